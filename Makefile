@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+# Roceway: one non-recursive Makefile. `make help` lists what it does.
+#
+# How a file finds its place (nothing below needs an edit when a file is added):
+#   roce/ wan/ cc/ vxlan/ *.c  -> build/lib/librwycore.a   sans-I/O core: no DPDK, no socket, no clock
+#   gateway/engine/*.c         -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
+#   gateway/*.c                -> build/bin/roceway-gateway (the only code that sees rte_*.h)
+#   gateway/conf/*.c           -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
+#   tools/roceway/*.c          -> build/bin/roceway
+#   tools/wanem/*.c            -> build/bin/wanem
+#   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
+#   tests/sim/*.c              -> build/tests/sim/rwysim,  run by `make sim`
+#   tests/fuzz/fuzz_*.c        -> build/tests/fuzz/fuzz_*  (libFuzzer or replay), corpora in tests/fuzz/corpus/NAME/
+#   tests/bench/bench_*.c      -> build/tests/bench/bench_*
+#   tests/e2e/guest/*.c        -> build/guest/*            programs that run inside the lab's hosts
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.DEFAULT_GOAL := all
+
+BUILD   ?= build
+CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
+VERSION := $(shell cat VERSION 2>/dev/null || echo 0)
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+           -Wswitch -Wvla -Wundef -Wno-unused-parameter
+OPT     ?= -O2 -g
+ARCH    ?= -march=x86-64-v3
+CSTD    := -std=c17 -D_GNU_SOURCE
+SAN     ?=
+CFLAGS_ALL := $(CSTD) $(OPT) $(ARCH) $(WARN) $(SAN) -fno-common -fno-strict-aliasing -Iinclude -I. $(CFLAGS)
+CPPFLAGS_ALL := -DRWY_VERSION='"$(VERSION)"' $(CPPFLAGS)
+LDFLAGS_ALL := $(SAN) $(LDFLAGS)
+
+PC      := pkg-config
+CORE_LIBS  := -lisal
+DPDK_CFLAGS = $(shell $(PC) --cflags libdpdk)
+DPDK_LIBS   = $(shell $(PC) --libs libdpdk)
+GW_PKGS    := libmicrohttpd jansson libnl-3.0 libnl-route-3.0 yaml-0.1
+GW_CFLAGS   = $(DPDK_CFLAGS) $(shell $(PC) --cflags $(GW_PKGS))
+GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthread
+
+CORE_SRC   := $(wildcard roce/*.c wan/*.c cc/*.c vxlan/*.c)
+ENGINE_SRC := $(wildcard gateway/engine/*.c)
+CONF_SRC   := $(wildcard gateway/conf/*.c)
+GW_SRC     := $(wildcard gateway/*.c)
+CLI_SRC    := $(wildcard tools/roceway/*.c)
+WANEM_SRC  := $(wildcard tools/wanem/*.c)
+UNIT_SRC   := $(wildcard tests/unit/test_*.c)
+UNIT_HELP  := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
+SIM_SRC    := $(wildcard tests/sim/*.c)
+FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
+BENCH_SRC  := $(wildcard tests/bench/bench_*.c)
+GUEST_SRC  := $(wildcard tests/e2e/guest/*.c)
+
+obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+CORE_LIB   := $(BUILD)/lib/librwycore.a
+ENGINE_LIB := $(BUILD)/lib/librwyengine.a
+CONF_LIB   := $(BUILD)/lib/librwyconf.a
+UNIT_BIN   := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
+FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(FUZZ_SRC))
+BENCH_BIN  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
+GUEST_BIN  := $(patsubst tests/e2e/guest/%.c,$(BUILD)/guest/%,$(GUEST_SRC))
+PROGS      := $(if $(GW_SRC),$(BUILD)/bin/roceway-gateway) $(if $(CLI_SRC),$(BUILD)/bin/roceway) \
+              $(if $(WANEM_SRC),$(BUILD)/bin/wanem)
+
+.PHONY: all
+all: core $(PROGS) ## build everything that is installed
+
+.PHONY: core
+core: $(CORE_LIB) $(ENGINE_LIB) $(CONF_LIB)
+
+# --- objects ----------------------------------------------------------------------------------
+$(BUILD)/obj/gateway/engine/%.o: gateway/engine/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+$(BUILD)/obj/gateway/conf/%.o: gateway/conf/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+$(BUILD)/obj/gateway/%.o: gateway/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
+$(BUILD)/obj/tests/bench/%.o: tests/bench/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+define archive
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) crs $@ $(filter %.o,$^)
+endef
+$(CORE_LIB): $(call obj,$(CORE_SRC)) ; $(archive)
+$(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) ; $(archive)
+$(CONF_LIB): $(call obj,$(CONF_SRC)) ; $(archive)
+
+# --- programs ---------------------------------------------------------------------------------
+$(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
+$(BUILD)/bin/roceway: $(call obj,$(CLI_SRC))
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs jansson libcurl)
+$(BUILD)/bin/wanem: $(call obj,$(WANEM_SRC))
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lm
+$(BUILD)/guest/%: tests/e2e/guest/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) -O2 -g $(WARN) -MMD -MP -MF $@.d -o $@ $< -libverbs -lrdmacm -lpthread
+
+.PHONY: guest
+guest: $(GUEST_BIN)
+
+# --- tests ------------------------------------------------------------------------------------
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
+$(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC)) $(ENGINE_LIB) $(CORE_LIB)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(ENGINE_LIB) $(CORE_LIB)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS) -lm
+
+# A fuzzer defines LLVMFuzzerTestOneInput. Here it is linked with a small main that replays files;
+# `make fuzz F=NAME` builds it with libFuzzer instead.
+$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay_main.o $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
+
+.PHONY: unit
+unit: $(UNIT_BIN) all ## unit tests (cmocka) and the tools' own tests
+	@tests/run-unit $(BUILD) $(UNIT_BIN)
+
+.PHONY: sim
+sim: $(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim) ## seeded runs of the whole engine in virtual time: SEEDS=N
+	@$(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim --seeds $(or $(SEEDS),300))
+
+.PHONY: fuzz-replay
+fuzz-replay: $(FUZZ_BIN) ## replay every fuzz corpus
+	@tests/fuzz/replay $(BUILD) $(FUZZ_BIN)
+
+.PHONY: fuzz
+fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60]
+	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang OPT='-O1 -g' SAN='-fsanitize=address,undefined,fuzzer-no-link' core
+	@mkdir -p $(BUILD)/fuzz/bin tests/fuzz/corpus/$(F)
+	clang $(CSTD) -O1 -g -Iinclude -I. -fsanitize=address,undefined,fuzzer tests/fuzz/fuzz_$(F).c -o $(BUILD)/fuzz/bin/fuzz_$(F) \
+	  $(BUILD)/fuzz/lib/librwyengine.a $(BUILD)/fuzz/lib/librwyconf.a $(BUILD)/fuzz/lib/librwycore.a -lyaml $(CORE_LIBS) -lm
+	$(BUILD)/fuzz/bin/fuzz_$(F) -max_total_time=$(or $(SECONDS),60) tests/fuzz/corpus/$(F)
+
+ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+.PHONY: asan
+asan: ## unit, sim and fuzz replay under AddressSanitizer and UBSan
+	$(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(ASAN)' asan-inner SEEDS=$(or $(SEEDS),60)
+.PHONY: asan-inner
+asan-inner: unit sim fuzz-replay
+
+.PHONY: nodpdk
+nodpdk: ## build the sans-I/O folders with DPDK's headers out of reach
+	@tests/lint/no-dpdk
+	$(MAKE) BUILD=$(BUILD)/nodpdk CPPFLAGS='-Itests/lint/poison' core
+
+.PHONY: e2e
+e2e: all guest ## end-to-end tests on real hosts in QEMU: T=PATTERN
+	@tests/e2e/run $(if $(T),-k '$(T)')
+
+.PHONY: demo
+demo: ## build, boot the lab, print native RoCE beside Roceway
+	@tools/setup/install
+	@$(MAKE) --no-print-directory all guest
+	@tests/e2e/demo
+
+BENCHES := distance fastpath
+.PHONY: bench $(addprefix bench-,$(BENCHES))
+bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json
+$(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN)
+	@tests/bench/run-$* $(BUILD)
+
+.PHONY: check
+check: ## everything a change must pass
+	@tools/setup/install
+	@tests/check
+
+# --- hygiene ----------------------------------------------------------------------------------
+C_FILES = $(shell git ls-files '*.c' '*.h')
+.PHONY: format lint
+format: ## clang-format every C file in place
+	clang-format -i $(C_FILES)
+lint: ## formatting, forbidden tokens, SPDX lines, clang-tidy
+	@tests/lint/lint
+
+.PHONY: install
+install: all ## install programs, configuration, units and man pages
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/roceway
+	install -m 755 $(BUILD)/bin/roceway $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BUILD)/bin/wanem $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BUILD)/bin/roceway-gateway $(DESTDIR)$(PREFIX)/sbin/
+	install -m 644 conf/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf $(BUILD)
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+.SECONDARY:
