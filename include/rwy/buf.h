@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct rwy_buf: one packet. In the gateway it lives in the private area of the rte_mbuf that holds the
+ * bytes, so nothing is copied between the wire, custody and the wire; in the simulator and the tests it is
+ * malloced. One owner at a time; ownership moves by function call, as each function's comment says.
+ */
+#ifndef RWY_BUF_H
+#define RWY_BUF_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rwy/time.h"
+
+enum rwy_buf_kind {
+	RWY_BUF_PACKET, /* an inner packet from its IP header on */
+	RWY_BUF_CTRL,	/* a control message of the engine (see gateway/engine/msg.h) */
+};
+
+struct rwy_buf {
+	uint8_t *data;	   /* first byte: the IP header once the engine has it */
+	uint32_t len;	   /* bytes from data */
+	uint16_t headroom; /* bytes before data that may be written when the buffer is transmitted */
+	uint8_t kind;	   /* enum rwy_buf_kind */
+	uint8_t opcode;	   /* BTH opcode, RoCE packets only */
+	struct rwy_buf *next; /* list link of the present owner */
+
+	/* Set by the flow that owns the buffer (roce/ and gateway/engine). */
+	uint32_t psn;	  /* first PSN */
+	uint32_t psn_cnt; /* PSNs it consumes: 1, or the number of response packets of a READ */
+	uint32_t msn;	  /* MSN after this packet (messages completed, 24 bit) */
+	uint32_t dlen;	  /* RoCE: bytes from the BTH to before the ICRC */
+
+	/* Set by wan/. */
+	uint64_t seq;	/* flow sequence number, from 0 for each flow */
+	rwy_time stamp; /* owner's use: arrival or last transmission */
+	uint32_t w0, w1; /* owner's use */
+	uint64_t w2;
+};
+static_assert(sizeof(struct rwy_buf) <= 96, "rwy_buf fits the mbuf private area");
+
+/* Singly linked FIFO of buffers, counting packets and bytes. Zeroed memory is an empty queue. */
+struct rwy_bufq {
+	struct rwy_buf *head, *tail;
+	uint32_t n;
+	uint64_t bytes;
+};
+
+static inline void rwy_bufq_push(struct rwy_bufq *q, struct rwy_buf *b)
+{
+	b->next = NULL;
+	if (q->tail)
+		q->tail->next = b;
+	else
+		q->head = b;
+	q->tail = b;
+	q->n++;
+	q->bytes += b->len;
+}
+
+static inline struct rwy_buf *rwy_bufq_pop(struct rwy_bufq *q)
+{
+	struct rwy_buf *b = q->head;
+
+	if (!b)
+		return NULL;
+	q->head = b->next;
+	if (!q->head)
+		q->tail = NULL;
+	q->n--;
+	q->bytes -= b->len;
+	b->next = NULL;
+	return b;
+}
+
+/*
+ * Where buffers come from and go to. The core never mallocs a packet.
+ * alloc: a buffer with at least `headroom` and `len` bytes, data set, len set; NULL when there is none.
+ * free:  gives a buffer back; never fails.
+ */
+struct rwy_buf_ops {
+	struct rwy_buf *(*alloc)(void *ctx, uint32_t headroom, uint32_t len);
+	void (*free)(void *ctx, struct rwy_buf *b);
+};
+
+struct rwy_bufs {
+	const struct rwy_buf_ops *ops;
+	void *ctx;
+};
+
+static inline struct rwy_buf *rwy_buf_alloc(const struct rwy_bufs *p, uint32_t headroom, uint32_t len)
+{
+	return p->ops->alloc(p->ctx, headroom, len);
+}
+
+static inline void rwy_buf_free(const struct rwy_bufs *p, struct rwy_buf *b)
+{
+	p->ops->free(p->ctx, b);
+}
+
+static inline void rwy_bufq_drain(const struct rwy_bufs *p, struct rwy_bufq *q)
+{
+	struct rwy_buf *b;
+
+	while ((b = rwy_bufq_pop(q)))
+		rwy_buf_free(p, b);
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The BTH opcode table (IBA 9.2, table 38), all 256 values. Everything the code wants to know about an opcode is a
+ * column here; sequencing rules are derived from (operation, position), never listed again.
+ */
+#ifndef ROCE_OPCODE_H
+#define ROCE_OPCODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum roce_transport { ROCE_RC = 0, ROCE_UC = 1, ROCE_RD = 2, ROCE_UD = 3, ROCE_CNP_T = 4, ROCE_XRC = 5 };
+
+enum roce_op { /* what the packet is part of */
+	ROCE_OP_NONE,
+	ROCE_OP_SEND,
+	ROCE_OP_WRITE,
+	ROCE_OP_READ_REQ,
+	ROCE_OP_READ_RESP,
+	ROCE_OP_ACK,
+	ROCE_OP_ATOMIC_ACK,
+	ROCE_OP_CMP_SWAP,
+	ROCE_OP_FETCH_ADD,
+	ROCE_OP_RESYNC,
+	ROCE_OP_CNP,
+};
+
+enum roce_pos { ROCE_POS_NONE, ROCE_POS_FIRST, ROCE_POS_MIDDLE, ROCE_POS_LAST, ROCE_POS_ONLY };
+
+enum roce_opflag {
+	ROCE_F_VALID = 1 << 0,
+	ROCE_F_REQUEST = 1 << 1,  /* travels requester -> responder */
+	ROCE_F_RESPONSE = 1 << 2, /* travels responder -> requester */
+	ROCE_F_RETH = 1 << 3,
+	ROCE_F_AETH = 1 << 4,
+	ROCE_F_ATOMICETH = 1 << 5,
+	ROCE_F_ATOMICACKETH = 1 << 6,
+	ROCE_F_DETH = 1 << 7,
+	ROCE_F_IMMDT = 1 << 8,
+	ROCE_F_IETH = 1 << 9,
+	ROCE_F_RDETH = 1 << 10,
+	ROCE_F_XRCETH = 1 << 11,
+	ROCE_F_PAYLOAD = 1 << 12, /* may carry payload */
+};
+
+struct roce_opinfo {
+	const char *name;   /* as tshark and the kernel say it, e.g. "RC_RDMA_WRITE_FIRST"; NULL when not VALID */
+	uint16_t flags;	    /* enum roce_opflag */
+	uint8_t transport;  /* enum roce_transport */
+	uint8_t op;	    /* enum roce_op */
+	uint8_t pos;	    /* enum roce_pos */
+	uint8_t ext_len;    /* bytes of extension headers after the BTH */
+};
+
+extern const struct roce_opinfo roce_opinfo[256];
+
+#define ROCE_OPCODE_CNP 0x81 /* IBA A17.9.3 */
+
+static inline const struct roce_opinfo *roce_op(uint8_t opcode)
+{
+	return &roce_opinfo[opcode];
+}
+static inline bool roce_op_is_valid(const struct roce_opinfo *i)
+{
+	return i->flags & ROCE_F_VALID;
+}
+static inline bool roce_op_is_request(const struct roce_opinfo *i)
+{
+	return i->flags & ROCE_F_REQUEST;
+}
+static inline bool roce_op_is_response(const struct roce_opinfo *i)
+{
+	return i->flags & ROCE_F_RESPONSE;
+}
+static inline bool roce_op_is_atomic(const struct roce_opinfo *i)
+{
+	return i->op == ROCE_OP_CMP_SWAP || i->op == ROCE_OP_FETCH_ADD;
+}
+/* First packet of a message: FIRST or ONLY. */
+static inline bool roce_op_starts(const struct roce_opinfo *i)
+{
+	return i->pos == ROCE_POS_FIRST || i->pos == ROCE_POS_ONLY;
+}
+/* Last packet of a message: LAST or ONLY. */
+static inline bool roce_op_ends(const struct roce_opinfo *i)
+{
+	return i->pos == ROCE_POS_LAST || i->pos == ROCE_POS_ONLY;
+}
+
+/* RC opcodes by name, used when packets are made. */
+enum {
+	ROCE_RC_SEND_FIRST = 0x00,
+	ROCE_RC_SEND_MIDDLE = 0x01,
+	ROCE_RC_SEND_LAST = 0x02,
+	ROCE_RC_SEND_LAST_IMM = 0x03,
+	ROCE_RC_SEND_ONLY = 0x04,
+	ROCE_RC_SEND_ONLY_IMM = 0x05,
+	ROCE_RC_WRITE_FIRST = 0x06,
+	ROCE_RC_WRITE_MIDDLE = 0x07,
+	ROCE_RC_WRITE_LAST = 0x08,
+	ROCE_RC_WRITE_LAST_IMM = 0x09,
+	ROCE_RC_WRITE_ONLY = 0x0a,
+	ROCE_RC_WRITE_ONLY_IMM = 0x0b,
+	ROCE_RC_READ_REQ = 0x0c,
+	ROCE_RC_READ_RESP_FIRST = 0x0d,
+	ROCE_RC_READ_RESP_MIDDLE = 0x0e,
+	ROCE_RC_READ_RESP_LAST = 0x0f,
+	ROCE_RC_READ_RESP_ONLY = 0x10,
+	ROCE_RC_ACK = 0x11,
+	ROCE_RC_ATOMIC_ACK = 0x12,
+	ROCE_RC_CMP_SWAP = 0x13,
+	ROCE_RC_FETCH_ADD = 0x14,
+	ROCE_RC_SEND_LAST_INV = 0x16,
+	ROCE_RC_SEND_ONLY_INV = 0x17,
+	ROCE_UD_SEND_ONLY = 0x64,
+	ROCE_UD_SEND_ONLY_IMM = 0x65,
+};
+
+#endif
