@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Control of a running emulator: a Unix stream socket, a command a line, see command_help in ctl.c.
+ */
+#ifndef WANEM_CTL_H
+#define WANEM_CTL_H
+
+#include "tools/wanem/run.h"
+
+#include <poll.h>
+
+#define WANEM_CTL_CLIENTS 8
+#define WANEM_CTL_FDS     (1 + WANEM_CTL_CLIENTS)
+
+/* Listens on path, replacing a socket nobody listens on any more. 0, or -1 and a sentence. */
+int wanem_ctl_open(struct wanem_ctl **out, const char *path, struct wanem_err *err);
+void wanem_ctl_close(struct wanem_ctl *ctl);
+
+/* Fills fd (WANEM_CTL_FDS entries), returns how many; after poll, hand the same ones to wanem_ctl_serve. */
+unsigned wanem_ctl_poll(const struct wanem_ctl *ctl, struct pollfd *fd);
+void wanem_ctl_serve(
+    struct wanem_ctl *ctl, struct wanem *w, const struct pollfd *fd, unsigned count, uint64_t now);
+
+/* Executes one command and prints the reply, one line but for `help` and `stats text`. */
+void wanem_ctl_command(struct wanem *w, char *line, FILE *reply, uint64_t now);
+
+/* `wanem ctl PATH COMMAND...`: sends the words as one line, prints the reply. Exit code: 0, 1 refused or no
+ * connection, 2 usage. */
+int wanem_ctl_client(int argc, char **argv);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loop of wanem: receive, ask the link, hold, send, sleep. One thread. Decisions are link.c's.
+ *
+ * Sleeping: an idle emulator waits for frames without a time-out. While frames flow and the delay allows it,
+ * it sleeps `coalesce` at a time without listening for frames: they carry the kernel's time stamp, so being
+ * read late costs nothing, and a wake-up serves many.
+ */
+#include "tools/wanem/run.h"
+
+#include "tools/wanem/ctl.h"
+#include "tools/wanem/pcap.h"
+#include "tools/wanem/stats.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
+#define BUDGET     256 /* frames a direction before the other has its turn */
+#define CTL_PERIOD UINT64_C(1000000)
+#define MAX_SKEW   UINT64_C(1000000000)
+#define MAX_FDS    (4 + WANEM_CTL_FDS)
+
+struct loop {
+	uint64_t now;
+	int64_t real_minus_mono;
+	uint64_t ctl_at;   /* control sockets were looked at then */
+	uint64_t stats_at; /* next line of statistics */
+	bool is_busy;      /* frames moved in this round */
+	bool is_full;      /* a budget ran out: no sleep */
+};
+
+static uint64_t read_clock(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t wanem_now(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+/* The kernel's time of arrival on our clock; a step of the wall clock must not turn into a delay. */
+static uint64_t arrival(struct wanem_dir *dir, const struct loop *loop, const struct wanem_frame *frame)
+{
+	uint64_t t = frame->time_ns - (uint64_t)loop->real_minus_mono;
+
+	if (t > loop->now || loop->now - t > MAX_SKEW)
+		t = loop->now;
+	if (t < dir->last_in)
+		t = dir->last_in;
+	dir->last_in = t;
+	return t;
+}
+
+static void receive_one(struct wanem_dir *dir, const struct loop *loop, const struct wanem_frame *frame)
+{
+	struct wanem_fate fate;
+	uint32_t slot;
+
+	if (!frame->is_usable) {
+		dir->link.ctr[WANEM_CTR_in_packets]++;
+		dir->link.ctr[WANEM_CTR_in_bytes] += frame->len;
+		dir->link.ctr[WANEM_CTR_drop_offload]++;
+		return;
+	}
+	wanem_link_in(&dir->link, frame->len, &fate, arrival(dir, loop, frame));
+	for (unsigned i = 0; i < fate.count; i++) {
+		if (!wanem_line_get(&dir->line, &slot)) {
+			dir->link.ctr[WANEM_CTR_drop_held]++;
+			continue;
+		}
+		wanem_frame_copy(frame, wanem_line_data(&dir->line, slot));
+		if (fate.copy[i].corrupt_bits)
+			wanem_copy_corrupt(&fate.copy[i], wanem_line_data(&dir->line, slot), frame->len);
+		wanem_line_push(&dir->line, slot, frame->len, fate.copy[i].at);
+	}
+}
+
+static void receive(struct wanem_dir *dir, struct loop *loop)
+{
+	struct wanem_frame frame;
+	unsigned n;
+
+	for (n = 0; n < BUDGET && wanem_netif_peek(dir->from, &frame); n++) {
+		receive_one(dir, loop, &frame);
+		wanem_netif_release(dir->from);
+	}
+	loop->is_busy |= n > 0;
+	loop->is_full |= n == BUDGET;
+}
+
+/* The first n of the pending frames have left, or (is_lost) could not. */
+static void retire(struct wanem *w, struct wanem_dir *dir, const struct loop *loop, unsigned n, bool is_lost)
+{
+	for (; n; n--, dir->pend_head++, dir->pend_count--) {
+		const struct wanem_pkt *pkt = &dir->pend[dir->pend_head];
+
+		if (is_lost) {
+			dir->link.ctr[WANEM_CTR_drop_tx]++;
+		} else {
+			dir->link.ctr[WANEM_CTR_delivered_packets]++;
+			dir->link.ctr[WANEM_CTR_delivered_bytes] += pkt->len;
+			wanem_hist_add(&dir->late, loop->now - pkt->at);
+			if (w->pcap)
+				wanem_pcap_write(w->pcap, wanem_line_data(&dir->line, pkt->slot), pkt->len,
+				    loop->now + (uint64_t)loop->real_minus_mono);
+		}
+		wanem_line_put(&dir->line, pkt->slot);
+	}
+}
+
+/* Sends one batch of what is due. False if there is nothing to send or the kernel takes no more. */
+static bool send_batch(struct wanem *w, struct wanem_dir *dir, struct loop *loop)
+{
+	struct wanem_out out[WANEM_TX_BATCH];
+	int sent;
+
+	loop->now = wanem_now();
+	if (!dir->pend_count) {
+		dir->pend_head = 0;
+		while (dir->pend_count < WANEM_TX_BATCH &&
+		       wanem_line_pop(&dir->line, &dir->pend[dir->pend_count], loop->now))
+			dir->pend_count++;
+	}
+	if (!dir->pend_count)
+		return false;
+	for (unsigned i = 0; i < dir->pend_count; i++) {
+		const struct wanem_pkt *pkt = &dir->pend[dir->pend_head + i];
+
+		out[i] = (struct wanem_out){wanem_line_data(&dir->line, pkt->slot), pkt->len};
+	}
+	sent = wanem_netif_send(dir->to, out, dir->pend_count);
+	dir->is_blocked = sent == -EAGAIN;
+	if (dir->is_blocked)
+		return false;
+	if (sent == -EINTR)
+		return true;
+	retire(w, dir, loop, sent > 0 ? (unsigned)sent : 1, sent <= 0);
+	return true;
+}
+
+static void transmit(struct wanem *w, struct wanem_dir *dir, struct loop *loop)
+{
+	for (unsigned n = 0; send_batch(w, dir, loop); n++) {
+		loop->is_busy = true;
+		if (n == BUDGET / WANEM_TX_BATCH) {
+			loop->is_full = true;
+			return;
+		}
+	}
+}
+
+/* How long frames may lie in the ring, or past their time, without anybody seeing it: 0 on a link without
+ * delay. */
+static uint64_t gather_time(const struct wanem *w)
+{
+	for (int d = 0; d < 2; d++)
+		if (w->dir[d].link.cfg.delay < 2 * w->coalesce)
+			return 0;
+	return w->coalesce;
+}
+
+static uint64_t next_due(const struct wanem *w)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (int d = 0; d < 2; d++) {
+		uint64_t t = wanem_line_next(&w->dir[d].line);
+
+		if (!w->dir[d].is_blocked && t < next)
+			next = t;
+	}
+	return next;
+}
+
+static bool check_interfaces(struct wanem *w, const struct pollfd *fd, unsigned count, struct wanem_err *err)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct wanem_netif *nif =
+		    fd[i].fd == w->nif[0].rx_fd || fd[i].fd == w->nif[0].tx_fd ? &w->nif[0] : &w->nif[1];
+
+		if (!(fd[i].revents & (POLLERR | POLLHUP | POLLNVAL)) || wanem_netif_recover(nif))
+			continue;
+		snprintf(err->text, sizeof(err->text), "interface %s is gone", nif->name);
+		return false;
+	}
+	return true;
+}
+
+/* Sleeps until there is something to do; serves the control sockets. */
+static int wait_for_work(struct wanem *w, struct loop *loop, const sigset_t *mask, struct wanem_err *err)
+{
+	uint64_t gather = loop->is_busy ? gather_time(w) : 0, until = next_due(w);
+	struct pollfd fd[MAX_FDS];
+	struct timespec ts, *timeout = &ts;
+	unsigned n = 0, ours;
+	bool is_timed = true;
+
+	loop->now = wanem_now();
+	if (loop->is_full) {
+		if (loop->now - loop->ctl_at < CTL_PERIOD)
+			return 0;
+		until = loop->now;
+	} else if (gather) {
+		until = loop->now + gather;
+	} else {
+		for (int i = 0; i < 2; i++)
+			fd[n++] = (struct pollfd){.fd = w->nif[i].rx_fd, .events = POLLIN};
+		if (loop->stats_at < until)
+			until = loop->stats_at;
+		is_timed = until != UINT64_MAX;
+	}
+	for (int d = 0; d < 2; d++)
+		if (w->dir[d].is_blocked)
+			fd[n++] = (struct pollfd){.fd = w->dir[d].to->tx_fd, .events = POLLOUT};
+	ours = n;
+	if (w->ctl)
+		n += wanem_ctl_poll(w->ctl, fd + n);
+	until = until > loop->now ? until - loop->now : 0;
+	ts = (struct timespec){.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
+	if (!is_timed)
+		timeout = NULL;
+	if (ppoll(fd, n, timeout, mask) <= 0) {
+		loop->ctl_at = loop->now;
+		return 0;
+	}
+	loop->ctl_at = loop->now = wanem_now();
+	if (!check_interfaces(w, fd, ours, err))
+		return -1;
+	if (w->ctl)
+		wanem_ctl_serve(w->ctl, w, fd + ours, n - ours, loop->now);
+	return 0;
+}
+
+static void report(struct wanem *w, struct loop *loop)
+{
+	if (loop->now < loop->stats_at)
+		return;
+	wanem_stats_line(stderr, w);
+	loop->stats_at = loop->now + w->stats_interval;
+	if (w->pcap)
+		fflush(w->pcap);
+}
+
+int wanem_run(struct wanem *w, const volatile sig_atomic_t *stop, const sigset_t *mask, struct wanem_err *err)
+{
+	struct loop loop = {.stats_at = UINT64_MAX};
+
+	w->started = loop.now = wanem_now();
+	if (w->stats_interval)
+		loop.stats_at = w->started + w->stats_interval;
+	while (!*stop) {
+		loop.is_busy = loop.is_full = false;
+		loop.now = wanem_now();
+		loop.real_minus_mono = (int64_t)(read_clock(CLOCK_REALTIME) - loop.now);
+		for (int d = 0; d < 2; d++)
+			receive(&w->dir[d], &loop);
+		for (int d = 0; d < 2; d++)
+			transmit(w, &w->dir[d], &loop);
+		report(w, &loop);
+		if (wait_for_work(w, &loop, mask, err))
+			return -1;
+	}
+	return 0;
+}
