@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gateway's configuration: what conf/gateway.yaml says, parsed and checked. No DPDK, no side effects: the parser, `--check`, the
+ * fuzzer and the reference manual come from one schema table (schema.c).
+ */
+#ifndef GATEWAY_CONF_CONF_H
+#define GATEWAY_CONF_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "rwy/err.h"
+#include "rwy/ip.h"
+#include "rwy/time.h"
+
+#define CONF_PORTS_MAX	   16
+#define CONF_TUNNELS_MAX   64
+#define CONF_ADDRS_MAX	   8
+#define CONF_PREFIXES_MAX  64
+#define CONF_EAL_ARGS_MAX  32
+#define CONF_STR	   128
+#define CONF_NAME	   32
+
+struct conf_prefix { /* an address with a prefix length; IPv4 is mapped, len counts 0..128 (IPv4: 96 + n) */
+	struct rwy_ip addr;
+	uint8_t len;
+};
+
+enum conf_role { CONF_ROLE_LAN, CONF_ROLE_WAN };
+enum conf_polling { CONF_POLL_ADAPTIVE, CONF_POLL_BUSY };
+enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END };
+enum conf_security { CONF_SEC_NONE };
+
+struct conf_port {
+	char name[CONF_NAME];
+	char device[CONF_STR * 2]; /* PCI address, or a DPDK vdev string "net_x0,key=value" */
+	enum conf_role role;
+	struct conf_prefix addr[CONF_ADDRS_MAX]; /* the gateway's own addresses, host bits kept */
+	unsigned addrs;
+	uint32_t mtu;  /* 576..9000: IP MTU */
+	uint16_t vlan; /* 0: untagged, 1..4094 */
+};
+
+struct conf_tunnel {
+	char name[CONF_NAME];
+	char port[CONF_NAME]; /* a port of role wan */
+	unsigned port_idx;
+	struct rwy_ip local, remote;
+	uint16_t udp_port; /* worker i uses udp_port + i */
+	struct conf_prefix prefix[CONF_PREFIXES_MAX];
+	unsigned prefixes;
+	enum conf_security security;
+	char cc[CONF_NAME];
+	uint64_t rate_Bps; /* bytes per second */
+};
+
+struct conf {
+	char name[CONF_NAME];
+	unsigned workers; /* 1..64 */
+	enum conf_polling polling;
+	int log_level; /* 0 error .. 4 debug */
+	char *eal_args[CONF_EAL_ARGS_MAX];
+	unsigned eal_argc;
+	char cores[CONF_STR];
+	struct conf_port port[CONF_PORTS_MAX];
+	unsigned ports;
+	struct conf_tunnel tunnel[CONF_TUNNELS_MAX];
+	unsigned tunnels;
+	enum conf_ack_mode ack_mode;
+	uint32_t conns_max, half_open_max;
+	rwy_dur idle_expiry;
+	uint8_t rnr_retry, retry;
+	uint32_t host_window;
+	uint32_t buffers;
+	uint64_t custody_conn, custody_total, read_cache_conn;
+	char api_socket[CONF_STR];
+};
+
+struct conf_error {
+	char file[CONF_STR];
+	unsigned line, column; /* 1-based; 0: the file as a whole */
+	char msg[512];	       /* "expected ..., found ..." */
+};
+
+/* Reads, parses and checks a file (or a memory image, for tests and fuzzing). On success *out is malloced: conf_free.
+ * On failure returns RWY_EINVAL and fills *err with one message; nothing is left allocated. */
+RWY_MUST_CHECK int conf_load(struct conf **out, const char *path, struct conf_error *err);
+RWY_MUST_CHECK int conf_parse(struct conf **out, const char *text, size_t len, const char *name, struct conf_error *err);
+void conf_free(struct conf *c);
+/* "file:line: message" */
+void conf_error_print(FILE *f, const struct conf_error *err);
+/* The reference (all keys: type, range, default, restart needed, sentence) as Markdown: docs/configuration.md is its output. */
+void conf_print_reference(FILE *f);
+
+#endif
