@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# What a test file says about its tests: marks and parameters. The runner reads them.
+
+# The WAN of the acceptance tests: 20 ms RTT, 1 % loss, 1 % reordering, 0.1 % duplication, 0.1 % corruption.
+BAD_WAN = {"rtt_ms": 20, "loss": 1, "reorder": 1, "dup": 0.1, "corrupt": 0.1}
+
+
+def needs(mtu=1500, gateway=False, timeout=60, **options):
+    """What the test's lab must be: guest MTU; gateway=True: makes no sense natively; options: gateway configuration."""
+    def mark(f):
+        f.needs = {"mtu": mtu, "gateway": gateway, "timeout": timeout, "options": options}
+        return f
+    return mark
+
+
+def short(f):
+    """Part of the set that `make check` runs."""
+    f.short = True
+    return f
+
+
+def each(**lists):
+    """Run the test once for every combination: each(op=["send", "read"], qps=[1, 16])."""
+    def mark(f):
+        f.cases = [{}]
+        for name, values in lists.items():
+            f.cases = [dict(c, **{name: v}) for c in f.cases for v in values]
+        return f
+    return mark

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+# One gateway process in its namespace: its configuration, start, stop, crash and counters.
+import json
+import signal
+import subprocess
+
+from . import proc
+from .paths import BIN
+from .proc import LabError
+
+_AF_PACKET = "framesz=16384,blocksz=65536,framecnt=1024,qpairs=1"
+_CONFIG = """# SPDX-License-Identifier: Apache-2.0
+gateway:
+  name: site-{side}
+  workers: {workers}
+  polling: adaptive
+  log_level: {log_level}
+eal:
+  args: ["--in-memory", "--no-huge", "-m", "512", "--file-prefix", "{prefix}"]
+ports:
+  - name: lan
+    device: "net_af_packet0,iface=tap{side},{af_packet}"
+    role: lan
+    addresses: [10.{site}.0.1/24, "fd00:{site}::1/64"]
+    mtu: {mtu}
+  - name: wan
+    device: "net_af_packet1,iface=wan{side},{af_packet}"
+    role: wan
+    addresses: [192.0.2.{site}/24]
+    mtu: {wan_mtu}
+tunnels:
+  - name: site-{far}
+    port: wan
+    local: 192.0.2.{site}
+    remote: 192.0.2.{far_site}
+    udp_port: 4793
+    prefixes: [10.{far_site}.0.0/24, "fd00:{far_site}::/64"]
+    security: none
+    congestion_control: {cc}
+    rate: {rate}
+connections:
+  ack_mode: {ack_mode}
+api:
+  socket: {sock}
+"""
+DEFAULTS = {"workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
+            "ack_mode": "near"}
+
+
+class Gateway:
+    def __init__(self, side, net, log):
+        self.side, self.net, self.log = side, net, log
+        self.netns = net.gwa if side == "a" else net.gwb
+        self.sock = net.dir / f"gw-{side}.sock"
+        self.log_file = net.dir / f"gateway-{side}.log"
+        self.options = dict(DEFAULTS)
+        self.child = None
+        self.expected_down = True
+
+    def write_config(self):
+        site, far, far_site = (1, "b", 2) if self.side == "a" else (2, "a", 1)
+        path = self.net.dir / f"gateway-{self.side}.yaml"
+        path.write_text(_CONFIG.format(side=self.side, site=site, far=far, far_site=far_site, af_packet=_AF_PACKET,
+                                       sock=self.sock, prefix=f"rwy-{self.net.id}-{self.side}", **self.options))
+        return path
+
+    def start(self, wait=True):
+        self.sock.unlink(missing_ok=True)
+        self.child = proc.start([*proc.ns_argv(self.netns), BIN / "roceway-gateway", "--config", self.write_config()],
+                                self.log_file)
+        self.expected_down = False
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self, seconds=20):
+        proc.wait_for(f"gateway {self.side}: ready", lambda: not self.alive() or self._cli("status")[0] == 0, seconds, 0.1)
+        if not self.alive():
+            raise LabError(f"gateway {self.side}: ended: {self.log_file.read_text(errors='replace')[-800:]}")
+
+    def stop(self):
+        """Clean stop; LabError if it did not end by itself within 5 s or not with 0."""
+        child, self.child, self.expected_down = self.child, None, True
+        if child is None:
+            return
+        clean = proc.stop(child)
+        if not clean or child.returncode:
+            raise LabError(f"gateway {self.side}: SIGTERM: {'exit ' + str(child.returncode) if clean else 'no end in 5 s'}")
+
+    def kill(self):
+        """Crash it: SIGKILL."""
+        self.log(f"[gw-{self.side}] SIGKILL")
+        child, self.child, self.expected_down = self.child, None, True
+        if child is not None:
+            child.send_signal(signal.SIGKILL)
+            child.wait(10)
+
+    def alive(self):
+        return self.child is not None and self.child.poll() is None
+
+    def died(self):
+        """True if it ended without being asked to."""
+        return not self.expected_down and not self.alive()
+
+    def _cli(self, *words, timeout=5):
+        try:
+            r = subprocess.run([BIN / "roceway", "--socket", str(self.sock), *words], capture_output=True, text=True,
+                               timeout=timeout, stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            return 124, "", "timeout"
+        return r.returncode, r.stdout, r.stderr
+
+    def ask(self, *words):
+        """JSON answer of `roceway WORDS --json`."""
+        code, out, err = self._cli(*words, "--json")
+        if code:
+            raise LabError(f"roceway {' '.join(words)} on gateway {self.side}: exit {code}: {err.strip()}")
+        return json.loads(out)
+
+    def counters(self):
+        """Every counter by name, as the CLI gives them."""
+        return self.ask("counters")

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+# The lab that a test gets: two hosts, two gateways or none, a WAN, and the verbs a test is written in.
+# Guests boot once; everything else changes under them.
+import ipaddress
+import time
+from dataclasses import dataclass
+
+from . import image, perftest, proc
+from .gateway import DEFAULTS, Gateway
+from .guest import Guest
+from .net import IP, Net
+from .paths import BIN
+from .proc import LabError
+from .wan import Wan
+
+# rxe counters that move only when a host sent something twice or saw a gap.
+RETRANSMIT = ("duplicate_request", "out_of_seq_request", "rcvd_seq_err", "completer_retry_err", "retry_exceeded_err",
+              "retry_rnr_exceeded_err")
+LISTEN_TIMEOUT = 15
+RXE = "/sys/class/infiniband/rxe0/ports/1"
+
+
+@dataclass
+class Pair:
+    """A server and a client command that ran together."""
+    server: object
+    client: object
+
+    @property
+    def ok(self):
+        return self.server.ok and self.client.ok
+
+    @property
+    def text(self):
+        return self.client.text + self.server.text
+
+    def __repr__(self):
+        def end(r):
+            return f"`{r.cmd}` exit {r.code}: {r.text.strip()[-300:]}"
+        return f"server {end(self.server)}\nclient {end(self.client)}"
+
+
+class Host(Guest):
+    """A guest with its place in the topology."""
+
+    def __init__(self, side, net, log):
+        self.side = side
+        n, far = (1, 2) if side == "a" else (2, 1)
+        super().__init__(side, net.gwa if side == "a" else net.gwb, f"tap{side}", f"52:54:00:00:00:0{n}", net.dir, log)
+        self.ip4, self.ip6 = f"10.{n}.0.2", f"fd00:{n}::2"
+        self.gw4, self.gw6 = f"10.{n}.0.1", f"fd00:{n}::1"
+        self.far4, self.far6 = f"10.{far}.0.0/24", f"fd00:{far}::/64"
+        self.gids = {}
+
+    def ip(self, version=4):
+        return self.ip4 if version == 4 else self.ip6
+
+    def setup(self):
+        """Addresses and Soft-RoCE, once after boot."""
+        self.run(f"""set -e; ip link set eth0 mtu 1500 up; ip addr add {self.ip4}/24 dev eth0
+            ip addr add {self.ip6}/64 dev eth0 nodad; rdma link add rxe0 type rxe netdev eth0; mkdir -p /tmp/t""")
+
+    def route(self, native, mtu):
+        """Way to the other site: through the gateway, or on the link itself for native runs."""
+        via4, via6 = ("", "") if native else (f"via {self.gw4}", f"via {self.gw6}")
+        self.run(f"""set -e; ip link set eth0 mtu {mtu}; ip route replace {self.far4} {via4} dev eth0
+            ip -6 route replace {self.far6} {via6} dev eth0; ip neigh flush dev eth0""")
+        self.gids = {}
+
+    def gid(self, version=4):
+        """Index of the RoCEv2 GID that holds this host's address."""
+        if not self.gids:
+            out = self.run(f"cd {RXE}; for i in gids/*; do echo ${{i#gids/}} $(cat $i) $(cat gid_attrs/types/${{i#gids/}}); done"
+                           " 2>/dev/null | grep -v 0000:0000:0000:0000:0000:0000:0000:0000").out
+            for line in out.splitlines():
+                index, gid, *_ = line.split()
+                addr = ipaddress.IPv6Address(gid)
+                self.gids[str(addr.ipv4_mapped or addr)] = int(index)
+        return self.gids[self.ip(version)]
+
+    def rxe_counters(self):
+        out = self.run(f"cd {RXE}/hw_counters; for c in *; do echo $c $(cat $c); done").out
+        return {k: int(v) for k, v in (line.split() for line in out.splitlines())}
+
+
+class Lab:
+    def __init__(self, log=None):
+        self._sinks = [log] if log else []
+        self.net = Net()
+        self.a, self.b = Host("a", self.net, self.log), Host("b", self.net, self.log)
+        self.hosts = (self.a, self.b)
+        self.gwa, self.gwb = Gateway("a", self.net, self.log), Gateway("b", self.net, self.log)
+        self.gateways = (self.gwa, self.gwb)
+        self.link = Wan(self.net, self.log)
+        self.mode = self.mtu = None
+        self.captures, self._base = [], {}
+        self.plain_wan = False  # a --native run: tests' impairments are left out
+
+    def log(self, text):
+        for sink in self._sinks:
+            sink(text)
+
+    # --- the rig ------------------------------------------------------------------------------
+    def boot(self):
+        image.initramfs(image.kernel())
+        for h in self.hosts:
+            h.boot()
+        self.link.start()
+        for h in self.hosts:
+            h.ready()
+            h.setup()
+        self.mode = self.mtu = None
+
+    def reboot(self):
+        for h in self.hosts:
+            h.halt()
+        self.link.stop()
+        self.boot()
+
+    def close(self):
+        for g in self.gateways:
+            proc.kill(g.child)
+        self.capture_stop()
+        for h in self.hosts:
+            h.halt()
+        self.link.stop()
+        self.net.close()
+
+    def use(self, mode, mtu=1500, **options):
+        """Make the lab 'native' or 'gateway', with this MTU on the hosts and these gateway options; no reboot."""
+        want = dict(DEFAULTS, mtu=mtu, **options)
+        if mode == "gateway" and not all((BIN / p).exists() for p in ("roceway-gateway", "roceway")):
+            raise LabError(f"{BIN}/roceway-gateway or roceway is not built")
+        same = mode == self.mode and mtu == self.mtu
+        if same and (mode == "native" or all(g.alive() and g.options == want for g in self.gateways)):
+            return
+        self.gateways_stop()
+        if mode != self.mode:
+            native = mode == "native"
+            self.net.wan_mtu(9000 if native else want["wan_mtu"])
+            for side, ns in (("a", self.net.gwa), ("b", self.net.gwb)):
+                self.net.bridge(ns, native, f"tap{side}", f"wan{side}")
+        for h in self.hosts:
+            h.route(mode == "native", mtu)
+        self.mode, self.mtu = mode, mtu
+        if mode == "gateway":
+            for g in self.gateways:
+                g.options = want
+                g.start(wait=False)
+            for g in self.gateways:
+                g.wait_ready()
+        self.wait_path()
+
+    def gateways_stop(self):
+        for g in self.gateways:
+            g.stop()
+
+    def wait_path(self, seconds=20):
+        """Until both hosts reach each other by IPv4 and IPv6."""
+        script = (f"until ping -c 1 -W 1 {self.b.ip4} && ping -6 -c 1 -W 1 {self.b.ip6}; do usleep 50000; done")
+        r = self.a.start(script).wait(seconds)
+        if not r.ok:
+            raise LabError(f"host A cannot reach host B ({self.mode}): {r.text.strip()[-300:]}")
+
+    def wan(self, **impairments):
+        """Set the WAN: rtt_ms, loss, reorder, dup, corrupt, jitter_ms in ms and percent; nothing given: clean."""
+        self.link.set(**({} if self.plain_wan else impairments))
+
+    def outage(self, seconds):
+        """Cut the WAN for this long."""
+        self.log(f"[wan] outage of {seconds} s")
+        for side in "ab":
+            proc.sh(IP, "-n", self.net.wan, "link", "set", f"w{side}", "down")
+        time.sleep(seconds)
+        for side in "ab":
+            proc.sh(IP, "-n", self.net.wan, "link", "set", f"w{side}", "up")
+
+    # --- running programs ---------------------------------------------------------------------
+    def listening(self, host, port, cm=False, seconds=LISTEN_TIMEOUT):
+        """Wait until something on the host listens on a TCP port, or on a port of the RDMA connection manager."""
+        cond = f"rdma res show cm_id | grep -q 'LISTEN.*:{port} '" if cm else f"ss -Hltn sport = :{port} | grep -q ."
+        r = host.start(f"until {cond}; do usleep 30000; done").wait(seconds)
+        if not r.ok:
+            raise LabError(f"host {host.name}: nobody listens on port {port} after {seconds} s")
+
+    def serve(self, command, port, cm=False, host=None):
+        """Start a server (on B unless told) and wait until it listens; returns its job."""
+        host = host or self.b
+        job = host.start(command)
+        try:
+            self.listening(host, port, cm)
+        except LabError:
+            job.kill()
+            r = job.wait(5)
+            raise LabError(f"server `{command}` does not listen: exit {r.code}: {r.text.strip()[-300:]}") from None
+        return job
+
+    def pair(self, server, client, port, cm=False, timeout=40, on=None):
+        """Server on B (or the host `on`), client on the other, both to their ends. {server} and {server6} in the client's
+        command stand for the server's addresses."""
+        s_host = on or self.b
+        c_host = self.a if s_host is self.b else self.b
+        client = client.format(server=s_host.ip4, server6=s_host.ip6)
+        job = self.serve(server, port, cm, s_host)
+        c = c_host.start(client).wait(timeout)
+        if not c.ok:
+            job.kill()
+        s = job.wait(10)
+        return Pair(s, c)
+
+    def perftest(self, tool, ip=4, timeout=40, on=None, **how):
+        """Run a perftest pair, e.g. perftest("ib_write_bw", size=65536, iters=1000, qps=16, mtu=1024, cm=True)."""
+        s_host = on or self.b
+        c_host = self.a if s_host is self.b else self.b
+        cm = how.get("cm", False)
+        s_opt = perftest.options(gid=s_host.gid(ip), **how)
+        c_opt = perftest.options(gid=c_host.gid(ip), **how)
+        start = time.monotonic()
+        r = self.pair(f"{tool} {s_opt}", f"{tool} {c_opt} {s_host.ip(ip if cm else 4)}", 18515, cm, timeout, on)
+        is_bw = tool.endswith("_bw")
+        rows = perftest.parse(r.client.out, is_bw)
+        ok = r.ok and bool(rows)
+        last = rows[-1][2] if rows else 0.0
+        return perftest.Perf(ok, bw=last if is_bw else 0.0, lat_us=0.0 if is_bw else last, rows=rows,
+                             seconds=time.monotonic() - start, text="" if ok else repr(r))
+
+    # --- what the hosts saw -------------------------------------------------------------------
+    def counters_mark(self):
+        """Remember the hosts' rxe counters; the runner does it before each test."""
+        self._base = {h.name: h.rxe_counters() for h in self.hosts}
+
+    def rxe_delta(self, host):
+        base = self._base[host.name]
+        return {k: v - base.get(k, 0) for k, v in host.rxe_counters().items()}
+
+    def host_retransmits(self):
+        """How often a host repeated or missed something since the mark, by counter; empty is good."""
+        found = {}
+        for h in self.hosts:
+            delta = self.rxe_delta(h)
+            found.update({f"{h.name}.{k}": delta[k] for k in RETRANSMIT if delta.get(k)})
+        return found
+
+    # --- evidence -----------------------------------------------------------------------------
+    def capture_start(self, directory):
+        """tcpdump on both LAN taps and both WAN ends."""
+        directory.mkdir(parents=True, exist_ok=True)
+        for ns, dev in ((self.net.gwa, "tapa"), (self.net.gwa, "wana"), (self.net.gwb, "tapb"), (self.net.gwb, "wanb")):
+            path = directory / f"{dev}.pcap"
+            self.captures.append(proc.start([*proc.ns_argv(ns), "tcpdump", "-Z", "root", "-U", "-n", "-i", dev, "-s", "256",
+                                             "-B", "8192", "-C", "200", "-W", "1", "-w", path], self.net.dir / "tcpdump.log"))
+            proc.wait_for(f"capture on {dev}", lambda p=path: p.exists(), 5)
+
+    def capture_stop(self):
+        for c in self.captures:
+            proc.stop(c)
+        self.captures = []
+
+    def log_files(self):
+        return [p for p in self.net.dir.iterdir() if p.suffix in (".log", ".yaml")]
+
+    def settle(self):
+        """After a test: end what it left running; reboot guests that no longer answer. Gateways that died are down."""
+        for h in self.hosts:
+            try:
+                fine = h.kill_all()
+            except LabError:
+                fine = False
+            if not fine:
+                self.log(f"[{h.name}] does not answer: rebooting both")
+                self.reboot()
+                return

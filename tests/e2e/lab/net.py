@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+# Namespaces, taps and cables of one lab run, and their removal, also when the run itself was killed.
+#
+#   gwa: tapa (host A), wana      wan: wa, wb      gwb: wanb, tapb (host B)
+#        wana <-> wa and wb <-> wanb are veth pairs; what joins wa and wb is the emulated WAN.
+# Between tapX and wanX stands a gateway process or, for native runs, a kernel bridge.
+import fcntl
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+from .proc import sh
+
+IP = "/usr/sbin/ip"
+PREFIX = "rwy-"
+RUN = Path("/run/roceway-lab")
+MTU_MAX = 9000
+
+
+class Net:
+    def __init__(self):
+        RUN.mkdir(parents=True, exist_ok=True)
+        clean_stale()
+        self.id = f"{os.getpid():x}"
+        self.dir = RUN / self.id
+        self.dir.mkdir(exist_ok=True)
+        self.lock = open(self.dir / "lock", "w")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        self.gwa, self.gwb, self.wan = (f"{PREFIX}{self.id}-{n}" for n in ("gwa", "gwb", "wan"))
+        self.pipe = _janitor(self.id, self.lock)
+        self._build()
+
+    def _build(self):
+        for ns in (self.gwa, self.gwb, self.wan):
+            sh(IP, "netns", "add", ns)
+            # The cables carry other machines' frames: the kernel must not speak on them by itself.
+            sh(IP, "netns", "exec", ns, "sh", "-c", "cd /proc/sys/net && echo 1 >ipv6/conf/default/disable_ipv6"
+               " && echo 0 >ipv4/ip_forward")
+            sh(IP, "-n", ns, "link", "set", "lo", "up")
+        for side, ns in (("a", self.gwa), ("b", self.gwb)):
+            sh(IP, "-n", ns, "tuntap", "add", "dev", f"tap{side}", "mode", "tap")
+            sh(IP, "-n", ns, "link", "set", f"tap{side}", "mtu", MTU_MAX, "up")
+            sh(IP, "-n", ns, "link", "add", f"wan{side}", "type", "veth", "peer", "name", f"w{side}", "netns", self.wan)
+        self.wan_mtu(MTU_MAX)
+
+    def wan_mtu(self, mtu):
+        """MTU of the whole WAN cable."""
+        for side, ns in (("a", self.gwa), ("b", self.gwb)):
+            sh(IP, "-n", ns, "link", "set", f"wan{side}", "mtu", mtu, "up")
+            sh(IP, "-n", self.wan, "link", "set", f"w{side}", "mtu", mtu, "up")
+
+    def bridge(self, ns, on, *devs):
+        """Join two devices of a namespace by a kernel bridge, or part them again."""
+        if not on:
+            sh(IP, "-n", ns, "link", "del", "br0", check=False)
+            return
+        sh(IP, "-n", ns, "link", "add", "br0", "type", "bridge", "mcast_snooping", "0", "ageing_time", "0")
+        for d in devs:
+            sh(IP, "-n", ns, "link", "set", d, "master", "br0")
+        sh(IP, "-n", ns, "link", "set", "br0", "mtu", MTU_MAX, "up", check=False)
+
+    def close(self):
+        clean(self.id)
+        os.close(self.pipe)
+
+
+def clean(run_id):
+    """Kill what runs in the run's namespaces, then delete them and its directory."""
+    mine = [ns for ns in _namespaces() if ns.startswith(f"{PREFIX}{run_id}-")]
+    for sig in (signal.SIGTERM, signal.SIGKILL):
+        pids = [int(p) for ns in mine for p in sh(IP, "netns", "pids", ns, check=False).split()]
+        for pid in pids:
+            try:
+                os.kill(pid, sig)
+            except ProcessLookupError:
+                pass
+        if pids:
+            time.sleep(0.2)
+    for ns in mine:
+        sh(IP, "netns", "del", ns, check=False)
+    shutil.rmtree(RUN / run_id, ignore_errors=True)
+
+
+def clean_stale():
+    """Remove what runs that are dead by now left behind."""
+    ids = {ns[len(PREFIX):].split("-")[0] for ns in _namespaces()} | {p.name for p in RUN.glob("*")}
+    for run_id in ids:
+        try:
+            with open(RUN / run_id / "lock", "a") as f:
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            pass
+        except BlockingIOError:
+            continue  # alive
+        clean(run_id)
+
+
+def _namespaces():
+    return [line.split()[0] for line in sh(IP, "netns", "list", check=False).splitlines() if line.startswith(PREFIX)]
+
+
+def _janitor(run_id, lock):
+    """A process that cleans up when this one is gone, however it went. Returns the pipe end that says we live."""
+    rd, wr = os.pipe()
+    os.set_inheritable(rd, False)
+    if os.fork():
+        os.close(rd)
+        return wr
+    os.setsid()
+    for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(s, signal.SIG_IGN)
+    os.close(wr)
+    lock.close()
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    os.read(rd, 1)
+    try:
+        clean(run_id)
+    finally:
+        os._exit(0)

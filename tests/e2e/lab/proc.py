@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Child processes that cannot outlive the lab, and waiting for a condition with a time limit.
+import ctypes
+import os
+import signal
+import subprocess
+import time
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+
+
+class LabError(Exception):
+    """The lab itself failed: a process did not start, a guest did not answer."""
+
+
+def _die_with_parent():
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def start(argv, log, **kw):
+    """Start a child (call it from the main thread only); its output goes to the file `log`."""
+    with open(log, "ab") as out:
+        return subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                start_new_session=True, preexec_fn=_die_with_parent, **kw)
+
+
+def stop(child, seconds=5.0):
+    """SIGTERM, then SIGKILL after `seconds`. Returns True if SIGTERM was enough."""
+    if child is None or child.poll() is not None:
+        return True
+    child.send_signal(signal.SIGTERM)
+    try:
+        child.wait(seconds)
+        return True
+    except subprocess.TimeoutExpired:
+        kill(child)
+        return False
+
+
+def kill(child):
+    if child is not None and child.poll() is None:
+        child.kill()
+        child.wait(10)
+
+
+def sh(*argv, timeout=20, check=True):
+    """Run a short command on this machine, return its stdout."""
+    r = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+    if check and r.returncode:
+        raise LabError(f"{' '.join(map(str, argv))}: exit {r.returncode}: {r.stderr.strip() or r.stdout.strip()}")
+    return r.stdout
+
+
+def wait_for(what, cond, seconds, every=0.05):
+    """Poll `cond` until it is true; LabError naming `what` after `seconds`."""
+    end = time.monotonic() + seconds
+    while True:
+        got = cond()
+        if got:
+            return got
+        if time.monotonic() > end:
+            raise LabError(f"{what}: not within {seconds:g} s")
+        time.sleep(every)
+
+
+def ns_argv(netns):
+    return ["/usr/sbin/ip", "netns", "exec", netns]
+
+
+def alive(pid):
+    return os.path.exists(f"/proc/{pid}")
