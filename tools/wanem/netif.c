@@ -112,7 +112,6 @@ static int open_tx(struct wanem_netif *nif)
 
 int wanem_netif_open(struct wanem_netif *nif, const char *name, struct wanem_err *err)
 {
-	const char *what = "no such interface";
 	int e;
 
 	*nif = (struct wanem_netif){.rx_fd = -1, .tx_fd = -1};
@@ -123,14 +122,13 @@ int wanem_netif_open(struct wanem_netif *nif, const char *name, struct wanem_err
 	errno = ENODEV;
 	if (!nif->ifindex)
 		goto fail;
-	what = "cannot open";
 	if (open_tx(nif) || open_rx(nif))
 		goto fail;
 	merge_off(nif);
 	return 0;
 fail:
 	e = errno;
-	snprintf(err->text, sizeof(err->text), "interface %.40s: %s: %s%s", name, what, strerror(e),
+	snprintf(err->text, sizeof(err->text), "interface %.40s: %s%s", name, strerror(e),
 	    e == EPERM ? " (needs CAP_NET_RAW and CAP_NET_ADMIN)" : "");
 	wanem_netif_close(nif);
 	return -1;

@@ -35,7 +35,7 @@ const struct wanem_key *wanem_set_keys(void)
 	return keys;
 }
 
-__attribute__((format(printf, 2, 3))) static int fail(struct wanem_err *err, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int refuse(struct wanem_err *err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -87,9 +87,9 @@ int wanem_set_time(const char *text, uint64_t max, uint64_t *out, struct wanem_e
 	double v = 0;
 
 	if (strcmp(text, "0") && !scaled(text, units, &v))
-		return fail(err, "'%.40s' is not a time like 10ms (units: ns us ms s)", text);
+		return refuse(err, "'%.40s' is not a time like 10ms (units: ns us ms s)", text);
 	if (v > (double)max)
-		return fail(err, "'%.40s' is more than %gs", text, (double)max / 1e9);
+		return refuse(err, "'%.40s' is more than %gs", text, (double)max / 1e9);
 	*out = (uint64_t)(v + 0.5);
 	return 0;
 }
@@ -105,10 +105,10 @@ static int set_rate(const char *text, uint64_t *out, struct wanem_err *err)
 		return 0;
 	}
 	if (!scaled(text, units, &v))
-		return fail(
+		return refuse(
 		    err, "'%.40s' is not a rate like 100Mbit (units: bit kbit Mbit Gbit) or unlimited", text);
 	if (v < 1000 || v > 1e12)
-		return fail(err, "'%.40s' is not between 1kbit and 1Tbit", text);
+		return refuse(err, "'%.40s' is not between 1kbit and 1Tbit", text);
 	*out = (uint64_t)(v + 0.5);
 	return 0;
 }
@@ -124,11 +124,11 @@ static int set_queue(struct wanem_cfg *cfg, const char *text, struct wanem_err *
 	if (!scaled(text, packets, &v)) {
 		in_bytes = true;
 		if (!scaled(text, bytes, &v))
-			return fail(err,
+			return refuse(err,
 			    "'%.40s' is not a queue size: 1000 packets, or bytes as 64kB, 1MB, 256KiB", text);
 	}
 	if (in_bytes ? v < 64 || v > 4e9 : v < 1 || v > 1e7)
-		return fail(err, "'%.40s' is not between 1 and 10000000 packets, or 64B and 4GB", text);
+		return refuse(err, "'%.40s' is not between 1 and 10000000 packets, or 64B and 4GB", text);
 	cfg->queue = (uint64_t)v;
 	cfg->queue_in_bytes = in_bytes;
 	return 0;
@@ -140,9 +140,9 @@ static int set_share(const char *text, double *out, struct wanem_err *err)
 	double v;
 
 	if (!scaled(text, units, &v))
-		return fail(err, "'%.40s' is not a share like 1%% or 0.01", text);
+		return refuse(err, "'%.40s' is not a share like 1%% or 0.01", text);
 	if (v > 1)
-		return fail(
+		return refuse(
 		    err, "'%.40s' is more than 100%% (a number without %% is a fraction: 0.01 is 1%%)", text);
 	*out = v;
 	return 0;
@@ -160,15 +160,15 @@ static int set_ge(struct wanem_cfg *cfg, const char *text, struct wanem_err *err
 		return 0;
 	}
 	if (snprintf(buf, sizeof(buf), "%s", text) >= (int)sizeof(buf))
-		return fail(err, "'%.40s' is too long", text);
+		return refuse(err, "'%.40s' is too long", text);
 	for (part = strtok_r(buf, "/", &save); part; part = strtok_r(NULL, "/", &save), n++) {
 		if (n == 4)
-			return fail(err, "'%.40s' has more than four parts", text);
+			return refuse(err, "'%.40s' has more than four parts", text);
 		if (set_share(part, &v[n], err))
 			return -1;
 	}
 	if (n < 2 || v[0] <= 0 || v[1] <= 0)
-		return fail(err, "'%.40s' is not P/R[/BAD[/GOOD]] with P and R above 0, or off", text);
+		return refuse(err, "'%.40s' is not P/R[/BAD[/GOOD]] with P and R above 0, or off", text);
 	cfg->ge_p = v[0];
 	cfg->ge_r = v[1];
 	cfg->ge_bad = v[2];
@@ -181,9 +181,9 @@ static int set_number(const char *text, double min, double max, double *out, str
 	const char *end;
 
 	if (!number(text, out, &end) || *end)
-		return fail(err, "'%.40s' is not a number", text);
+		return refuse(err, "'%.40s' is not a number", text);
 	if (*out < min || *out > max)
-		return fail(err, "'%.40s' is not between %g and %g", text, min, max);
+		return refuse(err, "'%.40s' is not between %g and %g", text, min, max);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ static int set_word(const char *text, const char *a, const char *b, bool *second
 {
 	*second = !strcmp(text, b);
 	if (!*second && strcmp(text, a))
-		return fail(err, "'%.40s' is neither %s nor %s", text, a, b);
+		return refuse(err, "'%.40s' is neither %s nor %s", text, a, b);
 	return 0;
 }
 
@@ -235,11 +235,11 @@ static int set_value(struct wanem_cfg *cfg, const char *key, const char *value, 
 		if (set_number(value, 1, WANEM_MAX_CORRUPT, &v, err))
 			return -1;
 		if (v != (unsigned)v)
-			return fail(err, "'%.40s' is not a whole number", value);
+			return refuse(err, "'%.40s' is not a whole number", value);
 		cfg->corrupt_bits = (unsigned)v;
 		return 0;
 	}
-	return fail(err, "unknown setting (see help)");
+	return refuse(err, "unknown setting (see help)");
 }
 
 int wanem_set_key(struct wanem_cfg *cfg, const char *key, const char *value, struct wanem_err *err)
@@ -248,7 +248,7 @@ int wanem_set_key(struct wanem_cfg *cfg, const char *key, const char *value, str
 
 	if (!set_value(cfg, key, value, &why))
 		return 0;
-	return fail(err, "%.40s: %.150s", key, why.text);
+	return refuse(err, "%.40s: %.150s", key, why.text);
 }
 
 int wanem_set_list(struct wanem_cfg *cfg, const char *list, struct wanem_err *err)
@@ -258,21 +258,21 @@ int wanem_set_list(struct wanem_cfg *cfg, const char *list, struct wanem_err *er
 	const char *wrong;
 
 	if (snprintf(buf, sizeof(buf), "%s", list) >= (int)sizeof(buf))
-		return fail(err, "the list of settings is longer than %zu bytes", sizeof(buf) - 1);
+		return refuse(err, "the list of settings is longer than %zu bytes", sizeof(buf) - 1);
 	item = strtok_r(buf, ", \t", &save);
 	if (!item)
-		return fail(err, "no settings given; expected key=value,...");
+		return refuse(err, "no settings given; expected key=value,...");
 	for (; item; item = strtok_r(NULL, ", \t", &save)) {
 		value = strchr(item, '=');
 		if (!value)
-			return fail(err, "'%.40s' is not key=value", item);
+			return refuse(err, "'%.40s' is not key=value", item);
 		*value++ = '\0';
 		if (wanem_set_key(&next, item, value, err))
 			return -1;
 	}
 	wrong = wanem_cfg_check(&next);
 	if (wrong)
-		return fail(err, "%s", wrong);
+		return refuse(err, "%s", wrong);
 	*cfg = next;
 	return 0;
 }
