@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes the few packets a gateway makes itself. Each is a header skeleton, one extension header and the
+ * ICRC. UDP checksum 0 (IBA A17.3.1 allows it for both families; the ICRC protects more), DF set,
+ * identification 0 (RFC 6864).
+ */
+#include "roce/build.h"
+
+#include "roce/icrc.h"
+#include "roce/wire.h"
+
+static_assert(ROCE_BUILD_MAX >= sizeof(struct roce_ip6) + sizeof(struct roce_udp) + sizeof(struct roce_bth) +
+                                    sizeof(struct roce_reth) + ROCE_ICRC_LEN,
+    "ROCE_BUILD_MAX");
+
+static void put_ip4(uint8_t *out, const struct roce_addr *a, uint32_t tot)
+{
+	struct roce_ip4 *h = (struct roce_ip4 *)out;
+	uint32_t sum = 0;
+
+	h->ver_ihl = 0x45;
+	h->tos = a->tos;
+	rwy_put16(h->tot_len, (uint16_t)tot);
+	rwy_put16(h->id, 0);
+	rwy_put16(h->frag, ROCE_IP4_DF);
+	h->ttl = a->ttl;
+	h->proto = ROCE_IPPROTO_UDP;
+	rwy_put16(h->csum, 0);
+	memcpy(h->src, a->src.b + 12, 4);
+	memcpy(h->dst, a->dst.b + 12, 4);
+	for (unsigned i = 0; i < sizeof(*h); i += 2)
+		sum += rwy_get16(out + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	rwy_put16(h->csum, (uint16_t)~sum);
+}
+
+static void put_ip6(uint8_t *out, const struct roce_addr *a, uint32_t tot)
+{
+	struct roce_ip6 *h = (struct roce_ip6 *)out;
+
+	rwy_put32(h->vtf, 6u << 28 | (uint32_t)a->tos << 20);
+	rwy_put16(h->plen, (uint16_t)(tot - sizeof(*h)));
+	h->next = ROCE_IPPROTO_UDP;
+	h->hlim = a->ttl;
+	memcpy(h->src, a->src.b, 16);
+	memcpy(h->dst, a->dst.b, 16);
+}
+
+/* What a packet is, besides its addresses. */
+struct shape {
+	uint8_t opcode;
+	bool ack_req;
+	bool becn;
+	roce_psn psn;
+};
+
+/*
+ * Writes IP, UDP and BTH of a packet whose extension headers are as long as its opcode says. Fills *pkt as
+ * far as the ICRC needs it; the caller writes pkt->ext and calls finish().
+ */
+static void start(uint8_t *out, const struct roce_addr *a, const struct shape *s, struct roce_pkt *pkt)
+{
+	const struct roce_opinfo *info = roce_op(s->opcode);
+	bool is6 = !rwy_ip_is4(&a->dst);
+	uint32_t hlen = is6 ? sizeof(struct roce_ip6) : sizeof(struct roce_ip4);
+	uint32_t tot =
+	    hlen + (uint32_t)sizeof(struct roce_udp) + ROCE_BTH_LEN + info->ext_len + ROCE_ICRC_LEN;
+	struct roce_udp *udp = (struct roce_udp *)(out + hlen);
+	struct roce_bth *bth = (struct roce_bth *)(out + hlen + sizeof(*udp));
+
+	if (is6)
+		put_ip6(out, a, tot);
+	else
+		put_ip4(out, a, tot);
+	rwy_put16(udp->sport, a->sport);
+	rwy_put16(udp->dport, ROCE_UDP_PORT);
+	rwy_put16(udp->len, (uint16_t)(tot - hlen));
+	rwy_put16(udp->csum, 0);
+
+	bth->opcode = s->opcode;
+	bth->flags = a->migreq ? ROCE_BTH_MIGREQ : 0;
+	rwy_put16(bth->pkey, a->pkey);
+	bth->fb = s->becn ? ROCE_BTH_BECN : 0;
+	rwy_put24(bth->dqpn, a->dqpn);
+	bth->areq = s->ack_req ? ROCE_BTH_ACKREQ : 0;
+	rwy_put24(bth->psn, s->psn);
+
+	*pkt = (struct roce_pkt){
+	    .ip = out,
+	    .bth = (uint8_t *)bth,
+	    .ext = (uint8_t *)bth + ROCE_BTH_LEN,
+	    .payload = (uint8_t *)bth + ROCE_BTH_LEN + info->ext_len,
+	    .icrc = out + tot - ROCE_ICRC_LEN,
+	    .info = info,
+	    .len = tot,
+	    .ip_hlen = (uint8_t)hlen,
+	    .is6 = is6,
+	};
+}
+
+static uint32_t finish(const struct roce_pkt *pkt)
+{
+	roce_icrc_store(pkt);
+	return pkt->len;
+}
+
+static void put_aeth(uint8_t *p, uint8_t syndrome, roce_msn msn)
+{
+	struct roce_aeth *h = (struct roce_aeth *)p;
+
+	h->syndrome = syndrome;
+	rwy_put24(h->msn, msn);
+}
+
+uint32_t roce_build_ack(uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn)
+{
+	struct roce_pkt pkt;
+
+	start(out, a, &(struct shape){.opcode = ROCE_RC_ACK, .psn = psn}, &pkt);
+	put_aeth(pkt.ext, syndrome, msn);
+	return finish(&pkt);
+}
+
+uint32_t roce_build_atomic_ack(
+    uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn, uint64_t original)
+{
+	struct roce_pkt pkt;
+
+	start(out, a, &(struct shape){.opcode = ROCE_RC_ATOMIC_ACK, .psn = psn}, &pkt);
+	put_aeth(pkt.ext, syndrome, msn);
+	rwy_put64(((struct roce_atomicacketh *)(pkt.ext + sizeof(struct roce_aeth)))->orig, original);
+	return finish(&pkt);
+}
+
+uint32_t roce_build_read_req(
+    uint8_t *out, const struct roce_addr *a, roce_psn psn, uint64_t va, uint32_t rkey, uint32_t len)
+{
+	struct roce_pkt pkt;
+	struct roce_reth *reth;
+
+	start(out, a, &(struct shape){.opcode = ROCE_RC_READ_REQ, .ack_req = true, .psn = psn}, &pkt);
+	reth = (struct roce_reth *)pkt.ext;
+	rwy_put64(reth->va, va);
+	rwy_put32(reth->rkey, rkey);
+	rwy_put32(reth->len, len);
+	return finish(&pkt);
+}
+
+uint32_t roce_build_cnp(uint8_t *out, const struct roce_addr *a)
+{
+	struct roce_pkt pkt;
+
+	start(out, a, &(struct shape){.opcode = ROCE_OPCODE_CNP, .becn = true}, &pkt);
+	memset(pkt.ext, 0, ROCE_CNP_PAD_LEN);
+	return finish(&pkt);
+}
