@@ -90,7 +90,7 @@ class Guest:
             "-device", "virtio-serial-pci", "-chardev", f"socket,id=agent,path={agent},server=on,wait=off",
             "-device", "virtserialport,chardev=agent,name=rwy,nr=1",
             "-netdev", f"tap,id=n0,ifname={self.tap},script=no,downscript=no",
-            "-device", f"virtio-net-pci,netdev=n0,mac={self.mac},romfile=,{_OFFLOADS}",
+            "-device", f"virtio-net-pci,netdev=n0,mac={self.mac},romfile=,rx_queue_size=1024,{_OFFLOADS}",
         ], self.rundir / f"qemu-{self.name}.log")
         self.agent_path = agent
         proc.wait_for(f"guest {self.name}: QEMU", lambda: agent.exists() or self.qemu.poll() is not None, 10)

@@ -41,7 +41,7 @@ mount -t tmpfs tmp /dev/shm
 mount -t devpts pts /dev/pts
 mount -t tmpfs -o size=75% tmp /tmp
 echo root:x:0:0:root:/root:/bin/sh >/etc/passwd
-printf 'alias ip=/opt/rwy/ip tc=/opt/rwy/tc\n' >/etc/profile
+echo 'alias ip=/opt/rwy/ip tc=/opt/rwy/tc' >/etc/profile
 export ENV=/etc/profile
 ulimit -l unlimited
 ulimit -n 65536

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from . import image, perftest, proc
 from .gateway import DEFAULTS, Gateway
 from .guest import Guest
-from .net import IP, Net
+from .net import Net
 from .paths import BIN
 from .proc import LabError
 from .wan import Wan
@@ -70,10 +70,8 @@ class Host(Guest):
     def gid(self, version=4):
         """Index of the RoCEv2 GID that holds this host's address."""
         if not self.gids:
-            out = self.run(f"cd {RXE}; for i in gids/*; do echo ${{i#gids/}} $(cat $i) $(cat gid_attrs/types/${{i#gids/}}); done"
-                           " 2>/dev/null | grep -v 0000:0000:0000:0000:0000:0000:0000:0000").out
-            for line in out.splitlines():
-                index, gid, *_ = line.split()
+            out = self.run(f"cd {RXE}/gids; grep -v -E '^[0:]+$' /dev/null *").out
+            for index, _, gid in (line.partition(":") for line in out.splitlines()):
                 addr = ipaddress.IPv6Address(gid)
                 self.gids[str(addr.ipv4_mapped or addr)] = int(index)
         return self.gids[self.ip(version)]
@@ -167,13 +165,9 @@ class Lab:
         self.link.set(**({} if self.plain_wan else impairments))
 
     def outage(self, seconds):
-        """Cut the WAN for this long."""
-        self.log(f"[wan] outage of {seconds} s")
-        for side in "ab":
-            proc.sh(IP, "-n", self.net.wan, "link", "set", f"w{side}", "down")
-        time.sleep(seconds)
-        for side in "ab":
-            proc.sh(IP, "-n", self.net.wan, "link", "set", f"w{side}", "up")
+        """Cut the WAN for this long (not in a plain native run)."""
+        if not self.plain_wan:
+            self.link.outage(seconds)
 
     # --- running programs ---------------------------------------------------------------------
     def listening(self, host, port, cm=False, seconds=LISTEN_TIMEOUT):

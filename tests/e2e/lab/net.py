@@ -17,6 +17,7 @@ IP = "/usr/sbin/ip"
 PREFIX = "rwy-"
 RUN = Path("/run/roceway-lab")
 MTU_MAX = 9000
+QUEUE = 20000  # packets towards a guest: 16 QPs send 2048 at once, and a drop here would count as one of the WAN's
 
 
 class Net:
@@ -41,7 +42,7 @@ class Net:
             sh(IP, "-n", ns, "link", "set", "lo", "up")
         for side, ns in (("a", self.gwa), ("b", self.gwb)):
             sh(IP, "-n", ns, "tuntap", "add", "dev", f"tap{side}", "mode", "tap")
-            sh(IP, "-n", ns, "link", "set", f"tap{side}", "mtu", MTU_MAX, "up")
+            sh(IP, "-n", ns, "link", "set", f"tap{side}", "mtu", MTU_MAX, "txqueuelen", QUEUE, "up")
             sh(IP, "-n", ns, "link", "add", f"wan{side}", "type", "veth", "peer", "name", f"w{side}", "netns", self.wan)
         self.wan_mtu(MTU_MAX)
 
@@ -56,7 +57,8 @@ class Net:
         if not on:
             sh(IP, "-n", ns, "link", "del", "br0", check=False)
             return
-        sh(IP, "-n", ns, "link", "add", "br0", "type", "bridge", "mcast_snooping", "0", "ageing_time", "0")
+        sh(IP, "-n", ns, "link", "add", "br0", "type", "bridge", "mcast_snooping", "0", "ageing_time", "0",
+           "forward_delay", "0", "stp_state", "0")
         for d in devs:
             sh(IP, "-n", ns, "link", "set", d, "master", "br0")
         sh(IP, "-n", ns, "link", "set", "br0", "mtu", MTU_MAX, "up", check=False)

@@ -2,12 +2,13 @@
 # The emulated WAN between wa and wb: tools/wanem as a process, changed over its control socket while it runs.
 # Without the program (not built) a kernel bridge stands in, and impairments are refused.
 import subprocess
+import time
 
 from . import proc
 from .paths import BIN
 from .proc import LabError
 
-CLEAN = {"delay": "0ms", "jitter": "0ms", "loss": "0%", "reorder": "0%", "dup": "0%", "corrupt": "0%", "rate": "0"}
+CLEAN = {"delay": "0ms", "jitter": "0ms", "loss": "0%", "reorder": "0%", "dup": "0%", "corrupt": "0%", "rate": "unlimited"}
 
 
 class Wan:
@@ -32,12 +33,19 @@ class Wan:
     def set(self, rtt_ms=0, loss=0, reorder=0, dup=0, corrupt=0, jitter_ms=0, rate=None, **more):
         """Both directions: round-trip time in ms, the rest in percent, rate as wanem takes it (None: no limit)."""
         want = dict(CLEAN, delay=f"{rtt_ms / 2:g}ms", jitter=f"{jitter_ms:g}ms", loss=f"{loss:g}%", reorder=f"{reorder:g}%",
-                    dup=f"{dup:g}%", corrupt=f"{corrupt:g}%", rate=rate or "0", **more)
+                    dup=f"{dup:g}%", corrupt=f"{corrupt:g}%", rate=rate or "unlimited", **more)
         if self.bridged:
             if want != CLEAN and (rtt_ms > 0.2 or loss or reorder or dup or corrupt or rate or more):
                 raise LabError("build/bin/wanem is not built: only a clean WAN is possible")
             return
         self.ctl("set", "both", *(f"{k}={v}" for k, v in want.items()))
+
+    def outage(self, seconds):
+        """Cut both directions for this long; returns when it is over."""
+        if self.bridged:
+            raise LabError("build/bin/wanem is not built: no outage")
+        self.ctl("outage", f"{seconds:g}s")
+        time.sleep(seconds)
 
     def ctl(self, *words):
         """A raw control command; returns wanem's answer."""
