@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RC responder: life of the object, path MTU, watermark, failure. Receiving is resp_recv.c, answering
+ * resp_ack.c.
+ */
+#include "roce/resp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "roce/resp_int.h"
+
+void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu)
+{
+	memset(r, 0, sizeof(*r));
+	r->start = r->epsn = r->allow_psn = r->acked = r->want_psn = first & ROCE_PSN_MASK;
+	r->pmtu = roce_resp_pmtu_ok(pmtu) ? pmtu : 0;
+	r->pmtu_min = 256;
+	r->msg = ROCE_OP_NONE;
+	r->fresh = true;
+}
+
+void roce_resp_fini(struct roce_resp *r)
+{
+	free(r->rd);
+	r->rd = NULL;
+	r->rd_head = r->rd_n = r->rd_cap = 0;
+}
+
+void roce_resp_go(struct roce_resp *r, roce_msn msn_base)
+{
+	r->started = true;
+	r->msn0 = roce_psn_add(r->msn0, msn_base);
+	r->msn = roce_psn_add(r->msn, msn_base);
+	r->allow_msn = roce_psn_add(r->allow_msn, msn_base);
+	for (uint16_t i = 0; i < r->rd_n; i++) {
+		struct roce_resp_rd *d = roce_resp_rd_at(r, i);
+
+		d->msn_before = roce_psn_add(d->msn_before, msn_base);
+	}
+}
+
+void roce_resp_rewind(struct roce_resp *r, roce_psn epsn)
+{
+	r->start = r->epsn = r->allow_psn = r->acked = r->want_psn = epsn & ROCE_PSN_MASK;
+	r->msn = r->allow_msn = r->msn0;
+	r->msg = ROCE_OP_NONE;
+	r->fresh = true;
+	r->left_known = r->pmtu_wait = r->want_ack = r->dup_ack = false;
+	r->rd_head = r->rd_n = 0;
+	if (r->fail_hold) /* the host's error was found in what is forgotten now; it will come again */
+		r->failed = r->fail_hold = r->fail_owed = false;
+	r->nak_owed = true;
+	r->nak_sent = false;
+}
+
+void roce_resp_pmtu_least(struct roce_resp *r, uint32_t n)
+{
+	if (n > 4096)
+		return;
+	while (r->pmtu_min < n)
+		r->pmtu_min *= 2;
+	if (r->pmtu_min == 4096)
+		r->pmtu = 4096;
+}
+
+uint32_t roce_resp_set_pmtu(struct roce_resp *r, uint32_t pmtu)
+{
+	struct roce_resp_rd *d;
+
+	if (!roce_resp_pmtu_ok(pmtu))
+		return 0;
+	if (!r->pmtu)
+		r->pmtu = pmtu;
+	if (!r->pmtu_wait)
+		return 0;
+	d = roce_resp_rd_at(r, (uint16_t)(r->rd_n - 1));
+	d->cnt = roce_read_packets(d->dma_len, r->pmtu);
+	roce_resp_read_counted(r, d);
+	return d->cnt;
+}
+
+void roce_resp_allow(struct roce_resp *r, roce_psn psn, roce_msn msn)
+{
+	if (!roce_psn_after(psn, r->allow_psn) || roce_psn_after(psn, r->epsn))
+		return;
+	r->allow_psn = psn;
+	r->allow_msn = msn & ROCE_PSN_MASK;
+}
+
+void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome)
+{
+	if (r->failed && !r->fail_hold)
+		return;
+	if (r->rd_n) {
+		const struct roce_resp_rd *d = roce_resp_rd_at(r, 0);
+		roce_psn unserved = roce_psn_add(d->psn, d->served);
+
+		if (roce_psn_after(psn, unserved))
+			psn = unserved;
+	}
+	if (roce_psn_before(psn, r->acked)) { /* too late for its own error: the next one pays */
+		psn = r->acked;
+		syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP);
+	}
+	if (roce_psn_after(psn, r->epsn))
+		psn = r->epsn;
+	if (r->failed && roce_psn_before(r->fail_psn, psn)) { /* the host's own error stands before it */
+		psn = r->fail_psn;
+		syndrome = r->fail_syndrome;
+	}
+	r->failed = true;
+	r->fail_hold = false;
+	r->fail_psn = psn;
+	r->fail_syndrome = syndrome;
+	/* A NAK of a PSN that was never sent would be a ghost (IBA 9.7.6.1): with nothing there it waits for
+	 * the next request. */
+	r->fail_owed = r->fail_owed || psn != r->epsn;
+}

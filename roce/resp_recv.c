@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RC responder: a request packet becomes a verdict (IBA 9.7.4.1). The order of checks is the standard's: PSN,
+ * opcode sequence, length. What is sent for it is decided in resp_ack.c.
+ */
+#include <stdlib.h>
+
+#include "roce/resp_int.h"
+
+#define DMA_MAX   (1u << 31)     /* IBA 9.7.4.1.6: a message has at most 2^31 bytes */
+#define NAK_AGAIN (100 * RWY_MS) /* a gap that still stands is told again */
+#define PMTU_MAX  4096u
+
+void roce_resp_advance(struct roce_resp *r, uint32_t cnt)
+{
+	uint32_t span = ((r->epsn - r->start) & ROCE_PSN_MASK) + cnt;
+
+	r->epsn = roce_psn_add(r->epsn, cnt);
+	if (span > ROCE_RESP_SPAN)
+		r->start = roce_psn_add(r->epsn, ROCE_PSN_MASK + 1 - ROCE_RESP_SPAN);
+}
+
+void roce_resp_host_error(struct roce_resp *r, roce_psn psn)
+{
+	if (r->failed)
+		return;
+	r->nak_owed = false;
+	r->failed = r->fail_hold = r->fail_owed = true;
+	r->fail_psn = psn;
+	r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_INV_REQ);
+}
+
+void roce_resp_read_counted(struct roce_resp *r, struct roce_resp_rd *d)
+{
+	r->pmtu_wait = false;
+	if (d->cnt - 1 > ROCE_RESP_SPAN - ((r->epsn - r->acked) & ROCE_PSN_MASK)) {
+		d->cnt = 1; /* nobody can number these responses: epsn stays behind the request */
+		r->rd_n--;
+		roce_resp_host_error(r, d->psn);
+		return;
+	}
+	roce_resp_advance(r, d->cnt - 1);
+}
+
+static bool rd_grow(struct roce_resp *r)
+{
+	uint16_t cap = r->rd_cap ? (uint16_t)(r->rd_cap * 2) : 16;
+	struct roce_resp_rd *rd;
+
+	if (cap > ROCE_RESP_RD_MAX)
+		return false;
+	rd = malloc(cap * sizeof(*rd));
+	if (!rd)
+		return false;
+	for (uint16_t i = 0; i < r->rd_n; i++)
+		rd[i] = *roce_resp_rd_at(r, i);
+	free(r->rd);
+	r->rd = rd;
+	r->rd_cap = cap;
+	r->rd_head = 0;
+	return true;
+}
+
+/* PSN before the expected one: a duplicate (IBA 9.7.5.1.5, C9-105 SEND and WRITE, C9-106 READ, C9-110
+ * ATOMIC). */
+static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
+{
+	roce_psn point;
+	roce_msn msn;
+
+	if (pkt->info->op == ROCE_OP_READ_REQ) {
+		uint32_t len = roce_reth_len(pkt);
+		uint32_t room = (r->epsn - pkt->psn) & ROCE_PSN_MASK;
+
+		act->verdict = ROCE_RESP_DUP_READ;
+		if (r->pmtu || len <= r->pmtu_min)
+			act->psn_cnt = roce_read_packets(len, r->pmtu ? r->pmtu : r->pmtu_min);
+		if (act->psn_cnt > room) /* C9-106: may not ask for more than the original did */
+			act->psn_cnt = room;
+		return;
+	}
+	if (roce_op_is_atomic(pkt->info)) {
+		act->verdict = ROCE_RESP_DUP_ATOMIC;
+		return;
+	}
+	act->verdict = ROCE_RESP_DUP;
+	point = roce_resp_point(r, &msn);
+	if (roce_psn_before(pkt->psn, point) || roce_psn_before(pkt->psn, r->acked)) {
+		if (!r->dup_ack || roce_psn_after(pkt->psn, r->dup_psn))
+			r->dup_psn = pkt->psn;
+		r->dup_ack = true;
+	} else if (pkt->ack_req) { /* not ackable yet: silence now, the ACK comes when it may */
+		if (!r->want_ack || roce_psn_after(pkt->psn, r->want_psn))
+			r->want_psn = pkt->psn;
+		r->want_ack = true;
+	}
+}
+
+/* Payload against path MTU and position (IBA 9.7.4.1.6). Learns the path MTU from a FIRST or MIDDLE. */
+static bool length_ok(struct roce_resp *r, const struct roce_pkt *pkt)
+{
+	uint32_t n = pkt->payload_len;
+
+	switch ((enum roce_pos)pkt->info->pos) {
+	case ROCE_POS_FIRST:
+	case ROCE_POS_MIDDLE:
+		if (!r->pmtu && roce_resp_pmtu_ok(n))
+			r->pmtu = n;
+		return n == r->pmtu && r->pmtu;
+	case ROCE_POS_LAST:
+	case ROCE_POS_ONLY:
+		if (!r->pmtu)
+			roce_resp_pmtu_least(r, n);
+		return n <= (r->pmtu ? r->pmtu : PMTU_MAX) && (n || pkt->info->pos == ROCE_POS_ONLY);
+	case ROCE_POS_NONE:
+		return true;
+	}
+	rwy_unreachable();
+}
+
+/* A WRITE's payloads must add up to its RETH's DMA length (IBA 9.7.4.1.6). */
+static bool dma_ok(struct roce_resp *r, const struct roce_pkt *pkt)
+{
+	if (pkt->info->op != ROCE_OP_WRITE)
+		return true;
+	if (pkt->info->flags & ROCE_F_RETH) {
+		r->left = roce_reth_len(pkt);
+		r->left_known = true;
+		if (r->left > DMA_MAX)
+			return false;
+	}
+	if (!r->left_known) /* we joined in the middle of this message */
+		return true;
+	if (roce_op_ends(pkt->info)) {
+		r->left_known = false;
+		return pkt->payload_len == r->left;
+	}
+	if (pkt->payload_len >= r->left)
+		return false;
+	r->left -= pkt->payload_len;
+	return true;
+}
+
+/* Does the packet follow the one before (IBA 9.7.4.1.3)? */
+static bool sequence_ok(const struct roce_resp *r, const struct roce_pkt *pkt)
+{
+	const struct roce_opinfo *i = pkt->info;
+
+	if (i->op != ROCE_OP_SEND && i->op != ROCE_OP_WRITE)
+		return r->msg == ROCE_OP_NONE;
+	if (roce_op_starts(i))
+		return r->msg == ROCE_OP_NONE;
+	return r->msg == i->op || (r->fresh && r->msg == ROCE_OP_NONE);
+}
+
+/* READ or ATOMIC in order: remember what has to be answered. */
+static enum roce_resp_verdict accept_rd(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
+{
+	bool atomic = pkt->info->op != ROCE_OP_READ_REQ;
+	uint32_t len = atomic ? 0 : roce_reth_len(pkt);
+	uint32_t out = (r->epsn - r->acked) & ROCE_PSN_MASK;
+	uint32_t cnt = 0;
+
+	if (len > DMA_MAX)
+		return ROCE_RESP_BAD_LEN;
+	if (r->pmtu || len <= r->pmtu_min)
+		cnt = roce_read_packets(len, r->pmtu ? r->pmtu : r->pmtu_min);
+	if (cnt > ROCE_RESP_SPAN)
+		return ROCE_RESP_BAD_LEN;
+	if (out + (cnt ? cnt : 1) > ROCE_RESP_SPAN || (r->rd_n == r->rd_cap && !rd_grow(r)))
+		return ROCE_RESP_TOO_MANY;
+	*roce_resp_rd_at(r, r->rd_n++) = (struct roce_resp_rd){
+	    .psn = pkt->psn, .cnt = cnt ? cnt : 1, .msn_before = r->msn, .dma_len = len, .atomic = atomic};
+	r->pmtu_wait = !cnt;
+	act->psn_cnt = cnt;
+	roce_resp_advance(r, cnt ? cnt : 1);
+	r->msn = roce_psn_add(r->msn, 1);
+	return ROCE_RESP_ACCEPT;
+}
+
+static enum roce_resp_verdict accept_data(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
+{
+	bool ends = roce_op_ends(pkt->info);
+
+	if (!length_ok(r, pkt) || !dma_ok(r, pkt))
+		return ROCE_RESP_BAD_LEN;
+	r->msg = ends ? ROCE_OP_NONE : pkt->info->op;
+	if (ends)
+		r->msn = roce_psn_add(r->msn, 1); /* IBA 9.7.7.1: MSN counts completed messages */
+	act->psn_cnt = 1;
+	roce_resp_advance(r, 1);
+	if (pkt->ack_req) {
+		r->want_ack = true;
+		r->want_psn = pkt->psn;
+	}
+	return ROCE_RESP_ACCEPT;
+}
+
+static enum roce_resp_verdict recv_expected(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
+{
+	enum roce_resp_verdict v = ROCE_RESP_BAD_SEQ;
+
+	if (sequence_ok(r, pkt))
+		v = pkt->info->op == ROCE_OP_SEND || pkt->info->op == ROCE_OP_WRITE ? accept_data(r, pkt, act)
+		                                                                    : accept_rd(r, pkt, act);
+	if (v == ROCE_RESP_ACCEPT) {
+		act->msn = r->msn;
+		r->fresh = false;
+		r->nak_owed = r->nak_sent = false; /* the gap, if there was one, is closed */
+	} else if (v != ROCE_RESP_TOO_MANY) {
+		roce_resp_host_error(r, pkt->psn);
+	}
+	return v;
+}
+
+/* PSN ahead of the expected one (IBA 9.7.4.1.2, 9.7.5.1.3): one NAK a gap, again when it stands for long. */
+static void recv_ahead(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	act->verdict = ROCE_RESP_GAP;
+	if (!r->nak_sent || rwy_since(r->nak_time, now) >= NAK_AGAIN)
+		r->nak_owed = true;
+}
+
+void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	int32_t ahead = roce_psn_diff(pkt->psn, r->epsn);
+
+	*act = (struct roce_resp_act){.verdict = ROCE_RESP_STALE};
+	if (pkt->info->transport != ROCE_RC ||
+	    !roce_op_is_request(pkt->info)) /* IBA 9.6.1: not for this QP's type */
+		return;
+	if (ahead < 0 && ((pkt->psn - r->start) & ROCE_PSN_MASK) >= ((r->epsn - r->start) & ROCE_PSN_MASK))
+		return; /* never sent in this life (IBA 9.7.2: outside the valid duplicate region) */
+	if (r->failed && (!r->fail_hold || !roce_psn_before(pkt->psn, r->fail_psn))) {
+		act->verdict = ROCE_RESP_FAILED;
+		r->fail_owed = true;
+	} else if (ahead < 0) {
+		recv_dup(r, pkt, act);
+	} else if (r->pmtu_wait) {
+		act->verdict = ROCE_RESP_PARK;
+		if ((pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_MIDDLE) &&
+		    roce_resp_pmtu_ok(pkt->payload_len))
+			act->pmtu = pkt->payload_len;
+	} else if (ahead > 0) {
+		recv_ahead(r, pkt, act, now);
+	} else {
+		act->verdict = recv_expected(r, pkt, act);
+	}
+}
