@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The running gateway as its parts see each other: configuration, ports, workers, and how another thread
+ * (API, telemetry) asks for what a worker owns. No DPDK type appears here.
+ *
+ * Threads: one control thread (the process's main thread), `workers` packet threads, and whatever the API
+ * starts. Every function here may be called from any thread but a worker's own, unless it says otherwise.
+ */
+#ifndef GATEWAY_APP_H
+#define GATEWAY_APP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "gateway/conf/conf.h"
+#include "gateway/counters.h"
+#include "gateway/engine/engine.h"
+#include "rwy/ip.h"
+#include "rwy/time.h"
+
+#define GW_WORKERS_MAX 64
+
+struct gw_worker;
+struct gw_port;
+struct gw_neigh;
+
+enum gw_state { GW_STARTING, GW_RUNNING, GW_STOPPING };
+
+struct gw_app {
+	const struct conf *conf;
+	const char *conf_path;
+	const char *version;
+	time_t start_wall;       /* UTC */
+	rwy_time start;          /* gw_now() at the end of start-up */
+	_Atomic int state;       /* enum gw_state */
+	unsigned workers;        /* == conf->workers */
+	unsigned ports;          /* == conf->ports; index is that of conf->port[] */
+	struct eng_cfg *eng_cfg; /* of worker 0; tunnel index is that of conf->tunnel[]. For eng_route */
+	struct gw_worker *worker[GW_WORKERS_MAX];
+	struct gw_port *port[CONF_PORTS_MAX];
+	struct gw_neigh *neigh;
+};
+
+/* The clock that engines are given: monotonic ns. Flow times (eng_flow_info.last) are on it. Any thread. */
+rwy_time gw_now(void);
+
+/* Runs fn(engine, arg) on the worker's thread between two of its loop turns and waits for the end. 0, or
+ * RWY_EAGAIN when the worker did not come to it within 500 ms: fn has then not run and will not. fn must be
+ * short (<= 100 us): packets wait. */
+RWY_MUST_CHECK int gw_call(
+    struct gw_app *app, unsigned worker, void (*fn)(struct eng *e, void *arg), void *arg);
+
+/* Counters of one worker, or of all when worker == app->workers. Fields are read one by one: monotonic, not a
+ * snapshot. */
+void gw_counters_get(const struct gw_app *app, unsigned worker, struct gw_counters *out);
+
+struct gw_worker_stats {
+	uint64_t turns, busy_turns; /* loop turns; those that found work */
+	uint64_t sleeps;            /* how often it slept (adaptive polling) */
+	rwy_dur busy, idle, asleep; /* time in turns with work, in turns without, and sleeping, since start */
+	rwy_dur turn_max;           /* longest turn since start */
+	uint64_t rx_bursts, rx_packets; /* non-empty receive bursts and their packets: packets per burst */
+	uint64_t heartbeat;             /* advances while the worker is alive */
+	int lcore;
+};
+void gw_worker_stats_get(const struct gw_app *app, unsigned worker, struct gw_worker_stats *out);
+
+struct gw_port_stats {
+	bool up;
+	uint32_t speed_mbps; /* 0: not known */
+	uint8_t mac[6];
+	char driver[32];
+	char tap[16]; /* the kernel's interface for this port */
+	unsigned rx_queues, tx_queues;
+	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+	uint64_t rx_missed, rx_errors, rx_nombuf, tx_errors; /* the driver's words */
+};
+/* 0, or RWY_EINVAL for an unknown port. */
+int gw_port_stats_get(const struct gw_app *app, unsigned port, struct gw_port_stats *out);
+
+struct gw_neigh_info {
+	struct rwy_ip addr;
+	uint8_t mac[6];
+	unsigned port;     /* index */
+	const char *state; /* the kernel's: "reachable", "stale", "delay", "probe", "permanent", "incomplete",
+	                      "failed", "noarp" */
+	bool used;         /* a flow used it lately */
+};
+/* Fills up to max entries; returns how many there are. */
+size_t gw_neighs_get(const struct gw_app *app, struct gw_neigh_info *out, size_t max);
+
+/* Packet buffers: in all, and free now (an estimate: caches are counted as free). */
+void gw_buffers_get(const struct gw_app *app, uint32_t *total, uint32_t *avail);
+
+/* Provided by gateway/api*.c: the local HTTP/JSON API on conf->api_socket, in threads of its own. Called on
+ * the control thread after the workers run and before READY; stop before the workers end. 0 or RWY_E*; what
+ * went wrong is logged by the callee. Absent: no API. */
+int gw_api_start(struct gw_app *app);
+void gw_api_stop(struct gw_app *app);
+
+#endif

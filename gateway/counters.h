@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the application around the engine counts: ports, neighbours, kernel hand-over. One set per worker,
+ * written by it alone. The engine's own counters are in engine/engine.h, the tunnels' in wan/wan.h.
+ */
+#ifndef GATEWAY_COUNTERS_H
+#define GATEWAY_COUNTERS_H
+
+#include <stdint.h>
+
+/* X(field, sentence): monotonic counts. */
+#define GW_COUNTERS(X)                                                                                       \
+	X(rx_packets, "frames taken from ports")                                                             \
+	X(tx_packets, "frames given to ports")                                                               \
+	X(to_engine_lan, "packets from local hosts given to the engine")                                     \
+	X(to_engine_wan, "datagrams from tunnel peers given to the engine")                                  \
+	X(to_kernel, "frames for the gateway itself, handed to the kernel (ARP, ND, ICMP)")                  \
+	X(from_kernel, "frames of the kernel, sent on a port")                                               \
+	X(handoff, "frames passed to the worker that owns them")                                             \
+	X(tx_in_place, "packets sent with headers written in front of them")                                 \
+	X(tx_chained, "packets sent by reference behind a header of their own")                              \
+	X(tx_copied, "packets copied because the port takes no chains or the packet was made here")          \
+	X(neigh_misses, "first packets of a flow, or after a change, that looked up their next hop")         \
+	X(drop_rx_truncated, "frame shorter than its headers say")                                           \
+	X(drop_rx_not_ours, "frame for another MAC address")                                                 \
+	X(drop_rx_vlan, "frame of another VLAN, or untagged where a tag is expected")                        \
+	X(drop_rx_not_ip, "neither ARP nor IP")                                                              \
+	X(drop_rx_segments, "frame in several buffers that could not be joined")                             \
+	X(drop_bad_ip, "bad IP header, or an IP fragment of a tunnel's datagram")                            \
+	X(drop_bad_udp, "tunnel datagram with a wrong UDP length")                                           \
+	X(drop_lan_no_route, "packet from a local host that no tunnel leads to")                             \
+	X(drop_wan_not_ours, "packet from the WAN to an address that is not the gateway's")                  \
+	X(drop_wan_stranger, "datagram to a tunnel's port from an address that is no tunnel's peer")         \
+	X(drop_handoff_full, "the owning worker's ring was full")                                            \
+	X(drop_kernel_full, "the ring to the kernel side was full")                                          \
+	X(drop_tx_full, "the port's transmit ring stayed full")                                              \
+	X(drop_tx_too_long, "packet longer than the port's MTU")                                             \
+	X(drop_lan_unresolved, "MAC address of a local host not known yet")                                  \
+	X(drop_lan_unreachable, "no LAN port leads to the destination")                                      \
+	X(drop_wan_unresolved, "MAC address of a tunnel's next hop not known yet")                           \
+	X(drop_port_down, "port without link")                                                               \
+	X(drop_no_mbuf, "no packet buffer for a made packet or a header")
+struct gw_counters {
+#define X(f, s) uint64_t f;
+	GW_COUNTERS(X)
+#undef X
+};
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Log lines on standard error, one event a line: level, UTC time, module, then a sentence or key=value pairs.
+ * Under journald the level goes out as its "<n>" prefix and the time is left to the journal. Any thread; a
+ * line is one write().
+ */
+#ifndef GATEWAY_LOG_H
+#define GATEWAY_LOG_H
+
+enum gw_log_level { GW_LOG_ERROR, GW_LOG_WARNING, GW_LOG_NOTICE, GW_LOG_INFO, GW_LOG_DEBUG };
+
+/* Levels above `level` are not written. Call once before threads start; may be changed at any time. */
+void gw_log_init(int level);
+void gw_log(int level, const char *module, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* True when a line of that level would be written: guards costly arguments. */
+int gw_log_on(int level);
+
+#endif
