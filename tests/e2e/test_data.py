@@ -20,7 +20,7 @@ def test_rcopy(lab, direction):
     """rcopy of a 64 MiB file, equal checksums."""
     lab.wan(**BAD_WAN)
     src, dst = (lab.a, lab.b) if direction == "a-to-b" else (lab.b, lab.a)
-    src.run("head -c 64M /dev/urandom >/tmp/t/src")
+    src.run("dd if=/dev/urandom of=/tmp/t/src bs=1M count=64")
     server = lab.serve("rcopy -p 7427", port=7427, cm=True, host=dst)
     copy = src.start(f"rcopy -p 7427 /tmp/t/src {dst.ip4}:/tmp/t/dst").wait(45)
     server.kill()

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lab's agent: runs in a guest as the last act of /init and executes what the lab asks over a virtio-serial port.
-// Several jobs at once, each in a process group of its own. It is not a shell and knows nothing about RDMA.
+// The lab's agent: runs in a guest as the last act of /init and executes what the lab asks over a
+// virtio-serial port. Several jobs at once, each in a process group of its own. It is not a shell and knows
+// nothing about RDMA.
 //
 // Frames, both ways: u32 type, u32 job id, u32 length (little-endian), then the payload.
-//   lab -> guest   'R' run payload with /bin/sh -c (stdin closed)     'S' the same, with stdin frames to follow
-//                  'I' stdin bytes, length 0 ends them                'K' payload u32: signal for the job's process group
-//   guest -> lab   'H' hello after start    'O' stdout    'E' stderr    'Z' payload u32: wait status, the job is gone
+//   lab -> guest   'R' run payload with /bin/sh -c (stdin closed)     'S' the same, with stdin frames to
+//   follow
+//                  'I' stdin bytes, length 0 ends them                'K' payload u32: signal for the job's
+//                  process group
+//   guest -> lab   'H' hello after start    'O' stdout    'E' stderr    'Z' payload u32: wait status, the job
+//   is gone
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define JOBS_MAX 64
+#define JOBS_MAX  64
 #define CHUNK_MAX 32768
 
 struct job {
