@@ -11,42 +11,13 @@
 #include "roce/crcpow.h"
 #include "roce/wire.h"
 
-#define SEED    0x2144df1cu /* CRC-32 of 8 bytes of 0xff, where IBA A17.3.3 puts the masked LRH */
-#define POLY    0xedb88320u /* reflected */
-#define MAX_HDR (60 + sizeof(struct roce_udp) + sizeof(struct roce_bth))
+#define SEED 0x2144df1cu /* CRC-32 of 8 bytes of 0xff, where IBA A17.3.3 puts the masked LRH */
+#define POLY 0xedb88320u /* reflected */
 
-/* Offsets, from the IP header, whose bytes count as ones. IPv6 is handled where it is used. */
+#define ADJUST_MAX 16 /* four words */
+
+/* Offsets, in their header, of fields that count as ones. */
 enum { IP4_TOS = 1, IP4_TTL = 8, IP4_CSUM = 10, IP6_HLIM = 7, UDP_CSUM = 6, BTH_FB = 4 };
-
-static uint32_t crc(uint32_t seed, const uint8_t *p, uint64_t n)
-{
-	return crc32_gzip_refl(seed, p, n);
-}
-
-uint32_t roce_icrc_compute(const struct roce_pkt *pkt)
-{
-	uint8_t h[MAX_HDR + 8]; /* room for the fixed-size copies below */
-	uint32_t hlen = pkt->ip_hlen;
-	uint32_t n = hlen + sizeof(struct roce_udp) + sizeof(struct roce_bth);
-
-	if (pkt->is6) {
-		memcpy(h, pkt->ip, 60);
-		h[0] |= 0x0f;
-		h[1] = h[2] = h[3] = 0xff;
-		h[IP6_HLIM] = 0xff;
-	} else {
-		if (hlen == sizeof(struct roce_ip4))
-			memcpy(h, pkt->ip, 40);
-		else
-			memcpy(h, pkt->ip, n);
-		h[IP4_TOS] = 0xff;
-		h[IP4_TTL] = 0xff;
-		h[IP4_CSUM] = h[IP4_CSUM + 1] = 0xff;
-	}
-	h[hlen + UDP_CSUM] = h[hlen + UDP_CSUM + 1] = 0xff;
-	h[hlen + sizeof(struct roce_udp) + BTH_FB] = 0xff;
-	return crc(crc(SEED, h, n), pkt->ext, (uint64_t)(pkt->icrc - pkt->ext));
-}
 
 static uint32_t load_le32(const uint8_t *p)
 {
@@ -61,17 +32,8 @@ static void store_le32(uint8_t *p, uint32_t v)
 	memcpy(p, &v, 4);
 }
 
-bool roce_icrc_ok(const struct roce_pkt *pkt)
-{
-	return load_le32(pkt->icrc) == roce_icrc_compute(pkt);
-}
+/* --- arithmetic modulo the polynomial; everything is reflected: bit 31 is x^0 ------------------ */
 
-void roce_icrc_store(const struct roce_pkt *pkt)
-{
-	store_le32(pkt->icrc, roce_icrc_compute(pkt));
-}
-
-/* a * b modulo the polynomial, all reflected: bit 31 is x^0. */
 static uint32_t mul_soft(uint32_t a, uint32_t b)
 {
 	uint32_t r = 0;
@@ -83,13 +45,19 @@ static uint32_t mul_soft(uint32_t a, uint32_t b)
 	return r;
 }
 
-/* The same with carry-less multiplication and a Barrett reduction; the constants are the reflected polynomial
- * and x^64 / P. */
-__attribute__((target("pclmul"))) static uint32_t mul_clmul(uint32_t a, uint32_t b)
+#define PCLMUL __attribute__((target("pclmul")))
+
+/* Carry-less product, 63 bits. */
+PCLMUL static inline __m128i clmul(uint32_t a, uint32_t b)
+{
+	return _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a), _mm_cvtsi32_si128((int)b), 0);
+}
+
+/* A sum of products, reduced (Barrett; the constants are the polynomial and x^64 / polynomial). */
+PCLMUL static inline uint32_t reduce(__m128i r)
 {
 	const __m128i k = _mm_set_epi64x(0x1db710641, 0x1f7011641);
 	const __m128i low32 = _mm_cvtsi64_si128(0xffffffff);
-	__m128i r = _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a), _mm_cvtsi32_si128((int)b), 0);
 	__m128i t;
 
 	r = _mm_slli_epi64(r, 1);
@@ -98,10 +66,88 @@ __attribute__((target("pclmul"))) static uint32_t mul_clmul(uint32_t a, uint32_t
 	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(r, t), 1);
 }
 
-static uint32_t mul(uint32_t a, uint32_t b)
+/* w0 x^(8 d0) + w1 x^(8 d1) + w2 x^(8 d2) + w3 x^(8 d3), all times x^(8 n). Each d is below 128, n below
+ * 8192. */
+struct terms {
+	uint32_t w[4], d[4], n;
+};
+
+static uint32_t terms_soft(const struct terms *t)
 {
-	return __builtin_cpu_supports("pclmul") ? mul_clmul(a, b) : mul_soft(a, b);
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		sum ^= t->w[i] ? mul_soft(t->w[i], roce_x8_lo[t->d[i]]) : 0;
+	return mul_soft(mul_soft(sum, roce_x8_lo[t->n % 128]), roce_x8_hi[t->n / 128]);
 }
+
+PCLMUL static uint32_t terms_clmul(const struct terms *t)
+{
+	__m128i a = _mm_xor_si128(clmul(t->w[0], roce_x8_lo[t->d[0]]), clmul(t->w[1], roce_x8_lo[t->d[1]]));
+	__m128i b = _mm_xor_si128(clmul(t->w[2], roce_x8_lo[t->d[2]]), clmul(t->w[3], roce_x8_lo[t->d[3]]));
+	uint32_t shift = reduce(clmul(roce_x8_lo[t->n % 128], roce_x8_hi[t->n / 128]));
+
+	return reduce(clmul(reduce(_mm_xor_si128(a, b)), shift));
+}
+
+static inline uint32_t terms_sum(const struct terms *t)
+{
+	return __builtin_cpu_supports("pclmul") ? terms_clmul(t) : terms_soft(t);
+}
+
+/* --- computing ---------------------------------------------------------------------------------- */
+
+/*
+ * What turning the masked fields into ones does to the CRC. Four words of the headers hold them all. A word's
+ * own CRC is its value times x^32, so a word at distance d (from its first byte to the end) counts as word *
+ * x^(8 d).
+ */
+static uint32_t mask_delta(const struct roce_pkt *pkt)
+{
+	const uint8_t *ip = pkt->ip, *udp = ip + pkt->ip_hlen;
+	uint32_t hdrs = pkt->ip_hlen + (uint32_t)sizeof(struct roce_udp) + (uint32_t)sizeof(struct roce_bth);
+	struct terms t;
+
+	if (pkt->is6) { /* class and flow label; hop limit */
+		t.w[0] = ~load_le32(ip) & 0xffffff0f;
+		t.w[1] = ~load_le32(ip + 4) & 0xff000000;
+		t.d[1] = hdrs - 4;
+	} else { /* TOS; TTL and header checksum */
+		t.w[0] = ~load_le32(ip) & 0x0000ff00;
+		t.w[1] = ~load_le32(ip + 8) & 0xffff00ff;
+		t.d[1] = hdrs - 8;
+	}
+	t.d[0] = hdrs;
+	t.w[2] = ~load_le32(udp + 4) & 0xffff0000; /* UDP checksum */
+	t.d[2] = 16;
+	t.w[3] = ~load_le32(pkt->bth + BTH_FB) & 0x000000ff; /* FECN, BECN, reserved */
+	t.d[3] = 8;
+	t.n = (uint32_t)(pkt->icrc - pkt->ext);
+	return terms_sum(&t);
+}
+
+/*
+ * One pass over the packet as it lies there, then the masked fields are put in by linearity: no copy of the
+ * headers, and the two halves do not wait for each other.
+ */
+uint32_t roce_icrc_compute(const struct roce_pkt *pkt)
+{
+	uint32_t delta = mask_delta(pkt);
+
+	return crc32_gzip_refl(SEED, pkt->ip, (uint64_t)(pkt->icrc - pkt->ip)) ^ delta;
+}
+
+bool roce_icrc_ok(const struct roce_pkt *pkt)
+{
+	return load_le32(pkt->icrc) == roce_icrc_compute(pkt);
+}
+
+void roce_icrc_store(const struct roce_pkt *pkt)
+{
+	store_le32(pkt->icrc, roce_icrc_compute(pkt));
+}
+
+/* --- adjusting ---------------------------------------------------------------------------------- */
 
 /* Is the byte at `off` from the IP header taken as ones, whatever it is? */
 static bool is_masked(const struct roce_pkt *pkt, uint32_t off)
@@ -153,35 +199,26 @@ void roce_icrc_adjust(const struct roce_pkt *pkt, const uint8_t *at, const uint8
 	uint32_t off = (uint32_t)(at - pkt->ip);
 	uint32_t end = (uint32_t)(pkt->icrc - pkt->ip);
 	bool has_sum = rwy_get16(pkt->ip + pkt->ip_hlen + UDP_CSUM) != 0;
-	uint32_t sum = 0, delta = 0;
+	struct terms t = {.n = end - off - n};
 	uint8_t was[4];
+	uint32_t sum = 0;
 
-	/* Words of 4 bytes from `at` on; a word's own CRC is its value times x^32, then the zeros behind it.
+	/*
+	 * The changed bytes as four words that end with the last of them: byte i, counted from the end, is in
+	 * word i / 4 whose distance to that end is 4 (i / 4 + 1).
 	 */
-	for (unsigned i = 0; i < n; i += 4) {
-		uint32_t word = 0, dist;
+	for (unsigned i = 0; i < n && i < ADJUST_MAX; i++) {
+		unsigned j = n - 1 - i;
+		uint32_t diff = is_masked(pkt, off + j) ? 0 : at[j] ^ before[j];
 
-		for (unsigned j = i; j < i + 4 && j < n; j++) {
-			uint8_t d = at[j] ^ before[j];
-
-			if (has_sum && in_udp_sum(pkt, off + j))
-				sum = sum_change(sum, off + j, before[j], at[j]);
-			if (!is_masked(pkt, off + j))
-				word |= (uint32_t)d << (8 * (j - i));
-		}
-		if (!word)
-			continue;
-		dist = end - (off + i); /* bytes from the word's first byte to the ICRC */
-		if (dist < 4) {
-			/* The word hangs over the end: shift it so that its last byte is the packet's last.
-			 */
-			word <<= 8 * (4 - dist);
-			dist = 4;
-		}
-		delta ^= mul(mul(word, roce_x8_lo[dist % 64]), roce_x8_hi[dist / 64]);
+		t.w[i / 4] |= diff << (24 - 8 * (i % 4));
+		if (has_sum && in_udp_sum(pkt, off + j))
+			sum = sum_change(sum, off + j, before[j], at[j]);
 	}
+	for (unsigned i = 0; i < 4; i++)
+		t.d[i] = 4 * (i + 1);
 	memcpy(was, pkt->icrc, 4);
-	store_le32(pkt->icrc, load_le32(pkt->icrc) ^ delta);
+	store_le32(pkt->icrc, load_le32(pkt->icrc) ^ terms_sum(&t));
 	if (!has_sum)
 		return;
 	for (uint32_t j = 0; j < 4; j++)
