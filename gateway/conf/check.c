@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules about more than one key. Each message points at the value that should change.
+ * Not here: types and ranges (fill.c, from schema.c).
+ */
+#include "gateway/conf/schema.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+
+#define ROCE_UDP_PORT  4791
+#define MBUF_BYTES     4096 /* what one packet buffer holds at most: the largest path MTU of InfiniBand */
+#define IPV6_MTU_MIN   1280 /* RFC 8200 section 5 */
+#define TUNNEL_MTU_MIN 576  /* UDP payload that a tunnel needs (wan.h) */
+#define UDP4_BYTES     28
+#define ADDR_TEXT      INET6_ADDRSTRLEN
+
+struct ctx {
+	const struct conf *c;
+	const struct conf_node *root;
+	struct conf_error *err;
+};
+
+/* The node of a value, for its line: the whole entry when the key is not in the file. */
+static const struct conf_node *where(
+    const struct ctx *x, const char *groups, unsigned idx, const char *key, unsigned item)
+{
+	const struct conf_node *entry = conf_node_at(conf_node_get(x->root, groups), idx);
+	const struct conf_node *n = conf_node_get(entry, key);
+
+	if (n && n->kind == CONF_SEQ)
+		return conf_node_at(n, item);
+	return n ? n : entry;
+}
+
+static int check_port_names(const struct ctx *x, unsigned i)
+{
+	const struct conf_port *p = &x->c->port[i];
+
+	for (unsigned j = 0; j < i; j++) {
+		if (!strcmp(p->name, x->c->port[j].name))
+			return conf_fail_at(x->err, where(x, "ports", i, "name", 0),
+			    "expected a name of its own, found `%s`, which is port %u's too", p->name, j + 1);
+		if (!strcmp(p->device, x->c->port[j].device))
+			return conf_fail_at(x->err, where(x, "ports", i, "device", 0),
+			    "expected a device of its own, found the device of port `%s`",
+			    x->c->port[j].name);
+	}
+	return 0;
+}
+
+/* An address is used once; two ports do not share a subnet, or the way out would be a matter of luck. */
+static int check_port_addrs(const struct ctx *x, unsigned i)
+{
+	const struct conf_port *p = &x->c->port[i];
+	char text[64];
+
+	for (unsigned a = 0; a < p->addrs; a++) {
+		const struct conf_node *n = where(x, "ports", i, "addresses", a);
+
+		conf_print_prefix(&p->addr[a], text, sizeof(text));
+		if (!rwy_ip_is4(&p->addr[a].addr) && p->mtu < IPV6_MTU_MIN)
+			return conf_fail_at(x->err, n,
+			    "expected IPv4 only on a port with mtu %u (IPv6 needs %u), found `%s`", p->mtu,
+			    IPV6_MTU_MIN, text);
+		for (unsigned b = 0; b < a; b++)
+			if (rwy_ip_eq(&p->addr[a].addr, &p->addr[b].addr))
+				return conf_fail_at(
+				    x->err, n, "expected each address once, found `%s` again", text);
+		for (unsigned j = 0; j < i; j++)
+			for (unsigned b = 0; b < x->c->port[j].addrs; b++)
+				if (conf_prefix_overlap(&p->addr[a], &x->c->port[j].addr[b]))
+					return conf_fail_at(x->err, n,
+					    "expected a subnet of its own, found `%s`, which overlaps port "
+					    "`%s`",
+					    text, x->c->port[j].name);
+	}
+	return 0;
+}
+
+static int check_ports(const struct ctx *x)
+{
+	bool role[2] = {false, false};
+
+	for (unsigned i = 0; i < x->c->ports; i++) {
+		const struct conf_port *p = &x->c->port[i];
+		int rc = check_port_names(x, i);
+
+		rc = rc ? rc : check_port_addrs(x, i);
+		if (rc)
+			return rc;
+		role[p->role] = true;
+		if (p->role == CONF_ROLE_WAN && p->mtu < TUNNEL_MTU_MIN + UDP4_BYTES)
+			return conf_fail_at(x->err, where(x, "ports", i, "mtu", 0),
+			    "expected at least %u for `mtu` of a port of role `wan` (%u bytes of UDP "
+			    "payload), found `%u`",
+			    TUNNEL_MTU_MIN + UDP4_BYTES, TUNNEL_MTU_MIN, p->mtu);
+	}
+	for (unsigned r = 0; r < 2; r++)
+		if (!role[r])
+			return conf_fail_at(x->err, conf_node_get(x->root, "ports"),
+			    "expected at least one port of role `%s`, found none",
+			    r == CONF_ROLE_LAN ? "lan" : "wan");
+	return 0;
+}
+
+static int check_tunnel_port(const struct ctx *x, unsigned i)
+{
+	const struct conf_tunnel *t = &x->c->tunnel[i];
+	const struct conf_port *p = NULL;
+	char text[ADDR_TEXT];
+
+	for (unsigned j = 0; j < x->c->ports && !p; j++)
+		if (!strcmp(x->c->port[j].name, t->port))
+			p = &x->c->port[j];
+	if (!p || p->role != CONF_ROLE_WAN)
+		return conf_fail_at(x->err, where(x, "tunnels", i, "port", 0),
+		    "expected the name of a port of role `wan`, found `%s`, which %s", t->port,
+		    p ? "has role `lan`" : "is no port's name");
+	for (unsigned a = 0; a < p->addrs; a++)
+		if (rwy_ip_eq(&p->addr[a].addr, &t->local))
+			return 0;
+	conf_print_ip(&t->local, text, sizeof(text));
+	return conf_fail_at(x->err, where(x, "tunnels", i, "local", 0),
+	    "expected an address of port `%s`, found `%s`, which it does not have", p->name, text);
+}
+
+static int check_tunnel_remote(const struct ctx *x, unsigned i)
+{
+	const struct conf_tunnel *t = &x->c->tunnel[i];
+	const struct conf_node *n = where(x, "tunnels", i, "remote", 0);
+	char text[ADDR_TEXT];
+
+	conf_print_ip(&t->remote, text, sizeof(text));
+	if (rwy_ip_is4(&t->local) != rwy_ip_is4(&t->remote))
+		return conf_fail_at(x->err, n, "expected an %s address as in `local`, found `%s`",
+		    rwy_ip_is4(&t->local) ? "IPv4" : "IPv6", text);
+	for (unsigned p = 0; p < x->c->ports; p++)
+		for (unsigned a = 0; a < x->c->port[p].addrs; a++)
+			if (rwy_ip_eq(&x->c->port[p].addr[a].addr, &t->remote))
+				return conf_fail_at(x->err, n,
+				    "expected the peer's address, found `%s`, which is our own", text);
+	return 0;
+}
+
+/* Worker i uses udp_port + i. */
+static int check_tunnel_udp(const struct ctx *x, unsigned i)
+{
+	const struct conf_tunnel *t = &x->c->tunnel[i];
+	const struct conf_node *n = where(x, "tunnels", i, "udp_port", 0);
+	const unsigned last = t->udp_port + x->c->workers - 1u;
+
+	if (last > UINT16_MAX)
+		return conf_fail_at(x->err, n,
+		    "expected at most %u for `udp_port` with %u workers, found `%u`",
+		    UINT16_MAX - x->c->workers + 1, x->c->workers, t->udp_port);
+	if (t->udp_port <= ROCE_UDP_PORT && ROCE_UDP_PORT <= last)
+		return conf_fail_at(x->err, n, "expected UDP ports other than RoCE's %u, found `%u` to `%u`",
+		    ROCE_UDP_PORT, t->udp_port, last);
+	for (unsigned j = 0; j < i; j++) {
+		const struct conf_tunnel *u = &x->c->tunnel[j];
+
+		if (!rwy_ip_eq(&t->local, &u->local) || !rwy_ip_eq(&t->remote, &u->remote))
+			continue;
+		if (t->udp_port < u->udp_port + x->c->workers && u->udp_port < t->udp_port + x->c->workers)
+			return conf_fail_at(x->err, n,
+			    "expected other UDP ports than tunnel `%s` to the same peer (it uses %u to %u), "
+			    "found `%u` to `%u`",
+			    u->name, u->udp_port, u->udp_port + x->c->workers - 1u, t->udp_port, last);
+	}
+	return 0;
+}
+
+static int check_prefix(const struct ctx *x, unsigned i, unsigned k)
+{
+	const struct conf_prefix *p = &x->c->tunnel[i].prefix[k];
+	const struct conf_node *n = where(x, "tunnels", i, "prefixes", k);
+	char text[64], other[64];
+
+	conf_print_prefix(p, text, sizeof(text));
+	for (unsigned j = 0; j <= i; j++) {
+		const struct conf_tunnel *u = &x->c->tunnel[j];
+
+		for (unsigned m = 0; m < (j == i ? k : u->prefixes); m++)
+			if (p->len == u->prefix[m].len && rwy_ip_eq(&p->addr, &u->prefix[m].addr))
+				return conf_fail_at(x->err, n,
+				    "expected each prefix once, found `%s` again (tunnel `%s`)", text,
+				    u->name);
+	}
+	for (unsigned j = 0; j < x->c->ports; j++) {
+		const struct conf_port *q = &x->c->port[j];
+
+		for (unsigned a = 0; a < q->addrs && q->role == CONF_ROLE_LAN; a++) {
+			conf_print_prefix(&q->addr[a], other, sizeof(other));
+			if (conf_prefix_overlap(p, &q->addr[a]))
+				return conf_fail_at(x->err, n,
+				    "expected destinations behind the peer, found `%s`, which overlaps `%s` "
+				    "of LAN port `%s`",
+				    text, other, q->name);
+		}
+	}
+	return 0;
+}
+
+static int check_tunnels(const struct ctx *x)
+{
+	for (unsigned i = 0; i < x->c->tunnels; i++) {
+		const struct conf_tunnel *t = &x->c->tunnel[i];
+		int rc = 0;
+
+		for (unsigned j = 0; j < i; j++)
+			if (!strcmp(t->name, x->c->tunnel[j].name))
+				return conf_fail_at(x->err, where(x, "tunnels", i, "name", 0),
+				    "expected a name of its own, found `%s`, which is tunnel %u's too",
+				    t->name, j + 1);
+		rc = check_tunnel_port(x, i);
+		rc = rc ? rc : check_tunnel_remote(x, i);
+		rc = rc ? rc : check_tunnel_udp(x, i);
+		for (unsigned k = 0; k < t->prefixes && !rc; k++)
+			rc = check_prefix(x, i, k);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int fail_memory(const struct ctx *x, const char *key, uint64_t most, uint64_t is, const char *why)
+{
+	const struct conf_node *memory = conf_node_get(x->root, "memory"), *n = conf_node_get(memory, key);
+	char a[32], b[32];
+
+	conf_print_value(CONF_T_SIZE, most, a, sizeof(a));
+	conf_print_value(CONF_T_SIZE, is, b, sizeof(b));
+	return conf_fail_at(
+	    x->err, n ? n : memory, "expected at most %s for `%s`: %s, found `%s`", a, key, why, b);
+}
+
+static int check_memory(const struct ctx *x)
+{
+	const struct conf *c = x->c;
+	const uint64_t hold = (uint64_t)c->buffers * MBUF_BYTES;
+
+	if (c->custody_total > hold)
+		return fail_memory(
+		    x, "custody_total", hold, c->custody_total, "`buffers` times 4KiB, or more buffers");
+	if (c->custody_conn > c->custody_total)
+		return fail_memory(
+		    x, "custody_per_connection", c->custody_total, c->custody_conn, "`custody_total`");
+	if (c->read_cache_conn > c->custody_total)
+		return fail_memory(
+		    x, "read_cache_per_connection", c->custody_total, c->read_cache_conn, "`custody_total`");
+	return 0;
+}
+
+static int check_workers(const struct ctx *x)
+{
+	const struct conf *c = x->c;
+	const struct conf_node *n = conf_node_get(conf_node_get(x->root, "connections"), "half_open_max");
+	unsigned cpus = 0;
+
+	if (c->half_open_max > c->conns_max)
+		return conf_fail_at(x->err, n ? n : conf_node_get(x->root, "connections"),
+		    "expected at most `max`, %u, for `half_open_max`, found `%u`", c->conns_max,
+		    c->half_open_max);
+	if (c->polling != CONF_POLL_BUSY || !*c->cores || !conf_scan_cpus(c->cores, &cpus) ||
+	    cpus >= c->workers)
+		return 0;
+	n = conf_node_get(conf_node_get(x->root, "eal"), "cores");
+	return conf_fail_at(x->err, n,
+	    "expected a CPU for each of %u workers that never sleep, found `%s`: %u", c->workers, c->cores,
+	    cpus);
+}
+
+int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_error *err)
+{
+	const struct ctx x = {c, t->root, err};
+	int rc = check_ports(&x);
+
+	rc = rc ? rc : check_tunnels(&x);
+	rc = rc ? rc : check_memory(&x);
+	return rc ? rc : check_workers(&x);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The schema: every key there is. Parser, messages, --check and docs/configuration.md follow this table.
+ * Not here: rules about more than one key (check.c).
+ */
+#include "gateway/conf/schema.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB << 10)
+#define GIB (KIB << 20)
+#define TIB (KIB << 30)
+
+/* clang-format off: a table reads best as one */
+#define C(f) .offset = offsetof(struct conf, f), .size = sizeof(((struct conf *)0)->f), .restart = true
+#define P(f)                                                                                                 \
+	.offset = offsetof(struct conf_port, f), .size = sizeof(((struct conf_port *)0)->f), .restart = true
+#define T(f)                                                                                                 \
+	.offset = offsetof(struct conf_tunnel, f), .size = sizeof(((struct conf_tunnel *)0)->f),             \
+	.restart = true
+#define LIST(s, f, n)                                                                                        \
+	.offset = offsetof(struct s, f), .size = sizeof(((struct s *)0)->f[0]),                              \
+	.count = offsetof(struct s, n), .restart = true
+
+const struct conf_key conf_keys[] = {
+    {"gateway", CONF_T_GROUP, .text = "The gateway as a whole."},
+    {"gateway.name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, C(name),
+        .text = "The gateway's name in logs, in the API and to its peers."},
+    {"gateway.workers", CONF_T_INT, 1, 64, "1", C(workers),
+        .text = "Packet-processing threads. Flows are spread over them by address pair; both ends of a "
+                "tunnel need the same number."},
+    {"gateway.polling", CONF_T_ENUM, 0, 0, "adaptive", .words = "adaptive busy", C(polling),
+        .text = "`adaptive` sleeps when there is nothing to do; `busy` never sleeps: for workers with CPUs "
+                "of their own."},
+    {"gateway.log_level", CONF_T_ENUM, 0, 0, "info", .words = "error warning notice info debug", C(log_level),
+        .text = "The least important messages that are still logged."},
+
+    {"eal", CONF_T_GROUP, .text = "DPDK's environment."},
+    {"eal.args", CONF_T_STRINGS, 0, CONF_EAL_ARGS_MAX, "", LIST(conf, eal_args, eal_argc),
+        .text = "Arguments for DPDK, passed as they are."},
+    {"eal.cores", CONF_T_CPUS, 0, 0, "", C(cores),
+        .text = "CPUs for the workers, such as `1-2` or `0,4-7`. Left out: whatever the process may use."},
+
+    {"ports", CONF_T_GROUPS, 2, CONF_PORTS_MAX, NULL, LIST(conf, port, ports),
+        .text = "Network ports: at least one of role `lan` and one of role `wan`."},
+    {"ports[].name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, P(name),
+        .text = "The port's name; tunnels refer to it."},
+    {"ports[].device", CONF_T_STRING, 1, CONF_STR * 2 - 1, NULL, P(device),
+        .text = "A PCI address (`0000:3b:00.0`) or a DPDK virtual device with its arguments "
+                "(`net_af_packet0,iface=eth1`)."},
+    {"ports[].role", CONF_T_ENUM, 0, 0, NULL, .words = "lan wan", P(role),
+        .text = "`lan` faces local hosts, `wan` faces other gateways."},
+    {"ports[].addresses", CONF_T_ADDRS, 1, CONF_ADDRS_MAX, NULL, LIST(conf_port, addr, addrs),
+        .text = "The gateway's own addresses with the length of their subnet. On a LAN port: the hosts' next "
+                "hop towards the other site."},
+    {"ports[].mtu", CONF_T_INT, 576, 9000, "1500", P(mtu),
+        .text = "Largest IP packet, bytes. IPv6 needs 1280."},
+    {"ports[].vlan", CONF_T_INT, 0, 4094, "0", P(vlan), .text = "VLAN ID of every frame; 0: untagged."},
+
+    {"tunnels", CONF_T_GROUPS, 1, CONF_TUNNELS_MAX, NULL, LIST(conf, tunnel, tunnels),
+        .text = "Tunnels to peer gateways."},
+    {"tunnels[].name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, T(name),
+        .text = "The tunnel's name in logs, the API and metrics."},
+    {"tunnels[].port", CONF_T_NAME, 1, CONF_NAME - 1, NULL, T(port),
+        .text = "The port of role `wan` that it leaves by."},
+    {"tunnels[].local", CONF_T_IP, 0, 0, NULL, T(local), .text = "Our address: one of that port's."},
+    {"tunnels[].remote", CONF_T_IP, 0, 0, NULL, T(remote), .text = "The peer's address, of the same family."},
+    {"tunnels[].udp_port", CONF_T_INT, 1024, 65535, "4793", T(udp_port),
+        .text = "UDP port of worker 0 on both sides; worker i uses `udp_port` + i."},
+    {"tunnels[].prefixes", CONF_T_PREFIXES, 1, CONF_PREFIXES_MAX, NULL, LIST(conf_tunnel, prefix, prefixes),
+        .text = "Destinations behind the peer. The longest match over all tunnels wins."},
+    {"tunnels[].security", CONF_T_ENUM, 0, 0, NULL, .words = "none", T(security),
+        .text = "`none`: packets cross the WAN readable and unauthenticated. There is no default, so that "
+                "nobody gets it unawares."},
+    {"tunnels[].congestion_control", CONF_T_ENUM, 0, 0, "auto", .words = "auto fixed", T(cc),
+        .text = "`auto` finds the path's rate by itself; `fixed` sends at `rate` whatever happens."},
+    {"tunnels[].rate", CONF_T_RATE, 100000, UINT64_C(1000000000000), "10Gbps", T(rate_Bps),
+        .text = "The rate (`fixed`) or its upper bound (`auto`), of each worker."},
+
+    {"connections", CONF_T_GROUP, .text = "RDMA connections."},
+    {"connections.ack_mode", CONF_T_ENUM, 0, 0, "near", .words = "near far end", C(ack_mode),
+        .text = "When a host's request is acknowledged: `near`, this gateway has it; `far`, the peer has it "
+                "too; `end`, the far host has it."},
+    {"connections.max", CONF_T_INT, 16, 4000000, "100000", C(conns_max),
+        .text = "Entries of the flow table, over all workers."},
+    {"connections.idle_expiry", CONF_T_DURATION, RWY_SEC, 86400 * RWY_SEC, "10min", C(idle_expiry),
+        .text = "A flow without packets for this long, with nothing in custody, is forgotten."},
+    {"connections.half_open_max", CONF_T_INT, 1, 1000000, "1024", C(half_open_max),
+        .text = "Connections of which only one direction is known, at most."},
+    {"connections.rnr_retry", CONF_T_INT, 0, 7, "7", C(rnr_retry),
+        .text = "RNR retries of a connection whose own count is not known; 7: no limit."},
+    {"connections.retry", CONF_T_INT, 1, 7, "7", C(retry),
+        .text = "Local retransmissions without progress before the far host is given up, for a connection "
+                "whose own count is not known."},
+    {"connections.host_window", CONF_T_INT, 1, 65536, "128", C(host_window),
+        .text = "Packets in flight to a local host per connection."},
+
+    {"memory", CONF_T_GROUP, .text = "Memory. All of it is taken at start."},
+    {"memory.buffers", CONF_T_INT, 1024, 16777216, "65536", C(buffers), .text = "Packet buffers in all."},
+    {"memory.custody_per_connection", CONF_T_SIZE, 64 * KIB, 64 * GIB, "32MiB", C(custody_conn),
+        .text =
+            "Bytes kept for one connection until the far host has them; above it, its ACKs are held back."},
+    {"memory.custody_total", CONF_T_SIZE, MIB, TIB, "256MiB", C(custody_total),
+        .text = "The same for all connections. At most 4KiB for each of `memory.buffers`."},
+    {"memory.read_cache_per_connection", CONF_T_SIZE, 64 * KIB, GIB, "4MiB", C(read_cache_conn),
+        .text = "Served READ responses kept for a host that asks again."},
+
+    {"api", CONF_T_GROUP, .text = "The local API, which the `roceway` command uses."},
+    {"api.socket", CONF_T_PATH, 2, 107, "/run/roceway/gateway.sock", C(api_socket),
+        .text = "Path of its Unix socket."},
+};
+/* clang-format on */
+
+const unsigned conf_keys_count = sizeof(conf_keys) / sizeof(conf_keys[0]);

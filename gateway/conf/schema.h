@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside gateway/conf only: the schema table, the tree that YAML becomes, and the scalar parsers.
+ * Not here: what other folders may use (conf.h).
+ */
+#ifndef GATEWAY_CONF_SCHEMA_H
+#define GATEWAY_CONF_SCHEMA_H
+
+#include "gateway/conf/conf.h"
+
+#define CONF_FILE_MAX  (1u << 20) /* bytes of a file */
+#define CONF_NODES_MAX 20000      /* values in a file */
+#define CONF_DEPTH_MAX 6          /* nesting of a file; the schema needs 4 */
+
+/* --- the schema ------------------------------------------------------------------------------ */
+
+enum conf_type {
+	CONF_T_GROUP,    /* a mapping of keys */
+	CONF_T_GROUPS,   /* a list of mappings */
+	CONF_T_INT,      /* decimal */
+	CONF_T_ENUM,     /* one of words, stored as its index (int) or, size CONF_NAME, as text */
+	CONF_T_NAME,     /* letters, digits, '.', '_', '-' */
+	CONF_T_STRING,   /* printable text */
+	CONF_T_PATH,     /* an absolute path that fits a Unix socket address */
+	CONF_T_CPUS,     /* "0-3,8" */
+	CONF_T_SIZE,     /* bytes: 64KiB */
+	CONF_T_DURATION, /* stored in ns: 10min */
+	CONF_T_RATE,     /* bits per second, stored in bytes per second: 10Gbps */
+	CONF_T_IP,       /* a host's address */
+	CONF_T_ADDRS,    /* list of address/length, host bits kept */
+	CONF_T_PREFIXES, /* list of prefix/length, no host bits */
+	CONF_T_STRINGS,  /* list of text, each malloced */
+};
+
+struct conf_key {
+	const char *path; /* "gateway.name", "ports[].mtu" */
+	enum conf_type type;
+	uint64_t min, max; /* numbers: the range; lists: how many */
+	const char *dflt;  /* as written in a file; NULL: required; "": may be left out */
+	const char *words; /* CONF_T_ENUM: "near far end" */
+	uint32_t offset, size,
+	    count;    /* in struct conf, conf_port or conf_tunnel; lists: element size, offset of the count */
+	bool restart; /* a change needs a restart */
+	const char *text; /* a sentence for operators */
+};
+extern const struct conf_key conf_keys[];
+extern const unsigned conf_keys_count;
+
+/* What a value of this key looks like: "an integer from 1 to 64". */
+void conf_key_describe(const struct conf_key *k, char *out, size_t size);
+
+/* --- YAML ------------------------------------------------------------------------------------- */
+
+enum conf_kind { CONF_SCALAR, CONF_MAP, CONF_SEQ };
+
+struct conf_node {
+	enum conf_kind kind;
+	bool plain; /* scalar without quotes */
+	unsigned line, column;
+	char *text; /* scalar */
+	size_t len;
+	char *key; /* when the parent is a map */
+	unsigned key_line, key_column;
+	struct conf_node *child, *last, *next;
+};
+
+struct conf_tree {
+	struct conf_node *root; /* a map */
+	unsigned nodes;
+};
+
+RWY_MUST_CHECK int conf_tree_parse(struct conf_tree *t, const char *text, size_t len, struct conf_error *err);
+void conf_tree_free(struct conf_tree *t);
+/* The value of a map's key, or NULL. */
+const struct conf_node *conf_node_get(const struct conf_node *map, const char *key);
+const struct conf_node *conf_node_at(const struct conf_node *seq, unsigned idx);
+/* `key:` with nothing behind it. */
+bool conf_node_is_null(const struct conf_node *n);
+/* "`10x`", "a list", "nothing": what stands there, safe to print. */
+void conf_node_found(const struct conf_node *n, char *out, size_t size);
+
+/* --- scalars: false when the text is not one (trailing junk included) -------------------------- */
+
+bool conf_scan_int(const char *s, uint64_t *out);
+bool conf_scan_size(const char *s, uint64_t *out);
+bool conf_scan_duration(const char *s, uint64_t *out);
+bool conf_scan_rate(const char *s, uint64_t *bits_per_s);
+bool conf_scan_ip(const char *s, struct rwy_ip *out);
+bool conf_scan_prefix(const char *s, struct conf_prefix *out);
+bool conf_scan_cpus(const char *s, unsigned *count);
+bool conf_scan_name(const char *s, size_t max);
+bool conf_scan_printable(const char *s);
+
+/* The reverse, with the largest unit that divides. */
+void conf_print_value(enum conf_type type, uint64_t v, char *out, size_t size);
+void conf_print_ip(const struct rwy_ip *a, char *out, size_t size);
+void conf_print_prefix(const struct conf_prefix *p, char *out, size_t size);
+
+bool conf_prefix_has(const struct conf_prefix *p, const struct rwy_ip *a);
+bool conf_prefix_overlap(const struct conf_prefix *a, const struct conf_prefix *b);
+struct rwy_ip conf_prefix_base(const struct conf_prefix *p); /* host bits cleared */
+
+/* --- the passes -------------------------------------------------------------------------------- */
+
+/* Fills *err and returns RWY_EINVAL. */
+int conf_fail(struct conf_error *err, unsigned line, unsigned column, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+int conf_fail_at(struct conf_error *err, const struct conf_node *n, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The candidate that is closest to a mistyped word, or NULL if none is near. `words`: NULL-terminated. */
+const char *conf_nearest(const char *word, const char *const *words);
+
+RWY_MUST_CHECK int conf_fill(struct conf *c, const struct conf_tree *t, struct conf_error *err);
+RWY_MUST_CHECK int conf_fill_value(
+    void *base, const struct conf_key *k, const struct conf_node *n, struct conf_error *err);
+RWY_MUST_CHECK int conf_fill_default(void *base, const struct conf_key *k, struct conf_error *err);
+RWY_MUST_CHECK int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_error *err);
+
+#endif

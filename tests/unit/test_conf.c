@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration: the sample file, every rule's message (with its line), the reference manual. Each case
+ * is the small good file below with one line changed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "gateway/conf/schema.h"
+
+/* line numbers matter below */
+static const char good[] = "gateway:\n"                      /* 1 */
+                           "  name: a\n"                     /* 2 */
+                           "ports:\n"                        /* 3 */
+                           "  - name: lan\n"                 /* 4 */
+                           "    device: net_null0\n"         /* 5 */
+                           "    role: lan\n"                 /* 6 */
+                           "    addresses: [10.1.0.1/24]\n"  /* 7 */
+                           "  - name: wan\n"                 /* 8 */
+                           "    device: net_null1\n"         /* 9 */
+                           "    role: wan\n"                 /* 10 */
+                           "    addresses: [192.0.2.1/24]\n" /* 11 */
+                           "tunnels:\n"                      /* 12 */
+                           "  - name: b\n"                   /* 13 */
+                           "    port: wan\n"                 /* 14 */
+                           "    local: 192.0.2.1\n"          /* 15 */
+                           "    remote: 192.0.2.2\n"         /* 16 */
+                           "    security: none\n"            /* 17 */
+                           "    prefixes: [10.2.0.0/24]\n";  /* 18 */
+
+/* The text with its line-th line replaced (0: nothing), malloced. "" as text removes the line's content. */
+static char *change(const char *text, unsigned line, const char *with)
+{
+	const char *from = text, *to;
+	char *out;
+
+	if (!line) {
+		assert_true(asprintf(&out, "%s%s", text, with) > 0);
+		return out;
+	}
+	while (--line)
+		from = strchr(from, '\n') + 1;
+	to = strchr(from, '\n');
+	assert_true(asprintf(&out, "%.*s%s%s", (int)(from - text), text, with, to) > 0);
+	return out;
+}
+
+static void expect_bad(const char *text, size_t len, unsigned line, const char *want)
+{
+	struct conf *c = NULL;
+	struct conf_error err;
+	int rc = conf_parse(&c, text, len, "x.yaml", &err);
+
+	if (rc != RWY_EINVAL || err.line != line || !strstr(err.msg, want))
+		fail_msg(
+		    "line %u `%s` wanted; got %d, line %u: %s\n%s", line, want, rc, err.line, err.msg, text);
+	assert_null(c);
+	assert_string_equal(err.file, "x.yaml");
+}
+
+struct bad {
+	unsigned line;    /* replaced; 0: appended */
+	const char *with; /* the new line */
+	unsigned at;      /* where the message points; 0: at line */
+	const char *want;
+};
+
+static void check_bad(const struct bad *b, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		char *text = change(good, b[i].line, b[i].with);
+
+		expect_bad(text, strlen(text), b[i].at ? b[i].at : b[i].line, b[i].want);
+		free(text);
+	}
+}
+#define CHECK_BAD(t) check_bad(t, sizeof(t) / sizeof(t[0]))
+
+static struct conf *parse(const char *text)
+{
+	struct conf_error err;
+	struct conf *c = NULL;
+
+	if (conf_parse(&c, text, strlen(text), "x.yaml", &err))
+		fail_msg("line %u: %s\n%s", err.line, err.msg, text);
+	return c;
+}
+
+static void test_good(void **state)
+{
+	struct conf *c = parse(good);
+	char text[64];
+
+	assert_string_equal(c->name, "a");
+	assert_int_equal(c->ports, 2);
+	assert_int_equal(c->port[1].role, CONF_ROLE_WAN);
+	assert_int_equal(c->port[0].addr[0].len, 96 + 24);
+	conf_print_prefix(&c->port[0].addr[0], text, sizeof(text));
+	assert_string_equal(text, "10.1.0.1/24");
+	assert_int_equal(c->tunnels, 1);
+	assert_int_equal(c->tunnel[0].port_idx, 1);
+	assert_true(c->tunnel[0].rate_Bps == 1250000000);
+	assert_true(c->idle_expiry == 600 * RWY_SEC);
+	conf_free(c);
+	conf_free(NULL);
+}
+
+/* The sample is complete and says the defaults: what differs from a file without them is a fault in one of
+ * the two. */
+static void test_sample_is_defaults(void **state)
+{
+	struct conf_error err;
+	struct conf *c = NULL, *d = parse(good);
+
+	if (conf_load(&c, "conf/gateway.yaml", &err))
+		fail_msg("%s:%u:%u %s", err.file, err.line, err.column, err.msg);
+	assert_int_equal(c->workers, d->workers);
+	assert_int_equal(c->polling, d->polling);
+	assert_int_equal(c->log_level, d->log_level);
+	assert_string_equal(c->cores, d->cores);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(c->port[i].mtu, d->port[i].mtu);
+		assert_int_equal(c->port[i].vlan, d->port[i].vlan);
+	}
+	assert_int_equal(c->tunnel[0].udp_port, d->tunnel[0].udp_port);
+	assert_string_equal(c->tunnel[0].cc, d->tunnel[0].cc);
+	assert_true(c->tunnel[0].rate_Bps == d->tunnel[0].rate_Bps);
+	assert_int_equal(c->ack_mode, d->ack_mode);
+	assert_int_equal(c->conns_max, d->conns_max);
+	assert_int_equal(c->half_open_max, d->half_open_max);
+	assert_true(c->idle_expiry == d->idle_expiry);
+	assert_int_equal(c->rnr_retry, d->rnr_retry);
+	assert_int_equal(c->retry, d->retry);
+	assert_int_equal(c->host_window, d->host_window);
+	assert_int_equal(c->buffers, d->buffers);
+	assert_true(c->custody_conn == d->custody_conn && c->custody_total == d->custody_total);
+	assert_true(c->read_cache_conn == d->read_cache_conn);
+	assert_string_equal(c->api_socket, d->api_socket);
+	assert_int_equal(c->eal_argc, 4);
+	assert_string_equal(c->eal_args[3], "512");
+	assert_int_equal(c->tunnel[0].prefixes, 2);
+	assert_int_equal(c->tunnel[0].prefix[1].len, 64);
+	conf_free(c);
+	conf_free(d);
+}
+
+static void test_sample_names_every_key(void **state)
+{
+	FILE *f = fopen("conf/gateway.yaml", "r");
+	char text[16384];
+	size_t len;
+
+	assert_non_null(f);
+	len = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[len] = 0;
+	for (unsigned i = 0; i < conf_keys_count; i++) {
+		const char *dot = strrchr(conf_keys[i].path, '.');
+		char key[64];
+
+		snprintf(key, sizeof(key), "%s:", dot ? dot + 1 : conf_keys[i].path);
+		if (!strstr(text, key))
+			fail_msg("%s is not in the sample", conf_keys[i].path);
+	}
+}
+
+static void test_types_and_ranges(void **state)
+{
+	static const struct bad bad[] = {
+	    {2, "  workers: 10x", 0, "expected an integer from 1 to 64 for `workers`, found `10x`"},
+	    {2, "  workers: 0", 0, "from 1 to 64"},
+	    {2, "  workers: 65", 0, "found `65`"},
+	    {2, "  workers: 99999999999999999999999", 0, "expected an integer"},
+	    {2, "  workers: -1", 0, "found `-1`"},
+	    {2, "  workers: 010", 0, "found `010`"},
+	    {2, "  workers: 1.0", 0, "found `1.0`"},
+	    {2, "  workers: \"1\"", 0, "found the text \"1\""},
+	    {2, "  workers: [1]", 0, "found a list"},
+	    {2, "  workers: {a: 1}", 0, "found a mapping"},
+	    {2, "  workers:", 0, "found nothing"},
+	    {2, "  workers: ~", 0, "found nothing"},
+	    {2, "  polling: lazy", 0, "expected one of `adaptive`, `busy` for `polling`, found `lazy`"},
+	    {2, "  polling: adapt", 0, "found `adapt`"},
+	    {2, "  name: -x", 0, "expected a name of at most 31"},
+	    {2, "  name: a b", 0, "found `a b`"},
+	    {2, "  name: \"a\\nb\"", 0, "found the text \"a?b\""},
+	    {2, "  name: \"a\\0b\"", 0, "zero byte"},
+	    {2, "  name: aaaaaaaaaabbbbbbbbbbccccccccccdd", 0, "at most 31"},
+	    {5, "    device: ''", 0, "printable ASCII"},
+	    {5, "    mtu: 575", 0, "from 576 to 9000"},
+	    {5, "    mtu: 9001", 0, "from 576 to 9000"},
+	    {5, "    vlan: 4095", 0, "from 0 to 4094"},
+	    {7, "    addresses: []", 0, "a list of 1 to 8"},
+	    {7, "    addresses: 10.1.0.1/24", 0, "found `10.1.0.1/24`"},
+	    {7, "    addresses: [10.1.0.1]", 0, "length of its subnet"},
+	    {7, "    addresses: [10.1.0.1/33]", 0, "length of its subnet"},
+	    {7, "    addresses: [10.1.0.1/24x]", 0, "length of its subnet"},
+	    {7, "    addresses: [224.0.0.1/24]", 0, "length of its subnet"},
+	    {7, "    addresses: ['::ffff:10.1.0.1/120']", 0, "length of its subnet"},
+	    {7, "    addresses: [10.1.0.0/24]", 0, "its subnet's own address"},
+	    {7, "    addresses: [10.1.0.255/24]", 0, "its subnet's broadcast address"},
+	    {7,
+	        "    addresses: "
+	        "[1.0.0.1/24,1.0.1.1/24,1.0.2.1/24,1.0.3.1/24,1.0.4.1/24,1.0.5.1/24,1.0.6.1/24,1.0.7.1/"
+	        "24,1.0.8.1/24]",
+	        0, "at most 8 entries"},
+	    {15, "    local: 192.0.2", 0, "unicast address"},
+	    {15, "    local: 127.0.0.1", 0, "unicast address"},
+	    {15, "    local: '::'", 0, "unicast address"},
+	    {15, "    local: 'ff02::1'", 0, "unicast address"},
+	    {16, "    remote: example.org", 0, "unicast address for `remote`, found `example.org`"},
+	    {17, "    security: aes", 0, "expected `none`"},
+	    {18, "    rate: 10", 0, "expected a rate from 100kbps to 1Tbps for `rate`, found `10`"},
+	    {18, "    rate: 10gbps", 0, "found `10gbps`"},
+	    {18, "    rate: 10 Gbps", 0, "found `10 Gbps`"},
+	    {18, "    udp_port: 80", 0, "from 1024 to 65535"},
+	    {18, "    prefixes: [10.2.0.5/24]", 0, "without host bits, `10.2.0.0/24`, found `10.2.0.5/24`"},
+	    {18, "    prefixes: ['fd00:2::1/64']", 0, "without host bits, `fd00:2::/64`"},
+	    {18, "    prefixes: ['::/0']", 0, "2000::/3"},
+	    {18, "    prefixes: [10.2.0.0]", 0, "expected a prefix"},
+	    {18, "    prefixes: [[10.2.0.0/24]]", 0, "found a list"},
+	    {0, "memory: {custody_total: 1X}\n", 19,
+	        "expected a size from 1MiB to 1TiB for `custody_total`, found `1X`"},
+	    {0, "memory: {custody_total: 1}\n", 19, "from 1MiB"},
+	    {0, "connections: {idle_expiry: 10}\n", 19,
+	        "expected a duration from 1s to 24h for `idle_expiry`, found `10`"},
+	    {0, "connections: {idle_expiry: 10m}\n", 19, "expected a duration"},
+	    {0, "connections: {retry: 0}\n", 19, "from 1 to 7"},
+	    {0, "eal: {cores: 2-1}\n", 19, "CPU numbers"},
+	    {0, "eal: {args: [a, [b]]}\n", 19, "found a list"},
+	    {0, "eal: {args: [a, ~]}\n", 19, "found nothing"},
+	    {0, "api: {socket: run/x}\n", 19,
+	        "expected an absolute path of at most 107 characters for `socket`, found `run/x`"},
+	};
+	CHECK_BAD(bad);
+}
+
+static void test_keys(void **state)
+{
+	static const struct bad bad[] = {
+	    {2, "  nam: a", 0, "expected `name` or another known key of gateway, found `nam`"},
+	    {2, "  xyzzy: a", 0, "expected a known key of gateway, found `xyzzy`"},
+	    {0, "conections: {}\n", 19, "expected `connections` or another known key, found `conections`"},
+	    {0, "\"a\\nb\": 1\n", 19, "found `a?b`"},
+	    {5, "    devise: x", 0, "expected `device` or another known key of ports[], found `devise`"},
+	    {0, "gateway: {name: b}\n", 19,
+	        "expected each key once, found `gateway` again (first in line 1)"},
+	    {5, "    name: lan", 0, "expected each key once, found `name` again (first in line 4)"},
+	    {2, "  workers: 1", 1, "expected `name`: a name"},
+	    {5, "", 4, "expected `device`"},
+	    {6, "", 4, "expected `role`: one of `lan`, `wan`, found nothing"},
+	    {7, "", 4, "expected `addresses`"},
+	    {17, "", 13, "expected `security`"},
+	    {12, "memory: 1", 13, "expected YAML, found: "},
+	};
+	CHECK_BAD(bad);
+	expect_bad(
+	    "gateway: {name: a}\n", 19, 0, "expected `ports`: a list of 2 to 16 mappings, found nothing");
+	expect_bad("gateway: 1\n", 11, 1, "expected a mapping of keys for `gateway`, found `1`");
+	expect_bad("ports: []\n", 10, 0, "expected `name`");
+	expect_bad("gateway: {name: a}\nports: [1]\n", 30, 2,
+	    "expected a list of 2 to 16 mappings for `ports`, found `1`");
+}
+
+static void test_yaml(void **state)
+{
+	static const struct bad bad[] = {
+	    {2, "\tname: a", 0, "found a tab"},
+	    {2, "  name: [a", 3, "expected YAML"},
+	    {2, "  name: &x a", 0, "an anchor or a tag"},
+	    {2, "  name: *x", 0, "an alias"},
+	    {2, "  name: !!str a", 0, "an anchor or a tag"},
+	    {2, "  name: [[[[[[[a]]]]]]]", 0, "at most 6 levels"},
+	    {2, "  ? [a]\n  : b", 0, "expected a key"},
+	    {2, "  name: \x01", 0, "expected UTF-8 text"},
+	    {2, "  name: \xff", 0, "expected UTF-8 text"},
+	    {0, "---\ngateway: {name: a}\n", 19, "expected one document"},
+	};
+	char *big = malloc(CONF_FILE_MAX + 1);
+
+	CHECK_BAD(bad);
+	expect_bad("", 0, 0, "an empty file");
+	expect_bad("# nothing\n", 10, 0, "an empty file");
+	expect_bad("- a\n", 4, 1, "expected a mapping of keys (`gateway:`, `ports:`, ...), found a list");
+	expect_bad("a\n", 2, 1, "found a single value");
+	assert_non_null(big);
+	memset(big, '#', CONF_FILE_MAX + 1);
+	expect_bad(big, CONF_FILE_MAX + 1, 0, "at most 1MiB");
+	for (unsigned i = 0; i + 2 <= CONF_FILE_MAX; i += 2)
+		memcpy(big + i, i ? "1," : "[ ", 2);
+	expect_bad(big, CONF_FILE_MAX, 1, "too many values");
+	free(big);
+}
+
+static void test_cross(void **state)
+{
+	static const struct bad bad[] = {
+	    {8, "  - name: lan", 0, "expected a name of its own, found `lan`, which is port 1's too"},
+	    {9, "    device: net_null0", 0, "found the device of port `lan`"},
+	    {6, "    role: wan", 3, "expected at least one port of role `lan`, found none"},
+	    {10, "    role: lan", 3, "expected at least one port of role `wan`, found none"},
+	    {11, "    addresses: [10.1.0.1/24]", 0, "overlaps port `lan`"},
+	    {11, "    addresses: [10.1.0.7/8]", 0, "overlaps port `lan`"},
+	    {11, "    addresses: [192.0.2.1/24, 192.0.2.1/24]", 0,
+	        "expected each address once, found `192.0.2.1/24` again"},
+	    {10, "    role: wan\n    mtu: 600", 11, "expected at least 604 for `mtu`"},
+	    {7, "    addresses: [10.1.0.1/24, \"fd00:1::1/64\"]\n    mtu: 1000", 7, "IPv6 needs 1280"},
+	    {14, "    port: lan", 0,
+	        "expected the name of a port of role `wan`, found `lan`, which has role `lan`"},
+	    {14, "    port: wam", 0, "found `wam`, which is no port's name"},
+	    {15, "    local: 192.0.2.3", 0,
+	        "expected an address of port `wan`, found `192.0.2.3`, which it does not have"},
+	    {16, "    remote: 192.0.2.1", 0, "which is our own"},
+	    {16, "    remote: 10.1.0.1", 0, "which is our own"},
+	    {16, "    remote: 'fd00::1'", 0, "expected an IPv4 address as in `local`, found `fd00::1`"},
+	    {17, "    security: none\n    udp_port: 4791", 18, "other than RoCE's 4791"},
+	    {18, "    prefixes: [10.2.0.0/24, 10.3.0.0/24, 10.2.0.0/24]", 0, "found `10.2.0.0/24` again"},
+	    {18, "    prefixes: [10.1.0.0/16]", 0, "overlaps `10.1.0.1/24` of LAN port `lan`"},
+	    {18, "    prefixes: [10.1.0.128/25]", 0, "overlaps `10.1.0.1/24` of LAN port `lan`"},
+	    {18, "    prefixes: [0.0.0.0/0]", 0, "overlaps"},
+	    {0, "memory: {custody_total: 257MiB}\n", 19,
+	        "expected at most 256MiB for `custody_total`: `buffers` times 4KiB"},
+	    {0, "memory: {buffers: 1024}\n", 19, "expected at most 4MiB for `custody_total`"},
+	    {0, "memory: {custody_total: 16MiB}\n", 19,
+	        "expected at most 16MiB for `custody_per_connection`: `custody_total`"},
+	    {0, "memory: {read_cache_per_connection: 512MiB}\n", 19, "for `read_cache_per_connection`"},
+	    {0, "connections: {max: 100}\n", 19,
+	        "expected at most `max`, 100, for `half_open_max`, found `1024`"},
+	    {2, "  name: a\n  workers: 2\n  polling: busy\neal: {cores: 3}", 5,
+	        "expected a CPU for each of 2 workers"},
+	};
+	static const char second[] =
+	    "  - {name: %s, port: wan, local: 192.0.2.1, remote: %s, security: none, prefixes: [%s]}\n";
+	char text[1024];
+
+	CHECK_BAD(bad);
+	snprintf(text, sizeof(text), second, "b", "192.0.2.3", "10.3.0.0/24");
+	check_bad(&(struct bad){0, text, 19, "found `b`, which is tunnel 1's too"}, 1);
+	snprintf(text, sizeof(text), second, "c", "192.0.2.2", "10.3.0.0/24");
+	check_bad(&(struct bad){0, text, 19, "expected other UDP ports than tunnel `b` to the same peer"}, 1);
+	snprintf(text, sizeof(text), second, "c", "192.0.2.3", "10.2.0.0/24");
+	check_bad(&(struct bad){0, text, 19, "found `10.2.0.0/24` again (tunnel `b`)"}, 1);
+}
+
+static void test_udp_ports_and_workers(void **state)
+{
+	char *many = change(good, 2, "  name: a\n  workers: 64"), *text;
+
+	text = change(many, 18, "    security: none\n    udp_port: 65500");
+	expect_bad(
+	    text, strlen(text), 19, "expected at most 65472 for `udp_port` with 64 workers, found `65500`");
+	free(text);
+	text = change(many, 18, "    security: none\n    udp_port: 4780");
+	expect_bad(text, strlen(text), 19, "other than RoCE's 4791, found `4780` to `4843`");
+	free(text);
+	text = change(many, 18, "    security: none\n    udp_port: 65472");
+	conf_free(parse(text));
+	free(text);
+	free(many);
+}
+
+static void test_accepted_forms(void **state)
+{
+	static const char *const more[] = {"connections:\n", "connections: {idle_expiry: 90s}\n",
+	    "memory: {custody_total: 33554432}\n", "memory: {custody_total: 0.125GiB}\n",
+	    "eal:\n  cores: 0,2-5\n", "eal: {args: []}\n", "api: {socket: \"/tmp/x.sock\"}\n", "...\n",
+	    "  - {name: c, port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none, prefixes: "
+	    "[10.2.0.0/25, '2000::/3']}\n"};
+
+	for (unsigned i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		char *text = change(good, 0, more[i]);
+
+		conf_free(parse(text));
+		free(text);
+	}
+}
+
+static void test_scan(void **state)
+{
+	uint64_t v;
+	unsigned n;
+
+	assert_true(conf_scan_size("1.5KiB", &v) && v == 1536);
+	assert_true(conf_scan_size("0", &v) && v == 0);
+	assert_false(conf_scan_size("1.0001KiB", &v)); /* no whole number of bytes */
+	assert_false(conf_scan_size("99999999999TiB", &v));
+	assert_false(
+	    conf_scan_size("1.KiB", &v) || conf_scan_size(".5KiB", &v) || conf_scan_size("1kib", &v));
+	assert_true(conf_scan_duration("50us", &v) && v == 50 * RWY_US);
+	assert_true(conf_scan_duration("100ms", &v) && v == 100 * RWY_MS);
+	assert_true(conf_scan_duration("2.5h", &v) && v == 9000 * RWY_SEC);
+	assert_false(
+	    conf_scan_duration("5", &v) || conf_scan_duration("5ss", &v) || conf_scan_duration("-5s", &v));
+	assert_true(conf_scan_rate("2.5Gbps", &v) && v == 2500000000u);
+	assert_true(conf_scan_cpus("0", &n) && n == 1);
+	assert_true(conf_scan_cpus("1-3,7", &n) && n == 4);
+	assert_false(conf_scan_cpus("1-3,3", &n) || conf_scan_cpus("1,", &n) || conf_scan_cpus("", &n) ||
+	             conf_scan_cpus("4096", &n));
+}
+
+static void test_schema(void **state)
+{
+	char text[4096];
+
+	for (unsigned i = 0; i < conf_keys_count; i++) {
+		struct conf c;
+		struct conf_error err;
+
+		conf_key_describe(&conf_keys[i], text, sizeof(text));
+		assert_true(strlen(text) > 0 && strlen(text) < 160);
+		assert_non_null(conf_keys[i].text);
+		memset(&c, 0, sizeof(c));
+		if (conf_keys[i].dflt && conf_fill_default(&c, &conf_keys[i], &err))
+			fail_msg("%s", err.msg);
+	}
+}
+
+static void test_load_errors(void **state)
+{
+	struct conf_error err;
+	struct conf *c;
+	char text[512];
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	assert_int_equal(conf_load(&c, "/nonexistent/x.yaml", &err), RWY_EINVAL);
+	assert_int_equal(conf_load(&c, "/", &err), RWY_EINVAL);
+	assert_string_equal(err.msg, "cannot read: Is a directory");
+	conf_error_print(f, &err);
+	err.line = 3;
+	err.column = 4;
+	conf_error_print(f, &err);
+	fclose(f);
+	assert_string_equal(text, "/: cannot read: Is a directory\n/:3:4: cannot read: Is a directory\n");
+}
+
+static void test_reference(void **state)
+{
+	char *want, *have;
+	size_t len;
+	FILE *f = open_memstream(&want, &len);
+
+	conf_print_reference(f);
+	fclose(f);
+	if (getenv("ROCEWAY_UPDATE")) {
+		f = fopen("docs/configuration.md", "w");
+		assert_non_null(f);
+		assert_int_equal(fwrite(want, 1, len, f), len);
+		fclose(f);
+	}
+	f = fopen("docs/configuration.md", "r");
+	assert_non_null(f);
+	have = calloc(1, len + 2);
+	assert_int_equal(fread(have, 1, len + 1, f), len);
+	fclose(f);
+	assert_string_equal(have, want);
+	free(have);
+	free(want);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_good),
+	    cmocka_unit_test(test_sample_is_defaults),
+	    cmocka_unit_test(test_sample_names_every_key),
+	    cmocka_unit_test(test_types_and_ranges),
+	    cmocka_unit_test(test_keys),
+	    cmocka_unit_test(test_yaml),
+	    cmocka_unit_test(test_cross),
+	    cmocka_unit_test(test_udp_ports_and_workers),
+	    cmocka_unit_test(test_accepted_forms),
+	    cmocka_unit_test(test_scan),
+	    cmocka_unit_test(test_schema),
+	    cmocka_unit_test(test_load_errors),
+	    cmocka_unit_test(test_reference),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
