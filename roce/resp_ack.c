@@ -59,7 +59,12 @@ enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint
 		roce_resp_pmtu_least(r, d->dma_len);
 		roce_resp_read_counted(r, d); /* cnt is 1 */
 	}
-	r->serve_opcode = d->atomic ? opcode : roce_resp_read_opcode(d->served, d->cnt);
+	if (d->atomic)
+		r->serve_opcode = opcode;
+	else if (d->served >= d->restart)
+		r->serve_opcode = roce_resp_read_opcode(d->served - d->restart, d->cnt - d->restart);
+	else
+		r->serve_opcode = roce_resp_read_opcode(d->served, d->cnt);
 	served(r, d);
 	return ROCE_RESP_SERVE;
 }

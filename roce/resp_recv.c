@@ -61,6 +61,21 @@ static bool rd_grow(struct roce_resp *r)
 	return true;
 }
 
+/* The host asks for the rest of a READ that is not answered completely: the response there starts a new
+ * series. */
+static void note_restart(struct roce_resp *r, roce_psn psn)
+{
+	for (uint16_t i = 0; i < r->rd_n; i++) {
+		struct roce_resp_rd *d = roce_resp_rd_at(r, i);
+		uint32_t at = (psn - d->psn) & ROCE_PSN_MASK;
+
+		if (at < d->cnt) {
+			d->restart = at;
+			return;
+		}
+	}
+}
+
 /* PSN before the expected one: a duplicate (IBA 9.7.5.1.5, C9-105 SEND and WRITE, C9-106 READ, C9-110
  * ATOMIC). */
 static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
@@ -75,6 +90,7 @@ static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roc
 		act->verdict = ROCE_RESP_DUP_READ;
 		if (r->pmtu || len <= r->pmtu_min)
 			act->psn_cnt = roce_read_packets(len, r->pmtu ? r->pmtu : r->pmtu_min);
+		note_restart(r, pkt->psn);
 		if (act->psn_cnt > room) /* C9-106: may not ask for more than the original did */
 			act->psn_cnt = room;
 		return;

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RC requester: the queue in custody, its positions, window and timers. What is sent is reqr_send.c, what the
+ * host answers reqr_recv.c.
+ */
+#include "roce/reqr.h"
+
+#include <string.h>
+
+#include "roce/reqr_int.h"
+#include "rwy/endian.h"
+
+#define WINDOW_START 32u
+#define WINDOW_MAX   4096u
+
+void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg)
+{
+	*cfg = (struct roce_reqr_cfg){
+	    .window_max = 128, .rnr_retry = 7, .retry = 7, .rto_min = 50 * RWY_MS, .rto_max = RWY_SEC};
+}
+
+static bool pmtu_ok(uint32_t pmtu)
+{
+	return pmtu >= 256 && pmtu <= 4096 && !(pmtu & (pmtu - 1));
+}
+
+void roce_reqr_init(struct roce_reqr *r, const struct roce_reqr_cfg *cfg, roce_psn first, uint32_t pmtu)
+{
+	memset(r, 0, sizeof(*r));
+	r->cfg = *cfg;
+	if (r->cfg.window_max < 1)
+		r->cfg.window_max = 1;
+	if (r->cfg.window_max > WINDOW_MAX)
+		r->cfg.window_max = WINDOW_MAX;
+	r->una = r->nxt = r->high = r->tail = r->recover = first & ROCE_PSN_MASK;
+	r->pmtu = pmtu_ok(pmtu) ? pmtu : 0;
+	r->window = r->cfg.window_max < WINDOW_START ? r->cfg.window_max : WINDOW_START;
+	r->deadline = RWY_NEVER;
+}
+
+void roce_reqr_fini(struct roce_reqr *r, const struct rwy_bufs *bufs)
+{
+	rwy_bufq_drain(bufs, &r->q);
+	r->next = NULL;
+	r->inflight = 0;
+	r->deadline = RWY_NEVER;
+}
+
+/* The BTH of a packet in custody, when at least `need` bytes from it on are there. */
+static const uint8_t *bth_of(const struct rwy_buf *b, uint32_t need, uint32_t *ip_len)
+{
+	uint32_t hlen;
+
+	if (b->len < 40)
+		return NULL;
+	hlen = b->data[0] >> 4 == 4 ? (b->data[0] & 15u) * 4 : 40;
+	*ip_len = b->data[0] >> 4 == 4 ? rwy_get16(b->data + 2) : 40u + rwy_get16(b->data + 4);
+	if (*ip_len > b->len || hlen + 8 + need > *ip_len)
+		return NULL;
+	return b->data + hlen + 8;
+}
+
+uint32_t roce_reqr_read_len(const struct rwy_buf *b)
+{
+	uint32_t ip_len;
+	const uint8_t *bth = bth_of(b, ROCE_BTH_LEN + 16 + ROCE_ICRC_LEN, &ip_len);
+
+	return bth ? rwy_get32(bth + ROCE_BTH_LEN + 12) : 0;
+}
+
+/* A FIRST or MIDDLE carries exactly one path MTU (IBA 9.7.4.1.6). */
+static uint32_t payload_len(const struct rwy_buf *b)
+{
+	uint32_t ext = roce_op(b->opcode)->ext_len, ip_len;
+	const uint8_t *bth = bth_of(b, ROCE_BTH_LEN + ext + ROCE_ICRC_LEN, &ip_len);
+
+	return bth ? ip_len - (uint32_t)(bth - b->data) - ROCE_BTH_LEN - ext - ROCE_ICRC_LEN : 0;
+}
+
+void roce_reqr_set_count(struct roce_reqr *r, struct rwy_buf *b, uint32_t cnt)
+{
+	b->psn_cnt = cnt;
+	r->tail = roce_reqr_end(b);
+	if (r->next == b)
+		return;
+	r->nxt = r->tail;
+	r->high = r->tail; /* it was sent, and nothing can be behind it */
+}
+
+void roce_reqr_learn_pmtu(struct roce_reqr *r, uint32_t pmtu)
+{
+	if (r->pmtu || !pmtu_ok(pmtu))
+		return;
+	r->pmtu = pmtu;
+	if (r->q.tail && !r->q.tail->psn_cnt)
+		roce_reqr_set_count(r, r->q.tail, roce_read_packets(roce_reqr_read_len(r->q.tail), pmtu));
+}
+
+/* A request behind a READ of unknown count: its PSN tells the count, if any path MTU gives that count. */
+static bool count_fits(const struct rwy_buf *read, uint32_t cnt)
+{
+	uint32_t len = roce_reqr_read_len(read);
+
+	for (uint32_t pmtu = 256; pmtu <= 4096; pmtu *= 2)
+		if (roce_read_packets(len, pmtu) == cnt)
+			return true;
+	return false;
+}
+
+enum roce_reqr_push roce_reqr_push(struct roce_reqr *r, struct rwy_buf *b)
+{
+	const struct roce_opinfo *info = roce_op(b->opcode);
+	struct rwy_buf *last = r->q.tail;
+
+	if (roce_psn_before(b->psn, r->tail))
+		return ROCE_REQR_OLD;
+	if (!r->pmtu && (info->pos == ROCE_POS_FIRST || info->pos == ROCE_POS_MIDDLE))
+		roce_reqr_learn_pmtu(r, payload_len(b));
+	if (last && !last->psn_cnt) {
+		uint32_t cnt = (b->psn - last->psn) & ROCE_PSN_MASK;
+
+		if (!count_fits(last, cnt))
+			return ROCE_REQR_HOLE;
+		roce_reqr_set_count(r, last, cnt);
+	}
+	if (b->psn != r->tail)
+		return ROCE_REQR_HOLE;
+	if (info->op != ROCE_OP_READ_REQ)
+		b->psn_cnt = 1;
+	else if (!b->psn_cnt && r->pmtu)
+		b->psn_cnt = roce_read_packets(roce_reqr_read_len(b), r->pmtu);
+	rwy_bufq_push(&r->q, b);
+	r->tail = roce_reqr_end(b);
+	if (!r->next) {
+		r->next = b;
+		r->nxt = b->psn;
+	}
+	return ROCE_REQR_PUSHED;
+}
+
+void roce_reqr_pop(struct roce_reqr *r, struct roce_reqr_act *act)
+{
+	struct rwy_buf *b = r->q.head, *after = b->next;
+
+	rwy_bufq_pop(&r->q);
+	if (r->next == b) { /* acknowledged late, after a go-back */
+		r->next = after;
+		r->nxt = roce_reqr_end(b);
+	} else {
+		r->inflight--;
+	}
+	r->una = roce_reqr_end(b);
+	rwy_bufq_push(&act->done, b);
+	act->progress = true;
+	if (r->window < r->cfg.window_max && ++r->credit >= r->window) {
+		r->credit = 0;
+		r->window++;
+	}
+}
+
+void roce_reqr_go_back(struct roce_reqr *r)
+{
+	r->next = r->q.head;
+	r->nxt = r->una;
+	r->inflight = 0;
+	r->since_ackreq = 0;
+	r->sample_at = 0; /* Karn: what is sent again tells no round-trip time */
+	r->deadline = RWY_NEVER;
+}
+
+void roce_reqr_cut(struct roce_reqr *r)
+{
+	if (r->recovering)
+		return;
+	r->recovering = true;
+	r->recover = r->high;
+	r->window = r->window > 1 ? r->window >> 1 : 1;
+	r->credit = 0;
+}
+
+static rwy_dur rto(const struct roce_reqr *r)
+{
+	rwy_dur t = r->srtt + 4 * r->rttvar;
+
+	if (t < r->cfg.rto_min)
+		t = r->cfg.rto_min;
+	for (uint8_t i = 0; i < r->retry_count && t < r->cfg.rto_max; i++)
+		t *= 2;
+	return t < r->cfg.rto_max ? t : r->cfg.rto_max;
+}
+
+/* Smoothed round-trip time as RFC 6298 2.3 has it. */
+static void rtt_sample(struct roce_reqr *r, rwy_dur rtt)
+{
+	rwy_dur d;
+
+	if (!r->srtt) {
+		r->srtt = rtt ? rtt : 1;
+		r->rttvar = rtt / 2;
+		return;
+	}
+	d = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
+	r->rttvar = r->rttvar - r->rttvar / 4 + d / 4;
+	r->srtt = r->srtt - r->srtt / 8 + rtt / 8;
+}
+
+void roce_reqr_progress(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now)
+{
+	act->progress = true;
+	r->retry_count = 0;
+	r->rnr_count = 0;
+	r->nak_seen = false;
+	if (r->next && r->next == r->q.head)
+		r->nxt = r->una;
+	if (r->sample_at && roce_psn_after(r->una, r->sample_psn)) {
+		rtt_sample(r, rwy_since(r->sample_at, now));
+		r->sample_at = 0;
+	}
+	if (r->recovering && !roce_psn_before(r->una, r->recover))
+		r->recovering = false;
+	r->deadline = r->inflight ? now + rto(r) : RWY_NEVER;
+}
+
+void roce_reqr_sent(struct roce_reqr *r, rwy_time now)
+{
+	if (r->deadline == RWY_NEVER)
+		r->deadline = now + rto(r);
+}
+
+void roce_reqr_give_up(
+    struct roce_reqr *r, struct roce_reqr_act *act, uint8_t syndrome, roce_psn psn, const char *why)
+{
+	r->failed = true;
+	r->deadline = RWY_NEVER;
+	r->rnr_until = 0;
+	act->failed = true;
+	act->fail_syndrome = syndrome;
+	act->fail_psn = psn;
+	act->why = why;
+}
+
+void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now)
+{
+	*act = (struct roce_reqr_act){0};
+	if (r->failed)
+		return;
+	if (r->rnr_until && now >= r->rnr_until)
+		r->rnr_until = 0;
+	if (r->deadline == RWY_NEVER || now < r->deadline)
+		return;
+	r->timeouts++; /* IBA 9.7.6.1.3: lost acknowledge */
+	if (r->retry_count >= r->cfg.retry) {
+		roce_reqr_give_up(
+		    r, act, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), r->una, "retry count exceeded");
+		return;
+	}
+	r->retry_count++;
+	r->nak_seen = false;
+	roce_reqr_cut(r);
+	roce_reqr_go_back(r);
+}
+
+rwy_time roce_reqr_next(const struct roce_reqr *r)
+{
+	if (r->failed)
+		return RWY_NEVER;
+	return r->rnr_until ? rwy_time_min(r->rnr_until, r->deadline) : r->deadline;
+}
+
+void roce_reqr_go(struct roce_reqr *r)
+{
+	r->probe = false;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RC requester: what the host answers (IBA 9.7.6): ACK, NAK, RNR NAK, READ responses, ATOMIC ACK. */
+#include "roce/reqr_int.h"
+
+/*
+ * Everything before `upto` has reached the host (IBA 9.7.5.1.2, coalesced acknowledge). Stops at a READ or
+ * ATOMIC: only its response completes it. Returns true when one such stands before `upto`: its response was
+ * lost.
+ */
+static bool release(struct roce_reqr *r, roce_psn upto, struct roce_reqr_act *act, rwy_time now)
+{
+	struct rwy_buf *b;
+	bool any = false;
+
+	while ((b = r->q.head) && !roce_reqr_needs_response(b) && !roce_psn_after(roce_reqr_end(b), upto)) {
+		roce_reqr_pop(r, act);
+		any = true;
+	}
+	if (any)
+		roce_reqr_progress(r, act, now);
+	return b && roce_reqr_needs_response(b) && roce_psn_before(r->una, upto);
+}
+
+/* Ask again for what is missing, once a gap. */
+static bool again(struct roce_reqr *r)
+{
+	if (r->nak_seen)
+		return false;
+	r->nak_seen = true;
+	roce_reqr_go_back(r);
+	return true;
+}
+
+/* Implied NAK (IBA 9.7.5.1.2, 9.7.6.1): an answer passed a READ or ATOMIC that was not answered. */
+static void implied_nak(struct roce_reqr *r)
+{
+	if (again(r))
+		r->implied_naks++;
+}
+
+static void seq_nak(struct roce_reqr *r, struct roce_reqr_act *act)
+{
+	if (r->rnr_until) {
+		act->drop = "nak_while_rnr"; /* what followed the RNR'd packet was dropped: no news */
+		return;
+	}
+	if (!again(r)) {
+		act->drop = "repeated_nak";
+		return;
+	}
+	r->seq_naks++;
+	roce_reqr_cut(r);
+}
+
+/* IBA 9.7.5.2.8: wait at least the time it says, then send again. */
+static void rnr_nak(struct roce_reqr *r, uint8_t timer, roce_psn psn, struct roce_reqr_act *act, rwy_time now)
+{
+	if (r->rnr_until) {
+		act->drop = "repeated_nak";
+		return;
+	}
+	r->rnr_naks++;
+	if (r->cfg.rnr_retry < 7 && r->rnr_count >= r->cfg.rnr_retry) {
+		roce_reqr_give_up(
+		    r, act, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), psn, "RNR retry count exceeded");
+		return;
+	}
+	if (r->rnr_count < UINT8_MAX)
+		r->rnr_count++;
+	roce_reqr_go_back(r);
+	r->retry_count = 0; /* the host is alive */
+	r->nak_seen = false;
+	r->rnr_until = now + roce_rnr_time(timer);
+}
+
+static void nak(struct roce_reqr *r, uint8_t syndrome, roce_psn psn, struct roce_reqr_act *act)
+{
+	switch ((enum roce_nak)roce_aeth_value(syndrome)) {
+	case ROCE_NAK_PSN_SEQ:
+		seq_nak(r, act);
+		return;
+	case ROCE_NAK_INV_REQ:
+		roce_reqr_give_up(r, act, syndrome, psn, "remote invalid request");
+		return;
+	case ROCE_NAK_REM_ACCESS:
+		roce_reqr_give_up(r, act, syndrome, psn, "remote access error");
+		return;
+	case ROCE_NAK_REM_OP:
+		roce_reqr_give_up(r, act, syndrome, psn, "remote operational error");
+		return;
+	case ROCE_NAK_INV_RD: /* not for RC */
+		break;
+	}
+	act->drop = "bad_syndrome"; /* reserved code (IBA table 46) */
+}
+
+/* Outside [una, high): old when before it; a ghost (IBA 9.7.6.1: never sent) when after. */
+static const char *outside(const struct roce_reqr *r, roce_psn psn, const char *old, const char *ghost)
+{
+	return roce_psn_before(psn, r->una) ? old : ghost;
+}
+
+static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now)
+{
+	uint8_t syn = roce_aeth_syndrome(pkt);
+	enum roce_aeth_type type = roce_aeth_type(syn);
+	bool ack = type == ROCE_AETH_ACK, fatal;
+	roce_psn psn = pkt->psn;
+
+	if (type == ROCE_AETH_RSVD) {
+		act->drop = "bad_syndrome";
+		return;
+	}
+	if (!roce_reqr_in_flight(r, psn)) {
+		bool ahead = r->resumed && !roce_psn_before(psn, r->high) &&
+		             (ack || syn == roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ));
+
+		if (!ahead || r->una == r->high) {
+			act->drop = outside(r, psn, "old_ack", "ghost_ack");
+			return;
+		}
+		psn = r->high; /* the host saw more than we sent in this life: all we sent is there */
+		if (release(r, psn, act, now))
+			implied_nak(r);
+		r->host_msn = roce_aeth_msn(pkt);
+		return;
+	}
+	r->host_msn = roce_aeth_msn(pkt);
+	fatal = type == ROCE_AETH_NAK && roce_aeth_value(syn) != ROCE_NAK_PSN_SEQ;
+	if (release(r, ack ? roce_psn_add(psn, 1) : psn, act, now)) {
+		if (!fatal) {
+			implied_nak(r);
+			return;
+		}
+		psn = r->una; /* a host in error answers nothing more: the READ before it fails too */
+	}
+	if (type == ROCE_AETH_RNR)
+		rnr_nak(r, roce_aeth_value(syn), psn, act, now);
+	else if (!ack)
+		nak(r, syn, psn, act);
+}
+
+/* Does the response fit the READ: length, position, status (IBA 9.7.6.1)? Settles path MTU and count on the
+ * way. */
+static bool response_ok(struct roce_reqr *r, struct rwy_buf *b, const struct roce_pkt *pkt)
+{
+	bool last = roce_op_ends(pkt->info);
+	uint32_t len = roce_reqr_read_len(b);
+
+	if ((pkt->info->flags & ROCE_F_AETH) && roce_aeth_type(roce_aeth_syndrome(pkt)) != ROCE_AETH_ACK)
+		return false;
+	if (!last && !r->pmtu)
+		roce_reqr_learn_pmtu(r, pkt->payload_len);
+	if (!b->psn_cnt && pkt->opcode == ROCE_RC_READ_RESP_ONLY && pkt->payload_len == len)
+		roce_reqr_set_count(r, b, 1);
+	if (!b->psn_cnt || last != (roce_psn_add(pkt->psn, 1) == roce_reqr_end(b)))
+		return false;
+	if (!last)
+		return pkt->payload_len == r->pmtu;
+	return pkt->payload_len == (b->psn_cnt == 1 ? len : len - (b->psn_cnt - 1) * r->pmtu);
+}
+
+/* After release(): is the head what this response answers? Else it passed something, or answers nothing. */
+static bool head_is(struct roce_reqr *r, roce_psn psn, bool read, struct roce_reqr_act *act)
+{
+	struct rwy_buf *b = r->q.head;
+
+	if (b && roce_reqr_needs_response(b) && roce_reqr_is_read(b) == read && psn == r->una)
+		return true;
+	if (b && roce_reqr_needs_response(b) && roce_psn_before(r->una, psn)) {
+		act->drop = "response_gap";
+		implied_nak(r);
+	} else {
+		act->drop = "unexpected_response";
+	}
+	return false;
+}
+
+static void recv_response(
+    struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now)
+{
+	bool read = pkt->info->op == ROCE_OP_READ_RESP;
+
+	if (!roce_reqr_in_flight(r, pkt->psn)) {
+		act->drop = outside(r, pkt->psn, "old_response", "ghost_response");
+		return;
+	}
+	release(r, pkt->psn, act, now);
+	if (!head_is(r, pkt->psn, read, act))
+		return;
+	if (read ? !response_ok(r, r->q.head, pkt)
+	         : roce_aeth_type(roce_aeth_syndrome(pkt)) != ROCE_AETH_ACK) {
+		act->drop = "bad_response";
+		return;
+	}
+	act->forward = true;
+	if (pkt->info->flags & ROCE_F_AETH)
+		r->host_msn = roce_aeth_msn(pkt);
+	if (roce_psn_add(pkt->psn, 1) == roce_reqr_end(r->q.head))
+		roce_reqr_pop(r, act);
+	else
+		r->una = roce_psn_add(pkt->psn, 1);
+	roce_reqr_progress(r, act, now);
+}
+
+void roce_reqr_recv(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now)
+{
+	*act = (struct roce_reqr_act){0};
+	if (r->failed) {
+		act->drop = "after_error";
+	} else if (pkt->info->transport != ROCE_RC || !roce_op_is_response(pkt->info)) {
+		act->drop = "unexpected_response";
+	} else if (pkt->info->op == ROCE_OP_ACK) {
+		recv_ack(r, pkt, act, now);
+	} else {
+		recv_response(r, pkt, act, now);
+	}
+}

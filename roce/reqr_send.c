@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RC requester: what goes to the host now, and which packets ask for an acknowledgement. */
+#include "roce/reqr_int.h"
+
+#define ACKREQ_MOST 16u /* at most so many packets from one AckReq to the next */
+
+/* In packets, never in PSNs: one READ may stand for a million PSNs and must still go. */
+static uint32_t window(const struct roce_reqr *r)
+{
+	return r->probe || r->rnr_count ? 1
+	                                : r->window; /* a host that was not ready is asked with one packet */
+}
+
+static bool want_ack(const struct roce_reqr *r, const struct rwy_buf *b, uint32_t win)
+{
+	uint32_t every = r->window >> 2 < ACKREQ_MOST ? r->window >> 2 : ACKREQ_MOST;
+
+	if (roce_reqr_needs_response(b)) /* is answered anyway */
+		return false;
+	return !b->next || r->inflight + 1 >= win || r->since_ackreq + 1 >= every ||
+	       roce_reqr_end(b) == r->high;
+}
+
+static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win, rwy_time now)
+{
+	struct rwy_buf *b = r->next;
+	roce_psn end = roce_reqr_end(b);
+
+	*tx = (struct roce_reqr_tx){
+	    .b = b, .ack_req = want_ack(r, b, win), .again = roce_psn_before(b->psn, r->high)};
+	if (b == r->q.head && roce_reqr_is_read(b))
+		tx->skip = (r->una - b->psn) & ROCE_PSN_MASK;
+	if (tx->ack_req && !tx->again && !r->sample_at) {
+		r->sample_at = now;
+		r->sample_psn = b->psn;
+	}
+	r->since_ackreq = tx->ack_req || roce_reqr_needs_response(b) ? 0 : r->since_ackreq + 1;
+	r->sent++;
+	r->resent += tx->again;
+	b->stamp = now;
+	r->inflight++;
+	r->next = b->next;
+	r->nxt = end;
+	if (roce_psn_after(end, r->high))
+		r->high = end;
+}
+
+unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned max, rwy_time now)
+{
+	uint32_t win = window(r);
+	unsigned n = 0;
+
+	if (r->failed || (r->rnr_until && now < r->rnr_until))
+		return 0;
+	r->rnr_until = 0;
+	while (n < max && r->next && r->inflight < win)
+		send_one(r, &out[n++], win, now);
+	if (n)
+		roce_reqr_sent(r, now);
+	return n;
+}
