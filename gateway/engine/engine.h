@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The per-worker engine: everything a gateway does with packets, without I/O. It ties the core together: flow table, responder and
- * requester halves, connection learning, WAN tunnels, custody accounting. The DPDK gateway, the simulator and the fuzzers run it.
+ * The per-worker engine: everything a gateway does with packets, without I/O. It ties the core together: flow
+ * table, responder and requester halves, connection learning, WAN tunnels, custody accounting. The DPDK
+ * gateway, the simulator and the fuzzers run it.
  *
- * Thread: one engine belongs to one worker; no function here may be called from another thread. Nothing is shared between engines:
- * a flow's owner is eng_owner() of its address pair.
+ * Thread: one engine belongs to one worker; no function here may be called from another thread. Nothing is
+ * shared between engines: a flow's owner is eng_owner() of its address pair.
  */
 #ifndef GATEWAY_ENGINE_ENGINE_H
 #define GATEWAY_ENGINE_ENGINE_H
@@ -21,9 +22,9 @@
 
 struct eng;
 
-#define ENG_TUNNELS_MAX	 64
+#define ENG_TUNNELS_MAX  64
 #define ENG_PREFIXES_MAX 256
-#define ENG_NAME_MAX	 32
+#define ENG_NAME_MAX     32
 
 /* When a host's request is acknowledged (docs/rc-semantics.md). */
 enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END };
@@ -44,20 +45,21 @@ struct eng_cfg {
 	struct eng_tunnel_cfg tunnel[ENG_TUNNELS_MAX];
 	struct eng_prefix prefix[ENG_PREFIXES_MAX]; /* destinations behind a tunnel; longest match wins */
 	enum eng_ack_mode ack_mode;
-	uint32_t conns_max;	   /* flow table entries of this worker */
-	uint32_t half_open_max;	   /* unpaired flows at most */
-	rwy_dur idle_expiry;	   /* a flow without packets for this long, with nothing in custody, is forgotten */
-	uint32_t host_window;	   /* requests in flight to a local host per connection */
-	uint8_t rnr_retry, retry;  /* when the connection's own are not known */
-	uint64_t custody_conn;	   /* bytes in custody of one connection above which ACKs are held back */
-	uint64_t custody_total;	   /* the same for this worker */
-	uint64_t read_cache_conn;  /* bytes of served READ responses kept for replays */
-	uint64_t seed;		   /* randomness of this process: epochs, indices */
-	rwy_dur probe_timeout;	   /* pairing: how long one unpaired flow may wait for its host's answer */
+	uint32_t conns_max;     /* flow table entries of this worker */
+	uint32_t half_open_max; /* unpaired flows at most */
+	rwy_dur idle_expiry; /* a flow without packets for this long, with nothing in custody, is forgotten */
+	uint32_t host_window;     /* requests in flight to a local host per connection */
+	uint8_t rnr_retry, retry; /* when the connection's own are not known */
+	uint64_t custody_conn;    /* bytes in custody of one connection above which ACKs are held back */
+	uint64_t custody_total;   /* the same for this worker */
+	uint64_t read_cache_conn; /* bytes of served READ responses kept for replays */
+	uint64_t seed;            /* randomness of this process: epochs, indices */
+	rwy_dur probe_timeout;    /* pairing: how long one unpaired flow may wait for its host's answer */
 };
 void eng_cfg_default(struct eng_cfg *cfg);
 
-/* Where the gateway caches the LAN next hop of a flow; opaque to the engine, zeroed at creation of the flow. */
+/* Where the gateway caches the LAN next hop of a flow; opaque to the engine, zeroed at creation of the flow.
+ */
 struct eng_nexthop {
 	uint64_t cache[2];
 };
@@ -67,7 +69,7 @@ struct eng_lan_tx {
 	struct rwy_buf *buf;  /* the packet, or NULL: */
 	const uint8_t *bytes; /*   a made packet, copied by the callee */
 	uint32_t len;
-	bool own;	      /* buf's ownership moves to the callee; else it stays in custody: take a reference */
+	bool own; /* buf's ownership moves to the callee; else it stays in custody: take a reference */
 	const struct rwy_ip *dst;
 	struct eng_nexthop *nh; /* may be NULL */
 };
@@ -76,19 +78,22 @@ struct eng_ops {
 	void (*lan_tx)(void *ctx, const struct eng_lan_tx *tx);
 	/* One UDP datagram for the tunnel's path; see struct wan_tx for ownership. */
 	void (*wan_tx)(void *ctx, unsigned tunnel, const struct wan_tx *tx);
-	/* An event worth a log line; `fmt` has no newline. Level: 0 error .. 4 debug. Never called per packet. */
+	/* An event worth a log line; `fmt` has no newline. Level: 0 error .. 4 debug. Never called per
+	 * packet. */
 	void (*log)(void *ctx, int level, const char *msg);
 };
 
-RWY_MUST_CHECK int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *ops, void *ctx, struct rwy_bufs bufs,
-    rwy_time now);
+RWY_MUST_CHECK int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *ops, void *ctx,
+    struct rwy_bufs bufs, rwy_time now);
 void eng_free(struct eng *e);
 
-/* IP packets from local hosts (data at the IP header), destined to a prefix behind a tunnel. Takes ownership of all n (<= 64). */
+/* IP packets from local hosts (data at the IP header), destined to a prefix behind a tunnel. Takes ownership
+ * of all n (<= 64). */
 void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now);
 /* One UDP payload that came from tunnel's peer on `path`. Takes ownership. */
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
-/* Timers, owed ACKs, and what the WAN may send now. Call after each burst and at eng_next(). Returns packets+datagrams emitted. */
+/* Timers, owed ACKs, and what the WAN may send now. Call after each burst and at eng_next(). Returns
+ * packets+datagrams emitted. */
 unsigned eng_poll(struct eng *e, rwy_time now);
 rwy_time eng_next(const struct eng *e);
 
@@ -98,59 +103,59 @@ int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst);
 uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 
 /* X(field, sentence): monotonic counts. Words follow the kernel's hw_counters where one fits. */
-#define ENG_COUNTERS(X)                                                                                              \
-	X(lan_rx_packets, "packets from local hosts")                                                                \
-	X(lan_rx_bytes, "bytes from local hosts, from the IP header on")                                             \
-	X(lan_tx_packets, "packets to local hosts")                                                                  \
-	X(lan_tx_bytes, "bytes to local hosts")                                                                      \
-	X(roce_rx, "RoCEv2 packets from local hosts")                                                                \
-	X(acks_sent, "ACKs made for local hosts")                                                                    \
-	X(naks_sent, "NAKs made for local hosts")                                                                    \
-	X(np_cnp_sent, "CNPs sent to local hosts: slow down")                                                        \
-	X(rp_cnp_handled, "CNPs received from local hosts")                                                          \
-	X(accepted, "requests taken into custody")                                                                   \
-	X(delivered, "requests the far host acknowledged")                                                           \
-	X(duplicate_request, "requests seen before")                                                                 \
-	X(duplicate_read, "READs or ATOMICs answered from memory")                                                   \
-	X(out_of_sequence, "request ahead of the expected PSN")                                                      \
-	X(parked, "requests held until the path MTU is known")                                                       \
-	X(host_resent, "packets sent again to a local host")                                                         \
-	X(packet_seq_err, "PSN sequence NAKs received from local hosts")                                             \
-	X(rnr_nak_received, "RNR NAKs received from local hosts")                                                    \
-	X(local_ack_timeout_err, "a local host did not answer in time")                                              \
-	X(implied_nak_seq_err, "a response was lost on the LAN (implied NAK)")                                       \
-	X(conns_failed, "connections ended with an error")                                                           \
-	X(conns_opened, "flows entered in the flow table")                                                           \
-	X(conns_paired, "connections whose two directions were paired")                                              \
-	X(conns_expired, "flows removed for idleness")                                                               \
-	X(cm_messages, "CM messages carried")                                                                        \
-	X(cm_connections, "connections learned from CM")                                                             \
-	X(dgrams, "UD, UC and other IP packets carried best effort")                                                 \
-	X(holdback, "ACKs held back for lack of custody memory")                                                     \
-	X(drop_not_ip, "not an IP packet")                                                                           \
-	X(drop_no_route, "no tunnel leads to the destination")                                                       \
-	X(drop_truncated, "shorter than its headers say")                                                            \
-	X(drop_bad_ip, "bad IP header")                                                                              \
-	X(drop_ip_fragment, "an IP fragment of a RoCE packet")                                                       \
-	X(drop_bad_udp_length, "UDP length does not fit the IP length")                                              \
-	X(drop_bad_bth, "bad BTH")                                                                                   \
-	X(drop_unknown_opcode, "BTH opcode reserved or not carried")                                                 \
-	X(drop_bad_length, "payload does not fit the opcode")                                                        \
-	X(drop_icrc, "ICRC wrong")                                                                                   \
-	X(drop_unknown_qpn, "response for a connection that is not known")                                           \
-	X(drop_stale_psn, "PSN outside the connection's window")                                                     \
-	X(drop_bad_sequence, "opcode out of sequence or wrong length: answered with NAK")                            \
-	X(drop_too_many_outstanding, "too many READs or ATOMICs outstanding")                                        \
-	X(drop_after_error, "request on a failed connection: answered with NAK")                                     \
-	X(drop_flow_table_full, "flow table is full")                                                                \
-	X(drop_half_open, "too many unpaired flows")                                                                 \
-	X(drop_unpaired_full, "too many packets of an unpaired flow")                                                \
-	X(drop_ghost_ack, "ACK for a PSN that is not outstanding")                                                   \
-	X(drop_old_response, "response seen before or unexpected")                                                   \
-	X(drop_bad_cm, "malformed CM message (carried all the same)")                                                \
-	X(drop_no_buffer, "no packet buffer")                                                                        \
-	X(drop_ttl, "TTL exceeded")                                                                                  \
-	X(drop_tunnel_msg, "malformed message inside a tunnel")                                                      \
+#define ENG_COUNTERS(X)                                                                                      \
+	X(lan_rx_packets, "packets from local hosts")                                                        \
+	X(lan_rx_bytes, "bytes from local hosts, from the IP header on")                                     \
+	X(lan_tx_packets, "packets to local hosts")                                                          \
+	X(lan_tx_bytes, "bytes to local hosts")                                                              \
+	X(roce_rx, "RoCEv2 packets from local hosts")                                                        \
+	X(acks_sent, "ACKs made for local hosts")                                                            \
+	X(naks_sent, "NAKs made for local hosts")                                                            \
+	X(np_cnp_sent, "CNPs sent to local hosts: slow down")                                                \
+	X(rp_cnp_handled, "CNPs received from local hosts")                                                  \
+	X(accepted, "requests taken into custody")                                                           \
+	X(delivered, "requests the far host acknowledged")                                                   \
+	X(duplicate_request, "requests seen before")                                                         \
+	X(duplicate_read, "READs or ATOMICs answered from memory")                                           \
+	X(out_of_sequence, "request ahead of the expected PSN")                                              \
+	X(parked, "requests held until the path MTU is known")                                               \
+	X(host_resent, "packets sent again to a local host")                                                 \
+	X(packet_seq_err, "PSN sequence NAKs received from local hosts")                                     \
+	X(rnr_nak_received, "RNR NAKs received from local hosts")                                            \
+	X(local_ack_timeout_err, "a local host did not answer in time")                                      \
+	X(implied_nak_seq_err, "a response was lost on the LAN (implied NAK)")                               \
+	X(conns_failed, "connections ended with an error")                                                   \
+	X(conns_opened, "flows entered in the flow table")                                                   \
+	X(conns_paired, "connections whose two directions were paired")                                      \
+	X(conns_expired, "flows removed for idleness")                                                       \
+	X(cm_messages, "CM messages carried")                                                                \
+	X(cm_connections, "connections learned from CM")                                                     \
+	X(dgrams, "UD, UC and other IP packets carried best effort")                                         \
+	X(holdback, "ACKs held back for lack of custody memory")                                             \
+	X(drop_not_ip, "not an IP packet")                                                                   \
+	X(drop_no_route, "no tunnel leads to the destination")                                               \
+	X(drop_truncated, "shorter than its headers say")                                                    \
+	X(drop_bad_ip, "bad IP header")                                                                      \
+	X(drop_ip_fragment, "an IP fragment of a RoCE packet")                                               \
+	X(drop_bad_udp_length, "UDP length does not fit the IP length")                                      \
+	X(drop_bad_bth, "bad BTH")                                                                           \
+	X(drop_unknown_opcode, "BTH opcode reserved or not carried")                                         \
+	X(drop_bad_length, "payload does not fit the opcode")                                                \
+	X(drop_icrc, "ICRC wrong")                                                                           \
+	X(drop_unknown_qpn, "response for a connection that is not known")                                   \
+	X(drop_stale_psn, "PSN outside the connection's window")                                             \
+	X(drop_bad_sequence, "opcode out of sequence or wrong length: answered with NAK")                    \
+	X(drop_too_many_outstanding, "too many READs or ATOMICs outstanding")                                \
+	X(drop_after_error, "request on a failed connection: answered with NAK")                             \
+	X(drop_flow_table_full, "flow table is full")                                                        \
+	X(drop_half_open, "too many unpaired flows")                                                         \
+	X(drop_unpaired_full, "too many packets of an unpaired flow")                                        \
+	X(drop_ghost_ack, "ACK for a PSN that is not outstanding")                                           \
+	X(drop_old_response, "response seen before or unexpected")                                           \
+	X(drop_bad_cm, "malformed CM message (carried all the same)")                                        \
+	X(drop_no_buffer, "no packet buffer")                                                                \
+	X(drop_ttl, "TTL exceeded")                                                                          \
+	X(drop_tunnel_msg, "malformed message inside a tunnel")                                              \
 	X(drop_wan_icrc, "ICRC wrong after the WAN: never delivered")
 struct eng_counters {
 #define X(f, s) uint64_t f;
@@ -161,23 +166,24 @@ const struct eng_counters *eng_counters(const struct eng *e);
 
 /* One connection side as people see it. */
 struct eng_flow_info {
-	struct rwy_ip local, remote;   /* hosts */
+	struct rwy_ip local, remote;    /* hosts */
 	uint32_t local_qpn, remote_qpn; /* 0: not known yet */
 	char tunnel[ENG_NAME_MAX];
-	const char *state;	       /* "learning", "paired", "failed", "closing" */
-	const char *learned;	       /* "cm", "passive", "peer", "" */
-	const char *error;	       /* why it failed, or "" */
+	const char *state;   /* "learning", "paired", "failed", "closing" */
+	const char *learned; /* "cm", "passive", "peer", "" */
+	const char *error;   /* why it failed, or "" */
 	uint32_t pmtu;
 	roce_psn near_psn, near_acked; /* responder: next expected, acknowledged before */
 	roce_psn far_una, far_nxt;     /* requester: oldest unacknowledged, next to send */
 	uint64_t tx_packets, tx_bytes; /* requests from the local host taken into custody */
 	uint64_t rx_packets, rx_bytes; /* requests delivered to the local host */
 	uint64_t custody_bytes;
-	uint32_t far_queue;	       /* requests waiting for the local host */
+	uint32_t far_queue; /* requests waiting for the local host */
 	uint64_t host_resent, rnr_naks;
-	rwy_time last;		       /* last packet */
+	rwy_time last; /* last packet */
 };
-/* Fills up to max entries from cursor (start with 0); returns how many, and moves the cursor; 0 = end. Order is arbitrary but stable. */
+/* Fills up to max entries from cursor (start with 0); returns how many, and moves the cursor; 0 = end. Order
+ * is arbitrary but stable. */
 unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *out, unsigned max);
 uint32_t eng_flow_count(const struct eng *e);
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);

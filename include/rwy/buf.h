@@ -16,26 +16,26 @@
 
 enum rwy_buf_kind {
 	RWY_BUF_PACKET, /* an inner packet from its IP header on */
-	RWY_BUF_CTRL,	/* a control message of the engine (see gateway/engine/msg.h) */
+	RWY_BUF_CTRL,   /* a control message of the engine (see gateway/engine/msg.h) */
 };
 
 struct rwy_buf {
-	uint8_t *data;	   /* first byte: the IP header once the engine has it */
-	uint32_t len;	   /* bytes from data */
-	uint16_t headroom; /* bytes before data that may be written when the buffer is transmitted */
-	uint8_t kind;	   /* enum rwy_buf_kind */
-	uint8_t opcode;	   /* BTH opcode, RoCE packets only */
+	uint8_t *data;        /* first byte: the IP header once the engine has it */
+	uint32_t len;         /* bytes from data */
+	uint16_t headroom;    /* bytes before data that may be written when the buffer is transmitted */
+	uint8_t kind;         /* enum rwy_buf_kind */
+	uint8_t opcode;       /* BTH opcode, RoCE packets only */
 	struct rwy_buf *next; /* list link of the present owner */
 
 	/* Set by the flow that owns the buffer (roce/ and gateway/engine). */
-	uint32_t psn;	  /* first PSN */
+	uint32_t psn;     /* first PSN */
 	uint32_t psn_cnt; /* PSNs it consumes: 1, or the number of response packets of a READ */
-	uint32_t msn;	  /* MSN after this packet (messages completed, 24 bit) */
-	uint32_t dlen;	  /* RoCE: bytes from the BTH to before the ICRC */
+	uint32_t msn;     /* MSN after this packet (messages completed, 24 bit) */
+	uint32_t dlen;    /* RoCE: bytes from the BTH to before the ICRC */
 
 	/* Set by wan/. */
-	uint64_t seq;	/* flow sequence number, from 0 for each flow */
-	rwy_time stamp; /* owner's use: arrival or last transmission */
+	uint64_t seq;    /* flow sequence number, from 0 for each flow */
+	rwy_time stamp;  /* owner's use: arrival or last transmission */
 	uint32_t w0, w1; /* owner's use */
 	uint64_t w2;
 };

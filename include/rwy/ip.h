@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An IP address of either family: IPv4 is kept IPv4-mapped (::ffff:a.b.c.d), as in RoCEv2 GIDs (IBA A17.4.5). */
+/* An IP address of either family: IPv4 is kept IPv4-mapped (::ffff:a.b.c.d), as in RoCEv2 GIDs (IBA A17.4.5).
+ */
 #ifndef RWY_IP_H
 #define RWY_IP_H
 

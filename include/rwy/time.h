@@ -11,9 +11,9 @@
 typedef uint64_t rwy_time; /* a point in time, ns */
 typedef uint64_t rwy_dur;  /* a length of time, ns */
 
-#define RWY_US	  ((rwy_dur)1000)
-#define RWY_MS	  ((rwy_dur)1000000)
-#define RWY_SEC	  ((rwy_dur)1000000000)
+#define RWY_US    ((rwy_dur)1000)
+#define RWY_MS    ((rwy_dur)1000000)
+#define RWY_SEC   ((rwy_dur)1000000000)
 #define RWY_NEVER UINT64_MAX /* "do not call me for time's sake" */
 
 static inline rwy_time rwy_time_min(rwy_time a, rwy_time b)

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine's inside. A connection between local host L and remote host R has two halves here:
+ *
+ *   near: L's requests. Key (L, R, R's QPN), as L's packets carry it. We are its responder; packets go into
+ * the WAN flow `req`, the answers come back on the WAN flow `rsp`. far:  R's requests. Key (R, L, L's QPN).
+ * We are the requester towards L; requests come from the WAN flow `req`, the answers go out on `rsp`.
+ *
+ * L's *responses* carry the key of the near half too, so one lookup serves all packets from the LAN;
+ * near->far leads on. The two halves find each other when the connection is paired (learn.c).
+ */
+#ifndef GATEWAY_ENGINE_ENG_H
+#define GATEWAY_ENGINE_ENG_H
+
+#include "gateway/engine/engine.h"
+#include "gateway/engine/msg.h"
+#include "roce/build.h"
+#include "roce/cm.h"
+#include "roce/parse.h"
+#include "roce/reqr.h"
+#include "roce/resp.h"
+
+#define ENG_UNPAIRED_MAX 512 /* packets of an unpaired flow in custody */
+#define ENG_PARKED_MAX   256
+
+struct eng_far;
+struct eng_pair;
+
+enum eng_state { ENG_LEARNING, ENG_PAIRED, ENG_FAILED, ENG_CLOSING };
+enum eng_learned { ENG_BY_NOBODY, ENG_BY_CM, ENG_BY_PROBE, ENG_BY_PEER };
+
+/* What both halves have. The first member of each, so that the tables and the sweep treat them alike. */
+struct eng_half {
+	struct eng_key key;
+	uint32_t hash;
+	bool is_far;
+	uint8_t tunnel;
+	uint8_t state;          /* enum eng_state */
+	uint8_t learned;        /* enum eng_learned */
+	struct eng_half *chain; /* table bucket */
+	struct eng_half *dirty_next;
+	bool dirty;
+	rwy_time last;     /* last packet */
+	rwy_time close_at; /* RWY_NEVER, or when to forget it (disconnected) */
+	const char *error;
+	struct eng *e;
+};
+
+struct eng_near {
+	struct eng_half h;
+	struct eng_far *far; /* NULL until paired */
+	uint32_t lqpn;       /* L's QPN: where ACKs go; 0: not known */
+	uint32_t life;
+	bool active; /* L has sent a request: resp is initialised */
+	bool held;   /* acknowledging is held back for lack of memory */
+	bool migreq;
+	uint8_t tos, ttl;
+	uint16_t pkey, sport;
+	uint8_t rnr_retry, retry; /* of L's QP from CM, 255 unknown */
+	struct roce_resp resp;
+	struct wan_txflow *req;
+	struct wan_rxflow *rsp;
+	struct rwy_bufq cache;  /* answers served, for replays, oldest first */
+	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
+	struct eng_nexthop nh;
+	rwy_time cnp_at;
+	uint64_t packets, bytes;
+};
+
+/* A READ or ATOMIC the host has answered, waiting until the answer is in the near gateway's hands. */
+struct eng_rspwait {
+	uint64_t seq; /* flow sequence of the request */
+	uint64_t idx; /* count of answers sent on rsp when its last one was */
+};
+
+struct eng_far {
+	struct eng_half h;
+	struct eng_near *near; /* NULL until paired */
+	uint32_t rqpn;         /* R's QPN: what L's answers carry; 0: not known */
+	uint32_t life;
+	bool active;  /* reqr is initialised */
+	bool synced;  /* L has answered in this life */
+	bool fresh;   /* a flow was opened; its first packet decides how to go on */
+	bool discard; /* rewound: drop until the near gateway opens the flow anew */
+	bool in_turn; /* unpaired and its first packet is out */
+	bool queued;  /* unpaired and waiting for its turn */
+	uint8_t rnr_retry, retry;
+	struct roce_reqr reqr;
+	struct wan_rxflow *req;
+	struct wan_txflow *rsp;
+	struct eng_pair *pair;
+	struct eng_far *pair_next;
+	struct eng_far *wheel_next, *wheel_prev;
+	rwy_time wheel_at; /* 0: not in the wheel */
+	struct eng_nexthop nh;
+	uint64_t done_seq; /* one more than the last request the host acknowledged */
+	uint64_t told_seq; /* one more than the last reported delivered */
+	uint64_t rsp_sent, rsp_done;
+	struct eng_rspwait *wait; /* ring, power of two, grows */
+	uint32_t wait_head, wait_n, wait_cap;
+	uint64_t packets, bytes;
+};
+
+/* Pairing of the flows of one (remote, local) address pair: one unpaired flow at a time (learn.c). */
+struct eng_pair {
+	struct rwy_ip remote, local;
+	struct eng_pair *chain;
+	struct eng_far *turn;        /* whose first packet is out */
+	struct eng_far *head, *tail; /* waiting */
+	rwy_time quiet_until; /* after a turn without an answer: a late answer must not name the wrong flow */
+	rwy_time turn_end;
+	struct eng_pair *all_next;
+};
+
+struct eng_tun {
+	struct wan_tunnel *wan;
+	struct wan_txflow *mgmt;
+	struct wan_rxflow *mgmt_rx;
+	struct eng *e;
+	unsigned idx;
+};
+
+struct eng_slab {
+	void *free;
+	void *chunks;
+	size_t size;
+};
+
+#define ENG_WHEEL_BITS  10
+#define ENG_WHEEL_SLOTS (1u << ENG_WHEEL_BITS)
+#define ENG_WHEEL_SHIFT 20 /* a tick is 2^20 ns, about a millisecond */
+
+struct eng {
+	struct eng_cfg cfg;
+	const struct eng_ops *ops;
+	void *ctx;
+	struct rwy_bufs bufs;
+	struct eng_counters c;
+	struct eng_tun tun[ENG_TUNNELS_MAX];
+	struct eng_half **table; /* hash table of both halves */
+	uint32_t table_mask;
+	uint32_t halves, half_open;
+	struct eng_half *dirty_head, *dirty_tail;
+	struct eng_slab near_slab, far_slab, pair_slab;
+	struct eng_pair *pairs[256];
+	struct eng_pair *pair_list;
+	struct roce_cm_tab *cm;
+	struct eng_far *wheel[ENG_WHEEL_SLOTS];
+	uint32_t wheel_n;
+	uint64_t wheel_tick; /* ticks up to here have fired */
+	uint64_t custody;    /* bytes in custody, near halves */
+	uint64_t rng;
+	uint32_t sweep; /* table slot of the idle sweep */
+	rwy_time sweep_at;
+	uint32_t learning; /* far halves that wait for a turn or have one */
+	rwy_time started;
+	rwy_time now;
+};
+
+/* table.c */
+struct eng_half *eng_find(const struct eng *e, const struct eng_key *k, bool is_far);
+uint32_t eng_key_hash(const struct eng_key *k, bool is_far);
+void eng_insert(struct eng *e, struct eng_half *h);
+void eng_remove(struct eng *e, struct eng_half *h);
+void *eng_slab_get(struct eng_slab *s);
+void eng_slab_put(struct eng_slab *s, void *p);
+void eng_slab_fini(struct eng_slab *s);
+uint64_t eng_random(struct eng *e);
+
+/* near.c */
+struct eng_near *eng_near_get(
+    struct eng *e, const struct eng_key *k, rwy_time now); /* find or create; NULL: refused, counted */
+void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
+void eng_near_answer(struct eng_near *n, struct rwy_buf *b, rwy_time now); /* a buffer from the flow rsp */
+void eng_near_flush(struct eng_near *n, rwy_time now);
+void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time now);
+void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
+void eng_near_free(struct eng_near *n, rwy_time now);
+size_t eng_near_open_info(const struct eng_near *n, uint8_t *out);
+void eng_near_unhold(struct eng_near *n, rwy_time now);
+
+/* near_replay.c: answers kept for a host that lost them */
+void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now);
+void eng_near_keep(struct eng_near *n, struct rwy_buf *b);
+
+/* far.c */
+struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now);
+void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now);
+void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now);
+void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_far_flush(struct eng_far *f, rwy_time now);
+void eng_far_tick(struct eng_far *f, rwy_time now);
+void eng_far_rsp_delivered(struct eng_far *f, rwy_time now);
+void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
+void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now);
+void eng_far_sync(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now);
+void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
+void eng_far_free(struct eng_far *f, rwy_time now);
+size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
+
+/* learn.c */
+void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how);
+void eng_learn_wait(
+    struct eng_far *f, rwy_time now); /* an unpaired flow has its first packet: queue it for its turn */
+void eng_learn_leave(struct eng_far *f, rwy_time now); /* paired, failed or freed */
+struct eng_far *eng_learn_owner(
+    struct eng *e, const struct roce_pkt *pkt); /* whose answer this response must be, or NULL */
+void eng_learn_tick(struct eng *e, rwy_time now);
+rwy_time eng_learn_next(const struct eng *e);
+void eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now);
+
+/* timer wheel, wheel.c */
+void eng_wheel_arm(struct eng_far *f, rwy_time at);
+void eng_wheel_disarm(struct eng_far *f);
+void eng_wheel_run(struct eng *e, rwy_time now);
+
+/* engine.c */
+extern const struct wan_ops eng_wan_ops;
+void eng_dirty(struct eng_half *h);
+void eng_lan_send(
+    struct eng *e, struct rwy_buf *b, bool own, const struct rwy_ip *dst, struct eng_nexthop *nh);
+void eng_lan_made(
+    struct eng *e, const uint8_t *bytes, uint32_t len, const struct rwy_ip *dst, struct eng_nexthop *nh);
+void eng_drop(struct eng *e, struct rwy_buf *b, uint64_t *counter);
+void eng_log(struct eng *e, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char *what);
+
+/* Whether the packet in the buffer is IPv6. Only for packets that parsed. */
+static inline bool rwy_buf_is6(const struct rwy_buf *b)
+{
+	return b->data[0] >> 4 == 6;
+}
+
+static inline struct wan_tunnel *eng_wan(const struct eng_half *h)
+{
+	return h->e->tun[h->tunnel].wan;
+}
+
+#endif

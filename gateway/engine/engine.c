@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine's entry points and the loop of one turn; routing of packets to the halves. What happens with a
+ * packet is near.c and far.c. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gateway/engine/eng.h"
+#include "roce/icrc.h"
+#include "rwy/endian.h"
+
+#define SWEEP_INTERVAL (2 * RWY_MS)
+#define SWEEP_SLOTS    256
+
+static uint32_t table_size(uint32_t conns)
+{
+	uint32_t n = 1024;
+
+	while (n < conns)
+		n <<= 1;
+	return n;
+}
+
+static int open_tunnels(struct eng *e, rwy_time now)
+{
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		struct wan_cfg *w = &e->cfg.tunnel[i].wan;
+		struct eng_tun *t = &e->tun[i];
+		int r;
+
+		t->e = e;
+		t->idx = i;
+		w->ctx = t;
+		w->ops = &eng_wan_ops;
+		w->bufs = e->bufs;
+		if (!w->epoch)
+			w->epoch = eng_random(e) | 1;
+		if (!w->index)
+			w->index = (uint32_t)eng_random(e) | 1;
+		r = wan_new(&t->wan, w, now);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *ops, void *ctx,
+    struct rwy_bufs bufs, rwy_time now)
+{
+	struct roce_cm_cfg cm;
+	struct eng *e = calloc(1, sizeof(*e));
+	int r = RWY_ENOMEM;
+
+	if (!e)
+		return r;
+	e->cfg = *cfg;
+	e->ops = ops;
+	e->ctx = ctx;
+	e->bufs = bufs;
+	e->rng = cfg->seed;
+	e->now = e->started = now;
+	e->wheel_tick = now >> ENG_WHEEL_SHIFT;
+	e->near_slab.size = (sizeof(struct eng_near) + 63) & ~63u;
+	e->far_slab.size = (sizeof(struct eng_far) + 63) & ~63u;
+	e->pair_slab.size = (sizeof(struct eng_pair) + 63) & ~63u;
+	e->table_mask = table_size(cfg->conns_max) - 1;
+	e->table = calloc((size_t)e->table_mask + 1, sizeof(*e->table));
+	if (!e->table)
+		goto err;
+	roce_cm_cfg_default(&cm);
+	cm.half_open_max = cfg->half_open_max;
+	r = roce_cm_new(&e->cm, &cm);
+	if (r)
+		goto err;
+	r = open_tunnels(e, now);
+	if (r)
+		goto err;
+	*out = e;
+	return 0;
+err:
+	eng_free(e);
+	return r;
+}
+
+void eng_free(struct eng *e)
+{
+	if (!e)
+		return;
+	for (uint32_t i = 0; e->table && i <= e->table_mask; i++)
+		while (e->table[i]) {
+			struct eng_half *h = e->table[i];
+
+			if (h->is_far)
+				eng_far_free((struct eng_far *)h, e->now);
+			else
+				eng_near_free((struct eng_near *)h, e->now);
+		}
+	for (unsigned i = 0; i < e->cfg.tunnels; i++)
+		wan_free(e->tun[i].wan);
+	roce_cm_free(e->cm);
+	eng_slab_fini(&e->near_slab);
+	eng_slab_fini(&e->far_slab);
+	eng_slab_fini(&e->pair_slab);
+	free(e->table);
+	free(e);
+}
+
+void eng_drop(struct eng *e, struct rwy_buf *b, uint64_t *counter)
+{
+	(*counter)++;
+	rwy_buf_free(&e->bufs, b);
+}
+
+void eng_dirty(struct eng_half *h)
+{
+	struct eng *e = h->e;
+
+	if (h->dirty)
+		return;
+	h->dirty = true;
+	h->dirty_next = NULL;
+	if (e->dirty_tail)
+		e->dirty_tail->dirty_next = h;
+	else
+		e->dirty_head = h;
+	e->dirty_tail = h;
+}
+
+void eng_lan_send(
+    struct eng *e, struct rwy_buf *b, bool own, const struct rwy_ip *dst, struct eng_nexthop *nh)
+{
+	struct eng_lan_tx tx = {.buf = b, .len = b->len, .own = own, .dst = dst, .nh = nh};
+
+	e->c.lan_tx_packets++;
+	e->c.lan_tx_bytes += b->len;
+	e->ops->lan_tx(e->ctx, &tx);
+}
+
+void eng_lan_made(
+    struct eng *e, const uint8_t *bytes, uint32_t len, const struct rwy_ip *dst, struct eng_nexthop *nh)
+{
+	struct eng_lan_tx tx = {.bytes = bytes, .len = len, .dst = dst, .nh = nh};
+
+	e->c.lan_tx_packets++;
+	e->c.lan_tx_bytes += len;
+	e->ops->lan_tx(e->ctx, &tx);
+}
+
+/* RC packets of a local host. The ICRC is good. */
+static void rc_packet(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn};
+	struct eng_near *n;
+	struct eng_far *f;
+
+	if (roce_op_is_request(pkt->info)) {
+		n = eng_near_get(e, &k, now);
+		if (n)
+			eng_near_request(n, pkt, b, now);
+		else
+			rwy_buf_free(&e->bufs, b); /* counted by eng_near_get */
+		return;
+	}
+	n = (struct eng_near *)eng_find(e, &k, false);
+	if (!n || !n->far) {
+		f = eng_learn_owner(e, pkt);
+		if (!f || !(n = eng_near_get(e, &k, now))) {
+			eng_drop(e, b, &e->c.drop_unknown_qpn);
+			return;
+		}
+		eng_pair_halves(n, f, ENG_BY_PROBE);
+	}
+	n->h.last = now;
+	eng_far_response(n->far, pkt, b, now);
+}
+
+static struct wan_txflow *mgmt_flow(struct eng_tun *t, rwy_time now)
+{
+	uint8_t info[WAN_OPEN_MAX];
+	struct eng_open o = {.type = ENG_OPEN_MGMT, .rnr_retry = 255, .retry = 255};
+
+	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_open_encode(info, &o), t, now) != 0)
+		t->mgmt = NULL;
+	return t->mgmt;
+}
+
+static bool is_cm(const struct roce_pkt *pkt)
+{
+	return pkt->info->transport == ROCE_UD && pkt->dqpn == 1;
+}
+
+/* One hop less; false: it was the last. RoCE is carried as if the hosts were on one link (some stacks send
+ * TTL 1). */
+static bool hop(uint8_t *ip, uint32_t len)
+{
+	uint32_t sum;
+
+	if (len >= 40 && ip[0] >> 4 == 6) {
+		if (ip[7] <= 1)
+			return false;
+		ip[7]--;
+		return true;
+	}
+	if (len < 20 || ip[8] <= 1)
+		return false;
+	ip[8]--;
+	sum = rwy_get16(ip + 10) + 0x100u; /* RFC 1141 */
+	rwy_put16(ip + 10, (uint16_t)(sum + (sum >> 16)));
+	return true;
+}
+
+static void best_effort(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, bool roce, rwy_time now)
+{
+	int t = eng_route(&e->cfg, &pkt->dst);
+
+	if (t < 0) {
+		eng_drop(e, b, &e->c.drop_no_route);
+		return;
+	}
+	if (!roce && !hop(b->data, b->len)) {
+		eng_drop(e, b, &e->c.drop_ttl);
+		return;
+	}
+	if (roce && is_cm(pkt)) {
+		struct wan_txflow *m = mgmt_flow(&e->tun[t], now);
+
+		eng_learn_cm(e, pkt, now);
+		if (m && wan_tx_queued(m) < 4096) {
+			b->kind = RWY_BUF_PACKET;
+			b->len = pkt->len;
+			wan_tx_send(m, b, now);
+			return;
+		}
+		eng_drop(e, b, &e->c.drop_no_buffer);
+		return;
+	}
+	e->c.dgrams++;
+	b->kind = RWY_BUF_PACKET;
+	wan_dgram_send(e->tun[t].wan, b, now);
+}
+
+static void lan_packet(struct eng *e, struct rwy_buf *b, rwy_time now)
+{
+	struct roce_pkt pkt;
+
+	e->c.lan_rx_packets++;
+	e->c.lan_rx_bytes += b->len;
+	switch (roce_parse(b->data, b->len, &pkt)) {
+	case ROCE_PARSE_OK:
+		break;
+	case ROCE_PARSE_NOT_ROCE:
+		best_effort(e, &pkt, b, false, now);
+		return;
+	case ROCE_PARSE_TRUNCATED:
+		eng_drop(e, b, &e->c.drop_truncated);
+		return;
+	case ROCE_PARSE_BAD_IP:
+		eng_drop(e, b, &e->c.drop_bad_ip);
+		return;
+	case ROCE_PARSE_FRAGMENT:
+		eng_drop(e, b, &e->c.drop_ip_fragment);
+		return;
+	case ROCE_PARSE_BAD_UDP:
+		eng_drop(e, b, &e->c.drop_bad_udp_length);
+		return;
+	case ROCE_PARSE_BAD_BTH:
+		eng_drop(e, b, &e->c.drop_bad_bth);
+		return;
+	case ROCE_PARSE_UNKNOWN_OPCODE:
+		eng_drop(e, b, &e->c.drop_unknown_opcode);
+		return;
+	case ROCE_PARSE_BAD_LENGTH:
+		eng_drop(e, b, &e->c.drop_bad_length);
+		return;
+	case ROCE_PARSE_REASON_COUNT:
+		rwy_unreachable();
+	}
+	e->c.roce_rx++;
+	if (!roce_icrc_ok(&pkt)) {
+		eng_drop(e, b, &e->c.drop_icrc);
+		return;
+	}
+	switch ((enum roce_transport)pkt.info->transport) {
+	case ROCE_RC:
+		rc_packet(e, &pkt, b, now);
+		return;
+	case ROCE_UD:
+	case ROCE_UC:
+		best_effort(e, &pkt, b, true, now);
+		return;
+	case ROCE_CNP_T:
+		/* The far host asks its sender to slow down: consumed here, it never crosses the WAN. */
+		eng_drop(e, b, &e->c.rp_cnp_handled);
+		return;
+	case ROCE_RD:
+	case ROCE_XRC:
+		eng_drop(e, b, &e->c.drop_unknown_opcode);
+		return;
+	}
+	rwy_unreachable();
+}
+
+void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now)
+{
+	e->now = now;
+	for (unsigned i = 0; i < n; i++) {
+		if (i + 2 < n)
+			__builtin_prefetch(bufs[i + 2]->data);
+		lan_packet(e, bufs[i], now);
+	}
+}
+
+void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now)
+{
+	e->now = now;
+	wan_recv(e->tun[tunnel].wan, path, b, ecn, now);
+}
+
+/* Owed ACKs and what can go to local hosts. */
+static unsigned flush_dirty(struct eng *e, rwy_time now)
+{
+	struct eng_half *h;
+	unsigned n = 0;
+
+	while ((h = e->dirty_head)) {
+		e->dirty_head = h->dirty_next;
+		if (!e->dirty_head)
+			e->dirty_tail = NULL;
+		h->dirty = false;
+		h->dirty_next = NULL;
+		n++;
+		if (!h->e) /* freed meanwhile */
+			eng_slab_put(h->is_far ? &e->far_slab : &e->near_slab, h);
+		else if (h->is_far)
+			eng_far_flush((struct eng_far *)h, now);
+		else
+			eng_near_flush((struct eng_near *)h, now);
+	}
+	return n;
+}
+
+static bool expired(const struct eng_half *h, rwy_time now)
+{
+	const struct eng_near *n = (const struct eng_near *)h;
+	const struct eng_far *f = (const struct eng_far *)h;
+	bool idle = h->is_far ? !f->active || !f->reqr.q.n : !n->req || !wan_tx_queued(n->req);
+
+	if (now >= h->close_at)
+		return true;
+	return idle && now - h->last > h->e->cfg.idle_expiry;
+}
+
+/* Looks at a few table slots a time, so that no turn is long. */
+static void sweep(struct eng *e, rwy_time now)
+{
+	uint32_t slots = e->table_mask + 1 < SWEEP_SLOTS ? e->table_mask + 1 : SWEEP_SLOTS;
+
+	e->sweep_at = now + SWEEP_INTERVAL;
+	if (!e->halves)
+		return;
+	for (uint32_t i = 0; i < slots; i++) {
+		struct eng_half *h = e->table[e->sweep++ & e->table_mask], *next;
+
+		for (; h; h = next) {
+			next = h->chain;
+			if (!expired(h, now))
+				continue;
+			e->c.conns_expired++;
+			if (h->is_far)
+				eng_far_free((struct eng_far *)h, now);
+			else
+				eng_near_free((struct eng_near *)h, now);
+		}
+	}
+}
+
+static unsigned wan_out(struct eng *e, unsigned idx, rwy_time now)
+{
+	struct wan_tx tx[16];
+	unsigned n, total = 0;
+
+	do {
+		n = wan_poll(e->tun[idx].wan, tx, 16, now);
+		for (unsigned i = 0; i < n; i++)
+			e->ops->wan_tx(e->ctx, idx, &tx[i]);
+		total += n;
+	} while (n == 16 && total < 256);
+	return total;
+}
+
+unsigned eng_poll(struct eng *e, rwy_time now)
+{
+	unsigned total;
+
+	e->now = now;
+	if (now >> ENG_WHEEL_SHIFT > e->wheel_tick) {
+		eng_wheel_run(e, now);
+		eng_learn_tick(e, now);
+	}
+	total = flush_dirty(e, now);
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		if (wan_next(e->tun[i].wan) <= now)
+			wan_tick(e->tun[i].wan, now);
+		total += wan_out(e, i, now);
+	}
+	if (e->dirty_head)
+		total += flush_dirty(e, now);
+	if (now >= e->sweep_at)
+		sweep(e, now);
+	return total;
+}
+
+rwy_time eng_next(const struct eng *e)
+{
+	rwy_time at = eng_learn_next(e);
+
+	if (e->dirty_head)
+		return e->now;
+	for (unsigned i = 0; i < e->cfg.tunnels; i++)
+		at = rwy_time_min(at, wan_next(e->tun[i].wan));
+	if (e->wheel_n)
+		at = rwy_time_min(at, (e->wheel_tick + 1) << ENG_WHEEL_SHIFT);
+	if (e->halves)
+		at = rwy_time_min(at, e->sweep_at);
+	return at;
+}
+
+void eng_log(struct eng *e, int level, const char *fmt, ...)
+{
+	char msg[256];
+	va_list ap;
+
+	if (!e->ops->log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	e->ops->log(e->ctx, level, msg);
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The far half: requests that came over the WAN for a local host. Gives them to the host in PSN order until
+ * it has acknowledged them, carries its answers back, reports what is delivered. When to send and what an
+ * answer means is roce/reqr's decision.
+ *
+ * The first packet of each life of a flow goes out alone, AckReq set: the host's answer tells that the QP is
+ * there, which QPN its peer has, and which PSN it really expects. Only then does the near gateway acknowledge
+ * anything (docs/rc-semantics.md).
+ */
+#include <stdlib.h>
+
+#include "gateway/engine/eng.h"
+#include "roce/icrc.h"
+#include "rwy/endian.h"
+
+#define FAR_BURST 64
+
+struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now)
+{
+	struct eng_far *f = (struct eng_far *)eng_find(e, k, true);
+	int tunnel;
+
+	if (f)
+		return f;
+	/* The peer may only speak for hosts that are behind it. */
+	tunnel = eng_route(&e->cfg, &k->src);
+	if (tunnel < 0) {
+		e->c.drop_no_route++;
+		return NULL;
+	}
+	if (e->halves >= e->cfg.conns_max || !(f = eng_slab_get(&e->far_slab))) {
+		e->c.drop_flow_table_full++;
+		return NULL;
+	}
+	f->h.key = *k;
+	f->h.e = e;
+	f->h.is_far = true;
+	f->h.tunnel = (uint8_t)tunnel;
+	f->h.close_at = RWY_NEVER;
+	f->h.last = now;
+	f->h.error = "";
+	f->rnr_retry = f->retry = 255;
+	eng_insert(e, &f->h);
+	e->c.conns_opened++;
+	return f;
+}
+
+static void forget_requests(struct eng_far *f)
+{
+	if (f->active)
+		roce_reqr_fini(&f->reqr, &f->h.e->bufs);
+	f->active = false;
+	f->wait_head = f->wait_n = 0;
+}
+
+void eng_far_free(struct eng_far *f, rwy_time now)
+{
+	struct eng *e = f->h.e;
+
+	eng_learn_leave(f, now);
+	eng_wheel_disarm(f);
+	if (f->req)
+		wan_rx_reset(f->req, now);
+	if (f->rsp)
+		wan_tx_abort(f->rsp, now);
+	forget_requests(f);
+	free(f->wait);
+	if (f->near)
+		f->near->far = NULL;
+	eng_remove(e, &f->h);
+	f->h.close_at = 0;
+	f->h.e = NULL;
+	if (!f->h.dirty)
+		eng_slab_put(&e->far_slab, f);
+}
+
+size_t eng_far_open_info(const struct eng_far *f, uint8_t *out)
+{
+	struct eng_open o = {.type = ENG_OPEN_RSP,
+	    .rnr_retry = 255,
+	    .retry = 255,
+	    .life = f->life,
+	    .peer_qpn = f->rqpn,
+	    .key = f->h.key};
+
+	return eng_open_encode(out, &o);
+}
+
+static bool need_rsp(struct eng_far *f, rwy_time now)
+{
+	uint8_t info[WAN_OPEN_MAX];
+	size_t len;
+
+	if (f->rsp)
+		return true;
+	len = eng_far_open_info(f, info);
+	f->rsp_sent = f->rsp_done = 0;
+	return wan_tx_open(eng_wan(&f->h), &f->rsp, info, len, f, now) == 0;
+}
+
+void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now)
+{
+	struct rwy_buf *b;
+
+	if (!need_rsp(f, now))
+		return;
+	b = rwy_buf_alloc(&f->h.e->bufs, WAN_HDR_MAX, ENG_CTRL_LEN);
+	if (!b) {
+		f->h.e->c.drop_no_buffer++;
+		return;
+	}
+	b->kind = RWY_BUF_CTRL;
+	b->len = (uint32_t)eng_ctrl_encode(b->data, c);
+	f->rsp_sent++;
+	wan_tx_send(f->rsp, b, now);
+}
+
+static void begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe)
+{
+	struct roce_reqr_cfg cfg;
+	const struct eng_cfg *ec = &f->h.e->cfg;
+
+	forget_requests(f);
+	roce_reqr_cfg_default(&cfg);
+	cfg.window_max = ec->host_window;
+	cfg.rnr_retry = f->rnr_retry != 255 ? f->rnr_retry : ec->rnr_retry;
+	cfg.retry = ec->retry;
+	roce_reqr_init(&f->reqr, &cfg, first, pmtu);
+	f->reqr.probe = probe;
+	f->active = true;
+	f->synced = !probe;
+	f->h.error = "";
+	if (f->h.state == ENG_FAILED)
+		f->h.state = f->near ? ENG_PAIRED : ENG_LEARNING;
+}
+
+void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now)
+{
+	if (f->active && f->h.learned == ENG_BY_CM && f->rqpn == rqpn && f->h.close_at == RWY_NEVER)
+		return; /* a retransmitted REP */
+	eng_learn_leave(f, now);
+	if (f->req) {
+		wan_rx_reset(f->req, now);
+		f->req = NULL;
+	}
+	f->rqpn = rqpn;
+	f->h.learned = ENG_BY_CM;
+	f->h.state = ENG_PAIRED;
+	f->h.close_at = RWY_NEVER;
+	f->h.last = now;
+	f->done_seq = f->told_seq = 0;
+	begin(f, psn, pmtu, false);
+}
+
+void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now)
+{
+	if (f->req)
+		wan_rx_reset(f->req, now);
+	f->req = rx;
+	f->fresh = true;
+	f->discard = false;
+	f->life = o->life;
+	f->done_seq = f->told_seq = 0;
+	f->h.last = now;
+	f->h.close_at = RWY_NEVER;
+	if (o->rnr_retry != 255)
+		f->rnr_retry = o->rnr_retry;
+	if (o->retry != 255)
+		f->retry = o->retry;
+	/* The near gateway may know the requester's QPN (from CM, or from before we restarted): then the two
+	 * halves belong together. */
+	if (o->peer_qpn && !f->near) {
+		struct eng_key k = {f->h.key.dst, f->h.key.src, o->peer_qpn};
+		struct eng_near *n = eng_near_get(f->h.e, &k, now);
+
+		if (n)
+			eng_pair_halves(n, f, ENG_BY_PEER);
+	}
+	if (f->active && !f->reqr.pmtu)
+		f->reqr.pmtu = o->pmtu;
+}
+
+static void tell_sync(
+    struct eng_far *f, enum eng_ctrl_type type, roce_psn psn, uint8_t syndrome, roce_msn msn, rwy_time now)
+{
+	struct eng_ctrl c = {.type = (uint8_t)type,
+	    .life = f->life,
+	    .qpn = f->rqpn,
+	    .psn = psn,
+	    .syndrome = syndrome,
+	    .msn = msn};
+
+	eng_far_tell(f, &c, now);
+}
+
+/* Tells the near gateway how far its packets are delivered: never past a READ or ATOMIC whose answer is not
+ * yet in its hands. */
+static void report(struct eng_far *f, rwy_time now)
+{
+	uint64_t upto = f->done_seq;
+
+	while (f->wait_n && f->wait[f->wait_head].idx <= f->rsp_done) {
+		f->wait_head = (f->wait_head + 1) & (f->wait_cap - 1);
+		f->wait_n--;
+	}
+	if (f->wait_n && f->wait[f->wait_head].seq < upto)
+		upto = f->wait[f->wait_head].seq;
+	if (upto > f->told_seq && f->req) {
+		f->told_seq = upto;
+		wan_rx_delivered(f->req, upto - 1, now);
+	}
+}
+
+void eng_far_rsp_delivered(struct eng_far *f, rwy_time now)
+{
+	f->rsp_done++;
+	report(f, now);
+}
+
+static bool wait_for_rsp(struct eng_far *f, uint64_t seq)
+{
+	if (f->wait_n == f->wait_cap) {
+		uint32_t cap = f->wait_cap ? f->wait_cap * 2 : 16;
+		struct eng_rspwait *w = calloc(cap, sizeof(*w));
+
+		if (!w)
+			return false;
+		for (uint32_t i = 0; i < f->wait_n; i++)
+			w[i] = f->wait[(f->wait_head + i) & (f->wait_cap - 1)];
+		free(f->wait);
+		f->wait = w;
+		f->wait_head = 0;
+		f->wait_cap = cap;
+	}
+	f->wait[(f->wait_head + f->wait_n++) & (f->wait_cap - 1)] = (struct eng_rspwait){seq, f->rsp_sent};
+	return true;
+}
+
+void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now)
+{
+	struct eng *e = f->h.e;
+
+	if (f->h.state == ENG_FAILED)
+		return;
+	f->h.state = ENG_FAILED;
+	f->h.error = why;
+	e->c.conns_failed++;
+	eng_log_half(e, 1, &f->h, why);
+	tell_sync(f, ENG_CTRL_FAIL, psn, syndrome, 0, now);
+	eng_learn_leave(f, now);
+	forget_requests(f);
+	f->synced = false;
+}
+
+/* The requests the host has acknowledged, and what else its answer meant. */
+static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now)
+{
+	struct eng *e = f->h.e;
+	struct rwy_buf *b;
+
+	while ((b = rwy_bufq_pop(&act->done))) {
+		const struct roce_opinfo *info = roce_op(b->opcode);
+
+		if (info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info))
+			wait_for_rsp(f, b->seq);
+		f->done_seq = b->seq + 1;
+		f->packets++;
+		f->bytes += b->len;
+		rwy_buf_free(&e->bufs, b);
+	}
+	if (act->failed)
+		eng_far_fail(f, act->fail_psn, act->fail_syndrome, act->why, now);
+	report(f, now);
+	eng_dirty(&f->h);
+}
+
+/* How many PSNs a request takes; 0 for a READ whose path MTU is not known. */
+static uint32_t psn_count(const struct eng_far *f, const struct roce_pkt *pkt)
+{
+	if (pkt->info->op != ROCE_OP_READ_REQ)
+		return 1;
+	if (roce_reth_len(pkt) <= 256)
+		return 1;
+	return f->reqr.pmtu ? roce_read_packets(roce_reth_len(pkt), f->reqr.pmtu) : 0;
+}
+
+static bool teaches_pmtu(const struct roce_pkt *pkt)
+{
+	return (pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_MIDDLE) &&
+	       pkt->payload_len >= 256 && pkt->payload_len <= 4096 &&
+	       !(pkt->payload_len & (pkt->payload_len - 1));
+}
+
+/* The first packet of a newly opened flow: go on where we were, or ask the host where it is. */
+static void settle(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
+{
+	f->fresh = false;
+	if (f->active && f->synced && pkt->psn == f->reqr.tail) {
+		/* The near gateway restarted, or was told to rewind: nothing is missing. */
+		tell_sync(f, ENG_CTRL_SYNC, f->reqr.tail, 0, f->reqr.host_msn, now);
+		return;
+	}
+	if (f->active && f->reqr.q.n && f->synced) {
+		/* Requests of before are still with us: roce_reqr_push tells duplicate from hole. */
+		tell_sync(f, ENG_CTRL_SYNC, f->reqr.tail, 0, f->reqr.host_msn, now);
+		return;
+	}
+	begin(f, pkt->psn, f->active ? f->reqr.pmtu : 0, true);
+	f->reqr.resumed = true;
+	if (!f->near)
+		eng_learn_wait(f, now);
+}
+
+/* A request we hold already (the near gateway restarted and its host sent again): the flow sequence it has
+ * now is the one to report. */
+static void renumber(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
+{
+	for (struct rwy_buf *q = f->reqr.q.head; q; q = q->next)
+		if (q->psn == b->psn) {
+			q->seq = b->seq;
+			return;
+		}
+	/* Acknowledged by the host before: an answer that was lost with the gateway cannot be had again
+	 * without executing it. */
+	if (roce_op(b->opcode)->op == ROCE_OP_READ_REQ || roce_op_is_atomic(roce_op(b->opcode))) {
+		eng_far_fail(f, b->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		    "an answer was lost in a gateway restart", now);
+		return;
+	}
+	f->done_seq = b->seq + 1;
+}
+
+void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = f->h.e;
+	struct roce_pkt pkt;
+
+	f->h.last = now;
+	if (f->discard || (f->h.state == ENG_FAILED && !f->fresh)) {
+		rwy_buf_free(&e->bufs, b);
+		return;
+	}
+	if (b->kind != RWY_BUF_PACKET || roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK ||
+	    !roce_op_is_request(pkt.info) || pkt.info->transport != ROCE_RC || pkt.dqpn != f->h.key.qpn ||
+	    !rwy_ip_eq(&pkt.dst, &f->h.key.dst)) {
+		eng_drop(e, b, &e->c.drop_tunnel_msg);
+		eng_far_fail(f, 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		    "malformed request from the peer", now);
+		return;
+	}
+	if (f->fresh)
+		settle(f, &pkt, now);
+	if (!f->reqr.pmtu && teaches_pmtu(&pkt))
+		f->reqr.pmtu = pkt.payload_len;
+	b->opcode = pkt.opcode;
+	b->psn = pkt.psn;
+	b->psn_cnt = psn_count(f, &pkt);
+	switch (roce_reqr_push(&f->reqr, b)) {
+	case ROCE_REQR_PUSHED:
+		break;
+	case ROCE_REQR_OLD:
+		renumber(f, b, now);
+		rwy_buf_free(&e->bufs, b);
+		report(f, now);
+		break;
+	case ROCE_REQR_HOLE:
+		rwy_buf_free(&e->bufs, b);
+		eng_far_fail(f, f->reqr.tail, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		    "requests were lost in a gateway restart", now);
+		break;
+	}
+	eng_dirty(&f->h);
+}
+
+/* The host's first answer in this life: which QPN it talks to, and where it stands. */
+void eng_far_sync(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
+{
+	bool aeth = pkt->info->flags & ROCE_F_AETH;
+	uint8_t syn = aeth ? roce_aeth_syndrome(pkt) : 0;
+	const struct rwy_buf *first = f->reqr.q.head;
+	roce_msn msn = aeth ? roce_aeth_msn(pkt) : 0;
+
+	f->synced = true;
+	roce_reqr_go(&f->reqr);
+	if (aeth && roce_aeth_type(syn) == ROCE_AETH_NAK && roce_aeth_value(syn) == ROCE_NAK_PSN_SEQ &&
+	    pkt->psn != f->reqr.una) {
+		/* Packets before our first were lost on the way to the near gateway: its host must send from
+		 * there. */
+		tell_sync(f, ENG_CTRL_REWIND, pkt->psn, 0, msn, now);
+		begin(f, pkt->psn, f->reqr.pmtu, false);
+		f->discard = true;
+		return;
+	}
+	if (first && roce_aeth_type(syn) == ROCE_AETH_ACK && roce_op_ends(roce_op(first->opcode)))
+		msn = (msn - 1) & ROCE_PSN_MASK;
+	tell_sync(f, ENG_CTRL_SYNC, 0, 0, msn, now);
+}
+
+void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = f->h.e;
+	struct roce_reqr_act act = {0};
+	uint64_t resent = f->reqr.resent, seq = f->reqr.seq_naks, rnr = f->reqr.rnr_naks,
+	         impl = f->reqr.implied_naks;
+
+	f->h.last = now;
+	if (!f->active) {
+		eng_drop(e, b, &e->c.drop_ghost_ack);
+		return;
+	}
+	if (!f->synced) {
+		eng_far_sync(f, pkt, now);
+		if (f->discard) {
+			rwy_buf_free(&e->bufs, b);
+			return;
+		}
+	}
+	roce_reqr_recv(&f->reqr, pkt, &act, now);
+	e->c.packet_seq_err += f->reqr.seq_naks - seq;
+	e->c.rnr_nak_received += f->reqr.rnr_naks - rnr;
+	e->c.implied_nak_seq_err += f->reqr.implied_naks - impl;
+	e->c.host_resent += f->reqr.resent - resent;
+	if (act.forward && need_rsp(f, now)) {
+		b->len = pkt->len;
+		b->kind = RWY_BUF_PACKET;
+		b->psn = pkt->psn;
+		b->psn_cnt = 1;
+		f->rsp_sent++;
+		wan_tx_send(f->rsp, b, now);
+	} else if (act.drop) {
+		eng_drop(e, b, pkt->info->op == ROCE_OP_ACK ? &e->c.drop_ghost_ack : &e->c.drop_old_response);
+	} else {
+		rwy_buf_free(&e->bufs, b);
+	}
+	carry_out(f, &act, now);
+}
+
+/* Ask only for what is missing of a READ: a new request that starts `skip` packets later (IBA 9.7.5.1.?
+ * partial retry). */
+static void send_partial(struct eng_far *f, const struct roce_pkt *pkt, uint32_t skip)
+{
+	uint8_t out[ROCE_BUILD_MAX];
+	struct roce_addr a = {
+	    .src = pkt->src,
+	    .dst = pkt->dst,
+	    .dqpn = pkt->dqpn,
+	    .sport = pkt->sport,
+	    .pkey = pkt->pkey,
+	    .tos = pkt->is6 ? (uint8_t)(pkt->ip[0] << 4 | pkt->ip[1] >> 4) : pkt->ip[1],
+	    .ttl = 64,
+	    .migreq = pkt->migreq,
+	};
+	uint32_t off = skip * f->reqr.pmtu;
+
+	eng_lan_made(f->h.e, out,
+	    roce_build_read_req(out, &a, roce_psn_add(pkt->psn, skip), roce_reth_va(pkt) + off,
+	        roce_reth_rkey(pkt), roce_reth_len(pkt) - off),
+	    &f->h.key.dst, &f->nh);
+}
+
+void eng_far_flush(struct eng_far *f, rwy_time now)
+{
+	struct eng *e = f->h.e;
+	struct roce_reqr_tx tx[FAR_BURST];
+	unsigned n;
+
+	if (!f->active)
+		return;
+	/* An unpaired flow's first packet waits for its turn: the answer must name its owner with certainty.
+	 */
+	if (!f->synced && !f->near && !f->in_turn)
+		return;
+	do {
+		n = roce_reqr_send(&f->reqr, tx, FAR_BURST, now);
+		for (unsigned i = 0; i < n; i++) {
+			struct rwy_buf *b = tx[i].b;
+			uint8_t *bth = b->data + (rwy_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8;
+			struct roce_pkt pkt;
+
+			e->c.host_resent += tx[i].again;
+			if (tx[i].skip || (tx[i].ack_req && !(bth[8] & 0x80))) {
+				/* Parsed when it came; it has not changed since. */
+				if (roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK)
+					continue;
+				if (tx[i].skip) {
+					send_partial(f, &pkt, tx[i].skip);
+					continue;
+				}
+				roce_icrc_set_ackreq(&pkt, true);
+			}
+			eng_lan_send(e, b, false, &f->h.key.dst, &f->nh);
+		}
+	} while (n == FAR_BURST);
+	eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+}
+
+void eng_far_tick(struct eng_far *f, rwy_time now)
+{
+	struct roce_reqr_act act = {0};
+	uint64_t timeouts = f->reqr.timeouts;
+
+	if (!f->active)
+		return;
+	if (roce_reqr_next(&f->reqr) > now) {
+		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+		return;
+	}
+	roce_reqr_tick(&f->reqr, &act, now);
+	f->h.e->c.local_ack_timeout_err += f->reqr.timeouts - timeouts;
+	carry_out(f, &act, now);
+	if (f->active)
+		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+}

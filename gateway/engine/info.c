@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people may ask of the engine: counters, flows, tunnels. */
+#include <stdio.h>
+
+#include "gateway/engine/eng.h"
+
+const struct eng_counters *eng_counters(const struct eng *e)
+{
+	return &e->c;
+}
+
+uint32_t eng_flow_count(const struct eng *e)
+{
+	return e->halves;
+}
+
+uint64_t eng_custody_bytes(const struct eng *e)
+{
+	return e->custody;
+}
+
+void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out)
+{
+	wan_get_stats(e->tun[tunnel].wan, out);
+}
+
+static const char *state_name(const struct eng_half *h)
+{
+	if (h->close_at != RWY_NEVER)
+		return "closing";
+	switch ((enum eng_state)h->state) {
+	case ENG_LEARNING:
+		return "learning";
+	case ENG_PAIRED:
+		return "paired";
+	case ENG_FAILED:
+		return "failed";
+	case ENG_CLOSING:
+		return "closing";
+	}
+	rwy_unreachable();
+}
+
+static const char *learned_name(const struct eng_half *h)
+{
+	switch ((enum eng_learned)h->learned) {
+	case ENG_BY_NOBODY:
+		return "";
+	case ENG_BY_CM:
+		return "cm";
+	case ENG_BY_PROBE:
+		return "passive";
+	case ENG_BY_PEER:
+		return "peer";
+	}
+	rwy_unreachable();
+}
+
+static void add_near(struct eng_flow_info *o, const struct eng_near *n)
+{
+	o->tx_packets = n->packets;
+	o->tx_bytes = n->bytes;
+	if (n->req)
+		o->custody_bytes = wan_tx_bytes(n->req);
+	if (!n->active)
+		return;
+	o->near_psn = n->resp.epsn;
+	o->near_acked = n->resp.acked;
+	o->pmtu = n->resp.pmtu;
+}
+
+static void add_far(struct eng_flow_info *o, const struct eng_far *f)
+{
+	o->rx_packets = f->packets;
+	o->rx_bytes = f->bytes;
+	if (!f->active)
+		return;
+	o->far_una = f->reqr.una;
+	o->far_nxt = f->reqr.nxt;
+	o->far_queue = f->reqr.q.n;
+	o->host_resent = f->reqr.resent;
+	o->rnr_naks = f->reqr.rnr_naks;
+	if (!o->pmtu)
+		o->pmtu = f->reqr.pmtu;
+}
+
+static void fill(struct eng_flow_info *o, const struct eng_half *h)
+{
+	const struct eng_near *n = h->is_far ? NULL : (const struct eng_near *)h;
+	const struct eng_far *f = h->is_far ? (const struct eng_far *)h : n->far;
+
+	memset(o, 0, sizeof(*o));
+	o->local = h->is_far ? h->key.dst : h->key.src;
+	o->remote = h->is_far ? h->key.src : h->key.dst;
+	o->local_qpn = h->is_far ? h->key.qpn : n->lqpn;
+	o->remote_qpn = h->is_far ? f->rqpn : h->key.qpn;
+	snprintf(o->tunnel, sizeof(o->tunnel), "%s", h->e->cfg.tunnel[h->tunnel].name);
+	o->state = state_name(h);
+	o->learned = learned_name(h);
+	o->error = h->error;
+	o->last = h->last;
+	if (n)
+		add_near(o, n);
+	if (f)
+		add_far(o, f);
+	if (f && f->h.state == ENG_FAILED && h->state != ENG_FAILED) {
+		o->state = "failed";
+		o->error = f->h.error;
+	}
+}
+
+unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *out, unsigned max)
+{
+	unsigned n = 0;
+
+	/* The cursor is a table slot; a slot is reported whole, so `max` must be at least the longest chain
+	 * (see fits below). */
+	for (; *cursor <= e->table_mask; (*cursor)++) {
+		const struct eng_half *h = e->table[*cursor];
+		unsigned here = 0;
+
+		for (const struct eng_half *c = h; c; c = c->chain)
+			here++;
+		if (n + here > max && n)
+			break;
+		for (; h && n < max; h = h->chain)
+			/* A paired far half is told with its near half. */
+			if (!h->is_far || !((const struct eng_far *)h)->near)
+				fill(&out[n++], h);
+	}
+	return n;
+}
+
+void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char *what)
+{
+	const uint8_t *s = h->key.src.b, *d = h->key.dst.b;
+
+	if (rwy_ip_is4(&h->key.src))
+		eng_log(e, level, "flow=%u.%u.%u.%u->%u.%u.%u.%u qpn=%u side=%s event=\"%s\"", s[12], s[13],
+		    s[14], s[15], d[12], d[13], d[14], d[15], h->key.qpn, h->is_far ? "far" : "near", what);
+	else
+		eng_log(e, level, "flow=..%02x%02x->..%02x%02x qpn=%u side=%s event=\"%s\"", s[14], s[15],
+		    d[14], d[15], h->key.qpn, h->is_far ? "far" : "near", what);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which two flows are one connection. A data packet names only its destination QPN; the answer to it names
+ * the requester's. So the far gateway learns the pair from the host's first answer - if it knows which flow
+ * the answer is for. Many flows between two hosts may start with one PSN and one UDP port (NCCL, UCX), so
+ * nothing in the answer tells: therefore only *one* unpaired flow of an address pair has a packet out at a
+ * time, and an answer to an unknown QPN can only be its. After a turn without an answer the pair stays quiet
+ * for a while, so that a late answer does not name the wrong flow. CM messages name both QPNs and need none
+ * of this.
+ */
+#include "gateway/engine/eng.h"
+
+#define TURN_MAX RWY_SEC /* a QP that does not answer for this long goes to the end of the line */
+
+static struct eng_pair **bucket(struct eng *e, const struct rwy_ip *remote, const struct rwy_ip *local)
+{
+	return &e->pairs[eng_owner_hash(remote, local) & 255];
+}
+
+static struct eng_pair *find_pair(struct eng *e, const struct rwy_ip *remote, const struct rwy_ip *local)
+{
+	struct eng_pair *p = *bucket(e, remote, local);
+
+	while (p && !(rwy_ip_eq(&p->remote, remote) && rwy_ip_eq(&p->local, local)))
+		p = p->chain;
+	return p;
+}
+
+static struct eng_pair *get_pair(struct eng *e, const struct rwy_ip *remote, const struct rwy_ip *local)
+{
+	struct eng_pair *p = find_pair(e, remote, local), **b;
+
+	if (p || !(p = eng_slab_get(&e->pair_slab)))
+		return p;
+	b = bucket(e, remote, local);
+	p->remote = *remote;
+	p->local = *local;
+	/* Hosts may still be answering what was delivered before this process started. */
+	p->quiet_until = e->started + e->cfg.probe_timeout;
+	p->chain = *b;
+	*b = p;
+	p->all_next = e->pair_list;
+	e->pair_list = p;
+	return p;
+}
+
+static void push(struct eng_pair *p, struct eng_far *f)
+{
+	f->pair_next = NULL;
+	if (p->tail)
+		p->tail->pair_next = f;
+	else
+		p->head = f;
+	p->tail = f;
+	f->queued = true;
+	f->h.e->learning++;
+}
+
+static void next_turn(struct eng_pair *p, rwy_time now)
+{
+	struct eng_far *f = p->head;
+
+	if (p->turn || !f || now < p->quiet_until)
+		return;
+	p->head = f->pair_next;
+	if (!p->head)
+		p->tail = NULL;
+	f->pair_next = NULL;
+	f->queued = false;
+	f->in_turn = true;
+	p->turn = f;
+	p->turn_end = now + TURN_MAX;
+	eng_dirty(&f->h);
+}
+
+void eng_learn_wait(struct eng_far *f, rwy_time now)
+{
+	if (f->in_turn || f->queued)
+		return;
+	f->pair = get_pair(f->h.e, &f->h.key.src, &f->h.key.dst);
+	if (!f->pair)
+		return; /* no memory: the flow stays silent until it is forgotten */
+	push(f->pair, f);
+	next_turn(f->pair, now);
+}
+
+void eng_learn_leave(struct eng_far *f, rwy_time now)
+{
+	struct eng_pair *p = f->pair;
+
+	if (!p)
+		return;
+	if (f->in_turn) {
+		p->turn = NULL;
+		f->in_turn = false;
+		f->h.e->learning--;
+		if (!f->synced && !f->near)
+			p->quiet_until = now + f->h.e->cfg.probe_timeout;
+	} else if (f->queued) {
+		struct eng_far **q = &p->head, *last = NULL;
+
+		while (*q && *q != f) {
+			last = *q;
+			q = &(*q)->pair_next;
+		}
+		if (*q)
+			*q = f->pair_next;
+		if (p->tail == f)
+			p->tail = last;
+		f->queued = false;
+		f->h.e->learning--;
+	}
+	f->pair_next = NULL;
+	f->pair = NULL;
+	next_turn(p, now);
+}
+
+struct eng_far *eng_learn_owner(struct eng *e, const struct roce_pkt *pkt)
+{
+	struct eng_pair *p = find_pair(e, &pkt->dst, &pkt->src);
+
+	/* Its PSN proves nothing either way: a host that expects another PSN names that one in its NAK. */
+	return p && p->turn && p->turn->active && p->turn->reqr.high != p->turn->reqr.una ? p->turn : NULL;
+}
+
+void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how)
+{
+	struct eng *e = n->h.e;
+
+	if (n->far == f && f->near == n)
+		return;
+	if (n->far)
+		n->far->near = NULL;
+	if (f->near)
+		f->near->far = NULL;
+	n->far = f;
+	f->near = n;
+	n->lqpn = f->h.key.qpn;
+	f->rqpn = n->h.key.qpn;
+	if (n->h.state == ENG_LEARNING) {
+		n->h.state = ENG_PAIRED;
+		n->h.learned = (uint8_t)how;
+		e->half_open--;
+		e->c.conns_paired++;
+	}
+	if (f->h.state == ENG_LEARNING) {
+		f->h.state = ENG_PAIRED;
+		f->h.learned = (uint8_t)how;
+	}
+	/* What L answers to R is known to belong to f from now on; f needs no turn of its own. */
+	eng_learn_leave(f, e->now);
+	eng_dirty(&f->h);
+	eng_dirty(&n->h);
+}
+
+void eng_learn_tick(struct eng *e, rwy_time now)
+{
+	if (!e->learning)
+		return;
+	for (struct eng_pair *p = e->pair_list; p; p = p->all_next) {
+		struct eng_far *f = p->turn;
+
+		if (f && now >= p->turn_end && p->head) {
+			/* Others wait: this one goes to the end of the line, and nobody speaks for a while.
+			 */
+			p->turn = NULL;
+			f->in_turn = false;
+			e->learning--;
+			p->quiet_until = now + e->cfg.probe_timeout;
+			push(p, f);
+		}
+		next_turn(p, now);
+	}
+}
+
+rwy_time eng_learn_next(const struct eng *e)
+{
+	rwy_time at = RWY_NEVER;
+
+	if (!e->learning)
+		return at;
+	for (const struct eng_pair *p = e->pair_list; p; p = p->all_next) {
+		if (p->turn && p->head)
+			at = rwy_time_min(at, p->turn_end);
+		else if (!p->turn && p->head)
+			at = rwy_time_min(at, p->quiet_until);
+	}
+	return at;
+}
+
+static struct eng_half *cm_halves(struct eng *e, const struct rwy_ip *local, uint32_t lqpn, roce_psn lpsn,
+    const struct rwy_ip *remote, uint32_t rqpn, roce_psn rpsn, uint32_t pmtu, uint8_t rnr_local,
+    uint8_t retry_local, uint8_t rnr_remote, rwy_time now)
+{
+	struct eng_key kn = {*local, *remote, rqpn}, kf = {*remote, *local, lqpn};
+	struct eng_near *n = eng_near_get(e, &kn, now);
+	struct eng_far *f = eng_far_get(e, &kf, now);
+
+	if (!n || !f)
+		return NULL;
+	n->rnr_retry = rnr_local;
+	n->retry = retry_local;
+	f->rnr_retry = rnr_remote;
+	eng_near_start_cm(n, lqpn, lpsn, pmtu, now);
+	eng_far_start_cm(f, rqpn, rpsn, pmtu, now);
+	eng_pair_halves(n, f, ENG_BY_CM);
+	return &n->h;
+}
+
+static void close_halves(struct eng *e, const struct rwy_ip *local, uint32_t lqpn,
+    const struct rwy_ip *remote, uint32_t rqpn, rwy_time now)
+{
+	struct eng_key kn = {*local, *remote, rqpn}, kf = {*remote, *local, lqpn};
+	struct eng_half *n = eng_find(e, &kn, false), *f = eng_find(e, &kf, true);
+
+	/* What is in custody still goes out; then both are forgotten (TimeWait, IBA 12.9.8.3.3). */
+	if (n)
+		n->close_at = now + 5 * RWY_SEC;
+	if (f)
+		f->close_at = now + 5 * RWY_SEC;
+}
+
+void eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct roce_cm_msg msg;
+	struct roce_cm_event ev;
+
+	if (roce_cm_parse(pkt, &msg) != 0) {
+		e->c.drop_bad_cm++;
+		return;
+	}
+	e->c.cm_messages++;
+	roce_cm_track(e->cm, &msg, &pkt->src, &pkt->dst, &ev, now);
+	/* One of the two is local: the one that is not behind a tunnel. */
+	bool a_local = eng_route(&e->cfg, &ev.a.ip) < 0;
+
+	switch (ev.kind) {
+	case ROCE_CM_EV_NONE:
+		return;
+	case ROCE_CM_EV_CONNECT:
+		if (a_local ? cm_halves(e, &ev.a.ip, ev.a.qpn, ev.a.psn, &ev.b.ip, ev.b.qpn, ev.b.psn,
+		                  ev.path_mtu, ev.a.rnr_retry, ev.a.retry, ev.b.rnr_retry, now)
+		            : cm_halves(e, &ev.b.ip, ev.b.qpn, ev.b.psn, &ev.a.ip, ev.a.qpn, ev.a.psn,
+		                  ev.path_mtu, ev.b.rnr_retry, ev.b.retry, ev.a.rnr_retry, now))
+			e->c.cm_connections++;
+		return;
+	case ROCE_CM_EV_CLOSE:
+		if (a_local)
+			close_halves(e, &ev.a.ip, ev.a.qpn, &ev.b.ip, ev.b.qpn, now);
+		else
+			close_halves(e, &ev.b.ip, ev.b.qpn, &ev.a.ip, ev.a.qpn, now);
+		return;
+	}
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/engine/msg.h"
+
+#include "rwy/endian.h"
+
+size_t eng_open_encode(uint8_t *out, const struct eng_open *o)
+{
+	out[0] = o->type;
+	out[1] = o->rnr_retry;
+	out[2] = o->retry;
+	out[3] = 0;
+	rwy_put16(out + 4, o->pmtu);
+	rwy_put16(out + 6, 0);
+	rwy_put32(out + 8, o->life);
+	rwy_put32(out + 12, o->peer_qpn);
+	memcpy(out + 16, o->key.src.b, 16);
+	memcpy(out + 32, o->key.dst.b, 16);
+	rwy_put32(out + 48, o->key.qpn);
+	return ENG_OPEN_LEN;
+}
+
+bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len)
+{
+	if (len != ENG_OPEN_LEN || p[0] < ENG_OPEN_REQ || p[0] > ENG_OPEN_MGMT)
+		return false;
+	o->type = p[0];
+	o->rnr_retry = p[1];
+	o->retry = p[2];
+	o->pmtu = rwy_get16(p + 4);
+	o->life = rwy_get32(p + 8);
+	o->peer_qpn = rwy_get32(p + 12);
+	memcpy(o->key.src.b, p + 16, 16);
+	memcpy(o->key.dst.b, p + 32, 16);
+	o->key.qpn = rwy_get32(p + 48);
+	/* A path MTU is a power of two, 256..4096 (IBA 9.4.3); QPNs have 24 bits. */
+	if (o->pmtu && (o->pmtu < 256 || o->pmtu > 4096 || (o->pmtu & (o->pmtu - 1))))
+		return false;
+	return o->key.qpn <= 0xffffff && o->peer_qpn <= 0xffffff;
+}
+
+size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c)
+{
+	out[0] = c->type;
+	out[1] = c->syndrome;
+	rwy_put16(out + 2, 0);
+	rwy_put32(out + 4, c->life);
+	rwy_put32(out + 8, c->qpn);
+	rwy_put32(out + 12, c->psn);
+	rwy_put32(out + 16, c->msn);
+	return ENG_CTRL_LEN;
+}
+
+bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len)
+{
+	if (len != ENG_CTRL_LEN || p[0] < ENG_CTRL_SYNC || p[0] > ENG_CTRL_FAIL)
+		return false;
+	c->type = p[0];
+	c->syndrome = p[1];
+	c->life = rwy_get32(p + 4);
+	c->qpn = rwy_get32(p + 8);
+	c->psn = rwy_get32(p + 12);
+	c->msn = rwy_get32(p + 16);
+	return c->qpn <= 0xffffff && c->psn <= 0xffffff && c->msn <= 0xffffff;
+}

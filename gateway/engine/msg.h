@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What two engines say to each other inside WAN flows: the open information of a flow, and control messages
+ * in a flow's order. Byte drawings: docs/wire-format.md. Everything is big-endian. Decoding is bounds-first:
+ * false means malformed.
+ */
+#ifndef GATEWAY_ENGINE_MSG_H
+#define GATEWAY_ENGINE_MSG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rwy/ip.h"
+
+/* A flow as design.md names it: packets from src to dst with this destination QPN. */
+struct eng_key {
+	struct rwy_ip src, dst;
+	uint32_t qpn;
+};
+
+enum eng_open_type {
+	ENG_OPEN_REQ = 1,  /* requests of key.src to key.dst's QP, near -> far */
+	ENG_OPEN_RSP = 2,  /* the answers to the requests of that same key, far -> near */
+	ENG_OPEN_MGMT = 3, /* CM MADs, reliable */
+};
+
+struct eng_open {
+	uint8_t type;
+	uint8_t rnr_retry, retry; /* of the requester's QP; 255: not known */
+	uint16_t pmtu;            /* 0: not known */
+	uint32_t life;            /* changes when the near gateway starts the flow anew */
+	uint32_t peer_qpn;        /* the QPN of key.src, 0: not known */
+	struct eng_key key;
+};
+#define ENG_OPEN_LEN 52
+
+size_t eng_open_encode(uint8_t *out, const struct eng_open *o);
+bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len);
+
+enum eng_ctrl_type {
+	ENG_CTRL_SYNC =
+	    1, /* the far host answered: qpn = key.src's QPN, msn = its MSN before our first packet */
+	ENG_CTRL_REWIND = 2, /* the far host expects psn, before what we were given */
+	ENG_CTRL_FAIL = 3,   /* the far host refused psn with syndrome; the connection is over */
+};
+
+struct eng_ctrl {
+	uint8_t type;
+	uint8_t syndrome;
+	uint32_t life, qpn, psn, msn;
+};
+#define ENG_CTRL_LEN 20
+
+size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c);
+bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len);
+
+#endif

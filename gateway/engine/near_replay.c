@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers are kept for a while after they were served: a host that lost one on the LAN asks again
+ * (IBA 9.7.5.2.? duplicate READ), and an ATOMIC must be answered from memory, never executed twice (IBA
+ * C9-150). This is a slow path: it copies.
+ */
+#include "gateway/engine/eng.h"
+#include "roce/icrc.h"
+#include "rwy/endian.h"
+
+void eng_near_keep(struct eng_near *n, struct rwy_buf *b)
+{
+	struct eng *e = n->h.e;
+
+	/* Replies in PSN order; a replayed far answer never comes here twice (roce_resp_response). */
+	b->psn = rwy_get24(b->data + (rwy_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8 + 9);
+	rwy_bufq_push(&n->cache, b);
+	while (n->cache.bytes > e->cfg.read_cache_conn && n->cache.n > 1)
+		rwy_buf_free(&e->bufs, rwy_bufq_pop(&n->cache));
+}
+
+/* IP and UDP lengths of a RoCE packet whose length changed; the IPv4 header checksum with them (RFC 1624 not
+ * worth it here). */
+static void set_length(uint8_t *ip, uint32_t len)
+{
+	uint32_t hlen = ip[0] >> 4 == 6 ? 40 : (ip[0] & 15u) * 4, sum = 0;
+
+	rwy_put16(ip + hlen + 4, (uint16_t)(len - hlen));
+	if (hlen == 40) {
+		rwy_put16(ip + 4, (uint16_t)(len - 40));
+		return;
+	}
+	rwy_put16(ip + 2, (uint16_t)len);
+	rwy_put16(ip + 10, 0);
+	for (uint32_t i = 0; i < hlen; i += 2)
+		sum += rwy_get16(ip + i);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	rwy_put16(ip + 10, (uint16_t)~sum);
+}
+
+/*
+ * One kept answer again, as the `first`, `middle` or `last` of what was asked for: a partial READ begins at a
+ * packet that was a MIDDLE when it was first sent, and a response must begin with FIRST or ONLY, which carry
+ * an AETH (IBA 9.7.5.1.? and table 38).
+ */
+static void resend(struct eng_near *n, const struct rwy_buf *b, bool first, bool last, roce_msn msn)
+{
+	struct eng *e = n->h.e;
+	struct roce_pkt old, pkt;
+	struct rwy_buf *c;
+	uint8_t op;
+	uint32_t grow, head;
+
+	if (roce_parse(b->data, b->len, &old) != ROCE_PARSE_OK)
+		return;
+	op = old.opcode;
+	if (op != ROCE_RC_ATOMIC_ACK)
+		op = first && last ? ROCE_RC_READ_RESP_ONLY
+		     : first       ? ROCE_RC_READ_RESP_FIRST
+		     : last        ? ROCE_RC_READ_RESP_LAST
+		                   : ROCE_RC_READ_RESP_MIDDLE;
+	grow = (uint32_t)(roce_op(op)->ext_len - old.info->ext_len); /* 0, 4 or (wrapping) -4 */
+	c = rwy_buf_alloc(&e->bufs, 64, old.len + grow);
+	if (!c) {
+		e->c.drop_no_buffer++;
+		return;
+	}
+	head = (uint32_t)(old.ext - old.ip);
+	memcpy(c->data, old.ip, head);
+	if (old.info->ext_len && roce_op(op)->ext_len)
+		memcpy(c->data + head, old.ext, old.info->ext_len);
+	else if (roce_op(op)->ext_len) {
+		c->data[head] = roce_aeth_make(ROCE_AETH_ACK, ROCE_AETH_CREDIT_INVALID);
+		rwy_put24(c->data + head + 1, msn);
+	}
+	memcpy(c->data + head + roce_op(op)->ext_len, old.payload, old.payload_len + old.pad);
+	c->data[head - ROCE_BTH_LEN] = op;
+	set_length(c->data, old.len + grow);
+	if (roce_parse(c->data, c->len, &pkt) != ROCE_PARSE_OK) {
+		rwy_buf_free(&e->bufs, c);
+		return;
+	}
+	roce_icrc_store(&pkt);
+	eng_lan_send(e, c, true, &n->h.key.src, &n->nh);
+}
+
+/* The answer to this PSN has not come yet. */
+static bool pending(const struct eng_near *n, roce_psn psn)
+{
+	const struct roce_resp *r = &n->resp;
+
+	if (!r->rd_n)
+		return false;
+	const struct roce_resp_rd *head = &r->rd[r->rd_head];
+
+	return !roce_psn_before(psn, roce_psn_add(head->psn, head->served));
+}
+
+void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now)
+{
+	roce_psn end = roce_psn_add(psn, cnt), want = psn;
+
+	(void)now;
+	for (const struct rwy_buf *b = n->cache.head; b; b = b->next) {
+		if (b->psn != want || want == end)
+			continue;
+		resend(n, b, want == psn, roce_psn_add(want, 1) == end, n->resp.msn);
+		want = roce_psn_add(want, 1);
+	}
+	/* What is missing at the end is still on its way from the far host. What is missing at the beginning
+	 * was given up for lack of memory: the host gets an error, never silence. */
+	if (want == psn && !pending(n, psn))
+		eng_near_fail(n, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		    "a READ response was lost and is no longer kept", now);
+}

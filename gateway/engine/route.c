@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pure functions of the configuration: defaults, prefix match, flow owner. */
+#include "gateway/engine/engine.h"
+
+#include <string.h>
+
+void eng_cfg_default(struct eng_cfg *cfg)
+{
+	memset(cfg, 0, sizeof(*cfg));
+	cfg->ack_mode = ENG_ACK_NEAR;
+	cfg->conns_max = 100000;
+	cfg->half_open_max = 1024;
+	cfg->idle_expiry = 600 * RWY_SEC;
+	cfg->host_window = 128;
+	cfg->rnr_retry = 7;
+	cfg->retry = 7;
+	cfg->custody_conn = 32u << 20;
+	cfg->custody_total = 256u << 20;
+	cfg->read_cache_conn = 4u << 20;
+	cfg->probe_timeout = 200 * RWY_MS;
+}
+
+static bool prefix_match(const struct eng_prefix *p, const struct rwy_ip *a)
+{
+	unsigned full = p->len >> 3, rest = p->len & 7;
+
+	if (memcmp(p->addr.b, a->b, full) != 0)
+		return false;
+	return !rest || ((p->addr.b[full] ^ a->b[full]) & (uint8_t)(0xff00 >> rest)) == 0;
+}
+
+int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst)
+{
+	int best = -1, best_len = -1;
+
+	for (unsigned i = 0; i < cfg->prefixes; i++) {
+		const struct eng_prefix *p = &cfg->prefix[i];
+
+		if (p->len > best_len && prefix_match(p, dst)) {
+			best = p->tunnel;
+			best_len = p->len;
+		}
+	}
+	return best;
+}
+
+uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b)
+{
+	uint64_t x[2], y[2], h;
+
+	memcpy(x, a->b, 16);
+	memcpy(y, b->b, 16);
+	/* Sums and xors of both: the same whichever way round. */
+	h = (x[0] ^ y[0]) * 0x9fb21c651e98df25u + (x[1] ^ y[1]);
+	h += (x[1] + y[1]) * 0xc2b2ae3d27d4eb4fu;
+	h ^= h >> 29;
+	h *= 0x9e3779b97f4a7c15u;
+	return (uint32_t)(h >> 32);
+}

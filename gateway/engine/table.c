@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flow table: chained hash of near and far halves, and the slabs they come from. Objects never move. */
+#include <stdlib.h>
+
+#include "gateway/engine/eng.h"
+
+static uint64_t mix(uint64_t h)
+{
+	h ^= h >> 32;
+	h *= 0x9fb21c651e98df25u;
+	h ^= h >> 29;
+	return h;
+}
+
+uint32_t eng_key_hash(const struct eng_key *k, bool is_far)
+{
+	uint64_t w[4];
+
+	memcpy(w, &k->src, 16);
+	memcpy(w + 2, &k->dst, 16);
+	/* Asymmetric in src and dst: the two directions of a pair must not collide by construction. */
+	w[0] = mix(w[0] + 0x9e3779b97f4a7c15u * (k->qpn + 1)) ^ w[1];
+	w[2] = mix(w[2] + w[0]) ^ w[3];
+	return (uint32_t)(mix(w[2] * 0xc2b2ae3d27d4eb4fu + w[0]) + is_far);
+}
+
+struct eng_half *eng_find(const struct eng *e, const struct eng_key *k, bool is_far)
+{
+	uint32_t hash = eng_key_hash(k, is_far);
+	struct eng_half *h = e->table[hash & e->table_mask];
+
+	while (h && !(h->hash == hash && h->is_far == is_far && h->key.qpn == k->qpn &&
+	                rwy_ip_eq(&h->key.src, &k->src) && rwy_ip_eq(&h->key.dst, &k->dst)))
+		h = h->chain;
+	return h;
+}
+
+void eng_insert(struct eng *e, struct eng_half *h)
+{
+	struct eng_half **slot;
+
+	h->hash = eng_key_hash(&h->key, h->is_far);
+	slot = &e->table[h->hash & e->table_mask];
+	h->chain = *slot;
+	*slot = h;
+	e->halves++;
+}
+
+void eng_remove(struct eng *e, struct eng_half *h)
+{
+	struct eng_half **p = &e->table[h->hash & e->table_mask];
+
+	while (*p && *p != h)
+		p = &(*p)->chain;
+	if (*p) {
+		*p = h->chain;
+		e->halves--;
+	}
+}
+
+#define SLAB_CHUNK 64
+
+void *eng_slab_get(struct eng_slab *s)
+{
+	void *p;
+
+	if (!s->free) {
+		/* A chunk at a time; the first word of a chunk links the chunks, the first of an object the
+		 * free list. */
+		uint8_t *c = calloc(1, 16 + SLAB_CHUNK * s->size);
+
+		if (!c)
+			return NULL;
+		*(void **)(void *)c = s->chunks;
+		s->chunks = c;
+		for (unsigned i = 0; i < SLAB_CHUNK; i++)
+			eng_slab_put(s, c + 16 + i * s->size);
+	}
+	p = s->free;
+	s->free = *(void **)p;
+	memset(p, 0, s->size);
+	return p;
+}
+
+void eng_slab_put(struct eng_slab *s, void *p)
+{
+	*(void **)p = s->free;
+	s->free = p;
+}
+
+void eng_slab_fini(struct eng_slab *s)
+{
+	while (s->chunks) {
+		void *next = *(void **)s->chunks;
+
+		free(s->chunks);
+		s->chunks = next;
+	}
+	s->free = NULL;
+}
+
+uint64_t eng_random(struct eng *e)
+{
+	uint64_t z = (e->rng += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the WAN tells the engine: flows that open and close, data, custody coming home, tunnels going up and
+ * down. */
+#include "gateway/engine/eng.h"
+#include "rwy/endian.h"
+
+/* A flow's user is a half, or the tunnel itself for its management flow. */
+static bool is_tunnel(const struct eng *e, const void *user)
+{
+	return (const struct eng_tun *)user >= e->tun &&
+	       (const struct eng_tun *)user < e->tun + ENG_TUNNELS_MAX;
+}
+
+static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size_t len, rwy_time now)
+{
+	struct eng_tun *t = ctx;
+	struct eng *e = t->e;
+	struct eng_open o;
+	struct eng_near *n;
+	struct eng_far *f;
+
+	if (!eng_open_decode(&o, info, len)) {
+		e->c.drop_tunnel_msg++;
+		return NULL;
+	}
+	switch ((enum eng_open_type)o.type) {
+	case ENG_OPEN_MGMT:
+		t->mgmt_rx = rx;
+		return t;
+	case ENG_OPEN_REQ:
+		/* The peer speaks only for hosts behind it. */
+		if (eng_route(&e->cfg, &o.key.src) != (int)t->idx || !(f = eng_far_get(e, &o.key, now))) {
+			e->c.drop_tunnel_msg++;
+			return NULL;
+		}
+		eng_far_open(f, rx, &o, now);
+		return f;
+	case ENG_OPEN_RSP:
+		n = (struct eng_near *)eng_find(e, &o.key, false);
+		if (!n || n->h.tunnel != t->idx) {
+			e->c.drop_tunnel_msg++;
+			return NULL;
+		}
+		if (n->rsp)
+			wan_rx_reset(n->rsp, now);
+		n->rsp = rx;
+		return n;
+	}
+	rwy_unreachable();
+}
+
+/* CM MADs and datagrams from the other site. */
+static void to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now)
+{
+	struct roce_pkt pkt;
+	enum roce_parse_reason r =
+	    b->kind == RWY_BUF_PACKET ? roce_parse(b->data, b->len, &pkt) : ROCE_PARSE_BAD_IP;
+
+	if (r == ROCE_PARSE_BAD_IP || r == ROCE_PARSE_TRUNCATED || eng_route(&e->cfg, &pkt.dst) >= 0) {
+		eng_drop(e, b, &e->c.drop_tunnel_msg);
+		return;
+	}
+	if (cm && r == ROCE_PARSE_OK)
+		eng_learn_cm(e, &pkt, now);
+	eng_lan_send(e, b, true, &pkt.dst, NULL);
+}
+
+static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
+{
+	struct eng_tun *t = ctx;
+	struct eng *e = t->e;
+
+	if (is_tunnel(e, user)) {
+		uint64_t seq = b->seq;
+
+		to_lan(e, b, true, now);
+		wan_rx_delivered(t->mgmt_rx, seq, now);
+		return;
+	}
+	if (((struct eng_half *)user)->is_far)
+		eng_far_data(user, b, now);
+	else
+		eng_near_answer(user, b, now);
+}
+
+static void rx_close(void *ctx, void *user, enum wan_close_reason reason, rwy_time now)
+{
+	struct eng_tun *t = ctx;
+
+	(void)reason;
+	(void)now;
+	if (is_tunnel(t->e, user))
+		t->mgmt_rx = NULL;
+	else if (((struct eng_half *)user)->is_far)
+		((struct eng_far *)user)->req = NULL;
+	else
+		((struct eng_near *)user)->rsp = NULL;
+}
+
+static void tx_acked(void *ctx, void *user, const struct rwy_buf *b, rwy_time now)
+{
+	struct eng_tun *t = ctx;
+	struct eng *e = t->e;
+	struct eng_near *n = user;
+
+	(void)now;
+	if (e->cfg.ack_mode != ENG_ACK_FAR || is_tunnel(e, user) || n->h.is_far || !n->active)
+		return;
+	roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
+	eng_dirty(&n->h);
+}
+
+static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_time now)
+{
+	struct eng_tun *t = ctx;
+
+	if (is_tunnel(t->e, user))
+		return;
+	if (((struct eng_half *)user)->is_far)
+		eng_far_rsp_delivered(user, now);
+	else
+		eng_near_delivered(user, b, now);
+}
+
+static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now)
+{
+	struct eng_tun *t = ctx;
+	struct eng_open o = {.type = ENG_OPEN_MGMT, .rnr_retry = 255, .retry = 255};
+
+	(void)now;
+	if (is_tunnel(t->e, user))
+		return eng_open_encode(info, &o);
+	return ((struct eng_half *)user)->is_far ? eng_far_open_info(user, info)
+	                                         : eng_near_open_info(user, info);
+}
+
+static void tx_reset(void *ctx, void *user, rwy_time now)
+{
+	struct eng_tun *t = ctx;
+	struct eng_near *n = user;
+
+	if (is_tunnel(t->e, user)) {
+		t->mgmt = NULL;
+		return;
+	}
+	if (n->h.is_far) {
+		struct eng_far *f = user;
+
+		/* The near gateway knows nothing of this connection (any more): nobody waits for the answers.
+		 */
+		f->rsp = NULL;
+		f->rsp_sent = f->rsp_done = 0;
+		f->wait_n = 0;
+		return;
+	}
+	t->e->custody -= wan_tx_bytes(n->req);
+	n->req = NULL;
+	n->held = false;
+	eng_near_fail(n, n->active ? n->resp.acked : 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+	    "the far gateway refused the flow", now);
+}
+
+static void rx_dgram(void *ctx, struct rwy_buf *b, rwy_time now)
+{
+	struct eng_tun *t = ctx;
+
+	to_lan(t->e, b, false, now);
+}
+
+static void state(void *ctx, bool up, bool restarted, rwy_time now)
+{
+	struct eng_tun *t = ctx;
+
+	(void)now;
+	eng_log(t->e, up ? 2 : 1, "tunnel=%s state=%s%s", t->e->cfg.tunnel[t->idx].name, up ? "up" : "down",
+	    restarted ? " peer=restarted" : "");
+}
+
+const struct wan_ops eng_wan_ops = {
+    .rx_open = rx_open,
+    .rx_data = rx_data,
+    .rx_close = rx_close,
+    .tx_acked = tx_acked,
+    .tx_delivered = tx_delivered,
+    .tx_reopen = tx_reopen,
+    .tx_reset = tx_reset,
+    .rx_dgram = rx_dgram,
+    .state = state,
+};
