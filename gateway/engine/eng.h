@@ -182,6 +182,7 @@ void eng_near_unhold(struct eng_near *n, rwy_time now);
 
 /* near_replay.c: answers kept for a host that lost them */
 void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now);
+void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t opcode);
 void eng_near_keep(struct eng_near *n, struct rwy_buf *b);
 
 /* far.c */

@@ -297,8 +297,6 @@ void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *
 	if (!n->active) {
 		learn_header(n, pkt);
 		start(n, pkt->psn, 0, now);
-		if (!roce_op_starts(pkt->info))
-			n->resp.msg = pkt->info->op; /* joined in the middle of a message */
 	}
 	if (!n->resp.started && n->req && wan_tx_queued(n->req) >= ENG_UNPAIRED_MAX) {
 		eng_drop(e, b, &e->c.drop_unpaired_full);
@@ -322,6 +320,8 @@ retry:
 			b->len = pkt->len;
 			rwy_bufq_push(&n->parked, b);
 			e->c.parked++;
+			if (act.pmtu && roce_resp_set_pmtu(&n->resp, act.pmtu))
+				unpark(n, now);
 			return;
 		}
 		eng_drop(e, b, &e->c.drop_too_many_outstanding);
@@ -370,11 +370,12 @@ static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 	if (!n->resp.pmtu &&
 	    (pkt.opcode == ROCE_RC_READ_RESP_FIRST || pkt.opcode == ROCE_RC_READ_RESP_MIDDLE))
 		roce_resp_set_pmtu(&n->resp, pkt.payload_len);
-	if (n->resp.pmtu_wait && pkt.opcode == ROCE_RC_READ_RESP_ONLY)
-		roce_resp_set_count(&n->resp, 1);
 	switch (roce_resp_response(&n->resp, pkt.psn, pkt.opcode, now)) {
 	case ROCE_RESP_SERVE:
-		eng_lan_send(e, b, false, &n->h.key.src, &n->nh);
+		if (n->resp.serve_opcode == pkt.opcode)
+			eng_lan_send(e, b, false, &n->h.key.src, &n->nh);
+		else
+			eng_near_resend(n, b, n->resp.serve_opcode);
 		eng_near_keep(n, b);
 		break;
 	case ROCE_RESP_SERVED:

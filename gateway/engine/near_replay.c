@@ -11,9 +11,10 @@
 void eng_near_keep(struct eng_near *n, struct rwy_buf *b)
 {
 	struct eng *e = n->h.e;
+	const uint8_t *bth = b->data + (rwy_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8;
 
-	/* Replies in PSN order; a replayed far answer never comes here twice (roce_resp_response). */
-	b->psn = rwy_get24(b->data + (rwy_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8 + 9);
+	b->opcode = bth[0];
+	b->psn = rwy_get24(bth + 9);
 	rwy_bufq_push(&n->cache, b);
 	while (n->cache.bytes > e->cfg.read_cache_conn && n->cache.n > 1)
 		rwy_buf_free(&e->bufs, rwy_bufq_pop(&n->cache));
@@ -40,26 +41,18 @@ static void set_length(uint8_t *ip, uint32_t len)
 }
 
 /*
- * One kept answer again, as the `first`, `middle` or `last` of what was asked for: a partial READ begins at a
- * packet that was a MIDDLE when it was first sent, and a response must begin with FIRST or ONLY, which carry
- * an AETH (IBA 9.7.5.1.? and table 38).
+ * An answer again, or for the first time where the host asked for the rest of a READ: a series of responses begins with FIRST or ONLY,
+ * which carry an AETH, also where the far host's series had a MIDDLE (IBA 9.7.5.2.7 and table 38). Copies.
  */
-static void resend(struct eng_near *n, const struct rwy_buf *b, bool first, bool last, roce_msn msn)
+void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t op)
 {
 	struct eng *e = n->h.e;
 	struct roce_pkt old, pkt;
 	struct rwy_buf *c;
-	uint8_t op;
 	uint32_t grow, head;
 
 	if (roce_parse(b->data, b->len, &old) != ROCE_PARSE_OK)
 		return;
-	op = old.opcode;
-	if (op != ROCE_RC_ATOMIC_ACK)
-		op = first && last ? ROCE_RC_READ_RESP_ONLY
-		     : first       ? ROCE_RC_READ_RESP_FIRST
-		     : last        ? ROCE_RC_READ_RESP_LAST
-		                   : ROCE_RC_READ_RESP_MIDDLE;
 	grow = (uint32_t)(roce_op(op)->ext_len - old.info->ext_len); /* 0, 4 or (wrapping) -4 */
 	c = rwy_buf_alloc(&e->bufs, 64, old.len + grow);
 	if (!c) {
@@ -72,7 +65,7 @@ static void resend(struct eng_near *n, const struct rwy_buf *b, bool first, bool
 		memcpy(c->data + head, old.ext, old.info->ext_len);
 	else if (roce_op(op)->ext_len) {
 		c->data[head] = roce_aeth_make(ROCE_AETH_ACK, ROCE_AETH_CREDIT_INVALID);
-		rwy_put24(c->data + head + 1, msn);
+		rwy_put24(c->data + head + 1, n->resp.allow_msn);
 	}
 	memcpy(c->data + head + roce_op(op)->ext_len, old.payload, old.payload_len + old.pad);
 	c->data[head - ROCE_BTH_LEN] = op;
@@ -97,6 +90,15 @@ static bool pending(const struct eng_near *n, roce_psn psn)
 	return !roce_psn_before(psn, roce_psn_add(head->psn, head->served));
 }
 
+static uint8_t replay_opcode(const struct rwy_buf *b, bool first, bool last)
+{
+	if (b->opcode == ROCE_RC_ATOMIC_ACK)
+		return b->opcode;
+	if (first)
+		return last ? ROCE_RC_READ_RESP_ONLY : ROCE_RC_READ_RESP_FIRST;
+	return last ? ROCE_RC_READ_RESP_LAST : ROCE_RC_READ_RESP_MIDDLE;
+}
+
 void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now)
 {
 	roce_psn end = roce_psn_add(psn, cnt), want = psn;
@@ -105,7 +107,7 @@ void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time no
 	for (const struct rwy_buf *b = n->cache.head; b; b = b->next) {
 		if (b->psn != want || want == end)
 			continue;
-		resend(n, b, want == psn, roce_psn_add(want, 1) == end, n->resp.msn);
+		eng_near_resend(n, b, replay_opcode(b, want == psn, roce_psn_add(want, 1) == end));
 		want = roce_psn_add(want, 1);
 	}
 	/* What is missing at the end is still on its way from the far host. What is missing at the beginning
