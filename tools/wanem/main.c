@@ -14,11 +14,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#define DEFAULT_HOLD     65536
-#define MAX_HOLD         (1 << 24)
-#define DEFAULT_COALESCE 50000
-#define MAX_KEYS         32
-#define RT_PRIORITY      10
+#define DEFAULT_HOLD 65536
+#define MAX_HOLD     (1 << 24)
+#define MAX_KEYS     32
+#define RT_PRIORITY  10
 
 enum opt {
 	OPT_A = 1,
@@ -87,10 +86,10 @@ static void help(void)
 	     "  --pcap FILE                      write what left, both directions\n"
 	     "  --stats-interval TIME            a line on stderr that often\n"
 	     "  --hold N                         frames held in a direction at most [65536]\n"
-	     "  --coalesce TIME                  gather frames that long before waking up, if the delay is "
-	     "at least twice\n"
-	     "                                   that; frames leave late by up to as much, and it saves CPU "
-	     "[50us]\n"
+	     "  --coalesce TIME                  gather frames that long before waking up: saves CPU, frames "
+	     "leave late by\n"
+	     "                                   up to as much; not done if the delay is below twice that\n"
+	     "                                   [auto: 1/20 of the delay, at most 200us]\n"
 	     "  --rt                             real-time priority, for exact times on a busy machine\n"
 	     "  --version, --help\n\n"
 	     "Units: ns us ms s; bit kbit Mbit Gbit; SHARE is 1% or 0.01. TIME 0 needs no unit.\n"
@@ -194,7 +193,7 @@ static int parse(struct args *a, int argc, char **argv)
 	size_t n = OWN_OPTIONS;
 	int opt, rc;
 
-	*a = (struct args){.seed = 1, .hold = DEFAULT_HOLD, .coalesce = DEFAULT_COALESCE};
+	*a = (struct args){.seed = 1, .hold = DEFAULT_HOLD, .coalesce = WANEM_COALESCE_AUTO};
 	wanem_cfg_default(&a->cfg);
 	memcpy(options, own_options, sizeof(own_options));
 	for (int k = 0; wanem_set_keys()[k].name; k++)

@@ -148,12 +148,16 @@ void wanem_netif_close(struct wanem_netif *nif)
 bool wanem_netif_recover(struct wanem_netif *nif)
 {
 	socklen_t len = sizeof(int);
-	char name[IF_NAMESIZE];
+	struct ifreq req;
 	int e;
 
 	getsockopt(nif->rx_fd, SOL_SOCKET, SO_ERROR, &e, &len);
 	getsockopt(nif->tx_fd, SOL_SOCKET, SO_ERROR, &e, &len);
-	return if_indextoname((unsigned)nif->ifindex, name);
+	memset(&req, 0, sizeof(req));
+	if (!if_indextoname((unsigned)nif->ifindex, req.ifr_name) || ioctl(nif->tx_fd, SIOCGIFFLAGS, &req))
+		return false;
+	nif->is_down = !(req.ifr_flags & IFF_UP);
+	return true;
 }
 
 bool wanem_netif_peek(struct wanem_netif *nif, struct wanem_frame *out)

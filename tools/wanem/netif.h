@@ -17,6 +17,7 @@ struct wanem_netif {
 	char name[16];
 	int ifindex;
 	int rx_fd, tx_fd;
+	bool is_down; /* as of the last wanem_netif_recover */
 	uint8_t *ring;
 	unsigned cur; /* next frame of the ring */
 };
@@ -38,7 +39,8 @@ struct wanem_frame {
 int wanem_netif_open(struct wanem_netif *nif, const char *name, struct wanem_err *err);
 void wanem_netif_close(struct wanem_netif *nif);
 
-/* Clears a pending error (the interface went down). False if the interface no longer exists. */
+/* Clears a pending error and looks how the interface is. While is_down, call it again now and then: an interface that
+ * goes down and is removed reports but one error. False if the interface no longer exists. */
 bool wanem_netif_recover(struct wanem_netif *nif);
 
 /* The next received frame, without waiting. */

@@ -2,8 +2,8 @@
  * The loop of wanem: receive, ask the link, hold, send, sleep. One thread. Decisions are link.c's.
  *
  * Sleeping: an idle emulator waits for frames without a time-out. While frames flow and the delay allows it,
- * it sleeps `coalesce` at a time without listening for frames: they carry the kernel's time stamp, so being
- * read late costs nothing, and a wake-up serves many.
+ * it sleeps without listening for them, for `coalesce` at least, until the next is due: frames carry the
+ * kernel's time stamp, so being read late costs nothing, and one wake-up serves many.
  */
 #include "tools/wanem/run.h"
 
@@ -15,10 +15,13 @@
 #include <poll.h>
 #include <time.h>
 
-#define BUDGET     256 /* frames a direction before the other has its turn */
-#define CTL_PERIOD UINT64_C(1000000)
-#define MAX_SKEW   UINT64_C(1000000000)
-#define MAX_FDS    (4 + WANEM_CTL_FDS)
+#define BUDGET          256 /* frames a direction before the other has its turn */
+#define CTL_PERIOD      UINT64_C(1000000)
+#define AUTO_GATHER_MAX UINT64_C(200000)
+#define BLIND_MAX       UINT64_C(1000000) /* the receive ring must hold what comes meanwhile */
+#define DOWN_PERIOD UINT64_C(200000000)
+#define MAX_SKEW        UINT64_C(1000000000)
+#define MAX_FDS         (4 + WANEM_CTL_FDS)
 
 struct loop {
 	uint64_t now;
@@ -153,14 +156,37 @@ static void transmit(struct wanem *w, struct wanem_dir *dir, struct loop *loop)
 	}
 }
 
-/* How long frames may lie in the ring, or past their time, without anybody seeing it: 0 on a link without
- * delay. */
-static uint64_t gather_time(const struct wanem *w)
+/* No frame leaves sooner than that after it came, in either direction (but for the tail of normal jitter). */
+static uint64_t least_delay(const struct wanem *w)
 {
-	for (int d = 0; d < 2; d++)
-		if (w->dir[d].link.cfg.delay < 2 * w->coalesce)
-			return 0;
-	return w->coalesce;
+	uint64_t least = UINT64_MAX;
+
+	for (int d = 0; d < 2; d++) {
+		const struct wanem_cfg *cfg = &w->dir[d].link.cfg;
+		uint64_t spread = cfg->jitter_dist == WANEM_JITTER_NORMAL ? 3 * cfg->jitter : cfg->jitter;
+		uint64_t delay = cfg->delay > spread ? cfg->delay - spread : 0;
+
+		if (delay < least)
+			least = delay;
+	}
+	return least;
+}
+
+/* When to wake up while frames flow; 0: listen for them. Not before frames have gathered, not long after the
+ * next is due, and early enough that those now arriving are not late. */
+static uint64_t gather_until(const struct wanem *w, uint64_t due, uint64_t now)
+{
+	uint64_t least = least_delay(w), gather = w->coalesce, blind = least / 2;
+
+	if (gather == WANEM_COALESCE_AUTO)
+		gather = least / 20 < AUTO_GATHER_MAX ? least / 20 : AUTO_GATHER_MAX;
+	if (!gather || least < 2 * gather)
+		return 0;
+	if (blind > BLIND_MAX)
+		blind = BLIND_MAX;
+	if (due > now + blind)
+		due = now + blind;
+	return due > now + gather ? due : now + gather;
 }
 
 static uint64_t next_due(const struct wanem *w)
@@ -176,15 +202,17 @@ static uint64_t next_due(const struct wanem *w)
 	return next;
 }
 
+/* After an error on a socket, and from time to time while an interface is down. */
 static bool check_interfaces(struct wanem *w, const struct pollfd *fd, unsigned count, struct wanem_err *err)
 {
-	for (unsigned i = 0; i < count; i++) {
-		struct wanem_netif *nif =
-		    fd[i].fd == w->nif[0].rx_fd || fd[i].fd == w->nif[0].tx_fd ? &w->nif[0] : &w->nif[1];
+	bool is_error = false;
 
-		if (!(fd[i].revents & (POLLERR | POLLHUP | POLLNVAL)) || wanem_netif_recover(nif))
+	for (unsigned i = 0; i < count; i++)
+		is_error |= (fd[i].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+	for (int i = 0; i < 2; i++) {
+		if ((!is_error && !w->nif[i].is_down) || wanem_netif_recover(&w->nif[i]))
 			continue;
-		snprintf(err->text, sizeof(err->text), "interface %s is gone", nif->name);
+		snprintf(err->text, sizeof(err->text), "interface %s is gone", w->nif[i].name);
 		return false;
 	}
 	return true;
@@ -193,24 +221,27 @@ static bool check_interfaces(struct wanem *w, const struct pollfd *fd, unsigned 
 /* Sleeps until there is something to do; serves the control sockets. */
 static int wait_for_work(struct wanem *w, struct loop *loop, const sigset_t *mask, struct wanem_err *err)
 {
-	uint64_t gather = loop->is_busy ? gather_time(w) : 0, until = next_due(w);
+	uint64_t until = next_due(w), gather;
 	struct pollfd fd[MAX_FDS];
 	struct timespec ts, *timeout = &ts;
 	unsigned n = 0, ours;
 	bool is_timed = true;
 
 	loop->now = wanem_now();
+	gather = loop->is_busy ? gather_until(w, until, loop->now) : 0;
 	if (loop->is_full) {
 		if (loop->now - loop->ctl_at < CTL_PERIOD)
 			return 0;
 		until = loop->now;
 	} else if (gather) {
-		until = loop->now + gather;
+		until = gather;
 	} else {
 		for (int i = 0; i < 2; i++)
 			fd[n++] = (struct pollfd){.fd = w->nif[i].rx_fd, .events = POLLIN};
 		if (loop->stats_at < until)
 			until = loop->stats_at;
+		if ((w->nif[0].is_down || w->nif[1].is_down) && until > loop->now + DOWN_PERIOD)
+			until = loop->now + DOWN_PERIOD;
 		is_timed = until != UINT64_MAX;
 	}
 	for (int d = 0; d < 2; d++)
@@ -223,10 +254,8 @@ static int wait_for_work(struct wanem *w, struct loop *loop, const sigset_t *mas
 	ts = (struct timespec){.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
 	if (!is_timed)
 		timeout = NULL;
-	if (ppoll(fd, n, timeout, mask) <= 0) {
-		loop->ctl_at = loop->now;
-		return 0;
-	}
+	if (ppoll(fd, n, timeout, mask) < 0)
+		return 0; /* a signal */
 	loop->ctl_at = loop->now = wanem_now();
 	if (!check_interfaces(w, fd, ours, err))
 		return -1;

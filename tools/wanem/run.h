@@ -12,6 +12,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+#define WANEM_COALESCE_AUTO UINT64_MAX
+
 struct wanem_ctl;
 
 struct wanem_dir {
@@ -32,7 +34,7 @@ struct wanem {
 	struct wanem_ctl *ctl;   /* NULL: no control socket */
 	FILE *pcap;              /* NULL: no capture */
 	uint64_t seed;
-	uint64_t coalesce;       /* ns; how long frames are gathered before a wake-up, see docs/wanem.md */
+	uint64_t coalesce; /* ns; how long frames are gathered before a wake-up; or WANEM_COALESCE_AUTO */
 	uint64_t stats_interval; /* ns, 0: none */
 	uint64_t started;
 };
