@@ -376,6 +376,23 @@ class Tests:
         self.check(runs[0] == runs[1], "the same seed loses the same frames", "%d lost" % (500 - len(runs[0])))
         self.check(runs[0] != runs[2], "another seed loses others")
 
+    def interface_events(self):
+        w = Wanem(self.folder)
+        for state in ("down", "up"):
+            sh("ip", "-n", MID, "link", "set", "wa", state)
+            time.sleep(0.1)
+        f = self.flow()
+        f.send(20)
+        f.settle()
+        self.check(len(f.got) == 20, "an interface may go down and come back", "%d" % len(f.got))
+        sh("ip", "-n", MID, "link", "del", "wa")
+        try:
+            code = w.proc.wait(5)
+            self.check(code == 1 and "wa is gone" in w.proc.stderr.read(), "an interface that is removed ends it")
+        except subprocess.TimeoutExpired:
+            w.stop()
+            self.check(False, "an interface that is removed ends it")
+
     def command_line(self):
         for args in (("--a", "x"), ("--a", "x", "--b", "y", "--loss", "150%"), ("--a", "x", "--b", "y", "--delay", "10"),
                      ("--a", "x", "--b", "y", "--nonsense"), ("--a", "x", "--b", "y", "--a-to-b", "speed=1")):
@@ -408,6 +425,7 @@ class Tests:
         self.check(os.path.getsize(pcap) == 24 + 16 * left + size, "the capture has all that left")
         self.check(not os.path.exists(w.control), "the control socket is gone")
         self.same_seed()
+        self.interface_events()
         print("1..%d" % self.count)
         return self.failed
 

@@ -39,8 +39,8 @@ struct wanem_frame {
 int wanem_netif_open(struct wanem_netif *nif, const char *name, struct wanem_err *err);
 void wanem_netif_close(struct wanem_netif *nif);
 
-/* Clears a pending error and looks how the interface is. While is_down, call it again now and then: an interface that
- * goes down and is removed reports but one error. False if the interface no longer exists. */
+/* Clears a pending error and looks how the interface is. While is_down, call it again now and then: an
+ * interface that goes down and is removed reports but one error. False if the interface no longer exists. */
 bool wanem_netif_recover(struct wanem_netif *nif);
 
 /* The next received frame, without waiting. */

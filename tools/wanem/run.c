@@ -19,7 +19,7 @@
 #define CTL_PERIOD      UINT64_C(1000000)
 #define AUTO_GATHER_MAX UINT64_C(200000)
 #define BLIND_MAX       UINT64_C(1000000) /* the receive ring must hold what comes meanwhile */
-#define DOWN_PERIOD UINT64_C(200000000)
+#define DOWN_PERIOD     UINT64_C(200000000)
 #define MAX_SKEW        UINT64_C(1000000000)
 #define MAX_FDS         (4 + WANEM_CTL_FDS)
 
