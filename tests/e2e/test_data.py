@@ -22,7 +22,7 @@ def test_rcopy(lab, direction):
     src, dst = (lab.a, lab.b) if direction == "a-to-b" else (lab.b, lab.a)
     src.run("dd if=/dev/urandom of=/tmp/t/src bs=1M count=64")
     server = lab.serve("rcopy -p 7427", port=7427, cm=True, host=dst)
-    copy = src.start(f"rcopy -p 7427 /tmp/t/src {dst.ip4}:/tmp/t/dst").wait(45)
+    copy = src.start(f"rcopy /tmp/t/src {dst.ip4}:/tmp/t/dst -p 7427").wait(45)
     server.kill()
     assert copy.ok, copy
     sums = [h.run(f"sha256sum <{f}; rm {f}").out for h, f in ((src, "/tmp/t/src"), (dst, "/tmp/t/dst"))]
@@ -43,9 +43,9 @@ def test_rc_pingpong(lab, ip):
 
 @each(qps=[1, 16])
 def test_nccl(lab, qps):
-    """The NCCL-shaped workload, every byte checked."""
+    """The NCCL-shaped workload, every byte checked, data both ways."""
     lab.wan(**BAD_WAN)
-    nccl(lab, qps)
+    nccl(lab, qps, "--bidir")
 
 
 @short
@@ -57,9 +57,7 @@ def test_equal_psn_64(lab, port):
     nccl(lab, 64, "--flow-label 0xfffff" if port == "one-port" else "")
 
 
-def nccl(lab, qps, extra=""):
-    """Run rwy_ncclish between the hosts; both ends verify what they received."""
-    opts = f"--qps {qps} --steps 24 --chunk 65536 {extra}"
-    r = lab.pair(f"rwy_ncclish {opts} --gid {lab.b.gid()}", f"rwy_ncclish {opts} --gid {lab.a.gid()} {{server}}", port=18777)
+def nccl(lab, qps, extra):
+    r = lab.nccl(qps, 24, extra)
     assert r.ok, r
     assert not lab.host_retransmits(), lab.host_retransmits()

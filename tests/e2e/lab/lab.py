@@ -2,6 +2,7 @@
 # The lab that a test gets: two hosts, two gateways or none, a WAN, and the verbs a test is written in.
 # Guests boot once; everything else changes under them.
 import ipaddress
+import signal
 import time
 from dataclasses import dataclass
 
@@ -38,6 +39,23 @@ class Pair:
         def end(r):
             return f"`{r.cmd}` exit {r.code}: {r.text.strip()[-300:]}"
         return f"server {end(self.server)}\nclient {end(self.client)}"
+
+
+class Nccl:
+    """A running rwy_ncclish pair: data flows from A to B, both ends check or report."""
+
+    def __init__(self, lab, qps, steps, extra, limit):
+        opts = f"rwy_ncclish --qps {qps} --steps {steps} --limit {limit} {extra}".strip()
+        self.limit = limit
+        self.server = lab.serve(f"{opts} --gid {lab.b.gid()}", port=18777)
+        self.client = lab.a.start(f"{opts} --gid {lab.a.gid()} {lab.b.ip4}")
+
+    def wait(self):
+        client = self.client.wait(self.limit + 15)
+        if not client.ok:  # the server may not have learned of the client's end
+            self.server.done.wait(10)
+            self.server.kill(signal.SIGTERM)
+        return Pair(self.server.wait(15), client)
 
 
 class Host(Guest):
@@ -202,21 +220,39 @@ class Lab:
         s = job.wait(10)
         return Pair(s, c)
 
-    def perftest(self, tool, ip=4, timeout=40, on=None, **how):
-        """Run a perftest pair, e.g. perftest("ib_write_bw", size=65536, iters=1000, qps=16, mtu=1024, cm=True)."""
+    def perftest(self, tool, ip=4, limit=40, on=None, **how):
+        """Run a perftest pair, e.g. perftest("ib_write_bw", size=65536, iters=1000, qps=16, mtu=1024, cm=True). `limit`:
+        seconds until it is ended; the other words are those of perftest.options()."""
         s_host = on or self.b
         c_host = self.a if s_host is self.b else self.b
         cm = how.get("cm", False)
         s_opt = perftest.options(gid=s_host.gid(ip), **how)
         c_opt = perftest.options(gid=c_host.gid(ip), **how)
         start = time.monotonic()
-        r = self.pair(f"{tool} {s_opt}", f"{tool} {c_opt} {s_host.ip(ip if cm else 4)}", 18515, cm, timeout, on)
+        r = self.pair(f"{tool} {s_opt}", f"{tool} {c_opt} {s_host.ip(ip if cm else 4)}", 18515, cm, limit, on)
         is_bw = tool.endswith("_bw")
         rows = perftest.parse(r.client.out, is_bw)
         ok = r.ok and bool(rows)
         last = rows[-1][2] if rows else 0.0
         return perftest.Perf(ok, bw=last if is_bw else 0.0, lat_us=0.0 if is_bw else last, rows=rows,
                              seconds=time.monotonic() - start, text="" if ok else repr(r))
+
+    def nccl_start(self, qps=4, steps=64, extra="", limit=50):
+        """Start the NCCL-shaped workload (tests/e2e/guest/rwy_ncclish.c); wait() gives the result of both ends."""
+        return Nccl(self, qps, steps, extra, limit)
+
+    def nccl(self, qps, steps, extra=""):
+        """The NCCL-shaped workload to its end."""
+        return self.nccl_start(qps, steps, extra).wait()
+
+    def wait_traffic(self, packets, host=None, seconds=20):
+        """Until this many RoCE packets more have reached the host (B unless told): a transfer is under way."""
+        host = host or self.b
+        read = f"cat {RXE}/hw_counters/rcvd_pkts"
+        goal = int(host.run(read).out) + packets
+        r = host.start(f"until [ $({read}) -ge {goal} ]; do usleep 20000; done").wait(seconds)
+        if not r.ok:
+            raise LabError(f"host {host.name}: not {packets} packets more within {seconds} s")
 
     # --- what the hosts saw -------------------------------------------------------------------
     def counters_mark(self):

@@ -254,7 +254,7 @@ def _console(path):
             print()
 
 
-def _root():
+def need_root():
     """The lab makes namespaces and taps: start again under sudo if need be."""
     if os.geteuid() != 0:
         if not shutil.which("sudo"):
@@ -262,8 +262,12 @@ def _root():
         os.execvp("sudo", ["sudo", "-E", sys.executable, *sys.argv])
 
 
-def _exit_on(signum, _frame):
-    raise KeyboardInterrupt(signum)
+def exit_on_signals():
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: through the clean-up."""
+    def end(signum, _frame):
+        raise KeyboardInterrupt(signum)
+    for s in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(s, end)
 
 
 def parse(argv):
@@ -290,9 +294,8 @@ def main(argv):
         for t in tests:
             print(f"{t.name:<52} {'short' if t.short else '     '} {t.doc}")
         return 0
-    _root()
-    for s in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(s, _exit_on)
+    need_root()
+    exit_on_signals()
     OUT.mkdir(parents=True, exist_ok=True)
     with open(OUT / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two labs at once on a small machine would only spoil each other's figures

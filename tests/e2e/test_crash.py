@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# Custody: whatever dies, a transfer ends byte-exact or its QP reports an error; never wrong data, never a hang. And when it is
+# over, a new connection works. QP timeout 18 with 7 retries: a host gives up after some 9 s.
+from lab import each, needs, short
+
+EXACT, QP_ERROR = 0, 3  # exit codes of rwy_ncclish
+
+
+def under_way(lab, extra="--timeout 18"):
+    lab.wan(rtt_ms=20, loss=0.5)
+    t = lab.nccl_start(qps=4, steps=200, extra=extra)
+    lab.wait_traffic(1000)
+    return t
+
+
+def exact_or_error(lab, t):
+    r = t.wait()
+    assert r.client.code in (EXACT, QP_ERROR), r
+    assert r.server.code in (EXACT, QP_ERROR, 143), r  # 143: told to stop, its client had reported the error
+    lab.wait_path()
+    again = lab.nccl(qps=2, steps=8)
+    assert again.ok, f"afterwards: {again}"
+
+
+@short
+@needs(gateway=True, timeout=120)
+@each(which=["far", "near"])
+def test_gateway_killed(lab, which):
+    """SIGKILL of a gateway in mid-transfer, and its restart."""
+    t = under_way(lab)
+    gateway = lab.gwb if which == "far" else lab.gwa
+    gateway.kill()
+    gateway.start()
+    exact_or_error(lab, t)
+
+
+@needs(gateway=True, timeout=120)
+def test_both_gateways_killed(lab):
+    """SIGKILL of both gateways in mid-transfer, and their restart."""
+    t = under_way(lab)
+    for g in lab.gateways:
+        g.kill()
+    for g in lab.gateways:
+        g.start()
+    exact_or_error(lab, t)
+
+
+@short
+@needs(timeout=120)
+def test_outage(lab):
+    """3 s without WAN in mid-transfer: shorter than the hosts' patience, so the transfer completes."""
+    t = under_way(lab)
+    lab.outage(3)
+    r = t.wait()
+    assert r.ok, r
+
+
+@needs(timeout=120)
+def test_outage_rcopy(lab):
+    """3 s without WAN during rcopy: equal checksums."""
+    lab.wan(rtt_ms=20, loss=0.5)
+    lab.a.run("dd if=/dev/urandom of=/tmp/t/src bs=1M count=24")
+    server = lab.serve("rcopy -p 7427", port=7427, cm=True)
+    copy = lab.a.start(f"rcopy /tmp/t/src {lab.b.ip4}:/tmp/t/dst -p 7427")
+    lab.wait_traffic(1000)
+    lab.outage(3)
+    done = copy.wait(60)
+    server.kill()
+    assert done.ok, done
+    sums = [h.run(f"sha256sum <{f}; rm {f}").out for h, f in ((lab.a, "/tmp/t/src"), (lab.b, "/tmp/t/dst"))]
+    assert sums[0] == sums[1], sums
