@@ -69,7 +69,9 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 		goto err;
 	roce_cm_cfg_default(&cm);
 	cm.half_open_max = cfg->half_open_max;
-	r = roce_cm_new(&e->cm, &cm);
+	cm.capacity = cfg->conns_max > cfg->half_open_max ? cfg->conns_max : cfg->half_open_max;
+	cm.seed = eng_random(e);
+	r = roce_cm_tab_new(&e->cm, &cm);
 	if (r)
 		goto err;
 	r = open_tunnels(e, now);
@@ -97,7 +99,7 @@ void eng_free(struct eng *e)
 		}
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		wan_free(e->tun[i].wan);
-	roce_cm_free(e->cm);
+	roce_cm_tab_free(e->cm);
 	eng_slab_fini(&e->near_slab);
 	eng_slab_fini(&e->far_slab);
 	eng_slab_fini(&e->pair_slab);
@@ -184,11 +186,6 @@ static struct wan_txflow *mgmt_flow(struct eng_tun *t, rwy_time now)
 	return t->mgmt;
 }
 
-static bool is_cm(const struct roce_pkt *pkt)
-{
-	return pkt->info->transport == ROCE_UD && pkt->dqpn == 1;
-}
-
 /* One hop less; false: it was the last. RoCE is carried as if the hosts were on one link (some stacks send
  * TTL 1). */
 static bool hop(uint8_t *ip, uint32_t len)
@@ -221,7 +218,7 @@ static void best_effort(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, 
 		eng_drop(e, b, &e->c.drop_ttl);
 		return;
 	}
-	if (roce && is_cm(pkt)) {
+	if (roce && roce_is_gsi(pkt)) {
 		struct wan_txflow *m = mgmt_flow(&e->tun[t], now);
 
 		eng_learn_cm(e, pkt, now);

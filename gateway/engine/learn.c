@@ -10,7 +10,8 @@
  */
 #include "gateway/engine/eng.h"
 
-#define TURN_MAX RWY_SEC /* a QP that does not answer for this long goes to the end of the line */
+#define CLOSE_WAIT (5 * RWY_SEC)
+#define TURN_MAX   RWY_SEC /* a QP that does not answer for this long goes to the end of the line */
 
 static struct eng_pair **bucket(struct eng *e, const struct rwy_ip *remote, const struct rwy_ip *local)
 {
@@ -188,36 +189,60 @@ rwy_time eng_learn_next(const struct eng *e)
 	return at;
 }
 
-static struct eng_half *cm_halves(struct eng *e, const struct rwy_ip *local, uint32_t lqpn, roce_psn lpsn,
-    const struct rwy_ip *remote, uint32_t rqpn, roce_psn rpsn, uint32_t pmtu, uint8_t rnr_local,
-    uint8_t retry_local, uint8_t rnr_remote, rwy_time now)
-{
-	struct eng_key kn = {*local, *remote, rqpn}, kf = {*remote, *local, lqpn};
-	struct eng_near *n = eng_near_get(e, &kn, now);
-	struct eng_far *f = eng_far_get(e, &kf, now);
+/* One side of a connection learned from CM is a local host, the other is behind a tunnel. */
+struct cm_sides {
+	const struct roce_cm_side *local, *remote;
+};
 
-	if (!n || !f)
-		return NULL;
-	n->rnr_retry = rnr_local;
-	n->retry = retry_local;
-	f->rnr_retry = rnr_remote;
-	eng_near_start_cm(n, lqpn, lpsn, pmtu, now);
-	eng_far_start_cm(f, rqpn, rpsn, pmtu, now);
-	eng_pair_halves(n, f, ENG_BY_CM);
-	return &n->h;
+static bool sides(const struct eng *e, const struct roce_cm_conn *c, struct cm_sides *s)
+{
+	bool a_remote = eng_route(&e->cfg, &c->a.ip) >= 0, b_remote = eng_route(&e->cfg, &c->b.ip) >= 0;
+
+	if (a_remote == b_remote)
+		return false;
+	*s = a_remote ? (struct cm_sides){&c->b, &c->a} : (struct cm_sides){&c->a, &c->b};
+	return true;
 }
 
-static void close_halves(struct eng *e, const struct rwy_ip *local, uint32_t lqpn,
-    const struct rwy_ip *remote, uint32_t rqpn, rwy_time now)
+static void cm_open(struct eng *e, const struct roce_cm_conn *c, rwy_time now)
 {
-	struct eng_key kn = {*local, *remote, rqpn}, kf = {*remote, *local, lqpn};
-	struct eng_half *n = eng_find(e, &kn, false), *f = eng_find(e, &kf, true);
+	struct cm_sides s;
+	struct eng_near *n;
+	struct eng_far *f;
 
-	/* What is in custody still goes out; then both are forgotten (TimeWait, IBA 12.9.8.3.3). */
-	if (n)
-		n->close_at = now + 5 * RWY_SEC;
-	if (f)
-		f->close_at = now + 5 * RWY_SEC;
+	if (c->transport != ROCE_RC || !sides(e, c, &s))
+		return;
+	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn},
+	               kf = {s.remote->ip, s.local->ip, s.local->qpn};
+
+	n = eng_near_get(e, &kn, now);
+	f = n ? eng_far_get(e, &kf, now) : NULL;
+	if (!f)
+		return;
+	n->rnr_retry = s.local->rnr_retry;
+	f->rnr_retry = s.remote->rnr_retry;
+	n->retry = f->retry = c->retry_count;
+	eng_near_start_cm(n, s.local->qpn, s.local->psn, c->path_mtu, now);
+	eng_far_start_cm(f, s.remote->qpn, s.remote->psn, c->path_mtu, now);
+	eng_pair_halves(n, f, ENG_BY_CM);
+	e->c.cm_connections++;
+}
+
+/* What is in custody still goes out; then both halves are forgotten (TimeWait, IBA 12.9.8.4). */
+static void cm_close(struct eng *e, const struct roce_cm_conn *c, rwy_time now)
+{
+	struct cm_sides s;
+	struct eng_half *h;
+
+	if (!sides(e, c, &s))
+		return;
+	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn},
+	               kf = {s.remote->ip, s.local->ip, s.local->qpn};
+
+	if ((h = eng_find(e, &kn, false)))
+		h->close_at = now + CLOSE_WAIT;
+	if ((h = eng_find(e, &kf, true)))
+		h->close_at = now + CLOSE_WAIT;
 }
 
 void eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now)
@@ -225,30 +250,27 @@ void eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now)
 	struct roce_cm_msg msg;
 	struct roce_cm_event ev;
 
-	if (roce_cm_parse(pkt, &msg) != 0) {
+	switch (roce_cm_parse(pkt, &msg)) {
+	case 0:
+		break;
+	case RWY_ENOENT:
+		return; /* another management class */
+	default:
 		e->c.drop_bad_cm++;
 		return;
 	}
 	e->c.cm_messages++;
 	roce_cm_track(e->cm, &msg, &pkt->src, &pkt->dst, &ev, now);
-	/* One of the two is local: the one that is not behind a tunnel. */
-	bool a_local = eng_route(&e->cfg, &ev.a.ip) < 0;
-
 	switch (ev.kind) {
-	case ROCE_CM_EV_NONE:
+	case ROCE_CM_NONE:
 		return;
-	case ROCE_CM_EV_CONNECT:
-		if (a_local ? cm_halves(e, &ev.a.ip, ev.a.qpn, ev.a.psn, &ev.b.ip, ev.b.qpn, ev.b.psn,
-		                  ev.path_mtu, ev.a.rnr_retry, ev.a.retry, ev.b.rnr_retry, now)
-		            : cm_halves(e, &ev.b.ip, ev.b.qpn, ev.b.psn, &ev.a.ip, ev.a.qpn, ev.a.psn,
-		                  ev.path_mtu, ev.b.rnr_retry, ev.b.retry, ev.a.rnr_retry, now))
-			e->c.cm_connections++;
+	case ROCE_CM_ESTABLISHED:
+		for (unsigned i = 0; i < ev.superseded_count; i++)
+			cm_close(e, &ev.superseded[i], now);
+		cm_open(e, &ev.conn, now);
 		return;
-	case ROCE_CM_EV_CLOSE:
-		if (a_local)
-			close_halves(e, &ev.a.ip, ev.a.qpn, &ev.b.ip, ev.b.qpn, now);
-		else
-			close_halves(e, &ev.b.ip, ev.b.qpn, &ev.a.ip, ev.a.qpn, now);
+	case ROCE_CM_CLOSED:
+		cm_close(e, &ev.conn, now);
 		return;
 	}
 }

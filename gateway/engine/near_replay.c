@@ -41,8 +41,9 @@ static void set_length(uint8_t *ip, uint32_t len)
 }
 
 /*
- * An answer again, or for the first time where the host asked for the rest of a READ: a series of responses begins with FIRST or ONLY,
- * which carry an AETH, also where the far host's series had a MIDDLE (IBA 9.7.5.2.7 and table 38). Copies.
+ * An answer again, or for the first time where the host asked for the rest of a READ: a series of responses
+ * begins with FIRST or ONLY, which carry an AETH, also where the far host's series had a MIDDLE
+ * (IBA 9.7.5.2.7 and table 38). Copies.
  */
 void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t op)
 {
