@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RC requester: queue, window, AckReq, ACKs, NAKs, RNR, timeouts. READ and ATOMIC: test_roce_reqr_read.c. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "roce/reqr.h"
+#include "tests/unit/rc_reqr.h"
+
+#define START  0xfffff0u
+#define SEQ    0x60
+#define P(n)   roce_psn_add(START, n)
+#define str(s) ((s) ? (s) : "")
+
+static void push_sends(struct rq *q, unsigned n)
+{
+	while (n--)
+		rq_push(q, ROCE_RC_SEND_ONLY, 1);
+}
+
+static void test_push(void **state)
+{
+	struct rwy_buf *b;
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 2);
+	q.next = START;
+	assert_int_equal(rq_push_len(&q, ROCE_RC_SEND_ONLY, 1, 4), ROCE_REQR_OLD);
+	q.next = P(3);
+	assert_int_equal(rq_push_len(&q, ROCE_RC_SEND_ONLY, 1, 4), ROCE_REQR_HOLE);
+	assert_int_equal(q.r.q.n, 2);
+	assert_int_equal(q.r.tail, P(2));
+	b = q.r.q.head;
+	assert_ptr_equal(q.r.next, b);
+	rq_fini(&q);
+}
+
+static void test_send_and_ack(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 20);
+	assert_int_equal(rq_send(&q), 20);
+	for (unsigned i = 0; i < 20; i++) {
+		assert_int_equal(q.tx[i].b->psn, P(i));
+		assert_false(q.tx[i].again);
+		assert_int_equal(q.tx[i].skip, 0);
+		assert_int_equal(
+		    q.tx[i].ack_req, i % 8 == 7 || i == 19); /* window 32: each 8th, and the last */
+	}
+	assert_int_equal(rq_send(&q), 0);
+	rq_ack(&q, P(7)); /* coalesced */
+	assert_int_equal(q.done, 8);
+	assert_true(q.act.progress);
+	assert_null(q.act.drop);
+	rq_ack(&q, P(3));
+	assert_string_equal(str(q.act.drop), "old_ack");
+	assert_false(q.act.progress);
+	rq_ack(&q, P(20));
+	assert_string_equal(str(q.act.drop), "ghost_ack");
+	rq_nak(&q, P(20), SEQ);
+	assert_string_equal(str(q.act.drop), "ghost_ack");
+	assert_int_equal(q.done, 8);
+	rq_ack(&q, P(19));
+	assert_int_equal(q.done, 20);
+	assert_int_equal(roce_reqr_next(&q.r), RWY_NEVER);
+	assert_int_equal(q.r.una, P(20));
+	rq_fini(&q);
+}
+
+static void test_window(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 2000);
+	assert_int_equal(rq_send(&q), 32);
+	assert_true(q.tx[31].ack_req);
+	rq_ack(&q, P(0));
+	assert_int_equal(rq_send(&q), 1);
+	assert_true(q.tx[0].ack_req); /* fills the window */
+	for (unsigned i = 1; i < 2000; i++) {
+		rq_ack(&q, P(i));
+		rq_send(&q);
+	}
+	assert_int_equal(q.done, 2000);
+	assert_int_equal(q.r.window, 71); /* 32 + 33 + ... + 70 packets acknowledged */
+	rq_fini(&q);
+
+	rq_init(&q, START, 1024);
+	q.r.cfg.window_max = 33;
+	push_sends(&q, 500);
+	for (unsigned i = 0; i < 500; i++) {
+		rq_send(&q);
+		rq_ack(&q, P(i));
+		assert_true(q.r.window <= 33);
+	}
+	rq_fini(&q);
+}
+
+static void test_ackreq_at_most_16_apart(void **state)
+{
+	unsigned since = 0;
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	q.r.cfg.window_max = q.r.window = 1024;
+	push_sends(&q, 1000);
+	assert_int_equal(rq_send(&q), 1000);
+	for (unsigned i = 0; i < 1000; i++) {
+		since = q.tx[i].ack_req ? 0 : since + 1;
+		assert_true(since < 16);
+	}
+	assert_true(q.tx[999].ack_req);
+	rq_fini(&q);
+}
+
+static void test_probe(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	q.r.probe = true;
+	push_sends(&q, 10);
+	assert_int_equal(rq_send(&q), 1);
+	assert_true(q.tx[0].ack_req);
+	assert_int_equal(rq_send(&q), 0);
+	rq_ack(&q, P(0));
+	roce_reqr_go(&q.r);
+	assert_int_equal(rq_send(&q), 9);
+	rq_fini(&q);
+}
+
+static void test_seq_nak(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 30);
+	rq_send(&q);
+	rq_nak(&q, P(10), SEQ);
+	assert_int_equal(q.done, 10); /* what is before was received */
+	assert_int_equal(q.r.seq_naks, 1);
+	assert_int_equal(q.r.window, 16);
+	assert_int_equal(rq_send(&q), 16); /* go-back-N, one window */
+	assert_int_equal(q.tx[0].b->psn, P(10));
+	assert_true(q.tx[0].again);
+	assert_true(q.tx[15].ack_req);
+	rq_nak(&q, P(10), SEQ);
+	assert_string_equal(str(q.act.drop), "repeated_nak");
+	assert_int_equal(rq_send(&q), 0);
+	rq_ack(
+	    &q, P(29)); /* the first transmission, arrived after all: releases what is not sent again yet */
+	assert_int_equal(q.done, 30);
+	assert_int_equal(rq_send(&q), 0);
+	push_sends(&q, 1);
+	assert_int_equal(rq_send(&q), 1);
+	assert_false(q.tx[0].again);
+	assert_int_equal(q.r.nxt, P(31));
+	rq_fini(&q);
+}
+
+static void test_window_cut_once_a_window(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 60);
+	rq_send(&q);
+	rq_nak(&q, P(5), SEQ);
+	assert_int_equal(q.r.window, 16);
+	rq_send(&q);
+	rq_nak(&q, P(10), SEQ);
+	assert_int_equal(q.r.window, 16);
+	rq_send(&q);
+	rq_ack(&q, P(25));
+	rq_send(&q);
+	rq_ack(&q, P(31));
+	rq_nak(&q, P(33), SEQ); /* beyond the window that was cut */
+	assert_true(q.r.window <= 9);
+	rq_fini(&q);
+}
+
+static void test_last_of_retransmission_asks(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	q.r.window = 128;
+	push_sends(&q, 5);
+	rq_send(&q);
+	push_sends(&q, 20);
+	rq_nak(&q, P(0), SEQ);
+	assert_int_equal(rq_send(&q), 25);
+	assert_true(q.tx[4].again && q.tx[4].ack_req);
+	assert_false(q.tx[5].again);
+	rq_fini(&q);
+}
+
+static void test_rnr(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 10);
+	rq_send(&q);
+	rq_nak(&q, P(4), 0x20 | 14);
+	assert_int_equal(q.done, 4);
+	assert_int_equal(q.r.rnr_naks, 1);
+	assert_int_equal(roce_reqr_next(&q.r), q.now + roce_rnr_time(14));
+	assert_int_equal(rq_send(&q), 0);
+	rq_nak(&q, P(4), SEQ); /* for what followed */
+	assert_string_equal(str(q.act.drop), "nak_while_rnr");
+	rq_nak(&q, P(4), 0x20 | 14);
+	assert_string_equal(str(q.act.drop), "repeated_nak");
+	q.now += roce_rnr_time(14) - 1;
+	rq_tick(&q);
+	assert_int_equal(rq_send(&q), 0);
+	q.now++;
+	rq_tick(&q);
+	assert_int_equal(rq_send(&q), 1); /* one packet, until it is ready */
+	assert_true(q.tx[0].ack_req);
+	assert_int_equal(q.tx[0].b->psn, P(4));
+	rq_ack(&q, P(4));
+	assert_int_equal(q.r.rnr_count, 0);
+	assert_int_equal(rq_send(&q), 5);
+	assert_int_equal(q.r.window, 32); /* not a loss */
+	rq_fini(&q);
+}
+
+static void test_rnr_limit(void **state)
+{
+	struct rq q;
+
+	for (uint8_t limit = 0; limit < 7; limit++) {
+		rq_init(&q, START, 1024);
+		q.r.cfg.rnr_retry = limit;
+		push_sends(&q, 1);
+		for (unsigned i = 0; i < limit; i++) {
+			assert_int_equal(rq_send(&q), 1);
+			rq_nak(&q, START, 0x20);
+			assert_false(q.act.failed);
+			q.now += 656 * RWY_MS;
+		}
+		rq_send(&q);
+		rq_nak(&q, START, 0x20);
+		assert_true(q.act.failed);
+		assert_string_equal(q.act.why, "RNR retry count exceeded");
+		assert_int_equal(q.act.fail_syndrome, 0x63);
+		assert_int_equal(q.act.fail_psn, START);
+		rq_fini(&q);
+	}
+	rq_init(&q, START, 1024); /* 7: without limit */
+	push_sends(&q, 1);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(rq_send(&q), 1);
+		rq_nak(&q, START, 0x21);
+		assert_false(q.act.failed);
+		q.now += RWY_SEC;
+	}
+	rq_fini(&q);
+}
+
+static void test_timeout(void **state)
+{
+	rwy_dur rto = 50 * RWY_MS;
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 40);
+	for (unsigned i = 0; i < 7; i++) {
+		rq_send(&q);
+		assert_int_equal(q.ntx, i ? 32 >> 1 : 32); /* cut once: nothing has passed since */
+		assert_int_equal(roce_reqr_next(&q.r), q.now + rto);
+		q.now += rto - 1;
+		rq_tick(&q);
+		assert_int_equal(rq_send(&q), 0);
+		q.now++;
+		rq_tick(&q);
+		assert_false(q.act.failed);
+		rto = rto * 2 > RWY_SEC ? RWY_SEC : rto * 2;
+	}
+	rq_send(&q);
+	q.now += rto;
+	rq_tick(&q);
+	assert_true(q.act.failed);
+	assert_string_equal(q.act.why, "retry count exceeded");
+	assert_int_equal(q.act.fail_psn, START);
+	assert_int_equal(q.r.timeouts, 8);
+	assert_int_equal(rq_send(&q), 0);
+	assert_int_equal(roce_reqr_next(&q.r), RWY_NEVER);
+	rq_ack(&q, START);
+	assert_string_equal(q.act.drop, "after_error");
+	rq_fini(&q);
+}
+
+static void test_timeout_count_resets(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 100);
+	for (unsigned i = 0; i < 50; i++) {
+		rq_send(&q);
+		q.now += RWY_SEC;
+		rq_tick(&q);
+		rq_send(&q);
+		assert_false(q.act.failed);
+		rq_ack(&q, P(i));
+		assert_int_equal(q.r.retry_count, 0);
+	}
+	rq_fini(&q);
+}
+
+static void test_fatal(void **state)
+{
+	static const struct {
+		uint8_t syn;
+		const char *why;
+	} f[] = {{0x61, "remote invalid request"}, {0x62, "remote access error"},
+	    {0x63, "remote operational error"}};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct rq q;
+
+		rq_init(&q, START, 1024);
+		push_sends(&q, 20);
+		rq_send(&q);
+		rq_nak(&q, P(17), f[i].syn);
+		assert_int_equal(q.done, 17);
+		assert_true(q.act.failed && q.act.progress);
+		assert_int_equal(q.act.fail_psn, P(17));
+		assert_int_equal(q.act.fail_syndrome, f[i].syn);
+		assert_string_equal(q.act.why, f[i].why);
+		rq_fini(&q);
+	}
+}
+
+static void test_reserved_syndromes(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	push_sends(&q, 2);
+	rq_send(&q);
+	rq_nak(&q, START, 0x64); /* invalid RD request */
+	assert_string_equal(str(q.act.drop), "bad_syndrome");
+	rq_nak(&q, START, 0x7f);
+	assert_string_equal(str(q.act.drop), "bad_syndrome");
+	rq_nak(&q, START, 0x40);
+	assert_string_equal(str(q.act.drop), "bad_syndrome");
+	assert_int_equal(q.r.q.n, 2);
+	assert_false(q.r.failed);
+	rq_resp(&q, ROCE_RC_SEND_ONLY, START, 0, 4);
+	assert_string_equal(str(q.act.drop), "unexpected_response");
+	rq_fini(&q);
+}
+
+static void test_resumed(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	q.r.resumed = true;
+	push_sends(&q, 10);
+	q.tx[0].b = NULL;
+	roce_reqr_send(&q.r, q.tx, 4, q.now);
+	rq_ack(&q, P(30)); /* the host saw those before our restart */
+	assert_int_equal(q.done, 4);
+	assert_null(q.act.drop);
+	rq_ack(&q, P(30)); /* nothing sent: nothing to say */
+	assert_string_equal(str(q.act.drop), "ghost_ack");
+	roce_reqr_send(&q.r, q.tx, 2, q.now);
+	rq_nak(&q, P(30), SEQ);
+	assert_int_equal(q.done, 6);
+	rq_fini(&q);
+}
+
+static void test_rtt(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	q.r.cfg.rto_min = RWY_MS;
+	for (unsigned i = 0; i < 50; i++) {
+		push_sends(&q, 1);
+		rq_send(&q);
+		q.now += 2 * RWY_MS;
+		rq_ack(&q, P(i));
+	}
+	assert_in_range(q.r.srtt, 1900 * RWY_US, 2100 * RWY_US);
+	push_sends(&q, 1);
+	rq_send(&q);
+	assert_in_range(roce_reqr_next(&q.r) - q.now, 2 * RWY_MS, 3 * RWY_MS);
+	q.now += 10 * RWY_MS;
+	rq_tick(&q);
+	rq_send(&q);
+	q.now += RWY_SEC;
+	rq_ack(&q, P(50)); /* sent twice: no sample (Karn) */
+	assert_in_range(q.r.srtt, 1900 * RWY_US, 2100 * RWY_US);
+	rq_fini(&q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_push),
+	    cmocka_unit_test(test_send_and_ack),
+	    cmocka_unit_test(test_window),
+	    cmocka_unit_test(test_ackreq_at_most_16_apart),
+	    cmocka_unit_test(test_probe),
+	    cmocka_unit_test(test_seq_nak),
+	    cmocka_unit_test(test_window_cut_once_a_window),
+	    cmocka_unit_test(test_last_of_retransmission_asks),
+	    cmocka_unit_test(test_rnr),
+	    cmocka_unit_test(test_rnr_limit),
+	    cmocka_unit_test(test_timeout),
+	    cmocka_unit_test(test_timeout_count_resets),
+	    cmocka_unit_test(test_fatal),
+	    cmocka_unit_test(test_reserved_syndromes),
+	    cmocka_unit_test(test_resumed),
+	    cmocka_unit_test(test_rtt),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
