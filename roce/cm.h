@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Communication management as a bystander: reads the CM messages that two hosts exchange (IBA 12.6) and tells
+ * which queue pairs belong together. It answers nothing and changes nothing; the MADs themselves are carried
+ * like any other packet.
+ *
+ * Sides: a is the active side (it sent the REQ), b the passive one (it sent the REP).
+ */
+#ifndef ROCE_CM_H
+#define ROCE_CM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "roce/parse.h"
+#include "rwy/ip.h"
+#include "rwy/time.h"
+
+#define ROCE_GSI_QPN 1 /* general services interface: where CM MADs go (IBA 13.5.1) */
+
+/* CM attribute IDs (IBA table 105). Other values are carried through, not errors. */
+enum roce_cm_attr {
+	ROCE_CM_REQ = 0x0010,
+	ROCE_CM_MRA = 0x0011,
+	ROCE_CM_REJ = 0x0012,
+	ROCE_CM_REP = 0x0013,
+	ROCE_CM_RTU = 0x0014,
+	ROCE_CM_DREQ = 0x0015,
+	ROCE_CM_DREP = 0x0016,
+};
+
+/*
+ * One CM message, host order. Fields that the attribute does not have are 0. "local" is the sender of the
+ * message.
+ *
+ * IBA 12.7 lets a sender choose what its *peer* uses: starting_psn is the first PSN the receiver of the
+ * message sends (the sender's expected PSN, 12.7.31), rnr_retry how often the receiver retries after RNR NAKs
+ * (12.7.38), local_ack_timeout the receiver's transport timeout (12.7.34). responder_resources and
+ * initiator_depth are the sender's own.
+ */
+struct roce_cm_msg {
+	uint64_t tid;                        /* MAD transaction ID */
+	uint64_t service_id;                 /* REQ */
+	struct rwy_ip local_gid, remote_gid; /* REQ: primary path; all zero otherwise */
+	uint32_t local_comm_id;
+	uint32_t remote_comm_id;     /* 0 in a REQ */
+	uint32_t qpn;                /* REQ, REP: the sender's; DREQ: the receiver's ("remote QPN") */
+	uint32_t eecn;               /* REQ, REP: EE context; an XRC REP puts its target QP here */
+	roce_psn starting_psn;       /* REQ, REP */
+	uint32_t flow_label;         /* REQ: hosts derive UDP source ports from it */
+	uint16_t attr;               /* enum roce_cm_attr or any other value */
+	uint16_t pkey;               /* REQ */
+	uint16_t path_mtu;           /* REQ: bytes, 256..4096; 0 when the code is reserved */
+	uint16_t rej_reason;         /* REJ (IBA 12.6.7.2) */
+	uint8_t msg;                 /* REJ, MRA: what it answers: 0 REQ, 1 REP, 2 other */
+	uint8_t transport;           /* REQ: enum roce_transport: ROCE_RC, ROCE_UC, ROCE_RD or ROCE_XRC */
+	uint8_t retry_count;         /* REQ: 0..7, both sides */
+	uint8_t rnr_retry;           /* REQ, REP: 0..7, 7 = for ever */
+	uint8_t local_ack_timeout;   /* REQ: 4.096 us * 2^n, 0 = none */
+	uint8_t ack_delay;           /* REP: target ACK delay, same unit */
+	uint8_t service_timeout;     /* MRA: same unit */
+	uint8_t responder_resources; /* REQ, REP: READs and ATOMICs the sender answers at a time */
+	uint8_t initiator_depth;     /* REQ, REP: READs and ATOMICs the sender has outstanding */
+	bool flow_control;           /* REQ, REP: end-to-end credits */
+	bool srq;                    /* REQ, REP */
+};
+
+/* Is this a packet to the general services interface (CM and other management)? */
+static inline bool roce_is_gsi(const struct roce_pkt *pkt)
+{
+	return pkt->opcode == ROCE_UD_SEND_ONLY && pkt->dqpn == ROCE_GSI_QPN;
+}
+
+/*
+ * Reads the CM message in a packet that roce_parse() accepted and whose ICRC is good.
+ * Returns 0 and fills *msg (any attribute, also those not listed above);
+ * RWY_ENOENT when the packet is not a CM MAD: not from QP1 to QP1 with the GSI's Q_Key (IBA 10.2.4: a host
+ * drops it), other class, other version, or not a Send; RWY_EMALFORMED when it is one but its length is not
+ * that of a MAD (256 bytes, IBA 13.4.2).
+ */
+int roce_cm_parse(const struct roce_pkt *pkt, struct roce_cm_msg *msg);
+
+/* The attribute's name, "?" for one not listed above. */
+const char *roce_cm_attr_name(uint16_t attr);
+
+/* --- tracker ------------------------------------------------------------------------------------ */
+
+/* One side of a connection. Everything is about what this side *sends*. */
+struct roce_cm_side {
+	struct rwy_ip ip;
+	uint32_t qpn;
+	roce_psn psn;                /* first PSN it sends: its peer's REQ or REP said so */
+	uint8_t rnr_retry;           /* 0..7: how often it retries after RNR NAKs; 7 = for ever */
+	uint8_t responder_resources; /* as in its own REQ or REP */
+	uint8_t initiator_depth;
+};
+
+struct roce_cm_conn {
+	struct roce_cm_side a, b;
+	uint64_t service_id;
+	uint32_t comm_a, comm_b; /* communication IDs */
+	uint32_t flow_label;
+	uint16_t pkey;
+	uint16_t path_mtu;   /* bytes; the REQ's: the REP cannot change it */
+	uint8_t transport;   /* enum roce_transport */
+	uint8_t retry_count; /* 0..7, both sides */
+	uint8_t ack_timeout; /* b's transport timeout, 4.096 us * 2^n; a's is of the same order */
+	bool srq_a, srq_b;
+	/* The REQ's GIDs are not the addresses of the packets that carried it: a and b are the GIDs; the
+	 * caller may mistrust them. */
+	bool gid_differs;
+};
+
+enum roce_cm_event_kind {
+	ROCE_CM_NONE,        /* nothing to do */
+	ROCE_CM_ESTABLISHED, /* REQ and REP seen: conn is complete (a candidate: the RTU may still turn into a
+	                        REJ) */
+	ROCE_CM_CLOSED,      /* DREQ, DREP or REJ: conn is what was established */
+};
+
+struct roce_cm_event {
+	enum roce_cm_event_kind kind;
+	struct roce_cm_conn conn; /* valid unless NONE */
+	/*
+	 * ESTABLISHED only: older connections that used one of conn's two (IP, QPN) and were never seen to
+	 * close. They are gone: a QPN in use again inherits nothing.
+	 */
+	unsigned superseded_count;
+	struct roce_cm_conn superseded[2];
+};
+
+struct roce_cm_cfg {
+	uint32_t capacity;      /* connections remembered in all, 1..2^24 */
+	uint32_t half_open_max; /* of these, at most so many with only a REQ or only a REP, 1..capacity */
+	rwy_dur half_open_ttl;  /* since its last message */
+	rwy_dur
+	    closed_ttl; /* a closed one is remembered so long, so that replayed messages do not revive it */
+	rwy_dur established_ttl; /* since its last message; RWY_NEVER: only a close ends it */
+	uint64_t seed;           /* of the hash: any number that hosts cannot guess */
+};
+
+/* Everything dropped or not understood by the tracker. X(field, sentence) */
+#define ROCE_CM_COUNTERS(X)                                                                                  \
+	X(established, "connections learned from a REQ and its REP")                                         \
+	X(closed, "connections closed by DREQ, DREP or REJ")                                                 \
+	X(rejected, "connection attempts rejected before they were established")                             \
+	X(superseded, "connections whose QPN was used again before a close was seen")                        \
+	X(duplicate, "messages that said nothing new")                                                       \
+	X(unknown, "messages that name no connection we know")                                               \
+	X(mismatch, "messages that name a connection but contradict it")                                     \
+	X(evicted_half_open, "half-open connections forgotten for lack of room")                             \
+	X(evicted_established, "established connections forgotten for lack of room")                         \
+	X(expired, "half-open or established connections forgotten for their age")
+
+struct roce_cm_stats {
+#define X(f, s) uint64_t f;
+	ROCE_CM_COUNTERS(X)
+#undef X
+	uint32_t half_open_now, established_now, closed_now;
+};
+
+/* One table for each tenant: addresses of two tenants may overlap. One thread. */
+struct roce_cm_tab;
+
+/* 1024 connections, 256 half-open, 70 s half-open (a CM retries a REQ for about 64 s), 60 s closed,
+ * established for ever. */
+void roce_cm_cfg_default(struct roce_cm_cfg *cfg);
+
+/* Allocates everything the table will ever use. 0, RWY_EINVAL (a range above), RWY_ENOMEM. */
+RWY_MUST_CHECK int roce_cm_tab_new(struct roce_cm_tab **out, const struct roce_cm_cfg *cfg);
+void roce_cm_tab_free(struct roce_cm_tab *tab); /* NULL allowed */
+
+/*
+ * Takes in one message, seen in a packet from src to dst, and says in *ev what it means. Order, duplicates
+ * and replays do not matter: each connection is reported ESTABLISHED once and CLOSED at most once. Also
+ * forgets what is too old. When there is no room the oldest closed entry goes first, then the oldest
+ * half-open one, then the oldest established one; none of these is an event.
+ */
+void roce_cm_track(struct roce_cm_tab *tab, const struct roce_cm_msg *msg, const struct rwy_ip *src,
+    const struct rwy_ip *dst, struct roce_cm_event *ev, rwy_time now);
+
+/* The caller ended the connection that has this queue pair (idle, error): no CLOSED will follow. Unknown ones
+ * are ignored. */
+void roce_cm_forget(struct roce_cm_tab *tab, const struct rwy_ip *ip, uint32_t qpn, rwy_time now);
+
+/* The established connection that has this queue pair; NULL if none. Valid until the next call on the table.
+ */
+const struct roce_cm_conn *roce_cm_find(const struct roce_cm_tab *tab, const struct rwy_ip *ip, uint32_t qpn);
+
+/* Forgets what is too old; roce_cm_track() does the same. */
+void roce_cm_expire(struct roce_cm_tab *tab, rwy_time now);
+/* When roce_cm_expire() has something to do; RWY_NEVER if nothing ages. */
+rwy_time roce_cm_next(const struct roce_cm_tab *tab);
+
+void roce_cm_stats_get(const struct roce_cm_tab *tab, struct roce_cm_stats *out);
+
+#endif
