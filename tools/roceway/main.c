@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * roceway, the operator's command: options, choice of the command, help. What a command does is in the file
+ * that declares it.
+ */
+#include "tools/roceway/roceway.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SOCKET "/run/roceway/gateway.sock"
+
+static const struct cli_cmd *const commands[] = {
+    &cmd_status,
+    &cmd_health,
+    &cmd_flows,
+    &cmd_tunnels,
+    &cmd_counters,
+    &cmd_ports,
+    &cmd_neighbours,
+    &cmd_workers,
+    &cmd_metrics,
+    &cmd_help,
+    &cmd_list_commands,
+    &cmd_version,
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static const struct cli_opt common_opts[] = {
+    {"socket", "PATH", "the gateway's API socket (default: ROCEWAY_SOCKET, or " DEFAULT_SOCKET ")"},
+    {"json", NULL, "print the API's JSON"},
+    {"help", NULL, "this text"},
+    {NULL, NULL, NULL},
+};
+
+void cli_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("roceway: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static const struct cli_cmd *command_find(const char *name)
+{
+	for (unsigned i = 0; i < COMMANDS; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
+/* --- the nearest word ------------------------------------------------------------------------------ */
+
+#define WORD_MAX 32
+
+/* Edits (insert, delete, replace) between two words. */
+static unsigned distance(const char *a, const char *b)
+{
+	const size_t n = strlen(a), m = strlen(b);
+	unsigned row[WORD_MAX + 1];
+
+	if (n > WORD_MAX || m > WORD_MAX)
+		return WORD_MAX;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 1; i <= n; i++) {
+		unsigned diagonal = row[0]++;
+
+		for (size_t j = 1; j <= m; j++) {
+			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+
+			best = row[j] + 1 < best ? row[j] + 1 : best;
+			best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+			diagonal = row[j];
+			row[j] = best;
+		}
+	}
+	return row[m];
+}
+
+static void nearer(const char *word, const char *candidate, const char **near, unsigned *best)
+{
+	const unsigned d = !strncmp(word, candidate, strlen(word)) ? 1 : distance(word, candidate);
+
+	if (d < *best) {
+		*best = d;
+		*near = candidate;
+	}
+}
+
+static int fail_command(const char *name)
+{
+	unsigned best = (unsigned)strlen(name) / 2 + 1;
+	const char *near = NULL;
+
+	for (unsigned i = 0; i < COMMANDS; i++)
+		nearer(name, commands[i]->name, &near, &best);
+	if (near)
+		cli_error("no command %s: did you mean %s?", name, near);
+	else
+		cli_error("no command %s: roceway help lists them", name);
+	return EXIT_USAGE;
+}
+
+static int fail_option(const struct cli_cmd *cmd, const char *name)
+{
+	unsigned best = (unsigned)strlen(name) / 2 + 1;
+	const char *near = NULL;
+
+	for (const struct cli_opt *o = cmd ? cmd->opts : NULL; o && o->name; o++)
+		nearer(name, o->name, &near, &best);
+	for (const struct cli_opt *o = common_opts; o->name; o++)
+		nearer(name, o->name, &near, &best);
+	if (near)
+		cli_error("no option --%s: did you mean --%s?", name, near);
+	else
+		cli_error(
+		    "no option --%s: roceway %s%s-h lists them", name, cmd ? cmd->name : "", cmd ? " " : "");
+	return EXIT_USAGE;
+}
+
+/* --- help ------------------------------------------------------------------------------------------ */
+
+static void print_opts(const struct cli_opt *o)
+{
+	for (; o && o->name; o++) {
+		char left[64];
+
+		snprintf(left, sizeof(left), "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+		printf("  %-18s  %s\n", left, o->text);
+	}
+}
+
+static void help_command(const struct cli_cmd *c)
+{
+	printf("roceway %s%s%s%s%s: %s\n", c->name, c->opts ? " [OPTIONS]" : "", c->operand ? " [" : "",
+	    c->operand ? c->operand : "", c->operand ? "]" : "", c->text);
+	if (c->more)
+		printf("\n%s", c->more);
+	printf("\nOptions:\n");
+	print_opts(c->opts);
+	print_opts(common_opts);
+}
+
+static void help_all(void)
+{
+	printf("roceway [OPTIONS] COMMAND ...: asks a Roceway gateway on this machine\n\nCommands:\n");
+	for (unsigned i = 0; i < COMMANDS; i++)
+		printf("  %-18s  %s\n", commands[i]->name, commands[i]->text);
+	printf("\nOptions, before or after the command (COMMAND -h tells its own):\n");
+	print_opts(common_opts);
+	printf("\nExit status: 0 done; 1 the gateway is not there, or says no; 2 wrong usage.\n");
+}
+
+static int run_help(const struct cli *cli)
+{
+	const struct cli_cmd *c = cli->operand ? command_find(cli->operand) : NULL;
+
+	if (cli->operand && !c)
+		return fail_command(cli->operand);
+	if (c)
+		help_command(c);
+	else
+		help_all();
+	return EXIT_OK;
+}
+
+const struct cli_cmd cmd_help = {
+    .name = "help", .operand = "COMMAND", .text = "what the commands do", .run = run_help};
+
+static int run_list_commands(const struct cli *cli)
+{
+	const struct cli_cmd *c = cli->operand ? command_find(cli->operand) : NULL;
+
+	if (cli->operand && !c)
+		return fail_command(cli->operand);
+	for (unsigned i = 0; !c && i < COMMANDS; i++)
+		puts(commands[i]->name);
+	for (const struct cli_opt *o = c ? c->opts : NULL; o && o->name; o++)
+		printf("--%s\n", o->name);
+	for (const struct cli_opt *o = common_opts; c && o->name; o++)
+		printf("--%s\n", o->name);
+	return EXIT_OK;
+}
+
+const struct cli_cmd cmd_list_commands = {.name = "list-commands",
+    .operand = "COMMAND",
+    .text = "the commands' names, or a command's options, one a line",
+    .run = run_list_commands};
+
+static int run_version(const struct cli *cli)
+{
+	if (cli->json)
+		printf("{\"version\": \"%s\"}\n", RWY_VERSION);
+	else
+		printf("roceway %s\n", RWY_VERSION);
+	return EXIT_OK;
+}
+
+const struct cli_cmd cmd_version = {.name = "version", .text = "this program's version", .run = run_version};
+
+/* --- the command line ------------------------------------------------------------------------------- */
+
+const char *cli_value(const struct cli *cli, const char *opt)
+{
+	for (unsigned i = 0; cli->cmd->opts && cli->cmd->opts[i].name; i++)
+		if (!strcmp(cli->cmd->opts[i].name, opt))
+			return cli->value[i];
+	return NULL;
+}
+
+struct line {
+	struct cli cli;
+	bool help, version;
+};
+
+static void apply_common(struct line *l, const char *name, const char *value)
+{
+	if (!strcmp(name, "socket"))
+		l->cli.socket = value;
+	else if (!strcmp(name, "json"))
+		l->cli.json = true;
+	else
+		l->help = true;
+}
+
+/* --name, --name=value or --name value; returns an exit code, and moves *argv to the last word used. */
+static int read_option(struct line *l, char ***argv)
+{
+	const char *word = **argv + 2, *value = strchr(word, '=');
+	char name[WORD_MAX + 1];
+	const struct cli_opt *table[2] = {l->cli.cmd ? l->cli.cmd->opts : NULL, common_opts};
+
+	snprintf(name, sizeof(name), "%.*s", (int)(value ? value - word : (long)strlen(word)), word);
+	for (unsigned t = 0; t < 2; t++) {
+		for (unsigned i = 0; table[t] && table[t][i].name; i++) {
+			const struct cli_opt *o = &table[t][i];
+
+			if (strcmp(o->name, name))
+				continue;
+			if (!o->arg && value) {
+				cli_error("--%s takes no value", name);
+				return EXIT_USAGE;
+			}
+			if (o->arg && !value && !(*argv)[1]) {
+				cli_error("--%s needs a value: %s", name, o->arg);
+				return EXIT_USAGE;
+			}
+			value = !o->arg ? "" : value ? value + 1 : *++*argv;
+			if (t)
+				apply_common(l, name, value);
+			else
+				l->cli.value[i] = value;
+			return EXIT_OK;
+		}
+	}
+	return fail_option(l->cli.cmd, name);
+}
+
+static int read_word(struct line *l, const char *word)
+{
+	if (!l->cli.cmd) {
+		l->cli.cmd = command_find(word);
+		return l->cli.cmd ? EXIT_OK : fail_command(word);
+	}
+	if (!l->cli.cmd->operand || l->cli.operand) {
+		cli_error("%s: one word too many for %s", word, l->cli.cmd->name);
+		return EXIT_USAGE;
+	}
+	l->cli.operand = word;
+	return EXIT_OK;
+}
+
+static int read_line(struct line *l, char **argv)
+{
+	int rc = EXIT_OK;
+
+	for (argv++; *argv && !rc; argv++) {
+		if (!strcmp(*argv, "-h"))
+			l->help = true;
+		else if (!strcmp(*argv, "--version"))
+			l->version = true;
+		else if (!strncmp(*argv, "--", 2) && (*argv)[2])
+			rc = read_option(l, &argv);
+		else if (**argv == '-') {
+			cli_error("no option %s: roceway -h lists them", *argv);
+			rc = EXIT_USAGE;
+		} else
+			rc = read_word(l, *argv);
+	}
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	const char *env = getenv("ROCEWAY_SOCKET");
+	struct line l = {.cli.socket = env && *env ? env : DEFAULT_SOCKET};
+	int rc = read_line(&l, argv);
+
+	if (rc)
+		return rc;
+	if (l.version)
+		return run_version(&l.cli);
+	if (l.help || !l.cli.cmd) {
+		if (l.cli.cmd)
+			help_command(l.cli.cmd);
+		else
+			help_all();
+		return l.help ? EXIT_OK : EXIT_USAGE;
+	}
+	rc = l.cli.cmd->run(&l.cli);
+	if (fflush(stdout) || ferror(stdout)) {
+		cli_error("cannot write to standard output");
+		rc = rc ? rc : EXIT_ERROR;
+	}
+	return rc;
+}

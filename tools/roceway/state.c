@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands about the gateway's parts: status, health, tunnels, ports, neighbours, workers. */
+#include "tools/roceway/roceway.h"
+
+#include <string.h>
+
+static int run_status(const struct cli *cli)
+{
+	json_t *j = api_get_json(cli, "/v1/status", NULL);
+
+	if (!j)
+		return EXIT_ERROR;
+	if (cli->json) {
+		print_json(j);
+	} else {
+		printf("gateway        %s, Roceway %s\n", js(j, "name"), js(j, "version"));
+		printf("state          %s for %s, since %s\n", js(j, "state"),
+		    say_time(jn(j, "uptime_seconds")), js(j, "started"));
+		if (*js(j, "configuration"))
+			printf("configuration  %s\n", js(j, "configuration"));
+		printf("workers        %lld, %lld answering\n", ji(j, "workers"), ji(j, "workers_answering"));
+		printf("ports          %lld, %lld up\n", ji(j, "ports"), ji(j, "ports_up"));
+		printf("tunnels        %lld, %lld up\n", ji(j, "tunnels"), ji(j, "tunnels_up"));
+		printf("flows          %lld of at most %lld, ack mode %s\n", ji(j, "flows"),
+		    ji(j, "flows_max"), js(j, "ack_mode"));
+		printf("custody        %s of at most %s\n", say_bytes(jn(j, "custody_bytes")),
+		    say_bytes(jn(j, "custody_max_bytes")));
+		printf("buffers        %lld, %lld free\n", ji(j, "buffers"), ji(j, "buffers_free"));
+	}
+	json_decref(j);
+	return EXIT_OK;
+}
+
+const struct cli_cmd cmd_status = {.name = "status", .text = "the gateway at a glance", .run = run_status};
+
+static int run_health(const struct cli *cli)
+{
+	long status = 0;
+	json_t *j = api_get_json(cli, "/healthz", &status), *c;
+	size_t i;
+
+	if (!j)
+		return EXIT_ERROR;
+	if (cli->json)
+		print_json(j);
+	else
+		json_array_foreach(json_object_get(j, "checks"), i, c)
+		    printf("%-4s  %-8s  %s\n", jb(c, "ok") ? "ok" : "BAD", js(c, "name"), js(c, "detail"));
+	json_decref(j);
+	return status == 200 ? EXIT_OK : EXIT_ERROR;
+}
+
+const struct cli_cmd cmd_health = {.name = "health",
+    .text = "what is checked, and whether it is well",
+    .more = "Exits with 0 when everything is well, else with 1.\n",
+    .run = run_health};
+
+/* Fetches {KEY: [objects]} and prints it as JSON, in detail, or as a table by `row`. */
+static int run_list(const struct cli *cli, const char *page, const char *key, const char *const *columns,
+    void (*row)(struct table *t, const json_t *o))
+{
+	json_t *j = api_get_json(cli, page, NULL), *o;
+	struct table *t;
+	size_t i;
+
+	if (!j)
+		return EXIT_ERROR;
+	if (cli->json) {
+		print_json(j);
+	} else if (cli_value(cli, "detail")) {
+		json_array_foreach(json_object_get(j, key), i, o)
+		{
+			if (i)
+				putchar('\n');
+			print_object(o);
+		}
+	} else {
+		t = table_new(columns);
+		json_array_foreach(json_object_get(j, key), i, o) row(t, o);
+		table_print(t);
+	}
+	json_decref(j);
+	return EXIT_OK;
+}
+
+static const struct cli_opt detail_opts[] = {
+    {"detail", NULL, "everything that is known, line by line"}, {NULL, NULL, NULL}};
+
+static void tunnel_row(struct table *t, const json_t *o)
+{
+	const bool seen = jn(o, "rtt_seconds") > 0;
+
+	table_add(t, "%s", js(o, "name"));
+	table_add(t, "%s", js(o, "state"));
+	table_add(t, "%s", js(o, "remote"));
+	table_add(t, "%s", seen ? say_time(jn(o, "rtt_seconds")) : "-");
+	table_add(t, "%s", seen ? say_share(jn(o, "loss_ratio")) : "-");
+	table_add(t, "%s", seen ? say_bits(jn(o, "rate_bytes_per_second")) : "-");
+	table_add(t, "%s", say_bytes(jn(o, "inflight_bytes")));
+	table_add(t, "%s", say_bytes(jn(o, "custody_bytes")));
+	table_add(t, "%lld", ji(o, "tx_flows") + ji(o, "rx_flows"));
+	table_add(t, "%s", say_bytes(jn(o, "tx_bytes")));
+	table_add(t, "%s", say_bytes(jn(o, "rx_bytes")));
+}
+
+static int run_tunnels(const struct cli *cli)
+{
+	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", ">RTT", ">LOSS", ">RATE",
+	    ">IN FLIGHT", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
+
+	return run_list(cli, cli_value(cli, "detail") || cli->json ? "/v1/tunnels?workers=1" : "/v1/tunnels",
+	    "tunnels", columns, tunnel_row);
+}
+
+const struct cli_cmd cmd_tunnels = {.name = "tunnels",
+    .text = "tunnels to peer gateways",
+    .more = "RATE is what congestion control allows now; SENT and RECEIVED count UDP payload since start.\n",
+    .opts = detail_opts,
+    .run = run_tunnels};
+
+static void port_row(struct table *t, const json_t *o)
+{
+	char *addrs = NULL, all[512] = "";
+	json_t *a;
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "addresses"), i, a)
+	{
+		addrs = all + strlen(all);
+		snprintf(addrs, sizeof(all) - strlen(all), "%s%s", i ? " " : "", json_string_value(a));
+	}
+	table_add(t, "%s", js(o, "name"));
+	table_add(t, "%s", js(o, "role"));
+	table_add(t, "%s", jb(o, "up") ? "up" : "down");
+	table_add(t, "%s", ji(o, "speed_mbps") ? say_bits(jn(o, "speed_mbps") * 125000) : "-");
+	table_add(t, "%lld", ji(o, "mtu"));
+	table_add(t, "%s", all);
+	table_add(t, "%s", say_count(jn(o, "rx_packets")));
+	table_add(t, "%s", say_count(jn(o, "tx_packets")));
+	table_add(t, "%s",
+	    say_count(jn(o, "rx_missed") + jn(o, "rx_errors") + jn(o, "rx_nombuf") + jn(o, "tx_errors")));
+}
+
+static int run_ports(const struct cli *cli)
+{
+	static const char *const columns[] = {"PORT", "ROLE", "LINK", ">SPEED", ">MTU", "~ADDRESSES",
+	    ">RX PACKETS", ">TX PACKETS", ">LOST", NULL};
+
+	return run_list(cli, "/v1/ports", "ports", columns, port_row);
+}
+
+const struct cli_cmd cmd_ports = {.name = "ports",
+    .text = "network ports",
+    .more = "LOST sums what the port missed, found wrong, had no buffer for, or failed to send.\n",
+    .opts = detail_opts,
+    .run = run_ports};
+
+static void neighbour_row(struct table *t, const json_t *o)
+{
+	table_add(t, "%s", js(o, "address"));
+	table_add(t, "%s", js(o, "mac"));
+	table_add(t, "%s", js(o, "port"));
+	table_add(t, "%s", js(o, "state"));
+	table_add(t, "%s", jb(o, "used") ? "yes" : "no");
+}
+
+static int run_neighbours(const struct cli *cli)
+{
+	static const char *const columns[] = {"~ADDRESS", "MAC", "~PORT", "STATE", "USED", NULL};
+
+	return run_list(cli, "/v1/neighbours", "neighbours", columns, neighbour_row);
+}
+
+const struct cli_cmd cmd_neighbours = {.name = "neighbours",
+    .text = "hosts and routers on the ports' subnets",
+    .more = "STATE is the kernel's. USED: a flow used the entry lately.\n",
+    .run = run_neighbours};
+
+static void worker_row(struct table *t, const json_t *o)
+{
+	const double busy = jn(o, "busy_seconds"),
+	             all = busy + jn(o, "idle_seconds") + jn(o, "asleep_seconds");
+	const double bursts = jn(o, "rx_bursts");
+
+	table_add(t, "%lld", ji(o, "worker"));
+	table_add(t, "%lld", ji(o, "lcore"));
+	table_add(t, "%s", jb(o, "answering") ? "yes" : "NO");
+	table_add(t, "%s", say_share(all > 0 ? busy / all : 0));
+	table_add(t, "%s", say_share(all > 0 ? jn(o, "asleep_seconds") / all : 0));
+	table_add(t, "%s", say_time(jn(o, "turn_max_seconds")));
+	table_add(t, "%s", say_count(jn(o, "rx_packets")));
+	table_add(t, "%.1f", bursts > 0 ? jn(o, "rx_packets") / bursts : 0);
+	table_add(t, "%lld", ji(o, "flows"));
+}
+
+static int run_workers(const struct cli *cli)
+{
+	static const char *const columns[] = {">WORKER", ">LCORE", "ANSWERS", ">BUSY", ">ASLEEP",
+	    ">LONGEST TURN", ">RX PACKETS", ">PER BURST", ">FLOWS", NULL};
+
+	return run_list(cli, "/v1/workers", "workers", columns, worker_row);
+}
+
+const struct cli_cmd cmd_workers = {.name = "workers",
+    .text = "packet threads and how busy they are",
+    .more = "BUSY and ASLEEP are shares of the time since start.\n",
+    .run = run_workers};

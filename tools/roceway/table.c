@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Output for people: tables that fit TABLE_WIDTH columns (wide cells wrap, nothing is cut off), numbers with
+ * units.
+ */
+#include "tools/roceway/roceway.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS_MAX 12
+#define GAP         2
+#define WRAP_MIN    10 /* a wrapped column is not made narrower */
+
+struct table {
+	unsigned columns;
+	const char *head[COLUMNS_MAX];
+	bool right[COLUMNS_MAX], wrap[COLUMNS_MAX];
+	size_t width[COLUMNS_MAX];
+	char **cell;
+	size_t cells, room;
+};
+
+static void *must(void *p)
+{
+	if (!p) {
+		cli_error("out of memory");
+		exit(EXIT_ERROR);
+	}
+	return p;
+}
+
+struct table *table_new(const char *const *columns)
+{
+	struct table *t = must(calloc(1, sizeof(*t)));
+
+	for (; columns[t->columns] && t->columns < COLUMNS_MAX; t->columns++) {
+		const char *h = columns[t->columns];
+
+		t->right[t->columns] = *h == '>';
+		t->wrap[t->columns] = *h == '~';
+		h += *h == '>' || *h == '~';
+		t->head[t->columns] = h;
+		t->width[t->columns] = strlen(h);
+	}
+	return t;
+}
+
+void table_add(struct table *t, const char *fmt, ...)
+{
+	const size_t c = t->cells % t->columns;
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	must(text);
+	if (t->cells == t->room) {
+		t->room = t->room ? t->room * 2 : 64;
+		t->cell = must(realloc(t->cell, t->room * sizeof(*t->cell)));
+	}
+	t->cell[t->cells++] = text;
+	if (strlen(text) > t->width[c])
+		t->width[c] = strlen(text);
+}
+
+static void fit(struct table *t)
+{
+	for (;;) {
+		size_t all = GAP * (t->columns - 1), widest = COLUMNS_MAX;
+
+		for (size_t c = 0; c < t->columns; c++) {
+			all += t->width[c];
+			if (t->wrap[c] && t->width[c] > WRAP_MIN &&
+			    (widest == COLUMNS_MAX || t->width[c] > t->width[widest]))
+				widest = c;
+		}
+		if (all <= TABLE_WIDTH || widest == COLUMNS_MAX)
+			return;
+		t->width[widest]--;
+	}
+}
+
+/* How much of text goes on a line of that width: up to a space if there is one. */
+static size_t line_len(const char *text, size_t width)
+{
+	size_t n = strlen(text), cut;
+
+	if (n <= width)
+		return n;
+	for (cut = width; cut > width / 2; cut--)
+		if (text[cut] == ' ')
+			return cut;
+	return width;
+}
+
+static void print_row(const struct table *t, char *const *cell)
+{
+	const char *rest[COLUMNS_MAX];
+	bool more = true;
+
+	for (size_t c = 0; c < t->columns; c++)
+		rest[c] = cell[c];
+	while (more) {
+		size_t pending = 0; /* spaces owed: none are printed at a line's end */
+
+		more = false;
+		for (size_t c = 0; c < t->columns; c++) {
+			size_t n = line_len(rest[c], t->width[c]), pad = t->width[c] - n;
+
+			if (t->right[c])
+				pending += pad;
+			if (n)
+				printf("%*s%.*s", (int)pending, "", (int)n, rest[c]);
+			pending = n ? 0 : pending;
+			pending += (t->right[c] ? 0 : pad) + GAP;
+			rest[c] += n;
+			rest[c] += strspn(rest[c], " ");
+			more = more || *rest[c];
+		}
+		putchar('\n');
+	}
+}
+
+void table_print(struct table *t)
+{
+	char *head[COLUMNS_MAX];
+
+	fit(t);
+	for (size_t c = 0; c < t->columns; c++)
+		head[c] = (char *)t->head[c];
+	print_row(t, head);
+	for (size_t i = 0; i + t->columns <= t->cells; i += t->columns)
+		print_row(t, t->cell + i);
+	for (size_t i = 0; i < t->cells; i++)
+		free(t->cell[i]);
+	free(t->cell);
+	free(t);
+}
+
+static char *ring(void)
+{
+	static char buf[16][32];
+	static unsigned next;
+
+	return buf[next++ % 16];
+}
+
+/* Three digits and a unit: units from small to large, `step` apart. */
+static const char *scaled(double v, double step, const char *const *unit)
+{
+	char *out = ring();
+
+	while (unit[1] && v >= step) {
+		v /= step;
+		unit++;
+	}
+	snprintf(out, 32,
+	    v < 10 && v != (long long)v    ? "%.2f%s"
+	    : v < 100 && v != (long long)v ? "%.1f%s"
+	                                   : "%.0f%s",
+	    v, *unit);
+	return out;
+}
+
+const char *say_bytes(double bytes)
+{
+	static const char *const unit[] = {" B", " KiB", " MiB", " GiB", " TiB", NULL};
+
+	return scaled(bytes, 1024, unit);
+}
+
+const char *say_bits(double bytes_per_second)
+{
+	static const char *const unit[] = {" bps", " kbps", " Mbps", " Gbps", " Tbps", NULL};
+
+	return scaled(bytes_per_second * 8, 1000, unit);
+}
+
+const char *say_count(double n)
+{
+	static const char *const unit[] = {"", "k", "M", "G", "T", NULL};
+
+	return scaled(n, 1000, unit);
+}
+
+const char *say_share(double ratio)
+{
+	char *out = ring();
+
+	snprintf(out, 32, ratio && ratio < 0.001 ? "%.4f %%" : "%.2f %%", ratio * 100);
+	return out;
+}
+
+const char *say_time(double seconds)
+{
+	static const char *const unit[] = {" ns", " us", " ms", " s", NULL};
+	const unsigned long long s = (unsigned long long)seconds;
+	char *out = ring();
+
+	if (seconds < 100)
+		return scaled((double)(long long)(seconds * 1e9), 1000, unit);
+	if (s < 3600)
+		snprintf(out, 32, "%llu min %llu s", s / 60, s % 60);
+	else if (s < 86400)
+		snprintf(out, 32, "%llu h %llu min", s / 3600, s / 60 % 60);
+	else
+		snprintf(out, 32, "%llu d %llu h", s / 86400, s / 3600 % 24);
+	return out;
+}
+
+static void print_wrapped(const char *name, size_t width, const char *value)
+{
+	size_t n;
+
+	do {
+		n = line_len(value, TABLE_WIDTH - width - 2);
+		printf("%-*s  %.*s\n", (int)width, name, (int)n, value);
+		name = "";
+		value += n;
+		value += strspn(value, " ");
+	} while (*value);
+}
+
+void print_object(const json_t *o)
+{
+	size_t width = 0, i;
+	const char *key;
+	json_t *v, *item;
+
+	json_object_foreach((json_t *)o, key, v) if (strlen(key) > width) width = strlen(key);
+	json_object_foreach((json_t *)o, key, v)
+	{
+		char *text = NULL;
+
+		if (json_is_array(v) && json_is_object(json_array_get(v, 0))) {
+			json_array_foreach(v, i, item)
+			{
+				text = must(json_dumps(item, 0));
+				print_wrapped(key, width, text);
+				free(text);
+			}
+			continue;
+		}
+		if (json_is_string(v))
+			text = must(strdup(json_string_value(v)));
+		else
+			text = must(json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)));
+		print_wrapped(key, width, text);
+		free(text);
+	}
+}
+
+void print_json(const json_t *j)
+{
+	json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+	putchar('\n');
+}
+
+const char *js(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+double jn(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+long long ji(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+bool jb(const json_t *o, const char *key)
+{
+	return json_is_true(json_object_get(o, key));
+}
