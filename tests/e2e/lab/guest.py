@@ -81,7 +81,7 @@ class Guest:
         accel = "tcg,thread=multi" if accel == "tcg" else accel
         self.hello.clear()
         self.qemu = proc.start([
-            *proc.ns_argv(self.netns), "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
+            *proc.ns_argv(self.netns), "nice", "-n", "5", "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
             "-machine", "pc", "-accel", accel, "-cpu", "max", "-m", "512", "-smp", os.environ.get("ROCEWAY_SMP", "1"),
             "-no-reboot", "-kernel", image.vmlinuz(kdir), "-initrd", image.initramfs(kdir),
             "-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on tsc=reliable",

@@ -24,7 +24,7 @@ class Wan:
             self.bridged = True
             return
         self.sock.unlink(missing_ok=True)
-        self.child = proc.start([*proc.ns_argv(self.net.wan), BIN / "wanem", "--a", "wa", "--b", "wb",
+        self.child = proc.start([*proc.ns_argv(self.net.wan), BIN / "wanem", "--a", "wa", "--b", "wb", "--rt",
                                  "--control", self.sock], self.net.dir / "wanem.log")
         proc.wait_for("wanem: control socket", lambda: self.sock.exists() or self.child.poll() is not None, 10)
         if self.child.poll() is not None:
