@@ -43,7 +43,7 @@ CORE_LIBS  := -lisal
 DPDK_CFLAGS = $(shell $(PC) --cflags libdpdk)
 DPDK_LIBS   = $(shell $(PC) --libs libdpdk)
 GW_PKGS    := libmicrohttpd jansson libnl-3.0 libnl-route-3.0 yaml-0.1
-GW_CFLAGS   = $(DPDK_CFLAGS) $(shell $(PC) --cflags $(GW_PKGS))
+GW_CFLAGS   = $(filter-out -march=%,$(DPDK_CFLAGS)) $(shell $(PC) --cflags $(GW_PKGS))
 GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthread
 
 CORE_SRC   := $(wildcard roce/*.c wan/*.c cc/*.c vxlan/*.c)
@@ -123,7 +123,11 @@ guest: $(GUEST_BIN)
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
-$(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC)) $(ENGINE_LIB) $(CORE_LIB)
+# The API's pages over a made-up gateway, for tests/unit/cli_api.py.
+$(BUILD)/tests/api_server: $(call obj,$(wildcard gateway/api*.c) tests/unit/api/server.c) $(CONF_LIB)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lmicrohttpd -ljansson -lyaml -lpthread
+$(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/unit/rc_*.c)) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(ENGINE_LIB) $(CORE_LIB)
@@ -137,7 +141,7 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
 
 .PHONY: unit
-unit: $(UNIT_BIN) all ## unit tests (cmocka) and the tools' own tests
+unit: $(UNIT_BIN) $(BUILD)/tests/api_server all ## unit tests (cmocka) and the tools' own tests
 	@tests/run-unit $(BUILD) $(UNIT_BIN)
 
 .PHONY: sim

@@ -186,7 +186,14 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 	struct api_reply reply = {.status = MHD_HTTP_OK};
 	struct MHD_Response *resp;
 	enum MHD_Result rc;
+	static int seen;
 
+	/* called first with the headers, then with what a client uploads all the same, then for the answer */
+	if (!*state || *upload_size) {
+		*state = &seen;
+		*upload_size = 0;
+		return MHD_YES;
+	}
 	serve(conn, url, method, &reply);
 	if (!reply.text) {
 		reply.text = reply.json ? json_dumps(reply.json, JSON_COMPACT) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway's configuration: what conf/gateway.yaml says, parsed and checked. No DPDK, no side effects: the parser, `--check`, the
- * fuzzer and the reference manual come from one schema table (schema.c).
+ * The gateway's configuration: what conf/gateway.yaml says, parsed and checked. No DPDK, no side effects: the
+ * parser, `--check`, the fuzzer and the reference manual come from one schema table (schema.c).
  */
 #ifndef GATEWAY_CONF_CONF_H
 #define GATEWAY_CONF_CONF_H
@@ -15,13 +15,13 @@
 #include "rwy/ip.h"
 #include "rwy/time.h"
 
-#define CONF_PORTS_MAX	   16
-#define CONF_TUNNELS_MAX   64
-#define CONF_ADDRS_MAX	   8
-#define CONF_PREFIXES_MAX  64
-#define CONF_EAL_ARGS_MAX  32
-#define CONF_STR	   128
-#define CONF_NAME	   32
+#define CONF_PORTS_MAX    16
+#define CONF_TUNNELS_MAX  64
+#define CONF_ADDRS_MAX    8
+#define CONF_PREFIXES_MAX 64
+#define CONF_EAL_ARGS_MAX 32
+#define CONF_STR          128
+#define CONF_NAME         32
 
 struct conf_prefix { /* an address with a prefix length; IPv4 is mapped, len counts 0..128 (IPv4: 96 + n) */
 	struct rwy_ip addr;
@@ -81,17 +81,19 @@ struct conf {
 struct conf_error {
 	char file[CONF_STR];
 	unsigned line, column; /* 1-based; 0: the file as a whole */
-	char msg[512];	       /* "expected ..., found ..." */
+	char msg[512];         /* "expected ..., found ..." */
 };
 
-/* Reads, parses and checks a file (or a memory image, for tests and fuzzing). On success *out is malloced: conf_free.
- * On failure returns RWY_EINVAL and fills *err with one message; nothing is left allocated. */
+/* Reads, parses and checks a file (or a memory image, for tests and fuzzing). On success *out is malloced:
+ * conf_free. On failure returns RWY_EINVAL and fills *err with one message; nothing is left allocated. */
 RWY_MUST_CHECK int conf_load(struct conf **out, const char *path, struct conf_error *err);
-RWY_MUST_CHECK int conf_parse(struct conf **out, const char *text, size_t len, const char *name, struct conf_error *err);
+RWY_MUST_CHECK int conf_parse(
+    struct conf **out, const char *text, size_t len, const char *name, struct conf_error *err);
 void conf_free(struct conf *c);
 /* "file:line: message" */
 void conf_error_print(FILE *f, const struct conf_error *err);
-/* The reference (all keys: type, range, default, restart needed, sentence) as Markdown: docs/configuration.md is its output. */
+/* The reference (all keys: type, range, default, restart needed, sentence) as Markdown: docs/configuration.md
+ * is its output. */
 void conf_print_reference(FILE *f);
 
 #endif

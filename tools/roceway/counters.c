@@ -197,8 +197,7 @@ static int run(const struct cli *cli)
 const struct cli_cmd cmd_counters = {.name = "counters",
     .operand = "PATTERN",
     .text = "every count with its meaning; drops are named drop_*",
-    .more = "Shows those that are not 0. PATTERN: only where it is part of the name or of the place (drop_, "
-            "tunnel).\n",
+    .more = "Shows those that are not 0. PATTERN: only where the name or the place has it (drop_, tunnel).\n",
     .opts = opts,
     .run = run};
 

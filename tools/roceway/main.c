@@ -28,7 +28,7 @@ static const struct cli_cmd *const commands[] = {
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static const struct cli_opt common_opts[] = {
-    {"socket", "PATH", "the gateway's API socket (default: ROCEWAY_SOCKET, or " DEFAULT_SOCKET ")"},
+    {"socket", "PATH", "the gateway's socket; default: $ROCEWAY_SOCKET, or " DEFAULT_SOCKET},
     {"json", NULL, "print the API's JSON"},
     {"help", NULL, "this text"},
     {NULL, NULL, NULL},

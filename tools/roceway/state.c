@@ -96,9 +96,8 @@ static void tunnel_row(struct table *t, const json_t *o)
 	table_add(t, "%s", seen ? say_time(jn(o, "rtt_seconds")) : "-");
 	table_add(t, "%s", seen ? say_share(jn(o, "loss_ratio")) : "-");
 	table_add(t, "%s", seen ? say_bits(jn(o, "rate_bytes_per_second")) : "-");
-	table_add(t, "%s", say_bytes(jn(o, "inflight_bytes")));
 	table_add(t, "%s", say_bytes(jn(o, "custody_bytes")));
-	table_add(t, "%lld", ji(o, "tx_flows") + ji(o, "rx_flows"));
+	table_add(t, "%s", say_count(jn(o, "tx_flows") + jn(o, "rx_flows")));
 	table_add(t, "%s", say_bytes(jn(o, "tx_bytes")));
 	table_add(t, "%s", say_bytes(jn(o, "rx_bytes")));
 }
@@ -106,7 +105,7 @@ static void tunnel_row(struct table *t, const json_t *o)
 static int run_tunnels(const struct cli *cli)
 {
 	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", ">RTT", ">LOSS", ">RATE",
-	    ">IN FLIGHT", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
+	    ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
 
 	return run_list(cli, cli_value(cli, "detail") || cli->json ? "/v1/tunnels?workers=1" : "/v1/tunnels",
 	    "tunnels", columns, tunnel_row);

@@ -11,7 +11,7 @@
 
 #define COLUMNS_MAX 12
 #define GAP         2
-#define WRAP_MIN    10 /* a wrapped column is not made narrower */
+#define WRAP_MIN    8 /* a wrapped column is not made narrower */
 
 struct table {
 	unsigned columns;
@@ -218,7 +218,10 @@ static void print_wrapped(const char *name, size_t width, const char *value)
 
 	do {
 		n = line_len(value, TABLE_WIDTH - width - 2);
-		printf("%-*s  %.*s\n", (int)width, name, (int)n, value);
+		if (n)
+			printf("%-*s  %.*s\n", (int)width, name, (int)n, value);
+		else
+			puts(name);
 		name = "";
 		value += n;
 		value += strspn(value, " ");

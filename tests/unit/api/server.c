@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The API over a made-up gateway: the real gateway/api*.c with fakes of what they ask (app.h, engine.h). Run
+ * by cli_api.py; it serves until its standard input ends. No DPDK, no packet.
+ *
+ *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1]
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gateway/app.h"
+#include "gateway/log.h"
+
+struct eng {
+	unsigned worker;
+};
+
+static struct {
+	struct gw_app app;
+	struct conf *conf;
+	struct eng eng[GW_WORKERS_MAX];
+	uint32_t flows;
+	int stuck;
+	bool down;
+} fake = {.flows = 3, .stuck = -1};
+
+rwy_time gw_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (rwy_time)(ts.tv_sec + 1000000) * RWY_SEC + (rwy_time)ts.tv_nsec;
+}
+
+int gw_call(struct gw_app *app, unsigned worker, void (*fn)(struct eng *e, void *arg), void *arg)
+{
+	if ((int)worker == fake.stuck)
+		return RWY_EAGAIN;
+	fn(&fake.eng[worker], arg);
+	return 0;
+}
+
+/* --- counters: fixed ones, and some that move with every look ----------------------------------------- */
+
+const struct eng_counters *eng_counters(const struct eng *e)
+{
+	static struct eng_counters c[GW_WORKERS_MAX];
+
+	c[e->worker].lan_rx_packets += 1000;
+	c[e->worker].lan_rx_bytes += 1000000;
+	c[e->worker].drop_icrc = 7;
+	return &c[e->worker];
+}
+
+void gw_counters_get(const struct gw_app *app, unsigned worker, struct gw_counters *out)
+{
+	const unsigned n = worker == app->workers ? app->workers : 1;
+
+	memset(out, 0, sizeof(*out));
+	out->rx_packets = 10 * n;
+	out->drop_tx_full = (UINT64_C(1) << 40) * n;
+}
+
+void gw_worker_stats_get(const struct gw_app *app, unsigned worker, struct gw_worker_stats *out)
+{
+	*out = (struct gw_worker_stats){.turns = 1000000,
+	    .busy_turns = 250000,
+	    .sleeps = 12,
+	    .busy = 30 * RWY_SEC,
+	    .idle = 60 * RWY_SEC,
+	    .asleep = 10 * RWY_SEC,
+	    .turn_max = 950 * RWY_US,
+	    .rx_bursts = 1000,
+	    .rx_packets = 12345,
+	    .heartbeat = 99,
+	    .lcore = (int)worker + 1};
+}
+
+int gw_port_stats_get(const struct gw_app *app, unsigned port, struct gw_port_stats *out)
+{
+	if (port >= app->ports)
+		return RWY_EINVAL;
+	*out = (struct gw_port_stats){.up = !fake.down,
+	    .speed_mbps = 100000,
+	    .mac = {2, 0, 0, 0, 0, (uint8_t)port},
+	    .driver = "net_null",
+	    .tap = "rwy-lan",
+	    .rx_queues = 1,
+	    .tx_queues = 1,
+	    .rx_packets = 1234567890,
+	    .rx_bytes = UINT64_C(1) << 42,
+	    .rx_missed = 3};
+	return 0;
+}
+
+size_t gw_neighs_get(const struct gw_app *app, struct gw_neigh_info *out, size_t max)
+{
+	static const uint8_t v4[4] = {10, 1, 0, 2};
+
+	out[0] = (struct gw_neigh_info){.addr = rwy_ip_from4(v4),
+	    .mac = {2, 0, 0, 0, 1, 2},
+	    .port = 0,
+	    .state = "reachable",
+	    .used = true};
+	memset(&out[1], 0, sizeof(out[1]));
+	memset(out[1].addr.b, 0xfd, 16);
+	out[1].port = 1;
+	out[1].state = "stale";
+	return 2;
+}
+
+void gw_buffers_get(const struct gw_app *app, uint32_t *total, uint32_t *avail)
+{
+	*total = app->conf->buffers;
+	*avail = app->conf->buffers - 100;
+}
+
+/* --- flows and tunnels ------------------------------------------------------------------------------------
+ */
+
+static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
+{
+	static const char *const state[] = {"paired", "learning", "failed"};
+	uint8_t v4[4] = {10, 1, (uint8_t)(i >> 8), (uint8_t)i};
+
+	memset(f, 0, sizeof(*f));
+	f->local = rwy_ip_from4(v4);
+	v4[1] = 2;
+	f->remote = rwy_ip_from4(v4);
+	if (i % 5 == 4) /* the longest addresses there are */
+	{
+		memset(f->local.b, 0xfd, 16);
+		memset(f->remote.b, 0xfe, 16);
+	}
+	f->local_qpn = 16 + i + (e->worker << 20);
+	f->remote_qpn = i % 3 == 1 ? 0 : 0xffff00 + (i & 0xff);
+	memcpy(f->tunnel, fake.conf->tunnel[i % fake.conf->tunnels].name, ENG_NAME_MAX);
+	f->state = state[i % 3];
+	f->learned = i % 2 ? "cm" : "passive";
+	f->error = i % 3 == 2 ? "the far host did not answer 7 retransmissions" : "";
+	f->pmtu = 1024;
+	f->near_psn = i;
+	f->tx_packets = i * 1000;
+	f->tx_bytes = (uint64_t)i * 1000000007;
+	f->rx_bytes = UINT64_C(1234567890123);
+	f->custody_bytes = 31 << 20;
+	f->last = gw_now() - 90 * RWY_SEC;
+}
+
+unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *out, unsigned max)
+{
+	unsigned n = 0;
+
+	for (; n < max && *cursor < fake.flows; n++)
+		flow_make(e, (*cursor)++, &out[n]);
+	if (*cursor >= fake.flows)
+		*cursor = 0;
+	return n;
+}
+
+uint32_t eng_flow_count(const struct eng *e)
+{
+	return fake.flows;
+}
+
+void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->up = !fake.down && tunnel != 1;
+	out->c.tx_bytes = UINT64_C(123456789012);
+	out->c.lost = 42;
+	out->srtt = out->up ? 20 * RWY_MS + 123456 : 0;
+	out->min_rtt = out->up ? 20 * RWY_MS : RWY_NEVER;
+	out->rate_Bps = 1187500000;
+	out->inflight = 20 << 20;
+	out->loss_ppm = 120;
+	out->tx_flows = out->rx_flows = 5000;
+	strcpy(out->cc, "auto: steady");
+}
+
+uint64_t eng_custody_bytes(const struct eng *e)
+{
+	return 77 << 20;
+}
+
+void gw_log(int level, const char *module, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static unsigned option(char **argv, const char *name, unsigned dflt)
+{
+	const size_t n = strlen(name);
+
+	for (; *argv; argv++)
+		if (!strncmp(*argv, name, n) && (*argv)[n] == '=')
+			return (unsigned)atoi(*argv + n + 1);
+	return dflt;
+}
+
+static int start(char **argv)
+{
+	struct conf_error err;
+	struct conf *c;
+	unsigned tunnels = option(argv, "tunnels", 1);
+
+	if (conf_load(&c, "conf/gateway.yaml", &err)) {
+		conf_error_print(stderr, &err);
+		return 1;
+	}
+	snprintf(c->api_socket, sizeof(c->api_socket), "%s", argv[1]);
+	for (; c->tunnels < tunnels && c->tunnels < CONF_TUNNELS_MAX; c->tunnels++) {
+		c->tunnel[c->tunnels] = c->tunnel[0];
+		snprintf(c->tunnel[c->tunnels].name, CONF_NAME, "name-of-30-characters-abc-%03u",
+		    c->tunnels % 1000);
+		memset(c->tunnel[c->tunnels].remote.b, 0xfd, 16);
+	}
+	fake.conf = c;
+	fake.flows = option(argv, "flows", fake.flows);
+	fake.stuck = (int)option(argv, "stuck", (unsigned)-1);
+	fake.down = option(argv, "down", 0);
+	fake.app = (struct gw_app){.conf = c,
+	    .conf_path = "conf/gateway.yaml",
+	    .version = RWY_VERSION,
+	    .start_wall = 1700000000,
+	    .start = gw_now() - 100000 * RWY_SEC,
+	    .state = GW_RUNNING,
+	    .workers = option(argv, "workers", 1),
+	    .ports = c->ports};
+	for (unsigned i = 0; i < GW_WORKERS_MAX; i++)
+		fake.eng[i].worker = i;
+	return gw_api_start(&fake.app) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	char byte;
+
+	if (argc < 2 || start(argv))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	while (read(0, &byte, 1) > 0)
+		;
+	gw_api_stop(&fake.app);
+	conf_free(fake.conf);
+	return 0;
+}
