@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pluggable congestion control: a const table of callbacks, one an event, over private state of fixed size. An algorithm is one
- * file. It never sees packets, sockets or clocks; it answers two numbers: a pacing rate and a bound on bytes in flight.
- * The caller (wan/) bounds nonsense answers: see cc_limits().
+ * Pluggable congestion control: a const table of callbacks, one an event, over private state of fixed size.
+ * An algorithm is one file. It never sees packets, sockets or clocks; it answers two numbers: a pacing rate
+ * and a bound on bytes in flight. The caller (wan/) bounds nonsense answers: see cc_limits().
  */
 #ifndef CC_CC_H
 #define CC_CC_H
@@ -16,24 +16,26 @@
 #define CC_STATE_SIZE 512
 
 struct cc_cfg {
-	uint64_t rate_Bps;     /* fixed: the rate; others: an upper bound, 0 = none. Bytes per second on the wire */
+	uint64_t
+	    rate_Bps; /* fixed: the rate; others: an upper bound, 0 = none. Bytes per second on the wire */
 	uint64_t min_rate_Bps; /* never slower than this */
-	uint32_t mtu;	       /* datagram size, bytes */
+	uint32_t mtu;          /* datagram size, bytes */
 	rwy_dur initial_rtt;   /* before the first sample */
 };
 
 /* What an acknowledgement told. */
 struct cc_ack {
-	uint64_t acked_bytes;	  /* newly acknowledged by this ACK */
-	uint64_t lost_bytes;	  /* newly declared lost together with it */
-	uint64_t delivered;	  /* total bytes delivered so far, after this ACK */
-	uint64_t inflight;	  /* bytes in flight after it */
-	uint64_t rate_Bps;	  /* delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation), 0 if none */
-	rwy_dur rtt;		  /* RTT sample, 0 if none */
-	rwy_dur min_rtt;	  /* the connection's minimum */
-	uint64_t prior_delivered; /* `delivered` when the newest acked datagram was sent: a round has passed when it reaches the mark */
-	bool app_limited;	  /* the rate sample was taken while the sender had nothing to send */
-	uint32_t ce_count;	  /* newly reported ECN-CE marks */
+	uint64_t acked_bytes; /* newly acknowledged by this ACK */
+	uint64_t lost_bytes;  /* newly declared lost together with it */
+	uint64_t delivered;   /* total bytes delivered so far, after this ACK */
+	uint64_t inflight;    /* bytes in flight after it */
+	uint64_t rate_Bps; /* delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation), 0 if none */
+	rwy_dur rtt;       /* RTT sample, 0 if none */
+	rwy_dur min_rtt;   /* the connection's minimum */
+	uint64_t prior_delivered; /* `delivered` when the newest acked datagram was sent: a round has passed
+	                             when it reaches the mark */
+	bool app_limited;         /* the rate sample was taken while the sender had nothing to send */
+	uint32_t ce_count;        /* newly reported ECN-CE marks */
 };
 
 struct cc_ops {
@@ -43,14 +45,17 @@ struct cc_ops {
 	void (*on_ack)(void *state, const struct cc_ack *ack, rwy_time now);
 	void (*on_lost)(void *state, uint64_t bytes, uint64_t inflight, rwy_time now);
 	void (*on_persistent)(void *state, rwy_time now); /* a whole PTO back-off without any ACK (outage) */
-	void (*on_rate_report)(void *state, uint64_t rate_Bps, rwy_time now); /* long-haul congestion notification; may be NULL */
+	void (*on_rate_report)(void *state, uint64_t rate_Bps,
+	    rwy_time now);                     /* long-haul congestion notification; may be NULL */
 	uint64_t (*rate)(const void *state);   /* pacing rate, bytes per second, > 0 */
 	uint64_t (*window)(const void *state); /* bytes in flight allowed, >= 2 mtu */
-	int (*print)(const void *state, char *out, size_t size); /* one line for people: what it knows, what phase it is in */
+	int (*print)(const void *state, char *out,
+	    size_t size); /* one line for people: what it knows, what phase it is in */
 };
 
 extern const struct cc_ops cc_fixed; /* paces at cfg.rate_Bps; window = several BDP */
-extern const struct cc_ops cc_auto;  /* finds the rate by itself, indifferent to random loss (BBR-like model) */
+extern const struct cc_ops
+    cc_auto; /* finds the rate by itself, indifferent to random loss (BBR-like model) */
 
 /* NULL when there is no such algorithm. Names: "fixed", "auto". */
 const struct cc_ops *cc_find(const char *name);

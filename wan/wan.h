@@ -2,12 +2,14 @@
 /*
  * The native carrier: a reliable WAN segment between two gateways over UDP datagrams (docs/wire-format.md).
  *
- * One struct wan_tunnel is one worker's half of a tunnel: own packet-number space, own loss recovery, own pacing; one thread uses
- * it. It is sans-I/O: datagrams come in by wan_recv, go out by wan_poll, time is an argument, wan_next says when to call again.
+ * One struct wan_tunnel is one worker's half of a tunnel: own packet-number space, own loss recovery, own
+ * pacing; one thread uses it. It is sans-I/O: datagrams come in by wan_recv, go out by wan_poll, time is an
+ * argument, wan_next says when to call again.
  *
- * Flows: a *tx flow* carries buffers to the peer in order; the peer sees an *rx flow*. Delivery is in order per flow and only per
- * flow. Custody: a tx flow keeps each buffer until the peer's engine says it is *delivered* (the far host acknowledged it), not
- * merely received; a peer that restarts gets everything undelivered again.
+ * Flows: a *tx flow* carries buffers to the peer in order; the peer sees an *rx flow*. Delivery is in order
+ * per flow and only per flow. Custody: a tx flow keeps each buffer until the peer's engine says it is
+ * *delivered* (the far host acknowledged it), not merely received; a peer that restarts gets everything
+ * undelivered again.
  */
 #ifndef WAN_WAN_H
 #define WAN_WAN_H
@@ -25,32 +27,39 @@ struct wan_tunnel;
 struct wan_txflow;
 struct wan_rxflow;
 
-#define WAN_HDR_MAX  224 /* bytes of WAN header and frames in front of the payload */
-#define WAN_OPEN_MAX 96	 /* bytes of a flow's open information */
+#define WAN_HDR_MAX   224 /* bytes of WAN header and frames in front of the payload */
+#define WAN_OPEN_MAX  96  /* bytes of a flow's open information */
 #define WAN_PATHS_MAX 8
 
 enum wan_close_reason {
-	WAN_CLOSE_BY_SENDER,  /* wan_tx_close at the other end, everything before it was handed over */
+	WAN_CLOSE_BY_SENDER,  /* wan_tx_close at the other end, and everything before it was handed over and
+	                         delivered  (wan_rx_delivered); or wan_tx_abort at the other end, at any time */
 	WAN_CLOSE_PEER_RESET, /* the peer restarted (new epoch): nothing more will come on this flow */
 	WAN_CLOSE_TUNNEL,     /* wan_free */
 };
 
-/* The engine's side. `ctx` is wan_cfg.ctx; `user` is what the flow was opened with. All are called from inside wan_recv, wan_poll or
- * wan_tick, never from a wan_tx_* or wan_rx_* call; they may call wan_tx_*, wan_rx_* and wan_dgram_send. */
+/* The engine's side. `ctx` is wan_cfg.ctx; `user` is what the flow was opened with. All are called from
+ * inside wan_recv, wan_poll or wan_tick, never from a wan_tx_* or wan_rx_* call; they may call wan_tx_*,
+ * wan_rx_* and wan_dgram_send. */
 struct wan_ops {
-	/* The peer opened a flow. Returns the `user` pointer of the rx flow, or NULL to refuse (its data is then dropped and counted). */
+	/* The peer opened a flow. Returns the `user` pointer of the rx flow, or NULL to refuse (its data is
+	 * then dropped and counted). */
 	void *(*rx_open)(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_t len, rwy_time now);
-	/* The next buffer of the flow, in order, exactly once. Ownership moves to the callee; b->seq is its flow sequence. */
+	/* The next buffer of the flow, in order, exactly once. Ownership moves to the callee; b->seq is its
+	 * flow sequence. */
 	void (*rx_data)(void *ctx, void *user, struct rwy_buf *b, rwy_time now);
 	/* The flow ended; *f is gone after the call. */
 	void (*rx_close)(void *ctx, void *user, enum wan_close_reason reason, rwy_time now);
-	/* The peer *received* everything of this flow up to and including b (b is still in custody). For ack mode `far`. */
+	/* The peer *received* everything of this flow up to and including b (b is still in custody). For ack
+	 * mode `far`. */
 	void (*tx_acked)(void *ctx, void *user, const struct rwy_buf *b, rwy_time now);
 	/* The peer's engine delivered b. Called once per buffer in order; wan frees b afterwards. */
 	void (*tx_delivered)(void *ctx, void *user, const struct rwy_buf *b, rwy_time now);
-	/* The peer restarted: it has no state of this flow; wan sends everything undelivered again. Writes fresh open information. */
+	/* The peer restarted: it has no state of this flow; wan sends everything undelivered again. Writes
+	 * fresh open information. */
 	size_t (*tx_reopen)(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now);
-	/* The peer refused or lost the flow (it answered FLOW_RESET): custody is freed by wan after the call; the flow is gone. */
+	/* The peer refused or lost the flow (it answered FLOW_RESET): custody is freed by wan after the call;
+	 * the flow is gone. */
 	void (*tx_reset)(void *ctx, void *user, rwy_time now);
 	/* A datagram (best effort). Ownership moves to the callee. */
 	void (*rx_dgram)(void *ctx, struct rwy_buf *b, rwy_time now);
@@ -65,19 +74,22 @@ struct wan_cfg {
 	const struct cc_ops *cc;
 	struct cc_cfg cc_cfg;
 	uint32_t mtu[WAN_PATHS_MAX]; /* largest UDP payload of each path, bytes, 576 .. 9000 */
-	unsigned paths;		     /* 1 .. WAN_PATHS_MAX */
-	uint64_t epoch;		     /* random, new at each start of this process */
-	uint32_t index;		     /* random: the tunnel index the peer must write into what it sends us */
-	uint64_t tunnel_id;	     /* the same at both ends: configuration of the pair (hash of addresses, worker) */
-	uint32_t tx_pkts_max;	     /* datagrams in flight tracked at most, power of two */
-	uint32_t rx_window;	     /* buffers of one flow we hold undelivered at most: advertised as flow credit */
-	uint64_t rx_bytes;	     /* bytes we hold undelivered at most, all flows: advertised as tunnel credit */
-	rwy_dur keepalive;	     /* probe when silent for this long; the peer is down after 4 of them */
-	rwy_dur max_ack_delay;	     /* 0 .. 25 ms */
+	unsigned paths;              /* 1 .. WAN_PATHS_MAX */
+	uint64_t epoch;              /* random, new at each start of this process */
+	uint32_t index;              /* random: the tunnel index the peer must write into what it sends us */
+	uint64_t tunnel_id; /* the same at both ends: configuration of the pair (hash of addresses, worker) */
+	uint32_t tx_pkts_max; /* datagrams in flight tracked at most, power of two */
+	uint32_t rx_window;   /* buffers of one flow we hold undelivered at most: advertised as flow credit */
+	uint64_t rx_bytes;    /* bytes we hold undelivered at most, all flows: advertised as tunnel credit */
+	rwy_dur keepalive;    /* probe when silent for this long; the peer is down after 4 of them */
+	rwy_dur max_ack_delay;  /* 0 .. 25 ms */
+	uint32_t wire_overhead; /* bytes a datagram costs on the wire besides its UDP payload: pacing counts
+	                           them */
 };
 void wan_cfg_default(struct wan_cfg *cfg);
 
-/* One datagram to send. `hdr` and then buf->data[off .. off+len) form the UDP payload. The buffer stays owned by wan: take a reference or copy before the next call. */
+/* One datagram to send. `hdr` and then buf->data[off .. off+len) form the UDP payload. The buffer stays owned
+ * by wan: take a reference or copy before the next call. */
 struct wan_tx {
 	struct rwy_buf *buf; /* NULL: header only */
 	uint32_t off, len;
@@ -88,64 +100,76 @@ struct wan_tx {
 };
 
 RWY_MUST_CHECK int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now);
-void wan_free(struct wan_tunnel *t); /* NULL allowed; frees custody; rx_close(WAN_CLOSE_TUNNEL) for each rx flow */
+void wan_free(
+    struct wan_tunnel *t); /* NULL allowed; frees custody; rx_close(WAN_CLOSE_TUNNEL) for each rx flow */
 
-/* A datagram's UDP payload came from the tunnel's peer address (the caller checked the address). Takes ownership of b. */
+/* A datagram's UDP payload came from the tunnel's peer address (the caller checked the address). Takes
+ * ownership of b. */
 void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
-/* Fills up to max records with datagrams that may go now (pacing, window). Returns how many. Call again while it returns max. */
+/* Fills up to max records with datagrams that may go now (pacing, window). Returns how many. Call again while
+ * it returns max. */
 unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_time now);
-/* Timers: loss detection, PTO, keep-alive, delayed ACK. Call at or after wan_next(); cheap when nothing is due. */
+/* Timers: loss detection, PTO, keep-alive, delayed ACK. Call at or after wan_next(); cheap when nothing is
+ * due. */
 void wan_tick(struct wan_tunnel *t, rwy_time now);
 rwy_time wan_next(const struct wan_tunnel *t);
 
 /* Sending. */
-RWY_MUST_CHECK int wan_tx_open(struct wan_tunnel *t, struct wan_txflow **out, const uint8_t *info, size_t len, void *user, rwy_time now);
-/* Takes ownership until delivered. Never fails and never drops: the caller bounds it by wan_tx_queued. Works while the tunnel is down. */
+RWY_MUST_CHECK int wan_tx_open(
+    struct wan_tunnel *t, struct wan_txflow **out, const uint8_t *info, size_t len, void *user, rwy_time now);
+/* Takes ownership until delivered. Never fails and never drops: the caller bounds it by wan_tx_queued. Works
+ * while the tunnel is down. */
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);
-/* Ends the flow after what was sent; it is freed when all is delivered. `user` gets no callbacks any more from this call on. */
+/* Ends the flow after what was sent; it is freed when all is delivered. `user` gets no callbacks any more
+ * from this call on. */
 void wan_tx_close(struct wan_txflow *f, rwy_time now);
 /* Ends the flow at once; custody is freed, the peer is told (rx_close BY_SENDER). No callbacks any more. */
 void wan_tx_abort(struct wan_txflow *f, rwy_time now);
-uint32_t wan_tx_queued(const struct wan_txflow *f);    /* buffers in custody */
-uint64_t wan_tx_bytes(const struct wan_txflow *f);     /* bytes in custody */
+uint32_t wan_tx_queued(const struct wan_txflow *f); /* buffers in custody */
+uint64_t wan_tx_bytes(const struct wan_txflow *f);  /* bytes in custody */
 /* Best effort, unordered; takes ownership. Oldest are dropped (counted) when more than a bound wait. */
 void wan_dgram_send(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);
 
-/* Receiving. All buffers up to and including flow sequence `seq` are delivered: the peer may free them, credit opens. */
+/* Receiving. All buffers up to and including flow sequence `seq` are delivered: the peer may free them,
+ * credit opens. */
 void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now);
 /* Refuse the rest of this flow: the peer gets tx_reset; *f is gone. */
 void wan_rx_reset(struct wan_rxflow *f, rwy_time now);
 
+/* Changes what is advertised: buffers of one flow, bytes of all flows. Less takes effect as the peer hears of
+ * it. */
+void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, rwy_time now);
+
 bool wan_is_up(const struct wan_tunnel *t);
 
 /* For people and tests: X(field, sentence). All monotonic counts. */
-#define WAN_COUNTERS(X)                                                                                              \
-	X(tx_datagrams, "datagrams sent")                                                                            \
-	X(tx_bytes, "UDP payload bytes sent")                                                                        \
-	X(rx_datagrams, "datagrams accepted")                                                                        \
-	X(rx_bytes, "UDP payload bytes accepted")                                                                    \
-	X(tx_data, "inner packets handed to the wire for the first time")                                            \
-	X(tx_retransmit, "datagrams that carried data again")                                                        \
-	X(rx_data, "inner packets handed to the engine")                                                             \
-	X(rx_duplicate, "data received twice and dropped")                                                           \
-	X(spurious_retransmit, "datagrams declared lost and acknowledged later")                                     \
-	X(lost, "datagrams declared lost")                                                                           \
-	X(pto, "probe timeouts")                                                                                     \
-	X(acks_sent, "ACK frames sent")                                                                              \
-	X(acks_received, "ACK frames accepted")                                                                      \
-	X(dgram_sent, "best-effort packets sent")                                                                    \
-	X(dgram_received, "best-effort packets received")                                                            \
-	X(drop_short, "datagram shorter than its header")                                                            \
-	X(drop_version, "unknown version or type")                                                                   \
-	X(drop_crc, "datagram checksum wrong")                                                                       \
-	X(drop_unknown_tunnel, "tunnel index is not ours (a stranger, or from before a restart)")                    \
-	X(drop_duplicate_pn, "packet number seen before")                                                            \
-	X(drop_bad_frame, "frame malformed")                                                                         \
-	X(drop_unknown_flow, "data for a flow that was refused or closed")                                           \
-	X(drop_no_credit, "data beyond the advertised credit")                                                       \
-	X(drop_no_buffer, "no buffer to reassemble a fragment")                                                      \
-	X(drop_dgram_queue, "best-effort packet dropped: too many wait")                                             \
-	X(peer_restarts, "the peer came back with a new epoch")                                                      \
+#define WAN_COUNTERS(X)                                                                                      \
+	X(tx_datagrams, "datagrams sent")                                                                    \
+	X(tx_bytes, "UDP payload bytes sent")                                                                \
+	X(rx_datagrams, "datagrams accepted")                                                                \
+	X(rx_bytes, "UDP payload bytes accepted")                                                            \
+	X(tx_data, "inner packets handed to the wire for the first time")                                    \
+	X(tx_retransmit, "datagrams that carried data again")                                                \
+	X(rx_data, "inner packets handed to the engine")                                                     \
+	X(rx_duplicate, "data received twice and dropped")                                                   \
+	X(spurious_retransmit, "datagrams declared lost and acknowledged later")                             \
+	X(lost, "datagrams declared lost")                                                                   \
+	X(pto, "probe timeouts")                                                                             \
+	X(acks_sent, "ACK frames sent")                                                                      \
+	X(acks_received, "ACK frames accepted")                                                              \
+	X(dgram_sent, "best-effort packets sent")                                                            \
+	X(dgram_received, "best-effort packets received")                                                    \
+	X(drop_short, "datagram shorter than its header")                                                    \
+	X(drop_version, "unknown version or type")                                                           \
+	X(drop_crc, "datagram checksum wrong")                                                               \
+	X(drop_unknown_tunnel, "tunnel index is not ours (a stranger, or from before a restart)")            \
+	X(drop_duplicate_pn, "packet number seen before")                                                    \
+	X(drop_bad_frame, "frame malformed")                                                                 \
+	X(drop_unknown_flow, "data for a flow that was refused or closed")                                   \
+	X(drop_no_credit, "data beyond the advertised credit")                                               \
+	X(drop_no_buffer, "no buffer to reassemble a fragment")                                              \
+	X(drop_dgram_queue, "best-effort packet dropped: too many wait")                                     \
+	X(peer_restarts, "the peer came back with a new epoch")                                              \
 	X(went_down, "the peer went silent")
 struct wan_counters {
 #define X(f, s) uint64_t f;
@@ -157,8 +181,8 @@ struct wan_stats {
 	bool up;
 	rwy_dur srtt, min_rtt, rttvar;
 	uint64_t rate_Bps, cwnd, inflight; /* of the path controller */
-	uint64_t tx_queued_bytes;	   /* custody in all tx flows */
-	uint64_t rx_held_bytes;		   /* received, not delivered */
+	uint64_t tx_queued_bytes;          /* custody in all tx flows */
+	uint64_t rx_held_bytes;            /* received, not delivered */
 	uint32_t tx_flows, rx_flows;
 	uint32_t loss_ppm; /* smoothed share of datagrams lost, parts per million */
 	uint64_t peer_epoch;

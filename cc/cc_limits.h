@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bounds on what an algorithm answers, so that a wrong one is slow or greedy but never stops the path or
+ * overflows it. The caller (wan/) passes every answer through here. No algorithm lives in this file.
+ */
+#ifndef CC_LIMITS_H
+#define CC_LIMITS_H
+
+#include "cc/cc.h"
+
+#define CC_RATE_MIN   ((uint64_t)1250)             /* 10 kb/s: slower is as good as stopped */
+#define CC_RATE_MAX   ((uint64_t)125 * 1000000000) /* 1 Tb/s */
+#define CC_WINDOW_MAX ((uint64_t)1 << 40)
+
+static inline uint64_t cc_limit_rate(const struct cc_cfg *cfg, uint64_t rate_Bps)
+{
+	uint64_t lo = cfg->min_rate_Bps > CC_RATE_MIN ? cfg->min_rate_Bps : CC_RATE_MIN;
+	uint64_t hi = cfg->rate_Bps && cfg->rate_Bps < CC_RATE_MAX ? cfg->rate_Bps : CC_RATE_MAX;
+
+	if (hi < CC_RATE_MIN)
+		hi = CC_RATE_MIN;
+	if (rate_Bps < lo)
+		rate_Bps = lo;
+	return rate_Bps > hi ? hi : rate_Bps;
+}
+
+static inline uint64_t cc_limit_window(const struct cc_cfg *cfg, uint64_t window)
+{
+	uint64_t lo = 2 * (uint64_t)cfg->mtu;
+
+	if (window < lo)
+		window = lo;
+	return window > CC_WINDOW_MAX ? CC_WINDOW_MAX : window;
+}
+
+/* Bytes that flow in `t` at `rate`: 128 bits inside, so that 1 Tb/s times an hour does not wrap. */
+static inline uint64_t cc_bytes_in(uint64_t rate_Bps, rwy_dur t)
+{
+	return (uint64_t)((unsigned __int128)rate_Bps * t / RWY_SEC);
+}
+
+#endif

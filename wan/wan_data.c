@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a datagram carries next: a lost buffer again, its second copy, a probe, or new data by deficit round
+ * robin over the flows that have some and have credit. Also how a buffer is cut into fragments: at its first
+ * sending, for good.
+ */
+#include "wan/wan_int.h"
+
+#define TWIN_LOSS_PPM 1000u
+#define TWIN_GAP_MAX  (2 * RWY_MS)
+
+/* --- one datagram ------------------------------------------------------------------------------- */
+static void cut(struct wan_txflow *f, struct rwy_buf *b)
+{
+	uint32_t open = f->open_acked ? 0 : WAN_OPEN_LEN + f->info_len;
+	uint32_t room = f->t->mtu_min - WAN_PKT_HDR - WAN_DATA_LEN - open;
+	uint32_t n = 1, fsize = room - WAN_FRAG_LEN;
+
+	if (b->len <= room) {
+		b->w2 = WAN_W2(0, 1);
+		return;
+	}
+	while (n * fsize < b->len)
+		n++;
+	assert(n <= WAN_FRAGS_MAX); /* wan_tx_send's bound on a buffer */
+	b->w2 = WAN_W2(fsize, n);
+}
+
+void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f_data *d, struct rwy_buf *b,
+    uint32_t off, uint32_t len, rwy_time now)
+{
+	uint32_t need = (uint32_t)wan_f_data_size(d) + len;
+	uint32_t limit = o->p->mtu > need ? o->p->mtu - need : 0;
+	uint32_t frame = need - len;
+
+	if (limit + frame > WAN_PIGGY_MAX)
+		limit = frame < WAN_PIGGY_MAX ? WAN_PIGGY_MAX - frame : 0;
+	if (limit > WAN_PKT_HDR) {
+		o->limit = limit;
+		if (o->p->unacked >= 16)
+			wan_ack_put(o->p, o, now);
+		if (t->dirty_head)
+			wan_ctl_put(t, o);
+	}
+	o->at = wan_f_data_put(o->at, d);
+	o->tx->buf = b;
+	o->tx->off = off;
+	o->tx->len = len;
+	o->eliciting = true;
+}
+
+static void put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint32_t frag, rwy_time now)
+{
+	struct rwy_buf *b = f->ring[seq & f->mask];
+	uint32_t off = 0, len = b->len;
+	struct wan_f_data d = {.flow = f->id, .seq = (uint32_t)seq, .kind = b->kind};
+
+	if (WAN_W2_FRAGS(b->w2) > 1) {
+		d.frag = true;
+		d.total = (uint16_t)b->len;
+		d.fsize = (uint16_t)WAN_W2_FSIZE(b->w2);
+		d.index = (uint8_t)frag;
+		off = frag * d.fsize;
+		len = b->len - off < d.fsize ? b->len - off : d.fsize;
+	}
+	if (!f->open_acked) {
+		d.open = true;
+		d.base = f->base;
+		d.info = f->info;
+		d.info_len = f->info_len;
+	}
+	o->s.flags |= WAN_S_DATA;
+	o->s.flow = f->id;
+	o->s.seq = (uint32_t)seq;
+	o->s.frag = (uint8_t)frag;
+	wan_data_attach(f->t, o, &d, b, off, len, now);
+}
+
+/* The flow and sequence of something sent before, if the peer still needs it. */
+static struct wan_txflow *wanted(
+    struct wan_tunnel *t, uint32_t flow, uint32_t low, uint32_t frag, uint64_t *seq)
+{
+	struct wan_txflow *f = wan_tx_find(t, flow);
+
+	if (!f || f->aborted)
+		return NULL;
+	*seq = wan_expand(f->base, low);
+	if (*seq < f->base || *seq > f->next_send || *seq >= f->end)
+		return NULL;
+	if (*seq == f->next_send && frag >= f->next_frag)
+		return NULL;
+	return f->ring[*seq & f->mask]->w0 & (1u << frag) ? NULL : f;
+}
+
+/* --- again -------------------------------------------------------------------------------------- */
+/* On a lossy path the second loss of the same buffer costs another round trip: send it twice, a little apart.
+ */
+static void plan_twin(struct wan_tunnel *t, struct wan_out *o, struct wan_tx_item i, rwy_time now)
+{
+	if (wan_loss_ppm(o->p) <= TWIN_LOSS_PPM)
+		return;
+	i.due = now + rwy_time_min(o->p->srtt / 16, TWIN_GAP_MAX);
+	if (wan_itemq_push(&t->twins, &i))
+		o->s.flags |= WAN_S_TWIN;
+}
+
+bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	struct wan_tx_item i;
+
+	while (wan_itemq_pop(&t->again, &i)) {
+		uint64_t seq;
+		struct wan_txflow *f = wanted(t, i.flow, i.seq, i.frag, &seq);
+
+		if (!f)
+			continue;
+		put(f, o, seq, i.frag, now);
+		plan_twin(t, o, i, now);
+		t->c.tx_retransmit++;
+		return true;
+	}
+	return false;
+}
+
+bool wan_data_twin(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	while (t->twins.n && t->twins.v[t->twins.head].due <= now) {
+		struct wan_tx_item i;
+		uint64_t seq;
+
+		wan_itemq_pop(&t->twins, &i);
+		struct wan_txflow *f = wanted(t, i.flow, i.seq, i.frag, &seq);
+
+		if (!f)
+			continue;
+		put(f, o, seq, i.frag, now);
+		o->s.flags |= WAN_S_TWIN;
+		t->c.tx_retransmit++;
+		return true;
+	}
+	return false;
+}
+
+bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	struct wan_path *p = o->p;
+
+	if (p->probe_pn < p->tail)
+		p->probe_pn = p->tail;
+	for (; p->probe_pn < p->next_pn; p->probe_pn++) {
+		struct wan_sent *e = &p->sent[p->probe_pn & p->mask];
+		uint64_t seq;
+
+		if (e->state != WAN_SENT_INFLIGHT || !(e->flags & WAN_S_DATA))
+			continue;
+		struct wan_txflow *f = wanted(t, e->flow, e->seq, e->frag, &seq);
+
+		if (!f)
+			continue;
+		put(f, o, seq, e->frag, now);
+		o->s.flags |= WAN_S_TWIN;
+		e->flags |= WAN_S_TWIN;
+		t->c.tx_retransmit++;
+		p->probe_pn++;
+		return true;
+	}
+	return false;
+}
+
+/* --- new ---------------------------------------------------------------------------------------- */
+static struct wan_txflow *act_pop(struct wan_tunnel *t)
+{
+	struct wan_txflow *f = t->act_head;
+
+	t->act_head = f->next;
+	if (!t->act_head)
+		t->act_tail = NULL;
+	f->active = false;
+	return f;
+}
+
+static bool has_credit(const struct wan_tunnel *t, const struct wan_txflow *f)
+{
+	return f->next_frag || t->tx_out + f->ring[f->next_send & f->mask]->len <= t->peer.rx_bytes;
+}
+
+bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	struct wan_txflow *f;
+
+	while ((f = t->act_head)) {
+		if (!wan_tx_sendable(f)) {
+			act_pop(t);
+			continue;
+		}
+		if (f->deficit <= 0) { /* its turn is over: to the tail with a new one */
+			f->deficit += WAN_DRR_QUANTUM;
+			act_pop(t);
+			wan_tx_activate(f);
+			continue;
+		}
+		if (!has_credit(t, f))
+			return false;
+		break;
+	}
+	if (!f)
+		return false;
+	struct rwy_buf *b = f->ring[f->next_send & f->mask];
+
+	if (!f->next_frag) {
+		cut(f, b);
+		t->tx_out += b->len;
+	}
+	put(f, o, f->next_send, f->next_frag, now);
+	f->deficit -= (int32_t)o->tx->len;
+	if (++f->next_frag == WAN_W2_FRAGS(b->w2)) {
+		f->next_frag = 0;
+		f->next_send++;
+		t->c.tx_data++;
+	}
+	return true;
+}
+
+bool wan_data_waiting(const struct wan_tunnel *t)
+{
+	const struct wan_txflow *f = t->act_head;
+
+	if (t->again.n || t->dgrams.n)
+		return true;
+	return f && (!wan_tx_sendable(f) || has_credit(t, f));
+}

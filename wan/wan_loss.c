@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loss recovery of one path (RFC 9002): the map of sent datagrams, which of them are acknowledged or lost,
+ * RTT, probe timeouts. It knows datagrams, not flows: what an acknowledged or lost datagram carried is told
+ * to wan_flow_tx.c and wan_ctl.c.
+ *
+ * Different from the RFC: the packet threshold and the time threshold learn from spurious losses (a path that
+ * reorders), and decay; the probe timeout's back-off is capped so that the end of an outage is noticed soon.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wan/wan_int.h"
+
+#define PKT_THRESHOLD_MIN 3u
+#define PKT_THRESHOLD_MAX (1u << 20)
+#define GRANULARITY       RWY_MS
+#define DECAY_RTTS        32 /* thresholds shrink by a sixteenth each so many round trips */
+#define PTO_CAP           (200 * RWY_MS)
+#define PERSISTENT_PTOS   3
+#define DEAD_PTOS         2 /* with another path alive, its datagrams go there */
+#define MIN_RTT_WINDOW    (10 * RWY_SEC)
+#define LOSS_MEMORY       12 /* smoothed loss: over 2^12 datagrams */
+
+static struct wan_sent *slot(const struct wan_path *p, uint64_t pn)
+{
+	return &p->sent[pn & p->mask];
+}
+
+static rwy_dur base_rtt(const struct wan_path *p)
+{
+	return p->has_rtt ? p->srtt : p->t->cfg.cc_cfg.initial_rtt;
+}
+
+static void pace_update(struct wan_path *p)
+{
+	const struct wan_cfg *cfg = &p->t->cfg;
+	struct cc_cfg limits = cfg->cc_cfg;
+
+	limits.mtu = p->mtu;
+	wan_pace_set(&p->pace, cc_limit_rate(&limits, cfg->cc->rate(p->cc)));
+	p->cwnd = cc_limit_window(&limits, cfg->cc->window(p->cc));
+}
+
+int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time now)
+{
+	memset(p, 0, sizeof(*p));
+	p->t = t;
+	p->id = id;
+	p->mtu = t->cfg.mtu[id];
+	p->mask = t->cfg.tx_pkts_max - 1;
+	p->sent = calloc(t->cfg.tx_pkts_max, sizeof(*p->sent));
+	if (!p->sent)
+		return RWY_ENOMEM;
+	p->pkt_threshold = PKT_THRESHOLD_MIN;
+	p->ack_at = p->loss_timer = RWY_NEVER;
+	p->last_rx = now;
+	struct cc_cfg cc = t->cfg.cc_cfg;
+
+	cc.mtu = p->mtu;
+	t->cfg.cc->init(p->cc, &cc, now);
+	pace_update(p);
+	return 0;
+}
+
+void wan_path_fini(struct wan_path *p)
+{
+	free(p->sent);
+	p->sent = NULL;
+}
+
+void wan_path_restart(struct wan_path *p, rwy_time now)
+{
+	for (uint64_t pn = p->tail; pn < p->next_pn; pn++)
+		slot(p, pn)->state = WAN_SENT_NONE;
+	p->tail = p->next_pn;
+	p->inflight = 0;
+	p->inflight_n = 0;
+	p->probes = p->pto_count = 0;
+	p->loss_timer = p->ack_at = RWY_NEVER;
+	p->unacked = 0;
+	p->has_seen = false;
+	p->ack_floor = 0;
+	p->ect0 = p->ect1 = p->ce = p->ce_seen = 0;
+	p->last_rx = now;
+	wan_ranges_reset(&p->seen);
+}
+
+static bool declare_lost(struct wan_path *p, struct wan_sent *e, uint64_t *bytes, rwy_time now)
+{
+	if ((e->flags & WAN_S_DATA) && !wan_tx_on_lost(p->t, e))
+		return false;
+	if (e->log_n)
+		wan_ctl_on_lost(p->t, e, now);
+	e->state = WAN_SENT_LOST;
+	p->inflight -= e->bytes;
+	p->inflight_n--;
+	*bytes += e->bytes;
+	p->t->c.lost++;
+	return true;
+}
+
+/* Acknowledgements and probes go out even when nothing came back for as long as the map reaches: the oldest
+ * is given up. */
+static void make_room(struct wan_path *p, rwy_time now)
+{
+	uint64_t bytes = 0;
+
+	while (p->next_pn - p->tail > p->mask) {
+		struct wan_sent *e = slot(p, p->tail);
+
+		if (e->state == WAN_SENT_INFLIGHT && !declare_lost(p, e, &bytes, now))
+			return;
+		p->tail++;
+	}
+}
+
+/* --- sending ------------------------------------------------------------------------------------ */
+void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rwy_time now)
+{
+	struct wan_sent *e = slot(p, p->next_pn);
+
+	if (p->next_pn - p->tail > p->mask)
+		make_room(p, now);
+	s->sent = now;
+	s->state = eliciting ? WAN_SENT_INFLIGHT : WAN_SENT_QUIET;
+	if (eliciting) {
+		wan_rate_on_sent(p, s, now);
+		p->inflight += s->bytes;
+		p->inflight_n++;
+		p->last_eliciting = now;
+		p->t->cfg.cc->on_sent(p->cc, s->bytes, p->inflight, now);
+	}
+	*e = *s;
+	if (p->tail == p->next_pn && !eliciting)
+		p->tail++;
+	p->next_pn++;
+	wan_pace_on_sent(&p->pace, s->bytes + p->t->cfg.wire_overhead, now);
+}
+
+/* --- RTT ---------------------------------------------------------------------------------------- */
+void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time now)
+{
+	if (!rtt)
+		rtt = 1;
+	if (!p->min_rtt || rtt <= p->min_rtt || rwy_since(p->min_rtt_at, now) > MIN_RTT_WINDOW) {
+		p->min_rtt = rtt;
+		p->min_rtt_at = now;
+	}
+	if (rtt > p->min_rtt + ack_delay)
+		rtt -= ack_delay;
+	p->latest = rtt;
+	if (!p->has_rtt) {
+		p->has_rtt = true;
+		p->srtt = rtt;
+		p->rttvar = rtt / 2;
+		return;
+	}
+	rwy_dur diff = p->srtt > rtt ? p->srtt - rtt : rtt - p->srtt;
+
+	p->rttvar = (3 * p->rttvar + diff) / 4;
+	p->srtt = (7 * p->srtt + rtt) / 8;
+}
+
+/* --- acknowledged ------------------------------------------------------------------------------- */
+struct ack_ctx {
+	struct wan_path *p;
+	struct wan_rate_sample rs;
+	rwy_time now;
+	rwy_time newest_sent; /* of the newest newly acknowledged, 0 none */
+	uint64_t newest;
+	uint32_t acked_n;
+};
+
+/* One more (or, for a spurious loss, one less) in the smoothed share of datagrams lost. */
+static void loss_average(struct wan_path *p, uint32_t acked, uint32_t lost)
+{
+	uint64_t unit = (uint64_t)1000000 << (16 - LOSS_MEMORY);
+	uint64_t n = acked + lost;
+
+	if (n > 1u << LOSS_MEMORY)
+		n = 1u << LOSS_MEMORY;
+	p->loss_fp -= (p->loss_fp >> LOSS_MEMORY) * n;
+	p->loss_fp += unit * lost;
+	if (p->loss_fp > (uint64_t)1000000 << 16)
+		p->loss_fp = (uint64_t)1000000 << 16;
+}
+
+uint32_t wan_loss_ppm(const struct wan_path *p)
+{
+	return (uint32_t)(p->loss_fp >> 16);
+}
+
+/* A datagram we gave up on arrived: the thresholds were too tight. Make them fit it, with something to spare.
+ */
+static void learn_reordering(struct wan_path *p, const struct wan_sent *e, uint64_t pn, rwy_time now)
+{
+	uint64_t unit = (uint64_t)1000000 << (16 - LOSS_MEMORY);
+	uint64_t distance = p->largest_acked > pn ? p->largest_acked - pn : 0;
+	rwy_dur took = now - e->sent;
+	rwy_dur srtt = base_rtt(p);
+
+	p->t->c.spurious_retransmit++;
+	p->loss_fp = p->loss_fp > unit ? p->loss_fp - unit : 0;
+	distance += distance / 4 + 1;
+	if (distance > PKT_THRESHOLD_MAX)
+		distance = PKT_THRESHOLD_MAX;
+	if (distance > p->pkt_threshold)
+		p->pkt_threshold = (uint32_t)distance;
+	if (took > srtt + srtt / 8) {
+		rwy_dur grace = took - srtt - srtt / 8;
+
+		grace += grace / 4;
+		if (grace > srtt)
+			grace = srtt;
+		if (grace > p->reorder)
+			p->reorder = grace;
+	}
+	p->reorder_decay = now + DECAY_RTTS * srtt;
+}
+
+static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
+{
+	struct wan_path *p = a->p;
+
+	if (e->state == WAN_SENT_LOST)
+		learn_reordering(p, e, pn, a->now);
+	else {
+		p->inflight -= e->bytes;
+		p->inflight_n--;
+		a->acked_n++;
+	}
+	wan_rate_on_acked(p, &a->rs, e, a->now);
+	e->state = WAN_SENT_ACKED;
+	if (!a->newest_sent || pn > a->newest) {
+		a->newest = pn;
+		a->newest_sent = e->sent;
+	}
+	if (e->flags & WAN_S_ACK)
+		wan_ack_on_acked(p, e->ack_largest);
+	if (e->log_n)
+		wan_ctl_on_acked(p->t, e);
+	if (e->flags & WAN_S_DATA)
+		wan_tx_on_acked(p->t, e, a->now);
+}
+
+static void on_quiet_acked(struct wan_path *p, struct wan_sent *e)
+{
+	e->state = WAN_SENT_ACKED;
+	if (e->flags & WAN_S_ACK)
+		wan_ack_on_acked(p, e->ack_largest);
+}
+
+static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
+{
+	struct ack_ctx *a = ctx;
+	struct wan_path *p = a->p;
+
+	if (hi >= p->next_pn)
+		hi = p->next_pn - 1;
+	if (p->next_pn > p->mask + 1 && lo < p->next_pn - p->mask - 1)
+		lo = p->next_pn - p->mask - 1; /* older ones are not remembered */
+	for (uint64_t pn = lo; pn <= hi; pn++) {
+		struct wan_sent *e = slot(p, pn);
+
+		if (pn + 8 <= hi)
+			__builtin_prefetch(slot(p, pn + 8));
+		if (e->state == WAN_SENT_INFLIGHT || e->state == WAN_SENT_LOST)
+			on_pn_acked(a, e, pn);
+		else if (e->state == WAN_SENT_QUIET)
+			on_quiet_acked(p, e);
+	}
+}
+
+/* --- lost --------------------------------------------------------------------------------------- */
+static rwy_dur time_threshold(const struct wan_path *p)
+{
+	rwy_dur rtt = p->latest > p->srtt ? p->latest : p->srtt;
+
+	rtt = rtt + rtt / 8;
+	if (rtt < GRANULARITY)
+		rtt = GRANULARITY;
+	return rtt + p->reorder;
+}
+
+/* Walks from the oldest in flight. The first one that is neither late nor far enough behind ends the walk:
+ * later ones cannot be. */
+static uint64_t detect(struct wan_path *p, uint32_t *count, rwy_time now)
+{
+	rwy_dur limit = time_threshold(p);
+	uint64_t bytes = 0;
+
+	p->loss_timer = RWY_NEVER;
+	*count = 0;
+	while (p->tail < p->next_pn) {
+		struct wan_sent *e = slot(p, p->tail);
+
+		if (e->state == WAN_SENT_INFLIGHT) {
+			if (!p->any_acked || p->tail >= p->largest_acked)
+				break;
+			if (p->largest_acked - p->tail < p->pkt_threshold && e->sent + limit > now) {
+				p->loss_timer = e->sent + limit;
+				break;
+			}
+			if (!declare_lost(p, e, &bytes, now)) {
+				p->loss_timer = now + RWY_MS;
+				break;
+			}
+			++*count;
+		}
+		p->tail++;
+	}
+	return bytes;
+}
+
+static void decay(struct wan_path *p, rwy_time now)
+{
+	if (now < p->reorder_decay)
+		return;
+	p->reorder -= p->reorder / 16;
+	p->pkt_threshold -= p->pkt_threshold / 16;
+	if (p->pkt_threshold > PKT_THRESHOLD_MIN && p->pkt_threshold < 16)
+		p->pkt_threshold--;
+	p->reorder_decay = now + DECAY_RTTS * base_rtt(p);
+}
+
+/* --- an ACK frame ------------------------------------------------------------------------------- */
+static void tell_cc(
+    struct wan_path *p, const struct ack_ctx *a, uint64_t lost, rwy_dur rtt, uint32_t ce, rwy_time now)
+{
+	struct cc_ack c = {
+	    .acked_bytes = a->rs.bytes,
+	    .lost_bytes = lost,
+	    .delivered = p->delivered,
+	    .inflight = p->inflight,
+	    .rate_Bps = wan_rate_of(p, &a->rs),
+	    .rtt = rtt,
+	    .min_rtt = p->min_rtt,
+	    .prior_delivered = a->rs.delivered,
+	    .app_limited = a->rs.app_limited,
+	    .ce_count = ce,
+	};
+
+	p->t->cfg.cc->on_ack(p->cc, &c, now);
+	pace_update(p);
+}
+
+void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now)
+{
+	struct ack_ctx a = {.p = p, .now = now};
+	rwy_dur rtt = 0;
+	uint32_t lost_n, ce = 0;
+
+	if (f->r[0].hi >= p->next_pn) {
+		p->t->c.drop_bad_frame++; /* acknowledges what was never sent */
+		return;
+	}
+	p->t->c.acks_received++;
+	if (!p->any_acked || f->r[0].hi > p->largest_acked)
+		p->largest_acked = f->r[0].hi;
+	p->any_acked = true;
+	for (unsigned i = f->n; i-- > 0;)
+		wan_ranges_add_range(&p->acked, f->r[i].lo, f->r[i].hi, on_range_acked, &a);
+	if (f->has_ecn && f->ce > p->ce_seen) {
+		ce = f->ce - p->ce_seen;
+		p->ce_seen = f->ce;
+	}
+	if (!a.newest_sent && !a.acked_n)
+		return;
+	p->pto_count = 0;
+	p->probes = 0;
+	p->usable = true;
+	if (p->app_limited && p->delivered > p->app_limited)
+		p->app_limited = 0;
+	if (a.newest == f->r[0].hi) {
+		rwy_dur delay = f->delay_us * RWY_US;
+
+		rtt = now - a.newest_sent;
+		wan_rtt_sample(p, rtt, delay < p->t->peer.ack_delay ? delay : p->t->peer.ack_delay, now);
+		rtt = p->latest;
+	}
+	decay(p, now);
+	uint64_t lost = detect(p, &lost_n, now);
+
+	loss_average(p, a.acked_n, lost_n);
+	tell_cc(p, &a, lost, rtt, ce, now);
+}
+
+/* --- timers ------------------------------------------------------------------------------------- */
+rwy_dur wan_pto(const struct wan_path *p)
+{
+	rwy_dur srtt = base_rtt(p);
+	rwy_dur var = p->has_rtt ? 4 * p->rttvar : srtt;
+	rwy_dur delay = rwy_time_min(p->t->peer.ack_delay, srtt / 8);
+	rwy_dur pto = srtt + rwy_time_max(var, GRANULARITY) + delay + p->reorder;
+	unsigned shift = p->pto_count < 10 ? p->pto_count : 10;
+	rwy_dur cap = p->t->tx_bytes ? PTO_CAP : rwy_time_max(PTO_CAP, p->t->cfg.keepalive);
+
+	return p->pto_count ? rwy_time_min(pto << shift, rwy_time_max(pto, srtt + cap)) : pto;
+}
+
+static rwy_time pto_at(const struct wan_path *p)
+{
+	if (!p->inflight_n || !p->t->session)
+		return RWY_NEVER;
+	return p->last_eliciting + wan_pto(p);
+}
+
+static bool another_usable(const struct wan_path *p)
+{
+	for (unsigned i = 0; i < p->t->paths; i++)
+		if (i != p->id && p->t->path[i].usable && !p->t->path[i].pto_count)
+			return true;
+	return false;
+}
+
+/* The path looks dead while another one works: everything on it goes there. */
+static void abandon(struct wan_path *p, rwy_time now)
+{
+	uint64_t bytes = 0;
+
+	p->usable = false;
+	for (; p->tail < p->next_pn; p->tail++) {
+		struct wan_sent *e = slot(p, p->tail);
+
+		if (e->state == WAN_SENT_INFLIGHT && !declare_lost(p, e, &bytes, now))
+			break;
+	}
+	p->t->cfg.cc->on_lost(p->cc, bytes, p->inflight, now);
+}
+
+void wan_loss_tick(struct wan_path *p, rwy_time now)
+{
+	if (now >= p->loss_timer) {
+		uint32_t n;
+		uint64_t bytes = detect(p, &n, now);
+
+		if (n) {
+			loss_average(p, 0, n);
+			p->t->cfg.cc->on_lost(p->cc, bytes, p->inflight, now);
+			pace_update(p);
+		}
+	}
+	if (now < pto_at(p))
+		return;
+	p->t->c.pto++;
+	p->pto_count++;
+	p->probes = 2;
+	p->probe_pn = p->tail;
+	p->last_eliciting = now; /* the next one counts from here, sent or not */
+	if (p->pto_count == PERSISTENT_PTOS) {
+		p->t->cfg.cc->on_persistent(p->cc, now);
+		pace_update(p);
+	}
+	if (p->pto_count >= DEAD_PTOS && another_usable(p))
+		abandon(p, now);
+}
+
+rwy_time wan_loss_next(const struct wan_path *p)
+{
+	return rwy_time_min(p->loss_timer, pto_at(p));
+}

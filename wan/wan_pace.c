@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pacing by a virtual clock: each datagram moves the clock on by its time at the rate. The clock may lag
+ * behind by `burst`, so that a process that wakes every 100 us, or late, still sends at the full rate. One
+ * multiplication a datagram; the division is done when the rate changes.
+ */
+#include "wan/wan_int.h"
+
+#define BURST_BYTES 65536u
+#define BURST_TIME  (500 * RWY_US)
+#define BURST_SLOW                                                                                           \
+	(4 * RWY_MS) /* on slow paths BURST_BYTES would be a long burst: this much time at most              \
+	              */
+
+void wan_pace_set(struct wan_pace *c, uint64_t rate_Bps)
+{
+	c->ns_fp = (RWY_SEC << 16) / rate_Bps;
+	rwy_dur bytes_time = (BURST_BYTES * c->ns_fp) >> 16;
+
+	if (bytes_time > BURST_SLOW)
+		bytes_time = BURST_SLOW;
+	c->burst = bytes_time > BURST_TIME ? bytes_time : BURST_TIME;
+}
+
+void wan_pace_on_sent(struct wan_pace *c, uint32_t bytes, rwy_time now)
+{
+	uint64_t ns = bytes * c->ns_fp + c->frac;
+
+	if (c->at + c->burst < now)
+		c->at = now - c->burst;
+	c->at += ns >> 16;
+	c->frac = ns & 0xffff;
+}

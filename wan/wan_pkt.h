@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bytes of the native carrier: datagram header and frames, encode and decode (docs/wire-format.md has the
+ * drawings). Nothing here keeps state or knows what a frame means for a tunnel. Encoders write at `p` and
+ * return the byte after; the caller made sure that the sizes named here fit. Decoders check every length and
+ * return false on bytes that cannot be.
+ */
+#ifndef WAN_PKT_H
+#define WAN_PKT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rwy/endian.h"
+#include "wan/wan.h"
+
+#define WAN_VERSION 1
+
+/* Datagram header, 20 bytes:
+ *  0 version (high 4 bits), datagram type (low 4 bits)
+ *  1 flags: key phase in bit 0, the rest 0
+ *  2 path: whose packet-number space this is
+ *  3 reserved, 0
+ *  4 receiver's tunnel index
+ *  8 packet number
+ * 16 CRC-32C of the whole datagram with these four bytes taken as 0
+ */
+#define WAN_PKT_HDR 20
+
+enum wan_pkt_type { WAN_PKT_FRAMES = 0, WAN_PKT_HELLO = 1 };
+
+struct wan_pkt {
+	uint8_t version, type, flags, path;
+	uint32_t index;
+	uint64_t pn;
+};
+
+static inline void wan_pkt_put(uint8_t *p, const struct wan_pkt *h)
+{
+	p[0] = (uint8_t)(h->version << 4 | h->type);
+	p[1] = h->flags;
+	p[2] = h->path;
+	p[3] = 0;
+	rwy_put32(p + 4, h->index);
+	rwy_put64(p + 8, h->pn);
+	rwy_put32(p + 16, 0);
+}
+
+/* The caller checked that WAN_PKT_HDR bytes are there. */
+static inline void wan_pkt_get(const uint8_t *p, struct wan_pkt *h)
+{
+	h->version = p[0] >> 4;
+	h->type = p[0] & 15;
+	h->flags = p[1];
+	h->path = p[2];
+	h->index = rwy_get32(p + 4);
+	h->pn = rwy_get64(p + 8);
+}
+
+/* Writes the CRC over header bytes [0, hdr_len) and payload. The CRC field must be 0. */
+void wan_pkt_seal(uint8_t *hdr, size_t hdr_len, const uint8_t *payload, size_t len);
+/* Checks the CRC of a datagram of at least WAN_PKT_HDR bytes. Leaves the field 0. */
+bool wan_pkt_open(uint8_t *p, size_t len);
+
+/* Frame types. DATA and DGRAM carry flag bits and are the last frame of their datagram. */
+enum wan_frame_type {
+	WAN_F_PING = 0x01,
+	WAN_F_ACK = 0x02,
+	WAN_F_ACK_ECN = 0x03,
+	WAN_F_DELIVERED = 0x04,
+	WAN_F_CREDIT = 0x05,
+	WAN_F_CLOSE = 0x06,
+	WAN_F_ABORT = 0x07,
+	WAN_F_RESET = 0x08,
+	WAN_F_DATA = 0x10,  /* | WAN_DATA_OPEN | WAN_DATA_FRAG */
+	WAN_F_DGRAM = 0x18, /* | WAN_DATA_FRAG */
+};
+#define WAN_DATA_OPEN 1u
+#define WAN_DATA_FRAG 2u
+
+/* ACK: what was received of one path. Ranges newest first, inclusive, with a gap between any two. */
+#define WAN_ACK_RANGES_MAX 32
+#define WAN_ACK_MIN        17
+#define WAN_ACK_MAX        (15 + 8 + 16 * (WAN_ACK_RANGES_MAX - 1) + 12)
+struct wan_range {
+	uint64_t lo, hi;
+};
+struct wan_f_ack {
+	uint8_t path;
+	uint8_t n;
+	bool has_ecn;
+	uint32_t delay_us;
+	uint32_t ect0, ect1, ce;
+	struct wan_range r[WAN_ACK_RANGES_MAX];
+};
+/* Writes as many ranges as fit `room` (>= WAN_ACK_MIN + 12). */
+uint8_t *wan_f_ack_put(uint8_t *p, size_t room, const struct wan_f_ack *a);
+/* p is after the type byte. NULL: malformed. */
+const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type, struct wan_f_ack *a);
+
+/* DELIVERED: count byte, then (flow, low 32 bits of the count of buffers delivered) each. */
+#define WAN_DELIVERED_HEAD  2
+#define WAN_DELIVERED_ENTRY 8
+
+/* CREDIT: tunnel-wide: how many buffers of one flow, how many bytes of all flows the receiver holds
+ * undelivered. */
+#define WAN_CREDIT_LEN 13
+/* CLOSE: flow, number of buffers the flow ever had. ABORT, RESET: flow. */
+#define WAN_CLOSE_LEN 13
+#define WAN_ABORT_LEN 5
+#define WAN_RESET_LEN 5
+
+/* DATA: type, kind, flow u32, sequence u32; then if FRAG: total u16, fragment size u16, index u8; then if
+ * OPEN: base u64, info length u8, info. The payload is the rest of the datagram. DGRAM: type, kind; if FRAG:
+ * id u32 and the same three fields. */
+#define WAN_DATA_LEN     10
+#define WAN_FRAG_LEN     5
+#define WAN_OPEN_LEN     9 /* and the information */
+#define WAN_DGRAM_LEN    2
+#define WAN_DGRAM_ID_LEN 4
+#define WAN_FRAGS_MAX    32
+
+struct wan_f_data {
+	bool dgram, open, frag;
+	uint8_t kind;
+	uint32_t flow, seq;    /* seq: a DGRAM's id */
+	uint16_t total, fsize; /* of a fragment: bytes of the whole, bytes of every fragment but the last */
+	uint8_t index;
+	uint64_t base;
+	const uint8_t *info;
+	uint8_t info_len;
+};
+size_t wan_f_data_size(const struct wan_f_data *d);
+uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d);
+/* p is at the type byte. Returns where the payload starts. NULL: malformed, also when a fragment's numbers
+ * contradict its length. */
+const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d);
+
+/* HELLO: the only content of a WAN_PKT_HELLO datagram, whose index and packet number are 0. */
+#define WAN_HELLO_LEN  68
+#define WAN_HELLO_WANT 1u /* please answer */
+struct wan_f_hello {
+	uint8_t flags;
+	uint16_t mtu;
+	uint32_t index; /* what the receiver of this HELLO shall write into its datagrams */
+	uint64_t tunnel_id;
+	uint64_t epoch;
+	uint64_t nonce;      /* fresh: an answer that echoes it cannot be old */
+	uint64_t echo;       /* the nonce this answers, 0 none */
+	uint64_t echo_epoch; /* the epoch of the gateway that sent that nonce */
+	uint32_t rx_window;
+	uint32_t ack_delay_us;
+	uint64_t rx_bytes;
+};
+uint8_t *wan_f_hello_put(uint8_t *p, const struct wan_f_hello *h);
+bool wan_f_hello_get(const uint8_t *p, size_t len, struct wan_f_hello *h);
+
+/* Variable-length integers as RFC 9000 section 16: the two top bits of the first byte tell the length 1, 2, 4
+ * or 8. */
+uint8_t *wan_varint_put(uint8_t *p, uint64_t v);
+size_t wan_varint_size(uint64_t v);
+const uint8_t *wan_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v);
+
+#endif

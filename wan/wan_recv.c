@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A datagram in: header, checksum, duplicates, then each frame to the file that knows it. Malformed bytes are
+ * a counter and a drop. */
+#include "wan/wan_int.h"
+
+/* A datagram being read. */
+struct in {
+	struct wan_tunnel *t;
+	struct wan_path *p;
+	const uint8_t *at, *end;
+	struct rwy_buf *b; /* NULL once a frame took it */
+	bool eliciting, again;
+};
+
+void wan_alive(struct wan_tunnel *t, rwy_time now)
+{
+	t->last_rx = now;
+	if (t->up || !t->session)
+		return;
+	t->up = true;
+	if (t->cfg.ops->state)
+		t->cfg.ops->state(t->cfg.ctx, true, false, now);
+}
+
+static bool frame_ack(struct in *i, uint8_t type, rwy_time now)
+{
+	struct wan_f_ack a;
+	const uint8_t *next = wan_f_ack_get(i->at, i->end, type, &a);
+
+	if (!next || a.path >= i->t->paths)
+		return false;
+	i->at = next;
+	wan_loss_on_ack(&i->t->path[a.path], &a, now);
+	return true;
+}
+
+static bool frame_delivered(struct in *i, rwy_time now)
+{
+	if (i->end - i->at < 1)
+		return false;
+	unsigned n = *i->at++;
+
+	if ((size_t)(i->end - i->at) < (size_t)n * WAN_DELIVERED_ENTRY)
+		return false;
+	for (; n; n--, i->at += WAN_DELIVERED_ENTRY)
+		if (!wan_tx_on_delivered(i->t, rwy_get32(i->at), rwy_get32(i->at + 4), now))
+			return false;
+	return true;
+}
+
+static bool frame_credit(struct in *i)
+{
+	struct wan_peer *peer = &i->t->peer;
+
+	if (i->end - i->at < WAN_CREDIT_LEN - 1 || !rwy_get32(i->at))
+		return false;
+	peer->rx_window = rwy_get32(i->at);
+	peer->rx_bytes = rwy_get64(i->at + 4);
+	i->at += WAN_CREDIT_LEN - 1;
+	wan_tx_wake_all(i->t);
+	return true;
+}
+
+/* CLOSE, ABORT, RESET begin with a flow. */
+static bool frame_flow(struct in *i, uint8_t type, rwy_time now)
+{
+	size_t len = type == WAN_F_CLOSE ? WAN_CLOSE_LEN - 1 : WAN_ABORT_LEN - 1;
+
+	if ((size_t)(i->end - i->at) < len)
+		return false;
+	uint32_t id = rwy_get32(i->at);
+
+	if (type == WAN_F_CLOSE)
+		wan_rx_on_close(i->t, id, rwy_get64(i->at + 4), now);
+	else if (type == WAN_F_ABORT)
+		wan_rx_on_abort(i->t, id, now);
+	else
+		wan_tx_on_reset(i->t, id, now);
+	i->at += len;
+	return true;
+}
+
+/* DATA or DGRAM: the rest of the datagram. The buffer moves on, headers become headroom. */
+static bool frame_data(struct in *i, rwy_time now)
+{
+	struct wan_f_data d;
+	const uint8_t *payload = wan_f_data_get(i->at, i->end, &d);
+	struct rwy_buf *b = i->b;
+
+	if (!payload)
+		return false;
+	uint32_t skip = (uint32_t)(payload - b->data);
+
+	b->data += skip;
+	b->len -= skip;
+	b->headroom = (uint16_t)(b->headroom + skip);
+	i->at = i->end;
+	i->b = NULL;
+	if (d.dgram)
+		wan_dgram_rx(i->t, &d, b, now);
+	else
+		i->again = wan_rx_data(i->t, &d, b, now) == WAN_ACCEPT_RETRY;
+	return true;
+}
+
+static bool frame(struct in *i, rwy_time now)
+{
+	uint8_t type = *i->at;
+
+	if (type >= WAN_F_DATA) {
+		i->eliciting = true;
+		return type <= (WAN_F_DGRAM | WAN_DATA_FRAG) && frame_data(i, now);
+	}
+	i->at++;
+	if (type == WAN_F_ACK || type == WAN_F_ACK_ECN)
+		return frame_ack(i, type, now);
+	i->eliciting = true;
+	if (type == WAN_F_PING)
+		return true;
+	if (type == WAN_F_DELIVERED)
+		return frame_delivered(i, now);
+	if (type == WAN_F_CREDIT)
+		return frame_credit(i);
+	return type >= WAN_F_CLOSE && type <= WAN_F_RESET && frame_flow(i, type, now);
+}
+
+static void count_ecn(struct wan_path *p, uint8_t ecn)
+{
+	p->ect1 += (ecn & 3) == 1;
+	p->ect0 += (ecn & 3) == 2;
+	p->ce += (ecn & 3) == 3;
+}
+
+/* Frames of a datagram that passed header and checksum. Consumes b. */
+static void frames(
+    struct wan_tunnel *t, struct wan_path *p, uint64_t pn, struct rwy_buf *b, uint8_t ecn, rwy_time now)
+{
+	struct in i = {.t = t, .p = p, .at = b->data + WAN_PKT_HDR, .end = b->data + b->len, .b = b};
+	bool good = true;
+
+	t->c.rx_datagrams++;
+	t->c.rx_bytes += b->len;
+	p->last_rx = now;
+	wan_alive(t, now);
+	count_ecn(p, ecn);
+	while (good && i.at < i.end)
+		good = frame(&i, now);
+	if (!good)
+		t->c.drop_bad_frame++;
+	else if (!i.again)
+		wan_ack_on_received(p, pn, i.eliciting, now);
+	if (i.b)
+		rwy_buf_free(&t->cfg.bufs, i.b);
+}
+
+/* Header checks. True: go on with frames. */
+static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h)
+{
+	if (b->len <= WAN_PKT_HDR || b->len > UINT16_MAX) {
+		t->c.drop_short++;
+		return false;
+	}
+	wan_pkt_get(b->data, h);
+	if (h->version != WAN_VERSION || h->type > WAN_PKT_HELLO || (h->flags & ~1u)) {
+		t->c.drop_version++;
+		return false;
+	}
+	if (h->type == WAN_PKT_FRAMES && (!t->session || h->index != t->index || h->path >= t->paths)) {
+		t->c.drop_unknown_tunnel++;
+		return false;
+	}
+	if (!wan_pkt_open(b->data, b->len)) {
+		t->c.drop_crc++;
+		return false;
+	}
+	if (h->type == WAN_PKT_FRAMES && wan_ranges_has(&t->path[h->path].seen, h->pn)) {
+		t->c.drop_duplicate_pn++;
+		return false;
+	}
+	if (h->pn >> 62) {
+		t->c.drop_bad_frame++;
+		return false;
+	}
+	return true;
+}
+
+void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now)
+{
+	struct wan_pkt h;
+
+	if (!accept(t, b, &h)) {
+		rwy_buf_free(&t->cfg.bufs, b);
+		return;
+	}
+	if (h.type == WAN_PKT_HELLO) {
+		wan_hs_recv(t, &t->path[path < t->paths ? path : 0], b->data + WAN_PKT_HDR,
+		    b->len - WAN_PKT_HDR, now);
+		rwy_buf_free(&t->cfg.bufs, b);
+	} else {
+		frames(t, &t->path[h.path], h.pn, b, ecn, now);
+	}
+	if (t->close_head)
+		wan_rx_closings(t, now);
+	if (t->tx_grave)
+		wan_tx_reap(t);
+	if (t->rx_grave)
+		wan_rx_reap(t);
+}

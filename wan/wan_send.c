@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Datagrams out: handshake, then what must go at once (acknowledgements, control, probes), then data as
+ * pacing and window allow: lost buffers, second copies, best effort, new data.
+ */
+#include "wan/wan_int.h"
+
+static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
+{
+	o->tx = tx;
+	o->p = p;
+	o->at = tx->hdr + WAN_PKT_HDR;
+	o->limit = WAN_HDR_MAX;
+	o->eliciting = o->has_ack = false;
+	o->s = (struct wan_sent){0};
+	tx->buf = NULL;
+	tx->off = tx->len = 0;
+	tx->own = false;
+	tx->path = p->id;
+}
+
+static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	struct wan_tx *tx = o->tx;
+	struct wan_pkt h = {.version = WAN_VERSION,
+	    .type = WAN_PKT_FRAMES,
+	    .path = o->p->id,
+	    .index = t->peer.index,
+	    .pn = o->p->next_pn};
+
+	wan_pkt_put(tx->hdr, &h);
+	tx->hdr_len = (uint16_t)(o->at - tx->hdr);
+	wan_pkt_seal(tx->hdr, tx->hdr_len, tx->buf ? tx->buf->data + tx->off : NULL, tx->len);
+	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len);
+	t->c.tx_datagrams++;
+	t->c.tx_bytes += o->s.bytes;
+	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
+}
+
+/* --- at once ------------------------------------------------------------------------------------ */
+static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
+{
+	struct wan_out o;
+
+	if (!p->probes && !p->ping)
+		return false;
+	begin(&o, tx, p);
+	if (!p->probes || !wan_data_probe(t, &o, now)) {
+		*o.at++ = WAN_F_PING;
+		o.eliciting = true;
+	}
+	if (p->probes)
+		p->probes--;
+	p->ping = false;
+	finish(t, &o, now);
+	return true;
+}
+
+static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
+{
+	struct wan_out o;
+	bool ctl = p->usable && wan_ctl_next(t) <= now;
+
+	if (!ctl && !wan_ack_due(p, now))
+		return false;
+	begin(&o, tx, p);
+	wan_ack_put(p, &o, now);
+	if (p->usable)
+		wan_ctl_put(t, &o);
+	if (o.at == tx->hdr + WAN_PKT_HDR)
+		return false;
+	finish(t, &o, now);
+	return true;
+}
+
+/* --- data --------------------------------------------------------------------------------------- */
+static bool open_for_data(const struct wan_path *p)
+{
+	return p->usable && p->inflight < p->cwnd && wan_sent_room(p);
+}
+
+/* The fastest path that may send now. */
+static struct wan_path *pick(struct wan_tunnel *t, rwy_time now)
+{
+	struct wan_path *best = NULL;
+
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+
+		if (open_for_data(p) && wan_pace_ok(&p->pace, now) && (!best || p->srtt < best->srtt))
+			best = p;
+	}
+	return best;
+}
+
+static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	if (t->again.n && wan_data_again(t, o, now))
+		return true;
+	if (t->twins.n && wan_data_twin(t, o, now))
+		return true;
+	if (t->dgrams.n) { /* before data, but not more than every other datagram */
+		t->dgram_turn = !t->dgram_turn;
+		if ((t->dgram_turn || !t->act_head) && wan_dgram_put(t, o, now))
+			return true;
+	}
+	if (wan_data_new(t, o, now))
+		return true;
+	return t->dgrams.n && wan_dgram_put(t, o, now);
+}
+
+static void note_app_limited(struct wan_tunnel *t)
+{
+	for (unsigned i = 0; i < t->paths; i++)
+		if (open_for_data(&t->path[i]))
+			wan_rate_app_limited(&t->path[i]);
+}
+
+unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_time now)
+{
+	unsigned n = 0;
+
+	if (t->close_head)
+		wan_rx_closings(t, now);
+	while (n < max && wan_hs_put(t, &out[n], now))
+		n++;
+	if (!t->session)
+		return n;
+	for (unsigned i = 0; i < t->paths; i++) {
+		while (n < max && send_control(t, &t->path[i], &out[n], now))
+			n++;
+		while (n < max && send_probe(t, &t->path[i], &out[n], now))
+			n++;
+	}
+	while (n < max) {
+		struct wan_path *p = pick(t, now);
+		struct wan_out o;
+
+		if (!p)
+			break;
+		begin(&o, &out[n], p);
+		if (!fill(t, &o, now)) {
+			note_app_limited(t);
+			break;
+		}
+		finish(t, &o, now);
+		n++;
+	}
+	return n;
+}
+
+rwy_time wan_send_next(const struct wan_tunnel *t)
+{
+	bool data = wan_data_waiting(t);
+	rwy_time next = t->close_head ? 0 : wan_hs_next(t);
+
+	if (!t->session)
+		return next;
+	for (unsigned i = 0; i < t->paths; i++) {
+		const struct wan_path *p = &t->path[i];
+
+		next = rwy_time_min(next, p->ack_at);
+		if (p->probes || p->ping)
+			next = 0;
+		if (p->usable)
+			next = rwy_time_min(next, wan_ctl_next(t));
+		if (!open_for_data(p))
+			continue;
+		if (data)
+			next = rwy_time_min(next, p->pace.at);
+		else if (t->twins.n)
+			next = rwy_time_min(next, rwy_time_max(p->pace.at, t->twins.v[t->twins.head].due));
+	}
+	return next;
+}

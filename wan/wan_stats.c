@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a tunnel tells about itself. Of several paths the first usable one speaks for RTT; rates and windows
+ * are sums. */
+#include <string.h>
+
+#include "wan/wan_int.h"
+
+void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
+{
+	const struct wan_path *first = &t->path[0];
+
+	memset(out, 0, sizeof(*out));
+	out->c = t->c;
+	out->up = t->up;
+	out->tx_queued_bytes = t->tx_bytes;
+	out->rx_held_bytes = t->rx_held;
+	out->tx_flows = t->tx_flows;
+	out->rx_flows = t->rx_flows;
+	out->peer_epoch = t->session ? t->peer.epoch : 0;
+	for (unsigned i = t->paths; i-- > 0;) {
+		const struct wan_path *p = &t->path[i];
+
+		if (p->usable)
+			first = p;
+		if (!p->usable && t->paths > 1)
+			continue;
+		out->rate_Bps += cc_limit_rate(&t->cfg.cc_cfg, t->cfg.cc->rate(p->cc));
+		out->cwnd += p->cwnd;
+		out->inflight += p->inflight;
+	}
+	out->srtt = first->srtt;
+	out->min_rtt = first->min_rtt;
+	out->rttvar = first->rttvar;
+	out->loss_ppm = wan_loss_ppm(first);
+	t->cfg.cc->print(first->cc, out->cc, sizeof(out->cc));
+}
