@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rwysim: two gateway engines, hosts and links in virtual time. Each seed draws a world (links, losses, ack mode, queue pairs, faults) and a
+ * workload; at the end the hosts' memories must be what the operations say, or the queue pair must have an error. A failing seed prints
+ * the command that repeats it.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/world.h"
+#include "tests/unit/rc_host.h"
+#include "tests/unit/rc_pkt.h"
+
+#define QPS_MAX	 24
+#define WRS_MAX	 64
+#define AREA	 (128u << 10)
+#define MEM	 (4 * AREA + 64)
+#define SLOT	 (16u << 10) /* a receive buffer */
+#define SRC	 0u
+#define SINK	 AREA
+#define RECV	 (2 * AREA)
+#define READ_TO	 (3 * AREA)
+#define COUNTER	 (4 * AREA)
+
+enum faults { F_OUTAGE = 1, F_CRASH_NEAR = 2, F_CRASH_FAR = 4, F_LAN_LOSS = 8 };
+
+struct side {
+	struct rc_host h;
+	struct run *run;
+	unsigned site, host;
+	uint32_t qpn;
+	uint8_t *mem, *before;
+	struct rc_wr wr[WRS_MAX];
+	unsigned wrs, done, recvs;
+	bool error;
+	enum rc_status status;
+};
+
+struct run {
+	struct world *w;
+	struct sim_cfg cfg;
+	struct sim_rng rng;
+	struct side qp[QPS_MAX][2];
+	unsigned qps;
+	unsigned faults;
+	rwy_time fault_at;
+	unsigned fault_site;
+	bool fault_done, verbose;
+	const char *why;
+	char detail[256];
+};
+
+static void fail(struct run *r, const char *why, const struct side *s, unsigned n)
+{
+	if (r->why)
+		return;
+	r->why = why;
+	snprintf(r->detail, sizeof(r->detail), "qp %u at %c (%u), %u of %u done, status %d", s ? s->qpn : 0, s ? 'A' + s->site : '?', n,
+	    s ? s->done : 0, s ? s->wrs : 0, s ? (int)s->status : 0);
+}
+
+static void completed(void *ctx, const struct rc_comp *c)
+{
+	struct side *s = ctx;
+
+	if (c->recv)
+		return;
+	if (c->status != RC_OK) {
+		if (!s->error)
+			s->status = c->status;
+		s->error = true;
+		return;
+	}
+	if (c->id != s->done)
+		fail(s->run, "completions out of order", s, (unsigned)c->id);
+	s->done++;
+}
+
+static void pump(struct run *r, struct side *s)
+{
+	uint8_t out[RC_PKT_MAX];
+	uint32_t len;
+
+	while ((len = rc_host_output(&s->h, out, sim_now(r->w))))
+		sim_host_tx(r->w, s->site, out, len);
+}
+
+static void host_rx(void *ctx, unsigned site, const uint8_t *ip, uint32_t len, rwy_time now)
+{
+	struct run *r = ctx;
+	uint8_t copy[RC_PKT_MAX];
+	struct roce_pkt pkt;
+
+	if (len > sizeof(copy))
+		return;
+	memcpy(copy, ip, len);
+	if (!rc_pkt_read(copy, len, &pkt))
+		return;
+	for (unsigned i = 0; i < r->qps; i++) {
+		struct side *s = &r->qp[i][site];
+		struct rwy_ip me = sim_host_ip(site, s->host), peer = sim_host_ip(!site, r->qp[i][!site].host);
+
+		if (s->qpn == pkt.dqpn && rwy_ip_eq(&me, &pkt.dst) && rwy_ip_eq(&peer, &pkt.src)) {
+			rc_host_input(&s->h, copy, len, now);
+			pump(r, s);
+			return;
+		}
+	}
+}
+
+static void tick(void *ctx, rwy_time now)
+{
+	struct run *r = ctx;
+
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			struct side *s = &r->qp[i][j];
+
+			if (rc_host_next(&s->h) <= now) {
+				rc_host_tick(&s->h, now);
+				pump(r, s);
+			}
+		}
+	if (r->faults && !r->fault_done && now >= r->fault_at) {
+		r->fault_done = true;
+		if (r->faults & F_OUTAGE)
+			sim_wan_down(r->w, true);
+		if (r->faults & (F_CRASH_NEAR | F_CRASH_FAR))
+			sim_crash(r->w, r->fault_site, RWY_MS * (1 + sim_below(&r->rng, 300)));
+	}
+	if (r->fault_done && (r->faults & F_OUTAGE) && now >= r->fault_at + 300 * RWY_MS)
+		sim_wan_down(r->w, false);
+}
+
+static rwy_time next(void *ctx)
+{
+	struct run *r = ctx;
+	rwy_time at = RWY_NEVER;
+
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			at = rwy_time_min(at, rc_host_next(&r->qp[i][j].h));
+	if (r->faults && !r->fault_done)
+		at = rwy_time_min(at, r->fault_at);
+	else if (r->faults & F_OUTAGE)
+		at = rwy_time_min(at, rwy_time_max(r->fault_at + 300 * RWY_MS, sim_now(r->w) + RWY_MS));
+	return at;
+}
+
+static const struct sim_ops ops = {host_rx, tick, next};
+
+static bool finished(void *ctx)
+{
+	struct run *r = ctx;
+
+	if (r->why)
+		return true;
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			if (r->qp[i][j].done < r->qp[i][j].wrs && !r->qp[i][j].error)
+				return false;
+	return true;
+}
+
+/* --- the workload and what memory must be ------------------------------------------------------------ */
+
+static uint32_t draw_len(struct run *r, uint32_t max)
+{
+	static const uint32_t edge[] = {0, 1, 3, 255, 256, 257, 1023, 1024, 1025, 4096, 4097, 16384};
+	uint32_t n = sim_chance(&r->rng, .5) ? edge[sim_below(&r->rng, 12)] : sim_below(&r->rng, max);
+
+	return n < max ? n : max;
+}
+
+static void draw_wrs(struct run *r, struct side *s, struct side *peer)
+{
+	s->wrs = 1 + sim_below(&r->rng, WRS_MAX);
+	for (unsigned i = 0; i < s->wrs; i++) {
+		struct rc_wr *w = &s->wr[i];
+		uint32_t len;
+
+		memset(w, 0, sizeof(*w));
+		w->id = i;
+		w->op = (enum rc_wr_op)sim_below(&r->rng, 8);
+		w->rkey = peer->h.cfg.rkey;
+		w->imm = (uint32_t)sim_next(&r->rng);
+		switch (w->op) {
+		case RC_WRITE:
+		case RC_WRITE_IMM:
+			len = draw_len(r, AREA / 2);
+			w->remote = SINK + sim_below(&r->rng, AREA - len);
+			w->local = SRC + sim_below(&r->rng, AREA - len);
+			w->len = len;
+			break;
+		case RC_SEND:
+		case RC_SEND_IMM:
+		case RC_SEND_INV:
+			len = draw_len(r, SLOT);
+			w->local = SRC + sim_below(&r->rng, AREA - len);
+			w->len = len;
+			break;
+		case RC_READ:
+			len = draw_len(r, AREA / 4);
+			w->remote = SRC + sim_below(&r->rng, AREA - len);
+			w->local = READ_TO + sim_below(&r->rng, AREA - len);
+			w->len = len;
+			break;
+		case RC_CAS:
+		case RC_FAA:
+			w->len = 8;
+			w->remote = COUNTER;
+			w->local = READ_TO + 8 * sim_below(&r->rng, AREA / 8);
+			w->swap_add = sim_next(&r->rng);
+			w->compare = 0;
+			break;
+		}
+	}
+}
+
+static bool takes_recv(const struct rc_wr *w)
+{
+	return w->op == RC_SEND || w->op == RC_SEND_IMM || w->op == RC_SEND_INV || w->op == RC_WRITE_IMM;
+}
+
+static uint64_t get64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+	return v;
+}
+
+/* Executes one operation of `s` on the shadows of both memories. */
+static void apply(const struct side *s, const struct rc_wr *w, uint8_t *mine, uint8_t *theirs, unsigned *recv)
+{
+	unsigned slot = *recv % (AREA / SLOT);
+	uint64_t old;
+
+	if (takes_recv(w))
+		(*recv)++;
+	switch (w->op) {
+	case RC_WRITE:
+	case RC_WRITE_IMM:
+		memcpy(theirs + w->remote, s->before + w->local, w->len);
+		break;
+	case RC_SEND:
+	case RC_SEND_IMM:
+	case RC_SEND_INV:
+		memcpy(theirs + RECV + slot * SLOT, s->before + w->local, w->len);
+		break;
+	case RC_READ:
+		memcpy(mine + w->local, theirs + w->remote, w->len);
+		break;
+	case RC_CAS:
+	case RC_FAA:
+		old = get64(theirs + COUNTER);
+		memcpy(mine + w->local, &old, 8);
+		if (w->op == RC_FAA || old == w->compare) {
+			uint64_t v = w->op == RC_FAA ? old + w->swap_add : w->swap_add;
+
+			memcpy(theirs + COUNTER, &v, 8);
+		}
+		break;
+	}
+}
+
+/*
+ * The direction s -> p. `mine` starts as s's memory before, `theirs` as p's. What s's operations touch in p is [SINK, READ_TO) and
+ * the counter; in s [READ_TO, COUNTER). All done: all must be equal. With an error: the state after some prefix of the operations, at
+ * least the READs and ATOMICs that completed; the operation after the prefix may be there in part.
+ */
+static void check_direction(struct run *r, struct side *s, struct side *p)
+{
+	uint8_t *mine = malloc(MEM), *theirs = malloc(MEM), *nm = malloc(MEM), *nt = malloc(MEM);
+	unsigned recv = 0, k = 0, nrecv;
+	bool ok = false;
+
+	memcpy(mine, s->before, MEM);
+	memcpy(theirs, p->before, MEM);
+	if (!s->error)
+		for (; k < s->wrs; k++)
+			apply(s, &s->wr[k], mine, theirs, &recv);
+	for (;; k++) {
+		memcpy(nm, mine, MEM);
+		memcpy(nt, theirs, MEM);
+		nrecv = recv;
+		if (k < s->wrs)
+			apply(s, &s->wr[k], nm, nt, &nrecv);
+		ok = true;
+		for (uint32_t i = SINK; i < READ_TO && ok; i++)
+			ok = p->mem[i] == theirs[i] || p->mem[i] == nt[i];
+		for (uint32_t i = COUNTER; i < COUNTER + 8 && ok; i++)
+			ok = p->mem[i] == theirs[i] || p->mem[i] == nt[i];
+		if (ok || k >= s->wrs)
+			break;
+		apply(s, &s->wr[k], mine, theirs, &recv);
+	}
+	if (!ok)
+		fail(r, "memory at the responder is not what the operations make it", s, k);
+	/* What the requester read. */
+	memcpy(mine, s->before, MEM);
+	memcpy(theirs, p->before, MEM);
+	recv = 0;
+	for (k = 0; k < s->done; k++)
+		apply(s, &s->wr[k], mine, theirs, &recv);
+	if (s->done == s->wrs && memcmp(mine + READ_TO, s->mem + READ_TO, AREA) != 0)
+		fail(r, "what was read is not what was there", s, s->done);
+	free(mine);
+	free(theirs);
+	free(nm);
+	free(nt);
+}
+
+static void check(struct run *r)
+{
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			struct side *s = &r->qp[i][j];
+			const struct rc_host_bad *b = &s->h.bad;
+
+			if (s->done < s->wrs && !s->error)
+				fail(r, "hangs: not complete and no error", s, i);
+			if (s->error && !r->faults)
+				fail(r, "an error without a fault", s, i);
+			if (!r->faults && (b->ghost || b->ack || b->opcode || b->length))
+				fail(r, "a host saw what no right peer sends", s, b->ghost * 1000 + b->ack * 100 + b->opcode * 10 + b->length);
+			check_direction(r, s, &r->qp[i][!j]);
+		}
+}
+
+/* --- a world from a seed ---------------------------------------------------------------------------- */
+
+static void draw_links(struct run *r)
+{
+	struct sim_cfg *c = &r->cfg;
+	struct sim_rng *g = &r->rng;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct sim_link_cfg *l = &c->wan[i];
+
+		l->delay = RWY_MS * (1 + sim_below(g, 60));
+		l->rate_Bps = 12500000ull << sim_below(g, 5);
+		l->queue = RWY_MS * (10 + sim_below(g, 90));
+		l->loss = sim_chance(g, .7) ? sim_below(g, 50) / 1000.0 : 0;
+		l->burst = sim_chance(g, .3) ? 2 + sim_below(g, 10) : 1;
+		l->reorder = sim_chance(g, .5) ? sim_below(g, 30) / 1000.0 : 0;
+		l->dup = sim_chance(g, .5) ? sim_below(g, 10) / 1000.0 : 0;
+		l->corrupt = sim_chance(g, .5) ? sim_below(g, 10) / 1000.0 : 0;
+	}
+	c->wan_mtu = sim_chance(g, .5) ? 1472 : 600 + sim_below(g, 8000);
+	c->ack_mode = (enum eng_ack_mode)sim_below(g, 3);
+	if (sim_chance(g, .2))
+		c->custody_conn = 64u << 10;
+	if (sim_chance(g, .2))
+		c->rx_window = 64;
+	if (r->faults & F_LAN_LOSS) {
+		c->lan.loss = .005;
+		c->lan.corrupt = .002;
+	}
+}
+
+static void draw_qps(struct run *r)
+{
+	struct sim_rng *g = &r->rng;
+	bool zero = sim_chance(g, .4);
+
+	r->qps = 1 + sim_below(g, sim_chance(g, .2) ? QPS_MAX : 4);
+	for (unsigned i = 0; i < r->qps; i++) {
+		struct side *s = r->qp[i];
+		roce_psn psn[2];
+		uint32_t mtu = 256u << sim_below(g, 5);
+
+		for (unsigned j = 0; j < 2; j++) {
+			s[j].run = r;
+			s[j].site = j;
+			s[j].host = sim_below(g, SIM_HOSTS);
+			s[j].qpn = 0x11 + 8 * i + sim_below(g, 8);
+			psn[j] = zero ? 0 : (roce_psn)(sim_next(g) & ROCE_PSN_MASK);
+			s[j].mem = malloc(MEM);
+			s[j].before = malloc(MEM);
+			for (uint32_t k = 0; k < MEM; k += 8) {
+				uint64_t v = sim_next(g);
+
+				memcpy(s[j].mem + k, &v, 8);
+			}
+			memcpy(s[j].before, s[j].mem, MEM);
+		}
+		for (unsigned j = 0; j < 2; j++) {
+			struct rc_host_cfg c;
+			struct rwy_ip me = sim_host_ip(j, s[j].host), peer = sim_host_ip(!j, s[!j].host);
+
+			rc_host_cfg_default(&c);
+			memcpy(c.ip, me.b + 12, 4);
+			memcpy(c.peer_ip, peer.b + 12, 4);
+			c.peer_qpn = s[!j].qpn;
+			c.mtu = mtu;
+			c.sq_psn = psn[j];
+			c.rq_psn = psn[!j];
+			c.rkey = 0x1000 + i;
+			c.timeout = 500 * RWY_MS;
+			c.retry = 7;
+			c.rnr_retry = 7;
+			c.done = completed;
+			c.ctx = &s[j];
+			rc_host_init(&s[j].h, &c, s[j].mem, MEM);
+		}
+		for (unsigned j = 0; j < 2; j++) {
+			draw_wrs(r, &s[j], &s[!j]);
+			if (sim_chance(g, .3))
+				s[j].wrs = 0;
+		}
+		for (unsigned j = 0; j < 2; j++)
+			for (unsigned k = 0; k < s[!j].wrs; k++)
+				if (takes_recv(&s[!j].wr[k]))
+					rc_host_post_recv(&s[j].h, RECV + (s[j].recvs++ % (AREA / SLOT)) * SLOT, SLOT);
+	}
+}
+
+static bool run_seed(uint64_t seed, unsigned faults, bool verbose, bool quiet)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	uint64_t left;
+	bool ok;
+
+	r->rng.s = seed * 0x9e3779b97f4a7c15u + 1;
+	r->faults = faults;
+	r->verbose = verbose;
+	sim_cfg_default(&r->cfg);
+	r->cfg.seed = sim_next(&r->rng);
+	r->cfg.verbose = verbose;
+	draw_links(r);
+	r->fault_at = RWY_SEC + RWY_MS * sim_below(&r->rng, 400);
+	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
+	r->w = sim_new(&r->cfg, &ops, r);
+	draw_qps(r);
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			for (unsigned k = 0; k < r->qp[i][j].wrs; k++)
+				rc_host_post(&r->qp[i][j].h, &r->qp[i][j].wr[k]);
+			pump(r, &r->qp[i][j]);
+		}
+	sim_run(r->w, 300 * RWY_SEC, finished, r);
+	/* Let custody come home. */
+	sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, NULL, r);
+	if (!r->why)
+		check(r);
+	if (!r->why && !faults)
+		for (unsigned i = 0; i < 2; i++)
+			if (eng_custody_bytes(sim_engine(r->w, i)))
+				fail(r, "custody is not empty at the end", &r->qp[0][i], (unsigned)eng_custody_bytes(sim_engine(r->w, i)));
+	if (verbose)
+		for (unsigned i = 0; i < 2; i++) {
+			const struct eng_counters *c = eng_counters(sim_engine(r->w, i));
+
+			fprintf(stderr, "site %c:", 'A' + i);
+#define X(f, s)                                                                                                                          \
+	if (c->f)                                                                                                                    \
+		fprintf(stderr, " %s=%llu", #f, (unsigned long long)c->f);
+			ENG_COUNTERS(X)
+#undef X
+			fprintf(stderr, "\n");
+		}
+	if (r->why && !quiet)
+		printf("FAIL seed=%llu faults=%u t=%.3fs: %s: %s\n  repeat: rwysim --seed %llu --faults %u --verbose\n", (unsigned long long)seed,
+		    faults, (double)sim_now(r->w) / 1e9, r->why, r->detail, (unsigned long long)seed, faults);
+	left = 0;
+	ok = !r->why;
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			rc_host_fini(&r->qp[i][j].h);
+			free(r->qp[i][j].mem);
+			free(r->qp[i][j].before);
+		}
+	left = sim_end(r->w);
+	if (left && ok) {
+		printf("FAIL seed=%llu faults=%u: %llu buffers leaked\n", (unsigned long long)seed, faults, (unsigned long long)left);
+		ok = false;
+	}
+	free(r);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'}, {"from", 1, 0, 'f'}, {"faults", 1, 0, 'x'},
+	    {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
+	static const unsigned kinds[] = {0, 0, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR};
+	uint64_t seed = 0, n = 100, from = 1, passed = 0, failed = 0;
+	int faults = -1, c;
+	bool one = false, verbose = false;
+
+	while ((c = getopt_long(argc, argv, "vh", opts, NULL)) != -1)
+		switch (c) {
+		case 's':
+			seed = strtoull(optarg, NULL, 0);
+			one = true;
+			break;
+		case 'n':
+			n = strtoull(optarg, NULL, 0);
+			break;
+		case 'f':
+			from = strtoull(optarg, NULL, 0);
+			break;
+		case 'x':
+			faults = atoi(optarg);
+			break;
+		case 'v':
+			verbose = true;
+			break;
+		default:
+			printf("rwysim [--seeds N] [--from SEED] | --seed SEED [--faults MASK] [--verbose]\n"
+			       "faults: 1 outage, 2 near gateway crashes, 4 far gateway crashes, 8 loss on the LAN; default: drawn from the seed\n");
+			return c == 'h' ? 0 : 2;
+		}
+	if (one)
+		return run_seed(seed, faults >= 0 ? (unsigned)faults : kinds[seed % 6], verbose, false) ? 0 : 1;
+	for (uint64_t i = from; i < from + n; i++) {
+		if (run_seed(i, faults >= 0 ? (unsigned)faults : kinds[i % 6], false, failed > 20))
+			passed++;
+		else
+			failed++;
+	}
+	printf("rwysim: %llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
+	return failed ? 1 : 0;
+}
