@@ -26,6 +26,7 @@
 struct gw_worker;
 struct gw_port;
 struct gw_neigh;
+struct gw_control;
 
 enum gw_state { GW_STARTING, GW_RUNNING, GW_STOPPING };
 
@@ -42,6 +43,7 @@ struct gw_app {
 	struct gw_worker *worker[GW_WORKERS_MAX];
 	struct gw_port *port[CONF_PORTS_MAX];
 	struct gw_neigh *neigh;
+	struct gw_control *control;
 };
 
 /* The clock that engines are given: monotonic ns. Flow times (eng_flow_info.last) are on it. Any thread. */

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DPDK's environment: its argument list from the configuration, its log lines into ours. Lcore 0 is the
+ * control thread, on any CPU; lcore i + 1 is worker i, pinned to the i-th CPU of eal.cores when given, else
+ * on any CPU the process may use.
+ */
+#include <ctype.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/gw.h"
+#include "gateway/setup.h"
+
+#define ARGS_MAX (CONF_EAL_ARGS_MAX + 2 * CONF_PORTS_MAX + 16)
+
+/* --- log ------------------------------------------------------------------------------------ */
+
+/* DPDK speaks a lot while starting: its notices are our details. */
+static int level_of(int dpdk)
+{
+	switch (dpdk) {
+	case RTE_LOG_EMERG:
+	case RTE_LOG_ALERT:
+	case RTE_LOG_CRIT:
+	case RTE_LOG_ERR:
+		return GW_LOG_ERROR;
+	case RTE_LOG_WARNING:
+		return GW_LOG_WARNING;
+	}
+	return GW_LOG_DEBUG;
+}
+
+static ssize_t log_write(void *cookie, const char *buf, size_t n)
+{
+	int len = (int)n;
+
+	(void)cookie;
+	while (len && isspace((unsigned char)buf[len - 1]))
+		len--;
+	if (len)
+		gw_log(level_of(rte_log_cur_msg_loglevel()), "dpdk", "%.*s", len, buf);
+	return (ssize_t)n;
+}
+
+static void log_redirect(void)
+{
+	FILE *f = fopencookie(NULL, "w", (cookie_io_functions_t){.write = log_write});
+
+	if (!f)
+		return;
+	setvbuf(f, NULL, _IOLBF, 0);
+	rte_openlog_stream(f);
+}
+
+/* --- CPUs ----------------------------------------------------------------------------------- */
+
+/* Numbers of a list like "1-2,5" into a set; false when it is not one. */
+static bool cpu_list(const char *s, cpu_set_t *set, unsigned *order, unsigned *n)
+{
+	CPU_ZERO(set);
+	*n = 0;
+	while (*s) {
+		char *end;
+		unsigned long a = strtoul(s, &end, 10), b = a;
+
+		if (end == s)
+			return false;
+		if (*end == '-') {
+			s = end + 1;
+			b = strtoul(s, &end, 10);
+			if (end == s)
+				return false;
+		}
+		if (b < a || b >= CPU_SETSIZE)
+			return false;
+		for (; a <= b && *n < CPU_SETSIZE; a++) {
+			CPU_SET(a, set);
+			order[(*n)++] = (unsigned)a;
+		}
+		if (*end && *end != ',')
+			return false;
+		s = *end ? end + 1 : end;
+	}
+	return *n > 0;
+}
+
+static void all_cpus(char *out, size_t size)
+{
+	cpu_set_t set;
+	size_t n = 0;
+
+	CPU_ZERO(&set);
+	sched_getaffinity(0, sizeof(set), &set);
+	for (int i = 0; i < CPU_SETSIZE && n + 8 < size; i++)
+		if (CPU_ISSET(i, &set))
+			n += (size_t)snprintf(out + n, size - n, "%s%d", n ? "," : "", i);
+}
+
+/* "0@(0,1),1@2,..." */
+static int lcores(const struct conf *c, char *out, size_t size)
+{
+	char all[1024];
+	cpu_set_t set;
+	unsigned order[CPU_SETSIZE], cpus = 0;
+	size_t n;
+
+	all_cpus(all, sizeof(all));
+	if (c->cores[0]) {
+		if (!cpu_list(c->cores, &set, order, &cpus)) {
+			gw_log(GW_LOG_ERROR, "config",
+			    "eal.cores: expected a list like \"1-2,5\", found `%s`", c->cores);
+			return RWY_EINVAL;
+		}
+		if (cpus < c->workers) {
+			gw_log(GW_LOG_ERROR, "config", "eal.cores names %u CPUs for %u workers", cpus,
+			    c->workers);
+			return RWY_EINVAL;
+		}
+	}
+	n = (size_t)snprintf(out, size, "0@(%s)", all);
+	for (unsigned i = 0; i < c->workers && n < size; i++)
+		n += cpus ? (size_t)snprintf(out + n, size - n, ",%u@%u", i + 1, order[i])
+		          : (size_t)snprintf(out + n, size - n, ",%u@(%s)", i + 1, all);
+	return n < size ? 0 : RWY_EINVAL;
+}
+
+unsigned gw_eal_lcore(unsigned worker)
+{
+	return worker + 1;
+}
+
+/* --- arguments ------------------------------------------------------------------------------ */
+
+static bool user_gave(const struct conf *c, const char *const *names)
+{
+	for (unsigned i = 0; i < c->eal_argc; i++)
+		for (const char *const *n = names; *n; n++)
+			if (!strcmp(c->eal_args[i], *n) ||
+			    (!strncmp(*n, "--", 2) && !strncmp(c->eal_args[i], *n, strlen(*n)) &&
+			        c->eal_args[i][strlen(*n)] == '='))
+				return true;
+	return false;
+}
+
+bool gw_eal_is_vdev(const char *device)
+{
+	return !strncmp(device, "net_", 4) || !strncmp(device, "eth_", 4);
+}
+
+int gw_eal_init(const struct conf *c)
+{
+	static const char *const core_flags[] = {"-l", "-c", "--lcores", NULL};
+	static const char *const pci_flags[] = {"-a", "-b", "--allow", "--block", "--no-pci", NULL};
+	static char cores[4096], dev[CONF_PORTS_MAX][512], *argv[ARGS_MAX];
+	int argc = 0, rc;
+	bool pci = false;
+
+	if (user_gave(c, core_flags)) {
+		gw_log(GW_LOG_ERROR, "config",
+		    "eal.args must not place threads (-l, -c, --lcores): use eal.cores and workers");
+		return RWY_EINVAL;
+	}
+	rc = lcores(c, cores, sizeof(cores));
+	if (rc)
+		return rc;
+	argv[argc++] = (char *)"roceway-gateway";
+	argv[argc++] = (char *)"--lcores";
+	argv[argc++] = cores;
+	for (unsigned i = 0; i < c->ports; i++) {
+		bool v = gw_eal_is_vdev(c->port[i].device);
+
+		gw_port_device(&c->port[i], dev[i], sizeof(dev[i]));
+		argv[argc++] = (char *)(v ? "--vdev" : "-a");
+		argv[argc++] = dev[i];
+		pci = pci || !v;
+	}
+	if (!pci && !user_gave(c, pci_flags))
+		argv[argc++] = (char *)"--no-pci";
+	for (unsigned i = 0; i < c->eal_argc; i++)
+		argv[argc++] = c->eal_args[i];
+	log_redirect();
+	if (rte_eal_init(argc, argv) < 0) {
+		gw_log(GW_LOG_ERROR, "dpdk", "EAL did not start: %s", rte_strerror(rte_errno));
+		return RWY_EINVAL;
+	}
+	return 0;
+}
+
+void gw_eal_cleanup(void)
+{
+	rte_eal_cleanup();
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the configuration to what one worker's engine is told. Bounds that the file gives for the gateway are
+ * shared by its workers. */
+#include <string.h>
+#include <sys/random.h>
+
+#include "gateway/setup.h"
+#include "gateway/log.h"
+
+#define IP4_UDP             28
+#define IP6_UDP             48
+#define MIN_RATE            125000 /* bytes per second: 1 Mbit/s */
+#define ACK_MODE_SAME(c, e) static_assert((int)(c) == (int)(e), "the two enums agree")
+ACK_MODE_SAME(CONF_ACK_NEAR, ENG_ACK_NEAR);
+ACK_MODE_SAME(CONF_ACK_FAR, ENG_ACK_FAR);
+ACK_MODE_SAME(CONF_ACK_END, ENG_ACK_END);
+
+static uint64_t random64(void)
+{
+	uint64_t v = 0;
+
+	while (!v)
+		if (getrandom(&v, sizeof(v), 0) != sizeof(v))
+			v = 0;
+	return v;
+}
+
+static uint64_t mix(uint64_t h, const void *p, size_t n)
+{
+	for (const uint8_t *b = p; n--; b++)
+		h = (h ^ *b) * 0x100000001b3u; /* FNV-1a */
+	return h;
+}
+
+/* The same number at both ends: the lower address first. */
+static uint64_t tunnel_id(const struct conf_tunnel *t, unsigned worker)
+{
+	bool swap = memcmp(t->local.b, t->remote.b, 16) > 0;
+	uint32_t port = (uint32_t)t->udp_port + worker;
+	uint64_t h = mix(0xcbf29ce484222325u, (swap ? &t->remote : &t->local)->b, 16);
+
+	h = mix(h, (swap ? &t->local : &t->remote)->b, 16);
+	return mix(h, &port, sizeof(port));
+}
+
+static int tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned idx, unsigned worker)
+{
+	const struct conf_tunnel *t = &c->tunnel[idx];
+	uint32_t over = rwy_ip_is4(&t->local) ? IP4_UDP : IP6_UDP;
+	uint64_t share = t->rate_Bps / c->workers;
+
+	memcpy(e->name, t->name, sizeof(e->name));
+	wan_cfg_default(&e->wan);
+	e->wan.paths = 1;
+	e->wan.mtu[0] = c->port[t->port_idx].mtu - over;
+	e->wan.epoch = random64();
+	e->wan.index = (uint32_t)random64();
+	e->wan.tunnel_id = tunnel_id(t, worker);
+	e->wan.cc = cc_find(t->cc);
+	if (!e->wan.cc) {
+		gw_log(GW_LOG_ERROR, "config", "tunnel=%s unknown congestion_control `%s`", t->name, t->cc);
+		return RWY_EINVAL;
+	}
+	e->wan.cc_cfg.rate_Bps = share;
+	e->wan.cc_cfg.mtu = e->wan.mtu[0];
+	if (!e->wan.cc_cfg.min_rate_Bps)
+		e->wan.cc_cfg.min_rate_Bps = MIN_RATE;
+	return 0;
+}
+
+int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
+{
+	eng_cfg_default(out);
+	out->tunnels = c->tunnels;
+	for (unsigned i = 0; i < c->tunnels; i++) {
+		int rc = tunnel_cfg(&out->tunnel[i], c, i, worker);
+
+		if (rc)
+			return rc;
+		for (unsigned k = 0; k < c->tunnel[i].prefixes; k++) {
+			if (out->prefixes == ENG_PREFIXES_MAX) {
+				gw_log(GW_LOG_ERROR, "config", "more than %u prefixes in all tunnels",
+				    ENG_PREFIXES_MAX);
+				return RWY_EINVAL;
+			}
+			out->prefix[out->prefixes++] =
+			    (struct eng_prefix){.addr = c->tunnel[i].prefix[k].addr,
+			        .len = c->tunnel[i].prefix[k].len,
+			        .tunnel = (uint8_t)i};
+		}
+	}
+	out->ack_mode = (enum eng_ack_mode)c->ack_mode;
+	out->conns_max = c->conns_max / c->workers + 1;
+	out->half_open_max = c->half_open_max / c->workers + 1;
+	out->idle_expiry = c->idle_expiry;
+	out->host_window = c->host_window;
+	out->rnr_retry = c->rnr_retry;
+	out->retry = c->retry;
+	out->custody_conn = c->custody_conn;
+	out->custody_total = c->custody_total / c->workers;
+	out->read_cache_conn = c->read_cache_conn;
+	out->seed = random64();
+	return 0;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of the DPDK application: what ports, workers and the control thread know of each other. app.h is
+ * the outside.
+ *
+ * Who writes what: a worker's struct is written by that worker, except the rings and atomics marked
+ * otherwise; ports are written by the control thread before workers start, except `up`; the next-hop table is
+ * published by the control thread (neigh.h).
+ */
+#ifndef GATEWAY_GW_H
+#define GATEWAY_GW_H
+
+#include <rte_ring.h>
+#include <rte_spinlock.h>
+
+#include "gateway/app.h"
+#include "gateway/log.h"
+#include "gateway/mbuf.h"
+#include "gateway/neigh.h"
+
+#define GW_BURST       32
+#define GW_TX_BUF      64
+#define GW_HANDOFF_LEN 2048
+#define GW_KERNEL_LEN  512 /* frames waiting for the kernel, or from it */
+#define GW_RXQ_MAX     (CONF_PORTS_MAX * 4)
+#define GW_ETH         14
+#define GW_VLAN        4
+#define GW_IFNAME      16
+
+struct gw_port {
+	const struct conf_port *conf;
+	uint16_t idx; /* in gw_app.port[] */
+	uint16_t id;  /* DPDK's */
+	uint8_t mac[6];
+	uint16_t vlan;  /* 0: untagged */
+	uint8_t l2_len; /* GW_ETH, or with the VLAN tag */
+	bool multi_seg; /* the driver sends chains */
+	bool copy_rx;   /* the driver wants larger buffers than the pool's: received through `rx_pool` and
+	                   copied */
+	bool copy_tx; /* the driver passes mbufs on instead of sending bytes (net_ring): ours must not be lent
+	               */
+	bool link_seen;
+	bool rx_intr; /* receive queues can wake a sleeping worker */
+	unsigned rxqs, txqs;
+	struct rte_mempool *rx_pool;            /* copy_rx only */
+	rte_spinlock_t tx_lock[GW_WORKERS_MAX]; /* per transmit queue; used when txqs < workers */
+	bool tx_shared;
+	_Atomic bool up; /* control thread */
+	_Atomic uint32_t speed_mbps;
+	char driver[32];
+	char under[GW_IFNAME]; /* the kernel interface under it, or "" */
+	char tap[GW_IFNAME];
+	int tap_fd;
+	int tap_ifindex;
+	unsigned ctl_worker; /* sends what the kernel sends */
+};
+
+struct gw_rxq {
+	struct gw_port *port;
+	uint16_t queue;
+	int intr_fd; /* -1: none */
+};
+
+/* Frames waiting for one port. */
+struct gw_txq {
+	struct gw_port *port;
+	uint16_t queue;
+	uint16_t n;
+	struct rte_mbuf *pkt[GW_TX_BUF];
+};
+
+/* One tunnel's headers in front of the WAN header, rebuilt when the next hop changes. */
+struct gw_tun {
+	const struct conf_tunnel *conf;
+	struct gw_port *port;
+	struct eng_nexthop nh;
+	uint16_t udp_port; /* this worker's */
+	uint8_t ip_len;    /* 20 or 40 */
+	uint8_t hdr[48];   /* IP and UDP headers */
+};
+
+/* What to do with a destination address, by the last packets that had it. */
+struct gw_verdict {
+	struct rwy_ip addr;
+	int16_t tunnel; /* >= 0, or enum gw_verdict_kind */
+	uint16_t valid;
+};
+enum gw_verdict_kind { GW_TO_KERNEL = -1, GW_NO_ROUTE = -2 };
+#define GW_VERDICTS 1024
+
+struct gw_ask {
+	struct rwy_ip addr;
+	uint16_t port;
+};
+#define GW_ASKS 64
+
+struct gw_worker {
+	struct gw_app *app;
+	unsigned idx, lcore;
+	struct eng *eng;
+	struct gw_pools *pools;
+	struct gw_nt *nt; /* the next-hop table of this turn */
+	rwy_time now;
+	unsigned rxqs, ports, tunnels;
+	struct gw_rxq rxq[GW_RXQ_MAX];
+	struct gw_port *by_id[RTE_MAX_ETHPORTS];
+	struct gw_txq txq[CONF_PORTS_MAX];
+	struct gw_tun tun[CONF_TUNNELS_MAX];
+	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_lan_rx */
+	unsigned lan_n;
+	bool kernel_fed;  /* frames went to the control thread in this turn */
+	rwy_time wake_at; /* not before: the control thread is woken at most so often */
+	struct gw_verdict *verdict[CONF_PORTS_MAX];
+	uint8_t
+	    *nh_used; /* by next-hop id: a packet went there since the control thread looked (it clears) */
+	struct gw_counters c;
+	struct gw_worker_stats st;
+	int epoll_fd; /* wakes this worker from sleep */
+
+	_Alignas(
+	    64) _Atomic uint64_t nt_gen; /* oldest table this worker may still read; control thread reads */
+	_Atomic uint64_t heartbeat;
+	_Atomic bool stop;      /* control thread writes */
+	_Atomic int call_state; /* gw_call: callers and worker */
+	void (*call_fn)(struct eng *e, void *arg);
+	void *call_arg;
+	pthread_mutex_t call_lock;              /* one caller at a time */
+	struct rte_ring *handoff;               /* frames that another worker received and we own */
+	struct rte_ring *from_kernel;           /* frames that the kernel sends through our ports */
+	struct rte_ring *to_kernel;             /* the control thread's: all workers put, it takes */
+	_Alignas(64) _Atomic uint32_t ask_head; /* unresolved next hops, worker to control thread */
+	_Atomic uint32_t ask_tail;
+	struct gw_ask ask[GW_ASKS];
+	rwy_time ask_time[GW_ASKS]; /* by hash of the address: not asked again before */
+};
+
+/* rx.c: one burst of frames from the wire or from another worker (`owned`: no further hand-over). Takes all.
+ */
+void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned);
+void gw_rx_flush(struct gw_worker *w);
+
+/* tx.c */
+extern const struct eng_ops gw_eng_ops;
+void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel);
+void gw_tx_frame(
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m); /* an untagged frame of the kernel */
+void gw_tx_flush(struct gw_worker *w);
+
+/* worker.c */
+RWY_MUST_CHECK int gw_worker_new(
+    struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools);
+void gw_worker_free(struct gw_worker *w);
+int gw_worker_main(void *worker); /* lcore function */
+
+/* control.c */
+void gw_control_wake(struct gw_app *app); /* any thread; cheap when it is awake */
+
+#endif

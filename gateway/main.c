@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* roceway-gateway: command line, order of starting and stopping. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <rte_eal.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_version.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/gw.h"
+#include "gateway/notify.h"
+#include "gateway/setup.h"
+
+#define EXIT_USAGE 2
+
+/* The API is another part of the program (api.c): a gateway without it is a gateway all the same. */
+extern int gw_api_start(struct gw_app *app) __attribute__((weak));
+extern void gw_api_stop(struct gw_app *app) __attribute__((weak));
+
+static void help(FILE *f)
+{
+	fputs("usage: roceway-gateway --config FILE\n"
+	      "       roceway-gateway --check FILE | --check --config FILE\n"
+	      "       roceway-gateway --print-reference | --version | --help\n"
+	      "\n"
+	      "  -c, --config FILE      run with this configuration\n"
+	      "  -k, --check [FILE]     read the configuration, say what is wrong with it, start nothing; "
+	      "exit 2 if wrong\n"
+	      "      --print-reference  every configuration key, as Markdown\n"
+	      "  -V, --version\n"
+	      "  -h, --help\n",
+	    f);
+}
+
+/* --- start ---------------------------------------------------------------------------------- */
+
+static void log_summary(const struct gw_app *app)
+{
+	const struct conf *c = app->conf;
+
+	gw_log(GW_LOG_NOTICE, "main",
+	    "roceway-gateway %s name=%s config=%s workers=%u polling=%s ports=%u tunnels=%u %s", app->version,
+	    c->name, app->conf_path, c->workers, c->polling == CONF_POLL_BUSY ? "busy" : "adaptive", c->ports,
+	    c->tunnels, rte_version());
+	for (unsigned i = 0; i < c->tunnels; i++)
+		if (c->tunnel[i].security == CONF_SEC_NONE)
+			gw_log(GW_LOG_WARNING, "main",
+			    "tunnel=%s SECURITY: NONE. Anybody on the path can read, change and forge its "
+			    "packets: lab only",
+			    c->tunnel[i].name);
+}
+
+static int workers_start(struct gw_app *app, struct gw_pools *pools)
+{
+	for (unsigned i = 0; i < app->workers; i++) {
+		int rc = gw_worker_new(&app->worker[i], app, i, pools);
+
+		if (rc) {
+			gw_log(GW_LOG_ERROR, "main", "worker=%u cannot be set up: %s", i, strerror(-rc));
+			return rc;
+		}
+	}
+	for (unsigned i = 0; i < app->workers; i++) {
+		app->worker[i]->lcore = gw_eal_lcore(i);
+		if (rte_eal_remote_launch(gw_worker_main, app->worker[i], app->worker[i]->lcore) != 0) {
+			gw_log(GW_LOG_ERROR, "main", "worker=%u does not start", i);
+			return RWY_EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int start(struct gw_app *app, struct gw_pools *pools)
+{
+	const struct conf *c = app->conf;
+	int rc = gw_eng_cfg(app->eng_cfg, c, 0);
+
+	if (!rc)
+		rc = gw_eal_init(c);
+	if (rc)
+		return rc;
+	gw_clock_init();
+	rc = gw_ports_find(app);
+	if (!rc)
+		rc = gw_pools_new(pools, c->buffers, gw_ports_max_frame(app));
+	if (!rc)
+		rc = gw_ports_start(app, pools);
+	if (!rc)
+		rc = gw_taps_open(app);
+	if (!rc)
+		rc = gw_neigh_new(app);
+	if (!rc)
+		rc = gw_control_new(app, pools);
+	if (!rc)
+		rc = workers_start(app, pools);
+	return rc;
+}
+
+/* --- stop ----------------------------------------------------------------------------------- */
+
+static void log_final(const struct gw_app *app)
+{
+	struct gw_counters c;
+	char line[900];
+	size_t n = 0;
+
+	gw_counters_get(app, app->workers, &c);
+#define X(f, s)                                                                                              \
+	if (c.f && n < sizeof(line))                                                                         \
+		n += (size_t)snprintf(line + n, sizeof(line) - n, " " #f "=%" PRIu64, c.f);
+	GW_COUNTERS(X)
+#undef X
+	gw_log(GW_LOG_NOTICE, "main", "stopped after %" PRIu64 " s%s",
+	    rwy_since(app->start, gw_now()) / RWY_SEC, n ? line : "");
+}
+
+static void stop(struct gw_app *app, struct gw_pools *pools)
+{
+	for (unsigned i = 0; i < app->workers; i++)
+		if (app->worker[i])
+			atomic_store(&app->worker[i]->stop, true);
+	rte_eal_mp_wait_lcore();
+	if (app->start)
+		log_final(app);
+	for (unsigned i = 0; i < app->workers; i++) {
+		gw_worker_free(app->worker[i]);
+		app->worker[i] = NULL;
+	}
+	gw_control_free(app);
+	gw_neigh_free(app);
+	gw_taps_close(app);
+	gw_ports_stop(app);
+	gw_ports_free(app);
+	gw_pools_free(pools);
+	gw_eal_cleanup();
+}
+
+static int run(const struct conf *conf, const char *path)
+{
+	struct gw_app app = {
+	    .conf = conf, .conf_path = path, .version = RWY_VERSION, .workers = conf->workers};
+	struct gw_pools pools = {0};
+	bool api = false;
+	int rc;
+
+	app.eng_cfg = malloc(sizeof(*app.eng_cfg));
+	if (!app.eng_cfg)
+		return RWY_ENOMEM;
+	log_summary(&app);
+	rc = start(&app, &pools);
+	if (!rc && gw_api_start)
+		api = (rc = gw_api_start(&app)) == 0;
+	if (!rc) {
+		gw_telemetry_start(&app);
+		app.start = gw_now();
+		app.start_wall = time(NULL);
+		atomic_store(&app.state, GW_RUNNING);
+		gw_log(GW_LOG_NOTICE, "main", "ready");
+		gw_notify("READY=1\nSTATUS=forwarding");
+		gw_control_run(&app);
+		gw_notify("STOPPING=1");
+		atomic_store(&app.state, GW_STOPPING);
+	}
+	if (api && gw_api_stop)
+		gw_api_stop(&app);
+	stop(&app, &pools);
+	free(app.eng_cfg);
+	return rc;
+}
+
+/* --- command line --------------------------------------------------------------------------- */
+
+static int check_only(const char *path)
+{
+	struct conf_error err;
+	struct conf *conf;
+
+	if (conf_load(&conf, path, &err) != 0) {
+		conf_error_print(stderr, &err);
+		return EXIT_USAGE;
+	}
+	printf("%s: good\n", path);
+	conf_free(conf);
+	return 0;
+}
+
+/* Before any thread exists, so that all inherit it: signals are read from a file descriptor by the control
+ * thread. */
+static void signals_block(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int gateway(const char *path)
+{
+	struct conf_error err;
+	struct conf *conf;
+	int rc;
+
+	if (conf_load(&conf, path, &err) != 0) {
+		conf_error_print(stderr, &err);
+		return EXIT_USAGE;
+	}
+	gw_log_init(conf->log_level);
+	signals_block();
+	rc = run(conf, path);
+	conf_free(conf);
+	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int usage_error(const char *what)
+{
+	fprintf(stderr, "roceway-gateway: %s\n", what);
+	help(stderr);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option opts[] = {{"config", required_argument, NULL, 'c'},
+	    {"check", optional_argument, NULL, 'k'}, {"print-reference", no_argument, NULL, 'r'},
+	    {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {0}};
+	const char *path = NULL;
+	bool check = false;
+	int o;
+
+	while ((o = getopt_long(argc, argv, "c:k::Vh", opts, NULL)) != -1) {
+		switch (o) {
+		case 'c':
+			path = optarg;
+			break;
+		case 'k':
+			check = true;
+			path = optarg ? optarg : path;
+			break;
+		case 'r':
+			conf_print_reference(stdout);
+			return 0;
+		case 'V':
+			printf("roceway-gateway %s\n", RWY_VERSION);
+			return 0;
+		case 'h':
+			help(stdout);
+			return 0;
+		default:
+			help(stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (check && !path && optind < argc)
+		path = argv[optind++];
+	if (optind < argc)
+		return usage_error("too many arguments");
+	if (!path)
+		return usage_error("no configuration: --config FILE");
+	return check ? check_only(path) : gateway(path);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting and stopping: what main.c calls, in this order. All on the control thread. Each logs what went
+ * wrong and returns RWY_E*. */
+#ifndef GATEWAY_SETUP_H
+#define GATEWAY_SETUP_H
+
+#include "gateway/app.h"
+#include "gateway/mbuf.h"
+
+struct rte_ring;
+
+/* eal.c: DPDK with the configuration's arguments, one lcore a worker besides the control thread's. */
+RWY_MUST_CHECK int gw_eal_init(const struct conf *c);
+unsigned gw_eal_lcore(unsigned worker);
+bool gw_eal_is_vdev(const char *device);
+void gw_eal_cleanup(void);
+
+/* worker.c */
+void gw_clock_init(void);
+
+/* engcfg.c: what the engine of one worker is told. */
+RWY_MUST_CHECK int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker);
+
+/* port.c: the device string for EAL, with what the driver needs filled in (af_packet's frame size). */
+void gw_port_device(const struct conf_port *p, char *out, size_t size);
+/* port.c: finds, configures and starts every port of the configuration. */
+RWY_MUST_CHECK int gw_ports_find(struct gw_app *app);
+uint32_t gw_ports_max_frame(const struct gw_app *app);
+RWY_MUST_CHECK int gw_ports_start(struct gw_app *app, struct gw_pools *pools);
+void gw_ports_poll_link(struct gw_app *app); /* logs and publishes changes */
+void gw_ports_stop(struct gw_app *app);
+void gw_ports_free(struct gw_app *app);
+
+/* under.c: keeps the kernel from answering on the interface that lies under an af_packet port. */
+void gw_under_quiet(const char *ifname);
+void gw_under_restore(void);
+bool gw_sysctl_write(const char *path, const char *value);
+
+/* tap.c: the kernel's interface of each port. */
+RWY_MUST_CHECK int gw_taps_open(struct gw_app *app);
+void gw_taps_close(struct gw_app *app);
+
+/* control.c */
+RWY_MUST_CHECK int gw_control_new(struct gw_app *app, struct gw_pools *pools);
+struct rte_ring *gw_control_ring(const struct gw_app *app); /* workers put frames for the kernel */
+void gw_control_run(struct gw_app *app);                    /* until a signal */
+void gw_control_free(struct gw_app *app);
+
+/* telemetry.c */
+void gw_telemetry_start(struct gw_app *app);
+
+#endif

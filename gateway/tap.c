@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel's interface of each port: a tap named rwy-<port> with the port's MAC address, MTU and configured
+ * addresses. The kernel does ARP, ND and ICMP for the gateway there. The interface lives as long as its file
+ * descriptor: it goes when the process goes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_addr.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <netlink/route/addr.h>
+#include <netlink/route/link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gateway/gw.h"
+#include "gateway/setup.h"
+
+static void set(const struct gw_port *p, const char *dir, const char *key, const char *value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/sys/net/%s/conf/%s/%s", dir, p->tap, key);
+	gw_sysctl_write(path, value);
+}
+
+/* Answers only for its own addresses, takes no configuration from the network, whatever the system's defaults
+ * are. */
+static void sysctls(const struct gw_port *p)
+{
+	set(p, "ipv4", "arp_ignore", "1");
+	set(p, "ipv4", "arp_announce", "2");
+	set(p, "ipv6", "disable_ipv6", "0");
+	set(p, "ipv6", "accept_ra", "0");
+	set(p, "ipv6", "router_solicitations", "0");
+}
+
+static int create(struct gw_port *p)
+{
+	struct ifreq r = {0};
+
+	if (snprintf(p->tap, sizeof(p->tap), "rwy-%s", p->conf->name) >= (int)sizeof(p->tap)) {
+		gw_log(GW_LOG_ERROR, "tap", "port=%s name too long for an interface: %zu characters at most",
+		    p->conf->name, sizeof(p->tap) - 5);
+		return RWY_EINVAL;
+	}
+	p->tap_fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (p->tap_fd < 0) {
+		gw_log(GW_LOG_ERROR, "tap", "/dev/net/tun: %s", strerror(errno));
+		return RWY_EINVAL;
+	}
+	r.ifr_flags = IFF_TAP | IFF_NO_PI;
+	memcpy(r.ifr_name, p->tap, sizeof(p->tap));
+	if (ioctl(p->tap_fd, TUNSETIFF, &r) != 0) {
+		gw_log(GW_LOG_ERROR, "tap", "interface %s: %s%s", p->tap, strerror(errno),
+		    errno == EBUSY ? ": does another gateway run in this network namespace?" : "");
+		return RWY_EINVAL;
+	}
+	p->tap_ifindex = (int)if_nametoindex(p->tap);
+	return 0;
+}
+
+static int link_up(struct nl_sock *s, const struct gw_port *p)
+{
+	struct rtnl_link *orig = NULL, *l = rtnl_link_alloc();
+	struct nl_addr *mac = nl_addr_build(AF_LLC, p->mac, 6);
+	int rc = -NLE_NOMEM;
+
+	if (l && mac) {
+		rtnl_link_set_addr(l, mac);
+		rtnl_link_set_mtu(l, p->conf->mtu);
+		rtnl_link_set_flags(l, IFF_UP);
+		rc = rtnl_link_get_kernel(s, p->tap_ifindex, NULL, &orig);
+	}
+	if (!rc)
+		rc = rtnl_link_change(s, orig, l, 0);
+	if (rc)
+		gw_log(GW_LOG_ERROR, "tap", "interface %s: %s", p->tap, nl_geterror(rc));
+	nl_addr_put(mac);
+	rtnl_link_put(orig);
+	rtnl_link_put(l);
+	return rc ? RWY_EINVAL : 0;
+}
+
+static int address_add(struct nl_sock *s, const struct gw_port *p, const struct conf_prefix *c)
+{
+	bool v4 = rwy_ip_is4(&c->addr);
+	struct rtnl_addr *a = rtnl_addr_alloc();
+	struct nl_addr *n = nl_addr_build(v4 ? AF_INET : AF_INET6, c->addr.b + (v4 ? 12 : 0), v4 ? 4 : 16);
+	char text[64] = "";
+	int rc = -NLE_NOMEM;
+
+	if (a && n) {
+		nl_addr_set_prefixlen(n, v4 ? c->len - 96 : c->len);
+		rtnl_addr_set_ifindex(a, p->tap_ifindex);
+		rtnl_addr_set_local(a, n);
+		if (!v4) /* ready means ready: no second of duplicate address detection */
+			rtnl_addr_set_flags(a, IFA_F_NODAD);
+		rc = rtnl_addr_add(s, a, 0);
+		nl_addr2str(n, text, sizeof(text));
+	}
+	if (rc)
+		gw_log(GW_LOG_ERROR, "tap", "interface %s address %s: %s", p->tap, text, nl_geterror(rc));
+	nl_addr_put(n);
+	rtnl_addr_put(a);
+	return rc ? RWY_EINVAL : 0;
+}
+
+static int tap_open(struct nl_sock *s, struct gw_port *p)
+{
+	int rc = create(p);
+
+	if (rc)
+		return rc;
+	sysctls(p);
+	rc = link_up(s, p);
+	for (unsigned i = 0; i < p->conf->addrs && !rc; i++)
+		rc = address_add(s, p, &p->conf->addr[i]);
+	return rc;
+}
+
+int gw_taps_open(struct gw_app *app)
+{
+	struct nl_sock *s = nl_socket_alloc();
+	int rc = s && nl_connect(s, NETLINK_ROUTE) == 0 ? 0 : RWY_ENOMEM;
+
+	for (unsigned i = 0; i < app->ports && !rc; i++)
+		rc = tap_open(s, app->port[i]);
+	nl_socket_free(s);
+	return rc;
+}
+
+void gw_taps_close(struct gw_app *app)
+{
+	for (unsigned i = 0; i < app->ports; i++)
+		if (app->port[i] && app->port[i]->tap_fd >= 0) {
+			close(app->port[i]->tap_fd);
+			app->port[i]->tap_fd = -1;
+		}
+}

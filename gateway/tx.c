@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the engine wants sent: Ethernet in front of LAN packets, Ethernet, IP, UDP and the WAN header in front
+ * of tunnel datagrams.
+ *
+ * A packet in custody may be sent while an earlier transmission of it still waits in a driver's ring. So:
+ *   - nobody else holds the mbuf (count 1) and the headers fit the headroom: they are written in place, and
+ * the driver gets a reference; payload is not touched, rwy_buf.data/len stay as they are (the mbuf's own
+ * offsets are set anew at each sending);
+ *   - else the headers go into a buffer of their own, chained to an indirect mbuf that refers to the payload;
+ *   - else, where the driver sends no chains, header and payload are copied into a fresh buffer (counted as
+ * tx_copied).
+ */
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_ip.h>
+#include <string.h>
+
+#include "gateway/gw.h"
+#include "rwy/endian.h"
+
+#define ET_IP4    0x0800
+#define ET_IP6    0x86dd
+#define IP4_LEN   20
+#define IP6_LEN   40
+#define UDP_LEN   8
+#define TTL       64
+#define TX_TRIES  16 /* short retries when the driver's ring is full */
+#define ASK_EVERY (100 * RWY_MS)
+#define HDR_MAX   (GW_L2_MAX + IP6_LEN + UDP_LEN + WAN_HDR_MAX)
+static_assert(HDR_MAX + RTE_PKTMBUF_HEADROOM <= GW_SMALL_ROOM, "all headers fit a small buffer");
+
+/* --- port queues ---------------------------------------------------------------------------- */
+
+static void queue_drop(struct gw_worker *w, struct gw_txq *q, unsigned from, uint64_t *counter)
+{
+	*counter += q->n - from;
+	rte_pktmbuf_free_bulk(q->pkt + from, q->n - from);
+	q->n = 0;
+}
+
+static void queue_flush(struct gw_worker *w, struct gw_txq *q)
+{
+	struct gw_port *p = q->port;
+	unsigned sent = 0;
+
+	if (!q->n)
+		return;
+	if (!atomic_load_explicit(&p->up, memory_order_relaxed)) {
+		queue_drop(w, q, 0, &w->c.drop_port_down);
+		return;
+	}
+	if (p->tx_shared)
+		rte_spinlock_lock(&p->tx_lock[q->queue]);
+	for (unsigned tries = 0; sent < q->n && tries < TX_TRIES; tries++)
+		sent += rte_eth_tx_burst(p->id, q->queue, q->pkt + sent, (uint16_t)(q->n - sent));
+	if (p->tx_shared)
+		rte_spinlock_unlock(&p->tx_lock[q->queue]);
+	w->c.tx_packets += sent;
+	queue_drop(w, q, sent, &w->c.drop_tx_full);
+}
+
+static void queue_put(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m)
+{
+	struct gw_txq *q = &w->txq[p->idx];
+
+	q->pkt[q->n++] = m;
+	if (q->n == GW_TX_BUF)
+		queue_flush(w, q);
+}
+
+void gw_tx_flush(struct gw_worker *w)
+{
+	for (unsigned i = 0; i < w->ports; i++)
+		queue_flush(w, &w->txq[i]);
+}
+
+/* --- one packet with headers in front ------------------------------------------------------- */
+
+/* The mbuf of a packet whose headers were written into the `hlen` bytes before b->data. */
+static struct rte_mbuf *in_place(struct rwy_buf *b, uint32_t hlen, uint32_t len, bool own)
+{
+	struct rte_mbuf *m = gw_mbuf_of(b);
+
+	m->data_off = (uint16_t)(b->data - hlen - (uint8_t *)m->buf_addr);
+	m->data_len = (uint16_t)(hlen + len);
+	m->pkt_len = hlen + len;
+	m->nb_segs = 1;
+	m->next = NULL;
+	m->ol_flags &= RTE_MBUF_F_EXTERNAL;
+	if (!own)
+		rte_mbuf_refcnt_update(m, 1);
+	return m;
+}
+
+static bool fits_in_place(const struct gw_port *p, struct rwy_buf *b, uint32_t hlen)
+{
+	return !p->copy_tx && b->headroom >= hlen && rte_mbuf_refcnt_read(gw_mbuf_of(b)) == 1;
+}
+
+/* A small buffer with `len` bytes of room at its data. */
+static struct rte_mbuf *small_new(struct gw_worker *w, uint32_t len)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pools->small);
+
+	if (!m) {
+		w->c.drop_no_mbuf++;
+		return NULL;
+	}
+	m->data_len = (uint16_t)len;
+	m->pkt_len = len;
+	return m;
+}
+
+/* Headers `h` in a buffer of their own, chained to payload by reference. */
+static struct rte_mbuf *chain(
+    struct gw_worker *w, const uint8_t *h, uint32_t hlen, struct rwy_buf *b, uint32_t off, uint32_t len)
+{
+	struct rte_mbuf *m = small_new(w, hlen), *ref, *base = gw_mbuf_of(b);
+
+	if (!m)
+		return NULL;
+	ref = rte_pktmbuf_alloc(w->pools->small);
+	if (!ref) {
+		w->c.drop_no_mbuf++;
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	memcpy(rte_pktmbuf_mtod(m, void *), h, hlen);
+	rte_pktmbuf_attach(ref, base);
+	ref->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+	ref->data_off = (uint16_t)(b->data + off - (uint8_t *)base->buf_addr);
+	ref->data_len = (uint16_t)len;
+	ref->pkt_len = len;
+	m->next = ref;
+	m->nb_segs = 2;
+	m->pkt_len += len;
+	w->c.tx_chained++;
+	return m;
+}
+
+/* Headers and payload copied into one buffer. */
+static struct rte_mbuf *copy(
+    struct gw_worker *w, const uint8_t *h, uint32_t hlen, const uint8_t *data, uint32_t len)
+{
+	uint32_t room = GW_SMALL_ROOM - RTE_PKTMBUF_HEADROOM;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(hlen + len <= room ? w->pools->small : w->pools->big);
+	uint8_t *d;
+
+	if (!m) {
+		w->c.drop_no_mbuf++;
+		return NULL;
+	}
+	if (hlen + len > rte_pktmbuf_tailroom(m)) {
+		w->c.drop_tx_too_long++;
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	d = rte_pktmbuf_mtod(m, uint8_t *);
+	memcpy(d, h, hlen);
+	if (len)
+		memcpy(d + hlen, data, len);
+	m->data_len = (uint16_t)(hlen + len);
+	m->pkt_len = hlen + len;
+	w->c.tx_copied++;
+	return m;
+}
+
+/* By reference or by copy, for a packet that cannot take its headers in place. Gives b up when it is ours. */
+static struct rte_mbuf *apart(struct gw_worker *w, const struct gw_port *p, const uint8_t *h, uint32_t hlen,
+    struct rwy_buf *b, uint32_t off, uint32_t len, bool own)
+{
+	struct rte_mbuf *m = p->multi_seg && !p->copy_tx ? chain(w, h, hlen, b, off, len)
+	                                                 : copy(w, h, hlen, b->data + off, len);
+
+	if (own)
+		rte_pktmbuf_free_seg(gw_mbuf_of(b));
+	return m;
+}
+
+/* --- next hop ------------------------------------------------------------------------------- */
+
+/* Tells the control thread what to resolve, each address at most once per ASK_EVERY. */
+static void ask(struct gw_worker *w, const struct rwy_ip *addr, uint16_t port)
+{
+	rwy_time *t = &w->ask_time[gw_neigh_hash(port, addr) % GW_ASKS];
+	uint32_t head = atomic_load_explicit(&w->ask_head, memory_order_relaxed);
+
+	if (w->now < *t || head - atomic_load_explicit(&w->ask_tail, memory_order_acquire) >= GW_ASKS)
+		return;
+	*t = w->now + ASK_EVERY;
+	w->ask[head % GW_ASKS] = (struct gw_ask){.addr = *addr, .port = port};
+	atomic_store_explicit(&w->ask_head, head + 1, memory_order_release);
+	w->kernel_fed = true;
+}
+
+/* cache[0]: generation of the table, 0 = empty; cache[1]: the entry's index in it. */
+static const struct gw_nh *next_hop(
+    struct gw_worker *w, const struct rwy_ip *dst, struct eng_nexthop *cache, int wan_port)
+{
+	const struct gw_nt *t = w->nt;
+	const struct gw_nh *nh;
+	enum gw_nh_miss miss;
+	struct rwy_ip addr;
+	uint16_t port;
+
+	if (cache && cache->cache[0] == t->gen) {
+		nh = &t->nh[cache->cache[1]];
+	} else {
+		w->c.neigh_misses++;
+		nh = gw_nt_find(t, w->app, dst, wan_port, &miss, &addr, &port);
+		if (!nh) {
+			if (miss == GW_NH_UNRESOLVED)
+				ask(w, &addr, port);
+			(*(miss == GW_NH_NO_ROUTE ? &w->c.drop_lan_unreachable
+			    : wan_port >= 0       ? &w->c.drop_wan_unresolved
+			                          : &w->c.drop_lan_unresolved))++;
+			return NULL;
+		}
+		if (cache) {
+			cache->cache[0] = t->gen;
+			cache->cache[1] = (uint64_t)(nh - t->nh);
+		}
+	}
+	if (!w->nh_used[nh->id])
+		w->nh_used[nh->id] = 1;
+	return nh;
+}
+
+/* --- towards local hosts -------------------------------------------------------------------- */
+
+static void l2_write(uint8_t *at, const struct gw_nh *nh, bool v4)
+{
+	memcpy(at, nh->l2, nh->l2_len);
+	rwy_put16(at + nh->l2_len - 2, v4 ? ET_IP4 : ET_IP6);
+}
+
+static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
+{
+	struct gw_worker *w = ctx;
+	const struct gw_nh *nh = next_hop(w, tx->dst, tx->nh, -1);
+	uint32_t len = tx->buf ? tx->buf->len : tx->len;
+	uint8_t l2[GW_L2_MAX];
+	struct gw_port *p;
+	struct rte_mbuf *m;
+
+	if (nh && len > w->app->port[nh->port]->conf->mtu) {
+		w->c.drop_tx_too_long++;
+		nh = NULL;
+	}
+	if (!nh) {
+		if (tx->buf && tx->own)
+			rte_pktmbuf_free_seg(gw_mbuf_of(tx->buf));
+		return;
+	}
+	p = w->app->port[nh->port];
+	if (tx->buf && fits_in_place(p, tx->buf, nh->l2_len)) {
+		l2_write(tx->buf->data - nh->l2_len, nh, rwy_ip_is4(tx->dst));
+		m = in_place(tx->buf, nh->l2_len, len, tx->own);
+		w->c.tx_in_place++;
+	} else {
+		l2_write(l2, nh, rwy_ip_is4(tx->dst));
+		m = tx->buf ? apart(w, p, l2, nh->l2_len, tx->buf, 0, len, tx->own)
+		            : copy(w, l2, nh->l2_len, tx->bytes, len);
+	}
+	if (m)
+		queue_put(w, p, m);
+}
+
+/* --- towards the peer ----------------------------------------------------------------------- */
+
+void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel)
+{
+	struct gw_tun *t = &w->tun[tunnel];
+	uint8_t *h = t->hdr, *udp;
+
+	t->conf = &w->app->conf->tunnel[tunnel];
+	t->port = w->app->port[t->conf->port_idx];
+	t->udp_port = (uint16_t)(t->conf->udp_port + w->idx);
+	memset(h, 0, sizeof(t->hdr));
+	if (rwy_ip_is4(&t->conf->local)) {
+		t->ip_len = IP4_LEN;
+		h[0] = 0x45;
+		h[6] = 0x40; /* do not fragment: the path MTU is the tunnel's affair; identification 0 is then
+		                fine, RFC 6864 */
+		h[8] = TTL;
+		h[9] = IPPROTO_UDP;
+		memcpy(h + 12, t->conf->local.b + 12, 4);
+		memcpy(h + 16, t->conf->remote.b + 12, 4);
+	} else {
+		t->ip_len = IP6_LEN;
+		h[0] = 0x60;
+		h[6] = IPPROTO_UDP;
+		h[7] = TTL;
+		memcpy(h + 8, t->conf->local.b, 16);
+		memcpy(h + 24, t->conf->remote.b, 16);
+	}
+	udp = h + t->ip_len;
+	rwy_put16(udp, t->udp_port);
+	rwy_put16(udp + 2, t->udp_port);
+}
+
+/* Ethernet, IP, UDP and the WAN header at `at`; returns how many bytes. `payload` bytes of the packet follow.
+ */
+static uint32_t wan_headers(
+    uint8_t *at, const struct gw_tun *t, const struct gw_nh *nh, const struct wan_tx *tx, uint32_t payload)
+{
+	uint8_t *ip = at + nh->l2_len, *udp = ip + t->ip_len;
+	uint32_t udp_len = UDP_LEN + tx->hdr_len + payload;
+
+	l2_write(at, nh, t->ip_len == IP4_LEN);
+	memcpy(ip, t->hdr, t->ip_len + UDP_LEN);
+	rwy_put16(udp + 4, (uint16_t)udp_len);
+	if (t->ip_len == IP4_LEN) {
+		/* UDP checksum 0: the datagram carries a CRC32C of its own (wan/). */
+		rwy_put16(ip + 2, (uint16_t)(IP4_LEN + udp_len));
+		((struct rte_ipv4_hdr *)(void *)ip)->hdr_checksum = rte_ipv4_cksum((void *)ip);
+	} else {
+		rwy_put16(ip + 4, (uint16_t)udp_len);
+	}
+	memcpy(udp + UDP_LEN, tx->hdr, tx->hdr_len);
+	return nh->l2_len + t->ip_len + UDP_LEN + tx->hdr_len;
+}
+
+/* IPv6: a zero checksum is allowed to tunnels (RFC 6936) but hosts and middleboxes drop it, so it is
+ * computed. */
+static void udp6_checksum(struct rte_mbuf *m, uint32_t l2_len)
+{
+	struct rte_ipv6_hdr *ip = rte_pktmbuf_mtod_offset(m, struct rte_ipv6_hdr *, l2_len);
+	uint32_t off = l2_len + IP6_LEN;
+	uint16_t raw, sum;
+	uint32_t all;
+
+	if (rte_raw_cksum_mbuf(m, off, m->pkt_len - off, &raw) != 0)
+		return;
+	all = (uint32_t)raw + rte_ipv6_phdr_cksum(ip, 0);
+	all = (all & 0xffff) + (all >> 16);
+	sum = (uint16_t)~all;
+	if (sum == 0)
+		sum = 0xffff;
+	memcpy((uint8_t *)(ip + 1) + 6, &sum, 2); /* already in network order */
+}
+
+static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
+{
+	struct gw_worker *w = ctx;
+	struct gw_tun *t = &w->tun[tunnel];
+	struct gw_port *p = t->port;
+	const struct gw_nh *nh = next_hop(w, &t->conf->remote, &t->nh, p->idx);
+	uint32_t len = tx->buf ? tx->len : 0, hlen;
+	uint8_t h[HDR_MAX];
+	struct rte_mbuf *m;
+
+	if (nh && t->ip_len + UDP_LEN + tx->hdr_len + len > p->conf->mtu) {
+		w->c.drop_tx_too_long++;
+		nh = NULL;
+	}
+	if (!nh) {
+		if (tx->buf && tx->own)
+			rte_pktmbuf_free_seg(gw_mbuf_of(tx->buf));
+		return;
+	}
+	hlen = nh->l2_len + t->ip_len + UDP_LEN + tx->hdr_len;
+	if (tx->buf && tx->off == 0 && fits_in_place(p, tx->buf, hlen)) {
+		wan_headers(tx->buf->data - hlen, t, nh, tx, len);
+		m = in_place(tx->buf, hlen, len, tx->own);
+		w->c.tx_in_place++;
+	} else {
+		wan_headers(h, t, nh, tx, len);
+		m = tx->buf ? apart(w, p, h, hlen, tx->buf, tx->off, len, tx->own)
+		            : copy(w, h, hlen, NULL, 0);
+	}
+	if (!m)
+		return;
+	if (t->ip_len == IP6_LEN)
+		udp6_checksum(m, nh->l2_len);
+	queue_put(w, p, m);
+}
+
+/* --- the kernel's frames -------------------------------------------------------------------- */
+
+void gw_tx_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m)
+{
+	if (p->vlan) {
+		uint8_t *d = (uint8_t *)rte_pktmbuf_prepend(m, GW_VLAN);
+
+		if (!d) {
+			w->c.drop_no_mbuf++;
+			rte_pktmbuf_free(m);
+			return;
+		}
+		memmove(d, d + GW_VLAN, 12);
+		rwy_put16(d + 12, 0x8100);
+		rwy_put16(d + 14, p->vlan);
+	}
+	w->c.from_kernel++;
+	queue_put(w, p, m);
+}
+
+static void log_event(void *ctx, int level, const char *msg)
+{
+	const struct gw_worker *w = ctx;
+
+	if (w->app->workers > 1)
+		gw_log(level, "engine", "worker=%u %s", w->idx, msg);
+	else
+		gw_log(level, "engine", "%s", msg);
+}
+
+const struct eng_ops gw_eng_ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_event};

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A packet thread: receive, hand to the engine, let it send, and sleep when there is nothing to do (adaptive
+ * polling).
+ *
+ * Sleeping. After SPIN without work the worker sleeps until the engine's next timer, but never longer than a
+ * back-off that grows from SLEEP_MIN to SLEEP_MAX: a host's packet must be answered within a millisecond
+ * although most drivers cannot wake anybody. When all its receive queues have interrupts, packets wake it and
+ * only the engine's timers bound the sleep.
+ */
+#include <errno.h>
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_interrupts.h>
+#include <rte_lcore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "gateway/gw.h"
+#include "gateway/setup.h"
+
+#define SPIN      (15 * RWY_US)
+#define SLEEP_MIN (20 * RWY_US)
+#define SLEEP_MAX (300 * RWY_US)
+#define SLEEP_INTR                                                                                           \
+	(10 * RWY_MS) /* with interrupts: heartbeat, calls and the kernel's frames are looked at so often */
+#define SLEEP_LEAD (5 * RWY_US)   /* a shorter wait is not worth a system call */
+#define WAKE_EVERY (100 * RWY_US) /* the control thread is woken at most so often by one worker */
+#define CALL_WAIT  (500 * RWY_MS)
+#define CALL_NAP   (20 * RWY_US)
+
+/* --- clock ---------------------------------------------------------------------------------- */
+
+/* TSC to ns by a 32.32 fixed-point factor: no system call, no division. */
+static uint64_t clock_mult;
+static uint64_t clock_base;
+
+void gw_clock_init(void)
+{
+	clock_mult = (uint64_t)(((unsigned __int128)1000000000u << 32) / rte_get_tsc_hz());
+	clock_base = rte_rdtsc();
+}
+
+rwy_time gw_now(void)
+{
+	/* One second on: zero is left for "never happened". */
+	return (rwy_time)(((unsigned __int128)(rte_rdtsc() - clock_base) * clock_mult) >> 32) + RWY_SEC;
+}
+
+/* --- calls from other threads --------------------------------------------------------------- */
+
+enum call_state { CALL_NONE, CALL_WAITING, CALL_RUNNING, CALL_DONE };
+
+static void call_serve(struct gw_worker *w)
+{
+	int waiting = CALL_WAITING;
+
+	if (atomic_load_explicit(&w->call_state, memory_order_relaxed) != CALL_WAITING ||
+	    !atomic_compare_exchange_strong(&w->call_state, &waiting, CALL_RUNNING))
+		return;
+	w->call_fn(w->eng, w->call_arg);
+	atomic_store_explicit(&w->call_state, CALL_DONE, memory_order_release);
+}
+
+int gw_call(struct gw_app *app, unsigned worker, void (*fn)(struct eng *e, void *arg), void *arg)
+{
+	struct gw_worker *w = worker < app->workers ? app->worker[worker] : NULL;
+	rwy_time end = gw_now() + CALL_WAIT;
+	int rc = 0;
+
+	if (!w)
+		return RWY_EINVAL;
+	pthread_mutex_lock(&w->call_lock); /* one caller at a time */
+	w->call_fn = fn;
+	w->call_arg = arg;
+	atomic_store_explicit(&w->call_state, CALL_WAITING, memory_order_release);
+	while (atomic_load_explicit(&w->call_state, memory_order_acquire) != CALL_DONE) {
+		int waiting = CALL_WAITING;
+
+		if (gw_now() > end && atomic_compare_exchange_strong(&w->call_state, &waiting, CALL_NONE)) {
+			rc = RWY_EAGAIN;
+			break;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = CALL_NAP}, NULL);
+	}
+	atomic_store(&w->call_state, CALL_NONE);
+	pthread_mutex_unlock(&w->call_lock);
+	return rc;
+}
+
+/* --- the loop ------------------------------------------------------------------------------- */
+
+static unsigned receive(struct gw_worker *w)
+{
+	struct rte_mbuf *pkts[GW_BURST];
+	unsigned got = 0;
+
+	for (unsigned i = 0; i < w->rxqs; i++) {
+		uint16_t n = rte_eth_rx_burst(w->rxq[i].port->id, w->rxq[i].queue, pkts, GW_BURST);
+
+		if (!n)
+			continue;
+		w->st.rx_bursts++;
+		w->st.rx_packets += n;
+		gw_rx(w, pkts, n, false);
+		got += n;
+	}
+	w->c.rx_packets += got;
+	return got;
+}
+
+static unsigned from_rings(struct gw_worker *w)
+{
+	struct rte_mbuf *pkts[GW_BURST];
+	unsigned n, got = 0;
+
+	if (w->handoff) {
+		n = rte_ring_sc_dequeue_burst(w->handoff, (void **)pkts, GW_BURST, NULL);
+		if (n)
+			gw_rx(w, pkts, n, true);
+		got += n;
+	}
+	n = rte_ring_sc_dequeue_burst(w->from_kernel, (void **)pkts, GW_BURST, NULL);
+	for (unsigned i = 0; i < n; i++)
+		gw_tx_frame(w, w->by_id[pkts[i]->port], pkts[i]);
+	return got + n;
+}
+
+static void feed_kernel(struct gw_worker *w)
+{
+	if (!w->kernel_fed || w->now < w->wake_at)
+		return; /* stays set: a later turn wakes it */
+	gw_control_wake(w->app);
+	w->kernel_fed = false;
+	w->wake_at = w->now + WAKE_EVERY;
+}
+
+/* One turn; how much there was to do. */
+static unsigned turn(struct gw_worker *w)
+{
+	unsigned work;
+
+	w->now = gw_now();
+	w->nt = atomic_load_explicit(&w->app->neigh->nt, memory_order_acquire);
+	atomic_store_explicit(&w->nt_gen, w->nt->gen, memory_order_release);
+	work = receive(w);
+	work += from_rings(w);
+	work += eng_poll(w->eng, w->now);
+	gw_tx_flush(w);
+	feed_kernel(w);
+	call_serve(w);
+	atomic_store_explicit(&w->heartbeat, w->st.turns, memory_order_relaxed);
+	return work;
+}
+
+/* True when something may have come while the interrupts were being armed. */
+static bool arm(struct gw_worker *w)
+{
+	for (unsigned i = 0; i < w->rxqs; i++)
+		rte_eth_dev_rx_intr_enable(w->rxq[i].port->id, w->rxq[i].queue);
+	for (unsigned i = 0; i < w->rxqs; i++)
+		if (rte_eth_rx_queue_count(w->rxq[i].port->id, w->rxq[i].queue) > 0)
+			return true;
+	return false;
+}
+
+static void sleep_intr(struct gw_worker *w, rwy_dur d)
+{
+	struct timespec ts = {.tv_sec = (time_t)(d / RWY_SEC), .tv_nsec = (long)(d % RWY_SEC)};
+	struct rte_epoll_event seen[GW_RXQ_MAX];
+	struct epoll_event ev;
+
+	if (!arm(w) && epoll_pwait2(w->epoll_fd, &ev, 1, &ts, NULL) > 0)
+		rte_epoll_wait(w->epoll_fd, seen, GW_RXQ_MAX, 0); /* DPDK reads the event counters */
+	for (unsigned i = 0; i < w->rxqs; i++)
+		rte_eth_dev_rx_intr_disable(w->rxq[i].port->id, w->rxq[i].queue);
+}
+
+static void rest(struct gw_worker *w, rwy_dur *backoff)
+{
+	bool intr = w->epoll_fd >= 0;
+	rwy_time next = eng_next(w->eng), now = gw_now();
+	rwy_dur d = intr ? SLEEP_INTR : *backoff;
+
+	if (next <= now)
+		return;
+	if (next - now < d)
+		d = next - now;
+	if (d < SLEEP_LEAD)
+		return;
+	w->st.sleeps++;
+	if (intr)
+		sleep_intr(w, d);
+	else
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = (long)d}, NULL);
+	w->st.asleep += rwy_since(now, gw_now());
+	if (*backoff < SLEEP_MAX)
+		*backoff = *backoff * 2 > SLEEP_MAX ? SLEEP_MAX : *backoff * 2;
+}
+
+static void account(struct gw_worker *w, rwy_time start, rwy_time end, bool worked)
+{
+	rwy_dur d = rwy_since(start, end);
+
+	w->st.turns++;
+	if (!worked) {
+		w->st.idle += d;
+		return;
+	}
+	w->st.busy_turns++;
+	w->st.busy += d;
+	if (d > w->st.turn_max)
+		w->st.turn_max = d;
+}
+
+int gw_worker_main(void *worker)
+{
+	struct gw_worker *w = worker;
+	bool adaptive = w->app->conf->polling == CONF_POLL_ADAPTIVE;
+	rwy_dur backoff = SLEEP_MIN;
+	rwy_time last_work;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	last_work = gw_now();
+	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+		bool worked = turn(w) > 0;
+		rwy_time end = gw_now();
+
+		account(w, w->now, end, worked);
+		if (worked) {
+			last_work = end;
+			backoff = SLEEP_MIN;
+		} else if (adaptive && rwy_since(last_work, end) > SPIN) {
+			rest(w, &backoff);
+		}
+	}
+	gw_tx_flush(w);
+	atomic_store(&w->nt_gen, UINT64_MAX);
+	return 0;
+}
+
+/* --- creation ------------------------------------------------------------------------------- */
+
+/* Which receive queues this worker polls, and its transmit queue on each port. */
+static void take_queues(struct gw_worker *w)
+{
+	unsigned workers = w->app->workers;
+
+	w->ports = w->app->ports;
+	for (unsigned i = 0; i < w->ports; i++) {
+		struct gw_port *p = w->app->port[i];
+
+		w->by_id[p->id] = p;
+		w->txq[i].port = p;
+		w->txq[i].queue = (uint16_t)(w->idx % p->txqs);
+		for (unsigned q = 0; q < p->rxqs && w->rxqs < GW_RXQ_MAX; q++)
+			if ((q + (p->rxqs < workers ? i : 0)) % workers == w->idx)
+				w->rxq[w->rxqs++] = (struct gw_rxq){.port = p, .queue = (uint16_t)q};
+	}
+}
+
+/* An epoll set with every receive queue's interrupt, or -1 when one of them has none. */
+static int intr_set(struct gw_worker *w)
+{
+	int fd;
+
+	if (w->app->conf->polling != CONF_POLL_ADAPTIVE || !w->rxqs || w->app->workers > 1)
+		return -1; /* with several workers, frames also come over rings, which wake nobody */
+	for (unsigned i = 0; i < w->rxqs; i++)
+		if (!w->rxq[i].port->rx_intr)
+			return -1;
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	for (unsigned i = 0; fd >= 0 && i < w->rxqs; i++) {
+		if (rte_eth_dev_rx_intr_ctl_q(
+		        w->rxq[i].port->id, w->rxq[i].queue, fd, RTE_INTR_EVENT_ADD, NULL) != 0) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	return fd;
+}
+
+static struct rte_ring *ring_new(const char *what, unsigned idx, unsigned len, unsigned flags)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "rwy_%s_%u", what, idx);
+	return rte_ring_create(name, len, SOCKET_ID_ANY, flags);
+}
+
+static int engine_new(struct gw_worker *w)
+{
+	struct eng_cfg *cfg = malloc(sizeof(*cfg));
+	struct rwy_bufs bufs = {.ops = &gw_buf_ops, .ctx = w->pools};
+	int rc = RWY_ENOMEM;
+
+	if (cfg && (rc = gw_eng_cfg(cfg, w->app->conf, w->idx)) == 0)
+		rc = eng_new(&w->eng, cfg, &gw_eng_ops, w, bufs, gw_now());
+	free(cfg);
+	return rc;
+}
+
+int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools)
+{
+	struct gw_worker *w = aligned_alloc(64, (sizeof(*w) + 63) & ~(size_t)63);
+	int rc = RWY_ENOMEM;
+
+	if (!w)
+		return RWY_ENOMEM;
+	memset(w, 0, sizeof(*w));
+	w->app = app;
+	w->idx = idx;
+	w->pools = pools;
+	w->epoll_fd = -1;
+	w->nt = atomic_load(&app->neigh->nt);
+	pthread_mutex_init(&w->call_lock, NULL);
+	take_queues(w);
+	w->tunnels = app->conf->tunnels;
+	for (unsigned i = 0; i < w->tunnels; i++)
+		gw_tx_tunnel_init(w, i);
+	w->nh_used = calloc(GW_NEIGH_MAX, 1);
+	for (unsigned i = 0; i < w->ports; i++)
+		if (!(w->verdict[i] = calloc(GW_VERDICTS, sizeof(struct gw_verdict))))
+			goto err;
+	w->from_kernel = ring_new("from_kernel", idx, GW_KERNEL_LEN, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	if (app->workers > 1)
+		w->handoff = ring_new("handoff", idx, GW_HANDOFF_LEN, RING_F_SC_DEQ);
+	if (!w->nh_used || !w->from_kernel || (app->workers > 1 && !w->handoff))
+		goto err;
+	w->to_kernel = gw_control_ring(app);
+	w->epoll_fd = intr_set(w);
+	rc = engine_new(w);
+	if (rc)
+		goto err;
+	*out = w;
+	return 0;
+err:
+	gw_worker_free(w);
+	return rc;
+}
+
+static void ring_free(struct rte_ring *r)
+{
+	void *m;
+
+	while (r && rte_ring_dequeue(r, &m) == 0)
+		rte_pktmbuf_free(m);
+	rte_ring_free(r);
+}
+
+void gw_worker_free(struct gw_worker *w)
+{
+	if (!w)
+		return;
+	if (w->eng)
+		eng_free(w->eng);
+	for (unsigned i = 0; i < w->ports; i++) {
+		rte_pktmbuf_free_bulk(w->txq[i].pkt, w->txq[i].n);
+		free(w->verdict[i]);
+	}
+	ring_free(w->handoff);
+	ring_free(w->from_kernel);
+	if (w->epoll_fd >= 0)
+		close(w->epoll_fd);
+	free(w->nh_used);
+	pthread_mutex_destroy(&w->call_lock);
+	free(w);
+}
+
+/* --- figures -------------------------------------------------------------------------------- */
+
+void gw_counters_get(const struct gw_app *app, unsigned worker, struct gw_counters *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (unsigned i = 0; i < app->workers; i++) {
+		const struct gw_worker *w = app->worker[i];
+
+		if (!w || (worker < app->workers && worker != i))
+			continue;
+#define X(f, s) out->f += *(const volatile uint64_t *)&w->c.f;
+		GW_COUNTERS(X)
+#undef X
+	}
+}
+
+void gw_worker_stats_get(const struct gw_app *app, unsigned worker, struct gw_worker_stats *out)
+{
+	const struct gw_worker *w = worker < app->workers ? app->worker[worker] : NULL;
+
+	memset(out, 0, sizeof(*out));
+	if (!w)
+		return;
+	*out = w->st;
+	out->heartbeat = atomic_load(&w->heartbeat);
+	out->lcore = (int)w->lcore;
+}
