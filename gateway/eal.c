@@ -5,6 +5,7 @@
  * on any CPU the process may use.
  */
 #include <ctype.h>
+#include <fcntl.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gateway/gw.h"
 #include "gateway/setup.h"
@@ -38,13 +40,17 @@ static int level_of(int dpdk)
 
 static ssize_t log_write(void *cookie, const char *buf, size_t n)
 {
-	int len = (int)n;
+	static const char legacy[] =
+	    "TELEMETRY: No legacy callbacks"; /* said at every start, about a socket nobody wants */
+	int len = (int)n, level = level_of(rte_log_cur_msg_loglevel());
 
 	(void)cookie;
+	if (!strncmp(buf, legacy, sizeof(legacy) - 1))
+		level = GW_LOG_DEBUG;
 	while (len && isspace((unsigned char)buf[len - 1]))
 		len--;
 	if (len)
-		gw_log(level_of(rte_log_cur_msg_loglevel()), "dpdk", "%.*s", len, buf);
+		gw_log(level, "dpdk", "%.*s", len, buf);
 	return (ssize_t)n;
 }
 
@@ -153,6 +159,48 @@ bool gw_eal_is_vdev(const char *device)
 	return !strncmp(device, "net_", 4) || !strncmp(device, "eth_", 4);
 }
 
+/*
+ * The user's arguments. DPDK 22.11 refuses --no-huge together with --in-memory (ordinary memory is "legacy"
+ * memory to it); what people mean by the pair is no files in hugetlbfs and none in the run directory:
+ * --no-huge --no-shconf.
+ */
+static int user_args(const struct conf *c, char **argv)
+{
+	static const char *const no_huge[] = {"--no-huge", NULL}, *const prefix[] = {"--file-prefix", NULL};
+	static char name[CONF_NAME + 32];
+	bool huge = !user_gave(c, no_huge);
+	int n = 0;
+
+	if (!user_gave(c, prefix)) { /* the name of the telemetry socket's directory; two gateways on one
+		                        machine differ */
+		snprintf(name, sizeof(name), "--file-prefix=rwy-%s", c->name);
+		argv[n++] = name;
+	}
+	for (unsigned i = 0; i < c->eal_argc; i++)
+		argv[n++] =
+		    !huge && !strcmp(c->eal_args[i], "--in-memory") ? (char *)"--no-shconf" : c->eal_args[i];
+	return n;
+}
+
+/* DPDK prints its whole usage on standard output when it dislikes an argument; its log line says enough. */
+static int eal_quiet(int argc, char **argv)
+{
+	int out = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC), rc;
+
+	fflush(stdout);
+	if (out >= 0 && null >= 0)
+		dup2(null, STDOUT_FILENO);
+	rc = rte_eal_init(argc, argv);
+	fflush(stdout);
+	if (out >= 0 && null >= 0)
+		dup2(out, STDOUT_FILENO);
+	if (out >= 0)
+		close(out);
+	if (null >= 0)
+		close(null);
+	return rc;
+}
+
 int gw_eal_init(const struct conf *c)
 {
 	static const char *const core_flags[] = {"-l", "-c", "--lcores", NULL};
@@ -182,10 +230,9 @@ int gw_eal_init(const struct conf *c)
 	}
 	if (!pci && !user_gave(c, pci_flags))
 		argv[argc++] = (char *)"--no-pci";
-	for (unsigned i = 0; i < c->eal_argc; i++)
-		argv[argc++] = c->eal_args[i];
+	argc += user_args(c, argv + argc);
 	log_redirect();
-	if (rte_eal_init(argc, argv) < 0) {
+	if (eal_quiet(argc, argv) < 0) {
 		gw_log(GW_LOG_ERROR, "dpdk", "EAL did not start: %s", rte_strerror(rte_errno));
 		return RWY_EINVAL;
 	}

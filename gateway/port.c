@@ -285,6 +285,13 @@ static void mac_of(struct gw_port *p)
 		memcpy(p->mac, (uint8_t[6]){0x02, 'r', 'w', 'y', 0, (uint8_t)p->idx}, 6);
 }
 
+/* Asking a memory device that has none makes DPDK log an error. */
+static bool may_interrupt(const struct gw_port *p)
+{
+	return !gw_eal_is_vdev(p->conf->device) || !strcmp(p->driver, "net_tap") ||
+	       !strcmp(p->driver, "net_memif");
+}
+
 static int port_start(struct gw_app *app, struct gw_port *p, struct gw_pools *pools)
 {
 	bool intr = app->conf->polling == CONF_POLL_ADAPTIVE;
@@ -308,7 +315,7 @@ static int port_start(struct gw_app *app, struct gw_port *p, struct gw_pools *po
 		    strerror(-rc));
 		return RWY_EINVAL;
 	}
-	p->rx_intr = intr && rte_eth_dev_rx_intr_ctl_q_get_fd(p->id, 0) >= 0;
+	p->rx_intr = intr && may_interrupt(p) && rte_eth_dev_rx_intr_ctl_q_get_fd(p->id, 0) >= 0;
 	rte_eth_allmulticast_enable(p->id); /* ND; drivers without a filter refuse, which is as good */
 	mac_of(p);
 	if (p->under[0])
