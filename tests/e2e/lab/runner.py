@@ -24,6 +24,7 @@ from .paths import BIN, OUT, ROOT
 from .proc import LabError
 
 TESTS = ROOT / "tests/e2e"
+CAPTURED_MAX = 3  # failed tests that are run again with captures
 DEFAULT_NEEDS = {"mtu": 1500, "gateway": False, "timeout": 60, "options": {}}
 
 
@@ -80,6 +81,7 @@ class Runner:
         self.args = args
         self.mode = "native" if args.native else "gateway"
         self.lab, self.current = None, None
+        self.captured = 0
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
 
     def log(self, text):
@@ -116,15 +118,29 @@ class Runner:
             self.lab.close()
 
     def run_one(self, test):
+        """Run, report, and run a failed test again with captures: their presence decides nothing."""
+        verdict, why, seconds = self.attempt(test, self.args.capture)
+        self.report(test, verdict, seconds, why)
+        if verdict != "failed":
+            return
+        if not self.args.capture and self.captured < CAPTURED_MAX:
+            self.captured += 1
+            again, why, seconds = self.attempt(test, True)
+            print(f"     again, with captures: {again} {seconds:.1f} s {why.strip().splitlines()[0] if why else ''}", flush=True)
+        print(f"     evidence: {os.path.relpath(self.out(test))}/", flush=True)
+
+    def attempt(self, test, capture):
         self.current, begin = test, time.monotonic()
         marks = {p: p.stat().st_size for p in self.lab.log_files()}
         verdict, why = "passed", ""
-        if self.args.capture:
-            self.lab.capture_start(self.out(test))
+        limit = test.needs["timeout"] * self.args.patience
         try:
-            with time_limit(test.needs["timeout"] * self.args.patience):
+            with time_limit(limit):
                 self.lab.wan()
                 self.lab.use(self.mode, test.needs["mtu"], **test.needs["options"])
+                if capture:
+                    shutil.rmtree(self.out(test), ignore_errors=True)
+                    self.lab.capture_start(self.out(test))
                 self.lab.counters_mark()
                 test.func(self.lab, **test.kwargs)
                 for g in self.lab.gateways:
@@ -132,27 +148,28 @@ class Runner:
         except Skip as e:
             verdict, why = "skipped", str(e)
         except TestTimeout:
-            verdict, why = "failed", f"not done after {test.needs['timeout'] * self.args.patience:g} s"
+            verdict, why = "failed", f"not done after {limit:g} s"
         except Exception as e:  # whatever a test raises is its verdict
             verdict, why = "failed", f"{type(e).__name__}: {e}" if str(e) else _failed_line(e)
             self.log(traceback.format_exc())
-        self.finish(test, verdict, why, time.monotonic() - begin, marks)
+        seconds = time.monotonic() - begin
+        try:
+            self.wind_up(test, verdict)
+        except LabError as e:
+            verdict, why = "failed", f"{why}; then the lab: {e}"
+        if verdict == "failed":
+            self.keep(test, marks, capture)
+        test.log, self.current = [], None
+        return verdict, why, seconds
 
-    def finish(self, test, verdict, why, seconds, marks):
+    def wind_up(self, test, verdict):
         if verdict == "failed":
             self.lab_state(test)
         self.lab.capture_stop()
-        try:
-            self.lab.settle()
-            if verdict == "failed" and self.mode == "gateway":
-                for g in self.lab.gateways:
-                    g.kill()  # the next test starts from fresh ones
-        except LabError as e:
-            verdict, why = "failed", f"{why}; then the lab: {e}"
-        self.report(test, verdict, seconds, why)
-        if verdict == "failed":
-            self.keep(test, marks)
-        self.current = None
+        self.lab.settle()
+        if verdict == "failed" and self.mode == "gateway":
+            for g in self.lab.gateways:
+                g.kill()  # the next test starts from fresh ones
 
     def lab_state(self, test):
         """Into the log: what the gateways and hosts counted."""
@@ -181,10 +198,10 @@ class Runner:
     def out(self, test):
         return OUT / "".join(c if c.isalnum() or c in "._-=" else "_" for c in test.name).strip("_")
 
-    def keep(self, test, marks):
-        """Leave the evidence of a failed test under build/e2e/NAME/."""
+    def keep(self, test, marks, captured):
+        """Leave the evidence of a failed attempt under build/e2e/NAME/: log, consoles, gateways, captures."""
         out = self.out(test)
-        if not self.args.capture:
+        if not captured:
             shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True, exist_ok=True)
         (out / "log.txt").write_text("\n".join(test.log) + "\n")
@@ -192,7 +209,6 @@ class Runner:
             with open(p, "rb") as f:
                 f.seek(marks.get(p, 0) if p.suffix == ".log" else 0)
                 (out / p.name).write_bytes(f.read())
-        print(f"     evidence: {os.path.relpath(out)}/", flush=True)
 
 
 def _failed_line(e):
@@ -263,10 +279,10 @@ def need_root():
 
 
 def exit_on_signals():
-    """SIGTERM and SIGHUP end a run as Ctrl-C does: through the clean-up."""
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: through the clean-up. (SIGINT too where a shell had it ignored.)"""
     def end(signum, _frame):
         raise KeyboardInterrupt(signum)
-    for s in (signal.SIGTERM, signal.SIGHUP):
+    for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(s, end)
 
 
@@ -277,7 +293,7 @@ def parse(argv):
     p.add_argument("--list", action="store_true", help="print the tests and stop")
     p.add_argument("--native", action="store_true", help="without gateways and impairments: checks the tests themselves")
     p.add_argument("--impair", action="store_true", help="with --native: keep the tests' WAN impairments")
-    p.add_argument("--capture", action="store_true", help="keep captures of both LANs and WAN ends under build/e2e/NAME/")
+    p.add_argument("--capture", action="store_true", help="capture both LANs and WAN ends from the first run on (default: when a failed test is run again)")
     p.add_argument("--patience", type=float, default=1, metavar="X", help="multiply all tests' time limits")
     p.add_argument("-v", "--verbose", action="store_true", help="print every command and its output")
     p.add_argument("--shell", nargs="?", const="a", choices=["a", "b"], help="boot the lab and open a shell in a host")
