@@ -251,11 +251,18 @@ void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce
 		return;
 	if (ahead < 0 && ((pkt->psn - r->start) & ROCE_PSN_MASK) >= ((r->epsn - r->start) & ROCE_PSN_MASK))
 		return; /* never sent in this life (IBA 9.7.2: outside the valid duplicate region) */
-	if (r->failed && (!r->fail_hold || !roce_psn_before(pkt->psn, r->fail_psn))) {
+	if (r->failed && !roce_psn_before(pkt->psn, r->fail_psn)) {
 		act->verdict = ROCE_RESP_FAILED;
 		r->fail_owed = true;
-	} else if (ahead < 0) {
+		/* The host still waits for this one: an error further on would only tell it that an answer was lost. */
+		if (!r->fail_hold && r->fail_sent && roce_psn_before(pkt->psn, r->fail_psn)) {
+			r->fail_psn = pkt->psn;
+			r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP);
+		}
+	} else if (ahead < 0) { /* also after an error: a lost response must be replayed before the NAK can be
+		                   heard */
 		recv_dup(r, pkt, act);
+		r->fail_owed = r->fail_owed || (r->fail_sent && r->dup_ack);
 	} else if (r->pmtu_wait) {
 		act->verdict = ROCE_RESP_PARK;
 		if ((pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_MIDDLE) &&

@@ -195,7 +195,7 @@ static void check_bad(uint8_t first, uint32_t first_len, uint8_t op, uint32_t le
 	assert_int_equal(x.out.msn, 1);
 	assert_false(rx_flush(&x));
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, at + 1, 4, 0), ROCE_RESP_FAILED);
-	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0), ROCE_RESP_FAILED);
+	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0), ROCE_RESP_DUP);
 	assert_true(rx_flush(&x)); /* again, once */
 	assert_int_equal(x.out.syndrome, INV_REQ);
 	assert_false(rx_flush(&x));
@@ -352,6 +352,35 @@ static void test_fail_at_read(void **state)
 	rx_fini(&x);
 }
 
+/* The response before the error was lost on the LAN: without its replay the NAK is an implied NAK for ever.
+ */
+static void test_fail_then_replay(void **state)
+{
+	struct rx x;
+
+	rx_init(&x, START, 1024);
+	rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0);
+	rx_in(&x, ROCE_RC_FETCH_ADD, START + 1, 0, 0);
+	rx_in(&x, ROCE_RC_READ_REQ, START + 2, 0, 2048);
+	rx_in(&x, ROCE_RC_SEND_ONLY, START + 4, 4, 0);
+	rx_allow_all(&x);
+	rx_answer(&x, START + 1, ROCE_RC_ATOMIC_ACK);
+	rx_answer(&x, START + 2, ROCE_RC_READ_RESP_FIRST);
+	rx_answer(&x, START + 3, ROCE_RC_READ_RESP_LAST);
+	roce_resp_fail(&x.r, roce_psn_add(START, 4), REM_OP);
+	assert_true(rx_flush(&x));
+	assert_int_equal(x.out.psn, roce_psn_add(START, 4));
+	assert_int_equal(rx_in(&x, ROCE_RC_FETCH_ADD, START + 1, 0, 0), ROCE_RESP_DUP_ATOMIC);
+	assert_int_equal(rx_in(&x, ROCE_RC_READ_REQ, START + 2, 0, 2048), ROCE_RESP_DUP_READ);
+	assert_false(rx_flush(&x));
+	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0), ROCE_RESP_DUP);
+	assert_true(rx_flush(&x));
+	assert_int_equal(x.out.syndrome, REM_OP);
+	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START + 4, 4, 0), ROCE_RESP_FAILED);
+	assert_true(rx_flush(&x));
+	rx_fini(&x);
+}
+
 /* Failure at what was not sent yet: what is before is acknowledged first. */
 static void test_fail_at_next(void **state)
 {
@@ -390,6 +419,7 @@ int main(void)
 	    cmocka_unit_test(test_fail_after_ack),
 	    cmocka_unit_test(test_fail_with_read_unanswered),
 	    cmocka_unit_test(test_fail_at_read),
+	    cmocka_unit_test(test_fail_then_replay),
 	    cmocka_unit_test(test_fail_at_next),
 	};
 
