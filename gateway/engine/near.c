@@ -331,7 +331,7 @@ retry:
 		return;
 	case ROCE_RESP_DUP_READ:
 	case ROCE_RESP_DUP_ATOMIC:
-		eng_near_replay(n, pkt->psn, act.psn_cnt, now);
+		eng_near_replay(n, pkt->psn, act.verdict == ROCE_RESP_DUP_ATOMIC ? 1 : act.psn_cnt, now);
 		eng_drop(e, b, &e->c.duplicate_read);
 		return;
 	case ROCE_RESP_GAP:

@@ -114,8 +114,8 @@ static bool lost(struct world *w, struct sim_link *l)
 	return l->bad;
 }
 
-static void schedule(struct world *w, struct sim_link *l, enum ev_kind kind, unsigned site, const uint8_t *bytes, uint32_t len,
-    rwy_time at)
+static void schedule(struct world *w, struct sim_link *l, enum ev_kind kind, unsigned site,
+    const uint8_t *bytes, uint32_t len, rwy_time at)
 {
 	struct event ev = {.at = at, .kind = kind, .site = site, .len = len, .bytes = malloc(len ? len : 1)};
 
@@ -129,7 +129,8 @@ static void schedule(struct world *w, struct sim_link *l, enum ev_kind kind, uns
 	push(w, ev);
 }
 
-static void link_send(struct world *w, struct sim_link *l, enum ev_kind kind, unsigned site, const uint8_t *bytes, uint32_t len)
+static void link_send(
+    struct world *w, struct sim_link *l, enum ev_kind kind, unsigned site, const uint8_t *bytes, uint32_t len)
 {
 	rwy_time at = w->now;
 
@@ -205,7 +206,8 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
 	struct site *s = ctx;
 
-	link_send(s->w, &s->w->lan_down[s->idx], EV_TO_HOST, s->idx, tx->buf ? tx->buf->data : tx->bytes, tx->len);
+	link_send(
+	    s->w, &s->w->lan_down[s->idx], EV_TO_HOST, s->idx, tx->buf ? tx->buf->data : tx->bytes, tx->len);
 	if (tx->buf && tx->own)
 		buf_free(s, tx->buf);
 }
@@ -282,8 +284,10 @@ static void start(struct site *s)
 void sim_cfg_default(struct sim_cfg *c)
 {
 	memset(c, 0, sizeof(*c));
-	c->wan[0] = c->wan[1] = (struct sim_link_cfg){.delay = 10 * RWY_MS, .rate_Bps = 125000000, .queue = 50 * RWY_MS, .keep_order = true};
-	c->lan = (struct sim_link_cfg){.delay = 20 * RWY_US, .jitter = 10 * RWY_US, .keep_order = true, .rate_Bps = 1250000000};
+	c->wan[0] = c->wan[1] = (struct sim_link_cfg){
+	    .delay = 10 * RWY_MS, .rate_Bps = 125000000, .queue = 50 * RWY_MS, .keep_order = true};
+	c->lan = (struct sim_link_cfg){
+	    .delay = 20 * RWY_US, .jitter = 10 * RWY_US, .keep_order = true, .rate_Bps = 1250000000};
 	c->wan_mtu = 1472;
 	c->custody_conn = 32u << 20;
 	c->custody_total = 256u << 20;

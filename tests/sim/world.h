@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two sites in virtual time: hosts, a gateway engine each, a LAN each, one WAN between. Everything is drawn from a seed; the same seed is
- * the same run, bit for bit. The engines are the gateway's own objects.
+ * Two sites in virtual time: hosts, a gateway engine each, a LAN each, one WAN between. Everything is drawn
+ * from a seed; the same seed is the same run, bit for bit. The engines are the gateway's own objects.
  */
 #ifndef TESTS_SIM_WORLD_H
 #define TESTS_SIM_WORLD_H
@@ -24,8 +24,8 @@ bool sim_chance(struct sim_rng *r, double p);
 /* What a link does to a packet. Probabilities 0..1. */
 struct sim_link_cfg {
 	rwy_dur delay, jitter;
-	uint64_t rate_Bps; /* 0: infinite */
-	rwy_dur queue;	   /* drop what would wait longer; 0: never */
+	uint64_t rate_Bps;  /* 0: infinite */
+	rwy_dur queue;      /* drop what would wait longer; 0: never */
 	double loss, burst; /* burst: mean length of a loss burst, <= 1: independent */
 	double reorder, dup, corrupt;
 	bool keep_order; /* jitter does not reorder */
@@ -59,8 +59,9 @@ struct sim_cfg {
 void sim_cfg_default(struct sim_cfg *c);
 
 struct sim_ops {
-	void (*host_rx)(void *ctx, unsigned site, const uint8_t *ip, uint32_t len, rwy_time now); /* a packet for a host of the site */
-	void (*tick)(void *ctx, rwy_time now);	/* hosts' timers */
+	void (*host_rx)(void *ctx, unsigned site, const uint8_t *ip, uint32_t len,
+	    rwy_time now);                     /* a packet for a host of the site */
+	void (*tick)(void *ctx, rwy_time now); /* hosts' timers */
 	rwy_time (*next)(void *ctx);
 };
 
