@@ -88,6 +88,14 @@ struct gw_verdict {
 enum gw_verdict_kind { GW_TO_KERNEL = -1, GW_NO_ROUTE = -2 };
 #define GW_VERDICTS 1024
 
+/* A local host that sends: its own address is resolved before the first answer for it comes over the WAN. */
+struct gw_seen {
+	struct rwy_ip addr;
+	uint64_t gen; /* of the table in which it was found, 0: not yet */
+	rwy_time again;
+};
+#define GW_SEEN 1024
+
 struct gw_ask {
 	struct rwy_ip addr;
 	uint16_t port;
@@ -111,6 +119,7 @@ struct gw_worker {
 	bool kernel_fed;  /* frames went to the control thread in this turn */
 	rwy_time wake_at; /* not before: the control thread is woken at most so often */
 	struct gw_verdict *verdict[CONF_PORTS_MAX];
+	struct gw_seen *seen;
 	uint8_t
 	    *nh_used; /* by next-hop id: a packet went there since the control thread looked (it clears) */
 	struct gw_counters c;
@@ -140,6 +149,7 @@ void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned);
 void gw_rx_flush(struct gw_worker *w);
 
 /* tx.c */
+void gw_tx_meet(struct gw_worker *w, const struct rwy_ip *host); /* a local host sent something */
 extern const struct eng_ops gw_eng_ops;
 void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel);
 void gw_tx_frame(

@@ -180,6 +180,7 @@ static void from_lan(
 	if (!owned && w->app->workers > 1 &&
 	    hand_over(w, m, eng_owner_hash(&k->src, &k->dst) % w->app->workers))
 		return;
+	gw_tx_meet(w, &k->src);
 	w->lan[w->lan_n++] = gw_buf_view(m, k->off, k->ip_len);
 	w->c.to_engine_lan++;
 	if (w->lan_n == GW_TX_BUF)

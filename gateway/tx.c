@@ -227,6 +227,27 @@ static const struct gw_nh *next_hop(
 	return nh;
 }
 
+void gw_tx_meet(struct gw_worker *w, const struct rwy_ip *host)
+{
+	struct gw_seen *s = &w->seen[gw_neigh_hash(0, host) & (GW_SEEN - 1)];
+	enum gw_nh_miss miss;
+	struct rwy_ip addr;
+	uint16_t port;
+
+	if (s->gen == w->nt->gen && rwy_ip_eq(&s->addr, host))
+		return;
+	if (s->again > w->now && rwy_ip_eq(&s->addr, host))
+		return;
+	s->addr = *host;
+	s->gen = w->nt->gen;
+	s->again = w->now + ASK_EVERY;
+	if (!gw_nt_find(w->nt, w->app, host, -1, &miss, &addr, &port)) {
+		s->gen = 0;
+		if (miss == GW_NH_UNRESOLVED)
+			ask(w, &addr, port);
+	}
+}
+
 /* --- towards local hosts -------------------------------------------------------------------- */
 
 static void l2_write(uint8_t *at, const struct gw_nh *nh, bool v4)

@@ -322,13 +322,14 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	for (unsigned i = 0; i < w->tunnels; i++)
 		gw_tx_tunnel_init(w, i);
 	w->nh_used = calloc(GW_NEIGH_MAX, 1);
+	w->seen = calloc(GW_SEEN, sizeof(*w->seen));
 	for (unsigned i = 0; i < w->ports; i++)
 		if (!(w->verdict[i] = calloc(GW_VERDICTS, sizeof(struct gw_verdict))))
 			goto err;
 	w->from_kernel = ring_new("from_kernel", idx, GW_KERNEL_LEN, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	if (app->workers > 1)
 		w->handoff = ring_new("handoff", idx, GW_HANDOFF_LEN, RING_F_SC_DEQ);
-	if (!w->nh_used || !w->from_kernel || (app->workers > 1 && !w->handoff))
+	if (!w->nh_used || !w->seen || !w->from_kernel || (app->workers > 1 && !w->handoff))
 		goto err;
 	w->to_kernel = gw_control_ring(app);
 	w->epoll_fd = intr_set(w);
@@ -366,6 +367,7 @@ void gw_worker_free(struct gw_worker *w)
 	if (w->epoll_fd >= 0)
 		close(w->epoll_fd);
 	free(w->nh_used);
+	free(w->seen);
 	pthread_mutex_destroy(&w->call_lock);
 	free(w);
 }
