@@ -122,11 +122,11 @@ struct roce_cm_event {
 	enum roce_cm_event_kind kind;
 	struct roce_cm_conn conn; /* valid unless NONE */
 	/*
-	 * ESTABLISHED only: older connections that used one of conn's two (IP, QPN) and were never seen to
-	 * close. They are gone: a QPN in use again inherits nothing.
+	 * ESTABLISHED only: older connections that used one of conn's two (IP, QPN) or communication IDs and
+	 * were never seen to close. They are gone: a QPN in use again inherits nothing.
 	 */
 	unsigned superseded_count;
-	struct roce_cm_conn superseded[2];
+	struct roce_cm_conn superseded[4];
 };
 
 struct roce_cm_cfg {
@@ -144,7 +144,7 @@ struct roce_cm_cfg {
 	X(established, "connections learned from a REQ and its REP")                                         \
 	X(closed, "connections closed by DREQ, DREP or REJ")                                                 \
 	X(rejected, "connection attempts rejected before they were established")                             \
-	X(superseded, "connections whose QPN was used again before a close was seen")                        \
+	X(superseded, "connections whose QPN or ID was used again before a close was seen")                  \
 	X(duplicate, "messages that said nothing new")                                                       \
 	X(unknown, "messages that name no connection we know")                                               \
 	X(mismatch, "messages that name a connection but contradict it")                                     \

@@ -267,23 +267,48 @@ static void take_rep(struct entry *e, const struct roce_cm_msg *m)
 	c->srq_b = m->srq;
 }
 
-/* REQ and REP are there: forget whoever had the queue pairs before, and report. */
+static void supersede(struct roce_cm_tab *t, uint32_t old, struct roce_cm_event *ev, rwy_time now)
+{
+	ev->superseded[ev->superseded_count++] = t->e[old].conn;
+	t->stats.superseded++;
+	set_state(t, old, CLOSED, now);
+}
+
+/* The established entry whose a and b are at these addresses with these communication IDs, or NIL. NULL: any
+ * ID of b. */
+static uint32_t established_find(const struct roce_cm_tab *t, const struct rwy_ip *a, const struct rwy_ip *b,
+    uint32_t comm_a, const uint32_t *comm_b)
+{
+	uint32_t i = key_find(t, a, b, comm_a, NIL);
+
+	while (i != NIL && (t->e[i].state != ESTABLISHED || (comm_b && t->e[i].conn.comm_b != *comm_b)))
+		i = key_find(t, a, b, comm_a, i);
+	return i;
+}
+
+/*
+ * REQ and REP are there: forget whoever had the queue pairs or the communication IDs before, and report. A
+ * host has one connection under one ID (IBA 12.7.1), in whichever direction it was made: so a DREQ names one
+ * connection at most.
+ */
 static void establish(struct roce_cm_tab *t, uint32_t i, struct roce_cm_event *ev, rwy_time now)
 {
 	struct entry *e = &t->e[i];
+	uint32_t old;
 
 	if (e->conn.transport == ROCE_XRC) /* annex A14: the target QP stands in the EECN field */
 		e->conn.b.qpn = e->rep_eecn;
 	for (uint32_t s = 0; s < 2; s++) {
-		struct roce_cm_side *side = side_of(e, s);
-		uint32_t old = qp_find(t, &side->ip, side->qpn);
-
-		if (old == NIL)
-			continue;
-		ev->superseded[ev->superseded_count++] = t->e[old].conn;
-		t->stats.superseded++;
-		set_state(t, old, CLOSED, now);
+		old = qp_find(t, &side_of(e, s)->ip, side_of(e, s)->qpn);
+		if (old != NIL)
+			supersede(t, old, ev, now);
 	}
+	old = established_find(t, &e->src_a, &e->src_b, e->conn.comm_a, NULL);
+	if (old != NIL)
+		supersede(t, old, ev, now);
+	old = established_find(t, &e->src_b, &e->src_a, e->conn.comm_b, &e->conn.comm_a);
+	if (old != NIL)
+		supersede(t, old, ev, now);
 	set_state(t, i, ESTABLISHED, now);
 	t->stats.established++;
 	ev->kind = ROCE_CM_ESTABLISHED;
@@ -319,11 +344,35 @@ static void on_req(struct roce_cm_tab *t, const struct roce_cm_msg *m, const str
 		set_state(t, half, HALF, now);
 }
 
+/* The REP was seen before: another copy, or a replay, whatever became of its connection. */
+static bool rep_is_known(struct roce_cm_tab *t, const struct roce_cm_msg *m, const struct rwy_ip *src,
+    const struct rwy_ip *dst, rwy_time now)
+{
+	uint32_t i;
+
+	for (i = key_find(t, dst, src, m->remote_comm_id, NIL); i != NIL;
+	     i = key_find(t, dst, src, m->remote_comm_id, i)) {
+		struct entry *e = &t->e[i];
+
+		if (e->has_rep && e->tid == m->tid && e->conn.comm_b == m->local_comm_id &&
+		    e->conn.a.psn == m->starting_psn) {
+			if (e->state == HALF) /* the sender is still waiting */
+				set_state(t, i, HALF, now);
+			return true;
+		}
+	}
+	return false;
+}
+
 static void on_rep(struct roce_cm_tab *t, const struct roce_cm_msg *m, const struct rwy_ip *src,
     const struct rwy_ip *dst, struct roce_cm_event *ev, rwy_time now)
 {
 	uint32_t i;
 
+	if (rep_is_known(t, m, src, dst, now)) {
+		t->stats.duplicate++;
+		return;
+	}
 	/* The REP repeats the REQ's transaction ID (IBA 12.6.8): that tells attempts under one communication
 	 * ID apart. */
 	for (i = key_find(t, dst, src, m->remote_comm_id, NIL); i != NIL;
@@ -333,22 +382,13 @@ static void on_rep(struct roce_cm_tab *t, const struct roce_cm_msg *m, const str
 		if (e->tid != m->tid)
 			continue;
 		if (e->has_rep) {
-			bool same = e->conn.comm_b == m->local_comm_id && e->conn.a.psn == m->starting_psn;
-
-			if (same)
-				t->stats.duplicate++;
-			else
-				t->stats.mismatch++;
-			if (same && e->state == HALF) /* the sender is still waiting */
-				set_state(t, i, HALF, now);
-			return;
-		}
-		if (e->state == CLOSED) { /* rejected or disconnected before this REP came by */
+			t->stats.mismatch++;
+		} else if (e->state == CLOSED) { /* rejected before this REP came by */
 			t->stats.duplicate++;
-			return;
+		} else {
+			take_rep(e, m);
+			establish(t, i, ev, now);
 		}
-		take_rep(e, m);
-		establish(t, i, ev, now);
 		return;
 	}
 	/* Overtook its REQ, or the REQ was not ours to see: wait for it like for a REP. */
@@ -371,18 +411,6 @@ static void close_entry(struct roce_cm_tab *t, uint32_t i, struct roce_cm_event 
 		t->stats.rejected++;
 	}
 	set_state(t, i, CLOSED, now);
-}
-
-/*
- * Does the message, sent by a (from_a) or by b, name this entry's b too? A half-open entry has no REP to
- * compare with. A side a that gives up waiting for a REP sends a REJ without knowing b's ID (IBA 12.6.7,
- * reason 4), also when we saw that REP.
- */
-static bool names_b(const struct entry *e, const struct roce_cm_msg *m, bool from_a)
-{
-	uint32_t id = from_a ? m->remote_comm_id : m->local_comm_id;
-
-	return !e->has_rep || e->conn.comm_b == id || (from_a && m->attr == ROCE_CM_REJ && !id);
 }
 
 /* MRA, RTU, REJ, DREQ, DREP on an entry it names. */
@@ -409,14 +437,40 @@ static void on_named(struct roce_cm_tab *t, uint32_t i, const struct roce_cm_msg
 		close_entry(t, i, ev, now);
 }
 
+/* How a message may name an entry under its key. */
+enum naming {
+	BY_BOTH_ESTABLISHED, /* both communication IDs; which state, in this order */
+	BY_BOTH_HALF,
+	BY_BOTH_CLOSED,
+	/*
+	 * There is no ID of b to compare: before the REP, or in the REJ of a side a that gave up waiting for
+	 * a REP which we did see (reason 4). MRA and REJ repeat the set-up's transaction ID (IBA 12.6): the
+	 * newest attempt that has it is meant.
+	 */
+	BY_TID,
+	NAMINGS,
+};
+
+static bool is_named(const struct entry *e, const struct roce_cm_msg *m, bool from_a, enum naming how)
+{
+	uint32_t id = from_a ? m->remote_comm_id : m->local_comm_id;
+
+	static const uint8_t states[] = {ESTABLISHED, HALF, CLOSED};
+
+	if (how != BY_TID)
+		return e->has_rep && e->conn.comm_b == id && e->state == states[how];
+	if (e->tid != m->tid || (m->attr != ROCE_CM_REJ && m->attr != ROCE_CM_MRA))
+		return false;
+	return !e->has_rep || (from_a && !id);
+}
+
 static void on_other(struct roce_cm_tab *t, const struct roce_cm_msg *m, const struct rwy_ip *src,
     const struct rwy_ip *dst, struct roce_cm_event *ev, rwy_time now)
 {
 	bool seen = false;
 
-	/* Sent by a: its own ID is the key; sent by b: the other one is. Take the first entry that fits, a
-	 * live one if any. */
-	for (int live = 1; live >= 0; live--) {
+	/* Sent by a, its own ID is in the key; sent by b, the other one. */
+	for (enum naming how = BY_BOTH_ESTABLISHED; how < NAMINGS; how++) {
 		for (int from_a = 1; from_a >= 0; from_a--) {
 			const struct rwy_ip *a = from_a ? src : dst, *b = from_a ? dst : src;
 			uint32_t comm_a = from_a ? m->local_comm_id : m->remote_comm_id;
@@ -424,7 +478,7 @@ static void on_other(struct roce_cm_tab *t, const struct roce_cm_msg *m, const s
 
 			for (; i != NIL; i = key_find(t, a, b, comm_a, i)) {
 				seen = true;
-				if (names_b(&t->e[i], m, from_a) && (t->e[i].state != CLOSED) == live) {
+				if (is_named(&t->e[i], m, from_a, how)) {
 					on_named(t, i, m, from_a, ev, now);
 					return;
 				}

@@ -486,6 +486,46 @@ static void test_same_comm_id_again(void **state)
 	roce_cm_tab_free(t);
 }
 
+/* The same again with other QPNs: the old one cannot be named any more, so it is gone. Also when b was the
+ * active side before. */
+static void test_comm_id_names_one_connection(void **state)
+{
+	struct roce_cm_event ev;
+	struct roce_cm_tab *t = connected(&ev);
+	struct cp_req q = req0;
+	struct cp_rep p = rep0;
+	uint8_t mad[256];
+
+	q.tid = p.tid = 42;
+	q.qpn = 0xa9;
+	p.qpn = 0xb9;
+	assert_int_equal(feed_req(t, &q, &ev, T0), ROCE_CM_NONE);
+	assert_int_equal(feed_rep(t, &p, &ev, T0), ROCE_CM_ESTABLISHED);
+	assert_int_equal(ev.superseded_count, 1);
+	assert_int_equal(ev.superseded[0].a.qpn, req0.qpn);
+
+	q.tid = p.tid = 43; /* b connects to a, and the IDs are the same two */
+	q.comm = p.remote = rep0.comm;
+	p.comm = req0.comm;
+	memcpy(q.local_gid, req0.remote_gid, 16);
+	memcpy(q.remote_gid, req0.local_gid, 16);
+	q.qpn = 0xb7;
+	p.qpn = 0xa7;
+	cp_make_req(mad, &q);
+	assert_int_equal(feed(t, mad, false, &ev, T0), ROCE_CM_NONE);
+	cp_make_rep(mad, &p);
+	assert_int_equal(feed(t, mad, true, &ev, T0), ROCE_CM_ESTABLISHED);
+	assert_int_equal(ev.superseded_count, 1);
+	assert_int_equal(ev.superseded[0].a.qpn, 0xa9);
+	assert_true(rwy_ip_eq(&ev.conn.a.ip, &ip_b));
+
+	cp_make_dreq(mad, 9, req0.comm, rep0.comm, 0xb7);
+	assert_int_equal(feed(t, mad, true, &ev, T0), ROCE_CM_CLOSED);
+	assert_int_equal(ev.conn.a.qpn, 0xb7);
+	assert_int_equal(feed(t, mad, true, &ev, T0), ROCE_CM_NONE);
+	roce_cm_tab_free(t);
+}
+
 static void test_gids(void **state)
 {
 	struct roce_cm_event ev;
@@ -697,6 +737,7 @@ int main(void)
 	    cmocka_unit_test(test_rejected),
 	    cmocka_unit_test(test_reuse_supersedes),
 	    cmocka_unit_test(test_same_comm_id_again),
+	    cmocka_unit_test(test_comm_id_names_one_connection),
 	    cmocka_unit_test(test_gids),
 	    cmocka_unit_test(test_xrc_target),
 	    cmocka_unit_test(test_half_open_limit),

@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""make_corpus.py: writes the seeds of the roce_parse and cm corpora, seed-* in tests/fuzz/corpus/NAME/. Other files there were found by
+fuzzing and stay. Written from the standards, not from roce/."""
+import struct
+import zlib
+from pathlib import Path
+
+CORPUS = Path(__file__).resolve().parent / "corpus"
+
+
+def ip4_checksum(header):
+    s = sum(struct.unpack(f">{len(header) // 2}H", header))
+    while s >> 16:
+        s = (s & 0xFFFF) + (s >> 16)
+    return ~s & 0xFFFF
+
+
+def packet(opcode, ext=b"", payload=b"", ip6=False, options=b"", qpn=0x12, psn=7, flags=0, frag=0x4000, swap=False, ext6=b"",
+           first6=17):
+    pad = -len(payload) % 4
+    bth = struct.pack(">BBHII", opcode, flags | pad << 4, 0xFFFF, qpn, psn)
+    data = bth + ext + payload + bytes(pad)
+    udp = struct.pack(">4H", 49152, 4791, 8 + len(data) + 4, 0)
+    ends = [1, 2] if not swap else [2, 1]
+    if ip6:
+        a, b = (bytes([0xFD] + [0] * 14 + [e]) for e in ends)
+        head = struct.pack(">IHBB", 6 << 28 | 0x6A << 20 | 0x12345, len(ext6) + 8 + len(data) + 4, first6, 64) + a + b + ext6
+        masked = bytes([head[0] | 15, 255, 255, 255]) + head[4:7] + b"\xff" + head[8:]
+    else:
+        a, b = (bytes([10, 0, 0, e]) for e in ends)
+        ihl = 5 + len(options) // 4
+        head = struct.pack(">BBHHHBBH", 0x40 | ihl, 0x6A, ihl * 4 + 8 + len(data) + 4, 1, frag, 64, 17, 0) + a + b + options
+        head = head[:10] + struct.pack(">H", ip4_checksum(head)) + head[12:]
+        masked = head[:1] + b"\xff" + head[2:8] + b"\xff" + head[9:10] + b"\xff\xff" + head[12:]
+    crc = zlib.crc32(b"\xff" * 8 + masked + udp[:6] + b"\xff\xff" + data[:4] + b"\xff" + data[5:])
+    return head + udp + data + struct.pack("<I", crc)
+
+
+RETH = struct.pack(">QII", 0x7F0000001000, 0xABCD, 4096)
+ATOMIC = struct.pack(">QIQQ", 0x7F0000001000, 0xABCD, 1, 2)
+GSI = struct.pack(">II", 0x80010000, 1)
+
+
+def mad(attr, body, tid=1):
+    return struct.pack(">BBBBHHQHHI", 1, 7, 2, 3, 0, 0, tid, attr, 0, 0) + body.ljust(232, b"\0")
+
+
+def cm(attr, body, swap=False, tid=1, ip6=False):
+    return packet(0x64, GSI, mad(attr, body, tid), qpn=1, swap=swap, ip6=ip6)
+
+
+def req(comm=0xA1, qpn=0xAA, psn=0x100):
+    gid = bytes(10) + b"\xff\xff" + b"\x0a\0\0"
+    body = struct.pack(">IIQQII", comm, 0, 0x1061B58, 0x11, 0, 0)
+    body += struct.pack(">IIII", qpn << 8 | 16, 16, 20 << 3, psn << 8 | 20 << 3 | 7)
+    body += struct.pack(">HBBHH", 0xFFFF, 3 << 4 | 7, 15 << 4, 0, 0) + gid + b"\x01" + gid + b"\x02"
+    return body + struct.pack(">IBBBB", 0, 0, 64, 0, 19 << 3)
+
+
+def rep(comm=0xB2, remote=0xA1, qpn=0xBB, psn=0x200):
+    return struct.pack(">IIIIII4B", comm, remote, 0, qpn << 8, 0, psn << 8, 16, 16, 15 << 3, 7 << 5)
+
+
+def ids(local, remote, more=b""):
+    return struct.pack(">II", local, remote) + more
+
+
+def parse_seeds():
+    yield "send-only", packet(0x04, payload=b"hello")
+    yield "send-only-empty", packet(0x04)
+    yield "write-only", packet(0x0A, RETH, bytes(64))
+    yield "write-first-ip6", packet(0x06, RETH, bytes(256), ip6=True)
+    yield "write-middle", packet(0x07, b"", bytes(256))
+    yield "write-last-imm", packet(0x09, b"\1\2\3\4", b"abc")
+    yield "send-last-inv", packet(0x16, b"\1\2\3\4", b"abcdefg")
+    yield "read-request", packet(0x0C, RETH)
+    yield "read-response-only", packet(0x10, b"\x1f\0\0\1", b"abcd")
+    yield "ack", packet(0x11, b"\x1f\0\0\1")
+    yield "nak", packet(0x11, b"\x60\0\0\1", ip6=True)
+    yield "atomic-ack", packet(0x12, b"\x1f\0\0\1" + bytes(8))
+    yield "compare-swap", packet(0x13, ATOMIC)
+    yield "uc-send", packet(0x24, payload=b"abcd", flags=0x40)
+    yield "ud-send", packet(0x64, struct.pack(">II", 0x11111111, 5), b"x")
+    yield "rd-read", packet(0x4C, bytes(12) + RETH)
+    yield "xrc-write", packet(0xAA, bytes(4) + RETH, b"abcd")
+    yield "cnp", packet(0x81, bytes(16))
+    yield "options", packet(0x04, payload=b"abcd", options=b"\1" * 40)
+    yield "fragment", packet(0x04, payload=b"abcd", frag=0x2000)
+    yield "later-fragment", packet(0x04, payload=b"abcd", frag=0x0005)
+    yield "ip6-hop-by-hop", packet(0x04, payload=b"abcd", ip6=True, ext6=b"\x11\0" + bytes(6), first6=0)
+    yield "ip6-fragment", packet(0x04, payload=b"abcd", ip6=True, ext6=b"\x11\0\0\1" + bytes(4), first6=44)
+    yield "reserved-opcode", packet(0x1F)
+    yield "version", packet(0x04, flags=1)
+    yield "padding", packet(0x11, b"\x1f\0\0\1") + bytes(6)
+
+
+def cm_seeds():
+    def talk(*packets):
+        return b"\0" + b"".join(struct.pack(">H", len(p)) + p for p in packets)
+
+    set_up = [cm(0x10, req()), cm(0x13, rep(), swap=True), cm(0x14, ids(0xA1, 0xB2))]
+    yield "set-up", talk(*set_up)
+    yield "disconnect", talk(*set_up, cm(0x15, ids(0xA1, 0xB2, struct.pack(">I", 0xBB << 8)), tid=9),
+                             cm(0x16, ids(0xB2, 0xA1), swap=True, tid=9))
+    yield "reject", talk(set_up[0], cm(0x12, ids(0, 0xA1, struct.pack(">BBH", 0, 0, 28)), swap=True))
+    yield "mra", talk(set_up[0], cm(0x11, ids(0xB2, 0xA1, b"\0\xc8"), swap=True), set_up[1])
+    yield "rep-first", talk(set_up[1], set_up[0])
+    yield "replay", talk(*set_up, *set_up)
+    yield "reuse", talk(*set_up, cm(0x10, req(0xA9, 0xAA, 5), tid=2), cm(0x13, rep(0xB9, 0xA9, 0xBC, 6), swap=True, tid=2))
+    yield "ip6", talk(cm(0x10, req(), ip6=True))
+    yield "sidr", talk(cm(0x17, bytes(32)))
+    yield "many", talk(*(cm(0x10, req(i, i, i), tid=i) for i in range(1, 11)))
+    # commands: attribute, direction, tid, local, remote, qpn, psn, time
+    c = bytes
+    yield "c-set-up", b"\1" + c([1, 0, 1, 1, 0, 1, 1, 1]) + c([4, 1, 1, 2, 1, 2, 2, 1]) + c([6, 0, 0, 1, 2, 2, 0, 1])
+    yield "c-reuse", b"\1" + b"".join(c([1, 0, i, i, 0, 1, i, 0]) + c([4, 1, i, 3, i, 2, i, 0]) for i in range(4))
+    yield "c-age", b"\1" + c([1, 0, 1, 1, 0, 1, 1, 255]) * 8
+    yield "c-forget", b"\1" + c([1, 0, 1, 1, 0, 1, 1, 1]) + c([4, 1, 1, 2, 1, 2, 2, 1]) + c([128, 1, 0, 0, 0, 2, 0, 0])
+
+
+def main():
+    for name, seeds in (("roce_parse", parse_seeds()), ("cm", cm_seeds())):
+        folder = CORPUS / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for seed, data in seeds:
+            (folder / f"seed-{seed}").write_bytes(data)
+
+
+main()
