@@ -33,7 +33,9 @@
 #define LOSS_ROUNDS   10
 #define CYCLE_LEN     8
 #define FULL_ROUNDS   3
-#define INITIAL_PKTS  32
+#define LATE_ACKS     8 /* so many ACKs in a row with a queue's delay end startup before the queue overflows */
+#define INITIAL_PKTS  100
+#define FAST_MAX      (32 * RWY_MS)
 #define RTT_EXPIRY    (5 * RWY_SEC)
 #define PROBE_RTT_MIN (100 * RWY_MS)
 #define SLACK         (5 * RWY_MS) /* how late a sleeping or descheduled process may acknowledge */
@@ -48,14 +50,15 @@ static const uint16_t cycle_gain[CYCLE_LEN] = {320, 192, 256, 256, 256, 256, 256
 struct model {
 	struct cc_cfg cfg;
 	enum phase phase;
-	uint8_t cycle, full_count, bw_at, loss_at, skip_rounds;
+	uint8_t cycle, full_count, bw_at, loss_at, skip_rounds, late_acks;
+	bool growing;        /* the last fast phase found more */
 	bool round_useful;   /* a sample of this round was not application-limited */
 	bool recovering;     /* an outage ended the last round: its rounds tell nothing */
 	uint64_t next_round; /* `delivered` that ends the present round */
 	uint64_t rounds;
-	uint64_t bw[BW_ROUNDS]; /* the best sample of each of the last useful rounds */
-	uint64_t bw_max, full_bw;
-	uint32_t loss[LOSS_ROUNDS]; /* share lost in each of the last rounds */
+	uint64_t bw[BW_ROUNDS];             /* the best sample of each of the last useful rounds */
+	uint64_t bw_max, full_bw, cycle_bw; /* cycle_bw: bw_max when the fast phase began */
+	uint32_t loss[LOSS_ROUNDS];         /* share lost in each of the last rounds */
 	uint64_t round_acked, round_lost, round_marked;
 	uint64_t round_best; /* best sample of this round, bytes per second */
 	rwy_dur round_rtt;   /* smallest RTT of this round, RWY_NEVER: none */
@@ -98,7 +101,6 @@ static uint64_t phase_window(const struct model *m)
 	switch (m->phase) {
 	case STARTUP:
 	case DRAIN:
-		return bdp(m, GAIN_STARTUP) + slack;
 	case PROBE:
 		return bdp(m, GAIN_WINDOW) + slack;
 	case PROBE_RTT:
@@ -174,12 +176,23 @@ static void bw_sample(struct model *m, const struct cc_ack *ack)
 		m->bw_max = ack->rate_Bps;
 }
 
+/* An RTT that says "there is a queue", and not only "a process slept". */
+static bool is_late(const struct model *m, rwy_dur rtt)
+{
+	return m->min_rtt != RWY_NEVER &&
+	       rtt > m->min_rtt + rwy_time_min(m->min_rtt / 4, 8 * RWY_MS) + 2 * RWY_MS;
+}
+
 static void rtt_sample(struct model *m, rwy_dur rtt, rwy_time now)
 {
 	if (!rtt)
 		return;
 	if (rtt < m->round_rtt)
 		m->round_rtt = rtt;
+	if (!is_late(m, rtt))
+		m->late_acks = 0;
+	else if (m->late_acks < LATE_ACKS)
+		m->late_acks++;
 	if (m->phase == PROBE_RTT && rtt < m->probe_min)
 		m->probe_min = rtt;
 	if (m->min_rtt == RWY_NEVER || rtt < m->min_rtt) {
@@ -223,7 +236,6 @@ static void reduce(struct model *m)
 static void round_losses(struct model *m)
 {
 	uint64_t seen = m->round_acked + m->round_lost;
-	rwy_dur risen = m->min_rtt == RWY_NEVER ? RWY_NEVER : m->min_rtt + m->min_rtt / 4 + 2 * RWY_MS;
 
 	if (seen < 32 * (uint64_t)m->cfg.mtu)
 		return; /* too few to tell */
@@ -233,7 +245,7 @@ static void round_losses(struct model *m)
 
 	if (m->recovering)
 		return;
-	if (m->round_rtt != RWY_NEVER && m->round_rtt > risen && share > random + SHARE_CONGEST)
+	if (m->round_rtt != RWY_NEVER && is_late(m, m->round_rtt) && share > random + SHARE_CONGEST)
 		reduce(m);
 	else if (marked > SHARE_ONE / 20)
 		reduce(m);
@@ -273,27 +285,52 @@ static void round_end(struct model *m, const struct cc_ack *ack, rwy_time now)
 	m->round_rtt = RWY_NEVER;
 }
 
+/*
+ * A fast phase is short, so that on a long path it does not fill a short queue. When the round trip after it
+ * shows that the path has more (it has grown, or startup ended too early), the next one lasts until it meets
+ * a queue.
+ */
+static rwy_dur phase_length(const struct model *m)
+{
+	rwy_dur rtt = rwy_time_max(model_rtt(m), RWY_MS);
+
+	if (cycle_gain[m->cycle] <= GAIN_ONE)
+		return rtt;
+	return m->growing ? 2 * rtt : rwy_time_min(rtt, FAST_MAX);
+}
+
 static void cycle_step(struct model *m, const struct cc_ack *ack, rwy_time now)
 {
-	rwy_dur in_phase = rwy_since(m->phase_at, now);
-	bool over = in_phase > rwy_time_max(model_rtt(m), RWY_MS);
+	unsigned gain = cycle_gain[m->cycle];
+	bool over = rwy_since(m->phase_at, now) > phase_length(m);
 
-	if (cycle_gain[m->cycle] < GAIN_ONE)
+	if (gain < GAIN_ONE)
 		over = over || ack->inflight <= bdp(m, GAIN_ONE);
+	if (gain > GAIN_ONE)
+		over = over || m->late_acks == LATE_ACKS;
 	if (!over)
 		return;
-	m->cycle = m->cycle + 1 == CYCLE_LEN ? 0 : m->cycle + 1;
-	m->phase_at = now;
+	if (m->cycle == 2) {
+		m->growing = m->bw_max > m->cycle_bw + m->cycle_bw / 20;
+		m->cycle = m->growing ? 0 : 3;
+	} else {
+		m->cycle = m->cycle + 1 == CYCLE_LEN ? 0 : m->cycle + 1;
+	}
+	if (m->cycle == 0)
+		m->cycle_bw = m->bw_max;
+	enter(m, PROBE, now);
 }
 
 static void phase_step(struct model *m, const struct cc_ack *ack, rwy_time now)
 {
 	switch (m->phase) {
 	case STARTUP:
+		if (m->late_acks == LATE_ACKS)
+			enter(m, DRAIN, now);
 		break;
 	case DRAIN:
 		if (ack->inflight <= bdp(m, GAIN_ONE)) {
-			m->cycle = 2; /* begin with steady phases: the queue has just gone */
+			m->cycle = 3; /* begin with steady phases: the queue has just gone */
 			enter(m, PROBE, now);
 		}
 		break;
@@ -310,7 +347,7 @@ static void phase_step(struct model *m, const struct cc_ack *ack, rwy_time now)
 		if (now >= m->probe_rtt_until && m->probe_min != RWY_NEVER) {
 			m->min_rtt = m->probe_min;
 			m->min_rtt_at = now;
-			m->cycle = 2;
+			m->cycle = 3;
 			enter(m, PROBE, now);
 		}
 		break;

@@ -33,7 +33,8 @@ struct wan_rxflow;
 
 enum wan_close_reason {
 	WAN_CLOSE_BY_SENDER,  /* wan_tx_close at the other end, and everything before it was handed over and
-	                         delivered  (wan_rx_delivered); or wan_tx_abort at the other end, at any time */
+	                         delivered  (wan_rx_delivered); or wan_tx_abort at the other end, at any time
+	                       */
 	WAN_CLOSE_PEER_RESET, /* the peer restarted (new epoch): nothing more will come on this flow */
 	WAN_CLOSE_TUNNEL,     /* wan_free */
 };

@@ -7,7 +7,8 @@
 #include "wan/wan_int.h"
 
 #define ACK_EVERY     64u
-#define ACK_AFTER_GAP 4u /* the peer's packet threshold is 3 */
+#define ACK_AFTER_GAP 4u     /* the peer's packet threshold is 3 */
+#define FIRST_DELAY   RWY_MS /* before there is an RTT */
 #define ELICIT_EVERY                                                                                         \
 	32u /* ACK-only datagrams until one asks to be acknowledged itself, so that old ranges can go */
 
@@ -15,7 +16,7 @@ static rwy_dur ack_delay(const struct wan_path *p)
 {
 	rwy_dur max = p->t->cfg.max_ack_delay;
 
-	return p->has_rtt ? rwy_time_min(p->srtt / 8, max) : 0;
+	return rwy_time_min(p->has_rtt ? p->srtt / 8 : FIRST_DELAY, max);
 }
 
 static bool is_gap(const struct wan_path *p, uint64_t pn)

@@ -38,7 +38,9 @@ void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now)
 		t->dirty_head = f;
 	t->dirty_tail = f;
 	if (t->dirty_n++ == 0)
-		t->dirty_at = now + rwy_time_min(t->path[0].srtt / 16, DELIVERED_DELAY_MAX);
+		t->dirty_at =
+		    now + (t->path[0].has_rtt ? rwy_time_min(t->path[0].srtt / 16, DELIVERED_DELAY_MAX)
+		                              : DELIVERED_DELAY_MAX);
 	if (t->dirty_n >= DELIVERED_BATCH)
 		t->dirty_at = now;
 }

@@ -60,7 +60,7 @@ struct wan_sent {
 	uint32_t flow, seq;
 	uint32_t log;         /* control frames: entries [log, log + log_n) of the tunnel's log */
 	uint32_t ack_largest; /* low bits */
-	uint16_t bytes;       /* UDP payload */
+	uint16_t bytes;       /* on the wire */
 	uint8_t log_n, state, flags, frag;
 };
 static_assert(sizeof(struct wan_sent) <= 64, "one cache line for a datagram in flight");
@@ -71,6 +71,7 @@ struct wan_pace {
 	uint32_t frac;  /* of a ns, 16 bits */
 	uint64_t ns_fp; /* ns a byte, 16 fraction bits */
 	rwy_dur burst;  /* how far `at` may lag behind now */
+	bool backlog;   /* data waited for `at` when the last poll ended */
 };
 
 struct wan_path {
@@ -327,7 +328,10 @@ static inline bool wan_pace_ok(const struct wan_pace *c, rwy_time now)
 {
 	return c->at <= now;
 }
-void wan_pace_on_sent(struct wan_pace *c, uint32_t bytes, rwy_time now);
+void wan_pace_on_sent(struct wan_pace *c, uint32_t bytes);
+/* Before datagrams go: takes away credit that is too old. True: we are too late to keep up the rate, though
+ * there was data. */
+bool wan_pace_catch_up(struct wan_pace *c, rwy_time now);
 
 /* wan_ack.c */
 void wan_ack_on_received(struct wan_path *p, uint64_t pn, bool eliciting, rwy_time now);

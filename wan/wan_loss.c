@@ -135,7 +135,7 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 	if (p->tail == p->next_pn && !eliciting)
 		p->tail++;
 	p->next_pn++;
-	wan_pace_on_sent(&p->pace, s->bytes + p->t->cfg.wire_overhead, now);
+	wan_pace_on_sent(&p->pace, s->bytes);
 }
 
 /* --- RTT ---------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 
 #define BURST_BYTES 65536u
 #define BURST_TIME  (500 * RWY_US)
+#define BURST_LATE  (4 * RWY_MS) /* with data waiting: a descheduled process catches up this much */
 #define BURST_SLOW                                                                                           \
 	(4 * RWY_MS) /* on slow paths BURST_BYTES would be a long burst: this much time at most              \
 	              */
@@ -22,12 +23,20 @@ void wan_pace_set(struct wan_pace *c, uint64_t rate_Bps)
 	c->burst = bytes_time > BURST_TIME ? bytes_time : BURST_TIME;
 }
 
-void wan_pace_on_sent(struct wan_pace *c, uint32_t bytes, rwy_time now)
+bool wan_pace_catch_up(struct wan_pace *c, rwy_time now)
+{
+	rwy_dur lag = c->backlog ? rwy_time_max(c->burst, BURST_LATE) : c->burst;
+	bool late = c->backlog && c->at + lag < now;
+
+	if (c->at + lag < now)
+		c->at = now - lag;
+	return late;
+}
+
+void wan_pace_on_sent(struct wan_pace *c, uint32_t bytes)
 {
 	uint64_t ns = bytes * c->ns_fp + c->frac;
 
-	if (c->at + c->burst < now)
-		c->at = now - c->burst;
 	c->at += ns >> 16;
 	c->frac = ns & 0xffff;
 }

@@ -31,9 +31,9 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	wan_pkt_put(tx->hdr, &h);
 	tx->hdr_len = (uint16_t)(o->at - tx->hdr);
 	wan_pkt_seal(tx->hdr, tx->hdr_len, tx->buf ? tx->buf->data + tx->off : NULL, tx->len);
-	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len);
 	t->c.tx_datagrams++;
-	t->c.tx_bytes += o->s.bytes;
+	t->c.tx_bytes += tx->hdr_len + tx->len;
+	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len + t->cfg.wire_overhead);
 	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
 }
 
@@ -109,6 +109,26 @@ static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	return t->dgrams.n && wan_dgram_put(t, o, now);
 }
 
+/* A process that slept too long sent less than the path would have taken: like having had no data. */
+static void catch_up(struct wan_tunnel *t, rwy_time now)
+{
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+
+		if (wan_pace_catch_up(&p->pace, now))
+			wan_rate_app_limited(p);
+		p->pace.backlog = false;
+	}
+}
+
+static void note_backlog(struct wan_tunnel *t)
+{
+	bool data = wan_data_waiting(t);
+
+	for (unsigned i = 0; i < t->paths; i++)
+		t->path[i].pace.backlog = data && open_for_data(&t->path[i]);
+}
+
 static void note_app_limited(struct wan_tunnel *t)
 {
 	for (unsigned i = 0; i < t->paths; i++)
@@ -132,12 +152,15 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 		while (n < max && send_probe(t, &t->path[i], &out[n], now))
 			n++;
 	}
+	catch_up(t, now);
 	while (n < max) {
 		struct wan_path *p = pick(t, now);
 		struct wan_out o;
 
-		if (!p)
+		if (!p) {
+			note_backlog(t);
 			break;
+		}
 		begin(&o, &out[n], p);
 		if (!fill(t, &o, now)) {
 			note_app_limited(t);
@@ -146,6 +169,8 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 		finish(t, &o, now);
 		n++;
 	}
+	if (n == max)
+		note_backlog(t);
 	return n;
 }
 
