@@ -17,11 +17,11 @@
 
 /* Ones' complement sum of an IPv4 header of `words` 32-bit words; 0xffff when its checksum is right (RFC
  * 791 3.1). */
-static uint32_t ip4_sum(const uint8_t *p, unsigned words)
+static uint32_t ip4_sum(const uint8_t *p, size_t words)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < words; i++) {
+	for (size_t i = 0; i < words; i++) {
 		uint32_t w;
 
 		memcpy(&w, p + 4 * i, 4);

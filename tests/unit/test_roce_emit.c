@@ -72,8 +72,8 @@ static void emit_built(struct emit *e, bool is6)
 
 	syn[n++] = roce_aeth_make(ROCE_AETH_ACK, ROCE_AETH_CREDIT_INVALID);
 	syn[n++] = roce_aeth_make(ROCE_AETH_ACK, 0);
-	for (uint8_t code = ROCE_NAK_PSN_SEQ; code <= ROCE_NAK_INV_RD; code++)
-		syn[n++] = roce_aeth_make(ROCE_AETH_NAK, code);
+	for (int code = ROCE_NAK_PSN_SEQ; code <= ROCE_NAK_INV_RD; code++)
+		syn[n++] = roce_aeth_make(ROCE_AETH_NAK, (uint8_t)code);
 	for (uint8_t timer = 0; timer < 32; timer++)
 		syn[n++] = roce_aeth_make(ROCE_AETH_RNR, timer);
 	for (unsigned i = 0; i < n; i++) {

@@ -320,9 +320,9 @@ static uint32_t insert_ext(uint8_t *b, uint32_t len, uint8_t first, const uint8_
 static void test_ip6_extension_headers(void **state)
 {
 	static const struct {
-		uint8_t first;
+		uint16_t first;
 		uint16_t dport;
-		uint8_t n;
+		uint32_t n;
 		uint8_t ext[16];
 		enum roce_parse_reason want;
 	} c[] = {
@@ -349,7 +349,7 @@ static void test_ip6_extension_headers(void **state)
 
 		t.is6 = true;
 		t.dport = c[i].dport;
-		len = insert_ext(b, tp_make(b, &t), c[i].first, c[i].ext, c[i].n);
+		len = insert_ext(b, tp_make(b, &t), (uint8_t)c[i].first, c[i].ext, c[i].n);
 		assert_int_equal(parse_exact(b, len, NULL), c[i].want);
 	}
 
@@ -358,7 +358,7 @@ static void test_ip6_extension_headers(void **state)
 	uint8_t b[TP_MAX], chain[128] = {0};
 	uint32_t len;
 
-	for (unsigned i = 0; i < 16; i++)
+	for (size_t i = 0; i < 16; i++)
 		chain[8 * i] = i == 15 ? 17 : 60;
 	t.is6 = true;
 	len = insert_ext(b, tp_make(b, &t), 60, chain, sizeof(chain));
