@@ -1,0 +1,471 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Smoke test of roceway-gateway: the real binary on veth pairs, in namespaces of its own.
+
+    ha [eth0] -- [lan0] ga [wan0] ======= [wan0] gb [lan0] -- [eth0] hb
+
+First one gateway (its command line, its kernel side, its end), then two and best-effort traffic between the hosts.
+RDMA is not here: that needs real hosts (tests/e2e). Needs root. Argument: the build folder.
+"""
+import array
+import contextlib
+import ctypes
+import fcntl
+import hashlib
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build")
+GATEWAY = os.path.join(BUILD, "bin", "roceway-gateway")
+TAG = "rgs%d" % os.getpid()
+HA, GA, GB, HB = (TAG + n for n in ("ha", "ga", "gb", "hb"))
+CLONE_NEWNET = 0x40000000
+READY = 15  # s
+SITES = {"a": (1, "b", 2), "b": (2, "a", 1)}
+libc = ctypes.CDLL(None, use_errno=True)
+
+CONFIG = """# SPDX-License-Identifier: Apache-2.0
+gateway: {{name: "{tag}{side}", workers: {workers}, polling: adaptive, log_level: info}}
+eal:
+  args: ["--in-memory", "--no-huge", "-m", "128"]
+ports:
+  - name: lan
+    device: "net_af_packet0,iface=lan0"
+    role: lan
+    addresses: [10.{n}.0.1/24, "fd00:{n}::1/64"]
+    mtu: 1500
+    vlan: {vlan}
+  - name: wan
+    device: "net_af_packet1,iface=wan0"
+    role: wan
+    addresses: [192.0.2.{n}/24, "fd00:9::{n}/64"]
+    mtu: 1500
+tunnels:
+  - name: far
+    port: wan
+    local: "{local}"
+    remote: "{remote}"
+    udp_port: 4793
+    prefixes: [10.{m}.0.0/24, "fd00:{m}::/64"]
+    security: none
+    congestion_control: auto
+    rate: 10Gbps
+memory:
+  buffers: 8192
+  custody_per_connection: 8MiB
+  custody_total: 16MiB
+api:
+  socket: {sock}
+"""
+
+
+def sh(*words):
+    subprocess.run(words, check=True)
+
+
+@contextlib.contextmanager
+def inside(netns):
+    """What is opened in the block belongs to that namespace. Only this thread changes."""
+    back = os.open("/proc/self/ns/net", os.O_RDONLY)
+    there = os.open("/run/netns/" + netns, os.O_RDONLY)
+    try:
+        if libc.setns(there, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+        yield
+    finally:
+        libc.setns(back, CLONE_NEWNET)
+        os.close(back)
+        os.close(there)
+
+
+def no_offloads(netns, ifname):
+    """A veth end leaves checksums undone for its peer, which here is no kernel: have them computed."""
+    with inside(netns), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for command in (0x17, 0x1F, 0x24):  # ETHTOOL_STXCSUM, _STSO, _SGSO
+            value = array.array("I", [command, 0])
+            request = struct.pack("16sP", ifname.encode(), value.buffer_info()[0])
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(s, 0x8946, request)
+
+
+def topology():
+    for ns in (HA, GA, GB, HB):
+        sh("ip", "netns", "add", ns)
+        sh("ip", "-n", ns, "link", "set", "lo", "up")
+    for host, gw in ((HA, GA), (HB, GB)):
+        sh("ip", "-n", gw, "link", "add", "lan0", "type", "veth", "peer", "name", "eth0", "netns", host)
+    sh("ip", "-n", GA, "link", "add", "wan0", "type", "veth", "peer", "name", "wan0", "netns", GB)
+    for gw in (GA, GB):
+        for dev in ("lan0", "wan0"):
+            sh("ip", "-n", gw, "link", "set", dev, "up")
+    for host, n, m in ((HA, 1, 2), (HB, 2, 1)):
+        sh("ip", "-n", host, "link", "set", "eth0", "up")
+        no_offloads(host, "eth0")
+        sh("ip", "-n", host, "addr", "add", "10.%d.0.2/24" % n, "dev", "eth0")
+        sh("ip", "-n", host, "addr", "add", "fd00:%d::2/64" % n, "dev", "eth0", "nodad")
+        sh("ip", "-n", host, "route", "add", "10.%d.0.0/24" % m, "via", "10.%d.0.1" % n)
+        sh("ip", "-n", host, "route", "add", "fd00:%d::/64" % m, "via", "fd00:%d::1" % n)
+
+
+def cleanup():
+    for ns in (HA, GA, GB, HB):
+        subprocess.run(("ip", "netns", "del", ns), stderr=subprocess.DEVNULL)
+
+
+def links(netns):
+    out = subprocess.run(("ip", "-n", netns, "-br", "link"), capture_output=True, text=True).stdout
+    return {line.split()[0].split("@")[0] for line in out.splitlines()}
+
+
+def sysctl(netns, path):
+    return subprocess.run(("ip", "netns", "exec", netns, "cat", "/proc/sys/net/" + path), capture_output=True,
+                          text=True).stdout.strip()
+
+
+class Gateway:
+    def __init__(self, folder, side, v6_tunnel=False, workers=1, vlan=0):
+        n, far, m = SITES[side]
+        self.netns = GA if side == "a" else GB
+        self.config = os.path.join(folder, side + ".yaml")
+        self.log = os.path.join(folder, side + ".log")
+        near, remote = ("fd00:9::%d", "fd00:9::%d") if v6_tunnel else ("192.0.2.%d", "192.0.2.%d")
+        with open(self.config, "w") as f:
+            f.write(CONFIG.format(tag=TAG, side=side, n=n, m=m, local=near % n, remote=remote % m, workers=workers,
+                                  vlan=vlan, sock=os.path.join(folder, side + ".sock")))
+        self.proc = None
+
+    def start(self):
+        with open(self.log, "w") as log:
+            self.proc = subprocess.Popen(("ip", "netns", "exec", self.netns, GATEWAY, "--config", self.config), stderr=log,
+                                         stdout=log)
+        return self
+
+    def wait(self, text, seconds=READY):
+        end = time.monotonic() + seconds
+        while text not in self.text():
+            assert self.proc.poll() is None, "gateway ended: " + self.text()
+            assert time.monotonic() < end, "no `%s` in: %s" % (text, self.text())
+            time.sleep(0.02)
+        return self
+
+    def text(self):
+        with open(self.log, errors="replace") as f:
+            return f.read()
+
+    def stop(self):
+        """Exit status and final counters."""
+        if self.proc.poll() is None:
+            self.proc.send_signal(signal.SIGTERM)
+        code = self.proc.wait(10)
+        last = [line for line in self.text().splitlines() if " stopped after " in line]
+        return code, {k: int(v) for k, v in re.findall(r" ([a-z_]+)=(\d+)", last[-1] if last else "")}
+
+    def kill(self):
+        if self.proc and self.proc.poll() is None:
+            self.proc.kill()
+            self.proc.wait()
+
+
+def icmp(netns, dst, count=5, gap=0.02, timeout=1.0):
+    """Echo requests; {sequence: number of replies}."""
+    v6 = ":" in dst
+    ident = os.getpid() & 0xFFFF
+    got = {}
+    with inside(netns):
+        s = (socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) if v6 else
+             socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP))
+    with s:
+        s.settimeout(0.05)
+        for seq in range(count):
+            head = struct.pack("!BBHHH", 128 if v6 else 8, 0, 0, ident, seq)
+            body = head + b"roceway smoke test"
+            if not v6:
+                total = sum(struct.unpack("!%dH" % (len(body) // 2), body))
+                total = (total & 0xFFFF) + (total >> 16)
+                total = (total & 0xFFFF) + (total >> 16)
+                body = body[:2] + struct.pack("!H", ~total & 0xFFFF) + body[4:]
+            s.sendto(body, (dst, 0))
+            time.sleep(gap)
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            try:
+                p = s.recv(2048)
+            except TimeoutError:
+                if len(got) == count:
+                    break
+                continue
+            p = p if v6 else p[(p[0] & 15) * 4:]
+            kind, _, _, i, seq = struct.unpack_from("!BBHHH", p)
+            if kind == (129 if v6 else 0) and i == ident:
+                got[seq] = got.get(seq, 0) + 1
+    return got
+
+
+def ping(netns, dst, tries=20):
+    """True when an echo came back in one of the tries: the first ones may be lost to ARP."""
+    return any(icmp(netns, dst, 1, timeout=0.3) for _ in range(tries))
+
+
+def all_once(netns, dst, count=20):
+    got = icmp(netns, dst, count)
+    assert got == {i: 1 for i in range(count)}, "%s: replies by sequence number: %s" % (dst, got)
+
+
+def transfer(a, b, dst, size):
+    """TCP from namespace a to dst in namespace b; True when the bytes came whole."""
+    family = socket.AF_INET6 if ":" in dst else socket.AF_INET
+    with inside(b):
+        server = socket.socket(family)
+        server.bind((dst, 0))
+        server.listen(1)
+    with inside(a):
+        client = socket.socket(family)
+    data = hashlib.shake_256(dst.encode()).digest(size)
+    got = bytearray()
+
+    def receive():
+        conn, _ = server.accept()
+        conn.settimeout(5)
+        with conn, contextlib.suppress(TimeoutError):
+            while chunk := conn.recv(65536):
+                got.extend(chunk)
+
+    server.settimeout(5)
+    t = threading.Thread(target=receive)
+    t.start()
+    with client, server:
+        client.settimeout(5)
+        client.connect((dst, server.getsockname()[1]))
+        client.sendall(data)
+        client.shutdown(socket.SHUT_WR)
+        t.join(8)
+    return bytes(got) == data
+
+
+# --- tests ----------------------------------------------------------------------------------
+
+
+def run(*words):
+    r = subprocess.run((GATEWAY,) + words, capture_output=True, text=True, timeout=10)
+    return r.returncode, r.stdout, r.stderr
+
+
+def test_command_line(folder):
+    good = Gateway(folder, "a").config
+    bad = os.path.join(folder, "bad.yaml")
+    with open(good) as f, open(bad, "w") as g:
+        g.write(f.read().replace("mtu: 1500", "mtu: many", 1))
+    assert run("--check", good)[0] == 0
+    assert run("--check=" + good)[0] == 0
+    assert run("--check", "--config", good)[0] == 0
+    code, _, err = run("--check", bad)
+    assert code == 2 and re.match(re.escape(bad) + r":\d+(:\d+)?: ", err), (code, err)
+    code, _, err = run("--config", bad)
+    assert code == 2 and re.match(re.escape(bad) + r":\d+(:\d+)?: ", err), (code, err)
+    assert run("--check", os.path.join(folder, "absent.yaml"))[0] == 2
+    for wrong in (("--confg", good), (), ("--config",), ("--config", good, "more"), ("-x",)):
+        code, out, err = run(*wrong)
+        assert code == 2 and "usage:" in err and not out, (wrong, code, err)
+    code, out, _ = run("--version")
+    assert code == 0 and re.fullmatch(r"roceway-gateway \d+\.\d+\.\d+\S*\n", out), out
+    code, out, _ = run("--help")
+    assert code == 0 and "--config" in out
+    code, out, _ = run("--print-reference")
+    assert code == 0 and "mtu" in out
+
+
+def test_start_failures(folder):
+    """What cannot start says why, exits 1 and leaves nothing."""
+    before = links(GA)
+    for old, new, word in (("iface=lan0", "iface=nosuch0", "dpdk"), ("name: lan", "name: averylongname", "too long"),
+                           ('"-m", "128"', '"-m", "16"', "error")):
+        g = Gateway(folder, "a")
+        with open(g.config) as f:
+            text = f.read()
+        with open(g.config, "w") as f:
+            f.write(text.replace(old, new, 1))
+        g.start()
+        code = g.proc.wait(10)
+        assert code == 1 and word in g.text(), (code, g.text())
+        assert links(GA) == before
+
+
+def test_alone(folder):
+    """One gateway: the kernel answers for its addresses, once; strangers do not; nothing is left at the end."""
+    before = links(GA)
+    assert sysctl(GA, "ipv4/conf/lan0/rp_filter") == "0"
+    sh("ip", "-n", GB, "addr", "add", "192.0.2.9/24", "dev", "wan0")
+    sh("ip", "-n", GB, "addr", "add", "fd00:9::9/64", "dev", "wan0", "nodad")
+    g = Gateway(folder, "a").start()
+    try:
+        g.wait(" ready")
+        assert {"rwy-lan", "rwy-wan"} <= links(GA)
+        for ns, dst in ((HA, "10.1.0.1"), (HA, "fd00:1::1"), (GB, "192.0.2.1"), (GB, "fd00:9::1")):
+            assert ping(ns, dst), dst
+            all_once(ns, dst)
+        sh("ip", "-n", HA, "route", "add", "192.0.2.0/24", "via", "10.1.0.1")
+        assert not icmp(HA, "192.0.2.1", 1, timeout=0.2), "an address of the WAN answered on the LAN"
+        with inside(GB):
+            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.connect(("192.0.2.1", 4793))
+        s.settimeout(0.3)
+        s.send(b"who are you")
+        try:
+            s.recv(100)
+            raise AssertionError("a stranger was answered")
+        except TimeoutError:
+            pass
+        s.close()
+        g.proc.send_signal(signal.SIGHUP)
+        g.wait("reload not supported yet", 2)
+        assert "SECURITY: NONE" in g.text()
+        code, counters = g.stop()
+    finally:
+        g.kill()
+        sh("ip", "-n", GB, "addr", "flush", "dev", "wan0")
+    assert code == 0, g.text()
+    assert counters.get("drop_wan_stranger") == 1, counters
+    assert links(GA) == before
+    assert sysctl(GA, "ipv4/conf/lan0/rp_filter") == "0", "sysctl not put back"
+    assert not [line for line in g.text().splitlines() if " error " in line], g.text()
+
+
+def pair(folder, tcp=(("10.2.0.2", 1 << 20),), pings=("10.2.0.2",), **options):
+    a, b = Gateway(folder, "a", **options).start(), Gateway(folder, "b", **options).start()
+    try:
+        for g in (a, b):
+            g.wait(" ready")
+        for g in (a, b):
+            g.wait("state=up")
+        for dst in pings:
+            assert ping(HA, dst), "%s: %s" % (dst, a.text())
+            all_once(HA, dst)
+        for dst, size in tcp:
+            assert transfer(HA, HB, dst, size), dst
+        ends = [g.stop() for g in (a, b)]
+    finally:
+        for g in (a, b):
+            g.kill()
+    for (code, counters), g in zip(ends, (a, b)):
+        assert code == 0, g.text()
+        assert not [k for k in counters if k in ("drop_tx_full", "drop_no_mbuf", "drop_tx_too_long")], counters
+    return ends
+
+
+def test_pair(folder):
+    ends = pair(folder, pings=("10.2.0.2", "fd00:2::2"), tcp=(("10.2.0.2", 4 << 20), ("fd00:2::2", 1 << 20)))
+    assert ends[0][1]["tx_in_place"] > 1000, ends[0][1]
+
+
+def test_pair_v6_tunnel_two_workers(folder):
+    """An IPv6 underlay, and two workers behind one receive queue: frames change hands over rings."""
+    ends = pair(folder, v6_tunnel=True, workers=2)
+    assert any(c.get("handoff") for _, c in ends), ends
+
+
+class Tagged:
+    """A host on VLAN 7, by raw frames (not every kernel has VLAN interfaces): answers ARP, sends and sees UDP."""
+
+    def __init__(self, netns, address):
+        self.address = socket.inet_aton(address)
+        with inside(netns):
+            self.s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.s.bind(("eth0", 3))
+        self.s.setsockopt(263, 8, 1)  # SOL_PACKET, PACKET_AUXDATA: the kernel takes tags off
+        self.s.settimeout(0.02)
+        self.mac = self.s.getsockname()[4]
+        self.gateway = None
+        self.seen = []
+
+    def send(self, dst, ethertype, payload):
+        self.s.send(dst + self.mac + struct.pack("!HHH", 0x8100, 7, ethertype) + payload)
+
+    def arp(self, op, mac, address, dst=b"\xff" * 6):
+        self.send(dst, 0x0806, struct.pack("!HHBBH6s4s6s4s", 1, 0x0800, 6, 4, op, self.mac, self.address, mac, address))
+
+    def udp(self, to, payload):
+        head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), 1, 0x4000, 64, 17, 0, self.address,
+                           socket.inet_aton(to))
+        total = sum(struct.unpack("!10H", head))
+        total = (total & 0xFFFF) + (total >> 16)
+        head = head[:10] + struct.pack("!H", ~total & 0xFFFF) + head[12:]
+        self.send(self.gateway, 0x0800, head + struct.pack("!HHHH", 5000, 5000, 8 + len(payload), 0) + payload)
+
+    def step(self):
+        try:
+            frame, control, _, _ = self.s.recvmsg(2048, 256)
+        except TimeoutError:
+            return
+        if frame[6:12] == self.mac:
+            return
+        tag = [struct.unpack("=IIIHHHH", d)[5] for level, kind, d in control if (level, kind) == (263, 8)]
+        assert tag == [7], "untagged or foreign: %r %s" % (tag, frame.hex())
+        kind = struct.unpack_from("!H", frame, 12)[0]
+        if kind == 0x0806:
+            op, mac, address, _, target = struct.unpack_from("!H6s4s6s4s", frame, 20)
+            self.gateway = mac
+            if op == 1 and target == self.address:
+                self.arp(2, mac, address, mac)
+        elif kind == 0x0800 and frame[23] == 17:
+            self.seen.append(frame[42:])
+
+
+def test_pair_vlan(folder):
+    for host in (HA, HB):
+        sh("ip", "-n", host, "addr", "flush", "dev", "eth0")
+    gateways = [Gateway(folder, side, vlan=7).start() for side in "ab"]
+    try:
+        for g in gateways:
+            g.wait("state=up")
+        a, b = Tagged(HA, "10.1.0.2"), Tagged(HB, "10.2.0.2")
+        a.arp(1, bytes(6), socket.inet_aton("10.1.0.1"))
+        sent = 0
+        end = time.monotonic() + 5
+        while len(b.seen) < 3 and time.monotonic() < end:
+            a.step()
+            b.step()
+            if a.gateway:
+                a.udp("10.2.0.2", b"number %d" % sent)
+                sent += 1
+        assert len(b.seen) >= 3 and all(p.startswith(b"number ") for p in b.seen), (sent, b.seen)
+        a.s.close()
+        b.s.close()
+        assert [g.stop()[0] for g in gateways] == [0, 0]
+    finally:
+        for g in gateways:
+            g.kill()
+
+
+def main():
+    tests = [test_command_line, test_start_failures, test_alone, test_pair, test_pair_v6_tunnel_two_workers,
+             test_pair_vlan]
+    passed = failed = 0
+    try:
+        topology()
+        with tempfile.TemporaryDirectory() as folder:
+            for t in tests:
+                began = time.monotonic()
+                try:
+                    t(folder)
+                    passed += 1
+                    print("ok %s %.1f s" % (t.__name__, time.monotonic() - began))
+                except Exception as e:  # noqa: BLE001: any failure is a failed test
+                    failed += 1
+                    print("not ok %s: %s: %s" % (t.__name__, type(e).__name__, e))
+    finally:
+        cleanup()
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
