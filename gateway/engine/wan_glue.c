@@ -153,9 +153,15 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 		f->wait_n = 0;
 		return;
 	}
+	bool nothing_lost = !wan_tx_queued(n->req);
+
 	t->e->custody -= wan_tx_bytes(n->req);
 	n->req = NULL;
 	n->held = false;
+	/* Forgotten there for idleness or after a disconnect: the next request, if there is one, opens the
+	 * flow again. */
+	if (nothing_lost || n->h.close_at != RWY_NEVER)
+		return;
 	eng_near_fail(n, n->active ? n->resp.acked : 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 	    "the far gateway refused the flow", now);
 }
