@@ -84,9 +84,9 @@ bool api_flag(const struct api_req *req, struct api_reply *reply, const char *na
 {
 	const char *v = api_param(req, name);
 
-	if (v && *v && strcmp(v, "0") && strcmp(v, "1"))
+	if (v && *v && strcmp(v, "0") != 0 && strcmp(v, "1") != 0)
 		api_fail(reply, MHD_HTTP_BAD_REQUEST, "parameter %s: expected 0 or 1", name);
-	return v && strcmp(v, "0");
+	return v && strcmp(v, "0") != 0;
 }
 
 uint64_t api_number(
@@ -170,7 +170,7 @@ static void serve(struct MHD_Connection *conn, const char *url, const char *meth
 		api_fail(reply, MHD_HTTP_NOT_FOUND, "no page %.128s: GET /v1 lists them", url);
 		return;
 	}
-	if (strcmp(method, "GET") && strcmp(method, "HEAD")) {
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
 		api_fail(reply, MHD_HTTP_METHOD_NOT_ALLOWED,
 		    "method %.32s is not allowed: this API only reads, with GET", method);
 		return;

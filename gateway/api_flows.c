@@ -124,6 +124,7 @@ static bool collect(const struct api_req *req, struct api_reply *reply, const st
 {
 	struct batch b;
 	unsigned looked = 0;
+	bool ended;
 
 	while (p->worker < req->app->workers) {
 		b.cursor = p->cursor;
@@ -138,8 +139,9 @@ static bool collect(const struct api_req *req, struct api_reply *reply, const st
 				json_array_append_new(list, flow_json(&b.flow[p->skip], p->worker, gw_now()));
 		}
 		looked += b.count;
-		p->worker += !b.cursor;
-		p->cursor = b.cursor;
+		ended = !b.cursor || !b.count;
+		p->worker += ended;
+		p->cursor = ended ? 0 : b.cursor;
 		p->skip = 0;
 		if (looked >= LOOK_MAX)
 			return p->worker < req->app->workers;

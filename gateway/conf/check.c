@@ -13,6 +13,8 @@
 #define IPV6_MTU_MIN   1280 /* RFC 8200 section 5 */
 #define TUNNEL_MTU_MIN 576  /* UDP payload that a tunnel needs (wan.h) */
 #define UDP4_BYTES     28
+#define PREFIXES_ALL   256     /* ENG_PREFIXES_MAX (engine.h); a test holds them equal */
+#define MIN_RATE_BPS   1000000 /* of one worker: slower, a keep-alive would fill the tunnel */
 #define ADDR_TEXT      INET6_ADDRSTRLEN
 
 struct ctx {
@@ -171,6 +173,21 @@ static int check_tunnel_udp(const struct ctx *x, unsigned i)
 	return 0;
 }
 
+/* The workers share a tunnel's rate. */
+static int check_tunnel_rate(const struct ctx *x, unsigned i)
+{
+	const uint64_t least = (uint64_t)MIN_RATE_BPS * x->c->workers;
+	char want[32], found[32];
+
+	if (x->c->tunnel[i].rate_Bps >= least / 8)
+		return 0;
+	conf_print_value(CONF_T_RATE, least, want, sizeof(want));
+	conf_print_value(CONF_T_RATE, x->c->tunnel[i].rate_Bps * 8, found, sizeof(found));
+	return conf_fail_at(x->err, where(x, "tunnels", i, "rate", 0),
+	    "expected at least %s for `rate` with %u workers, which share it, found `%s`", want,
+	    x->c->workers, found);
+}
+
 static int check_prefix(const struct ctx *x, unsigned i, unsigned k)
 {
 	const struct conf_prefix *p = &x->c->tunnel[i].prefix[k];
@@ -204,6 +221,8 @@ static int check_prefix(const struct ctx *x, unsigned i, unsigned k)
 
 static int check_tunnels(const struct ctx *x)
 {
+	unsigned prefixes = 0;
+
 	for (unsigned i = 0; i < x->c->tunnels; i++) {
 		const struct conf_tunnel *t = &x->c->tunnel[i];
 		int rc = 0;
@@ -216,6 +235,12 @@ static int check_tunnels(const struct ctx *x)
 		rc = check_tunnel_port(x, i);
 		rc = rc ? rc : check_tunnel_remote(x, i);
 		rc = rc ? rc : check_tunnel_udp(x, i);
+		rc = rc ? rc : check_tunnel_rate(x, i);
+		prefixes += t->prefixes;
+		if (!rc && prefixes > PREFIXES_ALL)
+			return conf_fail_at(x->err, where(x, "tunnels", i, "prefixes", 0),
+			    "expected at most %d prefixes in all tunnels, found %u up to here", PREFIXES_ALL,
+			    prefixes);
 		for (unsigned k = 0; k < t->prefixes && !rc; k++)
 			rc = check_prefix(x, i, k);
 		if (rc)
@@ -262,13 +287,34 @@ static int check_workers(const struct ctx *x)
 		return conf_fail_at(x->err, n ? n : conf_node_get(x->root, "connections"),
 		    "expected at most `max`, %u, for `half_open_max`, found `%u`", c->conns_max,
 		    c->half_open_max);
-	if (c->polling != CONF_POLL_BUSY || !*c->cores || !conf_scan_cpus(c->cores, &cpus) ||
-	    cpus >= c->workers)
-		return 0;
-	n = conf_node_get(conf_node_get(x->root, "eal"), "cores");
-	return conf_fail_at(x->err, n,
-	    "expected a CPU for each of %u workers that never sleep, found `%s`: %u", c->workers, c->cores,
-	    cpus);
+	if (*c->cores && conf_scan_cpus(c->cores, &cpus) && cpus < c->workers)
+		return conf_fail_at(x->err, conf_node_get(conf_node_get(x->root, "eal"), "cores"),
+		    "expected a CPU for each of %u workers, found `%s`: %u", c->workers, c->cores, cpus);
+	return 0;
+}
+
+/* Threads are placed by eal.cores and gateway.workers, ports by their device: DPDK must not be told
+ * otherwise. */
+static int check_eal_args(const struct ctx *x)
+{
+	static const char *const ours[] = {"-l", "-c", "--lcores", "--vdev"};
+	const struct conf_node *list = conf_node_get(conf_node_get(x->root, "eal"), "args");
+
+	for (unsigned i = 0; i < x->c->eal_argc; i++) {
+		for (unsigned k = 0; k < sizeof(ours) / sizeof(ours[0]); k++) {
+			const size_t n = strlen(ours[k]);
+
+			if (strncmp(x->c->eal_args[i], ours[k], n) != 0 ||
+			    (x->c->eal_args[i][n] && x->c->eal_args[i][n] != '='))
+				continue;
+			return conf_fail_at(x->err, conf_node_at(list, i), "expected no `%s`: %s, found `%s`",
+			    ours[k],
+			    k == 3 ? "a virtual device is a port's `device`"
+			           : "`workers` and `cores` place the threads",
+			    ours[k]);
+		}
+	}
+	return 0;
 }
 
 int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_error *err)
@@ -278,5 +324,6 @@ int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_erro
 
 	rc = rc ? rc : check_tunnels(&x);
 	rc = rc ? rc : check_memory(&x);
-	return rc ? rc : check_workers(&x);
+	rc = rc ? rc : check_workers(&x);
+	return rc ? rc : check_eal_args(&x);
 }

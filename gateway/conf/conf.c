@@ -104,11 +104,13 @@ int conf_parse(struct conf **out, const char *text, size_t len, const char *name
 	if (rc)
 		return rc;
 	c = calloc(1, sizeof(*c));
-	rc = c ? conf_fill(c, &tree, err) : conf_fail(err, 0, 0, "out of memory");
+	if (!c)
+		conf_fail(err, 0, 0, "out of memory");
+	rc = c ? conf_fill(c, &tree, err) : RWY_EINVAL;
 	if (!rc)
 		rc = conf_check(c, &tree, err);
 	conf_tree_free(&tree);
-	if (rc) {
+	if (rc || !c) {
 		conf_free(c);
 		return rc;
 	}

@@ -135,7 +135,7 @@ static bool scan_enum(void *base, const struct conf_key *k, const char *text)
 	char word[CONF_NAME];
 
 	for (unsigned i = 0; word_at(k->words, i, word); i++) {
-		if (strcmp(word, text))
+		if (strcmp(word, text) != 0)
 			continue;
 		if (k->size == CONF_NAME)
 			memcpy((char *)base + k->offset, word, strlen(word) + 1);
@@ -186,7 +186,7 @@ static bool is_unicast(const struct rwy_ip *a)
 
 	if (rwy_ip_is4(a))
 		return a->b[12] != 0 && a->b[12] != 127 && a->b[12] < 224;
-	return a->b[0] != 0xff && memcmp(a->b, zero.b, 15);
+	return a->b[0] != 0xff && memcmp(a->b, zero.b, 15) != 0;
 }
 
 static bool scan_one(void *base, const struct conf_key *k, const char *text)
@@ -380,7 +380,7 @@ static int fill_group(void *base, const char *group, const struct conf_node *map
 	for (const struct conf_node *n = map ? map->child : NULL; n && !rc; n = n->next) {
 		unsigned i = 0;
 
-		while (i < count && strcmp(last_part(first[i].path), n->key))
+		while (i < count && strcmp(last_part(first[i].path), n->key) != 0)
 			i++;
 		if (i == count)
 			return fail_unknown(err, group, n);

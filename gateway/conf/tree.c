@@ -69,7 +69,9 @@ static int node_add(struct build *b, struct conf_node *n)
 
 static bool wants_key(const struct build *b)
 {
-	return b->depth && b->open[b->depth - 1]->kind == CONF_MAP && !b->key;
+	const struct conf_node *in = b->depth ? b->open[b->depth - 1] : NULL;
+
+	return in && in->kind == CONF_MAP && !b->key;
 }
 
 static int on_scalar(struct build *b, const yaml_event_t *ev)
@@ -206,7 +208,7 @@ int conf_tree_parse(struct conf_tree *t, const char *text, size_t len, struct co
 	free(b.key);
 	if (!rc && (!t->root || conf_node_is_null(t->root)))
 		rc = conf_fail(err, 0, 0, "expected a configuration, found an empty file");
-	if (!rc && t->root->kind != CONF_MAP)
+	else if (!rc && t->root->kind != CONF_MAP)
 		rc = conf_fail_at(err, t->root,
 		    "expected a mapping of keys (`gateway:`, `ports:`, ...), found a %s",
 		    t->root->kind == CONF_SEQ ? "list" : "single value");

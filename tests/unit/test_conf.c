@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "gateway/conf/schema.h"
+#include "gateway/engine/engine.h"
 
 /* line numbers matter below */
 static const char good[] = "gateway:\n"                      /* 1 */
@@ -64,6 +65,7 @@ static void expect_bad(const char *text, size_t len, unsigned line, const char *
 	assert_string_equal(err.file, "x.yaml");
 }
 
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order in which cases read */
 struct bad {
 	unsigned line;    /* replaced; 0: appended */
 	const char *with; /* the new line */
@@ -216,7 +218,7 @@ static void test_types_and_ranges(void **state)
 	    {15, "    local: 'ff02::1'", 0, "unicast address"},
 	    {16, "    remote: example.org", 0, "unicast address for `remote`, found `example.org`"},
 	    {17, "    security: aes", 0, "expected `none`"},
-	    {18, "    rate: 10", 0, "expected a rate from 100kbps to 1Tbps for `rate`, found `10`"},
+	    {18, "    rate: 10", 0, "expected a rate from 1Mbps to 1Tbps for `rate`, found `10`"},
 	    {18, "    rate: 10gbps", 0, "found `10gbps`"},
 	    {18, "    rate: 10 Gbps", 0, "found `10 Gbps`"},
 	    {18, "    udp_port: 80", 0, "from 1024 to 65535"},
@@ -292,8 +294,8 @@ static void test_yaml(void **state)
 	assert_non_null(big);
 	memset(big, '#', CONF_FILE_MAX + 1);
 	expect_bad(big, CONF_FILE_MAX + 1, 0, "at most 1MiB");
-	for (unsigned i = 0; i + 2 <= CONF_FILE_MAX; i += 2)
-		memcpy(big + i, i ? "1," : "[ ", 2);
+	for (unsigned i = 0; i < CONF_FILE_MAX; i++)
+		big[i] = !i ? '[' : i % 2 ? '1' : ',';
 	expect_bad(big, CONF_FILE_MAX, 1, "too many values");
 	free(big);
 }
@@ -332,8 +334,13 @@ static void test_cross(void **state)
 	    {0, "memory: {read_cache_per_connection: 512MiB}\n", 19, "for `read_cache_per_connection`"},
 	    {0, "connections: {max: 100}\n", 19,
 	        "expected at most `max`, 100, for `half_open_max`, found `1024`"},
-	    {2, "  name: a\n  workers: 2\n  polling: busy\neal: {cores: 3}", 5,
-	        "expected a CPU for each of 2 workers"},
+	    {2, "  name: a\n  workers: 2\neal: {cores: 3}", 4,
+	        "expected a CPU for each of 2 workers, found `3`: 1"},
+	    {2, "  name: a\n  workers: 2\neal: {args: [-n, --lcores=1@2]}", 4,
+	        "`workers` and `cores` place the threads"},
+	    {0, "eal: {args: [-l, '1']}\n", 19, "expected no `-l`"},
+	    {0, "eal: {args: [--vdev, x]}\n", 19,
+	        "expected no `--vdev`: a virtual device is a port's `device`"},
 	};
 	static const char second[] =
 	    "  - {name: %s, port: wan, local: 192.0.2.1, remote: %s, security: none, prefixes: [%s]}\n";
@@ -362,16 +369,44 @@ static void test_udp_ports_and_workers(void **state)
 	text = change(many, 18, "    security: none\n    udp_port: 65472");
 	conf_free(parse(text));
 	free(text);
+	text = change(many, 18, "    security: none\n    rate: 63.9Mbps");
+	expect_bad(text, strlen(text), 19,
+	    "expected at least 64Mbps for `rate` with 64 workers, which share it, found `63900kbps`");
+	free(text);
 	free(many);
+}
+
+static void test_prefixes_in_all(void **state)
+{
+	char *text;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	fputs(good, f);
+	for (unsigned t = 1; t <= 4; t++) {
+		fprintf(f,
+		    "  - {name: t%u, port: wan, local: 192.0.2.1, remote: 192.0.2.%u, security: none, "
+		    "prefixes: [",
+		    t, t + 2);
+		for (unsigned i = 0; i < CONF_PREFIXES_MAX; i++)
+			fprintf(f, "%s20.%u.%u.0/24", i ? ", " : "", t, i);
+		fputs("]}\n", f);
+	}
+	fclose(f);
+	expect_bad(text, len, 22, "expected at most 256 prefixes in all tunnels, found 257 up to here");
+	free(text);
+	assert_int_equal(ENG_PREFIXES_MAX, 256);
 }
 
 static void test_accepted_forms(void **state)
 {
+#define SECOND                                                                                               \
+	"  - {name: c, port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none, prefixes: "           \
+	"[1.0.0.0/8]}\n"
 	static const char *const more[] = {"connections:\n", "connections: {idle_expiry: 90s}\n",
 	    "memory: {custody_total: 33554432}\n", "memory: {custody_total: 0.125GiB}\n",
 	    "eal:\n  cores: 0,2-5\n", "eal: {args: []}\n", "api: {socket: \"/tmp/x.sock\"}\n", "...\n",
-	    "  - {name: c, port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none, prefixes: "
-	    "[10.2.0.0/25, '2000::/3']}\n"};
+	    SECOND};
 
 	for (unsigned i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
 		char *text = change(good, 0, more[i]);
@@ -474,6 +509,7 @@ int main(void)
 	    cmocka_unit_test(test_yaml),
 	    cmocka_unit_test(test_cross),
 	    cmocka_unit_test(test_udp_ports_and_workers),
+	    cmocka_unit_test(test_prefixes_in_all),
 	    cmocka_unit_test(test_accepted_forms),
 	    cmocka_unit_test(test_scan),
 	    cmocka_unit_test(test_schema),

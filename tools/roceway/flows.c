@@ -81,7 +81,7 @@ static void print_table(const json_t *all)
 static bool read_limit(const struct cli *cli, unsigned long *limit)
 {
 	const char *s = cli_value(cli, "limit");
-	char *end;
+	char *end = "";
 
 	*limit = !s ? 100 : !strcmp(s, "all") ? ~0ul : strtoul(s, &end, 10);
 	if (!s || !strcmp(s, "all") || (*s >= '0' && *s <= '9' && !*end && *limit))

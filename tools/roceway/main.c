@@ -240,7 +240,7 @@ static int read_option(struct line *l, char ***argv)
 		for (unsigned i = 0; table[t] && table[t][i].name; i++) {
 			const struct cli_opt *o = &table[t][i];
 
-			if (strcmp(o->name, name))
+			if (strcmp(o->name, name) != 0)
 				continue;
 			if (!o->arg && value) {
 				cli_error("--%s takes no value", name);

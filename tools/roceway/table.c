@@ -70,7 +70,7 @@ void table_add(struct table *t, const char *fmt, ...)
 static void fit(struct table *t)
 {
 	for (;;) {
-		size_t all = GAP * (t->columns - 1), widest = COLUMNS_MAX;
+		size_t all = (size_t)GAP * (t->columns - 1), widest = COLUMNS_MAX;
 
 		for (size_t c = 0; c < t->columns; c++) {
 			all += t->width[c];

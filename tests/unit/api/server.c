@@ -3,7 +3,7 @@
  * The API over a made-up gateway: the real gateway/api*.c with fakes of what they ask (app.h, engine.h). Run
  * by cli_api.py; it serves until its standard input ends. No DPDK, no packet.
  *
- *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1]
+ *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [lingers=1]
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static struct {
 	struct eng eng[GW_WORKERS_MAX];
 	uint32_t flows;
 	int stuck;
-	bool down;
+	bool down, lingers; /* lingers: the flow cursor stays at the end instead of turning 0 */
 } fake = {.flows = 3, .stuck = -1};
 
 rwy_time gw_now(void)
@@ -59,7 +59,7 @@ void gw_counters_get(const struct gw_app *app, unsigned worker, struct gw_counte
 	const unsigned n = worker == app->workers ? app->workers : 1;
 
 	memset(out, 0, sizeof(*out));
-	out->rx_packets = 10 * n;
+	out->rx_packets = UINT64_C(10) * n;
 	out->drop_tx_full = (UINT64_C(1) << 40) * n;
 }
 
@@ -142,7 +142,7 @@ static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 	f->error = i % 3 == 2 ? "the far host did not answer 7 retransmissions" : "";
 	f->pmtu = 1024;
 	f->near_psn = i;
-	f->tx_packets = i * 1000;
+	f->tx_packets = UINT64_C(1000) * i;
 	f->tx_bytes = (uint64_t)i * 1000000007;
 	f->rx_bytes = UINT64_C(1234567890123);
 	f->custody_bytes = 31 << 20;
@@ -155,7 +155,7 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 
 	for (; n < max && *cursor < fake.flows; n++)
 		flow_make(e, (*cursor)++, &out[n]);
-	if (*cursor >= fake.flows)
+	if (*cursor >= fake.flows && !fake.lingers)
 		*cursor = 0;
 	return n;
 }
@@ -177,12 +177,12 @@ void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *ou
 	out->inflight = 20 << 20;
 	out->loss_ppm = 120;
 	out->tx_flows = out->rx_flows = 5000;
-	strcpy(out->cc, "auto: steady");
+	snprintf(out->cc, sizeof(out->cc), "auto: steady");
 }
 
 uint64_t eng_custody_bytes(const struct eng *e)
 {
-	return 77 << 20;
+	return UINT64_C(77) << 20;
 }
 
 void gw_log(int level, const char *module, const char *fmt, ...)
@@ -201,7 +201,7 @@ static unsigned option(char **argv, const char *name, unsigned dflt)
 
 	for (; *argv; argv++)
 		if (!strncmp(*argv, name, n) && (*argv)[n] == '=')
-			return (unsigned)atoi(*argv + n + 1);
+			return (unsigned)strtol(*argv + n + 1, NULL, 10);
 	return dflt;
 }
 
@@ -226,6 +226,7 @@ static int start(char **argv)
 	fake.flows = option(argv, "flows", fake.flows);
 	fake.stuck = (int)option(argv, "stuck", (unsigned)-1);
 	fake.down = option(argv, "down", 0);
+	fake.lingers = option(argv, "lingers", 0);
 	fake.app = (struct gw_app){.conf = c,
 	    .conf_path = "conf/gateway.yaml",
 	    .version = RWY_VERSION,
