@@ -262,7 +262,8 @@ static void test_established(void **state)
 	assert_true(rwy_ip_eq(&c->b.ip, &ip_b));
 	assert_int_equal(c->a.qpn, 0xaa);
 	assert_int_equal(c->b.qpn, 0xbb);
-	/* IBA 12.7.31: each side starts at the PSN that the other asked for. */
+	/* IBA 12.7.31: each side starts at the PSN that the other asked for. So does Soft-RoCE on the wire.
+	 */
 	assert_int_equal(c->a.psn, rep0.psn);
 	assert_int_equal(c->b.psn, req0.psn);
 	/* IBA 12.7.38: and retries RNR NAKs as often as the other asked for. */
