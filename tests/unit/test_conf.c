@@ -400,11 +400,12 @@ static void test_prefixes_in_all(void **state)
 
 static void test_accepted_forms(void **state)
 {
+	static const char second[] = "  - {name: c, port: wan, local: 192.0.2.1, remote: 1.0.0.2, security: "
+	                             "none, prefixes: [2.0.0.0/8]}\n";
 	static const char *const more[] = {"connections:\n", "connections: {idle_expiry: 90s}\n",
 	    "memory: {custody_total: 33554432}\n", "memory: {custody_total: 0.125GiB}\n",
-	    "eal:\n  cores: 0,2-5\n", "eal: {args: []}\n", "api: {socket: \"/tmp/x.sock\"}\n", "...\n",
-	    "  - {name: c, port: wan, local: 192.0.2.1, remote: 1.0.0.2, security: none, prefixes: "
-	    "[2.0.0.0/8]}\n"};
+	    "eal:\n  cores: 0,2-5\n", "eal: {args: []}\n", "api: {socket: \"/tmp/x.sock\"}\n", "...\n"};
+	char *with_second;
 
 	for (unsigned i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
 		char *text = change(good, 0, more[i]);
@@ -412,6 +413,9 @@ static void test_accepted_forms(void **state)
 		conf_free(parse(text));
 		free(text);
 	}
+	with_second = change(good, 0, second);
+	conf_free(parse(with_second));
+	free(with_second);
 }
 
 static void test_scan(void **state)
