@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Headers and frames: what goes in comes out, and what cannot be is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/wan_link.h"
+#include "wan/wan_pkt.h"
+
+static void test_header(void **state)
+{
+	struct wan_pkt in = {
+	    .version = 1, .type = 0, .flags = 1, .path = 3, .index = 0x12345678, .pn = 0x1122334455667788};
+	struct wan_pkt out;
+	uint8_t p[WAN_PKT_HDR];
+	static const uint8_t want[16] = {
+	    0x10, 1, 3, 0, 0x12, 0x34, 0x56, 0x78, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
+
+	(void)state;
+	wan_pkt_put(p, &in);
+	assert_memory_equal(p, want, sizeof(want));
+	wan_pkt_get(p, &out);
+	assert_memory_equal(&in, &out, sizeof(in));
+}
+
+/* Any one bit is noticed, in whichever of the two pieces it is. */
+static void test_crc(void **state)
+{
+	uint8_t p[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(p); i++)
+		p[i] = (uint8_t)i;
+	memset(p + 16, 0, 4);
+	wan_pkt_seal(p, 30, p + 30, sizeof(p) - 30);
+	uint8_t sealed[64];
+
+	memcpy(sealed, p, sizeof(p));
+	assert_true(wan_pkt_open(p, sizeof(p)));
+	for (unsigned bit = 0; bit < 8 * sizeof(p); bit++) {
+		memcpy(p, sealed, sizeof(p));
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_false(wan_pkt_open(p, sizeof(p)));
+	}
+}
+
+static void test_varint(void **state)
+{
+	/* RFC 9000 A.1 */
+	static const struct {
+		uint64_t v;
+		size_t n;
+		uint8_t b[8];
+	} all[] = {
+	    {37, 1, {0x25}},
+	    {15293, 2, {0x7b, 0xbd}},
+	    {494878333, 4, {0x9d, 0x7f, 0x3e, 0x7d}},
+	    {151288809941952652, 8, {0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c}},
+	};
+	uint8_t p[8];
+	uint64_t v;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		assert_int_equal(wan_varint_size(all[i].v), all[i].n);
+		assert_ptr_equal(wan_varint_put(p, all[i].v), p + all[i].n);
+		assert_memory_equal(p, all[i].b, all[i].n);
+		assert_ptr_equal(wan_varint_get(p, p + all[i].n, &v), p + all[i].n);
+		assert_true(v == all[i].v);
+		assert_null(wan_varint_get(p, p + all[i].n - 1, &v));
+	}
+}
+
+static void test_ack(void **state)
+{
+	uint64_t rng = 1;
+
+	(void)state;
+	for (int round = 0; round < 2000; round++) {
+		struct wan_f_ack a = {.path = (uint8_t)wan_rng_below(&rng, 8),
+		                     .delay_us = (uint32_t)wan_rng_next(&rng)},
+		                 b;
+		uint64_t at = wan_rng_next(&rng) >> (2 + wan_rng_below(&rng, 40));
+		uint8_t p[WAN_ACK_MAX];
+
+		a.has_ecn = wan_rng_below(&rng, 2);
+		if (a.has_ecn)
+			a.ect0 = 1, a.ect1 = 2, a.ce = (uint32_t)wan_rng_next(&rng);
+		for (unsigned want = 1 + wan_rng_below(&rng, WAN_ACK_RANGES_MAX); a.n < want; a.n++) {
+			uint64_t len = wan_rng_below(&rng, 200);
+
+			if (at < len + 300)
+				break;
+			a.r[a.n].hi = at;
+			a.r[a.n].lo = at - len;
+			at -= len + 2 + wan_rng_below(&rng, 98);
+		}
+		if (!a.n)
+			continue;
+		uint8_t *end = wan_f_ack_put(p, sizeof(p), &a);
+
+		assert_ptr_equal(wan_f_ack_get(p + 1, end, p[0], &b), end);
+		assert_int_equal(a.n, b.n);
+		assert_memory_equal(a.r, b.r, a.n * sizeof(a.r[0]));
+		assert_int_equal(a.delay_us, b.delay_us);
+		assert_int_equal(a.ce, b.ce);
+		for (const uint8_t *cut = p + 1; cut < end; cut++)
+			assert_null(wan_f_ack_get(p + 1, cut, p[0], &b));
+		/* In a small room only the newest ranges go. */
+		end = wan_f_ack_put(p, 40, &a);
+		assert_true(end <= p + 40);
+		assert_ptr_equal(wan_f_ack_get(p + 1, end, p[0], &b), end);
+		assert_memory_equal(a.r, b.r, b.n * sizeof(a.r[0]));
+	}
+}
+
+static void test_ack_malformed(void **state)
+{
+	uint8_t p[40] = {0};
+	struct wan_f_ack a;
+
+	(void)state;
+	rwy_put64(p + 1, 10);
+	p[13] = 0; /* no range */
+	assert_null(wan_f_ack_get(p, p + 15, WAN_F_ACK, &a));
+	p[13] = 1;
+	p[14] = 11; /* below 0 */
+	assert_null(wan_f_ack_get(p, p + 15, WAN_F_ACK, &a));
+	p[14] = 10;
+	assert_non_null(wan_f_ack_get(p, p + 15, WAN_F_ACK, &a));
+	p[13] = 2; /* a second range below 0 */
+	p[14] = 8;
+	p[15] = 1;
+	p[16] = 0;
+	assert_null(wan_f_ack_get(p, p + 17, WAN_F_ACK, &a));
+	p[15] = 0;
+	assert_non_null(wan_f_ack_get(p, p + 17, WAN_F_ACK, &a));
+	p[13] = WAN_ACK_RANGES_MAX + 1;
+	assert_null(wan_f_ack_get(p, p + 40, WAN_F_ACK, &a));
+	p[13] = 1;
+	p[1] = 0xff; /* a packet number that cannot be */
+	assert_null(wan_f_ack_get(p, p + 40, WAN_F_ACK, &a));
+}
+
+static void data_round_trip(struct wan_f_data d, size_t payload)
+{
+	uint8_t p[400];
+	struct wan_f_data out = {0};
+	uint8_t *body = wan_f_data_put(p, &d);
+
+	assert_int_equal(body - p, wan_f_data_size(&d));
+	assert_ptr_equal(wan_f_data_get(p, body + payload, &out), body);
+	assert_int_equal(d.dgram, out.dgram);
+	assert_int_equal(d.open, out.open);
+	assert_int_equal(d.frag, out.frag);
+	assert_int_equal(d.kind, out.kind);
+	if (!d.dgram)
+		assert_int_equal(d.flow, out.flow);
+	if (!d.dgram || d.frag)
+		assert_int_equal(d.seq, out.seq);
+	if (d.frag) {
+		assert_int_equal(d.total, out.total);
+		assert_int_equal(d.fsize, out.fsize);
+		assert_int_equal(d.index, out.index);
+	}
+	if (d.open) {
+		assert_true(d.base == out.base);
+		assert_int_equal(d.info_len, out.info_len);
+		assert_memory_equal(d.info, out.info, d.info_len);
+	}
+	for (const uint8_t *cut = p; cut <= body; cut++)
+		assert_null(wan_f_data_get(p, cut, &out));
+	if (d.frag) { /* a fragment is exactly as long as it says */
+		assert_null(wan_f_data_get(p, body + payload - 1, &out));
+		assert_null(wan_f_data_get(p, body + payload + 1, &out));
+	}
+}
+
+static void test_data(void **state)
+{
+	uint8_t info[WAN_OPEN_MAX] = "information about the flow";
+	struct wan_f_data d = {.kind = 1, .flow = 0xfedcba98, .seq = 0x01020304};
+
+	(void)state;
+	assert_int_equal(wan_f_data_size(&d) + WAN_PKT_HDR, 30);
+	data_round_trip(d, 100);
+	d.open = true;
+	d.base = (uint64_t)7 << 40;
+	d.info = info;
+	d.info_len = 26;
+	data_round_trip(d, 100);
+	d.info_len = 0;
+	data_round_trip(d, 1);
+	d.info_len = WAN_OPEN_MAX;
+	data_round_trip(d, 1);
+	d.frag = true;
+	d.total = 250;
+	d.fsize = 100;
+	data_round_trip(d, 100);
+	d.index = 2;
+	data_round_trip(d, 50);
+	d = (struct wan_f_data){.dgram = true, .kind = 1};
+	data_round_trip(d, 5);
+	d.frag = true;
+	d.seq = 99;
+	d.total = 101;
+	d.fsize = 100;
+	d.index = 1;
+	data_round_trip(d, 1);
+}
+
+static void test_fragment_numbers(void **state)
+{
+	struct wan_f_data d = {.frag = true, .total = 1000, .fsize = 100, .index = 10}, out;
+	uint8_t p[400];
+
+	(void)state;
+	uint8_t *end = wan_f_data_put(p, &d);
+
+	assert_null(wan_f_data_get(p, end + 100, &out)); /* begins after the end */
+	d.index = WAN_FRAGS_MAX;
+	d.fsize = 10;
+	wan_f_data_put(p, &d);
+	assert_null(wan_f_data_get(p, end + 10, &out)); /* too many */
+	d.index = 0;
+	d.fsize = 0;
+	wan_f_data_put(p, &d);
+	assert_null(wan_f_data_get(p, end + 1, &out));
+	d.fsize = 20; /* would need more than WAN_FRAGS_MAX */
+	wan_f_data_put(p, &d);
+	assert_null(wan_f_data_get(p, end + 20, &out));
+}
+
+static void test_hello(void **state)
+{
+	struct wan_f_hello in = {.flags = 1,
+	    .mtu = 1472,
+	    .index = 1,
+	    .tunnel_id = 2,
+	    .epoch = 3,
+	    .nonce = 4,
+	    .echo = 5,
+	    .echo_epoch = 6,
+	    .rx_window = 7,
+	    .ack_delay_us = 8,
+	    .rx_bytes = 9};
+	struct wan_f_hello out;
+	uint8_t p[WAN_HELLO_LEN];
+
+	(void)state;
+	memset(&out, 0, sizeof(out));
+	assert_ptr_equal(wan_f_hello_put(p, &in), p + WAN_HELLO_LEN);
+	assert_true(wan_f_hello_get(p, WAN_HELLO_LEN, &out));
+	assert_int_equal(in.mtu, out.mtu);
+	assert_int_equal(in.index, out.index);
+	assert_true(in.tunnel_id == out.tunnel_id && in.epoch == out.epoch && in.nonce == out.nonce &&
+	            in.echo == out.echo);
+	assert_true(in.echo_epoch == out.echo_epoch && in.rx_bytes == out.rx_bytes);
+	assert_true(in.rx_window == out.rx_window && in.ack_delay_us == out.ack_delay_us);
+	assert_false(wan_f_hello_get(p, WAN_HELLO_LEN - 1, &out));
+	in.mtu = 575;
+	wan_f_hello_put(p, &in);
+	assert_false(wan_f_hello_get(p, WAN_HELLO_LEN, &out));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_header),
+	    cmocka_unit_test(test_crc),
+	    cmocka_unit_test(test_varint),
+	    cmocka_unit_test(test_ack),
+	    cmocka_unit_test(test_ack_malformed),
+	    cmocka_unit_test(test_data),
+	    cmocka_unit_test(test_fragment_numbers),
+	    cmocka_unit_test(test_hello),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
