@@ -139,7 +139,7 @@ static bool collect(const struct api_req *req, struct api_reply *reply, const st
 				json_array_append_new(list, flow_json(&b.flow[p->skip], p->worker, gw_now()));
 		}
 		looked += b.count;
-		ended = !b.cursor || !b.count;
+		ended = !b.cursor;
 		p->worker += ended;
 		p->cursor = ended ? 0 : b.cursor;
 		p->skip = 0;

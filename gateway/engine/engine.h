@@ -182,8 +182,9 @@ struct eng_flow_info {
 	uint64_t host_resent, rnr_naks;
 	rwy_time last; /* last packet */
 };
-/* Fills up to max entries from cursor (start with 0); returns how many, and moves the cursor; 0 = end. Order
- * is arbitrary but stable. */
+/* Fills up to max entries from cursor (start with 0) and moves the cursor; it is 0 again at the end. Returns
+ * how many, which may be 0 in the middle: one call looks at a bounded part of the table. Order is arbitrary
+ * but stable. */
 unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *out, unsigned max);
 uint32_t eng_flow_count(const struct eng *e);
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);

@@ -109,25 +109,30 @@ static void fill(struct eng_flow_info *o, const struct eng_half *h)
 	}
 }
 
+#define FLOWS_SLOTS 4096 /* table slots looked at in one call, so that no call is long */
+
 unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *out, unsigned max)
 {
+	uint32_t end = *cursor + FLOWS_SLOTS;
 	unsigned n = 0;
 
-	/* The cursor is a table slot; a slot is reported whole, so `max` must be at least the longest chain
-	 * (see fits below). */
-	for (; *cursor <= e->table_mask; (*cursor)++) {
+	/* The cursor is a table slot. A slot is told whole or, when it would not fit behind others, in the
+	 * next call. */
+	for (; *cursor < end && *cursor <= e->table_mask; (*cursor)++) {
 		const struct eng_half *h = e->table[*cursor];
 		unsigned here = 0;
 
 		for (const struct eng_half *c = h; c; c = c->chain)
 			here++;
 		if (n + here > max && n)
-			break;
+			return n;
 		for (; h && n < max; h = h->chain)
 			/* A paired far half is told with its near half. */
 			if (!h->is_far || !((const struct eng_far *)h)->near)
 				fill(&out[n++], h);
 	}
+	if (*cursor > e->table_mask)
+		*cursor = 0;
 	return n;
 }
 

@@ -130,9 +130,9 @@ def test_garbage_does_not_end_it():
 
 
 def test_flows_by_pages_are_all_flows_once():
-    for limit, lingers in (1, 0), (63, 0), (64, 1), (65, 0), (1000, 0), (1000, 1):
+    for limit, sparse in (1, 0), (63, 0), (64, 1), (65, 0), (1000, 0), (1000, 1):
         flows = 150 if limit == 1 else 3000
-        with Server(f"flows={flows}", "workers=2", f"lingers={lingers}") as s:
+        with Server(f"flows={flows}", "workers=2", f"sparse={sparse}") as s:
             seen, url = [], f"/v1/flows?limit={limit}"
             page = s.get(url)
             while True:

@@ -3,7 +3,7 @@
  * The API over a made-up gateway: the real gateway/api*.c with fakes of what they ask (app.h, engine.h). Run
  * by cli_api.py; it serves until its standard input ends. No DPDK, no packet.
  *
- *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [lingers=1]
+ *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [sparse=1]
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +23,8 @@ static struct {
 	struct eng eng[GW_WORKERS_MAX];
 	uint32_t flows;
 	int stuck;
-	bool down, lingers; /* lingers: the flow cursor stays at the end instead of turning 0 */
+	bool down, sparse; /* sparse: some parts of the flow table are empty */
+	bool gap;
 } fake = {.flows = 3, .stuck = -1};
 
 rwy_time gw_now(void)
@@ -153,9 +154,12 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 {
 	unsigned n = 0;
 
+	fake.gap = !fake.gap;
+	if (fake.sparse && fake.gap && *cursor)
+		return 0;
 	for (; n < max && *cursor < fake.flows; n++)
 		flow_make(e, (*cursor)++, &out[n]);
-	if (*cursor >= fake.flows && !fake.lingers)
+	if (*cursor >= fake.flows)
 		*cursor = 0;
 	return n;
 }
@@ -226,7 +230,7 @@ static int start(char **argv)
 	fake.flows = option(argv, "flows", fake.flows);
 	fake.stuck = (int)option(argv, "stuck", (unsigned)-1);
 	fake.down = option(argv, "down", 0);
-	fake.lingers = option(argv, "lingers", 0);
+	fake.sparse = option(argv, "sparse", 0);
 	fake.app = (struct gw_app){.conf = c,
 	    .conf_path = "conf/gateway.yaml",
 	    .version = RWY_VERSION,
