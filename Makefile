@@ -43,7 +43,7 @@ CORE_LIBS  := -lisal
 DPDK_CFLAGS = $(shell $(PC) --cflags libdpdk)
 DPDK_LIBS   = $(shell $(PC) --libs libdpdk)
 GW_PKGS    := libmicrohttpd jansson libnl-3.0 libnl-route-3.0 yaml-0.1
-GW_CFLAGS   = $(filter-out -march=%,$(DPDK_CFLAGS)) $(shell $(PC) --cflags $(GW_PKGS))
+GW_CFLAGS   = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(DPDK_CFLAGS) $(shell $(PC) --cflags $(GW_PKGS))))
 GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthread
 
 CORE_SRC   := $(wildcard roce/*.c wan/*.c cc/*.c vxlan/*.c)
@@ -208,6 +208,8 @@ install: all ## install programs, configuration, units and man pages
 	install -m 755 $(BUILD)/bin/wanem $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/roceway-gateway $(DESTDIR)$(PREFIX)/sbin/
 	install -m 644 conf/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 644 conf/*.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
 
 .PHONY: clean
 clean: ## remove build/

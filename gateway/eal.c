@@ -239,7 +239,14 @@ int gw_eal_init(const struct conf *c)
 	return 0;
 }
 
+/* DPDK leaves its run directory behind (the telemetry socket's); without files of secondary processes it can
+ * go. */
 void gw_eal_cleanup(void)
 {
+	char dir[256];
+
+	snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir() ? rte_eal_get_runtime_dir() : "");
 	rte_eal_cleanup();
+	if (dir[0])
+		rmdir(dir);
 }

@@ -102,45 +102,49 @@ struct gw_ask {
 };
 #define GW_ASKS 64
 
+/* In four parts, each from a cache line of its own: the worker's, what it shows to others, what others tell
+ * it, unresolved hops. */
 struct gw_worker {
 	struct gw_app *app;
-	unsigned idx, lcore;
 	struct eng *eng;
 	struct gw_pools *pools;
 	struct gw_nt *nt; /* the next-hop table of this turn */
-	rwy_time now;
+	rwy_time now;     /* of this turn */
+	unsigned idx, lcore;
 	unsigned rxqs, ports, tunnels;
-	struct gw_rxq rxq[GW_RXQ_MAX];
-	struct gw_port *by_id[RTE_MAX_ETHPORTS];
-	struct gw_txq txq[CONF_PORTS_MAX];
-	struct gw_tun tun[CONF_TUNNELS_MAX];
-	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_lan_rx */
 	unsigned lan_n;
-	bool kernel_fed;  /* frames went to the control thread in this turn */
-	rwy_time wake_at; /* not before: the control thread is woken at most so often */
-	struct gw_verdict *verdict[CONF_PORTS_MAX];
-	struct gw_seen *seen;
+	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_lan_rx */
+	rwy_time wake_at;               /* the control thread is not woken before */
+	bool kernel_fed;                /* there is something for it */
+	int epoll_fd;                   /* receive interrupts, or -1 */
 	uint8_t
 	    *nh_used; /* by next-hop id: a packet went there since the control thread looked (it clears) */
+	struct gw_seen *seen;
+	struct gw_rxq rxq[GW_RXQ_MAX];
+	struct gw_port *by_id[RTE_MAX_ETHPORTS];
+	struct gw_verdict *verdict[CONF_PORTS_MAX];
+	struct gw_txq txq[CONF_PORTS_MAX];
+	struct gw_tun tun[CONF_TUNNELS_MAX];
+	rwy_time ask_time[GW_ASKS]; /* by hash of the address: not asked again before */
 	struct gw_counters c;
 	struct gw_worker_stats st;
-	int epoll_fd; /* wakes this worker from sleep */
 
 	_Alignas(
 	    64) _Atomic uint64_t nt_gen; /* oldest table this worker may still read; control thread reads */
 	_Atomic uint64_t heartbeat;
-	_Atomic bool stop;      /* control thread writes */
-	_Atomic int call_state; /* gw_call: callers and worker */
+
+	_Alignas(64) _Atomic bool stop; /* control thread writes */
+	_Atomic int call_state;         /* gw_call: callers and worker */
 	void (*call_fn)(struct eng *e, void *arg);
 	void *call_arg;
-	pthread_mutex_t call_lock;              /* one caller at a time */
-	struct rte_ring *handoff;               /* frames that another worker received and we own */
-	struct rte_ring *from_kernel;           /* frames that the kernel sends through our ports */
-	struct rte_ring *to_kernel;             /* the control thread's: all workers put, it takes */
-	_Alignas(64) _Atomic uint32_t ask_head; /* unresolved next hops, worker to control thread */
-	_Atomic uint32_t ask_tail;
+	struct rte_ring *handoff;     /* frames that another worker received and we own */
+	struct rte_ring *from_kernel; /* frames that the kernel sends through our ports */
+	struct rte_ring *to_kernel;   /* the control thread's: all workers put, it takes */
+	pthread_mutex_t call_lock;    /* one caller at a time */
+
+	_Alignas(64) _Atomic uint32_t ask_head; /* worker writes */
+	_Atomic uint32_t ask_tail;              /* control thread writes */
 	struct gw_ask ask[GW_ASKS];
-	rwy_time ask_time[GW_ASKS]; /* by hash of the address: not asked again before */
 };
 
 /* rx.c: one burst of frames from the wire or from another worker (`owned`: no further hand-over). Takes all.
