@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets the gateway makes itself: ACK, NAK, RNR NAK, ATOMIC ACK replay, CNP, partial READ requests. From the IP header to the ICRC.
+ * Packets the gateway makes itself: ACK, NAK, RNR NAK, ATOMIC ACK replay, CNP, partial READ requests. From
+ * the IP header to the ICRC.
  */
 #ifndef ROCE_BUILD_H
 #define ROCE_BUILD_H
@@ -18,16 +19,18 @@ struct roce_addr {
 	uint32_t dqpn;
 	uint16_t sport; /* UDP source port */
 	uint16_t pkey;
-	uint8_t tos;	/* IPv4 TOS / IPv6 traffic class, ECN bits included */
+	uint8_t tos; /* IPv4 TOS / IPv6 traffic class, ECN bits included */
 	uint8_t ttl;
-	bool migreq;	/* BTH MigReq as the hosts use it: hardware sets it, Soft-RoCE does not */
+	bool migreq; /* BTH MigReq as the hosts use it: hardware sets it, Soft-RoCE does not */
 };
 
 /* Each returns the packet's length (<= ROCE_BUILD_MAX); `out` has room for ROCE_BUILD_MAX bytes. */
-uint32_t roce_build_ack(uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn);
-uint32_t roce_build_atomic_ack(uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn,
-    uint64_t original);
-uint32_t roce_build_read_req(uint8_t *out, const struct roce_addr *a, roce_psn psn, uint64_t va, uint32_t rkey, uint32_t len);
+uint32_t roce_build_ack(
+    uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn);
+uint32_t roce_build_atomic_ack(
+    uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn, uint64_t original);
+uint32_t roce_build_read_req(
+    uint8_t *out, const struct roce_addr *a, roce_psn psn, uint64_t va, uint32_t rkey, uint32_t len);
 uint32_t roce_build_cnp(uint8_t *out, const struct roce_addr *a); /* IBA A17.9.3: BECN set, 16 zero bytes */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The BTH opcode table (IBA 9.2, table 38), all 256 values. Everything the code wants to know about an opcode is a
- * column here; sequencing rules are derived from (operation, position), never listed again.
+ * The BTH opcode table (IBA 9.2, table 38), all 256 values. Everything the code wants to know about an opcode
+ * is a column here; sequencing rules are derived from (operation, position), never listed again.
  */
 #ifndef ROCE_OPCODE_H
 #define ROCE_OPCODE_H
@@ -44,12 +44,13 @@ enum roce_opflag {
 };
 
 struct roce_opinfo {
-	const char *name;   /* as tshark and the kernel say it, e.g. "RC_RDMA_WRITE_FIRST"; NULL when not VALID */
-	uint16_t flags;	    /* enum roce_opflag */
-	uint8_t transport;  /* enum roce_transport */
-	uint8_t op;	    /* enum roce_op */
-	uint8_t pos;	    /* enum roce_pos */
-	uint8_t ext_len;    /* bytes of extension headers after the BTH */
+	const char
+	    *name;      /* as tshark and the kernel say it, e.g. "RC_RDMA_WRITE_FIRST"; NULL when not VALID */
+	uint16_t flags; /* enum roce_opflag */
+	uint8_t transport; /* enum roce_transport */
+	uint8_t op;        /* enum roce_op */
+	uint8_t pos;       /* enum roce_pos */
+	uint8_t ext_len;   /* bytes of extension headers after the BTH */
 };
 
 extern const struct roce_opinfo roce_opinfo[256];
