@@ -49,7 +49,9 @@ void roce_resp_rewind(struct roce_resp *r, roce_psn epsn)
 	r->left_known = r->pmtu_wait = r->want_ack = r->dup_ack = false;
 	r->rd_head = r->rd_n = 0;
 	if (r->fail_hold) /* the host's error was found in what is forgotten now; it will come again */
-		r->failed = r->fail_hold = r->fail_owed = false;
+		r->failed = r->fail_hold = false;
+	r->fail_owed = r->fail_sent = false;
+	r->fail_psn = r->epsn;
 	r->nak_owed = true;
 	r->nak_sent = false;
 }

@@ -11,6 +11,16 @@
 #define NAK_AGAIN (100 * RWY_MS) /* a gap that still stands is told again */
 #define PMTU_MAX  4096u
 
+/* PSNs from the oldest that is not done with to epsn. */
+static uint32_t outstanding(const struct roce_resp *r)
+{
+	roce_psn oldest = r->acked;
+
+	if (r->rd_n && roce_psn_before(roce_resp_rd_at(r, 0)->psn, oldest))
+		oldest = roce_resp_rd_at(r, 0)->psn;
+	return (r->epsn - oldest) & ROCE_PSN_MASK;
+}
+
 void roce_resp_advance(struct roce_resp *r, uint32_t cnt)
 {
 	uint32_t span = ((r->epsn - r->start) & ROCE_PSN_MASK) + cnt;
@@ -33,7 +43,7 @@ void roce_resp_host_error(struct roce_resp *r, roce_psn psn)
 void roce_resp_read_counted(struct roce_resp *r, struct roce_resp_rd *d)
 {
 	r->pmtu_wait = false;
-	if (d->cnt - 1 > ROCE_RESP_SPAN - ((r->epsn - r->acked) & ROCE_PSN_MASK)) {
+	if (d->cnt - 1 > ROCE_RESP_SPAN - outstanding(r)) {
 		d->cnt = 1; /* nobody can number these responses: epsn stays behind the request */
 		r->rd_n--;
 		roce_resp_host_error(r, d->psn);
@@ -101,7 +111,7 @@ static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roc
 	}
 	act->verdict = ROCE_RESP_DUP;
 	point = roce_resp_point(r, &msn);
-	if (roce_psn_before(pkt->psn, point) || roce_psn_before(pkt->psn, r->acked)) {
+	if (roce_psn_before(pkt->psn, point)) {
 		if (!r->dup_ack || roce_psn_after(pkt->psn, r->dup_psn))
 			r->dup_psn = pkt->psn;
 		r->dup_ack = true;
@@ -175,7 +185,7 @@ static enum roce_resp_verdict accept_rd(
 {
 	bool atomic = pkt->info->op != ROCE_OP_READ_REQ;
 	uint32_t len = atomic ? 0 : roce_reth_len(pkt);
-	uint32_t out = (r->epsn - r->acked) & ROCE_PSN_MASK;
+	uint32_t out = outstanding(r);
 	uint32_t cnt = 0;
 
 	if (len > DMA_MAX)
@@ -200,6 +210,8 @@ static enum roce_resp_verdict accept_data(
 {
 	bool ends = roce_op_ends(pkt->info);
 
+	if (outstanding(r) >= ROCE_RESP_SPAN)
+		return ROCE_RESP_TOO_MANY;
 	if (!length_ok(r, pkt) || !dma_ok(r, pkt))
 		return ROCE_RESP_BAD_LEN;
 	r->msg = ends ? ROCE_OP_NONE : pkt->info->op;
@@ -254,7 +266,8 @@ void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce
 	if (r->failed && !roce_psn_before(pkt->psn, r->fail_psn)) {
 		act->verdict = ROCE_RESP_FAILED;
 		r->fail_owed = true;
-		/* The host still waits for this one: an error further on would only tell it that an answer was lost. */
+		/* The host still waits for this one: an error further on would only tell it that an answer
+		 * was lost. */
 		if (!r->fail_hold && r->fail_sent && roce_psn_before(pkt->psn, r->fail_psn)) {
 			r->fail_psn = pkt->psn;
 			r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP);
