@@ -201,6 +201,16 @@ static int eal_quiet(int argc, char **argv)
 	return rc;
 }
 
+/* DPDK leaves its run directory behind. Its telemetry socket goes in an exit handler, so the directory goes
+ * in an earlier-set one. */
+static char run_dir[256];
+
+static void run_dir_remove(void)
+{
+	if (run_dir[0])
+		rmdir(run_dir);
+}
+
 int gw_eal_init(const struct conf *c)
 {
 	static const char *const core_flags[] = {"-l", "-c", "--lcores", NULL};
@@ -232,21 +242,17 @@ int gw_eal_init(const struct conf *c)
 		argv[argc++] = (char *)"--no-pci";
 	argc += user_args(c, argv + argc);
 	log_redirect();
+	atexit(run_dir_remove);
 	if (eal_quiet(argc, argv) < 0) {
 		gw_log(GW_LOG_ERROR, "dpdk", "EAL did not start: %s", rte_strerror(rte_errno));
 		return RWY_EINVAL;
 	}
+	if (rte_eal_get_runtime_dir())
+		snprintf(run_dir, sizeof(run_dir), "%s", rte_eal_get_runtime_dir());
 	return 0;
 }
 
-/* DPDK leaves its run directory behind (the telemetry socket's); without files of secondary processes it can
- * go. */
 void gw_eal_cleanup(void)
 {
-	char dir[256];
-
-	snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir() ? rte_eal_get_runtime_dir() : "");
 	rte_eal_cleanup();
-	if (dir[0])
-		rmdir(dir);
 }
