@@ -147,7 +147,7 @@ void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time
 		p->min_rtt = rtt;
 		p->min_rtt_at = now;
 	}
-	if (rtt > p->min_rtt + ack_delay)
+	if (rtt >= p->min_rtt + ack_delay)
 		rtt -= ack_delay;
 	p->latest = rtt;
 	if (!p->has_rtt) {

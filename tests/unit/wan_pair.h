@@ -69,6 +69,7 @@ struct wan_pair {
 	struct wan_stream *stream;
 	uint32_t streams;
 	rwy_time now;
+	uint32_t dead_path;    /* bit mask: what is sent on these vanishes */
 	rwy_dur deliver_delay; /* from rx_data to wan_rx_delivered */
 	rwy_dur wake;          /* a process wakes only at multiples of this */
 	uint64_t rng;

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flows: custody, credit, fragments, ends of every kind, many of them, best-effort packets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/wan_pair.h"
+#include "wan/wan_int.h"
+
+static void start_cfg(struct wan_pair *p, struct wan_cfg *c, uint32_t loss_ppm, rwy_dur delay)
+{
+	struct wan_link_cfg l = {.delay = delay, .loss_ppm = loss_ppm};
+
+	wan_pair_init(p, c, &l, &l, 5);
+}
+
+static void start(struct wan_pair *p, uint32_t loss_ppm)
+{
+	struct wan_cfg c;
+
+	wan_cfg_default(&c);
+	c.tx_pkts_max = 4096;
+	start_cfg(p, &c, loss_ppm, 5 * RWY_MS);
+}
+
+static struct wan_stats stats(struct wan_pair *p, int end)
+{
+	struct wan_stats s;
+
+	wan_get_stats(p->end[end].t, &s);
+	return s;
+}
+
+/* Lets everything that is under way arrive. */
+static void settle(struct wan_pair *p, rwy_dur t)
+{
+	rwy_time until = p->now + t;
+
+	while (wan_pair_step(p, until))
+		;
+}
+
+static void stop(struct wan_pair *p)
+{
+	assert_int_equal(p->errors, 0);
+	wan_pair_fini(p);
+	assert_int_equal(p->pool.live, 0);
+}
+
+/* The peer's gateway has it, the peer's host not: acked, but in custody. */
+static void test_custody(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 0);
+	wan_pair_streams(&p, 1, 10, 500, 500, 10);
+	p.end[1].stall = true;
+	settle(&p, RWY_SEC);
+	assert_int_equal(p.stream[0].got, 10);
+	assert_int_equal(p.stream[0].acked, 10);
+	assert_int_equal(p.stream[0].delivered, 0);
+	assert_int_equal(wan_tx_queued(p.stream[0].tx), 10);
+	assert_int_equal(wan_tx_bytes(p.stream[0].tx), 5000);
+	assert_int_equal(stats(&p, 0).tx_queued_bytes, 5000);
+	assert_int_equal(stats(&p, 1).rx_held_bytes, 5000);
+	wan_rx_delivered(p.stream[0].rx, 3, p.now);
+	settle(&p, 100 * RWY_MS);
+	assert_int_equal(p.stream[0].delivered, 4);
+	assert_int_equal(wan_tx_queued(p.stream[0].tx), 6);
+	p.end[1].stall = false;
+	settle(&p, 100 * RWY_MS);
+	assert_int_equal(p.stream[0].delivered, 10);
+	assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
+	assert_int_equal(stats(&p, 1).rx_held_bytes, 0);
+	assert_int_equal(stats(&p, 0).c.tx_data, 10);
+	assert_int_equal(stats(&p, 0).c.tx_retransmit, 0);
+	stop(&p);
+}
+
+static void test_flow_credit(void **state)
+{
+	struct wan_pair p;
+	struct wan_cfg c;
+
+	(void)state;
+	wan_cfg_default(&c);
+	c.rx_window = 7;
+	start_cfg(&p, &c, 0, 5 * RWY_MS);
+	wan_pair_streams(&p, 4, 100, 500, 500, 100);
+	p.end[0].stall = p.end[1].stall = true;
+	settle(&p, RWY_SEC);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(p.stream[i].got, 7);
+	wan_rx_credit(p.end[1].t, 11, 1u << 30, p.now); /* more, while running */
+	settle(&p, RWY_SEC);
+	assert_int_equal(p.stream[0].got, 11);
+	assert_int_equal(p.stream[1].got, 7);
+	p.end[0].stall = p.end[1].stall = false;
+	assert_true(wan_pair_run(&p, p.now + 10 * RWY_SEC));
+	assert_int_equal(stats(&p, 0).c.drop_no_credit + stats(&p, 1).c.drop_no_credit, 0);
+	stop(&p);
+}
+
+static void test_tunnel_credit(void **state)
+{
+	struct wan_pair p;
+	struct wan_cfg c;
+
+	(void)state;
+	wan_cfg_default(&c);
+	c.rx_bytes = 10000;
+	start_cfg(&p, &c, 0, 5 * RWY_MS);
+	wan_pair_streams(&p, 20, 100, 700, 700, 100);
+	p.end[1].stall = true;
+	settle(&p, RWY_SEC);
+	assert_int_equal(stats(&p, 1).rx_held_bytes, 9800);
+	p.end[1].stall = false;
+	assert_true(wan_pair_run(&p, p.now + 20 * RWY_SEC));
+	assert_int_equal(stats(&p, 1).c.drop_no_credit, 0);
+	stop(&p);
+}
+
+/* A sender that ignores credit: its data is dropped, counted, and not acknowledged. */
+static void test_beyond_credit(void **state)
+{
+	struct wan_pair p;
+	struct wan_cfg c;
+
+	(void)state;
+	wan_cfg_default(&c);
+	c.rx_window = 5;
+	start_cfg(&p, &c, 0, 5 * RWY_MS);
+	wan_pair_streams(&p, 1, 50, 500, 500, 50);
+	p.end[1].stall = true;
+	settle(&p, 200 * RWY_MS);
+	p.end[0].t->peer.rx_window = 20;
+	wan_tx_wake_all(p.end[0].t);
+	settle(&p, 500 * RWY_MS);
+	assert_int_equal(p.stream[0].got, 5);
+	assert_int_equal(p.stream[0].acked, 5);
+	assert_true(stats(&p, 1).c.drop_no_credit > 0);
+	p.end[1].stall = false;
+	assert_true(wan_pair_run(&p, p.now + 20 * RWY_SEC));
+	stop(&p);
+}
+
+static void test_fragments(void **state)
+{
+	(void)state;
+	for (uint32_t len = 1; len <= 9000; len += len < 1500 && len > 1380 ? 1 : 97) {
+		struct wan_pair p;
+		struct wan_cfg c;
+
+		wan_cfg_default(&c);
+		start_cfg(&p, &c, 100000, RWY_MS);
+		c.mtu[0] = 1472;
+		wan_pair_streams(&p, 2, 5, len, len, 5);
+		assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
+		stop(&p);
+	}
+}
+
+/* RoCE MTU 4096 over a 1500-byte path once the flow is known: three datagrams a packet, each with a small
+ * header. */
+static void test_fragment_count(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 0);
+	wan_pair_streams(&p, 1, 1000, 4096 + 58, 4096 + 58, 1);
+	assert_true(wan_pair_run(&p, p.now + 100 * RWY_SEC));
+	assert_in_range(
+	    stats(&p, 0).c.tx_datagrams, 3000, 3300 + 1000); /* and acknowledgements of DELIVERED */
+	stop(&p);
+}
+
+static void test_reassembly(void **state)
+{
+	struct wan_pool pool;
+	struct wan_tunnel t;
+	struct wan_f_data d = {.frag = true, .total = 250, .fsize = 100, .kind = 1};
+	uint8_t bytes[250];
+
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	wan_pool_init(&pool);
+	t.cfg.bufs = pool.bufs;
+	for (int i = 0; i < 250; i++)
+		bytes[i] = (uint8_t)i;
+	struct rwy_buf *b = wan_reasm_new(&t, &d);
+
+	assert_non_null(b);
+	assert_int_equal(b->len, 250);
+	assert_int_equal(b->kind, 1);
+	assert_true(b->headroom >= WAN_REASM_ROOM);
+	d.index = 2;
+	assert_true(wan_reasm_add(b, &d, bytes + 200, 50));
+	assert_false(wan_reasm_add(b, &d, bytes, 50)); /* duplicate */
+	struct wan_f_data other = d;
+
+	other.index = 1;
+	other.fsize = 90;
+	assert_false(wan_reasm_add(b, &other, bytes, 90)); /* would overlap */
+	other.fsize = 100;
+	other.total = 260;
+	assert_false(wan_reasm_add(b, &other, bytes, 100)); /* of another size */
+	d.index = 0;
+	assert_true(wan_reasm_add(b, &d, bytes, 100));
+	assert_false(wan_reasm_done(b));
+	d.index = 1;
+	assert_true(wan_reasm_add(b, &d, bytes + 100, 100));
+	assert_true(wan_reasm_done(b));
+	assert_memory_equal(b->data, bytes, 250);
+	rwy_buf_free(&pool.bufs, b);
+	pool.fail_ppm = 1000000;
+	assert_null(wan_reasm_new(&t, &d));
+	assert_int_equal(pool.live, 0);
+}
+
+static void test_close(void **state)
+{
+	(void)state;
+	for (uint32_t loss = 0; loss < 400000; loss += 100000) {
+		struct wan_pair p;
+
+		start(&p, loss);
+		wan_pair_streams(&p, 50, 7, 100, 3000, 3);
+		p.deliver_delay = 3 * RWY_MS;
+		for (uint32_t i = 0; i < p.streams; i++)
+			p.stream[i].close_after = true;
+		assert_true(wan_pair_run(&p, p.now + 100 * RWY_SEC));
+		settle(&p, 10 * RWY_SEC);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(stats(&p, i).tx_flows, 0);
+			assert_int_equal(stats(&p, i).rx_flows, 0);
+		}
+		stop(&p);
+	}
+}
+
+/* Closed with data still to send: everything arrives first, the engine hears nothing any more. */
+static void test_close_early(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 50000);
+	wan_pair_streams(&p, 2, 200, 100, 3000, 200);
+	settle(&p, 100 * RWY_US);
+	assert_int_equal(wan_tx_queued(p.stream[0].tx), 200);
+	wan_tx_close(p.stream[0].tx, p.now);
+	p.stream[0].tx = NULL;
+	settle(&p, 10 * RWY_SEC);
+	assert_int_equal(p.stream[0].got, 200);
+	assert_int_equal(p.stream[0].delivered, 0);
+	assert_true(p.stream[0].rx_closed);
+	assert_int_equal(stats(&p, 0).tx_flows, 0);
+	assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
+	stop(&p);
+}
+
+static void test_close_unused(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 0);
+	wan_pair_streams(&p, 2, 0, 1, 1, 1);
+	wan_tx_close(p.stream[0].tx, p.now);
+	wan_tx_abort(p.stream[1].tx, p.now);
+	settle(&p, RWY_SEC);
+	assert_int_equal(stats(&p, 0).tx_flows, 0);
+	assert_int_equal(stats(&p, 1).tx_flows, 0);
+	assert_int_equal(p.end[0].closes + p.end[1].closes, 0);
+	stop(&p);
+}
+
+/* Aborted in the middle, at every moment: custody is free at once, the peer hears of it, the slot is used
+ * again. */
+static void test_abort(void **state)
+{
+	(void)state;
+	for (rwy_dur at = 0; at < 60 * RWY_MS; at += 3 * RWY_MS) {
+		struct wan_pair p;
+		struct wan_txflow *again;
+
+		start(&p, 100000);
+		p.deliver_delay = 5 * RWY_MS;
+		wan_pair_streams(&p, 4, 400, 100, 3000, 300);
+		settle(&p, at);
+		for (int i = 0; i < 4; i++) {
+			wan_tx_abort(p.stream[i].tx, p.now);
+			p.stream[i].tx = NULL;
+		}
+		assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
+		settle(&p, 10 * RWY_SEC);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(stats(&p, i).tx_flows, 0);
+			assert_int_equal(stats(&p, i).rx_flows, 0);
+			assert_int_equal(stats(&p, i).rx_held_bytes, 0);
+			assert_int_equal(p.end[i].t->tx_out, 0);
+		}
+		assert_int_equal(wan_tx_open(p.end[0].t, &again, (const uint8_t *)"x", 1, NULL, p.now), 0);
+		assert_true(WAN_USE(again->id) >= 1 || at == 0);
+		stop(&p);
+	}
+}
+
+static void test_refuse(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 100000);
+	wan_pair_streams(&p, 8, 20, 100, 3000, 20);
+	p.end[1].refuse = true;
+	settle(&p, 10 * RWY_SEC);
+	assert_int_equal(p.end[0].resets, 4);
+	assert_int_equal(p.end[1].resets, 0);
+	assert_int_equal(stats(&p, 0).tx_flows, 0);
+	assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
+	assert_int_equal(stats(&p, 1).rx_flows, 0);
+	assert_int_equal(stats(&p, 0).rx_flows, 4);
+	stop(&p);
+}
+
+static void test_reset_later(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 0);
+	wan_pair_streams(&p, 2, 10, 100, 3000, 10);
+	p.end[1].stall = true;
+	settle(&p, 200 * RWY_MS);
+	assert_int_equal(wan_tx_queued(p.stream[0].tx), 10);
+	wan_rx_reset(p.stream[0].rx, p.now);
+	p.stream[0].rx = NULL;
+	settle(&p, 200 * RWY_MS); /* nothing more is sent: RESET goes by itself */
+	assert_int_equal(p.end[0].resets, 1);
+	assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
+	assert_int_equal(stats(&p, 1).rx_held_bytes, 0);
+	stop(&p);
+}
+
+/* No buffer for a while: nothing is acknowledged that was not kept. */
+static void test_no_buffers(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 0);
+	p.pool.fail_ppm = 300000;
+	wan_pair_streams(&p, 4, 50, 3000, 4000, 50);
+	assert_true(wan_pair_run(&p, p.now + 100 * RWY_SEC));
+	assert_true(stats(&p, 0).c.drop_no_buffer > 0);
+	stop(&p);
+}
+
+static void test_many(void **state)
+{
+	struct wan_pair p;
+	struct wan_cfg c;
+
+	(void)state;
+	wan_cfg_default(&c);
+	start_cfg(&p, &c, 5000, 5 * RWY_MS);
+	wan_pair_streams(&p, 10000, 3, 64, 300, 3);
+	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
+	assert_int_equal(stats(&p, 0).tx_flows, 5000);
+	assert_int_equal(stats(&p, 0).rx_flows, 5000);
+	/* deliveries were told many in a datagram */
+	assert_true(stats(&p, 0).c.tx_datagrams < 5000 * 3 * 2);
+	stop(&p);
+}
+
+/* One flow with much, many with little: nobody waits behind the long one. */
+static void test_fair(void **state)
+{
+	struct wan_link_cfg l = {
+	    .delay = 5 * RWY_MS, .rate_Bps = 12500000, .overhead = 42, .queue_bytes = 500000};
+	struct wan_cfg c;
+	struct wan_pair p;
+
+	(void)state;
+	wan_cfg_default(&c);
+	c.cc = &cc_fixed;
+	c.cc_cfg.rate_Bps = 12500000;
+	wan_pair_init(&p, &c, &l, &l, 5);
+	wan_pair_streams(&p, 20, 4000, 1000, 1000, 4000);
+	wan_pair_run(&p, p.now + 2 * RWY_SEC);
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (uint32_t i = 0; i < p.streams; i += 2) {
+		least = p.stream[i].got < least ? p.stream[i].got : least;
+		most = p.stream[i].got > most ? p.stream[i].got : most;
+	}
+	assert_true(least > 1000);
+	assert_true(most - least <= 60);
+	stop(&p);
+}
+
+static void test_dgrams(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 0);
+	settle(&p, 50 * RWY_MS);
+	for (uint32_t i = 0; i < 300; i++)
+		wan_pair_dgram(&p, (int)i & 1, 1 + i * 30);
+	settle(&p, RWY_SEC);
+	assert_int_equal(p.end[0].dgrams_got, 150);
+	assert_int_equal(p.end[1].dgrams_got, 150);
+	wan_pair_dgram(&p, 0, 65000); /* more fragments than allowed */
+	for (uint32_t i = 0; i < WAN_DGRAMS_MAX + 10; i++)
+		wan_pair_dgram(&p, 0, 100);
+	settle(&p, RWY_SEC);
+	assert_int_equal(p.end[1].dgrams_got, 150 + WAN_DGRAMS_MAX);
+	assert_int_equal(stats(&p, 0).c.drop_dgram_queue, 11);
+	stop(&p);
+}
+
+/* A handful of callers' mistakes that must not hurt. */
+static void test_arguments(void **state)
+{
+	struct wan_pair p;
+	struct wan_cfg c;
+	struct wan_tunnel *t;
+	struct wan_txflow *f;
+	uint8_t info[WAN_OPEN_MAX + 1] = {0};
+
+	(void)state;
+	start(&p, 0);
+	assert_int_equal(wan_tx_open(p.end[0].t, &f, info, sizeof(info), NULL, p.now), RWY_EINVAL);
+	c = p.end[0].cfg;
+	c.paths = 0;
+	assert_int_equal(wan_new(&t, &c, p.now), RWY_EINVAL);
+	c = p.end[0].cfg;
+	c.tx_pkts_max = 1000;
+	assert_int_equal(wan_new(&t, &c, p.now), RWY_EINVAL);
+	c = p.end[0].cfg;
+	c.mtu[0] = 500;
+	assert_int_equal(wan_new(&t, &c, p.now), RWY_EINVAL);
+	wan_free(NULL);
+	stop(&p);
+}
+
+/* Two paths; one of them dies in the middle. */
+static void test_paths(void **state)
+{
+	struct wan_link_cfg l = {
+	    .delay = 5 * RWY_MS, .rate_Bps = 12500000, .overhead = 42, .queue_bytes = 500000};
+	struct wan_cfg c;
+	struct wan_pair p;
+
+	(void)state;
+	wan_cfg_default(&c);
+	c.paths = 2;
+	c.cc = &cc_fixed;
+	c.cc_cfg.rate_Bps = 6000000;
+	c.keepalive = 200 * RWY_MS;
+	wan_pair_init(&p, &c, &l, &l, 5);
+	wan_pair_streams(&p, 4, 20000, 1000, 1000, 1000);
+	wan_pair_run(&p, p.now + RWY_SEC);
+	assert_true(p.end[0].t->path[0].usable && p.end[0].t->path[1].usable);
+	assert_true(p.end[0].t->path[1].next_pn > 500 && p.end[0].t->path[0].next_pn > 500);
+	p.dead_path = 2; /* path 1 */
+	uint64_t before = p.stream[0].got;
+
+	wan_pair_run(&p, p.now + 300 * RWY_MS);
+	assert_false(p.end[0].t->path[1].usable);
+	assert_true(p.stream[0].got > before + 100);
+	p.dead_path = 0;
+	wan_pair_run(&p, p.now + 500 * RWY_MS);
+	assert_true(p.end[0].t->path[1].usable);
+	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
+	stop(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_custody),
+	    cmocka_unit_test(test_flow_credit),
+	    cmocka_unit_test(test_tunnel_credit),
+	    cmocka_unit_test(test_beyond_credit),
+	    cmocka_unit_test(test_fragments),
+	    cmocka_unit_test(test_fragment_count),
+	    cmocka_unit_test(test_reassembly),
+	    cmocka_unit_test(test_close),
+	    cmocka_unit_test(test_close_early),
+	    cmocka_unit_test(test_close_unused),
+	    cmocka_unit_test(test_abort),
+	    cmocka_unit_test(test_refuse),
+	    cmocka_unit_test(test_reset_later),
+	    cmocka_unit_test(test_no_buffers),
+	    cmocka_unit_test(test_many),
+	    cmocka_unit_test(test_fair),
+	    cmocka_unit_test(test_dgrams),
+	    cmocka_unit_test(test_arguments),
+	    cmocka_unit_test(test_paths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is there: coming up, restarts, replays, forgeries, strangers, silence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/wan_pair.h"
+#include "wan/wan_int.h"
+
+static void start(struct wan_pair *p, uint32_t loss_ppm, uint32_t streams, uint64_t total)
+{
+	struct wan_link_cfg l = {.delay = 10 * RWY_MS, .loss_ppm = loss_ppm};
+	struct wan_cfg c;
+
+	wan_cfg_default(&c);
+	c.tx_pkts_max = 4096;
+	c.keepalive = 300 * RWY_MS;
+	wan_pair_init(p, &c, &l, &l, 11);
+	if (streams)
+		wan_pair_streams(p, streams, total, 100, 1000, 50);
+}
+
+static struct wan_counters counters(struct wan_pair *p, int end)
+{
+	struct wan_stats s;
+
+	wan_get_stats(p->end[end].t, &s);
+	return s.c;
+}
+
+static void stop(struct wan_pair *p)
+{
+	assert_int_equal(p->errors, 0);
+	wan_pair_fini(p);
+	assert_int_equal(p->pool.live, 0);
+}
+
+static void inject(struct wan_pair *p, int end, const void *bytes, uint32_t len)
+{
+	struct rwy_buf *b = rwy_buf_alloc(&p->pool.bufs, 64, len);
+
+	memcpy(b->data, bytes, len);
+	wan_recv(p->end[end].t, 0, b, 0, p->now);
+}
+
+static void test_up(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 0, 0, 0);
+	assert_false(wan_is_up(p.end[0].t));
+	while (wan_pair_step(&p, 1500 * RWY_MS) && !(p.end[0].up && p.end[1].up))
+		;
+	assert_true(p.end[0].up && p.end[1].up);
+	assert_true(p.now <= RWY_SEC + 31 * RWY_MS); /* a round trip and a half */
+	assert_int_equal(counters(&p, 0).peer_restarts, 0);
+	/* and it stays quiet: keep-alives only */
+	struct wan_counters before = counters(&p, 0);
+
+	wan_pair_run(&p, p.now + 3 * RWY_SEC);
+	while (wan_pair_step(&p, 5 * RWY_SEC))
+		;
+	assert_true(counters(&p, 0).tx_datagrams - before.tx_datagrams < 40);
+	assert_int_equal(counters(&p, 0).went_down, 0);
+	stop(&p);
+}
+
+static void test_up_under_loss(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		struct wan_pair p;
+
+		start(&p, 500000, 0, 0);
+		p.link[0].rng = seed;
+		while (wan_pair_step(&p, 60 * RWY_SEC) && !(p.end[0].up && p.end[1].up))
+			;
+		assert_true(p.end[0].up && p.end[1].up);
+		stop(&p);
+	}
+}
+
+static void test_restart_of_each(void **state)
+{
+	(void)state;
+	for (int end = 0; end < 2; end++) {
+		struct wan_pair p;
+
+		start(&p, 0, 6, 3000);
+		wan_pair_run(&p, p.now + 200 * RWY_MS);
+		wan_pair_restart(&p, end);
+		assert_true(wan_pair_run(&p, p.now + 30 * RWY_SEC));
+		assert_int_equal(p.end[!end].restarts_seen, 1);
+		assert_int_equal(p.end[end].restarts_seen, 0);
+		assert_int_equal(counters(&p, !end).peer_restarts, 1);
+		stop(&p);
+	}
+}
+
+/* Everything that was ever sent comes again: nothing changes but counters. */
+static void test_replay(void **state)
+{
+	struct wan_pair p;
+	struct wan_link_pkt *kept[3000];
+	uint32_t n = 0;
+
+	(void)state;
+	start(&p, 0, 4, 300);
+	/* A life of end 0 that is over... */
+	for (int life = 0; life < 2; life++) {
+		for (int i = 0; i < 400; i++) {
+			for (uint32_t k = 0; k < p.link[0].n && n < 3000; k++) {
+				struct wan_link_pkt *q = p.link[0].heap[k];
+
+				kept[n] = malloc(sizeof(*q) + q->len);
+				memcpy(kept[n++], q, sizeof(*q) + q->len);
+			}
+			wan_pair_step(&p, RWY_NEVER - 1);
+		}
+		if (!life)
+			wan_pair_restart(&p, 0);
+	}
+	assert_true(wan_pair_run(&p, p.now + 30 * RWY_SEC));
+	uint64_t restarts = counters(&p, 1).peer_restarts, data = counters(&p, 1).rx_data;
+
+	/* ... and all of it again, hellos of the old life included. */
+	for (uint32_t i = 0; i < n; i++) {
+		inject(&p, 1, kept[i]->data, kept[i]->len);
+		if (i % 50 == 0)
+			for (int k = 0; k < 20; k++)
+				wan_pair_step(&p, RWY_NEVER - 1);
+		free(kept[i]);
+	}
+	for (int k = 0; k < 2000; k++)
+		wan_pair_step(&p, RWY_NEVER - 1);
+	assert_int_equal(counters(&p, 1).peer_restarts, restarts);
+	assert_int_equal(counters(&p, 1).rx_data, data);
+	assert_true(p.end[0].up && p.end[1].up);
+	assert_int_equal(p.end[1].restarts_seen, 1);
+	stop(&p);
+}
+
+/* A HELLO with a made-up epoch: it is answered, never believed. */
+static void test_forged(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 0, 2, 2000);
+	wan_pair_run(&p, p.now + 100 * RWY_MS);
+	for (uint64_t i = 0; i < 50; i++) {
+		uint8_t d[WAN_PKT_HDR + WAN_HELLO_LEN];
+		struct wan_f_hello f = {.flags = WAN_HELLO_WANT,
+		    .mtu = 1472,
+		    .index = 1,
+		    .tunnel_id = 77,
+		    .epoch = 666 + i,
+		    .nonce = i + 1,
+		    .echo = i + 5,
+		    .echo_epoch = p.end[1].cfg.epoch,
+		    .rx_window = 10,
+		    .rx_bytes = 1};
+
+		wan_pkt_put(d, &(struct wan_pkt){.version = WAN_VERSION, .type = WAN_PKT_HELLO});
+		wan_f_hello_put(d + WAN_PKT_HDR, &f);
+		wan_pkt_seal(d, sizeof(d), NULL, 0);
+		inject(&p, 1, d, sizeof(d));
+		wan_pair_run(&p, p.now + 10 * RWY_MS);
+	}
+	assert_true(wan_pair_run(&p, p.now + 30 * RWY_SEC));
+	assert_int_equal(counters(&p, 1).peer_restarts, 0);
+	assert_int_equal(counters(&p, 0).peer_restarts, 0);
+	stop(&p);
+}
+
+static void test_strangers(void **state)
+{
+	struct wan_pair p;
+	uint8_t d[WAN_PKT_HDR + 200];
+
+	(void)state;
+	start(&p, 0, 0, 0);
+	wan_pair_run(&p, p.now + 50 * RWY_MS);
+	while (wan_pair_step(&p, 2 * RWY_SEC))
+		;
+	struct wan_counters was = counters(&p, 0);
+
+	memset(d, 0, sizeof(d));
+	d[WAN_PKT_HDR] = WAN_F_PING;
+	struct wan_pkt h = {.version = WAN_VERSION, .index = p.end[0].t->index ^ 1, .pn = 1u << 30};
+
+	wan_pkt_put(d, &h);
+	wan_pkt_seal(d, WAN_PKT_HDR + 1, NULL, 0);
+	inject(&p, 0, d, WAN_PKT_HDR + 1);
+	assert_int_equal(counters(&p, 0).drop_unknown_tunnel, was.drop_unknown_tunnel + 1);
+	h.index ^= 1;
+	wan_pkt_put(d, &h);
+	d[16] = 1;
+	inject(&p, 0, d, WAN_PKT_HDR + 1);
+	assert_int_equal(counters(&p, 0).drop_crc, was.drop_crc + 1);
+	d[0] = 0x70;
+	inject(&p, 0, d, WAN_PKT_HDR + 1);
+	assert_int_equal(counters(&p, 0).drop_version, was.drop_version + 1);
+	inject(&p, 0, d, 3);
+	inject(&p, 0, d, WAN_PKT_HDR);
+	assert_int_equal(counters(&p, 0).drop_short, was.drop_short + 2);
+	/* a HELLO of another pair of gateways */
+	struct wan_f_hello f = {
+	    .flags = WAN_HELLO_WANT, .mtu = 1472, .tunnel_id = 78, .epoch = 9, .nonce = 1, .rx_window = 1};
+
+	wan_pkt_put(d, &(struct wan_pkt){.version = WAN_VERSION, .type = WAN_PKT_HELLO});
+	wan_f_hello_put(d + WAN_PKT_HDR, &f);
+	wan_pkt_seal(d, WAN_PKT_HDR + WAN_HELLO_LEN, NULL, 0);
+	inject(&p, 0, d, WAN_PKT_HDR + WAN_HELLO_LEN);
+	assert_int_equal(counters(&p, 0).drop_unknown_tunnel, was.drop_unknown_tunnel + 2);
+	assert_int_equal(counters(&p, 0).rx_datagrams, was.rx_datagrams);
+	assert_false(p.end[0].t->hs.reply);
+	stop(&p);
+}
+
+/* Silence for four keep-alives is "down"; custody stays; the first datagram is "up". */
+static void test_silence(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 0, 2, 100000);
+	wan_pair_run(&p, p.now + 100 * RWY_MS);
+	assert_true(p.end[0].up);
+	for (int i = 0; i < 2; i++) {
+		p.link[i].cfg.outage_from = p.now;
+		p.link[i].cfg.outage_to = p.now + 2 * RWY_SEC;
+	}
+	rwy_time from = p.now;
+
+	wan_pair_run(&p, from + 1190 * RWY_MS);
+	assert_true(p.end[0].up && p.end[1].up);
+	wan_pair_run(&p, from + 1300 * RWY_MS);
+	assert_false(p.end[0].up || p.end[1].up);
+	assert_true(wan_tx_queued(p.stream[0].tx) > 0);
+	wan_pair_run(&p, from + 2 * RWY_SEC + 300 * RWY_MS);
+	assert_true(p.end[0].up && p.end[1].up);
+	assert_int_equal(counters(&p, 0).went_down, 1);
+	assert_int_equal(counters(&p, 0).peer_restarts, 0);
+	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
+	stop(&p);
+}
+
+/* Both restart at once, again and again. */
+static void test_both_restart(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 20000, 4, 3000);
+	for (int i = 0; i < 10; i++) {
+		wan_pair_run(&p, p.now + 77 * RWY_MS);
+		wan_pair_restart(&p, 0);
+		wan_pair_restart(&p, 1);
+	}
+	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
+	stop(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_up),
+	    cmocka_unit_test(test_up_under_loss),
+	    cmocka_unit_test(test_restart_of_each),
+	    cmocka_unit_test(test_replay),
+	    cmocka_unit_test(test_forged),
+	    cmocka_unit_test(test_strangers),
+	    cmocka_unit_test(test_silence),
+	    cmocka_unit_test(test_both_restart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
