@@ -126,6 +126,8 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 		return;
 	}
 	r->host_msn = roce_aeth_msn(pkt);
+	if (ack && roce_psn_add(psn, 1) == r->high)
+		r->resumed = false; /* it has nothing that we did not send */
 	fatal = type == ROCE_AETH_NAK && roce_aeth_value(syn) != ROCE_NAK_PSN_SEQ;
 	if (release(r, ack ? roce_psn_add(psn, 1) : psn, act, now)) {
 		if (!fatal) {
@@ -151,6 +153,8 @@ static bool response_ok(struct roce_reqr *r, struct rwy_buf *b, const struct roc
 		return false;
 	if (!last && !r->pmtu)
 		roce_reqr_learn_pmtu(r, pkt->payload_len);
+	if (!last && r->pmtu && !b->psn_cnt) /* the caller knew the path MTU before us */
+		roce_reqr_set_count(r, b, roce_read_packets(len, r->pmtu));
 	if (!b->psn_cnt && pkt->opcode == ROCE_RC_READ_RESP_ONLY && pkt->payload_len == len)
 		roce_reqr_set_count(r, b, 1);
 	if (!b->psn_cnt || last != (roce_psn_add(pkt->psn, 1) == roce_reqr_end(b)))

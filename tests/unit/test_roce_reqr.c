@@ -377,6 +377,13 @@ static void test_resumed(void **state)
 	roce_reqr_send(&q.r, q.tx, 2, q.now);
 	rq_nak(&q, P(30), SEQ);
 	assert_int_equal(q.done, 6);
+	rq_send(&q);
+	rq_ack(&q, P(9)); /* caught up: ghosts are ghosts again */
+	assert_int_equal(q.done, 10);
+	push_sends(&q, 1);
+	rq_send(&q);
+	rq_ack(&q, P(30));
+	assert_string_equal(str(q.act.drop), "ghost_ack");
 	rq_fini(&q);
 }
 
