@@ -107,10 +107,13 @@ static bool lost(struct world *w, struct sim_link *l)
 	if (b <= 1)
 		return sim_chance(&w->rng, p);
 	/* Gilbert: bad lasts b packets in the mean, entered so that the share lost is p. */
-	if (l->bad)
-		l->bad = !sim_chance(&w->rng, 1 / b);
-	else
+	/* A burst is also over in time: else a silent link would stay bad for many keep-alives. */
+	if (l->bad) {
+		l->bad = !sim_chance(&w->rng, 1 / b) && w->now - l->bad_since < (rwy_dur)b * RWY_MS;
+	} else {
 		l->bad = sim_chance(&w->rng, p / (b * (1 - p)));
+		l->bad_since = w->now;
+	}
 	return l->bad;
 }
 

@@ -33,7 +33,7 @@ struct sim_link_cfg {
 
 struct sim_link {
 	struct sim_link_cfg cfg;
-	rwy_time free_at, last_out;
+	rwy_time free_at, last_out, bad_since;
 	bool bad; /* in a loss burst */
 	bool down;
 	uint64_t in, lost, duplicated, reordered, corrupted;
