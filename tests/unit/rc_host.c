@@ -167,7 +167,7 @@ uint32_t rc_resp_output(struct rc_host *h, uint8_t *out)
 static void resp_dup(struct rc_host *h, const struct roce_pkt *pkt)
 {
 	if (pkt->info->op == ROCE_OP_SEND || pkt->info->op == ROCE_OP_WRITE) {
-		/* as Soft-RoCE: the latest PSN executed, whatever it was */
+		/* the latest PSN executed, whatever it was: harsher than Soft-RoCE, which spares READs */
 		owe_ack(h, roce_psn_add(h->epsn, ROCE_PSN_MASK), ROCE_AETH_CREDIT_INVALID);
 		return;
 	}
