@@ -329,7 +329,7 @@ static void phase_step(struct model *m, const struct cc_ack *ack, rwy_time now)
 			enter(m, DRAIN, now);
 		break;
 	case DRAIN:
-		if (ack->inflight <= bdp(m, GAIN_ONE)) {
+		if (ack->inflight <= bdp(m, GAIN_ONE) || rwy_since(m->phase_at, now) > 4 * model_rtt(m)) {
 			m->cycle = 3; /* begin with steady phases: the queue has just gone */
 			enter(m, PROBE, now);
 		}
