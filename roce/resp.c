@@ -119,3 +119,11 @@ void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome)
 	 * the next request. */
 	r->fail_owed = r->fail_owed || psn != r->epsn;
 }
+
+void roce_resp_lost(struct roce_resp *r, roce_psn psn)
+{
+	r->failed = r->fail_owed = true;
+	r->fail_hold = false;
+	r->fail_psn = psn;
+	r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP);
+}

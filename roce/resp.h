@@ -160,6 +160,11 @@ static inline uint8_t roce_resp_read_opcode(uint32_t i, uint32_t n)
  */
 void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome);
 
+/* The host asks again for the answer to `psn` (a READ or ATOMIC that was served), and it is no longer kept:
+ * the connection is over, with a remote operational error at exactly this PSN, for the host will not listen
+ * to one further on (IBA 9.7.6.1, implied NAK). */
+void roce_resp_lost(struct roce_resp *r, roce_psn psn);
+
 /* What to send to the host now, if anything: call after a burst, after allow, after serving. At most one. */
 struct roce_resp_out {
 	roce_psn psn;

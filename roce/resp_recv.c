@@ -266,12 +266,6 @@ void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce
 	if (r->failed && !roce_psn_before(pkt->psn, r->fail_psn)) {
 		act->verdict = ROCE_RESP_FAILED;
 		r->fail_owed = true;
-		/* The host still waits for this one: an error further on would only tell it that an answer
-		 * was lost. */
-		if (!r->fail_hold && r->fail_sent && roce_psn_before(pkt->psn, r->fail_psn)) {
-			r->fail_psn = pkt->psn;
-			r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP);
-		}
 	} else if (ahead < 0) { /* also after an error: a lost response must be replayed before the NAK can be
 		                   heard */
 		recv_dup(r, pkt, act);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Answers are kept for a while after they were served: a host that lost one on the LAN asks again
- * (IBA 9.7.5.2.? duplicate READ), and an ATOMIC must be answered from memory, never executed twice (IBA
- * C9-150). This is a slow path: it copies.
+ * (IBA C9-106, duplicate READ), and an ATOMIC must be answered from memory, never executed twice (IBA
+ * C9-110). This is a slow path: it copies.
  */
 #include "gateway/engine/eng.h"
 #include "roce/icrc.h"
@@ -113,7 +113,9 @@ void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time no
 	}
 	/* What is missing at the end is still on its way from the far host. What is missing at the beginning
 	 * was given up for lack of memory: the host gets an error, never silence. */
-	if (want == psn && !pending(n, psn))
+	if (want == psn && cnt && !pending(n, psn)) {
 		eng_near_fail(n, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    "a READ response was lost and is no longer kept", now);
+		roce_resp_lost(&n->resp, psn);
+	}
 }

@@ -369,6 +369,8 @@ static void draw_links(struct run *r)
 	if (r->faults & F_LAN_LOSS) {
 		c->lan.loss = .005;
 		c->lan.corrupt = .002;
+		if (sim_chance(g, .3))
+			c->read_cache_conn = 4096;
 	}
 }
 

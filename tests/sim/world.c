@@ -266,6 +266,7 @@ static void start(struct site *s)
 	c->conns_max = 4096;
 	c->custody_conn = w->cfg.custody_conn;
 	c->custody_total = w->cfg.custody_total;
+	c->read_cache_conn = w->cfg.read_cache_conn;
 	c->seed = sim_next(&w->rng);
 	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");
 	wan = &c->tunnel[0].wan;
@@ -294,6 +295,7 @@ void sim_cfg_default(struct sim_cfg *c)
 	c->wan_mtu = 1472;
 	c->custody_conn = 32u << 20;
 	c->custody_total = 256u << 20;
+	c->read_cache_conn = 4u << 20;
 	c->cc = "auto";
 	c->rate_Bps = 1250000000;
 }

@@ -50,7 +50,7 @@ struct sim_cfg {
 	struct sim_link_cfg lan;
 	enum eng_ack_mode ack_mode;
 	uint32_t wan_mtu;
-	uint64_t custody_conn, custody_total;
+	uint64_t custody_conn, custody_total, read_cache_conn;
 	uint32_t rx_window;
 	const char *cc;
 	uint64_t rate_Bps;
