@@ -97,6 +97,7 @@ static void frames_from_kernel(struct gw_app *app, struct gw_port *p)
 		m->port = p->id;
 		if (rte_ring_sp_enqueue(w->from_kernel, m) != 0)
 			rte_pktmbuf_free(m);
+		gw_worker_wake(w);
 	}
 }
 

@@ -31,6 +31,8 @@
 	X(drop_lan_no_route, "packet from a local host that no tunnel leads to")                             \
 	X(drop_wan_not_ours, "packet from the WAN to an address that is not the gateway's")                  \
 	X(drop_wan_stranger, "datagram to a tunnel's port from an address that is no tunnel's peer")         \
+	X(drop_low_memory,                                                                                   \
+	    "request of a local host while packet buffers were nearly used up: the host sends it again")     \
 	X(drop_handoff_full, "the owning worker's ring was full")                                            \
 	X(drop_kernel_full, "the ring to the kernel side was full")                                          \
 	X(drop_tx_full, "the port's transmit ring stayed full")                                              \

@@ -115,8 +115,9 @@ struct gw_worker {
 	unsigned lan_n;
 	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_lan_rx */
 	rwy_time wake_at;               /* the control thread is not woken before */
+	bool low;                       /* packet buffers are nearly used up */
 	bool kernel_fed;                /* there is something for it */
-	int epoll_fd;                   /* receive interrupts, or -1 */
+	int intr_fd, epoll_fd;          /* receive interrupts, all wake-ups; or -1 */
 	uint8_t
 	    *nh_used; /* by next-hop id: a packet went there since the control thread looked (it clears) */
 	struct gw_seen *seen;
@@ -134,7 +135,9 @@ struct gw_worker {
 	_Atomic uint64_t heartbeat;
 
 	_Alignas(64) _Atomic bool stop; /* control thread writes */
-	_Atomic int call_state;         /* gw_call: callers and worker */
+	_Atomic bool asleep;            /* in epoll: gw_worker_wake */
+	int wake_fd;
+	_Atomic int call_state; /* gw_call: callers and worker */
 	void (*call_fn)(struct eng *e, void *arg);
 	void *call_arg;
 	struct rte_ring *handoff;     /* frames that another worker received and we own */
@@ -164,7 +167,8 @@ void gw_tx_flush(struct gw_worker *w);
 RWY_MUST_CHECK int gw_worker_new(
     struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools);
 void gw_worker_free(struct gw_worker *w);
-int gw_worker_main(void *worker); /* lcore function */
+void gw_worker_wake(struct gw_worker *w); /* any thread; does something only when it sleeps with interrupts */
+int gw_worker_main(void *worker);         /* lcore function */
 
 /* control.c */
 void gw_control_wake(struct gw_app *app); /* any thread; cheap when it is awake */

@@ -7,13 +7,16 @@
 
 #include "gateway/log.h"
 
-#define ROOM_STEP 64
-#define ROOM_MIN  (2048 + RTE_PKTMBUF_HEADROOM) /* NICs want 2 KiB buffers to take a 1518-byte frame whole */
+#define RESERVE_SHARE 16
+#define RESERVE_MAX   4096
+#define ROOM_STEP     64
+#define ROOM_MIN      (2048 + RTE_PKTMBUF_HEADROOM) /* NICs want 2 KiB buffers to take a 1518-byte frame whole */
 
 /* A pool's name is process-wide; in one process there is one gateway. */
 static struct rte_mempool *pool_new(const char *name, uint32_t n, uint32_t room)
 {
-	return rte_pktmbuf_pool_create(name, n, GW_MBUF_CACHE, GW_MBUF_PRIV, (uint16_t)room, SOCKET_ID_ANY);
+	return rte_pktmbuf_pool_create_by_ops(
+	    name, n, GW_MBUF_CACHE, GW_MBUF_PRIV, (uint16_t)room, SOCKET_ID_ANY, "ring_mp_mc");
 }
 
 int gw_pools_new(struct gw_pools *p, uint32_t buffers, uint32_t max_frame)
@@ -22,6 +25,7 @@ int gw_pools_new(struct gw_pools *p, uint32_t buffers, uint32_t max_frame)
 
 	p->room = RTE_MAX(room, (uint32_t)ROOM_MIN);
 	p->big_n = buffers;
+	p->reserve = RTE_MIN(buffers / RESERVE_SHARE, (uint32_t)RESERVE_MAX);
 	p->small_n = RTE_MAX(buffers / GW_SMALL_SHARE, (uint32_t)GW_SMALL_MIN);
 	p->big = pool_new("rwy_big", p->big_n, p->room);
 	p->small = p->big ? pool_new("rwy_small", p->small_n, GW_SMALL_ROOM) : NULL;

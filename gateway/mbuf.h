@@ -11,6 +11,7 @@
 #define GATEWAY_MBUF_H
 
 #include <rte_mbuf.h>
+#include <rte_ring.h>
 
 #include "rwy/buf.h"
 #include "rwy/err.h"
@@ -33,6 +34,7 @@ struct gw_pools {
 	struct rte_mempool *small; /* see GW_SMALL_ROOM; also the indirect mbufs of chained packets */
 	uint32_t room;             /* data room of big, with headroom */
 	uint32_t big_n, small_n;
+	uint32_t reserve; /* of big: when fewer are free, nothing new is taken in from local hosts */
 };
 
 /* `max_frame`: largest Ethernet frame of any port, bytes. RWY_ENOMEM: does not fit EAL's memory (logged). */
@@ -41,6 +43,12 @@ void gw_pools_free(struct gw_pools *p);
 
 /* For struct rwy_bufs; ctx is struct gw_pools. */
 extern const struct rwy_buf_ops gw_buf_ops;
+
+/* The pool is a ring (mbuf.c). Without the buffers in lcores' caches: errs on the safe side. */
+static inline bool gw_pools_low(const struct gw_pools *p)
+{
+	return rte_ring_count(p->big->pool_data) < p->reserve;
+}
 
 static inline struct rwy_buf *gw_buf_of(struct rte_mbuf *m)
 {

@@ -281,6 +281,9 @@ static void mac_of(struct gw_port *p)
 
 	rte_eth_macaddr_get(p->id, &a);
 	memcpy(p->mac, a.addr_bytes, 6);
+	if (!strcmp(p->driver, "net_tap"))
+		p->mac[5] ^=
+		    0x80; /* what DPDK tells is the address of the kernel's end, which is somebody else */
 	if (!memcmp(p->mac, none, 6)) /* memory devices have none: a locally administered one */
 		memcpy(p->mac, (uint8_t[6]){0x02, 'r', 'w', 'y', 0, (uint8_t)p->idx}, 6);
 }
@@ -361,7 +364,8 @@ void gw_ports_poll_link(struct gw_app *app)
 
 		if (rte_eth_link_get_nowait(p->id, &l) != 0)
 			continue;
-		up = l.link_status == RTE_ETH_LINK_UP;
+		/* net_tap asks the kernel for its interface by name, which fails once that was moved to a namespace. */
+		up = l.link_status == RTE_ETH_LINK_UP || !strcmp(p->driver, "net_tap");
 		mbps = l.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : l.link_speed;
 		if (p->link_seen && up == atomic_load(&p->up))
 			continue;

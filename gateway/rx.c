@@ -11,15 +11,19 @@
 #include "gateway/gw.h"
 #include "rwy/endian.h"
 
-#define ET_IP4  0x0800
-#define ET_ARP  0x0806
-#define ET_VLAN 0x8100
-#define ET_IP6  0x86dd
-#define IP4_LEN 20
-#define IP6_LEN 40
-#define UDP_LEN 8
-#define P_UDP   17
-#define AHEAD   4 /* frames prefetched */
+#define ET_IP4             0x0800
+#define ET_ARP             0x0806
+#define ET_VLAN            0x8100
+#define ET_IP6             0x86dd
+#define IP4_LEN            20
+#define IP6_LEN            40
+#define UDP_LEN            8
+#define P_UDP              17
+#define ROCE_PORT          4791
+#define OP_CNP             0x81
+#define OP_RC_ANSWER_FIRST 0x0d /* RDMA READ response First */
+#define OP_RC_ANSWER_LAST  0x12 /* ATOMIC Acknowledge; IBA table 38 */
+#define AHEAD              4    /* frames prefetched */
 
 /* The addresses of a packet and where its parts lie. */
 struct pkt {
@@ -161,7 +165,24 @@ static bool hand_over(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
 		drop(m, &w->c.drop_handoff_full);
 	else
 		w->c.handoff++;
+	gw_worker_wake(w->app->worker[owner]);
 	return true;
+}
+
+/*
+ * Short of buffers only what frees some is taken: answers of local hosts (RC read responses, ACK, ATOMIC ACK)
+ * and CNPs. Anything else could fill memory to the last buffer, and then neither the peer's ACKs nor the
+ * hosts' could come in to empty it.
+ */
+static bool frees_memory(struct rte_mbuf *m, const struct pkt *k)
+{
+	const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
+	uint8_t op;
+
+	if (k->proto != P_UDP || k->ip_len < k->hdr + UDP_LEN + 1 || rwy_get16(udp + 2) != ROCE_PORT)
+		return false;
+	op = udp[UDP_LEN];
+	return op == OP_CNP || (op >= OP_RC_ANSWER_FIRST && op <= OP_RC_ANSWER_LAST);
 }
 
 static void from_lan(
@@ -175,6 +196,10 @@ static void from_lan(
 	}
 	if (t == GW_NO_ROUTE) {
 		drop(m, &w->c.drop_lan_no_route);
+		return;
+	}
+	if (w->low && !frees_memory(m, k)) {
+		drop(m, &w->c.drop_low_memory);
 		return;
 	}
 	if (!owned && w->app->workers > 1 &&

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -76,7 +77,8 @@ int gw_call(struct gw_app *app, unsigned worker, void (*fn)(struct eng *e, void 
 	pthread_mutex_lock(&w->call_lock); /* one caller at a time */
 	w->call_fn = fn;
 	w->call_arg = arg;
-	atomic_store_explicit(&w->call_state, CALL_WAITING, memory_order_release);
+	atomic_store(&w->call_state, CALL_WAITING);
+	gw_worker_wake(w);
 	while (atomic_load_explicit(&w->call_state, memory_order_acquire) != CALL_DONE) {
 		int waiting = CALL_WAITING;
 
@@ -146,6 +148,7 @@ static unsigned turn(struct gw_worker *w)
 	w->now = gw_now();
 	w->nt = atomic_load_explicit(&w->app->neigh->nt, memory_order_acquire);
 	atomic_store_explicit(&w->nt_gen, w->nt->gen, memory_order_release);
+	w->low = gw_pools_low(w->pools);
 	work = receive(w);
 	work += from_rings(w);
 	work += eng_poll(w->eng, w->now);
@@ -156,32 +159,49 @@ static unsigned turn(struct gw_worker *w)
 	return work;
 }
 
+/* --- sleep ---------------------------------------------------------------------------------- */
+
+void gw_worker_wake(struct gw_worker *w)
+{
+	if (w->wake_fd >= 0 && atomic_exchange(&w->asleep, false) && write(w->wake_fd, &(uint64_t){1}, 8) < 0)
+		return; /* its counter is full: it wakes anyhow */
+}
+
 /* True when something may have come while the interrupts were being armed. */
 static bool arm(struct gw_worker *w)
 {
 	for (unsigned i = 0; i < w->rxqs; i++)
 		rte_eth_dev_rx_intr_enable(w->rxq[i].port->id, w->rxq[i].queue);
+	atomic_store(&w->asleep, true);
 	for (unsigned i = 0; i < w->rxqs; i++)
 		if (rte_eth_rx_queue_count(w->rxq[i].port->id, w->rxq[i].queue) > 0)
 			return true;
-	return false;
+	return !rte_ring_empty(w->from_kernel) || (w->handoff && !rte_ring_empty(w->handoff)) ||
+	       atomic_load(&w->call_state) == CALL_WAITING;
 }
 
 static void sleep_intr(struct gw_worker *w, rwy_dur d)
 {
 	struct timespec ts = {.tv_sec = (time_t)(d / RWY_SEC), .tv_nsec = (long)(d % RWY_SEC)};
 	struct rte_epoll_event seen[GW_RXQ_MAX];
-	struct epoll_event ev;
+	struct epoll_event ev[2];
+	uint64_t v;
+	int n = arm(w) ? 0 : epoll_pwait2(w->epoll_fd, ev, 2, &ts, NULL);
 
-	if (!arm(w) && epoll_pwait2(w->epoll_fd, &ev, 1, &ts, NULL) > 0)
-		rte_epoll_wait(w->epoll_fd, seen, GW_RXQ_MAX, 0); /* DPDK reads the event counters */
+	atomic_store(&w->asleep, false);
+	for (int i = 0; i < n; i++) {
+		if (ev[i].data.fd == w->intr_fd)
+			rte_epoll_wait(w->intr_fd, seen, GW_RXQ_MAX, 0); /* DPDK reads the event counters */
+		else if (read(w->wake_fd, &v, sizeof(v)) < 0)
+			continue; /* already taken */
+	}
 	for (unsigned i = 0; i < w->rxqs; i++)
 		rte_eth_dev_rx_intr_disable(w->rxq[i].port->id, w->rxq[i].queue);
 }
 
 static void rest(struct gw_worker *w, rwy_dur *backoff)
 {
-	bool intr = w->epoll_fd >= 0;
+	bool intr = w->intr_fd >= 0;
 	rwy_time next = eng_next(w->eng), now = gw_now();
 	rwy_dur d = intr ? SLEEP_INTR : *backoff;
 
@@ -262,25 +282,48 @@ static void take_queues(struct gw_worker *w)
 	}
 }
 
-/* An epoll set with every receive queue's interrupt, or -1 when one of them has none. */
-static int intr_set(struct gw_worker *w)
+static void intr_drop(struct gw_worker *w, unsigned queues)
 {
-	int fd;
+	for (unsigned i = 0; i < queues; i++)
+		rte_eth_dev_rx_intr_ctl_q(
+		    w->rxq[i].port->id, w->rxq[i].queue, w->intr_fd, RTE_INTR_EVENT_DEL, NULL);
+	if (w->intr_fd >= 0)
+		close(w->intr_fd);
+	if (w->epoll_fd >= 0)
+		close(w->epoll_fd);
+	if (w->wake_fd >= 0)
+		close(w->wake_fd);
+	w->intr_fd = w->epoll_fd = w->wake_fd = -1;
+}
 
-	if (w->app->conf->polling != CONF_POLL_ADAPTIVE || !w->rxqs || w->app->workers > 1)
-		return -1; /* with several workers, frames also come over rings, which wake nobody */
+/*
+ * Sets up waking by interrupts, if every receive queue has one. Two epoll sets: DPDK's own, whose events only
+ * DPDK can read, and around it ours, with the eventfd by which other threads wake this one.
+ */
+static void intr_take(struct gw_worker *w)
+{
+	unsigned n = 0;
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	if (w->app->conf->polling != CONF_POLL_ADAPTIVE || !w->rxqs)
+		return;
 	for (unsigned i = 0; i < w->rxqs; i++)
 		if (!w->rxq[i].port->rx_intr)
-			return -1;
-	fd = epoll_create1(EPOLL_CLOEXEC);
-	for (unsigned i = 0; fd >= 0 && i < w->rxqs; i++) {
-		if (rte_eth_dev_rx_intr_ctl_q(
-		        w->rxq[i].port->id, w->rxq[i].queue, fd, RTE_INTR_EVENT_ADD, NULL) != 0) {
-			close(fd);
-			fd = -1;
-		}
+			return;
+	w->intr_fd = epoll_create1(EPOLL_CLOEXEC);
+	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	while (w->intr_fd >= 0 && n < w->rxqs &&
+	       rte_eth_dev_rx_intr_ctl_q(
+	           w->rxq[n].port->id, w->rxq[n].queue, w->intr_fd, RTE_INTR_EVENT_ADD, NULL) == 0)
+		n++;
+	ev.data.fd = w->intr_fd;
+	if (n == w->rxqs && epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->intr_fd, &ev) == 0) {
+		ev.data.fd = w->wake_fd;
+		if (epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->wake_fd, &ev) == 0)
+			return;
 	}
-	return fd;
+	intr_drop(w, n);
 }
 
 static struct rte_ring *ring_new(const char *what, unsigned idx, unsigned len, unsigned flags)
@@ -314,7 +357,7 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	w->app = app;
 	w->idx = idx;
 	w->pools = pools;
-	w->epoll_fd = -1;
+	w->epoll_fd = w->intr_fd = w->wake_fd = -1;
 	w->nt = atomic_load(&app->neigh->nt);
 	pthread_mutex_init(&w->call_lock, NULL);
 	take_queues(w);
@@ -332,7 +375,7 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	if (!w->nh_used || !w->seen || !w->from_kernel || (app->workers > 1 && !w->handoff))
 		goto err;
 	w->to_kernel = gw_control_ring(app);
-	w->epoll_fd = intr_set(w);
+	intr_take(w);
 	rc = engine_new(w);
 	if (rc)
 		goto err;
@@ -364,8 +407,8 @@ void gw_worker_free(struct gw_worker *w)
 	}
 	ring_free(w->handoff);
 	ring_free(w->from_kernel);
-	if (w->epoll_fd >= 0)
-		close(w->epoll_fd);
+	if (w->intr_fd >= 0)
+		intr_drop(w, w->rxqs);
 	free(w->nh_used);
 	free(w->seen);
 	pthread_mutex_destroy(&w->call_lock);
