@@ -142,6 +142,8 @@ void wan_rx_reset(struct wan_rxflow *f, rwy_time now);
 void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, rwy_time now);
 
 bool wan_is_up(const struct wan_tunnel *t);
+/* The smallest round trip of any path, ns; 0 before the first sample. Cheap. */
+rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 
 /* For people and tests: X(field, sentence). All monotonic counts. */
 #define WAN_COUNTERS(X)                                                                                      \

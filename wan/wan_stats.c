@@ -34,3 +34,13 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	out->loss_ppm = wan_loss_ppm(first);
 	t->cfg.cc->print(first->cc, out->cc, sizeof(out->cc));
 }
+
+rwy_dur wan_min_rtt(const struct wan_tunnel *t)
+{
+	rwy_dur min = RWY_NEVER;
+
+	for (unsigned i = 0; i < t->paths; i++)
+		if (t->path[i].has_rtt && t->path[i].min_rtt < min)
+			min = t->path[i].min_rtt;
+	return min == RWY_NEVER ? 0 : min;
+}
