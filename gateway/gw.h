@@ -163,6 +163,10 @@ void gw_tx_frame(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m); /* an untagged frame of the kernel */
 void gw_tx_flush(struct gw_worker *w);
 
+/* call.c: the worker's end of gw_call */
+bool gw_call_pending(const struct gw_worker *w);
+void gw_call_serve(struct gw_worker *w);
+
 /* worker.c */
 RWY_MUST_CHECK int gw_worker_new(
     struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools);

@@ -15,7 +15,7 @@ unsigned gw_eal_lcore(unsigned worker);
 bool gw_eal_is_vdev(const char *device);
 void gw_eal_cleanup(void);
 
-/* worker.c */
+/* call.c */
 void gw_clock_init(void);
 
 /* engcfg.c: what the engine of one worker is told. */
