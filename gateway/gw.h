@@ -102,25 +102,22 @@ struct gw_ask {
 };
 #define GW_ASKS 64
 
-/* In four parts, each from a cache line of its own: the worker's, what it shows to others, what others tell
- * it, unresolved hops. */
+/* In two parts: the worker's own with what it shows to others, and from a cache line of its own on what
+ * others write. */
 struct gw_worker {
 	struct gw_app *app;
 	struct eng *eng;
 	struct gw_pools *pools;
 	struct gw_nt *nt; /* the next-hop table of this turn */
 	rwy_time now;     /* of this turn */
-	unsigned idx, lcore;
-	unsigned rxqs, ports, tunnels;
-	unsigned lan_n;
-	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_lan_rx */
-	rwy_time wake_at;               /* the control thread is not woken before */
-	bool low;                       /* packet buffers are nearly used up */
-	bool kernel_fed;                /* there is something for it */
-	int intr_fd, epoll_fd;          /* receive interrupts, all wake-ups; or -1 */
+	rwy_time wake_at; /* the control thread is not woken before */
 	uint8_t
 	    *nh_used; /* by next-hop id: a packet went there since the control thread looked (it clears) */
 	struct gw_seen *seen;
+	struct rte_ring *handoff;       /* frames that another worker received and we own */
+	struct rte_ring *from_kernel;   /* frames that the kernel sends through our ports */
+	struct rte_ring *to_kernel;     /* the control thread's: all workers put, it takes */
+	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_lan_rx */
 	struct gw_rxq rxq[GW_RXQ_MAX];
 	struct gw_port *by_id[RTE_MAX_ETHPORTS];
 	struct gw_verdict *verdict[CONF_PORTS_MAX];
@@ -129,25 +126,24 @@ struct gw_worker {
 	rwy_time ask_time[GW_ASKS]; /* by hash of the address: not asked again before */
 	struct gw_counters c;
 	struct gw_worker_stats st;
-
-	_Alignas(
-	    64) _Atomic uint64_t nt_gen; /* oldest table this worker may still read; control thread reads */
+	_Atomic uint64_t nt_gen; /* oldest table this worker may still read; control thread reads */
 	_Atomic uint64_t heartbeat;
-
-	_Alignas(64) _Atomic bool stop; /* control thread writes */
-	_Atomic bool asleep;            /* in epoll: gw_worker_wake */
-	int wake_fd;
-	_Atomic int call_state; /* gw_call: callers and worker */
-	void (*call_fn)(struct eng *e, void *arg);
-	void *call_arg;
-	struct rte_ring *handoff;     /* frames that another worker received and we own */
-	struct rte_ring *from_kernel; /* frames that the kernel sends through our ports */
-	struct rte_ring *to_kernel;   /* the control thread's: all workers put, it takes */
-	pthread_mutex_t call_lock;    /* one caller at a time */
-
-	_Alignas(64) _Atomic uint32_t ask_head; /* worker writes */
-	_Atomic uint32_t ask_tail;              /* control thread writes */
 	struct gw_ask ask[GW_ASKS];
+	_Atomic uint32_t ask_head;
+	_Atomic uint32_t ask_tail; /* control thread, rarely */
+	unsigned idx, lcore;
+	unsigned rxqs, ports, tunnels;
+	unsigned lan_n;
+	int intr_fd, epoll_fd, wake_fd; /* receive interrupts, all wake-ups, the eventfd among them; or -1 */
+	bool low;                       /* packet buffers are nearly used up */
+	bool kernel_fed;                /* there is something for the control thread */
+
+	_Alignas(64) void (*call_fn)(struct eng *e, void *arg); /* gw_call: callers and worker */
+	void *call_arg;
+	pthread_mutex_t call_lock; /* one caller at a time */
+	_Atomic int call_state;
+	_Atomic bool stop;
+	_Atomic bool asleep; /* in epoll: gw_worker_wake */
 };
 
 /* rx.c: one burst of frames from the wire or from another worker (`owned`: no further hand-over). Takes all.
