@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # perftest programs over a bad WAN: every operation, size, QP count, MTU, address family and bootstrap. What is asserted is
 # that they finish and that no host had to retransmit; figures belong to the benchmarks.
-from lab import BAD_WAN, each, needs, short
+from lab import BAD_WAN, TIMEOUT, each, needs, short
 
 OPS = ["send", "write", "read", "atomic"]
 
 
 def finishes(lab, tool, **how):
     lab.wan(**BAD_WAN)
-    p = lab.perftest(tool, **how)
+    p = lab.perftest(tool, timeout=TIMEOUT, **how)
     assert p.ok, p.text
     assert not lab.host_retransmits(), lab.host_retransmits()
 

@@ -3,6 +3,8 @@
 
 # The WAN of the acceptance tests: 20 ms RTT, 1 % loss, 1 % reordering, 0.1 % duplication, 0.1 % corruption.
 BAD_WAN = {"rtt_ms": 20, "loss": 1, "reorder": 1, "dup": 0.1, "corrupt": 0.1}
+# QP timeout of tests that count retransmissions (17 s): longer than they take, see Lab.host_retransmits.
+TIMEOUT = 22
 
 
 def needs(mtu=1500, gateway=False, timeout=60, **options):

@@ -5,10 +5,9 @@ import signal
 import subprocess
 
 from . import proc
-from .paths import BIN
 from .proc import LabError
 
-_AF_PACKET = "framesz=16384,blocksz=65536,framecnt=1024,qpairs=1"
+# qdisc_bypass=0: what the gateway sends shows in captures.
 _CONFIG = """# SPDX-License-Identifier: Apache-2.0
 gateway:
   name: site-{side}
@@ -19,12 +18,12 @@ eal:
   args: ["--in-memory", "--no-huge", "-m", "512", "--file-prefix", "{prefix}"]
 ports:
   - name: lan
-    device: "net_af_packet0,iface=tap{side},{af_packet}"
+    device: "net_af_packet0,iface=tap{side},qdisc_bypass=0"
     role: lan
     addresses: [10.{site}.0.1/24, "fd00:{site}::1/64"]
     mtu: {mtu}
   - name: wan
-    device: "net_af_packet1,iface=wan{side},{af_packet}"
+    device: "net_af_packet1,iface=wan{side},qdisc_bypass=0"
     role: wan
     addresses: [192.0.2.{site}/24]
     mtu: {wan_mtu}
@@ -60,13 +59,13 @@ class Gateway:
     def write_config(self):
         site, far, far_site = (1, "b", 2) if self.side == "a" else (2, "a", 1)
         path = self.net.dir / f"gateway-{self.side}.yaml"
-        path.write_text(_CONFIG.format(side=self.side, site=site, far=far, far_site=far_site, af_packet=_AF_PACKET,
+        path.write_text(_CONFIG.format(side=self.side, site=site, far=far, far_site=far_site,
                                        sock=self.sock, prefix=f"rwy-{self.net.id}-{self.side}", **self.options))
         return path
 
     def start(self, wait=True):
         self.sock.unlink(missing_ok=True)
-        self.child = proc.start([*proc.ns_argv(self.netns), BIN / "roceway-gateway", "--config", self.write_config()],
+        self.child = proc.start([*proc.ns_argv(self.netns), self.net.bin / "roceway-gateway", "--config", self.write_config()],
                                 self.log_file)
         self.expected_down = False
         if wait:
@@ -103,7 +102,7 @@ class Gateway:
 
     def _cli(self, *words, timeout=5):
         try:
-            r = subprocess.run([BIN / "roceway", "--socket", str(self.sock), *words], capture_output=True, text=True,
+            r = subprocess.run([self.net.bin / "roceway", "--socket", str(self.sock), *words], capture_output=True, text=True,
                                timeout=timeout, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
             return 124, "", "timeout"

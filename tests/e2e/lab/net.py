@@ -11,6 +11,7 @@ import signal
 import time
 from pathlib import Path
 
+from .paths import BIN
 from .proc import sh
 
 IP = "/usr/sbin/ip"
@@ -31,7 +32,16 @@ class Net:
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.gwa, self.gwb, self.wan = (f"{PREFIX}{self.id}-{n}" for n in ("gwa", "gwb", "wan"))
         self.pipe = _janitor(self.id, self.lock)
+        self._copy_programs()
         self._build()
+
+    def _copy_programs(self):
+        """The run's own copy of the programs: a build meanwhile must not change them under it."""
+        self.bin = self.dir / "bin"
+        self.bin.mkdir()
+        for p in ("roceway-gateway", "roceway", "wanem"):
+            if (BIN / p).exists():
+                shutil.copy2(BIN / p, self.bin / p)
 
     def _build(self):
         for ns in (self.gwa, self.gwb, self.wan):

@@ -25,6 +25,7 @@ from .proc import LabError
 
 TESTS = ROOT / "tests/e2e"
 CAPTURED_MAX = 3  # failed tests that are run again with captures
+BROKEN_MAX = 3  # tests in a row for which the lab could not be set up, before giving up
 DEFAULT_NEEDS = {"mtu": 1500, "gateway": False, "timeout": 60, "options": {}}
 
 
@@ -81,7 +82,7 @@ class Runner:
         self.args = args
         self.mode = "native" if args.native else "gateway"
         self.lab, self.current = None, None
-        self.captured = 0
+        self.captured = self.broken = 0
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
 
     def log(self, text):
@@ -101,7 +102,10 @@ class Runner:
         if todo:
             with self.booted():
                 for t in todo:
-                    self.run_one(t)
+                    if self.broken < BROKEN_MAX:
+                        self.run_one(t)
+                    else:
+                        self.report(t, "failed", 0, f"not run: the lab itself failed {BROKEN_MAX} times in a row")
         c = self.counts
         print(f"{c['passed']} passed, {c['failed']} failed" + (f", {c['skipped']} skipped" if c["skipped"] else ""))
         return 1 if c["failed"] else 0
@@ -123,7 +127,7 @@ class Runner:
         self.report(test, verdict, seconds, why)
         if verdict != "failed":
             return
-        if not self.args.capture and self.captured < CAPTURED_MAX:
+        if not self.args.capture and self.captured < CAPTURED_MAX and not self.broken:
             self.captured += 1
             again, why, seconds = self.attempt(test, True)
             print(f"     again, with captures: {again} {seconds:.1f} s {why.strip().splitlines()[0] if why else ''}", flush=True)
@@ -136,8 +140,10 @@ class Runner:
         limit = test.needs["timeout"] * self.args.patience
         try:
             with time_limit(limit):
+                self.broken += 1
                 self.lab.wan()
                 self.lab.use(self.mode, test.needs["mtu"], **test.needs["options"])
+                self.broken = 0
                 if capture:
                     shutil.rmtree(self.out(test), ignore_errors=True)
                     self.lab.capture_start(self.out(test))

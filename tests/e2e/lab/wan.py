@@ -5,7 +5,6 @@ import subprocess
 import time
 
 from . import proc
-from .paths import BIN
 from .proc import LabError
 
 CLEAN = {"delay": "0ms", "jitter": "0ms", "loss": "0%", "reorder": "0%", "dup": "0%", "corrupt": "0%", "rate": "unlimited"}
@@ -19,12 +18,12 @@ class Wan:
         self.bridged = False
 
     def start(self):
-        if not (BIN / "wanem").exists():
+        if not (self.net.bin / "wanem").exists():
             self.net.bridge(self.net.wan, True, "wa", "wb")
             self.bridged = True
             return
         self.sock.unlink(missing_ok=True)
-        self.child = proc.start([*proc.ns_argv(self.net.wan), BIN / "wanem", "--a", "wa", "--b", "wb", "--rt",
+        self.child = proc.start([*proc.ns_argv(self.net.wan), self.net.bin / "wanem", "--a", "wa", "--b", "wb", "--rt",
                                  "--control", self.sock], self.net.dir / "wanem.log")
         proc.wait_for("wanem: control socket", lambda: self.sock.exists() or self.child.poll() is not None, 10)
         if self.child.poll() is not None:
@@ -49,7 +48,7 @@ class Wan:
 
     def ctl(self, *words):
         """A raw control command; returns wanem's answer."""
-        r = subprocess.run([BIN / "wanem", "ctl", str(self.sock), *words], capture_output=True, text=True, timeout=10,
+        r = subprocess.run([self.net.bin / "wanem", "ctl", str(self.sock), *words], capture_output=True, text=True, timeout=10,
                            stdin=subprocess.DEVNULL)
         self.log(f"[wan] {' '.join(words)}: {(r.stdout + r.stderr).strip()}")
         if r.returncode:
