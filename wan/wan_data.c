@@ -30,7 +30,7 @@ void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f
     uint32_t off, uint32_t len, rwy_time now)
 {
 	uint32_t need = (uint32_t)wan_f_data_size(d) + len;
-	uint32_t limit = o->p->mtu > need ? o->p->mtu - need : 0;
+	uint32_t limit = t->mtu_min > need ? t->mtu_min - need : 0;
 	uint32_t frame = need - len;
 
 	if (limit + frame > WAN_PIGGY_MAX)
@@ -93,13 +93,22 @@ static struct wan_txflow *wanted(
 }
 
 /* --- again -------------------------------------------------------------------------------------- */
-/* On a lossy path the second loss of the same buffer costs another round trip: send it twice, a little apart.
+/*
+ * On a lossy path a second loss of the same buffer costs another round trip: send it twice, a little apart.
+ * Not when there is a queue: then the loss is ours, and more of the same would make more of it. And not while
+ * the flow has more than a flight still to send: then the second loss is repaired before the flow's end
+ * anyway, and the copy would only take the place of new data.
  */
-static void plan_twin(struct wan_tunnel *t, struct wan_out *o, struct wan_tx_item i, rwy_time now)
+static void plan_twin(
+    struct wan_tunnel *t, const struct wan_txflow *f, struct wan_out *o, struct wan_tx_item i, rwy_time now)
 {
-	if (wan_loss_ppm(o->p) <= TWIN_LOSS_PPM)
+	const struct wan_path *p = o->p;
+
+	if (wan_loss_ppm(p) <= TWIN_LOSS_PPM || p->srtt > p->min_rtt + p->min_rtt / 4 + 2 * RWY_MS)
 		return;
-	i.due = now + rwy_time_min(o->p->srtt / 16, TWIN_GAP_MAX);
+	if ((f->end - f->next_send) * o->tx->len > p->inflight)
+		return;
+	i.due = now + rwy_time_min(p->srtt / 16, TWIN_GAP_MAX);
 	if (wan_itemq_push(&t->twins, &i))
 		o->s.flags |= WAN_S_TWIN;
 }
@@ -115,7 +124,7 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		if (!f)
 			continue;
 		put(f, o, seq, i.frag, now);
-		plan_twin(t, o, i, now);
+		plan_twin(t, f, o, i, now);
 		t->c.tx_retransmit++;
 		return true;
 	}

@@ -16,8 +16,8 @@ void wan_cfg_default(struct wan_cfg *cfg)
 	for (unsigned i = 0; i < WAN_PATHS_MAX; i++)
 		cfg->mtu[i] = 1472;
 	cfg->paths = 1;
-	cfg->tx_pkts_max = 1u << 16;
-	cfg->rx_window = 1u << 15;
+	cfg->tx_pkts_max = 1u << 17;
+	cfg->rx_window = 1u << 17;
 	cfg->rx_bytes = (uint64_t)256 << 20;
 	cfg->keepalive = RWY_SEC;
 	cfg->max_ack_delay = 5 * RWY_MS;
