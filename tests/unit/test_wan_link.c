@@ -81,7 +81,10 @@ static void explain(struct wan_pair *p, uint64_t seed)
 static void finish(struct wan_pair *p, bool done, uint64_t seed)
 {
 	struct wan_stats s[2];
+	rwy_time until = p->now + 5 * RWY_SEC;
 
+	while (wan_pair_step(p, until)) /* what is still under way: reports, the news of a restart */
+		;
 	for (int i = 0; i < 2; i++)
 		wan_get_stats(p->end[i].t, &s[i]);
 	if (!done || p->errors)
@@ -111,7 +114,9 @@ static void one_seed(uint64_t seed, bool restarts)
 		c.cc = &cc_fixed;
 		c.cc_cfg.rate_Bps = 1000000 + below(&rng, 40) * 1000000;
 	}
-	c.mtu[0] = below(&rng, 3) ? 1472 : 576 + below(&rng, 4000);
+	c.paths = 1 + below(&rng, 3) / 2 * below(&rng, 3);
+	for (unsigned i = 0; i < c.paths; i++)
+		c.mtu[i] = below(&rng, 3) ? 1472 : 576 + below(&rng, 4000);
 	c.rx_window = 1 + below(&rng, below(&rng, 2) ? 8 : 3000);
 	c.rx_bytes = 100000 + below(&rng, 10000000);
 	c.keepalive = (200 + below(&rng, 1000)) * RWY_MS;
@@ -125,6 +130,8 @@ static void one_seed(uint64_t seed, bool restarts)
 
 	for (uint32_t i = 0; i < p.streams; i++)
 		p.stream[i].close_after = close && !restarts;
+	for (unsigned i = below(&rng, 2) ? below(&rng, 200) : 0; i > 0; i--)
+		wan_pair_dgram(&p, (int)(i & 1), 1 + below(&rng, 5000));
 	for (int i = 0; restarts && i < 3; i++) {
 		wan_pair_run(&p, p.now + below(&rng, 700) * RWY_MS);
 		wan_pair_restart(&p, (int)below(&rng, 2));
