@@ -169,7 +169,7 @@ static uint64_t pattern_check(const uint8_t *at, uint64_t seed, uint32_t size, s
 	for (; i + 8 <= size; i += 8, word += 0x9e3779b97f4a7c15u) {
 		uint64_t le = htole64(word);
 
-		if (memcmp(at + i, &le, 8))
+		if (memcmp(at + i, &le, 8) != 0)
 			for (uint32_t k = i; k < i + 8; k++)
 				bad += at[k] != pattern_byte(seed, k);
 	}
@@ -339,7 +339,7 @@ static int peers_meet(struct run *r)
 	memcpy(me.gid, r->gid.raw, 16);
 	if (!mine || !far || tcp_swap(r, &me, &r->far, sizeof(me)))
 		goto out;
-	if (memcmp(&me, &r->far, offsetof(struct hello, mtu))) {
+	if (memcmp(&me, &r->far, offsetof(struct hello, mtu)) != 0) {
 		fprintf(stderr, "rwy_ncclish: the two sides were given different options\n");
 		goto out;
 	}
@@ -647,8 +647,10 @@ int main(int argc, char **argv)
 	r.slot = ((size_t)r.opt.chunk + 64 + 63) & ~(size_t)63;
 	r.flows = calloc(r.opt.qps, sizeof(*r.flows));
 	srand((unsigned int)time(NULL) ^ (unsigned int)getpid());
-	if (!r.flows || start(&r) || tcp_swap(&r, &mine, &theirs, 1))
+	if (!r.flows || start(&r) || tcp_swap(&r, &mine, &theirs, 1)) {
+		free(r.flows);
 		return 1;
+	}
 	double begin = now();
 
 	transfer(&r);
@@ -663,5 +665,6 @@ int main(int argc, char **argv)
 	    r.server ? "server" : "client", r.opt.qps, r.opt.steps, r.opt.chunk, (unsigned long long)r.bytes,
 	    seconds, (double)r.bytes / seconds / 1e6, (unsigned long long)r.bad_bytes,
 	    (unsigned long long)r.bad_imm, r.status, r.error);
+	free(r.flows);
 	return r.status;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The lab that a test gets: two hosts, two gateways or none, a WAN, and the verbs a test is written in.
 # Guests boot once; everything else changes under them.
+import contextlib
 import ipaddress
 import signal
 import time
@@ -13,8 +14,8 @@ from .net import Net
 from .proc import LabError
 from .wan import Wan
 
-# rxe counters that move only when a host sent something twice or saw a gap.
-RETRANSMIT = ("duplicate_request", "out_of_seq_request", "rcvd_seq_err", "completer_retry_err", "retry_exceeded_err",
+# rxe counters that move only when a host sent something twice, saw a gap or was told that the far host was not ready.
+RETRANSMIT = ("rcvd_rnr_err", "duplicate_request", "out_of_seq_request", "rcvd_seq_err", "completer_retry_err", "retry_exceeded_err",
               "retry_rnr_exceeded_err")
 CM_TIMEOUT = 2.1  # seconds: the QP timeout that rdma_cm gives its QPs (19)
 LISTEN_TIMEOUT = 15
@@ -284,14 +285,27 @@ class Lab:
         return found
 
     # --- evidence -----------------------------------------------------------------------------
-    def capture_start(self, directory):
-        """tcpdump on both LAN taps and both WAN ends."""
+    def capture_start(self, directory, only=None):
+        """tcpdump on both LAN taps and both WAN ends, or `only` one of them; the first bytes of each packet."""
         directory.mkdir(parents=True, exist_ok=True)
         for ns, dev in ((self.net.gwa, "tapa"), (self.net.gwa, "wana"), (self.net.gwb, "tapb"), (self.net.gwb, "wanb")):
+            if only not in (None, dev):
+                continue
             path = directory / f"{dev}.pcap"
             self.captures.append(proc.start([*proc.ns_argv(ns), "tcpdump", "-Z", "root", "-U", "-n", "-i", dev, "-s", "256",
-                                             "-B", "8192", "-C", "200", "-W", "1", "-w", path], self.net.dir / "tcpdump.log"))
-            proc.wait_for(f"capture on {dev}", lambda p=path: p.exists(), 5)
+                                             "--immediate-mode", "-B", "8192", "-C", "200", "-W", "1", "-w", path], self.net.dir / "tcpdump.log"))
+            proc.wait_for(f"capture on {dev}", lambda p=path: p.exists() and p.stat().st_size >= 24, 5)
+
+    @contextlib.contextmanager
+    def capture(self, dev):
+        """Capture one of tapa, wana, wanb, tapb for a test's own use; gives the file, complete after the block."""
+        self.capture_start(self.net.dir / "capture", dev)
+        mine = self.captures.pop()
+        try:
+            yield self.net.dir / "capture" / f"{dev}.pcap"
+            proc.settled(self.net.dir / "capture" / f"{dev}.pcap")
+        finally:
+            proc.stop(mine)
 
     def capture_stop(self):
         for c in self.captures:

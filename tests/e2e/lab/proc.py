@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Child processes that cannot outlive the lab, and waiting for a condition with a time limit.
 import ctypes
-import os
 import signal
 import subprocess
 import time
@@ -64,9 +63,17 @@ def wait_for(what, cond, seconds, every=0.05):
         time.sleep(every)
 
 
+def settled(path, quiet=0.3, seconds=5):
+    """Until a file has not grown for a while."""
+    end, size, since = time.monotonic() + seconds, -1, 0
+    while time.monotonic() < end:
+        if path.stat().st_size != size:
+            size, since = path.stat().st_size, time.monotonic()
+        elif time.monotonic() - since > quiet:
+            return
+        time.sleep(0.05)
+
+
 def ns_argv(netns):
     return ["/usr/sbin/ip", "netns", "exec", netns]
 
-
-def alive(pid):
-    return os.path.exists(f"/proc/{pid}")

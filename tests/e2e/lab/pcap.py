@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# Reads RoCEv2 packets over IPv4 out of a capture of Ethernet frames. Looks at headers only; no dissector.
+import struct
+from dataclasses import dataclass
+
+ACK = 0x11
+
+
+@dataclass
+class Packet:
+    """One RoCEv2 packet: time in s, addresses, UDP source port, BTH fields, AETH syndrome of an ACK."""
+    time: float
+    src: str
+    dst: str
+    port: int
+    opcode: int
+    qpn: int
+    psn: int
+    ack_req: bool
+    syndrome: int = -1
+
+    @property
+    def rnr_nak(self):
+        return self.syndrome >> 5 == 1
+
+
+def roce(path):
+    """Every RoCEv2/IPv4 packet of the capture, in order."""
+    data = path.read_bytes()
+    at = 24
+    while at + 16 <= len(data):
+        sec, usec, size, _ = struct.unpack_from("<IIII", data, at)
+        frame = data[at + 16:at + 16 + size]
+        at += 16 + size
+        if len(frame) < 54 or frame[12:15] != b"\x08\x00\x45" or frame[23] != 17 or frame[36:38] != b"\x12\xb7":
+            continue
+        bth = frame[42:]
+        yield Packet(sec + usec / 1e6, ".".join(map(str, frame[26:30])), ".".join(map(str, frame[30:34])),
+                     int.from_bytes(frame[34:36], "big"), bth[0], int.from_bytes(bth[5:8], "big"),
+                     int.from_bytes(bth[9:12], "big"), bool(bth[8] & 0x80), bth[12] if bth[0] == ACK else -1)
+
+
+def ack_delays(path, host):
+    """Seconds from each packet of `host` that asks for an acknowledgement until one that covers it was on the same wire."""
+    waiting, delays = [], []
+    for p in roce(path):
+        if p.src == host and p.ack_req and p.opcode < ACK:
+            waiting.append(p)
+        elif p.dst == host and p.opcode == ACK:
+            covered = [w for w in waiting if (p.psn - w.psn) & 0x800000 == 0]
+            delays += [p.time - w.time for w in covered]
+            waiting = [w for w in waiting if w not in covered]
+    return delays
