@@ -64,6 +64,7 @@ struct eng_near {
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
 	struct eng_nexthop nh;
 	rwy_time cnp_at;
+	rwy_time started_at; /* this life */
 	uint64_t packets, bytes;
 };
 
@@ -78,12 +79,14 @@ struct eng_far {
 	struct eng_near *near; /* NULL until paired */
 	uint32_t rqpn;         /* R's QPN: what L's answers carry; 0: not known */
 	uint32_t life;
-	bool active;  /* reqr is initialised */
-	bool synced;  /* L has answered in this life */
-	bool fresh;   /* a flow was opened; its first packet decides how to go on */
-	bool discard; /* rewound: drop until the near gateway opens the flow anew */
-	bool in_turn; /* unpaired and its first packet is out */
-	bool queued;  /* unpaired and waiting for its turn */
+	bool active;        /* reqr is initialised */
+	bool synced;        /* L has answered in this life */
+	uint16_t open_pmtu; /* what the near gateway knew when it opened the flow */
+	bool fresh;         /* a flow was opened; its first packet decides how to go on */
+	bool told_peer;     /* the near gateway named R's QPN when it opened the flow */
+	bool discard;       /* rewound: drop until the near gateway opens the flow anew */
+	bool in_turn;       /* unpaired and its first packet is out */
+	bool queued;        /* unpaired and waiting for its turn */
 	uint8_t rnr_retry, retry;
 	struct roce_reqr reqr;
 	struct wan_rxflow *req;
@@ -93,6 +96,8 @@ struct eng_far {
 	struct eng_far *wheel_next, *wheel_prev;
 	rwy_time wheel_at; /* 0: not in the wheel */
 	struct eng_nexthop nh;
+	rwy_time last_use; /* a request came, or L answered one */
+	rwy_time last_tx;  /* something was sent to L */
 	uint64_t done_seq; /* one more than the last request the host acknowledged */
 	uint64_t told_seq; /* one more than the last reported delivered */
 	uint64_t rsp_sent, rsp_done;
@@ -116,6 +121,7 @@ struct eng_tun {
 	struct wan_tunnel *wan;
 	struct wan_txflow *mgmt;
 	struct wan_rxflow *mgmt_rx;
+	rwy_dur min_rtt; /* of the WAN, as of the last sweep */
 	struct eng *e;
 	unsigned idx;
 };
@@ -201,12 +207,13 @@ void eng_far_free(struct eng_far *f, rwy_time now);
 size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
 
 /* learn.c */
+void eng_unpair(struct eng_far *f); /* f->near is set */
 void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how);
 void eng_learn_wait(
     struct eng_far *f, rwy_time now); /* an unpaired flow has its first packet: queue it for its turn */
 void eng_learn_leave(struct eng_far *f, rwy_time now); /* paired, failed or freed */
-struct eng_far *eng_learn_owner(
-    struct eng *e, const struct roce_pkt *pkt); /* whose answer this response must be, or NULL */
+struct eng_far *eng_learn_owner(struct eng *e, const struct eng_near *n, const struct roce_pkt *pkt,
+    rwy_time now); /* whose answer this response must be, or NULL */
 void eng_learn_tick(struct eng *e, rwy_time now);
 rwy_time eng_learn_next(const struct eng *e);
 void eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now);

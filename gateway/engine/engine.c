@@ -164,14 +164,13 @@ static void rc_packet(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, rw
 		return;
 	}
 	n = (struct eng_near *)eng_find(e, &k, false);
-	if (!n || !n->far) {
-		f = eng_learn_owner(e, pkt);
-		if (!f || !(n = eng_near_get(e, &k, now))) {
-			eng_drop(e, b, &e->c.drop_unknown_qpn);
-			return;
-		}
-		eng_pair_halves(n, f, ENG_BY_PROBE);
+	f = eng_learn_owner(e, n, pkt, now);
+	if (!f || !(n || (n = eng_near_get(e, &k, now)))) {
+		eng_drop(e, b, &e->c.drop_unknown_qpn);
+		return;
 	}
+	if (n->far != f)
+		eng_pair_halves(n, f, ENG_BY_PROBE);
 	n->h.last = now;
 	eng_far_response(n->far, pkt, b, now);
 }
@@ -353,6 +352,8 @@ static void sweep(struct eng *e, rwy_time now)
 	uint32_t slots = e->table_mask + 1 < SWEEP_SLOTS ? e->table_mask + 1 : SWEEP_SLOTS;
 
 	e->sweep_at = now + SWEEP_INTERVAL;
+	for (unsigned i = 0; i < e->cfg.tunnels; i++)
+		e->tun[i].min_rtt = wan_min_rtt(e->tun[i].wan);
 	if (!e->halves)
 		return;
 	for (uint32_t i = 0; i < slots; i++) {

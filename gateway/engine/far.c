@@ -131,6 +131,8 @@ static void begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe)
 	f->active = true;
 	f->synced = !probe;
 	f->h.error = "";
+	eng_log(
+	    f->h.e, 4, "far local_qpn=%u starts at psn=%u%s", f->h.key.qpn, first, probe ? " asking" : "");
 	if (f->h.state == ENG_FAILED)
 		f->h.state = f->near ? ENG_PAIRED : ENG_LEARNING;
 }
@@ -170,15 +172,15 @@ void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_ope
 		f->retry = o->retry;
 	/* The near gateway may know the requester's QPN (from CM, or from before we restarted): then the two
 	 * halves belong together. */
-	if (o->peer_qpn && !f->near) {
+	if (o->peer_qpn && f->rqpn != o->peer_qpn) {
 		struct eng_key k = {f->h.key.dst, f->h.key.src, o->peer_qpn};
 		struct eng_near *n = eng_near_get(f->h.e, &k, now);
 
 		if (n)
 			eng_pair_halves(n, f, ENG_BY_PEER);
 	}
-	if (f->active && !f->reqr.pmtu)
-		f->reqr.pmtu = o->pmtu;
+	f->open_pmtu = o->pmtu;
+	f->told_peer = o->peer_qpn && f->near && f->rqpn == o->peer_qpn;
 }
 
 static void tell_sync(
@@ -292,6 +294,14 @@ static bool teaches_pmtu(const struct roce_pkt *pkt)
 	       !(pkt->payload_len & (pkt->payload_len - 1));
 }
 
+/* L's own requests in this direction have begun since, and the far host has told that they are of this QP. */
+static bool pairing_is_new(const struct eng_far *f)
+{
+	const struct eng_near *n = f->near;
+
+	return n->active && n->resp.started && n->lqpn == f->h.key.qpn && n->started_at > f->last_use;
+}
+
 /* The first packet of a newly opened flow: go on where we were, or ask the host where it is. */
 static void settle(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 {
@@ -306,7 +316,12 @@ static void settle(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 		tell_sync(f, ENG_CTRL_SYNC, f->reqr.tail, 0, f->reqr.host_msn, now);
 		return;
 	}
-	begin(f, pkt->psn, f->active ? f->reqr.pmtu : 0, true);
+	/* Nothing of an earlier life may be inherited: not the path MTU, and not whose QPN it is that
+	 * answers. */
+	if (f->near && !f->told_peer && !pairing_is_new(f))
+		eng_unpair(f);
+	f->last_use = now;
+	begin(f, pkt->psn, f->open_pmtu, true);
 	f->reqr.resumed = true;
 	if (!f->near)
 		eng_learn_wait(f, now);
@@ -351,6 +366,8 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 	}
 	if (f->fresh)
 		settle(f, &pkt, now);
+	else
+		f->last_use = now;
 	if (!f->reqr.pmtu && teaches_pmtu(&pkt))
 		f->reqr.pmtu = pkt.payload_len;
 	b->opcode = pkt.opcode;
@@ -404,7 +421,7 @@ void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b
 	uint64_t resent = f->reqr.resent, seq = f->reqr.seq_naks, rnr = f->reqr.rnr_naks,
 	         impl = f->reqr.implied_naks;
 
-	f->h.last = now;
+	f->h.last = f->last_use = now;
 	if (!f->active) {
 		eng_drop(e, b, &e->c.drop_ghost_ack);
 		return;
@@ -473,6 +490,8 @@ void eng_far_flush(struct eng_far *f, rwy_time now)
 		return;
 	do {
 		n = roce_reqr_send(&f->reqr, tx, FAR_BURST, now);
+		if (n)
+			f->last_tx = now;
 		for (unsigned i = 0; i < n; i++) {
 			struct rwy_buf *b = tx[i].b;
 			uint8_t *bth = b->data + (rwy_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8;

@@ -116,12 +116,34 @@ void eng_learn_leave(struct eng_far *f, rwy_time now)
 	next_turn(p, now);
 }
 
-struct eng_far *eng_learn_owner(struct eng *e, const struct roce_pkt *pkt)
+/*
+ * `n` is the half that the answer's QPN belongs to as far as we know, or NULL. Its own far half is the owner,
+ * unless it has nothing out and had nothing out for so long that no late answer can be under way: then the
+ * QPN is in use again with another peer.
+ */
+struct eng_far *eng_learn_owner(
+    struct eng *e, const struct eng_near *n, const struct roce_pkt *pkt, rwy_time now)
 {
-	struct eng_pair *p = find_pair(e, &pkt->dst, &pkt->src);
+	struct eng_far *f = n ? n->far : NULL;
+	struct eng_pair *p;
 
+	if (f && (!e->learning || (f->active && f->reqr.una != f->reqr.high) ||
+	             now - f->last_tx < e->cfg.probe_timeout))
+		return f;
+	p = find_pair(e, &pkt->dst, &pkt->src);
 	/* Its PSN proves nothing either way: a host that expects another PSN names that one in its NAK. */
-	return p && p->turn && p->turn->active && p->turn->reqr.high != p->turn->reqr.una ? p->turn : NULL;
+	if (p && p->turn && p->turn->active && p->turn->reqr.high != p->turn->reqr.una)
+		return p->turn;
+	return f;
+}
+
+void eng_unpair(struct eng_far *f)
+{
+	eng_log(f->h.e, 4, "unpair local_qpn=%u remote_qpn=%u", f->h.key.qpn, f->near->h.key.qpn);
+	f->near->far = NULL;
+	f->near = NULL;
+	f->rqpn = 0;
+	f->h.state = ENG_LEARNING;
 }
 
 void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how)
@@ -131,11 +153,12 @@ void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how
 	if (n->far == f && f->near == n)
 		return;
 	if (n->far)
-		n->far->near = NULL;
+		eng_unpair(n->far);
 	if (f->near)
-		f->near->far = NULL;
+		eng_unpair(f);
 	n->far = f;
 	f->near = n;
+	eng_log(e, 4, "pair local_qpn=%u remote_qpn=%u how=%d", f->h.key.qpn, n->h.key.qpn, how);
 	n->lqpn = f->h.key.qpn;
 	f->rqpn = n->h.key.qpn;
 	if (n->h.state == ENG_LEARNING) {
@@ -154,13 +177,29 @@ void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how
 	eng_dirty(&n->h);
 }
 
+/* A pair without flows is forgotten: hosts may invent addresses without end. */
+static void forget_pair(struct eng *e, struct eng_pair **at)
+{
+	struct eng_pair *p = *at, **b = bucket(e, &p->remote, &p->local);
+
+	while (*b != p)
+		b = &(*b)->chain;
+	*b = p->chain;
+	*at = p->all_next;
+	eng_slab_put(&e->pair_slab, p);
+}
+
 void eng_learn_tick(struct eng *e, rwy_time now)
 {
-	if (!e->learning)
-		return;
-	for (struct eng_pair *p = e->pair_list; p; p = p->all_next) {
+	struct eng_pair **at = &e->pair_list, *p;
+
+	while ((p = *at)) {
 		struct eng_far *f = p->turn;
 
+		if (!f && !p->head && now >= p->quiet_until) {
+			forget_pair(e, at);
+			continue;
+		}
 		if (f && now >= p->turn_end && p->head) {
 			/* Others wait: this one goes to the end of the line, and nobody speaks for a while.
 			 */
@@ -171,6 +210,7 @@ void eng_learn_tick(struct eng *e, rwy_time now)
 			push(p, f);
 		}
 		next_turn(p, now);
+		at = &p->all_next;
 	}
 }
 
@@ -186,7 +226,8 @@ rwy_time eng_learn_next(const struct eng *e)
 		else if (!p->turn && p->head)
 			at = rwy_time_min(at, p->quiet_until);
 	}
-	return at;
+	/* Not before eng_learn_tick is called again: it goes with the wheel. */
+	return rwy_time_max(at, (e->wheel_tick + 1) << ENG_WHEEL_SHIFT);
 }
 
 /* One side of a connection learned from CM is a local host, the other is behind a tunnel. */

@@ -122,6 +122,8 @@ static void start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time no
 	n->active = true;
 	n->held = false;
 	n->life = (uint32_t)eng_random(n->h.e) | 1;
+	n->started_at = now;
+	eng_log(n->h.e, 4, "near remote_qpn=%u starts at psn=%u", n->h.key.qpn, first);
 }
 
 void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now)
@@ -242,18 +244,18 @@ static bool may_be_new(
 		return true;
 	if (v == ROCE_RESP_GAP && roce_psn_diff(pkt->psn, n->resp.epsn) >= 1 << 14)
 		return true;
-	/* Hosts retransmit within seconds; what comes after a long silence is asked about. */
-	return now - n->h.last > RWY_SEC &&
+	/* Two hosts cannot agree on a new connection in less than a round trip: what comes sooner is this
+	 * one's. What comes later may be a retransmission after a time-out, which is rare enough to be asked
+	 * about. */
+	return now - n->h.last > n->h.e->tun[n->h.tunnel].min_rtt &&
 	       (v == ROCE_RESP_GAP || v == ROCE_RESP_DUP || v == ROCE_RESP_DUP_READ ||
 	           v == ROCE_RESP_DUP_ATOMIC || v == ROCE_RESP_FAILED);
 }
 
 static void restart(struct eng_near *n, const struct roce_pkt *pkt, rwy_time now)
 {
-	if (n->far) {
-		n->far->near = NULL;
-		n->far = NULL;
-	}
+	/* n->far stays: if this was no new connection it is right, and if it was, the far half finds out by
+	 * itself. */
 	n->lqpn = 0;
 	if (n->h.state != ENG_LEARNING)
 		n->h.e->half_open++;
@@ -417,8 +419,10 @@ static void synced(struct eng_near *n, const struct eng_ctrl *c, rwy_time now)
 	struct eng_key k = {n->h.key.dst, n->h.key.src, c->qpn};
 	struct eng_far *f = (struct eng_far *)eng_find(e, &k, true);
 
-	if (f && !n->far)
+	if (f)
 		eng_pair_halves(n, f, ENG_BY_PEER);
+	else if (n->far && n->far->h.key.qpn != c->qpn)
+		eng_unpair(n->far);
 	eng_dirty(&n->h);
 	(void)now;
 }

@@ -26,7 +26,7 @@
 
 #define OUTAGE (300 * RWY_MS)
 
-enum faults { F_OUTAGE = 1, F_CRASH_NEAR = 2, F_CRASH_FAR = 4, F_LAN_LOSS = 8 };
+enum faults { F_OUTAGE = 1, F_CRASH_NEAR = 2, F_CRASH_FAR = 4, F_LAN_LOSS = 8, F_REUSE = 16 };
 
 struct side {
 	struct rc_host h;
@@ -50,6 +50,8 @@ struct run {
 	rwy_time fault_at;
 	unsigned fault_site;
 	bool fault_done, outage, verbose;
+	bool zero_psn;
+	bool deaf; /* no queue pair is alive */
 	const char *why;
 	char detail[256];
 };
@@ -95,7 +97,7 @@ static void host_rx(void *ctx, unsigned site, const uint8_t *ip, uint32_t len, r
 	uint8_t copy[RC_PKT_MAX];
 	struct roce_pkt pkt;
 
-	if (len > sizeof(copy))
+	if (len > sizeof(copy) || r->deaf)
 		return;
 	memcpy(copy, ip, len);
 	if (!rc_pkt_read(copy, len, &pkt))
@@ -117,7 +119,7 @@ static void tick(void *ctx, rwy_time now)
 {
 	struct run *r = ctx;
 
-	for (unsigned i = 0; i < r->qps; i++)
+	for (unsigned i = 0; i < r->qps && !r->deaf; i++)
 		for (unsigned j = 0; j < 2; j++) {
 			struct side *s = &r->qp[i][j];
 
@@ -145,7 +147,7 @@ static rwy_time next(void *ctx)
 	struct run *r = ctx;
 	rwy_time at = RWY_NEVER;
 
-	for (unsigned i = 0; i < r->qps; i++)
+	for (unsigned i = 0; i < r->qps && !r->deaf; i++)
 		for (unsigned j = 0; j < 2; j++)
 			at = rwy_time_min(at, rc_host_next(&r->qp[i][j].h));
 	if (r->faults && !r->fault_done)
@@ -167,6 +169,17 @@ static bool finished(void *ctx)
 		for (unsigned j = 0; j < 2; j++)
 			if (r->qp[i][j].done < r->qp[i][j].wrs && !r->qp[i][j].error)
 				return false;
+	return true;
+}
+
+/* Everything a gateway answered for has reached the hosts. */
+static bool drained(void *ctx)
+{
+	struct run *r = ctx;
+
+	for (unsigned i = 0; i < 2; i++)
+		if (!sim_engine(r->w, i) || eng_custody_bytes(sim_engine(r->w, i)))
+			return false;
 	return true;
 }
 
@@ -288,8 +301,8 @@ static void check_direction(struct run *r, struct side *s, struct side *p)
 	memcpy(theirs, p->before, MEM);
 	/* In ack mode `near` a completion says that the near gateway has it; when that gateway dies and its
 	 * host never speaks again, there is nobody to tell (docs/rc-semantics.md). */
-	if (!s->error && !(r->cfg.ack_mode == ENG_ACK_NEAR && r->fault_done && (r->faults & F_CRASH_NEAR) &&
-	                     s->site == r->fault_site))
+	if (!s->error && !(r->cfg.ack_mode == ENG_ACK_NEAR && r->fault_done &&
+	                     (r->faults & (F_CRASH_NEAR | F_CRASH_FAR)) && s->site == r->fault_site))
 		for (; k < s->wrs; k++)
 			apply(s, &s->wr[k], mine, theirs, &recv);
 	for (;; k++) {
@@ -332,9 +345,9 @@ static void check(struct run *r)
 
 			if (s->done < s->wrs && !s->error)
 				fail(r, "hangs: not complete and no error", s, i);
-			if (s->error && !r->faults)
+			if (s->error && !(r->faults & ~F_REUSE))
 				fail(r, "an error without a fault", s, i);
-			if (!r->faults && (b->ghost || b->ack || b->opcode || b->length))
+			if (!(r->faults & ~F_REUSE) && (b->ghost || b->ack || b->opcode || b->length))
 				fail(r, "a host saw what no right peer sends", s,
 				    b->ghost * 1000 + b->ack * 100 + b->opcode * 10 + b->length);
 			check_direction(r, s, &r->qp[i][!j]);
@@ -377,59 +390,112 @@ static void draw_links(struct run *r)
 static void draw_qps(struct run *r)
 {
 	struct sim_rng *g = &r->rng;
-	bool zero = sim_chance(g, .4);
 
+	r->zero_psn = sim_chance(g, .4);
 	r->qps = 1 + sim_below(g, sim_chance(g, .2) ? QPS_MAX : 4);
-	for (unsigned i = 0; i < r->qps; i++) {
-		struct side *s = r->qp[i];
-		roce_psn psn[2];
-		uint32_t mtu = 256u << sim_below(g, 5);
-
+	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++) {
-			s[j].run = r;
-			s[j].site = j;
-			s[j].host = sim_below(g, SIM_HOSTS);
-			s[j].qpn = 0x11 + 8 * i + sim_below(g, 8);
-			psn[j] = zero ? 0 : (roce_psn)(sim_next(g) & ROCE_PSN_MASK);
-			s[j].mem = malloc(MEM);
-			s[j].before = malloc(MEM);
-			for (uint32_t k = 0; k < MEM; k += 8) {
-				uint64_t v = sim_next(g);
+			struct side *s = &r->qp[i][j];
 
-				memcpy(s[j].mem + k, &v, 8);
-			}
-			memcpy(s[j].before, s[j].mem, MEM);
+			s->run = r;
+			s->site = j;
+			s->host = sim_below(g, SIM_HOSTS);
+			s->qpn = 0x11 + 8 * i + sim_below(g, 8);
+			s->mem = malloc(MEM);
+			s->before = malloc(MEM);
 		}
-		for (unsigned j = 0; j < 2; j++) {
-			struct rc_host_cfg c;
-			struct rwy_ip me = sim_host_ip(j, s[j].host), peer = sim_host_ip(!j, s[!j].host);
+}
 
-			rc_host_cfg_default(&c);
-			memcpy(c.ip, me.b + 12, 4);
-			memcpy(c.peer_ip, peer.b + 12, 4);
-			c.peer_qpn = s[!j].qpn;
-			c.mtu = mtu;
-			c.sq_psn = psn[j];
-			c.rq_psn = psn[!j];
-			c.rkey = 0x1000 + i;
-			c.timeout = 500 * RWY_MS;
-			c.retry = 6; /* 7 would be without limit, as Soft-RoCE has it */
-			c.rnr_retry = 7;
-			c.done = completed;
-			c.ctx = &s[j];
-			rc_host_init(&s[j].h, &c, s[j].mem, MEM);
+/* A fresh connection between the two sides of qp[i], and its workload. */
+static void connect_qp(struct run *r, struct side *s)
+{
+	struct sim_rng *g = &r->rng;
+	uint32_t mtu = 256u << sim_below(g, 5);
+	roce_psn psn[2];
+
+	for (unsigned j = 0; j < 2; j++) {
+		psn[j] = r->zero_psn ? 0 : (roce_psn)(sim_next(g) & ROCE_PSN_MASK);
+		s[j].done = s[j].recvs = 0;
+		for (uint32_t k = 0; k < MEM; k += 8) {
+			uint64_t v = sim_next(g);
+
+			memcpy(s[j].mem + k, &v, 8);
 		}
-		for (unsigned j = 0; j < 2; j++) {
-			draw_wrs(r, &s[j], &s[!j]);
-			if (sim_chance(g, .3))
-				s[j].wrs = 0;
-		}
-		for (unsigned j = 0; j < 2; j++)
-			for (unsigned k = 0; k < s[!j].wrs; k++)
-				if (takes_recv(&s[!j].wr[k]))
-					rc_host_post_recv(
-					    &s[j].h, RECV + (s[j].recvs++ % (AREA / SLOT)) * SLOT, SLOT);
+		memcpy(s[j].before, s[j].mem, MEM);
 	}
+	for (unsigned j = 0; j < 2; j++) {
+		struct rc_host_cfg c;
+		struct rwy_ip me = sim_host_ip(j, s[j].host), peer = sim_host_ip(!j, s[!j].host);
+
+		rc_host_cfg_default(&c);
+		memcpy(c.ip, me.b + 12, 4);
+		memcpy(c.peer_ip, peer.b + 12, 4);
+		c.peer_qpn = s[!j].qpn;
+		c.mtu = mtu;
+		c.sq_psn = psn[j];
+		c.rq_psn = psn[!j];
+		c.rkey = 0x1000 + (uint32_t)sim_below(g, 1000);
+		c.timeout = 500 * RWY_MS;
+		c.retry = 6; /* 7 would be without limit, as Soft-RoCE has it */
+		c.rnr_retry = 7;
+		c.done = completed;
+		c.ctx = &s[j];
+		rc_host_init(&s[j].h, &c, s[j].mem, MEM);
+	}
+	for (unsigned j = 0; j < 2; j++) {
+		draw_wrs(r, &s[j], &s[!j]);
+		if (sim_chance(g, .3))
+			s[j].wrs = 0;
+	}
+	for (unsigned j = 0; j < 2; j++)
+		for (unsigned k = 0; k < s[!j].wrs; k++)
+			if (takes_recv(&s[!j].wr[k]))
+				rc_host_post_recv(
+				    &s[j].h, RECV + (s[j].recvs++ % (AREA / SLOT)) * SLOT, SLOT);
+}
+
+static void begin_round(struct run *r)
+{
+	for (unsigned i = 0; i < r->qps; i++)
+		connect_qp(r, r->qp[i]);
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			for (unsigned k = 0; k < r->qp[i][j].wrs; k++)
+				rc_host_post(&r->qp[i][j].h, &r->qp[i][j].wr[k]);
+			pump(r, &r->qp[i][j]);
+		}
+}
+
+/* The same QPNs again: with the same peer, or with another one. As soon as two hosts can agree on it: a round
+ * trip later. */
+static void reuse_qpns(struct run *r)
+{
+	rwy_dur rtt = r->cfg.wan[0].delay + r->cfg.wan[1].delay;
+
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			rc_host_fini(&r->qp[i][j].h);
+	/* Hosts fall silent: rc_host_fini leaves a host without work. */
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			memset(&r->qp[i][j].h, 0, sizeof(r->qp[i][j].h));
+	r->deaf = true;
+	sim_run(r->w,
+	    sim_now(r->w) + rtt + RWY_MS * (2 + sim_below(&r->rng, sim_chance(&r->rng, .5) ? 20 : 3000)),
+	    NULL, r);
+	r->deaf = false;
+	if (sim_chance(&r->rng, .5) && r->qps > 1) {
+		uint32_t qpn = r->qp[0][1].qpn;
+		unsigned host = r->qp[0][1].host;
+
+		for (unsigned i = 0; i + 1 < r->qps; i++) {
+			r->qp[i][1].qpn = r->qp[i + 1][1].qpn;
+			r->qp[i][1].host = r->qp[i + 1][1].host;
+		}
+		r->qp[r->qps - 1][1].qpn = qpn;
+		r->qp[r->qps - 1][1].host = host;
+	}
+	begin_round(r);
 }
 
 static bool run_seed(uint64_t seed, unsigned faults, bool verbose, bool quiet)
@@ -438,7 +504,9 @@ static bool run_seed(uint64_t seed, unsigned faults, bool verbose, bool quiet)
 	uint64_t left;
 	bool ok;
 
-	r->rng.s = seed * 0x9e3779b97f4a7c15u + 1;
+	/* Mixed, so that neighbouring seeds draw different worlds. */
+	r->rng.s = seed;
+	r->rng.s = sim_next(&r->rng) ^ (uint64_t)faults << 32;
 	r->faults = faults;
 	r->verbose = verbose;
 	sim_cfg_default(&r->cfg);
@@ -449,16 +517,21 @@ static bool run_seed(uint64_t seed, unsigned faults, bool verbose, bool quiet)
 	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
 	r->w = sim_new(&r->cfg, &ops, r);
 	draw_qps(r);
-	for (unsigned i = 0; i < r->qps; i++)
-		for (unsigned j = 0; j < 2; j++) {
-			for (unsigned k = 0; k < r->qp[i][j].wrs; k++)
-				rc_host_post(&r->qp[i][j].h, &r->qp[i][j].wr[k]);
-			pump(r, &r->qp[i][j]);
-		}
+	begin_round(r);
 	sim_run(r->w, 300 * RWY_SEC, finished, r);
+	if ((faults & F_REUSE) && !r->why) {
+		sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, drained, r);
+		check(r);
+		for (unsigned n = 1 + sim_below(&r->rng, 3); n-- && !r->why;) {
+			reuse_qpns(r);
+			sim_run(r->w, sim_now(r->w) + 300 * RWY_SEC, finished, r);
+			sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, drained, r);
+			check(r);
+		}
+	}
 	/* Let custody come home. */
 	sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, NULL, r);
-	if (!r->why)
+	if (!r->why && !(faults & F_REUSE))
 		check(r);
 	if (!r->why && !faults)
 		for (unsigned i = 0; i < 2; i++)
@@ -504,7 +577,7 @@ int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'}, {"from", 1, 0, 'f'},
 	    {"faults", 1, 0, 'x'}, {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
-	static const unsigned kinds[] = {0, 0, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR};
+	static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR};
 	uint64_t seed = 0, n = 100, from = 1, passed = 0, failed = 0;
 	int faults = -1, c;
 	bool one = false, verbose = false;
