@@ -57,12 +57,14 @@ UNIT_HELP  := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
 SIM_SRC    := $(wildcard tests/sim/*.c)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC  := $(wildcard tests/bench/bench_*.c)
+BENCH_HELP := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))
 GUEST_SRC  := $(wildcard tests/e2e/guest/*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 CORE_LIB   := $(BUILD)/lib/librwycore.a
 ENGINE_LIB := $(BUILD)/lib/librwyengine.a
 CONF_LIB   := $(BUILD)/lib/librwyconf.a
+BENCH_LIB  := $(BUILD)/lib/librwybench.a
 UNIT_BIN   := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
 FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(FUZZ_SRC))
 BENCH_BIN  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
@@ -101,6 +103,8 @@ endef
 $(CORE_LIB): $(call obj,$(CORE_SRC)) ; $(archive)
 $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) ; $(archive)
 $(CONF_LIB): $(call obj,$(CONF_SRC)) ; $(archive)
+# For benchmarks: the gateway without its main, and what the benchmarks share. A benchmark takes from it what it names.
+$(BENCH_LIB): $(call obj,$(BENCH_HELP) $(filter-out gateway/main.c,$(GW_SRC))) ; $(archive)
 
 # --- programs ---------------------------------------------------------------------------------
 $(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
@@ -130,9 +134,9 @@ $(BUILD)/tests/api_server: $(call obj,$(wildcard gateway/api*.c) tests/unit/api/
 $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/unit/rc_*.c)) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
-$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(ENGINE_LIB) $(CORE_LIB)
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS) -lm
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
 # A fuzzer defines LLVMFuzzerTestOneInput. Here it is linked with a small main that replays files;
 # `make fuzz F=NAME` builds it with libFuzzer instead.

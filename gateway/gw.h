@@ -169,6 +169,8 @@ RWY_MUST_CHECK int gw_worker_new(
 void gw_worker_free(struct gw_worker *w);
 void gw_worker_wake(struct gw_worker *w); /* any thread; does something only when it sleeps with interrupts */
 int gw_worker_main(void *worker);         /* lcore function */
+/* One turn of its loop: receive, engine, transmit. Returns how much there was to do. */
+unsigned gw_worker_turn(struct gw_worker *w);
 
 /* control.c */
 void gw_control_wake(struct gw_app *app); /* any thread; cheap when it is awake */

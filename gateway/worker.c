@@ -77,8 +77,7 @@ static void feed_kernel(struct gw_worker *w)
 	w->wake_at = w->now + WAKE_EVERY;
 }
 
-/* One turn; how much there was to do. */
-static unsigned turn(struct gw_worker *w)
+unsigned gw_worker_turn(struct gw_worker *w)
 {
 	unsigned work;
 
@@ -183,7 +182,7 @@ int gw_worker_main(void *worker)
 	prctl(PR_SET_TIMERSLACK, 1);
 	last_work = gw_now();
 	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
-		bool worked = turn(w) > 0;
+		bool worked = gw_worker_turn(w) > 0;
 		rwy_time end = gw_now();
 
 		account(w, w->now, end, worked);
@@ -263,11 +262,12 @@ static void intr_take(struct gw_worker *w)
 	intr_drop(w, n);
 }
 
-static struct rte_ring *ring_new(const char *what, unsigned idx, unsigned len, unsigned flags)
+/* Names are process-wide: the gateway's own name keeps two gateways in one process apart (tests/bench). */
+static struct rte_ring *ring_new(const struct gw_worker *w, const char *what, unsigned len, unsigned flags)
 {
-	char name[32];
+	char name[RTE_RING_NAMESIZE];
 
-	snprintf(name, sizeof(name), "rwy_%s_%u", what, idx);
+	snprintf(name, sizeof(name), "rwy_%s_%u_%.8s", what, w->idx, w->app->conf->name);
 	return rte_ring_create(name, len, SOCKET_ID_ANY, flags);
 }
 
@@ -306,9 +306,9 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	for (unsigned i = 0; i < w->ports; i++)
 		if (!(w->verdict[i] = calloc(GW_VERDICTS, sizeof(struct gw_verdict))))
 			goto err;
-	w->from_kernel = ring_new("from_kernel", idx, GW_KERNEL_LEN, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	w->from_kernel = ring_new(w, "from_kernel", GW_KERNEL_LEN, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	if (app->workers > 1)
-		w->handoff = ring_new("handoff", idx, GW_HANDOFF_LEN, RING_F_SC_DEQ);
+		w->handoff = ring_new(w, "handoff", GW_HANDOFF_LEN, RING_F_SC_DEQ);
 	if (!w->nh_used || !w->seen || !w->from_kernel || (app->workers > 1 && !w->handoff))
 		goto err;
 	w->to_kernel = gw_control_ring(app);

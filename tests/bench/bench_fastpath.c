@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cycles a packet of the near and the far gateway on one core, from memory-only ports. One line of JSON on
+ * standard output for one packet size and number of queue pairs; run-fastpath makes the table.
+ *
+ * What runs is the gateway: its ports, its worker's turn (rte_eth_rx_burst, rx.c, engine, tx.c,
+ * rte_eth_tx_burst), its engine. Two of them, A and B, in one thread, because each needs the other's
+ * datagrams: A takes the requests of a host into custody and sends them on, B gives them to a host and
+ * reports them delivered, A frees them. They take turns:
+ *
+ *   1. the host behind A fills A's LAN ring with a batch of requests, the wire A's WAN ring with what B sent
+ *      `delay` batches ago;
+ *   2. A runs until its rings are empty                                          <- near gateway's cycles
+ *   3. the wire copies A's datagrams, fills B's WAN ring with those of `delay` batches ago;
+ *   4. B runs until its rings are empty; after each turn the host behind B reads <- far gateway's cycles
+ *      its packets and acknowledges those that ask for it.
+ *
+ * Cycles are time-stamp counter ticks around each worker turn, all of it, nothing taken off: the turns with
+ * ACKs and DELIVERED in them, the timers, the port's own cost. What hosts and wire cost stands outside, as it
+ * does with real hosts and a real wire, and is told by itself (`harness`). The batch is as long as a NIC's
+ * ring and is written before it is read, so a packet comes from the second- or third-level cache as it does
+ * behind a NIC that writes there, not from the first. What a ring port does not have is a NIC's
+ * descriptors, buffer refill and completion: testpmd's figures on the same kind of port say what such a port
+ * costs, and `port` here is the same bursts through the same rings with no gateway between.
+ *
+ * Figures are the median of many short slices (a batch each): other programs on the machine disturb some of
+ * them.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/bench/fp_lab.h"
+
+#define SLICE_BATCHES 1
+#define SLICES_MAX    32768
+#define WIRE          32768
+#define WARM_PACKETS  (1u << 16)
+#define BURST         32
+
+/* One direction of the WAN: datagrams in order, each due some batches after it was sent. */
+struct wire {
+	struct rte_mbuf *q[WIRE];
+	uint64_t due[WIRE];
+	uint32_t head, tail;
+};
+
+struct run {
+	struct fp_lab lab;
+	struct fp_hosts *hosts;
+	struct wire wire[FP_SITES]; /* by the site it leads to */
+	uint64_t batch_no;
+	uint64_t cycles[FP_SITES], turns[FP_SITES];
+};
+
+struct series {
+	double v[SLICES_MAX];
+	unsigned n;
+};
+
+/* --- the wire ----------------------------------------------------------------------------------- */
+
+/* The bytes of a datagram into a buffer of the receiver's, as two NICs and a fibre do it. */
+static void wire_take(struct run *r, enum fp_site from)
+{
+	struct wire *w = &r->wire[1 - from];
+	struct rte_ring *tx = r->lab.gw[from].port[FP_WAN].tx;
+	struct rte_mbuf *m[BURST], *c;
+	unsigned n;
+
+	while ((n = rte_ring_dequeue_burst(tx, (void **)m, BURST, NULL)) > 0)
+		for (unsigned i = 0; i < n; i++) {
+			c = fp_copy(&r->lab, rte_pktmbuf_mtod(m[i], void *), m[i]->data_len);
+			for (struct rte_mbuf *s = m[i]->next; s; s = s->next)
+				memcpy(rte_pktmbuf_append(c, s->data_len), rte_pktmbuf_mtod(s, void *),
+				    s->data_len);
+			rte_pktmbuf_free(m[i]);
+			if (w->tail - w->head == WIRE)
+				fp_die("the wire is full");
+			w->due[w->tail % WIRE] = r->batch_no + r->lab.cfg.delay;
+			w->q[w->tail++ % WIRE] = c;
+		}
+}
+
+static void wire_give(struct run *r, enum fp_site to)
+{
+	struct wire *w = &r->wire[to];
+	struct fp_port *p = &r->lab.gw[to].port[FP_WAN];
+
+	while (w->head != w->tail && w->due[w->head % WIRE] <= r->batch_no && rte_ring_free_count(p->rx) > 0)
+		fp_arrive(p, w->q[w->head++ % WIRE]);
+}
+
+/* --- turns -------------------------------------------------------------------------------------- */
+
+static bool waiting(const struct fp_gw *g)
+{
+	return !rte_ring_empty(g->port[FP_LAN].rx) || !rte_ring_empty(g->port[FP_WAN].rx);
+}
+
+static void timed_turn(struct run *r, enum fp_site s)
+{
+	uint64_t t = rte_rdtsc_precise();
+
+	gw_worker_turn(r->lab.gw[s].w);
+	r->cycles[s] += rte_rdtsc_precise() - t;
+	r->turns[s]++;
+}
+
+static void batch(struct run *r)
+{
+	fp_hosts_send(r->hosts, r->lab.cfg.batch);
+	wire_give(r, FP_A);
+	do
+		timed_turn(r, FP_A);
+	while (waiting(&r->lab.gw[FP_A]));
+	fp_hosts_read(r->hosts, FP_A);
+	wire_take(r, FP_A);
+	wire_give(r, FP_B);
+	do {
+		timed_turn(r, FP_B);
+		fp_hosts_read(r->hosts, FP_B);
+	} while (waiting(&r->lab.gw[FP_B]));
+	wire_take(r, FP_B);
+	r->batch_no++;
+}
+
+/* The same bursts from A's LAN port to its WAN port, nothing between. */
+static void port_batch(struct run *r)
+{
+	struct fp_port *p = r->lab.gw[FP_A].port;
+	struct rte_mbuf *m[BURST];
+	uint64_t t;
+	uint16_t n;
+
+	fp_hosts_send(r->hosts, r->lab.cfg.batch);
+	t = rte_rdtsc_precise();
+	while ((n = rte_eth_rx_burst(p[FP_LAN].id, 0, m, BURST)) > 0)
+		rte_eth_tx_burst(p[FP_WAN].id, 0, m, n);
+	r->cycles[FP_A] += rte_rdtsc_precise() - t;
+	while ((n = (uint16_t)rte_ring_dequeue_burst(p[FP_WAN].tx, (void **)m, BURST, NULL)) > 0)
+		rte_pktmbuf_free_bulk(m, n);
+}
+
+/* --- figures ------------------------------------------------------------------------------------ */
+
+static int order(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void add(struct series *s, double v)
+{
+	if (s->n < SLICES_MAX)
+		s->v[s->n++] = v;
+}
+
+static void print_series(const char *name, struct series *s)
+{
+	qsort(s->v, s->n, sizeof(s->v[0]), order);
+	printf(", \"%s\": {\"median\": %.2f, \"min\": %.2f, \"p90\": %.2f}", name, s->v[s->n / 2], s->v[0],
+	    s->v[s->n / 10]);
+}
+
+static struct series near, far, harness, port, both;
+
+static void slice(struct run *r, bool port_only)
+{
+	const struct fp_stats *st = fp_hosts_stats(r->hosts);
+	uint64_t sent = st->sent, received = st->received, start, all;
+	double n;
+
+	memset(r->cycles, 0, sizeof(r->cycles));
+	start = rte_rdtsc_precise();
+	for (unsigned i = 0; i < SLICE_BATCHES; i++)
+		port_only ? port_batch(r) : batch(r);
+	all = rte_rdtsc_precise() - start;
+	n = (double)(st->sent - sent);
+	if (port_only) {
+		add(&port, (double)r->cycles[FP_A] / n);
+		return;
+	}
+	add(&near, (double)r->cycles[FP_A] / n);
+	add(&far, (double)r->cycles[FP_B] / (double)(st->received - received));
+	add(&harness, (double)(all - r->cycles[FP_A] - r->cycles[FP_B]) / n);
+	add(&both, (double)all / n);
+}
+
+static bool before(uint64_t end)
+{
+	return rte_rdtsc() < end;
+}
+
+/* Every queue pair sends one batch's share at a time until the gateways have paired all of them: an unpaired
+ * one has one packet out at a time. */
+static void warm_up(struct run *r)
+{
+	uint64_t end = rte_rdtsc() + 20 * rte_get_tsc_hz();
+	const struct fp_stats *st = fp_hosts_stats(r->hosts);
+	unsigned full = r->lab.cfg.batch;
+
+	r->lab.cfg.batch = r->lab.cfg.qps;
+	batch(r);
+	r->lab.cfg.batch = 0;
+	while (before(end) && (st->received < r->lab.cfg.qps || st->acks < 1))
+		batch(r);
+	r->lab.cfg.batch = full;
+	for (unsigned n = 0; n < WARM_PACKETS; n += full)
+		batch(r);
+	fp_hosts_verify(r->hosts, false);
+	if (st->received + 4096 * 4 < st->sent)
+		fp_die("packets do not get through");
+}
+
+static void drain(struct run *r)
+{
+	uint64_t end = rte_rdtsc() + 5 * rte_get_tsc_hz();
+	const struct fp_stats *st = fp_hosts_stats(r->hosts);
+
+	unsigned full = r->lab.cfg.batch;
+
+	r->lab.cfg.batch = 0;
+	fp_hosts_verify(r->hosts, true);
+	while (before(end) && (st->received < st->sent || eng_custody_bytes(r->lab.gw[FP_A].w->eng)))
+		batch(r);
+	r->lab.cfg.batch = full;
+}
+
+static void print_counters(const struct run *r, uint64_t custody)
+{
+	const struct fp_stats *st = fp_hosts_stats(r->hosts);
+	const struct gw_counters *a = &r->lab.gw[FP_A].w->c, *b = &r->lab.gw[FP_B].w->c;
+	struct wan_stats wa;
+
+	eng_tunnel_stats(r->lab.gw[FP_A].w->eng, 0, &wa);
+	printf(", \"packets\": %" PRIu64 ", \"received\": %" PRIu64 ", \"acks\": %" PRIu64
+	       ", \"naks\": %" PRIu64 ", \"wrong\": %" PRIu64 ", \"again\": %" PRIu64
+	       ", \"wan_lost\": %" PRIu64 ", \"wan_retransmit\": %" PRIu64 ", \"datagrams\": %" PRIu64
+	       ", \"custody_bytes\": %" PRIu64 ", \"in_place_pct\": %.1f",
+	    st->sent, st->received, st->acks, st->nak, st->wrong, st->again, wa.c.lost, wa.c.tx_retransmit,
+	    wa.c.tx_datagrams, custody,
+	    100.0 * (double)(a->tx_in_place + b->tx_in_place) / (double)(a->tx_packets + b->tx_packets));
+}
+
+static int run(struct run *r, double seconds)
+{
+	const struct fp_stats *st;
+	uint64_t hz = rte_get_tsc_hz(), custody, end;
+
+	r->hosts = fp_hosts_new(&r->lab);
+	st = fp_hosts_stats(r->hosts);
+	warm_up(r);
+	end = rte_rdtsc() + (uint64_t)(seconds * (double)hz);
+	while (before(end))
+		slice(r, false);
+	custody = eng_custody_bytes(r->lab.gw[FP_A].w->eng);
+	drain(r);
+	printf("{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, r->lab.cfg.payload, r->lab.cfg.qps, hz);
+	print_series("near", &near);
+	print_series("far", &far);
+	print_series("harness", &harness);
+	print_series("both", &both);
+	print_counters(r, custody);
+	if (st->received != st->sent || st->wrong || st->nak || !st->acks) {
+		printf("}\n");
+		fp_die("packets were lost, wrong or not acknowledged");
+	}
+	end = rte_rdtsc() + hz / 5;
+	while (before(end))
+		slice(r, true);
+	print_series("port", &port);
+	printf(", \"slices\": %u}\n", near.n);
+	return 0;
+}
+
+static uint32_t number(const char *s, uint32_t lo, uint32_t hi)
+{
+	char *end;
+	unsigned long v = strtoul(s, &end, 10);
+
+	if (*end || v < lo || v > hi)
+		fp_die("bad number");
+	return (uint32_t)v;
+}
+
+/* bench_fastpath [EAL arguments] -- [--payload N] [--qps N] [--batch N] [--delay N] [--ms N] */
+int main(int argc, char **argv)
+{
+	static const struct option opts[] = {{"payload", required_argument, NULL, 'p'},
+	    {"qps", required_argument, NULL, 'q'}, {"batch", required_argument, NULL, 'b'},
+	    {"delay", required_argument, NULL, 'd'}, {"ms", required_argument, NULL, 't'}, {0}};
+	struct fp_cfg cfg = {.payload = 1024, .qps = 1, .message = 8, .batch = 512, .delay = 2};
+	static struct run r;
+	uint32_t ms = 2000;
+	int n, o;
+
+	gw_log_init(GW_LOG_WARNING);
+	n = rte_eal_init(argc, argv);
+	if (n < 0)
+		fp_die("EAL does not start");
+	optind = 1;
+	while ((o = getopt_long(argc - n, argv + n, "", opts, NULL)) != -1) {
+		if (o == 'p')
+			cfg.payload = number(optarg, 4, 4096) & ~3u;
+		else if (o == 'q')
+			cfg.qps = number(optarg, 1, 4096);
+		else if (o == 'b')
+			cfg.batch = number(optarg, BURST, FP_RING / 2);
+		else if (o == 'd')
+			cfg.delay = number(optarg, 0, 8);
+		else if (o == 't')
+			ms = number(optarg, 10, 60000);
+		else
+			return 2;
+	}
+	/* FIRST and MIDDLE are as long as the path MTU, 256 at least (IBA 9.7.4.1.6): shorter ones are whole
+	 * messages. */
+	if (cfg.payload < 256 || (cfg.payload & (cfg.payload - 1)))
+		cfg.message = 1;
+	fp_lab_new(&r.lab, &cfg);
+	return run(&r, ms / 1000.0);
+}

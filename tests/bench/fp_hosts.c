@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hosts: RC WRITEs of many queue pairs with real PSNs and ICRCs, taken packet by packet from one queue
+ * pair after the other, and a responder that checks what it gets and acknowledges every packet that asks.
+ */
+#include "tests/bench/fp_lab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "roce/build.h"
+#include "roce/icrc.h"
+#include "roce/wire.h"
+#include "rwy/endian.h"
+
+#define BURST 32
+#define QPN_A 0x000800u
+#define QPN_B 0x000100u
+#define SPORT 0xc000u
+#define IP4   20
+
+enum { T_FIRST, T_MIDDLE, T_LAST, T_ONLY, T_N };
+
+/* A whole frame, and where its parts are. */
+struct tmpl {
+	uint8_t frame[GW_ETH + 4200];
+	uint32_t len;
+	struct roce_pkt pkt;
+};
+
+struct qp {
+	roce_psn psn; /* of the next packet sent */
+	unsigned at;  /* in its message */
+	roce_psn acked;
+	roce_psn expected; /* responder */
+	roce_msn msn;
+};
+
+struct fp_hosts {
+	struct fp_lab *l;
+	struct tmpl t[T_N];
+	struct qp *qp;
+	unsigned next;
+	bool verify;
+	struct fp_stats st;
+};
+
+static const struct rwy_ip *host_ip(enum fp_site s)
+{
+	static struct rwy_ip ip[FP_SITES];
+
+	ip[s] = rwy_ip_from4((uint8_t[4]){10, (uint8_t)(s + 1), 0, 2});
+	return &ip[s];
+}
+
+static void ip_checksum(uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < IP4; i += 2)
+		sum += rwy_get16(ip + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	rwy_put16(ip + 10, (uint16_t) ~(sum + (sum >> 16)));
+}
+
+static void template_make(struct fp_hosts *h, unsigned kind)
+{
+	static const uint8_t opcode[T_N] = {
+	    ROCE_RC_WRITE_FIRST, ROCE_RC_WRITE_MIDDLE, ROCE_RC_WRITE_LAST, ROCE_RC_WRITE_ONLY};
+	static const uint8_t from[6] = {0x02, 0xaa, 0, 0, 0, 1};
+	struct tmpl *t = &h->t[kind];
+	bool reth = kind == T_FIRST || kind == T_ONLY;
+	uint32_t payload = h->l->cfg.payload;
+	uint32_t udp_len = 8 + 12 + (reth ? 16 : 0) + payload + 4;
+	uint8_t *ip = t->frame + GW_ETH, *udp = ip + IP4, *bth = udp + 8, *d = bth + 12;
+
+	t->len = GW_ETH + IP4 + udp_len;
+	memcpy(t->frame, h->l->gw[FP_A].port[FP_LAN].mac, 6);
+	memcpy(t->frame + 6, from, 6);
+	rwy_put16(t->frame + 12, 0x0800);
+	ip[0] = 0x45;
+	ip[1] = 0x02; /* ECT(0), as RoCEv2 hosts send */
+	rwy_put16(ip + 2, (uint16_t)(IP4 + udp_len));
+	ip[6] = 0x40;
+	ip[8] = 64;
+	ip[9] = 17;
+	memcpy(ip + 12, host_ip(FP_A)->b + 12, 4);
+	memcpy(ip + 16, host_ip(FP_B)->b + 12, 4);
+	ip_checksum(ip);
+	rwy_put16(udp, SPORT);
+	rwy_put16(udp + 2, ROCE_UDP_PORT);
+	rwy_put16(udp + 4, (uint16_t)udp_len);
+	bth[0] = opcode[kind];
+	bth[1] = ROCE_BTH_MIGREQ;
+	rwy_put16(bth + 2, 0xffff);
+	if (reth) {
+		rwy_put64(d, 0x7f0000000000);
+		rwy_put32(d + 8, 0x1234);
+		rwy_put32(d + 12, payload * h->l->cfg.message);
+		d += 16;
+	}
+	for (uint32_t i = 0; i < payload; i++)
+		d[i] = (uint8_t)(i * 31 + kind);
+	if (roce_parse(ip, t->len - GW_ETH, &t->pkt) != ROCE_PARSE_OK)
+		fp_die("the made packet does not parse");
+	roce_icrc_store(&t->pkt);
+}
+
+struct fp_hosts *fp_hosts_new(struct fp_lab *l)
+{
+	struct fp_hosts *h = calloc(1, sizeof(*h));
+
+	if (!h || !(h->qp = calloc(l->cfg.qps, sizeof(*h->qp))))
+		fp_die("no memory");
+	h->l = l;
+	h->verify = true;
+	for (unsigned i = 0; i < T_N; i++)
+		template_make(h, i);
+	for (unsigned i = 0; i < l->cfg.qps; i++) {
+		struct qp *q = &h->qp[i];
+
+		q->psn = q->expected = (0x123456u + i * 7919u) & ROCE_PSN_MASK;
+		q->acked = (q->psn - 1) & ROCE_PSN_MASK;
+	}
+	return h;
+}
+
+const struct fp_stats *fp_hosts_stats(const struct fp_hosts *h)
+{
+	return &h->st;
+}
+
+void fp_hosts_verify(struct fp_hosts *h, bool on)
+{
+	h->verify = on;
+}
+
+/* --- requester ---------------------------------------------------------------------------------- */
+static unsigned kind_of(const struct qp *q, unsigned message)
+{
+	if (message == 1)
+		return T_ONLY;
+	if (q->at == 0)
+		return T_FIRST;
+	return q->at + 1 == message ? T_LAST : T_MIDDLE;
+}
+
+/* The template's ICRC is corrected for the bytes that differ: the parts of the header that name queue pair
+ * and PSN. */
+static void fill_in(const struct tmpl *t, uint8_t *frame, unsigned qp, roce_psn psn, bool ack_req)
+{
+	struct roce_pkt p = t->pkt;
+	uint8_t *bth;
+
+	p.ip = frame + GW_ETH;
+	p.bth = bth = frame + (t->pkt.bth - t->frame);
+	p.icrc = frame + (t->pkt.icrc - t->frame);
+	rwy_put16(p.ip + IP4, (uint16_t)(SPORT + (qp & 0x3fff)));
+	roce_icrc_adjust(&p, p.ip + IP4, t->frame + GW_ETH + IP4, 2);
+	rwy_put24(bth + 5, QPN_B + qp);
+	bth[8] = ack_req ? ROCE_BTH_ACKREQ : 0;
+	rwy_put24(bth + 9, psn);
+	roce_icrc_adjust(&p, bth + 5, t->pkt.bth + 5, 7);
+}
+
+void fp_hosts_send(struct fp_hosts *h, unsigned n)
+{
+	struct fp_lab *l = h->l;
+
+	for (; n; n--) {
+		struct qp *q = &h->qp[h->next];
+		unsigned kind = kind_of(q, l->cfg.message);
+		const struct tmpl *t = &h->t[kind];
+		struct rte_mbuf *m = fp_copy(l, t->frame, t->len);
+
+		fill_in(t, rte_pktmbuf_mtod(m, uint8_t *), h->next, q->psn, kind >= T_LAST);
+		q->psn = roce_psn_add(q->psn, 1);
+		q->at = q->at + 1 == l->cfg.message ? 0 : q->at + 1;
+		h->next = h->next + 1 == l->cfg.qps ? 0 : h->next + 1;
+		fp_arrive(&l->gw[FP_A].port[FP_LAN], m);
+		h->st.sent++;
+	}
+}
+
+static void read_ack(struct fp_hosts *h, const uint8_t *bth)
+{
+	uint32_t i = rwy_get24(bth + 5) - QPN_A;
+	roce_psn psn = rwy_get24(bth + 9);
+	struct qp *q;
+
+	if (bth[0] != ROCE_RC_ACK || i >= h->l->cfg.qps) {
+		h->st.wrong++;
+		return;
+	}
+	q = &h->qp[i];
+	if (bth[12] >> 5 != 0)
+		h->st.nak++;
+	else if (roce_psn_before(psn, q->psn) && roce_psn_after(psn, q->acked))
+		q->acked = psn;
+	h->st.acks++;
+}
+
+/* --- responder ---------------------------------------------------------------------------------- */
+static void acknowledge(struct fp_hosts *h, unsigned i, roce_psn psn)
+{
+	struct roce_addr a = {.src = *host_ip(FP_B),
+	    .dst = *host_ip(FP_A),
+	    .dqpn = QPN_A + i,
+	    .sport = (uint16_t)(SPORT + (i & 0x3fff)),
+	    .pkey = 0xffff,
+	    .ttl = 64,
+	    .migreq = true};
+	struct fp_port *p = &h->l->gw[FP_B].port[FP_LAN];
+	uint8_t frame[GW_ETH + ROCE_BUILD_MAX];
+	uint32_t len = roce_build_ack(frame + GW_ETH, &a, psn, 0x1f, h->qp[i].msn);
+
+	memcpy(frame, p->mac, 6);
+	memcpy(frame + 6, (uint8_t[6]){0x02, 0xaa, 0, 0, 0, 1}, 6);
+	rwy_put16(frame + 12, 0x0800);
+	fp_arrive(p, fp_copy(h->l, frame, GW_ETH + len));
+}
+
+static void read_request(struct fp_hosts *h, const uint8_t *bth)
+{
+	uint32_t i = rwy_get24(bth + 5) - QPN_B;
+	roce_psn psn = rwy_get24(bth + 9);
+	struct qp *q;
+
+	if (i >= h->l->cfg.qps || bth[0] < ROCE_RC_WRITE_FIRST || bth[0] > ROCE_RC_WRITE_ONLY) {
+		h->st.wrong++;
+		return;
+	}
+	q = &h->qp[i];
+	if (roce_psn_after(psn, q->expected)) {
+		h->st.wrong++;
+		return;
+	}
+	if (psn == q->expected) {
+		q->expected = roce_psn_add(psn, 1);
+		q->msn = roce_psn_add(q->msn, bth[0] == ROCE_RC_WRITE_LAST || bth[0] == ROCE_RC_WRITE_ONLY);
+		h->st.received++;
+	} else {
+		h->st.again++;
+	}
+	if (bth[8] & ROCE_BTH_ACKREQ)
+		acknowledge(h, i, psn);
+}
+
+/* In full, payload and all. */
+static bool good(const struct rte_mbuf *m)
+{
+	struct roce_pkt p;
+
+	return m->nb_segs == 1 &&
+	       roce_parse(rte_pktmbuf_mtod_offset(m, uint8_t *, GW_ETH), m->data_len - GW_ETH, &p) ==
+	           ROCE_PARSE_OK &&
+	       roce_icrc_ok(&p);
+}
+
+void fp_hosts_read(struct fp_hosts *h, enum fp_site site)
+{
+	struct rte_ring *r = h->l->gw[site].port[FP_LAN].tx;
+	struct rte_mbuf *m[BURST];
+	unsigned n;
+
+	while ((n = rte_ring_dequeue_burst(r, (void **)m, BURST, NULL)) > 0)
+		for (unsigned k = 0; k < n; k++) {
+			const uint8_t *bth = rte_pktmbuf_mtod_offset(m[k], uint8_t *, GW_ETH + IP4 + 8);
+
+			if (h->verify && !good(m[k]))
+				h->st.wrong++;
+			else if (site == FP_A)
+				read_ack(h, bth);
+			else
+				read_request(h, bth);
+			rte_pktmbuf_free(m[k]);
+		}
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gateways of fp_lab.h: configuration, ports, next hops, workers, by the gateway's own functions. */
+#include "tests/bench/fp_lab.h"
+
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/setup.h"
+
+#define BUFFERS 32768
+#define RATE    ((uint64_t)50000000000) /* bytes per second: pacing never waits */
+
+void fp_die(const char *what)
+{
+	fprintf(stderr, "bench_fastpath: %s\n", what);
+	exit(1);
+}
+
+/* control.c is not linked: there is no kernel side here. */
+static struct rte_ring *to_kernel;
+
+struct rte_ring *gw_control_ring(const struct gw_app *app)
+{
+	(void)app;
+	return to_kernel;
+}
+
+void gw_control_wake(struct gw_app *app)
+{
+	(void)app;
+}
+
+static struct rwy_ip ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
+{
+	return rwy_ip_from4((uint8_t[4]){a, b, c, d});
+}
+
+/* Site s: LAN 10.(s+1).0.0/24 with the gateway at .1 and the host at .2; WAN 192.0.2.(s+1). */
+static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
+{
+	struct conf *c = &g->conf;
+	struct conf_tunnel *t = &c->tunnel[0];
+	uint8_t own = (uint8_t)(s + 1), other = (uint8_t)(2 - s);
+
+	snprintf(c->name, sizeof(c->name), "%c", 'a' + s);
+	c->workers = 1;
+	c->polling = CONF_POLL_BUSY;
+	c->ports = FP_PORTS;
+	c->port[FP_LAN].role = CONF_ROLE_LAN;
+	c->port[FP_WAN].role = CONF_ROLE_WAN;
+	for (unsigned i = 0; i < FP_PORTS; i++) {
+		struct conf_port *p = &c->port[i];
+
+		snprintf(p->name, sizeof(p->name), "%s", i == FP_LAN ? "lan" : "wan");
+		rte_eth_dev_get_name_by_port(g->port[i].id, p->device);
+		p->addr[0].addr = i == FP_LAN ? ip4(10, own, 0, 1) : ip4(192, 0, 2, own);
+		p->addr[0].len = 96 + 24;
+		p->addrs = 1;
+		p->mtu = RTE_MAX(1500u, cfg->payload + (i == FP_LAN ? 100u : 250u));
+	}
+	c->tunnels = 1;
+	snprintf(t->name, sizeof(t->name), "t");
+	snprintf(t->cc, sizeof(t->cc), "fixed");
+	t->port_idx = FP_WAN;
+	t->local = ip4(192, 0, 2, own);
+	t->remote = ip4(192, 0, 2, other);
+	t->udp_port = 4793;
+	t->prefix[0] = (struct conf_prefix){.addr = ip4(10, other, 0, 0), .len = 96 + 24};
+	t->prefixes = 1;
+	t->rate_Bps = RATE;
+	/* The rest as conf/gateway.yaml has it. */
+	c->ack_mode = CONF_ACK_NEAR;
+	c->conns_max = 100000;
+	c->half_open_max = 4096;
+	c->idle_expiry = 600 * RWY_SEC;
+	c->rnr_retry = c->retry = 7;
+	c->host_window = 128;
+	c->buffers = BUFFERS;
+	c->custody_conn = 32u << 20;
+	c->custody_total = 256u << 20;
+	c->read_cache_conn = 4u << 20;
+}
+
+static void ring_port(struct fp_port *p, enum fp_site s, unsigned i)
+{
+	char name[16];
+	int id;
+
+	snprintf(name, sizeof(name), "fp_rx%u%u", s, i);
+	p->rx = rte_ring_create(name, FP_RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	snprintf(name, sizeof(name), "fp_tx%u%u", s, i);
+	p->tx = rte_ring_create(name, FP_RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	snprintf(name, sizeof(name), "fp%u%u", s, i);
+	id = p->rx && p->tx ? rte_eth_from_rings(name, &p->rx, 1, &p->tx, 1, 0) : -1;
+	if (id < 0)
+		fp_die("no ring port");
+	p->id = (uint16_t)id;
+	memcpy(p->mac, (uint8_t[6]){0x02, 0xf0, 0, 0, (uint8_t)s, (uint8_t)i}, 6);
+}
+
+static void neighbour(struct fp_gw *g, unsigned port, struct rwy_ip addr, const uint8_t *mac)
+{
+	struct gw_nb *b = gw_neigh_entry(g->app.neigh, (uint16_t)port, &addr);
+
+	if (!b)
+		fp_die("no next hop");
+	memcpy(b->mac, mac, 6);
+	b->state = GW_NH_REACHABLE;
+	b->has_mac = b->live = true;
+}
+
+static void next_hops(struct fp_lab *l, enum fp_site s)
+{
+	static const uint8_t host[6] = {0x02, 0xaa, 0, 0, 0, 1};
+	struct fp_gw *g = &l->gw[s];
+	uint8_t own = (uint8_t)(s + 1), other = (uint8_t)(2 - s);
+	struct gw_route r[FP_PORTS] = {{.dst = ip4(10, own, 0, 0), .len = 96 + 24, .port = FP_LAN},
+	    {.dst = ip4(192, 0, 2, 0), .len = 96 + 24, .port = FP_WAN}};
+
+	if (gw_neigh_new(&g->app) != 0)
+		fp_die("no memory");
+	neighbour(g, FP_LAN, ip4(10, own, 0, 2), host);
+	neighbour(g, FP_WAN, ip4(192, 0, 2, other), l->gw[1 - s].port[FP_WAN].mac);
+	if (gw_neigh_publish(&g->app, r, FP_PORTS) != 0)
+		fp_die("no memory");
+}
+
+static void gateway_ports(struct fp_lab *l, enum fp_site s)
+{
+	struct fp_gw *g = &l->gw[s];
+
+	configure(g, &l->cfg, s);
+	g->app.conf = &g->conf;
+	g->app.workers = 1;
+	g->app.eng_cfg = malloc(sizeof(*g->app.eng_cfg));
+	if (!g->app.eng_cfg || gw_eng_cfg(g->app.eng_cfg, &g->conf, 0) != 0 || gw_ports_find(&g->app) != 0)
+		fp_die("no gateway");
+}
+
+static void gateway_start(struct fp_lab *l, enum fp_site s)
+{
+	struct fp_gw *g = &l->gw[s];
+
+	if (gw_ports_start(&g->app, &l->pools) != 0)
+		fp_die("ports do not start");
+	for (unsigned i = 0; i < FP_PORTS; i++) {
+		memcpy(g->app.port[i]->mac, g->port[i].mac, 6);
+		/* The driver of a ring port cannot know what becomes of an mbuf; ours is read and given back,
+		 * as a NIC does it. */
+		g->app.port[i]->copy_tx = false;
+	}
+	next_hops(l, s);
+	if (gw_worker_new(&g->w, &g->app, 0, &l->pools) != 0)
+		fp_die("no worker");
+}
+
+void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg)
+{
+	uint32_t frame = 0;
+
+	memset(l, 0, sizeof(*l));
+	l->cfg = *cfg;
+	gw_clock_init();
+	to_kernel = rte_ring_create("fp_kernel", GW_KERNEL_LEN, SOCKET_ID_ANY, 0);
+	for (unsigned s = 0; s < FP_SITES; s++)
+		for (unsigned i = 0; i < FP_PORTS; i++)
+			ring_port(&l->gw[s].port[i], s, i);
+	for (unsigned s = 0; s < FP_SITES; s++) {
+		gateway_ports(l, s);
+		frame = RTE_MAX(frame, gw_ports_max_frame(&l->gw[s].app));
+	}
+	if (gw_pools_new(&l->pools, BUFFERS, frame) != 0)
+		fp_die("no memory for packet buffers");
+	for (unsigned s = 0; s < FP_SITES; s++)
+		gateway_start(l, s);
+}
+
+struct rte_mbuf *fp_copy(struct fp_lab *l, const void *bytes, uint32_t len)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(l->pools.big);
+
+	if (!m)
+		fp_die("packet buffers are used up");
+	memcpy(rte_pktmbuf_mtod(m, void *), bytes, len);
+	m->data_len = (uint16_t)len;
+	m->pkt_len = len;
+	return m;
+}
+
+void fp_arrive(struct fp_port *p, struct rte_mbuf *m)
+{
+	m->port = p->id;
+	if (rte_ring_enqueue(p->rx, m) != 0)
+		fp_die("a receive ring is full");
+}

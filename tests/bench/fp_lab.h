@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two gateways in one process, each with two ports made of rings (net_ring), and what stands around them: the
+ * hosts and the wire. Only bench_fastpath.c uses it.
+ *
+ * A ring port is like a NIC in what it asks of the gateway: bursts of mbufs come in, bursts go out, and the
+ * one who takes them out gives each mbuf back when it has read it. It never writes into one.
+ */
+#ifndef TESTS_BENCH_FP_LAB_H
+#define TESTS_BENCH_FP_LAB_H
+
+#include <rte_ring.h>
+
+#include "gateway/gw.h"
+#include "roce/parse.h"
+
+#define FP_RING 4096 /* entries of a port's ring */
+
+struct fp_port {
+	struct rte_ring *rx, *tx; /* as the gateway sees them */
+	uint16_t id;              /* DPDK's */
+	uint8_t mac[6];
+};
+
+enum fp_site { FP_A, FP_B, FP_SITES };
+enum { FP_LAN, FP_WAN, FP_PORTS };
+
+struct fp_gw {
+	struct conf conf;
+	struct gw_app app;
+	struct gw_worker *w;
+	struct fp_port port[FP_PORTS];
+};
+
+struct fp_cfg {
+	uint32_t payload; /* bytes of a packet's payload */
+	unsigned qps;
+	unsigned message; /* packets of a message */
+	unsigned batch;   /* packets that lie ready at a port */
+	unsigned delay;   /* batches a datagram is under way */
+};
+
+struct fp_lab {
+	struct fp_cfg cfg;
+	struct gw_pools pools;
+	struct fp_gw gw[FP_SITES];
+};
+
+/* Never returns when something is wrong: says so and ends the process. */
+void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg);
+void fp_die(const char *what) __attribute__((noreturn));
+
+/* A packet that came over a wire: a fresh buffer with these bytes, in the port's receive ring. */
+struct rte_mbuf *fp_copy(struct fp_lab *l, const void *bytes, uint32_t len);
+void fp_arrive(struct fp_port *p, struct rte_mbuf *m);
+
+/* --- fp_hosts.c: the requester behind A, the responder behind B ------------------------------------ */
+struct fp_hosts;
+struct fp_hosts *fp_hosts_new(struct fp_lab *l);
+/* The requester: the next n packets of all queue pairs in turn. */
+void fp_hosts_send(struct fp_hosts *h, unsigned n);
+/* The requester reads what gateway A sent to it, the responder what B sent; the responder acknowledges. */
+void fp_hosts_read(struct fp_hosts *h, enum fp_site site);
+struct fp_stats {
+	uint64_t sent, received, acks, nak, wrong, again;
+};
+const struct fp_stats *fp_hosts_stats(const struct fp_hosts *h);
+/* Responder: whether the ICRC of each packet is checked too. */
+void fp_hosts_verify(struct fp_hosts *h, bool on);
+
+#endif

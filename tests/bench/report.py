@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every benchmark does with its figures: rows into build/bench/NAME.json and a table of at most 100 columns.
+
+A row: name, value, unit, and if there is something to compare with: reference, reference_name, ratio (value / reference); if
+there is something to reach: goal, ok; conditions, a sentence. A missed goal is told, it is no failure.
+"""
+import json
+import os
+import sys
+from pathlib import Path
+
+WIDTH = 100
+
+
+def cpu_model():
+    with open("/proc/cpuinfo") as f:
+        for line in f:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return os.uname().machine
+
+
+def row(name, value, unit, reference=None, reference_name=None, goal=None, at_most=False, conditions=""):
+    """`at_most`: the goal is an upper bound."""
+    ratio = value / reference if reference else None
+    ok = None if goal is None else (value <= goal if at_most else value >= goal)
+    return {"name": name, "value": round(value, 4), "unit": unit,
+            "reference": None if reference is None else round(reference, 4), "reference_name": reference_name,
+            "ratio": None if ratio is None else round(ratio, 4), "goal": goal, "ok": ok, "conditions": conditions}
+
+
+def _num(v):
+    if v is None:
+        return ""
+    if isinstance(v, bool):
+        return "yes" if v else "NO"
+    return f"{v:.0f}" if abs(v) >= 1000 else f"{v:.1f}" if abs(v) >= 100 else f"{v:.2f}"
+
+
+def table(rows, out=sys.stdout):
+    head = ("", "value", "unit", "reference", "", "ratio", "goal", "ok")
+    lines = [head] + [(r["name"], _num(r["value"]), r["unit"], _num(r["reference"]), r["reference_name"] or "", _num(r["ratio"]),
+                       _num(r["goal"]), _num(r["ok"])) for r in rows]
+    left = (0, 2, 4)
+    width = [max(len(l[i]) for l in lines) for i in range(len(head))]
+    over = sum(width) + 2 * (len(width) - 1) - WIDTH
+    if over > 0:  # names give way, figures do not
+        width[0] -= over
+    for l in lines:
+        cells = [c[:w].ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(l, width))]
+        print("  ".join(cells).rstrip(), file=out)
+
+
+def write(build, name, rows):
+    path = Path(build) / "bench" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(rows, indent=1) + "\n")
+    return path
