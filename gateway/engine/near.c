@@ -95,7 +95,8 @@ size_t eng_near_open_info(const struct eng_near *n, uint8_t *out)
 	    .retry = n->retry,
 	    .pmtu = n->active ? (uint16_t)n->resp.pmtu : 0,
 	    .life = n->life,
-	    .peer_qpn = n->lqpn,
+	    /* Only what is known of this life: an older pairing may be somebody else's by now. */
+	    .peer_qpn = n->active && n->resp.started ? n->lqpn : 0,
 	    .key = n->h.key,
 	};
 

@@ -350,6 +350,41 @@ static void test_reset_later(void **state)
 	stop(&p);
 }
 
+/* The very first datagram of a flow comes when the flow has long ended: it must not open it again. */
+static void test_late_opener(void **state)
+{
+	struct wan_pair p;
+	struct wan_link_pkt *late = NULL;
+
+	(void)state;
+	start(&p, 0);
+	wan_pair_streams(&p, 1, 5, 500, 500, 5);
+	p.stream[0].close_after = true;
+	while (!late) {
+		wan_pair_step(&p, RWY_NEVER - 1);
+		struct wan_link_pkt *k = p.link[0].n ? p.link[0].heap[0] : NULL;
+
+		if (k && k->len > 500) {
+			late = malloc(sizeof(*late) + k->len);
+			memcpy(late, k, sizeof(*late) + k->len);
+			k->data[WAN_PKT_HDR] ^= 0xff; /* the original is lost */
+		}
+	}
+	assert_true(wan_pair_run(&p, p.now + 10 * RWY_SEC));
+	settle(&p, RWY_SEC);
+	assert_int_equal(stats(&p, 1).rx_flows, 0);
+	struct rwy_buf *b = rwy_buf_alloc(&p.pool.bufs, 64, late->len);
+
+	memcpy(b->data, late->data, late->len);
+	wan_recv(p.end[1].t, 0, b, 0, p.now);
+	assert_int_equal(stats(&p, 1).rx_flows, 0);
+	assert_int_equal(stats(&p, 1).c.drop_unknown_flow, 1);
+	settle(&p, RWY_SEC);
+	assert_int_equal(p.end[0].resets, 0);
+	free(late);
+	stop(&p);
+}
+
 /* No buffer for a while: nothing is acknowledged that was not kept. */
 static void test_no_buffers(void **state)
 {
@@ -501,6 +536,7 @@ int main(void)
 	    cmocka_unit_test(test_abort),
 	    cmocka_unit_test(test_refuse),
 	    cmocka_unit_test(test_reset_later),
+	    cmocka_unit_test(test_late_opener),
 	    cmocka_unit_test(test_no_buffers),
 	    cmocka_unit_test(test_many),
 	    cmocka_unit_test(test_fair),
