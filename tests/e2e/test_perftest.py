@@ -10,7 +10,8 @@ def finishes(lab, tool, **how):
     lab.wan(**BAD_WAN)
     p = lab.perftest(tool, timeout=TIMEOUT, **how)
     assert p.ok, p.text
-    assert not lab.host_retransmits(), lab.host_retransmits()
+    repeated = lab.host_retransmits()
+    assert not repeated, repeated
 
 
 def sized(op, size):

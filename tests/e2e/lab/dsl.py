@@ -5,6 +5,8 @@
 BAD_WAN = {"rtt_ms": 20, "loss": 1, "reorder": 1, "dup": 0.1, "corrupt": 0.1}
 # QP timeout of tests that count retransmissions (17 s): longer than they take, see Lab.host_retransmits.
 TIMEOUT = 22
+CM_TIMER = 2.1         # seconds: QP timeout 19, which rdma_cm gives its QPs
+PINGPONG_TIMER = 0.067  # QP timeout 14 of ibv_rc_pingpong
 
 
 def needs(mtu=1500, gateway=False, timeout=60, **options):
