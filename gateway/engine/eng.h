@@ -64,7 +64,6 @@ struct eng_near {
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
 	struct eng_nexthop nh;
 	rwy_time cnp_at;
-	rwy_time started_at; /* this life */
 	uint64_t packets, bytes;
 };
 
@@ -96,7 +95,6 @@ struct eng_far {
 	struct eng_far *wheel_next, *wheel_prev;
 	rwy_time wheel_at; /* 0: not in the wheel */
 	struct eng_nexthop nh;
-	rwy_time last_use; /* a request came, or L answered one */
 	rwy_time last_tx;  /* something was sent to L */
 	uint64_t done_seq; /* one more than the last request the host acknowledged */
 	uint64_t told_seq; /* one more than the last reported delivered */

@@ -11,6 +11,9 @@
 
 #define SWEEP_INTERVAL (2 * RWY_MS)
 #define SWEEP_SLOTS    256
+/* An unpaired flow whose host has been silent for this long: it has given up, or will begin anew. Nothing of
+ * it was acknowledged. */
+#define HALF_OPEN_SILENT (10 * RWY_SEC)
 
 static uint32_t table_size(uint32_t conns)
 {
@@ -342,6 +345,8 @@ static bool expired(const struct eng_half *h, rwy_time now)
 	bool idle = h->is_far ? !f->active || !f->reqr.q.n : !n->req || !wan_tx_queued(n->req);
 
 	if (now >= h->close_at)
+		return true;
+	if (!h->is_far && h->state == ENG_LEARNING && !n->far && now - h->last > HALF_OPEN_SILENT)
 		return true;
 	return idle && now - h->last > h->e->cfg.idle_expiry;
 }

@@ -294,14 +294,6 @@ static bool teaches_pmtu(const struct roce_pkt *pkt)
 	       !(pkt->payload_len & (pkt->payload_len - 1));
 }
 
-/* L's own requests in this direction have begun since, and the far host has told that they are of this QP. */
-static bool pairing_is_new(const struct eng_far *f)
-{
-	const struct eng_near *n = f->near;
-
-	return n->active && n->resp.started && n->lqpn == f->h.key.qpn && n->started_at > f->last_use;
-}
-
 /* The first packet of a newly opened flow: go on where we were, or ask the host where it is. */
 static void settle(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 {
@@ -318,9 +310,8 @@ static void settle(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 	}
 	/* Nothing of an earlier life may be inherited: not the path MTU, and not whose QPN it is that
 	 * answers. */
-	if (f->near && !f->told_peer && !pairing_is_new(f))
+	if (f->near && !f->told_peer)
 		eng_unpair(f);
-	f->last_use = now;
 	begin(f, pkt->psn, f->open_pmtu, true);
 	f->reqr.resumed = true;
 	if (!f->near)
@@ -366,9 +357,7 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 	}
 	if (f->fresh)
 		settle(f, &pkt, now);
-	else
-		f->last_use = now;
-	if (!f->reqr.pmtu && teaches_pmtu(&pkt))
+	else if (!f->reqr.pmtu && teaches_pmtu(&pkt))
 		f->reqr.pmtu = pkt.payload_len;
 	b->opcode = pkt.opcode;
 	b->psn = pkt.psn;
@@ -421,7 +410,7 @@ void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b
 	uint64_t resent = f->reqr.resent, seq = f->reqr.seq_naks, rnr = f->reqr.rnr_naks,
 	         impl = f->reqr.implied_naks;
 
-	f->h.last = f->last_use = now;
+	f->h.last = now;
 	if (!f->active) {
 		eng_drop(e, b, &e->c.drop_ghost_ack);
 		return;

@@ -123,7 +123,6 @@ static void start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time no
 	n->active = true;
 	n->held = false;
 	n->life = (uint32_t)eng_random(n->h.e) | 1;
-	n->started_at = now;
 	eng_log(n->h.e, 4, "near remote_qpn=%u starts at psn=%u", n->h.key.qpn, first);
 }
 

@@ -25,6 +25,8 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 	}
 	switch ((enum eng_open_type)o.type) {
 	case ENG_OPEN_MGMT:
+		if (t->mgmt_rx)
+			wan_rx_reset(t->mgmt_rx, now);
 		t->mgmt_rx = rx;
 		return t;
 	case ENG_OPEN_REQ:
@@ -83,16 +85,24 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 		eng_near_answer(user, b, now);
 }
 
+/* The near gateway took back what it sent, or is gone. What the host has never answered is of no use then,
+ * and must not stand in the way of others. */
+static void requests_end(struct eng_far *f, rwy_time now)
+{
+	f->req = NULL;
+	if (!f->near && (f->in_turn || f->queued))
+		eng_far_free(f, now);
+}
+
 static void rx_close(void *ctx, void *user, enum wan_close_reason reason, rwy_time now)
 {
 	struct eng_tun *t = ctx;
 
 	(void)reason;
-	(void)now;
 	if (is_tunnel(t->e, user))
 		t->mgmt_rx = NULL;
 	else if (((struct eng_half *)user)->is_far)
-		((struct eng_far *)user)->req = NULL;
+		requests_end(user, now);
 	else
 		((struct eng_near *)user)->rsp = NULL;
 }
