@@ -172,8 +172,9 @@ void eng_slab_fini(struct eng_slab *s);
 uint64_t eng_random(struct eng *e);
 
 /* near.c */
-struct eng_near *eng_near_get(
-    struct eng *e, const struct eng_key *k, rwy_time now); /* find or create; NULL: refused, counted */
+/* Find or create; NULL: refused, counted. `stranger`: nothing but the packet speaks for it, so that the bound
+ * of unpaired flows holds; else the caller pairs it at once. */
+struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now);
 void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
 void eng_near_answer(struct eng_near *n, struct rwy_buf *b, rwy_time now); /* a buffer from the flow rsp */

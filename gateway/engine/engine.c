@@ -159,7 +159,7 @@ static void rc_packet(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, rw
 	struct eng_far *f;
 
 	if (roce_op_is_request(pkt->info)) {
-		n = eng_near_get(e, &k, now);
+		n = eng_near_get(e, &k, true, now);
 		if (n)
 			eng_near_request(n, pkt, b, now);
 		else
@@ -168,7 +168,7 @@ static void rc_packet(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, rw
 	}
 	n = (struct eng_near *)eng_find(e, &k, false);
 	f = eng_learn_owner(e, n, pkt, now);
-	if (!f || !(n || (n = eng_near_get(e, &k, now)))) {
+	if (!f || !(n || (n = eng_near_get(e, &k, false, now)))) {
 		eng_drop(e, b, &e->c.drop_unknown_qpn);
 		return;
 	}

@@ -174,7 +174,7 @@ void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_ope
 	 * halves belong together. */
 	if (o->peer_qpn && f->rqpn != o->peer_qpn) {
 		struct eng_key k = {f->h.key.dst, f->h.key.src, o->peer_qpn};
-		struct eng_near *n = eng_near_get(f->h.e, &k, now);
+		struct eng_near *n = eng_near_get(f->h.e, &k, false, now);
 
 		if (n)
 			eng_pair_halves(n, f, ENG_BY_PEER);
@@ -349,7 +349,7 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 	}
 	if (b->kind != RWY_BUF_PACKET || roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK ||
 	    !roce_op_is_request(pkt.info) || pkt.info->transport != ROCE_RC || pkt.dqpn != f->h.key.qpn ||
-	    !rwy_ip_eq(&pkt.dst, &f->h.key.dst)) {
+	    !rwy_ip_eq(&pkt.src, &f->h.key.src) || !rwy_ip_eq(&pkt.dst, &f->h.key.dst)) {
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		eng_far_fail(f, 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    "malformed request from the peer", now);

@@ -256,7 +256,7 @@ static void cm_open(struct eng *e, const struct roce_cm_conn *c, rwy_time now)
 	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn},
 	               kf = {s.remote->ip, s.local->ip, s.local->qpn};
 
-	n = eng_near_get(e, &kn, now);
+	n = eng_near_get(e, &kn, false, now);
 	f = n ? eng_far_get(e, &kf, now) : NULL;
 	if (!f)
 		return;

@@ -8,7 +8,7 @@
 
 #define CNP_INTERVAL (50 * RWY_US) /* DCQCN NP: at most one CNP a flow in this time */
 
-struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, rwy_time now)
+struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
 {
 	struct eng_near *n = (struct eng_near *)eng_find(e, k, false);
 	int tunnel;
@@ -24,7 +24,7 @@ struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, rwy_time n
 		e->c.drop_flow_table_full++;
 		return NULL;
 	}
-	if (e->half_open >= e->cfg.half_open_max) {
+	if (stranger && e->half_open >= e->cfg.half_open_max) {
 		e->c.drop_half_open++;
 		return NULL;
 	}
@@ -365,7 +365,8 @@ static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 	struct roce_pkt pkt;
 
 	if (!n->active || roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK ||
-	    !roce_op_is_response(pkt.info)) {
+	    !roce_op_is_response(pkt.info) || pkt.info->transport != ROCE_RC ||
+	    !rwy_ip_eq(&pkt.src, &n->h.key.dst) || !rwy_ip_eq(&pkt.dst, &n->h.key.src)) {
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		return;
 	}
