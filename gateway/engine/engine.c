@@ -67,7 +67,8 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->far_slab.size = (sizeof(struct eng_far) + 63) & ~63u;
 	e->pair_slab.size = (sizeof(struct eng_pair) + 63) & ~63u;
 	e->table_mask = table_size(cfg->conns_max) - 1;
-	e->table = calloc((size_t)e->table_mask + 1, sizeof(*e->table));
+	e->table = calloc((size_t)e->table_mask + 1,
+	    sizeof(struct eng_half *)); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
 	if (!e->table)
 		goto err;
 	roce_cm_cfg_default(&cm);

@@ -555,7 +555,6 @@ static bool run_seed(uint64_t seed, unsigned faults, bool verbose, bool quiet)
 		       "--verbose\n",
 		    (unsigned long long)seed, faults, (double)sim_now(r->w) / 1e9, r->why, r->detail,
 		    (unsigned long long)seed, faults);
-	left = 0;
 	ok = !r->why;
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++) {
@@ -615,6 +614,6 @@ int main(int argc, char **argv)
 		else
 			failed++;
 	}
-	printf("rwysim: %llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
+	printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
 	return failed ? 1 : 0;
 }

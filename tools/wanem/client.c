@@ -22,7 +22,7 @@ static int join(char *buf, size_t size, int argc, char **argv)
 			return -1;
 		len += (size_t)n;
 	}
-	strcpy(buf + len, "\n");
+	memcpy(buf + len, "\n", 2);
 	return 0;
 }
 
@@ -35,7 +35,7 @@ static int connect_to(const char *path)
 	errno = ENAMETOOLONG;
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -1;
-	strcpy(addr.sun_path, path);
+	memcpy(addr.sun_path, path, strlen(path) + 1); /* fits: checked above */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
@@ -81,9 +81,9 @@ int wanem_ctl_client(int argc, char **argv)
 	}
 	/* For people a table is the better default, for programs JSON. */
 	if (!strcmp(argv[1], "stats") && argc == 2)
-		strcpy(line, "stats text\n");
+		snprintf(line, sizeof(line), "stats text\n");
 	else if (!strcmp(argv[1], "stats") && argc == 3 && !strcmp(argv[2], "--json"))
-		strcpy(line, "stats\n");
+		snprintf(line, sizeof(line), "stats\n");
 	else if (join(line, sizeof(line), argc - 1, argv + 1)) {
 		fprintf(stderr, "wanem: the command is too long or has a line break\n");
 		return 2;

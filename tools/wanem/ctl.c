@@ -91,7 +91,7 @@ static int command_outage(struct wanem *w, char *args, struct wanem_err *err, ui
 	}
 	if (!strcmp(word, "on")) {
 		until = WANEM_FOREVER;
-	} else if (strcmp(word, "off")) {
+	} else if (strcmp(word, "off") != 0) {
 		if (wanem_set_time(word, MAX_OUTAGE, &until, err))
 			return -1;
 		until += now;
@@ -168,7 +168,7 @@ int wanem_ctl_open(struct wanem_ctl **out, const char *path, struct wanem_err *e
 	errno = ENAMETOOLONG;
 	if (strlen(path) >= sizeof(ctl->addr.sun_path))
 		goto fail;
-	strcpy(ctl->addr.sun_path, path);
+	memcpy(ctl->addr.sun_path, path, strlen(path) + 1);
 	if (listen_on(ctl))
 		goto fail;
 	*out = ctl;

@@ -116,7 +116,7 @@ int wanem_netif_open(struct wanem_netif *nif, const char *name, struct wanem_err
 
 	*nif = (struct wanem_netif){.rx_fd = -1, .tx_fd = -1};
 	if (strlen(name) < sizeof(nif->name)) {
-		strcpy(nif->name, name);
+		memcpy(nif->name, name, strlen(name) + 1);
 		nif->ifindex = (int)if_nametoindex(name);
 	}
 	errno = ENODEV;
