@@ -410,15 +410,16 @@ class Lab:
             del h.seen[:]
         before, before_other, n = g.counters(), other.counters(), g.flows()
         send()
+        moved = lambda: {k: v for k, v in changes(before, g.counters()).items() if k not in allow}
         end = time.monotonic() + settle
         while time.monotonic() < end:
             for h in (self.a, self.b):
                 h.pump(0.03)
-            if changes(before, g.counters()) == expect and len((self.b if at == "a" else self.a).seen) == seen:
+            if moved() == expect and len((self.b if at == "a" else self.a).seen) == seen:
                 break
         for h in (self.a, self.b):
             h.pump(0.03)
-        got = {k: v for k, v in changes(before, g.counters()).items() if k not in allow}
+        got = moved()
         assert got == expect, "counters of gateway %s: %s, should be %s" % (at, got, expect)
         got = {k: v for k, v in changes(before_other, other.counters()).items() if k not in allow}
         assert got == (at_other or {}), "counters of the other gateway: %s" % got
@@ -600,7 +601,7 @@ def psn_window(lab):
         for off in (1, 2, 100, 0x3FFF, 0x4000, 0x7FFFFF, -1, -2, -100, -0x10000, -0x7FFFFF):
             lab.a.send([roce("a", 0x0A, q, psn + off & 0xFFFFFF, b"wrong", ack=True, v6=v6)])
             for h in (lab.a, lab.b):
-                h.pump(0.06)
+                h.pump(0.03)
         assert flow["qp"]["epsn"] == epsn, "the host took a packet that was never due"
         lab.works()
 
