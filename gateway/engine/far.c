@@ -15,6 +15,7 @@
 #include "rwy/endian.h"
 
 #define FAR_BURST 64
+#define NO_SEQ    UINT64_MAX /* a request of an earlier flow: the present one has no number for it */
 
 struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now)
 {
@@ -155,6 +156,16 @@ void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t p
 	begin(f, psn, pmtu, false);
 }
 
+/* Requests that came by an earlier flow have numbers of that flow. They mean nothing in the new one, until
+ * the same request comes again (renumber). */
+static void forget_numbers(struct eng_far *f)
+{
+	for (struct rwy_buf *b = f->active ? f->reqr.q.head : NULL; b; b = b->next)
+		b->seq = NO_SEQ;
+	f->done_seq = f->told_seq = 0;
+	f->wait_head = f->wait_n = 0;
+}
+
 void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now)
 {
 	if (f->req)
@@ -163,7 +174,7 @@ void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_ope
 	f->fresh = true;
 	f->discard = false;
 	f->life = o->life;
-	f->done_seq = f->told_seq = 0;
+	forget_numbers(f);
 	f->h.last = now;
 	f->h.close_at = RWY_NEVER;
 	if (o->rnr_retry != 255)
@@ -264,9 +275,11 @@ static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now
 	while ((b = rwy_bufq_pop(&act->done))) {
 		const struct roce_opinfo *info = roce_op(b->opcode);
 
-		if (info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info))
-			wait_for_rsp(f, b->seq);
-		f->done_seq = b->seq + 1;
+		if (b->seq != NO_SEQ) {
+			if (info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info))
+				wait_for_rsp(f, b->seq);
+			f->done_seq = b->seq + 1;
+		}
 		f->packets++;
 		f->bytes += b->len;
 		rwy_buf_free(&e->bufs, b);

@@ -386,7 +386,7 @@ static void poll_site(struct site *s)
 		if (eng_next(s->e) > s->w->now)
 			return;
 	}
-	CHECK(!"due for ever");
+	CHECK(idle < IDLE_POLLS); /* due for ever */
 }
 
 static bool deliver(struct site *s)
@@ -484,7 +484,7 @@ static void send_mk(struct site *s, struct rc_mk *m, unsigned host, bool is6)
 		from_host(s, out6, to_ip6(out6, out, len, s->idx, host));
 }
 
-static const uint16_t lengths[8] = {0, 1, 255, 256, 512, 1024, 2048, 4096};
+static const uint32_t lengths[8] = {0, 1, 255, 256, 512, 1024, 2048, 4096};
 
 /* A request of one of four queue pairs of the site. `how`: pair 0..1, IPv6 2, AckReq 3, PSN odd 4, length
  * 5..7. */
@@ -567,7 +567,7 @@ static void any_response(struct site *s, uint8_t op)
 	struct rc_mk m = {.opcode = (uint8_t)(ROCE_RC_READ_RESP_FIRST + op % 6)};
 	uint8_t how = u8(w);
 
-	m.dqpn = how & 0x80 ? u24(w) : 0x10 + (how & 3);
+	m.dqpn = how & 0x80 ? u24(w) : 0x10u + (how & 3u);
 	m.psn = how & 0x40 ? u24(w) : (s->psn[how & 3] + (uint32_t)(int32_t)(int8_t)u8(w)) & ROCE_PSN_MASK;
 	m.syndrome = u8(w);
 	m.msn = how;
