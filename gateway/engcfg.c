@@ -102,3 +102,23 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 	out->seed = random64();
 	return 0;
 }
+
+void gw_eng_cfg_memory(struct eng_cfg *out, unsigned workers, uint32_t buffers, uint32_t cost)
+{
+	uint64_t share = buffers / workers;
+
+	out->buf_cost = cost;
+	if (out->custody_total > share / 2 * cost)
+		out->custody_total = share / 2 * cost;
+	if (out->custody_conn > out->custody_total)
+		out->custody_conn = out->custody_total;
+	for (unsigned i = 0; i < out->tunnels; i++) {
+		struct wan_cfg *w = &out->tunnel[i].wan;
+		uint64_t held = share / 4 / out->tunnels;
+
+		if (w->rx_window > held)
+			w->rx_window = held > 64 ? (uint32_t)held : 64;
+		if (w->rx_bytes > held * cost)
+			w->rx_bytes = held * cost;
+	}
+}

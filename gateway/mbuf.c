@@ -33,7 +33,7 @@ int gw_pools_new(struct gw_pools *p, uint32_t buffers, uint32_t max_frame)
 		return 0;
 	gw_log(GW_LOG_ERROR, "memory",
 	    "memory.buffers=%u of %u bytes need %u MiB and do not fit (%s): raise -m in eal.args or lower it",
-	    buffers, p->room, (unsigned)(((uint64_t)buffers * (p->room + 256)) >> 20),
+	    buffers, p->room, (unsigned)(((uint64_t)buffers * (p->room + GW_MBUF_OVERHEAD)) >> 20),
 	    rte_strerror(rte_errno));
 	gw_pools_free(p);
 	return RWY_ENOMEM;

@@ -16,9 +16,10 @@
 #include "rwy/buf.h"
 #include "rwy/err.h"
 
-#define GW_MBUF_PRIV  96
-#define GW_TAILROOM   64  /* kept free behind the largest frame: the engine may grow a packet by a trailer */
-#define GW_SMALL_ROOM 640 /* data room of the small pool: headers, made packets, control messages */
+#define GW_MBUF_PRIV     96
+#define GW_TAILROOM      64 /* kept free behind the largest frame: the engine may grow a packet by a trailer */
+#define GW_MBUF_OVERHEAD 256 /* of a buffer besides its data room: rte_mbuf, rwy_buf, pool */
+#define GW_SMALL_ROOM    640 /* data room of the small pool: headers, made packets, control messages */
 #define GW_MADE_HEAD                                                                                         \
 	320 /* headroom given to buffers made here: Ethernet, VLAN, IPv6, UDP, WAN header in place */
 #define GW_MBUF_CACHE  256

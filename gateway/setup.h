@@ -21,6 +21,11 @@ void gw_clock_init(void);
 /* engcfg.c: what the engine of one worker is told. */
 RWY_MUST_CHECK int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker);
 
+/* Bounds that follow from the packet buffers there are: `buffers` in all, `cost` bytes of memory each. At
+ * most half of a worker's share may be in custody and a quarter held for the hosts; the rest is for what is
+ * under way. */
+void gw_eng_cfg_memory(struct eng_cfg *out, unsigned workers, uint32_t buffers, uint32_t cost);
+
 /* port.c: the device string for EAL, with what the driver needs filled in (af_packet's frame size). */
 void gw_port_device(const struct conf_port *p, char *out, size_t size);
 /* port.c: finds, configures and starts every port of the configuration. */

@@ -64,6 +64,7 @@ struct eng_near {
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
 	struct eng_nexthop nh;
 	rwy_time cnp_at;
+	uint64_t custody; /* buffer memory of what the far host has not acknowledged */
 	uint64_t packets, bytes;
 };
 
@@ -152,7 +153,7 @@ struct eng {
 	struct eng_far *wheel[ENG_WHEEL_SLOTS];
 	uint32_t wheel_n;
 	uint64_t wheel_tick; /* ticks up to here have fired */
-	uint64_t custody;    /* bytes in custody, near halves */
+	uint64_t custody;    /* the same, all near halves */
 	uint64_t rng;
 	uint32_t sweep; /* table slot of the idle sweep */
 	rwy_time sweep_at;
@@ -232,6 +233,12 @@ void eng_lan_made(
 void eng_drop(struct eng *e, struct rwy_buf *b, uint64_t *counter);
 void eng_log(struct eng *e, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char *what);
+
+/* What a packet in custody costs: a small one holds a whole buffer. */
+static inline uint64_t eng_cost(const struct eng *e, const struct rwy_buf *b)
+{
+	return b->len > e->cfg.buf_cost ? b->len : e->cfg.buf_cost;
+}
 
 /* Whether the packet in the buffer is IPv6. Only for packets that parsed. */
 static inline bool rwy_buf_is6(const struct rwy_buf *b)

@@ -52,6 +52,8 @@ struct eng_cfg {
 	uint8_t rnr_retry, retry; /* when the connection's own are not known */
 	uint64_t custody_conn;    /* bytes in custody of one connection above which ACKs are held back */
 	uint64_t custody_total;   /* the same for this worker */
+	uint32_t
+	    buf_cost; /* memory that a buffer takes, however small its packet: what custody counts at least */
 	uint64_t read_cache_conn; /* bytes of served READ responses kept for replays */
 	uint64_t seed;            /* randomness of this process: epochs, indices */
 	rwy_dur probe_timeout;    /* pairing: how long one unpaired flow may wait for its host's answer */

@@ -60,8 +60,7 @@ static void add_near(struct eng_flow_info *o, const struct eng_near *n)
 {
 	o->tx_packets = n->packets;
 	o->tx_bytes = n->bytes;
-	if (n->req)
-		o->custody_bytes = wan_tx_bytes(n->req);
+	o->custody_bytes = n->custody;
 	if (!n->active)
 		return;
 	o->near_psn = n->resp.epsn;

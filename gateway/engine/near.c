@@ -59,7 +59,8 @@ static void abort_req(struct eng_near *n, rwy_time now)
 {
 	if (!n->req)
 		return;
-	n->h.e->custody -= wan_tx_bytes(n->req);
+	n->h.e->custody -= n->custody;
+	n->custody = 0;
 	wan_tx_abort(n->req, now);
 	n->req = NULL;
 	n->held = false;
@@ -178,7 +179,7 @@ static bool memory_short(const struct eng_near *n)
 {
 	const struct eng *e = n->h.e;
 
-	return wan_tx_bytes(n->req) >= e->cfg.custody_conn || e->custody >= e->cfg.custody_total;
+	return n->custody >= e->cfg.custody_conn || e->custody >= e->cfg.custody_total;
 }
 
 static void accept(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b,
@@ -201,7 +202,8 @@ static void accept(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_bu
 	b->msn = act->msn;
 	n->packets++;
 	n->bytes += b->len;
-	e->custody += b->len;
+	n->custody += eng_cost(e, b);
+	e->custody += eng_cost(e, b);
 	e->c.accepted++;
 	wan_tx_send(n->req, b, now);
 	if (e->cfg.ack_mode != ENG_ACK_NEAR)
@@ -221,7 +223,7 @@ void eng_near_unhold(struct eng_near *n, rwy_time now)
 	const struct eng *e = n->h.e;
 
 	(void)now;
-	if (!n->held || wan_tx_bytes(n->req) > e->cfg.custody_conn - (e->cfg.custody_conn >> 2) ||
+	if (!n->held || n->custody > e->cfg.custody_conn - (e->cfg.custody_conn >> 2) ||
 	    e->custody > e->cfg.custody_total - (e->cfg.custody_total >> 3))
 		return;
 	n->held = false;
@@ -473,7 +475,8 @@ void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time no
 {
 	struct eng *e = n->h.e;
 
-	e->custody -= b->len;
+	n->custody -= eng_cost(e, b);
+	e->custody -= eng_cost(e, b);
 	e->c.delivered++;
 	if (e->cfg.ack_mode == ENG_ACK_END && n->active) {
 		roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);

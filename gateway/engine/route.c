@@ -16,6 +16,7 @@ void eng_cfg_default(struct eng_cfg *cfg)
 	cfg->retry = 7;
 	cfg->custody_conn = 32u << 20;
 	cfg->custody_total = 256u << 20;
+	cfg->buf_cost = 256;
 	cfg->read_cache_conn = 4u << 20;
 	cfg->probe_timeout = 200 * RWY_MS;
 }

@@ -165,7 +165,8 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 	}
 	bool nothing_lost = !wan_tx_queued(n->req);
 
-	t->e->custody -= wan_tx_bytes(n->req);
+	t->e->custody -= n->custody;
+	n->custody = 0;
 	n->req = NULL;
 	n->held = false;
 	/* Forgotten there for idleness or after a disconnect: the next request, if there is one, opens the
