@@ -20,6 +20,8 @@ MAKEFLAGS += --no-builtin-rules
 .DEFAULT_GOAL := all
 
 BUILD   ?= build
+# make V=1 prints the commands
+Q       := $(if $(V),,@)
 CC      ?= gcc
 ifeq ($(origin CC),default)
 CC      := gcc
@@ -81,24 +83,29 @@ core: $(CORE_LIB) $(ENGINE_LIB) $(CONF_LIB)
 # --- objects ----------------------------------------------------------------------------------
 $(BUILD)/obj/gateway/engine/%.o: gateway/engine/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+	@echo '  CC    $<'
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 $(BUILD)/obj/gateway/conf/%.o: gateway/conf/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+	@echo '  CC    $<'
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 $(BUILD)/obj/gateway/%.o: gateway/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
+	@echo '  CC    $<'
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
 $(BUILD)/obj/tests/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
+	@echo '  CC    $<'
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+	@echo '  CC    $<'
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
 define archive
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) crs $@ $(filter %.o,$^)
+	$(Q)$(AR) crs $@ $(filter %.o,$^)
 endef
 $(CORE_LIB): $(call obj,$(CORE_SRC)) ; $(archive)
 $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) ; $(archive)
@@ -109,16 +116,20 @@ $(BENCH_LIB): $(call obj,$(BENCH_HELP) $(filter-out gateway/main.c,$(GW_SRC))) ;
 # --- programs ---------------------------------------------------------------------------------
 $(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
 $(BUILD)/bin/roceway: $(call obj,$(CLI_SRC))
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs jansson libcurl)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs jansson libcurl)
 $(BUILD)/bin/wanem: $(call obj,$(WANEM_SRC))
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lm
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lm
 $(BUILD)/guest/%: tests/e2e/guest/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CSTD) -O2 -g $(WARN) -MMD -MP -MF $@.d -o $@ $< -libverbs -lrdmacm -lpthread
+	@echo '  GUEST $@'
+	$(Q)$(CC) $(CSTD) -O2 -g $(WARN) -MMD -MP -MF $@.d -o $@ $< -libverbs -lrdmacm -lpthread
 
 .PHONY: guest
 guest: $(GUEST_BIN)
@@ -126,23 +137,28 @@ guest: $(GUEST_BIN)
 # --- tests ------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
 # The API's pages over a made-up gateway, for tests/unit/cli_api.py.
 $(BUILD)/tests/api_server: $(call obj,$(wildcard gateway/api*.c) tests/unit/api/server.c) $(CONF_LIB)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lmicrohttpd -ljansson -lyaml -lpthread
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lmicrohttpd -ljansson -lyaml -lpthread
 $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/unit/rc_*.c)) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
 # A fuzzer defines LLVMFuzzerTestOneInput. Here it is linked with a small main that replays files;
 # `make fuzz F=NAME` builds it with libFuzzer instead.
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay_main.o $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
 
 .PHONY: unit
 unit: $(UNIT_BIN) $(BUILD)/tests/api_server all ## unit tests (cmocka) and the tools' own tests
