@@ -9,7 +9,7 @@ import time
 from .lab import Lab
 from .paths import BIN, BUILD, OUT
 from .proc import LabError
-from .runner import exit_on_signals, need_root, time_limit
+from .runner import TestTimeout, exit_on_signals, need_root, time_limit
 
 OPS = ["write", "send", "read"]
 RTTS = [0.2, 20, 100]
@@ -17,7 +17,7 @@ LOSSES = [0, 1]
 SIZE = 65536
 SECONDS = 5    # perftest -D; the first and the last second are not measured
 TIMEOUT = 16   # QP timeout (268 ms) of both sides: above the longest RTT, and no longer, since native recovery waits for it
-LIMIT = 20     # a run that takes longer is ended
+LIMIT = 12     # a run that takes longer is ended
 FOOTER = f"""One QP, {SIZE // 1024} KiB messages, RoCE MTU 1024, {SECONDS} s a run of which the middle {SECONDS - 2} s count,
 QP timeout {TIMEOUT} (268 ms), retry 7, the same on both sides. Loss is independent, each way.
 Hosts: Debian's kernel with Soft-RoCE in QEMU; ratios tell more than figures."""
@@ -34,7 +34,8 @@ class Demo:
         print(f"[{time.monotonic() - self.begin:5.0f} s] {text}", flush=True)
 
     def run(self):
-        self.lab = Lab(print if self.args.verbose else None)
+        self.log_lines = []
+        self.lab = Lab(print if self.args.verbose else self.log_lines.append)
         try:
             self.say("booting two hosts")
             self.lab.boot()
@@ -46,7 +47,18 @@ class Demo:
                         self.lab.wan(rtt_ms=rtt, loss=loss)
                         self.measure(mode, rtt, loss)
         finally:
+            if self.notes:
+                self.keep()
             self.lab.close()
+
+    def keep(self):
+        """Logs of a demo in which something did not finish."""
+        out = OUT / "demo"
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "log.txt").write_text("\n".join(self.log_lines) + "\n")
+        for p in self.lab.log_files():
+            (out / p.name).write_bytes(p.read_bytes())
+        self.say(f"some runs did not finish; logs: {out}/")
 
     def measure(self, mode, rtt, loss):
         words = []
@@ -63,20 +75,28 @@ class Demo:
         lab = self.lab
         lab.counters_mark()
         start = time.monotonic()
-        why = "perftest failed"
         try:
             with time_limit(LIMIT + 30):
                 p = lab.perftest(f"ib_{op}_bw", size=SIZE, seconds=SECONDS, timeout=TIMEOUT, limit=LIMIT)
             if p.ok:
                 return p.bw, ""
-            if "RETRY_EXC" in p.text or "retry" in p.text.lower() or "status 12" in p.text:
-                why = "QP died: retries exceeded"
+            why = reason(p.text)
             lab.log(p.text)
-        except LabError as e:
-            why = str(e)[:60]
-        seconds = time.monotonic() - start
+        except (LabError, TestTimeout) as e:
+            why = str(e)[:80] or "no answer"
+        got = self.arrived(op) / (time.monotonic() - start) / 1e6
+        lab.describe()
         lab.settle()
-        return self.arrived(op) / seconds / 1e6, why
+        if lab.mode == "gateway":
+            self.gateways_renew()
+        return got, why
+
+    def gateways_renew(self):
+        """One run that failed must not spoil the next."""
+        for g in self.lab.gateways:
+            g.kill()
+        for g in self.lab.gateways:
+            g.start()
 
     def arrived(self, op):
         """Bytes that the receiving host took in order during a run that did not finish."""
@@ -108,6 +128,14 @@ class Demo:
         for i, n in enumerate(notes, 1):
             print(f"[{i}] did not finish; the figure is what arrived until it ended. {n}")
         print("\n" + FOOTER)
+
+
+def reason(text):
+    """What perftest said last before it ended without a result."""
+    if "exit 124" in text:
+        return f"no end within {LIMIT} s"
+    words = [line.strip() for line in text.splitlines() if "rror" in line or "ailed" in line or "Completion" in line]
+    return words[0][:80] if words else "perftest failed"
 
 
 def rounded(x):

@@ -312,6 +312,21 @@ class Lab:
             proc.stop(c)
         self.captures = []
 
+    def describe(self):
+        """Into the log: what hosts, gateways and WAN counted."""
+        try:
+            self.host_retransmits()
+        except (LabError, KeyError) as e:
+            self.log(f"no host counters: {e}")
+        for g in self.gateways:
+            self.log(f"[gw-{g.side}] {'running' if g.alive() else 'down'}")
+            for what in ("status", "flows", "tunnels", "counters") if g.alive() else ():
+                code, out, err = g._cli(what)
+                self.log(f"[gw-{g.side}] roceway {what}: exit {code}\n{out}{err}")
+        if self.link.child:
+            with contextlib.suppress(LabError):
+                self.link.ctl("stats")
+
     def log_files(self):
         return [p for p in self.net.dir.iterdir() if p.suffix in (".log", ".yaml")]
 

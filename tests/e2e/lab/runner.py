@@ -170,29 +170,12 @@ class Runner:
 
     def wind_up(self, test, verdict):
         if verdict == "failed":
-            self.lab_state(test)
+            self.lab.describe()
         self.lab.capture_stop()
         self.lab.settle()
         if verdict == "failed" and self.mode == "gateway":
             for g in self.lab.gateways:
                 g.kill()  # the next test starts from fresh ones
-
-    def lab_state(self, test):
-        """Into the log: what the gateways and hosts counted."""
-        try:
-            for h in self.lab.hosts:
-                delta = {k: v for k, v in self.lab.rxe_delta(h).items() if v}
-                self.log(f"[{h.name}] rxe counters of this test: {delta}")
-        except (LabError, KeyError) as e:
-            self.log(f"no host counters: {e}")
-        for g in self.lab.gateways:
-            if g.alive():
-                for what in ("status", "flows", "tunnels", "counters"):
-                    code, out, err = g._cli(what)
-                    self.log(f"[gw-{g.side}] roceway {what}: exit {code}\n{out}{err}")
-        if self.lab.link.child:
-            with contextlib.suppress(LabError):
-                self.lab.link.ctl("stats")
 
     def report(self, test, verdict, seconds, why=""):
         self.counts[verdict] += 1
