@@ -281,6 +281,7 @@ static void site_start(struct site *s)
 	c->host_window = 8;
 	c->custody_conn = CUSTODY;
 	c->custody_total = 2 * CUSTODY;
+	c->buf_cost = 0;
 	c->read_cache_conn = 4096;
 	c->probe_timeout = 20 * RWY_MS;
 	c->rnr_retry = 2;
@@ -312,8 +313,8 @@ static void site_stop(struct site *s)
 static void check_near(const struct eng_near *n, uint64_t *custody, uint32_t *half_open)
 {
 	*half_open += n->h.state == ENG_LEARNING;
-	if (n->req)
-		*custody += wan_tx_bytes(n->req);
+	*custody += n->custody;
+	CHECK(n->custody == (n->req ? wan_tx_bytes(n->req) : 0)); /* buf_cost is 0 here */
 	CHECK(!n->far || (n->far->near == n && n->far->h.e));
 	CHECK(!n->far || !n->lqpn || n->far->h.key.qpn == n->lqpn);
 	CHECK(n->parked.n <= ENG_PARKED_MAX);

@@ -139,8 +139,7 @@ static int set_up(void **state)
 	struct eng_cfg *c = malloc(sizeof(*c));
 
 	queue = calloc(QUEUE, sizeof(*queue));
-	if (!c || !queue)
-		return -1;
+	assert_true(c && queue);
 	now = RWY_SEC;
 	queued = 0;
 	for (unsigned i = 0; i < 2; i++) {
@@ -155,8 +154,8 @@ static int set_up(void **state)
 		c->seed = i + 1;
 		wan_cfg_default(&c->tunnel[0].wan);
 		c->tunnel[0].wan.cc_cfg.rate_Bps = 1250000000;
-		if (eng_new(&side[i].e, c, &ops, &side[i], (struct rwy_bufs){&buf_ops, &side[i]}, now) != 0)
-			return -1;
+		assert_int_equal(
+		    eng_new(&side[i].e, c, &ops, &side[i], (struct rwy_bufs){&buf_ops, &side[i]}, now), 0);
 	}
 	free(c);
 	run(RWY_SEC);
