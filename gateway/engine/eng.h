@@ -145,6 +145,7 @@ struct eng {
 	struct eng_half **table; /* hash table of both halves */
 	uint32_t table_mask;
 	uint32_t halves, half_open;
+	uint32_t paired; /* near and far halves that belong together */
 	struct eng_half *dirty_head, *dirty_tail;
 	struct eng_slab near_slab, far_slab, pair_slab;
 	struct eng_pair *pairs[256];
@@ -216,7 +217,8 @@ struct eng_far *eng_learn_owner(struct eng *e, const struct eng_near *n, const s
     rwy_time now); /* whose answer this response must be, or NULL */
 void eng_learn_tick(struct eng *e, rwy_time now);
 rwy_time eng_learn_next(const struct eng *e);
-void eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now);
+bool eng_learn_cm(
+    struct eng *e, const struct roce_pkt *pkt, rwy_time now); /* false: malformed, counted; do not carry it */
 
 /* timer wheel, wheel.c */
 void eng_wheel_arm(struct eng_far *f, rwy_time at);

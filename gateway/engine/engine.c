@@ -224,7 +224,10 @@ static void best_effort(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, 
 	if (roce && roce_is_gsi(pkt)) {
 		struct wan_txflow *m = mgmt_flow(&e->tun[t], now);
 
-		eng_learn_cm(e, pkt, now);
+		if (!eng_learn_cm(e, pkt, now)) {
+			rwy_buf_free(&e->bufs, b);
+			return;
+		}
 		if (m && wan_tx_queued(m) < 4096) {
 			b->kind = RWY_BUF_PACKET;
 			b->len = pkt->len;

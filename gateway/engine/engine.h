@@ -154,7 +154,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_unpaired_full, "too many packets of an unpaired flow")                                        \
 	X(drop_ghost_ack, "ACK for a PSN that is not outstanding")                                           \
 	X(drop_old_response, "response seen before or unexpected")                                           \
-	X(drop_bad_cm, "malformed CM message (carried all the same)")                                        \
+	X(drop_bad_cm, "malformed CM message")                                                               \
 	X(drop_no_buffer, "no packet buffer")                                                                \
 	X(drop_ttl, "TTL exceeded")                                                                          \
 	X(drop_tunnel_msg, "malformed message inside a tunnel")                                              \

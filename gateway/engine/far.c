@@ -68,7 +68,7 @@ void eng_far_free(struct eng_far *f, rwy_time now)
 	forget_requests(f);
 	free(f->wait);
 	if (f->near)
-		f->near->far = NULL;
+		eng_unpair(f);
 	eng_remove(e, &f->h);
 	f->h.close_at = 0;
 	f->h.e = NULL;

@@ -11,7 +11,7 @@ const struct eng_counters *eng_counters(const struct eng *e)
 
 uint32_t eng_flow_count(const struct eng *e)
 {
-	return e->halves;
+	return e->halves - e->paired; /* a pair is one connection */
 }
 
 uint64_t eng_custody_bytes(const struct eng *e)

@@ -140,6 +140,7 @@ struct eng_far *eng_learn_owner(
 void eng_unpair(struct eng_far *f)
 {
 	eng_log(f->h.e, 4, "unpair local_qpn=%u remote_qpn=%u", f->h.key.qpn, f->near->h.key.qpn);
+	f->h.e->paired--;
 	f->near->far = NULL;
 	f->near = NULL;
 	f->rqpn = 0;
@@ -158,6 +159,7 @@ void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how
 		eng_unpair(f);
 	n->far = f;
 	f->near = n;
+	e->paired++;
 	eng_log(e, 4, "pair local_qpn=%u remote_qpn=%u how=%d", f->h.key.qpn, n->h.key.qpn, how);
 	n->lqpn = f->h.key.qpn;
 	f->rqpn = n->h.key.qpn;
@@ -286,7 +288,7 @@ static void cm_close(struct eng *e, const struct roce_cm_conn *c, rwy_time now)
 		h->close_at = now + CLOSE_WAIT;
 }
 
-void eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now)
+bool eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct roce_cm_msg msg;
 	struct roce_cm_event ev;
@@ -295,23 +297,24 @@ void eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now)
 	case 0:
 		break;
 	case RWY_ENOENT:
-		return; /* another management class */
+		return true; /* another management class */
 	default:
 		e->c.drop_bad_cm++;
-		return;
+		return false;
 	}
 	e->c.cm_messages++;
 	roce_cm_track(e->cm, &msg, &pkt->src, &pkt->dst, &ev, now);
 	switch (ev.kind) {
 	case ROCE_CM_NONE:
-		return;
+		break;
 	case ROCE_CM_ESTABLISHED:
 		for (unsigned i = 0; i < ev.superseded_count; i++)
 			cm_close(e, &ev.superseded[i], now);
 		cm_open(e, &ev.conn, now);
-		return;
+		break;
 	case ROCE_CM_CLOSED:
 		cm_close(e, &ev.conn, now);
-		return;
+		break;
 	}
+	return true;
 }

@@ -77,7 +77,7 @@ void eng_near_free(struct eng_near *n, rwy_time now)
 	if (n->active)
 		roce_resp_fini(&n->resp);
 	if (n->far)
-		n->far->near = NULL;
+		eng_unpair(n->far);
 	if (n->h.state == ENG_LEARNING)
 		e->half_open--;
 	eng_remove(e, &n->h);
@@ -133,10 +133,8 @@ void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t
 	if (n->active && n->h.learned == ENG_BY_CM && n->lqpn == lqpn && n->resp.start == psn &&
 	    n->h.close_at == RWY_NEVER)
 		return;
-	if (n->far && n->far->h.key.qpn != lqpn) {
-		n->far->near = NULL;
-		n->far = NULL;
-	}
+	if (n->far && n->far->h.key.qpn != lqpn)
+		eng_unpair(n->far);
 	start(n, psn, pmtu, now);
 	if (n->h.state == ENG_LEARNING)
 		n->h.e->half_open--;

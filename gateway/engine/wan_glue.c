@@ -62,8 +62,10 @@ static void to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now)
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		return;
 	}
-	if (cm && r == ROCE_PARSE_OK)
-		eng_learn_cm(e, &pkt, now);
+	if (cm && r == ROCE_PARSE_OK && !eng_learn_cm(e, &pkt, now)) {
+		rwy_buf_free(&e->bufs, b);
+		return;
+	}
 	eng_lan_send(e, b, true, &pkt.dst, NULL);
 }
 

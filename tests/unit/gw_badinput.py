@@ -644,10 +644,10 @@ def cm_ids(attr, local, remote, more=b""):
 
 
 def bad_mads(lab):
-    """Counted, and carried all the same: it is not for us to say what a host's agent understands."""
+    """A CM MAD that is none is counted and dropped; other management is carried: it is not for us to judge."""
     sizes = [n for n in range(0, 300) if n != 256]
     lab.attack({"drop_bad_cm": len(sizes)}, lambda: lab.a.send([cm("a", cm_req(1, 2, 3).ljust(300, b"z")[:n]) for n in sizes]),
-               seen=len(sizes), at_other={"drop_bad_cm": len(sizes)})
+               seen=0)
     # other management classes, methods and versions are not ours to judge
     other = [mad(0x10, mgmt=c) for c in range(256) if c != 7] + [mad(0x10, version=v) for v in (0, 2, 255)]
     other += [mad(0x10, cls=v) for v in (0, 1, 3)] + [mad(0x10, method=m) for m in (1, 2, 0x81)]
