@@ -109,24 +109,28 @@ static uint64_t phase_window(const struct model *m)
 	rwy_unreachable();
 }
 
-/* The two answers, after anything they depend on changed. */
+/*
+ * The two answers, after anything they depend on changed. While the rate is looked for, it is not below the
+ * first window a round trip: when of a first flight little arrives, that says little about the path.
+ */
 static void answer(struct model *m)
 {
 	uint64_t first = (uint64_t)INITIAL_PKTS * m->cfg.mtu;
+	uint64_t first_rate = first * RWY_SEC / rwy_time_max(model_rtt(m), RWY_US);
 
 	if (!m->bw_max) {
-		rwy_dur rtt = model_rtt(m) ? model_rtt(m) : RWY_US;
-
-		m->rate = cc_limit_rate(&m->cfg, first * RWY_SEC / rtt * GAIN_STARTUP / GAIN_ONE);
+		m->rate = cc_limit_rate(&m->cfg, first_rate * GAIN_STARTUP / GAIN_ONE);
 		m->window = first;
 		return;
 	}
 	uint64_t rate = m->bw_max * pacing_gain(m) / GAIN_ONE * m->makeup / GAIN_ONE;
 
-	m->rate = cc_limit_rate(&m->cfg, rate);
 	m->window = phase_window(m);
-	if (m->phase == STARTUP && m->window < first)
-		m->window = first;
+	if (m->phase == STARTUP) {
+		rate = rate > first_rate ? rate : first_rate;
+		m->window = m->window > first ? m->window : first;
+	}
+	m->rate = cc_limit_rate(&m->cfg, rate);
 }
 
 static void auto_init(void *state, const struct cc_cfg *cfg, rwy_time now)

@@ -8,6 +8,9 @@
  *                                             <-  B: HELLO want, nonce b, echo a     A believes B
  *   A: HELLO nonce a', echo b                 ->                                     B believes A
  *
+ * A sends data at once, which B drops as a stranger's as long as the last HELLO is missing. So A repeats it,
+ * closely, until something comes that only a believer sends.
+ *
  * A new epoch, believed, is a restart of the peer. The index a gateway gives depends on the peer's epoch, so
  * that datagrams of two lives of a gateway cannot be taken for each other.
  *
@@ -21,6 +24,8 @@
 #define INTERVAL_MIN    (100 * RWY_MS)
 #define INTERVAL_MAX    RWY_SEC
 #define CHALLENGE_TRIES 5
+#define REPEAT_FIRST    (2 * RWY_MS)
+#define REPEATS         6
 #define INDEX_MIX       0xffffu /* the upper half stays as configured: a front end may steer by it */
 
 static uint64_t mix(uint64_t x)
@@ -61,7 +66,7 @@ void wan_hs_probe(struct wan_tunnel *t, rwy_time now)
 /* --- out ---------------------------------------------------------------------------------------- */
 static bool satisfied(const struct wan_tunnel *t)
 {
-	return t->session && t->up && !t->hs.tries;
+	return t->session && t->up && !t->hs.tries && !t->hs.repeats;
 }
 
 static void schedule(struct wan_tunnel *t, rwy_time now)
@@ -88,8 +93,9 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	if (!timer && !h->reply)
 		return false;
 	bool known = t->session && t->peer.epoch == h->peer_epoch;
+	bool ask = !known || (timer && !h->repeats);
 	struct wan_f_hello f = {
-	    .flags = known && !timer ? 0 : WAN_HELLO_WANT,
+	    .flags = ask ? WAN_HELLO_WANT : 0,
 	    .mtu = (uint16_t)t->mtu_own,
 	    .index = index_for(t, h->peer_epoch),
 	    .tunnel_id = t->cfg.tunnel_id,
@@ -116,6 +122,8 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	if (timer) {
 		if (h->tries)
 			h->tries--;
+		if (h->repeats)
+			h->repeats--;
 		t->hs_path = (uint8_t)(t->hs_path + 1u < t->paths ? t->hs_path + 1u : 0);
 		schedule(t, now);
 	}
@@ -161,6 +169,8 @@ static void believe(struct wan_tunnel *t, struct wan_path *p, const struct wan_f
 		wan_rtt_sample(p, now - t->hs.sent_at, 0, now);
 	nonce_fresh(t, now);
 	t->hs.tries = 0;
+	t->hs.repeats = f->flags & WAN_HELLO_WANT ? REPEATS : 0;
+	t->hs.interval = REPEAT_FIRST;
 	t->last_rx = p->last_rx = now;
 	p->usable = true;
 	t->session = true;

@@ -201,8 +201,9 @@ struct wan_hs {
 	uint64_t counter;                /* of nonces made */
 	uint64_t peer_nonce, peer_epoch; /* of the newest HELLO that wants an answer */
 	bool reply;
-	uint8_t tries; /* left, while we challenge an unknown epoch */
-	rwy_time next; /* RWY_NEVER: nothing to do */
+	uint8_t tries;   /* left, while we challenge an unknown epoch */
+	uint8_t repeats; /* left of the answer to a peer that may not believe us yet */
+	rwy_time next;   /* RWY_NEVER: nothing to do */
 	rwy_dur interval;
 	rwy_time sent_at;
 	uint32_t sent_n; /* HELLOs with this nonce */

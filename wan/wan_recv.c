@@ -15,6 +15,7 @@ struct in {
 void wan_alive(struct wan_tunnel *t, rwy_time now)
 {
 	t->last_rx = now;
+	t->hs.repeats = 0;
 	if (t->up || !t->session)
 		return;
 	t->up = true;

@@ -36,6 +36,7 @@ struct side {
 	uint8_t *mem, *before;
 	struct rc_wr wr[WRS_MAX];
 	unsigned wrs, done, recvs;
+	rwy_time done_at; /* of the last completion */
 	bool error;
 	enum rc_status status;
 };
@@ -47,7 +48,9 @@ struct run {
 	struct side qp[QPS_MAX][2];
 	unsigned qps;
 	unsigned faults;
-	rwy_time fault_at;
+	unsigned round;
+	rwy_time round_at, fault_at;
+	double slowest; /* times what could be expected */
 	unsigned fault_site;
 	bool fault_done, outage, verbose;
 	bool zero_psn;
@@ -80,6 +83,7 @@ static void completed(void *ctx, const struct rc_comp *c)
 	if (c->id != s->done)
 		fail(s->run, "completions out of order", s, (unsigned)c->id);
 	s->done++;
+	s->done_at = sim_now(s->run->w);
 }
 
 static void pump(struct run *r, struct side *s)
@@ -336,8 +340,67 @@ static void check_direction(struct run *r, struct side *s, struct side *p)
 	free(nt);
 }
 
+/* --- how long it took ------------------------------------------------------------------------------ */
+
+/* Packets of an operation, or of the answer to it. */
+static uint32_t packets(const struct rc_wr *w, uint32_t mtu)
+{
+	return w->len ? (w->len + mtu - 1) / mtu : 1;
+}
+
+/*
+ * A generous guess of when a queue pair's operations can be complete: the handshake and learning, a round
+ * trip for each window of packets (two if packets are lost: one is in most windows) and for each set of
+ * READs, all bytes of the round at half the WAN's rate.
+ */
+static rwy_dur expected(const struct run *r, const struct side *s)
+{
+	const struct sim_link_cfg *l = r->cfg.wan;
+	rwy_dur rtt = l[0].delay + l[1].delay;
+	uint64_t rate = l[0].rate_Bps < l[1].rate_Bps ? l[0].rate_Bps : l[1].rate_Bps;
+	uint64_t bytes = 0, n = 0, answers = 0, window = s->h.cfg.window;
+
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			for (unsigned k = 0; k < r->qp[i][j].wrs; k++)
+				bytes += r->qp[i][j].wr[k].len +
+				         80ull * packets(&r->qp[i][j].wr[k], r->qp[i][j].h.cfg.mtu);
+	for (unsigned k = 0; k < s->wrs; k++) {
+		n += packets(&s->wr[k], s->h.cfg.mtu);
+		answers += s->wr[k].op == RC_READ || s->wr[k].op == RC_CAS || s->wr[k].op == RC_FAA;
+	}
+	if (r->cfg.rx_window && r->cfg.rx_window < window)
+		window = r->cfg.rx_window;
+	if (r->cfg.custody_conn / s->h.cfg.mtu < window)
+		window = r->cfg.custody_conn / s->h.cfg.mtu;
+	if (l[0].loss + l[1].loss > .01)
+		n *= 2;
+	return 200 * RWY_MS + rtt * (8 + n / window + answers / s->h.cfg.rd_max) + 2 * bytes * RWY_SEC / rate;
+}
+
+static void times(struct run *r)
+{
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			const struct side *s = &r->qp[i][j];
+			rwy_dur took = s->done_at - r->round_at, guess = expected(r, s);
+
+			if (!s->done)
+				continue;
+			if (r->verbose)
+				fprintf(stderr,
+				    "round %u qp %u at %c: %u of %u done at %.6f, after %.1f ms, expected "
+				    "%.1f\n",
+				    r->round, s->qpn, 'A' + s->site, s->done, s->wrs,
+				    (double)s->done_at / 1e9, (double)took / 1e6, (double)guess / 1e6);
+			if ((double)took / (double)guess > r->slowest)
+				r->slowest = (double)took / (double)guess;
+		}
+}
+
 static void check(struct run *r)
 {
+	times(r);
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++) {
 			struct side *s = &r->qp[i][j];
@@ -416,6 +479,7 @@ static void connect_qp(struct run *r, struct side *s)
 	for (unsigned j = 0; j < 2; j++) {
 		psn[j] = r->zero_psn ? 0 : (roce_psn)(sim_next(g) & ROCE_PSN_MASK);
 		s[j].done = s[j].recvs = 0;
+		s[j].done_at = 0;
 		for (uint32_t k = 0; k < MEM; k += 8) {
 			uint64_t v = sim_next(g);
 
@@ -456,6 +520,8 @@ static void connect_qp(struct run *r, struct side *s)
 
 static void begin_round(struct run *r)
 {
+	r->round++;
+	r->round_at = sim_now(r->w);
 	for (unsigned i = 0; i < r->qps; i++)
 		connect_qp(r, r->qp[i]);
 	for (unsigned i = 0; i < r->qps; i++)
@@ -498,8 +564,14 @@ static void reuse_qpns(struct run *r)
 	begin_round(r);
 }
 
-static bool run_seed(uint64_t seed, unsigned faults, bool verbose, bool quiet)
+struct how {
+	bool verbose, quiet;
+	double slow; /* > 0: report runs that take so many times what could be expected */
+};
+
+static bool run_seed(uint64_t seed, unsigned faults, const struct how *how)
 {
+	bool verbose = how->verbose;
 	struct run *r = calloc(1, sizeof(*r));
 	uint64_t left;
 	bool ok;
@@ -516,6 +588,16 @@ static bool run_seed(uint64_t seed, unsigned faults, bool verbose, bool quiet)
 	r->fault_at = RWY_SEC + RWY_MS * sim_below(&r->rng, 400);
 	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
 	r->w = sim_new(&r->cfg, &ops, r);
+	if (verbose)
+		for (unsigned i = 0; i < 2; i++)
+			fprintf(stderr,
+			    "wan from %c: delay %.1f ms rate %.1f MB/s queue %.0f ms loss %.3f burst %.0f "
+			    "reorder %.3f dup %.3f corrupt %.3f mtu %u ack mode %d custody %llu rx_window "
+			    "%u\n",
+			    'A' + i, (double)r->cfg.wan[i].delay / 1e6, (double)r->cfg.wan[i].rate_Bps / 1e6,
+			    (double)r->cfg.wan[i].queue / 1e6, r->cfg.wan[i].loss, r->cfg.wan[i].burst,
+			    r->cfg.wan[i].reorder, r->cfg.wan[i].dup, r->cfg.wan[i].corrupt, r->cfg.wan_mtu,
+			    r->cfg.ack_mode, (unsigned long long)r->cfg.custody_conn, r->cfg.rx_window);
 	draw_qps(r);
 	begin_round(r);
 	sim_run(r->w, 300 * RWY_SEC, finished, r);
@@ -550,7 +632,10 @@ static bool run_seed(uint64_t seed, unsigned faults, bool verbose, bool quiet)
 #undef X
 			fprintf(stderr, "\n");
 		}
-	if (r->why && !quiet)
+	if (how->slow > 0 && r->slowest > how->slow)
+		printf("slow seed=%llu faults=%u: %.1f times what could be expected\n",
+		    (unsigned long long)seed, faults, r->slowest);
+	if (r->why && !how->quiet)
 		printf("FAIL seed=%llu faults=%u t=%.3fs: %s: %s\n  repeat: rwysim --seed %llu --faults %u "
 		       "--verbose\n",
 		    (unsigned long long)seed, faults, (double)sim_now(r->w) / 1e9, r->why, r->detail,
@@ -572,14 +657,26 @@ static bool run_seed(uint64_t seed, unsigned faults, bool verbose, bool quiet)
 	return ok;
 }
 
+/* Seeds that once failed, and what was wrong. They run first. */
+static const struct {
+	uint64_t seed;
+	unsigned faults;
+} regressions[] = {
+    {569, F_REUSE}, /* of the first flight only the end arrived: congestion control took it for the path's
+                       rate */
+    {540, F_REUSE}, /* the same */
+    {1534, 0},      /* the same */
+};
+
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'}, {"from", 1, 0, 'f'},
-	    {"faults", 1, 0, 'x'}, {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
+	    {"faults", 1, 0, 'x'}, {"slow", 1, 0, 'w'}, {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
 	static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR};
 	uint64_t seed = 0, n = 100, from = 1, passed = 0, failed = 0;
 	int faults = -1, c;
-	bool one = false, verbose = false;
+	bool one = false;
+	struct how how = {0};
 
 	while ((c = getopt_long(argc, argv, "vh", opts, NULL)) != -1)
 		switch (c) {
@@ -597,19 +694,27 @@ int main(int argc, char **argv)
 			faults = atoi(optarg);
 			break;
 		case 'v':
-			verbose = true;
+			how.verbose = true;
+			break;
+		case 'w':
+			how.slow = atof(optarg);
 			break;
 		default:
-			printf("rwysim [--seeds N] [--from SEED] | --seed SEED [--faults MASK] [--verbose]\n"
-			       "faults: 1 outage, 2 near gateway crashes, 4 far gateway crashes, 8 loss on "
-			       "the LAN; default: drawn from the seed\n");
+			printf(
+			    "rwysim [--seeds N] [--from SEED] | --seed SEED [--faults MASK] [--slow TIMES] "
+			    "[--verbose]\n"
+			    "faults: 1 outage, 2 near gateway crashes, 4 far gateway crashes, 8 loss on "
+			    "the LAN, 16 QPNs used again; default: drawn from the seed\n");
 			return c == 'h' ? 0 : 2;
 		}
 	if (one)
-		return run_seed(seed, faults >= 0 ? (unsigned)faults : kinds[seed % 6], verbose, false) ? 0
-		                                                                                        : 1;
+		return run_seed(seed, faults >= 0 ? (unsigned)faults : kinds[seed % 6], &how) ? 0 : 1;
+	for (unsigned i = 0; i < sizeof(regressions) / sizeof(*regressions); i++)
+		if (faults < 0 || regressions[i].faults == (unsigned)faults)
+			run_seed(regressions[i].seed, regressions[i].faults, &how) ? passed++ : failed++;
 	for (uint64_t i = from; i < from + n; i++) {
-		if (run_seed(i, faults >= 0 ? (unsigned)faults : kinds[i % 6], false, failed > 20))
+		how.quiet = failed > 20;
+		if (run_seed(i, faults >= 0 ? (unsigned)faults : kinds[i % 6], &how))
 			passed++;
 		else
 			failed++;

@@ -228,6 +228,30 @@ static void test_auto_app_limited(void **state)
 	assert_in_range(share(&p, 100), 900, 1000); /* one round trip later, at once */
 }
 
+/* Of the first flight next to nothing arrives: that is no measure of the path. */
+static void test_auto_first_flight_lost(void **state)
+{
+	struct path p;
+
+	(void)state;
+	start(&p, &cc_auto, 0);
+	uint64_t window = cc_auto.window(p.state);
+	struct cc_ack a = {.acked_bytes = 600,
+	    .lost_bytes = window - 600,
+	    .delivered = 600,
+	    .rate_Bps = 600 * RWY_SEC / RTT,
+	    .rtt = RTT,
+	    .min_rtt = RTT};
+
+	for (int i = 0; i < 6; i++) {
+		cc_auto.on_ack(p.state, &a, p.now);
+		assert_true(cc_auto.window(p.state) >= window);
+		assert_true(cc_auto.rate(p.state) >= window * RWY_SEC / RTT);
+	}
+	run(&p, 300);
+	assert_in_range(share(&p, 500), 850, 1000);
+}
+
 static void test_auto_outage(void **state)
 {
 	struct path p;
@@ -289,6 +313,7 @@ int main(void)
 	    cmocka_unit_test(test_auto_random_loss),
 	    cmocka_unit_test(test_auto_follows),
 	    cmocka_unit_test(test_auto_app_limited),
+	    cmocka_unit_test(test_auto_first_flight_lost),
 	    cmocka_unit_test(test_auto_outage),
 	    cmocka_unit_test(test_auto_nonsense),
 	};

@@ -86,6 +86,32 @@ static void test_up_under_loss(void **state)
 	}
 }
 
+/* The end that is believed first sends data at once; the last HELLO, which makes it believed, is lost with
+ * the first of them. It comes again soon, and then it is quiet. */
+static void test_last_hello_lost(void **state)
+{
+	struct wan_pair p;
+
+	(void)state;
+	start(&p, 0, 2, 500);
+	for (int i = 0; i < 2; i++) {
+		p.link[i].cfg.outage_from = p.now + (i ? 0 : 19 * RWY_MS);
+		p.link[i].cfg.outage_to = p.now + (i ? RWY_MS : 25 * RWY_MS);
+	}
+	rwy_time from = p.now;
+
+	while (wan_pair_step(&p, from + 90 * RWY_MS) && !p.end[1].up)
+		;
+	assert_true(p.end[0].up);
+	assert_true(p.end[1].up);
+	assert_true(p.now <= from + 37 * RWY_MS);
+	/* nor does what was lost with it make the path look slow */
+	assert_true(wan_pair_run(&p, from + 400 * RWY_MS));
+	assert_int_equal(p.end[0].t->hs.repeats, 0);
+	assert_int_equal(p.end[1].t->hs.repeats, 0);
+	stop(&p);
+}
+
 static void test_restart_of_each(void **state)
 {
 	(void)state;
@@ -273,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_up),
 	    cmocka_unit_test(test_up_under_loss),
+	    cmocka_unit_test(test_last_hello_lost),
 	    cmocka_unit_test(test_restart_of_each),
 	    cmocka_unit_test(test_replay),
 	    cmocka_unit_test(test_forged),
