@@ -76,6 +76,7 @@ struct gw_tun {
 	struct eng_nexthop nh;
 	uint16_t udp_port; /* this worker's */
 	uint8_t ip_len;    /* 20 or 40 */
+	uint32_t sum;      /* IPv4: of the header's 16-bit words, length and checksum 0 */
 	uint8_t hdr[48];   /* IP and UDP headers */
 };
 

@@ -16,7 +16,7 @@
 #include "rwy/buf.h"
 #include "rwy/err.h"
 
-#define GW_MBUF_PRIV     96
+#define GW_MBUF_PRIV     64
 #define GW_TAILROOM      64 /* kept free behind the largest frame: the engine may grow a packet by a trailer */
 #define GW_MBUF_OVERHEAD 256 /* of a buffer besides its data room: rte_mbuf, rwy_buf, pool */
 #define GW_SMALL_ROOM    640 /* data room of the small pool: headers, made packets, control messages */

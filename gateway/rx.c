@@ -355,16 +355,29 @@ static struct rte_mbuf *rx_copy(struct gw_worker *w, struct rte_mbuf *m)
 	return c;
 }
 
+/* Ethernet to BTH, and the headroom that the next header goes into. */
+static void prefetch_head(struct rte_mbuf *m)
+{
+	uint8_t *d = rte_pktmbuf_mtod(m, uint8_t *);
+
+	rte_prefetch0(d);
+	rte_prefetch0(d + RTE_CACHE_LINE_SIZE);
+}
+
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)
 {
+	for (unsigned i = 0; i < n; i++) {
+		rte_prefetch0(pkts[i]);
+		rte_prefetch0(gw_buf_of(pkts[i]));
+	}
 	for (unsigned i = 0; i < n && i < AHEAD; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(pkts[i], void *));
+		prefetch_head(pkts[i]);
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
 		struct gw_port *p = w->by_id[m->port];
 
 		if (i + AHEAD < n)
-			rte_prefetch0(rte_pktmbuf_mtod(pkts[i + AHEAD], void *));
+			prefetch_head(pkts[i + AHEAD]);
 		if (!owned && p->copy_rx && !(m = rx_copy(w, m)))
 			continue;
 		rx_one(w, p, m, owned);

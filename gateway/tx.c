@@ -299,6 +299,7 @@ void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel)
 	t->port = w->app->port[t->conf->port_idx];
 	t->udp_port = (uint16_t)(t->conf->udp_port + w->idx);
 	memset(h, 0, sizeof(t->hdr));
+	t->sum = 0;
 	if (rwy_ip_is4(&t->conf->local)) {
 		t->ip_len = IP4_LEN;
 		h[0] = 0x45;
@@ -308,6 +309,8 @@ void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel)
 		h[9] = IPPROTO_UDP;
 		memcpy(h + 12, t->conf->local.b + 12, 4);
 		memcpy(h + 16, t->conf->remote.b + 12, 4);
+		for (unsigned i = 0; i < IP4_LEN; i += 2)
+			t->sum += rwy_get16(h + i);
 	} else {
 		t->ip_len = IP6_LEN;
 		h[0] = 0x60;
@@ -319,6 +322,13 @@ void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel)
 	udp = h + t->ip_len;
 	rwy_put16(udp, t->udp_port);
 	rwy_put16(udp + 2, t->udp_port);
+}
+
+/* Of the sum of the header's 16-bit words. */
+static uint16_t ip4_checksum(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t) ~(sum + (sum >> 16));
 }
 
 /* Ethernet, IP, UDP and the WAN header at `at`; returns how many bytes. `payload` bytes of the packet follow.
@@ -335,7 +345,7 @@ static uint32_t wan_headers(
 	if (t->ip_len == IP4_LEN) {
 		/* UDP checksum 0: the datagram carries a CRC32C of its own (wan/). */
 		rwy_put16(ip + 2, (uint16_t)(IP4_LEN + udp_len));
-		((struct rte_ipv4_hdr *)(void *)ip)->hdr_checksum = rte_ipv4_cksum((void *)ip);
+		rwy_put16(ip + 10, ip4_checksum(t->sum + IP4_LEN + udp_len));
 	} else {
 		rwy_put16(ip + 4, (uint16_t)udp_len);
 	}

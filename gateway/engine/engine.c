@@ -242,17 +242,36 @@ static void best_effort(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, 
 	wan_dgram_send(e->tun[t].wan, b, now);
 }
 
-static void lan_packet(struct eng *e, struct rwy_buf *b, rwy_time now)
-{
+#define GROUP      16 /* packets of a burst looked at together */
+#define AHEAD      3  /* packets between fetching what a connection points to and using it */
+#define HALF_LINES 6  /* cache lines of a half that a packet touches */
+#define LINE       64
+
+/* A packet of a burst, parsed. */
+struct lan_in {
 	struct roce_pkt pkt;
+	enum roce_parse_reason reason;
+	struct eng_half **bucket; /* of the connection; NULL: no RC packet */
+	struct eng_half *half;    /* probably its connection: only to be fetched */
+};
+
+static void fetch(const void *p, unsigned lines)
+{
+	for (unsigned i = 0; i < lines; i++)
+		__builtin_prefetch((const uint8_t *)p + i * LINE);
+}
+
+static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
+{
+	struct roce_pkt *pkt = &in->pkt;
 
 	e->c.lan_rx_packets++;
 	e->c.lan_rx_bytes += b->len;
-	switch (roce_parse(b->data, b->len, &pkt)) {
+	switch (in->reason) {
 	case ROCE_PARSE_OK:
 		break;
 	case ROCE_PARSE_NOT_ROCE:
-		best_effort(e, &pkt, b, false, now);
+		best_effort(e, pkt, b, false, now);
 		return;
 	case ROCE_PARSE_TRUNCATED:
 		eng_drop(e, b, &e->c.drop_truncated);
@@ -279,17 +298,17 @@ static void lan_packet(struct eng *e, struct rwy_buf *b, rwy_time now)
 		rwy_unreachable();
 	}
 	e->c.roce_rx++;
-	if (!roce_icrc_ok(&pkt)) {
+	if (!roce_icrc_ok(pkt)) {
 		eng_drop(e, b, &e->c.drop_icrc);
 		return;
 	}
-	switch ((enum roce_transport)pkt.info->transport) {
+	switch ((enum roce_transport)pkt->info->transport) {
 	case ROCE_RC:
-		rc_packet(e, &pkt, b, now);
+		rc_packet(e, pkt, b, now);
 		return;
 	case ROCE_UD:
 	case ROCE_UC:
-		best_effort(e, &pkt, b, true, now);
+		best_effort(e, pkt, b, true, now);
 		return;
 	case ROCE_CNP_T:
 		/* The far host asks its sender to slow down: consumed here, it never crosses the WAN. */
@@ -303,13 +322,56 @@ static void lan_packet(struct eng *e, struct rwy_buf *b, rwy_time now)
 	rwy_unreachable();
 }
 
+/* What the connection of a packet points to. It may have gone meanwhile: its memory is still there. */
+static void fetch_more(const struct lan_in *in)
+{
+	const struct eng_near *n = (const struct eng_near *)in->half;
+
+	if (!n || n->h.is_far)
+		return;
+	if (roce_op_is_request(in->pkt.info))
+		fetch(n->req, 2);
+	else if (n->far)
+		fetch(n->far, HALF_LINES);
+}
+
+/*
+ * Some packets of a burst. Memory is what a packet waits for, so it is asked for early and for all of them:
+ * buckets while the packets are parsed, then the connections, then, a few packets ahead, what those point to.
+ */
+static void lan_group(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now)
+{
+	struct lan_in in[GROUP];
+
+	for (unsigned i = 0; i < n; i++) {
+		in[i].reason = roce_parse(bufs[i]->data, bufs[i]->len, &in[i].pkt);
+		in[i].bucket = NULL;
+		in[i].half = NULL;
+		if (in[i].reason != ROCE_PARSE_OK || in[i].pkt.info->transport != ROCE_RC)
+			continue;
+		struct eng_key k = {in[i].pkt.src, in[i].pkt.dst, in[i].pkt.dqpn};
+
+		in[i].bucket = &e->table[eng_key_hash(&k, false) & e->table_mask];
+		__builtin_prefetch(in[i].bucket);
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (in[i].bucket && (in[i].half = *in[i].bucket))
+			fetch(in[i].half, HALF_LINES);
+	for (unsigned i = 0; i < n; i++) {
+		if (i + AHEAD < n)
+			fetch_more(&in[i + AHEAD]);
+		if (i + 1 < n)
+			fetch(bufs[i + 1]->data + 2 * LINE, bufs[i + 1]->len > 6 * LINE ? 4 : 0);
+		lan_packet(e, &in[i], bufs[i], now);
+	}
+}
+
 void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now)
 {
 	e->now = now;
-	for (unsigned i = 0; i < n; i++) {
-		if (i + 2 < n)
-			__builtin_prefetch(bufs[i + 2]->data);
-		lan_packet(e, bufs[i], now);
+	for (unsigned k; n; n -= k, bufs += k) {
+		k = n < GROUP ? n : GROUP;
+		lan_group(e, bufs, k, now);
 	}
 }
 
@@ -331,6 +393,8 @@ static unsigned flush_dirty(struct eng *e, rwy_time now)
 			e->dirty_tail = NULL;
 		h->dirty = false;
 		h->dirty_next = NULL;
+		if (e->dirty_head)
+			fetch(e->dirty_head, HALF_LINES);
 		n++;
 		if (!h->e) /* freed meanwhile */
 			eng_slab_put(h->is_far ? &e->far_slab : &e->near_slab, h);

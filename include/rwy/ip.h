@@ -12,11 +12,18 @@ struct rwy_ip {
 	uint8_t b[16];
 };
 
+/* Written by one store: the next thing that happens to an address is that it is read as a whole, and a load
+ * that spans several young stores has to wait for them. */
 static inline struct rwy_ip rwy_ip_from4(const uint8_t v4[4])
 {
-	struct rwy_ip a = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}};
+	typedef uint64_t two __attribute__((vector_size(16)));
+	struct rwy_ip a;
+	uint32_t v;
+	two x;
 
-	memcpy(a.b + 12, v4, 4);
+	memcpy(&v, v4, 4);
+	x = (two){0, (uint64_t)v << 32 | 0xffff0000u}; /* little-endian */
+	memcpy(a.b, &x, 16);
 	return a;
 }
 
