@@ -233,6 +233,15 @@ void roce_icrc_set_ackreq(struct roce_pkt *pkt, bool ack_req)
 
 	*areq = (uint8_t)((before & ~ROCE_BTH_ACKREQ) | (ack_req ? ROCE_BTH_ACKREQ : 0));
 	pkt->ack_req = ack_req;
-	if (*areq != before)
+	if (*areq == before)
+		return;
+	if (rwy_get16(pkt->ip + pkt->ip_hlen + UDP_CSUM)) {
 		roce_icrc_adjust(pkt, areq, &before, 1);
+		return;
+	}
+	/* The usual case, of every packet that goes to a host alone: one byte, which is not masked. */
+	struct terms t = {
+	    .w = {(uint32_t)(before ^ *areq) << 24}, .d = {4}, .n = (uint32_t)(pkt->icrc - areq - 1)};
+
+	store_le32(pkt->icrc, load_le32(pkt->icrc) ^ terms_sum(&t));
 }
