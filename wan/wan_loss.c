@@ -251,6 +251,15 @@ static void on_quiet_acked(struct wan_path *p, struct wan_sent *e)
 		wan_ack_on_acked(p, e->ack_largest);
 }
 
+/* The buffer that a datagram carried, if it is still in custody. */
+static void fetch_buffer(const struct wan_path *p, const struct wan_sent *e)
+{
+	const struct wan_txflow *f = e->flags & WAN_S_DATA ? wan_tx_find(p->t, e->flow) : NULL;
+
+	if (f && f->ring)
+		__builtin_prefetch(f->ring[e->seq & f->mask]);
+}
+
 static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
 {
 	struct ack_ctx *a = ctx;
@@ -265,6 +274,8 @@ static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
 
 		if (pn + 8 <= hi)
 			__builtin_prefetch(slot(p, pn + 8));
+		if (pn + 4 <= hi)
+			fetch_buffer(p, slot(p, pn + 4));
 		if (e->state == WAN_SENT_INFLIGHT || e->state == WAN_SENT_LOST)
 			on_pn_acked(a, e, pn);
 		else if (e->state == WAN_SENT_QUIET)
