@@ -9,7 +9,8 @@
  *   A: HELLO nonce a', echo b                 ->                                     B believes A
  *
  * A sends data at once, which B drops as a stranger's as long as the last HELLO is missing. So A repeats it,
- * closely, until something comes that only a believer sends.
+ * closely at first, until something comes that only a believer sends. And B, when strange data comes while it
+ * knows nobody, asks at once: there is somebody who knows B.
  *
  * A new epoch, believed, is a restart of the peer. The index a gateway gives depends on the peer's epoch, so
  * that datagrams of two lives of a gateway cannot be taken for each other.
@@ -25,7 +26,7 @@
 #define INTERVAL_MAX    RWY_SEC
 #define CHALLENGE_TRIES 5
 #define REPEAT_FIRST    (2 * RWY_MS)
-#define REPEATS         6
+#define REPEATS         9       /* a second in all */
 #define INDEX_MIX       0xffffu /* the upper half stays as configured: a front end may steer by it */
 
 static uint64_t mix(uint64_t x)
@@ -61,6 +62,12 @@ void wan_hs_probe(struct wan_tunnel *t, rwy_time now)
 {
 	t->hs.interval = INTERVAL_MIN;
 	t->hs.next = now;
+}
+
+void wan_hs_stranger(struct wan_tunnel *t, rwy_time now)
+{
+	if (!t->session && rwy_since(t->hs.sent_at, now) >= INTERVAL_MIN)
+		wan_hs_probe(t, now);
 }
 
 /* --- out ---------------------------------------------------------------------------------------- */

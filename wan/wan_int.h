@@ -410,7 +410,8 @@ void wan_alive(struct wan_tunnel *t, rwy_time now);
 void wan_hs_init(struct wan_tunnel *t, rwy_time now);
 void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now);
 bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now);
-void wan_hs_probe(struct wan_tunnel *t, rwy_time now); /* the peer is silent: ask who is there */
+void wan_hs_probe(struct wan_tunnel *t, rwy_time now);    /* the peer is silent: ask who is there */
+void wan_hs_stranger(struct wan_tunnel *t, rwy_time now); /* frames came that are not of our session */
 rwy_time wan_hs_next(const struct wan_tunnel *t);
 
 /* A 64-bit number from its low 32 bits: the one nearest to `near`. */

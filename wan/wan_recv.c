@@ -155,7 +155,7 @@ static void frames(
 }
 
 /* Header checks. True: go on with frames. */
-static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h)
+static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, rwy_time now)
 {
 	if (b->len <= WAN_PKT_HDR || b->len > UINT16_MAX) {
 		t->c.drop_short++;
@@ -168,6 +168,7 @@ static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h)
 	}
 	if (h->type == WAN_PKT_FRAMES && (!t->session || h->index != t->index || h->path >= t->paths)) {
 		t->c.drop_unknown_tunnel++;
+		wan_hs_stranger(t, now);
 		return false;
 	}
 	if (!wan_pkt_open(b->data, b->len)) {
@@ -189,7 +190,7 @@ void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn
 {
 	struct wan_pkt h;
 
-	if (!accept(t, b, &h)) {
+	if (!accept(t, b, &h, now)) {
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;
 	}

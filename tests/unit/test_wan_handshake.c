@@ -112,6 +112,33 @@ static void test_last_hello_lost(void **state)
 	stop(&p);
 }
 
+/* One end is believed, then nothing passes for a while. Its data tell the other end to ask again, though that
+ * one would wait for most of a second by now. */
+static void test_data_ask(void **state)
+{
+	struct wan_pair p;
+	rwy_time from, clear;
+
+	(void)state;
+	start(&p, 0, 2, 500);
+	from = p.now;
+	clear = from + 701 * RWY_MS; /* end 1 asked at 0.7 s, and would ask again at 1.5 s */
+	p.link[0].cfg.outage_from = from + 19 * RWY_MS;
+	p.link[0].cfg.outage_to = clear;
+	p.link[1].cfg.outage_from = from;
+	p.link[1].cfg.outage_to = from + RWY_MS;
+	while (wan_pair_step(&p, from + 30 * RWY_MS))
+		;
+	assert_true(p.end[0].up && !p.end[1].up);
+	p.link[1].cfg.outage_from = from + 30 * RWY_MS;
+	p.link[1].cfg.outage_to = clear;
+	while (wan_pair_step(&p, clear + 250 * RWY_MS) && !p.end[1].up)
+		;
+	assert_true(p.end[1].up);
+	assert_true(wan_pair_run(&p, clear + RWY_SEC));
+	stop(&p);
+}
+
 static void test_restart_of_each(void **state)
 {
 	(void)state;
@@ -300,6 +327,7 @@ int main(void)
 	    cmocka_unit_test(test_up),
 	    cmocka_unit_test(test_up_under_loss),
 	    cmocka_unit_test(test_last_hello_lost),
+	    cmocka_unit_test(test_data_ask),
 	    cmocka_unit_test(test_restart_of_each),
 	    cmocka_unit_test(test_replay),
 	    cmocka_unit_test(test_forged),
