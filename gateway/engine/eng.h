@@ -64,6 +64,10 @@ struct eng_near {
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
 	struct eng_nexthop nh;
 	rwy_time cnp_at;
+	bool gap_seen;
+	roce_psn nak_psn;
+	roce_psn gap_low; /* lowest PSN beyond the gap that the host sent since */
+	uint32_t naks;    /* of nak_psn, without the host going back to it */
 	uint64_t custody; /* buffer memory of what the far host has not acknowledged */
 	uint64_t packets, bytes;
 };

@@ -6,6 +6,7 @@
  */
 #include "gateway/engine/eng.h"
 
+#define NAKS_MAX     5             /* a host that does not go back after so many NAKs of one PSN cannot */
 #define CNP_INTERVAL (50 * RWY_US) /* DCQCN NP: at most one CNP a flow in this time */
 
 struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
@@ -198,6 +199,8 @@ static void accept(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_bu
 	b->psn = pkt->psn;
 	b->psn_cnt = act->psn_cnt;
 	b->msn = act->msn;
+	if (pkt->psn == n->nak_psn)
+		n->naks = 0;
 	n->packets++;
 	n->bytes += b->len;
 	n->custody += eng_cost(e, b);
@@ -242,6 +245,9 @@ static bool may_be_new(
 		return false;
 	if (v == ROCE_RESP_STALE)
 		return true;
+	/* The far host has been asked and named the PSN it expects: it will not say so twice. */
+	if (v == ROCE_RESP_GAP && n->naks && n->nak_psn == n->resp.epsn)
+		return false;
 	if (v == ROCE_RESP_GAP && roce_psn_diff(pkt->psn, n->resp.epsn) >= 1 << 14)
 		return true;
 	/* Two hosts cannot agree on a new connection in less than a round trip: what comes sooner is this
@@ -304,6 +310,15 @@ void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *
 		eng_drop(e, b, &e->c.drop_unpaired_full);
 		return;
 	}
+	if (n->naks >= NAKS_MAX && n->gap_seen && roce_psn_after(pkt->psn, n->nak_psn)) {
+		/* The host has nothing to send from there: it was told that it had arrived, by a gateway that
+		 * is no more. Its oldest outstanding request, where it always begins again, gets the error.
+		 */
+		eng_near_fail(n, n->gap_low, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		    "requests were lost in a gateway restart", now);
+		roce_resp_lost(&n->resp, n->gap_low);
+		n->naks = 0;
+	}
 retry:
 	roce_resp_recv(&n->resp, pkt, &act, now);
 	if (act.verdict != ROCE_RESP_ACCEPT && !again && may_be_new(n, pkt, act.verdict, now)) {
@@ -337,6 +352,9 @@ retry:
 		eng_drop(e, b, &e->c.duplicate_read);
 		return;
 	case ROCE_RESP_GAP:
+		if (!n->gap_seen || roce_psn_before(pkt->psn, n->gap_low))
+			n->gap_low = pkt->psn;
+		n->gap_seen = true;
 		eng_drop(e, b, &e->c.out_of_sequence);
 		return;
 	case ROCE_RESP_BAD_SEQ:
@@ -406,7 +424,8 @@ static void synced(struct eng_near *n, const struct eng_ctrl *c, rwy_time now)
 
 	if (n->resp.started)
 		return;
-	n->lqpn = c->qpn;
+	if (c->qpn)
+		n->lqpn = c->qpn;
 	if (n->h.state == ENG_LEARNING) {
 		e->half_open--;
 		n->h.state = ENG_PAIRED;
@@ -442,6 +461,7 @@ static void answer_ctrl(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 		return; /* about an earlier life of this flow */
 	switch ((enum eng_ctrl_type)c.type) {
 	case ENG_CTRL_SYNC:
+		n->naks = 0;
 		synced(n, &c, now);
 		return;
 	case ENG_CTRL_REWIND:
@@ -504,6 +524,17 @@ void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const cha
 	eng_dirty(&n->h);
 }
 
+static void count_nak(struct eng_near *n, roce_psn psn)
+{
+	if (n->naks && psn == n->nak_psn) {
+		n->naks++;
+		return;
+	}
+	n->naks = 1;
+	n->nak_psn = psn;
+	n->gap_seen = false;
+}
+
 void eng_near_flush(struct eng_near *n, rwy_time now)
 {
 	struct eng *e = n->h.e;
@@ -520,10 +551,13 @@ void eng_near_flush(struct eng_near *n, rwy_time now)
 		answer_address(n, &a);
 		eng_lan_made(
 		    e, bytes, roce_build_ack(bytes, &a, out.psn, out.syndrome, out.msn), &a.dst, &n->nh);
-		if (roce_aeth_type(out.syndrome) == ROCE_AETH_ACK)
+		if (roce_aeth_type(out.syndrome) == ROCE_AETH_ACK) {
 			e->c.acks_sent++;
-		else
+		} else {
 			e->c.naks_sent++;
+			if (roce_aeth_value(out.syndrome) == ROCE_NAK_PSN_SEQ)
+				count_nak(n, out.psn);
+		}
 		if (roce_aeth_type(out.syndrome) != ROCE_AETH_ACK)
 			break;
 	}

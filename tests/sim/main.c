@@ -500,7 +500,8 @@ static void connect_qp(struct run *r, struct side *s)
 		c.rq_psn = psn[!j];
 		c.rkey = 0x1000 + (uint32_t)sim_below(g, 1000);
 		c.timeout = 500 * RWY_MS;
-		c.retry = 6; /* 7 would be without limit, as Soft-RoCE has it */
+		/* 7 is without limit, as Soft-RoCE has it: then nobody but a gateway can end a connection. */
+		c.retry = r->faults & (F_CRASH_NEAR | F_CRASH_FAR) ? 7 : 6;
 		c.rnr_retry = 7;
 		c.done = completed;
 		c.ctx = &s[j];
