@@ -364,7 +364,8 @@ void gw_ports_poll_link(struct gw_app *app)
 
 		if (rte_eth_link_get_nowait(p->id, &l) != 0)
 			continue;
-		/* net_tap asks the kernel for its interface by name, which fails once that was moved to a namespace. */
+		/* net_tap asks the kernel for its interface by name, which fails once that was moved to a
+		 * namespace. */
 		up = l.link_status == RTE_ETH_LINK_UP || !strcmp(p->driver, "net_tap");
 		mbps = l.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : l.link_speed;
 		if (p->link_seen && up == atomic_load(&p->up))

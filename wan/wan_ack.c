@@ -93,7 +93,8 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 	o->at = wan_f_ack_put(o->at, room, &a);
 	o->has_ack = true;
 	o->s.flags |= WAN_S_ACK;
-	o->s.ack_largest = (uint32_t)a.r[0].hi;
+	o->s.ack_largest = (uint32_t)a.r[0].hi; /* NOLINT(clang-analyzer-core.uninitialized.Assign): ack_at is
+	                                           set, so there is a range */
 	p->ack_at = RWY_NEVER;
 	p->unacked = 0;
 	p->last_ack = now;
