@@ -9,7 +9,8 @@
 
 #include "wan/wan_int.h"
 
-#define RING_MIN 16u
+#define RING_MIN    16u
+#define FETCH_AHEAD 6 /* buffers, while delivered ones are freed */
 
 static bool muted(const struct wan_txflow *f)
 {
@@ -323,8 +324,11 @@ bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_ti
 		if (!muted(f) && t->cfg.ops->tx_acked)
 			t->cfg.ops->tx_acked(t->cfg.ctx, f->user, f->ring[(count - 1) & f->mask], now);
 	}
-	while (f->base < count && !f->dead && !f->aborted)
+	while (f->base < count && !f->dead && !f->aborted) {
+		if (f->base + FETCH_AHEAD < count)
+			rwy_buf_fetch(f->ring[(f->base + FETCH_AHEAD) & f->mask]);
 		deliver_first(f, now);
+	}
 	wan_tx_activate(f);
 	close_step(f);
 	return true;
