@@ -171,10 +171,9 @@ static bool ring_grow(struct wan_txflow *f)
 
 	if (!v)
 		return false;
-	for (uint64_t s = f->base; s < f->end; s++)
-		v[s & (cap - 1)] =
-		    f->ring[s &
-		            f->mask]; /* NOLINT(clang-analyzer-core.NullDereference): empty without a ring */
+	/* Without a ring the flow is empty: base == end. */
+	for (uint64_t s = f->base; f->ring && s < f->end; s++)
+		v[s & (cap - 1)] = f->ring[s & f->mask];
 	free(f->ring);
 	f->ring = v;
 	f->mask = cap - 1;

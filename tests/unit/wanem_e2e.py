@@ -163,7 +163,8 @@ class Tests:
 
     def check_delay(self, f, want, what):
         d = f.delays()
-        ok = d and min(d) >= want and statistics.median(d) <= want + LATE_MEDIAN
+        # The stamps of two clocks are compared: a few microseconds of either sign mean nothing.
+        ok = d and min(d) >= want - 50e-6 and statistics.median(d) <= want + LATE_MEDIAN
         self.check(ok, what, "min %.3f median %.3f ms of %d" % (min(d) * 1e3, statistics.median(d) * 1e3, len(d)) if d else "none")
 
     def check_share(self, hits, n, p, what):

@@ -198,7 +198,7 @@ static int set_word(const char *text, const char *a, const char *b, bool *second
 
 static int set_value(struct wanem_cfg *cfg, const char *key, const char *value, struct wanem_err *err)
 {
-	double v;
+	double v = 0;
 	bool b;
 
 	if (!strcmp(key, "delay"))
