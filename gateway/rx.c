@@ -360,6 +360,7 @@ static void prefetch_head(struct rte_mbuf *m)
 {
 	uint8_t *d = rte_pktmbuf_mtod(m, uint8_t *);
 
+	__builtin_prefetch(d - RTE_CACHE_LINE_SIZE, 1);
 	rte_prefetch0(d);
 	rte_prefetch0(d + RTE_CACHE_LINE_SIZE);
 }

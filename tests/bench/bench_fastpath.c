@@ -256,7 +256,7 @@ static void print_counters(const struct run *r, uint64_t custody)
 	printf(", \"packets\": %" PRIu64 ", \"received\": %" PRIu64 ", \"acks\": %" PRIu64
 	       ", \"naks\": %" PRIu64 ", \"wrong\": %" PRIu64 ", \"again\": %" PRIu64
 	       ", \"wan_lost\": %" PRIu64 ", \"wan_retransmit\": %" PRIu64 ", \"datagrams\": %" PRIu64
-	       ", \"custody_bytes\": %" PRIu64 ", \"in_place_pct\": %.1f",
+	       ", \"custody\": %" PRIu64 ", \"in_place_pct\": %.1f",
 	    st->sent, st->received, st->acks, st->nak, st->wrong, st->again, wa.c.lost, wa.c.tx_retransmit,
 	    wa.c.tx_datagrams, custody,
 	    100.0 * (double)(a->tx_in_place + b->tx_in_place) / (double)(a->tx_packets + b->tx_packets));
@@ -265,6 +265,7 @@ static void print_counters(const struct run *r, uint64_t custody)
 static int run(struct run *r, double seconds)
 {
 	const struct fp_stats *st;
+	const struct eng_counters *c = eng_counters(r->lab.gw[FP_A].w->eng);
 	uint64_t hz = rte_get_tsc_hz(), custody, end;
 
 	r->hosts = fp_hosts_new(&r->lab);
@@ -273,7 +274,7 @@ static int run(struct run *r, double seconds)
 	end = rte_rdtsc() + (uint64_t)(seconds * (double)hz);
 	while (before(end))
 		slice(r, false);
-	custody = eng_custody_bytes(r->lab.gw[FP_A].w->eng);
+	custody = c->accepted - c->delivered;
 	drain(r);
 	printf("{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, r->lab.cfg.payload, r->lab.cfg.qps, hz);
 	print_series("near", &near);
