@@ -38,6 +38,7 @@
 #define FAST_MAX      (32 * RWY_MS)
 #define RTT_EXPIRY    (5 * RWY_SEC)
 #define PROBE_RTT_MIN (100 * RWY_MS)
+#define MOVED_ROUNDS  3
 #define SLACK         (5 * RWY_MS) /* how late a sleeping or descheduled process may acknowledge */
 #define SHARE_ONE     65536u
 #define SHARE_MAX     (SHARE_ONE / 5) /* random loss we make up for: 20 % */
@@ -63,6 +64,8 @@ struct model {
 	uint64_t round_best; /* best sample of this round, bytes per second */
 	rwy_dur round_rtt;   /* smallest RTT of this round, RWY_NEVER: none */
 	rwy_dur min_rtt, probe_min;
+	rwy_dur far_rtt;     /* smallest RTT of the last rounds that were far beyond min_rtt */
+	uint32_t far_rounds; /* how many these are */
 	rwy_time min_rtt_at, phase_at, probe_rtt_until;
 	uint32_t makeup; /* 1 / (1 - random loss), in 1/256 */
 	uint64_t rate, window;
@@ -139,7 +142,7 @@ static void auto_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 
 	memset(m, 0, sizeof(*m));
 	m->cfg = *cfg;
-	m->min_rtt = m->round_rtt = m->probe_min = RWY_NEVER;
+	m->min_rtt = m->round_rtt = m->probe_min = m->far_rtt = RWY_NEVER;
 	m->min_rtt_at = m->phase_at = now;
 	m->makeup = GAIN_ONE;
 	answer(m);
@@ -269,10 +272,37 @@ static void startup_check(struct model *m, rwy_time now)
 		enter(m, DRAIN, now);
 }
 
+/*
+ * The window lets us queue no more than one BDP and SLACK. Rounds whose smallest RTT lies far beyond that,
+ * several in a row, are of another, longer path: its window must not wait for the old minimum to expire.
+ */
+static void round_path(struct model *m, rwy_time now)
+{
+	if (m->round_rtt == RWY_NEVER)
+		return;
+	if (m->round_rtt < 4 * model_rtt(m) + 4 * SLACK) {
+		m->far_rounds = 0;
+		m->far_rtt = RWY_NEVER;
+		return;
+	}
+	m->far_rtt = rwy_time_min(m->far_rtt, m->round_rtt);
+	if (++m->far_rounds < MOVED_ROUNDS)
+		return;
+	m->min_rtt = m->far_rtt;
+	m->min_rtt_at = now;
+	m->far_rounds = 0;
+	m->far_rtt = RWY_NEVER;
+	m->late_acks = 0;
+	m->full_bw = 0;
+	m->full_count = 0;
+	enter(m, STARTUP, now);
+}
+
 static void round_end(struct model *m, const struct cc_ack *ack, rwy_time now)
 {
 	m->rounds++;
 	m->next_round = ack->delivered;
+	round_path(m, now);
 	round_losses(m);
 	if (m->phase == STARTUP && !m->recovering)
 		startup_check(m, now);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Congestion control by itself: a made-up path feeds acknowledgements, one a millisecond. */
 #include <setjmp.h>
+#include <stdalign.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -302,9 +303,38 @@ static void test_auto_nonsense(void **state)
 	assert_true(cc_auto.print(p.state, line, sizeof(line)) > 0);
 }
 
+/* A path that becomes 500 times as long gets its window within a few round trips, not when the old minimum
+ * expires. */
+static void test_auto_longer_path(void **arg)
+{
+	alignas(16) uint8_t state[CC_STATE_SIZE];
+	struct cc_cfg cfg = {.rate_Bps = 125000000, .mtu = 1472, .initial_rtt = 100 * RWY_MS};
+	uint64_t delivered = 0;
+	rwy_time now = RWY_SEC;
+
+	(void)arg;
+	cc_auto.init(state, &cfg, now);
+	for (int i = 0; i < 220; i++) {
+		rwy_dur rtt = i < 200 ? 200 * RWY_US : 100 * RWY_MS;
+		uint64_t sent = cc_auto.window(state);
+		struct cc_ack ack = {.acked_bytes = sent,
+		    .delivered = delivered + sent,
+		    .rtt = rtt,
+		    .min_rtt = rtt,
+		    .prior_delivered = delivered,
+		    .rate_Bps = rwy_time_min(sent * RWY_SEC / rtt, 20000000)};
+
+		now += rtt;
+		delivered += sent;
+		cc_auto.on_ack(state, &ack, now);
+	}
+	assert_true(cc_auto.window(state) >= 2000000); /* one BDP: 20 MB/s x 100 ms */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_auto_longer_path),
 	    cmocka_unit_test(test_find),
 	    cmocka_unit_test(test_limits),
 	    cmocka_unit_test(test_fixed),
