@@ -28,6 +28,7 @@ H1, MID, H2 = TAG + "h1", TAG + "m", TAG + "h2"
 ETHERTYPE = 0x88B5  # for local experiments
 HEAD = struct.Struct("!6s6sHIQ")  # Ethernet header, number, time sent
 CLONE_NEWNET = 0x40000000
+EARLY = 0.5e-3
 LATE_MEDIAN = 0.004  # s; on a busy machine everybody is late sometimes
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -163,8 +164,8 @@ class Tests:
 
     def check_delay(self, f, want, what):
         d = f.delays()
-        # The stamps of two clocks are compared: a few microseconds of either sign mean nothing.
-        ok = d and min(d) >= want - 50e-6 and statistics.median(d) <= want + LATE_MEDIAN
+        # wanem counts from the kernel's arrival stamp, a wall clock that the host may step by some 100 us.
+        ok = d and min(d) >= want - EARLY and statistics.median(d) <= want + LATE_MEDIAN
         self.check(ok, what, "min %.3f median %.3f ms of %d" % (min(d) * 1e3, statistics.median(d) * 1e3, len(d)) if d else "none")
 
     def check_share(self, hits, n, p, what):
