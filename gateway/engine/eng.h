@@ -26,7 +26,7 @@
 struct eng_far;
 struct eng_pair;
 
-enum eng_state { ENG_LEARNING, ENG_PAIRED, ENG_FAILED, ENG_CLOSING };
+enum eng_state { ENG_LEARNING, ENG_PAIRED, ENG_FAILED };
 enum eng_learned { ENG_BY_NOBODY, ENG_BY_CM, ENG_BY_PROBE, ENG_BY_PEER };
 
 /* What both halves have. The first member of each, so that the tables and the sweep treat them alike. */

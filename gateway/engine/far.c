@@ -455,8 +455,8 @@ void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b
 	carry_out(f, &act, now);
 }
 
-/* Ask only for what is missing of a READ: a new request that starts `skip` packets later (IBA 9.7.5.1.?
- * partial retry). */
+/* Ask only for what is missing of a READ: a new request that starts `skip` packets later (partial retry,
+ * IBA 9.7.5). */
 static void send_partial(struct eng_far *f, const struct roce_pkt *pkt, uint32_t skip)
 {
 	uint8_t out[ROCE_BUILD_MAX];

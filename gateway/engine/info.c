@@ -35,8 +35,6 @@ static const char *state_name(const struct eng_half *h)
 		return "paired";
 	case ENG_FAILED:
 		return "failed";
-	case ENG_CLOSING:
-		return "closing";
 	}
 	rwy_unreachable();
 }
