@@ -64,6 +64,7 @@ struct eng_near {
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
 	struct eng_nexthop nh;
 	rwy_time cnp_at;
+	rwy_time drip_at; /* held: not another acknowledge before */
 	bool gap_seen;
 	roce_psn nak_psn;
 	roce_psn gap_low; /* lowest PSN beyond the gap that the host sent since */

@@ -134,6 +134,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(cm_connections, "connections learned from CM")                                                     \
 	X(dgrams, "UD, UC and other IP packets carried best effort")                                         \
 	X(holdback, "ACKs held back for lack of custody memory")                                             \
+	X(holdback_drip, "held ACKs given one at a time to hosts whose timer ran out")                       \
 	X(drop_not_ip, "not an IP packet")                                                                   \
 	X(drop_no_route, "no tunnel leads to the destination")                                               \
 	X(drop_truncated, "shorter than its headers say")                                                    \

@@ -170,6 +170,12 @@ void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_ope
 {
 	if (f->req)
 		wan_rx_reset(f->req, now);
+	/* Answers of an earlier life are of no use. Nor is their flow: a near gateway that restarted may have
+	 * refused it before it knew this connection, and what we add would go down with it. */
+	if (f->rsp && f->life != o->life) {
+		wan_tx_abort(f->rsp, now);
+		f->rsp = NULL;
+	}
 	f->req = rx;
 	f->fresh = true;
 	f->discard = false;
@@ -307,18 +313,29 @@ static bool teaches_pmtu(const struct roce_pkt *pkt)
 	       !(pkt->payload_len & (pkt->payload_len - 1));
 }
 
+/*
+ * The near gateway may begin to acknowledge. The first request counts as delivered only when it knows: else
+ * the flow would look idle to it while its host, unacknowledged, sends again, and be taken for a new life.
+ */
+static void tell_start(struct eng_far *f, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now)
+{
+	tell_sync(f, ENG_CTRL_SYNC, psn, 0, msn, now);
+	if (first_seq != NO_SEQ && f->rsp)
+		wait_for_rsp(f, first_seq);
+}
+
 /* The first packet of a newly opened flow: go on where we were, or ask the host where it is. */
-static void settle(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
+static void settle(struct eng_far *f, const struct roce_pkt *pkt, uint64_t seq, rwy_time now)
 {
 	f->fresh = false;
 	if (f->active && f->synced && pkt->psn == f->reqr.tail) {
 		/* The near gateway restarted, or was told to rewind: nothing is missing. */
-		tell_sync(f, ENG_CTRL_SYNC, f->reqr.tail, 0, f->reqr.host_msn, now);
+		tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
 		return;
 	}
 	if (f->active && f->reqr.q.n && f->synced) {
 		/* Requests of before are still with us: roce_reqr_push tells duplicate from hole. */
-		tell_sync(f, ENG_CTRL_SYNC, f->reqr.tail, 0, f->reqr.host_msn, now);
+		tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
 		return;
 	}
 	/* Nothing of an earlier life may be inherited: not the path MTU, and not whose QPN it is that
@@ -369,7 +386,7 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 		return;
 	}
 	if (f->fresh)
-		settle(f, &pkt, now);
+		settle(f, &pkt, b->seq, now);
 	else if (!f->reqr.pmtu && teaches_pmtu(&pkt))
 		f->reqr.pmtu = pkt.payload_len;
 	b->opcode = pkt.opcode;
@@ -413,7 +430,7 @@ void eng_far_sync(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 	}
 	if (first && roce_aeth_type(syn) == ROCE_AETH_ACK && roce_op_ends(roce_op(first->opcode)))
 		msn = (msn - 1) & ROCE_PSN_MASK;
-	tell_sync(f, ENG_CTRL_SYNC, 0, 0, msn, now);
+	tell_start(f, 0, msn, first ? first->seq : NO_SEQ, now);
 }
 
 void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)

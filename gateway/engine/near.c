@@ -8,6 +8,8 @@
 
 #define NAKS_MAX     5             /* a host that does not go back after so many NAKs of one PSN cannot */
 #define CNP_INTERVAL (50 * RWY_US) /* DCQCN NP: at most one CNP a flow in this time */
+/* A time-out resends a whole window: one acknowledge for all of it. NICs' shortest time-out is 2 ms. */
+#define DRIP_INTERVAL (2 * RWY_MS)
 
 struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
 {
@@ -173,12 +175,33 @@ static void send_cnp(struct eng_near *n, rwy_time now)
 	n->h.e->c.np_cnp_sent++;
 }
 
-/* Whether memory is so short that the host must wait: back-pressure by silence, never by RNR NAK or loss. */
+/*
+ * Whether memory is so short that the host must wait: back-pressure by silence, never by RNR NAK or loss. A
+ * connection with nothing in custody never waits: nothing of its own would wake it, and its host's retries
+ * run.
+ */
 static bool memory_short(const struct eng_near *n)
 {
 	const struct eng *e = n->h.e;
 
-	return n->custody >= e->cfg.custody_conn || e->custody >= e->cfg.custody_total;
+	return n->custody >= e->cfg.custody_conn || (n->custody && e->custody >= e->cfg.custody_total);
+}
+
+/*
+ * The host waits so long that its timer has run out: it sends again from its oldest unacknowledged packet. It
+ * gets an acknowledge for that one, because progress gives it all its retries back (IBA 9.7.6.1.3); an outage
+ * of the WAN then costs no connection, and no more memory than one packet a time-out.
+ */
+static void drip(struct eng_near *n, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct roce_resp *r = &n->resp;
+
+	if (!n->held || !r->started || pkt->psn != r->allow_psn || now < n->drip_at)
+		return;
+	n->drip_at = now + DRIP_INTERVAL;
+	n->h.e->c.holdback_drip++;
+	roce_resp_allow(
+	    r, roce_psn_add(pkt->psn, 1), roce_psn_add(r->allow_msn, roce_op_ends(pkt->info) ? 1 : 0));
 }
 
 static void accept(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b,
@@ -221,11 +244,9 @@ static void accept(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_bu
 
 void eng_near_unhold(struct eng_near *n, rwy_time now)
 {
-	const struct eng *e = n->h.e;
-
 	(void)now;
-	if (!n->held || n->custody > e->cfg.custody_conn - (e->cfg.custody_conn >> 2) ||
-	    e->custody > e->cfg.custody_total - (e->cfg.custody_total >> 3))
+	/* As soon as there is room: hosts are paced by what leaves, not stopped until much has left. */
+	if (!n->held || memory_short(n))
 		return;
 	n->held = false;
 	roce_resp_allow(&n->resp, n->resp.epsn, n->resp.msn);
@@ -318,6 +339,10 @@ void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *
 		    "requests were lost in a gateway restart", now);
 		roce_resp_lost(&n->resp, n->gap_low);
 		n->naks = 0;
+		n->h.last = now;
+		eng_drop(e, b, &e->c.drop_after_error);
+		eng_dirty(&n->h); /* the error goes out before anything else is made of this host's packets */
+		return;
 	}
 retry:
 	roce_resp_recv(&n->resp, pkt, &act, now);
@@ -344,6 +369,7 @@ retry:
 		eng_drop(e, b, &e->c.drop_too_many_outstanding);
 		return;
 	case ROCE_RESP_DUP:
+		drip(n, pkt, now);
 		eng_drop(e, b, &e->c.duplicate_request);
 		return;
 	case ROCE_RESP_DUP_READ:
