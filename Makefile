@@ -10,6 +10,7 @@
 #   tools/wanem/*.c            -> build/bin/wanem
 #   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
 #   tests/sim/*.c              -> build/tests/sim/rwysim,  run by `make sim`
+#   tests/sim/wan/*.c          -> build/tests/sim/rwywan,  the WAN segment alone: `make bench-wan`, docs/simulator.md
 #   tests/fuzz/fuzz_*.c        -> build/tests/fuzz/fuzz_*  (libFuzzer or replay), corpora in tests/fuzz/corpus/NAME/
 #   tests/bench/bench_*.c      -> build/tests/bench/bench_*
 #   tests/e2e/guest/*.c        -> build/guest/*            programs that run inside the lab's hosts
@@ -57,6 +58,7 @@ WANEM_SRC  := $(wildcard tools/wanem/*.c)
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
 UNIT_HELP  := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
 SIM_SRC    := $(wildcard tests/sim/*.c)
+SIMWAN_SRC := $(wildcard tests/sim/wan/*.c)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC  := $(wildcard tests/bench/bench_*.c)
 BENCH_HELP := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))
@@ -148,6 +150,11 @@ $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/unit/rc_*.c)) 
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
+# A thin packet carries only its first bytes, so its checksum is taken over those: tests/sim/wan/seal.c.
+$(BUILD)/tests/sim/rwywan: $(call obj,$(SIMWAN_SRC)) $(CORE_LIB)
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -Wl,--wrap=wan_pkt_seal,--wrap=wan_pkt_open $(CORE_LIBS) -lm
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
@@ -161,7 +168,7 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
 
 .PHONY: unit
-unit: $(UNIT_BIN) $(BUILD)/tests/api_server all ## unit tests (cmocka) and the tools' own tests
+unit: $(UNIT_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/sim/rwywan all ## unit tests (cmocka) and the tools' own tests
 	@tests/run-unit $(BUILD) $(UNIT_BIN)
 
 .PHONY: sim
@@ -205,7 +212,7 @@ demo: ## build, boot the lab, print native RoCE beside Roceway
 BENCHES := distance fastpath
 .PHONY: bench $(addprefix bench-,$(BENCHES))
 bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json
-$(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN)
+$(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan
 	@tests/bench/run-$* $(BUILD)
 
 .PHONY: check

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The virtual link; see link.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/wan/bufs.h"
+#include "tests/sim/wan/link.h"
+
+#define RING_FIRST 1024
+#define DUP_LATER  (RWY_MS) /* a copy comes at most so much later */
+
+bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed)
+{
+	double rate = back && s->rrate > 0 ? s->rrate : s->rate;
+	double loss = back && s->rloss >= 0 ? s->rloss : s->loss;
+
+	*l = (struct link){.ns_byte = 8e9 / rate,
+	    .delay = (rwy_dur)(s->rtt / 2),
+	    .jitter = (rwy_dur)s->jitter,
+	    .reorder_delay = (rwy_dur)s->reorder_delay,
+	    .reorder = s->reorder,
+	    .dup = s->dup,
+	    .corrupt = s->corrupt,
+	    .queue = s->queue,
+	    .overhead = s->overhead,
+	    .outage_from = (rwy_time)s->outage_from,
+	    .outage_to = (rwy_time)(s->outage_from + s->outage_len),
+	    .full = s->payload == PAYLOAD_FULL,
+	    .rng = seed};
+	loss_init(&l->loss, loss, s->burst, rng_next(&l->rng));
+	l->mask = RING_FIRST - 1;
+	l->ring = aligned_alloc(64, RING_FIRST * sizeof(*l->ring));
+	l->full_ring = calloc(l->full ? RING_FIRST : 1, sizeof(*l->full_ring));
+	return l->ring && l->full_ring;
+}
+
+void link_fini(struct link *l)
+{
+	for (uint64_t i = 0; l->full && i <= l->mask; i++)
+		free(l->full_ring[i]);
+	for (uint32_t i = 0; i < l->heap_n; i++) {
+		free(l->heap[i].p);
+		free(l->heap[i].full);
+	}
+	free(l->heap);
+	free(l->ring);
+	free(l->full_ring);
+}
+
+static void *must(void *p)
+{
+	if (!p)
+		abort();
+	return p;
+}
+
+static void ring_grow(struct link *l)
+{
+	uint64_t cap = (l->mask + 1) * 2;
+	struct pkt *r = must(aligned_alloc(64, cap * sizeof(*r)));
+
+	for (uint64_t i = l->head; i != l->tail; i++)
+		r[i & (cap - 1)] = l->ring[i & l->mask];
+	if (l->full) {
+		uint8_t **f = must(calloc(cap, sizeof(*f)));
+
+		for (uint64_t i = l->tail - l->mask - 1; i != l->tail; i++)
+			f[i & (cap - 1)] = l->full_ring[i & l->mask];
+		free(l->full_ring);
+		l->full_ring = f;
+	}
+	free(l->ring);
+	l->ring = r;
+	l->mask = cap - 1;
+}
+
+/* --- the heap ------------------------------------------------------------------------------------- */
+static bool before(const struct heap_item *a, const struct heap_item *b)
+{
+	return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+static void heap_push(struct link *l, const struct heap_item *x)
+{
+	if (l->heap_n == l->heap_cap) {
+		l->heap_cap = l->heap_cap ? l->heap_cap * 2 : 64;
+		l->heap = must(realloc(l->heap, l->heap_cap * sizeof(*l->heap)));
+	}
+	uint32_t i = l->heap_n++;
+
+	for (; i && before(x, &l->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		l->heap[i] = l->heap[(i - 1) / 2];
+	l->heap[i] = *x;
+}
+
+static struct heap_item heap_pop(struct link *l)
+{
+	struct heap_item top = l->heap[0], last = l->heap[--l->heap_n];
+	uint32_t i = 0;
+
+	for (;;) {
+		uint32_t c = 2 * i + 1;
+
+		if (c >= l->heap_n)
+			break;
+		if (c + 1 < l->heap_n && before(&l->heap[c + 1], &l->heap[c]))
+			c++;
+		if (!before(&l->heap[c], &last))
+			break;
+		l->heap[i] = l->heap[c];
+		i = c;
+	}
+	l->heap[i] = last;
+	return top;
+}
+
+/* --- in ------------------------------------------------------------------------------------------- */
+/* When the last bit leaves the queue; RWY_NEVER: the queue is full. */
+static rwy_time departs(struct link *l, uint32_t bytes, rwy_time now)
+{
+	double start = l->busy > (double)now ? l->busy : (double)now;
+
+	if (l->queue > 0 && (start - (double)now) / l->ns_byte + bytes > l->queue)
+		return RWY_NEVER;
+	l->busy = start + bytes * l->ns_byte;
+	return (rwy_time)l->busy;
+}
+
+double link_queue(const struct link *l, rwy_time now)
+{
+	return l->busy > (double)now ? (l->busy - (double)now) / l->ns_byte : 0;
+}
+
+static void write_pkt(struct link *l, struct pkt *p, uint8_t **full, const struct link_dgram *d, rwy_time at)
+{
+	uint32_t keep = l->full ? d->len : d->len < THIN_BYTES ? d->len : THIN_BYTES;
+	uint8_t *to = p->data;
+
+	p->at = at;
+	p->len = (uint16_t)(d->hdr_len + d->len);
+	p->hdr_len = d->hdr_len;
+	p->path = d->path;
+	p->bad = false;
+	if (!l->full && d->hdr_len + keep > PKT_KEEP)
+		keep = PKT_KEEP - d->hdr_len;
+	p->stored = (uint16_t)(d->hdr_len + keep);
+	if (l->full) {
+		if (!*full)
+			*full = must(malloc(BUF_BIG));
+		to = *full;
+	}
+	memcpy(to, d->hdr, d->hdr_len);
+	if (keep)
+		memcpy(to + d->hdr_len, d->payload, keep);
+	if (l->corrupt > 0 && rng_unit(&l->rng) < l->corrupt) {
+		to[rng_next(&l->rng) % d->hdr_len] ^= (uint8_t)(1 + rng_next(&l->rng) % 255);
+		p->bad = true;
+		l->st.corrupted++;
+	}
+}
+
+static void overtaken(struct link *l, const struct link_dgram *d, rwy_time at)
+{
+	struct heap_item x = {
+	    .at = at, .order = l->order++, .p = must(aligned_alloc(64, sizeof(struct pkt)))};
+
+	write_pkt(l, x.p, &x.full, d, at);
+	heap_push(l, &x);
+}
+
+bool link_send(struct link *l, const struct link_dgram *d, rwy_time now)
+{
+	uint32_t wire = d->hdr_len + d->len + (uint32_t)l->overhead;
+	rwy_time at = departs(l, wire, now);
+
+	l->st.sent++;
+	l->st.bytes += wire;
+	if (at == RWY_NEVER) {
+		l->st.dropped++;
+		return false;
+	}
+	if (loss_next(&l->loss) || (now >= l->outage_from && now < l->outage_to)) {
+		l->st.lost++;
+		return false;
+	}
+	at += l->delay;
+	if (l->jitter)
+		at += rng_next(&l->rng) % l->jitter;
+	if (l->dup > 0 && rng_unit(&l->rng) < l->dup) {
+		l->st.duplicated++;
+		overtaken(l, d, at + rng_next(&l->rng) % DUP_LATER);
+	}
+	if (l->reorder > 0 && rng_unit(&l->rng) < l->reorder) {
+		l->st.reordered++;
+		overtaken(l, d, at + l->reorder_delay);
+		return true;
+	}
+	at = rwy_time_max(at, l->last_at);
+	l->last_at = at;
+	if (l->tail - l->head > l->mask)
+		ring_grow(l);
+	write_pkt(l, &l->ring[l->tail & l->mask], l->full ? &l->full_ring[l->tail & l->mask] : NULL, d, at);
+	l->tail++;
+	return true;
+}
+
+/* --- out ------------------------------------------------------------------------------------------ */
+const struct pkt *link_recv(struct link *l, const uint8_t **bytes, rwy_time now)
+{
+	static struct pkt out; /* of the heap's last one: the program has one thread */
+	static uint8_t out_full[BUF_BIG];
+	rwy_time ring = l->head != l->tail ? l->ring[l->head & l->mask].at : RWY_NEVER;
+	rwy_time heap = l->heap_n ? l->heap[0].at : RWY_NEVER;
+
+	if (rwy_time_min(ring, heap) > now)
+		return NULL;
+	l->st.delivered++;
+	if (ring <= heap) {
+		struct pkt *p = &l->ring[l->head & l->mask];
+
+		*bytes = l->full ? l->full_ring[l->head & l->mask] : p->data;
+		l->head++;
+		__builtin_prefetch(&l->ring[(l->head + 2) & l->mask]);
+		__builtin_prefetch(l->ring[(l->head + 2) & l->mask].data + 48);
+		return p;
+	}
+	struct heap_item x = heap_pop(l);
+
+	out = *x.p;
+	*bytes = out.data;
+	if (x.full) {
+		memcpy(out_full, x.full, out.stored);
+		*bytes = out_full;
+	}
+	free(x.p);
+	free(x.full);
+	return &out;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One direction of the path in virtual time: rate and queue, delay, jitter, loss, reordering, duplication,
+ * corruption, outage. What keeps its order waits in a ring; only what is overtaken or doubled goes through a
+ * heap. A datagram's payload is kept short when the run is thin; its length on the wire never is.
+ */
+#ifndef SIM_WAN_LINK_H
+#define SIM_WAN_LINK_H
+
+#include "tests/sim/wan/loss.h"
+#include "tests/sim/wan/scen.h"
+
+#define PKT_KEEP 240
+
+struct pkt {
+	rwy_time at;
+	uint16_t len;    /* UDP payload */
+	uint16_t stored; /* bytes of it in data, or in full */
+	uint16_t hdr_len;
+	uint8_t path;
+	bool bad; /* a bit was flipped */
+	uint8_t data[PKT_KEEP];
+};
+_Static_assert(sizeof(struct pkt) == 256, "four cache lines a datagram under way");
+
+struct heap_item {
+	rwy_time at;
+	uint64_t order;
+	struct pkt *p;
+	uint8_t *full;
+};
+
+struct link_stats {
+	uint64_t sent, bytes, lost, dropped, corrupted, duplicated, reordered, delivered;
+};
+
+struct link {
+	double ns_byte; /* 0: no bound */
+	rwy_dur delay, jitter, reorder_delay;
+	double reorder, dup, corrupt, queue, overhead;
+	rwy_time outage_from, outage_to;
+	bool full;
+	uint64_t rng;
+	struct loss loss;
+	double busy; /* the queue is empty then, ns */
+	rwy_time last_at;
+	struct pkt *ring;
+	uint8_t **full_ring; /* the bytes of each place, when the run is full */
+	uint64_t head, tail, mask;
+	struct heap_item *heap;
+	uint32_t heap_n, heap_cap;
+	uint64_t order;
+	struct link_stats st;
+};
+
+struct link_dgram {
+	const uint8_t *hdr, *payload;
+	uint16_t hdr_len;
+	uint32_t len; /* of the payload */
+	uint8_t path;
+};
+
+bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed);
+void link_fini(struct link *l);
+/* False: it will not arrive. */
+bool link_send(struct link *l, const struct link_dgram *d, rwy_time now);
+/* The next arrival not later than now, with its bytes at *bytes; valid until the next call. */
+const struct pkt *link_recv(struct link *l, const uint8_t **bytes, rwy_time now);
+double link_queue(const struct link *l, rwy_time now); /* bytes that wait */
+
+static inline rwy_time link_next(const struct link *l)
+{
+	rwy_time at = l->head != l->tail ? l->ring[l->head & l->mask].at : RWY_NEVER;
+
+	return l->heap_n ? rwy_time_min(at, l->heap[0].at) : at;
+}
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop of a run: whose turn is next, what an end does in its turn, when it is over and what must hold
+ * then. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/wan/fec.h"
+#include "tests/sim/wan/run.h"
+#include "tests/sim/wan/wire.h"
+
+#define START     RWY_SEC /* not 0: nothing may depend on it */
+#define BURST     32
+#define HANG      (600 * RWY_SEC) /* without a message done: stuck */
+#define QUIET     (5 * RWY_SEC)
+#define QUIET_MAX 100 /* datagrams in that time: keep-alives, last acknowledgements */
+#define SLACK     (20 * RWY_MS)
+#define ROOM      ((uint64_t)256 << 20)
+
+static uint64_t pow2_from(double x)
+{
+	uint64_t n = 1024;
+
+	while ((double)n < x && n < 1u << 28)
+		n *= 2;
+	return n;
+}
+
+/* Bytes the path holds, what timers and batches add included. */
+static double in_flight(const struct scen *s)
+{
+	return s->rate / 8e9 * (s->rtt + s->jitter + s->reorder_delay * (s->reorder > 0) + SLACK) + s->queue;
+}
+
+static int end_start(struct world *w, int i)
+{
+	const struct scen *s = &w->s;
+	struct end *e = &w->end[i];
+	double packets = in_flight(s) / (s->pmtu + INNER_HEAD) + 4096;
+	struct wan_cfg c;
+
+	if (s->mtu < s->pmtu + 200) /* in fragments */
+		packets *= ceil((s->pmtu + INNER_HEAD) / (s->mtu - 100));
+	wan_cfg_default(&c);
+	c.ctx = e;
+	c.ops = &work_ops;
+	c.bufs = w->bufs.ops;
+	c.cc = cc_find(s->cc);
+	c.cc_cfg.rate_Bps = (uint64_t)((s->ccrate > 0                    ? s->ccrate
+	                                   : strcmp(s->cc, "fixed") == 0 ? s->rate
+	                                                                 : 0) /
+	                               8);
+	c.cc_cfg.initial_rtt = (rwy_dur)s->rtt;
+	c.cc_cfg.mtu = c.mtu[0] = (uint32_t)s->mtu;
+	c.epoch = 1000 + s->seed + (unsigned)i;
+	c.index = 77 + (unsigned)i;
+	c.tunnel_id = 5;
+	c.tx_pkts_max = (uint32_t)pow2_from(2 * packets);
+	c.rx_window = (uint32_t)pow2_from(3 * packets);
+	c.rx_bytes = w->rx_bytes;
+	c.wire_overhead = (uint32_t)s->overhead;
+	if (!fec_configure(&c, s->fec))
+		return RWY_EINVAL;
+	e->w = w;
+	e->out = &w->link[i];
+	e->in = &w->link[!i];
+	e->next = w->now;
+	return wan_new(&e->t, &c, w->now);
+}
+
+/* --- a turn --------------------------------------------------------------------------------------- */
+static void receive(struct end *e, rwy_time now)
+{
+	struct world *w = e->w;
+	const struct pkt *p;
+	const uint8_t *bytes;
+
+	while ((p = link_recv(e->in, &bytes, now))) {
+		struct rwy_buf *b = bufs_rx(&w->bufs, p->len, p->stored);
+
+		w->r->events++;
+		hash_add(w->r, p->at, (uint64_t)p->len << 1 | p->bad);
+		if (!b)
+			continue; /* no memory: as if lost */
+		memcpy(b->data, bytes, p->stored);
+		seal_hdr_len = p->hdr_len;
+		w->now = p->at;
+		wan_recv(e->t, p->path, b, 2, p->at);
+	}
+}
+
+static void transmit(struct end *e, rwy_time now)
+{
+	struct world *w = e->w;
+	struct wan_tx tx[BURST];
+	unsigned n;
+
+	do {
+		n = wan_poll(e->t, tx, BURST, now);
+		for (unsigned i = 0; i < n; i++) {
+			struct wan_tx *x = &tx[i];
+			struct link_dgram d = {
+			    .hdr = x->hdr, .hdr_len = x->hdr_len, .path = x->path, .len = x->len};
+
+			if (x->buf)
+				d.payload = x->buf->data + x->off;
+			bool arrives = link_send(e->out, &d, now);
+
+			hash_add(w->r, now + arrives, x->hdr_len + x->len);
+			if (e == &w->end[0])
+				work_sent(w, x, arrives);
+			if (x->own)
+				rwy_buf_free(&w->bufs.ops, x->buf);
+		}
+		w->r->datagrams += n;
+		w->r->events += n;
+	} while (n == BURST);
+}
+
+static void turn(struct end *e, rwy_time now)
+{
+	struct world *w = e->w;
+
+	receive(e, now);
+	w->now = now;
+	wan_tick(e->t, now);
+	if (e == &w->end[0])
+		work_feed(w, now);
+	transmit(e, now);
+	if (e == &w->end[0] && w->feeding) /* the wire took some: the hosts have room for more */
+		work_feed(w, now);
+	e->last = now;
+	e->next = wan_next(e->t);
+	w->r->events++;
+}
+
+static rwy_time turn_at(const struct end *e)
+{
+	rwy_time at = rwy_time_min(e->next, link_next(e->in));
+
+	return rwy_time_max(at, e->last + (rwy_dur)e->w->s.wake);
+}
+
+/* --- the time series ------------------------------------------------------------------------------ */
+static void trace(struct world *w, rwy_time now)
+{
+	struct wan_stats st;
+	double span = (double)(now - w->trace_last_at) / 1e9;
+
+	wan_get_stats(w->end[0].t, &st);
+	fprintf(w->trace, "%.6f,%.4f,%.4f,%.4f,%.4f,%.4f,%.3f,%u,%llu,%llu\n", (double)(now - START) / 1e6,
+	    (double)st.rate_Bps * 8e-9,
+	    span > 0 ? (double)(w->payload_all - w->trace_payload) * 8e-9 / span : 0.,
+	    (double)st.inflight / 1e6, link_queue(&w->link[0], now) / 1e6, (double)st.cwnd / 1e6,
+	    (double)st.srtt / 1e6, st.loss_ppm, (unsigned long long)st.c.lost, (unsigned long long)w->done);
+	w->trace_payload = w->payload_all;
+	w->trace_last_at = now;
+	w->trace_at = now + w->trace_every;
+}
+
+static void trace_begin(struct world *w, FILE *f)
+{
+	if (!f)
+		return;
+	w->trace = f;
+	w->trace_every = (rwy_dur)rwy_time_max((rwy_dur)(w->s.rtt / 20), 10 * RWY_US);
+	w->trace_at = w->trace_last_at = w->now;
+	fprintf(
+	    f, "ms,rate_gbps,delivered_gbps,inflight_mb,queue_mb,cwnd_mb,srtt_ms,loss_ppm,lost,messages\n");
+}
+
+/* --- the whole ------------------------------------------------------------------------------------ */
+static void watch(struct world *w)
+{
+	struct wan_stats st;
+
+	wan_get_stats(w->end[1].t, &st);
+	if (st.rx_held_bytes > w->r->held_max)
+		w->r->held_max = st.rx_held_bytes;
+	if (st.rx_held_bytes > w->rx_bytes)
+		violation(w, "the receiver holds more than its bound", st.rx_held_bytes, w->rx_bytes);
+}
+
+/* One turn of whoever is next. */
+static rwy_time step(struct world *w)
+{
+	rwy_time a = turn_at(&w->end[0]), b = turn_at(&w->end[1]);
+	rwy_time now = rwy_time_min(a, b);
+
+	if (now == RWY_NEVER)
+		return now;
+	turn(&w->end[a > b], now);
+	if (w->trace && now >= w->trace_at)
+		trace(w, now);
+	return now;
+}
+
+static void work_until_done(struct world *w)
+{
+	uint64_t done = 0, turns = 0;
+	rwy_time since = w->now;
+	rwy_dur hang = HANG + (rwy_dur)(w->s.outage_len + 8e9 * w->s.size / w->s.rate * 100);
+
+	while (!work_over(w)) {
+		rwy_time now = step(w);
+
+		if (w->done != done) {
+			done = w->done;
+			since = now;
+		}
+		if (now == RWY_NEVER || now - since > hang) {
+			violation(w, "nothing arrives any more: messages begun, done", w->begun, w->done);
+			return;
+		}
+		if ((++turns & 63) == 0)
+			watch(w);
+	}
+}
+
+static void quiet(struct world *w)
+{
+	uint64_t before;
+	rwy_time until;
+
+	work_close(w);
+	w->end[0].next = w->now; /* somebody called it */
+	for (until = w->now + QUIET; w->now < until && step(w) != RWY_NEVER;)
+		;
+	before = w->r->datagrams;
+	for (until = w->now + QUIET; w->now < until && step(w) != RWY_NEVER;)
+		;
+	if (w->r->datagrams - before > QUIET_MAX)
+		violation(w, "not quiet at the end: datagrams", w->r->datagrams - before, QUIET_MAX);
+	for (uint32_t i = 0; i < w->streams; i++)
+		if (w->stream[i].got != w->stream[i].fed || w->stream[i].rx)
+			violation(w, "a stream did not end", w->stream[i].got, w->stream[i].fed);
+}
+
+static void add_rest(struct world *w)
+{
+	for (uint32_t i = 0; i < w->streams; i++)
+		w->r->custody_max = (uint64_t)w->bufs.peak;
+	if (w->bufs.live)
+		violation(w, "buffers leaked", (uint64_t)w->bufs.live, 0);
+	if (w->s.rtts > 0)
+		w->r->span = w->stop_at - w->measure_at;
+}
+
+static int world_init(struct world *w, const struct scen *s, struct result *r)
+{
+	uint64_t seed = s->seed;
+
+	memset(w, 0, sizeof(*w));
+	w->s = *s;
+	w->r = r;
+	w->now = START;
+	w->measure_at = START + (rwy_dur)(s->skip * s->rtt);
+	w->stop_at = START + (rwy_dur)(s->rtts * s->rtt);
+	w->rx_bytes = (uint64_t)(3 * in_flight(s)) + ROOM;
+	seal_thin = s->payload == PAYLOAD_THIN;
+	uint64_t packets =
+	    w->rx_bytes / (uint64_t)s->pmtu * 2 + (uint64_t)(s->ahead / s->pmtu) + 4 * (uint64_t)s->flows;
+
+	if (!bufs_init(&w->bufs, packets + 100000, !seal_thin))
+		return RWY_ENOMEM;
+	w->s.outage_from += START;
+	for (int i = 0; i < 2; i++)
+		if (!link_init(&w->link[i], &w->s, i == 1, rng_next(&seed)))
+			return RWY_ENOMEM;
+	w->s.outage_from -= START;
+	for (int i = 0; i < 2; i++) {
+		int rc = end_start(w, i);
+
+		if (rc < 0)
+			return rc;
+	}
+	return work_init(w);
+}
+
+int run_roceway(const struct scen *s, struct result *r, FILE *trace_to)
+{
+	struct world w;
+	int rc = world_init(&w, s, r);
+
+	if (rc < 0)
+		return rc; /* the program ends now */
+	r->hash = s->seed;
+	trace_begin(&w, trace_to);
+	work_until_done(&w);
+	uint64_t first = r->first_bytes, extra = r->extra_bytes, datagrams = r->datagrams, events = r->events;
+
+	quiet(&w);
+	for (int i = 0; i < 2; i++)
+		wan_free(w.end[i].t);
+	add_rest(&w);
+	r->first_bytes = first;
+	r->extra_bytes = extra;
+	r->datagrams = datagrams;
+	r->events = events;
+	work_fini(&w);
+	for (int i = 0; i < 2; i++)
+		link_fini(&w.link[i]);
+	bufs_fini(&w.bufs);
+	return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two tunnels, two links and the hosts' messages in virtual time. A worker at each end takes a turn at most
+ * every `wake` ns: what arrived (each datagram at its own time), timers, new packets from the hosts, what may
+ * go out. There is no general event queue, because there are only four things that can be next.
+ */
+#ifndef SIM_WAN_RUN_H
+#define SIM_WAN_RUN_H
+
+#include "tests/sim/wan/bufs.h"
+#include "tests/sim/wan/link.h"
+#include "tests/sim/wan/stat.h"
+#include "wan/wan.h"
+
+struct world;
+
+struct mark {         /* the end of a message that is on its way */
+	uint64_t end; /* packets of the stream up to it */
+	rwy_time given;
+	bool counted;
+};
+
+struct copies { /* of a packet, a bit for each fragment */
+	uint32_t sent;
+	uint32_t arrives; /* some copy did not get lost */
+};
+
+/* One queue pair's messages from end 0 to end 1. */
+struct stream {
+	uint32_t id;
+	struct wan_txflow *tx;
+	struct wan_rxflow *rx;
+	uint64_t fed, hi, got; /* packets given to the sender, sent at least once, handed to the far host */
+	uint64_t at;           /* packets of the present message already given */
+	uint64_t messages;     /* begun */
+	struct copies *copies; /* by packet, from `got` on */
+	uint64_t mask;
+	struct mark *mark;
+	uint64_t mark_head, mark_tail, mark_mask;
+	bool closed;
+};
+
+struct end {
+	struct world *w;
+	struct wan_tunnel *t;
+	struct link *out, *in;
+	rwy_time last, next; /* the last turn; what wan_next said */
+};
+
+struct world {
+	struct scen s;
+	struct bufs bufs;
+	struct end end[2];
+	struct link link[2]; /* [i]: from end i */
+	struct stream *stream;
+	uint32_t streams, turn;
+	uint64_t per_message; /* packets */
+	uint64_t begun, done; /* messages */
+	uint64_t ahead;       /* packets */
+	bool feeding, measuring;
+	rwy_time now, measure_at, stop_at;
+	uint64_t bad_left; /* corrupted datagrams not told apart yet */
+	uint64_t rx_bytes;
+	FILE *trace;
+	rwy_time trace_at, trace_last_at;
+	rwy_dur trace_every;
+	uint64_t trace_payload, payload_all;
+	struct result *r;
+};
+
+/* 0, or a negative RWY_E* when there is no memory. */
+int run_roceway(const struct scen *s, struct result *r, FILE *trace);
+
+/* work.c: the hosts */
+int work_init(struct world *w);
+void work_fini(struct world *w);
+void work_feed(struct world *w, rwy_time now);
+bool work_over(const struct world *w);
+void work_close(struct world *w);
+void work_sent(struct world *w, const struct wan_tx *x, bool arrives); /* end 0 put a datagram on the wire */
+void violation(struct world *w, const char *what, uint64_t a, uint64_t b);
+extern const struct wan_ops work_ops;
+
+/* seal.c: the datagram checksum of a thin run */
+extern bool seal_thin;
+extern uint16_t seal_hdr_len; /* header bytes of the datagram that is being received */
+
+static inline void hash_add(struct result *r, uint64_t x, uint64_t y)
+{
+	r->hash = (r->hash ^ x) * 0x9e3779b97f4a7c15u;
+	r->hash = (r->hash ^ r->hash >> 29 ^ y) * 0xbf58476d1ce4e5b9u;
+}
+
+#endif

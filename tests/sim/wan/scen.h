@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A scenario: everything that decides a run, as `key=value` words or as a file of `key value` lines. Parsing
+ * finds what cannot be and says where. See docs/simulator.md for the keys.
+ */
+#ifndef SIM_WAN_SCEN_H
+#define SIM_WAN_SCEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rwy/time.h"
+
+enum scen_arrival { ARRIVE_ONE, ARRIVE_BACK };
+enum scen_recovery { RECOVER_ROCEWAY, RECOVER_SR, RECOVER_EC, RECOVER_GBN };
+enum scen_payload { PAYLOAD_THIN, PAYLOAD_FULL };
+
+struct scen {
+	char name[64];
+	uint64_t seed;
+	/* the path */
+	double rate, rrate; /* bits a second, there and back; rrate 0: as rate */
+	double rtt, jitter; /* ns */
+	double loss, rloss; /* share of datagrams; rloss < 0: as loss */
+	double burst;       /* mean length of a loss burst, 1: independent */
+	double reorder, reorder_delay, dup, corrupt;
+	double queue; /* bytes in front of the link, 0: no bound */
+	double outage_from, outage_len;
+	double overhead; /* bytes a datagram costs besides its UDP payload */
+	double mtu;      /* UDP payload */
+	/* the gateways */
+	char cc[16];
+	double ccrate; /* bits a second; 0: rate with `fixed`, no bound otherwise */
+	char fec[16];
+	enum scen_recovery recovery;
+	double wake;    /* ns between two turns of a worker's loop */
+	double ahead;   /* bytes a host is in front of the wire */
+	double timeout; /* go-back-N: the NIC's timer, ns */
+	/* the work */
+	double pmtu, size, messages, warm, flows;
+	enum scen_arrival arrival;
+	double rtts,
+	    skip; /* when rtts > 0: back to back for so many round trips, the first `skip` not counted */
+	enum scen_payload payload;
+};
+
+void scen_default(struct scen *s);
+/* Both return false after writing one line into err. `where` names the origin of the word. */
+bool scen_word(struct scen *s, const char *word, const char *where, char *err, size_t size);
+bool scen_file(struct scen *s, const char *path, char *err, size_t size);
+/* What only the whole can tell. */
+bool scen_check(const struct scen *s, char *err, size_t size);
+/* The words that repeat this run: every key that is not at its default. */
+void scen_print(const struct scen *s, char *out, size_t size);
+/* The same without anything that goes wrong on the path. */
+struct scen scen_lossless(const struct scen *s);
+
+static inline uint64_t scen_packets(const struct scen *s)
+{
+	return ((uint64_t)s->size + (uint64_t)s->pmtu - 1) / (uint64_t)s->pmtu;
+}
+
+#endif

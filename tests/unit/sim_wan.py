@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# sim_wan.py BUILD: rwywan says what is wrong with a scenario and where; the same seed makes the same run; a thin run is the
+# full run; whatever the path does, every packet arrives once and in order.
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+RWYWAN = str(Path(sys.argv[1]) / "tests/sim/rwywan")
+
+# What cannot be, and what the message must name.
+BAD_WORDS = [
+    ("rtt=-5ms", "word 1: rtt: '-5ms' is outside"), ("loss=1.5", "word 1: loss: '1.5' is outside"), ("loss=1", "scenario: with loss 1"),
+    ("loss=nan", "is not a share"), ("rtt=5", "is not a time with its unit"), ("rate=fast", "is not bits a second"),
+    ("rate=0", "rate: '0' is outside"), ("cc=reno", "there is no algorithm 'reno'"), ("speed=1", "there is no key 'speed'"),
+    ("loss", "is not key=value"), ("=1", "is not key=value"), ("recovery=best", "is none of: roceway sr ec gbn"), ("fec=perhaps", "fec: there is no setting"),
+    ("pmtu=9000", "pmtu: '9000' is outside"), ("messages=0", "messages"), ("burst=0.5", "burst"), ("seed=-1", "seed: '-1'"),
+    ("size=1X", "is not bytes"), ("rtts=5 skip=6 arrival=back", "skip leaves nothing"), ("loss=0.9 burst=2", "bursts this short"),
+]
+BAD_FILES = [
+    ("rate 10G\n# a comment\nloss 2\n", ":3: loss: '2' is outside"), ("rtt\n", ":1: 'rtt' wants one value"),
+    ("rate 1G 2G\n", ":1: 'rate' wants one value"), ("\n\ncc vegas\n", ":3: cc: there is no algorithm"),
+]
+PATHS = [
+    "rate=10G loss=2e-3 reorder=0.01 dup=0.01 corrupt=0.001 jitter=100us messages=30",
+    "rate=10G loss=1e-2 burst=8 flows=8 arrival=back messages=100",
+    "rate=1G rtt=2ms mtu=1472 loss=1e-3 messages=20",
+    "rate=10G cc=auto loss=0.05 rtt=10ms queue=10MiB rtts=60 skip=20 arrival=back",
+    "rate=10G outage_from=50ms outage_len=300ms arrival=back messages=200",
+    "rate=10G rrate=100M loss=1e-3 messages=20", "size=1 messages=50 loss=0.05", "rate=40G rtt=50ms size=64MiB messages=3 loss=1e-3",
+]
+
+
+def run(words, *more):
+    return subprocess.run([RWYWAN, *more, *words.split()], capture_output=True, text=True, timeout=200)
+
+
+def bad_words():
+    for words, want in BAD_WORDS:
+        r = run(words)
+        assert r.returncode == 2 and want in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, (words, r)
+
+
+def bad_files():
+    for text, want in BAD_FILES:
+        with tempfile.NamedTemporaryFile("w", suffix=".scen") as f:
+            f.write(text)
+            f.flush()
+            r = run("", "--file", f.name)
+            assert r.returncode == 2 and f.name + want in r.stderr and r.stderr.count("\n") == 1, (text, r)
+    r = run("", "--file", "/nonexistent")
+    assert r.returncode == 2 and "/nonexistent" in r.stderr, r
+
+
+def good_file():
+    with tempfile.NamedTemporaryFile("w", suffix=".scen") as f:
+        f.write("rate 10G # fast\n\nloss 0.1%\nmessages 10\n")
+        f.flush()
+        assert run("", "--hash", "--file", f.name).stdout == run("rate=10G loss=1e-3 messages=10", "--hash").stdout
+
+
+def repeatable():
+    hashes = [run(f"{PATHS[0]} seed={seed}", "--hash").stdout for seed in (7, 7, 8)]
+    assert hashes[0] == hashes[1] != hashes[2] and len(hashes[0]) == 17, hashes
+
+
+def thin_is_full():
+    for words in PATHS[:3]:
+        a, b = (run(f"{words} payload={p}", "--hash").stdout for p in ("thin", "full"))
+        assert a == b != "", (words, a, b)
+
+
+def invariants():
+    for words in PATHS:
+        r = run(words, "--json")
+        assert r.returncode == 0, (words, r)
+        row = json.loads(r.stdout)
+        assert row["violations"] == 0 and row["duplicates"] == 0 and row["messages"] > 0, row
+
+
+def scenario_repeats():
+    first = json.loads(run(PATHS[1], "--json").stdout)
+    assert json.loads(run(first["scenario"], "--json").stdout)["hash"] == first["hash"]
+
+
+def lossless_is_one():
+    row = json.loads(run("rate=100G size=4MiB messages=20", "--json").stdout)
+    assert 0.999 < row["mean"] < 1.001 and row["extra"] == 0 and row["needless"] == 0, row
+
+
+def models():
+    """What arithmetic says: one repair costs a round trip; go-back-N at 1e-4, 10 Gb/s, 30 ms gets about half."""
+    one = json.loads(run("rate=400G size=1MiB loss=1e-2 messages=2000 recovery=sr", "--json").stdout)
+    assert 2.9 < one["p50"] < 3.1, one
+    ec = json.loads(run("rate=400G size=128MiB loss=1e-2 messages=50 recovery=ec", "--json").stdout)
+    assert ec["extra"] == 0.25 and ec["p50"] < 1.06, ec
+    gbn = json.loads(run("rate=10G rtt=30ms loss=1e-4 rtts=2000 recovery=gbn", "--json").stdout)
+    assert 0.4 < gbn["goodput_share"] < 0.6, gbn
+
+
+def traces():
+    with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
+        assert run("rate=10G messages=5 arrival=back", "--trace", f.name).returncode == 0
+        lines = f.read().splitlines()
+        assert lines[0].startswith("ms,rate_gbps") and len(lines) > 5 and all(l.count(",") == lines[0].count(",") for l in lines), lines
+
+
+CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, invariants, scenario_repeats, lossless_is_one, models, traces]
+failed = 0
+for case in CASES:
+    try:
+        case()
+    except AssertionError as e:
+        failed += 1
+        print(f"FAIL {case.__name__}: {e}")
+print(f"{len(CASES) - failed} passed, {failed} failed")
+sys.exit(1 if failed else 0)
