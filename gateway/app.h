@@ -44,6 +44,7 @@ struct gw_app {
 	struct gw_port *port[CONF_PORTS_MAX];
 	struct gw_neigh *neigh;
 	struct gw_control *control;
+	struct gw_jfile *jfile; /* NULL: none */
 };
 
 /* The clock that engines are given: monotonic ns. Flow times (eng_flow_info.last) are on it. Any thread. */

@@ -169,6 +169,7 @@ static void tick(struct gw_app *app)
 	gw_ports_poll_link(app);
 	gw_neigh_reap(app);
 	watchdog_feed(app);
+	gw_jfile_alive(app);
 	if (c->ticks % REFRESH_TICKS == 0)
 		gw_netlink_refresh(c->nl);
 }

@@ -97,6 +97,8 @@ static int start(struct gw_app *app, struct gw_pools *pools)
 	if (!rc)
 		rc = gw_control_new(app, pools);
 	if (!rc)
+		rc = gw_jfile_open(app);
+	if (!rc)
 		rc = workers_start(app, pools);
 	return rc;
 }
@@ -131,6 +133,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 		gw_worker_free(app->worker[i]);
 		app->worker[i] = NULL;
 	}
+	gw_jfile_close(app);
 	gw_control_free(app);
 	gw_neigh_free(app);
 	gw_taps_close(app);

@@ -51,6 +51,12 @@ struct rte_ring *gw_control_ring(const struct gw_app *app); /* workers put frame
 void gw_control_run(struct gw_app *app);                    /* until a signal */
 void gw_control_free(struct gw_app *app);
 
+/* jfile.c: what hosts were promised, in memory that outlives the process. */
+RWY_MUST_CHECK int gw_jfile_open(struct gw_app *app); /* takes up what the last process left */
+void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *out);
+void gw_jfile_alive(const struct gw_app *app); /* once a second */
+void gw_jfile_close(struct gw_app *app);       /* after the workers; the file stays */
+
 /* telemetry.c */
 void gw_telemetry_start(struct gw_app *app);
 

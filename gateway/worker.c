@@ -278,6 +278,8 @@ static int engine_new(struct gw_worker *w)
 	int rc = RWY_ENOMEM;
 
 	if (cfg && (rc = gw_eng_cfg(cfg, w->app->conf, w->idx)) == 0)
+		gw_jfile_region(w->app, w->idx, cfg);
+	if (cfg && !rc)
 		gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
 	if (cfg && !rc)
 		rc = eng_new(&w->eng, cfg, &gw_eng_ops, w, bufs, gw_now());

@@ -147,6 +147,19 @@ uint32_t roce_build_read_req(
 	return finish(&pkt);
 }
 
+uint32_t roce_build_write_only(uint8_t *out, const struct roce_addr *a, roce_psn psn, uint32_t len)
+{
+	struct roce_pkt pkt;
+	struct roce_reth *reth;
+
+	start(out, a, &(struct shape){.opcode = ROCE_RC_WRITE_ONLY, .ack_req = true, .psn = psn}, &pkt);
+	reth = (struct roce_reth *)pkt.ext;
+	rwy_put64(reth->va, 0);
+	rwy_put32(reth->rkey, 0);
+	rwy_put32(reth->len, len);
+	return finish(&pkt);
+}
+
 uint32_t roce_build_cnp(uint8_t *out, const struct roce_addr *a)
 {
 	struct roce_pkt pkt;

@@ -31,6 +31,10 @@ uint32_t roce_build_atomic_ack(
     uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn, uint64_t original);
 uint32_t roce_build_read_req(
     uint8_t *out, const struct roce_addr *a, roce_psn psn, uint64_t va, uint32_t rkey, uint32_t len);
+/* RDMA WRITE ONLY without payload to address 0, rkey 0. len 0: legal and without effect (IBA 9.7.4.1.5: a
+ * zero-length operation needs no rkey), to ask a responder which PSN it expects. Else a request that no
+ * responder can accept: no memory has rkey 0, and DMA length and payload differ. */
+uint32_t roce_build_write_only(uint8_t *out, const struct roce_addr *a, roce_psn psn, uint32_t len);
 uint32_t roce_build_cnp(uint8_t *out, const struct roce_addr *a); /* IBA A17.9.3: BECN set, 16 zero bytes */
 
 #endif

@@ -76,6 +76,7 @@ struct conf {
 	uint32_t buffers;
 	uint64_t custody_conn, custody_total, read_cache_conn;
 	char api_socket[CONF_STR];
+	char journal_dir[CONF_STR];
 };
 
 struct conf_error {

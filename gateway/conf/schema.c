@@ -33,6 +33,10 @@ const struct conf_key conf_keys[] = {
                 "of their own."},
     {"gateway.log_level", CONF_T_ENUM, 0, 0, "info", .words = "error warning notice info debug", C(log_level),
         .text = "The least important messages that are still logged."},
+    {"gateway.journal_dir", CONF_T_PATH, 2, CONF_STR - 1, "/dev/shm", C(journal_dir),
+        .text =
+            "Directory, in memory, for the file that says up to where hosts were acknowledged. The next "
+            "process takes the connections up from it: they go on, or get an error if something was lost."},
 
     {"eal", CONF_T_GROUP, .text = "DPDK's environment."},
     {"eal.args", CONF_T_STRINGS, 0, CONF_EAL_ARGS_MAX, "", LIST(conf, eal_args, eal_argc),

@@ -54,6 +54,7 @@ struct eng_near {
 	bool active; /* L has sent a request: resp is initialised */
 	bool held;   /* acknowledging is held back for lack of memory */
 	bool migreq;
+	bool resume; /* taken up from the journal: the far gateway has not yet said that nothing is lost */
 	uint8_t tos, ttl;
 	uint16_t pkey, sport;
 	uint8_t rnr_retry, retry; /* of L's QP from CM, 255 unknown */
@@ -63,6 +64,7 @@ struct eng_near {
 	struct rwy_bufq cache;  /* answers served, for replays, oldest first */
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
 	struct eng_nexthop nh;
+	struct eng_jent *jent; /* NULL: nothing promised yet */
 	rwy_time cnp_at;
 	rwy_time drip_at; /* held: not another acknowledge before */
 	bool gap_seen;
@@ -72,6 +74,9 @@ struct eng_near {
 	uint64_t custody; /* buffer memory of what the far host has not acknowledged */
 	uint64_t packets, bytes;
 };
+
+#define ENG_NO_SEQ                                                                                           \
+	UINT64_MAX /* a request that the present flow has no number for: of an earlier one, or ours */
 
 /* A READ or ATOMIC the host has answered, waiting until the answer is in the near gateway's hands. */
 struct eng_rspwait {
@@ -89,10 +94,14 @@ struct eng_far {
 	uint16_t open_pmtu; /* what the near gateway knew when it opened the flow */
 	bool fresh;         /* a flow was opened; its first packet decides how to go on */
 	bool told_peer;     /* the near gateway named R's QPN when it opened the flow */
+	bool resuming;      /* after both gateways restarted: the host is asked where it is */
+	bool doomed;        /* something is lost for good: the host is being told, nothing else counts */
 	bool discard;       /* rewound: drop until the near gateway opens the flow anew */
 	bool in_turn;       /* unpaired and its first packet is out */
 	bool queued;        /* unpaired and waiting for its turn */
 	uint8_t rnr_retry, retry;
+	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
+	roce_psn promised;   /* resuming: the near gateway's host was acknowledged up to here */
 	struct roce_reqr reqr;
 	struct wan_rxflow *req;
 	struct wan_txflow *rsp;
@@ -163,6 +172,9 @@ struct eng {
 	uint64_t rng;
 	uint32_t sweep; /* table slot of the idle sweep */
 	rwy_time sweep_at;
+	uint32_t *jfree; /* free entries of the journal */
+	uint32_t jfree_n;
+	bool closing;      /* eng_free: what was promised stays promised */
 	uint32_t learning; /* far halves that wait for a turn or have one */
 	rwy_time started;
 	rwy_time now;
@@ -192,12 +204,28 @@ void eng_near_free(struct eng_near *n, rwy_time now);
 size_t eng_near_open_info(const struct eng_near *n, uint8_t *out);
 void eng_near_unhold(struct eng_near *n, rwy_time now);
 
+/* A connection of an earlier process; NULL: cannot be taken up. */
+struct eng_near *eng_near_resume(struct eng *e, const struct eng_key *k, struct eng_jent *j, rwy_time now);
+
+/* journal.c */
+int eng_journal_init(struct eng *e);
+void eng_journal_note(struct eng_near *n); /* before an acknowledge leaves */
+void eng_journal_forget(struct eng_near *n);
+void eng_journal_restore(struct eng *e, rwy_time now);
+
 /* near_replay.c: answers kept for a host that lost them */
 void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now);
 void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t opcode);
 void eng_near_keep(struct eng_near *n, struct rwy_buf *b);
 
-/* far.c */
+/* far.c and far_resume.c */
+void eng_far_begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe);
+void eng_far_tell_start(struct eng_far *f, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now);
+/* The near gateway restarted and its host was acknowledged up to `promised`: is anything lost? */
+bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now); /* false: malformed */
+void eng_far_report(struct eng_far *f, rwy_time now);
+/* The host's answer to the question that eng_far_resume asked. */
+void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now);
 struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now);
 void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now);
 void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now);
@@ -207,7 +235,6 @@ void eng_far_tick(struct eng_far *f, rwy_time now);
 void eng_far_rsp_delivered(struct eng_far *f, rwy_time now);
 void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
 void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now);
-void eng_far_sync(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now);
 void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
 void eng_far_free(struct eng_far *f, rwy_time now);
 size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);

@@ -81,6 +81,10 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	r = open_tunnels(e, now);
 	if (r)
 		goto err;
+	r = eng_journal_init(e);
+	if (r)
+		goto err;
+	eng_journal_restore(e, now);
 	*out = e;
 	return 0;
 err:
@@ -92,6 +96,7 @@ void eng_free(struct eng *e)
 {
 	if (!e)
 		return;
+	e->closing = true;
 	for (uint32_t i = 0; e->table && i <= e->table_mask; i++)
 		while (e->table[i]) {
 			struct eng_half *h = e->table[i];
@@ -107,6 +112,7 @@ void eng_free(struct eng *e)
 	eng_slab_fini(&e->near_slab);
 	eng_slab_fini(&e->far_slab);
 	eng_slab_fini(&e->pair_slab);
+	free(e->jfree);
 	free(e->table);
 	free(e);
 }
@@ -414,7 +420,8 @@ static bool expired(const struct eng_half *h, rwy_time now)
 
 	if (now >= h->close_at)
 		return true;
-	if (!h->is_far && h->state == ENG_LEARNING && !n->far && now - h->last > HALF_OPEN_SILENT)
+	if (!h->is_far && h->state == ENG_LEARNING && !n->far && !n->resume &&
+	    now - h->last > HALF_OPEN_SILENT)
 		return true;
 	return idle && now - h->last > h->e->cfg.idle_expiry;
 }

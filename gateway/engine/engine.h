@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gateway/engine/journal.h"
 #include "roce/psn.h"
 #include "rwy/buf.h"
 #include "rwy/err.h"
@@ -56,6 +57,8 @@ struct eng_cfg {
 	    buf_cost; /* memory that a buffer takes, however small its packet: what custody counts at least */
 	uint64_t read_cache_conn; /* bytes of served READ responses kept for replays */
 	uint64_t seed;            /* randomness of this process: epochs, indices */
+	struct eng_jent *journal; /* journal.h: memory that outlives the process, the caller's; NULL: none */
+	uint32_t journal_n;       /* its entries; what an earlier process left there is taken up */
 	rwy_dur probe_timeout;    /* pairing: how long one unpaired flow may wait for its host's answer */
 };
 void eng_cfg_default(struct eng_cfg *cfg);
@@ -120,12 +123,15 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(duplicate_request, "requests seen before")                                                         \
 	X(duplicate_read, "READs or ATOMICs answered from memory")                                           \
 	X(out_of_sequence, "request ahead of the expected PSN")                                              \
+	X(drop_resuming,                                                                                     \
+	    "requests before the far gateway said where a connection of an earlier process stands")          \
 	X(parked, "requests held until the path MTU is known")                                               \
 	X(host_resent, "packets sent again to a local host")                                                 \
 	X(packet_seq_err, "PSN sequence NAKs received from local hosts")                                     \
 	X(rnr_nak_received, "RNR NAKs received from local hosts")                                            \
 	X(local_ack_timeout_err, "a local host did not answer in time")                                      \
 	X(implied_nak_seq_err, "a response was lost on the LAN (implied NAK)")                               \
+	X(conns_lost, "connections ended because acknowledged requests were lost in a gateway restart")      \
 	X(conns_failed, "connections ended with an error")                                                   \
 	X(conns_opened, "flows entered in the flow table")                                                   \
 	X(conns_paired, "connections whose two directions were paired")                                      \

@@ -15,7 +15,6 @@
 #include "rwy/endian.h"
 
 #define FAR_BURST 64
-#define NO_SEQ    UINT64_MAX /* a request of an earlier flow: the present one has no number for it */
 
 struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now)
 {
@@ -117,12 +116,13 @@ void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now)
 	wan_tx_send(f->rsp, b, now);
 }
 
-static void begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe)
+void eng_far_begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe)
 {
 	struct roce_reqr_cfg cfg;
 	const struct eng_cfg *ec = &f->h.e->cfg;
 
 	forget_requests(f);
+	f->resuming = f->doomed = false;
 	roce_reqr_cfg_default(&cfg);
 	cfg.window_max = ec->host_window;
 	cfg.rnr_retry = f->rnr_retry != 255 ? f->rnr_retry : ec->rnr_retry;
@@ -153,7 +153,7 @@ void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t p
 	f->h.close_at = RWY_NEVER;
 	f->h.last = now;
 	f->done_seq = f->told_seq = 0;
-	begin(f, psn, pmtu, false);
+	eng_far_begin(f, psn, pmtu, false);
 }
 
 /* Requests that came by an earlier flow have numbers of that flow. They mean nothing in the new one, until
@@ -161,7 +161,7 @@ void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t p
 static void forget_numbers(struct eng_far *f)
 {
 	for (struct rwy_buf *b = f->active ? f->reqr.q.head : NULL; b; b = b->next)
-		b->seq = NO_SEQ;
+		b->seq = ENG_NO_SEQ;
 	f->done_seq = f->told_seq = 0;
 	f->wait_head = f->wait_n = 0;
 }
@@ -215,7 +215,7 @@ static void tell_sync(
 
 /* Tells the near gateway how far its packets are delivered: never past a READ or ATOMIC whose answer is not
  * yet in its hands. */
-static void report(struct eng_far *f, rwy_time now)
+void eng_far_report(struct eng_far *f, rwy_time now)
 {
 	uint64_t upto = f->done_seq;
 
@@ -234,7 +234,7 @@ static void report(struct eng_far *f, rwy_time now)
 void eng_far_rsp_delivered(struct eng_far *f, rwy_time now)
 {
 	f->rsp_done++;
-	report(f, now);
+	eng_far_report(f, now);
 }
 
 static bool wait_for_rsp(struct eng_far *f, uint64_t seq)
@@ -281,7 +281,7 @@ static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now
 	while ((b = rwy_bufq_pop(&act->done))) {
 		const struct roce_opinfo *info = roce_op(b->opcode);
 
-		if (b->seq != NO_SEQ) {
+		if (b->seq != ENG_NO_SEQ) {
 			if (info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(info))
 				wait_for_rsp(f, b->seq);
 			f->done_seq = b->seq + 1;
@@ -292,7 +292,10 @@ static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now
 	}
 	if (act->failed)
 		eng_far_fail(f, act->fail_psn, act->fail_syndrome, act->why, now);
-	report(f, now);
+	else if (f->doomed && !f->reqr.q.n)
+		eng_far_fail(f, f->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+		    "acknowledged requests were lost in a gateway restart", now);
+	eng_far_report(f, now);
 	eng_dirty(&f->h);
 }
 
@@ -317,10 +320,10 @@ static bool teaches_pmtu(const struct roce_pkt *pkt)
  * The near gateway may begin to acknowledge. The first request counts as delivered only when it knows: else
  * the flow would look idle to it while its host, unacknowledged, sends again, and be taken for a new life.
  */
-static void tell_start(struct eng_far *f, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now)
+void eng_far_tell_start(struct eng_far *f, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now)
 {
 	tell_sync(f, ENG_CTRL_SYNC, psn, 0, msn, now);
-	if (first_seq != NO_SEQ && f->rsp)
+	if (first_seq != ENG_NO_SEQ && f->rsp)
 		wait_for_rsp(f, first_seq);
 }
 
@@ -330,19 +333,19 @@ static void settle(struct eng_far *f, const struct roce_pkt *pkt, uint64_t seq, 
 	f->fresh = false;
 	if (f->active && f->synced && pkt->psn == f->reqr.tail) {
 		/* The near gateway restarted, or was told to rewind: nothing is missing. */
-		tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
+		eng_far_tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
 		return;
 	}
 	if (f->active && f->reqr.q.n && f->synced) {
 		/* Requests of before are still with us: roce_reqr_push tells duplicate from hole. */
-		tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
+		eng_far_tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
 		return;
 	}
 	/* Nothing of an earlier life may be inherited: not the path MTU, and not whose QPN it is that
 	 * answers. */
 	if (f->near && !f->told_peer)
 		eng_unpair(f);
-	begin(f, pkt->psn, f->open_pmtu, true);
+	eng_far_begin(f, pkt->psn, f->open_pmtu, true);
 	f->reqr.resumed = true;
 	if (!f->near)
 		eng_learn_wait(f, now);
@@ -373,7 +376,11 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 	struct roce_pkt pkt;
 
 	f->h.last = now;
-	if (f->discard || (f->h.state == ENG_FAILED && !f->fresh)) {
+	if (f->discard || f->doomed || (f->h.state == ENG_FAILED && !f->fresh)) {
+		rwy_buf_free(&e->bufs, b);
+		return;
+	}
+	if (b->kind == RWY_BUF_CTRL && f->fresh && eng_far_resume(f, b, now)) {
 		rwy_buf_free(&e->bufs, b);
 		return;
 	}
@@ -398,7 +405,7 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 	case ROCE_REQR_OLD:
 		renumber(f, b, now);
 		rwy_buf_free(&e->bufs, b);
-		report(f, now);
+		eng_far_report(f, now);
 		break;
 	case ROCE_REQR_HOLE:
 		rwy_buf_free(&e->bufs, b);
@@ -410,7 +417,7 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 }
 
 /* The host's first answer in this life: which QPN it talks to, and where it stands. */
-void eng_far_sync(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
+static void host_answered(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 {
 	bool aeth = pkt->info->flags & ROCE_F_AETH;
 	uint8_t syn = aeth ? roce_aeth_syndrome(pkt) : 0;
@@ -418,19 +425,23 @@ void eng_far_sync(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 	roce_msn msn = aeth ? roce_aeth_msn(pkt) : 0;
 
 	f->synced = true;
+	if (f->resuming) {
+		eng_far_resumed(f, pkt, now);
+		return;
+	}
 	roce_reqr_go(&f->reqr);
 	if (aeth && roce_aeth_type(syn) == ROCE_AETH_NAK && roce_aeth_value(syn) == ROCE_NAK_PSN_SEQ &&
 	    pkt->psn != f->reqr.una) {
 		/* Packets before our first were lost on the way to the near gateway: its host must send from
 		 * there. */
 		tell_sync(f, ENG_CTRL_REWIND, pkt->psn, 0, msn, now);
-		begin(f, pkt->psn, f->reqr.pmtu, false);
+		eng_far_begin(f, pkt->psn, f->reqr.pmtu, false);
 		f->discard = true;
 		return;
 	}
 	if (first && roce_aeth_type(syn) == ROCE_AETH_ACK && roce_op_ends(roce_op(first->opcode)))
 		msn = (msn - 1) & ROCE_PSN_MASK;
-	tell_start(f, 0, msn, first ? first->seq : NO_SEQ, now);
+	eng_far_tell_start(f, 0, msn, first ? first->seq : ENG_NO_SEQ, now);
 }
 
 void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
@@ -446,8 +457,10 @@ void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b
 		return;
 	}
 	if (!f->synced) {
-		eng_far_sync(f, pkt, now);
-		if (f->discard) {
+		bool question = f->resuming;
+
+		host_answered(f, pkt, now);
+		if (f->discard || question) {
 			rwy_buf_free(&e->bufs, b);
 			return;
 		}

@@ -52,7 +52,7 @@ size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c)
 
 bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len)
 {
-	if (len != ENG_CTRL_LEN || p[0] < ENG_CTRL_SYNC || p[0] > ENG_CTRL_FAIL)
+	if (len != ENG_CTRL_LEN || p[0] < ENG_CTRL_SYNC || p[0] > ENG_CTRL_RESUME)
 		return false;
 	c->type = p[0];
 	c->syndrome = p[1];

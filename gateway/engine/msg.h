@@ -43,6 +43,8 @@ enum eng_ctrl_type {
 	    1, /* the far host answered: qpn = key.src's QPN, msn = its MSN before our first packet */
 	ENG_CTRL_REWIND = 2, /* the far host expects psn, before what we were given */
 	ENG_CTRL_FAIL = 3,   /* the far host refused psn with syndrome; the connection is over */
+	ENG_CTRL_RESUME = 4, /* near -> far, first in a flow: an earlier process acknowledged its host up to
+	                        psn; no requests follow before SYNC or FAIL has come */
 };
 
 struct eng_ctrl {

@@ -73,6 +73,7 @@ void eng_near_free(struct eng_near *n, rwy_time now)
 {
 	struct eng *e = n->h.e;
 
+	eng_journal_forget(n);
 	abort_req(n, now);
 	if (n->rsp)
 		wan_rx_reset(n->rsp, now);
@@ -100,7 +101,7 @@ size_t eng_near_open_info(const struct eng_near *n, uint8_t *out)
 	    .pmtu = n->active ? (uint16_t)n->resp.pmtu : 0,
 	    .life = n->life,
 	    /* Only what is known of this life: an older pairing may be somebody else's by now. */
-	    .peer_qpn = n->active && n->resp.started ? n->lqpn : 0,
+	    .peer_qpn = n->active && (n->resp.started || n->resume) ? n->lqpn : 0,
 	    .key = n->h.key,
 	};
 
@@ -123,11 +124,52 @@ static void start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time no
 		drop_cache(n);
 		roce_resp_fini(&n->resp);
 	}
+	eng_journal_forget(n);
 	roce_resp_init(&n->resp, first, pmtu);
 	n->active = true;
+	n->resume = false;
 	n->held = false;
 	n->life = (uint32_t)eng_random(n->h.e) | 1;
 	eng_log(n->h.e, 4, "near remote_qpn=%u starts at psn=%u", n->h.key.qpn, first);
+}
+
+static bool send_resume(struct eng_near *n, rwy_time now)
+{
+	struct eng *e = n->h.e;
+	struct eng_ctrl c = {.type = ENG_CTRL_RESUME, .life = n->life, .qpn = n->lqpn, .psn = n->resp.start};
+	struct rwy_buf *b = rwy_buf_alloc(&e->bufs, WAN_HDR_MAX, ENG_CTRL_LEN);
+
+	if (!b)
+		return false;
+	b->kind = RWY_BUF_CTRL;
+	b->len = (uint32_t)eng_ctrl_encode(b->data, &c);
+	b->psn = n->resp.start;
+	b->psn_cnt = 0;
+	b->msn = 0;
+	n->custody += eng_cost(e, b);
+	e->custody += eng_cost(e, b);
+	wan_tx_send(n->req, b, now);
+	return true;
+}
+
+struct eng_near *eng_near_resume(struct eng *e, const struct eng_key *k, struct eng_jent *j, rwy_time now)
+{
+	struct eng_near *n = eng_near_get(e, k, false, now);
+
+	if (!n)
+		return NULL;
+	start(n, j->acked & ROCE_PSN_MASK, j->pmtu, now);
+	n->jent = j;
+	n->lqpn = j->lqpn;
+	n->rnr_retry = j->rnr_retry;
+	n->retry = j->retry;
+	n->resume = true;
+	if (!open_req(n, now) || !send_resume(n, now)) {
+		n->jent = NULL; /* the caller gives it back */
+		eng_near_free(n, now);
+		return NULL;
+	}
+	return n;
 }
 
 void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now)
@@ -266,6 +308,10 @@ static bool may_be_new(
 		return false;
 	if (v == ROCE_RESP_STALE)
 		return true;
+	/* It has not been told yet, and is where the connection that failed was: it is that one's host. */
+	if (v == ROCE_RESP_FAILED && !n->resp.fail_sent && !roce_psn_before(pkt->psn, n->resp.acked) &&
+	    !roce_psn_after(pkt->psn, n->resp.epsn))
+		return false;
 	/* The far host has been asked and named the PSN it expects: it will not say so twice. */
 	if (v == ROCE_RESP_GAP && n->naks && n->nak_psn == n->resp.epsn)
 		return false;
@@ -323,6 +369,12 @@ void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *
 	struct roce_resp_act act;
 	bool again = false;
 
+	if (n->resume) {
+		n->h.last = now;
+		eng_drop(
+		    e, b, &e->c.drop_resuming); /* the host sends again; nothing of it was acknowledged */
+		return;
+	}
 	if (!n->active) {
 		learn_header(n, pkt);
 		start(n, pkt->psn, 0, now);
@@ -450,6 +502,7 @@ static void synced(struct eng_near *n, const struct eng_ctrl *c, rwy_time now)
 
 	if (n->resp.started)
 		return;
+	n->resume = false;
 	if (c->qpn)
 		n->lqpn = c->qpn;
 	if (n->h.state == ENG_LEARNING) {
@@ -497,6 +550,9 @@ static void answer_ctrl(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 	case ENG_CTRL_FAIL:
 		synced(n, &c, now);
 		eng_near_fail(n, c.psn, c.syndrome, "refused by the far host", now);
+		return;
+	case ENG_CTRL_RESUME: /* it goes the other way */
+		e->c.drop_tunnel_msg++;
 		return;
 	}
 }
@@ -574,6 +630,8 @@ void eng_near_flush(struct eng_near *n, rwy_time now)
 		uint8_t bytes[ROCE_BUILD_MAX];
 		struct roce_addr a;
 
+		if (e->jfree)
+			eng_journal_note(n);
 		answer_address(n, &a);
 		eng_lan_made(
 		    e, bytes, roce_build_ack(bytes, &a, out.psn, out.syndrome, out.msn), &a.dst, &n->nh);

@@ -170,7 +170,7 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 	t->e->custody -= n->custody;
 	n->custody = 0;
 	n->req = NULL;
-	n->held = false;
+	n->held = n->resume = false;
 	/* Forgotten there for idleness or after a disconnect: the next request, if there is one, opens the
 	 * flow again. */
 	if (nothing_lost || n->h.close_at != RWY_NEVER)

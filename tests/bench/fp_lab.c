@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gateway/setup.h"
 
@@ -45,7 +46,8 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	struct conf_tunnel *t = &c->tunnel[0];
 	uint8_t own = (uint8_t)(s + 1), other = (uint8_t)(2 - s);
 
-	snprintf(c->name, sizeof(c->name), "%c", 'a' + s);
+	snprintf(c->name, sizeof(c->name), "bench%d-%c", (int)getpid(), 'a' + s);
+	snprintf(c->journal_dir, sizeof(c->journal_dir), "/dev/shm");
 	c->workers = 1;
 	c->polling = CONF_POLL_BUSY;
 	c->ports = FP_PORTS;
@@ -144,6 +146,8 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 {
 	struct fp_gw *g = &l->gw[s];
 
+	char path[96];
+
 	if (gw_ports_start(&g->app, &l->pools) != 0)
 		fp_die("ports do not start");
 	for (unsigned i = 0; i < FP_PORTS; i++) {
@@ -153,6 +157,10 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 		g->app.port[i]->copy_tx = false;
 	}
 	next_hops(l, s);
+	if (gw_jfile_open(&g->app) != 0)
+		fp_die("no journal");
+	snprintf(path, sizeof(path), "/dev/shm/roceway-%s.journal", g->conf.name);
+	unlink(path); /* the mapping stays */
 	if (gw_worker_new(&g->w, &g->app, 0, &l->pools) != 0)
 		fp_die("no worker");
 }

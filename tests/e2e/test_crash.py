@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Custody: whatever dies, a transfer ends byte-exact or its QP reports an error; never wrong data, never a hang. And when it is
 # over, a new connection works. QP timeout 18 with 7 retries: a host gives up after some 9 s.
+import time
+
 from lab import each, needs, short
 
 EXACT, QP_ERROR = 0, 3  # exit codes of rwy_ncclish
@@ -20,6 +22,7 @@ def exact_or_error(lab, t):
     lab.wait_path()
     again = lab.nccl(qps=2, steps=8)
     assert again.ok, f"afterwards: {again}"
+    return r
 
 
 @short
@@ -32,6 +35,23 @@ def test_gateway_killed(lab, which):
     gateway.kill()
     gateway.start()
     exact_or_error(lab, t)
+
+
+@short
+@needs(gateway=True, timeout=120)
+@each(which=["near", "both"])
+def test_custody_lost(lab, which):
+    """A gateway dies with acknowledged data while the hosts wait for each other: an error, not a hang."""
+    t = under_way(lab)
+    lab.outage(3, wait=False)
+    time.sleep(1)  # what the sender may have outstanding is in custody now, and acknowledged
+    gateways = [lab.gwa] if which == "near" else lab.gateways
+    for g in gateways:
+        g.kill()
+    for g in gateways:
+        g.start()
+    r = exact_or_error(lab, t)
+    assert QP_ERROR in (r.client.code, r.server.code), f"what was lost cannot have arrived: {r}"
 
 
 @needs(gateway=True, timeout=120)

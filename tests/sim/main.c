@@ -27,7 +27,16 @@
 #define OUTAGE         (300 * RWY_MS)
 #define SQUEEZE_OUTAGE (4 * RWY_SEC)
 
-enum faults { F_OUTAGE = 1, F_CRASH_NEAR = 2, F_CRASH_FAR = 4, F_LAN_LOSS = 8, F_REUSE = 16, F_SQUEEZE = 32 };
+enum faults {
+	F_OUTAGE = 1,
+	F_CRASH_NEAR = 2,
+	F_CRASH_FAR = 4,
+	F_LAN_LOSS = 8,
+	F_REUSE = 16,
+	F_SQUEEZE = 32,
+	F_CRASH_BOTH = 64
+};
+#define F_CRASH (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
 struct side {
 	struct rc_host h;
@@ -87,6 +96,12 @@ static void completed(void *ctx, const struct rc_comp *c)
 	s->done_at = sim_now(s->run->w);
 }
 
+/* Its queue pair is in error, and its application knows. */
+static bool dead(const struct side *s)
+{
+	return s->error || s->h.rq_error;
+}
+
 static void pump(struct run *r, struct side *s)
 {
 	uint8_t out[RC_PKT_MAX];
@@ -140,6 +155,8 @@ static void tick(void *ctx, rwy_time now)
 			sim_wan_down(r->w, true);
 		if (r->faults & (F_CRASH_NEAR | F_CRASH_FAR))
 			sim_crash(r->w, r->fault_site, RWY_MS * (1 + sim_below(&r->rng, 300)));
+		for (unsigned i = 0; i < 2 && (r->faults & F_CRASH_BOTH); i++)
+			sim_crash(r->w, i, RWY_MS * (1 + sim_below(&r->rng, 300)));
 	}
 	if (r->outage && now >= r->fault_end) {
 		r->outage = false;
@@ -172,7 +189,7 @@ static bool finished(void *ctx)
 		return true;
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++)
-			if (r->qp[i][j].done < r->qp[i][j].wrs && !r->qp[i][j].error)
+			if (r->qp[i][j].done < r->qp[i][j].wrs && !dead(&r->qp[i][j]))
 				return false;
 	return true;
 }
@@ -306,10 +323,9 @@ static void check_direction(struct run *r, struct side *s, struct side *p)
 
 	memcpy(mine, s->before, MEM);
 	memcpy(theirs, p->before, MEM);
-	/* In ack mode `near` a completion says that the near gateway has it; when that gateway dies and its
-	 * host never speaks again, there is nobody to tell (docs/rc-semantics.md). */
-	if (!s->error && !(r->cfg.ack_mode == ENG_ACK_NEAR && r->fault_done &&
-	                     (r->faults & (F_CRASH_NEAR | F_CRASH_FAR)) && s->site == r->fault_site))
+	/* In ack mode `near` a completion says that the near gateway has it; when that gateway dies, one of
+	 * the two hosts must have an error: the other one when this one is idle. */
+	if (!s->error && !(r->fault_done && (r->faults & F_CRASH) && dead(p)))
 		for (; k < s->wrs; k++)
 			apply(s, &s->wr[k], mine, theirs, &recv);
 	for (;; k++) {
@@ -409,9 +425,9 @@ static void check(struct run *r)
 			struct side *s = &r->qp[i][j];
 			const struct rc_host_bad *b = &s->h.bad;
 
-			if (s->done < s->wrs && !s->error)
+			if (s->done < s->wrs && !dead(s))
 				fail(r, "hangs: not complete and no error", s, i);
-			if (s->error && !(r->faults & ~(F_REUSE | F_SQUEEZE)))
+			if (dead(s) && !(r->faults & ~(F_REUSE | F_SQUEEZE)))
 				fail(r, "an error without a fault", s, i);
 			if (!(r->faults & ~F_REUSE) && (b->ghost || b->ack || b->opcode || b->length))
 				fail(r, "a host saw what no right peer sends", s,
@@ -525,7 +541,7 @@ static void connect_qp(struct run *r, struct side *s)
 		c.rkey = 0x1000 + (uint32_t)sim_below(g, 1000);
 		c.timeout = r->faults & F_SQUEEZE ? 67 * RWY_MS : 500 * RWY_MS;
 		/* 7 is without limit, as Soft-RoCE has it: then nobody but a gateway can end a connection. */
-		c.retry = r->faults & (F_CRASH_NEAR | F_CRASH_FAR) ? 7 : 6;
+		c.retry = r->faults & F_CRASH ? 7 : 6;
 		c.rnr_retry = 7;
 		c.done = completed;
 		c.ctx = &s[j];
@@ -711,7 +727,7 @@ int main(int argc, char **argv)
 	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'}, {"from", 1, 0, 'f'},
 	    {"faults", 1, 0, 'x'}, {"slow", 1, 0, 'w'}, {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
 	static const unsigned kinds[] = {
-	    0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR, F_SQUEEZE};
+	    0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR, F_SQUEEZE, F_CRASH_BOTH};
 	uint64_t seed = 0, n = 100, from = 1, passed = 0, failed = 0;
 	int faults = -1, c;
 	bool one = false;
@@ -743,18 +759,19 @@ int main(int argc, char **argv)
 			    "rwysim [--seeds N] [--from SEED] | --seed SEED [--faults MASK] [--slow TIMES] "
 			    "[--verbose]\n"
 			    "faults: 1 outage, 2 near gateway crashes, 4 far gateway crashes, 8 loss on "
-			    "the LAN, 16 QPNs used again, 32 little memory and a long outage; default: drawn "
+			    "the LAN, 16 QPNs used again, 32 little memory and a long outage, 64 both "
+			    "gateways crash; default: drawn "
 			    "from the seed\n");
 			return c == 'h' ? 0 : 2;
 		}
 	if (one)
-		return run_seed(seed, faults >= 0 ? (unsigned)faults : kinds[seed % 7], &how) ? 0 : 1;
+		return run_seed(seed, faults >= 0 ? (unsigned)faults : kinds[seed % 8], &how) ? 0 : 1;
 	for (unsigned i = 0; i < sizeof(regressions) / sizeof(*regressions); i++)
 		if (faults < 0 || regressions[i].faults == (unsigned)faults)
 			run_seed(regressions[i].seed, regressions[i].faults, &how) ? passed++ : failed++;
 	for (uint64_t i = from; i < from + n; i++) {
 		how.quiet = failed > 20;
-		if (run_seed(i, faults >= 0 ? (unsigned)faults : kinds[i % 7], &how))
+		if (run_seed(i, faults >= 0 ? (unsigned)faults : kinds[i % 8], &how))
 			passed++;
 		else
 			failed++;

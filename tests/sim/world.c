@@ -18,12 +18,15 @@ struct event {
 	uint8_t *bytes;
 };
 
+#define JOURNAL 1024
+
 struct site {
 	struct eng *e;
 	struct world *w;
 	unsigned idx;
 	uint64_t bufs, bufs_peak;
 	unsigned life;
+	struct eng_jent journal[JOURNAL]; /* outlives a crash */
 };
 
 struct world {
@@ -268,6 +271,10 @@ static void start(struct site *s)
 	c->custody_total = w->cfg.custody_total;
 	c->read_cache_conn = w->cfg.read_cache_conn;
 	c->seed = sim_next(&w->rng);
+	if (!w->cfg.no_journal) {
+		c->journal = s->journal;
+		c->journal_n = JOURNAL;
+	}
 	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");
 	wan = &c->tunnel[0].wan;
 	wan_cfg_default(wan);

@@ -51,6 +51,7 @@ struct sim_cfg {
 	enum eng_ack_mode ack_mode;
 	uint32_t wan_mtu;
 	uint64_t custody_conn, custody_total, read_cache_conn;
+	bool no_journal; /* crashes are of the machine */
 	uint32_t rx_window;
 	const char *cc;
 	uint64_t rate_Bps;

@@ -13,6 +13,7 @@ gateway:
   name: site-{side}
   workers: {workers}
   polling: adaptive
+  journal_dir: {journal}
   log_level: {log_level}
 eal:
   args: ["--in-memory", "--no-huge", "-m", "512", "--file-prefix", "{prefix}"]
@@ -60,7 +61,7 @@ class Gateway:
         site, far, far_site = (1, "b", 2) if self.side == "a" else (2, "a", 1)
         path = self.net.dir / f"gateway-{self.side}.yaml"
         path.write_text(_CONFIG.format(side=self.side, site=site, far=far, far_site=far_site,
-                                       sock=self.sock, prefix=f"rwy-{self.net.id}-{self.side}", **self.options))
+                                       sock=self.sock, journal=self.net.dir, prefix=f"rwy-{self.net.id}-{self.side}", **self.options))
         return path
 
     def start(self, wait=True):

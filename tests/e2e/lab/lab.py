@@ -183,10 +183,10 @@ class Lab:
         """Set the WAN: rtt_ms, loss, reorder, dup, corrupt, jitter_ms in ms and percent; nothing given: clean."""
         self.link.set(**({} if self.plain_wan else impairments))
 
-    def outage(self, seconds):
+    def outage(self, seconds, wait=True):
         """Cut the WAN for this long (not in a plain native run)."""
         if not self.plain_wan:
-            self.link.outage(seconds)
+            self.link.outage(seconds, wait)
 
     # --- running programs ---------------------------------------------------------------------
     def listening(self, host, port, cm=False, seconds=LISTEN_TIMEOUT):

@@ -39,12 +39,13 @@ class Wan:
             return
         self.ctl("set", "both", *(f"{k}={v}" for k, v in want.items()))
 
-    def outage(self, seconds):
-        """Cut both directions for this long; returns when it is over."""
+    def outage(self, seconds, wait=True):
+        """Cut both directions for this long; returns when it is over, or at once."""
         if self.bridged:
             raise LabError("build/bin/wanem is not built: no outage")
         self.ctl("outage", f"{seconds:g}s")
-        time.sleep(seconds)
+        if wait:
+            time.sleep(seconds)
 
     def ctl(self, *words):
         """A raw control command; returns wanem's answer."""
