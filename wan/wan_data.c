@@ -96,8 +96,8 @@ static struct wan_txflow *wanted(
 /*
  * On a lossy path a second loss of the same buffer costs another round trip: send it twice, a little apart.
  * Not when there is a queue: then the loss is ours, and more of the same would make more of it. And not while
- * the flow has more than a flight still to send: then the second loss is repaired before the flow's end
- * anyway, and the copy would only take the place of new data.
+ * the flow has something new to send: then this is no tail, and the copy would only take the place of new
+ * data. A host that streams has only a little more waiting at any time, so how much does not matter.
  */
 static void plan_twin(
     struct wan_tunnel *t, const struct wan_txflow *f, struct wan_out *o, struct wan_tx_item i, rwy_time now)
@@ -106,7 +106,7 @@ static void plan_twin(
 
 	if (wan_loss_ppm(p) <= TWIN_LOSS_PPM || p->srtt > p->min_rtt + p->min_rtt / 4 + 2 * RWY_MS)
 		return;
-	if ((f->end - f->next_send) * o->tx->len > p->inflight)
+	if (f->next_send < f->end)
 		return;
 	i.due = now + rwy_time_min(p->srtt / 16, TWIN_GAP_MAX);
 	if (wan_itemq_push(&t->twins, &i))

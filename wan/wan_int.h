@@ -66,10 +66,13 @@ struct wan_sent {
 static_assert(sizeof(struct wan_sent) <= 64, "one cache line for a datagram in flight");
 
 /* --- a path: packet numbers, loss recovery, pacing, congestion control ---------------------------- */
+/* At 400 Gb/s a byte takes 0.02 ns: with 16 fraction bits the rate was 0.05 % off, and a queue grew. At the
+ * smallest rate 9000 bytes still fit 64 bits. */
+#define WAN_PACE_BITS 26
 struct wan_pace {
 	rwy_time at;    /* when the next datagram is due if sent at exactly the rate */
-	uint32_t frac;  /* of a ns, 16 bits */
-	uint64_t ns_fp; /* ns a byte, 16 fraction bits */
+	uint32_t frac;  /* of a ns, WAN_PACE_BITS */
+	uint64_t ns_fp; /* ns a byte, WAN_PACE_BITS fraction bits */
 	rwy_dur burst;  /* how far `at` may lag behind now */
 	bool backlog;   /* data waited for `at` when the last poll ended */
 };

@@ -15,8 +15,8 @@
 
 void wan_pace_set(struct wan_pace *c, uint64_t rate_Bps)
 {
-	c->ns_fp = (RWY_SEC << 16) / rate_Bps;
-	rwy_dur bytes_time = (BURST_BYTES * c->ns_fp) >> 16;
+	c->ns_fp = (RWY_SEC << WAN_PACE_BITS) / rate_Bps;
+	rwy_dur bytes_time = (BURST_BYTES * c->ns_fp) >> WAN_PACE_BITS;
 
 	if (bytes_time > BURST_SLOW)
 		bytes_time = BURST_SLOW;
@@ -37,6 +37,6 @@ void wan_pace_on_sent(struct wan_pace *c, uint32_t bytes)
 {
 	uint64_t ns = bytes * c->ns_fp + c->frac;
 
-	c->at += ns >> 16;
-	c->frac = ns & 0xffff;
+	c->at += ns >> WAN_PACE_BITS;
+	c->frac = ns & (((uint32_t)1 << WAN_PACE_BITS) - 1);
 }

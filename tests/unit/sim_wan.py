@@ -100,6 +100,20 @@ def models():
     assert 0.4 < gbn["goodput_share"] < 0.6, gbn
 
 
+def stream_repairs():
+    """While a flow has new data, what was lost is repeated once, not twice."""
+    row = json.loads(run("rate=10G rtt=25ms loss=0.1 cc=auto queue=20MiB arrival=back rtts=100 skip=40", "--json").stdout)
+    assert row["needless"] <= 0.005 and row["goodput_share"] >= 0.97 and row["extra"] < 0.13, row
+
+
+def paces_exactly():
+    """A tunnel paced at the rate of its link makes no queue that grows."""
+    with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
+        run("rate=400G rtt=1ms arrival=back rtts=60 skip=30", "--trace", f.name)
+        queue = [float(l.split(",")[4]) for l in f.read().splitlines()[1:]]
+        assert queue[len(queue) * 9 // 10] <= queue[len(queue) // 2] + 0.2, queue
+
+
 def traces():
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         assert run("rate=10G messages=5 arrival=back", "--trace", f.name).returncode == 0
@@ -107,7 +121,7 @@ def traces():
         assert lines[0].startswith("ms,rate_gbps") and len(lines) > 5 and all(l.count(",") == lines[0].count(",") for l in lines), lines
 
 
-CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, invariants, scenario_repeats, lossless_is_one, models, traces]
+CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, invariants, scenario_repeats, lossless_is_one, models, stream_repairs, paces_exactly, traces]
 failed = 0
 for case in CASES:
     try:
