@@ -209,7 +209,7 @@ demo: ## build, boot the lab, print native RoCE beside Roceway
 	@$(MAKE) --no-print-directory all guest
 	@tests/e2e/demo
 
-BENCHES := distance fastpath
+BENCHES := distance fastpath wan
 .PHONY: bench $(addprefix bench-,$(BENCHES))
 bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json
 $(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan
@@ -229,7 +229,7 @@ lint: ## formatting, forbidden tokens, SPDX lines, clang-tidy
 	@tests/lint/lint
 
 .PHONY: install
-install: all ## install programs, configuration, units and man pages
+install: all ## install programs, configuration sample, unit, completion and documentation
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/roceway
 	install -m 755 $(BUILD)/bin/roceway $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/wanem $(DESTDIR)$(PREFIX)/bin/
@@ -237,6 +237,9 @@ install: all ## install programs, configuration, units and man pages
 	install -m 644 conf/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 644 conf/*.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/doc/roceway
+	install -m 644 conf/bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/roceway
+	install -m 644 README.md CHANGELOG.md LICENSE docs/*.md $(DESTDIR)$(PREFIX)/share/doc/roceway/
 
 .PHONY: clean
 clean: ## remove build/
