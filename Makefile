@@ -173,7 +173,11 @@ unit: $(UNIT_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/sim/rwywan all ## uni
 
 .PHONY: sim
 sim: $(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim) ## seeded runs of the whole engine in virtual time: SEEDS=N
-	@$(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim --seeds $(or $(SEEDS),300))
+	@$(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim --seeds $(or $(SEEDS),2000) --jobs $$(nproc))
+
+.PHONY: sim-long
+sim-long: $(BUILD)/tests/sim/rwysim ## the same for hours: N=SEEDS, FROM=SEED
+	@$(BUILD)/tests/sim/rwysim --seeds $(or $(N),1000000) --from $(or $(FROM),1000000) --jobs $$(nproc)
 
 .PHONY: fuzz-replay
 fuzz-replay: $(FUZZ_BIN) ## replay every fuzz corpus

@@ -6,15 +6,21 @@
 #include "tests/sim/wan/loss.h"
 #include "tests/sim/wan/wire.h"
 
+void base_wait(struct wire *w, double until)
+{
+	if (until <= w->at)
+		return;
+	loss_idle(w->loss, (until - w->at) / w->per);
+	w->at = until;
+}
+
 void base_run(const struct scen *s, struct result *r, base_message *one)
 {
 	uint64_t seed = s->seed, have = 0, n = scen_packets(s);
-	double last = s->size - (double)(n - 1) * s->pmtu;
 	struct loss loss;
 	struct wire w = {
 	    .rtt = s->rtt, .loss = &loss, .packet = s->pmtu + INNER_HEAD + WAN_DATA_HEAD + s->overhead};
 
-	(void)last;
 	w.per = w.packet * 8e9 / s->rate;
 	/* As link_init does for the link there. */
 	uint64_t link_seed = rng_next(&seed);
@@ -31,7 +37,7 @@ void base_run(const struct scen *s, struct result *r, base_message *one)
 		double begin = w.at, end = one(&w, s, r, n, HUGE_VAL, &have);
 
 		result_ct(r, (rwy_dur)(end - begin));
-		w.at = end + s->rtt / 2; /* the sender hears of it */
+		base_wait(&w, end + s->rtt / 2); /* the sender hears of it */
 		r->payload += (uint64_t)s->size;
 		r->span = (rwy_dur)w.at;
 	}

@@ -27,6 +27,9 @@ struct wire {
 	double packet; /* bytes on the wire */
 };
 
+/* Nothing is sent until then. */
+void base_wait(struct wire *w, double until);
+
 /* One message of n packets begun at w->at; returns when its last packet is at the far host. `until`: stop
  * there (HUGE_VAL: at the end); *have counts packets that arrived. */
 typedef double base_message(

@@ -41,7 +41,7 @@ static double repeat(struct wire *w, struct result *r, uint64_t missing)
 	while (missing) {
 		uint64_t left = 0;
 
-		w->at += w->rtt;
+		base_wait(w, w->at + w->rtt);
 		for (; missing; missing--) {
 			w->at += w->per;
 			r->datagrams++;

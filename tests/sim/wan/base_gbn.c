@@ -42,7 +42,7 @@ static double message(
 			}
 		}
 		if (next < n)
-			w->at = back != HUGE_VAL ? (w->at > back ? w->at : back) : w->at + s->timeout;
+			base_wait(w, back != HUGE_VAL ? back : w->at + s->timeout);
 	}
 	return done;
 }

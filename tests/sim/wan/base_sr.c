@@ -42,7 +42,7 @@ static double message(
 		bool ready = again.head != again.tail && again.v[again.head & again.mask] <= w->at;
 
 		if (!ready && !n) {
-			w->at = again.v[again.head & again.mask];
+			base_wait(w, again.v[again.head & again.mask]);
 			continue;
 		}
 		w->at += w->per;

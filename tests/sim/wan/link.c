@@ -5,6 +5,7 @@
 
 #include "tests/sim/wan/bufs.h"
 #include "tests/sim/wan/link.h"
+#include "tests/sim/wan/wire.h"
 
 #define RING_FIRST 1024
 #define DUP_LATER  (RWY_MS) /* a copy comes at most so much later */
@@ -23,6 +24,7 @@ bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed)
 	    .corrupt = s->corrupt,
 	    .queue = s->queue,
 	    .overhead = s->overhead,
+	    .packet = s->pmtu + INNER_HEAD + WAN_DATA_HEAD + s->overhead,
 	    .outage_from = (rwy_time)s->outage_from,
 	    .outage_to = (rwy_time)(s->outage_from + s->outage_len),
 	    .full = s->payload == PAYLOAD_FULL,
@@ -171,6 +173,7 @@ static void overtaken(struct link *l, const struct link_dgram *d, rwy_time at)
 bool link_send(struct link *l, const struct link_dgram *d, rwy_time now)
 {
 	uint32_t wire = d->hdr_len + d->len + (uint32_t)l->overhead;
+	double idle = l->busy < (double)now ? (double)now - l->busy : 0;
 	rwy_time at = departs(l, wire, now);
 
 	l->st.sent++;
@@ -179,6 +182,8 @@ bool link_send(struct link *l, const struct link_dgram *d, rwy_time now)
 		l->st.dropped++;
 		return false;
 	}
+	if (l->loss.bad)
+		loss_idle(&l->loss, idle / (l->packet * l->ns_byte));
 	if (loss_next(&l->loss) || (now >= l->outage_from && now < l->outage_to)) {
 		l->st.lost++;
 		return false;

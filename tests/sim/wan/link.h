@@ -37,7 +37,7 @@ struct link_stats {
 struct link {
 	double ns_byte; /* 0: no bound */
 	rwy_dur delay, jitter, reorder_delay;
-	double reorder, dup, corrupt, queue, overhead;
+	double reorder, dup, corrupt, queue, overhead, packet; /* packet: a full one on the wire, bytes */
 	rwy_time outage_from, outage_to;
 	bool full;
 	uint64_t rng;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which packets a path loses: independently, or in bursts (Gilbert-Elliott: nothing is lost in the good
- * state, everything in the bad one). Shared by the links and by the reference models, so that the same seed
- * loses the same packets of both.
+ * state, everything in the bad one). Bursts are clocked by the line: they pass while nothing is sent, too.
+ * Shared by the links and by the reference models, so that the same seed loses the same packets of both.
  */
 #ifndef SIM_WAN_LOSS_H
 #define SIM_WAN_LOSS_H
@@ -28,6 +28,12 @@ static inline void loss_init(struct loss *l, double p, double burst, uint64_t se
 	l->enter = bursts ? p / (1 - p) / burst : p;
 	l->good = rng_geometric(&l->rng, l->enter);
 	l->bad = 0;
+}
+
+/* The line had nothing to send for so many packet times. */
+static inline void loss_idle(struct loss *l, double packets)
+{
+	l->bad = packets >= (double)l->bad ? 0 : l->bad - (uint64_t)packets;
 }
 
 static inline bool loss_next(struct loss *l)

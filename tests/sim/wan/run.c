@@ -56,7 +56,7 @@ static int end_start(struct world *w, int i)
 	c.index = 77 + (unsigned)i;
 	c.tunnel_id = 5;
 	c.tx_pkts_max = (uint32_t)pow2_from(2 * packets);
-	c.rx_window = (uint32_t)pow2_from(3 * packets);
+	c.rx_window = (uint32_t)pow2_from(s->window * packets);
 	c.rx_bytes = w->rx_bytes;
 	c.wire_overhead = (uint32_t)s->overhead;
 	if (!fec_configure(&c, s->fec))
@@ -144,16 +144,19 @@ static rwy_time turn_at(const struct end *e)
 /* --- the time series ------------------------------------------------------------------------------ */
 static void trace(struct world *w, rwy_time now)
 {
-	struct wan_stats st;
+	struct wan_stats st, far;
 	double span = (double)(now - w->trace_last_at) / 1e9;
 
 	wan_get_stats(w->end[0].t, &st);
-	fprintf(w->trace, "%.6f,%.4f,%.4f,%.4f,%.4f,%.4f,%.3f,%u,%llu,%llu\n", (double)(now - START) / 1e6,
-	    (double)st.rate_Bps * 8e-9,
+	wan_get_stats(w->end[1].t, &far);
+	fprintf(w->trace, "%.6f,%.4f,%.4f,%.4f,%.4f,%.4f,%.3f,%u,%llu,%llu,%.4f\n",
+	    (double)(now - START) / 1e6, (double)st.rate_Bps * 8e-9,
 	    span > 0 ? (double)(w->payload_all - w->trace_payload) * 8e-9 / span : 0.,
 	    (double)st.inflight / 1e6, link_queue(&w->link[0], now) / 1e6, (double)st.cwnd / 1e6,
-	    (double)st.srtt / 1e6, st.loss_ppm, (unsigned long long)st.c.lost, (unsigned long long)w->done);
+	    (double)st.srtt / 1e6, st.loss_ppm, (unsigned long long)st.c.lost, (unsigned long long)w->done,
+	    span > 0 ? (double)(far.c.rx_bytes - w->trace_arrived) * 8e-9 / span : 0.);
 	w->trace_payload = w->payload_all;
+	w->trace_arrived = far.c.rx_bytes;
 	w->trace_last_at = now;
 	w->trace_at = now + w->trace_every;
 }
@@ -165,8 +168,8 @@ static void trace_begin(struct world *w, FILE *f)
 	w->trace = f;
 	w->trace_every = (rwy_dur)rwy_time_max((rwy_dur)(w->s.rtt / 20), 10 * RWY_US);
 	w->trace_at = w->trace_last_at = w->now;
-	fprintf(
-	    f, "ms,rate_gbps,delivered_gbps,inflight_mb,queue_mb,cwnd_mb,srtt_ms,loss_ppm,lost,messages\n");
+	fprintf(f, "ms,rate_gbps,delivered_gbps,inflight_mb,queue_mb,cwnd_mb,srtt_ms,loss_ppm,lost,messages,"
+	           "arrived_gbps\n");
 }
 
 /* --- the whole ------------------------------------------------------------------------------------ */
@@ -256,7 +259,7 @@ static int world_init(struct world *w, const struct scen *s, struct result *r)
 	w->now = START;
 	w->measure_at = START + (rwy_dur)(s->skip * s->rtt);
 	w->stop_at = START + (rwy_dur)(s->rtts * s->rtt);
-	w->rx_bytes = (uint64_t)(3 * in_flight(s)) + ROOM;
+	w->rx_bytes = (uint64_t)(s->window * in_flight(s)) + ROOM;
 	seal_thin = s->payload == PAYLOAD_THIN;
 	uint64_t packets =
 	    w->rx_bytes / (uint64_t)s->pmtu * 2 + (uint64_t)(s->ahead / s->pmtu) + 4 * (uint64_t)s->flows;
@@ -289,6 +292,7 @@ int run_roceway(const struct scen *s, struct result *r, FILE *trace_to)
 	work_until_done(&w);
 	uint64_t first = r->first_bytes, extra = r->extra_bytes, datagrams = r->datagrams, events = r->events;
 
+	w.trace = NULL;
 	quiet(&w);
 	for (int i = 0; i < 2; i++)
 		wan_free(w.end[i].t);

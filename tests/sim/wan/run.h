@@ -64,7 +64,7 @@ struct world {
 	FILE *trace;
 	rwy_time trace_at, trace_last_at;
 	rwy_dur trace_every;
-	uint64_t trace_payload, payload_all;
+	uint64_t trace_payload, trace_arrived, payload_all;
 	struct result *r;
 };
 

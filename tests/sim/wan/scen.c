@@ -45,6 +45,7 @@ static const struct key keys[] = {
     {"fec", NAME, AT(fec), 0, sizeof(((struct scen *)0)->fec), NULL},
     {"recovery", CHOICE, AT(recovery), 0, 0, "roceway sr ec gbn"},
     {"wake", TIME, AT(wake), 100, 1e9, NULL},
+    {"window", NUMBER, AT(window), 1, 64, NULL},
     {"ahead", BYTES, AT(ahead), 4096, 1e12, NULL},
     {"timeout", TIME, AT(timeout), 1e3, 1e12, NULL},
     {"pmtu", BYTES, AT(pmtu), 256, 4096, NULL},
@@ -75,6 +76,7 @@ void scen_default(struct scen *s)
 	    .overhead = 66, /* preamble 8, Ethernet 14, IPv4 20, UDP 8, FCS 4, gap 12 */
 	    .mtu = 4320,
 	    .wake = 2e3,
+	    .window = 3,
 	    .ahead = 4 << 20,
 	    .timeout = 67e6, /* 4.096 us << 14 */
 	    .pmtu = 4096,

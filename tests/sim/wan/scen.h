@@ -35,6 +35,7 @@ struct scen {
 	char fec[16];
 	enum scen_recovery recovery;
 	double wake;    /* ns between two turns of a worker's loop */
+	double window;  /* what the receiver may hold, in bandwidth-delay products */
 	double ahead;   /* bytes a host is in front of the wire */
 	double timeout; /* go-back-N: the NIC's timer, ns */
 	/* the work */

@@ -131,6 +131,7 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	X("needless", g.needless)                                                                            \
 	X("duplicates", (double)r->duplicates)                                                               \
 	X("held_max", (double)r->held_max)                                                                   \
+	X("bdp", s->rate / 8e9 * s->rtt)                                                                     \
 	X("datagrams", (double)r->datagrams)                                                                 \
 	X("events", (double)r->events)                                                                       \
 	X("wall_s", r->wall)                                                                                 \
