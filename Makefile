@@ -150,11 +150,12 @@ $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/unit/rc_*.c)) 
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
-# A thin packet carries only its first bytes, so its checksum is taken over those: tests/sim/wan/seal.c.
+# A thin packet carries only its first bytes: tests/sim/wan/seal.c, thin_ec.c.
+SIMWAN_WRAP := wan_pkt_seal wan_pkt_open ec_encode_data ec_encode_data_update gf_vect_dot_prod gf_vect_mad
 $(BUILD)/tests/sim/rwywan: $(call obj,$(SIMWAN_SRC)) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
-	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -Wl,--wrap=wan_pkt_seal,--wrap=wan_pkt_open $(CORE_LIBS) -lm
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(SIMWAN_WRAP:%=-Wl,--wrap=%) $(CORE_LIBS) -lm
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

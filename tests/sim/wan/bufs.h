@@ -35,7 +35,8 @@ struct bufs {
 bool bufs_init(struct bufs *p, uint64_t packets, bool full);
 void bufs_fini(struct bufs *p);
 struct rwy_buf *bufs_tx(struct bufs *p, uint32_t len); /* what a host sent; NULL: the bound was too small */
-struct rwy_buf *bufs_rx(struct bufs *p, uint32_t len, uint32_t stored); /* a datagram from the wire */
+struct rwy_buf *bufs_rx(struct bufs *p, uint32_t len, uint32_t stored); /* a datagram from the wire; stored >
+                                                                         RX_THIN_MAX: real memory */
 static inline bool bufs_is_tx(const struct bufs *p, const struct rwy_buf *b)
 {
 	return (const uint8_t *)b >= p->tx.base && (const uint8_t *)b < p->tx.base + p->tx.cap;

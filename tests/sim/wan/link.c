@@ -143,6 +143,7 @@ static void write_pkt(struct link *l, struct pkt *p, uint8_t **full, const struc
 	p->hdr_len = d->hdr_len;
 	p->path = d->path;
 	p->bad = false;
+	p->real = d->real;
 	if (!l->full && d->hdr_len + keep > PKT_KEEP)
 		keep = PKT_KEEP - d->hdr_len;
 	p->stored = (uint16_t)(d->hdr_len + keep);

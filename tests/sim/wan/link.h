@@ -10,7 +10,7 @@
 #include "tests/sim/wan/loss.h"
 #include "tests/sim/wan/scen.h"
 
-#define PKT_KEEP 240
+#define PKT_KEEP 239
 
 struct pkt {
 	rwy_time at;
@@ -18,7 +18,8 @@ struct pkt {
 	uint16_t stored; /* bytes of it in data, or in full */
 	uint16_t hdr_len;
 	uint8_t path;
-	bool bad; /* a bit was flipped */
+	bool bad;  /* a bit was flipped */
+	bool real; /* parity: the receiver may write all of it, so it gets real memory */
 	uint8_t data[PKT_KEEP];
 };
 _Static_assert(sizeof(struct pkt) == 256, "four cache lines a datagram under way");
@@ -58,6 +59,7 @@ struct link_dgram {
 	uint16_t hdr_len;
 	uint32_t len; /* of the payload */
 	uint8_t path;
+	bool real;
 };
 
 bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed);

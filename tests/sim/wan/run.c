@@ -76,7 +76,7 @@ static void receive(struct end *e, rwy_time now)
 	const uint8_t *bytes;
 
 	while ((p = link_recv(e->in, &bytes, now))) {
-		struct rwy_buf *b = bufs_rx(&w->bufs, p->len, p->stored);
+		struct rwy_buf *b = bufs_rx(&w->bufs, p->len, p->real ? UINT32_MAX : p->stored);
 
 		w->r->events++;
 		hash_add(w->r, p->at, (uint64_t)p->len << 1 | p->bad);
@@ -102,8 +102,10 @@ static void transmit(struct end *e, rwy_time now)
 			struct link_dgram d = {
 			    .hdr = x->hdr, .hdr_len = x->hdr_len, .path = x->path, .len = x->len};
 
-			if (x->buf)
+			if (x->buf) {
 				d.payload = x->buf->data + x->off;
+				d.real = !bufs_is_tx(&w->bufs, x->buf);
+			}
 			bool arrives = link_send(e->out, &d, now);
 
 			hash_add(w->r, now + arrives, x->hdr_len + x->len);
