@@ -19,6 +19,7 @@ struct event {
 };
 
 #define JOURNAL 1024
+#define RING    512
 
 struct site {
 	struct eng *e;
@@ -26,6 +27,8 @@ struct site {
 	unsigned idx;
 	uint64_t bufs, bufs_peak;
 	unsigned life;
+	rwy_time paused_until;
+	unsigned ring;                    /* packets that wait for the end of a pause */
 	struct eng_jent journal[JOURNAL]; /* outlives a crash */
 };
 
@@ -364,6 +367,17 @@ static void deliver(struct world *w, struct event *ev)
 	case EV_TO_WAN:
 		if (!s->e)
 			return;
+		if (w->now < s->paused_until) {
+			if (s->ring++ < RING) {
+				struct event again = *ev;
+
+				again.at = s->paused_until;
+				ev->bytes = NULL; /* moved */
+				push(w, again);
+			}
+			return;
+		}
+		s->ring = 0;
 		b = buf_alloc(s, ROOM, ev->len);
 		/* An event is in the heap once: what pop() gave is not there any more.
 		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
@@ -384,7 +398,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 
 		for (unsigned i = 0; i < 2; i++)
 			if (w->site[i].e) {
-				t = eng_next(w->site[i].e);
+				t = rwy_time_max(eng_next(w->site[i].e), w->site[i].paused_until);
 				/* A gateway looks at its clock every few us at best. */
 				at = rwy_time_min(at, rwy_time_max(t, w->now + RWY_US));
 			}
@@ -402,7 +416,8 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 			free(ev.bytes); /* NOLINT(clang-analyzer-unix.Malloc) */
 		}
 		for (unsigned i = 0; i < 2; i++)
-			if (w->site[i].e && eng_next(w->site[i].e) <= w->now)
+			if (w->site[i].e && w->now >= w->site[i].paused_until &&
+			    eng_next(w->site[i].e) <= w->now)
 				eng_poll(w->site[i].e, w->now);
 		if (w->ops->next(w->ctx) <= w->now)
 			w->ops->tick(w->ctx, w->now);
@@ -438,6 +453,11 @@ void sim_crash(struct world *w, unsigned site, rwy_dur after)
 	eng_free(w->site[site].e);
 	w->site[site].e = NULL;
 	push(w, ev);
+}
+
+void sim_pause(struct world *w, unsigned site, rwy_dur d)
+{
+	w->site[site].paused_until = w->now + d;
 }
 
 uint64_t sim_bufs(const struct world *w, unsigned site)

@@ -79,6 +79,9 @@ void sim_wan_down(struct world *w, bool down);
 void sim_wan_set(struct world *w, const struct sim_link_cfg *cfg);
 /* The gateway of the site dies and starts again `after` later: all its state is gone. */
 void sim_crash(struct world *w, unsigned site, rwy_dur after);
+/* The gateway of the site stands still so long (its process stopped, its virtual machine moved): its clock
+ * has jumped afterwards, and of what arrived meanwhile only what fits a receive ring is there. */
+void sim_pause(struct world *w, unsigned site, rwy_dur d);
 /* Buffers alive in the engine of a site (leak check). */
 uint64_t sim_bufs(const struct world *w, unsigned site);
 uint64_t sim_bufs_peak(const struct world *w, unsigned site);

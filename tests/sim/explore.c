@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A world from a seed, its run, and what must be true at its end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/explore.h"
+
+#define OUTAGE         (300 * RWY_MS)
+#define SQUEEZE_OUTAGE (4 * RWY_SEC)
+
+/* --- how long it took ------------------------------------------------------------------------------ */
+
+/* Packets of an operation, or of the answer to it. */
+static uint32_t packets(const struct rc_wr *w, uint32_t mtu)
+{
+	return w->len ? (w->len + mtu - 1) / mtu : 1;
+}
+
+/*
+ * A generous guess of when a queue pair's operations can be complete: the handshake and learning, a round
+ * trip for each window of packets (two if packets are lost: one is in most windows) and for each set of
+ * READs, all bytes of the round at half the WAN's rate.
+ */
+static rwy_dur expected(const struct run *r, const struct side *s)
+{
+	const struct sim_link_cfg *l = r->cfg.wan;
+	rwy_dur rtt = l[0].delay + l[1].delay;
+	uint64_t rate = l[0].rate_Bps < l[1].rate_Bps ? l[0].rate_Bps : l[1].rate_Bps;
+	uint64_t bytes = 0, n = 0, answers = 0, window = s->h.cfg.window;
+
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			for (unsigned k = 0; k < r->qp[i][j].wrs; k++)
+				bytes += r->qp[i][j].wr[k].len +
+				         80ull * packets(&r->qp[i][j].wr[k], r->qp[i][j].h.cfg.mtu);
+	for (unsigned k = 0; k < s->wrs; k++) {
+		n += packets(&s->wr[k], s->h.cfg.mtu);
+		answers += s->wr[k].op == RC_READ || s->wr[k].op == RC_CAS || s->wr[k].op == RC_FAA;
+	}
+	if (r->cfg.rx_window && r->cfg.rx_window < window)
+		window = r->cfg.rx_window;
+	if (r->cfg.custody_conn / s->h.cfg.mtu < window)
+		window = r->cfg.custody_conn / s->h.cfg.mtu;
+	if (l[0].loss + l[1].loss > .01)
+		n *= 2;
+	return 200 * RWY_MS + rtt * (8 + n / window + answers / s->h.cfg.rd_max) + 2 * bytes * RWY_SEC / rate;
+}
+
+static void times(struct run *r)
+{
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			const struct side *s = &r->qp[i][j];
+			rwy_dur took = s->done_at - r->round_at, guess = expected(r, s);
+
+			if (!s->done)
+				continue;
+			if (r->verbose)
+				fprintf(stderr,
+				    "round %u qp %u at %c: %u of %u done at %.6f, after %.1f ms, expected "
+				    "%.1f\n",
+				    r->round, s->qpn, 'A' + s->site, s->done, s->wrs,
+				    (double)s->done_at / 1e9, (double)took / 1e6, (double)guess / 1e6);
+			if ((double)took / (double)guess > r->slowest)
+				r->slowest = (double)took / (double)guess;
+		}
+}
+
+static void check(struct run *r)
+{
+	times(r);
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			struct side *s = &r->qp[i][j];
+			const struct rc_host_bad *b = &s->h.bad;
+
+			if (s->done < s->wrs && !side_dead(s))
+				sim_fail(r, "hangs: not complete and no error", s, i);
+			if (s->gone || r->qp[i][!j].gone)
+				continue; /* no hang is all that can be asked of the other side */
+			if (side_dead(s) && !(r->faults & ~(F_REUSE | F_SQUEEZE)))
+				sim_fail(r, "an error without a fault", s, i);
+			if (!(r->faults & ~F_REUSE) && (b->ghost || b->ack || b->opcode || b->length))
+				sim_fail(r, "a host saw what no right peer sends", s,
+				    b->ghost * 1000 + b->ack * 100 + b->opcode * 10 + b->length);
+			sim_check_direction(r, s, &r->qp[i][!j]);
+		}
+}
+
+/* --- a world from a seed ---------------------------------------------------------------------------- */
+
+static void draw_links(struct run *r)
+{
+	struct sim_cfg *c = &r->cfg;
+	struct sim_rng *g = &r->rng;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct sim_link_cfg *l = &c->wan[i];
+
+		l->delay = RWY_MS * (1 + sim_below(g, 60));
+		l->rate_Bps = 12500000ull << sim_below(g, 5);
+		l->queue = RWY_MS * (10 + sim_below(g, 90));
+		l->loss = sim_chance(g, .7) ? sim_below(g, 50) / 1000.0 : 0;
+		l->burst = sim_chance(g, .3) ? 2 + sim_below(g, 10) : 1;
+		l->reorder = sim_chance(g, .5) ? sim_below(g, 30) / 1000.0 : 0;
+		l->dup = sim_chance(g, .5) ? sim_below(g, 10) / 1000.0 : 0;
+		l->corrupt = sim_chance(g, .5) ? sim_below(g, 10) / 1000.0 : 0;
+	}
+	c->wan_mtu = sim_chance(g, .5) ? 1472 : 600 + sim_below(g, 8000);
+	c->ack_mode = (enum eng_ack_mode)sim_below(g, 3);
+	if (sim_chance(g, .2))
+		c->custody_conn = 64u << 10;
+	if (sim_chance(g, .2))
+		c->rx_window = 64;
+	if (r->faults & F_LAN_LOSS) {
+		c->lan.loss = .005;
+		c->lan.corrupt = .002;
+		if (sim_chance(g, .3))
+			c->read_cache_conn = 4096;
+	}
+}
+
+static void draw_qps(struct run *r)
+{
+	struct sim_rng *g = &r->rng;
+
+	r->zero_psn = sim_chance(g, .4);
+	r->qps = 1 + sim_below(g, sim_chance(g, .2) && !(r->faults & F_SQUEEZE) ? QPS_MAX : 4);
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			struct side *s = &r->qp[i][j];
+
+			s->run = r;
+			s->site = j;
+			s->host = sim_below(g, SIM_HOSTS);
+			s->qpn = 0x11 + 8 * i + sim_below(g, 8);
+			s->mem = malloc(MEM);
+			s->before = malloc(MEM);
+		}
+}
+
+/*
+ * Custody so small and an outage so long that hosts are held back for seconds, with the retry
+ * budget of a NIC (67 ms, 7 times): being held must never cost a connection. Not with READs and ATOMICs,
+ * which nobody can answer during an outage.
+ */
+static void draw_squeeze(struct run *r)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct sim_link_cfg *l = &r->cfg.wan[i];
+
+		l->delay = RWY_MS * (1 + sim_below(&r->rng, 30));
+		l->rate_Bps = 12500000;
+		l->loss = 0;
+	}
+	r->cfg.ack_mode = ENG_ACK_NEAR;
+	r->cfg.custody_conn = (16u << 10) << sim_below(&r->rng, 3);
+	if (sim_chance(&r->rng, .5))
+		r->cfg.custody_total = 64u << 10;
+	r->fault_at = 1400 * RWY_MS + RWY_MS * sim_below(&r->rng, 200);
+}
+
+/* A fresh connection between the two sides of qp[i], and its workload. */
+static void connect_qp(struct run *r, struct side *s)
+{
+	struct sim_rng *g = &r->rng;
+	uint32_t mtu = 256u << sim_below(g, 5);
+	roce_psn psn[2];
+
+	for (unsigned j = 0; j < 2; j++) {
+		psn[j] = r->zero_psn ? 0 : (roce_psn)(sim_next(g) & ROCE_PSN_MASK);
+		s[j].done = s[j].recvs = 0;
+		s[j].done_at = 0;
+		for (uint32_t k = 0; k < MEM; k += 8) {
+			uint64_t v = sim_next(g);
+
+			memcpy(s[j].mem + k, &v, 8);
+		}
+		memcpy(s[j].before, s[j].mem, MEM);
+	}
+	for (unsigned j = 0; j < 2; j++) {
+		struct rc_host_cfg c;
+		struct rwy_ip me = sim_host_ip(j, s[j].host), peer = sim_host_ip(!j, s[!j].host);
+
+		rc_host_cfg_default(&c);
+		memcpy(c.ip, me.b + 12, 4);
+		memcpy(c.peer_ip, peer.b + 12, 4);
+		c.peer_qpn = s[!j].qpn;
+		c.mtu = mtu;
+		c.sq_psn = psn[j];
+		c.rq_psn = psn[!j];
+		c.rkey = 0x1000 + (uint32_t)sim_below(g, 1000);
+		c.timeout = r->faults & F_SQUEEZE ? 67 * RWY_MS : 500 * RWY_MS;
+		/* 7 is without limit, as Soft-RoCE has it: then nobody but a gateway can end a connection. */
+		c.retry = (r->faults & F_CRASH) && !(r->faults & F_HOST) ? 7 : 6;
+		c.rnr_retry = 7;
+		c.done = sim_completed;
+		c.ctx = &s[j];
+		rc_host_init(&s[j].h, &c, s[j].mem, MEM);
+	}
+	for (unsigned j = 0; j < 2; j++) {
+		sim_draw_wrs(r, &s[j], &s[!j]);
+		if (sim_chance(g, .3))
+			s[j].wrs = 0;
+	}
+	for (unsigned j = 0; j < 2; j++)
+		for (unsigned k = 0; k < s[!j].wrs; k++)
+			if (sim_takes_recv(&s[!j].wr[k]))
+				rc_host_post_recv(
+				    &s[j].h, RECV + (s[j].recvs++ % (AREA / SLOT)) * SLOT, SLOT);
+}
+
+static void begin_round(struct run *r)
+{
+	r->round++;
+	r->round_at = sim_now(r->w);
+	for (unsigned i = 0; i < r->qps; i++)
+		connect_qp(r, r->qp[i]);
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			for (unsigned k = 0; k < r->qp[i][j].wrs; k++)
+				rc_host_post(&r->qp[i][j].h, &r->qp[i][j].wr[k]);
+			sim_pump(r, &r->qp[i][j]);
+		}
+}
+
+/* The same QPNs again: with the same peer, or with another one. As soon as two hosts can agree on it: a round
+ * trip later. */
+static void reuse_qpns(struct run *r)
+{
+	rwy_dur rtt = r->cfg.wan[0].delay + r->cfg.wan[1].delay;
+
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			rc_host_fini(&r->qp[i][j].h);
+	/* Hosts fall silent: rc_host_fini leaves a host without work. */
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			memset(&r->qp[i][j].h, 0, sizeof(r->qp[i][j].h));
+	r->deaf = true;
+	sim_run(r->w,
+	    sim_now(r->w) + rtt + RWY_MS * (2 + sim_below(&r->rng, sim_chance(&r->rng, .5) ? 20 : 3000)),
+	    NULL, r);
+	r->deaf = false;
+	if (sim_chance(&r->rng, .5) && r->qps > 1) {
+		uint32_t qpn = r->qp[0][1].qpn;
+		unsigned host = r->qp[0][1].host;
+
+		for (unsigned i = 0; i + 1 < r->qps; i++) {
+			r->qp[i][1].qpn = r->qp[i + 1][1].qpn;
+			r->qp[i][1].host = r->qp[i + 1][1].host;
+		}
+		r->qp[r->qps - 1][1].qpn = qpn;
+		r->qp[r->qps - 1][1].host = host;
+	}
+	begin_round(r);
+}
+
+bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
+{
+	bool verbose = how->verbose;
+	struct run *r = calloc(1, sizeof(*r));
+	uint64_t left;
+	bool ok;
+
+	/* Mixed, so that neighbouring seeds draw different worlds. */
+	r->rng.s = seed;
+	r->rng.s = sim_next(&r->rng) ^ (uint64_t)faults << 32;
+	r->faults = faults;
+	r->verbose = verbose;
+	sim_cfg_default(&r->cfg);
+	r->cfg.seed = sim_next(&r->rng);
+	r->cfg.verbose = verbose;
+	draw_links(r);
+	r->fault_at = RWY_SEC + RWY_MS * sim_below(&r->rng, 400);
+	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
+	if (faults & F_SQUEEZE)
+		draw_squeeze(r);
+	r->fault_end = r->fault_at + (faults & F_SQUEEZE ? SQUEEZE_OUTAGE : OUTAGE);
+	r->w = sim_new(&r->cfg, &sim_host_ops, r);
+	if (verbose)
+		for (unsigned i = 0; i < 2; i++)
+			fprintf(stderr,
+			    "wan from %c: delay %.1f ms rate %.1f MB/s queue %.0f ms loss %.3f burst %.0f "
+			    "reorder %.3f dup %.3f corrupt %.3f mtu %u ack mode %d custody %llu rx_window "
+			    "%u\n",
+			    'A' + i, (double)r->cfg.wan[i].delay / 1e6, (double)r->cfg.wan[i].rate_Bps / 1e6,
+			    (double)r->cfg.wan[i].queue / 1e6, r->cfg.wan[i].loss, r->cfg.wan[i].burst,
+			    r->cfg.wan[i].reorder, r->cfg.wan[i].dup, r->cfg.wan[i].corrupt, r->cfg.wan_mtu,
+			    r->cfg.ack_mode, (unsigned long long)r->cfg.custody_conn, r->cfg.rx_window);
+	draw_qps(r);
+	if (faults & F_SQUEEZE) { /* a gateway that has just started asks nobody for its first 200 ms */
+		r->deaf = true;
+		sim_run(r->w, sim_now(r->w) + 300 * RWY_MS, NULL, r);
+		r->deaf = false;
+	}
+	begin_round(r);
+	sim_run(r->w, 300 * RWY_SEC, sim_finished, r);
+	if ((faults & F_REUSE) && !r->why) {
+		sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, sim_drained, r);
+		check(r);
+		for (unsigned n = 1 + sim_below(&r->rng, 3); n-- && !r->why;) {
+			reuse_qpns(r);
+			sim_run(r->w, sim_now(r->w) + 300 * RWY_SEC, sim_finished, r);
+			sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, sim_drained, r);
+			check(r);
+		}
+	}
+	/* Let custody come home. */
+	sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, NULL, r);
+	if (!r->why && !(faults & F_REUSE))
+		check(r);
+	if (!r->why && !faults)
+		for (unsigned i = 0; i < 2; i++)
+			if (eng_custody_bytes(sim_engine(r->w, i)))
+				sim_fail(r, "custody is not empty at the end", &r->qp[0][i],
+				    (unsigned)eng_custody_bytes(sim_engine(r->w, i)));
+	if (verbose)
+		for (unsigned i = 0; i < 2; i++) {
+			const struct eng_counters *c = eng_counters(sim_engine(r->w, i));
+
+			fprintf(stderr, "site %c:", 'A' + i);
+#define X(f, s)                                                                                              \
+	if (c->f)                                                                                            \
+		fprintf(stderr, " %s=%llu", #f, (unsigned long long)c->f);
+			ENG_COUNTERS(X)
+#undef X
+			fprintf(stderr, "\n");
+		}
+	if (how->slow > 0 && r->slowest > how->slow)
+		printf("slow seed=%llu faults=%u: %.1f times what could be expected\n",
+		    (unsigned long long)seed, faults, r->slowest);
+	if (r->why && !how->quiet)
+		printf("FAIL seed=%llu faults=%u t=%.3fs: %s: %s\n  repeat: rwysim --seed %llu --faults %u "
+		       "--verbose\n",
+		    (unsigned long long)seed, faults, (double)sim_now(r->w) / 1e9, r->why, r->detail,
+		    (unsigned long long)seed, faults);
+	ok = !r->why;
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			rc_host_fini(&r->qp[i][j].h);
+			free(r->qp[i][j].mem);
+			free(r->qp[i][j].before);
+		}
+	left = sim_end(r->w);
+	if (left && ok) {
+		printf("FAIL seed=%llu faults=%u: %llu buffers leaked\n", (unsigned long long)seed, faults,
+		    (unsigned long long)left);
+		ok = false;
+	}
+	free(r);
+	return ok;
+}

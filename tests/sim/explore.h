@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fault explorer: each seed draws a world (links, losses, ack mode, queue pairs), a fault and a workload;
+ * at the end the hosts' memories must be what the operations say, or a queue pair must have an error.
+ */
+#ifndef TESTS_SIM_EXPLORE_H
+#define TESTS_SIM_EXPLORE_H
+
+#include "tests/sim/world.h"
+#include "tests/unit/rc_host.h"
+
+#define QPS_MAX 24
+#define WRS_MAX 64
+#define AREA    (128u << 10)
+#define MEM     (4 * AREA + 64)
+#define SLOT    (16u << 10) /* a receive buffer */
+#define SRC     0u
+#define SINK    AREA
+#define RECV    (2 * AREA)
+#define READ_TO (3 * AREA)
+#define COUNTER (4 * AREA)
+
+/* What happens to a world, as a mask. */
+enum faults {
+	F_OUTAGE = 1,
+	F_CRASH_NEAR = 2,
+	F_CRASH_FAR = 4,
+	F_LAN_LOSS = 8,
+	F_REUSE = 16,
+	F_SQUEEZE = 32,
+	F_CRASH_BOTH = 64,
+	F_PAUSE = 128,
+	F_HOST = 256,
+};
+#define F_CRASH (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
+
+struct side {
+	struct rc_host h;
+	struct run *run;
+	unsigned site, host;
+	uint32_t qpn;
+	uint8_t *mem, *before;
+	struct rc_wr wr[WRS_MAX];
+	unsigned wrs, done, recvs;
+	rwy_time done_at; /* of the last completion */
+	bool error;
+	bool gone; /* its host died */
+	enum rc_status status;
+};
+
+struct run {
+	struct world *w;
+	struct sim_cfg cfg;
+	struct sim_rng rng;
+	struct side qp[QPS_MAX][2];
+	unsigned qps;
+	unsigned faults;
+	unsigned round;
+	rwy_time round_at, fault_at, fault_end;
+	double slowest; /* times what could be expected */
+	unsigned fault_site;
+	bool fault_done, outage, verbose;
+	bool zero_psn;
+	bool deaf; /* no queue pair is alive */
+	const char *why;
+	char detail[256];
+};
+
+/* The first thing that is wrong; n: whatever tells more. */
+void sim_fail(struct run *r, const char *why, const struct side *s, unsigned n);
+
+/* Its queue pair is in error, and its application knows. */
+static inline bool side_dead(const struct side *s)
+{
+	return s->error || s->h.rq_error;
+}
+
+/* memory.c: the workload and what memory must be */
+void sim_draw_wrs(struct run *r, struct side *s, struct side *peer);
+bool sim_takes_recv(const struct rc_wr *w);
+void sim_check_direction(struct run *r, struct side *s, struct side *p);
+
+/* hosts.c: hosts, their packets and timers, and what happens to the world at fault_at */
+extern const struct sim_ops sim_host_ops;
+void sim_completed(void *ctx, const struct rc_comp *c);
+void sim_pump(struct run *r, struct side *s);
+bool sim_finished(void *ctx); /* every operation is done, or its queue pair in error */
+bool sim_drained(void *ctx);  /* everything a gateway answered for has reached the hosts */
+
+/* explore.c */
+struct how {
+	bool verbose, quiet;
+	double slow; /* > 0: report runs that take so many times what could be expected */
+};
+bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hosts of the explorer: their packets, their timers, and the fault when its time has come. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/sim/explore.h"
+#include "tests/unit/rc_pkt.h"
+
+void sim_fail(struct run *r, const char *why, const struct side *s, unsigned n)
+{
+	if (r->why)
+		return;
+	r->why = why;
+	snprintf(r->detail, sizeof(r->detail), "qp %u at %c (%u), %u of %u done, status %d", s ? s->qpn : 0,
+	    s ? 'A' + s->site : '?', n, s ? s->done : 0, s ? s->wrs : 0, s ? (int)s->status : 0);
+}
+
+void sim_completed(void *ctx, const struct rc_comp *c)
+{
+	struct side *s = ctx;
+
+	if (c->recv)
+		return;
+	if (c->status != RC_OK) {
+		if (!s->error)
+			s->status = c->status;
+		s->error = true;
+		return;
+	}
+	if (c->id != s->done)
+		sim_fail(s->run, "completions out of order", s, (unsigned)c->id);
+	s->done++;
+	s->done_at = sim_now(s->run->w);
+}
+
+void sim_pump(struct run *r, struct side *s)
+{
+	uint8_t out[RC_PKT_MAX];
+	uint32_t len;
+
+	while ((len = rc_host_output(&s->h, out, sim_now(r->w))))
+		sim_host_tx(r->w, s->site, out, len);
+}
+
+static void host_rx(void *ctx, unsigned site, const uint8_t *ip, uint32_t len, rwy_time now)
+{
+	struct run *r = ctx;
+	uint8_t copy[RC_PKT_MAX];
+	struct roce_pkt pkt;
+
+	if (len > sizeof(copy) || r->deaf)
+		return;
+	memcpy(copy, ip, len);
+	if (!rc_pkt_read(copy, len, &pkt))
+		return;
+	for (unsigned i = 0; i < r->qps; i++) {
+		struct side *s = &r->qp[i][site];
+		struct rwy_ip me = sim_host_ip(site, s->host),
+		              peer = sim_host_ip(!site, r->qp[i][!site].host);
+
+		if (s->qpn == pkt.dqpn && !s->gone && rwy_ip_eq(&me, &pkt.dst) &&
+		    rwy_ip_eq(&peer, &pkt.src)) {
+			rc_host_input(&s->h, copy, len, now);
+			sim_pump(r, s);
+			return;
+		}
+	}
+}
+
+/* One side of a queue pair is gone for ever, without a word. */
+static void host_dies(struct run *r)
+{
+	struct side *s = &r->qp[sim_below(&r->rng, r->qps)][sim_below(&r->rng, 2)];
+	struct rc_host_cfg cfg = s->h.cfg;
+
+	rc_host_fini(&s->h);
+	memset(&s->h, 0, sizeof(s->h));
+	s->h.cfg = cfg;
+	s->gone = true;
+	s->wrs = s->done;
+}
+
+static void tick(void *ctx, rwy_time now)
+{
+	struct run *r = ctx;
+
+	for (unsigned i = 0; i < r->qps && !r->deaf; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			struct side *s = &r->qp[i][j];
+
+			if (!s->gone && rc_host_next(&s->h) <= now) {
+				rc_host_tick(&s->h, now);
+				sim_pump(r, s);
+			}
+		}
+	if (r->faults && !r->fault_done && now >= r->fault_at) {
+		r->fault_done = true;
+		r->outage = r->faults & (F_OUTAGE | F_SQUEEZE);
+		if (r->outage)
+			sim_wan_down(r->w, true);
+		if (r->faults & (F_CRASH_NEAR | F_CRASH_FAR))
+			sim_crash(r->w, r->fault_site, RWY_MS * (1 + sim_below(&r->rng, 300)));
+		if (r->faults & F_PAUSE)
+			sim_pause(r->w, sim_below(&r->rng, 2), RWY_MS * (1 + sim_below(&r->rng, 2000)));
+		if (r->faults & F_HOST)
+			host_dies(r);
+		for (unsigned i = 0; i < 2 && (r->faults & F_CRASH_BOTH); i++)
+			sim_crash(r->w, i, RWY_MS * (1 + sim_below(&r->rng, 300)));
+	}
+	if (r->outage && now >= r->fault_end) {
+		r->outage = false;
+		sim_wan_down(r->w, false);
+	}
+}
+
+static rwy_time next(void *ctx)
+{
+	struct run *r = ctx;
+	rwy_time at = RWY_NEVER;
+
+	for (unsigned i = 0; i < r->qps && !r->deaf; i++)
+		for (unsigned j = 0; j < 2; j++)
+			if (!r->qp[i][j].gone)
+				at = rwy_time_min(at, rc_host_next(&r->qp[i][j].h));
+	if (r->faults && !r->fault_done)
+		at = rwy_time_min(at, r->fault_at);
+	else if (r->outage)
+		at = rwy_time_min(at, r->fault_end);
+	return at;
+}
+
+const struct sim_ops sim_host_ops = {host_rx, tick, next};
+
+bool sim_finished(void *ctx)
+{
+	struct run *r = ctx;
+
+	if (r->why)
+		return true;
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			if (r->qp[i][j].done < r->qp[i][j].wrs && !side_dead(&r->qp[i][j]))
+				return false;
+	return true;
+}
+
+/* Everything a gateway answered for has reached the hosts. */
+bool sim_drained(void *ctx)
+{
+	struct run *r = ctx;
+
+	for (unsigned i = 0; i < 2; i++)
+		if (!sim_engine(r->w, i) || eng_custody_bytes(sim_engine(r->w, i)))
+			return false;
+	return true;
+}
