@@ -133,6 +133,7 @@ static void answer(struct model *m)
 		rate = rate > first_rate ? rate : first_rate;
 		m->window = m->window > first ? m->window : first;
 	}
+	m->window = cc_limit_window(&m->cfg, m->window);
 	m->rate = cc_limit_rate(&m->cfg, rate);
 }
 
@@ -403,11 +404,11 @@ static void auto_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 	answer(m);
 }
 
-static void auto_on_lost(void *state, uint64_t bytes, uint64_t inflight, rwy_time now)
+static void auto_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t inflight, rwy_time now)
 {
 	struct model *m = state;
 
-	(void)inflight, (void)now;
+	(void)sent, (void)inflight, (void)now;
 	m->round_lost += bytes;
 }
 

@@ -16,6 +16,7 @@
 #define FIXED_SLACK        (10 * RWY_MS) /* acknowledgements wait in batches and in sleeping processes */
 
 struct fixed {
+	struct cc_cfg cfg;
 	uint64_t rate;
 	uint64_t window;
 	rwy_dur rtt;
@@ -28,6 +29,7 @@ static void set_rtt(struct fixed *s, rwy_dur rtt)
 	s->window = 4 * cc_bytes_in(s->rate, rtt + FIXED_SLACK);
 	if (s->window < FIXED_WINDOW_FLOOR)
 		s->window = FIXED_WINDOW_FLOOR;
+	s->window = cc_limit_window(&s->cfg, s->window);
 }
 
 static void fixed_init(void *state, const struct cc_cfg *cfg, rwy_time now)
@@ -36,7 +38,8 @@ static void fixed_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 
 	(void)now;
 	memset(s, 0, sizeof(*s));
-	s->rate = cfg->rate_Bps ? cfg->rate_Bps : FIXED_DEFAULT_RATE;
+	s->cfg = *cfg;
+	s->rate = cc_limit_rate(cfg, cfg->rate_Bps ? cfg->rate_Bps : FIXED_DEFAULT_RATE);
 	set_rtt(s, cfg->initial_rtt);
 }
 
@@ -55,9 +58,9 @@ static void fixed_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 		set_rtt(s, ack->min_rtt);
 }
 
-static void fixed_on_lost(void *state, uint64_t bytes, uint64_t inflight, rwy_time now)
+static void fixed_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t inflight, rwy_time now)
 {
-	(void)state, (void)bytes, (void)inflight, (void)now;
+	(void)state, (void)bytes, (void)sent, (void)inflight, (void)now;
 }
 
 static void fixed_on_persistent(void *state, rwy_time now)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bounds on what an algorithm answers, so that a wrong one is slow or greedy but never stops the path or
- * overflows it. The caller (wan/) passes every answer through here. No algorithm lives in this file.
+ * overflows it. Algorithms keep to them by these functions; cc_guard.h sees that they do. Rates are bytes per
+ * second, windows bytes. No algorithm lives in this file.
  */
 #ifndef CC_LIMITS_H
 #define CC_LIMITS_H
@@ -37,6 +38,35 @@ static inline uint64_t cc_limit_window(const struct cc_cfg *cfg, uint64_t window
 static inline uint64_t cc_bytes_in(uint64_t rate_Bps, rwy_dur t)
 {
 	return (uint64_t)((unsigned __int128)rate_Bps * t / RWY_SEC);
+}
+
+/* a * b / c without wrapping inside; a result beyond 64 bits, or c = 0, is UINT64_MAX. */
+static inline uint64_t cc_mul_div(uint64_t a, uint64_t b, uint64_t c)
+{
+	unsigned __int128 v = c ? (unsigned __int128)a * b / c : UINT64_MAX;
+
+	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
+}
+
+/* a + b, UINT64_MAX at most. */
+static inline uint64_t cc_add(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+/* The rate that sends `window` in `rtt`, times gain / 256. */
+static inline uint64_t cc_pace(uint64_t window, rwy_dur rtt, unsigned gain)
+{
+	return cc_mul_div(cc_mul_div(window, RWY_SEC, rwy_time_max(rtt, RWY_US)), gain, 256);
+}
+
+/* Whether the window was what bounded the sender when this ACK came: only then may it grow, since an unused
+ * window says nothing about the path. A sender that is paced below its window does not use it either. */
+static inline bool cc_window_used(const struct cc_ack *ack, uint64_t window)
+{
+	uint64_t before = cc_add(cc_add(ack->inflight, ack->acked_bytes), ack->lost_bytes);
+
+	return !ack->app_limited && before >= window - window / 4;
 }
 
 #endif

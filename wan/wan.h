@@ -173,7 +173,8 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(drop_no_buffer, "no buffer to reassemble a fragment")                                              \
 	X(drop_dgram_queue, "best-effort packet dropped: too many wait")                                     \
 	X(peer_restarts, "the peer came back with a new epoch")                                              \
-	X(went_down, "the peer went silent")
+	X(went_down, "the peer went silent")                                                                 \
+	X(cc_nonsense, "answers of the congestion control that were out of bounds, and bounded")
 struct wan_counters {
 #define X(f, s) uint64_t f;
 	WAN_COUNTERS(X)

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stdalign.h>
 
-#include "cc/cc_limits.h"
+#include "cc/cc_guard.h"
 #include "wan/wan.h"
 #include "wan/wan_pkt.h"
 #include "wan/wan_ranges.h"
@@ -109,6 +109,8 @@ struct wan_path {
 	uint32_t ce_seen;
 
 	struct wan_pace pace;
+	uint64_t rate_Bps;           /* what congestion control answered last, bounded */
+	rwy_time cc_next, cc_ticked; /* its timer: when it wants to be called, when it was called last */
 
 	/* received */
 	struct wan_ranges seen;

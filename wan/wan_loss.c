@@ -32,14 +32,19 @@ static rwy_dur base_rtt(const struct wan_path *p)
 	return p->has_rtt ? p->srtt : p->t->cfg.cc_cfg.initial_rtt;
 }
 
+/* Takes what congestion control answers now, bounded. */
 static void pace_update(struct wan_path *p)
 {
 	const struct wan_cfg *cfg = &p->t->cfg;
 	struct cc_cfg limits = cfg->cc_cfg;
+	struct cc_answer a;
 
 	limits.mtu = p->mtu;
-	wan_pace_set(&p->pace, cc_limit_rate(&limits, cfg->cc->rate(p->cc)));
-	p->cwnd = cc_limit_window(&limits, cfg->cc->window(p->cc));
+	p->t->c.cc_nonsense += cc_guard_ask(cfg->cc, p->cc, &limits, &a);
+	wan_pace_set(&p->pace, a.rate_Bps);
+	p->rate_Bps = a.rate_Bps;
+	p->cwnd = a.window;
+	p->cc_next = cc_guard_next(cfg->cc, p->cc, p->cc_ticked);
 }
 
 int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time now)
@@ -54,7 +59,7 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 		return RWY_ENOMEM;
 	p->pkt_threshold = PKT_THRESHOLD_MIN;
 	p->ack_at = p->loss_timer = RWY_NEVER;
-	p->last_rx = now;
+	p->last_rx = p->cc_ticked = now;
 	struct cc_cfg cc = t->cfg.cc_cfg;
 
 	cc.mtu = p->mtu;
@@ -86,7 +91,14 @@ void wan_path_restart(struct wan_path *p, rwy_time now)
 	wan_ranges_reset(&p->seen);
 }
 
-static bool declare_lost(struct wan_path *p, struct wan_sent *e, uint64_t *bytes, rwy_time now)
+/* Datagrams declared lost together. */
+struct lost {
+	uint64_t bytes;
+	rwy_time sent; /* of the newest, 0: none */
+	uint32_t n;
+};
+
+static bool declare_lost(struct wan_path *p, struct wan_sent *e, struct lost *l, rwy_time now)
 {
 	if ((e->flags & WAN_S_DATA) && !wan_tx_on_lost(p->t, e))
 		return false;
@@ -95,7 +107,9 @@ static bool declare_lost(struct wan_path *p, struct wan_sent *e, uint64_t *bytes
 	e->state = WAN_SENT_LOST;
 	p->inflight -= e->bytes;
 	p->inflight_n--;
-	*bytes += e->bytes;
+	l->bytes += e->bytes;
+	l->sent = rwy_time_max(l->sent, e->sent);
+	l->n++;
 	p->t->c.lost++;
 	return true;
 }
@@ -104,12 +118,12 @@ static bool declare_lost(struct wan_path *p, struct wan_sent *e, uint64_t *bytes
  * is given up. */
 static void make_room(struct wan_path *p, rwy_time now)
 {
-	uint64_t bytes = 0;
+	struct lost l = {0};
 
 	while (p->next_pn - p->tail > p->mask) {
 		struct wan_sent *e = slot(p, p->tail);
 
-		if (e->state == WAN_SENT_INFLIGHT && !declare_lost(p, e, &bytes, now))
+		if (e->state == WAN_SENT_INFLIGHT && !declare_lost(p, e, &l, now))
 			return;
 		p->tail++;
 	}
@@ -296,13 +310,12 @@ static rwy_dur time_threshold(const struct wan_path *p)
 
 /* Walks from the oldest in flight. The first one that is neither late nor far enough behind ends the walk:
  * later ones cannot be. */
-static uint64_t detect(struct wan_path *p, uint32_t *count, rwy_time now)
+static struct lost detect(struct wan_path *p, rwy_time now)
 {
 	rwy_dur limit = time_threshold(p);
-	uint64_t bytes = 0;
+	struct lost l = {0};
 
 	p->loss_timer = RWY_NEVER;
-	*count = 0;
 	while (p->tail < p->next_pn) {
 		struct wan_sent *e = slot(p, p->tail);
 
@@ -313,15 +326,14 @@ static uint64_t detect(struct wan_path *p, uint32_t *count, rwy_time now)
 				p->loss_timer = e->sent + limit;
 				break;
 			}
-			if (!declare_lost(p, e, &bytes, now)) {
+			if (!declare_lost(p, e, &l, now)) {
 				p->loss_timer = now + RWY_MS;
 				break;
 			}
-			++*count;
 		}
 		p->tail++;
 	}
-	return bytes;
+	return l;
 }
 
 static void decay(struct wan_path *p, rwy_time now)
@@ -336,12 +348,13 @@ static void decay(struct wan_path *p, rwy_time now)
 }
 
 /* --- an ACK frame ------------------------------------------------------------------------------- */
-static void tell_cc(
-    struct wan_path *p, const struct ack_ctx *a, uint64_t lost, rwy_dur rtt, uint32_t ce, rwy_time now)
+static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lost *lost, rwy_dur rtt,
+    uint32_t ce, rwy_time now)
 {
 	struct cc_ack c = {
 	    .acked_bytes = a->rs.bytes,
-	    .lost_bytes = lost,
+	    .lost_bytes = lost->bytes,
+	    .lost_sent = lost->sent,
 	    .delivered = p->delivered,
 	    .inflight = p->inflight,
 	    .rate_Bps = wan_rate_of(p, &a->rs),
@@ -360,7 +373,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 {
 	struct ack_ctx a = {.p = p, .now = now};
 	rwy_dur rtt = 0;
-	uint32_t lost_n, ce = 0;
+	uint32_t ce = 0;
 
 	if (f->r[0].hi >= p->next_pn) {
 		p->t->c.drop_bad_frame++; /* acknowledges what was never sent */
@@ -391,10 +404,10 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 		rtt = p->latest;
 	}
 	decay(p, now);
-	uint64_t lost = detect(p, &lost_n, now);
+	struct lost lost = detect(p, now);
 
-	loss_average(p, a.acked_n, lost_n);
-	tell_cc(p, &a, lost, rtt, ce, now);
+	loss_average(p, a.acked_n, lost.n);
+	tell_cc(p, &a, &lost, rtt, ce, now);
 }
 
 /* --- timers ------------------------------------------------------------------------------------- */
@@ -428,29 +441,34 @@ static bool another_usable(const struct wan_path *p)
 /* The path looks dead while another one works: everything on it goes there. */
 static void abandon(struct wan_path *p, rwy_time now)
 {
-	uint64_t bytes = 0;
+	struct lost l = {0};
 
 	p->usable = false;
 	for (; p->tail < p->next_pn; p->tail++) {
 		struct wan_sent *e = slot(p, p->tail);
 
-		if (e->state == WAN_SENT_INFLIGHT && !declare_lost(p, e, &bytes, now))
+		if (e->state == WAN_SENT_INFLIGHT && !declare_lost(p, e, &l, now))
 			break;
 	}
-	p->t->cfg.cc->on_lost(p->cc, bytes, p->inflight, now);
+	p->t->cfg.cc->on_lost(p->cc, l.bytes, l.sent, p->inflight, now);
+	pace_update(p);
 }
 
 void wan_loss_tick(struct wan_path *p, rwy_time now)
 {
 	if (now >= p->loss_timer) {
-		uint32_t n;
-		uint64_t bytes = detect(p, &n, now);
+		struct lost l = detect(p, now);
 
-		if (n) {
-			loss_average(p, 0, n);
-			p->t->cfg.cc->on_lost(p->cc, bytes, p->inflight, now);
+		if (l.n) {
+			loss_average(p, 0, l.n);
+			p->t->cfg.cc->on_lost(p->cc, l.bytes, l.sent, p->inflight, now);
 			pace_update(p);
 		}
+	}
+	if (now >= p->cc_next) {
+		p->cc_ticked = now;
+		p->t->cfg.cc->on_tick(p->cc, now);
+		pace_update(p);
 	}
 	if (now < pto_at(p))
 		return;
@@ -469,5 +487,5 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 
 rwy_time wan_loss_next(const struct wan_path *p)
 {
-	return rwy_time_min(p->loss_timer, pto_at(p));
+	return rwy_time_min(rwy_time_min(p->loss_timer, p->cc_next), pto_at(p));
 }

@@ -24,7 +24,7 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 			first = p;
 		if (!p->usable && t->paths > 1)
 			continue;
-		out->rate_Bps += cc_limit_rate(&t->cfg.cc_cfg, t->cfg.cc->rate(p->cc));
+		out->rate_Bps += p->rate_Bps;
 		out->cwnd += p->cwnd;
 		out->inflight += p->inflight;
 	}
@@ -32,7 +32,7 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	out->min_rtt = first->min_rtt;
 	out->rttvar = first->rttvar;
 	out->loss_ppm = wan_loss_ppm(first);
-	t->cfg.cc->print(first->cc, out->cc, sizeof(out->cc));
+	cc_guard_print(t->cfg.cc, first->cc, out->cc, sizeof(out->cc));
 }
 
 rwy_dur wan_min_rtt(const struct wan_tunnel *t)

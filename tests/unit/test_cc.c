@@ -149,7 +149,7 @@ static void test_fixed(void **state)
 	run(&p, 100);
 	assert_int_equal(cc_fixed.rate(p.state), RATE);
 	assert_in_range(cc_fixed.window(p.state), 4 * RATE / 50, 4 * RATE / 25);
-	cc_fixed.on_lost(p.state, 1000000, 0, p.now);
+	cc_fixed.on_lost(p.state, 1000000, p.now, 0, p.now);
 	cc_fixed.on_persistent(p.state, p.now);
 	assert_int_equal(cc_fixed.rate(p.state), RATE);
 	assert_true(cc_fixed.print(p.state, line, sizeof(line)) > 0);
@@ -264,7 +264,7 @@ static void test_auto_outage(void **state)
 
 	cc_auto.on_persistent(p.state, p.now);
 	p.now += 3 * RWY_SEC;
-	cc_auto.on_lost(p.state, window, 0, p.now);
+	cc_auto.on_lost(p.state, window, p.now, 0, p.now);
 	run(&p, 5);
 	assert_true(cc_auto.window(p.state) >= window / 2);
 	assert_in_range(share(&p, 500), 850, 1000);
