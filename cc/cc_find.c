@@ -6,7 +6,8 @@
 
 const struct cc_ops *cc_find(const char *name)
 {
-	static const struct cc_ops *const all[] = {&cc_fixed, &cc_auto};
+	static const struct cc_ops *const all[] = {
+	    &cc_auto, &cc_fixed, &cc_bbr, &cc_swift, &cc_dcqcn, &cc_cubic};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (strcmp(all[i]->name, name) == 0)

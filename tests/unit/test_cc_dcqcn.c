@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cc_dcqcn: its steps one by one, then fairness with marking queues, near and far. */
+#include <setjmp.h>
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cc/cc_dcqcn.h"
+#include "tests/unit/cc_bottleneck.h"
+
+#define LINE ((uint64_t)5000000000) /* 40 Gb/s, the paper's */
+#define GBIT ((uint64_t)125000000)
+#define RTT  (20 * RWY_US)
+
+struct one {
+	alignas(16) uint8_t state[CC_STATE_SIZE];
+	rwy_time now;
+};
+
+static void start(struct one *o)
+{
+	struct cc_cfg cfg = {.rate_Bps = LINE, .min_rate_Bps = 125000, .mtu = 1500, .initial_rtt = RTT};
+
+	o->now = RWY_SEC;
+	cc_dcqcn.init(o->state, &cfg, o->now);
+}
+
+static uint64_t rate(const struct one *o)
+{
+	return cc_dcqcn.rate(o->state);
+}
+
+static void cnp(struct one *o)
+{
+	cc_dcqcn.on_cnp(o->state, o->now);
+}
+
+/* Lets its timer run for t. */
+static void pass(struct one *o, rwy_dur t)
+{
+	rwy_time until = o->now + t;
+
+	while (cc_dcqcn.next(o->state) <= until) {
+		o->now = cc_dcqcn.next(o->state);
+		cc_dcqcn.on_tick(o->state, o->now);
+	}
+	o->now = until;
+}
+
+static void send(struct one *o, uint64_t bytes)
+{
+	for (; bytes; bytes -= bytes < 10000 ? bytes : 10000)
+		cc_dcqcn.on_sent(o->state, bytes < 10000 ? (uint32_t)bytes : 10000, 0, o->now);
+}
+
+static void test_params(void **state)
+{
+	struct cc_dcqcn_params p = cc_dcqcn_params_default(LINE);
+	char line[160];
+
+	(void)state;
+	assert_in_range(p.ai_Bps, 5000000, 5000001); /* 40 Mb/s */
+	assert_int_equal(p.byte_counter, 10000000);
+	assert_int_equal(p.timer, 55 * RWY_US);
+	assert_int_equal(p.alpha_timer, 55 * RWY_US);
+	assert_int_equal(p.cut_interval, 50 * RWY_US);
+	assert_int_equal(p.fast_steps, 5);
+	assert_int_equal(p.g_shift, 8);
+	assert_true(cc_dcqcn_params_print(&p, line, sizeof(line)) < (int)sizeof(line));
+	assert_non_null(strstr(line, "F=5 g=1/256"));
+}
+
+/* It begins at line rate and rests there; the first notification, with alpha = 1, halves. */
+static void test_cut(void **state)
+{
+	struct one o;
+
+	(void)state;
+	start(&o);
+	assert_int_equal(rate(&o), LINE);
+	assert_int_equal(cc_dcqcn.next(o.state), RWY_NEVER);
+	cnp(&o);
+	assert_int_equal(rate(&o), LINE / 2);
+	assert_int_equal(cc_dcqcn.next(o.state), o.now + 55 * RWY_US);
+	for (int i = 0; i < 49; i++) { /* within 50 us it is the same one */
+		o.now += RWY_US;
+		cnp(&o);
+	}
+	assert_int_equal(rate(&o), LINE / 2);
+	o.now += RWY_US;
+	cnp(&o);
+	assert_in_range(rate(&o), LINE / 4, LINE / 4 + LINE / 400);
+}
+
+/* Marks in an ACK and losses are notifications too. */
+static void test_other_notifications(void **state)
+{
+	struct cc_ack marked = {.acked_bytes = 1500, .ce_count = 1, .min_rtt = RTT, .rtt = RTT};
+	struct cc_ack lost = {.acked_bytes = 1500, .lost_bytes = 1500, .min_rtt = RTT, .rtt = RTT};
+	struct cc_ack clean = {.acked_bytes = 1500, .min_rtt = RTT, .rtt = RTT};
+	struct one o;
+
+	(void)state;
+	start(&o);
+	cc_dcqcn.on_ack(o.state, &clean, o.now);
+	assert_int_equal(rate(&o), LINE);
+	cc_dcqcn.on_ack(o.state, &marked, o.now);
+	assert_int_equal(rate(&o), LINE / 2);
+	start(&o);
+	cc_dcqcn.on_ack(o.state, &lost, o.now);
+	assert_int_equal(rate(&o), LINE / 2);
+	start(&o);
+	cc_dcqcn.on_lost(o.state, 1500, o.now, 0, o.now);
+	assert_int_equal(rate(&o), LINE / 2);
+}
+
+/* Five timer events halve the way back to the target; the sixth moves the target by R_AI. */
+static void test_increase(void **state)
+{
+	struct one o;
+
+	(void)state;
+	start(&o);
+	cnp(&o);
+	o.now += 50 * RWY_US;
+	cnp(&o); /* target LINE / 2, rate a quarter */
+	uint64_t gap = LINE / 2 - rate(&o), target = LINE / 2;
+
+	for (int i = 1; i <= 5; i++) {
+		pass(&o, 55 * RWY_US);
+		assert_in_range(target - rate(&o), (gap >> i) - 5, (gap >> i) + 5);
+	}
+	gap = target - rate(&o);
+	pass(&o, 55 * RWY_US);
+	target += cc_dcqcn_params_default(LINE).ai_Bps;
+	assert_in_range(rate(&o), target - gap - 10, target);
+}
+
+/* Hyper increase needs both counters past F. */
+static void test_hyper(void **state)
+{
+	struct one timer, both;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct one *o = i ? &both : &timer;
+
+		start(o);
+		cnp(o);
+		o->now += 50 * RWY_US;
+		cnp(o);
+		for (int k = 0; k < 20; k++) {
+			if (i)
+				send(o, 10000000);
+			pass(o, 55 * RWY_US);
+		}
+	}
+	assert_true(rate(&timer) < LINE / 2 + 20 * (LINE / 1000));
+	assert_true(rate(&both) > LINE / 2 + 10 * (LINE / 100));
+	pass(&both, RWY_SEC);
+	send(&both, 1000000000);
+	pass(&both, RWY_SEC);
+	assert_int_equal(rate(&both), LINE);
+	assert_int_equal(cc_dcqcn.next(both.state), RWY_NEVER);
+}
+
+/* Alpha forgets: after a quiet second a notification costs next to nothing, after 55 us half. */
+static void test_alpha(void **state)
+{
+	struct one o;
+
+	(void)state;
+	start(&o);
+	cnp(&o);
+	pass(&o, 10 * RWY_SEC);
+	uint64_t before = rate(&o);
+
+	cnp(&o);
+	assert_true(rate(&o) > before - before / 100);
+}
+
+/* On a long path a cut takes a round trip to show: no second one before that. */
+static void test_stretched(void **state)
+{
+	struct cc_ack a = {.acked_bytes = 1500, .ce_count = 1, .min_rtt = 20 * RWY_MS, .rtt = 20 * RWY_MS};
+	struct one o;
+
+	(void)state;
+	start(&o);
+	for (int i = 0; i < 40; i++, o.now += RWY_MS) {
+		cc_dcqcn.on_ack(o.state, &a, o.now);
+		if (i < 20)
+			assert_true(rate(&o) >= LINE / 2);
+	}
+	assert_true(rate(&o) < LINE / 2);
+	assert_true(rate(&o) >= LINE / 4);
+}
+
+static void share(const struct cc_bn_cfg *c, unsigned flows, rwy_dur apart, rwy_dur settle, rwy_dur t)
+{
+	struct cc_bn b;
+
+	cc_bn_init(&b, c);
+	for (unsigned i = 0; i < flows; i++) {
+		cc_bn_add(&b, &cc_dcqcn, c->rate_Bps);
+		cc_bn_run(&b, apart);
+	}
+	cc_bn_run(&b, settle);
+	cc_bn_measure(&b);
+	cc_bn_run(&b, t);
+	print_message("%u flows: %.3f of the path, Jain %.4f, queue %.3f ms, most %.3f ms, %llu drops\n",
+	    flows, cc_bn_total(&b), cc_bn_jain(&b), (double)cc_bn_queue_mean(&b) / 1e6,
+	    (double)cc_bn_queue_most(&b) / 1e6, (unsigned long long)b.drops);
+	assert_true(cc_bn_total(&b) >= 0.9);
+	assert_true(cc_bn_jain(&b) >= 0.95);
+	assert_int_equal(b.drops, 0);
+	for (unsigned i = 0; i < flows; i++)
+		assert_int_equal(b.flow[i].nonsense, 0);
+	cc_bn_fini(&b);
+}
+
+/* The paper's own setting: 40 Gb/s, its RED, CNPs. */
+static void test_fair_near(void **state)
+{
+	(void)state;
+	for (unsigned flows = 2; flows <= 4; flows += 2) {
+		struct cc_bn_cfg c = {.rate_Bps = LINE,
+		    .rtt = 50 * RWY_US,
+		    .queue_bytes = 1000000,
+		    .mark_min = 5000,
+		    .mark_max = 200000,
+		    .mark_ppm = 10000,
+		    .cnp = true,
+		    .step = RWY_US,
+		    .ack_gap = 5 * RWY_US,
+		    .ack_pkts = 4,
+		    .seed = flows};
+
+		share(&c, flows, 20 * RWY_MS, 100 * RWY_MS, 200 * RWY_MS);
+	}
+}
+
+/* A marking queue in the WAN. */
+static void test_fair_far(void **state)
+{
+	struct cc_bn_cfg c;
+
+	(void)state;
+	cc_bn_default(&c);
+	c.mark_min = 100000;
+	c.mark_max = 1000000;
+	c.mark_ppm = 100000;
+	share(&c, 2, 2 * RWY_SEC, 10 * RWY_SEC, 20 * RWY_SEC);
+}
+
+/* Told ten times what the path has, one flow finds the path by its marks. */
+static void test_finds_the_rate(void **state)
+{
+	struct cc_bn_cfg c;
+	struct cc_bn b;
+
+	(void)state;
+	cc_bn_default(&c);
+	c.mark_min = 100000;
+	c.mark_max = 1000000;
+	c.mark_ppm = 100000;
+	cc_bn_init(&b, &c);
+	cc_bn_add(&b, &cc_dcqcn, 10 * GBIT);
+	cc_bn_run(&b, 3 * RWY_SEC);
+	cc_bn_measure(&b);
+	cc_bn_run(&b, 10 * RWY_SEC);
+	print_message("10 times too much: %.3f of the path, queue %.2f ms\n", cc_bn_total(&b),
+	    (double)cc_bn_queue_mean(&b) / 1e6);
+	assert_true(cc_bn_total(&b) >= 0.9);
+	assert_true(cc_bn_queue_most(&b) < 20 * RWY_MS);
+	cc_bn_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_params),
+	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_other_notifications),
+	    cmocka_unit_test(test_increase),
+	    cmocka_unit_test(test_hyper),
+	    cmocka_unit_test(test_alpha),
+	    cmocka_unit_test(test_stretched),
+	    cmocka_unit_test(test_fair_near),
+	    cmocka_unit_test(test_fair_far),
+	    cmocka_unit_test(test_finds_the_rate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
