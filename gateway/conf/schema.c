@@ -75,10 +75,13 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].security", CONF_T_ENUM, 0, 0, NULL, .words = "none", T(security),
         .text = "`none`: packets cross the WAN readable and unauthenticated. There is no default, so that "
                 "nobody gets it unawares."},
-    {"tunnels[].congestion_control", CONF_T_ENUM, 0, 0, "auto", .words = "auto fixed", T(cc),
-        .text = "`auto` finds the path's rate by itself; `fixed` sends at `rate` whatever happens."},
+    {"tunnels[].congestion_control", CONF_T_ENUM, 0, 0, "auto", .words = "auto fixed bbr swift dcqcn cubic",
+        T(cc),
+        .text =
+            "`auto` finds the path's rate by itself; `fixed` sends at `rate` whatever happens. The others "
+            "are for paths that ask for them: docs/congestion-control.md."},
     {"tunnels[].rate", CONF_T_RATE, 1000000, UINT64_C(1000000000000), "10Gbps", T(rate_Bps),
-        .text = "The rate (`fixed`) or its upper bound (`auto`). The workers share it evenly."},
+        .text = "The rate (`fixed`) or its upper bound (all others). The workers share it evenly."},
 
     {"connections", CONF_T_GROUP, .text = "RDMA connections."},
     {"connections.ack_mode", CONF_T_ENUM, 0, 0, "near", .words = "near far end", C(ack_mode),
