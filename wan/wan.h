@@ -68,6 +68,11 @@ struct wan_ops {
 	void (*state)(void *ctx, bool up, bool restarted, rwy_time now);
 };
 
+enum wan_fec_mode {
+	WAN_FEC_AUTO, /* repair datagrams near the ends of messages, as loss demands */
+	WAN_FEC_OFF,  /* none sent; the peer is told not to send any */
+};
+
 struct wan_cfg {
 	void *ctx;
 	const struct wan_ops *ops;
@@ -83,7 +88,11 @@ struct wan_cfg {
 	uint32_t rx_window;   /* buffers of one flow we hold undelivered at most: advertised as flow credit */
 	uint64_t rx_bytes;    /* bytes we hold undelivered at most, all flows: advertised as tunnel credit */
 	rwy_dur keepalive;    /* probe when silent for this long; the peer is down after 4 of them */
-	rwy_dur max_ack_delay;  /* 0 .. 25 ms */
+	rwy_dur max_ack_delay; /* 0 .. 25 ms */
+	enum wan_fec_mode fec;
+	uint32_t fec_extra_max; /* per mille of the data that repairs may cost at most */
+	uint64_t fec_rx_bytes; /* copies of protected datagrams kept to rebuild others, each path: at least 32
+	                          MiB, or the peer's repairs will not all be of use */
 	uint32_t wire_overhead; /* bytes a datagram costs on the wire besides its UDP payload: pacing counts
 	                           them */
 };
@@ -160,6 +169,12 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(pto, "probe timeouts")                                                                             \
 	X(acks_sent, "ACK frames sent")                                                                      \
 	X(acks_received, "ACK frames accepted")                                                              \
+	X(repair_sent, "repair datagrams sent (forward error correction)")                                   \
+	X(repair_bytes, "UDP payload bytes of repair datagrams sent")                                        \
+	X(repair_received, "repair datagrams received")                                                      \
+	X(repair_unused, "repair datagrams received that nothing needed, or not enough of a block")          \
+	X(rebuilt, "datagrams that were lost and rebuilt from repairs")                                      \
+	X(drop_bad_repair, "repair datagram inconsistent, or its block does not give what was sent")         \
 	X(dgram_sent, "best-effort packets sent")                                                            \
 	X(dgram_received, "best-effort packets received")                                                    \
 	X(drop_short, "datagram shorter than its header")                                                    \
@@ -180,8 +195,14 @@ struct wan_counters {
 	WAN_COUNTERS(X)
 #undef X
 };
+/* Of one path. */
+struct wan_fec_stats {
+	uint64_t sent, sent_bytes, received, unused, rebuilt;
+	uint64_t told; /* datagrams of ours that the peer rebuilt */
+};
 struct wan_stats {
 	struct wan_counters c;
+	struct wan_fec_stats fec[WAN_PATHS_MAX];
 	bool up;
 	rwy_dur srtt, min_rtt, rttvar;
 	uint64_t rate_Bps, cwnd, inflight; /* of the path controller */

@@ -85,6 +85,15 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 
 	if (p->ack_at == RWY_NEVER || room < WAN_ACK_MIN + 24)
 		return false;
+	/* Before the ACK that names them, or the peer takes them for late ones. */
+	if (p->fec_told_n) {
+		wan_fec_put_rebuilt(p, o);
+		if (p->fec_told_n)
+			return false;
+		room = o->limit - (uint32_t)(o->at - o->tx->hdr);
+		if (room < WAN_ACK_MIN + 24)
+			return false;
+	}
 	fill(p, &a, now);
 	/* In front of a payload only what fits; a longer one waits for its own datagram, so that no range is
 	 * cut off for long. */

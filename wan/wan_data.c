@@ -23,14 +23,16 @@ static void cut(struct wan_txflow *f, struct rwy_buf *b)
 	while (n * fsize < b->len)
 		n++;
 	assert(n <= WAN_FRAGS_MAX); /* wan_tx_send's bound on a buffer */
-	b->w2 = WAN_W2(fsize, n);
+	/* Of equal size: then there is often room for what a repair of them is longer. */
+	b->w2 = WAN_W2((b->len + n - 1) / n, n);
 }
 
 void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f_data *d, struct rwy_buf *b,
     uint32_t off, uint32_t len, rwy_time now)
 {
 	uint32_t need = (uint32_t)wan_f_data_size(d) + len;
-	uint32_t limit = t->mtu_min > need ? t->mtu_min - need : 0;
+	uint32_t most = t->mtu_min - (o->fec ? WAN_FEC_ROOM : 0);
+	uint32_t limit = most > need ? most - need : 0;
 	uint32_t frame = need - len;
 
 	if (limit + frame > WAN_PIGGY_MAX)
@@ -123,8 +125,10 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 
 		if (!f)
 			continue;
+		o->fec = wan_fec_wants(o->p, f, f->ring[seq & f->mask]->len, now);
 		put(f, o, seq, i.frag, now);
 		plan_twin(t, f, o, i, now);
+		o->p->fec_credit -= o->tx->len;
 		t->c.tx_retransmit++;
 		return true;
 	}
@@ -144,6 +148,7 @@ bool wan_data_twin(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 			continue;
 		put(f, o, seq, i.frag, now);
 		o->s.flags |= WAN_S_TWIN;
+		o->p->fec_credit -= o->tx->len;
 		t->c.tx_retransmit++;
 		return true;
 	}
@@ -220,7 +225,9 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		cut(f, b);
 		t->tx_out += b->len;
 	}
+	o->fec = wan_fec_wants(o->p, f, b->len, now);
 	put(f, o, f->next_send, f->next_frag, now);
+	wan_fec_earn(o->p, f, o->tx->len);
 	f->deficit -= (int32_t)o->tx->len;
 	if (++f->next_frag == WAN_W2_FRAGS(b->w2)) {
 		f->next_frag = 0;

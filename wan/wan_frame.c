@@ -188,3 +188,53 @@ const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f
 		return NULL;
 	return p;
 }
+
+uint8_t *wan_f_repair_put(uint8_t *p, const struct wan_f_repair *r)
+{
+	p[0] = WAN_F_REPAIR;
+	p[1] = r->path;
+	p[2] = r->depth;
+	p[3] = r->k;
+	p[4] = r->m;
+	p[5] = r->index;
+	p[6] = r->map_len;
+	rwy_put32(p + 7, r->first);
+	memcpy(p + WAN_REPAIR_LEN, r->map, r->map_len);
+	return p + WAN_REPAIR_LEN + r->map_len;
+}
+
+static unsigned ones(const uint8_t *map, unsigned n)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		sum += (unsigned)__builtin_popcount(map[i]);
+	return sum;
+}
+
+const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan_f_repair *r)
+{
+	if (end - p < WAN_REPAIR_LEN - 1)
+		return NULL;
+	*r = (struct wan_f_repair){.path = p[0],
+	    .depth = p[1],
+	    .k = p[2],
+	    .m = p[3],
+	    .index = p[4],
+	    .map_len = p[5],
+	    .first = rwy_get32(p + 6)};
+	p += WAN_REPAIR_LEN - 1;
+	if (!r->depth || !r->k || r->k > WAN_FEC_K_MAX || !r->m || r->m > WAN_FEC_M_MAX || r->index >= r->m)
+		return NULL;
+	if (r->map_len > WAN_FEC_MAP_MAX || end - p < r->map_len)
+		return NULL;
+	memcpy(r->map, p, r->map_len);
+	for (unsigned i = 0; !r->map_len && i < r->k; i++)
+		r->map[i / 8] |= (uint8_t)(1u << i % 8);
+	p += r->map_len;
+	/* The first bit names the first datagram; more than the length and the checksum stands in a symbol.
+	 */
+	if (!(r->map[0] & 1) || ones(r->map, WAN_FEC_MAP_MAX) != r->k || end - p <= WAN_FEC_PREFIX)
+		return NULL;
+	return p;
+}

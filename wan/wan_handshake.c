@@ -102,7 +102,7 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	bool known = t->session && t->peer.epoch == h->peer_epoch;
 	bool ask = !known || (timer && !h->repeats);
 	struct wan_f_hello f = {
-	    .flags = ask ? WAN_HELLO_WANT : 0,
+	    .flags = (uint8_t)((ask ? WAN_HELLO_WANT : 0) | (t->cfg.fec == WAN_FEC_AUTO ? WAN_HELLO_FEC : 0)),
 	    .mtu = (uint16_t)t->mtu_own,
 	    .index = index_for(t, h->peer_epoch),
 	    .tunnel_id = t->cfg.tunnel_id,
@@ -153,6 +153,7 @@ static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
 	t->peer.rx_bytes = f->rx_bytes;
 	t->peer.ack_delay = f->ack_delay_us * RWY_US;
 	t->peer.mtu = f->mtu;
+	t->peer.fec = f->flags & WAN_HELLO_FEC;
 	t->mtu_min = f->mtu < t->mtu_own ? f->mtu : t->mtu_own;
 }
 
@@ -163,6 +164,7 @@ static void restarted(struct wan_tunnel *t, const struct wan_f_hello *f, rwy_tim
 		wan_path_restart(&t->path[i], now);
 	peer_set(t, f);
 	t->index = index_for(t, f->epoch);
+	wan_fec_rx_reset(t);
 	wan_rx_end_all(t, WAN_CLOSE_PEER_RESET, now);
 	wan_tx_restart(t, now);
 }

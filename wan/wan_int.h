@@ -11,6 +11,7 @@
 
 #include "cc/cc_guard.h"
 #include "wan/wan.h"
+#include "wan/wan_fec.h"
 #include "wan/wan_pkt.h"
 #include "wan/wan_ranges.h"
 
@@ -49,17 +50,19 @@ enum wan_sent_state {
 	WAN_SENT_ACKED,
 	WAN_SENT_LOST,
 };
-#define WAN_S_DATA 1u  /* carries (part of) a buffer: flow, seq, frag are set */
-#define WAN_S_TWIN 2u  /* another datagram in flight carries the same: only the loss of both counts */
-#define WAN_S_APP  4u  /* sent while there was nothing more to send */
-#define WAN_S_ACK  8u  /* carries an ACK frame up to ack_largest */
-#define WAN_S_OPEN 16u /* carries the open information */
+#define WAN_S_DATA    1u  /* carries (part of) a buffer: flow, seq, frag are set */
+#define WAN_S_TWIN    2u  /* another datagram in flight carries the same: only the loss of both counts */
+#define WAN_S_APP     4u  /* sent while there was nothing more to send */
+#define WAN_S_ACK     8u  /* carries an ACK frame up to ack_largest */
+#define WAN_S_OPEN    16u /* carries the open information */
+#define WAN_S_REBUILT 32u /* never arrived: the peer rebuilt it */
 struct wan_sent {
 	rwy_time sent, delivered_at, first_sent;
 	uint64_t delivered;
 	uint32_t flow, seq;
 	uint32_t log;         /* control frames: entries [log, log + log_n) of the tunnel's log */
 	uint32_t ack_largest; /* low bits */
+	uint32_t group;       /* of forward error correction, 0 none */
 	uint16_t bytes;       /* on the wire */
 	uint8_t log_n, state, flags, frag;
 };
@@ -108,6 +111,15 @@ struct wan_path {
 	uint64_t loss_fp; /* smoothed share lost, 1/65536 of a ppm */
 	uint32_t ce_seen;
 
+	/* forward error correction */
+	struct wan_fec_est fec_est;
+	struct wan_fec_tx *fec; /* NULL until first used */
+	struct wan_fec_keep *fec_keep;
+	struct wan_fec_told fec_told[WAN_FEC_REBUILT];
+	unsigned fec_told_n;
+	double fec_credit; /* bytes that repairs may still cost */
+	struct wan_fec_stats fec_stats;
+
 	struct wan_pace pace;
 	uint64_t rate_Bps;           /* what congestion control answered last, bounded */
 	rwy_time cc_next, cc_ticked; /* its timer: when it wants to be called, when it was called last */
@@ -147,6 +159,8 @@ struct wan_txflow {
 	uint64_t next_send; /* first never sent */
 	uint64_t end;       /* sequence of the next buffer from above */
 	uint64_t bytes;
+	uint64_t run;                /* bytes sent since the flow began to have something to send */
+	uint32_t peak;               /* most buffers waiting meanwhile, forgetting slowly */
 	struct wan_txflow *next;     /* active list */
 	struct wan_txflow *ctl_next; /* control list */
 	struct wan_txflow *grave_next;
@@ -220,6 +234,7 @@ struct wan_peer {
 	uint64_t rx_bytes;
 	rwy_dur ack_delay;
 	uint32_t mtu;
+	bool fec; /* it takes REPAIR */
 };
 
 /* A best-effort packet in parts. */
@@ -273,6 +288,8 @@ struct wan_tunnel {
 
 	struct wan_log *log;
 	uint32_t log_mask, log_at;
+	struct wan_fec_code *fec_code; /* NULL until first used */
+	struct wan_fec_rx *fec_rx;
 	bool rescan; /* a lost datagram's log entries were overwritten: tell every flow's count again */
 
 	struct wan_counters c;
@@ -286,6 +303,7 @@ struct wan_out {
 	uint32_t limit;    /* header bytes at most */
 	struct wan_sent s; /* becomes the sent-map entry */
 	bool eliciting, has_ack;
+	bool fec; /* to be protected */
 };
 
 /* wan_itemq.c */
@@ -302,6 +320,7 @@ void wan_loss_on_sent(
     struct wan_path *p, struct wan_sent *s, bool eliciting, rwy_time now); /* takes the next packet number */
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *a, rwy_time now);
 void wan_loss_tick(struct wan_path *p, rwy_time now);
+void wan_loss_on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now);
 rwy_time wan_loss_next(const struct wan_path *p);
 rwy_dur wan_pto(const struct wan_path *p);
 void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time now);
@@ -358,6 +377,7 @@ void wan_ctl_reset(struct wan_tunnel *t, uint32_t id);
 /* wan_flow_tx.c */
 struct wan_txflow *wan_tx_find(const struct wan_tunnel *t, uint32_t id);
 bool wan_tx_sendable(const struct wan_txflow *f);
+bool wan_tx_ends(const struct rwy_buf *b); /* is it the last packet of a message? */
 void wan_tx_activate(struct wan_txflow *f);
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
 bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s); /* false: no memory, ask again */
@@ -409,6 +429,8 @@ void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f
 bool wan_data_waiting(const struct wan_tunnel *t);
 
 /* wan_recv.c */
+/* A datagram that was rebuilt: its checksum is right, its number was not seen. Takes b. */
+void wan_recv_rebuilt(struct wan_tunnel *t, struct wan_path *p, uint64_t pn, struct rwy_buf *b, rwy_time now);
 void wan_alive(struct wan_tunnel *t, rwy_time now);
 
 /* wan_handshake.c */

@@ -70,6 +70,9 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 
 void wan_path_fini(struct wan_path *p)
 {
+	wan_fec_tx_reset(p, 0);
+	free(p->fec);
+	p->fec = NULL;
 	free(p->sent);
 	p->sent = NULL;
 }
@@ -88,6 +91,8 @@ void wan_path_restart(struct wan_path *p, rwy_time now)
 	p->ack_floor = 0;
 	p->ect0 = p->ect1 = p->ce = p->ce_seen = 0;
 	p->last_rx = now;
+	p->fec_told_n = 0;
+	wan_fec_tx_reset(p, now);
 	wan_ranges_reset(&p->seen);
 }
 
@@ -233,13 +238,23 @@ static void learn_reordering(struct wan_path *p, const struct wan_sent *e, uint6
 	p->reorder_decay = now + DECAY_RTTS * srtt;
 }
 
+/* The peer has it, but the path lost it. */
+void wan_loss_on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now)
+{
+	loss_average(p, 0, 1);
+	wan_fec_note_lost(p, pn, now);
+}
+
 static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 {
 	struct wan_path *p = a->p;
 
-	if (e->state == WAN_SENT_LOST)
-		learn_reordering(p, e, pn, a->now);
-	else {
+	if (e->state == WAN_SENT_LOST) {
+		if (!(e->flags & WAN_S_REBUILT)) {
+			learn_reordering(p, e, pn, a->now);
+			wan_fec_note_spurious(p);
+		}
+	} else {
 		p->inflight -= e->bytes;
 		p->inflight_n--;
 		a->acked_n++;
@@ -322,14 +337,25 @@ static struct lost detect(struct wan_path *p, rwy_time now)
 		if (e->state == WAN_SENT_INFLIGHT) {
 			if (!p->any_acked || p->tail >= p->largest_acked)
 				break;
-			if (p->largest_acked - p->tail < p->pkt_threshold && e->sent + limit > now) {
-				p->loss_timer = e->sent + limit;
+			uint64_t pn = p->tail;
+			uint32_t behind = p->pkt_threshold;
+			rwy_time sent = e->sent;
+
+			if (e->group) {
+				/* Counts as sent with its last repair. With that there, nothing more comes to
+				 * wait for, unless the path reorders. */
+				wan_fec_judge(p, e, &pn, &sent);
+				behind = behind > PKT_THRESHOLD_MIN ? behind : 0;
+			}
+			if ((p->largest_acked < pn || p->largest_acked - pn < behind) && sent + limit > now) {
+				p->loss_timer = sent + limit;
 				break;
 			}
 			if (!declare_lost(p, e, &l, now)) {
 				p->loss_timer = now + RWY_MS;
 				break;
 			}
+			wan_fec_note_lost(p, p->tail, now);
 		}
 		p->tail++;
 	}
@@ -388,6 +414,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 	if (f->has_ecn && f->ce > p->ce_seen) {
 		ce = f->ce - p->ce_seen;
 		p->ce_seen = f->ce;
+		p->fec_est.ce_until = now + 4 * base_rtt(p);
 	}
 	if (!a.newest_sent && !a.acked_n)
 		return;
@@ -407,6 +434,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 	struct lost lost = detect(p, now);
 
 	loss_average(p, a.acked_n, lost.n);
+	wan_fec_note_acked(p, a.acked_n);
 	tell_cc(p, &a, &lost, rtt, ce, now);
 }
 

@@ -19,14 +19,16 @@
 
 /* Datagram header, 20 bytes:
  *  0 version (high 4 bits), datagram type (low 4 bits)
- *  1 flags: key phase in bit 0, the rest 0
+ *  1 flags: key phase in bit 0, protected by repairs in bit 1, the rest 0
  *  2 path: whose packet-number space this is
  *  3 reserved, 0
  *  4 receiver's tunnel index
  *  8 packet number
  * 16 CRC-32C of the whole datagram with these four bytes taken as 0
  */
-#define WAN_PKT_HDR 20
+#define WAN_PKT_HDR   20
+#define WAN_PKT_FLAGS 3u
+#define WAN_PKT_FEC   2u /* a REPAIR frame may follow that helps to rebuild this datagram: keep a copy */
 
 enum wan_pkt_type { WAN_PKT_FRAMES = 0, WAN_PKT_HELLO = 1 };
 
@@ -73,8 +75,10 @@ enum wan_frame_type {
 	WAN_F_CLOSE = 0x06,
 	WAN_F_ABORT = 0x07,
 	WAN_F_RESET = 0x08,
+	WAN_F_REBUILT = 0x09,
 	WAN_F_DATA = 0x10,  /* | WAN_DATA_OPEN | WAN_DATA_FRAG */
 	WAN_F_DGRAM = 0x18, /* | WAN_DATA_FRAG */
+	WAN_F_REPAIR = 0x1c,
 };
 #define WAN_DATA_OPEN 1u
 #define WAN_DATA_FRAG 2u
@@ -137,9 +141,34 @@ uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d);
  * contradict its length. */
 const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d);
 
+/* REBUILT: path, count, then (first packet number u64, number of packets minus one u8) each. */
+#define WAN_REBUILT_HEAD  3
+#define WAN_REBUILT_ENTRY 9
+
+/* REPAIR: path, depth, k, m, index, map length, first packet number u32, map; the rest of the datagram is the
+ * repair symbol. Symbol j of the block is datagram first + depth * (place of the j-th bit set in the map);
+ * without a map the first k places are meant. */
+#define WAN_FEC_K_MAX   224 /* with M_MAX all of the field GF(256) */
+#define WAN_FEC_M_MAX   32
+#define WAN_FEC_MAP_MAX 32 /* bytes: places of a block */
+#define WAN_FEC_PREFIX  6  /* of a symbol: length of the frames u16, the datagram's checksum u32 */
+#define WAN_REPAIR_LEN  11 /* and the map */
+#define WAN_REPAIR_MAX  (WAN_REPAIR_LEN + WAN_FEC_MAP_MAX)
+/* A datagram this much below the MTU can be protected: its repair is so much longer. */
+#define WAN_FEC_ROOM (WAN_REPAIR_MAX + WAN_FEC_PREFIX)
+struct wan_f_repair {
+	uint8_t path, depth, k, m, index, map_len;
+	uint32_t first;
+	uint8_t map[WAN_FEC_MAP_MAX];
+};
+uint8_t *wan_f_repair_put(uint8_t *p, const struct wan_f_repair *r);
+/* p is after the type byte. Returns where the symbol starts; NULL: malformed. The map is always filled in. */
+const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan_f_repair *r);
+
 /* HELLO: the only content of a WAN_PKT_HELLO datagram, whose index and packet number are 0. */
 #define WAN_HELLO_LEN  68
 #define WAN_HELLO_WANT 1u /* please answer */
+#define WAN_HELLO_FEC  2u /* I take REPAIR */
 struct wan_f_hello {
 	uint8_t flags;
 	uint16_t mtu;

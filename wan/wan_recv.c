@@ -10,6 +10,7 @@ struct in {
 	const uint8_t *at, *end;
 	struct rwy_buf *b; /* NULL once a frame took it */
 	bool eliciting, again;
+	uint8_t flags; /* of the datagram */
 };
 
 void wan_alive(struct wan_tunnel *t, rwy_time now)
@@ -104,10 +105,49 @@ static bool frame_data(struct in *i, rwy_time now)
 	return true;
 }
 
+static bool frame_rebuilt(struct in *i, rwy_time now)
+{
+	if (i->end - i->at < WAN_REBUILT_HEAD - 1 || i->at[0] >= i->t->paths)
+		return false;
+	struct wan_path *p = &i->t->path[i->at[0]];
+	unsigned n = i->at[1];
+
+	i->at += WAN_REBUILT_HEAD - 1;
+	if ((size_t)(i->end - i->at) < (size_t)n * WAN_REBUILT_ENTRY)
+		return false;
+	for (; n; n--, i->at += WAN_REBUILT_ENTRY)
+		wan_fec_on_rebuilt(p, rwy_get64(i->at), i->at[8] + 1u, now);
+	return true;
+}
+
+static bool frame_repair(struct in *i, rwy_time now)
+{
+	struct wan_f_repair r;
+	const uint8_t *symbol = wan_f_repair_get(i->at + 1, i->end, &r);
+	struct rwy_buf *b = i->b;
+
+	if (!symbol) {
+		i->t->c.drop_bad_repair++;
+		return false;
+	}
+	uint32_t skip = (uint32_t)(symbol - b->data);
+
+	b->data += skip;
+	b->len -= skip;
+	b->headroom = (uint16_t)(b->headroom + skip);
+	i->at = i->end;
+	i->b = NULL;
+	return wan_fec_on_repair(i->t, &r, i->flags, b, now);
+}
+
 static bool frame(struct in *i, rwy_time now)
 {
 	uint8_t type = *i->at;
 
+	if (type == WAN_F_REPAIR) {
+		i->eliciting = true;
+		return frame_repair(i, now);
+	}
 	if (type >= WAN_F_DATA) {
 		i->eliciting = true;
 		return type <= (WAN_F_DGRAM | WAN_DATA_FRAG) && frame_data(i, now);
@@ -115,6 +155,8 @@ static bool frame(struct in *i, rwy_time now)
 	i->at++;
 	if (type == WAN_F_ACK || type == WAN_F_ACK_ECN)
 		return frame_ack(i, type, now);
+	if (type == WAN_F_REBUILT)
+		return frame_rebuilt(i, now);
 	i->eliciting = true;
 	if (type == WAN_F_PING)
 		return true;
@@ -136,7 +178,12 @@ static void count_ecn(struct wan_path *p, uint8_t ecn)
 static void frames(
     struct wan_tunnel *t, struct wan_path *p, uint64_t pn, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
-	struct in i = {.t = t, .p = p, .at = b->data + WAN_PKT_HDR, .end = b->data + b->len, .b = b};
+	struct in i = {.t = t,
+	    .p = p,
+	    .at = b->data + WAN_PKT_HDR,
+	    .end = b->data + b->len,
+	    .b = b,
+	    .flags = b->data[1]};
 	bool good = true;
 
 	t->c.rx_datagrams++;
@@ -162,7 +209,7 @@ static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, r
 		return false;
 	}
 	wan_pkt_get(b->data, h);
-	if (h->version != WAN_VERSION || h->type > WAN_PKT_HELLO || (h->flags & ~1u)) {
+	if (h->version != WAN_VERSION || h->type > WAN_PKT_HELLO || (h->flags & ~WAN_PKT_FLAGS)) {
 		t->c.drop_version++;
 		return false;
 	}
@@ -186,9 +233,15 @@ static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, r
 	return true;
 }
 
+void wan_recv_rebuilt(struct wan_tunnel *t, struct wan_path *p, uint64_t pn, struct rwy_buf *b, rwy_time now)
+{
+	frames(t, p, pn, b, 0, now);
+}
+
 void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
 	struct wan_pkt h;
+	uint32_t crc = b->len > WAN_PKT_HDR ? rwy_get32(b->data + 16) : 0; /* reading it clears it */
 
 	if (!accept(t, b, &h, now)) {
 		rwy_buf_free(&t->cfg.bufs, b);
@@ -199,7 +252,13 @@ void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn
 		    b->len - WAN_PKT_HDR, now);
 		rwy_buf_free(&t->cfg.bufs, b);
 	} else {
-		frames(t, &t->path[h.path], h.pn, b, ecn, now);
+		struct wan_path *p = &t->path[h.path];
+
+		if (h.flags & WAN_PKT_FEC)
+			wan_fec_keep(p, h.pn, crc, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR);
+		frames(t, p, h.pn, b, ecn, now);
+		if (h.flags & WAN_PKT_FEC && t->fec_rx && t->fec_rx->live)
+			wan_fec_on_data(p, h.pn, now);
 	}
 	if (t->close_head)
 		wan_rx_closings(t, now);

@@ -11,7 +11,7 @@ static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
 	o->p = p;
 	o->at = tx->hdr + WAN_PKT_HDR;
 	o->limit = WAN_HDR_MAX;
-	o->eliciting = o->has_ack = false;
+	o->eliciting = o->has_ack = o->fec = false;
 	o->s = (struct wan_sent){0};
 	tx->buf = NULL;
 	tx->off = tx->len = 0;
@@ -28,9 +28,14 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	    .index = t->peer.index,
 	    .pn = o->p->next_pn};
 
-	wan_pkt_put(tx->hdr, &h);
 	tx->hdr_len = (uint16_t)(o->at - tx->hdr);
+	o->fec = o->fec && wan_fec_take(o->p, o, now);
+	if (o->fec)
+		h.flags = WAN_PKT_FEC;
+	wan_pkt_put(tx->hdr, &h);
 	wan_pkt_seal(tx->hdr, tx->hdr_len, tx->buf ? tx->buf->data + tx->off : NULL, tx->len);
+	if (o->fec)
+		wan_fec_add(o->p, o, now);
 	t->c.tx_datagrams++;
 	t->c.tx_bytes += tx->hdr_len + tx->len;
 	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len + t->cfg.wire_overhead);
@@ -87,7 +92,11 @@ static struct wan_path *pick(struct wan_tunnel *t, rwy_time now)
 	for (unsigned i = 0; i < t->paths; i++) {
 		struct wan_path *p = &t->path[i];
 
-		if (open_for_data(p) && wan_pace_ok(&p->pace, now) && (!best || p->srtt < best->srtt))
+		if (!open_for_data(p) || !wan_pace_ok(&p->pace, now))
+			continue;
+		if (wan_fec_pending(p->fec))
+			return p;
+		if (!best || p->srtt < best->srtt)
 			best = p;
 	}
 	return best;
@@ -96,6 +105,8 @@ static struct wan_path *pick(struct wan_tunnel *t, rwy_time now)
 static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	if (t->again.n && wan_data_again(t, o, now))
+		return true;
+	if (wan_fec_pending(o->p->fec) && wan_fec_put(o->p, o, now))
 		return true;
 	if (t->twins.n && wan_data_twin(t, o, now))
 		return true;
@@ -118,7 +129,18 @@ static void catch_up(struct wan_tunnel *t, rwy_time now)
 		if (wan_pace_catch_up(&p->pace, now))
 			wan_rate_app_limited(p);
 		p->pace.backlog = false;
+		wan_fec_age(p, now);
 	}
+}
+
+/* Nothing is left to send: what is protected so far gets its repairs. True: some wait now. */
+static bool dry(struct wan_tunnel *t, rwy_time now)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < t->paths; i++)
+		any |= wan_fec_dry(&t->path[i], now);
+	return any;
 }
 
 static void note_backlog(struct wan_tunnel *t)
@@ -163,6 +185,8 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 		}
 		begin(&o, &out[n], p);
 		if (!fill(t, &o, now)) {
+			if (dry(t, now))
+				continue;
 			note_app_limited(t);
 			break;
 		}
@@ -189,9 +213,10 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 			next = 0;
 		if (p->usable)
 			next = rwy_time_min(next, wan_ctl_next(t));
+		next = rwy_time_min(next, wan_fec_next(p));
 		if (!open_for_data(p))
 			continue;
-		if (data)
+		if (data || wan_fec_pending(p->fec))
 			next = rwy_time_min(next, p->pace.at);
 		else if (t->twins.n)
 			next = rwy_time_min(next, rwy_time_max(p->pace.at, t->twins.v[t->twins.head].due));

@@ -28,6 +28,8 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 		out->cwnd += p->cwnd;
 		out->inflight += p->inflight;
 	}
+	for (unsigned i = 0; i < t->paths; i++)
+		out->fec[i] = t->path[i].fec_stats;
 	out->srtt = first->srtt;
 	out->min_rtt = first->min_rtt;
 	out->rttvar = first->rttvar;

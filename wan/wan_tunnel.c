@@ -21,6 +21,9 @@ void wan_cfg_default(struct wan_cfg *cfg)
 	cfg->rx_bytes = (uint64_t)256 << 20;
 	cfg->keepalive = RWY_SEC;
 	cfg->max_ack_delay = 5 * RWY_MS;
+	cfg->fec = WAN_FEC_AUTO;
+	cfg->fec_extra_max = 300;
+	cfg->fec_rx_bytes = (uint64_t)32 << 20;
 	cfg->wire_overhead = 42; /* Ethernet 14, IPv4 20, UDP 8 */
 }
 
@@ -35,6 +38,8 @@ static bool cfg_ok(const struct wan_cfg *c)
 		if (c->mtu[i] < 576 || c->mtu[i] > 9000)
 			return false;
 	if (c->tx_pkts_max < 256 || (c->tx_pkts_max & (c->tx_pkts_max - 1)))
+		return false;
+	if (c->fec_extra_max > 1000 || c->fec_rx_bytes > (uint64_t)1 << 30)
 		return false;
 	return c->rx_window && c->rx_window <= 1u << 30 && c->keepalive && c->max_ack_delay <= 25 * RWY_MS;
 }
@@ -95,6 +100,8 @@ void wan_free(struct wan_tunnel *t)
 	free(t->rx);
 	wan_tx_free_all(t);
 	wan_dgram_fini(t);
+	wan_fec_rx_free(t);
+	free(t->fec_code);
 	for (unsigned i = 0; i < t->paths; i++)
 		wan_path_fini(&t->path[i]);
 	free(t->path);

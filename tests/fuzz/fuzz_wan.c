@@ -319,7 +319,9 @@ static void attack(struct input *in)
 	c.rx_bytes = 200000;
 	c.paths = 2;
 	c.tunnel_id = 1;
-	if (u8(in) & 1)
+	uint8_t mode = u8(in);
+
+	if (mode & 1)
 		c.cc = &cc_fixed;
 	for (unsigned i = 0; i < 2; i++) {
 		s[i].pool = &pool;
@@ -336,6 +338,9 @@ static void attack(struct input *in)
 		arrive_all(&s[0], now);
 		arrive_all(&s[1], now);
 	}
+	for (unsigned i = 0; mode & 2 && i < 4; i++) /* a path known to lose, so that there are repairs */
+		s[i & 1].t->path[i >> 1].fec_est =
+		    (struct wan_fec_est){.n = 1000, .lost = 50, .runs = mode & 4 ? 10 : 50};
 	while (in->p < in->end) {
 		uint8_t op = u8(in);
 		struct fside *side = &s[op >> 7];

@@ -336,6 +336,7 @@ static void stream_feed(struct wan_pair *p, struct wan_stream *s)
 
 		fill(s, s->sent, b->data, len);
 		b->psn = (uint32_t)s->sent++;
+		b->opcode = s->sent == s->total ? 2 : 1; /* SEND last, SEND middle */
 		wan_tx_send(s->tx, b, p->now);
 	}
 	if (s->tx && s->sent == s->total && s->close_after && s->delivered == s->total) {

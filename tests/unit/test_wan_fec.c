@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forward error correction: what repairs rebuild, datagram by datagram; what whole tunnels gain by it and
+ * what it costs; frames that lie.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/wan_pair.h"
+#include "wan/wan_int.h"
+
+#define MTU   4400
+#define LEN   4096
+#define RTT   (25 * RWY_MS)
+#define RATE  ((uint64_t)1250000000) /* 10 Gb/s */
+#define EXTRA 42
+
+static void cfg_of(struct wan_cfg *c)
+{
+	wan_cfg_default(c);
+	c->mtu[0] = MTU;
+	c->cc = &cc_fixed;
+	c->cc_cfg.rate_Bps = RATE;
+	c->cc_cfg.mtu = MTU;
+	c->cc_cfg.initial_rtt = RTT;
+	c->tx_pkts_max = 1u << 15;
+	c->rx_window = 1u << 15;
+	c->keepalive = 100 * RWY_SEC;
+}
+
+static struct wan_link_cfg link_of(void)
+{
+	return (struct wan_link_cfg){.delay = RTT / 2, .overhead = EXTRA};
+}
+
+static struct wan_path *path_of(struct wan_pair *p, int end)
+{
+	return &p->end[end].t->path[0];
+}
+
+/* Lets everything come that is under way. */
+static rwy_time quiet(struct wan_pair *p)
+{
+	rwy_time until = p->now + 4 * RTT;
+
+	while (wan_pair_step(p, until))
+		;
+	return p->now = until;
+}
+
+/* Both ends know each other and the round trip; one stream, end 0 to end 1, nothing sent yet. */
+static void begin(
+    struct wan_pair *p, const struct wan_cfg *c, const struct wan_link_cfg *l, uint32_t len, uint64_t seed)
+{
+	struct wan_link_cfg back = {.delay = l->delay, .overhead = EXTRA};
+
+	wan_pair_init(p, c, l, &back, seed);
+	wan_pair_streams(p, 1, 0, len, len, 1u << 15);
+	wan_pair_run(p, p->now);
+	p->stream[0].total = 1;
+	assert_true(wan_pair_run(p, p->now + 10 * RWY_SEC));
+	quiet(p);
+}
+
+/* As if so much had been seen lost, in runs of so many. */
+static void know_loss(struct wan_path *p, double loss, double burst)
+{
+	p->fec_est = (struct wan_fec_est){.n = 60000, .lost = 60000 * loss, .runs = 60000 * loss / burst};
+}
+
+/* n more buffers; how long until the last of them is there. */
+static rwy_dur message(struct wan_pair *p, uint64_t n)
+{
+	struct wan_stream *s = &p->stream[0];
+	rwy_time start = p->now;
+
+	s->total += n;
+	assert_true(wan_pair_run(p, p->now + 60 * RWY_SEC));
+	assert_int_equal(p->errors, 0);
+	return s->done_at - start;
+}
+
+static struct wan_counters counters(struct wan_pair *p, int end)
+{
+	struct wan_stats s;
+
+	wan_get_stats(p->end[end].t, &s);
+	return s.c;
+}
+
+static void end(struct wan_pair *p)
+{
+	wan_pair_fini(p);
+	assert_int_equal(p->pool.live, 0);
+}
+
+/* Takes away what is on its way from end 0, by a choice of the nth data datagram since the call before. */
+static unsigned kill_flying(struct wan_pair *p, bool (*dies)(unsigned nth, void *arg), void *arg)
+{
+	struct wan_link *l = &p->link[0];
+	unsigned killed = 0;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		struct wan_link_pkt *k = l->heap[i];
+
+		if (k->len > 100 && dies((unsigned)(rwy_get64(k->data + 8)), arg)) {
+			k->data[20] ^= 0xff; /* its checksum is wrong: lost */
+			killed++;
+		}
+	}
+	return killed;
+}
+
+/* --- one message, by hand ------------------------------------------------------------------------ */
+struct choice {
+	uint64_t first;
+	unsigned count;
+	bool chosen[512];
+};
+
+static bool is_chosen(unsigned nth, void *arg)
+{
+	struct choice *c = arg;
+	uint64_t i = nth - c->first;
+
+	return i < 512 && c->chosen[i];
+}
+
+/* Takes away `count` of `total`, beginning at the next datagram. */
+static void choose(struct choice *c, unsigned total, unsigned count, uint64_t seed)
+{
+	memset(c->chosen, 0, sizeof(c->chosen));
+	for (c->count = 0; c->count < count;) {
+		unsigned i = wan_rng_below(&seed, total);
+
+		c->count += !c->chosen[i];
+		c->chosen[i] = true;
+	}
+}
+
+/* Sends n buffers and their repairs; takes away those chosen, or as many as there are repairs and `more`;
+ * lets it run. */
+static rwy_dur hurt(struct wan_pair *p, unsigned n, struct choice *c, unsigned more, uint64_t seed)
+{
+	struct wan_stream *s = &p->stream[0];
+	uint64_t repairs = counters(p, 0).repair_sent;
+	struct wan_path *from = path_of(p, 0);
+
+	rwy_time start = quiet(p);
+
+	c->first = from->next_pn;
+	s->total += n;
+	while (from->next_pn < c->first + n || wan_fec_pending(from->fec) || from->fec->open)
+		assert_true(wan_pair_step(p, p->now + RTT / 2));
+	repairs = counters(p, 0).repair_sent - repairs;
+	assert_in_range(repairs, 1, 200);
+	if (!c->count)
+		choose(c, n + (unsigned)repairs, (unsigned)repairs + more, seed);
+	assert_int_equal(kill_flying(p, is_chosen, c), c->count);
+	assert_true(wan_pair_run(p, p->now + 10 * RWY_SEC));
+	assert_int_equal(p->errors, 0);
+	return s->done_at - start;
+}
+
+/* Any m of the k + m: rebuilt, byte for byte, without a round trip; one more: sent again, still right. */
+static void test_any_m(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		struct wan_link_cfg l = link_of();
+		struct wan_cfg c;
+		struct wan_pair p;
+		struct choice pick = {0};
+
+		cfg_of(&c);
+		begin(&p, &c, &l, LEN - 60 * (uint32_t)seed, seed);
+		if (seed % 3) /* of different lengths */
+			p.stream[0].len_min = p.stream[0].len_max * 7 / 8;
+		know_loss(path_of(&p, 0), 0.01, 1);
+		rwy_dur took = hurt(&p, 32, &pick, 0, seed);
+
+		assert_int_equal(path_of(&p, 0)->fec->group, 1);
+		assert_in_range(took, RTT / 2, RTT / 2 + RTT / 16);
+		assert_int_equal(counters(&p, 0).tx_retransmit, 0);
+		assert_int_equal(counters(&p, 0).spurious_retransmit, 0);
+		pick.count = 0;
+		took = hurt(&p, 32, &pick, 1, seed);
+		assert_true(took < 2 * RTT + RTT / 8);
+		end(&p);
+	}
+}
+
+static void test_burst(void **state)
+{
+	(void)state;
+	for (unsigned at = 0; at < 100; at += 9) {
+		struct wan_link_cfg l = link_of();
+		struct wan_cfg c;
+		struct wan_pair p;
+		struct choice pick = {.count = 8};
+
+		cfg_of(&c);
+		begin(&p, &c, &l, LEN, at + 1);
+		know_loss(path_of(&p, 0), 0.01, 8);
+		for (unsigned i = 0; i < 8; i++)
+			pick.chosen[at + i] = true;
+		rwy_dur took = hurt(&p, 250, &pick, 0, 0);
+
+		assert_in_range(path_of(&p, 0)->fec->depth, 8, WAN_FEC_DEPTH_MAX);
+		assert_in_range(took, RTT / 2, RTT / 2 + RTT / 8);
+		assert_int_equal(counters(&p, 1).rebuilt, 8);
+		assert_int_equal(counters(&p, 0).tx_retransmit, 0);
+		/* The sender knows that they were lost, and that they were one burst. */
+		assert_int_equal(path_of(&p, 0)->fec_stats.told, 8);
+		end(&p);
+	}
+}
+
+/* --- not when it does no good --------------------------------------------------------------------- */
+static void test_off(void **state)
+{
+	struct wan_link_cfg l = link_of();
+	struct wan_cfg c;
+	struct wan_pair p;
+
+	(void)state;
+	cfg_of(&c);
+	begin(&p, &c, &l, LEN, 1);
+	for (int i = 0; i < 50; i++)
+		message(&p, 100);
+	assert_int_equal(counters(&p, 0).repair_sent, 0); /* nothing is lost */
+	assert_null(path_of(&p, 0)->fec);
+	assert_null(path_of(&p, 1)->fec_keep);
+	know_loss(path_of(&p, 0), 0.01, 1);
+	path_of(&p, 0)->srtt = 2 * RTT; /* a queue */
+	assert_true(wan_fec_congested(path_of(&p, 0), p.now));
+	message(&p, 100);
+	assert_int_equal(counters(&p, 0).repair_sent, 0);
+	path_of(&p, 0)->srtt = RTT;
+	path_of(&p, 0)->fec_est.ce_until = p.now + RTT; /* marks */
+	message(&p, 100);
+	assert_int_equal(counters(&p, 0).repair_sent, 0);
+	p.now += 4 * RTT;
+	know_loss(path_of(&p, 0), 0.01, 1);
+	message(&p, 100);
+	assert_true(counters(&p, 0).repair_sent > 0);
+	end(&p);
+	c.fec = WAN_FEC_OFF;
+	begin(&p, &c, &l, LEN, 1);
+	know_loss(path_of(&p, 0), 0.01, 1);
+	message(&p, 100);
+	assert_int_equal(counters(&p, 0).repair_sent, 0);
+	end(&p);
+}
+
+/* A full queue that drops: the path's own loss, to which nothing may be added. */
+static void test_congestion(void **state)
+{
+	struct wan_link_cfg l = link_of();
+	struct wan_cfg c;
+	struct wan_pair p;
+
+	(void)state;
+	l.rate_Bps = RATE / 10;
+	l.queue_bytes = RATE / 10 * 20 / 1000;
+	cfg_of(&c);
+	c.cc_cfg.rate_Bps = RATE / 9;
+	begin(&p, &c, &l, LEN, 1);
+	message(&p, 20000);
+	assert_true(counters(&p, 0).lost > 500);
+	assert_true(counters(&p, 0).repair_sent < 40);
+	end(&p);
+}
+
+/* A peer that does not say that it takes repairs gets none. */
+static void test_old_peer(void **state)
+{
+	struct wan_link_cfg l = link_of();
+	struct wan_cfg c;
+	struct wan_pair p;
+
+	(void)state;
+	cfg_of(&c);
+	begin(&p, &c, &l, LEN, 1);
+	p.end[0].t->peer.fec = false;
+	know_loss(path_of(&p, 0), 0.01, 1);
+	message(&p, 100);
+	assert_int_equal(counters(&p, 0).repair_sent, 0);
+	assert_null(path_of(&p, 1)->fec_keep);
+	end(&p);
+}
+
+/* --- frames that lie ------------------------------------------------------------------------------ */
+static void inject(struct wan_pair *p, const uint8_t *frames, uint32_t len)
+{
+	struct wan_tunnel *t = p->end[1].t;
+	struct rwy_buf *b = p->pool.bufs.ops->alloc(p->pool.bufs.ctx, 160, WAN_PKT_HDR + len);
+	struct wan_pkt h = {.version = WAN_VERSION, .index = t->index, .pn = path_of(p, 0)->next_pn};
+	struct wan_sent s = {.bytes = 100};
+
+	wan_loss_on_sent(path_of(p, 0), &s, true, p->now); /* its number is used */
+	wan_pkt_put(b->data, &h);
+	memcpy(b->data + WAN_PKT_HDR, frames, len);
+	wan_pkt_seal(b->data, b->len, NULL, 0);
+	wan_recv(t, 0, b, 0, p->now);
+}
+
+static void repair(struct wan_pair *p, const struct wan_f_repair *r, uint32_t len, uint8_t byte)
+{
+	uint8_t f[MTU];
+	uint8_t *at = wan_f_repair_put(f, r);
+
+	memset(at, byte, len);
+	inject(p, f, (uint32_t)(at - f) + len);
+}
+
+static void test_lies(void **state)
+{
+	struct wan_link_cfg l = link_of();
+	struct wan_cfg c;
+	struct wan_pair p;
+
+	(void)state;
+	cfg_of(&c);
+	begin(&p, &c, &l, LEN, 1);
+	know_loss(path_of(&p, 0), 0.01, 1);
+	p.link[0].cfg.loss_ppm = 500000;
+	message(&p, 200); /* copies, and holes among them */
+	p.link[0].cfg.loss_ppm = 0;
+	uint32_t next = (uint32_t)path_of(&p, 0)->next_pn;
+	const struct wan_f_repair good = {.depth = 1, .k = 20, .m = 4, .first = next};
+	struct wan_f_repair bad[] = {good, good, good, good, good, good, good, good, good};
+	uint64_t before = counters(&p, 1).drop_bad_repair, n = sizeof(bad) / sizeof(bad[0]);
+	int64_t live = p.pool.live;
+
+	bad[0].depth = 0;
+	bad[1].k = 0;
+	bad[2].k = WAN_FEC_K_MAX + 1;
+	bad[3].m = 0;
+	bad[4].m = WAN_FEC_M_MAX + 1;
+	bad[5].index = 4;
+	bad[6].path = 7;
+	bad[7].map_len = 2; /* 20 do not fit into 16 places */
+	bad[8].first = next + 100000;
+	for (unsigned i = 0; i < n; i++)
+		repair(&p, &bad[i], 300, 1);
+	assert_int_equal(counters(&p, 1).drop_bad_repair, before + n);
+	repair(&p, &good, WAN_FEC_PREFIX, 1); /* no symbol */
+	assert_int_equal(counters(&p, 1).drop_bad_repair, before + n + 1);
+	assert_int_equal(p.pool.live, live);
+
+	struct wan_f_repair r = good;
+
+	repair(&p, &r, 300, 1); /* waits */
+	r.index = 1;
+	r.k = 21;
+	repair(&p, &r, 300, 1);
+	r.k = 20;
+	repair(&p, &r, 301, 1);
+	r.m = 5;
+	repair(&p, &r, 300, 1);
+	assert_int_equal(counters(&p, 1).drop_bad_repair, before + n + 4);
+	assert_int_equal(p.pool.live, live + 1);
+
+	/* Blocks of what was there: symbols that do not belong to it. */
+	uint64_t rebuilt = counters(&p, 1).rebuilt;
+
+	for (uint32_t back = 1; back < 300; back++)
+		for (uint8_t i = 0; i < 4; i++) {
+			r = (struct wan_f_repair){
+			    .depth = 1, .k = 3, .m = 4, .index = i, .first = next - back};
+			repair(&p, &r, back & 1 ? 4200 : 300, (uint8_t)(back + i));
+		}
+	assert_true(counters(&p, 1).drop_bad_repair > before + n + 20);
+	assert_int_equal(counters(&p, 1).rebuilt, rebuilt);
+
+	/* And no end of blocks: what is held is bounded. */
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint64_t near = path_of(&p, 0)->next_pn;
+
+		r = (struct wan_f_repair){
+		    .depth = 1, .k = 200, .m = 32, .index = i % 32, .first = (uint32_t)(near + i / 32)};
+		repair(&p, &r, 2000, (uint8_t)i);
+		if (i % 64 == 0)
+			wan_pair_step(&p, p.now + RWY_MS);
+		assert_true(p.pool.live <= live + WAN_FEC_HELD_MAX + WAN_FEC_PARITY_MAX);
+	}
+	message(&p, 100); /* and it still works */
+	end(&p);
+}
+
+/* No buffers for repairs, none to rebuild into: slower, not wrong. */
+static void test_no_buffers(void **state)
+{
+	struct wan_link_cfg l = link_of();
+	struct wan_cfg c;
+	struct wan_pair p;
+
+	(void)state;
+	cfg_of(&c);
+	begin(&p, &c, &l, LEN, 1);
+	know_loss(path_of(&p, 0), 0.01, 1);
+	p.link[0].cfg.loss_ppm = 10000;
+	p.pool.fail_ppm = 20000;
+	for (int i = 0; i < 100; i++)
+		message(&p, 300);
+	assert_true(counters(&p, 1).rebuilt > 50);
+	assert_true(p.pool.peak < 2000);
+	end(&p);
+}
+
+/* Data in parts, two paths' worth of weather, restarts in the middle. */
+static void test_weather(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct wan_link_cfg l = link_of();
+		struct wan_cfg c;
+		struct wan_pair p;
+
+		cfg_of(&c);
+		c.mtu[0] = 1472;
+		l.loss_ppm = 20000;
+		l.jitter = seed & 1 ? RWY_MS : 0;
+		l.reorder_ppm = seed & 2 ? 5000 : 0;
+		l.reorder_extra = 3 * RWY_MS;
+		l.dup_ppm = seed & 4 ? 5000 : 0;
+		l.corrupt_ppm = seed & 8 ? 2000 : 0;
+		wan_pair_init(&p, &c, &l, &l, seed);
+		wan_pair_streams(&p, 4, 3000, 1, LEN + 40, 400);
+		if (seed & 16) {
+			wan_pair_run(&p, p.now + 200 * RWY_MS);
+			wan_pair_restart(&p, seed & 1);
+		}
+		assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
+		assert_int_equal(p.errors, 0);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(counters(&p, i).drop_bad_frame, 0);
+			assert_int_equal(counters(&p, i).drop_bad_repair, 0);
+		}
+		end(&p);
+	}
+}
+
+/* --- completion times ----------------------------------------------------------------------------- */
+static int by_size(const void *a, const void *b)
+{
+	rwy_dur x = *(const rwy_dur *)a, y = *(const rwy_dur *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+struct row {
+	double mean, p99, p999, extra; /* times against lossless, share of extra bytes */
+};
+
+static struct row measure(
+    enum wan_fec_mode fec, uint64_t bufs, unsigned messages, uint32_t loss, uint32_t burst)
+{
+	struct wan_link_cfg l = link_of();
+	struct wan_cfg c;
+	struct wan_pair p;
+	rwy_dur *took = malloc(messages * sizeof(*took)), base;
+	double sum = 0;
+
+	cfg_of(&c);
+	c.fec = fec;
+	begin(&p, &c, &l, LEN, 7);
+	base = message(&p, bufs) + RTT / 2; /* until the sender knows */
+	if (burst > 1) {
+		p.link[0].cfg.burst_ppm = loss / burst;
+		p.link[0].cfg.burst_len = burst;
+	} else {
+		p.link[0].cfg.loss_ppm = loss;
+	}
+	for (unsigned i = 0; i < messages / 4 + 1 || path_of(&p, 0)->fec_est.n < 40000; i++)
+		message(&p, bufs); /* it learns */
+	struct wan_stats s0, s1;
+
+	wan_get_stats(p.end[0].t, &s0);
+	for (unsigned i = 0; i < messages; i++) {
+		took[i] = message(&p, bufs) + RTT / 2;
+		sum += (double)took[i];
+	}
+	wan_get_stats(p.end[0].t, &s1);
+	qsort(took, messages, sizeof(*took), by_size);
+	double data = (double)(messages * bufs) * LEN;
+	unsigned at99 = (messages * 99 + 99) / 100 - 1, at999 = (messages * 999 + 999) / 1000 - 1;
+	struct row r = {.mean = sum / messages / (double)base,
+	    .p99 = (double)took[at99] / (double)base,
+	    .p999 = (double)took[at999] / (double)base,
+	    .extra = ((double)(s1.c.repair_bytes - s0.c.repair_bytes) +
+	                 (double)(s1.c.tx_retransmit - s0.c.tx_retransmit) * LEN) /
+	             data};
+
+	print_message(
+	    "%s %6llu KiB x %5u loss %5u ppm burst %u: mean %.4f p99 %.4f p99.9 %.4f extra %.2f %%\n",
+	    fec == WAN_FEC_AUTO ? "fec" : "off", (unsigned long long)bufs * 4, messages, loss, burst, r.mean,
+	    r.p99, r.p999, r.extra * 100);
+	free(took);
+	end(&p);
+	return r;
+}
+
+static void test_tail(void **state)
+{
+	static const struct {
+		uint64_t bufs;
+		unsigned messages;
+		uint32_t loss, burst;
+		double mean, p99, extra;
+	} row[] = {
+	    {32, 3000, 1000, 1, 1.03, 1.05, 0.16},
+	    {32, 3000, 10000, 1, 1.03, 1.05, 0.16},
+	    {1024, 300, 100, 1, 1.03, 1.05, 0.01},
+	    {1024, 300, 1000, 1, 1.03, 1.05, 0.04},
+	    {1024, 300, 10000, 1, 1.03, 1.05, 0.08},
+	    {4096, 100, 1000, 8, 1.03, 1.05, 0.04},
+	    {4096, 200, 10000, 8, 1.035, 1.05, 0.08},
+	    {16384, 40, 1000, 1, 1.03, 1.05, 0.04},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		measure(WAN_FEC_OFF, row[i].bufs, row[i].messages, row[i].loss, row[i].burst);
+		struct row r = measure(WAN_FEC_AUTO, row[i].bufs, row[i].messages, row[i].loss, row[i].burst);
+
+		assert_true(r.mean <= row[i].mean);
+		assert_true(r.p99 <= row[i].p99);
+		assert_true(r.extra <= row[i].extra);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_any_m),
+	    cmocka_unit_test(test_burst),
+	    cmocka_unit_test(test_off),
+	    cmocka_unit_test(test_congestion),
+	    cmocka_unit_test(test_old_peer),
+	    cmocka_unit_test(test_lies),
+	    cmocka_unit_test(test_no_buffers),
+	    cmocka_unit_test(test_weather),
+	    cmocka_unit_test(test_tail),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

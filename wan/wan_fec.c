@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sending half of forward error correction. Each protected datagram is added to the repair symbols of its
+ * block while it is sent: bytes are read where they are, nothing is copied, and nothing of it is needed
+ * later. The coefficients do not depend on how long a block becomes, so it can end any time: when it is full,
+ * when there is nothing more to send, when it gets old.
+ */
+#include <isa-l.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wan/wan_int.h"
+
+#define LINGER_END 64 /* parts of a round trip: a message ended; others may follow at once */
+#define LINGER_MID 16 /* more of a message must come */
+#define AGE_PARTS  3  /* less than what wan_fec_judge waits for */
+
+const struct wan_fec_code *wan_fec_code(struct wan_tunnel *t)
+{
+	enum { N = WAN_FEC_K_MAX + WAN_FEC_M_MAX };
+	uint8_t *all;
+
+	if (t->fec_code)
+		return t->fec_code;
+	all = malloc((size_t)N * WAN_FEC_K_MAX);
+	t->fec_code = malloc(sizeof(*t->fec_code));
+	if (!all || !t->fec_code) {
+		free(t->fec_code);
+		t->fec_code = NULL;
+	} else {
+		gf_gen_cauchy1_matrix(all, N, WAN_FEC_K_MAX);
+		memcpy(t->fec_code->coef, all + (size_t)WAN_FEC_K_MAX * WAN_FEC_K_MAX,
+		    sizeof(t->fec_code->coef));
+		ec_init_tables(WAN_FEC_K_MAX, WAN_FEC_M_MAX, t->fec_code->coef[0], t->fec_code->tbl);
+	}
+	free(all);
+	return t->fec_code;
+}
+
+/* --- a group ------------------------------------------------------------------------------------ */
+static void parity_free(struct wan_path *p)
+{
+	const struct rwy_bufs *bufs = &p->t->cfg.bufs;
+
+	for (unsigned i = 0; i < WAN_FEC_DEPTH_MAX; i++)
+		for (unsigned r = 0; r < WAN_FEC_M_MAX; r++)
+			if (p->fec->b[i].par[r]) {
+				rwy_buf_free(bufs, p->fec->b[i].par[r]);
+				p->fec->b[i].par[r] = NULL;
+			}
+}
+
+static void decided(struct wan_path *p, rwy_time now)
+{
+	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_fate *x = &f->fate[f->group % WAN_FEC_GROUPS];
+
+	f->pending = 0;
+	parity_free(p);
+	*x = (struct wan_fec_fate){
+	    .group = f->group, .done = true, .last_pn = p->next_pn ? p->next_pn - 1 : 0, .sent = now};
+}
+
+void wan_fec_tx_reset(struct wan_path *p, rwy_time now)
+{
+	if (!p->fec)
+		return;
+	if (p->fec->open || p->fec->pending)
+		decided(p, now);
+	p->fec->open = false;
+	p->fec_credit = 0;
+}
+
+static bool parity_new(struct wan_path *p, unsigned depth, unsigned m)
+{
+	uint32_t len = p->t->mtu_min - WAN_PKT_HDR - WAN_REPAIR_MAX;
+
+	for (unsigned i = 0; i < depth; i++) {
+		struct wan_fec_block *b = &p->fec->b[i];
+
+		b->k = 0;
+		b->len = 0;
+		memset(b->map, 0, sizeof(b->map));
+		for (unsigned r = 0; r < m; r++) {
+			b->par[r] = rwy_buf_alloc(&p->t->cfg.bufs, WAN_REASM_ROOM, len);
+			if (!b->par[r]) {
+				parity_free(p);
+				return false;
+			}
+			memset(b->par[r]->data, 0, len);
+		}
+	}
+	return true;
+}
+
+static bool open_group(struct wan_path *p, const struct wan_fec_plan *plan, rwy_time now)
+{
+	if (!wan_fec_code(p->t))
+		return false;
+	if (!p->fec)
+		p->fec = calloc(1, sizeof(*p->fec));
+	if (!p->fec || !parity_new(p, plan->depth, plan->m))
+		return false;
+	struct wan_fec_tx *f = p->fec;
+
+	if (!++f->group)
+		f->group = 1; /* 0 means none */
+	f->fate[f->group % WAN_FEC_GROUPS] = (struct wan_fec_fate){.group = f->group};
+	f->open = true;
+	f->first = p->next_pn;
+	f->depth = plan->depth;
+	f->m = plan->m;
+	f->n_max = plan->n;
+	f->n = 0;
+	f->eps = plan->eps;
+	f->opened = now;
+	f->close_at = RWY_NEVER;
+	return true;
+}
+
+static void close_group(struct wan_path *p, rwy_time now)
+{
+	struct wan_fec_tx *f = p->fec;
+	unsigned k = 0, m = 0, blocks = 0;
+	uint32_t len = 0;
+
+	f->open = false;
+	f->close_at = RWY_NEVER;
+	for (unsigned i = 0; i < f->depth; i++) {
+		const struct wan_fec_block *b = &f->b[i];
+
+		k = b->k > k ? b->k : k;
+		len = b->len > len ? b->len : len;
+		blocks += b->k > 0;
+	}
+	if (k && !wan_fec_congested(p, now))
+		m = wan_fec_repairs(k, wan_fec_expect(p, f->depth), f->eps);
+	if (m > f->m)
+		m = f->m;
+	while (m && (double)m * blocks * len > p->fec_credit)
+		m--;
+	f->send_m = m;
+	f->at = 0;
+	f->pending = m * blocks;
+	if (!f->pending)
+		decided(p, now);
+}
+
+/* A group of the few last datagrams could not afford repairs against a burst: the one before takes them. */
+static void stretch(struct wan_fec_tx *f, uint64_t left)
+{
+	if (f->n + 1 >= f->n_max && left && left <= f->n_max / 2 &&
+	    (f->n_max + left) <= (uint64_t)f->depth * WAN_FEC_K_MAX)
+		f->n_max += (unsigned)left;
+}
+
+/* --- a datagram --------------------------------------------------------------------------------- */
+bool wan_fec_wants(struct wan_path *p, struct wan_txflow *f, uint32_t len, rwy_time now)
+{
+	struct wan_tunnel *t = p->t;
+
+	if (t->cfg.fec != WAN_FEC_AUTO || !t->peer.fec || p->fec_est.lost <= 0 || !p->has_rtt)
+		return false;
+	if (p->fec && p->fec->pending)
+		return false;
+	if (wan_fec_congested(p, now) || !wan_fec_near_end(p, f, len))
+		return false;
+	struct wan_fec_plan plan;
+	uint64_t n = f->end - f->next_send, left = n ? n * len : len;
+	uint32_t bytes = len < t->mtu_min ? len : t->mtu_min;
+
+	if (p->fec && p->fec->open) {
+		stretch(p->fec, left / bytes);
+		return true;
+	}
+	bool small = f->run + left <= (uint64_t)1 << 20;
+
+	/* More of the message must come, however little of it is here. */
+	if (left < WAN_FEC_WINDOW && !wan_tx_ends(f->ring[(f->end - 1) & f->mask]))
+		left = WAN_FEC_WINDOW;
+	return wan_fec_plan(p, (left + bytes - 1) / bytes, bytes, small, &plan) && open_group(p, &plan, now);
+}
+
+bool wan_fec_take(struct wan_path *p, struct wan_out *o, rwy_time now)
+{
+	struct wan_fec_tx *f = p->fec;
+
+	if (!f || !f->open || o->tx->hdr_len + o->tx->len + WAN_FEC_ROOM > p->t->mtu_min)
+		return false;
+	uint64_t place = (p->next_pn - f->first) / f->depth;
+
+	if (place >= (uint64_t)8 * WAN_FEC_MAP_MAX) {
+		close_group(p, now);
+		return false;
+	}
+	/* Numbers that went to other datagrams make one block fuller than another. */
+	return f->b[(p->next_pn - f->first) % f->depth].k < WAN_FEC_K_MAX;
+}
+
+/* Adds bytes at an offset of a symbol to all repairs of its block. */
+static void mix(struct wan_path *p, struct wan_fec_block *b, uint32_t at, const uint8_t *bytes, uint32_t len)
+{
+	uint8_t *out[WAN_FEC_M_MAX];
+
+	for (unsigned r = 0; r < p->fec->m; r++)
+		out[r] = b->par[r]->data + at;
+	ec_encode_data_update((int)len, WAN_FEC_K_MAX, (int)p->fec->m, (int)b->k, p->t->fec_code->tbl,
+	    (uint8_t *)(uintptr_t)bytes, out);
+}
+
+void wan_fec_add(struct wan_path *p, struct wan_out *o, rwy_time now)
+{
+	struct wan_fec_tx *f = p->fec;
+	const struct wan_tx *tx = o->tx;
+	uint64_t nth = p->next_pn - f->first, place = nth / f->depth;
+	struct wan_fec_block *b = &f->b[nth % f->depth];
+	uint32_t head = tx->hdr_len - WAN_PKT_HDR, len = WAN_FEC_PREFIX + head + tx->len;
+	uint8_t prefix[WAN_FEC_PREFIX];
+
+	rwy_put16(prefix, (uint16_t)(head + tx->len));
+	memcpy(prefix + 2, tx->hdr + 16, 4);
+	mix(p, b, 0, prefix, sizeof(prefix));
+	mix(p, b, WAN_FEC_PREFIX, tx->hdr + WAN_PKT_HDR, head);
+	if (tx->len)
+		mix(p, b, WAN_FEC_PREFIX + head, tx->buf->data + tx->off, tx->len);
+	b->map[place / 8] |= (uint8_t)(1u << place % 8);
+	b->k++;
+	if (len > b->len)
+		b->len = len;
+	o->s.group = f->group;
+	f->ended = !tx->buf || wan_tx_ends(tx->buf);
+	f->close_at = RWY_NEVER;
+	if (++f->n >= f->n_max)
+		close_group(p, now);
+}
+
+/* --- repairs ------------------------------------------------------------------------------------ */
+/* The place of a block's first symbol is the first of its map. */
+static void map_trim(struct wan_f_repair *r, const struct wan_fec_block *b, uint64_t first, unsigned depth)
+{
+	unsigned skip = 0, n = 0;
+
+	while (!(b->map[skip / 8] >> skip % 8 & 1))
+		skip++;
+	r->first = (uint32_t)(first + (uint64_t)skip * depth);
+	for (unsigned i = skip; i < 8 * WAN_FEC_MAP_MAX; i++)
+		if (b->map[i / 8] >> i % 8 & 1) {
+			r->map[(i - skip) / 8] |= (uint8_t)(1u << (i - skip) % 8);
+			n = i - skip + 1;
+		}
+	r->map_len = n == b->k ? 0 : (uint8_t)((n + 7) / 8);
+}
+
+bool wan_fec_put(struct wan_path *p, struct wan_out *o, rwy_time now)
+{
+	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_block *b;
+	unsigned row;
+
+	/* One of each block in turn: a burst shall not take all of one. */
+	do {
+		b = &f->b[f->at % f->depth];
+		row = f->at / f->depth;
+		f->at++;
+	} while (!b->k);
+	struct wan_f_repair r = {.path = p->id,
+	    .depth = (uint8_t)f->depth,
+	    .k = (uint8_t)b->k,
+	    .m = (uint8_t)f->send_m,
+	    .index = (uint8_t)row};
+
+	map_trim(&r, b, f->first + (uint64_t)(b - f->b), f->depth);
+	o->at = wan_f_repair_put(o->at, &r);
+	o->tx->buf = b->par[row];
+	o->tx->off = 0;
+	o->tx->len = b->len;
+	o->tx->own = true;
+	o->eliciting = true;
+	b->par[row]->len = b->len;
+	b->par[row] = NULL;
+
+	uint32_t bytes = (uint32_t)(o->at - o->tx->hdr) + b->len;
+
+	p->fec_credit -= bytes;
+	p->fec_stats.sent++;
+	p->fec_stats.sent_bytes += bytes;
+	p->t->c.repair_sent++;
+	p->t->c.repair_bytes += bytes;
+	if (--f->pending == 0) {
+		decided(p, now);
+		f->fate[f->group % WAN_FEC_GROUPS].last_pn = p->next_pn; /* this one's */
+	}
+	return true;
+}
+
+bool wan_fec_dry(struct wan_path *p, rwy_time now)
+{
+	struct wan_fec_tx *f = p->fec;
+
+	if (!f || !f->open)
+		return false;
+	if (f->close_at == RWY_NEVER)
+		f->close_at = now + p->srtt / (f->ended ? LINGER_END : LINGER_MID);
+	if (now < f->close_at)
+		return false;
+	close_group(p, now);
+	return f->pending;
+}
+
+void wan_fec_age(struct wan_path *p, rwy_time now)
+{
+	struct wan_fec_tx *f = p->fec;
+
+	if (f && f->open && now >= f->opened + p->srtt / AGE_PARTS)
+		close_group(p, now);
+}
+
+rwy_time wan_fec_next(const struct wan_path *p)
+{
+	const struct wan_fec_tx *f = p->fec;
+
+	return f && f->open ? rwy_time_min(f->close_at, f->opened + p->srtt / AGE_PARTS) : RWY_NEVER;
+}
+
+void wan_fec_judge(const struct wan_path *p, const struct wan_sent *e, uint64_t *pn, rwy_time *sent)
+{
+	const struct wan_fec_fate *x = p->fec ? &p->fec->fate[e->group % WAN_FEC_GROUPS] : NULL;
+	rwy_time latest = e->sent + p->srtt / 2; /* whatever holds the repairs up */
+
+	if (!x || x->group != e->group)
+		return;
+	*pn = x->done ? x->last_pn : UINT64_MAX;
+	*sent = x->done ? rwy_time_min(x->sent, latest) : latest;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forward error correction: repair datagrams for what is sent near the end of a message, where a lost
+ * datagram would otherwise come a round trip late. wan_fec.c encodes, wan_fec_plan.c decides when and how
+ * much, wan_fec_rx.c rebuilds. Only files of wan/ include this.
+ *
+ * Words: a *symbol* is a datagram without what its REPAIR frame tells anyway: length, checksum, frames. A
+ * *block* is up to WAN_FEC_K_MAX symbols and their repairs. A *group* is `depth` blocks filled in turn, so
+ * that a burst of losses hits each of them once. A path has one group open at a time.
+ */
+#ifndef WAN_FEC_H
+#define WAN_FEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rwy/buf.h"
+#include "wan/wan_pkt.h"
+
+struct wan_path;
+struct wan_tunnel;
+struct wan_txflow;
+struct wan_sent;
+struct wan_out;
+
+#define WAN_FEC_DEPTH_MAX  32
+#define WAN_FEC_PARITY_MAX 256 /* repairs of a group: buffers taken from the pool while it is open */
+#define WAN_FEC_GROUPS     256 /* groups whose fate loss detection still asks for */
+#define WAN_FEC_WINDOW     ((uint32_t)16 << 20) /* bytes of a group at most; a receiver keeps twice that */
+#define WAN_FEC_KEEP       8192                 /* datagrams that a receiver remembers of a path */
+#define WAN_FEC_BLOCKS     64                   /* blocks that wait for more, receiver */
+#define WAN_FEC_HELD_MAX   512                  /* REPAIR datagrams they hold, all together */
+#define WAN_FEC_REBUILT    16                   /* ranges waiting to be told to the peer */
+
+/* Coefficients and their multiplication tables, the same for everybody: row r is repair r, column j symbol j.
+ */
+struct wan_fec_code {
+	uint8_t coef[WAN_FEC_M_MAX][WAN_FEC_K_MAX];
+	uint8_t tbl[WAN_FEC_M_MAX * WAN_FEC_K_MAX * 32];
+};
+/* NULL: no memory. Made at first use, goes with the tunnel. */
+const struct wan_fec_code *wan_fec_code(struct wan_tunnel *t);
+
+/* What loss on a path is like. Kept longer than the tunnel's other averages: 1e-5 must still be seen. */
+struct wan_fec_est {
+	double n, lost, runs;
+	uint64_t last_lost; /* packet number + 1 */
+	uint32_t run;
+	rwy_time ce_until;
+};
+
+struct wan_fec_block {
+	unsigned k;
+	uint32_t len; /* of its longest symbol */
+	uint8_t map[WAN_FEC_MAP_MAX];
+	struct rwy_buf *par[WAN_FEC_M_MAX];
+};
+
+struct wan_fec_fate {
+	uint32_t group;
+	bool done; /* its last repair is sent */
+	uint64_t last_pn;
+	rwy_time sent;
+};
+
+struct wan_fec_tx {
+	bool open;
+	uint32_t group; /* number of the open or last one, from 1 */
+	uint64_t first; /* packet number of its first datagram */
+	unsigned depth, m, n, n_max;
+	double eps;
+	bool ended; /* the last buffer ended a message */
+	rwy_time opened, close_at;
+	unsigned send_m, at, pending; /* closed: repairs a block, the next one, how many are left */
+	struct wan_fec_block b[WAN_FEC_DEPTH_MAX];
+	struct wan_fec_fate fate[WAN_FEC_GROUPS];
+};
+
+/* wan_fec_plan.c: a few numbers in, a few numbers out */
+void wan_fec_note_acked(struct wan_path *p, uint32_t n);
+void wan_fec_note_lost(struct wan_path *p, uint64_t pn, rwy_time now);
+void wan_fec_note_spurious(struct wan_path *p);
+bool wan_fec_congested(const struct wan_path *p, rwy_time now);
+/* Share of datagrams lost, 0 .. 1; datagrams in one burst, >= 1. */
+double wan_fec_loss(const struct wan_path *p);
+double wan_fec_burst(const struct wan_path *p);
+/* The loss to plan for with so many blocks in a group. */
+double wan_fec_expect(const struct wan_path *p, unsigned depth);
+/* Fewest repairs for k symbols so that the block fails with a probability below eps. */
+unsigned wan_fec_repairs(unsigned k, double loss, double eps);
+/* Share of extra bytes allowed at a loss; more for small messages. */
+double wan_fec_share(const struct wan_tunnel *t, double loss, bool small);
+struct wan_fec_plan {
+	unsigned depth, m, n; /* n: datagrams of the group at most */
+	double eps;
+};
+/* False: nothing to gain or nothing to spend. `total`: datagrams left to protect, `bytes`: of one. */
+bool wan_fec_plan(
+    const struct wan_path *p, uint64_t total, uint32_t bytes, bool small, struct wan_fec_plan *plan);
+/* Would a datagram of f that goes now come too late if it were sent again? */
+bool wan_fec_near_end(const struct wan_path *p, const struct wan_txflow *f, uint32_t len);
+void wan_fec_earn(struct wan_path *p, struct wan_txflow *f, uint32_t len);
+
+/* wan_fec.c: sending */
+/* A DATA datagram of f is about to be built: shall it be protected? */
+bool wan_fec_wants(struct wan_path *p, struct wan_txflow *f, uint32_t len, rwy_time now);
+/* It is built, except for flags and checksum. True: it belongs to the open group; then wan_fec_add. */
+bool wan_fec_take(struct wan_path *p, struct wan_out *o, rwy_time now);
+void wan_fec_add(struct wan_path *p, struct wan_out *o, rwy_time now);
+bool wan_fec_put(struct wan_path *p, struct wan_out *o, rwy_time now); /* the next repair */
+static inline bool wan_fec_pending(const struct wan_fec_tx *f)
+{
+	return f && f->pending;
+}
+/* Nothing is left to send. True: a group closed, and repairs wait now. */
+bool wan_fec_dry(struct wan_path *p, rwy_time now);
+void wan_fec_age(struct wan_path *p, rwy_time now);
+rwy_time wan_fec_next(const struct wan_path *p);
+/* For loss detection: as what a datagram of a group counts, its number and time of sending. */
+void wan_fec_judge(const struct wan_path *p, const struct wan_sent *e, uint64_t *pn, rwy_time *sent);
+void wan_fec_tx_reset(struct wan_path *p, rwy_time now); /* a new session, or the path's end */
+
+/* --- receiving --------------------------------------------------------------------------------- */
+/* Copies of protected datagrams, the newest cfg.fec_rx_bytes of a path: the flows' buffers have moved on to
+ * the engine, which changes them, by the time a repair comes. */
+struct wan_fec_kept {
+	uint64_t pn1; /* packet number + 1, 0: none */
+	uint64_t at;
+	uint32_t len;
+};
+struct wan_fec_keep {
+	uint64_t head, cap;
+	uint8_t *bytes;
+	struct wan_fec_kept slot[WAN_FEC_KEEP];
+};
+
+struct wan_fec_wait { /* a block with losses, waiting for enough repairs */
+	bool used, done;
+	uint8_t flags, rows[WAN_FEC_M_MAX];
+	struct wan_f_repair r; /* of its first repair: map and numbers */
+	uint64_t first;
+	uint32_t len;
+	unsigned n;
+	struct rwy_buf *rep[WAN_FEC_M_MAX]; /* by arrival; data and len are the symbol's */
+	uint64_t age;
+};
+struct wan_fec_rx {
+	struct wan_fec_wait w[WAN_FEC_BLOCKS];
+	uint64_t age;
+	unsigned held, live;
+	bool busy; /* frames of a rebuilt datagram are being read */
+	uint8_t mat[2][WAN_FEC_M_MAX * WAN_FEC_M_MAX];
+	uint8_t tbl[WAN_FEC_M_MAX * WAN_FEC_M_MAX * 32];
+};
+struct wan_fec_told {
+	uint64_t pn;
+	uint8_t more;
+};
+
+/* A datagram with the FEC flag came, before its frames are read. */
+void wan_fec_keep(struct wan_path *p, uint64_t pn, uint32_t crc, const uint8_t *frames, uint32_t len);
+/* After its frames: some block may be complete with it. */
+void wan_fec_on_data(struct wan_path *p, uint64_t pn, rwy_time now);
+/* A REPAIR frame; b->data .. is its symbol. Takes b. False: malformed. */
+bool wan_fec_on_repair(
+    struct wan_tunnel *t, const struct wan_f_repair *r, uint8_t flags, struct rwy_buf *b, rwy_time now);
+void wan_fec_rx_reset(struct wan_tunnel *t);
+void wan_fec_rx_free(struct wan_tunnel *t);
+/* REBUILT: tells the peer which of the acknowledged datagrams never arrived. */
+void wan_fec_put_rebuilt(struct wan_path *p, struct wan_out *o);
+void wan_fec_on_rebuilt(struct wan_path *p, uint64_t first, unsigned n, rwy_time now);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When forward error correction is worth its bytes, and how much of it: what loss is like, what a block
+ * needs, what may be spent. Numbers only; wan_fec.c does the work.
+ */
+#include "wan/wan_int.h"
+
+#define MEMORY       65536.0 /* datagrams after which what was counted weighs half */
+#define RUN_MAX      32      /* a longer run of losses is an outage, not the weather */
+#define LOSS_MIN     2e-6
+#define CHEAP_LOSS   2e-4 /* up to here a block needs one or two repairs */
+#define MESSAGE_FAIL 3e-4 /* how often a message may still wait for a round trip */
+#define LARGE        ((uint64_t)4 << 20)
+#define LARGE_FAIL   1e-3
+#define SMALL        ((uint64_t)1 << 20)
+#define SMALL_SHARE  0.15
+#define GROUP_MIN    16 /* datagrams: a group may last so long, however slow the path */
+#define TIME_PARTS   4  /* of a round trip: how long a group may last. Its repairs end with it */
+
+/* --- what loss is like -------------------------------------------------------------------------- */
+void wan_fec_note_acked(struct wan_path *p, uint32_t n)
+{
+	struct wan_fec_est *e = &p->fec_est;
+
+	e->n += n;
+	if (e->n > MEMORY) {
+		e->n /= 2;
+		e->lost /= 2;
+		e->runs /= 2;
+	}
+}
+
+bool wan_fec_congested(const struct wan_path *p, rwy_time now)
+{
+	return now < p->fec_est.ce_until || p->srtt > p->min_rtt + p->min_rtt / 4 + 2 * RWY_MS;
+}
+
+/* Was this one lost, whatever became of it? */
+static bool was_lost(const struct wan_path *p, uint64_t pn)
+{
+	const struct wan_sent *e = &p->sent[pn & p->mask];
+
+	if (pn >= p->next_pn || p->next_pn - pn > p->mask)
+		return false;
+	return e->state == WAN_SENT_LOST || (e->flags & WAN_S_REBUILT);
+}
+
+/* Losses from a queue that is full are not counted: more bytes would make more of them. */
+void wan_fec_note_lost(struct wan_path *p, uint64_t pn, rwy_time now)
+{
+	struct wan_fec_est *e = &p->fec_est;
+
+	e->run = e->last_lost == pn ? e->run + 1 : 1; /* last_lost is a number + 1 */
+	e->last_lost = pn + 1;
+	if (e->run > RUN_MAX || wan_fec_congested(p, now))
+		return;
+	e->lost++;
+	e->n++;
+	/* Not told in order: it may begin a run, lengthen one, or join two. */
+	e->runs += 1.0 - (pn && was_lost(p, pn - 1)) - was_lost(p, pn + 1);
+	if (e->runs < 0)
+		e->runs = 0;
+}
+
+void wan_fec_note_spurious(struct wan_path *p)
+{
+	struct wan_fec_est *e = &p->fec_est;
+
+	e->lost = e->lost > 1 ? e->lost - 1 : 0;
+	if (e->runs > e->lost)
+		e->runs = e->lost;
+}
+
+double wan_fec_loss(const struct wan_path *p)
+{
+	const struct wan_fec_est *e = &p->fec_est;
+
+	/* After the first few datagrams nothing is known: one of ten is not a tenth. */
+	return e->lost / (e->n > 1000 ? e->n : 1000);
+}
+
+double wan_fec_burst(const struct wan_path *p)
+{
+	const struct wan_fec_est *e = &p->fec_est;
+
+	return e->runs > 0 && e->lost > e->runs ? e->lost / e->runs : 1;
+}
+
+/* Where there are bursts, some stretches have more of them than others. */
+double wan_fec_expect(const struct wan_path *p, unsigned depth)
+{
+	return depth > 1 ? wan_fec_loss(p) * 1.6 : wan_fec_loss(p);
+}
+
+/* --- how much ----------------------------------------------------------------------------------- */
+static double power(double x, unsigned n)
+{
+	double r = 1;
+
+	for (; n; n >>= 1, x *= x)
+		if (n & 1)
+			r *= x;
+	return r;
+}
+
+/* Probability that more than m of n are lost. */
+static double fails(unsigned n, unsigned m, double loss)
+{
+	double term = power(1 - loss, n), odds = loss / (1 - loss), rest = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		term *= odds * (n - i) / (i + 1);
+		if (i + 1 > m) {
+			rest += term;
+			if (term < rest * 1e-3)
+				break;
+		}
+	}
+	return rest;
+}
+
+unsigned wan_fec_repairs(unsigned k, double loss, double eps)
+{
+	unsigned m = 0;
+
+	if (loss > 0.5)
+		loss = 0.5;
+	if (loss <= 0)
+		return 0;
+	while (m < WAN_FEC_M_MAX && fails(k + m, m, loss) > eps)
+		m++;
+	return m;
+}
+
+static double between(double x, double x0, double y0, double x1, double y1)
+{
+	return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
+}
+
+double wan_fec_share(const struct wan_tunnel *t, double loss, bool small)
+{
+	double max = t->cfg.fec_extra_max / 1000.0, s;
+
+	if (loss <= 3e-5)
+		s = 0.005;
+	else if (loss <= 1.5e-4)
+		s = 0.0095;
+	else if (loss <= 1e-3)
+		s = between(loss, 1.5e-4, 0.0095, 1e-3, 0.037);
+	else if (loss <= 1e-2)
+		s = between(loss, 1e-3, 0.037, 1e-2, 0.077);
+	else
+		s = 0.077 + 2 * (loss - 1e-2);
+	if (small && s < SMALL_SHARE)
+		s = SMALL_SHARE;
+	return s < max ? s : max;
+}
+
+static uint64_t bytes_in(const struct wan_path *p, rwy_dur t)
+{
+	return (uint64_t)(((unsigned __int128)t << WAN_PACE_BITS) / (p->pace.ns_fp ? p->pace.ns_fp : 1));
+}
+
+static unsigned depth_for(double burst)
+{
+	/* Few bursts are longer than four times their mean. */
+	unsigned d = burst < 1.5 ? 1 : (unsigned)(4 * burst + 0.5);
+
+	return d < WAN_FEC_DEPTH_MAX ? d : WAN_FEC_DEPTH_MAX;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The number of groups first, then equal ones: a last one of few datagrams would be poorly protected. */
+static unsigned group_size(const struct wan_path *p, uint64_t total, uint32_t bytes, unsigned depth)
+{
+	uint64_t most = bytes_in(p, p->srtt / TIME_PARTS) / bytes;
+
+	if (most < GROUP_MIN)
+		most = GROUP_MIN;
+	most = least(most, WAN_FEC_WINDOW / bytes);
+	most = least(most, (uint64_t)WAN_FEC_K_MAX * depth);
+	uint64_t groups = most ? (total - 1) / most + 1 : 1;
+
+	return (unsigned)((total + groups - 1) / groups);
+}
+
+bool wan_fec_plan(
+    const struct wan_path *p, uint64_t total, uint32_t bytes, bool small, struct wan_fec_plan *plan)
+{
+	double loss = wan_fec_loss(p), share = wan_fec_share(p->t, loss, small);
+	unsigned depth = depth_for(wan_fec_burst(p));
+
+	if (loss < LOSS_MIN || !total || !bytes)
+		return false;
+	for (; depth; depth--) {
+		unsigned n = group_size(p, total, bytes, depth), k = (n + depth - 1) / depth;
+		double fail = total * bytes > LARGE ? LARGE_FAIL : MESSAGE_FAIL;
+		double eps = fail * k / (double)(total > k ? total : k);
+		double expect = wan_fec_expect(p, depth);
+		unsigned m = wan_fec_repairs(k, expect, eps);
+		double may = share * n + p->fec_credit / bytes;
+
+		if (m * depth > WAN_FEC_PARITY_MAX)
+			m = WAN_FEC_PARITY_MAX / depth;
+		/* With bursts the blocks of a group fail together, by too many bursts, not each for itself.
+		 */
+		while (depth > 1 && m * depth > may && wan_fec_repairs(k, expect, eps * depth / 2) < m)
+			m--;
+		if (depth > 1 && (m * depth > may || k < 2))
+			continue; /* fewer, longer blocks cost less */
+		*plan = (struct wan_fec_plan){.depth = depth, .m = m, .n = k * depth, .eps = eps};
+		return m && may >= 1;
+	}
+	return false;
+}
+
+/* --- when --------------------------------------------------------------------------------------- */
+/* What of the flow waits goes within a round trip: sent again, a datagram would come after it. But a host
+ * that streams has only a little waiting at any time, and nobody knows when it will stop. Then, what counts
+ * is that the queue drains; or all is protected, if that costs next to nothing. */
+bool wan_fec_near_end(const struct wan_path *p, const struct wan_txflow *f, uint32_t len)
+{
+	uint64_t left = (f->end - f->next_send) * len;
+	uint64_t flight = bytes_in(p, p->srtt + p->srtt / 8);
+
+	if (left > flight)
+		return false;
+	if (f->run + left <= flight)
+		return true;
+	if (left <= flight / 16 && wan_fec_loss(p) <= CHEAP_LOSS)
+		return true;
+	if (!wan_tx_ends(f->ring[(f->end - 1) & f->mask]))
+		return false; /* more of this message is to come */
+	return f->end - f->next_send <= f->peak - f->peak / 4;
+}
+
+void wan_fec_earn(struct wan_path *p, struct wan_txflow *f, uint32_t len)
+{
+	uint32_t left = (uint32_t)(f->end - f->next_send);
+	double share, most;
+
+	f->run += len;
+	if (f->peak > left)
+		f->peak -= (f->peak - left) >> 14;
+	if (!p->t->peer.fec)
+		return;
+	share = wan_fec_share(p->t, wan_fec_loss(p), f->run + (uint64_t)left * len <= SMALL);
+	most = share * (double)bytes_in(p, p->srtt + p->srtt / 4) + 16.0 * p->mtu;
+	p->fec_credit += share * len;
+	if (p->fec_credit > most)
+		p->fec_credit = most;
+	if (p->fec_credit < -64.0 * p->mtu)
+		p->fec_credit = -64.0 * p->mtu;
+}
