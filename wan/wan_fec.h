@@ -161,8 +161,8 @@ struct wan_fec_told {
 void wan_fec_keep(struct wan_path *p, uint64_t pn, uint32_t crc, const uint8_t *frames, uint32_t len);
 /* After its frames: some block may be complete with it. */
 void wan_fec_on_data(struct wan_path *p, uint64_t pn, rwy_time now);
-/* A REPAIR frame; b->data .. is its symbol. Takes b. False: malformed. */
-bool wan_fec_on_repair(
+/* A REPAIR frame; b->data .. is its symbol. Takes b. What cannot be is counted and dropped. */
+void wan_fec_on_repair(
     struct wan_tunnel *t, const struct wan_f_repair *r, uint8_t flags, struct rwy_buf *b, rwy_time now);
 void wan_fec_rx_reset(struct wan_tunnel *t);
 void wan_fec_rx_free(struct wan_tunnel *t);

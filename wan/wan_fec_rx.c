@@ -353,7 +353,7 @@ static bool complete(const struct wan_path *p, const struct wan_f_repair *r, uin
 	       first + (uint64_t)last * r->depth <= s->r[s->end - 1].hi;
 }
 
-static bool add(struct wan_tunnel *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags,
+static void add(struct wan_tunnel *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags,
     struct rwy_buf *b, rwy_time now)
 {
 	struct wan_fec_rx *x = t->fec_rx;
@@ -381,21 +381,19 @@ static bool add(struct wan_tunnel *t, const struct wan_f_repair *r, uint64_t fir
 	w->rep[w->n++] = b;
 	if (++x->held > WAN_FEC_HELD_MAX)
 		oldest_out(t);
-	if (try(t, w, now))
-		return true;
-	t->c.drop_bad_repair++;
-	return true; /* the frame itself was in order */
+	if (!try(t, w, now))
+		t->c.drop_bad_repair++;
+	return;
 bad:
 	t->c.drop_bad_repair++;
 	rwy_buf_free(&t->cfg.bufs, b);
-	return false;
+	return;
 unused:
 	unused(t, r->path, 1);
 	rwy_buf_free(&t->cfg.bufs, b);
-	return true;
 }
 
-bool wan_fec_on_repair(
+void wan_fec_on_repair(
     struct wan_tunnel *t, const struct wan_f_repair *r, uint8_t flags, struct rwy_buf *b, rwy_time now)
 {
 	struct wan_path *p = r->path < t->paths ? &t->path[r->path] : NULL;
@@ -403,7 +401,7 @@ bool wan_fec_on_repair(
 	if (!p || !rx_of(t) || t->fec_rx->busy) {
 		t->c.drop_bad_repair++;
 		rwy_buf_free(&t->cfg.bufs, b);
-		return false;
+		return;
 	}
 	uint64_t near = p->has_seen ? p->seen.r[p->seen.end - 1].hi : 0;
 	uint64_t first = wan_expand(near, r->first);
@@ -412,16 +410,16 @@ bool wan_fec_on_repair(
 	if (first >> 62 || (first > near && first - near > WAN_FEC_KEEP)) {
 		t->c.drop_bad_repair++;
 		rwy_buf_free(&t->cfg.bufs, b);
-		return false;
+		return;
 	}
 	t->c.repair_received++;
 	p->fec_stats.received++;
 	if (complete(p, r, first)) {
 		unused(t, r->path, 1);
 		rwy_buf_free(&t->cfg.bufs, b);
-		return true;
+		return;
 	}
-	return add(t, r, first, flags, b, now);
+	add(t, r, first, flags, b, now);
 }
 
 void wan_fec_on_data(struct wan_path *p, uint64_t pn, rwy_time now)

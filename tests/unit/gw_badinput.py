@@ -836,7 +836,7 @@ def wan_forged(lab):
     hit({"drop_short": 21}, [d[:n] for n in range(21)])
     hit({"drop_crc": len(d) - 21}, [d[:n] for n in range(21, len(d))])
     hit({"drop_version": 240 + 14}, [datagram(bytes([n]) + d[1:]) for n in range(256) if n not in (0x10, 0x11)])
-    hit({"drop_version": 255 - 1}, [datagram(d[:1] + bytes([n]) + d[2:]) for n in range(2, 256)])
+    hit({"drop_version": 252}, [datagram(d[:1] + bytes([n]) + d[2:]) for n in range(4, 256)])
     hit({"drop_unknown_tunnel": 255}, [datagram(d[:2] + bytes([n]) + d[3:]) for n in range(1, 256)])
     g = lab.gw["b"]
     before = g.counters()
