@@ -99,6 +99,10 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 	out->custody_conn = c->custody_conn;
 	out->custody_total = c->custody_total / c->workers;
 	out->read_cache_conn = c->read_cache_conn;
+	out->np_min = c->np_min;
+	out->np_max = c->np_max;
+	out->np_percent = c->np_percent;
+	out->rp = c->near_destination == CONF_RP_DCQCN;
 	out->seed = random64();
 	return 0;
 }

@@ -125,6 +125,10 @@ void wan_tick(struct wan_tunnel *t, rwy_time now);
 rwy_time wan_next(const struct wan_tunnel *t);
 
 /* Sending. */
+/* Buffers of the flow that were never sent; whether the peer's credit is what keeps them. */
+struct wan_txflow;
+uint32_t wan_tx_unsent(const struct wan_txflow *f);
+bool wan_tx_blocked(const struct wan_txflow *f);
 RWY_MUST_CHECK int wan_tx_open(
     struct wan_tunnel *t, struct wan_txflow **out, const uint8_t *info, size_t len, void *user, rwy_time now);
 /* Takes ownership until delivered. Never fails and never drops: the caller bounds it by wan_tx_queued. Works

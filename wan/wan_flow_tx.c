@@ -248,6 +248,18 @@ uint32_t wan_tx_queued(const struct wan_txflow *f)
 	return (uint32_t)(f->end - f->base);
 }
 
+uint32_t wan_tx_unsent(const struct wan_txflow *f)
+{
+	return (uint32_t)(f->end - f->next_send);
+}
+
+bool wan_tx_blocked(const struct wan_txflow *f)
+{
+	return wan_tx_unsent(f) &&
+	       (!wan_tx_sendable(f) ||
+	           f->t->tx_out + f->ring[f->next_send & f->mask]->len > f->t->peer.rx_bytes);
+}
+
 uint64_t wan_tx_bytes(const struct wan_txflow *f)
 {
 	return f->bytes;

@@ -317,6 +317,20 @@ static int check_eal_args(const struct ctx *x)
 	return 0;
 }
 
+static int check_near_source(const struct ctx *x)
+{
+	const struct conf_node *g = conf_node_get(x->root, "congestion"), *n;
+	char a[32], b[32];
+
+	if (!x->c->np_max || x->c->np_min < x->c->np_max)
+		return 0;
+	n = conf_node_get(g, "near_source_min");
+	conf_print_value(CONF_T_SIZE, x->c->np_max, a, sizeof(a));
+	conf_print_value(CONF_T_SIZE, x->c->np_min, b, sizeof(b));
+	return conf_fail_at(x->err, n ? n : g,
+	    "expected less than %s for `near_source_min`: `near_source_max`, found `%s`", a, b);
+}
+
 int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_error *err)
 {
 	const struct ctx x = {c, t->root, err};
@@ -324,6 +338,7 @@ int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_erro
 
 	rc = rc ? rc : check_tunnels(&x);
 	rc = rc ? rc : check_memory(&x);
+	rc = rc ? rc : check_near_source(&x);
 	rc = rc ? rc : check_workers(&x);
 	return rc ? rc : check_eal_args(&x);
 }

@@ -101,6 +101,17 @@ const struct conf_key conf_keys[] = {
     {"connections.host_window", CONF_T_INT, 1, 65536, "128", C(host_window),
         .text = "Packets in flight to a local host per connection."},
 
+    {"congestion", CONF_T_GROUP, .text = "Congestion on the local segments."},
+    {"congestion.near_source_min", CONF_T_SIZE, 0, GIB, "1MiB", C(np_min),
+        .text = "Bytes of a connection waiting for the WAN from which its host is sent CNPs."},
+    {"congestion.near_source_max", CONF_T_SIZE, 0, GIB, "8MiB", C(np_max),
+        .text =
+            "From here on every packet asks for one (at most one in 50 us is sent); 0: no CNPs for queues."},
+    {"congestion.near_source_percent", CONF_T_INT, 1, 100, "10", C(np_percent),
+        .text = "Probability of a CNP for a packet just below `near_source_max`."},
+    {"congestion.near_destination", CONF_T_ENUM, 0, 0, "dcqcn", .words = "dcqcn none", C(near_destination),
+        .text = "What CNPs of a local host do: slow down what is sent to it, as DCQCN does, or nothing."},
+
     {"memory", CONF_T_GROUP, .text = "Memory. All of it is taken at start."},
     {"memory.buffers", CONF_T_INT, 1024, 16777216, "65536", C(buffers), .text = "Packet buffers in all."},
     {"memory.custody_per_connection", CONF_T_SIZE, 64 * KIB, 64 * GIB, "32MiB", C(custody_conn),

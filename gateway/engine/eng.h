@@ -102,6 +102,7 @@ struct eng_far {
 	uint8_t rnr_retry, retry;
 	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
 	roce_psn promised;   /* resuming: the near gateway's host was acknowledged up to here */
+	struct eng_rp *rp;   /* NULL: its host has not asked for less */
 	struct roce_reqr reqr;
 	struct wan_rxflow *req;
 	struct wan_txflow *rsp;
@@ -238,6 +239,16 @@ void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now);
 void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
 void eng_far_free(struct eng_far *f, rwy_time now);
 size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
+
+/* loops.c */
+/* Whether this packet must be answered with a CNP; consumes an ECN mark. n->req is open. */
+bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b);
+void eng_rp_cnp(struct eng_far *f, rwy_time now);                  /* the local host asks for less */
+void eng_rp_sent(struct eng_far *f, uint32_t bytes, rwy_time now); /* f->rp is set */
+void eng_rp_tick(struct eng_far *f, rwy_time now);
+rwy_time eng_rp_next(const struct eng_far *f);
+uint64_t eng_rp_rate(const struct eng_far *f); /* bytes per second, 0: not bounded */
+void eng_rp_free(struct eng_far *f);
 
 /* learn.c */
 void eng_unpair(struct eng_far *f); /* f->near is set */

@@ -185,6 +185,16 @@ static void rc_packet(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, rw
 	eng_far_response(n->far, pkt, b, now);
 }
 
+/* A local host asks its sender to slow down: we are the sender. It never crosses the WAN. */
+static void cnp(struct eng *e, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn};
+	const struct eng_near *n = (const struct eng_near *)eng_find(e, &k, false);
+
+	if (n && n->far)
+		eng_rp_cnp(n->far, now);
+}
+
 static struct wan_txflow *mgmt_flow(struct eng_tun *t, rwy_time now)
 {
 	uint8_t info[WAN_OPEN_MAX];
@@ -317,7 +327,7 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 		best_effort(e, pkt, b, true, now);
 		return;
 	case ROCE_CNP_T:
-		/* The far host asks its sender to slow down: consumed here, it never crosses the WAN. */
+		cnp(e, pkt, now);
 		eng_drop(e, b, &e->c.rp_cnp_handled);
 		return;
 	case ROCE_RD:

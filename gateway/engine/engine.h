@@ -55,6 +55,10 @@ struct eng_cfg {
 	uint64_t custody_total;   /* the same for this worker */
 	uint32_t
 	    buf_cost; /* memory that a buffer takes, however small its packet: what custody counts at least */
+	uint64_t np_min,
+	    np_max; /* near source: bytes of a flow that wait for the WAN where CNPs begin, and are sure */
+	uint32_t np_percent;      /* their probability just below np_max, 1..100 */
+	bool rp;                  /* near destination: CNPs of local hosts set a flow's rate (DCQCN) */
 	uint64_t read_cache_conn; /* bytes of served READ responses kept for replays */
 	uint64_t seed;            /* randomness of this process: epochs, indices */
 	struct eng_jent *journal; /* journal.h: memory that outlives the process, the caller's; NULL: none */
@@ -116,6 +120,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(roce_rx, "RoCEv2 packets from local hosts")                                                        \
 	X(acks_sent, "ACKs made for local hosts")                                                            \
 	X(naks_sent, "NAKs made for local hosts")                                                            \
+	X(np_ecn_marked, "packets of local hosts that a switch had marked (ECN CE)")                         \
 	X(np_cnp_sent, "CNPs sent to local hosts: slow down")                                                \
 	X(rp_cnp_handled, "CNPs received from local hosts")                                                  \
 	X(accepted, "requests taken into custody")                                                           \
@@ -187,7 +192,11 @@ struct eng_flow_info {
 	uint64_t tx_packets, tx_bytes; /* requests from the local host taken into custody */
 	uint64_t rx_packets, rx_bytes; /* requests delivered to the local host */
 	uint64_t custody_bytes;
-	uint32_t far_queue; /* requests waiting for the local host */
+	uint32_t far_queue;    /* requests waiting for the local host */
+	uint64_t far_rate_Bps; /* CNPs of the local host bound the flow to it to this; 0: not bounded */
+	rwy_dur far_rtt;       /* to the local host */
+	const char
+	    *limit; /* what bounds what the local host sends: "path", "far", "memory", "window", "" idle */
 	uint64_t host_resent, rnr_naks;
 	rwy_time last; /* last packet */
 };

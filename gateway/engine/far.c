@@ -50,6 +50,8 @@ static void forget_requests(struct eng_far *f)
 {
 	if (f->active)
 		roce_reqr_fini(&f->reqr, &f->h.e->bufs);
+	if (f->rp)
+		eng_rp_free(f);
 	f->active = false;
 	f->wait_head = f->wait_n = 0;
 }
@@ -508,10 +510,18 @@ static void send_partial(struct eng_far *f, const struct roce_pkt *pkt, uint32_t
 	    &f->h.key.dst, &f->nh);
 }
 
+static rwy_time wake_at(const struct eng_far *f)
+{
+	rwy_time at = roce_reqr_next(&f->reqr);
+
+	return f->rp ? rwy_time_min(at, eng_rp_next(f)) : at;
+}
+
 void eng_far_flush(struct eng_far *f, rwy_time now)
 {
 	struct eng *e = f->h.e;
 	struct roce_reqr_tx tx[FAR_BURST];
+	uint32_t bytes = 0;
 	unsigned n;
 
 	if (!f->active)
@@ -541,9 +551,12 @@ void eng_far_flush(struct eng_far *f, rwy_time now)
 				roce_icrc_set_ackreq(&pkt, true);
 			}
 			eng_lan_send(e, b, false, &f->h.key.dst, &f->nh);
+			bytes += b->len;
 		}
 	} while (n == FAR_BURST);
-	eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+	if (f->rp)
+		eng_rp_sent(f, bytes, now);
+	eng_wheel_arm(f, wake_at(f));
 }
 
 void eng_far_tick(struct eng_far *f, rwy_time now)
@@ -553,13 +566,14 @@ void eng_far_tick(struct eng_far *f, rwy_time now)
 
 	if (!f->active)
 		return;
-	if (roce_reqr_next(&f->reqr) > now) {
-		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+	if (wake_at(f) > now) {
+		eng_wheel_arm(f, wake_at(f));
 		return;
 	}
+	eng_rp_tick(f, now);
 	roce_reqr_tick(&f->reqr, &act, now);
 	f->h.e->c.local_ack_timeout_err += f->reqr.timeouts - timeouts;
 	carry_out(f, &act, now);
 	if (f->active)
-		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+		eng_wheel_arm(f, wake_at(f));
 }

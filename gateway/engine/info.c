@@ -54,11 +54,24 @@ static const char *learned_name(const struct eng_half *h)
 	rwy_unreachable();
 }
 
+/* What would have to be larger for the local host to send faster. */
+static const char *limit(const struct eng_near *n)
+{
+	if (n->held)
+		return "memory";
+	if (!n->req || !wan_tx_queued(n->req))
+		return "";
+	if (!wan_tx_unsent(n->req))
+		return "window"; /* all it gave is on its way: it gives no more, or may not */
+	return wan_tx_blocked(n->req) ? "far" : "path";
+}
+
 static void add_near(struct eng_flow_info *o, const struct eng_near *n)
 {
 	o->tx_packets = n->packets;
 	o->tx_bytes = n->bytes;
 	o->custody_bytes = n->custody;
+	o->limit = limit(n);
 	if (!n->active)
 		return;
 	o->near_psn = n->resp.epsn;
@@ -75,6 +88,8 @@ static void add_far(struct eng_flow_info *o, const struct eng_far *f)
 	o->far_una = f->reqr.una;
 	o->far_nxt = f->reqr.nxt;
 	o->far_queue = f->reqr.q.n;
+	o->far_rate_Bps = eng_rp_rate(f);
+	o->far_rtt = f->reqr.srtt;
 	o->host_resent = f->reqr.resent;
 	o->rnr_naks = f->reqr.rnr_naks;
 	if (!o->pmtu)
@@ -87,6 +102,7 @@ static void fill(struct eng_flow_info *o, const struct eng_half *h)
 	const struct eng_far *f = h->is_far ? (const struct eng_far *)h : n->far;
 
 	memset(o, 0, sizeof(*o));
+	o->limit = "";
 	o->local = h->is_far ? h->key.dst : h->key.src;
 	o->remote = h->is_far ? h->key.src : h->key.dst;
 	o->local_qpn = h->is_far ? h->key.qpn : n->lqpn;

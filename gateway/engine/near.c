@@ -271,6 +271,8 @@ static void accept(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_bu
 	n->custody += eng_cost(e, b);
 	e->custody += eng_cost(e, b);
 	e->c.accepted++;
+	if (eng_np_congested(n, pkt, b))
+		send_cnp(n, now);
 	wan_tx_send(n->req, b, now);
 	if (e->cfg.ack_mode != ENG_ACK_NEAR)
 		return;

@@ -18,6 +18,10 @@ void eng_cfg_default(struct eng_cfg *cfg)
 	cfg->custody_total = 256u << 20;
 	cfg->buf_cost = 256;
 	cfg->read_cache_conn = 4u << 20;
+	cfg->np_min = 1u << 20;
+	cfg->np_max = 8u << 20;
+	cfg->np_percent = 10;
+	cfg->rp = true;
 	cfg->probe_timeout = 200 * RWY_MS;
 }
 

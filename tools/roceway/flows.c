@@ -57,8 +57,8 @@ static int fetch(const struct cli *cli, unsigned long limit, json_t *all, char n
 
 static void print_table(const json_t *all)
 {
-	static const char *const columns[] = {
-	    "~LOCAL", ">QPN", "~REMOTE", ">QPN", "STATE", ">SENT", ">RECEIVED", ">CUSTODY", ">IDLE", NULL};
+	static const char *const columns[] = {"~LOCAL", ">QPN", "~REMOTE", ">QPN", "STATE", ">SENT",
+	    ">RECEIVED", ">CUSTODY", "LIMIT", ">IDLE", NULL};
 	struct table *t = table_new(columns);
 	const json_t *o;
 	size_t i;
@@ -73,6 +73,7 @@ static void print_table(const json_t *all)
 		table_add(t, "%s", say_bytes(jn(o, "tx_bytes")));
 		table_add(t, "%s", say_bytes(jn(o, "rx_bytes")));
 		table_add(t, "%s", say_bytes(jn(o, "custody_bytes")));
+		table_add(t, "%s", js(o, "limit"));
 		table_add(t, "%s", say_time(jn(o, "idle_seconds")));
 	}
 	table_print(t);
@@ -128,7 +129,10 @@ static int run(const struct cli *cli)
 
 const struct cli_cmd cmd_flows = {.name = "flows",
     .text = "RDMA connections",
-    .more = "SENT counts requests of the local host taken into custody, RECEIVED requests delivered to it.\n"
-            "A QPN of `?` is not known yet.\n",
+    .more =
+        "SENT counts requests of the local host taken into custody, RECEIVED requests delivered to it.\n"
+        "A QPN of `?` is not known yet. LIMIT is what keeps the local host from sending faster: the path, "
+        "the\n"
+        "far site (its credit: host or memory there), the memory here, or the window of the host itself.\n",
     .opts = opts,
     .run = run};

@@ -139,6 +139,7 @@ static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 	memcpy(f->tunnel, fake.conf->tunnel[i % fake.conf->tunnels].name, ENG_NAME_MAX);
 	f->state = state[i % 3];
 	f->learned = i % 2 ? "cm" : "passive";
+	f->limit = i % 3 ? "window" : "path";
 	f->error = i % 3 == 2 ? "the far host did not answer 7 retransmissions" : "";
 	f->pmtu = 1024;
 	f->near_psn = i;

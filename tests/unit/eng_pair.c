@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "eng_pair.h"
+
+#include "rwy/endian.h"
+
+#define ROOM  320
+#define QUEUE 4096
+
+struct dgram {
+	unsigned to;
+	uint32_t len;
+	uint8_t bytes[2048];
+};
+
+struct eng_side side[2];
+static struct dgram *queue;
+static unsigned queued;
+rwy_time eng_now;
+
+static struct rwy_buf *buf_alloc(void *ctx, uint32_t headroom, uint32_t len)
+{
+	struct eng_side *s = ctx;
+	struct rwy_buf *b = malloc(sizeof(*b) + headroom + len);
+
+	assert_non_null(b);
+	memset(b, 0, sizeof(*b));
+	b->data = (uint8_t *)(b + 1) + headroom;
+	b->len = len;
+	b->headroom = (uint16_t)headroom;
+	s->bufs++;
+	return b;
+}
+
+static void buf_free(void *ctx, struct rwy_buf *b)
+{
+	struct eng_side *s = ctx;
+
+	s->bufs--;
+	free(b);
+}
+
+static uint16_t ip_sum(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < 20; i += 2)
+		sum += rwy_get16(ip + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)(sum + (sum >> 16));
+}
+
+static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
+{
+	struct eng_side *s = ctx;
+	uint8_t copy[RC_PKT_MAX];
+	struct roce_pkt pkt;
+
+	memcpy(copy, tx->buf ? tx->buf->data : tx->bytes, tx->len);
+	if (roce_parse(copy, tx->len, &pkt) == ROCE_PARSE_OK) {
+		s->cnps += pkt.info->transport == ROCE_CNP_T;
+		s->acks += pkt.info->op == ROCE_OP_ACK;
+		s->qpn = pkt.dqpn;
+		if (roce_op_is_request(pkt.info)) {
+			s->requests++;
+			s->ecn = pkt.ecn;
+			s->psn = pkt.psn;
+			s->ip_sum_ok = ip_sum(copy) == 0xffff;
+		}
+	}
+	if (tx->buf && tx->own)
+		buf_free(s, tx->buf);
+}
+
+static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
+{
+	struct eng_side *s = ctx;
+	struct dgram *d = &queue[queued++];
+
+	assert_true(queued < QUEUE);
+	d->to = !s->idx;
+	d->len = tx->hdr_len;
+	memcpy(d->bytes, tx->hdr, tx->hdr_len);
+	if (tx->buf) {
+		memcpy(d->bytes + d->len, tx->buf->data + tx->off, tx->len);
+		d->len += tx->len;
+		if (tx->own)
+			buf_free(s, tx->buf);
+	}
+}
+
+void eng_pair_run(rwy_dur time)
+{
+	rwy_time end = eng_now + time;
+
+	while (eng_now < end) {
+		for (unsigned i = 0; i < 2; i++)
+			eng_poll(side[i].e, eng_now);
+		eng_now += RWY_MS;
+		for (unsigned i = 0; i < queued; i++) {
+			struct eng_side *to = &side[queue[i].to];
+			struct rwy_buf *b = buf_alloc(to, ROOM, queue[i].len);
+
+			memcpy(b->data, queue[i].bytes, queue[i].len);
+			eng_wan_rx(to->e, 0, 0, b, 0, eng_now);
+		}
+		queued = 0;
+	}
+}
+
+static void set_ip_sum(uint8_t *ip)
+{
+	rwy_put16(ip + 10, 0);
+	rwy_put16(ip + 10, (uint16_t)~ip_sum(ip));
+}
+
+void eng_host_sends(unsigned from, const struct rc_mk *m, uint8_t tos)
+{
+	struct rwy_buf *b = buf_alloc(&side[from], ROOM, RC_PKT_MAX);
+
+	b->len = rc_pkt_make(b->data, m);
+	b->data[1] = tos; /* not in the ICRC */
+	set_ip_sum(b->data);
+	eng_lan_rx(side[from].e, &b, 1, eng_now);
+}
+
+int eng_pair_set_up(void **state)
+{
+	static const struct rwy_buf_ops buf_ops = {buf_alloc, buf_free};
+	static const struct eng_ops ops = {.lan_tx = lan_tx, .wan_tx = wan_tx};
+	struct eng_cfg *c = malloc(sizeof(*c));
+
+	queue = calloc(QUEUE, sizeof(*queue));
+	assert_true(c && queue);
+	eng_now = RWY_SEC;
+	queued = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t net[4] = {10, (uint8_t)(2 - i), 0, 0};
+
+		side[i] = (struct eng_side){.idx = i};
+		eng_cfg_default(c);
+		c->tunnels = c->prefixes = 1;
+		c->prefix[0] = (struct eng_prefix){.addr = rwy_ip_from4(net), .len = 120};
+		c->half_open_max = HALF_MAX;
+		c->conns_max = 1000;
+		c->seed = i + 1;
+		wan_cfg_default(&c->tunnel[0].wan);
+		c->tunnel[0].wan.cc_cfg.rate_Bps = 1250000000;
+		assert_int_equal(
+		    eng_new(&side[i].e, c, &ops, &side[i], (struct rwy_bufs){&buf_ops, &side[i]}, eng_now),
+		    0);
+	}
+	free(c);
+	eng_pair_run(RWY_SEC);
+	return 0;
+}
+
+int eng_pair_tear_down(void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		eng_free(side[i].e);
+		if (side[i].bufs)
+			return -1;
+	}
+	free(queue);
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two engines, a perfect WAN of a millisecond between them, and hosts that the test speaks for. */
+#ifndef TESTS_UNIT_ENG_PAIR_H
+#define TESTS_UNIT_ENG_PAIR_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gateway/engine/engine.h"
+#include "rc_pkt.h"
+
+#define HALF_MAX 40
+
+struct eng_side {
+	struct eng *e;
+	unsigned idx;
+	uint64_t bufs;
+	unsigned requests; /* that reached the host */
+	uint32_t qpn;      /* of the last */
+	unsigned acks, cnps;
+	uint8_t ecn;  /* of the last request */
+	roce_psn psn; /* the same */
+	bool ip_sum_ok;
+};
+
+extern struct eng_side side[2];
+extern rwy_time eng_now;
+
+int eng_pair_set_up(void **state);
+int eng_pair_tear_down(void **state); /* fails when a buffer leaked */
+void eng_pair_run(rwy_dur time);
+/* A packet of a host of this side; `tos` with its ECN bits. */
+void eng_host_sends(unsigned from, const struct rc_mk *m, uint8_t tos);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The congestion loops of the local segments: marks and CNPs, in two engines with a perfect WAN between. */
+#include "eng_pair.h"
+#include "roce/wire.h"
+
+#define A_QPN 0x21
+#define B_QPN 0x42
+#define ECT0  2
+#define CE    3
+#define FIRST 5
+
+/* Host A sends one packet of a message that has begun. */
+static void a_sends(roce_psn psn, uint8_t ecn)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = psn,
+	    .dqpn = B_QPN,
+	    .ack_req = true,
+	    .payload_len = 1024,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	eng_host_sends(0, &m, ecn);
+}
+
+static void b_acks(roce_psn psn)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
+	    .dqpn = A_QPN,
+	    .syndrome = 0x1f,
+	    .msn = psn - FIRST + 1,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(1, &m, ECT0);
+}
+
+static void b_asks_for_less(void)
+{
+	struct rc_mk m = {.opcode = ROCE_OPCODE_CNP,
+	    .dqpn = A_QPN,
+	    .payload_len = ROCE_CNP_PAD_LEN,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(1, &m, ECT0);
+}
+
+static void connected(void)
+{
+	a_sends(FIRST, ECT0);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[1].requests, 1);
+	b_acks(FIRST);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[0].acks, 1);
+}
+
+/* A mark of the sender's LAN is answered with a CNP and does not reach the receiver. */
+static void test_mark(void **state)
+{
+	connected();
+	a_sends(FIRST + 1, ECT0);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(side[0].cnps, 0);
+	a_sends(FIRST + 2, CE);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(side[0].cnps, 1);
+	assert_int_equal(side[0].qpn, A_QPN);
+	assert_int_equal(side[1].requests, 3);
+	assert_int_equal(side[1].ecn, ECT0);
+	assert_true(side[1].ip_sum_ok);
+	assert_int_equal(eng_counters(side[0].e)->np_ecn_marked, 1);
+	assert_int_equal(eng_counters(side[1].e)->rp_cnp_handled, 0);
+}
+
+/* At most one CNP in 50 us, however many packets are marked. */
+static void test_cnp_interval(void **state)
+{
+	connected();
+	for (unsigned i = 1; i <= 20; i++)
+		a_sends(FIRST + i, CE);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(side[0].cnps, 1);
+	assert_int_equal(eng_counters(side[0].e)->np_ecn_marked, 20);
+}
+
+/* Acknowledges everything at once, for so long, and counts what came. */
+static unsigned flow_for(rwy_dur time, roce_psn *next)
+{
+	unsigned from = side[1].requests;
+
+	for (rwy_time end = eng_now + time; eng_now < end;) {
+		for (unsigned i = 0; i < 30; i++)
+			a_sends((*next)++, ECT0);
+		eng_pair_run(RWY_MS);
+		if (side[1].requests > 1)
+			b_acks(side[1].psn);
+	}
+	return side[1].requests - from;
+}
+
+/* The receiver's CNPs slow the flow to it down, and when they end it is what it was. None crosses the WAN. */
+static void test_reaction(void **state)
+{
+	roce_psn next = FIRST + 1;
+	unsigned before, during, after;
+	struct eng_flow_info info;
+	uint32_t cursor = 0;
+
+	connected();
+	before = flow_for(20 * RWY_MS, &next);
+	assert_true(before > 500);
+	for (unsigned i = 0; i < 40; i++) {
+		b_asks_for_less();
+		flow_for(RWY_MS, &next);
+	}
+	during = 0;
+	for (unsigned i = 0; i < 20; i++) {
+		b_asks_for_less();
+		during += flow_for(RWY_MS, &next);
+	}
+	assert_true(during < before / 2);
+	while (!eng_flows(side[1].e, &cursor, &info, 1) && cursor)
+		;
+	assert_true(info.far_rate_Bps > 0);
+	flow_for(3 * RWY_SEC, &next);
+	after = flow_for(20 * RWY_MS, &next);
+	assert_true(after >= before - before / 10);
+	assert_int_equal(eng_counters(side[1].e)->rp_cnp_handled, 60);
+	assert_int_equal(eng_counters(side[0].e)->rp_cnp_handled, 0);
+}
+
+/* CNPs for nobody are counted and change nothing. */
+static void test_stray_cnp(void **state)
+{
+	b_asks_for_less();
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(eng_counters(side[1].e)->rp_cnp_handled, 1);
+	assert_int_equal(eng_flow_count(side[1].e), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_mark, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_cnp_interval, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_reaction, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_stray_cnp, eng_pair_set_up, eng_pair_tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
