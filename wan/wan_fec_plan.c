@@ -5,8 +5,10 @@
  */
 #include "wan/wan_int.h"
 
-#define MEMORY       65536.0 /* datagrams after which what was counted weighs half */
-#define RUN_MAX      32      /* a longer run of losses is an outage, not the weather */
+#define MEMORY       65536.0   /* datagrams after which what was counted weighs half */
+#define MEMORY_RARE  4194304.0 /* so many, when few of them were lost */
+#define RARE         16
+#define RUN_MAX      32 /* a longer run of losses is an outage, not the weather */
 #define LOSS_MIN     2e-6
 #define CHEAP_LOSS   2e-4 /* up to here a block needs one or two repairs */
 #define MESSAGE_FAIL 3e-4 /* how often a message may still wait for a round trip */
@@ -23,7 +25,7 @@ void wan_fec_note_acked(struct wan_path *p, uint32_t n)
 	struct wan_fec_est *e = &p->fec_est;
 
 	e->n += n;
-	if (e->n > MEMORY) {
+	if (e->n > MEMORY && (e->lost > RARE || e->n > MEMORY_RARE)) {
 		e->n /= 2;
 		e->lost /= 2;
 		e->runs /= 2;
