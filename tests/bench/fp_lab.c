@@ -46,7 +46,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	struct conf_tunnel *t = &c->tunnel[0];
 	uint8_t own = (uint8_t)(s + 1), other = (uint8_t)(2 - s);
 
-	snprintf(c->name, sizeof(c->name), "bench%d-%c", (int)getpid(), 'a' + s);
+	snprintf(c->name, sizeof(c->name), "%c%d", 'a' + s, (int)getpid());
 	snprintf(c->journal_dir, sizeof(c->journal_dir), "/dev/shm");
 	c->workers = 1;
 	c->polling = CONF_POLL_BUSY;
