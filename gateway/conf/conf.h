@@ -32,6 +32,7 @@ enum conf_role { CONF_ROLE_LAN, CONF_ROLE_WAN };
 enum conf_polling { CONF_POLL_ADAPTIVE, CONF_POLL_BUSY };
 enum conf_rp { CONF_RP_DCQCN, CONF_RP_NONE };
 enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END };
+enum conf_fec { CONF_FEC_AUTO, CONF_FEC_OFF };
 enum conf_security { CONF_SEC_NONE };
 
 struct conf_port {
@@ -53,6 +54,7 @@ struct conf_tunnel {
 	struct conf_prefix prefix[CONF_PREFIXES_MAX];
 	unsigned prefixes;
 	enum conf_security security;
+	enum conf_fec fec;
 	char cc[CONF_NAME];
 	uint64_t rate_Bps; /* bytes per second */
 };

@@ -80,6 +80,10 @@ const struct conf_key conf_keys[] = {
         .text =
             "`auto` finds the path's rate by itself; `fixed` sends at `rate` whatever happens. The others "
             "are for paths that ask for them: docs/congestion-control.md."},
+    {"tunnels[].fec", CONF_T_ENUM, 0, 0, "auto", .words = "auto off", T(fec),
+        .text = "Forward error correction: `auto` protects the ends of messages as far as the measured loss "
+                "asks for it; "
+                "`off` only retransmits."},
     {"tunnels[].rate", CONF_T_RATE, 1000000, UINT64_C(1000000000000), "10Gbps", T(rate_Bps),
         .text = "The rate (`fixed`) or its upper bound (all others). The workers share it evenly."},
 

@@ -345,10 +345,12 @@ static void fetch_more(const struct lan_in *in)
 
 	if (!n || n->h.is_far)
 		return;
-	if (roce_op_is_request(in->pkt.info))
+	if (roce_op_is_request(in->pkt.info)) {
 		fetch(n->req, 2);
-	else if (n->far)
+		__builtin_prefetch(n->jent, 1);
+	} else if (n->far) {
 		fetch(n->far, HALF_LINES);
+	}
 }
 
 /*

@@ -145,8 +145,8 @@ class Runner:
                 self.lab.use(self.mode, test.needs["mtu"], **test.needs["options"])
                 self.broken = 0
                 if capture:
-                    shutil.rmtree(self.out(test), ignore_errors=True)
-                    self.lab.capture_start(self.out(test))
+                    shutil.rmtree(self.out(test) / "again", ignore_errors=True)
+                    self.lab.capture_start(self.out(test) / "again")
                 self.lab.counters_mark()
                 test.func(self.lab, **test.kwargs)
                 for g in self.lab.gateways:
@@ -188,8 +188,9 @@ class Runner:
         return OUT / "".join(c if c.isalnum() or c in "._-=" else "_" for c in test.name).strip("_")
 
     def keep(self, test, marks, captured):
-        """Leave the evidence of a failed attempt under build/e2e/NAME/: log, consoles, gateways, captures."""
-        out = self.out(test)
+        """Leave the evidence of a failed attempt under build/e2e/NAME/: log, consoles, gateways; the second attempt's, with captures,
+        under again/."""
+        out = self.out(test) / "again" if captured else self.out(test)
         if not captured:
             shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True, exist_ok=True)
