@@ -95,6 +95,7 @@ struct eng_far {
 	bool fresh;         /* a flow was opened; its first packet decides how to go on */
 	bool told_peer;     /* the near gateway named R's QPN when it opened the flow */
 	bool resuming;      /* after both gateways restarted: the host is asked where it is */
+	bool doom_next;     /* as soon as the host has told which PSN it expects, it is told the worst */
 	bool doomed;        /* something is lost for good: the host is being told, nothing else counts */
 	bool discard;       /* rewound: drop until the near gateway opens the flow anew */
 	bool in_turn;       /* unpaired and its first packet is out */
@@ -225,6 +226,9 @@ void eng_far_tell_start(struct eng_far *f, roce_psn psn, roce_msn msn, uint64_t 
 /* The near gateway restarted and its host was acknowledged up to `promised`: is anything lost? */
 bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now); /* false: malformed */
 void eng_far_report(struct eng_far *f, rwy_time now);
+/* Requests that `n`'s host was acknowledged are lost, and the other host knows: this one gets its error, too.
+ */
+void eng_far_lost_reverse(struct eng_near *n, rwy_time now);
 /* The host's answer to the question that eng_far_resume asked. */
 void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now);
 struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now);

@@ -124,7 +124,7 @@ void eng_far_begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe)
 	const struct eng_cfg *ec = &f->h.e->cfg;
 
 	forget_requests(f);
-	f->resuming = f->doomed = false;
+	f->resuming = f->doom_next = f->doomed = false;
 	roce_reqr_cfg_default(&cfg);
 	cfg.window_max = ec->host_window;
 	cfg.rnr_retry = f->rnr_retry != 255 ? f->rnr_retry : ec->rnr_retry;

@@ -71,7 +71,9 @@ bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
 	promised = f->promised = c.psn;
 	f->resume_seq = b->seq;
 	f->fresh = false;
-	if (f->active && f->synced && !f->doomed) {
+	/* A host that may be ahead of us is asked before anything is said to be lost. */
+	if (f->active && f->synced && !f->doomed &&
+	    !(f->reqr.resumed && roce_psn_after(promised, f->reqr.tail))) {
 		if (roce_psn_after(promised, f->reqr.tail))
 			doom(f, f->reqr.tail, now);
 		else
@@ -94,10 +96,36 @@ bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
 	return true;
 }
 
+void eng_far_lost_reverse(struct eng_near *n, rwy_time now)
+{
+	struct eng *e = n->h.e;
+	struct eng_key k = {n->h.key.dst, n->h.key.src, n->lqpn};
+	struct eng_far *f = n->far;
+
+	if (!f && n->lqpn && (f = eng_far_get(e, &k, now)))
+		eng_pair_halves(n, f, ENG_BY_PEER);
+	if (!f || f->doomed || f->h.state == ENG_FAILED)
+		return;
+	if (f->active && f->synced && !f->reqr.resumed) {
+		doom(f, f->reqr.tail, now);
+		return;
+	}
+	/* Which PSN it expects is not known, or it may be ahead of us; any PSN makes it say so. Should it be
+	 * the very one, a request without effect is executed on a queue pair that is at its end. */
+	if (!f->resuming) {
+		eng_far_begin(f, n->resp.start, 0, true);
+		f->fresh = false;
+		f->resuming = push_write(f, f->reqr.tail, 0);
+	}
+	f->doom_next = true;
+	eng_dirty(&f->h);
+}
+
 void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 {
 	bool aeth = pkt->info->op == ROCE_OP_ACK;
 	uint8_t syn = aeth ? roce_aeth_syndrome(pkt) : 0;
+	bool doomed = f->doom_next;
 	bool ack = roce_aeth_type(syn) == ROCE_AETH_ACK;
 	roce_psn expects = ack ? roce_psn_add(pkt->psn, 1) : pkt->psn;
 
@@ -107,7 +135,7 @@ void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now
 		    "the host does not know this connection any more", now);
 		return;
 	}
-	if (roce_psn_before(expects, f->promised)) {
+	if (doomed || roce_psn_before(expects, f->promised)) {
 		eng_far_begin(f, expects, f->open_pmtu, false);
 		doom(f, expects, now);
 		return;

@@ -550,6 +550,9 @@ static void answer_ctrl(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 		rewind_to(n, c.psn, now);
 		return;
 	case ENG_CTRL_FAIL:
+		/* Refused for what was lost, not because nobody is there: then both hosts may be idle. */
+		if (n->resume && c.syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
+			eng_far_lost_reverse(n, now);
 		synced(n, &c, now);
 		eng_near_fail(n, c.psn, c.syndrome, "refused by the far host", now);
 		return;

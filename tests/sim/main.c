@@ -27,6 +27,7 @@ static const struct {
     {2228, F_CRASH_FAR},  /* the same */
     {1123, F_CRASH_NEAR}, /* the word to begin went down with a flow that the restarted gateway had refused */
     {1526, F_CRASH_NEAR}, /* the same */
+    {39, F_CRASH_FAR},    /* the request that ends an idle host's QP came at a PSN it had seen */
 };
 
 static void help(void)
