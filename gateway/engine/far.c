@@ -292,11 +292,12 @@ static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now
 		f->bytes += b->len;
 		rwy_buf_free(&e->bufs, b);
 	}
-	if (act->failed)
-		eng_far_fail(f, act->fail_psn, act->fail_syndrome, act->why, now);
-	else if (f->doomed && !f->reqr.q.n)
-		eng_far_fail(f, f->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+	/* A doomed host's own NAK may be lost on the LAN, and it sends it once: what it means is known. */
+	if (f->doomed && (act->failed || !f->reqr.q.n))
+		eng_far_fail(f, f->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS),
 		    "acknowledged requests were lost in a gateway restart", now);
+	else if (act->failed)
+		eng_far_fail(f, act->fail_psn, act->fail_syndrome, act->why, now);
 	eng_far_report(f, now);
 	eng_dirty(&f->h);
 }
