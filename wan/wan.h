@@ -125,10 +125,6 @@ void wan_tick(struct wan_tunnel *t, rwy_time now);
 rwy_time wan_next(const struct wan_tunnel *t);
 
 /* Sending. */
-/* Buffers of the flow that were never sent; whether the peer's credit is what keeps them. */
-struct wan_txflow;
-uint32_t wan_tx_unsent(const struct wan_txflow *f);
-bool wan_tx_blocked(const struct wan_txflow *f);
 RWY_MUST_CHECK int wan_tx_open(
     struct wan_tunnel *t, struct wan_txflow **out, const uint8_t *info, size_t len, void *user, rwy_time now);
 /* Takes ownership until delivered. Never fails and never drops: the caller bounds it by wan_tx_queued. Works
@@ -140,7 +136,10 @@ void wan_tx_close(struct wan_txflow *f, rwy_time now);
 /* Ends the flow at once; custody is freed, the peer is told (rx_close BY_SENDER). No callbacks any more. */
 void wan_tx_abort(struct wan_txflow *f, rwy_time now);
 uint32_t wan_tx_queued(const struct wan_txflow *f); /* buffers in custody */
-uint64_t wan_tx_bytes(const struct wan_txflow *f);  /* bytes in custody */
+/* Buffers of the flow that were never sent; whether the peer's credit is what keeps them. */
+uint32_t wan_tx_unsent(const struct wan_txflow *f);
+bool wan_tx_blocked(const struct wan_txflow *f);
+uint64_t wan_tx_bytes(const struct wan_txflow *f); /* bytes in custody */
 /* Best effort, unordered; takes ownership. Oldest are dropped (counted) when more than a bound wait. */
 void wan_dgram_send(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);
 

@@ -223,8 +223,9 @@ void eng_near_keep(struct eng_near *n, struct rwy_buf *b);
 /* far.c and far_resume.c */
 void eng_far_begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe);
 void eng_far_tell_start(struct eng_far *f, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now);
-/* The near gateway restarted and its host was acknowledged up to `promised`: is anything lost? */
-bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now); /* false: malformed */
+/* A RESUME, the first message of a flow: the near gateway restarted; is anything lost that its host was
+ * acknowledged? The caller keeps b. False: malformed. */
+bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now);
 void eng_far_report(struct eng_far *f, rwy_time now);
 /* Requests that `n`'s host was acknowledged are lost, and the other host knows: this one gets its error, too.
  */
@@ -279,6 +280,8 @@ void eng_lan_send(
     struct eng *e, struct rwy_buf *b, bool own, const struct rwy_ip *dst, struct eng_nexthop *nh);
 void eng_lan_made(
     struct eng *e, const uint8_t *bytes, uint32_t len, const struct rwy_ip *dst, struct eng_nexthop *nh);
+/* A control message ready for a flow; NULL: no buffer, counted. */
+struct rwy_buf *eng_ctrl_buf(struct eng *e, const struct eng_ctrl *c);
 void eng_drop(struct eng *e, struct rwy_buf *b, uint64_t *counter);
 void eng_log(struct eng *e, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char *what);

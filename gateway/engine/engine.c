@@ -123,6 +123,19 @@ void eng_drop(struct eng *e, struct rwy_buf *b, uint64_t *counter)
 	rwy_buf_free(&e->bufs, b);
 }
 
+struct rwy_buf *eng_ctrl_buf(struct eng *e, const struct eng_ctrl *c)
+{
+	struct rwy_buf *b = rwy_buf_alloc(&e->bufs, WAN_HDR_MAX, ENG_CTRL_LEN);
+
+	if (!b) {
+		e->c.drop_no_buffer++;
+		return NULL;
+	}
+	b->kind = RWY_BUF_CTRL;
+	b->len = (uint32_t)eng_ctrl_encode(b->data, c);
+	return b;
+}
+
 void eng_dirty(struct eng_half *h)
 {
 	struct eng *e = h->e;

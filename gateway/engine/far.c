@@ -107,13 +107,9 @@ void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now)
 
 	if (!need_rsp(f, now))
 		return;
-	b = rwy_buf_alloc(&f->h.e->bufs, WAN_HDR_MAX, ENG_CTRL_LEN);
-	if (!b) {
-		f->h.e->c.drop_no_buffer++;
+	b = eng_ctrl_buf(f->h.e, c);
+	if (!b)
 		return;
-	}
-	b->kind = RWY_BUF_CTRL;
-	b->len = (uint32_t)eng_ctrl_encode(b->data, c);
 	f->rsp_sent++;
 	wan_tx_send(f->rsp, b, now);
 }

@@ -62,7 +62,7 @@ void eng_journal_forget(struct eng_near *n)
 
 void eng_journal_restore(struct eng *e, rwy_time now)
 {
-	unsigned taken_up = 0;
+	unsigned taken_up = 0, left = 0;
 
 	for (uint32_t i = 0; e->jfree && i < e->cfg.journal_n; i++) {
 		struct eng_jent *j = &e->cfg.journal[i];
@@ -74,10 +74,12 @@ void eng_journal_restore(struct eng *e, rwy_time now)
 		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || eng_find(e, &k, false) ||
 		    !eng_near_resume(e, &k, j, now)) {
 			give_back(e, j);
+			left++;
 			continue;
 		}
 		taken_up++;
 	}
-	if (taken_up)
-		eng_log(e, 2, "event=\"connections of an earlier process taken up\" flows=%u", taken_up);
+	if (taken_up || left)
+		eng_log(e, left ? 1 : 2,
+		    "event=\"connections of an earlier process taken up\" flows=%u left=%u", taken_up, left);
 }

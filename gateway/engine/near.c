@@ -137,12 +137,10 @@ static bool send_resume(struct eng_near *n, rwy_time now)
 {
 	struct eng *e = n->h.e;
 	struct eng_ctrl c = {.type = ENG_CTRL_RESUME, .life = n->life, .qpn = n->lqpn, .psn = n->resp.start};
-	struct rwy_buf *b = rwy_buf_alloc(&e->bufs, WAN_HDR_MAX, ENG_CTRL_LEN);
+	struct rwy_buf *b = eng_ctrl_buf(e, &c);
 
 	if (!b)
 		return false;
-	b->kind = RWY_BUF_CTRL;
-	b->len = (uint32_t)eng_ctrl_encode(b->data, &c);
 	b->psn = n->resp.start;
 	b->psn_cnt = 0;
 	b->msn = 0;

@@ -37,7 +37,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 rng = random.Random(1)
 
 CONFIG = """# SPDX-License-Identifier: Apache-2.0
-gateway: {{name: "{tag}{side}", workers: 1, polling: adaptive, log_level: info}}
+gateway: {{name: "{tag}{side}", workers: 1, polling: adaptive, log_level: info, journal_dir: {folder}}}
 eal:
   args: ["--in-memory", "--no-huge", "-m", "128"]
 ports:
@@ -266,7 +266,7 @@ class Gateway:
         self.side, self.netns = side, GA if side == "a" else GB
         self.config, self.log, self.sock = (os.path.join(folder, side + x) for x in (".yaml", ".log", ".sock"))
         with open(self.config, "w") as f:
-            f.write(CONFIG.format(tag=TAG, side=side, n=n, m=m, half=HALF_OPEN_MAX, sock=self.sock))
+            f.write(CONFIG.format(tag=TAG, folder=folder, side=side, n=n, m=m, half=HALF_OPEN_MAX, sock=self.sock))
         with open(self.log, "w") as log:
             self.proc = subprocess.Popen(("ip", "netns", "exec", self.netns, GATEWAY, "--config", self.config), stderr=log,
                                          stdout=log)

@@ -34,7 +34,7 @@ SITES = {"a": (1, "b", 2), "b": (2, "a", 1)}
 libc = ctypes.CDLL(None, use_errno=True)
 
 CONFIG = """# SPDX-License-Identifier: Apache-2.0
-gateway: {{name: "{tag}{side}", workers: {workers}, polling: adaptive, log_level: info}}
+gateway: {{name: "{tag}{side}", workers: {workers}, polling: adaptive, log_level: info, journal_dir: {folder}}}
 eal:
   args: ["--in-memory", "--no-huge", "-m", "128"]
 ports:
@@ -139,7 +139,7 @@ class Gateway:
         self.log = os.path.join(folder, side + ".log")
         near, remote = ("fd00:9::%d", "fd00:9::%d") if v6_tunnel else ("192.0.2.%d", "192.0.2.%d")
         with open(self.config, "w") as f:
-            f.write(CONFIG.format(tag=TAG, side=side, n=n, m=m, local=near % n, remote=remote % m, workers=workers,
+            f.write(CONFIG.format(tag=TAG, folder=folder, side=side, n=n, m=m, local=near % n, remote=remote % m, workers=workers,
                                   vlan=vlan, sock=os.path.join(folder, side + ".sock")))
         self.proc = None
 
