@@ -178,6 +178,11 @@ bool wan_fec_wants(struct wan_path *p, struct wan_txflow *f, uint32_t len, rwy_t
 	/* More of the message must come, however little of it is here. */
 	if (left < WAN_FEC_WINDOW && !wan_tx_ends(f->ring[(f->end - 1) & f->mask]))
 		left = WAN_FEC_WINDOW;
+	/* No plan costs less than one repair of this size: the common end of it while there is no credit. */
+	if (p->fec_share[small] * (double)(left < WAN_FEC_WINDOW ? left : WAN_FEC_WINDOW) + p->fec_credit +
+	        bytes * p->fec_share[small] <
+	    bytes)
+		return false;
 	return wan_fec_plan(p, (left + bytes - 1) / bytes, bytes, small, &plan) && open_group(p, &plan, now);
 }
 

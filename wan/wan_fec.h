@@ -99,6 +99,8 @@ bool wan_fec_plan(
     const struct wan_path *p, uint64_t total, uint32_t bytes, bool small, struct wan_fec_plan *plan);
 /* Would a datagram of f that goes now come too late if it were sent again? */
 bool wan_fec_near_end(const struct wan_path *p, const struct wan_txflow *f, uint32_t len);
+/* After an ACK, when rate, RTT or loss may have changed. */
+void wan_fec_refresh(struct wan_path *p);
 void wan_fec_earn(struct wan_path *p, struct wan_txflow *f, uint32_t len);
 
 /* wan_fec.c: sending */

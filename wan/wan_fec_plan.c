@@ -227,7 +227,7 @@ bool wan_fec_plan(
 bool wan_fec_near_end(const struct wan_path *p, const struct wan_txflow *f, uint32_t len)
 {
 	uint64_t left = (f->end - f->next_send) * len;
-	uint64_t flight = bytes_in(p, p->srtt + p->srtt / 8);
+	uint64_t flight = p->fec_flight;
 
 	if (left > flight)
 		return false;
@@ -240,21 +240,31 @@ bool wan_fec_near_end(const struct wan_path *p, const struct wan_txflow *f, uint
 	return f->end - f->next_send <= f->peak - f->peak / 4;
 }
 
+void wan_fec_refresh(struct wan_path *p)
+{
+	double loss = wan_fec_loss(p), round = (double)bytes_in(p, p->srtt + p->srtt / 4);
+
+	p->fec_flight = bytes_in(p, p->srtt + p->srtt / 8);
+	for (unsigned small = 0; small < 2; small++) {
+		p->fec_share[small] = wan_fec_share(p->t, loss, small);
+		p->fec_most[small] = p->fec_share[small] * round + 16.0 * p->mtu;
+	}
+}
+
 void wan_fec_earn(struct wan_path *p, struct wan_txflow *f, uint32_t len)
 {
 	uint32_t left = (uint32_t)(f->end - f->next_send);
-	double share, most;
+	bool small;
 
 	f->run += len;
 	if (f->peak > left)
 		f->peak -= (f->peak - left) >> 14;
 	if (!p->t->peer.fec)
 		return;
-	share = wan_fec_share(p->t, wan_fec_loss(p), f->run + (uint64_t)left * len <= SMALL);
-	most = share * (double)bytes_in(p, p->srtt + p->srtt / 4) + 16.0 * p->mtu;
-	p->fec_credit += share * len;
-	if (p->fec_credit > most)
-		p->fec_credit = most;
+	small = f->run + (uint64_t)left * len <= SMALL;
+	p->fec_credit += p->fec_share[small] * len;
+	if (p->fec_credit > p->fec_most[small])
+		p->fec_credit = p->fec_most[small];
 	if (p->fec_credit < -64.0 * p->mtu)
 		p->fec_credit = -64.0 * p->mtu;
 }

@@ -118,6 +118,10 @@ struct wan_path {
 	struct wan_fec_told fec_told[WAN_FEC_REBUILT];
 	unsigned fec_told_n;
 	double fec_credit; /* bytes that repairs may still cost */
+	/* What follows from rate, RTT and loss, as of the last ACK: a datagram only reads it. [1]: small
+	 * messages */
+	double fec_share[2], fec_most[2]; /* credit earned a byte; at most */
+	uint64_t fec_flight;              /* bytes sent in a round trip and a little */
 	struct wan_fec_stats fec_stats;
 
 	struct wan_pace pace;

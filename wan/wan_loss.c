@@ -45,6 +45,7 @@ static void pace_update(struct wan_path *p)
 	p->rate_Bps = a.rate_Bps;
 	p->cwnd = a.window;
 	p->cc_next = cc_guard_next(cfg->cc, p->cc, p->cc_ticked);
+	wan_fec_refresh(p);
 }
 
 int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time now)
