@@ -104,8 +104,9 @@ static bool matches(const struct filter *f, const struct eng_flow_info *i)
 
 static json_t *flow_json(const struct eng_flow_info *i, unsigned worker, rwy_time now)
 {
-	return json_pack("{s:i, s:o, s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I,"
-	                 " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:f, s:f}",
+	return json_pack(
+	    "{s:i, s:o, s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I,"
+	    " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:f, s:f}",
 	    "worker", (int)worker, "local", api_json_ip(&i->local), "remote", api_json_ip(&i->remote),
 	    "local_qpn", (json_int_t)i->local_qpn, "remote_qpn", (json_int_t)i->remote_qpn, "tunnel",
 	    i->tunnel, "state", i->state, "learned", i->learned, "error", i->error, "pmtu",
@@ -115,8 +116,9 @@ static json_t *flow_json(const struct eng_flow_info *i, unsigned worker, rwy_tim
 	    (json_int_t)i->rx_packets, "rx_bytes", (json_int_t)i->rx_bytes, "custody_bytes",
 	    (json_int_t)i->custody_bytes, "far_queue", (json_int_t)i->far_queue, "host_resent",
 	    (json_int_t)i->host_resent, "rnr_naks", (json_int_t)i->rnr_naks, "limit", i->limit,
-	    "far_rate_Bps", (json_int_t)i->far_rate_Bps, "far_rtt_seconds", (double)i->far_rtt / 1e9,
-	    "idle_seconds", (double)rwy_since(i->last, now) / 1e9);
+	    "remote_window", (json_int_t)i->remote_window, "remote_drain_Bps",
+	    (json_int_t)i->remote_drain_Bps, "far_rate_Bps", (json_int_t)i->far_rate_Bps, "far_rtt_seconds",
+	    (double)i->far_rtt / 1e9, "idle_seconds", (double)rwy_since(i->last, now) / 1e9);
 }
 
 /* Fills `list` from place on; returns true when p is where the next page starts, false at the end. */

@@ -104,6 +104,7 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 	out->np_max = c->np_max;
 	out->np_percent = c->np_percent;
 	out->rp = c->near_destination == CONF_RP_DCQCN;
+	out->e2e = c->end_to_end == CONF_E2E_WINDOW;
 	out->seed = random64();
 	return 0;
 }

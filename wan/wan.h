@@ -140,12 +140,21 @@ uint32_t wan_tx_queued(const struct wan_txflow *f); /* buffers in custody */
 uint32_t wan_tx_unsent(const struct wan_txflow *f);
 bool wan_tx_blocked(const struct wan_txflow *f);
 uint64_t wan_tx_bytes(const struct wan_txflow *f); /* bytes in custody */
+/* What the peer's wan_rx_window said last: bytes sent and not delivered at most, 0: no bound; and what the far
+ * host takes, bytes a second, 0: not known. */
+uint64_t wan_tx_window(const struct wan_txflow *f, uint64_t *drain_Bps);
 /* Best effort, unordered; takes ownership. Oldest are dropped (counted) when more than a bound wait. */
 void wan_dgram_send(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);
 
 /* Receiving. All buffers up to and including flow sequence `seq` are delivered: the peer may free them,
  * credit opens. */
 void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now);
+/*
+ * End to end (design: RATE): at most `bytes` of this flow may be sent and not delivered, 0: no bound but
+ * credit. One buffer may always be. A smaller value takes effect by waiting. `drain_Bps` is what the host takes,
+ * bytes a second, for people at the other end; 0: not known. Told at once, and again when lost.
+ */
+void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps);
 /* Refuse the rest of this flow: the peer gets tx_reset; *f is gone. */
 void wan_rx_reset(struct wan_rxflow *f, rwy_time now);
 

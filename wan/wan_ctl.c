@@ -23,6 +23,13 @@ static void note(struct wan_tunnel *t, struct wan_out *o, enum wan_log_kind kind
 	o->eliciting = true;
 }
 
+static rwy_dur delivered_delay(const struct wan_tunnel *t)
+{
+	const struct wan_path *p = &t->path[0];
+
+	return p->has_rtt ? rwy_time_min(p->srtt / 16, DELIVERED_DELAY_MAX) : DELIVERED_DELAY_MAX;
+}
+
 /* --- lists -------------------------------------------------------------------------------------- */
 void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now)
 {
@@ -38,9 +45,9 @@ void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now)
 		t->dirty_head = f;
 	t->dirty_tail = f;
 	if (t->dirty_n++ == 0)
-		t->dirty_at =
-		    now + (t->path[0].has_rtt ? rwy_time_min(t->path[0].srtt / 16, DELIVERED_DELAY_MAX)
-		                              : DELIVERED_DELAY_MAX);
+		t->dirty_at = RWY_NEVER;
+	/* A sender that waits for room is told sooner: what it hears late, it sends in bursts. */
+	t->dirty_at = rwy_time_min(t->dirty_at, now + delivered_delay(t) / (f->window ? 4 : 1));
 	if (t->dirty_n >= DELIVERED_BATCH)
 		t->dirty_at = now;
 }
@@ -60,6 +67,15 @@ void wan_ctl_tx_dirty(struct wan_txflow *f)
 	t->ctl_tail = f;
 }
 
+void wan_ctl_rate_dirty(struct wan_rxflow *f)
+{
+	if (f->rate_dirty || f->dead)
+		return;
+	f->rate_dirty = true;
+	f->rate_next = f->t->rate_head;
+	f->t->rate_head = f;
+}
+
 void wan_ctl_reset(struct wan_tunnel *t, uint32_t id)
 {
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
@@ -72,7 +88,7 @@ void wan_ctl_reset(struct wan_tunnel *t, uint32_t id)
 
 rwy_time wan_ctl_next(const struct wan_tunnel *t)
 {
-	if (t->ctl_head || t->resets_n || t->credit_dirty)
+	if (t->ctl_head || t->resets_n || t->credit_dirty || t->rate_head)
 		return 0;
 	return t->dirty_head ? t->dirty_at : RWY_NEVER;
 }
@@ -159,9 +175,39 @@ static void put_credit(struct wan_tunnel *t, struct wan_out *o)
 	note(t, o, WAN_LOG_CREDIT, 0, 0);
 }
 
+static void put_rate(struct wan_tunnel *t, struct wan_out *o)
+{
+	uint8_t *count = o->at + 1;
+	unsigned n = 0;
+
+	if (!t->rate_head || room(o) < WAN_RATE_HEAD + WAN_RATE_ENTRY)
+		return;
+	o->at[0] = WAN_F_RATE;
+	o->at += WAN_RATE_HEAD;
+	while (t->rate_head && room(o) >= WAN_RATE_ENTRY && o->s.log_n < UINT8_MAX) {
+		struct wan_rxflow *f = t->rate_head;
+
+		t->rate_head = f->rate_next;
+		f->rate_dirty = false;
+		if (f->dead)
+			continue;
+		f->window_told = f->window;
+		rwy_put32(o->at, f->id);
+		rwy_put64(o->at + 4, f->window);
+		rwy_put64(o->at + 12, f->drain_Bps);
+		o->at += WAN_RATE_ENTRY;
+		note(t, o, WAN_LOG_RATE, f->id, (uint32_t)f->window);
+		n++;
+	}
+	*count = (uint8_t)n;
+	if (!n)
+		o->at -= WAN_RATE_HEAD;
+}
+
 void wan_ctl_put(struct wan_tunnel *t, struct wan_out *o)
 {
 	put_credit(t, o);
+	put_rate(t, o);
 	put_resets(t, o);
 	put_tx_ctl(t, o);
 	put_delivered(t, o);
@@ -198,6 +244,7 @@ void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
 			break;
 		case WAN_LOG_RESET:
 		case WAN_LOG_CREDIT:
+		case WAN_LOG_RATE:
 			break;
 		}
 	}
@@ -229,6 +276,11 @@ static void entry_lost(struct wan_tunnel *t, const struct wan_log *l, rwy_time n
 	case WAN_LOG_CREDIT:
 		t->credit_dirty = true;
 		return;
+	case WAN_LOG_RATE:
+		r = wan_rx_find(t, l->id);
+		if (r && (uint32_t)r->window_told == l->count)
+			wan_ctl_rate_dirty(r);
+		return;
 	}
 	rwy_unreachable();
 }
@@ -253,6 +305,8 @@ void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now)
 
 		if (f && f->confirmed != f->delivered)
 			wan_ctl_rx_dirty(f, now);
+		if (f && (f->window || f->window_told))
+			wan_ctl_rate_dirty(f);
 		if (t->rx[i].refused)
 			wan_ctl_reset(t, i | (uint32_t)t->rx[i].use << WAN_SLOT_BITS);
 	}

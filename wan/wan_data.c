@@ -224,6 +224,7 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	if (!f->next_frag) {
 		cut(f, b);
 		t->tx_out += b->len;
+		f->out += b->len;
 	}
 	o->fec = wan_fec_wants(o->p, f, b->len, now);
 	put(f, o, f->next_send, f->next_frag, now);

@@ -85,7 +85,7 @@ void wan_rx_reap(struct wan_tunnel *t)
 	while (*at) {
 		struct wan_rxflow *f = *at;
 
-		if (f->dirty || f->closing) {
+		if (f->dirty || f->closing || f->rate_dirty) {
 			at = &f->grave_next;
 			continue;
 		}
@@ -315,6 +315,15 @@ void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now)
 	f->delivered = count;
 	wan_ctl_rx_dirty(f, now);
 	close_step(f);
+}
+
+void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps)
+{
+	if (f->dead || f->ended)
+		return;
+	f->window = bytes;
+	f->drain_Bps = drain_Bps;
+	wan_ctl_rate_dirty(f);
 }
 
 void wan_rx_reset(struct wan_rxflow *f, rwy_time now)

@@ -26,7 +26,10 @@ struct wan_txflow *wan_tx_find(const struct wan_tunnel *t, uint32_t id)
 
 bool wan_tx_sendable(const struct wan_txflow *f)
 {
-	return !f->dead && f->next_send < f->end && f->next_send - f->base < f->t->peer.rx_window;
+	if (f->dead || f->next_send >= f->end || f->next_send - f->base >= f->t->peer.rx_window)
+		return false;
+	/* Of a buffer that has begun all parts may go; one buffer may always be under way. */
+	return !f->window || f->next_frag || f->out < f->window;
 }
 
 void wan_tx_activate(struct wan_txflow *f)
@@ -120,8 +123,10 @@ static void custody_free(struct wan_txflow *f)
 	for (; f->base < f->end; f->base++) {
 		struct rwy_buf *b = f->ring[f->base & f->mask];
 
-		if (was_sent(f, f->base))
+		if (was_sent(f, f->base)) {
 			t->tx_out -= b->len;
+			f->out -= b->len;
+		}
 		t->tx_bytes -= b->len;
 		f->bytes -= b->len;
 		rwy_buf_free(&t->cfg.bufs, b);
@@ -260,6 +265,12 @@ bool wan_tx_blocked(const struct wan_txflow *f)
 	           f->t->tx_out + f->ring[f->next_send & f->mask]->len > f->t->peer.rx_bytes);
 }
 
+uint64_t wan_tx_window(const struct wan_txflow *f, uint64_t *drain_Bps)
+{
+	*drain_Bps = f->drain_Bps;
+	return f->window;
+}
+
 uint64_t wan_tx_bytes(const struct wan_txflow *f)
 {
 	return f->bytes;
@@ -333,9 +344,21 @@ static void deliver_first(struct wan_txflow *f, rwy_time now)
 	f->bytes -= b->len;
 	t->tx_bytes -= b->len;
 	t->tx_out -= b->len;
+	f->out -= b->len;
 	if (!muted(f) && t->cfg.ops->tx_delivered)
 		t->cfg.ops->tx_delivered(t->cfg.ctx, f->user, b, now);
 	rwy_buf_free(&t->cfg.bufs, b);
+}
+
+void wan_tx_on_rate(struct wan_tunnel *t, uint32_t id, uint64_t window, uint64_t drain_Bps)
+{
+	struct wan_txflow *f = wan_tx_find(t, id);
+
+	if (!f || f->aborted)
+		return;
+	f->window = window;
+	f->drain_Bps = drain_Bps;
+	wan_tx_activate(f);
 }
 
 bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_time now)
@@ -418,6 +441,7 @@ static void rewind_flow(struct wan_txflow *f)
 	}
 	f->next_send = f->acked = f->base;
 	f->next_frag = 0;
+	f->out = f->window = f->drain_Bps = 0;
 	f->open_acked = f->close_sent = f->close_acked = false;
 }
 

@@ -163,6 +163,9 @@ struct wan_txflow {
 	uint64_t next_send; /* first never sent */
 	uint64_t end;       /* sequence of the next buffer from above */
 	uint64_t bytes;
+	uint64_t out;    /* of them sent in this session, the first parts of a buffer count for all of it */
+	uint64_t window; /* the peer's bound on `out`, 0: none */
+	uint64_t drain_Bps;          /* what its host takes, as the peer says; 0: not known */
 	uint64_t run;                /* bytes sent since the flow began to have something to send */
 	uint32_t peak;               /* most buffers waiting meanwhile, forgetting slowly */
 	struct wan_txflow *next;     /* active list */
@@ -191,7 +194,11 @@ struct wan_rxflow {
 	uint64_t delivered; /* first not delivered */
 	uint64_t told, confirmed; /* the count last sent, the count the peer has acknowledged */
 	uint64_t final;
-	uint64_t bytes; /* held: received, not delivered */
+	uint64_t bytes;             /* held: received, not delivered */
+	uint64_t window, drain_Bps; /* as wan_rx_window set them */
+	uint64_t window_told;       /* what the peer was told last */
+	bool rate_dirty;            /* on the list of flows with RATE to tell */
+	struct wan_rxflow *rate_next;
 	struct wan_rxflow *dirty_next;
 	struct wan_rxflow *close_next, *grave_next;
 };
@@ -212,7 +219,14 @@ struct wan_txslot {
 };
 
 /* Control frames in flight, so that their loss can be repaired. */
-enum wan_log_kind { WAN_LOG_DELIVERED, WAN_LOG_CLOSE, WAN_LOG_ABORT, WAN_LOG_RESET, WAN_LOG_CREDIT };
+enum wan_log_kind {
+	WAN_LOG_DELIVERED,
+	WAN_LOG_CLOSE,
+	WAN_LOG_ABORT,
+	WAN_LOG_RESET,
+	WAN_LOG_CREDIT,
+	WAN_LOG_RATE
+};
 struct wan_log {
 	uint32_t id;
 	uint32_t count; /* DELIVERED: low bits of what was told */
@@ -283,7 +297,8 @@ struct wan_tunnel {
 	uint32_t window_limit;
 	struct wan_rxflow *dirty_head, *dirty_tail;
 	uint32_t dirty_n;
-	rwy_time dirty_at; /* when DELIVERED must go */
+	rwy_time dirty_at;            /* when DELIVERED must go */
+	struct wan_rxflow *rate_head; /* flows with RATE to tell */
 	struct wan_rxflow *close_head;
 	struct wan_rxflow *rx_grave;
 	uint32_t resets[256];
@@ -376,6 +391,7 @@ void wan_ctl_on_lost(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now);
 void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now);
 void wan_ctl_tx_dirty(struct wan_txflow *f);
+void wan_ctl_rate_dirty(struct wan_rxflow *f);
 void wan_ctl_reset(struct wan_tunnel *t, uint32_t id);
 
 /* wan_flow_tx.c */
@@ -385,6 +401,7 @@ bool wan_tx_ends(const struct rwy_buf *b); /* is it the last packet of a message
 void wan_tx_activate(struct wan_txflow *f);
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
 bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s); /* false: no memory, ask again */
+void wan_tx_on_rate(struct wan_tunnel *t, uint32_t id, uint64_t window, uint64_t drain_Bps);
 bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t count, rwy_time now);
 void wan_tx_on_reset(struct wan_tunnel *t, uint32_t id, rwy_time now);
 void wan_tx_on_ctl_acked(struct wan_txflow *f, bool abort);

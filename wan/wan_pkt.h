@@ -76,6 +76,7 @@ enum wan_frame_type {
 	WAN_F_ABORT = 0x07,
 	WAN_F_RESET = 0x08,
 	WAN_F_REBUILT = 0x09,
+	WAN_F_RATE = 0x0a,
 	WAN_F_DATA = 0x10,  /* | WAN_DATA_OPEN | WAN_DATA_FRAG */
 	WAN_F_DGRAM = 0x18, /* | WAN_DATA_FRAG */
 	WAN_F_REPAIR = 0x1c,
@@ -110,6 +111,11 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 /* CREDIT: tunnel-wide: how many buffers of one flow, how many bytes of all flows the receiver holds
  * undelivered. */
 #define WAN_CREDIT_LEN 13
+/* RATE: count byte, then (flow, bytes that may be sent and not delivered u64 (0: no bound), bytes a second
+ * that the far host takes u64 (0: not known)) each. */
+#define WAN_RATE_HEAD  2
+#define WAN_RATE_ENTRY 20
+
 /* CLOSE: flow, number of buffers the flow ever had. ABORT, RESET: flow. */
 #define WAN_CLOSE_LEN 13
 #define WAN_ABORT_LEN 5

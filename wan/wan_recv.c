@@ -50,6 +50,19 @@ static bool frame_delivered(struct in *i, rwy_time now)
 	return true;
 }
 
+static bool frame_rate(struct in *i)
+{
+	if (i->end - i->at < 1)
+		return false;
+	unsigned n = *i->at++;
+
+	if ((size_t)(i->end - i->at) < (size_t)n * WAN_RATE_ENTRY)
+		return false;
+	for (; n; n--, i->at += WAN_RATE_ENTRY)
+		wan_tx_on_rate(i->t, rwy_get32(i->at), rwy_get64(i->at + 4), rwy_get64(i->at + 12));
+	return true;
+}
+
 static bool frame_credit(struct in *i)
 {
 	struct wan_peer *peer = &i->t->peer;
@@ -163,6 +176,8 @@ static bool frame(struct in *i, rwy_time now)
 		return frame_delivered(i, now);
 	if (type == WAN_F_CREDIT)
 		return frame_credit(i);
+	if (type == WAN_F_RATE)
+		return frame_rate(i);
 	return type >= WAN_F_CLOSE && type <= WAN_F_RESET && frame_flow(i, type, now);
 }
 

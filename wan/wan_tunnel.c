@@ -95,7 +95,7 @@ void wan_free(struct wan_tunnel *t)
 		return;
 	wan_rx_end_all(t, WAN_CLOSE_TUNNEL, t->last_rx);
 	for (struct wan_rxflow *f = t->rx_grave; f; f = f->grave_next)
-		f->dirty = f->closing = false;
+		f->dirty = f->closing = f->rate_dirty = false;
 	wan_rx_reap(t);
 	free(t->rx);
 	wan_tx_free_all(t);

@@ -30,6 +30,7 @@ struct conf_prefix { /* an address with a prefix length; IPv4 is mapped, len cou
 
 enum conf_role { CONF_ROLE_LAN, CONF_ROLE_WAN };
 enum conf_polling { CONF_POLL_ADAPTIVE, CONF_POLL_BUSY };
+enum conf_e2e { CONF_E2E_WINDOW, CONF_E2E_NONE };
 enum conf_rp { CONF_RP_DCQCN, CONF_RP_NONE };
 enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END };
 enum conf_fec { CONF_FEC_AUTO, CONF_FEC_OFF };
@@ -81,6 +82,7 @@ struct conf {
 	uint64_t np_min, np_max; /* near source: a flow's queue, bytes */
 	uint32_t np_percent;
 	enum conf_rp near_destination;
+	enum conf_e2e end_to_end;
 	char api_socket[CONF_STR];
 	char journal_dir[CONF_STR];
 };

@@ -12,6 +12,7 @@
 #ifndef GATEWAY_ENGINE_ENG_H
 #define GATEWAY_ENGINE_ENG_H
 
+#include "cc/cc_drain.h"
 #include "gateway/engine/engine.h"
 #include "gateway/engine/msg.h"
 #include "roce/build.h"
@@ -104,6 +105,7 @@ struct eng_far {
 	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
 	roce_psn promised;   /* resuming: the near gateway's host was acknowledged up to here */
 	struct eng_rp *rp;   /* NULL: its host has not asked for less */
+	struct cc_drain drain; /* end to end: what the near gateway may have under way */
 	struct roce_reqr reqr;
 	struct wan_rxflow *req;
 	struct wan_txflow *rsp;
@@ -254,6 +256,7 @@ void eng_rp_tick(struct eng_far *f, rwy_time now);
 rwy_time eng_rp_next(const struct eng_far *f);
 uint64_t eng_rp_rate(const struct eng_far *f); /* bytes per second, 0: not bounded */
 void eng_rp_free(struct eng_far *f);
+void eng_drain(struct eng_far *f, rwy_time now); /* after what goes to the host went */
 
 /* learn.c */
 void eng_unpair(struct eng_far *f); /* f->near is set */

@@ -59,6 +59,7 @@ struct eng_cfg {
 	    np_max; /* near source: bytes of a flow that wait for the WAN where CNPs begin, and are sure */
 	uint32_t np_percent;      /* their probability just below np_max, 1..100 */
 	bool rp;                  /* near destination: CNPs of local hosts set a flow's rate (DCQCN) */
+	bool e2e;                 /* end to end: what a host drains bounds what its flow may have under way */
 	uint64_t read_cache_conn; /* bytes of served READ responses kept for replays */
 	uint64_t seed;            /* randomness of this process: epochs, indices */
 	struct eng_jent *journal; /* journal.h: memory that outlives the process, the caller's; NULL: none */
@@ -196,7 +197,10 @@ struct eng_flow_info {
 	uint64_t far_rate_Bps; /* CNPs of the local host bound the flow to it to this; 0: not bounded */
 	rwy_dur far_rtt;       /* to the local host */
 	const char
-	    *limit; /* what bounds what the local host sends: "path", "far", "memory", "window", "" idle */
+	    *limit; /* what bounds what the local host sends: "path", "far" (credit), "host" (what the far
+	               host takes), "memory", "near-source" (our CNPs), "window" (its own), "" idle */
+	uint64_t remote_window, remote_drain_Bps; /* end to end: bytes on the way at most, and what the far
+	                                             host takes; 0: not bounded */
 	uint64_t host_resent, rnr_naks;
 	rwy_time last; /* last packet */
 };

@@ -175,6 +175,7 @@ void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_ope
 		f->rsp = NULL;
 	}
 	f->req = rx;
+	f->drain = (struct cc_drain){0};
 	f->fresh = true;
 	f->discard = false;
 	f->life = o->life;
@@ -553,6 +554,7 @@ void eng_far_flush(struct eng_far *f, rwy_time now)
 	} while (n == FAR_BURST);
 	if (f->rp)
 		eng_rp_sent(f, bytes, now);
+	eng_drain(f, now);
 	eng_wheel_arm(f, wake_at(f));
 }
 

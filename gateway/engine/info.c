@@ -54,16 +54,22 @@ static const char *learned_name(const struct eng_half *h)
 	rwy_unreachable();
 }
 
+#define NEAR_SOURCE (2 * RWY_MS) /* a host feels a CNP so long */
+
 /* What would have to be larger for the local host to send faster. */
 static const char *limit(const struct eng_near *n)
 {
+	uint64_t drain;
+
 	if (n->held)
 		return "memory";
 	if (!n->req || !wan_tx_queued(n->req))
 		return "";
-	if (!wan_tx_unsent(n->req))
-		return "window"; /* all it gave is on its way: it gives no more, or may not */
-	return wan_tx_blocked(n->req) ? "far" : "path";
+	if (!wan_tx_unsent(n->req)) /* all it gave is on its way: it gives no more, or may not */
+		return n->h.e->now < n->cnp_at + NEAR_SOURCE ? "near-source" : "window";
+	if (!wan_tx_blocked(n->req))
+		return "path";
+	return wan_tx_window(n->req, &drain) ? "host" : "far";
 }
 
 static void add_near(struct eng_flow_info *o, const struct eng_near *n)
@@ -72,6 +78,8 @@ static void add_near(struct eng_flow_info *o, const struct eng_near *n)
 	o->tx_bytes = n->bytes;
 	o->custody_bytes = n->custody;
 	o->limit = limit(n);
+	if (n->req)
+		o->remote_window = wan_tx_window(n->req, &o->remote_drain_Bps);
 	if (!n->active)
 		return;
 	o->near_psn = n->resp.epsn;

@@ -67,6 +67,23 @@ bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy
 	return red(e, (uint64_t)wan_tx_unsent(n->req) * b->len);
 }
 
+/* --- end to end -------------------------------------------------------------------------------------- */
+
+#define DRAIN_FLOOR ((uint64_t)128 << 10) /* so little waiting is nobody's congestion */
+
+void eng_drain(struct eng_far *f, rwy_time now)
+{
+	const struct roce_reqr *r = &f->reqr;
+	uint64_t waits = 0;
+
+	if (!f->req || !f->h.e->cfg.e2e || (!f->drain.on && r->q.bytes < DRAIN_FLOOR))
+		return;
+	if (r->q.n > r->inflight)
+		waits = r->q.bytes / r->q.n * (r->q.n - r->inflight);
+	if (cc_drain_update(&f->drain, waits, f->bytes, f->h.e->tun[f->h.tunnel].min_rtt + RWY_MS / 8, now))
+		wan_rx_window(f->req, cc_drain_window(&f->drain), f->drain.rate_Bps);
+}
+
 /* --- reaction point --------------------------------------------------------------------------------- */
 
 static void apply(struct eng_far *f, rwy_time now)

@@ -22,6 +22,7 @@ void eng_cfg_default(struct eng_cfg *cfg)
 	cfg->np_max = 8u << 20;
 	cfg->np_percent = 10;
 	cfg->rp = true;
+	cfg->e2e = true;
 	cfg->probe_timeout = 200 * RWY_MS;
 }
 

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end-to-end loop against a fluid model of a flow: a sender as fast as the path while its window lets it,
+ * a round trip, a queue, a host that takes what it takes; RATE and DELIVERED come back half a round trip
+ * later.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cc/cc_drain.h"
+
+#define STEP  (10 * RWY_US)
+#define SLOTS 100000u
+#define GBIT  ((uint64_t)125000000)
+
+struct model {
+	struct cc_drain d;
+	rwy_dur rtt;
+	uint64_t path_Bps, offered_Bps;
+	uint64_t sent, arrived, drained, known; /* totals; known: drained, as the sender knows it */
+	uint64_t window;
+	uint64_t *wire, *told_drained, *told_window; /* by time slot */
+	uint32_t slot;
+	uint64_t peak; /* queue, since the last look */
+	rwy_time now;
+	unsigned rates;      /* RATE frames */
+	uint64_t rng, noise; /* noise: of the host's rate, per cent */
+};
+
+static void set_up(struct model *m, rwy_dur rtt, uint64_t path_Bps)
+{
+	*m = (struct model){
+	    .rtt = rtt, .path_Bps = path_Bps, .offered_Bps = path_Bps, .now = RWY_SEC, .rng = 1};
+	m->wire = calloc(SLOTS, sizeof(uint64_t));
+	m->told_drained = calloc(SLOTS, sizeof(uint64_t));
+	m->told_window = calloc(SLOTS, sizeof(uint64_t));
+	assert_non_null(m->wire);
+	assert_non_null(m->told_drained);
+	assert_non_null(m->told_window);
+}
+
+static void tear_down(struct model *m)
+{
+	free(m->wire);
+	free(m->told_drained);
+	free(m->told_window);
+}
+
+static uint64_t step_bytes(uint64_t Bps)
+{
+	return Bps / (RWY_SEC / STEP);
+}
+
+static void step(struct model *m, uint64_t host_Bps)
+{
+	uint32_t half = (uint32_t)(m->rtt / 2 / STEP), s = m->slot++ % SLOTS;
+	uint64_t room, queue, take;
+
+	/* sender */
+	if (m->told_drained[s])
+		m->known = m->told_drained[s];
+	if (m->told_window[s])
+		m->window = m->told_window[s] - 1;
+	m->told_drained[s] = m->told_window[s] = 0;
+	room = step_bytes(m->offered_Bps < m->path_Bps ? m->offered_Bps : m->path_Bps);
+	if (m->window && m->sent - m->known + room > m->window)
+		room = m->window > m->sent - m->known ? m->window - (m->sent - m->known) : 0;
+	m->sent += room;
+	m->wire[(s + half) % SLOTS] += room;
+	/* receiver */
+	m->arrived += m->wire[s];
+	m->wire[s] = 0;
+	m->rng = m->rng * 6364136223846793005u + 1442695040888963407u;
+	take = step_bytes(host_Bps);
+	if (m->noise)
+		take = take * (100 - m->noise + (m->rng >> 33) % (2 * m->noise + 1)) / 100;
+	queue = m->arrived - m->drained;
+	m->drained += queue < take ? queue : take;
+	queue = m->arrived - m->drained;
+	if (queue > m->peak)
+		m->peak = queue;
+	m->now += STEP;
+	if (m->slot % ((uint32_t)(m->rtt / 64 / STEP) + 1) == 0)
+		m->told_drained[(s + half) % SLOTS] = m->drained;
+	if (cc_drain_update(&m->d, queue, m->drained, m->rtt, m->now)) {
+		m->told_window[(s + half) % SLOTS] = cc_drain_window(&m->d) + 1;
+		m->rates++;
+	}
+}
+
+/* Bytes that the host took in that time; m->peak is the longest queue of it. */
+static uint64_t run(struct model *m, rwy_dur t, uint64_t host_Bps)
+{
+	uint64_t before = m->drained;
+
+	m->peak = 0;
+	for (rwy_dur i = 0; i < t; i += STEP)
+		step(m, host_Bps);
+	return m->drained - before;
+}
+
+static uint64_t bytes_in(uint64_t Bps, rwy_dur t)
+{
+	return Bps / 1000000 * (t / RWY_US);
+}
+
+static const rwy_dur RTTS[] = {RWY_MS, 10 * RWY_MS, 25 * RWY_MS, 100 * RWY_MS};
+
+/* Goal G6: the peak is what was under way when the host fell and a little; then the queue is short and the
+ * host never idle. */
+static void test_fall(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(RTTS) / sizeof(*RTTS); i++) {
+		struct model m;
+		uint64_t floor = bytes_in(75 * GBIT, RTTS[i]), bdp = bytes_in(100 * GBIT, RTTS[i]), took;
+
+		set_up(&m, RTTS[i], 100 * GBIT);
+		m.noise = 10;
+		run(&m, 20 * RTTS[i], 200 * GBIT);
+		assert_int_equal(m.window, 0);
+		run(&m, 6 * RTTS[i], 25 * GBIT);
+		assert_true(m.peak <= floor + floor / 20 + (4 << 20));
+		took = run(&m, 40 * RTTS[i], 25 * GBIT);
+		assert_true(took >= bytes_in(25 * GBIT, 40 * RTTS[i]) / 100 * 98);
+		took = run(&m, 20 * RTTS[i], 25 * GBIT);
+		assert_true(m.peak <= bdp / 20 + (1 << 20));
+		assert_true(took >= bytes_in(25 * GBIT, 20 * RTTS[i]) / 100 * 99);
+		tear_down(&m);
+	}
+}
+
+/* The host is fast again: so is the flow, in a few round trips. */
+static void test_rise(void **state)
+{
+	struct model m;
+	uint64_t took;
+
+	(void)state;
+	set_up(&m, 25 * RWY_MS, 100 * GBIT);
+	m.noise = 10;
+	run(&m, 200 * RWY_MS, 200 * GBIT);
+	run(&m, 600 * RWY_MS, 25 * GBIT);
+	run(&m, 6 * 25 * RWY_MS, 200 * GBIT);
+	took = run(&m, 100 * RWY_MS, 200 * GBIT);
+	assert_true(took >= bytes_in(99 * GBIT, 100 * RWY_MS));
+	run(&m, 200 * RWY_MS, 200 * GBIT);
+	assert_int_equal(m.window, 0);
+	tear_down(&m);
+}
+
+/* A host that pauses for a moment costs not much more than the moment. */
+static void test_pause(void **state)
+{
+	struct model m;
+	uint64_t took;
+
+	(void)state;
+	set_up(&m, 25 * RWY_MS, 100 * GBIT);
+	run(&m, 200 * RWY_MS, 110 * GBIT);
+	took = run(&m, 2 * RWY_MS, 0);
+	took += run(&m, 198 * RWY_MS, 110 * GBIT);
+	assert_true(took >= bytes_in(100 * GBIT, 190 * RWY_MS));
+	tear_down(&m);
+}
+
+/* A host that takes as much as the sender offers is never bound, however little that is. */
+static void test_application(void **state)
+{
+	struct model m;
+
+	(void)state;
+	set_up(&m, 25 * RWY_MS, 100 * GBIT);
+	m.offered_Bps = 3 * GBIT;
+	run(&m, 500 * RWY_MS, 100 * GBIT);
+	assert_int_equal(m.rates, 0);
+	m.offered_Bps = 100 * GBIT;
+	run(&m, 500 * RWY_MS, 25 * GBIT);
+	assert_int_not_equal(m.window, 0);
+	/* It offers less than the host takes: nothing binds, nothing is kept. */
+	m.offered_Bps = 3 * GBIT;
+	run(&m, 500 * RWY_MS, 25 * GBIT);
+	assert_int_equal(m.window, 0);
+	tear_down(&m);
+}
+
+/* It stops for good, and comes back: one buffer at least may always be under way, so it finds out. */
+static void test_stop(void **state)
+{
+	struct model m;
+	uint64_t took;
+
+	(void)state;
+	set_up(&m, 25 * RWY_MS, 100 * GBIT);
+	run(&m, 200 * RWY_MS, 110 * GBIT);
+	run(&m, 500 * RWY_MS, 0);
+	assert_true(m.peak <= bytes_in(105 * GBIT, 25 * RWY_MS));
+	run(&m, 300 * RWY_MS, 110 * GBIT);
+	took = run(&m, 200 * RWY_MS, 110 * GBIT);
+	assert_true(took >= bytes_in(98 * GBIT, 200 * RWY_MS));
+	tear_down(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_fall),
+	    cmocka_unit_test(test_rise),
+	    cmocka_unit_test(test_pause),
+	    cmocka_unit_test(test_application),
+	    cmocka_unit_test(test_stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
