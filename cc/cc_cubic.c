@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "cc/cc.h"
+#include "cc/cc_cubic.h"
 #include "cc/cc_limits.h"
 
 #define INITIAL_PKTS 100 /* as the other algorithms: a gateway's path is no single TCP connection */
@@ -56,6 +57,17 @@ static void cubic_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 	s->threshold = UINT64_MAX;
 	s->srtt = cfg->initial_rtt;
 	s->last_ack = now;
+	answer(s);
+}
+
+void cc_cubic_window_set(void *state, uint64_t window, bool slow_start)
+{
+	struct cubic *s = state;
+
+	s->window = s->prior = window;
+	s->threshold = slow_start ? UINT64_MAX : window;
+	s->w_max = slow_start ? 0 : window;
+	s->in_epoch = false;
 	answer(s);
 }
 

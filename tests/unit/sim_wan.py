@@ -15,9 +15,12 @@ BAD_WORDS = [
     ("rtt=-5ms", "word 1: rtt: '-5ms' is outside"), ("loss=1.5", "word 1: loss: '1.5' is outside"), ("loss=1", "scenario: with loss 1"),
     ("loss=nan", "is not a share"), ("rtt=5", "is not a time with its unit"), ("rate=fast", "is not bits a second"),
     ("rate=0", "rate: '0' is outside"), ("cc=reno", "there is no algorithm 'reno'"), ("speed=1", "there is no key 'speed'"),
-    ("loss", "is not key=value"), ("=1", "is not key=value"), ("recovery=best", "is none of: roceway sr ec gbn"), ("fec=perhaps", "fec: there is no setting"),
+    ("loss", "is not key=value"), ("=1", "is not key=value"), ("recovery=best", "is none of: roceway sr ec gbn tcp-cubic tcp-bbr"), ("fec=perhaps", "fec: there is no setting"),
     ("pmtu=9000", "pmtu: '9000' is outside"), ("messages=0", "messages"), ("burst=0.5", "burst"), ("seed=-1", "seed: '-1'"),
     ("size=1X", "is not bytes"), ("rtts=5 skip=6 arrival=back", "skip leaves nothing"), ("loss=0.9 burst=2", "bursts this short"),
+    ("cross=reno", "'reno' is not ALGORITHM:FLOWS"), ("cross=cubic:0", "'cubic:0' is not"), ("cross=bbr,cubic:4x", "'cubic:4x' is not"),
+    ("cross=cubic:300", "256 flows"), ("cross=cubic", "wants rtts"), ("queue=-1bdp", "is outside"), ("queue=1x", "bandwidth-delay products"),
+    ("recovery=tcp-bbr", "wants rtts"), ("tunnels=65", "outside 1 .. 64"), ("cross_start=2s cross_stop=1s", "cross_stop is not after"),
 ]
 BAD_FILES = [
     ("rate 10G\n# a comment\nloss 2\n", ":3: loss: '2' is outside"), ("rtt\n", ":1: 'rtt' wants one value"),
@@ -100,6 +103,45 @@ def models():
     assert 0.4 < gbn["goodput_share"] < 0.6, gbn
 
 
+SHARED = "rate=1G rtt=20ms queue=1bdp arrival=back rtts=400 skip=100"
+
+
+def shared(words):
+    r = run(f"{SHARED} {words}", "--json")
+    assert r.returncode == 0, (words, r)
+    row = json.loads(r.stdout)
+    assert row["violations"] == 0 and row["duplicates"] == 0 and row["link_share"] < 1.01, row
+    return row
+
+
+def shares():
+    """What must hold of a shared link whatever the algorithms are: the parts are the whole, flows stop when told, the queue keeps its bound."""
+    row = shared("cc=cubic cross=cubic:3,bbr:2 tunnels=2")
+    assert [f["class"] for f in row["flows"]] == ["tunnel"] * 2 + ["cubic"] * 3 + ["bbr"] * 2, row
+    assert 0.9e9 < sum(f["half_bps"] for f in row["flows"]) < 1.01e9 and abs(row["fair_bps"] * 7 - 1e9) < 10 and row["queue_max_ms"] <= 20.1, row
+    alone, stopped = shared("cc=cubic cross=cubic:4 cross_start=100s"), shared("cc=cubic cross=cubic:4 cross_stop=1s")
+    assert alone["cross"] == 0 and alone["ours"] > 4.5 and stopped["cross"] < 0.1, (alone, stopped)
+    fixed = shared("cc=fixed ccrate=200M cross=cubic:1 queue=4bdp")
+    assert 0.35 < fixed["ours_half"] < 0.45 and fixed["cross_half"] > 1.4, fixed
+    marked = shared("cc=cubic cross=cubic:4 mark=0.2bdp")
+    assert marked["marks"] > 0 and marked["drops"] == 0 and marked["queue_mean_ms"] < 10, marked
+
+
+def rates():
+    with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
+        assert run(f"{SHARED} cc=cubic cross=cubic:2,bbr:1", "--rates", f.name).returncode == 0
+        lines = f.read().splitlines()
+    assert lines[0] == "ms,queue_ms,tunnel0,cubic1,cubic2,bbr3" and len(lines) > 100 and all(l.count(",") == 5 for l in lines), lines[:3]
+    assert all(sum(float(x) for x in l.split(",")[2:]) < 2.1 for l in lines[1:])
+
+
+def tcp_models():
+    """One TCP alone: the whole link without loss; at 1 % cubic has what RFC 9438 says, a few segments a round trip, and bbr nearly all."""
+    rows = {(cc, loss): json.loads(run(f"{SHARED} recovery=tcp-{cc} loss={loss}", "--json").stdout)["goodput_share"]
+            for cc in ("cubic", "bbr") for loss in (0, 0.01)}
+    assert rows["cubic", 0] > 0.95 and rows["bbr", 0] > 0.95 and rows["cubic", 0.01] < 0.03 and rows["bbr", 0.01] > 0.9, rows
+
+
 def stream_repairs():
     """While a flow has new data, what was lost is repeated once, not twice."""
     row = json.loads(run("rate=10G rtt=25ms loss=0.1 cc=auto queue=20MiB arrival=back rtts=100 skip=40", "--json").stdout)
@@ -121,7 +163,8 @@ def traces():
         assert lines[0].startswith("ms,rate_gbps") and len(lines) > 5 and all(l.count(",") == lines[0].count(",") for l in lines), lines
 
 
-CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, invariants, scenario_repeats, lossless_is_one, models, stream_repairs, paces_exactly, traces]
+CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, invariants, scenario_repeats, lossless_is_one, models, stream_repairs, paces_exactly, traces, shares, rates,
+         tcp_models]
 failed = 0
 for case in CASES:
     try:

@@ -7,6 +7,7 @@
 #ifndef SIM_WAN_BASE_H
 #define SIM_WAN_BASE_H
 
+#include "cc/cc.h"
 #include "tests/sim/wan/stat.h"
 
 /* Selective repeat: the receiver names each missing packet, the sender has it again one round trip after it
@@ -17,6 +18,9 @@ void run_sr(const struct scen *s, struct result *r);
 void run_ec(const struct scen *s, struct result *r);
 /* What a RoCE NIC does: the first gap sends everything from there again; `timeout` when the end is lost. */
 void run_gbn(const struct scen *s, struct result *r);
+
+/* One TCP connection (tcp.h), alone on the link, for `rtts`. */
+void run_tcp(const struct scen *s, struct result *r, const struct cc_ops *ops);
 
 /* The wire they share. */
 struct wire {

@@ -15,14 +15,13 @@ bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed)
 	double rate = back && s->rrate > 0 ? s->rrate : s->rate;
 	double loss = back && s->rloss >= 0 ? s->rloss : s->loss;
 
-	*l = (struct link){.ns_byte = 8e9 / rate,
+	*l = (struct link){.own = {.ns_byte = 8e9 / rate, .queue = s->queue, .mark = s->mark, .rng = ~seed},
 	    .delay = (rwy_dur)(s->rtt / 2),
 	    .jitter = (rwy_dur)s->jitter,
 	    .reorder_delay = (rwy_dur)s->reorder_delay,
 	    .reorder = s->reorder,
 	    .dup = s->dup,
 	    .corrupt = s->corrupt,
-	    .queue = s->queue,
 	    .overhead = s->overhead,
 	    .packet = s->pmtu + INNER_HEAD + WAN_DATA_HEAD + s->overhead,
 	    .outage_from = (rwy_time)s->outage_from,
@@ -30,6 +29,7 @@ bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed)
 	    .full = s->payload == PAYLOAD_FULL,
 	    .rng = seed};
 	loss_init(&l->loss, loss, s->burst, rng_next(&l->rng));
+	l->line = &l->own;
 	l->mask = RING_FIRST - 1;
 	l->ring = aligned_alloc(64, RING_FIRST * sizeof(*l->ring));
 	l->full_ring = calloc(l->full ? RING_FIRST : 1, sizeof(*l->full_ring));
@@ -117,23 +117,8 @@ static struct heap_item heap_pop(struct link *l)
 }
 
 /* --- in ------------------------------------------------------------------------------------------- */
-/* When the last bit leaves the queue; RWY_NEVER: the queue is full. */
-static rwy_time departs(struct link *l, uint32_t bytes, rwy_time now)
-{
-	double start = l->busy > (double)now ? l->busy : (double)now;
-
-	if (l->queue > 0 && (start - (double)now) / l->ns_byte + bytes > l->queue)
-		return RWY_NEVER;
-	l->busy = start + bytes * l->ns_byte;
-	return (rwy_time)l->busy;
-}
-
-double link_queue(const struct link *l, rwy_time now)
-{
-	return l->busy > (double)now ? (l->busy - (double)now) / l->ns_byte : 0;
-}
-
-static void write_pkt(struct link *l, struct pkt *p, uint8_t **full, const struct link_dgram *d, rwy_time at)
+static void write_pkt(
+    struct link *l, struct pkt *p, uint8_t **full, const struct link_dgram *d, bool ce, rwy_time at)
 {
 	uint32_t keep = l->full ? d->len : d->len < THIN_BYTES ? d->len : THIN_BYTES;
 	uint8_t *to = p->data;
@@ -144,6 +129,7 @@ static void write_pkt(struct link *l, struct pkt *p, uint8_t **full, const struc
 	p->path = d->path;
 	p->bad = false;
 	p->real = d->real;
+	p->ce = ce;
 	if (!l->full && d->hdr_len + keep > PKT_KEEP)
 		keep = PKT_KEEP - d->hdr_len;
 	p->stored = (uint16_t)(d->hdr_len + keep);
@@ -162,20 +148,21 @@ static void write_pkt(struct link *l, struct pkt *p, uint8_t **full, const struc
 	}
 }
 
-static void overtaken(struct link *l, const struct link_dgram *d, rwy_time at)
+static void overtaken(struct link *l, const struct link_dgram *d, bool ce, rwy_time at)
 {
 	struct heap_item x = {
 	    .at = at, .order = l->order++, .p = must(aligned_alloc(64, sizeof(struct pkt)))};
 
-	write_pkt(l, x.p, &x.full, d, at);
+	write_pkt(l, x.p, &x.full, d, ce, at);
 	heap_push(l, &x);
 }
 
 bool link_send(struct link *l, const struct link_dgram *d, rwy_time now)
 {
 	uint32_t wire = d->hdr_len + d->len + (uint32_t)l->overhead;
-	double idle = l->busy < (double)now ? (double)now - l->busy : 0;
-	rwy_time at = departs(l, wire, now);
+	double idle = l->line->busy < (double)now ? (double)now - l->line->busy : 0;
+	bool ce = false;
+	rwy_time at = line_send(l->line, wire, &ce, now);
 
 	l->st.sent++;
 	l->st.bytes += wire;
@@ -184,28 +171,30 @@ bool link_send(struct link *l, const struct link_dgram *d, rwy_time now)
 		return false;
 	}
 	if (l->loss.bad)
-		loss_idle(&l->loss, idle / (l->packet * l->ns_byte));
+		loss_idle(&l->loss, idle / (l->packet * l->line->ns_byte));
 	if (loss_next(&l->loss) || (now >= l->outage_from && now < l->outage_to)) {
 		l->st.lost++;
 		return false;
 	}
+	l->st.passed += wire;
 	at += l->delay;
 	if (l->jitter)
 		at += rng_next(&l->rng) % l->jitter;
 	if (l->dup > 0 && rng_unit(&l->rng) < l->dup) {
 		l->st.duplicated++;
-		overtaken(l, d, at + rng_next(&l->rng) % DUP_LATER);
+		overtaken(l, d, ce, at + rng_next(&l->rng) % DUP_LATER);
 	}
 	if (l->reorder > 0 && rng_unit(&l->rng) < l->reorder) {
 		l->st.reordered++;
-		overtaken(l, d, at + l->reorder_delay);
+		overtaken(l, d, ce, at + l->reorder_delay);
 		return true;
 	}
 	at = rwy_time_max(at, l->last_at);
 	l->last_at = at;
 	if (l->tail - l->head > l->mask)
 		ring_grow(l);
-	write_pkt(l, &l->ring[l->tail & l->mask], l->full ? &l->full_ring[l->tail & l->mask] : NULL, d, at);
+	write_pkt(
+	    l, &l->ring[l->tail & l->mask], l->full ? &l->full_ring[l->tail & l->mask] : NULL, d, ce, at);
 	l->tail++;
 	return true;
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One direction of the path in virtual time: rate and queue, delay, jitter, loss, reordering, duplication,
- * corruption, outage. What keeps its order waits in a ring; only what is overtaken or doubled goes through a
- * heap. A datagram's payload is kept short when the run is thin; its length on the wire never is.
+ * One direction of the path in virtual time: a line with its queue, delay, jitter, loss, reordering,
+ * duplication, corruption, outage. What keeps its order waits in a ring; only what is overtaken or doubled
+ * goes through a heap. A datagram's payload is kept short when the run is thin; its length on the wire never
+ * is.
  */
 #ifndef SIM_WAN_LINK_H
 #define SIM_WAN_LINK_H
 
+#include "tests/sim/wan/line.h"
 #include "tests/sim/wan/loss.h"
 #include "tests/sim/wan/scen.h"
 
-#define PKT_KEEP 239
+#define PKT_KEEP 238
 
 struct pkt {
 	rwy_time at;
@@ -20,6 +22,7 @@ struct pkt {
 	uint8_t path;
 	bool bad;  /* a bit was flipped */
 	bool real; /* parity: the receiver may write all of it, so it gets real memory */
+	bool ce;   /* marked on the way */
 	uint8_t data[PKT_KEEP];
 };
 _Static_assert(sizeof(struct pkt) == 256, "four cache lines a datagram under way");
@@ -33,17 +36,18 @@ struct heap_item {
 
 struct link_stats {
 	uint64_t sent, bytes, lost, dropped, corrupted, duplicated, reordered, delivered;
+	uint64_t passed; /* bytes that are not lost */
 };
 
 struct link {
-	double ns_byte; /* 0: no bound */
+	struct line *line; /* its own one, or one that others use too */
+	struct line own;
 	rwy_dur delay, jitter, reorder_delay;
-	double reorder, dup, corrupt, queue, overhead, packet; /* packet: a full one on the wire, bytes */
+	double reorder, dup, corrupt, overhead, packet; /* packet: a full one on the wire, bytes */
 	rwy_time outage_from, outage_to;
 	bool full;
 	uint64_t rng;
 	struct loss loss;
-	double busy; /* the queue is empty then, ns */
 	rwy_time last_at;
 	struct pkt *ring;
 	uint8_t **full_ring; /* the bytes of each place, when the run is full */
@@ -68,8 +72,6 @@ void link_fini(struct link *l);
 bool link_send(struct link *l, const struct link_dgram *d, rwy_time now);
 /* The next arrival not later than now, with its bytes at *bytes; valid until the next call. */
 const struct pkt *link_recv(struct link *l, const uint8_t **bytes, rwy_time now);
-double link_queue(const struct link *l, rwy_time now); /* bytes that wait */
-
 static inline rwy_time link_next(const struct link *l)
 {
 	rwy_time at = l->head != l->tail ? l->ring[l->head & l->mask].at : RWY_NEVER;

@@ -12,14 +12,14 @@
 struct args {
 	struct scen s;
 	bool json, csv, csv_head, hash, absolute;
-	const char *trace;
+	const char *trace, *rates;
 };
 
 static void usage(FILE *f)
 {
 	fprintf(f,
-	    "usage: rwywan [--file FILE]... [--json | --csv | --csv-head] [--hash] [--absolute] [--trace "
-	    "FILE.csv] [KEY=VALUE]...\n"
+	    "usage: rwywan [--file FILE]... [--json | --csv | --csv-head] [--hash] [--absolute]\n"
+	    "              [--trace FILE.csv] [--rates FILE.csv] [KEY=VALUE]...\n"
 	    "  One run of two gateways over an emulated WAN in virtual time; completion times relative to\n"
 	    "  the same run without loss (--absolute: in us). Keys: docs/simulator.md\n");
 }
@@ -50,6 +50,8 @@ static bool parse(struct args *a, int argc, char **argv, char *err, size_t size)
 			a->absolute = true;
 		else if (strcmp(argv[i], "--trace") == 0 && i + 1 < argc)
 			a->trace = argv[++i];
+		else if (strcmp(argv[i], "--rates") == 0 && i + 1 < argc)
+			a->rates = argv[++i];
 		else if (strcmp(argv[i], "--file") == 0) {
 			if (!file_arg(a, argv[++i], err, size))
 				return false;
@@ -59,6 +61,7 @@ static bool parse(struct args *a, int argc, char **argv, char *err, size_t size)
 				return false;
 		}
 	}
+	scen_settle(&a->s);
 	return scen_check(&a->s, err, size);
 }
 
@@ -70,7 +73,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int run(const struct scen *s, struct result *r, FILE *trace)
+static int run(const struct scen *s, struct result *r, FILE *trace, FILE *rates)
 {
 	double begin = seconds();
 	int rc = 0;
@@ -78,7 +81,7 @@ static int run(const struct scen *s, struct result *r, FILE *trace)
 	memset(r, 0, sizeof(*r));
 	switch (s->recovery) {
 	case RECOVER_ROCEWAY:
-		rc = run_roceway(s, r, trace);
+		rc = run_roceway(s, r, trace, rates);
 		break;
 	case RECOVER_SR:
 		run_sr(s, r);
@@ -88,6 +91,12 @@ static int run(const struct scen *s, struct result *r, FILE *trace)
 		break;
 	case RECOVER_GBN:
 		run_gbn(s, r);
+		break;
+	case RECOVER_TCP_CUBIC:
+		run_tcp(s, r, &cc_cubic);
+		break;
+	case RECOVER_TCP_BBR:
+		run_tcp(s, r, &cc_bbr);
 		break;
 	}
 	r->wall = seconds() - begin;
@@ -108,7 +117,7 @@ static int lossless_of(const struct args *a, double *mean)
 		s.recovery = RECOVER_SR;
 	s.warm = s.warm < 1 ? 1 : s.warm < 3 ? s.warm : 3;
 	s.messages = s.messages < 3 || s.size > 128 << 20 ? 1 : s.arrival == ARRIVE_BACK ? s.messages : 3;
-	int rc = run(&s, &r, NULL);
+	int rc = run(&s, &r, NULL, NULL);
 
 	*mean = result_mean(&r);
 	result_fini(&r);
@@ -121,7 +130,7 @@ int main(int argc, char **argv)
 	struct result r;
 	char err[512];
 	double lossless;
-	FILE *trace = NULL;
+	FILE *trace = NULL, *rates = NULL;
 
 	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
 		usage(stdout);
@@ -136,12 +145,18 @@ int main(int argc, char **argv)
 		perror(a.trace);
 		return 1;
 	}
+	if (a.rates && !(rates = fopen(a.rates, "w"))) {
+		perror(a.rates);
+		return 1;
+	}
 	int rc = lossless_of(&a, &lossless);
 
 	if (rc >= 0)
-		rc = run(&a.s, &r, trace);
+		rc = run(&a.s, &r, trace, rates);
 	if (trace)
 		fclose(trace);
+	if (rates)
+		fclose(rates);
 	if (rc < 0) {
 		fprintf(stderr, "rwywan: %s\n",
 		    rc == RWY_ENOMEM ? "no memory" : "the tunnel refuses this scenario");

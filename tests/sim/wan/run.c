@@ -15,6 +15,8 @@
 #define QUIET     (5 * RWY_SEC)
 #define QUIET_MAX 100 /* datagrams in that time: keep-alives, last acknowledgements */
 #define SLACK     (20 * RWY_MS)
+#define ECN_ECT   2
+#define ECN_CE    3
 #define ROOM      ((uint64_t)256 << 20)
 
 static uint64_t pow2_from(double x)
@@ -85,7 +87,7 @@ static void receive(struct end *e, rwy_time now)
 		memcpy(b->data, bytes, p->stored);
 		seal_hdr_len = p->hdr_len;
 		w->now = p->at;
-		wan_recv(e->t, p->path, b, 2, p->at);
+		wan_recv(e->t, p->path, b, p->ce ? ECN_CE : ECN_ECT, p->at);
 	}
 }
 
@@ -154,7 +156,7 @@ static void trace(struct world *w, rwy_time now)
 	fprintf(w->trace, "%.6f,%.4f,%.4f,%.4f,%.4f,%.4f,%.3f,%u,%llu,%llu,%.4f\n",
 	    (double)(now - START) / 1e6, (double)st.rate_Bps * 8e-9,
 	    span > 0 ? (double)(w->payload_all - w->trace_payload) * 8e-9 / span : 0.,
-	    (double)st.inflight / 1e6, link_queue(&w->link[0], now) / 1e6, (double)st.cwnd / 1e6,
+	    (double)st.inflight / 1e6, line_queue(w->link[0].line, now) / 1e6, (double)st.cwnd / 1e6,
 	    (double)st.srtt / 1e6, st.loss_ppm, (unsigned long long)st.c.lost, (unsigned long long)w->done,
 	    span > 0 ? (double)(far.c.rx_bytes - w->trace_arrived) * 8e-9 / span : 0.);
 	w->trace_payload = w->payload_all;
@@ -187,30 +189,66 @@ static void watch(struct world *w)
 }
 
 /* One turn of whoever is next. */
-static rwy_time step(struct world *w)
+static rwy_time step(struct run *u)
 {
-	rwy_time a = turn_at(&w->end[0]), b = turn_at(&w->end[1]);
-	rwy_time now = rwy_time_min(a, b);
+	rwy_time now = RWY_NEVER;
+	struct end *e = NULL;
 
-	if (now == RWY_NEVER)
+	for (unsigned i = 0; i < 2 * u->tunnels; i++) {
+		struct end *x = &u->world[i / 2].end[i % 2];
+		rwy_time at = turn_at(x);
+
+		if (at < now) {
+			now = at;
+			e = x;
+		}
+	}
+	if (u->cross.next < now && u->cross.next < u->world[0].stop_at) {
+		now = u->cross.next;
+		if (now >= u->count_at)
+			run_count(u, now);
+		cross_run(&u->cross);
 		return now;
-	turn(&w->end[a > b], now);
-	if (w->trace && now >= w->trace_at)
-		trace(w, now);
+	}
+	if (!e)
+		return now;
+	if (now >= u->count_at)
+		run_count(u, now);
+	turn(e, now);
+	if (e->w->trace && now >= e->w->trace_at)
+		trace(e->w, now);
 	return now;
 }
 
-static void work_until_done(struct world *w)
+static bool all_over(const struct run *u)
 {
+	for (unsigned i = 0; i < u->tunnels; i++)
+		if (!work_over(&u->world[i]))
+			return false;
+	return true;
+}
+
+static uint64_t all_done(const struct run *u)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < u->tunnels; i++)
+		sum += u->world[i].done;
+	return sum;
+}
+
+static void work_until_done(struct run *u)
+{
+	struct world *w = &u->world[0];
 	uint64_t done = 0, turns = 0;
 	rwy_time since = w->now;
 	rwy_dur hang = HANG + (rwy_dur)(w->s.outage_len + 8e9 * w->s.size / w->s.rate * 100);
 
-	while (!work_over(w)) {
-		rwy_time now = step(w);
+	while (!all_over(u)) {
+		rwy_time now = step(u);
 
-		if (w->done != done) {
-			done = w->done;
+		if (all_done(u) != done) {
+			done = all_done(u);
 			since = now;
 		}
 		if (now == RWY_NEVER || now - since > hang) {
@@ -218,51 +256,61 @@ static void work_until_done(struct world *w)
 			return;
 		}
 		if ((++turns & 63) == 0)
-			watch(w);
+			watch(&u->world[turns / 64 % u->tunnels]);
 	}
 }
 
-static void quiet(struct world *w)
+static void quiet(struct run *u)
 {
-	uint64_t before;
-	rwy_time until;
+	struct world *w = &u->world[0];
+	uint64_t before = 0, after = 0, most = (uint64_t)QUIET_MAX * u->tunnels;
+	rwy_time now = 0, until;
 
-	work_close(w);
-	w->end[0].next = w->now; /* somebody called it */
-	for (until = w->now + QUIET; w->now < until && step(w) != RWY_NEVER;)
-		;
-	before = w->r->datagrams;
-	for (until = w->now + QUIET; w->now < until && step(w) != RWY_NEVER;)
-		;
-	if (w->r->datagrams - before > QUIET_MAX)
-		violation(w, "not quiet at the end: datagrams", w->r->datagrams - before, QUIET_MAX);
-	for (uint32_t i = 0; i < w->streams; i++)
-		if (w->stream[i].got != w->stream[i].fed || w->stream[i].rx)
-			violation(w, "a stream did not end", w->stream[i].got, w->stream[i].fed);
+	for (unsigned i = 0; i < u->tunnels; i++) {
+		work_close(&u->world[i]);
+		u->world[i].end[0].next = u->world[i].now; /* somebody called it */
+		now = rwy_time_max(now, u->world[i].now);
+	}
+	for (until = now + QUIET; now < until && now != RWY_NEVER;)
+		now = step(u);
+	for (unsigned i = 0; i < u->tunnels; i++)
+		before += u->world[i].r->datagrams;
+	for (until = rwy_time_min(now, until) + QUIET; now < until && now != RWY_NEVER;)
+		now = step(u);
+	for (unsigned i = 0; i < u->tunnels; i++)
+		after += u->world[i].r->datagrams;
+	if (after - before > most)
+		violation(w, "not quiet at the end: datagrams", after - before, most);
+	for (unsigned k = 0; k < u->tunnels; k++)
+		for (uint32_t i = 0; i < u->world[k].streams; i++) {
+			struct stream *s = &u->world[k].stream[i];
+
+			if (s->got != s->fed || s->rx)
+				violation(&u->world[k], "a stream did not end", s->got, s->fed);
+		}
 }
 
 static void add_rest(struct world *w)
 {
-	for (uint32_t i = 0; i < w->streams; i++)
-		w->r->custody_max = (uint64_t)w->bufs.peak;
+	w->r->custody_max = (uint64_t)w->bufs.peak;
 	if (w->bufs.live)
 		violation(w, "buffers leaked", (uint64_t)w->bufs.live, 0);
 	if (w->s.rtts > 0)
 		w->r->span = w->stop_at - w->measure_at;
 }
 
-static int world_init(struct world *w, const struct scen *s, struct result *r)
+/* Tunnel number k of the run. */
+static int world_init(struct world *w, const struct scen *s, unsigned k, struct result *r)
 {
-	uint64_t seed = s->seed;
+	uint64_t seed = s->seed + ((uint64_t)k << 40);
 
-	memset(w, 0, sizeof(*w));
 	w->s = *s;
 	w->r = r;
-	w->now = START;
+	r->hash = seed;
+	w->now = START + (rwy_dur)(k * s->tunnel_gap);
 	w->measure_at = START + (rwy_dur)(s->skip * s->rtt);
 	w->stop_at = START + (rwy_dur)(s->rtts * s->rtt);
 	w->rx_bytes = (uint64_t)(s->window * in_flight(s)) + ROOM;
-	seal_thin = s->payload == PAYLOAD_THIN;
 	uint64_t packets =
 	    w->rx_bytes / (uint64_t)s->pmtu * 2 + (uint64_t)(s->ahead / s->pmtu) + 4 * (uint64_t)s->flows;
 
@@ -282,30 +330,71 @@ static int world_init(struct world *w, const struct scen *s, struct result *r)
 	return work_init(w);
 }
 
-int run_roceway(const struct scen *s, struct result *r, FILE *trace_to)
+static int run_init(struct run *u, const struct scen *s, struct result *r, FILE *rates)
 {
-	struct world w;
-	int rc = world_init(&w, s, r);
+	uint64_t seed = ~s->seed;
+
+	memset(u, 0, sizeof(*u));
+	u->tunnels = (unsigned)s->tunnels;
+	u->world = calloc(u->tunnels, sizeof(*u->world));
+	u->others = calloc(u->tunnels, sizeof(*u->others));
+	u->shared = u->tunnels > 1 || *s->cross;
+	u->began = START;
+	u->rates = rates;
+	u->rates_every = rwy_time_max((rwy_dur)s->rtt, 10 * RWY_MS);
+	seal_thin = s->payload == PAYLOAD_THIN;
+	for (unsigned k = 0; u->world && u->others && k < u->tunnels; k++) {
+		int rc = world_init(&u->world[k], s, k, k ? &u->others[k] : r);
+
+		if (rc < 0)
+			return rc;
+		u->line = u->world[0].link[0].line;
+		u->world[k].link[0].line = u->line;
+	}
+	return u->line && cross_init(&u->cross, s, u->line, START, seed) ? 0 : RWY_ENOMEM;
+}
+
+static void run_fini(struct run *u)
+{
+	for (unsigned k = 0; k < u->tunnels; k++) {
+		struct world *w = &u->world[k];
+
+		for (int i = 0; i < 2; i++)
+			wan_free(w->end[i].t);
+		add_rest(w);
+		work_fini(w);
+		for (int i = 0; i < 2; i++)
+			link_fini(&w->link[i]);
+		bufs_fini(&w->bufs);
+		if (k) {
+			u->world[0].r->violations += w->r->violations;
+			u->world[0].r->duplicates += w->r->duplicates;
+			result_fini(w->r);
+		}
+	}
+	cross_fini(&u->cross);
+	free(u->world);
+	free(u->others);
+}
+
+int run_roceway(const struct scen *s, struct result *r, FILE *trace_to, FILE *rates)
+{
+	static struct run u; /* large */
+	int rc = run_init(&u, s, r, rates);
 
 	if (rc < 0)
 		return rc; /* the program ends now */
-	r->hash = s->seed;
-	trace_begin(&w, trace_to);
-	work_until_done(&w);
+	trace_begin(&u.world[0], trace_to);
+	work_until_done(&u);
 	uint64_t first = r->first_bytes, extra = r->extra_bytes, datagrams = r->datagrams, events = r->events;
 
-	w.trace = NULL;
-	quiet(&w);
-	for (int i = 0; i < 2; i++)
-		wan_free(w.end[i].t);
-	add_rest(&w);
+	u.world[0].trace = NULL;
+	u.rates = NULL;
+	quiet(&u);
+	run_fini(&u);
 	r->first_bytes = first;
 	r->extra_bytes = extra;
 	r->datagrams = datagrams;
 	r->events = events;
-	work_fini(&w);
-	for (int i = 0; i < 2; i++)
-		link_fini(&w.link[i]);
-	bufs_fini(&w.bufs);
 	return 0;
 }

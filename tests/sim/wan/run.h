@@ -2,12 +2,14 @@
 /*
  * Two tunnels, two links and the hosts' messages in virtual time. A worker at each end takes a turn at most
  * every `wake` ns: what arrived (each datagram at its own time), timers, new packets from the hosts, what may
- * go out. There is no general event queue, because there are only four things that can be next.
+ * go out. There is no general event queue, because there are only few things that can be next. On a shared
+ * link there are several such worlds, and flows of cross traffic, with one line in front of all of them.
  */
 #ifndef SIM_WAN_RUN_H
 #define SIM_WAN_RUN_H
 
 #include "tests/sim/wan/bufs.h"
+#include "tests/sim/wan/cross.h"
 #include "tests/sim/wan/link.h"
 #include "tests/sim/wan/stat.h"
 #include "wan/wan.h"
@@ -68,8 +70,27 @@ struct world {
 	struct result *r;
 };
 
-/* 0, or a negative RWY_E* when there is no memory. */
-int run_roceway(const struct scen *s, struct result *r, FILE *trace);
+/* Everybody on the link there. */
+struct run {
+	struct world *world;
+	struct result *others; /* of the tunnels after the first */
+	struct cross cross;
+	unsigned tunnels;
+	struct line *line;
+	bool shared;
+	rwy_time began, count_at; /* count_at: when run_count has something to do */
+	unsigned snaps;
+	FILE *rates;
+	rwy_dur rates_every;
+	rwy_time rates_last_at;
+	uint64_t rates_passed[SHARE_FLOWS];
+};
+
+/* 0, or a negative RWY_E* when there is no memory. Both files may be NULL. */
+int run_roceway(const struct scen *s, struct result *r, FILE *trace, FILE *rates);
+
+/* run_share.c: who has got how much by now */
+void run_count(struct run *u, rwy_time now);
 
 /* work.c: the hosts */
 int work_init(struct world *w);

@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "cc/cc.h"
+#include "tests/sim/wan/cross.h"
 #include "tests/sim/wan/fec.h"
 #include "tests/sim/wan/scen.h"
 
-enum unit { NUMBER, SHARE, BITS, TIME, BYTES, NAME, CC, CHOICE };
+enum unit { NUMBER, SHARE, BITS, TIME, BYTES, DEPTH, NAME, CC, CHOICE };
 
 struct key {
 	const char *name;
@@ -35,15 +36,23 @@ static const struct key keys[] = {
     {"reorder_delay", TIME, AT(reorder_delay), 0, 10e9, NULL},
     {"dup", SHARE, AT(dup), 0, 1, NULL},
     {"corrupt", SHARE, AT(corrupt), 0, 1, NULL},
-    {"queue", BYTES, AT(queue), 0, 1e12, NULL},
+    {"queue", DEPTH, AT(queue), 0, 1e12, NULL},
+    {"mark", DEPTH, AT(mark), 0, 1e12, NULL},
     {"outage_from", TIME, AT(outage_from), 0, 1e12, NULL},
     {"outage_len", TIME, AT(outage_len), 0, 1e12, NULL},
     {"overhead", BYTES, AT(overhead), 0, 1000, NULL},
+    {"cross", NAME, AT(cross), 0, sizeof(((struct scen *)0)->cross), NULL},
+    {"cross_start", TIME, AT(cross_start), 0, 1e12, NULL},
+    {"cross_stop", TIME, AT(cross_stop), 0, 1e12, NULL},
+    {"cross_gap", TIME, AT(cross_gap), 0, 1e12, NULL},
+    {"cross_mtu", BYTES, AT(cross_mtu), 576, 9000, NULL},
+    {"tunnels", NUMBER, AT(tunnels), 1, TUNNELS_MAX, NULL},
+    {"tunnel_gap", TIME, AT(tunnel_gap), 0, 1e12, NULL},
     {"mtu", BYTES, AT(mtu), 576, 9000, NULL},
     {"cc", CC, AT(cc), 0, sizeof(((struct scen *)0)->cc), NULL},
     {"ccrate", BITS, AT(ccrate), 0, 1e12, NULL},
     {"fec", NAME, AT(fec), 0, sizeof(((struct scen *)0)->fec), NULL},
-    {"recovery", CHOICE, AT(recovery), 0, 0, "roceway sr ec gbn"},
+    {"recovery", CHOICE, AT(recovery), 0, 0, "roceway sr ec gbn tcp-cubic tcp-bbr"},
     {"wake", TIME, AT(wake), 100, 1e9, NULL},
     {"window", NUMBER, AT(window), 1, 64, NULL},
     {"ahead", BYTES, AT(ahead), 4096, 1e12, NULL},
@@ -74,6 +83,8 @@ void scen_default(struct scen *s)
 	    .burst = 1,
 	    .reorder_delay = 200e3,
 	    .overhead = 66, /* preamble 8, Ethernet 14, IPv4 20, UDP 8, FCS 4, gap 12 */
+	    .cross_mtu = 1500,
+	    .tunnels = 1,
 	    .mtu = 4320,
 	    .wake = 2e3,
 	    .window = 3,
@@ -101,11 +112,14 @@ static bool suffix(enum unit u, const char *s, double *factor)
 	    {"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {NULL, 0}};
 	static const struct suffix bytes[] = {{"", 1}, {"K", 1 << 10}, {"KiB", 1 << 10}, {"M", 1 << 20},
 	    {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}, {NULL, 0}};
+	static const struct suffix depths[] = {{"", 1}, {"K", 1 << 10}, {"KiB", 1 << 10}, {"M", 1 << 20},
+	    {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}, {"bdp", -1}, {NULL, 0}};
 	static const struct suffix share[] = {{"", 1}, {"%", .01}, {NULL, 0}};
 	static const struct suffix plain[] = {{"", 1}, {NULL, 0}};
 	const struct suffix *t = u == TIME    ? times
 	                         : u == BITS  ? bits
 	                         : u == BYTES ? bytes
+	                         : u == DEPTH ? depths
 	                         : u == SHARE ? share
 	                                      : plain;
 
@@ -126,6 +140,8 @@ static const char *unit_hint(enum unit u)
 		return "bits a second: 400G, 10M";
 	case BYTES:
 		return "bytes: 4096, 128KiB, 8GiB";
+	case DEPTH:
+		return "bytes or bandwidth-delay products: 4096, 1MiB, 0.5bdp";
 	case SHARE:
 		return "a share: 0.001, 1e-3, 0.1%";
 	case NUMBER:
@@ -140,15 +156,21 @@ static const char *unit_hint(enum unit u)
 static bool set_number(struct scen *s, const struct key *k, const char *v, char *err, size_t size)
 {
 	char *end;
-	double factor, x = strtod(v, &end);
+	double factor = 1, x = strtod(v, &end);
 
 	if (end == v || !isfinite(x) ||
 	    (!suffix(k->unit, end, &factor) && !(k->unit == TIME && x == 0 && !*end))) {
 		snprintf(err, size, "%s: '%s' is not %s", k->name, v, unit_hint(k->unit));
 		return false;
 	}
+	if (x < 0)
+		factor = 1; /* minus so many of them is none */
 	if (x != 0)
 		x *= factor;
+	if (factor < 0 && x >= -1e3) {
+		*number_at(s, k) = x;
+		return true;
+	}
 	if (x < k->min || x > k->max) {
 		snprintf(err, size, "%s: '%s' is outside %g .. %g%s", k->name, v, k->min, k->max,
 		    k->unit == TIME ? " ns" : "");
@@ -185,6 +207,15 @@ static bool set_name(struct scen *s, const struct key *k, const char *v, char *e
 	}
 	if (k->unit == CC && !cc_find(v)) {
 		snprintf(err, size, "cc: there is no algorithm '%s'", v);
+		return false;
+	}
+	struct cross_class class[CROSS_CLASSES];
+	const char *bad;
+
+	if (k->at == AT(cross) && *v && !cross_parse(v, class, &bad)) {
+		snprintf(err, size,
+		    "cross: '%.40s' is not ALGORITHM:FLOWS,... (at most %u classes and %u flows in all)", bad,
+		    CROSS_CLASSES, CROSS_FLOWS);
 		return false;
 	}
 	struct wan_cfg probe = {0};
@@ -294,11 +325,25 @@ bool scen_check(const struct scen *s, char *err, size_t size)
 		why = "bursts this short cannot lose that much";
 	else if (s->recovery != RECOVER_ROCEWAY && s->flows > 1)
 		why = "the reference models have one flow";
+	else if (s->cross_stop > 0 && s->cross_stop <= s->cross_start)
+		why = "cross_stop is not after cross_start";
+	else if ((*s->cross || s->tunnels > 1) && (s->rtts <= 0 || s->recovery != RECOVER_ROCEWAY))
+		why = "a shared link wants rtts, and recovery=roceway";
+	else if (s->recovery >= RECOVER_TCP_CUBIC && s->rtts <= 0)
+		why = "recovery=tcp-... wants rtts";
 	else if (s->rtts > 0 && s->arrival == ARRIVE_ONE && s->recovery == RECOVER_ROCEWAY)
 		why = "rtts wants arrival=back";
 	if (why)
 		snprintf(err, size, "scenario: %s", why);
 	return !why;
+}
+
+void scen_settle(struct scen *s)
+{
+	double bdp = s->rate / 8e9 * s->rtt;
+
+	s->queue = s->queue < 0 ? -s->queue * bdp : s->queue;
+	s->mark = s->mark < 0 ? -s->mark * bdp : s->mark;
 }
 
 void scen_print(const struct scen *s, char *out, size_t size)

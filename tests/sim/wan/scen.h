@@ -12,8 +12,17 @@
 
 #include "rwy/time.h"
 
+#define TUNNELS_MAX 64
+
 enum scen_arrival { ARRIVE_ONE, ARRIVE_BACK };
-enum scen_recovery { RECOVER_ROCEWAY, RECOVER_SR, RECOVER_EC, RECOVER_GBN };
+enum scen_recovery {
+	RECOVER_ROCEWAY,
+	RECOVER_SR,
+	RECOVER_EC,
+	RECOVER_GBN,
+	RECOVER_TCP_CUBIC,
+	RECOVER_TCP_BBR
+};
 enum scen_payload { PAYLOAD_THIN, PAYLOAD_FULL };
 
 struct scen {
@@ -25,11 +34,18 @@ struct scen {
 	double loss, rloss; /* share of datagrams; rloss < 0: as loss */
 	double burst;       /* mean length of a loss burst, 1: independent */
 	double reorder, reorder_delay, dup, corrupt;
-	double queue; /* bytes in front of the link, 0: no bound */
+	double queue; /* bytes in front of the link, 0: no bound; below 0, until scen_settle: bandwidth-delay
+	                 products */
+	double mark;  /* bytes from which on ECN is marked, 0: never; below 0 as above */
 	double outage_from, outage_len;
 	double overhead; /* bytes a datagram costs besides its UDP payload */
 	double mtu;      /* UDP payload */
+	/* others on the link there */
+	char cross[64];                            /* as cross_parse takes it, empty: nobody */
+	double cross_start, cross_stop, cross_gap; /* ns; stop 0: never; gap: each starts so much later */
+	double cross_mtu;
 	/* the gateways */
+	double tunnels, tunnel_gap; /* alike, one after the other */
 	char cc[16];
 	double ccrate; /* bits a second; 0: rate with `fixed`, no bound otherwise */
 	char fec[16];
@@ -40,6 +56,8 @@ struct scen {
 	double timeout; /* go-back-N: the NIC's timer, ns */
 	/* the work */
 	double pmtu, size, messages, warm, flows;
+#define TUNNELS_MAX 64
+
 	enum scen_arrival arrival;
 	double rtts,
 	    skip; /* when rtts > 0: back to back for so many round trips, the first `skip` not counted */
@@ -52,6 +70,8 @@ bool scen_word(struct scen *s, const char *word, const char *where, char *err, s
 bool scen_file(struct scen *s, const char *path, char *err, size_t size);
 /* What only the whole can tell. */
 bool scen_check(const struct scen *s, char *err, size_t size);
+/* What was given in bandwidth-delay products becomes bytes. After all words. */
+void scen_settle(struct scen *s);
 /* The words that repeat this run: every key that is not at its default. */
 void scen_print(const struct scen *s, char *out, size_t size);
 /* The same without anything that goes wrong on the path. */

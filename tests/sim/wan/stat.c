@@ -105,6 +105,7 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	    100 * g.needless, (unsigned long long)r->duplicates);
 	fprintf(f, "memory        %.1f MB held by the receiver at most, %llu packets in all\n",
 	    (double)r->held_max / 1e6, (unsigned long long)r->custody_max);
+	share_table(f, s, &r->share);
 	fprintf(f,
 	    "run           %llu datagrams, %llu events in %.2f s: %.2f M datagrams/s, %.2f M events/s\n",
 	    (unsigned long long)r->datagrams, (unsigned long long)r->events, r->wall,
@@ -135,11 +136,26 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	X("datagrams", (double)r->datagrams)                                                                 \
 	X("events", (double)r->events)                                                                       \
 	X("wall_s", r->wall)                                                                                 \
-	X("violations", (double)r->violations)
+	X("violations", (double)r->violations)                                                               \
+	X("fair_bps", h.fair)                                                                                \
+	X("ours", h.ours)                                                                                    \
+	X("ours_half", h.ours_half)                                                                          \
+	X("ours_least", h.ours_least)                                                                        \
+	X("cross", h.cross)                                                                                  \
+	X("cross_half", h.cross_half)                                                                        \
+	X("cross_least", h.cross_least)                                                                      \
+	X("jain", h.jain)                                                                                    \
+	X("ours_jain", h.ours_jain)                                                                          \
+	X("link_share", h.total)                                                                             \
+	X("queue_mean_ms", r->share.queue_mean / 1e6)                                                        \
+	X("queue_max_ms", r->share.queue_max / 1e6)                                                          \
+	X("drops", r->share.drops)                                                                           \
+	X("marks", r->share.marks)
 
 void show_json(FILE *f, const struct scen *s, const struct result *r, double lossless)
 {
 	struct figures g = result_figures(s, r, lossless);
+	struct share_figures h = share_figures(s, &r->share);
 	char words[1200];
 
 	scen_print(s, words, sizeof(words));
@@ -148,12 +164,14 @@ void show_json(FILE *f, const struct scen *s, const struct result *r, double los
 #define X(n, v) fprintf(f, ", \"%s\": %.9g", n, (double)(v));
 	FIGURES(X)
 #undef X
+	share_json(f, &r->share);
 	fprintf(f, "}\n");
 }
 
 void show_csv(FILE *f, const struct scen *s, const struct result *r, double lossless, bool head)
 {
 	struct figures g = result_figures(s, r, lossless);
+	struct share_figures h = share_figures(s, &r->share);
 	char words[1200];
 
 	if (head) {

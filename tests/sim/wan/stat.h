@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "tests/sim/wan/scen.h"
+#include "tests/sim/wan/share.h"
 
 struct result {
 	/* completion times of the messages, ns */
@@ -23,6 +23,7 @@ struct result {
 	uint64_t held_max, custody_max; /* bytes at the receiver, packets of memory */
 	double wall;
 	uint64_t violations;
+	struct share share;
 };
 
 struct figures {

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be told to a cc_cubic by an owner that knows more than its ACKs. */
+#ifndef CC_CC_CUBIC_H
+#define CC_CC_CUBIC_H
+
+#include "cc/cc.h"
+
+/* Goes on with this window, bytes: in slow start, or in congestion avoidance as if a plateau had been reached
+ * there. state: of cc_cubic, initialized. */
+void cc_cubic_window_set(void *state, uint64_t window, bool slow_start);
+
+#endif
