@@ -127,6 +127,29 @@ rwy_time wan_next(const struct wan_tunnel *t);
 /* Sending. */
 RWY_MUST_CHECK int wan_tx_open(
     struct wan_tunnel *t, struct wan_txflow **out, const uint8_t *info, size_t len, void *user, rwy_time now);
+
+/*
+ * Classes share a tunnel's capacity (wan_sched.h): a guarantee first, the rest by weight, never more than the
+ * limit. Rates are bytes a second on the wire of this worker's half of the tunnel, 0: none. Class 0 is there
+ * from the start, weight 1; flows are in it unless wan_tx_class says otherwise. A change takes effect at
+ * once.
+ */
+#define WAN_CLASSES_MAX 65536
+#define WAN_WEIGHT_MAX  1000
+struct wan_class_cfg {
+	uint64_t guarantee_Bps, limit_Bps;
+	uint32_t weight; /* 1 .. WAN_WEIGHT_MAX */
+};
+struct wan_class_stats {
+	struct wan_class_cfg cfg;
+	uint64_t sent, sent_guaranteed; /* bytes: all, and those the guarantee paid for */
+	bool waiting, limited;          /* something waits; and would go but for the limit */
+};
+/* RWY_EINVAL: id, weight, or a limit below the guarantee; RWY_ENOMEM: nothing changed. */
+RWY_MUST_CHECK int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg *cfg);
+void wan_class_stats(const struct wan_tunnel *t, unsigned id, struct wan_class_stats *out);
+/* A class that was never set is class 0. */
+void wan_tx_class(struct wan_txflow *f, unsigned id);
 /* Takes ownership until delivered. Never fails and never drops: the caller bounds it by wan_tx_queued. Works
  * while the tunnel is down. */
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);
@@ -140,8 +163,8 @@ uint32_t wan_tx_queued(const struct wan_txflow *f); /* buffers in custody */
 uint32_t wan_tx_unsent(const struct wan_txflow *f);
 bool wan_tx_blocked(const struct wan_txflow *f);
 uint64_t wan_tx_bytes(const struct wan_txflow *f); /* bytes in custody */
-/* What the peer's wan_rx_window said last: bytes sent and not delivered at most, 0: no bound; and what the far
- * host takes, bytes a second, 0: not known. */
+/* What the peer's wan_rx_window said last: bytes sent and not delivered at most, 0: no bound; and what the
+ * far host takes, bytes a second, 0: not known. */
 uint64_t wan_tx_window(const struct wan_txflow *f, uint64_t *drain_Bps);
 /* Best effort, unordered; takes ownership. Oldest are dropped (counted) when more than a bound wait. */
 void wan_dgram_send(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);
@@ -151,8 +174,8 @@ void wan_dgram_send(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);
 void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now);
 /*
  * End to end (design: RATE): at most `bytes` of this flow may be sent and not delivered, 0: no bound but
- * credit. One buffer may always be. A smaller value takes effect by waiting. `drain_Bps` is what the host takes,
- * bytes a second, for people at the other end; 0: not known. Told at once, and again when lost.
+ * credit. One buffer may always be. A smaller value takes effect by waiting. `drain_Bps` is what the host
+ * takes, bytes a second, for people at the other end; 0: not known. Told at once, and again when lost.
  */
 void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps);
 /* Refuse the rest of this flow: the peer gets tx_reset; *f is gone. */

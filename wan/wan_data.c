@@ -182,17 +182,6 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 }
 
 /* --- new ---------------------------------------------------------------------------------------- */
-static struct wan_txflow *act_pop(struct wan_tunnel *t)
-{
-	struct wan_txflow *f = t->act_head;
-
-	t->act_head = f->next;
-	if (!t->act_head)
-		t->act_tail = NULL;
-	f->active = false;
-	return f;
-}
-
 static bool has_credit(const struct wan_tunnel *t, const struct wan_txflow *f)
 {
 	return f->next_frag || t->tx_out + f->ring[f->next_send & f->mask]->len <= t->peer.rx_bytes;
@@ -200,24 +189,9 @@ static bool has_credit(const struct wan_tunnel *t, const struct wan_txflow *f)
 
 bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
-	struct wan_txflow *f;
+	struct wan_txflow *f = wan_sched_pick(&t->sched, now);
 
-	while ((f = t->act_head)) {
-		if (!wan_tx_sendable(f)) {
-			act_pop(t);
-			continue;
-		}
-		if (f->deficit <= 0) { /* its turn is over: to the tail with a new one */
-			f->deficit += WAN_DRR_QUANTUM;
-			act_pop(t);
-			wan_tx_activate(f);
-			continue;
-		}
-		if (!has_credit(t, f))
-			return false;
-		break;
-	}
-	if (!f)
+	if (!f || !has_credit(t, f))
 		return false;
 	struct rwy_buf *b = f->ring[f->next_send & f->mask];
 
@@ -229,7 +203,7 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	o->fec = wan_fec_wants(o->p, f, b->len, now);
 	put(f, o, f->next_send, f->next_frag, now);
 	wan_fec_earn(o->p, f, o->tx->len);
-	f->deficit -= (int32_t)o->tx->len;
+	wan_sched_sent(&t->sched, f, (uint32_t)(o->at - o->tx->hdr) + o->tx->len + t->cfg.wire_overhead);
 	if (++f->next_frag == WAN_W2_FRAGS(b->w2)) {
 		f->next_frag = 0;
 		f->next_send++;
@@ -240,9 +214,14 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 
 bool wan_data_waiting(const struct wan_tunnel *t)
 {
-	const struct wan_txflow *f = t->act_head;
+	const struct wan_sched *s = &t->sched;
+	const struct wan_txflow *f;
 
 	if (t->again.n || t->dgrams.n)
 		return true;
+	if (!wan_sched_any(s))
+		return false;
+	/* Credit is the tunnel's: when one flow's next buffer does not fit, others' hardly will. */
+	f = s->heap[WAN_HEAP_SHARE].v[0]->head;
 	return f && (!wan_tx_sendable(f) || has_credit(t, f));
 }

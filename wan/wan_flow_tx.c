@@ -34,17 +34,8 @@ bool wan_tx_sendable(const struct wan_txflow *f)
 
 void wan_tx_activate(struct wan_txflow *f)
 {
-	struct wan_tunnel *t = f->t;
-
-	if (f->active || !wan_tx_sendable(f))
-		return;
-	f->active = true;
-	f->next = NULL;
-	if (t->act_tail)
-		t->act_tail->next = f;
-	else
-		t->act_head = f;
-	t->act_tail = f;
+	if (!f->active && wan_tx_sendable(f))
+		wan_sched_add(&f->t->sched, f);
 }
 
 /* --- birth and death ---------------------------------------------------------------------------- */
@@ -86,6 +77,7 @@ int wan_tx_open(
 	t->tx_free = s->next_free;
 	s->f = f;
 	f->t = t;
+	f->class = &t->sched.first;
 	f->user = user;
 	f->info_len = (uint8_t)len;
 	if (len)

@@ -13,6 +13,7 @@
 #include "wan/wan.h"
 #include "wan/wan_fec.h"
 #include "wan/wan_pkt.h"
+#include "wan/wan_sched.h"
 #include "wan/wan_ranges.h"
 
 /* A flow id names a slot of the receiver's table and how often the slot was used: a late datagram of an ended
@@ -156,6 +157,7 @@ struct wan_txflow {
 	uint8_t info_len;
 	uint8_t next_frag; /* of the buffer next_send */
 	int32_t deficit;
+	struct wan_class *class;
 	uint32_t mask; /* ring size - 1 */
 	struct rwy_buf **ring;
 	uint64_t base;      /* first in custody */
@@ -280,7 +282,7 @@ struct wan_tunnel {
 	/* sending */
 	struct wan_txslot *tx;
 	uint32_t tx_cap, tx_free, tx_flows;
-	struct wan_txflow *act_head, *act_tail; /* flows with something to send */
+	struct wan_sched sched;                 /* flows with something to send */
 	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to tell */
 	struct wan_txflow *tx_grave;
 	struct wan_itemq again, twins; /* lost; second copies */

@@ -112,7 +112,7 @@ static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		return true;
 	if (t->dgrams.n) { /* before data, but not more than every other datagram */
 		t->dgram_turn = !t->dgram_turn;
-		if ((t->dgram_turn || !t->act_head) && wan_dgram_put(t, o, now))
+		if ((t->dgram_turn || !wan_sched_any(&t->sched)) && wan_dgram_put(t, o, now))
 			return true;
 	}
 	if (wan_data_new(t, o, now))
@@ -218,7 +218,9 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 			continue;
 		if (data || wan_fec_pending(p->fec))
 			next = rwy_time_min(next, p->pace.at);
-		else if (t->twins.n)
+		else if (wan_sched_next(&t->sched) != RWY_NEVER)
+			next = rwy_time_min(next, rwy_time_max(p->pace.at, wan_sched_next(&t->sched)));
+		if (t->twins.n)
 			next = rwy_time_min(next, rwy_time_max(p->pace.at, t->twins.v[t->twins.head].due));
 	}
 	return next;

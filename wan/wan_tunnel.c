@@ -75,6 +75,7 @@ int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
 	if (!t)
 		return RWY_ENOMEM;
 	t->cfg = *cfg;
+	wan_sched_init(&t->sched);
 	t->log = calloc(log, sizeof(*t->log));
 	t->log_mask = log - 1;
 	t->bytes_limit = cfg->rx_bytes;
@@ -99,6 +100,7 @@ void wan_free(struct wan_tunnel *t)
 	wan_rx_reap(t);
 	free(t->rx);
 	wan_tx_free_all(t);
+	wan_sched_fini(&t->sched);
 	wan_dgram_fini(t);
 	wan_fec_rx_free(t);
 	free(t->fec_code);

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Classes: guarantees hold, the rest goes by weight, limits bind, changes are live, one class is the old
+ * tunnel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/wan_pair.h"
+#include "wan/wan_int.h"
+
+#define RATE 125000000 /* 1 Gb/s */
+#define LEN  4000
+
+static void start(struct wan_pair *p, uint32_t streams, uint32_t queue)
+{
+	struct wan_link_cfg l = {.delay = RWY_MS, .rate_Bps = RATE, .overhead = 42, .queue_bytes = 4000000};
+	struct wan_cfg c;
+
+	wan_cfg_default(&c);
+	c.mtu[0] = 4320;
+	c.cc = &cc_fixed;
+	c.cc_cfg.rate_Bps = RATE;
+	c.rx_window = 1 << 20;
+	wan_pair_init(p, &c, &l, &l, 5);
+	wan_pair_streams(p, streams, 1 << 20, LEN, LEN, queue);
+	wan_pair_run(p, p->now + 20 * RWY_MS);
+}
+
+static void stop(struct wan_pair *p)
+{
+	assert_int_equal(p->errors, 0);
+	wan_pair_fini(p);
+	assert_int_equal(p->pool.live, 0);
+}
+
+static void set(struct wan_pair *p, unsigned id, uint64_t guarantee, uint64_t limit, uint32_t weight)
+{
+	struct wan_class_cfg c = {.guarantee_Bps = guarantee, .limit_Bps = limit, .weight = weight};
+
+	assert_int_equal(wan_class_set(p->end[0].t, id, &c), 0);
+}
+
+static uint64_t sent(struct wan_pair *p, unsigned id)
+{
+	struct wan_class_stats s;
+
+	wan_class_stats(p->end[0].t, id, &s);
+	return s.sent;
+}
+
+/* Shares of the rate that classes 0..n-1 got in time t. */
+static void shares(struct wan_pair *p, unsigned n, rwy_dur t, double *out)
+{
+	uint64_t before[8];
+
+	assert_true(n <= 8);
+	for (unsigned i = 0; i < n; i++)
+		before[i] = sent(p, i);
+	wan_pair_run(p, p->now + t);
+	for (unsigned i = 0; i < n; i++)
+		out[i] = (double)(sent(p, i) - before[i]) / ((double)RATE * (double)t / 1e9);
+}
+
+static void near(double got, double want, double off)
+{
+	if (got < want - off || got > want + off)
+		fail_msg("%.4f, not %.4f", got, want);
+}
+
+/* Streams go in pairs, there and back: the i-th from end 0. */
+static struct wan_stream *out(struct wan_pair *p, uint32_t i)
+{
+	return &p->stream[2 * i];
+}
+
+static void test_guarantees(void **state)
+{
+	struct wan_pair p;
+	double s[4];
+
+	(void)state;
+	start(&p, 40, 400);
+	set(&p, 1, RATE / 2, 0, 1);
+	set(&p, 2, RATE / 10 * 3, 0, 2);
+	set(&p, 3, RATE / 10, 0, 1);
+	for (uint32_t i = 0; i < 20; i++)
+		wan_tx_class(out(&p, i)->tx, 1 + i % 3);
+	wan_pair_run(&p, p.now + 10 * RWY_MS);
+	/* Within 10 ms each has its guarantee; what is left, a tenth, goes 1:2:1. */
+	shares(&p, 4, 10 * RWY_MS, s);
+	assert_true(s[1] >= 0.495 && s[2] >= 0.297 && s[3] >= 0.099);
+	shares(&p, 4, 200 * RWY_MS, s);
+	near(s[0], 0, 0.001);
+	near(s[1], 0.525, 0.01);
+	near(s[2], 0.350, 0.01);
+	near(s[3], 0.125, 0.01);
+	near(s[1] + s[2] + s[3], 1, 0.01);
+	stop(&p);
+}
+
+static void test_weights(void **state)
+{
+	struct wan_pair p;
+	double s[4];
+
+	(void)state;
+	start(&p, 40, 400);
+	set(&p, 1, 0, 0, 500);
+	set(&p, 2, 0, 0, 300);
+	set(&p, 3, 0, 0, 200);
+	/* One flow against many: a class is not more for having more flows. */
+	for (uint32_t i = 0; i < 20; i++)
+		wan_tx_class(out(&p, i)->tx, i == 0 ? 1 : i < 4 ? 2 : 3);
+	shares(&p, 4, 20 * RWY_MS, s);
+	shares(&p, 4, 200 * RWY_MS, s);
+	near(s[1], 0.5, 0.01);
+	near(s[2], 0.3, 0.01);
+	near(s[3], 0.2, 0.01);
+	stop(&p);
+}
+
+/* Nothing is reserved: who is alone has everything; and a limit is a limit also then. */
+static void test_limit(void **state)
+{
+	struct wan_pair p;
+	double s[3];
+
+	(void)state;
+	start(&p, 4, 400);
+	set(&p, 1, RATE / 4, RATE / 2, 1);
+	set(&p, 2, 0, RATE / 10, 1000);
+	wan_tx_class(out(&p, 0)->tx, 1);
+	wan_tx_class(out(&p, 1)->tx, 1);
+	shares(&p, 3, 10 * RWY_MS, s);
+	shares(&p, 3, 200 * RWY_MS, s);
+	near(s[1], 0.5, 0.01);
+	wan_tx_class(out(&p, 1)->tx, 2);
+	shares(&p, 3, 10 * RWY_MS, s);
+	shares(&p, 3, 200 * RWY_MS, s);
+	near(s[1], 0.5, 0.01);
+	near(s[2], 0.1, 0.005);
+	/* Changed while it runs. */
+	set(&p, 2, 0, RATE / 5, 1);
+	set(&p, 1, 0, 0, 1);
+	shares(&p, 3, 20 * RWY_MS, s);
+	near(s[1], 0.8, 0.03);
+	near(s[2], 0.2, 0.02);
+	stop(&p);
+}
+
+/* A little flow with a guarantee beside many that take all they can: it does not wait for them. */
+static void test_latency(void **state)
+{
+	struct wan_pair p;
+	struct wan_class_stats st;
+	uint64_t got;
+
+	(void)state;
+	start(&p, 402, 100);
+	set(&p, 1, RATE / 10, 0, 1);
+	set(&p, 2, 0, 0, 1000);
+	for (uint32_t i = 0; i < 201; i++)
+		wan_tx_class(out(&p, i)->tx, i ? 2 : 1);
+	out(&p, 0)->queue_max = 5;
+	wan_pair_run(&p, p.now + 50 * RWY_MS);
+	got = out(&p, 0)->got;
+	wan_pair_run(&p, p.now + 200 * RWY_MS);
+	/* Five at a time, a round trip of 2 ms and little more: 100 rounds. Without its class it would get
+	 * 1/201. */
+	got = out(&p, 0)->got - got;
+	assert_true(got >= 5 * 60);
+	wan_class_stats(p.end[0].t, 1, &st);
+	assert_true(st.sent_guaranteed > st.sent / 2);
+	stop(&p);
+}
+
+static void test_arguments(void **state)
+{
+	struct wan_pair p;
+	struct wan_class_stats s;
+	struct wan_tunnel *t;
+
+	(void)state;
+	start(&p, 2, 10);
+	t = p.end[0].t;
+	assert_int_equal(wan_class_set(t, WAN_CLASSES_MAX, &(struct wan_class_cfg){.weight = 1}), RWY_EINVAL);
+	assert_int_equal(wan_class_set(t, 1, &(struct wan_class_cfg){.weight = 0}), RWY_EINVAL);
+	assert_int_equal(
+	    wan_class_set(t, 1, &(struct wan_class_cfg){.weight = WAN_WEIGHT_MAX + 1}), RWY_EINVAL);
+	assert_int_equal(
+	    wan_class_set(t, 1, &(struct wan_class_cfg){.weight = 1, .guarantee_Bps = 2, .limit_Bps = 1}),
+	    RWY_EINVAL);
+	wan_class_stats(t, 1, &s);
+	assert_int_equal(s.cfg.weight, 0);
+	set(&p, 4095, 1000, 0, 7);
+	set(&p, 3, 1000, 0, 7);
+	wan_class_stats(t, 4095, &s);
+	assert_int_equal(s.cfg.weight, 7);
+	wan_tx_class(out(&p, 0)->tx, 77); /* never set: class 0 */
+	wan_pair_run(&p, p.now + 50 * RWY_MS);
+	wan_class_stats(t, 0, &s);
+	assert_true(s.sent > 0);
+	stop(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_guarantees),
+	    cmocka_unit_test(test_weights),
+	    cmocka_unit_test(test_limit),
+	    cmocka_unit_test(test_latency),
+	    cmocka_unit_test(test_arguments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
