@@ -130,12 +130,13 @@ RWY_MUST_CHECK int wan_tx_open(
 
 /*
  * Classes share a tunnel's capacity (wan_sched.h): a guarantee first, the rest by weight, never more than the
- * limit. Rates are bytes a second on the wire of this worker's half of the tunnel, 0: none. Class 0 is there
- * from the start, weight 1; flows are in it unless wan_tx_class says otherwise. A change takes effect at
- * once.
+ * limit. Rates are bytes a second on the wire of this worker's half of the tunnel, 0: none, or at least
+ * WAN_RATE_MIN. Class 0 is there from the start, weight 1; flows are in it unless wan_tx_class says
+ * otherwise. A change takes effect at once.
  */
 #define WAN_CLASSES_MAX 65536
 #define WAN_WEIGHT_MAX  1000
+#define WAN_RATE_MIN    1000
 struct wan_class_cfg {
 	uint64_t guarantee_Bps, limit_Bps;
 	uint32_t weight; /* 1 .. WAN_WEIGHT_MAX */

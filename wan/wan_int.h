@@ -108,6 +108,7 @@ struct wan_path {
 	uint32_t pkt_threshold;
 	rwy_time reorder_decay; /* when the two above shrink next */
 	rwy_time loss_timer, last_eliciting;
+	rwy_time progress; /* something new was acknowledged, or a PTO said that nothing was */
 	uint32_t pto_count, probes;
 	uint64_t loss_fp; /* smoothed share lost, 1/65536 of a ppm */
 	uint32_t ce_seen;

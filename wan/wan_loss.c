@@ -422,6 +422,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 	p->pto_count = 0;
 	p->probes = 0;
 	p->usable = true;
+	p->progress = now;
 	if (p->app_limited && p->delivered > p->app_limited)
 		p->app_limited = 0;
 	if (a.newest == f->r[0].hi) {
@@ -456,7 +457,12 @@ static rwy_time pto_at(const struct wan_path *p)
 {
 	if (!p->inflight_n || !p->t->session)
 		return RWY_NEVER;
-	return p->last_eliciting + wan_pto(p);
+	if (p->t->paths == 1)
+		return p->last_eliciting + wan_pto(p);
+	/* With another path to go to, a dead one shall not be fed for as long as its window is open. */
+	rwy_time heard = rwy_time_max(p->progress, p->sent[p->tail & p->mask].sent);
+
+	return rwy_time_min(p->last_eliciting, heard) + wan_pto(p);
 }
 
 static bool another_usable(const struct wan_path *p)
@@ -505,7 +511,7 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 	p->pto_count++;
 	p->probes = 2;
 	p->probe_pn = p->tail;
-	p->last_eliciting = now; /* the next one counts from here, sent or not */
+	p->last_eliciting = p->progress = now; /* the next one counts from here, sent or not */
 	if (p->pto_count == PERSISTENT_PTOS) {
 		p->t->cfg.cc->on_persistent(p->cc, now);
 		pace_update(p);

@@ -171,6 +171,12 @@ static void leave(struct wan_sched *s, struct wan_class *c)
 		s->serving = NULL;
 }
 
+/* Slower, and a datagram's time would not fit the clock. */
+static bool rate_ok(uint64_t rate_Bps)
+{
+	return !rate_Bps || rate_Bps >= WAN_RATE_MIN;
+}
+
 int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg *cfg)
 {
 	struct wan_sched *s = &t->sched;
@@ -178,6 +184,7 @@ int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg 
 	uint32_t cap = s->cap ? s->cap : 16;
 
 	if (id >= WAN_CLASSES_MAX || !cfg->weight || cfg->weight > WAN_WEIGHT_MAX ||
+	    !rate_ok(cfg->guarantee_Bps) || !rate_ok(cfg->limit_Bps) ||
 	    (cfg->limit_Bps && cfg->limit_Bps < cfg->guarantee_Bps))
 		return RWY_EINVAL;
 	while (cap <= id)

@@ -193,6 +193,8 @@ static void test_arguments(void **state)
 	assert_int_equal(
 	    wan_class_set(t, 1, &(struct wan_class_cfg){.weight = 1, .guarantee_Bps = 2, .limit_Bps = 1}),
 	    RWY_EINVAL);
+	assert_int_equal(
+	    wan_class_set(t, 1, &(struct wan_class_cfg){.weight = 1, .limit_Bps = 999}), RWY_EINVAL);
 	wan_class_stats(t, 1, &s);
 	assert_int_equal(s.cfg.weight, 0);
 	set(&p, 4095, 1000, 0, 7);
