@@ -11,6 +11,7 @@
 #   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
 #   tests/sim/*.c              -> build/tests/sim/rwysim,  run by `make sim`
 #   tests/sim/wan/*.c          -> build/tests/sim/rwywan,  the WAN segment alone: `make bench-wan`, docs/simulator.md
+#   tests/sim/dc/*.c           -> build/tests/sim/rwydc,   two data centers and the engines between them: the same page
 #   tests/fuzz/fuzz_*.c        -> build/tests/fuzz/fuzz_*  (libFuzzer or replay), corpora in tests/fuzz/corpus/NAME/
 #   tests/bench/bench_*.c      -> build/tests/bench/bench_*
 #   tests/e2e/guest/*.c        -> build/guest/*            programs that run inside the lab's hosts
@@ -59,6 +60,7 @@ UNIT_SRC   := $(wildcard tests/unit/test_*.c)
 UNIT_HELP  := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
 SIM_SRC    := $(wildcard tests/sim/*.c)
 SIMWAN_SRC := $(wildcard tests/sim/wan/*.c)
+SIMDC_SRC  := $(wildcard tests/sim/dc/*.c)
 FUZZ_SRC   := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC  := $(wildcard tests/bench/bench_*.c)
 BENCH_HELP := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))
@@ -156,6 +158,12 @@ $(BUILD)/tests/sim/rwywan: $(call obj,$(SIMWAN_SRC)) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(SIMWAN_WRAP:%=-Wl,--wrap=%) $(CORE_LIBS) -lm
+# Thin here too: the ICRC (tests/sim/dc/thin.c) besides the datagram checksum.
+SIMDC_WRAP := wan_pkt_seal wan_pkt_open roce_icrc_ok roce_icrc_set_ackreq
+$(BUILD)/tests/sim/rwydc: $(call obj,$(SIMDC_SRC) tests/sim/wan/seal.c) $(ENGINE_LIB) $(CORE_LIB)
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(SIMDC_WRAP:%=-Wl,--wrap=%) $(CORE_LIBS) -lm
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
@@ -169,7 +177,7 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
 
 .PHONY: unit
-unit: $(UNIT_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/sim/rwywan all ## unit tests (cmocka) and the tools' own tests
+unit: $(UNIT_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc all ## unit tests (cmocka) and the tools' own tests
 	@tests/run-unit $(BUILD) $(UNIT_BIN)
 
 .PHONY: sim
@@ -217,7 +225,7 @@ demo: ## build, boot the lab, print native RoCE beside Roceway
 BENCHES := distance fastpath wan
 .PHONY: bench $(addprefix bench-,$(BENCHES))
 bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json
-$(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan
+$(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc
 	@tests/bench/run-$* $(BUILD)
 
 .PHONY: check

@@ -11,6 +11,7 @@
 #include "tests/sim/wan/bufs.h"
 #include "tests/sim/wan/cross.h"
 #include "tests/sim/wan/link.h"
+#include "tests/sim/wan/seal.h"
 #include "tests/sim/wan/stat.h"
 #include "wan/wan.h"
 
@@ -101,10 +102,6 @@ void work_close(struct world *w);
 void work_sent(struct world *w, const struct wan_tx *x, bool arrives); /* end 0 put a datagram on the wire */
 void violation(struct world *w, const char *what, uint64_t a, uint64_t b);
 extern const struct wan_ops work_ops;
-
-/* seal.c: the datagram checksum of a thin run */
-extern bool seal_thin;
-extern uint16_t seal_hdr_len; /* header bytes of the datagram that is being received */
 
 static inline void hash_add(struct result *r, uint64_t x, uint64_t y)
 {

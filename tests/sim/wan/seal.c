@@ -6,7 +6,7 @@
 #include <isa-l.h>
 
 #include "rwy/endian.h"
-#include "tests/sim/wan/run.h"
+#include "tests/sim/wan/seal.h"
 #include "wan/wan_pkt.h"
 
 bool seal_thin;

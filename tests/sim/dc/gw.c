@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A Roceway gateway at the border switch: the engine itself, with real packet bytes, behind a port of the
+ * fabric, and its end of the WAN. Its worker takes a turn at most every `wake`; what the turn costs a
+ * processor is not modelled. What the engine sends to hosts waits in the port's queue without bound (the peak
+ * is told): a real port would push back by its ring.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/engine/engine.h"
+#include "tests/sim/dc/bytes.h"
+#include "tests/sim/dc/gw.h"
+#include "tests/sim/wan/seal.h"
+
+#define HEADROOM     256
+#define ROOM_FULL    (HEADROOM + 4416)
+#define ROOM_THIN    448
+#define CHUNK        256
+#define WAN_MTU      4320
+#define WAN_OVERHEAD 66 /* preamble 8, Ethernet 14, IPv4 20, UDP 8, FCS 4, gap 12 */
+#define BURST        64
+
+struct gw {
+	struct node n; /* first; port 0 goes to the border switch */
+	struct eng *e;
+	struct ev turn_ev, wire_ev;
+	rwy_time last;
+	struct dc_pktq rx;
+	/* this end's way out over the WAN */
+	struct rwy_bufq wire; /* w0: bytes of datagram header, stamp: arrival */
+	rwy_time free_at;
+	double frac;
+	uint64_t lost, sent;
+	/* buffers */
+	struct rwy_buf *free;
+	uint64_t live;
+	struct gw_peaks peak;
+};
+
+/* --- buffers ---------------------------------------------------------------------------------------- */
+
+static uint32_t room(void)
+{
+	return dc_thin ? ROOM_THIN : ROOM_FULL;
+}
+
+static struct rwy_buf *slot(struct gw *g)
+{
+	size_t step = (sizeof(struct rwy_buf) + room() + 63) & ~(size_t)63;
+	struct rwy_buf *b = g->free;
+
+	if (!b) {
+		/* One slot more: a thin packet's length reaches beyond its bytes. */
+		uint8_t *chunk = dc_alloc(g->n.dc, step * CHUNK + 8192);
+
+		for (unsigned i = 0; i < CHUNK; i++) {
+			b = (struct rwy_buf *)(void *)(chunk + i * step);
+			b->next = g->free;
+			g->free = b;
+		}
+	}
+	b = g->free;
+	g->free = b->next;
+	memset(b, 0, sizeof(*b));
+	return b;
+}
+
+static void slot_free(struct gw *g, struct rwy_buf *b)
+{
+	b->next = g->free;
+	g->free = b;
+}
+
+static void live(struct gw *g)
+{
+	if (++g->live > g->peak.bufs)
+		g->peak.bufs = g->live;
+}
+
+static struct rwy_buf *on_alloc(void *ctx, uint32_t headroom, uint32_t len)
+{
+	struct gw *g = ctx;
+	struct rwy_buf *b;
+
+	if (headroom + len > room())
+		return NULL;
+	b = slot(g);
+	b->data = (uint8_t *)(b + 1) + headroom;
+	b->headroom = (uint16_t)headroom;
+	b->len = len;
+	live(g);
+	return b;
+}
+
+static void on_free(void *ctx, struct rwy_buf *b)
+{
+	struct gw *g = ctx;
+
+	g->live--;
+	slot_free(g, b);
+}
+
+/* --- out ----------------------------------------------------------------------------------------------- */
+
+static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
+{
+	struct gw *g = ctx;
+	struct dc *dc = g->n.dc;
+	struct dc_pkt *p = dc_pkt_get(dc);
+	uint8_t made[128];
+	uint8_t *bytes = tx->buf ? tx->buf->data : made;
+
+	if (!tx->buf)
+		memcpy(made, tx->bytes, tx->len < sizeof(made) ? tx->len : sizeof(made));
+	if (dc_bytes_read(dc, bytes, tx->len, p)) {
+		dc_port_send(&g->n.port[0], p, dc->evq.now);
+		if (g->n.port[0].q[1].bytes > g->peak.lan_queue)
+			g->peak.lan_queue = g->n.port[0].q[1].bytes;
+	} else {
+		dc_violation(
+		    dc, "the gateway sent bytes that no host sent or would take", bytes[28], tx->len);
+		dc_pkt_put(dc, p);
+	}
+	if (tx->buf && tx->own)
+		on_free(g, tx->buf);
+}
+
+static bool to_wire(struct gw *g, struct rwy_buf *b)
+{
+	struct dc *dc = g->n.dc;
+	rwy_time now = dc->evq.now, at = rwy_time_max(g->free_at, now),
+	         last = g->wire.tail ? g->wire.tail->stamp : 0;
+	uint64_t queue = (uint64_t)((double)(at - now) * dc->s.wan / 8e9);
+	double t = (b->len + WAN_OVERHEAD) * 8e9 / dc->s.wan + g->frac;
+
+	g->sent++;
+	if (queue > g->peak.wan_queue)
+		g->peak.wan_queue = queue;
+	if (queue > (uint64_t)dc->s.bbuf || (dc->s.loss > 0 && dc_unit(dc) <= dc->s.loss)) {
+		g->lost++;
+		return false;
+	}
+	g->frac = t - floor(t);
+	g->free_at = at + (rwy_dur)t;
+	b->stamp = g->free_at + (rwy_dur)(dc->s.rtt / 2);
+	if (dc->s.jitter > 0)
+		b->stamp = rwy_time_max(last, b->stamp + (rwy_dur)(dc_unit(dc) * dc->s.jitter));
+	rwy_bufq_push(&g->wire, b);
+	if (g->wire.head == b)
+		ev_set(&dc->evq, &g->wire_ev, b->stamp);
+	return true;
+}
+
+/* Copied once, into the buffer in which the other gateway will have it. */
+static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
+{
+	struct gw *g = ctx, *to = g->n.dc->gw[!g->n.site];
+	struct rwy_buf *b = slot(to);
+	uint32_t len = tx->buf ? tx->len : 0, stored = dc_thin && len > DC_THIN_BYTES ? DC_THIN_BYTES : len;
+
+	(void)tunnel;
+	b->data = (uint8_t *)(b + 1);
+	b->len = tx->hdr_len + len;
+	b->w0 = tx->hdr_len;
+	memcpy(b->data, tx->hdr, tx->hdr_len);
+	if (len)
+		memcpy(b->data + tx->hdr_len, tx->buf->data + tx->off, stored);
+	if (!to_wire(g, b))
+		slot_free(to, b);
+	if (tx->buf && tx->own)
+		on_free(g, tx->buf);
+}
+
+static void log_line(void *ctx, int level, const char *msg)
+{
+	const struct gw *g = ctx;
+
+	if (getenv("RWYDC_LOG"))
+		fprintf(stderr, "%12.6f %c %d %s\n", (double)(g->n.dc->evq.now - g->n.dc->zero) / 1e9,
+		    'A' + (int)g->n.site, level, msg);
+}
+
+static const struct eng_ops eng_ops = {lan_tx, wan_tx, log_line};
+
+/* --- turns -------------------------------------------------------------------------------------------- */
+
+static void turn_at(struct gw *g, rwy_time at)
+{
+	at = rwy_time_max(at, g->last + (rwy_dur)g->n.dc->s.wake);
+	if (!g->turn_ev.pos || ev_at(&g->n.dc->evq, &g->turn_ev) > at)
+		ev_set(&g->n.dc->evq, &g->turn_ev, at);
+}
+
+static void from_lan(struct gw *g, rwy_time now)
+{
+	struct rwy_buf *bufs[BURST];
+	struct dc_pkt *p;
+	unsigned n = 0;
+
+	while ((p = dc_pktq_pop(&g->rx))) {
+		struct rwy_buf *b = on_alloc(g, HEADROOM, 0);
+
+		b->len = dc_bytes_make(g->n.dc, p, b->data);
+		dc_pkt_put(g->n.dc, p);
+		bufs[n++] = b;
+		if (n == BURST) {
+			eng_lan_rx(g->e, bufs, n, now);
+			n = 0;
+		}
+	}
+	if (n)
+		eng_lan_rx(g->e, bufs, n, now);
+}
+
+static void from_wan(struct gw *g, rwy_time now)
+{
+	struct gw *peer = g->n.dc->gw[!g->n.site];
+
+	while (peer->wire.head && peer->wire.head->stamp <= now) {
+		struct rwy_buf *b = rwy_bufq_pop(&peer->wire);
+
+		seal_hdr_len = (uint16_t)b->w0;
+		live(g);
+		eng_wan_rx(g->e, 0, 0, b, 0, now);
+	}
+	if (peer->wire.head)
+		ev_set(&g->n.dc->evq, &peer->wire_ev, peer->wire.head->stamp);
+}
+
+static void on_turn(struct ev *ev, rwy_time now)
+{
+	struct gw *g = EV_OWNER(ev, struct gw, turn_ev);
+	uint64_t custody;
+
+	g->last = now;
+	from_lan(g, now);
+	from_wan(g, now);
+	eng_poll(g->e, now);
+	custody = eng_custody_bytes(g->e);
+	if (custody > g->peak.custody)
+		g->peak.custody = custody;
+	turn_at(g, rwy_time_max(eng_next(g->e), now));
+}
+
+/* The head of what this gateway sent arrives at the other one. */
+static void on_wire(struct ev *ev, rwy_time now)
+{
+	struct gw *g = EV_OWNER(ev, struct gw, wire_ev);
+
+	turn_at(g->n.dc->gw[!g->n.site], now);
+}
+
+static void on_rx(struct node *n, struct port *in, struct dc_pkt *p, rwy_time now)
+{
+	struct gw *g = (struct gw *)n;
+
+	(void)in;
+	dc_pktq_push(&g->rx, p);
+	turn_at(g, now);
+}
+
+static const struct node_ops gw_ops = {.rx = on_rx};
+
+/* --- life ---------------------------------------------------------------------------------------------- */
+
+static void tunnel(struct wan_cfg *w, const struct scen *s)
+{
+	double bdp = s->wan / 8e9 * s->rtt, held = s->credit * bdp + (32 << 20);
+	uint32_t pkts = 1u << 17;
+
+	while (pkts < 2 * bdp / 1024 && pkts < 1u << 22)
+		pkts <<= 1;
+	wan_cfg_default(w);
+	w->paths = 1;
+	w->mtu[0] = WAN_MTU;
+	w->cc = cc_find(s->cc);
+	w->cc_cfg.rate_Bps = (uint64_t)(s->ccrate / 8);
+	w->cc_cfg.mtu = WAN_MTU;
+	w->tunnel_id = 7;
+	w->tx_pkts_max = pkts;
+	w->rx_bytes = (uint64_t)held;
+	w->rx_window = (uint32_t)fmin(2 * held / s->pmtu + 4096, 1 << 24);
+	w->wire_overhead = WAN_OVERHEAD;
+	w->fec = s->fec == SCEN_ON ? WAN_FEC_AUTO : WAN_FEC_OFF;
+}
+
+static void configure(struct gw *g, struct eng_cfg *c)
+{
+	const struct scen *s = &g->n.dc->s;
+
+	eng_cfg_default(c);
+	c->tunnels = 1;
+	c->prefixes = 1;
+	c->prefix[0].addr = dc_site_net(!g->n.site);
+	c->prefix[0].len = 112;
+	c->conns_max = 1 << 14;
+	c->half_open_max = 1 << 13;
+	c->host_window = (uint32_t)s->hwin;
+	c->custody_conn = c->custody_total = (uint64_t)(s->custody * s->wan / 8e9 * s->rtt) + (64 << 20);
+	c->np_min = s->np == SCEN_ON ? (uint64_t)s->np_min : 0;
+	c->np_max = s->np == SCEN_ON ? (uint64_t)s->np_max : 0;
+	c->rp = s->rp == SCEN_ON;
+	c->buf_cost = 0; /* custody counts packet bytes */
+	c->seed = (uint64_t)s->seed * 2 + g->n.site + 1;
+	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");
+	tunnel(&c->tunnel[0].wan, s);
+}
+
+void dc_gw_init(struct dc *dc, unsigned site)
+{
+	static const struct rwy_buf_ops ops = {on_alloc, on_free};
+	struct gw *g = dc->gw[site] = dc_alloc(dc, sizeof(*g));
+	struct eng_cfg *c = malloc(sizeof(*c));
+
+	if (!c)
+		abort();
+	dc_thin = seal_thin = dc->s.payload == PAYLOAD_THIN;
+	dc_node_init(&g->n, dc, &gw_ops, site, 0, 1);
+	g->turn_ev.fn = on_turn;
+	g->wire_ev.fn = on_wire;
+	configure(g, c);
+	if (eng_new(&g->e, c, &eng_ops, g, (struct rwy_bufs){&ops, g}, dc->evq.now) != 0)
+		abort();
+	free(c);
+	turn_at(g, dc->evq.now);
+}
+
+void dc_gw_fini(struct dc *dc, unsigned site)
+{
+	struct gw *g = dc->gw[site];
+
+	eng_free(g->e);
+	if (g->live)
+		dc_violation(dc, "buffers leaked in a gateway", site, g->live);
+	dc_node_fini(&g->n);
+}
+
+bool dc_gw_up(const struct gw *g)
+{
+	struct wan_stats st;
+
+	eng_tunnel_stats(g->e, 0, &st);
+	return st.up;
+}
+
+uint64_t dc_gw_held(const struct gw *g)
+{
+	struct wan_stats st;
+
+	eng_tunnel_stats(g->e, 0, &st);
+	return st.rx_held_bytes;
+}
+
+bool dc_gw_quiet(const struct gw *g)
+{
+	return !eng_custody_bytes(g->e) && !g->rx.n && !g->n.port[0].q[0].n && !g->n.port[0].q[1].n &&
+	       !dc_gw_held(g);
+}
+
+struct port *dc_gw_port(struct gw *g)
+{
+	return &g->n.port[0];
+}
+
+struct eng *dc_gw_engine(const struct gw *g)
+{
+	return g->e;
+}
+
+void dc_gw_sample(struct gw *g)
+{
+	uint64_t held = dc_gw_held(g);
+
+	if (held > g->peak.rx_held)
+		g->peak.rx_held = held;
+}
+
+const struct gw_peaks *dc_gw_peaks(const struct gw *g)
+{
+	return &g->peak;
+}
+
+void dc_gw_peaks_reset(struct gw *g)
+{
+	memset(&g->peak, 0, sizeof(g->peak));
+}
+
+uint64_t dc_gw_wan_lost(const struct gw *g)
+{
+	return g->lost;
+}

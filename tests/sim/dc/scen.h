@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A scenario of the data-center simulator: everything that decides a run. Rates in bits a second, times in
+ * ns, sizes in bytes. docs/simulator.md has the keys. */
+#ifndef SIM_DC_SCEN_H
+#define SIM_DC_SCEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum scen_mode { MODE_ROCEWAY, MODE_NATIVE };
+enum scen_rule { RULE_NONE, RULE_THEMIS, RULE_GRC };
+enum scen_onoff { SCEN_OFF, SCEN_ON };
+enum scen_host { HOST_GBN, HOST_SR };
+enum scen_op { OP_WRITE, OP_SEND };
+enum scen_payload { PAYLOAD_AUTO, PAYLOAD_THIN, PAYLOAD_FULL };
+enum scen_place { PLACE_PAIRS, PLACE_INCAST, PLACE_ONESRC };
+enum scen_sizes { SIZES_WEBSEARCH, SIZES_FIXED };
+enum scen_slow { SLOW_PORT, SLOW_NIC };
+
+struct scen {
+	double seed;
+	unsigned mode, rule;
+	/* a site's fabric */
+	double leaves, hosts, spines, rate, frate, delay;
+	double buf, bbuf, alpha, pfc_alpha, kmin, kmax, pmax;
+	unsigned pfc, ecn;
+	/* between the sites */
+	double wan, rtt, loss, jitter, wkmin, wkmax;
+	/* the gateways */
+	double gwrate, wake, credit, custody, np_min, np_max, hwin, ccrate;
+	char cc[16];
+	unsigned np, rp, fec, payload;
+	/* the hosts */
+	double pmtu, depth, msg, window, ackreq, rto, backoff, retry, cnp;
+	unsigned host, dcqcn, op;
+	/* the work */
+	double load, isize, flows, bidir, start, stagger, stop, fsize, xload, xqps, xsize;
+	unsigned sizes, place;
+	double slow_at, slow_len, slow_rate;
+	unsigned slow;
+	double time, skip, drain, sample;
+};
+
+void scen_default(struct scen *s);
+bool scen_word(struct scen *s, const char *word, const char *where, char *err, size_t size);
+bool scen_file(struct scen *s, const char *path, char *err, size_t size);
+/* What only the whole can tell. */
+bool scen_check(const struct scen *s, char *err, size_t size);
+/* The same with everything filled in that was left to follow from the rest (0, auto). */
+struct scen scen_resolved(const struct scen *s);
+/* The words that repeat this run. */
+void scen_print(const struct scen *s, char *out, size_t size);
+
+#endif

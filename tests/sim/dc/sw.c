@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Switches: where a packet goes, whether there is room, marking, pausing; see net.h. */
+#include "tests/sim/dc/dc.h"
+
+#define PFC_WIRE 84 /* 64 bytes, preamble, gap */
+#define MTU_WIRE 4200
+
+/* Up by the hash of the flow, down by the destination. */
+static struct port *route(const struct sw *s, const struct dc_pkt *p)
+{
+	const struct dc *dc = s->n.dc;
+	bool here = dc_site(dc, p->dst) == s->n.site;
+	unsigned local = p->dst % dc->per_site, leaf = local / dc->per_leaf;
+
+	switch (s->kind) {
+	case SW_LEAF:
+		if (here && leaf == s->n.id)
+			return &s->n.port[local % dc->per_leaf];
+		return &s->n.port[dc->per_leaf + p->hash % dc->spines];
+	case SW_SPINE:
+		return &s->n.port[here ? leaf : dc->leaves];
+	case SW_BORDER:
+		return &s->n.port[here ? p->hash % dc->spines : dc->spines];
+	}
+	return NULL;
+}
+
+static void pfc(struct port *in, bool pause, rwy_time now)
+{
+	struct dc_pkt *p = dc_pkt_get(in->dc);
+
+	p->kind = DC_PFC;
+	p->wire = PFC_WIRE;
+	p->aux = pause;
+	in->xoff = pause;
+	dc_port_send(in, p, now);
+}
+
+static uint64_t unused(const struct sw *s)
+{
+	uint64_t shared = s->buf - s->headroom;
+
+	return s->used < shared ? shared - s->used : 0;
+}
+
+/* RED on the egress queue in front of which the packet stands. */
+static void mark(struct port *out, struct dc_pkt *p)
+{
+	uint64_t q = out->q[1].bytes;
+
+	if (!out->kmax || q <= out->kmin || p->ecn == DC_CE)
+		return;
+	if (q < out->kmax &&
+	    dc_unit(out->dc) * (double)(out->kmax - out->kmin) > (double)(q - out->kmin) * out->dc->s.pmax)
+		return;
+	p->ecn = DC_CE;
+	out->marked++;
+}
+
+static void on_rx(struct node *n, struct port *in, struct dc_pkt *p, rwy_time now)
+{
+	struct sw *s = (struct sw *)n;
+	struct dc *dc = n->dc;
+	struct port *out = route(s, p);
+	bool lossless = dc->s.pfc == SCEN_ON;
+
+	if (s->kind == SW_BORDER && dc->border_rule && !dc->border_rule(dc, s, in, out, p, now))
+		return;
+	if (p->kind != DC_DATA) {
+		dc_port_send(out, p, now);
+		return;
+	}
+	if (s->used + p->wire > s->buf ||
+	    (!lossless && (double)(out->q[1].bytes + p->wire) > dc->s.alpha * (double)unused(s))) {
+		out->dropped++;
+		s->dropped++;
+		dc_pkt_put(dc, p);
+		return;
+	}
+	s->used += p->wire;
+	if (s->used > s->peak)
+		s->peak = s->used;
+	p->in = (uint16_t)in->idx;
+	in->held += p->wire;
+	if (in->held > in->held_peak)
+		in->held_peak = in->held;
+	if (in->pfc && !in->xoff && (double)in->held > dc->s.pfc_alpha * (double)unused(s))
+		pfc(in, true, now);
+	mark(out, p);
+	dc_port_send(out, p, now);
+}
+
+static void on_sent(struct node *n, struct port *out, struct dc_pkt *p, rwy_time now)
+{
+	struct sw *s = (struct sw *)n;
+	struct port *in = &n->port[p->in];
+
+	(void)out;
+	s->used -= p->wire;
+	in->held -= p->wire;
+	if (in->xoff &&
+	    (!in->held || (double)(in->held + 2 * MTU_WIRE) < n->dc->s.pfc_alpha * (double)unused(s)))
+		pfc(in, false, now);
+}
+
+static const struct node_ops sw_ops = {.rx = on_rx, .sent = on_sent};
+
+void dc_sw_init(
+    struct sw *s, struct dc *dc, enum sw_kind kind, unsigned site, unsigned id, unsigned ports, uint64_t buf)
+{
+	dc_node_init(&s->n, dc, &sw_ops, site, id, ports);
+	s->kind = kind;
+	s->buf = buf;
+}
+
+void dc_sw_ready(struct sw *s)
+{
+	const struct scen *c = &s->n.dc->s;
+
+	for (unsigned i = 0; i < s->n.ports; i++) {
+		struct port *p = &s->n.port[i];
+		double bits = 8e9 * (1 << 24) / (double)p->ns_byte;
+		bool wan = s->kind == SW_BORDER && i == s->n.ports - 1 && c->mode == MODE_NATIVE;
+
+		if (c->ecn == SCEN_ON) {
+			p->kmin = (uint64_t)(wan ? c->wkmin : c->kmin * bits / 100e9);
+			p->kmax = (uint64_t)(wan ? c->wkmax : c->kmax * bits / 100e9) + 1;
+		}
+		/* Nobody pauses across the WAN. */
+		p->pfc = c->pfc == SCEN_ON && !wan;
+		if (p->pfc) /* what still comes after a pause was sent */
+			s->headroom += (uint64_t)(2 * (double)p->delay * bits / 8e9) + 3 * MTU_WIRE;
+	}
+	if (s->headroom > s->buf / 2)
+		s->headroom = s->buf / 2;
+}

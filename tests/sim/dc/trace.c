@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run as a time series (CSV): one row a sample, for tests/sim/plot and for whoever develops a control loop.
+ */
+#include "gateway/engine/engine.h"
+#include "tests/sim/dc/gw.h"
+#include "tests/sim/dc/nic.h"
+#include "tests/sim/dc/work.h"
+
+#define FLOWS_MAX 64
+
+static unsigned shown(const struct work *w)
+{
+	return w->flows < FLOWS_MAX ? w->flows : FLOWS_MAX;
+}
+
+void trace_head(struct work *w)
+{
+	fprintf(w->trace, "ms,far_held_mb,far_gw_port_mb,near_custody_mb,near_wan_mb,near_wan_gbps,slow_port_"
+	                  "kb,border_mb,drops,resent");
+	for (unsigned i = 0; i < shown(w); i++)
+		fprintf(w->trace, ",tx%u,rx%u", i, i);
+	fprintf(w->trace, "\n");
+}
+
+static uint64_t drops(const struct dc *dc)
+{
+	uint64_t n = 0;
+
+	for (unsigned site = 0; site < 2; site++) {
+		n += dc->border[site].dropped;
+		for (unsigned i = 0; i < dc->leaves; i++)
+			n += dc->leaf[site][i].dropped;
+		for (unsigned i = 0; i < dc->spines; i++)
+			n += dc->spine[site][i].dropped;
+	}
+	return n;
+}
+
+void trace_row(struct work *w, rwy_time now)
+{
+	struct dc *dc = w->dc;
+	unsigned host = w->flows ? w->flow[0].dst : dc->per_site;
+	double dt = (double)(now - w->sampled), held = 0, custody = 0, port = 0, rate = 0, queued = 0;
+	struct wan_stats st;
+
+	if (dc->gw[0]) {
+		held = (double)dc_gw_held(dc->gw[1]) / 1e6;
+		custody = (double)eng_custody_bytes(dc_gw_engine(dc->gw[0])) / 1e6;
+		port = (double)dc_gw_port(dc->gw[1])->q[1].bytes / 1e6;
+		eng_tunnel_stats(dc_gw_engine(dc->gw[0]), 0, &st);
+		rate = (double)st.rate_Bps * 8e-9;
+		queued = (double)(st.tx_queued_bytes -
+		                  (st.inflight < st.tx_queued_bytes ? st.inflight : st.tx_queued_bytes)) /
+		         1e6;
+	}
+	fprintf(w->trace, "%.4f,%.4f,%.4f,%.4f,%.4f,%.3f,%.1f,%.4f,%llu,%llu", (double)(now - dc->zero) / 1e6,
+	    held, port, custody, queued, rate, (double)dc_host_port(dc, host)->peer->q[1].bytes / 1e3,
+	    (double)dc->border[0].n.port[dc->spines].q[1].bytes / 1e6, (unsigned long long)drops(dc),
+	    (unsigned long long)dc->c.resent);
+	for (unsigned i = 0; i < shown(w); i++) {
+		struct flow *f = &w->flow[i];
+
+		fprintf(w->trace, ",%.3f,%.3f", (double)(f->qp->tx_bytes - f->sample_tx) * 8 / dt,
+		    (double)(f->qp->rx_bytes - f->sample_rx) * 8 / dt);
+		f->sample_rx = f->qp->rx_bytes;
+		f->sample_tx = f->qp->tx_bytes;
+	}
+	fprintf(w->trace, "\n");
+}

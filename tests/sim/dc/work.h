@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scenario's own work on the simulated hosts: Poisson messages within each site, long-lived flows and
+ * Poisson messages between the sites; what is measured of them. Another program (a workload of its own) uses
+ * dc.h and not this.
+ */
+#ifndef SIM_DC_WORK_H
+#define SIM_DC_WORK_H
+
+#include "tests/sim/dc/dc.h"
+
+struct work;
+
+struct flow {
+	struct work *w;
+	struct qp *qp;
+	struct ev ev; /* its start */
+	unsigned src, dst, outstanding;
+	uint64_t posted;               /* bytes */
+	uint64_t skip_rx;              /* bytes delivered when measuring began */
+	uint64_t sample_rx, sample_tx; /* at the last row of the trace */
+	rwy_time began, done;          /* with fsize */
+};
+
+/* Times of messages of one kind. */
+struct fct {
+	float *us;
+	uint32_t n, cap;
+	double sum, small_sum, large_sum; /* us; below 100 kB, from 1 MB */
+	uint32_t small_n, large_n;
+};
+
+struct poisson {
+	struct work *w;
+	struct ev ev;
+	unsigned site;
+	bool inter;
+	double every; /* ns, mean */
+	uint64_t rng;
+};
+
+struct work {
+	struct dc *dc;
+	struct flow *flow;
+	unsigned flows;
+	struct qp **xqp; /* of the Poisson messages between the sites: [direction * xqps + i] */
+	unsigned xqps;
+	struct poisson intra[2], inter[2];
+	struct fct fct[2]; /* within a site, between sites */
+	struct ev sample_ev, slow_ev, skip_ev;
+	bool slowed;
+	unsigned warming;
+	FILE *trace;
+	rwy_time sampled;
+	uint64_t skip_bytes[2], end_bytes[2];
+};
+
+void work_init(struct work *w, struct dc *dc, FILE *trace);
+void work_run(struct work *w); /* all of it, drained */
+void work_fini(struct work *w);
+
+uint64_t size_draw(unsigned sizes, double fixed, uint64_t *rng);
+double size_mean(unsigned sizes, double fixed);
+
+void trace_head(struct work *w);
+void trace_row(struct work *w, rwy_time now);
+
+#endif

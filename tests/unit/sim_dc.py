@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# sim_dc.py BUILD: rwydc says what is wrong with a scenario; the same seed makes the same run; a thin run is the full run; whatever the network does,
+# every message ends exactly once, in order; and where arithmetic says what must come out, it does.
+import json
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+RWYDC = str(Path(sys.argv[1]) / "tests/sim/rwydc")
+SMALL = "leaves=2 hosts=2 spines=2"
+
+BAD_WORDS = [
+    ("rtt=-5ms", "word 1: rtt: '-5ms' is outside"), ("loss=95%", "word 1: loss: '95%' is outside"), ("rate=fast", "is not bits a second"),
+    ("speed=1", "there is no key 'speed'"), ("rtt", "is not key=value"), ("mode=other", "is none of: roceway native"), ("seed=1.5", "seed: '1.5' is outside"),
+    ("rtt=5", "is not a time with its unit"), ("cc=reno", "cc: there is no such algorithm"), ("pmtu=1500", "pmtu is 256, 512"),
+    ("kmin=2MiB", "minimum is above its maximum"), ("rule=grc", "rule is of the native"), ("host=sr", "host=sr is a baseline"), ("skip=1s", "skip leaves nothing"),
+    ("slow_at=1ms", "slow_at wants slow_rate"), ("loss=1e-3 payload=thin", "payload=full"), ("leaves=64 hosts=64", "more than 250 hosts"),
+    ("leaves=1 hosts=1 load=0.5", "load wants two hosts"), ("start=2ms time=1ms", "within time"),
+]
+RUNS = [
+    f"{SMALL} flows=2 xload=0.1 load=0.3 rtt=1ms time=8ms", f"{SMALL} flows=2 xload=0.1 load=0.3 rtt=1ms time=8ms mode=native",
+    f"{SMALL} flows=2 rtt=1ms time=8ms loss=1e-3 cc=auto ccrate=0", f"{SMALL} flows=1 rtt=1ms time=8ms loss=1e-3 mode=native",
+    f"{SMALL} load=0.8 time=5ms pfc=off buf=1MiB ecn=off mode=native", f"{SMALL} flows=3 place=incast bidir=1 op=send rtt=500us time=8ms",
+    f"{SMALL} flows=2 rtt=1ms time=20ms slow=nic slow_at=4ms slow_rate=10G slow_len=6ms", f"{SMALL} flows=2 rtt=1ms time=20ms slow_at=4ms slow_rate=10G",
+    f"{SMALL} flows=2 msg=1000 pmtu=1024 rtt=300us time=3ms jitter=20us",
+]
+
+
+def run(words, *more):
+    return subprocess.run([RWYDC, *more, *words.split()], capture_output=True, text=True, timeout=200)
+
+
+def row(words):
+    r = run(words, "--json")
+    assert r.returncode == 0, (words, r)
+    return json.loads(r.stdout)
+
+
+def bad_words():
+    for words, want in BAD_WORDS:
+        r = run(words)
+        assert r.returncode == 2 and want in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, (words, r)
+
+
+def files():
+    with tempfile.NamedTemporaryFile("w", suffix=".scen") as f:
+        f.write("leaves 2 # small\n\nhosts 2\nload 30%\ntime 2ms\n")
+        f.flush()
+        assert run("", "--hash", "--file", f.name).stdout == run("leaves=2 hosts=2 load=0.3 time=2ms", "--hash").stdout
+        f.write("rtt\n")
+        f.flush()
+        r = run("", "--file", f.name)
+        assert r.returncode == 2 and ":6: 'rtt' wants one value" in r.stderr, r
+
+
+def invariants():
+    with ThreadPoolExecutor(2) as pool:
+        for words, d in zip(RUNS, pool.map(row, RUNS)):
+            assert d["violations"] == 0 and d["messages"] > 0 and d["qp_errors"] == 0, (words, d)
+
+
+def repeatable():
+    hashes = [run(f"{RUNS[0]} seed={seed}", "--hash").stdout for seed in (7, 7, 8)]
+    assert hashes[0] == hashes[1] != hashes[2] and len(hashes[0]) == 17, hashes
+    assert row(row(RUNS[0])["scenario"])["hash"] == row(RUNS[0])["hash"]
+
+
+def thin_is_full():
+    a, b = (run(f"{SMALL} flows=3 xload=0.2 rtt=1ms time=3ms fec=off payload={p}", "--hash").stdout for p in ("thin", "full"))
+    assert a == b != "", (a, b)
+
+
+def windows():
+    """128 messages of 64 KiB outstanding, 25 ms: natively a window a round trip, through the gateways the line."""
+    native = row(f"{SMALL} mode=native flows=1 rtt=25ms time=300ms skip=50ms rto=1s")
+    assert abs(native["flows_gbps"] / (128 * 65536 * 8 / 25e-3 / 1e9) - 1) < 0.05, native["flows_gbps"]
+    near = row(f"{SMALL} flows=1 rtt=25ms time=60ms skip=40ms")
+    assert near["flows_gbps"] > 90 and near["host_resent"] == 0 and near["host_timeouts"] == 0, near
+
+
+def timers():
+    """A NIC whose timer is shorter than the path repeats itself; one that does not back off gives up."""
+    assert row(f"{SMALL} mode=native flows=1 rtt=25ms time=60ms")["host_resent"] > 0
+    dead = row(f"{SMALL} mode=native flows=1 rtt=100ms time=60ms rto=10ms backoff=1")
+    assert dead["qp_errors"] == 1 and dead["flows_gbps"] == 0, dead
+
+
+def lossless():
+    """PFC and no drop; without it drops, and go-back-N makes them good."""
+    hard = f"{SMALL} mode=native load=0.9 time=5ms buf=2MiB ecn=off"
+    a, b = row(hard), row(f"{hard} pfc=off alpha=0.25")
+    assert a["dropped"] == 0 and a["pauses"] > 0 and a["host_resent"] == 0, a
+    assert b["dropped"] > 0 and b["pauses"] == 0 and b["host_resent"] > 0 and b["intra_n"] == a["intra_n"], b
+
+
+def marks():
+    """Marking keeps queues short and costs nobody much."""
+    with_ecn, without = (row(f"{SMALL} mode=native load=0.6 time=20ms sizes=fixed isize=1MiB ecn={e}") for e in ("on", "off"))
+    assert with_ecn["cnps"] > 0 and without["cnps"] == 0 and with_ecn["leaf_peak"] < without["leaf_peak"], (with_ecn, without)
+
+
+def traces():
+    with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
+        assert run(f"{SMALL} flows=2 rtt=1ms time=4ms", "--trace", f.name).returncode == 0
+        lines = f.read().splitlines()
+        assert lines[0].startswith("ms,far_held_mb") and len(lines) == 40 and all(l.count(",") == lines[0].count(",") for l in lines), lines[:3]
+
+
+CASES = [bad_words, files, invariants, repeatable, thin_is_full, windows, timers, lossless, marks, traces]
+failed = 0
+for case in CASES:
+    try:
+        case()
+    except AssertionError as e:
+        failed += 1
+        print(f"FAIL {case.__name__}: {e}")
+print(f"{len(CASES) - failed} passed, {failed} failed")
+sys.exit(1 if failed else 0)
