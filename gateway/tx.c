@@ -21,6 +21,7 @@
 
 #define ET_IP4    0x0800
 #define ET_IP6    0x86dd
+#define ECT0      2
 #define IP4_LEN   20
 #define IP6_LEN   40
 #define UDP_LEN   8
@@ -344,9 +345,13 @@ static uint32_t wan_headers(
 	rwy_put16(udp + 4, (uint16_t)udp_len);
 	if (t->ip_len == IP4_LEN) {
 		/* UDP checksum 0: the datagram carries a CRC32C of its own (wan/). */
+		uint8_t ect = tx->ect ? ECT0 : 0;
+
+		ip[1] |= ect;
 		rwy_put16(ip + 2, (uint16_t)(IP4_LEN + udp_len));
-		rwy_put16(ip + 10, ip4_checksum(t->sum + IP4_LEN + udp_len));
+		rwy_put16(ip + 10, ip4_checksum(t->sum + ect + IP4_LEN + udp_len));
 	} else {
+		ip[1] |= tx->ect ? ECT0 << 4 : 0;
 		rwy_put16(ip + 4, (uint16_t)udp_len);
 	}
 	memcpy(udp + UDP_LEN, tx->hdr, tx->hdr_len);

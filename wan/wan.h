@@ -89,6 +89,7 @@ struct wan_cfg {
 	uint64_t rx_bytes;    /* bytes we hold undelivered at most, all flows: advertised as tunnel credit */
 	rwy_dur keepalive;    /* probe when silent for this long; the peer is down after 4 of them */
 	rwy_dur max_ack_delay; /* 0 .. 25 ms */
+	bool ecn;              /* datagrams are ECN-capable, unless the path turns out not to be */
 	enum wan_fec_mode fec;
 	uint32_t fec_extra_max; /* per mille of the data that repairs may cost at most */
 	uint64_t fec_rx_bytes; /* copies of protected datagrams kept to rebuild others, each path: at least 32
@@ -106,6 +107,7 @@ struct wan_tx {
 	uint16_t hdr_len;
 	uint8_t path;
 	bool own; /* buf was a one-shot (dgram): ownership moves to the caller with this record */
+	bool ect; /* send it ECN-capable, ECT(0) */
 	uint8_t hdr[WAN_HDR_MAX];
 };
 
@@ -246,6 +248,8 @@ struct wan_stats {
 	uint64_t rx_held_bytes;            /* received, not delivered */
 	uint32_t tx_flows, rx_flows;
 	uint32_t loss_ppm; /* smoothed share of datagrams lost, parts per million */
+	const char *ecn;   /* "off", "trying", "on" */
+	uint32_t ce;       /* marks the peer has reported, of the same path */
 	uint64_t peer_epoch;
 	char cc[96]; /* the algorithm's own line */
 };

@@ -121,7 +121,7 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	wan_pkt_seal(tx->hdr, tx->hdr_len, NULL, 0);
 	tx->buf = NULL;
 	tx->off = tx->len = 0;
-	tx->own = false;
+	tx->own = tx->ect = false;
 	tx->path = t->hs_path;
 	h->reply = false;
 	h->sent_at = now;

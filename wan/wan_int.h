@@ -56,6 +56,7 @@ enum wan_sent_state {
 #define WAN_S_APP     4u  /* sent while there was nothing more to send */
 #define WAN_S_ACK     8u  /* carries an ACK frame up to ack_largest */
 #define WAN_S_OPEN    16u /* carries the open information */
+#define WAN_S_ECT     64u /* went ECT(0) */
 #define WAN_S_REBUILT 32u /* never arrived: the peer rebuilt it */
 struct wan_sent {
 	rwy_time sent, delivered_at, first_sent;
@@ -112,6 +113,8 @@ struct wan_path {
 	uint32_t pto_count, probes;
 	uint64_t loss_fp; /* smoothed share lost, 1/65536 of a ppm */
 	uint32_t ce_seen;
+	uint8_t ecn;        /* enum wan_ecn */
+	uint32_t ecn_acked; /* datagrams that went ECT(0) and were acknowledged */
 
 	/* forward error correction */
 	struct wan_fec_est fec_est;
@@ -352,6 +355,13 @@ static inline bool wan_sent_room(const struct wan_path *p)
 	return p->next_pn - p->tail + WAN_SENT_RESERVE <= p->mask;
 }
 uint32_t wan_loss_ppm(const struct wan_path *p);
+
+/* wan_ecn.c */
+enum wan_ecn { WAN_ECN_OFF, WAN_ECN_TRYING, WAN_ECN_ON };
+void wan_ecn_restart(struct wan_path *p);
+void wan_ecn_on_ack(struct wan_path *p, const struct wan_f_ack *a);
+void wan_ecn_on_pto(struct wan_path *p);
+const char *wan_ecn_name(const struct wan_path *p);
 
 /* wan_rate.c: delivery-rate samples */
 struct wan_rate_sample {

@@ -61,6 +61,7 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	p->pkt_threshold = PKT_THRESHOLD_MIN;
 	p->ack_at = p->loss_timer = RWY_NEVER;
 	p->last_rx = p->cc_ticked = now;
+	wan_ecn_restart(p);
 	struct cc_cfg cc = t->cfg.cc_cfg;
 
 	cc.mtu = p->mtu;
@@ -91,6 +92,7 @@ void wan_path_restart(struct wan_path *p, rwy_time now)
 	p->has_seen = false;
 	p->ack_floor = 0;
 	p->ect0 = p->ect1 = p->ce = p->ce_seen = 0;
+	wan_ecn_restart(p);
 	p->last_rx = now;
 	p->fec_told_n = 0;
 	wan_fec_tx_reset(p, now);
@@ -260,6 +262,7 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 		p->inflight_n--;
 		a->acked_n++;
 	}
+	p->ecn_acked += !!(e->flags & WAN_S_ECT);
 	wan_rate_on_acked(p, &a->rs, e, a->now);
 	e->state = WAN_SENT_ACKED;
 	if (!a->newest_sent || pn > a->newest) {
@@ -412,6 +415,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 	p->any_acked = true;
 	for (unsigned i = f->n; i-- > 0;)
 		wan_ranges_add_range(&p->acked, f->r[i].lo, f->r[i].hi, on_range_acked, &a);
+	wan_ecn_on_ack(p, f);
 	if (f->has_ecn && f->ce > p->ce_seen) {
 		ce = f->ce - p->ce_seen;
 		p->ce_seen = f->ce;
@@ -512,6 +516,7 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 	p->probes = 2;
 	p->probe_pn = p->tail;
 	p->last_eliciting = p->progress = now; /* the next one counts from here, sent or not */
+	wan_ecn_on_pto(p);
 	if (p->pto_count == PERSISTENT_PTOS) {
 		p->t->cfg.cc->on_persistent(p->cc, now);
 		pace_update(p);

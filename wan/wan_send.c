@@ -15,8 +15,16 @@ static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
 	o->s = (struct wan_sent){0};
 	tx->buf = NULL;
 	tx->off = tx->len = 0;
-	tx->own = false;
+	tx->own = tx->ect = false;
 	tx->path = p->id;
+}
+
+static bool mark(struct wan_out *o)
+{
+	if (o->p->ecn == WAN_ECN_OFF)
+		return false;
+	o->s.flags |= WAN_S_ECT;
+	return true;
 }
 
 static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
@@ -38,6 +46,7 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		wan_fec_add(o->p, o, now);
 	t->c.tx_datagrams++;
 	t->c.tx_bytes += tx->hdr_len + tx->len;
+	tx->ect = mark(o);
 	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len + t->cfg.wire_overhead);
 	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
 }

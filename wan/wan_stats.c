@@ -34,6 +34,8 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	out->min_rtt = first->min_rtt;
 	out->rttvar = first->rttvar;
 	out->loss_ppm = wan_loss_ppm(first);
+	out->ecn = wan_ecn_name(first);
+	out->ce = first->ce_seen;
 	cc_guard_print(t->cfg.cc, first->cc, out->cc, sizeof(out->cc));
 }
 

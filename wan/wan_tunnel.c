@@ -21,6 +21,7 @@ void wan_cfg_default(struct wan_cfg *cfg)
 	cfg->rx_bytes = (uint64_t)256 << 20;
 	cfg->keepalive = RWY_SEC;
 	cfg->max_ack_delay = 5 * RWY_MS;
+	cfg->ecn = true;
 	cfg->fec = WAN_FEC_AUTO;
 	cfg->fec_extra_max = 300;
 	cfg->fec_rx_bytes = (uint64_t)32 << 20;

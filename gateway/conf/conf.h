@@ -34,6 +34,7 @@ enum conf_e2e { CONF_E2E_WINDOW, CONF_E2E_NONE };
 enum conf_rp { CONF_RP_DCQCN, CONF_RP_NONE };
 enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END };
 enum conf_fec { CONF_FEC_AUTO, CONF_FEC_OFF };
+enum conf_ecn { CONF_ECN_AUTO, CONF_ECN_OFF };
 enum conf_security { CONF_SEC_NONE };
 
 struct conf_port {
@@ -56,6 +57,7 @@ struct conf_tunnel {
 	unsigned prefixes;
 	enum conf_security security;
 	enum conf_fec fec;
+	enum conf_ecn ecn;
 	char cc[CONF_NAME];
 	uint64_t rate_Bps; /* bytes per second */
 };

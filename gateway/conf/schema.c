@@ -84,6 +84,10 @@ const struct conf_key conf_keys[] = {
         .text = "Forward error correction: `auto` protects the ends of messages as far as the measured loss "
                 "asks for it; "
                 "`off` only retransmits."},
+    {"tunnels[].ecn", CONF_T_ENUM, 0, 0, "auto", .words = "auto off", T(ecn),
+        .text = "Congestion marks of the WAN's routers: `auto` sends datagrams ECN-capable unless the path "
+                "turns out to lose "
+                "or clear the mark; `off` does not."},
     {"tunnels[].rate", CONF_T_RATE, 1000000, UINT64_C(1000000000000), "10Gbps", T(rate_Bps),
         .text = "The rate (`fixed`) or its upper bound (all others). The workers share it evenly."},
 

@@ -96,7 +96,7 @@ static rwy_time departs(struct wan_link *l, uint32_t bytes, uint8_t *ecn, rwy_ti
 
 	if (c->queue_bytes && queued + bytes > c->queue_bytes)
 		return RWY_NEVER;
-	if (c->ecn_bytes && queued > c->ecn_bytes)
+	if (*ecn && c->ecn_bytes && queued > c->ecn_bytes)
 		*ecn = 3;
 	l->busy_until = start + (uint64_t)bytes * RWY_SEC / c->rate_Bps;
 	return l->busy_until;
@@ -120,7 +120,7 @@ void wan_link_send(struct wan_link *l, uint8_t path, const void *hdr, size_t hdr
     size_t len, rwy_time now)
 {
 	struct wan_link_pkt *p;
-	uint8_t ecn = 2;
+	uint8_t ecn = l->ect ? 2 : 0;
 	rwy_time at = departs(l, (uint32_t)(hdr_len + len) + l->cfg.overhead, &ecn, now);
 
 	l->stats.sent++;
@@ -129,14 +129,14 @@ void wan_link_send(struct wan_link *l, uint8_t path, const void *hdr, size_t hdr
 		l->stats.dropped++;
 		return;
 	}
-	if (is_lost(l, now)) {
+	if (is_lost(l, now) || (ecn && l->cfg.ecn_drop)) {
 		l->stats.lost++;
 		return;
 	}
 	p = malloc(sizeof(*p) + hdr_len + len);
 	p->len = (uint32_t)(hdr_len + len);
 	p->path = path;
-	p->ecn = ecn;
+	p->ecn = l->cfg.ecn_clear ? 0 : ecn;
 	memcpy(p->data, hdr, hdr_len);
 	if (len)
 		memcpy(p->data + hdr_len, payload, len);

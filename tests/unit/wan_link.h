@@ -20,6 +20,8 @@ struct wan_link_cfg {
 	uint32_t overhead;    /* bytes a datagram costs on the wire besides its own */
 	uint64_t queue_bytes; /* 0: no bound */
 	uint64_t ecn_bytes;   /* mark CE when the queue is longer; 0: never */
+	bool ecn_clear;       /* a middlebox clears ECN */
+	bool ecn_drop;        /* one drops what is ECN-capable */
 	uint32_t loss_ppm;
 	uint32_t burst_ppm;   /* a loss burst begins with this probability */
 	uint32_t burst_len;   /* its mean length, datagrams */
@@ -45,6 +47,7 @@ struct wan_link_stats {
 struct wan_link {
 	struct wan_link_cfg cfg;
 	struct wan_link_stats stats;
+	bool ect; /* what is sent next is ECN-capable */
 	uint64_t rng;
 	uint64_t order;
 	rwy_time busy_until; /* the queue is empty then */

@@ -381,6 +381,7 @@ static void end_send(struct wan_pair *p, int i)
 		for (unsigned k = 0; k < n; k++) {
 			struct wan_tx *x = &tx[k];
 
+			p->end[i].out->ect = x->ect;
 			if (!(p->dead_path >> x->path & 1))
 				wan_link_send(p->end[i].out, x->path, x->hdr, x->hdr_len,
 				    x->buf ? x->buf->data + x->off : NULL, x->len, p->now);
