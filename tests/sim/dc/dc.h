@@ -64,7 +64,8 @@ struct dc {
 	struct sw border[2];
 	struct gw *gw[2];
 	struct border *rules[2];
-	/* A baseline's rule at a border: false when it took the packet. */
+	/* A baseline's rule at a border, of a packet that there is room for: false when it keeps it for now.
+	 */
 	bool (*border_rule)(
 	    struct dc *dc, struct sw *s, struct port *in, struct port *out, struct dc_pkt *p, rwy_time now);
 	struct qp **qps;

@@ -144,11 +144,16 @@ struct sw {
 	struct node n; /* first */
 	enum sw_kind kind;
 	uint64_t buf, headroom, used, peak, dropped;
+	bool ruled; /* a baseline's rule looks at each packet */
 };
 
 void dc_sw_init(
     struct sw *s, struct dc *dc, enum sw_kind kind, unsigned site, unsigned id, unsigned ports, uint64_t buf);
 void dc_sw_ready(struct sw *s); /* all its links are there */
+/* For rules: RED on the queue of the port; a packet that has been let in (or was made here) goes to its port.
+ */
+void dc_sw_mark(struct port *out, struct dc_pkt *p);
+void dc_sw_enqueue(struct sw *s, struct dc_pkt *p, rwy_time now);
 
 struct dc_pkt *dc_pkt_get(struct dc *dc);
 void dc_pkt_put(struct dc *dc, struct dc_pkt *p);

@@ -23,32 +23,31 @@ struct qp {
 	uint8_t gen;
 	bool inter, failed, once; /* once: to be freed when it has nothing to do */
 	uint32_t hash;
-	/* requester */
-	struct dc_msg *head, *tail,
-	    *cur; /* oldest not freed, newest; the one that holds `nxt` (NULL: look for it) */
-	uint64_t una, nxt, high,
-	    end; /* oldest unacknowledged, next to send, end of what was sent, of what was posted */
-	uint64_t una_msn;
+	/* requester: its messages in order: oldest kept, oldest not completed, newest; the one that holds
+	 * `nxt` (NULL: look for it) */
+	struct dc_msg *head, *open, *tail, *cur;
+	/* oldest unacknowledged, next to send, end of what was sent, end of what was posted */
+	uint64_t una, nxt, high, end;
+	uint64_t window;  /* packets in flight at most, 0: no bound */
+	uint64_t req_end; /* end of what was sent with AckReq */
 	unsigned since_req, retries;
-	rwy_dur rto;
+	rwy_dur rto, rto_least;
 	rwy_time rto_at;
 	struct ev rto_ev, pace_ev, cc_ev;
 	uint8_t turn; /* enum qp_turn */
 	struct qp *ready_next;
-	rwy_time
-	    sent_at; /* when the last data packet went, and its bytes: the next may go when the rate allows */
+	rwy_time sent_at; /* of the last data packet: the next may go when the rate allows */
 	uint32_t sent_wire;
 	uint64_t rate; /* bytes a second; 0: the line's */
 	rwy_time ticked;
-	rwy_time held_until; /* a baseline's border rule holds it back */
 	/* responder */
 	struct dc_msg *rx; /* message whose packet is expected */
 	uint64_t epsn, msn, rx_bytes;
 	bool nak_sent;
 	rwy_time cnp_at;
 	struct sr *sr;
-	uint64_t tx_bytes, tx_resent, tx_timeouts,
-	    tx_cnps; /* counts of this connection; bytes: payload, also what is sent again */
+	/* counts of this connection; bytes: payload, also what is sent again */
+	uint64_t tx_bytes, tx_resent, tx_timeouts, tx_cnps;
 	_Alignas(64) uint8_t cc[CC_STATE_SIZE];
 };
 
@@ -68,6 +67,7 @@ void qp_wake(struct qp *qp, rwy_time now);            /* it may have something t
 void qp_acked(struct qp *qp, uint32_t psn24, uint32_t msn, bool nak, rwy_time now);
 void qp_cnp(struct qp *qp, rwy_time now);
 void qp_fail(struct qp *qp, rwy_time now);
+void qp_progress(struct qp *qp, uint64_t una, rwy_time now); /* all before una is acknowledged */
 void qp_release(struct qp *qp); /* messages that are both delivered and completed */
 /* resp.c: the responder */
 void qp_data(struct qp *qp, struct dc_pkt *p, rwy_time now); /* reads the packet; the caller frees it */
@@ -76,7 +76,8 @@ void qp_answer(struct qp *qp, enum dc_kind kind, uint32_t psn24, uint32_t aux, r
 /* sr.c */
 void sr_new(struct qp *qp);
 void sr_free(struct qp *qp);
-bool sr_next(struct qp *qp, uint64_t *psn); /* which to send now */
+bool sr_next(const struct qp *qp, uint64_t *psn); /* which to send now */
+void sr_sent(struct qp *qp, uint64_t psn);        /* it is being sent; before nxt moves */
 void sr_acked(struct qp *qp, const struct dc_pkt *p, rwy_time now);
 void sr_data(struct qp *qp, struct dc_pkt *p, rwy_time now);
 void sr_timeout(struct qp *qp, rwy_time now);

@@ -37,9 +37,7 @@ static void rate_of(struct qp *qp, rwy_time now)
 
 static rwy_time may_go_at(const struct qp *qp)
 {
-	rwy_time at = qp->rate ? qp->sent_at + (uint64_t)qp->sent_wire * RWY_SEC / qp->rate : 0;
-
-	return rwy_time_max(at, qp->held_until);
+	return qp->rate ? qp->sent_at + (uint64_t)qp->sent_wire * RWY_SEC / qp->rate : 0;
 }
 
 static void on_cc(struct ev *ev, rwy_time now)
@@ -66,16 +64,15 @@ void qp_cnp(struct qp *qp, rwy_time now)
 
 static bool has_work(const struct qp *qp)
 {
-	const struct scen *s = &qp->dc->s;
 	uint64_t out = qp->nxt - qp->una, psn;
 
 	if (qp->failed)
 		return false;
 	if (qp->sr)
-		return sr_next((struct qp *)qp, &psn);
+		return sr_next(qp, &psn);
 	if (qp->nxt >= qp->end || out >= OUTSTANDING_MAX)
 		return false;
-	return !s->window || (double)out * s->pmtu < s->window;
+	return !qp->window || out < qp->window;
 }
 
 static void ready(struct qp *qp, rwy_time now)
@@ -132,7 +129,7 @@ static struct dc_msg *message_of(struct qp *qp, uint64_t psn)
 	struct dc_msg *m = qp->cur;
 
 	if (!m || psn < m->first)
-		m = qp->head;
+		m = qp->open;
 	while (m && psn >= m->first + m->pkts)
 		m = m->next;
 	return qp->cur = m;
@@ -165,7 +162,9 @@ static struct dc_pkt *make(struct qp *qp, uint64_t psn, rwy_time now)
 	p->len = (uint16_t)(p->last ? m->bytes - at * (uint64_t)s->pmtu : (uint64_t)s->pmtu);
 	p->aux = p->first ? (uint32_t)m->bytes : 0;
 	p->wire = p->len + DC_OVERHEAD + (p->first && s->op == OP_WRITE ? 16 : 0);
-	p->ackreq = p->last || ++qp->since_req >= (unsigned)s->ackreq;
+	/* Also where the window ends: nothing more would ask. */
+	p->ackreq = p->last || ++qp->since_req >= (unsigned)s->ackreq ||
+	            (qp->window && psn + 1 - qp->una >= qp->window);
 	if (p->ackreq)
 		qp->since_req = 0;
 	if (psn < qp->high) {
@@ -177,8 +176,11 @@ static struct dc_pkt *make(struct qp *qp, uint64_t psn, rwy_time now)
 	} else {
 		qp->high = psn + 1;
 	}
-	if (qp->una == psn || !qp->rto_ev.pos)
-		arm_rto(qp, now);
+	if (p->ackreq) { /* the timer is of what was asked for (IBA 9.7.6.1.3) */
+		if (qp->rto_at == RWY_NEVER || qp->req_end <= qp->una)
+			arm_rto(qp, now);
+		qp->req_end = psn + 1 > qp->req_end ? psn + 1 : qp->req_end;
+	}
 	return p;
 }
 
@@ -199,6 +201,8 @@ struct dc_pkt *qp_pull(struct host *h, rwy_time now)
 		if (qp->sr)
 			sr_next(qp, &psn);
 		p = make(qp, psn, now);
+		if (qp->sr)
+			sr_sent(qp, psn);
 		if (psn == qp->nxt)
 			qp->nxt++;
 		qp->sent_at = now;
@@ -234,7 +238,7 @@ void qp_release(struct qp *qp)
 		dc_qp_free(qp);
 }
 
-static void progress(struct qp *qp, uint64_t una, rwy_time now)
+void qp_progress(struct qp *qp, uint64_t una, rwy_time now)
 {
 	struct dc *dc = qp->dc;
 
@@ -242,11 +246,10 @@ static void progress(struct qp *qp, uint64_t una, rwy_time now)
 	if (qp->nxt < una)
 		qp->nxt = una;
 	qp->retries = 0;
-	qp->rto = (rwy_dur)dc->s.rto;
-	qp->rto_at = una < qp->high ? now + qp->rto : RWY_NEVER;
-	for (struct dc_msg *m = qp->head; m && m->first + m->pkts <= una; m = m->next) {
-		if (m->completed)
-			continue;
+	qp->rto = qp->rto_least;
+	qp->rto_at = una < qp->req_end ? now + qp->rto : RWY_NEVER;
+	for (struct dc_msg *m; (m = qp->open) && m->first + m->pkts <= una;) {
+		qp->open = m->next;
 		m->completed = now;
 		dc->c.completed++;
 		if (m->on_complete)
@@ -269,7 +272,7 @@ void qp_acked(struct qp *qp, uint32_t psn24, uint32_t msn, bool nak, rwy_time no
 	if (nak)
 		qp->dc->c.naks++;
 	if (una > qp->una)
-		progress(qp, una, now);
+		qp_progress(qp, una, now);
 	if (nak && una == qp->una && qp->nxt > una) {
 		qp->nxt = una;
 		qp->cur = NULL;
@@ -298,7 +301,7 @@ void qp_fail(struct qp *qp, rwy_time now)
 		if (m->on_complete)
 			m->on_complete(m, true, now);
 	}
-	qp->rx = NULL;
+	qp->rx = qp->open = NULL;
 	qp_release(qp);
 }
 
@@ -306,7 +309,7 @@ static void on_rto(struct ev *ev, rwy_time now)
 {
 	struct qp *qp = EV_OWNER(ev, struct qp, rto_ev);
 
-	if (qp->rto_at == RWY_NEVER || qp->una >= qp->high)
+	if (qp->rto_at == RWY_NEVER)
 		return;
 	if (now < qp->rto_at) {
 		ev_set(&qp->dc->evq, &qp->rto_ev, qp->rto_at);
@@ -376,8 +379,9 @@ struct qp *dc_qp_new(struct dc *dc, unsigned src, unsigned dst)
 	qp->src = (uint16_t)src;
 	qp->dst = (uint16_t)dst;
 	qp->inter = dc_site(dc, src) != dc_site(dc, dst);
+	qp->window = (uint64_t)((dc->s.window + dc->s.pmtu - 1) / dc->s.pmtu);
 	qp->hash = mix(id * 256 + gen + (uint32_t)dc->s.seed * 0x9e3779b9u);
-	qp->rto = (rwy_dur)dc->s.rto;
+	qp->rto = qp->rto_least = (rwy_dur)dc->s.rto;
 	qp->rto_at = RWY_NEVER;
 	qp->rto_ev.fn = on_rto;
 	qp->pace_ev.fn = on_pace;
@@ -448,6 +452,8 @@ struct dc_msg *dc_post(struct qp *qp, uint64_t bytes, void (*on_delivered)(struc
 	qp->tail = m;
 	if (!qp->rx)
 		qp->rx = m;
+	if (!qp->open)
+		qp->open = m;
 	qp->end += m->pkts;
 	qp->dc->c.posted++;
 	qp_wake(qp, now);

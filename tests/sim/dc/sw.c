@@ -44,7 +44,7 @@ static uint64_t unused(const struct sw *s)
 }
 
 /* RED on the egress queue in front of which the packet stands. */
-static void mark(struct port *out, struct dc_pkt *p)
+void dc_sw_mark(struct port *out, struct dc_pkt *p)
 {
 	uint64_t q = out->q[1].bytes;
 
@@ -57,37 +57,50 @@ static void mark(struct port *out, struct dc_pkt *p)
 	out->marked++;
 }
 
+void dc_sw_enqueue(struct sw *s, struct dc_pkt *p, rwy_time now)
+{
+	struct dc *dc = s->n.dc;
+	struct port *out = route(s, p);
+
+	if (p->kind == DC_DATA && !(s->ruled && out->idx == dc->spines))
+		dc_sw_mark(out, p); /* a rule has marked what leaves for the WAN */
+	dc_port_send(out, p, now);
+}
+
+static bool has_room(const struct sw *s, const struct port *out, const struct dc_pkt *p)
+{
+	const struct scen *c = &s->n.dc->s;
+
+	if (s->used + p->wire > s->buf)
+		return false;
+	return c->pfc == SCEN_ON || (double)(out->q[1].bytes + p->wire) <= c->alpha * (double)unused(s);
+}
+
 static void on_rx(struct node *n, struct port *in, struct dc_pkt *p, rwy_time now)
 {
 	struct sw *s = (struct sw *)n;
 	struct dc *dc = n->dc;
 	struct port *out = route(s, p);
-	bool lossless = dc->s.pfc == SCEN_ON;
 
-	if (s->kind == SW_BORDER && dc->border_rule && !dc->border_rule(dc, s, in, out, p, now))
-		return;
-	if (p->kind != DC_DATA) {
-		dc_port_send(out, p, now);
-		return;
+	if (p->kind == DC_DATA) {
+		if (!has_room(s, out, p)) {
+			out->dropped++;
+			s->dropped++;
+			dc_pkt_put(dc, p);
+			return;
+		}
+		s->used += p->wire;
+		if (s->used > s->peak)
+			s->peak = s->used;
+		p->in = (uint16_t)in->idx;
+		in->held += p->wire;
+		if (in->held > in->held_peak)
+			in->held_peak = in->held;
+		if (in->pfc && !in->xoff && (double)in->held > dc->s.pfc_alpha * (double)unused(s))
+			pfc(in, true, now);
 	}
-	if (s->used + p->wire > s->buf ||
-	    (!lossless && (double)(out->q[1].bytes + p->wire) > dc->s.alpha * (double)unused(s))) {
-		out->dropped++;
-		s->dropped++;
-		dc_pkt_put(dc, p);
-		return;
-	}
-	s->used += p->wire;
-	if (s->used > s->peak)
-		s->peak = s->used;
-	p->in = (uint16_t)in->idx;
-	in->held += p->wire;
-	if (in->held > in->held_peak)
-		in->held_peak = in->held;
-	if (in->pfc && !in->xoff && (double)in->held > dc->s.pfc_alpha * (double)unused(s))
-		pfc(in, true, now);
-	mark(out, p);
-	dc_port_send(out, p, now);
+	if (!s->ruled || dc->border_rule(dc, s, in, out, p, now))
+		dc_sw_enqueue(s, p, now);
 }
 
 static void on_sent(struct node *n, struct port *out, struct dc_pkt *p, rwy_time now)
@@ -117,6 +130,7 @@ void dc_sw_ready(struct sw *s)
 {
 	const struct scen *c = &s->n.dc->s;
 
+	s->ruled = s->kind == SW_BORDER && s->n.dc->border_rule;
 	for (unsigned i = 0; i < s->n.ports; i++) {
 		struct port *p = &s->n.port[i];
 		double bits = 8e9 * (1 << 24) / (double)p->ns_byte;
