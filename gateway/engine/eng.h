@@ -161,6 +161,7 @@ struct eng {
 	struct eng_counters c;
 	struct eng_tun tun[ENG_TUNNELS_MAX];
 	struct eng_half **table; /* hash table of both halves */
+	uint64_t *occupied;      /* a bit a slot, for the sweep: most slots have nothing */
 	uint32_t table_mask;
 	uint32_t halves, half_open;
 	uint32_t paired; /* near and far halves that belong together */

@@ -11,13 +11,14 @@
 
 #define SWEEP_INTERVAL (2 * RWY_MS)
 #define SWEEP_SLOTS    256
+#define TABLE_MIN      1024
 /* An unpaired flow whose host has been silent for this long: it has given up, or will begin anew. Nothing of
  * it was acknowledged. */
 #define HALF_OPEN_SILENT (10 * RWY_SEC)
 
 static uint32_t table_size(uint32_t conns)
 {
-	uint32_t n = 1024;
+	uint32_t n = TABLE_MIN;
 
 	while (n < conns)
 		n <<= 1;
@@ -69,7 +70,8 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->table_mask = table_size(cfg->conns_max) - 1;
 	e->table = calloc((size_t)e->table_mask + 1,
 	    sizeof(struct eng_half *)); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
-	if (!e->table)
+	e->occupied = calloc(((size_t)e->table_mask + 1) / 64, sizeof(*e->occupied));
+	if (!e->table || !e->occupied)
 		goto err;
 	roce_cm_cfg_default(&cm);
 	cm.half_open_max = cfg->half_open_max;
@@ -113,6 +115,7 @@ void eng_free(struct eng *e)
 	eng_slab_fini(&e->far_slab);
 	eng_slab_fini(&e->pair_slab);
 	free(e->jfree);
+	free(e->occupied);
 	free(e->table);
 	free(e);
 }
@@ -451,28 +454,37 @@ static bool expired(const struct eng_half *h, rwy_time now)
 	return idle && now - h->last > h->e->cfg.idle_expiry;
 }
 
-/* Looks at a few table slots a time, so that no turn is long. */
+static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)
+{
+	for (struct eng_half *h = e->table[slot], *next; h; h = next) {
+		next = h->chain;
+		if (!expired(h, now))
+			continue;
+		e->c.conns_expired++;
+		if (h->is_far)
+			eng_far_free((struct eng_far *)h, now);
+		else
+			eng_near_free((struct eng_near *)h, now);
+	}
+}
+
+/* Looks at a few table slots a time, so that no turn is long. The table is a whole number of such times. */
 static void sweep(struct eng *e, rwy_time now)
 {
-	uint32_t slots = e->table_mask + 1 < SWEEP_SLOTS ? e->table_mask + 1 : SWEEP_SLOTS;
-
 	e->sweep_at = now + SWEEP_INTERVAL;
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		e->tun[i].min_rtt = wan_min_rtt(e->tun[i].wan);
 	if (!e->halves)
 		return;
-	for (uint32_t i = 0; i < slots; i++) {
-		struct eng_half *h = e->table[e->sweep++ & e->table_mask], *next;
+	for (uint32_t i = 0; i < SWEEP_SLOTS / 64; i++, e->sweep += 64) {
+		uint32_t first = e->sweep & e->table_mask;
+		uint64_t bits, later = UINT64_MAX;
 
-		for (; h; h = next) {
-			next = h->chain;
-			if (!expired(h, now))
-				continue;
-			e->c.conns_expired++;
-			if (h->is_far)
-				eng_far_free((struct eng_far *)h, now);
-			else
-				eng_near_free((struct eng_near *)h, now);
+		while ((bits = e->occupied[first / 64] & later)) {
+			unsigned k = (unsigned)__builtin_ctzll(bits);
+
+			later = ~(((uint64_t)2 << k) - 1);
+			sweep_slot(e, first + k, now);
 		}
 	}
 }

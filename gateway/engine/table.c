@@ -43,12 +43,14 @@ void eng_insert(struct eng *e, struct eng_half *h)
 	slot = &e->table[h->hash & e->table_mask];
 	h->chain = *slot;
 	*slot = h;
+	e->occupied[(h->hash & e->table_mask) / 64] |= (uint64_t)1 << h->hash % 64;
 	e->halves++;
 }
 
 void eng_remove(struct eng *e, struct eng_half *h)
 {
-	struct eng_half **p = &e->table[h->hash & e->table_mask];
+	uint32_t slot = h->hash & e->table_mask;
+	struct eng_half **p = &e->table[slot];
 
 	while (*p && *p != h)
 		p = &(*p)->chain;
@@ -56,6 +58,8 @@ void eng_remove(struct eng *e, struct eng_half *h)
 		*p = h->chain;
 		e->halves--;
 	}
+	if (!e->table[slot])
+		e->occupied[slot / 64] &= ~((uint64_t)1 << slot % 64);
 }
 
 #define SLAB_CHUNK 64
