@@ -151,7 +151,7 @@ $(BUILD)/tests/api_server: $(call obj,$(wildcard gateway/api*.c) tests/unit/api/
 $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/unit/rc_*.c)) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
-	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(CORE_LIBS) -lm
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -Wl,--wrap=malloc -Wl,--wrap=free $(CORE_LIBS) -lm
 # A thin packet carries only its first bytes: tests/sim/wan/seal.c, thin_ec.c.
 SIMWAN_WRAP := wan_pkt_seal wan_pkt_open ec_encode_data ec_encode_data_update gf_vect_dot_prod gf_vect_mad
 $(BUILD)/tests/sim/rwywan: $(call obj,$(SIMWAN_SRC)) $(CORE_LIB)

@@ -70,7 +70,9 @@ static void times(struct run *r)
 static void check(struct run *r)
 {
 	times(r);
-	for (unsigned i = 0; i < r->qps; i++)
+	for (unsigned i = 0; i < r->qps; i++) {
+		for (unsigned j = 0; j < 2; j++)
+			sim_recall_memory(&r->qp[i][j]);
 		for (unsigned j = 0; j < 2; j++) {
 			struct side *s = &r->qp[i][j];
 			const struct rc_host_bad *b = &s->h.bad;
@@ -86,6 +88,7 @@ static void check(struct run *r)
 				    b->ghost * 1000 + b->ack * 100 + b->opcode * 10 + b->length);
 			sim_check_direction(r, s, &r->qp[i][!j]);
 		}
+	}
 }
 
 /* --- a world from a seed ---------------------------------------------------------------------------- */
@@ -121,6 +124,16 @@ static void draw_links(struct run *r)
 	}
 }
 
+/* Kept from run to run. */
+static uint8_t *memory_of(unsigned qp, unsigned site)
+{
+	static uint8_t *kept[QPS_MAX][2];
+
+	if (!kept[qp][site] && !(kept[qp][site] = malloc(MEM)))
+		abort();
+	return kept[qp][site];
+}
+
 static void draw_qps(struct run *r)
 {
 	struct sim_rng *g = &r->rng;
@@ -135,8 +148,7 @@ static void draw_qps(struct run *r)
 			s->site = j;
 			s->host = sim_below(g, SIM_HOSTS);
 			s->qpn = 0x11 + 8 * i + sim_below(g, 8);
-			s->mem = malloc(MEM);
-			s->before = malloc(MEM);
+			s->mem = memory_of(i, j);
 		}
 }
 
@@ -172,12 +184,7 @@ static void connect_qp(struct run *r, struct side *s)
 		psn[j] = r->zero_psn ? 0 : (roce_psn)(sim_next(g) & ROCE_PSN_MASK);
 		s[j].done = s[j].recvs = 0;
 		s[j].done_at = 0;
-		for (uint32_t k = 0; k < MEM; k += 8) {
-			uint64_t v = sim_next(g);
-
-			memcpy(s[j].mem + k, &v, 8);
-		}
-		memcpy(s[j].before, s[j].mem, MEM);
+		sim_draw_memory(r, &s[j]);
 	}
 	for (unsigned j = 0; j < 2; j++) {
 		struct rc_host_cfg c;
@@ -272,6 +279,7 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	sim_cfg_default(&r->cfg);
 	r->cfg.seed = sim_next(&r->rng);
 	r->cfg.verbose = verbose;
+	r->cfg.hash = how->hash;
 	draw_links(r);
 	r->fault_at = RWY_SEC + RWY_MS * sim_below(&r->rng, 400);
 	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
@@ -337,12 +345,12 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 		    (unsigned long long)seed, faults, (double)sim_now(r->w) / 1e9, r->why, r->detail,
 		    (unsigned long long)seed, faults);
 	ok = !r->why;
+	if (how->hash)
+		printf("seed %llu faults %u hash %016llx end %.9f %s\n", (unsigned long long)seed, faults,
+		    (unsigned long long)sim_hash(r->w), (double)sim_now(r->w) / 1e9, ok ? "ok" : r->why);
 	for (unsigned i = 0; i < r->qps; i++)
-		for (unsigned j = 0; j < 2; j++) {
+		for (unsigned j = 0; j < 2; j++)
 			rc_host_fini(&r->qp[i][j].h);
-			free(r->qp[i][j].mem);
-			free(r->qp[i][j].before);
-		}
 	left = sim_end(r->w);
 	if (left && ok) {
 		printf("FAIL seed=%llu faults=%u: %llu buffers leaked\n", (unsigned long long)seed, faults,

@@ -39,7 +39,8 @@ struct side {
 	struct run *run;
 	unsigned site, host;
 	uint32_t qpn;
-	uint8_t *mem, *before;
+	uint8_t *mem, *before; /* now; as it was drawn (sim_recall_memory) */
+	uint64_t drawn_from;
 	struct rc_wr wr[WRS_MAX];
 	unsigned wrs, done, recvs;
 	rwy_time done_at; /* of the last completion */
@@ -62,6 +63,10 @@ struct run {
 	bool fault_done, outage, verbose;
 	bool zero_psn;
 	bool deaf; /* no queue pair is alive */
+	/* When each host's timer is due (0 while it is deaf, with its queue pair gone: nobody looks), and the
+	 * first of them. */
+	rwy_time due[QPS_MAX][2], due_first;
+	bool due_known; /* due_first is */
 	const char *why;
 	char detail[256];
 };
@@ -76,20 +81,24 @@ static inline bool side_dead(const struct side *s)
 }
 
 /* memory.c: the workload and what memory must be */
+void sim_draw_memory(struct run *r, struct side *s);
+void sim_recall_memory(struct side *s); /* s->before as it was drawn, until the next of its site */
 void sim_draw_wrs(struct run *r, struct side *s, struct side *peer);
 bool sim_takes_recv(const struct rc_wr *w);
+/* Both have been recalled; executes on what they were. */
 void sim_check_direction(struct run *r, struct side *s, struct side *p);
 
 /* hosts.c: hosts, their packets and timers, and what happens to the world at fault_at */
 extern const struct sim_ops sim_host_ops;
 void sim_completed(void *ctx, const struct rc_comp *c);
-void sim_pump(struct run *r, struct side *s);
-bool sim_finished(void *ctx); /* every operation is done, or its queue pair in error */
-bool sim_drained(void *ctx);  /* everything a gateway answered for has reached the hosts */
+void sim_pump(struct run *r, struct side *s); /* after anything that made a host act */
+bool sim_finished(void *ctx);                 /* every operation is done, or its queue pair in error */
+bool sim_drained(void *ctx);                  /* everything a gateway answered for has reached the hosts */
 
 /* explore.c */
 struct how {
 	bool verbose, quiet;
+	bool hash;   /* print what tells runs apart: of all packets, and when it ended */
 	double slow; /* > 0: report runs that take so many times what could be expected */
 };
 bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how);

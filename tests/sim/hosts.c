@@ -33,6 +33,16 @@ void sim_completed(void *ctx, const struct rc_comp *c)
 	s->done_at = sim_now(s->run->w);
 }
 
+static void note_due(struct run *r, const struct side *s)
+{
+	rwy_time *due = &r->due[0][0] + (s - &r->qp[0][0]), at = s->gone ? RWY_NEVER : rc_host_next(&s->h);
+
+	if (*due == at)
+		return;
+	*due = at;
+	r->due_known = false;
+}
+
 void sim_pump(struct run *r, struct side *s)
 {
 	uint8_t out[RC_PKT_MAX];
@@ -40,27 +50,31 @@ void sim_pump(struct run *r, struct side *s)
 
 	while ((len = rc_host_output(&s->h, out, sim_now(r->w))))
 		sim_host_tx(r->w, s->site, out, len);
+	note_due(r, s);
 }
 
-static void host_rx(void *ctx, unsigned site, const uint8_t *ip, uint32_t len, rwy_time now)
+static bool is_host(const struct rwy_ip *ip, unsigned site, unsigned host)
+{
+	struct rwy_ip want = sim_host_ip(site, host);
+
+	return rwy_ip_eq(&want, ip);
+}
+
+static void host_rx(void *ctx, unsigned site, uint8_t *ip, uint32_t len, rwy_time now)
 {
 	struct run *r = ctx;
-	uint8_t copy[RC_PKT_MAX];
 	struct roce_pkt pkt;
 
-	if (len > sizeof(copy) || r->deaf)
+	if (len > RC_PKT_MAX || r->deaf)
 		return;
-	memcpy(copy, ip, len);
-	if (!rc_pkt_read(copy, len, &pkt))
+	if (!rc_pkt_read(ip, len, &pkt))
 		return;
 	for (unsigned i = 0; i < r->qps; i++) {
 		struct side *s = &r->qp[i][site];
-		struct rwy_ip me = sim_host_ip(site, s->host),
-		              peer = sim_host_ip(!site, r->qp[i][!site].host);
 
-		if (s->qpn == pkt.dqpn && !s->gone && rwy_ip_eq(&me, &pkt.dst) &&
-		    rwy_ip_eq(&peer, &pkt.src)) {
-			rc_host_input(&s->h, copy, len, now);
+		if (s->qpn == pkt.dqpn && !s->gone && is_host(&pkt.dst, site, s->host) &&
+		    is_host(&pkt.src, !site, r->qp[i][!site].host)) {
+			rc_host_packet(&s->h, &pkt, now);
 			sim_pump(r, s);
 			return;
 		}
@@ -78,6 +92,7 @@ static void host_dies(struct run *r)
 	s->h.cfg = cfg;
 	s->gone = true;
 	s->wrs = s->done;
+	note_due(r, s);
 }
 
 static void tick(void *ctx, rwy_time now)
@@ -88,7 +103,7 @@ static void tick(void *ctx, rwy_time now)
 		for (unsigned j = 0; j < 2; j++) {
 			struct side *s = &r->qp[i][j];
 
-			if (!s->gone && rc_host_next(&s->h) <= now) {
+			if (r->due[i][j] <= now) {
 				rc_host_tick(&s->h, now);
 				sim_pump(r, s);
 			}
@@ -113,15 +128,22 @@ static void tick(void *ctx, rwy_time now)
 	}
 }
 
+static rwy_time first_due(struct run *r)
+{
+	rwy_time at = RWY_NEVER;
+
+	for (unsigned i = 0; i < r->qps; i++)
+		at = rwy_time_min(at, rwy_time_min(r->due[i][0], r->due[i][1]));
+	r->due_first = at;
+	r->due_known = true;
+	return at;
+}
+
 static rwy_time next(void *ctx)
 {
 	struct run *r = ctx;
-	rwy_time at = RWY_NEVER;
+	rwy_time at = r->deaf ? RWY_NEVER : r->due_known ? r->due_first : first_due(r);
 
-	for (unsigned i = 0; i < r->qps && !r->deaf; i++)
-		for (unsigned j = 0; j < 2; j++)
-			if (!r->qp[i][j].gone)
-				at = rwy_time_min(at, rc_host_next(&r->qp[i][j].h));
 	if (r->faults && !r->fault_done)
 		at = rwy_time_min(at, r->fault_at);
 	else if (r->outage)

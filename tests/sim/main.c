@@ -5,8 +5,11 @@
  * or the queue pair must have an error. A failing seed prints the command that repeats it.
  */
 #include <getopt.h>
+#include <malloc.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,7 +37,7 @@ static void help(void)
 {
 	printf(
 	    "rwysim [--seeds N] [--from SEED] [--jobs J] | --seed SEED  [--faults MASK] [--slow TIMES] "
-	    "[--verbose]\n"
+	    "[--hash] [--verbose]\n"
 	    "faults, as a sum; default: drawn from the seed\n"
 	    "    1 outage of the WAN            2 the near gateway crashes    4 the far gateway crashes\n"
 	    "    8 loss on the LANs            16 QPNs used again            32 little memory, long outage\n"
@@ -47,14 +50,23 @@ static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, 
     F_LAN_LOSS | F_REUSE, F_PAUSE | F_OUTAGE, F_HOST | F_CRASH_FAR};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
+#define REGRESSIONS (sizeof(regressions) / sizeof(*regressions))
+#define JOBS_MAX    256
+
 struct plan {
 	uint64_t from, n;
 	int faults; /* < 0: from the seed */
 	struct how how;
 };
 
-struct sum {
-	uint64_t passed, failed;
+/* What the jobs, processes of ours, share. */
+struct shared {
+	_Atomic uint64_t next; /* work nobody has taken yet: first the seeds that once failed */
+	_Atomic uint64_t passed, failed;
+	struct {
+		uint64_t seed;
+		unsigned faults;
+	} at[JOBS_MAX]; /* what each job runs */
 };
 
 static unsigned faults_of(const struct plan *p, uint64_t seed)
@@ -62,70 +74,89 @@ static unsigned faults_of(const struct plan *p, uint64_t seed)
 	return p->faults >= 0 ? (unsigned)p->faults : kinds[seed % KINDS];
 }
 
-/* Every `jobs`-th seed, and of the seeds that once failed as well. */
-static struct sum run_share(const struct plan *p, unsigned job, unsigned jobs)
+static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, unsigned faults)
 {
-	struct sum sum = {0};
 	struct how how = p->how;
 
-	for (unsigned i = job; i < sizeof(regressions) / sizeof(*regressions); i += jobs)
-		if (p->faults < 0 || regressions[i].faults == (unsigned)p->faults)
-			sim_run_seed(regressions[i].seed, regressions[i].faults, &how) ? sum.passed++
-			                                                               : sum.failed++;
-	for (uint64_t i = p->from + job; i < p->from + p->n; i += jobs) {
-		how.quiet = sum.failed > 20;
-		sim_run_seed(i, faults_of(p, i), &how) ? sum.passed++ : sum.failed++;
-		if ((i - p->from) / jobs % 10000 == 9999 && !job)
-			fprintf(stderr, "seed %llu\n", (unsigned long long)i);
-	}
-	return sum;
+	sh->at[job].seed = seed;
+	sh->at[job].faults = faults;
+	how.quiet = sh->failed > 20;
+	if (sim_run_seed(seed, faults, &how))
+		sh->passed++;
+	else
+		sh->failed++;
 }
 
-static struct sum in_parallel(const struct plan *p, unsigned jobs)
+/* A seed at a time, so that a slow one keeps nobody waiting. */
+static void run_job(const struct plan *p, struct shared *sh, unsigned job)
 {
-	struct sum all = {0}, one;
-	int fd[2], status;
+	uint64_t i;
 
-	if (pipe(fd) != 0)
-		abort();
+	while ((i = sh->next++) < REGRESSIONS + p->n) {
+		uint64_t seed = p->from + i - REGRESSIONS;
+
+		if (i >= REGRESSIONS) {
+			run_one(p, sh, job, seed, faults_of(p, seed));
+			if (i % 10000 == 9999)
+				fprintf(stderr, "seed %llu, %llu failed\n", (unsigned long long)seed,
+				    (unsigned long long)sh->failed);
+		} else if (p->faults < 0 || regressions[i].faults == (unsigned)p->faults) {
+			run_one(p, sh, job, regressions[i].seed, regressions[i].faults);
+		}
+	}
+}
+
+static pid_t start_job(const struct plan *p, struct shared *sh, unsigned job)
+{
+	pid_t pid;
+
 	fflush(stdout);
-	for (unsigned k = 0; k < jobs; k++) {
-		pid_t pid = fork();
+	pid = fork();
+	if (pid < 0)
+		abort();
+	if (pid)
+		return pid;
+	run_job(p, sh, job);
+	fflush(stdout);
+	_exit(0);
+}
 
-		if (pid < 0)
-			abort();
-		if (pid)
-			continue;
-		one = run_share(p, k, jobs);
-		fflush(stdout);
-		_exit(write(fd[1], &one, sizeof(one)) == sizeof(one) ? 0 : 1);
-	}
-	close(fd[1]);
-	while (read(fd[0], &one, sizeof(one)) == sizeof(one)) {
-		all.passed += one.passed;
-		all.failed += one.failed;
-	}
-	close(fd[0]);
-	while (wait(&status) > 0)
-		if (status) /* it died: whatever it ran is not passed */
-			all.failed++;
-	return all;
+static void in_parallel(const struct plan *p, struct shared *sh, unsigned jobs)
+{
+	pid_t pid[JOBS_MAX], ended;
+	int status;
+
+	for (unsigned k = 0; k < jobs; k++)
+		pid[k] = start_job(p, sh, k);
+	while ((ended = wait(&status)) > 0)
+		for (unsigned k = 0; status && k < jobs; k++)
+			if (pid[k] == ended) { /* it died, and another goes on */
+				sh->failed++;
+				printf("FAIL seed=%llu faults=%u: died, status %#x\n",
+				    (unsigned long long)sh->at[k].seed, sh->at[k].faults, status);
+				pid[k] = start_job(p, sh, k);
+			}
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'}, {"from", 1, 0, 'f'},
-	    {"jobs", 1, 0, 'j'}, {"faults", 1, 0, 'x'}, {"slow", 1, 0, 'w'}, {"verbose", 0, 0, 'v'},
-	    {"help", 0, 0, 'h'}, {0}};
+	    {"jobs", 1, 0, 'j'}, {"faults", 1, 0, 'x'}, {"slow", 1, 0, 'w'}, {"hash", 0, 0, 'd'},
+	    {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
 	struct plan plan = {.from = 1, .n = 100, .faults = -1};
 	struct timespec start, end;
-	struct sum sum;
+	struct shared *sh;
 	uint64_t seed = 0;
 	unsigned jobs = 1;
 	double took;
 	bool one = false;
 	int c;
 
+	/* The large tables of engines come from the kernel, zeroed page by page as they are used, and not
+	 * from free memory, which would have to be cleared: there is never so much of it in a row. */
+	mallopt(M_MMAP_THRESHOLD, 2 << 20);
+	mallopt(M_TRIM_THRESHOLD, 2 << 20);
+	setvbuf(stdout, NULL, _IOLBF, 0); /* jobs share it */
 	while ((c = getopt_long(argc, argv, "vh", opts, NULL)) != -1)
 		switch (c) {
 		case 's':
@@ -147,6 +178,9 @@ int main(int argc, char **argv)
 		case 'v':
 			plan.how.verbose = true;
 			break;
+		case 'd':
+			plan.how.hash = true;
+			break;
 		case 'w':
 			plan.how.slow = atof(optarg);
 			break;
@@ -157,13 +191,18 @@ int main(int argc, char **argv)
 	if (one)
 		return sim_run_seed(seed, faults_of(&plan, seed), &plan.how) ? 0 : 1;
 	clock_gettime(CLOCK_MONOTONIC, &start);
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (sh == MAP_FAILED)
+		abort();
 	if (jobs > 1)
-		sum = in_parallel(&plan, jobs);
+		in_parallel(&plan, sh, jobs < JOBS_MAX ? jobs : JOBS_MAX);
 	else
-		sum = run_share(&plan, 0, 1);
+		run_job(&plan, sh, 0);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	took = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
-	fprintf(stderr, "%.0f seeds a second\n", (double)(sum.passed + sum.failed) / (took > 0 ? took : 1));
-	printf("%llu passed, %llu failed\n", (unsigned long long)sum.passed, (unsigned long long)sum.failed);
-	return sum.failed ? 1 : 0;
+	printf("%llu passed, %llu failed\n", (unsigned long long)sh->passed, (unsigned long long)sh->failed);
+	printf("%llu seeds, %.1f seeds a second, %llu violations\n",
+	    (unsigned long long)(sh->passed + sh->failed),
+	    (double)(sh->passed + sh->failed) / (took > 0 ? took : 1), (unsigned long long)sh->failed);
+	return sh->failed ? 1 : 0;
 }

@@ -5,19 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM 320 /* headroom of a buffer */
-
-enum ev_kind { EV_TO_GATEWAY, EV_TO_HOST, EV_TO_WAN, EV_START };
-
-struct event {
-	rwy_time at;
-	uint64_t order;
-	enum ev_kind kind;
-	unsigned site;
-	uint32_t len;
-	uint8_t *bytes;
-};
-
+#define START   SIM_LINKS /* an event, of the gateway of site 0; + 1: of site 1 */
 #define JOURNAL 1024
 #define RING    512
 
@@ -25,9 +13,9 @@ struct site {
 	struct eng *e;
 	struct world *w;
 	unsigned idx;
-	uint64_t bufs, bufs_peak;
-	unsigned life;
+	uint64_t bufs; /* alive in the engine */
 	rwy_time paused_until;
+	rwy_time next;                    /* what eng_next() said after the engine was last called */
 	unsigned ring;                    /* packets that wait for the end of a pause */
 	struct eng_jent journal[JOURNAL]; /* outlives a crash */
 };
@@ -39,164 +27,18 @@ struct world {
 	rwy_time now;
 	struct sim_rng rng;
 	struct site site[2];
-	struct sim_link wan[2], lan_up[2], lan_down[2];
-	struct event *heap;
-	uint32_t n, cap;
-	uint64_t order;
+	struct sim_links links;
+	uint64_t hash;
 };
-
-uint64_t sim_next(struct sim_rng *r)
-{
-	uint64_t z = (r->s += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-
-uint32_t sim_below(struct sim_rng *r, uint32_t n)
-{
-	return n ? (uint32_t)(sim_next(r) % n) : 0;
-}
-
-bool sim_chance(struct sim_rng *r, double p)
-{
-	return p > 0 && (double)(sim_next(r) >> 11) < p * 9007199254740992.0;
-}
-
-/* --- event heap ------------------------------------------------------------------------------- */
-
-static bool before(const struct event *a, const struct event *b)
-{
-	return a->at != b->at ? a->at < b->at : a->order < b->order;
-}
-
-static void push(struct world *w, struct event ev)
-{
-	uint32_t i;
-
-	ev.order = w->order++;
-	if (w->n == w->cap) {
-		w->cap = w->cap ? w->cap * 2 : 1024;
-		w->heap = realloc(w->heap, w->cap * sizeof(*w->heap));
-		if (!w->heap)
-			abort();
-	}
-	for (i = w->n++; i && before(&ev, &w->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		w->heap[i] = w->heap[(i - 1) / 2];
-	w->heap[i] = ev;
-}
-
-static struct event pop(struct world *w)
-{
-	struct event top = w->heap[0], last = w->heap[--w->n];
-	uint32_t i = 0, c;
-
-	while ((c = 2 * i + 1) < w->n) {
-		if (c + 1 < w->n && before(&w->heap[c + 1], &w->heap[c]))
-			c++;
-		if (!before(&w->heap[c], &last))
-			break;
-		w->heap[i] = w->heap[c];
-		i = c;
-	}
-	w->heap[i] = last;
-	return top;
-}
-
-/* --- links ------------------------------------------------------------------------------------ */
-
-static bool lost(struct world *w, struct sim_link *l)
-{
-	double p = l->cfg.loss, b = l->cfg.burst;
-
-	if (b <= 1)
-		return sim_chance(&w->rng, p);
-	/* Gilbert: bad lasts b packets in the mean, entered so that the share lost is p. */
-	/* A burst is also over in time: else a silent link would stay bad for many keep-alives. */
-	if (l->bad) {
-		l->bad = !sim_chance(&w->rng, 1 / b) && w->now - l->bad_since < (rwy_dur)b * RWY_MS;
-	} else {
-		l->bad = sim_chance(&w->rng, p / (b * (1 - p)));
-		l->bad_since = w->now;
-	}
-	return l->bad;
-}
-
-static void schedule(struct world *w, struct sim_link *l, enum ev_kind kind, unsigned site,
-    const uint8_t *bytes, uint32_t len, rwy_time at)
-{
-	struct event ev = {.at = at, .kind = kind, .site = site, .len = len, .bytes = malloc(len ? len : 1)};
-
-	if (!ev.bytes)
-		abort();
-	memcpy(ev.bytes, bytes, len);
-	if (len > 40 && sim_chance(&w->rng, l->cfg.corrupt)) {
-		ev.bytes[sim_below(&w->rng, len)] ^= (uint8_t)(1u << sim_below(&w->rng, 8));
-		l->corrupted++;
-	}
-	push(w, ev);
-}
-
-static void link_send(
-    struct world *w, struct sim_link *l, enum ev_kind kind, unsigned site, const uint8_t *bytes, uint32_t len)
-{
-	rwy_time at = w->now;
-
-	l->in++;
-	if (l->down || lost(w, l)) {
-		l->lost++;
-		return;
-	}
-	if (l->cfg.rate_Bps) {
-		if (l->cfg.queue && l->free_at > at + l->cfg.queue) {
-			l->lost++;
-			return;
-		}
-		at = rwy_time_max(at, l->free_at) + (uint64_t)(len + 46) * RWY_SEC / l->cfg.rate_Bps;
-		l->free_at = at;
-	}
-	at += l->cfg.delay;
-	if (l->cfg.jitter)
-		at += sim_next(&w->rng) % l->cfg.jitter;
-	if (sim_chance(&w->rng, l->cfg.reorder)) {
-		at += l->cfg.delay / 10 + sim_next(&w->rng) % (l->cfg.delay / 5 + 1);
-		l->reordered++;
-	} else if (l->cfg.keep_order) {
-		at = rwy_time_max(at, l->last_out);
-		l->last_out = at;
-	}
-	schedule(w, l, kind, site, bytes, len, at);
-	if (sim_chance(&w->rng, l->cfg.dup)) {
-		l->duplicated++;
-		schedule(w, l, kind, site, bytes, len, at + sim_next(&w->rng) % (l->cfg.delay + 1));
-	}
-}
 
 /* --- buffers of an engine --------------------------------------------------------------------- */
-
-struct sim_buf {
-	struct rwy_buf b; /* first */
-	uint8_t bytes[];
-};
 
 static struct rwy_buf *buf_alloc(void *ctx, uint32_t headroom, uint32_t len)
 {
 	struct site *s = ctx;
-	struct sim_buf *m;
-	uint32_t room = headroom > ROOM ? headroom : ROOM;
 
-	m = malloc(sizeof(*m) + room + len);
-	if (!m)
-		abort();
-	memset(&m->b, 0, sizeof(m->b));
-	m->b.data = m->bytes + room;
-	m->b.len = len;
-	m->b.headroom = (uint16_t)room;
 	s->bufs++;
-	if (s->bufs > s->bufs_peak)
-		s->bufs_peak = s->bufs;
-	return &m->b;
+	return &sim_buf_new(headroom, len)->b;
 }
 
 static void buf_free(void *ctx, struct rwy_buf *b)
@@ -204,7 +46,7 @@ static void buf_free(void *ctx, struct rwy_buf *b)
 	struct site *s = ctx;
 
 	s->bufs--;
-	free((struct sim_buf *)(void *)b); /* b is its first member */
+	sim_buf_free(sim_buf_of(b));
 }
 
 static const struct rwy_buf_ops buf_ops = {buf_alloc, buf_free};
@@ -214,9 +56,10 @@ static const struct rwy_buf_ops buf_ops = {buf_alloc, buf_free};
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
 	struct site *s = ctx;
+	struct sim_buf *m = sim_buf_new(SIM_ROOM, tx->len);
 
-	link_send(
-	    s->w, &s->w->lan_down[s->idx], EV_TO_HOST, s->idx, tx->buf ? tx->buf->data : tx->bytes, tx->len);
+	memcpy(m->b.data, tx->buf ? tx->buf->data : tx->bytes, tx->len);
+	sim_link_send(&s->w->links, sim_link_id(SIM_LAN_DOWN, s->idx), m, s->w->now);
 	if (tx->buf && tx->own)
 		buf_free(s, tx->buf);
 }
@@ -224,13 +67,14 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
 	struct site *s = ctx;
-	uint8_t dgram[16384];
+	uint32_t len = tx->buf ? tx->len : 0;
+	struct sim_buf *m = sim_buf_new(SIM_ROOM, tx->hdr_len + len);
 
 	(void)tunnel;
-	memcpy(dgram, tx->hdr, tx->hdr_len);
-	if (tx->buf)
-		memcpy(dgram + tx->hdr_len, tx->buf->data + tx->off, tx->len);
-	link_send(s->w, &s->w->wan[s->idx], EV_TO_WAN, !s->idx, dgram, tx->hdr_len + (tx->buf ? tx->len : 0));
+	memcpy(m->b.data, tx->hdr, tx->hdr_len);
+	if (len)
+		memcpy(m->b.data + tx->hdr_len, tx->buf->data + tx->off, len);
+	sim_link_send(&s->w->links, sim_link_id(SIM_WAN, s->idx), m, s->w->now);
 	if (tx->buf && tx->own)
 		buf_free(s, tx->buf);
 }
@@ -289,9 +133,9 @@ static void start(struct site *s)
 	wan->tunnel_id = 7;
 	if (w->cfg.rx_window)
 		wan->rx_window = w->cfg.rx_window;
-	s->life++;
 	if (eng_new(&s->e, c, &eng_ops, s, bufs, w->now) != 0)
 		abort();
+	s->next = eng_next(s->e);
 	free(c);
 }
 
@@ -321,9 +165,13 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 	w->ctx = ctx;
 	w->rng.s = cfg->seed;
 	w->now = RWY_SEC; /* not zero: 0 means "not set" in places */
+	sim_links_init(&w->links, &w->rng);
+	if (cfg->hash)
+		w->links.hash = &w->hash;
 	for (unsigned i = 0; i < 2; i++) {
-		w->wan[i].cfg = cfg->wan[i];
-		w->lan_up[i].cfg = w->lan_down[i].cfg = cfg->lan;
+		w->links.link[sim_link_id(SIM_WAN, i)].cfg = cfg->wan[i];
+		w->links.link[sim_link_id(SIM_LAN_UP, i)].cfg = cfg->lan;
+		w->links.link[sim_link_id(SIM_LAN_DOWN, i)].cfg = cfg->lan;
 		w->site[i].w = w;
 		w->site[i].idx = i;
 		start(&w->site[i]);
@@ -339,54 +187,69 @@ uint64_t sim_end(struct world *w)
 		eng_free(w->site[i].e);
 		left += w->site[i].bufs;
 	}
-	while (w->n)
-		free(pop(w).bytes);
-	free(w->heap);
+	sim_links_fini(&w->links);
 	free(w);
 	return left;
 }
 
 void sim_host_tx(struct world *w, unsigned site, const uint8_t *ip, uint32_t len)
 {
-	link_send(w, &w->lan_up[site], EV_TO_GATEWAY, site, ip, len);
+	struct sim_buf *m = sim_buf_new(SIM_ROOM, len);
+
+	memcpy(m->b.data, ip, len);
+	sim_link_send(&w->links, sim_link_id(SIM_LAN_UP, site), m, w->now);
 }
 
-static void deliver(struct world *w, struct event *ev)
+/* --- running -------------------------------------------------------------------------------------- */
+
+static void poll(struct site *s, rwy_time now)
 {
-	struct site *s = &w->site[ev->site];
-	struct rwy_buf *b;
+	eng_poll(s->e, now);
+	s->next = eng_next(s->e);
+}
 
-	switch (ev->kind) {
-	case EV_TO_HOST:
-		w->ops->host_rx(w->ctx, ev->site, ev->bytes, ev->len, w->now);
-		return;
-	case EV_START:
-		start(s);
-		return;
-	case EV_TO_GATEWAY:
-	case EV_TO_WAN:
-		if (!s->e)
-			return;
-		if (w->now < s->paused_until) {
-			if (s->ring++ < RING) {
-				struct event again = *ev;
+/* To a gateway. It may be dead, or stand still: then it finds what its receive ring held. */
+static void to_gateway(struct world *w, struct site *s, const struct sim_event *ev)
+{
+	struct rwy_buf *b = &ev->b->b;
 
-				again.at = s->paused_until;
-				ev->bytes = NULL; /* moved */
-				push(w, again);
-			}
-			return;
-		}
-		s->ring = 0;
-		b = buf_alloc(s, ROOM, ev->len);
-		/* An event is in the heap once: what pop() gave is not there any more.
-		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
-		memcpy(b->data, ev->bytes, ev->len);
-		if (ev->kind == EV_TO_WAN)
-			eng_wan_rx(s->e, 0, 0, b, 0, w->now);
+	if (!s->e) {
+		sim_buf_free(ev->b);
+		return;
+	}
+	if (w->now < s->paused_until) {
+		if (s->ring++ < RING)
+			sim_links_at(&w->links, s->paused_until, ev->where, ev->b);
 		else
-			eng_lan_rx(s->e, &b, 1, w->now);
-		eng_poll(s->e, w->now);
+			sim_buf_free(ev->b);
+		return;
+	}
+	s->ring = 0;
+	s->bufs++;
+	if (ev->where / 2 == SIM_WAN)
+		eng_wan_rx(s->e, 0, 0, b, 0, w->now);
+	else
+		eng_lan_rx(s->e, &b, 1, w->now);
+	poll(s, w->now);
+}
+
+static void deliver(struct world *w, const struct sim_event *ev)
+{
+	unsigned site = ev->where % 2;
+
+	switch (ev->where / 2) {
+	case SIM_LAN_DOWN:
+		w->ops->host_rx(w->ctx, site, ev->b->b.data, ev->b->b.len, w->now);
+		sim_buf_free(ev->b);
+		return;
+	case SIM_LAN_UP:
+		to_gateway(w, &w->site[site], ev);
+		return;
+	case SIM_WAN:
+		to_gateway(w, &w->site[!site], ev);
+		return;
+	case START / 2:
+		start(&w->site[site]);
 		return;
 	}
 }
@@ -394,11 +257,12 @@ static void deliver(struct world *w, struct event *ev)
 void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx)
 {
 	while (w->now < until) {
-		rwy_time at = w->n ? w->heap[0].at : RWY_NEVER, t;
+		rwy_time at = sim_links_next(&w->links), t;
+		struct sim_event ev;
 
 		for (unsigned i = 0; i < 2; i++)
 			if (w->site[i].e) {
-				t = rwy_time_max(eng_next(w->site[i].e), w->site[i].paused_until);
+				t = rwy_time_max(w->site[i].next, w->site[i].paused_until);
 				/* A gateway looks at its clock every few us at best. */
 				at = rwy_time_min(at, rwy_time_max(t, w->now + RWY_US));
 			}
@@ -409,16 +273,11 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 			return;
 		}
 		w->now = rwy_time_max(w->now, at);
-		while (w->n && w->heap[0].at <= w->now) {
-			struct event ev = pop(w);
-
+		while (sim_links_pop(&w->links, &ev, w->now))
 			deliver(w, &ev);
-			free(ev.bytes); /* NOLINT(clang-analyzer-unix.Malloc) */
-		}
 		for (unsigned i = 0; i < 2; i++)
-			if (w->site[i].e && w->now >= w->site[i].paused_until &&
-			    eng_next(w->site[i].e) <= w->now)
-				eng_poll(w->site[i].e, w->now);
+			if (w->site[i].e && w->now >= w->site[i].paused_until && w->site[i].next <= w->now)
+				poll(&w->site[i], w->now);
 		if (w->ops->next(w->ctx) <= w->now)
 			w->ops->tick(w->ctx, w->now);
 		if (stop && stop(ctx))
@@ -438,21 +297,15 @@ struct eng *sim_engine(struct world *w, unsigned site)
 
 void sim_wan_down(struct world *w, bool down)
 {
-	w->wan[0].down = w->wan[1].down = down;
-}
-
-void sim_wan_set(struct world *w, const struct sim_link_cfg *cfg)
-{
-	w->wan[0].cfg = w->wan[1].cfg = *cfg;
+	for (unsigned i = 0; i < 2; i++)
+		w->links.link[sim_link_id(SIM_WAN, i)].down = down;
 }
 
 void sim_crash(struct world *w, unsigned site, rwy_dur after)
 {
-	struct event ev = {.at = w->now + after, .kind = EV_START, .site = site};
-
 	eng_free(w->site[site].e);
 	w->site[site].e = NULL;
-	push(w, ev);
+	sim_links_at(&w->links, w->now + after, START + site, NULL);
 }
 
 void sim_pause(struct world *w, unsigned site, rwy_dur d)
@@ -460,12 +313,7 @@ void sim_pause(struct world *w, unsigned site, rwy_dur d)
 	w->site[site].paused_until = w->now + d;
 }
 
-uint64_t sim_bufs(const struct world *w, unsigned site)
+uint64_t sim_hash(const struct world *w)
 {
-	return w->site[site].bufs;
-}
-
-uint64_t sim_bufs_peak(const struct world *w, unsigned site)
-{
-	return w->site[site].bufs_peak;
+	return w->hash;
 }

@@ -11,38 +11,11 @@
 
 #include "gateway/engine/engine.h"
 #include "rwy/time.h"
+#include "tests/sim/links.h"
 
 #define SIM_HOSTS 2 /* a site */
 
-struct sim_rng {
-	uint64_t s;
-};
-uint64_t sim_next(struct sim_rng *r);
-uint32_t sim_below(struct sim_rng *r, uint32_t n);
-bool sim_chance(struct sim_rng *r, double p);
-
-/* What a link does to a packet. Probabilities 0..1. */
-struct sim_link_cfg {
-	rwy_dur delay, jitter;
-	uint64_t rate_Bps;  /* 0: infinite */
-	rwy_dur queue;      /* drop what would wait longer; 0: never */
-	double loss, burst; /* burst: mean length of a loss burst, <= 1: independent */
-	double reorder, dup, corrupt;
-	bool keep_order; /* jitter does not reorder */
-};
-
-struct sim_link {
-	struct sim_link_cfg cfg;
-	rwy_time free_at, last_out, bad_since;
-	bool bad; /* in a loss burst */
-	bool down;
-	uint64_t in, lost, duplicated, reordered, corrupted;
-};
-
 struct world;
-
-/* A packet arrives at the end of a link. The bytes are the callee's for the call only. */
-typedef void sim_deliver_cb(struct world *w, unsigned site, uint8_t *bytes, uint32_t len);
 
 struct sim_cfg {
 	uint64_t seed;
@@ -56,12 +29,13 @@ struct sim_cfg {
 	const char *cc;
 	uint64_t rate_Bps;
 	bool verbose;
+	bool hash; /* of every packet that is sent */
 };
 void sim_cfg_default(struct sim_cfg *c);
 
 struct sim_ops {
-	void (*host_rx)(void *ctx, unsigned site, const uint8_t *ip, uint32_t len,
-	    rwy_time now);                     /* a packet for a host of the site */
+	/* A packet for a host of the site. The bytes are the callee's for the call only. */
+	void (*host_rx)(void *ctx, unsigned site, uint8_t *ip, uint32_t len, rwy_time now);
 	void (*tick)(void *ctx, rwy_time now); /* hosts' timers */
 	rwy_time (*next)(void *ctx);
 };
@@ -76,15 +50,13 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 rwy_time sim_now(const struct world *w);
 struct eng *sim_engine(struct world *w, unsigned site);
 void sim_wan_down(struct world *w, bool down);
-void sim_wan_set(struct world *w, const struct sim_link_cfg *cfg);
 /* The gateway of the site dies and starts again `after` later: all its state is gone. */
 void sim_crash(struct world *w, unsigned site, rwy_dur after);
 /* The gateway of the site stands still so long (its process stopped, its virtual machine moved): its clock
  * has jumped afterwards, and of what arrived meanwhile only what fits a receive ring is there. */
 void sim_pause(struct world *w, unsigned site, rwy_dur d);
-/* Buffers alive in the engine of a site (leak check). */
-uint64_t sim_bufs(const struct world *w, unsigned site);
-uint64_t sim_bufs_peak(const struct world *w, unsigned site);
+/* With cfg.hash: of the time, link and bytes of every packet sent so far. */
+uint64_t sim_hash(const struct world *w);
 struct rwy_ip sim_host_ip(unsigned site, unsigned host);
 
 #endif

@@ -77,24 +77,22 @@ void rc_host_post_recv(struct rc_host *h, uint32_t off, uint32_t len)
 	h->rq[h->rq_n++].len = len;
 }
 
-uint32_t rc_host_make(const struct rc_host *h, uint8_t *out, struct rc_mk m)
-{
-	memcpy(m.src, h->cfg.ip, 4);
-	memcpy(m.dst, h->cfg.peer_ip, 4);
-	m.dqpn = h->cfg.peer_qpn;
-	return rc_pkt_make(out, &m);
-}
-
 void rc_host_input(struct rc_host *h, uint8_t *bytes, uint32_t len, rwy_time now)
 {
 	struct roce_pkt pkt;
 
-	if (!rc_pkt_read(bytes, len, &pkt) || pkt.info->transport != ROCE_RC)
+	if (rc_pkt_read(bytes, len, &pkt))
+		rc_host_packet(h, &pkt, now);
+}
+
+void rc_host_packet(struct rc_host *h, const struct roce_pkt *pkt, rwy_time now)
+{
+	if (pkt->info->transport != ROCE_RC)
 		return;
-	if (roce_op_is_request(pkt.info))
-		rc_resp_input(h, &pkt);
+	if (roce_op_is_request(pkt->info))
+		rc_resp_input(h, pkt);
 	else
-		rc_reqr_input(h, &pkt, now);
+		rc_reqr_input(h, pkt, now);
 }
 
 uint32_t rc_host_output(struct rc_host *h, uint8_t *out, rwy_time now)
@@ -138,17 +136,17 @@ static void owe_read(struct rc_host *h, roce_psn psn, uint64_t off, uint32_t len
 
 uint32_t rc_resp_output(struct rc_host *h, uint8_t *out)
 {
-	struct rc_mk m = {0};
 	struct rc_out *o;
 
 	if (h->out_head == h->out_n)
 		return 0;
 	o = &h->out[h->out_head];
-	m.opcode = o->opcode;
-	m.psn = roce_psn_add(o->psn, o->i);
-	m.syndrome = o->syndrome;
-	m.msn = o->msn;
-	m.original = o->original;
+	struct rc_mk m = {.opcode = o->opcode,
+	    .psn = roce_psn_add(o->psn, o->i),
+	    .syndrome = o->syndrome,
+	    .msn = o->msn,
+	    .original = o->original};
+
 	if (o->opcode == ROCE_RC_READ_RESP_FIRST) {
 		uint32_t at = o->i * h->cfg.mtu;
 

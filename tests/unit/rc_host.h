@@ -9,6 +9,8 @@
 #ifndef TESTS_UNIT_RC_HOST_H
 #define TESTS_UNIT_RC_HOST_H
 
+#include <string.h>
+
 #include "roce/parse.h"
 #include "rwy/time.h"
 #include "tests/unit/rc_pkt.h"
@@ -123,6 +125,8 @@ void rc_host_post_recv(struct rc_host *h, uint32_t off, uint32_t len);
 
 /* A packet for this host, from the IP header on. Bad ones are dropped. */
 void rc_host_input(struct rc_host *h, uint8_t *bytes, uint32_t len, rwy_time now);
+/* The same for who has read it already (rc_pkt_read). */
+void rc_host_packet(struct rc_host *h, const struct roce_pkt *pkt, rwy_time now);
 /* The next packet to send into out[RC_PKT_MAX]: its length, 0: none now. */
 uint32_t rc_host_output(struct rc_host *h, uint8_t *out, rwy_time now);
 void rc_host_tick(struct rc_host *h, rwy_time now);
@@ -130,7 +134,13 @@ rwy_time rc_host_next(const struct rc_host *h);
 
 /* A packet of this host: m with the addresses and QPN that all of them have. Also for who speaks in its name.
  */
-uint32_t rc_host_make(const struct rc_host *h, uint8_t *out, struct rc_mk m);
+static inline uint32_t rc_host_make(const struct rc_host *h, uint8_t *out, struct rc_mk m)
+{
+	memcpy(m.src, h->cfg.ip, 4);
+	memcpy(m.dst, h->cfg.peer_ip, 4);
+	m.dqpn = h->cfg.peer_qpn;
+	return rc_pkt_make(out, &m);
+}
 
 static inline bool rc_host_idle(const struct rc_host *h)
 {

@@ -50,12 +50,13 @@ static bool may_send(struct rc_host *h, rwy_time now)
 uint32_t rc_reqr_output(struct rc_host *h, uint8_t *out, rwy_time now)
 {
 	struct rc_wqe *w;
-	struct rc_mk m = {0};
 	uint32_t at, n;
 	bool rd, last;
 
 	if (!may_send(h, now))
 		return 0;
+	struct rc_mk m = {0};
+
 	h->rnr_until = 0;
 	w = &h->sq[h->send_i];
 	rd = rc_op_is_rd(w->wr.op);
