@@ -202,6 +202,7 @@ static void connect_qp(struct run *r, struct side *s)
 		/* 7 is without limit, as Soft-RoCE has it: then nobody but a gateway can end a connection. */
 		c.retry = (r->faults & F_CRASH) && !(r->faults & F_HOST) ? 7 : 6;
 		c.rnr_retry = 7;
+		c.continues = r->cfg.seed & 1; /* Soft-RoCE, or as the standard has it */
 		c.done = sim_completed;
 		c.ctx = &s[j];
 		rc_host_init(&s[j].h, &c, s[j].mem, MEM);

@@ -17,6 +17,7 @@ void rc_host_cfg_default(struct rc_host_cfg *cfg)
 	    .rkey = 0x1234,
 	    .window = 128,
 	    .rd_max = 16,
+	    .resources = 32,
 	    .ack_every = 64,
 	    .timeout = 67 * RWY_MS,
 	    .retry = 7,
@@ -124,13 +125,14 @@ static void owe_error(struct rc_host *h, roce_psn psn, enum roce_nak code)
 	h->rq_error = true;
 }
 
-static void owe_read(struct rc_host *h, roce_psn psn, uint64_t off, uint32_t len)
+static void owe_read(struct rc_host *h, roce_psn psn, uint64_t off, uint32_t len, bool continued)
 {
 	owe(h, (struct rc_out){.opcode = ROCE_RC_READ_RESP_FIRST,
 	           .syndrome = ROCE_AETH_CREDIT_INVALID,
 	           .psn = psn,
 	           .off = off,
 	           .len = len,
+	           .continued = continued,
 	           .cnt = roce_read_packets(len, h->cfg.mtu)});
 }
 
@@ -150,10 +152,10 @@ uint32_t rc_resp_output(struct rc_host *h, uint8_t *out)
 	if (o->opcode == ROCE_RC_READ_RESP_FIRST) {
 		uint32_t at = o->i * h->cfg.mtu;
 
-		m.opcode = o->cnt == 1          ? ROCE_RC_READ_RESP_ONLY
-		           : o->i == 0          ? ROCE_RC_READ_RESP_FIRST
-		           : o->i + 1 == o->cnt ? ROCE_RC_READ_RESP_LAST
-		                                : ROCE_RC_READ_RESP_MIDDLE;
+		m.opcode = o->cnt == 1 && !o->continued ? ROCE_RC_READ_RESP_ONLY
+		           : o->i == 0 && !o->continued ? ROCE_RC_READ_RESP_FIRST
+		           : o->i + 1 == o->cnt         ? ROCE_RC_READ_RESP_LAST
+		                                        : ROCE_RC_READ_RESP_MIDDLE;
 		m.payload_len = o->len - at < h->cfg.mtu ? o->len - at : h->cfg.mtu;
 		m.payload = h->mem + o->off + at;
 	}
@@ -169,7 +171,7 @@ static void resp_dup(struct rc_host *h, const struct roce_pkt *pkt)
 		owe_ack(h, roce_psn_add(h->epsn, ROCE_PSN_MASK), ROCE_AETH_CREDIT_INVALID);
 		return;
 	}
-	for (unsigned k = 0; k < RC_HOST_RES; k++) {
+	for (unsigned k = 0; k < h->cfg.resources; k++) {
 		uint32_t at = (pkt->psn - h->res[k].psn) & ROCE_PSN_MASK;
 
 		if (!h->res[k].used || at >= h->res[k].cnt)
@@ -183,7 +185,7 @@ static void resp_dup(struct rc_host *h, const struct roce_pkt *pkt)
 		else if (!h->res[k].atomic && pkt->info->op == ROCE_OP_READ_REQ &&
 		         at * h->cfg.mtu + (uint64_t)roce_reth_len(pkt) <= h->res[k].len &&
 		         roce_reth_va(pkt) == h->res[k].off + at * h->cfg.mtu)
-			owe_read(h, pkt->psn, roce_reth_va(pkt), roce_reth_len(pkt));
+			owe_read(h, pkt->psn, roce_reth_va(pkt), roce_reth_len(pkt), at && h->cfg.continues);
 		return;
 	}
 }
@@ -196,7 +198,7 @@ static bool range_ok(const struct rc_host *h, uint64_t off, uint64_t len, uint32
 static void remember(
     struct rc_host *h, roce_psn psn, uint32_t cnt, uint64_t off, uint32_t len, bool atomic, uint64_t original)
 {
-	unsigned k = h->res_i++ % RC_HOST_RES;
+	unsigned k = h->res_i++ % h->cfg.resources;
 
 	h->res[k].used = true;
 	h->res[k].psn = psn;
@@ -218,7 +220,7 @@ static void resp_read(struct rc_host *h, const struct roce_pkt *pkt)
 	remember(h, pkt->psn, cnt, roce_reth_va(pkt), len, false, 0);
 	h->epsn = roce_psn_add(h->epsn, cnt);
 	h->msn = roce_psn_add(h->msn, 1);
-	owe_read(h, pkt->psn, roce_reth_va(pkt), len);
+	owe_read(h, pkt->psn, roce_reth_va(pkt), len, false);
 }
 
 static void resp_atomic(struct rc_host *h, const struct roce_pkt *pkt)

@@ -58,6 +58,10 @@ struct rc_host_cfg {
 	uint32_t rd_max;    /* READs and ATOMICs outstanding, <= RC_HOST_RES */
 	uint32_t ack_every; /* AckReq at least each so many packets */
 	rwy_dur timeout;
+	uint32_t resources; /* READs and ATOMICs remembered for their duplicates, <= RC_HOST_RES */
+	/* What is left of a READ is answered as the middle and end of the first answer, as Soft-RoCE does it,
+	 * not as a READ of its own. */
+	bool continues;
 	uint8_t retry, rnr_retry; /* 7: without limit, as Soft-RoCE has it */
 	uint8_t rnr_timer;        /* AETH timer value in RNR NAKs sent */
 	void (*done)(void *ctx, const struct rc_comp *c);
@@ -73,7 +77,7 @@ struct rc_host_bad {
 	unsigned length; /* READ RESPONSE of a wrong length */
 };
 
-#define RC_HOST_RES 32
+#define RC_HOST_RES 128
 
 struct rc_wqe;
 struct rc_out;

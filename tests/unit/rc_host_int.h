@@ -17,6 +17,7 @@ struct rc_wqe {
 /* One thing the responder owes: an ACK or NAK, an ATOMIC's answer, or a row of READ responses. */
 struct rc_out {
 	uint8_t opcode, syndrome;
+	bool continued; /* a READ answered from its middle */
 	roce_psn psn;
 	roce_msn msn;
 	uint64_t original, off;
