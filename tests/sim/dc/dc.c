@@ -74,7 +74,8 @@ static void site_init(struct dc *dc, unsigned site)
 		    &dc->leaf[site][i], dc, SW_LEAF, site, i, dc->per_leaf + dc->spines, (uint64_t)s->buf);
 	for (unsigned i = 0; i < dc->spines; i++)
 		dc_sw_init(&dc->spine[site][i], dc, SW_SPINE, site, i, dc->leaves + 1, (uint64_t)s->buf);
-	dc_sw_init(border, dc, SW_BORDER, site, 0, dc->spines + 1, (uint64_t)s->bbuf);
+	dc_sw_init(border, dc, SW_BORDER, site, 0, dc->spines + 1,
+	    (uint64_t)(s->mode == MODE_NATIVE ? s->bbuf : s->buf));
 	for (unsigned i = 0; i < dc->per_site; i++)
 		dc_link(dc_host_port(dc, site * dc->per_site + i),
 		    &dc->leaf[site][i / dc->per_leaf].n.port[i % dc->per_leaf], s->rate, d);

@@ -9,10 +9,11 @@
  * (recirculation).
  *
  * grc (ICNP 2026): the exit switch samples the round trip to the other site by AckReq and ACK. Each epoch of
- * 2 ms moves a reference rate: up by 1/50 of the WAN when the mean was below least + 1 ms, else down by the
- * share that the mean is above it, at most a half; never above 1.2 x what was really sent, nor below 1/100 of
- * the WAN. A packet that takes the bytes sent beyond the reference line by more than K = 1 MB makes a CNP for
- * its flow, one in 50 us; the excess is carried over.
+ * 2 ms moves a reference rate: up by 1/50 of the WAN, to 1.2 x what was really sent at most, when the mean
+ * was below least + 1 ms, else down by the share that the mean is above it, at most a half; never below 1/100
+ * of the WAN. A packet that takes the bytes sent beyond the reference line by more than K = 1 MB makes a CNP
+ * for its flow, one in 50 us; of the excess 2 K are carried over to the next epoch (all of it, and no flow
+ * recovers from its start at line rate).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@
 
 struct flow_rule {
 	rwy_time cnp_at, hold_until;
+	uint32_t high; /* grc: end of the PSNs seen: what is sent again tells no round trip */
 	struct dc_pktq held;
 	struct ev ev;
 	struct border *b;
@@ -133,15 +135,15 @@ static void on_epoch(struct ev *ev, rwy_time now)
 	if (b->rtt_n > 0) {
 		mean = b->rtt_sum / b->rtt_n;
 		if (mean < b->rtt_least + GRC_SLACK)
-			b->rate += wan / 50;
+			b->rate = fmax(b->rate, fmin(b->rate + wan / 50, 1.2 * real));
 		else
 			b->rate *= 1 - fmin(.5, (mean - b->rtt_least - GRC_SLACK) / mean);
 	}
-	if (real > 0)
-		b->rate = fmin(b->rate, 1.2 * real);
 	b->rate = fmax(b->rate, wan / 100);
 	if (b->line > b->sent) /* what was not used is not saved up */
 		b->line = b->sent;
+	if (b->line < b->sent - 2 * GRC_EXCESS)
+		b->line = b->sent - 2 * GRC_EXCESS;
 	b->sent_mark = b->sent;
 	b->rtt_sum = b->rtt_n = 0;
 	ev_set(&b->dc->evq, ev, now + GRC_EPOCH);
@@ -150,14 +152,19 @@ static void on_epoch(struct ev *ev, rwy_time now)
 static void grc(struct border *b, bool leaves, bool comes, struct dc_pkt *p, rwy_time now)
 {
 	if (leaves && p->kind == DC_DATA) {
+		struct flow_rule *f = rule_of(b, p);
+		bool fresh = ((p->psn - f->high) & 0xffffff) < 1 << 23;
+
+		if (fresh)
+			f->high = (p->psn + 1) & 0xffffff;
 		b->sent += p->wire;
-		if (p->ackreq && !b->sample_at) {
+		if (p->ackreq && fresh && !b->sample_at) {
 			b->sample_at = now;
 			b->sample_qpn = p->dqpn & ~1u;
 			b->sample_psn = p->psn;
 		}
 		if (b->sent > b->line + b->rate * (double)(now - b->line_at) + GRC_EXCESS)
-			send_cnp(b, rule_of(b, p), p, GRC_CNP, now);
+			send_cnp(b, f, p, GRC_CNP, now);
 	} else if (comes && (p->kind == DC_ACK || p->kind == DC_NAK) && b->sample_at &&
 	           p->dqpn == b->sample_qpn && ((p->psn - b->sample_psn) & 0xffffff) < 1 << 23) {
 		double rtt = (double)(now - b->sample_at);
