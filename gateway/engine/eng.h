@@ -102,9 +102,9 @@ struct eng_far {
 	bool in_turn;       /* unpaired and its first packet is out */
 	bool queued;        /* unpaired and waiting for its turn */
 	uint8_t rnr_retry, retry;
-	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
-	roce_psn promised;   /* resuming: the near gateway's host was acknowledged up to here */
-	struct eng_rp *rp;   /* NULL: its host has not asked for less */
+	uint64_t resume_seq;   /* flow sequence of the near gateway's RESUME */
+	roce_psn promised;     /* resuming: the near gateway's host was acknowledged up to here */
+	struct eng_rp *rp;     /* NULL: its host has not asked for less */
 	struct cc_drain drain; /* end to end: what the near gateway may have under way */
 	struct roce_reqr reqr;
 	struct wan_rxflow *req;
@@ -195,7 +195,7 @@ void eng_slab_put(struct eng_slab *s, void *p);
 void eng_slab_fini(struct eng_slab *s);
 uint64_t eng_random(struct eng *e);
 
-/* near.c */
+/* near.c, near_req.c, near_answer.c */
 /* Find or create; NULL: refused, counted. `stranger`: nothing but the packet speaks for it, so that the bound
  * of unpaired flows holds; else the caller pairs it at once. */
 struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now);
@@ -208,6 +208,16 @@ void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const cha
 void eng_near_free(struct eng_near *n, rwy_time now);
 size_t eng_near_open_info(const struct eng_near *n, uint8_t *out);
 void eng_near_unhold(struct eng_near *n, rwy_time now);
+/* Gives up what is on its way to the far gateway. */
+void eng_near_abort(struct eng_near *n, rwy_time now);
+bool eng_near_open(struct eng_near *n, rwy_time now); /* the flow of its requests; false: no memory */
+/* The connection begins (again) at this PSN. Until the far host has confirmed it nothing is acknowledged. */
+void eng_near_start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time now);
+/* What waited for the path MTU, again. */
+void eng_near_unpark(struct eng_near *n, rwy_time now);
+void eng_near_address(
+    const struct eng_near *n, struct roce_addr *a); /* of what we say in the far host's name */
+#define ENG_NAKS_MAX 5 /* a host that does not go back after so many NAKs of one PSN cannot */
 
 /* A connection of an earlier process; NULL: cannot be taken up. */
 struct eng_near *eng_near_resume(struct eng *e, const struct eng_key *k, struct eng_jent *j, rwy_time now);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What comes back for a local host: the far host's answers, what the far gateway says, what was delivered,
+ * and ACKs. */
+#include "gateway/engine/eng.h"
+
+/* A READ RESPONSE or ATOMIC ACK of the far host. */
+static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = n->h.e;
+	struct roce_pkt pkt;
+
+	if (!n->active || roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK ||
+	    !roce_op_is_response(pkt.info) || pkt.info->transport != ROCE_RC ||
+	    !rwy_ip_eq(&pkt.src, &n->h.key.dst) || !rwy_ip_eq(&pkt.dst, &n->h.key.src)) {
+		eng_drop(e, b, &e->c.drop_tunnel_msg);
+		return;
+	}
+	if (!n->resp.pmtu &&
+	    (pkt.opcode == ROCE_RC_READ_RESP_FIRST || pkt.opcode == ROCE_RC_READ_RESP_MIDDLE))
+		roce_resp_set_pmtu(&n->resp, pkt.payload_len);
+	switch (roce_resp_response(&n->resp, pkt.psn, pkt.opcode, now)) {
+	case ROCE_RESP_SERVE:
+		if (n->resp.serve_opcode == pkt.opcode)
+			eng_lan_send(e, b, false, &n->h.key.src, &n->nh);
+		else
+			eng_near_resend(n, b, n->resp.serve_opcode);
+		eng_near_keep(n, b);
+		break;
+	case ROCE_RESP_SERVED:
+	case ROCE_RESP_UNEXPECTED:
+		eng_drop(e, b, &e->c.drop_old_response);
+		break;
+	}
+	n->h.last = now;
+	if (n->parked.n && !n->resp.pmtu_wait)
+		eng_near_unpark(n, now);
+}
+
+static void rewind_to(struct eng_near *n, roce_psn psn, rwy_time now)
+{
+	eng_near_abort(n, now);
+	rwy_bufq_drain(&n->h.e->bufs, &n->parked);
+	roce_resp_rewind(&n->resp, psn);
+	roce_resp_go(&n->resp, 0);
+}
+
+/* The far host has answered the first packet: the connection is real, and this is where it stands. */
+static void synced(struct eng_near *n, const struct eng_ctrl *c, rwy_time now)
+{
+	struct eng *e = n->h.e;
+
+	if (n->resp.started)
+		return;
+	n->resume = false;
+	if (c->qpn)
+		n->lqpn = c->qpn;
+	if (n->h.state == ENG_LEARNING) {
+		e->half_open--;
+		n->h.state = ENG_PAIRED;
+		n->h.learned = ENG_BY_PEER;
+		e->c.conns_paired++;
+	}
+	roce_resp_go(&n->resp, c->msn);
+	if (e->cfg.ack_mode == ENG_ACK_NEAR)
+		roce_resp_allow(&n->resp, n->resp.epsn, n->resp.msn);
+	/* L's own QPN is known now, so the answers it gives to R are, too. */
+	struct eng_key k = {n->h.key.dst, n->h.key.src, c->qpn};
+	struct eng_far *f = (struct eng_far *)eng_find(e, &k, true);
+
+	if (f)
+		eng_pair_halves(n, f, ENG_BY_PEER);
+	else if (n->far && n->far->h.key.qpn != c->qpn)
+		eng_unpair(n->far);
+	eng_dirty(&n->h);
+	(void)now;
+}
+
+static void answer_ctrl(struct eng_near *n, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = n->h.e;
+	struct eng_ctrl c;
+
+	if (!eng_ctrl_decode(&c, b->data, b->len)) {
+		eng_drop(e, b, &e->c.drop_tunnel_msg);
+		return;
+	}
+	rwy_buf_free(&e->bufs, b);
+	if (!n->active || c.life != n->life)
+		return; /* about an earlier life of this flow */
+	switch ((enum eng_ctrl_type)c.type) {
+	case ENG_CTRL_SYNC:
+		n->naks = 0;
+		synced(n, &c, now);
+		return;
+	case ENG_CTRL_REWIND:
+		synced(n, &c, now);
+		rewind_to(n, c.psn, now);
+		return;
+	case ENG_CTRL_FAIL:
+		/* Refused for what was lost, not because nobody is there: then both hosts may be idle. */
+		if (n->resume && c.syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
+			eng_far_lost_reverse(n, now);
+		synced(n, &c, now);
+		eng_near_fail(n, c.psn, c.syndrome, "refused by the far host", now);
+		return;
+	case ENG_CTRL_RESUME: /* it goes the other way */
+		e->c.drop_tunnel_msg++;
+		return;
+	}
+}
+
+void eng_near_answer(struct eng_near *n, struct rwy_buf *b, rwy_time now)
+{
+	uint64_t seq = b->seq;
+
+	if (b->kind == RWY_BUF_CTRL)
+		answer_ctrl(n, b, now);
+	else
+		answer_packet(n, b, now);
+	/* Answers are in our hands: the far gateway need not keep them. */
+	if (n->rsp)
+		wan_rx_delivered(n->rsp, seq, now);
+	eng_dirty(&n->h);
+}
+
+void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = n->h.e;
+
+	n->custody -= eng_cost(e, b);
+	e->custody -= eng_cost(e, b);
+	e->c.delivered++;
+	if (e->cfg.ack_mode == ENG_ACK_END && n->active) {
+		roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
+		eng_dirty(&n->h);
+	}
+	if (n->held)
+		eng_dirty(&n->h); /* unhold is tried when the list is run: b is still counted in the flow */
+	(void)now;
+}
+
+static void count_nak(struct eng_near *n, roce_psn psn)
+{
+	if (n->naks && psn == n->nak_psn) {
+		n->naks++;
+		return;
+	}
+	n->naks = 1;
+	n->nak_psn = psn;
+	n->gap_seen = false;
+}
+
+void eng_near_flush(struct eng_near *n, rwy_time now)
+{
+	struct eng *e = n->h.e;
+	struct roce_resp_out out;
+
+	if (!n->active)
+		return;
+	if (n->held)
+		eng_near_unhold(n, now);
+	while (n->lqpn && roce_resp_flush(&n->resp, &out, now)) {
+		uint8_t bytes[ROCE_BUILD_MAX];
+		struct roce_addr a;
+
+		if (e->jfree)
+			eng_journal_note(n);
+		eng_near_address(n, &a);
+		eng_lan_made(
+		    e, bytes, roce_build_ack(bytes, &a, out.psn, out.syndrome, out.msn), &a.dst, &n->nh);
+		if (roce_aeth_type(out.syndrome) == ROCE_AETH_ACK) {
+			e->c.acks_sent++;
+		} else {
+			e->c.naks_sent++;
+			if (roce_aeth_value(out.syndrome) == ROCE_NAK_PSN_SEQ)
+				count_nak(n, out.psn);
+		}
+		if (roce_aeth_type(out.syndrome) != ROCE_AETH_ACK)
+			break;
+	}
+}
