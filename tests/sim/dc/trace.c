@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as a time series (CSV): one row a sample, for tests/sim/plot and for whoever develops a control loop.
  */
+#include <string.h>
+
 #include "gateway/engine/engine.h"
 #include "tests/sim/dc/gw.h"
 #include "tests/sim/dc/nic.h"
@@ -18,7 +20,7 @@ void trace_head(struct work *w)
 	fprintf(w->trace, "ms,far_held_mb,far_gw_port_mb,near_custody_mb,near_wan_mb,near_wan_gbps,slow_port_"
 	                  "kb,border_mb,drops,resent");
 	for (unsigned i = 0; i < shown(w); i++)
-		fprintf(w->trace, ",tx%u,rx%u", i, i);
+		fprintf(w->trace, ",tx%u,rx%u,far%u", i, i, i);
 	fprintf(w->trace, "\n");
 }
 
@@ -36,13 +38,34 @@ static uint64_t drops(const struct dc *dc)
 	return n;
 }
 
+/* The rates that near-destination congestion control bounds the flows to, Gb/s; 0: none. */
+static void far_rates(const struct work *w, double *rate)
+{
+	struct eng_flow_info info[64];
+	uint32_t cursor = 0;
+	unsigned n;
+
+	memset(rate, 0, FLOWS_MAX * sizeof(*rate));
+	if (!w->dc->gw[0])
+		return;
+	do {
+		n = eng_flows(dc_gw_engine(w->dc->gw[1]), &cursor, info, 64);
+		for (unsigned i = 0; i < n; i++)
+			for (unsigned k = 0; info[i].far_rate_Bps && k < shown(w); k++)
+				if (info[i].local_qpn == dc_qpn(w->flow[k].qp->id, true))
+					rate[k] = (double)info[i].far_rate_Bps * 8e-9;
+	} while (cursor);
+}
+
 void trace_row(struct work *w, rwy_time now)
 {
 	struct dc *dc = w->dc;
 	unsigned host = w->flows ? w->flow[0].dst : dc->per_site;
 	double dt = (double)(now - w->sampled), held = 0, custody = 0, port = 0, rate = 0, queued = 0;
+	double far[FLOWS_MAX];
 	struct wan_stats st;
 
+	far_rates(w, far);
 	if (dc->gw[0]) {
 		held = (double)dc_gw_held(dc->gw[1]) / 1e6;
 		custody = (double)eng_custody_bytes(dc_gw_engine(dc->gw[0])) / 1e6;
@@ -60,8 +83,8 @@ void trace_row(struct work *w, rwy_time now)
 	for (unsigned i = 0; i < shown(w); i++) {
 		struct flow *f = &w->flow[i];
 
-		fprintf(w->trace, ",%.3f,%.3f", (double)(f->qp->tx_bytes - f->sample_tx) * 8 / dt,
-		    (double)(f->qp->rx_bytes - f->sample_rx) * 8 / dt);
+		fprintf(w->trace, ",%.3f,%.3f,%.3f", (double)(f->qp->tx_bytes - f->sample_tx) * 8 / dt,
+		    (double)(f->qp->rx_bytes - f->sample_rx) * 8 / dt, far[i]);
 		f->sample_rx = f->qp->rx_bytes;
 		f->sample_tx = f->qp->tx_bytes;
 	}
