@@ -6,6 +6,7 @@
  * when there is nothing more to send, when it gets old.
  */
 #include <isa-l.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,26 +16,39 @@
 #define LINGER_MID 16 /* more of a message must come */
 #define AGE_PARTS  3  /* less than what wan_fec_judge waits for */
 
-const struct wan_fec_code *wan_fec_code(struct wan_tunnel *t)
+static struct wan_fec_code *code_new(void)
 {
 	enum { N = WAN_FEC_K_MAX + WAN_FEC_M_MAX };
-	uint8_t *all;
+	uint8_t *all = malloc((size_t)N * WAN_FEC_K_MAX);
+	struct wan_fec_code *c = malloc(sizeof(*c));
+
+	if (!all || !c) {
+		free(c);
+		c = NULL;
+	} else {
+		gf_gen_cauchy1_matrix(all, N, WAN_FEC_K_MAX);
+		memcpy(c->coef, all + (size_t)WAN_FEC_K_MAX * WAN_FEC_K_MAX, sizeof(c->coef));
+		ec_init_tables(WAN_FEC_K_MAX, WAN_FEC_M_MAX, c->coef[0], c->tbl);
+	}
+	free(all);
+	return c;
+}
+
+/* Made by whoever needs it first, and everybody's then: a quarter of a megabyte that stays in the cache. */
+const struct wan_fec_code *wan_fec_code(struct wan_tunnel *t)
+{
+	static _Atomic(struct wan_fec_code *) code;
+	struct wan_fec_code *have = atomic_load_explicit(&code, memory_order_acquire), *c;
 
 	if (t->fec_code)
 		return t->fec_code;
-	all = malloc((size_t)N * WAN_FEC_K_MAX);
-	t->fec_code = malloc(sizeof(*t->fec_code));
-	if (!all || !t->fec_code) {
-		free(t->fec_code);
-		t->fec_code = NULL;
-	} else {
-		gf_gen_cauchy1_matrix(all, N, WAN_FEC_K_MAX);
-		memcpy(t->fec_code->coef, all + (size_t)WAN_FEC_K_MAX * WAN_FEC_K_MAX,
-		    sizeof(t->fec_code->coef));
-		ec_init_tables(WAN_FEC_K_MAX, WAN_FEC_M_MAX, t->fec_code->coef[0], t->fec_code->tbl);
+	if (!have && (c = code_new())) {
+		if (atomic_compare_exchange_strong(&code, &have, c))
+			have = c;
+		else
+			free(c); /* another thread was first: have is its */
 	}
-	free(all);
-	return t->fec_code;
+	return t->fec_code = have;
 }
 
 /* --- a group ------------------------------------------------------------------------------------ */

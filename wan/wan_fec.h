@@ -38,7 +38,7 @@ struct wan_fec_code {
 	uint8_t coef[WAN_FEC_M_MAX][WAN_FEC_K_MAX];
 	uint8_t tbl[WAN_FEC_M_MAX * WAN_FEC_K_MAX * 32];
 };
-/* NULL: no memory. Made at first use, goes with the tunnel. */
+/* NULL: no memory. Made at the first use in the process, stays. */
 const struct wan_fec_code *wan_fec_code(struct wan_tunnel *t);
 
 /* What loss on a path is like. Kept longer than the tunnel's other averages: 1e-5 must still be seen. */

@@ -313,7 +313,7 @@ struct wan_tunnel {
 
 	struct wan_log *log;
 	uint32_t log_mask, log_at;
-	struct wan_fec_code *fec_code; /* NULL until first used */
+	struct wan_fec_code *fec_code; /* everybody's; NULL until first used */
 	struct wan_fec_rx *fec_rx;
 	bool rescan; /* a lost datagram's log entries were overwritten: tell every flow's count again */
 

@@ -104,7 +104,6 @@ void wan_free(struct wan_tunnel *t)
 	wan_sched_fini(&t->sched);
 	wan_dgram_fini(t);
 	wan_fec_rx_free(t);
-	free(t->fec_code);
 	for (unsigned i = 0; i < t->paths; i++)
 		wan_path_fini(&t->path[i]);
 	free(t->path);
