@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	struct plan plan = {.from = 1, .n = 100, .faults = -1};
 	struct timespec start, end;
 	struct shared *sh;
-	uint64_t seed = 0;
+	uint64_t seed = 0, all;
 	unsigned jobs = 1;
 	double took;
 	bool one = false;
@@ -199,10 +199,10 @@ int main(int argc, char **argv)
 	else
 		run_job(&plan, sh, 0);
 	clock_gettime(CLOCK_MONOTONIC, &end);
+	all = sh->passed + sh->failed;
 	took = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
 	printf("%llu passed, %llu failed\n", (unsigned long long)sh->passed, (unsigned long long)sh->failed);
-	printf("%llu seeds, %.1f seeds a second, %llu violations\n",
-	    (unsigned long long)(sh->passed + sh->failed),
-	    (double)(sh->passed + sh->failed) / (took > 0 ? took : 1), (unsigned long long)sh->failed);
+	printf("%llu seeds, %.1f seeds a second, %llu violations\n", (unsigned long long)all,
+	    (double)all / (took > 0 ? took : 1), (unsigned long long)sh->failed);
 	return sh->failed ? 1 : 0;
 }
