@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a tunnel does to the traffic class byte: ECN by RFC 6040 (normal mode) in both directions, DSCP by a
+ * policy. Works on IPv4 and IPv6 headers. RoCEv2's ICRC does not cover this byte (IBA A17.3.3), so nothing
+ * else has to follow.
+ *
+ * "ip" below is the first byte of an IP header of which at least 20 (version 4) or 40 bytes (version 6) are
+ * there and whose version nibble has been checked.
+ */
+#ifndef VXLAN_ECN_H
+#define VXLAN_ECN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rwy/endian.h"
+#include "rwy/err.h"
+#include "vxlan/csum.h"
+
+/* RFC 3168 5: the two low bits of the byte, as they are on the wire. */
+enum vxlan_ecn { VXLAN_NOT_ECT = 0, VXLAN_ECT1 = 1, VXLAN_ECT0 = 2, VXLAN_CE = 3 };
+
+/* DSCP << 2 | ECN, of either family. */
+static inline uint8_t vxlan_tos_get(const uint8_t *ip)
+{
+	return ip[0] >> 4 == 4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4);
+}
+
+/* Sets it; an IPv4 header checksum that was right stays right, one that was wrong stays wrong. */
+static inline void vxlan_tos_set(uint8_t *ip, uint8_t tos)
+{
+	if (ip[0] >> 4 == 4) {
+		uint16_t before = rwy_get16(ip), after = (uint16_t)((before & 0xff00) | tos);
+
+		if (before != after) {
+			rwy_put16(ip + 10, vxlan_csum_adjust(rwy_get16(ip + 10), before, after));
+			ip[1] = tos;
+		}
+	} else {
+		ip[0] = (uint8_t)(0x60 | tos >> 4);
+		ip[1] = (uint8_t)(tos << 4 | (ip[1] & 0x0f));
+	}
+}
+
+/* Encapsulation, RFC 6040 4.1, normal mode: the outer field is a copy of the inner one, CE included. */
+static inline uint8_t vxlan_ecn_encap(uint8_t inner)
+{
+	return inner & 3;
+}
+
+/* How a combination of inner and outer field is to be judged, RFC 6040 4.2 (figure 4). */
+enum vxlan_ecn_judge {
+	VXLAN_ECN_FINE,
+	VXLAN_ECN_UNUSED,    /* "(!)": nobody uses this today; worth a counter */
+	VXLAN_ECN_DANGEROUS, /* "(!!!)": a sign of a broken or lying tunnel entry; worth an alarm */
+};
+
+struct vxlan_ecn_out {
+	uint8_t ecn;   /* what the inner header gets */
+	uint8_t judge; /* enum vxlan_ecn_judge */
+	bool drop;     /* CE outside, Not-ECT inside: loss is the only signal its sender understands */
+};
+
+/* By inner * 4 + outer. */
+extern const struct vxlan_ecn_out vxlan_ecn_table[16];
+
+/* Decapsulation, RFC 6040 4.2. Only the two low bits of either argument count. */
+static inline const struct vxlan_ecn_out *vxlan_ecn_decap(uint8_t inner, uint8_t outer)
+{
+	return &vxlan_ecn_table[(inner & 3) << 2 | (outer & 3)];
+}
+
+/* X(field, sentence): monotonic counts. */
+#define VXLAN_ECN_COUNTERS(X)                                                                                \
+	X(ecn_ce, "packets that met congestion under way: CE taken over from the outer header")              \
+	X(ecn_ect1, "packets whose ECT(0) became ECT(1) under way")                                          \
+	X(ecn_drop, "packets dropped: congestion under way, and their sender does not understand ECN")       \
+	X(ecn_unused, "combinations nobody uses (RFC 6040: ECT(1) inside ECT(0))")                           \
+	X(ecn_dangerous, "combinations that only a broken tunnel entry makes (RFC 6040), drops included")
+struct vxlan_ecn_counters {
+#define X(f, s) uint64_t f;
+	VXLAN_ECN_COUNTERS(X)
+#undef X
+};
+
+/*
+ * The whole of decapsulation on a packet: folds the outer ECN field into the inner header at `inner_ip` and
+ * counts. Returns false when the packet must be dropped; it is then unchanged.
+ */
+bool vxlan_ecn_apply(uint8_t *inner_ip, uint8_t outer_ecn, struct vxlan_ecn_counters *c);
+
+/* --- DSCP ------------------------------------------------------------------------------------- */
+
+/* A policy is always a table; keep and set are tables too, so that applying one costs a load. */
+struct vxlan_dscp {
+	uint8_t map[64]; /* by DSCP: the DSCP it becomes, 0..63 */
+};
+
+void vxlan_dscp_keep(struct vxlan_dscp *p);
+/* Everything becomes `dscp`. RWY_EINVAL: above 63; *p is then unchanged, as below. */
+RWY_MUST_CHECK int vxlan_dscp_set(struct vxlan_dscp *p, uint8_t dscp);
+/* RWY_EINVAL: an entry above 63. */
+RWY_MUST_CHECK int vxlan_dscp_map(struct vxlan_dscp *p, const uint8_t map[64]);
+
+/* The byte with its DSCP as the policy has it and its ECN as it was. */
+static inline uint8_t vxlan_dscp_tos(const struct vxlan_dscp *p, uint8_t tos)
+{
+	return (uint8_t)(p->map[tos >> 2] << 2 | (tos & 3));
+}
+
+/* The outer byte of a packet to encapsulate, from the inner one. */
+static inline uint8_t vxlan_outer_tos(const struct vxlan_dscp *p, uint8_t inner)
+{
+	return (uint8_t)(p->map[inner >> 2] << 2 | vxlan_ecn_encap(inner));
+}
+
+#endif
