@@ -45,6 +45,7 @@ struct eng_half {
 	rwy_time close_at; /* RWY_NEVER, or when to forget it (disconnected) */
 	const char *error;
 	struct eng *e;
+	struct eng_ten *ten; /* of key.tenant; stays while a half is in it */
 };
 
 struct eng_near {
@@ -126,6 +127,7 @@ struct eng_far {
 /* Pairing of the flows of one (remote, local) address pair: one unpaired flow at a time (learn.c). */
 struct eng_pair {
 	struct rwy_ip remote, local;
+	uint32_t tenant;
 	struct eng_pair *chain;
 	struct eng_far *turn;        /* whose first packet is out */
 	struct eng_far *head, *tail; /* waiting */
@@ -169,7 +171,10 @@ struct eng {
 	struct eng_slab near_slab, far_slab, pair_slab;
 	struct eng_pair *pairs[256];
 	struct eng_pair *pair_list;
-	struct roce_cm_tab *cm;
+	struct eng_ten **ten; /* by index, NULL: there is none; [0] is the plain LAN */
+	uint32_t tens;        /* places */
+	uint32_t *vni_slot;   /* hash table: 1 + index by VNI, 0: empty */
+	uint32_t vni_mask;
 	struct eng_far *wheel[ENG_WHEEL_SLOTS];
 	uint32_t wheel_n;
 	uint64_t wheel_tick; /* ticks up to here have fired */
@@ -226,7 +231,7 @@ struct eng_near *eng_near_resume(struct eng *e, const struct eng_key *k, struct 
 int eng_journal_init(struct eng *e);
 void eng_journal_note(struct eng_near *n); /* before an acknowledge leaves */
 void eng_journal_forget(struct eng_near *n);
-void eng_journal_restore(struct eng *e, rwy_time now);
+void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now); /* what the journal has of it */
 
 /* near_replay.c: answers kept for a host that lost them */
 void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now);
@@ -275,12 +280,41 @@ void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how
 void eng_learn_wait(
     struct eng_far *f, rwy_time now); /* an unpaired flow has its first packet: queue it for its turn */
 void eng_learn_leave(struct eng_far *f, rwy_time now); /* paired, failed or freed */
-struct eng_far *eng_learn_owner(struct eng *e, const struct eng_near *n, const struct roce_pkt *pkt,
-    rwy_time now); /* whose answer this response must be, or NULL */
+struct eng_far *eng_learn_owner(struct eng *e, uint32_t tenant, const struct eng_near *n,
+    const struct roce_pkt *pkt, rwy_time now); /* whose answer this response must be, or NULL */
 void eng_learn_tick(struct eng *e, rwy_time now);
 rwy_time eng_learn_next(const struct eng *e);
-bool eng_learn_cm(
-    struct eng *e, const struct roce_pkt *pkt, rwy_time now); /* false: malformed, counted; do not carry it */
+bool eng_learn_cm(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt,
+    rwy_time now); /* false: malformed, counted; do not carry it */
+
+/* tenant.c */
+struct eng_ten {
+	struct eng_tenant_cfg cfg;
+	struct eng_tenant_stats st;
+	struct eng_prefix *prefix; /* its own copy */
+	struct roce_cm_tab *cm;    /* NULL until its first CM message */
+	uint64_t custody;
+	uint32_t halves;
+	bool removing; /* takes nothing new; freed with its last half */
+};
+int eng_tenants_init(struct eng *e);
+void eng_tenants_fini(struct eng *e);
+int eng_tenant_by_vni(const struct eng *e, uint32_t vni); /* index, -1: none */
+struct roce_cm_tab *eng_tenant_cm(struct eng *e, uint32_t tenant);
+int eng_route_of(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst);
+int eng_route_in(const struct eng *e, uint32_t tenant, const struct rwy_ip *dst);
+/* Best-effort packets and CM messages name their tenant to the peer in front of the packet. False: dropped.
+ */
+bool eng_tag(struct eng *e, uint32_t tenant, struct rwy_buf *b);
+#define ENG_NO_TENANT  (-1)
+#define ENG_BAD_PACKET (-2)
+int eng_untag(struct eng *e, struct rwy_buf *b); /* index, or one of these */
+static inline struct eng_ten *eng_tenant(const struct eng *e, uint32_t tenant)
+{
+	struct eng_ten *t = tenant < e->tens ? e->ten[tenant] : NULL;
+
+	return t && !t->removing ? t : NULL;
+}
 
 /* timer wheel, wheel.c */
 void eng_wheel_arm(struct eng_far *f, rwy_time at);
@@ -290,10 +324,10 @@ void eng_wheel_run(struct eng *e, rwy_time now);
 /* engine.c */
 extern const struct wan_ops eng_wan_ops;
 void eng_dirty(struct eng_half *h);
-void eng_lan_send(
-    struct eng *e, struct rwy_buf *b, bool own, const struct rwy_ip *dst, struct eng_nexthop *nh);
-void eng_lan_made(
-    struct eng *e, const uint8_t *bytes, uint32_t len, const struct rwy_ip *dst, struct eng_nexthop *nh);
+void eng_lan_send(struct eng *e, uint32_t tenant, struct rwy_buf *b, bool own, const struct rwy_ip *dst,
+    struct eng_nexthop *nh);
+void eng_lan_made(struct eng *e, uint32_t tenant, const uint8_t *bytes, uint32_t len,
+    const struct rwy_ip *dst, struct eng_nexthop *nh);
 /* A control message ready for a flow; NULL: no buffer, counted. */
 struct rwy_buf *eng_ctrl_buf(struct eng *e, const struct eng_ctrl *c);
 void eng_drop(struct eng *e, struct rwy_buf *b, uint64_t *counter);
@@ -304,6 +338,20 @@ void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char
 static inline uint64_t eng_cost(const struct eng *e, const struct rwy_buf *b)
 {
 	return b->len > e->cfg.buf_cost ? b->len : e->cfg.buf_cost;
+}
+
+static inline void eng_hold(struct eng_near *n, uint64_t bytes)
+{
+	n->custody += bytes;
+	n->h.ten->custody += bytes;
+	n->h.e->custody += bytes;
+}
+
+/* The caller takes it off n->custody. */
+static inline void eng_release(struct eng_near *n, uint64_t bytes)
+{
+	n->h.ten->custody -= bytes;
+	n->h.e->custody -= bytes;
 }
 
 /* Whether the packet in the buffer is IPv6. Only for packets that parsed. */

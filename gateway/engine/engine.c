@@ -51,7 +51,6 @@ static int open_tunnels(struct eng *e, rwy_time now)
 int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *ops, void *ctx,
     struct rwy_bufs bufs, rwy_time now)
 {
-	struct roce_cm_cfg cm;
 	struct eng *e = calloc(1, sizeof(*e));
 	int r = RWY_ENOMEM;
 
@@ -73,11 +72,7 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->occupied = calloc(((size_t)e->table_mask + 1) / 64, sizeof(*e->occupied));
 	if (!e->table || !e->occupied)
 		goto err;
-	roce_cm_cfg_default(&cm);
-	cm.half_open_max = cfg->half_open_max;
-	cm.capacity = cfg->conns_max > cfg->half_open_max ? cfg->conns_max : cfg->half_open_max;
-	cm.seed = eng_random(e);
-	r = roce_cm_tab_new(&e->cm, &cm);
+	r = eng_tenants_init(e);
 	if (r)
 		goto err;
 	r = open_tunnels(e, now);
@@ -86,7 +81,7 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	r = eng_journal_init(e);
 	if (r)
 		goto err;
-	eng_journal_restore(e, now);
+	eng_journal_restore(e, 0, now);
 	*out = e;
 	return 0;
 err:
@@ -110,7 +105,7 @@ void eng_free(struct eng *e)
 		}
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		wan_free(e->tun[i].wan);
-	roce_cm_tab_free(e->cm);
+	eng_tenants_fini(e);
 	eng_slab_fini(&e->near_slab);
 	eng_slab_fini(&e->far_slab);
 	eng_slab_fini(&e->pair_slab);
@@ -154,20 +149,20 @@ void eng_dirty(struct eng_half *h)
 	e->dirty_tail = h;
 }
 
-void eng_lan_send(
-    struct eng *e, struct rwy_buf *b, bool own, const struct rwy_ip *dst, struct eng_nexthop *nh)
+void eng_lan_send(struct eng *e, uint32_t tenant, struct rwy_buf *b, bool own, const struct rwy_ip *dst,
+    struct eng_nexthop *nh)
 {
-	struct eng_lan_tx tx = {.buf = b, .len = b->len, .own = own, .dst = dst, .nh = nh};
+	struct eng_lan_tx tx = {.tenant = tenant, .buf = b, .len = b->len, .own = own, .dst = dst, .nh = nh};
 
 	e->c.lan_tx_packets++;
 	e->c.lan_tx_bytes += b->len;
 	e->ops->lan_tx(e->ctx, &tx);
 }
 
-void eng_lan_made(
-    struct eng *e, const uint8_t *bytes, uint32_t len, const struct rwy_ip *dst, struct eng_nexthop *nh)
+void eng_lan_made(struct eng *e, uint32_t tenant, const uint8_t *bytes, uint32_t len,
+    const struct rwy_ip *dst, struct eng_nexthop *nh)
 {
-	struct eng_lan_tx tx = {.bytes = bytes, .len = len, .dst = dst, .nh = nh};
+	struct eng_lan_tx tx = {.tenant = tenant, .bytes = bytes, .len = len, .dst = dst, .nh = nh};
 
 	e->c.lan_tx_packets++;
 	e->c.lan_tx_bytes += len;
@@ -175,9 +170,9 @@ void eng_lan_made(
 }
 
 /* RC packets of a local host. The ICRC is good. */
-static void rc_packet(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+static void rc_packet(struct eng *e, uint32_t tenant, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn};
+	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};
 	struct eng_near *n;
 	struct eng_far *f;
 
@@ -190,7 +185,7 @@ static void rc_packet(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, rw
 		return;
 	}
 	n = (struct eng_near *)eng_find(e, &k, false);
-	f = eng_learn_owner(e, n, pkt, now);
+	f = eng_learn_owner(e, tenant, n, pkt, now);
 	if (!f || !(n || (n = eng_near_get(e, &k, false, now)))) {
 		eng_drop(e, b, &e->c.drop_unknown_qpn);
 		return;
@@ -202,9 +197,9 @@ static void rc_packet(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, rw
 }
 
 /* A local host asks its sender to slow down: we are the sender. It never crosses the WAN. */
-static void cnp(struct eng *e, const struct roce_pkt *pkt, rwy_time now)
+static void cnp(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
 {
-	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn};
+	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};
 	const struct eng_near *n = (const struct eng_near *)eng_find(e, &k, false);
 
 	if (n && n->far)
@@ -241,9 +236,10 @@ static bool hop(uint8_t *ip, uint32_t len)
 	return true;
 }
 
-static void best_effort(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, bool roce, rwy_time now)
+static void best_effort(
+    struct eng *e, uint32_t tenant, struct roce_pkt *pkt, struct rwy_buf *b, bool roce, rwy_time now)
 {
-	int t = eng_route(&e->cfg, &pkt->dst);
+	int t = eng_route_in(e, tenant, &pkt->dst);
 
 	if (t < 0) {
 		eng_drop(e, b, &e->c.drop_no_route);
@@ -256,22 +252,22 @@ static void best_effort(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, 
 	if (roce && roce_is_gsi(pkt)) {
 		struct wan_txflow *m = mgmt_flow(&e->tun[t], now);
 
-		if (!eng_learn_cm(e, pkt, now)) {
+		if (!eng_learn_cm(e, tenant, pkt, now)) {
 			rwy_buf_free(&e->bufs, b);
 			return;
 		}
 		if (m && wan_tx_queued(m) < 4096) {
-			b->kind = RWY_BUF_PACKET;
 			b->len = pkt->len;
-			wan_tx_send(m, b, now);
+			if (eng_tag(e, tenant, b))
+				wan_tx_send(m, b, now);
 			return;
 		}
 		eng_drop(e, b, &e->c.drop_no_buffer);
 		return;
 	}
 	e->c.dgrams++;
-	b->kind = RWY_BUF_PACKET;
-	wan_dgram_send(e->tun[t].wan, b, now);
+	if (eng_tag(e, tenant, b))
+		wan_dgram_send(e->tun[t].wan, b, now);
 }
 
 #define GROUP      16 /* packets of a burst looked at together */
@@ -282,6 +278,7 @@ static void best_effort(struct eng *e, struct roce_pkt *pkt, struct rwy_buf *b, 
 /* A packet of a burst, parsed. */
 struct lan_in {
 	struct roce_pkt pkt;
+	uint32_t tenant;
 	enum roce_parse_reason reason;
 	struct eng_half **bucket; /* of the connection; NULL: no RC packet */
 	struct eng_half *half;    /* probably its connection: only to be fetched */
@@ -299,11 +296,15 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 
 	e->c.lan_rx_packets++;
 	e->c.lan_rx_bytes += b->len;
+	if (!eng_tenant(e, in->tenant)) {
+		eng_drop(e, b, &e->c.drop_unknown_tenant);
+		return;
+	}
 	switch (in->reason) {
 	case ROCE_PARSE_OK:
 		break;
 	case ROCE_PARSE_NOT_ROCE:
-		best_effort(e, pkt, b, false, now);
+		best_effort(e, in->tenant, pkt, b, false, now);
 		return;
 	case ROCE_PARSE_TRUNCATED:
 		eng_drop(e, b, &e->c.drop_truncated);
@@ -336,14 +337,14 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 	}
 	switch ((enum roce_transport)pkt->info->transport) {
 	case ROCE_RC:
-		rc_packet(e, pkt, b, now);
+		rc_packet(e, in->tenant, pkt, b, now);
 		return;
 	case ROCE_UD:
 	case ROCE_UC:
-		best_effort(e, pkt, b, true, now);
+		best_effort(e, in->tenant, pkt, b, true, now);
 		return;
 	case ROCE_CNP_T:
-		cnp(e, pkt, now);
+		cnp(e, in->tenant, pkt, now);
 		eng_drop(e, b, &e->c.rp_cnp_handled);
 		return;
 	case ROCE_RD:
@@ -373,17 +374,18 @@ static void fetch_more(const struct lan_in *in)
  * Some packets of a burst. Memory is what a packet waits for, so it is asked for early and for all of them:
  * buckets while the packets are parsed, then the connections, then, a few packets ahead, what those point to.
  */
-static void lan_group(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now)
+static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
 {
 	struct lan_in in[GROUP];
 
 	for (unsigned i = 0; i < n; i++) {
 		in[i].reason = roce_parse(bufs[i]->data, bufs[i]->len, &in[i].pkt);
+		in[i].tenant = tenants[i];
 		in[i].bucket = NULL;
 		in[i].half = NULL;
 		if (in[i].reason != ROCE_PARSE_OK || in[i].pkt.info->transport != ROCE_RC)
 			continue;
-		struct eng_key k = {in[i].pkt.src, in[i].pkt.dst, in[i].pkt.dqpn};
+		struct eng_key k = {in[i].pkt.src, in[i].pkt.dst, in[i].pkt.dqpn, in[i].tenant};
 
 		in[i].bucket = &e->table[eng_key_hash(&k, false) & e->table_mask];
 		__builtin_prefetch(in[i].bucket);
@@ -400,12 +402,23 @@ static void lan_group(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time
 	}
 }
 
+void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
+{
+	e->now = now;
+	for (unsigned k; n; n -= k, bufs += k, tenants += k) {
+		k = n < GROUP ? n : GROUP;
+		lan_group(e, bufs, tenants, k, now);
+	}
+}
+
 void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now)
 {
+	static const uint16_t plain[GROUP];
+
 	e->now = now;
 	for (unsigned k; n; n -= k, bufs += k) {
 		k = n < GROUP ? n : GROUP;
-		lan_group(e, bufs, k, now);
+		lan_group(e, bufs, plain, k, now);
 	}
 }
 
@@ -446,7 +459,7 @@ static bool expired(const struct eng_half *h, rwy_time now)
 	const struct eng_far *f = (const struct eng_far *)h;
 	bool idle = h->is_far ? !f->active || !f->reqr.q.n : !n->req || !wan_tx_queued(n->req);
 
-	if (now >= h->close_at)
+	if (now >= h->close_at || h->ten->removing)
 		return true;
 	if (!h->is_far && h->state == ENG_LEARNING && !n->far && !n->resume &&
 	    now - h->last > HALF_OPEN_SILENT)

@@ -76,6 +76,7 @@ struct eng_nexthop {
 
 /* One packet for a local host, from its IP header on. */
 struct eng_lan_tx {
+	uint32_t tenant;
 	struct rwy_buf *buf;  /* the packet, or NULL: */
 	const uint8_t *bytes; /*   a made packet, copied by the callee */
 	uint32_t len;
@@ -97,15 +98,48 @@ RWY_MUST_CHECK int eng_new(struct eng **out, const struct eng_cfg *cfg, const st
     struct rwy_bufs bufs, rwy_time now);
 void eng_free(struct eng *e);
 
-/* IP packets from local hosts (data at the IP header), destined to a prefix behind a tunnel. Takes ownership
- * of all n (<= 64). */
-void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now);
+/* IP packets from local hosts (data at the IP header), destined to a prefix behind a tunnel; whose tenant's
+ * each is. Takes ownership of all n (<= 64). */
+void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now);
+void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now); /* all of tenant 0 */
 /* One UDP payload that came from tunnel's peer on `path`. Takes ownership. */
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
 /* Timers, owed ACKs, and what the WAN may send now. Call after each burst and at eng_next(). Returns
  * packets+datagrams emitted. */
 unsigned eng_poll(struct eng *e, rwy_time now);
 rwy_time eng_next(const struct eng *e);
+
+/*
+ * Tenants. Addresses and QPNs of two of them have nothing to do with each other. Tenant 0 is the plain LAN:
+ * it is there from the start, as eng_cfg says. Others come, change and go while traffic runs; between
+ * gateways a tenant is its VNI.
+ */
+#define ENG_TENANTS_MAX 65536
+struct eng_tenant_cfg {
+	uint32_t vni; /* 1 .. 2^24 - 1; tenant 0: 0 */
+	enum eng_ack_mode ack_mode;
+	uint64_t
+	    custody; /* bytes in custody above which its ACKs are held back, all connections of this worker */
+	struct wan_class_cfg
+	    share; /* of every tunnel, by this worker; weight 0: what is common to all without */
+	const struct eng_prefix *prefix; /* destinations behind tunnels; copied */
+	unsigned prefixes;
+};
+struct eng_tenant_stats {
+	uint64_t accepted, accepted_bytes; /* requests taken into custody */
+	uint64_t delivered;                /* requests the far host acknowledged */
+	uint64_t custody;                  /* bytes, now */
+	uint32_t flows;                    /* halves, now */
+};
+/* Adds tenant `idx` or changes it; connections go on. Its journal is taken up when it is added. RWY_EINVAL:
+ * number, VNI (0, too large, another tenant's), a tunnel that does not exist; RWY_EAGAIN: it is being
+ * removed; RWY_ENOMEM. Then nothing has changed. */
+RWY_MUST_CHECK int eng_tenant_set(
+    struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg, rwy_time now);
+/* It takes nothing new and its connections are forgotten, some at a time. True: it is gone; else ask again
+ * later. */
+bool eng_tenant_remove(struct eng *e, uint32_t idx);
+bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats *out); /* false: not there */
 
 /* The tunnel that `dst` is behind, or -1. Pure function of the configuration: any thread. */
 int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst);
@@ -148,6 +182,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(holdback, "ACKs held back for lack of custody memory")                                             \
 	X(holdback_drip, "held ACKs given one at a time to hosts whose timer ran out")                       \
 	X(drop_not_ip, "not an IP packet")                                                                   \
+	X(drop_unknown_tenant, "a packet or flow of a tenant that is not here")                              \
 	X(drop_no_route, "no tunnel leads to the destination")                                               \
 	X(drop_truncated, "shorter than its headers say")                                                    \
 	X(drop_bad_ip, "bad IP header")                                                                      \
@@ -181,6 +216,7 @@ const struct eng_counters *eng_counters(const struct eng *e);
 
 /* One connection side as people see it. */
 struct eng_flow_info {
+	uint32_t tenant;
 	struct rwy_ip local, remote;    /* hosts */
 	uint32_t local_qpn, remote_qpn; /* 0: not known yet */
 	char tunnel[ENG_NAME_MAX];

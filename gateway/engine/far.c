@@ -24,7 +24,7 @@ struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now
 	if (f)
 		return f;
 	/* The peer may only speak for hosts that are behind it. */
-	tunnel = eng_route(&e->cfg, &k->src);
+	tunnel = eng_route_in(e, k->tenant, &k->src);
 	if (tunnel < 0) {
 		e->c.drop_no_route++;
 		return NULL;
@@ -34,6 +34,7 @@ struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now
 		return NULL;
 	}
 	f->h.key = *k;
+	f->h.ten = eng_tenant(e, k->tenant);
 	f->h.e = e;
 	f->h.is_far = true;
 	f->h.tunnel = (uint8_t)tunnel;
@@ -84,6 +85,7 @@ size_t eng_far_open_info(const struct eng_far *f, uint8_t *out)
 	    .retry = 255,
 	    .life = f->life,
 	    .peer_qpn = f->rqpn,
+	    .vni = f->h.ten->cfg.vni,
 	    .key = f->h.key};
 
 	return eng_open_encode(out, &o);
@@ -98,7 +100,10 @@ static bool need_rsp(struct eng_far *f, rwy_time now)
 		return true;
 	len = eng_far_open_info(f, info);
 	f->rsp_sent = f->rsp_done = 0;
-	return wan_tx_open(eng_wan(&f->h), &f->rsp, info, len, f, now) == 0;
+	if (wan_tx_open(eng_wan(&f->h), &f->rsp, info, len, f, now) != 0)
+		return false;
+	wan_tx_class(f->rsp, f->h.key.tenant);
+	return true;
 }
 
 void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now)
@@ -189,7 +194,7 @@ void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_ope
 	/* The near gateway may know the requester's QPN (from CM, or from before we restarted): then the two
 	 * halves belong together. */
 	if (o->peer_qpn && f->rqpn != o->peer_qpn) {
-		struct eng_key k = {f->h.key.dst, f->h.key.src, o->peer_qpn};
+		struct eng_key k = {f->h.key.dst, f->h.key.src, o->peer_qpn, f->h.key.tenant};
 		struct eng_near *n = eng_near_get(f->h.e, &k, false, now);
 
 		if (n)
@@ -502,7 +507,7 @@ static void send_partial(struct eng_far *f, const struct roce_pkt *pkt, uint32_t
 	};
 	uint32_t off = skip * f->reqr.pmtu;
 
-	eng_lan_made(f->h.e, out,
+	eng_lan_made(f->h.e, f->h.key.tenant, out,
 	    roce_build_read_req(out, &a, roce_psn_add(pkt->psn, skip), roce_reth_va(pkt) + off,
 	        roce_reth_rkey(pkt), roce_reth_len(pkt) - off),
 	    &f->h.key.dst, &f->nh);
@@ -548,7 +553,7 @@ void eng_far_flush(struct eng_far *f, rwy_time now)
 				}
 				roce_icrc_set_ackreq(&pkt, true);
 			}
-			eng_lan_send(e, b, false, &f->h.key.dst, &f->nh);
+			eng_lan_send(e, f->h.key.tenant, b, false, &f->h.key.dst, &f->nh);
 			bytes += b->len;
 		}
 	} while (n == FAR_BURST);

@@ -99,7 +99,7 @@ bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
 void eng_far_lost_reverse(struct eng_near *n, rwy_time now)
 {
 	struct eng *e = n->h.e;
-	struct eng_key k = {n->h.key.dst, n->h.key.src, n->lqpn};
+	struct eng_key k = {n->h.key.dst, n->h.key.src, n->lqpn, n->h.key.tenant};
 	struct eng_far *f = n->far;
 
 	if (!f && n->lqpn && (f = eng_far_get(e, &k, now)))

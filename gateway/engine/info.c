@@ -111,6 +111,7 @@ static void fill(struct eng_flow_info *o, const struct eng_half *h)
 
 	memset(o, 0, sizeof(*o));
 	o->limit = "";
+	o->tenant = h->key.tenant;
 	o->local = h->is_far ? h->key.dst : h->key.src;
 	o->remote = h->is_far ? h->key.src : h->key.dst;
 	o->local_qpn = h->is_far ? h->key.qpn : n->lqpn;

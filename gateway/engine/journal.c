@@ -30,6 +30,7 @@ static void take(struct eng_near *n)
 	j->src = n->h.key.src;
 	j->dst = n->h.key.dst;
 	j->qpn = n->h.key.qpn;
+	j->vni = n->h.ten->cfg.vni;
 	j->rnr_retry = n->rnr_retry;
 	j->retry = n->retry;
 	n->jent = j;
@@ -60,18 +61,23 @@ void eng_journal_forget(struct eng_near *n)
 	n->jent = NULL;
 }
 
-void eng_journal_restore(struct eng *e, rwy_time now)
+void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 {
+	uint32_t vni = eng_tenant(e, tenant)->cfg.vni;
 	unsigned taken_up = 0, left = 0;
 
 	for (uint32_t i = 0; e->jfree && i < e->cfg.journal_n; i++) {
 		struct eng_jent *j = &e->cfg.journal[i];
-		struct eng_key k = {j->src, j->dst, j->qpn};
+		struct eng_key k = {j->src, j->dst, j->qpn, tenant};
+		struct eng_near *n;
 
-		if (!atomic_load_explicit(&j->used, memory_order_acquire))
+		if (!atomic_load_explicit(&j->used, memory_order_acquire) || j->vni != vni)
 			continue;
+		n = j->qpn <= 0xffffff ? (struct eng_near *)eng_find(e, &k, false) : NULL;
+		if (n && n->jent == j)
+			continue; /* ours: the tenant was set again */
 		/* Nonsense in the file, or a connection that is not ours any more, is as good as nothing. */
-		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || eng_find(e, &k, false) ||
+		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || n ||
 		    !eng_near_resume(e, &k, j, now)) {
 			give_back(e, j);
 			left++;

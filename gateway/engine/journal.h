@@ -24,7 +24,8 @@ struct eng_jent {
 	uint32_t lqpn;          /* the host's own QPN */
 	uint16_t pmtu;          /* 0: not known */
 	uint8_t rnr_retry, retry;
-	uint32_t reserved[3];
+	uint32_t vni; /* of the tenant, 0: plain */
+	uint32_t reserved[2];
 	struct rwy_ip src, dst; /* of the host's requests */
 };
 static_assert(sizeof(struct eng_jent) == 64, "one cache line");

@@ -18,22 +18,25 @@ static struct eng_pair **bucket(struct eng *e, const struct rwy_ip *remote, cons
 	return &e->pairs[eng_owner_hash(remote, local) & 255];
 }
 
-static struct eng_pair *find_pair(struct eng *e, const struct rwy_ip *remote, const struct rwy_ip *local)
+static struct eng_pair *find_pair(
+    struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local)
 {
 	struct eng_pair *p = *bucket(e, remote, local);
 
-	while (p && !(rwy_ip_eq(&p->remote, remote) && rwy_ip_eq(&p->local, local)))
+	while (p && !(p->tenant == tenant && rwy_ip_eq(&p->remote, remote) && rwy_ip_eq(&p->local, local)))
 		p = p->chain;
 	return p;
 }
 
-static struct eng_pair *get_pair(struct eng *e, const struct rwy_ip *remote, const struct rwy_ip *local)
+static struct eng_pair *get_pair(
+    struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local)
 {
-	struct eng_pair *p = find_pair(e, remote, local), **b;
+	struct eng_pair *p = find_pair(e, tenant, remote, local), **b;
 
 	if (p || !(p = eng_slab_get(&e->pair_slab)))
 		return p;
 	b = bucket(e, remote, local);
+	p->tenant = tenant;
 	p->remote = *remote;
 	p->local = *local;
 	/* Hosts may still be answering what was delivered before this process started. */
@@ -78,7 +81,7 @@ void eng_learn_wait(struct eng_far *f, rwy_time now)
 {
 	if (f->in_turn || f->queued)
 		return;
-	f->pair = get_pair(f->h.e, &f->h.key.src, &f->h.key.dst);
+	f->pair = get_pair(f->h.e, f->h.key.tenant, &f->h.key.src, &f->h.key.dst);
 	if (!f->pair)
 		return; /* no memory: the flow stays silent until it is forgotten */
 	push(f->pair, f);
@@ -122,7 +125,7 @@ void eng_learn_leave(struct eng_far *f, rwy_time now)
  * QPN is in use again with another peer.
  */
 struct eng_far *eng_learn_owner(
-    struct eng *e, const struct eng_near *n, const struct roce_pkt *pkt, rwy_time now)
+    struct eng *e, uint32_t tenant, const struct eng_near *n, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct eng_far *f = n ? n->far : NULL;
 	struct eng_pair *p;
@@ -130,7 +133,7 @@ struct eng_far *eng_learn_owner(
 	if (f && (!e->learning || (f->active && f->reqr.una != f->reqr.high) ||
 	             now - f->last_tx < e->cfg.probe_timeout))
 		return f;
-	p = find_pair(e, &pkt->dst, &pkt->src);
+	p = find_pair(e, tenant, &pkt->dst, &pkt->src);
 	/* Its PSN proves nothing either way: a host that expects another PSN names that one in its NAK. */
 	if (p && p->turn && p->turn->active && p->turn->reqr.high != p->turn->reqr.una)
 		return p->turn;
@@ -237,9 +240,10 @@ struct cm_sides {
 	const struct roce_cm_side *local, *remote;
 };
 
-static bool sides(const struct eng *e, const struct roce_cm_conn *c, struct cm_sides *s)
+static bool sides(const struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, struct cm_sides *s)
 {
-	bool a_remote = eng_route(&e->cfg, &c->a.ip) >= 0, b_remote = eng_route(&e->cfg, &c->b.ip) >= 0;
+	bool a_remote = eng_route_in(e, tenant, &c->a.ip) >= 0,
+	     b_remote = eng_route_in(e, tenant, &c->b.ip) >= 0;
 
 	if (a_remote == b_remote)
 		return false;
@@ -247,16 +251,16 @@ static bool sides(const struct eng *e, const struct roce_cm_conn *c, struct cm_s
 	return true;
 }
 
-static void cm_open(struct eng *e, const struct roce_cm_conn *c, rwy_time now)
+static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
 {
 	struct cm_sides s;
 	struct eng_near *n;
 	struct eng_far *f;
 
-	if (c->transport != ROCE_RC || !sides(e, c, &s))
+	if (c->transport != ROCE_RC || !sides(e, tenant, c, &s))
 		return;
-	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn},
-	               kf = {s.remote->ip, s.local->ip, s.local->qpn};
+	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
+	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
 
 	n = eng_near_get(e, &kn, false, now);
 	f = n ? eng_far_get(e, &kf, now) : NULL;
@@ -272,15 +276,15 @@ static void cm_open(struct eng *e, const struct roce_cm_conn *c, rwy_time now)
 }
 
 /* What is in custody still goes out; then both halves are forgotten (TimeWait, IBA 12.9.8.4). */
-static void cm_close(struct eng *e, const struct roce_cm_conn *c, rwy_time now)
+static void cm_close(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
 {
 	struct cm_sides s;
 	struct eng_half *h;
 
-	if (!sides(e, c, &s))
+	if (!sides(e, tenant, c, &s))
 		return;
-	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn},
-	               kf = {s.remote->ip, s.local->ip, s.local->qpn};
+	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
+	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
 
 	if ((h = eng_find(e, &kn, false)))
 		h->close_at = now + CLOSE_WAIT;
@@ -288,8 +292,9 @@ static void cm_close(struct eng *e, const struct roce_cm_conn *c, rwy_time now)
 		h->close_at = now + CLOSE_WAIT;
 }
 
-bool eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now)
+bool eng_learn_cm(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
 {
+	struct roce_cm_tab *tab;
 	struct roce_cm_msg msg;
 	struct roce_cm_event ev;
 
@@ -303,17 +308,20 @@ bool eng_learn_cm(struct eng *e, const struct roce_pkt *pkt, rwy_time now)
 		return false;
 	}
 	e->c.cm_messages++;
-	roce_cm_track(e->cm, &msg, &pkt->src, &pkt->dst, &ev, now);
+	tab = eng_tenant_cm(e, tenant);
+	if (!tab)
+		return true; /* no memory: carried, but nothing is learned from it */
+	roce_cm_track(tab, &msg, &pkt->src, &pkt->dst, &ev, now);
 	switch (ev.kind) {
 	case ROCE_CM_NONE:
 		break;
 	case ROCE_CM_ESTABLISHED:
 		for (unsigned i = 0; i < ev.superseded_count; i++)
-			cm_close(e, &ev.superseded[i], now);
-		cm_open(e, &ev.conn, now);
+			cm_close(e, tenant, &ev.superseded[i], now);
+		cm_open(e, tenant, &ev.conn, now);
 		break;
 	case ROCE_CM_CLOSED:
-		cm_close(e, &ev.conn, now);
+		cm_close(e, tenant, &ev.conn, now);
 		break;
 	}
 	return true;

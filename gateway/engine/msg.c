@@ -16,6 +16,7 @@ size_t eng_open_encode(uint8_t *out, const struct eng_open *o)
 	memcpy(out + 16, o->key.src.b, 16);
 	memcpy(out + 32, o->key.dst.b, 16);
 	rwy_put32(out + 48, o->key.qpn);
+	rwy_put32(out + 52, o->vni);
 	return ENG_OPEN_LEN;
 }
 
@@ -32,10 +33,12 @@ bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len)
 	memcpy(o->key.src.b, p + 16, 16);
 	memcpy(o->key.dst.b, p + 32, 16);
 	o->key.qpn = rwy_get32(p + 48);
+	o->key.tenant = 0;
+	o->vni = rwy_get32(p + 52);
 	/* A path MTU is a power of two, 256..4096 (IBA 9.4.3); QPNs have 24 bits. */
 	if (o->pmtu && (o->pmtu < 256 || o->pmtu > 4096 || (o->pmtu & (o->pmtu - 1))))
 		return false;
-	return o->key.qpn <= 0xffffff && o->peer_qpn <= 0xffffff;
+	return o->key.qpn <= 0xffffff && o->peer_qpn <= 0xffffff && o->vni <= 0xffffff;
 }
 
 size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c)

@@ -13,10 +13,11 @@
 
 #include "rwy/ip.h"
 
-/* A flow as design.md names it: packets from src to dst with this destination QPN. */
+/* A flow as design.md names it: a tenant's packets from src to dst with this destination QPN. */
 struct eng_key {
 	struct rwy_ip src, dst;
 	uint32_t qpn;
+	uint32_t tenant; /* index here; between gateways its VNI stands for it */
 };
 
 enum eng_open_type {
@@ -31,9 +32,10 @@ struct eng_open {
 	uint16_t pmtu;            /* 0: not known */
 	uint32_t life;            /* changes when the near gateway starts the flow anew */
 	uint32_t peer_qpn;        /* the QPN of key.src, 0: not known */
-	struct eng_key key;
+	uint32_t vni;             /* of the tenant, 0: plain */
+	struct eng_key key;       /* without its tenant */
 };
-#define ENG_OPEN_LEN 52
+#define ENG_OPEN_LEN 56
 
 size_t eng_open_encode(uint8_t *out, const struct eng_open *o);
 bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len);

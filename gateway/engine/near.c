@@ -13,7 +13,7 @@ struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stran
 
 	if (n)
 		return n;
-	tunnel = eng_route(&e->cfg, &k->dst);
+	tunnel = eng_route_in(e, k->tenant, &k->dst);
 	if (tunnel < 0) {
 		e->c.drop_no_route++;
 		return NULL;
@@ -32,6 +32,7 @@ struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stran
 		return NULL;
 	}
 	n->h.key = *k;
+	n->h.ten = eng_tenant(e, k->tenant);
 	n->h.e = e;
 	n->h.tunnel = (uint8_t)tunnel;
 	n->h.close_at = RWY_NEVER;
@@ -57,7 +58,7 @@ void eng_near_abort(struct eng_near *n, rwy_time now)
 {
 	if (!n->req)
 		return;
-	n->h.e->custody -= n->custody;
+	eng_release(n, n->custody);
 	n->custody = 0;
 	wan_tx_abort(n->req, now);
 	n->req = NULL;
@@ -97,6 +98,7 @@ size_t eng_near_open_info(const struct eng_near *n, uint8_t *out)
 	    .life = n->life,
 	    /* Only what is known of this life: an older pairing may be somebody else's by now. */
 	    .peer_qpn = n->active && (n->resp.started || n->resume) ? n->lqpn : 0,
+	    .vni = n->h.ten->cfg.vni,
 	    .key = n->h.key,
 	};
 
@@ -108,7 +110,10 @@ bool eng_near_open(struct eng_near *n, rwy_time now)
 	uint8_t info[WAN_OPEN_MAX];
 	size_t len = eng_near_open_info(n, info);
 
-	return wan_tx_open(eng_wan(&n->h), &n->req, info, len, n, now) == 0;
+	if (wan_tx_open(eng_wan(&n->h), &n->req, info, len, n, now) != 0)
+		return false;
+	wan_tx_class(n->req, n->h.key.tenant);
+	return true;
 }
 
 /* The connection begins (again) at this PSN. Until the far host has confirmed it nothing is acknowledged. */
@@ -139,8 +144,7 @@ static bool send_resume(struct eng_near *n, rwy_time now)
 	b->psn = n->resp.start;
 	b->psn_cnt = 0;
 	b->msn = 0;
-	n->custody += eng_cost(e, b);
-	e->custody += eng_cost(e, b);
+	eng_hold(n, eng_cost(e, b));
 	wan_tx_send(n->req, b, now);
 	return true;
 }

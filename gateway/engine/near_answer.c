@@ -21,7 +21,7 @@ static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 	switch (roce_resp_response(&n->resp, pkt.psn, pkt.opcode, now)) {
 	case ROCE_RESP_SERVE:
 		if (n->resp.serve_opcode == pkt.opcode)
-			eng_lan_send(e, b, false, &n->h.key.src, &n->nh);
+			eng_lan_send(e, n->h.key.tenant, b, false, &n->h.key.src, &n->nh);
 		else
 			eng_near_resend(n, b, n->resp.serve_opcode);
 		eng_near_keep(n, b);
@@ -61,10 +61,10 @@ static void synced(struct eng_near *n, const struct eng_ctrl *c, rwy_time now)
 		e->c.conns_paired++;
 	}
 	roce_resp_go(&n->resp, c->msn);
-	if (e->cfg.ack_mode == ENG_ACK_NEAR)
+	if (n->h.ten->cfg.ack_mode == ENG_ACK_NEAR)
 		roce_resp_allow(&n->resp, n->resp.epsn, n->resp.msn);
 	/* L's own QPN is known now, so the answers it gives to R are, too. */
-	struct eng_key k = {n->h.key.dst, n->h.key.src, c->qpn};
+	struct eng_key k = {n->h.key.dst, n->h.key.src, c->qpn, n->h.key.tenant};
 	struct eng_far *f = (struct eng_far *)eng_find(e, &k, true);
 
 	if (f)
@@ -128,9 +128,10 @@ void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time no
 	struct eng *e = n->h.e;
 
 	n->custody -= eng_cost(e, b);
-	e->custody -= eng_cost(e, b);
+	eng_release(n, eng_cost(e, b));
+	n->h.ten->st.delivered++;
 	e->c.delivered++;
-	if (e->cfg.ack_mode == ENG_ACK_END && n->active) {
+	if (n->h.ten->cfg.ack_mode == ENG_ACK_END && n->active) {
 		roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 		eng_dirty(&n->h);
 	}
@@ -166,8 +167,8 @@ void eng_near_flush(struct eng_near *n, rwy_time now)
 		if (e->jfree)
 			eng_journal_note(n);
 		eng_near_address(n, &a);
-		eng_lan_made(
-		    e, bytes, roce_build_ack(bytes, &a, out.psn, out.syndrome, out.msn), &a.dst, &n->nh);
+		eng_lan_made(e, n->h.key.tenant, bytes,
+		    roce_build_ack(bytes, &a, out.psn, out.syndrome, out.msn), &a.dst, &n->nh);
 		if (roce_aeth_type(out.syndrome) == ROCE_AETH_ACK) {
 			e->c.acks_sent++;
 		} else {

@@ -76,7 +76,7 @@ void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t op)
 		return;
 	}
 	roce_icrc_store(&pkt);
-	eng_lan_send(e, c, true, &n->h.key.src, &n->nh);
+	eng_lan_send(e, n->h.key.tenant, c, true, &n->h.key.src, &n->nh);
 }
 
 /* The answer to this PSN has not come yet. */

@@ -30,7 +30,7 @@ static void send_cnp(struct eng_near *n, rwy_time now)
 		return;
 	n->cnp_at = now + CNP_INTERVAL;
 	eng_near_address(n, &a);
-	eng_lan_made(n->h.e, out, roce_build_cnp(out, &a), &a.dst, &n->nh);
+	eng_lan_made(n->h.e, n->h.key.tenant, out, roce_build_cnp(out, &a), &a.dst, &n->nh);
 	n->h.e->c.np_cnp_sent++;
 }
 
@@ -42,8 +42,10 @@ static void send_cnp(struct eng_near *n, rwy_time now)
 static bool memory_short(const struct eng_near *n)
 {
 	const struct eng *e = n->h.e;
+	const struct eng_ten *t = n->h.ten;
 
-	return n->custody >= e->cfg.custody_conn || (n->custody && e->custody >= e->cfg.custody_total);
+	return n->custody >= e->cfg.custody_conn ||
+	       (n->custody && (e->custody >= e->cfg.custody_total || t->custody >= t->cfg.custody));
 }
 
 /*
@@ -85,13 +87,14 @@ static void accept(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_bu
 		n->naks = 0;
 	n->packets++;
 	n->bytes += b->len;
-	n->custody += eng_cost(e, b);
-	e->custody += eng_cost(e, b);
+	eng_hold(n, eng_cost(e, b));
+	n->h.ten->st.accepted++;
+	n->h.ten->st.accepted_bytes += b->len;
 	e->c.accepted++;
 	if (eng_np_congested(n, pkt, b))
 		send_cnp(n, now);
 	wan_tx_send(n->req, b, now);
-	if (e->cfg.ack_mode != ENG_ACK_NEAR)
+	if (n->h.ten->cfg.ack_mode != ENG_ACK_NEAR)
 		return;
 	if (memory_short(n)) {
 		if (!n->held)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pure functions of the configuration: defaults, prefix match, flow owner. */
-#include "gateway/engine/engine.h"
+#include "gateway/engine/eng.h"
 
 #include <string.h>
 
@@ -35,12 +35,12 @@ static bool prefix_match(const struct eng_prefix *p, const struct rwy_ip *a)
 	return !rest || ((p->addr.b[full] ^ a->b[full]) & (uint8_t)(0xff00 >> rest)) == 0;
 }
 
-int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst)
+int eng_route_of(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst)
 {
 	int best = -1, best_len = -1;
 
-	for (unsigned i = 0; i < cfg->prefixes; i++) {
-		const struct eng_prefix *p = &cfg->prefix[i];
+	for (unsigned i = 0; i < n; i++) {
+		const struct eng_prefix *p = &prefix[i];
 
 		if (p->len > best_len && prefix_match(p, dst)) {
 			best = p->tunnel;
@@ -48,6 +48,11 @@ int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst)
 		}
 	}
 	return best;
+}
+
+int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst)
+{
+	return eng_route_of(cfg->prefix, cfg->prefixes, dst);
 }
 
 uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b)

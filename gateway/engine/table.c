@@ -19,7 +19,7 @@ uint32_t eng_key_hash(const struct eng_key *k, bool is_far)
 	memcpy(w, &k->src, 16);
 	memcpy(w + 2, &k->dst, 16);
 	/* Asymmetric in src and dst: the two directions of a pair must not collide by construction. */
-	w[0] = mix(w[0] + 0x9e3779b97f4a7c15u * (k->qpn + 1)) ^ w[1];
+	w[0] = mix(w[0] + 0x9e3779b97f4a7c15u * (k->qpn + ((uint64_t)k->tenant << 24) + 1)) ^ w[1];
 	w[2] = mix(w[2] + w[0]) ^ w[3];
 	return (uint32_t)(mix(w[2] * 0xc2b2ae3d27d4eb4fu + w[0]) + is_far);
 }
@@ -30,7 +30,8 @@ struct eng_half *eng_find(const struct eng *e, const struct eng_key *k, bool is_
 	struct eng_half *h = e->table[hash & e->table_mask];
 
 	while (h && !(h->hash == hash && h->is_far == is_far && h->key.qpn == k->qpn &&
-	                rwy_ip_eq(&h->key.src, &k->src) && rwy_ip_eq(&h->key.dst, &k->dst)))
+	                h->key.tenant == k->tenant && rwy_ip_eq(&h->key.src, &k->src) &&
+	                rwy_ip_eq(&h->key.dst, &k->dst)))
 		h = h->chain;
 	return h;
 }
@@ -45,6 +46,7 @@ void eng_insert(struct eng *e, struct eng_half *h)
 	*slot = h;
 	e->occupied[(h->hash & e->table_mask) / 64] |= (uint64_t)1 << h->hash % 64;
 	e->halves++;
+	h->ten->halves++;
 }
 
 void eng_remove(struct eng *e, struct eng_half *h)
@@ -57,6 +59,7 @@ void eng_remove(struct eng *e, struct eng_half *h)
 	if (*p) {
 		*p = h->chain;
 		e->halves--;
+		h->ten->halves--;
 	}
 	if (!e->table[slot])
 		e->occupied[slot / 64] &= ~((uint64_t)1 << slot % 64);

@@ -18,11 +18,18 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 	struct eng_open o;
 	struct eng_near *n;
 	struct eng_far *f;
+	int tenant;
 
 	if (!eng_open_decode(&o, info, len)) {
 		e->c.drop_tunnel_msg++;
 		return NULL;
 	}
+	tenant = eng_tenant_by_vni(e, o.vni);
+	if (tenant < 0) {
+		e->c.drop_unknown_tenant++;
+		return NULL;
+	}
+	o.key.tenant = (uint32_t)tenant;
 	switch ((enum eng_open_type)o.type) {
 	case ENG_OPEN_MGMT:
 		if (t->mgmt_rx)
@@ -31,7 +38,8 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		return t;
 	case ENG_OPEN_REQ:
 		/* The peer speaks only for hosts behind it. */
-		if (eng_route(&e->cfg, &o.key.src) != (int)t->idx || !(f = eng_far_get(e, &o.key, now))) {
+		if (eng_route_in(e, o.key.tenant, &o.key.src) != (int)t->idx ||
+		    !(f = eng_far_get(e, &o.key, now))) {
 			e->c.drop_tunnel_msg++;
 			return NULL;
 		}
@@ -55,18 +63,26 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 static void to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now)
 {
 	struct roce_pkt pkt;
-	enum roce_parse_reason r =
-	    b->kind == RWY_BUF_PACKET ? roce_parse(b->data, b->len, &pkt) : ROCE_PARSE_BAD_IP;
+	enum roce_parse_reason r = ROCE_PARSE_BAD_IP;
+	int tenant = eng_untag(e, b);
 
-	if (r == ROCE_PARSE_BAD_IP || r == ROCE_PARSE_TRUNCATED || eng_route(&e->cfg, &pkt.dst) >= 0) {
+	if (tenant == ENG_NO_TENANT) {
+		eng_drop(e, b, &e->c.drop_unknown_tenant);
+		return;
+	}
+	if (tenant >= 0)
+		r = roce_parse(b->data, b->len, &pkt);
+	/* The peer speaks only for hosts behind it, to hosts that are here. */
+	if (r == ROCE_PARSE_BAD_IP || r == ROCE_PARSE_TRUNCATED ||
+	    eng_route_in(e, (uint32_t)tenant, &pkt.dst) >= 0) {
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		return;
 	}
-	if (cm && r == ROCE_PARSE_OK && !eng_learn_cm(e, &pkt, now)) {
+	if (cm && r == ROCE_PARSE_OK && !eng_learn_cm(e, (uint32_t)tenant, &pkt, now)) {
 		rwy_buf_free(&e->bufs, b);
 		return;
 	}
-	eng_lan_send(e, b, true, &pkt.dst, NULL);
+	eng_lan_send(e, (uint32_t)tenant, b, true, &pkt.dst, NULL);
 }
 
 static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
@@ -116,7 +132,7 @@ static void tx_acked(void *ctx, void *user, const struct rwy_buf *b, rwy_time no
 	struct eng_near *n = user;
 
 	(void)now;
-	if (e->cfg.ack_mode != ENG_ACK_FAR || is_tunnel(e, user) || n->h.is_far || !n->active)
+	if (is_tunnel(e, user) || n->h.is_far || !n->active || n->h.ten->cfg.ack_mode != ENG_ACK_FAR)
 		return;
 	roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 	eng_dirty(&n->h);
@@ -167,7 +183,7 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 	}
 	bool nothing_lost = !wan_tx_queued(n->req);
 
-	t->e->custody -= n->custody;
+	eng_release(n, n->custody);
 	n->custody = 0;
 	n->req = NULL;
 	n->held = n->resume = false;

@@ -17,6 +17,7 @@
 enum rwy_buf_kind {
 	RWY_BUF_PACKET, /* an inner packet from its IP header on */
 	RWY_BUF_CTRL,   /* a control message of the engine (see gateway/engine/msg.h) */
+	RWY_BUF_TENANT, /* a packet with its tenant's VNI in front, 32 bits (gateway/engine/tenant.c) */
 };
 
 struct rwy_buf {

@@ -49,6 +49,22 @@ static uint16_t ip_sum(const uint8_t *ip)
 	return (uint16_t)(sum + (sum >> 16));
 }
 
+static void count_of(struct eng_side *s, uint32_t tenant, const struct roce_pkt *pkt)
+{
+	bool ack = pkt->info->op == ROCE_OP_ACK;
+
+	if (pkt->info->transport == ROCE_RC && roce_op_is_request(pkt->info)) {
+		s->of[tenant].requests++;
+		s->of[tenant].psn = pkt->psn;
+	} else if (ack && roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK) {
+		s->of[tenant].acks++;
+	} else if (ack) {
+		s->of[tenant].naks++;
+	} else {
+		s->of[tenant].others++;
+	}
+}
+
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
 	struct eng_side *s = ctx;
@@ -56,9 +72,12 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 	struct roce_pkt pkt;
 
 	memcpy(copy, tx->buf ? tx->buf->data : tx->bytes, tx->len);
+	assert_true(tx->tenant < PAIR_TENANTS);
+	s->tenant = tx->tenant;
 	if (roce_parse(copy, tx->len, &pkt) == ROCE_PARSE_OK) {
 		s->cnps += pkt.info->transport == ROCE_CNP_T;
 		s->acks += pkt.info->op == ROCE_OP_ACK;
+		count_of(s, tx->tenant, &pkt);
 		s->qpn = pkt.dqpn;
 		if (roce_op_is_request(pkt.info)) {
 			s->requests++;
@@ -115,12 +134,17 @@ static void set_ip_sum(uint8_t *ip)
 
 void eng_host_sends(unsigned from, const struct rc_mk *m, uint8_t tos)
 {
+	eng_host_sends_as(from, 0, m, tos);
+}
+
+void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, uint8_t tos)
+{
 	struct rwy_buf *b = buf_alloc(&side[from], ROOM, RC_PKT_MAX);
 
 	b->len = rc_pkt_make(b->data, m);
 	b->data[1] = tos; /* not in the ICRC */
 	set_ip_sum(b->data);
-	eng_lan_rx(side[from].e, &b, 1, eng_now);
+	eng_tenant_rx(side[from].e, &b, &tenant, 1, eng_now);
 }
 
 int eng_pair_set_up(void **state)

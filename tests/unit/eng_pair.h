@@ -13,7 +13,8 @@
 #include "gateway/engine/engine.h"
 #include "rc_pkt.h"
 
-#define HALF_MAX 40
+#define HALF_MAX     40
+#define PAIR_TENANTS 8
 
 struct eng_side {
 	struct eng *e;
@@ -22,6 +23,11 @@ struct eng_side {
 	unsigned requests; /* that reached the host */
 	uint32_t qpn;      /* of the last */
 	unsigned acks, cnps;
+	uint32_t tenant; /* of the last packet to a host */
+	struct {
+		unsigned requests, acks, naks, others;
+		roce_psn psn; /* of the last request */
+	} of[PAIR_TENANTS];
 	uint8_t ecn;  /* of the last request */
 	roce_psn psn; /* the same */
 	bool ip_sum_ok;
@@ -35,5 +41,6 @@ int eng_pair_tear_down(void **state); /* fails when a buffer leaked */
 void eng_pair_run(rwy_dur time);
 /* A packet of a host of this side; `tos` with its ECN bits. */
 void eng_host_sends(unsigned from, const struct rc_mk *m, uint8_t tos);
+void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, uint8_t tos);
 
 #endif

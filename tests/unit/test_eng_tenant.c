@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tenants whose addresses, QPNs and PSNs are all the same: nothing of one reaches another, whatever a host
+ * says; they come, change and go while the others go on.
+ */
+#include "eng_pair.h"
+#include "roce/wire.h"
+
+#define A_QPN 0x21
+#define B_QPN 0x42
+#define FIRST 5
+
+/* What VNI 100 is at A is 1, at B 2; VNI 200 the other way round: indices mean nothing between gateways. */
+static const struct {
+	uint32_t vni, at[2];
+} TEN[2] = {{100, {1, 2}}, {200, {2, 1}}};
+
+static void set(unsigned at, uint32_t idx, struct eng_tenant_cfg c)
+{
+	uint8_t net[4] = {10, (uint8_t)(2 - at), 0, 0};
+	struct eng_prefix p = {.addr = rwy_ip_from4(net), .len = 120};
+
+	c.prefix = &p;
+	c.prefixes = 1;
+	if (!c.custody)
+		c.custody = 1 << 20;
+	assert_int_equal(eng_tenant_set(side[at].e, idx, &c, eng_now), 0);
+}
+
+static void both(void)
+{
+	for (unsigned t = 0; t < 2; t++)
+		for (unsigned at = 0; at < 2; at++)
+			set(at, TEN[t].at[at], (struct eng_tenant_cfg){.vni = TEN[t].vni});
+}
+
+static void a_sends(uint16_t tenant, roce_psn psn)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = psn,
+	    .dqpn = B_QPN,
+	    .ack_req = true,
+	    .payload_len = 1024,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	eng_host_sends_as(0, tenant, &m, 2);
+}
+
+static void b_answers(uint16_t tenant, roce_psn psn, uint8_t syndrome)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
+	    .dqpn = A_QPN,
+	    .syndrome = syndrome,
+	    .msn = psn - FIRST + 1,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends_as(1, tenant, &m, 2);
+}
+
+static struct eng_tenant_stats stats(unsigned at, uint32_t idx)
+{
+	struct eng_tenant_stats s;
+
+	assert_true(eng_tenant_stats(side[at].e, idx, &s));
+	return s;
+}
+
+/* The first packet of a connection there and its answer back. */
+static void connect_as(unsigned t)
+{
+	unsigned before = side[1].of[TEN[t].at[1]].requests;
+
+	a_sends((uint16_t)TEN[t].at[0], FIRST);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[1].of[TEN[t].at[1]].requests, before + 1);
+	b_answers((uint16_t)TEN[t].at[1], FIRST, 0x1f);
+	eng_pair_run(20 * RWY_MS);
+}
+
+static void test_same_addresses(void **state)
+{
+	(void)state;
+	both();
+	connect_as(0);
+	connect_as(1);
+	assert_int_equal(side[0].of[1].acks, 1);
+	assert_int_equal(side[0].of[2].acks, 1);
+	assert_int_equal(side[0].of[0].acks + side[1].of[0].requests, 0);
+	/* The plain LAN has the same addresses once more. */
+	a_sends(0, FIRST);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[1].of[0].requests, 1);
+	/* One sends much: the other hears nothing of it. */
+	for (unsigned i = 1; i <= 20; i++)
+		a_sends(1, FIRST + i);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[1].of[2].requests, 21);
+	assert_int_equal(side[1].of[1].requests, 1);
+	assert_int_equal(stats(0, 1).accepted, 21);
+	assert_int_equal(stats(0, 2).accepted, 1);
+	assert_int_equal(stats(0, 2).custody, 0);
+	assert_true(stats(0, 1).custody >= 20 * 1024);
+	b_answers(2, FIRST + 20, 0x1f);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(stats(0, 1).custody, 0);
+	assert_int_equal(stats(0, 1).delivered, 21);
+	assert_int_equal(eng_flow_count(side[0].e), 3);
+}
+
+/* Another tenant's host answers, refuses and slows down in a connection that is not its own: nothing happens.
+ */
+static void test_forged_answers(void **state)
+{
+	struct rc_mk cnp = {.opcode = ROCE_OPCODE_CNP,
+	    .dqpn = A_QPN,
+	    .payload_len = ROCE_CNP_PAD_LEN,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+	uint64_t unknown;
+
+	(void)state;
+	both();
+	connect_as(0);
+	a_sends(1, FIRST + 1);
+	eng_pair_run(20 * RWY_MS);
+	unknown = eng_counters(side[1].e)->drop_unknown_qpn;
+	for (unsigned i = 0; i < 300; i++) {
+		b_answers(1, FIRST + i % 4, i % 3 ? 0x1f : 0x63);
+		b_answers(0, FIRST + i % 4, i % 3 ? 0x1f : 0x63);
+		eng_host_sends_as(1, 1, &cnp, 2);
+	}
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(eng_counters(side[1].e)->drop_unknown_qpn, unknown + 600);
+	assert_int_equal(stats(0, 1).custody > 0, true);
+	assert_int_equal(side[0].of[1].naks, 0);
+	b_answers(2, FIRST + 1, 0x1f);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(stats(0, 1).custody, 0);
+	assert_int_equal(eng_counters(side[1].e)->conns_failed, 0);
+}
+
+/* A tenant that is not here, at one end or at the other. */
+static void test_unknown(void **state)
+{
+	(void)state;
+	both();
+	a_sends(5, FIRST);
+	assert_int_equal(eng_counters(side[0].e)->drop_unknown_tenant, 1);
+	set(0, 3, (struct eng_tenant_cfg){.vni = 300});
+	a_sends(3, FIRST);
+	eng_pair_run(50 * RWY_MS);
+	assert_true(eng_counters(side[1].e)->drop_unknown_tenant > 0);
+	for (unsigned i = 0; i < PAIR_TENANTS; i++)
+		assert_int_equal(side[1].of[i].requests, 0);
+}
+
+/* Best-effort packets name their tenant, too. */
+static void test_datagrams(void **state)
+{
+	struct rc_mk m = {.opcode = ROCE_UD_SEND_ONLY,
+	    .dqpn = 0x77,
+	    .payload_len = 64,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	(void)state;
+	both();
+	eng_host_sends_as(0, 1, &m, 2);
+	eng_host_sends_as(0, 1, &m, 2);
+	eng_host_sends_as(0, 2, &m, 2);
+	eng_host_sends_as(0, 0, &m, 2);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[1].of[2].others, 2);
+	assert_int_equal(side[1].of[1].others, 1);
+	assert_int_equal(side[1].of[0].others, 1);
+}
+
+/* ACKs of a tenant over its share of memory are held back; another's are not. */
+static void test_memory_share(void **state)
+{
+	(void)state;
+	both();
+	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = 4096});
+	connect_as(0);
+	connect_as(1);
+	side[0].of[1].acks = side[0].of[2].acks = 0;
+	for (unsigned i = 1; i <= 20; i++) {
+		a_sends(1, FIRST + i);
+		a_sends(2, FIRST + i);
+		eng_pair_run(RWY_MS);
+	}
+	assert_true(side[0].of[1].acks <= 5);
+	assert_int_equal(side[0].of[2].acks, 20);
+	assert_true(eng_counters(side[0].e)->holdback > 0);
+}
+
+/* Changed while it runs; removed, its flows are forgotten, nobody else's; the number is free again. */
+static void test_live(void **state)
+{
+	(void)state;
+	both();
+	connect_as(0);
+	connect_as(1);
+	set(0, 1,
+	    (struct eng_tenant_cfg){
+	        .vni = 100, .ack_mode = ENG_ACK_END, .share = {.weight = 10, .guarantee_Bps = 1000000}});
+	side[0].of[1].acks = 0;
+	a_sends(1, FIRST + 1);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[0].of[1].acks, 0); /* not before the host has it */
+	b_answers(2, FIRST + 1, 0x1f);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[0].of[1].acks, 1);
+
+	assert_false(eng_tenant_remove(side[0].e, 1));
+	a_sends(1, FIRST + 2);
+	assert_int_equal(eng_counters(side[0].e)->drop_unknown_tenant, 1);
+	assert_int_equal(
+	    eng_tenant_set(side[0].e, 1, &(struct eng_tenant_cfg){.vni = 100}, eng_now), RWY_EAGAIN);
+	eng_pair_run(RWY_SEC);
+	assert_true(eng_tenant_remove(side[0].e, 1));
+	a_sends(2, FIRST + 1);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[1].of[1].psn, FIRST + 1);
+	set(0, 1, (struct eng_tenant_cfg){.vni = 101});
+	assert_int_equal(stats(0, 1).flows, 0);
+}
+
+static void test_arguments(void **state)
+{
+	struct eng_prefix p = {.tunnel = 1};
+	struct eng *e = side[0].e;
+
+	(void)state;
+	both();
+	assert_int_equal(eng_tenant_set(e, 0, &(struct eng_tenant_cfg){.vni = 9}, eng_now), RWY_EINVAL);
+	assert_int_equal(eng_tenant_set(e, 3, &(struct eng_tenant_cfg){.vni = 0}, eng_now), RWY_EINVAL);
+	assert_int_equal(eng_tenant_set(e, 3, &(struct eng_tenant_cfg){.vni = 1 << 24}, eng_now), RWY_EINVAL);
+	assert_int_equal(eng_tenant_set(e, 3, &(struct eng_tenant_cfg){.vni = 100}, eng_now), RWY_EINVAL);
+	assert_int_equal(
+	    eng_tenant_set(e, ENG_TENANTS_MAX, &(struct eng_tenant_cfg){.vni = 9}, eng_now), RWY_EINVAL);
+	assert_int_equal(
+	    eng_tenant_set(e, 3, &(struct eng_tenant_cfg){.vni = 9, .prefix = &p, .prefixes = 1}, eng_now),
+	    RWY_EINVAL);
+	assert_int_equal(
+	    eng_tenant_set(e, 3, &(struct eng_tenant_cfg){.vni = 9, .share = {.limit_Bps = 5000}}, eng_now),
+	    RWY_EINVAL);
+	assert_true(eng_tenant_remove(e, 3));
+	assert_true(eng_tenant_remove(e, 60000));
+	assert_true(eng_tenant_remove(e, 0)); /* the plain LAN stays */
+	a_sends(0, FIRST);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[1].of[0].requests, 1);
+	/* Many, in any order. */
+	for (uint32_t i = 4000; i > 3; i--)
+		set(0, i, (struct eng_tenant_cfg){.vni = 1000 + i, .share = {.weight = 1}});
+	for (uint32_t i = 4; i <= 4000; i++)
+		assert_true(eng_tenant_remove(e, i));
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, eng_pair_set_up, eng_pair_tear_down)
+	const struct CMUnitTest tests[] = {
+	    T(test_same_addresses),
+	    T(test_forged_answers),
+	    T(test_unknown),
+	    T(test_datagrams),
+	    T(test_memory_share),
+	    T(test_live),
+	    T(test_arguments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
