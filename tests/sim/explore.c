@@ -150,6 +150,15 @@ static void draw_qps(struct run *r)
 			s->qpn = 0x11 + 8 * i + sim_below(g, 8);
 			s->mem = memory_of(i, j);
 		}
+	/* Queue pairs of the tenants have the same hosts and QPNs. */
+	for (unsigned i = 0; i < r->qps && r->cfg.tenants; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			const struct side *first = &r->qp[i - i % (SIM_TENANTS + 1)][j];
+
+			r->qp[i][j].tenant = i % (SIM_TENANTS + 1);
+			r->qp[i][j].qpn = first->qpn;
+			r->qp[i][j].host = first->host;
+		}
 }
 
 /*
@@ -281,6 +290,7 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	r->cfg.seed = sim_next(&r->rng);
 	r->cfg.verbose = verbose;
 	r->cfg.hash = how->hash;
+	r->cfg.tenants = faults & F_TENANTS;
 	draw_links(r);
 	r->fault_at = RWY_SEC + RWY_MS * sim_below(&r->rng, 400);
 	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;

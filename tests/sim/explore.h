@@ -31,13 +31,14 @@ enum faults {
 	F_CRASH_BOTH = 64,
 	F_PAUSE = 128,
 	F_HOST = 256,
+	F_TENANTS = 512,
 };
 #define F_CRASH (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
 struct side {
 	struct rc_host h;
 	struct run *run;
-	unsigned site, host;
+	unsigned site, host, tenant;
 	uint32_t qpn;
 	uint8_t *mem, *before; /* now; as it was drawn (sim_recall_memory) */
 	uint64_t drawn_from;

@@ -49,7 +49,7 @@ void sim_pump(struct run *r, struct side *s)
 	uint32_t len;
 
 	while ((len = rc_host_output(&s->h, out, sim_now(r->w))))
-		sim_host_tx(r->w, s->site, out, len);
+		sim_host_tx(r->w, s->site, s->tenant, out, len);
 	note_due(r, s);
 }
 
@@ -60,7 +60,7 @@ static bool is_host(const struct rwy_ip *ip, unsigned site, unsigned host)
 	return rwy_ip_eq(&want, ip);
 }
 
-static void host_rx(void *ctx, unsigned site, uint8_t *ip, uint32_t len, rwy_time now)
+static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint32_t len, rwy_time now)
 {
 	struct run *r = ctx;
 	struct roce_pkt pkt;
@@ -72,8 +72,8 @@ static void host_rx(void *ctx, unsigned site, uint8_t *ip, uint32_t len, rwy_tim
 	for (unsigned i = 0; i < r->qps; i++) {
 		struct side *s = &r->qp[i][site];
 
-		if (s->qpn == pkt.dqpn && !s->gone && is_host(&pkt.dst, site, s->host) &&
-		    is_host(&pkt.src, !site, r->qp[i][!site].host)) {
+		if (s->qpn == pkt.dqpn && s->tenant == tenant && !s->gone &&
+		    is_host(&pkt.dst, site, s->host) && is_host(&pkt.src, !site, r->qp[i][!site].host)) {
 			rc_host_packet(&s->h, &pkt, now);
 			sim_pump(r, s);
 			return;

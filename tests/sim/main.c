@@ -41,7 +41,8 @@ static void help(void)
 	    "faults, as a sum; default: drawn from the seed\n"
 	    "    1 outage of the WAN            2 the near gateway crashes    4 the far gateway crashes\n"
 	    "    8 loss on the LANs            16 QPNs used again            32 little memory, long outage\n"
-	    "   64 both gateways crash        128 a gateway stands still    256 a host dies\n");
+	    "   64 both gateways crash        128 a gateway stands still    256 a host dies\n"
+	    "  512 tenants with the same addresses\n");
 }
 
 /* A single fault, or two that meet, from the seed. */
@@ -71,7 +72,8 @@ struct shared {
 
 static unsigned faults_of(const struct plan *p, uint64_t seed)
 {
-	return p->faults >= 0 ? (unsigned)p->faults : kinds[seed % KINDS];
+	return p->faults >= 0 ? (unsigned)p->faults
+	                      : kinds[seed % KINDS] | (seed / KINDS % 4 ? 0 : F_TENANTS);
 }
 
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, unsigned faults)

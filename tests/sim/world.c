@@ -53,12 +53,19 @@ static const struct rwy_buf_ops buf_ops = {buf_alloc, buf_free};
 
 /* --- engine callbacks --------------------------------------------------------------------------- */
 
+/* From the world's number of a tenant to the site's, and back. */
+static uint32_t tenant_at(const struct site *s, uint32_t t)
+{
+	return t && s->idx ? SIM_TENANTS + 1 - t : t;
+}
+
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
 	struct site *s = ctx;
 	struct sim_buf *m = sim_buf_new(SIM_ROOM, tx->len);
 
 	memcpy(m->b.data, tx->buf ? tx->buf->data : tx->bytes, tx->len);
+	m->b.w0 = tenant_at(s, tx->tenant);
 	sim_link_send(&s->w->links, sim_link_id(SIM_LAN_DOWN, s->idx), m, s->w->now);
 	if (tx->buf && tx->own)
 		buf_free(s, tx->buf);
@@ -135,6 +142,17 @@ static void start(struct site *s)
 		wan->rx_window = w->cfg.rx_window;
 	if (eng_new(&s->e, c, &eng_ops, s, bufs, w->now) != 0)
 		abort();
+	for (unsigned t = 1; w->cfg.tenants && t <= SIM_TENANTS; t++) {
+		struct eng_tenant_cfg tc = {.vni = 100 + t,
+		    .ack_mode = c->ack_mode,
+		    .custody = c->custody_total,
+		    .share = {.weight = t},
+		    .prefix = c->prefix,
+		    .prefixes = 1};
+
+		if (eng_tenant_set(s->e, tenant_at(s, t), &tc, w->now) != 0)
+			abort();
+	}
 	s->next = eng_next(s->e);
 	free(c);
 }
@@ -192,11 +210,12 @@ uint64_t sim_end(struct world *w)
 	return left;
 }
 
-void sim_host_tx(struct world *w, unsigned site, const uint8_t *ip, uint32_t len)
+void sim_host_tx(struct world *w, unsigned site, unsigned tenant, const uint8_t *ip, uint32_t len)
 {
 	struct sim_buf *m = sim_buf_new(SIM_ROOM, len);
 
 	memcpy(m->b.data, ip, len);
+	m->b.w0 = tenant;
 	sim_link_send(&w->links, sim_link_id(SIM_LAN_UP, site), m, w->now);
 }
 
@@ -229,7 +248,7 @@ static void to_gateway(struct world *w, struct site *s, const struct sim_event *
 	if (ev->where / 2 == SIM_WAN)
 		eng_wan_rx(s->e, 0, 0, b, 0, w->now);
 	else
-		eng_lan_rx(s->e, &b, 1, w->now);
+		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)tenant_at(s, b->w0)}, 1, w->now);
 	poll(s, w->now);
 }
 
@@ -239,7 +258,7 @@ static void deliver(struct world *w, const struct sim_event *ev)
 
 	switch (ev->where / 2) {
 	case SIM_LAN_DOWN:
-		w->ops->host_rx(w->ctx, site, ev->b->b.data, ev->b->b.len, w->now);
+		w->ops->host_rx(w->ctx, site, ev->b->b.w0, ev->b->b.data, ev->b->b.len, w->now);
 		sim_buf_free(ev->b);
 		return;
 	case SIM_LAN_UP:

@@ -26,6 +26,7 @@ struct sim_cfg {
 	uint64_t custody_conn, custody_total, read_cache_conn;
 	bool no_journal; /* crashes are of the machine */
 	uint32_t rx_window;
+	bool tenants; /* SIM_TENANTS of them besides the plain LAN */
 	const char *cc;
 	uint64_t rate_Bps;
 	bool verbose;
@@ -33,9 +34,13 @@ struct sim_cfg {
 };
 void sim_cfg_default(struct sim_cfg *c);
 
+/* Tenants of the world are 0, the plain LAN, .. SIM_TENANTS; a site has another index for each. All have the
+ * same addresses. */
+#define SIM_TENANTS 2
+
 struct sim_ops {
 	/* A packet for a host of the site. The bytes are the callee's for the call only. */
-	void (*host_rx)(void *ctx, unsigned site, uint8_t *ip, uint32_t len, rwy_time now);
+	void (*host_rx)(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint32_t len, rwy_time now);
 	void (*tick)(void *ctx, rwy_time now); /* hosts' timers */
 	rwy_time (*next)(void *ctx);
 };
@@ -44,7 +49,7 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 /* Frees the world; returns how many buffers its engines leaked. */
 uint64_t sim_end(struct world *w);
 /* A host of `site` sends an IP packet to its gateway. */
-void sim_host_tx(struct world *w, unsigned site, const uint8_t *ip, uint32_t len);
+void sim_host_tx(struct world *w, unsigned site, unsigned tenant, const uint8_t *ip, uint32_t len);
 /* Runs until `until` or until stop() says so. */
 void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx);
 rwy_time sim_now(const struct world *w);
