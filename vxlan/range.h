@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Address prefixes, and the elementary ranges that a set of them cuts the address space into: within one
+ * range every address lies in the same prefixes. Finding an address's range is one binary search without
+ * branches over a packed array: with 16 IPv4 prefixes two cache lines, with 1,000 eleven steps. Both the ACL
+ * and the tenant's longest-prefix match stand on it. IPv4 and IPv6 have arrays of their own.
+ *
+ * Thread: built by the control thread, then constant.
+ */
+#ifndef VXLAN_RANGE_H
+#define VXLAN_RANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rwy/endian.h"
+#include "rwy/err.h"
+#include "rwy/ip.h"
+
+struct prefix {
+	struct rwy_ip addr;
+	uint8_t len; /* 0..128; IPv4 is mapped: 96 + its length. 0: every address of both families */
+};
+
+/* Well formed: length in range, no bits behind it, and not an IPv6 prefix so short that it would take all of
+ * IPv4 in by accident (1..95 bits of ::). */
+bool prefix_ok(const struct prefix *p);
+bool prefix_has(const struct prefix *p, const struct rwy_ip *a);
+/* One lies in the other. */
+bool prefix_meets(const struct prefix *a, const struct prefix *b);
+static inline bool prefix_is4(const struct prefix *p)
+{
+	return p->len >= 96 && rwy_ip_is4(&p->addr);
+}
+static inline bool prefix_eq(const struct prefix *a, const struct prefix *b)
+{
+	return a->len == b->len && rwy_ip_eq(&a->addr, &b->addr);
+}
+
+/* Ranges are numbered: IPv4's from 0, IPv6's from n4. */
+struct range_map {
+	unsigned __int128 *lo6; /* where each begins, ascending; the first is 0 */
+	uint32_t *lo4;
+	uint32_t n4, n6; /* both >= 1 */
+};
+
+/* The prefixes must be prefix_ok. One allocation, at m->lo6. RWY_ENOMEM. */
+RWY_MUST_CHECK int range_init(struct range_map *m, const struct prefix *p, unsigned n);
+void range_fini(struct range_map *m);
+
+/* The ranges that a prefix consists of, when it was among those given to range_init: [at[0], at[1]) of IPv4
+ * and [at[2], at[3]) of IPv6, numbered as above. */
+void range_of_prefix(const struct range_map *m, const struct prefix *p, uint32_t at[4]);
+
+static inline uint32_t range_find4(const struct range_map *m, uint32_t key)
+{
+	const uint32_t *base = m->lo4;
+
+	for (uint32_t n = m->n4; n > 1;) {
+		uint32_t half = n / 2;
+
+		base += half & -(uint32_t)(base[half] <= key);
+		n -= half;
+	}
+	return (uint32_t)(base - m->lo4);
+}
+
+static inline uint32_t range_find6(const struct range_map *m, unsigned __int128 key)
+{
+	const unsigned __int128 *base = m->lo6;
+
+	for (uint32_t n = m->n6; n > 1;) {
+		uint32_t half = n / 2;
+
+		base += half & -(uint32_t)(base[half] <= key);
+		n -= half;
+	}
+	return (uint32_t)(base - m->lo6);
+}
+
+/* The range of an address: < m->n4 + m->n6. */
+static inline uint32_t range_find(const struct range_map *m, const struct rwy_ip *a)
+{
+	uint64_t hi = rwy_get64(a->b), lo = rwy_get64(a->b + 8);
+
+	if (!hi && lo >> 32 == 0xffff)
+		return range_find4(m, (uint32_t)lo);
+	return m->n4 + range_find6(m, (unsigned __int128)hi << 64 | lo);
+}
+
+#endif
