@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "tests/sim/dc/show.h"
+#include "tests/sim/dc/train.h"
 
 #define BAD_INPUT 2
 
@@ -18,6 +19,7 @@ static void usage(FILE *f)
 {
 	fprintf(f, "usage: rwydc [--file FILE]... [--json | --csv | --csv-head | --hash] [--trace FILE.csv] "
 	           "[KEY=VALUE]...\n"
+	           "       rwydc train [--json] [--spans FILE.csv] [KEY=VALUE]...\n"
 	           "  One run of two data centers in virtual time: hosts with RC NICs, leaf-spine fabrics, "
 	           "Roceway gateways or\n"
 	           "  plain border switches. Keys: docs/simulator.md\n");
@@ -95,6 +97,8 @@ int main(int argc, char **argv)
 	FILE *trace = NULL;
 	bool good;
 
+	if (argc > 1 && strcmp(argv[1], "train") == 0)
+		return train_main(argc - 1, argv + 1);
 	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
 		usage(stdout);
 		return 0;

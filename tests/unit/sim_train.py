@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# sim_train.py BUILD: rwydc train: messages that cost nothing make the step that arithmetic says, the same seed makes the same run, a guarantee keeps
+# others away, a queue pair in error ends the job, the spans of a stage fill the step. The schedule alone: test_sim_pipe.c.
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+RWYDC = str(Path(sys.argv[1]) / "tests/sim/rwydc")
+SMALL = "leaves=2 hosts=8 stages=2 split=1 tp=2 server=1 micro=3 slot=60ms act=8MiB rtt=2ms"
+BAD_WORDS = [
+    ("split=7", "split is within stages"), ("micro=0", "micro: '0' is outside"), ("slot=3", "is not a time"), ("overlap=maybe", "none of: off on"),
+    ("stages=8 leaves=2", "all its leaves but the last"), ("speed=1", "there is no key 'speed'"), ("act=1", "a byte a GPU"), ("loss=2", "loss: '2' is outside"),
+]
+
+
+def run(words, *more):
+    return subprocess.run([RWYDC, "train", *more, *words.split()], capture_output=True, text=True, timeout=200)
+
+
+def row(words):
+    r = run(words, "--json")
+    assert r.returncode == 0, (words, r)
+    d = json.loads(r.stdout)
+    assert d["violations"] == 0, d
+    return d
+
+
+def bad_words():
+    for words, want in BAD_WORDS:
+        r = run(words)
+        assert r.returncode == 2 and want in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, (words, r)
+
+
+def free_messages():
+    for words in ("net=off", "net=off overlap=on early=1 micro=64 mode=native"):
+        d = row(words)
+        assert abs(d["step_s"] - d["free_s"]) < 1e-6 and d["packets"] == 0, d
+    assert abs(row("net=off micro=15 slot=3s")["step_s"] - 60) < 1e-6
+
+
+def repeatable():
+    a, b, c = (row(f"{SMALL} cross=2 seed={s}") for s in (7, 7, 8))
+    assert a["hash"] == b["hash"] != c["hash"] and a["step_s"] == b["step_s"], (a, b, c)
+    assert row(a["scenario"])["hash"] == a["hash"]
+
+
+def distance():
+    """One micro-batch, two stages: two passes each way and two messages, of the bytes over the rate and half a round trip."""
+    d = row(f"{SMALL} micro=1 wan=1G rtt=20ms")
+    message = 8 * 2**20 * 8 / 1e9 + 10e-3
+    assert 120e-3 + 2 * message < d["step_s"] < 120e-3 + 2.1 * message and d["wan_n"] == 2, d
+
+
+def guarantee():
+    clean, shared, kept = (row(f"{SMALL} wan=1G {more}")["wan_ms"] for more in ("", "cross=4", "cross=4 guarantee=0.95"))
+    assert shared > 2 * clean and clean < kept < 1.2 * clean, (clean, shared, kept)
+
+
+def broken():
+    d = row(f"{SMALL} mode=native rto=10ms backoff=1 retry=3 rtt=200ms")
+    assert d["done"] == 0 and d["qp_errors"] > 0, d
+
+
+def losses():
+    d = row(f"{SMALL} loss=1e-2")
+    assert d["done"] == 1 and d["wan_lost"] > 0 and d["qp_errors"] == 0, d
+
+
+def spans():
+    with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
+        step = json.loads(run(f"{SMALL} mode=native", "--json", "--spans", f.name).stdout)["step_s"]
+        rows = list(csv.DictReader(f))
+    of = [[r for r in rows if r["stage"] == s] for s in "01"]
+    assert all(sum(r["what"] == k for r in stage) == 3 for stage in of for k in ("forward", "backward")), rows
+    assert abs(sum(float(r["to_s"]) - float(r["from_s"]) for r in of[0]) - step) < 1e-5, rows
+    assert all(abs(float(a["to_s"]) - float(b["from_s"])) < 2e-6 for stage in of for a, b in zip(stage, stage[1:])), rows
+
+
+CASES = [bad_words, free_messages, repeatable, distance, guarantee, broken, losses, spans]
+failed = 0
+for case in CASES:
+    try:
+        case()
+    except AssertionError as e:
+        failed += 1
+        print(f"FAIL {case.__name__}: {e}")
+print(f"{len(CASES) - failed} passed, {failed} failed")
+sys.exit(1 if failed else 0)
