@@ -271,6 +271,20 @@ static struct rte_ring *ring_new(const struct gw_worker *w, const char *what, un
 	return rte_ring_create(name, len, SOCKET_ID_ANY, flags);
 }
 
+/* The fastest LAN port's, as far as the drivers know: bytes a second. */
+static uint64_t lan_rate(const struct gw_app *app)
+{
+	uint64_t mbps = 0;
+
+	for (unsigned i = 0; i < app->ports; i++) {
+		uint64_t speed = atomic_load_explicit(&app->port[i]->speed_mbps, memory_order_relaxed);
+
+		if (app->port[i]->conf->role == CONF_ROLE_LAN && speed > mbps)
+			mbps = speed;
+	}
+	return mbps * 125000;
+}
+
 static int engine_new(struct gw_worker *w)
 {
 	struct eng_cfg *cfg = malloc(sizeof(*cfg));
@@ -279,8 +293,10 @@ static int engine_new(struct gw_worker *w)
 
 	if (cfg && (rc = gw_eng_cfg(cfg, w->app->conf, w->idx)) == 0)
 		gw_jfile_region(w->app, w->idx, cfg);
-	if (cfg && !rc)
+	if (cfg && !rc) {
+		cfg->lan_Bps = lan_rate(w->app);
 		gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
+	}
 	if (cfg && !rc)
 		rc = eng_new(&w->eng, cfg, &gw_eng_ops, w, bufs, gw_now());
 	free(cfg);

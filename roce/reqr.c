@@ -264,16 +264,7 @@ rwy_time roce_reqr_next(const struct roce_reqr *r)
 {
 	if (r->failed)
 		return RWY_NEVER;
-	if (r->pace && r->next && !r->rnr_until && r->inflight < r->window)
-		return rwy_time_min(r->pace_at, r->deadline);
 	return r->rnr_until ? rwy_time_min(r->rnr_until, r->deadline) : r->deadline;
-}
-
-void roce_reqr_pace(struct roce_reqr *r, uint64_t rate_Bps)
-{
-	uint64_t per_byte = rate_Bps ? (RWY_SEC << 16) / rate_Bps : 0;
-
-	r->pace = per_byte > UINT32_MAX ? UINT32_MAX : rate_Bps && !per_byte ? 1 : (uint32_t)per_byte;
 }
 
 void roce_reqr_go(struct roce_reqr *r)

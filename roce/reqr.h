@@ -55,8 +55,6 @@ struct roce_reqr {
 	roce_psn sample_psn;
 	rwy_dur srtt, rttvar;
 	roce_msn host_msn; /* from the last AETH */
-	uint32_t pace;     /* ns a byte, 16 fraction bits; 0: not paced */
-	rwy_time pace_at;  /* paced: when the next packet may go */
 	bool probe;        /* unpaired: only the first packet may be in flight, AckReq set */
 	uint64_t sent, resent, rnr_naks, seq_naks, timeouts, implied_naks; /* counters, monotonic */
 };
@@ -101,10 +99,6 @@ struct roce_reqr_act {
 void roce_reqr_recv(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now);
 void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now);
 rwy_time roce_reqr_next(const struct roce_reqr *r); /* RWY_NEVER: nothing to do for time's sake */
-
-/* Packets go at most at this rate, bytes per second, 0: as fast as the window lets them. A burst that makes
- * up for a late call is bounded. */
-void roce_reqr_pace(struct roce_reqr *r, uint64_t rate_Bps);
 
 /* The pairing is known: leave probe mode. */
 void roce_reqr_go(struct roce_reqr *r);

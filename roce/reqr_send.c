@@ -2,8 +2,7 @@
 /* RC requester: what goes to the host now, and which packets ask for an acknowledgement. */
 #include "roce/reqr_int.h"
 
-#define CATCH_UP    (1100 * RWY_US) /* the caller's timers are a millisecond coarse */
-#define ACKREQ_MOST 16u             /* at most so many packets from one AckReq to the next */
+#define ACKREQ_MOST 16u /* at most so many packets from one AckReq to the next */
 
 /* In packets, never in PSNs: one READ may stand for a million PSNs and must still go. */
 static uint32_t window(const struct roce_reqr *r)
@@ -46,19 +45,6 @@ static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win,
 		r->high = end;
 }
 
-/* May the next packet go? Then it is counted. */
-static bool paced(struct roce_reqr *r, rwy_time now)
-{
-	if (!r->pace)
-		return true;
-	if (r->pace_at > now)
-		return false;
-	if (now - r->pace_at > CATCH_UP)
-		r->pace_at = now - CATCH_UP;
-	r->pace_at += (uint64_t)r->next->len * r->pace >> 16;
-	return true;
-}
-
 unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned max, rwy_time now)
 {
 	uint32_t win = window(r);
@@ -67,7 +53,7 @@ unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned 
 	if (r->failed || (r->rnr_until && now < r->rnr_until))
 		return 0;
 	r->rnr_until = 0;
-	while (n < max && r->next && r->inflight < win && paced(r, now))
+	while (n < max && r->next && r->inflight < win)
 		send_one(r, &out[n++], win, now);
 	if (n)
 		roce_reqr_sent(r, now);

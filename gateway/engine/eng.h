@@ -21,7 +21,8 @@
 #include "roce/reqr.h"
 #include "roce/resp.h"
 
-#define ENG_UNPAIRED_MAX 512 /* packets of an unpaired flow in custody */
+#define ENG_RPS_MAX      1024 /* hosts with a reaction point at once; more than these get what they take */
+#define ENG_UNPAIRED_MAX 512  /* packets of an unpaired flow in custody */
 #define ENG_PARKED_MAX   256
 
 struct eng_far;
@@ -68,6 +69,9 @@ struct eng_near {
 	struct eng_nexthop nh;
 	struct eng_jent *jent; /* NULL: nothing promised yet */
 	rwy_time cnp_at;
+	uint64_t np_low; /* shortest queue since the last CNP for it, bytes */
+	rwy_time np_at;  /* when np_bytes was n->bytes */
+	uint64_t np_bytes;
 	rwy_time drip_at; /* held: not another acknowledge before */
 	bool gap_seen;
 	roce_psn nak_psn;
@@ -103,9 +107,10 @@ struct eng_far {
 	bool in_turn;       /* unpaired and its first packet is out */
 	bool queued;        /* unpaired and waiting for its turn */
 	uint8_t rnr_retry, retry;
-	uint64_t resume_seq;   /* flow sequence of the near gateway's RESUME */
-	roce_psn promised;     /* resuming: the near gateway's host was acknowledged up to here */
-	struct eng_rp *rp;     /* NULL: its host has not asked for less */
+	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
+	roce_psn promised;   /* resuming: the near gateway's host was acknowledged up to here */
+	struct eng_rp *rp;   /* it waits for its turn there; NULL: it does not */
+	struct eng_far *rp_next;
 	struct cc_drain drain; /* end to end: what the near gateway may have under way */
 	struct roce_reqr reqr;
 	struct wan_rxflow *req;
@@ -177,6 +182,8 @@ struct eng {
 	uint32_t vni_mask;
 	struct eng_far *wheel[ENG_WHEEL_SLOTS];
 	uint32_t wheel_n;
+	struct eng_rp *rp[256], *rp_list; /* local hosts that have asked for less: by hash, all */
+	uint32_t rps;
 	uint64_t wheel_tick; /* ticks up to here have fired */
 	uint64_t custody;    /* the same, all near halves */
 	uint64_t rng;
@@ -255,6 +262,8 @@ void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_ope
 void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now);
 void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 void eng_far_flush(struct eng_far *f, rwy_time now);
+/* Puts up to max (<= 64) packets on the LAN; returns their bytes. */
+uint32_t eng_far_send(struct eng_far *f, unsigned max, rwy_time now);
 void eng_far_tick(struct eng_far *f, rwy_time now);
 void eng_far_rsp_delivered(struct eng_far *f, rwy_time now);
 void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
@@ -263,15 +272,17 @@ void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, const char 
 void eng_far_free(struct eng_far *f, rwy_time now);
 size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
 
-/* loops.c */
+/* np.c, rp.c, e2e.c: the congestion loops */
 /* Whether this packet must be answered with a CNP; consumes an ECN mark. n->req is open. */
 bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b);
-void eng_rp_cnp(struct eng_far *f, rwy_time now);                  /* the local host asks for less */
-void eng_rp_sent(struct eng_far *f, uint32_t bytes, rwy_time now); /* f->rp is set */
-void eng_rp_tick(struct eng_far *f, rwy_time now);
-rwy_time eng_rp_next(const struct eng_far *f);
+void eng_rp_cnp(struct eng_far *f, rwy_time now); /* the local host asks for less */
+/* Sends what its host's rate allows, now or in its turns. False: the host has not asked for less. */
+bool eng_rp_send(struct eng_far *f, rwy_time now);
+void eng_rp_poll(struct eng *e, rwy_time now);
+rwy_time eng_rp_next(const struct eng *e);
+void eng_rp_leave(struct eng_far *f);          /* it has nothing to send any more */
 uint64_t eng_rp_rate(const struct eng_far *f); /* bytes per second, 0: not bounded */
-void eng_rp_free(struct eng_far *f);
+void eng_rp_fini(struct eng *e);
 void eng_drain(struct eng_far *f, rwy_time now); /* after what goes to the host went */
 
 /* learn.c */

@@ -105,6 +105,7 @@ void eng_free(struct eng *e)
 		}
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		wan_free(e->tun[i].wan);
+	eng_rp_fini(e);
 	eng_tenants_fini(e);
 	eng_slab_fini(&e->near_slab);
 	eng_slab_fini(&e->far_slab);
@@ -525,6 +526,8 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 		eng_wheel_run(e, now);
 		eng_learn_tick(e, now);
 	}
+	if (e->rps)
+		eng_rp_poll(e, now);
 	total = flush_dirty(e, now);
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
 		if (wan_next(e->tun[i].wan) <= now)
@@ -546,6 +549,8 @@ rwy_time eng_next(const struct eng *e)
 		return e->now;
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		at = rwy_time_min(at, wan_next(e->tun[i].wan));
+	if (e->rps)
+		at = rwy_time_min(at, eng_rp_next(e));
 	if (e->wheel_n)
 		at = rwy_time_min(at, (e->wheel_tick + 1) << ENG_WHEEL_SHIFT);
 	if (e->halves)

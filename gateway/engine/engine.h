@@ -57,9 +57,10 @@ struct eng_cfg {
 	    buf_cost; /* memory that a buffer takes, however small its packet: what custody counts at least */
 	uint64_t np_min,
 	    np_max; /* near source: bytes of a flow that wait for the WAN where CNPs begin, and are sure */
-	uint32_t np_percent;      /* their probability just below np_max, 1..100 */
-	bool rp;                  /* near destination: CNPs of local hosts set a flow's rate (DCQCN) */
-	bool e2e;                 /* end to end: what a host drains bounds what its flow may have under way */
+	uint32_t np_percent; /* their probability just below np_max, 1..100 */
+	bool rp;          /* near destination: a local host's CNPs set the rate of what goes to it (DCQCN) */
+	uint64_t lan_Bps; /* of local hosts' ports at most, bytes a second: where that begins; 0: not known */
+	bool e2e;         /* end to end: what a host drains bounds what its flow may have under way */
 	uint64_t read_cache_conn; /* bytes of served READ responses kept for replays */
 	uint64_t seed;            /* randomness of this process: epochs, indices */
 	struct eng_jent *journal; /* journal.h: memory that outlives the process, the caller's; NULL: none */

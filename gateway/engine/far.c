@@ -51,8 +51,7 @@ static void forget_requests(struct eng_far *f)
 {
 	if (f->active)
 		roce_reqr_fini(&f->reqr, &f->h.e->bufs);
-	if (f->rp)
-		eng_rp_free(f);
+	eng_rp_leave(f);
 	f->active = false;
 	f->wait_head = f->wait_n = 0;
 }
@@ -513,54 +512,52 @@ static void send_partial(struct eng_far *f, const struct roce_pkt *pkt, uint32_t
 	    &f->h.key.dst, &f->nh);
 }
 
-static rwy_time wake_at(const struct eng_far *f)
-{
-	rwy_time at = roce_reqr_next(&f->reqr);
-
-	return f->rp ? rwy_time_min(at, eng_rp_next(f)) : at;
-}
-
-void eng_far_flush(struct eng_far *f, rwy_time now)
+uint32_t eng_far_send(struct eng_far *f, unsigned max, rwy_time now)
 {
 	struct eng *e = f->h.e;
 	struct roce_reqr_tx tx[FAR_BURST];
 	uint32_t bytes = 0;
-	unsigned n;
+	unsigned n = f->active ? roce_reqr_send(&f->reqr, tx, max < FAR_BURST ? max : FAR_BURST, now) : 0;
 
+	if (n)
+		f->last_tx = now;
+	for (unsigned i = 0; i < n; i++) {
+		struct rwy_buf *b = tx[i].b;
+		uint8_t *bth = b->data + (rwy_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8;
+		struct roce_pkt pkt;
+
+		e->c.host_resent += tx[i].again;
+		bytes += b->len;
+		if (tx[i].skip || (tx[i].ack_req && !(bth[8] & 0x80))) {
+			/* Parsed when it came; it has not changed since. */
+			if (roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK)
+				continue;
+			if (tx[i].skip) {
+				send_partial(f, &pkt, tx[i].skip);
+				continue;
+			}
+			roce_icrc_set_ackreq(&pkt, true);
+		}
+		eng_lan_send(e, f->h.key.tenant, b, false, &f->h.key.dst, &f->nh);
+	}
+	if (n)
+		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+	return bytes;
+}
+
+void eng_far_flush(struct eng_far *f, rwy_time now)
+{
 	if (!f->active)
 		return;
 	/* An unpaired flow's first packet waits for its turn: the answer must name its owner with certainty.
 	 */
 	if (!f->synced && !f->near && !f->in_turn)
 		return;
-	do {
-		n = roce_reqr_send(&f->reqr, tx, FAR_BURST, now);
-		if (n)
-			f->last_tx = now;
-		for (unsigned i = 0; i < n; i++) {
-			struct rwy_buf *b = tx[i].b;
-			uint8_t *bth = b->data + (rwy_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8;
-			struct roce_pkt pkt;
-
-			e->c.host_resent += tx[i].again;
-			if (tx[i].skip || (tx[i].ack_req && !(bth[8] & 0x80))) {
-				/* Parsed when it came; it has not changed since. */
-				if (roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK)
-					continue;
-				if (tx[i].skip) {
-					send_partial(f, &pkt, tx[i].skip);
-					continue;
-				}
-				roce_icrc_set_ackreq(&pkt, true);
-			}
-			eng_lan_send(e, f->h.key.tenant, b, false, &f->h.key.dst, &f->nh);
-			bytes += b->len;
-		}
-	} while (n == FAR_BURST);
-	if (f->rp)
-		eng_rp_sent(f, bytes, now);
+	if (!f->h.e->rps || !eng_rp_send(f, now))
+		while (eng_far_send(f, FAR_BURST, now))
+			;
 	eng_drain(f, now);
-	eng_wheel_arm(f, wake_at(f));
+	eng_wheel_arm(f, roce_reqr_next(&f->reqr));
 }
 
 void eng_far_tick(struct eng_far *f, rwy_time now)
@@ -570,14 +567,13 @@ void eng_far_tick(struct eng_far *f, rwy_time now)
 
 	if (!f->active)
 		return;
-	if (wake_at(f) > now) {
-		eng_wheel_arm(f, wake_at(f));
+	if (roce_reqr_next(&f->reqr) > now) {
+		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
 		return;
 	}
-	eng_rp_tick(f, now);
 	roce_reqr_tick(&f->reqr, &act, now);
 	f->h.e->c.local_ack_timeout_err += f->reqr.timeouts - timeouts;
 	carry_out(f, &act, now);
 	if (f->active)
-		eng_wheel_arm(f, wake_at(f));
+		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
 }

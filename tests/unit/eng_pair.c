@@ -81,6 +81,8 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 		s->qpn = pkt.dqpn;
 		if (roce_op_is_request(pkt.info)) {
 			s->requests++;
+			s->of_qpn[pkt.dqpn & 255]++;
+			s->psn_of[pkt.dqpn & 255] = pkt.psn;
 			s->ecn = pkt.ecn;
 			s->psn = pkt.psn;
 			s->ip_sum_ok = ip_sum(copy) == 0xffff;

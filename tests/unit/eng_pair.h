@@ -20,8 +20,10 @@ struct eng_side {
 	struct eng *e;
 	unsigned idx;
 	uint64_t bufs;
-	unsigned requests; /* that reached the host */
-	uint32_t qpn;      /* of the last */
+	unsigned requests;    /* that reached the host */
+	unsigned of_qpn[256]; /* the same, by the low byte of their QPN */
+	roce_psn psn_of[256];
+	uint32_t qpn; /* of the last */
 	unsigned acks, cnps;
 	uint32_t tenant; /* of the last packet to a host */
 	struct {

@@ -132,6 +132,62 @@ static void test_reaction(void **state)
 	assert_int_equal(eng_counters(side[0].e)->rp_cnp_handled, 0);
 }
 
+/* Another queue pair of the same two hosts: A's 0x23 to B's 0x44. */
+static void other(bool from_a, roce_psn psn)
+{
+	struct rc_mk ask = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = psn,
+	    .dqpn = 0x44,
+	    .ack_req = true,
+	    .payload_len = 1024,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+	struct rc_mk ack = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
+	    .dqpn = 0x23,
+	    .syndrome = 0x1f,
+	    .msn = psn + 1,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(!from_a, from_a ? &ask : &ack, ECT0);
+}
+
+/* The host asks for less on one queue pair: all that goes to it is slowed down, and takes turns. */
+static void test_shared(void **state)
+{
+	roce_psn mine = FIRST, others = 0;
+	unsigned before[2];
+	double share;
+
+	connected();
+	other(true, others++);
+	eng_pair_run(400 * RWY_MS);
+	other(false, 0);
+	eng_pair_run(20 * RWY_MS);
+	mine++;
+	for (unsigned i = 0; i < 200; i++) {
+		if (i == 100)
+			memcpy(before, (unsigned[2]){side[1].of_qpn[B_QPN], side[1].of_qpn[0x44]},
+			    sizeof(before));
+		b_asks_for_less();
+		for (unsigned k = 0; k < 20; k++) {
+			a_sends(mine++, ECT0);
+			other(true, others++);
+		}
+		eng_pair_run(RWY_MS);
+		if (side[1].of_qpn[B_QPN])
+			b_acks(side[1].psn_of[B_QPN]);
+		if (side[1].of_qpn[0x44])
+			other(false, side[1].psn_of[0x44]);
+	}
+	before[0] = side[1].of_qpn[B_QPN] - before[0];
+	before[1] = side[1].of_qpn[0x44] - before[1];
+	assert_true(before[0] + before[1] < 100 * 30); /* of 100 * 40 that were sent */
+	share = (double)before[0] / (before[0] + before[1]);
+	assert_true(share > 0.45 && share < 0.55);
+}
+
 /* CNPs for nobody are counted and change nothing. */
 static void test_stray_cnp(void **state)
 {
@@ -147,6 +203,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_mark, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_cnp_interval, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_reaction, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_shared, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_stray_cnp, eng_pair_set_up, eng_pair_tear_down),
 	};
 

@@ -302,6 +302,7 @@ static void configure(struct gw *g, struct eng_cfg *c)
 	c->np_min = s->np == SCEN_ON ? (uint64_t)s->np_min : 0;
 	c->np_max = s->np == SCEN_ON ? (uint64_t)s->np_max : 0;
 	c->rp = s->rp == SCEN_ON;
+	c->lan_Bps = (uint64_t)(s->rate / 8);
 	c->buf_cost = 0; /* custody counts packet bytes */
 	c->seed = (uint64_t)s->seed * 2 + g->n.site + 1;
 	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");

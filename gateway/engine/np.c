@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Near source (docs/congestion-control.md): towards the host that sends we are DCQCN's notification point. A
+ * CNP goes out for a packet that a switch of the LAN has marked, and for one that finds the flow's queue in
+ * front of the WAN long, with RED's probability, while that queue grows: DCQCN halves at each CNP, and one
+ * for every 50 us that a queue takes to go away would leave the path idle afterwards.
+ */
+#include "gateway/engine/eng.h"
+#include "rwy/endian.h"
+
+#define ECN_CE     3
+#define GROWTH     ((uint64_t)128 << 10) /* bytes since the queue was shortest: it grows */
+#define RATE_SPAN  (100 * RWY_US)        /* a flow's own rate is measured over this */
+#define RATE_STALE (400 * RWY_US)
+
+/* The mark is consumed: CE becomes ECT(0). It is not in the ICRC; IPv4's checksum follows (RFC 1624). */
+static void clear_ce(struct rwy_buf *b, bool is6)
+{
+	uint8_t *ip = b->data;
+	uint32_t sum;
+
+	if (is6) {
+		ip[1] = (uint8_t)(ip[1] & ~0x10u);
+		return;
+	}
+	ip[1] = (uint8_t)(ip[1] & ~1u);
+	sum = rwy_get16(ip + 10) + 1u;
+	rwy_put16(ip + 10, (uint16_t)(sum + (sum >> 16)));
+}
+
+/* RED on the bytes that wait for the WAN (Floyd and Jacobson 1993; DCQCN's Kmin, Kmax, Pmax). */
+static bool red(struct eng *e, uint64_t queue)
+{
+	const struct eng_cfg *c = &e->cfg;
+	uint64_t span = c->np_max - c->np_min;
+
+	if (queue <= c->np_min || !c->np_max)
+		return false;
+	if (queue >= c->np_max)
+		return true;
+	return (eng_random(e) >> 44) * span < (((queue - c->np_min) * c->np_percent) << 20) / 100;
+}
+
+/*
+ * The far host takes so much, and no more is let onto the WAN (RATE): what waits here is the backlog of a
+ * round trip and goes away by itself. Its host is only asked for less while it sends more than that.
+ */
+static bool above_drain(struct eng_near *n, uint64_t drain_Bps, rwy_time now)
+{
+	rwy_dur span = now - n->np_at;
+	uint64_t came = n->bytes - n->np_bytes;
+
+	if (span < RATE_SPAN)
+		return false;
+	n->np_at = now;
+	n->np_bytes = n->bytes;
+	return span <= RATE_STALE &&
+	       came * (RWY_SEC / RATE_SPAN) / (span / (RATE_SPAN / 100)) * 100 > drain_Bps + drain_Bps / 16;
+}
+
+bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b)
+{
+	struct eng *e = n->h.e;
+	uint64_t queue, drain;
+
+	if (pkt->ecn == ECN_CE) {
+		clear_ce(b, pkt->is6);
+		e->c.np_ecn_marked++;
+		return true;
+	}
+	queue = (uint64_t)wan_tx_unsent(n->req) * b->len;
+	if (queue < n->np_low)
+		n->np_low = queue;
+	if (queue <= e->cfg.np_min || !e->cfg.np_max || e->now < n->cnp_at)
+		return false;
+	if (wan_tx_window(n->req, &drain) && drain)
+		return above_drain(n, drain, e->now);
+	if (queue < e->cfg.np_max && queue < n->np_low + GROWTH)
+		return false;
+	if (!red(e, queue))
+		return false;
+	n->np_low = queue;
+	return true;
+}
