@@ -62,6 +62,11 @@ static void parity_free(struct wan_path *p)
 				rwy_buf_free(bufs, p->fec->b[i].par[r]);
 				p->fec->b[i].par[r] = NULL;
 			}
+	for (unsigned i = 0; i < WAN_FEC_SHARED_MAX; i++)
+		if (p->fec->shared[i]) {
+			rwy_buf_free(bufs, p->fec->shared[i]);
+			p->fec->shared[i] = NULL;
+		}
 }
 
 static void decided(struct wan_path *p, rwy_time now)
@@ -85,26 +90,33 @@ void wan_fec_tx_reset(struct wan_path *p, rwy_time now)
 	p->fec_credit = 0;
 }
 
-static bool parity_new(struct wan_path *p, unsigned depth, unsigned m)
+static bool zeros(struct wan_path *p, struct rwy_buf **b)
 {
 	uint32_t len = p->t->mtu_min - WAN_PKT_HDR - WAN_REPAIR_MAX;
 
-	for (unsigned i = 0; i < depth; i++) {
+	*b = rwy_buf_alloc(&p->t->cfg.bufs, WAN_REASM_ROOM, len);
+	if (*b)
+		memset((*b)->data, 0, len);
+	return *b;
+}
+
+static bool parity_new(struct wan_path *p, const struct wan_fec_plan *plan)
+{
+	bool good = true;
+
+	for (unsigned i = 0; i < plan->depth; i++) {
 		struct wan_fec_block *b = &p->fec->b[i];
 
 		b->k = 0;
-		b->len = 0;
 		memset(b->map, 0, sizeof(b->map));
-		for (unsigned r = 0; r < m; r++) {
-			b->par[r] = rwy_buf_alloc(&p->t->cfg.bufs, WAN_REASM_ROOM, len);
-			if (!b->par[r]) {
-				parity_free(p);
-				return false;
-			}
-			memset(b->par[r]->data, 0, len);
-		}
+		for (unsigned r = 0; good && r < plan->m; r++)
+			good = zeros(p, &b->par[r]);
 	}
-	return true;
+	for (unsigned i = 0; good && i < plan->g; i++)
+		good = zeros(p, &p->fec->shared[i]);
+	if (!good)
+		parity_free(p);
+	return good;
 }
 
 static bool open_group(struct wan_path *p, const struct wan_fec_plan *plan, rwy_time now)
@@ -113,7 +125,7 @@ static bool open_group(struct wan_path *p, const struct wan_fec_plan *plan, rwy_
 		return false;
 	if (!p->fec)
 		p->fec = calloc(1, sizeof(*p->fec));
-	if (!p->fec || !parity_new(p, plan->depth, plan->m))
+	if (!p->fec || !parity_new(p, plan))
 		return false;
 	struct wan_fec_tx *f = p->fec;
 
@@ -124,6 +136,9 @@ static bool open_group(struct wan_path *p, const struct wan_fec_plan *plan, rwy_
 	f->first = p->next_pn;
 	f->depth = plan->depth;
 	f->m = plan->m;
+	f->g = plan->g;
+	f->turns = f->g ? WAN_FEC_M_MAX - f->m - f->g + 1 : 1;
+	f->len = 0;
 	f->n_max = plan->n;
 	f->n = 0;
 	f->eps = plan->eps;
@@ -132,30 +147,46 @@ static bool open_group(struct wan_path *p, const struct wan_fec_plan *plan, rwy_
 	return true;
 }
 
+/* What of the planned repairs goes: a group may have ended early, loss may have changed, and the money may be
+ * gone. */
+static void settle_on(struct wan_path *p, unsigned k, unsigned blocks)
+{
+	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_law law = {.loss = wan_fec_expect(p), .burst = wan_fec_burst(p)};
+	double most = p->fec_credit / (f->len ? f->len : 1);
+	struct wan_fec_plan plan = {.depth = blocks, .eps = f->eps};
+
+	f->send_m = f->send_g = 0;
+	if (most < blocks)
+		return;
+	if (law.burst < 1.5)
+		law.burst = 1;
+	wan_fec_choose(k, &law, most < WAN_FEC_PARITY_MAX ? (unsigned)most : WAN_FEC_PARITY_MAX, &plan);
+	/* Rather what was planned than fewer repairs of one sort without more of the other. */
+	bool as_planned = plan.g > f->g && f->m * blocks + f->g <= most;
+
+	f->send_m = plan.m < f->m && !as_planned ? plan.m : f->m;
+	f->send_g = plan.g < f->g ? plan.g : f->g;
+	if (!f->send_m || !f->b[0].k)
+		f->send_g = 0;
+}
+
 static void close_group(struct wan_path *p, rwy_time now)
 {
 	struct wan_fec_tx *f = p->fec;
-	unsigned k = 0, m = 0, blocks = 0;
-	uint32_t len = 0;
+	unsigned k = 0, blocks = 0;
 
 	f->open = false;
 	f->close_at = RWY_NEVER;
+	f->send_m = f->send_g = 0;
 	for (unsigned i = 0; i < f->depth; i++) {
-		const struct wan_fec_block *b = &f->b[i];
-
-		k = b->k > k ? b->k : k;
-		len = b->len > len ? b->len : len;
-		blocks += b->k > 0;
+		k = f->b[i].k > k ? f->b[i].k : k;
+		blocks += f->b[i].k > 0;
 	}
 	if (k && !wan_fec_congested(p, now))
-		m = wan_fec_repairs(k, wan_fec_expect(p, f->depth), f->eps);
-	if (m > f->m)
-		m = f->m;
-	while (m && (double)m * blocks * len > p->fec_credit)
-		m--;
-	f->send_m = m;
+		settle_on(p, k, blocks);
 	f->at = 0;
-	f->pending = m * blocks;
+	f->pending = f->send_m * blocks + f->send_g;
 	if (!f->pending)
 		decided(p, now);
 }
@@ -163,7 +194,7 @@ static void close_group(struct wan_path *p, rwy_time now)
 /* A group of the few last datagrams could not afford repairs against a burst: the one before takes them. */
 static void stretch(struct wan_fec_tx *f, uint64_t left)
 {
-	if (f->n + 1 >= f->n_max && left && left <= f->n_max / 2 &&
+	if (f->n + 1 >= f->n_max && left && left <= f->n_max / 8 &&
 	    (f->n_max + left) <= (uint64_t)f->depth * WAN_FEC_K_MAX)
 		f->n_max += (unsigned)left;
 }
@@ -173,7 +204,7 @@ bool wan_fec_wants(struct wan_path *p, struct wan_txflow *f, uint32_t len, rwy_t
 {
 	struct wan_tunnel *t = p->t;
 
-	if (t->cfg.fec != WAN_FEC_AUTO || !t->peer.fec || p->fec_est.lost <= 0 || !p->has_rtt)
+	if (t->cfg.fec != WAN_FEC_AUTO || !t->peer.fec || p->fec_est.off || !p->has_rtt)
 		return false;
 	if (p->fec && p->fec->pending)
 		return false;
@@ -187,17 +218,23 @@ bool wan_fec_wants(struct wan_path *p, struct wan_txflow *f, uint32_t len, rwy_t
 		stretch(p->fec, left / bytes);
 		return true;
 	}
-	bool small = f->run + left <= (uint64_t)1 << 20;
+	uint64_t total = f->run + left;
+	bool small = total <= (uint64_t)1 << 20;
 
 	/* More of the message must come, however little of it is here. */
-	if (left < WAN_FEC_WINDOW && !wan_tx_ends(f->ring[(f->end - 1) & f->mask]))
-		left = WAN_FEC_WINDOW;
+	uint64_t more = p->fec_flight < WAN_FEC_WINDOW ? p->fec_flight : WAN_FEC_WINDOW;
+
+	if (left < more && !wan_tx_ends(f->ring[(f->end - 1) & f->mask]))
+		left = more;
+	if (total < left)
+		total = left;
 	/* No plan costs less than one repair of this size: the common end of it while there is no credit. */
 	if (p->fec_share[small] * (double)(left < WAN_FEC_WINDOW ? left : WAN_FEC_WINDOW) + p->fec_credit +
 	        bytes * p->fec_share[small] <
 	    bytes)
 		return false;
-	return wan_fec_plan(p, (left + bytes - 1) / bytes, bytes, small, &plan) && open_group(p, &plan, now);
+	return wan_fec_plan(p, total / bytes, (left + bytes - 1) / bytes, bytes, small, &plan) &&
+	       open_group(p, &plan, now);
 }
 
 bool wan_fec_take(struct wan_path *p, struct wan_out *o, rwy_time now)
@@ -216,15 +253,21 @@ bool wan_fec_take(struct wan_path *p, struct wan_out *o, rwy_time now)
 	return f->b[(p->next_pn - f->first) % f->depth].k < WAN_FEC_K_MAX;
 }
 
-/* Adds bytes at an offset of a symbol to all repairs of its block. */
+/* Adds bytes at an offset of a symbol to all repairs of its block, and to the shared ones. Their rows of
+ * coefficients follow its own; they differ between blocks, or two that miss the same symbol could not be told
+ * apart. */
 static void mix(struct wan_path *p, struct wan_fec_block *b, uint32_t at, const uint8_t *bytes, uint32_t len)
 {
+	struct wan_fec_tx *f = p->fec;
 	uint8_t *out[WAN_FEC_M_MAX];
+	size_t row = (size_t)(b - f->b) % f->turns;
 
-	for (unsigned r = 0; r < p->fec->m; r++)
+	for (unsigned r = 0; r < f->m; r++)
 		out[r] = b->par[r]->data + at;
-	ec_encode_data_update((int)len, WAN_FEC_K_MAX, (int)p->fec->m, (int)b->k, p->t->fec_code->tbl,
-	    (uint8_t *)(uintptr_t)bytes, out);
+	for (unsigned r = 0; r < f->g; r++)
+		out[f->m + r] = f->shared[r]->data + at;
+	ec_encode_data_update((int)len, WAN_FEC_K_MAX, (int)(f->m + f->g), (int)b->k,
+	    p->t->fec_code->tbl + row * WAN_FEC_K_MAX * 32, (uint8_t *)(uintptr_t)bytes, out);
 }
 
 void wan_fec_add(struct wan_path *p, struct wan_out *o, rwy_time now)
@@ -234,18 +277,19 @@ void wan_fec_add(struct wan_path *p, struct wan_out *o, rwy_time now)
 	uint64_t nth = p->next_pn - f->first, place = nth / f->depth;
 	struct wan_fec_block *b = &f->b[nth % f->depth];
 	uint32_t head = tx->hdr_len - WAN_PKT_HDR, len = WAN_FEC_PREFIX + head + tx->len;
-	uint8_t prefix[WAN_FEC_PREFIX];
+	uint8_t front[WAN_FEC_PREFIX + WAN_HDR_MAX];
 
-	rwy_put16(prefix, (uint16_t)(head + tx->len));
-	memcpy(prefix + 2, tx->hdr + 16, 4);
-	mix(p, b, 0, prefix, sizeof(prefix));
-	mix(p, b, WAN_FEC_PREFIX, tx->hdr + WAN_PKT_HDR, head);
+	rwy_put16(front, (uint16_t)(head + tx->len));
+	memcpy(front + 2, tx->hdr + 16, 4);
+	memcpy(front + WAN_FEC_PREFIX, tx->hdr + WAN_PKT_HDR, head);
+	mix(p, b, 0, front, WAN_FEC_PREFIX + head);
 	if (tx->len)
 		mix(p, b, WAN_FEC_PREFIX + head, tx->buf->data + tx->off, tx->len);
+	f->span = (unsigned)nth + 1;
 	b->map[place / 8] |= (uint8_t)(1u << place % 8);
 	b->k++;
-	if (len > b->len)
-		b->len = len;
+	if (len > f->len)
+		f->len = len;
 	o->s.group = f->group;
 	f->ended = !tx->buf || wan_tx_ends(tx->buf);
 	f->close_at = RWY_NEVER;
@@ -270,35 +314,57 @@ static void map_trim(struct wan_f_repair *r, const struct wan_fec_block *b, uint
 	r->map_len = n == b->k ? 0 : (uint8_t)((n + 7) / 8);
 }
 
-bool wan_fec_put(struct wan_path *p, struct wan_out *o, rwy_time now)
+/* One of each block in turn: a burst shall not take all of one. The shared ones come last. */
+static struct rwy_buf **next_repair(struct wan_path *p, struct wan_f_repair *r)
 {
 	struct wan_fec_tx *f = p->fec;
 	struct wan_fec_block *b;
 	unsigned row;
 
-	/* One of each block in turn: a burst shall not take all of one. */
+	if (f->pending <= f->send_g) {
+		row = f->send_g - f->pending;
+		*r = (struct wan_f_repair){.shared = true, .first = (uint32_t)f->first};
+		for (unsigned i = 0; i < f->depth; i++)
+			if (f->b[i].k) {
+				r->map[i / 8] |= (uint8_t)(1u << i % 8);
+				r->map_len = (uint8_t)(i / 8 + 1);
+				r->k++;
+			}
+		r->m = (uint8_t)f->turns;
+		r->span = (uint16_t)f->span;
+		r->gaps = f->span != f->n;
+		r->index = (uint8_t)(f->m + row);
+		return &f->shared[row];
+	}
 	do {
 		b = &f->b[f->at % f->depth];
 		row = f->at / f->depth;
 		f->at++;
 	} while (!b->k);
-	struct wan_f_repair r = {.path = p->id,
-	    .depth = (uint8_t)f->depth,
-	    .k = (uint8_t)b->k,
-	    .m = (uint8_t)f->send_m,
-	    .index = (uint8_t)row};
+	*r = (struct wan_f_repair){.k = (uint8_t)b->k, .m = (uint8_t)f->send_m};
+	r->index = (uint8_t)((unsigned)(b - f->b) % f->turns + row);
+	map_trim(r, b, f->first + (uint64_t)(b - f->b), f->depth);
+	return &b->par[row];
+}
 
-	map_trim(&r, b, f->first + (uint64_t)(b - f->b), f->depth);
+bool wan_fec_put(struct wan_path *p, struct wan_out *o, rwy_time now)
+{
+	struct wan_fec_tx *f = p->fec;
+	struct wan_f_repair r;
+	struct rwy_buf **par = next_repair(p, &r);
+
+	r.path = p->id;
+	r.depth = (uint8_t)f->depth;
 	o->at = wan_f_repair_put(o->at, &r);
-	o->tx->buf = b->par[row];
+	o->tx->buf = *par;
 	o->tx->off = 0;
-	o->tx->len = b->len;
+	o->tx->len = f->len;
 	o->tx->own = true;
 	o->eliciting = true;
-	b->par[row]->len = b->len;
-	b->par[row] = NULL;
+	(*par)->len = f->len;
+	*par = NULL;
 
-	uint32_t bytes = (uint32_t)(o->at - o->tx->hdr) + b->len;
+	uint32_t bytes = (uint32_t)(o->at - o->tx->hdr) + f->len;
 
 	p->fec_credit -= bytes;
 	p->fec_stats.sent++;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forward error correction: repair datagrams for what is sent near the end of a message, where a lost
- * datagram would otherwise come a round trip late. wan_fec.c encodes, wan_fec_plan.c decides when and how
- * much, wan_fec_rx.c rebuilds. Only files of wan/ include this.
+ * datagram would otherwise come a round trip late. wan_fec.c encodes; wan_fec_plan.c decides when,
+ * wan_fec_choose.c how much; wan_fec_rx.c collects, wan_fec_solve.c rebuilds. Only files of wan/ include
+ * this.
  *
  * Words: a *symbol* is a datagram without what its REPAIR frame tells anyway: length, checksum, frames. A
  * *block* is up to WAN_FEC_K_MAX symbols and their repairs. A *group* is `depth` blocks filled in turn, so
- * that a burst of losses hits each of them once. A path has one group open at a time.
+ * that a burst of losses hits each of them once. A path has one group open at a time. A *shared* repair is
+ * the sum of one repair of each block of the group: it helps whichever of them lost more than its own repairs
+ * make good.
  */
 #ifndef WAN_FEC_H
 #define WAN_FEC_H
@@ -24,13 +27,15 @@ struct wan_sent;
 struct wan_out;
 
 #define WAN_FEC_DEPTH_MAX  32
-#define WAN_FEC_PARITY_MAX 256 /* repairs of a group: buffers taken from the pool while it is open */
+#define WAN_FEC_SHARED_MAX 8
+#define WAN_FEC_PARITY_MAX 400 /* repairs of a group: buffers taken from the pool while it is open */
 #define WAN_FEC_GROUPS     256 /* groups whose fate loss detection still asks for */
-#define WAN_FEC_WINDOW     ((uint32_t)16 << 20) /* bytes of a group at most; a receiver keeps twice that */
+#define WAN_FEC_WINDOW     ((uint32_t)24 << 20) /* bytes of a group at most; a receiver keeps more than that */
 #define WAN_FEC_KEEP       8192                 /* datagrams that a receiver remembers of a path */
-#define WAN_FEC_BLOCKS     64                   /* blocks that wait for more, receiver */
+#define WAN_FEC_BLOCKS     96                   /* blocks that a receiver knows of: three groups */
+#define WAN_FEC_SHARES     4                    /* groups whose shared repairs wait */
 #define WAN_FEC_HELD_MAX   512                  /* REPAIR datagrams they hold, all together */
-#define WAN_FEC_REBUILT    16                   /* ranges waiting to be told to the peer */
+#define WAN_FEC_REBUILT    128                  /* ranges waiting to be told to the peer */
 
 /* Coefficients and their multiplication tables, the same for everybody: row r is repair r, column j symbol j.
  */
@@ -46,12 +51,12 @@ struct wan_fec_est {
 	double n, lost, runs;
 	uint64_t last_lost; /* packet number + 1 */
 	uint32_t run;
+	bool off; /* so little is lost that nothing is protected */
 	rwy_time ce_until;
 };
 
 struct wan_fec_block {
 	unsigned k;
-	uint32_t len; /* of its longest symbol */
 	uint8_t map[WAN_FEC_MAP_MAX];
 	struct rwy_buf *par[WAN_FEC_M_MAX];
 };
@@ -68,11 +73,16 @@ struct wan_fec_tx {
 	uint32_t group; /* number of the open or last one, from 1 */
 	uint64_t first; /* packet number of its first datagram */
 	unsigned depth, m, n, n_max;
+	unsigned g, turns; /* shared repairs; the blocks' coefficients begin at so many different rows */
 	double eps;
-	bool ended; /* the last buffer ended a message */
+	unsigned span; /* from its first to its last datagram, others between them included */
+	bool ended;    /* the last buffer ended a message */
 	rwy_time opened, close_at;
-	unsigned send_m, at, pending; /* closed: repairs a block, the next one, how many are left */
+	/* closed: repairs a block, shared ones, the next one, how many are left, the length of each */
+	unsigned send_m, send_g, at, pending;
+	uint32_t len;
 	struct wan_fec_block b[WAN_FEC_DEPTH_MAX];
+	struct rwy_buf *shared[WAN_FEC_SHARED_MAX];
 	struct wan_fec_fate fate[WAN_FEC_GROUPS];
 };
 
@@ -84,24 +94,31 @@ bool wan_fec_congested(const struct wan_path *p, rwy_time now);
 /* Share of datagrams lost, 0 .. 1; datagrams in one burst, >= 1. */
 double wan_fec_loss(const struct wan_path *p);
 double wan_fec_burst(const struct wan_path *p);
-/* The loss to plan for with so many blocks in a group. */
-double wan_fec_expect(const struct wan_path *p, unsigned depth);
-/* Fewest repairs for k symbols so that the block fails with a probability below eps. */
-unsigned wan_fec_repairs(unsigned k, double loss, double eps);
+/* The loss to plan for. */
+double wan_fec_expect(const struct wan_path *p);
 /* Share of extra bytes allowed at a loss; more for small messages. */
 double wan_fec_share(const struct wan_tunnel *t, double loss, bool small);
 struct wan_fec_plan {
-	unsigned depth, m, n; /* n: datagrams of the group at most */
-	double eps;
+	unsigned depth, m, g, n; /* repairs of each block; shared ones; datagrams of the group at most */
+	double eps, fail;        /* how often the group may fail, and does */
 };
-/* False: nothing to gain or nothing to spend. `total`: datagrams left to protect, `bytes`: of one. */
-bool wan_fec_plan(
-    const struct wan_path *p, uint64_t total, uint32_t bytes, bool small, struct wan_fec_plan *plan);
+/* False: nothing to gain or nothing to spend. `total`: datagrams that must all come in time, of which this
+ * group has its part; `left`: of them still to be sent; `bytes`: of one. */
+bool wan_fec_plan(const struct wan_path *p, uint64_t total, uint64_t left, uint32_t bytes, bool small,
+    struct wan_fec_plan *plan);
 /* Would a datagram of f that goes now come too late if it were sent again? */
 bool wan_fec_near_end(const struct wan_path *p, const struct wan_txflow *f, uint32_t len);
 /* After an ACK, when rate, RTT or loss may have changed. */
 void wan_fec_refresh(struct wan_path *p);
 void wan_fec_earn(struct wan_path *p, struct wan_txflow *f, uint32_t len);
+
+/* wan_fec_choose.c */
+struct wan_fec_law {
+	double loss, burst; /* share of datagrams lost; datagrams in one burst, 1: independent */
+};
+/* Fewest repairs m, g for plan->depth blocks of k symbols so that the group fails with a probability below
+ * plan->eps; or the best of `most` repairs. m == 0: none are needed, or none can be had. Sets plan->fail. */
+void wan_fec_choose(unsigned k, const struct wan_fec_law *law, unsigned most, struct wan_fec_plan *plan);
 
 /* wan_fec.c: sending */
 /* A DATA datagram of f is about to be built: shall it be protected? */
@@ -136,19 +153,32 @@ struct wan_fec_keep {
 	struct wan_fec_kept slot[WAN_FEC_KEEP];
 };
 
-struct wan_fec_wait { /* a block with losses, waiting for enough repairs */
+struct wan_fec_wait { /* a block: waiting for enough repairs, or done and remembered for its group */
 	bool used, done;
+	bool whole; /* copies of all its symbols are kept */
 	uint8_t flags, rows[WAN_FEC_M_MAX];
 	struct wan_f_repair r; /* of its first repair: map and numbers */
 	uint64_t first;
 	uint32_t len;
-	unsigned n;
+	unsigned n, missing;
 	struct rwy_buf *rep[WAN_FEC_M_MAX]; /* by arrival; data and len are the symbol's */
+	uint64_t age;
+};
+struct wan_fec_share { /* shared repairs of a group */
+	bool used;
+	uint8_t flags;
+	struct wan_f_repair r; /* of the first: `k` blocks, those in the map */
+	uint64_t first;
+	uint32_t len;
+	unsigned n;
+	uint8_t rows[WAN_FEC_SHARED_MAX]; /* of block 0 */
+	struct rwy_buf *rep[WAN_FEC_SHARED_MAX];
 	uint64_t age;
 };
 struct wan_fec_rx {
 	struct wan_fec_wait w[WAN_FEC_BLOCKS];
-	uint64_t age;
+	struct wan_fec_share s[WAN_FEC_SHARES];
+	uint64_t age, last; /* last: the highest packet number of any block that waited */
 	unsigned held, live;
 	bool busy; /* frames of a rebuilt datagram are being read */
 	uint8_t mat[2][WAN_FEC_M_MAX * WAN_FEC_M_MAX];
@@ -161,11 +191,34 @@ struct wan_fec_told {
 
 /* A datagram with the FEC flag came, before its frames are read. */
 void wan_fec_keep(struct wan_path *p, uint64_t pn, uint32_t crc, const uint8_t *frames, uint32_t len);
+/* The copy, with its length; NULL: none. */
+const uint8_t *wan_fec_kept(const struct wan_path *p, uint64_t pn, uint32_t *len);
+void wan_fec_keep_forget(struct wan_path *p);
+void wan_fec_keep_free(struct wan_path *p);
 /* After its frames: some block may be complete with it. */
 void wan_fec_on_data(struct wan_path *p, uint64_t pn, rwy_time now);
 /* A REPAIR frame; b->data .. is its symbol. Takes b. What cannot be is counted and dropped. */
 void wan_fec_on_repair(
     struct wan_tunnel *t, const struct wan_f_repair *r, uint8_t flags, struct rwy_buf *b, rwy_time now);
+/* wan_fec_solve.c: some blocks of one path whose missing symbols are rebuilt together, from their own repairs
+ * and from some shared ones of their group */
+struct wan_fec_job {
+	struct wan_path *p;
+	unsigned blocks, shared;
+	struct wan_fec_wait *w[WAN_FEC_DEPTH_MAX];
+	struct wan_fec_share *s; /* NULL: none */
+	unsigned all;            /* blocks of the group, when there are shared repairs */
+	struct wan_fec_wait *of[WAN_FEC_DEPTH_MAX];
+};
+/* Counts w->missing. False: every one of them was received in some way, the block is of no use. */
+bool wan_fec_look(const struct wan_path *p, struct wan_fec_wait *w);
+/* As many repairs as missing symbols, WAN_FEC_M_MAX at most. Frees the repairs; hands on what was rebuilt.
+ * False: the repairs contradict what came. */
+bool wan_fec_rebuild(struct wan_tunnel *t, struct wan_fec_job *j, rwy_time now);
+/* The block of the group that fills place i of its turns. */
+unsigned wan_fec_turn(const struct wan_fec_share *s, const struct wan_fec_wait *w);
+void wan_fec_settle(struct wan_tunnel *t, struct wan_fec_wait *w);
+void wan_fec_settle_share(struct wan_tunnel *t, struct wan_fec_share *s);
 void wan_fec_rx_reset(struct wan_tunnel *t);
 void wan_fec_rx_free(struct wan_tunnel *t);
 /* REBUILT: tells the peer which of the acknowledged datagrams never arrived. */

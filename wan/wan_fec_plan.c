@@ -6,18 +6,21 @@
 #include "wan/wan_int.h"
 
 #define MEMORY       65536.0   /* datagrams after which what was counted weighs half */
-#define MEMORY_RARE  4194304.0 /* so many, when few of them were lost */
-#define RARE         16
-#define RUN_MAX      32 /* a longer run of losses is an outage, not the weather */
-#define LOSS_MIN     2e-6
+#define MEMORY_RARE  8388608.0 /* so many, when few of them were lost */
+#define RARE         128
+#define RUN_MAX      32   /* a longer run of losses is an outage, not the weather */
+#define LOSS_MIN     2e-7 /* below: nothing is done */
+#define PRIOR        3e-6 /* supposed as long as nothing was lost */
+#define FEW          32   /* losses: too few to tell whether they come in bursts */
 #define CHEAP_LOSS   2e-4 /* up to here a block needs one or two repairs */
 #define MESSAGE_FAIL 3e-4 /* how often a message may still wait for a round trip */
-#define LARGE        ((uint64_t)4 << 20)
-#define LARGE_FAIL   1e-3
+#define LARGE_FAIL   6e-3 /* longer than an eighth of a round trip: its repairs cost time, too */
+#define LARGE_PARTS  8
 #define SMALL        ((uint64_t)1 << 20)
 #define SMALL_SHARE  0.15
 #define GROUP_MIN    16 /* datagrams: a group may last so long, however slow the path */
 #define TIME_PARTS   4  /* of a round trip: how long a group may last. Its repairs end with it */
+#define DEPTH_PLAIN  16 /* without bursts deeper groups gain little, and their repairs leave the cache */
 
 /* --- what loss is like -------------------------------------------------------------------------- */
 void wan_fec_note_acked(struct wan_path *p, uint32_t n)
@@ -25,7 +28,7 @@ void wan_fec_note_acked(struct wan_path *p, uint32_t n)
 	struct wan_fec_est *e = &p->fec_est;
 
 	e->n += n;
-	if (e->n > MEMORY && (e->lost > RARE || e->n > MEMORY_RARE)) {
+	if (e->n > MEMORY && (e->runs > RARE || e->n > MEMORY_RARE)) {
 		e->n /= 2;
 		e->lost /= 2;
 		e->runs /= 2;
@@ -88,50 +91,14 @@ double wan_fec_burst(const struct wan_path *p)
 	return e->runs > 0 && e->lost > e->runs ? e->lost / e->runs : 1;
 }
 
-/* Where there are bursts, some stretches have more of them than others. */
-double wan_fec_expect(const struct wan_path *p, unsigned depth)
+/* What to plan for: somewhat more than was seen, the more so the less was seen. Rare losses must be expected
+ * before the first one. */
+double wan_fec_expect(const struct wan_path *p)
 {
-	return depth > 1 ? wan_fec_loss(p) * 1.6 : wan_fec_loss(p);
-}
+	double loss = wan_fec_loss(p) * (1 + 8 / (p->fec_est.runs + 16)),
+	       rest = 0.5 / (p->fec_est.n + 0.5 / PRIOR);
 
-/* --- how much ----------------------------------------------------------------------------------- */
-static double power(double x, unsigned n)
-{
-	double r = 1;
-
-	for (; n; n >>= 1, x *= x)
-		if (n & 1)
-			r *= x;
-	return r;
-}
-
-/* Probability that more than m of n are lost. */
-static double fails(unsigned n, unsigned m, double loss)
-{
-	double term = power(1 - loss, n), odds = loss / (1 - loss), rest = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		term *= odds * (n - i) / (i + 1);
-		if (i + 1 > m) {
-			rest += term;
-			if (term < rest * 1e-3)
-				break;
-		}
-	}
-	return rest;
-}
-
-unsigned wan_fec_repairs(unsigned k, double loss, double eps)
-{
-	unsigned m = 0;
-
-	if (loss > 0.5)
-		loss = 0.5;
-	if (loss <= 0)
-		return 0;
-	while (m < WAN_FEC_M_MAX && fails(k + m, m, loss) > eps)
-		m++;
-	return m;
+	return loss > rest ? loss : rest;
 }
 
 static double between(double x, double x0, double y0, double x1, double y1)
@@ -163,14 +130,6 @@ static uint64_t bytes_in(const struct wan_path *p, rwy_dur t)
 	return (uint64_t)(((unsigned __int128)t << WAN_PACE_BITS) / (p->pace.ns_fp ? p->pace.ns_fp : 1));
 }
 
-static unsigned depth_for(double burst)
-{
-	/* Few bursts are longer than four times their mean. */
-	unsigned d = burst < 1.5 ? 1 : (unsigned)(4 * burst + 0.5);
-
-	return d < WAN_FEC_DEPTH_MAX ? d : WAN_FEC_DEPTH_MAX;
-}
-
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -183,41 +142,52 @@ static unsigned group_size(const struct wan_path *p, uint64_t total, uint32_t by
 
 	if (most < GROUP_MIN)
 		most = GROUP_MIN;
-	most = least(most, WAN_FEC_WINDOW / bytes);
+	most = least(most, (WAN_FEC_WINDOW + bytes - 1) / bytes);
 	most = least(most, (uint64_t)WAN_FEC_K_MAX * depth);
 	uint64_t groups = most ? (total - 1) / most + 1 : 1;
 
 	return (unsigned)((total + groups - 1) / groups);
 }
 
-bool wan_fec_plan(
-    const struct wan_path *p, uint64_t total, uint32_t bytes, bool small, struct wan_fec_plan *plan)
+/* So deep that each block is as long as it can be: long blocks even out what is lost. With bursts, deeper if
+ * that takes fewer repairs: a burst then hits each block less often. */
+static void shape(unsigned n, const struct wan_fec_law *law, unsigned most, struct wan_fec_plan *plan)
 {
-	double loss = wan_fec_loss(p), share = wan_fec_share(p->t, loss, small);
-	unsigned depth = depth_for(wan_fec_burst(p));
+	unsigned depth = (n - 1) / WAN_FEC_K_MAX + 1;
 
-	if (loss < LOSS_MIN || !total || !bytes)
-		return false;
-	for (; depth; depth--) {
-		unsigned n = group_size(p, total, bytes, depth), k = (n + depth - 1) / depth;
-		double fail = total * bytes > LARGE ? LARGE_FAIL : MESSAGE_FAIL;
-		double eps = fail * k / (double)(total > k ? total : k);
-		double expect = wan_fec_expect(p, depth);
-		unsigned m = wan_fec_repairs(k, expect, eps);
-		double may = share * n + p->fec_credit / bytes;
+	*plan = (struct wan_fec_plan){.depth = depth, .eps = plan->eps};
+	wan_fec_choose((n + depth - 1) / depth, law, most, plan);
+	for (depth *= 2; law->burst > 1 && depth <= WAN_FEC_DEPTH_MAX && depth <= n; depth *= 2) {
+		struct wan_fec_plan p = {.depth = depth, .eps = plan->eps};
 
-		if (m * depth > WAN_FEC_PARITY_MAX)
-			m = WAN_FEC_PARITY_MAX / depth;
-		/* With bursts the blocks of a group fail together, by too many bursts, not each for itself.
-		 */
-		while (depth > 1 && m * depth > may && wan_fec_repairs(k, expect, eps * depth / 2) < m)
-			m--;
-		if (depth > 1 && (m * depth > may || k < 2))
-			continue; /* fewer, longer blocks cost less */
-		*plan = (struct wan_fec_plan){.depth = depth, .m = m, .n = k * depth, .eps = eps};
-		return m && may >= 1;
+		wan_fec_choose((n + depth - 1) / depth, law, most, &p);
+		if (p.m &&
+		    (!plan->m || p.fail < plan->fail * 0.9 ||
+		        (p.fail <= plan->eps && p.m * p.depth + p.g < plan->m * plan->depth + plan->g)))
+			*plan = p;
 	}
-	return false;
+}
+
+bool wan_fec_plan(const struct wan_path *p, uint64_t total, uint64_t left, uint32_t bytes, bool small,
+    struct wan_fec_plan *plan)
+{
+	struct wan_fec_law law = {.loss = wan_fec_expect(p), .burst = wan_fec_burst(p)};
+	bool plain = law.burst < 1.5 && p->fec_est.lost >= FEW;
+
+	if (law.loss < LOSS_MIN || !left || !bytes)
+		return false;
+	if (law.burst < 1.5)
+		law.burst = 1;
+	unsigned n = group_size(p, left, bytes, plain ? DEPTH_PLAIN : WAN_FEC_DEPTH_MAX);
+	double fail = total * bytes > p->fec_flight / LARGE_PARTS ? LARGE_FAIL : MESSAGE_FAIL;
+	double may = wan_fec_share(p->t, wan_fec_loss(p), small) * n + p->fec_credit / bytes;
+
+	if (may < 1)
+		return false;
+	plan->eps = fail * n / (double)(total > n ? total : n);
+	shape(n, &law, may < WAN_FEC_PARITY_MAX ? (unsigned)may : WAN_FEC_PARITY_MAX, plan);
+	plan->n = (n + plan->depth - 1) / plan->depth * plan->depth;
+	return plan->m;
 }
 
 /* --- when --------------------------------------------------------------------------------------- */
@@ -244,6 +214,7 @@ void wan_fec_refresh(struct wan_path *p)
 {
 	double loss = wan_fec_loss(p), round = (double)bytes_in(p, p->srtt + p->srtt / 4);
 
+	p->fec_est.off = wan_fec_expect(p) < LOSS_MIN;
 	p->fec_flight = bytes_in(p, p->srtt + p->srtt / 8);
 	for (unsigned small = 0; small < 2; small++) {
 		p->fec_share[small] = wan_fec_share(p->t, loss, small);

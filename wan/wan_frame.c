@@ -191,7 +191,7 @@ const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f
 
 uint8_t *wan_f_repair_put(uint8_t *p, const struct wan_f_repair *r)
 {
-	p[0] = WAN_F_REPAIR;
+	p[0] = r->shared ? WAN_F_SHARED : WAN_F_REPAIR;
 	p[1] = r->path;
 	p[2] = r->depth;
 	p[3] = r->k;
@@ -199,8 +199,13 @@ uint8_t *wan_f_repair_put(uint8_t *p, const struct wan_f_repair *r)
 	p[5] = r->index;
 	p[6] = r->map_len;
 	rwy_put32(p + 7, r->first);
-	memcpy(p + WAN_REPAIR_LEN, r->map, r->map_len);
-	return p + WAN_REPAIR_LEN + r->map_len;
+	p += WAN_REPAIR_LEN;
+	if (r->shared) {
+		rwy_put16(p, (uint16_t)(r->span | (r->gaps ? WAN_SHARED_GAPS : 0)));
+		p += 2;
+	}
+	memcpy(p, r->map, r->map_len);
+	return p + r->map_len;
 }
 
 static unsigned ones(const uint8_t *map, unsigned n)
@@ -212,20 +217,42 @@ static unsigned ones(const uint8_t *map, unsigned n)
 	return sum;
 }
 
+/* The rows that a repair names must be there, and a group's blocks all in its depth. */
+static bool repair_fits(const struct wan_f_repair *r)
+{
+	unsigned rows = r->shared ? r->index + r->m - 1u : r->index;
+
+	if (!r->depth || !r->k || r->k > WAN_FEC_K_MAX || !r->m || r->m > WAN_FEC_M_MAX ||
+	    rows >= WAN_FEC_M_MAX)
+		return false;
+	if (r->shared && (!r->span || (!r->gaps && r->span > r->depth * (unsigned)WAN_FEC_K_MAX)))
+		return false;
+	for (unsigned i = r->depth; r->shared && i < 8 * WAN_FEC_MAP_MAX; i++)
+		if (r->map[i / 8] >> i % 8 & 1)
+			return false;
+	return true;
+}
+
 const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan_f_repair *r)
 {
-	if (end - p < WAN_REPAIR_LEN - 1)
+	if (end - p < WAN_REPAIR_LEN)
 		return NULL;
-	*r = (struct wan_f_repair){.path = p[0],
-	    .depth = p[1],
-	    .k = p[2],
-	    .m = p[3],
-	    .index = p[4],
-	    .map_len = p[5],
-	    .first = rwy_get32(p + 6)};
-	p += WAN_REPAIR_LEN - 1;
-	if (!r->depth || !r->k || r->k > WAN_FEC_K_MAX || !r->m || r->m > WAN_FEC_M_MAX || r->index >= r->m)
-		return NULL;
+	*r = (struct wan_f_repair){.shared = p[0] == WAN_F_SHARED,
+	    .path = p[1],
+	    .depth = p[2],
+	    .k = p[3],
+	    .m = p[4],
+	    .index = p[5],
+	    .map_len = p[6],
+	    .first = rwy_get32(p + 7)};
+	p += WAN_REPAIR_LEN;
+	if (r->shared) {
+		if (end - p < 2)
+			return NULL;
+		r->gaps = rwy_get16(p) & WAN_SHARED_GAPS;
+		r->span = rwy_get16(p) & (WAN_SHARED_GAPS - 1);
+		p += 2;
+	}
 	if (r->map_len > WAN_FEC_MAP_MAX || end - p < r->map_len)
 		return NULL;
 	memcpy(r->map, p, r->map_len);
@@ -234,7 +261,8 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
 	p += r->map_len;
 	/* The first bit names the first datagram; more than the length and the checksum stands in a symbol.
 	 */
-	if (!(r->map[0] & 1) || ones(r->map, WAN_FEC_MAP_MAX) != r->k || end - p <= WAN_FEC_PREFIX)
+	if (!repair_fits(r) || !(r->map[0] & 1) || ones(r->map, WAN_FEC_MAP_MAX) != r->k ||
+	    end - p <= WAN_FEC_PREFIX)
 		return NULL;
 	return p;
 }

@@ -80,6 +80,7 @@ enum wan_frame_type {
 	WAN_F_DATA = 0x10,  /* | WAN_DATA_OPEN | WAN_DATA_FRAG */
 	WAN_F_DGRAM = 0x18, /* | WAN_DATA_FRAG */
 	WAN_F_REPAIR = 0x1c,
+	WAN_F_SHARED = 0x1d, /* a REPAIR of several blocks */
 };
 #define WAN_DATA_OPEN 1u
 #define WAN_DATA_FRAG 2u
@@ -153,7 +154,12 @@ const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f
 
 /* REPAIR: path, depth, k, m, index, map length, first packet number u32, map; the rest of the datagram is the
  * repair symbol. Symbol j of the block is datagram first + depth * (place of the j-th bit set in the map);
- * without a map the first k places are meant. */
+ * without a map the first k places are meant. `index`: row of the coefficients.
+ * SHARED: the same fields. `first`: of the group of `depth` blocks, block i having the datagrams first + i +
+ * depth * place; k blocks, those in the map; `index`: row of block 0, that of block i is (i mod m) more.
+ * Before the map stands u16: the group lies in so many datagrams from `first` on; WAN_SHARED_GAPS: not all of
+ * these are of it. */
+#define WAN_SHARED_GAPS 0x8000u
 #define WAN_FEC_K_MAX   224 /* with M_MAX all of the field GF(256) */
 #define WAN_FEC_M_MAX   32
 #define WAN_FEC_MAP_MAX 32 /* bytes: places of a block */
@@ -163,12 +169,15 @@ const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f
 /* A datagram this much below the MTU can be protected: its repair is so much longer. */
 #define WAN_FEC_ROOM (WAN_REPAIR_MAX + WAN_FEC_PREFIX)
 struct wan_f_repair {
+	bool shared;
 	uint8_t path, depth, k, m, index, map_len;
+	uint16_t span; /* SHARED only, and gaps */
+	bool gaps;
 	uint32_t first;
 	uint8_t map[WAN_FEC_MAP_MAX];
 };
 uint8_t *wan_f_repair_put(uint8_t *p, const struct wan_f_repair *r);
-/* p is after the type byte. Returns where the symbol starts; NULL: malformed. The map is always filled in. */
+/* p is at the type byte. Returns where the symbol starts; NULL: malformed. The map is always filled in. */
 const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan_f_repair *r);
 
 /* HELLO: the only content of a WAN_PKT_HELLO datagram, whose index and packet number are 0. */

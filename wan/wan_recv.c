@@ -136,7 +136,7 @@ static bool frame_rebuilt(struct in *i, rwy_time now)
 static bool frame_repair(struct in *i, rwy_time now)
 {
 	struct wan_f_repair r;
-	const uint8_t *symbol = wan_f_repair_get(i->at + 1, i->end, &r);
+	const uint8_t *symbol = wan_f_repair_get(i->at, i->end, &r);
 	struct rwy_buf *b = i->b;
 
 	if (!symbol)
@@ -156,7 +156,7 @@ static bool frame(struct in *i, rwy_time now)
 {
 	uint8_t type = *i->at;
 
-	if (type == WAN_F_REPAIR) {
+	if (type == WAN_F_REPAIR || type == WAN_F_SHARED) {
 		i->eliciting = true;
 		return frame_repair(i, now);
 	}

@@ -213,7 +213,7 @@ static void test_burst(void **state)
 			pick.chosen[at + i] = true;
 		rwy_dur took = hurt(&p, 250, &pick, 0, 0);
 
-		assert_in_range(path_of(&p, 0)->fec->depth, 8, WAN_FEC_DEPTH_MAX);
+		assert_true(path_of(&p, 0)->fec->depth * path_of(&p, 0)->fec->send_m >= 8);
 		assert_in_range(took, RTT / 2, RTT / 2 + RTT / 8);
 		assert_int_equal(counters(&p, 1).rebuilt, 8);
 		assert_int_equal(counters(&p, 0).tx_retransmit, 0);
@@ -221,6 +221,47 @@ static void test_burst(void **state)
 		assert_int_equal(path_of(&p, 0)->fec_stats.told, 8);
 		end(&p);
 	}
+}
+
+/* More lost in a block than its own repairs make good: shared ones do, for one block or several together. */
+static void test_shared(void **state)
+{
+	struct wan_link_cfg l = link_of();
+	struct wan_cfg c;
+	struct wan_pair p;
+
+	(void)state;
+	cfg_of(&c);
+	begin(&p, &c, &l, LEN, 3);
+	for (unsigned blocks = 1; blocks <= 3; blocks++) {
+		struct choice pick = {0};
+		const struct wan_fec_tx *f;
+
+		know_loss(path_of(&p, 0), 0.01, 1);
+		message(&p, 450); /* what repairs may cost is known from its first ACK on */
+		message(&p, 450);
+		f = path_of(&p, 0)->fec;
+		assert_true(f->depth >= 3 && f->send_m > 0 && f->send_g > blocks);
+		for (unsigned b = 0; b < blocks; b++) {
+			/* the first block takes what the others leave; one is kept in reserve */
+			unsigned over = b ? 1 : f->send_g - blocks;
+
+			for (unsigned i = 0; i < f->send_m + over; i++) {
+				pick.chosen[b + (7 * i + b) * f->depth % (140 * f->depth)] = true;
+				pick.count++;
+			}
+		}
+		uint64_t before = counters(&p, 1).rebuilt;
+
+		know_loss(path_of(&p, 0), 0.01, 1);
+		rwy_dur took = hurt(&p, 450, &pick, 0, 0);
+
+		assert_int_equal(counters(&p, 1).rebuilt - before, pick.count);
+		assert_int_equal(counters(&p, 0).tx_retransmit, 0);
+		assert_int_equal(counters(&p, 1).drop_bad_repair, 0);
+		assert_in_range(took, RTT / 2, RTT / 2 + RTT / 8);
+	}
+	end(&p);
 }
 
 /* --- not when it does no good --------------------------------------------------------------------- */
@@ -345,7 +386,7 @@ static void test_lies(void **state)
 	bad[2].k = WAN_FEC_K_MAX + 1;
 	bad[3].m = 0;
 	bad[4].m = WAN_FEC_M_MAX + 1;
-	bad[5].index = 4;
+	bad[5].index = WAN_FEC_M_MAX;
 	bad[6].path = 7;
 	bad[7].map_len = 2; /* 20 do not fit into 16 places */
 	bad[8].first = next + 100000;
@@ -544,6 +585,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_any_m),
 	    cmocka_unit_test(test_burst),
+	    cmocka_unit_test(test_shared),
 	    cmocka_unit_test(test_off),
 	    cmocka_unit_test(test_congestion),
 	    cmocka_unit_test(test_old_peer),

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many repairs are chosen, against losses drawn at random. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/wan_pair.h"
+#include "wan/wan_int.h"
+
+/* Loses in bursts of a mean length, so that a share is lost in all. */
+struct weather {
+	double loss, burst;
+	uint64_t seed;
+	bool bad;
+};
+
+static double unit(uint64_t *seed)
+{
+	return wan_rng_below(seed, 1u << 30) / (double)(1u << 30);
+}
+
+static bool lost(struct weather *w)
+{
+	double stay = w->burst > 1 ? 1 - 1 / w->burst : w->loss;
+	double enter = w->burst > 1 ? w->loss / (1 - w->loss) / w->burst : w->loss;
+
+	return w->bad = unit(&w->seed) < (w->bad ? stay : enter);
+}
+
+/* One group: is more lost than its repairs make good? */
+static bool fails(const struct wan_fec_plan *p, unsigned k, struct weather *w)
+{
+	unsigned gone[WAN_FEC_DEPTH_MAX] = {0}, over = 0;
+
+	for (unsigned i = 0; i < (k + p->m) * p->depth; i++)
+		gone[i % p->depth] += lost(w);
+	for (unsigned i = 0; i < p->depth; i++)
+		over += gone[i] > p->m ? gone[i] - p->m : 0;
+	for (unsigned i = 0; i < p->g; i++)
+		over += lost(w);
+	return over > p->g;
+}
+
+static void test_enough(void **state)
+{
+	static const struct {
+		double loss, burst, eps;
+		unsigned depth, k;
+		double share; /* of repairs, at most */
+	} row[] = {
+	    {0.001, 1, 1e-2, 1, 200, 0.015},
+	    {0.01, 1, 1e-2, 1, 32, 0.13},
+	    {0.001, 1, 1e-2, 5, 205, 0.007},
+	    {0.01, 1, 1e-2, 5, 205, 0.027},
+	    {0.01, 1, 3e-3, 16, 224, 0.026},
+	    {0.001, 8, 1e-2, 18, 224, 0.02},
+	    {0.01, 8, 1e-2, 18, 224, 0.045},
+	    {0.01, 8, 3e-3, 27, 224, 0.045},
+	    {0.0001, 8, 3e-3, 27, 224, 0.01},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct weather w = {.loss = row[i].loss, .burst = row[i].burst, .seed = i + 1};
+		struct wan_fec_law law = {.loss = row[i].loss, .burst = row[i].burst};
+		struct wan_fec_plan p = {.depth = row[i].depth, .eps = row[i].eps};
+		unsigned failed = 0, times = (unsigned)(100 / row[i].eps);
+
+		if (times * row[i].depth > 100000)
+			times = 100000 / row[i].depth;
+		wan_fec_choose(row[i].k, &law, WAN_FEC_PARITY_MAX, &p);
+		for (unsigned n = 0; n < times; n++)
+			failed += fails(&p, row[i].k, &w);
+		print_message(
+		    "loss %g burst %g, %u x %u: %u each, %u shared, %.2f %%: fails %.5f, thought %.5f\n",
+		    row[i].loss, row[i].burst, p.depth, row[i].k, p.m, p.g,
+		    100. * (p.m * p.depth + p.g) / (row[i].k * p.depth), failed / (double)times, p.fail);
+		assert_true(p.m > 0 && p.fail <= p.eps);
+		/* The law is near the truth, and what was wanted is nearly had. */
+		assert_true(failed <= 2 * p.eps * times + 10);
+		assert_true(p.m * p.depth + p.g <= row[i].share * row[i].k * p.depth);
+	}
+}
+
+static void test_bounds(void **state)
+{
+	(void)state;
+	for (unsigned depth = 1; depth <= WAN_FEC_DEPTH_MAX; depth++)
+		for (unsigned most = 0; most <= WAN_FEC_PARITY_MAX; most += 13)
+			for (double loss = 1e-7; loss < 0.4; loss *= 7)
+				for (double burst = 1; burst < 40; burst *= 3) {
+					struct wan_fec_law law = {.loss = loss, .burst = burst};
+					struct wan_fec_plan p = {.depth = depth, .eps = 1e-4};
+
+					wan_fec_choose(100, &law, most, &p);
+					assert_true(p.m * depth + p.g <= most);
+					assert_true(p.m + p.g <= WAN_FEC_M_MAX);
+					assert_true(p.g <= WAN_FEC_SHARED_MAX && (p.m || !p.g));
+				}
+	struct wan_fec_law rare = {.loss = 1e-9, .burst = 1};
+	struct wan_fec_plan p = {.depth = 4, .eps = 1e-4};
+
+	wan_fec_choose(200, &rare, 100, &p);
+	assert_int_equal(p.m, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_enough),
+	    cmocka_unit_test(test_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
