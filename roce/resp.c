@@ -10,6 +10,8 @@
 
 #include "roce/resp_int.h"
 
+#define RESUME_SPAN (1u << 16) /* PSNs */
+
 void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu)
 {
 	memset(r, 0, sizeof(*r));
@@ -18,6 +20,11 @@ void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu)
 	r->pmtu_min = 256;
 	r->msg = ROCE_OP_NONE;
 	r->fresh = true;
+}
+
+void roce_resp_resume(struct roce_resp *r)
+{
+	r->start = roce_psn_add(r->epsn, ROCE_PSN_MASK + 1 - RESUME_SPAN);
 }
 
 void roce_resp_fini(struct roce_resp *r)
@@ -50,7 +57,7 @@ void roce_resp_rewind(struct roce_resp *r, roce_psn epsn)
 	r->rd_head = r->rd_n = 0;
 	if (r->fail_hold) /* the host's error was found in what is forgotten now; it will come again */
 		r->failed = r->fail_hold = false;
-	r->fail_owed = r->fail_sent = false;
+	r->fail_owed = r->fail_sent = r->fail_lost = false;
 	r->fail_psn = r->epsn;
 	r->nak_owed = true;
 	r->nak_sent = false;
@@ -122,7 +129,7 @@ void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome)
 
 void roce_resp_lost(struct roce_resp *r, roce_psn psn)
 {
-	r->failed = r->fail_owed = true;
+	r->failed = r->fail_owed = r->fail_lost = true;
 	r->fail_hold = false;
 	r->fail_psn = psn;
 	r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP);

@@ -91,6 +91,7 @@ struct roce_resp {
 	uint8_t fail_syndrome;
 	bool fail_sent;
 	bool fail_owed;
+	bool fail_lost; /* fail_psn is of a READ that the host asked for again */
 	bool fail_hold; /* the host's own error: its NAK waits until everything before it is acknowledged */
 	roce_psn fail_psn;
 	rwy_time nak_time;
@@ -105,6 +106,9 @@ struct roce_resp {
 /* Starts at the first PSN seen or told by CM. pmtu 0: unknown. Not `started`: roce_resp_flush stays silent
  * until roce_resp_go. */
 void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu);
+/* After init: what is before the first PSN was received and acknowledged by somebody before us, whose last
+ * ACK may be lost: it is a duplicate, as far back as a host can have outstanding. */
+void roce_resp_resume(struct roce_resp *r);
 void roce_resp_fini(struct roce_resp *r);
 /* The connection is paired: acknowledging may begin. `msn_base` is added to all MSNs (a gateway that joined
  * in mid-connection). */

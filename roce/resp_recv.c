@@ -263,6 +263,10 @@ void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce
 		return;
 	if (ahead < 0 && ((pkt->psn - r->start) & ROCE_PSN_MASK) >= ((r->epsn - r->start) & ROCE_PSN_MASK))
 		return; /* never sent in this life (IBA 9.7.2: outside the valid duplicate region) */
+	/* The question that could not be answered may have come late: the host has its answer and would not
+	 * hear a NAK of it. Where it stands is what it goes back to first; all before is acknowledged. */
+	if (r->failed && r->fail_lost && !r->fail_owed && roce_psn_after(pkt->psn, r->fail_psn))
+		r->fail_psn = roce_psn_after(pkt->psn, r->acked) ? r->acked : pkt->psn;
 	if (r->failed && !roce_psn_before(pkt->psn, r->fail_psn)) {
 		act->verdict = ROCE_RESP_FAILED;
 		r->fail_owed = true;

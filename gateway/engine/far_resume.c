@@ -113,7 +113,7 @@ void eng_far_lost_reverse(struct eng_near *n, rwy_time now)
 	/* Which PSN it expects is not known, or it may be ahead of us; any PSN makes it say so. Should it be
 	 * the very one, a request without effect is executed on a queue pair that is at its end. */
 	if (!f->resuming) {
-		eng_far_begin(f, n->resp.start, 0, true);
+		eng_far_begin(f, n->resp.epsn, 0, true);
 		f->fresh = false;
 		f->resuming = push_write(f, f->reqr.tail, 0);
 	}

@@ -136,12 +136,12 @@ void eng_near_start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time 
 static bool send_resume(struct eng_near *n, rwy_time now)
 {
 	struct eng *e = n->h.e;
-	struct eng_ctrl c = {.type = ENG_CTRL_RESUME, .life = n->life, .qpn = n->lqpn, .psn = n->resp.start};
+	struct eng_ctrl c = {.type = ENG_CTRL_RESUME, .life = n->life, .qpn = n->lqpn, .psn = n->resp.epsn};
 	struct rwy_buf *b = eng_ctrl_buf(e, &c);
 
 	if (!b)
 		return false;
-	b->psn = n->resp.start;
+	b->psn = n->resp.epsn;
 	b->psn_cnt = 0;
 	b->msn = 0;
 	eng_hold(n, eng_cost(e, b));
@@ -156,6 +156,7 @@ struct eng_near *eng_near_resume(struct eng *e, const struct eng_key *k, struct 
 	if (!n)
 		return NULL;
 	eng_near_start(n, j->acked & ROCE_PSN_MASK, j->pmtu, now);
+	roce_resp_resume(&n->resp);
 	n->jent = j;
 	n->lqpn = j->lqpn;
 	n->rnr_retry = j->rnr_retry;

@@ -126,6 +126,11 @@ void eng_near_unhold(struct eng_near *n, rwy_time now)
 static bool may_be_new(
     const struct eng_near *n, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now)
 {
+	/* Nothing of this life was acknowledged, and the host goes back to before its beginning: so that is
+	 * where it stands. The far host, which expects that packet, may have said so, once, and not been
+	 * heard. */
+	if (v == ROCE_RESP_STALE && !n->resp.started && roce_psn_before(pkt->psn, n->resp.start))
+		return true;
 	if (!roce_op_starts(pkt->info) || n->resp.rd_n || (n->req && wan_tx_queued(n->req)))
 		return false;
 	if (v == ROCE_RESP_STALE)

@@ -31,6 +31,14 @@ static const struct {
     {1123, F_CRASH_NEAR}, /* the word to begin went down with a flow that the restarted gateway had refused */
     {1526, F_CRASH_NEAR}, /* the same */
     {39, F_CRASH_FAR},    /* the request that ends an idle host's QP came at a PSN it had seen */
+    {2005036, F_LAN_LOSS | F_CRASH_NEAR}, /* the NAK for a READ whose answer was lost named a late duplicate:
+                                             the host had gone on and did not hear it */
+    {2005051, F_LAN_LOSS | F_CRASH_FAR},  /* the same */
+    {2005202, F_LAN_LOSS | F_CRASH_NEAR}, /* the first packet and the NAK that asked for it were lost: nobody
+                                             began earlier */
+    {2005095, F_LAN_LOSS | F_CRASH_NEAR}, /* the last ACK before the crash was lost: what it acknowledged came
+                                             again, from the middle of a message, and was nobody's */
+    {2015467, F_LAN_LOSS | F_CRASH_FAR},
 };
 
 static void help(void)
