@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Goals G4 to G6, two data centers in virtual time (docs/simulator.md); run-wan calls run(). Every figure is of a seeded run of rwydc; beside Roceway
+stand the same scenario natively and, for G5, the baselines."""
+import csv
+import json
+import os
+import subprocess
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import report
+
+JOBS = min(2, os.cpu_count() or 1)
+LIMIT = 600  # seconds a run
+SMALL = "leaves=4 hosts=2 spines=2"
+SITE = "leaves=4 hosts=4 spines=4"
+# A gateway controls the queue in front of the WAN only if that is where the queue is: its port is faster than the WAN.
+PORT = "gwrate=400G"
+ARMS = (("native", "mode=native"), ("themis", "mode=native rule=themis"), ("grc", "mode=native rule=grc"), ("sr", "mode=native host=sr pfc=off"))
+RTTS = (0.1, 1, 10, 25, 50, 100, 200)
+WINDOW = 0.5  # ms: what a rate is the mean of
+
+
+class Run:
+    def __init__(self, name, words, trace=False):
+        self.name, self.words, self.trace, self.out, self.rows = name, words, trace, None, []
+
+    def run(self, build):
+        cmd = ["nice", f"{build}/tests/sim/rwydc", "--json", *self.words.split()]
+        with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
+            try:
+                r = subprocess.run(cmd + (["--trace", f.name] if self.trace else []), capture_output=True, text=True, timeout=LIMIT)
+                self.out = json.loads(r.stdout)
+            except (subprocess.TimeoutExpired, ValueError) as e:
+                print(f"run-wan: {' '.join(cmd)}: {e}", flush=True)
+                return self
+            if r.returncode:
+                print(f"run-wan: {r.stderr}", flush=True)
+            if self.trace:
+                self.rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(f)]
+        return self
+
+
+def n(d, *names):
+    return " / ".join(f"{d[k]:.4g}" for k in names)
+
+
+# --- G4 ------------------------------------------------------------------------------------------------
+
+
+def g4_runs():
+    for rtt in RTTS:
+        words = f"leaves=2 hosts=2 spines=2 flows=1 rtt={rtt}ms time={max(30, 4 * rtt + 60):g}ms skip={max(10, 2 * rtt + 30):g}ms"
+        yield Run(f"G4 {rtt:g}ms", words)
+        yield Run(f"G4 {rtt:g}ms native", f"{words} mode=native")
+        yield Run(f"G4 {rtt:g}ms native 10ms", f"{words} mode=native rto=10ms backoff=1")
+
+
+def g4_rows(r):
+    base = r["G4 0.1ms"]["flows_gbps"]
+    for rtt in RTTS:
+        d, a, b = (r[f"G4 {rtt:g}ms{x}"] for x in ("", " native", " native 10ms"))
+        cond = (f"{d['flows_gbps']:.2f} Gb/s; native {a['flows_gbps']:.3f} Gb/s, {a['host_resent']:.0f} packets sent again, with a timer of 10 ms that does not back off "
+                f"{b['flows_gbps']:.3f} Gb/s, {b['qp_errors']:.0f} queue pairs in error; {d['host_resent_warm']:.0f} packets repeated before the connection was learned; "
+                f"{d['scenario']}")
+        yield report.row(f"G4 {rtt:g}ms goodput", d["flows_gbps"] / base, "of 0.1ms", a["flows_gbps"] / base, "native", 0.98, False, cond)
+        yield report.row(f"G4 {rtt:g}ms resent", d["host_resent"] + d["host_timeouts"], "packets", a["host_resent"] + a["host_timeouts"], "native", 0, True, cond)
+
+
+# --- G5 ------------------------------------------------------------------------------------------------
+
+
+def join_words(place):
+    """Four flows, one after the other; WAN 100G is what they share, or one receiver of 100G."""
+    common = f"{SMALL} flows=4 depth=64 msg=1MiB rtt=6ms start=5ms stagger=20ms time=90ms sample=50us"
+    return f"{common} {PORT}" if place == "source" else f"{common} place=incast wan=400G gwrate=800G"
+
+
+def settle(rows, flows, start, stagger, column):
+    """Worst time, ms, from a flow's start until all are within 10 % of their mean and stay so while nothing changes; `stagger`: never. And the share of
+    the time between that they are."""
+    t = [r["ms"] for r in rows]
+    w = max(1, round(WINDOW / (t[1] - t[0])))
+    worst, good_n, all_n = 0, 0, 0
+    for k in range(1, flows):
+        since = None
+        for i, x in enumerate(t):
+            if not start + k * stagger + WINDOW <= x < start + (k + 1) * stagger:
+                continue
+            part = rows[i - w + 1:i + 1]
+            v = [sum(r[f"{column}{j}"] for r in part) / w for j in range(k + 1)]
+            fair = sum(v) / len(v)
+            good = fair > 0 and all(abs(y - fair) <= fair / 10 for y in v)
+            since = (x if since is None else since) if good else None
+            good_n, all_n = good_n + good, all_n + 1
+        worst = max(worst, stagger if since is None else since - start - k * stagger)
+    return worst, good_n / all_n
+
+
+def g5_runs():
+    for flows in (2, 8, 64):
+        for arm, words in (("", PORT), *ARMS):
+            yield Run(f"G5 jain {flows} {arm}".rstrip(), f"{SITE} flows={flows} depth=64 msg=1MiB rtt=6ms time=120ms skip=60ms {words}")
+    for place in ("source", "destination"):
+        yield Run(f"G5 near-{place}", join_words(place), True)
+        yield Run(f"G5 near-{place} native", join_words(place) + " mode=native", True)
+    for rtt in (6, 12, 30):
+        words = f"{SITE} load=0.5 rtt={rtt}ms skip={10 + rtt}ms time={40 + rtt}ms"
+        yield Run(f"G5 mix {rtt}ms alone", f"{words} mode=native")
+        for arm, more in (("", PORT), *ARMS):
+            yield Run(f"G5 mix {rtt}ms {arm}".rstrip(), f"{words} xload=0.6 xqps=128 {more}")
+
+
+def g5_rows(r):
+    for flows in (2, 8, 64):
+        d = r[f"G5 jain {flows}"]
+        beside = "; ".join(f"{a} {n(r[f'G5 jain {flows} {a}'], 'jain', 'flows_gbps')}" for a, _ in ARMS)
+        yield report.row(f"G5 Jain {flows} flows", d["jain"], "index", r[f"G5 jain {flows} native"]["jain"], "native", 0.99, False,
+                         f"index / Gb/s: {n(d, 'jain', 'flows_gbps')}; {beside}; {d['scenario']}")
+    for place, column, offset, unit, goal in (("source", "rx", 3, "ms", 2), ("destination", "rx", 0, "RTT", 1.5)):
+        d, a = r[f"G5 near-{place}"], r[f"G5 near-{place} native"]
+        (ours, share), (theirs, other) = ([(max(0, w - offset) / (1 if unit == "ms" else 6), s) for w, s in
+                                           [settle(x["rows"], 4, 5, 20, column)]][0] for x in (d, a))
+        yield report.row(f"G5 near-{place} settles", ours, unit, theirs, "native", goal, True,
+                         f"until all shares are within 10 % for good, worst of 3 joins 20 ms apart (never counts as 20 ms); within 10 % for {100 * share:.0f} % of the time, natively "
+                         f"{100 * other:.0f} %; {d['flows_gbps']:.1f} and {a['flows_gbps']:.1f} Gb/s" + ("; less the 3 ms of the path" if offset else "") +
+                         f"; {d['scenario']}")
+    for rtt in (6, 12, 30):
+        alone, d, a = (r[f"G5 mix {rtt}ms{x}"] for x in (" alone", "", " native"))
+        us = ("intra_mean_us", "intra_p99_us", "intra_small_us", "inter_mean_us")
+        beside = "; ".join(f"{arm} {n(r[f'G5 mix {rtt}ms {arm}'], *us)}" for arm, _ in ARMS)
+        cond = f"us: intra mean / p99 / mean below 100 kB / inter mean: Roceway {n(d, *us)}; without inter traffic {n(alone, *us[:3])}; {beside}; {d['scenario']}"
+        base = alone["intra_mean_us"]
+        yield report.row(f"G5 {rtt}ms intra FCT", d["intra_mean_us"] / base, "x alone", a["intra_mean_us"] / base, "native", 1.10, True, cond)
+        yield report.row(f"G5 {rtt}ms intra vs native", d["intra_mean_us"] / a["intra_mean_us"], "x", None, None, 0.2, True, cond)
+        yield report.row(f"G5 {rtt}ms small vs native", d["intra_small_us"] / a["intra_small_us"], "x", None, None, None, True, cond)
+
+
+# --- G6 ------------------------------------------------------------------------------------------------
+
+SLOW_AT, SLOW_TO, G6_RTT = 150, 25, 25  # ms, Gb/s, ms
+G6_WORDS = f"{SMALL} flows=1 {PORT} xload=0.1 xsize=65536 rtt={G6_RTT}ms time=400ms sample=50us"
+
+
+def g6_runs():
+    yield Run("G6 quiet", G6_WORDS)
+    for slow in ("nic", "port"):
+        yield Run(f"G6 {slow}", f"{G6_WORDS} slow={slow} slow_at={SLOW_AT}ms slow_rate={SLOW_TO}G", True)
+
+
+def g6_rows(r):
+    quiet = r["G6 quiet"]
+    for slow in ("nic", "port"):
+        d = r[f"G6 {slow}"]
+        rows = d["rows"]
+        before = [x["rx0"] for x in rows if SLOW_AT - G6_RTT < x["ms"] < SLOW_AT]
+        after = [x for x in rows if x["ms"] > SLOW_AT + 6 * G6_RTT]
+        # What comes until the sender can know, less what the host takes meanwhile; bytes from the IP header on, as the gateway counts.
+        header, wire = 4140 / 4096, 4178 / 4140
+        floor = (sum(before) / len(before) * header - SLOW_TO / wire) * G6_RTT / 8
+        peak = max(x["far_held_mb"] for x in rows)
+        steady = sum(x["far_held_mb"] for x in after) / len(after)
+        rx = sum(x["rx0"] for x in after) / len(after)
+        lost = d["dropped"] + d["wan_lost"]
+        cond = (f"flow fell from {sum(before) / len(before):.1f} to {rx:.1f} Gb/s (the host takes {SLOW_TO / wire / header:.1f}); floor {floor:.0f} MB, peak {peak:.0f} MB, then "
+                f"{steady:.1f} MB in the mean, BDP {d['bdp'] / 1e6:.0f} MB; {d['host_resent']:.0f} packets resent by hosts; {d['scenario']}")
+        yield report.row(f"G6 {slow} drops", lost, "packets", None, None, 0, True, cond)
+        yield report.row(f"G6 {slow} peak", peak / floor, "x floor", None, None, 1.05, True, cond)
+        yield report.row(f"G6 {slow} steady", steady * 1e6 / d["bdp"], "BDP", None, None, 0.05, True, cond)
+        yield report.row(f"G6 {slow} others FCT", d["inter_mean_us"] / quiet["inter_mean_us"], "x", None, None, 1.1, True, cond)
+
+
+GOALS = (("G4", g4_runs, g4_rows), ("G5", g5_runs, g5_rows), ("G6", g6_runs, g6_rows))
+
+
+def run(build, only):
+    """Rows, and how many runs had no figure or violations. `only`: goals (G4, G5, G6) that one of these begins with; empty: all."""
+    rows, broken, begin = [], 0, time.monotonic()
+    for goal, runs, rows_of in GOALS:
+        if only and not any(o.startswith(goal) for o in only):
+            continue
+        cells = list(runs())
+        # The long ones first; the order says nothing.
+        with ThreadPoolExecutor(JOBS) as pool:
+            done = list(pool.map(lambda c: c.run(build), sorted(cells, key=lambda c: -len(c.words))))
+        bad = [c.name for c in done if c.out is None or c.out["violations"]]
+        broken += len(bad)
+        if any(c.out is None for c in done):
+            print(f"  {goal}: no figures: {', '.join(bad)}", flush=True)
+            continue
+        result = {c.name: {**c.out, "rows": c.rows} for c in done}
+        rows += rows_of(result)
+        print(f"  {goal}: {len(cells)} runs of two data centers, {time.monotonic() - begin:.0f} s since the first", flush=True)
+    return rows, broken
