@@ -25,6 +25,8 @@ RUNS = [
     f"{SMALL} flows=2 rtt=1ms time=8ms loss=1e-3 cc=auto ccrate=0", f"{SMALL} flows=1 rtt=1ms time=8ms loss=1e-3 mode=native",
     f"{SMALL} load=0.8 time=5ms pfc=off buf=1MiB ecn=off mode=native", f"{SMALL} flows=3 place=incast bidir=1 op=send rtt=500us time=8ms",
     f"{SMALL} flows=2 rtt=1ms time=20ms slow=nic slow_at=4ms slow_rate=10G slow_len=6ms", f"{SMALL} flows=2 rtt=1ms time=20ms slow_at=4ms slow_rate=10G",
+    f"{SMALL} flows=2 load=0.2 rtt=1ms time=10ms mode=native host=sr loss=1e-3", f"{SMALL} flows=3 load=0.3 rtt=1ms time=10ms mode=native rule=themis",
+    f"{SMALL} flows=3 rtt=1ms time=10ms mode=native rule=grc", f"{SMALL} flows=3 place=incast rtt=4ms wan=400G credit=0.1 time=20ms",
     f"{SMALL} flows=2 msg=1000 pmtu=1024 rtt=300us time=3ms jitter=20us",
 ]
 
@@ -96,6 +98,13 @@ def lossless():
     assert b["dropped"] > 0 and b["pauses"] == 0 and b["host_resent"] > 0 and b["intra_n"] == a["intra_n"], b
 
 
+def repair():
+    """A lost packet costs selective repeat one packet, go-back-N what was in flight."""
+    words = f"{SMALL} mode=native flows=1 rtt=1ms rto=20ms loss=1e-4 time=60ms skip=20ms"
+    sr, gbn = row(f"{words} host=sr"), row(words)
+    assert gbn["host_resent"] > 100 * sr["host_resent"] > 0 and sr["host_resent"] <= 2 * sr["wan_lost"] and sr["qp_errors"] == 0, (sr, gbn)
+
+
 def marks():
     """Marking keeps queues short and costs nobody much."""
     with_ecn, without = (row(f"{SMALL} mode=native load=0.6 time=20ms sizes=fixed isize=1MiB ecn={e}") for e in ("on", "off"))
@@ -109,7 +118,7 @@ def traces():
         assert lines[0].startswith("ms,far_held_mb") and len(lines) == 40 and all(l.count(",") == lines[0].count(",") for l in lines), lines[:3]
 
 
-CASES = [bad_words, files, invariants, repeatable, thin_is_full, windows, timers, lossless, marks, traces]
+CASES = [bad_words, files, invariants, repeatable, thin_is_full, windows, timers, lossless, repair, marks, traces]
 failed = 0
 for case in CASES:
     try:

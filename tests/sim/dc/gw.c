@@ -35,7 +35,7 @@ struct gw {
 	uint64_t lost, sent;
 	/* buffers */
 	struct rwy_buf *free;
-	uint64_t live;
+	uint64_t live, credit;
 	struct gw_peaks peak;
 };
 
@@ -307,6 +307,7 @@ static void configure(struct gw *g, struct eng_cfg *c)
 	c->seed = (uint64_t)s->seed * 2 + g->n.site + 1;
 	snprintf(c->tunnel[0].name, ENG_NAME_MAX, "peer");
 	tunnel(&c->tunnel[0].wan, s);
+	g->credit = c->tunnel[0].wan.rx_bytes;
 }
 
 void dc_gw_init(struct dc *dc, unsigned site)
@@ -376,6 +377,8 @@ void dc_gw_sample(struct gw *g)
 
 	if (held > g->peak.rx_held)
 		g->peak.rx_held = held;
+	if (held > g->credit)
+		dc_violation(g->n.dc, "more held than credit was given for", held, g->credit);
 }
 
 const struct gw_peaks *dc_gw_peaks(const struct gw *g)
