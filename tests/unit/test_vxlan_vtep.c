@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vxlan/vtep.h: learning, ageing, moves, configured entries; one tenant cannot crowd out another; a long
+ * random life against a plain array. */
+#include "roce_pkt.h"
+
+#include "vxlan/vtep.h"
+
+static struct rwy_ip host(uint32_t n)
+{
+	const uint8_t v4[4] = {10, (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n};
+
+	return rwy_ip_from4(v4);
+}
+
+static struct vtep_tab *tab_new(uint32_t entries, uint32_t per_tenant)
+{
+	struct vtep_cfg cfg = {entries, per_tenant, 16, 300 * RWY_SEC, 100 * RWY_MS};
+	struct vtep_tab *t = NULL;
+
+	assert_int_equal(vtep_new(&t, &cfg), 0);
+	return t;
+}
+
+static enum vtep_learn learn(
+    struct vtep_tab *t, uint32_t tenant, uint32_t h, uint32_t vtep, uint8_t mac, rwy_time now)
+{
+	struct rwy_ip a = host(h), v = host(vtep);
+	const uint8_t m[6] = {2, 0, 0, 0, 0, mac};
+
+	return vtep_learn(t, tenant, &a, &v, m, now);
+}
+
+static int at(struct vtep_tab *t, uint32_t tenant, uint32_t h, rwy_time now)
+{
+	struct rwy_ip a = host(h);
+	const struct vtep_host *w = vtep_find(t, tenant, &a, now);
+
+	return w ? w->mac[5] << 8 | w->vtep.b[15] : -1;
+}
+
+static void test_learn_and_age(void **state)
+{
+	struct vtep_tab *t = tab_new(100, 10);
+	rwy_time now = 5 * RWY_SEC;
+
+	assert_int_equal(at(t, 1, 7, now), -1);
+	assert_int_equal(learn(t, 1, 7, 200, 9, now), VTEP_NEW);
+	assert_int_equal(learn(t, 1, 7, 200, 9, now), VTEP_KNOWN);
+	assert_int_equal(at(t, 1, 7, now), 9 << 8 | 200);
+	assert_int_equal(at(t, 2, 7, now), -1); /* another tenant's address space */
+	now += 300 * RWY_SEC;
+	assert_int_equal(at(t, 1, 7, now), 9 << 8 | 200);
+	assert_int_equal(at(t, 1, 7, now + 1), -1); /* though nobody swept */
+	assert_int_equal(learn(t, 1, 7, 200, 9, now), VTEP_KNOWN);
+	now += 300 * RWY_SEC;
+	assert_int_equal(at(t, 1, 7, now), 9 << 8 | 200);
+	now += 1;
+	assert_int_equal(vtep_count(t, 1), 1);
+	assert_int_equal(vtep_age(t, 1000, now), 1);
+	assert_int_equal(vtep_count(t, 1), 0);
+	assert_int_equal(vtep_total(t), 0);
+	assert_int_equal(vtep_counters(t)->aged, 1);
+	/* Aged, and back from elsewhere: new, not moved. */
+	assert_int_equal(learn(t, 1, 7, 200, 9, now), VTEP_NEW);
+	assert_int_equal(learn(t, 1, 7, 201, 9, now + 301 * RWY_SEC), VTEP_NEW);
+	assert_int_equal(vtep_counters(t)->moved, 0);
+	vtep_free(t);
+	vtep_free(NULL);
+}
+
+/* A busy host's entry does not age however seldom the list is put in order. */
+static void test_stays_while_used(void **state)
+{
+	struct vtep_tab *t = tab_new(100, 10);
+
+	assert_int_equal(learn(t, 1, 7, 200, 9, 0), VTEP_NEW);
+	for (rwy_time now = 0; now < 2000 * RWY_SEC; now += RWY_SEC / 3) {
+		assert_int_equal(learn(t, 1, 7, 200, 9, now), VTEP_KNOWN);
+		/* the granularity of "seen" costs at most a 64th of the age */
+		assert_int_equal(at(t, 1, 7, now + 295 * RWY_SEC), 9 << 8 | 200);
+	}
+	vtep_free(t);
+}
+
+static void test_moves(void **state)
+{
+	struct vtep_tab *t = tab_new(100, 10);
+	rwy_time now = RWY_SEC;
+
+	assert_int_equal(learn(t, 1, 7, 200, 9, now), VTEP_NEW);
+	assert_int_equal(learn(t, 1, 7, 201, 9, now + 1), VTEP_MOVED);
+	assert_int_equal(at(t, 1, 7, now), 9 << 8 | 201);
+	/* Two that claim one address do not make us flap: the second move waits. */
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(learn(t, 1, 7, 200, 9, now + 2 + i), VTEP_HELD);
+	assert_int_equal(learn(t, 1, 7, 201, 9, now + 50 * RWY_MS), VTEP_KNOWN);
+	assert_int_equal(learn(t, 1, 7, 200, 9, now + 1 + 100 * RWY_MS), VTEP_MOVED);
+	assert_int_equal(learn(t, 1, 7, 200, 8, now + 1 + 300 * RWY_MS), VTEP_MOVED); /* another card */
+	assert_int_equal(vtep_counters(t)->moved, 3);
+	assert_int_equal(vtep_counters(t)->held, 1000);
+	assert_int_equal(vtep_counters(t)->learned, 1);
+	vtep_free(t);
+}
+
+static void test_configured(void **state)
+{
+	struct vtep_tab *t = tab_new(4, 4);
+	struct rwy_ip a = host(7), b = host(8);
+	struct vtep_host w = {host(210), {2, 0, 0, 0, 0, 5}};
+
+	assert_int_equal(learn(t, 1, 7, 200, 9, 0), VTEP_NEW);
+	assert_int_equal(vtep_set(t, 1, &a, &w), 0);
+	assert_int_equal(vtep_count(t, 1), 0);
+	assert_int_equal(at(t, 1, 7, 1000000 * RWY_SEC), 5 << 8 | 210); /* never ages */
+	assert_int_equal(learn(t, 1, 7, 200, 9, 1), VTEP_FORGED);
+	assert_int_equal(learn(t, 1, 7, 210, 9, 1), VTEP_FORGED);
+	assert_int_equal(learn(t, 1, 7, 210, 5, 1), VTEP_KNOWN);
+	assert_int_equal(at(t, 1, 7, 2), 5 << 8 | 210);
+	assert_int_equal(vtep_counters(t)->forged, 2);
+	w.mac[5] = 6;
+	assert_int_equal(vtep_set(t, 1, &a, &w), 0);
+	assert_int_equal(vtep_total(t), 1);
+	assert_int_equal(at(t, 1, 7, 2), 6 << 8 | 210);
+	/* Full: the tenant's own learned entry makes room, another's does not. */
+	for (uint32_t i = 20; i < 23; i++)
+		assert_int_equal(learn(t, 2, i, 200, 9, i), VTEP_NEW);
+	assert_int_equal(vtep_set(t, 1, &b, &w), RWY_ENOMEM);
+	assert_int_equal(vtep_set(t, 2, &b, &w), 0);
+	assert_int_equal(vtep_count(t, 2), 2);
+	assert_int_equal(at(t, 2, 20, 30), -1); /* the oldest one went */
+	assert_int_equal(vtep_set(t, 16, &b, &w), RWY_EINVAL);
+	assert_int_equal(vtep_del(t, 1, &b), RWY_ENOENT);
+	assert_int_equal(vtep_del(t, 1, &a), 0);
+	assert_int_equal(at(t, 1, 7, 2), -1);
+	while (!vtep_clear(t, 2, 1))
+		;
+	assert_int_equal(vtep_total(t), 0);
+	vtep_free(t);
+}
+
+/* A flood of invented sources in one tenant: its bound holds, its busy hosts stay, nobody else loses
+ * anything. */
+static void test_flood(void **state)
+{
+	struct vtep_tab *t = tab_new(1000, 100);
+	rwy_time now = 0;
+	uint32_t lost = 0;
+
+	for (uint32_t i = 0; i < 800; i++)
+		assert_int_equal(learn(t, 1 + i / 80, 5000 + i, 200, 1, now), VTEP_NEW);
+	for (uint32_t i = 0; i < 100000; i++) {
+		now += 10 * RWY_MS;
+		assert_int_equal(learn(t, 12, 100000 + i, 201, 2, now), VTEP_NEW);
+		assert_true(vtep_count(t, 12) <= 100);
+	}
+	for (uint32_t i = 0; i < 800; i++)
+		lost += at(t, 1 + i / 80, 5000 + i, 0) < 0;
+	assert_int_equal(lost, 0);
+	assert_true(vtep_counters(t)->pushed_out >= 99900 - 100);
+	/* Every tenant at once: whoever has nothing finds the table full, and is told so. */
+	t = (vtep_free(t), tab_new(200, 100));
+	for (uint32_t i = 0; i < 200; i++)
+		assert_int_equal(learn(t, 1 + i / 100, i, 200, 1, 0), VTEP_NEW);
+	assert_int_equal(learn(t, 3, 1, 200, 1, 0), VTEP_FULL);
+	assert_int_equal(vtep_counters(t)->full, 1);
+	assert_int_equal(learn(t, 1, 999, 200, 1, 0), VTEP_NEW); /* from its own */
+	assert_int_equal(vtep_age(t, 1000, 301 * RWY_SEC), 200);
+	assert_int_equal(learn(t, 3, 1, 200, 1, 301 * RWY_SEC), VTEP_NEW);
+	vtep_free(t);
+}
+
+#define HOSTS 48
+static void test_random(void **state)
+{
+	struct {
+		bool there, fixed;
+		uint8_t mac;
+	} m[3][HOSTS] = {0};
+	struct vtep_tab *t = tab_new(3 * HOSTS, HOSTS); /* room for all: nothing is pushed out */
+	uint32_t seed = 5;
+
+	for (unsigned i = 0; i < 200000; i++) {
+		uint32_t tn = tp_rand(&seed) % 3, h = tp_rand(&seed) % HOSTS;
+		struct rwy_ip a = host(h);
+		struct vtep_host w = {host(200), {2, 0, 0, 0, 0, (uint8_t)(tp_rand(&seed) % 3)}};
+		rwy_time now = (rwy_time)i * RWY_SEC; /* every move is allowed, ages of 300 happen */
+
+		switch (tp_rand(&seed) % 16) {
+		case 0:
+			assert_int_equal(vtep_set(t, tn, &a, &w), 0);
+			m[tn][h].there = m[tn][h].fixed = true;
+			m[tn][h].mac = w.mac[5];
+			break;
+		case 1:
+			vtep_del(t, tn, &a);
+			m[tn][h].there = m[tn][h].fixed = false;
+			break;
+		case 2:
+			if (i % 512 < 2) {
+				while (!vtep_clear(t, tn, 7))
+					;
+				memset(m[tn], 0, sizeof(m[tn]));
+			}
+			vtep_age(t, 3, now);
+			break;
+		default:
+			if (vtep_learn(t, tn, &a, &w.vtep, w.mac, now) != VTEP_FORGED) {
+				m[tn][h].there = true;
+				m[tn][h].mac = w.mac[5];
+				assert_int_equal(at(t, tn, h, now), w.mac[5] << 8 | 200);
+			} else {
+				assert_true(m[tn][h].fixed && m[tn][h].mac != w.mac[5]);
+			}
+		}
+		for (h = 0; h < HOSTS; h++) {
+			int got = at(t, tn, h, now);
+
+			if (got < 0)
+				assert_false(m[tn][h].fixed); /* only learned ones go by themselves */
+			else
+				assert_true(m[tn][h].there && got == (m[tn][h].mac << 8 | 200));
+		}
+	}
+	vtep_free(t);
+}
+
+static void test_config(void **state)
+{
+	struct vtep_cfg good, c;
+	struct vtep_tab *t;
+
+	vtep_cfg_default(&good);
+	assert_int_equal(vtep_new(&t, &good), 0);
+	vtep_free(t);
+#define BAD(change)                                                                                          \
+	c = good;                                                                                            \
+	change;                                                                                              \
+	assert_int_equal(vtep_new(&t, &c), RWY_EINVAL)
+	BAD(c.entries = 0);
+	BAD(c.entries = (1 << 24) + 1);
+	BAD(c.per_tenant = 0);
+	BAD(c.per_tenant = c.entries + 1);
+	BAD(c.tenants = 0);
+	BAD(c.tenants = 65537);
+#undef BAD
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_learn_and_age),
+	    cmocka_unit_test(test_stays_while_used),
+	    cmocka_unit_test(test_moves),
+	    cmocka_unit_test(test_configured),
+	    cmocka_unit_test(test_flood),
+	    cmocka_unit_test(test_random),
+	    cmocka_unit_test(test_config),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

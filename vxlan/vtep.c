@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of vtep.h: chained hash over a fixed array of entries. Each tenant's learned entries are in a
+ * list from the one confirmed last to the one confirmed longest ago.
+ */
+#include "vxlan/vtep.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+struct entry {
+	struct rwy_ip host;
+	struct vtep_host where;
+	uint16_t tenant;
+	bool used, fixed, moved;
+	uint32_t chain; /* of the hash, or of the free list */
+	uint32_t newer, older;
+	rwy_time seen, moved_at;
+};
+static_assert(sizeof(struct entry) <= 80, "two cache lines at most");
+
+struct of_tenant {
+	uint32_t newest, oldest; /* learned entries */
+	uint32_t learned;
+	uint32_t fixed;
+};
+
+struct vtep_tab {
+	struct vtep_cfg cfg;
+	struct vtep_counters count;
+	struct entry *e;
+	uint32_t *slot;
+	struct of_tenant *of;
+	uint32_t mask, free, total, sweep;
+	uint32_t clear_at; /* where vtep_clear goes on looking for configured entries */
+};
+
+void vtep_cfg_default(struct vtep_cfg *cfg)
+{
+	*cfg = (struct vtep_cfg){.entries = 65536,
+	    .per_tenant = 4096,
+	    .tenants = 16384,
+	    .age = 300 * RWY_SEC,
+	    .hold = 100 * RWY_MS};
+}
+
+int vtep_new(struct vtep_tab **out, const struct vtep_cfg *cfg)
+{
+	struct vtep_tab *t;
+	uint32_t slots = 16;
+
+	if (!cfg->entries || cfg->entries > 1u << 24 || !cfg->per_tenant || cfg->per_tenant > cfg->entries ||
+	    !cfg->tenants || cfg->tenants > 65536)
+		return RWY_EINVAL;
+	while (slots < cfg->entries + cfg->entries / 2)
+		slots *= 2;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return RWY_ENOMEM;
+	t->cfg = *cfg;
+	t->mask = slots - 1;
+	t->e = calloc(cfg->entries, sizeof(*t->e));
+	t->slot = malloc(slots * sizeof(*t->slot));
+	t->of = malloc(cfg->tenants * sizeof(*t->of));
+	if (!t->e || !t->slot || !t->of) {
+		vtep_free(t);
+		return RWY_ENOMEM;
+	}
+	memset(t->slot, 0xff, slots * sizeof(*t->slot));
+	for (uint32_t i = 0; i < cfg->tenants; i++)
+		t->of[i] = (struct of_tenant){NONE, NONE, 0, 0};
+	for (uint32_t i = 0; i < cfg->entries; i++)
+		t->e[i].chain = i + 1 < cfg->entries ? i + 1 : NONE;
+	*out = t;
+	return 0;
+}
+
+void vtep_free(struct vtep_tab *t)
+{
+	if (!t)
+		return;
+	free(t->e);
+	free(t->slot);
+	free(t->of);
+	free(t);
+}
+
+static uint32_t hash(uint32_t tenant, const struct rwy_ip *host)
+{
+	uint64_t w[2], h;
+
+	memcpy(w, host->b, 16);
+	h = (w[0] ^ tenant * 0x9e3779b97f4a7c15u) * 0x9fb21c651e98df25u;
+	h = (h ^ h >> 32 ^ w[1]) * 0xc2b2ae3d27d4eb4fu;
+	return (uint32_t)(h >> 32);
+}
+
+static uint32_t find(const struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host)
+{
+	uint32_t i = t->slot[hash(tenant, host) & t->mask];
+
+	while (i != NONE && !(t->e[i].tenant == tenant && rwy_ip_eq(&t->e[i].host, host)))
+		i = t->e[i].chain;
+	return i;
+}
+
+static bool old(const struct vtep_tab *t, const struct entry *e, rwy_time now)
+{
+	return !e->fixed && rwy_since(e->seen, now) > t->cfg.age;
+}
+
+/* --- the list of a tenant's learned entries --------------------------------------------------------- */
+
+static void list_remove(struct vtep_tab *t, uint32_t i)
+{
+	struct entry *e = &t->e[i];
+	struct of_tenant *of = &t->of[e->tenant];
+
+	*(e->newer == NONE ? &of->newest : &t->e[e->newer].older) = e->older;
+	*(e->older == NONE ? &of->oldest : &t->e[e->older].newer) = e->newer;
+}
+
+static void list_front(struct vtep_tab *t, uint32_t i)
+{
+	struct entry *e = &t->e[i];
+	struct of_tenant *of = &t->of[e->tenant];
+
+	e->newer = NONE;
+	e->older = of->newest;
+	*(of->newest == NONE ? &of->oldest : &t->e[of->newest].newer) = i;
+	of->newest = i;
+}
+
+static void drop(struct vtep_tab *t, uint32_t i)
+{
+	struct entry *e = &t->e[i];
+	uint32_t *p = &t->slot[hash(e->tenant, &e->host) & t->mask];
+
+	while (*p != i)
+		p = &t->e[*p].chain;
+	*p = e->chain;
+	if (e->fixed) {
+		t->of[e->tenant].fixed--;
+	} else {
+		list_remove(t, i);
+		t->of[e->tenant].learned--;
+	}
+	e->used = false;
+	e->chain = t->free;
+	t->free = i;
+	t->total--;
+}
+
+static uint32_t take(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host, bool fixed)
+{
+	uint32_t i = t->free, *slot = &t->slot[hash(tenant, host) & t->mask];
+	struct entry *e;
+
+	if (i == NONE)
+		return NONE;
+	e = &t->e[i];
+	t->free = e->chain;
+	*e = (struct entry){
+	    .host = *host, .tenant = (uint16_t)tenant, .used = true, .fixed = fixed, .chain = *slot};
+	*slot = i;
+	if (fixed) {
+		t->of[tenant].fixed++;
+	} else {
+		list_front(t, i);
+		t->of[tenant].learned++;
+	}
+	t->total++;
+	return i;
+}
+
+/* --- packets ---------------------------------------------------------------------------------------- */
+
+const struct vtep_host *vtep_find(
+    const struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host, rwy_time now)
+{
+	uint32_t i = find(t, tenant, host);
+
+	return i == NONE || old(t, &t->e[i], now) ? NULL : &t->e[i].where;
+}
+
+static bool is_at(const struct entry *e, const struct rwy_ip *vtep, const uint8_t mac[6])
+{
+	return rwy_ip_eq(&e->where.vtep, vtep) && !memcmp(e->where.mac, mac, 6);
+}
+
+static void place(struct entry *e, const struct rwy_ip *vtep, const uint8_t mac[6], rwy_time now)
+{
+	e->where.vtep = *vtep;
+	memcpy(e->where.mac, mac, 6);
+	e->seen = now;
+}
+
+static enum vtep_learn learn_new(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host,
+    const struct rwy_ip *vtep, const uint8_t mac[6], rwy_time now)
+{
+	struct of_tenant *of = &t->of[tenant];
+	uint32_t i;
+
+	/* Room is the tenant's own to make: at its bound always, and when all is taken, if it has any. */
+	if (of->learned && (of->learned >= t->cfg.per_tenant || t->free == NONE)) {
+		bool aged = old(t, &t->e[of->oldest], now);
+
+		t->count.aged += aged;
+		t->count.pushed_out += !aged;
+		drop(t, of->oldest);
+	}
+	i = take(t, tenant, host, false);
+	if (i == NONE) {
+		t->count.full++;
+		return VTEP_FULL;
+	}
+	place(&t->e[i], vtep, mac, now);
+	t->count.learned++;
+	return VTEP_NEW;
+}
+
+enum vtep_learn vtep_learn(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host,
+    const struct rwy_ip *vtep, const uint8_t mac[6], rwy_time now)
+{
+	uint32_t i = find(t, tenant, host);
+	struct entry *e;
+
+	if (i == NONE)
+		return learn_new(t, tenant, host, vtep, mac, now);
+	e = &t->e[i];
+	if (e->fixed) {
+		if (is_at(e, vtep, mac))
+			return VTEP_KNOWN;
+		t->count.forged++;
+		return VTEP_FORGED;
+	}
+	if (old(t, e, now)) { /* as if it had never been there */
+		t->count.aged++;
+		drop(t, i);
+		return learn_new(t, tenant, host, vtep, mac, now);
+	}
+	if (!is_at(e, vtep, mac)) {
+		if (e->moved && rwy_since(e->moved_at, now) < t->cfg.hold) {
+			t->count.held++;
+			return VTEP_HELD;
+		}
+		place(e, vtep, mac, now);
+		e->moved = true;
+		e->moved_at = now;
+		t->count.moved++;
+		list_remove(t, i);
+		list_front(t, i);
+		return VTEP_MOVED;
+	}
+	/* The list is put in order a few times in an entry's life, not per packet. */
+	if (rwy_since(e->seen, now) > t->cfg.age / 64) {
+		e->seen = now;
+		list_remove(t, i);
+		list_front(t, i);
+	}
+	return VTEP_KNOWN;
+}
+
+/* --- configuration ---------------------------------------------------------------------------------- */
+
+int vtep_set(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host, const struct vtep_host *where)
+{
+	uint32_t i;
+
+	if (tenant >= t->cfg.tenants)
+		return RWY_EINVAL;
+	i = find(t, tenant, host);
+	if (i != NONE && !t->e[i].fixed) {
+		drop(t, i);
+		i = NONE;
+	}
+	if (i == NONE && t->free == NONE && t->of[tenant].learned) {
+		t->count.pushed_out++;
+		drop(t, t->of[tenant].oldest);
+	}
+	if (i == NONE)
+		i = take(t, tenant, host, true);
+	if (i == NONE)
+		return RWY_ENOMEM;
+	t->e[i].where = *where;
+	return 0;
+}
+
+int vtep_del(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host)
+{
+	uint32_t i = find(t, tenant, host);
+
+	if (i == NONE)
+		return RWY_ENOENT;
+	drop(t, i);
+	return 0;
+}
+
+bool vtep_clear(struct vtep_tab *t, uint32_t tenant, uint32_t budget)
+{
+	struct of_tenant *of = &t->of[tenant];
+
+	for (; budget && of->oldest != NONE; budget--)
+		drop(t, of->oldest);
+	/* Configured entries are in no list: few, and looked for all over. */
+	for (; budget && of->fixed; budget--) {
+		struct entry *e = &t->e[t->clear_at];
+
+		if (e->used && e->fixed && e->tenant == tenant)
+			drop(t, t->clear_at);
+		t->clear_at = (t->clear_at + 1) % t->cfg.entries;
+	}
+	return of->oldest == NONE && !of->fixed;
+}
+
+unsigned vtep_age(struct vtep_tab *t, uint32_t budget, rwy_time now)
+{
+	unsigned n = 0;
+
+	if (budget > t->cfg.entries)
+		budget = t->cfg.entries;
+	for (; budget; budget--) {
+		uint32_t i = t->sweep++;
+
+		if (t->sweep == t->cfg.entries)
+			t->sweep = 0;
+		if (t->e[i].used && old(t, &t->e[i], now)) {
+			drop(t, i);
+			n++;
+		}
+	}
+	t->count.aged += n;
+	return n;
+}
+
+uint32_t vtep_count(const struct vtep_tab *t, uint32_t tenant)
+{
+	return t->of[tenant].learned;
+}
+
+uint32_t vtep_total(const struct vtep_tab *t)
+{
+	return t->total;
+}
+
+const struct vtep_counters *vtep_counters(const struct vtep_tab *t)
+{
+	return &t->count;
+}
