@@ -5,6 +5,8 @@
 #define PERIOD_MAX  (2 * RWY_MS)
 #define HIGH_MAX    2 /* periods that a host may pause */
 #define WAITS_FLOOR ((uint64_t)256 << 10)
+#define SAMPLE      ((uint64_t)64 << 10) /* bytes that make a measurement */
+#define PERIODS_MAX 32                   /* or so much time */
 #define WINDOW_MIN  ((uint64_t)64 << 10)
 
 static rwy_dur period(rwy_dur rtt)
@@ -148,10 +150,21 @@ static bool end_period(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy
 	return now - d->epoch_at > rtt + rtt / 8 ? adjust(d, drained, rtt, now) : false;
 }
 
+/* A slow host's rate cannot be told from a few packets, unless more were to be expected. */
+static bool enough(const struct cc_drain *d, uint64_t drained, rwy_dur rtt, rwy_time now)
+{
+	rwy_dur t = now - d->period_at;
+
+	return drained - d->period_drained >= SAMPLE || t >= PERIODS_MAX * period(rtt) ||
+	       in_time(d->rate_Bps, t) >= 2 * SAMPLE;
+}
+
 bool cc_drain_update(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy_dur rtt, rwy_time now)
 {
 	d->ran_empty |= !waits;
 	if (now - d->period_at < period(rtt))
+		return false;
+	if (d->period_at && !enough(d, drained, rtt, now))
 		return false;
 	if (!d->period_at) {
 		d->period_at = now;

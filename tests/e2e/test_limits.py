@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# `roceway flows` says what keeps a host from sending faster. What it says is sampled while a transfer runs.
+import contextlib
+import threading
+import time
+
+from lab import needs
+from lab.proc import ns_argv, sh
+
+
+def sampled(lab, seconds=5):
+    """[flow of gateway A that sends most] while ib_write_bw runs for so many seconds; and what perftest measured."""
+    result = []
+    t = threading.Thread(target=lambda: result.append(lab.perftest("ib_write_bw", size=65536, seconds=seconds, timeout=22)))
+    t.start()
+    flows = []
+    while t.is_alive():
+        now = lab.gwa.ask("flows")["flows"]
+        if now:
+            flows.append(max(now, key=lambda f: f["tx_bytes"]))
+        time.sleep(0.1)
+    t.join()
+    assert result and result[0].ok, result
+    return [f for f in flows if f["tx_bytes"] > 1000000], result[0]
+
+
+def most(flows):
+    said = [f["limit"] for f in flows if f["limit"]]
+    return max(set(said), key=said.count), said
+
+
+@needs(gateway=True, rate="40Mbps", cc="fixed", timeout=90)
+def test_limit_path(lab):
+    """A tunnel of 40 Mbit/s: `path`, and `memory` or `near-source` once so much waits that the host is held back."""
+    lab.wan(rtt_ms=20)
+    flows, p = sampled(lab)
+    what, said = most(flows)
+    lab.log(f"limits: {said}; {p.bw:.1f} MB/s")
+    assert what in ("path", "memory", "near-source"), said
+    assert "path" in said, said
+
+
+@contextlib.contextmanager
+def slow_host(lab, rate):
+    """Host B takes no more than this from its gateway."""
+    tc = [*ns_argv(lab.net.gwb), "tc", "qdisc"]
+    sh(*tc, "replace", "dev", "tapb", "root", "tbf", "rate", rate, "burst", "20k", "limit", "4m")
+    try:
+        yield
+    finally:
+        sh(*tc, "del", "dev", "tapb", "root")
+
+
+@needs(gateway=True, timeout=90)
+def test_limit_far_host(lab):
+    """The far host takes 16 Mbit/s: `host`, and the far gateway holds little of what waits (RATE)."""
+    lab.wan(rtt_ms=40)
+    with slow_host(lab, "16mbit"):
+        flows, p = sampled(lab, 6)
+    said = [f["limit"] for f in flows]
+    bound = [f for f in flows if f["remote_window"]]
+    lab.log(f"limits: {said}; {p.bw:.1f} MB/s; the far host takes {[f['remote_drain_Bps'] for f in bound]} bytes/s, "
+            f"under way at most {[f['remote_window'] for f in bound]}")
+    assert "host" in said, said
+    drains = sorted(f["remote_drain_Bps"] for f in bound if f["remote_drain_Bps"])
+    assert 1e6 < drains[len(drains) // 2] < 4e6, drains
+    assert bound[-1]["remote_window"] < 1e6, bound[-1]
+
+
+@needs(gateway=True, timeout=90)
+def test_limit_window(lab):
+    """Nothing is slow but the host itself, which has 128 packets outstanding at most: `window`."""
+    lab.wan(rtt_ms=20)
+    flows, p = sampled(lab)
+    what, said = most(flows)
+    lab.log(f"limits: {said}; {p.bw:.1f} MB/s")
+    assert what == "window", said
