@@ -299,8 +299,12 @@ static void configure(struct gw *g, struct eng_cfg *c)
 	c->half_open_max = 1 << 13;
 	c->host_window = (uint32_t)s->hwin;
 	c->custody_conn = c->custody_total = (uint64_t)(s->custody * s->wan / 8e9 * s->rtt) + (64 << 20);
-	c->np_min = s->np == SCEN_ON ? (uint64_t)s->np_min : 0;
-	c->np_max = s->np == SCEN_ON ? (uint64_t)s->np_max : 0;
+	if (s->np_min > 0)
+		c->np_min = (uint64_t)s->np_min;
+	if (s->np_max > 0)
+		c->np_max = (uint64_t)s->np_max;
+	if (s->np == SCEN_OFF)
+		c->np_min = c->np_max = 0;
 	c->rp = s->rp == SCEN_ON;
 	c->lan_Bps = (uint64_t)(s->rate / 8);
 	c->buf_cost = 0; /* custody counts packet bytes */

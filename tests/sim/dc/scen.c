@@ -115,8 +115,6 @@ void scen_default(struct scen *s)
 	    .wake = 1e3,
 	    .credit = 3,
 	    .custody = 3,
-	    .np_min = 1 << 20,
-	    .np_max = 8 << 20,
 	    .hwin = 128,
 	    .np = SCEN_ON,
 	    .rp = SCEN_ON,
@@ -178,7 +176,7 @@ bool scen_check(const struct scen *given, char *err, size_t size)
 
 	if (!cc_find(s->cc))
 		why = "cc: there is no such algorithm";
-	else if (s->kmin > s->kmax || s->wkmin > s->wkmax || s->np_min > s->np_max)
+	else if (s->kmin > s->kmax || s->wkmin > s->wkmax || (s->np_max > 0 && s->np_min > s->np_max))
 		why = "a marking threshold's minimum is above its maximum";
 	else if (s->leaves * s->hosts < 2 && s->load > 0)
 		why = "load wants two hosts a site";
