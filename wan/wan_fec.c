@@ -157,6 +157,9 @@ static void settle_on(struct wan_path *p, unsigned k, unsigned blocks)
 	struct wan_fec_plan plan = {.depth = blocks, .eps = f->eps};
 
 	f->send_m = f->send_g = 0;
+	/* One repair each or none at all: what little is missing for them is owed. */
+	if (most < blocks && most + WAN_FEC_DEPTH_MAX >= blocks)
+		most = blocks;
 	if (most < blocks)
 		return;
 	if (law.burst < 1.5)
