@@ -45,11 +45,6 @@ static void bit_set(uint64_t *map, unsigned i)
 	map[1 + i / 64] |= (uint64_t)1 << i % 64;
 }
 
-static int cmp16(const void *a, const void *b)
-{
-	return *(const uint16_t *)a - *(const uint16_t *)b;
-}
-
 static uint32_t port_find(const struct acl *a, uint16_t port)
 {
 	const uint16_t *base = a->port_lo;
@@ -65,7 +60,7 @@ static uint32_t port_find(const struct acl *a, uint16_t port)
 
 static int ports_init(struct acl *a, const struct acl_rule *rules, unsigned n)
 {
-	uint32_t out = 1, k = 1;
+	uint32_t k = 1;
 
 	a->port_lo = malloc((1 + 2 * (size_t)n) * sizeof(*a->port_lo));
 	if (!a->port_lo)
@@ -77,12 +72,7 @@ static int ports_init(struct acl *a, const struct acl_rule *rules, unsigned n)
 		if (rules[i].sport_hi != UINT16_MAX)
 			a->port_lo[k++] = (uint16_t)(rules[i].sport_hi + 1);
 	}
-	if (k > 2)
-		qsort(a->port_lo, k, sizeof(*a->port_lo), cmp16);
-	for (uint32_t i = 1; i < k; i++)
-		if (a->port_lo[i] != a->port_lo[out - 1])
-			a->port_lo[out++] = a->port_lo[i];
-	a->nports = out;
+	a->nports = range_sort16(a->port_lo, k);
 	return 0;
 }
 

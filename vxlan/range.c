@@ -65,8 +65,14 @@ bool prefix_meets(const struct prefix *a, const struct prefix *b)
 				v[out++] = v[i];                                                             \
 		return out;                                                                                  \
 	}
+SORT(uint16_t)
 SORT(uint32_t)
 SORT(u128)
+
+uint32_t range_sort16(uint16_t *v, uint32_t n)
+{
+	return sort_uint16_t(v, n);
+}
 
 int range_init(struct range_map *m, const struct prefix *p, unsigned n)
 {
@@ -110,6 +116,7 @@ void range_fini(struct range_map *m)
 void range_of_prefix(const struct range_map *m, const struct prefix *p, uint32_t at[4])
 {
 	u128 lo = ip_num(&p->addr), last = lo + host_mask(p->len);
+	uint32_t k;
 
 	at[0] = at[1] = 0;
 	at[2] = at[3] = m->n4;
@@ -117,10 +124,13 @@ void range_of_prefix(const struct range_map *m, const struct prefix *p, uint32_t
 		at[1] = m->n4;
 		at[3] = m->n4 + m->n6;
 	} else if (prefix_is4(p)) {
-		at[0] = range_find4(m, (uint32_t)lo);
-		at[1] = range_find4(m, (uint32_t)last) + 1;
+		/* Its end is close to its beginning, or there is much to do for the caller anyway. */
+		for (k = at[0] = range_find4(m, (uint32_t)lo); k < m->n4 && m->lo4[k] <= (uint32_t)last;)
+			k++;
+		at[1] = k;
 	} else {
-		at[2] = m->n4 + range_find6(m, lo);
-		at[3] = m->n4 + range_find6(m, last) + 1;
+		for (k = range_find6(m, lo), at[2] += k; k < m->n6 && m->lo6[k] <= last;)
+			k++;
+		at[3] += k;
 	}
 }

@@ -52,6 +52,9 @@ void range_fini(struct range_map *m);
  * and [at[2], at[3]) of IPv6, numbered as above. */
 void range_of_prefix(const struct range_map *m, const struct prefix *p, uint32_t at[4]);
 
+/* Sorts n >= 1 numbers and drops what is there twice; the new length. */
+uint32_t range_sort16(uint16_t *v, uint32_t n);
+
 static inline uint32_t range_find4(const struct range_map *m, uint32_t key)
 {
 	const uint32_t *base = m->lo4;

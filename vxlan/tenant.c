@@ -161,7 +161,8 @@ static int gateway_check(const struct tenant *t, struct tenant_err *err)
 	const struct tenant_cfg *c = &t->cfg;
 	bool mac = memcmp(c->gw_mac, no_mac, 6) != 0;
 
-	if ((c->gw_mac[0] & 1) || (!mac && (c->vni || c->proxy_arp)))
+	if ((c->gw_mac[0] & 1) || (!mac && (c->vni || c->proxy_arp || !rwy_ip_eq(&c->gw_ip[0], &none) ||
+	                                       !rwy_ip_eq(&c->gw_ip[1], &none))))
 		return tenant_fail(err, RWY_EINVAL, TENANT_E_GATEWAY, c->name, -1);
 	for (int i = 0; i < 2; i++) {
 		const struct rwy_ip *a = &c->gw_ip[i];

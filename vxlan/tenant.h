@@ -85,7 +85,8 @@ struct tenant_cfg {
 	uint32_t
 	    memory_ppm; /* of the custody memory, reserved for it; 0: it lives from what is not reserved */
 
-	uint8_t gw_mac[6];      /* the gateway's own in the tenant's network; needed with a VNI */
+	uint8_t
+	    gw_mac[6]; /* the gateway's own in the tenant's network; needed with a VNI, gw_ip or proxy_arp */
 	struct rwy_ip gw_ip[2]; /* IPv4, IPv6; all 0: none. In a prefix that is here. */
 	bool proxy_arp;         /* answer ARP and ND for addresses behind tunnels */
 };

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_corpus.py: writes the seeds of the roce_parse and cm corpora, seed-* in tests/fuzz/corpus/NAME/. Other files there were found by
+"""make_corpus.py: writes the seeds of the roce_parse, cm, vxlan and acl corpora, seed-* in tests/fuzz/corpus/NAME/. Other files there were found by
 fuzzing and stay. Written from the standards, not from roce/."""
+import random
 import struct
 import zlib
 from pathlib import Path
@@ -119,8 +120,76 @@ def cm_seeds():
     yield "c-forget", b"\1" + c([1, 0, 1, 1, 0, 1, 1, 1]) + c([4, 1, 1, 2, 1, 2, 2, 1]) + c([128, 1, 0, 0, 0, 2, 0, 0])
 
 
+MAC1, MAC2, GW_MAC = bytes([2, 0, 0, 0, 0, 1]), bytes([2, 0, 0, 0, 0, 2]), bytes([2, 0, 0, 0, 0, 0xFE])
+
+
+def vxlan(inner, ip6=False, vni=5, flags=8, tos=0x6A, tag=b"", etype=None, dport=4789, first=0, frag=0x4000):
+    """An input of fuzz_vxlan: its first byte, then a packet from the outer IP header on."""
+    etype = etype or {4: 0x0800, 6: 0x86DD}.get(inner[0] >> 4 if inner else 0, 0x0806)
+    data = struct.pack(">BxxxI", flags, vni << 8) + MAC2 + MAC1 + tag + struct.pack(">H", etype) + inner
+    udp = struct.pack(">4H", 50000, dport, 8 + len(data), 0)
+    if ip6:
+        a, b = (bytes([0x20, 1, 0xD, 0xB8] + [0] * 11 + [e]) for e in (1, 2))
+        return bytes([first]) + struct.pack(">IHBB", 6 << 28 | tos << 20, 8 + len(data), 17, 64) + a + b + udp + data
+    head = struct.pack(">BBHHHBBH", 0x45, tos, 28 + len(data), 0, frag, 64, 17, 0) + bytes([192, 0, 2, 1, 192, 0, 2, 2])
+    return bytes([first]) + head[:10] + struct.pack(">H", ip4_checksum(head)) + head[12:] + udp + data
+
+
+def nd(target, kind=135, src=b"\xfd" + bytes(14) + b"\1", first=1):
+    dst = bytes([0xFF, 2] + [0] * 9 + [1, 0xFF]) + target[13:]
+    icmp = bytes([kind, 0, 0, 0]) + bytes(4) + target + (b"\1\1" + MAC1 if any(src) else b"")
+    check = ip4_checksum(src + dst + struct.pack(">II", len(icmp), 58) + icmp)
+    ip = struct.pack(">IHBB", 6 << 28, len(icmp), 58, 255) + src + dst
+    return bytes([first]) + b"\x33\x33" + dst[12:] + MAC1 + b"\x86\xdd" + ip + icmp[:2] + struct.pack(">H", check) + icmp[4:]
+
+
+def arp(target, sender=bytes([10, 0, 0, 1]), op=1, dst=b"\xff" * 6, tag=b"", first=1):
+    return (bytes([first]) + dst + MAC1 + tag + struct.pack(">HHHBBH", 0x0806, 1, 0x0800, 6, 4, op) + MAC1 + sender + bytes(6) + target)
+
+
+def vxlan_seeds():
+    roce = [packet(0x0A, RETH, b"abcd"), packet(0x0A, RETH, b"abcd", ip6=True)]
+    for under in (False, True):
+        for i, inner in enumerate(roce):
+            yield f"roce{4 + 2 * i}-over{4 + 2 * under}", vxlan(inner, under)
+            yield f"roce{4 + 2 * i}-over{4 + 2 * under}-csum", vxlan(inner, under, first=2, tos=0x6B)
+            yield f"tag{4 + 2 * i}-over{4 + 2 * under}", vxlan(inner, under, tag=b"\x81\0\x60\7", first=8)
+    yield "tag-refused", vxlan(roce[0], tag=b"\x81\0\x60\7")
+    yield "two-tags", vxlan(roce[0], tag=b"\x81\0\x60\7\x81\0\x60\7", first=8)
+    yield "nested", vxlan(vxlan(roce[0])[1:])
+    yield "no-vni-flag", vxlan(roce[0], flags=0)
+    yield "gpe", vxlan(roce[0], flags=0x0C)
+    yield "vni0", vxlan(roce[0], vni=0)
+    yield "fragment", vxlan(roce[0], frag=0x2000)
+    yield "other-port", vxlan(roce[0], dport=4790)
+    yield "arp-inside", vxlan(arp(bytes([10, 0, 0, 254]))[15:], etype=0x0806)
+    yield "frame-as-it-is", vxlan(roce[0], first=4)
+    own4, far4, near4 = bytes([10, 0, 0, 254]), bytes([10, 1, 0, 9]), bytes([10, 0, 0, 9])
+    own6, far6 = b"\xfd" + bytes(14) + b"\xfe", bytes([0xFD, 0, 0, 1]) + bytes(11) + b"\7"
+    for name, target in (("own", own4), ("far", far4), ("near", near4)):
+        yield f"arp-{name}", arp(target)
+        yield f"arp-{name}-probe", arp(target, bytes(4))
+    yield "arp-tagged", arp(far4, tag=b"\x81\0\x60\7", first=3)
+    yield "arp-reply", arp(own4, op=2, dst=GW_MAC)
+    yield "nd-own", nd(own6)
+    yield "nd-far", nd(far6)
+    yield "nd-probe", nd(own6, src=bytes(16))
+    yield "nd-advert", nd(own6, kind=136)
+
+
+def acl_seeds():
+    rng = random.Random(7)
+    for n, size in ((0, 100), (1, 60), (2, 200), (10, 700), (64, 1500), (65, 1500), (130, 3000), (255, 5000)):
+        for how in (0, 1):
+            yield f"rules{n}-{how}", bytes([n, how]) + rng.randbytes(size)
+    yield "raw-zero", bytes([3, 0x80]) + bytes(200)
+    any_rule = bytes(34) + b"\0\0\xff\xff\1\xff\1"
+    yield "raw-any", bytes([2, 0x81]) + any_rule * 2 + rng.randbytes(60)
+    yield "raw-second-bad", bytes([2, 0x80]) + any_rule + b"\1" * 41
+
+
 def main():
-    for name, seeds in (("roce_parse", parse_seeds()), ("cm", cm_seeds())):
+    for name, seeds in (("roce_parse", parse_seeds()), ("cm", cm_seeds()), ("vxlan", vxlan_seeds()), ("acl", acl_seeds())):
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds:

@@ -6,19 +6,6 @@
 #include "vxlan/ecn.h"
 #include "vxlan/vxlan.h"
 
-struct vec {
-	const char *name;
-	const uint8_t *bytes;
-	uint32_t len;
-	bool is6, csum;
-	uint16_t tci;
-	uint32_t vni;
-	uint16_t sport;
-	uint8_t tos;
-	uint8_t inner;
-	bool roce;
-	uint32_t net_off;
-};
 #include "vxlan_vectors.h"
 
 #define VECS (sizeof(vecs) / sizeof(vecs[0]))

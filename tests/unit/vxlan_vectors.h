@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packets made by scapy: written by vxlan_vectors.py --write, not by hand. */
+#include "vxlan/vxlan.h"
+
 // clang-format off
+struct vec {
+	const char *name;
+	const uint8_t *bytes; /* from the outer IP header on */
+	uint32_t len;
+	bool is6, csum; /* underlay, UDP checksum */
+	uint16_t tci;   /* 0: untagged */
+	uint32_t vni;
+	uint16_t sport;
+	uint8_t tos;   /* outer */
+	uint8_t inner; /* enum vxlan_inner */
+	bool roce;
+	uint32_t net_off;
+};
+
 static const uint8_t vec0[] = {
     0x45, 0x07, 0x00, 0x62, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb6, 0x80, 0xc0, 0x00, 0x02, 0x01,
     0xc0, 0x00, 0x02, 0x02, 0xc1, 0x01, 0x12, 0xb5, 0x00, 0x4e, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00,

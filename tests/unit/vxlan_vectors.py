@@ -12,6 +12,23 @@ SRC_MAC, DST_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 ROCE = bytes.fromhex("0440ffff0000001280000007") + b"abcd" + bytes(4)
 
 
+STRUCT = """struct vec {
+	const char *name;
+	const uint8_t *bytes; /* from the outer IP header on */
+	uint32_t len;
+	bool is6, csum; /* underlay, UDP checksum */
+	uint16_t tci;   /* 0: untagged */
+	uint32_t vni;
+	uint16_t sport;
+	uint8_t tos;   /* outer */
+	uint8_t inner; /* enum vxlan_inner */
+	bool roce;
+	uint32_t net_off;
+};
+
+"""
+
+
 def inner4(payload=ROCE, dport=4791):
     return IP(src="10.0.0.1", dst="10.0.0.2", ttl=64, tos=0x6A, flags="DF", id=0) / UDP(sport=50001, dport=dport, chksum=0) / Raw(payload)
 
@@ -75,8 +92,8 @@ def main():
                     f"VXLAN_INNER_{kind}, {int(roce)}, {off}}},")
     for name, frame in nd():
         text += emit(name, raw(frame))
-    head = "/* SPDX-License-Identifier: Apache-2.0 */\n/* Packets made by scapy: written by vxlan_vectors.py --write, not by hand. */\n"
-    body = "// clang-format off\n" + text + "\nstatic const struct vec vecs[] = {\n" + "\n".join(rows) + "\n};\n// clang-format on\n"
+    head = "/* SPDX-License-Identifier: Apache-2.0 */\n/* Packets made by scapy: written by vxlan_vectors.py --write, not by hand. */\n" '#include "vxlan/vxlan.h"\n\n'
+    body = "// clang-format off\n" + STRUCT + text + "\nstatic const struct vec vecs[] = {\n" + "\n".join(rows) + "\n};\n// clang-format on\n"
     if sys.argv[1:] == ["--write"]:
         OUT.write_text(head + body)
         return 0

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ARP (RFC 826, 5227) and neighbour discovery (RFC 4861) inside a tenant's overlay: the gateway answers for
+ * its own inner address, and, where the tenant asks for it (proxy_arp), for addresses that are behind a
+ * tunnel. Never for one that is here: its host answers itself. And it asks, at a bounded rate, for hosts it
+ * does not know. A frame goes in, a record and perhaps a frame come out; sending and learning (vxlan/vtep.h)
+ * are the caller's.
+ *
+ * Frames begin at the inner Ethernet header; net_off is 14, or 18 behind a VLAN tag, as vxlan_decap says.
+ */
+#ifndef VXLAN_ARP_H
+#define VXLAN_ARP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rwy/err.h"
+#include "rwy/ip.h"
+#include "rwy/time.h"
+#include "vxlan/tenant.h"
+
+#define ARP_FRAME_MAX 96 /* room for any frame made here */
+
+/* What a frame was. X(enumerator, counter name, sentence) */
+#define ARP_WHATS(X)                                                                                         \
+	X(ARP_OTHER, "not_arp", "neither ARP nor neighbour discovery: not ours")                             \
+	X(ARP_ANSWER_OWN, "arp_answered", "asked for the gateway's own address: answered")                   \
+	X(ARP_ANSWER_PROXY, "arp_proxied", "asked for an address behind a tunnel: answered for it")          \
+	X(ARP_HEARD, "arp_heard", "an answer, or an announcement")                                           \
+	X(ARP_LOCAL, "arp_local", "asked for an address that is here: its host answers")                     \
+	X(ARP_NO_PROXY, "arp_no_proxy", "asked for an address behind a tunnel; the tenant wants no proxy")   \
+	X(ARP_NOWHERE, "arp_nowhere", "asked for an address in none of the tenant's prefixes")               \
+	X(ARP_PROBE, "arp_probe", "duplicate address detection for an address that is not the gateway's")    \
+	X(ARP_NOT_US, "arp_not_us", "sent to another station")                                               \
+	X(ARP_CONFLICT, "arp_conflict", "somebody else claims the gateway's own address")                    \
+	X(ARP_FORGED, "arp_forged", "sender's address is not one of the tenant's on that side")              \
+	X(ARP_MALFORMED, "arp_malformed",                                                                    \
+	    "too short, wrong types, lengths, checksum, hop limit or options (RFC 826, RFC 4861 7.1)")       \
+	X(ARP_BAD_MAC, "arp_bad_mac", "sender's MAC address is a group's, 0, or not that of the frame")      \
+	X(ARP_BAD_TARGET, "arp_bad_target", "asks for an address that no single host can have")
+enum arp_what {
+#define X(e, n, s) e,
+	ARP_WHATS(X)
+#undef X
+	    ARP_WHAT_COUNT
+};
+const char *arp_what_name(enum arp_what w);
+
+struct arp_msg {
+	struct rwy_ip
+	    sender; /* all 0 (IPv4: 0.0.0.0): a probe. Of an advertisement: the address it is about */
+	struct rwy_ip target;
+	uint8_t mac[6]; /* the sender's */
+	bool is6, request;
+	bool learn; /* sender and mac are sound: worth vtep_learn */
+};
+
+/*
+ * What a frame of tenant t is that came in on `side` (TENANT_LAN, TENANT_VTEP). ARP_ANSWER_*:
+ * out[0..*out_len) is the answer, an Ethernet frame back to m->mac with the same VLAN tag; else *out_len is
+ * 0. *m is filled but for OTHER, MALFORMED, BAD_MAC. Any frame may be given.
+ */
+enum arp_what arp_rx(const struct tenant *t, enum tenant_side side, const uint8_t *eth, uint32_t net_off,
+    uint32_t len, struct arp_msg *m, uint8_t out[ARP_FRAME_MAX], uint32_t *out_len);
+
+/* The frame that asks for `target`: broadcast, or to the solicited-node group. tci: VLAN tag, 0: none. 0: the
+ * tenant has no address of its own in that family to ask from. */
+uint32_t arp_ask(
+    const struct tenant *t, const struct rwy_ip *target, uint16_t tci, uint8_t out[ARP_FRAME_MAX]);
+
+/* --- how often to ask ------------------------------------------------------------------------------- */
+
+struct arp_rate_cfg {
+	uint32_t slots;   /* targets remembered, a power of two, 1 .. 2^20 */
+	uint32_t tenants; /* indices are below, 1 .. 65536 */
+	rwy_dur again;    /* the same target is asked for once in so long at most */
+	uint32_t burst;   /* a tenant may ask so often at once, 1 .. 65535, */
+	rwy_dur every;    /*   and once more each `every` ns, > 0 */
+};
+void arp_rate_cfg_default(struct arp_rate_cfg *cfg); /* 4096 slots, 16384 tenants, 1 s, 16, 10 ms */
+
+/* Thread: a worker's own. */
+struct arp_rate;
+RWY_MUST_CHECK int arp_rate_new(
+    struct arp_rate **out, const struct arp_rate_cfg *cfg); /* RWY_EINVAL, RWY_ENOMEM */
+void arp_rate_free(struct arp_rate *r);                     /* NULL is allowed */
+/* A packet waits for a host that is not known: ask now? True at most `burst` + elapsed / `every` times a
+ * tenant, whatever the targets are. */
+bool arp_rate_ask(struct arp_rate *r, uint32_t tenant, const struct rwy_ip *target, rwy_time now);
+
+#endif
