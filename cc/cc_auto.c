@@ -5,32 +5,34 @@
  * are not the network asking for less.
  *
  *   startup   2.77 x the model until three rounds bring no quarter more
- *   drain     the inverse, until the queue that startup made is gone
- *   probe     eight phases of one RTT: 1.25, 0.75, then 1 x 6
+ *   drain     the inverse, until the queue is gone
+ *   probe     eight phases of one RTT: 1.25, 0.75, then 1 x 6; beside others see shared_step
  *   rtt       half a window for a moment, when nothing confirmed the smallest RTT for five seconds
+ *   compete   as one more CUBIC flow (cc_auto_tcp.h)
  *
- * It slows down when loss (or ECN marks) comes together with a clearly risen delay. Rounds in which the
+ * A queue that stands for three rounds says that others are here, or that the model is too large: what the
+ * last round delivered becomes the model, and a drain takes our packets out. All senders of this kind see the
+ * same queue and drain together, so it empties. When it does not, six times in a row, or when a round with a
+ * queue loses more than the path's own share, others wait for loss: then it competes. Rounds in which the
  * sender had nothing to send never shrink the model, nor does an outage. All arithmetic is integer: gains are
  * in 1/256, shares in 1/65536.
  *
- * Not here: fairness towards loss-based TCP, pacing itself (wan/), per-flow queues (the near-source loop).
+ * Not here: pacing itself (wan/), per-flow queues (the near-source loop).
  */
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cc/cc.h"
-#include "cc/cc_limits.h"
+#include "cc/cc_auto_int.h"
 #include "rwy/err.h"
 
-#define GAIN_ONE 256u
 #define GAIN_STARTUP                                                                                         \
 	709u /* 2 / ln 2 is 2.885 for a doubling each round; 4 ln 2 = 2.77 does it with a smaller queue */
-#define GAIN_DRAIN    92u /* 1 / 2.77 */
-#define GAIN_WINDOW   512u
-#define BW_ROUNDS     10
-#define LOSS_ROUNDS   10
+#define GAIN_DRAIN  92u  /* 1 / 2.77 */
+#define GAIN_SHARED 320u /* of a fast phase beside others */
+#define GAIN_WINDOW 512u
+#define GAIN_EMPTY                                                                                           \
+	230u /* 0.9: a drain ends with less in flight than the path needs, so that the queue empties */
 #define CYCLE_LEN     8
 #define FULL_ROUNDS   3
 #define LATE_ACKS     8 /* so many ACKs in a row with a queue's delay end startup before the queue overflows */
@@ -40,49 +42,16 @@
 #define PROBE_RTT_MIN (100 * RWY_MS)
 #define MOVED_ROUNDS  3
 #define SLACK         (5 * RWY_MS) /* how late a sleeping or descheduled process may acknowledge */
-#define SHARE_ONE     65536u
-#define SHARE_MAX     (SHARE_ONE / 5) /* random loss we make up for: 20 % */
-#define SHARE_CONGEST (SHARE_ONE / 50)
+#define LOSS_LEARNED  4
+#define STAND_ROUNDS  3 /* our own probing is gone from the queue after two */
+#define SHARED_ROUNDS 64
+#define VAIN_MAX      3
+#define BLOCKED_MAX   6 /* drains in a row that the queue survived: it is not ours */
 
-enum phase { STARTUP, DRAIN, PROBE, PROBE_RTT };
-static const char *const phase_name[] = {"startup", "drain", "probe", "rtt"};
+static const char *const phase_name[] = {"startup", "drain", "probe", "rtt", "compete"};
 static const uint16_t cycle_gain[CYCLE_LEN] = {320, 192, 256, 256, 256, 256, 256, 256};
 
-struct model {
-	struct cc_cfg cfg;
-	enum phase phase;
-	uint8_t cycle, full_count, bw_at, loss_at, skip_rounds, late_acks;
-	bool growing;        /* the last fast phase found more */
-	bool round_useful;   /* a sample of this round was not application-limited */
-	bool recovering;     /* an outage ended the last round: its rounds tell nothing */
-	uint64_t next_round; /* `delivered` that ends the present round */
-	uint64_t rounds;
-	uint64_t bw[BW_ROUNDS];             /* the best sample of each of the last useful rounds */
-	uint64_t bw_max, full_bw, cycle_bw; /* cycle_bw: bw_max when the fast phase began */
-	uint32_t loss[LOSS_ROUNDS];         /* share lost in each of the last rounds */
-	uint64_t round_acked, round_lost, round_marked;
-	uint64_t round_best; /* best sample of this round, bytes per second */
-	rwy_dur round_rtt;   /* smallest RTT of this round, RWY_NEVER: none */
-	rwy_dur min_rtt, probe_min;
-	rwy_dur far_rtt;     /* smallest RTT of the last rounds that were far beyond min_rtt */
-	uint32_t far_rounds; /* how many these are */
-	rwy_time min_rtt_at, phase_at, probe_rtt_until;
-	uint32_t makeup; /* 1 / (1 - random loss), in 1/256 */
-	uint64_t rate, window;
-};
-static_assert(sizeof(struct model) <= CC_STATE_SIZE, "private state fits");
-
-static rwy_dur model_rtt(const struct model *m)
-{
-	return m->min_rtt != RWY_NEVER ? m->min_rtt : m->cfg.initial_rtt;
-}
-
-static uint64_t bdp(const struct model *m, unsigned gain)
-{
-	return cc_bytes_in(m->bw_max, model_rtt(m)) * gain / GAIN_ONE;
-}
-
-static unsigned pacing_gain(const struct model *m)
+static unsigned pacing_gain(const struct cc_auto *m)
 {
 	switch (m->phase) {
 	case STARTUP:
@@ -90,14 +59,15 @@ static unsigned pacing_gain(const struct model *m)
 	case DRAIN:
 		return GAIN_DRAIN;
 	case PROBE:
-		return cycle_gain[m->cycle];
+		return m->cycle == 0 && m->rounds <= m->shared ? GAIN_SHARED : cycle_gain[m->cycle];
 	case PROBE_RTT:
+	case COMPETE:
 		return GAIN_ONE;
 	}
 	rwy_unreachable();
 }
 
-static uint64_t phase_window(const struct model *m)
+static uint64_t phase_window(const struct cc_auto *m)
 {
 	uint64_t slack = cc_bytes_in(m->bw_max, SLACK) + 16 * (uint64_t)m->cfg.mtu;
 
@@ -105,9 +75,11 @@ static uint64_t phase_window(const struct model *m)
 	case STARTUP:
 	case DRAIN:
 	case PROBE:
-		return bdp(m, GAIN_WINDOW) + slack;
+		return model_bdp(m, GAIN_WINDOW) + slack;
 	case PROBE_RTT:
-		return bdp(m, GAIN_ONE / 2) + 4 * (uint64_t)m->cfg.mtu;
+		return model_bdp(m, GAIN_ONE / 2) + 4 * (uint64_t)m->cfg.mtu;
+	case COMPETE:
+		return cc_mul_div(cc_tcp_window(&m->tcp), m->makeup, GAIN_ONE);
 	}
 	rwy_unreachable();
 }
@@ -116,7 +88,7 @@ static uint64_t phase_window(const struct model *m)
  * The two answers, after anything they depend on changed. While the rate is looked for, it is not below the
  * first window a round trip: when of a first flight little arrives, that says little about the path.
  */
-static void answer(struct model *m)
+static void answer(struct cc_auto *m)
 {
 	uint64_t first = (uint64_t)INITIAL_PKTS * m->cfg.mtu;
 	uint64_t first_rate = first * RWY_SEC / rwy_time_max(model_rtt(m), RWY_US);
@@ -128,6 +100,8 @@ static void answer(struct model *m)
 	}
 	uint64_t rate = m->bw_max * pacing_gain(m) / GAIN_ONE * m->makeup / GAIN_ONE;
 
+	if (m->phase == COMPETE)
+		rate = cc_mul_div(cc_tcp_rate(&m->tcp), m->makeup, GAIN_ONE);
 	m->window = phase_window(m);
 	if (m->phase == STARTUP) {
 		rate = rate > first_rate ? rate : first_rate;
@@ -139,13 +113,14 @@ static void answer(struct model *m)
 
 static void auto_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 {
-	struct model *m = state;
+	struct cc_auto *m = state;
 
 	memset(m, 0, sizeof(*m));
 	m->cfg = *cfg;
 	m->min_rtt = m->round_rtt = m->probe_min = m->far_rtt = RWY_NEVER;
 	m->min_rtt_at = m->phase_at = now;
 	m->makeup = GAIN_ONE;
+	m->seed = (uint32_t)(now ^ now >> 32);
 	answer(m);
 }
 
@@ -154,13 +129,13 @@ static void auto_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_tim
 	(void)state, (void)bytes, (void)inflight, (void)now;
 }
 
-static void enter(struct model *m, enum phase p, rwy_time now)
+static void enter(struct cc_auto *m, enum phase p, rwy_time now)
 {
 	m->phase = p;
 	m->phase_at = now;
 }
 
-static void bw_recompute(struct model *m)
+static void bw_recompute(struct cc_auto *m)
 {
 	m->bw_max = 0;
 	for (int i = 0; i < BW_ROUNDS; i++)
@@ -168,7 +143,7 @@ static void bw_recompute(struct model *m)
 			m->bw_max = m->bw[i];
 }
 
-static void bw_sample(struct model *m, const struct cc_ack *ack)
+static void bw_sample(struct cc_auto *m, const struct cc_ack *ack)
 {
 	if (!ack->rate_Bps)
 		return;
@@ -184,20 +159,34 @@ static void bw_sample(struct model *m, const struct cc_ack *ack)
 		m->bw_max = ack->rate_Bps;
 }
 
-/* An RTT that says "there is a queue", and not only "a process slept". */
-static bool is_late(const struct model *m, rwy_dur rtt)
+/* Begins to share the queue as TCP does, with what we had in it before we tried to empty it. */
+static void compete(struct cc_auto *m, rwy_time now)
 {
-	return m->min_rtt != RWY_NEVER &&
-	       rtt > m->min_rtt + rwy_time_min(m->min_rtt / 4, 8 * RWY_MS) + 2 * RWY_MS;
+	rwy_dur rtt = rwy_time_max(m->rtt_before, model_rtt(m));
+	uint64_t carried = cc_bytes_in(m->rate_before, rtt), window = model_bdp(m, GAIN_ONE);
+
+	if (carried > m->window_before)
+		carried = m->window_before;
+	if (carried > window)
+		window = carried;
+	if (m->overfull) /* RFC 9438 section 4.6 */
+		window = window / 10 * 7;
+
+	m->blocked = 0;
+	m->check_round = 0;
+	cc_tcp_begin(&m->tcp, &m->cfg, window * GAIN_ONE / m->makeup, rtt, now);
+	enter(m, COMPETE, now);
 }
 
-static void rtt_sample(struct model *m, rwy_dur rtt, rwy_time now)
+static void rtt_sample(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 {
 	if (!rtt)
 		return;
 	if (rtt < m->round_rtt)
 		m->round_rtt = rtt;
-	if (!is_late(m, rtt))
+	m->round_most = rwy_time_max(m->round_most, rtt);
+	m->drain_min = rwy_time_min(m->drain_min, rtt);
+	if (!model_is_late(m, rtt))
 		m->late_acks = 0;
 	else if (m->late_acks < LATE_ACKS)
 		m->late_acks++;
@@ -211,56 +200,50 @@ static void rtt_sample(struct model *m, rwy_dur rtt, rwy_time now)
 	}
 }
 
-/*
- * Random loss shows in every round, loss by our own overload not in the rounds after a slow phase: the
- * smallest share of the last rounds is the random part, and only that is made up for by sending more.
- */
-static void makeup_update(struct model *m, uint32_t share)
+/* A queue that stands although we do not probe: others are here, or we overestimate. Take what we got for
+ * what there is, and our packets out of the queue. When it stands all the same, it is not ours. */
+static void round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 {
-	uint32_t least = SHARE_MAX;
+	bool stands = m->round_rtt != RWY_NEVER && m->round_rtt > model_empty_rtt(m);
+	bool much = m->round_lost > m->round_acked / 4; /* nobody does that to us: the path has become less */
+	uint64_t rate = cc_mul_div(m->round_acked, RWY_SEC, rwy_time_max(rwy_since(m->round_at, now), 1));
 
-	m->loss[m->loss_at] = share;
-	m->loss_at = m->loss_at + 1 == LOSS_ROUNDS ? 0 : m->loss_at + 1;
-	for (int i = 0; i < LOSS_ROUNDS; i++)
-		if (m->loss[i] < least)
-			least = m->loss[i];
-	m->makeup = GAIN_ONE * SHARE_ONE / (SHARE_ONE - least);
-}
-
-/* Loss or marks together with a queue: the path has less than we think. Forget the old maxima, keep what this
- * round got through. */
-static void reduce(struct model *m)
-{
-	uint64_t floor = m->bw_max * 7 / 10;
-	uint64_t bw = m->round_best > floor ? m->round_best : floor;
-
-	if (bw >= m->bw_max)
+	m->stand_rounds = stands ? m->stand_rounds + 1 : 0;
+	if (m->recovering || m->phase != PROBE)
 		return;
+	if (m->overfull && !much && !m->check_round && m->learned >= LOSS_LEARNED) {
+		m->window_before = ack->inflight;
+		m->rtt_before = ack->rtt;
+		m->rate_before = rate;
+		compete(m, now);
+		return;
+	}
+	if (m->check_round && m->rounds >= m->check_round) {
+		m->check_round = 0;
+		m->blocked = m->drain_min > model_empty_rtt(m) ? m->blocked + 1 : 0;
+		if (m->blocked >= BLOCKED_MAX) {
+			compete(m, now);
+			return;
+		}
+	}
+	if ((m->stand_rounds < STAND_ROUNDS && !(much && m->overfull)) || m->check_round ||
+	    !m->round_useful || now == m->round_at)
+		return;
+	if (!m->blocked) {
+		m->window_before = ack->inflight;
+		m->rtt_before = ack->rtt;
+		m->rate_before = rate;
+	}
+	if (m->rounds > m->shared)
+		m->growing = false;
+	m->shared = m->rounds + SHARED_ROUNDS;
 	memset(m->bw, 0, sizeof(m->bw));
-	m->bw[m->bw_at] = bw;
-	m->bw_max = bw;
+	m->bw[m->bw_at] = m->bw_max = rate;
+	m->drain_min = RWY_NEVER;
+	enter(m, DRAIN, now);
 }
 
-static void round_losses(struct model *m)
-{
-	uint64_t seen = m->round_acked + m->round_lost;
-
-	if (seen < 32 * (uint64_t)m->cfg.mtu)
-		return; /* too few to tell */
-	uint32_t share = (uint32_t)(m->round_lost * SHARE_ONE / seen);
-	uint32_t marked = (uint32_t)(m->round_marked * m->cfg.mtu * SHARE_ONE / seen);
-	uint32_t random = SHARE_ONE - SHARE_ONE * GAIN_ONE / m->makeup;
-
-	if (m->recovering)
-		return;
-	if (m->round_rtt != RWY_NEVER && is_late(m, m->round_rtt) && share > random + SHARE_CONGEST)
-		reduce(m);
-	else if (marked > SHARE_ONE / 20)
-		reduce(m);
-	makeup_update(m, share);
-}
-
-static void startup_check(struct model *m, rwy_time now)
+static void startup_check(struct cc_auto *m, rwy_time now)
 {
 	if (!m->round_useful)
 		return;
@@ -277,9 +260,9 @@ static void startup_check(struct model *m, rwy_time now)
  * The window lets us queue no more than one BDP and SLACK. Rounds whose smallest RTT lies far beyond that,
  * several in a row, are of another, longer path: its window must not wait for the old minimum to expire.
  */
-static void round_path(struct model *m, rwy_time now)
+static void round_path(struct cc_auto *m, rwy_time now)
 {
-	if (m->round_rtt == RWY_NEVER)
+	if (m->round_rtt == RWY_NEVER || m->phase == COMPETE)
 		return;
 	if (m->round_rtt < 4 * model_rtt(m) + 4 * SLACK) {
 		m->far_rounds = 0;
@@ -299,12 +282,13 @@ static void round_path(struct model *m, rwy_time now)
 	enter(m, STARTUP, now);
 }
 
-static void round_end(struct model *m, const struct cc_ack *ack, rwy_time now)
+static void round_end(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 {
 	m->rounds++;
 	m->next_round = ack->delivered;
 	round_path(m, now);
-	round_losses(m);
+	cc_auto_round_losses(m);
+	round_queue(m, ack, now);
 	if (m->phase == STARTUP && !m->recovering)
 		startup_check(m, now);
 	if (m->round_useful && !m->recovering) {
@@ -318,6 +302,8 @@ static void round_end(struct model *m, const struct cc_ack *ack, rwy_time now)
 	m->round_acked = m->round_lost = m->round_marked = 0;
 	m->round_best = 0;
 	m->round_rtt = RWY_NEVER;
+	m->round_most = 0;
+	m->round_at = now;
 }
 
 /*
@@ -325,38 +311,72 @@ static void round_end(struct model *m, const struct cc_ack *ack, rwy_time now)
  * shows that the path has more (it has grown, or startup ended too early), the next one lasts until it meets
  * a queue.
  */
-static rwy_dur phase_length(const struct model *m)
+static rwy_dur phase_length(const struct cc_auto *m)
 {
 	rwy_dur rtt = rwy_time_max(model_rtt(m), RWY_MS);
 
 	if (cycle_gain[m->cycle] <= GAIN_ONE)
 		return rtt;
+	if (m->rounds <= m->shared)
+		return rtt;
 	return m->growing ? 2 * rtt : rwy_time_min(rtt, FAST_MAX);
 }
 
-static void cycle_step(struct model *m, const struct cc_ack *ack, rwy_time now)
+/*
+ * Beside others: a fast phase each 4 to 7 round trips, at random, so that mostly one of us probes at a time.
+ * It brings a small sender more than a large one (with a share x of the path the gain is 1.5 / (1 + x / 2)),
+ * and the drains take from all alike: that makes the shares equal. No slow phase after one that gained: it
+ * would give that back.
+ */
+static void shared_step(struct cc_auto *m)
+{
+	if (m->cycle == 0) {
+		m->cycle = 2;
+		return;
+	}
+	if (m->cycle == 2 && m->bw_max < m->cycle_bw + m->cycle_bw / 32) {
+		m->cycle = 1; /* brought nothing: back out of the queue */
+		if (++m->vain >= VAIN_MAX)
+			m->shared = 0; /* the path has no more, and nobody else uses it */
+		return;
+	}
+	if (m->cycle == 2)
+		m->vain = 0;
+	m->cycle = 3;
+	if (m->rounds < m->probe_round)
+		return;
+	m->seed = m->seed * 1664525u + 1013904223u;
+	m->probe_round = m->rounds + 4 + (m->seed >> 30);
+	m->cycle = 0;
+}
+
+static void cycle_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 {
 	unsigned gain = cycle_gain[m->cycle];
 	bool over = rwy_since(m->phase_at, now) > phase_length(m);
 
 	if (gain < GAIN_ONE)
-		over = over || ack->inflight <= bdp(m, GAIN_ONE);
+		over = over || ack->inflight <= model_bdp_sent(m, GAIN_ONE);
 	if (gain > GAIN_ONE)
 		over = over || m->late_acks == LATE_ACKS;
 	if (!over)
 		return;
-	if (m->cycle == 2) {
+	if (m->rounds <= m->shared) {
+		shared_step(m);
+	} else if (m->cycle == 2) {
 		m->growing = m->bw_max > m->cycle_bw + m->cycle_bw / 20;
 		m->cycle = m->growing ? 0 : 3;
 	} else {
 		m->cycle = m->cycle + 1 == CYCLE_LEN ? 0 : m->cycle + 1;
 	}
-	if (m->cycle == 0)
+	if (m->cycle == 0) {
 		m->cycle_bw = m->bw_max;
+		m->probed = m->rounds + 3;
+	}
 	enter(m, PROBE, now);
 }
 
-static void phase_step(struct model *m, const struct cc_ack *ack, rwy_time now)
+static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 {
 	switch (m->phase) {
 	case STARTUP:
@@ -364,8 +384,11 @@ static void phase_step(struct model *m, const struct cc_ack *ack, rwy_time now)
 			enter(m, DRAIN, now);
 		break;
 	case DRAIN:
-		if (ack->inflight <= bdp(m, GAIN_ONE) || rwy_since(m->phase_at, now) > 4 * model_rtt(m)) {
+		if (ack->inflight <= model_bdp_sent(m, GAIN_EMPTY) ||
+		    rwy_since(m->phase_at, now) > 4 * model_rtt(m)) {
 			m->cycle = 3; /* begin with steady phases: the queue has just gone */
+			m->check_round = m->rounds + 3;
+			m->probed = m->rounds + 4;
 			enter(m, PROBE, now);
 		}
 		break;
@@ -386,12 +409,23 @@ static void phase_step(struct model *m, const struct cc_ack *ack, rwy_time now)
 			enter(m, PROBE, now);
 		}
 		break;
+	case COMPETE:
+		if (cc_tcp_on_ack(&m->tcp, ack, m->overfull, model_rtt(m), model_empty_rtt(m), now)) {
+			m->shared = m->rounds + SHARED_ROUNDS;
+			m->cycle = 3;
+			m->stand_rounds = 0;
+			memset(m->bw, 0, sizeof(m->bw));
+			m->bw[m->bw_at] = m->bw_max = cc_pace(m->tcp.test_window, model_rtt(m), GAIN_ONE);
+			enter(m, PROBE, now);
+		}
+		m->overfull = false;
+		break;
 	}
 }
 
 static void auto_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 {
-	struct model *m = state;
+	struct cc_auto *m = state;
 
 	m->round_acked += ack->acked_bytes;
 	m->round_lost += ack->lost_bytes;
@@ -406,7 +440,7 @@ static void auto_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 
 static void auto_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t inflight, rwy_time now)
 {
-	struct model *m = state;
+	struct cc_auto *m = state;
 
 	(void)sent, (void)inflight, (void)now;
 	m->round_lost += bytes;
@@ -414,7 +448,7 @@ static void auto_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t in
 
 static void auto_on_persistent(void *state, rwy_time now)
 {
-	struct model *m = state;
+	struct cc_auto *m = state;
 
 	(void)now;
 	m->recovering = true;
@@ -423,17 +457,17 @@ static void auto_on_persistent(void *state, rwy_time now)
 
 static uint64_t auto_rate(const void *state)
 {
-	return ((const struct model *)state)->rate;
+	return ((const struct cc_auto *)state)->rate;
 }
 
 static uint64_t auto_window(const void *state)
 {
-	return ((const struct model *)state)->window;
+	return ((const struct cc_auto *)state)->window;
 }
 
 static int auto_print(const void *state, char *out, size_t size)
 {
-	const struct model *m = state;
+	const struct cc_auto *m = state;
 
 	return snprintf(out, size,
 	    "auto %s bw=%" PRIu64 "kB/s rtt=%" PRIu64 "us rate=%" PRIu64 "kB/s makeup=%u/256",

@@ -37,7 +37,7 @@ struct cubic {
 	bool has_rtt, in_epoch, recovered; /* recovered: there was a recovery */
 	uint64_t rate;
 };
-static_assert(sizeof(struct cubic) <= CC_STATE_SIZE, "private state fits");
+static_assert(sizeof(struct cubic) <= CC_CUBIC_SIZE && CC_CUBIC_SIZE <= CC_STATE_SIZE, "private state fits");
 
 static void answer(struct cubic *s)
 {

@@ -5,6 +5,8 @@
 
 #include "cc/cc.h"
 
+#define CC_CUBIC_SIZE 192 /* of its state, 16-aligned: for one inside another algorithm */
+
 /* Goes on with this window, bytes: in slow start, or in congestion avoidance as if a plateau had been reached
  * there. state: of cc_cubic, initialized. */
 void cc_cubic_window_set(void *state, uint64_t window, bool slow_start);

@@ -211,7 +211,7 @@ static void test_share(void **state)
 	static const struct {
 		const struct cc_ops *ops;
 		double jain;
-	} all[] = {{&cc_auto, 0.6}, {&cc_bbr, 0.4}, {&cc_swift, 0.9}, {&cc_cubic, 0.8}};
+	} all[] = {{&cc_auto, 0.9}, {&cc_bbr, 0.4}, {&cc_swift, 0.9}, {&cc_cubic, 0.8}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -236,6 +236,66 @@ static void test_share(void **state)
 		invariants(&b);
 		cc_bn_fini(&b);
 	}
+}
+
+/* Beside flows that fill the buffer until it drops: nobody crushes anybody, in shallow and in deep buffers.
+ */
+static void test_beside_cubic(void **state)
+{
+	static const struct {
+		uint64_t queue;
+		unsigned others;
+	} all[] = {{625000, 1}, {625000, 4}, {2500000, 1}, {2500000, 4}, {10000000, 1}, {10000000, 4}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		double fair = 1. / (all[i].others + 1);
+		struct cc_bn_cfg c;
+		struct cc_bn b;
+
+		cc_bn_default(&c);
+		c.queue_bytes = all[i].queue;
+		cc_bn_init(&b, &c);
+		cc_bn_add(&b, &cc_auto, 10 * GBIT);
+		for (unsigned k = 0; k < all[i].others; k++)
+			cc_bn_add(&b, &cc_cubic, 10 * GBIT);
+		cc_bn_run(&b, 20 * RWY_SEC);
+		cc_bn_measure(&b);
+		cc_bn_run(&b, 40 * RWY_SEC);
+		report(&b, "beside cubic");
+		print_message("  fair %.3f: ours %.3f, first of theirs %.3f\n", fair, cc_bn_share(&b, 0),
+		    cc_bn_share(&b, 1));
+		assert_true(cc_bn_share(&b, 0) >= 0.3 * fair && cc_bn_share(&b, 0) <= 2.2 * fair);
+		for (unsigned k = 1; k <= all[i].others; k++)
+			assert_true(cc_bn_share(&b, k) >= 0.1 * fair);
+		assert_true(cc_bn_total(&b) >= 0.85);
+		invariants(&b);
+		cc_bn_fini(&b);
+	}
+}
+
+/* The others go: the queue goes too, and the whole path is ours again. */
+static void test_others_leave(void **state)
+{
+	struct cc_bn_cfg c;
+	struct cc_bn b;
+
+	(void)state;
+	cc_bn_default(&c);
+	c.queue_bytes = 10000000;
+	cc_bn_init(&b, &c);
+	cc_bn_add(&b, &cc_auto, 10 * GBIT);
+	cc_bn_add(&b, &cc_cubic, 10 * GBIT);
+	cc_bn_run(&b, 20 * RWY_SEC);
+	b.flow[1].demand_Bps = 125000;
+	cc_bn_run(&b, 40 * RWY_SEC);
+	cc_bn_measure(&b);
+	cc_bn_run(&b, 10 * RWY_SEC);
+	report(&b, "others left");
+	assert_true(cc_bn_total(&b) >= 0.95);
+	assert_true(cc_bn_queue_mean(&b) <= 5 * RWY_MS);
+	invariants(&b);
+	cc_bn_fini(&b);
 }
 
 /* Whatever comes, each answer is within the bounds. */
@@ -307,6 +367,8 @@ int main(void)
 	    cmocka_unit_test(test_path_changes),
 	    cmocka_unit_test(test_app_limited),
 	    cmocka_unit_test(test_share),
+	    cmocka_unit_test(test_beside_cubic),
+	    cmocka_unit_test(test_others_leave),
 	    cmocka_unit_test(test_nonsense),
 	};
 

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the two files of "auto" share: its state, and what follows from it at once. cc_auto.c has the phases
+ * and answers, cc_auto_loss.c what a round's losses mean. Rates are bytes per second, times ns.
+ */
+#ifndef CC_CC_AUTO_INT_H
+#define CC_CC_AUTO_INT_H
+
+#include <assert.h>
+
+#include "cc/cc_auto_tcp.h"
+#include "cc/cc_limits.h"
+
+#define GAIN_ONE    256u
+#define SHARE_ONE   65536u
+#define LOSS_ROUNDS 10
+#define BW_ROUNDS   10
+
+enum phase { STARTUP, DRAIN, PROBE, PROBE_RTT, COMPETE };
+
+struct cc_auto {
+	struct cc_cfg cfg;
+	enum phase phase;
+	uint8_t cycle, full_count, bw_at, loss_at, skip_rounds, late_acks;
+	bool growing;        /* the last fast phase found more */
+	bool round_useful;   /* a sample of this round was not application-limited */
+	bool recovering;     /* an outage ended the last round: its rounds tell nothing */
+	uint64_t next_round; /* `delivered` that ends the present round */
+	uint64_t rounds;
+	uint64_t bw[BW_ROUNDS];             /* the best sample of each of the last useful rounds */
+	uint64_t bw_max, full_bw, cycle_bw; /* cycle_bw: bw_max when the fast phase began */
+	uint32_t loss[LOSS_ROUNDS];         /* share lost in each of the last rounds */
+	uint64_t round_acked, round_lost, round_marked;
+	uint64_t round_best; /* best sample of this round, bytes per second */
+	rwy_dur round_rtt;   /* smallest RTT of this round, RWY_NEVER: none */
+	rwy_dur min_rtt, probe_min;
+	rwy_dur far_rtt;     /* smallest RTT of the last rounds that were far beyond min_rtt */
+	uint32_t far_rounds; /* how many these are */
+	rwy_time min_rtt_at, phase_at, probe_rtt_until;
+	uint32_t makeup;       /* 1 / (1 - random loss), in 1/256 */
+	uint32_t deviation;    /* of that share */
+	rwy_time round_at;     /* when this round began */
+	rwy_dur round_most;    /* largest RTT of this round */
+	uint32_t random;       /* share lost in rounds without a queue, smoothed */
+	uint32_t stand_rounds; /* so many in a row found a queue all the time */
+	uint8_t blocked;       /* drains in a row that the queue survived */
+	uint8_t learned;       /* rounds that `random` is of, up to LOSS_MEMORY */
+	uint8_t vain;          /* fast phases in a row that brought nothing, beside others */
+	uint64_t probe_round;  /* beside others: the next fast phase */
+	uint64_t shared;       /* until this round others are likely to be here */
+	uint64_t probed;       /* until this round our own probing may show */
+	bool overfull;         /* the last round lost more than the path's own */
+	uint64_t
+	    check_round;   /* when this one ends we know whether a drain emptied the queue, 0: none waits */
+	rwy_dur drain_min; /* smallest RTT since the last drain began */
+	/* before the first of those drains: */
+	rwy_dur rtt_before;
+	uint64_t rate_before, window_before; /* delivered; in flight */
+	uint32_t seed;
+	struct cc_tcp tcp;
+	uint64_t rate, window;
+};
+static_assert(sizeof(struct cc_auto) <= CC_STATE_SIZE, "private state fits");
+
+static inline rwy_dur model_rtt(const struct cc_auto *m)
+{
+	return m->min_rtt != RWY_NEVER ? m->min_rtt : m->cfg.initial_rtt;
+}
+
+static inline uint64_t model_bdp(const struct cc_auto *m, unsigned gain)
+{
+	return cc_bytes_in(m->bw_max, model_rtt(m)) * gain / GAIN_ONE;
+}
+
+/* The same with what is under way and will not arrive. */
+static inline uint64_t model_bdp_sent(const struct cc_auto *m, unsigned gain)
+{
+	return model_bdp(m, gain) * m->makeup / GAIN_ONE;
+}
+
+/* An RTT beyond this, all through a round: a queue stands. */
+static inline rwy_dur model_empty_rtt(const struct cc_auto *m)
+{
+	return model_rtt(m) + model_rtt(m) / 16 + RWY_MS / 2;
+}
+
+/* An RTT that says "there is a queue", and not only "a process slept". */
+static inline bool model_is_late(const struct cc_auto *m, rwy_dur rtt)
+{
+	return m->min_rtt != RWY_NEVER &&
+	       rtt > m->min_rtt + rwy_time_min(m->min_rtt / 4, 8 * RWY_MS) + 2 * RWY_MS;
+}
+
+/* At the end of a round: learns the path's own losses, what is sent more for them, and whether this round
+ * lost more than that (overfull). Shrinks the model when loss or marks came with a clearly risen delay. */
+void cc_auto_round_losses(struct cc_auto *m);
+
+#endif

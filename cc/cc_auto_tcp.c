@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Beside loss-based TCP; see cc_auto_tcp.h. */
+#include <string.h>
+
+#include "cc/cc_auto_tcp.h"
+#include "cc/cc_limits.h"
+
+#define SEGMENT    1500u /* the others': CUBIC and Reno grow by segments */
+#define TEST_EVERY (2 * RWY_SEC)
+#define TEST_RTTS  20 /* not closer than so many round trips */
+#define DEEP_NUM                                                                                             \
+	9 /* 2.25 round trips: who keeps more than that in the queue fills buffers until they drop; BBR does \
+	     not */
+#define DEEP_DEN    4
+#define TESTS_ALONE 2
+#define TESTS_MOST  32
+#define AGAIN       (20 * RWY_SEC)
+#define FAILED_MAX  3 /* tests that find others come up to eight times more rarely */
+
+static void plan_test(struct cc_tcp *c, rwy_dur rtt, rwy_time now)
+{
+	rwy_dur least = rwy_time_max(TEST_EVERY, TEST_RTTS * rtt), gap = least << c->failed;
+
+	c->seed = c->seed * 1664525u + 1013904223u;
+	c->test_at = now + gap + gap / 256 * (c->seed >> 26); /* up to a quarter later */
+	c->join_at = now + least / 2;
+	c->testing = false;
+}
+
+void cc_tcp_begin(struct cc_tcp *c, const struct cc_cfg *cfg, uint64_t window, rwy_dur rtt, rwy_time now)
+{
+	struct cc_cfg sub = *cfg;
+	bool again = c->need && rwy_since(c->left, now) < AGAIN;
+	uint8_t need = !again ? TESTS_ALONE : c->need < TESTS_MOST ? 2 * c->need : TESTS_MOST;
+
+	memset(c, 0, sizeof(*c));
+	c->need = need;
+	sub.mtu = SEGMENT;
+	sub.initial_rtt = rtt;
+	cc_cubic.init(c->cubic, &sub, now);
+	cc_cubic_window_set(c->cubic, window, false);
+	c->seed = (uint32_t)now;
+	c->before = RWY_NEVER;
+	c->hold_Bps = cc_pace(window, rtt, 256);
+	c->settled_at = now + 2 * rtt;
+	plan_test(c, rtt, now);
+}
+
+/* Returns true when the test is over and the queue was empty. */
+static bool test_step(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur base, rwy_time now)
+{
+	if (!c->drained && ack->inflight <= c->test_window) {
+		c->drained = true;
+		c->round_from = now + ack->rtt;
+	}
+	if (c->drained && now >= c->round_from && ack->rtt)
+		c->test_min = rwy_time_min(c->test_min, ack->rtt);
+	if (now < c->test_at) /* as long as those who joined us later need */
+		return false;
+	bool empty = c->test_min <= base + c->queue / 16 + 100 * RWY_US;
+
+	c->alone = empty ? c->alone + 1 : 0;
+	c->left = now;
+	c->deep = c->test_min != RWY_NEVER && c->test_min > base * DEEP_NUM / DEEP_DEN;
+	c->failed = empty ? 0 : c->failed < FAILED_MAX ? c->failed + 1 : FAILED_MAX;
+	plan_test(c, ack->rtt, now);
+	c->before = RWY_NEVER;
+	return c->alone >= c->need;
+}
+
+static void test_begin(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur base, rwy_time now)
+{
+	uint64_t need = cc_mul_div(cc_cubic.window(c->cubic), base, ack->rtt);
+
+	c->testing = true;
+	c->drained = false;
+	c->test_min = RWY_NEVER;
+	c->queue = ack->rtt - base;
+	c->test_window = need - need / 128;
+	c->test_at = now + 2 * ack->rtt + base;
+}
+
+/* The queue became much shorter within a round, and nothing was lost: another of our kind looks whether it is
+ * alone. If all of us look at once, we see it. */
+static bool somebody_tests(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur base, rwy_time now)
+{
+	if (now < c->look_at)
+		return false;
+	rwy_dur queue = c->before > base ? c->before - base : 0;
+	bool drop = c->before != RWY_NEVER && ack->rtt + queue / 16 + RWY_MS / 4 < c->before;
+
+	c->before = ack->rtt;
+	c->look_at = now + ack->rtt / 2;
+	return drop && now >= c->join_at;
+}
+
+/* Until the first loss nobody has asked us for less: as the queue grows the window grows with it, so that we
+ * keep our rate. */
+static void hold(struct cc_tcp *c, const struct cc_ack *ack)
+{
+	uint64_t w = cc_bytes_in(c->hold_Bps, ack->rtt);
+
+	if (w > cc_cubic.window(c->cubic))
+		cc_cubic_window_set(c->cubic, w, false);
+}
+
+bool cc_tcp_on_ack(
+    struct cc_tcp *c, const struct cc_ack *ack, bool congestive, rwy_dur base, rwy_dur late, rwy_time now)
+{
+	struct cc_ack a = *ack;
+
+	congestive = congestive && now >= c->settled_at;
+	if (congestive)
+		c->hold_Bps = 0;
+	a.lost_bytes = congestive ? 1 : 0;
+	a.lost_sent = now - rwy_time_min(now, ack->rtt);
+	if (c->testing) {
+		a.app_limited = true; /* our window, but not its use */
+		cc_cubic.on_ack(c->cubic, &a, now);
+		return test_step(c, ack, base, now);
+	}
+	if (!c->deep && ack->rtt > base * DEEP_NUM / DEEP_DEN)
+		a.app_limited = true; /* we shall not be those who fill it */
+	cc_cubic.on_ack(c->cubic, &a, now);
+	if (!ack->rtt)
+		return false;
+	if (c->hold_Bps)
+		hold(c, ack);
+	if ((now >= c->test_at && ack->rtt > late) || (ack->rtt > late && somebody_tests(c, ack, base, now)))
+		test_begin(c, ack, base, now);
+	return false;
+}
+
+uint64_t cc_tcp_window(const struct cc_tcp *c)
+{
+	return c->testing ? c->test_window : cc_cubic.window(c->cubic);
+}
+
+uint64_t cc_tcp_rate(const struct cc_tcp *c)
+{
+	return cc_cubic.rate(c->cubic);
+}

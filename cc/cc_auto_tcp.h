@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The part of "auto" that shares a queue with loss-based TCP: one more CUBIC flow of ordinary segments,
+ * except that only congestive losses count (the caller tells which). From time to time it takes its own
+ * packets out of the queue and looks whether the queue goes: then nobody else stands in it, and there is
+ * nothing to compete with. Windows are bytes, times ns, shares in 1/65536. Not here: when to begin
+ * (cc_auto.c).
+ */
+#ifndef CC_CC_AUTO_TCP_H
+#define CC_CC_AUTO_TCP_H
+
+#include <stdalign.h>
+
+#include "cc/cc_cubic.h"
+
+struct cc_tcp {
+	alignas(16) uint8_t cubic[CC_CUBIC_SIZE];
+	rwy_time settled_at; /* what is lost before was sent before */
+	uint64_t test_window;
+	uint64_t hold_Bps; /* 0: there was a loss */
+	rwy_time look_at, join_at;
+	rwy_dur before;      /* an RTT half a round trip ago */
+	rwy_dur queue;       /* that stood when the test began */
+	rwy_time test_at;    /* the next test; during one: when it must end */
+	rwy_time round_from; /* of a test: from here on only what the test left stands in the queue */
+	rwy_dur test_min;    /* smallest RTT of this test */
+	bool testing, drained;
+	bool deep;             /* the last test found much more in the queue than BBR would keep there */
+	uint8_t alone, failed; /* tests in a row that found an empty queue; that did not */
+	uint8_t need;          /* so many of the first kind end it; twice as many when we left too early */
+	rwy_time left;
+	uint32_t seed;
+};
+
+/* window: in flight now; rtt: with the queue that stands. What *c knows of last time is used; zero at first.
+ */
+void cc_tcp_begin(struct cc_tcp *c, const struct cc_cfg *cfg, uint64_t window, rwy_dur rtt, rwy_time now);
+/* One ACK. congestive: its round lost more than the path's own. base: the round trip without a queue; late:
+ * one that says that a queue stands. Returns true when nobody competes any more. */
+bool cc_tcp_on_ack(
+    struct cc_tcp *c, const struct cc_ack *ack, bool congestive, rwy_dur base, rwy_dur late, rwy_time now);
+uint64_t cc_tcp_window(const struct cc_tcp *c);
+uint64_t cc_tcp_rate(const struct cc_tcp *c);
+
+#endif
