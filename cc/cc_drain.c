@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cc/cc_drain.h"
 
-#define PERIOD_MIN  (200 * RWY_US)
+#define PERIOD_MIN  (100 * RWY_US)
 #define PERIOD_MAX  (2 * RWY_MS)
 #define HIGH_MAX    2 /* periods that a host may pause */
 #define WAITS_FLOOR ((uint64_t)256 << 10)
@@ -11,9 +11,15 @@
 
 static rwy_dur period(rwy_dur rtt)
 {
-	rwy_dur p = rtt / 50;
+	rwy_dur p = rtt / 128;
 
 	return p < PERIOD_MIN ? PERIOD_MIN : p > PERIOD_MAX ? PERIOD_MAX : p;
+}
+
+/* What waits for a host that takes less than comes: so much time's worth, so that it is never idle. */
+static rwy_dur rest(rwy_dur rtt)
+{
+	return 2 * period(rtt);
 }
 
 static uint64_t in_time(uint64_t rate_Bps, rwy_dur t)
@@ -90,9 +96,9 @@ static bool adjust(struct cc_drain *d, uint64_t drained, rwy_dur rtt, rwy_time n
 	d->growth = 0;
 	if (some_empty) {
 		if (d->slack < rtt / 4)
-			d->slack += period(rtt) / 4;
-	} else if (d->rate_Bps && waits > in_time(d->rate_Bps, period(rtt))) {
-		rwy_dur over = (rwy_dur)((unsigned __int128)waits * RWY_SEC / d->rate_Bps) - period(rtt) / 2;
+			d->slack += rest(rtt) / 4;
+	} else if (d->rate_Bps && waits > in_time(d->rate_Bps, rest(rtt))) {
+		rwy_dur over = (rwy_dur)((unsigned __int128)waits * RWY_SEC / d->rate_Bps) - rest(rtt) / 2;
 
 		d->slack -= over / 2 < d->slack / 2 ? over / 2 : d->slack / 2;
 	}
@@ -122,7 +128,8 @@ static bool end_period(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy
 	d->ran_empty = false;
 	if (limit < WAITS_FLOOR)
 		limit = WAITS_FLOOR;
-	d->high = !empty && waits > limit ? d->high + (d->high < UINT8_MAX) : 0;
+	/* Twice as much as a pause explains needs no second look. */
+	d->high = empty || waits <= limit ? 0 : waits > 2 * limit ? HIGH_MAX : (uint8_t)(d->high + 1);
 	if (!d->on) {
 		if (d->high < HIGH_MAX) {
 			d->rate_Bps = d->rate_Bps - d->rate_Bps / 16 + sample / 16;
@@ -130,7 +137,7 @@ static bool end_period(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy
 		}
 		d->on = true;
 		if (!d->slack)
-			d->slack = 2 * period(rtt);
+			d->slack = 2 * rest(rtt);
 		d->window = 0;
 		return jump(d, sample, waits, drained, rtt, now);
 	}
@@ -145,7 +152,10 @@ static bool end_period(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy
 	if (now < d->settled_at) {
 		if (now - d->epoch_at > rtt)
 			new_epoch(d, drained, now);
-		return false;
+		/* The queue of before still goes down; a host that takes more meanwhile shall not run dry
+		 * after it. */
+		return !empty && fitting(d, rtt) > d->window + d->window / 16 &&
+		       set_window(d, fitting(d, rtt));
 	}
 	return now - d->epoch_at > rtt + rtt / 8 ? adjust(d, drained, rtt, now) : false;
 }

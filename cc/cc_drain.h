@@ -38,7 +38,7 @@ struct cc_drain {
 /* Zeroed memory is a new one.
  * waits: bytes that wait for the host now. drained: bytes the host has taken, total. rtt: of the WAN, > 0.
  * Returns whether the window changed so much that the sender must hear of it: 0 when it does not bind, else
- * bytes. Cheap between the ends of periods (rtt/50, 200 us .. 2 ms). */
+ * bytes. Cheap between the ends of periods (rtt/128, 100 us .. 2 ms). */
 bool cc_drain_update(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy_dur rtt, rwy_time now);
 
 static inline uint64_t cc_drain_window(const struct cc_drain *d)
