@@ -69,10 +69,8 @@ struct acl_verdict {
 #define ACL_ERRORS(X)                                                                                        \
 	X(ACL_E_NONE, "no error")                                                                            \
 	X(ACL_E_RULES, "too many rules")                                                                     \
-	X(ACL_E_SRC, "source prefix: length out of range, bits behind the length, or all of IPv4 inside an " \
-	             "IPv6 prefix")                                                                          \
-	X(ACL_E_DST, "destination prefix: length out of range, bits behind the length, or all of IPv4 "      \
-	             "inside an IPv6 prefix")                                                                \
+	X(ACL_E_SRC, "source prefix: bad length, bits behind it, or an IPv6 one over all of IPv4")           \
+	X(ACL_E_DST, "destination prefix: bad length, bits behind it, or an IPv6 one over all of IPv4")      \
 	X(ACL_E_FAMILY, "source and destination are of different families: no packet can match")             \
 	X(ACL_E_PORTS, "first source port is above the last one")                                            \
 	X(ACL_E_CLASSES, "no operation, or one that does not exist")                                         \

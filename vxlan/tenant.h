@@ -195,15 +195,12 @@ enum tenant_admit tenant_admits(const struct tenant *t, enum tenant_side side, c
 	X(TENANT_E_VLAN, "VLAN out of range")                                                                \
 	X(TENANT_E_VLAN_TWICE, "another tenant has this VLAN")                                               \
 	X(TENANT_E_PREFIXES, "too many prefixes")                                                            \
-	X(TENANT_E_PREFIX,                                                                                   \
-	    "prefix: length out of range, bits behind the length, or all of IPv4 inside an IPv6 prefix")     \
+	X(TENANT_E_PREFIX, "prefix: bad length, bits behind it, or an IPv6 one over all of IPv4")            \
 	X(TENANT_E_PREFIX_TWICE, "the same prefix twice")                                                    \
-	X(TENANT_E_PLACE, "prefix is in no known place: no such tunnel, on a VLAN without one, or behind "   \
-	                  "VTEPs without a VNI")                                                             \
+	X(TENANT_E_PLACE, "prefix: no such tunnel, on the LAN without a VLAN, at VTEPs without a VNI")       \
 	X(TENANT_E_VTEPS, "too many VTEPs")                                                                  \
 	X(TENANT_E_VTEP, "VTEP: not the address of one host, the same twice, or without a VNI")              \
-	X(TENANT_E_GATEWAY,                                                                                  \
-	    "the gateway's own address: not of its family, in no prefix that is here, or no MAC address")    \
+	X(TENANT_E_GATEWAY, "gateway's own: wrong family, address not in a local prefix, or no MAC")         \
 	X(TENANT_E_RULE, "rule")                                                                             \
 	X(TENANT_E_RULE_OUTSIDE, "rule: prefix outside all of the tenant's prefixes")                        \
 	X(TENANT_E_ACK_MODE, "ack mode does not exist")                                                      \

@@ -70,6 +70,15 @@ static void test_decap_scapy(void **state)
 	}
 }
 
+static const struct vec *vec_named(const char *name)
+{
+	for (unsigned i = 0; i < VECS; i++)
+		if (!strcmp(vecs[i].name, name))
+			return &vecs[i];
+	fail_msg("no vector %s", name);
+	return NULL;
+}
+
 static void tmpl_for(struct vxlan_tmpl *t, const struct vec *v)
 {
 	struct vxlan_tmpl_cfg c = {.vni = v->vni,
@@ -115,6 +124,34 @@ static void test_encap_scapy(void **state)
 	}
 }
 
+/* A checksum that comes out as 0 is written as 0xffff (RFC 768): every source port, so every sum there is. */
+static void test_csum_never_zero(void **state)
+{
+	static const char *const names[] = {"ip4-csum-over-ip4", "ip6-csum-over-ip6"};
+	struct vxlan_cfg cfg = {.port = 4789, .verify_csum = true};
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct vec *v = vec_named(names[i]);
+		unsigned ffff = 0;
+		struct vxlan_tmpl t;
+		struct vxlan_pkt p;
+		uint8_t room[256];
+
+		tmpl_for(&t, v);
+		memcpy(room + 100, v->bytes + v->net_off, v->len - v->net_off);
+		for (uint32_t sport = 0; sport < 65536; sport++) {
+			uint8_t *o =
+			    vxlan_encap(&t, room + 100, v->len - v->net_off, mac2, (uint16_t)sport, v->tos);
+			uint16_t csum = rwy_get16(o + (v->is6 ? 46 : 26));
+
+			assert_int_not_equal(csum, 0);
+			ffff += csum == 0xffff;
+			assert_int_equal(vxlan_decap(&cfg, o, v->len, &p), VXLAN_OK);
+		}
+		assert_in_range(ffff, 1, 2);
+	}
+}
+
 /* Every prefix of every vector is refused and nothing behind its end is read. */
 static void test_truncated(void **state)
 {
@@ -135,15 +172,6 @@ static void test_padding(void **state)
 	memcpy(b, vecs[0].bytes, vecs[0].len);
 	assert_int_equal(decap_exact(b, vecs[0].len + 9, &p), VXLAN_OK);
 	assert_int_equal(p.end, vecs[0].len);
-}
-
-static const struct vec *vec_named(const char *name)
-{
-	for (unsigned i = 0; i < VECS; i++)
-		if (!strcmp(vecs[i].name, name))
-			return &vecs[i];
-	fail_msg("no vector %s", name);
-	return NULL;
 }
 
 /* A change to a vector, at most four bytes, and what becomes of it. Offsets are written out: IPv4 underlay
@@ -407,6 +435,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_decap_scapy),
 	    cmocka_unit_test(test_encap_scapy),
+	    cmocka_unit_test(test_csum_never_zero),
 	    cmocka_unit_test(test_truncated),
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_refused),
