@@ -11,16 +11,23 @@
 
 #define NONE UINT32_MAX
 
+/* What a packet needs: one cache line. */
 struct entry {
 	struct rwy_ip host;
 	struct vtep_host where;
 	uint16_t tenant;
 	bool used, fixed, moved;
 	uint32_t chain; /* of the hash, or of the free list */
-	uint32_t newer, older;
-	rwy_time seen, moved_at;
+	rwy_time seen;
+	uint8_t fill[8];
 };
-static_assert(sizeof(struct entry) <= 80, "two cache lines at most");
+static_assert(sizeof(struct entry) == 64, "one cache line");
+
+/* The rest of an entry: where it is in its tenant's list, and when it moved. */
+struct rest {
+	uint32_t newer, older;
+	rwy_time moved_at;
+};
 
 struct of_tenant {
 	uint32_t newest, oldest; /* learned entries */
@@ -32,6 +39,7 @@ struct vtep_tab {
 	struct vtep_cfg cfg;
 	struct vtep_counters count;
 	struct entry *e;
+	struct rest *rest; /* by the same number */
 	uint32_t *slot;
 	struct of_tenant *of;
 	uint32_t mask, free, total, sweep;
@@ -62,16 +70,18 @@ int vtep_new(struct vtep_tab **out, const struct vtep_cfg *cfg)
 		return RWY_ENOMEM;
 	t->cfg = *cfg;
 	t->mask = slots - 1;
-	t->e = calloc(cfg->entries, sizeof(*t->e));
+	t->e = aligned_alloc(sizeof(*t->e), cfg->entries * sizeof(*t->e));
+	t->rest = calloc(cfg->entries, sizeof(*t->rest));
 	t->slot = malloc(slots * sizeof(*t->slot));
 	t->of = malloc(cfg->tenants * sizeof(*t->of));
-	if (!t->e || !t->slot || !t->of) {
+	if (!t->e || !t->rest || !t->slot || !t->of) {
 		vtep_free(t);
 		return RWY_ENOMEM;
 	}
 	memset(t->slot, 0xff, slots * sizeof(*t->slot));
 	for (uint32_t i = 0; i < cfg->tenants; i++)
 		t->of[i] = (struct of_tenant){NONE, NONE, 0, 0};
+	memset(t->e, 0, cfg->entries * sizeof(*t->e));
 	for (uint32_t i = 0; i < cfg->entries; i++)
 		t->e[i].chain = i + 1 < cfg->entries ? i + 1 : NONE;
 	*out = t;
@@ -83,6 +93,7 @@ void vtep_free(struct vtep_tab *t)
 	if (!t)
 		return;
 	free(t->e);
+	free(t->rest);
 	free(t->slot);
 	free(t->of);
 	free(t);
@@ -116,21 +127,21 @@ static bool old(const struct vtep_tab *t, const struct entry *e, rwy_time now)
 
 static void list_remove(struct vtep_tab *t, uint32_t i)
 {
-	struct entry *e = &t->e[i];
-	struct of_tenant *of = &t->of[e->tenant];
+	const struct rest *r = &t->rest[i];
+	struct of_tenant *of = &t->of[t->e[i].tenant];
 
-	*(e->newer == NONE ? &of->newest : &t->e[e->newer].older) = e->older;
-	*(e->older == NONE ? &of->oldest : &t->e[e->older].newer) = e->newer;
+	*(r->newer == NONE ? &of->newest : &t->rest[r->newer].older) = r->older;
+	*(r->older == NONE ? &of->oldest : &t->rest[r->older].newer) = r->newer;
 }
 
 static void list_front(struct vtep_tab *t, uint32_t i)
 {
-	struct entry *e = &t->e[i];
-	struct of_tenant *of = &t->of[e->tenant];
+	struct rest *r = &t->rest[i];
+	struct of_tenant *of = &t->of[t->e[i].tenant];
 
-	e->newer = NONE;
-	e->older = of->newest;
-	*(of->newest == NONE ? &of->oldest : &t->e[of->newest].newer) = i;
+	r->newer = NONE;
+	r->older = of->newest;
+	*(of->newest == NONE ? &of->oldest : &t->rest[of->newest].newer) = i;
 	of->newest = i;
 }
 
@@ -243,13 +254,13 @@ enum vtep_learn vtep_learn(struct vtep_tab *t, uint32_t tenant, const struct rwy
 		return learn_new(t, tenant, host, vtep, mac, now);
 	}
 	if (!is_at(e, vtep, mac)) {
-		if (e->moved && rwy_since(e->moved_at, now) < t->cfg.hold) {
+		if (e->moved && rwy_since(t->rest[i].moved_at, now) < t->cfg.hold) {
 			t->count.held++;
 			return VTEP_HELD;
 		}
 		place(e, vtep, mac, now);
 		e->moved = true;
-		e->moved_at = now;
+		t->rest[i].moved_at = now;
 		t->count.moved++;
 		list_remove(t, i);
 		list_front(t, i);
