@@ -5,6 +5,7 @@
 #define PERIOD_MAX  (2 * RWY_MS)
 #define HIGH_MAX    2 /* periods that a host may pause */
 #define WAITS_FLOOR ((uint64_t)256 << 10)
+#define GENTLE      1 /* steps of growth that may only answer noise */
 #define SAMPLE      ((uint64_t)64 << 10) /* bytes that make a measurement */
 #define PERIODS_MAX 32                   /* or so much time */
 #define WINDOW_MIN  ((uint64_t)64 << 10)
@@ -89,9 +90,16 @@ static bool adjust(struct cc_drain *d, uint64_t drained, rwy_dur rtt, rwy_time n
 			    (struct cc_drain){.slack = d->slack, .period_at = now, .period_drained = drained};
 			return true;
 		}
+		/* A host that takes a little more than this looks as one that takes four times as much: first
+		 * a little more, then much. */
 		d->growth += d->growth < 8;
+		if (d->growth <= GENTLE && d->rate_Bps) {
+			if (d->slack < rtt / 4)
+				d->slack += rest(rtt);
+			return set_window(d, fitting(d, rtt));
+		}
 		d->rate_Bps = 0;
-		return set_window(d, d->growth == 1 ? d->window + d->window / 4 : d->window * 2);
+		return set_window(d, d->growth == GENTLE + 1 ? d->window + d->window / 4 : d->window * 2);
 	}
 	d->growth = 0;
 	if (some_empty) {
