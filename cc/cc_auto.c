@@ -42,6 +42,7 @@
 #define PROBE_RTT_MIN (100 * RWY_MS)
 #define MOVED_ROUNDS  3
 #define SLACK         (5 * RWY_MS) /* how late a sleeping or descheduled process may acknowledge */
+#define SUSPECTED     4
 #define LOSS_LEARNED  4
 #define STAND_ROUNDS  3 /* our own probing is gone from the queue after two */
 #define SHARED_ROUNDS 64
@@ -211,7 +212,9 @@ static void round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time no
 	m->stand_rounds = stands ? m->stand_rounds + 1 : 0;
 	if (m->recovering || m->phase != PROBE)
 		return;
-	if (m->overfull && !much && !m->check_round && m->learned >= LOSS_LEARNED) {
+	/* Losses that come in bursts make such a round now and then; others make one after the other. */
+	if (m->overfull && m->suspect >= SUSPECTED && !much && !m->check_round &&
+	    m->learned >= LOSS_LEARNED) {
 		m->window_before = ack->inflight;
 		m->rtt_before = ack->rtt;
 		m->rate_before = rate;

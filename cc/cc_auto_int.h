@@ -50,6 +50,7 @@ struct cc_auto {
 	uint64_t shared;       /* until this round others are likely to be here */
 	uint64_t probed;       /* until this round our own probing may show */
 	bool overfull;         /* the last round lost more than the path's own */
+	uint8_t suspect;       /* two more for such a round, one less for another in which a queue was seen */
 	uint64_t
 	    check_round;   /* when this one ends we know whether a drain emptied the queue, 0: none waits */
 	rwy_dur drain_min; /* smallest RTT since the last drain began */

@@ -6,6 +6,7 @@
 
 #define LOSS_MEMORY   16
 #define SHARE_MAX     (SHARE_ONE / 5) /* random loss we make up for: 20 % */
+#define SUSPECT_MOST  8
 #define SHARE_CONGEST (SHARE_ONE / 50)
 
 /*
@@ -87,6 +88,10 @@ void cc_auto_round_losses(struct cc_auto *m)
 	if (m->recovering)
 		return;
 	m->overfull = (too_many(m, seen) && m->round_most > model_empty_rtt(m)) || marked;
+	if (m->overfull)
+		m->suspect = m->suspect < SUSPECT_MOST ? m->suspect + 2 : SUSPECT_MOST;
+	else if (m->suspect && m->round_most > model_empty_rtt(m))
+		m->suspect--;
 	if (m->round_rtt != RWY_NEVER && model_is_late(m, m->round_rtt) && share > random + SHARE_CONGEST)
 		reduce(m);
 	else if (marked > SHARE_ONE / 20)
