@@ -204,7 +204,11 @@ void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const cha
 	eng_log_half(e, 1, &n->h, why);
 	eng_near_abort(n, now);
 	rwy_bufq_drain(&e->bufs, &n->parked);
-	if (n->active)
-		roce_resp_fail(&n->resp, psn, syndrome);
+	if (!n->active)
+		return;
+	/* The far gateway's word to begin will not come any more, and the error must go out. */
+	if (n->lqpn && !n->resp.started)
+		roce_resp_go(&n->resp, 0);
+	roce_resp_fail(&n->resp, psn, syndrome);
 	eng_dirty(&n->h);
 }

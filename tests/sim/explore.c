@@ -179,7 +179,8 @@ static void draw_squeeze(struct run *r)
 	r->cfg.custody_conn = (16u << 10) << sim_below(&r->rng, 3);
 	if (sim_chance(&r->rng, .5))
 		r->cfg.custody_total = 64u << 10;
-	r->fault_at = 1400 * RWY_MS + RWY_MS * sim_below(&r->rng, 200);
+	/* Not before every connection was confirmed by its far host: only then is anything acknowledged. */
+	r->fault_at = 1700 * RWY_MS + RWY_MS * sim_below(&r->rng, 200);
 }
 
 /* A fresh connection between the two sides of qp[i], and its workload. */
@@ -207,7 +208,10 @@ static void connect_qp(struct run *r, struct side *s)
 		c.sq_psn = psn[j];
 		c.rq_psn = psn[!j];
 		c.rkey = 0x1000 + (uint32_t)sim_below(g, 1000);
-		c.timeout = r->faults & F_SQUEEZE ? 67 * RWY_MS : 500 * RWY_MS;
+		/* With so little credit a READ waits long behind WRITEs that were acknowledged early. */
+		c.timeout = r->faults & F_SQUEEZE ? 67 * RWY_MS
+		            : r->cfg.rx_window    ? 2 * RWY_SEC
+		                                  : 500 * RWY_MS;
 		/* 7 is without limit, as Soft-RoCE has it: then nobody but a gateway can end a connection. */
 		c.retry = (r->faults & F_CRASH) && !(r->faults & F_HOST) ? 7 : 6;
 		c.rnr_retry = 7;
@@ -260,7 +264,8 @@ static void reuse_qpns(struct run *r)
 	    sim_now(r->w) + rtt + RWY_MS * (2 + sim_below(&r->rng, sim_chance(&r->rng, .5) ? 20 : 3000)),
 	    NULL, r);
 	r->deaf = false;
-	if (sim_chance(&r->rng, .5) && r->qps > 1) {
+	/* Not where two of one tenant would get the same number. */
+	if (sim_chance(&r->rng, .5) && r->qps > 1 && !(r->cfg.tenants && r->qps % (SIM_TENANTS + 1))) {
 		uint32_t qpn = r->qp[0][1].qpn;
 		unsigned host = r->qp[0][1].host;
 

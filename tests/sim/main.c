@@ -38,6 +38,8 @@ static const struct {
                                              began earlier */
     {2005095, F_LAN_LOSS | F_CRASH_NEAR}, /* the last ACK before the crash was lost: what it acknowledged came
                                              again, from the middle of a message, and was nobody's */
+    {4036971, F_LAN_LOSS |
+                  F_CRASH_FAR}, /* failed before the far gateway's word to begin: the error waited for it */
     {2015467, F_LAN_LOSS | F_CRASH_FAR},
 };
 

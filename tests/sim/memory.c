@@ -211,9 +211,12 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	uint64_t counter = get64(p->before + COUNTER);
 	uint32_t witness = NONE;
 	unsigned recv = 0, k = 0;
-	/* In ack mode `near` a completion says that the near gateway has it; when that gateway dies, one of
-	 * the two hosts must have an error: the other one when this one is idle. */
-	bool all = !s->error && !(r->fault_done && (r->faults & F_CRASH) && side_dead(p));
+	/* In ack mode `near` a completion says that the near gateway has it. When that gateway dies, or the
+	 * other queue pair does, one of the two hosts must have an error: the other one when this one is
+	 * idle. */
+	bool all =
+	    !s->error &&
+	    !((r->cfg.ack_mode == ENG_ACK_NEAR || (r->fault_done && (r->faults & F_CRASH))) && side_dead(p));
 	bool ok = false;
 
 	for (;; k++) {
