@@ -57,7 +57,7 @@ def distance():
 
 def guarantee():
     clean, shared, kept = (row(f"{SMALL} wan=1G {more}")["wan_ms"] for more in ("", "cross=4", "cross=4 guarantee=0.95"))
-    assert shared > 2 * clean and clean < kept < 1.2 * clean, (clean, shared, kept)
+    assert shared > 2 * clean and 0.9 * clean < kept < 1.2 * clean, (clean, shared, kept)
 
 
 def broken():
