@@ -252,7 +252,7 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -m 644 conf/*.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/doc/roceway
 	install -m 644 conf/bash-completion/roceway $(DESTDIR)$(PREFIX)/share/bash-completion/completions/roceway
-	install -m 644 README.md CHANGELOG.md LICENSE docs/*.md $(DESTDIR)$(PREFIX)/share/doc/roceway/
+	install -m 644 README.md CHANGELOG.md LICENSE docs/*.md docs/*.png $(DESTDIR)$(PREFIX)/share/doc/roceway/
 
 .PHONY: clean
 clean: ## remove build/
