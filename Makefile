@@ -225,7 +225,7 @@ demo: ## build, boot the lab, print native RoCE beside Roceway
 BENCHES := distance fastpath wan
 .PHONY: bench $(addprefix bench-,$(BENCHES))
 bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json
-$(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc
+$(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwysim
 	@tests/bench/run-$* $(BUILD)
 
 .PHONY: check
