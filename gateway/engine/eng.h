@@ -305,7 +305,7 @@ struct eng_ten {
 	struct eng_prefix *prefix; /* its own copy */
 	struct roce_cm_tab *cm;    /* NULL until its first CM message */
 	uint64_t custody;
-	uint32_t halves;
+	uint32_t halves, half_open;
 	bool removing; /* takes nothing new; freed with its last half */
 };
 int eng_tenants_init(struct eng *e);
@@ -349,6 +349,13 @@ void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char
 static inline uint64_t eng_cost(const struct eng *e, const struct rwy_buf *b)
 {
 	return b->len > e->cfg.buf_cost ? b->len : e->cfg.buf_cost;
+}
+
+/* One unpaired flow more, or less. */
+static inline void eng_half_open(struct eng_near *n, int by)
+{
+	n->h.e->half_open += (uint32_t)by;
+	n->h.ten->half_open += (uint32_t)by;
 }
 
 static inline void eng_hold(struct eng_near *n, uint64_t bytes)

@@ -119,6 +119,8 @@ rwy_time eng_next(const struct eng *e);
 struct eng_tenant_cfg {
 	uint32_t vni; /* 1 .. 2^24 - 1; tenant 0: 0 */
 	enum eng_ack_mode ack_mode;
+	uint32_t flows_max,
+	    half_open_max; /* its flow table entries and unpaired flows at most; 0: as for all */
 	uint64_t
 	    custody; /* bytes in custody above which its ACKs are held back, all connections of this worker */
 	struct wan_class_cfg

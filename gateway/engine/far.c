@@ -29,7 +29,10 @@ struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now
 		e->c.drop_no_route++;
 		return NULL;
 	}
-	if (e->halves >= e->cfg.conns_max || !(f = eng_slab_get(&e->far_slab))) {
+	const struct eng_ten *t = eng_tenant(e, k->tenant);
+
+	if (e->halves >= e->cfg.conns_max || (t->cfg.flows_max && t->halves >= t->cfg.flows_max) ||
+	    !(f = eng_slab_get(&e->far_slab))) {
 		e->c.drop_flow_table_full++;
 		return NULL;
 	}

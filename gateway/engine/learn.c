@@ -169,7 +169,7 @@ void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how
 	if (n->h.state == ENG_LEARNING) {
 		n->h.state = ENG_PAIRED;
 		n->h.learned = (uint8_t)how;
-		e->half_open--;
+		eng_half_open(n, -1);
 		e->c.conns_paired++;
 	}
 	if (f->h.state == ENG_LEARNING) {

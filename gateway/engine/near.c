@@ -18,11 +18,14 @@ struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stran
 		e->c.drop_no_route++;
 		return NULL;
 	}
-	if (e->halves >= e->cfg.conns_max) {
+	const struct eng_ten *t = eng_tenant(e, k->tenant);
+
+	if (e->halves >= e->cfg.conns_max || (t->cfg.flows_max && t->halves >= t->cfg.flows_max)) {
 		e->c.drop_flow_table_full++;
 		return NULL;
 	}
-	if (stranger && e->half_open >= e->cfg.half_open_max) {
+	if (stranger && (e->half_open >= e->cfg.half_open_max ||
+	                    (t->cfg.half_open_max && t->half_open >= t->cfg.half_open_max))) {
 		e->c.drop_half_open++;
 		return NULL;
 	}
@@ -42,7 +45,7 @@ struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stran
 	n->ttl = 64;
 	n->pkey = 0xffff;
 	eng_insert(e, &n->h);
-	e->half_open++;
+	eng_half_open(n, 1);
 	e->c.conns_opened++;
 	return n;
 }
@@ -79,7 +82,7 @@ void eng_near_free(struct eng_near *n, rwy_time now)
 	if (n->far)
 		eng_unpair(n->far);
 	if (n->h.state == ENG_LEARNING)
-		e->half_open--;
+		eng_half_open(n, -1);
 	eng_remove(e, &n->h);
 	/* The dirty list may still name it: leave a tombstone until the list is run. */
 	n->h.close_at = 0;
@@ -180,7 +183,7 @@ void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t
 		eng_unpair(n->far);
 	eng_near_start(n, psn, pmtu, now);
 	if (n->h.state == ENG_LEARNING)
-		n->h.e->half_open--;
+		eng_half_open(n, -1);
 	n->h.state = ENG_PAIRED;
 	n->h.learned = ENG_BY_CM;
 	n->h.close_at = RWY_NEVER;
@@ -197,7 +200,7 @@ void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const cha
 	if (n->h.state == ENG_FAILED)
 		return;
 	if (n->h.state == ENG_LEARNING)
-		e->half_open--;
+		eng_half_open(n, -1);
 	n->h.state = ENG_FAILED;
 	n->h.error = why;
 	e->c.conns_failed++;

@@ -55,7 +55,7 @@ static void synced(struct eng_near *n, const struct eng_ctrl *c, rwy_time now)
 	if (c->qpn)
 		n->lqpn = c->qpn;
 	if (n->h.state == ENG_LEARNING) {
-		e->half_open--;
+		eng_half_open(n, -1);
 		n->h.state = ENG_PAIRED;
 		n->h.learned = ENG_BY_PEER;
 		e->c.conns_paired++;

@@ -158,7 +158,7 @@ static void restart(struct eng_near *n, const struct roce_pkt *pkt, rwy_time now
 	 * itself. */
 	n->lqpn = 0;
 	if (n->h.state != ENG_LEARNING)
-		n->h.e->half_open++;
+		eng_half_open(n, 1);
 	n->h.state = ENG_LEARNING;
 	n->h.learned = ENG_BY_NOBODY;
 	n->h.error = "";

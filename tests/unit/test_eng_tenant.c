@@ -197,6 +197,40 @@ static void test_memory_share(void **state)
 	assert_true(eng_counters(side[0].e)->holdback > 0);
 }
 
+/* A tenant's host that invents QPNs takes its tenant's places, and nobody else's. */
+static void test_places(void **state)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = FIRST,
+	    .ack_req = true,
+	    .payload_len = 64,
+	    .src = {10, 1, 0, 9},
+	    .dst = {10, 2, 0, 3}};
+
+	(void)state;
+	both();
+	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .half_open_max = 10, .flows_max = 30});
+	for (unsigned i = 0; i < 3 * HALF_MAX; i++) {
+		m.dqpn = 0x1000 + i;
+		eng_host_sends_as(0, 1, &m, 2);
+	}
+	assert_int_equal(stats(0, 1).flows, 10);
+	assert_int_equal(eng_counters(side[0].e)->drop_half_open, 3 * HALF_MAX - 10);
+	connect_as(1);
+	assert_int_equal(side[0].of[2].acks, 1);
+	/* What the peer opens counts, too: its far halves. */
+	set(0, 2, (struct eng_tenant_cfg){.vni = 200, .flows_max = 5});
+	memcpy(m.src, (uint8_t[]){10, 2, 0, 9}, 4);
+	memcpy(m.dst, (uint8_t[]){10, 1, 0, 3}, 4);
+	for (unsigned i = 0; i < 20; i++) {
+		m.dqpn = 0x2000 + i;
+		eng_host_sends_as(1, 1, &m, 2);
+	}
+	eng_pair_run(50 * RWY_MS);
+	assert_int_equal(stats(0, 2).flows, 5);
+	assert_true(eng_counters(side[0].e)->drop_flow_table_full > 0);
+}
+
 /* Changed while it runs; removed, its flows are forgotten, nobody else's; the number is free again. */
 static void test_live(void **state)
 {
@@ -270,6 +304,7 @@ int main(void)
 	    T(test_unknown),
 	    T(test_datagrams),
 	    T(test_memory_share),
+	    T(test_places),
 	    T(test_live),
 	    T(test_arguments),
 	};
