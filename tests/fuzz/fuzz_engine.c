@@ -20,6 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define VNI 100
 #define CHECK(x)                                                                                             \
 	do {                                                                                                 \
 		if (!(x)) {                                                                                  \
@@ -298,6 +299,16 @@ static void site_start(struct site *s)
 	wan->rx_window = w->mode & 16 ? 4 : 64;
 	wan->rx_bytes = w->mode & 16 ? 20000 : 1 << 20;
 	CHECK(eng_new(&s->e, c, &eng_ops, s, (struct rwy_bufs){&buf_ops, s}, w->now) == 0);
+	if (w->mode & 128) { /* a second world of the same addresses */
+		struct eng_tenant_cfg t = {.vni = VNI,
+		    .ack_mode = c->ack_mode,
+		    .flows_max = 16,
+		    .custody = 1 << 16,
+		    .prefix = c->prefix,
+		    .prefixes = c->prefixes};
+
+		CHECK(eng_tenant_set(s->e, 1 + s->idx, &t, w->now) == 0);
+	}
 	free(c);
 }
 
@@ -467,7 +478,10 @@ static void from_host(struct site *s, const uint8_t *ip, uint32_t len)
 	memcpy(b->data, ip, len);
 	memcpy(s->last, ip, len);
 	s->last_len = len;
-	eng_lan_rx(s->e, &b, 1, s->w->now);
+	if (s->w->mode & 128)
+		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)(len & 4 ? 1 + s->idx : 0)}, 1, s->w->now);
+	else
+		eng_lan_rx(s->e, &b, 1, s->w->now);
 }
 
 static void send_mk(struct site *s, struct rc_mk *m, unsigned host, bool is6)
@@ -697,6 +711,7 @@ static void lie(struct site *s, uint8_t n)
 		struct wan_f_data f = {.open = true, .kind = which >> 6 & 1, .info = info};
 
 		o.life = which;
+		o.vni = s->w->mode & 128 && which & 64 ? VNI : 0;
 		o.key.qpn = 0x10 + (which & 3);
 		o.peer_qpn = which & 32 ? 0x10 + (which & 3) : 0;
 		o.key.src = host_ip(o.type == ENG_OPEN_RSP ? s->idx : !s->idx, which >> 2 & 1, which & 8);
