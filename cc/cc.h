@@ -50,8 +50,6 @@ struct cc_ops {
 	void (*on_lost)(void *state, uint64_t bytes, rwy_time sent, uint64_t inflight, rwy_time now);
 	/* A whole PTO back-off without any ACK (outage). */
 	void (*on_persistent)(void *state, rwy_time now);
-	/* Long-haul congestion notification: what the far side drains. May be NULL. */
-	void (*on_rate_report)(void *state, uint64_t rate_Bps, rwy_time now);
 	/* A congestion notification packet (RoCEv2 CNP) came for what this state paces. May be NULL. */
 	void (*on_cnp)(void *state, rwy_time now);
 	/* Called at or after next(); may be NULL, then next() is too. next(): RWY_NEVER when nothing waits.
