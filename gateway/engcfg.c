@@ -9,7 +9,10 @@
 
 #define IP4_UDP             28
 #define IP6_UDP             48
-#define MIN_RATE            125000 /* bytes per second: 1 Mbit/s */
+#define LONG_RTT            (100 * RWY_MS)
+#define HOLD                3          /* flights held out of order while losses are repaired */
+#define DATAGRAMS_MAX       (1u << 20) /* 64 MiB of records a tunnel and worker */
+#define MIN_RATE            125000     /* bytes per second: 1 Mbit/s */
 #define ACK_MODE_SAME(c, e) static_assert((int)(c) == (int)(e), "the two enums agree")
 ACK_MODE_SAME(CONF_ACK_NEAR, ENG_ACK_NEAR);
 ACK_MODE_SAME(CONF_ACK_FAR, ENG_ACK_FAR);
@@ -43,6 +46,21 @@ static uint64_t tunnel_id(const struct conf_tunnel *t, unsigned worker)
 	return mix(h, &port, sizeof(port));
 }
 
+/* What must be remembered and held for a path of this rate to be full over a long distance. Memory bounds it
+ * after this (gw_eng_cfg_memory); the defaults are enough for some 10 Gb/s. */
+static void fit_rate(struct wan_cfg *w, uint64_t rate_Bps)
+{
+	uint64_t flight = rate_Bps / (RWY_SEC / LONG_RTT), datagrams = flight / w->mtu[0];
+
+	while (w->tx_pkts_max < datagrams && w->tx_pkts_max < DATAGRAMS_MAX)
+		w->tx_pkts_max *= 2;
+	if (w->rx_window < HOLD * datagrams)
+		w->rx_window =
+		    HOLD * datagrams < DATAGRAMS_MAX ? (uint32_t)(HOLD * datagrams) : DATAGRAMS_MAX;
+	if (w->rx_bytes < HOLD * flight)
+		w->rx_bytes = HOLD * flight;
+}
+
 static int tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned idx, unsigned worker)
 {
 	const struct conf_tunnel *t = &c->tunnel[idx];
@@ -64,6 +82,7 @@ static int tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	e->wan.ecn = t->ecn == CONF_ECN_AUTO;
 	e->wan.fec = t->fec == CONF_FEC_OFF ? WAN_FEC_OFF : WAN_FEC_AUTO;
 	e->wan.cc_cfg.rate_Bps = share;
+	fit_rate(&e->wan, share);
 	e->wan.cc_cfg.mtu = e->wan.mtu[0];
 	if (!e->wan.cc_cfg.min_rate_Bps)
 		e->wan.cc_cfg.min_rate_Bps = MIN_RATE;
