@@ -5,7 +5,7 @@
 #define PERIOD_MAX  (2 * RWY_MS)
 #define HIGH_MAX    2 /* periods that a host may pause */
 #define WAITS_FLOOR ((uint64_t)256 << 10)
-#define GENTLE      1 /* steps of growth that may only answer noise */
+#define GENTLE      1                    /* steps of growth that may only answer noise */
 #define SAMPLE      ((uint64_t)64 << 10) /* bytes that make a measurement */
 #define PERIODS_MAX 32                   /* or so much time */
 #define WINDOW_MIN  ((uint64_t)64 << 10)

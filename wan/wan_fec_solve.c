@@ -127,9 +127,10 @@ static bool invert(struct work *k)
 static void solve(struct work *k, struct rwy_buf *const *out)
 {
 	struct wan_fec_rx *x = k->t->fec_rx;
-	uint8_t *from[WAN_FEC_M_MAX], *to[WAN_FEC_M_MAX];
+	uint8_t *from[WAN_FEC_M_MAX] = {0}, *to[WAN_FEC_M_MAX] = {0};
 
 	for (unsigned q = 0; q < k->e; q++) {
+		assert(out[q]); /* alloc_out */
 		from[q] = k->rep[q]->data;
 		to[q] = out[q]->data;
 	}
@@ -272,7 +273,7 @@ static void free_repairs(struct work *k)
 bool wan_fec_rebuild(struct wan_tunnel *t, struct wan_fec_job *j, rwy_time now)
 {
 	struct work k = {.t = t, .j = j, .code = wan_fec_code(t)};
-	struct rwy_buf *out[WAN_FEC_M_MAX];
+	struct rwy_buf *out[WAN_FEC_M_MAX] = {0};
 	bool good;
 
 	if (!k.code || !prepare(&k))
@@ -287,14 +288,14 @@ bool wan_fec_rebuild(struct wan_tunnel *t, struct wan_fec_job *j, rwy_time now)
 	if (good)
 		solve(&k, out);
 	for (unsigned i = 0; i < k.e; i++)
-		good = good && unwrap(&k, k.of[i], out[i], k.pn[i]);
+		good = good && out[i] && unwrap(&k, k.of[i], out[i], k.pn[i]);
 	for (unsigned i = 0; good && i < j->blocks; i++)
 		j->w[i]->whole = true;
 	free_repairs(&k); /* before callbacks: they may lead anywhere */
 	for (unsigned i = 0; i < k.e; i++)
-		if (good)
+		if (good && out[i])
 			hand_on(&k, out[i], k.pn[i], now);
-		else
+		else if (out[i])
 			rwy_buf_free(&t->cfg.bufs, out[i]);
 	return good;
 }

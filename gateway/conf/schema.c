@@ -111,7 +111,8 @@ const struct conf_key conf_keys[] = {
 
     {"congestion", CONF_T_GROUP, .text = "Congestion on the local segments."},
     {"congestion.near_source_min", CONF_T_SIZE, 0, GIB, "2MiB", C(np_min),
-        .text = "Bytes of a connection waiting for the WAN from which its host is sent CNPs while they grow."},
+        .text =
+            "Bytes of a connection waiting for the WAN from which its host is sent CNPs while they grow."},
     {"congestion.near_source_max", CONF_T_SIZE, 0, GIB, "16MiB", C(np_max),
         .text =
             "From here on every packet asks for one (at most one in 50 us is sent); 0: no CNPs for queues."},

@@ -20,6 +20,8 @@ static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 		roce_resp_set_pmtu(&n->resp, pkt.payload_len);
 	switch (roce_resp_response(&n->resp, pkt.psn, pkt.opcode, now)) {
 	case ROCE_RESP_SERVE:
+		if (!n->lqpn) /* taken up from before a restart, ahead of the far gateway's word to begin */
+			n->lqpn = pkt.dqpn;
 		if (n->resp.serve_opcode == pkt.opcode)
 			eng_lan_send(e, n->h.key.tenant, b, false, &n->h.key.src, &n->nh);
 		else

@@ -40,6 +40,7 @@ static const struct {
                                              again, from the middle of a message, and was nobody's */
     {4036971, F_LAN_LOSS |
                   F_CRASH_FAR}, /* failed before the far gateway's word to begin: the error waited for it */
+    {7403, F_LAN_LOSS | F_CRASH_FAR}, /* the same, and nobody knew yet whose queue pair the error was for */
     {2015467, F_LAN_LOSS | F_CRASH_FAR},
 };
 

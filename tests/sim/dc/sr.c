@@ -111,8 +111,13 @@ void sr_acked(struct qp *qp, const struct dc_pkt *p, rwy_time now)
 
 	if (qp->failed || una > qp->high)
 		return;
-	if (una > qp->una)
+	if (una > qp->una) {
+		uint8_t gen = qp->gen;
+
 		qp_progress(qp, una, now);
+		if (qp->gen != gen)
+			return; /* that was its last message */
+	}
 	if (nak && got >= qp->una && got < qp->nxt) {
 		qp->dc->c.naks++;
 		r->sacked[got & r->mask] = 1;
