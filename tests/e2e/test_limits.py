@@ -51,7 +51,7 @@ def slow_host(lab, rate):
         sh(*tc, "del", "dev", "tapb", "root")
 
 
-@needs(gateway=True, timeout=90)
+@needs(gateway=True, end_to_end="window", timeout=90)
 def test_limit_far_host(lab):
     """The far host takes 16 Mbit/s: `host`, and the far gateway holds little of what waits (RATE)."""
     lab.wan(rtt_ms=40)

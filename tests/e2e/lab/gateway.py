@@ -40,11 +40,13 @@ tunnels:
     rate: {rate}
 connections:
   ack_mode: {ack_mode}
+congestion:
+  end_to_end: {end_to_end}
 api:
   socket: {sock}
 """
 DEFAULTS = {"workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
-            "ack_mode": "near"}
+            "ack_mode": "near", "end_to_end": "none"}
 
 
 class Gateway:
