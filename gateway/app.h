@@ -27,6 +27,7 @@ struct gw_worker;
 struct gw_port;
 struct gw_neigh;
 struct gw_control;
+struct gw_tenants;
 
 enum gw_state { GW_STARTING, GW_RUNNING, GW_STOPPING };
 
@@ -43,6 +44,7 @@ struct gw_app {
 	struct gw_worker *worker[GW_WORKERS_MAX];
 	struct gw_port *port[CONF_PORTS_MAX];
 	struct gw_neigh *neigh;
+	struct gw_tenants *tenants;
 	struct gw_control *control;
 	struct gw_jfile *jfile; /* NULL: none */
 };

@@ -14,6 +14,7 @@
 #include "rwy/err.h"
 #include "rwy/ip.h"
 #include "rwy/time.h"
+#include "vxlan/tenant.h"
 
 #define CONF_PORTS_MAX    16
 #define CONF_TUNNELS_MAX  64
@@ -62,6 +63,14 @@ struct conf_tunnel {
 	uint64_t rate_Bps; /* bytes per second */
 };
 
+/* One tenant as the file or the API says it. */
+struct conf_tenant {
+	struct tenant_cfg cfg;      /* its arrays are the conf_tenant's: conf_tenant_fini */
+	uint8_t congested_dscp[64]; /* by DSCP: what RoCE packets get while their path is congested; as
+	                               cfg.dscp: no change */
+	unsigned line, column;      /* where it begins in its file, 1-based; 0: not from a file */
+};
+
 struct conf {
 	char name[CONF_NAME];
 	unsigned workers; /* 1..64 */
@@ -74,6 +83,8 @@ struct conf {
 	unsigned ports;
 	struct conf_tunnel tunnel[CONF_TUNNELS_MAX];
 	unsigned tunnels;
+	struct conf_tenant *tenant; /* malloced; NULL when there is none */
+	unsigned tenants;
 	enum conf_ack_mode ack_mode;
 	uint32_t conns_max, half_open_max;
 	rwy_dur idle_expiry;
@@ -101,6 +112,15 @@ RWY_MUST_CHECK int conf_load(struct conf **out, const char *path, struct conf_er
 RWY_MUST_CHECK int conf_parse(
     struct conf **out, const char *text, size_t len, const char *name, struct conf_error *err);
 void conf_free(struct conf *c);
+void conf_tenant_fini(struct conf_tenant *t);
+
+/* One tenant's keys by themselves, YAML or JSON (JSON is YAML's flow style), as a client of the local API
+ * sends them: the keys of `tenants[]`, with the tunnels of `c` as places for prefixes. base: keys that are
+ * left out stay as they are there (a change); NULL: their defaults (a new tenant). What takes all tenants
+ * together is checked where they are (tenant_txn). 0 with *out filled: conf_tenant_fini; RWY_EINVAL with
+ * *err. */
+RWY_MUST_CHECK int conf_tenant_parse(const struct conf *c, const char *text, size_t len,
+    const struct conf_tenant *base, struct conf_tenant *out, struct conf_error *err);
 /* "file:line: message" */
 void conf_error_print(FILE *f, const struct conf_error *err);
 /* The reference (all keys: type, range, default, restart needed, sentence) as Markdown: docs/configuration.md
