@@ -17,6 +17,7 @@
 #include "gateway/log.h"
 #include "gateway/mbuf.h"
 #include "gateway/neigh.h"
+#include "gateway/tenants.h"
 
 #define GW_BURST       32
 #define GW_TX_BUF      64
@@ -109,9 +110,11 @@ struct gw_worker {
 	struct gw_app *app;
 	struct eng *eng;
 	struct gw_pools *pools;
-	struct gw_nt *nt; /* the next-hop table of this turn */
-	rwy_time now;     /* of this turn */
-	rwy_time wake_at; /* the control thread is not woken before */
+	struct gw_nt *nt;                /* the next-hop table of this turn */
+	const struct tenant_set *ts;     /* the tenants of this turn, never NULL */
+	struct gw_tenant_count *tenants; /* GW_TENANT_COUNTS, by tenant index; 0: whose tenant is not known */
+	rwy_time now;                    /* of this turn */
+	rwy_time wake_at;                /* the control thread is not woken before */
 	uint8_t
 	    *nh_used; /* by next-hop id: a packet went there since the control thread looked (it clears) */
 	struct gw_seen *seen;
@@ -128,6 +131,7 @@ struct gw_worker {
 	struct gw_counters c;
 	struct gw_worker_stats st;
 	_Atomic uint64_t nt_gen; /* oldest table this worker may still read; control thread reads */
+	_Atomic uint64_t ts_gen; /* the same of the tenants' set; who changes them reads */
 	_Atomic uint64_t heartbeat;
 	struct gw_ask ask[GW_ASKS];
 	_Atomic uint32_t ask_head;
@@ -159,6 +163,10 @@ void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel);
 void gw_tx_frame(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m); /* an untagged frame of the kernel */
 void gw_tx_flush(struct gw_worker *w);
+
+/* Forgets some of what the worker knows of a removed tenant's hosts, 20 us at most; on the worker's thread.
+ * True: nothing is left; else it is called again. Only then may the index be another tenant's. */
+bool gw_hosts_clear(struct gw_worker *w, uint32_t index);
 
 /* call.c: the worker's end of gw_call */
 bool gw_call_pending(const struct gw_worker *w);

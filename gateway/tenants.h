@@ -22,6 +22,20 @@
 
 struct gw_tenants;
 
+/* What a worker counts of one tenant; it alone writes. gw_worker.tenants[index]: all zeroes when an index is
+ * given to a tenant. [0] has the drops before the tenant is known (TENANT_UNKNOWN_VNI, TENANT_UNKNOWN_VLAN).
+ */
+#define GW_TENANT_COUNTS 65536 /* every index is below */
+struct gw_tenant_count {
+	_Alignas(64) uint64_t rx_packets;  /* admitted from its hosts */
+	uint64_t rx_bytes;                 /* from the IP header on */
+	uint64_t tx_packets, tx_bytes;     /* sent to its hosts, the same */
+	uint64_t forged_host;              /* VTEP_FORGED, VTEP_HELD */
+	uint64_t drop[TENANT_ADMIT_COUNT]; /* by reason; [TENANT_OK] stays 0 */
+};
+/* A worker's, allocated by gw_tenants_new. */
+struct gw_tenant_count *gw_tenants_counts(const struct gw_app *app, unsigned worker);
+
 /* From app->conf, before any worker exists: the first set. What goes wrong is logged. */
 RWY_MUST_CHECK int gw_tenants_new(struct gw_app *app);
 /* One worker's engine, before the worker runs: all tenants of the present set. */

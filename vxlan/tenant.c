@@ -16,6 +16,7 @@ void tenant_cfg_default(struct tenant_cfg *cfg)
 	cfg->weight = 1;
 	cfg->allow_default = true;
 	vxlan_dscp_keep(&cfg->dscp);
+	vxlan_dscp_keep(&cfg->dscp_congested);
 }
 
 /* --- checks ----------------------------------------------------------------------------------------- */
@@ -66,7 +67,7 @@ static enum tenant_error scalars_check(const struct tenant_cfg *c)
 	if (c->memory_ppm > TENANT_PPM)
 		return TENANT_E_SHARE;
 	for (unsigned i = 0; i < 64; i++)
-		if (c->dscp.map[i] > 63)
+		if (c->dscp.map[i] > 63 || c->dscp_congested.map[i] > 63)
 			return TENANT_E_DSCP;
 	return TENANT_E_NONE;
 }
@@ -311,9 +312,11 @@ bool tenant_same(const struct tenant *t, const struct tenant_cfg *b)
 	    a->vtep_learn != b->vtep_learn || a->allow_default != b->allow_default ||
 	    a->ack_mode != b->ack_mode || a->guarantee_Bps != b->guarantee_Bps ||
 	    a->limit_Bps != b->limit_Bps || a->weight != b->weight || a->priority != b->priority ||
-	    memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) != 0 || a->memory_ppm != b->memory_ppm ||
-	    memcmp(a->gw_mac, b->gw_mac, 6) != 0 || !rwy_ip_eq(&a->gw_ip[0], &b->gw_ip[0]) ||
-	    !rwy_ip_eq(&a->gw_ip[1], &b->gw_ip[1]) || a->proxy_arp != b->proxy_arp || !arrays_same(a, b))
+	    memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) != 0 ||
+	    memcmp(&a->dscp_congested, &b->dscp_congested, sizeof(a->dscp)) != 0 ||
+	    a->memory_ppm != b->memory_ppm || memcmp(a->gw_mac, b->gw_mac, 6) != 0 ||
+	    !rwy_ip_eq(&a->gw_ip[0], &b->gw_ip[0]) || !rwy_ip_eq(&a->gw_ip[1], &b->gw_ip[1]) ||
+	    a->proxy_arp != b->proxy_arp || !arrays_same(a, b))
 		return false;
 	for (unsigned i = 0; i < b->vteps; i++) { /* ours are sorted and differ from each other: so as sets */
 		unsigned j = 0;

@@ -82,6 +82,7 @@ struct tenant_cfg {
 	uint32_t weight;        /* of what nobody is guaranteed: 1 .. TENANT_WEIGHT_MAX */
 	uint8_t priority;       /* 0 .. 7; 7 is served first */
 	struct vxlan_dscp dscp;
+	struct vxlan_dscp dscp_congested; /* of RoCE packets while their path is congested */
 	uint32_t
 	    memory_ppm; /* of the custody memory, reserved for it; 0: it lives from what is not reserved */
 

@@ -65,10 +65,8 @@ struct conf_tunnel {
 
 /* One tenant as the file or the API says it. */
 struct conf_tenant {
-	struct tenant_cfg cfg;      /* its arrays are the conf_tenant's: conf_tenant_fini */
-	uint8_t congested_dscp[64]; /* by DSCP: what RoCE packets get while their path is congested; as
-	                               cfg.dscp: no change */
-	unsigned line, column;      /* where it begins in its file, 1-based; 0: not from a file */
+	struct tenant_cfg cfg; /* its arrays are the conf_tenant's: conf_tenant_fini */
+	unsigned line, column; /* where it begins in its file, 1-based; 0: not from a file */
 };
 
 struct conf {
