@@ -54,6 +54,8 @@ static enum tenant_error scalars_check(const struct tenant_cfg *c)
 		return TENANT_E_PREFIXES;
 	if (c->vteps > TENANT_VTEPS_MAX)
 		return TENANT_E_VTEPS;
+	if (c->hosts > TENANT_HOSTS_MAX)
+		return TENANT_E_HOSTS;
 	if ((unsigned)c->ack_mode > TENANT_ACK_END)
 		return TENANT_E_ACK_MODE;
 	if ((c->limit_Bps && c->limit_Bps < c->guarantee_Bps) ||
@@ -156,6 +158,28 @@ static int vteps_make(struct rwy_ip *v, const struct tenant_cfg *from, struct te
 	return 0;
 }
 
+/* As vteps_make; the tenant's VTEPs and prefixes are there. */
+static int hosts_make(
+    struct tenant *t, struct tenant_host *h, const struct tenant_cfg *from, struct tenant_err *err)
+{
+	static const uint8_t no_mac[6];
+
+	for (unsigned i = 0; i < from->hosts; i++) {
+		struct tenant_host a = from->host[i];
+		enum tenant_side side = tenant_find(t, &a.addr).side;
+		bool vtep = !rwy_ip_eq(&a.vtep, &none);
+		unsigned j = i;
+
+		for (; j && memcmp(&h[j - 1].addr, &a.addr, 16) > 0; j--)
+			h[j] = h[j - 1];
+		h[j] = a;
+		if (side != (vtep ? TENANT_VTEP : TENANT_LAN) || (vtep && !tenant_has_vtep(t, &a.vtep)) ||
+		    a.mac[0] & 1 || !memcmp(a.mac, no_mac, 6) || (j && rwy_ip_eq(&h[j - 1].addr, &a.addr)))
+			return tenant_fail(err, RWY_EINVAL, TENANT_E_HOST, from->name, (int)i);
+	}
+	return 0;
+}
+
 static int gateway_check(const struct tenant *t, struct tenant_err *err)
 {
 	static const uint8_t no_mac[6];
@@ -218,9 +242,9 @@ static struct tenant *block(const struct tenant_cfg *c)
 {
 	size_t rules = c->rules * sizeof(struct acl_rule),
 	       prefixes = c->prefixes * sizeof(struct tenant_prefix),
-	       vteps = c->vteps * sizeof(struct rwy_ip),
+	       vteps = c->vteps * sizeof(struct rwy_ip), hosts = c->hosts * sizeof(struct tenant_host),
 	       at = (2 * (size_t)c->prefixes + 2) * sizeof(struct tenant_at),
-	       size = sizeof(struct tenant) + rules + prefixes + vteps + at;
+	       size = sizeof(struct tenant) + rules + prefixes + vteps + at + hosts;
 	struct tenant *t = calloc(1, size);
 	uint8_t *p = (uint8_t *)(t + 1);
 
@@ -232,6 +256,7 @@ static struct tenant *block(const struct tenant_cfg *c)
 	t->cfg.prefix = memcpy(p + rules, c->prefixes ? (const void *)c->prefix : "", prefixes);
 	t->cfg.vtep = (struct rwy_ip *)(void *)(p + rules + prefixes);
 	t->at = (struct tenant_at *)(void *)(p + rules + prefixes + vteps);
+	t->cfg.host = (struct tenant_host *)(void *)(p + rules + prefixes + vteps + at);
 	return t;
 }
 
@@ -257,6 +282,8 @@ int tenant_make(struct tenant **out, const struct tenant_cfg *cfg, const struct 
 	r = prefixes_make(t, lim, err);
 	if (!r)
 		r = vteps_make((struct rwy_ip *)(void *)(t->cfg.prefix + cfg->prefixes), cfg, err);
+	if (!r)
+		r = hosts_make(t, (struct tenant_host *)(uintptr_t)t->cfg.host, cfg, err);
 	if (!r)
 		r = gateway_check(t, err);
 	if (!r)
@@ -291,8 +318,14 @@ static bool rule_eq(const struct acl_rule *a, const struct acl_rule *b)
 
 static bool arrays_same(const struct tenant_cfg *a, const struct tenant_cfg *b)
 {
-	if (a->prefixes != b->prefixes || a->vteps != b->vteps || a->rules != b->rules)
+	if (a->prefixes != b->prefixes || a->vteps != b->vteps || a->rules != b->rules ||
+	    a->hosts != b->hosts)
 		return false;
+	for (unsigned i = 0; i < a->hosts; i++) /* given in another order: built anew, which is as good */
+		if (!rwy_ip_eq(&a->host[i].addr, &b->host[i].addr) ||
+		    !rwy_ip_eq(&a->host[i].vtep, &b->host[i].vtep) ||
+		    memcmp(a->host[i].mac, b->host[i].mac, 6) != 0)
+			return false;
 	for (unsigned i = 0; i < a->prefixes; i++)
 		if (!prefix_eq(&a->prefix[i].p, &b->prefix[i].p) ||
 		    a->prefix[i].at.side != b->prefix[i].at.side ||

@@ -33,6 +33,7 @@
 #define TENANT_COUNT_MAX    16384
 #define TENANT_PREFIXES_MAX 1024
 #define TENANT_VTEPS_MAX    256
+#define TENANT_HOSTS_MAX    1024
 #define TENANT_TUNNELS_MAX  64
 #define TENANT_VNI_MAX      0xffffffu
 #define TENANT_VLAN_MAX     4094
@@ -58,6 +59,14 @@ struct tenant_prefix {
 	struct tenant_at at;
 };
 
+/* A host whose place is configured: it is never learned elsewhere, and what goes between two of them can be
+ * left to hardware (vxlan/offload.h). */
+struct tenant_host {
+	struct rwy_ip addr; /* in a prefix that is here */
+	struct rwy_ip vtep; /* all 0: on the VLAN */
+	uint8_t mac[6];
+};
+
 /* When a host's request is acknowledged (docs/rc-semantics.md), in the engine's order. */
 enum tenant_ack { TENANT_ACK_NEAR, TENANT_ACK_FAR, TENANT_ACK_END };
 
@@ -70,7 +79,9 @@ struct tenant_cfg {
 	unsigned prefixes;
 	const struct rwy_ip *vtep; /* the hosts' VTEPs */
 	unsigned vteps;
-	bool vtep_learn; /* others than those are accepted, too */
+	bool vtep_learn;                /* others than those are accepted, too */
+	const struct tenant_host *host; /* those whose place is fixed; others are learned */
+	unsigned hosts;
 
 	const struct acl_rule *rule;
 	unsigned rules;
@@ -99,7 +110,7 @@ struct tenant {
 	uint32_t index; /* 1 .. */
 	uint64_t
 	    changed; /* generation in which it became what it is: what a flow remembers of it holds as long */
-	struct tenant_cfg cfg; /* arrays are its own; vtep is sorted */
+	struct tenant_cfg cfg; /* arrays are its own; vtep and host are sorted */
 	uint64_t tunnels;      /* set of tunnels with prefixes behind them */
 	const struct acl *acl;
 	/* private: longest prefix match, by range */
@@ -201,6 +212,8 @@ enum tenant_admit tenant_admits(const struct tenant *t, enum tenant_side side, c
 	X(TENANT_E_PLACE, "prefix: no such tunnel, on the LAN without a VLAN, at VTEPs without a VNI")       \
 	X(TENANT_E_VTEPS, "too many VTEPs")                                                                  \
 	X(TENANT_E_VTEP, "VTEP: not the address of one host, the same twice, or without a VNI")              \
+	X(TENANT_E_HOSTS, "too many hosts")                                                                  \
+	X(TENANT_E_HOST, "host: not in a prefix that is here, VTEP not the tenant's, no MAC, or twice")      \
 	X(TENANT_E_GATEWAY, "gateway's own: wrong family, address not in a local prefix, or no MAC")         \
 	X(TENANT_E_RULE, "rule")                                                                             \
 	X(TENANT_E_RULE_OUTSIDE, "rule: prefix outside all of the tenant's prefixes")                        \

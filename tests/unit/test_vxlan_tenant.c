@@ -40,6 +40,7 @@ struct sample {
 	struct tenant_prefix prefix[5];
 	struct rwy_ip vtep[3];
 	struct acl_rule rule[4];
+	struct tenant_host host[2];
 };
 
 static void sample(struct sample *s, const char *name, uint32_t vni, uint16_t vlan)
@@ -67,6 +68,10 @@ static void sample(struct sample *s, const char *name, uint32_t vni, uint16_t vl
 	s->cfg.vteps = 3;
 	s->cfg.rule = s->rule;
 	s->cfg.rules = 4;
+	s->host[0] = (struct tenant_host){ip4(10, 0, 1, 9), {{0}}, {2, 0, 0, 0, 1, 9}};
+	s->host[1] = (struct tenant_host){ip4(10, 0, 0, 9), s->vtep[1], {2, 0, 0, 0, 0, 9}};
+	s->cfg.host = s->host;
+
 	s->cfg.gw_mac[0] = 2;
 	s->cfg.gw_mac[5] = 0xfe;
 	s->cfg.gw_ip[0] = ip4(10, 0, 0, 254);
@@ -105,6 +110,7 @@ static void test_lookups(void **state)
 	assert_null(tenant_by_vlan(s, 5));
 	assert_null(tenant_by_name(s, "a"));
 	sample(&a, "a", 5, 100);
+	a.cfg.hosts = 2;
 	sample(&b, "b", 6, 0);
 	b.prefix[1].at = (struct tenant_at)TUNNEL(1);
 	assert_int_equal(tenant_txn_begin(&x, db), 0);
@@ -126,6 +132,9 @@ static void test_lookups(void **state)
 	assert_null(tenant_by_vlan(s, 0xffff));
 	assert_null(tenant_by_vni(s, 0));
 	assert_int_equal(ta->tunnels, 3);
+	assert_int_equal(ta->cfg.hosts, 2); /* sorted by address */
+	assert_true(rwy_ip_eq(&ta->cfg.host[0].addr, &a.host[1].addr));
+	assert_true(rwy_ip_eq(&ta->cfg.host[1].addr, &a.host[0].addr) && ta->cfg.host[1].mac[5] == 9);
 
 	/* The same addresses, each tenant's own places; longest match, edges, both families. */
 #define AT(tenant, addr, sd, tn)                                                                             \
@@ -232,6 +241,14 @@ static void test_refused_tenant(void **state)
 	BAD(a.cfg.vteps = TENANT_VTEPS_MAX + 1, TENANT_E_VTEPS, -1);
 	BAD(a.vtep[1] = a.vtep[0], TENANT_E_VTEP, 1);
 	BAD(a.vtep[2] = ip4(224, 0, 0, 1), TENANT_E_VTEP, 2);
+	BAD(a.cfg.hosts = TENANT_HOSTS_MAX + 1, TENANT_E_HOSTS, -1);
+	BAD(a.cfg.hosts = 2; a.host[0].vtep = a.vtep[0], TENANT_E_HOST, 0); /* its address is on the VLAN */
+	BAD(a.cfg.hosts = 2; a.host[1].vtep = (struct rwy_ip){{0}}, TENANT_E_HOST, 1);
+	BAD(a.cfg.hosts = 2; a.host[1].vtep = ip4(192, 0, 2, 99), TENANT_E_HOST, 1);
+	BAD(a.cfg.hosts = 2; a.host[1].addr = ip4(10, 0, 3, 1), TENANT_E_HOST, 1);
+	BAD(a.cfg.hosts = 2; a.host[0].mac[0] = 1, TENANT_E_HOST, 0);
+	BAD(a.cfg.hosts = 2; memset(a.host[1].mac, 0, 6), TENANT_E_HOST, 1);
+	BAD(a.cfg.hosts = 2; a.host[1] = a.host[0], TENANT_E_HOST, 1);
 	BAD(a.cfg.gw_mac[0] = 3, TENANT_E_GATEWAY, -1);
 	BAD(memset(a.cfg.gw_mac, 0, 6), TENANT_E_GATEWAY, -1);
 	BAD(a.cfg.gw_ip[0] = ip4(10, 0, 3, 1), TENANT_E_GATEWAY, 0); /* behind a tunnel */
