@@ -9,10 +9,11 @@ CM_TIMER = 2.1         # seconds: QP timeout 19, which rdma_cm gives its QPs
 PINGPONG_TIMER = 0.067  # QP timeout 14 of ibv_rc_pingpong
 
 
-def needs(mtu=1500, gateway=False, timeout=60, **options):
-    """What the test's lab must be: guest MTU; gateway=True: makes no sense natively; options: gateway configuration."""
+def needs(mtu=1500, gateway=False, native=False, timeout=60, **options):
+    """What the test's lab must be: guest MTU; gateway=True: makes no sense natively, native=True: is native always; options: gateway
+    configuration."""
     def mark(f):
-        f.needs = {"mtu": mtu, "gateway": gateway, "timeout": timeout, "options": options}
+        f.needs = {"mtu": mtu, "gateway": gateway, "native": native, "timeout": timeout, "options": options}
         return f
     return mark
 

@@ -19,7 +19,7 @@ eal:
   args: ["--in-memory", "--no-huge", "-m", "512", "--file-prefix", "{prefix}"]
 ports:
   - name: lan
-    device: "net_af_packet0,iface=tap{side},qdisc_bypass=0"
+    device: "net_af_packet0,iface={lan},qdisc_bypass=0"
     role: lan
     addresses: [10.{site}.0.1/24, "fd00:{site}::1/64"]
     mtu: {mtu}
@@ -44,9 +44,9 @@ congestion:
   end_to_end: {end_to_end}
 api:
   socket: {sock}
-"""
+{tenant_list}"""
 DEFAULTS = {"workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
-            "ack_mode": "near", "end_to_end": "none"}
+            "ack_mode": "near", "end_to_end": "none", "tenants": ()}
 
 
 class Gateway:
@@ -62,8 +62,11 @@ class Gateway:
     def write_config(self):
         site, far, far_site = (1, "b", 2) if self.side == "a" else (2, "a", 1)
         path = self.net.dir / f"gateway-{self.side}.yaml"
-        path.write_text(_CONFIG.format(side=self.side, site=site, far=far, far_site=far_site,
-                                       sock=self.sock, journal=self.net.dir, prefix=f"rwy-{self.net.id}-{self.side}", **self.options))
+        tenants = self.options["tenants"]
+        entries = "".join(t.yaml(self.side) for t in tenants)
+        path.write_text(_CONFIG.format(side=self.side, site=site, far=far, far_site=far_site, sock=self.sock, journal=self.net.dir,
+                                       prefix=f"rwy-{self.net.id}-{self.side}", lan=f"lan{self.side}" if tenants else f"tap{self.side}",
+                                       tenant_list=f"tenants:\n{entries}" if entries else "", **self.options))
         return path
 
     def start(self, wait=True):
@@ -117,6 +120,12 @@ class Gateway:
         if code:
             raise LabError(f"roceway {' '.join(words)} on gateway {self.side}: exit {code}: {err.strip()}")
         return json.loads(out)
+
+    def reload(self, **options):
+        """Change options in its configuration, SIGHUP."""
+        self.options = dict(self.options, **options)
+        self.write_config()
+        self.child.send_signal(signal.SIGHUP)
 
     def counters(self):
         """Every counter by name, as the CLI gives them."""

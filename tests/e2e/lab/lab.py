@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-# The lab that a test gets: two hosts, two gateways or none, a WAN, and the verbs a test is written in.
+# The lab that a test gets: two hosts or four, two gateways or none, a WAN, and the verbs a test is written in.
 # Guests boot once; everything else changes under them.
 import contextlib
-import ipaddress
 import signal
 import time
 from dataclasses import dataclass
 
 from . import image, perftest, proc
 from .gateway import DEFAULTS, Gateway
-from .guest import Guest
+from .host import Host
 from .net import Net
 from .proc import LabError
+from .tenant import Member
 from .wan import Wan
 
 # rxe counters that move only when a host sent something twice, saw a gap or was told that the far host was not ready.
 RETRANSMIT = ("completer_retry_err", "rcvd_seq_err", "out_of_seq_request", "rcvd_rnr_err", "retry_exceeded_err",
               "retry_rnr_exceeded_err")
 LISTEN_TIMEOUT = 15
-RXE = "/sys/class/infiniband/rxe0/ports/1"
 
 
 @dataclass
@@ -58,58 +57,18 @@ class Nccl:
         return Pair(self.server.wait(15), client)
 
 
-class Host(Guest):
-    """A guest with its place in the topology."""
-
-    def __init__(self, side, net, log):
-        self.side = side
-        n, far = (1, 2) if side == "a" else (2, 1)
-        super().__init__(side, net.gwa if side == "a" else net.gwb, f"tap{side}", f"52:54:00:00:00:0{n}", net.dir, log)
-        self.ip4, self.ip6 = f"10.{n}.0.2", f"fd00:{n}::2"
-        self.gw4, self.gw6 = f"10.{n}.0.1", f"fd00:{n}::1"
-        self.far4, self.far6 = f"10.{far}.0.0/24", f"fd00:{far}::/64"
-        self.gids = {}
-
-    def ip(self, version=4):
-        return self.ip4 if version == 4 else self.ip6
-
-    def setup(self):
-        """Addresses and Soft-RoCE, once after boot. A plain queue, since fq_codel drops part of a burst of 16 QPs, and the
-        tests count every repeated packet as the WAN's."""
-        self.run(f"""set -e; ip link set eth0 mtu 1500 up; ip addr add {self.ip4}/24 dev eth0
-            ip addr add {self.ip6}/64 dev eth0 nodad; tc qdisc replace dev eth0 root pfifo limit 20000; rdma link add rxe0 type rxe netdev eth0; mkdir -p /tmp/t""")
-
-    def route(self, native, mtu):
-        """Way to the other site: through the gateway, or on the link itself for native runs."""
-        via4, via6 = ("", "") if native else (f"via {self.gw4}", f"via {self.gw6}")
-        self.run(f"""set -e; ip link set eth0 mtu {mtu}; ip route replace {self.far4} {via4} dev eth0
-            ip -6 route replace {self.far6} {via6} dev eth0; ip neigh flush dev eth0""")
-        self.gids = {}
-
-    def gid(self, version=4):
-        """Index of the RoCEv2 GID that holds this host's address."""
-        if not self.gids:
-            out = self.run(f"cd {RXE}/gids; grep -v -E '^[0:]+$' /dev/null *").out
-            for index, _, gid in (line.partition(":") for line in out.splitlines()):
-                addr = ipaddress.IPv6Address(gid)
-                self.gids[str(addr.ipv4_mapped or addr)] = int(index)
-        return self.gids[self.ip(version)]
-
-    def rxe_counters(self):
-        out = self.run(f"cd {RXE}/hw_counters; for c in *; do echo $c $(cat $c); done").out
-        return {k: int(v) for k, v in (line.split() for line in out.splitlines())}
-
-
 class Lab:
     def __init__(self, log=None):
         self._sinks = [log] if log else []
         self.net = Net()
-        self.a, self.b = Host("a", self.net, self.log), Host("b", self.net, self.log)
-        self.hosts = (self.a, self.b)
+        self.guests = {n: Host(n, self.net, self.log) for n in "abcd"}
+        self.a, self.b, self.c, self.d = self.guests.values()
+        self.hosts = (self.a, self.b)  # those that run
+        self.members = {}              # (tenant's name, site): Member
         self.gwa, self.gwb = Gateway("a", self.net, self.log), Gateway("b", self.net, self.log)
         self.gateways = (self.gwa, self.gwb)
         self.link = Wan(self.net, self.log)
-        self.mode = self.mtu = None
+        self.mode = self.mtu = self.tenants = None
         self.captures, self._base = [], {}
         self.plain_wan = False  # a --native run: tests' impairments are left out
 
@@ -120,19 +79,28 @@ class Lab:
     # --- the rig ------------------------------------------------------------------------------
     def boot(self):
         image.initramfs(image.kernel())
-        for h in self.hosts:
-            h.boot()
         self.link.start()
-        for h in self.hosts:
+        self._boot(self.hosts)
+
+    @staticmethod
+    def _boot(hosts):
+        for h in hosts:
+            h.boot()
+        for h in hosts:
             h.ready()
             h.setup()
-        self.mode = self.mtu = None
 
     def reboot(self):
         for h in self.hosts:
             h.halt()
+        self.hosts, self.members = (self.a, self.b), {}
         self.link.stop()
         self.boot()
+        self.changed()
+
+    def changed(self):
+        """The rig is not what use() made it any more: the next use() makes it anew."""
+        self.mode = None
 
     def close(self):
         for g in self.gateways:
@@ -146,20 +114,19 @@ class Lab:
     def use(self, mode, mtu=1500, **options):
         """Make the lab 'native' or 'gateway', with this MTU on the hosts and these gateway options; no reboot."""
         want = dict(DEFAULTS, mtu=mtu, **options)
+        tenants = want["tenants"]
         if mode == "gateway" and not all((self.net.bin / p).exists() for p in ("roceway-gateway", "roceway")):
             raise LabError("roceway-gateway or roceway is not built")
-        same = mode == self.mode and mtu == self.mtu
+        same = (mode, mtu, tenants) == (self.mode, self.mtu, self.tenants)
         if same and (mode == "native" or all(g.alive() and g.options == want for g in self.gateways)):
             return
         self.gateways_stop()
-        if mode != self.mode:
-            native = mode == "native"
-            self.net.wan_mtu(9000 if native else want["wan_mtu"])
-            for side, ns in (("a", self.net.gwa), ("b", self.net.gwb)):
-                self.net.bridge(ns, native, f"tap{side}", f"wan{side}")
+        if (mode, tenants) != (self.mode, self.tenants):
+            self.cable(mode == "native", tenants, want["wan_mtu"])
         for h in self.hosts:
             h.route(mode == "native", mtu)
-        self.mode, self.mtu = mode, mtu
+        self.join(tenants, mode == "native", mtu)
+        self.mode, self.mtu, self.tenants = mode, mtu, tenants
         if mode == "gateway":
             for g in self.gateways:
                 g.options = want
@@ -168,16 +135,62 @@ class Lab:
                 g.wait_ready()
         self.wait_path()
 
+    def cable(self, native, tenants, wan_mtu):
+        """Bring up the hosts that these tenants need, and join them: natively with the WAN, else with the gateway."""
+        self.net.wan_mtu(9000 if native else wan_mtu)
+        self.leave()
+        want = {"a", "b"}.union(*(t.hosts for t in tenants))
+        for h in self.hosts:
+            if h.name not in want:
+                h.halt()
+        running = {h.name for h in self.hosts if h.name in want}
+        self.hosts = tuple(h for n, h in self.guests.items() if n in running)
+        self._boot([self.guests[n] for n in sorted(want - running)])
+        self.hosts = tuple(h for n, h in self.guests.items() if n in want)
+        for side, ns in (("a", self.net.gwa), ("b", self.net.gwb)):
+            taps = [h.tap for h in self.hosts if h.site == side]
+            self.net.bridge(ns, False)
+            self.net.switch(ns, False, f"lan{side}")
+            if native:
+                self.net.bridge(ns, True, *taps, f"wan{side}")
+            elif tenants:
+                self.net.switch(ns, True, f"lan{side}", *taps)
+
+    def leave(self):
+        for m in self.members.values():
+            m.down()
+        self.members = {}
+
+    def join(self, tenants, native, mtu):
+        """The hosts' devices of these tenants."""
+        self.leave()
+        for t in tenants:
+            pair = [Member(t, self.guests[n]) for n in t.hosts]
+            for m, far in zip(pair, reversed(pair)):
+                m.up(mtu, far if native else None)
+                self.members[t.name, m.site] = m
+
+    def tenant(self, name):
+        """A tenant's members at site A and B."""
+        return self.members[name, "a"], self.members[name, "b"]
+
+    @property
+    def ends(self):
+        """Everything with an RDMA device of its own."""
+        return [*self.hosts, *(m for m in self.members.values() if m.vtep)]
+
     def gateways_stop(self):
         for g in self.gateways:
             g.stop()
 
     def wait_path(self, seconds=20):
-        """Until both hosts reach each other by IPv4 and IPv6."""
-        script = (f"until ping -c 1 -W 1 {self.b.ip4} && ping -6 -c 1 -W 1 {self.b.ip6}; do usleep 50000; done")
-        r = self.a.start(script).wait(seconds)
-        if not r.ok:
-            raise LabError(f"host A cannot reach host B ({self.mode}): {r.text.strip()[-300:]}")
+        """Until all pairs of hosts reach each other by IPv4 and IPv6."""
+        pairs = [(self.a, self.b)] + [self.tenant(t.name) for t in self.tenants or ()]
+        for a, b in pairs:
+            script = f"until ping -c 1 -W 1 {b.ip4} && ping -6 -c 1 -W 1 {b.ip6}; do usleep 50000; done"
+            r = a.start(script).wait(seconds)
+            if not r.ok:
+                raise LabError(f"{a.name} cannot reach {b.name} ({self.mode}): {r.text.strip()[-300:]}")
 
     def wan(self, **impairments):
         """Set the WAN: rtt_ms, loss, reorder, dup, corrupt, jitter_ms in ms and percent; nothing given: clean."""
@@ -208,11 +221,14 @@ class Lab:
             raise LabError(f"server `{command}` does not listen: exit {r.code}: {r.text.strip()[-300:]}") from None
         return job
 
-    def pair(self, server, client, port, cm=False, timeout=40, on=None):
-        """Server on B (or the host `on`), client on the other, both to their ends. {server} and {server6} in the client's
-        command stand for the server's addresses."""
-        s_host = on or self.b
-        c_host = self.a if s_host is self.b else self.b
+    def _two(self, on, ends):
+        """Client's and server's endpoint: A and B, the other way round (on=lab.a), or the two of `ends`."""
+        return ends or ((self.b, self.a) if on is self.a else (self.a, self.b))
+
+    def pair(self, server, client, port, cm=False, timeout=40, on=None, ends=None):
+        """Server on B (or the host `on`), client on the other, both to their ends; or `ends`: (client's, server's). {server} and
+        {server6} in the client's command stand for the server's addresses."""
+        c_host, s_host = self._two(on, ends)
         client = client.format(server=s_host.ip4, server6=s_host.ip6)
         job = self.serve(server, port, cm, s_host)
         c = c_host.start(client).wait(timeout)
@@ -221,16 +237,15 @@ class Lab:
         s = job.wait(10)
         return Pair(s, c)
 
-    def perftest(self, tool, ip=4, limit=40, on=None, **how):
+    def perftest(self, tool, ip=4, limit=40, on=None, ends=None, **how):
         """Run a perftest pair, e.g. perftest("ib_write_bw", size=65536, iters=1000, qps=16, mtu=1024, cm=True). `limit`:
         seconds until it is ended; the other words are those of perftest.options()."""
-        s_host = on or self.b
-        c_host = self.a if s_host is self.b else self.b
+        c_host, s_host = self._two(on, ends)
         cm = how.get("cm", False)
-        s_opt = perftest.options(gid=s_host.gid(ip), **how)
-        c_opt = perftest.options(gid=c_host.gid(ip), **how)
+        s_opt = perftest.options(gid=s_host.gid(ip), dev=s_host.rxe, **how)
+        c_opt = perftest.options(gid=c_host.gid(ip), dev=c_host.rxe, **how)
         start = time.monotonic()
-        r = self.pair(f"{tool} {s_opt}", f"{tool} {c_opt} {s_host.ip(ip if cm else 4)}", 18515, cm, limit, on)
+        r = self.pair(f"{tool} {s_opt}", f"{tool} {c_opt} {s_host.ip(ip if cm else 4)}", 18515, cm, limit, on, ends)
         is_bw = tool.endswith("_bw")
         rows = perftest.parse(r.client.out, is_bw)
         ok = r.ok and bool(rows)
@@ -249,7 +264,7 @@ class Lab:
     def wait_traffic(self, packets, host=None, seconds=20):
         """Until this many RoCE packets more have reached the host (B unless told): a transfer is under way."""
         host = host or self.b
-        read = f"cat {RXE}/hw_counters/rcvd_pkts"
+        read = f"cat {host.port_dir}/hw_counters/rcvd_pkts"
         goal = int(host.run(read).out) + packets
         r = host.start(f"until [ $({read}) -ge {goal} ]; do usleep 20000; done").wait(seconds)
         if not r.ok:
@@ -258,14 +273,14 @@ class Lab:
     # --- what the hosts saw -------------------------------------------------------------------
     def counters_mark(self):
         """Remember the hosts' rxe counters; the runner does it before each test."""
-        self._base = {h.name: h.rxe_counters() for h in self.hosts}
+        self._base = {h.name: h.rxe_counters() for h in self.ends}
         self._base_time = time.monotonic()
 
     def rxe_delta(self, host):
         base = self._base[host.name]
         return {k: v - base.get(k, 0) for k, v in host.rxe_counters().items()}
 
-    def host_retransmits(self, timer=None, qps=1):
+    def host_retransmits(self, timer=None, qps=1, ends=None):
         """How often a host repeated something or saw a gap since the mark, by counter; empty is good.
 
         Duplicates that a host received are not among them: what the other host repeated is counted there, and what the far
@@ -276,7 +291,7 @@ class Lab:
         longer than they take. For programs with a timeout of their own (`timer`, in s) that many repetitions are allowed."""
         found = {}
         allowed = qps * (1 + (time.monotonic() - self._base_time) / timer) if timer else 0
-        for h in self.hosts:
+        for h in ends or self.ends:
             delta = self.rxe_delta(h)
             self.log(f"[{h.name}] rxe counters: { {k: v for k, v in delta.items() if v} }")
             if delta["completer_retry_err"] <= allowed:
@@ -286,9 +301,9 @@ class Lab:
 
     # --- evidence -----------------------------------------------------------------------------
     def capture_start(self, directory, only=None):
-        """tcpdump on both LAN taps and both WAN ends, or `only` one of them; the first bytes of each packet."""
+        """tcpdump on all hosts' taps and both WAN ends, or `only` one of them; the first bytes of each packet."""
         directory.mkdir(parents=True, exist_ok=True)
-        for ns, dev in ((self.net.gwa, "tapa"), (self.net.gwa, "wana"), (self.net.gwb, "tapb"), (self.net.gwb, "wanb")):
+        for ns, dev in (*((h.netns, h.tap) for h in self.hosts), (self.net.gwa, "wana"), (self.net.gwb, "wanb")):
             if only not in (None, dev):
                 continue
             path = directory / f"{dev}.pcap"
@@ -298,7 +313,7 @@ class Lab:
 
     @contextlib.contextmanager
     def capture(self, dev):
-        """Capture one of tapa, wana, wanb, tapb for a test's own use; gives the file, complete after the block."""
+        """Capture one of tapa, tapb, tapc, tapd, wana, wanb for a test's own use; gives the file, complete after the block."""
         self.capture_start(self.net.dir / "capture", dev)
         mine = self.captures.pop()
         try:
@@ -320,8 +335,8 @@ class Lab:
             self.log(f"no host counters: {e}")
         for g in self.gateways:
             self.log(f"[gw-{g.side}] {'running' if g.alive() else 'down'}")
-            for what in ("status", "flows", "tunnels", "counters") if g.alive() else ():
-                code, out, err = g._cli(what)
+            for what in ("status", "flows", "tunnels", "tenant show", "counters") if g.alive() else ():
+                code, out, err = g._cli(*what.split())
                 self.log(f"[gw-{g.side}] roceway {what}: exit {code}\n{out}{err}")
         if self.link.child:
             with contextlib.suppress(LabError):

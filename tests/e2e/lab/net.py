@@ -3,7 +3,8 @@
 #
 #   gwa: tapa (host A), wana      wan: wa, wb      gwb: wanb, tapb (host B)
 #        wana <-> wa and wb <-> wanb are veth pairs; what joins wa and wb is the emulated WAN.
-# Between tapX and wanX stands a gateway process or, for native runs, a kernel bridge.
+# Between tapX and wanX stands a gateway process or, for native runs, a kernel bridge. With several hosts at a site their taps are
+# ports of a switch (a kernel bridge), and the gateway's LAN port is lanX.
 import fcntl
 import os
 import shutil
@@ -11,6 +12,7 @@ import signal
 import time
 from pathlib import Path
 
+from .host import SITES
 from .paths import BIN
 from .proc import sh
 
@@ -51,8 +53,9 @@ class Net:
                " && echo 0 >ipv4/ip_forward")
             sh(IP, "-n", ns, "link", "set", "lo", "up")
         for side, ns in (("a", self.gwa), ("b", self.gwb)):
-            sh(IP, "-n", ns, "tuntap", "add", "dev", f"tap{side}", "mode", "tap")
-            sh(IP, "-n", ns, "link", "set", f"tap{side}", "mtu", MTU_MAX, "txqueuelen", QUEUE, "up")
+            for host in SITES[side]:
+                sh(IP, "-n", ns, "tuntap", "add", "dev", f"tap{host}", "mode", "tap")
+                sh(IP, "-n", ns, "link", "set", f"tap{host}", "mtu", MTU_MAX, "txqueuelen", QUEUE, "up")
             sh(IP, "-n", ns, "link", "add", f"wan{side}", "type", "veth", "peer", "name", f"w{side}", "netns", self.wan)
         self.wan_mtu(MTU_MAX)
 
@@ -72,6 +75,23 @@ class Net:
         for d in devs:
             sh(IP, "-n", ns, "link", "set", d, "master", "br0")
         sh(IP, "-n", ns, "link", "set", "br0", "mtu", MTU_MAX, "up", check=False)
+
+    def switch(self, ns, on, gateway, *hosts):
+        """A LAN switch between these hosts' devices and the gateway's port `gateway`, made here; or none. Hosts' ports are isolated:
+        what they send reaches the gateway alone. `atk` is the far end of one more such port, for frames that no guest's kernel sends."""
+        if not on:
+            sh(IP, "-n", ns, "link", "del", "sw0", check=False)
+            for dev in (gateway, "atk"):
+                sh(IP, "-n", ns, "link", "del", dev, check=False)
+            return
+        sh(IP, "-n", ns, "link", "add", "sw0", "type", "bridge", "mcast_snooping", "0", "forward_delay", "0", "stp_state", "0")
+        for dev, port in ((gateway, "sw-gw"), ("atk", "sw-atk")):
+            sh(IP, "-n", ns, "link", "add", dev, "mtu", MTU_MAX, "type", "veth", "peer", "name", port, "mtu", MTU_MAX)
+            sh(IP, "-n", ns, "link", "set", dev, "up")
+        for port in (*hosts, "sw-gw", "sw-atk"):
+            sh(IP, "-n", ns, "link", "set", port, "master", "sw0", "up")
+            sh(IP, "-n", ns, "link", "set", port, "type", "bridge_slave", "isolated", "off" if port == "sw-gw" else "on")
+        sh(IP, "-n", ns, "link", "set", "sw0", "mtu", MTU_MAX, "up")
 
     def close(self):
         clean(self.id)

@@ -16,9 +16,9 @@ class Perf:
 
 
 def options(size=None, iters=None, seconds=None, qps=1, mtu=None, gid=None, cm=False, bidir=False, timeout=18, all_sizes=False,
-            extra=""):
+            dev="rxe0", extra=""):
     """Options both sides of a perftest program get."""
-    o = ["-F", "-u", str(timeout)]
+    o = ["-F", "-d", dev, "-u", str(timeout)]
     if all_sizes:
         o.append("-a")
     if size is not None:

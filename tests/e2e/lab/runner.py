@@ -26,7 +26,7 @@ from .proc import LabError
 TESTS = ROOT / "tests/e2e"
 CAPTURED_MAX = 3  # failed tests that are run again with captures
 BROKEN_MAX = 3  # tests in a row for which the lab could not be set up, before giving up
-DEFAULT_NEEDS = {"mtu": 1500, "gateway": False, "timeout": 60, "options": {}}
+DEFAULT_NEEDS = {"mtu": 1500, "gateway": False, "native": False, "timeout": 60, "options": {}}
 
 
 class TestTimeout(Exception):
@@ -51,7 +51,7 @@ class Test:
         return (inspect.getdoc(self.func) or "").split("\n")[0]
 
     def setup_key(self):
-        return (self.needs["mtu"], sorted(self.needs["options"].items()))
+        return (self.needs["native"], self.needs["mtu"], sorted(self.needs["options"].items()))
 
 
 def discover():
@@ -142,7 +142,7 @@ class Runner:
             with time_limit(limit):
                 self.broken += 1
                 self.lab.wan()
-                self.lab.use(self.mode, test.needs["mtu"], **test.needs["options"])
+                self.lab.use("native" if test.needs["native"] else self.mode, test.needs["mtu"], **test.needs["options"])
                 self.broken = 0
                 if capture:
                     shutil.rmtree(self.out(test) / "again", ignore_errors=True)

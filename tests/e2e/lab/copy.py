@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# rcopy of a file of random bytes between two endpoints, while other things go on; checksums decide.
+
+
+class Copy:
+    """From the first of `ends` to the second."""
+
+    def __init__(self, lab, ends, mib, port=7427):
+        self.src, self.dst = ends
+        self.file = f"/tmp/t/copy-{port}"
+        self.src.run(f"dd if=/dev/urandom of={self.file} bs=64k count={int(mib * 16)}")
+        self.server = lab.serve(f"rcopy -p {port}", port=port, cm=True, host=self.dst)
+        self.client = self.src.start(f"rcopy {self.file} {self.dst.ip4}:{self.file}.got -p {port}")
+
+    def running(self):
+        return not self.client.done.is_set()
+
+    def end(self, limit=60):
+        """(result of the client, do the checksums agree). After `limit` seconds it is killed: exit code 124."""
+        r = self.client.wait(limit)
+        self.server.kill()
+        self.server.wait(5)
+        sums = [h.run(f"sha256sum <{f}; rm -f {f}", check=False).out
+                for h, f in ((self.src, self.file), (self.dst, f"{self.file}.got"))]
+        return r, sums[0] == sums[1] != ""
+
+    def check(self, limit=60):
+        """It is done, and every byte is right."""
+        r, same = self.end(limit)
+        assert r.ok, r
+        assert same, f"{self.src.name} to {self.dst.name}: checksums differ"
+        return r

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# The lab's hosts: guests with an address on the LAN and a Soft-RoCE device. An endpoint is what a test sends from and to: a host
+# itself, or its membership in a tenant (tenant.py).
+import ipaddress
+
+from .guest import Guest
+
+SITES = {"a": "ac", "b": "bd"}  # hosts of each site; c and d boot only for tests that need them
+MACS = {n: f"52:54:00:00:00:0{i}" for i, n in enumerate("abcd", 1)}
+
+
+def site_of(host):
+    return "a" if host in SITES["a"] else "b"
+
+
+def underlay(host, version=4):
+    """A host's address on the LAN."""
+    site = site_of(host)
+    n, at = "ab".index(site) + 1, 2 + SITES[site].index(host)
+    return f"10.{n}.0.{at}" if version == 4 else f"fd00:{n}::{at}"
+
+
+class Endpoint:
+    """Something with a name, ip4, ip6, an RDMA device `rxe`, and a guest's run(), start()."""
+    rxe = "rxe0"
+
+    def ip(self, version=4):
+        return self.ip4 if version == 4 else self.ip6
+
+    @property
+    def port_dir(self):
+        return f"/sys/class/infiniband/{self.rxe}/ports/1"
+
+    def gid(self, version=4):
+        """Index of the RoCEv2 GID that holds this endpoint's address."""
+        if not self.gids:
+            out = self.run(f"cd {self.port_dir}/gids; grep -v -E '^[0:]+$' /dev/null *").out
+            for index, _, gid in (line.partition(":") for line in out.splitlines()):
+                addr = ipaddress.IPv6Address(gid)
+                self.gids[str(addr.ipv4_mapped or addr)] = int(index)
+        return self.gids[self.ip(version)]
+
+    def rxe_counters(self):
+        out = self.run(f"cd {self.port_dir}/hw_counters; for c in *; do echo $c $(cat $c); done").out
+        return {k: int(v) for k, v in (line.split() for line in out.splitlines())}
+
+
+class Host(Guest, Endpoint):
+    """A guest with its place in the topology."""
+
+    def __init__(self, name, net, log):
+        self.site = site_of(name)
+        n, far = (1, 2) if self.site == "a" else (2, 1)
+        super().__init__(name, net.gwa if self.site == "a" else net.gwb, f"tap{name}", MACS[name], net.dir, log)
+        self.ip4, self.ip6 = underlay(name), underlay(name, 6)
+        self.gw4, self.gw6 = f"10.{n}.0.1", f"fd00:{n}::1"
+        self.far4, self.far6 = f"10.{far}.0.0/24", f"fd00:{far}::/64"
+        self.gids = {}
+
+    def setup(self):
+        """Addresses and Soft-RoCE, once after boot. A plain queue, since fq_codel drops part of a burst of 16 QPs, and the
+        tests count every repeated packet as the WAN's."""
+        self.run(f"""set -e; ip link set eth0 mtu 1500 up; ip addr add {self.ip4}/24 dev eth0
+            ip addr add {self.ip6}/64 dev eth0 nodad; tc qdisc replace dev eth0 root pfifo limit 20000; rdma link add rxe0 type rxe netdev eth0; mkdir -p /tmp/t""")
+
+    def route(self, native, mtu):
+        """Way to the other site: through the gateway, or on the link itself for native runs."""
+        via4, via6 = ("", "") if native else (f"via {self.gw4}", f"via {self.gw6}")
+        self.run(f"""set -e; ip link set eth0 mtu {mtu}; ip route replace {self.far4} {via4} dev eth0
+            ip -6 route replace {self.far6} {via6} dev eth0; ip neigh flush dev eth0""")
+        self.gids = {}
