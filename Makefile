@@ -144,7 +144,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(EN
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
 # The API's pages over a made-up gateway, for tests/unit/cli_api.py.
-$(BUILD)/tests/api_server: $(call obj,$(wildcard gateway/api*.c) tests/unit/api/server.c) $(CONF_LIB)
+$(BUILD)/tests/api_server: $(call obj,$(wildcard gateway/api*.c) tests/unit/api/server.c) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lmicrohttpd -ljansson -lyaml -lpthread

@@ -173,6 +173,24 @@ static int check_tunnel_udp(const struct ctx *x, unsigned i)
 	return 0;
 }
 
+/* Destinations behind it, of the plain LAN or of tenants; and a name that is no other place's. */
+static int check_tunnel_use(const struct ctx *x, unsigned i)
+{
+	const struct conf_tunnel *t = &x->c->tunnel[i];
+	const bool tenants = conf_node_get(x->root, "tenants") != NULL;
+
+	if (!tenants && !t->prefixes)
+		return conf_fail_at(x->err, conf_node_at(conf_node_get(x->root, "tunnels"), i),
+		    "expected `prefixes`: a list of 1 to %u prefixes such as `10.2.0.0/24`, found nothing",
+		    CONF_PREFIXES_MAX);
+	if (tenants && (!strcmp(t->name, "vtep") || !strcmp(t->name, "vlan")))
+		return conf_fail_at(x->err, where(x, "tunnels", i, "name", 0),
+		    "expected another name for a tunnel where there are tenants, found `%s`, which means "
+		    "that a prefix is here",
+		    t->name);
+	return 0;
+}
+
 /* The workers share a tunnel's rate. */
 static int check_tunnel_rate(const struct ctx *x, unsigned i)
 {
@@ -236,6 +254,7 @@ static int check_tunnels(const struct ctx *x)
 		rc = rc ? rc : check_tunnel_remote(x, i);
 		rc = rc ? rc : check_tunnel_udp(x, i);
 		rc = rc ? rc : check_tunnel_rate(x, i);
+		rc = rc ? rc : check_tunnel_use(x, i);
 		prefixes += t->prefixes;
 		if (!rc && prefixes > PREFIXES_ALL)
 			return conf_fail_at(x->err, where(x, "tunnels", i, "prefixes", 0),
@@ -340,5 +359,9 @@ int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_erro
 	rc = rc ? rc : check_memory(&x);
 	rc = rc ? rc : check_near_source(&x);
 	rc = rc ? rc : check_workers(&x);
-	return rc ? rc : check_eal_args(&x);
+	rc = rc ? rc : check_eal_args(&x);
+	if (rc || !c->tenants)
+		return rc;
+	return conf_check_tenants(
+	    c, c->tenant, c->tenants, conf_node_at(conf_node_get(t->root, "tenants"), 0), err);
 }

@@ -90,6 +90,14 @@ static void resolve_ports(struct conf *c)
 				c->tunnel[i].port_idx = j;
 }
 
+static void finish_tenants(struct conf *c, const struct conf_tree *t)
+{
+	const struct conf_node *n = conf_node_at(conf_node_get(t->root, "tenants"), 0);
+
+	for (unsigned i = 0; i < c->tenants; i++, n = n->next)
+		conf_tenant_finish(c, &c->tenant[i], n, NULL);
+}
+
 int conf_parse(struct conf **out, const char *text, size_t len, const char *name, struct conf_error *err)
 {
 	struct conf_tree tree;
@@ -99,7 +107,8 @@ int conf_parse(struct conf **out, const char *text, size_t len, const char *name
 	memset(err, 0, sizeof(*err));
 	snprintf(err->file, sizeof(err->file), "%s", name);
 	if (len > CONF_FILE_MAX)
-		return conf_fail(err, 0, 0, "expected a file of at most 1MiB, found %zu bytes", len);
+		return conf_fail(
+		    err, 0, 0, "expected a file of at most %uMiB, found %zu bytes", CONF_FILE_MAX >> 20, len);
 	rc = conf_tree_parse(&tree, text, len, err);
 	if (rc)
 		return rc;
@@ -107,6 +116,8 @@ int conf_parse(struct conf **out, const char *text, size_t len, const char *name
 	if (!c)
 		conf_fail(err, 0, 0, "out of memory");
 	rc = c ? conf_fill(c, &tree, err) : RWY_EINVAL;
+	if (!rc)
+		finish_tenants(c, &tree);
 	if (!rc)
 		rc = conf_check(c, &tree, err);
 	conf_tree_free(&tree);
@@ -147,6 +158,9 @@ void conf_free(struct conf *c)
 		return;
 	for (unsigned i = 0; i < c->eal_argc; i++)
 		free(c->eal_args[i]);
+	for (unsigned i = 0; i < c->tenants; i++)
+		conf_tenant_fini(&c->tenant[i]);
+	free(c->tenant);
 	free(c);
 }
 

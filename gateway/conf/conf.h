@@ -111,13 +111,17 @@ RWY_MUST_CHECK int conf_parse(
     struct conf **out, const char *text, size_t len, const char *name, struct conf_error *err);
 void conf_free(struct conf *c);
 void conf_tenant_fini(struct conf_tenant *t);
+/* A deep copy: conf_tenant_fini. RWY_ENOMEM. */
+RWY_MUST_CHECK int conf_tenant_copy(struct conf_tenant *out, const struct conf_tenant *t);
 
+#define CONF_TENANT_MAX (1u << 20) /* bytes of one tenant's text */
 /* One tenant's keys by themselves, YAML or JSON (JSON is YAML's flow style), as a client of the local API
- * sends them: the keys of `tenants[]`, with the tunnels of `c` as places for prefixes. base: keys that are
- * left out stay as they are there (a change); NULL: their defaults (a new tenant). What takes all tenants
+ * sends them: the keys of `tenants[]`, with the tunnels of `c` as places for prefixes. name: what the tenant
+ * is called; the text may then leave it out, but not say otherwise; NULL: the text says it. base: keys that
+ * are left out stay as they are there (a change); NULL: their defaults (a new tenant). What takes all tenants
  * together is checked where they are (tenant_txn). 0 with *out filled: conf_tenant_fini; RWY_EINVAL with
- * *err. */
-RWY_MUST_CHECK int conf_tenant_parse(const struct conf *c, const char *text, size_t len,
+ * *err, of which file stays empty. */
+RWY_MUST_CHECK int conf_tenant_parse(const struct conf *c, const char *text, size_t len, const char *name,
     const struct conf_tenant *base, struct conf_tenant *out, struct conf_error *err);
 /* "file:line: message" */
 void conf_error_print(FILE *f, const struct conf_error *err);

@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 struct unit {
 	const char *name;
@@ -88,6 +89,56 @@ bool conf_scan_rate(const char *s, uint64_t *bits_per_s)
 	return scan_unit(s, rates, bits_per_s);
 }
 
+/* "0.5": at most 4 decimals. */
+bool conf_scan_percent(const char *s, uint64_t *ppm)
+{
+	static const struct unit percent[] = {{"", 10000}, {NULL, 0}};
+
+	return scan_unit(s, percent, ppm);
+}
+
+/* "4791" or "49152-65535". */
+bool conf_scan_ports(const char *s, uint16_t lo_hi[2])
+{
+	uint64_t lo, hi;
+
+	s = scan_digits(s, &lo);
+	hi = lo;
+	if (s && *s == '-')
+		s = scan_digits(s + 1, &hi);
+	if (!s || *s || lo > hi || hi > UINT16_MAX)
+		return false;
+	lo_hi[0] = (uint16_t)lo;
+	lo_hi[1] = (uint16_t)hi;
+	return true;
+}
+
+bool conf_scan_mac(const char *s, uint8_t mac[6])
+{
+	uint8_t any = 0;
+
+	for (unsigned i = 0; i < 6; i++, s += 3) {
+		const char hex[3] = {s[0], s[0] ? s[1] : 0};
+
+		if (!isxdigit((unsigned char)hex[0]) || !isxdigit((unsigned char)hex[1]) ||
+		    s[2] != (i < 5 ? ':' : 0))
+			return false;
+		mac[i] = (uint8_t)strtoul(hex, NULL, 16);
+		any |= mac[i];
+	}
+	return any && !(mac[0] & 1);
+}
+
+static void print_percent(uint64_t ppm, char *out, size_t size)
+{
+	int n = snprintf(out, size, "%" PRIu64 ".%04" PRIu64, ppm / 10000, ppm % 10000);
+
+	while (n > 0 && (size_t)n < size && out[n - 1] == '0')
+		out[--n] = 0;
+	if (n > 0 && (size_t)n < size && out[n - 1] == '.')
+		out[n - 1] = 0;
+}
+
 void conf_print_value(enum conf_type type, uint64_t v, char *out, size_t size)
 {
 	const struct unit *u = type == CONF_T_SIZE       ? sizes
@@ -95,6 +146,10 @@ void conf_print_value(enum conf_type type, uint64_t v, char *out, size_t size)
 	                       : type == CONF_T_RATE     ? rates
 	                                                 : NULL;
 
+	if (type == CONF_T_PERCENT) {
+		print_percent(v, out, size);
+		return;
+	}
 	if (!u) {
 		snprintf(out, size, "%" PRIu64, v);
 		return;
@@ -114,6 +169,16 @@ bool conf_scan_ip(const char *s, struct rwy_ip *out)
 	}
 	/* an IPv4-mapped address is an IPv4 address in disguise: only one way to write it */
 	return inet_pton(AF_INET6, s, out->b) == 1 && !rwy_ip_is4(out);
+}
+
+/* Not unspecified, loopback, multicast, broadcast. */
+bool conf_ip_unicast(const struct rwy_ip *a)
+{
+	static const struct rwy_ip zero;
+
+	if (rwy_ip_is4(a))
+		return a->b[12] != 0 && a->b[12] != 127 && a->b[12] < 224;
+	return a->b[0] != 0xff && memcmp(a->b, zero.b, 15) != 0;
 }
 
 bool conf_scan_prefix(const char *s, struct conf_prefix *out)

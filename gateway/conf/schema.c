@@ -5,10 +5,11 @@
  */
 #include "gateway/conf/schema.h"
 
-#define KIB UINT64_C(1024)
-#define MIB (KIB << 10)
-#define GIB (KIB << 20)
-#define TIB (KIB << 30)
+#define KIB  UINT64_C(1024)
+#define MIB  (KIB << 10)
+#define GIB  (KIB << 20)
+#define TIB  (KIB << 30)
+#define TBPS UINT64_C(1000000000000)
 
 /* clang-format off: a table reads best as one */
 #define C(f) .offset = offsetof(struct conf, f), .size = sizeof(((struct conf *)0)->f), .restart = true
@@ -17,6 +18,12 @@
 #define T(f)                                                                                                 \
 	.offset = offsetof(struct conf_tunnel, f), .size = sizeof(((struct conf_tunnel *)0)->f),             \
 	.restart = true
+#define N(f)  .offset = offsetof(struct conf_tenant, f), .size = sizeof(((struct conf_tenant *)0)->f)
+#define NX(f) .offset = offsetof(struct tenant_prefix, f), .size = sizeof(((struct tenant_prefix *)0)->f)
+#define NA(f) .offset = offsetof(struct acl_rule, f), .size = sizeof(((struct acl_rule *)0)->f)
+#define MALLOCED(s, f, n)                                                                                    \
+	.offset = offsetof(struct s, f), .size = sizeof(*((struct s *)0)->f),                                \
+	.count = offsetof(struct s, n), .malloced = true
 #define LIST(s, f, n)                                                                                        \
 	.offset = offsetof(struct s, f), .size = sizeof(((struct s *)0)->f[0]),                              \
 	.count = offsetof(struct s, n), .restart = true
@@ -70,8 +77,9 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].remote", CONF_T_IP, 0, 0, NULL, T(remote), .text = "The peer's address, of the same family."},
     {"tunnels[].udp_port", CONF_T_INT, 1024, 65535, "4793", T(udp_port),
         .text = "UDP port of worker 0 on both sides; worker i uses `udp_port` + i."},
-    {"tunnels[].prefixes", CONF_T_PREFIXES, 1, CONF_PREFIXES_MAX, NULL, LIST(conf_tunnel, prefix, prefixes),
-        .text = "Destinations behind the peer. The longest match over all tunnels wins."},
+    {"tunnels[].prefixes", CONF_T_PREFIXES, 1, CONF_PREFIXES_MAX, "", LIST(conf_tunnel, prefix, prefixes),
+        .text = "Destinations behind the peer, of hosts that are no tenant's. The longest match over all "
+                "tunnels wins. Required unless the file has `tenants`."},
     {"tunnels[].security", CONF_T_ENUM, 0, 0, NULL, .words = "none", T(security),
         .text = "`none`: packets cross the WAN readable and unauthenticated. There is no default, so that "
                 "nobody gets it unawares."},
@@ -88,7 +96,7 @@ const struct conf_key conf_keys[] = {
         .text = "Congestion marks of the WAN's routers: `auto` sends datagrams ECN-capable unless the path "
                 "turns out to lose "
                 "or clear the mark; `off` does not."},
-    {"tunnels[].rate", CONF_T_RATE, 1000000, UINT64_C(1000000000000), "10Gbps", T(rate_Bps),
+    {"tunnels[].rate", CONF_T_RATE, 1000000, TBPS, "10Gbps", T(rate_Bps),
         .text = "The rate (`fixed`) or its upper bound (all others). The workers share it evenly."},
 
     {"connections", CONF_T_GROUP, .text = "RDMA connections."},
@@ -138,6 +146,69 @@ const struct conf_key conf_keys[] = {
     {"api", CONF_T_GROUP, .text = "The local API, which the `roceway` command uses."},
     {"api.socket", CONF_T_PATH, 2, 107, "/run/roceway/gateway.sock", C(api_socket),
         .text = "Path of its Unix socket."},
+
+    {"tenants", CONF_T_GROUPS, 0, TENANT_COUNT_MAX, "", MALLOCED(conf, tenant, tenants),
+        .text = "Tenants: networks of their own, whose addresses may be the same. `roceway reload` applies "
+                "changes, and so do `roceway tenant` and the local API. docs/vxlan.md."},
+    {"tenants[].name", CONF_T_NAME, 1, TENANT_NAME_MAX - 1, NULL, N(cfg.name),
+        .text = "The tenant's name in logs, the API and metrics."},
+    {"tenants[].vni", CONF_T_INT, 1, TENANT_VNI_MAX, NULL, N(cfg.vni),
+        .text = "Its VXLAN network identifier, the same at all sites: between gateways a tenant is its VNI."},
+    {"tenants[].vlan", CONF_T_INT, 0, TENANT_VLAN_MAX, "0", N(cfg.vlan),
+        .text = "VLAN ID of its hosts on the LAN ports; 0: none are there."},
+    {"tenants[].prefixes", CONF_T_GROUPS, 1, TENANT_PREFIXES_MAX, NULL,
+        MALLOCED(conf_tenant, cfg.prefix, cfg.prefixes),
+        .text = "Where the tenant's addresses are. The longest match wins; other tenants' may be the same."},
+    {"tenants[].vteps", CONF_T_IPS, 0, TENANT_VTEPS_MAX, "", MALLOCED(conf_tenant, cfg.vtep, cfg.vteps),
+        .text = "Its hosts' VTEPs: underlay addresses, UDP 4789. They use any of the gateway's addresses on "
+                "LAN ports as theirs."},
+    {"tenants[].vtep_learning", CONF_T_ENUM, 0, 0, "false", .words = "false true", N(cfg.vtep_learn),
+        .text = "Accept other VTEPs than those."},
+    {"tenants[].gateway_addresses", CONF_T_IP_EACH, 0, 2, "", N(cfg.gw_ip),
+        .text = "The gateway's own inside the tenant: its hosts' next hop. In a prefix that is here."},
+    {"tenants[].gateway_mac", CONF_T_MAC, 0, 0, "", N(cfg.gw_mac),
+        .text = "The gateway's MAC address inside the tenant. Left out: 02:52:57 and the VNI."},
+    {"tenants[].proxy_arp", CONF_T_ENUM, 0, 0, "false", .words = "false true", N(cfg.proxy_arp),
+        .text = "Answer ARP and neighbour discovery for addresses behind tunnels."},
+    {"tenants[].acl", CONF_T_GROUPS, 0, ACL_RULES_MAX, "", MALLOCED(conf_tenant, cfg.rule, cfg.rules),
+        .text = "Who may do what. The first rule that matches decides."},
+    {"tenants[].acl_default", CONF_T_ENUM, 0, 0, "allow", .words = "deny allow", N(cfg.allow_default),
+        .text = "What becomes of packets that no rule matches."},
+    {"tenants[].ack_mode", CONF_T_ENUM, 0, 0, "", .words = "near far end", N(cfg.ack_mode),
+        .text = "As `connections.ack_mode`, which it is when left out."},
+    {"tenants[].guarantee", CONF_T_RATE, 8 * TENANT_RATE_MIN, TBPS, "none", .words = "none",
+        N(cfg.guarantee_Bps),
+        .text = "What it gets, if it asks for it, of each tunnel that it has prefixes behind."},
+    {"tenants[].limit", CONF_T_RATE, 8 * TENANT_RATE_MIN, TBPS, "none", .words = "none", N(cfg.limit_Bps),
+        .text = "What it gets at most of each of them."},
+    {"tenants[].weight", CONF_T_INT, 1, TENANT_WEIGHT_MAX, "1", N(cfg.weight),
+        .text = "Its share, beside others' weights, of what nobody's guarantee takes."},
+    {"tenants[].priority", CONF_T_INT, 0, TENANT_PRIORITY_MAX, "0", N(cfg.priority),
+        .text = "Of several with a guarantee the highest is served first: low latency."},
+    {"tenants[].dscp", CONF_T_DSCP, 0, 63, "keep", .words = "keep", N(cfg.dscp),
+        .text = "DSCP of its packets on the WAN and in outer headers; `keep`: as they came."},
+    {"tenants[].dscp_congested", CONF_T_DSCP, 0, 63, "keep", .words = "keep", N(cfg.dscp_congested),
+        .text = "The same for RoCE packets while their path is congested; `keep`: as `dscp`."},
+    {"tenants[].memory_percent", CONF_T_PERCENT, 0, TENANT_PPM, "0", N(cfg.memory_ppm),
+        .text = "Its share of `memory.custody_total`, reserved for it; 0: it lives on what nobody reserved."},
+
+    {"tenants[].prefixes[].prefix", CONF_T_PREFIX, 0, 0, NULL, NX(p), .text = "Addresses."},
+    {"tenants[].prefixes[].at", CONF_T_PLACE, 0, 0, NULL, NX(at),
+        .text = "`vtep`: here, behind VTEPs; `vlan`: here, on the tenant's VLAN; or the name of the tunnel "
+                "that they are behind."},
+
+    {"tenants[].acl[].action", CONF_T_ENUM, 0, 0, NULL, .words = "deny allow", NA(allow),
+        .text = "What becomes of packets that match."},
+    {"tenants[].acl[].source", CONF_T_PREFIX, 0, 0, "any", .words = "any", NA(src), .text = "From where."},
+    {"tenants[].acl[].destination", CONF_T_PREFIX, 0, 0, "any", .words = "any", NA(dst),
+        .text = "To where; of the same family."},
+    {"tenants[].acl[].source_ports", CONF_T_UDP, 0, 0, "0-65535", NA(sport_lo),
+        .text = "UDP source port, or the first and the last of several. What has none counts as 0."},
+    {"tenants[].acl[].operations", CONF_T_WORDS, 1, ACL_CLASS_COUNT,
+        "[send, write, read, atomic, response, cnp, cm, ud, other]",
+        .words = "send write read atomic response cnp cm ud other", NA(classes),
+        .text = "What packets do: `response` is acknowledgements and READ and ATOMIC answers, `cm` "
+                "connection management, `ud` other datagrams, `other` all that is not RoCEv2."},
 };
 /* clang-format on */
 

@@ -8,9 +8,9 @@
 
 #include "gateway/conf/conf.h"
 
-#define CONF_FILE_MAX  (1u << 20) /* bytes of a file */
-#define CONF_NODES_MAX 20000      /* values in a file */
-#define CONF_DEPTH_MAX 6          /* nesting of a file; the schema needs 4 */
+#define CONF_FILE_MAX  (64u << 20) /* bytes of a file */
+#define CONF_NODES_MAX 4000000     /* values in a file: 16384 tenants with 10 rules each have 2.5 million */
+#define CONF_DEPTH_MAX 6           /* nesting of a file: a rule's operations are that deep */
 
 /* --- the schema ------------------------------------------------------------------------------ */
 
@@ -18,6 +18,7 @@ enum conf_type {
 	CONF_T_GROUP,    /* a mapping of keys */
 	CONF_T_GROUPS,   /* a list of mappings */
 	CONF_T_INT,      /* decimal */
+	CONF_T_PERCENT,  /* stored in millionths: 0.5 */
 	CONF_T_ENUM,     /* one of words, stored as its index (int) or, size CONF_NAME, as text */
 	CONF_T_NAME,     /* letters, digits, '.', '_', '-' */
 	CONF_T_STRING,   /* printable text */
@@ -27,9 +28,17 @@ enum conf_type {
 	CONF_T_DURATION, /* stored in ns: 10min */
 	CONF_T_RATE,     /* bits per second, stored in bytes per second: 10Gbps */
 	CONF_T_IP,       /* a host's address */
+	CONF_T_MAC,      /* of one station: 02:00:00:00:00:01 */
+	CONF_T_PREFIX,   /* prefix/length without host bits, or `any` */
+	CONF_T_UDP,      /* UDP ports "49152-65535", stored as the first and the last */
+	CONF_T_DSCP,     /* 0..63 or `keep`, stored as a map of all 64 */
+	CONF_T_PLACE,    /* where a prefix is: vtep, vlan or a tunnel's name, stored as struct tenant_at */
 	CONF_T_ADDRS,    /* list of address/length, host bits kept */
 	CONF_T_PREFIXES, /* list of prefix/length, no host bits */
 	CONF_T_STRINGS,  /* list of text, each malloced */
+	CONF_T_WORDS,    /* list of words, stored as a set of bits */
+	CONF_T_IPS,      /* list of hosts' addresses */
+	CONF_T_IP_EACH,  /* list of an IPv4 address, an IPv6 address or both, in an array of these two */
 };
 
 struct conf_key {
@@ -37,10 +46,12 @@ struct conf_key {
 	enum conf_type type;
 	uint64_t min, max; /* numbers: the range; lists: how many */
 	const char *dflt;  /* as written in a file; NULL: required; "": may be left out */
-	const char *words; /* CONF_T_ENUM: "near far end" */
+	const char
+	    *words; /* CONF_T_ENUM, CONF_T_WORDS: "near far end"; others: a word that means 0 (or any) */
 	uint32_t offset, size,
-	    count;    /* in struct conf, conf_port or conf_tunnel; lists: element size, offset of the count */
-	bool restart; /* a change needs a restart */
+	    count;        /* in the struct of its group; lists: element size, offset of the count */
+	bool malloced;    /* lists: a pointer is there, to an array of its own */
+	bool restart;     /* a change needs a restart */
 	const char *text; /* a sentence for operators */
 };
 extern const struct conf_key conf_keys[];
@@ -85,7 +96,11 @@ bool conf_scan_int(const char *s, uint64_t *out);
 bool conf_scan_size(const char *s, uint64_t *out);
 bool conf_scan_duration(const char *s, uint64_t *out);
 bool conf_scan_rate(const char *s, uint64_t *bits_per_s);
+bool conf_scan_percent(const char *s, uint64_t *ppm);
+bool conf_scan_ports(const char *s, uint16_t lo_hi[2]);
+bool conf_scan_mac(const char *s, uint8_t mac[6]); /* of one station, not all 0 */
 bool conf_scan_ip(const char *s, struct rwy_ip *out);
+bool conf_ip_unicast(const struct rwy_ip *a); /* a host or gateway can have it */
 bool conf_scan_prefix(const char *s, struct conf_prefix *out);
 bool conf_scan_cpus(const char *s, unsigned *count);
 bool conf_scan_name(const char *s, size_t max);
@@ -110,10 +125,43 @@ int conf_fail_at(struct conf_error *err, const struct conf_node *n, const char *
 /* The candidate that is closest to a mistyped word, or NULL if none is near. `words`: NULL-terminated. */
 const char *conf_nearest(const char *word, const char *const *words);
 
+/* A group's keys in the table; the keys of groups inside it are not among them. */
+struct conf_group {
+	const struct conf_key *first;
+	unsigned count;
+};
+#define CONF_GROUP_KEYS_MAX 32
+struct conf_group conf_group_find(const char *path); /* "", "gateway", "ports[]" */
+const char *conf_key_name(const struct conf_key *k); /* the last part of its path */
+/* The idx-th of words separated by blanks; false when there are fewer. */
+bool conf_word_at(const char *words, unsigned idx, char out[CONF_NAME]);
+
 RWY_MUST_CHECK int conf_fill(struct conf *c, const struct conf_tree *t, struct conf_error *err);
-RWY_MUST_CHECK int conf_fill_value(
-    void *base, const struct conf_key *k, const struct conf_node *n, struct conf_error *err);
+/* The keys of a group from its map into the struct at base. map NULL: there is none. keep: what is left out
+ * stays as it is, instead of its default, and nothing is required. given: a key that is not required; NULL.
+ */
+RWY_MUST_CHECK int conf_fill_group(const struct conf *c, void *base, const char *path,
+    const struct conf_node *map, bool keep, const char *given, struct conf_error *err);
+/* One value; c for the names of tunnels. */
+RWY_MUST_CHECK int conf_fill_value(const struct conf *c, void *base, const struct conf_key *k,
+    const struct conf_node *n, struct conf_error *err);
 RWY_MUST_CHECK int conf_fill_default(void *base, const struct conf_key *k, struct conf_error *err);
+/* "expected ... for `key`, found ..." */
+int conf_fail_type(struct conf_error *err, const struct conf_key *k, const struct conf_node *n);
+/* An array for all of a list's entries in place of the one that is there. */
+RWY_MUST_CHECK int conf_list_alloc(
+    void *base, const struct conf_key *k, const struct conf_node *list, struct conf_error *err);
+
+/* Whether these were given, or derived from other keys. */
+bool conf_tenant_own_mac(const struct conf_tenant *t);
+bool conf_tenant_own_congested(const struct conf_tenant *t);
+/* What a tenant's keys leave to be derived from others. base: as in conf_tenant_parse. */
+void conf_tenant_finish(
+    const struct conf *c, struct conf_tenant *t, const struct conf_node *map, const struct conf_tenant *base);
+
 RWY_MUST_CHECK int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_error *err);
+/* n tenants at `t`, whose maps are `map` and what follows it. */
+RWY_MUST_CHECK int conf_check_tenants(const struct conf *c, const struct conf_tenant *t, unsigned n,
+    const struct conf_node *map, struct conf_error *err);
 
 #endif

@@ -207,10 +207,9 @@ int conf_tree_parse(struct conf_tree *t, const char *text, size_t len, struct co
 	yaml_parser_delete(&p);
 	free(b.key);
 	if (!rc && (!t->root || conf_node_is_null(t->root)))
-		rc = conf_fail(err, 0, 0, "expected a configuration, found an empty file");
+		rc = conf_fail(err, 0, 0, "expected keys and their values, found an empty text");
 	else if (!rc && t->root->kind != CONF_MAP)
-		rc = conf_fail_at(err, t->root,
-		    "expected a mapping of keys (`gateway:`, `ports:`, ...), found a %s",
+		rc = conf_fail_at(err, t->root, "expected a mapping of keys (`key: value`), found a %s",
 		    t->root->kind == CONF_SEQ ? "list" : "single value");
 	if (rc)
 		conf_tree_free(t);

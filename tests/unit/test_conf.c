@@ -155,7 +155,7 @@ static void test_sample_is_defaults(void **state)
 static void test_sample_names_every_key(void **state)
 {
 	FILE *f = fopen("conf/gateway.yaml", "r");
-	char text[16384];
+	char text[32768];
 	size_t len;
 
 	assert_non_null(f);
@@ -170,6 +170,35 @@ static void test_sample_names_every_key(void **state)
 		if (!strstr(text, key))
 			fail_msg("%s is not in the sample", conf_keys[i].path);
 	}
+}
+
+/* The commented example is good when it is not one. */
+static void test_sample_tenants(void **state)
+{
+	FILE *f = fopen("conf/gateway.yaml", "r");
+	char line[256], *text;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	bool tenants = false;
+	struct conf *c;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		tenants = tenants || !strcmp(line, "# tenants:\n");
+		fputs(tenants ? line + 2 : line, out);
+	}
+	fclose(f);
+	fclose(out);
+	c = parse(text);
+	assert_int_equal(c->tenants, 1);
+	assert_int_equal(c->tenant[0].cfg.prefixes, 3);
+	assert_int_equal(c->tenant[0].cfg.prefix[2].at.side, TENANT_TUNNEL);
+	assert_int_equal(c->tenant[0].cfg.rules, 1);
+	assert_int_equal(c->tenant[0].cfg.rule[0].classes, 1u << ACL_WRITE | 1u << ACL_READ);
+	assert_true(c->tenant[0].cfg.guarantee_Bps == 125000000);
+	assert_int_equal(c->tenant[0].cfg.memory_ppm, 100000);
+	conf_free(c);
+	free(text);
 }
 
 static void test_types_and_ranges(void **state)
@@ -284,19 +313,20 @@ static void test_yaml(void **state)
 	    {2, "  name: \xff", 0, "expected UTF-8 text"},
 	    {0, "---\ngateway: {name: a}\n", 19, "expected one document"},
 	};
+	const size_t many = (size_t)CONF_NODES_MAX * 2 + 2;
 	char *big = malloc(CONF_FILE_MAX + 1);
 
 	CHECK_BAD(bad);
-	expect_bad("", 0, 0, "an empty file");
-	expect_bad("# nothing\n", 10, 0, "an empty file");
-	expect_bad("- a\n", 4, 1, "expected a mapping of keys (`gateway:`, `ports:`, ...), found a list");
+	expect_bad("", 0, 0, "an empty text");
+	expect_bad("# nothing\n", 10, 0, "an empty text");
+	expect_bad("- a\n", 4, 1, "expected a mapping of keys (`key: value`), found a list");
 	expect_bad("a\n", 2, 1, "found a single value");
 	assert_non_null(big);
 	memset(big, '#', CONF_FILE_MAX + 1);
-	expect_bad(big, CONF_FILE_MAX + 1, 0, "at most 1MiB");
-	for (unsigned i = 0; i < CONF_FILE_MAX; i++)
+	expect_bad(big, CONF_FILE_MAX + 1, 0, "at most 64MiB");
+	for (size_t i = 0; i < many; i++)
 		big[i] = !i ? '[' : i % 2 ? '1' : ',';
-	expect_bad(big, CONF_FILE_MAX, 1, "too many values");
+	expect_bad(big, many, 1, "too many values");
 	free(big);
 }
 
@@ -446,7 +476,7 @@ static void test_schema(void **state)
 	char text[4096];
 
 	for (unsigned i = 0; i < conf_keys_count; i++) {
-		struct conf c;
+		struct conf c; /* larger than any group's struct */
 		struct conf_error err;
 
 		conf_key_describe(&conf_keys[i], text, sizeof(text));
@@ -506,6 +536,7 @@ int main(void)
 	    cmocka_unit_test(test_good),
 	    cmocka_unit_test(test_sample_is_defaults),
 	    cmocka_unit_test(test_sample_names_every_key),
+	    cmocka_unit_test(test_sample_tenants),
 	    cmocka_unit_test(test_types_and_ranges),
 	    cmocka_unit_test(test_keys),
 	    cmocka_unit_test(test_yaml),

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One tenant: what its keys leave to be derived, parsed by itself, copied, freed. Not here: rules about more
+ * than one key (check_tenant.c).
+ */
+#include "gateway/conf/schema.h"
+
+#include <stdlib.h>
+
+/* Locally administered; the same at both gateways of a site, so that hosts need not notice which one it is.
+ */
+static void mac_of_vni(uint8_t mac[6], uint32_t vni)
+{
+	const uint8_t m[6] = {0x02, 0x52, 0x57, (uint8_t)(vni >> 16), (uint8_t)(vni >> 8), (uint8_t)vni};
+
+	memcpy(mac, m, 6);
+}
+
+bool conf_tenant_own_mac(const struct conf_tenant *t)
+{
+	uint8_t derived[6];
+
+	mac_of_vni(derived, t->cfg.vni);
+	return memcmp(derived, t->cfg.gw_mac, 6) != 0;
+}
+
+bool conf_tenant_own_congested(const struct conf_tenant *t)
+{
+	return memcmp(&t->cfg.dscp_congested, &t->cfg.dscp, sizeof(t->cfg.dscp)) != 0;
+}
+
+void conf_tenant_finish(
+    const struct conf *c, struct conf_tenant *t, const struct conf_node *map, const struct conf_tenant *base)
+{
+	const struct conf_node *n = conf_node_get(map, "dscp_congested");
+
+	if (!base && !conf_node_get(map, "ack_mode"))
+		t->cfg.ack_mode = (enum tenant_ack)c->ack_mode;
+	if (!conf_node_get(map, "gateway_mac") && (!base || !conf_tenant_own_mac(base)))
+		mac_of_vni(t->cfg.gw_mac, t->cfg.vni);
+	if (n ? !strcmp(n->text, "keep") : !base || !conf_tenant_own_congested(base))
+		t->cfg.dscp_congested = t->cfg.dscp;
+	t->line = map->line;
+	t->column = map->column;
+}
+
+void conf_tenant_fini(struct conf_tenant *t)
+{
+	free((void *)(uintptr_t)t->cfg.prefix); /* const for those who read the tenant */
+	free((void *)(uintptr_t)t->cfg.vtep);
+	free((void *)(uintptr_t)t->cfg.rule);
+	t->cfg.prefix = NULL;
+	t->cfg.vtep = NULL;
+	t->cfg.rule = NULL;
+	t->cfg.prefixes = t->cfg.vteps = t->cfg.rules = 0;
+}
+
+static void *array_copy(const void *from, unsigned n, size_t size, bool *ok)
+{
+	void *to = n ? malloc(n * size) : NULL;
+
+	if (to)
+		memcpy(to, from, n * size);
+	*ok = *ok && (to || !n);
+	return to;
+}
+
+int conf_tenant_copy(struct conf_tenant *out, const struct conf_tenant *t)
+{
+	bool ok = true;
+
+	*out = *t;
+	out->cfg.prefix = array_copy(t->cfg.prefix, t->cfg.prefixes, sizeof(*t->cfg.prefix), &ok);
+	out->cfg.vtep = array_copy(t->cfg.vtep, t->cfg.vteps, sizeof(*t->cfg.vtep), &ok);
+	out->cfg.rule = array_copy(t->cfg.rule, t->cfg.rules, sizeof(*t->cfg.rule), &ok);
+	if (ok)
+		return 0;
+	conf_tenant_fini(out);
+	return RWY_ENOMEM;
+}
+
+/* Its name is said by who asks: the text may repeat it. */
+static int name_given(
+    struct conf_tenant *t, const char *name, const struct conf_node *map, struct conf_error *err)
+{
+	const struct conf_node *n = conf_node_get(map, "name");
+
+	if (n && strcmp(t->cfg.name, name) != 0)
+		return conf_fail_at(err, n, "expected `%s` for `name`, found `%s`", name, t->cfg.name);
+	memcpy(t->cfg.name, name, strlen(name) + 1); /* conf_scan_name had it before */
+	return 0;
+}
+
+static int tenant_fill(const struct conf *c, const struct conf_node *map, const char *name,
+    const struct conf_tenant *base, struct conf_tenant *out, struct conf_error *err)
+{
+	static const char group[] = "tenants[]";
+	int rc = base ? conf_tenant_copy(out, base) : 0;
+
+	if (rc)
+		return conf_fail(err, 0, 0, "out of memory");
+	rc = conf_fill_group(c, out, group, map, base != NULL, name ? "name" : NULL, err);
+	if (!rc && name)
+		rc = name_given(out, name, map, err);
+	if (rc)
+		return rc;
+	conf_tenant_finish(c, out, map, base);
+	return conf_check_tenants(c, out, 1, map, err);
+}
+
+int conf_tenant_parse(const struct conf *c, const char *text, size_t len, const char *name,
+    const struct conf_tenant *base, struct conf_tenant *out, struct conf_error *err)
+{
+	struct conf_tree tree;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	memset(err, 0, sizeof(*err));
+	if (name && !conf_scan_name(name, TENANT_NAME_MAX - 1))
+		return conf_fail(err, 0, 0,
+		    "expected a tenant's name of at most %u letters, digits, `.`, `_`, `-`",
+		    TENANT_NAME_MAX - 1);
+	if (len > CONF_TENANT_MAX)
+		return conf_fail(
+		    err, 0, 0, "expected a tenant of at most %u bytes, found %zu", CONF_TENANT_MAX, len);
+	rc = conf_tree_parse(&tree, text, len, err);
+	if (rc)
+		return rc;
+	rc = tenant_fill(c, tree.root, name, base, out, err);
+	conf_tree_free(&tree);
+	if (rc)
+		conf_tenant_fini(out);
+	return rc;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One value of the tree into its place in a struct, by its key's type; and what such values look like.
+ * Not here: texts to numbers and addresses (scan.c), lists (list.c), groups of keys (fill.c).
+ */
+#include "gateway/conf/value.h"
+
+bool conf_word_at(const char *words, unsigned idx, char out[CONF_NAME])
+{
+	size_t n;
+
+	while (idx--) {
+		words += strcspn(words, " ");
+		words += *words == ' ';
+	}
+	n = strcspn(words, " ");
+	memcpy(out, words, n);
+	out[n] = 0;
+	return n;
+}
+
+const char *conf_key_name(const struct conf_key *k)
+{
+	const char *dot = strrchr(k->path, '.');
+
+	return dot ? dot + 1 : k->path;
+}
+
+int conf_word_find(const struct conf_key *k, const char *text)
+{
+	char word[CONF_NAME];
+
+	for (unsigned i = 0; conf_word_at(k->words, i, word); i++)
+		if (!strcmp(word, text))
+			return (int)i;
+	return -1;
+}
+
+/* --- what it looks like ---------------------------------------------------------------------- */
+
+static void describe_words(const char *before, const char *words, char *out, size_t size)
+{
+	char word[CONF_NAME];
+	size_t used = (size_t)snprintf(out, size, "%s", before);
+
+	for (unsigned i = 0; conf_word_at(words, i, word) && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s`%s`",
+		    i                     ? ", "
+		    : words[strlen(word)] ? "one of "
+		                          : "",
+		    word);
+}
+
+static void describe_number(const struct conf_key *k, char *out, size_t size)
+{
+	static const char *const what[] = {[CONF_T_INT] = "an integer",
+	    [CONF_T_PERCENT] = "a percentage",
+	    [CONF_T_SIZE] = "a size",
+	    [CONF_T_DURATION] = "a duration",
+	    [CONF_T_RATE] = "a rate"};
+	char lo[32], hi[32];
+
+	conf_print_value(k->type, k->min, lo, sizeof(lo));
+	conf_print_value(k->type, k->max, hi, sizeof(hi));
+	snprintf(out, size, "%s from %s to %s%s%s%s", what[k->type], lo, hi, k->words ? ", or `" : "",
+	    k->words ? k->words : "", k->words ? "`" : "");
+}
+
+void conf_key_describe(const struct conf_key *k, char *out, size_t size)
+{
+	const unsigned min = (unsigned)k->min, max = (unsigned)k->max;
+
+	switch (k->type) {
+	case CONF_T_INT:
+	case CONF_T_PERCENT:
+	case CONF_T_SIZE:
+	case CONF_T_DURATION:
+	case CONF_T_RATE:
+		describe_number(k, out, size);
+		return;
+	case CONF_T_ENUM:
+		describe_words("", k->words, out, size);
+		return;
+	case CONF_T_GROUP:
+		snprintf(out, size, "a mapping of keys");
+		return;
+	case CONF_T_GROUPS:
+		snprintf(out, size, "a list of %u to %u mappings", min, max);
+		return;
+	case CONF_T_NAME:
+		snprintf(out, size, "a name of at most %u letters, digits, `.`, `_`, `-`", max);
+		return;
+	case CONF_T_STRING:
+		snprintf(out, size, "a text of %u to %u printable ASCII characters", min, max);
+		return;
+	case CONF_T_PATH:
+		snprintf(out, size, "an absolute path of at most %u characters", max);
+		return;
+	case CONF_T_CPUS:
+		snprintf(out, size, "CPU numbers in ascending order such as `1-2` or `0,4-7`");
+		return;
+	case CONF_T_IP:
+		snprintf(out, size, "an IPv4 or IPv6 unicast address");
+		return;
+	case CONF_T_MAC:
+		snprintf(out, size, "a station's MAC address such as `02:00:00:00:00:01`");
+		return;
+	case CONF_T_PREFIX:
+		snprintf(out, size, "a prefix such as `10.2.0.0/24` or `fd00:2::/64`%s",
+		    k->words ? ", or `any`" : "");
+		return;
+	case CONF_T_UDP:
+		snprintf(out, size, "a UDP port or a range such as `49152-65535`");
+		return;
+	case CONF_T_DSCP:
+		snprintf(out, size, "an integer from %u to %u, or `keep`", min, max);
+		return;
+	case CONF_T_PLACE:
+		snprintf(out, size, "`vtep`, `vlan` or a tunnel's name");
+		return;
+	case CONF_T_ADDRS:
+		snprintf(
+		    out, size, "a list of %u to %u addresses with length such as `10.1.0.1/24`", min, max);
+		return;
+	case CONF_T_PREFIXES:
+		snprintf(out, size, "a list of %u to %u prefixes such as `10.2.0.0/24`", min, max);
+		return;
+	case CONF_T_STRINGS:
+		snprintf(out, size, "a list of at most %u texts", max);
+		return;
+	case CONF_T_WORDS:
+		describe_words("a list of ", k->words, out, size);
+		return;
+	case CONF_T_IPS:
+		snprintf(out, size, "a list of at most %u IPv4 or IPv6 unicast addresses", max);
+		return;
+	case CONF_T_IP_EACH:
+		snprintf(out, size, "a list of at most one IPv4 and one IPv6 unicast address");
+		return;
+	}
+	rwy_unreachable();
+}
+
+int conf_fail_type(struct conf_error *err, const struct conf_key *k, const struct conf_node *n)
+{
+	char want[160], found[64];
+
+	conf_key_describe(k, want, sizeof(want));
+	conf_node_found(n, found, sizeof(found));
+	return conf_fail_at(err, n, "expected %s for `%s`, found %s", want, conf_key_name(k), found);
+}
+
+/* --- scalars --------------------------------------------------------------------------------- */
+
+void conf_store(void *base, const struct conf_key *k, uint64_t v)
+{
+	void *at = (char *)base + k->offset;
+
+	switch (k->size) {
+	case 1:
+		*(uint8_t *)at = (uint8_t)v;
+		return;
+	case 2:
+		*(uint16_t *)at = (uint16_t)v;
+		return;
+	case 4:
+		*(uint32_t *)at = (uint32_t)v;
+		return;
+	default:
+		memcpy(at, &v, sizeof(v));
+	}
+}
+
+static bool scan_enum(void *base, const struct conf_key *k, const char *text)
+{
+	const int i = conf_word_find(k, text);
+
+	if (i >= 0 && k->size == CONF_NAME)
+		memcpy((char *)base + k->offset, text, strlen(text) + 1);
+	else if (i >= 0)
+		conf_store(base, k, (unsigned)i);
+	return i >= 0;
+}
+
+static bool scan_number(void *base, const struct conf_key *k, const char *text)
+{
+	uint64_t v = 0;
+	bool ok;
+
+	if (k->words && !strcmp(k->words, text)) {
+		conf_store(base, k, 0);
+		return true;
+	}
+	ok = k->type == CONF_T_INT        ? conf_scan_int(text, &v)
+	     : k->type == CONF_T_PERCENT  ? conf_scan_percent(text, &v)
+	     : k->type == CONF_T_SIZE     ? conf_scan_size(text, &v)
+	     : k->type == CONF_T_DURATION ? conf_scan_duration(text, &v)
+	                                  : conf_scan_rate(text, &v);
+	if (!ok || v < k->min || v > k->max)
+		return false;
+	conf_store(base, k, k->type == CONF_T_RATE ? v / 8 : v);
+	return true;
+}
+
+static bool scan_text(void *base, const struct conf_key *k, const char *text)
+{
+	const size_t len = strlen(text);
+	unsigned cpus;
+	bool ok = len < k->size;
+
+	if (k->type == CONF_T_NAME)
+		ok = ok && conf_scan_name(text, k->max);
+	else if (k->type == CONF_T_CPUS)
+		ok = ok && conf_scan_cpus(text, &cpus);
+	else
+		ok = ok && conf_scan_printable(text) && len >= k->min && len <= k->max;
+	if (k->type == CONF_T_PATH)
+		ok = ok && *text == '/' && text[len - 1] != '/';
+	if (ok)
+		memcpy((char *)base + k->offset, text, len + 1);
+	return ok;
+}
+
+static bool scan_dscp(uint8_t map[64], const char *text)
+{
+	bool keep = !strcmp(text, "keep");
+	uint64_t v = 0;
+
+	if (!keep && (!conf_scan_int(text, &v) || v > 63))
+		return false;
+	for (unsigned i = 0; i < 64; i++)
+		map[i] = (uint8_t)(keep ? i : v);
+	return true;
+}
+
+static bool scan_one(void *base, const struct conf_key *k, const char *text)
+{
+	void *at = (char *)base + k->offset;
+	struct rwy_ip ip;
+
+	switch (k->type) {
+	case CONF_T_INT:
+	case CONF_T_PERCENT:
+	case CONF_T_SIZE:
+	case CONF_T_DURATION:
+	case CONF_T_RATE:
+		return scan_number(base, k, text);
+	case CONF_T_ENUM:
+		return scan_enum(base, k, text);
+	case CONF_T_NAME:
+	case CONF_T_STRING:
+	case CONF_T_PATH:
+	case CONF_T_CPUS:
+		return scan_text(base, k, text);
+	case CONF_T_IP:
+		if (!conf_scan_ip(text, &ip) || !conf_ip_unicast(&ip))
+			return false;
+		memcpy(at, &ip, sizeof(ip));
+		return true;
+	case CONF_T_MAC:
+		return conf_scan_mac(text, at);
+	case CONF_T_UDP:
+		return conf_scan_ports(text, at);
+	case CONF_T_DSCP:
+		return scan_dscp(at, text);
+	case CONF_T_PREFIX: /* as a default: the word */
+		memset(at, 0, k->size);
+		return k->words && !strcmp(text, k->words);
+	case CONF_T_WORDS: /* as a default: all of them */
+		conf_store(base, k, (UINT64_C(1) << k->max) - 1);
+		return true;
+	case CONF_T_GROUP:
+	case CONF_T_GROUPS:
+	case CONF_T_PLACE:
+	case CONF_T_ADDRS:
+	case CONF_T_PREFIXES:
+	case CONF_T_STRINGS:
+	case CONF_T_IPS:
+	case CONF_T_IP_EACH:
+		return false;
+	}
+	rwy_unreachable();
+}
+
+int conf_fill_default(void *base, const struct conf_key *k, struct conf_error *err)
+{
+	if (!*k->dflt || scan_one(base, k, k->dflt))
+		return 0;
+	return conf_fail(err, 0, 0, "the default of %s is wrong: `%s`", k->path, k->dflt);
+}
+
+/* --- scalars that say what is wrong with them -------------------------------------------------- */
+
+int conf_fill_prefix(struct conf_prefix *p, const struct conf_node *n, struct conf_error *err)
+{
+	static const struct rwy_ip v4 = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}};
+	struct conf_prefix fixed;
+	char found[64], want[64];
+
+	conf_node_found(n, found, sizeof(found));
+	if (!conf_scan_prefix(n->text, p))
+		return conf_fail_at(
+		    err, n, "expected a prefix such as `10.2.0.0/24` or `fd00:2::/64`, found %s", found);
+	fixed = (struct conf_prefix){conf_prefix_base(p), p->len};
+	if (!rwy_ip_eq(&fixed.addr, &p->addr)) {
+		conf_print_prefix(&fixed, want, sizeof(want));
+		return conf_fail_at(
+		    err, n, "expected a prefix without host bits, `%s`, found %s", want, found);
+	}
+	if (!rwy_ip_is4(&p->addr) && conf_prefix_has(p, &v4))
+		return conf_fail_at(err, n,
+		    "expected an IPv6 prefix that leaves out ::/96 (all unicast: `2000::/3`), found %s",
+		    found);
+	return 0;
+}
+
+/* struct prefix (vxlan/range.h), or a word that means any. */
+static int fill_prefix_or_word(
+    void *base, const struct conf_key *k, const struct conf_node *n, struct conf_error *err)
+{
+	struct prefix *out = (struct prefix *)(void *)((char *)base + k->offset);
+	struct conf_prefix p;
+	int rc;
+
+	if (k->words && !strcmp(k->words, n->text)) {
+		*out = (struct prefix){0};
+		return 0;
+	}
+	rc = conf_fill_prefix(&p, n, err);
+	if (!rc)
+		*out = (struct prefix){p.addr, p.len};
+	return rc;
+}
+
+static int fail_place(const struct conf *c, const struct conf_node *n, struct conf_error *err)
+{
+	const char *words[CONF_TUNNELS_MAX + 3] = {"vtep", "vlan"}, *near;
+	char found[64];
+
+	for (unsigned i = 0; i < c->tunnels; i++)
+		words[2 + i] = c->tunnel[i].name;
+	near = conf_nearest(n->text, words);
+	conf_node_found(n, found, sizeof(found));
+	if (near)
+		return conf_fail_at(err, n,
+		    "expected `vtep`, `vlan` or a tunnel's name for `at`, perhaps `%s`, found %s", near,
+		    found);
+	return conf_fail_at(err, n, "expected `vtep`, `vlan` or a tunnel's name for `at`, found %s", found);
+}
+
+static int fill_place(const struct conf *c, void *base, const struct conf_key *k, const struct conf_node *n,
+    struct conf_error *err)
+{
+	struct tenant_at *at = (struct tenant_at *)(void *)((char *)base + k->offset);
+
+	*at = (struct tenant_at){0};
+	if (!strcmp(n->text, "vtep"))
+		at->side = TENANT_VTEP;
+	else if (!strcmp(n->text, "vlan"))
+		at->side = TENANT_LAN;
+	for (unsigned i = 0; i < c->tunnels && !at->side; i++)
+		if (!strcmp(n->text, c->tunnel[i].name))
+			*at = (struct tenant_at){TENANT_TUNNEL, (uint8_t)i};
+	return at->side ? 0 : fail_place(c, n, err);
+}
+
+int conf_fill_value(const struct conf *c, void *base, const struct conf_key *k, const struct conf_node *n,
+    struct conf_error *err)
+{
+	if (conf_key_is_list(k))
+		return conf_fill_list(base, k, n, err);
+	if (n->kind != CONF_SCALAR || conf_node_is_null(n) || (k->type == CONF_T_INT && !n->plain))
+		return conf_fail_type(err, k, n);
+	if (k->type == CONF_T_PREFIX)
+		return fill_prefix_or_word(base, k, n, err);
+	if (k->type == CONF_T_PLACE)
+		return fill_place(c, base, k, n, err);
+	return scan_one(base, k, n->text) ? 0 : conf_fail_type(err, k, n);
+}
