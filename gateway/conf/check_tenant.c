@@ -79,6 +79,39 @@ static int fail_vtep(const struct ctx *x, unsigned i, int item)
 	    x->err, where(x, i, "vteps", item), "expected each VTEP once, found `%s` again", text);
 }
 
+/* Where an address of the tenant is, by the longest match: TENANT_NOWHERE. */
+static uint8_t side_of(const struct tenant_cfg *t, const struct rwy_ip *a)
+{
+	const struct tenant_prefix *best = NULL;
+
+	for (unsigned k = 0; k < t->prefixes; k++)
+		if (prefix_has(&t->prefix[k].p, a) && (!best || t->prefix[k].p.len > best->p.len))
+			best = &t->prefix[k];
+	return best ? best->at.side : TENANT_NOWHERE;
+}
+
+static int fail_host(const struct ctx *x, unsigned i, int item)
+{
+	static const struct rwy_ip none;
+	const struct tenant_cfg *t = &x->t[i].cfg;
+	const struct tenant_host *h = &t->host[item];
+	const bool vtep = !rwy_ip_eq(&h->vtep, &none);
+	char text[TEXT];
+
+	conf_print_ip(&h->addr, text, sizeof(text));
+	for (int j = 0; j < item; j++)
+		if (rwy_ip_eq(&t->host[j].addr, &h->addr))
+			return conf_fail_at(x->err, where_in(x, i, "hosts", item, "address"),
+			    "expected each host once, found `%s` again", text);
+	if (side_of(t, &h->addr) != (vtep ? TENANT_VTEP : TENANT_LAN))
+		return conf_fail_at(x->err, where_in(x, i, "hosts", item, "address"),
+		    "expected an address in a prefix at `%s` for a host %s `vtep`, found `%s`",
+		    vtep ? "vtep" : "vlan", vtep ? "with" : "without", text);
+	conf_print_ip(&h->vtep, text, sizeof(text));
+	return conf_fail_at(x->err, where_in(x, i, "hosts", item, "vtep"),
+	    "expected one of the tenant's `vteps`, found `%s`", text);
+}
+
 static int fail_gateway(const struct ctx *x, unsigned i, int item)
 {
 	const struct conf_node *list = conf_node_get(map_of(x, i), "gateway_addresses"),
@@ -214,6 +247,8 @@ static int fail_tenant(const struct ctx *x, const struct tenant_err *e, unsigned
 		return fail_place(x, i, e->item);
 	case TENANT_E_VTEP:
 		return fail_vtep(x, i, e->item);
+	case TENANT_E_HOST:
+		return fail_host(x, i, e->item);
 	case TENANT_E_GATEWAY:
 		return fail_gateway(x, i, e->item);
 	case TENANT_E_RULE:
@@ -240,6 +275,7 @@ static int fail_tenant(const struct ctx *x, const struct tenant_err *e, unsigned
 	case TENANT_E_PREFIXES:
 	case TENANT_E_PREFIX:
 	case TENANT_E_VTEPS:
+	case TENANT_E_HOSTS:
 	case TENANT_E_ACK_MODE:
 	case TENANT_E_WEIGHT:
 	case TENANT_E_PRIORITY:

@@ -20,6 +20,7 @@
 	.restart = true
 #define N(f)  .offset = offsetof(struct conf_tenant, f), .size = sizeof(((struct conf_tenant *)0)->f)
 #define NX(f) .offset = offsetof(struct tenant_prefix, f), .size = sizeof(((struct tenant_prefix *)0)->f)
+#define NH(f) .offset = offsetof(struct tenant_host, f), .size = sizeof(((struct tenant_host *)0)->f)
 #define NA(f) .offset = offsetof(struct acl_rule, f), .size = sizeof(((struct acl_rule *)0)->f)
 #define MALLOCED(s, f, n)                                                                                    \
 	.offset = offsetof(struct s, f), .size = sizeof(*((struct s *)0)->f),                                \
@@ -164,6 +165,10 @@ const struct conf_key conf_keys[] = {
                 "LAN ports as theirs."},
     {"tenants[].vtep_learning", CONF_T_ENUM, 0, 0, "false", .words = "false true", N(cfg.vtep_learn),
         .text = "Accept other VTEPs than those."},
+    {"tenants[].hosts", CONF_T_GROUPS, 0, TENANT_HOSTS_MAX, "", MALLOCED(conf_tenant, cfg.host, cfg.hosts),
+        .text =
+            "Hosts whose place is fixed, and is not learned. What goes between two of them can be left to "
+            "hardware."},
     {"tenants[].gateway_addresses", CONF_T_IP_EACH, 0, 2, "", N(cfg.gw_ip),
         .text = "The gateway's own inside the tenant: its hosts' next hop. In a prefix that is here."},
     {"tenants[].gateway_mac", CONF_T_MAC, 0, 0, "", N(cfg.gw_mac),
@@ -196,6 +201,11 @@ const struct conf_key conf_keys[] = {
     {"tenants[].prefixes[].at", CONF_T_PLACE, 0, 0, NULL, NX(at),
         .text = "`vtep`: here, behind VTEPs; `vlan`: here, on the tenant's VLAN; or the name of the tunnel "
                 "that they are behind."},
+
+    {"tenants[].hosts[].address", CONF_T_IP, 0, 0, NULL, NH(addr), .text = "In a prefix that is here."},
+    {"tenants[].hosts[].mac", CONF_T_MAC, 0, 0, NULL, NH(mac), .text = "Its MAC address."},
+    {"tenants[].hosts[].vtep", CONF_T_IP, 0, 0, "", NH(vtep),
+        .text = "The VTEP that it is behind: one of `vteps`. Left out: it is on the VLAN."},
 
     {"tenants[].acl[].action", CONF_T_ENUM, 0, 0, NULL, .words = "deny allow", NA(allow),
         .text = "What becomes of packets that match."},

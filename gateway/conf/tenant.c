@@ -48,11 +48,13 @@ void conf_tenant_fini(struct conf_tenant *t)
 {
 	free((void *)(uintptr_t)t->cfg.prefix); /* const for those who read the tenant */
 	free((void *)(uintptr_t)t->cfg.vtep);
+	free((void *)(uintptr_t)t->cfg.host);
 	free((void *)(uintptr_t)t->cfg.rule);
 	t->cfg.prefix = NULL;
 	t->cfg.vtep = NULL;
+	t->cfg.host = NULL;
 	t->cfg.rule = NULL;
-	t->cfg.prefixes = t->cfg.vteps = t->cfg.rules = 0;
+	t->cfg.prefixes = t->cfg.vteps = t->cfg.hosts = t->cfg.rules = 0;
 }
 
 static void *array_copy(const void *from, unsigned n, size_t size, bool *ok)
@@ -72,6 +74,7 @@ int conf_tenant_copy(struct conf_tenant *out, const struct conf_tenant *t)
 	*out = *t;
 	out->cfg.prefix = array_copy(t->cfg.prefix, t->cfg.prefixes, sizeof(*t->cfg.prefix), &ok);
 	out->cfg.vtep = array_copy(t->cfg.vtep, t->cfg.vteps, sizeof(*t->cfg.vtep), &ok);
+	out->cfg.host = array_copy(t->cfg.host, t->cfg.hosts, sizeof(*t->cfg.host), &ok);
 	out->cfg.rule = array_copy(t->cfg.rule, t->cfg.rules, sizeof(*t->cfg.rule), &ok);
 	if (ok)
 		return 0;
