@@ -133,7 +133,10 @@ void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time no
 	eng_release(n, eng_cost(e, b));
 	n->h.ten->st.delivered++;
 	e->c.delivered++;
-	if (n->h.ten->cfg.ack_mode == ENG_ACK_END && n->active) {
+	/* Mode `end`; and what was accepted before the tenant's mode changed, whatever it is now. Not who is
+	 * held for lack of memory. */
+	if (n->active && n->resp.allow_psn != n->resp.epsn &&
+	    !(n->held && n->h.ten->cfg.ack_mode == ENG_ACK_NEAR)) {
 		roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 		eng_dirty(&n->h);
 	}

@@ -113,7 +113,9 @@ void eng_near_unhold(struct eng_near *n, rwy_time now)
 	if (!n->held || memory_short(n))
 		return;
 	n->held = false;
-	roce_resp_allow(&n->resp, n->resp.epsn, n->resp.msn);
+	if (n->h.ten->cfg.ack_mode ==
+	    ENG_ACK_NEAR) /* else it was changed: what is delivered may be acknowledged */
+		roce_resp_allow(&n->resp, n->resp.epsn, n->resp.msn);
 	eng_dirty(&n->h);
 }
 

@@ -191,6 +191,12 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 	 * flow again. */
 	if (nothing_lost || n->h.close_at != RWY_NEVER)
 		return;
+	/* Nothing was acknowledged, and nobody could be told: its host sends all of it again, and it begins
+	 * anew. The other gateway may hear of the tenant only now. */
+	if (n->active && !n->resp.started && !n->resume && !n->lqpn) {
+		eng_near_free(n, now);
+		return;
+	}
 	eng_near_fail(n, n->active ? n->resp.acked : 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 	    "the far gateway refused the flow", now);
 }

@@ -58,6 +58,7 @@ static void count_of(struct eng_side *s, uint32_t tenant, const struct roce_pkt 
 		s->of[tenant].psn = pkt->psn;
 	} else if (ack && roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK) {
 		s->of[tenant].acks++;
+		s->of[tenant].ack_psn = pkt->psn;
 	} else if (ack) {
 		s->of[tenant].naks++;
 	} else {

@@ -28,7 +28,7 @@ struct eng_side {
 	uint32_t tenant; /* of the last packet to a host */
 	struct {
 		unsigned requests, acks, naks, others;
-		roce_psn psn; /* of the last request */
+		roce_psn psn, ack_psn; /* of the last request, of the last ACK */
 	} of[PAIR_TENANTS];
 	uint8_t ecn;  /* of the last request */
 	roce_psn psn; /* the same */

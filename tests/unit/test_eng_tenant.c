@@ -157,6 +157,27 @@ static void test_unknown(void **state)
 		assert_int_equal(side[1].of[i].requests, 0);
 }
 
+/* The other gateway hears of the tenant later: the host's next try goes through. */
+static void test_late(void **state)
+{
+	(void)state;
+	set(0, 3, (struct eng_tenant_cfg){.vni = 300});
+	for (unsigned i = 0; i < 3; i++) {
+		a_sends(3, FIRST);
+		eng_pair_run(50 * RWY_MS);
+		assert_int_equal(stats(0, 3).custody, 0);
+	}
+	assert_int_equal(side[1].of[4].requests, 0);
+	set(1, 4, (struct eng_tenant_cfg){.vni = 300});
+	a_sends(3, FIRST);
+	eng_pair_run(50 * RWY_MS);
+	assert_int_equal(side[1].of[4].requests, 1);
+	b_answers(4, FIRST, 0x1f);
+	eng_pair_run(50 * RWY_MS);
+	assert_int_equal(side[0].of[3].acks, 1);
+	assert_int_equal(eng_counters(side[0].e)->conns_failed, 0);
+}
+
 /* Best-effort packets name their tenant, too. */
 static void test_datagrams(void **state)
 {
@@ -263,6 +284,30 @@ static void test_live(void **state)
 	assert_int_equal(stats(0, 1).flows, 0);
 }
 
+/* What was accepted in one ack mode is acknowledged in any other, at the latest when it is delivered. */
+static void test_ack_mode(void **state)
+{
+	static const enum eng_ack_mode modes[] = {ENG_ACK_END, ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END};
+	roce_psn psn = FIRST;
+
+	(void)state;
+	both();
+	connect_as(0);
+	for (unsigned i = 0; i + 1 < sizeof(modes) / sizeof(*modes); i++) {
+		set(0, 1, (struct eng_tenant_cfg){.vni = 100, .ack_mode = modes[i], .custody = 1500});
+		side[0].of[1].acks = 0;
+		a_sends(1, ++psn);
+		a_sends(1, ++psn);
+		set(0, 1, (struct eng_tenant_cfg){.vni = 100, .ack_mode = modes[i + 1], .custody = 1500});
+		eng_pair_run(20 * RWY_MS);
+		b_answers(2, psn, 0x1f);
+		eng_pair_run(20 * RWY_MS);
+		assert_true(side[0].of[1].acks > 0);
+		assert_int_equal(side[0].of[1].ack_psn, psn);
+		assert_int_equal(stats(0, 1).custody, 0);
+	}
+}
+
 static void test_arguments(void **state)
 {
 	struct eng_prefix p = {.tunnel = 1};
@@ -302,10 +347,12 @@ int main(void)
 	    T(test_same_addresses),
 	    T(test_forged_answers),
 	    T(test_unknown),
+	    T(test_late),
 	    T(test_datagrams),
 	    T(test_memory_share),
 	    T(test_places),
 	    T(test_live),
+	    T(test_ack_mode),
 	    T(test_arguments),
 	};
 
