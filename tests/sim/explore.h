@@ -32,7 +32,10 @@ enum faults {
 	F_PAUSE = 128,
 	F_HOST = 256,
 	F_TENANTS = 512,
+	F_CHANGES = 1024, /* of the tenants: with F_TENANTS */
 };
+/* What may cost nobody's connection, and no host a wrong packet. */
+#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES)
 #define F_CRASH (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
 struct side {
@@ -68,6 +71,10 @@ struct run {
 	 * first of them. */
 	rwy_time due[QPS_MAX][2], due_first;
 	bool due_known; /* due_first is */
+	/* F_CHANGES: how many are to come and when; the tenant that may be removed, 0: none; those that were,
+	 * and those that once were in ack mode `near`, as masks */
+	unsigned steps, mortal, removed, near;
+	rwy_time change_at;
 	const char *why;
 	char detail[256];
 };
@@ -95,6 +102,16 @@ void sim_completed(void *ctx, const struct rc_comp *c);
 void sim_pump(struct run *r, struct side *s); /* after anything that made a host act */
 bool sim_finished(void *ctx);                 /* every operation is done, or its queue pair in error */
 bool sim_drained(void *ctx);                  /* everything a gateway answered for has reached the hosts */
+
+/* changes.c: tenants, while they run */
+void sim_changes_begin(struct run *r);
+void sim_changes_tick(struct run *r, rwy_time now);
+void sim_changes_end(struct run *r);
+/* Operations of this side may be missing without an error: its tenant was removed at a site. */
+static inline bool side_removed(const struct run *r, const struct side *s)
+{
+	return r->removed >> s->tenant & 1;
+}
 
 /* explore.c */
 struct how {

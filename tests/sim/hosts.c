@@ -122,6 +122,8 @@ static void tick(void *ctx, rwy_time now)
 		for (unsigned i = 0; i < 2 && (r->faults & F_CRASH_BOTH); i++)
 			sim_crash(r->w, i, RWY_MS * (1 + sim_below(&r->rng, 300)));
 	}
+	if (!r->deaf)
+		sim_changes_tick(r, now);
 	if (r->outage && now >= r->fault_end) {
 		r->outage = false;
 		sim_wan_down(r->w, false);
@@ -148,7 +150,7 @@ static rwy_time next(void *ctx)
 		at = rwy_time_min(at, r->fault_at);
 	else if (r->outage)
 		at = rwy_time_min(at, r->fault_end);
-	return at;
+	return r->deaf ? at : rwy_time_min(at, r->change_at);
 }
 
 const struct sim_ops sim_host_ops = {host_rx, tick, next};

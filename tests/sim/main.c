@@ -42,18 +42,22 @@ static const struct {
                   F_CRASH_FAR}, /* failed before the far gateway's word to begin: the error waited for it */
     {7403, F_LAN_LOSS | F_CRASH_FAR}, /* the same, and nobody knew yet whose queue pair the error was for */
     {2015467, F_LAN_LOSS | F_CRASH_FAR},
+    {13, F_TENANTS | F_CHANGES}, /* accepted before the ack mode changed: never acknowledged */
+    {22, F_TENANTS | F_CHANGES},
 };
 
 static void help(void)
 {
 	printf(
-	    "rwysim [--seeds N] [--from SEED] [--jobs J] | --seed SEED  [--faults MASK] [--slow TIMES] "
+	    "rwysim [--seeds N] [--from SEED] [--jobs J] | --seed SEED  [--faults MASK | --with MASK] "
+	    "[--slow TIMES] "
 	    "[--hash] [--verbose]\n"
-	    "faults, as a sum; default: drawn from the seed\n"
+	    "faults, as a sum; default: drawn from the seed; --with: and these\n"
 	    "    1 outage of the WAN            2 the near gateway crashes    4 the far gateway crashes\n"
 	    "    8 loss on the LANs            16 QPNs used again            32 little memory, long outage\n"
 	    "   64 both gateways crash        128 a gateway stands still    256 a host dies\n"
-	    "  512 tenants with the same addresses\n");
+	    "  512 tenants with the same addresses              1024 that change, go and come back (with "
+	    "512)\n");
 }
 
 /* A single fault, or two that meet, from the seed. */
@@ -67,7 +71,8 @@ static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, 
 
 struct plan {
 	uint64_t from, n;
-	int faults; /* < 0: from the seed */
+	int faults;    /* < 0: from the seed */
+	unsigned with; /* and these */
 	struct how how;
 };
 
@@ -83,8 +88,10 @@ struct shared {
 
 static unsigned faults_of(const struct plan *p, uint64_t seed)
 {
-	return p->faults >= 0 ? (unsigned)p->faults
-	                      : kinds[seed % KINDS] | (seed / KINDS % 4 ? 0 : F_TENANTS);
+	if (p->faults >= 0)
+		return (unsigned)p->faults;
+	return kinds[seed % KINDS] | (seed / KINDS % 4 ? 0 : F_TENANTS) | (seed / KINDS % 8 ? 0 : F_CHANGES) |
+	       p->with;
 }
 
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, unsigned faults)
@@ -154,8 +161,8 @@ static void in_parallel(const struct plan *p, struct shared *sh, unsigned jobs)
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'}, {"from", 1, 0, 'f'},
-	    {"jobs", 1, 0, 'j'}, {"faults", 1, 0, 'x'}, {"slow", 1, 0, 'w'}, {"hash", 0, 0, 'd'},
-	    {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
+	    {"jobs", 1, 0, 'j'}, {"faults", 1, 0, 'x'}, {"with", 1, 0, 'm'}, {"slow", 1, 0, 'w'},
+	    {"hash", 0, 0, 'd'}, {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
 	struct plan plan = {.from = 1, .n = 100, .faults = -1};
 	struct timespec start, end;
 	struct shared *sh;
@@ -187,6 +194,9 @@ int main(int argc, char **argv)
 			break;
 		case 'x':
 			plan.faults = atoi(optarg);
+			break;
+		case 'm':
+			plan.with = (unsigned)strtoul(optarg, NULL, 0);
 			break;
 		case 'v':
 			plan.how.verbose = true;

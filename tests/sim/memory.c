@@ -214,9 +214,8 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	/* In ack mode `near` a completion says that the near gateway has it. When that gateway dies, or the
 	 * other queue pair does, one of the two hosts must have an error: the other one when this one is
 	 * idle. */
-	bool all =
-	    !s->error &&
-	    !((r->cfg.ack_mode == ENG_ACK_NEAR || (r->fault_done && (r->faults & F_CRASH))) && side_dead(p));
+	bool all = !s->error && !side_removed(r, s) &&
+	           !((r->near >> s->tenant & 1 || (r->fault_done && (r->faults & F_CRASH))) && side_dead(p));
 	bool ok = false;
 
 	for (;; k++) {
@@ -237,7 +236,7 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	 * the crash) hears of it with its next request only.
 	 */
 	if (ok && k < s->done && !side_dead(s) && (r->faults & (F_CRASH_NEAR | F_CRASH_FAR)) &&
-	    !(r->faults & F_LAN_LOSS) && s->site == r->fault_site)
+	    !(r->faults & F_LAN_LOSS) && s->site == r->fault_site && !side_removed(r, s))
 		sim_fail(r, "completed, lost, and not told", s, k);
 	if (!ok)
 		sim_fail(r, "memory at the responder is not what the operations make it", s, k);

@@ -15,8 +15,10 @@ struct site {
 	unsigned idx;
 	uint64_t bufs; /* alive in the engine */
 	rwy_time paused_until;
-	rwy_time next;                    /* what eng_next() said after the engine was last called */
-	unsigned ring;                    /* packets that wait for the end of a pause */
+	rwy_time next; /* what eng_next() said after the engine was last called */
+	unsigned ring; /* packets that wait for the end of a pause */
+	struct sim_tenant ten[SIM_TENANTS + 1];
+	uint8_t world_of[SIM_TENANT_IDX]; /* by index in the engine: the world's number, 0: of none */
 	struct eng_jent journal[JOURNAL]; /* outlives a crash */
 };
 
@@ -53,20 +55,17 @@ static const struct rwy_buf_ops buf_ops = {buf_alloc, buf_free};
 
 /* --- engine callbacks --------------------------------------------------------------------------- */
 
-/* From the world's number of a tenant to the site's, and back. */
-static uint32_t tenant_at(const struct site *s, uint32_t t)
-{
-	return t && s->idx ? SIM_TENANTS + 1 - t : t;
-}
-
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
 	struct site *s = ctx;
 	struct sim_buf *m = sim_buf_new(SIM_ROOM, tx->len);
 
 	memcpy(m->b.data, tx->buf ? tx->buf->data : tx->bytes, tx->len);
-	m->b.w0 = tenant_at(s, tx->tenant);
-	sim_link_send(&s->w->links, sim_link_id(SIM_LAN_DOWN, s->idx), m, s->w->now);
+	m->b.w0 = tx->tenant ? s->world_of[tx->tenant] : 0;
+	if (tx->tenant && !m->b.w0) /* to a host of a tenant that is not there: the door is shut */
+		sim_buf_free(m);
+	else
+		sim_link_send(&s->w->links, sim_link_id(SIM_LAN_DOWN, s->idx), m, s->w->now);
 	if (tx->buf && tx->own)
 		buf_free(s, tx->buf);
 }
@@ -101,6 +100,68 @@ struct rwy_ip sim_host_ip(unsigned site, unsigned host)
 	uint8_t v4[4] = {10, (uint8_t)(site + 1), 0, (uint8_t)(host + 2)};
 
 	return rwy_ip_from4(v4);
+}
+
+/* --- tenants ------------------------------------------------------------------------------------ */
+
+static void tenant_give(struct site *s, unsigned t)
+{
+	const struct sim_tenant *k = &s->ten[t];
+	struct eng_prefix p = {.addr = sim_host_ip(!s->idx, 0), .len = 120};
+	struct eng_tenant_cfg c = {.vni = 100 + t,
+	    .ack_mode = k->ack_mode,
+	    .custody = k->custody,
+	    .share = k->share,
+	    .prefix = &p,
+	    .prefixes = 1};
+
+	p.addr.b[15] = 0;
+	if (eng_tenant_set(s->e, k->idx, &c, s->w->now) != 0)
+		abort();
+	s->world_of[k->idx] = (uint8_t)t;
+}
+
+/* As they are at the beginning. A site has another index for each. */
+static void tenants_init(struct site *s)
+{
+	const struct sim_cfg *c = &s->w->cfg;
+
+	for (unsigned t = 1; c->tenants && t <= SIM_TENANTS; t++)
+		s->ten[t] = (struct sim_tenant){.idx = s->idx ? SIM_TENANTS + 1 - t : t,
+		    .there = true,
+		    .ack_mode = c->ack_mode,
+		    .custody = c->custody_total,
+		    .share = {.weight = t}};
+}
+
+struct sim_tenant *sim_tenant(struct world *w, unsigned site, unsigned t)
+{
+	return &w->site[site].ten[t];
+}
+
+void sim_tenant_apply(struct world *w, unsigned site, unsigned t)
+{
+	struct site *s = &w->site[site];
+
+	if (!s->e)
+		return; /* as soon as it starts again */
+	if (s->ten[t].there) {
+		tenant_give(s, t);
+	} else {
+		s->ten[t].removing = true;
+		s->world_of[s->ten[t].idx] = 0; /* nothing is admitted any more */
+		sim_tenant_gone(w, site, t);
+	}
+	s->next = 0; /* the engine's timers may be others now */
+}
+
+bool sim_tenant_gone(struct world *w, unsigned site, unsigned t)
+{
+	struct site *s = &w->site[site];
+
+	if (s->e && s->ten[t].removing)
+		s->ten[t].removing = !eng_tenant_remove(s->e, s->ten[t].idx);
+	return !s->ten[t].removing;
 }
 
 static void start(struct site *s)
@@ -142,16 +203,11 @@ static void start(struct site *s)
 		wan->rx_window = w->cfg.rx_window;
 	if (eng_new(&s->e, c, &eng_ops, s, bufs, w->now) != 0)
 		abort();
+	memset(s->world_of, 0, sizeof(s->world_of));
 	for (unsigned t = 1; w->cfg.tenants && t <= SIM_TENANTS; t++) {
-		struct eng_tenant_cfg tc = {.vni = 100 + t,
-		    .ack_mode = c->ack_mode,
-		    .custody = c->custody_total,
-		    .share = {.weight = t},
-		    .prefix = c->prefix,
-		    .prefixes = 1};
-
-		if (eng_tenant_set(s->e, tenant_at(s, t), &tc, w->now) != 0)
-			abort();
+		s->ten[t].removing = false; /* nothing is left of it */
+		if (s->ten[t].there)
+			tenant_give(s, t);
 	}
 	s->next = eng_next(s->e);
 	free(c);
@@ -192,6 +248,7 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 		w->links.link[sim_link_id(SIM_LAN_DOWN, i)].cfg = cfg->lan;
 		w->site[i].w = w;
 		w->site[i].idx = i;
+		tenants_init(&w->site[i]);
 		start(&w->site[i]);
 	}
 	return w;
@@ -247,8 +304,10 @@ static void to_gateway(struct world *w, struct site *s, const struct sim_event *
 	s->bufs++;
 	if (ev->where / 2 == SIM_WAN)
 		eng_wan_rx(s->e, 0, 0, b, 0, w->now);
+	else if (!b->w0 || s->ten[b->w0].there)
+		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)s->ten[b->w0].idx}, 1, w->now);
 	else
-		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)tenant_at(s, b->w0)}, 1, w->now);
+		buf_free(s, b);
 	poll(s, w->now);
 }
 

@@ -14,6 +14,10 @@
 #include "tests/sim/links.h"
 
 #define SIM_HOSTS 2 /* a site */
+/* Tenants of the world are 0, the plain LAN, .. SIM_TENANTS; a site has another index for each. All have the
+ * same addresses. */
+#define SIM_TENANTS    2
+#define SIM_TENANT_IDX 8
 
 struct world;
 
@@ -34,9 +38,15 @@ struct sim_cfg {
 };
 void sim_cfg_default(struct sim_cfg *c);
 
-/* Tenants of the world are 0, the plain LAN, .. SIM_TENANTS; a site has another index for each. All have the
- * same addresses. */
-#define SIM_TENANTS 2
+/* A tenant at one site. */
+struct sim_tenant {
+	uint32_t idx;  /* in the engine, below SIM_TENANT_IDX */
+	bool there;    /* its packets are admitted */
+	bool removing; /* and it was; the engine still has something of it */
+	enum eng_ack_mode ack_mode;
+	uint64_t custody;
+	struct wan_class_cfg share;
+};
 
 struct sim_ops {
 	/* A packet for a host of the site. The bytes are the callee's for the call only. */
@@ -54,6 +64,11 @@ void sim_host_tx(struct world *w, unsigned site, unsigned tenant, const uint8_t 
 void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx);
 rwy_time sim_now(const struct world *w);
 struct eng *sim_engine(struct world *w, unsigned site);
+/* To be changed (idx: only while it is neither there nor being removed), then applied. */
+struct sim_tenant *sim_tenant(struct world *w, unsigned site, unsigned t);
+void sim_tenant_apply(struct world *w, unsigned site, unsigned t);
+bool sim_tenant_gone(
+    struct world *w, unsigned site, unsigned t); /* asks the engine, if it is being removed */
 void sim_wan_down(struct world *w, bool down);
 /* The gateway of the site dies and starts again `after` later: all its state is gone. */
 void sim_crash(struct world *w, unsigned site, rwy_dur after);

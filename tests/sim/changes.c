@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tenants that change, go and come back while their connections run (F_CHANGES). The plain LAN and whoever
+ * was only given another share, limit, memory or ack mode must not notice. A tenant that was removed at a
+ * site loses what that site held of it: its operations may be missing from some point on, until somebody
+ * speaks again and gets an error; what is in memory is right.
+ */
+#include "tests/sim/explore.h"
+
+#define EACH_MAX (300 * RWY_MS)
+#define STEPS    12
+
+static void draw_share(struct run *r, struct sim_tenant *k)
+{
+	struct sim_rng *g = &r->rng;
+	static const uint64_t rates[] = {0, 8000000, 30000000, 200000000};
+
+	k->share = (struct wan_class_cfg){.weight = 1 + (uint32_t)sim_below(g, 20),
+	    .guarantee_Bps = rates[sim_below(g, 4)],
+	    .limit_Bps = sim_chance(g, .5) ? 8000000u << sim_below(g, 6) : 0};
+	if (k->share.limit_Bps && k->share.limit_Bps < k->share.guarantee_Bps)
+		k->share.limit_Bps = k->share.guarantee_Bps;
+	k->custody = sim_chance(g, .3) ? (8u << 10) << sim_below(g, 6) : r->cfg.custody_total;
+}
+
+/* An index that no tenant of the site has. */
+static uint32_t draw_index(struct run *r, unsigned site)
+{
+	uint32_t idx;
+	bool taken;
+
+	do {
+		idx = 1 + (uint32_t)sim_below(&r->rng, SIM_TENANT_IDX - 1);
+		taken = false;
+		for (unsigned t = 1; t <= SIM_TENANTS; t++) {
+			const struct sim_tenant *k = sim_tenant(r->w, site, t);
+
+			taken |= (k->there || k->removing) && k->idx == idx;
+		}
+	} while (taken);
+	return idx;
+}
+
+static void come(struct run *r, unsigned site, unsigned t)
+{
+	struct sim_tenant *k = sim_tenant(r->w, site, t);
+
+	if (k->there || !sim_tenant_gone(r->w, site, t))
+		return;
+	k->idx = draw_index(r, site);
+	k->there = true;
+	sim_tenant_apply(r->w, site, t);
+}
+
+static void step(struct run *r)
+{
+	struct sim_rng *g = &r->rng;
+	unsigned t = 1 + sim_below(g, SIM_TENANTS), site = sim_below(g, 2);
+	struct sim_tenant *k = sim_tenant(r->w, site, t);
+
+	if (!k->there) {
+		come(r, site, t);
+	} else if (t == r->mortal && sim_chance(g, .4)) {
+		r->removed |= 1u << t;
+		for (unsigned i = 0; i < 2; i++)
+			if ((i == site || sim_chance(g, .3)) && sim_tenant(r->w, i, t)->there) {
+				sim_tenant(r->w, i, t)->there = false;
+				sim_tenant_apply(r->w, i, t);
+			}
+	} else {
+		draw_share(r, k);
+		/* Squeezed, the outage is longer than hosts wait for an honest answer. */
+		if (sim_chance(g, .3) && !(r->faults & F_SQUEEZE))
+			k->ack_mode = (enum eng_ack_mode)sim_below(g, 3);
+		r->near |= (k->ack_mode == ENG_ACK_NEAR) << t;
+		sim_tenant_apply(r->w, site, t);
+	}
+}
+
+void sim_changes_begin(struct run *r)
+{
+	r->steps = STEPS;
+	r->change_at = sim_now(r->w) + RWY_MS * sim_below(&r->rng, 400);
+	r->mortal = sim_chance(&r->rng, .7) ? 1 + sim_below(&r->rng, SIM_TENANTS) : 0;
+}
+
+/* The last steps bring back whoever is missing: nobody's retries are for ever, but some hosts' are. */
+void sim_changes_tick(struct run *r, rwy_time now)
+{
+	if (now < r->change_at)
+		return;
+	r->change_at = now + 1 + sim_below(&r->rng, EACH_MAX);
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned t = 1; t <= SIM_TENANTS; t++)
+			sim_tenant_gone(r->w, i, t);
+	if (r->steps) {
+		r->steps--;
+		step(r);
+		return;
+	}
+	bool all = true;
+
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned t = 1; t <= SIM_TENANTS; t++) {
+			come(r, i, t);
+			all &= sim_tenant(r->w, i, t)->there;
+		}
+	if (all)
+		r->change_at = RWY_NEVER;
+}
+
+void sim_changes_end(struct run *r)
+{
+	for (unsigned i = 0; i < 2 && !r->why; i++)
+		for (unsigned t = 1; t <= SIM_TENANTS; t++)
+			if (!sim_tenant_gone(r->w, i, t))
+				sim_fail(r, "a removed tenant's connections are not forgotten", NULL, t);
+}
