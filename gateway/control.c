@@ -168,6 +168,7 @@ static void tick(struct gw_app *app)
 	c->ticks++;
 	gw_ports_poll_link(app);
 	gw_neigh_reap(app);
+	gw_tenants_tick(app);
 	watchdog_feed(app);
 	gw_jfile_alive(app);
 	if (c->ticks % REFRESH_TICKS == 0)

@@ -99,6 +99,8 @@ static int start(struct gw_app *app, struct gw_pools *pools)
 	if (!rc)
 		rc = gw_jfile_open(app);
 	if (!rc)
+		rc = gw_tenants_new(app);
+	if (!rc)
 		rc = workers_start(app, pools);
 	return rc;
 }
@@ -133,6 +135,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 		gw_worker_free(app->worker[i]);
 		app->worker[i] = NULL;
 	}
+	gw_tenants_free(app);
 	gw_jfile_close(app);
 	gw_control_free(app);
 	gw_neigh_free(app);

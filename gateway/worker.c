@@ -84,6 +84,8 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	w->now = gw_now();
 	w->nt = atomic_load_explicit(&w->app->neigh->nt, memory_order_acquire);
 	atomic_store_explicit(&w->nt_gen, w->nt->gen, memory_order_release);
+	w->ts = gw_tenants_of(w->app);
+	atomic_store_explicit(&w->ts_gen, w->ts->generation, memory_order_release);
 	w->low = gw_pools_low(w->pools);
 	work = receive(w);
 	work += from_rings(w);
@@ -195,6 +197,7 @@ int gw_worker_main(void *worker)
 	}
 	gw_tx_flush(w);
 	atomic_store(&w->nt_gen, UINT64_MAX);
+	atomic_store(&w->ts_gen, UINT64_MAX);
 	return 0;
 }
 
@@ -299,6 +302,8 @@ static int engine_new(struct gw_worker *w)
 	}
 	if (cfg && !rc)
 		rc = eng_new(&w->eng, cfg, &gw_eng_ops, w, bufs, gw_now());
+	if (cfg && !rc) /* what the journal has of them is taken up before a packet comes */
+		rc = gw_tenants_engine(w->app, w->eng, w->idx, gw_now());
 	free(cfg);
 	return rc;
 }
@@ -316,6 +321,8 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	w->pools = pools;
 	w->epoll_fd = w->intr_fd = w->wake_fd = -1;
 	w->nt = atomic_load(&app->neigh->nt);
+	w->ts = gw_tenants_of(app);
+	w->tenants = gw_tenants_counts(app, idx);
 	pthread_mutex_init(&w->call_lock, NULL);
 	take_queues(w);
 	w->tunnels = app->conf->tunnels;

@@ -282,6 +282,10 @@ RWY_MUST_CHECK int tenant_txn_acl(struct tenant_txn *x, const char *name, const 
     unsigned n, bool allow_default, struct tenant_err *err);
 /* The tenant as the transaction has it now, or NULL: what "set" begins from. Valid until the next call. */
 const struct tenant *tenant_txn_get(const struct tenant_txn *x, const char *name);
+/* The set that commit would give, after all of its checks, for who must prepare others for it. Holds until
+ * the transaction's next change or its end; a commit in between cannot fail. On error as commit. */
+RWY_MUST_CHECK int tenant_txn_prepare(
+    struct tenant_txn *x, const struct tenant_set **next, struct tenant_err *err);
 /* The next set, current from now on; *x is gone. On error *x stays, to be mended or aborted. */
 RWY_MUST_CHECK int tenant_txn_commit(
     struct tenant_txn *x, const struct tenant_set **out, struct tenant_err *err);

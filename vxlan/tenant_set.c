@@ -41,7 +41,8 @@ struct tenant_txn {
 	uint32_t name_mask, n, top;
 	size_t free_n; /* of db->free, how many are left */
 	uint32_t next;
-	uint32_t fresh; /* indices given out: bounds the room above and the names in the table */
+	uint32_t fresh;              /* indices given out: bounds the room above and the names in the table */
+	struct tenant_set *prepared; /* what commit would give, until the next change; NULL: not asked for */
 };
 
 /* --- names ------------------------------------------------------------------------------------------ */
@@ -313,6 +314,8 @@ static void put(struct tenant_txn *x, uint32_t index, const struct tenant *t)
 {
 	const struct tenant *was = x->by_index[index];
 
+	free(x->prepared);
+	x->prepared = NULL;
 	if (was && !is_old(x, was))
 		tenant_unmake(was);
 	x->n += (t != NULL) - (was != NULL);
@@ -506,10 +509,9 @@ static void retire(struct tenant_db *db, const struct tenant_set *s)
 	db->retired[db->retired_n++] = (struct retired){.since = s->generation, .set = old};
 }
 
-int tenant_txn_commit(struct tenant_txn *x, const struct tenant_set **out, struct tenant_err *err)
+int tenant_txn_prepare(struct tenant_txn *x, const struct tenant_set **next, struct tenant_err *err)
 {
 	struct tenant_db *db = x->db;
-	struct tenant_set *s;
 	size_t gone = 0, left = 0;
 
 	for (uint32_t i = 1; i < db->set->top; i++) {
@@ -523,15 +525,26 @@ int tenant_txn_commit(struct tenant_txn *x, const struct tenant_set **out, struc
 	if (!RESERVE(db, retired, gone + 1) || !RESERVE(db, limbo, left) ||
 	    !RESERVE(db, free, db->limbo_n + left + x->fresh))
 		return tenant_fail(err, RWY_ENOMEM, TENANT_E_MEMORY, "", -1);
-	s = set_make(x, err);
-	if (!s)
+	if (!x->prepared)
+		x->prepared = set_make(x, err);
+	if (!x->prepared)
 		return err->why == TENANT_E_MEMORY ? RWY_ENOMEM : RWY_EINVAL;
-	retire(db, s);
+	*next = x->prepared;
+	return 0;
+}
+
+int tenant_txn_commit(struct tenant_txn *x, const struct tenant_set **out, struct tenant_err *err)
+{
+	struct tenant_db *db = x->db;
+	int r = tenant_txn_prepare(x, out, err);
+
+	if (r)
+		return r;
+	retire(db, x->prepared);
 	indices_settle(x);
-	db->set = s;
+	db->set = x->prepared;
 	db->open = false;
 	free(x);
-	*out = s;
 	return 0;
 }
 
@@ -540,6 +553,7 @@ void tenant_txn_abort(struct tenant_txn *x)
 	if (!x)
 		return;
 	tenant_txn_clear(x); /* frees what is the transaction's own */
+	free(x->prepared);
 	x->db->open = false;
 	free(x);
 }

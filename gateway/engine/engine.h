@@ -250,5 +250,6 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 uint32_t eng_flow_count(const struct eng *e);
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);
 uint64_t eng_custody_bytes(const struct eng *e);
+uint64_t eng_custody_max(const struct eng *e); /* eng_cfg.custody_total */
 
 #endif

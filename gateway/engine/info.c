@@ -19,6 +19,11 @@ uint64_t eng_custody_bytes(const struct eng *e)
 	return e->custody;
 }
 
+uint64_t eng_custody_max(const struct eng *e)
+{
+	return e->cfg.custody_total;
+}
+
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out)
 {
 	wan_get_stats(e->tun[tunnel].wan, out);

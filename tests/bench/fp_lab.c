@@ -161,6 +161,8 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 		fp_die("no journal");
 	snprintf(path, sizeof(path), "/dev/shm/roceway-%s.journal", g->conf.name);
 	unlink(path); /* the mapping stays */
+	if (gw_tenants_new(&g->app) != 0)
+		fp_die("no tenants");
 	if (gw_worker_new(&g->w, &g->app, 0, &l->pools) != 0)
 		fp_die("no worker");
 }
