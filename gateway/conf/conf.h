@@ -123,6 +123,10 @@ RWY_MUST_CHECK int conf_tenant_copy(struct conf_tenant *out, const struct conf_t
  * *err, of which file stays empty. */
 RWY_MUST_CHECK int conf_tenant_parse(const struct conf *c, const char *text, size_t len, const char *name,
     const struct conf_tenant *base, struct conf_tenant *out, struct conf_error *err);
+/* The reverse: one tenant's keys. JSON: all of them, one object on one line. YAML: an entry of the file's
+ * `tenants:`, without what is as its default. c as above: the one that the tenant was parsed with. */
+enum conf_format { CONF_YAML, CONF_JSON };
+void conf_tenant_print(FILE *f, const struct conf *c, const struct conf_tenant *t, enum conf_format format);
 /* "file:line: message" */
 void conf_error_print(FILE *f, const struct conf_error *err);
 /* The reference (all keys: type, range, default, restart needed, sentence) as Markdown: docs/configuration.md

@@ -32,6 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (c->tunnel[i].port_idx >= c->ports ||
 		    c->port[c->tunnel[i].port_idx].role != CONF_ROLE_WAN || !c->tunnel[i].rate_Bps)
 			abort();
+	for (unsigned i = 0; i < c->tenants; i++)
+		if (!c->tenant[i].cfg.vni || !c->tenant[i].cfg.prefixes || !c->tenant[i].line)
+			abort();
 	conf_free(c);
 	return 0;
 }
