@@ -127,6 +127,48 @@ class Gateway:
         self.write_config()
         self.child.send_signal(signal.SIGHUP)
 
+    def tenant(self, name):
+        """What `roceway tenant show` says of one tenant."""
+        said = self.ask("tenant", "show")
+        found = [t for t in said["tenants"] if t["name"] == name]
+        if not found:
+            raise LabError(f"gateway {self.side} has no tenant {name}: {said}")
+        return found[0]
+
+    def _do(self, *words):
+        code, out, err = self._cli(*words)
+        self.log(f"[gw-{self.side}] roceway {' '.join(words)}: exit {code}\n{out}{err}")
+        if code:
+            raise LabError(f"roceway {' '.join(words)} on gateway {self.side}: exit {code}: {err.strip()}")
+        return out
+
+    def tenant_add(self, tenant):
+        path = self.net.dir / f"tenant-{self.side}.yaml"
+        path.write_text(tenant.keys(self.side))
+        return self._do("tenant", "add", str(path))
+
+    def tenant_set(self, name, **keys):
+        return self._do("tenant", "set", name, *(f"{k}={v}" for k, v in keys.items()))
+
+    def tenant_del(self, name):
+        return self._do("tenant", "del", name)
+
+    def flows(self, tenant=""):
+        """Its flows of one tenant; "": of the plain LAN."""
+        return [f for f in self.ask("flows")["flows"] if f.get("tenant", "") == tenant]
+
+    def sum(self, name):
+        """A counter, over all groups."""
+        return sum(c["value"] for c in self.ask("counters", "--all")["counters"] if c["name"] == name and "port" not in c)
+
+    def drops(self):
+        """{name: value} of all counters of packets from hosts that were dropped."""
+        found = {}
+        for c in self.ask("counters")["counters"]:
+            if c["name"].startswith("drop_") and "port" not in c and "tunnel" not in c:
+                found[c["name"]] = found.get(c["name"], 0) + c["value"]
+        return found
+
     def counters(self):
         """Every counter by name, as the CLI gives them."""
         return self.ask("counters")

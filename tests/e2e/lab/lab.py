@@ -41,13 +41,14 @@ class Pair:
 
 
 class Nccl:
-    """A running rwy_ncclish pair: data flows from A to B, both ends check or report."""
+    """A running rwy_ncclish pair: data flows from A to B (or between `ends`), both ends check or report."""
 
-    def __init__(self, lab, qps, steps, extra, limit):
+    def __init__(self, lab, qps, steps, extra, limit, ends=None):
         opts = f"rwy_ncclish --qps {qps} --steps {steps} --limit {limit} {extra}".strip()
         self.limit = limit
-        self.server = lab.serve(f"{opts} --gid {lab.b.gid()}", port=18777)
-        self.client = lab.a.start(f"{opts} --gid {lab.a.gid()} {lab.b.ip4}")
+        a, b = ends or (lab.a, lab.b)
+        self.server = lab.serve(f"{opts} --device {b.rxe} --gid {b.gid()}", port=18777, host=b)
+        self.client = a.start(f"{opts} --device {a.rxe} --gid {a.gid()} {b.ip4}")
 
     def wait(self):
         client = self.client.wait(self.limit + 15)
@@ -253,13 +254,13 @@ class Lab:
         return perftest.Perf(ok, bw=last if is_bw else 0.0, lat_us=0.0 if is_bw else last, rows=rows,
                              seconds=time.monotonic() - start, text="" if ok else repr(r))
 
-    def nccl_start(self, qps=4, steps=64, extra="", limit=50):
+    def nccl_start(self, qps=4, steps=64, extra="", limit=50, ends=None):
         """Start the NCCL-shaped workload (tests/e2e/guest/rwy_ncclish.c); wait() gives the result of both ends."""
-        return Nccl(self, qps, steps, extra, limit)
+        return Nccl(self, qps, steps, extra, limit, ends)
 
-    def nccl(self, qps, steps, extra=""):
+    def nccl(self, qps, steps, extra="", ends=None):
         """The NCCL-shaped workload to its end."""
-        return self.nccl_start(qps, steps, extra).wait()
+        return self.nccl_start(qps, steps, extra, ends=ends).wait()
 
     def wait_traffic(self, packets, host=None, seconds=20):
         """Until this many RoCE packets more have reached the host (B unless told): a transfer is under way."""

@@ -25,6 +25,10 @@ class Tenant:
 
     def yaml(self, site):
         """The entry of tenants[] for this site's gateway."""
+        return "  - " + "\n    ".join(self.keys(site).splitlines()) + "\n"
+
+    def keys(self, site):
+        """Its keys by themselves."""
         here, far = NUMBER[site], NUMBER[FAR[site]]
         at = self.at[here - 1]
         lines = [f"name: {self.name}", f"vni: {self.vni}"] + ([f"vlan: {self.vlan}"] if at == "vlan" else [])
@@ -33,7 +37,7 @@ class Tenant:
                   (f"172.16.{far}.0/24", f"site-{FAR[site]}"), (f'"fd16:{far}::/64"', f"site-{FAR[site]}"))]
         lines += [f'vteps: ["{underlay(self.hosts[here - 1], self.underlay)}"]'] if at == "vtep" else []
         lines += [f'gateway_addresses: [172.16.{here}.1, "fd16:{here}::1"]', *self.more]
-        return "  - " + "\n    ".join(lines) + "\n"
+        return "\n".join(lines) + "\n"
 
 
 class Member(Endpoint):

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tenants through one pair of gateways, on real VTEPs and VLANs: data byte-exact, addresses and QPNs that clash, each tenant's counters
+# its own. Changes while traffic runs: test_tenant_live.py. Forgeries: test_tenant_forged.py.
+from lab import CM_TIMER, TIMEOUT, needs
+from lab.copy import Copy
+from lab.tenant import Tenant
+
+LOSSY = {"rtt_ms": 20, "loss": 1}
+RED = Tenant("red", 5001)
+BLUE = Tenant("blue", 5002, hosts=("c", "d"))
+RED6 = Tenant("red", 5001, underlay=6)
+BLUE6 = Tenant("blue", 5002, hosts=("c", "d"), underlay=6)
+TAGGED = Tenant("red", 5001, at=("vlan", "vtep"), vlan=101)
+TAGGED_BLUE = Tenant("blue", 5002, hosts=("c", "d"), at=("vlan", "vlan"), vlan=102)
+MIB = 1 << 20
+
+
+def tenants(lab):
+    return [t.name for t in lab.tenants]
+
+
+def copies(lab, mib):
+    """rcopy in every tenant at once, {name: MiB}. Fresh devices: the same sequence of QPs in each."""
+    for m in lab.members.values():
+        m.renew()
+    lab.counters_mark()
+    return {name: Copy(lab, lab.tenant(name), n) for name, n in mib.items()}
+
+
+def pairs(gateway, name):
+    """{(local address, its QPN, remote address, its QPN)} of the paired connections of a tenant at a gateway."""
+    return {(f["local"], f["local_qpn"], f["remote"], f["remote_qpn"]) for f in gateway.flows(name) if f["state"] == "paired"}
+
+
+def quiet(lab, timer=CM_TIMER, ends=None):
+    repeated = lab.host_retransmits(timer, ends=ends)
+    assert not repeated, repeated
+
+
+def clash(lab):
+    """rcopy of different sizes in both tenants at once: every byte right, same addresses, same QPNs, counters apart."""
+    lab.wan(**LOSSY)
+    mib = {"red": 3, "blue": 6}
+    before = {n: lab.gwa.tenant(n) for n in mib}
+    running = copies(lab, mib)
+    for name in mib:
+        lab.wait_traffic(20, host=lab.tenant(name)[1])
+    seen = {n: pairs(lab.gwa, n) for n in mib}
+    for name, c in running.items():
+        c.check()
+        seen[name] |= pairs(lab.gwa, name)
+    lab.log(f"connections: {seen}")
+    assert seen["red"] & seen["blue"], f"these should be the same addresses and QPNs: {seen}"
+    for name, n in mib.items():
+        took = lab.gwa.tenant(name)["accepted_bytes"] - before[name]["accepted_bytes"]
+        assert n * MIB <= took < n * MIB * 1.2, f"{name}: {took} bytes for {n} MiB"
+    quiet(lab)
+
+
+@needs(gateway=True, timeout=120, tenants=(RED, BLUE))
+def test_tenant_same_addresses(lab):
+    """Two tenants on VTEPs with the same addresses and QPNs at the same time."""
+    clash(lab)
+
+
+@needs(gateway=True, timeout=120, tenants=(RED6, BLUE6))
+def test_tenant_underlay6(lab):
+    """The same, IPv6 underlay."""
+    clash(lab)
+
+
+@needs(gateway=True, timeout=120, tenants=(TAGGED, TAGGED_BLUE))
+def test_tenant_vlan(lab):
+    """VLAN-tagged hosts: one tenant's against VXLAN hosts of the other site, another's tagged at both."""
+    clash(lab)
+
+
+@needs(timeout=90, tenants=(RED, BLUE))
+def test_tenant_perftest(lab):
+    """WRITE, SEND, READ, ATOMIC and inner IPv6 in a tenant, with RNG-chosen PSNs."""
+    lab.wan(**LOSSY)
+    ends = lab.tenant("red")
+    for op, ip in (("write", 4), ("send", 6), ("read", 4), ("read", 6), ("atomic", 4)):
+        how = {} if op == "atomic" else {"size": 16384}
+        p = lab.perftest(f"ib_{op}_bw", ip=ip, ends=ends, iters=40, timeout=TIMEOUT, **how)
+        assert p.ok, f"{op}, IPv{ip}: {p.text}"
+    quiet(lab, timer=None)
+
+
+@needs(gateway=True, timeout=90, tenants=(TAGGED, BLUE))
+def test_tenant_vlan_perftest(lab):
+    """The same between a tagged host and one behind a VTEP, both ways."""
+    lab.wan(**LOSSY)
+    a, b = lab.tenant("red")
+    for op, ip, ends in (("write", 4, (a, b)), ("write", 6, (b, a)), ("read", 4, (a, b)), ("atomic", 4, (b, a))):
+        how = {} if op == "atomic" else {"size": 16384}
+        p = lab.perftest(f"ib_{op}_bw", ip=ip, ends=ends, iters=40, timeout=TIMEOUT, **how)
+        assert p.ok, f"{op}, IPv{ip}, {ends[0].name} to {ends[1].name}: {p.text}"
+    quiet(lab, timer=None)
+
+
+@needs(gateway=True, timeout=120, tenants=(RED, BLUE))
+def test_tenant_beside_plain(lab):
+    """Two hosts without a tenant beside two tenants: nobody is disturbed."""
+    lab.wan(**LOSSY)
+    running = copies(lab, {"red": 2, "blue": 2})
+    plain = Copy(lab, (lab.a, lab.b), 2)
+    for c in (plain, *running.values()):
+        c.check()
+    quiet(lab)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+# A tenant's host that knows everything about another tenant forges its packets (lab/forgery.py): nothing arrives, nothing moves, every
+# frame is one drop with a counter. The attacker is on the LAN of site A beside the victim's near host, with a MAC address of its own.
+import logging
+import signal
+import time
+
+from lab import frames, needs
+from lab.copy import Copy
+from lab.forgery import MARK, SPORT, Known, draw
+from lab.proc import ns_argv, sh
+from lab.tenant import Tenant
+
+RED = Tenant("red", 5001)
+BLUE = Tenant("blue", 5002, hosts=("c", "d"))
+RED6 = Tenant("red", 5001, underlay=6)
+BLUE6 = Tenant("blue", 5002, hosts=("c", "d"), underlay=6)
+TAGGED = Tenant("red", 5001, at=("vlan", "vtep"), vlan=101)
+SEED = 4711
+RING = 256  # frames that are on their way to the gateway at most: its port holds 512
+QUIET_FLOW = ("local", "local_qpn", "remote", "remote_qpn", "state", "near_psn", "near_acked", "far_una", "far_nxt", "tx_packets", "rx_packets")
+
+
+def knowledge(lab):
+    """Everything about red, for a packet source beside host c."""
+    v = lab.tenants[0].underlay
+    (red_a, red_b), (blue_a, _) = lab.tenant("red"), lab.tenant("blue")
+    flows = [f for g in lab.gateways for f in g.flows("red")]
+    lan_mac = sh(*ns_argv(lab.net.gwa), "cat", "/sys/class/net/lana/address").strip()
+    def link(m): return frames.mac(m.run(f"cat /sys/class/net/{m.dev}/address").out.strip())
+    def neigh(m): return frames.mac(m.run(f"ip neigh show {m.gw4} dev {m.dev}").out.split("lladdr ")[1].split()[0])
+    return Known(mac=frames.mac(lab.c.mac), gw_mac=frames.mac(lan_mac), ip=frames.addr(lab.c.ip(v)),
+                 gw_ip=frames.addr(lab.c.gw4 if v == 4 else lab.c.gw6), vni=lab.tenants[1].vni, inner_gw_mac=neigh(blue_a),
+                 v_vni=lab.tenants[0].vni, v_vlan=lab.tenants[0].vlan or 101, v_inner_gw_mac=neigh(red_a), v_mac=link(red_a),
+                 v_ip=frames.addr(lab.a.ip(v)), v_far_ip=frames.addr(lab.b.ip(v)), src=frames.addr(red_a.ip4), dst=frames.addr(red_b.ip4),
+                 qpns=sorted({f[k] for f in flows for k in ("local_qpn", "remote_qpn")}), psns=[f[k] for f in flows for k in ("near_psn", "far_nxt")])
+
+
+def inject(lab, known, seed, count, wait=True):
+    """Send that many; {kind: frames}. wait: until the gateway has taken them, every now and then, so that no ring overflows."""
+    wire, kinds = frames.Injector(lab.net.gwa, "atk"), {}
+    taken, sent = lab.gwa.sum("rx_packets"), 0
+    for kind, frame in draw(known, seed, count):
+        wire.send(frame)
+        kinds[kind] = kinds.get(kind, 0) + 1
+        sent += 1
+        if sent % RING == 0 or sent == count:
+            for _ in range(200):
+                if not wait or lab.gwa.sum("rx_packets") - taken >= sent:
+                    break
+                time.sleep(0.02)
+    wire.close()
+    return kinds
+
+
+def arrived(path):
+    """Forged packets in a capture."""
+    data = path.read_bytes()
+    return data.count(MARK) + data.count(SPORT.to_bytes(2, "big") + frames.ROCE.to_bytes(2, "big"))
+
+
+def state(lab):
+    """What is of red at both gateways, but for how often something was refused."""
+    flows = [sorted(tuple(f[k] for k in QUIET_FLOW) for f in g.flows("red")) for g in lab.gateways]
+    count = [{k: g.tenant("red")[k] for k in ("accepted", "delivered", "flows", "rx_packets", "tx_packets")} for g in lab.gateways]
+    return flows, count
+
+
+def scapy_agrees(known):
+    """Another maker of packets reads the same out of a sample, and computes the same ICRC."""
+    logging.getLogger("scapy").setLevel(logging.ERROR)
+    from scapy.contrib.roce import BTH
+    from scapy.layers.l2 import Ether
+    from scapy.layers.vxlan import VXLAN
+    seen = 0
+    for kind, frame in draw(known, SEED, 300):
+        p = Ether(frame)
+        if kind in ("victims_vni", "victims_vtep") and len(known.ip) == 4:
+            assert p[VXLAN].vni == known.v_vni and p[BTH].haslayer(BTH), p.summary()
+            icrc = p[BTH].icrc
+            p[BTH].icrc = None
+            assert Ether(bytes(p))[BTH].icrc == icrc, p.summary()
+            seen += 1
+    return seen
+
+
+def forge(lab, count=20000, more=10000):
+    lab.wan(rtt_ms=20)
+    blue = Copy(lab, lab.tenant("blue"), 0.125)  # learned, idle
+    blue.check()
+    red = Copy(lab, lab.tenant("red"), 4)
+    lab.wait_traffic(20, host=red.dst)
+    red.client.kill(signal.SIGSTOP)  # the connection stays, with nothing on its way
+    settled(lab)
+    known = knowledge(lab)
+    scapy_agrees(known)
+    before, drops = state(lab), lab.gwa.drops()
+    with lab.capture("tapa") as wire_a, lab.capture("tapb") as wire_b:
+        kinds = inject(lab, known, SEED, count)
+    after, moved = state(lab), lab.gwa.drops()
+    moved = {k: n - drops.get(k, 0) for k, n in moved.items() if n != drops.get(k, 0)}
+    lab.log(f"{count} frames: {kinds}\ndrops: {moved}")
+    assert (arrived(wire_a), arrived(wire_b)) == (0, 0), "forged packets reached the victim's hosts"
+    assert after == before, f"{before}\n{after}"
+    assert sum(moved.values()) == count, f"{sum(moved.values())} drops for {count} frames: {moved}; sent {kinds}"
+    # The same while the victim's transfer goes on: every byte right.
+    red.client.kill(signal.SIGCONT)
+    with lab.capture("tapb") as wire_b:
+        inject(lab, known, SEED + 1, more)
+        red.check(90)
+    assert arrived(wire_b) == 0
+    assert lab.gwa.alive() and lab.gwb.alive()
+
+
+def settled(lab, seconds=10):
+    """Until red's counters stand still."""
+    last, end = None, time.monotonic() + seconds
+    while time.monotonic() < end:
+        now = state(lab)
+        if now == last:
+            return
+        last = now
+        time.sleep(0.5)
+    raise AssertionError(f"red's connection does not come to rest: {last}")
+
+
+@needs(gateway=True, timeout=240, tenants=(RED, BLUE))
+def test_tenant_forged(lab):
+    """30,000 forged frames of every kind: none arrives, each is counted."""
+    forge(lab)
+
+
+@needs(gateway=True, timeout=240, tenants=(RED6, BLUE6))
+def test_tenant_forged_underlay6(lab):
+    """The same, IPv6 underlay."""
+    forge(lab)
+
+
+@needs(gateway=True, timeout=240, tenants=(TAGGED, BLUE))
+def test_tenant_forged_vlan(lab):
+    """The same against a victim on a VLAN, whose tag the attacker's port lets through."""
+    forge(lab)

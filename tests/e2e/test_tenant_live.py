@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tenants that come, change and go while traffic of another runs, by the local API and by SIGHUP; and gateways that die.
+import time
+
+from lab import CM_TIMER, TIMEOUT, each, needs
+from lab.copy import Copy
+from lab.proc import wait_for
+from lab.tenant import Tenant
+
+RED = Tenant("red", 5001)
+BLUE = Tenant("blue", 5002, hosts=("c", "d"))
+EXACT, QP_ERROR, TOLD = 0, 3, 143  # exit codes of rwy_ncclish; TOLD: to stop, its client had reported the error
+LIMIT = 1_000_000  # bytes a second
+
+
+def reaches(lab, ends, seconds=1):
+    return ends[0].start(f"ping -c 1 -W {seconds} {ends[1].ip4}").wait(seconds + 5).ok
+
+
+@needs(gateway=True, timeout=150, tenants=(RED, BLUE))
+def test_tenant_add_del(lab):
+    """A tenant removed, added, changed through the API while another's transfer runs: not a packet of it is lost."""
+    lab.wan(rtt_ms=20, loss=1)
+    red, blue = lab.tenant("red"), Copy(lab, lab.tenant("blue"), 8)
+    lab.wait_traffic(20, host=blue.dst)
+    try:
+        for g in lab.gateways:
+            g.tenant_del("red")
+        assert not reaches(lab, red), "removed, and it goes on"
+        for g in lab.gateways:
+            g.tenant_add(RED)
+        wait_for("red reaches its far host", lambda: reaches(lab, red), 20)
+        for g in lab.gateways:
+            g.tenant_set("red", weight=3)
+            assert g.tenant("red")["weight"] == 3
+        p = lab.perftest("ib_write_bw", ends=red, size=16384, iters=40, timeout=TIMEOUT)
+        assert p.ok, p.text
+        assert blue.running(), "blue was done before the changes were: they prove nothing"
+        blue.check()
+    finally:
+        lab.changed()
+    repeated = lab.host_retransmits(CM_TIMER, ends=lab.tenant("blue"))
+    assert not repeated, repeated
+
+
+def rate(gateway, name, seconds):
+    """Bytes a second of a tenant to its hosts behind this gateway."""
+    begin, from_ = time.monotonic(), gateway.tenant(name)["tx_bytes"]
+    time.sleep(seconds)
+    return (gateway.tenant(name)["tx_bytes"] - from_) / (time.monotonic() - begin)
+
+
+@needs(gateway=True, timeout=150, tenants=(RED, BLUE))
+def test_tenant_limit(lab):
+    """A limit set through the API while it sends: seen in its rate within a second, gone as soon; another tenant does not notice."""
+    lab.wan(rtt_ms=20)
+    red, blue = lab.tenant("red"), Copy(lab, lab.tenant("blue"), 2)
+    run = lab.nccl_start(qps=1, steps=4000, extra=f"--timeout {TIMEOUT}", limit=60, ends=red)
+    lab.wait_traffic(200, host=red[1])
+    free = rate(lab.gwb, "red", 2)
+    try:
+        lab.gwa.tenant_set("red", limit=f"{LIMIT * 8 // 1000}kbps")
+        time.sleep(1)
+        bound = rate(lab.gwb, "red", 2)
+        lab.gwa.tenant_set("red", limit="0bps")
+        time.sleep(1)
+        again = rate(lab.gwb, "red", 2)
+        lab.log(f"bytes/s: {free:.0f} free, {bound:.0f} limited to {LIMIT}, {again:.0f} afterwards")
+        assert free > 1.5 * LIMIT, f"{free:.0f} bytes/s: too slow to see a limit of {LIMIT}"
+        assert 0.5 * LIMIT < bound < 1.15 * LIMIT, f"{bound:.0f} bytes/s with a limit of {LIMIT}"
+        assert again > 1.5 * LIMIT, f"{again:.0f} bytes/s without the limit"
+        blue.check()
+    finally:
+        run.client.kill()
+        lab.changed()
+    repeated = lab.host_retransmits(CM_TIMER, ends=lab.tenant("blue"))
+    assert not repeated, repeated
+
+
+@needs(gateway=True, timeout=150, tenants=(RED, BLUE))
+def test_tenant_reload(lab):
+    """SIGHUP with one tenant changed and one new: no connection is dropped, nothing repeated; a bad file changes nothing."""
+    lab.wan(rtt_ms=20, loss=1)
+    running = [Copy(lab, lab.tenant(n), 6) for n in ("red", "blue")]
+    for c in running:
+        lab.wait_traffic(20, host=c.dst)
+    changed = Tenant("red", 5001, more=("weight: 7",))
+    green = Tenant("green", 5003)
+    for g in lab.gateways:
+        g.reload(tenants=(changed, BLUE, green))
+    for g in lab.gateways:
+        wait_for("green is there", lambda g=g: any(t["name"] == "green" for t in g.ask("tenant", "show")["tenants"]), 10)
+        assert g.tenant("red")["weight"] == 7
+        g.reload(tenants=(changed, BLUE, Tenant("twice", 5002)))
+    assert all(c.running() for c in running), "done before the reload was: it proves nothing"
+    for c in running:
+        c.check()
+    for g in lab.gateways:
+        names = {t["name"] for t in g.ask("tenant", "show")["tenants"]}
+        assert names == {"red", "blue", "green"}, f"a VNI used twice, and {names}"
+        assert "5002" in g.log_file.read_text(errors="replace"), "the refusal is not in the log"
+    repeated = lab.host_retransmits(CM_TIMER)
+    assert not repeated, repeated
+
+
+@needs(gateway=True, timeout=150, tenants=(RED, BLUE))
+@each(which=["far", "near"])
+def test_tenant_gateway_killed(lab, which):
+    """SIGKILL of a gateway with two tenants in mid-transfer, and its restart: exact, or the error is told; then all is well again."""
+    lab.wan(rtt_ms=20, loss=0.5)
+    names = ("red", "blue")
+    running = {n: lab.nccl_start(qps=2, steps=100, extra="--timeout 18", ends=lab.tenant(n)) for n in names}
+    for n in names:
+        lab.wait_traffic(200, host=lab.tenant(n)[1])
+    gateway = lab.gwb if which == "far" else lab.gwa
+    gateway.kill()
+    gateway.start()
+    for n, t in running.items():
+        r = t.wait()
+        assert r.client.code in (EXACT, QP_ERROR), f"{n}: {r}"
+        assert r.server.code in (EXACT, QP_ERROR, TOLD), f"{n}: {r}"
+        lab.log(f"{n}: exit {r.client.code}, {r.server.code}")
+    lab.wait_path()
+    for n in names:
+        again = lab.nccl(qps=2, steps=8, ends=lab.tenant(n))
+        assert again.ok, f"{n} afterwards: {again}"
