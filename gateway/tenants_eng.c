@@ -52,9 +52,12 @@ static uint64_t share(uint64_t rate_Bps, unsigned workers)
 	return !rate_Bps || s >= WAN_RATE_MIN ? s : WAN_RATE_MIN;
 }
 
+/* No tenant takes more than half of the table: what the connections of one are, others do not lack. */
 void gw_feed_set(struct gw_feed *f, const struct gw_app *app, const struct tenant *t)
 {
 	const struct tenant_cfg *c = &t->cfg;
+	uint32_t conns = app->conf->conns_max / app->workers + 1,
+	         half_open = app->conf->half_open_max / app->workers + 1;
 	struct eng_prefix *to = f->prefix + f->prefixes;
 	unsigned n = 0;
 
@@ -68,6 +71,8 @@ void gw_feed_set(struct gw_feed *f, const struct gw_app *app, const struct tenan
 	    .memory_ppm = c->memory_ppm,
 	    .cfg = {.vni = c->vni,
 	        .ack_mode = (enum eng_ack_mode)c->ack_mode,
+	        .flows_max = conns / 2 + 1,
+	        .half_open_max = half_open / 2 + 1,
 	        .custody = UINT64_MAX,
 	        .share = {.guarantee_Bps = share(c->guarantee_Bps, app->workers),
 	            .limit_Bps = share(c->limit_Bps, app->workers),
@@ -189,7 +194,7 @@ static int one(struct eng *e, const struct gw_feed_op *op, rwy_time now)
 		return 0;
 	}
 	if (op->memory_ppm)
-		cfg.custody = eng_custody_max(e) / TENANT_PPM * op->memory_ppm;
+		cfg.reserve = eng_custody_max(e) / TENANT_PPM * op->memory_ppm;
 	rc = set_one(e, op, &cfg, now);
 	if (rc == RWY_EINVAL && op->park_vni) {
 		cfg.vni = op->park_vni;

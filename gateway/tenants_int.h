@@ -27,7 +27,7 @@ struct gw_feed_op {
 	uint32_t index;
 	bool remove;
 	uint32_t park_vni; /* when the VNI is another's for now: take this one instead; 0: that is an error */
-	uint32_t memory_ppm;
+	uint32_t memory_ppm;       /* of the engine's custody memory, reserved */
 	struct eng_tenant_cfg cfg; /* prefix is in the list's own memory */
 };
 struct gw_feed {

@@ -176,21 +176,25 @@ struct eng {
 	struct eng_slab near_slab, far_slab, pair_slab;
 	struct eng_pair *pairs[256];
 	struct eng_pair *pair_list;
-	struct eng_ten **ten; /* by index, NULL: there is none; [0] is the plain LAN */
-	uint32_t tens;        /* places */
-	uint32_t *vni_slot;   /* hash table: 1 + index by VNI, 0: empty */
-	uint32_t vni_mask;
+	struct eng_ten **ten;        /* by index, NULL: there is none; [0] is the plain LAN */
+	uint32_t tens;               /* places */
+	uint32_t *vni_slot;          /* hash table: 1 + index by VNI, 0: empty */
+	uint32_t vni_mask, vni_used; /* slots that are not empty, those of tenants that are gone too */
 	struct eng_far *wheel[ENG_WHEEL_SLOTS];
 	uint32_t wheel_n;
 	struct eng_rp *rp[256], *rp_list; /* local hosts that have asked for less: by hash, all */
 	uint32_t rps;
 	uint64_t wheel_tick; /* ticks up to here have fired */
 	uint64_t custody;    /* the same, all near halves */
+	uint64_t reserved;   /* of cfg.custody_total, by tenants */
+	uint64_t common;     /* of custody, what is above its tenant's reservation */
 	uint64_t rng;
 	uint32_t sweep; /* table slot of the idle sweep */
 	rwy_time sweep_at;
 	uint32_t *jfree; /* free entries of the journal */
 	uint32_t jfree_n;
+	struct eng_jold *jold; /* entries of an earlier process, by VNI */
+	uint32_t jold_n;
 	bool closing;      /* eng_free: what was promised stays promised */
 	uint32_t learning; /* far halves that wait for a turn or have one */
 	rwy_time started;
@@ -358,18 +362,30 @@ static inline void eng_half_open(struct eng_near *n, int by)
 	n->h.ten->half_open += (uint32_t)by;
 }
 
+/* What a tenant has in custody above its reservation. */
+static inline uint64_t eng_over(const struct eng_ten *t)
+{
+	return t->custody > t->cfg.reserve ? t->custody - t->cfg.reserve : 0;
+}
+
 static inline void eng_hold(struct eng_near *n, uint64_t bytes)
 {
+	uint64_t over = eng_over(n->h.ten);
+
 	n->custody += bytes;
 	n->h.ten->custody += bytes;
 	n->h.e->custody += bytes;
+	n->h.e->common += eng_over(n->h.ten) - over;
 }
 
 /* The caller takes it off n->custody. */
 static inline void eng_release(struct eng_near *n, uint64_t bytes)
 {
+	uint64_t over = eng_over(n->h.ten);
+
 	n->h.ten->custody -= bytes;
 	n->h.e->custody -= bytes;
+	n->h.e->common -= over - eng_over(n->h.ten);
 }
 
 /* Whether the packet in the buffer is IPv6. Only for packets that parsed. */

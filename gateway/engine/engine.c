@@ -111,6 +111,7 @@ void eng_free(struct eng *e)
 	eng_slab_fini(&e->far_slab);
 	eng_slab_fini(&e->pair_slab);
 	free(e->jfree);
+	free(e->jold);
 	free(e->occupied);
 	free(e->table);
 	free(e);

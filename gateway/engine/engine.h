@@ -123,6 +123,8 @@ struct eng_tenant_cfg {
 	    half_open_max; /* its flow table entries and unpaired flows at most; 0: as for all */
 	uint64_t
 	    custody; /* bytes in custody above which its ACKs are held back, all connections of this worker */
+	uint64_t reserve; /* of eng_cfg.custody_total, its own: above them it takes from what nobody reserved,
+	                     as those do who have none. The sum of all should not be above the total */
 	struct wan_class_cfg
 	    share; /* of every tunnel, by this worker; weight 0: what is common to all without */
 	const struct eng_prefix *prefix; /* destinations behind tunnels; copied */

@@ -45,7 +45,9 @@ static bool memory_short(const struct eng_near *n)
 	const struct eng_ten *t = n->h.ten;
 
 	return n->custody >= e->cfg.custody_conn ||
-	       (n->custody && (e->custody >= e->cfg.custody_total || t->custody >= t->cfg.custody));
+	       (n->custody &&
+	           (t->custody >= t->cfg.custody ||
+	               (t->custody >= t->cfg.reserve && e->common + e->reserved >= e->cfg.custody_total)));
 }
 
 /*

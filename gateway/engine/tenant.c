@@ -16,29 +16,47 @@ static uint32_t vni_hash(uint32_t vni)
 	return vni * 0x9e3779b1u >> 8;
 }
 
-/* --- the VNI table: rebuilt at each change ---------------------------------------------------------- */
+/* --- the VNI table -------------------------------------------------------------------------------- */
+
+/* A slot says only where to look: what it names may be gone, or have another VNI by now. */
+static void vni_put(struct eng *e, uint32_t idx)
+{
+	uint32_t at = vni_hash(e->ten[idx]->cfg.vni) & e->vni_mask;
+
+	for (; e->vni_slot[at] && e->vni_slot[at] != idx + 1; at = (at + 1) & e->vni_mask)
+		if (!e->ten[e->vni_slot[at] - 1])
+			break;
+	e->vni_used += !e->vni_slot[at];
+	e->vni_slot[at] = idx + 1;
+}
+
 static int vni_rebuild(struct eng *e)
 {
-	uint32_t n = 64, *slot;
+	uint32_t n = 64, live = 0, *slot;
 
-	while (n < 2 * e->tens)
+	for (uint32_t i = 1; i < e->tens; i++)
+		live += e->ten[i] != NULL;
+	while (n < 4 * live)
 		n *= 2;
 	slot = calloc(n, sizeof(*slot));
 	if (!slot)
 		return RWY_ENOMEM;
-	for (uint32_t i = 1; i < e->tens; i++) {
-		uint32_t at;
-
-		if (!eng_tenant(e, i))
-			continue;
-		at = vni_hash(e->ten[i]->cfg.vni) & (n - 1);
-		while (slot[at])
-			at = (at + 1) & (n - 1);
-		slot[at] = i + 1;
-	}
 	free(e->vni_slot);
 	e->vni_slot = slot;
 	e->vni_mask = n - 1;
+	e->vni_used = 0;
+	for (uint32_t i = 1; i < e->tens; i++)
+		if (e->ten[i])
+			vni_put(e, i);
+	return 0;
+}
+
+/* e->ten[idx] has a VNI that it did not have. The whole table is looked at only when it is half full. */
+static int vni_enter(struct eng *e, uint32_t idx)
+{
+	if (2 * (e->vni_used + 1) > e->vni_mask)
+		return vni_rebuild(e);
+	vni_put(e, idx);
 	return 0;
 }
 
@@ -174,7 +192,7 @@ int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg
 	t->cfg = *cfg;
 	t->cfg.prefix = t->prefix = prefix;
 	e->ten[idx] = t;
-	if (old.cfg.vni != cfg->vni && (r = vni_rebuild(e)) != 0) {
+	if (old.cfg.vni != cfg->vni && (r = vni_enter(e, idx)) != 0) {
 		*t = old;
 		free(prefix);
 		if (fresh) {
@@ -184,6 +202,8 @@ int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg
 		return r;
 	}
 	free(old.prefix);
+	e->reserved += cfg->reserve - old.cfg.reserve;
+	e->common += eng_over(t) - eng_over(&old);
 	if (fresh && e->jfree)
 		eng_journal_restore(e, idx, now);
 	return 0;
@@ -195,7 +215,13 @@ bool eng_tenant_remove(struct eng *e, uint32_t idx)
 
 	if (!t)
 		return true;
-	t->removing = true;
+	if (!t->removing) {
+		e->common -= eng_over(t);
+		e->reserved -= t->cfg.reserve;
+		t->cfg.reserve = 0;
+		e->common += eng_over(t);
+		t->removing = true;
+	}
 	if (t->halves)
 		return false;
 	e->ten[idx] = NULL;
