@@ -17,6 +17,7 @@
 #include "gateway/gw.h"
 #include "gateway/netlink.h"
 #include "gateway/notify.h"
+#include "gateway/reload.h"
 #include "gateway/setup.h"
 
 #define TICK          (1 * RWY_SEC)
@@ -128,14 +129,17 @@ static bool pending(struct gw_app *app)
 
 /* --- signals, watchdog ---------------------------------------------------------------------- */
 
-static void signal_read(struct gw_control *c)
+static void signal_read(struct gw_app *app)
 {
+	struct gw_control *c = app->control;
+	struct gw_reload_done done;
+	struct conf_error err;
 	struct signalfd_siginfo s;
 
 	if (read(c->signal_fd, &s, sizeof(s)) != sizeof(s))
 		return;
 	if (s.ssi_signo == SIGHUP) {
-		gw_log(GW_LOG_NOTICE, "main", "SIGHUP: reload not supported yet");
+		(void)!gw_reload(app, &done, &err); /* it has said what it did, or why not */
 		return;
 	}
 	gw_log(GW_LOG_NOTICE, "main", "stopping on signal %s", s.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
@@ -185,7 +189,7 @@ static void event(struct gw_app *app, uint32_t src)
 	if (src < app->ports)
 		frames_from_kernel(app, app->port[src]);
 	else if (src == SRC_SIGNAL)
-		signal_read(c);
+		signal_read(app);
 	else if (src == SRC_NETLINK)
 		gw_netlink_ready(c->nl);
 	else if (src == SRC_WAKE && read(c->wake_fd, &v, sizeof(v)) < 0)

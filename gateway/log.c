@@ -34,6 +34,11 @@ void gw_log_init(int level)
 	log_journal = stderr_is_journal();
 }
 
+int gw_log_set(int level)
+{
+	return atomic_exchange(&log_level, level);
+}
+
 int gw_log_on(int level)
 {
 	return level <= atomic_load_explicit(&log_level, memory_order_relaxed);

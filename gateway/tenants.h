@@ -85,6 +85,8 @@ struct gw_tenant_info {
 };
 /* Up to max tenants whose name comes after `after` ("" to start), by name. How many. */
 unsigned gw_tenants_get(struct gw_app *app, const char *after, struct gw_tenant_info *out, unsigned max);
+/* One by its name: RWY_ENOENT. */
+RWY_MUST_CHECK int gw_tenant_info_get(struct gw_app *app, const char *name, struct gw_tenant_info *out);
 /* The generation published, and the oldest one that a worker still runs. */
 void gw_tenants_generation(const struct gw_app *app, uint64_t *published, uint64_t *running);
 

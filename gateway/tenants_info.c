@@ -14,35 +14,6 @@ struct gw_tenant_count *gw_tenants_counts(const struct gw_app *app, unsigned wor
 
 /* --- one, deeply copied ------------------------------------------------------------------------------- */
 
-/* False: no memory. */
-static bool dup(const void **to, const void *from, size_t size)
-{
-	void *p = size ? malloc(size) : NULL;
-
-	if (p)
-		memcpy(p, from, size);
-	*to = p;
-	return p || !size;
-}
-
-static int copy(struct conf_tenant *out, const struct tenant_cfg *c)
-{
-	struct tenant_cfg *to = &out->cfg;
-	bool ok;
-
-	*out = (struct conf_tenant){.cfg = *c};
-	ok = dup((const void **)&to->prefix, c->prefix, c->prefixes * sizeof(*c->prefix));
-	ok &= dup((const void **)&to->vtep, c->vtep, c->vteps * sizeof(*c->vtep));
-	ok &= dup((const void **)&to->rule, c->rule, c->rules * sizeof(*c->rule));
-	if (ok)
-		return 0;
-	free((void *)(uintptr_t)to->prefix);
-	free((void *)(uintptr_t)to->vtep);
-	free((void *)(uintptr_t)to->rule);
-	*out = (struct conf_tenant){0};
-	return RWY_ENOMEM;
-}
-
 int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out)
 {
 	struct gw_tenants *g = app->tenants;
@@ -52,7 +23,7 @@ int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out)
 	pthread_mutex_lock(&g->lock);
 	t = tenant_by_name(tenant_db_current(g->db), name);
 	if (t)
-		rc = copy(out, &t->cfg);
+		rc = conf_tenant_copy(out, &(struct conf_tenant){.cfg = t->cfg});
 	pthread_mutex_unlock(&g->lock);
 	return rc;
 }
@@ -128,6 +99,28 @@ static void info_engines(struct gw_app *app, struct gw_tenant_info *o, unsigned 
 	}
 }
 
+static void info_make(struct gw_app *app, struct gw_tenant_info *o, const struct tenant *t)
+{
+	info_cfg(o, t);
+	for (unsigned w = 0; w < app->workers; w++)
+		info_count(o, &app->tenants->count[w][t->index]);
+}
+
+int gw_tenant_info_get(struct gw_app *app, const char *name, struct gw_tenant_info *out)
+{
+	struct gw_tenants *g = app->tenants;
+	const struct tenant *t;
+
+	pthread_mutex_lock(&g->lock);
+	t = tenant_by_name(tenant_db_current(g->db), name);
+	if (t) {
+		info_make(app, out, t);
+		info_engines(app, out, 1);
+	}
+	pthread_mutex_unlock(&g->lock);
+	return t ? 0 : RWY_ENOENT;
+}
+
 unsigned gw_tenants_get(struct gw_app *app, const char *after, struct gw_tenant_info *out, unsigned max)
 {
 	struct gw_tenants *g = app->tenants;
@@ -144,11 +137,8 @@ unsigned gw_tenants_get(struct gw_app *app, const char *after, struct gw_tenant_
 	if (n)
 		qsort(v, n, sizeof(struct tenant *), by_name);
 	n = n < max ? n : max;
-	for (unsigned i = 0; i < n; i++) {
-		info_cfg(&out[i], v[i]);
-		for (unsigned w = 0; w < app->workers; w++)
-			info_count(&out[i], &g->count[w][v[i]->index]);
-	}
+	for (unsigned i = 0; i < n; i++)
+		info_make(app, &out[i], v[i]);
 	info_engines(app, out, n);
 	pthread_mutex_unlock(&g->lock);
 	free(v);

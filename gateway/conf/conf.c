@@ -98,7 +98,8 @@ static void finish_tenants(struct conf *c, const struct conf_tree *t)
 		conf_tenant_finish(c, &c->tenant[i], n, NULL);
 }
 
-int conf_parse(struct conf **out, const char *text, size_t len, const char *name, struct conf_error *err)
+static int parse(struct conf **out, const char *text, size_t len, const char *name,
+    const struct conf *running, struct conf_error *err)
 {
 	struct conf_tree tree;
 	struct conf *c;
@@ -120,6 +121,8 @@ int conf_parse(struct conf **out, const char *text, size_t len, const char *name
 		finish_tenants(c, &tree);
 	if (!rc)
 		rc = conf_check(c, &tree, err);
+	if (!rc && running)
+		rc = conf_check_restart(c, running, &tree, err);
 	conf_tree_free(&tree);
 	if (rc || !c) {
 		conf_free(c);
@@ -130,7 +133,12 @@ int conf_parse(struct conf **out, const char *text, size_t len, const char *name
 	return 0;
 }
 
-int conf_load(struct conf **out, const char *path, struct conf_error *err)
+int conf_parse(struct conf **out, const char *text, size_t len, const char *name, struct conf_error *err)
+{
+	return parse(out, text, len, name, NULL, err);
+}
+
+int conf_reload(struct conf **out, const char *path, const struct conf *running, struct conf_error *err)
 {
 	FILE *f = fopen(path, "re");
 	char *text = malloc(CONF_FILE_MAX + 1);
@@ -144,12 +152,17 @@ int conf_load(struct conf **out, const char *path, struct conf_error *err)
 	} else {
 		len = fread(text, 1, CONF_FILE_MAX + 1, f);
 		rc = ferror(f) ? conf_fail(err, 0, 0, "cannot read: %s", strerror(errno))
-		               : conf_parse(out, text, len, path, err);
+		               : parse(out, text, len, path, running, err);
 	}
 	if (f)
 		fclose(f);
 	free(text);
 	return rc;
+}
+
+int conf_load(struct conf **out, const char *path, struct conf_error *err)
+{
+	return conf_reload(out, path, NULL, err);
 }
 
 void conf_free(struct conf *c)

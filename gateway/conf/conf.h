@@ -109,6 +109,10 @@ struct conf_error {
 RWY_MUST_CHECK int conf_load(struct conf **out, const char *path, struct conf_error *err);
 RWY_MUST_CHECK int conf_parse(
     struct conf **out, const char *text, size_t len, const char *name, struct conf_error *err);
+/* The file again, while the gateway runs with `running`: refused, too, when a key differs that needs a
+ * restart. Then *err names it. */
+RWY_MUST_CHECK int conf_reload(
+    struct conf **out, const char *path, const struct conf *running, struct conf_error *err);
 void conf_free(struct conf *c);
 void conf_tenant_fini(struct conf_tenant *t);
 /* A deep copy: conf_tenant_fini. RWY_ENOMEM. */

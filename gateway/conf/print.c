@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-#define TEXT 256
+#define TEXT CONF_TEXT
 
 struct print {
 	FILE *f;
@@ -27,17 +27,17 @@ static uint64_t load(const void *at, size_t size)
 static void dscp_text(const uint8_t map[64], char *out)
 {
 	if (map[0] == 0 && map[63] == 63)
-		strcpy(out, "keep");
+		snprintf(out, TEXT, "keep");
 	else
 		snprintf(out, TEXT, "%u", map[0]);
 }
 
-static void place_text(const struct print *x, const struct tenant_at *at, char *out)
+static void place_text(const struct conf *c, const struct tenant_at *at, char *out)
 {
 	snprintf(out, TEXT, "%s",
 	    at->side == TENANT_VTEP  ? "vtep"
 	    : at->side == TENANT_LAN ? "vlan"
-	                             : x->c->tunnel[at->tunnel].name);
+	                             : c->tunnel[at->tunnel].name);
 }
 
 static void prefix_text(const struct prefix *p, char *out)
@@ -45,7 +45,7 @@ static void prefix_text(const struct prefix *p, char *out)
 	if (p->len)
 		conf_print_prefix(&(struct conf_prefix){p->addr, p->len}, out, TEXT);
 	else
-		strcpy(out, "any");
+		snprintf(out, TEXT, "any");
 }
 
 static void number_text(const struct conf_key *k, uint64_t v, char *out)
@@ -56,8 +56,7 @@ static void number_text(const struct conf_key *k, uint64_t v, char *out)
 		conf_print_value(k->type, k->type == CONF_T_RATE ? v * 8 : v, out, TEXT);
 }
 
-/* A scalar, as it is written in a file; "": left out. */
-static void scalar_text(const struct print *x, const struct conf_key *k, const void *at, char out[TEXT])
+void conf_value_text(const struct conf *c, const struct conf_key *k, const void *at, char out[CONF_TEXT])
 {
 	static const struct rwy_ip none;
 	const uint8_t *b = at;
@@ -67,13 +66,21 @@ static void scalar_text(const struct print *x, const struct conf_key *k, const v
 	switch (k->type) {
 	case CONF_T_INT:
 	case CONF_T_PERCENT:
+	case CONF_T_SIZE:
+	case CONF_T_DURATION:
 	case CONF_T_RATE:
 		number_text(k, load(at, k->size), out);
 		return;
 	case CONF_T_ENUM:
-		(void)conf_word_at(k->words, (unsigned)load(at, k->size), out);
+		if (k->size == CONF_NAME)
+			snprintf(out, TEXT, "%s", (const char *)at);
+		else
+			(void)conf_word_at(k->words, (unsigned)load(at, k->size), out);
 		return;
 	case CONF_T_NAME:
+	case CONF_T_STRING:
+	case CONF_T_PATH:
+	case CONF_T_CPUS:
 		snprintf(out, TEXT, "%s", (const char *)at);
 		return;
 	case CONF_T_IP:
@@ -94,22 +101,13 @@ static void scalar_text(const struct print *x, const struct conf_key *k, const v
 			snprintf(out, TEXT, "%u-%u", port[0], port[1]);
 		return;
 	case CONF_T_DSCP:
-		if (at == &x->t->cfg.dscp_congested && !conf_tenant_own_congested(x->t))
-			strcpy(out, "keep");
-		else
-			dscp_text(at, out);
+		dscp_text(at, out);
 		return;
 	case CONF_T_PLACE:
-		place_text(x, at, out);
+		place_text(c, at, out);
 		return;
-	/* no key of a tenant has these */
 	case CONF_T_GROUP:
 	case CONF_T_GROUPS:
-	case CONF_T_STRING:
-	case CONF_T_PATH:
-	case CONF_T_CPUS:
-	case CONF_T_SIZE:
-	case CONF_T_DURATION:
 	case CONF_T_ADDRS:
 	case CONF_T_PREFIXES:
 	case CONF_T_STRINGS:
@@ -119,6 +117,14 @@ static void scalar_text(const struct print *x, const struct conf_key *k, const v
 		return;
 	}
 	rwy_unreachable();
+}
+
+static void scalar_text(const struct print *x, const struct conf_key *k, const void *at, char out[TEXT])
+{
+	if (at == &x->t->cfg.dscp_congested && !conf_tenant_own_congested(x->t))
+		snprintf(out, TEXT, "keep");
+	else
+		conf_value_text(x->c, k, at, out);
 }
 
 /* Numbers, true and false as they are; texts in quotes where they need them. */

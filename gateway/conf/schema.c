@@ -12,7 +12,8 @@
 #define TBPS UINT64_C(1000000000000)
 
 /* clang-format off: a table reads best as one */
-#define C(f) .offset = offsetof(struct conf, f), .size = sizeof(((struct conf *)0)->f), .restart = true
+#define C(f)    .offset = offsetof(struct conf, f), .size = sizeof(((struct conf *)0)->f), .restart = true
+#define LIVE(f) .offset = offsetof(struct conf, f), .size = sizeof(((struct conf *)0)->f)
 #define P(f)                                                                                                 \
 	.offset = offsetof(struct conf_port, f), .size = sizeof(((struct conf_port *)0)->f), .restart = true
 #define T(f)                                                                                                 \
@@ -39,8 +40,8 @@ const struct conf_key conf_keys[] = {
     {"gateway.polling", CONF_T_ENUM, 0, 0, "adaptive", .words = "adaptive busy", C(polling),
         .text = "`adaptive` sleeps when there is nothing to do; `busy` never sleeps: for workers with CPUs "
                 "of their own."},
-    {"gateway.log_level", CONF_T_ENUM, 0, 0, "info", .words = "error warning notice info debug", C(log_level),
-        .text = "The least important messages that are still logged."},
+    {"gateway.log_level", CONF_T_ENUM, 0, 0, "info", .words = "error warning notice info debug",
+        LIVE(log_level), .text = "The least important messages that are still logged."},
     {"gateway.journal_dir", CONF_T_PATH, 2, CONF_STR - 1, "/dev/shm", C(journal_dir),
         .text =
             "Directory, in memory, for the file that says up to where hosts were acknowledged. The next "

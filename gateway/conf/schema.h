@@ -111,6 +111,10 @@ void conf_print_value(enum conf_type type, uint64_t v, char *out, size_t size);
 void conf_print_ip(const struct rwy_ip *a, char *out, size_t size);
 void conf_print_prefix(const struct conf_prefix *p, char *out, size_t size);
 
+/* A scalar as it is written in a file; "": there is none, or it is a list. c for the names of tunnels. */
+#define CONF_TEXT 256
+void conf_value_text(const struct conf *c, const struct conf_key *k, const void *at, char out[CONF_TEXT]);
+
 bool conf_prefix_has(const struct conf_prefix *p, const struct rwy_ip *a);
 bool conf_prefix_overlap(const struct conf_prefix *a, const struct conf_prefix *b);
 struct rwy_ip conf_prefix_base(const struct conf_prefix *p); /* host bits cleared */
@@ -160,6 +164,9 @@ void conf_tenant_finish(
     const struct conf *c, struct conf_tenant *t, const struct conf_node *map, const struct conf_tenant *base);
 
 RWY_MUST_CHECK int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_error *err);
+/* Keys that need a restart are as in the running gateway. */
+RWY_MUST_CHECK int conf_check_restart(
+    const struct conf *c, const struct conf *running, const struct conf_tree *t, struct conf_error *err);
 /* n tenants at `t`, whose maps are `map` and what follows it. */
 RWY_MUST_CHECK int conf_check_tenants(const struct conf *c, const struct conf_tenant *t, unsigned n,
     const struct conf_node *map, struct conf_error *err);

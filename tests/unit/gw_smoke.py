@@ -326,7 +326,7 @@ def test_alone(folder):
             pass
         s.close()
         g.proc.send_signal(signal.SIGHUP)
-        g.wait("reload not supported yet", 2)
+        g.wait("tenants: added=0 changed=0 removed=0 same=0", 2)
         assert "SECURITY: NONE" in g.text()
         code, counters = g.stop()
     finally:

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the file again: see reload.h. */
+#include "gateway/reload.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "gateway/log.h"
+#include "gateway/notify.h"
+
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+void gw_change_lock(void)
+{
+	pthread_mutex_lock(&changing);
+}
+
+void gw_change_unlock(void)
+{
+	pthread_mutex_unlock(&changing);
+}
+
+/* sd_notify(3): RELOADING=1 comes with the time, and READY=1 ends it, well or not. */
+static void say_reloading(void)
+{
+	char text[64];
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+	    (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000);
+	gw_notify(text);
+}
+
+static void say_refused(const struct conf_error *err)
+{
+	char text[sizeof(err->msg) + sizeof(err->file) + 64];
+
+	if (err->line)
+		gw_log(GW_LOG_ERROR, "reload", "refused, nothing has changed: %s:%u:%u: %s", err->file,
+		    err->line, err->column, err->msg);
+	else
+		gw_log(GW_LOG_ERROR, "reload", "refused, nothing has changed: %s: %s", err->file, err->msg);
+	snprintf(text, sizeof(text), "READY=1\nSTATUS=forwarding; reload refused: line %u: %s", err->line,
+	    err->msg);
+	gw_notify(text);
+}
+
+static void say_done(const struct gw_app *app, const struct gw_reload_done *d)
+{
+	gw_log(GW_LOG_NOTICE, "reload",
+	    "config=%s tenants: added=%u changed=%u removed=%u same=%u generation=%" PRIu64
+	    "%s took_us=%" PRIu64,
+	    app->conf_path, d->tenants.added, d->tenants.changed, d->tenants.removed, d->tenants.same,
+	    d->tenants.generation, d->log_level_changed ? " log_level changed" : "", d->took / RWY_US);
+	gw_notify("READY=1\nSTATUS=forwarding");
+}
+
+static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error *err)
+{
+	struct conf *c;
+	int rc = conf_reload(&c, app->conf_path, app->conf, err);
+
+	if (rc)
+		return rc;
+	rc = gw_tenants_replace(app, c->tenant, c->tenants, &done->tenants, err);
+	if (!rc) {
+		done->log_level = c->log_level;
+		done->log_level_changed = gw_log_set(c->log_level) != c->log_level;
+	}
+	conf_free(c);
+	return rc;
+}
+
+int gw_reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error *err)
+{
+	const rwy_time start = gw_now();
+	int rc;
+
+	*done = (struct gw_reload_done){.log_level = 0};
+	gw_change_lock();
+	say_reloading();
+	rc = reload(app, done, err);
+	done->took = rwy_since(start, gw_now());
+	if (rc) {
+		if (!*err->file)
+			snprintf(err->file, sizeof(err->file), "%s", app->conf_path);
+		say_refused(err);
+	} else {
+		say_done(app, done);
+	}
+	gw_change_unlock();
+	return rc;
+}
