@@ -143,6 +143,9 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(EN
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
+# What the control thread does, over workers without DPDK.
+TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/tenants*.c)) gateway/log.c $(wildcard tests/unit/gw/*.c))
+$(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
 # The API's pages over a made-up gateway, for tests/unit/cli_api.py.
 $(BUILD)/tests/api_server: $(call obj,$(wildcard gateway/api*.c) tests/unit/api/server.c) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)

@@ -194,7 +194,7 @@ static int one(struct eng *e, const struct gw_feed_op *op, rwy_time now)
 		return 0;
 	}
 	if (op->memory_ppm)
-		cfg.reserve = eng_custody_max(e) / TENANT_PPM * op->memory_ppm;
+		cfg.reserve = (uint64_t)((unsigned __int128)eng_custody_max(e) * op->memory_ppm / TENANT_PPM);
 	rc = set_one(e, op, &cfg, now);
 	if (rc == RWY_EINVAL && op->park_vni) {
 		cfg.vni = op->park_vni;
