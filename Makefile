@@ -9,6 +9,7 @@
 #   tools/roceway/*.c          -> build/bin/roceway
 #   tools/wanem/*.c            -> build/bin/wanem
 #   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
+#   tests/gw/test_*.c          -> build/tests/gw/test_*    (cmocka, with DPDK): whole gateways over memory-only ports
 #   tests/sim/*.c              -> build/tests/sim/rwysim,  run by `make sim`
 #   tests/sim/wan/*.c          -> build/tests/sim/rwywan,  the WAN segment alone: `make bench-wan`, docs/simulator.md
 #   tests/sim/dc/*.c           -> build/tests/sim/rwydc,   two data centers and the engines between them: the same page
@@ -57,6 +58,8 @@ GW_SRC     := $(wildcard gateway/*.c)
 CLI_SRC    := $(wildcard tools/roceway/*.c)
 WANEM_SRC  := $(wildcard tools/wanem/*.c)
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
+GWTEST_SRC := $(wildcard tests/gw/test_*.c)
+GWTEST_HELP := $(filter-out $(GWTEST_SRC),$(wildcard tests/gw/*.c))
 UNIT_HELP  := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
 SIM_SRC    := $(wildcard tests/sim/*.c)
 SIMWAN_SRC := $(wildcard tests/sim/wan/*.c)
@@ -72,6 +75,7 @@ ENGINE_LIB := $(BUILD)/lib/librwyengine.a
 CONF_LIB   := $(BUILD)/lib/librwyconf.a
 BENCH_LIB  := $(BUILD)/lib/librwybench.a
 UNIT_BIN   := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
+GWTEST_BIN := $(patsubst tests/gw/%.c,$(BUILD)/tests/gw/%,$(GWTEST_SRC))
 FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(FUZZ_SRC))
 BENCH_BIN  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 GUEST_BIN  := $(patsubst tests/e2e/guest/%.c,$(BUILD)/guest/%,$(GUEST_SRC))
@@ -98,6 +102,10 @@ $(BUILD)/obj/gateway/%.o: gateway/%.c
 	@echo '  CC    $<'
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
 $(BUILD)/obj/tests/bench/%.o: tests/bench/%.c
+	@mkdir -p $(@D)
+	@echo '  CC    $<'
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
+$(BUILD)/obj/tests/gw/%.o: tests/gw/%.c
 	@mkdir -p $(@D)
 	@echo '  CC    $<'
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
@@ -147,7 +155,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(EN
 TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/tenants*.c)) gateway/log.c $(wildcard tests/unit/gw/*.c))
 $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
 # The API's pages over a made-up gateway, for tests/unit/cli_api.py.
-$(BUILD)/tests/api_server: $(call obj,$(wildcard gateway/api*.c) tests/unit/api/server.c) $(CONF_LIB) $(CORE_LIB)
+$(BUILD)/tests/api_server: $(call obj,$(wildcard gateway/api*.c) gateway/counters.c tests/unit/api/server.c) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lmicrohttpd -ljansson -lyaml -lpthread
@@ -172,6 +180,11 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(ENGINE_LIB) 
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
+$(BUILD)/tests/gw/%: $(BUILD)/obj/tests/gw/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
+
 # A fuzzer defines LLVMFuzzerTestOneInput. Here it is linked with a small main that replays files;
 # `make fuzz F=NAME` builds it with libFuzzer instead.
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay_main.o $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
@@ -180,8 +193,8 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
 
 .PHONY: unit
-unit: $(UNIT_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc all ## unit tests (cmocka) and the tools' own tests
-	@tests/run-unit $(BUILD) $(UNIT_BIN)
+unit: $(UNIT_BIN) $(GWTEST_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc all ## unit tests (cmocka) and the tools' own tests
+	@tests/run-unit $(BUILD) $(UNIT_BIN) $(GWTEST_BIN)
 
 .PHONY: sim
 sim: $(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim) ## seeded runs of the whole engine in virtual time: SEEDS=N

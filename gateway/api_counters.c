@@ -9,13 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct counter {
-	const char *name, *text;
-};
-
 #define X(f, s) {#f, s},
-static const struct counter engine_counters[] = {ENG_COUNTERS(X)}, tunnel_counters[] = {WAN_COUNTERS(X)},
-                            gateway_counters[] = {GW_COUNTERS(X)}, port_counters[] = {API_PORT_COUNTERS(X)};
+static const struct gw_counter_name engine_counters[] = {ENG_COUNTERS(X)},
+                                    tunnel_counters[] = {WAN_COUNTERS(X)},
+                                    gateway_counters[] = {GW_COUNTERS(X)},
+                                    port_counters[] = {API_PORT_COUNTERS(X)};
 #undef X
 #define COUNT(t) (sizeof(t) / sizeof(t[0]))
 #define X(f, s)  uint64_t f;
@@ -68,8 +66,8 @@ struct list {
 };
 
 /* One set: of a tunnel or port if label is set, of one worker if worker >= 0. */
-static void list_add(struct list *l, const char *group, const struct counter *c, size_t n, const void *values,
-    const char *label, const char *label_value, int worker)
+static void list_add(struct list *l, const char *group, const struct gw_counter_name *c, size_t n,
+    const void *values, const char *label, const char *label_value, int worker)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint64_t v = value_at(values, i);
@@ -93,16 +91,21 @@ static void list_workers(struct list *l, const struct api_req *req, const struct
 {
 	struct eng_counters eng = {0};
 	struct gw_counters gw = {0};
+	struct gw_overlay_counters overlay = {0};
 
 	for (unsigned w = from; w < to; w++) {
+		struct gw_overlay_counters some;
 		struct gw_counters one;
 
 		values_add(&eng, &snap[w].eng, COUNT(engine_counters));
 		gw_counters_get(req->app, w, &one);
 		values_add(&gw, &one, COUNT(gateway_counters));
+		gw_overlay_counters_get(req->app, w, &some);
+		values_add(&overlay, &some, GW_OVERLAY_COUNTERS);
 	}
 	list_add(l, "engine", engine_counters, COUNT(engine_counters), &eng, NULL, NULL, worker);
 	list_add(l, "gateway", gateway_counters, COUNT(gateway_counters), &gw, NULL, NULL, worker);
+	list_add(l, "overlay", gw_overlay_names, GW_OVERLAY_COUNTERS, &overlay, NULL, NULL, worker);
 	for (unsigned t = 0; t < req->app->conf->tunnels; t++) {
 		struct api_tunnel sum;
 
@@ -146,7 +149,7 @@ static void head(FILE *f, const char *name, const char *type, const char *text)
 	fprintf(f, "# HELP %s %s.\n# TYPE %s %s\n", name, text, name, type);
 }
 
-static void metric_counter(FILE *f, const char *group, const struct counter *c, char name[96])
+static void metric_counter(FILE *f, const char *group, const struct gw_counter_name *c, char name[96])
 {
 	snprintf(name, 96, "roceway_%s_%s_total", group, c->name);
 	head(f, name, "counter", c->text);
@@ -154,6 +157,7 @@ static void metric_counter(FILE *f, const char *group, const struct counter *c, 
 
 static void metrics_workers(FILE *f, const struct api_req *req, const struct api_snap *snap)
 {
+	struct gw_overlay_counters overlay;
 	struct eng_counters eng = {0};
 	struct gw_counters gw;
 	char name[96];
@@ -168,6 +172,11 @@ static void metrics_workers(FILE *f, const struct api_req *req, const struct api
 	for (size_t i = 0; i < COUNT(gateway_counters); i++) {
 		metric_counter(f, "gateway", &gateway_counters[i], name);
 		fprintf(f, "%s %" PRIu64 "\n", name, value_at(&gw, i));
+	}
+	gw_overlay_counters_get(req->app, req->app->workers, &overlay);
+	for (size_t i = 0; i < GW_OVERLAY_COUNTERS; i++) {
+		metric_counter(f, "overlay", &gw_overlay_names[i], name);
+		fprintf(f, "%s %" PRIu64 "\n", name, value_at(&overlay, i));
 	}
 }
 

@@ -61,6 +61,8 @@ RWY_MUST_CHECK int gw_call(
 /* Counters of one worker, or of all when worker == app->workers. Fields are read one by one: monotonic, not a
  * snapshot. */
 void gw_counters_get(const struct gw_app *app, unsigned worker, struct gw_counters *out);
+/* The same of what came from tenants' hosts. */
+void gw_overlay_counters_get(const struct gw_app *app, unsigned worker, struct gw_overlay_counters *out);
 
 struct gw_worker_stats {
 	uint64_t turns, busy_turns; /* loop turns; those that found work */

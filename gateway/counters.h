@@ -8,6 +8,12 @@
 
 #include <stdint.h>
 
+#include "vxlan/arp.h"
+#include "vxlan/ecn.h"
+#include "vxlan/tenant.h"
+#include "vxlan/vtep.h"
+#include "vxlan/vxlan.h"
+
 /* X(field, sentence): monotonic counts. */
 #define GW_COUNTERS(X)                                                                                       \
 	X(rx_packets, "frames taken from ports")                                                             \
@@ -40,6 +46,21 @@
 	X(drop_lan_unresolved, "MAC address of a local host not known yet")                                  \
 	X(drop_lan_unreachable, "no LAN port leads to the destination")                                      \
 	X(drop_wan_unresolved, "MAC address of a tunnel's next hop not known yet")                           \
+	X(tx_vxlan, "packets sent to a host's VTEP in VXLAN")                                                \
+	X(tx_vlan, "packets sent to a tenant's VLAN")                                                        \
+	X(tx_arp_asks, "ARP requests and neighbour solicitations sent for tenants' hosts")                   \
+	X(tx_arp_answers, "ARP and ND answers sent to tenants' hosts")                                       \
+	X(host_spread, "places of tenants' hosts told to other workers")                                     \
+	X(drop_tenant_mac, "tenant's frame to a MAC address that is not the gateway's, multicast included")  \
+	X(drop_tenant_not_ip, "tenant's frame that is neither ARP nor IP")                                   \
+	X(drop_tenant_local, "tenant's packet to a host that is here, or to the gateway itself")             \
+	X(drop_host_forged, "tenant's packet or ARP from where its source is known not to be")               \
+	X(drop_vxlan_ecn, "congestion outside a packet whose sender does not understand ECN (RFC 6040)")     \
+	X(drop_tenant_gone, "packet from the WAN for a tenant that was removed")                             \
+	X(drop_tenant_not_here, "packet from the WAN to an address that is not here in its tenant")          \
+	X(drop_tenant_unresolved, "where the tenant's host is is not known yet: it was asked for")           \
+	X(drop_vtep_unresolved, "MAC address of a VTEP's next hop not known yet")                            \
+	X(drop_vtep_unreachable, "no LAN port leads to the VTEP, or it has no address of its family")        \
 	X(drop_port_down, "port without link")                                                               \
 	X(drop_no_mbuf, "no packet buffer for a made packet or a header")
 struct gw_counters {
@@ -47,5 +68,20 @@ struct gw_counters {
 	GW_COUNTERS(X)
 #undef X
 };
+
+/* What came from tenants' hosts, and where they are, by the lists of vxlan/. One set per worker, too. */
+struct gw_overlay_counters {
+	uint64_t vxlan[VXLAN_REASON_COUNT];
+	uint64_t admit[TENANT_ADMIT_COUNT];
+	uint64_t arp[ARP_WHAT_COUNT];
+	struct vxlan_ecn_counters ecn;
+	struct vtep_counters host;
+};
+#define GW_OVERLAY_COUNTERS (sizeof(struct gw_overlay_counters) / sizeof(uint64_t))
+/* Their names and sentences, in the order of the struct. */
+struct gw_counter_name {
+	const char *name, *text;
+};
+extern const struct gw_counter_name gw_overlay_names[GW_OVERLAY_COUNTERS];
 
 #endif

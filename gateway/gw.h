@@ -28,6 +28,8 @@
 #define GW_VLAN        4
 #define GW_IFNAME      16
 
+struct gw_overlay;
+
 struct gw_port {
 	const struct conf_port *conf;
 	uint16_t idx; /* in gw_app.port[] */
@@ -87,7 +89,7 @@ struct gw_verdict {
 	int16_t tunnel; /* >= 0, or enum gw_verdict_kind */
 	uint16_t valid;
 };
-enum gw_verdict_kind { GW_TO_KERNEL = -1, GW_NO_ROUTE = -2 };
+enum gw_verdict_kind { GW_TO_KERNEL = -1, GW_NO_ROUTE = -2, GW_OWN = -3 };
 #define GW_VERDICTS 1024
 
 /* A local host that sends: its own address is resolved before the first answer for it comes over the WAN. */
@@ -121,7 +123,9 @@ struct gw_worker {
 	struct rte_ring *handoff;       /* frames that another worker received and we own */
 	struct rte_ring *from_kernel;   /* frames that the kernel sends through our ports */
 	struct rte_ring *to_kernel;     /* the control thread's: all workers put, it takes */
-	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_lan_rx */
+	struct gw_overlay *ov;          /* overlay.h */
+	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_tenant_rx */
+	uint16_t lan_tenant[GW_TX_BUF]; /* whose they are */
 	struct gw_rxq rxq[GW_RXQ_MAX];
 	struct gw_port *by_id[RTE_MAX_ETHPORTS];
 	struct gw_verdict *verdict[CONF_PORTS_MAX];
@@ -151,6 +155,14 @@ struct gw_worker {
 	_Atomic bool asleep; /* in epoll: gw_worker_wake */
 };
 
+/* The worker that a flow belongs to, the same in both directions and at both gateways. vni: its tenant's; 0:
+ * none. */
+static inline unsigned gw_owner(
+    uint32_t vni, const struct rwy_ip *a, const struct rwy_ip *b, unsigned workers)
+{
+	return (eng_owner_hash(a, b) ^ vni * 0x9e3779b1u) % workers;
+}
+
 /* rx.c: one burst of frames from the wire or from another worker (`owned`: no further hand-over). Takes all.
  */
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned);
@@ -164,8 +176,8 @@ void gw_tx_frame(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m); /* an untagged frame of the kernel */
 void gw_tx_flush(struct gw_worker *w);
 
-/* Forgets some of what the worker knows of a removed tenant's hosts, 20 us at most; on the worker's thread.
- * True: nothing is left; else it is called again. Only then may the index be another tenant's. */
+/* hosts.c. Forgets some of what the worker knows of a removed tenant's hosts, 20 us at most; on the worker's
+ * thread. True: nothing is left; else it is called again. Only then may the index be another tenant's. */
 bool gw_hosts_clear(struct gw_worker *w, uint32_t index);
 
 /* call.c: the worker's end of gw_call */

@@ -109,8 +109,9 @@ static int start(struct gw_app *app, struct gw_pools *pools)
 
 static void log_final(const struct gw_app *app)
 {
+	struct gw_overlay_counters o;
 	struct gw_counters c;
-	char line[900];
+	char line[1800];
 	size_t n = 0;
 
 	gw_counters_get(app, app->workers, &c);
@@ -119,6 +120,14 @@ static void log_final(const struct gw_app *app)
 		n += (size_t)snprintf(line + n, sizeof(line) - n, " " #f "=%" PRIu64, c.f);
 	GW_COUNTERS(X)
 #undef X
+	gw_overlay_counters_get(app, app->workers, &o);
+	for (unsigned i = 0; i < GW_OVERLAY_COUNTERS && n < sizeof(line); i++) {
+		uint64_t v = ((const uint64_t *)(const void *)&o)[i];
+
+		if (v)
+			n += (size_t)snprintf(
+			    line + n, sizeof(line) - n, " %s=%" PRIu64, gw_overlay_names[i].name, v);
+	}
 	gw_log(GW_LOG_NOTICE, "main", "stopped after %" PRIu64 " s%s",
 	    rwy_since(app->start, gw_now()) / RWY_SEC, n ? line : "");
 }

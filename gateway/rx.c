@@ -2,45 +2,19 @@
 /*
  * What becomes of a received frame: the engine (packets of local hosts towards a tunnel, datagrams of a
  * tunnel's peer), the kernel (ARP, ND, multicast, packets for the gateway's own addresses), another worker
- * (which owns the flow), or a counted drop.
+ * (which owns the flow), or a counted drop. Not here: what tenants' hosts send (rx_overlay.c).
  */
 #include <rte_ether.h>
 #include <rte_prefetch.h>
 #include <string.h>
 
-#include "gateway/gw.h"
-#include "rwy/endian.h"
+#include "gateway/pkt.h"
+#include "vxlan/tenant.h"
 
-#define ET_IP4             0x0800
-#define ET_ARP             0x0806
-#define ET_VLAN            0x8100
-#define ET_IP6             0x86dd
-#define IP4_LEN            20
-#define IP6_LEN            40
-#define UDP_LEN            8
-#define P_UDP              17
-#define ROCE_PORT          4791
 #define OP_CNP             0x81
 #define OP_RC_ANSWER_FIRST 0x0d /* RDMA READ response First */
 #define OP_RC_ANSWER_LAST  0x12 /* ATOMIC Acknowledge; IBA table 38 */
 #define AHEAD              4    /* frames prefetched */
-
-/* The addresses of a packet and where its parts lie. */
-struct pkt {
-	uint32_t off;    /* of the IP header in the frame */
-	uint32_t ip_len; /* bytes from the IP header on, without Ethernet's padding */
-	uint32_t hdr;    /* bytes of the IP header */
-	uint8_t proto;   /* IPv6: the first next-header; tunnel datagrams have no extension headers */
-	uint8_t ecn;
-	bool fragment;
-	struct rwy_ip src, dst;
-};
-
-static void drop(struct rte_mbuf *m, uint64_t *counter)
-{
-	(*counter)++;
-	rte_pktmbuf_free(m);
-}
 
 /* The kernel's interface is untagged: the tag goes, the addresses move up to the EtherType. */
 static void to_kernel(struct gw_worker *w, struct rte_mbuf *m, uint32_t off)
@@ -52,78 +26,49 @@ static void to_kernel(struct gw_worker *w, struct rte_mbuf *m, uint32_t off)
 		rte_pktmbuf_adj(m, (uint16_t)(off - GW_ETH));
 	}
 	if (rte_ring_mp_enqueue(w->to_kernel, m) != 0) {
-		drop(m, &w->c.drop_kernel_full);
+		gw_rx_drop(m, &w->c.drop_kernel_full);
 		return;
 	}
 	w->c.to_kernel++;
 	w->kernel_fed = true;
 }
 
-/* False: dropped. The frame's EtherType and the offset behind it, with any VLAN tag checked. */
-static bool parse_l2(
-    struct gw_worker *w, const struct gw_port *p, struct rte_mbuf *m, uint16_t *type, uint32_t *off)
+/* An Ethernet header. */
+struct l2 {
+	uint32_t off; /* of what is behind it */
+	uint16_t type;
+	uint16_t vid; /* 0: untagged */
+};
+
+/* False: dropped. On a VLAN of a tenant the address may be the tenant's, too: gw_rx_vlan looks at it. */
+static bool parse_l2(struct gw_worker *w, const struct gw_port *p, struct rte_mbuf *m, struct l2 *l)
 {
 	const uint8_t *d = rte_pktmbuf_mtod(m, const uint8_t *);
-	uint16_t vid = 0;
 
 	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0) {
-		drop(m, &w->c.drop_rx_segments);
+		gw_rx_drop(m, &w->c.drop_rx_segments);
 		return false;
 	}
 	if (m->data_len < GW_ETH) {
-		drop(m, &w->c.drop_rx_truncated);
+		gw_rx_drop(m, &w->c.drop_rx_truncated);
 		return false;
+	}
+	l->off = GW_ETH;
+	l->type = rwy_get16(d + 12);
+	l->vid = 0;
+	if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) {
+		l->vid = m->vlan_tci & 0xfff;
+	} else if (l->type == ET_VLAN && m->data_len >= GW_ETH + GW_VLAN) {
+		l->vid = rwy_get16(d + 14) & 0xfff;
+		l->type = rwy_get16(d + 16);
+		l->off = GW_ETH + GW_VLAN;
 	}
 	/* Not for us, or what we sent ourselves and a bridge or af_packet showed to us again. */
-	if ((!(d[0] & 1) && memcmp(d, p->mac, 6) != 0) || memcmp(d + 6, p->mac, 6) == 0) {
-		drop(m, &w->c.drop_rx_not_ours);
+	if ((!(d[0] & 1) && memcmp(d, p->mac, 6) != 0 && l->vid == p->vlan) ||
+	    memcmp(d + 6, p->mac, 6) == 0) {
+		gw_rx_drop(m, &w->c.drop_rx_not_ours);
 		return false;
 	}
-	*off = GW_ETH;
-	*type = rwy_get16(d + 12);
-	if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) {
-		vid = m->vlan_tci & 0xfff;
-	} else if (*type == ET_VLAN && m->data_len >= GW_ETH + GW_VLAN) {
-		vid = rwy_get16(d + 14) & 0xfff;
-		*type = rwy_get16(d + 16);
-		*off = GW_ETH + GW_VLAN;
-	}
-	if (vid != p->vlan) {
-		drop(m, &w->c.drop_rx_vlan);
-		return false;
-	}
-	return true;
-}
-
-static bool parse_ip4(const uint8_t *d, uint32_t left, struct pkt *k)
-{
-	uint32_t hdr = (d[0] & 15u) * 4;
-	uint16_t frag;
-
-	if (left < IP4_LEN || d[0] >> 4 != 4 || hdr < IP4_LEN || hdr > left)
-		return false;
-	k->ip_len = rwy_get16(d + 2);
-	k->hdr = hdr;
-	k->proto = d[9];
-	k->ecn = d[1] & 3;
-	frag = rwy_get16(d + 6);
-	k->fragment = (frag & 0x3fff) != 0;
-	k->src = rwy_ip_from4(d + 12);
-	k->dst = rwy_ip_from4(d + 16);
-	return k->ip_len >= hdr;
-}
-
-static bool parse_ip6(const uint8_t *d, uint32_t left, struct pkt *k)
-{
-	if (left < IP6_LEN || d[0] >> 4 != 6)
-		return false;
-	k->ip_len = IP6_LEN + rwy_get16(d + 4);
-	k->hdr = IP6_LEN;
-	k->proto = d[6];
-	k->ecn = (d[1] >> 4) & 3;
-	k->fragment = false;
-	memcpy(k->src.b, d + 8, 16);
-	memcpy(k->dst.b, d + 24, 16);
 	return true;
 }
 
@@ -131,7 +76,7 @@ static int decide(const struct gw_worker *w, const struct gw_port *p, const stru
 {
 	for (unsigned i = 0; i < p->conf->addrs; i++)
 		if (rwy_ip_eq(&p->conf->addr[i].addr, dst))
-			return GW_TO_KERNEL;
+			return GW_OWN;
 	if (dst->b[0] == 0xfe && (dst->b[1] & 0xc0) == 0x80) /* link-local: the tap has one */
 		return GW_TO_KERNEL;
 	if (p->conf->role == CONF_ROLE_LAN) {
@@ -157,12 +102,12 @@ static int verdict(struct gw_worker *w, const struct gw_port *p, const struct rw
 }
 
 /* True: given away, to its owner or as a drop. */
-static bool hand_over(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
+bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
 {
 	if (owner == w->idx)
 		return false;
 	if (rte_ring_mp_enqueue(w->app->worker[owner]->handoff, m) != 0)
-		drop(m, &w->c.drop_handoff_full);
+		gw_rx_drop(m, &w->c.drop_handoff_full);
 	else
 		w->c.handoff++;
 	gw_worker_wake(w->app->worker[owner]);
@@ -174,7 +119,7 @@ static bool hand_over(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
  * and CNPs. Anything else could fill memory to the last buffer, and then neither the peer's ACKs nor the
  * hosts' could come in to empty it.
  */
-static bool frees_memory(struct rte_mbuf *m, const struct pkt *k)
+bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k)
 {
 	const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
 	uint8_t op;
@@ -185,37 +130,45 @@ static bool frees_memory(struct rte_mbuf *m, const struct pkt *k)
 	return op == OP_CNP || (op >= OP_RC_ANSWER_FIRST && op <= OP_RC_ANSWER_LAST);
 }
 
-static void from_lan(
-    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct pkt *k, bool owned)
+void gw_rx_engine(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k, uint32_t tenant)
 {
-	int t = verdict(w, p, &k->dst);
-
-	if (t == GW_TO_KERNEL) {
-		to_kernel(w, m, k->off);
-		return;
-	}
-	if (t == GW_NO_ROUTE) {
-		drop(m, &w->c.drop_lan_no_route);
-		return;
-	}
-	if (w->low && !frees_memory(m, k)) {
-		drop(m, &w->c.drop_low_memory);
-		return;
-	}
-	if (!owned && w->app->workers > 1 &&
-	    hand_over(w, m, eng_owner_hash(&k->src, &k->dst) % w->app->workers))
-		return;
-	gw_tx_meet(w, &k->src);
+	w->lan_tenant[w->lan_n] = (uint16_t)tenant;
 	w->lan[w->lan_n++] = gw_buf_view(m, k->off, k->ip_len);
 	w->c.to_engine_lan++;
 	if (w->lan_n == GW_TX_BUF)
 		gw_rx_flush(w);
 }
 
+static void from_lan(
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
+{
+	int t = verdict(w, p, &k->dst);
+
+	if (t == GW_OWN && w->ts->n && gw_rx_vxlan(w, p, m, k->off, owned))
+		return;
+	if (t == GW_OWN || t == GW_TO_KERNEL) {
+		to_kernel(w, m, k->off);
+		return;
+	}
+	if (t == GW_NO_ROUTE) {
+		gw_rx_drop(m, &w->c.drop_lan_no_route);
+		return;
+	}
+	if (w->low && !gw_rx_frees_memory(m, k)) {
+		gw_rx_drop(m, &w->c.drop_low_memory);
+		return;
+	}
+	if (!owned && w->app->workers > 1 &&
+	    gw_rx_hand_over(w, m, gw_owner(0, &k->src, &k->dst, w->app->workers)))
+		return;
+	gw_tx_meet(w, &k->src);
+	gw_rx_engine(w, m, k, 0);
+}
+
 /* The tunnel on port p whose local address and UDP ports fit; *peer: it comes from the tunnel's peer. -1:
  * none. */
 static int tunnel_find(
-    const struct gw_worker *w, const struct gw_port *p, const struct pkt *k, uint16_t dport, bool *peer)
+    const struct gw_worker *w, const struct gw_port *p, const struct gw_pkt *k, uint16_t dport, bool *peer)
 {
 	int found = -1;
 
@@ -237,17 +190,17 @@ static int tunnel_find(
 	return found;
 }
 
-static void from_tunnel(
-    struct gw_worker *w, struct rte_mbuf *m, const struct pkt *k, unsigned tunnel, uint16_t dport, bool owned)
+static void from_tunnel(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k, unsigned tunnel,
+    uint16_t dport, bool owned)
 {
 	const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
 	uint32_t len = rwy_get16(udp + 4);
 
 	if (len < UDP_LEN || len > k->ip_len - k->hdr) {
-		drop(m, &w->c.drop_bad_udp);
+		gw_rx_drop(m, &w->c.drop_bad_udp);
 		return;
 	}
-	if (!owned && hand_over(w, m, dport - w->tun[tunnel].conf->udp_port))
+	if (!owned && gw_rx_hand_over(w, m, dport - w->tun[tunnel].conf->udp_port))
 		return;
 	w->c.to_engine_wan++;
 	eng_wan_rx(
@@ -255,12 +208,12 @@ static void from_tunnel(
 }
 
 static void from_wan(
-    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct pkt *k, bool owned)
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
 {
 	int v = verdict(w, p, &k->dst);
 
-	if (v != GW_TO_KERNEL) {
-		drop(m, &w->c.drop_wan_not_ours);
+	if (v != GW_OWN && v != GW_TO_KERNEL) {
+		gw_rx_drop(m, &w->c.drop_wan_not_ours);
 		return;
 	}
 	if (k->proto == P_UDP && k->ip_len >= k->hdr + UDP_LEN) {
@@ -270,7 +223,7 @@ static void from_wan(
 		int t;
 
 		if (k->fragment) { /* tunnels never send fragments, and the kernel has no use for UDP */
-			drop(m, &w->c.drop_bad_ip);
+			gw_rx_drop(m, &w->c.drop_bad_ip);
 			return;
 		}
 		t = tunnel_find(w, p, k, dport, &peer);
@@ -279,7 +232,7 @@ static void from_wan(
 			return;
 		}
 		if (t >= 0) {
-			drop(m, &w->c.drop_wan_stranger);
+			gw_rx_drop(m, &w->c.drop_wan_stranger);
 			return;
 		}
 	}
@@ -288,29 +241,31 @@ static void from_wan(
 
 static void rx_one(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, bool owned)
 {
-	const uint8_t *d;
-	struct pkt k;
-	uint16_t type;
-	uint32_t left;
+	uint64_t *bad;
+	struct gw_pkt k;
+	struct l2 l;
 
-	if (!parse_l2(w, p, m, &type, &k.off))
+	if (!parse_l2(w, p, m, &l))
 		return;
-	d = rte_pktmbuf_mtod_offset(m, const uint8_t *, k.off);
-	left = m->data_len - k.off;
-	if (type == ET_ARP) {
+	k.off = l.off;
+	if (l.vid != p->vlan) {
+		if (p->conf->role == CONF_ROLE_LAN && w->ts->n && l.vid)
+			gw_rx_vlan(w, p, m, l.vid, l.type, l.off, owned);
+		else
+			gw_rx_drop(m, &w->c.drop_rx_vlan);
+		return;
+	}
+	if (l.type == ET_ARP) {
 		to_kernel(w, m, k.off);
 		return;
 	}
-	if (type != ET_IP4 && type != ET_IP6) {
-		drop(m, &w->c.drop_rx_not_ip);
+	if (l.type != ET_IP4 && l.type != ET_IP6) {
+		gw_rx_drop(m, &w->c.drop_rx_not_ip);
 		return;
 	}
-	if (left == 0 || !(type == ET_IP4 ? parse_ip4(d, left, &k) : parse_ip6(d, left, &k))) {
-		drop(m, &w->c.drop_bad_ip);
-		return;
-	}
-	if (k.ip_len > left) {
-		drop(m, &w->c.drop_rx_truncated);
+	bad = gw_pkt_ip(w, m, l.type, &k);
+	if (bad) {
+		gw_rx_drop(m, bad);
 		return;
 	}
 	if (rte_pktmbuf_mtod(m, const uint8_t *)[0] & 1) { /* ND, broadcast, multicast: the kernel's */
@@ -326,7 +281,7 @@ static void rx_one(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, b
 void gw_rx_flush(struct gw_worker *w)
 {
 	if (w->lan_n)
-		eng_lan_rx(w->eng, w->lan, w->lan_n, w->now);
+		eng_tenant_rx(w->eng, w->lan, w->lan_tenant, w->lan_n, w->now);
 	w->lan_n = 0;
 }
 
@@ -337,12 +292,12 @@ static struct rte_mbuf *rx_copy(struct gw_worker *w, struct rte_mbuf *m)
 	struct rte_mbuf *c = rte_pktmbuf_alloc(w->pools->big);
 
 	if (!c) {
-		drop(m, &w->c.drop_no_mbuf);
+		gw_rx_drop(m, &w->c.drop_no_mbuf);
 		return NULL;
 	}
 	if (m->nb_segs > 1 || m->data_len > rte_pktmbuf_tailroom(c)) {
 		rte_pktmbuf_free(c);
-		drop(m, &w->c.drop_rx_segments);
+		gw_rx_drop(m, &w->c.drop_rx_segments);
 		return NULL;
 	}
 	memcpy(rte_pktmbuf_mtod(c, void *), rte_pktmbuf_mtod(m, void *), m->data_len);

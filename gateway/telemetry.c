@@ -40,6 +40,7 @@ static int workers(const char *cmd, const char *params, struct rte_tel_data *d)
 
 static int counters(const char *cmd, const char *params, struct rte_tel_data *d)
 {
+	struct gw_overlay_counters o;
 	struct gw_counters c;
 
 	(void)cmd;
@@ -49,6 +50,10 @@ static int counters(const char *cmd, const char *params, struct rte_tel_data *d)
 #define X(f, s) rte_tel_data_add_dict_u64(d, #f, c.f);
 	GW_COUNTERS(X)
 #undef X
+	gw_overlay_counters_get(the_app, the_app->workers, &o);
+	for (unsigned i = 0; i < GW_OVERLAY_COUNTERS; i++)
+		rte_tel_data_add_dict_u64(
+		    d, gw_overlay_names[i].name, ((const uint64_t *)(const void *)&o)[i]);
 	return 0;
 }
 

@@ -2,21 +2,15 @@
 /*
  * What the engine wants sent: Ethernet in front of LAN packets, Ethernet, IP, UDP and the WAN header in front
  * of tunnel datagrams.
- *
- * A packet in custody may be sent while an earlier transmission of it still waits in a driver's ring. So:
- *   - nobody else holds the mbuf (count 1) and the headers fit the headroom: they are written in place, and
- * the driver gets a reference; payload is not touched, rwy_buf.data/len stay as they are (the mbuf's own
- * offsets are set anew at each sending);
- *   - else the headers go into a buffer of their own, chained to an indirect mbuf that refers to the payload;
- *   - else, where the driver sends no chains, header and payload are copied into a fresh buffer (counted as
- * tx_copied).
+ * How headers come in front of a packet: tx.h. Packets for tenants' hosts: tx_overlay.c.
  */
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_ip.h>
 #include <string.h>
 
-#include "gateway/gw.h"
+#include "gateway/overlay.h"
+#include "gateway/tx.h"
 #include "rwy/endian.h"
 
 #define ET_IP4    0x0800
@@ -61,7 +55,7 @@ static void queue_flush(struct gw_worker *w, struct gw_txq *q)
 	queue_drop(w, q, sent, &w->c.drop_tx_full);
 }
 
-static void queue_put(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m)
+void gw_tx_put(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m)
 {
 	struct gw_txq *q = &w->txq[p->idx];
 
@@ -76,113 +70,10 @@ void gw_tx_flush(struct gw_worker *w)
 		queue_flush(w, &w->txq[i]);
 }
 
-/* --- one packet with headers in front ------------------------------------------------------- */
-
-/* The mbuf of a packet whose headers were written into the `hlen` bytes before b->data. */
-static struct rte_mbuf *in_place(struct rwy_buf *b, uint32_t hlen, uint32_t len, bool own)
-{
-	struct rte_mbuf *m = gw_mbuf_of(b);
-
-	m->data_off = (uint16_t)(b->data - hlen - (uint8_t *)m->buf_addr);
-	m->data_len = (uint16_t)(hlen + len);
-	m->pkt_len = hlen + len;
-	m->nb_segs = 1;
-	m->next = NULL;
-	m->ol_flags &= RTE_MBUF_F_EXTERNAL;
-	if (!own)
-		rte_mbuf_refcnt_update(m, 1);
-	return m;
-}
-
-static bool fits_in_place(const struct gw_port *p, struct rwy_buf *b, uint32_t hlen)
-{
-	return !p->copy_tx && b->headroom >= hlen && rte_mbuf_refcnt_read(gw_mbuf_of(b)) == 1;
-}
-
-/* A small buffer with `len` bytes of room at its data. */
-static struct rte_mbuf *small_new(struct gw_worker *w, uint32_t len)
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pools->small);
-
-	if (!m) {
-		w->c.drop_no_mbuf++;
-		return NULL;
-	}
-	m->data_len = (uint16_t)len;
-	m->pkt_len = len;
-	return m;
-}
-
-/* Headers `h` in a buffer of their own, chained to payload by reference. */
-static struct rte_mbuf *chain(
-    struct gw_worker *w, const uint8_t *h, uint32_t hlen, struct rwy_buf *b, uint32_t off, uint32_t len)
-{
-	struct rte_mbuf *m = small_new(w, hlen), *ref, *base = gw_mbuf_of(b);
-
-	if (!m)
-		return NULL;
-	ref = rte_pktmbuf_alloc(w->pools->small);
-	if (!ref) {
-		w->c.drop_no_mbuf++;
-		rte_pktmbuf_free(m);
-		return NULL;
-	}
-	memcpy(rte_pktmbuf_mtod(m, void *), h, hlen);
-	rte_pktmbuf_attach(ref, base);
-	ref->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
-	ref->data_off = (uint16_t)(b->data + off - (uint8_t *)base->buf_addr);
-	ref->data_len = (uint16_t)len;
-	ref->pkt_len = len;
-	m->next = ref;
-	m->nb_segs = 2;
-	m->pkt_len += len;
-	w->c.tx_chained++;
-	return m;
-}
-
-/* Headers and payload copied into one buffer. */
-static struct rte_mbuf *copy(
-    struct gw_worker *w, const uint8_t *h, uint32_t hlen, const uint8_t *data, uint32_t len)
-{
-	uint32_t room = GW_SMALL_ROOM - RTE_PKTMBUF_HEADROOM;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(hlen + len <= room ? w->pools->small : w->pools->big);
-	uint8_t *d;
-
-	if (!m) {
-		w->c.drop_no_mbuf++;
-		return NULL;
-	}
-	if (hlen + len > rte_pktmbuf_tailroom(m)) {
-		w->c.drop_tx_too_long++;
-		rte_pktmbuf_free(m);
-		return NULL;
-	}
-	d = rte_pktmbuf_mtod(m, uint8_t *);
-	memcpy(d, h, hlen);
-	if (len)
-		memcpy(d + hlen, data, len);
-	m->data_len = (uint16_t)(hlen + len);
-	m->pkt_len = hlen + len;
-	w->c.tx_copied++;
-	return m;
-}
-
-/* By reference or by copy, for a packet that cannot take its headers in place. Gives b up when it is ours. */
-static struct rte_mbuf *apart(struct gw_worker *w, const struct gw_port *p, const uint8_t *h, uint32_t hlen,
-    struct rwy_buf *b, uint32_t off, uint32_t len, bool own)
-{
-	struct rte_mbuf *m = p->multi_seg && !p->copy_tx ? chain(w, h, hlen, b, off, len)
-	                                                 : copy(w, h, hlen, b->data + off, len);
-
-	if (own)
-		rte_pktmbuf_free_seg(gw_mbuf_of(b));
-	return m;
-}
-
 /* --- next hop ------------------------------------------------------------------------------- */
 
 /* Tells the control thread what to resolve, each address at most once per ASK_EVERY. */
-static void ask(struct gw_worker *w, const struct rwy_ip *addr, uint16_t port)
+void gw_tx_ask(struct gw_worker *w, const struct rwy_ip *addr, uint16_t port)
 {
 	rwy_time *t = &w->ask_time[gw_neigh_hash(port, addr) % GW_ASKS];
 	uint32_t head = atomic_load_explicit(&w->ask_head, memory_order_relaxed);
@@ -212,7 +103,7 @@ static const struct gw_nh *next_hop(
 		nh = gw_nt_find(t, w->app, dst, wan_port, &miss, &addr, &port);
 		if (!nh) {
 			if (miss == GW_NH_UNRESOLVED)
-				ask(w, &addr, port);
+				gw_tx_ask(w, &addr, port);
 			(*(miss == GW_NH_NO_ROUTE ? &w->c.drop_lan_unreachable
 			    : wan_port >= 0       ? &w->c.drop_wan_unresolved
 			                          : &w->c.drop_lan_unresolved))++;
@@ -245,7 +136,7 @@ void gw_tx_meet(struct gw_worker *w, const struct rwy_ip *host)
 	if (!gw_nt_find(w->nt, w->app, host, -1, &miss, &addr, &port)) {
 		s->gen = 0;
 		if (miss == GW_NH_UNRESOLVED)
-			ask(w, &addr, port);
+			gw_tx_ask(w, &addr, port);
 	}
 }
 
@@ -260,12 +151,17 @@ static void l2_write(uint8_t *at, const struct gw_nh *nh, bool v4)
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
 	struct gw_worker *w = ctx;
-	const struct gw_nh *nh = next_hop(w, tx->dst, tx->nh, -1);
+	const struct gw_nh *nh;
 	uint32_t len = tx->buf ? tx->buf->len : tx->len;
 	uint8_t l2[GW_L2_MAX];
 	struct gw_port *p;
 	struct rte_mbuf *m;
 
+	if (tx->tenant) {
+		gw_tx_tenant(w, tx);
+		return;
+	}
+	nh = next_hop(w, tx->dst, tx->nh, -1);
 	if (nh && len > w->app->port[nh->port]->conf->mtu) {
 		w->c.drop_tx_too_long++;
 		nh = NULL;
@@ -276,17 +172,17 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 		return;
 	}
 	p = w->app->port[nh->port];
-	if (tx->buf && fits_in_place(p, tx->buf, nh->l2_len)) {
+	if (tx->buf && gw_tx_fits(p, tx->buf, nh->l2_len)) {
 		l2_write(tx->buf->data - nh->l2_len, nh, rwy_ip_is4(tx->dst));
-		m = in_place(tx->buf, nh->l2_len, len, tx->own);
+		m = gw_tx_in_place(tx->buf, nh->l2_len, len, tx->own);
 		w->c.tx_in_place++;
 	} else {
 		l2_write(l2, nh, rwy_ip_is4(tx->dst));
-		m = tx->buf ? apart(w, p, l2, nh->l2_len, tx->buf, 0, len, tx->own)
-		            : copy(w, l2, nh->l2_len, tx->bytes, len);
+		m = tx->buf ? gw_tx_apart(w, p, l2, nh->l2_len, tx->buf, 0, len, tx->own)
+		            : gw_tx_copy(w, l2, nh->l2_len, tx->bytes, len);
 	}
 	if (m)
-		queue_put(w, p, m);
+		gw_tx_put(w, p, m);
 }
 
 /* --- towards the peer ----------------------------------------------------------------------- */
@@ -397,20 +293,20 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 		return;
 	}
 	hlen = nh->l2_len + t->ip_len + UDP_LEN + tx->hdr_len;
-	if (tx->buf && tx->off == 0 && fits_in_place(p, tx->buf, hlen)) {
+	if (tx->buf && tx->off == 0 && gw_tx_fits(p, tx->buf, hlen)) {
 		wan_headers(tx->buf->data - hlen, t, nh, tx, len);
-		m = in_place(tx->buf, hlen, len, tx->own);
+		m = gw_tx_in_place(tx->buf, hlen, len, tx->own);
 		w->c.tx_in_place++;
 	} else {
 		wan_headers(h, t, nh, tx, len);
-		m = tx->buf ? apart(w, p, h, hlen, tx->buf, tx->off, len, tx->own)
-		            : copy(w, h, hlen, NULL, 0);
+		m = tx->buf ? gw_tx_apart(w, p, h, hlen, tx->buf, tx->off, len, tx->own)
+		            : gw_tx_copy(w, h, hlen, NULL, 0);
 	}
 	if (!m)
 		return;
 	if (t->ip_len == IP6_LEN)
 		udp6_checksum(m, nh->l2_len);
-	queue_put(w, p, m);
+	gw_tx_put(w, p, m);
 }
 
 /* --- the kernel's frames -------------------------------------------------------------------- */
@@ -430,7 +326,7 @@ void gw_tx_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m)
 		rwy_put16(d + 14, p->vlan);
 	}
 	w->c.from_kernel++;
-	queue_put(w, p, m);
+	gw_tx_put(w, p, m);
 }
 
 static void log_event(void *ctx, int level, const char *msg)

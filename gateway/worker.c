@@ -19,7 +19,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "gateway/gw.h"
+#include "gateway/overlay.h"
 #include "gateway/setup.h"
 
 #define SPIN      (15 * RWY_US)
@@ -90,6 +90,7 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	work = receive(w);
 	work += from_rings(w);
 	work += eng_poll(w->eng, w->now);
+	gw_overlay_turn(w);
 	gw_tx_flush(w);
 	feed_kernel(w);
 	gw_call_serve(w);
@@ -340,7 +341,9 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 		goto err;
 	w->to_kernel = gw_control_ring(app);
 	intr_take(w);
-	rc = engine_new(w);
+	rc = gw_overlay_new(w);
+	if (!rc)
+		rc = engine_new(w);
 	if (rc)
 		goto err;
 	*out = w;
@@ -373,6 +376,7 @@ void gw_worker_free(struct gw_worker *w)
 	ring_free(w->from_kernel);
 	if (w->intr_fd >= 0)
 		intr_drop(w, w->rxqs);
+	gw_overlay_free(w);
 	free(w->nh_used);
 	free(w->seen);
 	pthread_mutex_destroy(&w->call_lock);

@@ -129,13 +129,13 @@ static bool link_local(const struct rwy_ip *a)
 	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
 }
 
-static enum arp_what decide(
-    const struct tenant *t, enum tenant_side side, const uint8_t *eth, struct arp_msg *m)
+static enum arp_what decide(const struct tenant *t, enum tenant_side side, const uint8_t mac[6],
+    const uint8_t *eth, struct arp_msg *m)
 {
 	bool probe = arp_ip_none(&m->sender), announce = rwy_ip_eq(&m->sender, &m->target) && m->request;
 	struct tenant_at at = tenant_find(t, &m->target);
 
-	if (!(eth[0] & 1) && memcmp(eth, t->cfg.gw_mac, 6) != 0)
+	if (!(eth[0] & 1) && memcmp(eth, mac, 6) != 0 && memcmp(eth, t->cfg.gw_mac, 6) != 0)
 		return ARP_NOT_US;
 	if (own(t, &m->sender))
 		return ARP_CONFLICT;
@@ -160,8 +160,8 @@ static enum arp_what decide(
 	rwy_unreachable();
 }
 
-enum arp_what arp_rx(const struct tenant *t, enum tenant_side side, const uint8_t *eth, uint32_t net_off,
-    uint32_t len, struct arp_msg *m, uint8_t out[ARP_FRAME_MAX], uint32_t *out_len)
+enum arp_what arp_rx(const struct tenant *t, enum tenant_side side, const uint8_t mac[6], const uint8_t *eth,
+    uint32_t net_off, uint32_t len, struct arp_msg *m, uint8_t out[ARP_FRAME_MAX], uint32_t *out_len)
 {
 	enum arp_what w;
 	uint16_t type;
@@ -181,11 +181,11 @@ enum arp_what arp_rx(const struct tenant *t, enum tenant_side side, const uint8_
 		return ARP_OTHER;
 	if (w != ARP_HEARD)
 		return w;
-	w = decide(t, side, eth, m);
+	w = decide(t, side, mac, eth, m);
 	if (w == ARP_ANSWER_OWN || w == ARP_ANSWER_PROXY) {
 		uint16_t tci = net_off > sizeof(struct roce_eth) ? rwy_get16(eth + net_off - 4) : 0;
 
-		*out_len = arp_make_answer(t, m, w == ARP_ANSWER_OWN, tci, out);
+		*out_len = arp_make_answer(mac, m, w == ARP_ANSWER_OWN, tci, out);
 	}
 	return w;
 }

@@ -56,17 +56,18 @@ struct arp_msg {
 };
 
 /*
- * What a frame of tenant t is that came in on `side` (TENANT_LAN, TENANT_VTEP). ARP_ANSWER_*:
- * out[0..*out_len) is the answer, an Ethernet frame back to m->mac with the same VLAN tag; else *out_len is
- * 0. *m is filled but for OTHER, MALFORMED, BAD_MAC. Any frame may be given.
+ * What a frame of tenant t is that came in on `side` (TENANT_LAN, TENANT_VTEP), where the gateway's MAC
+ * address is `mac`: cfg.gw_mac behind VTEPs, the port's on a VLAN (frames to cfg.gw_mac are taken there,
+ * too). ARP_ANSWER_*: out[0..*out_len) is the answer, an Ethernet frame back to m->mac with the same VLAN
+ * tag; else *out_len is 0. *m is filled but for OTHER, MALFORMED, BAD_MAC. Any frame may be given.
  */
-enum arp_what arp_rx(const struct tenant *t, enum tenant_side side, const uint8_t *eth, uint32_t net_off,
-    uint32_t len, struct arp_msg *m, uint8_t out[ARP_FRAME_MAX], uint32_t *out_len);
+enum arp_what arp_rx(const struct tenant *t, enum tenant_side side, const uint8_t mac[6], const uint8_t *eth,
+    uint32_t net_off, uint32_t len, struct arp_msg *m, uint8_t out[ARP_FRAME_MAX], uint32_t *out_len);
 
-/* The frame that asks for `target`: broadcast, or to the solicited-node group. tci: VLAN tag, 0: none. 0: the
- * tenant has no address of its own in that family to ask from. */
-uint32_t arp_ask(
-    const struct tenant *t, const struct rwy_ip *target, uint16_t tci, uint8_t out[ARP_FRAME_MAX]);
+/* The frame that asks for `target` from `mac`, as above: broadcast, or to the solicited-node group. tci: VLAN
+ * tag, 0: none. 0: the tenant has no address of its own in that family to ask from. */
+uint32_t arp_ask(const struct tenant *t, const uint8_t mac[6], const struct rwy_ip *target, uint16_t tci,
+    uint8_t out[ARP_FRAME_MAX]);
 
 /* --- how often to ask ------------------------------------------------------------------------------- */
 

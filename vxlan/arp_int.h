@@ -15,7 +15,6 @@
 extern const uint8_t arp_broadcast[6];
 bool arp_ip_none(const struct rwy_ip *a);
 void arp_group_of(const struct rwy_ip *a, struct rwy_ip *group, uint8_t mac[6]);
-uint32_t arp_make_answer(
-    const struct tenant *t, const struct arp_msg *m, bool own, uint16_t tci, uint8_t *out);
+uint32_t arp_make_answer(const uint8_t mac[6], const struct arp_msg *m, bool own, uint16_t tci, uint8_t *out);
 
 #endif

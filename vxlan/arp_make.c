@@ -65,12 +65,10 @@ static uint8_t *nd(uint8_t *p, const struct rwy_ip *src, const struct rwy_ip *ds
 	return icmp + n;
 }
 
-uint32_t arp_make_answer(
-    const struct tenant *t, const struct arp_msg *m, bool own, uint16_t tci, uint8_t *out)
+uint32_t arp_make_answer(const uint8_t mac[6], const struct arp_msg *m, bool own, uint16_t tci, uint8_t *out)
 {
 	static const struct rwy_ip all_nodes = {{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 	static const uint8_t all_mac[6] = {0x33, 0x33, 0, 0, 0, 1};
-	const uint8_t *mac = t->cfg.gw_mac;
 	bool probe = arp_ip_none(&m->sender);
 	uint8_t flags = NA_ROUTER, *p;
 
@@ -86,24 +84,24 @@ uint32_t arp_make_answer(
 	              out);
 }
 
-uint32_t arp_ask(
-    const struct tenant *t, const struct rwy_ip *target, uint16_t tci, uint8_t out[ARP_FRAME_MAX])
+uint32_t arp_ask(const struct tenant *t, const uint8_t mac[6], const struct rwy_ip *target, uint16_t tci,
+    uint8_t out[ARP_FRAME_MAX])
 {
 	static const uint8_t zero[6];
 	bool is6 = !rwy_ip_is4(target);
 	const struct rwy_ip *from = &t->cfg.gw_ip[is6];
 	struct rwy_ip group;
-	uint8_t mac[6], *p;
+	uint8_t to[6], *p;
 
 	if (arp_ip_none(from))
 		return 0;
 	if (!is6) {
-		p = ether(out, arp_broadcast, t->cfg.gw_mac, tci, ARP_ETYPE);
-		return (uint32_t)(arp(p, 1, t->cfg.gw_mac, from, zero, target) - out);
+		p = ether(out, arp_broadcast, mac, tci, ARP_ETYPE);
+		return (uint32_t)(arp(p, 1, mac, from, zero, target) - out);
 	}
-	arp_group_of(target, &group, mac);
-	p = ether(out, mac, t->cfg.gw_mac, tci, ROCE_ETYPE_IP6);
-	return (uint32_t)(nd(p, from, &group, ND_SOLICIT, 0, target, t->cfg.gw_mac) - out);
+	arp_group_of(target, &group, to);
+	p = ether(out, to, mac, tci, ROCE_ETYPE_IP6);
+	return (uint32_t)(nd(p, from, &group, ND_SOLICIT, 0, target, mac) - out);
 }
 
 /* --- how often -------------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 
 void fp_die(const char *what)
 {
-	fprintf(stderr, "bench_fastpath: %s\n", what);
+	fprintf(stderr, "fp_lab: %s\n", what);
 	exit(1);
 }
 
@@ -39,7 +39,14 @@ static struct rwy_ip ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 	return rwy_ip_from4((uint8_t[4]){a, b, c, d});
 }
 
-/* Site s: LAN 10.(s+1).0.0/24 with the gateway at .1 and the host at .2; WAN 192.0.2.(s+1). */
+static struct rwy_ip ip6(uint8_t site, uint8_t host)
+{
+	return (struct rwy_ip){{0xfd, 0, [3] = site, [15] = host}};
+}
+
+/* Site s: LAN 10.(s+1).0.0/24 and fd00:(s+1)::/64 with the gateway at .1 and the host at .2; WAN
+ * 192.0.2.(s+1).
+ */
 static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 {
 	struct conf *c = &g->conf;
@@ -48,7 +55,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 
 	snprintf(c->name, sizeof(c->name), "%c%d", 'a' + s, (int)getpid());
 	snprintf(c->journal_dir, sizeof(c->journal_dir), "/dev/shm");
-	c->workers = 1;
+	c->workers = cfg->workers ? cfg->workers : 1;
 	c->polling = CONF_POLL_BUSY;
 	c->ports = FP_PORTS;
 	c->port[FP_LAN].role = CONF_ROLE_LAN;
@@ -63,6 +70,8 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 		p->addrs = 1;
 		p->mtu = RTE_MAX(1500u, cfg->payload + (i == FP_LAN ? 100u : 250u));
 	}
+	c->port[FP_LAN].addr[1] = (struct conf_prefix){.addr = ip6(own, 1), .len = 64};
+	c->port[FP_LAN].addrs = 2;
 	c->tunnels = 1;
 	snprintf(t->name, sizeof(t->name), "t");
 	snprintf(t->cc, sizeof(t->cc), "fixed");
@@ -84,6 +93,8 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	c->custody_conn = 32u << 20;
 	c->custody_total = 256u << 20;
 	c->read_cache_conn = 4u << 20;
+	if (cfg->conf)
+		cfg->conf(c, s);
 }
 
 static void ring_port(struct fp_port *p, enum fp_site s, unsigned i)
@@ -103,7 +114,7 @@ static void ring_port(struct fp_port *p, enum fp_site s, unsigned i)
 	memcpy(p->mac, (uint8_t[6]){0x02, 0xf0, 0, 0, (uint8_t)s, (uint8_t)i}, 6);
 }
 
-static void neighbour(struct fp_gw *g, unsigned port, struct rwy_ip addr, const uint8_t *mac)
+void fp_neighbour(struct fp_gw *g, unsigned port, struct rwy_ip addr, const uint8_t *mac)
 {
 	struct gw_nb *b = gw_neigh_entry(g->app.neigh, (uint16_t)port, &addr);
 
@@ -119,14 +130,17 @@ static void next_hops(struct fp_lab *l, enum fp_site s)
 	static const uint8_t host[6] = {0x02, 0xaa, 0, 0, 0, 1};
 	struct fp_gw *g = &l->gw[s];
 	uint8_t own = (uint8_t)(s + 1), other = (uint8_t)(2 - s);
-	struct gw_route r[FP_PORTS] = {{.dst = ip4(10, own, 0, 0), .len = 96 + 24, .port = FP_LAN},
+	struct gw_route r[] = {{.dst = ip4(10, own, 0, 0), .len = 96 + 24, .port = FP_LAN},
+	    {.dst = ip6(own, 0), .len = 64, .port = FP_LAN},
 	    {.dst = ip4(192, 0, 2, 0), .len = 96 + 24, .port = FP_WAN}};
 
 	if (gw_neigh_new(&g->app) != 0)
 		fp_die("no memory");
-	neighbour(g, FP_LAN, ip4(10, own, 0, 2), host);
-	neighbour(g, FP_WAN, ip4(192, 0, 2, other), l->gw[1 - s].port[FP_WAN].mac);
-	if (gw_neigh_publish(&g->app, r, FP_PORTS) != 0)
+	fp_neighbour(g, FP_LAN, ip4(10, own, 0, 2), host);
+	fp_neighbour(g, FP_WAN, ip4(192, 0, 2, other), l->gw[1 - s].port[FP_WAN].mac);
+	if (l->cfg.hops)
+		l->cfg.hops(g, s);
+	if (gw_neigh_publish(&g->app, r, RTE_DIM(r)) != 0)
 		fp_die("no memory");
 }
 
@@ -136,7 +150,7 @@ static void gateway_ports(struct fp_lab *l, enum fp_site s)
 
 	configure(g, &l->cfg, s);
 	g->app.conf = &g->conf;
-	g->app.workers = 1;
+	g->app.workers = g->conf.workers;
 	g->app.eng_cfg = malloc(sizeof(*g->app.eng_cfg));
 	if (!g->app.eng_cfg || gw_eng_cfg(g->app.eng_cfg, &g->conf, 0) != 0 || gw_ports_find(&g->app) != 0)
 		fp_die("no gateway");
@@ -163,8 +177,10 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 	unlink(path); /* the mapping stays */
 	if (gw_tenants_new(&g->app) != 0)
 		fp_die("no tenants");
-	if (gw_worker_new(&g->w, &g->app, 0, &l->pools) != 0)
-		fp_die("no worker");
+	for (unsigned i = 0; i < g->app.workers; i++)
+		if (gw_worker_new(&g->app.worker[i], &g->app, i, &l->pools) != 0)
+			fp_die("no worker");
+	g->w = g->app.worker[0];
 }
 
 void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two gateways in one process, each with two ports made of rings (net_ring), and what stands around them: the
- * hosts and the wire. Only bench_fastpath.c uses it.
+ * hosts and the wire. bench_fastpath.c and tests/gw/ use it.
  *
  * A ring port is like a NIC in what it asks of the gateway: bursts of mbufs come in, bursts go out, and the
  * one who takes them out gives each mbuf back when it has read it. It never writes into one.
@@ -28,16 +28,19 @@ enum { FP_LAN, FP_WAN, FP_PORTS };
 struct fp_gw {
 	struct conf conf;
 	struct gw_app app;
-	struct gw_worker *w;
+	struct gw_worker *w; /* the first, of app.workers */
 	struct fp_port port[FP_PORTS];
 };
 
 struct fp_cfg {
 	uint32_t payload; /* bytes of a packet's payload */
 	unsigned qps;
-	unsigned message; /* packets of a message */
-	unsigned batch;   /* packets that lie ready at a port */
-	unsigned delay;   /* batches a datagram is under way */
+	unsigned message;                              /* packets of a message */
+	unsigned batch;                                /* packets that lie ready at a port */
+	unsigned delay;                                /* batches a datagram is under way */
+	unsigned workers;                              /* of each gateway; 0: one */
+	void (*conf)(struct conf *c, enum fp_site s);  /* changes the configuration; NULL: none */
+	void (*hops)(struct fp_gw *g, enum fp_site s); /* more next hops, by fp_neighbour; NULL: none */
 };
 
 struct fp_lab {
@@ -49,6 +52,9 @@ struct fp_lab {
 /* Never returns when something is wrong: says so and ends the process. */
 void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg);
 void fp_die(const char *what) __attribute__((noreturn));
+
+/* A resolved next hop, before the gateway runs. */
+void fp_neighbour(struct fp_gw *g, unsigned port, struct rwy_ip addr, const uint8_t *mac);
 
 /* A packet that came over a wire: a fresh buffer with these bytes, in the port's receive ring. */
 struct rte_mbuf *fp_copy(struct fp_lab *l, const void *bytes, uint32_t len);

@@ -149,7 +149,7 @@ static void arp(uint8_t how, const uint8_t *data, uint32_t len)
 
 	CHECK(b);
 	memcpy(b, data, len);
-	w = arp_rx(t, how & 4 ? TENANT_LAN : TENANT_VTEP, b, off, len, &m, out, &n);
+	w = arp_rx(t, how & 4 ? TENANT_LAN : TENANT_VTEP, t->cfg.gw_mac, b, off, len, &m, out, &n);
 	CHECK(w < ARP_WHAT_COUNT && !memcmp(b, data, len) && n <= ARP_FRAME_MAX);
 	CHECK((n != 0) == (w == ARP_ANSWER_OWN || w == ARP_ANSWER_PROXY));
 	if (n) {
@@ -163,7 +163,7 @@ static void arp(uint8_t how, const uint8_t *data, uint32_t len)
 		/* What we write we can read: our own address is a conflict to whoever hears it, a proxied one
 		 * is not on this side. */
 		memcpy(out, t->cfg.gw_mac, 6);
-		w = arp_rx(t, TENANT_VTEP, out, off2, n, &again, back, &n2);
+		w = arp_rx(t, TENANT_VTEP, t->cfg.gw_mac, out, off2, n, &again, back, &n2);
 		CHECK(!n2 && (w == ARP_CONFLICT || w == ARP_FORGED));
 		CHECK(!again.request && again.is6 == m.is6 && rwy_ip_eq(&again.sender, &m.target));
 	}

@@ -185,7 +185,10 @@ def test_counters():
         assert 0 < len(some) < len(every) and all(c["value"] for c in some)
         value = {(c["group"], c["name"], c.get("tunnel")): c["value"] for c in some}
         assert value["engine", "drop_icrc", None] == 14 and value["gateway", "drop_tx_full", None] == 2 << 40
-        assert value["tunnel", "lost", "site-b"] == 84
+        assert value["tunnel", "lost", "site-b"] == 84 and value["overlay", "drop_vxlan_nested", None] == 2
+        overlay = [c["name"] for c in every if c["group"] == "overlay"]
+        assert len(set(overlay)) == len(overlay) and {"vxlan_decapsulated", "drop_tenant_acl_denied", "arp_heard", "drop_arp_forged",
+                                                      "vxlan_ecn_ce", "host_moved"} <= set(overlay), overlay
         each = s.get("/v1/counters?workers=1&nonzero=1")["counters"]
         assert sorted(c["value"] for c in each if c["name"] == "drop_icrc") == [7, 7]
         assert {c["worker"] for c in each if c["group"] == "engine"} == {0, 1}

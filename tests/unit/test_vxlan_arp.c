@@ -94,7 +94,7 @@ static enum arp_what rx_side(const struct tenant *t, enum tenant_side side, cons
 
 	memcpy(heap, b, len);
 	memset(out, 0xee, ARP_FRAME_MAX);
-	w = arp_rx(t, side, heap, 14, len, m, out, n);
+	w = arp_rx(t, side, t->cfg.gw_mac, heap, 14, len, m, out, n);
 	assert_memory_equal(heap, b, len);
 	free(heap);
 	assert_true(*n <= ARP_FRAME_MAX);
@@ -194,10 +194,32 @@ static void test_tag(void **state)
 	memcpy(tagged, b, 12);
 	tp_be(tagged + 12, 0x81006007, 4);
 	memcpy(tagged + 16, b + 12, 30);
-	assert_int_equal(arp_rx(t, TENANT_VTEP, tagged, 18, 46, &m, out, &n), ARP_ANSWER_OWN);
+	assert_int_equal(arp_rx(t, TENANT_VTEP, t->cfg.gw_mac, tagged, 18, 46, &m, out, &n), ARP_ANSWER_OWN);
 	assert_int_equal(n, 46);
 	assert_memory_equal(out + 12, tagged + 12, 4);
 	assert_int_equal(out[16] << 8 | out[17], 0x0806);
+}
+
+/* On a VLAN the gateway's address is the port's: it answers and asks with that, and takes frames to either. */
+static void test_port_mac(void **state)
+{
+	static const uint8_t port[6] = {2, 0xaa, 1, 2, 3, 4};
+	struct rwy_ip own = ip4(10, 0, 0, 254), target = ip4(10, 0, 0, 9);
+	const struct tenant *t = tenant(true, &own, NULL);
+	uint8_t b[64], out[ARP_FRAME_MAX];
+	struct arp_msg m;
+	uint32_t n;
+
+	arp_frame(b, port, 1, ip4(10, 0, 0, 1), own);
+	assert_int_equal(arp_rx(t, TENANT_VTEP, t->cfg.gw_mac, b, 14, 42, &m, out, &n), ARP_NOT_US);
+	assert_int_equal(arp_rx(t, TENANT_VTEP, port, b, 14, 42, &m, out, &n), ARP_ANSWER_OWN);
+	assert_memory_equal(out + 6, port, 6);
+	assert_memory_equal(out + 22, port, 6);
+	arp_frame(b, t->cfg.gw_mac, 1, ip4(10, 0, 0, 1), own);
+	assert_int_equal(arp_rx(t, TENANT_VTEP, port, b, 14, 42, &m, out, &n), ARP_ANSWER_OWN);
+	assert_int_equal(arp_ask(t, port, &target, 0, out), 42);
+	assert_memory_equal(out + 6, port, 6);
+	assert_memory_equal(out + 22, port, 6);
 }
 
 static void fix_nd(uint8_t *b, uint32_t len)
@@ -265,10 +287,12 @@ static void test_nd(void **state)
 	fix_nd(b, n);
 	assert_memory_equal(out, b, n);
 
-	assert_int_equal(arp_ask(t, &seven, 0, out), sizeof(vec_ns_made));
+	assert_int_equal(arp_ask(t, t->cfg.gw_mac, &seven, 0, out), sizeof(vec_ns_made));
 	assert_memory_equal(out, vec_ns_made, sizeof(vec_ns_made));
 	assert_int_equal(
-	    arp_ask(t, &(struct rwy_ip){{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1}}, 0, out), 0);
+	    arp_ask(t, t->cfg.gw_mac,
+	        &(struct rwy_ip){{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1}}, 0, out),
+	    0);
 }
 
 /* One change each to a good solicitation; checksums right unless they are what is wrong. */
@@ -362,12 +386,12 @@ static void test_ask4(void **state)
 	arp_frame(b, all_mac, 1, own, target);
 	memcpy(b + 6, gw_mac, 6);
 	memcpy(b + 22, gw_mac, 6);
-	assert_int_equal(arp_ask(t, &target, 0, out), 42);
+	assert_int_equal(arp_ask(t, t->cfg.gw_mac, &target, 0, out), 42);
 	assert_memory_equal(out, b, 42);
-	assert_int_equal(arp_ask(t, &target, 0x2007, out), 46);
+	assert_int_equal(arp_ask(t, t->cfg.gw_mac, &target, 0x2007, out), 46);
 	assert_int_equal(rwy_get32(out + 12), 0x81002007);
 	assert_memory_equal(out + 16, b + 12, 30);
-	assert_int_equal(arp_ask(t, &(struct rwy_ip){{0xfd}}, 0, out), 0);
+	assert_int_equal(arp_ask(t, t->cfg.gw_mac, &(struct rwy_ip){{0xfd}}, 0, out), 0);
 }
 
 static void test_rate(void **state)
@@ -419,6 +443,7 @@ int main(void)
 	    cmocka_unit_test(test_arp),
 	    cmocka_unit_test(test_sides),
 	    cmocka_unit_test(test_tag),
+	    cmocka_unit_test(test_port_mac),
 	    cmocka_unit_test(test_nd),
 	    cmocka_unit_test(test_nd_refused),
 	    cmocka_unit_test(test_damage),

@@ -54,6 +54,11 @@ const struct eng_counters *eng_counters(const struct eng *e)
 	return &c[e->worker];
 }
 
+void gw_overlay_counters_get(const struct gw_app *app, unsigned worker, struct gw_overlay_counters *out)
+{
+	*out = (struct gw_overlay_counters){.vxlan[VXLAN_NESTED] = worker == app->workers ? app->workers : 1};
+}
+
 void gw_counters_get(const struct gw_app *app, unsigned worker, struct gw_counters *out)
 {
 	const unsigned n = worker == app->workers ? app->workers : 1;
