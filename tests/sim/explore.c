@@ -340,6 +340,8 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	}
 	/* Let custody come home. */
 	sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, NULL, r);
+	if (r->removed && !r->why) /* what is for hosts that do not answer any more is given up later */
+		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, NULL, r);
 	if (!r->why && !(faults & F_REUSE))
 		check(r);
 	sim_changes_end(r);
