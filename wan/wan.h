@@ -22,6 +22,7 @@
 #include "rwy/buf.h"
 #include "rwy/err.h"
 #include "rwy/time.h"
+#include "wan/wan_congest.h"
 
 struct wan_tunnel;
 struct wan_txflow;
@@ -64,6 +65,9 @@ struct wan_ops {
 	void (*tx_reset)(void *ctx, void *user, rwy_time now);
 	/* A datagram (best effort). Ownership moves to the callee. */
 	void (*rx_dgram)(void *ctx, struct rwy_buf *b, rwy_time now);
+	/* A path has become congested for good, or is so no more (wan_congest.h): the place to move what can
+	 * be moved to another carrier. May be NULL. */
+	void (*congested)(void *ctx, uint8_t path, const struct wan_congest_state *s, rwy_time now);
 	/* The tunnel came up (handshake done; `restarted`: the peer has a new epoch) or went silent. */
 	void (*state)(void *ctx, bool up, bool restarted, rwy_time now);
 };
@@ -90,6 +94,7 @@ struct wan_cfg {
 	rwy_dur keepalive;    /* probe when silent for this long; the peer is down after 4 of them */
 	rwy_dur max_ack_delay; /* 0 .. 25 ms */
 	bool ecn;              /* datagrams are ECN-capable, unless the path turns out not to be */
+	struct wan_congest_cfg congest;
 	enum wan_fec_mode fec;
 	uint32_t fec_extra_max; /* per mille of the data that repairs may cost at most */
 	uint64_t fec_rx_bytes; /* copies of protected datagrams kept to rebuild others, each path: at least 32
@@ -106,8 +111,11 @@ struct wan_tx {
 	uint32_t off, len;
 	uint16_t hdr_len;
 	uint8_t path;
-	bool own; /* buf was a one-shot (dgram): ownership moves to the caller with this record */
-	bool ect; /* send it ECN-capable, ECT(0) */
+	bool own;       /* buf was a one-shot (dgram): ownership moves to the caller with this record */
+	bool ect;       /* send it ECN-capable, ECT(0) */
+	bool congested; /* its path is, for good: for whoever marks packets then in another way */
+	uint32_t
+	    class_id; /* of the flow whose data it carries (wan_tx_class); 0 as well for what is nobody's */
 	uint8_t hdr[WAN_HDR_MAX];
 };
 
@@ -247,9 +255,10 @@ struct wan_stats {
 	uint64_t tx_queued_bytes;          /* custody in all tx flows */
 	uint64_t rx_held_bytes;            /* received, not delivered */
 	uint32_t tx_flows, rx_flows;
-	uint32_t loss_ppm; /* smoothed share of datagrams lost, parts per million */
-	const char *ecn;   /* "off", "trying", "on" */
-	uint32_t ce;       /* marks the peer has reported, of the same path */
+	uint32_t loss_ppm;                /* smoothed share of datagrams lost, parts per million */
+	const char *ecn;                  /* "off", "trying", "on" */
+	uint32_t ce;                      /* marks the peer has reported, of the same path */
+	struct wan_congest_state congest; /* of the same path */
 	uint64_t peer_epoch;
 	char cc[96]; /* the algorithm's own line */
 };

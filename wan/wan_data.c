@@ -71,6 +71,7 @@ static void put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint32_t 
 		d.info = f->info;
 		d.info_len = f->info_len;
 	}
+	o->tx->class_id = f->class->id;
 	o->s.flags |= WAN_S_DATA;
 	o->s.flow = f->id;
 	o->s.seq = (uint32_t)seq;

@@ -116,6 +116,8 @@ struct wan_path {
 	uint8_t ecn;        /* enum wan_ecn */
 	uint32_t ecn_acked; /* datagrams that went ECT(0) and were acknowledged */
 
+	struct wan_congest congest;
+
 	/* forward error correction */
 	struct wan_fec_est fec_est;
 	struct wan_fec_tx *fec; /* NULL until first used */

@@ -48,6 +48,16 @@ static void pace_update(struct wan_path *p)
 	wan_fec_refresh(p);
 }
 
+/* What it means for the path as a whole; see wan_congest.h. */
+static void congest_note(
+    struct wan_path *p, uint32_t acked, int32_t lost, uint32_t ce, rwy_dur rtt, rwy_time now)
+{
+	const struct wan_cfg *cfg = &p->t->cfg;
+
+	if (wan_congest_note(&p->congest, acked, lost, ce, rtt, p->min_rtt, now) && cfg->ops->congested)
+		cfg->ops->congested(cfg->ctx, p->id, &p->congest.st, now);
+}
+
 int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time now)
 {
 	memset(p, 0, sizeof(*p));
@@ -62,6 +72,7 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	p->ack_at = p->loss_timer = RWY_NEVER;
 	p->last_rx = p->cc_ticked = now;
 	wan_ecn_restart(p);
+	wan_congest_init(&p->congest, &t->cfg.congest, now);
 	struct cc_cfg cc = t->cfg.cc_cfg;
 
 	cc.mtu = p->mtu;
@@ -223,6 +234,7 @@ static void learn_reordering(struct wan_path *p, const struct wan_sent *e, uint6
 	rwy_dur srtt = base_rtt(p);
 
 	p->t->c.spurious_retransmit++;
+	congest_note(p, 0, -1, 0, 0, now);
 	p->loss_fp = p->loss_fp > unit ? p->loss_fp - unit : 0;
 	distance += distance / 4 + 1;
 	if (distance > PKT_THRESHOLD_MAX)
@@ -245,6 +257,7 @@ static void learn_reordering(struct wan_path *p, const struct wan_sent *e, uint6
 void wan_loss_on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now)
 {
 	loss_average(p, 0, 1);
+	congest_note(p, 0, 1, 0, 0, now);
 	wan_fec_note_lost(p, pn, now);
 }
 
@@ -440,6 +453,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 	struct lost lost = detect(p, now);
 
 	loss_average(p, a.acked_n, lost.n);
+	congest_note(p, a.acked_n, (int32_t)lost.n, ce, rtt, now);
 	wan_fec_note_acked(p, a.acked_n);
 	tell_cc(p, &a, &lost, rtt, ce, now);
 }
@@ -500,6 +514,7 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 
 		if (l.n) {
 			loss_average(p, 0, l.n);
+			congest_note(p, 0, (int32_t)l.n, 0, 0, now);
 			p->t->cfg.cc->on_lost(p->cc, l.bytes, l.sent, p->inflight, now);
 			pace_update(p);
 		}

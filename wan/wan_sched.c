@@ -196,6 +196,7 @@ int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg 
 		c = calloc(1, sizeof(*c));
 		if (!c)
 			return RWY_ENOMEM;
+		c->id = id;
 		s->v[id] = c;
 	}
 	leave(s, c);

@@ -30,6 +30,7 @@ enum wan_heap_kind { WAN_HEAP_SHARE, WAN_HEAP_GUARANTEE, WAN_HEAP_PARKED, WAN_HE
 
 struct wan_class {
 	struct wan_class_cfg cfg;
+	uint32_t id;
 	struct wan_txflow *head, *tail; /* flows with something to send */
 	struct wan_clock guarantee, limit;
 	uint32_t place[WAN_HEAPS]; /* 1 + where it is in that heap, 0: it is not */

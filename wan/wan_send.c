@@ -17,6 +17,8 @@ static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
 	tx->off = tx->len = 0;
 	tx->own = tx->ect = false;
 	tx->path = p->id;
+	tx->congested = p->congest.st.by != WAN_CONGEST_NONE;
+	tx->class_id = 0;
 }
 
 static bool mark(struct wan_out *o)

@@ -36,6 +36,7 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	out->loss_ppm = wan_loss_ppm(first);
 	out->ecn = wan_ecn_name(first);
 	out->ce = first->ce_seen;
+	out->congest = first->congest.st;
 	cc_guard_print(t->cfg.cc, first->cc, out->cc, sizeof(out->cc));
 }
 

@@ -22,6 +22,7 @@ void wan_cfg_default(struct wan_cfg *cfg)
 	cfg->keepalive = RWY_SEC;
 	cfg->max_ack_delay = 5 * RWY_MS;
 	cfg->ecn = true;
+	wan_congest_cfg_default(&cfg->congest);
 	cfg->fec = WAN_FEC_AUTO;
 	cfg->fec_extra_max = 300;
 	cfg->fec_rx_bytes = (uint64_t)32 << 20;

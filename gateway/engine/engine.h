@@ -93,6 +93,10 @@ struct eng_ops {
 	/* An event worth a log line; `fmt` has no newline. Level: 0 error .. 4 debug. Never called per
 	 * packet. */
 	void (*log)(void *ctx, int level, const char *msg);
+	/* A path is congested for good (s->by says what for, since when, with what measured), or is so no
+	 * more: what else is to be done than marking packets in another way, such as moving the tunnel to
+	 * another carrier. May be NULL. From inside eng_wan_rx or eng_poll. */
+	void (*path_congested)(void *ctx, unsigned tunnel, uint8_t path, const struct wan_congest_state *s);
 };
 
 RWY_MUST_CHECK int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *ops, void *ctx,

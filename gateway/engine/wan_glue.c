@@ -217,6 +217,23 @@ static void state(void *ctx, bool up, bool restarted, rwy_time now)
 	    restarted ? " peer=restarted" : "");
 }
 
+static void congested(void *ctx, uint8_t path, const struct wan_congest_state *s, rwy_time now)
+{
+	struct eng_tun *t = ctx;
+	struct eng *e = t->e;
+	const char *name = e->cfg.tunnel[t->idx].name;
+
+	(void)now;
+	if (s->by == WAN_CONGEST_NONE)
+		eng_log(e, 2, "tunnel=%s path=%u event=\"congested no more\"", name, path);
+	else
+		eng_log(e, 1, "tunnel=%s path=%u event=congested by=%s loss=%.2f%% marks=%.2f%% delay=%.1fms",
+		    name, path, wan_congest_name(s->by), s->loss_ppm / 1e4, s->marks_ppm / 1e4,
+		    (double)s->delay / 1e6);
+	if (e->ops->path_congested)
+		e->ops->path_congested(e->ctx, t->idx, path, s);
+}
+
 const struct wan_ops eng_wan_ops = {
     .rx_open = rx_open,
     .rx_data = rx_data,
@@ -226,5 +243,6 @@ const struct wan_ops eng_wan_ops = {
     .tx_reopen = tx_reopen,
     .tx_reset = tx_reset,
     .rx_dgram = rx_dgram,
+    .congested = congested,
     .state = state,
 };

@@ -93,7 +93,7 @@ static void log_line(void *ctx, int level, const char *msg)
 		fprintf(stderr, "%12.6f %c %d %s\n", (double)s->w->now / 1e9, 'A' + s->idx, level, msg);
 }
 
-static const struct eng_ops eng_ops = {lan_tx, wan_tx, log_line};
+static const struct eng_ops eng_ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_line};
 
 struct rwy_ip sim_host_ip(unsigned site, unsigned host)
 {

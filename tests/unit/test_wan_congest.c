@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/wan_pair.h"
 #include "wan/wan_congest.h"
 
 #define RTT (20 * RWY_MS)
@@ -260,6 +261,51 @@ static void test_not(void **state)
 		assert_false(wan_congest_note(&p.c, 6, 2, 0, 0, 0, p.now));
 }
 
+/* --- a tunnel over a link ------------------------------------------------------------------------- */
+
+static struct wan_end over(struct wan_link_cfg l, const struct cc_ops *cc, uint64_t rate_Bps)
+{
+	struct wan_pair p;
+	struct wan_cfg c;
+	struct wan_end e;
+
+	l.delay = 5 * RWY_MS;
+	l.rate_Bps = 12500000;
+	l.overhead = 42;
+	wan_cfg_default(&c);
+	c.cc = cc;
+	c.cc_cfg.rate_Bps = rate_Bps;
+	wan_pair_init(&p, &c, &l, &l, 5);
+	wan_pair_streams(&p, 2, 15000, 1000, 1000, 4000);
+	assert_true(wan_pair_run(&p, p.now + 100 * RWY_SEC));
+	assert_int_equal(p.errors, 0);
+	e = p.end[0];
+	wan_pair_fini(&p);
+	assert_int_equal(p.pool.live, 0);
+	return e;
+}
+
+static void test_tunnel(void **state)
+{
+	struct wan_end e = over((struct wan_link_cfg){.queue_bytes = 200000, .loss_ppm = 10000}, &cc_auto, 0);
+
+	(void)state;
+	assert_int_equal(e.congest_changes, 0); /* what the carrier is made for */
+	assert_int_equal(e.congested_sent, 0);
+	e = over((struct wan_link_cfg){.queue_bytes = 200000, .loss_ppm = 120000}, &cc_auto, 0);
+	assert_int_equal(e.congest_changes, 1);
+	assert_int_equal(e.congest.by, WAN_CONGEST_LOSS);
+	assert_true(e.congest.since > 0);
+	assert_true(e.congested_sent > 10000);
+	/* A reserved rate that the path does not have; then what it has, with a queue that stays. */
+	e = over((struct wan_link_cfg){.queue_bytes = 20000}, &cc_fixed, 16000000);
+	assert_int_equal(e.congest.by, WAN_CONGEST_LOSS);
+	e = over((struct wan_link_cfg){.ecn_bytes = 5000}, &cc_fixed, 13000000);
+	assert_int_equal(e.congest.by, WAN_CONGEST_MARKS);
+	e = over((struct wan_link_cfg){.ecn_clear = true}, &cc_fixed, 13000000);
+	assert_int_equal(e.congest.by, WAN_CONGEST_DELAY);
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -279,6 +325,7 @@ int main(void)
 	    cmocka_unit_test(test_own_effect),
 	    cmocka_unit_test(test_longer_way),
 	    cmocka_unit_test(test_not),
+	    cmocka_unit_test(test_tunnel),
 	    cmocka_unit_test(test_names),
 	};
 

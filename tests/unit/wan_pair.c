@@ -242,6 +242,15 @@ static void on_state(void *ctx, bool up, bool restarted, rwy_time now)
 	e->restarts_seen += restarted;
 }
 
+static void on_congested(void *ctx, uint8_t path, const struct wan_congest_state *s, rwy_time now)
+{
+	struct wan_end *e = ctx;
+
+	(void)path, (void)now;
+	e->congest = *s;
+	e->congest_changes++;
+}
+
 static const struct wan_ops ops = {
     .rx_open = on_open,
     .rx_data = on_data,
@@ -251,6 +260,7 @@ static const struct wan_ops ops = {
     .tx_reopen = on_reopen,
     .tx_reset = on_reset,
     .rx_dgram = on_dgram,
+    .congested = on_congested,
     .state = on_state,
 };
 
@@ -382,6 +392,7 @@ static void end_send(struct wan_pair *p, int i)
 			struct wan_tx *x = &tx[k];
 
 			p->end[i].out->ect = x->ect;
+			p->end[i].congested_sent += x->congested;
 			if (!(p->dead_path >> x->path & 1))
 				wan_link_send(p->end[i].out, x->path, x->hdr, x->hdr_len,
 				    x->buf ? x->buf->data + x->off : NULL, x->len, p->now);

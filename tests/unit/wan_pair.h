@@ -57,6 +57,8 @@ struct wan_end {
 	struct wan_due *due; /* deliveries to report later: ring */
 	uint32_t due_head, due_n, due_cap;
 	uint64_t dgrams_got, resets, restarts_seen, closes;
+	struct wan_congest_state congest; /* as it was told last */
+	uint64_t congest_changes, congested_sent;
 	bool refuse; /* rx_open answers NULL */
 	bool stall;  /* reports no delivery */
 	bool up;

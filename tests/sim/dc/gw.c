@@ -182,7 +182,7 @@ static void log_line(void *ctx, int level, const char *msg)
 		    'A' + (int)g->n.site, level, msg);
 }
 
-static const struct eng_ops eng_ops = {lan_tx, wan_tx, log_line};
+static const struct eng_ops eng_ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_line};
 
 /* --- turns -------------------------------------------------------------------------------------------- */
 
