@@ -67,6 +67,7 @@ struct api_tunnel {
 	uint64_t tx_queued_bytes, rx_held_bytes;
 	uint32_t tx_flows, rx_flows;
 	uint32_t loss_ppm; /* the worst worker's */
+	struct wan_congest_state congest; /* of the worker whose path is congested longest; else the last's */
 	struct wan_counters c;
 };
 void api_tunnel_sum(const struct api_snap *snap, unsigned workers, unsigned tunnel, struct api_tunnel *out);

@@ -68,6 +68,9 @@ void api_tunnel_sum(const struct api_snap *snap, unsigned workers, unsigned tunn
 			out->srtt = w->srtt;
 		if (w->min_rtt && w->min_rtt != RWY_NEVER && (!out->min_rtt || w->min_rtt < out->min_rtt))
 			out->min_rtt = w->min_rtt;
+		if (out->congest.by == WAN_CONGEST_NONE ||
+		    (w->congest.by != WAN_CONGEST_NONE && w->congest.since < out->congest.since))
+			out->congest = w->congest;
 		out->rate_Bps += w->rate_Bps;
 		out->cwnd += w->cwnd;
 		out->inflight += w->inflight;

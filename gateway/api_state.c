@@ -81,6 +81,15 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 
 /* --- tunnels ------------------------------------------------------------------------------------- */
 
+/* What a path is congested for, since when, and what was measured. `since`: seconds ago, 0 when it never was.
+ */
+static json_t *congest_json(const struct wan_congest_state *s)
+{
+	return json_pack("{s:s, s:f, s:f, s:f, s:f, s:i}", "by", wan_congest_name(s->by), "seconds",
+	    s->since ? seconds(rwy_since(s->since, gw_now())) : 0.0, "loss_ratio", s->loss_ppm / 1e6,
+	    "marks_ratio", s->marks_ppm / 1e6, "delay_seconds", seconds(s->delay), "begins", (int)s->begins);
+}
+
 static json_t *halves_json(const struct api_snap *snap, unsigned workers, unsigned tunnel)
 {
 	json_t *list = json_array();
@@ -91,7 +100,7 @@ static json_t *halves_json(const struct api_snap *snap, unsigned workers, unsign
 		json_array_append_new(list,
 		    json_pack(
 		        "{s:i, s:b, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:s, s:s, s:I, s:{s:I, s:I, "
-		        "s:I, s:I}}",
+		        "s:I, s:I}, s:o}",
 		        "worker", (int)w, "up", s->up, "rtt_seconds", seconds(s->srtt), "min_rtt_seconds",
 		        s->min_rtt == RWY_NEVER ? 0.0 : seconds(s->min_rtt), "rtt_variation_seconds",
 		        seconds(s->rttvar), "rate_bytes_per_second", (json_int_t)s->rate_Bps, "window_bytes",
@@ -100,7 +109,8 @@ static json_t *halves_json(const struct api_snap *snap, unsigned workers, unsign
 		        "loss_ratio", s->loss_ppm / 1e6, "congestion_control", s->cc, "ecn", s->ecn,
 		        "ecn_marks", (json_int_t)s->ce, "fec", "sent", (json_int_t)s->fec[0].sent,
 		        "sent_bytes", (json_int_t)s->fec[0].sent_bytes, "rebuilt",
-		        (json_int_t)s->fec[0].rebuilt, "rebuilt_by_peer", (json_int_t)s->fec[0].told));
+		        (json_int_t)s->fec[0].rebuilt, "rebuilt_by_peer", (json_int_t)s->fec[0].told,
+		        "congestion", congest_json(&s->congest)));
 	}
 	return list;
 }
@@ -116,7 +126,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 		json_array_append_new(prefixes, api_json_prefix(&c->prefix[p]));
 	return json_pack("{s:s, s:s, s:i, s:i, s:s, s:o, s:o, s:i, s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:I, "
 	                 "s:I, s:I, s:I, s:I, s:I,"
-	                 " s:f, s:I, s:I, s:I, s:I, s:I, s:I}",
+	                 " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
 	    "name", c->name, "state",
 	    t.workers_up == req->app->workers ? "up"
 	    : t.workers_up                    ? "partly"
@@ -131,7 +141,8 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	    (json_int_t)t.tx_flows, "rx_flows", (json_int_t)t.rx_flows, "loss_ratio", t.loss_ppm / 1e6,
 	    "tx_bytes", (json_int_t)t.c.tx_bytes, "rx_bytes", (json_int_t)t.c.rx_bytes, "tx_datagrams",
 	    (json_int_t)t.c.tx_datagrams, "rx_datagrams", (json_int_t)t.c.rx_datagrams, "lost",
-	    (json_int_t)t.c.lost, "peer_restarts", (json_int_t)t.c.peer_restarts);
+	    (json_int_t)t.c.lost, "peer_restarts", (json_int_t)t.c.peer_restarts, "congestion",
+	    congest_json(&t.congest));
 }
 
 void api_tunnels(const struct api_req *req, struct api_reply *reply)

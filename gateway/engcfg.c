@@ -10,6 +10,7 @@
 #define IP4_UDP             28
 #define IP6_UDP             48
 #define LONG_RTT            (100 * RWY_MS)
+#define CONGEST_DELAY_MIN   (5 * RWY_MS)
 #define HOLD                3          /* flights held out of order while losses are repaired */
 #define DATAGRAMS_MAX       (1u << 20) /* 64 MiB of records a tunnel and worker */
 #define MIN_RATE            125000     /* bytes per second: 1 Mbit/s */
@@ -82,6 +83,8 @@ static int tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	e->wan.ecn = t->ecn == CONF_ECN_AUTO;
 	e->wan.fec = t->fec == CONF_FEC_OFF ? WAN_FEC_OFF : WAN_FEC_AUTO;
 	e->wan.cc_cfg.rate_Bps = share;
+	e->wan.congest = t->congest;
+	e->wan.congest.delay_min = CONGEST_DELAY_MIN;
 	fit_rate(&e->wan, share);
 	e->wan.cc_cfg.mtu = e->wan.mtu[0];
 	if (!e->wan.cc_cfg.min_rate_Bps)

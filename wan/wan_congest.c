@@ -3,7 +3,6 @@
  * once a slot. */
 #include "wan/wan_congest.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "rwy/err.h"
@@ -85,7 +84,8 @@ static bool too_many(double k, double n, uint32_t ppm)
 {
 	double usual = n * ppm / PPM;
 
-	return ppm && n >= ENOUGH && k > usual + SIGMAS * sqrt(usual);
+	/* Of a rare event's count the variance is its mean. */
+	return ppm && n >= ENOUGH && k > usual && (k - usual) * (k - usual) > SIGMAS * SIGMAS * usual;
 }
 
 static uint32_t share_of(double k, double n)

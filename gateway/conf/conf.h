@@ -15,6 +15,7 @@
 #include "rwy/ip.h"
 #include "rwy/time.h"
 #include "vxlan/tenant.h"
+#include "wan/wan_congest.h"
 
 #define CONF_PORTS_MAX    16
 #define CONF_TUNNELS_MAX  64
@@ -60,7 +61,9 @@ struct conf_tunnel {
 	enum conf_fec fec;
 	enum conf_ecn ecn;
 	char cc[CONF_NAME];
-	uint64_t rate_Bps; /* bytes per second */
+	uint64_t rate_Bps;                      /* bytes per second */
+	struct vxlan_dscp dscp, dscp_congested; /* of its datagrams, by the DSCP of the packet inside */
+	struct wan_congest_cfg congest;
 };
 
 /* One tenant as the file or the API says it. */

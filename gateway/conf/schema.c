@@ -100,6 +100,25 @@ const struct conf_key conf_keys[] = {
                 "or clear the mark; `off` does not."},
     {"tunnels[].rate", CONF_T_RATE, 1000000, TBPS, "10Gbps", T(rate_Bps),
         .text = "The rate (`fixed`) or its upper bound (all others). The workers share it evenly."},
+    {"tunnels[].dscp", CONF_T_DSCP, 0, 63, "0", .words = "keep", T(dscp),
+        .text = "DSCP of its datagrams, where a tenant's `dscp` does not say another; `keep`: that of the "
+                "packet inside."},
+    {"tunnels[].dscp_congested", CONF_T_DSCP, 0, 63, "0", .words = "keep", T(dscp_congested),
+        .text = "The same while the path is congested for good, which the following keys define."},
+    {"tunnels[].congested_loss_percent", CONF_T_PERCENT, 0, 1000000, "3", T(congest.loss_ppm),
+        .text = "Share of datagrams lost above which a path is congested; 0: loss is not looked at."},
+    {"tunnels[].congested_marks_percent", CONF_T_PERCENT, 0, 1000000, "10", T(congest.marks_ppm),
+        .text = "Share of datagrams that routers marked (ECN) above which it is; 0: not looked at."},
+    {"tunnels[].congested_delay_percent", CONF_T_PERCENT, 0, 10000000, "50", T(congest.delay_ppm),
+        .text =
+            "How much longer a round trip takes, at its best, than without a queue (and 5 ms at least); 0: "
+            "not looked at."},
+    {"tunnels[].congested_hold", CONF_T_DURATION, 100 * RWY_MS, 60 * RWY_SEC, "200ms", T(congest.hold),
+        .text = "For so long, and four round trips, one of them must be above its threshold."},
+    {"tunnels[].congested_clear", CONF_T_DURATION, RWY_SEC, 3600 * RWY_SEC, "2s", T(congest.clear),
+        .text = "After so long, and eight round trips, with all below half their thresholds it is over. A "
+                "path that "
+                "is congested again soon stays so twice as long, up to 64 times."},
 
     {"connections", CONF_T_GROUP, .text = "RDMA connections."},
     {"connections.ack_mode", CONF_T_ENUM, 0, 0, "near", .words = "near far end", C(ack_mode),

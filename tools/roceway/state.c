@@ -89,12 +89,14 @@ static const struct cli_opt detail_opts[] = {
 static void tunnel_row(struct table *t, const json_t *o)
 {
 	const bool seen = jn(o, "rtt_seconds") > 0;
+	const char *congested = js(json_object_get(o, "congestion"), "by");
 
 	table_add(t, "%s", js(o, "name"));
 	table_add(t, "%s", js(o, "state"));
 	table_add(t, "%s", js(o, "remote"));
 	table_add(t, "%s", seen ? say_time(jn(o, "rtt_seconds")) : "-");
 	table_add(t, "%s", seen ? say_share(jn(o, "loss_ratio")) : "-");
+	table_add(t, "%s", strcmp(congested, "none") != 0 ? congested : "-");
 	table_add(t, "%s", seen ? say_bits(jn(o, "rate_bytes_per_second")) : "-");
 	table_add(t, "%s", say_bytes(jn(o, "custody_bytes")));
 	table_add(t, "%s", say_count(jn(o, "tx_flows") + jn(o, "rx_flows")));
@@ -104,8 +106,8 @@ static void tunnel_row(struct table *t, const json_t *o)
 
 static int run_tunnels(const struct cli *cli)
 {
-	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", ">RTT", ">LOSS", ">RATE",
-	    ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
+	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", ">RTT", ">LOSS", "CONGESTED",
+	    ">RATE", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
 
 	return run_list(cli, cli_value(cli, "detail") || cli->json ? "/v1/tunnels?workers=1" : "/v1/tunnels",
 	    "tunnels", columns, tunnel_row);
@@ -113,7 +115,9 @@ static int run_tunnels(const struct cli *cli)
 
 const struct cli_cmd cmd_tunnels = {.name = "tunnels",
     .text = "tunnels to peer gateways",
-    .more = "RATE is what congestion control allows now; SENT and RECEIVED count UDP payload since start.\n",
+    .more = "CONGESTED says what the path is congested by, for good: loss, marks or delay "
+            "(docs/congestion-control.md).\n"
+            "RATE is what congestion control allows now; SENT and RECEIVED count UDP payload since start.\n",
     .opts = detail_opts,
     .run = run_tunnels};
 

@@ -191,6 +191,9 @@ void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *ou
 	out->inflight = 20 << 20;
 	out->loss_ppm = 120;
 	out->tx_flows = out->rx_flows = 5000;
+	if (out->up)
+		out->congest = (struct wan_congest_state){
+		    .by = WAN_CONGEST_LOSS, .since = RWY_SEC, .loss_ppm = 52000, .begins = 1};
 	snprintf(out->cc, sizeof(out->cc), "auto: steady");
 }
 
