@@ -223,6 +223,14 @@ asan: ## unit, sim and fuzz replay under AddressSanitizer and UBSan
 .PHONY: asan-inner
 asan-inner: unit sim fuzz-replay
 
+TSAN_TESTS := test_gw_tenants test_gw_tenants_race
+.PHONY: tsan
+tsan: ## what several threads change, under ThreadSanitizer
+	$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread' tsan-inner
+.PHONY: tsan-inner
+tsan-inner: $(TSAN_TESTS:%=$(BUILD)/tests/unit/%)
+	@for t in $^; do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done
+
 .PHONY: nodpdk
 nodpdk: ## build the sans-I/O folders with DPDK's headers out of reach
 	@tests/lint/no-dpdk

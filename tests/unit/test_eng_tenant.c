@@ -4,6 +4,7 @@
  * says; they come, change and go while the others go on.
  */
 #include "eng_pair.h"
+#include "gateway/engine/eng.h"
 #include "roce/wire.h"
 
 #define A_QPN 0x21
@@ -218,6 +219,91 @@ static void test_memory_share(void **state)
 	assert_true(eng_counters(side[0].e)->holdback > 0);
 }
 
+/* What is reserved is there whatever others take; what nobody reserved is everybody's. */
+static void test_memory_reserved(void **state)
+{
+	uint64_t all = eng_custody_max(side[0].e);
+
+	(void)state;
+	both();
+	connect_as(0);
+	connect_as(1);
+	/* 20 packets' worth for tenant 1; tenant 2 finds 5 left. */
+	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = UINT64_MAX, .reserve = 20 * 1100});
+	set(0, 3, (struct eng_tenant_cfg){.vni = 300, .reserve = all - 25 * 1100});
+	set(0, 2, (struct eng_tenant_cfg){.vni = 200, .custody = UINT64_MAX});
+	side[0].of[1].acks = side[0].of[2].acks = 0;
+	for (unsigned i = 1; i <= 15; i++) {
+		a_sends(2, FIRST + i);
+		eng_pair_run(RWY_MS);
+	}
+	assert_in_range(side[0].of[2].acks, 4, 7);
+	for (unsigned i = 1; i <= 15; i++) {
+		a_sends(1, FIRST + i);
+		eng_pair_run(RWY_MS);
+	}
+	assert_int_equal(side[0].of[1].acks, 15);
+	/* Its own, then what is common: there is nothing. */
+	for (unsigned i = 16; i <= 30; i++) {
+		a_sends(1, FIRST + i);
+		eng_pair_run(RWY_MS);
+	}
+	assert_in_range(side[0].of[1].acks, 18, 23);
+	/* One that goes gives back what was its own. */
+	assert_true(eng_tenant_remove(side[0].e, 3));
+	a_sends(2, FIRST + 16);
+	eng_pair_run(RWY_MS);
+	assert_int_equal(side[0].of[2].ack_psn, FIRST + 16);
+	/* All delivered: nothing of anybody is accounted for any more. */
+	for (unsigned i = 0; i < 10; i++) { /* as much as the host was given each time */
+		b_answers(1, side[1].of[1].psn, 0x1f);
+		b_answers(2, side[1].of[2].psn, 0x1f);
+		eng_pair_run(20 * RWY_MS);
+	}
+	assert_int_equal(stats(0, 1).custody + stats(0, 2).custody, 0);
+	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .reserve = all - 2200});
+	side[0].of[2].acks = 0;
+	for (unsigned i = 17; i <= 30; i++) {
+		a_sends(2, FIRST + i);
+		eng_pair_run(RWY_MS);
+	}
+	assert_in_range(side[0].of[2].acks, 1, 3);
+}
+
+/* VNIs that come and go for long: found as a list has them. */
+static void test_many_vnis(void **state)
+{
+	enum { N = 600, STEPS = 20000 };
+	static uint32_t vni[N];
+	struct eng *e = side[0].e;
+	uint32_t s = 1;
+
+	(void)state;
+	memset(vni, 0, sizeof(vni));
+	for (unsigned i = 0; i < STEPS; i++) {
+		uint32_t idx, want, has = 0;
+		int r;
+
+		s = s * 1664525 + 1013904223;
+		idx = 1 + (s >> 8) % (N - 1);
+		s = s * 1664525 + 1013904223;
+		want = 1 + (s >> 8) % 900;
+		if (s >> 30 == 0) {
+			assert_true(eng_tenant_remove(e, idx));
+			vni[idx] = 0;
+			continue;
+		}
+		for (uint32_t k = 1; k < N; k++)
+			has = vni[k] == want ? k : has;
+		assert_int_equal(eng_tenant_by_vni(e, want), has ? (int)has : -1);
+		r = eng_tenant_set(e, idx, &(struct eng_tenant_cfg){.vni = want}, eng_now);
+		assert_int_equal(r, has && has != idx ? RWY_EINVAL : 0);
+		if (!r)
+			vni[idx] = want;
+		assert_int_equal(eng_tenant_by_vni(e, want), has && r ? has : idx);
+	}
+}
+
 /* A tenant's host that invents QPNs takes its tenant's places, and nobody else's. */
 static void test_places(void **state)
 {
@@ -350,6 +436,8 @@ int main(void)
 	    T(test_late),
 	    T(test_datagrams),
 	    T(test_memory_share),
+	    T(test_memory_reserved),
+	    T(test_many_vnis),
 	    T(test_places),
 	    T(test_live),
 	    T(test_ack_mode),

@@ -248,7 +248,7 @@ static void test_vni_moves(void **state)
 /* The last worker's engine lacks a tunnel: it refuses what the others have taken. */
 static void test_engine_refuses(void **state)
 {
-	struct conf_tenant t[2];
+	struct conf_tenant t[3];
 	struct tenant_prefix p;
 
 	(void)state;
@@ -265,9 +265,20 @@ static void test_engine_refuses(void **state)
 	assert_non_null(strstr(err.msg, "worker 2"));
 	assert_int_equal(gw_tenants_of(&fake.app)->generation, 2);
 	engines_agree();
+	/* Two exchange their VNIs, and back. */
+	t[1].cfg.vni = 2;
+	t[1].cfg.prefix = &p;
+	t[1].cfg.prefixes = 1;
+	assert_int_equal(gw_tenant_add(&fake.app, &t[1], &done, &err), 0);
+	t[1].cfg.vni = 1;
+	t[2] = fake_tenant("green", 3);
+	assert_int_equal(gw_tenants_replace(&fake.app, t, 3, &done, &err), RWY_EINVAL);
+	assert_int_equal(gw_tenants_of(&fake.app)->generation, 3);
+	engines_agree();
+	t[1] = fake_tenant("blau", 1);
 	/* Red is removed and its VNI given on, in the same refused change. */
 	assert_int_equal(gw_tenants_replace(&fake.app, &t[1], 1, &done, &err), RWY_EINVAL);
-	assert_int_equal(gw_tenants_of(&fake.app)->generation, 2);
+	assert_int_equal(gw_tenants_of(&fake.app)->generation, 3);
 	engines_agree();
 }
 

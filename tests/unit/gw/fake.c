@@ -238,12 +238,18 @@ void fake_end(void)
 
 struct conf_tenant fake_tenant(const char *name, uint32_t vni)
 {
-	static struct tenant_prefix p[3];
+#define NET(n, where, tunnel)                                                                                \
+	{                                                                                                    \
+		{{{[10] = 0xff, 0xff, 10, n}}, 96 + 24},                                                     \
+		{                                                                                            \
+			where, tunnel                                                                        \
+		}                                                                                            \
+	}
+	static const struct tenant_prefix p[3] = {
+	    NET(1, TENANT_VTEP, 0), NET(2, TENANT_TUNNEL, 0), NET(3, TENANT_TUNNEL, 1)};
+#undef NET
 	struct conf_tenant t = {.line = vni, .column = 5};
 
-	p[0] = (struct tenant_prefix){{rwy_ip_from4((uint8_t[4]){10, 1, 0, 0}), 96 + 24}, {TENANT_VTEP, 0}};
-	p[1] = (struct tenant_prefix){{rwy_ip_from4((uint8_t[4]){10, 2, 0, 0}), 96 + 24}, {TENANT_TUNNEL, 0}};
-	p[2] = (struct tenant_prefix){{rwy_ip_from4((uint8_t[4]){10, 3, 0, 0}), 96 + 24}, {TENANT_TUNNEL, 1}};
 	tenant_cfg_default(&t.cfg);
 	snprintf(t.cfg.name, sizeof(t.cfg.name), "%s", name);
 	t.cfg.vni = vni;
