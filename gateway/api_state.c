@@ -81,20 +81,25 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 
 /* --- tunnels ------------------------------------------------------------------------------------- */
 
-/* What a path is congested for, since when, and what was measured. `since`: seconds ago, 0 when it never was.
- */
-static json_t *congest_json(const struct wan_congest_state *s)
+/* What a path is congested for, since when ("": never was), and what was measured. */
+static json_t *congest_json(const struct gw_app *a, const struct wan_congest_state *s)
 {
-	return json_pack("{s:s, s:f, s:f, s:f, s:f, s:i}", "by", wan_congest_name(s->by), "seconds",
-	    s->since ? seconds(rwy_since(s->since, gw_now())) : 0.0, "loss_ratio", s->loss_ppm / 1e6,
-	    "marks_ratio", s->marks_ppm / 1e6, "delay_seconds", seconds(s->delay), "begins", (int)s->begins);
+	time_t at = a->start_wall + ((int64_t)s->since - (int64_t)a->start) / (int64_t)RWY_SEC;
+	char since[32] = "";
+	struct tm tm;
+
+	if (s->since)
+		strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+	return json_pack("{s:s, s:s, s:f, s:f, s:f, s:i}", "by", wan_congest_name(s->by), "since", since,
+	    "loss_ratio", s->loss_ppm / 1e6, "marks_ratio", s->marks_ppm / 1e6, "delay_seconds",
+	    seconds(s->delay), "begins", (int)s->begins);
 }
 
-static json_t *halves_json(const struct api_snap *snap, unsigned workers, unsigned tunnel)
+static json_t *halves_json(const struct gw_app *a, const struct api_snap *snap, unsigned tunnel)
 {
 	json_t *list = json_array();
 
-	for (unsigned w = 0; w < workers; w++) {
+	for (unsigned w = 0; w < a->workers; w++) {
 		const struct wan_stats *s = &snap[w].wan[tunnel];
 
 		json_array_append_new(list,
@@ -110,7 +115,7 @@ static json_t *halves_json(const struct api_snap *snap, unsigned workers, unsign
 		        "ecn_marks", (json_int_t)s->ce, "fec", "sent", (json_int_t)s->fec[0].sent,
 		        "sent_bytes", (json_int_t)s->fec[0].sent_bytes, "rebuilt",
 		        (json_int_t)s->fec[0].rebuilt, "rebuilt_by_peer", (json_int_t)s->fec[0].told,
-		        "congestion", congest_json(&s->congest)));
+		        "congestion", congest_json(a, &s->congest)));
 	}
 	return list;
 }
@@ -142,7 +147,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	    "tx_bytes", (json_int_t)t.c.tx_bytes, "rx_bytes", (json_int_t)t.c.rx_bytes, "tx_datagrams",
 	    (json_int_t)t.c.tx_datagrams, "rx_datagrams", (json_int_t)t.c.rx_datagrams, "lost",
 	    (json_int_t)t.c.lost, "peer_restarts", (json_int_t)t.c.peer_restarts, "congestion",
-	    congest_json(&t.congest));
+	    congest_json(req->app, &t.congest));
 }
 
 void api_tunnels(const struct api_req *req, struct api_reply *reply)
@@ -161,7 +166,7 @@ void api_tunnels(const struct api_req *req, struct api_reply *reply)
 		json_t *t = tunnel_json(req, snap, i);
 
 		if (halves)
-			json_object_set_new(t, "halves", halves_json(snap, req->app->workers, i));
+			json_object_set_new(t, "halves", halves_json(req->app, snap, i));
 		json_array_append_new(list, t);
 	}
 	free(snap);

@@ -106,8 +106,8 @@ static void tunnel_row(struct table *t, const json_t *o)
 
 static int run_tunnels(const struct cli *cli)
 {
-	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", ">RTT", ">LOSS", "CONGESTED",
-	    ">RATE", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
+	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", ">RTT", ">LOSS", "BAD", ">RATE",
+	    ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
 
 	return run_list(cli, cli_value(cli, "detail") || cli->json ? "/v1/tunnels?workers=1" : "/v1/tunnels",
 	    "tunnels", columns, tunnel_row);
@@ -115,8 +115,7 @@ static int run_tunnels(const struct cli *cli)
 
 const struct cli_cmd cmd_tunnels = {.name = "tunnels",
     .text = "tunnels to peer gateways",
-    .more = "CONGESTED says what the path is congested by, for good: loss, marks or delay "
-            "(docs/congestion-control.md).\n"
+    .more = "BAD is what the path is congested by, for good: loss, marks or delay.\n"
             "RATE is what congestion control allows now; SENT and RECEIVED count UDP payload since start.\n",
     .opts = detail_opts,
     .run = run_tunnels};
