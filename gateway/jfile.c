@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "gateway/engine/engine.h"
+#include "gateway/gw.h"
 #include "gateway/log.h"
 #include "gateway/setup.h"
 
@@ -76,7 +77,7 @@ static void take_over(struct head *to, const struct head *from)
 
 		if (!atomic_load(&j->used))
 			continue;
-		w = eng_owner_hash(&j->src, &j->dst) % to->workers;
+		w = gw_owner(j->vni, &j->src, &j->dst, to->workers);
 		if (used[w] < to->per_worker)
 			memcpy(&entries(to)[(size_t)w * to->per_worker + used[w]++], j, sizeof(*j));
 	}

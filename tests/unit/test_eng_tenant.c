@@ -219,6 +219,23 @@ static void test_memory_share(void **state)
 	assert_true(eng_counters(side[0].e)->holdback > 0);
 }
 
+static void accounts(void)
+{
+	const struct eng *e = side[0].e;
+	uint64_t common = 0, reserved = 0, all = 0;
+
+	for (uint32_t i = 0; i < e->tens; i++) {
+		if (!e->ten[i])
+			continue;
+		common += eng_over(e->ten[i]);
+		reserved += e->ten[i]->cfg.reserve;
+		all += e->ten[i]->custody;
+	}
+	assert_int_equal(e->common, common);
+	assert_int_equal(e->reserved, reserved);
+	assert_int_equal(e->custody, all);
+}
+
 /* What is reserved is there whatever others take; what nobody reserved is everybody's. */
 static void test_memory_reserved(void **state)
 {
@@ -249,6 +266,11 @@ static void test_memory_reserved(void **state)
 		eng_pair_run(RWY_MS);
 	}
 	assert_in_range(side[0].of[1].acks, 18, 23);
+	accounts();
+	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = UINT64_MAX, .reserve = 2000});
+	accounts();
+	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = UINT64_MAX, .reserve = 20 * 1100});
+	accounts();
 	/* One that goes gives back what was its own. */
 	assert_true(eng_tenant_remove(side[0].e, 3));
 	a_sends(2, FIRST + 16);
@@ -261,6 +283,7 @@ static void test_memory_reserved(void **state)
 		eng_pair_run(20 * RWY_MS);
 	}
 	assert_int_equal(stats(0, 1).custody + stats(0, 2).custody, 0);
+	accounts();
 	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .reserve = all - 2200});
 	side[0].of[2].acks = 0;
 	for (unsigned i = 17; i <= 30; i++) {
@@ -268,6 +291,8 @@ static void test_memory_reserved(void **state)
 		eng_pair_run(RWY_MS);
 	}
 	assert_in_range(side[0].of[2].acks, 1, 3);
+	assert_false(eng_tenant_remove(side[0].e, 2));
+	accounts();
 }
 
 /* VNIs that come and go for long: found as a list has them. */
