@@ -155,7 +155,9 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(EN
 TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/tenants*.c)) gateway/log.c $(wildcard tests/unit/gw/*.c))
 $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
 # The API's pages over a made-up gateway, for tests/unit/cli_api.py.
-$(BUILD)/tests/api_server: $(call obj,$(wildcard gateway/api*.c) gateway/counters.c tests/unit/api/server.c) $(CONF_LIB) $(CORE_LIB)
+API_SERVER_SRC := $(wildcard gateway/api*.c tests/unit/api/*.c) \
+                  $(addprefix gateway/,tenants.c tenants_eng.c tenants_info.c reload.c notify.c counters.c)
+$(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lmicrohttpd -ljansson -lyaml -lpthread

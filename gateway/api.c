@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The local API: HTTP on a Unix socket, one thread of its own, read only. This file is the server: socket,
- * requests, parameters, errors. Not here: what a page says (api_*.c).
+ * The local API: HTTP on a Unix socket, one thread of its own. This file is the server: requests, what
+ * clients send, parameters, errors. Not here: the socket (api_socket.c), what a page says (the other
+ * api_*.c).
  */
 #include "gateway/api.h"
 
@@ -12,38 +13,43 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "gateway/log.h"
 
-#define CONNECTIONS_MAX 32
-#define IDLE_SECONDS    10
+#define IDLE_SECONDS 10
+#define TOO_LARGE    413 /* the library calls it one way or the other */
 
 struct route {
-	const char *path, *params, *text;
+	const char *methods;              /* HEAD comes with GET */
+	const char *path, *params, *text; /* path ends with NAME: any name is there */
 	api_page *page;
 };
 
 static api_page index_page;
 
 static const struct route routes[] = {
-    {"/v1", "", "this list", index_page},
-    {"/v1/status", "", "the gateway in one object", api_status},
-    {"/v1/flows", "limit cursor local remote qpn state tunnel",
+    {"GET", "/v1", "", "this list", index_page},
+    {"GET", "/v1/status", "", "the gateway in one object", api_status},
+    {"GET", "/v1/flows", "limit cursor local remote qpn state tunnel tenant",
         "connections, by pages: follow `next` as `cursor` until it is null", api_flows},
-    {"/v1/tunnels", "workers", "tunnels over all workers; ?workers=1 adds each worker's half", api_tunnels},
-    {"/v1/counters", "nonzero workers", "every counter with its sentence; ?nonzero=1, ?workers=1: not summed",
-        api_counters},
-    {"/v1/ports", "", "ports with addresses, link and counters", api_ports},
-    {"/v1/neighbours", "", "next hops on the ports' subnets", api_neighbours},
-    {"/v1/workers", "", "packet threads and how busy they are", api_workers},
-    {"/metrics", "", "Prometheus text", api_metrics},
-    {"/livez", "", "200: the workers answer", api_livez},
-    {"/readyz", "", "200: running, ports up, a tunnel up", api_readyz},
-    {"/healthz", "", "both, and every tunnel", api_healthz},
+    {"GET", "/v1/tunnels", "workers", "tunnels over all workers; ?workers=1 adds each worker's half",
+        api_tunnels},
+    {"GET", "/v1/tenants", "limit after yaml",
+        "tenants by name, by pages: follow `next` as `after` until it is null; ?yaml=1: all, for the file",
+        api_tenants},
+    {"GET PUT PATCH DELETE", "/v1/tenants/NAME", "yaml",
+        "one tenant: GET, PUT adds it, PATCH changes the keys that are sent, DELETE", api_tenant},
+    {"POST", "/v1/reload", "", "POST: read the configuration again", api_reload},
+    {"GET", "/v1/counters", "nonzero workers",
+        "every counter with its sentence; ?nonzero=1, ?workers=1: not summed", api_counters},
+    {"GET", "/v1/ports", "", "ports with addresses, link and counters", api_ports},
+    {"GET", "/v1/neighbours", "", "next hops on the ports' subnets", api_neighbours},
+    {"GET", "/v1/workers", "", "packet threads and how busy they are", api_workers},
+    {"GET", "/metrics", "", "Prometheus text", api_metrics},
+    {"GET", "/livez", "", "200: the workers answer", api_livez},
+    {"GET", "/readyz", "", "200: running, ports up, a tunnel up", api_readyz},
+    {"GET", "/healthz", "", "both, and every tunnel", api_healthz},
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
@@ -113,12 +119,19 @@ static void index_page(const struct api_req *req, struct api_reply *reply)
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < ROUTES; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "path", routes[i].path, "parameters",
-		                                routes[i].params, "text", routes[i].text));
+		json_array_append_new(
+		    list, json_pack("{s:s, s:s, s:s, s:s}", "path", routes[i].path, "methods",
+		              routes[i].methods, "parameters", routes[i].params, "text", routes[i].text));
 	reply->json = json_pack("{s:o}", "pages", list);
 }
 
 /* --- requests ----------------------------------------------------------------------------------- */
+
+struct upload {
+	char *text;
+	size_t len;
+	bool too_large;
+};
 
 struct query {
 	struct api_req *req;
@@ -152,137 +165,143 @@ static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *
 	return MHD_YES;
 }
 
-static const struct route *route_find(const char *url)
+/* *name: what stands in NAME's place. */
+static const struct route *route_find(const char *url, const char **name)
 {
-	for (unsigned i = 0; i < ROUTES; i++)
-		if (!strcmp(routes[i].path, url))
+	for (unsigned i = 0; i < ROUTES; i++) {
+		const char *path = routes[i].path, *at = strstr(path, "NAME");
+		const size_t n = at ? (size_t)(at - path) : 0;
+
+		*name = at ? url + n : "";
+		if (at ? !strncmp(path, url, n) && url[n] && !strchr(url + n, '/') : !strcmp(path, url))
 			return &routes[i];
+	}
 	return NULL;
 }
 
-static void serve(struct MHD_Connection *conn, const char *url, const char *method, struct api_reply *reply)
+static void serve(struct MHD_Connection *conn, const char *url, const char *method, const struct upload *up,
+    struct api_reply *reply)
 {
-	struct api_req req = {.app = api.app};
-	const struct route *r = route_find(url);
+	struct api_req req = {.app = api.app, .method = !strcmp(method, "HEAD") ? "GET" : method};
+	const struct route *r = route_find(url, &req.name);
 	struct query q = {&req, reply, r ? r->params : ""};
 
 	if (!r) {
 		api_fail(reply, MHD_HTTP_NOT_FOUND, "no page %.128s: GET /v1 lists them", url);
 		return;
 	}
-	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-		api_fail(reply, MHD_HTTP_METHOD_NOT_ALLOWED,
-		    "method %.32s is not allowed: this API only reads, with GET", method);
+	if (!word_in(req.method, r->methods)) {
+		api_fail(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "method %.32s is not allowed here: %s does",
+		    method, r->methods);
+		reply->allow = r->methods;
 		return;
 	}
+	if (up->too_large) {
+		api_fail(reply, TOO_LARGE, "expected at most %u bytes", CONF_TENANT_MAX);
+		return;
+	}
+	req.body = up->text ? up->text : "";
+	req.body_len = up->len;
 	MHD_get_connection_values(conn, MHD_GET_ARGUMENT_KIND, on_param, &q);
 	if (reply->status == MHD_HTTP_OK)
 		r->page(&req, reply);
 }
 
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *method,
-    const char *version, const char *upload, size_t *upload_size, void **state)
+/* --- what a client sends --------------------------------------------------------------------------- */
+
+static void upload_add(struct upload *up, const char *data, size_t n)
 {
-	struct api_reply reply = {.status = MHD_HTTP_OK};
+	char *more = NULL;
+
+	if (!up->too_large && up->len + n <= CONF_TENANT_MAX)
+		more = realloc(up->text, up->len + n + 1);
+	if (!more) {
+		up->too_large = true;
+		return; /* the rest is read and forgotten: the answer then comes */
+	}
+	memcpy(more + up->len, data, n);
+	up->text = more;
+	up->len += n;
+	up->text[up->len] = 0;
+}
+
+static void on_completed(
+    void *cls, struct MHD_Connection *conn, void **state, enum MHD_RequestTerminationCode why)
+{
+	struct upload *up = *state;
+
+	if (up)
+		free(up->text);
+	free(up);
+	*state = NULL;
+}
+
+/* "GET PATCH" as Allow has it: "GET, HEAD, PATCH". */
+static void add_allow(struct MHD_Response *resp, const char *methods)
+{
+	char text[96] = "";
+
+	for (const char *m = methods; *m; m += strspn(m, " ")) {
+		const int n = (int)strcspn(m, " ");
+		const size_t used = strlen(text);
+
+		snprintf(text + used, sizeof(text) - used, "%s%.*s%s", used ? ", " : "", n, m,
+		    !strncmp(m, "GET", 3) ? ", HEAD" : "");
+		m += n;
+	}
+	MHD_add_response_header(resp, MHD_HTTP_HEADER_ALLOW, text);
+}
+
+static enum MHD_Result answer(struct MHD_Connection *conn, struct api_reply *reply)
+{
 	struct MHD_Response *resp;
 	enum MHD_Result rc;
-	static int seen;
 
-	/* called first with the headers, then with what a client uploads all the same, then for the answer */
-	if (!*state || *upload_size) {
-		*state = &seen;
-		*upload_size = 0;
-		return MHD_YES;
+	if (!reply->text) {
+		reply->text = reply->json ? json_dumps(reply->json, JSON_COMPACT) : NULL;
+		reply->type = "application/json";
 	}
-	serve(conn, url, method, &reply);
-	if (!reply.text) {
-		reply.text = reply.json ? json_dumps(reply.json, JSON_COMPACT) : NULL;
-		reply.type = "application/json";
-	}
-	json_decref(reply.json);
-	if (!reply.text)
+	json_decref(reply->json);
+	if (!reply->text)
 		return MHD_NO; /* out of memory: the connection is closed */
-	resp = MHD_create_response_from_buffer(strlen(reply.text), reply.text, MHD_RESPMEM_MUST_FREE);
+	resp = MHD_create_response_from_buffer(strlen(reply->text), reply->text, MHD_RESPMEM_MUST_FREE);
 	if (!resp) {
-		free(reply.text);
+		free(reply->text);
 		return MHD_NO;
 	}
-	MHD_add_response_header(resp, MHD_HTTP_HEADER_CONTENT_TYPE, reply.type);
+	MHD_add_response_header(resp, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
 	MHD_add_response_header(resp, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	if (reply.status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(resp, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-	rc = MHD_queue_response(conn, reply.status, resp);
+	if (reply->allow)
+		add_allow(resp, reply->allow);
+	rc = MHD_queue_response(conn, reply->status, resp);
 	MHD_destroy_response(resp);
 	return rc;
 }
 
-/* --- the socket --------------------------------------------------------------------------------- */
-
-/* Removes what a dead gateway left behind; refuses to touch anything else. */
-static int socket_clear(const struct sockaddr_un *sa)
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *method,
+    const char *version, const char *data, size_t *size, void **state)
 {
-	struct stat st;
-	int fd, rc;
+	struct api_reply reply = {.status = MHD_HTTP_OK};
 
-	if (lstat(sa->sun_path, &st))
-		return 0; /* nothing there; other faults show at bind */
-	if (!S_ISSOCK(st.st_mode)) {
-		gw_log(GW_LOG_ERROR, "api", "%s exists and is no socket", sa->sun_path);
-		return RWY_EEXIST;
+	/* called first with the headers, then with what a client sends, then for the answer */
+	if (!*state) {
+		*state = calloc(1, sizeof(struct upload));
+		return *state ? MHD_YES : MHD_NO;
 	}
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	rc = fd < 0 ? 0 : connect(fd, (const struct sockaddr *)sa, sizeof(*sa));
-	if (fd >= 0)
-		close(fd);
-	if (rc && errno == ECONNREFUSED && (!unlink(sa->sun_path) || errno == ENOENT))
-		return 0;
-	gw_log(
-	    GW_LOG_ERROR, "api", rc ? "%s is in the way" : "%s: another gateway answers there", sa->sun_path);
-	return RWY_EEXIST;
+	if (*size) {
+		upload_add(*state, data, *size);
+		*size = 0;
+		return MHD_YES;
+	}
+	serve(conn, url, method, *state, &reply);
+	return answer(conn, &reply);
 }
 
-static void make_parent(const char *path)
-{
-	char dir[CONF_STR];
-	char *slash;
-
-	snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (slash && slash != dir) {
-		*slash = 0;
-		if (mkdir(dir, 0755) && errno != EEXIST)
-			gw_log(GW_LOG_WARNING, "api", "cannot make %s: %s", dir, strerror(errno));
-	}
-}
-
-static int socket_open(const char *path)
-{
-	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	int fd;
-
-	if (strlen(path) >= sizeof(sa.sun_path)) {
-		gw_log(GW_LOG_ERROR, "api", "%s is too long for a Unix socket", path);
-		return RWY_EINVAL;
-	}
-	memcpy(sa.sun_path, path, strlen(path));
-	make_parent(path);
-	if (socket_clear(&sa))
-		return RWY_EEXIST;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* until listen() nobody can connect: the mode is right in time */
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) || chmod(path, 0660) ||
-	    listen(fd, CONNECTIONS_MAX)) {
-		gw_log(GW_LOG_ERROR, "api", "cannot listen on %s: %s", path, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return RWY_EINVAL;
-	}
-	return fd;
-}
+/* --- start, stop ---------------------------------------------------------------------------------- */
 
 int gw_api_start(struct gw_app *app)
 {
-	int fd = socket_open(app->conf->api_socket);
+	int fd = api_socket_open(app->conf->api_socket);
 	sigset_t all, old;
 
 	if (fd < 0)
@@ -292,8 +311,9 @@ int gw_api_start(struct gw_app *app)
 	sigfillset(&all); /* signals are the control thread's */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	api.daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
-	    on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
-	    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_END);
+	    on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, API_CONNECTIONS_MAX,
+	    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+	    MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!api.daemon) {
 		gw_log(GW_LOG_ERROR, "api", "cannot start the HTTP server");

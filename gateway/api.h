@@ -10,10 +10,18 @@
 
 #include "gateway/app.h"
 
-#define API_PARAMS_MAX 16
+#define API_PARAMS_MAX      16
+#define API_CONNECTIONS_MAX 32
+
+/* A socket that listens at path, or a negative error, logged. */
+RWY_MUST_CHECK int api_socket_open(const char *path);
 
 struct api_req {
 	struct gw_app *app;
+	const char *method; /* one of the page's; HEAD is GET */
+	const char *name;   /* of a page /v1/.../NAME, else "" */
+	const char *body;   /* what the client sent, with a 0 behind it */
+	size_t body_len;
 	unsigned params;
 	struct {
 		const char *name, *value; /* "" when there is no value */
@@ -21,15 +29,17 @@ struct api_req {
 };
 
 struct api_reply {
-	unsigned status; /* HTTP; 200 until api_fail */
+	unsigned status; /* HTTP; 200 until api_fail, or the page says otherwise at its end */
 	json_t *json;    /* owned; or: */
 	char *text;      /* malloced, with its media type: */
 	const char *type;
+	const char *allow; /* the methods that there are, when it is another one */
 };
 
 typedef void api_page(const struct api_req *req, struct api_reply *reply);
 api_page api_status, api_flows, api_tunnels, api_counters, api_ports, api_neighbours, api_workers,
     api_metrics;
+api_page api_tenants, api_tenant, api_reload;
 api_page api_livez, api_readyz, api_healthz;
 
 /* The reply becomes {"error": ...} with that status. */

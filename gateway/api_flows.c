@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "gateway/tenants.h"
+
 #define BATCH     64 /* entries a worker copies in one go: packets wait meanwhile */
 #define LOOK_MAX  16384
 #define LIMIT     100
@@ -20,7 +22,7 @@ struct filter {
 	struct rwy_ip local, remote;
 	bool by_local, by_remote, by_qpn;
 	uint32_t qpn;
-	const char *state, *tunnel; /* NULL: any */
+	const char *state, *tunnel, *tenant; /* NULL: any */
 };
 
 struct batch {
@@ -28,6 +30,7 @@ struct batch {
 	unsigned count;
 	uint32_t flows;
 	struct eng_flow_info flow[BATCH];
+	char tenant[BATCH][TENANT_NAME_MAX]; /* their names */
 };
 
 struct place {
@@ -73,6 +76,7 @@ static void read_filter(const struct api_req *req, struct api_reply *reply, stru
 	f->by_qpn = api_param(req, "qpn");
 	f->qpn = (uint32_t)api_number(req, reply, "qpn", 0, QPN_MAX);
 	f->tunnel = api_param(req, "tunnel");
+	f->tenant = api_param(req, "tenant");
 	f->state = api_param(req, "state");
 	for (unsigned i = 0; f->state && i < sizeof(states) / sizeof(states[0]); i++)
 		known = known || !strcmp(states[i], f->state);
@@ -94,25 +98,35 @@ static void read_place(const struct api_req *req, struct api_reply *reply, struc
 		api_fail(reply, 400, "parameter cursor: expected `next` of an earlier page");
 }
 
-static bool matches(const struct filter *f, const struct eng_flow_info *i)
+static void name_tenants(const struct api_req *req, struct batch *b)
+{
+	uint32_t index[BATCH];
+
+	for (unsigned i = 0; i < b->count; i++)
+		index[i] = b->flow[i].tenant;
+	gw_tenant_names(req->app, index, b->count, b->tenant);
+}
+
+static bool matches(const struct filter *f, const struct eng_flow_info *i, const char *tenant)
 {
 	return (!f->by_local || rwy_ip_eq(&f->local, &i->local)) &&
 	       (!f->by_remote || rwy_ip_eq(&f->remote, &i->remote)) &&
 	       (!f->by_qpn || f->qpn == i->local_qpn || f->qpn == i->remote_qpn) &&
-	       (!f->state || !strcmp(f->state, i->state)) && (!f->tunnel || !strcmp(f->tunnel, i->tunnel));
+	       (!f->state || !strcmp(f->state, i->state)) && (!f->tunnel || !strcmp(f->tunnel, i->tunnel)) &&
+	       (!f->tenant || !strcmp(f->tenant, tenant));
 }
 
-static json_t *flow_json(const struct eng_flow_info *i, unsigned worker, rwy_time now)
+static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsigned worker, rwy_time now)
 {
 	return json_pack(
-	    "{s:i, s:o, s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I,"
+	    "{s:i, s:s, s:o, s:o, s:I, s:I, s:s, s:s, s:s, s:s, s:I,"
 	    " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:f, s:f}",
-	    "worker", (int)worker, "local", api_json_ip(&i->local), "remote", api_json_ip(&i->remote),
-	    "local_qpn", (json_int_t)i->local_qpn, "remote_qpn", (json_int_t)i->remote_qpn, "tunnel",
-	    i->tunnel, "state", i->state, "learned", i->learned, "error", i->error, "pmtu",
-	    (json_int_t)i->pmtu, "near_psn", (json_int_t)i->near_psn, "near_acked", (json_int_t)i->near_acked,
-	    "far_una", (json_int_t)i->far_una, "far_nxt", (json_int_t)i->far_nxt, "tx_packets",
-	    (json_int_t)i->tx_packets, "tx_bytes", (json_int_t)i->tx_bytes, "rx_packets",
+	    "worker", (int)worker, "tenant", tenant, "local", api_json_ip(&i->local), "remote",
+	    api_json_ip(&i->remote), "local_qpn", (json_int_t)i->local_qpn, "remote_qpn",
+	    (json_int_t)i->remote_qpn, "tunnel", i->tunnel, "state", i->state, "learned", i->learned, "error",
+	    i->error, "pmtu", (json_int_t)i->pmtu, "near_psn", (json_int_t)i->near_psn, "near_acked",
+	    (json_int_t)i->near_acked, "far_una", (json_int_t)i->far_una, "far_nxt", (json_int_t)i->far_nxt,
+	    "tx_packets", (json_int_t)i->tx_packets, "tx_bytes", (json_int_t)i->tx_bytes, "rx_packets",
 	    (json_int_t)i->rx_packets, "rx_bytes", (json_int_t)i->rx_bytes, "custody_bytes",
 	    (json_int_t)i->custody_bytes, "far_queue", (json_int_t)i->far_queue, "host_resent",
 	    (json_int_t)i->host_resent, "rnr_naks", (json_int_t)i->rnr_naks, "limit", i->limit,
@@ -135,11 +149,13 @@ static bool collect(const struct api_req *req, struct api_reply *reply, const st
 			api_fail(reply, 503, "worker %u does not answer", p->worker);
 			return false;
 		}
+		name_tenants(req, &b);
 		for (; p->skip < b.count; p->skip++) {
 			if (json_array_size(list) == limit)
 				return true;
-			if (matches(f, &b.flow[p->skip]))
-				json_array_append_new(list, flow_json(&b.flow[p->skip], p->worker, gw_now()));
+			if (matches(f, &b.flow[p->skip], b.tenant[p->skip]))
+				json_array_append_new(list,
+				    flow_json(&b.flow[p->skip], b.tenant[p->skip], p->worker, gw_now()));
 		}
 		looked += b.count;
 		ended = !b.cursor;

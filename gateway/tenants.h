@@ -87,6 +87,8 @@ struct gw_tenant_info {
 unsigned gw_tenants_get(struct gw_app *app, const char *after, struct gw_tenant_info *out, unsigned max);
 /* One by its name: RWY_ENOENT. */
 RWY_MUST_CHECK int gw_tenant_info_get(struct gw_app *app, const char *name, struct gw_tenant_info *out);
+/* Names by index: "" of 0, "(removed)" where there is none any more. */
+void gw_tenant_names(struct gw_app *app, const uint32_t *index, unsigned n, char (*name)[TENANT_NAME_MAX]);
 /* The generation published, and the oldest one that a worker still runs. */
 void gw_tenants_generation(const struct gw_app *app, uint64_t *published, uint64_t *running);
 

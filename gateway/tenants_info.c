@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tenants as people see them: one as it is configured, all with their counters. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,19 @@ static void info_engines(struct gw_app *app, struct gw_tenant_info *o, unsigned 
 		while (app->worker[w] && a.at < n && gw_call(app, w, ask, &a) == 0)
 			;
 	}
+}
+
+void gw_tenant_names(struct gw_app *app, const uint32_t *index, unsigned n, char (*name)[TENANT_NAME_MAX])
+{
+	struct gw_tenants *g = app->tenants;
+
+	pthread_mutex_lock(&g->lock);
+	for (unsigned i = 0; i < n; i++) {
+		const struct tenant *t = tenant_by_index(tenant_db_current(g->db), index[i]);
+
+		snprintf(name[i], sizeof(name[i]), "%s", t ? t->cfg.name : index[i] ? "(removed)" : "");
+	}
+	pthread_mutex_unlock(&g->lock);
 }
 
 static void info_make(struct gw_app *app, struct gw_tenant_info *o, const struct tenant *t)

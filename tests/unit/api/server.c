@@ -3,7 +3,7 @@
  * The API over a made-up gateway: the real gateway/api*.c with fakes of what they ask (app.h, engine.h). Run
  * by cli_api.py; it serves until its standard input ends. No DPDK, no packet.
  *
- *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [sparse=1]
+ *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [sparse=1] [conf=FILE]
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 
 #include "gateway/app.h"
 #include "gateway/log.h"
+#include "gateway/tenants.h"
 
 struct eng {
 	unsigned worker;
@@ -139,6 +140,7 @@ static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 		memset(f->local.b, 0xfd, 16);
 		memset(f->remote.b, 0xfe, 16);
 	}
+	f->tenant = i < fake.conf->tenants ? i : 0; /* as long as the file has some */
 	f->local_qpn = 16 + i + (e->worker << 20);
 	f->remote_qpn = i % 3 == 1 ? 0 : 0xffff00 + (i & 0xff);
 	memcpy(f->tunnel, fake.conf->tunnel[i % fake.conf->tunnels].name, ENG_NAME_MAX);
@@ -212,6 +214,25 @@ void gw_log(int level, const char *module, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
+int gw_log_set(int level)
+{
+	static int is = GW_LOG_INFO;
+	int was = is;
+
+	is = level;
+	return was;
+}
+
+static const char *text_option(char **argv, const char *name, const char *dflt)
+{
+	const size_t n = strlen(name);
+
+	for (; *argv; argv++)
+		if (!strncmp(*argv, name, n) && (*argv)[n] == '=')
+			return *argv + n + 1;
+	return dflt;
+}
+
 static unsigned option(char **argv, const char *name, unsigned dflt)
 {
 	const size_t n = strlen(name);
@@ -228,7 +249,7 @@ static int start(char **argv)
 	struct conf *c;
 	unsigned tunnels = option(argv, "tunnels", 1);
 
-	if (conf_load(&c, "conf/gateway.yaml", &err)) {
+	if (conf_load(&c, text_option(argv, "conf", "conf/gateway.yaml"), &err)) {
 		conf_error_print(stderr, &err);
 		return 1;
 	}
@@ -245,7 +266,7 @@ static int start(char **argv)
 	fake.down = option(argv, "down", 0);
 	fake.sparse = option(argv, "sparse", 0);
 	fake.app = (struct gw_app){.conf = c,
-	    .conf_path = "conf/gateway.yaml",
+	    .conf_path = text_option(argv, "conf", "conf/gateway.yaml"),
 	    .version = RWY_VERSION,
 	    .start_wall = 1700000000,
 	    .start = gw_now() - 100000 * RWY_SEC,
@@ -254,6 +275,10 @@ static int start(char **argv)
 	    .ports = c->ports};
 	for (unsigned i = 0; i < GW_WORKERS_MAX; i++)
 		fake.eng[i].worker = i;
+	for (unsigned i = 0; i < fake.app.workers; i++)
+		fake.app.worker[i] = (struct gw_worker *)&fake.eng[i]; /* there; nobody looks into it */
+	if (gw_tenants_new(&fake.app))
+		return 1;
 	return gw_api_start(&fake.app) ? 1 : 0;
 }
 
@@ -268,6 +293,7 @@ int main(int argc, char **argv)
 	while (read(0, &byte, 1) > 0)
 		;
 	gw_api_stop(&fake.app);
+	gw_tenants_free(&fake.app);
 	conf_free(fake.conf);
 	return 0;
 }
