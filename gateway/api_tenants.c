@@ -14,6 +14,7 @@
 
 #define LIMIT     100
 #define LIMIT_MAX 1000
+#define INDENT    4 /* of tenants[] in the file */
 
 /* --- what they are --------------------------------------------------------------------------------- */
 
@@ -87,14 +88,16 @@ static struct gw_tenant_info *page_get(const struct api_req *req, struct api_rep
 	return v;
 }
 
-static void yaml_reply(struct api_reply *reply, FILE *f, char *text)
+/* text: what f was opened with; it is there when f is closed. */
+static void yaml_reply(struct api_reply *reply, FILE *f, char **text)
 {
-	if (fclose(f) || reply->status != 200) {
-		free(text);
+	if (fclose(f))
 		api_fail(reply, 503, "out of memory");
+	if (reply->status != 200) {
+		free(*text);
 		return;
 	}
-	reply->text = text;
+	reply->text = *text;
 	reply->type = "text/yaml; charset=utf-8";
 }
 
@@ -123,7 +126,7 @@ static void tenants_yaml(const struct api_req *req, struct api_reply *reply)
 	}
 	if (!all)
 		fputs("tenants: []\n", f);
-	yaml_reply(reply, f, text);
+	yaml_reply(reply, f, &text);
 }
 
 void api_tenants(const struct api_req *req, struct api_reply *reply)
@@ -159,18 +162,30 @@ static void no_tenant(const struct api_req *req, struct api_reply *reply)
 	api_fail(reply, 404, "no tenant %.64s", req->name);
 }
 
+/* Its keys by themselves, as they can be sent again: without the indentation that they have in the file. */
 static void tenant_yaml(const struct api_req *req, struct api_reply *reply)
 {
-	char *text;
+	char *text, *from, *to;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
-	if (f && !print_one(req, req->name, CONF_YAML, f))
-		no_tenant(req, reply);
-	if (f)
-		yaml_reply(reply, f, text);
-	else
+	if (!f) {
 		api_fail(reply, 503, "out of memory");
+		return;
+	}
+	if (!print_one(req, req->name, CONF_YAML, f))
+		no_tenant(req, reply);
+	yaml_reply(reply, f, &text);
+	if (reply->status != 200)
+		return;
+	for (from = to = text; *from;) {
+		const size_t n = strcspn(from, "\n") + 1; /* every line ends with one */
+
+		memmove(to, from + INDENT, n - INDENT);
+		to += n - INDENT;
+		from += n;
+	}
+	*to = 0;
 }
 
 static void tenant_show(const struct api_req *req, struct api_reply *reply)
@@ -197,10 +212,11 @@ static void tenant_show(const struct api_req *req, struct api_reply *reply)
 /* What the client sent is wrong. */
 static void fail_body(struct api_reply *reply, const struct conf_error *err)
 {
-	if (err->line)
-		api_fail(reply, 400, "line %u, column %u: %s", err->line, err->column, err->msg);
-	else
-		api_fail(reply, 400, "%s", err->msg);
+	api_fail(reply, 400, "%s", err->msg);
+	if (!err->line)
+		return;
+	json_object_set_new(reply->json, "line", json_integer(err->line));
+	json_object_set_new(reply->json, "column", json_integer(err->column));
 }
 
 /* It is good by itself, but not beside the others, or not now. */

@@ -13,6 +13,7 @@ static const struct cli_opt opts[] = {
     {"qpn", "QPN", "only with this queue pair at either end (12 or 0xc)"},
     {"state", "STATE", "only learning, paired, failed or closing"},
     {"tunnel", "NAME", "only over this tunnel"},
+    {"tenant", "NAME", "only of this tenant"},
     {"limit", "N", "show at most N (default 100), or all"},
     {"detail", NULL, "everything that is known, line by line"},
     {NULL, NULL, NULL},
@@ -20,7 +21,7 @@ static const struct cli_opt opts[] = {
 
 static void first_page(const struct cli *cli, char *page, size_t size)
 {
-	static const char *const filters[] = {"local", "remote", "qpn", "state", "tunnel"};
+	static const char *const filters[] = {"local", "remote", "qpn", "state", "tunnel", "tenant"};
 
 	snprintf(page, size, "/v1/flows");
 	for (unsigned i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
@@ -55,16 +56,29 @@ static int fetch(const struct cli *cli, unsigned long limit, json_t *all, char n
 	return EXIT_OK;
 }
 
+/* Of some of them: only then is there a column for it. */
+static bool have_tenants(const json_t *all)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach((json_t *)all, i, o) if (*js(o, "tenant")) return true;
+	return false;
+}
+
 static void print_table(const json_t *all)
 {
-	static const char *const columns[] = {"~LOCAL", ">QPN", "~REMOTE", ">QPN", "STATE", ">SENT",
-	    ">RECEIVED", ">CUSTODY", "LIMIT", ">IDLE", NULL};
-	struct table *t = table_new(columns);
+	static const char *const columns[] = {"~TENANT", "~LOCAL", ">QPN", "~REMOTE", ">QPN", "STATE",
+	    ">SENT", ">RECEIVED", ">CUSTODY", "LIMIT", ">IDLE", NULL};
+	const bool tenants = have_tenants(all);
+	struct table *t = table_new(columns + !tenants);
 	const json_t *o;
 	size_t i;
 
 	json_array_foreach((json_t *)all, i, o)
 	{
+		if (tenants)
+			table_add(t, "%s", *js(o, "tenant") ? js(o, "tenant") : "-");
 		table_add(t, "%s", js(o, "local"));
 		table_add(t, ji(o, "local_qpn") ? "%lld" : "?", ji(o, "local_qpn"));
 		table_add(t, "%s", js(o, "remote"));

@@ -20,6 +20,8 @@ static const struct cli_cmd *const commands[] = {
     &cmd_ports,
     &cmd_neighbours,
     &cmd_workers,
+    &cmd_tenant,
+    &cmd_reload,
     &cmd_metrics,
     &cmd_help,
     &cmd_list_commands,
@@ -267,6 +269,10 @@ static int read_word(struct line *l, const char *word)
 		l->cli.cmd = command_find(word);
 		return l->cli.cmd ? EXIT_OK : fail_command(word);
 	}
+	if (l->cli.cmd->many) {
+		l->cli.word[l->cli.words++] = word;
+		return EXIT_OK;
+	}
 	if (!l->cli.cmd->operand || l->cli.operand) {
 		cli_error("%s: one word too many for %s", word, l->cli.cmd->name);
 		return EXIT_USAGE;
@@ -299,8 +305,14 @@ int main(int argc, char **argv)
 {
 	const char *env = getenv("ROCEWAY_SOCKET");
 	struct line l = {.cli.socket = env && *env ? env : DEFAULT_SOCKET};
-	int rc = read_line(&l, argv);
+	int rc;
 
+	l.cli.word = calloc((size_t)argc + 1, sizeof(*l.cli.word));
+	if (!l.cli.word) {
+		cli_error("out of memory");
+		return EXIT_ERROR;
+	}
+	rc = read_line(&l, argv);
 	if (rc)
 		return rc;
 	if (l.version)

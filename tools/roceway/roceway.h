@@ -27,18 +27,22 @@ struct cli {
 	const struct cli_cmd *cmd;
 	const char *value[CLI_OPTS_MAX]; /* of cmd->opts, "" for a flag, NULL: not given */
 	const char *operand;             /* NULL: none */
+	const char **word;               /* all of them, when the command takes many */
+	unsigned words;
 };
 
 /* One command, declared in the file of its handler and listed in main.c. */
 struct cli_cmd {
 	const char *name, *operand;        /* operand: "PATTERN", or NULL */
+	bool many;                         /* any number of them */
 	const char *text;                  /* one line */
 	const char *more;                  /* paragraphs for -h, or NULL */
 	const struct cli_opt *opts;        /* up to a NULL name, or NULL */
 	int (*run)(const struct cli *cli); /* returns an exit code */
 };
 extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_counters, cmd_ports,
-    cmd_neighbours, cmd_workers, cmd_metrics, cmd_help, cmd_list_commands, cmd_version;
+    cmd_neighbours, cmd_workers, cmd_tenant, cmd_reload, cmd_metrics, cmd_help, cmd_list_commands,
+    cmd_version;
 
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */
 /* One line on standard error, "roceway: ...". */
@@ -50,6 +54,12 @@ void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * status; without it, anything but 200 is an error. malloced. */
 char *api_get(const struct cli *cli, const char *page, long *status);
 json_t *api_get_json(const struct cli *cli, const char *page, long *status);
+/* Sends `body` (NULL: nothing) with another method, "PUT". NULL, after telling why, unless the gateway did
+ * it: in one line that begins with `about` (NULL: none). */
+json_t *api_send(
+    const struct cli *cli, const char *method, const char *page, const char *body, const char *file);
+/* A page's address with a name in it, escaped. */
+void api_page_of(char *page, size_t size, const char *path, const char *name);
 /* name=value, escaped, appended to a page's address with ? or &. */
 void api_query(char *page, size_t size, const char *name, const char *value);
 
