@@ -9,7 +9,7 @@ const struct gw_counter_name gw_overlay_names[GW_OVERLAY_COUNTERS] = {
 #define X(e, n, s) {(e) == TENANT_OK ? "tenant_admitted" : "drop_tenant_" n, s},
         TENANT_ADMIT(X)
 #undef X
-#define X(e, n, s) {(e) >= ARP_NOT_US ? "drop_" n : n, s},
+#define X(e, n, s) {(e) == ARP_NO_PROXY || (e) == ARP_NOWHERE || (e) >= ARP_NOT_US ? "drop_" n : n, s},
             ARP_WHATS(X)
 #undef X
 #define X(f, s) {"vxlan_" #f, s},

@@ -61,6 +61,8 @@
 	X(drop_tenant_unresolved, "where the tenant's host is is not known yet: it was asked for")           \
 	X(drop_vtep_unresolved, "MAC address of a VTEP's next hop not known yet")                            \
 	X(drop_vtep_unreachable, "no LAN port leads to the VTEP, or it has no address of its family")        \
+	X(drop_vtep_spoofed, "VXLAN in the name of a VTEP, but from another MAC address than the VTEP's")    \
+	X(drop_vxlan_transit, "VXLAN of the plain LAN to another address than the gateway's own")            \
 	X(drop_port_down, "port without link")                                                               \
 	X(drop_no_mbuf, "no packet buffer for a made packet or a header")
 struct gw_counters {

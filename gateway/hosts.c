@@ -11,6 +11,7 @@
 
 #include "gateway/overlay.h"
 #include "gateway/pkt.h"
+#include "gateway/tx.h"
 
 #define CLEAR_BUDGET 256 /* entries of the host table a call */
 #define SPREAD_ROOM  (GW_SMALL_ROOM - RTE_PKTMBUF_HEADROOM)
@@ -72,6 +73,24 @@ bool gw_host_learn(
 		return forged(w, f);
 	}
 	rwy_unreachable();
+}
+
+bool gw_vtep_genuine(struct gw_worker *w, const struct gw_from *f)
+{
+	enum gw_nh_miss miss;
+	struct rwy_ip addr;
+	uint16_t port;
+	const struct gw_nh *nh = gw_nt_find(w->nt, w->app, &f->at, -1, &miss, &addr, &port);
+
+	if (!nh && miss == GW_NH_NO_ROUTE) {
+		w->c.drop_vtep_unreachable++;
+		return false;
+	}
+	if (!rwy_ip_eq(&addr, &f->at) || (nh && nh->port == f->port->idx && !memcmp(nh->l2, f->link, 6)))
+		return true;
+	gw_tx_ask(w, &addr, port);
+	(*(nh ? &w->c.drop_vtep_spoofed : &w->c.drop_vtep_unresolved))++;
+	return false;
 }
 
 /* A frame that taught us something, for all other workers. */

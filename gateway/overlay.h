@@ -34,6 +34,7 @@ struct gw_pass {
 	uint16_t tag;     /* inner VLAN ID; on a VLAN 0 */
 	uint16_t allowed; /* set of 1 << enum acl_class */
 	uint8_t mac[6];   /* of the host */
+	uint8_t link[6];  /* of what brought it: outer source MAC address; VLAN: 0 */
 };
 
 /* How packets get to one host of a tenant. Holds for GW_RECHECK, while the tenant and the next-hop table are
@@ -98,7 +99,13 @@ struct gw_from {
 	struct rwy_ip local; /* VXLAN: our address that it was sent to */
 	uint8_t side;        /* enum tenant_side */
 	uint16_t tag;        /* VXLAN: ID of the inner tag */
+	const uint8_t *link; /* VXLAN: outer source MAC address */
 };
+
+/* A VTEP on a network of ours is known by its MAC address, too, as the kernel has resolved it: another
+ * machine there cannot speak in its name. False: to be dropped, and counted. Behind a router the router
+ * vouches. */
+bool gw_vtep_genuine(struct gw_worker *w, const struct gw_from *f);
 
 /* A packet of `host` came that way. False: it contradicts what is known, and is to be dropped. */
 bool gw_host_learn(

@@ -8,6 +8,7 @@
 
 #include "gateway/gw.h"
 #include "rwy/endian.h"
+#include "vxlan/vxlan.h"
 
 #define ET_IP4    0x0800
 #define ET_ARP    0x0806
@@ -16,6 +17,7 @@
 #define IP4_LEN   20
 #define IP6_LEN   40
 #define UDP_LEN   8
+#define P_TCP     6
 #define P_UDP     17
 #define P_ICMP6   58
 #define ROCE_PORT 4791
@@ -101,6 +103,23 @@ void gw_rx_engine(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *
 /* An IP packet to one of the port's own addresses, while there are tenants. False: not VXLAN, and not taken.
  */
 bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off, bool owned);
+/* An IPv6 packet with extension headers is VXLAN. */
+bool gw_rx_is_vxlan6(const struct gw_worker *w, const uint8_t *ip, uint32_t len);
+/* A packet of the plain LAN is VXLAN: while there are tenants it does not cross, for nobody on the other side
+ * could tell it from a VTEP's. `len` bytes from the IP header on. */
+static inline bool gw_rx_transit(const struct gw_worker *w, const uint8_t *ip, uint32_t len)
+{
+	bool is4 = ip[0] >> 4 == 4;
+	uint32_t hdr = is4 ? (ip[0] & 15u) * 4 : IP6_LEN;
+	uint8_t proto = is4 ? ip[9] : ip[6];
+
+	if (len < hdr + 4)
+		return false;
+	if (proto == P_UDP)
+		return rwy_get16(ip + hdr + 2) == VXLAN_UDP_PORT && !(is4 && rwy_get16(ip + 6) & 0x1fff);
+	return !is4 && proto != P_TCP && proto != P_ICMP6 && gw_rx_is_vxlan6(w, ip, len);
+}
+
 /* A frame with a VLAN tag that is not the port's own; its EtherType and what lies behind it. */
 void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint16_t vid, uint16_t type,
     uint32_t off, bool owned);

@@ -154,6 +154,10 @@ static void from_lan(
 		gw_rx_drop(m, &w->c.drop_lan_no_route);
 		return;
 	}
+	if (w->ts->n && gw_rx_transit(w, rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off), k->ip_len)) {
+		gw_rx_drop(m, &w->c.drop_vxlan_transit);
+		return;
+	}
 	if (w->low && !gw_rx_frees_memory(m, k)) {
 		gw_rx_drop(m, &w->c.drop_low_memory);
 		return;

@@ -44,7 +44,8 @@ static bool pass_fits(const struct gw_pass *p, const struct in *in)
 {
 	return p->changed == in->f.t->changed && p->tenant == in->f.t->index && p->sport == in->sport &&
 	       p->tag == in->f.tag && rwy_ip_eq(&p->src, &in->k.src) && rwy_ip_eq(&p->dst, &in->k.dst) &&
-	       rwy_ip_eq(&p->from, &in->f.at) && !memcmp(p->mac, in->eth + 6, 6);
+	       rwy_ip_eq(&p->from, &in->f.at) && !memcmp(p->mac, in->eth + 6, 6) &&
+	       (!in->f.link || !memcmp(p->link, in->f.link, 6));
 }
 
 /* The VTEP and the tag may be the tenant's. */
@@ -93,19 +94,20 @@ static bool pass_make(struct gw_worker *w, struct gw_pass *p, const struct in *i
 	    .tag = in->f.tag,
 	    .allowed = acl_allowed(t->acl, &key)};
 	memcpy(p->mac, in->eth + 6, 6);
+	if (in->f.link)
+		memcpy(p->link, in->f.link, 6);
 	return true;
 }
 
 /* The source's place, now and then. */
 static bool learn(struct gw_worker *w, struct gw_pass *p, const struct in *in)
 {
-	if (!gw_host_learn(w, &in->f, &in->k.src, in->eth + 6)) {
+	if ((in->f.side == TENANT_VTEP && !gw_vtep_genuine(w, &in->f)) ||
+	    !gw_host_learn(w, &in->f, &in->k.src, in->eth + 6)) {
 		p->changed = 0;
 		return false;
 	}
 	p->learned = w->now;
-	if (in->f.side == TENANT_VTEP)
-		gw_tx_meet(w, &in->f.at);
 	return true;
 }
 
@@ -156,12 +158,23 @@ static void to_engine(struct gw_worker *w, struct rte_mbuf *m, const struct in *
 	gw_rx_engine(w, m, &in->k, in->f.t->index);
 }
 
-/* ARP and ND before anything else. True: the frame is gone. */
+/* ARP and ND before anything else: no flows, so where they come from is looked at here. True: the frame is
+ * gone.
+ */
 static bool arp(struct gw_worker *w, const struct in *in, struct rte_mbuf *m, uint16_t type, uint32_t eth,
     uint32_t end, bool owned)
 {
+	enum tenant_admit why;
+
 	if (type != ET_ARP && !(type == ET_IP6 && in->k.proto == P_ICMP6))
 		return false;
+	why = way_in(w, &in->f);
+	if (why != TENANT_OK)
+		gw_overlay_drop(w, in->f.t->index, why);
+	if (why != TENANT_OK || (in->f.side == TENANT_VTEP && !gw_vtep_genuine(w, &in->f))) {
+		rte_pktmbuf_free(m);
+		return true;
+	}
 	if (gw_host_arp(w, &in->f, m, eth, in->k.off, end, owned))
 		return true;
 	if (type != ET_ARP)
@@ -172,35 +185,21 @@ static bool arp(struct gw_worker *w, const struct in *in, struct rte_mbuf *m, ui
 
 /* --- VXLAN ----------------------------------------------------------------------------------------- */
 
-/* The tenant of the frame. False: refused. ARP is no flow: its VTEP is looked at here. */
-static bool whose(struct gw_worker *w, const struct vxlan_pkt *v, struct in *in)
-{
-	enum tenant_admit why = TENANT_UNKNOWN_VNI;
-
-	in->f.t = tenant_by_vni(w->ts, v->vni);
-	if (!in->f.t) {
-		gw_overlay_drop(w, 0, why);
-		return false;
-	}
-	in->f.at = v->outer_src;
-	in->f.local = v->outer_dst;
-	in->f.side = TENANT_VTEP;
-	in->f.tag = v->tci & 0xfff;
-	why = v->inner == VXLAN_INNER_ARP || (v->inner == VXLAN_INNER_IP6 && !v->roce) ? way_in(w, &in->f)
-	                                                                               : TENANT_OK;
-	if (why != TENANT_OK)
-		gw_overlay_drop(w, in->f.t->index, why);
-	return why == TENANT_OK;
-}
-
 static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off,
     const struct vxlan_pkt *v, bool owned)
 {
-	struct in in = {.f.port = p};
+	struct in in = {.f = {.t = tenant_by_vni(w->ts, v->vni),
+	                    .port = p,
+	                    .at = v->outer_src,
+	                    .local = v->outer_dst,
+	                    .side = TENANT_VTEP,
+	                    .tag = v->tci & 0xfff,
+	                    .link = rte_pktmbuf_mtod(m, const uint8_t *) + 6}};
 	uint8_t *ip;
 	uint64_t *bad;
 
-	if (!whose(w, v, &in)) {
+	if (!in.f.t) {
+		gw_overlay_drop(w, 0, TENANT_UNKNOWN_VNI);
 		rte_pktmbuf_free(m);
 		return;
 	}
@@ -230,14 +229,31 @@ static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf 
 	to_engine(w, m, &in);
 }
 
+/* Of UDP over IPv4, behind the first. */
+static bool later_fragment(const struct rte_mbuf *m, uint32_t off)
+{
+	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, off);
+
+	return ip[0] >> 4 == 4 && ip[9] == P_UDP && (rwy_get16(ip + 6) & 0x1fff);
+}
+
+bool gw_rx_is_vxlan6(const struct gw_worker *w, const uint8_t *ip, uint32_t len)
+{
+	struct vxlan_pkt v;
+
+	return vxlan_decap(&w->ov->vxlan, ip, len, &v) != VXLAN_NOT_VXLAN;
+}
+
 bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off, bool owned)
 {
 	struct vxlan_pkt v;
 	enum vxlan_reason r = vxlan_decap(
 	    &w->ov->vxlan, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), m->data_len - off, &v);
 
-	if (r == VXLAN_NOT_VXLAN)
+	if (r == VXLAN_NOT_VXLAN && !later_fragment(m, off))
 		return false;
+	if (r == VXLAN_NOT_VXLAN)
+		r = VXLAN_FRAGMENT; /* of what, the first one said */
 	w->ov->c.vxlan[r] += !owned || r != VXLAN_OK;
 	if (r == VXLAN_OK)
 		vxlan_frame(w, p, m, off, &v, owned);

@@ -10,15 +10,10 @@
 #include <string.h>
 
 #include "gateway/overlay.h"
+#include "gateway/pkt.h"
 #include "gateway/tx.h"
-#include "rwy/endian.h"
 
-#define ET_IP4    0x0800
-#define ET_IP6    0x86dd
 #define ECT0      2
-#define IP4_LEN   20
-#define IP6_LEN   40
-#define UDP_LEN   8
 #define TTL       64
 #define TX_TRIES  16 /* short retries when the driver's ring is full */
 #define ASK_EVERY (100 * RWY_MS)
@@ -161,14 +156,18 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 		gw_tx_tenant(w, tx);
 		return;
 	}
+	if (w->ts->n && gw_rx_transit(w, tx->buf ? tx->buf->data : tx->bytes, len)) {
+		w->c.drop_vxlan_transit++;
+		gw_tx_give_up(tx);
+		return;
+	}
 	nh = next_hop(w, tx->dst, tx->nh, -1);
 	if (nh && len > w->app->port[nh->port]->conf->mtu) {
 		w->c.drop_tx_too_long++;
 		nh = NULL;
 	}
 	if (!nh) {
-		if (tx->buf && tx->own)
-			rte_pktmbuf_free_seg(gw_mbuf_of(tx->buf));
+		gw_tx_give_up(tx);
 		return;
 	}
 	p = w->app->port[nh->port];

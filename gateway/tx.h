@@ -38,6 +38,13 @@ static inline bool gw_tx_fits(const struct gw_port *p, struct rwy_buf *b, uint32
 	return !p->copy_tx && b->headroom >= hlen && rte_mbuf_refcnt_read(gw_mbuf_of(b)) == 1;
 }
 
+/* A packet of the engine that is not sent after all. */
+static inline void gw_tx_give_up(const struct eng_lan_tx *tx)
+{
+	if (tx->buf && tx->own)
+		rte_pktmbuf_free_seg(gw_mbuf_of(tx->buf));
+}
+
 /* A small buffer with `len` bytes of room at its data. */
 struct rte_mbuf *gw_tx_small(struct gw_worker *w, uint32_t len);
 /* Headers and payload copied into one buffer. */

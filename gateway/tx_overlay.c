@@ -191,12 +191,6 @@ static bool headers(
 	return true;
 }
 
-static void give_up(const struct eng_lan_tx *tx)
-{
-	if (tx->buf && tx->own)
-		rte_pktmbuf_free_seg(gw_mbuf_of(tx->buf));
-}
-
 static struct rte_mbuf *with_headers(struct gw_worker *w, const struct gw_way *y, const struct tenant *t,
     const struct eng_lan_tx *tx, uint32_t hlen, uint32_t len)
 {
@@ -205,7 +199,7 @@ static struct rte_mbuf *with_headers(struct gw_worker *w, const struct gw_way *y
 
 	if (tx->buf && gw_tx_fits(y->port, tx->buf, hlen)) {
 		if (!headers(y, t, tx->buf->data, ip, len)) {
-			give_up(tx);
+			gw_tx_give_up(tx);
 			return NULL;
 		}
 		w->c.tx_in_place++;
@@ -213,7 +207,7 @@ static struct rte_mbuf *with_headers(struct gw_worker *w, const struct gw_way *y
 	}
 	h[hlen] = ip[0];
 	if (!headers(y, t, h + hlen, ip, len)) {
-		give_up(tx);
+		gw_tx_give_up(tx);
 		return NULL;
 	}
 	return tx->buf ? gw_tx_apart(w, y->port, h, hlen, tx->buf, 0, len, tx->own)
@@ -229,13 +223,13 @@ void gw_tx_tenant(struct gw_worker *w, const struct eng_lan_tx *tx)
 
 	if (!y) {
 		w->c.drop_tenant_gone += !t;
-		give_up(tx);
+		gw_tx_give_up(tx);
 		return;
 	}
 	front = y->vxlan ? vxlan_tmpl_headroom(&y->tmpl) : 0;
 	if (front + len > y->port->conf->mtu || !len) {
 		w->c.drop_tx_too_long++;
-		give_up(tx);
+		gw_tx_give_up(tx);
 		return;
 	}
 	m = with_headers(w, y, t, tx, y->l2_len + front, len);

@@ -2,6 +2,7 @@
 /* The lab of ov_lab.h. */
 #include "tests/gw/ov_lab.h"
 
+#include <rte_eal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,11 @@ struct rwy_ip ov_host(enum fp_site s, uint8_t n)
 struct rwy_ip ov_gw(enum fp_site s)
 {
 	return ov_host(s, 254);
+}
+
+struct rwy_ip ov_host6(enum fp_site s, uint8_t n)
+{
+	return (struct rwy_ip){{0xfd, 0x77, [7] = (uint8_t)(s + 1), [15] = n}};
 }
 
 static const uint8_t *mac(uint8_t kind, uint8_t a, uint8_t b)
@@ -80,7 +86,7 @@ uint16_t ov_vlan(enum ov_tenant t)
 static void tenant_conf(struct conf_tenant *c, enum ov_tenant t, enum fp_site s)
 {
 	static const char *const name[OV_TENANTS] = {"red", "blue", "green"};
-	struct tenant_prefix *p = calloc(2, sizeof(*p));
+	struct tenant_prefix *p = calloc(4, sizeof(*p));
 	struct rwy_ip *v = calloc(2, sizeof(*v));
 	struct acl_rule *r = calloc(1, sizeof(*r));
 	struct tenant_host *h = calloc(1, sizeof(*h));
@@ -96,8 +102,12 @@ static void tenant_conf(struct conf_tenant *c, enum ov_tenant t, enum fp_site s)
 	p[0].at.side = vlan ? TENANT_LAN : TENANT_VTEP;
 	p[1].p = (struct prefix){.addr = ov_host(1 - s, 0), .len = 96 + 24};
 	p[1].at.side = TENANT_TUNNEL;
+	p[2].p = (struct prefix){.addr = ov_host6(s, 0), .len = 64};
+	p[2].at = p[0].at;
+	p[3].p = (struct prefix){.addr = ov_host6(1 - s, 0), .len = 64};
+	p[3].at = p[1].at;
 	c->cfg.prefix = p;
-	c->cfg.prefixes = 2;
+	c->cfg.prefixes = t == OV_BLUE ? 4 : 2;
 	for (uint8_t i = 0; !vlan && i < 2; i++)
 		v[i] = ov_vtep(s, (uint8_t)(i + 1), ov_way(t, s) == OV_VTEP6);
 	c->cfg.vtep = v;
@@ -105,6 +115,8 @@ static void tenant_conf(struct conf_tenant *c, enum ov_tenant t, enum fp_site s)
 	c->cfg.proxy_arp = t != OV_GREEN;
 	memcpy(c->cfg.gw_mac, ov_gw_mac(t), 6);
 	c->cfg.gw_ip[0] = ov_gw(s);
+	if (t == OV_BLUE)
+		c->cfg.gw_ip[1] = ov_host6(s, 0xfe);
 	*r = (struct acl_rule){.sport_lo = 50000, .sport_hi = 50000, .classes = 1 << ACL_WRITE};
 	c->cfg.rule = r;
 	c->cfg.rules = t == OV_GREEN;
@@ -137,8 +149,30 @@ void ov_lab_new(struct ov_lab *l, unsigned workers)
 	struct fp_cfg cfg = {
 	    .payload = 1024, .qps = 1, .message = 1, .workers = workers, .conf = conf, .hops = hops};
 
+	char *eal[] = {"test", "--no-huge", "--no-shconf", "-m", "400", "--no-pci", "--lcores", "0",
+	    "--log-level", "error", NULL};
+
+	gw_log_init(GW_LOG_WARNING);
+	if (rte_eal_init(10, eal) < 0)
+		fp_die("EAL does not start");
 	memset(l, 0, sizeof(*l));
 	fp_lab_new(&l->fp, &cfg);
+}
+
+int ov_main(int argc, char **argv, struct ov_lab *l, int (*tests)(void))
+{
+	char cmd[600];
+	int rc;
+
+	if (argc < 2) {
+		snprintf(cmd, sizeof(cmd), "'%s' 1 && '%s' 2", argv[0], argv[0]);
+		return system(cmd) == 0 ? 0 : 1;
+	}
+	ov_lab_new(l, argv[1][0] == '2' ? 2 : 1);
+	rc = tests();
+	if (rc)
+		ov_dump(l, stderr);
+	return rc;
 }
 
 /* --- in and out -------------------------------------------------------------------------------------- */
@@ -149,20 +183,25 @@ void ov_inject(struct ov_lab *l, enum fp_site s, const uint8_t *frame, uint32_t 
 	fp_arrive(&l->fp.gw[s].port[FP_LAN], fp_copy(&l->fp, frame, len));
 }
 
-void ov_send(struct ov_lab *l, enum fp_site s, enum ov_tenant t, const uint8_t *eth, uint32_t len)
+uint32_t ov_wrap(
+    struct ov_lab *l, enum fp_site s, enum ov_tenant t, const uint8_t *eth, uint32_t len, uint8_t *out)
 {
 	const uint8_t *gw = l->fp.gw[s].port[FP_LAN].mac;
 	bool v6 = ov_way(t, s) == OV_VTEP6;
 	struct fr_outer o = {.src = ov_vtep(s, 1, v6), .dst = ov_own(s, v6), .vni = ov_vni[t]};
-	uint8_t out[FR_MAX];
 
 	memcpy(o.dmac, gw, 6);
 	memcpy(o.smac, ov_vtep_mac(s, 1), 6);
-	if (ov_way(t, s) == OV_VLAN)
-		len = fr_eth(
-		    out, eth, eth + 6, ov_vlan(t), (uint16_t)(eth[12] << 8 | eth[13]), eth + 14, len - 14);
-	else
-		len = fr_vxlan(out, &o, eth, len);
+	if (ov_way(t, s) != OV_VLAN)
+		return fr_vxlan(out, &o, eth, len);
+	return fr_eth(out, eth, eth + 6, ov_vlan(t), (uint16_t)(eth[12] << 8 | eth[13]), eth + 14, len - 14);
+}
+
+void ov_send(struct ov_lab *l, enum fp_site s, enum ov_tenant t, const uint8_t *eth, uint32_t len)
+{
+	uint8_t out[FR_MAX];
+
+	len = ov_wrap(l, s, t, eth, len, out);
 	ov_inject(l, s, out, len);
 }
 

@@ -8,6 +8,8 @@
  *   green   5003  192.168.1.0/24 on VLAN 103 (one host      192.168.2.0/24 behind VTEPs, proxy ARP off
  *                 is configured); denies WRITE from port 50000
  *
+ * Blue has fd77:0:0:(site + 1)::/64 as well, the gateway at ::fe, host n at ::n.
+ *
  * In each the gateway is .254 at its site, and host .1 is at MAC ov_host_mac(site). The plain LAN is
  * fp_lab's.
  */
@@ -26,14 +28,18 @@ struct ov_lab {
 	uint64_t in[FP_SITES], out[FP_SITES]; /* frames at the LAN ports */
 };
 
-/* Once a process. `workers` of each gateway. */
+/* Once a process: DPDK and the lab. `workers` of each gateway. */
 void ov_lab_new(struct ov_lab *l, unsigned workers);
+/* A test program's main: without an argument it runs itself with one worker and with two; with one it makes
+ * the lab and runs `tests`. */
+int ov_main(int argc, char **argv, struct ov_lab *l, int (*tests)(void));
 
 extern const uint32_t ov_vni[OV_TENANTS];
 struct rwy_ip ov_ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d);
 /* Host `n` of a site: the same address in every tenant. */
 struct rwy_ip ov_host(enum fp_site s, uint8_t n);
 struct rwy_ip ov_gw(enum fp_site s);
+struct rwy_ip ov_host6(enum fp_site s, uint8_t n);
 const uint8_t *ov_host_mac(enum fp_site s, uint8_t n);
 const uint8_t *ov_gw_mac(enum ov_tenant t);
 /* VTEP n (1, 2 are the tenants', 3 is nobody's but has a MAC), over IPv4 or IPv6, and the gateway's end. */
@@ -47,6 +53,9 @@ uint16_t ov_vlan(enum ov_tenant t);
 
 /* A host's Ethernet frame, wrapped as the tenant's site has it, into the gateway's LAN port. */
 void ov_send(struct ov_lab *l, enum fp_site s, enum ov_tenant t, const uint8_t *eth, uint32_t len);
+/* Wrapped by hand: as ov_send, into buf, not sent. */
+uint32_t ov_wrap(
+    struct ov_lab *l, enum fp_site s, enum ov_tenant t, const uint8_t *eth, uint32_t len, uint8_t *buf);
 /* The same for an IP packet from host n to the gateway. */
 void ov_send_ip(
     struct ov_lab *l, enum fp_site s, enum ov_tenant t, uint8_t n, const uint8_t *ip, uint32_t len);

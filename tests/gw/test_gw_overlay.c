@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include <cmocka.h>
-#include <rte_eal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +159,9 @@ static void test_unknown_host(void **state)
 	assert_true(next_ip(FP_A, buf, &f, WAIT));
 	check_wrap(&f, FP_A, OV_RED, 1);
 	ov_settle(&lab, 5);
+	/* Whichever worker asked, it has heard the answer. */
+	if (lab.fp.gw[FP_B].app.workers > 1)
+		assert_true(ov_counters(&lab, FP_B).host_spread > 0);
 }
 
 /* Same addresses, QPNs and PSNs in all tenants, turn by turn: each sees its own bytes, at its own VTEP. */
@@ -182,23 +184,209 @@ static void test_clashing(void **state)
 	}
 }
 
-int main(int argc, char **argv)
+/* --- IPv6 inside, over IPv6 and IPv4 ----------------------------------------------------------------- */
+
+/* RFC 4861: the gateway's address is asked for, and host B announces itself. */
+static uint32_t nd_frame(uint8_t *eth, const uint8_t dst[6], const uint8_t src[6], uint8_t type,
+    struct rwy_ip from, struct rwy_ip to, struct rwy_ip target)
+{
+	uint8_t p[72] = {0x60, [5] = 32, [6] = 58, [7] = 255};
+	uint32_t sum = 32 + 58;
+
+	memcpy(p + 8, from.b, 16);
+	memcpy(p + 24, to.b, 16);
+	p[40] = type;
+	p[44] = type == 136 ? 0x60 : 0;
+	memcpy(p + 48, target.b, 16);
+	p[64] = type == 136 ? 2 : 1;
+	p[65] = 1;
+	memcpy(p + 66, src, 6);
+	for (unsigned i = 8; i < 72; i += 2)
+		sum += rwy_get16(p + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	rwy_put16(p + 42, (uint16_t) ~((sum & 0xffff) + (sum >> 16)));
+	return fr_eth(eth, dst, src, 0, 0x86dd, p, 72);
+}
+
+static void test_ip6(void **state)
+{
+	struct rwy_ip gw = ov_host6(FP_A, 0xfe), a = ov_host6(FP_A, 1), b = ov_host6(FP_B, 1),
+	              bgw = ov_host6(FP_B, 0xfe);
+	struct fr_roce r = {
+	    .src = a, .dst = b, .sport = SPORT, .dqpn = QPN_B, .psn = 7, .payload = 128, .fill = 0x66};
+	uint8_t eth[FR_MAX], ip[FR_MAX], buf[FR_MAX];
+	struct fr_seen f;
+	uint32_t len;
+
+	ov_send(&lab, FP_A, OV_BLUE, eth,
+	    nd_frame(eth, ov_gw_mac(OV_BLUE), ov_host_mac(FP_A, 1), 135, a, gw, gw));
+	assert_true(next_ip(FP_A, buf, &f, WAIT));
+	check_wrap(&f, FP_A, OV_BLUE, 1);
+	assert_int_equal(f.net[40], 136);
+	assert_memory_equal(f.net + 48, gw.b, 16);
+	assert_memory_equal(f.net + 66, ov_gw_mac(OV_BLUE), 6);
+	ov_send(&lab, FP_B, OV_BLUE, eth,
+	    nd_frame(eth, ov_gw_mac(OV_BLUE), ov_host_mac(FP_B, 1), 136, b, bgw, b));
+	len = fr_write(ip, &r);
+	ov_send_ip(&lab, FP_A, OV_BLUE, 1, ip, len);
+	assert_true(next_ip(FP_B, buf, &f, WAIT));
+	check_wrap(&f, FP_B, OV_BLUE, 1);
+	assert_int_equal(f.net_len, len);
+	assert_memory_equal(f.net + 8, ip + 8, 32);
+	assert_int_equal(f.net[40 + 8 + 28], 0x66);
+	r = (struct fr_roce){.src = b, .dst = a, .sport = SPORT, .dqpn = QPN_A, .psn = 7};
+	ov_send_ip(&lab, FP_B, OV_BLUE, 1, ip, fr_ack(ip, &r, 1));
+	assert_true(next_ip(FP_A, buf, &f, WAIT));
+	check_wrap(&f, FP_A, OV_BLUE, 1);
+	assert_int_equal(f.net[40 + 8], 0x11);
+}
+
+/* --- ARP --------------------------------------------------------------------------------------------- */
+
+/* Asks for `target`; whether it was answered, and with which MAC address. */
+static bool ask(enum fp_site s, enum ov_tenant t, struct rwy_ip target, const uint8_t *expect)
+{
+	uint8_t eth[64], buf[FR_MAX];
+	struct fr_seen f;
+	uint32_t len;
+
+	ov_settle(&lab, 2);
+	ov_send(&lab, s, t, eth, arp_frame(eth, all, ov_host_mac(s, 1), 1, ov_host(s, 1), target));
+	ov_turn(&lab);
+	if (!ov_receive(&lab, s, buf, &len, 2))
+		return false;
+	assert_true(fr_read(buf, len, &f));
+	assert_true(is_arp(&f, 2));
+	assert_memory_equal(f.inner, ov_host_mac(s, 1), 6);
+	assert_memory_equal(f.inner + 6, expect, 6);
+	assert_memory_equal(f.net + 8, expect, 6);
+	assert_memory_equal(f.net + 14, target.b + 12, 4);
+	if (ov_way(t, s) == OV_VLAN)
+		assert_int_equal(f.vid, ov_vlan(t));
+	else
+		assert_int_equal(f.vni, ov_vni[t]);
+	return true;
+}
+
+static void test_arp(void **state)
+{
+	assert_true(ask(FP_A, OV_RED, ov_gw(FP_A), ov_gw_mac(OV_RED)));
+	assert_true(ask(FP_A, OV_BLUE, ov_gw(FP_A), ov_gw_mac(OV_BLUE)));
+	assert_true(ask(FP_A, OV_GREEN, ov_gw(FP_A), lab.fp.gw[FP_A].port[FP_LAN].mac));
+	assert_true(ask(FP_A, OV_RED, ov_host(FP_B, 9), ov_gw_mac(OV_RED))); /* proxy */
+	assert_true(ask(FP_B, OV_RED, ov_host(FP_A, 9), lab.fp.gw[FP_B].port[FP_LAN].mac));
+	assert_false(ask(FP_A, OV_GREEN, ov_host(FP_B, 9), all)); /* no proxy */
+	assert_false(ask(FP_A, OV_RED, ov_host(FP_A, 9), all));   /* is here */
+	assert_false(ask(FP_A, OV_RED, ov_ip4(172, 16, 0, 1), all));
+}
+
+/* --- ECN, lengths ------------------------------------------------------------------------------------ */
+
+static void outer_ce(uint8_t tos)
+{
+	struct fr_outer o = {
+	    .src = ov_vtep(FP_A, 1, false), .dst = ov_own(FP_A, false), .vni = 5001, .tos = 3};
+	uint8_t ip[FR_MAX], eth[FR_MAX], buf[FR_MAX];
+	struct fr_roce r = roce(FP_A, SPORT, QPN_B, 200, 1);
+
+	r.tos = tos;
+	memcpy(o.dmac, lab.fp.gw[FP_A].port[FP_LAN].mac, 6);
+	memcpy(o.smac, ov_vtep_mac(FP_A, 1), 6);
+	ov_inject(&lab, FP_A, buf,
+	    fr_vxlan(buf, &o, eth,
+	        fr_eth(eth, ov_gw_mac(OV_RED), ov_host_mac(FP_A, 1), 0, 0x0800, ip, fr_write(ip, &r))));
+	for (unsigned i = 0; i < 4; i++)
+		ov_turn(&lab);
+}
+
+static uint64_t engine_marked(void)
+{
+	const struct gw_app *app = &lab.fp.gw[FP_A].app;
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < app->workers; i++)
+		n += eng_counters(app->worker[i]->eng)->np_ecn_marked;
+	return n;
+}
+
+/* RFC 6040: the mark reaches the engine; who does not understand it loses the packet. */
+static void test_ecn(void **state)
+{
+	uint64_t ce = ov_overlay(&lab, FP_A).ecn.ecn_ce, marked = engine_marked();
+	uint64_t dropped = ov_counters(&lab, FP_A).drop_vxlan_ecn, in = ov_counters(&lab, FP_A).to_engine_lan;
+
+	outer_ce(2);
+	assert_int_equal(ov_overlay(&lab, FP_A).ecn.ecn_ce, ce + 1);
+	assert_int_equal(engine_marked(), marked + 1);
+	assert_int_equal(ov_counters(&lab, FP_A).to_engine_lan, in + 1);
+	outer_ce(0);
+	assert_int_equal(ov_counters(&lab, FP_A).drop_vxlan_ecn, dropped + 1);
+	assert_int_equal(ov_counters(&lab, FP_A).to_engine_lan, in + 1);
+}
+
+/* The outer packet counts: 1500 bytes of MTU hold 1450 in VXLAN and 1500 on a VLAN. */
+static void test_mtu(void **state)
+{
+	struct rwy_ip a = ov_host(FP_A, 1), b = ov_host(FP_B, 1);
+	uint8_t ip[FR_MAX], buf[FR_MAX];
+	struct fr_seen f;
+	uint64_t before;
+
+	ov_settle(&lab, 20);
+	before = ov_counters(&lab, FP_B).drop_tx_too_long;
+	ov_send_ip(&lab, FP_A, OV_BLUE, 1, ip, fr_udp(ip, &a, &b, 1000, 2000, 1450 - 28));
+	assert_true(next_ip(FP_B, buf, &f, WAIT));
+	check_wrap(&f, FP_B, OV_BLUE, 1);
+	assert_int_equal(f.net_len, 1450);
+	ov_send_ip(&lab, FP_A, OV_BLUE, 1, ip, fr_udp(ip, &a, &b, 1000, 2000, 1451 - 28));
+	for (unsigned i = 0; i < 100 && ov_counters(&lab, FP_B).drop_tx_too_long == before; i++)
+		ov_settle(&lab, 5);
+	assert_int_equal(ov_counters(&lab, FP_B).drop_tx_too_long, before + 1);
+	ov_send_ip(&lab, FP_A, OV_RED, 1, ip, fr_udp(ip, &a, &b, 1000, 2000, 1500 - 28));
+	assert_true(next_ip(FP_B, buf, &f, WAIT));
+	check_wrap(&f, FP_B, OV_RED, 1);
+	assert_int_equal(f.net_len, 1500);
+}
+
+/* The plain LAN beside tenants: as ever, but no VXLAN crosses it. */
+static void test_plain(void **state)
+{
+	struct rwy_ip a = ov_ip4(10, 1, 0, 2), b = ov_ip4(10, 2, 0, 2);
+	static const uint8_t host[6] = {0x02, 0xaa, 0, 0, 0, 1};
+	uint8_t ip[FR_MAX], eth[FR_MAX], buf[FR_MAX];
+	uint64_t before = ov_counters(&lab, FP_A).drop_vxlan_transit;
+	struct fr_seen f;
+	uint32_t len;
+
+	for (uint16_t dport = 4788; dport < 4790; dport++) {
+		len = fr_udp(ip, &a, &b, 1000, dport, 100);
+		ov_inject(
+		    &lab, FP_A, eth, fr_eth(eth, lab.fp.gw[FP_A].port[FP_LAN].mac, host, 0, 0x0800, ip, len));
+	}
+	assert_true(next_ip(FP_B, buf, &f, WAIT));
+	assert_memory_equal(f.eth, host, 6);
+	assert_int_equal(f.vid, 0);
+	assert_int_equal(rwy_get16(f.net + 22), 4788);
+	assert_false(next_ip(FP_B, buf, &f, 20));
+	assert_int_equal(ov_counters(&lab, FP_A).drop_vxlan_transit, before + 1);
+}
+
+static int run(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_unknown_host),
 	    cmocka_unit_test(test_clashing),
+	    cmocka_unit_test(test_ip6),
+	    cmocka_unit_test(test_arp),
+	    cmocka_unit_test(test_ecn),
+	    cmocka_unit_test(test_mtu),
+	    cmocka_unit_test(test_plain),
 	};
-	char *eal[] = {argv[0], "--no-huge", "--no-shconf", "-m", "400", "--no-pci", "--lcores", "0",
-	    "--log-level", "error", NULL};
 
-	int rc;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
 
-	gw_log_init(GW_LOG_WARNING);
-	if (rte_eal_init(10, eal) < 0)
-		return 1;
-	ov_lab_new(&lab, argc > 1 ? (unsigned)atoi(argv[1]) : 1);
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
-	if (rc)
-		ov_dump(&lab, stderr);
-	return rc;
+int main(int argc, char **argv)
+{
+	return ov_main(argc, argv, &lab, run);
 }
