@@ -22,14 +22,13 @@
 
 struct cc_drain {
 	bool on;                                  /* the window binds */
-	bool ran_empty;                           /* in this period nothing waited at some moment */
-	uint8_t high;                             /* periods in a row with too much */
 	uint8_t off;                              /* periods in a row whose rate is not what we hold for it */
 	uint8_t growth;                           /* epochs in a row that the window grew */
-	uint16_t empty, periods;                  /* of this epoch: periods that ran empty, all */
 	rwy_time period_at, epoch_at, settled_at; /* when they began; when the last cut has taken effect */
+	rwy_time idle_since;                      /* nothing waits since then; 0: something does */
+	rwy_dur period_idle, epoch_idle;          /* of them with nothing waiting */
 	uint64_t period_drained, epoch_drained;   /* the total then */
-	uint64_t waits_min;                       /* of this epoch, at ends of periods */
+	uint64_t waits_min;                       /* of this epoch */
 	uint64_t rate_Bps; /* what the host takes while something waits, smoothed; 0: not known */
 	rwy_dur slack;     /* of the window: what it is more than a round trip */
 	uint64_t window;   /* bytes, when on */

@@ -3,14 +3,12 @@
  */
 #include "gateway/engine/eng.h"
 
-#define DRAIN_FLOOR ((uint64_t)128 << 10) /* so little waiting is nobody's congestion */
-
 void eng_drain(struct eng_far *f, rwy_time now)
 {
 	const struct roce_reqr *r = &f->reqr;
 	uint64_t waits = 0;
 
-	if (!f->req || !f->h.e->cfg.e2e || (!f->drain.on && r->q.bytes < DRAIN_FLOOR))
+	if (!f->req || !f->h.e->cfg.e2e)
 		return;
 	if (r->q.n > r->inflight)
 		waits = r->q.bytes / r->q.n * (r->q.n - r->inflight);
