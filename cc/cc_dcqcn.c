@@ -33,6 +33,7 @@ struct dcqcn {
 	struct cc_cfg cfg;
 	struct cc_dcqcn_params p;
 	uint64_t target, rate; /* R_T, R_C */
+	uint64_t taken;        /* cc_dcqcn_taken */
 	uint64_t window;
 	uint64_t bytes; /* sent since the last byte event */
 	uint64_t byte_step;
@@ -129,6 +130,12 @@ static void cut(struct dcqcn *s, rwy_time now)
 	alpha_decay(s, now);
 	s->target = s->rate;
 	s->rate = cc_limit_rate(&s->cfg, s->rate - cc_mul_div(s->rate, s->alpha, 2 * (uint64_t)ALPHA_ONE));
+	if (s->taken && s->taken < s->target) {
+		uint64_t least = s->taken - s->taken / 8;
+
+		s->rate = s->rate > least ? s->rate : cc_limit_rate(&s->cfg, least);
+		s->target = s->taken > s->rate ? s->taken : s->rate;
+	}
 	s->alpha += (ALPHA_ONE - s->alpha) >> s->p.g_shift;
 	s->alpha_at = s->cut_at = now;
 	s->cut_ever = true;
@@ -136,6 +143,11 @@ static void cut(struct dcqcn *s, rwy_time now)
 	s->bytes = 0;
 	s->timer_at = now + period(s, s->p.timer);
 	set_window(s);
+}
+
+void cc_dcqcn_taken(void *state, uint64_t taken_Bps)
+{
+	((struct dcqcn *)state)->taken = taken_Bps;
 }
 
 static void increase(struct dcqcn *s)

@@ -98,6 +98,7 @@ static bool jump(
 {
 	d->rate_Bps = sample > d->rate_Bps / 8 ? sample : d->rate_Bps / 8;
 	d->off = d->growth = 0;
+	d->best = false;
 	if (!d->slack || d->slack > 2 * rest(d, rtt))
 		d->slack = 2 * rest(d, rtt);
 	d->settled_at = now + rtt + rtt / 4;
@@ -110,9 +111,13 @@ static bool jump(
 static bool begin(
     struct cc_drain *d, uint64_t rate, uint64_t waits, uint64_t drained, rwy_dur rtt, rwy_time now)
 {
+	bool told;
+
 	d->on = true;
 	d->window = 0;
-	return jump(d, rate, waits, drained, rtt, now);
+	told = jump(d, rate, waits, drained, rtt, now);
+	d->best = true;
+	return told;
 }
 
 /* Once a round trip while the window binds. */
@@ -154,7 +159,9 @@ static bool adjust(struct cc_drain *d, uint64_t drained, rwy_dur rtt, rwy_time n
 
 static void learn(struct cc_drain *d, uint64_t sample)
 {
-	bool far_off = sample > d->rate_Bps + d->rate_Bps / 2 || sample < d->rate_Bps / 2;
+	/* Its best is not what it takes now: the first measurements need not be far off. */
+	uint64_t least = d->best ? d->rate_Bps - d->rate_Bps / 8 : d->rate_Bps / 2;
+	bool far_off = sample > d->rate_Bps + d->rate_Bps / 2 || sample < least;
 
 	d->off = far_off ? d->off + (d->off < UINT8_MAX) : 0;
 	if (!d->rate_Bps)

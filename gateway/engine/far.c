@@ -294,6 +294,8 @@ static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now
 		}
 		f->packets++;
 		f->bytes += b->len;
+		if (f->h.e->rps)
+			eng_rp_taken(f, b->len);
 		rwy_buf_free(&e->bufs, b);
 	}
 	/* A doomed host's own NAK may be lost on the LAN, and it sends it once: what it means is known. */

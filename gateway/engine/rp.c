@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "cc/cc_dcqcn.h"
 #include "cc/cc_guard.h"
 #include "gateway/engine/eng.h"
 
@@ -14,8 +15,9 @@
 #define QUIET                                                                                                \
 	(200 * RWY_MS) /* without a CNP for so long, and back at its rate: over; until then alpha stays */
 #define BASE_RTT   (20 * RWY_US)
-#define TURN       4             /* packets of one flow in a row */
-#define LATE       (50 * RWY_US) /* a late turn makes up for so much, or for LATE_BYTES */
+#define MEASURE    (100 * RWY_US) /* what a host takes is the mean over so much at least */
+#define TURN       4              /* packets of one flow in a row */
+#define LATE       (50 * RWY_US)  /* a late turn makes up for so much, or for LATE_BYTES */
 #define LATE_BYTES ((uint64_t)64 << 10)
 #define PACE_BITS  26 /* fraction bits of ns a byte, as in wan/wan_pace.c */
 
@@ -32,6 +34,8 @@ struct eng_rp {
 	uint64_t ns_fp;
 	rwy_dur late;
 	uint64_t rate_Bps;
+	uint64_t taken; /* bytes the host acknowledged, of all flows, since: */
+	rwy_time taken_at;
 	_Alignas(64) uint8_t state[CC_STATE_SIZE];
 };
 
@@ -150,7 +154,7 @@ static struct eng_rp *start(struct eng_far *f, rwy_time now)
 	    .mtu = f->reqr.pmtu ? f->reqr.pmtu : 1024,
 	    .initial_rtt = f->reqr.srtt ? f->reqr.srtt : BASE_RTT};
 	p->ops->init(p->state, &p->cfg, now);
-	p->ticked = p->at = now;
+	p->ticked = p->at = p->taken_at = now;
 	p->chain = *b;
 	*b = p;
 	p->next = e->rp_list;
@@ -159,13 +163,42 @@ static struct eng_rp *start(struct eng_far *f, rwy_time now)
 	return p;
 }
 
+/* What it takes while it asks for less is what it can take: our share of its port. */
+static void measure(struct eng_rp *p, rwy_time now)
+{
+	rwy_dur t = now - p->taken_at;
+
+	if (t < MEASURE)
+		return;
+	cc_dcqcn_taken(p->state, (uint64_t)((unsigned __int128)p->taken * RWY_SEC / t));
+	p->taken = 0;
+	p->taken_at = now;
+}
+
+void eng_rp_taken(struct eng_far *f, uint32_t bytes)
+{
+	struct eng_rp *p = find(f->h.e, f->h.key.tenant, &f->h.key.dst);
+
+	if (p)
+		p->taken += bytes;
+}
+
 void eng_rp_cnp(struct eng_far *f, rwy_time now)
 {
 	struct eng *e = f->h.e;
 	struct eng_rp *p = find(e, f->h.key.tenant, &f->h.key.dst);
 
-	if (!f->active || !e->cfg.rp || (!p && !(p = start(f, now))))
+	if (!f->active || !e->cfg.rp)
 		return;
+	/* Nobody knows yet what it takes: the first one only begins to look, more of them follow where it is
+	 * meant. */
+	if (!p) {
+		p = start(f, now);
+		if (p)
+			p->last_cnp = now;
+		return;
+	}
+	measure(p, now);
 	p->last_cnp = now;
 	p->ops->on_cnp(p->state, now);
 	apply(p);
