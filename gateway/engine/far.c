@@ -385,7 +385,8 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 	struct roce_pkt pkt;
 
 	f->h.last = now;
-	if (f->discard || f->doomed || (f->h.state == ENG_FAILED && !f->fresh)) {
+	/* Also while a host is asked where it stands, to be told the worst: nothing else may end that. */
+	if (f->discard || f->doomed || ((f->h.state == ENG_FAILED || f->doom_next) && !f->fresh)) {
 		rwy_buf_free(&e->bufs, b);
 		return;
 	}

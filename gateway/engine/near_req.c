@@ -135,8 +135,13 @@ static bool may_be_new(
 	 * heard. */
 	if (v == ROCE_RESP_STALE && !n->resp.started && roce_psn_before(pkt->psn, n->resp.start))
 		return true;
-	if (!roce_op_starts(pkt->info) || n->resp.rd_n || (n->req && wan_tx_queued(n->req)))
+	if (n->resp.rd_n || (n->req && wan_tx_queued(n->req)))
 		return false;
+	/* Of a new connection the first packets may be lost, and then it seems to begin in the middle: to say
+	 * of that one that it had arrived would be the end of the connection's beginning. */
+	if (!roce_op_starts(pkt->info))
+		return v == ROCE_RESP_DUP && n->resp.started &&
+		       now - n->h.last > n->h.e->tun[n->h.tunnel].min_rtt;
 	if (v == ROCE_RESP_STALE)
 		return true;
 	/* It has not been told yet, and is where the connection that failed was: it is that one's host. */

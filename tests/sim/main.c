@@ -44,6 +44,11 @@ static const struct {
     {2015467, F_LAN_LOSS | F_CRASH_FAR},
     {13, F_TENANTS | F_CHANGES}, /* accepted before the ack mode changed: never acknowledged */
     {22, F_TENANTS | F_CHANGES},
+    {10033005, F_LAN_LOSS | F_REUSE}, /* the first packets of a new connection were lost, the rest taken for
+                                         old ones that had arrived */
+    {10054909, F_LAN_LOSS | F_REUSE}, /* the same */
+    {10113247, F_HOST | F_CRASH_FAR}, /* requests that came while a host was asked, to be told the worst,
+                                         ended the asking */
 };
 
 static void help(void)
