@@ -138,6 +138,11 @@ $(BUILD)/bin/wanem: $(call obj,$(WANEM_SRC))
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lm
+# tc flower against the guest's kernel: the gateway's own backend.
+$(BUILD)/guest/rwy_flower: $(call obj,tests/e2e/guest/rwy_flower.c gateway/offload_tc.c gateway/offload_flower.c gateway/offload_vxlan.c) $(CORE_LIB)
+	@mkdir -p $(@D)
+	@echo '  GUEST $@'
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs libnl-3.0 libnl-route-3.0) $(CORE_LIBS)
 $(BUILD)/guest/%: tests/e2e/guest/%.c
 	@mkdir -p $(@D)
 	@echo '  GUEST $@'

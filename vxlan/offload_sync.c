@@ -75,9 +75,8 @@ static int entry_out(struct offload_sync *s, struct offload_entry *e, const char
 	return 0;
 }
 
-static void entry_in(struct offload_sync *s, struct offload_entry *e)
+static void entry_in(struct offload_sync *s, struct offload_entry *e, enum offload_where where)
 {
-	enum offload_where where = OFFLOAD_HARDWARE;
 	char why[OFFLOAD_WHY] = "refused";
 	int rc = s->ops->add(s->ctx, &e->rule, e->handle, &where, why);
 
@@ -95,32 +94,40 @@ static void entry_in(struct offload_sync *s, struct offload_entry *e)
 
 /* --- what needs what ---------------------------------------------------------------------------------- */
 
-static bool part_satisfies(const struct offload_part *p, const struct offload_rule *r)
+static enum offload_where part_limit(const struct offload_part *p, const struct offload_rule *r)
 {
+	enum offload_where limit = OFFLOAD_HARDWARE;
+
 	for (unsigned i = 0; i < p->n; i++)
-		if (!p->e[i]->stale && !offload_installed(p->e[i]) && offload_needs(r, &p->e[i]->rule))
-			return false;
-	return true;
+		if (!p->e[i]->stale && p->e[i]->where < limit && offload_needs(r, &p->e[i]->rule))
+			limit = p->e[i]->where;
+	return limit;
 }
 
-/* All passes that it needs are in. Those of an ACL or VTEP rule are in its own part. */
-static bool satisfied(const struct offload_sync *s, uint32_t at, const struct offload_rule *r)
+/* As far as the passes that it needs are in. What hardware drops never comes to a pass in the kernel. Those
+ * of an ACL or VTEP rule are in its own part. */
+static enum offload_where limit_of(const struct offload_sync *s, uint32_t at, const struct offload_rule *r)
 {
+	enum offload_where limit = OFFLOAD_HARDWARE;
+
 	if (r->what == OFFLOAD_FORWARD)
-		return part_satisfies(&s->part[0], r);
+		return part_limit(&s->part[0], r);
 	if (r->what != OFFLOAD_VNI)
-		return part_satisfies(&s->part[at], r);
-	for (uint32_t i = 0; i < s->parts; i++)
-		if (!part_satisfies(&s->part[i], r))
-			return false;
-	return true;
+		return part_limit(&s->part[at], r);
+	for (uint32_t i = 0; i < s->parts && limit; i++) {
+		enum offload_where here = part_limit(&s->part[i], r);
+
+		limit = here < limit ? here : limit;
+	}
+	return limit;
 }
 
-/* The lowest priority number of this part's passes that are out; a drop of a higher number may not be in. */
-static bool part_passes_in(const struct offload_part *p)
+/* All passes are where nothing is further. */
+static bool part_whole(const struct offload_part *p)
 {
 	for (unsigned i = 0; i < p->n; i++)
-		if (!p->e[i]->stale && p->e[i]->rule.act == OFFLOAD_PASS && !offload_installed(p->e[i]))
+		if (!p->e[i]->stale && p->e[i]->rule.act == OFFLOAD_PASS &&
+		    p->e[i]->where != OFFLOAD_HARDWARE)
 			return false;
 	return true;
 }
@@ -130,14 +137,15 @@ static int unsatisfied_out(struct offload_sync *s)
 {
 	for (uint32_t i = 0; i < s->parts; i++) {
 		struct offload_part *p = &s->part[i];
-		const bool whole = i && part_passes_in(p);
+		const bool whole = i && part_whole(p);
 
 		for (unsigned k = 0; k < p->n; k++) {
 			struct offload_entry *e = p->e[k];
 
 			if (!acts(e) || !offload_installed(e) || e->stale)
 				continue;
-			if ((whole && e->rule.what != OFFLOAD_FORWARD) || satisfied(s, i, &e->rule))
+			if ((whole && e->rule.what != OFFLOAD_FORWARD) ||
+			    limit_of(s, i, &e->rule) >= e->where)
 				continue;
 			if (entry_out(s, e, why_waits) != 0)
 				return RWY_EAGAIN;
@@ -205,7 +213,7 @@ int offload_sync_prepare(struct offload_sync *s, const struct tenant_set *next)
 		for (unsigned k = 0; k < p->n && p->due; k++)
 			if (!p->e[k]->stale && p->e[k]->rule.act == OFFLOAD_PASS &&
 			    !offload_installed(p->e[k]))
-				entry_in(s, p->e[k]);
+				entry_in(s, p->e[k], OFFLOAD_HARDWARE);
 	}
 	return contradicting_out(s);
 }
@@ -233,6 +241,7 @@ static void stale_out(struct offload_sync *s, struct offload_part *p)
 static unsigned part_in(struct offload_sync *s, uint32_t at, bool pass, unsigned budget)
 {
 	struct offload_part *p = &s->part[at];
+	enum offload_where limit;
 	unsigned n = 0;
 
 	for (unsigned k = 0; k < p->n && n < budget && !s->off; k++) {
@@ -242,11 +251,12 @@ static unsigned part_in(struct offload_sync *s, uint32_t at, bool pass, unsigned
 		    (e->rule.act == OFFLOAD_PASS) != pass ||
 		    !(e->again || e->why == offload_why_next || e->why == why_waits))
 			continue;
-		if (!pass && !satisfied(s, at, &e->rule)) {
+		limit = pass ? OFFLOAD_HARDWARE : limit_of(s, at, &e->rule);
+		if (limit == OFFLOAD_SOFTWARE) {
 			e->why = why_waits;
 			continue;
 		}
-		entry_in(s, e);
+		entry_in(s, e, limit);
 		n++;
 	}
 	return n;
@@ -295,6 +305,7 @@ void offload_sync_seen(struct offload_sync *s, uint32_t handle, enum offload_whe
 	if (!e || !offload_installed(e))
 		return;
 	e->seen = true;
+	s->fell = s->fell || where < e->where;
 	e->where = where;
 	e->counted = counted;
 	e->packets = packets;
@@ -305,6 +316,7 @@ int offload_sync_read(struct offload_sync *s)
 {
 	int gone = 0;
 
+	s->fell = false;
 	for (uint32_t h = 1; h < s->handles; h++)
 		if (s->by_handle[h])
 			s->by_handle[h]->seen = false;
@@ -318,7 +330,7 @@ int offload_sync_read(struct offload_sync *s)
 		uninstalled(e, "somebody removed it", true);
 		gone++;
 	}
-	return gone && unsatisfied_out(s) != 0 ? RWY_EAGAIN : gone;
+	return (gone || s->fell) && unsatisfied_out(s) != 0 ? RWY_EAGAIN : gone;
 }
 
 /* --- outside ------------------------------------------------------------------------------------------ */

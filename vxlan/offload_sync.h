@@ -44,8 +44,9 @@ struct offload_entry {
 
 struct offload_sync;
 struct offload_ops {
-	/* Installs a rule: 0 and *where; RWY_ENOMEM: no room, RWY_EAGAIN: not now, both may pass; else
-	 * refused for good. `why`, of OFFLOAD_WHY bytes: the reason in the device's words. */
+	/* Installs a rule no further than *where says (what must stand in front of it is no further): 0 and
+	 * *where it is now; RWY_ENOMEM: no room, RWY_EAGAIN: not now, both may pass; else refused for good.
+	 * `why`, of OFFLOAD_WHY bytes: the reason in the device's words. */
 	int (*add)(
 	    void *ctx, const struct offload_rule *r, uint32_t handle, enum offload_where *where, char *why);
 	/* 0; RWY_ENOENT: it was not there any more, which is as good; else it may still be there. */

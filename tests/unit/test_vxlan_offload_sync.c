@@ -19,6 +19,8 @@ struct device {
 	struct offload_rule rule[OW_DEVICE];
 	const struct offload_rule *in[OW_DEVICE];
 	uint32_t handle[OW_DEVICE];
+	enum offload_where where[OW_DEVICE];
+	unsigned hw_fails; /* percent that only the kernel takes */
 	unsigned n, room;
 	unsigned add_fails, del_fails, flush_fails; /* percent */
 	const struct tenant_set *now, *next;        /* policies in force; next: NULL */
@@ -27,17 +29,31 @@ struct device {
 	uint64_t ops, drops, forwards, failures, stuck;
 };
 
+/* A packet meets the rules in hardware first; the kernel has all of them. */
+static void probe_one(struct device *d, const struct tenant_set *s, const struct ow_pkt *p)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < d->n; i++)
+		if (d->where[i] == OFFLOAD_HARDWARE)
+			d->in[n++] = &d->rule[i];
+	ow_check(s, d->in, n, p, &d->drops, &d->forwards);
+	if (n == d->n)
+		return;
+	for (n = 0; n < d->n; n++)
+		d->in[n] = &d->rule[n];
+	ow_check(s, d->in, n, p, &d->drops, &d->forwards);
+}
+
 static void probe(struct device *d)
 {
-	for (unsigned i = 0; i < d->n; i++)
-		d->in[i] = &d->rule[i];
 	for (unsigned k = 0; k < PROBES && !d->blind; k++) {
 		struct ow_pkt p;
 
 		ow_pkt_rand(&p, k & 1 && d->next ? d->next : d->now, &d->seed);
-		ow_check(d->now, d->in, d->n, &p, &d->drops, &d->forwards);
+		probe_one(d, d->now, &p);
 		if (d->next)
-			ow_check(d->next, d->in, d->n, &p, &d->drops, &d->forwards);
+			probe_one(d, d->next, &p);
 	}
 	d->ops++;
 }
@@ -78,8 +94,10 @@ static int dev_add(
 		return RWY_ENOMEM;
 	}
 	d->rule[d->n] = *r;
+	if (ow_rand(&d->seed) % 100 < d->hw_fails)
+		*where = OFFLOAD_KERNEL;
+	d->where[d->n] = *where;
 	d->handle[d->n++] = handle;
-	*where = handle & 1 ? OFFLOAD_HARDWARE : OFFLOAD_KERNEL;
 	probe(d);
 	return 0;
 }
@@ -89,6 +107,7 @@ static void take_out(struct device *d, unsigned i)
 	d->n--;
 	d->rule[i] = d->rule[d->n];
 	d->handle[i] = d->handle[d->n];
+	d->where[i] = d->where[d->n];
 }
 
 static int dev_del(void *ctx, const struct offload_rule *r, uint32_t handle)
@@ -121,7 +140,7 @@ static int dev_read(void *ctx, struct offload_sync *s)
 	struct device *d = ctx;
 
 	for (unsigned i = 0; i < d->n; i++)
-		offload_sync_seen(s, d->handle[i], OFFLOAD_HARDWARE, true, d->handle[i], 2);
+		offload_sync_seen(s, d->handle[i], d->where[i], true, d->handle[i], 2);
 	offload_sync_seen(s, 0, OFFLOAD_HARDWARE, true, 1, 2);
 	offload_sync_seen(s, UINT32_MAX, OFFLOAD_HARDWARE, true, 1, 2);
 	return 0;
@@ -214,6 +233,14 @@ static void accident(struct life *l)
 			d->blind = false;
 		break;
 	case 2:
+		for (unsigned i = 0; i < d->n; i++) /* the driver gives some back to the kernel */
+			if (!(ow_rand(&d->seed) % 8))
+				d->where[i] = OFFLOAD_KERNEL;
+		d->blind = true;
+		if (offload_sync_read(l->s) >= 0)
+			d->blind = false;
+		break;
+	case 3:
 		offload_sync_retry(l->s, 1 + ow_rand(&d->seed) % 50);
 		break;
 	default:
@@ -281,6 +308,7 @@ static void live(unsigned fail, uint32_t seed, struct device *sum)
 	l->d.add_fails = fail;
 	l->d.del_fails = fail / 2;
 	l->d.flush_fails = fail ? 50 : 0;
+	l->d.hw_fails = fail / 4;
 	if (fail)
 		l->d.room = 40 + ow_rand(&l->d.seed) % 400;
 	for (unsigned i = 0; i < CHANGES; i++) {
