@@ -358,6 +358,7 @@ static int socket_open(struct offload_tc *t, char *why)
 		snprintf(why, OFFLOAD_WHY, "netlink: %s", nl_geterror(rc));
 		return RWY_EINVAL;
 	}
+	nl_socket_disable_seq_check(t->sk); /* answers to tc requests are read here, not by libnl */
 	fd = nl_socket_get_fd(t->sk);
 	/* without these the reasons are shorter */
 	setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));

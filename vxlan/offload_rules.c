@@ -353,9 +353,16 @@ int offload_common(struct offload_list *l, const struct offload_cfg *cfg, const 
 	return rc;
 }
 
+/* No packet is in two places, of two families, or to two of our addresses. */
+static bool apart(const struct offload_match *a, const struct offload_match *b)
+{
+	return a->place != b->place || !rwy_ip_eq(&a->self, &b->self) ||
+	       (a->family && b->family && a->family != b->family);
+}
+
 bool offload_needs(const struct offload_rule *drop, const struct offload_rule *pass)
 {
-	if (pass->act != OFFLOAD_PASS || pass->prio >= drop->prio)
+	if (pass->act != OFFLOAD_PASS || pass->prio >= drop->prio || apart(&drop->match, &pass->match))
 		return false;
 	switch ((enum offload_what)drop->what) {
 	case OFFLOAD_ACL:

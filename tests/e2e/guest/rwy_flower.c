@@ -307,6 +307,9 @@ static void peer_frame(const uint8_t *f, size_t n, unsigned tci, const struct pa
 	}
 }
 
+enum { SOCK_PEER, SOCK_PORT4, SOCK_PORT6, SOCK_VX4, SOCK_VX6, SOCKS };
+static struct pollfd socks[SOCKS];
+
 static void receive(int s, bool peer, const struct packet *k, uint32_t marker, struct seen *seen)
 {
 	uint8_t buf[BIG];
@@ -331,6 +334,9 @@ static void receive(int s, bool peer, const struct packet *k, uint32_t marker, s
 			memcpy(&aux, CMSG_DATA(c), sizeof(aux));
 			tci = aux.tp_status & TP_STATUS_VLAN_VALID ? aux.tp_vlan_tci : 0;
 		}
+	if (!peer && s != socks[k->vni ? SOCK_VX4 : SOCK_PORT4].fd &&
+	    s != socks[k->vni ? SOCK_VX6 : SOCK_PORT6].fd)
+		return; // the port shows the outer packet, too
 	if (peer)
 		peer_frame(buf, (size_t)n, tci, k, seen);
 	else
@@ -344,9 +350,6 @@ static uint64_t now_ms(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
-
-enum { SOCK_PEER, SOCK_PORT4, SOCK_PORT6, SOCK_VX4, SOCK_VX6, SOCKS };
-static struct pollfd socks[SOCKS];
 
 // Sends COUNT packets and looks until all were seen where they belong, or for a while where none may be.
 static void packet_case(const struct packet *k)
