@@ -38,7 +38,7 @@ struct api_reply {
 
 typedef void api_page(const struct api_req *req, struct api_reply *reply);
 api_page api_status, api_flows, api_tunnels, api_counters, api_ports, api_neighbours, api_workers,
-    api_metrics;
+    api_metrics, api_offload;
 api_page api_tenants, api_tenant, api_reload;
 api_page api_livez, api_readyz, api_healthz;
 
@@ -76,7 +76,7 @@ struct api_tunnel {
 	uint64_t rate_Bps, cwnd, inflight; /* sums */
 	uint64_t tx_queued_bytes, rx_held_bytes;
 	uint32_t tx_flows, rx_flows;
-	uint32_t loss_ppm; /* the worst worker's */
+	uint32_t loss_ppm;                /* the worst worker's */
 	struct wan_congest_state congest; /* of the worker whose path is congested longest; else the last's */
 	struct wan_counters c;
 };

@@ -28,6 +28,8 @@ struct gw_port;
 struct gw_neigh;
 struct gw_control;
 struct gw_tenants;
+struct gw_offload;
+struct gw_offload_hooks;
 
 enum gw_state { GW_STARTING, GW_RUNNING, GW_STOPPING };
 
@@ -45,6 +47,8 @@ struct gw_app {
 	struct gw_port *port[CONF_PORTS_MAX];
 	struct gw_neigh *neigh;
 	struct gw_tenants *tenants;
+	struct gw_offload *offload;
+	const struct gw_offload_hooks *offload_hooks; /* gateway/offload.h; NULL: no port has offload */
 	struct gw_control *control;
 	struct gw_jfile *jfile; /* NULL: none */
 };

@@ -17,6 +17,7 @@
 #include "gateway/gw.h"
 #include "gateway/netlink.h"
 #include "gateway/notify.h"
+#include "gateway/offload.h"
 #include "gateway/reload.h"
 #include "gateway/setup.h"
 
@@ -168,11 +169,14 @@ static void watchdog_feed(struct gw_app *app)
 static void tick(struct gw_app *app)
 {
 	struct gw_control *c = app->control;
+	uint64_t published, running;
 
 	c->ticks++;
 	gw_ports_poll_link(app);
 	gw_neigh_reap(app);
 	gw_tenants_tick(app);
+	gw_tenants_generation(app, &published, &running);
+	gw_offload_tick(app, running);
 	watchdog_feed(app);
 	gw_jfile_alive(app);
 	if (c->ticks % REFRESH_TICKS == 0)

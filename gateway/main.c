@@ -14,6 +14,7 @@
 
 #include "gateway/gw.h"
 #include "gateway/notify.h"
+#include "gateway/offload.h"
 #include "gateway/setup.h"
 
 #define EXIT_USAGE 2
@@ -101,6 +102,8 @@ static int start(struct gw_app *app, struct gw_pools *pools)
 	if (!rc)
 		rc = gw_tenants_new(app);
 	if (!rc)
+		rc = gw_offload_new(app);
+	if (!rc)
 		rc = workers_start(app, pools);
 	return rc;
 }
@@ -144,6 +147,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 		gw_worker_free(app->worker[i]);
 		app->worker[i] = NULL;
 	}
+	gw_offload_free(app);
 	gw_tenants_free(app);
 	gw_jfile_close(app);
 	gw_control_free(app);

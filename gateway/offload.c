@@ -48,7 +48,8 @@ static void cfg_fill(struct offload_cfg *cfg, const struct gw_app *app)
 			if (cfg->selfs < OFFLOAD_SELF_MAX)
 				cfg->self[cfg->selfs++] = c->addr[a].addr;
 	}
-	/* cfg->forward stays false: workers do not forward between two hosts of one site, so hardware may not */
+	/* cfg->forward stays false: workers do not forward between two hosts of one site, so hardware may not
+	 */
 }
 
 static int backend_start(struct port *p, const struct offload_ops **ops, void **ctx)
@@ -91,33 +92,6 @@ static void port_start(struct port *p, const struct offload_cfg *cfg)
 		    offload_tc_no_vxlan(p->tc));
 }
 
-int gw_offload_new(struct gw_app *app)
-{
-	struct gw_offload *o = calloc(1, sizeof(*o));
-	struct offload_cfg *cfg = malloc(sizeof(*cfg));
-
-	if (!o || !cfg) {
-		free(o);
-		free(cfg);
-		return RWY_ENOMEM;
-	}
-	cfg_fill(cfg, app);
-	pthread_mutex_init(&o->lock, NULL);
-	for (unsigned i = 0; i < app->ports; i++) {
-		struct port *p = &o->port[o->n];
-
-		if (app->conf->port[i].offload == CONF_OFFLOAD_OFF)
-			continue;
-		p->port = app->port[i];
-		p->kind = app->conf->port[i].offload;
-		port_start(p, cfg);
-		o->n++;
-	}
-	free(cfg);
-	app->offload = o;
-	return 0;
-}
-
 void gw_offload_free(struct gw_app *app)
 {
 	struct gw_offload *o = app->offload;
@@ -133,6 +107,7 @@ void gw_offload_free(struct gw_app *app)
 		pthread_mutex_destroy(&o->lock);
 	free(o);
 	app->offload = NULL;
+	app->offload_hooks = NULL;
 }
 
 /* --- following the set -------------------------------------------------------------------------------- */
@@ -145,18 +120,16 @@ static void log_counts(struct port *p)
 	if (c.hardware + c.kernel == p->shown)
 		return;
 	p->shown = c.hardware + c.kernel;
-	gw_log(GW_LOG_INFO, "offload", "port=%s rules: hardware=%u kernel=%u software=%u", p->port->conf->name,
-	    c.hardware, c.kernel, c.software);
+	gw_log(GW_LOG_INFO, "offload", "port=%s rules: hardware=%u kernel=%u software=%u",
+	    p->port->conf->name, c.hardware, c.kernel, c.software);
 }
 
-int gw_offload_prepare(struct gw_app *app, const struct tenant_set *next, char why[OFFLOAD_WHY])
+static int prepare(struct gw_app *app, const struct tenant_set *next, char why[OFFLOAD_WHY])
 {
 	struct gw_offload *o = app->offload;
 	int rc = 0;
 
 	why[0] = 0;
-	if (!o)
-		return 0;
 	pthread_mutex_lock(&o->lock);
 	for (unsigned i = 0; i < o->n && !rc; i++) {
 		struct port *p = &o->port[i];
@@ -181,33 +154,63 @@ static void commit_locked(struct gw_offload *o)
 	o->due = 0;
 }
 
-void gw_offload_commit(struct gw_app *app)
+static void commit(struct gw_app *app)
 {
 	struct gw_offload *o = app->offload;
 
-	if (!o)
-		return;
 	pthread_mutex_lock(&o->lock);
 	commit_locked(o);
 	pthread_mutex_unlock(&o->lock);
 }
 
-void gw_offload_back(struct gw_app *app, const struct tenant_set *present)
+static void back(struct gw_app *app, const struct tenant_set *present)
 {
 	char why[OFFLOAD_WHY];
 
-	if (gw_offload_prepare(app, present, why) != 0)
+	if (prepare(app, present, why) != 0)
 		gw_log(GW_LOG_ERROR, "offload", "%s", why);
-	gw_offload_commit(app);
+	commit(app);
+}
+
+static const struct gw_offload_hooks hooks = {prepare, back, commit};
+
+int gw_offload_new(struct gw_app *app)
+{
+	struct gw_offload *o = calloc(1, sizeof(*o));
+	struct offload_cfg *cfg = malloc(sizeof(*cfg));
+
+	if (!o || !cfg) {
+		free(o);
+		free(cfg);
+		return RWY_ENOMEM;
+	}
+	cfg_fill(cfg, app);
+	pthread_mutex_init(&o->lock, NULL);
+	for (unsigned i = 0; i < app->ports; i++) {
+		struct port *p = &o->port[o->n];
+
+		if (app->conf->port[i].offload == CONF_OFFLOAD_OFF)
+			continue;
+		p->port = app->port[i];
+		p->kind = app->conf->port[i].offload;
+		port_start(p, cfg);
+		o->n++;
+	}
+	free(cfg);
+	app->offload = o;
+	app->offload_hooks = o->n ? &hooks : NULL;
+	if (o->n)
+		back(app, gw_tenants_of(app));
+	return 0;
 }
 
 /* --- once a second ------------------------------------------------------------------------------------ */
 
 static void lost_look(struct port *p)
 {
-	const char *why = p->rte && offload_rte_was_reset(p->rte) ? "the port was reset" :
-	                  p->tc && offload_tc_changed(p->tc)      ? "the device was made anew" :
-	                                                            NULL;
+	const char *why = p->rte && offload_rte_was_reset(p->rte) ? "the port was reset"
+	                  : p->tc && offload_tc_changed(p->tc)    ? "the device was made anew"
+	                                                          : NULL;
 
 	if (!why)
 		return;
@@ -224,7 +227,8 @@ static void read_back(struct port *p)
 	snprintf(p->error, sizeof(p->error), "%s", gone < 0 ? "the rules cannot be read back" : "");
 	if (gone <= 0)
 		return;
-	gw_log(GW_LOG_WARNING, "offload", "port=%s %d rules had vanished: installed again", p->port->conf->name, gone);
+	gw_log(GW_LOG_WARNING, "offload", "port=%s %d rules had vanished: installed again",
+	    p->port->conf->name, gone);
 	offload_sync_retry(p->sync, UINT32_MAX);
 }
 

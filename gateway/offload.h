@@ -16,21 +16,26 @@
 
 struct gw_offload;
 
-/* After the ports were started. A port whose backend does not start is logged, shown, and in software.
- * RWY_ENOMEM. */
+/* After gw_tenants_new and before the workers run: the first set goes in. A port whose backend does not start
+ * is logged, shown, and in software. RWY_ENOMEM. */
 RWY_MUST_CHECK int gw_offload_new(struct gw_app *app);
 void gw_offload_free(struct gw_app *app); /* removes all rules */
 
-/* Before `next` is published: no rule contradicts the present set nor `next` any more. RWY_EAGAIN with one
- * sentence: hardware keeps a rule that `next` forbids; the change must be refused. */
-RWY_MUST_CHECK int gw_offload_prepare(
-    struct gw_app *app, const struct tenant_set *next, char why[OFFLOAD_WHY]);
-/* What was prepared is not to be, or not yet published by all: `present` holds. */
-void gw_offload_back(struct gw_app *app, const struct tenant_set *present);
-/* Every worker runs what was prepared: what is new goes in. */
-void gw_offload_commit(struct gw_app *app);
-/* Once a second, control thread: reads counters, notices resets and what vanished, tries again; commits when
- * all workers run generation `running` and commit was not called. */
+/* What a change of the set calls (app->offload_hooks), in this order; calls are the changer's, one change at
+ * a time. */
+struct gw_offload_hooks {
+	/* Before `next` is published: no rule contradicts the present set nor `next` any more. RWY_EAGAIN
+	 * with one sentence: hardware keeps a rule that `next` forbids; the change must be refused. */
+	int (*prepare)(struct gw_app *app, const struct tenant_set *next, char why[OFFLOAD_WHY]);
+	/* What was prepared, or could not be, is not to be: `present` holds. */
+	void (*back)(struct gw_app *app, const struct tenant_set *present);
+	/* Every worker runs what was prepared: what is new goes in. When it is not called because a worker
+	 * hangs, gw_offload_tick does it later. */
+	void (*commit)(struct gw_app *app);
+};
+
+/* Once a second, control thread: reads counters, notices resets and what vanished, tries again; commits what
+ * was prepared when all workers run generation `running` or a later one. */
 void gw_offload_tick(struct gw_app *app, uint64_t running);
 
 struct gw_offload_port {

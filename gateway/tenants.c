@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "gateway/log.h"
+#include "gateway/offload.h"
 #include "gateway/tenants_int.h"
 
 #define RUN_WAIT  (500 * RWY_MS)
@@ -181,6 +182,19 @@ static void removed_begin(struct gw_app *app, const uint32_t *removed, unsigned 
 			g->stray[w] = true;
 }
 
+/* What hardware may not do under the next set, it does no longer. */
+static int hardware_prepare(const struct ask *a, const struct tenant_set *next)
+{
+	char why[OFFLOAD_WHY];
+	int rc = a->app->offload_hooks ? a->app->offload_hooks->prepare(a->app, next, why) : 0;
+
+	if (rc) {
+		place(a, NULL);
+		snprintf(a->err->msg, sizeof(a->err->msg), "%s: try again", why);
+	}
+	return rc;
+}
+
 /* Ends the transaction, well or not. */
 static int commit(const struct ask *a, struct tenant_txn *x, struct gw_tenants_done *done)
 {
@@ -209,10 +223,12 @@ static int commit(const struct ask *a, struct tenant_txn *x, struct gw_tenants_d
 		goto abort; /* nothing to do is no failure: rc is 0 */
 	}
 	counts_clear(app, next);
-	rc = engines_feed(a, &p);
+	rc = hardware_prepare(a, next);
+	if (!rc)
+		rc = engines_feed(a, &p);
 	gw_plan_free(&p);
 	if (rc)
-		goto abort;
+		goto back;
 	for (uint32_t i = 1; i < old->top; i++)
 		if (tenant_by_index(old, i) && !tenant_by_index(next, i))
 			g->gone[g->gone_n++] = i;
@@ -220,16 +236,22 @@ static int commit(const struct ask *a, struct tenant_txn *x, struct gw_tenants_d
 	if (rc) { /* cannot be: it was prepared */
 		g->gone_n = before;
 		(void)complain(a, rc, &te);
-		goto abort;
+		goto back;
 	}
 	done->generation = next->generation;
 	atomic_store(&g->set, next);
-	if (!wait_running(app, next->generation))
+	if (wait_running(app, next->generation)) {
+		if (app->offload_hooks)
+			app->offload_hooks->commit(app);
+	} else
 		gw_log(GW_LOG_WARNING, "tenant", "generation=%lu is published, but a worker does not run it",
 		    (unsigned long)next->generation);
 	removed_begin(app, g->gone + before, g->gone_n - before);
 	quiesced(app);
 	return 0;
+back:
+	if (app->offload_hooks)
+		app->offload_hooks->back(app, old);
 abort:
 	tenant_txn_abort(x);
 	return rc;

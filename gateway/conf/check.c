@@ -80,6 +80,22 @@ static int check_port_addrs(const struct ctx *x, unsigned i)
 	return 0;
 }
 
+static int check_port_offload(const struct ctx *x, unsigned i)
+{
+	const struct conf_port *p = &x->c->port[i];
+
+	if (p->offload != CONF_OFFLOAD_OFF && p->role != CONF_ROLE_LAN)
+		return conf_fail_at(x->err, where(x, "ports", i, "offload", 0),
+		    "expected `off` for `offload` of a port of role `wan`: tenants' hosts are on LAN ports");
+	if (p->offload == CONF_OFFLOAD_TC && !p->offload_device[0])
+		return conf_fail_at(x->err, where(x, "ports", i, "offload", 0),
+		    "expected `offload_device` beside `offload: tc`: the kernel's interface to put rules on");
+	if (p->offload != CONF_OFFLOAD_TC && p->offload_device[0])
+		return conf_fail_at(x->err, where(x, "ports", i, "offload_device", 0),
+		    "expected `offload: tc` with `offload_device`, found `%s` without it", p->offload_device);
+	return 0;
+}
+
 static int check_ports(const struct ctx *x)
 {
 	bool role[2] = {false, false};
@@ -89,6 +105,7 @@ static int check_ports(const struct ctx *x)
 		int rc = check_port_names(x, i);
 
 		rc = rc ? rc : check_port_addrs(x, i);
+		rc = rc ? rc : check_port_offload(x, i);
 		if (rc)
 			return rc;
 		role[p->role] = true;

@@ -24,12 +24,14 @@
 #define CONF_EAL_ARGS_MAX 32
 #define CONF_STR          128
 #define CONF_NAME         32
+#define CONF_IFNAME       16 /* of a kernel interface */
 
 struct conf_prefix { /* an address with a prefix length; IPv4 is mapped, len counts 0..128 (IPv4: 96 + n) */
 	struct rwy_ip addr;
 	uint8_t len;
 };
 
+enum conf_offload { CONF_OFFLOAD_OFF, CONF_OFFLOAD_RTE, CONF_OFFLOAD_TC };
 enum conf_role { CONF_ROLE_LAN, CONF_ROLE_WAN };
 enum conf_polling { CONF_POLL_ADAPTIVE, CONF_POLL_BUSY };
 enum conf_e2e { CONF_E2E_WINDOW, CONF_E2E_NONE };
@@ -47,6 +49,8 @@ struct conf_port {
 	unsigned addrs;
 	uint32_t mtu;  /* 576..9000: IP MTU */
 	uint16_t vlan; /* 0: untagged, 1..4094 */
+	enum conf_offload offload;
+	char offload_device[CONF_IFNAME]; /* CONF_OFFLOAD_TC: the kernel's switch port */
 };
 
 struct conf_tunnel {

@@ -68,6 +68,14 @@ const struct conf_key conf_keys[] = {
     {"ports[].mtu", CONF_T_INT, 576, 9000, "1500", P(mtu),
         .text = "Largest IP packet, bytes. IPv6 needs 1280."},
     {"ports[].vlan", CONF_T_INT, 0, 4094, "0", P(vlan), .text = "VLAN ID of every frame; 0: untagged."},
+    {"ports[].offload", CONF_T_ENUM, 0, 0, "off", .words = "off rte_flow tc", P(offload),
+        .text =
+            "Tenants' rules in the hardware of a LAN port: by the port's DPDK driver (`rte_flow`), or by the "
+            "kernel's driver of a switch port (`tc`). Software enforces everything all the same."},
+    {"ports[].offload_device", CONF_T_NAME, 1, CONF_IFNAME - 1, "", P(offload_device),
+        .text =
+            "With `tc`: the kernel's interface through which the port's frames come in, such as the eSwitch "
+            "representor of the uplink."},
 
     {"tunnels", CONF_T_GROUPS, 1, CONF_TUNNELS_MAX, NULL, LIST(conf, tunnel, tunnels),
         .text = "Tunnels to peer gateways."},

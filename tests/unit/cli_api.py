@@ -17,7 +17,7 @@ BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 ROOT = Path(__file__).resolve().parents[2]
 CLI, SERVER = BUILD / "bin/roceway", BUILD / "tests/api_server"
 WIDTH = 100
-TABLES = ["status", "health", "flows", "tunnels", "counters", "counters --all", "counters --workers", "ports", "neighbours", "workers", "tenant"]
+TABLES = ["status", "health", "flows", "tunnels", "counters", "counters --all", "counters --workers", "ports", "neighbours", "workers", "tenant", "offload"]
 
 
 class Server:
@@ -283,7 +283,7 @@ def test_stale_socket_is_replaced_but_nothing_else():
 
 
 def test_tables_fit():
-    for options in ([], ["tunnels=20", "flows=200", "workers=4"], ["flows=0"]):
+    for options in ([], ["tunnels=20", "flows=200", "workers=4", "offload=1"], ["flows=0"]):
         with Server(*options) as s:
             for line in TABLES:
                 if line == "health" and options and options[0] == "tunnels=20":
@@ -309,7 +309,7 @@ def test_tables_lose_nothing():
 def test_json_is_the_apis():
     with Server("flows=250", "workers=2") as s:
         for name, page in (("tunnels", "/v1/tunnels?workers=1"), ("ports", "/v1/ports"), ("neighbours", "/v1/neighbours"),
-                           ("workers", "/v1/workers")):
+                           ("workers", "/v1/workers"), ("offload", "/v1/offload")):
             assert json.loads(s.cli(name + " --json").stdout) == s.get(page), name
         assert json.loads(s.cli("status --json").stdout).keys() == s.get("/v1/status").keys()
         assert json.loads(s.cli("health --json").stdout)["ok"] is True
@@ -318,6 +318,29 @@ def test_json_is_the_apis():
         assert len(json.loads(s.cli("--json flows --limit 300").stdout)["flows"]) == 300
         assert len(json.loads(s.cli("--json counters").stdout)["counters"]) < len(json.loads(s.cli("counters --all --json").stdout)["counters"])
         json.loads(s.cli("version --json").stdout)
+
+
+def test_offload():
+    with Server() as s:
+        assert s.cli("offload").stdout == "no port has offload: everything is in software\n"
+        assert s.get("/v1/offload") == {"ports": [], "rules": []}
+    with Server("offload=1") as s:
+        page = s.get("/v1/offload")
+        assert page["ports"] == [{"name": "lan0", "backend": "tc", "device": "enp1s0f0np0", "vxlan_device": "rwy-vxlan", "error": "",
+                                  "hardware": 2, "kernel": 2, "software": 2}]
+        drop, soft, vlan, vxlan, vni, left = page["rules"]
+        assert drop["match"] == "vni 5001 to vtep 192.0.2.1 ipv4 src 10.1.0.66/32 roce port 49152-65535", drop
+        assert (drop["action"], drop["where"], drop["why"], drop["packets"], drop["acl_rule"]) == ("drop", "hardware", "", 1234567, 3)
+        assert "dst fd00::/64 opcode 0x0a-0x0b qp 1" in soft["match"] and soft["packets"] is None and "RDMA" in soft["why"], soft
+        assert vlan["action"] == "to-vlan 101 dst mac 00:00:00:00:00:00" and "src mac" in vlan["match"], vlan
+        assert vxlan["match"].startswith("vlan 101") and vxlan["action"].startswith("to-vxlan vni 5001 vtep 192.0.2.11") and vxlan["stale"], vxlan
+        assert vni["match"] == "any vni to vtep 192.0.2.1" and vni["tenant"] == "" and vni["what"] == "unknown-vni", vni
+        assert left["action"] == "software" and left["match"] == "" and left["why"], left
+        text = s.cli("offload").stdout
+        assert re.search(r"^lan0 +tc +enp1s0f0np0 rwy-vxlan +2 +2 +2", text, re.M), text
+        assert "acl 3" in text and "kernel (stale)" in text, text
+        assert "MATCH" not in s.cli("offload --summary").stdout
+        assert s.get("/v1/offload?tenant=nobody")["rules"] == []
 
 
 def test_flow_options():

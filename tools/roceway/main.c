@@ -20,6 +20,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_ports,
     &cmd_neighbours,
     &cmd_workers,
+    &cmd_offload,
     &cmd_tenant,
     &cmd_reload,
     &cmd_metrics,

@@ -260,6 +260,7 @@ static int start(char **argv)
 		    c->tunnels % 1000);
 		memset(c->tunnel[c->tunnels].remote.b, 0xfd, 16);
 	}
+	c->port[0].offload = option(argv, "offload", 0) ? CONF_OFFLOAD_TC : CONF_OFFLOAD_OFF;
 	fake.conf = c;
 	fake.flows = option(argv, "flows", fake.flows);
 	fake.stuck = (int)option(argv, "stuck", (unsigned)-1);
