@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tenants that come, change and go while packets flow: how long each change takes from the call until every
+ * worker runs it, and what the packets of others notice. One line of JSON.
+ *
+ * The gateways and hosts of fp_lab.h: one thread runs both gateways' workers and a host that sends WRITEs
+ * without a pause through the plain LAN; the main thread changes gateway A's tenants. Nothing may be lost,
+ * and no queue pair may see a NAK. The longest turn of A's worker is told too, of those turns in which the
+ * kernel left it alone.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "tests/bench/fp_lab.h"
+
+#define BURST    32
+#define ROUNDS   8 /* changes of each kind at most, in thousands */
+#define PREFIXES 4
+#define RULES    10
+
+struct run {
+	struct fp_lab lab;
+	struct fp_hosts *hosts;
+	_Atomic bool stop;
+	_Atomic uint64_t turn_max, turns; /* ticks of A's longest turn since it was reset */
+};
+
+static struct run r;
+
+/* --- packets ------------------------------------------------------------------------------------------ */
+
+static void wire(enum fp_site from)
+{
+	struct rte_ring *tx = r.lab.gw[from].port[FP_WAN].tx;
+	struct fp_port *to = &r.lab.gw[1 - from].port[FP_WAN];
+	struct rte_mbuf *m[BURST], *c;
+	unsigned n;
+
+	while ((n = rte_ring_dequeue_burst(tx, (void **)m, BURST, NULL)) > 0)
+		for (unsigned i = 0; i < n; i++) {
+			c = fp_copy(&r.lab, rte_pktmbuf_mtod(m[i], void *), m[i]->data_len);
+			for (struct rte_mbuf *s = m[i]->next; s; s = s->next)
+				memcpy(rte_pktmbuf_append(c, s->data_len), rte_pktmbuf_mtod(s, void *),
+				    s->data_len);
+			rte_pktmbuf_free(m[i]);
+			fp_arrive(to, c);
+		}
+}
+
+static long switches(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_THREAD, &u);
+	return u.ru_nivcsw + u.ru_nvcsw;
+}
+
+static void turn_a(void)
+{
+	long before = switches();
+	uint64_t t = rte_rdtsc_precise();
+
+	gw_worker_turn(r.lab.gw[FP_A].w);
+	t = rte_rdtsc_precise() - t;
+	if (switches() != before)
+		return;
+	atomic_fetch_add(&r.turns, 1);
+	if (t > atomic_load(&r.turn_max))
+		atomic_store(&r.turn_max, t);
+}
+
+static bool waiting(enum fp_site s)
+{
+	return !rte_ring_empty(r.lab.gw[s].port[FP_LAN].rx) || !rte_ring_empty(r.lab.gw[s].port[FP_WAN].rx);
+}
+
+static void batch(unsigned packets)
+{
+	fp_hosts_send(r.hosts, packets);
+	do
+		turn_a();
+	while (waiting(FP_A));
+	fp_hosts_read(r.hosts, FP_A);
+	wire(FP_A);
+	do {
+		gw_worker_turn(r.lab.gw[FP_B].w);
+		fp_hosts_read(r.hosts, FP_B);
+	} while (waiting(FP_B));
+	wire(FP_B);
+}
+
+static void *packets(void *arg)
+{
+	const struct fp_stats *st = fp_hosts_stats(r.hosts);
+	cpu_set_t all;
+
+	(void)arg;
+	CPU_ZERO(&all);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		CPU_SET(i, &all);
+	sched_setaffinity(0, sizeof(all), &all); /* EAL has tied the main thread to one, and so this one */
+	while (!atomic_load(&r.stop))
+		batch(r.lab.cfg.batch);
+	for (uint64_t end = gw_now() + 5 * RWY_SEC; gw_now() < end && st->received < st->sent;)
+		batch(0);
+	return NULL;
+}
+
+/* Every queue pair is paired before anything is measured. */
+static void warm_up(void)
+{
+	uint64_t end = gw_now() + 20 * RWY_SEC;
+
+	batch(r.lab.cfg.qps);
+	while (gw_now() < end && eng_counters(r.lab.gw[FP_A].w->eng)->conns_paired < r.lab.cfg.qps)
+		batch(0);
+	for (unsigned i = 0; i < 100; i++)
+		batch(r.lab.cfg.batch);
+}
+
+/* --- tenants ------------------------------------------------------------------------------------------- */
+
+static struct prefix net(uint8_t a, uint8_t b, uint8_t c, uint8_t len)
+{
+	return (struct prefix){rwy_ip_from4((uint8_t[4]){a, b, c, 0}), (uint8_t)(96 + len)};
+}
+
+/* All have the same addresses. */
+static struct conf_tenant tenant(unsigned i)
+{
+	static struct tenant_prefix p[PREFIXES];
+	static struct acl_rule rule[RULES];
+	struct conf_tenant t = {0};
+
+	for (uint8_t k = 0; k < PREFIXES; k++)
+		p[k] = (struct tenant_prefix){
+		    net(10, (uint8_t)(50 + k), 0, 24), {k < 2 ? TENANT_VTEP : TENANT_TUNNEL, 0}};
+	for (uint8_t k = 0; k < RULES; k++)
+		rule[k] = (struct acl_rule){.src = net(10, 50, 0, 24),
+		    .dst = net(10, 52, 0, 24),
+		    .sport_lo = (uint16_t)(1000 * k),
+		    .sport_hi = (uint16_t)(1000 * k + 9),
+		    .classes = ACL_ALL};
+	tenant_cfg_default(&t.cfg);
+	snprintf(t.cfg.name, sizeof(t.cfg.name), "tenant-%u", i);
+	t.cfg.vni = 1 + i;
+	t.cfg.prefix = p;
+	t.cfg.prefixes = PREFIXES;
+	t.cfg.rule = rule;
+	t.cfg.rules = RULES;
+	t.cfg.vtep_learn = true;
+	t.cfg.gw_mac[0] = 2;
+	t.cfg.guarantee_Bps = 100000;
+	return t;
+}
+
+static void must(int rc, const struct conf_error *err)
+{
+	if (rc)
+		fp_die(err->msg);
+}
+
+static int order(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static double turn_us(void)
+{
+	return (double)atomic_exchange(&r.turn_max, 0) * 1e6 / (double)rte_get_tsc_hz();
+}
+
+static void report(const char *what, uint64_t *took, unsigned n)
+{
+	qsort(took, n, sizeof(*took), order);
+	printf(", \"%s\": {\"n\": %u, \"median_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f, "
+	       "\"turn_max_us\": %.1f}",
+	    what, n, ms(took[n / 2]), ms(took[(n - 1) * 99 / 100]), ms(took[n - 1]), turn_us());
+}
+
+static void report_one(const char *what, uint64_t took)
+{
+	printf(", \"%s\": {\"ms\": %.3f, \"turn_max_us\": %.1f}", what, ms(took), turn_us());
+}
+
+static uint64_t reload(const struct conf_tenant *t, unsigned n, struct gw_tenants_done *done)
+{
+	struct conf_error err;
+
+	must(gw_tenants_replace(&r.lab.gw[FP_A].app, t, n, done, &err), &err);
+	return done->took;
+}
+
+static void changes(unsigned present, unsigned each)
+{
+	struct conf_tenant *all = calloc(present, sizeof(*all)), t;
+	uint64_t *took = calloc(each, sizeof(*took)), one;
+	struct gw_app *app = &r.lab.gw[FP_A].app;
+	struct gw_tenants_done done;
+	struct conf_error err;
+
+	if (!all || !took)
+		fp_die("no memory");
+	for (unsigned i = 0; i < present; i++)
+		all[i] = tenant(i);
+	atomic_store(&r.turn_max, 0);
+	nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+	printf(", \"turn_max_us\": %.1f", turn_us()); /* without changes */
+	one = reload(all, present, &done);
+	report_one("all_new", one);
+	for (unsigned i = 0; i < each; i++) {
+		t = tenant(present + i);
+		must(gw_tenant_add(app, &t, &done, &err), &err);
+		took[i] = done.took;
+	}
+	report("add", took, each);
+	for (unsigned i = 0; i < each; i++) {
+		t = tenant(present + i);
+		t.cfg.limit_Bps = 1000000 + i;
+		must(gw_tenant_set(app, &t, &done, &err), &err);
+		took[i] = done.took;
+	}
+	report("set", took, each);
+	for (unsigned i = 0; i < each; i++) {
+		t = tenant(present + i);
+		must(gw_tenant_del(app, t.cfg.name, &done, &err), &err);
+		took[i] = done.took;
+	}
+	report("del", took, each);
+	all[present / 2].cfg.weight = 7;
+	one = reload(all, present, &done);
+	if (done.same != present - 1 || done.changed != 1)
+		fp_die("a reload changed what was the same");
+	report_one("reload_one_changed", one);
+	for (unsigned i = 0; i < present; i++)
+		all[i].cfg.weight = 9;
+	one = reload(all, present, &done);
+	report_one("reload_all_changed", one);
+	free(all);
+	free(took);
+}
+
+static uint32_t number(const char *s, uint32_t lo, uint32_t hi)
+{
+	char *end;
+	unsigned long v = strtoul(s, &end, 10);
+
+	if (*end || v < lo || v > hi)
+		fp_die("bad number");
+	return (uint32_t)v;
+}
+
+/* bench_onboard [EAL arguments] -- [--tenants N] [--changes N] */
+int main(int argc, char **argv)
+{
+	static const struct option opts[] = {
+	    {"tenants", required_argument, NULL, 't'}, {"changes", required_argument, NULL, 'c'}, {0}};
+	struct fp_cfg cfg = {.payload = 1024, .qps = 16, .message = 8, .batch = 256};
+	unsigned present = 4000, each = 1000;
+	const struct fp_stats *st;
+	pthread_t th;
+	int n, o;
+
+	gw_log_init(GW_LOG_WARNING);
+	n = rte_eal_init(argc, argv);
+	if (n < 0)
+		fp_die("EAL does not start");
+	optind = 1;
+	while ((o = getopt_long(argc - n, argv + n, "", opts, NULL)) != -1) {
+		if (o == 't')
+			present = number(optarg, 1, TENANT_COUNT_MAX - 1000 * ROUNDS);
+		else if (o == 'c')
+			each = number(optarg, 1, 1000 * ROUNDS);
+		else
+			return 2;
+	}
+	fp_lab_new(&r.lab, &cfg);
+	r.hosts = fp_hosts_new(&r.lab);
+	st = fp_hosts_stats(r.hosts);
+	warm_up();
+	if (pthread_create(&th, NULL, packets, NULL) != 0)
+		fp_die("no thread");
+	printf("{\"tenants\": %u", present);
+	changes(present, each);
+	atomic_store(&r.stop, true);
+	pthread_join(th, NULL);
+	printf(", \"packets\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"naks\": %" PRIu64 ", \"wrong\": %" PRIu64
+	       "}\n",
+	    st->sent, st->sent - st->received, st->nak, st->wrong);
+	if (st->received != st->sent || st->wrong || st->nak)
+		fp_die("packets were lost, wrong or not acknowledged");
+	return 0;
+}
