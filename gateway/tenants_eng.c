@@ -76,7 +76,8 @@ void gw_feed_set(struct gw_feed *f, const struct gw_app *app, const struct tenan
 	        .custody = UINT64_MAX,
 	        .share = {.guarantee_Bps = share(c->guarantee_Bps, app->workers),
 	            .limit_Bps = share(c->limit_Bps, app->workers),
-	            .weight = c->weight},
+	            .weight = c->weight,
+	            .priority = c->priority},
 	        .prefix = to,
 	        .prefixes = n}};
 }

@@ -147,9 +147,12 @@ RWY_MUST_CHECK int wan_tx_open(
 #define WAN_CLASSES_MAX 65536
 #define WAN_WEIGHT_MAX  1000
 #define WAN_RATE_MIN    1000
+#define WAN_PRIORITIES  8
 struct wan_class_cfg {
 	uint64_t guarantee_Bps, limit_Bps;
 	uint32_t weight; /* 1 .. WAN_WEIGHT_MAX */
+	uint8_t
+	    priority; /* below WAN_PRIORITIES: of several that are due their guarantee the highest first */
 };
 struct wan_class_stats {
 	struct wan_class_cfg cfg;

@@ -41,34 +41,48 @@ static void sift(struct wan_heap *h, uint32_t i, enum wan_heap_kind k)
 	put_at(h, i, c, k);
 }
 
+static struct wan_heap *heap_of(struct wan_sched *s, const struct wan_class *c, enum wan_heap_kind k)
+{
+	return &s->heap[k + (k == WAN_HEAP_GUARANTEE ? c->cfg.priority : 0u)];
+}
+
+static void note_waiting(struct wan_sched *s, const struct wan_class *c)
+{
+	uint32_t bit = 1u << c->cfg.priority;
+
+	s->waiting = heap_of(s, c, WAN_HEAP_GUARANTEE)->n ? s->waiting | bit : s->waiting & ~bit;
+}
+
 static void heap_add(struct wan_sched *s, struct wan_class *c, enum wan_heap_kind k)
 {
-	struct wan_heap *h = &s->heap[k];
+	struct wan_heap *h = heap_of(s, c, k);
 
 	if (c->place[k])
 		return;
 	put_at(h, h->n++, c, k);
 	sift(h, h->n - 1, k);
+	note_waiting(s, c);
 }
 
 static void heap_remove(struct wan_sched *s, struct wan_class *c, enum wan_heap_kind k)
 {
-	struct wan_heap *h = &s->heap[k];
+	struct wan_heap *h = heap_of(s, c, k);
 	uint32_t i = c->place[k] - 1;
 
 	if (!c->place[k])
 		return;
 	c->place[k] = 0;
-	if (i == --h->n)
-		return;
-	put_at(h, i, h->v[h->n], k);
-	sift(h, i, k);
+	if (i != --h->n) {
+		put_at(h, i, h->v[h->n], k);
+		sift(h, i, k);
+	}
+	note_waiting(s, c);
 }
 
 static void heap_moved(struct wan_sched *s, struct wan_class *c, enum wan_heap_kind k)
 {
 	if (c->place[k])
-		sift(&s->heap[k], c->place[k] - 1, k);
+		sift(heap_of(s, c, k), c->place[k] - 1, k);
 }
 
 /* --- clocks ------------------------------------------------------------------------------------- */
@@ -184,7 +198,7 @@ int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg 
 	uint32_t cap = s->cap ? s->cap : 16;
 
 	if (id >= WAN_CLASSES_MAX || !cfg->weight || cfg->weight > WAN_WEIGHT_MAX ||
-	    !rate_ok(cfg->guarantee_Bps) || !rate_ok(cfg->limit_Bps) ||
+	    cfg->priority >= WAN_PRIORITIES || !rate_ok(cfg->guarantee_Bps) || !rate_ok(cfg->limit_Bps) ||
 	    (cfg->limit_Bps && cfg->limit_Bps < cfg->guarantee_Bps))
 		return RWY_EINVAL;
 	while (cap <= id)
@@ -305,11 +319,9 @@ static void unpark(struct wan_sched *s, rwy_time now)
 	}
 }
 
-/* Is a class due what it is guaranteed? */
-static struct wan_class *due(struct wan_sched *s, rwy_time now)
+/* Of one priority: is a class due what it is guaranteed? */
+static struct wan_class *due_of(struct wan_sched *s, struct wan_heap *h, rwy_time now)
 {
-	struct wan_heap *h = &s->heap[WAN_HEAP_GUARANTEE];
-
 	while (h->n) {
 		struct wan_class *c = h->v[0];
 		rwy_dur lag = c->fresh ? LAG_FRESH : LAG_MAX;
@@ -322,6 +334,19 @@ static struct wan_class *due(struct wan_sched *s, rwy_time now)
 			continue;
 		}
 		return c->guarantee.at <= now ? c : NULL;
+	}
+	return NULL;
+}
+
+static struct wan_class *due(struct wan_sched *s, rwy_time now)
+{
+	for (uint32_t left = s->waiting; left;) {
+		unsigned p = 31u - (unsigned)__builtin_clz(left);
+		struct wan_class *c = due_of(s, &s->heap[WAN_HEAP_GUARANTEE + p], now);
+
+		if (c)
+			return c;
+		left &= ~(1u << p);
 	}
 	return NULL;
 }

@@ -120,7 +120,8 @@ static int check(const struct eng *e, uint32_t idx, const struct eng_tenant_cfg 
 	if (!idx || idx >= ENG_TENANTS_MAX || !cfg->vni || cfg->vni > 0xffffff ||
 	    (other >= 0 && (uint32_t)other != idx))
 		return RWY_EINVAL;
-	if (s->weight > WAN_WEIGHT_MAX || (s->limit_Bps && s->limit_Bps < s->guarantee_Bps) ||
+	if (s->weight > WAN_WEIGHT_MAX || s->priority >= WAN_PRIORITIES ||
+	    (s->limit_Bps && s->limit_Bps < s->guarantee_Bps) ||
 	    (!s->weight && (s->limit_Bps || s->guarantee_Bps)))
 		return RWY_EINVAL;
 	for (unsigned i = 0; i < cfg->prefixes; i++)

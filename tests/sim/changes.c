@@ -17,6 +17,7 @@ static void draw_share(struct run *r, struct sim_tenant *k)
 
 	k->share = (struct wan_class_cfg){.weight = 1 + (uint32_t)sim_below(g, 20),
 	    .guarantee_Bps = rates[sim_below(g, 4)],
+	    .priority = (uint8_t)sim_below(g, WAN_PRIORITIES),
 	    .limit_Bps = sim_chance(g, .5) ? 8000000u << sim_below(g, 6) : 0};
 	if (k->share.limit_Bps && k->share.limit_Bps < k->share.guarantee_Bps)
 		k->share.limit_Bps = k->share.guarantee_Bps;

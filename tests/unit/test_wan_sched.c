@@ -151,6 +151,40 @@ static void test_limit(void **state)
 	stop(&p);
 }
 
+/* More is guaranteed than there is: the higher priority has all of its guarantee, the other what is left. */
+static void test_priority(void **state)
+{
+	struct wan_class_cfg high = {.guarantee_Bps = RATE / 10 * 6, .weight = 1, .priority = 7};
+	struct wan_pair p;
+	double s[3];
+
+	(void)state;
+	start(&p, 40, 400);
+	set(&p, 1, RATE / 2, 0, 1);
+	for (uint32_t i = 0; i < 20; i++)
+		wan_tx_class(out(&p, i)->tx, 1 + i % 2);
+	assert_int_equal(wan_class_set(p.end[0].t, 2, &high), 0);
+	for (uint32_t i = 1; i < 20; i += 2)
+		wan_tx_class(out(&p, i)->tx, 2);
+	shares(&p, 3, 30 * RWY_MS, s);
+	shares(&p, 3, 200 * RWY_MS, s);
+	near(s[2], 0.6, 0.01);
+	near(s[1], 0.4, 0.01);
+	/* And the other way round, while it runs. */
+	high.priority = 0;
+	assert_int_equal(wan_class_set(p.end[0].t, 2, &high), 0);
+	assert_int_equal(wan_class_set(p.end[0].t, 1,
+	                     &(struct wan_class_cfg){.guarantee_Bps = RATE / 2, .weight = 1, .priority = 1}),
+	    0);
+	shares(&p, 3, 30 * RWY_MS, s);
+	shares(&p, 3, 200 * RWY_MS, s);
+	near(s[1], 0.5, 0.01);
+	near(s[2], 0.5, 0.01);
+	high.priority = WAN_PRIORITIES;
+	assert_int_equal(wan_class_set(p.end[0].t, 2, &high), RWY_EINVAL);
+	stop(&p);
+}
+
 /* A little flow with a guarantee beside many that take all they can: it does not wait for them. */
 static void test_latency(void **state)
 {
@@ -214,6 +248,7 @@ int main(void)
 	    cmocka_unit_test(test_guarantees),
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_limit),
+	    cmocka_unit_test(test_priority),
 	    cmocka_unit_test(test_latency),
 	    cmocka_unit_test(test_arguments),
 	};
