@@ -121,7 +121,8 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	wan_pkt_seal(tx->hdr, tx->hdr_len, NULL, 0);
 	tx->buf = NULL;
 	tx->off = tx->len = 0;
-	tx->own = tx->ect = false;
+	tx->own = tx->ect = tx->congested = false;
+	tx->class_id = 0;
 	tx->path = t->hs_path;
 	h->reply = false;
 	h->sent_at = now;

@@ -12,6 +12,8 @@
 #include "gateway/engine/engine.h"
 #include "tests/sim/dc/bytes.h"
 #include "tests/sim/dc/gw.h"
+#include "tests/sim/dc/nic.h"
+#include "tests/sim/dc/tenants.h"
 #include "tests/sim/wan/seal.h"
 
 #define HEADROOM     256
@@ -33,9 +35,10 @@ struct gw {
 	rwy_time free_at;
 	double frac;
 	uint64_t lost, sent;
+	uint64_t sent_of[DC_TENANTS_MAX + 1]; /* bytes on the wire by tenant */
 	/* buffers */
 	struct rwy_buf *free;
-	uint64_t live, credit;
+	uint64_t live, credit, custody;
 	struct gw_peaks peak;
 };
 
@@ -114,7 +117,7 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 
 	if (!tx->buf)
 		memcpy(made, tx->bytes, tx->len < sizeof(made) ? tx->len : sizeof(made));
-	if (dc_bytes_read(dc, bytes, tx->len, p)) {
+	if (dc_bytes_read(dc, bytes, tx->len, p) && dc->qps[dc_qp_id(p->dqpn)]->tenant == tx->tenant) {
 		dc_port_send(&g->n.port[0], p, dc->evq.now);
 		if (g->n.port[0].q[1].bytes > g->peak.lan_queue)
 			g->peak.lan_queue = g->n.port[0].q[1].bytes;
@@ -127,7 +130,7 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 		on_free(g, tx->buf);
 }
 
-static bool to_wire(struct gw *g, struct rwy_buf *b)
+static bool to_wire(struct gw *g, struct rwy_buf *b, uint32_t tenant)
 {
 	struct dc *dc = g->n.dc;
 	rwy_time now = dc->evq.now, at = rwy_time_max(g->free_at, now),
@@ -136,6 +139,7 @@ static bool to_wire(struct gw *g, struct rwy_buf *b)
 	double t = (b->len + WAN_OVERHEAD) * 8e9 / dc->s.wan + g->frac;
 
 	g->sent++;
+	g->sent_of[tenant] += b->len + WAN_OVERHEAD;
 	if (queue > g->peak.wan_queue)
 		g->peak.wan_queue = queue;
 	if (queue > (uint64_t)dc->s.bbuf || (dc->s.loss > 0 && dc_unit(dc) <= dc->s.loss)) {
@@ -167,7 +171,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	memcpy(b->data, tx->hdr, tx->hdr_len);
 	if (len)
 		memcpy(b->data + tx->hdr_len, tx->buf->data + tx->off, stored);
-	if (!to_wire(g, b))
+	if (!to_wire(g, b, tx->class_id))
 		slot_free(to, b);
 	if (tx->buf && tx->own)
 		on_free(g, tx->buf);
@@ -196,6 +200,7 @@ static void turn_at(struct gw *g, rwy_time at)
 static void from_lan(struct gw *g, rwy_time now)
 {
 	struct rwy_buf *bufs[BURST];
+	uint16_t tenants[BURST];
 	struct dc_pkt *p;
 	unsigned n = 0;
 
@@ -203,15 +208,16 @@ static void from_lan(struct gw *g, rwy_time now)
 		struct rwy_buf *b = on_alloc(g, HEADROOM, 0);
 
 		b->len = dc_bytes_make(g->n.dc, p, b->data);
+		tenants[n] = g->n.dc->qps[dc_qp_id(p->dqpn)]->tenant;
 		dc_pkt_put(g->n.dc, p);
 		bufs[n++] = b;
 		if (n == BURST) {
-			eng_lan_rx(g->e, bufs, n, now);
+			eng_tenant_rx(g->e, bufs, tenants, n, now);
 			n = 0;
 		}
 	}
 	if (n)
-		eng_lan_rx(g->e, bufs, n, now);
+		eng_tenant_rx(g->e, bufs, tenants, n, now);
 }
 
 static void from_wan(struct gw *g, rwy_time now)
@@ -314,6 +320,32 @@ static void configure(struct gw *g, struct eng_cfg *c)
 	g->credit = c->tunnel[0].wan.rx_bytes;
 }
 
+void dc_gw_tenant(struct gw *g, unsigned i, const struct dc_tenant *t)
+{
+	struct eng_prefix prefix;
+	struct eng_tenant_cfg c = dc_tenant_cfg(t, i, g->n.site, g->custody, &prefix);
+
+	if (eng_tenant_set(g->e, i, &c, g->n.dc->evq.now) != 0)
+		dc_violation(g->n.dc, "a tenant that cannot be", i, 0);
+}
+
+static void tenants(struct gw *g)
+{
+	const struct scen *s = &g->n.dc->s;
+	struct dc_tenant t[DC_TENANTS_MAX + 1];
+	char err[200];
+
+	if (!dc_tenants_read(s, t, err, sizeof(err)))
+		abort(); /* it was checked */
+	for (unsigned i = 1; i <= (unsigned)s->tenants; i++)
+		dc_gw_tenant(g, i, &t[i]);
+}
+
+uint64_t dc_gw_sent(const struct gw *g, unsigned tenant)
+{
+	return g->sent_of[tenant];
+}
+
 void dc_gw_init(struct dc *dc, unsigned site)
 {
 	static const struct rwy_buf_ops ops = {on_alloc, on_free};
@@ -329,7 +361,9 @@ void dc_gw_init(struct dc *dc, unsigned site)
 	configure(g, c);
 	if (eng_new(&g->e, c, &eng_ops, g, (struct rwy_bufs){&ops, g}, dc->evq.now) != 0)
 		abort();
+	g->custody = c->custody_total;
 	free(c);
+	tenants(g);
 	turn_at(g, dc->evq.now);
 }
 

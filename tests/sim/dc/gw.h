@@ -20,7 +20,10 @@ bool dc_gw_quiet(const struct gw *g);
 struct port *dc_gw_port(struct gw *g);
 struct eng *dc_gw_engine(const struct gw *g);
 uint64_t dc_gw_held(const struct gw *g); /* bytes from the WAN that a local host has not acknowledged */
-void dc_gw_sample(struct gw *g);         /* brings rx_held up to date */
+struct dc_tenant;
+void dc_gw_tenant(struct gw *g, unsigned i, const struct dc_tenant *t); /* adds or changes it: one call */
+uint64_t dc_gw_sent(const struct gw *g, unsigned tenant);               /* bytes on the wire so far */
+void dc_gw_sample(struct gw *g);                                        /* brings rx_held up to date */
 const struct gw_peaks *dc_gw_peaks(const struct gw *g);
 void dc_gw_peaks_reset(struct gw *g);
 uint64_t dc_gw_wan_lost(const struct gw *g);

@@ -19,7 +19,7 @@ struct sr; /* selective repeat, sr.c */
 struct qp {
 	struct dc *dc;
 	uint32_t id;
-	uint16_t src, dst;
+	uint16_t src, dst, tenant;
 	uint8_t gen;
 	bool inter, failed, once; /* once: to be freed when it has nothing to do */
 	uint32_t hash;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cc/cc.h"
+#include "tests/sim/dc/tenants.h"
 #include "tests/sim/dc/words.h"
 
 #define K(key, unit, lo, hi)                                                                                 \
@@ -15,6 +16,10 @@
 #define CHOICE(key, choices)                                                                                 \
 	{                                                                                                    \
 #key, W_CHOICE, offsetof(struct scen, key), 0, 0, choices                                    \
+	}
+#define LIST(key, f)                                                                                         \
+	{                                                                                                    \
+		key, W_NAME, offsetof(struct scen, f), 0, sizeof(((struct scen *)0)->f), NULL                \
 	}
 #define DC_SITE_MAX 250
 #define DAY         864e11
@@ -90,6 +95,21 @@ static const struct word keys[] = {
     K(skip, W_TIME, 0, DAY),
     K(drain, W_TIME, 0, DAY),
     K(sample, W_TIME, 1e3, DAY),
+    K(tenants, W_WHOLE, 0, DC_TENANTS_MAX),
+    K(xtenant, W_WHOLE, 0, DC_TENANTS_MAX),
+    K(fhosts, W_WHOLE, 0, DC_SITE_MAX),
+    K(set_at, W_TIME, 0, DAY),
+    K(set_tenant, W_WHOLE, 0, DC_TENANTS_MAX),
+    K(set_guarantee, W_BITS, 0, 1e12),
+    K(set_limit, W_BITS, 0, 1e12),
+    K(set_weight, W_WHOLE, 0, 1000),
+    LIST("guarantee", t_guarantee),
+    LIST("limit", t_limit),
+    LIST("weight", t_weight),
+    LIST("priority", t_priority),
+    LIST("tcustody", t_custody),
+    LIST("tflows", t_flows),
+    LIST("tstart", t_start),
 };
 static const struct words words = {keys, sizeof(keys) / sizeof(keys[0])};
 
@@ -146,10 +166,26 @@ bool scen_file(struct scen *s, const char *path, char *err, size_t size)
 	return words_file(&words, s, path, err, size);
 }
 
+/* All flows of the tenants' own. */
+static double tenants_flows(const struct scen *s)
+{
+	struct dc_tenant t[DC_TENANTS_MAX + 1];
+	double n = 0;
+	char err[200];
+
+	if (!*s->t_flows || !dc_tenants_read(s, t, err, sizeof(err)))
+		return 0;
+	for (unsigned i = 1; i <= (unsigned)s->tenants; i++)
+		n += t[i].flows;
+	return n;
+}
+
 struct scen scen_resolved(const struct scen *given)
 {
 	struct scen s = *given;
 
+	if (*s.t_flows)
+		s.flows = tenants_flows(&s);
 	if (!s.frate)
 		s.frate = s.rate * s.hosts / s.spines;
 	if (!s.gwrate)
@@ -172,7 +208,11 @@ struct scen scen_resolved(const struct scen *given)
 bool scen_check(const struct scen *given, char *err, size_t size)
 {
 	struct scen r = scen_resolved(given), *s = &r;
+	struct dc_tenant t[DC_TENANTS_MAX + 1];
 	const char *why = NULL;
+
+	if (!dc_tenants_read(s, t, err, size))
+		return false;
 
 	if (!cc_find(s->cc))
 		why = "cc: there is no such algorithm";
@@ -194,6 +234,16 @@ bool scen_check(const struct scen *given, char *err, size_t size)
 		why = "rule is of the native border switch: mode=native";
 	else if (s->mode == MODE_ROCEWAY && s->host == HOST_SR)
 		why = "host=sr is a baseline of mode=native";
+	else if (s->tenants > 0 && s->mode == MODE_NATIVE)
+		why = "tenants are the gateways': mode=roceway";
+	else if (s->xtenant > s->tenants || s->set_tenant > s->tenants)
+		why = "xtenant and set_tenant are one of the tenants";
+	else if (s->fhosts >= s->leaves * s->hosts && s->fhosts > 0)
+		why = "fhosts leaves no host for others";
+	else if (s->flows > 4096)
+		why = "more than 4096 flows";
+	else if (s->set_at > 0 && !s->set_tenant)
+		why = "set_at wants set_tenant";
 	else if (s->slow_at > 0 && !s->slow_rate)
 		why = "slow_at wants slow_rate";
 	if (why)

@@ -17,6 +17,8 @@ enum scen_place { PLACE_PAIRS, PLACE_INCAST, PLACE_ONESRC };
 enum scen_sizes { SIZES_WEBSEARCH, SIZES_FIXED };
 enum scen_slow { SLOW_PORT, SLOW_NIC };
 
+#define DC_TENANTS_MAX 16
+
 struct scen {
 	double seed;
 	unsigned mode, rule;
@@ -39,6 +41,11 @@ struct scen {
 	double slow_at, slow_len, slow_rate;
 	unsigned slow;
 	double time, skip, drain, sample;
+	/* tenants: lists of a value each, tenants.h; whose the Poisson messages are; hosts of the flows only;
+	 * one live change */
+	double tenants, xtenant, fhosts, set_at, set_tenant, set_guarantee, set_limit, set_weight;
+	char t_guarantee[160], t_limit[160], t_weight[96], t_priority[64], t_custody[160], t_flows[96],
+	    t_start[160];
 };
 
 void scen_default(struct scen *s);

@@ -21,7 +21,21 @@ void trace_head(struct work *w)
 	                  "kb,border_mb,drops,resent");
 	for (unsigned i = 0; i < shown(w); i++)
 		fprintf(w->trace, ",tx%u,rx%u,far%u", i, i, i);
+	for (unsigned i = 1; i <= (unsigned)w->dc->s.tenants; i++)
+		fprintf(w->trace, ",wire%u,got%u,custody%u", i, i, i);
 	fprintf(w->trace, "\n");
+}
+
+/* Of a tenant: Gb/s on the WAN's wire and delivered to its hosts, MB in custody of the near gateway. */
+static void tenant_cells(struct work *w, unsigned i, double got, double dt)
+{
+	uint64_t wire = dc_gw_sent(w->dc->gw[0], i);
+	struct eng_tenant_stats st = {0};
+
+	eng_tenant_stats(dc_gw_engine(w->dc->gw[0]), i, &st);
+	fprintf(w->trace, ",%.4f,%.4f,%.4f", (double)(wire - w->sample_wire[i]) * 8 / dt, got * 8 / dt,
+	    (double)st.custody / 1e6);
+	w->sample_wire[i] = wire;
 }
 
 static uint64_t drops(const struct dc *dc)
@@ -62,7 +76,7 @@ void trace_row(struct work *w, rwy_time now)
 	struct dc *dc = w->dc;
 	unsigned host = w->flows ? w->flow[0].dst : dc->per_site;
 	double dt = (double)(now - w->sampled), held = 0, custody = 0, port = 0, rate = 0, queued = 0;
-	double far[FLOWS_MAX];
+	double far[FLOWS_MAX], got[DC_TENANTS_MAX + 1] = {0};
 	struct wan_stats st;
 
 	far_rates(w, far);
@@ -80,13 +94,19 @@ void trace_row(struct work *w, rwy_time now)
 	    held, port, custody, queued, rate, (double)dc_host_port(dc, host)->peer->q[1].bytes / 1e3,
 	    (double)dc->border[0].n.port[dc->spines].q[1].bytes / 1e6, (unsigned long long)drops(dc),
 	    (unsigned long long)dc->c.resent);
-	for (unsigned i = 0; i < shown(w); i++) {
+	for (unsigned i = 0; i < w->flows; i++)
+		got[w->flow[i].tenant] += (double)(w->flow[i].qp->rx_bytes - w->flow[i].sample_rx);
+	for (unsigned i = 0; i < w->flows; i++) {
 		struct flow *f = &w->flow[i];
 
-		fprintf(w->trace, ",%.3f,%.3f,%.3f", (double)(f->qp->tx_bytes - f->sample_tx) * 8 / dt,
-		    (double)(f->qp->rx_bytes - f->sample_rx) * 8 / dt, far[i]);
+		if (i < shown(w))
+			fprintf(w->trace, ",%.3f,%.3f,%.3f",
+			    (double)(f->qp->tx_bytes - f->sample_tx) * 8 / dt,
+			    (double)(f->qp->rx_bytes - f->sample_rx) * 8 / dt, far[i]);
 		f->sample_rx = f->qp->rx_bytes;
 		f->sample_tx = f->qp->tx_bytes;
 	}
+	for (unsigned i = 1; i <= (unsigned)dc->s.tenants; i++)
+		tenant_cells(w, i, got[i], dt);
 	fprintf(w->trace, "\n");
 }

@@ -96,6 +96,11 @@ static void flow_start(struct ev *ev, rwy_time now)
 	flow_post(f, now);
 }
 
+static unsigned host_at(const struct dc *dc, unsigned n)
+{
+	return (n % dc->leaves) * dc->per_leaf + n / dc->leaves % dc->per_leaf;
+}
+
 /* pairs: host i to host i over there, all hosts in turn; incast: to the first host; onesrc: from the first.
  */
 static void flow_place(struct flow *f, unsigned i)
@@ -103,8 +108,8 @@ static void flow_place(struct flow *f, unsigned i)
 	const struct dc *dc = f->w->dc;
 	const struct scen *s = scen(f->w);
 	unsigned back = (s->bidir > 0) && (i & 1), n = s->bidir > 0 ? i / 2 : i;
-	/* One leaf after the other, so that two flows do not share a leaf for no reason. */
-	unsigned host = (n % dc->leaves) * dc->per_leaf + n / dc->leaves % dc->per_leaf;
+	/* One leaf after the other (host_at), so that two flows do not share a leaf for no reason. */
+	unsigned host = host_at(dc, s->fhosts > 0 ? n % (unsigned)s->fhosts : n);
 
 	f->src = s->place == PLACE_ONESRC ? 0 : host;
 	f->dst = s->place == PLACE_INCAST ? 0 : host;
@@ -185,10 +190,11 @@ static bool warm_over(void *ctx)
 	return !w->warming && !w->dc->msgs_live;
 }
 
-static struct qp *connect(struct work *w, unsigned src, unsigned dst)
+static struct qp *connect(struct work *w, unsigned src, unsigned dst, unsigned tenant)
 {
 	struct qp *qp = dc_qp_new(w->dc, src, dst);
 
+	qp->tenant = (uint16_t)tenant;
 	w->warming++;
 	dc_post(qp, (uint64_t)scen(w)->pmtu, NULL, warm_complete, w, w->dc->evq.now);
 	return qp;
@@ -215,14 +221,18 @@ static void connect_all(struct work *w)
 	}
 	for (unsigned i = 0; i < w->flows; i++) {
 		flow_place(&w->flow[i], i);
-		w->flow[i].qp = connect(w, w->flow[i].src, w->flow[i].dst);
+		w->flow[i].qp = connect(w, w->flow[i].src, w->flow[i].dst, w->flow[i].tenant);
 	}
 	for (unsigned i = 0; i < 2 * w->xqps; i++) {
-		unsigned a = (unsigned)(rng_next(&rng) % n), b = (unsigned)(rng_next(&rng) % n),
-		         back = i >= w->xqps;
+		unsigned from = (unsigned)s->fhosts, a = from + (unsigned)(rng_next(&rng) % (n - from)),
+		         b = from + (unsigned)(rng_next(&rng) % (n - from)), back = i >= w->xqps;
 
+		if (from) {
+			a = host_at(dc, a);
+			b = host_at(dc, b);
+		}
 		if (!back || s->bidir > 0)
-			w->xqp[i] = connect(w, a + (back ? n : 0), b + (back ? 0 : n));
+			w->xqp[i] = connect(w, a + (back ? n : 0), b + (back ? 0 : n), (unsigned)s->xtenant);
 	}
 	dc_run(dc, dc->evq.now + WARM_LIMIT, warm_over, w);
 	/* What late acknowledgements there are. */
@@ -266,6 +276,22 @@ static void on_slow(struct ev *ev, rwy_time now)
 		ev_set(&dc->evq, ev, now + (rwy_dur)s->slow_len);
 }
 
+/* One call a gateway. */
+static void on_set(struct ev *ev, rwy_time now)
+{
+	struct work *w = EV_OWNER(ev, struct work, set_ev);
+	const struct scen *s = scen(w);
+	unsigned i = (unsigned)s->set_tenant;
+	struct dc_tenant *t = &w->tenant[i];
+
+	(void)now;
+	t->guarantee = s->set_guarantee;
+	t->limit = s->set_limit;
+	t->weight = s->set_weight > 0 ? s->set_weight : t->weight;
+	for (unsigned k = 0; k < 2; k++)
+		dc_gw_tenant(w->dc->gw[k], i, t);
+}
+
 static void on_skip(struct ev *ev, rwy_time now)
 {
 	struct work *w = EV_OWNER(ev, struct work, skip_ev);
@@ -285,6 +311,7 @@ static bool drained(void *ctx)
 void work_init(struct work *w, struct dc *dc, FILE *trace)
 {
 	const struct scen *s = &dc->s;
+	char err[200];
 
 	memset(w, 0, sizeof(*w));
 	w->dc = dc;
@@ -298,9 +325,17 @@ void work_init(struct work *w, struct dc *dc, FILE *trace)
 	w->sample_ev.fn = on_sample;
 	w->slow_ev.fn = on_slow;
 	w->skip_ev.fn = on_skip;
-	for (unsigned i = 0; i < w->flows; i++) {
+	w->set_ev.fn = on_set;
+	if (!dc_tenants_read(s, w->tenant, err, sizeof(err)))
+		abort(); /* it was checked */
+	for (unsigned i = 0, t = 1, n = 0; i < w->flows; i++, n++) {
+		while (t <= (unsigned)s->tenants && n >= (unsigned)w->tenant[t].flows) {
+			n = 0;
+			t++;
+		}
 		w->flow[i].w = w;
 		w->flow[i].ev.fn = flow_start;
+		w->flow[i].tenant = t <= (unsigned)s->tenants ? t : 0;
 	}
 }
 
@@ -313,7 +348,8 @@ void work_run(struct work *w)
 	for (unsigned i = 0; i < w->flows; i++) {
 		w->flow[i].sample_rx = w->flow[i].qp->rx_bytes;
 		w->flow[i].sample_tx = w->flow[i].qp->tx_bytes;
-		ev_set(&dc->evq, &w->flow[i].ev, at(w, s->start + i * s->stagger));
+		ev_set(&dc->evq, &w->flow[i].ev,
+		    at(w, s->start + i * s->stagger + w->tenant[w->flow[i].tenant].start));
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		poisson_init(w, &w->intra[i], i, false);
@@ -322,6 +358,8 @@ void work_run(struct work *w)
 	ev_set(&dc->evq, &w->skip_ev, at(w, s->skip));
 	if (s->slow_at > 0)
 		ev_set(&dc->evq, &w->slow_ev, at(w, s->slow_at));
+	if (s->set_at > 0)
+		ev_set(&dc->evq, &w->set_ev, at(w, s->set_at));
 	if (w->trace)
 		trace_head(w);
 	w->sampled = dc->zero;

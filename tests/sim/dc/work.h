@@ -8,6 +8,7 @@
 #define SIM_DC_WORK_H
 
 #include "tests/sim/dc/dc.h"
+#include "tests/sim/dc/tenants.h"
 
 struct work;
 
@@ -15,7 +16,7 @@ struct flow {
 	struct work *w;
 	struct qp *qp;
 	struct ev ev; /* its start */
-	unsigned src, dst, outstanding;
+	unsigned src, dst, tenant, outstanding;
 	uint64_t posted;               /* bytes */
 	uint64_t skip_rx;              /* bytes delivered when measuring began */
 	uint64_t sample_rx, sample_tx; /* at the last row of the trace */
@@ -47,7 +48,9 @@ struct work {
 	unsigned xqps;
 	struct poisson intra[2], inter[2];
 	struct fct fct[2]; /* within a site, between sites */
-	struct ev sample_ev, slow_ev, skip_ev;
+	struct ev sample_ev, slow_ev, skip_ev, set_ev;
+	struct dc_tenant tenant[DC_TENANTS_MAX + 1];
+	uint64_t sample_wire[DC_TENANTS_MAX + 1]; /* at the last row of the trace */
 	bool slowed;
 	unsigned warming;
 	FILE *trace;
