@@ -28,17 +28,36 @@ static void clear_ce(struct rwy_buf *b, bool is6)
 	rwy_put16(ip + 10, (uint16_t)(sum + (sum >> 16)));
 }
 
-/* RED on the bytes that wait for the WAN (Floyd and Jacobson 1993; DCQCN's Kmin, Kmax, Pmax). */
-static bool red(struct eng *e, uint64_t queue)
+/*
+ * How short memory is, the tenant's or everybody's: 0; 2 above a half; 4 above three quarters. So many binary
+ * orders earlier CNPs begin: many flows fill the memory long before the queue of one is long, and a host that
+ * is held for lack of it sends a window again when its timer runs out.
+ */
+static unsigned tightness(uint64_t held, uint64_t most)
 {
-	const struct eng_cfg *c = &e->cfg;
-	uint64_t span = c->np_max - c->np_min;
+	return held <= most >> 1 ? 0 : held <= (most >> 1) + (most >> 2) ? 2 : 4;
+}
 
-	if (queue <= c->np_min || !c->np_max)
+static unsigned tight(const struct eng_near *n)
+{
+	const struct eng *e = n->h.e;
+	const struct eng_ten *t = n->h.ten;
+	unsigned own = tightness(t->custody, t->cfg.custody),
+	         all = tightness(e->common + e->reserved, e->cfg.custody_total);
+
+	if (all && t->custody < t->cfg.reserve) /* it lives from what is its own */
+		all = tightness(t->custody, t->cfg.reserve);
+	return all > own ? all : own;
+}
+
+/* RED on the bytes that wait for the WAN (Floyd and Jacobson 1993; DCQCN's Kmin, Kmax, Pmax). */
+static bool red(struct eng *e, uint64_t queue, uint64_t min, uint64_t max)
+{
+	if (queue <= min)
 		return false;
-	if (queue >= c->np_max)
+	if (queue >= max)
 		return true;
-	return (eng_random(e) >> 44) * span < (((queue - c->np_min) * c->np_percent) << 20) / 100;
+	return (eng_random(e) >> 44) * (max - min) < (((queue - min) * e->cfg.np_percent) << 20) / 100;
 }
 
 /*
@@ -61,7 +80,8 @@ static bool above_drain(struct eng_near *n, uint64_t drain_Bps, rwy_time now)
 bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b)
 {
 	struct eng *e = n->h.e;
-	uint64_t queue, drain;
+	uint64_t queue, drain, min, max;
+	unsigned earlier;
 
 	if (pkt->ecn == ECN_CE) {
 		clear_ce(b, pkt->is6);
@@ -71,13 +91,16 @@ bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy
 	queue = (uint64_t)wan_tx_unsent(n->req) * b->len;
 	if (queue < n->np_low)
 		n->np_low = queue;
-	if (queue <= e->cfg.np_min || !e->cfg.np_max || e->now < n->cnp_at)
+	earlier = tight(n);
+	min = e->cfg.np_min >> earlier;
+	max = e->cfg.np_max >> earlier;
+	if (queue <= min || !e->cfg.np_max || e->now < n->cnp_at)
 		return false;
 	if (wan_tx_window(n->req, &drain) && drain)
 		return above_drain(n, drain, e->now);
-	if (queue < e->cfg.np_max && queue < n->np_low + GROWTH)
+	if (queue < max && queue < n->np_low + (GROWTH >> earlier))
 		return false;
-	if (!red(e, queue))
+	if (!red(e, queue, min, max))
 		return false;
 	n->np_low = queue;
 	return true;

@@ -197,6 +197,66 @@ static void test_stray_cnp(void **state)
 	assert_int_equal(eng_flow_count(side[1].e), 0);
 }
 
+/* A tenant whose memory runs short asks its hosts for less, before any of them has to wait; who has enough
+ * does not, with the same queue. */
+static void test_short_of_memory(void **state)
+{
+	uint8_t net[4] = {10, 2, 0, 0};
+	struct eng_prefix p = {.addr = rwy_ip_from4(net), .len = 120};
+	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .dqpn = B_QPN,
+	    .ack_req = true,
+	    .payload_len = 1024,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+	const uint64_t custody[] = {64 << 20, 3 << 19};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct eng_tenant_cfg c = {.vni = 100,
+		    .custody = 64 << 20,
+		    .share = {.weight = 1, .limit_Bps = 1000000},
+		    .prefix = &p,
+		    .prefixes = 1};
+		struct eng_tenant_stats st;
+
+		for (unsigned at = 0; at < 2; at++) {
+			net[1] = (uint8_t)(2 - at);
+			p.addr = rwy_ip_from4(net);
+			assert_int_equal(eng_tenant_set(side[at].e, 1, &c, eng_now), 0);
+		}
+		net[1] = 2;
+		p.addr = rwy_ip_from4(net);
+		c.custody = custody[i];
+		assert_int_equal(eng_tenant_set(side[0].e, 1, &c, eng_now), 0);
+		m.dqpn = B_QPN + i;
+		m.psn = FIRST;
+		eng_host_sends_as(0, 1, &m, ECT0);
+		eng_pair_run(20 * RWY_MS);
+		struct rc_mk ack = {.opcode = ROCE_RC_ACK,
+		    .psn = FIRST,
+		    .dqpn = A_QPN + i,
+		    .syndrome = 0x1f,
+		    .msn = 1,
+		    .src = {10, 2, 0, 3},
+		    .dst = {10, 1, 0, 3}};
+
+		eng_host_sends_as(1, 1, &ack, ECT0);
+		eng_pair_run(20 * RWY_MS);
+		side[0].cnps = 0;
+		for (unsigned k = 0; k < 1250; k++) {
+			m.psn++;
+			eng_host_sends_as(0, 1, &m, ECT0);
+		}
+		assert_int_equal(side[0].cnps > 0, i);
+		assert_int_equal(eng_counters(side[0].e)->holdback, 0);
+		assert_true(eng_tenant_stats(side[0].e, 1, &st));
+		assert_true(st.custody > 1250 * 1024);
+		while (!eng_tenant_remove(side[0].e, 1) || !eng_tenant_remove(side[1].e, 1))
+			eng_pair_run(100 * RWY_MS);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +264,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_cnp_interval, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_reaction, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_shared, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_short_of_memory, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_stray_cnp, eng_pair_set_up, eng_pair_tear_down),
 	};
 

@@ -108,6 +108,7 @@ static const struct word keys[] = {
     LIST("weight", t_weight),
     LIST("priority", t_priority),
     LIST("tcustody", t_custody),
+    LIST("treserve", t_reserve),
     LIST("tflows", t_flows),
     LIST("tstart", t_start),
 };

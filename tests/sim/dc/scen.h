@@ -44,8 +44,8 @@ struct scen {
 	/* tenants: lists of a value each, tenants.h; whose the Poisson messages are; hosts of the flows only;
 	 * one live change */
 	double tenants, xtenant, fhosts, set_at, set_tenant, set_guarantee, set_limit, set_weight;
-	char t_guarantee[160], t_limit[160], t_weight[96], t_priority[64], t_custody[160], t_flows[96],
-	    t_start[160];
+	char t_guarantee[160], t_limit[160], t_weight[96], t_priority[64], t_custody[160], t_reserve[96],
+	    t_flows[96], t_start[160];
 };
 
 void scen_default(struct scen *s);

@@ -22,6 +22,7 @@ static const struct {
     L(weight, "weight", W_WHOLE, 1, 1000),
     L(priority, "priority", W_WHOLE, 0, 7),
     L(custody, "tcustody", W_BYTES, 0, 1e12),
+    L(reserve, "treserve", W_SHARE, 0, 1),
     L(flows, "tflows", W_WHOLE, 0, 4096),
     L(start, "tstart", W_TIME, 0, 864e11),
 };
@@ -70,6 +71,7 @@ struct eng_tenant_cfg dc_tenant_cfg(
 	*prefix = (struct eng_prefix){.addr = dc_site_net(!site), .len = 112};
 	return (struct eng_tenant_cfg){.vni = 1000 + i,
 	    .custody = t->custody > 0 ? (uint64_t)t->custody : custody,
+	    .reserve = (uint64_t)(t->reserve * (double)custody),
 	    .share = {.guarantee_Bps = (uint64_t)(t->guarantee / 8),
 	        .limit_Bps = (uint64_t)(t->limit / 8),
 	        .weight = (uint32_t)t->weight,

@@ -12,8 +12,8 @@
 
 struct dc_tenant {
 	double guarantee, limit, weight, priority; /* bits a second; 0: none */
-	double custody;                            /* bytes, of its own; 0: what all have */
-	double flows, start;                       /* how many of the long-lived flows, and when they begin */
+	double custody, reserve; /* bytes at most, 0: what all have; share of it that is its own */
+	double flows, start;     /* how many of the long-lived flows, and when they begin */
 };
 
 /* False: err says which list is wrong. t[0] is the plain LAN. */
