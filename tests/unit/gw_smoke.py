@@ -445,8 +445,90 @@ def test_pair_vlan(folder):
             g.kill()
 
 
+class Systemd:
+    """The other end of sd_notify(3)."""
+
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "notify")
+        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.s.bind(self.path)
+        self.s.settimeout(READY)
+
+    def next(self):
+        """The next message as a mapping; watchdog's are left out."""
+        while True:
+            m = dict(line.split("=", 1) for line in self.s.recv(4096).decode().splitlines())
+            if "WATCHDOG" not in m:
+                return m
+
+
+def roceway(folder, *words, code=0):
+    r = subprocess.run((os.path.join(BUILD, "bin", "roceway"), "--socket", os.path.join(folder, "a.sock")) + words, capture_output=True,
+                       text=True, timeout=60)
+    assert r.returncode == code, (words, r.returncode, r.stdout, r.stderr)
+    return r.stdout if not code else r.stderr
+
+
+def test_reload(folder):
+    """Tenants by file, by signal and by command; a file that is refused changes nothing; what systemd is told."""
+    n = 400
+    entry = "  - {{name: t{0}, vni: {1}, prefixes: [{{prefix: 10.1.0.0/24, at: vtep}}, {{prefix: 10.2.0.0/24, at: far}}]}}\n"
+    many = "tenants:\n" + "".join(entry.format(i, i + 1) for i in range(n))
+    g = Gateway(folder, "a", workers=2)
+    with open(g.config) as f:
+        plain = f.read()
+    systemd = Systemd(folder)
+    os.environ["NOTIFY_SOCKET"] = systemd.path
+    try:
+        g.start()
+        assert systemd.next()["READY"] == "1"
+    finally:
+        del os.environ["NOTIFY_SOCKET"]
+
+    def write(text):
+        with open(g.config, "w") as f:
+            f.write(text)
+
+    def hup():
+        g.proc.send_signal(signal.SIGHUP)
+        m = systemd.next()
+        assert m["RELOADING"] == "1" and int(m["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000, m
+        m = systemd.next()
+        assert m["READY"] == "1", m
+        return m["STATUS"]
+
+    try:
+        write(plain + many)
+        assert hup() == "forwarding"
+        g.wait("tenants: added=%d changed=0 removed=0 same=0 generation=2 " % n, 2)
+        write(plain.replace("log_level: info", "log_level: notice") + many.replace("vni: 7,", "vni: 700, limit: 1Gbps,"))
+        assert hup() == "forwarding"
+        g.wait("tenants: added=0 changed=1 removed=0 same=%d generation=3 log_level changed " % (n - 1), 2)
+        good = roceway(folder, "tenant", "show", "--yaml")
+        assert good.count("- name:") == n and "limit: 1Gbps" in good
+        for text, want in ((plain.replace("workers: 2", "workers: 1") + many, "for `workers`, which changes only with a restart"),
+                           (plain + many.replace("vni: 9,", "vni: 8,"), "which is tenant `t7`'s too"), ("{", "expected YAML")):
+            write(text)
+            status = hup()
+            assert "refused" in status and want in status, status
+            assert want in roceway(folder, "reload", code=1)
+            assert systemd.next()["RELOADING"] == "1" and want in systemd.next()["STATUS"]
+        assert roceway(folder, "tenant", "show", "--yaml") == good
+        assert "added: generation 4" in roceway(folder, "tenant", "add", "red", "vni=5001", "prefix=10.1.0.0/24@vtep")
+        assert "changed: generation 5" in roceway(folder, "tenant", "set", "red", "limit=1Gbps")
+        assert "removed: generation 6" in roceway(folder, "tenant", "del", "red")
+        write(plain)
+        assert "0 tenants added, 0 changed, %d removed" % n in roceway(folder, "reload")
+        code, _ = g.stop()
+    finally:
+        g.kill()
+    assert code == 0, g.text()
+    refused = [line for line in g.text().splitlines() if " error " in line]
+    assert len(refused) == 6 and all(" error reload: refused, nothing has changed: " in line for line in refused), refused
+
+
 def main():
-    tests = [test_command_line, test_start_failures, test_alone, test_pair, test_pair_v6_tunnel_two_workers,
+    tests = [test_command_line, test_start_failures, test_alone, test_reload, test_pair, test_pair_v6_tunnel_two_workers,
              test_pair_vlan]
     passed = failed = 0
     try:
