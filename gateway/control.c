@@ -133,14 +133,12 @@ static bool pending(struct gw_app *app)
 static void signal_read(struct gw_app *app)
 {
 	struct gw_control *c = app->control;
-	struct gw_reload_done done;
-	struct conf_error err;
 	struct signalfd_siginfo s;
 
 	if (read(c->signal_fd, &s, sizeof(s)) != sizeof(s))
 		return;
 	if (s.ssi_signo == SIGHUP) {
-		(void)!gw_reload(app, &done, &err); /* it has said what it did, or why not */
+		gw_reload_start(app);
 		return;
 	}
 	gw_log(GW_LOG_NOTICE, "main", "stopping on signal %s", s.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");

@@ -15,6 +15,7 @@
 #include "gateway/gw.h"
 #include "gateway/notify.h"
 #include "gateway/offload.h"
+#include "gateway/reload.h"
 #include "gateway/setup.h"
 
 #define EXIT_USAGE 2
@@ -182,6 +183,7 @@ static int run(const struct conf *conf, const char *path)
 		gw_log(GW_LOG_NOTICE, "main", "ready");
 		gw_notify("READY=1\nSTATUS=forwarding");
 		gw_control_run(&app);
+		gw_reload_finish();
 		gw_notify("STOPPING=1");
 		atomic_store(&app.state, GW_STOPPING);
 	}

@@ -93,3 +93,62 @@ int gw_reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error
 	gw_change_unlock();
 	return rc;
 }
+
+/* --- in the background --------------------------------------------------------------------------- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_t thread;
+	bool running, again, joinable;
+} background = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool once_more(void)
+{
+	bool again;
+
+	pthread_mutex_lock(&background.lock);
+	again = background.again;
+	background.again = false;
+	background.running = again;
+	pthread_mutex_unlock(&background.lock);
+	return again;
+}
+
+static void *reload_thread(void *arg)
+{
+	struct gw_reload_done done;
+	struct conf_error err;
+
+	do
+		(void)!gw_reload(arg, &done, &err); /* it has said what it did, or why not */
+	while (once_more());
+	return NULL;
+}
+
+void gw_reload_start(struct gw_app *app)
+{
+	pthread_mutex_lock(&background.lock);
+	if (background.running) {
+		background.again = true;
+	} else {
+		if (background.joinable)
+			pthread_join(background.thread, NULL); /* it has ended, or is about to */
+		background.joinable = background.running =
+		    pthread_create(&background.thread, NULL, reload_thread, app) == 0;
+		if (!background.running)
+			gw_log(GW_LOG_ERROR, "reload", "refused, nothing has changed: no thread for it");
+	}
+	pthread_mutex_unlock(&background.lock);
+}
+
+void gw_reload_finish(void)
+{
+	bool joinable;
+
+	pthread_mutex_lock(&background.lock);
+	joinable = background.joinable;
+	background.joinable = background.again = false;
+	pthread_mutex_unlock(&background.lock);
+	if (joinable)
+		pthread_join(background.thread, NULL);
+}

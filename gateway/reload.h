@@ -22,6 +22,12 @@ struct gw_reload_done {
  * thread but a worker's; waits for other changes. */
 RWY_MUST_CHECK int gw_reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error *err);
 
+/* The same in a thread of its own, for who cannot wait: the control thread, on SIGHUP. When one is at work
+ * already, the file is read once more after it. */
+void gw_reload_start(struct gw_app *app);
+/* Before the workers end: until no such thread is at work. */
+void gw_reload_finish(void);
+
 /* Who reads something, changes it and writes it back holds this meanwhile. */
 void gw_change_lock(void);
 void gw_change_unlock(void);
