@@ -9,7 +9,7 @@
 #include "gateway/conf/conf.h"
 
 #define CONF_FILE_MAX  (64u << 20) /* bytes of a file */
-#define CONF_NODES_MAX 4000000     /* values in a file: 16384 tenants with 10 rules each have 2.5 million */
+#define CONF_NODES_MAX 2000000     /* values in a file: 16384 tenants with 10 rules each have 1.7 million */
 #define CONF_DEPTH_MAX 6           /* nesting of a file: a rule's operations are that deep */
 
 /* --- the schema ------------------------------------------------------------------------------ */

@@ -302,33 +302,40 @@ static int read_line(struct line *l, char **argv)
 	return rc;
 }
 
-int main(int argc, char **argv)
+static int run_line(struct line *l, char **argv)
 {
-	const char *env = getenv("ROCEWAY_SOCKET");
-	struct line l = {.cli.socket = env && *env ? env : DEFAULT_SOCKET};
-	int rc;
+	int rc = read_line(l, argv);
 
-	l.cli.word = calloc((size_t)argc + 1, sizeof(*l.cli.word));
-	if (!l.cli.word) {
-		cli_error("out of memory");
-		return EXIT_ERROR;
-	}
-	rc = read_line(&l, argv);
 	if (rc)
 		return rc;
-	if (l.version)
-		return run_version(&l.cli);
-	if (l.help || !l.cli.cmd) {
-		if (l.cli.cmd)
-			help_command(l.cli.cmd);
+	if (l->version)
+		return run_version(&l->cli);
+	if (l->help || !l->cli.cmd) {
+		if (l->cli.cmd)
+			help_command(l->cli.cmd);
 		else
 			help_all();
-		return l.help ? EXIT_OK : EXIT_USAGE;
+		return l->help ? EXIT_OK : EXIT_USAGE;
 	}
-	rc = l.cli.cmd->run(&l.cli);
+	rc = l->cli.cmd->run(&l->cli);
 	if (fflush(stdout) || ferror(stdout)) {
 		cli_error("cannot write to standard output");
 		rc = rc ? rc : EXIT_ERROR;
 	}
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	const char *env = getenv("ROCEWAY_SOCKET");
+	struct line l = {.cli.socket = env && *env ? env : DEFAULT_SOCKET};
+	int rc = EXIT_ERROR;
+
+	l.cli.word = calloc((size_t)argc + 1, sizeof(*l.cli.word));
+	if (l.cli.word)
+		rc = run_line(&l, argv);
+	else
+		cli_error("out of memory");
+	free(l.cli.word);
 	return rc;
 }
