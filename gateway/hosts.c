@@ -46,21 +46,14 @@ static bool as_configured(const struct tenant_host *h, const struct gw_from *f, 
 	return rwy_ip_eq(&h->vtep, at) && !memcmp(h->mac, mac, 6);
 }
 
-static bool forged(struct gw_worker *w, const struct gw_from *f)
-{
-	w->c.drop_host_forged++;
-	w->tenants[f->t->index].forged_host++;
-	return false;
-}
-
-bool gw_host_learn(
+static bool learn(
     struct gw_worker *w, const struct gw_from *f, const struct rwy_ip *host, const uint8_t mac[6])
 {
 	const struct tenant_host *h = configured(f->t, host);
 
 	if (h && !as_configured(h, f, mac)) {
 		w->ov->c.host.forged++;
-		return forged(w, f);
+		return false;
 	}
 	switch (vtep_learn(w->ov->hosts, f->t->index, host, &f->at, mac, w->now)) {
 	case VTEP_KNOWN:
@@ -70,9 +63,19 @@ bool gw_host_learn(
 		return true;
 	case VTEP_HELD:
 	case VTEP_FORGED:
-		return forged(w, f);
+		return false;
 	}
 	rwy_unreachable();
+}
+
+bool gw_host_learn(
+    struct gw_worker *w, const struct gw_from *f, const struct rwy_ip *host, const uint8_t mac[6])
+{
+	if (learn(w, f, host, mac))
+		return true;
+	w->c.drop_host_forged++;
+	w->tenants[f->t->index].forged_host++;
+	return false;
 }
 
 bool gw_vtep_genuine(struct gw_worker *w, const struct gw_from *f)
@@ -137,14 +140,16 @@ bool gw_host_arp(struct gw_worker *w, const struct gw_from *f, struct rte_mbuf *
 
 	if (what == ARP_OTHER)
 		return false;
-	/* `owned`: another worker received it, counted it and answered. */
-	w->ov->c.arp[what] += !owned;
-	if (msg.learn && !gw_host_learn(w, f, &msg.sender, msg.mac))
-		out_len = 0;
-	else if (msg.learn && !owned)
-		spread(w, f, &msg.sender, m);
-	if (out_len && !owned)
-		answer(w, f, out, out_len);
+	if (owned) { /* a copy: another worker received it, counted it and answered */
+		if (msg.learn)
+			learn(w, f, &msg.sender, msg.mac);
+	} else if (!msg.learn || gw_host_learn(w, f, &msg.sender, msg.mac)) {
+		w->ov->c.arp[what]++;
+		if (msg.learn)
+			spread(w, f, &msg.sender, m);
+		if (out_len)
+			answer(w, f, out, out_len);
+	}
 	rte_pktmbuf_free(m);
 	return true;
 }

@@ -265,14 +265,14 @@ void ov_settle(struct ov_lab *l, unsigned ms)
 	rwy_time end = gw_now() + ms * RWY_MS;
 	struct rte_mbuf *m;
 
-	while (gw_now() < end) {
+	do {
 		ov_turn(l);
 		for (unsigned s = 0; s < FP_SITES; s++)
 			while (rte_ring_dequeue(l->fp.gw[s].port[FP_LAN].tx, (void **)&m) == 0) {
 				rte_pktmbuf_free(m);
 				l->out[s]++;
 			}
-	}
+	} while (gw_now() < end);
 }
 
 /* --- counters ---------------------------------------------------------------------------------------- */
