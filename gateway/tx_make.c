@@ -74,9 +74,11 @@ struct rte_mbuf *gw_tx_copy(
 struct rte_mbuf *gw_tx_apart(struct gw_worker *w, const struct gw_port *p, const uint8_t *h, uint32_t hlen,
     struct rwy_buf *b, uint32_t off, uint32_t len, bool own)
 {
-	struct rte_mbuf *m = p->multi_seg && !p->copy_tx ? chain(w, h, hlen, b, off, len)
-	                                                 : gw_tx_copy(w, h, hlen, b->data + off, len);
+	bool refer = p->multi_seg && !p->copy_tx;
+	struct rte_mbuf *m =
+	    refer ? chain(w, h, hlen, b, off, len) : gw_tx_copy(w, h, hlen, b->data + off, len);
 
+	w->c.tx_payload_copied += !refer && m;
 	if (own)
 		rte_pktmbuf_free_seg(gw_mbuf_of(b));
 	return m;

@@ -256,10 +256,11 @@ static void print_counters(const struct run *r, uint64_t custody)
 	printf(", \"packets\": %" PRIu64 ", \"received\": %" PRIu64 ", \"acks\": %" PRIu64
 	       ", \"naks\": %" PRIu64 ", \"wrong\": %" PRIu64 ", \"again\": %" PRIu64
 	       ", \"wan_lost\": %" PRIu64 ", \"wan_retransmit\": %" PRIu64 ", \"datagrams\": %" PRIu64
-	       ", \"custody\": %" PRIu64 ", \"in_place_pct\": %.1f",
+	       ", \"custody\": %" PRIu64 ", \"in_place_pct\": %.1f, \"payload_copied\": %" PRIu64,
 	    st->sent, st->received, st->acks, st->nak, st->wrong, st->again, wa.c.lost, wa.c.tx_retransmit,
 	    wa.c.tx_datagrams, custody,
-	    100.0 * (double)(a->tx_in_place + b->tx_in_place) / (double)(a->tx_packets + b->tx_packets));
+	    100.0 * (double)(a->tx_in_place + b->tx_in_place) / (double)(a->tx_packets + b->tx_packets),
+	    a->tx_payload_copied + b->tx_payload_copied);
 }
 
 static int run(struct run *r, double seconds)
@@ -304,12 +305,24 @@ static uint32_t number(const char *s, uint32_t lo, uint32_t hi)
 	return (uint32_t)v;
 }
 
-/* bench_fastpath [EAL arguments] -- [--payload N] [--qps N] [--batch N] [--delay N] [--ms N] */
+static enum fp_overlay overlay(const char *s)
+{
+	static const char *const name[] = {"plain", "vxlan", "vxlan6", "vlan"};
+
+	for (unsigned i = 0; i < RTE_DIM(name); i++)
+		if (!strcmp(s, name[i]))
+			return (enum fp_overlay)i;
+	fp_die("--overlay plain, vxlan, vxlan6 or vlan");
+}
+
+/* bench_fastpath [EAL arguments] -- [--payload N] [--qps N] [--batch N] [--delay N] [--ms N]
+ *                                   [--overlay plain|vxlan|vxlan6|vlan] */
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"payload", required_argument, NULL, 'p'},
 	    {"qps", required_argument, NULL, 'q'}, {"batch", required_argument, NULL, 'b'},
-	    {"delay", required_argument, NULL, 'd'}, {"ms", required_argument, NULL, 't'}, {0}};
+	    {"delay", required_argument, NULL, 'd'}, {"ms", required_argument, NULL, 't'},
+	    {"overlay", required_argument, NULL, 'o'}, {0}};
 	struct fp_cfg cfg = {.payload = 1024, .qps = 1, .message = 8, .batch = 512, .delay = 2};
 	static struct run r;
 	uint32_t ms = 2000;
@@ -329,6 +342,8 @@ int main(int argc, char **argv)
 			cfg.batch = number(optarg, BURST, FP_RING / 2);
 		else if (o == 'd')
 			cfg.delay = number(optarg, 0, 8);
+		else if (o == 'o')
+			cfg.overlay = overlay(optarg);
 		else if (o == 't')
 			ms = number(optarg, 10, 60000);
 		else

@@ -23,7 +23,7 @@ enum { T_FIRST, T_MIDDLE, T_LAST, T_ONLY, T_N };
 
 /* A whole frame, and where its parts are. */
 struct tmpl {
-	uint8_t frame[GW_ETH + 4200];
+	uint8_t frame[96 + 4200];
 	uint32_t len;
 	struct roce_pkt pkt;
 };
@@ -39,19 +39,13 @@ struct qp {
 struct fp_hosts {
 	struct fp_lab *l;
 	struct tmpl t[T_N];
+	struct rwy_ip ip[FP_SITES];
+	uint32_t front; /* bytes in front of an IP packet on the LANs */
 	struct qp *qp;
 	unsigned next;
 	bool verify;
 	struct fp_stats st;
 };
-
-static const struct rwy_ip *host_ip(enum fp_site s)
-{
-	static struct rwy_ip ip[FP_SITES];
-
-	ip[s] = rwy_ip_from4((uint8_t[4]){10, (uint8_t)(s + 1), 0, 2});
-	return &ip[s];
-}
 
 static void ip_checksum(uint8_t *ip)
 {
@@ -67,25 +61,22 @@ static void template_make(struct fp_hosts *h, unsigned kind)
 {
 	static const uint8_t opcode[T_N] = {
 	    ROCE_RC_WRITE_FIRST, ROCE_RC_WRITE_MIDDLE, ROCE_RC_WRITE_LAST, ROCE_RC_WRITE_ONLY};
-	static const uint8_t from[6] = {0x02, 0xaa, 0, 0, 0, 1};
 	struct tmpl *t = &h->t[kind];
 	bool reth = kind == T_FIRST || kind == T_ONLY;
 	uint32_t payload = h->l->cfg.payload;
 	uint32_t udp_len = 8 + 12 + (reth ? 16 : 0) + payload + 4;
-	uint8_t *ip = t->frame + GW_ETH, *udp = ip + IP4, *bth = udp + 8, *d = bth + 12;
+	uint8_t *ip = t->frame + h->front, *udp = ip + IP4, *bth = udp + 8, *d = bth + 12, front[96];
 
-	t->len = GW_ETH + IP4 + udp_len;
-	memcpy(t->frame, h->l->gw[FP_A].port[FP_LAN].mac, 6);
-	memcpy(t->frame + 6, from, 6);
-	rwy_put16(t->frame + 12, 0x0800);
+	t->len = h->front + IP4 + udp_len;
+	memcpy(t->frame, front, fp_front(h->l, FP_A, IP4 + udp_len, front));
 	ip[0] = 0x45;
 	ip[1] = 0x02; /* ECT(0), as RoCEv2 hosts send */
 	rwy_put16(ip + 2, (uint16_t)(IP4 + udp_len));
 	ip[6] = 0x40;
 	ip[8] = 64;
 	ip[9] = 17;
-	memcpy(ip + 12, host_ip(FP_A)->b + 12, 4);
-	memcpy(ip + 16, host_ip(FP_B)->b + 12, 4);
+	memcpy(ip + 12, h->ip[FP_A].b + 12, 4);
+	memcpy(ip + 16, h->ip[FP_B].b + 12, 4);
 	ip_checksum(ip);
 	rwy_put16(udp, SPORT);
 	rwy_put16(udp + 2, ROCE_UDP_PORT);
@@ -101,7 +92,7 @@ static void template_make(struct fp_hosts *h, unsigned kind)
 	}
 	for (uint32_t i = 0; i < payload; i++)
 		d[i] = (uint8_t)(i * 31 + kind);
-	if (roce_parse(ip, t->len - GW_ETH, &t->pkt) != ROCE_PARSE_OK)
+	if (roce_parse(ip, t->len - h->front, &t->pkt) != ROCE_PARSE_OK)
 		fp_die("the made packet does not parse");
 	roce_icrc_store(&t->pkt);
 }
@@ -109,11 +100,15 @@ static void template_make(struct fp_hosts *h, unsigned kind)
 struct fp_hosts *fp_hosts_new(struct fp_lab *l)
 {
 	struct fp_hosts *h = calloc(1, sizeof(*h));
+	uint8_t front[96];
 
 	if (!h || !(h->qp = calloc(l->cfg.qps, sizeof(*h->qp))))
 		fp_die("no memory");
 	h->l = l;
 	h->verify = true;
+	h->front = fp_front(l, FP_A, 0, front);
+	for (unsigned s = 0; s < FP_SITES; s++)
+		h->ip[s] = fp_host_ip(&l->cfg, (enum fp_site)s);
 	for (unsigned i = 0; i < T_N; i++)
 		template_make(h, i);
 	for (unsigned i = 0; i < l->cfg.qps; i++) {
@@ -147,16 +142,17 @@ static unsigned kind_of(const struct qp *q, unsigned message)
 
 /* The template's ICRC is corrected for the bytes that differ: the parts of the header that name queue pair
  * and PSN. */
-static void fill_in(const struct tmpl *t, uint8_t *frame, unsigned qp, roce_psn psn, bool ack_req)
+static void fill_in(
+    const struct tmpl *t, uint8_t *frame, uint32_t front, unsigned qp, roce_psn psn, bool ack_req)
 {
 	struct roce_pkt p = t->pkt;
 	uint8_t *bth;
 
-	p.ip = frame + GW_ETH;
+	p.ip = frame + front;
 	p.bth = bth = frame + (t->pkt.bth - t->frame);
 	p.icrc = frame + (t->pkt.icrc - t->frame);
 	rwy_put16(p.ip + IP4, (uint16_t)(SPORT + (qp & 0x3fff)));
-	roce_icrc_adjust(&p, p.ip + IP4, t->frame + GW_ETH + IP4, 2);
+	roce_icrc_adjust(&p, p.ip + IP4, t->frame + front + IP4, 2);
 	rwy_put24(bth + 5, QPN_B + qp);
 	bth[8] = ack_req ? ROCE_BTH_ACKREQ : 0;
 	rwy_put24(bth + 9, psn);
@@ -173,7 +169,7 @@ void fp_hosts_send(struct fp_hosts *h, unsigned n)
 		const struct tmpl *t = &h->t[kind];
 		struct rte_mbuf *m = fp_copy(l, t->frame, t->len);
 
-		fill_in(t, rte_pktmbuf_mtod(m, uint8_t *), h->next, q->psn, kind >= T_LAST);
+		fill_in(t, rte_pktmbuf_mtod(m, uint8_t *), h->front, h->next, q->psn, kind >= T_LAST);
 		q->psn = roce_psn_add(q->psn, 1);
 		q->at = q->at + 1 == l->cfg.message ? 0 : q->at + 1;
 		h->next = h->next + 1 == l->cfg.qps ? 0 : h->next + 1;
@@ -203,21 +199,19 @@ static void read_ack(struct fp_hosts *h, const uint8_t *bth)
 /* --- responder ---------------------------------------------------------------------------------- */
 static void acknowledge(struct fp_hosts *h, unsigned i, roce_psn psn)
 {
-	struct roce_addr a = {.src = *host_ip(FP_B),
-	    .dst = *host_ip(FP_A),
+	struct roce_addr a = {.src = h->ip[FP_B],
+	    .dst = h->ip[FP_A],
 	    .dqpn = QPN_A + i,
 	    .sport = (uint16_t)(SPORT + (i & 0x3fff)),
 	    .pkey = 0xffff,
 	    .ttl = 64,
 	    .migreq = true};
 	struct fp_port *p = &h->l->gw[FP_B].port[FP_LAN];
-	uint8_t frame[GW_ETH + ROCE_BUILD_MAX];
-	uint32_t len = roce_build_ack(frame + GW_ETH, &a, psn, 0x1f, h->qp[i].msn);
+	uint8_t frame[96 + ROCE_BUILD_MAX], front[96];
+	uint32_t len = roce_build_ack(frame + h->front, &a, psn, 0x1f, h->qp[i].msn);
 
-	memcpy(frame, p->mac, 6);
-	memcpy(frame + 6, (uint8_t[6]){0x02, 0xaa, 0, 0, 0, 1}, 6);
-	rwy_put16(frame + 12, 0x0800);
-	fp_arrive(p, fp_copy(h->l, frame, GW_ETH + len));
+	memcpy(frame, front, fp_front(h->l, FP_B, len, front));
+	fp_arrive(p, fp_copy(h->l, frame, h->front + len));
 }
 
 static void read_request(struct fp_hosts *h, const uint8_t *bth)
@@ -247,12 +241,12 @@ static void read_request(struct fp_hosts *h, const uint8_t *bth)
 }
 
 /* In full, payload and all. */
-static bool good(const struct rte_mbuf *m)
+static bool good(const struct fp_hosts *h, const struct rte_mbuf *m)
 {
 	struct roce_pkt p;
 
 	return m->nb_segs == 1 &&
-	       roce_parse(rte_pktmbuf_mtod_offset(m, uint8_t *, GW_ETH), m->data_len - GW_ETH, &p) ==
+	       roce_parse(rte_pktmbuf_mtod_offset(m, uint8_t *, h->front), m->data_len - h->front, &p) ==
 	           ROCE_PARSE_OK &&
 	       roce_icrc_ok(&p);
 }
@@ -265,9 +259,9 @@ void fp_hosts_read(struct fp_hosts *h, enum fp_site site)
 
 	while ((n = rte_ring_dequeue_burst(r, (void **)m, BURST, NULL)) > 0)
 		for (unsigned k = 0; k < n; k++) {
-			const uint8_t *bth = rte_pktmbuf_mtod_offset(m[k], uint8_t *, GW_ETH + IP4 + 8);
+			const uint8_t *bth = rte_pktmbuf_mtod_offset(m[k], uint8_t *, h->front + IP4 + 8);
 
-			if (h->verify && !good(m[k]))
+			if (h->verify && !good(h, m[k]))
 				h->st.wrong++;
 			else if (site == FP_A)
 				read_ack(h, bth);

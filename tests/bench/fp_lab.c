@@ -69,6 +69,8 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 		p->addr[0].len = 96 + 24;
 		p->addrs = 1;
 		p->mtu = RTE_MAX(1500u, cfg->payload + (i == FP_LAN ? 100u : 250u));
+		if (cfg->overlay != FP_PLAIN && i == FP_LAN)
+			p->mtu += VXLAN_ENCAP_MAX;
 	}
 	c->port[FP_LAN].addr[1] = (struct conf_prefix){.addr = ip6(own, 1), .len = 64};
 	c->port[FP_LAN].addrs = 2;
@@ -93,6 +95,8 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	c->custody_conn = 32u << 20;
 	c->custody_total = 256u << 20;
 	c->read_cache_conn = 4u << 20;
+	if (cfg->overlay != FP_PLAIN)
+		fp_overlay_conf(c, cfg, s);
 	if (cfg->conf)
 		cfg->conf(c, s);
 }
@@ -137,6 +141,7 @@ static void next_hops(struct fp_lab *l, enum fp_site s)
 	if (gw_neigh_new(&g->app) != 0)
 		fp_die("no memory");
 	fp_neighbour(g, FP_LAN, ip4(10, own, 0, 2), host);
+	fp_neighbour(g, FP_LAN, ip6(own, 2), host);
 	fp_neighbour(g, FP_WAN, ip4(192, 0, 2, other), l->gw[1 - s].port[FP_WAN].mac);
 	if (l->cfg.hops)
 		l->cfg.hops(g, s);

@@ -32,8 +32,12 @@ struct fp_gw {
 	struct fp_port port[FP_PORTS];
 };
 
+/* How hosts are attached, on both sides. */
+enum fp_overlay { FP_PLAIN, FP_VXLAN, FP_VXLAN6, FP_VLAN };
+
 struct fp_cfg {
-	uint32_t payload; /* bytes of a packet's payload */
+	enum fp_overlay overlay; /* fp_overlay_conf makes the tenant for it */
+	uint32_t payload;        /* bytes of a packet's payload */
 	unsigned qps;
 	unsigned message;                              /* packets of a message */
 	unsigned batch;                                /* packets that lie ready at a port */
@@ -59,6 +63,15 @@ void fp_neighbour(struct fp_gw *g, unsigned port, struct rwy_ip addr, const uint
 /* A packet that came over a wire: a fresh buffer with these bytes, in the port's receive ring. */
 struct rte_mbuf *fp_copy(struct fp_lab *l, const void *bytes, uint32_t len);
 void fp_arrive(struct fp_port *p, struct rte_mbuf *m);
+
+/* --- fp_overlay.c: the tenant whose the hosts are, when overlay is not FP_PLAIN ---------------------- */
+#define FP_VNI  5001
+#define FP_VTAG 101
+void fp_overlay_conf(struct conf *c, const struct fp_cfg *cfg, enum fp_site s);
+struct rwy_ip fp_host_ip(const struct fp_cfg *cfg, enum fp_site s);
+extern const uint8_t fp_host_mac[6], fp_gw_mac[6]; /* inside: the hosts', the gateways' */
+/* What is in front of a host's IP packet of ip_len bytes, from host to gateway of a site; how many bytes. */
+uint32_t fp_front(const struct fp_lab *l, enum fp_site s, uint32_t ip_len, uint8_t out[96]);
 
 /* --- fp_hosts.c: the requester behind A, the responder behind B ------------------------------------ */
 struct fp_hosts;
