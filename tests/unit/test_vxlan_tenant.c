@@ -95,6 +95,19 @@ static const struct tenant_set *commit(struct tenant_txn *x)
 	return s;
 }
 
+/* Asked for before or not, commit says the same, and gives what was shown. */
+static int commit_shown(struct tenant_txn *x, const struct tenant_set **s, struct tenant_err *err, bool ask)
+{
+	const struct tenant_set *shown = NULL;
+	int asked = ask ? tenant_txn_prepare(x, &shown, err) : 0, r = tenant_txn_commit(x, s, err);
+
+	if (ask) {
+		assert_int_equal(asked, r);
+		assert_true(r || *s == shown);
+	}
+	return r;
+}
+
 static void test_lookups(void **state)
 {
 	struct tenant_db *db = db_new(10);
@@ -330,7 +343,7 @@ static void test_refused_set(void **state)
 		assert_int_equal(tenant_txn_begin(&x, db), 0);
 		assert_int_equal(tenant_txn_begin(&y, db), RWY_EINVAL); /* one at a time */
 		assert_int_equal(tenant_txn_add(x, &b.cfg, &err), 0);
-		r = tenant_txn_commit(x, &s, &err);
+		r = commit_shown(x, &s, &err, i & 1);
 		assert_int_equal(r, row[i].want == TENANT_E_NONE ? 0 : RWY_EINVAL);
 		if (r) {
 			assert_int_equal(err.why, row[i].want);
@@ -526,7 +539,9 @@ static void test_long_life(void **state)
 			}
 		} else {
 			unsigned i = tp_rand(&seed) % NAMES;
+			const struct tenant_set *shown;
 
+			(void)!tenant_txn_prepare(x, &shown, &err); /* and then it is changed after all */
 			if (next[i].there && tp_rand(&seed) % 3 == 0) {
 				char name[16];
 
@@ -545,7 +560,7 @@ static void test_long_life(void **state)
 				assert_int_equal(r, 0);
 			}
 		}
-		r = tenant_txn_commit(x, &s, &err);
+		r = commit_shown(x, &s, &err, tp_rand(&seed) % 2);
 		assert_int_equal(r != 0, clash(next));
 		if (r) {
 			tenant_txn_abort(x);
