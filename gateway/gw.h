@@ -116,6 +116,7 @@ struct gw_worker {
 	const struct tenant_set *ts;     /* the tenants of this turn, never NULL */
 	struct gw_tenant_count *tenants; /* GW_TENANT_COUNTS, by tenant index; 0: whose tenant is not known */
 	rwy_time now;                    /* of this turn */
+	uint64_t tunnel_congested;       /* set of tunnels whose path is, for good */
 	rwy_time wake_at;                /* the control thread is not woken before */
 	uint8_t
 	    *nh_used; /* by next-hop id: a packet went there since the control thread looked (it clears) */

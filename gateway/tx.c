@@ -14,6 +14,7 @@
 #include "gateway/tx.h"
 
 #define ECT0      2
+#define VNI_LEN   4 /* in front of a packet of kind RWY_BUF_TENANT */
 #define TTL       64
 #define TX_TRIES  16 /* short retries when the driver's ring is full */
 #define ASK_EVERY (100 * RWY_MS)
@@ -227,26 +228,47 @@ static uint16_t ip4_checksum(uint32_t sum)
 	return (uint16_t) ~(sum + (sum >> 16));
 }
 
+/* One value for all packets, not `keep`: such a table's ends are equal. */
+static bool says_one(const struct vxlan_dscp *d)
+{
+	return d->map[0] == d->map[63];
+}
+
+/* DSCP << 2 of a datagram: what its tenant says, or else its tunnel, of the packet inside. */
+static uint8_t wan_dscp(const struct gw_worker *w, const struct gw_tun *t, const struct wan_tx *tx)
+{
+	const struct tenant *who = tx->class_id ? tenant_by_index(w->ts, tx->class_id) : NULL;
+	const struct vxlan_dscp *d = tx->congested ? &t->conf->dscp_congested : &t->conf->dscp;
+	const uint8_t *ip = tx->buf && tx->buf->kind != RWY_BUF_CTRL
+	                        ? tx->buf->data + (tx->buf->kind == RWY_BUF_TENANT ? VNI_LEN : 0)
+	                        : NULL;
+
+	if (who && says_one(&who->cfg.dscp) && !tx->congested)
+		d = &who->cfg.dscp;
+	else if (who && says_one(&who->cfg.dscp_congested) && tx->congested)
+		d = &who->cfg.dscp_congested;
+	return (uint8_t)(d->map[ip ? vxlan_tos_get(ip) >> 2 : 0] << 2);
+}
+
 /* Ethernet, IP, UDP and the WAN header at `at`; returns how many bytes. `payload` bytes of the packet follow.
  */
-static uint32_t wan_headers(
-    uint8_t *at, const struct gw_tun *t, const struct gw_nh *nh, const struct wan_tx *tx, uint32_t payload)
+static uint32_t wan_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh *nh,
+    const struct wan_tx *tx, uint8_t dscp, uint32_t payload)
 {
 	uint8_t *ip = at + nh->l2_len, *udp = ip + t->ip_len;
 	uint32_t udp_len = UDP_LEN + tx->hdr_len + payload;
+	uint8_t tos = dscp | (tx->ect ? ECT0 : 0);
 
 	l2_write(at, nh, t->ip_len == IP4_LEN);
 	memcpy(ip, t->hdr, t->ip_len + UDP_LEN);
 	rwy_put16(udp + 4, (uint16_t)udp_len);
 	if (t->ip_len == IP4_LEN) {
 		/* UDP checksum 0: the datagram carries a CRC32C of its own (wan/). */
-		uint8_t ect = tx->ect ? ECT0 : 0;
-
-		ip[1] |= ect;
+		ip[1] = tos;
 		rwy_put16(ip + 2, (uint16_t)(IP4_LEN + udp_len));
-		rwy_put16(ip + 10, ip4_checksum(t->sum + ect + IP4_LEN + udp_len));
+		rwy_put16(ip + 10, ip4_checksum(t->sum + tos + IP4_LEN + udp_len));
 	} else {
-		ip[1] |= tx->ect ? ECT0 << 4 : 0;
+		rwy_put16(ip, (uint16_t)(0x6000 | tos << 4));
 		rwy_put16(ip + 4, (uint16_t)udp_len);
 	}
 	memcpy(udp + UDP_LEN, tx->hdr, tx->hdr_len);
@@ -279,7 +301,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	struct gw_port *p = t->port;
 	const struct gw_nh *nh = next_hop(w, &t->conf->remote, &t->nh, p->idx);
 	uint32_t len = tx->buf ? tx->len : 0, hlen;
-	uint8_t h[HDR_MAX];
+	uint8_t h[HDR_MAX], dscp;
 	struct rte_mbuf *m;
 
 	if (nh && t->ip_len + UDP_LEN + tx->hdr_len + len > p->conf->mtu) {
@@ -292,12 +314,13 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 		return;
 	}
 	hlen = nh->l2_len + t->ip_len + UDP_LEN + tx->hdr_len;
+	dscp = wan_dscp(w, t, tx);
 	if (tx->buf && tx->off == 0 && gw_tx_fits(p, tx->buf, hlen)) {
-		wan_headers(tx->buf->data - hlen, t, nh, tx, len);
+		wan_headers(tx->buf->data - hlen, t, nh, tx, dscp, len);
 		m = gw_tx_in_place(tx->buf, hlen, len, tx->own);
 		w->c.tx_in_place++;
 	} else {
-		wan_headers(h, t, nh, tx, len);
+		wan_headers(h, t, nh, tx, dscp, len);
 		m = tx->buf ? gw_tx_apart(w, p, h, hlen, tx->buf, tx->off, len, tx->own)
 		            : gw_tx_copy(w, h, hlen, NULL, 0);
 	}
@@ -338,4 +361,14 @@ static void log_event(void *ctx, int level, const char *msg)
 		gw_log(level, "engine", "%s", msg);
 }
 
-const struct eng_ops gw_eng_ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_event};
+static void path_congested(void *ctx, unsigned tunnel, uint8_t path, const struct wan_congest_state *s)
+{
+	struct gw_worker *w = ctx;
+	uint64_t bit = (uint64_t)1 << tunnel;
+
+	(void)path; /* a tunnel has one */
+	w->tunnel_congested = s->by ? w->tunnel_congested | bit : w->tunnel_congested & ~bit;
+}
+
+const struct eng_ops gw_eng_ops = {
+    .lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_event, .path_congested = path_congested};

@@ -172,13 +172,30 @@ static uint16_t entropy(const uint8_t *ip, uint32_t len)
 	return vxlan_sport(vxlan_flow_hash(&k.src, &k.dst, sport, qpn));
 }
 
+/* The path that a packet came on is congested for good. */
+static bool congested(const struct gw_worker *w, const struct tenant *t, const uint8_t *ip)
+{
+	struct tenant_at at;
+	struct rwy_ip src;
+
+	if (!(w->tunnel_congested & t->tunnels))
+		return false;
+	if (ip[0] >> 4 == 4)
+		src = rwy_ip_from4(ip + 12);
+	else
+		memcpy(src.b, ip + 8, 16);
+	at = tenant_find(t, &src);
+	return at.side == TENANT_TUNNEL && w->tunnel_congested >> at.tunnel & 1;
+}
+
 /* Headers directly in front of `at`, where the packet is or, of headers that go apart, where it would be:
  * only its first byte is looked at there. `ip` is the packet. */
-static bool headers(
-    const struct gw_way *y, const struct tenant *t, uint8_t *at, const uint8_t *ip, uint32_t len)
+static bool headers(const struct gw_worker *w, const struct gw_way *y, const struct tenant *t, uint8_t *at,
+    const uint8_t *ip, uint32_t len)
 {
 	if (y->vxlan) {
-		uint8_t tos = vxlan_outer_tos(&t->cfg.dscp, vxlan_tos_get(ip));
+		const struct vxlan_dscp *d = congested(w, t, ip) ? &t->cfg.dscp_congested : &t->cfg.dscp;
+		uint8_t tos = vxlan_outer_tos(d, vxlan_tos_get(ip));
 
 		at = vxlan_encap(&y->tmpl, at, len, y->mac, entropy(ip, len), tos);
 		if (!at)
@@ -198,7 +215,7 @@ static struct rte_mbuf *with_headers(struct gw_worker *w, const struct gw_way *y
 	uint8_t h[HDR_MAX + 1];
 
 	if (tx->buf && gw_tx_fits(y->port, tx->buf, hlen)) {
-		if (!headers(y, t, tx->buf->data, ip, len)) {
+		if (!headers(w, y, t, tx->buf->data, ip, len)) {
 			gw_tx_give_up(tx);
 			return NULL;
 		}
@@ -206,7 +223,7 @@ static struct rte_mbuf *with_headers(struct gw_worker *w, const struct gw_way *y
 		return gw_tx_in_place(tx->buf, hlen, len, tx->own);
 	}
 	h[hlen] = ip[0];
-	if (!headers(y, t, h + hlen, ip, len)) {
+	if (!headers(w, y, t, h + hlen, ip, len)) {
 		gw_tx_give_up(tx);
 		return NULL;
 	}

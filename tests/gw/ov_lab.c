@@ -115,6 +115,8 @@ static void tenant_conf(struct conf_tenant *c, enum ov_tenant t, enum fp_site s)
 	c->cfg.proxy_arp = t != OV_GREEN;
 	memcpy(c->cfg.gw_mac, ov_gw_mac(t), 6);
 	c->cfg.gw_ip[0] = ov_gw(s);
+	if (t == OV_RED && (vxlan_dscp_set(&c->cfg.dscp, 26) || vxlan_dscp_set(&c->cfg.dscp_congested, 10)))
+		fp_die("DSCP");
 	if (t == OV_BLUE)
 		c->cfg.gw_ip[1] = ov_host6(s, 0xfe);
 	*r = (struct acl_rule){.sport_lo = 50000, .sport_hi = 50000, .classes = 1 << ACL_WRITE};
@@ -229,8 +231,10 @@ static void wan(struct ov_lab *l, enum fp_site from)
 {
 	struct rte_mbuf *m;
 
-	while (rte_ring_dequeue(l->fp.gw[from].port[FP_WAN].tx, (void **)&m) == 0)
+	while (rte_ring_dequeue(l->fp.gw[from].port[FP_WAN].tx, (void **)&m) == 0) {
+		l->wan_dscp[from][rte_pktmbuf_mtod(m, uint8_t *)[GW_ETH + 1] >> 2]++;
 		fp_arrive(&l->fp.gw[1 - from].port[FP_WAN], flat(l, m));
+	}
 }
 
 void ov_turn(struct ov_lab *l)

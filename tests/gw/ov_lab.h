@@ -8,7 +8,8 @@
  *   green   5003  192.168.1.0/24 on VLAN 103 (one host      192.168.2.0/24 behind VTEPs, proxy ARP off
  *                 is configured); denies WRITE from port 50000
  *
- * Blue has fd77:0:0:(site + 1)::/64 as well, the gateway at ::fe, host n at ::n.
+ * Red's DSCP is 26, and 10 while its path is congested. Blue has fd77:0:0:(site + 1)::/64 as well, the
+ * gateway at ::fe, host n at ::n.
  *
  * In each the gateway is .254 at its site, and host .1 is at MAC ov_host_mac(site). The plain LAN is
  * fp_lab's.
@@ -26,6 +27,7 @@ enum ov_tenant { OV_RED, OV_BLUE, OV_GREEN, OV_TENANTS };
 struct ov_lab {
 	struct fp_lab fp;
 	uint64_t in[FP_SITES], out[FP_SITES]; /* frames at the LAN ports */
+	uint64_t wan_dscp[FP_SITES][64];      /* datagrams that a site sent, by DSCP */
 };
 
 /* Once a process: DPDK and the lab. `workers` of each gateway. */

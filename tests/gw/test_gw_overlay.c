@@ -184,6 +184,39 @@ static void test_clashing(void **state)
 	}
 }
 
+/* DSCP of the datagrams and of what goes to the hosts' VTEPs: the tenant's, another one under congestion. */
+static void test_dscp(void **state)
+{
+	struct fr_roce a = roce(FP_B, SPORT, QPN_A, 130, 0), r = roce(FP_A, SPORT, QPN_B, 121, 1);
+	uint8_t ip[FR_MAX], buf[FR_MAX];
+	uint64_t before;
+	struct fr_seen f;
+
+	for (unsigned congested = 0; congested < 2; congested++) {
+		uint8_t dscp = congested ? 10 : 26;
+
+		for (unsigned i = 0; i < lab.fp.gw[FP_A].app.workers; i++)
+			lab.fp.gw[FP_A].app.worker[i]->tunnel_congested = congested;
+		ov_settle(&lab, 5);
+		before = lab.wan_dscp[FP_A][26];
+		r.psn = a.psn = 121 + congested;
+		ov_send_ip(&lab, FP_A, OV_RED, 1, ip, fr_write(ip, &r));
+		assert_true(next_ip(FP_B, buf, &f, WAIT));
+		assert_int_equal(f.net[1] >> 2, 0); /* the inner one is the hosts' own */
+		/* The path itself is not congested: the datagram has what the tenant says otherwise. */
+		assert_true(lab.wan_dscp[FP_A][26] > before);
+		ov_send_ip(&lab, FP_B, OV_RED, 1, ip, fr_ack(ip, &a, 121 + congested));
+		assert_true(next_ip(FP_A, buf, &f, WAIT));
+		check_wrap(&f, FP_A, OV_RED, 1);
+		assert_int_equal(f.outer_tos >> 2, dscp);
+	}
+	before = lab.wan_dscp[FP_A][26];
+	one_write(OV_BLUE, 121, 5); /* says nothing of its own: the tunnel's */
+	assert_int_equal(lab.wan_dscp[FP_A][26], before);
+	for (unsigned i = 0; i < lab.fp.gw[FP_A].app.workers; i++)
+		lab.fp.gw[FP_A].app.worker[i]->tunnel_congested = 0;
+}
+
 /* --- IPv6 inside, over IPv6 and IPv4 ----------------------------------------------------------------- */
 
 /* RFC 4861: the gateway's address is asked for, and host B announces itself. */
@@ -376,6 +409,7 @@ static int run(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_unknown_host),
 	    cmocka_unit_test(test_clashing),
+	    cmocka_unit_test(test_dscp),
 	    cmocka_unit_test(test_ip6),
 	    cmocka_unit_test(test_arp),
 	    cmocka_unit_test(test_ecn),
