@@ -6,9 +6,11 @@
  */
 #include "gateway/api.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gateway/log.h"
 #include "gateway/reload.h"
 #include "gateway/tenants.h"
 
@@ -304,6 +306,13 @@ void api_tenant(const struct api_req *req, struct api_reply *reply)
 	gw_change_unlock();
 	if (reply->status != 200)
 		return;
+	if (done.added || done.changed || done.removed)
+		gw_log(GW_LOG_INFO, "tenant", "tenant=%s %s generation=%" PRIu64 " took_us=%" PRIu64,
+		    req->name,
+		    done.added     ? "added"
+		    : done.changed ? "changed"
+		                   : "removed",
+		    done.generation, done.took / RWY_US);
 	reply->json = done_json(req, &done);
 	json_object_set_new(reply->json, "name", json_string(req->name));
 	reply->status = put ? 201 : 200;

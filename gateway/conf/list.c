@@ -131,10 +131,10 @@ int conf_list_alloc(
 	*count = 0;
 	free(*at);
 	*at = NULL;
-	if (!n)
-		return 0;
 	if (n > k->max)
 		n = k->max; /* one more is refused when it comes */
+	if (!n)
+		return 0;
 	*at = calloc(n, k->size);
 	return *at ? 0 : conf_fail(err, 0, 0, "out of memory");
 }

@@ -295,6 +295,47 @@ static void test_tunnel_prefixes(void **state)
 	free(text);
 }
 
+/* n tenants with 4 prefixes and so many rules, malloced. */
+static char *many(unsigned n, unsigned acl, size_t *len)
+{
+	char *text;
+	FILE *f = open_memstream(&text, len);
+
+	fprintf(f, "%.*stenants:\n", (int)(strstr(good, "tenants:") - good), good);
+	for (unsigned i = 1; i <= n; i++) {
+		fprintf(f, "  - name: t%u\n    vni: %u\n    prefixes:\n", i, i);
+		for (unsigned k = 0; k < 4; k++)
+			fprintf(f, "      - {prefix: 10.%u.0.0/24, at: %s}\n", k, k % 2 ? "b" : "vtep");
+		for (unsigned k = 0; k < acl; k++)
+			fprintf(f,
+			    "%s      - {action: deny, source: 10.0.0.%u/32, operations: [write, read]}\n",
+			    k ? "" : "    acl:\n", k);
+	}
+	fclose(f);
+	return text;
+}
+
+static void test_many(void **state)
+{
+	struct conf_error err;
+	struct conf *c = NULL;
+	size_t len;
+	char *text = many(4000, 10, &len);
+
+	if (conf_parse(&c, text, len, "x.yaml", &err))
+		fail_msg("line %u: %s", err.line, err.msg);
+	assert_int_equal(c->tenants, 4000);
+	assert_int_equal(c->tenant[3999].cfg.vni, 4000);
+	assert_int_equal(c->tenant[3999].cfg.rules, 10);
+	conf_free(c);
+	free(text);
+	text = many(TENANT_COUNT_MAX + 1, 0, &len);
+	assert_int_equal(conf_parse(&c, text, len, "x.yaml", &err), RWY_EINVAL);
+	assert_int_equal(err.line, 9 + 7 * TENANT_COUNT_MAX);
+	assert_non_null(strstr(err.msg, "expected at most 16384 entries in `tenants`, found more"));
+	free(text);
+}
+
 /* --- one by itself ------------------------------------------------------------------------------- */
 
 static struct conf_tenant one(
@@ -492,6 +533,7 @@ int main(void)
 	    cmocka_unit_test(test_rules),
 	    cmocka_unit_test(test_column),
 	    cmocka_unit_test(test_tunnel_prefixes),
+	    cmocka_unit_test(test_many),
 	    cmocka_unit_test(test_one_new),
 	    cmocka_unit_test(test_one_changed),
 	    cmocka_unit_test(test_print),
