@@ -48,8 +48,9 @@ int gw_overlay_new(struct gw_worker *w)
 	told.burst = SPREAD_BURST;
 	told.every = SPREAD_EVERY;
 	ov->pass = lines(GW_PASSES, sizeof(*ov->pass));
+	ov->place = lines(GW_PLACES, sizeof(*ov->place));
 	ov->way = lines(GW_WAYS, sizeof(*ov->way));
-	rc = ov->pass && ov->way ? vtep_new(&ov->hosts, &hosts) : RWY_ENOMEM;
+	rc = ov->pass && ov->place && ov->way ? vtep_new(&ov->hosts, &hosts) : RWY_ENOMEM;
 	if (!rc)
 		rc = arp_rate_new(&ov->asks, &asks);
 	if (!rc && w->app->workers > 1)
@@ -67,6 +68,7 @@ void gw_overlay_free(struct gw_worker *w)
 	arp_rate_free(ov->asks);
 	arp_rate_free(ov->spread);
 	free(ov->pass);
+	free(ov->place);
 	free(ov->way);
 	free(ov);
 	w->ov = NULL;

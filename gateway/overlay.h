@@ -15,6 +15,7 @@
 #include "vxlan/vtep.h"
 #include "vxlan/vxlan.h"
 
+#define GW_PLACES    1024          /* power of two */
 #define GW_PASSES    4096          /* power of two */
 #define GW_WAYS      2048          /* power of two */
 #define GW_RECHECK   (10 * RWY_MS) /* a cached place of a host holds so long; well below vtep_cfg.hold */
@@ -23,18 +24,25 @@
 /*
  * What was decided about packets of one source, destination and UDP source port of a tenant, that came one
  * way: a packet like the last one costs a compare and a bit test. Holds while the tenant is what it was
- * (tenant.changed), and what it says of the source's place for GW_RECHECK.
+ * (tenant.changed), and what it says of the source's place for GW_RECHECK. One cache line.
  */
 struct gw_pass {
-	_Alignas(64) struct rwy_ip src, dst;
-	struct rwy_ip from; /* the VTEP, or gw_host_on_port() */
-	uint64_t changed;   /* 0: empty */
-	rwy_time learned;   /* when the host table last heard of it */
+	_Alignas(64) struct rwy_ip src;
+	struct rwy_ip dst;
+	uint64_t changed; /* 0: empty */
+	rwy_time learned; /* when the host table last heard of the source */
 	uint16_t tenant, sport;
 	uint16_t tag;     /* inner VLAN ID; on a VLAN 0 */
 	uint16_t allowed; /* set of 1 << enum acl_class */
-	uint8_t mac[6];   /* of the host */
-	uint8_t link[6];  /* of what brought it: outer source MAC address; VLAN: 0 */
+	uint32_t place;   /* gw_overlay.place[] that it came from */
+};
+static_assert(sizeof(struct gw_pass) == 64, "one cache line");
+
+/* A way that packets of a host came: many flows', and so in the nearest cache. */
+struct gw_place {
+	_Alignas(32) struct rwy_ip at; /* the VTEP, or gw_host_on_port() */
+	uint8_t mac[6];                /* of the host */
+	uint8_t link[6];               /* of what brought it: outer source MAC address; VLAN: 0 */
 };
 
 /* How packets get to one host of a tenant. Holds for GW_RECHECK, while the tenant and the next-hop table are
@@ -60,6 +68,7 @@ struct gw_overlay {
 	struct arp_rate *asks;   /* how often we ask for a host */
 	struct arp_rate *spread; /* how often we tell the other workers where one is */
 	struct gw_pass *pass;
+	struct gw_place *place;
 	struct gw_way *way;
 	rwy_time age_at;
 	struct gw_overlay_counters c; /* `host`: what the host table does not count */

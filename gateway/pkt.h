@@ -103,6 +103,8 @@ void gw_rx_engine(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *
 /* An IP packet to one of the port's own addresses, while there are tenants. False: not VXLAN, and not taken.
  */
 bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off, bool owned);
+/* Fetches what a frame will probably need; its first lines are in the cache. */
+void gw_rx_overlay_ahead(const struct gw_worker *w, const struct rte_mbuf *m);
 /* An IPv6 packet with extension headers is VXLAN. */
 bool gw_rx_is_vxlan6(const struct gw_worker *w, const uint8_t *ip, uint32_t len);
 /* A packet of the plain LAN is VXLAN: while there are tenants it does not cross, for nobody on the other side

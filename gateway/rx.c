@@ -338,6 +338,8 @@ void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)
 
 		if (i + AHEAD < n)
 			prefetch_head(pkts[i + AHEAD]);
+		if (w->ts->n && p->conf->role == CONF_ROLE_LAN && i + AHEAD / 2 < n)
+			gw_rx_overlay_ahead(w, pkts[i + AHEAD / 2]);
 		if (!owned && p->copy_rx && !(m = rx_copy(w, m)))
 			continue;
 		rx_one(w, p, m, owned);

@@ -8,6 +8,8 @@
  * pays for admission, the ACL and the host table. A packet that belongs to another worker goes there whole,
  * before anything of this worker's has changed by it.
  */
+#include <rte_prefetch.h>
+
 #include "gateway/overlay.h"
 #include "gateway/pkt.h"
 
@@ -33,19 +35,59 @@ static void classify(struct rte_mbuf *m, struct in *in)
 
 /* --- the decision ---------------------------------------------------------------------------------- */
 
-static struct gw_pass *pass_slot(const struct gw_worker *w, const struct in *in)
+/* Of what gw_rx_overlay_ahead finds in a frame without having checked it: no table, no tenant. */
+static uint32_t pass_hash(uint32_t vni, uint32_t src, uint32_t dst, uint16_t sport)
 {
-	uint32_t h = gw_overlay_hash(in->f.t->index, &in->k.src) + gw_neigh_hash(in->sport, &in->k.dst);
+	uint64_t h = ((uint64_t)src << 32 | dst) * 0x9fb21c651e98df25u + ((uint64_t)vni << 16 | sport);
 
-	return &w->ov->pass[(h ^ h >> 16) & (GW_PASSES - 1)];
+	h = (h ^ h >> 32) * 0xc2b2ae3d27d4eb4fu;
+	return (uint32_t)(h >> 40);
 }
 
-static bool pass_fits(const struct gw_pass *p, const struct in *in)
+static uint32_t last4(const struct rwy_ip *a)
+{
+	return rwy_get32(a->b + 12);
+}
+
+static struct gw_pass *pass_slot(const struct gw_worker *w, const struct in *in)
+{
+	uint32_t h = pass_hash(in->f.t->cfg.vni, last4(&in->k.src), last4(&in->k.dst), in->sport);
+
+	return &w->ov->pass[h & (GW_PASSES - 1)];
+}
+
+#define AHEAD_LEN (GW_ETH + IP4_LEN + UDP_LEN + VXLAN_HLEN + GW_ETH + IP4_LEN + UDP_LEN)
+
+void gw_rx_overlay_ahead(const struct gw_worker *w, const struct rte_mbuf *m)
+{
+	const uint8_t *d = rte_pktmbuf_mtod(m, const uint8_t *), *udp = d + GW_ETH + IP4_LEN,
+	              *in = udp + UDP_LEN + VXLAN_HLEN + GW_ETH;
+	uint32_t h;
+
+	if (m->data_len < AHEAD_LEN || rwy_get16(d + 12) != ET_IP4 || rwy_get16(udp + 2) != VXLAN_UDP_PORT)
+		return;
+	h = pass_hash(
+	    rwy_get24(udp + UDP_LEN + 4), rwy_get32(in + 12), rwy_get32(in + 16), rwy_get16(in + IP4_LEN));
+	rte_prefetch0(&w->ov->pass[h & (GW_PASSES - 1)]);
+}
+
+static struct gw_place *place_slot(const struct gw_worker *w, const struct in *in, uint32_t *idx)
+{
+	*idx = gw_overlay_hash(in->f.t->index, &in->k.src) & (GW_PLACES - 1);
+	return &w->ov->place[*idx];
+}
+
+static bool place_fits(const struct gw_place *p, const struct in *in)
+{
+	return rwy_ip_eq(&p->at, &in->f.at) && !memcmp(p->mac, in->eth + 6, 6) &&
+	       (!in->f.link || !memcmp(p->link, in->f.link, 6));
+}
+
+static bool pass_fits(const struct gw_worker *w, const struct gw_pass *p, const struct in *in)
 {
 	return p->changed == in->f.t->changed && p->tenant == in->f.t->index && p->sport == in->sport &&
 	       p->tag == in->f.tag && rwy_ip_eq(&p->src, &in->k.src) && rwy_ip_eq(&p->dst, &in->k.dst) &&
-	       rwy_ip_eq(&p->from, &in->f.at) && !memcmp(p->mac, in->eth + 6, 6) &&
-	       (!in->f.link || !memcmp(p->link, in->f.link, 6));
+	       place_fits(&w->ov->place[p->place], in);
 }
 
 /* The VTEP and the tag may be the tenant's. */
@@ -71,6 +113,7 @@ static bool pass_make(struct gw_worker *w, struct gw_pass *p, const struct in *i
 	struct acl_key key = {.src = in->k.src, .dst = in->k.dst, .sport = in->sport, .cls = in->cls};
 	enum tenant_admit why = way_in(w, &in->f);
 	struct tenant_at to = {0};
+	struct gw_place *place;
 	uint16_t rule;
 
 	if (why == TENANT_OK)
@@ -87,15 +130,16 @@ static bool pass_make(struct gw_worker *w, struct gw_pass *p, const struct in *i
 	}
 	*p = (struct gw_pass){.src = in->k.src,
 	    .dst = in->k.dst,
-	    .from = in->f.at,
 	    .changed = t->changed,
 	    .tenant = (uint16_t)t->index,
 	    .sport = in->sport,
 	    .tag = in->f.tag,
 	    .allowed = acl_allowed(t->acl, &key)};
-	memcpy(p->mac, in->eth + 6, 6);
+	place = place_slot(w, in, &p->place);
+	*place = (struct gw_place){.at = in->f.at};
+	memcpy(place->mac, in->eth + 6, 6);
 	if (in->f.link)
-		memcpy(p->link, in->f.link, 6);
+		memcpy(place->link, in->f.link, 6);
 	return true;
 }
 
@@ -116,7 +160,7 @@ static bool admit(struct gw_worker *w, const struct in *in)
 {
 	struct gw_pass *p = pass_slot(w, in);
 
-	if (!pass_fits(p, in) && !pass_make(w, p, in))
+	if (!pass_fits(w, p, in) && !pass_make(w, p, in))
 		return false;
 	if (w->now - p->learned >= GW_RECHECK && !learn(w, p, in))
 		return false;

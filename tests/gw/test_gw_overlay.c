@@ -60,6 +60,28 @@ static bool next_ip(enum fp_site s, uint8_t buf[FR_MAX], struct fr_seen *f, unsi
 	return false;
 }
 
+/* RoCE of a tenant with that PSN: on a slow machine things are sent again that were not late. */
+static bool next_psn(enum fp_site s, enum ov_tenant t, uint32_t psn, uint8_t buf[FR_MAX], struct fr_seen *f)
+{
+	while (next_ip(s, buf, f, WAIT)) {
+		uint32_t at = f->net[0] >> 4 == 4 ? 20 : 40;
+
+		if ((f->vxlan ? f->vni == ov_vni[t] : f->vid == ov_vlan(t)) && f->net_len >= at + 20 &&
+		    rwy_get16(f->net + at + 2) == 4791 && rwy_get24(f->net + at + 8 + 9) == psn)
+			return true;
+	}
+	return false;
+}
+
+/* UDP to a port, plain or of a tenant. */
+static bool next_udp(enum fp_site s, uint16_t dport, uint8_t buf[FR_MAX], struct fr_seen *f, unsigned ms)
+{
+	while (next_ip(s, buf, f, ms))
+		if (f->net[0] >> 4 == 4 && rwy_get16(f->net + 22) == dport)
+			return true;
+	return false;
+}
+
 /* A frame for host n of tenant t is as its site has it. */
 static void check_wrap(const struct fr_seen *f, enum fp_site s, enum ov_tenant t, uint8_t n)
 {
@@ -110,7 +132,7 @@ static void one_write(enum ov_tenant t, uint32_t psn, uint8_t fill)
 	struct fr_seen f;
 
 	ov_send_ip(&lab, FP_A, t, 1, ip, len);
-	assert_true(next_ip(FP_B, buf, &f, WAIT));
+	assert_true(next_psn(FP_B, t, psn, buf, &f));
 	check_wrap(&f, FP_B, t, 1);
 	assert_int_equal(f.net_len, len);
 	assert_int_equal(roce_parse((uint8_t *)(uintptr_t)f.net, f.net_len, &pkt), ROCE_PARSE_OK);
@@ -120,7 +142,7 @@ static void one_write(enum ov_tenant t, uint32_t psn, uint8_t fill)
 		assert_int_equal(pkt.payload[i], fill);
 	len = fr_ack(ip, &a, psn + 1);
 	ov_send_ip(&lab, FP_B, t, 1, ip, len);
-	assert_true(next_ip(FP_A, buf, &f, WAIT));
+	assert_true(next_psn(FP_A, t, psn, buf, &f));
 	check_wrap(&f, FP_A, t, 1);
 	assert_int_equal(bth_of(&f)[0], 0x11);
 	assert_int_equal(rwy_get24(bth_of(&f) + 5), QPN_A);
@@ -141,9 +163,10 @@ static void test_unknown_host(void **state)
 
 	ov_settle(&lab, 20);
 	ov_send_ip(&lab, FP_A, OV_RED, 1, ip, fr_write(ip, &r));
-	assert_true(ov_receive(&lab, FP_B, buf, &len, WAIT));
-	assert_true(fr_read(buf, len, &f));
-	assert_true(is_arp(&f, 1));
+	do {
+		assert_true(ov_receive(&lab, FP_B, buf, &len, WAIT));
+		assert_true(fr_read(buf, len, &f));
+	} while (!is_arp(&f, 1));
 	assert_int_equal(f.vid, ov_vlan(OV_RED));
 	assert_memory_equal(f.eth, all, 6);
 	assert_memory_equal(f.net + 8, lab.fp.gw[FP_B].port[FP_LAN].mac, 6);
@@ -152,11 +175,10 @@ static void test_unknown_host(void **state)
 	assert_true(ov_counters(&lab, FP_B).drop_tenant_unresolved > 0);
 	ov_send(&lab, FP_B, OV_RED, eth,
 	    arp_frame(eth, lab.fp.gw[FP_B].port[FP_LAN].mac, ov_host_mac(FP_B, 1), 2, host, gw));
-	assert_true(next_ip(FP_B, buf, &f, WAIT));
+	assert_true(next_psn(FP_B, OV_RED, 100, buf, &f));
 	check_wrap(&f, FP_B, OV_RED, 1);
-	assert_int_equal(rwy_get24(bth_of(&f) + 9), 100);
 	ov_send_ip(&lab, FP_B, OV_RED, 1, ip, fr_ack(ip, &a, 1));
-	assert_true(next_ip(FP_A, buf, &f, WAIT));
+	assert_true(next_psn(FP_A, OV_RED, 100, buf, &f));
 	check_wrap(&f, FP_A, OV_RED, 1);
 	ov_settle(&lab, 5);
 	/* Whichever worker asked, it has heard the answer. */
@@ -201,12 +223,12 @@ static void test_dscp(void **state)
 		before = lab.wan_dscp[FP_A][26];
 		r.psn = a.psn = 121 + congested;
 		ov_send_ip(&lab, FP_A, OV_RED, 1, ip, fr_write(ip, &r));
-		assert_true(next_ip(FP_B, buf, &f, WAIT));
+		assert_true(next_psn(FP_B, OV_RED, 121 + congested, buf, &f));
 		assert_int_equal(f.net[1] >> 2, 0); /* the inner one is the hosts' own */
 		/* The path itself is not congested: the datagram has what the tenant says otherwise. */
 		assert_true(lab.wan_dscp[FP_A][26] > before);
 		ov_send_ip(&lab, FP_B, OV_RED, 1, ip, fr_ack(ip, &a, 121 + congested));
-		assert_true(next_ip(FP_A, buf, &f, WAIT));
+		assert_true(next_psn(FP_A, OV_RED, 121 + congested, buf, &f));
 		check_wrap(&f, FP_A, OV_RED, 1);
 		assert_int_equal(f.outer_tos >> 2, dscp);
 	}
@@ -253,7 +275,9 @@ static void test_ip6(void **state)
 
 	ov_send(&lab, FP_A, OV_BLUE, eth,
 	    nd_frame(eth, ov_gw_mac(OV_BLUE), ov_host_mac(FP_A, 1), 135, a, gw, gw));
-	assert_true(next_ip(FP_A, buf, &f, WAIT));
+	do
+		assert_true(next_ip(FP_A, buf, &f, WAIT));
+	while (f.type != 0x86dd);
 	check_wrap(&f, FP_A, OV_BLUE, 1);
 	assert_int_equal(f.net[40], 136);
 	assert_memory_equal(f.net + 48, gw.b, 16);
@@ -262,14 +286,14 @@ static void test_ip6(void **state)
 	    nd_frame(eth, ov_gw_mac(OV_BLUE), ov_host_mac(FP_B, 1), 136, b, bgw, b));
 	len = fr_write(ip, &r);
 	ov_send_ip(&lab, FP_A, OV_BLUE, 1, ip, len);
-	assert_true(next_ip(FP_B, buf, &f, WAIT));
+	assert_true(next_psn(FP_B, OV_BLUE, 7, buf, &f));
 	check_wrap(&f, FP_B, OV_BLUE, 1);
 	assert_int_equal(f.net_len, len);
 	assert_memory_equal(f.net + 8, ip + 8, 32);
 	assert_int_equal(f.net[40 + 8 + 28], 0x66);
 	r = (struct fr_roce){.src = b, .dst = a, .sport = SPORT, .dqpn = QPN_A, .psn = 7};
 	ov_send_ip(&lab, FP_B, OV_BLUE, 1, ip, fr_ack(ip, &r, 1));
-	assert_true(next_ip(FP_A, buf, &f, WAIT));
+	assert_true(next_psn(FP_A, OV_BLUE, 7, buf, &f));
 	check_wrap(&f, FP_A, OV_BLUE, 1);
 	assert_int_equal(f.net[40 + 8], 0x11);
 }
@@ -286,10 +310,11 @@ static bool ask(enum fp_site s, enum ov_tenant t, struct rwy_ip target, const ui
 	ov_settle(&lab, 2);
 	ov_send(&lab, s, t, eth, arp_frame(eth, all, ov_host_mac(s, 1), 1, ov_host(s, 1), target));
 	ov_turn(&lab);
-	if (!ov_receive(&lab, s, buf, &len, 2))
-		return false;
-	assert_true(fr_read(buf, len, &f));
-	assert_true(is_arp(&f, 2));
+	do {
+		if (!ov_receive(&lab, s, buf, &len, 5))
+			return false;
+		assert_true(fr_read(buf, len, &f));
+	} while (!is_arp(&f, 2));
 	assert_memory_equal(f.inner, ov_host_mac(s, 1), 6);
 	assert_memory_equal(f.inner + 6, expect, 6);
 	assert_memory_equal(f.net + 8, expect, 6);
@@ -368,7 +393,7 @@ static void test_mtu(void **state)
 	ov_settle(&lab, 20);
 	before = ov_counters(&lab, FP_B).drop_tx_too_long;
 	ov_send_ip(&lab, FP_A, OV_BLUE, 1, ip, fr_udp(ip, &a, &b, 1000, 2000, 1450 - 28));
-	assert_true(next_ip(FP_B, buf, &f, WAIT));
+	assert_true(next_udp(FP_B, 2000, buf, &f, WAIT));
 	check_wrap(&f, FP_B, OV_BLUE, 1);
 	assert_int_equal(f.net_len, 1450);
 	ov_send_ip(&lab, FP_A, OV_BLUE, 1, ip, fr_udp(ip, &a, &b, 1000, 2000, 1451 - 28));
@@ -376,7 +401,7 @@ static void test_mtu(void **state)
 		ov_settle(&lab, 5);
 	assert_int_equal(ov_counters(&lab, FP_B).drop_tx_too_long, before + 1);
 	ov_send_ip(&lab, FP_A, OV_RED, 1, ip, fr_udp(ip, &a, &b, 1000, 2000, 1500 - 28));
-	assert_true(next_ip(FP_B, buf, &f, WAIT));
+	assert_true(next_udp(FP_B, 2000, buf, &f, WAIT));
 	check_wrap(&f, FP_B, OV_RED, 1);
 	assert_int_equal(f.net_len, 1500);
 }
@@ -396,11 +421,10 @@ static void test_plain(void **state)
 		ov_inject(
 		    &lab, FP_A, eth, fr_eth(eth, lab.fp.gw[FP_A].port[FP_LAN].mac, host, 0, 0x0800, ip, len));
 	}
-	assert_true(next_ip(FP_B, buf, &f, WAIT));
+	assert_true(next_udp(FP_B, 4788, buf, &f, WAIT));
 	assert_memory_equal(f.eth, host, 6);
 	assert_int_equal(f.vid, 0);
-	assert_int_equal(rwy_get16(f.net + 22), 4788);
-	assert_false(next_ip(FP_B, buf, &f, 20));
+	assert_false(next_udp(FP_B, 4789, buf, &f, 20));
 	assert_int_equal(ov_counters(&lab, FP_A).drop_vxlan_transit, before + 1);
 }
 

@@ -212,6 +212,49 @@ static void test_admission(void **state)
 	REFUSED("drop_tenant_not_ip", vlan, OV_GREEN, h.inner_type = 0x88cc);
 }
 
+/* One of red's host 5, from VTEP n. The drop counter that moved; NULL: none. */
+static const char *from_vtep(uint8_t n)
+{
+	struct seen before = look(), after;
+	struct how h = right(OV_RED);
+	const char *name = NULL;
+	uint8_t f[FR_MAX];
+
+	h.src = ov_host(FP_A, 5);
+	h.o.src = ov_vtep(FP_A, n, false);
+	memcpy(h.o.smac, ov_vtep_mac(FP_A, n), 6);
+	ov_inject(&lab, FP_A, f, vxlan(f, &h));
+	turn();
+	after = look();
+	drops(&before, &after, &name);
+	return name;
+}
+
+/* It may move, but not back at once; where it is now it may go on. Looked at only when no 100 ms went by. */
+static void move_twice(void)
+{
+	for (unsigned tries = 0; tries < 50; tries++) {
+		const char *first, *move, *back, *stay;
+		rwy_time start;
+
+		ov_settle(&lab, 110);
+		first = from_vtep(1);
+		ov_settle(&lab, 110);
+		start = gw_now();
+		move = from_vtep(2);
+		back = from_vtep(1);
+		stay = from_vtep(2);
+		if (gw_now() - start > 90 * RWY_MS)
+			continue;
+		assert_null(first);
+		assert_null(move);
+		assert_string_equal(back, "drop_host_forged");
+		assert_null(stay);
+		return;
+	}
+	fail_msg("the machine is too slow to look");
+}
+
 /* A host is where it was; one that is configured always, one that was learned for a while. */
 static void test_places(void **state)
 {
@@ -219,12 +262,7 @@ static void test_places(void **state)
 	TAKEN(vlan, OV_GREEN, h.src = ov_host(FP_A, 77); memcpy(h.inner_src, ov_host_mac(FP_A, 77), 6));
 	REFUSED("drop_host_forged", vlan, OV_GREEN, h.src = ov_host(FP_A, 77));
 	assert_true(ov_overlay(&lab, FP_A).host.forged >= 2);
-	TAKEN(vxlan, OV_RED, h.src = ov_host(FP_A, 5));
-	TAKEN(vxlan, OV_RED, h.src = ov_host(FP_A, 5); h.o.src = ov_vtep(FP_A, 2, false);
-	      memcpy(h.o.smac, ov_vtep_mac(FP_A, 2), 6));
-	REFUSED("drop_host_forged", vxlan, OV_RED, h.src = ov_host(FP_A, 5));
-	TAKEN(vxlan, OV_RED, h.src = ov_host(FP_A, 5); h.o.src = ov_vtep(FP_A, 2, false);
-	      memcpy(h.o.smac, ov_vtep_mac(FP_A, 2), 6));
+	move_twice();
 }
 
 /* --- VXLAN itself ------------------------------------------------------------------------------------ */
