@@ -78,7 +78,7 @@ struct wan_pace {
 	rwy_time at;    /* when the next datagram is due if sent at exactly the rate */
 	uint32_t frac;  /* of a ns, WAN_PACE_BITS */
 	uint64_t ns_fp; /* ns a byte, WAN_PACE_BITS fraction bits */
-	rwy_dur burst;  /* how far `at` may lag behind now */
+	rwy_dur burst;  /* how far `at` may lag behind now when nothing waited */
 	bool backlog;   /* data waited for `at` when the last poll ended */
 };
 

@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pacing by a virtual clock: each datagram moves the clock on by its time at the rate. The clock may lag
- * behind by `burst`, so that a process that wakes every 100 us, or late, still sends at the full rate. One
- * multiplication a datagram; the division is done when the rate changes.
+ * Pacing by a virtual clock: each datagram moves the clock on by its time at the rate. While data waits the
+ * clock may lag behind by BURST_LATE, so that a process that wakes every 100 us, or late, still sends at the
+ * full rate. What is saved while nothing waited is little (`burst`): on a path that takes just this rate a
+ * burst is a queue that stays as long as there is something to send, for everybody. One multiplication a
+ * datagram; the division is done when the rate changes.
  */
 #include "wan/wan_int.h"
 
 #define BURST_BYTES 65536u
-#define BURST_TIME  (500 * RWY_US)
+#define BURST_LEAST (10 * RWY_US)
+#define BURST_MOST  (4 * RWY_MS) /* on slow paths BURST_BYTES would be a long burst */
 #define BURST_LATE  (4 * RWY_MS) /* with data waiting: a descheduled process catches up this much */
-#define BURST_SLOW                                                                                           \
-	(4 * RWY_MS) /* on slow paths BURST_BYTES would be a long burst: this much time at most              \
-	              */
 
 void wan_pace_set(struct wan_pace *c, uint64_t rate_Bps)
 {
-	c->ns_fp = (RWY_SEC << WAN_PACE_BITS) / rate_Bps;
-	rwy_dur bytes_time = (BURST_BYTES * c->ns_fp) >> WAN_PACE_BITS;
+	rwy_dur time;
 
-	if (bytes_time > BURST_SLOW)
-		bytes_time = BURST_SLOW;
-	c->burst = bytes_time > BURST_TIME ? bytes_time : BURST_TIME;
+	c->ns_fp = (RWY_SEC << WAN_PACE_BITS) / rate_Bps;
+	time = (BURST_BYTES * c->ns_fp) >> WAN_PACE_BITS;
+	c->burst = time > BURST_MOST ? BURST_MOST : time > BURST_LEAST ? time : BURST_LEAST;
 }
 
 bool wan_pace_catch_up(struct wan_pace *c, rwy_time now)
 {
-	rwy_dur lag = c->backlog ? rwy_time_max(c->burst, BURST_LATE) : c->burst;
+	rwy_dur lag = c->backlog ? BURST_LATE : c->burst;
 	bool late = c->backlog && c->at + lag < now;
 
 	if (c->at + lag < now)
