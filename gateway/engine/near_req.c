@@ -258,6 +258,9 @@ retry:
 		return;
 	case ROCE_RESP_DUP:
 		drip(n, pkt, now);
+		if (n->held) /* its timer ran out, and what it sends again is of no use: nothing else slows it
+		                down */
+			send_cnp(n, now);
 		eng_drop(e, b, &e->c.duplicate_request);
 		return;
 	case ROCE_RESP_DUP_READ:

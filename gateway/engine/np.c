@@ -47,6 +47,8 @@ static unsigned tight(const struct eng_near *n)
 
 	if (all && t->custody < t->cfg.reserve) /* it lives from what is its own */
 		all = tightness(t->custody, t->cfg.reserve);
+	else if (!all && t->cfg.reserve && t->custody > t->cfg.reserve) /* from what may be others' soon */
+		all = 2;
 	return all > own ? all : own;
 }
 

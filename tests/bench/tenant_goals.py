@@ -42,6 +42,7 @@ def runs():
     yield Run("low idle", f"{LOW} priority=7,0,0 guarantee=5G,60G,30G tflows=0,0,0")
     yield Run("low loaded", f"{LOW} priority=7,0,0 guarantee=5G,60G,30G {LOADED}")
     yield Run("low plain", f"{LOW} guarantee=0,60G,30G {LOADED}")
+    # A limited tenant's hosts, beside one whose memory is its own.
     near = f"{PAIR} rtt=10ms tenants=2 limit=0,10G treserve=40%,20% {SMALL} time=150ms skip=50ms"
     yield Run("near alone", f"{near} tflows=0,0")
     yield Run("near", f"{near} tflows=0,64", True)
@@ -125,7 +126,10 @@ def rows_of(r):
     a, d = r["near alone"], r["near"]
     cond = f"a tenant with limit 10 Gb/s whose hosts send all they can on 64 queue pairs, beside one that is measured; {hosts(d)}; {d['scenario']}"
     held = max(x["custody2"] for x in d["rows"])
-    yield report.row("T4 near source held", held / (.2 * (3 * d["bdp"] / 1e6 + 67.1)), "of its share", None, None, 1.05, True, f"{held:.1f} MB in custody at most; {cond}")
+    free = .6 * (3 * d["bdp"] + (64 << 20)) / 1e6
+    yield report.row("T4 near source held", held / free, "share", None, None, 1.05, True,
+                     f"{held:.1f} MB in custody at most, of {free:.1f} MB that are not reserved for the other; {cond}")
+    yield report.row("T4 near source resent", d["host_resent"] / d["packets"], "share", None, None, .05, True, cond)
     yield report.row("T4 near source limit, off", abs(mean(d["rows"], "wire2", 60) / 10 - 1), "share", None, None, .01, True, cond)
     yield report.row("T4 near source lost", d["dropped"] + d["wan_lost"], "packets", None, None, 0, True, cond)
     yield report.row("T4 near source others p99", d["inter_p99_us"], "us", a["inter_p99_us"], "alone", 1.05 * a["inter_p99_us"], True, cond)
