@@ -34,7 +34,8 @@ struct gw_pass {
 	uint16_t tenant, sport;
 	uint16_t tag;     /* inner VLAN ID; on a VLAN 0 */
 	uint16_t allowed; /* set of 1 << enum acl_class */
-	uint32_t place;   /* gw_overlay.place[] that it came from */
+	uint16_t place;   /* gw_overlay.place[] that it came from, */
+	uint32_t serial;  /*   as long as that says the same */
 };
 static_assert(sizeof(struct gw_pass) == 64, "one cache line");
 
@@ -43,6 +44,7 @@ struct gw_place {
 	_Alignas(32) struct rwy_ip at; /* the VTEP, or gw_host_on_port() */
 	uint8_t mac[6];                /* of the host */
 	uint8_t link[6];               /* of what brought it: outer source MAC address; VLAN: 0 */
+	uint32_t serial; /* another one for each content: whoever takes the slot speaks for itself only */
 };
 
 /* How packets get to one host of a tenant. Holds for GW_RECHECK, while the tenant and the next-hop table are
@@ -69,6 +71,7 @@ struct gw_overlay {
 	struct arp_rate *spread; /* how often we tell the other workers where one is */
 	struct gw_pass *pass;
 	struct gw_place *place;
+	uint32_t serial; /* the last one of a place */
 	struct gw_way *way;
 	rwy_time age_at;
 	struct gw_overlay_counters c; /* `host`: what the host table does not count */

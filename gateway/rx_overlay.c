@@ -71,12 +71,6 @@ void gw_rx_overlay_ahead(const struct gw_worker *w, const struct rte_mbuf *m)
 	rte_prefetch0(&w->ov->pass[h & (GW_PASSES - 1)]);
 }
 
-static struct gw_place *place_slot(const struct gw_worker *w, const struct in *in, uint32_t *idx)
-{
-	*idx = gw_overlay_hash(in->f.t->index, &in->k.src) & (GW_PLACES - 1);
-	return &w->ov->place[*idx];
-}
-
 static bool place_fits(const struct gw_place *p, const struct in *in)
 {
 	return rwy_ip_eq(&p->at, &in->f.at) && !memcmp(p->mac, in->eth + 6, 6) &&
@@ -85,9 +79,27 @@ static bool place_fits(const struct gw_place *p, const struct in *in)
 
 static bool pass_fits(const struct gw_worker *w, const struct gw_pass *p, const struct in *in)
 {
+	const struct gw_place *at = &w->ov->place[p->place];
+
 	return p->changed == in->f.t->changed && p->tenant == in->f.t->index && p->sport == in->sport &&
 	       p->tag == in->f.tag && rwy_ip_eq(&p->src, &in->k.src) && rwy_ip_eq(&p->dst, &in->k.dst) &&
-	       place_fits(&w->ov->place[p->place], in);
+	       p->serial == at->serial && place_fits(at, in);
+}
+
+/* The place of a source, entered if another one has its slot. */
+static void place_make(struct gw_worker *w, struct gw_pass *p, const struct in *in)
+{
+	struct gw_place *at;
+
+	p->place = gw_overlay_hash(in->f.t->index, &in->k.src) & (GW_PLACES - 1);
+	at = &w->ov->place[p->place];
+	if (!at->serial || !place_fits(at, in)) {
+		*at = (struct gw_place){.at = in->f.at, .serial = ++w->ov->serial};
+		memcpy(at->mac, in->eth + 6, 6);
+		if (in->f.link)
+			memcpy(at->link, in->f.link, 6);
+	}
+	p->serial = at->serial;
 }
 
 /* The VTEP and the tag may be the tenant's. */
@@ -113,7 +125,6 @@ static bool pass_make(struct gw_worker *w, struct gw_pass *p, const struct in *i
 	struct acl_key key = {.src = in->k.src, .dst = in->k.dst, .sport = in->sport, .cls = in->cls};
 	enum tenant_admit why = way_in(w, &in->f);
 	struct tenant_at to = {0};
-	struct gw_place *place;
 	uint16_t rule;
 
 	if (why == TENANT_OK)
@@ -135,11 +146,7 @@ static bool pass_make(struct gw_worker *w, struct gw_pass *p, const struct in *i
 	    .sport = in->sport,
 	    .tag = in->f.tag,
 	    .allowed = acl_allowed(t->acl, &key)};
-	place = place_slot(w, in, &p->place);
-	*place = (struct gw_place){.at = in->f.at};
-	memcpy(place->mac, in->eth + 6, 6);
-	if (in->f.link)
-		memcpy(place->link, in->f.link, 6);
+	place_make(w, p, in);
 	return true;
 }
 

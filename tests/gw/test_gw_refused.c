@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/overlay.h"
 #include "rwy/endian.h"
 #include "tests/gw/ov_lab.h"
 
@@ -265,6 +266,28 @@ static void test_places(void **state)
 	move_twice();
 }
 
+/* Two hosts of two tenants that share a slot of what a worker remembers: neither speaks for the other. */
+static void test_slots(void **state)
+{
+	const struct tenant_set *ts = gw_tenants_of(&lab.fp.gw[FP_A].app);
+	uint32_t red = tenant_by_vni(ts, 5001)->index, blue = tenant_by_vni(ts, 5002)->index;
+	unsigned found = 0;
+
+	for (unsigned i = 1; i < 250; i++)
+		for (unsigned k = 1; k < 250; k++) {
+			struct rwy_ip a = ov_host(FP_A, (uint8_t)i), b = ov_host(FP_A, (uint8_t)k);
+
+			if ((gw_overlay_hash(red, &a) ^ gw_overlay_hash(blue, &b)) & (GW_PLACES - 1))
+				continue;
+			found++;
+			TAKEN(vxlan, OV_RED, h.src = a);
+			TAKEN(vxlan, OV_BLUE, h.src = b);
+			REFUSED("drop_tenant_foreign_vtep", vxlan, OV_BLUE, h.src = a; h.o.vni = 5001;
+			        memcpy(h.inner_dst, ov_gw_mac(OV_RED), 6));
+		}
+	assert_true(found > 10);
+}
+
 /* --- VXLAN itself ------------------------------------------------------------------------------------ */
 
 static void ip4_sum(uint8_t *ip)
@@ -446,6 +469,7 @@ static int run(void)
 	    cmocka_unit_test(test_right),
 	    cmocka_unit_test(test_admission),
 	    cmocka_unit_test(test_places),
+	    cmocka_unit_test(test_slots),
 	    cmocka_unit_test(test_vxlan),
 	    cmocka_unit_test(test_arp),
 	    cmocka_unit_test(test_random),
