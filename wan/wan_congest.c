@@ -12,6 +12,7 @@
 #define SLOT_LONGEST 32u /* slots that a slot with little in it may last */
 #define SOME_SLOTS   4u  /* with losses, or marks: not a burst */
 #define HIGH_SLOTS   6u  /* with nothing but high round trips */
+#define SUSTAINED    8u /* times in a row: losses in bursts make a share that chance does not explain, once */
 #define SIGMAS       2.0
 #define AGAIN_MAX    6u
 #define SOON         8u             /* clear times: who comes back sooner stays longer */
@@ -39,7 +40,7 @@ void wan_congest_cfg_default(struct wan_congest_cfg *cfg)
 	    .marks_ppm = 100000,
 	    .delay_ppm = 500000,
 	    .delay_min = 5 * RWY_MS,
-	    .hold = 200 * RWY_MS,
+	    .hold = 400 * RWY_MS,
 	    .clear = 2 * RWY_SEC};
 }
 
@@ -79,13 +80,15 @@ static rwy_dur above(const struct wan_congest *c, const struct wan_congest_slot 
 	return c->base && s->rtt != RWY_NEVER && s->rtt > c->base ? s->rtt - c->base : 0;
 }
 
-/* More of n than the threshold, and not by chance. */
-static bool too_many(double k, double n, uint32_t ppm)
+/* More of n than the threshold, and not by chance. `var`: of the count, as the slots have it; of events that
+ * do not come in bursts it is the mean. */
+static bool too_many(double k, double var, double n, uint32_t ppm)
 {
 	double usual = n * ppm / PPM;
 
-	/* Of a rare event's count the variance is its mean. */
-	return ppm && n >= ENOUGH && k > usual && (k - usual) * (k - usual) > SIGMAS * SIGMAS * usual;
+	if (var < usual)
+		var = usual;
+	return ppm && n >= ENOUGH && k > usual && (k - usual) * (k - usual) > SIGMAS * SIGMAS * var;
 }
 
 static uint32_t share_of(double k, double n)
@@ -95,8 +98,14 @@ static uint32_t share_of(double k, double n)
 
 struct sums {
 	double n, lost, ce;
+	double lost_var, ce_var; /* of the sums */
 	unsigned with_loss, with_ce, high;
 };
+
+static double lost_in(const struct wan_congest_slot *s)
+{
+	return s->lost > 0 ? s->lost : 0;
+}
 
 static struct sums add_up(const struct wan_congest *c)
 {
@@ -104,14 +113,20 @@ static struct sums add_up(const struct wan_congest *c)
 
 	for (unsigned i = 0; i < WAN_CONGEST_SLOTS; i++) {
 		const struct wan_congest_slot *s = &c->slot[i];
-		double lost = s->lost > 0 ? s->lost : 0;
 
-		r.n += s->acked + lost;
-		r.lost += lost;
+		r.n += s->acked + lost_in(s);
+		r.lost += lost_in(s);
 		r.ce += s->ce;
-		r.with_loss += lost > 0;
+		r.with_loss += s->lost > 0;
 		r.with_ce += s->ce > 0;
 		r.high += s->high;
+	}
+	for (unsigned i = 0; i < WAN_CONGEST_SLOTS; i++) {
+		double lost = lost_in(&c->slot[i]) - r.lost / WAN_CONGEST_SLOTS,
+		       ce = c->slot[i].ce - r.ce / WAN_CONGEST_SLOTS;
+
+		r.lost_var += lost * lost * WAN_CONGEST_SLOTS / (WAN_CONGEST_SLOTS - 1);
+		r.ce_var += ce * ce * WAN_CONGEST_SLOTS / (WAN_CONGEST_SLOTS - 1);
 	}
 	return r;
 }
@@ -120,9 +135,9 @@ static enum wan_congest_by why(const struct wan_congest *c, const struct sums *r
 {
 	if (c->slots < WAN_CONGEST_SLOTS)
 		return WAN_CONGEST_NONE;
-	if (r->with_loss >= SOME_SLOTS && too_many(r->lost, r->n, c->cfg.loss_ppm))
+	if (r->with_loss >= SOME_SLOTS && too_many(r->lost, r->lost_var, r->n, c->cfg.loss_ppm))
 		return WAN_CONGEST_LOSS;
-	if (r->with_ce >= SOME_SLOTS && too_many(r->ce, r->n, c->cfg.marks_ppm))
+	if (r->with_ce >= SOME_SLOTS && too_many(r->ce, r->ce_var, r->n, c->cfg.marks_ppm))
 		return WAN_CONGEST_MARKS;
 	return r->high >= HIGH_SLOTS ? WAN_CONGEST_DELAY : WAN_CONGEST_NONE;
 }
@@ -132,7 +147,7 @@ static rwy_dur slot_len(const struct wan_congest *c)
 {
 	rwy_dur hold = c->cfg.hold > 4 * c->base ? c->cfg.hold : 4 * c->base;
 
-	return hold / WAN_CONGEST_SLOTS + 1;
+	return hold / (WAN_CONGEST_SLOTS + SUSTAINED) + 1;
 }
 
 static rwy_dur clear_len(const struct wan_congest *c)
@@ -165,6 +180,7 @@ static bool begin(struct wan_congest *c, enum wan_congest_by by, rwy_time now)
 	c->st.by = by;
 	c->st.since = now;
 	c->st.begins++;
+	c->bad = 0;
 	calm_begin(c, now);
 	return true;
 }
@@ -203,7 +219,8 @@ static bool slot_over(struct wan_congest *c, rwy_dur min_rtt, rwy_time now)
 	c->st.delay = above(c, s);
 	by = why(c, &r);
 	if (c->st.by == WAN_CONGEST_NONE) {
-		if (by != WAN_CONGEST_NONE)
+		c->bad = by != WAN_CONGEST_NONE ? c->bad + 1 : 0;
+		if (c->bad >= SUSTAINED)
 			changed = begin(c, by, now);
 	} else {
 		c->calm.acked += s->acked;

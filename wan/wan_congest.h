@@ -4,16 +4,18 @@
  * threshold for several round trips and at least `hold`. What follows from it (other DSCP, another carrier)
  * is the caller's. Nothing is decided about the sending rate here: that is congestion control's.
  *
- * Time goes in slots, an eighth of max(hold, 4 round trips) each, longer while there is little traffic.
- * It begins when over the last eight slots
- *   loss, marks: the share is above the threshold by more than chance (two standard deviations), and at least
- *                four slots have some: a burst is in one or two;
- *   delay:       in at least six of them even the smallest round trip was above the base by the threshold: a
- *                queue that stands. The base is the smallest round trip, and does not follow a queue that
- * stays. It ends when over max(clear, 8 round trips) all of them are below half their thresholds. Who comes
- * back soon after its end stays twice as long, then again twice, up to 64 times: traffic that left the queue
- * because it was marked anew would else come and go for ever. Loss and marks need 128 datagrams in the eight
- * slots to say anything.
+ * Time goes in slots, a sixteenth of max(hold, 4 round trips) each, longer while there is little traffic.
+ * It begins when eight times in a row, over the last eight slots,
+ *
+ * - loss or marks: the share is above the threshold by more than chance (two standard deviations, as the
+ * slots differ), and four slots or more have some: a burst is in one or two. 128 datagrams it takes at least.
+ * Or
+ * - delay: in six slots or more even the smallest round trip was above the base by the threshold: a queue
+ * that stands. The base is the smallest round trip, and does not follow a queue that stays.
+ *
+ * It ends when over max(clear, 8 round trips) all of them are below half their thresholds. Who comes back
+ * soon after its end stays twice as long, then again twice, up to 64 times: traffic that left the queue
+ * because it was marked anew would else come and go for ever.
  */
 #ifndef WAN_WAN_CONGEST_H
 #define WAN_WAN_CONGEST_H
@@ -34,7 +36,7 @@ struct wan_congest_cfg {
 	rwy_dur delay_min;  /* and at least so much */
 	rwy_dur hold, clear;
 };
-/* loss 3 %, marks 10 %, delay 50 % and 5 ms; 200 ms, 2 s. */
+/* loss 3 %, marks 10 %, delay 50 % and 5 ms; 400 ms, 2 s. */
 void wan_congest_cfg_default(struct wan_congest_cfg *cfg);
 
 #define WAN_CONGEST_SLOTS 8
@@ -59,6 +61,7 @@ struct wan_congest {
 	struct wan_congest_cfg cfg;
 	struct wan_congest_state st;
 	struct wan_congest_slot slot[WAN_CONGEST_SLOTS], calm; /* calm: since calm_from */
+	uint32_t bad;       /* so many times in a row it looked congested */
 	uint32_t at, slots; /* present slot; how many are filled before it */
 	rwy_time slot_from, calm_from;
 	rwy_dur base; /* round trip without a queue; 0: not known */

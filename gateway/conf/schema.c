@@ -121,7 +121,7 @@ const struct conf_key conf_keys[] = {
         .text =
             "How much longer a round trip takes, at its best, than without a queue (and 5 ms at least); 0: "
             "not looked at."},
-    {"tunnels[].congested_hold", CONF_T_DURATION, 100 * RWY_MS, 60 * RWY_SEC, "200ms", T(congest.hold),
+    {"tunnels[].congested_hold", CONF_T_DURATION, 100 * RWY_MS, 60 * RWY_SEC, "400ms", T(congest.hold),
         .text = "For so long, and four round trips, one of them must be above its threshold."},
     {"tunnels[].congested_clear", CONF_T_DURATION, RWY_SEC, 3600 * RWY_SEC, "2s", T(congest.clear),
         .text = "After so long, and eight round trips, with all below half their thresholds it is over. A "

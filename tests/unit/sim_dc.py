@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # sim_dc.py BUILD: rwydc says what is wrong with a scenario; the same seed makes the same run; a thin run is the full run; whatever the network does,
 # every message ends exactly once, in order; and where arithmetic says what must come out, it does.
+import csv
 import json
 import subprocess
 import sys
@@ -19,6 +20,9 @@ BAD_WORDS = [
     ("kmin=2MiB", "minimum is above its maximum"), ("rule=grc", "rule is of the native"), ("host=sr", "host=sr is a baseline"), ("skip=1s", "skip leaves nothing"),
     ("slow_at=1ms", "slow_at wants slow_rate"), ("loss=1e-3 payload=thin", "payload=full"), ("leaves=64 hosts=64", "more than 250 hosts"),
     ("leaves=1 hosts=1 load=0.5", "load wants two hosts"), ("start=2ms time=1ms", "within time"),
+    ("tenants=3 guarantee=5G,3G", "guarantee: fewer values than tenants"), ("tenants=1 weight=0", "weight: '0' is outside"),
+    ("tenants=1 guarantee=5G limit=1G", "its limit is below its guarantee"), ("tenants=1 mode=native", "tenants are the gateways'"), ("xtenant=1", "one of the tenants"),
+    ("fhosts=32", "leaves no host"), ("tenants=1 set_at=1ms", "set_at wants set_tenant"), ("tenants=1 limit=fast", "is not bits a second"),
 ]
 RUNS = [
     f"{SMALL} flows=2 xload=0.1 load=0.3 rtt=1ms time=8ms", f"{SMALL} flows=2 xload=0.1 load=0.3 rtt=1ms time=8ms mode=native",
@@ -111,6 +115,20 @@ def marks():
     assert with_ecn["cnps"] > 0 and without["cnps"] == 0 and with_ecn["leaf_peak"] < without["leaf_peak"], (with_ecn, without)
 
 
+def tenants():
+    """Two tenants share a link by guarantee and weight; a limit set live holds from then on; nothing reaches another tenant's host (a violation)."""
+    with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
+        words = f"{SMALL} wan=10G frate=40G gwrate=40G rate=10G rtt=1ms tenants=2 guarantee=6G,0 tflows=2,2 set_at=15ms set_tenant=2 set_limit=1G time=25ms"
+        r = run(words, "--json", "--trace", f.name)
+        assert r.returncode == 0, r
+        d, rows = json.loads(r.stdout), list(csv.DictReader(f))
+    for begin, end, want in ((8, 15, (8, 2)), (17, 25, (9, 1))):
+        part = [x for x in rows if begin < float(x["ms"]) <= end]
+        got = [sum(float(x[f"wire{i}"]) for x in part) / len(part) for i in (1, 2)]
+        assert all(abs(g - w) < 0.1 for g, w in zip(got, want)), (begin, got)
+    assert d["violations"] == 0 and d["dropped"] == 0 and d["qp_errors"] == 0, d
+
+
 def traces():
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         assert run(f"{SMALL} flows=2 rtt=1ms time=4ms", "--trace", f.name).returncode == 0
@@ -118,7 +136,7 @@ def traces():
         assert lines[0].startswith("ms,far_held_mb") and len(lines) == 40 and all(l.count(",") == lines[0].count(",") for l in lines), lines[:3]
 
 
-CASES = [bad_words, files, invariants, repeatable, thin_is_full, windows, timers, lossless, repair, marks, traces]
+CASES = [bad_words, files, invariants, repeatable, thin_is_full, windows, timers, lossless, repair, marks, tenants, traces]
 failed = 0
 for case in CASES:
     try:

@@ -157,6 +157,16 @@ def paces_exactly():
         assert queue[len(queue) * 9 // 10] <= queue[len(queue) // 2] + 0.2, queue
 
 
+def congested():
+    """For good, or not: losses in bursts, an outage and reordering are not; much loss, a reserved rate that is not there, a queue that stays are, once."""
+    link = "rate=200M rtt=20ms arrival=back queue=1bdp rtts=500 skip=50"
+    for words, begins in (("cc=auto loss=1% burst=20", 0), ("cc=auto outage_from=3s outage_len=300ms", 0), ("cc=auto reorder=1% reorder_delay=5ms", 0),
+                          ("cc=auto loss=10%", 1), ("cc=fixed ccrate=215M", 1), ("cc=auto queue=4bdp cross=cubic:4", 1)):
+        r = run(f"{link} {words}", "--json")
+        d = json.loads(r.stdout)
+        assert d["congest_begins"] == begins and (d["congested_s"] > 5) == (begins == 1), (words, d["congest_begins"], d["congested_s"])
+
+
 def traces():
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         assert run("rate=10G messages=5 arrival=back", "--trace", f.name).returncode == 0
@@ -164,7 +174,7 @@ def traces():
         assert lines[0].startswith("ms,rate_gbps") and len(lines) > 5 and all(l.count(",") == lines[0].count(",") for l in lines), lines
 
 
-CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, invariants, scenario_repeats, lossless_is_one, models, stream_repairs, paces_exactly, traces, shares, rates,
+CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, invariants, scenario_repeats, lossless_is_one, models, stream_repairs, paces_exactly, congested, traces, shares, rates,
          tcp_models]
 failed = 0
 for case in CASES:

@@ -22,6 +22,7 @@ struct path {
 	double pps, loss, ce;
 	rwy_dur rtt, queue;
 	unsigned burst_every, burst; /* s; datagrams */
+	unsigned clump;              /* a loss is so many datagrams; 0: one */
 	rwy_time burst_at;
 	bool remarked_is_clean; /* what is marked anew does not meet the congestion */
 	unsigned changes;
@@ -59,7 +60,7 @@ static void run(struct path *p, rwy_dur time)
 
 		for (unsigned i = 0; i < each; i++) {
 			if (!clean && unit(p) < p->loss)
-				lost++;
+				lost += p->clump ? (int32_t)p->clump : 1;
 			else
 				acked++;
 			ce += !clean && unit(p) < p->ce;
@@ -117,6 +118,14 @@ static void test_bursts(void **state)
 	p.burst_every = 2;
 	run(&p, 200 * RWY_SEC);
 	assert_int_equal(p.changes, 0);
+	/* A hundredth is lost, in bursts of twenty that come when they come. */
+	path_init(&p, 28000, 2);
+	p.clump = 20;
+	p.loss = .01 / 20;
+	run(&p, 300 * RWY_SEC);
+	assert_int_equal(p.changes, 0);
+	p.clump = 0;
+	p.loss = 0;
 	/* A standing queue for less than `hold`. */
 	for (unsigned i = 0; i < 50; i++) {
 		p.queue = 100 * RWY_MS;

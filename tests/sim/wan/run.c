@@ -179,11 +179,16 @@ static void trace_begin(struct world *w, FILE *f)
 /* --- the whole ------------------------------------------------------------------------------------ */
 static void watch(struct world *w)
 {
-	struct wan_stats st;
+	struct wan_stats st, near;
 
 	wan_get_stats(w->end[1].t, &st);
 	if (st.rx_held_bytes > w->r->held_max)
 		w->r->held_max = st.rx_held_bytes;
+	wan_get_stats(w->end[0].t, &near);
+	w->r->congest_begins = near.congest.begins;
+	if (near.congest.by != WAN_CONGEST_NONE && w->watched_at)
+		w->r->congested += w->now - w->watched_at;
+	w->watched_at = w->now;
 	if (st.rx_held_bytes > w->rx_bytes)
 		violation(w, "the receiver holds more than its bound", st.rx_held_bytes, w->rx_bytes);
 }

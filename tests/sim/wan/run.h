@@ -65,7 +65,7 @@ struct world {
 	uint64_t bad_left; /* corrupted datagrams not told apart yet */
 	uint64_t rx_bytes;
 	FILE *trace;
-	rwy_time trace_at, trace_last_at;
+	rwy_time trace_at, trace_last_at, watched_at;
 	rwy_dur trace_every;
 	uint64_t trace_payload, trace_arrived, payload_all;
 	struct result *r;

@@ -105,6 +105,8 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	    100 * g.needless, (unsigned long long)r->duplicates);
 	fprintf(f, "memory        %.1f MB held by the receiver at most, %llu packets in all\n",
 	    (double)r->held_max / 1e6, (unsigned long long)r->custody_max);
+	fprintf(f, "congested     %llu times for good, %.3f s in all\n",
+	    (unsigned long long)r->congest_begins, (double)r->congested / 1e9);
 	share_table(f, s, &r->share);
 	fprintf(f,
 	    "run           %llu datagrams, %llu events in %.2f s: %.2f M datagrams/s, %.2f M events/s\n",
@@ -131,6 +133,8 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	X("again", (double)r->again)                                                                         \
 	X("needless", g.needless)                                                                            \
 	X("duplicates", (double)r->duplicates)                                                               \
+	X("congest_begins", (double)r->congest_begins)                                                       \
+	X("congested_s", (double)r->congested / 1e9)                                                         \
 	X("held_max", (double)r->held_max)                                                                   \
 	X("bdp", s->rate / 8e9 * s->rtt)                                                                     \
 	X("datagrams", (double)r->datagrams)                                                                 \

@@ -21,6 +21,8 @@ struct result {
 	/* whole run */
 	uint64_t datagrams, events, hash;
 	uint64_t held_max, custody_max; /* bytes at the receiver, packets of memory */
+	uint64_t congest_begins;        /* the path became congested for good; for how long in all */
+	rwy_dur congested;
 	double wall;
 	uint64_t violations;
 	struct share share;
