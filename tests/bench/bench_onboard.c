@@ -3,10 +3,10 @@
  * Tenants that come, change and go while packets flow: how long each change takes from the call until every
  * worker runs it, and what the packets of others notice. One line of JSON.
  *
- * The gateways and hosts of fp_lab.h: one thread runs both gateways' workers and a host that sends WRITEs
- * without a pause through the plain LAN; the main thread changes gateway A's tenants. Nothing may be lost,
- * and no queue pair may see a NAK. The longest turn of A's worker is told too, of those turns in which the
- * kernel left it alone.
+ * The gateways and hosts of fp_lab.h, two workers each: one thread runs all workers and a host that sends
+ * WRITEs without a pause through the plain LAN; the main thread changes gateway A's tenants. Nothing may be
+ * lost, and no queue pair may see a NAK. The longest turn of a worker of A is told too, of those turns in
+ * which the kernel left it alone.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -63,18 +63,39 @@ static long switches(void)
 	return u.ru_nivcsw + u.ru_nvcsw;
 }
 
-static void turn_a(void)
+static void turn_worker(struct gw_worker *w)
 {
 	long before = switches();
 	uint64_t t = rte_rdtsc_precise();
 
-	gw_worker_turn(r.lab.gw[FP_A].w);
+	gw_worker_turn(w);
 	t = rte_rdtsc_precise() - t;
 	if (switches() != before)
 		return;
 	atomic_fetch_add(&r.turns, 1);
 	if (t > atomic_load(&r.turn_max))
 		atomic_store(&r.turn_max, t);
+}
+
+static void turn(enum fp_site s)
+{
+	const struct gw_app *a = &r.lab.gw[s].app;
+
+	for (unsigned i = 0; i < a->workers; i++)
+		if (s == FP_A)
+			turn_worker(a->worker[i]);
+		else
+			gw_worker_turn(a->worker[i]);
+}
+
+static uint64_t paired(void)
+{
+	const struct gw_app *a = &r.lab.gw[FP_A].app;
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < a->workers; i++)
+		n += eng_counters(a->worker[i]->eng)->conns_paired;
+	return n;
 }
 
 static bool waiting(enum fp_site s)
@@ -86,12 +107,12 @@ static void batch(unsigned packets)
 {
 	fp_hosts_send(r.hosts, packets);
 	do
-		turn_a();
+		turn(FP_A);
 	while (waiting(FP_A));
 	fp_hosts_read(r.hosts, FP_A);
 	wire(FP_A);
 	do {
-		gw_worker_turn(r.lab.gw[FP_B].w);
+		turn(FP_B);
 		fp_hosts_read(r.hosts, FP_B);
 	} while (waiting(FP_B));
 	wire(FP_B);
@@ -120,7 +141,7 @@ static void warm_up(void)
 	uint64_t end = gw_now() + 20 * RWY_SEC;
 
 	batch(r.lab.cfg.qps);
-	while (gw_now() < end && eng_counters(r.lab.gw[FP_A].w->eng)->conns_paired < r.lab.cfg.qps)
+	while (gw_now() < end && paired() < r.lab.cfg.qps)
 		batch(0);
 	for (unsigned i = 0; i < 100; i++)
 		batch(r.lab.cfg.batch);
@@ -287,7 +308,7 @@ int main(int argc, char **argv)
 {
 	static const struct option opts[] = {
 	    {"tenants", required_argument, NULL, 't'}, {"changes", required_argument, NULL, 'c'}, {0}};
-	struct fp_cfg cfg = {.payload = 1024, .qps = 16, .message = 8, .batch = 256};
+	struct fp_cfg cfg = {.payload = 1024, .qps = 16, .message = 8, .batch = 256, .workers = 2};
 	unsigned present = 4000, each = 1000;
 	const struct fp_stats *st;
 	pthread_t th;
