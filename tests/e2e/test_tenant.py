@@ -57,25 +57,25 @@ def clash(lab):
     quiet(lab)
 
 
-@needs(gateway=True, timeout=120, tenants=(RED, BLUE))
+@needs(gateway=True, timeout=180, tenants=(RED, BLUE))
 def test_tenant_same_addresses(lab):
     """Two tenants on VTEPs with the same addresses and QPNs at the same time."""
     clash(lab)
 
 
-@needs(gateway=True, timeout=120, tenants=(RED6, BLUE6))
+@needs(gateway=True, timeout=180, tenants=(RED6, BLUE6))
 def test_tenant_underlay6(lab):
     """The same, IPv6 underlay."""
     clash(lab)
 
 
-@needs(gateway=True, timeout=120, tenants=(TAGGED, TAGGED_BLUE))
+@needs(gateway=True, timeout=180, tenants=(TAGGED, TAGGED_BLUE))
 def test_tenant_vlan(lab):
     """VLAN-tagged hosts: one tenant's against VXLAN hosts of the other site, another's tagged at both."""
     clash(lab)
 
 
-@needs(timeout=90, tenants=(RED, BLUE))
+@needs(timeout=180, tenants=(RED, BLUE))
 def test_tenant_perftest(lab):
     """WRITE, SEND, READ, ATOMIC and inner IPv6 in a tenant, with RNG-chosen PSNs."""
     lab.wan(**LOSSY)
@@ -87,7 +87,7 @@ def test_tenant_perftest(lab):
     quiet(lab, timer=None)
 
 
-@needs(gateway=True, timeout=90, tenants=(TAGGED, BLUE))
+@needs(gateway=True, timeout=180, tenants=(TAGGED, BLUE))
 def test_tenant_vlan_perftest(lab):
     """The same between a tagged host and one behind a VTEP, both ways."""
     lab.wan(**LOSSY)
@@ -99,7 +99,7 @@ def test_tenant_vlan_perftest(lab):
     quiet(lab, timer=None)
 
 
-@needs(gateway=True, timeout=120, tenants=(RED, BLUE))
+@needs(gateway=True, timeout=180, tenants=(RED, BLUE))
 def test_tenant_beside_plain(lab):
     """Two hosts without a tenant beside two tenants: nobody is disturbed."""
     lab.wan(**LOSSY)

@@ -17,7 +17,7 @@ def reaches(lab, ends, seconds=1):
     return ends[0].start(f"ping -c 1 -W {seconds} {ends[1].ip4}").wait(seconds + 5).ok
 
 
-@needs(gateway=True, timeout=150, tenants=(RED, BLUE))
+@needs(gateway=True, timeout=240, tenants=(RED, BLUE))
 def test_tenant_add_del(lab):
     """A tenant removed, added, changed through the API while another's transfer runs: not a packet of it is lost."""
     lab.wan(rtt_ms=20, loss=1)
@@ -50,7 +50,7 @@ def rate(gateway, name, seconds):
     return (gateway.tenant(name)["tx_bytes"] - from_) / (time.monotonic() - begin)
 
 
-@needs(gateway=True, timeout=150, tenants=(RED, BLUE))
+@needs(gateway=True, timeout=240, tenants=(RED, BLUE))
 def test_tenant_limit(lab):
     """A limit set through the API while it sends: seen in its rate within a second, gone as soon; another tenant does not notice."""
     lab.wan(rtt_ms=20)
@@ -77,7 +77,7 @@ def test_tenant_limit(lab):
     assert not repeated, repeated
 
 
-@needs(gateway=True, timeout=150, tenants=(RED, BLUE))
+@needs(gateway=True, timeout=240, tenants=(RED, BLUE))
 def test_tenant_reload(lab):
     """SIGHUP with one tenant changed and one new: no connection is dropped, nothing repeated; a bad file changes nothing."""
     lab.wan(rtt_ms=20, loss=1)
@@ -103,7 +103,7 @@ def test_tenant_reload(lab):
     assert not repeated, repeated
 
 
-@needs(gateway=True, timeout=150, tenants=(RED, BLUE))
+@needs(gateway=True, timeout=240, tenants=(RED, BLUE))
 @each(which=["far", "near"])
 def test_tenant_gateway_killed(lab, which):
     """SIGKILL of a gateway with two tenants in mid-transfer, and its restart: exact, or the error is told; then all is well again."""

@@ -21,13 +21,13 @@ def vxlan_runs(lab, ether_ip):
     assert len(got) > 4, got
 
 
-@needs(native=True, tenants=(RED,))
+@needs(native=True, timeout=120, tenants=(RED,))
 def test_tenant_native_vxlan4(lab):
     """ib_write_bw and rcopy over the guests' vxlan devices, IPv4 underlay."""
     vxlan_runs(lab, "ip")
 
 
-@needs(native=True, tenants=(RED6,))
+@needs(native=True, timeout=120, tenants=(RED6,))
 def test_tenant_native_vxlan6(lab):
     """The same, IPv6 underlay without UDP checksums."""
     vxlan_runs(lab, "ipv6")

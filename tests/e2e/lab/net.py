@@ -91,6 +91,8 @@ class Net:
         for port in (*hosts, "sw-gw", "sw-atk"):
             sh(IP, "-n", ns, "link", "set", port, "master", "sw0", "up")
             sh(IP, "-n", ns, "link", "set", port, "type", "bridge_slave", "isolated", "off" if port == "sw-gw" else "on")
+        # The gateway's own addresses are in this namespace, too (on its tap): the switch must not answer ARP for them.
+        sh(IP, "netns", "exec", ns, "sh", "-c", "for d in sw0 atk; do echo 8 >/proc/sys/net/ipv4/conf/$d/arp_ignore; done")
         sh(IP, "-n", ns, "link", "set", "sw0", "mtu", MTU_MAX, "up")
 
     def close(self):
