@@ -3,6 +3,7 @@
 # its own. Changes while traffic runs: test_tenant_live.py. Forgeries: test_tenant_forged.py.
 from lab import CM_TIMER, TIMEOUT, needs
 from lab.copy import Copy
+from lab.proc import wait_for
 from lab.tenant import Tenant
 
 LOSSY = {"rtt_ms": 20, "loss": 1}
@@ -15,21 +16,25 @@ TAGGED_BLUE = Tenant("blue", 5002, hosts=("c", "d"), at=("vlan", "vlan"), vlan=1
 MIB = 1 << 20
 
 
-def tenants(lab):
-    return [t.name for t in lab.tenants]
-
-
 def copies(lab, mib):
-    """rcopy in every tenant at once, {name: MiB}. Fresh devices: the same sequence of QPs in each."""
+    """rcopy in several tenants at once, {name: MiB}. Fresh devices: the same sequence of QPs in each."""
     for m in lab.members.values():
         m.renew()
     lab.counters_mark()
-    return {name: Copy(lab, lab.tenant(name), n) for name, n in mib.items()}
+    made = {name: Copy(lab, lab.tenant(name), n, start=False) for name, n in mib.items()}
+    for c in made.values():
+        c.start()
+    return made
 
 
 def pairs(gateway, name):
     """{(local address, its QPN, remote address, its QPN)} of the paired connections of a tenant at a gateway."""
     return {(f["local"], f["local_qpn"], f["remote"], f["remote_qpn"]) for f in gateway.flows(name) if f["state"] == "paired"}
+
+
+def both(gateway, names):
+    seen = {n: pairs(gateway, n) for n in names}
+    return all(seen.values()) and seen
 
 
 def quiet(lab, timer=CM_TIMER, ends=None):
@@ -43,14 +48,11 @@ def clash(lab):
     mib = {"red": 3, "blue": 6}
     before = {n: lab.gwa.tenant(n) for n in mib}
     running = copies(lab, mib)
-    for name in mib:
-        lab.wait_traffic(20, host=lab.tenant(name)[1])
-    seen = {n: pairs(lab.gwa, n) for n in mib}
-    for name, c in running.items():
+    seen = wait_for("both tenants have a connection", lambda: both(lab.gwa, mib), 40)
+    lab.log(f"connections at the same time: {seen}")
+    assert seen["red"] == seen["blue"], f"these should be the same addresses and QPNs: {seen}"
+    for c in running.values():
         c.check()
-        seen[name] |= pairs(lab.gwa, name)
-    lab.log(f"connections: {seen}")
-    assert seen["red"] & seen["blue"], f"these should be the same addresses and QPNs: {seen}"
     for name, n in mib.items():
         took = lab.gwa.tenant(name)["accepted_bytes"] - before[name]["accepted_bytes"]
         assert n * MIB <= took < n * MIB * 1.2, f"{name}: {took} bytes for {n} MiB"

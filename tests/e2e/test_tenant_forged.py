@@ -8,7 +8,7 @@ import time
 from lab import frames, needs
 from lab.copy import Copy
 from lab.forgery import MARK, SPORT, Known, draw
-from lab.proc import ns_argv, sh
+from lab.proc import ns_argv, sh, wait_for
 from lab.tenant import Tenant
 
 RED = Tenant("red", 5001)
@@ -89,7 +89,7 @@ def forge(lab, count=20000, more=10000):
     blue = Copy(lab, lab.tenant("blue"), 0.125)  # learned, idle
     blue.check()
     red = Copy(lab, lab.tenant("red"), 4)
-    lab.wait_traffic(20, host=red.dst)
+    wait_for("red's transfer", lambda: any(f["rx_packets"] > 50 for f in lab.gwb.flows("red")), 40, 0.01)
     red.client.kill(signal.SIGSTOP)  # the connection stays, with nothing on its way
     settled(lab)
     known = knowledge(lab)

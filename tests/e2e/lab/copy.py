@@ -5,12 +5,17 @@
 class Copy:
     """From the first of `ends` to the second."""
 
-    def __init__(self, lab, ends, mib, port=7427):
+    def __init__(self, lab, ends, mib, port=7427, start=True):
         self.src, self.dst = ends
         self.file = f"/tmp/t/copy-{port}"
+        self.command = f"rcopy {self.file} {self.dst.ip4}:{self.file}.got -p {port}"
         self.src.run(f"dd if=/dev/urandom of={self.file} bs=64k count={int(mib * 16)}")
         self.server = lab.serve(f"rcopy -p {port}", port=port, cm=True, host=self.dst)
-        self.client = self.src.start(f"rcopy {self.file} {self.dst.ip4}:{self.file}.got -p {port}")
+        if start:
+            self.start()
+
+    def start(self):
+        self.client = self.src.start(self.command)
 
     def running(self):
         return not self.client.done.is_set()

@@ -145,7 +145,7 @@ class Gateway:
     def tenant_add(self, tenant):
         path = self.net.dir / f"tenant-{self.side}.yaml"
         path.write_text(tenant.keys(self.side))
-        return self._do("tenant", "add", str(path))
+        return self._do("tenant", "add", tenant.name, "--file", str(path))
 
     def tenant_set(self, name, **keys):
         return self._do("tenant", "set", name, *(f"{k}={v}" for k, v in keys.items()))

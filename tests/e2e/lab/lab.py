@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from . import image, perftest, proc
 from .gateway import DEFAULTS, Gateway
-from .host import Host
+from .host import Host, counters_of
 from .net import Net
 from .proc import LabError
 from .tenant import Member
@@ -168,8 +168,8 @@ class Lab:
         for t in tenants:
             pair = [Member(t, self.guests[n]) for n in t.hosts]
             for m, far in zip(pair, reversed(pair)):
-                m.up(mtu, far if native else None)
                 self.members[t.name, m.site] = m
+                m.up(mtu, far if native else None)
 
     def tenant(self, name):
         """A tenant's members at site A and B."""
@@ -274,12 +274,14 @@ class Lab:
     # --- what the hosts saw -------------------------------------------------------------------
     def counters_mark(self):
         """Remember the hosts' rxe counters; the runner does it before each test."""
-        self._base = {h.name: h.rxe_counters() for h in self.ends}
+        self._base = counters_of(self.ends)
         self._base_time = time.monotonic()
 
     def rxe_delta(self, host):
-        base = self._base[host.name]
-        return {k: v - base.get(k, 0) for k, v in host.rxe_counters().items()}
+        return self.rxe_deltas([host])[host.name]
+
+    def rxe_deltas(self, ends):
+        return {name: {k: v - self._base[name].get(k, 0) for k, v in now.items()} for name, now in counters_of(ends).items()}
 
     def host_retransmits(self, timer=None, qps=1, ends=None):
         """How often a host repeated something or saw a gap since the mark, by counter; empty is good.
@@ -292,12 +294,11 @@ class Lab:
         longer than they take. For programs with a timeout of their own (`timer`, in s) that many repetitions are allowed."""
         found = {}
         allowed = qps * (1 + (time.monotonic() - self._base_time) / timer) if timer else 0
-        for h in ends or self.ends:
-            delta = self.rxe_delta(h)
-            self.log(f"[{h.name}] rxe counters: { {k: v for k, v in delta.items() if v} }")
+        for name, delta in self.rxe_deltas(ends or self.ends).items():
+            self.log(f"[{name}] rxe counters: { {k: v for k, v in delta.items() if v} }")
             if delta["completer_retry_err"] <= allowed:
                 delta["completer_retry_err"] = 0
-            found.update({f"{h.name}.{k}": delta[k] for k in RETRANSMIT if delta.get(k)})
+            found.update({f"{name}.{k}": delta[k] for k in RETRANSMIT if delta.get(k)})
         return found
 
     # --- evidence -----------------------------------------------------------------------------
