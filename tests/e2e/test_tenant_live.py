@@ -9,6 +9,8 @@ from lab.tenant import Tenant
 
 RED = Tenant("red", 5001)
 BLUE = Tenant("blue", 5002, hosts=("c", "d"))
+SLOW_RED = Tenant("red", 5001, more=("limit: 8Mbps",))  # 1 MB/s, so that a transfer takes its time
+SLOW = Tenant("blue", 5002, hosts=("c", "d"), more=("limit: 8Mbps",))
 EXACT, QP_ERROR, TOLD = 0, 3, 143  # exit codes of rwy_ncclish; TOLD: to stop, its client had reported the error
 LIMIT = 1_000_000  # bytes a second
 
@@ -22,11 +24,11 @@ def reaches(lab, ends, seconds=1):
     return ends[0].start(f"ping -c 1 -W {seconds} {ends[1].ip4}").wait(seconds + 5).ok
 
 
-@needs(gateway=True, timeout=240, tenants=(RED, BLUE))
+@needs(gateway=True, timeout=240, tenants=(RED, SLOW))
 def test_tenant_add_del(lab):
     """A tenant removed, added, changed through the API while another's transfer runs: not a packet of it is lost."""
     lab.wan(rtt_ms=20, loss=1)
-    red, blue = lab.tenant("red"), Copy(lab, lab.tenant("blue"), 12)
+    red, blue = lab.tenant("red"), Copy(lab, lab.tenant("blue"), 24)
     under_way(lab, "blue")
     try:
         for g in lab.gateways:
@@ -67,7 +69,7 @@ def test_tenant_limit(lab):
         lab.gwa.tenant_set("red", limit=f"{LIMIT * 8 // 1000}kbps")
         time.sleep(1)
         bound = rate(lab.gwb, "red", 2)
-        lab.gwa.tenant_set("red", limit="0bps")
+        lab.gwa.tenant_set("red", limit="none")
         time.sleep(1)
         again = rate(lab.gwb, "red", 2)
         lab.log(f"bytes/s: {free:.0f} free, {bound:.0f} limited to {LIMIT}, {again:.0f} afterwards")
@@ -82,21 +84,21 @@ def test_tenant_limit(lab):
     assert not repeated, repeated
 
 
-@needs(gateway=True, timeout=240, tenants=(RED, BLUE))
+@needs(gateway=True, timeout=240, tenants=(SLOW_RED, SLOW))
 def test_tenant_reload(lab):
     """SIGHUP with one tenant changed and one new: no connection is dropped, nothing repeated; a bad file changes nothing."""
     lab.wan(rtt_ms=20, loss=1)
-    running = [Copy(lab, lab.tenant(n), 6) for n in ("red", "blue")]
+    running = [Copy(lab, lab.tenant(n), 12) for n in ("red", "blue")]
     for n in ("red", "blue"):
         under_way(lab, n)
-    changed = Tenant("red", 5001, more=("weight: 7",))
+    changed = Tenant("red", 5001, more=("limit: 8Mbps", "weight: 7"))
     green = Tenant("green", 5003)
     for g in lab.gateways:
-        g.reload(tenants=(changed, BLUE, green))
+        g.reload(tenants=(changed, SLOW, green))
     for g in lab.gateways:
         wait_for("green is there", lambda g=g: any(t["name"] == "green" for t in g.ask("tenant", "show")["tenants"]), 10)
         assert g.tenant("red")["weight"] == 7
-        g.reload(tenants=(changed, BLUE, Tenant("twice", 5002)))
+        g.reload(tenants=(changed, SLOW, Tenant("twice", 5002)))
     assert all(c.running() for c in running), "done before the reload was: it proves nothing"
     for c in running:
         c.check()

@@ -99,6 +99,10 @@ class Gateway:
             child.send_signal(signal.SIGKILL)
             child.wait(10)
 
+    def forget(self):
+        """What it knows of connections: of hosts that begin anew."""
+        (self.net.dir / f"roceway-site-{self.side}.journal").unlink(missing_ok=True)
+
     def alive(self):
         return self.child is not None and self.child.poll() is None
 

@@ -140,6 +140,8 @@ class Lab:
         """Bring up the hosts that these tenants need, and join them: natively with the WAN, else with the gateway."""
         self.net.wan_mtu(9000 if native else wan_mtu)
         self.leave()
+        for g in self.gateways:
+            g.forget()  # members' devices will be new ones: their QPNs begin again, with nobody to tell
         want = {"a", "b"}.union(*(t.hosts for t in tenants))
         for h in self.hosts:
             if h.name not in want:
