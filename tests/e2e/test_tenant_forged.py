@@ -8,6 +8,7 @@ import time
 from lab import frames, needs
 from lab.copy import Copy
 from lab.forgery import MARK, SPORT, Known, draw
+from lab.host import MACS
 from lab.proc import ns_argv, sh, wait_for
 from lab.tenant import Tenant
 
@@ -15,7 +16,8 @@ RED = Tenant("red", 5001)
 BLUE = Tenant("blue", 5002, hosts=("c", "d"))
 RED6 = Tenant("red", 5001, underlay=6)
 BLUE6 = Tenant("blue", 5002, hosts=("c", "d"), underlay=6)
-TAGGED = Tenant("red", 5001, at=("vlan", "vtep"), vlan=101)
+# On a VLAN the source MAC is all that tells hosts apart: it is configured.
+TAGGED = Tenant("red", 5001, at=("vlan", "vtep"), vlan=101, here=(("a", (f'hosts: [{{address: 172.16.1.2, mac: "{MACS["a"]}"}}]',)),))
 SEED = 4711
 RING = 256  # frames that are on their way to the gateway at most: its port holds 512
 QUIET_FLOW = ("local", "local_qpn", "remote", "remote_qpn", "state", "near_psn", "near_acked", "far_una", "far_nxt", "tx_packets", "rx_packets")
@@ -24,14 +26,14 @@ QUIET_FLOW = ("local", "local_qpn", "remote", "remote_qpn", "state", "near_psn",
 def knowledge(lab):
     """Everything about red, for a packet source beside host c."""
     v = lab.tenants[0].underlay
-    (red_a, red_b), (blue_a, _) = lab.tenant("red"), lab.tenant("blue")
+    red_a, red_b = lab.tenant("red")
     flows = [f for g in lab.gateways for f in g.flows("red")]
     lan_mac = sh(*ns_argv(lab.net.gwa), "cat", "/sys/class/net/lana/address").strip()
     def link(m): return frames.mac(m.run(f"cat /sys/class/net/{m.dev}/address").out.strip())
-    def neigh(m): return frames.mac(m.run(f"ip neigh show {m.gw4} dev {m.dev}").out.split("lladdr ")[1].split()[0])
+    def own(t): return b"\x02\x52\x57" + t.vni.to_bytes(3, "big")  # the gateway's in a tenant, unless configured
     return Known(mac=frames.mac(lab.c.mac), gw_mac=frames.mac(lan_mac), ip=frames.addr(lab.c.ip(v)),
-                 gw_ip=frames.addr(lab.c.gw4 if v == 4 else lab.c.gw6), vni=lab.tenants[1].vni, inner_gw_mac=neigh(blue_a),
-                 v_vni=lab.tenants[0].vni, v_vlan=lab.tenants[0].vlan or 101, v_inner_gw_mac=neigh(red_a), v_mac=link(red_a),
+                 gw_ip=frames.addr(lab.c.gw4 if v == 4 else lab.c.gw6), vni=lab.tenants[1].vni, inner_gw_mac=own(lab.tenants[1]),
+                 v_vni=lab.tenants[0].vni, v_vlan=lab.tenants[0].vlan or 101, v_inner_gw_mac=own(lab.tenants[0]), v_mac=link(red_a),
                  v_ip=frames.addr(lab.a.ip(v)), v_far_ip=frames.addr(lab.b.ip(v)), src=frames.addr(red_a.ip4), dst=frames.addr(red_b.ip4),
                  qpns=sorted({f[k] for f in flows for k in ("local_qpn", "remote_qpn")}), psns=[f[k] for f in flows for k in ("near_psn", "far_nxt")])
 

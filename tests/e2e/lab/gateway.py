@@ -2,6 +2,7 @@
 # One gateway process in its namespace: its configuration, start, stop, crash and counters.
 import json
 import signal
+import socket
 import subprocess
 
 from . import proc
@@ -162,8 +163,13 @@ class Gateway:
         return [f for f in self.ask("flows")["flows"] if f.get("tenant", "") == tenant]
 
     def sum(self, name):
-        """A counter, over all groups."""
-        return sum(c["value"] for c in self.ask("counters", "--all")["counters"] if c["name"] == name and "port" not in c)
+        """A counter, over all groups; cheap."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(10)
+            s.connect(str(self.sock))
+            s.sendall(b"GET /v1/counters HTTP/1.0\r\n\r\n")
+            said = b"".join(iter(lambda: s.recv(1 << 16), b""))
+        return sum(c["value"] for c in json.loads(said.partition(b"\r\n\r\n")[2])["counters"] if c["name"] == name and "port" not in c)
 
     def drops(self):
         """{name: value} of all counters of packets from hosts that were dropped."""

@@ -14,7 +14,7 @@ FAR = {"a": "b", "b": "a"}
 @dataclass(frozen=True, order=True)
 class Tenant:
     """hosts: its one host at either site; at: how each is attached, "vtep" or "vlan"; underlay: IP version between host and gateway;
-    more: further keys of its configuration on both gateways, as YAML lines."""
+    more: further keys of its configuration on both gateways, as YAML lines; here: ((site, lines), ...) of one gateway only."""
     name: str
     vni: int
     hosts: tuple = ("a", "b")
@@ -22,6 +22,7 @@ class Tenant:
     vlan: int = 0
     underlay: int = 4
     more: tuple = ()
+    here: tuple = ()
 
     def yaml(self, site):
         """The entry of tenants[] for this site's gateway."""
@@ -36,7 +37,7 @@ class Tenant:
         lines += [f"  - {{prefix: {p}, at: {w}}}" for p, w in ((f"172.16.{here}.0/24", at), (f'"fd16:{here}::/64"', at),
                   (f"172.16.{far}.0/24", f"site-{FAR[site]}"), (f'"fd16:{far}::/64"', f"site-{FAR[site]}"))]
         lines += [f'vteps: ["{underlay(self.hosts[here - 1], self.underlay)}"]'] if at == "vtep" else []
-        lines += [f'gateway_addresses: [172.16.{here}.1, "fd16:{here}::1"]', *self.more]
+        lines += [f'gateway_addresses: [172.16.{here}.1, "fd16:{here}::1"]', *self.more, *dict(self.here).get(site, ())]
         return "\n".join(lines) + "\n"
 
 
