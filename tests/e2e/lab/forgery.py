@@ -102,19 +102,13 @@ class Forger:
         """VXLAN with the victim's VNI inside the attacker's own."""
         k = self.k
         deep = f.vxlan(k.v_vni, self.inner(self.roce()))
-        return self.outer(k.vni, self.inner(f.ip(k.src, self.r.choice([k.dst, k.gw_ip, k.v_far_ip]), f.udp(4000, f.VXLAN, deep)),
+        return self.outer(k.vni, self.inner(f.ip(k.src, self.r.choice([x for x in (k.dst, k.gw_ip, k.v_far_ip) if len(x) == len(k.src)]), f.udp(4000, f.VXLAN, deep)),
                                             src_mac=k.mac, dst_mac=k.inner_gw_mac))
 
-    def outer_fragment(self):
-        """The first fragment of a VXLAN packet."""
-        if len(self.k.ip) == 16:
-            return self.outer(self.k.v_vni, self.inner(self.roce()), flags=0)  # fragments of IPv6 are another header
-        return self.outer(self.k.v_vni, self.inner(self.roce()), frag=0x2000, ident=self.r.randrange(65536))
-
     def inner_fragment(self):
-        """Fragments of RoCE in the attacker's own tenant."""
+        """First fragments of RoCE in the attacker's own tenant. (Later ones show no port: other IP, carried to that tenant's host.)"""
         k = self.k
-        return self.outer(k.vni, self.inner(self.roce(frag=self.r.choice([0x2000, 0x2010, 0x0010])), k.mac, k.inner_gw_mac))
+        return self.outer(k.vni, self.inner(self.roce(frag=0x2000), k.mac, k.inner_gw_mac))
 
     def inner_source(self):
         """The attacker's own VNI with inner sources that its tenant has not got on that side."""
@@ -127,7 +121,7 @@ class Forger:
     def inner_destination(self):
         """The attacker's own VNI to addresses outside its tenant: the victim's VTEPs, other networks."""
         k = self.k
-        return self.outer(k.vni, self.inner(self.roce(dst=self.r.choice([k.v_far_ip, k.v_ip, self.any_address(k.ip)])), k.mac, k.inner_gw_mac))
+        return self.outer(k.vni, self.inner(self.roce(dst=self.r.choice([x for x in (k.v_far_ip, k.v_ip) if len(x) == len(k.src)] + [self.any_address(k.src)])), k.mac, k.inner_gw_mac))
 
     def inner_tag(self):
         """The victim's VLAN, or any, as a tag in the attacker's VXLAN."""
@@ -194,9 +188,10 @@ class Forger:
         return self.outer(vni, self.inner(f.advert(k.src, f.addr("ff02::1"), target, k.mac, hop), k.mac, b"\x33\x33\0\0\0\x01"))
 
 
-# In how many of a thousand frames.
+# In how many of a thousand frames. Outer fragments are not among them: the kernel puts them together, or keeps them, before the
+# gateway's af_packet port sees them (tests/gw/ has them).
 KINDS = {"victims_vni": 200, "victims_vni_other": 40, "victims_vtep": 150, "strange_vtep": 50, "unknown_vni": 40, "zero_vni": 20,
-         "flags": 60, "nested": 40, "outer_fragment": 30, "inner_fragment": 30, "inner_source": 60, "inner_destination": 40,
+         "flags": 70, "nested": 50, "inner_fragment": 40, "inner_source": 60, "inner_destination": 40,
          "inner_tag": 30, "inner_mac": 20, "truncated": 30, "own_bad_icrc": 30, "own_answers": 40, "vlan": 40, "plain": 20,
          "transit": 30, "arp_victim": 30, "arp_own": 30}
 
