@@ -164,8 +164,8 @@ static bool in_family(const struct prefix *p, unsigned family)
 }
 
 /* A deny rule as it is; an allow rule at least as wide, for it only shields: all operations, and all ports
- * where its own would take many masks. Software takes the ports of UDP behind IPv6 extension headers for 0,
- * hardware may not. */
+ * where its own would take many masks. Software takes the port of a fragment, or of UDP behind IPv6 extension
+ * headers, for 0; hardware may see the real one. */
 static int item_rules(const struct build *b, const struct item *it, struct offload_rule *r)
 {
 	struct op_mask ops[256] = {{0}};
@@ -176,7 +176,7 @@ static int item_rules(const struct build *b, const struct item *it, struct offlo
 
 	if (!it->r->allow)
 		nops = op_masks(it->r->classes, ops, &left);
-	else if (nports > OFFLOAD_PASS_MASKS || (r->match.family == 6 && !it->r->sport_lo)) {
+	else if (nports > OFFLOAD_PASS_MASKS || !it->r->sport_lo) {
 		nports = 1;
 		ports[0] = (struct mask16){0, 0};
 	}
@@ -206,6 +206,12 @@ static int item_families(const struct build *b, const struct item *it, struct of
 	return rc;
 }
 
+/* Whatever the ports and operation are, and so what nobody can read them of. */
+static bool takes_all(const struct acl_rule *r)
+{
+	return r->classes == ACL_ALL && !r->sport_lo && r->sport_hi == UINT16_MAX;
+}
+
 /* In every place where packets of the tenant's hosts come from. */
 static int item_places(const struct build *b, const struct item *it)
 {
@@ -220,7 +226,7 @@ static int item_places(const struct build *b, const struct item *it)
 	r.match.src = it->r->src;
 	r.match.dst = it->r->dst;
 	r.match.roce = true;
-	r.match.whole = !it->r->allow;
+	r.match.whole = !it->r->allow && !takes_all(it->r);
 	if (c->vlan) {
 		r.match.place = OFFLOAD_IN_VLAN;
 		r.match.vlan = c->vlan;

@@ -305,7 +305,7 @@ void offload_sync_seen(struct offload_sync *s, uint32_t handle, enum offload_whe
 	if (!e || !offload_installed(e))
 		return;
 	e->seen = true;
-	s->fell = s->fell || where < e->where;
+	s->fell = s->fell || where < e->where; /* until what needs it is out */
 	e->where = where;
 	e->counted = counted;
 	e->packets = packets;
@@ -316,7 +316,6 @@ int offload_sync_read(struct offload_sync *s)
 {
 	int gone = 0;
 
-	s->fell = false;
 	for (uint32_t h = 1; h < s->handles; h++)
 		if (s->by_handle[h])
 			s->by_handle[h]->seen = false;
@@ -330,7 +329,11 @@ int offload_sync_read(struct offload_sync *s)
 		uninstalled(e, "somebody removed it", true);
 		gone++;
 	}
-	return (gone || s->fell) && unsatisfied_out(s) != 0 ? RWY_EAGAIN : gone;
+	s->fell = s->fell || gone;
+	if (s->fell && unsatisfied_out(s) != 0)
+		return RWY_EAGAIN;
+	s->fell = false;
+	return gone;
 }
 
 /* --- outside ------------------------------------------------------------------------------------------ */

@@ -22,8 +22,8 @@ struct offload_sync {
 	uint32_t parts;
 	struct offload_entry **by_handle;
 	uint32_t handles, handle_free; /* room; none below is free */
-	bool fell;                     /* the device gave a rule back to the kernel */
-	bool off;                      /* out of memory: nothing goes in until a set was taken whole */
+	bool fell; /* a rule vanished or went back to the kernel, and what needs it may still be in */
+	bool off;  /* out of memory: nothing goes in until a set was taken whole */
 	unsigned whys;
 	char *why[OFFLOAD_WHYS];
 };

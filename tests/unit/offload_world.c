@@ -142,7 +142,7 @@ void ow_pkt_rand(struct ow_pkt *p, const struct tenant_set *s, uint32_t *seed)
 	p->dqpn = h >> 12 & 3;
 	p->ttl = h >> 14 & 7 ? 64 : h >> 17 & 3;
 	p->roce = k >> 10 & 7;
-	p->fragment = !(k >> 13 & 15);
+	p->fragment = !(k >> 13 & 7);
 	p->ext = !(k >> 17 & 7) && !rwy_ip_is4(&p->k.src);
 	p->src_mac[0] = p->dst_mac[0] = 2;
 	p->dst_mac[5] = h >> 19 & 7 ? 0xfe : 0xfd;
@@ -187,8 +187,8 @@ bool ow_denied(const struct tenant_set *s, const struct ow_pkt *p)
 	if (foreign || !t)
 		return foreign;
 	k.cls = (uint8_t)sw_class(p);
-	if (p->ext)
-		k.sport = 0; /* software does not look behind extension headers */
+	if (p->ext || p->fragment)
+		k.sport = 0; /* software does not look behind extension headers, nor into fragments */
 	return !acl_linear(t->cfg.rule, t->cfg.rules, t->cfg.allow_default, &k).allow;
 }
 
@@ -235,7 +235,7 @@ static bool outer(const struct offload_match *m, const struct ow_pkt *p)
 	       (rwy_ip_eq(&m->vtep, &none) || rwy_ip_eq(&m->vtep, &p->vtep));
 }
 
-/* A later piece of a packet shows no ports, the first one does. */
+/* This device reads the ports of a first fragment. */
 static bool matches(const struct offload_match *m, const struct ow_pkt *p)
 {
 	return outer(m, p) && (!m->family || (m->family == 4) == rwy_ip_is4(&p->k.src)) &&
