@@ -15,7 +15,9 @@
 #include "gateway/offload_tc.h"
 #include "gateway/tenants.h"
 
-#define READ_TICKS   5   /* counters and what is still there */
+#define READ_TICKS   5    /* counters and what is still there */
+#define MANY         2000 /* rules: reading them takes a while */
+#define MANY_TICKS   60
 #define RETRY_TICKS  10  /* what was refused for want of room */
 #define RETRY_BUDGET 256 /* rules at a time */
 
@@ -248,7 +250,7 @@ void gw_offload_tick(struct gw_app *app, uint64_t running)
 		if (!p->sync)
 			continue;
 		lost_look(p);
-		if (o->ticks % READ_TICKS == 0)
+		if (o->ticks % (p->shown > MANY ? MANY_TICKS : READ_TICKS) == 0)
 			read_back(p);
 		if (o->ticks % RETRY_TICKS == 0)
 			offload_sync_retry(p->sync, RETRY_BUDGET);
