@@ -16,7 +16,6 @@
 #   tests/fuzz/fuzz_*.c        -> build/tests/fuzz/fuzz_*  (libFuzzer or replay), corpora in tests/fuzz/corpus/NAME/
 #   tests/bench/bench_*.c      -> build/tests/bench/bench_*
 #   tests/e2e/guest/*.c        -> build/guest/*            programs that run inside the lab's hosts
-#   tests/e2e/guest_dpdk/*.c   -> build/guest-dpdk/*       likewise, with DPDK: brought in by the test that needs them
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
@@ -149,15 +148,8 @@ $(BUILD)/guest/%: tests/e2e/guest/%.c
 	@echo '  GUEST $@'
 	$(Q)$(CC) $(CSTD) -O2 -g $(WARN) -MMD -MP -MF $@.d -o $@ $< -libverbs -lrdmacm -lpthread
 
-# rte_flow in a guest, on net_tap. Not part of the guests' image: tests/e2e/test_offload.py brings it and DPDK in.
-$(BUILD)/guest-dpdk/rwy_rteflow: tests/e2e/guest_dpdk/rwy_rteflow.c $(call obj,gateway/offload_rte.c) $(CORE_LIB)
-	@mkdir -p $(@D)
-	@echo '  GUEST $@'
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -o $@ $^ $(LDFLAGS_ALL) $(addprefix -lrte_,ethdev eal mbuf mempool ring \
-	  bus_vdev net_tap mempool_ring) $(CORE_LIBS)
-
 .PHONY: guest
-guest: $(GUEST_BIN) $(BUILD)/guest-dpdk/rwy_rteflow
+guest: $(GUEST_BIN)
 
 # --- tests ------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)

@@ -24,6 +24,7 @@ struct offload_rte {
 	struct rte_flow **flow; /* by handle */
 	bool *counts;
 	uint32_t room;
+	bool is_tap;
 	atomic_bool reset;
 };
 
@@ -197,6 +198,13 @@ static int refused(int rc, const struct rte_flow_error *err, char *why)
 	return rc == -EAGAIN || rc == -EBUSY || rc == -EEXIST || rc == -EIO ? RWY_EAGAIN : RWY_EINVAL;
 }
 
+/* net_tap of DPDK 22.11 takes rules that it does not do: under a mask of 12 bits it keeps the low four bits
+ * of a VLAN ID, and it leaves out masks of ports. Other VLANs and ports would be dropped. */
+static bool taken_wrong(const struct offload_rte *o, const struct offload_match *m)
+{
+	return o->is_tap && ((m->vlan | o->vlan) & 0x0ff0 || (m->sport_mask && m->sport_mask != UINT16_MAX));
+}
+
 /* With a counter if the driver counts, else without. */
 static int rte_add(
     void *ctx, const struct offload_rule *r, uint32_t handle, enum offload_where *where, char *why)
@@ -211,6 +219,10 @@ static int rte_add(
 
 	if (r->what == OFFLOAD_FORWARD || r->what == OFFLOAD_TTL) {
 		snprintf(why, OFFLOAD_WHY, "forwarding is done through tc only");
+		return RWY_EINVAL;
+	}
+	if (taken_wrong(o, &r->match)) {
+		snprintf(why, OFFLOAD_WHY, "the driver would take it for another rule");
 		return RWY_EINVAL;
 	}
 	if (*where != OFFLOAD_HARDWARE || room(o, handle) != 0)
@@ -295,9 +307,11 @@ static int on_reset(uint16_t port, enum rte_eth_event_type type, void *arg, void
 int offload_rte_new(struct offload_rte **out, uint16_t port, uint16_t vlan, uint16_t queues)
 {
 	struct offload_rte *o = calloc(1, sizeof(*o));
+	struct rte_eth_dev_info info;
 
 	if (!o)
 		return RWY_ENOMEM;
+	o->is_tap = rte_eth_dev_info_get(port, &info) == 0 && !strcmp(info.driver_name, "net_tap");
 	o->port = port;
 	o->vlan = vlan;
 	o->queues = queues;

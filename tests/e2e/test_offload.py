@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Offload by tc flower against a real kernel: a guest's. rwy_flower (tests/e2e/guest/rwy_flower.c) holds the gateway's own rules
 # and backend against packets; here the devices are made, and iproute2 says what it reads in the filters that the kernel has.
-import io
 import json
-import re
-import subprocess
-import tarfile
-from pathlib import Path
 
 from lab import needs
-from lab.paths import BUILD
 
 PORT, PEER = "swp", "swq"
 SETUP = f"""set -e
@@ -78,29 +72,3 @@ def test_offload_flower(lab):
     assert kinds(f) == ["vlan", "pedit", "csum", "tunnel_key", "mirred"], kinds(f)
     assert not any(f[2].get("enc_key_id") == 5002 and f[3][0]["control_action"]["type"] == "drop" and "dst_port" in f[2] for f in vxlan), "blue has no ACL"
     assert not after, after
-
-
-def bring(host, program, into):
-    """A program and the libraries that the guest does not have, below `into`; the command that runs it."""
-    out = subprocess.run(["ldd", str(program)], capture_output=True, text=True, timeout=20).stdout
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w:gz", compresslevel=1) as tar:
-        for path in [program, *map(Path, re.findall(r"=> (/\S+) \(0x", out))]:
-            tar.add(path.resolve(), arcname=path.name)
-    host.put(data.getvalue(), "/tmp/bring.tgz")
-    host.run(f"mkdir -p {into} && tar xzf /tmp/bring.tgz -C {into} && rm /tmp/bring.tgz", timeout=60)
-    return f"LD_LIBRARY_PATH={into} {into}/{program.name}"
-
-
-@needs(timeout=180)
-def test_offload_rte_flow(lab):
-    """rte_flow on DPDK's net_tap: a rule that the driver takes drops, what it refuses is in software, a change takes it out."""
-    host = lab.a
-    command = bring(host, BUILD / "guest-dpdk/rwy_rteflow", "/tmp/dpdk")
-    try:
-        r = host.run(command, timeout=100, check=False)
-    finally:
-        host.run("rm -rf /tmp/dpdk", check=False)
-    lab.log(r.text)
-    bad = [line for line in r.out.splitlines() if line.startswith("FAIL")]
-    assert r.ok and not bad and r.out.count("ok  ") > 10, "\n".join(bad) or r.text[-800:]

@@ -18,7 +18,7 @@ META = "linux-image-amd64"
 # Load order matters; what each needs besides is added from modules.dep. crc32_generic: `rdma link add` fails without it.
 MODULES = """crc32_generic virtio_pci virtio_net virtio_console virtio_rng rdma_rxe ib_uverbs rdma_cm rdma_ucm
              sch_netem vxlan 8021q
-             veth sch_ingress cls_flower act_gact act_mirred act_vlan act_tunnel_key act_pedit crc32c_generic act_csum tun sch_multiq""".split()
+             veth sch_ingress cls_flower act_gact act_mirred act_vlan act_tunnel_key act_pedit crc32c_generic act_csum""".split()
 PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/ucmatose /usr/bin/ibv_rc_pingpong /usr/bin/ibv_devinfo
               /usr/bin/ib_send_bw /usr/bin/ib_write_bw /usr/bin/ib_read_bw /usr/bin/ib_atomic_bw
               /usr/bin/ib_send_lat /usr/bin/ib_write_lat /usr/bin/ib_read_lat /usr/bin/ib_atomic_lat
