@@ -157,7 +157,7 @@ const struct conf_key conf_keys[] = {
         .text = "Probability of a CNP for a packet just below `near_source_max`."},
     {"congestion.near_destination", CONF_T_ENUM, 0, 0, "dcqcn", .words = "dcqcn none", C(near_destination),
         .text = "What CNPs of a local host do: slow down what is sent to it, as DCQCN does, or nothing."},
-    {"congestion.end_to_end", CONF_T_ENUM, 0, 0, "none", .words = "window none", C(end_to_end),
+    {"congestion.end_to_end", CONF_T_ENUM, 0, 0, "window", .words = "window none", C(end_to_end),
         .text = "What a slow local host does to the other site: its flows may have no more on the way than "
                 "it takes "
                 "in a round trip, or nothing but credit bounds them."},

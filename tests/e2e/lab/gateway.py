@@ -47,7 +47,7 @@ api:
   socket: {sock}
 {tenant_list}"""
 DEFAULTS = {"workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
-            "ack_mode": "near", "end_to_end": "none", "tenants": ()}
+            "ack_mode": "near", "end_to_end": "window", "tenants": ()}
 
 
 class Gateway:
