@@ -200,7 +200,8 @@ static void test_tag(void **state)
 	assert_int_equal(out[16] << 8 | out[17], 0x0806);
 }
 
-/* On a VLAN the gateway's address is the port's: it answers and asks with that, and takes frames to either. */
+/* On a VLAN the gateway's address is the port's: it answers and asks with that, and takes frames to either.
+ */
 static void test_port_mac(void **state)
 {
 	static const uint8_t port[6] = {2, 0xaa, 1, 2, 3, 4};
