@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tenants through one pair of gateways, on real VTEPs and VLANs: data byte-exact, addresses and QPNs that clash, each tenant's counters
 # its own. Changes while traffic runs: test_tenant_live.py. Forgeries: test_tenant_forged.py.
-from lab import CM_TIMER, TIMEOUT, needs
+from lab import CM_TIMER, TIMEOUT, needs, short
 from lab.copy import Copy
 from lab.proc import wait_for
 from lab.tenant import Tenant
@@ -14,6 +14,7 @@ BLUE6 = Tenant("blue", 5002, hosts=("c", "d"), underlay=6)
 TAGGED = Tenant("red", 5001, at=("vlan", "vtep"), vlan=101)
 TAGGED_BLUE = Tenant("blue", 5002, hosts=("c", "d"), at=("vlan", "vlan"), vlan=102)
 MIB = 1 << 20
+SLOW = ("limit: 8Mbps",)  # so that transfers of a short test are there at the same time
 
 
 def copies(lab, mib):
@@ -42,10 +43,10 @@ def quiet(lab, timer=CM_TIMER, ends=None):
     assert not repeated, repeated
 
 
-def clash(lab):
+def clash(lab, red=3, blue=6):
     """rcopy of different sizes in both tenants at once: every byte right, same addresses, same QPNs, counters apart."""
     lab.wan(**LOSSY)
-    mib = {"red": 3, "blue": 6}
+    mib = {"red": red, "blue": blue}
     before = {n: lab.gwa.tenant(n) for n in mib}
     running = copies(lab, mib)
     seen = wait_for("both tenants have a connection", lambda: both(lab.gwa, mib), 40)
@@ -59,10 +60,11 @@ def clash(lab):
     quiet(lab)
 
 
-@needs(gateway=True, timeout=180, tenants=(RED, BLUE))
+@short
+@needs(gateway=True, timeout=180, tenants=(Tenant("red", 5001, more=SLOW), Tenant("blue", 5002, hosts=("c", "d"), more=SLOW)))
 def test_tenant_same_addresses(lab):
     """Two tenants on VTEPs with the same addresses and QPNs at the same time."""
-    clash(lab)
+    clash(lab, 2, 3)
 
 
 @needs(gateway=True, timeout=180, tenants=(RED6, BLUE6))
@@ -106,7 +108,7 @@ def test_tenant_beside_plain(lab):
     """Two hosts without a tenant beside two tenants: nobody is disturbed."""
     lab.wan(**LOSSY)
     running = copies(lab, {"red": 2, "blue": 2})
-    plain = Copy(lab, (lab.a, lab.b), 2)
+    plain = Copy(lab, (lab.a, lab.b), 2, port=7428)
     for c in (plain, *running.values()):
         c.check()
     quiet(lab)
