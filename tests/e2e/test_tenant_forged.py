@@ -12,12 +12,13 @@ from lab.host import MACS
 from lab.proc import ns_argv, sh, wait_for
 from lab.tenant import Tenant
 
-RED = Tenant("red", 5001)
+SLOW = ("limit: 8Mbps",)  # so that the transfer is still there when it is stopped
+RED = Tenant("red", 5001, more=SLOW)
 BLUE = Tenant("blue", 5002, hosts=("c", "d"))
-RED6 = Tenant("red", 5001, underlay=6)
+RED6 = Tenant("red", 5001, underlay=6, more=SLOW)
 BLUE6 = Tenant("blue", 5002, hosts=("c", "d"), underlay=6)
 # On a VLAN the source MAC is all that tells hosts apart: it is configured.
-TAGGED = Tenant("red", 5001, at=("vlan", "vtep"), vlan=101, here=(("a", (f'hosts: [{{address: 172.16.1.2, mac: "{MACS["a"]}"}}]',)),))
+TAGGED = Tenant("red", 5001, at=("vlan", "vtep"), vlan=101, more=SLOW, here=(("a", (f'hosts: [{{address: 172.16.1.2, mac: "{MACS["a"]}"}}]',)),))
 SEED = 4711
 RING = 256  # frames that are on their way to the gateway at most: its port holds 512
 BACKGROUND = ("drop_tenant_mac", "drop_wan_unresolved")  # guests' multicasts; the WAN's ARP. No forgery here is one of them.
@@ -98,6 +99,7 @@ def forge(lab, count=20000, more=10000):
     red.client.kill(signal.SIGSTOP)  # the connection stays, with nothing on its way
     at_rest(lambda: state(lab))
     known = knowledge(lab)
+    assert red.running() and known.qpns, "red's connection is gone before anybody attacked it"
     scapy_agrees(known)
     before, drops = state(lab), lab.gwa.drops()
     with lab.capture("tapa") as wire_a, lab.capture("tapb") as wire_b:
@@ -118,7 +120,7 @@ def forge(lab, count=20000, more=10000):
     assert lab.gwa.alive() and lab.gwb.alive()
 
 
-def at_rest(look, seconds=10):
+def at_rest(look, seconds=30):
     """What `look` gives once it gives the same twice."""
     last, end = look(), time.monotonic() + seconds
     while time.monotonic() < end:
