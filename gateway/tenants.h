@@ -55,7 +55,8 @@ struct gw_tenants_done {
 
 /* One tenant: added (RWY_EEXIST when there is one of the name), or changed (RWY_ENOENT when there is none).
  * *err says why not, in the words of the configuration: RWY_EINVAL, RWY_EEXIST, RWY_ENOENT, RWY_ENOMEM, and
- * RWY_EAGAIN: a worker did not come to it, or indices are still in use; then nothing has changed. */
+ * RWY_EAGAIN: a worker's engine was not reached, or indices are still in use; then nothing has changed. A
+ * worker that has the change and is late in taking up the set is logged, and the change stands. */
 RWY_MUST_CHECK int gw_tenant_add(
     struct gw_app *app, const struct conf_tenant *t, struct gw_tenants_done *done, struct conf_error *err);
 RWY_MUST_CHECK int gw_tenant_set(
