@@ -3,9 +3,9 @@
 
 #define PERIOD_MIN (100 * RWY_US)
 #define PERIOD_MAX (2 * RWY_MS)
-#define OFF_MAX    2 /* periods that a host may pause */
-#define EARLY      ((uint64_t)256 << 10)
-#define LONG       (100 * RWY_MS) /* hosts do stand still for some milliseconds */
+#define OFF_MAX    2                     /* measurements that may be far off before they are believed */
+#define EARLY      ((uint64_t)256 << 10) /* bytes: so little waiting is nobody's congestion */
+#define LONG       (100 * RWY_MS)        /* hosts do stand still for some milliseconds */
 #define HELD_MIN   ((uint64_t)256 << 10)
 #define HELD_MAX   ((uint64_t)2 << 20)
 #define HELD       (50 * RWY_MS)
@@ -205,7 +205,9 @@ static bool enough(const struct cc_drain *d, uint64_t drained, rwy_time now)
 {
 	rwy_dur t = now - d->period_at;
 
-	return drained - d->period_drained >= SAMPLE || t >= LONG || in_time(d->rate_Bps, t) >= 2 * SAMPLE;
+	/* Asked for often: without a division. */
+	return drained - d->period_drained >= SAMPLE || t >= LONG ||
+	       (unsigned __int128)d->rate_Bps * t >= (unsigned __int128)2 * SAMPLE * RWY_SEC;
 }
 
 /*
@@ -215,9 +217,7 @@ static bool enough(const struct cc_drain *d, uint64_t drained, rwy_time now)
  */
 static bool early(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy_dur rtt, rwy_time now)
 {
-	uint64_t some = in_time(d->rate_Bps, period(rtt));
-
-	return d->rate_Bps && waits > (some > EARLY ? some : EARLY) &&
+	return d->rate_Bps && waits > EARLY && waits > in_time(d->rate_Bps, period(rtt)) &&
 	       begin(d, d->rate_Bps, waits, drained, rtt, now);
 }
 

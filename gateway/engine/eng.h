@@ -279,7 +279,7 @@ size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
 /* np.c, rp.c, e2e.c: the congestion loops */
 /* Whether this packet must be answered with a CNP; consumes an ECN mark. n->req is open. */
 bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b);
-void eng_rp_taken(struct eng_far *f, uint32_t bytes); /* the host acknowledged so much */
+void eng_rp_taken(struct eng_far *f, uint64_t bytes); /* the host acknowledged so much */
 void eng_rp_cnp(struct eng_far *f, rwy_time now);     /* the local host asks for less */
 /* Sends what its host's rate allows, now or in its turns. False: the host has not asked for less. */
 bool eng_rp_send(struct eng_far *f, rwy_time now);

@@ -282,6 +282,7 @@ void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, const char 
 static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now)
 {
 	struct eng *e = f->h.e;
+	uint64_t before = f->bytes;
 	struct rwy_buf *b;
 
 	while ((b = rwy_bufq_pop(&act->done))) {
@@ -294,10 +295,10 @@ static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now
 		}
 		f->packets++;
 		f->bytes += b->len;
-		if (f->h.e->rps)
-			eng_rp_taken(f, b->len);
 		rwy_buf_free(&e->bufs, b);
 	}
+	if (e->rps && f->bytes != before)
+		eng_rp_taken(f, f->bytes - before);
 	/* A doomed host's own NAK may be lost on the LAN, and it sends it once: what it means is known. */
 	if (f->doomed && (act->failed || !f->reqr.q.n))
 		eng_far_fail(f, f->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS),

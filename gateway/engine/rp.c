@@ -175,7 +175,7 @@ static void measure(struct eng_rp *p, rwy_time now)
 	p->taken_at = now;
 }
 
-void eng_rp_taken(struct eng_far *f, uint32_t bytes)
+void eng_rp_taken(struct eng_far *f, uint64_t bytes)
 {
 	struct eng_rp *p = find(f->h.e, f->h.key.tenant, &f->h.key.dst);
 
