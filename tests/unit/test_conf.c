@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "gateway/conf/schema.h"
+#include "tests/unit/conf_change.h"
 #include "gateway/engine/engine.h"
 
 /* line numbers matter below */
@@ -34,23 +35,6 @@ static const char good[] = "gateway:\n"                      /* 1 */
                            "    remote: 192.0.2.2\n"         /* 16 */
                            "    security: none\n"            /* 17 */
                            "    prefixes: [10.2.0.0/24]\n";  /* 18 */
-
-/* The text with its line-th line replaced (0: nothing), malloced. "" as text removes the line's content. */
-static char *change(const char *text, unsigned line, const char *with)
-{
-	const char *from = text, *to;
-	char *out;
-
-	if (!line) {
-		assert_true(asprintf(&out, "%s%s", text, with) > 0);
-		return out;
-	}
-	while (--line)
-		from = strchr(from, '\n') + 1;
-	to = strchr(from, '\n');
-	assert_true(asprintf(&out, "%.*s%s%s", (int)(from - text), text, with, to) > 0);
-	return out;
-}
 
 static void expect_bad(const char *text, size_t len, unsigned line, const char *want)
 {
@@ -76,7 +60,7 @@ struct bad {
 static void check_bad(const struct bad *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		char *text = change(good, b[i].line, b[i].with);
+		char *text = conf_change(good, b[i].line, b[i].with);
 
 		expect_bad(text, strlen(text), b[i].at ? b[i].at : b[i].line, b[i].want);
 		free(text);
@@ -387,19 +371,19 @@ static void test_cross(void **state)
 
 static void test_udp_ports_and_workers(void **state)
 {
-	char *many = change(good, 2, "  name: a\n  workers: 64"), *text;
+	char *many = conf_change(good, 2, "  name: a\n  workers: 64"), *text;
 
-	text = change(many, 18, "    security: none\n    udp_port: 65500");
+	text = conf_change(many, 18, "    security: none\n    udp_port: 65500");
 	expect_bad(
 	    text, strlen(text), 19, "expected at most 65472 for `udp_port` with 64 workers, found `65500`");
 	free(text);
-	text = change(many, 18, "    security: none\n    udp_port: 4780");
+	text = conf_change(many, 18, "    security: none\n    udp_port: 4780");
 	expect_bad(text, strlen(text), 19, "other than RoCE's 4791, found `4780` to `4843`");
 	free(text);
-	text = change(many, 18, "    security: none\n    udp_port: 65472");
+	text = conf_change(many, 18, "    security: none\n    udp_port: 65472");
 	conf_free(parse(text));
 	free(text);
-	text = change(many, 18, "    security: none\n    rate: 63.9Mbps");
+	text = conf_change(many, 18, "    security: none\n    rate: 63.9Mbps");
 	expect_bad(text, strlen(text), 19,
 	    "expected at least 64Mbps for `rate` with 64 workers, which share it, found `63900kbps`");
 	free(text);
@@ -438,12 +422,12 @@ static void test_accepted_forms(void **state)
 	char *with_second;
 
 	for (unsigned i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
-		char *text = change(good, 0, more[i]);
+		char *text = conf_change(good, 0, more[i]);
 
 		conf_free(parse(text));
 		free(text);
 	}
-	with_second = change(good, 0, second);
+	with_second = conf_change(good, 0, second);
 	conf_free(parse(with_second));
 	free(with_second);
 }

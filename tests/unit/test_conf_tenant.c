@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "gateway/conf/schema.h"
+#include "tests/unit/conf_change.h"
 
 /* line numbers matter below */
 static const char good[] =
@@ -46,23 +47,6 @@ static const char good[] =
     "    vni: 5002\n"                                                                      /* 27 */
     "    prefixes: [{prefix: 10.1.0.0/24, at: vtep}, {prefix: 10.2.0.0/24, at: b}]\n"      /* 28 */
     "    guarantee: 4Gbps\n";                                                              /* 29 */
-
-/* The text with its line-th line replaced (0: something behind it), malloced. */
-static char *change(const char *text, unsigned line, const char *with)
-{
-	const char *from = text, *to;
-	char *out;
-
-	if (!line) {
-		assert_true(asprintf(&out, "%s%s\n", text, with) > 0);
-		return out;
-	}
-	while (--line)
-		from = strchr(from, '\n') + 1;
-	to = strchr(from, '\n');
-	assert_true(asprintf(&out, "%.*s%s%s", (int)(from - text), text, with, to) > 0);
-	return out;
-}
 
 static struct conf *parse(const char *text)
 {
@@ -119,14 +103,14 @@ static void test_good(void **state)
 
 static void test_derived(void **state)
 {
-	char *text = change(good, 0, "    dscp: 26\nconnections: {ack_mode: far}");
+	char *text = conf_change(good, 0, "    dscp: 26\nconnections: {ack_mode: far}");
 	struct conf *c = parse(text);
 
 	assert_int_equal(c->tenant[0].cfg.ack_mode, TENANT_ACK_FAR);
 	assert_int_equal(c->tenant[1].cfg.dscp_congested.map[5], 26);
 	conf_free(c);
 	free(text);
-	text = change(
+	text = conf_change(
 	    good, 29, "    dscp_congested: 8\n    gateway_mac: \"0a:00:00:00:00:01\"\n    ack_mode: end");
 	c = parse(text);
 	assert_int_equal(c->tenant[1].cfg.dscp_congested.map[5], 8);
@@ -241,7 +225,7 @@ static const struct bad rules[] = {
 static void check_bad(const struct bad *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		char *text = change(good, b[i].line, b[i].with);
+		char *text = conf_change(good, b[i].line, b[i].with);
 		struct conf *c = NULL;
 		struct conf_error err;
 		int rc = conf_parse(&c, text, strlen(text), "x.yaml", &err);
@@ -267,7 +251,7 @@ static void test_rules(void **state)
 /* Messages point at the value, not at the beginning of its line. */
 static void test_column(void **state)
 {
-	char *text = change(good, 15, "      - {prefix: 10.2.0.0/24, at: nowhere}");
+	char *text = conf_change(good, 15, "      - {prefix: 10.2.0.0/24, at: nowhere}");
 	struct conf *c = NULL;
 	struct conf_error err;
 
