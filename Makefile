@@ -6,6 +6,7 @@
 #   gateway/engine/*.c         -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
 #   gateway/*.c                -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   gateway/conf/*.c           -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
+#   controller/plan/, provider/ -> build/lib/librwyplan.a  the planner and the ways to networks' controllers (controller/plan/plan.mk)
 #   tools/roceway/*.c          -> build/bin/roceway
 #   tools/wanem/*.c            -> build/bin/wanem
 #   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
@@ -124,6 +125,8 @@ $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) ; $(archive)
 $(CONF_LIB): $(call obj,$(CONF_SRC)) ; $(archive)
 # For benchmarks: the gateway without its main, and what the benchmarks share. A benchmark takes from it what it names.
 $(BENCH_LIB): $(call obj,$(BENCH_HELP) $(filter-out gateway/main.c,$(GW_SRC))) ; $(archive)
+# The control center's parts bring their own rules.
+include $(wildcard controller/*.mk controller/*/*.mk)
 
 # --- programs ---------------------------------------------------------------------------------
 $(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)

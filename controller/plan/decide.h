@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decision: which carrier, and how much bandwidth, for a session or a pair of gateways. Policy and
+ * nothing else: no I/O, clock, log, JSON or allocation. Whoever asks keeps the memory (struct plan_hyst) that
+ * stops it from flapping, one for each tunnel, 0 at first. A decision carries all that led to it, so that it
+ * can be explained later: plan_explain, or field by field.
+ *
+ * Cost: three predictions; nothing depends on how many gateways, tunnels or sessions there are.
+ */
+#ifndef PLAN_DECIDE_H
+#define PLAN_DECIDE_H
+
+#include <stddef.h>
+
+#include "controller/plan/goodput.h"
+#include "controller/plan/path.h"
+
+/* Which rule decided. X(enumerator, word, sentence) */
+#define PLAN_RULES(X)                                                                                        \
+	X(PLAN_RULE_NONE, "no-carrier", "no carrier is common to both gateways")                             \
+	X(PLAN_RULE_PINNED, "pinned", "the operator named the carrier")                                      \
+	X(PLAN_RULE_ONLY, "only", "the only carrier that both gateways have")                                \
+	X(PLAN_RULE_FIRST, "best", "no carrier before: the one that carries most")                           \
+	X(PLAN_RULE_ENOUGH, "enough",                                                                        \
+	    "no carrier before: of those that carry the demand the first in order")                          \
+	X(PLAN_RULE_STAYS, "stays", "the carrier in use is the best, or nothing is better by enough")        \
+	X(PLAN_RULE_CONFIRM, "confirming", "another carrier is better, but not yet for long enough")         \
+	X(PLAN_RULE_HELD, "held", "another carrier is better, but the last change is too young")             \
+	X(PLAN_RULE_MOVED, "moved", "another carrier has been better by enough for long enough")             \
+	X(PLAN_RULE_FAILED, "failed", "the carrier in use is no longer possible")
+
+enum plan_rule {
+#define X(e, w, s) e,
+	PLAN_RULES(X)
+#undef X
+	    PLAN_RULE_COUNT
+};
+const char *plan_rule_name(enum plan_rule r);
+const char *plan_rule_text(enum plan_rule r);
+
+/* Parameters of the policy. */
+struct plan_policy {
+	uint32_t gateway_ppm[PLAN_CARRIER_COUNT]; /* efficiency a: payload of what a gateway sends; 1..10^6 */
+	uint32_t wan_ppm;                         /* efficiency b: what the WAN's edge adds; 1..10^6 */
+	uint32_t gain_ppm;                        /* a change must promise more by this share */
+	rwy_dur confirm;                          /* for this long without a break */
+	rwy_dur hold;                             /* between two changes of one tunnel */
+};
+/* docs/controller-planning.md says where the values come from. */
+void plan_policy_default(struct plan_policy *p);
+/* RWY_EINVAL: an efficiency of 0 or above 1, a gain above 1000 %. */
+RWY_MUST_CHECK int plan_policy_check(const struct plan_policy *p);
+
+/* What a tunnel remembers between decisions. All zero: nothing decided yet. */
+struct plan_hyst {
+	uint8_t has;         /* a carrier is in use */
+	uint8_t carrier;     /* enum plan_carrier, in use */
+	uint8_t rival;       /* enum plan_carrier, better since `better_at`; == carrier: none */
+	rwy_time changed_at; /* when the carrier came into use */
+	rwy_time better_at;
+};
+
+struct plan_question {
+	struct plan_caps source, destination;
+	struct plan_path path;
+	uint64_t demand_bps;      /* n, of payload; 0: unknown, as much as there is */
+	enum plan_carrier pinned; /* PLAN_ANY: the policy decides */
+};
+
+struct plan_alternative {
+	uint64_t goodput_bps; /* predicted; 0: not possible */
+	enum plan_limit limit;
+	bool enough; /* carries the demand */
+};
+
+struct plan_decision {
+	enum plan_carrier carrier; /* PLAN_ANY: none */
+	enum plan_carrier before;  /* PLAN_ANY: there was none */
+	enum plan_rule rule;
+	bool changed; /* carrier != before */
+	bool enough;  /* the demand fits; else rates are cut to what does */
+	uint64_t
+	    n_bps; /* payload that is planned for: the demand, cut to the prediction; unknown: all of it */
+	uint64_t gateway_bps; /* n/a */
+	uint64_t edge_bps;    /* n/(a*b) */
+	rwy_time at;
+	rwy_time again_at; /* ask again then even if nothing new is reported; RWY_NEVER */
+	struct plan_alternative alt[PLAN_CARRIER_COUNT];
+	struct plan_question asked; /* the inputs, each value with source and time */
+	struct plan_policy policy;
+};
+
+/* Decides and updates h. Cannot fail: what is impossible is a decision with carrier PLAN_ANY. A policy that
+ * plan_policy_check refuses counts as the default. */
+void plan_decide(struct plan_decision *out, const struct plan_question *q, const struct plan_policy *p,
+    struct plan_hyst *h, rwy_time now);
+
+/* n/a and n/(a*b), rounded up; cut to PLAN_RATE_MAX; efficiencies of 0 count as 1 ppm, above 10^6 as 10^6. */
+uint64_t plan_gateway_bps(uint64_t n_bps, uint32_t a_ppm);
+uint64_t plan_edge_bps(uint64_t n_bps, uint32_t a_ppm, uint32_t b_ppm);
+
+/*
+ * The decision as text for people, some 20 lines, into buf (always ended; cut where it is full). Names of
+ * sources through `name` (NULL: numbers). Returns the length it would have, as snprintf.
+ */
+typedef const char *plan_source_name_cb(void *ctx, uint32_t source);
+size_t plan_explain(
+    char *buf, size_t len, const struct plan_decision *d, plan_source_name_cb *name, void *ctx);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a demand between two sites goes in the network: at every edge (PE) a tunnel over one path if those
+ * suffice together; else at every edge a tunnel over several paths, shared by their bandwidth; else it fails,
+ * and says what would fit. Pure: what the network offers comes in, what to ask of it goes out
+ * (controller/provider/ does the asking).
+ */
+#ifndef PLAN_PLACE_H
+#define PLAN_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rwy/err.h"
+
+#define PLAN_NAME_MAX   64  /* with its end: sites, gateways, edges, paths, jobs */
+#define PLAN_ROUTES_MAX 256 /* a placement looks at */
+
+/* A path through the network between two sites, at one edge. */
+struct plan_route {
+	char edge[PLAN_NAME_MAX]; /* paths of one edge have the same word here */
+	char name[PLAN_NAME_MAX]; /* the network's name of the path */
+	uint64_t free_bps;
+	uint32_t delay_us; /* one way */
+	uint32_t jitter_us, loss_ppm;
+};
+
+/* What is wanted. 0 in a bound: any. bandwidth_bps is that at the edge, n/(a*b). */
+struct plan_want {
+	uint64_t bandwidth_bps;
+	uint32_t delay_us, jitter_us, loss_ppm;
+};
+
+#define PLAN_SHAPES(X)                                                                                       \
+	X(PLAN_SAME_PATH, "same-path", "one path at each edge")                                              \
+	X(PLAN_MULTI_PATH, "multi-path", "several paths at an edge, shared by their bandwidth")
+
+enum plan_shape {
+#define X(e, w, s) e,
+	PLAN_SHAPES(X)
+#undef X
+	    PLAN_SHAPE_COUNT
+};
+const char *plan_shape_name(enum plan_shape s);
+
+#define PLAN_PLACE_FAILS(X)                                                                                  \
+	X(PLAN_PLACED, "placed", "the demand fits")                                                          \
+	X(PLAN_NO_ROUTE, "no-path", "the network offers no path between these sites")                        \
+	X(PLAN_NO_DELAY, "delay", "no path is short enough")                                                 \
+	X(PLAN_NO_JITTER, "jitter", "no path that is short enough is steady enough")                         \
+	X(PLAN_NO_LOSS, "loss", "no path within delay and jitter loses little enough")                       \
+	X(PLAN_NO_BANDWIDTH, "bandwidth", "the paths within these bounds have not the bandwidth together")
+
+enum plan_place_fail {
+#define X(e, w, s) e,
+	PLAN_PLACE_FAILS(X)
+#undef X
+	    PLAN_PLACE_FAIL_COUNT
+};
+const char *plan_place_fail_name(enum plan_place_fail f);
+const char *plan_place_fail_text(enum plan_place_fail f);
+
+/* A share of the demand on one path. Paths of one edge make one tunnel: they stand together. */
+struct plan_leg_share {
+	uint16_t route; /* index into the routes given */
+	uint64_t bps;
+};
+
+struct plan_placement {
+	enum plan_place_fail fail; /* PLAN_PLACED: the rest is valid up to `fits` */
+	enum plan_shape shape;
+	unsigned n;
+	struct plan_leg_share leg[PLAN_ROUTES_MAX]; /* the shares' sum is the demand exactly; none is 0 */
+	/* What would fit, whether placed or not: the most bandwidth within the wanted bounds, the shortest
+	 * delay of all paths, the least jitter and loss within the bounds before it. 0: there is none. */
+	uint64_t fits_bps;
+	uint32_t fits_delay_us, fits_jitter_us, fits_loss_ppm;
+};
+
+/* RWY_EINVAL: more than PLAN_ROUTES_MAX routes, or a demand of 0. Else 0, and out->fail says how it went. */
+RWY_MUST_CHECK int plan_place(
+    struct plan_placement *out, const struct plan_want *want, const struct plan_route *routes, unsigned n);
+
+#endif

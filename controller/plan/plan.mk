@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# The planner and the providers: build/lib/librwyplan.a, linked by the controller and by tests/unit/test_plan*, test_provider*.
+# No contraction of multiply and add: two replicas on different processors come to the same bit.
+PLAN_SRC := $(wildcard controller/plan/*.c)
+PROVIDER_SRC := $(wildcard controller/provider/*.c)
+PLAN_LIB := $(BUILD)/lib/librwyplan.a
+PLAN_LIBS = -ljansson $(shell $(PC) --libs libcurl libnl-3.0 libnl-route-3.0) -lm
+$(BUILD)/obj/controller/plan/%.o: controller/plan/%.c
+	@mkdir -p $(@D)
+	@echo '  CC    $<'
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -ffp-contract=off -MMD -MP -c $< -o $@
+$(BUILD)/obj/controller/provider/%.o: controller/provider/%.c
+	@mkdir -p $(@D)
+	@echo '  CC    $<'
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(patsubst -I%,-isystem %,$(shell $(PC) --cflags libnl-3.0 libnl-route-3.0)) -MMD -MP -c $< -o $@
+$(PLAN_LIB): $(call obj,$(PLAN_SRC) $(PROVIDER_SRC)) ; $(archive)
+$(filter $(BUILD)/tests/unit/test_plan% $(BUILD)/tests/unit/test_provider%,$(UNIT_BIN)): $(PLAN_LIB)
+core: $(PLAN_LIB)
