@@ -52,6 +52,9 @@ struct cc_ops {
 	void (*on_persistent)(void *state, rwy_time now);
 	/* A congestion notification packet (RoCEv2 CNP) came for what this state paces. May be NULL. */
 	void (*on_cnp)(void *state, rwy_time now);
+	/* The configured rate is another from now on (the rest of cfg is as it was). May be NULL:
+	 * then its answers are only bounded by it. */
+	void (*on_limits)(void *state, const struct cc_cfg *cfg);
 	/* Called at or after next(); may be NULL, then next() is too. next(): RWY_NEVER when nothing waits.
 	 */
 	void (*on_tick)(void *state, rwy_time now);

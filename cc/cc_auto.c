@@ -125,6 +125,16 @@ static void auto_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 	answer(m);
 }
 
+static void auto_on_limits(void *state, const struct cc_cfg *cfg)
+{
+	struct cc_auto *m = state;
+
+	m->cfg = *cfg;
+	if (m->phase == COMPETE)
+		cc_tcp_limits(&m->tcp, cfg);
+	answer(m);
+}
+
 static void auto_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
 	(void)state, (void)bytes, (void)inflight, (void)now;
@@ -480,6 +490,7 @@ static int auto_print(const void *state, char *out, size_t size)
 const struct cc_ops cc_auto = {
     .name = "auto",
     .init = auto_init,
+    .on_limits = auto_on_limits,
     .on_sent = auto_on_sent,
     .on_ack = auto_on_ack,
     .on_lost = auto_on_lost,

@@ -27,6 +27,11 @@ static void plan_test(struct cc_tcp *c, rwy_dur rtt, rwy_time now)
 	c->testing = false;
 }
 
+void cc_tcp_limits(struct cc_tcp *c, const struct cc_cfg *cfg)
+{
+	cc_cubic.on_limits(c->cubic, cfg);
+}
+
 void cc_tcp_begin(struct cc_tcp *c, const struct cc_cfg *cfg, uint64_t window, rwy_dur rtt, rwy_time now)
 {
 	struct cc_cfg sub = *cfg;

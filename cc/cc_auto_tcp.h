@@ -32,6 +32,7 @@ struct cc_tcp {
 	uint32_t seed;
 };
 
+void cc_tcp_limits(struct cc_tcp *c, const struct cc_cfg *cfg); /* the configured rate is another */
 /* window: in flight now; rtt: with the queue that stands. What *c knows of last time is used; zero at first.
  */
 void cc_tcp_begin(struct cc_tcp *c, const struct cc_cfg *cfg, uint64_t window, rwy_dur rtt, rwy_time now);

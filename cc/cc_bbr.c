@@ -387,6 +387,14 @@ static void bbr_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 	answer(b);
 }
 
+static void bbr_on_limits(void *state, const struct cc_cfg *cfg)
+{
+	struct bbr *b = state;
+
+	b->cfg = *cfg;
+	answer(b);
+}
+
 static void bbr_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
 	(void)state, (void)bytes, (void)inflight, (void)now;
@@ -502,6 +510,7 @@ static int bbr_print(const void *state, char *out, size_t size)
 const struct cc_ops cc_bbr = {
     .name = "bbr",
     .init = bbr_init,
+    .on_limits = bbr_on_limits,
     .on_sent = bbr_on_sent,
     .on_ack = bbr_on_ack,
     .on_lost = bbr_on_lost,

@@ -60,6 +60,14 @@ static void cubic_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 	answer(s);
 }
 
+static void cubic_on_limits(void *state, const struct cc_cfg *cfg)
+{
+	struct cubic *s = state;
+
+	s->cfg.rate_Bps = cfg->rate_Bps;
+	answer(s);
+}
+
 void cc_cubic_window_set(void *state, uint64_t window, bool slow_start)
 {
 	struct cubic *s = state;
@@ -243,6 +251,7 @@ static int cubic_print(const void *state, char *out, size_t size)
 const struct cc_ops cc_cubic = {
     .name = "cubic",
     .init = cubic_init,
+    .on_limits = cubic_on_limits,
     .on_sent = cubic_on_sent,
     .on_ack = cubic_on_ack,
     .on_lost = cubic_on_lost,

@@ -105,6 +105,18 @@ static void dcqcn_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 	set_window(s);
 }
 
+static void dcqcn_on_limits(void *state, const struct cc_cfg *cfg)
+{
+	struct dcqcn *s = state;
+
+	s->cfg = *cfg;
+	s->p = cc_dcqcn_params_default(cc_limit_rate(cfg, cfg->rate_Bps ? cfg->rate_Bps : LINE_DEFAULT));
+	s->rate = cc_limit_rate(cfg, s->rate);
+	s->target = cc_limit_rate(cfg, s->target);
+	set_rtt(s, s->rtt);
+	set_window(s);
+}
+
 /* (1 - g)^n of alpha, for the n periods that passed without a notification: made good when alpha is needed,
  * so that no timer runs for it. */
 static void alpha_decay(struct dcqcn *s, rwy_time now)
@@ -262,6 +274,7 @@ static int dcqcn_print(const void *state, char *out, size_t size)
 const struct cc_ops cc_dcqcn = {
     .name = "dcqcn",
     .init = dcqcn_init,
+    .on_limits = dcqcn_on_limits,
     .on_sent = dcqcn_on_sent,
     .on_ack = dcqcn_on_ack,
     .on_lost = dcqcn_on_lost,

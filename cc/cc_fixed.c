@@ -43,6 +43,15 @@ static void fixed_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 	set_rtt(s, cfg->initial_rtt);
 }
 
+static void fixed_on_limits(void *state, const struct cc_cfg *cfg)
+{
+	struct fixed *s = state;
+
+	s->cfg = *cfg;
+	s->rate = cc_limit_rate(cfg, cfg->rate_Bps ? cfg->rate_Bps : FIXED_DEFAULT_RATE);
+	set_rtt(s, s->rtt);
+}
+
 static void fixed_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
 	(void)state, (void)bytes, (void)inflight, (void)now;
@@ -89,6 +98,7 @@ static int fixed_print(const void *state, char *out, size_t size)
 const struct cc_ops cc_fixed = {
     .name = "fixed",
     .init = fixed_init,
+    .on_limits = fixed_on_limits,
     .on_sent = fixed_on_sent,
     .on_ack = fixed_on_ack,
     .on_lost = fixed_on_lost,

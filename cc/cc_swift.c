@@ -122,6 +122,14 @@ static void swift_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 	answer(s);
 }
 
+static void swift_on_limits(void *state, const struct cc_cfg *cfg)
+{
+	struct swift *s = state;
+
+	s->cfg = *cfg;
+	answer(s);
+}
+
 static void swift_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
 	(void)state, (void)bytes, (void)inflight, (void)now;
@@ -315,6 +323,7 @@ static int swift_print(const void *state, char *out, size_t size)
 const struct cc_ops cc_swift = {
     .name = "swift",
     .init = swift_init,
+    .on_limits = swift_on_limits,
     .on_sent = swift_on_sent,
     .on_ack = swift_on_ack,
     .on_lost = swift_on_lost,

@@ -66,6 +66,11 @@ void wan_congest_init(struct wan_congest *c, const struct wan_congest_cfg *cfg, 
 	calm_begin(c, now);
 }
 
+void wan_congest_retune(struct wan_congest *c, const struct wan_congest_cfg *cfg)
+{
+	c->cfg = *cfg;
+}
+
 /* --- measures ----------------------------------------------------------------------------------- */
 /* Of a round trip above the base. */
 static rwy_dur delay_limit(const struct wan_congest *c)

@@ -72,6 +72,8 @@ struct wan_congest {
 };
 
 void wan_congest_init(struct wan_congest *c, const struct wan_congest_cfg *cfg, rwy_time now);
+/* Other thresholds from now on; what was measured stays. */
+void wan_congest_retune(struct wan_congest *c, const struct wan_congest_cfg *cfg);
 /* What an acknowledgement told: datagrams acknowledged, lost (negative: arrived after all), marked; its round
  * trip, 0: none; and the smallest of late that the path knows of. True: the state changed. */
 bool wan_congest_note(struct wan_congest *c, uint32_t acked, int32_t lost, uint32_t ce, rwy_dur rtt,

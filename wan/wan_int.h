@@ -339,6 +339,7 @@ bool wan_itemq_push(struct wan_itemq *q, const struct wan_tx_item *i);
 bool wan_itemq_pop(struct wan_itemq *q, struct wan_tx_item *i);
 
 /* wan_loss.c */
+void wan_path_limits(struct wan_path *p); /* cfg.cc_cfg.rate_Bps is another */
 int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time now);
 void wan_path_fini(struct wan_path *p);
 void wan_path_restart(struct wan_path *p,

@@ -81,6 +81,16 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	return 0;
 }
 
+void wan_path_limits(struct wan_path *p)
+{
+	struct cc_cfg cc = p->t->cfg.cc_cfg;
+
+	cc.mtu = p->mtu;
+	if (p->t->cfg.cc->on_limits)
+		p->t->cfg.cc->on_limits(p->cc, &cc);
+	pace_update(p);
+}
+
 void wan_path_fini(struct wan_path *p)
 {
 	wan_fec_tx_reset(p, 0);

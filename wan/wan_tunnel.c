@@ -177,6 +177,21 @@ void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, 
 	t->credit_dirty = true;
 }
 
+void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_congest_cfg *congest, rwy_time now)
+{
+	bool rate = rate_Bps != t->cfg.cc_cfg.rate_Bps;
+
+	t->cfg.cc_cfg.rate_Bps = rate_Bps;
+	for (unsigned i = 0; i < t->paths; i++) {
+		if (rate)
+			wan_path_limits(&t->path[i]);
+		if (memcmp(&t->cfg.congest, congest, sizeof(*congest)) != 0)
+			wan_congest_retune(&t->path[i].congest, congest);
+	}
+	t->cfg.congest = *congest;
+	(void)now;
+}
+
 bool wan_is_up(const struct wan_tunnel *t)
 {
 	return t->up;

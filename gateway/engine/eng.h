@@ -142,12 +142,14 @@ struct eng_pair {
 };
 
 struct eng_tun {
-	struct wan_tunnel *wan;
+	struct wan_tunnel *wan; /* NULL: this number is free */
 	struct wan_txflow *mgmt;
 	struct wan_rxflow *mgmt_rx;
 	rwy_dur min_rtt; /* of the WAN, as of the last sweep */
 	struct eng *e;
 	unsigned idx;
+	uint32_t halves; /* that are in it */
+	bool removing;   /* takes nothing new; gone with its last half */
 };
 
 struct eng_slab {
@@ -302,6 +304,9 @@ void eng_learn_tick(struct eng *e, rwy_time now);
 rwy_time eng_learn_next(const struct eng *e);
 bool eng_learn_cm(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt,
     rwy_time now); /* false: malformed, counted; do not carry it */
+
+/* tunnel.c */
+int eng_tunnels_init(struct eng *e, rwy_time now);
 
 /* tenant.c */
 struct eng_ten {

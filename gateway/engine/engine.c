@@ -25,29 +25,6 @@ static uint32_t table_size(uint32_t conns)
 	return n;
 }
 
-static int open_tunnels(struct eng *e, rwy_time now)
-{
-	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
-		struct wan_cfg *w = &e->cfg.tunnel[i].wan;
-		struct eng_tun *t = &e->tun[i];
-		int r;
-
-		t->e = e;
-		t->idx = i;
-		w->ctx = t;
-		w->ops = &eng_wan_ops;
-		w->bufs = e->bufs;
-		if (!w->epoch)
-			w->epoch = eng_random(e) | 1;
-		if (!w->index)
-			w->index = (uint32_t)eng_random(e) | 1;
-		r = wan_new(&t->wan, w, now);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
 int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *ops, void *ctx,
     struct rwy_bufs bufs, rwy_time now)
 {
@@ -75,7 +52,7 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	r = eng_tenants_init(e);
 	if (r)
 		goto err;
-	r = open_tunnels(e, now);
+	r = eng_tunnels_init(e, now);
 	if (r)
 		goto err;
 	r = eng_journal_init(e);
@@ -427,6 +404,10 @@ void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now)
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
 	e->now = now;
+	if (!e->tun[tunnel].wan) { /* on its way while the tunnel was removed */
+		eng_drop(e, b, &e->c.drop_no_tunnel);
+		return;
+	}
 	wan_recv(e->tun[tunnel].wan, path, b, ecn, now);
 }
 
@@ -461,7 +442,7 @@ static bool expired(const struct eng_half *h, rwy_time now)
 	const struct eng_far *f = (const struct eng_far *)h;
 	bool idle = h->is_far ? !f->active || !f->reqr.q.n : !n->req || !wan_tx_queued(n->req);
 
-	if (now >= h->close_at || h->ten->removing)
+	if (now >= h->close_at || h->ten->removing || h->e->tun[h->tunnel].removing)
 		return true;
 	if (!h->is_far && h->state == ENG_LEARNING && !n->far && !n->resume &&
 	    now - h->last > HALF_OPEN_SILENT)
@@ -488,7 +469,8 @@ static void sweep(struct eng *e, rwy_time now)
 {
 	e->sweep_at = now + SWEEP_INTERVAL;
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		e->tun[i].min_rtt = wan_min_rtt(e->tun[i].wan);
+		if (e->tun[i].wan)
+			e->tun[i].min_rtt = wan_min_rtt(e->tun[i].wan);
 	if (!e->halves)
 		return;
 	for (uint32_t i = 0; i < SWEEP_SLOTS / 64; i++, e->sweep += 64) {
@@ -531,6 +513,8 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 		eng_rp_poll(e, now);
 	total = flush_dirty(e, now);
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		if (!e->tun[i].wan)
+			continue;
 		if (wan_next(e->tun[i].wan) <= now)
 			wan_tick(e->tun[i].wan, now);
 		total += wan_out(e, i, now);
@@ -549,7 +533,8 @@ rwy_time eng_next(const struct eng *e)
 	if (e->dirty_head)
 		return e->now;
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		at = rwy_time_min(at, wan_next(e->tun[i].wan));
+		if (e->tun[i].wan)
+			at = rwy_time_min(at, wan_next(e->tun[i].wan));
 	if (e->rps)
 		at = rwy_time_min(at, eng_rp_next(e));
 	if (e->wheel_n)

@@ -150,6 +150,41 @@ RWY_MUST_CHECK int eng_tenant_set(
 bool eng_tenant_remove(struct eng *e, uint32_t idx);
 bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats *out); /* false: not there */
 
+/*
+ * Tunnels come, change and go while traffic runs; what others carry does not notice. Those of eng_cfg are
+ * there from the start. A number that is free, or one that was gone, may be given.
+ */
+struct eng_tunnel_new; /* a tunnel that no engine has yet */
+/* Any thread: memory is taken here, so that the worker need not. RWY_EINVAL, RWY_ENOMEM. */
+RWY_MUST_CHECK int eng_tunnel_make(struct eng_tunnel_new **out, struct eng *e, unsigned tunnel,
+    const struct eng_tunnel_cfg *cfg, rwy_time now);
+void eng_tunnel_unmake(struct eng_tunnel_new *n); /* one that eng_tunnel_add did not take; NULL allowed */
+/* Takes *n. RWY_EINVAL: the number is in use; then n is still the caller's. No destination is behind it until
+ * eng_prefixes_set or eng_tenant_set says so. Its shares for tenants are set with the next eng_tenant_set of
+ * each. */
+RWY_MUST_CHECK int eng_tunnel_add(struct eng *e, unsigned tunnel, struct eng_tunnel_new *n);
+struct eng_tunnel_tune {
+	uint64_t rate_Bps;  /* this worker's share */
+	uint32_t rx_window; /* as in wan_cfg */
+	uint64_t rx_bytes;
+	struct wan_congest_cfg congest;
+};
+/* Another rate, credit and other thresholds. Nothing for a number that is free. */
+void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);
+/* It takes no new connection, and those that it has are forgotten, some at a time: their custody is given up.
+ * True: it is gone, and *out (NULL: it was before) is the caller's, for eng_tunnel_gone; else ask again
+ * later.
+ */
+struct eng_tunnel_old;
+bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **out, rwy_time now);
+void eng_tunnel_gone(struct eng_tunnel_old *t);              /* any thread; NULL allowed */
+bool eng_tunnel_there(const struct eng *e, unsigned tunnel); /* and is not being removed */
+/* Destinations of tenant 0 behind tunnels, all anew; copied. Connections that are there stay in their tunnel.
+ * RWY_EINVAL: too many, or a tunnel that is not there. */
+RWY_MUST_CHECK int eng_prefixes_set(struct eng *e, const struct eng_prefix *prefix, unsigned n);
+/* The tunnel that a host of tenant 0 is behind, or -1. The worker's thread. */
+int eng_route_plain(const struct eng *e, const struct rwy_ip *dst);
+
 /* The tunnel that `dst` is behind, or -1. Pure function of the configuration: any thread. */
 int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst);
 /* A hash of an address pair, equal for both directions: owner = hash % workers. Any thread. */
@@ -193,6 +228,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_not_ip, "not an IP packet")                                                                   \
 	X(drop_unknown_tenant, "a packet or flow of a tenant that is not here")                              \
 	X(drop_no_route, "no tunnel leads to the destination")                                               \
+	X(drop_no_tunnel, "a datagram of a tunnel that has been removed")                                    \
 	X(drop_truncated, "shorter than its headers say")                                                    \
 	X(drop_bad_ip, "bad IP header")                                                                      \
 	X(drop_ip_fragment, "an IP fragment of a RoCE packet")                                               \

@@ -26,7 +26,10 @@ uint64_t eng_custody_max(const struct eng *e)
 
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out)
 {
-	wan_get_stats(e->tun[tunnel].wan, out);
+	if (e->tun[tunnel].wan)
+		wan_get_stats(e->tun[tunnel].wan, out);
+	else
+		*out = (struct wan_stats){.ecn = "off"};
 }
 
 static const char *state_name(const struct eng_half *h)

@@ -47,6 +47,7 @@ void eng_insert(struct eng *e, struct eng_half *h)
 	e->occupied[(h->hash & e->table_mask) / 64] |= (uint64_t)1 << h->hash % 64;
 	e->halves++;
 	h->ten->halves++;
+	e->tun[h->tunnel].halves++;
 }
 
 void eng_remove(struct eng *e, struct eng_half *h)
@@ -60,6 +61,7 @@ void eng_remove(struct eng *e, struct eng_half *h)
 		*p = h->chain;
 		e->halves--;
 		h->ten->halves--;
+		e->tun[h->tunnel].halves--;
 	}
 	if (!e->table[slot])
 		e->occupied[slot / 64] &= ~((uint64_t)1 << slot % 64);

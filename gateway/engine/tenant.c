@@ -125,7 +125,7 @@ static int check(const struct eng *e, uint32_t idx, const struct eng_tenant_cfg 
 	    (!s->weight && (s->limit_Bps || s->guarantee_Bps)))
 		return RWY_EINVAL;
 	for (unsigned i = 0; i < cfg->prefixes; i++)
-		if (cfg->prefix[i].tunnel >= e->cfg.tunnels || cfg->prefix[i].len > 128)
+		if (!eng_tunnel_there(e, cfg->prefix[i].tunnel) || cfg->prefix[i].len > 128)
 			return RWY_EINVAL;
 	if (idx < e->tens && e->ten[idx] && e->ten[idx]->removing)
 		return RWY_EAGAIN;
@@ -155,7 +155,7 @@ static bool reach(struct eng *e, uint32_t idx)
 static int share(struct eng *e, uint32_t idx, const struct wan_class_cfg *s)
 {
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
-		int r = s->weight ? wan_class_set(e->tun[i].wan, idx, s) : 0;
+		int r = s->weight && e->tun[i].wan ? wan_class_set(e->tun[i].wan, idx, s) : 0;
 
 		if (r)
 			return r;
@@ -268,8 +268,9 @@ struct roce_cm_tab *eng_tenant_cm(struct eng *e, uint32_t tenant)
 int eng_route_in(const struct eng *e, uint32_t tenant, const struct rwy_ip *dst)
 {
 	const struct eng_ten *t = eng_tenant(e, tenant);
+	int to = t ? eng_route_of(t->cfg.prefix, t->cfg.prefixes, dst) : -1;
 
-	return t ? eng_route_of(t->cfg.prefix, t->cfg.prefixes, dst) : -1;
+	return to >= 0 && eng_tunnel_there(e, (unsigned)to) ? to : -1;
 }
 
 bool eng_tag(struct eng *e, uint32_t tenant, struct rwy_buf *b)

@@ -20,6 +20,8 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 	struct eng_far *f;
 	int tenant;
 
+	if (t->removing)
+		return NULL;
 	if (!eng_open_decode(&o, info, len)) {
 		e->c.drop_tunnel_msg++;
 		return NULL;

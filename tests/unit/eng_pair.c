@@ -7,7 +7,7 @@
 #define QUEUE 4096
 
 struct dgram {
-	unsigned to;
+	unsigned to, tunnel;
 	uint32_t len;
 	uint8_t bytes[2048];
 };
@@ -100,6 +100,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 
 	assert_true(queued < QUEUE);
 	d->to = !s->idx;
+	d->tunnel = tunnel;
 	d->len = tx->hdr_len;
 	memcpy(d->bytes, tx->hdr, tx->hdr_len);
 	if (tx->buf) {
@@ -123,7 +124,7 @@ void eng_pair_run(rwy_dur time)
 			struct rwy_buf *b = buf_alloc(to, ROOM, queue[i].len);
 
 			memcpy(b->data, queue[i].bytes, queue[i].len);
-			eng_wan_rx(to->e, 0, 0, b, 0, eng_now);
+			eng_wan_rx(to->e, queue[i].tunnel, 0, b, 0, eng_now);
 		}
 		queued = 0;
 	}

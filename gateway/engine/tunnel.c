@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tunnels of this worker: they come with the configuration or later, change and go. Not here: what goes
+ * through them (wan_glue.c).
+ */
+#include <stdlib.h>
+
+#include "gateway/engine/eng.h"
+
+struct eng_tunnel_new {
+	struct wan_tunnel *wan;
+	struct eng_tunnel_cfg cfg;
+};
+
+int eng_tunnel_make(struct eng_tunnel_new **out, struct eng *e, unsigned tunnel,
+    const struct eng_tunnel_cfg *cfg, rwy_time now)
+{
+	struct eng_tunnel_new *n;
+	int r;
+
+	if (tunnel >= ENG_TUNNELS_MAX || !cfg->wan.epoch || !cfg->wan.index)
+		return RWY_EINVAL;
+	n = malloc(sizeof(*n));
+	if (!n)
+		return RWY_ENOMEM;
+	n->cfg = *cfg;
+	n->cfg.wan.ctx = &e->tun[tunnel];
+	n->cfg.wan.ops = &eng_wan_ops;
+	n->cfg.wan.bufs = e->bufs;
+	r = wan_new(&n->wan, &n->cfg.wan, now);
+	if (r) {
+		free(n);
+		return r;
+	}
+	*out = n;
+	return 0;
+}
+
+void eng_tunnel_unmake(struct eng_tunnel_new *n)
+{
+	if (!n)
+		return;
+	wan_free(n->wan);
+	free(n);
+}
+
+int eng_tunnel_add(struct eng *e, unsigned tunnel, struct eng_tunnel_new *n)
+{
+	struct eng_tun *t;
+
+	if (tunnel >= ENG_TUNNELS_MAX || e->tun[tunnel].wan)
+		return RWY_EINVAL;
+	t = &e->tun[tunnel];
+	*t = (struct eng_tun){.wan = n->wan, .e = e, .idx = tunnel};
+	e->cfg.tunnel[tunnel] = n->cfg;
+	if (e->cfg.tunnels <= tunnel)
+		e->cfg.tunnels = tunnel + 1;
+	free(n);
+	return 0;
+}
+
+int eng_tunnels_init(struct eng *e, rwy_time now)
+{
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		struct wan_cfg *w = &e->cfg.tunnel[i].wan;
+		struct eng_tunnel_new *n;
+		int r;
+
+		if (!w->cc) /* a number that is free */
+			continue;
+		if (!w->epoch)
+			w->epoch = eng_random(e) | 1;
+		if (!w->index)
+			w->index = (uint32_t)eng_random(e) | 1;
+		r = eng_tunnel_make(&n, e, i, &e->cfg.tunnel[i], now);
+		if (!r)
+			r = eng_tunnel_add(e, i, n);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+bool eng_tunnel_there(const struct eng *e, unsigned tunnel)
+{
+	return tunnel < e->cfg.tunnels && e->tun[tunnel].wan && !e->tun[tunnel].removing;
+}
+
+void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now)
+{
+	struct eng_tun *t = &e->tun[tunnel];
+
+	if (!eng_tunnel_there(e, tunnel))
+		return;
+	wan_retune(t->wan, tune->rate_Bps, &tune->congest, now);
+	wan_rx_credit(t->wan, tune->rx_window, tune->rx_bytes, now);
+}
+
+/* Its own flow, the last that is left. */
+static void mgmt_end(struct eng_tun *t, rwy_time now)
+{
+	if (t->mgmt)
+		wan_tx_abort(t->mgmt, now);
+	if (t->mgmt_rx)
+		wan_rx_reset(t->mgmt_rx, now);
+	t->mgmt = NULL;
+	t->mgmt_rx = NULL;
+}
+
+bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **out, rwy_time now)
+{
+	struct eng_tun *t = &e->tun[tunnel];
+
+	*out = NULL;
+	if (tunnel >= e->cfg.tunnels || !t->wan)
+		return true;
+	if (!t->removing) {
+		t->removing = true;
+		mgmt_end(t, now);
+	}
+	if (t->halves)
+		return false;
+	*out = (struct eng_tunnel_old *)(void *)t->wan;
+	t->wan = NULL;
+	t->removing = false;
+	t->min_rtt = 0;
+	while (e->cfg.tunnels && !e->tun[e->cfg.tunnels - 1].wan)
+		e->cfg.tunnels--;
+	return true;
+}
+
+void eng_tunnel_gone(struct eng_tunnel_old *t)
+{
+	wan_free((struct wan_tunnel *)(void *)t);
+}
+
+int eng_prefixes_set(struct eng *e, const struct eng_prefix *prefix, unsigned n)
+{
+	if (n > ENG_PREFIXES_MAX)
+		return RWY_EINVAL;
+	for (unsigned i = 0; i < n; i++)
+		if (!eng_tunnel_there(e, prefix[i].tunnel) || prefix[i].len > 128)
+			return RWY_EINVAL;
+	memcpy(e->cfg.prefix, prefix, n * sizeof(*prefix));
+	e->cfg.prefixes = n;
+	e->ten[0]->cfg.prefix = e->cfg.prefix;
+	e->ten[0]->cfg.prefixes = n;
+	return 0;
+}
+
+int eng_route_plain(const struct eng *e, const struct rwy_ip *dst)
+{
+	return eng_route_in(e, 0, dst);
+}

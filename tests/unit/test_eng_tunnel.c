@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tunnels that come, change and go while a connection goes through another one: it notices nothing. What went
+ * through a tunnel that is removed is forgotten, with all that it held.
+ */
+#include <stdio.h>
+
+#include "eng_pair.h"
+#include "gateway/engine/eng.h"
+#include "roce/wire.h"
+
+#define A_QPN 0x21
+#define B_QPN 0x42
+#define FIRST 5
+#define RATE  1250000000
+
+/* Hosts 10.1.0.3 and 10.2.0.3 are behind tunnel 0, which is there; 10.3.0.3 (at A) and 10.4.0.3 (at B) behind
+ * tunnel 1. */
+static const uint8_t NET[2][2] = {{1, 3}, {2, 4}};
+
+static struct rc_mk from_a(unsigned tunnel, roce_psn psn)
+{
+	return (struct rc_mk){.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = psn,
+	    .dqpn = B_QPN + tunnel,
+	    .ack_req = true,
+	    .payload_len = 1024,
+	    .src = {10, NET[0][tunnel], 0, 3},
+	    .dst = {10, NET[1][tunnel], 0, 3}};
+}
+
+static void a_sends(unsigned tunnel, roce_psn psn)
+{
+	struct rc_mk m = from_a(tunnel, psn);
+
+	eng_host_sends(0, &m, 2);
+}
+
+static void b_answers(unsigned tunnel, roce_psn psn)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
+	    .dqpn = A_QPN + tunnel,
+	    .syndrome = 0x1f,
+	    .msn = psn - FIRST + 1,
+	    .src = {10, NET[1][tunnel], 0, 3},
+	    .dst = {10, NET[0][tunnel], 0, 3}};
+
+	eng_host_sends(1, &m, 2);
+}
+
+static struct eng_tunnel_new *make(unsigned at, unsigned tunnel, uint32_t index)
+{
+	struct eng_tunnel_cfg *c = calloc(1, sizeof(*c));
+	struct eng_tunnel_new *n;
+
+	assert_non_null(c);
+	snprintf(c->name, sizeof(c->name), "t%u", tunnel);
+	wan_cfg_default(&c->wan);
+	c->wan.cc_cfg.rate_Bps = RATE;
+	c->wan.epoch = 100 + index;
+	c->wan.index = index;
+	c->wan.tunnel_id = tunnel;
+	assert_int_equal(eng_tunnel_make(&n, side[at].e, tunnel, c, eng_now), 0);
+	free(c);
+	return n;
+}
+
+static int prefixes(unsigned at, unsigned tunnels)
+{
+	struct eng_prefix p[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t net[4] = {10, NET[!at][i], 0, 0};
+
+		p[i] = (struct eng_prefix){.addr = rwy_ip_from4(net), .len = 120, .tunnel = (uint8_t)i};
+	}
+	return eng_prefixes_set(side[at].e, p, tunnels);
+}
+
+static void add(void)
+{
+	static uint32_t index = 1000;
+
+	for (unsigned at = 0; at < 2; at++) {
+		assert_int_equal(prefixes(at, 2), RWY_EINVAL);
+		assert_int_equal(eng_tunnel_add(side[at].e, 1, make(at, 1, ++index)), 0);
+		assert_true(eng_tunnel_there(side[at].e, 1));
+		assert_int_equal(prefixes(at, 2), 0);
+	}
+	eng_pair_run(RWY_SEC);
+}
+
+static void send_one(unsigned tunnel, roce_psn psn)
+{
+	unsigned acks = side[0].of[0].acks;
+
+	a_sends(tunnel, psn);
+	eng_pair_run(20 * RWY_MS);
+	b_answers(tunnel, psn);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[0].of[0].acks, acks + 1);
+}
+
+static void gone(unsigned at)
+{
+	struct eng_tunnel_old *old;
+	unsigned i = 0;
+
+	while (!eng_tunnel_remove(side[at].e, 1, &old, eng_now)) {
+		assert_false(eng_tunnel_there(side[at].e, 1));
+		eng_pair_run(10 * RWY_MS);
+		assert_true(i++ < 1000);
+	}
+	assert_non_null(old);
+	eng_tunnel_gone(old);
+	assert_true(eng_tunnel_remove(side[at].e, 1, &old, eng_now));
+	assert_null(old);
+}
+
+/* One connection from the beginning to the end, while another tunnel comes, carries, goes, and comes again.
+ */
+static void test_others_go_on(void **state)
+{
+	roce_psn psn = FIRST, other = FIRST;
+	struct wan_stats before, after;
+
+	(void)state;
+	send_one(0, psn++);
+	for (unsigned round = 0; round < 3; round++) {
+		eng_tunnel_stats(side[0].e, 0, &before);
+		add();
+		send_one(0, psn++);
+		send_one(1, other++);
+		send_one(1, other++);
+		/* Something is in custody when it goes. */
+		a_sends(1, other++);
+		a_sends(0, psn);
+		eng_pair_run(20 * RWY_MS);
+		assert_true(eng_custody_bytes(side[0].e) > 2000);
+		gone(0);
+		assert_in_range(eng_custody_bytes(side[0].e), 1, 2000); /* the other's is kept */
+		gone(1);
+		assert_int_equal(prefixes(0, 1), 0);
+		assert_int_equal(prefixes(1, 1), 0);
+		b_answers(0, psn++);
+		eng_pair_run(20 * RWY_MS);
+		send_one(0, psn++);
+		assert_int_equal(eng_custody_bytes(side[0].e), 0);
+		eng_tunnel_stats(side[0].e, 0, &after);
+		assert_int_equal(after.peer_epoch, before.peer_epoch);
+		assert_int_equal(after.c.lost, before.c.lost);
+		assert_int_equal(after.c.peer_restarts, 0);
+		other = FIRST;
+	}
+	assert_int_equal(side[0].of[0].naks, 0);
+	assert_int_equal(eng_counters(side[0].e)->conns_failed, 0);
+}
+
+/* Nothing is behind a tunnel that goes, or has gone; its datagrams that are still on their way are counted.
+ */
+static void test_nothing_behind(void **state)
+{
+	struct eng_tunnel_old *old;
+	struct rwy_ip dst = rwy_ip_from4((uint8_t[4]){10, 4, 0, 3});
+	uint64_t unrouted;
+
+	(void)state;
+	add();
+	assert_int_equal(eng_route_plain(side[0].e, &dst), 1);
+	send_one(1, FIRST);
+	assert_false(eng_tunnel_remove(side[0].e, 1, &old, eng_now));
+	assert_int_equal(eng_route_plain(side[0].e, &dst), -1);
+	assert_int_equal(eng_tunnel_add(side[0].e, 1, (struct eng_tunnel_new *)1), RWY_EINVAL);
+	unrouted = eng_counters(side[0].e)->drop_no_route;
+	for (unsigned i = 0; i < 2; i++) { /* a new connection */
+		struct rc_mk m = from_a(1, FIRST);
+
+		m.dqpn = 0x99;
+		eng_host_sends(0, &m, 2);
+	}
+	assert_int_equal(eng_counters(side[0].e)->drop_no_route, unrouted + 2);
+	gone(0);
+	a_sends(1, FIRST + 1);
+	assert_int_equal(eng_counters(side[0].e)->drop_no_route, unrouted + 3);
+	eng_pair_run(2 * RWY_SEC); /* B asks whether anybody is there */
+	assert_true(eng_counters(side[0].e)->drop_no_tunnel > 0);
+	send_one(0, FIRST);
+}
+
+/* Shares of tenants are set when they are told again; a tenant's prefix behind a free number is refused. */
+static void test_tenants(void **state)
+{
+	struct eng_prefix p = {.addr = rwy_ip_from4((uint8_t[4]){10, 4, 0, 0}), .len = 120, .tunnel = 1};
+	struct eng_tenant_cfg c = {.vni = 7,
+	    .custody = UINT64_MAX,
+	    .prefix = &p,
+	    .prefixes = 1,
+	    .share = {.weight = 3, .guarantee_Bps = 100000}};
+	struct wan_class_stats s;
+
+	(void)state;
+	assert_int_equal(eng_tenant_set(side[0].e, 1, &c, eng_now), RWY_EINVAL);
+	add();
+	assert_int_equal(eng_tenant_set(side[0].e, 1, &c, eng_now), 0);
+	wan_class_stats(side[0].e->tun[1].wan, 1, &s);
+	assert_int_equal(s.cfg.weight, 3);
+	wan_class_stats(side[0].e->tun[0].wan, 1, &s);
+	assert_int_equal(s.cfg.weight, 3);
+}
+
+/* Another rate: datagrams go at it, sequence numbers go on. */
+static void test_rate(void **state)
+{
+	struct eng_tunnel_tune t = {.rate_Bps = 250000, .rx_window = 1024, .rx_bytes = 1 << 20};
+	struct wan_stats s;
+
+	(void)state;
+	wan_congest_cfg_default(&t.congest);
+	send_one(0, FIRST);
+	eng_tunnel_set(side[0].e, 0, &t, eng_now);
+	send_one(0, FIRST + 1);
+	eng_tunnel_stats(side[0].e, 0, &s);
+	assert_in_range(s.rate_Bps, 1, 250000);
+	t.rate_Bps = RATE;
+	eng_tunnel_set(side[0].e, 0, &t, eng_now);
+	for (unsigned i = 2; i < 60; i++)
+		send_one(0, FIRST + i);
+	eng_tunnel_stats(side[0].e, 0, &s);
+	assert_true(s.rate_Bps > 250000);
+	assert_int_equal(s.c.lost, 0);
+	assert_int_equal(s.c.peer_restarts, 0);
+	eng_tunnel_set(side[0].e, 9, &t, eng_now); /* nothing */
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, eng_pair_set_up, eng_pair_tear_down)
+	const struct CMUnitTest tests[] = {
+	    T(test_others_go_on),
+	    T(test_nothing_behind),
+	    T(test_tenants),
+	    T(test_rate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
