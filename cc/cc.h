@@ -14,7 +14,7 @@
 
 #include "rwy/time.h"
 
-#define CC_STATE_SIZE 768
+#define CC_STATE_SIZE 832
 
 struct cc_cfg {
 	uint64_t

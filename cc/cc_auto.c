@@ -40,8 +40,6 @@
 #define FAST_MAX      (32 * RWY_MS)
 #define RTT_EXPIRY    (5 * RWY_SEC)
 #define PROBE_RTT_MIN (100 * RWY_MS)
-#define MOVED_ROUNDS  3
-#define SLACK         (5 * RWY_MS) /* how late a sleeping or descheduled process may acknowledge */
 #define SUSPECTED     4
 #define LOSS_LEARNED  4
 #define STAND_ROUNDS  3 /* our own probing is gone from the queue after two */
@@ -140,12 +138,6 @@ static void auto_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_tim
 	(void)state, (void)bytes, (void)inflight, (void)now;
 }
 
-static void enter(struct cc_auto *m, enum phase p, rwy_time now)
-{
-	m->phase = p;
-	m->phase_at = now;
-}
-
 static void bw_recompute(struct cc_auto *m)
 {
 	m->bw_max = 0;
@@ -186,7 +178,7 @@ static void compete(struct cc_auto *m, rwy_time now)
 	m->blocked = 0;
 	m->check_round = 0;
 	cc_tcp_begin(&m->tcp, &m->cfg, window * GAIN_ONE / m->makeup, rtt, now);
-	enter(m, COMPETE, now);
+	cc_auto_enter(m, COMPETE, now);
 }
 
 static void rtt_sample(struct cc_auto *m, rwy_dur rtt, rwy_time now)
@@ -234,6 +226,8 @@ static void round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time no
 	if (m->check_round && m->rounds >= m->check_round) {
 		m->check_round = 0;
 		m->blocked = m->drain_min > model_empty_rtt(m) ? m->blocked + 1 : 0;
+		if (cc_auto_drained(m, now))
+			return;
 		if (m->blocked >= BLOCKED_MAX) {
 			compete(m, now);
 			return;
@@ -253,7 +247,9 @@ static void round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time no
 	memset(m->bw, 0, sizeof(m->bw));
 	m->bw[m->bw_at] = m->bw_max = rate;
 	m->drain_min = RWY_NEVER;
-	enter(m, DRAIN, now);
+	m->drain_rtt = m->drain_top = m->round_rtt;
+	m->drain_from = m->drain_left = ack->inflight;
+	cc_auto_enter(m, DRAIN, now);
 }
 
 static void startup_check(struct cc_auto *m, rwy_time now)
@@ -265,41 +261,19 @@ static void startup_check(struct cc_auto *m, rwy_time now)
 		m->full_count = 0;
 		return;
 	}
-	if (++m->full_count >= FULL_ROUNDS)
-		enter(m, DRAIN, now);
-}
-
-/*
- * The window lets us queue no more than one BDP and SLACK. Rounds whose smallest RTT lies far beyond that,
- * several in a row, are of another, longer path: its window must not wait for the old minimum to expire.
- */
-static void round_path(struct cc_auto *m, rwy_time now)
-{
-	if (m->round_rtt == RWY_NEVER || m->phase == COMPETE)
-		return;
-	if (m->round_rtt < 4 * model_rtt(m) + 4 * SLACK) {
-		m->far_rounds = 0;
-		m->far_rtt = RWY_NEVER;
-		return;
+	if (++m->full_count >= FULL_ROUNDS) {
+		m->drain_rtt = 0;
+		cc_auto_enter(m, DRAIN, now);
 	}
-	m->far_rtt = rwy_time_min(m->far_rtt, m->round_rtt);
-	if (++m->far_rounds < MOVED_ROUNDS)
-		return;
-	m->min_rtt = m->far_rtt;
-	m->min_rtt_at = now;
-	m->far_rounds = 0;
-	m->far_rtt = RWY_NEVER;
-	m->late_acks = 0;
-	m->full_bw = 0;
-	m->full_count = 0;
-	enter(m, STARTUP, now);
 }
 
 static void round_end(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 {
 	m->rounds++;
 	m->next_round = ack->delivered;
-	round_path(m, now);
+	if (m->round_rtt != RWY_NEVER)
+		m->drain_top = rwy_time_max(m->drain_top, m->round_rtt);
+	cc_auto_round_path(m, now);
 	cc_auto_round_losses(m);
 	round_queue(m, ack, now);
 	if (m->phase == STARTUP && !m->recovering)
@@ -386,23 +360,26 @@ static void cycle_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 		m->cycle_bw = m->bw_max;
 		m->probed = m->rounds + 3;
 	}
-	enter(m, PROBE, now);
+	cc_auto_enter(m, PROBE, now);
 }
 
 static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 {
 	switch (m->phase) {
 	case STARTUP:
-		if (m->late_acks == LATE_ACKS)
-			enter(m, DRAIN, now);
+		if (m->late_acks == LATE_ACKS) {
+			m->drain_rtt = 0;
+			cc_auto_enter(m, DRAIN, now);
+		}
 		break;
 	case DRAIN:
 		if (ack->inflight <= model_bdp_sent(m, GAIN_EMPTY) ||
-		    rwy_since(m->phase_at, now) > 4 * model_rtt(m)) {
+		    rwy_since(m->phase_at, now) > cc_auto_drain_most(m)) {
+			m->drain_left = ack->inflight;
 			m->cycle = 3; /* begin with steady phases: the queue has just gone */
 			m->check_round = m->rounds + 3;
 			m->probed = m->rounds + 4;
-			enter(m, PROBE, now);
+			cc_auto_enter(m, PROBE, now);
 		}
 		break;
 	case PROBE:
@@ -411,7 +388,7 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 			m->probe_min = RWY_NEVER;
 			m->probe_rtt_until =
 			    now + rwy_time_max(PROBE_RTT_MIN, model_rtt(m) + model_rtt(m) / 2);
-			enter(m, PROBE_RTT, now);
+			cc_auto_enter(m, PROBE_RTT, now);
 		}
 		break;
 	case PROBE_RTT:
@@ -419,7 +396,7 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 			m->min_rtt = m->probe_min;
 			m->min_rtt_at = now;
 			m->cycle = 3;
-			enter(m, PROBE, now);
+			cc_auto_enter(m, PROBE, now);
 		}
 		break;
 	case COMPETE:
@@ -429,7 +406,7 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 			m->stand_rounds = 0;
 			memset(m->bw, 0, sizeof(m->bw));
 			m->bw[m->bw_at] = m->bw_max = cc_pace(m->tcp.test_window, model_rtt(m), GAIN_ONE);
-			enter(m, PROBE, now);
+			cc_auto_enter(m, PROBE, now);
 		}
 		m->overfull = false;
 		break;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two files of "auto" share: its state, and what follows from it at once. cc_auto.c has the phases
- * and answers, cc_auto_loss.c what a round's losses mean. Rates are bytes per second, times ns.
+ * What the files of "auto" share: its state, and what follows from it at once. cc_auto.c has the phases and
+ * answers, cc_auto_loss.c what a round's losses mean, cc_auto_path.c whether the path is another one. Rates
+ * are bytes per second, times ns.
  */
 #ifndef CC_CC_AUTO_INT_H
 #define CC_CC_AUTO_INT_H
@@ -15,6 +16,7 @@
 #define SHARE_ONE   65536u
 #define LOSS_ROUNDS 10
 #define BW_ROUNDS   10
+#define SLACK       (5 * RWY_MS) /* how late a sleeping or descheduled process may acknowledge */
 
 enum phase { STARTUP, DRAIN, PROBE, PROBE_RTT, COMPETE };
 
@@ -54,6 +56,10 @@ struct cc_auto {
 	uint64_t
 	    check_round;   /* when this one ends we know whether a drain emptied the queue, 0: none waits */
 	rwy_dur drain_min; /* smallest RTT since the last drain began */
+	rwy_dur drain_top; /* the largest of the rounds' smallest since then */
+	rwy_dur drain_rtt; /* and of the round before it; 0: the drain that ends startup */
+	uint64_t drain_from, drain_left; /* in flight when it began and when it ended */
+	uint8_t still;                   /* of the `blocked` drains, those that left the delay as it was */
 	/* before the first of those drains: */
 	rwy_dur rtt_before;
 	uint64_t rate_before, window_before; /* delivered; in flight */
@@ -91,6 +97,23 @@ static inline bool model_is_late(const struct cc_auto *m, rwy_dur rtt)
 	return m->min_rtt != RWY_NEVER &&
 	       rtt > m->min_rtt + rwy_time_min(m->min_rtt / 4, 8 * RWY_MS) + 2 * RWY_MS;
 }
+
+static inline void cc_auto_enter(struct cc_auto *m, enum phase p, rwy_time now)
+{
+	m->phase = p;
+	m->phase_at = now;
+}
+
+/* At the end of a round: the smallest RTTs of several lie beyond what our own window can queue. */
+void cc_auto_round_path(struct cc_auto *m, rwy_time now);
+
+/* Some rounds after a drain, `blocked` counted: true when they show that the delay is the path's. Then
+ * startup has begun, with the new smallest RTT. */
+bool cc_auto_drained(struct cc_auto *m, rwy_time now);
+
+/* The longest that a drain may last: until the first ones have shown what they do to the delay, a true round
+ * trip. */
+rwy_dur cc_auto_drain_most(const struct cc_auto *m);
 
 /* At the end of a round: learns the path's own losses, what is sent more for them, and whether this round
  * lost more than that (overfull). Shrinks the model when loss or marks came with a clearly risen delay. */

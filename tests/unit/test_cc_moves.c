@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The path's round trip becomes another one while a tunnel runs or idles (a route changes). What it had
+ * learned of the shorter path must not pass for a queue on the longer one: the rate comes back soon. And what
+ * is a queue, of others, must not pass for a longer path: test_cc_path.c, test_cc_wan.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "cc/cc_limits.h"
+#include "tests/unit/cc_bottleneck.h"
+
+#define GBIT ((uint64_t)125000000)
+
+static const struct {
+	rwy_dur from, to;
+} steps[] = {
+    {RWY_MS / 5, 3 * RWY_MS},
+    {RWY_MS / 5, 5 * RWY_MS},
+    {RWY_MS / 5, 10 * RWY_MS},
+    {RWY_MS / 5, 20 * RWY_MS},
+    {RWY_MS, 5 * RWY_MS},
+    {RWY_MS, 20 * RWY_MS},
+    {5 * RWY_MS, 20 * RWY_MS},
+    {10 * RWY_MS, 40 * RWY_MS},
+    {20 * RWY_MS, 30 * RWY_MS},
+    {20 * RWY_MS, 60 * RWY_MS},
+    {20 * RWY_MS, 100 * RWY_MS},
+    {40 * RWY_MS, 200 * RWY_MS},
+};
+#define STEPS (sizeof(steps) / sizeof(steps[0]))
+
+static const uint64_t rates[] = {GBIT / 10, GBIT, 4 * GBIT};
+
+/* `idle`: little to send while it happens. Share of the path from `after` the step on, for a second. */
+static double moved(size_t k, uint64_t rate, bool idle, uint32_t loss_ppm, rwy_dur after)
+{
+	struct cc_bn_cfg c;
+	struct cc_bn b;
+	double share;
+
+	cc_bn_default(&c);
+	c.rate_Bps = rate;
+	c.rtt = steps[k].from;
+	c.loss_ppm = loss_ppm;
+	c.ack_gap = RWY_MS;
+	c.queue_bytes = cc_bytes_in(rate, steps[k].to);
+	cc_bn_init(&b, &c);
+	cc_bn_add(&b, &cc_auto, 10 * GBIT);
+	cc_bn_run(&b, 3 * RWY_SEC);
+	if (idle) {
+		b.flow[0].demand_Bps = rate / 1000;
+		cc_bn_run(&b, RWY_SEC);
+	}
+	b.cfg.rtt = steps[k].to;
+	if (idle) {
+		cc_bn_run(&b, RWY_SEC / 2);
+		b.flow[0].demand_Bps = 0;
+	}
+	cc_bn_run(&b, after);
+	cc_bn_measure(&b);
+	cc_bn_run(&b, RWY_SEC);
+	share = cc_bn_total(&b);
+	if (share < 0.9) {
+		char line[96];
+
+		cc_guard_print(b.flow[0].ops, b.flow[0].state, line, sizeof(line));
+		print_message("%5.1f to %5.1f ms, %4.0f MB/s, loss %u ppm%s: %.3f; %s\n",
+		    (double)steps[k].from / 1e6, (double)steps[k].to / 1e6, (double)rate / 1e6, loss_ppm,
+		    idle ? ", idle" : "", share, line);
+	}
+	cc_bn_fini(&b);
+	return share;
+}
+
+static void all_steps(bool idle, uint32_t loss_ppm)
+{
+	unsigned bad = 0;
+
+	for (size_t k = 0; k < STEPS; k++) {
+		rwy_dur after = rwy_time_max(RWY_SEC / 2, 20 * steps[k].to);
+
+		for (size_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++)
+			bad += moved(k, rates[r], idle, loss_ppm, after) < 0.8;
+	}
+	assert_int_equal(bad, 0);
+}
+
+static void test_busy(void **state)
+{
+	(void)state;
+	all_steps(false, 0);
+}
+
+static void test_busy_loss(void **state)
+{
+	(void)state;
+	all_steps(false, 10000);
+}
+
+static void test_idle(void **state)
+{
+	(void)state;
+	all_steps(true, 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_busy), cmocka_unit_test(test_busy_loss), cmocka_unit_test(test_idle)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
