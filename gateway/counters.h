@@ -54,7 +54,11 @@
 	X(host_spread, "places of tenants' hosts told to other workers")                                     \
 	X(drop_tenant_mac, "tenant's frame to a MAC address that is not the gateway's, multicast included")  \
 	X(drop_tenant_not_ip, "tenant's frame that is neither ARP nor IP")                                   \
-	X(drop_tenant_local, "tenant's packet to a host that is here, or to the gateway itself")             \
+	X(tenant_local, "tenants' packets between a VTEP and a VLAN of this site")                           \
+	X(drop_tenant_local,                                                                                 \
+	    "tenant's packet to a host on its own side of this site, or to the gateway itself")              \
+	X(drop_tenant_bad, "between hosts of one site: damaged, or RoCE in a fragment or behind extensions") \
+	X(drop_tenant_hops, "between hosts of one site, at the end of its hops")                             \
 	X(drop_host_forged, "tenant's packet or ARP from where its source is known not to be")               \
 	X(drop_vxlan_ecn, "congestion outside a packet whose sender does not understand ECN (RFC 6040)")     \
 	X(drop_tenant_gone, "packet from the WAN for a tenant that was removed")                             \

@@ -128,6 +128,16 @@ static void answer(struct gw_worker *w, const struct gw_from *f, const uint8_t *
 		gw_tx_vlan_frame(w, f->port, f->t->cfg.vlan, eth, len);
 }
 
+/* Answered for: when it is here, on the other side, the packet that follows should find it. */
+static void meet(struct gw_worker *w, const struct tenant *t, const struct rwy_ip *target)
+{
+	enum tenant_side side = tenant_find(t, target).side;
+	struct vtep_host at;
+
+	if (side != TENANT_TUNNEL)
+		(void)gw_host_find(w, t, side, target, &at);
+}
+
 bool gw_host_arp(struct gw_worker *w, const struct gw_from *f, struct rte_mbuf *m, uint32_t eth, uint32_t net,
     uint32_t end, bool owned)
 {
@@ -149,6 +159,8 @@ bool gw_host_arp(struct gw_worker *w, const struct gw_from *f, struct rte_mbuf *
 			spread(w, f, &msg.sender, m);
 		if (out_len)
 			answer(w, f, out, out_len);
+		if (what == ARP_ANSWER_PROXY)
+			meet(w, f->t, &msg.target);
 	}
 	rte_pktmbuf_free(m);
 	return true;

@@ -40,18 +40,22 @@ struct gw_offload {
 
 /* --- start and stop ----------------------------------------------------------------------------------- */
 
-static void cfg_fill(struct offload_cfg *cfg, const struct gw_app *app)
+static void cfg_fill(struct offload_cfg *cfg, const struct gw_app *app, const struct gw_port *port)
 {
+	unsigned lans = 0;
+
 	offload_cfg_default(cfg);
+	memcpy(cfg->mac, port->mac, 6);
 	for (unsigned i = 0; i < app->ports; i++) {
 		const struct conf_port *c = &app->conf->port[i];
 
+		lans += c->role == CONF_ROLE_LAN;
 		for (unsigned a = 0; a < c->addrs && c->role == CONF_ROLE_LAN; a++)
 			if (cfg->selfs < OFFLOAD_SELF_MAX)
 				cfg->self[cfg->selfs++] = c->addr[a].addr;
 	}
-	/* cfg->forward stays false: workers do not forward between two hosts of one site, so hardware may not
-	 */
+	/* A rule sends through the port that it is on; with several, a host's side does not tell its port. */
+	cfg->forward = lans == 1;
 }
 
 static int backend_start(struct port *p, const struct offload_ops **ops, void **ctx)
@@ -186,7 +190,6 @@ int gw_offload_new(struct gw_app *app)
 		free(cfg);
 		return RWY_ENOMEM;
 	}
-	cfg_fill(cfg, app);
 	pthread_mutex_init(&o->lock, NULL);
 	for (unsigned i = 0; i < app->ports; i++) {
 		struct port *p = &o->port[o->n];
@@ -195,6 +198,7 @@ int gw_offload_new(struct gw_app *app)
 			continue;
 		p->port = app->port[i];
 		p->kind = app->conf->port[i].offload;
+		cfg_fill(cfg, app, p->port);
 		port_start(p, cfg);
 		o->n++;
 	}

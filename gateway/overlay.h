@@ -5,6 +5,7 @@
  *
  *   hosts.c       where hosts are: learning, asking, answering ARP and ND
  *   rx_overlay.c  frames of tenants' hosts, by VXLAN or VLAN, to the engine
+ *   local.c       those between a host behind a VTEP and one on the VLAN, both here
  *   tx_overlay.c  packets of the engine to tenants' hosts
  */
 #ifndef GATEWAY_OVERLAY_H
@@ -34,6 +35,7 @@ struct gw_pass {
 	uint16_t tenant, sport;
 	uint16_t tag;     /* inner VLAN ID; on a VLAN 0 */
 	uint16_t allowed; /* set of 1 << enum acl_class */
+	bool local;       /* to a host here, on the tenant's other side: not the engine's */
 	uint16_t place;   /* gw_overlay.place[] that it came from, */
 	uint32_t serial;  /*   as long as that says the same */
 };
@@ -129,6 +131,14 @@ bool gw_host_arp(struct gw_worker *w, const struct gw_from *f, struct rte_mbuf *
 /* Where a host is. False: not known, and asked for if it may be. */
 bool gw_host_find(struct gw_worker *w, const struct tenant *t, enum tenant_side side,
     const struct rwy_ip *host, struct vtep_host *out);
+
+/* --- local.c ----------------------------------------------------------------------------------------- */
+
+struct gw_pkt;
+/* An admitted packet of a tenant's host, k->ip_len bytes at k->off, to a host on the tenant's other side
+ * here. Takes m: sent, or dropped and counted. */
+void gw_local_forward(
+    struct gw_worker *w, const struct tenant *t, struct rte_mbuf *m, const struct gw_pkt *k);
 
 /* --- tx_overlay.c ------------------------------------------------------------------------------------ */
 

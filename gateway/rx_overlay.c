@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames of tenants' hosts: by VXLAN to one of our addresses, or on a tenant's VLAN. Whose is it, may it be
- * his, where does it go: then the engine, from the IP header on. Everything in front of that becomes
- * headroom.
+ * his, where does it go: then the engine, or for a host here local.c, from the IP header on. Everything in
+ * front of that becomes headroom.
  *
  * What a packet needs is remembered by source, destination and port (struct gw_pass). Only what misses there
  * pays for admission, the ACL and the host table. A packet that belongs to another worker goes there whole,
@@ -20,6 +20,7 @@ struct in {
 	const uint8_t *eth; /* the host's Ethernet header */
 	uint16_t sport;     /* UDP source port; 0: none */
 	uint8_t cls;        /* enum acl_class */
+	bool local;         /* to a host here, on the tenant's other side */
 };
 
 static void classify(struct rte_mbuf *m, struct in *in)
@@ -135,7 +136,7 @@ static bool pass_make(struct gw_worker *w, struct gw_pass *p, const struct in *i
 		gw_overlay_drop(w, t->index, why);
 		return false;
 	}
-	if (to.side != TENANT_TUNNEL) {
+	if (to.side == in->f.side || own(t, &in->k.dst)) {
 		w->c.drop_tenant_local++;
 		return false;
 	}
@@ -145,6 +146,7 @@ static bool pass_make(struct gw_worker *w, struct gw_pass *p, const struct in *i
 	    .tenant = (uint16_t)t->index,
 	    .sport = in->sport,
 	    .tag = in->f.tag,
+	    .local = to.side != TENANT_TUNNEL,
 	    .allowed = acl_allowed(t->acl, &key)};
 	place_make(w, p, in);
 	return true;
@@ -163,7 +165,7 @@ static bool learn(struct gw_worker *w, struct gw_pass *p, const struct in *in)
 }
 
 /* False: to be dropped, and counted. */
-static bool admit(struct gw_worker *w, const struct in *in)
+static bool admit(struct gw_worker *w, struct in *in)
 {
 	struct gw_pass *p = pass_slot(w, in);
 
@@ -175,6 +177,7 @@ static bool admit(struct gw_worker *w, const struct in *in)
 		gw_overlay_drop(w, in->f.t->index, TENANT_DENIED);
 		return false;
 	}
+	in->local = p->local;
 	return true;
 }
 
@@ -185,28 +188,33 @@ static bool take(struct gw_worker *w, struct rte_mbuf *m, struct in *in, bool ow
 {
 	const struct gw_app *app = w->app;
 
-	if (w->low && !gw_rx_frees_memory(m, &in->k)) {
-		gw_rx_drop(m, &w->c.drop_low_memory);
-		return false;
-	}
 	if (!owned && app->workers > 1 &&
 	    gw_rx_hand_over(w, m, gw_owner(in->f.t->cfg.vni, &in->k.src, &in->k.dst, app->workers)))
 		return false;
 	classify(m, in);
-	if (admit(w, in))
-		return true;
-	rte_pktmbuf_free(m);
-	return false;
+	if (!admit(w, in)) {
+		rte_pktmbuf_free(m);
+		return false;
+	}
+	/* What stays here is not kept: it needs no memory. */
+	if (w->low && !in->local && !gw_rx_frees_memory(m, &in->k)) {
+		gw_rx_drop(m, &w->c.drop_low_memory);
+		return false;
+	}
+	return true;
 }
 
-static void to_engine(struct gw_worker *w, struct rte_mbuf *m, const struct in *in)
+static void deliver(struct gw_worker *w, struct rte_mbuf *m, const struct in *in)
 {
 	struct gw_tenant_count *c = &w->tenants[in->f.t->index];
 
 	w->ov->c.admit[TENANT_OK]++;
 	c->rx_packets++;
 	c->rx_bytes += in->k.ip_len;
-	gw_rx_engine(w, m, &in->k, in->f.t->index);
+	if (in->local)
+		gw_local_forward(w, in->f.t, m, &in->k);
+	else
+		gw_rx_engine(w, m, &in->k, in->f.t->index);
 }
 
 /* ARP and ND before anything else: no flows, so where they come from is looked at here. True: the frame is
@@ -277,7 +285,7 @@ static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf 
 		gw_rx_drop(m, &w->c.drop_vxlan_ecn);
 		return;
 	}
-	to_engine(w, m, &in);
+	deliver(w, m, &in);
 }
 
 /* Of UDP over IPv4, behind the first. */
@@ -343,5 +351,5 @@ void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint
 		return;
 	}
 	if (take(w, m, &in, owned))
-		to_engine(w, m, &in);
+		deliver(w, m, &in);
 }

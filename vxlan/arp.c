@@ -153,11 +153,13 @@ static enum arp_what decide(const struct tenant *t, enum tenant_side side, const
 		return ARP_NOWHERE;
 	case TENANT_LAN:
 	case TENANT_VTEP:
-		return ARP_LOCAL;
+		if (at.side == side)
+			return ARP_LOCAL;
+		break; /* no broadcast goes from one side to the other */
 	case TENANT_TUNNEL:
-		return t->cfg.proxy_arp ? ARP_ANSWER_PROXY : ARP_NO_PROXY;
+		break;
 	}
-	rwy_unreachable();
+	return t->cfg.proxy_arp ? ARP_ANSWER_PROXY : ARP_NO_PROXY;
 }
 
 enum arp_what arp_rx(const struct tenant *t, enum tenant_side side, const uint8_t mac[6], const uint8_t *eth,

@@ -2,9 +2,9 @@
 /*
  * ARP (RFC 826, 5227) and neighbour discovery (RFC 4861) inside a tenant's overlay: the gateway answers for
  * its own inner address, and, where the tenant asks for it (proxy_arp), for addresses that are behind a
- * tunnel. Never for one that is here: its host answers itself. And it asks, at a bounded rate, for hosts it
- * does not know. A frame goes in, a record and perhaps a frame come out; sending and learning (vxlan/vtep.h)
- * are the caller's.
+ * tunnel or on the tenant's other side. Never for one on the side that asks: its host answers. And it asks,
+ * at a bounded rate, for hosts it does not know. A frame goes in, a record and perhaps a frame come out;
+ * sending and learning (vxlan/vtep.h) are the caller's.
  *
  * Frames begin at the inner Ethernet header; net_off is 14, or 18 behind a VLAN tag, as vxlan_decap says.
  */
@@ -25,10 +25,10 @@
 #define ARP_WHATS(X)                                                                                         \
 	X(ARP_OTHER, "not_arp", "neither ARP nor neighbour discovery: not ours")                             \
 	X(ARP_ANSWER_OWN, "arp_answered", "asked for the gateway's own address: answered")                   \
-	X(ARP_ANSWER_PROXY, "arp_proxied", "asked for an address behind a tunnel: answered for it")          \
+	X(ARP_ANSWER_PROXY, "arp_proxied", "asked for an address elsewhere: answered for it")                \
 	X(ARP_HEARD, "arp_heard", "an answer, or an announcement")                                           \
-	X(ARP_LOCAL, "arp_local", "asked for an address that is here: its host answers")                     \
-	X(ARP_NO_PROXY, "arp_no_proxy", "asked for an address behind a tunnel; the tenant wants no proxy")   \
+	X(ARP_LOCAL, "arp_local", "asked for an address of the side that asks: its host answers")            \
+	X(ARP_NO_PROXY, "arp_no_proxy", "asked for an address elsewhere; the tenant wants no proxy")         \
 	X(ARP_NOWHERE, "arp_nowhere", "asked for an address in none of the tenant's prefixes")               \
 	X(ARP_PROBE, "arp_probe", "duplicate address detection for an address that is not the gateway's")    \
 	X(ARP_NOT_US, "arp_not_us", "sent to another station")                                               \

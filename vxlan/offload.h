@@ -148,11 +148,12 @@ bool offload_needs(const struct offload_rule *drop, const struct offload_rule *p
 struct offload_cfg {
 	struct rwy_ip self[OFFLOAD_SELF_MAX]; /* the gateway's LAN addresses: VTEPs of its own */
 	unsigned selfs;
-	bool forward;        /* software forwards between VTEPs and VLAN: so may hardware */
+	bool forward;        /* between VTEPs and VLAN, as software does */
+	uint8_t mac[6];      /* the port's: the gateway's on every VLAN. Behind VTEPs it has the tenant's. */
 	unsigned tenant_max; /* rules of one tenant at most, 1 .. */
 	unsigned masks_max;  /* rules that one ACL rule may become for one place and family, 1 .. */
 };
-void offload_cfg_default(struct offload_cfg *cfg); /* no address, no forwarding, 1024 rules, 32 */
+void offload_cfg_default(struct offload_cfg *cfg); /* no addresses, no forwarding, 1024 rules, 32 */
 
 struct offload_list {
 	struct offload_rule *rule; /* malloced; offload_list_fini */

@@ -44,16 +44,17 @@ static const struct rwy_ip *self_for(const struct offload_cfg *cfg, const struct
 	return NULL;
 }
 
-static void addresses(struct offload_rule *r, const struct tenant_host *from, const struct tenant_host *to,
-    const struct tenant_cfg *c)
+/* `in`, `out`: the gateway's MAC addresses on either side. */
+static void addresses(struct offload_rule *r, const struct tenant_host *from, const uint8_t in[6],
+    const struct tenant_host *to, const uint8_t out[6])
 {
 	r->match.src = (struct prefix){from->addr, 128};
 	r->match.dst = (struct prefix){to->addr, 128};
 	r->match.family = rwy_ip_is4(&from->addr) ? 4 : 6;
 	r->match.roce = r->match.whole = r->match.by_mac = true;
 	memcpy(r->match.src_mac, from->mac, 6);
-	memcpy(r->match.dst_mac, c->gw_mac, 6);
-	memcpy(r->to.src_mac, c->gw_mac, 6);
+	memcpy(r->match.dst_mac, in, 6);
+	memcpy(r->to.src_mac, out, 6);
 	memcpy(r->to.dst_mac, to->mac, 6);
 }
 
@@ -69,7 +70,7 @@ static int off_vxlan(struct offload_list *l, const struct offload_cfg *cfg, cons
 	r.match.place = OFFLOAD_IN_VXLAN;
 	r.match.vni = t->cfg.vni;
 	r.match.vtep = v->vtep;
-	addresses(&r, v, w, &t->cfg);
+	addresses(&r, v, t->cfg.gw_mac, w, cfg->mac);
 	r.to.vlan = t->cfg.vlan;
 	for (unsigned i = 0; i < cfg->selfs && !rc; i++) {
 		r.match.self = cfg->self[i];
@@ -79,8 +80,8 @@ static int off_vxlan(struct offload_list *l, const struct offload_cfg *cfg, cons
 	return rc;
 }
 
-static int into_vxlan(struct offload_list *l, const struct rwy_ip *self, const struct tenant *t,
-    const struct tenant_host *v, const struct tenant_host *w)
+static int into_vxlan(struct offload_list *l, const struct offload_cfg *cfg, const struct rwy_ip *self,
+    const struct tenant *t, const struct tenant_host *v, const struct tenant_host *w)
 {
 	struct offload_rule r;
 
@@ -88,7 +89,7 @@ static int into_vxlan(struct offload_list *l, const struct rwy_ip *self, const s
 	r.tenant = t->index;
 	r.match.place = OFFLOAD_IN_VLAN;
 	r.match.vlan = t->cfg.vlan;
-	addresses(&r, w, v, &t->cfg);
+	addresses(&r, w, cfg->mac, v, t->cfg.gw_mac);
 	r.to.vni = t->cfg.vni;
 	r.to.self = *self;
 	r.to.vtep = v->vtep;
@@ -102,7 +103,7 @@ static int left(struct offload_list *l, const struct tenant *t, const struct ten
 	struct offload_rule r;
 
 	offload_rule_init(&r, OFFLOAD_FORWARD, OFFLOAD_NOTHING, 0);
-	addresses(&r, from, to, &t->cfg);
+	addresses(&r, from, t->cfg.gw_mac, to, t->cfg.gw_mac);
 	r.tenant = t->index;
 	r.left = (uint8_t)why;
 	return offload_list_add(l, &r);
@@ -123,7 +124,7 @@ static int pair(struct offload_list *l, const struct offload_cfg *cfg, const str
 	if (rc)
 		return rc;
 	if (all_allowed(&t->cfg, &w->addr, &v->addr))
-		return into_vxlan(l, self, t, v, w);
+		return into_vxlan(l, cfg, self, t, v, w);
 	return left(l, t, w, v, OFFLOAD_LEFT_DENIED);
 }
 

@@ -100,7 +100,7 @@ struct tenant_cfg {
 	uint8_t
 	    gw_mac[6]; /* the gateway's own in the tenant's network; needed with a VNI, gw_ip or proxy_arp */
 	struct rwy_ip gw_ip[2]; /* IPv4, IPv6; all 0: none. In a prefix that is here. */
-	bool proxy_arp;         /* answer ARP and ND for addresses behind tunnels */
+	bool proxy_arp;         /* answer ARP and ND for addresses behind tunnels or on the other side */
 };
 /* Zeroes, but: weight 1, everything allowed, DSCP kept. */
 void tenant_cfg_default(struct tenant_cfg *cfg);

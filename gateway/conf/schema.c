@@ -202,7 +202,7 @@ const struct conf_key conf_keys[] = {
     {"tenants[].gateway_mac", CONF_T_MAC, 0, 0, "", N(cfg.gw_mac),
         .text = "The gateway's MAC address inside the tenant. Left out: 02:52:57 and the VNI."},
     {"tenants[].proxy_arp", CONF_T_ENUM, 0, 0, "false", .words = "false true", N(cfg.proxy_arp),
-        .text = "Answer ARP and neighbour discovery for addresses behind tunnels."},
+        .text = "Answer ARP and neighbour discovery for addresses behind tunnels or on the other side here."},
     {"tenants[].acl", CONF_T_GROUPS, 0, ACL_RULES_MAX, "", MALLOCED(conf_tenant, cfg.rule, cfg.rules),
         .text = "Who may do what. The first rule that matches decides."},
     {"tenants[].acl_default", CONF_T_ENUM, 0, 0, "allow", .words = "deny allow", N(cfg.allow_default),

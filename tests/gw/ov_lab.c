@@ -128,6 +128,8 @@ static void tenant_conf(struct conf_tenant *c, enum ov_tenant t, enum fp_site s)
 	c->cfg.hosts = t == OV_GREEN && vlan;
 }
 
+void (*ov_conf_more)(struct conf *c, enum fp_site s);
+
 static void conf(struct conf *c, enum fp_site s)
 {
 	c->tenants = OV_TENANTS;
@@ -136,6 +138,8 @@ static void conf(struct conf *c, enum fp_site s)
 		fp_die("no memory");
 	for (unsigned t = 0; t < OV_TENANTS; t++)
 		tenant_conf(&c->tenant[t], (enum ov_tenant)t, s);
+	if (ov_conf_more)
+		ov_conf_more(c, s);
 }
 
 static void hops(struct fp_gw *g, enum fp_site s)

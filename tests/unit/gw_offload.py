@@ -28,8 +28,12 @@ tunnels:
 tenants:
   - name: red
     vni: 5001
-    prefixes: [{{prefix: 10.7.0.0/24, at: vtep}}, {{prefix: 10.8.0.0/24, at: far}}]
+    vlan: 101
+    prefixes: [{{prefix: 10.7.0.0/24, at: vtep}}, {{prefix: 10.7.1.0/24, at: vlan}}, {{prefix: 10.8.0.0/24, at: far}}]
     vteps: [10.1.0.11]
+    hosts:
+      - {{address: 10.7.0.5, mac: "02:00:00:00:00:05", vtep: 10.1.0.11}}
+      - {{address: 10.7.1.6, mac: "02:00:00:00:00:06"}}
     acl:
       - {{action: deny, source: 10.7.0.66/32, destination: 0.0.0.0/0}}
       - {{action: deny, source: 10.7.0.0/24, destination: 0.0.0.0/0, operations: [write]}}
@@ -84,6 +88,10 @@ def changes(g, wrong):
     assert any(r["acl_rule"] == 1 and "opcode" in r["match"] for r in before["rules"]), before
     assert any(r["what"] == "unknown-vni" for r in before["rules"]), before
     assert not [r for r in before["rules"] if wrong(r)], before
+    # between the two sides as workers do it: the ACL leaves one direction
+    forward = [r for r in before["rules"] if r["what"] == "forward"]
+    assert sorted(bool(r["why"] and "denies" in r["why"]) for r in forward) == [False, True], forward
+    assert ["10.7.1.6" in r["match"].split("src")[1].split()[0] for r in forward if "denies" not in (r["why"] or "")] == [True], forward
     g.cli("tenant", "add", "blue", "vni=5002", "prefix=10.7.0.0/24@vtep", "vtep=10.1.0.12")
     more = g.rules()
     assert [r for r in more["rules"] if r["tenant"] == "blue"] and not [r for r in more["rules"] if wrong(r)], more

@@ -25,6 +25,9 @@ static struct rwy_ip ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 	return rwy_ip_from4(v);
 }
 
+/* The gateway's own on VLANs. */
+static const uint8_t port_mac[6] = {2, 0, 0, 0, 0, 0xfc};
+
 static struct rwy_ip self_ip(unsigned i)
 {
 	struct rwy_ip a = {{0xfd, 0xaa}};
@@ -39,6 +42,7 @@ void ow_cfg(struct offload_cfg *cfg)
 	cfg->self[1] = self_ip(1);
 	cfg->selfs = 2;
 	cfg->forward = true;
+	memcpy(cfg->mac, port_mac, 6);
 }
 
 static struct rwy_ip vtep_ip(unsigned i)
@@ -145,7 +149,7 @@ void ow_pkt_rand(struct ow_pkt *p, const struct tenant_set *s, uint32_t *seed)
 	p->fragment = !(k >> 13 & 7);
 	p->ext = !(k >> 17 & 7) && !rwy_ip_is4(&p->k.src);
 	p->src_mac[0] = p->dst_mac[0] = 2;
-	p->dst_mac[5] = h >> 19 & 7 ? 0xfe : 0xfd;
+	p->dst_mac[5] = h >> 19 & 7 ? (p->place == OFFLOAD_IN_VXLAN ? 0xfe : port_mac[5]) : 0xfd;
 	if (!(h >> 22 & 1)) { /* between two hosts */
 		unsigned from = k >> 20 & 1, pair = k >> 21 & 1 ? 2 : 0;
 
@@ -210,8 +214,10 @@ bool ow_forwards(const struct tenant_set *s, const struct ow_pkt *p, const struc
 
 	if (!from || !to || foreign || ow_denied(s, p) || p->ttl < 2 || !p->roce || p->fragment)
 		return false;
-	if (memcmp(p->src_mac, from->mac, 6) != 0 || memcmp(p->dst_mac, t->cfg.gw_mac, 6) != 0 ||
-	    memcmp(r->to.src_mac, t->cfg.gw_mac, 6) != 0 || memcmp(r->to.dst_mac, to->mac, 6) != 0)
+	if (memcmp(p->src_mac, from->mac, 6) != 0 ||
+	    memcmp(p->dst_mac, in ? t->cfg.gw_mac : port_mac, 6) != 0 ||
+	    memcmp(r->to.src_mac, in ? port_mac : t->cfg.gw_mac, 6) != 0 ||
+	    memcmp(r->to.dst_mac, to->mac, 6) != 0)
 		return false;
 	if (!rwy_ip_eq(&out->vtep, &none)) /* the one on the VLAN */
 		return false;

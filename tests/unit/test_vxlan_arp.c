@@ -116,7 +116,7 @@ static void test_arp(void **state)
 	    {gw_mac, 1, h, own, ARP_ANSWER_OWN, ARP_ANSWER_OWN, true}, /* refreshing */
 	    {all_mac, 1, h, ip4(10, 0, 3, 9), ARP_ANSWER_PROXY, ARP_NO_PROXY, true},
 	    {all_mac, 1, h, ip4(10, 0, 0, 2), ARP_LOCAL, ARP_LOCAL, true},
-	    {all_mac, 1, h, ip4(10, 0, 1, 2), ARP_LOCAL, ARP_LOCAL, true},
+	    {all_mac, 1, h, ip4(10, 0, 1, 2), ARP_ANSWER_PROXY, ARP_NO_PROXY, true}, /* the other side */
 	    {all_mac, 1, h, ip4(10, 9, 9, 9), ARP_NOWHERE, ARP_NOWHERE, true},
 	    {all_mac, 1, h, h, ARP_HEARD, ARP_HEARD, true}, /* announcement */
 	    {all_mac, 1, zero, own, ARP_ANSWER_OWN, ARP_ANSWER_OWN, false},

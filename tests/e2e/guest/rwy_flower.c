@@ -237,7 +237,7 @@ static size_t frame_make(uint8_t *f, const struct packet *k, uint32_t marker)
 	const unsigned type = rwy_ip_is4(&s) ? ETH_P_IP : ETH_P_IPV6;
 
 	if (!k->vni) {
-		n = ether(f, gw_mac, k->src_mac ? k->src_mac : mac_b, k->vlan, type);
+		n = ether(f, port_mac, k->src_mac ? k->src_mac : mac_b, k->vlan, type);
 		memcpy(f + n, in + 14, len);
 		return n + len;
 	}
@@ -288,7 +288,7 @@ static bool inner_good(const uint8_t *p, const struct packet *k)
 static void peer_frame(const uint8_t *f, size_t n, unsigned tci, const struct packet *k, struct seen *seen)
 {
 	if (tci) {
-		bool good = (tci & 0xfff) == 101 && !memcmp(f, mac_b, 6) && !memcmp(f + 6, gw_mac, 6) &&
+		bool good = (tci & 0xfff) == 101 && !memcmp(f, mac_b, 6) && !memcmp(f + 6, port_mac, 6) &&
 		            f[12] == 8 && inner_good(f + 14, k);
 
 		seen->vlan += good;
@@ -570,6 +570,7 @@ int main(int argc, char **argv)
 	cfg.self[0] = ip("192.0.2.1");
 	cfg.selfs = 1;
 	cfg.forward = true;
+	memcpy(cfg.mac, port_mac, 6);
 	check("backend starts, what was left is gone", offload_sync_new(&s, &cfg, &offload_tc_ops, t) == 0);
 	check("prepare", offload_sync_prepare(s, set) == 0);
 	offload_sync_commit(s);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packets of a tenant between its two sides of one site: from a host behind a VTEP to one on the VLAN, and
+ * back. Forwarded as a router does it: they lose a hop and get the other side's headers. Nothing is
+ * terminated, nothing kept, and of a packet nothing is written but the hop and what covers it: the two hosts
+ * are as near to each other as in any data center, and their RC is their own.
+ *
+ * Who may send what to whom was decided before (rx_overlay.c). What would slip around that is dropped here,
+ * by the rules that the engine has for what goes to a tunnel: RoCE in a fragment or behind extension headers,
+ * and what is damaged.
+ */
+#include "gateway/overlay.h"
+#include "gateway/pkt.h"
+#include "gateway/tx.h"
+#include "roce/parse.h"
+#include "vxlan/csum.h"
+
+/* One hop less (RFC 1812 5.3.1, RFC 8200 3). False: it was the last one. No ICRC covers it (IBA A17.3.3). */
+static bool hop(uint8_t *ip)
+{
+	uint8_t *left = ip[0] >> 4 == 4 ? ip + 8 : ip + 7;
+	uint16_t before;
+
+	if (*left <= 1)
+		return false;
+	if (ip[0] >> 4 != 4) {
+		--*left;
+		return true;
+	}
+	before = rwy_get16(ip + 8);
+	--*left;
+	rwy_put16(ip + 10, vxlan_csum_adjust(rwy_get16(ip + 10), before, rwy_get16(ip + 8)));
+	return true;
+}
+
+void gw_local_forward(struct gw_worker *w, const struct tenant *t, struct rte_mbuf *m, const struct gw_pkt *k)
+{
+	uint8_t *ip = rte_pktmbuf_mtod_offset(m, uint8_t *, k->off);
+	struct roce_pkt pkt;
+	enum roce_parse_reason r = roce_parse(ip, k->ip_len, &pkt);
+
+	if (r != ROCE_PARSE_OK && r != ROCE_PARSE_NOT_ROCE) {
+		gw_rx_drop(m, &w->c.drop_tenant_bad);
+		return;
+	}
+	if (!hop(ip)) {
+		gw_rx_drop(m, &w->c.drop_tenant_hops);
+		return;
+	}
+	w->c.tenant_local++;
+	gw_tx_tenant(w, &(struct eng_lan_tx){.tenant = t->index,
+	                    .buf = gw_buf_view(m, k->off, k->ip_len),
+	                    .len = k->ip_len,
+	                    .own = true,
+	                    .dst = &k->dst});
+}
