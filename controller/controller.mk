@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# The control center's program: controller/*.c -> build/bin/roceway-controller. Its parts are libraries of their own:
+#   controller/model/*.c -> build/lib/librwymodel.a, controller/store/*.c -> build/lib/librwystore.a, plan/plan.mk
+CTLR_SRC   := $(wildcard controller/*.c)
+CTLR_PKGS  := libmicrohttpd gnutls jansson libcurl sqlite3 yaml-0.1
+CTLR_LIBS   = $(shell $(PC) --libs $(CTLR_PKGS)) -lpthread
+MODEL_LIB  := $(BUILD)/lib/librwymodel.a
+STORE_LIB  := $(BUILD)/lib/librwystore.a
+# Without its main: for tests and benchmarks.
+CTLR_LIB   := $(BUILD)/lib/librwycontroller.a
+
+$(MODEL_LIB): $(call obj,$(wildcard controller/model/*.c)) ; $(archive)
+$(STORE_LIB): $(call obj,$(wildcard controller/store/*.c)) ; $(archive)
+$(CTLR_LIB): $(call obj,$(filter-out controller/main.c,$(CTLR_SRC)) gateway/log.c gateway/notify.c) ; $(archive)
+
+CTLR_DEPS   = $(CTLR_LIB) $(STORE_LIB) $(PLAN_LIB) $(MODEL_LIB) $(CONF_LIB) $(CORE_LIB)
+$(BUILD)/bin/roceway-controller: $(call obj,controller/main.c) $(CTLR_DEPS)
+	@mkdir -p $(@D)
+	@echo '  LD    $@'
+	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) $(CTLR_LIBS) $(PLAN_LIBS) $(CORE_LIBS) -lm
+$(if $(wildcard controller/main.c),$(eval all: $(BUILD)/bin/roceway-controller))
+
+$(filter $(BUILD)/tests/unit/test_model% $(BUILD)/tests/unit/test_store%,$(UNIT_BIN)): $(STORE_LIB) $(MODEL_LIB)

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The API's objects as structs, with their tables for json.h. controller/openapi.yaml says the same to
+ * clients. */
+#ifndef CONTROLLER_MODEL_MODEL_H
+#define CONTROLLER_MODEL_MODEL_H
+
+#include "controller/model/json.h"
+
+#define MODEL_BPS_MAX      1000000000000000ull
+#define MODEL_WAIT_MAX_MS  300000u
+#define MODEL_SESSIONS_MAX 1000u /* of one report */
+#define MODEL_CARRIERS     "native tcp quic"
+#define MODEL_CLASSES      "internet deterministic reserved"
+
+enum model_carrier { MODEL_NATIVE, MODEL_TCP, MODEL_QUIC };
+enum model_class { MODEL_INTERNET, MODEL_DETERMINISTIC, MODEL_RESERVED };
+enum model_event { MODEL_OPENED, MODEL_CLOSED, MODEL_LOAD };
+enum model_granularity { MODEL_ADDRESS_PAIR, MODEL_NIC, MODEL_QP };
+enum model_weighting { MODEL_EQUAL, MODEL_BANDWIDTH, MODEL_LEAST };
+
+struct model_port {
+	char name[MDL_NAME];
+	uint64_t speed_bps;
+};
+
+struct model_caps {
+	bool has_rocev2, has_tcp, has_quic;
+	struct {
+		uint64_t bandwidth_bps;
+		bool cnp;
+	} rocev2;
+	struct {
+		uint64_t bandwidth_bps;
+		struct mdl_list algorithms; /* char[MDL_NAME] */
+	} tcp;
+	struct {
+		uint64_t bandwidth_bps;
+	} quic;
+};
+
+struct model_registration {
+	char boot_id[MDL_ID], site[MDL_NAME];
+	char *version;
+	struct mdl_list lan;   /* char[MDL_ADDR] */
+	struct mdl_list wan;   /* char[MDL_ADDR] */
+	struct mdl_list ports; /* struct model_port */
+	struct model_caps capabilities;
+};
+
+struct model_load {
+	uint64_t sessions, rate_bps, cpu_ppm, custody_ppm;
+};
+
+struct model_lease {
+	uint64_t lease;
+	char boot_id[MDL_ID];
+	uint64_t generation_running;
+	bool has_refused;
+	uint64_t generation_refused;
+	char *refusal;
+	struct model_load load;
+};
+
+struct model_session {
+	char id[MDL_ID];
+	uint8_t event; /* enum model_event */
+	uint64_t vni;
+	char source[MDL_ADDR], destination[MDL_ADDR];
+	uint64_t source_qpn, destination_qpn, udp_port;
+	char tunnel[MDL_NAME];
+	bool has_bytes;
+	uint64_t bytes;
+};
+
+struct model_session_report {
+	bool has_lease;
+	uint64_t lease;
+	struct mdl_list sessions; /* struct model_session */
+};
+
+struct model_link {
+	char peer[MDL_NAME];
+	uint8_t carrier; /* enum model_carrier */
+	uint64_t rtt_us, rtt_min_us, jitter_us, loss_ppm;
+	bool burst;
+	uint64_t bandwidth_bps, age_ms;
+};
+
+struct model_link_report {
+	bool has_lease;
+	uint64_t lease;
+	struct mdl_list links; /* struct model_link */
+};
+
+struct model_link_push {
+	uint8_t class; /* enum model_class */
+	uint64_t bandwidth_bps, delay_us, jitter_us, loss_ppm, ttl_ms;
+};
+
+struct model_site {
+	char name[MDL_NAME];      /* "" when the path says it */
+	struct mdl_list prefixes; /* char[MDL_ADDR] */
+	char *location;
+	bool has_latitude, has_longitude;
+	int64_t latitude_udeg, longitude_udeg;
+	bool has_peers;
+	struct mdl_list peers; /* char[MDL_NAME] */
+	bool has_weighting;
+	uint8_t weighting; /* enum model_weighting */
+};
+
+struct model_pair {
+	char source[MDL_ADDR], destination[MDL_ADDR];
+	uint64_t bandwidth_bps, delay_us, jitter_us;
+};
+
+struct model_rank {
+	uint64_t rank;
+	char address[MDL_ADDR];
+	uint64_t stage;
+};
+
+struct model_job {
+	char name[MDL_NAME], tenant[MDL_NAME];
+	uint8_t granularity; /* enum model_granularity */
+	uint64_t duration_ms;
+	struct mdl_list pairs; /* struct model_pair */
+	struct mdl_list ranks; /* struct model_rank */
+	bool ring, has_demand;
+	struct {
+		uint64_t bandwidth_bps, delay_us, jitter_us;
+	} demand;
+};
+
+/* Of the controller's own record of a tenant only what it looks at; the rest goes to gateways as it came. */
+struct model_tenant_prefix {
+	char prefix[MDL_ADDR];
+	uint8_t at; /* 0 vtep, 1 vlan */
+};
+
+struct model_tenant_site {
+	struct mdl_list prefixes; /* struct model_tenant_prefix */
+	uint64_t vlan;
+};
+
+struct model_tenant {
+	char name[MDL_NAME];
+	uint64_t vni;
+	json_t *sites;   /* object: name -> site */
+	json_t *acl;     /* array */
+	json_t *rest[9]; /* the keys that are the gateway's: model_tenant_rest */
+};
+
+extern const struct mdl_table model_registration_table, model_lease_table, model_session_report_table,
+    model_link_report_table, model_link_push_table, model_site_table, model_job_table, model_tenant_table,
+    model_caps_table;
+
+#endif
