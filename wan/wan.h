@@ -23,6 +23,7 @@
 #include "rwy/err.h"
 #include "rwy/time.h"
 #include "wan/wan_congest.h"
+#include "wan/wan_stream.h"
 
 struct wan_tunnel;
 struct wan_txflow;
@@ -114,6 +115,7 @@ struct wan_tx {
 	bool own;       /* buf was a one-shot (dgram): ownership moves to the caller with this record */
 	bool ect;       /* send it ECN-capable, ECT(0) */
 	bool congested; /* its path is, for good: for whoever marks packets then in another way */
+	bool stream;    /* it goes by the reliable carrier (wan_stream.h), not as a datagram of its own */
 	uint32_t
 	    class_id; /* of the flow whose data it carries (wan_tx_class); 0 as well for what is nobody's */
 	uint8_t hdr[WAN_HDR_MAX];
@@ -240,6 +242,10 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(drop_no_credit, "data beyond the advertised credit")                                               \
 	X(drop_no_buffer, "no buffer to reassemble a fragment")                                              \
 	X(drop_dgram_queue, "best-effort packet dropped: too many wait")                                     \
+	X(stream_sent, "datagrams given to the reliable carrier")                                            \
+	X(stream_received, "datagrams accepted from the reliable carrier")                                   \
+	X(stream_lost, "datagrams that the reliable carrier took with it when it broke")                     \
+	X(stream_breaks, "the reliable carrier broke, or was taken away, with datagrams on the way")         \
 	X(peer_restarts, "the peer came back with a new epoch")                                              \
 	X(went_down, "the peer went silent")                                                                 \
 	X(cc_nonsense, "answers of the congestion control that were out of bounds, and bounded")
@@ -266,6 +272,7 @@ struct wan_stats {
 	const char *ecn;                  /* "off", "trying", "on" */
 	uint32_t ce;                      /* marks the peer has reported, of the same path */
 	struct wan_congest_state congest; /* of the same path */
+	bool stream;                      /* we send by the reliable carrier: RTT and rate are its */
 	uint64_t peer_epoch;
 	char cc[96]; /* the algorithm's own line */
 };

@@ -26,7 +26,7 @@ static bool is_gap(const struct wan_path *p, uint64_t pn)
 
 void wan_ack_on_received(struct wan_path *p, uint64_t pn, bool eliciting, rwy_time now)
 {
-	bool gap = is_gap(p, pn);
+	bool gap = !p->stream && is_gap(p, pn);
 	bool newest = !p->has_seen || pn > p->seen.r[p->seen.end - 1].hi;
 
 	if (!wan_ranges_add(&p->seen, pn))
@@ -101,7 +101,8 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 		return false;
 	o->at = wan_f_ack_put(o->at, room, &a);
 	o->has_ack = true;
-	o->s.flags |= WAN_S_ACK;
+	if (o->p == p) /* else nobody would know whose it was */
+		o->s.flags |= WAN_S_ACK;
 	o->s.ack_largest = (uint32_t)a.r[0].hi; /* NOLINT(clang-analyzer-core.uninitialized.Assign): ack_at is
 	                                           set, so there is a range */
 	p->ack_at = RWY_NEVER;

@@ -107,7 +107,8 @@ static void plan_twin(
 {
 	const struct wan_path *p = o->p;
 
-	if (wan_loss_ppm(p) <= TWIN_LOSS_PPM || p->srtt > p->min_rtt + p->min_rtt / 4 + 2 * RWY_MS)
+	if (p->stream || wan_loss_ppm(p) <= TWIN_LOSS_PPM ||
+	    p->srtt > p->min_rtt + p->min_rtt / 4 + 2 * RWY_MS)
 		return;
 	if (f->next_send < f->end)
 		return;

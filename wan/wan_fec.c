@@ -207,7 +207,7 @@ bool wan_fec_wants(struct wan_path *p, struct wan_txflow *f, uint32_t len, rwy_t
 {
 	struct wan_tunnel *t = p->t;
 
-	if (t->cfg.fec != WAN_FEC_AUTO || !t->peer.fec || p->fec_est.off || !p->has_rtt)
+	if (t->cfg.fec != WAN_FEC_AUTO || !t->peer.fec || p->fec_est.off || !p->has_rtt || p->stream)
 		return false;
 	if (p->fec && p->fec->pending)
 		return false;

@@ -122,6 +122,9 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	tx->buf = NULL;
 	tx->off = tx->len = 0;
 	tx->own = tx->ect = tx->congested = false;
+	tx->stream = t->st.on && t->st.room;
+	if (tx->stream)
+		t->st.room--;
 	tx->class_id = 0;
 	tx->path = t->hs_path;
 	h->reply = false;
@@ -161,7 +164,7 @@ static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
 static void restarted(struct wan_tunnel *t, const struct wan_f_hello *f, rwy_time now)
 {
 	t->c.peer_restarts++;
-	for (unsigned i = 0; i < t->paths; i++)
+	for (unsigned i = 0; i <= t->paths; i++)
 		wan_path_restart(&t->path[i], now);
 	peer_set(t, f);
 	t->index = index_for(t, f->epoch);
@@ -219,7 +222,7 @@ void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, 
 		t->hs.reply = true;
 		t->hs.peer_nonce = f.nonce;
 		t->hs.peer_epoch = f.epoch;
-		t->hs_path = p->id;
+		t->hs_path = p->stream ? 0 : p->id;
 		if (unknown && t->session && !t->hs.tries) {
 			t->hs.tries = CHALLENGE_TRIES; /* ask again by ourselves, should the answer be lost */
 			t->hs.interval = INTERVAL_MIN;

@@ -85,6 +85,8 @@ struct wan_pace {
 struct wan_path {
 	struct wan_tunnel *t;
 	uint8_t id;
+	bool stream; /* the reliable carrier: numbers, acknowledgements and round trips of its own, and
+	                nothing else */
 	bool usable; /* acknowledged something, and not silent since */
 	bool any_acked, has_rtt, ping, has_seen;
 	uint32_t mtu;
@@ -263,6 +265,18 @@ struct wan_peer {
 	bool fec; /* it takes REPAIR */
 };
 
+/* Sending by the reliable carrier: wan_stream.c. */
+struct wan_stream_tx {
+	bool on;
+	bool again;     /* no memory to take back what was lost: at the next tick */
+	uint32_t room;  /* datagrams that may still be handed over, */
+	uint64_t bytes; /* and bytes */
+	rwy_time since; /* of `on` */
+	rwy_time check_at;
+	uint64_t rate_Bps, acked; /* measured; bytes acknowledged since */
+	rwy_time rate_from;
+};
+
 /* A best-effort packet in parts. */
 struct wan_part {
 	struct rwy_buf *b;
@@ -280,7 +294,7 @@ struct wan_tunnel {
 	struct wan_peer peer;
 	struct wan_hs hs;
 	rwy_time last_rx;
-	struct wan_path *path;
+	struct wan_path *path; /* [paths]: the reliable carrier */
 	unsigned paths;
 	uint32_t mtu_own, mtu_min; /* smallest of our paths; of both sides */
 	uint8_t hs_path;
@@ -313,6 +327,7 @@ struct wan_tunnel {
 	uint32_t resets_n;
 	struct wan_part part[WAN_DGRAM_PARTS];
 
+	struct wan_stream_tx st;
 	struct wan_log *log;
 	uint32_t log_mask, log_at;
 	struct wan_fec_code *fec_code; /* everybody's; NULL until first used */
@@ -349,6 +364,9 @@ void wan_loss_on_sent(
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *a, rwy_time now);
 void wan_loss_tick(struct wan_path *p, rwy_time now);
 void wan_loss_on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now);
+/* What was sent before `sent_before` and is not acknowledged goes again. False: no memory, ask again. */
+bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now);
+void wan_path_cc_anew(struct wan_path *p, rwy_time now); /* congestion control forgets what it learnt */
 rwy_time wan_loss_next(const struct wan_path *p);
 rwy_dur wan_pto(const struct wan_path *p);
 void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time now);
@@ -451,6 +469,27 @@ bool wan_reasm_done(const struct rwy_buf *part);
 void wan_dgram_rx(struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now);
 bool wan_dgram_put(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 void wan_dgram_fini(struct wan_tunnel *t);
+
+/* wan_stream.c */
+#define WAN_PATH_STREAM    15 /* its number in datagrams */
+#define WAN_STREAM_RESERVE 32 /* places for acknowledgements and control, that data leaves free */
+static inline struct wan_path *wan_stream_path(const struct wan_tunnel *t)
+{
+	return &t->path[t->paths];
+}
+/* NULL: there is none */
+static inline struct wan_path *wan_path_of(const struct wan_tunnel *t, uint8_t id)
+{
+	return id < t->paths ? &t->path[id] : id == WAN_PATH_STREAM ? wan_stream_path(t) : NULL;
+}
+static inline bool wan_stream_open(const struct wan_tunnel *t)
+{
+	return t->st.room > WAN_STREAM_RESERVE && t->st.bytes && wan_sent_room(wan_stream_path(t));
+}
+void wan_stream_on_sent(struct wan_path *p, uint32_t bytes, bool eliciting, rwy_time now);
+void wan_stream_on_acked(struct wan_tunnel *t, uint64_t bytes, rwy_time now);
+void wan_stream_tick(struct wan_tunnel *t, rwy_time now);
+rwy_time wan_stream_next(const struct wan_tunnel *t);
 
 /* wan_send.c */
 rwy_time wan_send_next(const struct wan_tunnel *t);

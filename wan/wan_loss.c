@@ -63,11 +63,14 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	memset(p, 0, sizeof(*p));
 	p->t = t;
 	p->id = id;
-	p->mtu = t->cfg.mtu[id];
+	p->stream = id == WAN_PATH_STREAM;
+	p->mtu = t->cfg.mtu[p->stream ? 0 : id];
 	p->mask = t->cfg.tx_pkts_max - 1;
-	p->sent = calloc(t->cfg.tx_pkts_max, sizeof(*p->sent));
-	if (!p->sent)
-		return RWY_ENOMEM;
+	if (!p->stream) { /* else when it is first used */
+		p->sent = calloc(t->cfg.tx_pkts_max, sizeof(*p->sent));
+		if (!p->sent)
+			return RWY_ENOMEM;
+	}
 	p->pkt_threshold = PKT_THRESHOLD_MIN;
 	p->ack_at = p->loss_timer = RWY_NEVER;
 	p->last_rx = p->cc_ticked = now;
@@ -88,6 +91,15 @@ void wan_path_limits(struct wan_path *p)
 	cc.mtu = p->mtu;
 	if (p->t->cfg.cc->on_limits)
 		p->t->cfg.cc->on_limits(p->cc, &cc);
+	pace_update(p);
+}
+
+void wan_path_cc_anew(struct wan_path *p, rwy_time now)
+{
+	struct cc_cfg cc = p->t->cfg.cc_cfg;
+
+	cc.mtu = p->mtu;
+	p->t->cfg.cc->init(p->cc, &cc, now);
 	pace_update(p);
 }
 
@@ -167,18 +179,23 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 		make_room(p, now);
 	s->sent = now;
 	s->state = eliciting ? WAN_SENT_INFLIGHT : WAN_SENT_QUIET;
-	if (eliciting) {
+	if (p->stream)
+		wan_stream_on_sent(p, s->bytes, eliciting, now);
+	else if (eliciting)
 		wan_rate_on_sent(p, s, now);
+	if (eliciting) {
 		p->inflight += s->bytes;
 		p->inflight_n++;
 		p->last_eliciting = now;
-		p->t->cfg.cc->on_sent(p->cc, s->bytes, p->inflight, now);
 	}
+	if (eliciting && !p->stream)
+		p->t->cfg.cc->on_sent(p->cc, s->bytes, p->inflight, now);
 	*e = *s;
 	if (p->tail == p->next_pn && !eliciting)
 		p->tail++;
 	p->next_pn++;
-	wan_pace_on_sent(&p->pace, s->bytes);
+	if (!p->stream)
+		wan_pace_on_sent(&p->pace, s->bytes);
 }
 
 /* --- RTT ---------------------------------------------------------------------------------------- */
@@ -275,7 +292,9 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 {
 	struct wan_path *p = a->p;
 
-	if (e->state == WAN_SENT_LOST) {
+	if (e->state == WAN_SENT_LOST && p->stream) {
+		p->t->c.spurious_retransmit++;
+	} else if (e->state == WAN_SENT_LOST) {
 		if (!(e->flags & WAN_S_REBUILT)) {
 			learn_reordering(p, e, pn, a->now);
 			wan_fec_note_spurious(p);
@@ -286,7 +305,10 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 		a->acked_n++;
 	}
 	p->ecn_acked += !!(e->flags & WAN_S_ECT);
-	wan_rate_on_acked(p, &a->rs, e, a->now);
+	if (!p->stream)
+		wan_rate_on_acked(p, &a->rs, e, a->now);
+	else
+		a->rs.bytes += e->bytes;
 	e->state = WAN_SENT_ACKED;
 	if (!a->newest_sent || pn > a->newest) {
 		a->newest = pn;
@@ -422,6 +444,16 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lo
 	pace_update(p);
 }
 
+/* Of the reliable carrier: it says what arrived and how long that took, and nothing of losses or a rate. */
+static void on_stream_ack(struct wan_path *p, const struct ack_ctx *a, bool sample)
+{
+	if (sample)
+		wan_rtt_sample(p, a->now - a->newest_sent, 0, a->now);
+	while (p->tail < p->next_pn && slot(p, p->tail)->state != WAN_SENT_INFLIGHT)
+		p->tail++;
+	wan_stream_on_acked(p->t, a->rs.bytes, a->now);
+}
+
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now)
 {
 	struct ack_ctx a = {.p = p, .now = now};
@@ -438,6 +470,11 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 	p->any_acked = true;
 	for (unsigned i = f->n; i-- > 0;)
 		wan_ranges_add_range(&p->acked, f->r[i].lo, f->r[i].hi, on_range_acked, &a);
+	if (p->stream) {
+		if (a.newest_sent)
+			on_stream_ack(p, &a, a.newest == f->r[0].hi);
+		return;
+	}
 	wan_ecn_on_ack(p, f);
 	if (f->has_ecn && f->ce > p->ce_seen) {
 		ce = f->ce - p->ce_seen;
@@ -501,7 +538,7 @@ static bool another_usable(const struct wan_path *p)
 	return false;
 }
 
-/* The path looks dead while another one works: everything on it goes there. */
+/* The path looks dead while another one, or the reliable carrier, works: everything on it goes there. */
 static void abandon(struct wan_path *p, rwy_time now)
 {
 	struct lost l = {0};
@@ -546,8 +583,25 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 		p->t->cfg.cc->on_persistent(p->cc, now);
 		pace_update(p);
 	}
-	if (p->pto_count >= DEAD_PTOS && another_usable(p))
+	if (p->t->st.on)
+		p->probes = 0;
+	if (p->t->st.on || (p->pto_count >= DEAD_PTOS && another_usable(p)))
 		abandon(p, now);
+}
+
+bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now)
+{
+	struct lost l = {0};
+
+	for (; p->tail < p->next_pn; p->tail++) {
+		struct wan_sent *e = slot(p, p->tail);
+
+		if (e->state == WAN_SENT_INFLIGHT && (e->sent >= sent_before || !declare_lost(p, e, &l, now)))
+			break;
+	}
+	p->t->c.stream_lost += l.n;
+	p->t->c.lost -= l.n;
+	return p->tail == p->next_pn || slot(p, p->tail)->sent >= sent_before;
 }
 
 rwy_time wan_loss_next(const struct wan_path *p)

@@ -29,10 +29,12 @@ static bool frame_ack(struct in *i, uint8_t type, rwy_time now)
 	struct wan_f_ack a;
 	const uint8_t *next = wan_f_ack_get(i->at, i->end, type, &a);
 
-	if (!next || a.path >= i->t->paths)
+	struct wan_path *p = next ? wan_path_of(i->t, a.path) : NULL;
+
+	if (!p || !p->sent)
 		return false;
 	i->at = next;
-	wan_loss_on_ack(&i->t->path[a.path], &a, now);
+	wan_loss_on_ack(p, &a, now);
 	return true;
 }
 
@@ -202,6 +204,7 @@ static void frames(
 
 	t->c.rx_datagrams++;
 	t->c.rx_bytes += b->len;
+	t->c.stream_received += p->stream;
 	p->last_rx = now;
 	wan_alive(t, now);
 	count_ecn(p, ecn);
@@ -216,7 +219,7 @@ static void frames(
 }
 
 /* Header checks. True: go on with frames. */
-static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, rwy_time now)
+static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, bool stream, rwy_time now)
 {
 	if (b->len <= WAN_PKT_HDR || b->len > UINT16_MAX) {
 		t->c.drop_short++;
@@ -227,7 +230,8 @@ static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, r
 		t->c.drop_version++;
 		return false;
 	}
-	if (h->type == WAN_PKT_FRAMES && (!t->session || h->index != t->index || h->path >= t->paths)) {
+	if (h->type == WAN_PKT_FRAMES && (!t->session || h->index != t->index || !wan_path_of(t, h->path) ||
+	                                     wan_path_of(t, h->path)->stream != stream)) {
 		t->c.drop_unknown_tunnel++;
 		wan_hs_stranger(t, now);
 		return false;
@@ -236,7 +240,10 @@ static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, r
 		t->c.drop_crc++;
 		return false;
 	}
-	if (h->type == WAN_PKT_FRAMES && wan_ranges_has(&t->path[h->path].seen, h->pn)) {
+	/* Below the floor is what nobody remembers. The reliable carrier sends nothing twice, but one of its
+	 * connections may be far behind the others. */
+	if (h->type == WAN_PKT_FRAMES && !(stream && h->pn < wan_stream_path(t)->seen.floor) &&
+	    wan_ranges_has(&wan_path_of(t, h->path)->seen, h->pn)) {
 		t->c.drop_duplicate_pn++;
 		return false;
 	}
@@ -252,26 +259,25 @@ void wan_recv_rebuilt(struct wan_tunnel *t, struct wan_path *p, uint64_t pn, str
 	frames(t, p, pn, b, 0, now);
 }
 
-void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now)
+static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
 	struct wan_pkt h;
 	uint32_t crc = b->len > WAN_PKT_HDR ? rwy_get32(b->data + 16) : 0; /* reading it clears it */
 
-	if (!accept(t, b, &h, now)) {
+	if (!accept(t, b, &h, from->stream, now)) {
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;
 	}
 	if (h.type == WAN_PKT_HELLO) {
-		wan_hs_recv(t, &t->path[path < t->paths ? path : 0], b->data + WAN_PKT_HDR,
-		    b->len - WAN_PKT_HDR, now);
+		wan_hs_recv(t, from, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR, now);
 		rwy_buf_free(&t->cfg.bufs, b);
 	} else {
-		struct wan_path *p = &t->path[h.path];
+		struct wan_path *p = wan_path_of(t, h.path);
 
-		if (h.flags & WAN_PKT_FEC)
+		if (h.flags & WAN_PKT_FEC && !p->stream)
 			wan_fec_keep(p, h.pn, crc, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR);
 		frames(t, p, h.pn, b, ecn, now);
-		if (h.flags & WAN_PKT_FEC && t->fec_rx && t->fec_rx->live)
+		if (h.flags & WAN_PKT_FEC && !p->stream && t->fec_rx && t->fec_rx->live)
 			wan_fec_on_data(p, h.pn, now);
 	}
 	if (t->close_head)
@@ -280,4 +286,14 @@ void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn
 		wan_tx_reap(t);
 	if (t->rx_grave)
 		wan_rx_reap(t);
+}
+
+void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now)
+{
+	receive(t, &t->path[path < t->paths ? path : 0], b, ecn, now);
+}
+
+void wan_recv_stream(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
+{
+	receive(t, wan_stream_path(t), b, 0, now);
 }

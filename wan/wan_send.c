@@ -16,6 +16,7 @@ static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
 	tx->buf = NULL;
 	tx->off = tx->len = 0;
 	tx->own = tx->ect = false;
+	tx->stream = p->stream;
 	tx->path = p->id;
 	tx->congested = p->congest.st.by != WAN_CONGEST_NONE;
 	tx->class_id = 0;
@@ -23,7 +24,7 @@ static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
 
 static bool mark(struct wan_out *o)
 {
-	if (o->p->ecn == WAN_ECN_OFF)
+	if (o->p->ecn == WAN_ECN_OFF || o->p->stream)
 		return false;
 	o->s.flags |= WAN_S_ECT;
 	return true;
@@ -53,15 +54,26 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
 }
 
+/* Where what is due for a path goes. */
+static struct wan_path *via(const struct wan_tunnel *t, struct wan_path *p)
+{
+	return t->st.on ? wan_stream_path(t) : p->stream ? &t->path[0] : p;
+}
+
+static bool may_send(const struct wan_tunnel *t)
+{
+	return !t->st.on || t->st.room;
+}
+
 /* --- at once ------------------------------------------------------------------------------------ */
 static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
 {
 	struct wan_out o;
 
-	if (!p->probes && !p->ping)
+	if ((!p->probes && !p->ping) || !may_send(t))
 		return false;
-	begin(&o, tx, p);
-	if (!p->probes || !wan_data_probe(t, &o, now)) {
+	begin(&o, tx, via(t, p));
+	if (!p->probes || o.p != p || !wan_data_probe(t, &o, now)) {
 		*o.at++ = WAN_F_PING;
 		o.eliciting = true;
 	}
@@ -75,13 +87,14 @@ static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *
 static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
 {
 	struct wan_out o;
-	bool ctl = p->usable && wan_ctl_next(t) <= now;
+	bool usable = t->st.on || via(t, p)->usable;
+	bool ctl = usable && wan_ctl_next(t) <= now;
 
-	if (!ctl && !wan_ack_due(p, now))
+	if ((!ctl && !wan_ack_due(p, now)) || !may_send(t))
 		return false;
-	begin(&o, tx, p);
+	begin(&o, tx, via(t, p));
 	wan_ack_put(p, &o, now);
-	if (p->usable)
+	if (usable)
 		wan_ctl_put(t, &o);
 	if (o.at == tx->hdr + WAN_PKT_HDR)
 		return false;
@@ -100,6 +113,8 @@ static struct wan_path *pick(struct wan_tunnel *t, rwy_time now)
 {
 	struct wan_path *best = NULL;
 
+	if (t->st.on)
+		return wan_stream_open(t) ? wan_stream_path(t) : NULL;
 	for (unsigned i = 0; i < t->paths; i++) {
 		struct wan_path *p = &t->path[i];
 
@@ -117,7 +132,7 @@ static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	if (t->again.n && wan_data_again(t, o, now))
 		return true;
-	if (wan_fec_pending(o->p->fec) && wan_fec_put(o->p, o, now))
+	if (!o->p->stream && wan_fec_pending(o->p->fec) && wan_fec_put(o->p, o, now))
 		return true;
 	if (t->twins.n && wan_data_twin(t, o, now))
 		return true;
@@ -149,14 +164,14 @@ static bool dry(struct wan_tunnel *t, rwy_time now)
 {
 	bool any = false;
 
-	for (unsigned i = 0; i < t->paths; i++)
+	for (unsigned i = 0; i < t->paths && !t->st.on; i++)
 		any |= wan_fec_dry(&t->path[i], now);
 	return any;
 }
 
 static void note_backlog(struct wan_tunnel *t)
 {
-	bool data = wan_data_waiting(t);
+	bool data = !t->st.on && wan_data_waiting(t);
 
 	for (unsigned i = 0; i < t->paths; i++)
 		t->path[i].pace.backlog = data && open_for_data(&t->path[i]);
@@ -179,7 +194,7 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 		n++;
 	if (!t->session)
 		return n;
-	for (unsigned i = 0; i < t->paths; i++) {
+	for (unsigned i = 0; i <= t->paths; i++) {
 		while (n < max && send_control(t, &t->path[i], &out[n], now))
 			n++;
 		while (n < max && send_probe(t, &t->path[i], &out[n], now))
@@ -209,13 +224,38 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 	return n;
 }
 
+/* By the reliable carrier: what is due waits for room, and whoever has some says so. */
+static rwy_time stream_next(const struct wan_tunnel *t)
+{
+	rwy_time next = wan_ctl_next(t);
+
+	if (!t->st.room)
+		return RWY_NEVER;
+	for (unsigned i = 0; i <= t->paths; i++) {
+		next = rwy_time_min(next, t->path[i].ack_at);
+		if (t->path[i].probes || t->path[i].ping)
+			next = 0;
+	}
+	if (!wan_stream_open(t))
+		return next;
+	if (wan_data_waiting(t))
+		return 0;
+	if (t->twins.n)
+		next = rwy_time_min(next, t->twins.v[t->twins.head].due);
+	return rwy_time_min(next, wan_sched_next(&t->sched));
+}
+
 rwy_time wan_send_next(const struct wan_tunnel *t)
 {
-	bool data = wan_data_waiting(t);
 	rwy_time next = t->close_head ? 0 : wan_hs_next(t);
 
 	if (!t->session)
 		return next;
+	if (t->st.on)
+		return rwy_time_min(next, stream_next(t));
+	bool data = wan_data_waiting(t);
+
+	next = rwy_time_min(next, wan_stream_path(t)->ack_at);
 	for (unsigned i = 0; i < t->paths; i++) {
 		const struct wan_path *p = &t->path[i];
 

@@ -28,6 +28,13 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 		out->cwnd += p->cwnd;
 		out->inflight += p->inflight;
 	}
+	out->stream = t->st.on;
+	if (t->st.on) {
+		first = wan_stream_path(t);
+		out->rate_Bps = t->st.rate_Bps;
+		out->inflight = first->inflight;
+		out->cwnd = first->inflight + t->st.bytes;
+	}
 	for (unsigned i = 0; i < t->paths; i++)
 		out->fec[i] = t->path[i].fec_stats;
 	out->srtt = first->srtt;
@@ -44,6 +51,8 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t)
 {
 	rwy_dur min = RWY_NEVER;
 
+	if (t->st.on && wan_stream_path(t)->has_rtt)
+		return wan_stream_path(t)->min_rtt;
 	for (unsigned i = 0; i < t->paths; i++)
 		if (t->path[i].has_rtt && t->path[i].min_rtt < min)
 			min = t->path[i].min_rtt;

@@ -48,7 +48,7 @@ static bool cfg_ok(const struct wan_cfg *c)
 
 static int paths_new(struct wan_tunnel *t, rwy_time now)
 {
-	size_t size = t->cfg.paths * sizeof(*t->path);
+	size_t size = (t->cfg.paths + 1) * sizeof(*t->path);
 
 	t->path = aligned_alloc(alignof(struct wan_path), size);
 	if (!t->path)
@@ -63,7 +63,7 @@ static int paths_new(struct wan_tunnel *t, rwy_time now)
 			t->mtu_own = t->cfg.mtu[i];
 	}
 	t->mtu_min = t->mtu_own;
-	return 0;
+	return wan_path_init(wan_stream_path(t), t, WAN_PATH_STREAM, now);
 }
 
 int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
@@ -105,7 +105,7 @@ void wan_free(struct wan_tunnel *t)
 	wan_sched_fini(&t->sched);
 	wan_dgram_fini(t);
 	wan_fec_rx_free(t);
-	for (unsigned i = 0; i < t->paths; i++)
+	for (unsigned i = 0; t->path && i <= t->paths; i++)
 		wan_path_fini(&t->path[i]);
 	free(t->path);
 	free(t->log);
@@ -115,6 +115,14 @@ void wan_free(struct wan_tunnel *t)
 static rwy_time keepalive_at(const struct wan_tunnel *t, const struct wan_path *p)
 {
 	return rwy_time_max(p->last_rx, p->last_ping) + t->cfg.keepalive;
+}
+
+static void keep_alive(const struct wan_tunnel *t, struct wan_path *p, rwy_time now)
+{
+	if (now < keepalive_at(t, p))
+		return;
+	p->ping = true;
+	p->last_ping = now;
 }
 
 static rwy_time down_at(const struct wan_tunnel *t)
@@ -139,11 +147,12 @@ void wan_tick(struct wan_tunnel *t, rwy_time now)
 		struct wan_path *p = &t->path[i];
 
 		wan_loss_tick(p, now);
-		if (now >= keepalive_at(t, p)) {
-			p->ping = true;
-			p->last_ping = now;
-		}
+		if (!t->st.on)
+			keep_alive(t, p, now);
 	}
+	if (t->st.on && t->session)
+		keep_alive(t, wan_stream_path(t), now);
+	wan_stream_tick(t, now);
 	if (now >= down_at(t))
 		go_down(t, now);
 	if (t->rescan)
@@ -160,8 +169,12 @@ rwy_time wan_next(const struct wan_tunnel *t)
 
 	for (unsigned i = 0; t->session && i < t->paths; i++) {
 		next = rwy_time_min(next, wan_loss_next(&t->path[i]));
-		next = rwy_time_min(next, keepalive_at(t, &t->path[i]));
+		if (!t->st.on)
+			next = rwy_time_min(next, keepalive_at(t, &t->path[i]));
 	}
+	if (t->st.on && t->session)
+		next = rwy_time_min(next, keepalive_at(t, wan_stream_path(t)));
+	next = rwy_time_min(next, wan_stream_next(t));
 	return rwy_time_min(next, down_at(t));
 }
 

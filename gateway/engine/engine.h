@@ -109,6 +109,16 @@ void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants
 void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now); /* all of tenant 0 */
 /* One UDP payload that came from tunnel's peer on `path`. Takes ownership. */
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
+/*
+ * A tunnel's reliable carrier, as wan/wan_stream.h has it. Datagrams for it come out of eng_ops.wan_tx with
+ * wan_tx.stream set; those that came by it go in by eng_stream_rx, which takes ownership. RWY_ENOMEM,
+ * RWY_ENOENT (no such tunnel): nothing changed.
+ */
+void eng_stream_rx(struct eng *e, unsigned tunnel, struct rwy_buf *b, rwy_time now);
+RWY_MUST_CHECK int eng_stream_use(struct eng *e, unsigned tunnel, bool on, rwy_time now);
+void eng_stream_room(struct eng *e, unsigned tunnel, uint32_t datagrams, uint64_t bytes);
+void eng_stream_lost(struct eng *e, unsigned tunnel, rwy_time now);
+uint64_t eng_stream_inflight(const struct eng *e, unsigned tunnel);
 /* Timers, owed ACKs, and what the WAN may send now. Call after each burst and at eng_next(). Returns
  * packets+datagrams emitted. */
 unsigned eng_poll(struct eng *e, rwy_time now);

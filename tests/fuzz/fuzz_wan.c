@@ -13,6 +13,7 @@
 
 #include "tests/unit/wan_link.c"
 #include "tests/unit/wan_pair.c"
+#include "tests/unit/wan_pipe.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

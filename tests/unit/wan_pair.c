@@ -302,6 +302,7 @@ void wan_pair_fini(struct wan_pair *p)
 		wan_free(p->end[i].t);
 		free(p->end[i].due);
 		wan_link_fini(&p->link[i]);
+		wan_pipe_fini(&p->pipe[i]);
 	}
 	free(p->stream);
 }
@@ -379,6 +380,13 @@ static void end_recv(struct wan_pair *p, int i)
 		wan_recv(p->end[i].t, k->path, b, k->ecn, p->now);
 		free(k);
 	}
+	while ((k = wan_pipe_recv(&p->pipe[!i], p->now))) {
+		struct rwy_buf *b = must_alloc(&p->pool, k->len);
+
+		memcpy(b->data, k->data, k->len);
+		wan_recv_stream(p->end[i].t, b, p->now);
+		free(k);
+	}
 }
 
 static void end_send(struct wan_pair *p, int i)
@@ -387,13 +395,22 @@ static void end_send(struct wan_pair *p, int i)
 	unsigned n;
 
 	do {
+		if (wan_stream_on(p->end[i].t)) {
+			uint32_t room;
+			uint64_t bytes = wan_pipe_room(&p->pipe[i], &room, p->now);
+
+			wan_stream_room(p->end[i].t, room, bytes);
+		}
 		n = wan_poll(p->end[i].t, tx, 32, p->now);
 		for (unsigned k = 0; k < n; k++) {
 			struct wan_tx *x = &tx[k];
 
 			p->end[i].out->ect = x->ect;
 			p->end[i].congested_sent += x->congested;
-			if (!(p->dead_path >> x->path & 1))
+			if (x->stream)
+				wan_pipe_send(&p->pipe[i], x->hdr, x->hdr_len,
+				    x->buf ? x->buf->data + x->off : NULL, x->len, p->now);
+			else if (!(p->dead_path >> x->path & 1))
 				wan_link_send(p->end[i].out, x->path, x->hdr, x->hdr_len,
 				    x->buf ? x->buf->data + x->off : NULL, x->len, p->now);
 			if (x->own)
@@ -426,6 +443,7 @@ bool wan_pair_step(struct wan_pair *p, rwy_time until)
 		end_send(p, i);
 		next = rwy_time_min(next, end_next(&p->end[i]));
 		next = rwy_time_min(next, wan_link_next(&p->link[i]));
+		next = rwy_time_min(next, wan_pipe_next(&p->pipe[i], p->now));
 	}
 	p->steps++;
 	if (next <= p->now)

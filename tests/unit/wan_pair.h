@@ -9,6 +9,7 @@
 #define TESTS_WAN_PAIR_H
 
 #include "tests/unit/wan_link.h"
+#include "tests/unit/wan_pipe.h"
 #include "wan/wan.h"
 
 /* Counts buffers, so that a leak is seen. */
@@ -68,6 +69,7 @@ struct wan_pair {
 	struct wan_pool pool;
 	struct wan_end end[2];
 	struct wan_link link[2]; /* [i]: from end i */
+	struct wan_pipe pipe[2]; /* the same of a reliable carrier; a test that uses it fills it in */
 	struct wan_stream *stream;
 	uint32_t streams;
 	rwy_time now;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tunnel's reliable carrier, told to the tunnel: wan/wan_stream.h has what each means. */
+#include "gateway/engine/eng.h"
+
+static struct wan_tunnel *wan_of(struct eng *e, unsigned tunnel, rwy_time now)
+{
+	e->now = now;
+	return tunnel < ENG_TUNNELS_MAX ? e->tun[tunnel].wan : NULL;
+}
+
+void eng_stream_rx(struct eng *e, unsigned tunnel, struct rwy_buf *b, rwy_time now)
+{
+	struct wan_tunnel *t = wan_of(e, tunnel, now);
+
+	if (t)
+		wan_recv_stream(t, b, now);
+	else
+		rwy_buf_free(&e->bufs, b);
+}
+
+int eng_stream_use(struct eng *e, unsigned tunnel, bool on, rwy_time now)
+{
+	struct wan_tunnel *t = wan_of(e, tunnel, now);
+
+	return t ? wan_stream_use(t, on, now) : RWY_ENOENT;
+}
+
+void eng_stream_room(struct eng *e, unsigned tunnel, uint32_t datagrams, uint64_t bytes)
+{
+	if (e->tun[tunnel].wan)
+		wan_stream_room(e->tun[tunnel].wan, datagrams, bytes);
+}
+
+void eng_stream_lost(struct eng *e, unsigned tunnel, rwy_time now)
+{
+	struct wan_tunnel *t = wan_of(e, tunnel, now);
+
+	if (t)
+		wan_stream_lost(t, now);
+}
+
+uint64_t eng_stream_inflight(const struct eng *e, unsigned tunnel)
+{
+	return e->tun[tunnel].wan ? wan_stream_inflight(e->tun[tunnel].wan) : 0;
+}
