@@ -20,4 +20,7 @@ $(BUILD)/bin/roceway-controller: $(call obj,controller/main.c) $(CTLR_DEPS)
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) $(CTLR_LIBS) $(PLAN_LIBS) $(CORE_LIBS) -lm
 $(if $(wildcard controller/main.c),$(eval all: $(BUILD)/bin/roceway-controller))
 
-$(filter $(BUILD)/tests/unit/test_model% $(BUILD)/tests/unit/test_store%,$(UNIT_BIN)): $(STORE_LIB) $(MODEL_LIB)
+STORE_TEST := $(filter $(BUILD)/tests/unit/test_store%,$(UNIT_BIN))
+$(STORE_TEST): $(call obj,$(wildcard tests/unit/store/*.c)) $(STORE_LIB)
+$(STORE_TEST): LDFLAGS_ALL += $(shell $(PC) --libs libcurl sqlite3) -lpthread
+$(filter $(BUILD)/tests/unit/test_model%,$(UNIT_BIN)): $(MODEL_LIB)

@@ -24,6 +24,8 @@ struct mdl_error {
 	char text[256];
 };
 
+struct mdl_table;
+
 struct mdl_list {
 	void *at; /* malloced */
 	unsigned n;

@@ -12,6 +12,9 @@
 #define MODEL_CARRIERS     "native tcp quic"
 #define MODEL_CLASSES      "internet deterministic reserved"
 
+#define MODEL_WEIGHTINGS "equal bandwidth least"
+#define MODEL_GRAINS     "address-pair nic qp"
+
 enum model_carrier { MODEL_NATIVE, MODEL_TCP, MODEL_QUIC };
 enum model_class { MODEL_INTERNET, MODEL_DETERMINISTIC, MODEL_RESERVED };
 enum model_event { MODEL_OPENED, MODEL_CLOSED, MODEL_LOAD };
@@ -82,8 +85,7 @@ struct model_link {
 	char peer[MDL_NAME];
 	uint8_t carrier; /* enum model_carrier */
 	uint64_t rtt_us, rtt_min_us, jitter_us, loss_ppm;
-	bool burst;
-	uint64_t bandwidth_bps, age_ms;
+	uint64_t burst, bandwidth_bps, age_ms;
 };
 
 struct model_link_report {
@@ -120,6 +122,10 @@ struct model_rank {
 	uint64_t stage;
 };
 
+struct model_demand {
+	uint64_t bandwidth_bps, delay_us, jitter_us;
+};
+
 struct model_job {
 	char name[MDL_NAME], tenant[MDL_NAME];
 	uint8_t granularity; /* enum model_granularity */
@@ -127,32 +133,18 @@ struct model_job {
 	struct mdl_list pairs; /* struct model_pair */
 	struct mdl_list ranks; /* struct model_rank */
 	bool ring, has_demand;
-	struct {
-		uint64_t bandwidth_bps, delay_us, jitter_us;
-	} demand;
+	struct model_demand demand;
 };
 
-/* Of the controller's own record of a tenant only what it looks at; the rest goes to gateways as it came. */
-struct model_tenant_prefix {
-	char prefix[MDL_ADDR];
-	uint8_t at; /* 0 vtep, 1 vlan */
-};
-
-struct model_tenant_site {
-	struct mdl_list prefixes; /* struct model_tenant_prefix */
-	uint64_t vlan;
-};
-
+/* The keys of a tenant at a site, and those that are the same everywhere, are the gateway's: they go there as
+ * they came, checked by the gateway's own parser (controller/tenant.c). */
 struct model_tenant {
 	char name[MDL_NAME];
 	uint64_t vni;
-	json_t *sites;   /* object: name -> site */
-	json_t *acl;     /* array */
-	json_t *rest[9]; /* the keys that are the gateway's: model_tenant_rest */
+	json_t *sites; /* object */
 };
 
 extern const struct mdl_table model_registration_table, model_lease_table, model_session_report_table,
-    model_link_report_table, model_link_push_table, model_site_table, model_job_table, model_tenant_table,
-    model_caps_table;
+    model_link_report_table, model_link_push_table, model_site_table, model_job_table, model_caps_table;
 
 #endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of model.h. */
+#include "controller/model/model.h"
+
+#define REQ            MDL_REQUIRED
+#define OFF(s, member) offsetof(struct s, member)
+#define COUNT(a)       (sizeof(a) / sizeof((a)[0]))
+#define TABLE(name, text)                                                                                    \
+	const struct mdl_table name##_table = {text, sizeof(struct name), name##_field, COUNT(name##_field)}
+
+#define INT(s, m, fl, lo, hi)                                                                                \
+	{                                                                                                    \
+		.name = #m, .type = MDL_INT, .flags = fl, .offset = OFF(s, m), .min = lo, .max = hi          \
+	}
+#define KIND(s, m, fl, kind)                                                                                 \
+	{                                                                                                    \
+		.name = #m, .type = kind, .flags = fl, .offset = OFF(s, m)                                   \
+	}
+#define WORD(s, m, fl, list)                                                                                 \
+	{                                                                                                    \
+		.name = #m, .type = MDL_WORD, .flags = fl, .offset = OFF(s, m), .words = list                \
+	}
+#define TEXT(s, m, fl, lo, hi)                                                                               \
+	{                                                                                                    \
+		.name = #m, .type = MDL_TEXT, .flags = fl, .offset = OFF(s, m), .min = lo, .max = hi         \
+	}
+#define LIST(s, m, fl, lo, hi, table)                                                                        \
+	{                                                                                                    \
+		.name = #m, .type = MDL_LIST, .flags = fl, .offset = OFF(s, m), .min = lo, .max = hi,        \
+		.of = &(table)                                                                               \
+	}
+#define ITEMS(s, m, fl, lo, hi, kind)                                                                        \
+	{                                                                                                    \
+		.name = #m, .type = MDL_LIST, .flags = fl, .offset = OFF(s, m), .min = lo, .max = hi,        \
+		.item = kind                                                                                 \
+	}
+
+#define BPS_MAX MODEL_BPS_MAX
+#define US_MAX  3600000000u
+#define GEN_MAX ((uint64_t)INT64_MAX)
+
+/* --- registration --------------------------------------------------------------------------------- */
+
+static const struct mdl_field model_port_field[] = {
+    KIND(model_port, name, REQ, MDL_NAMED),
+    INT(model_port, speed_bps, REQ, 1, BPS_MAX),
+};
+static TABLE(model_port, "a port");
+
+static const struct mdl_field rocev2_field[] = {
+    {.name = "bandwidth_bps", .type = MDL_INT, .flags = REQ, .offset = 0, .min = 1, .max = BPS_MAX},
+    {.name = "cnp",
+        .type = MDL_BOOL,
+        .flags = REQ,
+        .offset = OFF(model_caps, rocev2.cnp) - OFF(model_caps, rocev2)},
+};
+static const struct mdl_table rocev2_table = {
+    "rocev2", sizeof(((struct model_caps *)0)->rocev2), rocev2_field, COUNT(rocev2_field)};
+static const struct mdl_field tcp_field[] = {
+    {.name = "bandwidth_bps", .type = MDL_INT, .flags = REQ, .offset = 0, .min = 1, .max = BPS_MAX},
+    {.name = "algorithms",
+        .type = MDL_LIST,
+        .flags = REQ,
+        .offset = OFF(model_caps, tcp.algorithms) - OFF(model_caps, tcp),
+        .min = 1,
+        .max = 8,
+        .item = MDL_NAMED},
+};
+static const struct mdl_table tcp_table = {
+    "tcp", sizeof(((struct model_caps *)0)->tcp), tcp_field, COUNT(tcp_field)};
+static const struct mdl_field quic_field[] = {
+    {.name = "bandwidth_bps", .type = MDL_INT, .flags = REQ, .offset = 0, .min = 1, .max = BPS_MAX},
+};
+static const struct mdl_table quic_table = {
+    "quic", sizeof(((struct model_caps *)0)->quic), quic_field, COUNT(quic_field)};
+
+#define CAP(m)                                                                                               \
+	{                                                                                                    \
+		.name = #m, .type = MDL_OBJECT, .flags = MDL_PRESENCE, .offset = OFF(model_caps, m),         \
+		.of = &m##_table, .aux = OFF(model_caps, has_##m)                                            \
+	}
+static const struct mdl_field model_caps_field[] = {CAP(rocev2), CAP(tcp), CAP(quic)};
+TABLE(model_caps, "capabilities");
+
+static const struct mdl_field model_registration_field[] = {
+    KIND(model_registration, boot_id, REQ, MDL_IDENT),
+    KIND(model_registration, site, REQ, MDL_NAMED),
+    TEXT(model_registration, version, REQ, 1, 63),
+    ITEMS(model_registration, lan, REQ, 0, 64, MDL_IP),
+    ITEMS(model_registration, wan, REQ, 1, 64, MDL_IP_PORT),
+    LIST(model_registration, ports, REQ, 0, 16, model_port_table),
+    {.name = "capabilities",
+        .type = MDL_OBJECT,
+        .flags = REQ,
+        .offset = OFF(model_registration, capabilities),
+        .of = &model_caps_table},
+};
+TABLE(model_registration, "a registration");
+
+/* --- lease ------------------------------------------------------------------------------------------ */
+
+static const struct mdl_field model_load_field[] = {
+    INT(model_load, sessions, REQ, 0, UINT32_MAX),
+    INT(model_load, rate_bps, REQ, 0, BPS_MAX),
+    INT(model_load, cpu_ppm, REQ, 0, 1000000),
+    INT(model_load, custody_ppm, REQ, 0, 1000000),
+};
+static TABLE(model_load, "load");
+
+static const struct mdl_field model_lease_field[] = {
+    KIND(model_lease, lease, REQ, MDL_HEX),
+    KIND(model_lease, boot_id, REQ, MDL_IDENT),
+    INT(model_lease, generation_running, REQ, 0, GEN_MAX),
+    {.name = "generation_refused",
+        .type = MDL_INT,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_lease, generation_refused),
+        .max = GEN_MAX,
+        .aux = OFF(model_lease, has_refused)},
+    TEXT(model_lease, refusal, 0, 0, 511),
+    {.name = "load",
+        .type = MDL_OBJECT,
+        .flags = REQ,
+        .offset = OFF(model_lease, load),
+        .of = &model_load_table},
+};
+TABLE(model_lease, "a lease");
+
+/* --- reports ---------------------------------------------------------------------------------------- */
+
+static const struct mdl_field model_session_field[] = {
+    KIND(model_session, id, REQ, MDL_IDENT),
+    WORD(model_session, event, REQ, "opened closed load"),
+    INT(model_session, vni, 0, 0, 0xffffff),
+    KIND(model_session, source, 0, MDL_IP),
+    KIND(model_session, destination, 0, MDL_IP),
+    INT(model_session, source_qpn, 0, 0, 0xffffff),
+    INT(model_session, destination_qpn, 0, 0, 0xffffff),
+    INT(model_session, udp_port, 0, 0, 65535),
+    KIND(model_session, tunnel, 0, MDL_NAMED),
+    {.name = "bytes",
+        .type = MDL_INT,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_session, bytes),
+        .max = GEN_MAX,
+        .aux = OFF(model_session, has_bytes)},
+};
+static TABLE(model_session, "a session");
+
+#define LEASE(s)                                                                                             \
+	{                                                                                                    \
+		.name = "lease", .type = MDL_HEX, .flags = MDL_PRESENCE, .offset = OFF(s, lease),            \
+		.aux = OFF(s, has_lease)                                                                     \
+	}
+static const struct mdl_field model_session_report_field[] = {
+    LEASE(model_session_report),
+    LIST(model_session_report, sessions, REQ, 1, MODEL_SESSIONS_MAX, model_session_table),
+};
+TABLE(model_session_report, "a session report");
+
+static const struct mdl_field model_link_field[] = {
+    KIND(model_link, peer, REQ, MDL_NAMED),
+    WORD(model_link, carrier, REQ, MODEL_CARRIERS),
+    INT(model_link, rtt_us, REQ, 0, US_MAX),
+    INT(model_link, rtt_min_us, REQ, 0, US_MAX),
+    INT(model_link, jitter_us, REQ, 0, US_MAX),
+    INT(model_link, loss_ppm, REQ, 0, 1000000),
+    INT(model_link, burst, REQ, 0, 65535),
+    INT(model_link, bandwidth_bps, REQ, 0, BPS_MAX),
+    INT(model_link, age_ms, REQ, 0, 3600000),
+};
+static TABLE(model_link, "a link");
+
+static const struct mdl_field model_link_report_field[] = {
+    LEASE(model_link_report),
+    LIST(model_link_report, links, REQ, 1, 256, model_link_table),
+};
+TABLE(model_link_report, "a link report");
+
+static const struct mdl_field model_link_push_field[] = {
+    WORD(model_link_push, class, REQ, MODEL_CLASSES),
+    INT(model_link_push, bandwidth_bps, REQ, 1, BPS_MAX),
+    INT(model_link_push, delay_us, REQ, 0, US_MAX),
+    INT(model_link_push, jitter_us, REQ, 0, US_MAX),
+    INT(model_link_push, loss_ppm, REQ, 0, 1000000),
+    INT(model_link_push, ttl_ms, REQ, 100, 86400000),
+};
+TABLE(model_link_push, "a link");
+
+/* --- sites, jobs -------------------------------------------------------------------------------------- */
+
+static const struct mdl_field model_site_field[] = {
+    KIND(model_site, name, 0, MDL_NAMED),
+    ITEMS(model_site, prefixes, REQ, 0, 64, MDL_PREFIX),
+    TEXT(model_site, location, 0, 0, 127),
+    {.name = "latitude_udeg",
+        .type = MDL_INT,
+        .flags = MDL_SIGNED | MDL_PRESENCE,
+        .offset = OFF(model_site, latitude_udeg),
+        .min = (uint64_t)-90000000,
+        .max = 90000000,
+        .aux = OFF(model_site, has_latitude)},
+    {.name = "longitude_udeg",
+        .type = MDL_INT,
+        .flags = MDL_SIGNED | MDL_PRESENCE,
+        .offset = OFF(model_site, longitude_udeg),
+        .min = (uint64_t)-180000000,
+        .max = 180000000,
+        .aux = OFF(model_site, has_longitude)},
+    {.name = "peers",
+        .type = MDL_LIST,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_site, peers),
+        .max = 256,
+        .item = MDL_NAMED,
+        .aux = OFF(model_site, has_peers)},
+    {.name = "weighting",
+        .type = MDL_WORD,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_site, weighting),
+        .words = MODEL_WEIGHTINGS,
+        .aux = OFF(model_site, has_weighting)},
+};
+TABLE(model_site, "a site");
+
+static const struct mdl_field model_pair_field[] = {
+    KIND(model_pair, source, REQ, MDL_IP),
+    KIND(model_pair, destination, REQ, MDL_IP),
+    INT(model_pair, bandwidth_bps, REQ, 1, BPS_MAX),
+    INT(model_pair, delay_us, 0, 0, US_MAX),
+    INT(model_pair, jitter_us, 0, 0, US_MAX),
+};
+static TABLE(model_pair, "a pair");
+
+static const struct mdl_field model_rank_field[] = {
+    INT(model_rank, rank, REQ, 0, 0xfffff),
+    KIND(model_rank, address, REQ, MDL_IP),
+    INT(model_rank, stage, REQ, 0, 65535),
+};
+static TABLE(model_rank, "a rank");
+
+static const struct mdl_field model_demand_field[] = {
+    INT(model_demand, bandwidth_bps, REQ, 1, BPS_MAX),
+    INT(model_demand, delay_us, 0, 0, US_MAX),
+    INT(model_demand, jitter_us, 0, 0, US_MAX),
+};
+static TABLE(model_demand, "a demand");
+
+static const struct mdl_field model_job_field[] = {
+    KIND(model_job, name, 0, MDL_NAMED),
+    KIND(model_job, tenant, 0, MDL_NAMED),
+    WORD(model_job, granularity, 0, MODEL_GRAINS),
+    INT(model_job, duration_ms, 0, 0, 31536000000),
+    LIST(model_job, pairs, 0, 1, 4096, model_pair_table),
+    LIST(model_job, ranks, 0, 2, 4096, model_rank_table),
+    KIND(model_job, ring, 0, MDL_BOOL),
+    {.name = "demand",
+        .type = MDL_OBJECT,
+        .flags = MDL_PRESENCE,
+        .offset = OFF(model_job, demand),
+        .of = &model_demand_table,
+        .aux = OFF(model_job, has_demand)},
+};
+TABLE(model_job, "a job");

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store in etcd v3, through its JSON gateway: 64-bit integers are strings, keys and values base64, what
+ * is 0 or empty is left out. Not here: the watch (etcd_watch.c), requests (etcd_http.c).
+ */
+#include "controller/store/etcd.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 1000 /* keys of one answer */
+
+uint64_t etcd_u64(const json_t *j, const char *key)
+{
+	const json_t *v = json_object_get(j, key);
+	const char *s = json_string_value(v);
+
+	if (s && *s >= '0' && *s <= '9')
+		return strtoull(s, NULL, 10);
+	return json_is_integer(v) ? (uint64_t)json_integer_value(v) : 0;
+}
+
+json_t *etcd_key(const struct etcd_store *s, const char *key, bool end)
+{
+	char text[2 * STORE_KEY_MAX];
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s%s", s->prefix, key);
+	char *b64;
+	json_t *j;
+
+	if (end) /* all that begins with it: up to what begins with the next byte */
+		text[n - 1]++;
+	b64 = etcd_b64(text, n);
+	j = b64 ? json_string(b64) : NULL;
+	free(b64);
+	return j;
+}
+
+static json_t *number(uint64_t v)
+{
+	return json_sprintf("%" PRIu64, v);
+}
+
+/* --- reading ------------------------------------------------------------------------------------- */
+
+int etcd_kv_tell(const struct etcd_store *s, const json_t *j, bool deleted, store_kv_cb *cb, void *ctx)
+{
+	const char *key64 = json_string_value(json_object_get(j, "key"));
+	const char *value64 = json_string_value(json_object_get(j, "value"));
+	const size_t skip = strlen(s->prefix);
+	struct store_kv kv = {.create_rev = etcd_u64(j, "create_revision"),
+	    .mod_rev = etcd_u64(j, "mod_revision"),
+	    .lease = etcd_u64(j, "lease")};
+	size_t n = 0;
+	char *key = key64 ? etcd_unb64(key64, &n) : NULL,
+	     *value = etcd_unb64(value64 ? value64 : "", &kv.len);
+	int rc = STORE_EDOWN;
+
+	if (key && value && n > skip) {
+		kv.key = key + skip;
+		kv.value = deleted ? NULL : value;
+		rc = cb(ctx, &kv);
+	}
+	free(key);
+	free(value);
+	return rc;
+}
+
+static json_t *range_ask(
+    const struct etcd_store *s, const char *from, bool prefix, const char *after, uint64_t rev)
+{
+	json_t *ask = json_object();
+
+	if (after) { /* the smallest key behind it: it and a 0 byte */
+		size_t n;
+		char *key = etcd_unb64(after, &n), *next = key ? etcd_b64(key, n + 1) : NULL;
+
+		json_object_set_new(ask, "key", next ? json_string(next) : NULL);
+		free(key);
+		free(next);
+	} else {
+		json_object_set_new(ask, "key", etcd_key(s, from, false));
+	}
+	if (prefix)
+		json_object_set_new(ask, "range_end", etcd_key(s, from, true));
+	json_object_set_new(ask, "limit", number(PAGE));
+	if (rev)
+		json_object_set_new(ask, "revision", number(rev));
+	return ask;
+}
+
+static int etcd_range(
+    struct store *store, const char *from, bool prefix, uint64_t *rev, store_kv_cb *cb, void *ctx)
+{
+	struct etcd_store *s = (struct etcd_store *)store;
+	bool more = true;
+	char *after = NULL;
+	int rc = 0;
+
+	*rev = 0;
+	while (!rc && more) {
+		json_t *answer, *list, *e;
+		size_t i;
+
+		rc = etcd_http_post(
+		    s->http, "/v3/kv/range", range_ask(s, from, prefix, after, *rev), true, &answer);
+		if (rc)
+			break;
+		if (!*rev)
+			*rev = etcd_u64(json_object_get(answer, "header"), "revision");
+		list = json_object_get(answer, "kvs");
+		json_array_foreach(list, i, e)
+		{
+			rc = etcd_kv_tell(s, e, false, cb, ctx);
+			if (rc)
+				break;
+		}
+		more = json_is_true(json_object_get(answer, "more")) && json_array_size(list);
+		free(after);
+		e = more ? json_array_get(list, json_array_size(list) - 1) : NULL;
+		after = e ? strdup(json_string_value(json_object_get(e, "key"))) : NULL;
+		more = more && after;
+		json_decref(answer);
+	}
+	free(after);
+	return rc;
+}
+
+/* --- writing ------------------------------------------------------------------------------------- */
+
+static json_t *cmp_json(const struct etcd_store *s, const struct store_cmp *c)
+{
+	json_t *j = json_pack("{s:o, s:s, s:s}", "key", etcd_key(s, c->key, false), "result", "EQUAL",
+	    "target", c->mod_rev ? "MOD" : "CREATE");
+
+	json_object_set_new(j, c->mod_rev ? "mod_revision" : "create_revision", number(c->mod_rev));
+	return j;
+}
+
+static json_t *op_json(const struct etcd_store *s, const struct store_op *op)
+{
+	char *value;
+	json_t *put;
+
+	if (!op->value)
+		return json_pack("{s:{s:o}}", "request_delete_range", "key", etcd_key(s, op->key, false));
+	value = etcd_b64(op->value, op->len);
+	put = json_pack("{s:o, s:s}", "key", etcd_key(s, op->key, false), "value", value ? value : "");
+	free(value);
+	if (op->lease)
+		json_object_set_new(put, "lease", number(op->lease));
+	return json_pack("{s:o}", "request_put", put);
+}
+
+/* n transactions as one. STORE_ECONFLICT: one of them, we do not know which. */
+static int commit(struct etcd_store *s, const struct store_txn *t, unsigned n, uint64_t *rev)
+{
+	json_t *cmps = json_array(), *ops = json_array(), *answer;
+	int rc;
+
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned k = 0; k < t[i].cmps; k++)
+			json_array_append_new(cmps, cmp_json(s, &t[i].cmp[k]));
+		for (unsigned k = 0; k < t[i].ops; k++)
+			json_array_append_new(ops, op_json(s, &t[i].op[k]));
+	}
+	rc = etcd_http_post(
+	    s->http, "/v3/kv/txn", json_pack("{s:o, s:o}", "compare", cmps, "success", ops), false, &answer);
+	if (!rc && !json_is_true(json_object_get(answer, "succeeded")))
+		rc = STORE_ECONFLICT;
+	if (!rc)
+		*rev = etcd_u64(json_object_get(answer, "header"), "revision");
+	json_decref(answer);
+	return rc;
+}
+
+static bool shares_key(const struct store_txn *a, const struct store_txn *b)
+{
+	for (unsigned i = 0; i < a->ops; i++) {
+		for (unsigned k = 0; k < b->ops; k++)
+			if (!strcmp(a->op[i].key, b->op[k].key))
+				return true;
+		for (unsigned k = 0; k < b->cmps; k++)
+			if (!strcmp(a->op[i].key, b->cmp[k].key))
+				return true;
+	}
+	return false;
+}
+
+/* How many from t on can go together: etcd's bound, and none looks at what another one writes. */
+static unsigned together(const struct store_txn *t, unsigned n)
+{
+	unsigned ops = t->ops, cmps = t->cmps, k = 1;
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < t->ops; i++)
+		bytes += t->op[i].len;
+	for (; k < n; k++) {
+		ops += t[k].ops;
+		cmps += t[k].cmps;
+		for (unsigned i = 0; i < t[k].ops; i++)
+			bytes += t[k].op[i].len;
+		if (ops > STORE_OPS_MAX || cmps > STORE_OPS_MAX || bytes > STORE_VALUE_MAX / 2)
+			break;
+		for (unsigned i = 0; i < k; i++)
+			if (shares_key(&t[i], &t[k]))
+				return k;
+	}
+	return k;
+}
+
+static void etcd_commit_many(struct store *store, struct store_txn *t, unsigned n)
+{
+	struct etcd_store *s = (struct etcd_store *)store;
+
+	for (unsigned i = 0; i < n;) {
+		unsigned m = together(t + i, n - i);
+		uint64_t rev = 0;
+		int rc = commit(s, t + i, m, &rev);
+
+		for (unsigned k = 0; k < m; k++) {
+			t[i + k].rc = rc;
+			t[i + k].rev = rev;
+			if (rc && m > 1 && rc != STORE_EDOWN && rc != STORE_EUNSURE)
+				t[i + k].rc = commit(s, &t[i + k], 1, &t[i + k].rev);
+		}
+		i += m;
+	}
+}
+
+/* --- leases -------------------------------------------------------------------------------------- */
+
+static int etcd_lease(struct store *store, uint32_t ttl_ms, uint64_t *lease)
+{
+	struct etcd_store *s = (struct etcd_store *)store;
+	json_t *answer;
+	int rc = etcd_http_post(s->http, "/v3/lease/grant",
+	    json_pack("{s:o}", "TTL", number((ttl_ms + 999) / 1000)), true, &answer);
+
+	if (!rc)
+		*lease = etcd_u64(answer, "ID");
+	json_decref(answer);
+	return rc;
+}
+
+static int etcd_lease_renew(struct store *store, uint64_t lease)
+{
+	struct etcd_store *s = (struct etcd_store *)store;
+	json_t *answer;
+	int rc = etcd_http_post(
+	    s->http, "/v3/lease/keepalive", json_pack("{s:o}", "ID", number(lease)), true, &answer);
+
+	if (!rc && !etcd_u64(json_object_get(answer, "result"), "TTL"))
+		rc = STORE_ENOLEASE;
+	json_decref(answer);
+	return rc;
+}
+
+static int etcd_lease_end(struct store *store, uint64_t lease)
+{
+	struct etcd_store *s = (struct etcd_store *)store;
+	json_t *answer;
+	int rc = etcd_http_post(
+	    s->http, "/v3/lease/revoke", json_pack("{s:o}", "ID", number(lease)), true, &answer);
+
+	json_decref(answer);
+	return rc;
+}
+
+/* --- open, close ----------------------------------------------------------------------------------- */
+
+static void etcd_close(struct store *store)
+{
+	struct etcd_store *s = (struct etcd_store *)store;
+
+	etcd_http_free(s->http);
+	free(s);
+}
+
+static const struct store_ops etcd_ops = {
+    .kind = "etcd",
+    .close = etcd_close,
+    .range = etcd_range,
+    .commit_many = etcd_commit_many,
+    .lease = etcd_lease,
+    .lease_renew = etcd_lease_renew,
+    .lease_end = etcd_lease_end,
+    .watch = etcd_watch,
+};
+
+int store_etcd_open(struct store **out, const struct store_etcd_cfg *cfg, char *text)
+{
+	const char *prefix = cfg->prefix && *cfg->prefix ? cfg->prefix : "/roceway/";
+	struct etcd_store *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return RWY_ENOMEM;
+	s->store.ops = &etcd_ops;
+	if (strlen(prefix) >= sizeof(s->prefix)) {
+		snprintf(text, STORE_TEXT, "expected a prefix of at most %zu bytes", sizeof(s->prefix) - 1);
+		free(s);
+		return RWY_EINVAL;
+	}
+	memcpy(s->prefix, prefix, strlen(prefix) + 1);
+	rc = etcd_http_new(&s->http, cfg, text);
+	if (rc)
+		free(s);
+	else
+		*out = &s->store;
+	return rc;
+}

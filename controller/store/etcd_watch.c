@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watching etcd: one POST whose answer never ends, a line an event or several. It ends for many reasons (a
+ * server that stops says so in a last line and closes cleanly): the next endpoint goes on from the revision
+ * after the last.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/store/etcd.h"
+
+struct watch {
+	struct etcd_store *s;
+	const bool *stop;
+	store_watch_cb *cb;
+	void *ctx;
+	uint64_t done; /* told up to here */
+	bool progress; /* this stream has told something */
+	bool stopped;
+};
+
+static int on_event(void *ctx, const struct store_kv *kv)
+{
+	struct watch *w = ctx;
+
+	return w->cb(w->ctx, kv, kv->mod_rev);
+}
+
+static int on_line(void *ctx, const char *text, size_t len)
+{
+	struct watch *w = ctx;
+	json_t *j = json_loadb(text, len, 0, NULL), *result = json_object_get(j, "result"), *list, *e;
+	uint64_t rev;
+	int rc = 0;
+	size_t i;
+
+	if (!result) { /* {"error": ...}: the server stops, or has no leader */
+		json_decref(j);
+		return STORE_EDOWN;
+	}
+	if (json_is_true(json_object_get(result, "canceled")))
+		rc = etcd_u64(result, "compact_revision") ? STORE_ECOMPACT : STORE_EDOWN;
+	w->progress = true;
+	list = json_object_get(result, "events");
+	for (i = 0; !rc && i < json_array_size(list); i++) {
+		const char *type;
+
+		e = json_array_get(list, i);
+		type = json_string_value(json_object_get(e, "type"));
+		rc = etcd_kv_tell(
+		    w->s, json_object_get(e, "kv"), type && !strcmp(type, "DELETE"), on_event, w);
+	}
+	/* the header's revision may be ahead of events that come with the next line */
+	rev = etcd_u64(json_object_get(json_array_get(list, json_array_size(list) - 1), "kv"), "mod_revision");
+	if (!rc && rev > w->done) {
+		w->done = rev;
+		rc = w->cb(w->ctx, NULL, w->done);
+	}
+	json_decref(j);
+	return rc;
+}
+
+static int on_tick(void *ctx)
+{
+	struct watch *w = ctx;
+
+	if (__atomic_load_n(w->stop, __ATOMIC_ACQUIRE)) {
+		w->stopped = true;
+		return RWY_EAGAIN;
+	}
+	return w->cb(w->ctx, NULL, w->done);
+}
+
+static json_t *watch_ask(const struct etcd_store *s, const char *prefix, uint64_t from)
+{
+	json_t *create = json_pack("{s:o, s:o, s:o}", "key", etcd_key(s, prefix, false), "range_end",
+	    etcd_key(s, prefix, true), "start_revision", json_sprintf("%" PRIu64, from));
+
+	return json_pack("{s:o}", "create_request", create);
+}
+
+int etcd_watch(
+    struct store *store, const char *prefix, uint64_t from, const bool *stop, store_watch_cb *cb, void *ctx)
+{
+	struct etcd_store *s = (struct etcd_store *)store;
+	struct watch w = {.s = s, .stop = stop, .cb = cb, .ctx = ctx, .done = from};
+	unsigned endpoint = etcd_http_good(s->http), failed = 0;
+	int rc = 0;
+
+	while (!w.stopped && failed < etcd_http_endpoints(s->http)) {
+		w.progress = false;
+		rc = etcd_http_stream(
+		    s->http, endpoint, "/v3/watch", watch_ask(s, prefix, w.done + 1), on_line, on_tick, &w);
+		if (w.stopped)
+			return 0;
+		if (rc != STORE_EDOWN)
+			return rc;
+		failed = w.progress ? 0 : failed + 1;
+		endpoint++;
+	}
+	return w.stopped ? 0 : rc;
+}
