@@ -17,7 +17,7 @@
 
 /* Which rule decided. X(enumerator, word, sentence) */
 #define PLAN_RULES(X)                                                                                        \
-	X(PLAN_RULE_NONE, "no-carrier", "no carrier is common to both gateways")                             \
+	X(PLAN_RULE_NONE, "no-carrier", "no carrier is possible: the alternatives say why")                  \
 	X(PLAN_RULE_PINNED, "pinned", "the operator named the carrier")                                      \
 	X(PLAN_RULE_ONLY, "only", "the only carrier that both gateways have")                                \
 	X(PLAN_RULE_FIRST, "best", "no carrier before: the one that carries most")                           \
@@ -27,6 +27,7 @@
 	X(PLAN_RULE_CONFIRM, "confirming", "another carrier is better, but not yet for long enough")         \
 	X(PLAN_RULE_HELD, "held", "another carrier is better, but the last change is too young")             \
 	X(PLAN_RULE_MOVED, "moved", "another carrier has been better by enough for long enough")             \
+	X(PLAN_RULE_HOME, "home", "a carrier earlier in order has been as good for long")                    \
 	X(PLAN_RULE_FAILED, "failed", "the carrier in use is no longer possible")
 
 enum plan_rule {
@@ -41,23 +42,26 @@ const char *plan_rule_text(enum plan_rule r);
 /* Parameters of the policy. */
 struct plan_policy {
 	uint32_t gateway_ppm[PLAN_CARRIER_COUNT]; /* efficiency a: payload of what a gateway sends; 1..10^6 */
-	uint32_t wan_ppm;                         /* efficiency b: what the WAN's edge adds; 1..10^6 */
-	uint32_t gain_ppm;                        /* a change must promise more by this share */
-	rwy_dur confirm;                          /* for this long without a break */
-	rwy_dur hold;                             /* between two changes of one tunnel */
+	uint32_t wan_ppm;  /* efficiency b: what the WAN's own headers leave, loss comes off; 1..10^6 */
+	uint32_t tie_ppm;  /* below the best by no more than this is as good: the order decides */
+	uint32_t gain_ppm; /* a change must promise more by this share */
+	rwy_dur confirm;   /* for this long without a break */
+	rwy_dur hold;      /* between two changes of one tunnel */
+	rwy_dur home;      /* as good for this long without a break, an earlier carrier is taken again */
 };
 /* docs/controller-planning.md says where the values come from. */
 void plan_policy_default(struct plan_policy *p);
-/* RWY_EINVAL: an efficiency of 0 or above 1, a gain above 1000 %. */
+/* RWY_EINVAL: an efficiency of 0 or above 1, a tie above 1, a gain above 10. */
 RWY_MUST_CHECK int plan_policy_check(const struct plan_policy *p);
 
 /* What a tunnel remembers between decisions. All zero: nothing decided yet. */
 struct plan_hyst {
-	uint8_t has;         /* a carrier is in use */
+	bool has;            /* a carrier is in use */
+	bool homing;         /* an earlier carrier is as good since `home_at` */
 	uint8_t carrier;     /* enum plan_carrier, in use */
 	uint8_t rival;       /* enum plan_carrier, better since `better_at`; == carrier: none */
 	rwy_time changed_at; /* when the carrier came into use */
-	rwy_time better_at;
+	rwy_time better_at, home_at;
 };
 
 struct plan_question {
@@ -81,8 +85,9 @@ struct plan_decision {
 	bool enough;  /* the demand fits; else rates are cut to what does */
 	uint64_t
 	    n_bps; /* payload that is planned for: the demand, cut to the prediction; unknown: all of it */
-	uint64_t gateway_bps; /* n/a */
-	uint64_t edge_bps;    /* n/(a*b) */
+	uint64_t gateway_bps;  /* n/a */
+	uint64_t edge_bps;     /* n/(a*b) */
+	uint32_t a_ppm, b_ppm; /* as used: b is the policy's, less the loss of the path */
 	rwy_time at;
 	rwy_time again_at; /* ask again then even if nothing new is reported; RWY_NEVER */
 	struct plan_alternative alt[PLAN_CARRIER_COUNT];

@@ -18,9 +18,11 @@ struct plan_caps {
 	uint64_t bandwidth_bps[PLAN_CARRIER_COUNT]; /* of payload */
 	uint8_t tcp_algorithms;                     /* set of PLAN_TCP_; 0 counts as cubic */
 	uint8_t tcp_streams;                        /* connections a tunnel; 0: PLAN_TCP_STREAMS */
-	bool cnp;                                   /* tells its hosts of congestion */
+	uint32_t tcp_window; /* bytes a connection can have in flight; 0: PLAN_TCP_WINDOW */
+	bool cnp;            /* tells its hosts of congestion */
 };
 #define PLAN_TCP_STREAMS 4u
+#define PLAN_TCP_WINDOW  (4u << 20) /* Linux lets a connection grow to this, if nobody says otherwise */
 
 /* What bounds a prediction. */
 #define PLAN_LIMITS(X)                                                                                       \

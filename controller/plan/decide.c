@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decision. Three predictions are compared by what they are worth to the demand; between equals the order
+ * of the carriers decides. A tunnel that has a carrier leaves it only for a gain, confirmed over time, and
+ * not soon after the last change; or when it is no longer possible.
+ */
+#include <string.h>
+
+#include "controller/plan/decide.h"
+
+void plan_policy_default(struct plan_policy *p)
+{
+	*p = (struct plan_policy){
+	    .gateway_ppm = {[PLAN_NATIVE] = 920000, [PLAN_TCP] = 920000, [PLAN_QUIC] = 900000},
+	    .wan_ppm = PLAN_PPM,
+	    .tie_ppm = 20000,
+	    .gain_ppm = 100000,
+	    .confirm = 2 * RWY_SEC,
+	    .hold = 10 * RWY_SEC,
+	    .home = 60 * RWY_SEC,
+	};
+}
+
+static bool share_ok(uint32_t ppm)
+{
+	return ppm >= 1 && ppm <= PLAN_PPM;
+}
+
+int plan_policy_check(const struct plan_policy *p)
+{
+	unsigned c;
+
+	for (c = 0; c < PLAN_CARRIER_COUNT; c++)
+		if (!share_ok(p->gateway_ppm[c]))
+			return RWY_EINVAL;
+	if (!share_ok(p->wan_ppm) || p->tie_ppm > PLAN_PPM || p->gain_ppm > 10 * PLAN_PPM)
+		return RWY_EINVAL;
+	return 0;
+}
+
+/* v / (ppm / 10^6), rounded up, cut. */
+static uint64_t over(uint64_t v, uint32_t ppm)
+{
+	unsigned __int128 x;
+
+	if (ppm == 0)
+		ppm = 1;
+	if (ppm > PLAN_PPM)
+		ppm = PLAN_PPM;
+	if (v > PLAN_RATE_MAX)
+		v = PLAN_RATE_MAX;
+	x = ((unsigned __int128)v * PLAN_PPM + ppm - 1) / ppm;
+	return x < PLAN_RATE_MAX ? (uint64_t)x : PLAN_RATE_MAX;
+}
+
+uint64_t plan_gateway_bps(uint64_t n_bps, uint32_t a_ppm)
+{
+	return over(n_bps, a_ppm);
+}
+
+uint64_t plan_edge_bps(uint64_t n_bps, uint32_t a_ppm, uint32_t b_ppm)
+{
+	return over(over(n_bps, a_ppm), b_ppm);
+}
+
+/* What a carrier is worth: no more than is wanted. */
+static uint64_t worth(const struct plan_decision *d, enum plan_carrier c)
+{
+	uint64_t g, n = d->asked.demand_bps;
+
+	if ((unsigned)c >= PLAN_CARRIER_COUNT)
+		return 0;
+	g = d->alt[c].goodput_bps;
+	return n && g > n ? n : g;
+}
+
+/* Is a at least b, or below it by no more than this share? */
+static bool at_least(uint64_t a, uint64_t b, uint32_t less_ppm)
+{
+	return (unsigned __int128)a * PLAN_PPM >= (unsigned __int128)b * (PLAN_PPM - less_ppm);
+}
+
+/* The first in order that is as good as the best. */
+static enum plan_carrier pick(const struct plan_decision *d)
+{
+	uint64_t best = 0;
+	unsigned c;
+
+	for (c = 0; c < PLAN_CARRIER_COUNT; c++)
+		if (worth(d, (enum plan_carrier)c) > best)
+			best = worth(d, (enum plan_carrier)c);
+	if (best == 0)
+		return PLAN_ANY;
+	for (c = 0; c < PLAN_CARRIER_COUNT; c++)
+		if (worth(d, (enum plan_carrier)c) &&
+		    at_least(worth(d, (enum plan_carrier)c), best, d->policy.tie_ppm))
+			break;
+	return (enum plan_carrier)c;
+}
+
+static void predict(struct plan_decision *d)
+{
+	const struct plan_question *q = &d->asked;
+	struct plan_goodput g;
+	unsigned c;
+
+	for (c = 0; c < PLAN_CARRIER_COUNT; c++) {
+		g = plan_goodput((enum plan_carrier)c, &q->source, &q->destination, &q->path.by[c]);
+		d->alt[c] = (struct plan_alternative){
+		    .goodput_bps = g.bps, .limit = g.limit, .enough = g.bps && g.bps >= q->demand_bps};
+	}
+}
+
+static unsigned possible(const struct plan_decision *d)
+{
+	unsigned c, n = 0;
+
+	for (c = 0; c < PLAN_CARRIER_COUNT; c++)
+		n += d->alt[c].goodput_bps != 0;
+	return n;
+}
+
+static void use(struct plan_decision *d, struct plan_hyst *h, enum plan_carrier c, enum plan_rule rule)
+{
+	d->carrier = c;
+	d->rule = rule;
+	if (c == PLAN_ANY) {
+		*h = (struct plan_hyst){0};
+		return;
+	}
+	if (!h->has || h->carrier != c)
+		h->changed_at = d->at;
+	h->has = true;
+	h->carrier = (uint8_t)c;
+	h->rival = (uint8_t)c;
+	h->homing = false;
+}
+
+static void keep(struct plan_decision *d, struct plan_hyst *h, enum plan_rule rule, rwy_time again)
+{
+	d->carrier = (enum plan_carrier)h->carrier;
+	d->rule = rule;
+	d->again_at = again;
+}
+
+static enum plan_carrier first_possible(const struct plan_decision *d)
+{
+	unsigned c = 0;
+
+	while (c < PLAN_CARRIER_COUNT && d->alt[c].goodput_bps == 0)
+		c++;
+	return (enum plan_carrier)c;
+}
+
+/* Nothing in use: the rules that need no memory. */
+static void decide_first(struct plan_decision *d, struct plan_hyst *h, enum plan_rule rule)
+{
+	enum plan_carrier c = pick(d);
+
+	if (c == PLAN_ANY)
+		use(d, h, c, PLAN_RULE_NONE);
+	else if (possible(d) == 1)
+		use(d, h, first_possible(d), rule == PLAN_RULE_FAILED ? rule : PLAN_RULE_ONLY);
+	else if (rule == PLAN_RULE_FIRST && d->asked.demand_bps && d->alt[c].enough)
+		use(d, h, c, PLAN_RULE_ENOUGH);
+	else
+		use(d, h, c, rule);
+}
+
+/* Since when this holds: `now` where it has not held before, or time went back. */
+static rwy_time since(bool held, rwy_time at, rwy_time now)
+{
+	return held && at <= now ? at : now;
+}
+
+/* An earlier carrier that is as good, not better: for long enough it is taken again. */
+static void decide_home(struct plan_decision *d, struct plan_hyst *h, enum plan_carrier c, rwy_time now)
+{
+	rwy_time due;
+
+	h->rival = h->carrier;
+	if (c > (enum plan_carrier)h->carrier ||
+	    !at_least(worth(d, c), worth(d, (enum plan_carrier)h->carrier), d->policy.tie_ppm)) {
+		h->homing = false;
+		keep(d, h, PLAN_RULE_STAYS, RWY_NEVER);
+		return;
+	}
+	h->home_at = since(h->homing, h->home_at, now);
+	h->homing = true;
+	due = h->home_at + rwy_time_max(d->policy.home, d->policy.hold);
+	if (now < due)
+		keep(d, h, PLAN_RULE_STAYS, due);
+	else
+		use(d, h, c, PLAN_RULE_HOME);
+}
+
+/* A carrier is in use and possible. */
+static void decide_change(struct plan_decision *d, struct plan_hyst *h, rwy_time now)
+{
+	const enum plan_carrier c = pick(d), mine = (enum plan_carrier)h->carrier;
+	rwy_time confirmed, free;
+
+	if (c == mine) {
+		h->rival = h->carrier;
+		h->homing = false;
+		keep(d, h, PLAN_RULE_STAYS, RWY_NEVER);
+		return;
+	}
+	if ((unsigned __int128)worth(d, c) * PLAN_PPM <
+	    (unsigned __int128)worth(d, mine) * ((uint64_t)PLAN_PPM + d->policy.gain_ppm)) {
+		decide_home(d, h, c, now);
+		return;
+	}
+	/* Which carrier is better may change while it is confirmed that one is. */
+	h->better_at = since(h->rival != h->carrier, h->better_at, now);
+	h->rival = (uint8_t)c;
+	h->homing = false;
+	confirmed = h->better_at + d->policy.confirm;
+	free = since(true, h->changed_at, now) + d->policy.hold;
+	if (now < confirmed)
+		keep(d, h, PLAN_RULE_CONFIRM, rwy_time_max(confirmed, free));
+	else if (now < free)
+		keep(d, h, PLAN_RULE_HELD, free);
+	else
+		use(d, h, c, PLAN_RULE_MOVED);
+}
+
+/* n, n/a and n/(a*b) of the carrier. */
+static void rates(struct plan_decision *d)
+{
+	const struct plan_alternative *a;
+	uint64_t loss;
+
+	if (d->carrier == PLAN_ANY)
+		return;
+	a = &d->alt[d->carrier];
+	d->enough = a->enough;
+	d->n_bps = worth(d, d->carrier);
+	d->a_ppm = d->policy.gateway_ppm[d->carrier];
+	loss = d->asked.path.by[d->carrier].loss_ppm.v;
+	if (loss > PLAN_PPM)
+		loss = PLAN_PPM;
+	d->b_ppm = (uint32_t)((uint64_t)d->policy.wan_ppm * (PLAN_PPM - loss) / PLAN_PPM);
+	if (d->b_ppm == 0)
+		d->b_ppm = 1;
+	d->gateway_bps = plan_gateway_bps(d->n_bps, d->a_ppm);
+	d->edge_bps = plan_edge_bps(d->n_bps, d->a_ppm, d->b_ppm);
+}
+
+void plan_decide(struct plan_decision *out, const struct plan_question *q, const struct plan_policy *p,
+    struct plan_hyst *h, rwy_time now)
+{
+	memset(out, 0, sizeof(*out));
+	out->asked = *q;
+	out->at = now;
+	out->again_at = RWY_NEVER;
+	if (plan_policy_check(p))
+		plan_policy_default(&out->policy);
+	else
+		out->policy = *p;
+	if (h->has && h->carrier >= PLAN_CARRIER_COUNT)
+		*h = (struct plan_hyst){0};
+	out->before = h->has ? (enum plan_carrier)h->carrier : PLAN_ANY;
+	predict(out);
+	if ((unsigned)q->pinned < PLAN_CARRIER_COUNT)
+		use(out, h, out->alt[q->pinned].goodput_bps ? q->pinned : PLAN_ANY,
+		    out->alt[q->pinned].goodput_bps ? PLAN_RULE_PINNED : PLAN_RULE_NONE);
+	else if (!h->has)
+		decide_first(out, h, PLAN_RULE_FIRST);
+	else if (out->alt[h->carrier].goodput_bps == 0)
+		decide_first(out, h, PLAN_RULE_FAILED);
+	else
+		decide_change(out, h, now);
+	out->changed = out->carrier != out->before;
+	rates(out);
+}

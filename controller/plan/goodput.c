@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Predicted goodput. Each carrier takes a share of the path's bandwidth for its headers, and answers to loss
+ * in its way: native  repeats what is lost and takes loss that does not come with delay for what it is: (1 -
+ * p) bbr     the same until its bandwidth filter sees loss as the rate: (1 - p), less of it above 10 % cubic
+ * the larger of its own response function (RFC 9438, 5.) and Reno's, with the time that it stands still for
+ *           retransmission timeouts (Padhye et al., SIGCOMM 1998), for each connection
+ *           Losses in a row are one event, but harder to repair: between the two, burst^(3/4).
+ * Powers are square roots of square roots, so that the result is the same everywhere.
+ */
+#include <math.h>
+
+#include "controller/plan/goodput.h"
+
+#define MSS_BITS  (1448.0 * 8.0)
+#define RTO_MIN_S 0.2 /* Linux adds it to the round trip */
+
+/* Payload of RoCE packets of 4096 bytes over links of 1500: what headers leave. */
+static const double header_share[PLAN_CARRIER_COUNT] = {
+    [PLAN_NATIVE] = 0.92, [PLAN_TCP] = 0.92, [PLAN_QUIC] = 0.90};
+
+struct bound {
+	double bps;
+	enum plan_limit limit;
+};
+
+static void lower(struct bound *b, double bps, enum plan_limit limit)
+{
+	if (bps < b->bps) {
+		b->bps = bps;
+		b->limit = limit;
+	}
+}
+
+/* x^(3/4) */
+static double pow34(double x)
+{
+	return sqrt(x) * sqrt(sqrt(x));
+}
+
+/* Bits a second of one CUBIC connection at loss p > 0, round trip s. */
+static double cubic_bps(double p, double s)
+{
+	double reno = 1.2247 / sqrt(p), cubic = 1.054 * pow34(s / p);
+	double window = reno > cubic ? reno : cubic, stall = 3 * sqrt(3 * p / 8);
+
+	if (stall > 1)
+		stall = 1;
+	/* Most losses are repaired by SACK and RACK: two in five of what the formula has for timeouts remain.
+	 */
+	return MSS_BITS / (s / window + 0.4 * (s + RTO_MIN_S) * stall * p * (1 + 32 * p * p));
+}
+
+static uint8_t algorithm(const struct plan_caps *src, const struct plan_caps *dst)
+{
+	/* Each end chooses for what it sends; both directions count, so the worse of the two. */
+	return src->tcp_algorithms & dst->tcp_algorithms & PLAN_TCP_BBR;
+}
+
+static uint64_t fewer(uint64_t a, uint64_t b, uint64_t if_none)
+{
+	a = a ? a : if_none;
+	b = b ? b : if_none;
+	return a < b ? a : b;
+}
+
+static double model_based(double p)
+{
+	/* From 10 % on the filter begins to take loss for the rate. */
+	return p <= 0.1 ? 1 - p : (1 - p) * (p < 0.3 ? (0.3 - p) / 0.2 : 0);
+}
+
+struct plan_goodput plan_goodput(
+    enum plan_carrier c, const struct plan_caps *src, const struct plan_caps *dst, const struct plan_leg *leg)
+{
+	struct bound b = {(double)PLAN_RATE_MAX, PLAN_BY_NOTHING};
+	double p, s, link, streams, burst;
+
+	if ((unsigned)c >= PLAN_CARRIER_COUNT || src->bandwidth_bps[c] == 0)
+		return (struct plan_goodput){0, PLAN_NOT_SOURCE};
+	if (dst->bandwidth_bps[c] == 0)
+		return (struct plan_goodput){0, PLAN_NOT_DESTINATION};
+	p = (double)(leg->loss_ppm.v < PLAN_PPM ? leg->loss_ppm.v : PLAN_PPM) / PLAN_PPM;
+	s = (double)(leg->rtt_us.v < PLAN_US_MAX ? leg->rtt_us.v : PLAN_US_MAX) / 1e6;
+	burst = leg->burst.v > 1 ? (double)(leg->burst.v < PLAN_PPM ? leg->burst.v : PLAN_PPM) : 1;
+	if (s < 1e-5)
+		s = 1e-5;
+	lower(&b, (double)src->bandwidth_bps[c], PLAN_BY_SOURCE);
+	lower(&b, (double)dst->bandwidth_bps[c], PLAN_BY_DESTINATION);
+	if (leg->bandwidth_bps.v)
+		lower(&b, (double)leg->bandwidth_bps.v * header_share[c], PLAN_BY_PATH);
+	link = b.bps;
+	switch (c) {
+	case PLAN_NATIVE:
+		lower(&b, link * (1 - p), PLAN_BY_LOSS);
+		break;
+	case PLAN_TCP:
+		streams = (double)fewer(src->tcp_streams, dst->tcp_streams, PLAN_TCP_STREAMS);
+		lower(&b, streams * 8 * (double)fewer(src->tcp_window, dst->tcp_window, PLAN_TCP_WINDOW) / s,
+		    PLAN_BY_WINDOW);
+		if (p > 0 && algorithm(src, dst))
+			lower(&b, link * model_based(p), PLAN_BY_LOSS);
+		else if (p > 0)
+			lower(&b, streams * cubic_bps(p / pow34(burst), s) * header_share[c], PLAN_BY_LOSS);
+		break;
+	case PLAN_QUIC:
+		lower(&b, link * model_based(p), PLAN_BY_LOSS);
+		break;
+	case PLAN_CARRIER_COUNT:
+		break;
+	}
+	if (!(b.bps >= 1))
+		b.bps = 1; /* possible, if hardly */
+	return (struct plan_goodput){(uint64_t)b.bps, b.limit};
+}

@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# carrier_grid.py [BUILD] [OUT.csv]: goodput of the carriers over RTT x loss x burst, for the planner's model (docs/controller-planning.md).
+# TCP: the kernel's own (cubic and bbr, four connections) between two network namespaces with wanem between them, in real time.
+# Native: the gateway's wan/ and cc/ in the simulator rwywan (congestion control auto), in virtual time; also where a policer
+# leaves UDP a share of the link. Needs root. SECONDS=5 WARM=4 a TCP cell; RATE=200 Mbit/s; NICE machines give better numbers.
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
+OUT = sys.argv[2] if len(sys.argv) > 2 else f"{BUILD}/bench/carrier_grid.csv"
+RATE = int(os.environ.get("RATE", 200)) * 10**6
+SECONDS = float(os.environ.get("SECONDS", 5))
+WARM = float(os.environ.get("WARM", 4))
+STREAMS = 4
+RTTS_MS = [5, 20, 50, 100, 200]
+LOSSES = [(0, 1), (1e-4, 1), (1e-3, 1), (1e-2, 1), (3e-2, 1), (1e-1, 1), (1e-3, 8), (1e-2, 8), (3e-2, 8)]
+SHARES = [1.0, 0.5, 0.1]  # of the link that UDP may use
+TAG = f"rwycg{os.getpid()}"
+NS = [f"{TAG}a", f"{TAG}w", f"{TAG}b"]
+
+# One process, both ends: what arrives at the sink between the end of the warm-up and the end is counted.
+SINK = r"""
+import socket, sys, threading, time
+n, warm, secs = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+srv = socket.create_server(("10.9.0.2", 5001), backlog=16)
+print("listening", flush=True)
+got = [0] * n
+def drain(i, c):
+    buf = bytearray(1 << 20)
+    while True:
+        k = c.recv_into(buf)
+        if not k:
+            return
+        got[i] += k
+conns = [srv.accept()[0] for _ in range(n)]
+for i, c in enumerate(conns):
+    threading.Thread(target=drain, args=(i, c), daemon=True).start()
+time.sleep(warm)
+a, t = sum(got), time.monotonic()
+time.sleep(secs)
+print(int((sum(got) - a) * 8 / (time.monotonic() - t)), flush=True)
+import os; os._exit(0)
+"""
+SOURCE = r"""
+import socket, sys, threading
+cc, n = sys.argv[1], int(sys.argv[2])
+def run():
+    c = socket.socket()
+    c.setsockopt(socket.IPPROTO_TCP, 13, cc.encode())
+    c.connect(("10.9.0.2", 5001))
+    data = bytes(1 << 18)
+    try:
+        while True:
+            c.sendall(data)
+    except OSError:
+        pass
+ts = [threading.Thread(target=run) for _ in range(n)]
+[t.start() for t in ts]
+[t.join() for t in ts]
+"""
+
+
+def sh(*a, **k):
+    return subprocess.run(a, check=True, capture_output=True, text=True, **k).stdout
+
+
+def net(ns, *a):
+    return sh("ip", "netns", "exec", ns, *a)
+
+
+def build_net():
+    for ns in NS:
+        sh("ip", "netns", "add", ns)
+    for ns, here, there, addr in ((NS[0], "e0", "wa", "10.9.0.1/24"), (NS[2], "e0", "wb", "10.9.0.2/24")):
+        sh("ip", "link", "add", here, "netns", ns, "type", "veth", "peer", "name", there, "netns", NS[1])
+        net(ns, "ip", "addr", "add", addr, "dev", here)
+        net(ns, "ip", "link", "set", here, "up")
+        net(ns, "ip", "link", "set", here, "gso_max_segs", "1")  # wanem takes no super-frames
+        net(NS[1], "sysctl", "-qw", f"net.ipv6.conf.{there}.disable_ipv6=1")
+        net(NS[1], "ip", "link", "set", there, "up")
+        # As the carrier asks for: room for a bandwidth-delay product a connection.
+        net(ns, "sysctl", "-qw", "net.ipv4.tcp_wmem=4096 1048576 16777216", "net.ipv4.tcp_rmem=4096 1048576 33554432",
+            "net.ipv4.tcp_no_metrics_save=1")
+
+
+def drop_net():
+    for ns in NS:
+        subprocess.run(["ip", "netns", "del", ns], capture_output=True)
+
+
+def tcp_cell(cc, rtt_ms, loss, burst):
+    bdp = int(RATE / 8 * rtt_ms / 1000)
+    w = subprocess.Popen(
+        ["ip", "netns", "exec", NS[1], f"{BUILD}/bin/wanem", "--a", "wa", "--b", "wb", "--delay", f"{rtt_ms / 2}ms", "--rate", f"{RATE // 1000}kbit",
+         "--queue", str(max(bdp, 65536)), "--loss", f"{loss * 100:g}%", "--burst", str(burst)], stderr=subprocess.PIPE, text=True)
+    try:
+        if "ready" not in w.stderr.readline():
+            raise SystemExit("wanem: " + w.stderr.read())
+        sink = subprocess.Popen(["ip", "netns", "exec", NS[2], sys.executable, "-c", SINK, str(STREAMS), str(WARM), str(SECONDS)],
+                                stdout=subprocess.PIPE, text=True)
+        sink.stdout.readline()
+        src = subprocess.Popen(["ip", "netns", "exec", NS[0], sys.executable, "-c", SOURCE, cc, str(STREAMS)])
+        bps = int(sink.stdout.readline())
+        src.send_signal(signal.SIGKILL)
+        src.wait()
+        sink.wait()
+        return bps
+    finally:
+        w.terminate()
+        w.wait()
+
+
+def native_cell(rtt_ms, loss, burst, share):
+    rate = int(RATE * share)
+    # A policer has hardly a queue; the link has one of a bandwidth-delay product.
+    bdp = rate / 8 * rtt_ms / 1000
+    queue = str(max(65536, int(bdp if share == 1 else bdp / 10)))
+    n = max(60, int(4000 / rtt_ms))
+    o = subprocess.run(
+        [f"{BUILD}/tests/sim/rwywan", "--json", f"rate={rate}", f"rtt={rtt_ms}ms", f"loss={loss * 100:g}%", f"burst={burst}", f"queue={queue}",
+         "cc=auto", "ccrate=0", "arrival=back", "mtu=1472", "size=1MiB", f"rtts={2 * n}", f"skip={n}"],
+        capture_output=True, text=True)
+    if not o.stdout:
+        raise SystemExit(o.stderr)
+    r = json.loads(o.stdout)
+    return r
+
+
+def main():
+    os.makedirs(os.path.dirname(OUT), exist_ok=True)
+    rows = []
+    with open(OUT, "w", newline="") as f:
+        out = csv.writer(f, lineterminator="\n")
+        out.writerow("carrier,algorithm,link_bps,share_ppm,rtt_us,loss_ppm,burst,goodput_bps".split(","))
+
+        def put(carrier, alg, share, rtt, loss, burst, bps):
+            out.writerow([carrier, alg, RATE, int(share * 10**6), rtt * 1000, int(loss * 10**6 + 0.5), burst, bps])
+            f.flush()
+            print(carrier, alg, share, rtt, loss, burst, f"{bps / 1e6:.1f}", flush=True)
+
+        for rtt in RTTS_MS:
+            for loss, burst in LOSSES:
+                for share in SHARES:
+                    r = native_cell(rtt, loss, burst, share)
+                    put("native", "auto", share, rtt, loss, burst, int(r["goodput_bps"]))
+        build_net()
+        try:
+            for rtt in RTTS_MS:
+                for loss, burst in LOSSES:
+                    for cc in ("cubic", "bbr"):
+                        put("tcp", cc, 1.0, rtt, loss, burst, tcp_cell(cc, rtt, loss, burst))
+        finally:
+            drop_net()
+
+
+main()
