@@ -101,7 +101,8 @@ struct plan_goodput plan_goodput(
 		if (p > 0 && algorithm(src, dst))
 			lower(&b, link * model_based(p), PLAN_BY_LOSS);
 		else if (p > 0)
-			lower(&b, streams * cubic_bps(p / pow34(burst), s) * header_share[c], PLAN_BY_LOSS);
+			lower(&b, streams * cubic_bps(p / pow34(burst), s) * (1 - p) * header_share[c],
+			    PLAN_BY_LOSS);
 		break;
 	case PLAN_QUIC:
 		lower(&b, link * model_based(p), PLAN_BY_LOSS);
