@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "controller/plan/spread.h"
+#include "controller/plan/spread_int.h"
 #include "controller/plan/weight.h"
 
 #define LOG_BITS 40
@@ -108,9 +108,22 @@ static bool before(const struct plan_pair *a, const struct plan_pair *b)
 	return a->first != b->first ? a->first < b->first : a->second < b->second;
 }
 
+uint64_t plan_spread_cost(const struct plan_pair *p, uint64_t key)
+{
+	return neg_log2(add(add(key, p->first), p->second));
+}
+
+bool plan_spread_less(const struct plan_pair *a, uint64_t cost_a, const struct plan_pair *b, uint64_t cost_b)
+{
+	/* cost_a / weight_a < cost_b / weight_b */
+	unsigned __int128 x = (unsigned __int128)cost_a * b->weight,
+	                  y = (unsigned __int128)cost_b * a->weight;
+
+	return x < y || (x == y && before(a, b));
+}
+
 int plan_spread(const struct plan_pair *pairs, unsigned n, uint64_t key)
 {
-	unsigned __int128 mine, theirs;
 	uint64_t cost, best_cost = 0;
 	int best = -1;
 	unsigned i;
@@ -118,16 +131,11 @@ int plan_spread(const struct plan_pair *pairs, unsigned n, uint64_t key)
 	for (i = 0; i < n; i++) {
 		if (pairs[i].weight == 0)
 			continue;
-		cost = neg_log2(add(add(key, pairs[i].first), pairs[i].second));
-		if (best >= 0) {
-			/* cost / weight < best_cost / best_weight */
-			mine = (unsigned __int128)cost * pairs[best].weight;
-			theirs = (unsigned __int128)best_cost * pairs[i].weight;
-			if (mine > theirs || (mine == theirs && !before(&pairs[i], &pairs[best])))
-				continue;
+		cost = plan_spread_cost(&pairs[i], key);
+		if (best < 0 || plan_spread_less(&pairs[i], cost, &pairs[best], best_cost)) {
+			best = (int)i;
+			best_cost = cost;
 		}
-		best = (int)i;
-		best_cost = cost;
 	}
 	return best;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rwy/err.h"
 #include "rwy/ip.h"
 
 /* What stays together on one pair. */
@@ -58,5 +59,24 @@ uint32_t plan_pair_weight(uint32_t first, uint32_t second);
 
 /* Which of n pairs; -1: none has a weight. The order of the pairs does not matter. */
 int plan_spread(const struct plan_pair *pairs, unsigned n, uint64_t key);
+
+/*
+ * The same with bounded loads, for few keys: chance alone would spread 16 connections 3:1 as anything from
+ * 9:7 to 16:0. count[i] keys are on pair i so far; of the pairs with less than their share of one key more
+ * (rounded up) the one that rendezvous likes best. So no pair is ever above its share, and what is on a pair
+ * stays until it goes. Counts of pairs without weight do not count. -1: none has a weight.
+ */
+int plan_spread_next(const struct plan_pair *pairs, unsigned n, const uint32_t *count, uint64_t key);
+
+/*
+ * A whole list of m keys at once, each pair its share to one key. assign[j] is in 0..n-1 where key j is now
+ * (it stays, if the shares allow), or -1; after it where it belongs. What moves is what must: the keys of
+ * pairs that lost their weight, and of pairs that are above their share the ones that rendezvous likes least
+ * there. n <= PLAN_PAIRS_MAX. RWY_EINVAL: none has a weight, or too many; RWY_ENOMEM; then assign is as it
+ * was. Returns how many moved or are new.
+ */
+#define PLAN_PAIRS_MAX 4096
+RWY_MUST_CHECK int plan_spread_list(
+    const struct plan_pair *pairs, unsigned n, const uint64_t *keys, unsigned m, int *assign);
 
 #endif

@@ -219,6 +219,127 @@ static void test_both_directions(void **state)
 	}
 }
 
+/* 16 connections 3:1 are 12 and 4, whichever they are; 4 x 4 pairs get their share to one. */
+static void test_bounded_is_exact(void **state)
+{
+	const uint32_t w[2] = {3, 1}, one[1] = {1}, many[4] = {4, 3, 2, 1};
+	struct plan_pair p[64];
+	uint32_t count[64];
+	unsigned seed, i, n;
+	int k;
+
+	for (seed = 0; seed < 500; seed++) {
+		memset(count, 0, sizeof(count));
+		n = mesh(p, w, 2, one, 1);
+		for (i = 0; i < 16; i++) {
+			k = plan_spread_next(p, n, count, key_of(seed * 16 + i));
+			assert_in_range(k, 0, n - 1);
+			count[k]++;
+		}
+		assert_int_equal(count[0], 12);
+		assert_int_equal(count[1], 4);
+		memset(count, 0, sizeof(count));
+		n = mesh(p, many, 4, w, 2);
+		for (i = 0; i < 77; i++) {
+			k = plan_spread_next(p, n, count, key_of(seed * 77 + i));
+			count[k]++;
+			assert_true(count[k] * 40 < (i + 1) * p[k].weight + 40); /* weights: 10 x 4 */
+		}
+	}
+	assert_int_equal(plan_spread_next(p, 0, count, 1), -1);
+}
+
+/* A pair without weight takes nothing, and what is still counted there does not shift the others' shares. */
+static void test_bounded_without_weight(void **state)
+{
+	const uint32_t w[3] = {3, 1, 0}, one[1] = {1};
+	uint32_t count[3] = {0, 0, 1000};
+	struct plan_pair p[64];
+	unsigned i, n = mesh(p, w, 3, one, 1);
+
+	for (i = 0; i < 40; i++)
+		count[plan_spread_next(p, n, count, key_of(i))]++;
+	assert_int_equal(count[0], 30);
+	assert_int_equal(count[1], 10);
+	assert_int_equal(count[2], 1000);
+}
+
+static void tally(const int *assign, unsigned m, uint32_t *count, unsigned n)
+{
+	unsigned i;
+
+	memset(count, 0, n * sizeof(*count));
+	for (i = 0; i < m; i++) {
+		assert_in_range(assign[i], 0, n - 1);
+		count[assign[i]]++;
+	}
+}
+
+#define LIST 1000u
+
+/* Lists: shares to one key, a loss moves what was lost and nothing else, a return moves the newcomer's share
+ * and nothing else, again moves nothing, and the order of the list plays no part. */
+static void test_list(void **state)
+{
+	const uint32_t w[4] = {5, 3, 2, 1}, one[1] = {1};
+	static uint64_t keys[LIST], turned[LIST];
+	static int a[LIST], b[LIST], c[LIST];
+	struct plan_pair p[64], q[64];
+	uint32_t count[4], was[4];
+	unsigned i, gone, m, n = mesh(p, w, 4, one, 1), moved;
+
+	for (m = 1; m <= LIST; m = m * 3 + 1) {
+		for (i = 0; i < m; i++) {
+			keys[i] = key_of(i);
+			turned[m - 1 - i] = keys[i];
+			a[i] = c[i] = -1;
+		}
+		assert_int_equal(plan_spread_list(p, n, keys, m, a), m);
+		assert_int_equal(plan_spread_list(p, n, turned, m, c), m);
+		tally(a, m, was, n);
+		for (i = 0; i < m; i++)
+			assert_int_equal(a[i], c[m - 1 - i]);
+		for (i = 0; i < n; i++)
+			assert_true(fabs(was[i] - m * w[i] / 11.0) < 1);
+		assert_int_equal(plan_spread_list(p, n, keys, m, a), 0);
+		for (gone = 0; gone < n; gone++) {
+			memcpy(q, p, sizeof(q));
+			q[gone].weight = 0;
+			memcpy(b, a, sizeof(b));
+			assert_int_equal(plan_spread_list(q, n, keys, m, b), was[gone]);
+			tally(b, m, count, n);
+			assert_int_equal(count[gone], 0);
+			for (i = 0; i < m; i++)
+				assert_true(a[i] == (int)gone || a[i] == b[i]);
+			for (i = 0; i < n; i++)
+				assert_true(i == gone || fabs(count[i] - m * w[i] / (11.0 - w[gone])) < 1);
+			/* Back: only to the one that came. */
+			memcpy(c, b, sizeof(c));
+			moved = (unsigned)plan_spread_list(p, n, keys, m, c);
+			assert_true(moved <= was[gone] + 1);
+			for (i = 0; i < m; i++)
+				assert_true(b[i] == c[i] || c[i] == (int)gone);
+		}
+	}
+}
+
+static void test_list_refused(void **state)
+{
+	const uint32_t none[2] = {0, 0}, w[2] = {1, 1};
+	uint64_t key = 1;
+	struct plan_pair p[64];
+	unsigned n = mesh(p, none, 2, w, 2);
+	int a = -1;
+
+	assert_int_equal(plan_spread_list(p, n, &key, 1, &a), RWY_EINVAL);
+	assert_int_equal(plan_spread_list(p, 0, &key, 1, &a), RWY_EINVAL);
+	n = mesh(p, w, 2, w, 2);
+	a = 4711; /* what is no pair is none */
+	assert_int_equal(plan_spread_list(p, n, &key, 1, &a), 1);
+	assert_in_range(a, 0, n - 1);
+	assert_int_equal(plan_spread_list(p, n, &key, 0, &a), 0);
+}
+
 #define GBIT UINT64_C(1000000000)
 
 static void weigh(const char *alg, const struct plan_gateway_load *g, unsigned n, uint32_t *w)
@@ -300,6 +421,10 @@ int main(void)
 	    cmocka_unit_test(test_no_weight),
 	    cmocka_unit_test(test_grain),
 	    cmocka_unit_test(test_both_directions),
+	    cmocka_unit_test(test_bounded_is_exact),
+	    cmocka_unit_test(test_bounded_without_weight),
+	    cmocka_unit_test(test_list),
+	    cmocka_unit_test(test_list_refused),
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_weights_stay_in_range),
 	    cmocka_unit_test(test_least_is_steady),

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rendezvous with bounded loads: the same preferences, but no pair takes more than its share (the idea is
+ * that of consistent hashing with bounded loads, Mirrokni, Thorup, Zadimoghaddam, SODA 2018, with a bound of
+ * exactly one share).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/spread_int.h"
+
+int plan_spread_next(const struct plan_pair *pairs, unsigned n, const uint32_t *count, uint64_t key)
+{
+	uint64_t weights = 0, keys = 1, cost, best_cost = 0;
+	int best = -1;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		if (pairs[i].weight) {
+			weights += pairs[i].weight;
+			keys += count[i];
+		}
+	}
+	for (i = 0; i < n; i++) {
+		/* Above: count >= keys * weight / weights, so rounding up needs no division. One is always
+		 * below. */
+		if (pairs[i].weight == 0 ||
+		    (unsigned __int128)count[i] * weights >= (unsigned __int128)keys * pairs[i].weight)
+			continue;
+		cost = plan_spread_cost(&pairs[i], key);
+		if (best < 0 || plan_spread_less(&pairs[i], cost, &pairs[best], best_cost)) {
+			best = (int)i;
+			best_cost = cost;
+		}
+	}
+	return best;
+}
+
+struct share {
+	uint64_t floor, rest; /* of keys * weight / weights */
+	uint32_t have, quota;
+	bool over; /* has more than `floor` now: one more is given there first, so that it need not move */
+	unsigned pair;
+};
+
+struct have {
+	uint64_t cost, key;
+	unsigned pair, index;
+};
+
+static int three_way(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* Who gets one more than `floor`: who has it, then the largest remainder, then whoever is before. */
+static int cmp_share(const void *va, const void *vb, void *ctx)
+{
+	const struct share *a = va, *b = vb;
+	const struct plan_pair *p = ctx;
+
+	if (a->over != b->over)
+		return a->over ? -1 : 1;
+	if (a->rest != b->rest)
+		return three_way(b->rest, a->rest);
+	if (p[a->pair].first != p[b->pair].first)
+		return three_way(p[a->pair].first, p[b->pair].first);
+	return three_way(p[a->pair].second, p[b->pair].second);
+}
+
+static int cmp_pair(const void *va, const void *vb)
+{
+	const struct share *a = va, *b = vb;
+
+	return three_way(a->pair, b->pair);
+}
+
+/* Of one pair those it likes most come first. */
+static int cmp_have(const void *va, const void *vb)
+{
+	const struct have *a = va, *b = vb;
+
+	if (a->pair != b->pair)
+		return three_way(a->pair, b->pair);
+	if (a->cost != b->cost)
+		return three_way(a->cost, b->cost);
+	return a->key != b->key ? three_way(a->key, b->key) : three_way(a->index, b->index);
+}
+
+static void quotas(struct share *s, const struct plan_pair *pairs, unsigned n, unsigned m, uint64_t weights)
+{
+	unsigned __int128 x;
+	uint64_t left = m;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		x = (unsigned __int128)m * pairs[i].weight;
+		s[i].floor = (uint64_t)(x / weights);
+		s[i].rest = (uint64_t)(x % weights);
+		s[i].over = s[i].rest && s[i].have > s[i].floor;
+		s[i].quota = (uint32_t)s[i].floor;
+		left -= s[i].floor;
+	}
+	qsort_r(s, n, sizeof(*s), cmp_share, (void *)(uintptr_t)pairs);
+	for (i = 0; left; i++) { /* left < how many have a remainder */
+		if (s[i].rest) {
+			s[i].quota++;
+			left--;
+		}
+	}
+	qsort(s, n, sizeof(*s), cmp_pair);
+}
+
+/* The pair with room that rendezvous likes best. */
+static unsigned place(const struct share *s, const struct plan_pair *pairs, unsigned n, uint64_t key)
+{
+	uint64_t cost, best_cost = 0;
+	unsigned i, best = n;
+
+	for (i = 0; i < n; i++) {
+		if (s[i].have >= s[i].quota)
+			continue;
+		cost = plan_spread_cost(&pairs[i], key);
+		if (best == n || plan_spread_less(&pairs[i], cost, &pairs[best], best_cost)) {
+			best = i;
+			best_cost = cost;
+		}
+	}
+	return best;
+}
+
+static bool stays(const struct plan_pair *pairs, unsigned n, int assign)
+{
+	return assign >= 0 && (unsigned)assign < n && pairs[assign].weight;
+}
+
+int plan_spread_list(const struct plan_pair *pairs, unsigned n, const uint64_t *keys, unsigned m, int *assign)
+{
+	unsigned i, k, homeless = 0;
+	struct share *s = NULL;
+	struct have *h = NULL;
+	uint64_t weights = 0;
+	int rc = RWY_ENOMEM;
+
+	for (i = 0; i < n && n <= PLAN_PAIRS_MAX; i++)
+		weights += pairs[i].weight;
+	if (weights == 0 || m > INT32_MAX)
+		return RWY_EINVAL;
+	s = calloc(n, sizeof(*s));
+	h = calloc(m ? m : 1, sizeof(*h));
+	if (!s || !h)
+		goto out;
+	for (i = 0; i < n; i++)
+		s[i].pair = i;
+	for (i = 0; i < m; i++) {
+		h[i] = (struct have){0, keys[i], n, i};
+		if (!stays(pairs, n, assign[i]))
+			continue;
+		h[i].pair = (unsigned)assign[i];
+		h[i].cost = plan_spread_cost(&pairs[h[i].pair], keys[i]);
+		s[h[i].pair].have++;
+	}
+	quotas(s, pairs, n, m, weights);
+	qsort(h, m, sizeof(*h),
+	    cmp_have); /* those without a pair last, by key: the list's order plays no part */
+	for (i = 0; i < n; i++)
+		s[i].have = 0;
+	for (i = 0; i < m; i++) {
+		k = h[i].pair;
+		if (k < n && s[k].have < s[k].quota) {
+			s[k].have++;
+			assign[h[i].index] = (int)k;
+		} else {
+			h[homeless++] = h[i];
+		}
+	}
+	for (i = 0; i < homeless; i++) {
+		k = place(s, pairs, n, h[i].key);
+		s[k].have++;
+		assign[h[i].index] = (int)k;
+	}
+	rc = (int)homeless;
+out:
+	free(s);
+	free(h);
+	return rc;
+}
