@@ -164,7 +164,7 @@ TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/tenants*.c))
 $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
 # The API's pages over a made-up gateway, for tests/unit/cli_api.py.
 API_SERVER_SRC := $(wildcard gateway/api*.c tests/unit/api/*.c) \
-                  $(addprefix gateway/,tenants.c tenants_eng.c tenants_info.c reload.c notify.c counters.c offload_text.c)
+                  $(addprefix gateway/,tenants.c tenants_eng.c tenants_info.c tunnels.c tunnels_merge.c reload.c notify.c counters.c offload_text.c)
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "gateway/log.h"
+#include "gateway/tunnels.h"
 
 #define IDLE_SECONDS 10
 #define TOO_LARGE    413 /* the library calls it one way or the other */
@@ -35,6 +36,8 @@ static const struct route routes[] = {
         "connections, by pages: follow `next` as `cursor` until it is null", api_flows},
     {"GET", "/v1/tunnels", "workers", "tunnels over all workers; ?workers=1 adds each worker's half",
         api_tunnels},
+    {"PUT PATCH DELETE", "/v1/tunnels/NAME", "",
+        "one tunnel: PUT adds it, PATCH changes the keys that are sent, DELETE", api_tunnel},
     {"GET", "/v1/tenants", "limit after yaml",
         "tenants by name, by pages: follow `next` as `after` until it is null; ?yaml=1: all, for the file",
         api_tenants},
@@ -205,8 +208,15 @@ static void serve(struct MHD_Connection *conn, const char *url, const char *meth
 	req.body = up->text ? up->text : "";
 	req.body_len = up->len;
 	MHD_get_connection_values(conn, MHD_GET_ARGUMENT_KIND, on_param, &q);
-	if (reply->status == MHD_HTTP_OK)
+	if (reply->status != MHD_HTTP_OK)
+		return;
+	if (strcmp(req.method, "GET") != 0) { /* it may change what others read */
 		r->page(&req, reply);
+		return;
+	}
+	gw_tunnels_read(api.app);
+	r->page(&req, reply);
+	gw_tunnels_read_end(api.app);
 }
 
 /* --- what a client sends --------------------------------------------------------------------------- */

@@ -109,6 +109,8 @@ static void list_workers(struct list *l, const struct api_req *req, const struct
 	for (unsigned t = 0; t < req->app->conf->tunnels; t++) {
 		struct api_tunnel sum;
 
+		if (!*req->app->conf->tunnel[t].name)
+			continue;
 		api_tunnel_sum(snap + from, to - from, t, &sum);
 		list_add(l, "tunnel", tunnel_counters, COUNT(tunnel_counters), &sum.c, "tunnel",
 		    req->app->conf->tunnel[t].name, worker);
@@ -198,7 +200,7 @@ static void metrics_tunnels(FILE *f, const struct api_req *req, const struct api
 {
 	const struct conf *c = req->app->conf;
 	const unsigned workers = req->app->workers;
-	struct api_tunnel *all = calloc(c->tunnels, sizeof(*all));
+	struct api_tunnel *all = calloc(c->tunnels + 1, sizeof(*all));
 	char name[96];
 
 	if (!all)
@@ -210,6 +212,8 @@ static void metrics_tunnels(FILE *f, const struct api_req *req, const struct api
 	for (unsigned i = 0; i < c->tunnels; i++) {                                                          \
 		const struct api_tunnel *t = &all[i];                                                        \
                                                                                                              \
+		if (!*c->tunnel[i].name)                                                                     \
+			continue;                                                                            \
 		fprintf(                                                                                     \
 		    f, "roceway_tunnel_" m "{tunnel=\"%s\"} %.15g\n", c->tunnel[i].name, (double)(expr));    \
 	}
@@ -218,8 +222,9 @@ static void metrics_tunnels(FILE *f, const struct api_req *req, const struct api
 	for (size_t k = 0; k < COUNT(tunnel_counters); k++) {
 		metric_counter(f, "tunnel", &tunnel_counters[k], name);
 		for (unsigned i = 0; i < c->tunnels; i++)
-			fprintf(f, "%s{tunnel=\"%s\"} %" PRIu64 "\n", name, c->tunnel[i].name,
-			    value_at(&all[i].c, k));
+			if (*c->tunnel[i].name)
+				fprintf(f, "%s{tunnel=\"%s\"} %" PRIu64 "\n", name, c->tunnel[i].name,
+				    value_at(&all[i].c, k));
 	}
 	free(all);
 }

@@ -4,6 +4,7 @@
  * api_counters.c, health in api_health.c.
  */
 #include "gateway/api.h"
+#include "gateway/tunnels.h"
 
 #include <stdlib.h>
 
@@ -37,11 +38,20 @@ static double seconds(rwy_dur d)
 	return (double)d / 1e9;
 }
 
+unsigned api_tunnels_count(const struct conf *c)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < c->tunnels; i++)
+		n += *c->tunnel[i].name != 0;
+	return n;
+}
+
 void api_status(const struct api_req *req, struct api_reply *reply)
 {
 	struct gw_app *a = req->app;
 	struct api_snap *snap = calloc(1, sizeof(*snap));
-	unsigned *up = calloc(a->conf->tunnels, sizeof(*up)), answering = 0, tunnels_up = 0, ports_up = 0;
+	unsigned *up = calloc(a->conf->tunnels + 1, sizeof(*up)), answering = 0, tunnels_up = 0, ports_up = 0;
 	uint64_t flows = 0, custody = 0;
 	uint32_t total, avail;
 	char started[32];
@@ -73,7 +83,7 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	    "started", started, "uptime_seconds", seconds(rwy_since(a->start, gw_now())), "configuration",
 	    a->conf_path ? a->conf_path : "", "ack_mode", ack_mode_name(a->conf->ack_mode), "workers",
 	    (int)a->workers, "workers_answering", (int)answering, "ports", (int)a->ports, "ports_up",
-	    (int)ports_up, "tunnels", (int)a->conf->tunnels, "tunnels_up", (int)tunnels_up, "flows",
+	    (int)ports_up, "tunnels", (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up, "flows",
 	    (json_int_t)flows, "flows_max", (json_int_t)a->conf->conns_max, "custody_bytes",
 	    (json_int_t)custody, "custody_max_bytes", (json_int_t)a->conf->custody_total, "buffers",
 	    (json_int_t)total, "buffers_free", (json_int_t)avail);
@@ -131,7 +141,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 		json_array_append_new(prefixes, api_json_prefix(&c->prefix[p]));
 	return json_pack("{s:s, s:s, s:i, s:i, s:s, s:o, s:o, s:i, s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:I, "
 	                 "s:I, s:I, s:I, s:I, s:I,"
-	                 " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+	                 " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o}",
 	    "name", c->name, "state",
 	    t.workers_up == req->app->workers ? "up"
 	    : t.workers_up                    ? "partly"
@@ -146,7 +156,8 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	    (json_int_t)t.tx_flows, "rx_flows", (json_int_t)t.rx_flows, "loss_ratio", t.loss_ppm / 1e6,
 	    "tx_bytes", (json_int_t)t.c.tx_bytes, "rx_bytes", (json_int_t)t.c.rx_bytes, "tx_datagrams",
 	    (json_int_t)t.c.tx_datagrams, "rx_datagrams", (json_int_t)t.c.rx_datagrams, "lost",
-	    (json_int_t)t.c.lost, "peer_restarts", (json_int_t)t.c.peer_restarts, "congestion",
+	    (json_int_t)t.c.lost, "peer_restarts", (json_int_t)t.c.peer_restarts, "from",
+	    gw_tunnel_side(req->app, i) == GW_SIDE_CONTROLLER ? "controller" : "gateway", "congestion",
 	    congest_json(req->app, &t.congest));
 }
 
@@ -163,6 +174,8 @@ void api_tunnels(const struct api_req *req, struct api_reply *reply)
 		return;
 	list = json_array();
 	for (unsigned i = 0; i < req->app->conf->tunnels; i++) {
+		if (!*req->app->conf->tunnel[i].name)
+			continue;
 		json_t *t = tunnel_json(req, snap, i);
 
 		if (halves)

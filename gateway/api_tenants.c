@@ -332,8 +332,12 @@ void api_reload(const struct api_req *req, struct api_reply *reply)
 		    reply, rc == RWY_EAGAIN || rc == RWY_ENOMEM ? 503 : 409, "%s: %s", err.file, err.msg);
 	if (rc)
 		return;
-	reply->json = done_json(req, &done.tenants);
+	reply->json = done_json(req, &done.network.tenants);
 	json_object_set_new(reply->json, "file", json_string(req->app->conf_path));
+	json_object_set_new(reply->json, "tunnels",
+	    json_pack("{s:I, s:I, s:I, s:I}", "added", (json_int_t)done.network.added, "changed",
+	        (json_int_t)done.network.changed, "removed", (json_int_t)done.network.removed, "same",
+	        (json_int_t)done.network.same));
 	json_object_set_new(reply->json, "log_level_changed", json_boolean(done.log_level_changed));
 	json_object_set_new(reply->json, "took_seconds", json_real((double)done.took / 1e9));
 }

@@ -28,13 +28,14 @@ struct gw_port;
 struct gw_neigh;
 struct gw_control;
 struct gw_tenants;
+struct gw_tunnels;
 struct gw_offload;
 struct gw_offload_hooks;
 
 enum gw_state { GW_STARTING, GW_RUNNING, GW_STOPPING };
 
 struct gw_app {
-	const struct conf *conf;
+	const struct conf *conf; /* its tunnels change: gateway/tunnels.h */
 	const char *conf_path;
 	const char *version;
 	time_t start_wall;       /* UTC */
@@ -47,6 +48,7 @@ struct gw_app {
 	struct gw_port *port[CONF_PORTS_MAX];
 	struct gw_neigh *neigh;
 	struct gw_tenants *tenants;
+	struct gw_tunnels *tunnels;
 	struct gw_offload *offload;
 	const struct gw_offload_hooks *offload_hooks; /* gateway/offload.h; NULL: no port has offload */
 	struct gw_control *control;

@@ -173,6 +173,7 @@ static void tick(struct gw_app *app)
 	gw_ports_poll_link(app);
 	gw_neigh_reap(app);
 	gw_tenants_tick(app);
+	gw_tunnels_tick(app);
 	gw_tenants_generation(app, &published, &running);
 	gw_offload_tick(app, running);
 	watchdog_feed(app);

@@ -62,7 +62,7 @@ static void fit_rate(struct wan_cfg *w, uint64_t rate_Bps)
 		w->rx_bytes = HOLD * flight;
 }
 
-static int tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned idx, unsigned worker)
+int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned idx, unsigned worker)
 {
 	const struct conf_tunnel *t = &c->tunnel[idx];
 	uint32_t over = rwy_ip_is4(&t->local) ? IP4_UDP : IP6_UDP;
@@ -92,26 +92,33 @@ static int tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	return 0;
 }
 
+int gw_eng_prefixes(struct eng_prefix *prefix, unsigned *n, const struct conf *c, unsigned tunnel)
+{
+	const struct conf_tunnel *t = &c->tunnel[tunnel];
+
+	for (unsigned k = 0; k < t->prefixes; k++) {
+		if (*n == ENG_PREFIXES_MAX) {
+			gw_log(
+			    GW_LOG_ERROR, "config", "more than %u prefixes in all tunnels", ENG_PREFIXES_MAX);
+			return RWY_EINVAL;
+		}
+		prefix[(*n)++] = (struct eng_prefix){
+		    .addr = t->prefix[k].addr, .len = t->prefix[k].len, .tunnel = (uint8_t)tunnel};
+	}
+	return 0;
+}
+
 int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 {
 	eng_cfg_default(out);
 	out->tunnels = c->tunnels;
 	for (unsigned i = 0; i < c->tunnels; i++) {
-		int rc = tunnel_cfg(&out->tunnel[i], c, i, worker);
+		int rc = gw_eng_tunnel_cfg(&out->tunnel[i], c, i, worker);
 
+		if (!rc)
+			rc = gw_eng_prefixes(out->prefix, &out->prefixes, c, i);
 		if (rc)
 			return rc;
-		for (unsigned k = 0; k < c->tunnel[i].prefixes; k++) {
-			if (out->prefixes == ENG_PREFIXES_MAX) {
-				gw_log(GW_LOG_ERROR, "config", "more than %u prefixes in all tunnels",
-				    ENG_PREFIXES_MAX);
-				return RWY_EINVAL;
-			}
-			out->prefix[out->prefixes++] =
-			    (struct eng_prefix){.addr = c->tunnel[i].prefix[k].addr,
-			        .len = c->tunnel[i].prefix[k].len,
-			        .tunnel = (uint8_t)i};
-		}
 	}
 	out->ack_mode = (enum eng_ack_mode)c->ack_mode;
 	out->conns_max = c->conns_max / c->workers + 1;
@@ -132,6 +139,17 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 	return 0;
 }
 
+void gw_eng_tunnel_memory(
+    struct wan_cfg *w, unsigned tunnels, unsigned workers, uint32_t buffers, uint32_t cost)
+{
+	uint64_t held = buffers / workers / 4 / tunnels;
+
+	if (w->rx_window > held)
+		w->rx_window = held > 64 ? (uint32_t)held : 64;
+	if (w->rx_bytes > held * cost)
+		w->rx_bytes = held * cost;
+}
+
 void gw_eng_cfg_memory(struct eng_cfg *out, unsigned workers, uint32_t buffers, uint32_t cost)
 {
 	uint64_t share = buffers / workers;
@@ -141,13 +159,6 @@ void gw_eng_cfg_memory(struct eng_cfg *out, unsigned workers, uint32_t buffers, 
 		out->custody_total = share / 2 * cost;
 	if (out->custody_conn > out->custody_total)
 		out->custody_conn = out->custody_total;
-	for (unsigned i = 0; i < out->tunnels; i++) {
-		struct wan_cfg *w = &out->tunnel[i].wan;
-		uint64_t held = share / 4 / out->tunnels;
-
-		if (w->rx_window > held)
-			w->rx_window = held > 64 ? (uint32_t)held : 64;
-		if (w->rx_bytes > held * cost)
-			w->rx_bytes = held * cost;
-	}
+	for (unsigned i = 0; i < out->tunnels; i++)
+		gw_eng_tunnel_memory(&out->tunnel[i].wan, out->tunnels, workers, buffers, cost);
 }

@@ -74,9 +74,10 @@ struct gw_txq {
 
 /* One tunnel's headers in front of the WAN header, rebuilt when the next hop changes. */
 struct gw_tun {
-	const struct conf_tunnel *conf;
+	const struct conf_tunnel *conf; /* the worker's own copy; NULL: this number is free */
 	struct gw_port *port;
 	struct eng_nexthop nh;
+	bool closed;       /* being removed: nothing that comes is for it */
 	uint16_t udp_port; /* this worker's */
 	uint8_t ip_len;    /* 20 or 40 */
 	uint32_t sum;      /* IPv4: of the header's 16-bit words, length and checksum 0 */
@@ -132,7 +133,8 @@ struct gw_worker {
 	struct gw_verdict *verdict[CONF_PORTS_MAX];
 	struct gw_txq txq[CONF_PORTS_MAX];
 	struct gw_tun tun[CONF_TUNNELS_MAX];
-	rwy_time ask_time[GW_ASKS]; /* by hash of the address: not asked again before */
+	struct conf_tunnel *tun_conf; /* of the same numbers */
+	rwy_time ask_time[GW_ASKS];   /* by hash of the address: not asked again before */
 	struct gw_counters c;
 	struct gw_worker_stats st;
 	_Atomic uint64_t nt_gen; /* oldest table this worker may still read; control thread reads */
@@ -168,11 +170,17 @@ static inline unsigned gw_owner(
  */
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned);
 void gw_rx_flush(struct gw_worker *w);
+void gw_rx_forget(struct gw_worker *w); /* what it decided by the plain LAN's prefixes */
 
 /* tx.c */
 void gw_tx_meet(struct gw_worker *w, const struct rwy_ip *host); /* a local host sent something */
 extern const struct eng_ops gw_eng_ops;
-void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel);
+/* A tunnel on this worker: begins (c is copied), changes but for its ends, takes nothing more that comes, is
+ * free. Before the worker runs, or on its thread. */
+void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c);
+void gw_tx_tunnel_set(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c);
+void gw_tx_tunnel_close(struct gw_worker *w, unsigned tunnel);
+void gw_tx_tunnel_fini(struct gw_worker *w, unsigned tunnel);
 void gw_tx_frame(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m); /* an untagged frame of the kernel */
 void gw_tx_flush(struct gw_worker *w);

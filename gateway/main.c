@@ -77,7 +77,7 @@ static int workers_start(struct gw_app *app, struct gw_pools *pools)
 	return 0;
 }
 
-static int start(struct gw_app *app, struct gw_pools *pools)
+static int start(struct gw_app *app, struct gw_pools *pools, struct conf *conf)
 {
 	const struct conf *c = app->conf;
 	int rc = gw_eng_cfg(app->eng_cfg, c, 0);
@@ -102,6 +102,8 @@ static int start(struct gw_app *app, struct gw_pools *pools)
 		rc = gw_jfile_open(app);
 	if (!rc)
 		rc = gw_tenants_new(app);
+	if (!rc)
+		rc = gw_tunnels_new(app, conf, conf->tunnels, conf->tenants);
 	if (!rc)
 		rc = gw_offload_new(app);
 	if (!rc)
@@ -150,6 +152,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	}
 	gw_offload_free(app);
 	gw_tenants_free(app);
+	gw_tunnels_free(app);
 	gw_jfile_close(app);
 	gw_control_free(app);
 	gw_neigh_free(app);
@@ -160,7 +163,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_eal_cleanup();
 }
 
-static int run(const struct conf *conf, const char *path)
+static int run(struct conf *conf, const char *path)
 {
 	struct gw_app app = {
 	    .conf = conf, .conf_path = path, .version = RWY_VERSION, .workers = conf->workers};
@@ -172,7 +175,7 @@ static int run(const struct conf *conf, const char *path)
 	if (!app.eng_cfg)
 		return RWY_ENOMEM;
 	log_summary(&app);
-	rc = start(&app, &pools);
+	rc = start(&app, &pools, conf);
 	if (!rc && gw_api_start)
 		api = (rc = gw_api_start(&app)) == 0;
 	if (!rc) {

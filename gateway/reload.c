@@ -16,6 +16,11 @@ void gw_change_lock(void)
 	pthread_mutex_lock(&changing);
 }
 
+bool gw_change_trylock(void)
+{
+	return pthread_mutex_trylock(&changing) == 0;
+}
+
 void gw_change_unlock(void)
 {
 	pthread_mutex_unlock(&changing);
@@ -49,11 +54,14 @@ static void say_refused(const struct conf_error *err)
 
 static void say_done(const struct gw_app *app, const struct gw_reload_done *d)
 {
+	const struct gw_network_done *n = &d->network;
+
 	gw_log(GW_LOG_NOTICE, "reload",
 	    "config=%s tenants: added=%u changed=%u removed=%u same=%u generation=%" PRIu64
-	    "%s took_us=%" PRIu64,
-	    app->conf_path, d->tenants.added, d->tenants.changed, d->tenants.removed, d->tenants.same,
-	    d->tenants.generation, d->log_level_changed ? " log_level changed" : "", d->took / RWY_US);
+	    " tunnels: added=%u changed=%u removed=%u same=%u%s took_us=%" PRIu64,
+	    app->conf_path, n->tenants.added, n->tenants.changed, n->tenants.removed, n->tenants.same,
+	    n->tenants.generation, n->added, n->changed, n->removed, n->same,
+	    d->log_level_changed ? " log_level changed" : "", d->took / RWY_US);
 	gw_notify("READY=1\nSTATUS=forwarding");
 }
 
@@ -64,7 +72,7 @@ static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_e
 
 	if (rc)
 		return rc;
-	rc = gw_tenants_replace(app, c->tenant, c->tenants, &done->tenants, err);
+	rc = gw_network_apply(app, c, GW_SIDE_OWN, &done->network, err);
 	if (!rc) {
 		done->log_level = c->log_level;
 		done->log_level_changed = gw_log_set(c->log_level) != c->log_level;

@@ -8,17 +8,17 @@
 #define GATEWAY_RELOAD_H
 
 #include "gateway/app.h"
-#include "gateway/tenants.h"
+#include "gateway/tunnels.h"
 
 struct gw_reload_done {
-	struct gw_tenants_done tenants;
+	struct gw_network_done network;
 	int log_level; /* from now on */
 	bool log_level_changed;
 	rwy_dur took; /* with reading the file */
 };
 
 /* Reads app->conf_path again and applies what may change while it runs, or, with one message in *err and a
- * negative return, nothing: RWY_EINVAL, or as gw_tenants_replace. Says so in the log and to systemd. Any
+ * negative return, nothing: RWY_EINVAL, or as gw_network_apply. Says so in the log and to systemd. Any
  * thread but a worker's; waits for other changes. */
 RWY_MUST_CHECK int gw_reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error *err);
 
@@ -30,6 +30,7 @@ void gw_reload_finish(void);
 
 /* Who reads something, changes it and writes it back holds this meanwhile. */
 void gw_change_lock(void);
+bool gw_change_trylock(void);
 void gw_change_unlock(void);
 
 #endif

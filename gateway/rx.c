@@ -80,7 +80,7 @@ static int decide(const struct gw_worker *w, const struct gw_port *p, const stru
 	if (dst->b[0] == 0xfe && (dst->b[1] & 0xc0) == 0x80) /* link-local: the tap has one */
 		return GW_TO_KERNEL;
 	if (p->conf->role == CONF_ROLE_LAN) {
-		int t = eng_route(w->app->eng_cfg, dst);
+		int t = eng_route_plain(w->eng, dst);
 
 		if (t >= 0)
 			return t;
@@ -180,8 +180,8 @@ static int tunnel_find(
 	for (unsigned i = 0; i < w->tunnels; i++) {
 		const struct conf_tunnel *t = w->tun[i].conf;
 
-		if (w->tun[i].port != p || (unsigned)(dport - t->udp_port) >= w->app->workers ||
-		    dport < t->udp_port)
+		if (w->tun[i].port != p || w->tun[i].closed ||
+		    (unsigned)(dport - t->udp_port) >= w->app->workers || dport < t->udp_port)
 			continue;
 		if (!rwy_ip_eq(&t->local, &k->dst))
 			continue;
@@ -280,6 +280,12 @@ static void rx_one(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, b
 		from_lan(w, p, m, &k, owned);
 	else
 		from_wan(w, p, m, &k, owned);
+}
+
+void gw_rx_forget(struct gw_worker *w)
+{
+	for (unsigned i = 0; i < w->ports; i++)
+		memset(w->verdict[i], 0, GW_VERDICTS * sizeof(*w->verdict[i]));
 }
 
 void gw_rx_flush(struct gw_worker *w)

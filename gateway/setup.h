@@ -21,6 +21,16 @@ void gw_clock_init(void);
 /* engcfg.c: what the engine of one worker is told. */
 RWY_MUST_CHECK int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker);
 
+/* One tunnel of it. */
+RWY_MUST_CHECK int gw_eng_tunnel_cfg(
+    struct eng_tunnel_cfg *e, const struct conf *c, unsigned idx, unsigned worker);
+/* The plain LAN's prefixes behind one tunnel, after *n others; ENG_PREFIXES_MAX at most. */
+RWY_MUST_CHECK int gw_eng_prefixes(
+    struct eng_prefix *prefix, unsigned *n, const struct conf *c, unsigned tunnel);
+/* What a tunnel may hold, one of `tunnels`. */
+void gw_eng_tunnel_memory(
+    struct wan_cfg *w, unsigned tunnels, unsigned workers, uint32_t buffers, uint32_t cost);
+
 /* Bounds that follow from the packet buffers there are: `buffers` in all, `cost` bytes of memory each. At
  * most half of a worker's share may be in custody and a quarter held for the hosts; the rest is for what is
  * under way. */

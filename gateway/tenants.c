@@ -342,6 +342,90 @@ int gw_tenants_replace(struct gw_app *app, const struct conf_tenant *t, unsigned
 	return change(&(struct ask){app, t, n, err}, REPLACE, NULL, done);
 }
 
+/* --- tunnels that come and go
+ * ------------------------------------------------------------------------------- */
+
+static void limits_of(const struct gw_app *app, struct tenant_limits *lim)
+{
+	*lim = (struct tenant_limits){.tenants = TENANT_COUNT_MAX, .tunnels = app->conf->tunnels};
+	for (unsigned i = 0; i < lim->tunnels; i++)
+		lim->capacity_Bps[i] = app->conf->tunnel[i].rate_Bps;
+}
+
+int gw_tenants_replace_all(struct gw_app *app, const struct conf_tenant *t, unsigned n,
+    struct gw_tenants_done *done, struct conf_error *err)
+{
+	struct tenant_db *db = app->tenants->db;
+	struct tenant_limits lim, was;
+	int rc;
+
+	limits_of(app, &lim);
+	pthread_mutex_lock(&app->tenants->lock);
+	rc = tenant_db_limits(db, &lim, &was);
+	pthread_mutex_unlock(&app->tenants->lock);
+	if (!rc)
+		rc = gw_tenants_replace(app, t, n, done, err);
+	if (rc) {
+		pthread_mutex_lock(&app->tenants->lock);
+		(void)!tenant_db_limits(db, &was, NULL);
+		pthread_mutex_unlock(&app->tenants->lock);
+	}
+	return rc;
+}
+
+int gw_tenants_tunnels(struct gw_app *app, struct conf_error *err)
+{
+	const struct ask a = {app, NULL, 0, err};
+	struct tenant_db *db = app->tenants->db;
+	struct tenant_limits lim, was;
+	const struct tenant_set *next;
+	struct tenant_txn *x = NULL;
+	struct tenant_err te;
+	int rc;
+
+	limits_of(app, &lim);
+	pthread_mutex_lock(&app->tenants->lock);
+	rc = tenant_db_limits(db, &lim, &was);
+	if (!rc && tenant_txn_begin(&x, db) != 0)
+		rc = no_memory(&a);
+	if (!rc && (rc = tenant_txn_prepare(x, &next, &te)) != 0)
+		(void)complain(&a, rc, &te);
+	tenant_txn_abort(x);
+	if (rc)
+		(void)!tenant_db_limits(db, &was, NULL);
+	pthread_mutex_unlock(&app->tenants->lock);
+	return rc;
+}
+
+void gw_tenants_shares(struct gw_app *app)
+{
+	struct gw_tenants *g = app->tenants;
+
+	pthread_mutex_lock(&g->lock);
+	for (unsigned w = 0; w < app->workers; w++)
+		if (gw_feed_all(app, w, tenant_db_current(g->db)) != 0)
+			g->stray[w] = true; /* the tick tells it */
+	pthread_mutex_unlock(&g->lock);
+}
+
+bool gw_tenants_use(struct gw_app *app, unsigned tunnel, char name[TENANT_NAME_MAX])
+{
+	const struct tenant_set *s;
+	bool used = false;
+
+	pthread_mutex_lock(&app->tenants->lock);
+	s = tenant_db_current(app->tenants->db);
+	for (uint32_t i = 1; i < s->top && !used; i++) {
+		const struct tenant *t = tenant_by_index(s, i);
+
+		used = t && (t->tunnels >> tunnel & 1);
+		if (used)
+			snprintf(name, TENANT_NAME_MAX, "%s", t->cfg.name);
+	}
+	pthread_mutex_unlock(&app->tenants->lock);
+	return used;
+}
+
 /* --- once a second ---------------------------------------------------------------------------------------
  */
 
@@ -422,16 +506,15 @@ static int first_set(struct gw_app *app)
 
 int gw_tenants_new(struct gw_app *app)
 {
-	struct tenant_limits lim = {.tenants = TENANT_COUNT_MAX, .tunnels = app->conf->tunnels};
 	struct gw_tenants *g = calloc(1, sizeof(*g));
+	struct tenant_limits lim;
 	int rc;
 
 	if (!g)
 		return RWY_ENOMEM;
 	pthread_mutex_init(&g->lock, NULL);
 	app->tenants = g;
-	for (unsigned i = 0; i < lim.tunnels; i++)
-		lim.capacity_Bps[i] = app->conf->tunnel[i].rate_Bps;
+	limits_of(app, &lim);
 	g->clean = calloc(GW_TENANT_COUNTS, sizeof(*g->clean));
 	g->gone = calloc(GW_TENANT_COUNTS, sizeof(*g->gone));
 	rc = g->clean && g->gone ? counts_new(app) : RWY_ENOMEM;

@@ -68,6 +68,16 @@ RWY_MUST_CHECK int gw_tenant_del(
 RWY_MUST_CHECK int gw_tenants_replace(struct gw_app *app, const struct conf_tenant *t, unsigned n,
     struct gw_tenants_done *done, struct conf_error *err);
 
+/* The same after app->conf->tunnel[] has changed: guarantees and places are checked by what it says now. */
+RWY_MUST_CHECK int gw_tenants_replace_all(struct gw_app *app, const struct conf_tenant *t, unsigned n,
+    struct gw_tenants_done *done, struct conf_error *err);
+/* Whether the tenants there are fit app->conf->tunnel[] as it is now; from then on it counts. */
+RWY_MUST_CHECK int gw_tenants_tunnels(struct gw_app *app, struct conf_error *err);
+/* Every engine is told every tenant's share anew, for a tunnel that it has not had. */
+void gw_tenants_shares(struct gw_app *app);
+/* Whether a tenant has prefixes behind a tunnel, and one that has. */
+bool gw_tenants_use(struct gw_app *app, unsigned tunnel, char name[TENANT_NAME_MAX]);
+
 /* A tenant as it is now, deeply copied: conf_tenant_fini. RWY_ENOENT. */
 RWY_MUST_CHECK int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out);
 /* What people see of it. Counters are sums over workers. */

@@ -242,6 +242,25 @@ int gw_feed_give(struct gw_app *app, unsigned worker, const struct gw_feed *f)
 	return rc ? rc : s.rc;
 }
 
+int gw_feed_all(struct gw_app *app, unsigned worker, const struct tenant_set *s)
+{
+	size_t prefixes = 0;
+	struct gw_feed f;
+	int rc;
+
+	for (uint32_t i = 1; i < s->top; i++)
+		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
+	rc = gw_feed_new(&f, s->n, prefixes);
+	if (rc)
+		return rc;
+	for (uint32_t i = 1; i < s->top; i++)
+		if (tenant_by_index(s, i))
+			gw_feed_set(&f, app, tenant_by_index(s, i));
+	rc = gw_feed_give(app, worker, &f);
+	gw_feed_free(&f);
+	return rc;
+}
+
 int gw_feed_anew(struct gw_app *app, unsigned worker, const struct tenant_set *s)
 {
 	uint32_t vni = TENANT_VNI_MAX;

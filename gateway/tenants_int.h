@@ -57,6 +57,8 @@ void gw_plan_free(struct gw_plan *p);
 RWY_MUST_CHECK int gw_feed_give(struct gw_app *app, unsigned worker, const struct gw_feed *f);
 /* The same on an engine that does not run yet. */
 RWY_MUST_CHECK int gw_feed_direct(struct eng *e, const struct gw_feed *f, rwy_time now);
+/* Every tenant of `s` at a worker once more. */
+RWY_MUST_CHECK int gw_feed_all(struct gw_app *app, unsigned worker, const struct tenant_set *s);
 /* This worker's engine as `s` says, whatever it was told before. */
 RWY_MUST_CHECK int gw_feed_anew(struct gw_app *app, unsigned worker, const struct tenant_set *s);
 

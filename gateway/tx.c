@@ -187,12 +187,33 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 
 /* --- towards the peer ----------------------------------------------------------------------- */
 
-void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel)
+void gw_tx_tunnel_set(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c)
+{
+	w->tun_conf[tunnel] = *c;
+}
+
+void gw_tx_tunnel_close(struct gw_worker *w, unsigned tunnel)
+{
+	w->tun[tunnel].closed = true;
+}
+
+void gw_tx_tunnel_fini(struct gw_worker *w, unsigned tunnel)
+{
+	w->tun[tunnel] = (struct gw_tun){0};
+	w->tunnel_congested &= ~((uint64_t)1 << tunnel);
+	while (w->tunnels && !w->tun[w->tunnels - 1].conf)
+		w->tunnels--;
+}
+
+void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c)
 {
 	struct gw_tun *t = &w->tun[tunnel];
 	uint8_t *h = t->hdr, *udp;
 
-	t->conf = &w->app->conf->tunnel[tunnel];
+	*t = (struct gw_tun){.conf = &w->tun_conf[tunnel]};
+	w->tun_conf[tunnel] = *c;
+	if (w->tunnels <= tunnel)
+		w->tunnels = tunnel + 1;
 	t->port = w->app->port[t->conf->port_idx];
 	t->udp_port = (uint16_t)(t->conf->udp_port + w->idx);
 	memset(h, 0, sizeof(t->hdr));

@@ -326,9 +326,11 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	w->tenants = gw_tenants_counts(app, idx);
 	pthread_mutex_init(&w->call_lock, NULL);
 	take_queues(w);
-	w->tunnels = app->conf->tunnels;
-	for (unsigned i = 0; i < w->tunnels; i++)
-		gw_tx_tunnel_init(w, i);
+	w->tun_conf = calloc(CONF_TUNNELS_MAX, sizeof(*w->tun_conf));
+	if (!w->tun_conf)
+		goto err;
+	for (unsigned i = 0; i < app->conf->tunnels; i++)
+		gw_tx_tunnel_init(w, i, &app->conf->tunnel[i]);
 	w->nh_used = calloc(GW_NEIGH_MAX, 1);
 	w->seen = calloc(GW_SEEN, sizeof(*w->seen));
 	for (unsigned i = 0; i < w->ports; i++)
@@ -379,6 +381,7 @@ void gw_worker_free(struct gw_worker *w)
 	gw_overlay_free(w);
 	free(w->nh_used);
 	free(w->seen);
+	free(w->tun_conf);
 	pthread_mutex_destroy(&w->call_lock);
 	free(w);
 }

@@ -253,6 +253,10 @@ struct tenant_db;
 /* A db has an empty set of generation 1. RWY_EINVAL: limits out of range; RWY_ENOMEM. */
 RWY_MUST_CHECK int tenant_db_new(struct tenant_db **out, const struct tenant_limits *limits);
 void tenant_db_free(struct tenant_db *db); /* and all its sets: no worker may read them any more */
+/* Other limits from now on: what is checked from the next transaction on. *was, if not NULL: those before.
+ * RWY_EINVAL: out of range. */
+RWY_MUST_CHECK int tenant_db_limits(
+    struct tenant_db *db, const struct tenant_limits *limits, struct tenant_limits *was);
 const struct tenant_set *tenant_db_current(const struct tenant_db *db);
 /* Every worker runs generation `generation` or a later one: frees sets and tenants that only earlier ones
  * had. The number freed. */

@@ -183,6 +183,16 @@ int tenant_db_new(struct tenant_db **out, const struct tenant_limits *lim)
 	return 0;
 }
 
+int tenant_db_limits(struct tenant_db *db, const struct tenant_limits *lim, struct tenant_limits *was)
+{
+	if (!lim->tenants || lim->tenants > TENANT_COUNT_MAX || lim->tunnels > TENANT_TUNNELS_MAX)
+		return RWY_EINVAL;
+	if (was)
+		*was = db->lim;
+	db->lim = *lim;
+	return 0;
+}
+
 static void retired_free(struct retired *r)
 {
 	tenant_unmake(r->tenant);

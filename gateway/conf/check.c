@@ -21,14 +21,20 @@ struct ctx {
 	const struct conf *c;
 	const struct conf_node *root;
 	struct conf_error *err;
+	unsigned own; /* so many of c's tunnels are not in the text */
 };
 
 /* The node of a value, for its line: the whole entry when the key is not in the file. */
 static const struct conf_node *where(
     const struct ctx *x, const char *groups, unsigned idx, const char *key, unsigned item)
 {
-	const struct conf_node *entry = conf_node_at(conf_node_get(x->root, groups), idx);
-	const struct conf_node *n = conf_node_get(entry, key);
+	const bool tunnel = !strcmp(groups, "tunnels");
+	const struct conf_node *list = conf_node_get(x->root, groups), *entry, *n;
+
+	if (tunnel && (!x->root || idx < x->own))
+		return NULL;
+	entry = conf_node_at(list, tunnel ? idx - x->own : idx);
+	n = conf_node_get(entry, key);
 
 	if (n && n->kind == CONF_SEQ)
 		return conf_node_at(n, item);
@@ -179,7 +185,7 @@ static int check_tunnel_udp(const struct ctx *x, unsigned i)
 	for (unsigned j = 0; j < i; j++) {
 		const struct conf_tunnel *u = &x->c->tunnel[j];
 
-		if (!rwy_ip_eq(&t->local, &u->local) || !rwy_ip_eq(&t->remote, &u->remote))
+		if (!*u->name || !rwy_ip_eq(&t->local, &u->local) || !rwy_ip_eq(&t->remote, &u->remote))
 			continue;
 		if (t->udp_port < u->udp_port + x->c->workers && u->udp_port < t->udp_port + x->c->workers)
 			return conf_fail_at(x->err, n,
@@ -196,11 +202,11 @@ static int check_tunnel_use(const struct ctx *x, unsigned i)
 	const struct conf_tunnel *t = &x->c->tunnel[i];
 	const bool tenants = conf_node_get(x->root, "tenants") != NULL;
 
-	if (!tenants && !t->prefixes)
+	if (!tenants && !t->prefixes && !x->c->controller.urls && x->root)
 		return conf_fail_at(x->err, conf_node_at(conf_node_get(x->root, "tunnels"), i),
 		    "expected `prefixes`: a list of 1 to %u prefixes such as `10.2.0.0/24`, found nothing",
 		    CONF_PREFIXES_MAX);
-	if (tenants && (!strcmp(t->name, "vtep") || !strcmp(t->name, "vlan")))
+	if ((tenants || x->own || x->c->tenants) && (!strcmp(t->name, "vtep") || !strcmp(t->name, "vlan")))
 		return conf_fail_at(x->err, where(x, "tunnels", i, "name", 0),
 		    "expected another name for a tunnel where there are tenants, found `%s`, which means "
 		    "that a prefix is here",
@@ -233,7 +239,7 @@ static int check_prefix(const struct ctx *x, unsigned i, unsigned k)
 	for (unsigned j = 0; j <= i; j++) {
 		const struct conf_tunnel *u = &x->c->tunnel[j];
 
-		for (unsigned m = 0; m < (j == i ? k : u->prefixes); m++)
+		for (unsigned m = 0; *u->name && m < (j == i ? k : u->prefixes); m++)
 			if (p->len == u->prefix[m].len && rwy_ip_eq(&p->addr, &u->prefix[m].addr))
 				return conf_fail_at(x->err, n,
 				    "expected each prefix once, found `%s` again (tunnel `%s`)", text,
@@ -262,6 +268,8 @@ static int check_tunnels(const struct ctx *x)
 		const struct conf_tunnel *t = &x->c->tunnel[i];
 		int rc = 0;
 
+		if (!*t->name)
+			continue;
 		for (unsigned j = 0; j < i; j++)
 			if (!strcmp(t->name, x->c->tunnel[j].name))
 				return conf_fail_at(x->err, where(x, "tunnels", i, "name", 0),
@@ -367,11 +375,93 @@ static int check_near_source(const struct ctx *x)
 	    "expected less than %s for `near_source_min`: `near_source_max`, found `%s`", a, b);
 }
 
+/* A file without tunnels has a control center that names them. */
+static int check_any_tunnel(const struct ctx *x)
+{
+	if (x->c->tunnels || x->c->controller.urls)
+		return 0;
+	return conf_fail_at(x->err, conf_node_get(x->root, "tunnels"),
+	    "expected `tunnels`: a list of 1 to %u entries, found nothing", CONF_TUNNELS_MAX);
+}
+
+/* https://host[:port], without a path, a user or blanks. */
+static bool url_ok(const char *url)
+{
+	const char *at = url + 8, *end;
+	uint64_t port;
+
+	if (strncmp(url, "https://", 8) != 0)
+		return false;
+	if (*at == '[') { /* IPv6 */
+		end = at + 1 + strspn(at + 1, "0123456789abcdefABCDEF:");
+		if (end == at + 1 || *end++ != ']')
+			return false;
+	} else {
+		end = at + strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
+	}
+	if (end == at)
+		return false;
+	return !*end || (*end == ':' && conf_scan_int(end + 1, &port) && port && port <= UINT16_MAX);
+}
+
+static int check_controller(const struct ctx *x)
+{
+	const struct conf_controller *k = &x->c->controller;
+	const struct conf_node *g = conf_node_get(x->root, "controller");
+	const struct {
+		const char *key, *value, *what;
+	} with[] = {{"ca", k->ca, "a PEM file"}, {"certificate", k->certificate, "a PEM file"},
+	    {"key", k->key, "a PEM file"}, {"site", k->site, "the site that the gateway is at"}};
+
+	for (unsigned i = 0; i < k->urls; i++) {
+		const struct conf_node *n = conf_node_at(conf_node_get(g, "urls"), i);
+
+		if (!url_ok(k->url[i]))
+			return conf_fail_at(x->err, n,
+			    "expected `https://host` or `https://host:port` in `urls`, found `%s`",
+			    k->url[i]);
+		for (unsigned j = 0; j < i; j++)
+			if (!strcmp(k->url[i], k->url[j]))
+				return conf_fail_at(
+				    x->err, n, "expected each controller once, found `%s` again", k->url[i]);
+	}
+	for (unsigned i = 0; k->urls && i < sizeof(with) / sizeof(with[0]); i++)
+		if (!*with[i].value)
+			return conf_fail_at(x->err, g, "expected `%s` beside `urls`: %s, found nothing",
+			    with[i].key, with[i].what);
+	return 0;
+}
+
+int conf_tunnels_check(struct conf *c, struct conf_error *err)
+{
+	const struct ctx x = {.c = c, .err = err};
+	int rc;
+
+	memset(err, 0, sizeof(*err));
+	rc = check_tunnels(&x);
+	if (!rc)
+		conf_resolve_ports(c);
+	return rc;
+}
+
+int conf_check_network(const struct conf *c, const struct conf_tree *t, unsigned own, struct conf_error *err)
+{
+	const struct ctx x = {c, t->root, err, own};
+	int rc = check_tunnels(&x);
+
+	if (rc || !c->tenants)
+		return rc;
+	return conf_check_tenants(
+	    c, c->tenant, c->tenants, conf_node_at(conf_node_get(t->root, "tenants"), 0), err);
+}
+
 int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_error *err)
 {
-	const struct ctx x = {c, t->root, err};
+	const struct ctx x = {.c = c, .root = t->root, .err = err};
 	int rc = check_ports(&x);
 
+	rc = rc ? rc : check_controller(&x);
+	rc = rc ? rc : check_any_tunnel(&x);
 	rc = rc ? rc : check_tunnels(&x);
 	rc = rc ? rc : check_memory(&x);
 	rc = rc ? rc : check_near_source(&x);

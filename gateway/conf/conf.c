@@ -82,7 +82,7 @@ const char *conf_nearest(const char *word, const char *const *words)
 	return near;
 }
 
-static void resolve_ports(struct conf *c)
+void conf_resolve_ports(struct conf *c)
 {
 	for (unsigned i = 0; i < c->tunnels; i++)
 		for (unsigned j = 0; j < c->ports; j++)
@@ -90,7 +90,7 @@ static void resolve_ports(struct conf *c)
 				c->tunnel[i].port_idx = j;
 }
 
-static void finish_tenants(struct conf *c, const struct conf_tree *t)
+void conf_finish_tenants(struct conf *c, const struct conf_tree *t)
 {
 	const struct conf_node *n = conf_node_at(conf_node_get(t->root, "tenants"), 0);
 
@@ -118,7 +118,7 @@ static int parse(struct conf **out, const char *text, size_t len, const char *na
 		conf_fail(err, 0, 0, "out of memory");
 	rc = c ? conf_fill(c, &tree, err) : RWY_EINVAL;
 	if (!rc)
-		finish_tenants(c, &tree);
+		conf_finish_tenants(c, &tree);
 	if (!rc)
 		rc = conf_check(c, &tree, err);
 	if (!rc && running)
@@ -128,7 +128,7 @@ static int parse(struct conf **out, const char *text, size_t len, const char *na
 		conf_free(c);
 		return rc;
 	}
-	resolve_ports(c);
+	conf_resolve_ports(c);
 	*out = c;
 	return 0;
 }
@@ -171,6 +171,8 @@ void conf_free(struct conf *c)
 		return;
 	for (unsigned i = 0; i < c->eal_argc; i++)
 		free(c->eal_args[i]);
+	for (unsigned i = 0; i < c->controller.urls; i++)
+		free(c->controller.url[i]);
 	for (unsigned i = 0; i < c->tenants; i++)
 		conf_tenant_fini(&c->tenant[i]);
 	free(c->tenant);

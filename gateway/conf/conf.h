@@ -22,6 +22,7 @@
 #define CONF_ADDRS_MAX    8
 #define CONF_PREFIXES_MAX 64
 #define CONF_EAL_ARGS_MAX 32
+#define CONF_URLS_MAX     8
 #define CONF_STR          128
 #define CONF_NAME         32
 #define CONF_IFNAME       16 /* of a kernel interface */
@@ -76,6 +77,15 @@ struct conf_tenant {
 	unsigned line, column; /* where it begins in its file, 1-based; 0: not from a file */
 };
 
+/* The control center (docs/gateway-control.md). No URL: there is none. */
+struct conf_controller {
+	char *url[CONF_URLS_MAX]; /* https://host[:port], tried in this order; malloced */
+	unsigned urls;
+	char ca[CONF_STR], certificate[CONF_STR], key[CONF_STR]; /* PEM files */
+	char site[CONF_NAME];
+	char document[CONF_STR]; /* the last document is kept here */
+};
+
 struct conf {
 	char name[CONF_NAME];
 	unsigned workers; /* 1..64 */
@@ -102,6 +112,7 @@ struct conf {
 	enum conf_rp near_destination;
 	enum conf_e2e end_to_end;
 	char api_socket[CONF_STR];
+	struct conf_controller controller;
 	char journal_dir[CONF_STR];
 };
 
@@ -138,6 +149,20 @@ RWY_MUST_CHECK int conf_tenant_parse(const struct conf *c, const char *text, siz
  * `tenants:`, without what is as its default. c as above: the one that the tenant was parsed with. */
 enum conf_format { CONF_YAML, CONF_JSON };
 void conf_tenant_print(FILE *f, const struct conf *c, const struct conf_tenant *t, enum conf_format format);
+/* One tunnel's keys, the same way. base as above. What takes the other tunnels together is
+ * conf_tunnels_check's. */
+RWY_MUST_CHECK int conf_tunnel_parse(const char *text, size_t len, const char *name,
+    const struct conf_tunnel *base, struct conf_tunnel *out, struct conf_error *err);
+/* Whether c's tunnels can be together with its ports, workers and one another; port_idx is filled in. A place
+ * without a name is free. */
+RWY_MUST_CHECK int conf_tunnels_check(struct conf *c, struct conf_error *err);
+/* What a control center says: text with the keys `tunnels` and `tenants` of a file and no other. Its tunnels
+ * come after `own` in *out, which is like base otherwise; its tenants are all of *out's. Checked as a file
+ * is. conf_free. */
+RWY_MUST_CHECK int conf_network_parse(struct conf **out, const struct conf *base,
+    const struct conf_tunnel *own, unsigned owns, const char *text, size_t len, struct conf_error *err);
+/* base without its tunnels, tenants and other lists of its own: conf_free. NULL: no memory. */
+struct conf *conf_network_new(const struct conf *base);
 /* "file:line: message" */
 void conf_error_print(FILE *f, const struct conf_error *err);
 /* The reference (all keys: type, range, default, restart needed, sentence) as Markdown: docs/configuration.md

@@ -174,6 +174,14 @@ static int fill_top(const struct fill *x, struct conf *c, const struct conf_key 
 	return conf_fill_group(c, c, k->path, n, false, NULL, x->err);
 }
 
+int conf_fill_top(struct conf *c, const char *key, const struct conf_node *n, struct conf_error *err)
+{
+	for (unsigned i = 0; i < conf_keys_count; i++)
+		if (!strcmp(conf_keys[i].path, key))
+			return fill_top(&(struct fill){c, err}, c, &conf_keys[i], n);
+	rwy_unreachable();
+}
+
 int conf_fill(struct conf *c, const struct conf_tree *t, struct conf_error *err)
 {
 	const struct fill x = {c, err};

@@ -16,9 +16,7 @@
 #define LIVE(f) .offset = offsetof(struct conf, f), .size = sizeof(((struct conf *)0)->f)
 #define P(f)                                                                                                 \
 	.offset = offsetof(struct conf_port, f), .size = sizeof(((struct conf_port *)0)->f), .restart = true
-#define T(f)                                                                                                 \
-	.offset = offsetof(struct conf_tunnel, f), .size = sizeof(((struct conf_tunnel *)0)->f),             \
-	.restart = true
+#define T(f)  .offset = offsetof(struct conf_tunnel, f), .size = sizeof(((struct conf_tunnel *)0)->f)
 #define N(f)  .offset = offsetof(struct conf_tenant, f), .size = sizeof(((struct conf_tenant *)0)->f)
 #define NX(f) .offset = offsetof(struct tenant_prefix, f), .size = sizeof(((struct tenant_prefix *)0)->f)
 #define NH(f) .offset = offsetof(struct tenant_host, f), .size = sizeof(((struct tenant_host *)0)->f)
@@ -29,6 +27,8 @@
 #define LIST(s, f, n)                                                                                        \
 	.offset = offsetof(struct s, f), .size = sizeof(((struct s *)0)->f[0]),                              \
 	.count = offsetof(struct s, n), .restart = true
+#define LIVE_LIST(s, f, n)                                                                                   \
+	.offset = offsetof(struct s, f), .size = sizeof(((struct s *)0)->f[0]), .count = offsetof(struct s, n)
 
 const struct conf_key conf_keys[] = {
     {"gateway", CONF_T_GROUP, .text = "The gateway as a whole."},
@@ -77,8 +77,12 @@ const struct conf_key conf_keys[] = {
             "With `tc`: the kernel's interface through which the port's frames come in, such as the eSwitch "
             "representor of the uplink."},
 
-    {"tunnels", CONF_T_GROUPS, 1, CONF_TUNNELS_MAX, NULL, LIST(conf, tunnel, tunnels),
-        .text = "Tunnels to peer gateways."},
+    {"tunnels", CONF_T_GROUPS, 0, CONF_TUNNELS_MAX, "", LIVE_LIST(conf, tunnel, tunnels),
+        .text = "Tunnels to peer gateways. Required unless a control center names them. `roceway reload` "
+                "applies changes, and so do `roceway tunnel` and the local API: a tunnel with other ends "
+                "(`port`, `local`, `remote`, `udp_port`, `security`, `congestion_control`, `fec`, `ecn`) is "
+                "another tunnel, and its connections begin anew; with another rate, DSCP, threshold or prefix "
+                "it stays."},
     {"tunnels[].name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, T(name),
         .text = "The tunnel's name in logs, the API and metrics."},
     {"tunnels[].port", CONF_T_NAME, 1, CONF_NAME - 1, NULL, T(port),
@@ -87,9 +91,9 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].remote", CONF_T_IP, 0, 0, NULL, T(remote), .text = "The peer's address, of the same family."},
     {"tunnels[].udp_port", CONF_T_INT, 1024, 65535, "4793", T(udp_port),
         .text = "UDP port of worker 0 on both sides; worker i uses `udp_port` + i."},
-    {"tunnels[].prefixes", CONF_T_PREFIXES, 1, CONF_PREFIXES_MAX, "", LIST(conf_tunnel, prefix, prefixes),
+    {"tunnels[].prefixes", CONF_T_PREFIXES, 1, CONF_PREFIXES_MAX, "", LIVE_LIST(conf_tunnel, prefix, prefixes),
         .text = "Destinations behind the peer, of hosts that are no tenant's. The longest match over all "
-                "tunnels wins. Required unless the file has `tenants`."},
+                "tunnels wins. Required unless the file has `tenants` or `controller`."},
     {"tunnels[].security", CONF_T_ENUM, 0, 0, NULL, .words = "none", T(security),
         .text = "`none`: packets cross the WAN readable and unauthenticated. There is no default, so that "
                 "nobody gets it unawares."},
@@ -175,6 +179,25 @@ const struct conf_key conf_keys[] = {
     {"api", CONF_T_GROUP, .text = "The local API, which the `roceway` command uses."},
     {"api.socket", CONF_T_PATH, 2, 107, "/run/roceway/gateway.sock", C(api_socket),
         .text = "Path of its Unix socket."},
+
+    {"controller", CONF_T_GROUP,
+        .text = "The control center, which names tunnels and tenants besides those of this file. "
+                "docs/gateway-control.md."},
+    {"controller.urls", CONF_T_STRINGS, 1, CONF_URLS_MAX, "", LIST(conf, controller.url, controller.urls),
+        .text = "Controllers, `https://host` or `https://host:port`, in the order in which they are tried. "
+                "Left out: there is none."},
+    {"controller.ca", CONF_T_PATH, 2, CONF_STR - 1, "", C(controller.ca),
+        .text = "PEM file with the authority that controllers' certificates must come from."},
+    {"controller.certificate", CONF_T_PATH, 2, CONF_STR - 1, "", C(controller.certificate),
+        .text = "PEM file with this gateway's certificate: CN is `gateway.name`, OU is `gateway`."},
+    {"controller.key", CONF_T_PATH, 2, CONF_STR - 1, "", C(controller.key),
+        .text = "PEM file with its key."},
+    {"controller.site", CONF_T_NAME, 1, CONF_NAME - 1, "", C(controller.site),
+        .text = "The site that this gateway is at."},
+    {"controller.document", CONF_T_PATH, 2, CONF_STR - 1, "/var/lib/roceway/document.json",
+        C(controller.document),
+        .text = "File in which the last document of the controller is kept: what runs after a start while no "
+                "controller answers."},
 
     {"tenants", CONF_T_GROUPS, 0, TENANT_COUNT_MAX, "", MALLOCED(conf, tenant, tenants),
         .text = "Tenants: networks of their own, whose addresses may be the same. `roceway reload` applies "

@@ -141,6 +141,9 @@ const char *conf_key_name(const struct conf_key *k); /* the last part of its pat
 bool conf_word_at(const char *words, unsigned idx, char out[CONF_NAME]);
 
 RWY_MUST_CHECK int conf_fill(struct conf *c, const struct conf_tree *t, struct conf_error *err);
+/* One key of the top and what is in it. n: its value, NULL: it is not there. */
+RWY_MUST_CHECK int conf_fill_top(
+    struct conf *c, const char *key, const struct conf_node *n, struct conf_error *err);
 /* The keys of a group from its map into the struct at base. map NULL: there is none. keep: what is left out
  * stays as it is, instead of its default, and nothing is required. given: a key that is not required; NULL.
  */
@@ -164,6 +167,11 @@ void conf_tenant_finish(
     const struct conf *c, struct conf_tenant *t, const struct conf_node *map, const struct conf_tenant *base);
 
 RWY_MUST_CHECK int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_error *err);
+/* The same of tunnels and tenants alone; `own`: so many tunnels come before those of the text. */
+RWY_MUST_CHECK int conf_check_network(
+    const struct conf *c, const struct conf_tree *t, unsigned own, struct conf_error *err);
+void conf_resolve_ports(struct conf *c); /* tunnels' port_idx, by their port's name */
+void conf_finish_tenants(struct conf *c, const struct conf_tree *t);
 /* Keys that need a restart are as in the running gateway. */
 RWY_MUST_CHECK int conf_check_restart(
     const struct conf *c, const struct conf *running, const struct conf_tree *t, struct conf_error *err);

@@ -359,7 +359,7 @@ static int fill_place(const struct conf *c, void *base, const struct conf_key *k
 	else if (!strcmp(n->text, "vlan"))
 		at->side = TENANT_LAN;
 	for (unsigned i = 0; i < c->tunnels && !at->side; i++)
-		if (!strcmp(n->text, c->tunnel[i].name))
+		if (*c->tunnel[i].name && !strcmp(n->text, c->tunnel[i].name))
 			*at = (struct tenant_at){TENANT_TUNNEL, (uint8_t)i};
 	return at->side ? 0 : fail_place(c, n, err);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gateway/setup.h"
+#include "gateway/tunnels.h"
 
 #define BUFFERS 32768
 #define RATE    ((uint64_t)50000000000) /* bytes per second: pacing never waits */
@@ -77,6 +78,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	c->tunnels = 1;
 	snprintf(t->name, sizeof(t->name), "t");
 	snprintf(t->cc, sizeof(t->cc), "fixed");
+	snprintf(t->port, sizeof(t->port), "wan");
 	t->port_idx = FP_WAN;
 	t->local = ip4(192, 0, 2, own);
 	t->remote = ip4(192, 0, 2, other);
@@ -182,6 +184,8 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 	unlink(path); /* the mapping stays */
 	if (gw_tenants_new(&g->app) != 0)
 		fp_die("no tenants");
+	if (gw_tunnels_new(&g->app, &g->conf, g->conf.tunnels, g->conf.tenants) != 0)
+		fp_die("no tunnels");
 	for (unsigned i = 0; i < g->app.workers; i++)
 		if (gw_worker_new(&g->app.worker[i], &g->app, i, &l->pools) != 0)
 			fp_die("no worker");

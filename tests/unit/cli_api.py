@@ -368,7 +368,7 @@ def test_watch():
 
 
 def test_usage_errors():
-    cases = [(["flws"], "did you mean flows?"), (["tunnel"], "did you mean tunnels?"), (["xyzzy"], "roceway help lists them"),
+    cases = [(["flws"], "did you mean flows?"), (["tunels"], "did you mean tunnels?"), (["xyzzy"], "roceway help lists them"),
              (["flows", "--limt", "1"], "did you mean --limit?"), (["flows", "--limit"], "needs a value: N"),
              (["status", "--json=1"], "takes no value"), (["status", "extra"], "one word too many"), (["flows", "-x"], "no option -x"),
              (["--limit", "1", "flows"], "no option --limit"), (["help", "flws"], "did you mean flows?"),
@@ -423,7 +423,7 @@ def test_completion():
     script = 'source conf/bash-completion/roceway; COMP_WORDS=({}); COMP_CWORD={}; _roceway; echo "${{COMPREPLY[@]}}"'
     env = {**os.environ, "PATH": f"{CLI.parent}:{os.environ['PATH']}"}
     for words, want in ((["roceway", "fl"], "flows"), (["roceway", "flows", "--li"], "--limit"), (["roceway", "--json", "st"], "status"),
-                        (["roceway", "flows", "--state", "pa"], "paired"), (["roceway", "help", "tun"], "tunnels"),
+                        (["roceway", "flows", "--state", "pa"], "paired"), (["roceway", "help", "tunnels"], "tunnels"), (["roceway", "tunnel", "a"], "add"),
                         (["roceway", "tenant", "sh"], "show")):
         r = subprocess.run(["bash", "-c", script.format(" ".join(words), len(words) - 1)], cwd=ROOT, env=env, capture_output=True, text=True)
         assert r.stdout.strip() == want, (words, r.stdout, r.stderr)

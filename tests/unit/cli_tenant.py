@@ -227,6 +227,58 @@ def config(s, tenants, **changes):
     return text + tenants
 
 
+def test_tunnels():
+    """Tunnels by the command: added, changed, removed, refused; a tenant's prefix keeps one from going."""
+    with Server("workers=2") as s:
+        def names():
+            return [(t["name"], t["from"]) for t in s.get("/v1/tunnels")["tunnels"]]
+        c = "tunnel add site-c port=wan local=192.0.2.1 remote=192.0.2.3 security=none prefixes=10.3.0.0/24,fd00:3::/64"
+        assert re.fullmatch(r"tunnel site-c added: [0-9.]+ [mun]?s\n", s.cli(c).stdout)
+        assert names() == [("site-b", "gateway"), ("site-c", "gateway")]
+        t = s.get("/v1/tunnels")["tunnels"][1]
+        assert t["prefixes"] == ["10.3.0.0/24", "fd00:3::/64"] and t["udp_port"] == 4793, t
+        assert "there already" in s.cli(c, 1).stderr
+        assert "tunnel site-c changed" in s.cli("tunnel set site-c rate=5Gbps dscp=26").stdout
+        assert "tunnel site-c is as it was" in s.cli("tunnel set site-c rate=5Gbps").stdout
+        assert s.get("/v1/tunnels")["tunnels"][1]["rate_max_bytes_per_second"] == 625000000
+        for line, want in (("set site-c remote=192.0.2.4", "only rate, DSCP, thresholds and prefixes change"),
+                           ("set site-c rate=5", "expected a rate"), ("set site-x rate=5Gbps", "no tunnel site-x"), ("del site-x", "no tunnel site-x"),
+                           ("set site-c prefixes=10.2.0.0/24", "expected each prefix once"),
+                           ("add d port=lan local=192.0.2.1 remote=192.0.2.4 security=none", "expected the name of a port of role `wan`"),
+                           ("add d port=wan local=192.0.2.1 remote=192.0.2.3 security=none", "expected other UDP ports than tunnel `site-c`"),
+                           ("add d port=wan local=192.0.2.1 remote=192.0.2.4", "expected `security`")):
+            r = s.cli("tunnel " + line, 1)
+            assert want in r.stderr and r.stderr.count("\n") == 1, r.stderr
+            assert len(names()) == 2
+        for line in "tunnel", "tunnel add", "tunnel add x", "tunnel del x y", "tunnel set x y", "tunnel show x":
+            s.cli(line, 2)
+        s.cli("tenant add red vni=5 prefix=10.1.0.0/24@vtep prefix=10.9.0.0/24@site-c")
+        assert "tenant red has prefixes behind it" in s.cli("tunnel del site-c", 1).stderr
+        s.cli("tenant set red guarantee=4Gbps")
+        assert "the sum of all guarantees is above what the tunnel has" in s.cli("tunnel set site-c rate=3Gbps", 1).stderr
+        assert s.get("/v1/tunnels")["tunnels"][1]["rate_max_bytes_per_second"] == 625000000
+        s.cli("tenant del red")
+        assert "tunnel site-c removed" in s.cli("tunnel del site-c").stdout
+        assert names() == [("site-b", "gateway")]
+        s.cli(c)  # its number is free again
+        s.cli("tunnel del site-b")
+        assert names() == [("site-c", "gateway")]
+        assert "site-b" not in s.cli("tunnels").stdout and "site-b" not in s.request("/metrics")[2]
+
+
+def test_reload_tunnels():
+    with tempfile.TemporaryDirectory() as d:
+        path, sock = Path(d + "/g.yaml"), d + "/run/g.sock"
+        path.write_text(config(sock, ""))
+        with Server("workers=2", f"conf={path}", path=sock) as s:
+            path.write_text(path.read_text().replace("remote: 192.0.2.2", "remote: 192.0.2.9").replace("tunnels:\n", "tunnels:\n"
+                            "  - {name: n, port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none, prefixes: [10.7.0.0/24]}\n"))
+            assert json.loads(s.cli("reload --json").stdout)["tunnels"] == {"added": 2, "changed": 0, "removed": 1, "same": 0}
+            assert sorted(t["name"] for t in s.get("/v1/tunnels")["tunnels"]) == ["n", "site-b"]
+            path.write_text(path.read_text().replace("rate: 10Gbps", "rate: 9Gbps"))
+            assert json.loads(s.cli("reload --json").stdout)["tunnels"] == {"added": 0, "changed": 1, "removed": 0, "same": 1}
+
+
 def test_reload():
     with tempfile.TemporaryDirectory() as d:
         path, sock = Path(d + "/g.yaml"), d + "/run/g.sock"

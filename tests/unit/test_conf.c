@@ -256,6 +256,138 @@ static void test_types_and_ranges(void **state)
 	CHECK_BAD(bad);
 }
 
+static void test_controller(void **state)
+{
+#define REST "ca: /c, certificate: /d, key: /k, site: s"
+	static const struct bad bad[] = {
+	    {0, "controller: {urls: ['http://c'], " REST "}\n", 19,
+	        "expected `https://host` or `https://host:port` in `urls`, found `http://c`"},
+	    {0, "controller:\n  urls: ['https://c', 'https://c:0']\n", 20, "found `https://c:0`"},
+	    {0, "controller: {urls: ['https://c:70000'], " REST "}\n", 19, "found `https://c:70000`"},
+	    {0, "controller: {urls: ['https://c/x'], " REST "}\n", 19, "found `https://c/x`"},
+	    {0, "controller: {urls: ['https://a@c'], " REST "}\n", 19, "found `https://a@c`"},
+	    {0, "controller: {urls: ['https://'], " REST "}\n", 19, "found `https://`"},
+	    {0, "controller: {urls: ['https://[fd00::1'], " REST "}\n", 19, "found `https://[fd00::1`"},
+	    {0, "controller: {urls: ['https://c', 'https://c'], " REST "}\n", 19,
+	        "expected each controller once, found `https://c` again"},
+	    {0, "controller: {urls: ['https://c'], certificate: /d, key: /k, site: s}\n", 19,
+	        "expected `ca` beside `urls`: a PEM file, found nothing"},
+	    {0, "controller: {urls: ['https://c'], ca: /c, certificate: /d, key: /k}\n", 19,
+	        "expected `site` beside `urls`"},
+	    {0, "controller: {urls: ['https://c'], " REST ", document: x}\n", 19,
+	        "expected an absolute path"},
+	    {0, "controller: {urls: []}\n", 19, "a list of at most 8"},
+	    {0, "controller: {url: a}\n", 19, "expected `urls` or another known key of controller"},
+	};
+	char *text = NULL;
+	struct conf *c;
+
+	CHECK_BAD(bad);
+	/* With one, tunnels need no prefixes, or are not there at all. */
+	assert_true(
+	    asprintf(&text, "%scontroller: {urls: ['https://c', 'https://[fd00::1]:7443'], " REST "}\n",
+	        good) > 0);
+	strstr(text, "    prefixes")[4] = '#';
+	c = parse(text);
+	assert_int_equal(c->controller.urls, 2);
+	assert_string_equal(c->controller.url[1], "https://[fd00::1]:7443");
+	assert_string_equal(c->controller.site, "s");
+	assert_string_equal(c->controller.document, "/var/lib/roceway/document.json");
+	assert_int_equal(c->tunnel[0].prefixes, 0);
+	conf_free(c);
+	memmove(
+	    strstr(text, "tunnels:"), strstr(text, "controller:"), strlen(strstr(text, "controller:")) + 1);
+	c = parse(text);
+	assert_int_equal(c->tunnels, 0);
+	conf_free(c);
+	*strstr(text, "controller:") = 0;
+	expect_bad(text, strlen(text), 0, "expected `tunnels`: a list of 1 to 64 entries, found nothing");
+	free(text);
+}
+
+/* What a control center says, beside a tunnel of the file. */
+static void test_network(void **state)
+{
+#define TUN(n, r, p)                                                                                         \
+	"{\"name\": \"" n "\", \"port\": \"wan\", \"local\": \"192.0.2.1\", \"remote\": \"" r                \
+	"\", \"security\": \"none\", \"prefixes\": [\"" p "\"]}"
+	static const struct {
+		const char *text, *want;
+	} wrong[] = {
+	    {"{\"gateway\": {\"name\": \"x\"}}", "expected `tunnels` or `tenants`, found `gateway`"},
+	    {"{\"tunnels\": [" TUN("c", "192.0.2.2", "10.3.0.0/24") "]}",
+	        "expected other UDP ports than tunnel"},
+	    {"{\"tunnels\": [" TUN("c", "192.0.2.3", "10.2.0.0/24") "]}", "expected each prefix once"},
+	    {"{\"tunnels\": [" TUN("site-b", "192.0.2.3", "10.3.0.0/24") "]}", "expected a name of its own"},
+	    {"{\"tunnels\": [" TUN("c", "192.0.2.3", "10.1.0.0/25") "]}", "overlaps"},
+	    {"{\"tunnels\": [" TUN("vlan", "192.0.2.3", "10.3.0.0/24") "]}", "expected another name"},
+	    {"{\"tunnels\": 1}", "expected a list"},
+	    {"{\"tunnels\": [], \"tenants\": [{\"name\": \"r\", \"vni\": 7, \"prefixes\": [{\"prefix\": "
+	     "\"10.9.0.0/24\", \"at\": \"c\"}]}]}",
+	        "expected `vtep`, `vlan` or a tunnel's name for `at`"},
+	    {"{", "expected YAML"},
+	    {"[]", "expected a mapping"},
+	};
+	static const char right[] = "{\"tunnels\": [" TUN("c", "192.0.2.3",
+	    "10.3.0.0/24") "], \"tenants\": "
+	                   "[{\"name\": \"r\", \"vni\": 7, \"prefixes\": [{\"prefix\": \"10.9.0.0/24\", "
+	                   "\"at\": \"c\"}, {\"prefix\": \"10.8.0.0/24\", \"at\": \"site-b\"}]}]}";
+	struct conf_error err;
+	struct conf *base = parse(good), *c = NULL;
+
+	snprintf(base->tunnel[0].name, CONF_NAME, "site-b");
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		const int rc =
+		    conf_network_parse(&c, base, base->tunnel, 1, wrong[i].text, strlen(wrong[i].text), &err);
+
+		if (rc != RWY_EINVAL || !strstr(err.msg, wrong[i].want))
+			fail_msg("wanted %s, got %d %s", wrong[i].want, rc, err.msg);
+		assert_null(c);
+	}
+	if (conf_network_parse(&c, base, base->tunnel, 1, right, sizeof(right) - 1, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(c->tunnels, 2);
+	assert_string_equal(c->tunnel[1].name, "c");
+	assert_int_equal(c->tunnel[1].port_idx, 1);
+	assert_int_equal(c->tenant[0].cfg.prefix[0].at.tunnel, 1);
+	assert_int_equal(c->tenant[0].cfg.prefix[1].at.tunnel, 0);
+	conf_free(c);
+	conf_free(base);
+}
+
+/* One tunnel by itself, new and changed. */
+static void test_tunnel(void **state)
+{
+	static const char all[] =
+	    "{port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none, rate: 1Gbps}";
+	struct conf *c = parse(good);
+	struct conf_tunnel t, u;
+	struct conf_error err;
+
+	assert_int_equal(conf_tunnel_parse(all, sizeof(all) - 1, "t", NULL, &t, &err), 0);
+	assert_string_equal(t.name, "t");
+	assert_int_equal(t.udp_port, 4793);
+	assert_int_equal(
+	    conf_tunnel_parse("{rate: 2Gbps, prefixes: [10.7.0.0/24]}", 38, "t", &t, &u, &err), 0);
+	assert_int_equal(u.rate_Bps, 250000000);
+	assert_int_equal(u.prefixes, 1);
+	assert_true(rwy_ip_eq(&u.remote, &t.remote));
+	assert_int_equal(conf_tunnel_parse("{rate: 2}", 9, "t", &t, &u, &err), RWY_EINVAL);
+	assert_int_equal(conf_tunnel_parse("{name: u}", 9, "t", &t, &u, &err), RWY_EINVAL);
+	assert_int_equal(conf_tunnel_parse("{rate: 2Gbps}", 13, "t", NULL, &u, &err), RWY_EINVAL);
+	assert_int_equal(conf_tunnel_parse(all, sizeof(all) - 1, "-", NULL, &u, &err), RWY_EINVAL);
+	c->tunnel[1] = t;
+	c->tunnels = 2;
+	assert_int_equal(conf_tunnels_check(c, &err), 0);
+	assert_int_equal(c->tunnel[1].port_idx, 1);
+	c->tunnel[1].remote = c->tunnel[0].remote;
+	assert_int_equal(conf_tunnels_check(c, &err), RWY_EINVAL);
+	assert_non_null(strstr(err.msg, "expected other UDP ports"));
+	c->tunnel[0].name[0] = 0; /* free */
+	assert_int_equal(conf_tunnels_check(c, &err), 0);
+	conf_free(c);
+}
+
 static void test_keys(void **state)
 {
 	static const struct bad bad[] = {
@@ -522,6 +654,9 @@ int main(void)
 	    cmocka_unit_test(test_sample_names_every_key),
 	    cmocka_unit_test(test_sample_tenants),
 	    cmocka_unit_test(test_types_and_ranges),
+	    cmocka_unit_test(test_controller),
+	    cmocka_unit_test(test_network),
+	    cmocka_unit_test(test_tunnel),
 	    cmocka_unit_test(test_keys),
 	    cmocka_unit_test(test_yaml),
 	    cmocka_unit_test(test_cross),

@@ -21,6 +21,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_neighbours,
     &cmd_workers,
     &cmd_offload,
+    &cmd_tunnel,
     &cmd_tenant,
     &cmd_reload,
     &cmd_metrics,

@@ -13,6 +13,7 @@
 #include "gateway/app.h"
 #include "gateway/log.h"
 #include "gateway/tenants.h"
+#include "gateway/tunnels_int.h"
 
 struct eng {
 	unsigned worker;
@@ -121,6 +122,23 @@ void gw_buffers_get(const struct gw_app *app, uint32_t *total, uint32_t *avail)
 {
 	*total = app->conf->buffers;
 	*avail = app->conf->buffers - 100;
+}
+
+/* Workers take every tunnel, and let it go at once. */
+int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, unsigned i)
+{
+	return (int)worker == fake.stuck ? RWY_EAGAIN : 0;
+}
+
+int gw_tunnels_tune(struct gw_app *app, unsigned worker, const struct conf *c)
+{
+	return 0;
+}
+
+int gw_tunnels_take(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *gone)
+{
+	*gone = set;
+	return 0;
 }
 
 /* --- flows and tunnels ------------------------------------------------------------------------------------
@@ -278,7 +296,7 @@ static int start(char **argv)
 		fake.eng[i].worker = i;
 	for (unsigned i = 0; i < fake.app.workers; i++)
 		fake.app.worker[i] = (struct gw_worker *)&fake.eng[i]; /* there; nobody looks into it */
-	if (gw_tenants_new(&fake.app))
+	if (gw_tenants_new(&fake.app) || gw_tunnels_new(&fake.app, c, c->tunnels, c->tenants))
 		return 1;
 	return gw_api_start(&fake.app) ? 1 : 0;
 }
@@ -295,6 +313,7 @@ int main(int argc, char **argv)
 		;
 	gw_api_stop(&fake.app);
 	gw_tenants_free(&fake.app);
+	gw_tunnels_free(&fake.app);
 	conf_free(fake.conf);
 	return 0;
 }
