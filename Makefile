@@ -229,7 +229,7 @@ fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60]
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 .PHONY: asan
 asan: ## unit, sim and fuzz replay under AddressSanitizer and UBSan
-	$(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g' SAN='$(ASAN)' asan-inner SEEDS=$(or $(SEEDS),60)
+	$(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g1' SAN='$(ASAN)' asan-inner SEEDS=$(or $(SEEDS),60)
 .PHONY: asan-inner
 asan-inner: unit sim fuzz-replay
 

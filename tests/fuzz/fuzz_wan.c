@@ -406,7 +406,7 @@ static void storm(struct input *in)
 	while (in->p < in->end) {
 		uint8_t op = u8(in), arg = u8(in);
 		struct wan_link *link = &p.link[op >> 7];
-		struct wan_link_pkt *k = link->n ? link->heap[arg % link->n] : NULL;
+		struct wan_link_pkt *k = link->n ? link->heap[arg % link->n].p : NULL;
 
 		switch (op & 7) {
 		case 0: /* lost: it will be, by its checksum */

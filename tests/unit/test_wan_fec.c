@@ -108,7 +108,7 @@ static unsigned kill_flying(struct wan_pair *p, bool (*dies)(unsigned nth, void 
 	unsigned killed = 0;
 
 	for (uint32_t i = 0; i < l->n; i++) {
-		struct wan_link_pkt *k = l->heap[i];
+		struct wan_link_pkt *k = l->heap[i].p;
 
 		if (k->len > 100 && dies((unsigned)(rwy_get64(k->data + 8)), arg)) {
 			k->data[20] ^= 0xff; /* its checksum is wrong: lost */
@@ -551,6 +551,7 @@ static struct row measure(
 	return r;
 }
 
+/* What is lost costs no round trip, in the mean and in the tail. Without, it does: one row is looked at. */
 static void test_tail(void **state)
 {
 	static const struct {
@@ -571,13 +572,13 @@ static void test_tail(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		measure(WAN_FEC_OFF, row[i].bufs, row[i].messages, row[i].loss, row[i].burst);
 		struct row r = measure(WAN_FEC_AUTO, row[i].bufs, row[i].messages, row[i].loss, row[i].burst);
 
 		assert_true(r.mean <= row[i].mean);
 		assert_true(r.p99 <= row[i].p99);
 		assert_true(r.extra <= row[i].extra);
 	}
+	assert_true(measure(WAN_FEC_OFF, row[1].bufs, row[1].messages, row[1].loss, row[1].burst).p99 > 1.5);
 }
 
 int main(void)

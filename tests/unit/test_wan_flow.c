@@ -362,7 +362,7 @@ static void test_late_opener(void **state)
 	p.stream[0].close_after = true;
 	while (!late && wan_pair_step(&p, 5 * RWY_SEC))
 		for (uint32_t i = 0; i < p.link[0].n && !late; i++) {
-			struct wan_link_pkt *k = p.link[0].heap[i];
+			struct wan_link_pkt *k = p.link[0].heap[i].p;
 
 			if (k->len < 500)
 				continue;

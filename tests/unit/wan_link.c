@@ -24,13 +24,13 @@ void wan_link_init(struct wan_link *l, const struct wan_link_cfg *cfg, uint64_t 
 void wan_link_fini(struct wan_link *l)
 {
 	for (uint32_t i = 0; i < l->n; i++)
-		free(l->heap[i]);
+		free(l->heap[i].p);
 	free(l->heap);
 	l->heap = NULL;
 	l->n = l->cap = 0;
 }
 
-static bool before(const struct wan_link_pkt *a, const struct wan_link_pkt *b)
+static bool before(const struct wan_link_due *a, const struct wan_link_due *b)
 {
 	return a->at != b->at ? a->at < b->at : a->order < b->order;
 }
@@ -41,16 +41,18 @@ static void push(struct wan_link *l, struct wan_link_pkt *p)
 		l->cap = l->cap ? l->cap * 2 : 256;
 		l->heap = realloc(l->heap, l->cap * sizeof(*l->heap));
 	}
+	struct wan_link_due x = {p->at, p->order, p};
 	uint32_t i = l->n++;
 
-	for (; i && before(p, l->heap[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i && before(&x, &l->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		l->heap[i] = l->heap[(i - 1) / 2];
-	l->heap[i] = p;
+	l->heap[i] = x;
 }
 
 static struct wan_link_pkt *pop(struct wan_link *l)
 {
-	struct wan_link_pkt *top = l->heap[0], *last = l->heap[--l->n];
+	struct wan_link_pkt *top = l->heap[0].p;
+	struct wan_link_due last = l->heap[--l->n];
 	uint32_t i = 0;
 
 	for (;;) {
@@ -58,9 +60,9 @@ static struct wan_link_pkt *pop(struct wan_link *l)
 
 		if (c >= l->n)
 			break;
-		if (c + 1 < l->n && before(l->heap[c + 1], l->heap[c]))
+		if (c + 1 < l->n && before(&l->heap[c + 1], &l->heap[c]))
 			c++;
-		if (!before(l->heap[c], last))
+		if (!before(&l->heap[c], &last))
 			break;
 		l->heap[i] = l->heap[c];
 		i = c;
@@ -102,11 +104,17 @@ static rwy_time departs(struct wan_link *l, uint32_t bytes, uint8_t *ecn, rwy_ti
 	return l->busy_until;
 }
 
-static void arrive(struct wan_link *l, const struct wan_link_pkt *p, rwy_time at)
+static struct wan_link_pkt *copy(const struct wan_link_pkt *p)
 {
 	struct wan_link_pkt *q = malloc(sizeof(*q) + p->len);
 
 	memcpy(q, p, sizeof(*q) + p->len);
+	return q;
+}
+
+/* Takes q. */
+static void arrive(struct wan_link *l, struct wan_link_pkt *q, rwy_time at)
+{
 	q->at = at;
 	q->order = l->order++;
 	if (wan_rng_ppm(&l->rng, l->cfg.corrupt_ppm)) {
@@ -119,7 +127,7 @@ static void arrive(struct wan_link *l, const struct wan_link_pkt *p, rwy_time at
 void wan_link_send(struct wan_link *l, uint8_t path, const void *hdr, size_t hdr_len, const void *payload,
     size_t len, rwy_time now)
 {
-	struct wan_link_pkt *p;
+	struct wan_link_pkt *p, *twice = NULL;
 	uint8_t ecn = l->ect ? 2 : 0;
 	rwy_time at = departs(l, (uint32_t)(hdr_len + len) + l->cfg.overhead, &ecn, now);
 
@@ -149,17 +157,20 @@ void wan_link_send(struct wan_link *l, uint8_t path, const void *hdr, size_t hdr
 		at = rwy_time_max(at, l->last_at);
 		l->last_at = at;
 	}
+	if (l->cfg.dup_ppm)
+		twice = copy(p); /* as it was sent, whatever becomes of the first one */
 	arrive(l, p, at);
 	if (wan_rng_ppm(&l->rng, l->cfg.dup_ppm)) {
 		l->stats.duplicated++;
-		arrive(l, p, at + wan_rng_next(&l->rng) % (5 * RWY_MS));
+		arrive(l, twice, at + wan_rng_next(&l->rng) % (5 * RWY_MS));
+	} else {
+		free(twice);
 	}
-	free(p);
 }
 
 struct wan_link_pkt *wan_link_recv(struct wan_link *l, rwy_time now)
 {
-	if (!l->n || l->heap[0]->at > now)
+	if (!l->n || l->heap[0].at > now)
 		return NULL;
 	l->stats.delivered++;
 	return pop(l);
@@ -167,5 +178,5 @@ struct wan_link_pkt *wan_link_recv(struct wan_link *l, rwy_time now)
 
 rwy_time wan_link_next(const struct wan_link *l)
 {
-	return l->n ? l->heap[0]->at : RWY_NEVER;
+	return l->n ? l->heap[0].at : RWY_NEVER;
 }

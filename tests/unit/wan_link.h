@@ -44,6 +44,13 @@ struct wan_link_stats {
 	uint64_t sent, bytes, lost, dropped, corrupted, duplicated, delivered;
 };
 
+/* Under way. The keys are beside the pointer: sorting does not fetch datagrams. */
+struct wan_link_due {
+	rwy_time at;
+	uint64_t order;
+	struct wan_link_pkt *p;
+};
+
 struct wan_link {
 	struct wan_link_cfg cfg;
 	struct wan_link_stats stats;
@@ -53,7 +60,7 @@ struct wan_link {
 	rwy_time busy_until; /* the queue is empty then */
 	rwy_time last_at;    /* jitter keeps the order */
 	uint32_t burst_left;
-	struct wan_link_pkt **heap;
+	struct wan_link_due *heap; /* by arrival */
 	uint32_t n, cap;
 };
 
