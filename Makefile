@@ -272,8 +272,8 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 .PHONY: format lint
 format: ## clang-format every C file in place
 	clang-format -i $(C_FILES)
-lint: ## formatting, forbidden tokens, SPDX lines, clang-tidy
-	@tests/lint/lint
+lint: ## formatting, forbidden tokens, SPDX lines, clang-tidy; FULL=1: of all files, SHARD=I/N: of a part
+	@tests/lint/lint $(if $(FULL),--full) $(if $(SHARD),--shard $(SHARD))
 
 .PHONY: install
 install: all ## install programs, configuration sample, unit, completion and documentation
