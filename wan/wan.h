@@ -268,6 +268,9 @@ struct wan_stats {
 	uint64_t tx_queued_bytes;          /* custody in all tx flows */
 	uint64_t rx_held_bytes;            /* received, not delivered */
 	uint32_t tx_flows, rx_flows;
+	uint32_t burst16;                 /* of the same path: wan_measure.h */
+	uint64_t path_Bps;                /* what it has carried of late, 0: not known */
+	rwy_time measured_at;             /* when a round trip was last measured, 0: never */
 	uint32_t loss_ppm;                /* smoothed share of datagrams lost, parts per million */
 	const char *ecn;                  /* "off", "trying", "on" */
 	uint32_t ce;                      /* marks the peer has reported, of the same path */

@@ -12,6 +12,7 @@
 #include "cc/cc_guard.h"
 #include "wan/wan.h"
 #include "wan/wan_fec.h"
+#include "wan/wan_measure.h"
 #include "wan/wan_pkt.h"
 #include "wan/wan_sched.h"
 #include "wan/wan_ranges.h"
@@ -119,6 +120,7 @@ struct wan_path {
 	uint32_t ecn_acked; /* datagrams that went ECT(0) and were acknowledged */
 
 	struct wan_congest congest;
+	struct wan_measure measure;
 
 	/* forward error correction */
 	struct wan_fec_est fec_est;

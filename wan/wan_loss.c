@@ -76,6 +76,7 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	p->last_rx = p->cc_ticked = now;
 	wan_ecn_restart(p);
 	wan_congest_init(&p->congest, &t->cfg.congest, now);
+	wan_measure_init(&p->measure, now);
 	struct cc_cfg cc = t->cfg.cc_cfg;
 
 	cc.mtu = p->mtu;
@@ -152,6 +153,8 @@ static bool declare_lost(struct wan_path *p, struct wan_sent *e, struct lost *l,
 	l->sent = rwy_time_max(l->sent, e->sent);
 	l->n++;
 	p->t->c.lost++;
+	/* Its number: slots are as many as there are numbers between tail and next. */
+	wan_measure_on_lost(&p->measure, p->tail + (((uint64_t)(e - p->sent) - p->tail) & p->mask));
 	return true;
 }
 
@@ -441,6 +444,8 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lo
 	};
 
 	p->t->cfg.cc->on_ack(p->cc, &c, now);
+	if (rtt)
+		wan_measure_on_ack(&p->measure, c.rate_Bps, c.app_limited, now);
 	pace_update(p);
 }
 

@@ -41,6 +41,9 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	out->min_rtt = first->min_rtt;
 	out->rttvar = first->rttvar;
 	out->loss_ppm = wan_loss_ppm(first);
+	out->burst16 = wan_measure_burst16(&first->measure);
+	out->path_Bps = wan_measure_rate(&first->measure);
+	out->measured_at = first->measure.at;
 	out->ecn = wan_ecn_name(first);
 	out->ce = first->ce_seen;
 	out->congest = first->congest.st;

@@ -52,6 +52,7 @@ struct eng_half {
 struct eng_near {
 	struct eng_half h;
 	struct eng_far *far; /* NULL until paired */
+	uint64_t session;    /* since it is */
 	uint32_t lqpn;       /* L's QPN: where ACKs go; 0: not known */
 	uint32_t life;
 	bool active; /* L has sent a request: resp is initialised */
@@ -173,7 +174,8 @@ struct eng {
 	uint64_t *occupied;      /* a bit a slot, for the sweep: most slots have nothing */
 	uint32_t table_mask;
 	uint32_t halves, half_open;
-	uint32_t paired; /* near and far halves that belong together */
+	uint32_t paired;   /* near and far halves that belong together */
+	uint64_t sessions; /* that ever were */
 	struct eng_half *dirty_head, *dirty_tail;
 	struct eng_slab near_slab, far_slab, pair_slab;
 	struct eng_pair *pairs[256];
@@ -277,6 +279,9 @@ void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now);
 void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
 void eng_far_free(struct eng_far *f, rwy_time now);
 size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
+
+/* info.c */
+void eng_session_of(const struct eng_near *n, struct eng_session *out); /* n->far is set */
 
 /* np.c, rp.c, e2e.c: the congestion loops */
 /* Whether this packet must be answered with a CNP; consumes an ECN mark. n->req is open. */

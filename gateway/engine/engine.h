@@ -86,6 +86,17 @@ struct eng_lan_tx {
 	struct eng_nexthop *nh; /* may be NULL */
 };
 
+/* A connection, for who reports it. */
+struct eng_session {
+	uint64_t id; /* of this engine: another one for each pairing */
+	uint32_t vni;
+	struct rwy_ip local, remote;
+	uint32_t local_qpn, remote_qpn;
+	uint16_t udp_port; /* source port of the local host's packets, 0: none was seen */
+	uint8_t tunnel;
+	uint64_t tx_bytes, rx_bytes; /* requests taken from the local host, and given to it */
+};
+
 struct eng_ops {
 	void (*lan_tx)(void *ctx, const struct eng_lan_tx *tx);
 	/* One UDP datagram for the tunnel's path; see struct wan_tx for ownership. */
@@ -97,6 +108,9 @@ struct eng_ops {
 	 * more: what else is to be done than marking packets in another way, such as moving the tunnel to
 	 * another carrier. May be NULL. From inside eng_wan_rx or eng_poll. */
 	void (*path_congested)(void *ctx, unsigned tunnel, uint8_t path, const struct wan_congest_state *s);
+	/* A connection's two directions were paired, or it has ended. Once each, never per packet. May be
+	 * NULL. */
+	void (*session)(void *ctx, bool open, const struct eng_session *s);
 };
 
 RWY_MUST_CHECK int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *ops, void *ctx,
@@ -299,6 +313,8 @@ struct eng_flow_info {
  * how many, which may be 0 in the middle: one call looks at a bounded part of the table. Order is arbitrary
  * but stable. */
 unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *out, unsigned max);
+/* The same of connections that are paired, as eng_ops.session told them. */
+unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session *out, unsigned max);
 uint32_t eng_flow_count(const struct eng *e);
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);
 uint64_t eng_custody_bytes(const struct eng *e);

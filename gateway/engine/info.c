@@ -166,6 +166,41 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 	return n;
 }
 
+void eng_session_of(const struct eng_near *n, struct eng_session *out)
+{
+	*out = (struct eng_session){.id = n->session,
+	    .vni = n->h.ten->cfg.vni,
+	    .local = n->h.key.src,
+	    .remote = n->h.key.dst,
+	    .local_qpn = n->lqpn,
+	    .remote_qpn = n->h.key.qpn,
+	    .udp_port = n->sport,
+	    .tunnel = n->h.tunnel,
+	    .tx_bytes = n->bytes,
+	    .rx_bytes = n->far->bytes};
+}
+
+unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session *out, unsigned max)
+{
+	uint32_t end = *cursor + FLOWS_SLOTS;
+	unsigned n = 0;
+
+	for (; *cursor < end && *cursor <= e->table_mask; (*cursor)++) {
+		unsigned here = 0;
+
+		for (const struct eng_half *h = e->table[*cursor]; h; h = h->chain)
+			here += !h->is_far && ((const struct eng_near *)h)->far;
+		if (n + here > max && n)
+			return n;
+		for (const struct eng_half *h = e->table[*cursor]; h && n < max; h = h->chain)
+			if (!h->is_far && ((const struct eng_near *)h)->far)
+				eng_session_of((const struct eng_near *)h, &out[n++]);
+	}
+	if (*cursor > e->table_mask)
+		*cursor = 0;
+	return n;
+}
+
 void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char *what)
 {
 	const uint8_t *s = h->key.src.b, *d = h->key.dst.b;

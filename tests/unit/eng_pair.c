@@ -111,6 +111,14 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	}
 }
 
+static void session(void *ctx, bool open, const struct eng_session *s)
+{
+	struct eng_side *side_of = ctx;
+
+	*(open ? &side_of->opened : &side_of->closed) += 1;
+	side_of->session = *s;
+}
+
 void eng_pair_run(rwy_dur time)
 {
 	rwy_time end = eng_now + time;
@@ -154,7 +162,7 @@ void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, ui
 int eng_pair_set_up(void **state)
 {
 	static const struct rwy_buf_ops buf_ops = {buf_alloc, buf_free};
-	static const struct eng_ops ops = {.lan_tx = lan_tx, .wan_tx = wan_tx};
+	static const struct eng_ops ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .session = session};
 	struct eng_cfg *c = malloc(sizeof(*c));
 
 	queue = calloc(QUEUE, sizeof(*queue));

@@ -30,8 +30,10 @@ struct eng_side {
 		unsigned requests, acks, naks, others;
 		roce_psn psn, ack_psn; /* of the last request, of the last ACK */
 	} of[PAIR_TENANTS];
-	uint8_t ecn;  /* of the last request */
-	roce_psn psn; /* the same */
+	unsigned opened, closed;    /* sessions */
+	struct eng_session session; /* the last of these */
+	uint8_t ecn;                /* of the last request */
+	roce_psn psn;               /* the same */
 	bool ip_sum_ok;
 };
 

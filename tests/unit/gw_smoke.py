@@ -503,7 +503,7 @@ def test_reload(folder):
         g.wait("tenants: added=%d changed=0 removed=0 same=0 generation=2 " % n, 2)
         write(plain.replace("log_level: info", "log_level: notice") + many.replace("vni: 7,", "vni: 700, limit: 1Gbps,"))
         assert hup() == "forwarding"
-        g.wait("tenants: added=0 changed=1 removed=0 same=%d generation=3 log_level changed " % (n - 1), 2)
+        g.wait("tenants: added=0 changed=1 removed=0 same=%d generation=3 tunnels: added=0 changed=0 removed=0 same=1 log_level changed " % (n - 1), 2)
         good = roceway(folder, "tenant", "show", "--yaml")
         assert good.count("- name:") == n and "limit: 1Gbps" in good
         for text, want in ((plain.replace("workers: 2", "workers: 1") + many, "for `workers`, which changes only with a restart"),

@@ -233,6 +233,40 @@ static void test_rate(void **state)
 	eng_tunnel_set(side[0].e, 9, &t, eng_now); /* nothing */
 }
 
+/* Each connection is told once when it is there and once when it is not, at both gateways; and when asked. */
+static void test_sessions(void **state)
+{
+	struct eng_session s[4];
+	uint32_t cursor = 0;
+	unsigned n = 0;
+
+	(void)state;
+	add();
+	assert_int_equal(side[0].opened, 0);
+	send_one(0, FIRST);
+	send_one(0, FIRST + 1);
+	assert_int_equal(side[0].opened, 1);
+	assert_int_equal(side[1].opened, 1);
+	assert_int_equal(side[0].session.remote_qpn, B_QPN);
+	assert_int_equal(side[0].session.local_qpn, A_QPN);
+	assert_int_equal(side[1].session.local_qpn, B_QPN);
+	assert_int_equal(side[0].session.tunnel, 0);
+	send_one(1, FIRST);
+	assert_int_equal(side[0].opened, 2);
+	assert_int_equal(side[0].session.tunnel, 1);
+	do
+		n += eng_sessions(side[0].e, &cursor, s + n, 4 - n);
+	while (cursor);
+	assert_int_equal(n, 2);
+	assert_int_not_equal(s[0].id, s[1].id);
+	assert_true(s[0].tx_bytes + s[1].tx_bytes >= 3 * 1024);
+	assert_int_equal(side[0].closed, 0);
+	gone(0);
+	assert_int_equal(side[0].closed, 1);
+	assert_int_equal(side[0].session.tunnel, 1);
+	assert_int_equal(side[0].session.tx_bytes >= 1024, 1);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, eng_pair_set_up, eng_pair_tear_down)
@@ -241,6 +275,7 @@ int main(void)
 	    T(test_nothing_behind),
 	    T(test_tenants),
 	    T(test_rate),
+	    T(test_sessions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
