@@ -10,8 +10,9 @@ import stat
 import subprocess
 import sys
 import tempfile
-import traceback
 from pathlib import Path
+
+import cases
 
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 ROOT = Path(__file__).resolve().parents[2]
@@ -429,19 +430,5 @@ def test_completion():
         assert r.stdout.strip() == want, (words, r.stdout, r.stderr)
 
 
-def main():
-    tests = [(n, f) for n, f in globals().items() if n.startswith("test_")]
-    failed = 0
-    for name, run in tests:
-        try:
-            run()
-        except Exception:
-            failed += 1
-            print(f"FAIL {name}")
-            traceback.print_exc()
-    print(f"{len(tests) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cases.run(globals()))

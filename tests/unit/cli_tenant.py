@@ -8,9 +8,9 @@ import re
 import subprocess
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 
+import cases
 from cli_api import CLI, ROOT, Server, cli, fits
 
 RED = """vni: 5001
@@ -344,19 +344,5 @@ def test_documented():
             assert r.returncode == 0, (line, r.stderr)
 
 
-def main():
-    tests = [(n, f) for n, f in globals().items() if n.startswith("test_")]
-    failed = 0
-    for name, run in tests:
-        try:
-            run()
-        except Exception:
-            failed += 1
-            print(f"FAIL {name}")
-            traceback.print_exc()
-    print(f"{len(tests) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cases.run(globals()))

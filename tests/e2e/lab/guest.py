@@ -2,6 +2,7 @@
 # One QEMU guest: starting it, and running commands in it through its agent (tests/e2e/guest/rwy_agent.c has the frame
 # format). Knows nothing about addresses or RDMA.
 import os
+import re
 import signal
 import socket
 import struct
@@ -15,6 +16,10 @@ from .proc import LabError
 _HEAD = struct.Struct("<III")
 _OFFLOADS = ",".join(f"{o}=off" for o in """csum gso host_tso4 host_tso6 host_ecn host_ufo
                      guest_csum guest_tso4 guest_tso6 guest_ecn guest_ufo""".split())
+
+
+# What a guest's kernel says when its network device does not send any more. That is QEMU's, nothing that a test did.
+_HUNG = re.compile(rb"NETDEV WATCHDOG|TX timeout on queue")
 
 
 @dataclass
@@ -68,6 +73,7 @@ class Guest:
         self.serial_log = rundir / f"serial-{name}.log"
         self.serial_sock = rundir / f"serial-{name}.sock"
         self.qemu = self.sock = None
+        self.watched = 0  # of the console's log: looked at from here on
         self.jobs, self.next_id = {}, 1
         self.lock, self.hello = threading.Lock(), threading.Event()
 
@@ -103,6 +109,18 @@ class Guest:
     def ready(self, timeout=30):
         if not self.hello.wait(timeout):
             raise LabError(f"guest {self.name}: did not boot within {timeout} s, see {self.serial_log}")
+
+    def watch(self):
+        """From now on hung() looks."""
+        self.watched = self.serial_log.stat().st_size if self.serial_log.exists() else 0
+
+    def hung(self):
+        """Its network device has stopped sending since watch()."""
+        if not self.serial_log.exists():
+            return False
+        with open(self.serial_log, "rb") as f:
+            f.seek(self.watched)
+            return bool(_HUNG.search(f.read()))
 
     def halt(self):
         proc.kill(self.qemu)

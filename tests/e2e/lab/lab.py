@@ -59,7 +59,9 @@ class Nccl:
 
 
 class Lab:
-    def __init__(self, log=None):
+    def __init__(self, log=None, say=None):
+        self.say = say or (lambda text: print(f"lab: {text}", flush=True))  # what whoever reads a run's result must know
+        self.booted_again = 0
         self._sinks = [log] if log else []
         self.net = Net()
         self.guests = {n: Host(n, self.net, self.log) for n in "abcd"}
@@ -83,15 +85,30 @@ class Lab:
         self.link.start()
         self._boot(self.hosts)
 
-    @staticmethod
-    def _boot(hosts):
+    def _boot(self, hosts):
         for h in hosts:
             h.boot()
         for h in hosts:
-            h.ready()
+            try:
+                h.ready()
+            except LabError as e:  # once: QEMU's emulation of one in many boots hangs, two in a row mean something
+                self.booted_again += 1
+                self.say(f"{e}: booted again")
+                h.halt()
+                h.boot()
+                h.ready()
             h.setup()
 
+    def watch(self):
+        for h in self.hosts:
+            h.watch()
+
+    def hung(self):
+        """Names of hosts whose network device has stopped sending since watch()."""
+        return [h.name for h in self.hosts if h.hung()]
+
     def reboot(self):
+        self.booted_again += 1
         for h in self.hosts:
             h.halt()
         self.hosts, self.members = (self.a, self.b), {}
@@ -357,6 +374,6 @@ class Lab:
             except LabError:
                 fine = False
             if not fine:
-                self.log(f"[{h.name}] does not answer: rebooting both")
+                self.say(f"host {h.name} does not answer: all booted again")
                 self.reboot()
                 return

@@ -25,6 +25,7 @@ from .proc import LabError
 
 TESTS = ROOT / "tests/e2e"
 CAPTURED_MAX = 3  # failed tests that are run again with captures
+SETUP_MAX = 120  # s until the lab is as a test needs it; a guest may have to boot twice
 BROKEN_MAX = 3  # tests in a row for which the lab could not be set up, before giving up
 DEFAULT_NEEDS = {"mtu": 1500, "gateway": False, "native": False, "timeout": 60, "options": {}}
 
@@ -83,6 +84,7 @@ class Runner:
         self.mode = "native" if args.native else "gateway"
         self.lab, self.current = None, None
         self.captured = self.broken = 0
+        self.hung = []  # hosts whose network device hung in the last attempt
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
 
     def log(self, text):
@@ -106,6 +108,8 @@ class Runner:
                         self.run_one(t)
                     else:
                         self.report(t, "failed", 0, f"not run: the lab itself failed {BROKEN_MAX} times in a row")
+            if self.lab.booted_again:
+                print(f"lab: guests booted again: {self.lab.booted_again}, see above", flush=True)
         c = self.counts
         print(f"{c['passed']} passed, {c['failed']} failed" + (f", {c['skipped']} skipped" if c["skipped"] else ""))
         return 1 if c["failed"] else 0
@@ -122,8 +126,13 @@ class Runner:
             self.lab.close()
 
     def run_one(self, test):
-        """Run, report, and run a failed test again with captures: their presence decides nothing."""
+        """Run, report, and run a failed test again with captures: their presence decides nothing. A test that failed while a guest's
+        network device hung says nothing: it is run again, once, and that counts."""
         verdict, why, seconds = self.attempt(test, self.args.capture)
+        if verdict == "failed" and self.hung:
+            self.lab.say(f"{test.name}: the network device of host {' and '.join(self.hung)} hung ({why.strip().splitlines()[0] if why else ''}): "
+                         "all booted again, the test is run again")
+            verdict, why, seconds = self.attempt(test, self.args.capture, reboot=True)
         self.report(test, verdict, seconds, why)
         if verdict != "failed":
             return
@@ -133,17 +142,22 @@ class Runner:
             print(f"     again, with captures: {again} {seconds:.1f} s {why.strip().splitlines()[0] if why else ''}", flush=True)
         print(f"     evidence: {os.path.relpath(self.out(test))}/", flush=True)
 
-    def attempt(self, test, capture):
+    def attempt(self, test, capture, reboot=False):
         self.current, begin = test, time.monotonic()
         marks = {p: p.stat().st_size for p in self.lab.log_files()}
         verdict, why = "passed", ""
-        limit = test.needs["timeout"] * self.args.patience
+        limit = SETUP_MAX * self.args.patience
         try:
+            self.broken += 1
             with time_limit(limit):
-                self.broken += 1
+                if reboot:
+                    self.lab.reboot()
+                self.lab.watch()
                 self.lab.wan()
                 self.lab.use("native" if test.needs["native"] else self.mode, test.needs["mtu"], **test.needs["options"])
-                self.broken = 0
+            self.broken = 0
+            limit = test.needs["timeout"] * self.args.patience
+            with time_limit(limit):
                 if capture:
                     shutil.rmtree(self.out(test) / "again", ignore_errors=True)
                     self.lab.capture_start(self.out(test) / "again")
@@ -159,6 +173,7 @@ class Runner:
             verdict, why = "failed", f"{type(e).__name__}: {e}" if str(e) else _failed_line(e)
             self.log(traceback.format_exc())
         seconds = time.monotonic() - begin
+        self.hung = self.lab.hung()
         try:
             self.wind_up(test, verdict)
         except LabError as e:

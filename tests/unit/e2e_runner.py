@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the lab of the end-to-end tests does when a guest fails it, with guests that are made up: one that does not boot is booted
+again, once; a test that failed while a guest's network device hung is run again, once, and nothing else is."""
+import contextlib
+import io
+import sys
+import tempfile
+import types
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+import cases  # noqa: E402
+from lab import guest, lab, runner  # noqa: E402
+from lab.proc import LabError  # noqa: E402
+
+
+class FakeHost:
+    """Boots at the boot-th try."""
+
+    def __init__(self, boots_at=1):
+        self.tries, self.boots_at, self.calls = 0, boots_at, []
+
+    def boot(self):
+        self.tries += 1
+
+    def ready(self):
+        if self.tries < self.boots_at:
+            raise LabError("guest x: did not boot within 30 s")
+
+    def setup(self):
+        self.calls.append("setup")
+
+    def halt(self):
+        self.calls.append("halt")
+
+
+def test_boot_again():
+    said = []
+    self = types.SimpleNamespace(booted_again=0, say=said.append)
+    fine, late = FakeHost(), FakeHost(2)
+    lab.Lab._boot(self, [fine, late])
+    assert (fine.calls, late.calls) == (["setup"], ["halt", "setup"]) and late.tries == 2
+    assert self.booted_again == 1 and len(said) == 1 and "did not boot" in said[0] and "booted again" in said[0], said
+    never = FakeHost(3)
+    try:
+        lab.Lab._boot(self, [never])
+    except LabError:
+        assert never.tries == 2
+    else:
+        raise AssertionError("a guest that never boots is no host")
+
+
+class FakeLab:
+    """Its network device hangs in the attempts named in `hangs` (from 0)."""
+    gateways = ()
+
+    def __init__(self, hangs):
+        self.hangs, self.attempts, self.reboots, self.said, self.booted_again = hangs, -1, 0, [], 0
+
+    def watch(self):
+        self.attempts += 1
+
+    def hung(self):
+        return ["b"] if self.attempts in self.hangs else []
+
+    def reboot(self):
+        self.reboots += 1
+
+    def say(self, text):
+        self.said.append(text)
+
+    def log_files(self):
+        return []
+
+    def nothing(self, *args, **kw):
+        pass
+
+    wan = use = counters_mark = describe = capture_start = capture_stop = settle = nothing
+
+
+def run(hangs, fails):
+    """(the counts, the lab) of one test that fails in the attempts `fails`."""
+    fake = FakeLab(hangs)
+
+    def func(_lab):
+        assert fake.attempts not in fails, "as told"
+    args = types.SimpleNamespace(native=False, capture=False, patience=1, verbose=False)
+    r = runner.Runner(args)
+    r.lab, r.started = fake, 0
+    r.keep = fake.nothing
+    with contextlib.redirect_stdout(io.StringIO()):
+        r.run_one(runner.Test("made_up", func, {}, dict(runner.DEFAULT_NEEDS), False))
+    return r.counts, fake
+
+
+def test_hung():
+    counts, fake = run(hangs={0}, fails={0})
+    assert counts["passed"] == 1 and counts["failed"] == 0 and fake.reboots == 1, counts
+    assert len(fake.said) == 1 and "host b hung" in fake.said[0] and "as told" in fake.said[0], fake.said
+    counts, fake = run(hangs={0, 1}, fails={0, 1, 2})  # again: it failed
+    assert counts["failed"] == 1 and fake.reboots == 1, (counts, fake.reboots)
+    counts, fake = run(hangs=set(), fails={0})  # for other reasons: it failed, whatever the attempt with captures says
+    assert counts["failed"] == 1 and fake.reboots == 0 and not fake.said, counts
+    counts, fake = run(hangs={0}, fails=set())  # and passed all the same
+    assert counts["passed"] == 1 and fake.reboots == 0, counts
+
+
+def test_console():
+    """What is looked for is looked for from watch() on."""
+    with tempfile.TemporaryDirectory() as folder:
+        g = guest.Guest("x", "ns", "tap", "mac", Path(folder), lambda text: None)
+        assert not g.hung()
+        g.serial_log.write_text("[ 12.3] NETDEV WATCHDOG: eth0 (virtio_net): transmit queue 0 timed out\n")
+        assert g.hung()
+        g.watch()
+        assert not g.hung()
+        with open(g.serial_log, "a") as f:
+            f.write("[ 99.1] virtio_net virtio0 eth0: TX timeout on queue: 0, sq: output.0\n")
+        assert g.hung()
+
+
+if __name__ == "__main__":
+    sys.exit(cases.run(globals()))
