@@ -73,7 +73,9 @@ struct eng_near {
 	uint64_t np_low; /* shortest queue since the last CNP for it, bytes */
 	rwy_time np_at;  /* when np_bytes was n->bytes */
 	uint64_t np_bytes;
-	rwy_time drip_at; /* held: not another acknowledge before */
+	rwy_time drip_at;    /* held: not another acknowledge before */
+	rwy_time acked_at;   /* the host was last told that more has arrived */
+	rwy_time deaf_until; /* what it sends until then is not looked at; 0: it is, see near_req.c */
 	bool gap_seen;
 	roce_psn nak_psn;
 	roce_psn gap_low; /* lowest PSN beyond the gap that the host sent since */

@@ -262,6 +262,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_bad_length, "payload does not fit the opcode")                                                \
 	X(drop_icrc, "ICRC wrong")                                                                           \
 	X(drop_unknown_qpn, "response for a connection that is not known")                                   \
+	X(drop_crossed, "sent again while the ACK for it was on the way, or right after that")               \
 	X(drop_stale_psn, "PSN outside the connection's window")                                             \
 	X(drop_bad_sequence, "opcode out of sequence or wrong length: answered with NAK")                    \
 	X(drop_too_many_outstanding, "too many READs or ATOMICs outstanding")                                \

@@ -165,6 +165,8 @@ void eng_near_flush(struct eng_near *n, rwy_time now)
 		return;
 	if (n->held)
 		eng_near_unhold(n, now);
+	roce_psn acked = n->resp.acked;
+
 	while (n->lqpn && roce_resp_flush(&n->resp, &out, now)) {
 		uint8_t bytes[ROCE_BUILD_MAX];
 		struct roce_addr a;
@@ -176,6 +178,8 @@ void eng_near_flush(struct eng_near *n, rwy_time now)
 		    roce_build_ack(bytes, &a, out.psn, out.syndrome, out.msn), &a.dst, &n->nh);
 		if (roce_aeth_type(out.syndrome) == ROCE_AETH_ACK) {
 			e->c.acks_sent++;
+			if (n->resp.acked != acked)
+				n->acked_at = now;
 		} else {
 			e->c.naks_sent++;
 			if (roce_aeth_value(out.syndrome) == ROCE_NAK_PSN_SEQ)

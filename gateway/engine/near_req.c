@@ -8,6 +8,8 @@
 #define CNP_INTERVAL (50 * RWY_US) /* DCQCN NP: at most one CNP a flow in this time */
 /* A time-out resends a whole window: one acknowledge for all of it. NICs' shortest time-out is 2 ms. */
 #define DRIP_INTERVAL (2 * RWY_MS)
+#define CROSSED                                                                                              \
+	(2 * RWY_MS) /* an ACK on the LAN and the host that takes it in; shorter than any host's timer */
 
 void eng_near_address(const struct eng_near *n, struct roce_addr *a)
 {
@@ -161,6 +163,31 @@ static bool may_be_new(
 	           v == ROCE_RESP_DUP_ATOMIC || v == ROCE_RESP_FAILED);
 }
 
+/*
+ * The host sends again what it has been told about this moment: it had waited long, and its timer was faster
+ * than our ACK. It will have that by now; and if it is a new connection's host after all, it will send once
+ * more. So we neither say again that it had arrived nor ask the far host, which may take an outage to answer,
+ * but look away until it is quiet: from what it sends next one can tell which it is.
+ */
+static bool crossed(struct eng_near *n, enum roce_resp_verdict v, rwy_time now)
+{
+	if (v != ROCE_RESP_DUP || !n->acked_at || now - n->acked_at >= CROSSED)
+		return false;
+	n->resp.dup_ack = false;
+	n->deaf_until = now + CROSSED;
+	return true;
+}
+
+static bool deaf(struct eng_near *n, rwy_time now)
+{
+	if (now >= n->deaf_until) {
+		n->deaf_until = 0;
+		return false;
+	}
+	n->deaf_until = now + CROSSED;
+	return true;
+}
+
 static void restart(struct eng_near *n, const struct roce_pkt *pkt, rwy_time now)
 {
 	/* n->far stays: if this was no new connection it is right, and if it was, the far half finds out by
@@ -232,9 +259,17 @@ void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *
 		eng_dirty(&n->h); /* the error goes out before anything else is made of this host's packets */
 		return;
 	}
+	if (n->deaf_until && deaf(n, now)) {
+		eng_drop(e, b, &e->c.drop_crossed);
+		return;
+	}
 retry:
 	roce_resp_recv(&n->resp, pkt, &act, now);
 	if (act.verdict != ROCE_RESP_ACCEPT && !again && may_be_new(n, pkt, act.verdict, now)) {
+		if (crossed(n, act.verdict, now)) {
+			eng_drop(e, b, &e->c.drop_crossed);
+			return;
+		}
 		restart(n, pkt, now);
 		again = true;
 		goto retry;

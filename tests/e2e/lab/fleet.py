@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+# Several gateways at each site, for tests of the controller: each in a namespace of its own, on the site's LAN and WAN by kernel
+# bridges, and on a management network (10.255.0.0/24) with the controllers.
+#
+#   gwa: host's tap, and switches fl (LAN) and fw (WAN, with the cable to the emulated WAN)
+#   gwa1, gwa2: lan, wan, mgmt            gwb, gwb1, gwb2: the same at site B            ctl: switch mg, the controllers
+#
+# The hosts get some addresses each and, as a host's agent would install them, routes by pair of addresses.
+from . import proc
+from .gateway import Gateway
+from .net import IP, MTU_MAX
+from .proc import LabError, ns_argv, sh
+
+ADDRESSES = 4  # of each host, for ADDRESSES * ADDRESSES pairs
+_CONFIG = """# SPDX-License-Identifier: Apache-2.0
+gateway:
+  name: {name}
+  workers: 1
+  polling: adaptive
+  journal_dir: {dir}
+  log_level: info
+eal:
+  args: ["--in-memory", "--no-huge", "-m", "384", "--file-prefix", "{prefix}"]
+ports:
+  - name: lan
+    device: "net_af_packet0,iface=lan,qdisc_bypass=0"
+    role: lan
+    addresses: [{lan}/24]
+    mtu: 1500
+  - name: wan
+    device: "net_af_packet1,iface=wan,qdisc_bypass=0"
+    role: wan
+    addresses: [{wan}/24]
+    mtu: 1500
+api:
+  socket: {sock}
+{more}"""
+
+
+def host_addresses(site):
+    return [f"10.{site}.0.{10 + i}" for i in range(ADDRESSES)]
+
+
+class FleetGateway(Gateway):
+    """The n-th gateway of a side; `more` is what follows in its file (tunnels, controller)."""
+
+    def __init__(self, side, n, net, log):
+        super().__init__(side, net, log)
+        self.n, self.name = n, f"{side}{n}"
+        self.netns = f"{net.gwa.rsplit('-', 1)[0]}-gw{self.name}"
+        self.site = "ab".index(side) + 1
+        self.lan, self.wan, self.mgmt = f"10.{self.site}.0.{100 + n}", f"192.0.2.{10 * self.site + n}", f"10.255.0.{10 * self.site + n}"
+        self.sock, self.log_file = net.dir / f"gw-{self.name}.sock", net.dir / f"gateway-{self.name}.log"
+        self.side, self.more = self.name, ""
+
+    def write_config(self):
+        path = self.net.dir / f"gateway-{self.name}.yaml"
+        path.write_text(_CONFIG.format(name=self.name, dir=self.net.dir, prefix=f"rwy-{self.net.id}-{self.name}", lan=self.lan,
+                                       wan=self.wan, sock=self.sock, more=self.more))
+        return path
+
+
+def _namespace(ns):
+    sh(IP, "netns", "add", ns)
+    sh(IP, "netns", "exec", ns, "sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6; echo 0 >/proc/sys/net/ipv4/ip_forward")
+    sh(IP, "-n", ns, "link", "set", "lo", "up")
+
+
+def _switch(ns, name):
+    sh(IP, "-n", ns, "link", "add", name, "type", "bridge", "mcast_snooping", "0", "forward_delay", "0", "stp_state", "0")
+    sh(IP, "-n", ns, "link", "set", name, "mtu", MTU_MAX, "up")
+
+
+def _plug(ns, switch, port, far_ns, dev):
+    """A cable from a switch's port to a device in another namespace."""
+    sh(IP, "-n", ns, "link", "add", port, "mtu", MTU_MAX, "type", "veth", "peer", "name", dev, "mtu", MTU_MAX, "netns", far_ns)
+    sh(IP, "-n", ns, "link", "set", port, "master", switch, "up")
+    sh(IP, "-n", far_ns, "link", "set", dev, "up")
+
+
+class Alias:
+    """A host, of which one of the further addresses is used."""
+
+    def __init__(self, host, address):
+        self.host, self.ip4 = host, address
+
+    def __getattr__(self, name):
+        return getattr(self.host, name)
+
+    def ip(self, version=4):
+        return self.ip4
+
+    def gid(self, version=4):
+        self.host.gid()  # the table, once
+        return self.host.gids[self.ip4]
+
+
+class Fleet:
+    def __init__(self, lab, per_site=2):
+        self.lab, net = lab, lab.net
+        self.base = net.gwa.rsplit("-", 1)[0]
+        self.ctl = f"{self.base}-ctl"
+        self.gateways = {f"{s}{n}": FleetGateway(s, n, net, lab.log) for s in "ab" for n in range(1, per_site + 1)}
+        self.processes = {}
+
+    def build(self):
+        """The cables; the lab's own two gateways stop."""
+        lab, net = self.lab, self.lab.net
+        lab.gateways_stop()
+        lab.cable(True, (), MTU_MAX)
+        lab.changed()
+        _namespace(self.ctl)
+        _switch(self.ctl, "mg")
+        sh(IP, "-n", self.ctl, "addr", "add", "10.255.0.1/24", "dev", "mg")
+        for side, ns in (("a", net.gwa), ("b", net.gwb)):
+            net.bridge(ns, False)
+            for switch, first in (("fl", f"tap{side}"), ("fw", f"wan{side}")):
+                _switch(ns, switch)
+                sh(IP, "-n", ns, "link", "set", first, "master", switch, "up")
+        for g in self.gateways.values():
+            _namespace(g.netns)
+            here = net.gwa if g.name[0] == "a" else net.gwb
+            _plug(here, "fl", f"fl-{g.name}", g.netns, "lan")
+            _plug(here, "fw", f"fw-{g.name}", g.netns, "wan")
+            _plug(self.ctl, "mg", f"mg-{g.name}", g.netns, "mgmt")
+            sh(IP, "-n", g.netns, "addr", "add", f"{g.mgmt}/24", "dev", "mgmt")
+        for host, site in ((lab.a, 1), (lab.b, 2)):
+            host.run("; ".join(f"ip addr add {x}/24 dev eth0 2>/dev/null" for x in host_addresses(site)) + "; true")
+            host.gids = {}
+
+    def routes(self, pairs):
+        """{(address at A, address at B): gateway at A's LAN address, gateway at B's}: both hosts' routes."""
+        for host, site, way in ((self.lab.a, 1, lambda p, g: (p[0], p[1], g[0])), (self.lab.b, 2, lambda p, g: (p[1], p[0], g[1]))):
+            first = self.gateways[f"{'ab'[site - 1]}1"].lan  # for perftest's own words over TCP, from the host's first address
+            lines = ["ip rule flush; ip rule add pref 32766 table main", f"ip route replace 10.{3 - site}.0.0/24 via {first} dev eth0"]
+            lines += [f"ip rule add pref {100 + i} from {x} table {100 + i}; ip route flush table {100 + i} 2>/dev/null"
+                      for i, x in enumerate(host_addresses(site))]
+            for pair, gws in pairs.items():
+                source, destination, gw = way(pair, gws)
+                lines.append(f"ip route replace {destination} via {gw} dev eth0 table {100 + host_addresses(site).index(source)}")
+            host.run("; ".join(lines) + "; ip neigh flush dev eth0")
+
+    def capture(self, directory):
+        """tcpdump on every gateway's WAN port; {gateway: file}. capture_stop() of the lab ends it."""
+        directory.mkdir(parents=True, exist_ok=True)
+        files = {}
+        for g in self.gateways.values():
+            path = directory / f"{g.name}.pcap"
+            self.lab.captures.append(proc.start([*ns_argv(g.netns), "tcpdump", "-Z", "root", "-U", "-n", "-i", "lan", "-s", "128",
+                                                 "--immediate-mode", "-w", path], self.lab.net.dir / "tcpdump.log"))
+            proc.wait_for(f"capture at {g.name}", lambda p=path: p.exists() and p.stat().st_size >= 24, 5)
+            files[g.name] = path
+        return files
+
+    def run(self, name, argv, ready, seconds=15):
+        """A process of the management network (a controller, etcd)."""
+        p = proc.start([*ns_argv(self.ctl), *argv], self.lab.net.dir / f"{name}.log")
+        self.processes[name] = p
+        proc.wait_for(f"{name}: ready", lambda: p.poll() is not None or ready(), seconds, 0.1)
+        if p.poll() is not None:
+            raise LabError(f"{name} ended: {(self.lab.net.dir / f'{name}.log').read_text(errors='replace')[-800:]}")
+
+    def end(self, host, address):
+        """The host as an endpoint of one of its addresses, for `ends=` of the lab's verbs."""
+        return Alias(host, address)
+
+    def close(self):
+        for p in [*self.processes.values(), *(g.child for g in self.gateways.values())]:
+            proc.kill(p)
+        for host, site in ((self.lab.a, 1), (self.lab.b, 2)):
+            host.run("ip rule flush; ip rule add pref 32766 table main; " + "; ".join(f"ip addr del {x}/24 dev eth0" for x in host_addresses(site)) + "; true")
+            host.gids = {}
+        for ns in (self.lab.net.gwa, self.lab.net.gwb):
+            for dev in ("fl", "fw"):
+                sh(IP, "-n", ns, "link", "del", dev, check=False)
+        for ns in (*(g.netns for g in self.gateways.values()), self.ctl):
+            sh(IP, "netns", "del", ns, check=False)
+        self.lab.changed()
