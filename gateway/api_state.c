@@ -4,6 +4,7 @@
  * api_counters.c, health in api_health.c.
  */
 #include "gateway/api.h"
+#include "gateway/carrier.h"
 #include "gateway/tunnels.h"
 
 #include <stdlib.h>
@@ -130,6 +131,23 @@ static json_t *halves_json(const struct gw_app *a, const struct api_snap *snap, 
 	return list;
 }
 
+static json_t *carrier_json(const struct gw_app *a, unsigned tunnel)
+{
+	struct gw_carrier_info i;
+	json_t *j;
+
+	gw_carrier_info(a, tunnel, &i);
+	j = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "sending", wan_carrier_name(i.sending), "wanted",
+	    wan_carrier_name(i.wanted), "asked_by", i.by_peer ? "peer" : "gateway", "tcp_connections",
+	    (int)i.connections, "tcp_congestion_control", i.congestion, "problem", i.problem);
+#define X(f, s) json_object_set_new(j, #f, json_integer((json_int_t)i.c.f));
+	GW_CARRIER_COUNTERS(X)
+#undef X
+	json_object_set_new(j, "refused_strangers", json_integer((json_int_t)i.strangers));
+	json_object_set_new(j, "refused_slow", json_integer((json_int_t)i.slow));
+	return j;
+}
+
 static json_t *tunnel_json(const struct api_req *req, const struct api_snap *snap, unsigned i)
 {
 	const struct conf_tunnel *c = &req->app->conf->tunnel[i];
@@ -141,7 +159,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 		json_array_append_new(prefixes, api_json_prefix(&c->prefix[p]));
 	return json_pack("{s:s, s:s, s:i, s:i, s:s, s:o, s:o, s:i, s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:I, "
 	                 "s:I, s:I, s:I, s:I, s:I,"
-	                 " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o}",
+	                 " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o}",
 	    "name", c->name, "state",
 	    t.workers_up == req->app->workers ? "up"
 	    : t.workers_up                    ? "partly"
@@ -158,7 +176,7 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	    (json_int_t)t.c.tx_datagrams, "rx_datagrams", (json_int_t)t.c.rx_datagrams, "lost",
 	    (json_int_t)t.c.lost, "peer_restarts", (json_int_t)t.c.peer_restarts, "from",
 	    gw_tunnel_side(req->app, i) == GW_SIDE_CONTROLLER ? "controller" : "gateway", "congestion",
-	    congest_json(req->app, &t.congest));
+	    congest_json(req->app, &t.congest), "carrier", carrier_json(req->app, i));
 }
 
 void api_tunnels(const struct api_req *req, struct api_reply *reply)

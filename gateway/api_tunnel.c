@@ -9,6 +9,7 @@
 #include "gateway/api.h"
 #include "gateway/log.h"
 #include "gateway/reload.h"
+#include "gateway/carrier.h"
 #include "gateway/tunnels.h"
 
 static void fail_body(struct api_reply *reply, const struct conf_error *err)
@@ -35,10 +36,24 @@ static void put(const struct api_req *req, struct api_reply *reply, struct gw_ne
 		api_fail(reply, rc == RWY_EAGAIN || rc == RWY_ENOMEM ? 503 : 409, "%s", err.msg);
 }
 
+/* A move that somebody asks for is made also when the configuration has said so all the time: the peer may
+ * have moved it since. Done first: one that cannot be made changes nothing else. */
+static int move(
+    const struct api_req *req, struct api_reply *reply, unsigned at, enum wan_carrier now, enum wan_carrier c)
+{
+	char why[160];
+	const int rc = c == now ? 0 : gw_carrier_set(req->app, at, c, why, sizeof(why));
+
+	if (rc)
+		api_fail(reply, 409, "%s", why);
+	return rc;
+}
+
 static void patch(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
 {
 	const int at = gw_tunnel_find(req->app, req->name);
-	struct conf_tunnel t;
+	struct gw_carrier_info carrier;
+	struct conf_tunnel t, now;
 	struct conf_error err;
 	int rc;
 
@@ -46,13 +61,21 @@ static void patch(const struct api_req *req, struct api_reply *reply, struct gw_
 		api_fail(reply, 404, "no tunnel %.64s", req->name);
 		return;
 	}
-	if (conf_tunnel_parse(req->body, req->body_len, req->name, &req->app->conf->tunnel[at], &t, &err)) {
+	gw_carrier_info(req->app, (unsigned)at, &carrier);
+	now = req->app->conf->tunnel[at];
+	now.carrier = (enum conf_carrier)carrier.wanted;
+	if (conf_tunnel_parse(req->body, req->body_len, req->name, &now, &t, &err)) {
 		fail_body(reply, &err);
 		return;
 	}
+	if (gw_tunnel_side(req->app, (unsigned)at) == GW_SIDE_OWN &&
+	    move(req, reply, (unsigned)at, carrier.wanted, (enum wan_carrier)t.carrier))
+		return;
 	rc = gw_tunnel_set(req->app, &t, done, &err);
 	if (rc)
 		api_fail(reply, rc == RWY_EAGAIN || rc == RWY_ENOMEM ? 503 : 409, "%s", err.msg);
+	else if (!done->changed)
+		done->changed = t.carrier != (enum conf_carrier)carrier.wanted;
 }
 
 static void del(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)

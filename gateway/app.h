@@ -26,6 +26,7 @@
 struct gw_worker;
 struct gw_port;
 struct gw_neigh;
+struct gw_carriers;
 struct gw_control;
 struct gw_tenants;
 struct gw_tunnels;
@@ -53,6 +54,7 @@ struct gw_app {
 	const struct gw_offload_hooks *offload_hooks; /* gateway/offload.h; NULL: no port has offload */
 	struct gw_control *control;
 	struct gw_jfile *jfile; /* NULL: none */
+	struct gw_carriers *carriers; /* gateway/carrier.h; NULL: not started */
 };
 
 /* The clock that engines are given: monotonic ns. Flow times (eng_flow_info.last) are on it. Any thread. */

@@ -37,7 +37,7 @@ static uint64_t mix(uint64_t h, const void *p, size_t n)
 }
 
 /* The same number at both ends: the lower address first. */
-static uint64_t tunnel_id(const struct conf_tunnel *t, unsigned worker)
+uint64_t gw_tunnel_id(const struct conf_tunnel *t, unsigned worker)
 {
 	bool swap = memcmp(t->local.b, t->remote.b, 16) > 0;
 	uint32_t port = (uint32_t)t->udp_port + worker;
@@ -74,7 +74,7 @@ int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	e->wan.mtu[0] = c->port[t->port_idx].mtu - over;
 	e->wan.epoch = random64();
 	e->wan.index = (uint32_t)random64();
-	e->wan.tunnel_id = tunnel_id(t, worker);
+	e->wan.tunnel_id = gw_tunnel_id(t, worker);
 	e->wan.cc = cc_find(t->cc);
 	if (!e->wan.cc) {
 		gw_log(GW_LOG_ERROR, "config", "tunnel=%s unknown congestion_control `%s`", t->name, t->cc);

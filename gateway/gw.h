@@ -149,6 +149,7 @@ struct gw_worker {
 	int intr_fd, epoll_fd, wake_fd; /* receive interrupts, all wake-ups, the eventfd among them; or -1 */
 	bool low;                       /* packet buffers are nearly used up */
 	bool kernel_fed;                /* there is something for the control thread */
+	bool carrier_fed;               /* and for the carrier's */
 
 	_Alignas(64) void (*call_fn)(struct eng *e, void *arg); /* gw_call: callers and worker */
 	void *call_arg;

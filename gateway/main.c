@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/carrier.h"
 #include "gateway/gw.h"
 #include "gateway/notify.h"
 #include "gateway/offload.h"
@@ -107,6 +108,8 @@ static int start(struct gw_app *app, struct gw_pools *pools, struct conf *conf)
 	if (!rc)
 		rc = gw_offload_new(app);
 	if (!rc)
+		rc = gw_carriers_start(app, pools);
+	if (!rc)
 		rc = workers_start(app, pools);
 	return rc;
 }
@@ -146,6 +149,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	rte_eal_mp_wait_lcore();
 	if (app->start)
 		log_final(app);
+	gw_carriers_stop(app);
 	for (unsigned i = 0; i < app->workers; i++) {
 		gw_worker_free(app->worker[i]);
 		app->worker[i] = NULL;

@@ -18,6 +18,8 @@ void gw_eal_cleanup(void);
 /* call.c */
 void gw_clock_init(void);
 
+/* engcfg.c: the same number at both ends, another for each worker */
+uint64_t gw_tunnel_id(const struct conf_tunnel *t, unsigned worker);
 /* engcfg.c: what the engine of one worker is told. */
 RWY_MUST_CHECK int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker);
 

@@ -3,6 +3,7 @@
  * Changes of the set of tunnels: check, build, publish, tell the workers, clean up. What both sides say
  * together is tunnels_merge.c, what a worker is told tunnels_worker.c.
  */
+#include "gateway/carrier.h"
 #include "gateway/tunnels.h"
 
 #include <inttypes.h>
@@ -187,6 +188,23 @@ static void tune(const struct change *x)
 		gw_tenants_shares(app);
 }
 
+/* The carrier's end of it. A carrier that cannot be had is logged and shown, and the tunnel is native. */
+static void carriers(const struct change *x, const struct conf_tunnel *was)
+{
+	char why[160];
+
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
+		const struct conf_tunnel *t = &x->c->tunnel[i];
+		const uint64_t bit = (uint64_t)1 << i;
+
+		if (x->removed & bit || x->added & bit)
+			(void)!gw_carrier_tunnel(x->app, i, x->added & bit ? t : NULL);
+		else if (x->retuned & bit && was[i].carrier != t->carrier &&
+		         gw_carrier_set(x->app, i, (enum wan_carrier)t->carrier, why, sizeof(why)) != 0)
+			gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s %s", t->name, why);
+	}
+}
+
 static int commit(struct change *x)
 {
 	struct gw_tunnels *g = x->app->tunnels;
@@ -200,6 +218,8 @@ static int commit(struct change *x)
 	rc = build(x);
 	if (!rc)
 		rc = tenants(x, was, wases);
+	if (!rc)
+		carriers(x, was);
 	free(was);
 	if (rc)
 		return rc;
@@ -338,7 +358,8 @@ int gw_tunnel_set(
 		return at;
 	if (!gw_tunnel_same_ends(&app->conf->tunnel[at], t))
 		return fail(err, RWY_EINVAL,
-		    "tunnel %s: only rate, DSCP, thresholds and prefixes change while it is there: else "
+		    "tunnel %s: only rate, carrier, DSCP, thresholds and prefixes change while it is there: "
+		    "else "
 		    "remove it "
 		    "and add it anew",
 		    t->name);

@@ -18,7 +18,10 @@ bool gw_tunnel_same_ends(const struct conf_tunnel *a, const struct conf_tunnel *
 {
 	return !strcmp(a->name, b->name) && !strcmp(a->port, b->port) && rwy_ip_eq(&a->local, &b->local) &&
 	       rwy_ip_eq(&a->remote, &b->remote) && a->udp_port == b->udp_port &&
-	       a->security == b->security && a->fec == b->fec && a->ecn == b->ecn && !strcmp(a->cc, b->cc);
+	       a->security == b->security && a->fec == b->fec && a->ecn == b->ecn && !strcmp(a->cc, b->cc) &&
+	       a->tcp_port == b->tcp_port && a->tcp_connections == b->tcp_connections &&
+	       !strcmp(a->tcp_cc, b->tcp_cc) && rwy_ip_eq(&a->tcp_local, &b->tcp_local) &&
+	       rwy_ip_eq(&a->tcp_remote, &b->tcp_remote);
 }
 
 static bool same_prefixes(const struct conf_tunnel *a, const struct conf_tunnel *b)
@@ -35,7 +38,7 @@ static bool same_prefixes(const struct conf_tunnel *a, const struct conf_tunnel 
 bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b)
 {
 	return gw_tunnel_same_ends(a, b) && same_prefixes(a, b) && a->rate_Bps == b->rate_Bps &&
-	       !memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) &&
+	       a->carrier == b->carrier && !memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) &&
 	       !memcmp(&a->dscp_congested, &b->dscp_congested, sizeof(a->dscp)) &&
 	       !memcmp(&a->congest, &b->congest, sizeof(a->congest));
 }

@@ -9,6 +9,7 @@
 #include <rte_ip.h>
 #include <string.h>
 
+#include "gateway/carrier.h"
 #include "gateway/overlay.h"
 #include "gateway/pkt.h"
 #include "gateway/tx.h"
@@ -320,11 +321,16 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	struct gw_worker *w = ctx;
 	struct gw_tun *t = &w->tun[tunnel];
 	struct gw_port *p = t->port;
-	const struct gw_nh *nh = next_hop(w, &t->conf->remote, &t->nh, p->idx);
+	const struct gw_nh *nh;
 	uint32_t len = tx->buf ? tx->len : 0, hlen;
 	uint8_t h[HDR_MAX], dscp;
 	struct rte_mbuf *m;
 
+	if (tx->stream) {
+		gw_carrier_tx(w, tunnel, tx);
+		return;
+	}
+	nh = next_hop(w, &t->conf->remote, &t->nh, p->idx);
 	if (nh && t->ip_len + UDP_LEN + tx->hdr_len + len > p->conf->mtu) {
 		w->c.drop_tx_too_long++;
 		nh = NULL;

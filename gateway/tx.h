@@ -50,6 +50,9 @@ struct rte_mbuf *gw_tx_small(struct gw_worker *w, uint32_t len);
 /* Headers and payload copied into one buffer. */
 struct rte_mbuf *gw_tx_copy(
     struct gw_worker *w, const uint8_t *h, uint32_t hlen, const uint8_t *data, uint32_t len);
+/* By reference, for who takes chains. Gives b up when it is ours. */
+struct rte_mbuf *gw_tx_refer(struct gw_worker *w, const uint8_t *h, uint32_t hlen, struct rwy_buf *b,
+    uint32_t off, uint32_t len, bool own);
 /* By reference or by copy, for a packet that cannot take its headers in place. Gives b up when it is ours. */
 struct rte_mbuf *gw_tx_apart(struct gw_worker *w, const struct gw_port *p, const uint8_t *h, uint32_t hlen,
     struct rwy_buf *b, uint32_t off, uint32_t len, bool own);

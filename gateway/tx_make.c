@@ -70,6 +70,16 @@ struct rte_mbuf *gw_tx_copy(
 	return m;
 }
 
+struct rte_mbuf *gw_tx_refer(struct gw_worker *w, const uint8_t *h, uint32_t hlen, struct rwy_buf *b,
+    uint32_t off, uint32_t len, bool own)
+{
+	struct rte_mbuf *m = chain(w, h, hlen, b, off, len);
+
+	if (own)
+		rte_pktmbuf_free_seg(gw_mbuf_of(b));
+	return m;
+}
+
 /* By reference or by copy, for a packet that cannot take its headers in place. Gives b up when it is ours. */
 struct rte_mbuf *gw_tx_apart(struct gw_worker *w, const struct gw_port *p, const uint8_t *h, uint32_t hlen,
     struct rwy_buf *b, uint32_t off, uint32_t len, bool own)

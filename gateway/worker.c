@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "gateway/carrier.h"
 #include "gateway/overlay.h"
 #include "gateway/setup.h"
 
@@ -89,9 +90,11 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	w->low = gw_pools_low(w->pools);
 	work = receive(w);
 	work += from_rings(w);
+	work += gw_carrier_turn(w);
 	work += eng_poll(w->eng, w->now);
 	gw_overlay_turn(w);
 	gw_tx_flush(w);
+	gw_carrier_flush(w);
 	feed_kernel(w);
 	gw_call_serve(w);
 	atomic_store_explicit(&w->heartbeat, w->st.turns, memory_order_relaxed);
@@ -116,7 +119,7 @@ static bool arm(struct gw_worker *w)
 		if (rte_eth_rx_queue_count(w->rxq[i].port->id, w->rxq[i].queue) > 0)
 			return true;
 	return !rte_ring_empty(w->from_kernel) || (w->handoff && !rte_ring_empty(w->handoff)) ||
-	       gw_call_pending(w);
+	       gw_call_pending(w) || gw_carrier_pending(w);
 }
 
 static void sleep_intr(struct gw_worker *w, rwy_dur d)

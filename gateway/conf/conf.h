@@ -41,6 +41,7 @@ enum conf_ack_mode { CONF_ACK_NEAR, CONF_ACK_FAR, CONF_ACK_END };
 enum conf_fec { CONF_FEC_AUTO, CONF_FEC_OFF };
 enum conf_ecn { CONF_ECN_AUTO, CONF_ECN_OFF };
 enum conf_security { CONF_SEC_NONE };
+enum conf_carrier { CONF_CARRIER_NATIVE, CONF_CARRIER_TCP };
 
 struct conf_port {
 	char name[CONF_NAME];
@@ -66,6 +67,11 @@ struct conf_tunnel {
 	enum conf_fec fec;
 	enum conf_ecn ecn;
 	char cc[CONF_NAME];
+	enum conf_carrier carrier; /* what it begins with */
+	uint16_t tcp_port;         /* 0: no TCP */
+	uint16_t tcp_connections;
+	char tcp_cc[CONF_NAME];
+	struct rwy_ip tcp_local, tcp_remote;    /* all zeros: local and remote */
 	uint64_t rate_Bps;                      /* bytes per second */
 	struct vxlan_dscp dscp, dscp_congested; /* of its datagrams, by the DSCP of the packet inside */
 	struct wan_congest_cfg congest;

@@ -78,11 +78,12 @@ const struct conf_key conf_keys[] = {
             "representor of the uplink."},
 
     {"tunnels", CONF_T_GROUPS, 0, CONF_TUNNELS_MAX, "", LIVE_LIST(conf, tunnel, tunnels),
-        .text = "Tunnels to peer gateways. Required unless a control center names them. `roceway reload` "
-                "applies changes, and so do `roceway tunnel` and the local API: a tunnel with other ends "
-                "(`port`, `local`, `remote`, `udp_port`, `security`, `congestion_control`, `fec`, `ecn`) is "
-                "another tunnel, and its connections begin anew; with another rate, DSCP, threshold or prefix "
-                "it stays."},
+        .text =
+            "Tunnels to peer gateways. Required unless a control center names them. `roceway reload` "
+            "applies changes, and so do `roceway tunnel` and the local API: a tunnel with other ends "
+            "(`port`, `local`, `remote`, `udp_port`, `security`, `congestion_control`, `fec`, `ecn`) is "
+            "another tunnel, and its connections begin anew; with another rate, DSCP, threshold or prefix "
+            "it stays."},
     {"tunnels[].name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, T(name),
         .text = "The tunnel's name in logs, the API and metrics."},
     {"tunnels[].port", CONF_T_NAME, 1, CONF_NAME - 1, NULL, T(port),
@@ -91,7 +92,8 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].remote", CONF_T_IP, 0, 0, NULL, T(remote), .text = "The peer's address, of the same family."},
     {"tunnels[].udp_port", CONF_T_INT, 1024, 65535, "4793", T(udp_port),
         .text = "UDP port of worker 0 on both sides; worker i uses `udp_port` + i."},
-    {"tunnels[].prefixes", CONF_T_PREFIXES, 1, CONF_PREFIXES_MAX, "", LIVE_LIST(conf_tunnel, prefix, prefixes),
+    {"tunnels[].prefixes", CONF_T_PREFIXES, 1, CONF_PREFIXES_MAX, "",
+        LIVE_LIST(conf_tunnel, prefix, prefixes),
         .text = "Destinations behind the peer, of hosts that are no tenant's. The longest match over all "
                 "tunnels wins. Required unless the file has `tenants` or `controller`."},
     {"tunnels[].security", CONF_T_ENUM, 0, 0, NULL, .words = "none", T(security),
@@ -110,6 +112,20 @@ const struct conf_key conf_keys[] = {
         .text = "Congestion marks of the WAN's routers: `auto` sends datagrams ECN-capable unless the path "
                 "turns out to lose "
                 "or clear the mark; `off` does not."},
+    {"tunnels[].carrier", CONF_T_ENUM, 0, 0, "native", .words = "native tcp", T(carrier),
+        .text =
+            "How its datagrams travel: `native` is UDP, `tcp` is connections of the kernel's TCP, natively "
+            "while there are none. The other end follows. docs/carriers.md."},
+    {"tunnels[].tcp_port", CONF_T_INT, 0, 65535, "4793", T(tcp_port),
+        .text = "TCP port that it listens on and connects to, the same on both sides; 0: no TCP."},
+    {"tunnels[].tcp_connections", CONF_T_INT, 1, 16, "4", T(tcp_connections),
+        .text = "TCP connections that this end opens."},
+    {"tunnels[].tcp_congestion_control", CONF_T_ENUM, 0, 0, "auto", .words = "auto bbr cubic", T(tcp_cc),
+        .text = "Theirs. `auto`: `bbr` if the kernel has it, else `cubic`, else the kernel's own choice; "
+                "`roceway tunnels` says which. Another one that the kernel has not is refused."},
+    {"tunnels[].tcp_local", CONF_T_IP, 0, 0, "", T(tcp_local),
+        .text = "Our address of the TCP connections, of any interface of the kernel. Left out: `local`."},
+    {"tunnels[].tcp_remote", CONF_T_IP, 0, 0, "", T(tcp_remote), .text = "The peer's. Left out: `remote`."},
     {"tunnels[].rate", CONF_T_RATE, 1000000, TBPS, "10Gbps", T(rate_Bps),
         .text = "The rate (`fixed`) or its upper bound (all others). The workers share it evenly."},
     {"tunnels[].dscp", CONF_T_DSCP, 0, 63, "0", .words = "keep", T(dscp),
@@ -190,8 +206,7 @@ const struct conf_key conf_keys[] = {
         .text = "PEM file with the authority that controllers' certificates must come from."},
     {"controller.certificate", CONF_T_PATH, 2, CONF_STR - 1, "", C(controller.certificate),
         .text = "PEM file with this gateway's certificate: CN is `gateway.name`, OU is `gateway`."},
-    {"controller.key", CONF_T_PATH, 2, CONF_STR - 1, "", C(controller.key),
-        .text = "PEM file with its key."},
+    {"controller.key", CONF_T_PATH, 2, CONF_STR - 1, "", C(controller.key), .text = "PEM file with its key."},
     {"controller.site", CONF_T_NAME, 1, CONF_NAME - 1, "", C(controller.site),
         .text = "The site that this gateway is at."},
     {"controller.document", CONF_T_PATH, 2, CONF_STR - 1, "/var/lib/roceway/document.json",

@@ -86,14 +86,23 @@ static int run_list(const struct cli *cli, const char *page, const char *key, co
 static const struct cli_opt detail_opts[] = {
     {"detail", NULL, "everything that is known, line by line"}, {NULL, NULL, NULL}};
 
+static const char *say_carrier(const char *name)
+{
+	return !strcmp(name, "native") ? "udp" : name;
+}
+
 static void tunnel_row(struct table *t, const json_t *o)
 {
 	const bool seen = jn(o, "rtt_seconds") > 0;
 	const char *congested = js(json_object_get(o, "congestion"), "by");
+	const json_t *c = json_object_get(o, "carrier");
+	const bool as_wanted = !strcmp(js(c, "sending"), js(c, "wanted"));
 
 	table_add(t, "%s", js(o, "name"));
 	table_add(t, "%s", js(o, "state"));
 	table_add(t, "%s", js(o, "remote"));
+	table_add(t, "%s%s%s", say_carrier(js(c, "sending")), as_wanted ? "" : "/",
+	    as_wanted ? "" : say_carrier(js(c, "wanted")));
 	table_add(t, "%s", seen ? say_time(jn(o, "rtt_seconds")) : "-");
 	table_add(t, "%s", seen ? say_share(jn(o, "loss_ratio")) : "-");
 	table_add(t, "%s", strcmp(congested, "none") != 0 ? congested : "-");
@@ -106,8 +115,8 @@ static void tunnel_row(struct table *t, const json_t *o)
 
 static int run_tunnels(const struct cli *cli)
 {
-	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", ">RTT", ">LOSS", "BAD", ">RATE",
-	    ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
+	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", "VIA", ">RTT", ">LOSS",
+	    "BAD", ">RATE", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
 
 	return run_list(cli, cli_value(cli, "detail") || cli->json ? "/v1/tunnels?workers=1" : "/v1/tunnels",
 	    "tunnels", columns, tunnel_row);
@@ -115,8 +124,11 @@ static int run_tunnels(const struct cli *cli)
 
 const struct cli_cmd cmd_tunnels = {.name = "tunnels",
     .text = "tunnels to peer gateways",
-    .more = "BAD is what the path is congested by, for good: loss, marks or delay.\n"
-            "RATE is what congestion control allows now; SENT and RECEIVED count UDP payload since start.\n",
+    .more = "VIA is what it sends by: udp (the native carrier) or tcp; behind a slash what it should send by:\n"
+            "--detail says why it does not.\n"
+            "BAD is what the path is congested by, for good: loss, marks or delay.\n"
+            "RATE is what congestion control allows now, or what TCP carries.\n"
+            "SENT and RECEIVED count datagrams' bytes since start.\n",
     .opts = detail_opts,
     .run = run_tunnels};
 

@@ -461,7 +461,7 @@ static int run_reload(const struct cli *cli)
 
 const struct cli_cmd cmd_reload = {.name = "reload",
     .text = "has the gateway read its configuration file again",
-        "Tunnels, tenants and the log level are applied. A file that is wrong, or that changes what needs\n"
-        "a restart, is refused: the message says where, and nothing changes. Tunnels and tenants that are\n"
-        "not in the file are removed, but for those of the control center.\n",
+    "Tunnels, tenants and the log level are applied. A file that is wrong, or that changes what needs\n"
+    "a restart, is refused: the message says where, and nothing changes. Tunnels and tenants that are\n"
+    "not in the file are removed, but for those of the control center.\n",
     .run = run_reload};

@@ -13,6 +13,7 @@
 #include "gateway/app.h"
 #include "gateway/log.h"
 #include "gateway/tenants.h"
+#include "gateway/carrier.h"
 #include "gateway/tunnels_int.h"
 
 struct eng {
@@ -122,6 +123,35 @@ void gw_buffers_get(const struct gw_app *app, uint32_t *total, uint32_t *avail)
 {
 	*total = app->conf->buffers;
 	*avail = app->conf->buffers - 100;
+}
+
+/* A carrier that moves at once, unless the kernel has no bbr. */
+static enum wan_carrier carrier_now[CONF_TUNNELS_MAX];
+
+int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tunnel *c)
+{
+	carrier_now[tunnel] = c ? (enum wan_carrier)c->carrier : WAN_CARRIER_NATIVE;
+	return 0;
+}
+
+int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size)
+{
+	if (c == WAN_CARRIER_TCP && !strcmp(app->conf->tunnel[tunnel].tcp_cc, "bbr")) {
+		snprintf(
+		    why, size, "tcp_congestion_control `bbr` is not in this kernel; the kernel has: reno");
+		return RWY_EINVAL;
+	}
+	carrier_now[tunnel] = c;
+	return 0;
+}
+
+void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out)
+{
+	*out = (struct gw_carrier_info){.wanted = carrier_now[tunnel],
+	    .sending = carrier_now[tunnel],
+	    .connections = carrier_now[tunnel] ? 4 : 0,
+	    .congestion = "cubic",
+	    .c.fallbacks = 3};
 }
 
 /* Workers take every tunnel, and let it go at once. */

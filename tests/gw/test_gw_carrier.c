@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two whole gateways (tests/bench/fp_lab.h), hosts that write all the time, and the TCP carrier between them
+ * over real sockets of the loopback interface: moving to TCP and back, connections that die, strangers,
+ * garbage, a WAN where no UDP gets through. The responder checks that every byte comes once and in order; no
+ * host ever sees an error. With one worker and with two.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <rte_eal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gateway/carrier_int.h"
+#include "gateway/setup.h"
+#include "tests/bench/fp_lab.h"
+
+#define WAIT  (20 * RWY_SEC) /* for what must happen */
+#define UNDER 512            /* packets on the way at most */
+#define LO(n) rwy_ip_from4((uint8_t[4]){127, 88, 0, n})
+
+static struct fp_lab lab;
+static struct fp_hosts *hosts;
+static bool no_udp;
+static uint64_t udp[FP_SITES]; /* datagrams that a site sent natively */
+static uint16_t port;
+
+/* --- the lab ------------------------------------------------------------------------------------------- */
+static void conf(struct conf *c, enum fp_site s)
+{
+	struct conf_tunnel *t = &c->tunnel[0];
+
+	t->tcp_port = port;
+	t->tcp_connections = 3;
+	snprintf(t->tcp_cc, sizeof(t->tcp_cc), "auto");
+	t->tcp_local = LO((uint8_t)(1 + s));
+	t->tcp_remote = LO((uint8_t)(2 - s));
+}
+
+static struct gw_app *app(enum fp_site s)
+{
+	return &lab.gw[s].app;
+}
+
+static void wan(enum fp_site from)
+{
+	struct rte_mbuf *m, *c;
+
+	while (rte_ring_dequeue(lab.gw[from].port[FP_WAN].tx, (void **)&m) == 0) {
+		udp[from]++;
+		if (!no_udp) {
+			c = fp_copy(&lab, rte_pktmbuf_mtod(m, void *), m->data_len);
+			for (struct rte_mbuf *x = m->next; x; x = x->next)
+				memcpy(rte_pktmbuf_append(c, x->data_len), rte_pktmbuf_mtod(x, void *),
+				    x->data_len);
+			fp_arrive(&lab.gw[1 - from].port[FP_WAN], c);
+		}
+		rte_pktmbuf_free(m);
+	}
+}
+
+static void turn(bool send)
+{
+	const struct fp_stats *st = fp_hosts_stats(hosts);
+
+	if (send && st->sent < st->received + UNDER)
+		fp_hosts_send(hosts, 32);
+	for (unsigned s = 0; s < FP_SITES; s++) {
+		for (unsigned i = 0; i < app(s)->workers; i++)
+			gw_worker_turn(app(s)->worker[i]);
+		wan((enum fp_site)s);
+		fp_hosts_read(hosts, (enum fp_site)s);
+	}
+	if (!send)
+		usleep(50); /* the carriers' threads share two CPUs with everybody */
+}
+
+static struct gw_carrier_info info(enum fp_site s)
+{
+	struct gw_carrier_info i;
+
+	gw_carrier_info(app(s), 0, &i);
+	return i;
+}
+
+static bool all_there(void)
+{
+	const struct fp_stats *st = fp_hosts_stats(hosts);
+
+	return st->received == st->sent;
+}
+
+static bool both_tcp(void)
+{
+	return info(FP_A).sending == WAN_CARRIER_TCP && info(FP_B).sending == WAN_CARRIER_TCP;
+}
+
+static bool both_native(void)
+{
+	return info(FP_A).sending == WAN_CARRIER_NATIVE && info(FP_B).sending == WAN_CARRIER_NATIVE;
+}
+
+static bool both_closed(void)
+{
+	return !info(FP_A).connections && !info(FP_B).connections;
+}
+
+static void until(bool (*fn)(void), bool send)
+{
+	rwy_time end = gw_now() + WAIT;
+
+	while (!fn()) {
+		if (gw_now() > end)
+			fail_msg(
+			    "it does not happen: A %s/%s %u `%s`, B %s/%s %u `%s`, sent %lu received %lu",
+			    wan_carrier_name(info(FP_A).sending), wan_carrier_name(info(FP_A).wanted),
+			    info(FP_A).connections, info(FP_A).problem, wan_carrier_name(info(FP_B).sending),
+			    wan_carrier_name(info(FP_B).wanted), info(FP_B).connections, info(FP_B).problem,
+			    (unsigned long)fp_hosts_stats(hosts)->sent,
+			    (unsigned long)fp_hosts_stats(hosts)->received);
+		turn(send);
+	}
+}
+
+/* So many packets more have arrived. */
+static void carry(uint64_t packets)
+{
+	uint64_t to = fp_hosts_stats(hosts)->received + packets;
+	rwy_time end = gw_now() + WAIT;
+
+	while (fp_hosts_stats(hosts)->received < to) {
+		assert_true(gw_now() < end);
+		turn(true);
+	}
+}
+
+static void ask(enum fp_site s, enum wan_carrier c)
+{
+	char why[160] = "";
+
+	if (gw_carrier_set(app(s), 0, c, why, sizeof(why)) != 0)
+		fail_msg("refused: %s", why);
+}
+
+/* Everything arrived, once, and nobody was told of an error. */
+static void check_hosts(void)
+{
+	const struct fp_stats *st = fp_hosts_stats(hosts);
+
+	until(all_there, false);
+	assert_int_equal(st->wrong, 0);
+	assert_int_equal(st->nak, 0);
+	for (unsigned s = 0; s < FP_SITES; s++)
+		for (unsigned i = 0; i < app(s)->workers; i++)
+			assert_int_equal(eng_counters(app(s)->worker[i]->eng)->conns_failed, 0);
+}
+
+static struct wan_counters wan_sum(enum fp_site s)
+{
+	struct wan_counters c = {0};
+
+	for (unsigned i = 0; i < app(s)->workers; i++) {
+		struct wan_stats st;
+
+		eng_tunnel_stats(app(s)->worker[i]->eng, 0, &st);
+		c.stream_sent += st.c.stream_sent;
+		c.stream_received += st.c.stream_received;
+		c.stream_lost += st.c.stream_lost;
+		c.stream_breaks += st.c.stream_breaks;
+		c.went_down += st.c.went_down;
+	}
+	return c;
+}
+
+/* --- moves --------------------------------------------------------------------------------------------- */
+static void test_move(void **state)
+{
+	(void)state;
+	carry(2000);
+	assert_true(both_native());
+	ask(FP_A, WAN_CARRIER_TCP);
+	until(both_tcp, true);
+	carry(500); /* what was still on its way natively */
+	uint64_t before[2] = {udp[0], udp[1]}, sent = wan_sum(FP_A).stream_sent;
+
+	carry(20000);
+	assert_true(wan_sum(FP_A).stream_sent > sent + 19000);
+	assert_true(wan_sum(FP_B).stream_sent > 0); /* the other direction moved with it */
+	assert_true(udp[0] == before[0] && udp[1] == before[1]);
+	assert_true(info(FP_B).by_peer && !info(FP_A).by_peer);
+	assert_true(info(FP_A).congestion[0]);
+	/* and back, asked at the other end */
+	ask(FP_B, WAN_CARRIER_NATIVE);
+	until(both_native, true);
+	carry(5000);
+	assert_true(info(FP_A).by_peer);
+	until(both_closed, true);
+	check_hosts();
+	for (unsigned s = 0; s < FP_SITES; s++) {
+		assert_int_equal(info(s).c.moves_to_tcp, 1);
+		assert_int_equal(info(s).c.moves_to_native, 1);
+		assert_int_equal(info(s).c.fallbacks, 0);
+		assert_int_equal(wan_sum(s).stream_lost, 0); /* nothing had to be sent again */
+		assert_int_equal(wan_sum(s).stream_breaks, 0);
+		assert_int_equal(wan_sum(s).went_down, 0);
+	}
+}
+
+/* Many moves, by either end, some before the one before is done. */
+static void test_many_moves(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 30; i++) {
+		ask((enum fp_site)(i * 7 / 3 % 2), i % 2 ? WAN_CARRIER_NATIVE : WAN_CARRIER_TCP);
+		carry(i % 3 ? 300 : 3000);
+	}
+	ask(FP_A, WAN_CARRIER_TCP);
+	until(both_tcp, true);
+	/* both ends at once: the same at both in the end */
+	ask(FP_A, WAN_CARRIER_NATIVE);
+	ask(FP_B, WAN_CARRIER_TCP);
+	carry(3000);
+	assert_int_equal(info(FP_A).wanted, info(FP_B).wanted);
+	check_hosts();
+}
+
+/* --- accidents ----------------------------------------------------------------------------------------- */
+/* One connection of a site dies as a network makes it die: no warning, data on it. */
+static void kill_one(enum fp_site s)
+{
+	struct gw_carriers *cs = app(s)->carriers;
+
+	pthread_mutex_lock(&cs->lock);
+	for (unsigned i = 0; i < cs->top; i++)
+		if (cs->conn[i].state == GW_CONN_OPEN) {
+			struct linger now = {.l_onoff = 1};
+
+			setsockopt(cs->conn[i].fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+			shutdown(cs->conn[i].fd, SHUT_RDWR);
+			break;
+		}
+	pthread_mutex_unlock(&cs->lock);
+}
+
+static uint64_t fallbacks_before[FP_SITES];
+
+static bool both_fell(void)
+{
+	return info(FP_A).c.fallbacks > fallbacks_before[FP_A] &&
+	       info(FP_B).c.fallbacks > fallbacks_before[FP_B];
+}
+
+static void test_die(void **state)
+{
+	(void)state;
+	ask(FP_B, WAN_CARRIER_TCP);
+	for (unsigned i = 0; i < 5; i++) {
+		until(both_tcp, true);
+		carry(1000);
+		for (unsigned s = 0; s < FP_SITES; s++)
+			fallbacks_before[s] = info(s).c.fallbacks;
+		kill_one((enum fp_site)(i % 2));
+		until(both_fell, true); /* counted, and */
+		carry(1000);            /* traffic goes on, */
+	}
+	until(both_tcp, true); /* and by TCP again as soon as it can */
+	check_hosts();
+}
+
+/* No UDP at all gets through: by TCP it does. */
+static void test_no_udp(void **state)
+{
+	(void)state;
+	ask(FP_A, WAN_CARRIER_TCP);
+	until(both_tcp, true);
+	no_udp = true;
+	carry(20000);
+	no_udp = false;
+	ask(FP_A, WAN_CARRIER_NATIVE);
+	until(both_native, true);
+	/* It dies while all goes natively: what was on the way goes by TCP. */
+	carry(1000);
+	no_udp = true;
+	ask(FP_A, WAN_CARRIER_TCP);
+	until(both_tcp, true);
+	carry(5000);
+	no_udp = false;
+	check_hosts();
+}
+
+/* --- who is refused ------------------------------------------------------------------------------------ */
+static int dial(uint8_t from, enum fp_site to)
+{
+	struct gw_sockaddr a;
+	struct rwy_ip src = LO(from), dst = LO((uint8_t)(1 + to));
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct timeval patience = {.tv_sec = 10};
+
+	gw_sock_addr(&a, &src, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a.ss, a.len), 0);
+	gw_sock_addr(&a, &dst, port);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	assert_int_equal(connect(fd, (struct sockaddr *)&a.ss, a.len), 0);
+	return fd;
+}
+
+/* The gateway closes it, without a word. */
+static void check_closed(int fd)
+{
+	uint8_t b[256];
+	ssize_t n;
+
+	while ((n = recv(fd, b, sizeof(b), 0)) > 0)
+		;
+	assert_true(n == 0 || errno == ECONNRESET);
+	close(fd);
+}
+
+static void test_refused(void **state)
+{
+	uint8_t bytes[300];
+	struct gw_carrier_info was = info(FP_A);
+	struct wan_conn c;
+	int fd, idle[100];
+
+	(void)state;
+	/* an address that is no peer's */
+	check_closed(dial(9, FP_A));
+	assert_int_equal(info(FP_A).strangers, was.strangers + 1);
+	/* the peer's address, and no record; a datagram before the handshake; a record without end */
+	fd = dial(2, FP_A);
+	assert_int_equal(send(fd, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 18);
+	check_closed(fd);
+	fd = dial(2, FP_A);
+	memset(bytes, 0, sizeof(bytes));
+	wan_rec_head(bytes, WAN_REC_DATAGRAM, 0, 100);
+	assert_int_equal(send(fd, bytes, 104, MSG_NOSIGNAL), 104);
+	check_closed(fd);
+	fd = dial(2, FP_A);
+	wan_rec_head(bytes, WAN_REC_DATAGRAM, 0, 65535);
+	assert_int_equal(send(fd, bytes, 4, MSG_NOSIGNAL), 4);
+	check_closed(fd);
+	/* another tunnel's handshake */
+	fd = dial(2, FP_A);
+	wan_conn_init(&c, 12345, 1, 2, true);
+	assert_int_equal(wan_conn_put(&c, bytes), WAN_REC_HELLO_LEN);
+	assert_int_equal(send(fd, bytes, WAN_REC_HELLO_LEN, MSG_NOSIGNAL), WAN_REC_HELLO_LEN);
+	check_closed(fd);
+	/* the tunnel's, but without the answer that only its owner can give */
+	fd = dial(2, FP_A);
+	wan_conn_init(&c, gw_tunnel_id(&lab.gw[FP_A].conf.tunnel[0], 0), 1, 2, true);
+	assert_int_equal(wan_conn_put(&c, bytes), WAN_REC_HELLO_LEN);
+	assert_int_equal(send(fd, bytes, WAN_REC_HELLO_LEN, MSG_NOSIGNAL), WAN_REC_HELLO_LEN);
+	assert_int_equal(recv(fd, bytes, WAN_REC_HELLO_LEN, MSG_WAITALL), WAN_REC_HELLO_LEN);
+	wan_conn_init(&c, gw_tunnel_id(&lab.gw[FP_A].conf.tunnel[0], 0), 1, 2, true);
+	c.known = true;
+	c.peer_nonce = 4711;
+	c.peer_epoch = 1;
+	wan_conn_put(&c, bytes);
+	send(fd, bytes, WAN_REC_HELLO_LEN, MSG_NOSIGNAL);
+	check_closed(fd);
+	assert_true(info(FP_A).c.refused_tunnel > was.c.refused_tunnel);
+	/* Many that say nothing: bounded, closed in time, and the tunnel moves all the same. */
+	for (unsigned i = 0; i < 100; i++)
+		idle[i] = dial(2, FP_A);
+	turn(true);
+	assert_true(app(FP_A)->carriers->unknown <= GW_CONNS_UNKNOWN);
+	ask(FP_A, WAN_CARRIER_TCP);
+	until(both_tcp, true);
+	carry(2000);
+	for (unsigned i = 0; i < 100; i++)
+		check_closed(idle[i]);
+	assert_true(info(FP_A).slow > was.slow);
+	assert_int_equal(app(FP_A)->carriers->unknown, 0);
+	assert_int_equal(info(FP_A).c.fallbacks, was.c.fallbacks);
+	check_hosts();
+}
+
+static void test_refused_set(void **state)
+{
+	struct conf_tunnel t = lab.gw[FP_A].conf.tunnel[0];
+	struct gw_app *a = app(FP_A);
+	char why[160];
+
+	(void)state;
+	assert_int_equal(gw_carrier_set(a, 7, WAN_CARRIER_TCP, why, sizeof(why)), RWY_ENOENT);
+	/* a congestion control that no kernel has: said so, with those that it has */
+	snprintf(t.tcp_cc, sizeof(t.tcp_cc), "nosuch");
+	t.tcp_port = (uint16_t)(port + 1);
+	gw_log_set(-1);
+	assert_int_equal(gw_carrier_tunnel(a, 3, &t), RWY_EINVAL);
+	assert_string_not_equal(a->carriers->tun[3].problem, "");
+	assert_non_null(
+	    strstr(a->carriers->tun[3].problem, "`nosuch` is not in this kernel; the kernel has: "));
+	assert_non_null(strstr(a->carriers->tun[3].problem, "cubic"));
+	/* no TCP by configuration */
+	snprintf(t.tcp_cc, sizeof(t.tcp_cc), "cubic");
+	t.tcp_port = 0;
+	assert_int_equal(gw_carrier_tunnel(a, 3, &t), 0);
+	assert_int_equal(gw_carrier_set(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), RWY_EINVAL);
+	assert_non_null(strstr(why, "tcp_port: 0"));
+	/* a port that is taken */
+	t.tcp_port = 22;
+	t.tcp_local = LO(1);
+	t.tcp_port = (uint16_t)(port + 1);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct gw_sockaddr sa;
+
+	gw_sock_addr(&sa, &t.tcp_local, t.tcp_port);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sa.ss, sa.len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(
+	    gw_carrier_tunnel(a, 3, &t), 0); /* native by configuration: it goes on without TCP */
+	assert_int_equal(gw_carrier_set(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), RWY_EINVAL);
+	assert_non_null(strstr(why, "in use"));
+	t.carrier = CONF_CARRIER_TCP;
+	assert_int_equal(gw_carrier_tunnel(a, 3, &t), RWY_EINVAL);
+	close(fd);
+	assert_int_equal(gw_carrier_tunnel(a, 3, NULL), 0);
+	gw_log_set(GW_LOG_WARNING);
+	check_hosts();
+}
+
+/* --- all of it ----------------------------------------------------------------------------------------- */
+static void set_up(unsigned workers)
+{
+	char *eal[] = {"test", "--no-huge", "--no-shconf", "-m", "400", "--no-pci", "--lcores", "0",
+	    "--log-level", "error", NULL};
+	struct fp_cfg cfg = {
+	    .payload = 1024, .qps = 8, .message = 4, .batch = 32, .workers = workers, .conf = conf};
+
+	gw_log_init(GW_LOG_ERROR);
+	port = (uint16_t)(20000 + getpid() % 20000);
+	if (rte_eal_init(10, eal) < 0)
+		fp_die("EAL does not start");
+	fp_lab_new(&lab, &cfg);
+	for (unsigned s = 0; s < FP_SITES; s++)
+		if (gw_carriers_start(&lab.gw[s].app, &lab.pools) != 0)
+			fp_die("no carrier");
+	hosts = fp_hosts_new(&lab);
+	fp_hosts_verify(hosts, true);
+}
+
+static void test_end(void **state)
+{
+	(void)state;
+	for (unsigned s = 0; s < FP_SITES; s++) {
+		gw_carriers_stop(app(s));
+		for (unsigned i = 0; i < app(s)->workers; i++)
+			gw_worker_free(app(s)->worker[i]);
+	}
+	/* no packet buffer is left behind but those in the lab's own rings */
+	for (unsigned s = 0; s < FP_SITES; s++)
+		for (unsigned i = 0; i < FP_PORTS; i++) {
+			void *m;
+
+			while (rte_ring_dequeue(lab.gw[s].port[i].rx, &m) == 0 ||
+			       rte_ring_dequeue(lab.gw[s].port[i].tx, &m) == 0)
+				rte_pktmbuf_free(m);
+		}
+	assert_int_equal(rte_mempool_in_use_count(lab.pools.big), 0);
+	assert_int_equal(rte_mempool_in_use_count(lab.pools.small), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_move),
+	    cmocka_unit_test(test_many_moves),
+	    cmocka_unit_test(test_die),
+	    cmocka_unit_test(test_no_udp),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_refused_set),
+	    cmocka_unit_test(test_end),
+	};
+	char cmd[600];
+
+	if (argc < 2) {
+		snprintf(cmd, sizeof(cmd), "'%s' 1 && '%s' 2", argv[0], argv[0]);
+		return system(cmd) == 0 ? 0 : 1;
+	}
+	set_up(argv[1][0] == '2' ? 2 : 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
