@@ -38,6 +38,9 @@ tunnels:
     prefixes: [10.{far_site}.0.0/24, "fd00:{far_site}::/64"]
     security: none
     congestion_control: {cc}
+    carrier: {carrier}
+    tcp_connections: {tcp_connections}
+    tcp_congestion_control: {tcp_cc}
     rate: {rate}
 connections:
   ack_mode: {ack_mode}
@@ -47,6 +50,7 @@ api:
   socket: {sock}
 {tenant_list}"""
 DEFAULTS = {"workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
+            "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto",
             "ack_mode": "near", "end_to_end": "window", "tenants": ()}
 
 
@@ -154,6 +158,14 @@ class Gateway:
 
     def tenant_set(self, name, **keys):
         return self._do("tenant", "set", name, *(f"{k}={v}" for k, v in keys.items()))
+
+    def move(self, carrier):
+        """Its tunnel to another carrier, while traffic runs."""
+        return self._do("tunnel", "set", f"site-{'b' if self.side == 'a' else 'a'}", f"carrier={carrier}")
+
+    def carrier(self):
+        """What `roceway tunnels` says of its tunnel's carrier."""
+        return self.ask("tunnels")["tunnels"][0]["carrier"]
 
     def tenant_del(self, name):
         return self._do("tenant", "del", name)
