@@ -12,8 +12,9 @@
 #include "controller/plan/place.h"
 #include "controller/plan/spread.h"
 
-#define PLAN_JOB_PAIRS_MAX 65536
-#define PLAN_JOB_RANKS_MAX 65536
+#define PLAN_JOB_PAIRS_MAX  65536
+#define PLAN_JOB_RANKS_MAX  65536
+#define PLAN_JOB_GROUPS_MAX 256 /* pairs of sites */
 
 /* The demand of one pair: the white paper's triple. */
 struct plan_triple {
@@ -83,8 +84,8 @@ struct plan_job {
 	X(PLAN_JOB_NO_CARRIER, "no-carrier", "no carrier is common to the sites' gateways")                  \
 	X(PLAN_JOB_GATEWAY, "gateway", "a gateway has not the bandwidth left")                               \
 	X(PLAN_JOB_GOODPUT, "goodput", "no carrier reaches the bandwidth over this path")                    \
-	X(PLAN_JOB_DELAY, "delay", "the path between the sites is longer than wanted")                       \
-	X(PLAN_JOB_JITTER, "jitter", "the path between the sites is less steady than wanted")                \
+	X(PLAN_JOB_DELAY, "delay", "the path is longer than wanted, or nobody measured it")                  \
+	X(PLAN_JOB_JITTER, "jitter", "the path is less steady than wanted, or nobody measured it")           \
 	X(PLAN_JOB_NETWORK, "network", "the network's paths do not fit the demand")
 
 enum plan_job_fail {
@@ -96,11 +97,14 @@ enum plan_job_fail {
 const char *plan_job_fail_name(enum plan_job_fail f);
 const char *plan_job_fail_text(enum plan_job_fail f);
 
+#define PLAN_JOB_ANY_GATEWAY UINT16_MAX
+
 /* One pair of the plan. group -1: both ends in one site, nothing to plan. */
 struct plan_job_row {
 	int32_t group;
-	uint16_t first, second; /* gateways: indices into the group's */
-	bool swapped;           /* the pair's b is at the first site */
+	uint16_t first,
+	    second; /* gateways: indices into the group's; PLAN_JOB_ANY_GATEWAY: of each queue pair its own */
+	bool swapped; /* the pair's b is at the first site */
 };
 
 /* Everything between two sites. */
@@ -123,7 +127,7 @@ struct plan_job_group {
 
 /* What a plan takes, for the book. */
 struct plan_take {
-	char name[3 * PLAN_NAME_MAX]; /* "gw/NAME" or "net/FIRST/SECOND/EDGE/PATH", cut if longer */
+	char name[5 * PLAN_NAME_MAX]; /* "gw/NAME" or "net/FIRST/SECOND/EDGE/PATH" */
 	uint64_t bps;
 };
 
@@ -136,8 +140,9 @@ struct plan_job_result {
 	struct plan_take *takes;   /* if it fits */
 };
 
-/* Plans; *out is the caller's to free. RWY_EINVAL: no pairs, too many, a bandwidth of 0. RWY_ENOMEM. Else 0,
- * and (*out)->fail says how it went: all groups are looked at, so all that is wrong is told at once. */
+/* Plans; *out is the caller's to free. RWY_EINVAL: no pairs, too many of them or of sites, a bandwidth of 0.
+ * RWY_ENOMEM. Else 0, and (*out)->fail says how it went: all groups are looked at, so all that is wrong is
+ * told at once. */
 RWY_MUST_CHECK int plan_job_new(struct plan_job_result **out, const struct plan_job *job,
     const struct plan_policy *policy, const struct plan_world_ops *world, void *ctx, rwy_time now);
 void plan_job_free(struct plan_job_result *r); /* NULL: fine */

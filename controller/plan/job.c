@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Planning of a job: its pairs are gathered by pair of sites (a group), and each group goes through the same
+ * steps: gateways, bounds of the path, carrier, gateway pairs, what the gateways have left, the network.
+ * Every group is looked at, also behind one that failed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/book.h"
+#include "controller/plan/job.h"
+
+/* What is known while a plan is made. */
+struct work {
+	const struct plan_job *job;
+	const struct plan_policy *policy;
+	const struct plan_world_ops *world;
+	void *ctx;
+	rwy_time now;
+	struct plan_job_result *r;
+};
+
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+	return a > PLAN_RATE_MAX || b > PLAN_RATE_MAX - a ? PLAN_RATE_MAX : a + b;
+}
+
+static uint64_t free_of(uint64_t has, uint64_t taken)
+{
+	has = has < PLAN_RATE_MAX ? has : PLAN_RATE_MAX;
+	return has > taken ? has - taken : 0;
+}
+
+/* The tighter of two bounds, where 0 is none. */
+static uint32_t tighter(uint32_t a, uint32_t b)
+{
+	if (a == 0 || b == 0)
+		return a | b;
+	return a < b ? a : b;
+}
+
+/* v * ppm / 10^6, down. */
+static uint64_t part_of(uint64_t v, uint32_t ppm)
+{
+	return (uint64_t)((unsigned __int128)v * ppm / PLAN_PPM);
+}
+
+/* The group of two sites (in order), made if it is new; -1: too many, -2: no memory. */
+static int group_find(struct plan_job_result *r, const char *first, const char *second)
+{
+	struct plan_job_group *g;
+	unsigned i;
+
+	for (i = 0; i < r->n_groups; i++)
+		if (strcmp(r->groups[i].first, first) == 0 && strcmp(r->groups[i].second, second) == 0)
+			return (int)i;
+	if (r->n_groups == PLAN_JOB_GROUPS_MAX)
+		return -1;
+	/* A power of two is full: twice the room. */
+	if ((r->n_groups & (r->n_groups - 1)) == 0) {
+		g = realloc(r->groups, (r->n_groups ? 2 * (size_t)r->n_groups : 1) * sizeof(*g));
+		if (!g)
+			return -2;
+		r->groups = g;
+	}
+	g = &r->groups[r->n_groups];
+	memset(g, 0, sizeof(*g));
+	g->first = first;
+	g->second = second;
+	return (int)r->n_groups++;
+}
+
+/* Pairs into groups. */
+static int gather(struct work *w)
+{
+	struct plan_job_result *r = w->r;
+	const struct plan_job_pair *p;
+	struct plan_job_group *g;
+	const char *a, *b;
+	unsigned i;
+	int k;
+
+	for (i = 0; i < w->job->n; i++) {
+		p = &w->job->pairs[i];
+		r->rows[i] = (struct plan_job_row){.group = -1};
+		a = w->world->site_of(w->ctx, &p->a);
+		b = w->world->site_of(w->ctx, &p->b);
+		if (p->want.bandwidth_bps == 0)
+			return RWY_EINVAL;
+		if (!a || !b) {
+			if (r->fail == PLAN_JOB_FITS)
+				r->fail_pair = i;
+			r->fail = PLAN_JOB_NO_SITE;
+			continue;
+		}
+		if (strcmp(a, b) == 0)
+			continue;
+		r->rows[i].swapped = !plan_first_site(a, b);
+		k = r->rows[i].swapped ? group_find(r, b, a) : group_find(r, a, b);
+		if (k < 0)
+			return k == -1 ? RWY_EINVAL : RWY_ENOMEM;
+		g = &r->groups[k];
+		r->rows[i].group = k;
+		g->pairs++;
+		g->want.bandwidth_bps = sum_of(g->want.bandwidth_bps, p->want.bandwidth_bps);
+		g->want.delay_us = tighter(g->want.delay_us, p->want.delay_us);
+		g->want.jitter_us = tighter(g->want.jitter_us, p->want.jitter_us);
+	}
+	return 0;
+}
+
+static void fail(struct plan_job_group *g, enum plan_job_fail why)
+{
+	if (g->fail == PLAN_JOB_FITS)
+		g->fail = why;
+}
+
+/* What a site can do together: the sum of what its gateways have left. */
+static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n)
+{
+	struct plan_caps c = {0};
+	unsigned i, k, streams = 0;
+	uint32_t window = 0;
+
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < PLAN_CARRIER_COUNT; k++)
+			c.bandwidth_bps[k] =
+			    sum_of(c.bandwidth_bps[k], free_of(gw[i].caps.bandwidth_bps[k], gw[i].taken_bps));
+		c.tcp_algorithms =
+		    i ? c.tcp_algorithms & gw[i].caps.tcp_algorithms : gw[i].caps.tcp_algorithms;
+		streams += gw[i].caps.tcp_streams ? gw[i].caps.tcp_streams : PLAN_TCP_STREAMS;
+		window = tighter(window, gw[i].caps.tcp_window);
+	}
+	c.tcp_streams = (uint8_t)(streams < UINT8_MAX ? streams : UINT8_MAX);
+	c.tcp_window = window;
+	return c;
+}
+
+/* Without a network that promises them, delay and jitter are the measured ones; what nobody knows is no
+ * promise. */
+static void check_bounds(struct plan_job_group *g, const struct plan_path *path)
+{
+	const struct plan_leg *l = &path->by[PLAN_NATIVE];
+	uint64_t delay = (l->rtt_us.v + 1) / 2;
+
+	if (g->want.delay_us && (l->rtt_us.source == 0 || delay > g->want.delay_us))
+		fail(g, PLAN_JOB_DELAY);
+	if (g->want.jitter_us && (l->jitter_us.source == 0 || l->jitter_us.v > g->want.jitter_us))
+		fail(g, PLAN_JOB_JITTER);
+	g->fits.delay_us = l->rtt_us.source ? (uint32_t)delay : 0;
+	g->fits.jitter_us = l->jitter_us.source ? (uint32_t)l->jitter_us.v : 0;
+}
+
+/* Gateways that have not the carrier take nothing. */
+static unsigned make_mesh(const struct plan_job_group *g, struct plan_pair *p)
+{
+	const struct plan_gateway *a, *b;
+	unsigned i, j, n = 0, c = g->decision.carrier;
+
+	for (i = 0; i < g->n_gw[0]; i++) {
+		for (j = 0; j < g->n_gw[1]; j++, n++) {
+			a = &g->gw[0][i];
+			b = &g->gw[1][j];
+			p[n] = (struct plan_pair){a->id, b->id, 0};
+			if (a->caps.bandwidth_bps[c] && b->caps.bandwidth_bps[c])
+				p[n].weight = plan_pair_weight(a->weight, b->weight);
+		}
+	}
+	return n;
+}
+
+struct keyed {
+	uint64_t key;
+	unsigned row;
+};
+
+static int cmp_keyed(const void *va, const void *vb)
+{
+	const struct keyed *a = va, *b = vb;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static void load(struct plan_job_group *g, unsigned pair, uint64_t bps)
+{
+	uint64_t *a = &g->gw_bps[0][pair / g->n_gw[1]], *b = &g->gw_bps[1][pair % g->n_gw[1]];
+
+	*a = sum_of(*a, bps);
+	*b = sum_of(*b, bps);
+}
+
+/* Queue pairs by themselves: nobody knows them yet, so each pair of gateways is to expect its share. */
+static void spread_qps(struct plan_job_group *g, const struct plan_pair *mesh, unsigned n)
+{
+	uint64_t weights = 0;
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		weights += mesh[i].weight;
+	for (i = 0; weights && i < n; i++)
+		load(g, i,
+		    (uint64_t)(((unsigned __int128)g->want.bandwidth_bps * mesh[i].weight + weights - 1) /
+		               weights));
+}
+
+/* What has one key goes to one pair of gateways. */
+static int spread_keys(
+    struct work *w, struct plan_job_group *g, int32_t group, const struct plan_pair *mesh, unsigned n)
+{
+	struct keyed *k = calloc(g->pairs, sizeof(*k));
+	uint64_t *keys = calloc(g->pairs, sizeof(*keys));
+	int *assign = calloc(g->pairs, sizeof(*assign)), rc = RWY_ENOMEM;
+	unsigned i, m = 0, unique = 0;
+
+	if (!k || !keys || !assign)
+		goto out;
+	for (i = 0; i < w->job->n; i++) {
+		const struct plan_job_pair *p = &w->job->pairs[i];
+		struct plan_job_row *row = &w->r->rows[i];
+		struct plan_end a = {p->a, 0}, b = {p->b, 0};
+
+		if (row->group != group)
+			continue;
+		k[m].key = row->swapped ? plan_key(w->job->grain, w->job->vni, &b, &a)
+		                        : plan_key(w->job->grain, w->job->vni, &a, &b);
+		k[m++].row = i;
+	}
+	qsort(k, m, sizeof(*k), cmp_keyed);
+	for (i = 0; i < m; i++) {
+		if (i == 0 || k[i].key != k[i - 1].key) {
+			assign[unique] = -1;
+			keys[unique++] = k[i].key;
+		}
+	}
+	rc = plan_spread_list(mesh, n, keys, unique, assign);
+	if (rc < 0)
+		goto out;
+	for (i = 0, unique = 0; i < m; i++) {
+		unique += i && k[i].key != k[i - 1].key;
+		w->r->rows[k[i].row].first = (uint16_t)((unsigned)assign[unique] / g->n_gw[1]);
+		w->r->rows[k[i].row].second = (uint16_t)((unsigned)assign[unique] % g->n_gw[1]);
+		load(g, (unsigned)assign[unique], w->job->pairs[k[i].row].want.bandwidth_bps);
+	}
+	rc = 0;
+out:
+	free(k);
+	free(keys);
+	free(assign);
+	return rc;
+}
+
+/* Gateway pairs of the group's rows, and what that makes for each gateway. RWY_EINVAL: no pair has a weight.
+ */
+static int spread_rows(struct work *w, struct plan_job_group *g, int32_t group)
+{
+	struct plan_pair *mesh = calloc((size_t)g->n_gw[0] * g->n_gw[1], sizeof(*mesh));
+	unsigned i, n;
+	int rc = 0;
+
+	if (!mesh)
+		return RWY_ENOMEM;
+	n = make_mesh(g, mesh);
+	if (w->job->grain == PLAN_GRAIN_QP) {
+		for (i = 0; i < w->job->n; i++)
+			if (w->r->rows[i].group == group)
+				w->r->rows[i].first = w->r->rows[i].second = PLAN_JOB_ANY_GATEWAY;
+		for (i = 0; i < n && mesh[i].weight == 0; i++)
+			;
+		rc = i < n ? 0 : RWY_EINVAL;
+		spread_qps(g, mesh, n);
+	} else {
+		rc = spread_keys(w, g, group, mesh, n);
+	}
+	free(mesh);
+	return rc;
+}
+
+/* Has each gateway what it is to carry? If not: the most of the whole that would fit, spread like this. */
+static void check_gateways(struct plan_job_group *g)
+{
+	uint64_t left, most;
+	unsigned side, i;
+
+	for (side = 0; side < 2; side++) {
+		for (i = 0; i < g->n_gw[side]; i++) {
+			left = free_of(
+			    g->gw[side][i].caps.bandwidth_bps[g->decision.carrier], g->gw[side][i].taken_bps);
+			if (g->gw_bps[side][i] <= left)
+				continue;
+			if (g->fail == PLAN_JOB_FITS) {
+				g->fail_gw[0] = side;
+				g->fail_gw[1] = i;
+			}
+			fail(g, PLAN_JOB_GATEWAY);
+			most =
+			    (uint64_t)((unsigned __int128)g->want.bandwidth_bps * left / g->gw_bps[side][i]);
+			if (most < g->fits.bandwidth_bps)
+				g->fits.bandwidth_bps = most;
+		}
+	}
+}
+
+static int check_network(struct work *w, struct plan_job_group *g)
+{
+	struct plan_want edge = g->want;
+	uint64_t most;
+	int rc;
+
+	edge.bandwidth_bps = plan_edge_bps(g->want.bandwidth_bps, g->decision.a_ppm, g->decision.b_ppm);
+	rc = plan_place(&g->placement, &edge, g->routes, g->n_routes);
+	if (rc)
+		return rc;
+	if (g->placement.fail != PLAN_PLACED)
+		fail(g, PLAN_JOB_NETWORK);
+	g->fits.delay_us = g->placement.fits_delay_us;
+	g->fits.jitter_us = g->placement.fits_jitter_us;
+	most = part_of(part_of(g->placement.fits_bps, g->decision.b_ppm), g->decision.a_ppm);
+	if (most < g->fits.bandwidth_bps)
+		g->fits.bandwidth_bps = most;
+	return 0;
+}
+
+static int ask_network(struct work *w, struct plan_job_group *g)
+{
+	int n;
+
+	g->routes = calloc(PLAN_ROUTES_MAX, sizeof(*g->routes));
+	if (!g->routes)
+		return RWY_ENOMEM;
+	n = w->world->routes ? w->world->routes(w->ctx, g->first, g->second, g->routes, PLAN_ROUTES_MAX)
+	                     : RWY_ENOENT;
+	if (n == RWY_ENOENT)
+		return 0;
+	if (n < 0)
+		return n;
+	g->has_network = true;
+	g->n_routes = (unsigned)n < PLAN_ROUTES_MAX ? (unsigned)n : PLAN_ROUTES_MAX;
+	return 0;
+}
+
+/* What earlier groups of the job put on a gateway is taken for this one: a site may be in several groups. */
+static void take_earlier(const struct plan_job_result *r, struct plan_job_group *g, unsigned side)
+{
+	const char *site = side ? g->second : g->first;
+	const struct plan_job_group *o;
+	unsigned os, k, j;
+
+	for (o = r->groups; o < g; o++) {
+		if (strcmp(o->first, site) != 0 && strcmp(o->second, site) != 0)
+			continue;
+		os = strcmp(o->first, site) != 0;
+		for (k = 0; k < g->n_gw[side]; k++)
+			for (j = 0; j < o->n_gw[os]; j++)
+				if (o->gw[os][j].id == g->gw[side][k].id)
+					g->gw[side][k].taken_bps =
+					    sum_of(g->gw[side][k].taken_bps, o->gw_bps[os][j]);
+	}
+}
+
+static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
+{
+	struct plan_question q = {.demand_bps = g->want.bandwidth_bps, .pinned = PLAN_ANY};
+	struct plan_hyst none = {0};
+	unsigned side, k;
+	int rc;
+
+	for (side = 0; side < 2; side++) {
+		g->n_gw[side] = w->world->gateways(
+		    w->ctx, side ? g->second : g->first, g->gw[side], PLAN_SITE_GATEWAYS_MAX);
+		if (g->n_gw[side] == 0)
+			fail(g, PLAN_JOB_NO_GATEWAY);
+		take_earlier(w->r, g, side);
+	}
+	rc = ask_network(w, g);
+	if (rc || g->fail != PLAN_JOB_FITS)
+		return rc;
+	w->world->path(w->ctx, g->first, g->second, &q.path);
+	if (g->has_network) {
+		/* What is to be reserved does not bound: the placement does. */
+		for (k = 0; k < PLAN_CARRIER_COUNT; k++)
+			q.path.by[k].bandwidth_bps = (struct plan_value){0};
+	} else {
+		check_bounds(g, &q.path);
+	}
+	q.source = site_caps(g->gw[0], g->n_gw[0]);
+	q.destination = site_caps(g->gw[1], g->n_gw[1]);
+	plan_decide(&g->decision, &q, w->policy, &none, w->now);
+	if (g->decision.carrier == PLAN_ANY) {
+		fail(g, PLAN_JOB_NO_CARRIER);
+		return 0;
+	}
+	g->fits.bandwidth_bps = g->decision.alt[g->decision.carrier].goodput_bps;
+	if (!g->decision.enough)
+		fail(g, PLAN_JOB_GOODPUT);
+	rc = spread_rows(w, g, group);
+	if (rc == RWY_EINVAL) {
+		fail(g, PLAN_JOB_NO_CARRIER); /* both sites have it, but no two gateways with a weight */
+		g->fits.bandwidth_bps = 0;
+		return 0;
+	}
+	if (rc)
+		return rc;
+	check_gateways(g);
+	return g->has_network ? check_network(w, g) : 0;
+}
+
+/* What the plan takes: gateways by payload, paths by what is reserved. */
+static int list_takes(struct plan_job_result *r)
+{
+	const struct plan_job_group *g;
+	const struct plan_route *p;
+	struct plan_take *t;
+	unsigned i, k, side;
+	size_t max = 0;
+
+	for (i = 0; i < r->n_groups; i++)
+		max += r->groups[i].n_gw[0] + r->groups[i].n_gw[1] + r->groups[i].placement.n;
+	r->takes = calloc(max ? max : 1, sizeof(*r->takes));
+	if (!r->takes)
+		return RWY_ENOMEM;
+	for (i = 0; i < r->n_groups; i++) {
+		g = &r->groups[i];
+		for (side = 0; side < 2; side++) {
+			for (k = 0; k < g->n_gw[side]; k++) {
+				if (g->gw_bps[side][k] == 0)
+					continue;
+				t = &r->takes[r->n_takes++];
+				plan_book_gateway(t->name, sizeof(t->name), g->gw[side][k].name);
+				t->bps = g->gw_bps[side][k];
+			}
+		}
+		for (k = 0; g->has_network && k < g->placement.n; k++) {
+			t = &r->takes[r->n_takes++];
+			p = &g->routes[g->placement.leg[k].route];
+			plan_book_route(t->name, sizeof(t->name), g->first, g->second, p->edge, p->name);
+			t->bps = g->placement.leg[k].bps;
+		}
+	}
+	return 0;
+}
+
+int plan_job_new(struct plan_job_result **out, const struct plan_job *job, const struct plan_policy *policy,
+    const struct plan_world_ops *world, void *ctx, rwy_time now)
+{
+	struct work w = {job, policy, world, ctx, now, NULL};
+	unsigned i;
+	int rc;
+
+	*out = NULL;
+	if (job->n == 0 || job->n > PLAN_JOB_PAIRS_MAX || (unsigned)job->grain >= PLAN_GRAIN_COUNT)
+		return RWY_EINVAL;
+	w.r = calloc(1, sizeof(*w.r));
+	if (!w.r)
+		return RWY_ENOMEM;
+	w.r->n_rows = job->n;
+	w.r->rows = calloc(job->n, sizeof(*w.r->rows));
+	rc = w.r->rows ? gather(&w) : RWY_ENOMEM;
+	for (i = 0; rc == 0 && i < w.r->n_groups; i++) {
+		rc = plan_group(&w, &w.r->groups[i], (int32_t)i);
+		if (w.r->fail == PLAN_JOB_FITS)
+			w.r->fail = w.r->groups[i].fail;
+	}
+	if (rc == 0 && w.r->fail == PLAN_JOB_FITS)
+		rc = list_takes(w.r);
+	if (rc) {
+		plan_job_free(w.r);
+		return rc;
+	}
+	*out = w.r;
+	return 0;
+}
+
+void plan_job_free(struct plan_job_result *r)
+{
+	unsigned i;
+
+	if (!r)
+		return;
+	for (i = 0; i < r->n_groups; i++)
+		free(r->groups[i].routes);
+	free(r->groups);
+	free(r->rows);
+	free(r->takes);
+	free(r);
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Jobs: rank tables, plans and refusals over a small world of three sites, the white paper's sample, and the
+ * book.
+ */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+
+#include "controller/plan/book.h"
+#include "controller/plan/job.h"
+
+#define T (1000 * RWY_SEC)
+#define G UINT64_C(1000000000)
+
+static struct rwy_ip ip(const char *text)
+{
+	uint8_t b[4];
+
+	assert_int_equal(inet_pton(AF_INET, text, b), 1);
+	return rwy_ip_from4(b);
+}
+
+/* Three sites 10.1/16, 10.2/16, 10.3/16; the gateways' bandwidth; the measured path; what the network has. */
+struct world {
+	uint64_t gw_bps[3][2];                /* 0: it is not there */
+	uint64_t tcp_bps;                     /* besides native, of every gateway */
+	uint32_t rtt_us, jitter_us, loss_ppm; /* rtt 0: nobody measured */
+	bool network;
+	struct plan_route route[4]; /* between any two sites */
+	unsigned n_routes;
+	struct plan_book *book;
+	char name[3][2][PLAN_NAME_MAX];
+};
+
+static const char *const sites[3] = {"qingyang", "cluster2", "hangzhou"};
+
+static const char *site_of(void *ctx, const struct rwy_ip *a)
+{
+	return a->b[12] == 10 && a->b[13] >= 1 && a->b[13] <= 3 ? sites[a->b[13] - 1] : NULL;
+}
+
+static unsigned gateways(void *ctx, const char *site, struct plan_gateway *out, unsigned max)
+{
+	struct world *w = ctx;
+	char take[5 * PLAN_NAME_MAX];
+	unsigned s, i, n = 0;
+
+	for (s = 0; strcmp(sites[s], site) != 0; s++)
+		;
+	for (i = 0; i < 2; i++) {
+		if (w->gw_bps[s][i] == 0)
+			continue;
+		assert_true(n < max);
+		snprintf(w->name[s][i], PLAN_NAME_MAX, "gw-%s-%u", site, i);
+		out[n] =
+		    (struct plan_gateway){.id = plan_id(w->name[s][i]), .name = w->name[s][i], .weight = 0};
+		out[n].caps.bandwidth_bps[PLAN_NATIVE] = w->gw_bps[s][i];
+		out[n].caps.bandwidth_bps[PLAN_TCP] = w->tcp_bps;
+		out[n].weight = (uint32_t)(w->gw_bps[s][i] / G);
+		plan_book_gateway(take, sizeof(take), w->name[s][i]);
+		out[n].taken_bps = w->book ? plan_book_taken(w->book, take) : 0;
+		n++;
+	}
+	return n;
+}
+
+static void path(void *ctx, const char *first, const char *second, struct plan_path *out)
+{
+	struct world *w = ctx;
+	struct plan_obs o = {.source = 1,
+	    .carrier = PLAN_ANY,
+	    .has = PLAN_HAS_RTT | PLAN_HAS_JITTER | PLAN_HAS_LOSS,
+	    .at = T,
+	    .rtt_us = w->rtt_us,
+	    .jitter_us = w->jitter_us,
+	    .loss_ppm = w->loss_ppm};
+
+	assert_true(plan_first_site(first, second));
+	plan_path_merge(out, &o, w->rtt_us != 0, T);
+}
+
+static int routes(void *ctx, const char *first, const char *second, struct plan_route *out, unsigned max)
+{
+	struct world *w = ctx;
+	char take[5 * PLAN_NAME_MAX];
+	uint64_t taken;
+	unsigned i;
+
+	if (!w->network)
+		return RWY_ENOENT;
+	for (i = 0; i < w->n_routes; i++) {
+		out[i] = w->route[i];
+		plan_book_route(take, sizeof(take), first, second, out[i].edge, out[i].name);
+		taken = w->book ? plan_book_taken(w->book, take) : 0;
+		out[i].free_bps = out[i].free_bps > taken ? out[i].free_bps - taken : 0;
+	}
+	return (int)w->n_routes;
+}
+
+static const struct plan_world_ops ops = {site_of, gateways, path, routes};
+
+static struct world world(void)
+{
+	struct world w = {.gw_bps = {{300 * G, 100 * G}, {100 * G, 0}, {300 * G, 100 * G}},
+	    .rtt_us = 20000,
+	    .jitter_us = 40};
+
+	return w;
+}
+
+static struct plan_job_result *plan(struct world *w, const struct plan_job *job)
+{
+	struct plan_job_result *r = NULL;
+	struct plan_policy p;
+
+	plan_policy_default(&p);
+	assert_int_equal(plan_job_new(&r, job, &p, &ops, w, T), 0);
+	assert_non_null(r);
+	return r;
+}
+
+/* n pairs between 10.A.0.x and 10.B.1.x. */
+static void fill(struct plan_job_pair *p, unsigned n, unsigned a, unsigned b, struct plan_triple want)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const uint8_t x[4] = {10, (uint8_t)a, 0, (uint8_t)i}, y[4] = {10, (uint8_t)b, 1, (uint8_t)i};
+
+		p[i] = (struct plan_job_pair){rwy_ip_from4(x), rwy_ip_from4(y), want};
+	}
+}
+
+struct job_case {
+	const char *name;
+	uint64_t gw0; /* the first gateway of the first site; the others as in world() */
+	uint32_t rtt_us;
+	unsigned n_routes; /* 0: the network is not asked */
+	struct plan_route route[2];
+	struct plan_triple want; /* of each of 4 pairs */
+	enum plan_job_fail fail;
+	struct plan_want fits; /* if it fails */
+};
+
+static const struct job_case cases[] = {
+    {"fits", 300 * G, 20000, 0, {{"", "", 0, 0, 0, 0}}, {10 * G, 12000, 500}, PLAN_JOB_FITS, {0}},
+    {"too far", 300 * G, 30002, 0, {{"", "", 0, 0, 0, 0}}, {10 * G, 15000, 500}, PLAN_JOB_DELAY,
+        {0, 15001, 40, 0}},
+    {"too unsteady", 300 * G, 20000, 0, {{"", "", 0, 0, 0, 0}}, {10 * G, 0, 39}, PLAN_JOB_JITTER,
+        {0, 10000, 40, 0}},
+    {"nobody knows how far", 300 * G, 0, 0, {{"", "", 0, 0, 0, 0}}, {10 * G, 40000, 0}, PLAN_JOB_DELAY,
+        {0, 0, 0, 0}},
+    {"nobody knows, nobody asks", 300 * G, 0, 0, {{"", "", 0, 0, 0, 0}}, {10 * G, 0, 0}, PLAN_JOB_FITS, {0}},
+    {"more than both sites", 300 * G, 20000, 0, {{"", "", 0, 0, 0, 0}}, {101 * G, 0, 0}, PLAN_JOB_GOODPUT,
+        {0, 10000, 40, 0}},
+    {"a site has no gateway", 0, 20000, 0, {{"", "", 0, 0, 0, 0}}, {G, 0, 0}, PLAN_JOB_NO_GATEWAY,
+        {0, 0, 0, 0}},
+    {"the network has it", 300 * G, 0, 1, {{"pe-1", "p", 100 * G, 10020, 50, 0}}, {20 * G, 12000, 500},
+        PLAN_JOB_FITS, {0}},
+    {"the network has not the bandwidth", 300 * G, 0, 1, {{"pe-1", "p", 50 * G, 10020, 50, 0}},
+        {20 * G, 12000, 500}, PLAN_JOB_NETWORK, {45995400000, 10020, 50, 0}},
+    {"the network's paths are too long", 300 * G, 0, 2,
+        {{"pe-1", "p", 50 * G, 20020, 50, 0}, {"pe-2", "p", 50 * G, 30020, 50, 0}}, {G, 12000, 500},
+        PLAN_JOB_NETWORK, {0, 20020, 0, 0}},
+};
+
+static void test_table(void **state)
+{
+	struct plan_job_pair pairs[4];
+	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 4};
+	unsigned i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct job_case *c = &cases[i];
+		struct world w = world();
+		struct plan_job_result *r;
+		const struct plan_want *f;
+
+		w.gw_bps[0][0] = c->gw0;
+		if (!c->gw0)
+			w.gw_bps[0][1] = 0;
+		w.rtt_us = c->rtt_us;
+		w.network = c->n_routes;
+		w.n_routes = c->n_routes;
+		memcpy(w.route, c->route, sizeof(c->route));
+		fill(pairs, 4, 1, 3, c->want);
+		r = plan(&w, &job);
+		f = &r->groups[0].fits;
+		if (r->fail != c->fail || r->n_groups != 1)
+			fail_msg("%s: %s", c->name, plan_job_fail_text(r->fail));
+		if (c->fail != PLAN_JOB_FITS &&
+		    (f->delay_us != c->fits.delay_us || f->jitter_us != c->fits.jitter_us ||
+		        (c->fits.bandwidth_bps && f->bandwidth_bps != c->fits.bandwidth_bps)))
+			fail_msg("%s: would fit %llu bit/s, %u us, %u us", c->name,
+			    (unsigned long long)f->bandwidth_bps, f->delay_us, f->jitter_us);
+		assert_int_equal(r->n_takes != 0, c->fail == PLAN_JOB_FITS);
+		plan_job_free(r);
+	}
+}
+
+/* What is said to fit is planned when it is asked for, and no more. */
+static void test_fits_is_true(void **state)
+{
+	struct plan_job_pair pairs[4];
+	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 4};
+	static const struct plan_route p = {"pe-1", "p", 100 * G, 10020, 50, 0};
+	struct plan_job_result *r;
+	unsigned network, more;
+	uint64_t most;
+
+	for (network = 0; network < 2; network++) {
+		struct world w = world();
+
+		w.network = network;
+		w.route[0] = p;
+		w.n_routes = 1;
+		fill(pairs, 4, 1, 3, (struct plan_triple){200 * G, 0, 0});
+		r = plan(&w, &job);
+		assert_int_not_equal(r->fail, PLAN_JOB_FITS);
+		most = r->groups[0].fits.bandwidth_bps;
+		plan_job_free(r);
+		assert_true(most > 80 * G && most < 800 * G);
+		for (more = 0; more < 2; more++) {
+			fill(pairs, 4, 1, 3, (struct plan_triple){most / 4 + more * G / 100, 0, 0});
+			r = plan(&w, &job);
+			assert_int_equal(r->fail == PLAN_JOB_FITS, !more);
+			plan_job_free(r);
+		}
+	}
+}
+
+static void test_rows(void **state)
+{
+	struct plan_job_pair pairs[16];
+	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 16};
+	struct world w = world();
+	struct plan_job_result *r, *back;
+	unsigned i, side, count[2] = {0};
+	struct rwy_ip a;
+
+	fill(pairs, 16, 1, 3, (struct plan_triple){G, 0, 0});
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	assert_string_equal(r->groups[0].first, "hangzhou");
+	for (i = 0; i < 16; i++) {
+		assert_true(r->rows[i].group == 0 && r->rows[i].swapped);
+		count[r->rows[i].first]++;
+	}
+	/* Mesh 9:3:3:1: exactly, and so 3:1 at each side. */
+	assert_int_equal(count[0], 12);
+	for (side = 0; side < 2; side++) {
+		assert_int_equal(r->groups[0].gw_bps[side][0], 12 * G);
+		assert_int_equal(r->groups[0].gw_bps[side][1], 4 * G);
+	}
+	/* The other way round: the same gateways. */
+	for (i = 0; i < 16; i++) {
+		a = pairs[i].a;
+		pairs[i].a = pairs[i].b;
+		pairs[i].b = a;
+	}
+	back = plan(&w, &job);
+	for (i = 0; i < 16; i++) {
+		assert_int_equal(back->rows[i].first, r->rows[i].first);
+		assert_int_equal(back->rows[i].second, r->rows[i].second);
+		assert_false(back->rows[i].swapped);
+	}
+	plan_job_free(r);
+	plan_job_free(back);
+}
+
+static void test_grains(void **state)
+{
+	struct plan_job_pair pairs[16];
+	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_NIC, .pairs = pairs, .n = 16};
+	struct world w = world();
+	struct plan_job_result *r;
+	unsigned i;
+
+	/* Eight NICs of the first site (by name: hangzhou), each in two pairs: the two stay together. */
+	fill(pairs, 16, 1, 3, (struct plan_triple){G, 0, 0});
+	for (i = 8; i < 16; i++)
+		pairs[i].b = pairs[i - 8].b;
+	r = plan(&w, &job);
+	for (i = 8; i < 16; i++)
+		assert_true(
+		    r->rows[i].first == r->rows[i - 8].first && r->rows[i].second == r->rows[i - 8].second);
+	plan_job_free(r);
+	job.grain = PLAN_GRAIN_QP;
+	r = plan(&w, &job);
+	assert_int_equal(r->rows[0].first, PLAN_JOB_ANY_GATEWAY);
+	assert_int_equal(r->groups[0].gw_bps[0][0], 12 * G);
+	assert_int_equal(r->groups[0].gw_bps[1][1], 4 * G);
+	plan_job_free(r);
+}
+
+static void test_three_sites(void **state)
+{
+	struct plan_job_pair pairs[9];
+	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 9};
+	struct world w = world();
+	struct plan_job_result *r;
+	unsigned i;
+
+	fill(pairs, 4, 1, 2, (struct plan_triple){20 * G, 0, 0});
+	fill(pairs + 4, 4, 2, 3, (struct plan_triple){20 * G, 0, 0});
+	fill(pairs + 8, 1, 1, 1, (struct plan_triple){G, 0, 0});
+	r = plan(&w, &job);
+	/* cluster2 has 100 Gbit/s; each group by itself fits it, both do not. */
+	assert_int_equal(r->n_groups, 2);
+	assert_int_equal(r->rows[8].group, -1);
+	assert_int_equal(r->groups[0].fail, PLAN_JOB_FITS);
+	assert_int_not_equal(r->groups[1].fail, PLAN_JOB_FITS);
+	assert_int_equal(r->groups[1].fits.bandwidth_bps / G, 20);
+	plan_job_free(r);
+	for (i = 0; i < 8; i++)
+		pairs[i].want.bandwidth_bps = 12 * G;
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	plan_job_free(r);
+	pairs[3].b = ip("192.0.2.1");
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_NO_SITE);
+	assert_int_equal(r->fail_pair, 3);
+	plan_job_free(r);
+}
+
+static void test_refused(void **state)
+{
+	struct plan_job_pair pairs[2];
+	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 0};
+	struct plan_job_result *r;
+	struct plan_policy p;
+	struct world w = world();
+
+	plan_policy_default(&p);
+	fill(pairs, 2, 1, 3, (struct plan_triple){G, 0, 0});
+	assert_int_equal(plan_job_new(&r, &job, &p, &ops, &w, T), RWY_EINVAL);
+	job.n = PLAN_JOB_PAIRS_MAX + 1;
+	assert_int_equal(plan_job_new(&r, &job, &p, &ops, &w, T), RWY_EINVAL);
+	job.n = 2;
+	pairs[1].want.bandwidth_bps = 0;
+	assert_int_equal(plan_job_new(&r, &job, &p, &ops, &w, T), RWY_EINVAL);
+	assert_null(r);
+}
+
+/* Jobs until it is full; the last is refused; a withdrawal makes room for exactly it. */
+static void test_book(void **state)
+{
+	struct plan_job_pair pairs[4];
+	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 4};
+	static const struct plan_route p = {"pe-1", "p", 100 * G, 10020, 50, 0};
+	struct plan_job_result *r[8];
+	struct world w = world();
+	unsigned n;
+
+	w.network = true;
+	w.route[0] = p;
+	w.n_routes = 1;
+	assert_int_equal(plan_book_new(&w.book), 0);
+	fill(pairs, 4, 1, 3,
+	    (struct plan_triple){5 * G, 0, 0}); /* 20 payload, some 21.7 at the edge: four of them */
+	for (n = 0; n < 8; n++) {
+		r[n] = plan(&w, &job);
+		if (r[n]->fail != PLAN_JOB_FITS)
+			break;
+		assert_int_equal(plan_book_take(w.book, r[n]->takes, r[n]->n_takes), 0);
+	}
+	assert_int_equal(n, 4);
+	assert_int_equal(r[4]->fail, PLAN_JOB_NETWORK);
+	plan_job_free(r[4]);
+	plan_book_give(w.book, r[1]->takes, r[1]->n_takes);
+	r[4] = plan(&w, &job);
+	assert_int_equal(r[4]->fail, PLAN_JOB_FITS);
+	for (n = 0; n < 4; n++) {
+		plan_book_give(w.book, r[n]->takes, r[n]->n_takes);
+		plan_job_free(r[n]);
+	}
+	plan_job_free(r[4]);
+	assert_int_equal(plan_book_taken(w.book, "gw/gw-qingyang-0"), 0);
+	plan_book_free(w.book);
+}
+
+/* Many names, taken and given: sums are right, and what is gone leaves room. */
+static void test_book_many(void **state)
+{
+	struct plan_take t[3];
+	struct plan_book *b;
+	unsigned i, round;
+
+	assert_int_equal(plan_book_new(&b), 0);
+	memset(t, 0, sizeof(t));
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 5000; i++) {
+			snprintf(t[0].name, sizeof(t[0].name), "gw/%u/%u", round, i);
+			t[0].bps = i + 1;
+			strncpy(t[1].name, "gw/all", sizeof(t[1].name) - 1);
+			t[1].bps = 2;
+			assert_int_equal(plan_book_take(b, t, 3), 0); /* the third has no name */
+		}
+		assert_int_equal(plan_book_taken(b, "gw/all"), 10000);
+		for (i = 0; i < 5000; i++) {
+			snprintf(t[0].name, sizeof(t[0].name), "gw/%u/%u", round, i);
+			assert_int_equal(plan_book_taken(b, t[0].name), i + 1);
+			t[0].bps = i + 1;
+			plan_book_give(b, t, 3);
+			assert_int_equal(plan_book_taken(b, t[0].name), 0);
+		}
+	}
+	t[1].bps = UINT64_MAX;
+	assert_int_equal(plan_book_take(b, &t[1], 1), 0);
+	assert_int_equal(plan_book_take(b, &t[1], 1), 0);
+	assert_int_equal(plan_book_taken(b, "gw/all"), UINT64_MAX);
+	assert_int_equal(plan_book_taken(b, ""), 0);
+	plan_book_free(b);
+	plan_book_free(NULL);
+}
+
+static const struct plan_triple some = {G, 1, 2};
+
+static void test_ranks(void **state)
+{
+	struct plan_rank r[8], x;
+	struct plan_job_pair p[16];
+	uint32_t bad;
+	unsigned i;
+
+	for (i = 0; i < 8; i++)
+		r[i] = (struct plan_rank){i, i / 2, rwy_ip_from4((uint8_t[4]){10, 1, 0, (uint8_t)i})};
+	x = r[0];
+	r[0] = r[7];
+	r[7] = x; /* in any order */
+	assert_int_equal(plan_job_ranks(r, 8, &some, false, p, 16, &bad), 6);
+	for (i = 0; i < 6; i++)
+		assert_true(p[i].a.b[15] == i && p[i].b.b[15] == i + 2 && p[i].want.bandwidth_bps == G);
+	assert_int_equal(plan_job_ranks(r, 8, &some, true, p, 16, &bad), 8);
+	assert_true(p[7].a.b[15] == 7 && p[7].b.b[15] == 1);
+	assert_int_equal(plan_job_ranks(r, 8, &some, true, p, 3, &bad), 8); /* told, not written */
+	assert_int_equal(
+	    plan_job_ranks(r, 4, &some, true, p, 16, &bad), 2); /* two stages are neighbours once */
+	assert_int_equal(plan_job_ranks(r, 2, &some, true, p, 16, &bad), 0); /* one stage: no pairs */
+	assert_int_equal(plan_job_ranks(r, 0, &some, true, p, 16, &bad), RWY_EINVAL);
+	assert_int_equal(plan_job_ranks(r, 7, &some, false, p, 16, &bad), RWY_EINVAL); /* a stage of one */
+	assert_int_equal(bad, 6);
+	r[5].rank = 2;
+	assert_int_equal(plan_job_ranks(r, 8, &some, false, p, 16, &bad), RWY_EINVAL);
+	assert_int_equal(bad, 2);
+	for (i = 0; i < 8; i++)
+		r[i] = (struct plan_rank){i, i / 2 + (i >= 4), r[i].addr}; /* stage 2 is missing */
+	assert_int_equal(plan_job_ranks(r, 8, &some, false, p, 16, &bad), RWY_EINVAL);
+	assert_int_equal(bad, 4);
+}
+
+static uint64_t number(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	assert_true(json_is_integer(v));
+	return (uint64_t)json_integer_value(v);
+}
+
+/* conf/jobs/: the white paper's training job (table 3: TP 4, PP 6, 24 GPUs) over its three sites (figure 31).
+ */
+static void test_white_paper(void **state)
+{
+	json_t *doc = json_load_file("conf/jobs/mixtral-pp6.json", JSON_REJECT_DUPLICATES, NULL), *row;
+	json_t *net = json_load_file("conf/jobs/three-sites.json", JSON_REJECT_DUPLICATES, NULL);
+	const json_t *want = json_object_get(doc, "demand");
+	const struct plan_triple t = {number(want, "bandwidth_bps"), (uint32_t)number(want, "delay_us"),
+	    (uint32_t)number(want, "jitter_us")};
+	struct plan_rank r[64];
+	struct plan_job_pair p[64];
+	struct plan_job job = {.name = "mixtral-pp6", .grain = PLAN_GRAIN_ADDRESS, .pairs = p};
+	struct world w = world();
+	struct plan_job_result *res;
+	unsigned i, across = 0;
+	uint32_t bad;
+	size_t at;
+	int n;
+
+	json_array_foreach(json_object_get(doc, "ranks"), at, row) r[at] =
+	    (struct plan_rank){(uint32_t)number(row, "rank"), (uint32_t)number(row, "stage"),
+	        ip(json_string_value(json_object_get(row, "address")))};
+	assert_int_equal(at, 24);
+	n = plan_job_ranks(r, (unsigned)at, &t, false, p, 64, &bad);
+	assert_int_equal(n, 20); /* five borders of stages, four ranks each */
+	job.n = (unsigned)n;
+	w.network = true;
+	json_array_foreach(json_object_get(net, "paths"), at, row)
+	{
+		if (strcmp(json_string_value(json_object_get(row, "first")), "hangzhou") != 0 ||
+		    strcmp(json_string_value(json_object_get(row, "second")), "qingyang") != 0)
+			continue;
+		w.route[0] = (struct plan_route){"pe-1", "p", number(row, "bandwidth_bps"),
+		    (uint32_t)number(row, "delay_us"), (uint32_t)number(row, "jitter_us"), 0};
+		w.n_routes = 1;
+	}
+	assert_int_equal(w.n_routes, 1);
+	res = plan(&w, &job);
+	assert_int_equal(res->fail, PLAN_JOB_FITS);
+	assert_int_equal(res->n_groups, 1);
+	for (i = 0; i < job.n; i++)
+		across += res->rows[i].group == 0;
+	assert_int_equal(across, 4); /* stage 3 to 4 leaves the site */
+	assert_int_equal(res->groups[0].want.bandwidth_bps, 4 * t.bandwidth_bps);
+	assert_int_equal(res->groups[0].placement.shape, PLAN_SAME_PATH);
+	plan_job_free(res);
+	/* The white paper's narrow link (test 6: 400 Mbit/s): refused, and what would fit. */
+	w.route[0].free_bps = 400000000;
+	res = plan(&w, &job);
+	assert_int_equal(res->fail, PLAN_JOB_NETWORK);
+	assert_in_range(res->groups[0].fits.bandwidth_bps, 360000000, 370000000);
+	plan_job_free(res);
+	json_decref(doc);
+	json_decref(net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_table),
+	    cmocka_unit_test(test_fits_is_true),
+	    cmocka_unit_test(test_rows),
+	    cmocka_unit_test(test_grains),
+	    cmocka_unit_test(test_three_sites),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_book),
+	    cmocka_unit_test(test_book_many),
+	    cmocka_unit_test(test_ranks),
+	    cmocka_unit_test(test_white_paper),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
