@@ -5,7 +5,6 @@
  * p) bbr     the same until its bandwidth filter sees loss as the rate: (1 - p), less of it above 10 % cubic
  * the larger of its own response function (RFC 9438, 5.) and Reno's, with the time that it stands still for
  *           retransmission timeouts (Padhye et al., SIGCOMM 1998), for each connection
- *           Losses in a row are one event, but harder to repair: between the two, burst^(3/4).
  * Powers are square roots of square roots, so that the result is the same everywhere.
  */
 #include <math.h>
@@ -38,10 +37,12 @@ static double pow34(double x)
 	return sqrt(x) * sqrt(sqrt(x));
 }
 
-/* Bits a second of one CUBIC connection at loss p > 0, round trip s. */
-static double cubic_bps(double p, double s)
+/* Bits a second of one CUBIC connection at loss p > 0, `burst` in a row, round trip s. */
+static double cubic_bps(double p, double burst, double s)
 {
-	double reno = 1.2247 / sqrt(p), cubic = 1.054 * pow34(s / p);
+	/* Losses in a row are one event to the window, but harder to repair: something between, burst^(3/4).
+	 */
+	double event = p / pow34(burst), reno = 1.2247 / sqrt(event), cubic = 1.054 * pow34(s / event);
 	double window = reno > cubic ? reno : cubic, stall = 3 * sqrt(3 * p / 8);
 
 	if (stall > 1)
@@ -101,8 +102,7 @@ struct plan_goodput plan_goodput(
 		if (p > 0 && algorithm(src, dst))
 			lower(&b, link * model_based(p), PLAN_BY_LOSS);
 		else if (p > 0)
-			lower(&b, streams * cubic_bps(p / pow34(burst), s) * (1 - p) * header_share[c],
-			    PLAN_BY_LOSS);
+			lower(&b, streams * cubic_bps(p, burst, s) * (1 - p) * header_share[c], PLAN_BY_LOSS);
 		break;
 	case PLAN_QUIC:
 		lower(&b, link * model_based(p), PLAN_BY_LOSS);

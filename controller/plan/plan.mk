@@ -16,3 +16,5 @@ $(BUILD)/obj/controller/provider/%.o: controller/provider/%.c
 $(PLAN_LIB): $(call obj,$(PLAN_SRC) $(PROVIDER_SRC)) ; $(archive)
 $(filter $(BUILD)/tests/unit/test_plan% $(BUILD)/tests/unit/test_provider%,$(UNIT_BIN)): $(PLAN_LIB)
 core: $(PLAN_LIB)
+PROVIDER_TEST := $(filter $(BUILD)/tests/unit/test_provider%,$(UNIT_BIN))
+$(PROVIDER_TEST): LDFLAGS_ALL += $(shell $(PC) --libs libcurl libnl-3.0 libnl-route-3.0)

@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# A network's controller for tests/unit/test_provider.c: the REST contract of docs/controller-planning.md over sites a and b, in
+# memory. Prints its port. What makes it misbehave is in the sites' names: "slow", "garbage", "huge", "broken", "nosuch";
+# a tunnel called "contested" loses 60 of pe-1's 100 Gbit/s to somebody else just before it is made.
+import json
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlparse
+
+G = 10**9
+PATHS = {("pe-1", "p"): dict(bandwidth=100 * G, delay_us=10020, jitter_us=50, loss_ppm=0),
+         ("pe-2", "q"): dict(bandwidth=50 * G, delay_us=12000, jitter_us=60, loss_ppm=1)}
+TUNNELS = {}
+OTHERS = {}
+
+
+def left(key, but=None):
+    mine = sum(leg["bandwidth_bps"] for n, t in TUNNELS.items() if n != but for leg in t["legs"] if (leg["edge"], leg["path"]) == key)
+    return PATHS[key]["bandwidth"] - OTHERS.get(key, 0) - mine
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *a):
+        pass
+
+    def answer(self, status, doc=None, raw=None):
+        body = raw if raw is not None else json.dumps(doc).encode() if doc is not None else b""
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        u = urlparse(self.path)
+        q = {k: v[0] for k, v in parse_qs(u.query).items()}
+        if u.path == "/test/tunnels":
+            return self.answer(200, TUNNELS)
+        if u.path != "/v1/paths" or set(q) != {"first", "second"}:
+            return self.answer(400, {"error": "what?"})
+        if "slow" in q.values():
+            time.sleep(2)
+        if "garbage" in q.values():
+            return self.answer(200, raw=b'{"paths": [{"edge": "pe-1", "name": "p", "free_bps": -1, "delay_us": 1}]}')
+        if "huge" in q.values():
+            return self.answer(200, raw=b" " * (2 << 20))
+        if "broken" in q.values():
+            return self.answer(500, raw=b"<html>")
+        if (q["first"], q["second"]) != ("a", "b"):
+            return self.answer(404, {"error": "no such site"})
+        self.answer(200, {"paths": [{"edge": e, "name": n, "free_bps": left((e, n)), "delay_us": p["delay_us"], "jitter_us": p["jitter_us"],
+                                     "loss_ppm": p["loss_ppm"]} for (e, n), p in PATHS.items()]})
+
+    def do_PUT(self):
+        doc = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        name = unquote(self.path.rsplit("/", 1)[1])
+        if set(doc) != {"first", "second", "shape", "legs"} or doc["shape"] not in ("same-path", "multi-path"):
+            return self.answer(400, {"error": "what is this?"})
+        if name == "contested" and not OTHERS:
+            OTHERS["pe-1", "p"] = 60 * G
+        for leg in doc["legs"]:
+            if leg["bandwidth_bps"] > left((leg["edge"], leg["path"]), but=name):
+                return self.answer(409, {"error": f"{leg['edge']}/{leg['path']}: taken meanwhile"})
+        new = name not in TUNNELS
+        TUNNELS[name] = doc
+        self.answer(201 if new else 200, {})
+
+    def do_DELETE(self):
+        gone = TUNNELS.pop(unquote(self.path.rsplit("/", 1)[1]), None)
+        self.answer(204 if gone else 404)
+
+
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        pass  # clients that give up are part of the test
+
+
+srv = Server(("127.0.0.1", 0), Handler)
+print(srv.server_address[1], flush=True)
+sys.stdin.close()
+srv.serve_forever()

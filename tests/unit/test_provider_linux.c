@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The provider `linux` against this machine's kernel, in a network namespace of its own: classes and filters
+ * are there, follow the tunnels, and hold traffic to what is reserved. Skipped where a namespace, or htb, is
+ * not to be had.
+ */
+#include <arpa/inet.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "controller/provider/provider.h"
+
+#define MBIT UINT64_C(1000000)
+
+static struct provider_err err;
+static char file[] = "/tmp/test_provider_linux.XXXXXX";
+static bool able;
+
+static bool run(const char *cmd)
+{
+	return system(cmd) == 0; /* NOLINT: fixed words */
+}
+
+/* What a command says, all of it. */
+static const char *say(const char *cmd)
+{
+	static char text[8192];
+	FILE *f = popen(cmd, "r"); /* NOLINT: fixed words */
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	text[n] = '\0';
+	if (f)
+		(void)pclose(f);
+	return text;
+}
+
+static int set_up(void **state)
+{
+	static const char paths[] =
+	    "{\"paths\": ["
+	    "{\"first\": \"a\", \"second\": \"b\", \"edge\": \"wan0\", \"name\": \"v4\", \"bandwidth_bps\": "
+	    "100000000000,"
+	    " \"delay_us\": 1, \"interface\": \"wan0\", \"remote\": \"192.0.2.2\"},"
+	    "{\"first\": \"a\", \"second\": \"c\", \"edge\": \"wan0\", \"name\": \"v6\", \"bandwidth_bps\": "
+	    "1000000000,"
+	    " \"delay_us\": 1, \"interface\": \"wan0\", \"remote\": \"2001:db8::/33\"},"
+	    "{\"first\": \"a\", \"second\": \"b\", \"edge\": \"wan1\", \"name\": \"v4\", \"bandwidth_bps\": "
+	    "1000000000,"
+	    " \"delay_us\": 1, \"interface\": \"wan1\", \"remote\": \"198.51.100.0/24\"}]}";
+	int fd = mkstemp(file);
+
+	if (fd < 0 || write(fd, paths, strlen(paths)) != (ssize_t)strlen(paths) || close(fd))
+		return -1;
+	able = unshare(CLONE_NEWNET | CLONE_NEWNS) == 0 && run("mount --make-rprivate /") &&
+	       run("ip link add wan0 type veth peer name far0 2>/dev/null") &&
+	       run("ip link add wan1 type veth peer name far1 2>/dev/null") && run("ip link set wan0 up") &&
+	       run("ip link set far0 up") && run("ip link set wan1 up") && run("ip link set far1 up") &&
+	       run("tc qdisc add dev wan0 root handle 1: htb 2>/dev/null");
+	if (!able)
+		print_message("no network namespace, or no htb: nothing is tested\n");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	return unlink(file);
+}
+
+static struct provider *open_one(void)
+{
+	const struct provider_option o = {"file", file};
+	struct provider *p;
+
+	if (provider_find("linux")->open(&p, &o, 1, &err))
+		fail_msg("%s", err.text);
+	return p;
+}
+
+static int make(struct provider *p, const char *name, const char *b, unsigned route, uint64_t bps)
+{
+	static struct plan_route r[PLAN_ROUTES_MAX];
+	struct plan_placement pl = {.n = 1, .leg = {{(uint16_t)route, bps}}};
+
+	assert_true(p->ops->routes(p, "a", b, r, PLAN_ROUTES_MAX, &err) > (int)route);
+	return p->ops->make(p, name, "a", b, r, &pl, &err);
+}
+
+static bool has(const char *cmd, const char *what)
+{
+	return strstr(say(cmd), what) != NULL;
+}
+
+#define CLASSES "tc class show dev wan0"
+#define FILTERS "tc filter show dev wan0"
+
+static void test_follows_tunnels(void **state)
+{
+	struct provider *p;
+
+	if (!able)
+		skip();
+	p = open_one(); /* in place of the htb of set_up */
+	assert_true(has("tc qdisc show dev wan0", "qdisc htb 5257: root"));
+	assert_string_equal(say(CLASSES), "");
+	assert_int_equal(make(p, "t1", "b", 0, 50 * MBIT), 0);
+	assert_true(has(CLASSES, "class htb 5257:1 root prio 0 rate 50Mbit ceil 50Mbit"));
+	assert_true(has(FILTERS, "match c0000202/ffffffff at 16"));
+	/* A second one on the path: its rate on top. Above 34 Gbit/s, too. */
+	assert_int_equal(make(p, "t2", "b", 0, 60000 * MBIT), 0);
+	assert_true(has(CLASSES, "rate 60050Mbit ceil 60050Mbit"));
+	assert_int_equal(make(p, "t2", "b", 0, 25 * MBIT), 0);
+	assert_true(has(CLASSES, "rate 75Mbit ceil 75Mbit"));
+	assert_int_equal(make(p, "t3", "c", 0, MBIT), 0);
+	assert_true(has(CLASSES, "class htb 5257:2 root prio 0 rate 1Mbit ceil 1Mbit"));
+	assert_true(has(FILTERS, "match 20010db8/ffffffff at 24"));
+	assert_true(has(FILTERS, "match 00000000/80000000 at 28"));
+	assert_int_equal(p->ops->drop(p, "t1", &err), 0);
+	assert_true(has(CLASSES, "rate 25Mbit ceil 25Mbit"));
+	assert_int_equal(p->ops->drop(p, "t2", &err), 0);
+	assert_int_equal(p->ops->drop(p, "t3", &err), 0);
+	assert_string_equal(say(CLASSES), "");
+	assert_false(has(FILTERS, "match"));
+	/* Tunnels stay when the provider goes, and are gone when another comes. */
+	assert_int_equal(make(p, "t1", "b", 1, 5 * MBIT), 0);
+	p->ops->close(p);
+	assert_true(has("tc class show dev wan1", "rate 5Mbit"));
+	p = open_one();
+	assert_string_equal(say("tc class show dev wan1"), "");
+	p->ops->close(p);
+}
+
+/* What the kernel refuses leaves everything as it was. */
+static void test_refused(void **state)
+{
+	struct provider *p;
+
+	if (!able)
+		skip();
+	p = open_one();
+	assert_int_equal(make(p, "t1", "b", 1, 5 * MBIT), 0);
+	assert_true(run("ip link del wan1"));
+	assert_int_equal(make(p, "t1", "b", 1, 6 * MBIT), PROVIDER_EIO);
+	assert_non_null(strstr(err.text, "interface wan1: "));
+	p->ops->close(p);
+	assert_true(run("ip link add wan1 type veth peer name far1") && run("ip link set wan1 up") &&
+	            run("ip link set far1 up"));
+}
+
+static uint64_t number(const char *path)
+{
+	char cmd[128];
+
+	(void)snprintf(cmd, sizeof(cmd), "cat %s", path);
+	return strtoull(say(cmd), NULL, 10);
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Sends as fast as it can for a while to `to`; returns the bits a second that left. */
+static double flood(const char *to)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(9)};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	static char data[1400];
+	double from, till;
+	uint64_t before;
+
+	assert_int_equal(inet_pton(AF_INET, to, &a.sin_addr), 1);
+	before = number("/sys/class/net/wan0/statistics/tx_bytes");
+	from = seconds();
+	do
+		(void)sendto(fd, data, sizeof(data), MSG_DONTWAIT, (struct sockaddr *)&a, sizeof(a));
+	while (seconds() - from < 0.5);
+	before = number("/sys/class/net/wan0/statistics/tx_bytes") - before;
+	till = seconds();
+	(void)close(fd);
+	return (double)before * 8 / (till - from);
+}
+
+static void test_holds(void **state)
+{
+	struct provider *p;
+	double held, next_door;
+
+	if (!able)
+		skip();
+	/* /sys shows the namespace that mounted it. */
+	if (!run("mount -t sysfs none /sys 2>/dev/null"))
+		skip();
+	p = open_one();
+	assert_true(run("ip addr add 192.0.2.1/24 dev wan0") &&
+	            run("ip neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev wan0") &&
+	            run("ip neigh add 192.0.2.3 lladdr 02:00:00:00:00:03 dev wan0"));
+	assert_int_equal(make(p, "t1", "b", 0, 8 * MBIT), 0);
+	held = flood("192.0.2.2");
+	next_door = flood("192.0.2.3");
+	/* 20000 bytes of burst in half a second are 320 kbit/s. */
+	assert_true(held > 0 && held < 8.4e6);
+	assert_true(next_door > 4 * held);
+	print_message(
+	    "  reserved 8 Mbit/s: %.2f Mbit/s; beside it: %.0f Mbit/s\n", held / 1e6, next_door / 1e6);
+	p->ops->close(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_follows_tunnels),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_holds),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
