@@ -280,7 +280,7 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/roceway
 	install -m 755 $(BUILD)/bin/roceway $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/wanem $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(BUILD)/bin/roceway-gateway $(DESTDIR)$(PREFIX)/sbin/
+	install -m 755 $(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-controller $(DESTDIR)$(PREFIX)/sbin/
 	install -m 644 conf/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 644 conf/*.service $(DESTDIR)$(PREFIX)/lib/systemd/system/

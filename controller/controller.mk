@@ -11,9 +11,18 @@ CTLR_LIB   := $(BUILD)/lib/librwycontroller.a
 
 $(MODEL_LIB): $(call obj,$(wildcard controller/model/*.c)) ; $(archive)
 $(STORE_LIB): $(call obj,$(wildcard controller/store/*.c)) ; $(archive)
-$(CTLR_LIB): $(call obj,$(filter-out controller/main.c,$(CTLR_SRC)) gateway/log.c gateway/notify.c) ; $(archive)
+# The page for people is part of the program.
+PAGE_OBJ   := $(BUILD)/obj/controller/page_files.o
+$(BUILD)/gen/page_files.c: controller/embed.py $(shell find controller/page -type f)
+	@mkdir -p $(@D)
+	$(Q)/usr/bin/python3 controller/embed.py controller/page > $@
+$(PAGE_OBJ): $(BUILD)/gen/page_files.c
+	@mkdir -p $(@D)
+	@echo '  CC    $<'
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+$(CTLR_LIB): $(call obj,$(filter-out controller/main.c,$(CTLR_SRC)) gateway/log.c gateway/notify.c) $(PAGE_OBJ) ; $(archive)
 
-CTLR_DEPS   = $(CTLR_LIB) $(STORE_LIB) $(PLAN_LIB) $(MODEL_LIB) $(CONF_LIB) $(CORE_LIB)
+CTLR_DEPS   = $(CTLR_LIB) $(STORE_LIB) $(BUILD)/lib/librwyplan.a $(MODEL_LIB) $(CONF_LIB) $(CORE_LIB)
 $(BUILD)/bin/roceway-controller: $(call obj,controller/main.c) $(CTLR_DEPS)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

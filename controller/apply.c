@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the store tells becomes what the controller knows. The only way in for all that is stored, at start
+ * and later. A record that cannot be read (another version's, or somebody's own) is told once and left alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/ctlr.h"
+
+static const char *text_of(const json_t *j, const char *key)
+{
+	const char *s = json_string_value(json_object_get(j, key));
+
+	return s ? s : "";
+}
+
+static uint64_t u64_of(const json_t *j, const char *key)
+{
+	const json_int_t v = json_integer_value(json_object_get(j, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static json_t *record(const struct store_kv *kv)
+{
+	json_t *j = json_loadb(kv->value, kv->len, 0, NULL);
+
+	if (!json_is_object(j)) {
+		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		json_decref(j);
+		return NULL;
+	}
+	return j;
+}
+
+/* --- whose documents change
+ * ----------------------------------------------------------------------------------- */
+
+void gateway_dirty(struct gateway *g)
+{
+	g->dirty = true;
+}
+
+void site_dirty(struct ctlr *c, struct site *s)
+{
+	for (struct gateway *g = s->gateway; g; g = g->site_next) {
+		g->dirty = g->plan = true;
+		for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)]) {
+			tunnel_plan(c, t);
+			gateway_dirty(t->end[!tunnel_side(t, g)]);
+		}
+	}
+	routes_changed(c, NULL);
+}
+
+void tunnel_plan(struct ctlr *c, struct tunnel *t)
+{
+	if (t->plan)
+		return;
+	t->plan = true;
+	t->plan_prev = NULL;
+	t->plan_next = c->plan;
+	if (c->plan)
+		c->plan->plan_prev = t;
+	c->plan = t;
+}
+
+void tunnel_unplan(struct ctlr *c, struct tunnel *t)
+{
+	if (!t->plan)
+		return;
+	if (t->plan_prev)
+		t->plan_prev->plan_next = t->plan_next;
+	else
+		c->plan = t->plan_next;
+	if (t->plan_next)
+		t->plan_next->plan_prev = t->plan_prev;
+	t->plan = false;
+}
+
+bool replica_alive(const struct ctlr *c, const char *name)
+{
+	return !strcmp(name, c->conf->name) || map_find(&c->replicas, name);
+}
+
+/* --- gateways
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct gateway *g = map_find(&c->gateways, name);
+	struct model_registration reg;
+	struct mdl_error err;
+	struct site *s;
+	json_t *j;
+	bool was_up;
+
+	if (!kv->value) {
+		if (g) {
+			struct site *at = g->site;
+
+			event(EVENT_INFO, "gateway", name, "removed");
+			gateway_free(c, g);
+			if (at && map_find(&c->sites, at->name) == at)
+				site_dirty(c, at);
+		}
+		return;
+	}
+	j = record(kv);
+	if (!j)
+		return;
+	if (mdl_read(json_object_get(j, "registration"), &model_registration_table, &reg, &err)) {
+		event(EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
+		json_decref(j);
+		return;
+	}
+	g = gateway_need(c, name);
+	s = g ? site_need(c, reg.site) : NULL;
+	if (!s) {
+		mdl_free(&model_registration_table, &reg);
+		json_decref(j);
+		return;
+	}
+	was_up = g->up;
+	if (g->mod_rev && strcmp(g->reg.boot_id, reg.boot_id) != 0)
+		while (g->session) /* another start: it tells its sessions again */
+			session_free(c, g->session);
+	mdl_free(&model_registration_table, &g->reg);
+	g->reg = reg;
+	g->lease = strtoull(text_of(j, "lease"), NULL, 16);
+	snprintf(g->owner, sizeof(g->owner), "%.31s", text_of(j, "owner"));
+	g->up = !strcmp(text_of(j, "state"), "up");
+	g->mod_rev = kv->mod_rev;
+	g->expires = ctlr_now() + gateway_ttl_ms(c) * RWY_MS;
+	gateway_set_site(c, g, s);
+	c->up += g->up;
+	c->up -= was_up;
+	g->changing = false;
+	if (was_up != g->up)
+		event(g->up ? EVENT_INFO : EVENT_WARNING, "gateway", name, "%s at site %s (%s)",
+		    g->up ? "up" : "lost", s->name, g->owner);
+	site_dirty(c, s);
+	if (was_up && !g->up)
+		flows_replan(c, g);
+	json_decref(j);
+}
+
+static void touch_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct gateway *g = *name ? map_find(&c->gateways, name) : NULL;
+
+	if (*name && g) {
+		g->touch_rev = kv->mod_rev;
+		gateway_dirty(g);
+	}
+	if (*name)
+		return;
+	c->touch_rev = kv->mod_rev;
+	MAP_EACH(&c->gateways, g)
+	{
+		g->dirty = g->plan = true;
+	}
+}
+
+/* --- sites
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void site_prefixes(struct ctlr *c, struct site *s, bool add)
+{
+	const char(*p)[MDL_ADDR] = s->m.prefixes.at;
+
+	for (unsigned i = 0; i < s->m.prefixes.n; i++)
+		if (!add)
+			lpm_del(&c->lpm, 0, p[i]);
+		else if (lpm_add(&c->lpm, 0, p[i], s))
+			event(EVENT_ERROR, "site", s->name, "prefix %s is another site's", p[i]);
+}
+
+static void site_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct site *s = map_find(&c->sites, name);
+	struct model_site m = {0};
+	struct mdl_error err;
+	json_t *j = kv->value ? record(kv) : NULL;
+
+	if (kv->value && (!j || mdl_read(j, &model_site_table, &m, &err))) {
+		if (j)
+			event(EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
+		json_decref(j);
+		return;
+	}
+	json_decref(j);
+	if (!s && !kv->value)
+		return;
+	s = s ? s : site_need(c, name);
+	if (!s)
+		return;
+	site_prefixes(c, s, false);
+	mdl_free(&model_site_table, &s->m);
+	s->m = m;
+	s->stored = kv->value != NULL;
+	s->mod_rev = kv->mod_rev;
+	site_prefixes(c, s, true);
+	event(EVENT_INFO, "site", name, "%s", kv->value ? "set" : "removed");
+	site_dirty(c, s);
+	site_drop_unused(c, s);
+}
+
+/* --- tunnels
+ * ---------------------------------------------------------------------------------------------------- */
+
+static struct tunnel *tunnel_named(struct ctlr *c, const char *name, bool make)
+{
+	const char *slash = strchr(name, '/');
+	char a[MDL_NAME];
+	struct gateway *g[2];
+
+	if (!make || !slash || (size_t)(slash - name) >= sizeof(a))
+		return map_find(&c->tunnels, name);
+	snprintf(a, sizeof(a), "%.*s", (int)(slash - name), name);
+	g[0] = map_find(&c->gateways, a);
+	g[1] = map_find(&c->gateways, slash + 1);
+	return g[0] && g[1] && strcmp(a, slash + 1) < 0 ? tunnel_need(c, g[0], g[1]) : NULL;
+}
+
+static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct tunnel *t = tunnel_named(c, name, kv->value != NULL);
+	enum plan_carrier carrier;
+	json_t *j;
+
+	if (!kv->value && t)
+		tunnel_free(c, t);
+	if (!kv->value || !t)
+		return;
+	j = record(kv);
+	if (!j)
+		return;
+	carrier = plan_carrier_find(text_of(j, "carrier"));
+	t->changing = false;
+	if (carrier >= PLAN_CARRIER_COUNT || !u64_of(j, "rate_bps")) {
+		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		json_decref(j);
+		return;
+	}
+	if (t->has && t->carrier != carrier)
+		event(EVENT_INFO, "tunnel", name, "from %s to %s: %s", plan_carrier_name(t->carrier),
+		    plan_carrier_name(carrier), text_of(j, "rule"));
+	if (!t->has || t->carrier != carrier || !t->hyst.has) {
+		/* decided elsewhere, or before we started */
+		t->hyst = (struct plan_hyst){.has = 1,
+		    .carrier = (uint8_t)carrier,
+		    .rival = (uint8_t)carrier,
+		    .changed_at = ctlr_now()};
+	}
+	t->has = true;
+	t->carrier = (uint8_t)carrier;
+	t->rate_bps = u64_of(j, "rate_bps");
+	t->weight = (uint32_t)u64_of(j, "weight");
+	snprintf(t->rule, sizeof(t->rule), "%.23s", text_of(j, "rule"));
+	t->mod_rev = kv->mod_rev;
+	gateway_dirty(t->end[0]);
+	gateway_dirty(t->end[1]);
+	json_decref(j);
+}
+
+/* --- links, replicas
+ * ------------------------------------------------------------------------------------------- */
+
+static void link_sites_plan(struct ctlr *c, const struct push *p)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct site *s = map_find(&c->sites, p->site[i]);
+
+		for (struct gateway *g = s ? s->gateway : NULL; g; g = g->site_next)
+			for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
+				tunnel_plan(c, t);
+	}
+}
+
+static void link_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct push *p = map_find(&c->pushes, name);
+	struct mdl_error err;
+	json_t *j;
+
+	if (!kv->value) {
+		if (p) {
+			link_sites_plan(c, p);
+			map_del(&c->pushes, &p->node);
+			free(p);
+		}
+		return;
+	}
+	j = record(kv);
+	if (j && !p) {
+		p = calloc(1, sizeof(*p));
+		if (p)
+			snprintf(p->key, sizeof(p->key), "%s", name);
+		if (p && (sscanf(name, "%31[^/]/%31[^/]/%31s", p->site[0], p->site[1], p->source) != 3 ||
+		             map_add(&c->pushes, &p->node, p->key))) {
+			free(p);
+			p = NULL;
+		}
+		if (p)
+			p->id = ++c->push_id;
+	}
+	if (j && p && mdl_read(json_object_get(j, "link"), &model_link_push_table, &p->m, &err))
+		event(EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
+	if (j && p) {
+		p->at_ms = u64_of(j, "at_ms");
+		p->mod_rev = kv->mod_rev;
+		link_sites_plan(c, p);
+	}
+	json_decref(j);
+}
+
+struct replica {
+	struct map_node node;
+	char name[MDL_NAME];
+};
+
+static void replica_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct replica *r = map_find(&c->replicas, name);
+	struct gateway *g;
+
+	if (kv->value && !r) {
+		r = calloc(1, sizeof(*r));
+		if (!r)
+			return;
+		snprintf(r->name, sizeof(r->name), "%.31s", name);
+		if (map_add(&c->replicas, &r->node, r->name))
+			free(r);
+		event(EVENT_INFO, "replica", name, "is there");
+	}
+	if (kv->value || !r)
+		return;
+	event(EVENT_WARNING, "replica", name, "is gone");
+	map_del(&c->replicas, &r->node);
+	free(r);
+	MAP_EACH(&c->gateways, g)
+	{ /* its gateways have a term to come to another one */
+		if (!strcmp(g->owner, name)) {
+			g->expires = ctlr_now() + gateway_ttl_ms(c) * RWY_MS;
+			g->plan = true;
+		}
+	}
+}
+
+/* --- all
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static void guard_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	c->guard_rev = kv->value ? kv->mod_rev : 0;
+}
+
+static const struct {
+	const char *prefix;
+	void (*apply)(struct ctlr *c, const struct store_kv *kv, const char *name);
+} kinds[] = {
+    {"gateway/", gateway_apply},
+    {"guard/", guard_apply},
+    {"job/", job_apply},
+    {"link/", link_apply},
+    {"replica/", replica_apply},
+    {"site/", site_apply},
+    {"tenant/", tenant_apply},
+    {"touch/", touch_apply},
+    {"tunnel/", tunnel_apply},
+};
+
+void apply_kv(struct ctlr *c, const struct store_kv *kv)
+{
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const size_t n = strlen(kinds[i].prefix);
+
+		if (!strncmp(kv->key, kinds[i].prefix, n))
+			kinds[i].apply(c, kv, kv->key + n);
+	}
+}
+
+struct load {
+	struct ctlr *c;
+	struct map seen;
+};
+
+struct seen {
+	struct map_node node;
+	char key[STORE_KEY_MAX];
+};
+
+static int on_load(void *ctx, const struct store_kv *kv)
+{
+	struct load *l = ctx;
+	struct seen *s = malloc(sizeof(*s));
+
+	if (!s)
+		return RWY_ENOMEM;
+	snprintf(s->key, sizeof(s->key), "%s", kv->key);
+	if (map_add(&l->seen, &s->node, s->key)) {
+		free(s);
+		return RWY_ENOMEM;
+	}
+	apply_kv(l->c, kv);
+	return 0;
+}
+
+/* What is not in the store any more. */
+static void sweep(struct load *l, const struct map *m, const char *prefix, uint64_t rev)
+{
+	struct map_node *n = map_next(m, NULL), *next;
+
+	for (; n; n = next) {
+		char key[STORE_KEY_MAX + 16];
+		const struct store_kv kv = {.key = key, .mod_rev = rev};
+
+		next = map_next(m, n);
+		snprintf(key, sizeof(key), "%s%s", prefix, n->key);
+		if (!map_find(&l->seen, key))
+			apply_kv(l->c, &kv);
+	}
+}
+
+int apply_load(struct ctlr *c)
+{
+	struct load l = {.c = c};
+	struct seen *s;
+	uint64_t rev = 0;
+	int rc;
+
+	ctlr_lock(c);
+	rc = store_range(c->store, "", &rev, on_load, &l);
+	if (!rc) {
+		sweep(&l, &c->tunnels, "tunnel/", rev);
+		sweep(&l, &c->gateways, "gateway/", rev);
+		sweep(&l, &c->jobs, "job/", rev);
+		sweep(&l, &c->tenants, "tenant/", rev);
+		sweep(&l, &c->pushes, "link/", rev);
+		sweep(&l, &c->replicas, "replica/", rev);
+		for (struct site *it = map_next(&c->sites, NULL), *next; it; it = next) {
+			char key[STORE_KEY_MAX];
+			const struct store_kv kv = {.key = key, .mod_rev = rev};
+
+			next = map_next(&c->sites, it);
+			snprintf(key, sizeof(key), "site/%s", it->name);
+			if (it->stored && !map_find(&l.seen, key))
+				apply_kv(c, &kv);
+		}
+		c->rev = rev;
+		c->loaded = true;
+	}
+	while ((s = map_next(&l.seen, NULL))) {
+		map_del(&l.seen, &s->node);
+		free(s);
+	}
+	map_free(&l.seen);
+	ctlr_unlock(c);
+	return rc;
+}

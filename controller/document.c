@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A gateway's document, made from what is stored and nothing else: every replica makes the same. Its
+ * generation is the last revision of anything that is in it; what is taken away leaves a revision under
+ * touch/.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/ctlr.h"
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+uint64_t document_generation(const struct ctlr *c, const struct gateway *g)
+{
+	uint64_t gen = max_u64(max_u64(g->mod_rev, g->touch_rev), max_u64(c->touch_rev, g->job_rev));
+
+	if (g->site)
+		gen = max_u64(gen, max_u64(g->site->mod_rev, g->site->changed_rev));
+	for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)]) {
+		const struct gateway *peer = t->end[!tunnel_side(t, g)];
+
+		if (!t->has)
+			continue;
+		gen = max_u64(gen, max_u64(t->mod_rev, peer->mod_rev));
+		if (peer->site)
+			gen = max_u64(gen, peer->site->mod_rev);
+	}
+	return gen;
+}
+
+/* The first addresses of one family; NULL: none. */
+static const char *wan_pair(const struct gateway *g, const struct gateway *peer, char local[MDL_ADDR])
+{
+	const char(*mine)[MDL_ADDR] = g->reg.wan.at, (*theirs)[MDL_ADDR] = peer->reg.wan.at;
+
+	for (unsigned i = 0; i < g->reg.wan.n; i++)
+		for (unsigned k = 0; k < peer->reg.wan.n; k++) {
+			const bool six = *mine[i] == '[';
+
+			if (six != (*theirs[k] == '['))
+				continue;
+			snprintf(local, MDL_ADDR, "%s", mine[i] + six);
+			*strrchr(local, ':') = 0;
+			if (six)
+				*strrchr(local, ']') = 0;
+			return theirs[k];
+		}
+	return NULL;
+}
+
+static json_t *prefixes(const struct site *s)
+{
+	const char(*p)[MDL_ADDR] = s->m.prefixes.at;
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < s->m.prefixes.n; i++)
+		json_array_append_new(list, json_string(p[i]));
+	return list;
+}
+
+static json_t *tunnel_for(const struct gateway *g, const struct tunnel *t)
+{
+	const struct gateway *peer = t->end[!tunnel_side(t, g)];
+	char local[MDL_ADDR];
+	const char *remote = wan_pair(g, peer, local);
+
+	if (!remote || !peer->site)
+		return NULL;
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:o}", "name", peer->name, "peer",
+	    peer->name, "remote", remote, "local", local, "carrier", plan_carrier_name(t->carrier),
+	    "rate_bps", (json_int_t)t->rate_bps, "dscp", 0, "weight", (json_int_t)(peer->up ? t->weight : 0),
+	    "prefixes", peer->up ? prefixes(peer->site) : json_array());
+}
+
+json_t *document_json(struct ctlr *c, struct gateway *g)
+{
+	json_t *tenants = json_array(), *tunnels = json_array(), *assignments = json_array();
+	struct net_tenant *nt;
+
+	for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)]) {
+		json_t *j = t->has ? tunnel_for(g, t) : NULL;
+
+		if (j)
+			json_array_append_new(tunnels, j);
+	}
+	MAP_EACH(&c->tenants, nt)
+	{
+		json_t *j = tenant_for(c, nt, g);
+
+		if (j)
+			json_array_append_new(tenants, j);
+	}
+	job_assignments(c, g, assignments);
+	return json_pack("{s:I, s:o, s:o, s:o}", "generation", (json_int_t)document_generation(c, g),
+	    "tenants", tenants, "tunnels", tunnels, "assignments", assignments);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs: planned against what there is (plan/job.h), stored with their plan, booked when the store has them,
+ * given back when they are withdrawn or over. What a job's pairs were given goes before any other choice.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/ctlr.h"
+#include "controller/endpoints.h"
+#include "controller/jobs.h"
+
+/* --- the job as posted
+ * ---------------------------------------------------------------------------------------------- */
+
+static bool sensible(struct req *r, const struct model_job *m)
+{
+	if (!m->pairs.n == !m->ranks.n)
+		return req_fail(r, 400, "pairs", "pairs: expected either pairs or ranks"), false;
+	if (m->ranks.n && !m->has_demand)
+		return req_fail(r, 400, "demand", "demand: missing: ranks need one"), false;
+	if (m->pairs.n && (m->has_demand || m->ring))
+		return req_fail(r, 400, "demand", "demand, ring: are for ranks"), false;
+	if (*m->name && *r->arg[0] && strcmp(m->name, r->arg[0]) != 0)
+		return req_fail(r, 400, "name", "name: the path says %s", r->arg[0]), false;
+	if (!*m->name && !*r->arg[0])
+		return req_fail(r, 400, "name", "name: missing"), false;
+	if (*m->tenant && !map_find(&r->c->tenants, m->tenant))
+		return req_fail(r, 409, "tenant", "tenant: there is no %s", m->tenant), false;
+	return true;
+}
+
+static json_t *job_json(const char *name, const json_t *record)
+{
+	return json_pack("{s:s, s:s, s:O, s:O}", "name", name, "state", "planned", "job",
+	    json_object_get(record, "job"), "plan", json_object_get(record, "plan"));
+}
+
+/* --- requests
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static void planned(void *ctx, int rc, uint64_t rev)
+{
+	struct req *r = ctx;
+	const struct job *j = map_find(&r->c->jobs, r->arg[1]);
+	const unsigned status = *r->arg[2] ? 200 : 201;
+
+	if (j)
+		req_reply(r, status, job_json(j->name, j->json));
+	else
+		req_fail(r, 409, "", "the job was withdrawn meanwhile");
+}
+
+static enum outcome put(struct ctlr *c, struct req *r, bool post)
+{
+	struct model_job m;
+	struct job *old;
+	json_t *json = NULL, *record, *posted;
+	char key[STORE_KEY_MAX];
+	struct change *ch;
+
+	if (!req_read(r, &model_job_table, &m, &json))
+		return REQ_DONE;
+	r->status = 0;
+	if (!sensible(r, &m)) {
+		mdl_free(&model_job_table, &m);
+		json_decref(json);
+		return REQ_DONE;
+	}
+	snprintf(r->arg[1], sizeof(r->arg[1]), "%s", *m.name ? m.name : r->arg[0]);
+	json_object_del(json, "name");
+	old = map_find(&c->jobs, r->arg[1]);
+	posted = json_object_get(old ? old->json : NULL, "job");
+	*r->arg[2] = 0;
+	if (old)
+		snprintf(r->arg[2], sizeof(r->arg[2]), "again");
+	if (old && json_equal(posted, json))
+		req_reply(r, 200, job_json(old->name, old->json));
+	else if (old && post)
+		req_fail(r, 409, "name", "name: another job is %s", old->name);
+	record = r->status ? NULL : job_plan(c, r, r->arg[1], &m, json, old);
+	mdl_free(&model_job_table, &m);
+	json_decref(json);
+	if (!record)
+		return REQ_DONE;
+	ch = change_new(NULL, NULL);
+	change_cmp(ch, "guard/config", c->guard_rev);
+	change_put(ch, "guard/config", json_object());
+	if (old)
+		change_put(ch, "touch/", json_object());
+	snprintf(key, sizeof(key), "job/%.31s", r->arg[1]);
+	change_put(ch, key, record);
+	return req_commit_then(r, ch, planned);
+}
+
+enum outcome job_post(struct ctlr *c, struct req *r)
+{
+	return put(c, r, true);
+}
+
+enum outcome job_put(struct ctlr *c, struct req *r)
+{
+	return put(c, r, false);
+}
+
+static struct change *withdrawal(struct ctlr *c, const struct job *j)
+{
+	struct change *ch = change_new(NULL, NULL);
+	char key[STORE_KEY_MAX];
+
+	snprintf(key, sizeof(key), "job/%s", j->name);
+	change_cmp(ch, "guard/config", c->guard_rev);
+	change_put(ch, "guard/config", json_object());
+	change_put(ch, "touch/", json_object());
+	change_del(ch, key);
+	return ch;
+}
+
+enum outcome job_delete(struct ctlr *c, struct req *r)
+{
+	const struct job *j = map_find(&c->jobs, r->arg[0]);
+
+	if (!j)
+		return req_fail(r, 404, "", "there is no job %s", r->arg[0]);
+	return req_commit(r, withdrawal(c, j), 200);
+}
+
+enum outcome job_get(struct ctlr *c, struct req *r)
+{
+	const struct job *j = map_find(&c->jobs, r->arg[0]);
+
+	return j ? req_reply(r, 200, job_json(j->name, j->json))
+	         : req_fail(r, 404, "", "there is no job %s", r->arg[0]);
+}
+
+enum outcome job_list(struct ctlr *c, struct req *r)
+{
+	struct job **page = calloc(c->jobs.n + 1, sizeof(*page));
+	const size_t n = page ? map_page(&c->jobs, NULL, (void **)page, c->jobs.n) : 0;
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, job_json(page[i]->name, page[i]->json));
+	free(page);
+	return req_reply(r, 200, json_pack("{s:o}", "jobs", list));
+}
+
+/* --- time
+ * -------------------------------------------------------------------------------------------------------------------
+ */
+
+void job_tick(struct ctlr *c)
+{
+	const uint64_t now = ctlr_wall_ms();
+	struct job *j;
+
+	MAP_EACH(&c->jobs, j)
+	{
+		if (!j->until_ms || now < j->until_ms)
+			continue;
+		j->until_ms = now + 1000; /* again, if the store does not take it */
+		if (change_submit(c, withdrawal(c, j)))
+			event(EVENT_INFO, "job", j->name, "its time is over");
+	}
+}
+
+/* --- from the store
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+/* Its rows, by addresses: what they were given goes first. */
+struct routed {
+	struct map_node node;
+	char key[192];
+	struct tunnel_name {
+		char a[MDL_NAME], b[MDL_NAME];
+	} pair;
+	uint64_t bps;
+};
+
+static void routed_key(char key[192], uint32_t vni, const char *a, const char *b)
+{
+	const bool first = strcmp(a, b) < 0;
+
+	snprintf(key, 192, "%" PRIx32 "/%s/%s", vni, first ? a : b, first ? b : a);
+}
+
+static uint32_t job_vni(const struct ctlr *c, const json_t *record)
+{
+	const char *tenant = json_string_value(json_object_get(json_object_get(record, "job"), "tenant"));
+	const struct net_tenant *nt = tenant ? map_find(&c->tenants, tenant) : NULL;
+
+	return nt ? nt->vni : 0;
+}
+
+static void rows(struct ctlr *c, const struct job *j, bool add)
+{
+	const uint32_t vni = j->vni;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(j->json, "plan"), i, row)
+	{
+		const char *a = json_string_value(json_object_get(row, "source"));
+		const char *b = json_string_value(json_object_get(row, "destination"));
+		const char *pair = json_string_value(json_object_get(row, "pair"));
+		struct routed *x;
+		struct gateway *g;
+		char key[192];
+
+		if (!a || !b || !pair)
+			continue;
+		routed_key(key, vni, a, b);
+		x = map_find(&c->routed, key);
+		if (x && !add) {
+			map_del(&c->routed, &x->node);
+			free(x);
+		}
+		if (x || !add)
+			continue;
+		x = calloc(1, sizeof(*x));
+		if (!x)
+			continue;
+		memcpy(x->key, key, sizeof(key));
+		if (sscanf(pair, "%31[^/]/%31s", x->pair.a, x->pair.b) != 2 ||
+		    map_add(&c->routed, &x->node, x->key)) {
+			free(x);
+			continue;
+		}
+		x->bps = (uint64_t)json_integer_value(json_object_get(row, "gateway_bps"));
+		for (unsigned k = 0; k < 2; k++) {
+			g = map_find(&c->gateways, k ? x->pair.b : x->pair.a);
+			if (g && g->job_rev < j->mod_rev)
+				g->job_rev = j->mod_rev;
+			if (g)
+				gateway_dirty(g);
+		}
+	}
+	routes_changed(c, NULL);
+}
+
+void job_free(struct ctlr *c, struct job *j)
+{
+	rows(c, j, false);
+	plan_book_give(c->book, j->take, j->takes);
+	map_del(&c->jobs, &j->node);
+	json_decref(j->json);
+	free(j->take);
+	free(j);
+}
+
+static void takes_read(struct ctlr *c, struct job *j)
+{
+	json_t *list = json_object_get(j->json, "takes"), *t;
+	size_t i;
+
+	j->take = calloc(json_array_size(list) + 1, sizeof(*j->take));
+	json_array_foreach(list, i, t)
+	{
+		const char *name = json_string_value(json_object_get(t, "name"));
+
+		if (!j->take || !name)
+			continue;
+		snprintf(j->take[j->takes].name, sizeof(j->take[0].name), "%s", name);
+		j->take[j->takes++].bps = (uint64_t)json_integer_value(json_object_get(t, "bps"));
+	}
+	if (plan_book_take(c->book, j->take, j->takes))
+		j->takes = 0;
+}
+
+void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct job *j = map_find(&c->jobs, name);
+	json_t *record = kv->value ? json_loadb(kv->value, kv->len, 0, NULL) : NULL;
+
+	if (kv->value && !json_is_object(record)) {
+		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		json_decref(record);
+		return;
+	}
+	if (j)
+		job_free(c, j);
+	if (!kv->value) {
+		event(EVENT_INFO, "job", name, "withdrawn");
+		return;
+	}
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return;
+	snprintf(j->name, sizeof(j->name), "%.31s", name);
+	if (map_add(&c->jobs, &j->node, j->name)) {
+		free(j);
+		return;
+	}
+	j->json = record;
+	j->mod_rev = kv->mod_rev;
+	j->vni = job_vni(c, record);
+	j->until_ms = (uint64_t)json_integer_value(json_object_get(record, "until_ms"));
+	takes_read(c, j);
+	rows(c, j, true);
+	event(
+	    EVENT_INFO, "job", name, "planned: %zu pairs", json_array_size(json_object_get(record, "plan")));
+}
+
+/* --- what gateways and hosts are told
+ * ---------------------------------------------------------------------------------------------- */
+
+struct tunnel *job_tunnel(struct ctlr *c, uint32_t vni, const char *a, const char *b)
+{
+	char key[192];
+	const struct routed *x;
+
+	routed_key(key, vni, a, b);
+	x = map_find(&c->routed, key);
+	return x ? tunnel_find(c, x->pair.a, x->pair.b) : NULL;
+}
+
+/* Each way as this gateway has it: from its site to the other. */
+void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
+{
+	struct job *j;
+	json_t *row;
+	size_t i;
+
+	MAP_EACH(&c->jobs, j)
+	{
+		json_array_foreach(json_object_get(j->json, "plan"), i, row)
+		{
+			const char *pair = json_string_value(json_object_get(row, "pair"));
+			const char *slash = pair ? strchr(pair, '/') : NULL;
+			const size_t n = strlen(g->name);
+			const bool first = slash && (size_t)(slash - pair) == n && !strncmp(pair, g->name, n);
+			const bool second = slash && !strcmp(slash + 1, g->name);
+
+			if (!first && !second)
+				continue;
+			json_array_append_new(list,
+			    json_pack("{s:s, s:I, s:O, s:O, s:o, s:O}", "job", j->name, "vni",
+			        (json_int_t)j->vni, "source",
+			        json_object_get(row, first ? "source" : "destination"), "destination",
+			        json_object_get(row, first ? "destination" : "source"), "tunnel",
+			        first ? json_string(slash + 1) : json_stringn(pair, (size_t)(slash - pair)),
+			        "rate_bps", json_object_get(row, "gateway_bps")));
+		}
+	}
+}
+
+void job_routes(struct ctlr *c, struct site *s, json_t *list)
+{
+	struct routed *x;
+
+	MAP_EACH(&c->routed, x)
+	{
+		const struct gateway *a = map_find(&c->gateways, x->pair.a),
+		                     *b = map_find(&c->gateways, x->pair.b);
+		char addr[2][MDL_ADDR] = {"", ""};
+		uint32_t vni = 0;
+
+		if (!a || !b || !a->up || !b->up || (a->site != s && b->site != s) ||
+		    map_find(&c->flows, x->key))
+			continue;
+		if (sscanf(x->key, "%" SCNx32 "/%55[^/]/%55s", &vni, addr[0], addr[1]) == 3)
+			route_pair(list, c, s, a->site == s ? a : b, vni, addr);
+	}
+}

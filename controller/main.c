@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* roceway-controller: command line, order of starting and stopping. */
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "controller/ctlr.h"
+#include "controller/trust.h"
+#include "gateway/log.h"
+#include "gateway/notify.h"
+
+#define EXIT_USAGE 2
+
+static struct ctlr ctlr = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct ctlr_conf conf;
+static volatile sig_atomic_t stop, reload;
+
+static void help(FILE *f)
+{
+	fputs("usage: roceway-controller --config FILE\n"
+	      "       roceway-controller --check FILE | --endpoints | --version | --help\n"
+	      "\n"
+	      "  -c, --config FILE  run with this configuration\n"
+	      "  -k, --check FILE   read the configuration, say what is wrong with it, start nothing; exit 2 "
+	      "if wrong\n"
+	      "      --endpoints    every method and path that is served\n"
+	      "  -V, --version\n"
+	      "  -h, --help\n"
+	      "\n"
+	      "SIGHUP reads the CA and the revocation list again. SIGTERM ends it.\n",
+	    f);
+}
+
+static void on_signal(int sig)
+{
+	if (sig == SIGHUP)
+		reload = 1;
+	else
+		stop = 1;
+}
+
+static void signals(void)
+{
+	const struct sigaction sa = {.sa_handler = on_signal};
+
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Two connections for each gateway, and what the store needs. */
+static void files_limit(unsigned connections)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l))
+		return;
+	if (l.rlim_cur < connections + 256) {
+		l.rlim_cur = l.rlim_max < connections + 256 ? l.rlim_max : connections + 256;
+		if (setrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur < connections + 256)
+			gw_log(GW_LOG_WARNING, "main", "only %llu open files for %u connections",
+			    (unsigned long long)l.rlim_cur, connections);
+	}
+}
+
+static int store_open(void)
+{
+	const char *urls[CTLR_ENDPOINTS_MAX];
+	char text[STORE_TEXT] = "";
+	int rc;
+
+	for (unsigned i = 0; i < conf.endpoints; i++)
+		urls[i] = conf.endpoint[i];
+	if (conf.store == CTLR_SQLITE) {
+		rc = store_sqlite_open(&ctlr.store, conf.path, conf.max_size, text);
+	} else {
+		const struct store_etcd_cfg e = {.endpoint = urls,
+		    .endpoints = conf.endpoints,
+		    .ca = *conf.etcd_ca ? conf.etcd_ca : NULL,
+		    .cert = *conf.etcd_cert ? conf.etcd_cert : NULL,
+		    .key = *conf.etcd_key ? conf.etcd_key : NULL,
+		    .user = *conf.user ? conf.user : NULL,
+		    .password = conf.password,
+		    .prefix = conf.prefix};
+
+		rc = store_etcd_open(&ctlr.store, &e, text);
+	}
+	if (rc)
+		gw_log(GW_LOG_ERROR, "store", "%s", *text ? text : store_strerror(rc));
+	return rc;
+}
+
+/* An etcd that is not there yet is waited for. */
+static int load(void)
+{
+	int rc = apply_load(&ctlr);
+
+	if (rc)
+		gw_log(GW_LOG_WARNING, "store", "%s: trying until it does", store_strerror(rc));
+	while (rc && !stop) {
+		nanosleep(&(struct timespec){0, 500000000}, NULL);
+		rc = apply_load(&ctlr);
+	}
+	return rc;
+}
+
+static void tick(void)
+{
+	const rwy_time now = ctlr_now();
+
+	if (reload) {
+		reload = 0;
+		if (trust_load(&conf))
+			event(EVENT_ERROR, "tls", NULL,
+			    "CA or revocation list cannot be read: the old ones stay");
+		else
+			event(EVENT_INFO, "tls", NULL, "CA and revocation list read again");
+	}
+	http_tick(&ctlr, now);
+	ctlr_lock(&ctlr);
+	gateway_tick(&ctlr, now);
+	routes_tick(&ctlr, now);
+	ctlr_unlock(&ctlr);
+	ctlr_lock(&ctlr);
+	tunnels_tick(&ctlr, now);
+	job_tick(&ctlr);
+	ctlr_unlock(&ctlr);
+}
+
+static int run(void)
+{
+	int rc;
+
+	gw_log_init(conf.log_level);
+	gw_log(GW_LOG_NOTICE, "main", "roceway-controller %s name=%s store=%s", RWY_VERSION, conf.name,
+	    conf.store == CTLR_SQLITE ? conf.path : "etcd");
+	signals();
+	files_limit(conf.connections);
+	ctlr.conf = &conf;
+	ctlr.started = ctlr_now();
+	rc = trust_load(&conf);
+	if (!rc)
+		rc = plan_book_new(&ctlr.book);
+	if (!rc)
+		rc = store_open();
+	if (!rc)
+		rc = load();
+	if (!rc && !stop)
+		rc = writer_start(&ctlr);
+	if (rc || stop)
+		goto out;
+	rc = http_start(&ctlr);
+	if (!rc)
+		gw_notify("READY=1");
+	while (!rc && !stop) {
+		tick();
+		nanosleep(&(struct timespec){0, CTLR_TICK_MS * 1000000L}, NULL);
+	}
+	gw_log(GW_LOG_NOTICE, "main", "stopping");
+	writer_stop(&ctlr);
+	http_stop(&ctlr);
+out:
+	state_free(&ctlr);
+	store_close(ctlr.store);
+	trust_free();
+	return rc ? 1 : 0;
+}
+
+static int check(const char *path)
+{
+	struct conf_error err;
+
+	if (!ctlr_conf_load(&conf, path, &err))
+		return 0;
+	conf_error_print(stderr, &err);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+	    {"check", required_argument, NULL, 'k'}, {"endpoints", no_argument, NULL, 'e'},
+	    {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	const char *path = NULL;
+	bool only_check = false;
+	int opt, rc;
+
+	while ((opt = getopt_long(argc, argv, "c:k:Vh", options, NULL)) != -1) {
+		switch (opt) {
+		case 'c':
+		case 'k':
+			path = optarg;
+			only_check = opt == 'k';
+			break;
+		case 'e':
+			for (unsigned i = 0; endpoint_at(i); i++)
+				printf("%s %s\n", endpoint_at(i)->method, endpoint_at(i)->path);
+			return 0;
+		case 'V':
+			printf("roceway-controller %s\n", RWY_VERSION);
+			return 0;
+		case 'h':
+			help(stdout);
+			return 0;
+		default:
+			help(stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (!path || optind != argc) {
+		help(stderr);
+		return EXIT_USAGE;
+	}
+	rc = check(path);
+	return rc || only_check ? rc : run();
+}
