@@ -18,3 +18,4 @@ $(filter $(BUILD)/tests/unit/test_plan% $(BUILD)/tests/unit/test_provider%,$(UNI
 core: $(PLAN_LIB)
 PROVIDER_TEST := $(filter $(BUILD)/tests/unit/test_provider%,$(UNIT_BIN))
 $(PROVIDER_TEST): LDFLAGS_ALL += $(shell $(PC) --libs libcurl libnl-3.0 libnl-route-3.0)
+$(BUILD)/tests/bench/bench_control: LDFLAGS_ALL += $(shell $(PC) --libs gnutls)
