@@ -52,7 +52,7 @@ struct eng_half {
 struct eng_near {
 	struct eng_half h;
 	struct eng_far *far; /* NULL until paired */
-	uint64_t session;    /* since it is */
+	uint64_t session;    /* its number, 0: none yet */
 	uint32_t lqpn;       /* L's QPN: where ACKs go; 0: not known */
 	uint32_t life;
 	bool active; /* L has sent a request: resp is initialised */
@@ -283,7 +283,10 @@ void eng_far_free(struct eng_far *f, rwy_time now);
 size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
 
 /* info.c */
-void eng_session_of(const struct eng_near *n, struct eng_session *out); /* n->far is set */
+/* A connection is one as soon as both its QPNs are known, until its near half goes or fails. */
+void eng_session_open(struct eng_near *n);
+void eng_session_close(struct eng_near *n);
+void eng_session_of(const struct eng_near *n, struct eng_session *out);
 
 /* np.c, rp.c, e2e.c: the congestion loops */
 /* Whether this packet must be answered with a CNP; consumes an ECN mark. n->req is open. */

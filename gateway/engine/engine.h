@@ -108,7 +108,7 @@ struct eng_ops {
 	 * more: what else is to be done than marking packets in another way, such as moving the tunnel to
 	 * another carrier. May be NULL. From inside eng_wan_rx or eng_poll. */
 	void (*path_congested)(void *ctx, unsigned tunnel, uint8_t path, const struct wan_congest_state *s);
-	/* A connection's two directions were paired, or it has ended. Once each, never per packet. May be
+	/* A connection is known with both its QPNs, or has ended. Once each, never per packet. May be
 	 * NULL. */
 	void (*session)(void *ctx, bool open, const struct eng_session *s);
 };
@@ -314,7 +314,7 @@ struct eng_flow_info {
  * how many, which may be 0 in the middle: one call looks at a bounded part of the table. Order is arbitrary
  * but stable. */
 unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *out, unsigned max);
-/* The same of connections that are paired, as eng_ops.session told them. */
+/* The same of connections as eng_ops.session told them. */
 unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session *out, unsigned max);
 uint32_t eng_flow_count(const struct eng *e);
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);

@@ -140,20 +140,8 @@ struct eng_far *eng_learn_owner(
 	return f;
 }
 
-static void tell(struct eng_near *n, bool open)
-{
-	struct eng *e = n->h.e;
-	struct eng_session s;
-
-	if (!e->ops->session || e->closing)
-		return;
-	eng_session_of(n, &s);
-	e->ops->session(e->ctx, open, &s);
-}
-
 void eng_unpair(struct eng_far *f)
 {
-	tell(f->near, false);
 	eng_log(f->h.e, 4, "unpair local_qpn=%u remote_qpn=%u", f->h.key.qpn, f->near->h.key.qpn);
 	f->h.e->paired--;
 	f->near->far = NULL;
@@ -188,8 +176,7 @@ void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how
 		f->h.state = ENG_PAIRED;
 		f->h.learned = (uint8_t)how;
 	}
-	n->session = ++e->sessions;
-	tell(n, true);
+	eng_session_open(n);
 	/* What L answers to R is known to belong to f from now on; f needs no turn of its own. */
 	eng_learn_leave(f, e->now);
 	eng_dirty(&f->h);

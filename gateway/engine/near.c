@@ -72,6 +72,7 @@ void eng_near_free(struct eng_near *n, rwy_time now)
 {
 	struct eng *e = n->h.e;
 
+	eng_session_close(n);
 	eng_journal_forget(n);
 	eng_near_abort(n, now);
 	if (n->rsp)
@@ -191,6 +192,7 @@ void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t
 	n->h.last = now;
 	n->h.error = "";
 	n->lqpn = lqpn;
+	eng_session_open(n);
 	roce_resp_go(&n->resp, 0);
 }
 
@@ -202,6 +204,7 @@ void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const cha
 		return;
 	if (n->h.state == ENG_LEARNING)
 		eng_half_open(n, -1);
+	eng_session_close(n);
 	n->h.state = ENG_FAILED;
 	n->h.error = why;
 	e->c.conns_failed++;

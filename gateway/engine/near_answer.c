@@ -73,6 +73,7 @@ static void synced(struct eng_near *n, const struct eng_ctrl *c, rwy_time now)
 		eng_pair_halves(n, f, ENG_BY_PEER);
 	else if (n->far && n->far->h.key.qpn != c->qpn)
 		eng_unpair(n->far);
+	eng_session_open(n);
 	eng_dirty(&n->h);
 	(void)now;
 }
