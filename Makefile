@@ -5,6 +5,7 @@
 #   roce/ wan/ cc/ vxlan/ *.c  -> build/lib/librwycore.a   sans-I/O core: no DPDK, no socket, no clock
 #   gateway/engine/*.c         -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
 #   gateway/*.c                -> build/bin/roceway-gateway (the only code that sees rte_*.h)
+#   gateway/ctrl/*.c           -> the same program; sees no DPDK either: the control thread (ctrl.mk)
 #   gateway/conf/*.c           -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
 #   controller/plan/, provider/ -> build/lib/librwyplan.a  the planner and the ways to networks' controllers (controller/plan/plan.mk)
 #   tools/roceway/*.c          -> build/bin/roceway
@@ -71,6 +72,7 @@ BENCH_HELP := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))
 GUEST_SRC  := $(wildcard tests/e2e/guest/*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+include gateway/ctrl/ctrl.mk
 CORE_LIB   := $(BUILD)/lib/librwycore.a
 ENGINE_LIB := $(BUILD)/lib/librwyengine.a
 CONF_LIB   := $(BUILD)/lib/librwyconf.a
@@ -203,7 +205,7 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
 
 .PHONY: unit
-unit: $(UNIT_BIN) $(GWTEST_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc all ## unit tests (cmocka) and the tools' own tests
+unit: $(UNIT_BIN) $(GWTEST_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc all ## unit tests (cmocka) and the tools' own tests
 	@tests/run-unit $(BUILD) $(UNIT_BIN) $(GWTEST_BIN)
 
 .PHONY: sim

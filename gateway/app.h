@@ -28,6 +28,7 @@ struct gw_port;
 struct gw_neigh;
 struct gw_carriers;
 struct gw_control;
+struct gw_ctrl;
 struct gw_tenants;
 struct gw_tunnels;
 struct gw_offload;
@@ -53,7 +54,8 @@ struct gw_app {
 	struct gw_offload *offload;
 	const struct gw_offload_hooks *offload_hooks; /* gateway/offload.h; NULL: no port has offload */
 	struct gw_control *control;
-	struct gw_jfile *jfile; /* NULL: none */
+	struct gw_ctrl *ctrl;         /* NULL: no control center */
+	struct gw_jfile *jfile;       /* NULL: none */
 	struct gw_carriers *carriers; /* gateway/carrier.h; NULL: not started */
 };
 

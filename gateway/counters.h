@@ -69,6 +69,7 @@
 	X(drop_vtep_spoofed, "VXLAN in the name of a VTEP, but from another MAC address than the VTEP's")    \
 	X(drop_vxlan_transit, "VXLAN of the plain LAN to another address than the gateway's own")            \
 	X(drop_port_down, "port without link")                                                               \
+	X(drop_session_event, "connections that the control thread was too slow to hear of: it asks anew")   \
 	X(drop_no_mbuf, "no packet buffer for a made packet or a header")
 struct gw_counters {
 #define X(f, s) uint64_t f;

@@ -29,6 +29,7 @@
 #define GW_IFNAME      16
 
 struct gw_overlay;
+struct gw_session_ring;
 
 struct gw_port {
 	const struct conf_port *conf;
@@ -133,8 +134,9 @@ struct gw_worker {
 	struct gw_verdict *verdict[CONF_PORTS_MAX];
 	struct gw_txq txq[CONF_PORTS_MAX];
 	struct gw_tun tun[CONF_TUNNELS_MAX];
-	struct conf_tunnel *tun_conf; /* of the same numbers */
-	rwy_time ask_time[GW_ASKS];   /* by hash of the address: not asked again before */
+	struct conf_tunnel *tun_conf;     /* of the same numbers */
+	struct gw_session_ring *sessions; /* for the control center; NULL: there is none */
+	rwy_time ask_time[GW_ASKS];       /* by hash of the address: not asked again before */
 	struct gw_counters c;
 	struct gw_worker_stats st;
 	_Atomic uint64_t nt_gen; /* oldest table this worker may still read; control thread reads */

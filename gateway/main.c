@@ -13,11 +13,13 @@
 #include <string.h>
 
 #include "gateway/carrier.h"
+#include "gateway/ctrl/ctrl.h"
 #include "gateway/gw.h"
 #include "gateway/notify.h"
 #include "gateway/offload.h"
 #include "gateway/reload.h"
 #include "gateway/setup.h"
+#include "gateway/tunnels.h"
 
 #define EXIT_USAGE 2
 
@@ -78,7 +80,8 @@ static int workers_start(struct gw_app *app, struct gw_pools *pools)
 	return 0;
 }
 
-static int start(struct gw_app *app, struct gw_pools *pools, struct conf *conf)
+static int start(
+    struct gw_app *app, struct gw_pools *pools, struct conf *conf, unsigned own_tunnels, unsigned own_tenants)
 {
 	const struct conf *c = app->conf;
 	int rc = gw_eng_cfg(app->eng_cfg, c, 0);
@@ -104,7 +107,7 @@ static int start(struct gw_app *app, struct gw_pools *pools, struct conf *conf)
 	if (!rc)
 		rc = gw_tenants_new(app);
 	if (!rc)
-		rc = gw_tunnels_new(app, conf, conf->tunnels, conf->tenants);
+		rc = gw_tunnels_new(app, conf, own_tunnels, own_tenants);
 	if (!rc)
 		rc = gw_offload_new(app);
 	if (!rc)
@@ -171,17 +174,22 @@ static int run(struct conf *conf, const char *path)
 {
 	struct gw_app app = {
 	    .conf = conf, .conf_path = path, .version = RWY_VERSION, .workers = conf->workers};
+	const unsigned own_tunnels = conf->tunnels, own_tenants = conf->tenants;
 	struct gw_pools pools = {0};
+	struct gw_ctrl_first first;
 	bool api = false;
 	int rc;
 
 	app.eng_cfg = malloc(sizeof(*app.eng_cfg));
 	if (!app.eng_cfg)
 		return RWY_ENOMEM;
+	gw_ctrl_first(conf, &first);
 	log_summary(&app);
-	rc = start(&app, &pools, conf);
+	rc = start(&app, &pools, conf, own_tunnels, own_tenants);
 	if (!rc && gw_api_start)
 		api = (rc = gw_api_start(&app)) == 0;
+	if (!rc)
+		rc = gw_ctrl_start(&app, &first);
 	if (!rc) {
 		gw_telemetry_start(&app);
 		app.start = gw_now();
@@ -196,6 +204,7 @@ static int run(struct conf *conf, const char *path)
 	}
 	if (api && gw_api_stop)
 		gw_api_stop(&app);
+	gw_ctrl_stop(&app);
 	stop(&app, &pools);
 	free(app.eng_cfg);
 	return rc;

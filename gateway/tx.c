@@ -12,6 +12,7 @@
 #include "gateway/carrier.h"
 #include "gateway/overlay.h"
 #include "gateway/pkt.h"
+#include "gateway/sessions.h"
 #include "gateway/tx.h"
 
 #define ECT0      2
@@ -397,5 +398,16 @@ static void path_congested(void *ctx, unsigned tunnel, uint8_t path, const struc
 	w->tunnel_congested = s->by ? w->tunnel_congested | bit : w->tunnel_congested & ~bit;
 }
 
-const struct eng_ops gw_eng_ops = {
-    .lan_tx = lan_tx, .wan_tx = wan_tx, .log = log_event, .path_congested = path_congested};
+static void session(void *ctx, bool open, const struct eng_session *s)
+{
+	struct gw_worker *w = ctx;
+
+	if (w->sessions && !gw_session_put(w->sessions, open, s))
+		w->c.drop_session_event++;
+}
+
+const struct eng_ops gw_eng_ops = {.lan_tx = lan_tx,
+    .wan_tx = wan_tx,
+    .log = log_event,
+    .path_congested = path_congested,
+    .session = session};

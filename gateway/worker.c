@@ -21,6 +21,7 @@
 
 #include "gateway/carrier.h"
 #include "gateway/overlay.h"
+#include "gateway/sessions.h"
 #include "gateway/setup.h"
 
 #define SPIN      (15 * RWY_US)
@@ -329,6 +330,12 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	w->tenants = gw_tenants_counts(app, idx);
 	pthread_mutex_init(&w->call_lock, NULL);
 	take_queues(w);
+	if (app->conf->controller.urls) {
+		w->sessions = aligned_alloc(64, sizeof(*w->sessions));
+		if (!w->sessions)
+			goto err;
+		memset(w->sessions, 0, sizeof(*w->sessions));
+	}
 	w->tun_conf = calloc(CONF_TUNNELS_MAX, sizeof(*w->tun_conf));
 	if (!w->tun_conf)
 		goto err;
@@ -358,6 +365,11 @@ err:
 	return rc;
 }
 
+struct gw_session_ring *gw_sessions_of(const struct gw_app *app, unsigned worker)
+{
+	return app->worker[worker] ? app->worker[worker]->sessions : NULL;
+}
+
 static void ring_free(struct rte_ring *r)
 {
 	void *m;
@@ -385,6 +397,7 @@ void gw_worker_free(struct gw_worker *w)
 	free(w->nh_used);
 	free(w->seen);
 	free(w->tun_conf);
+	free(w->sessions);
 	pthread_mutex_destroy(&w->call_lock);
 	free(w);
 }

@@ -239,6 +239,8 @@ static int check_prefix(const struct ctx *x, unsigned i, unsigned k)
 	for (unsigned j = 0; j <= i; j++) {
 		const struct conf_tunnel *u = &x->c->tunnel[j];
 
+		if (j != i && u->shared && x->c->tunnel[i].shared)
+			continue;
 		for (unsigned m = 0; *u->name && m < (j == i ? k : u->prefixes); m++)
 			if (p->len == u->prefix[m].len && rwy_ip_eq(&p->addr, &u->prefix[m].addr))
 				return conf_fail_at(x->err, n,

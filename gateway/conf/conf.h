@@ -75,6 +75,7 @@ struct conf_tunnel {
 	uint64_t rate_Bps;                      /* bytes per second */
 	struct vxlan_dscp dscp, dscp_congested; /* of its datagrams, by the DSCP of the packet inside */
 	struct wan_congest_cfg congest;
+	bool shared; /* of the control center: others of its tunnels may have the same prefixes */
 };
 
 /* One tenant as the file or the API says it. */
@@ -167,6 +168,8 @@ RWY_MUST_CHECK int conf_tunnels_check(struct conf *c, struct conf_error *err);
  * is. conf_free. */
 RWY_MUST_CHECK int conf_network_parse(struct conf **out, const struct conf *base,
     const struct conf_tunnel *own, unsigned owns, const char *text, size_t len, struct conf_error *err);
+/* Whether c's tenants can be together, and with its tunnels. */
+RWY_MUST_CHECK int conf_tenants_check(const struct conf *c, struct conf_error *err);
 /* base without its tunnels, tenants and other lists of its own: conf_free. NULL: no memory. */
 struct conf *conf_network_new(const struct conf *base);
 /* "file:line: message" */

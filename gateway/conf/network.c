@@ -24,6 +24,12 @@ struct conf *conf_network_new(const struct conf *base)
 	return c;
 }
 
+int conf_tenants_check(const struct conf *c, struct conf_error *err)
+{
+	memset(err, 0, sizeof(*err));
+	return c->tenants ? conf_check_tenants(c, c->tenant, c->tenants, NULL, err) : 0;
+}
+
 static int only_network(const struct conf_node *root, struct conf_error *err)
 {
 	for (const struct conf_node *n = root->child; n; n = n->next)
@@ -41,6 +47,8 @@ static int put_own(struct conf *c, const struct conf_tunnel *own, unsigned owns,
 		    "expected at most %u tunnels beside the gateway's own %u, found %u",
 		    CONF_TUNNELS_MAX - owns, owns, c->tunnels);
 	memmove(c->tunnel + owns, c->tunnel, c->tunnels * sizeof(*own));
+	for (unsigned i = 0; i < c->tunnels; i++)
+		c->tunnel[owns + i].shared = true;
 	memcpy(c->tunnel, own, owns * sizeof(*own));
 	c->tunnels += owns;
 	return 0;

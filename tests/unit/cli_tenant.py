@@ -278,6 +278,22 @@ def test_tunnels():
         assert "site-b" not in s.cli("tunnels").stdout and "site-b" not in s.request("/metrics")[2]
 
 
+def test_controller():
+    with tempfile.TemporaryDirectory() as d:
+        path, sock = Path(d + "/g.yaml"), d + "/run/g.sock"
+        path.write_text(config(sock, "\ncontroller: {urls: ['https://192.0.2.10:7443'], ca: /c, certificate: /d, key: /k, site: s}\n"))
+        with Server(f"conf={path}", path=sock) as s:
+            out = s.cli("controller").stdout
+            fits(out)
+            for want in ("controller    https://192.0.2.10:7443", "state         registered for 2 h", "lease         3", "generation    17 runs",
+                         "refused       18: tunnel site-c: expected an address", "           4  documents"):
+                assert want in out, (want, out)
+            assert json.loads(s.cli("controller --json").stdout)["generation"] == 17
+    with Server() as s:
+        assert "no controller" in s.cli("controller").stdout
+        assert s.get("/v1/controller") == {"state": "none", "urls": []}
+
+
 def test_reload_tunnels():
     with tempfile.TemporaryDirectory() as d:
         path, sock = Path(d + "/g.yaml"), d + "/run/g.sock"

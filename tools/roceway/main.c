@@ -23,6 +23,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_offload,
     &cmd_tunnel,
     &cmd_tenant,
+    &cmd_controller,
     &cmd_reload,
     &cmd_metrics,
     &cmd_help,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "gateway/app.h"
+#include "gateway/ctrl/ctrl.h"
 #include "gateway/log.h"
 #include "gateway/tenants.h"
 #include "gateway/carrier.h"
@@ -152,6 +153,22 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 	    .connections = carrier_now[tunnel] ? 4 : 0,
 	    .congestion = "cubic",
 	    .c.fallbacks = 3};
+}
+
+bool gw_ctrl_status(const struct gw_app *app, struct agent_status *out)
+{
+	*out = (struct agent_status){.state = AGENT_REGISTERED,
+	    .url = "https://192.0.2.10:7443",
+	    .ttl_ms = 3000,
+	    .generation = 17,
+	    .refused = 18,
+	    .since_ms = 7200000,
+	    .renewed_ms = 400,
+	    .why =
+	        "tunnel site-c: expected an address of a port of role `wan` for `local`, found `192.0.2.7`",
+	    .registrations = 1,
+	    .documents = 4};
+	return app->conf->controller.urls;
 }
 
 /* Workers take every tunnel, and let it go at once. */

@@ -1,0 +1,416 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# ctrl_agent.py BUILD: the gateway's end of the control center's API (gateway/ctrl/agent.h) against a small HTTPS server with
+# certificates on both sides, which answers wrongly in every way that a controller, a network or a stranger can.
+import http.server
+import json
+import os
+import queue
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+from urllib.parse import parse_qs, urlparse
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
+PROGRAM = BUILD / "tests/ctrl_agent"
+WAIT = 20  # seconds at most for what must come
+DIR = tempfile.TemporaryDirectory()
+
+
+def openssl(*args):
+    subprocess.run(["openssl", *args], check=True, capture_output=True, cwd=DIR.name)
+
+
+def authority(name):
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+            "-keyout", f"{name}.key", "-out", f"{name}.pem")
+
+
+def certificate(ca, name, subject, san="IP:127.0.0.1"):
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject, "-keyout", f"{name}.key", "-out", f"{name}.csr")
+    Path(DIR.name, f"{name}.ext").write_text(f"subjectAltName={san}\n")
+    openssl("x509", "-req", "-days", "2", "-in", f"{name}.csr", "-CA", f"{ca}.pem", "-CAkey", f"{ca}.key", "-CAcreateserial", "-extfile", f"{name}.ext",
+            "-out", f"{name}.pem")
+
+
+def path(name):
+    return os.path.join(DIR.name, name)
+
+
+class Controller:
+    """Answers by the book, unless `wrong[what]` says how else: (status, body bytes) or a function of the handler."""
+
+    def __init__(self, cert="server", ttl=600):
+        self.wrong, self.log, self.ttl, self.lease = {}, [], ttl, "0123456789abcdef"
+        self.document, self.changed = {"generation": 1, "tenants": [], "tunnels": [], "assignments": []}, threading.Condition()
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *args):
+                pass
+
+            def do(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                outer.answer(self, self.command, self.path, json.loads(body) if body else None)
+
+            do_GET = do_PUT = do_POST = do
+
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+            block_on_close = False
+
+            def handle_error(self, *args):
+                pass
+
+            def get_request(self):
+                conn, addr = self.socket.accept()
+                conn.settimeout(30)
+                return outer.tls.wrap_socket(conn, server_side=True, do_handshake_on_connect=False), addr
+
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.tls.load_cert_chain(path(cert + ".pem"), path(cert + ".key"))
+        self.tls.load_verify_locations(path("ca.pem"))
+        self.tls.verify_mode = ssl.CERT_REQUIRED
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"https://127.0.0.1:{self.server.server_address[1]}"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self.thread.start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def send(self, h, status, body=b""):
+        h.send_response(status)
+        h.send_header("Content-Length", str(len(body)))
+        h.end_headers()
+        h.wfile.write(body)
+
+    def answer(self, h, method, url, body):
+        u = urlparse(url)
+        what = {"": "register", "lease": "lease", "document": "document", "sessions": "sessions", "links": "links"}[u.path.split("/")[4] if u.path.count("/") > 3 else ""]
+        self.log.append((what, body if body is not None else {k: int(v[0]) for k, v in parse_qs(u.query).items()}))
+        wrong = self.wrong.get(what)
+        if callable(wrong):
+            wrong = wrong(h)
+        if wrong:
+            if wrong[0]:
+                self.send(h, *wrong)
+            return
+        if what == "register":
+            self.send(h, 200, json.dumps({"lease": self.lease, "ttl_ms": self.ttl, "generation": self.document["generation"]}).encode())
+        elif what == "document":
+            q = self.log[-1][1]
+            with self.changed:
+                self.changed.wait_for(lambda: self.document["generation"] > q["after"], q["wait_ms"] / 1000)
+                doc = self.document
+            self.send(h, *((200, json.dumps(doc).encode()) if doc["generation"] > q["after"] else (304,)))
+        elif body.get("lease") != self.lease:
+            self.send(h, 409, b'{"error": "a stale lease"}')
+        elif what == "lease":
+            self.send(h, 200, json.dumps({"ttl_ms": self.ttl, "generation": self.document["generation"]}).encode())
+        elif what == "sessions":
+            self.send(h, 200, json.dumps({"decisions": [{"id": s["id"], "tunnel": "t"} for s in body["sessions"]]}).encode())
+        else:
+            self.send(h, 200, b'{"revision": 0}')
+
+    def publish(self, generation, tunnel=None):
+        with self.changed:
+            self.document = {**self.document, "generation": generation, "tunnels": [{"name": tunnel}] if tunnel else []}
+            self.changed.notify_all()
+
+    def seen(self, what, test=lambda b: True, n=1, since=0):
+        end = time.monotonic() + WAIT
+        while time.monotonic() < end:
+            if len([b for w, b in self.log[since:] if w == what and test(b)]) >= n:
+                return
+            time.sleep(0.01)
+        raise AssertionError(f"no {what}: {self.log[-8:]}")
+
+
+class Agent:
+    def __init__(self, *controllers, cert="gw", ca="ca", generation=0):
+        self.keep = path(f"keep-{id(self)}/document.json")
+        self.p = subprocess.Popen([PROGRAM, "gw1", path(ca + ".pem"), path(cert + ".pem"), path(cert + ".key"), str(generation), self.keep,
+                                   *[c if isinstance(c, str) else c.url for c in controllers]],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.events = queue.Queue()
+        threading.Thread(target=lambda: [self.events.put(json.loads(x)) for x in self.p.stdout], daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self.p.stdin.close()
+        assert self.p.wait(WAIT) == 0, self.p.returncode
+
+    def wait(self, event, test=lambda e: True):
+        end, seen = time.monotonic() + WAIT, []
+        while time.monotonic() < end:
+            try:
+                e = self.events.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            seen.append(e)
+            if e["event"] == event and test(e):
+                return e
+        raise AssertionError(f"no {event}: {seen[-8:]}")
+
+    def said(self, words):
+        return self.wait("log", lambda e: words in e["text"])
+
+    def status(self):
+        self.p.stdin.write("status\n")
+        self.p.stdin.flush()
+        return self.wait("status")
+
+    def until(self, test):
+        end = time.monotonic() + WAIT
+        while time.monotonic() < end:
+            s = self.status()
+            if test(s):
+                return s
+            time.sleep(0.02)
+        raise AssertionError(s)
+
+
+# --- by the book -----------------------------------------------------------------------------------------------------------------
+
+
+def test_by_the_book():
+    c = Controller()
+    with Agent(c) as a:
+        assert a.wait("apply")["generation"] == 1
+        c.seen("lease", lambda b: b["generation_running"] == 1 and b["boot_id"] == "boot" and b["load"]["rate_bps"] == 2)
+        c.seen("sessions", lambda b: b["sessions"] == [{"id": "s1", "event": "opened"}])
+        c.seen("sessions", lambda b: b["sessions"][0]["id"] == "s2")
+        c.seen("links", n=2)
+        c.seen("lease", n=4)
+        w, first = c.log[0]
+        assert w == "register" and first["boot_id"] == "boot" and first["site"] == "here" and first["wan"] == ["192.0.2.1:4793"], first
+        c.publish(2, "t")
+        assert a.wait("apply")["generation"] == 2
+        assert json.loads(Path(a.keep).read_text())["generation"] == 2
+        s = a.until(lambda s: s["session_reports"] == 2 and s["link_reports"] >= 1)
+        assert (s["state"], s["generation"], s["url"], s["failures"], s["registrations"], s["decisions"], s["ttl_ms"]) == (2, 2, c.url, 0, 1, 2, 600), s
+    c.stop()
+
+
+def test_refused_document():
+    c = Controller()
+    with Agent(c) as a:
+        a.wait("apply")
+        c.publish(2, "bad")
+        c.seen("lease", lambda b: b.get("generation_refused") == 2 and b["refusal"] == "tunnel bad: it is bad" and b["generation_running"] == 1)
+        s = a.status()
+        assert (s["generation"], s["refused"], s["documents_refused"], s["state"]) == (1, 2, 1, 2), s
+        assert json.loads(Path(a.keep).read_text())["generation"] == 1
+        c.publish(3, "t")
+        a.wait("apply", lambda e: e["generation"] == 3)
+        c.seen("lease", lambda b: "generation_refused" not in b and b["generation_running"] == 3)
+        c.publish(4, "later")  # a worker was not reached: once more, and then it is there
+        a.wait("apply", lambda e: e["generation"] == 4)
+        assert a.status()["documents_refused"] == 1
+    c.stop()
+
+
+def test_malformed_document():
+    """No JSON, no generation, an old generation, half an answer: nothing is applied, and it goes on."""
+    c = Controller()
+    with Agent(c) as a:
+        a.wait("apply")
+        for body, words in ((b"{", "expected a JSON object"), (b"[1]", "expected a JSON object"), (b"{}", "expected an object with `generation`"),
+                            (b'{"generation": -1}', "expected an object with `generation`"), (b'{"generation": "7"}', "expected an object with"),
+                            (b'{"generation": 1}', "expected a generation above 1, found 1"), (b'{"generation": 2, "generation": 3}', "expected a JSON object")):
+            refused = a.status()["documents_refused"]
+            mark = len(c.log)
+            c.wrong["document"] = (200, body)
+            c.publish(c.document["generation"])
+            # the poll that waits ends by itself; then the wrong one comes
+            a.until(lambda s: s["documents_refused"] > refused)
+            assert words in a.status()["why"], a.status()
+            del c.wrong["document"]
+            c.seen("lease", lambda b: words in b.get("refusal", ""), since=mark)
+        generation = c.document["generation"] + 1
+        c.publish(generation, "t")
+        a.wait("apply", lambda e: e["generation"] == generation)
+        s = a.status()
+        assert (s["failures"], s["state"], s["why"]) == (0, 2, ""), s
+    c.stop()
+
+
+def cut(h):
+    """Half an answer, then the connection is gone."""
+    h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"generation\": 5, ")
+    h.wfile.flush()
+    h.connection.shutdown(socket.SHUT_RDWR)
+    return (0,)
+
+
+def test_half_answers():
+    for what in "register", "lease", "document", "sessions", "links":
+        c = Controller()
+        c.wrong[what] = cut
+        with Agent(c) as a:
+            s = a.until(lambda s: s["failures"] >= 1)
+            assert s["problem"].startswith({"register": "registration", "lease": "lease", "document": "document", "sessions": "session report",
+                                            "links": "link report"}[what]), s
+            del c.wrong[what]
+            a.until(lambda s: s["state"] == 2 and s["generation"] == 1 and s["renewals"] and s["session_reports"] and s["link_reports"])
+        c.stop()
+
+
+def test_wrong_answers():
+    """Of the right form on the outside: not what they must be inside."""
+    for what, body in (("register", b"{}"), ("register", b'{"lease": "x", "ttl_ms": 1, "generation": 0}'), ("register", b"nonsense"),
+                       ("register", b'{"lease": "0123456789abcdef", "ttl_ms": 0, "generation": 0}'),
+                       ("register", b'{"lease": "0123456789abcdef", "ttl_ms": 5, "generation": "0"}'), ("lease", b'{"ttl_ms": "x", "generation": 1}'),
+                       ("lease", b"[]"), ("register", b" " * (2 << 20))):
+        c = Controller()
+        c.wrong[what] = (200, body)
+        with Agent(c) as a:
+            a.until(lambda s: s["failures"] >= 2)
+            del c.wrong[what]
+            a.until(lambda s: s["state"] == 2 and s["renewals"] >= 1 and s["generation"] == 1)
+        c.stop()
+
+
+def test_refused_reports():
+    c = Controller()
+    c.wrong["sessions"] = (400, b'{"error": "no such field", "field": "sessions[0].id"}')
+    with Agent(c) as a:
+        a.said("session report refused (400): no such field")
+        s = a.until(lambda s: s["reports_refused"] == 2 and s["renewals"] >= 1)
+        assert s["failures"] == 0 and s["state"] == 2, s
+    c.stop()
+
+
+# --- away, and back -------------------------------------------------------------------------------------------------------------
+
+
+def test_away():
+    c = Controller()
+    with Agent(c) as a:
+        a.wait("apply")
+        port = c.server.server_address[1]
+        # as when it is killed: what is open ends, nobody listens
+        c.wrong = {k: cut for k in ("register", "lease", "document", "sessions", "links")}
+        s = a.until(lambda s: s["state"] == 0 and s["failures"] >= 3)
+        assert s["generation"] == 1 and s["retry_ms"] <= 400, s
+        c.wrong = {}
+        mark = len(c.log)
+        a.wait("resync")
+        a.until(lambda s: s["state"] == 2)
+        c.seen("lease", lambda b: b["generation_running"] == 1, since=mark)
+        c.seen("sessions", since=mark)  # told again
+        assert c.server.server_address[1] == port
+    c.stop()
+    with Agent("https://127.0.0.1:1", generation=9) as a:  # nobody ever
+        s = a.until(lambda s: s["failures"] >= 3)
+        assert (s["state"] != 2, s["generation"]) == (True, 9), s
+
+
+def test_lease_lost():
+    c = Controller()
+    with Agent(c) as a:
+        a.wait("apply")
+        mark = len(c.log)
+        c.lease = "fedcba9876543210"  # another process of the controller, without our lease
+        c.seen("register", since=mark)
+        s = a.until(lambda s: s["lease_lost"] == 1 and s["renewals"] > 1 and s["state"] == 2)
+        assert s["failures"] == 0 and s["registrations"] == 2 and s["generation"] == 1, s
+        c.wrong["lease"] = (404, b'{"error": "no such gateway"}')
+        a.until(lambda s: s["failures"] >= 1)  # again and again: then it backs off
+        del c.wrong["lease"]
+        a.until(lambda s: s["state"] == 2)
+    c.stop()
+
+
+def test_store_lost():
+    """A controller that has forgotten what it issued: its document is taken, old as its number is."""
+    c = Controller()
+    with Agent(c, generation=50) as a:
+        c.seen("document", lambda q: q["after"] == 0)
+        assert a.wait("apply")["generation"] == 1
+        assert not [b for w, b in c.log if w == "lease" and b["generation_running"] == 50]
+        c.seen("lease", lambda b: b["generation_running"] == 1)
+    c.stop()
+    c = Controller()
+    c.document["generation"] = 60
+    c.wrong["document"] = lambda h: (409, b'{"error": "never issued"}') if "after=50" in h.path else None
+    with Agent(c, generation=50) as a:
+        assert a.wait("apply")["generation"] == 60
+    c.stop()
+
+
+def test_failover():
+    one, two = Controller(), Controller()
+    with Agent(one, two) as a:
+        a.wait("apply")
+        assert not two.log
+        one.wrong = {k: (503, b'{"error": "the store does not answer"}') for k in ("register", "lease", "document", "sessions", "links")}
+        two.publish(2, "t")
+        assert a.wait("apply")["generation"] == 2
+        s = a.until(lambda s: s["state"] == 2)
+        assert s["url"] == two.url and "the store does not answer" in s["problem"], s
+        one.wrong = {}
+        two.wrong = {k: cut for k in ("register", "lease", "document", "sessions", "links")}
+        a.until(lambda s: s["state"] == 2 and s["url"] == one.url)
+    one.stop()
+    two.stop()
+    three = Controller()
+    with Agent("https://127.0.0.1:1", three) as a:  # the first is not there at all
+        a.wait("apply")
+    three.stop()
+
+
+# --- strangers -------------------------------------------------------------------------------------------------------------------
+
+
+def test_certificates():
+    for server, kw in (("alien", {}), ("elsewhere", {}), ("server", {"ca": "aliens"}), ("server", {"cert": "aliengw"})):
+        c = Controller(server)
+        with Agent(c, **kw) as a:
+            s = a.until(lambda s: s["failures"] >= 2)
+            assert s["registrations"] == 0 and s["problem"].startswith("registration: "), s
+            assert not c.log, c.log
+        c.stop()
+
+
+def main():
+    if not PROGRAM.exists():
+        print(f"{PROGRAM}: build it first")
+        return 1
+    for ca in "ca", "aliens":
+        authority(ca)
+    certificate("ca", "server", "/CN=controller")
+    certificate("ca", "elsewhere", "/CN=controller", "IP:192.0.2.1")
+    certificate("ca", "gw", "/CN=gw1/OU=gateway")
+    certificate("aliens", "alien", "/CN=controller")
+    certificate("aliens", "aliengw", "/CN=gw1/OU=gateway")
+    good = bad = 0
+    for name, run in sorted(globals().items()):
+        if not name.startswith("test_") or (len(sys.argv) > 2 and sys.argv[2] not in name):
+            continue
+        try:
+            run()
+            good += 1
+        except Exception:
+            print(f"FAIL {name}")
+            traceback.print_exc(file=sys.stdout)
+            bad += 1
+    print(f"{good} passed, {bad} failed")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A controller's document in the gateway's own words, what is refused of it, and the copy on disk. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gateway/ctrl/document.h"
+#include "gateway/ctrl/keep.h"
+
+static const char file[] =
+    "gateway: {name: a1}\n"
+    "ports:\n"
+    "  - {name: lan, device: net_null0, role: lan, addresses: [10.1.0.1/24]}\n"
+    "  - {name: wan, device: net_null1, role: wan, addresses: [192.0.2.1/24, 'fd00:9::1/64']}\n"
+    "tunnels:\n"
+    "  - {name: own, port: wan, local: 192.0.2.1, remote: 192.0.2.99, security: none}\n"
+    "controller: {urls: ['https://c'], ca: /c, certificate: /d, key: /k, site: s}\n";
+
+#define TUN                                                                                                  \
+	"{'name': 'b1', 'peer': 'b1', 'remote': '192.0.2.2:4793', 'local': '192.0.2.1', 'carrier': "         \
+	"'native', "                                                                                         \
+	"'rate_bps': 2500000001, 'dscp': 26, 'weight': 3, 'prefixes': ['10.2.0.0/24']}"
+#define TUN2                                                                                                 \
+	"{'name': 'b2', 'peer': 'gw-b2', 'remote': '[fd00:9::3]:4793', 'local': 'fd00:9::1', 'carrier': "    \
+	"'native', 'rate_bps': 1000000000, 'dscp': 0, 'weight': 1, 'prefixes': ['10.2.0.0/24']}"
+#define TEN                                                                                                  \
+	"{'name': 'red', 'vni': 5001, 'prefixes': [{'prefix': '10.1.0.0/24', 'at': 'vtep'}, {'prefix': "     \
+	"'10.9.0.0/24', 'at': 'b2'}], 'limit': '1Gbps', 'acl': [{'action': 'deny', 'source': "               \
+	"'10.1.0.7/32'}]}"
+#define ASG                                                                                                  \
+	"{'job': 'j', 'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.12', 'tunnel': 'b2', "         \
+	"'rate_bps': 0, 'source_qpn': 17}"
+#define DOC(tun, ten, asg)                                                                                   \
+	"{'generation': 7, 'tunnels': [" tun "], 'tenants': [" ten "], 'assignments': [" asg "]}"
+
+static struct conf *base;
+
+static int set_up(void **state)
+{
+	struct conf_error err;
+
+	(void)state;
+	if (conf_parse(&base, file, sizeof(file) - 1, "file", &err))
+		fail_msg("%s", err.msg);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	conf_free(base);
+	return 0;
+}
+
+static int parse(struct document *d, const char *text, struct conf_error *err)
+{
+	char *copy = strdup(text);
+	json_t *j;
+	int rc;
+
+	assert_non_null(copy);
+	for (char *c = copy; *c; c++)
+		*c = *c == '\'' ? '"' : *c;
+	j = json_loads(copy, 0, NULL);
+	assert_non_null(j);
+	rc = document_parse(d, base, base->tunnel, base->tunnels, j, err);
+	json_decref(j);
+	free(copy);
+	return rc;
+}
+
+static void test_good(void **state)
+{
+	const struct conf_tunnel *t;
+	struct conf_error err;
+	struct document d;
+
+	(void)state;
+	if (parse(&d, DOC(TUN ", " TUN2, TEN, ASG), &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(d.conf->tunnels, 3);
+	assert_string_equal(d.conf->tunnel[0].name, "own");
+	t = &d.conf->tunnel[1];
+	assert_string_equal(t->name, "b1");
+	assert_string_equal(t->port, "wan");
+	assert_int_equal(t->port_idx, 1);
+	assert_int_equal(t->udp_port, 4793);
+	assert_int_equal(t->rate_Bps, 2500000001u / 8);
+	assert_int_equal(t->dscp.map[0], 26);
+	assert_int_equal(t->prefixes, 1);
+	assert_false(rwy_ip_is4(&d.conf->tunnel[2].remote));
+	assert_string_equal(d.peer[0], "");
+	assert_string_equal(d.peer[2], "gw-b2");
+	assert_int_equal(d.conf->tenants, 1);
+	assert_int_equal(d.conf->tenant[0].cfg.prefix[1].at.tunnel, 2);
+	assert_int_equal(d.conf->tenant[0].cfg.rules, 1);
+	assert_int_equal(d.assignments, 1);
+	assert_string_equal(d.assignment[0].tunnel, "b2");
+	assert_int_equal(d.assignment[0].source_qpn, 17);
+	assert_int_equal(d.assignment[0].destination_qpn, 0);
+	document_fini(&d);
+	if (parse(&d, DOC("", "", ""), &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(d.conf->tunnels, 1);
+	document_fini(&d);
+}
+
+/* Replaces in DOC(TUN, TEN, ASG). */
+static const struct {
+	const char *from, *to, *want;
+} bad[] = {
+    {"'generation': 7, ", "", "document: expected `generation`, found nothing"},
+    {"'generation': 7", "'generation': 7, 'more': 1", "document: unknown field `more`"},
+    {", 'assignments': [" ASG "]", "", "expected `assignments`"},
+    {"'weight': 3", "'weight': -3", "tunnel b1: expected a number from 0 to 1000000 for `weight`"},
+    {"'weight': 3", "'wait': 3", "tunnel b1: unknown field `wait`"},
+    {", 'weight': 3", "", "tunnel b1: expected `weight`"},
+    {"'rate_bps': 2500000001", "'rate_bps': -1", "for `rate_bps`"},
+    {"'rate_bps': 2500000001", "'rate_bps': '1'", "for `rate_bps`"},
+    {"'rate_bps': 2500000001", "'rate_bps': 1", "expected a rate from 1Mbps"},
+    {"'dscp': 26", "'dscp': 64", "from 0 to 63 for `dscp`"},
+    {"192.0.2.2:4793", "192.0.2.2", "expected an address with a port for `remote`, found `192.0.2.2`"},
+    {"192.0.2.2:4793", "192.0.2.2:0", "with a port"},
+    {"192.0.2.2:4793", "192.0.2.2:99999", "with a port"},
+    {"192.0.2.2:4793", "fd00::1:4793", "with a port"},
+    {"192.0.2.2:4793", "[192.0.2.2:4793", "with a port"},
+    {"'local': '192.0.2.1'", "'local': '192.0.2.7'",
+        "expected an address of a port of role `wan` for `local`, found `192.0.2.7`"},
+    {"'local': '192.0.2.1'", "'local': 7", "expected text for `local`"},
+    {"'name': 'b1'", "'name': 'own'", "expected a name of its own, found `own`"},
+    {"'name': 'b1'", "'name': 'b 1'", "expected a name of at most 31"},
+    {"['10.2.0.0/24']", "['10.2.0.7/24']", "without host bits"},
+    {"['10.2.0.0/24']", "7", "expected a list for `prefixes`"},
+    {"['10.2.0.0/24']", "['10.1.0.0/24']", "overlaps"},
+    {"'carrier': 'native'", "'carrier': 'pigeon'", "carrier"},
+    {"192.0.2.2:4793", "192.0.2.1:4793", "expected the peer's address, found `192.0.2.1`, which is our own"},
+    {"'vni': 5001", "'vni': 0", "for `vni`"},
+    {"'limit': '1Gbps'", "'limits': '1Gbps'", "expected `limit` or another known key of tenants[]"},
+    {"'at': 'b2'", "'at': 'b7'", "expected `vtep`, `vlan` or a tunnel's name for `at`"},
+    {"'tunnel': 'b2'", "'tunnel': 'b7'", "assignments[0]: expected a tunnel's name for `tunnel`, found `b7`"},
+    {"'source': '10.1.0.11'", "'source': 'x'", "assignments[0]: expected addresses"},
+    {"'vni': 0,", "'vni': 16777216,", "assignments[0]: expected a number from 0 to 16777215 for `vni`"},
+    {"'source_qpn': 17", "'qpn': 17", "assignments[0]: unknown field `qpn`"},
+};
+
+static void test_bad(void **state)
+{
+	static const char good[] = DOC(TUN ", " TUN2, TEN, ASG);
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const char *at = strstr(good, bad[i].from);
+		struct conf_error err;
+		struct document d;
+		char *text;
+		int rc;
+
+		assert_non_null(at);
+		assert_true(asprintf(&text, "%.*s%s%s", (int)(at - good), good, bad[i].to,
+		                at + strlen(bad[i].from)) > 0);
+		rc = parse(&d, text, &err);
+		if (rc != RWY_EINVAL || !strstr(err.msg, bad[i].want))
+			fail_msg("%s: wanted `%s`, got %d `%s`", bad[i].to, bad[i].want, rc, err.msg);
+		assert_null(d.conf);
+		free(text);
+	}
+}
+
+static void test_keep(void **state)
+{
+	char dir[] = "/tmp/test_ctrl.XXXXXX", path[128], why[128];
+	struct stat st;
+	json_t *j;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/new/document.json", dir);
+	assert_int_equal(keep_read(path, &j, why, sizeof(why)), RWY_ENOENT);
+	assert_int_equal(keep_write(path, "{\"generation\": 3}"), 0);
+	assert_int_equal(keep_write(path, "{\"generation\": 4}"), 0);
+	assert_int_equal(keep_read(path, &j, why, sizeof(why)), 0);
+	assert_int_equal(json_integer_value(json_object_get(j, "generation")), 4);
+	json_decref(j);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640 & ~umask(umask(0)));
+	for (unsigned i = 0; i < 3; i++) { /* cut off, no object, empty */
+		f = fopen(path, "w");
+		assert_non_null(f);
+		fputs(((const char *const[]){"{\"generation\"", "[]", ""})[i], f);
+		fclose(f);
+		assert_int_equal(keep_read(path, &j, why, sizeof(why)), RWY_EINVAL);
+		assert_true(*why);
+	}
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/new", dir);
+	rmdir(path);
+	snprintf(path, sizeof(path), "%s/no/such/folder.json", dir);
+	assert_true(keep_write(path, "{}") < 0);
+	rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_good, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_bad, set_up, tear_down), cmocka_unit_test(test_keep)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
