@@ -290,6 +290,7 @@ static int tunnel_add(struct gw_carriers *cs, unsigned idx, const struct conf_tu
 	t->local = said(&c->tcp_local) ? c->tcp_local : c->local;
 	t->remote = said(&c->tcp_remote) ? c->tcp_remote : c->remote;
 	t->id = gw_tunnel_id(c, 0);
+	t->retry_at = gw_now() + gw_set_second(t);
 	t->agree.carrier = must ? WAN_CARRIER_TCP : WAN_CARRIER_NATIVE;
 	if (gw_sock_congestion(t) != 0) {
 		gw_log(GW_LOG_ERROR, "carrier", "tunnel=%s %s", c->name, t->problem);

@@ -147,6 +147,8 @@ void gw_set_tell(struct gw_carriers *cs, struct gw_carrier_tun *t); /* our wish,
 void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now);
 void gw_set_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
 void gw_set_close(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
+/* How much longer than the other end this one waits before it connects by itself. */
+rwy_dur gw_set_second(const struct gw_carrier_tun *t);
 void gw_set_update(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now); /* who sends by what */
 
 #endif

@@ -17,6 +17,7 @@
 #define BACKOFF_MAX (5 * RWY_SEC)
 #define LIVED       (10 * RWY_SEC) /* a set that lived so long was a good one */
 #define QUIET       (500 * RWY_MS) /* after a move back: nothing came or went for so long, so nobody needs them */
+#define SECOND_TURN (1 * RWY_SEC) /* of two ends that would both connect, one waits so long for the other */
 #define LINGER_MAX  (15 * RWY_SEC)
 
 static uint64_t random64(void)
@@ -140,10 +141,15 @@ void gw_set_close(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now
 	drain_links(cs, t);
 }
 
+rwy_dur gw_set_second(const struct gw_carrier_tun *t)
+{
+	return memcmp(t->remote.b, t->local.b, sizeof(t->local.b)) < 0 ? SECOND_TURN : 0;
+}
+
 static void later(struct gw_carrier_tun *t, rwy_time now)
 {
 	t->backoff = !t->backoff ? BACKOFF_MIN : t->backoff * 2 < BACKOFF_MAX ? t->backoff * 2 : BACKOFF_MAX;
-	t->retry_at = now + t->backoff / 2 + random64() % t->backoff;
+	t->retry_at = now + t->backoff / 2 + random64() % t->backoff + gw_set_second(t);
 }
 
 void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now)
@@ -301,8 +307,7 @@ static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 /* The peer's connections serve as well as ours: of two ends that both open some, only one goes on. */
 static bool leave_it_to_peer(const struct gw_carriers *cs, const struct gw_carrier_tun *t)
 {
-	return accepted_of(cs, t, true, true) &&
-	       (t->agree.by_peer || memcmp(t->remote.b, t->local.b, sizeof(t->local.b)) < 0);
+	return accepted_of(cs, t, true, true) && (t->agree.by_peer || gw_set_second(t));
 }
 
 static void open_more(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)

@@ -324,6 +324,7 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	}
 	r->near = r->cfg.ack_mode == ENG_ACK_NEAR ? ~0u : 0;
 	r->change_at = RWY_NEVER;
+	r->move_at = faults & F_MOVES ? sim_now(r->w) + RWY_MS * sim_below(&r->rng, 200) : RWY_NEVER;
 	if (faults & F_CHANGES)
 		sim_changes_begin(r);
 	begin_round(r);
@@ -345,11 +346,14 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	if (!r->why && !(faults & F_REUSE))
 		check(r);
 	sim_changes_end(r);
-	if (!r->why && !(faults & ~(F_TENANTS | F_CHANGES)))
+	if (!r->why && !(faults & ~(F_TENANTS | F_CHANGES | F_MOVES)))
 		for (unsigned i = 0; i < 2; i++)
 			if (eng_custody_bytes(sim_engine(r->w, i)))
 				sim_fail(r, "custody is not empty at the end", &r->qp[0][i],
 				    (unsigned)eng_custody_bytes(sim_engine(r->w, i)));
+	if (verbose && (faults & F_MOVES))
+		fprintf(stderr, "by the reliable carrier: %llu datagrams\n",
+		    (unsigned long long)sim_streamed(r->w));
 	if (verbose)
 		for (unsigned i = 0; i < 2; i++) {
 			const struct eng_counters *c = eng_counters(sim_engine(r->w, i));

@@ -33,9 +33,10 @@ enum faults {
 	F_HOST = 256,
 	F_TENANTS = 512,
 	F_CHANGES = 1024, /* of the tenants: with F_TENANTS */
+	F_MOVES = 2048,   /* to a reliable carrier and back, and it breaks */
 };
 /* What may cost nobody's connection, and no host a wrong packet. */
-#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES)
+#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES)
 #define F_CRASH (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
 struct side {
@@ -74,7 +75,7 @@ struct run {
 	/* F_CHANGES: how many are to come and when; the tenant that may be removed, 0: none; those that were,
 	 * and those that once were in ack mode `near`, as masks */
 	unsigned steps, mortal, removed, near;
-	rwy_time change_at;
+	rwy_time change_at, move_at; /* F_MOVES: the next */
 	const char *why;
 	char detail[256];
 };
@@ -112,6 +113,9 @@ static inline bool side_removed(const struct run *r, const struct side *s)
 {
 	return r->removed >> s->tenant & 1;
 }
+
+/* moves.c: to another carrier, while all runs */
+void sim_moves_tick(struct run *r, rwy_time now);
 
 /* explore.c */
 struct how {

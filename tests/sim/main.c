@@ -64,7 +64,8 @@ static void help(void)
 	    "    8 loss on the LANs            16 QPNs used again            32 little memory, long outage\n"
 	    "   64 both gateways crash        128 a gateway stands still    256 a host dies\n"
 	    "  512 tenants with the same addresses              1024 that change, go and come back (with "
-	    "512)\n");
+	    "512)\n"
+	    " 2048 the tunnel moves to a reliable carrier and back, and that breaks\n");
 }
 
 /* A single fault, or two that meet, from the seed. */
@@ -98,7 +99,7 @@ static unsigned faults_of(const struct plan *p, uint64_t seed)
 	if (p->faults >= 0)
 		return (unsigned)p->faults;
 	return kinds[seed % KINDS] | (seed / KINDS % 4 ? 0 : F_TENANTS) | (seed / KINDS % 8 ? 0 : F_CHANGES) |
-	       p->with;
+	       (seed / KINDS % 6 == 3 ? F_MOVES : 0) | p->with;
 }
 
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, unsigned faults)

@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START   SIM_LINKS /* an event, of the gateway of site 0; + 1: of site 1 */
+#define START   SIM_LINKS       /* an event, of the gateway of site 0; + 1: of site 1 */
+#define STREAM  (SIM_LINKS + 2) /* a datagram from that site by the reliable carrier */
+#define BROKEN  (SIM_LINKS + 4) /* the gateway hears that it broke */
+#define CONNS   3
+#define RUN     8    /* datagrams in a row on one connection */
+#define ROOM    1024 /* datagrams on the way at most */
+#define PAUSE   .002 /* probability that a connection stands still, for two round trips */
 #define JOURNAL 1024
 #define RING    512
 
@@ -20,6 +26,9 @@ struct site {
 	struct sim_tenant ten[SIM_TENANTS + 1];
 	uint8_t world_of[SIM_TENANT_IDX]; /* by index in the engine: the world's number, 0: of none */
 	struct eng_jent journal[JOURNAL]; /* outlives a crash */
+	bool stream;
+	unsigned stream_n, stream_at, stream_run; /* on the way; connection, and left of its run */
+	rwy_time stream_free[CONNS];
 };
 
 struct world {
@@ -30,7 +39,8 @@ struct world {
 	struct sim_rng rng;
 	struct site site[2];
 	struct sim_links links;
-	uint64_t hash;
+	uint64_t hash, streamed;
+	uint32_t set; /* number of the carrier's life; 0: nobody has used one */
 };
 
 /* --- buffers of an engine --------------------------------------------------------------------- */
@@ -70,6 +80,26 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 		buf_free(s, tx->buf);
 }
 
+static void stream_send(struct site *s, struct sim_buf *m)
+{
+	struct world *w = s->w;
+	const struct sim_link_cfg *l = &w->links.link[sim_link_id(SIM_WAN, s->idx)].cfg;
+	rwy_time *at = &s->stream_free[s->stream_at];
+
+	if (s->stream_n >= ROOM)
+		abort(); /* more than there was room for */
+	*at = rwy_time_max(*at, w->now) + (uint64_t)(m->b.len + 46) * CONNS * RWY_SEC / l->rate_Bps;
+	if (sim_chance(&w->rng, PAUSE))
+		*at += 4 * l->delay;
+	m->b.w1 = w->set;
+	s->stream_n++;
+	sim_links_at(&w->links, *at + l->delay, STREAM + s->idx, m);
+	if (s->stream_run-- > 1)
+		return;
+	s->stream_run = RUN;
+	s->stream_at = sim_below(&w->rng, CONNS);
+}
+
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
 	struct site *s = ctx;
@@ -80,7 +110,10 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	memcpy(m->b.data, tx->hdr, tx->hdr_len);
 	if (len)
 		memcpy(m->b.data + tx->hdr_len, tx->buf->data + tx->off, len);
-	sim_link_send(&s->w->links, sim_link_id(SIM_WAN, s->idx), m, s->w->now);
+	if (tx->stream)
+		stream_send(s, m);
+	else
+		sim_link_send(&s->w->links, sim_link_id(SIM_WAN, s->idx), m, s->w->now);
 	if (tx->buf && tx->own)
 		buf_free(s, tx->buf);
 }
@@ -280,6 +313,8 @@ void sim_host_tx(struct world *w, unsigned site, unsigned tenant, const uint8_t 
 
 static void poll(struct site *s, rwy_time now)
 {
+	if (s->stream)
+		eng_stream_room(s->e, 0, ROOM - s->stream_n, UINT64_MAX);
 	eng_poll(s->e, now);
 	s->next = eng_next(s->e);
 }
@@ -294,7 +329,7 @@ static void to_gateway(struct world *w, struct site *s, const struct sim_event *
 		return;
 	}
 	if (w->now < s->paused_until) {
-		if (s->ring++ < RING)
+		if (ev->where / 2 == STREAM / 2 || s->ring++ < RING) /* a stream waits */
 			sim_links_at(&w->links, s->paused_until, ev->where, ev->b);
 		else
 			sim_buf_free(ev->b);
@@ -302,13 +337,43 @@ static void to_gateway(struct world *w, struct site *s, const struct sim_event *
 	}
 	s->ring = 0;
 	s->bufs++;
-	if (ev->where / 2 == SIM_WAN)
+	if (ev->where / 2 == STREAM / 2)
+		eng_stream_rx(s->e, 0, b, w->now);
+	else if (ev->where / 2 == SIM_WAN)
 		eng_wan_rx(s->e, 0, 0, b, 0, w->now);
 	else if (!b->w0 || s->ten[b->w0].there)
 		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)s->ten[b->w0].idx}, 1, w->now);
 	else
 		buf_free(s, b);
 	poll(s, w->now);
+}
+
+/* Two of a sender's life apart are told by the number of the carrier's: the rest went with it. */
+static void stream_deliver(struct world *w, unsigned from, const struct sim_event *ev)
+{
+	struct site *s = &w->site[from];
+
+	if (ev->b->b.w1 != w->set) {
+		sim_buf_free(ev->b);
+		return;
+	}
+	if (w->now < w->site[!from].paused_until) {
+		to_gateway(w, &w->site[!from], ev);
+		return;
+	}
+	s->stream_n--;
+	w->streamed++;
+	s->next = rwy_time_min(s->next, w->now); /* there is room */
+	to_gateway(w, &w->site[!from], ev);
+}
+
+static void stream_broken(struct site *s)
+{
+	s->stream = false;
+	if (!s->e)
+		return;
+	eng_stream_lost(s->e, 0, s->w->now);
+	s->next = s->w->now;
 }
 
 static void deliver(struct world *w, const struct sim_event *ev)
@@ -328,6 +393,12 @@ static void deliver(struct world *w, const struct sim_event *ev)
 		return;
 	case START / 2:
 		start(&w->site[site]);
+		return;
+	case STREAM / 2:
+		stream_deliver(w, site, ev);
+		return;
+	case BROKEN / 2:
+		stream_broken(&w->site[site]);
 		return;
 	}
 }
@@ -383,12 +454,59 @@ void sim_crash(struct world *w, unsigned site, rwy_dur after)
 {
 	eng_free(w->site[site].e);
 	w->site[site].e = NULL;
+	sim_stream_break(w);
 	sim_links_at(&w->links, w->now + after, START + site, NULL);
 }
 
 void sim_pause(struct world *w, unsigned site, rwy_dur d)
 {
 	w->site[site].paused_until = w->now + d;
+}
+
+void sim_stream(struct world *w, unsigned site, bool on)
+{
+	struct site *s = &w->site[site];
+
+	if (!s->e || s->stream == on)
+		return;
+	if (eng_stream_use(s->e, 0, on, w->now) != 0)
+		abort();
+	w->set += !w->set;
+	s->stream = on;
+	s->stream_run = RUN;
+	s->next = w->now;
+}
+
+bool sim_stream_on(const struct world *w, unsigned site)
+{
+	return w->site[site].stream;
+}
+
+void sim_stream_break(struct world *w)
+{
+	if (!w->set)
+		return;
+	w->set++;
+	for (unsigned i = 0; i < 2; i++) {
+		struct site *s = &w->site[i];
+		bool late = sim_chance(&w->rng, .5);
+
+		s->stream = false;
+		s->stream_n = 0;
+		memset(s->stream_free, 0, sizeof(s->stream_free));
+		if (s->e && late) { /* it has no room, and knows nothing */
+			eng_stream_room(s->e, 0, 0, 0);
+			sim_links_at(
+			    &w->links, w->now + RWY_MS * (1 + sim_below(&w->rng, 500)), BROKEN + i, NULL);
+		} else {
+			stream_broken(s);
+		}
+	}
+}
+
+uint64_t sim_streamed(const struct world *w)
+{
+	return w->streamed;
 }
 
 uint64_t sim_hash(const struct world *w)

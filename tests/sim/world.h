@@ -75,6 +75,14 @@ void sim_crash(struct world *w, unsigned site, rwy_dur after);
 /* The gateway of the site stands still so long (its process stopped, its virtual machine moved): its clock
  * has jumped afterwards, and of what arrived meanwhile only what fits a receive ring is there. */
 void sim_pause(struct world *w, unsigned site, rwy_dur d);
+/* The site sends by a reliable carrier (wan/wan_stream.h), or natively again. The carrier is three
+ * connections, each in order, each with the link's delay, a third of its rate and pauses of its own; nothing
+ * of it is lost until it breaks. */
+void sim_stream(struct world *w, unsigned site, bool on);
+bool sim_stream_on(const struct world *w, unsigned site);
+void sim_stream_break(
+    struct world *w); /* with all that is on it; both gateways are told, one somewhat later */
+uint64_t sim_streamed(const struct world *w); /* datagrams that arrived by it */
 /* With cfg.hash: of the time, link and bytes of every packet sent so far. */
 uint64_t sim_hash(const struct world *w);
 struct rwy_ip sim_host_ip(unsigned site, unsigned host);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a tunnel carries natively and by TCP over an emulated WAN (tests/bench/run-carriers): two whole
+ * gateways in this process (fp_lab.h) with hosts that always have something to send; between them a device in
+ * each of two network namespaces, with wanem between the devices. Native datagrams go out and come in by
+ * packet sockets, TCP is the kernel's own with sockets in those namespaces. One JSON object on standard
+ * output.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/ethtool.h>
+#include <linux/if_packet.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <rte_eal.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gateway/carrier.h"
+#include "tests/bench/fp_lab.h"
+
+#define FRAME   2048
+#define BACKLOG 6000 /* packets on the way at most: always more than the path holds */
+#define BURST   64
+
+static struct {
+	const char *netns[FP_SITES], *dev[FP_SITES], *cc;
+	bool tcp;
+	unsigned connections, seconds, warm;
+} opt = {.cc = "auto", .connections = 4, .seconds = 10, .warm = 3};
+
+static struct fp_lab lab;
+static int wire[FP_SITES];
+static struct sockaddr_ll to[FP_SITES];
+static uint64_t sent_native;
+
+static void conf(struct conf *c, enum fp_site s)
+{
+	struct conf_tunnel *t = &c->tunnel[0];
+
+	snprintf(t->cc, sizeof(t->cc), "auto");
+	t->rate_Bps = 1250000000 / 10; /* 1 Gbit/s: an upper bound */
+	t->tcp_port = 4793;
+	t->tcp_connections = (uint16_t)opt.connections;
+	snprintf(t->tcp_cc, sizeof(t->tcp_cc), "%s", opt.cc);
+	t->tcp_local = rwy_ip_from4((uint8_t[4]){10, 99, 0, (uint8_t)(1 + s)});
+	t->tcp_remote = rwy_ip_from4((uint8_t[4]){10, 99, 0, (uint8_t)(2 - s)});
+	t->carrier = opt.tcp ? CONF_CARRIER_TCP : CONF_CARRIER_NATIVE;
+	wan_congest_cfg_default(&t->congest);
+}
+
+/* --- the wire -------------------------------------------------------------------------------------- */
+static void enter(enum fp_site s)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", opt.netns[s]);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET) != 0)
+		fp_die("no such namespace");
+	close(fd);
+}
+
+/* Frames as they are on a wire: no segments larger than it takes, no checksums left for later. */
+static void plain(const char *dev)
+{
+	static const uint32_t off[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct ethtool_value v = {.cmd = off[i]};
+		struct ifreq r = {.ifr_data = (void *)&v};
+
+		snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", dev);
+		if (ioctl(fd, SIOCETHTOOL, &r) != 0 && off[i] != ETHTOOL_SGRO)
+			fp_die("a device does not turn its offloads off");
+	}
+	close(fd);
+}
+
+static void wire_open(enum fp_site s)
+{
+	int big = 8 << 20;
+
+	plain(opt.dev[s]);
+	wire[s] = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(0x0800));
+	to[s] = (struct sockaddr_ll){.sll_family = AF_PACKET,
+	    .sll_protocol = htons(0x0800),
+	    .sll_ifindex = (int)if_nametoindex(opt.dev[s])};
+	if (wire[s] < 0 || bind(wire[s], (struct sockaddr *)&to[s], sizeof(to[s])) != 0)
+		fp_die("no packet socket");
+	setsockopt(wire[s], SOL_SOCKET, SO_RCVBUFFORCE, &big, sizeof(big));
+	setsockopt(wire[s], SOL_SOCKET, SO_SNDBUFFORCE, &big, sizeof(big));
+}
+
+static unsigned wire_out(enum fp_site s)
+{
+	uint8_t frame[FRAME];
+	struct rte_mbuf *m;
+	unsigned n = 0;
+
+	while (rte_ring_dequeue(lab.gw[s].port[FP_WAN].tx, (void **)&m) == 0) {
+		uint32_t len = 0;
+
+		for (struct rte_mbuf *x = m; x; x = x->next) {
+			memcpy(frame + len, rte_pktmbuf_mtod(x, void *), x->data_len);
+			len += x->data_len;
+		}
+		rte_pktmbuf_free(m);
+		sendto(wire[s], frame, len, 0, (struct sockaddr *)&to[s], sizeof(to[s]));
+		sent_native++;
+		n++;
+	}
+	return n;
+}
+
+static unsigned wire_in(enum fp_site s)
+{
+	uint8_t frame[FRAME];
+	struct sockaddr_ll from;
+	socklen_t len = sizeof(from);
+	unsigned n = 0;
+	ssize_t got;
+
+	while (n < BURST &&
+	       (got = recvfrom(wire[s], frame, sizeof(frame), 0, (struct sockaddr *)&from, &len)) > 0) {
+		n++;
+		if (from.sll_pkttype == PACKET_OUTGOING || got < 34 || frame[23] != 17)
+			continue; /* what we sent, and TCP */
+		fp_arrive(&lab.gw[s].port[FP_WAN], fp_copy(&lab, frame, (uint32_t)got));
+	}
+	return n;
+}
+
+/* --- the run --------------------------------------------------------------------------------------- */
+static void run_for(struct fp_hosts *h, rwy_dur d)
+{
+	const struct fp_stats *st = fp_hosts_stats(h);
+	rwy_time end = gw_now() + d;
+
+	while (gw_now() < end) {
+		unsigned work = 0;
+
+		if (st->sent < st->received + BACKLOG)
+			fp_hosts_send(h, 32);
+		for (unsigned s = 0; s < FP_SITES; s++) {
+			work += gw_worker_turn(lab.gw[s].app.worker[0]);
+			work += wire_out((enum fp_site)s);
+			work += wire_in((enum fp_site)s);
+			fp_hosts_read(h, (enum fp_site)s);
+		}
+		if (!work)
+			usleep(30);
+	}
+}
+
+static void wait_for(struct fp_hosts *h)
+{
+	struct gw_carrier_info a, b;
+
+	for (unsigned i = 0; i < 200; i++) {
+		run_for(h, 50 * RWY_MS);
+		gw_carrier_info(&lab.gw[FP_A].app, 0, &a);
+		gw_carrier_info(&lab.gw[FP_B].app, 0, &b);
+		if (fp_hosts_stats(h)->received &&
+		    (!opt.tcp || (a.sending == WAN_CARRIER_TCP && b.sending == WAN_CARRIER_TCP)))
+			return;
+	}
+	fprintf(stderr, "A: %s, B: %s\n", a.problem, b.problem);
+	fp_die("nothing gets through");
+}
+
+static int run(void)
+{
+	struct fp_hosts *h = fp_hosts_new(&lab);
+	const struct fp_stats *st = fp_hosts_stats(h);
+	struct gw_carrier_info i;
+	struct wan_stats w;
+	uint64_t from;
+	rwy_time began;
+
+	fp_hosts_verify(h, true);
+	wait_for(h);
+	run_for(h, opt.warm * RWY_SEC);
+	from = st->received;
+	began = gw_now();
+	run_for(h, opt.seconds * RWY_SEC);
+	began = gw_now() - began;
+	eng_tunnel_stats(lab.gw[FP_A].w->eng, 0, &w);
+	gw_carrier_info(&lab.gw[FP_A].app, 0, &i);
+	printf("{\"carrier\": \"%s\", \"congestion\": \"%s\", \"connections\": %u, \"goodput_bps\": %.0f, "
+	       "\"rtt_ms\": "
+	       "%.2f, \"min_rtt_ms\": %.2f, \"lost\": %lu, \"retransmitted\": %lu, \"fallbacks\": %lu, "
+	       "\"wrong\": %lu, \"nak\": %lu}\n",
+	    opt.tcp ? "tcp" : "native", opt.tcp ? i.congestion : "auto", opt.tcp ? i.connections : 0,
+	    (double)(st->received - from) * lab.cfg.payload * 8e9 / (double)began, (double)w.srtt / 1e6,
+	    (double)w.min_rtt / 1e6, (unsigned long)w.c.lost, (unsigned long)w.c.tx_retransmit,
+	    (unsigned long)i.c.fallbacks, (unsigned long)st->wrong, (unsigned long)st->nak);
+	for (unsigned s = 0; s < FP_SITES; s++)
+		gw_carriers_stop(&lab.gw[s].app);
+	return st->wrong || st->nak;
+}
+
+static const struct option opts[] = {{"netns-a", 1, NULL, 'a'}, {"netns-b", 1, NULL, 'b'},
+    {"dev-a", 1, NULL, 'A'}, {"dev-b", 1, NULL, 'B'}, {"tcp", 1, NULL, 't'}, {"connections", 1, NULL, 'n'},
+    {"seconds", 1, NULL, 's'}, {"warm", 1, NULL, 'w'}, {0}};
+
+int main(int argc, char **argv)
+{
+	char *eal[] = {"bench", "--no-huge", "--no-shconf", "-m", "400", "--no-pci", "--no-telemetry",
+	    "--log-level", "error", NULL};
+	struct fp_cfg cfg = {
+	    .payload = 1024, .qps = 16, .message = 8, .batch = 32, .workers = 1, .conf = conf};
+	int o;
+
+	while ((o = getopt_long(argc, argv, "", opts, NULL)) != -1) {
+		if (o == 'a' || o == 'b')
+			opt.netns[o == 'b'] = optarg;
+		else if (o == 'A' || o == 'B')
+			opt.dev[o == 'B'] = optarg;
+		else if (o == 't') {
+			opt.tcp = true;
+			opt.cc = optarg;
+		} else if (o == 'n')
+			opt.connections = (unsigned)atoi(optarg);
+		else if (o == 's')
+			opt.seconds = (unsigned)atoi(optarg);
+		else if (o == 'w')
+			opt.warm = (unsigned)atoi(optarg);
+		else
+			fp_die("unknown option");
+	}
+	if (!opt.netns[0] || !opt.netns[1] || !opt.dev[0] || !opt.dev[1])
+		fp_die("run by tests/bench/run-carriers");
+	gw_log_init(GW_LOG_ERROR);
+	if (rte_eal_init(9, eal) < 0)
+		fp_die("EAL does not start");
+	fp_lab_new(&lab, &cfg);
+	for (unsigned s = 0; s < FP_SITES; s++) {
+		enter((enum fp_site)s);
+		wire_open((enum fp_site)s);
+		if (gw_carriers_start(&lab.gw[s].app, &lab.pools) !=
+		    0) /* its thread stays in the namespace */
+			fp_die("no carrier");
+	}
+	return run();
+}
