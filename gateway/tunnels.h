@@ -47,6 +47,18 @@ RWY_MUST_CHECK int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_
 /* The gateway's own tunnels, densely; at most CONF_TUNNELS_MAX. How many. */
 unsigned gw_tunnels_own(struct gw_app *app, struct conf_tunnel *out);
 
+/* A flow with a tunnel of its own. Both directions are meant: src is the local host at one end, dst at the
+ * other. qpn 0: any. */
+struct gw_assignment {
+	uint32_t vni;
+	struct rwy_ip src, dst;
+	uint32_t src_qpn, dst_qpn;
+	char tunnel[CONF_NAME];
+};
+/* All of them anew, after the tunnels are there; those of tunnels that are not are left out. Under
+ * gw_change_lock. RWY_ENOMEM: as they were. A worker that is late is told by the tick. */
+RWY_MUST_CHECK int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n);
+
 /* One tunnel of the gateway's own, as the local API says it. set: other ends are refused. del: RWY_ENOENT, or
  * RWY_EEXIST while tenants have prefixes behind it, or when it is the control center's. */
 RWY_MUST_CHECK int gw_tunnel_add(

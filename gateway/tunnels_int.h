@@ -12,9 +12,12 @@ struct gw_tunnels {
 	pthread_rwlock_t lock;
 	/* Of who holds gw_change_lock. Sets of tunnels: */
 	uint64_t there, of_controller;
-	_Atomic uint64_t removing;       /* taken from people's sight, not yet from every engine */
-	uint64_t gone[GW_WORKERS_MAX];   /* of these, by worker: its engine has it no more */
-	bool stray[GW_WORKERS_MAX];      /* this worker was not told the last change of rates and prefixes */
+	_Atomic uint64_t removing;     /* taken from people's sight, not yet from every engine */
+	uint64_t gone[GW_WORKERS_MAX]; /* of these, by worker: its engine has it no more */
+	bool stray[GW_WORKERS_MAX];    /* this worker was not told the last change of rates and prefixes */
+	struct eng_way_cfg *way;       /* assignments, in engines' words */
+	unsigned ways;
+	bool way_stray[GW_WORKERS_MAX];  /* this worker was not told of them */
 	char (*tenant)[TENANT_NAME_MAX]; /* the control center's, by name */
 	unsigned tenants;
 };
@@ -39,6 +42,8 @@ RWY_MUST_CHECK int gw_place(struct gw_app *app, struct conf *c, uint64_t *own, s
 RWY_MUST_CHECK int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, unsigned i);
 /* Rates, credit, thresholds, DSCP of all of c's tunnels, and the plain LAN's prefixes. */
 RWY_MUST_CHECK int gw_tunnels_tune(struct gw_app *app, unsigned worker, const struct conf *c);
+/* The assignments that are in gw_tunnels. */
+RWY_MUST_CHECK int gw_ways_tell(struct gw_app *app, unsigned worker);
 /* Takes those of `set` out of a worker's engine; *gone: which are out. */
 RWY_MUST_CHECK int gw_tunnels_take(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *gone);
 

@@ -50,6 +50,27 @@ static int parse(struct gw_app *app, struct document *d, const json_t *doc, stru
 	return rc;
 }
 
+static int assign(struct gw_app *app, const struct document *d)
+{
+	struct gw_assignment *v = calloc(d->assignments + 1, sizeof(*v));
+	int rc = v ? 0 : RWY_ENOMEM;
+
+	for (unsigned i = 0; v && i < d->assignments; i++) {
+		const struct document_assignment *a = &d->assignment[i];
+
+		v[i] = (struct gw_assignment){.vni = a->vni,
+		    .src = a->source,
+		    .dst = a->destination,
+		    .src_qpn = a->source_qpn,
+		    .dst_qpn = a->destination_qpn};
+		memcpy(v[i].tunnel, a->tunnel, CONF_NAME);
+	}
+	if (v)
+		rc = gw_assign(app, v, d->assignments);
+	free(v);
+	return rc;
+}
+
 static int apply(void *ctx, const json_t *doc, const char *text, char why[AGENT_WHY])
 {
 	struct gw_ctrl *k = ctx;
@@ -65,6 +86,8 @@ static int apply(void *ctx, const json_t *doc, const char *text, char why[AGENT_
 		rc = peers_note(k, d.conf, d.peer);
 		if (!rc)
 			rc = gw_network_apply(app, d.conf, GW_SIDE_CONTROLLER, &done, &err);
+		if (!rc)
+			rc = assign(app, &d);
 		document_fini(&d);
 	}
 	gw_change_unlock();
@@ -73,7 +96,7 @@ static int apply(void *ctx, const json_t *doc, const char *text, char why[AGENT_
 		return rc == RWY_EAGAIN || rc == RWY_ENOMEM ? rc : RWY_EINVAL;
 	gw_log(GW_LOG_NOTICE, "control",
 	    "document generation=%" JSON_INTEGER_FORMAT " tunnels: added=%u changed=%u removed=%u same=%u "
-	                                                "tenants: added=%u changed=%u removed=%u same=%u "
+	    "tenants: added=%u changed=%u removed=%u same=%u "
 	    "took_us=%" PRIu64,
 	    json_integer_value(json_object_get(doc, "generation")), done.added, done.changed, done.removed,
 	    done.same, done.tenants.added, done.tenants.changed, done.tenants.removed, done.tenants.same,
@@ -227,6 +250,11 @@ int gw_ctrl_start(struct gw_app *app, struct gw_ctrl_first *first)
 		return RWY_ENOMEM;
 	k->app = app;
 	rc = peers_note(k, app->conf, first->d.peer);
+	if (!rc && first->d.assignments) {
+		gw_change_lock();
+		rc = assign(app, &first->d);
+		gw_change_unlock();
+	}
 	document_fini(&first->d);
 	if (!rc)
 		rc = start(k, first->generation);

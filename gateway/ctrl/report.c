@@ -224,7 +224,7 @@ static void put(
 	json_t *o =
 	    json_pack("{s:o, s:s, s:I}", "id", json_sprintf("%.8s-%u-%" PRIu64, k->boot_id, worker, s->id),
 	        "event", event, "bytes", (json_int_t)(s->tx_bytes + s->rx_bytes));
-	const char *tunnel = k->app->conf->tunnel[s->tunnel].name;
+	const char *tunnel = s->tunnel < CONF_TUNNELS_MAX ? k->app->conf->tunnel[s->tunnel].name : "";
 
 	if (!strcmp(event, "opened"))
 		json_object_update_new(
@@ -232,7 +232,7 @@ static void put(
 		           ctrl_ip(&s->local), "destination", ctrl_ip(&s->remote), "source_qpn",
 		           (json_int_t)s->local_qpn, "destination_qpn", (json_int_t)s->remote_qpn, "udp_port",
 		           (json_int_t)s->udp_port));
-	if (!strcmp(event, "opened") && s->tunnel < CONF_TUNNELS_MAX && *tunnel)
+	if (!strcmp(event, "opened") && *tunnel)
 		json_object_set_new(o, "tunnel", json_string(tunnel));
 	json_array_append_new(list, o);
 }

@@ -171,7 +171,8 @@ struct eng {
 	void *ctx;
 	struct rwy_bufs bufs;
 	struct eng_counters c;
-	struct eng_tun tun[ENG_TUNNELS_MAX];
+	struct eng_tun tun[ENG_TUNNELS_MAX + 1]; /* the last: of failed connections whose tunnel is gone */
+	struct eng_ways *ways;
 	struct eng_half **table; /* hash table of both halves */
 	uint64_t *occupied;      /* a bit a slot, for the sweep: most slots have nothing */
 	uint32_t table_mask;
@@ -267,6 +268,7 @@ void eng_far_report(struct eng_far *f, rwy_time now);
 void eng_far_lost_reverse(struct eng_near *n, rwy_time now);
 /* The host's answer to the question that eng_far_resume asked. */
 void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now);
+struct eng_far *eng_far_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now);
 struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now);
 void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now);
 void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now);
@@ -314,6 +316,20 @@ void eng_learn_tick(struct eng *e, rwy_time now);
 rwy_time eng_learn_next(const struct eng *e);
 bool eng_learn_cm(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt,
     rwy_time now); /* false: malformed, counted; do not carry it */
+
+#define ENG_NO_TUNNEL ENG_TUNNELS_MAX
+
+/* way.c */
+/* The tunnel for what a local host sends to a remote one, -1: none. */
+int eng_way(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
+    uint32_t dqpn);
+/* Whether the peer of a tunnel may speak for that remote host. */
+bool eng_behind(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
+    unsigned tunnel);
+void eng_move(struct eng_half *h, unsigned tunnel);
+void eng_leave(struct eng_half *h, rwy_time now); /* its tunnel is being removed */
+/* route.c: whether the longest prefix of dst is behind that tunnel, maybe behind others as well */
+bool eng_route_has(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst, unsigned tunnel);
 
 /* tunnel.c */
 int eng_tunnels_init(struct eng *e, rwy_time now);

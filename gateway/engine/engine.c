@@ -82,6 +82,7 @@ void eng_free(struct eng *e)
 		}
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		wan_free(e->tun[i].wan);
+	eng_ways_free(e->ways);
 	eng_rp_fini(e);
 	eng_tenants_fini(e);
 	eng_slab_fini(&e->near_slab);
@@ -218,7 +219,7 @@ static bool hop(uint8_t *ip, uint32_t len)
 static void best_effort(
     struct eng *e, uint32_t tenant, struct roce_pkt *pkt, struct rwy_buf *b, bool roce, rwy_time now)
 {
-	int t = eng_route_in(e, tenant, &pkt->dst);
+	int t = eng_way(e, tenant, &pkt->src, &pkt->dst, 0);
 
 	if (t < 0) {
 		eng_drop(e, b, &e->c.drop_no_route);
@@ -442,7 +443,7 @@ static bool expired(const struct eng_half *h, rwy_time now)
 	const struct eng_far *f = (const struct eng_far *)h;
 	bool idle = h->is_far ? !f->active || !f->reqr.q.n : !n->req || !wan_tx_queued(n->req);
 
-	if (now >= h->close_at || h->ten->removing || h->e->tun[h->tunnel].removing)
+	if (now >= h->close_at || h->ten->removing)
 		return true;
 	if (!h->is_far && h->state == ENG_LEARNING && !n->far && !n->resume &&
 	    now - h->last > HALF_OPEN_SILENT)
@@ -454,6 +455,11 @@ static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)
 {
 	for (struct eng_half *h = e->table[slot], *next; h; h = next) {
 		next = h->chain;
+		if (e->tun[h->tunnel].removing) {
+			e->c.conns_expired++;
+			eng_leave(h, now);
+			continue;
+		}
 		if (!expired(h, now))
 			continue;
 		e->c.conns_expired++;

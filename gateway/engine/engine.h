@@ -209,6 +209,22 @@ RWY_MUST_CHECK int eng_prefixes_set(struct eng *e, const struct eng_prefix *pref
 /* The tunnel that a host of tenant 0 is behind, or -1. The worker's thread. */
 int eng_route_plain(const struct eng *e, const struct rwy_ip *dst);
 
+/*
+ * Flows that have a tunnel of their own, before the prefixes: from local host src to dst behind the tunnel
+ * (and, with dqpn, to that QP of it alone). Connections that are there stay in their tunnel.
+ */
+struct eng_ways;
+struct eng_way_cfg {
+	struct rwy_ip src, dst;
+	uint32_t vni, dqpn; /* dqpn 0: any */
+	uint8_t tunnel;
+};
+/* Any thread. */
+RWY_MUST_CHECK int eng_ways_new(struct eng_ways **out, const struct eng_way_cfg *v, unsigned n);
+void eng_ways_free(struct eng_ways *w); /* NULL allowed */
+/* The worker's thread. Takes w (NULL: none); returns what was there, for the caller to free. */
+struct eng_ways *eng_ways_set(struct eng *e, struct eng_ways *w);
+
 /* The tunnel that `dst` is behind, or -1. Pure function of the configuration: any thread. */
 int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst);
 /* A hash of an address pair, equal for both directions: owner = hash % workers. Any thread. */

@@ -18,13 +18,15 @@
 
 struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now)
 {
+	return eng_far_get_at(e, k, eng_way(e, k->tenant, &k->dst, &k->src, 0), now);
+}
+
+struct eng_far *eng_far_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now)
+{
 	struct eng_far *f = (struct eng_far *)eng_find(e, k, true);
-	int tunnel;
 
 	if (f)
 		return f;
-	/* The peer may only speak for hosts that are behind it. */
-	tunnel = eng_route_in(e, k->tenant, &k->src);
 	if (tunnel < 0) {
 		e->c.drop_no_route++;
 		return NULL;

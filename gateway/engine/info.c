@@ -124,7 +124,8 @@ static void fill(struct eng_flow_info *o, const struct eng_half *h)
 	o->remote = h->is_far ? h->key.src : h->key.dst;
 	o->local_qpn = h->is_far ? h->key.qpn : n->lqpn;
 	o->remote_qpn = h->is_far ? f->rqpn : h->key.qpn;
-	snprintf(o->tunnel, sizeof(o->tunnel), "%s", h->e->cfg.tunnel[h->tunnel].name);
+	if (h->tunnel != ENG_NO_TUNNEL)
+		snprintf(o->tunnel, sizeof(o->tunnel), "%s", h->e->cfg.tunnel[h->tunnel].name);
 	o->state = state_name(h);
 	o->learned = learned_name(h);
 	o->error = h->error;

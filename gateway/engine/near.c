@@ -13,7 +13,7 @@ struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stran
 
 	if (n)
 		return n;
-	tunnel = eng_route_in(e, k->tenant, &k->dst);
+	tunnel = eng_way(e, k->tenant, &k->src, &k->dst, k->qpn);
 	if (tunnel < 0) {
 		e->c.drop_no_route++;
 		return NULL;
@@ -114,6 +114,13 @@ bool eng_near_open(struct eng_near *n, rwy_time now)
 	uint8_t info[WAN_OPEN_MAX];
 	size_t len = eng_near_open_info(n, info);
 
+	if (!eng_wan(&n->h)) { /* it failed with its tunnel, and begins again */
+		int to = eng_way(n->h.e, n->h.key.tenant, &n->h.key.src, &n->h.key.dst, n->h.key.qpn);
+
+		if (to < 0)
+			return false;
+		eng_move(&n->h, (unsigned)to);
+	}
 	if (wan_tx_open(eng_wan(&n->h), &n->req, info, len, n, now) != 0)
 		return false;
 	wan_tx_class(n->req, n->h.key.tenant);

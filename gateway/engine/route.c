@@ -50,6 +50,22 @@ int eng_route_of(const struct eng_prefix *prefix, unsigned n, const struct rwy_i
 	return best;
 }
 
+bool eng_route_has(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst, unsigned tunnel)
+{
+	int best_len = -1;
+	bool has = false;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct eng_prefix *p = &prefix[i];
+
+		if (p->len < best_len || !prefix_match(p, dst))
+			continue;
+		has = (p->len == best_len && has) || p->tunnel == tunnel;
+		best_len = p->len;
+	}
+	return has;
+}
+
 int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst)
 {
 	return eng_route_of(cfg->prefix, cfg->prefixes, dst);

@@ -39,12 +39,16 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		t->mgmt_rx = rx;
 		return t;
 	case ENG_OPEN_REQ:
-		/* The peer speaks only for hosts behind it. */
-		if (eng_route_in(e, o.key.tenant, &o.key.src) != (int)t->idx ||
-		    !(f = eng_far_get(e, &o.key, now))) {
+		/* The peer speaks only for hosts behind it. A connection that came by another tunnel goes on
+		 * there as long as that one is there. */
+		if (!eng_behind(e, o.key.tenant, &o.key.dst, &o.key.src, t->idx) ||
+		    !(f = eng_far_get_at(e, &o.key, (int)t->idx, now)) ||
+		    (f->h.tunnel != t->idx && (f->req || f->rsp))) {
 			e->c.drop_tunnel_msg++;
 			return NULL;
 		}
+		if (f->h.tunnel != t->idx)
+			eng_move(&f->h, t->idx);
 		eng_far_open(f, rx, &o, now);
 		return f;
 	case ENG_OPEN_RSP:

@@ -256,7 +256,7 @@ static void test_come_and_go(void **state)
 		good(add_u);
 		refused(add_u, "there already");
 		refused(add_clash, "expected other UDP ports than tunnel `u`");
-		refused(ends_u, "only rate, DSCP, thresholds and prefixes");
+		refused(ends_u, "while it is there");
 		assert_int_equal(lab.fp.gw[FP_A].conf.tunnels, 2);
 		exchange(OV_BLUE, 0x21, blue++);
 		ov_settle(&lab, 300); /* its handshake */

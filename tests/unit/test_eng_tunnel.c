@@ -18,11 +18,14 @@
  * tunnel 1. */
 static const uint8_t NET[2][2] = {{1, 3}, {2, 4}};
 
+/* Another pair of QPs than those of a connection that has failed. */
+static uint32_t more;
+
 static struct rc_mk from_a(unsigned tunnel, roce_psn psn)
 {
 	return (struct rc_mk){.opcode = ROCE_RC_SEND_ONLY,
 	    .psn = psn,
-	    .dqpn = B_QPN + tunnel,
+	    .dqpn = B_QPN + tunnel + (tunnel ? more : 0),
 	    .ack_req = true,
 	    .payload_len = 1024,
 	    .src = {10, NET[0][tunnel], 0, 3},
@@ -40,7 +43,7 @@ static void b_answers(unsigned tunnel, roce_psn psn)
 {
 	struct rc_mk m = {.opcode = ROCE_RC_ACK,
 	    .psn = psn,
-	    .dqpn = A_QPN + tunnel,
+	    .dqpn = A_QPN + tunnel + (tunnel ? more : 0),
 	    .syndrome = 0x1f,
 	    .msn = psn - FIRST + 1,
 	    .src = {10, NET[1][tunnel], 0, 3},
@@ -128,6 +131,9 @@ static void test_others_go_on(void **state)
 	(void)state;
 	send_one(0, psn++);
 	for (unsigned round = 0; round < 3; round++) {
+		unsigned naks = side[0].of[0].naks;
+
+		more = 2 * round;
 		eng_tunnel_stats(side[0].e, 0, &before);
 		add();
 		send_one(0, psn++);
@@ -140,6 +146,11 @@ static void test_others_go_on(void **state)
 		assert_true(eng_custody_bytes(side[0].e) > 2000);
 		gone(0);
 		assert_in_range(eng_custody_bytes(side[0].e), 1, 2000); /* the other's is kept */
+		/* Its host was acknowledged what is lost: it hears of that with its next request. */
+		naks = side[0].of[0].naks;
+		a_sends(1, other);
+		eng_pair_run(20 * RWY_MS);
+		assert_true(side[0].of[0].naks > naks);
 		gone(1);
 		assert_int_equal(prefixes(0, 1), 0);
 		assert_int_equal(prefixes(1, 1), 0);
@@ -153,8 +164,9 @@ static void test_others_go_on(void **state)
 		assert_int_equal(after.c.peer_restarts, 0);
 		other = FIRST;
 	}
-	assert_int_equal(side[0].of[0].naks, 0);
-	assert_int_equal(eng_counters(side[0].e)->conns_failed, 0);
+	more = 0;
+	assert_int_equal(eng_counters(side[0].e)->conns_failed, 3);
+	assert_int_equal(eng_counters(side[1].e)->conns_failed, 0);
 }
 
 /* Nothing is behind a tunnel that goes, or has gone; its datagrams that are still on their way are counted.
@@ -186,6 +198,76 @@ static void test_nothing_behind(void **state)
 	eng_pair_run(2 * RWY_SEC); /* B asks whether anybody is there */
 	assert_true(eng_counters(side[0].e)->drop_no_tunnel > 0);
 	send_one(0, FIRST);
+}
+
+static uint64_t data_sent(unsigned tunnel)
+{
+	struct wan_stats s;
+
+	eng_tunnel_stats(side[0].e, tunnel, &s);
+	return s.c.tx_data;
+}
+
+static void assign(unsigned at, struct rwy_ip src, struct rwy_ip dst, uint32_t dqpn, uint8_t tunnel)
+{
+	const struct eng_way_cfg c = {.src = src, .dst = dst, .dqpn = dqpn, .tunnel = tunnel};
+	struct eng_ways *w;
+
+	assert_int_equal(eng_ways_new(&w, &c, 1), 0);
+	eng_ways_free(eng_ways_set(side[at].e, w));
+}
+
+/* Both tunnels lead to the same hosts: the first takes what is not assigned, the other what is, until it
+ * goes. */
+static void test_assigned(void **state)
+{
+	const struct rwy_ip a = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}),
+	                    b = rwy_ip_from4((uint8_t[4]){10, 2, 0, 3});
+	struct rc_mk m = from_a(0, FIRST);
+	uint64_t zero, one;
+
+	(void)state;
+	add();
+	for (unsigned at = 0; at < 2; at++) {
+		struct eng_prefix p[2] = {
+		    {.addr = at ? a : b, .len = 128}, {.addr = at ? a : b, .len = 128, .tunnel = 1}};
+
+		assert_int_equal(eng_prefixes_set(side[at].e, p, 2), 0);
+	}
+	zero = data_sent(0);
+	one = data_sent(1);
+	send_one(0, FIRST);
+	assert_true(data_sent(0) > zero);
+	assert_int_equal(data_sent(1), one);
+	/* A connection that is there stays; the next one goes as assigned, and is taken there. */
+	assign(0, a, b, 0, 1);
+	assign(1, b, a, 0, 1);
+	send_one(0, FIRST + 1);
+	assert_int_equal(data_sent(1), one);
+	m.dqpn = 0x77;
+	eng_host_sends(0, &m, 2);
+	eng_pair_run(20 * RWY_MS);
+	assert_true(data_sent(1) > one);
+	assert_int_equal(side[1].of_qpn[0x77], 1);
+	/* By QP. */
+	one = data_sent(1);
+	assign(0, a, b, 0x79, 1);
+	m.dqpn = 0x78;
+	eng_host_sends(0, &m, 2);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(data_sent(1), one);
+	m.dqpn = 0x79;
+	eng_host_sends(0, &m, 2);
+	eng_pair_run(20 * RWY_MS);
+	assert_true(data_sent(1) > one);
+	/* It goes: what was assigned to it is not any more. */
+	gone(0);
+	m.dqpn = 0x79;
+	eng_host_sends(0, &m, 2);
+	eng_pair_run(20 * RWY_MS);
+	assert_true(eng_route_plain(side[0].e, &b) == 0);
+	send_one(0, FIRST + 2);
+	assert_int_equal(eng_counters(side[0].e)->drop_no_route, 0);
 }
 
 /* Shares of tenants are set when they are told again; a tenant's prefix behind a free number is refused. */
@@ -276,6 +358,7 @@ int main(void)
 	    T(test_tenants),
 	    T(test_rate),
 	    T(test_sessions),
+	    T(test_assigned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

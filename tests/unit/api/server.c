@@ -182,6 +182,11 @@ int gw_tunnels_tune(struct gw_app *app, unsigned worker, const struct conf *c)
 	return 0;
 }
 
+int gw_ways_tell(struct gw_app *app, unsigned worker)
+{
+	return 0;
+}
+
 int gw_tunnels_take(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *gone)
 {
 	*gone = set;
