@@ -9,8 +9,8 @@
  * configuration; then waits for a line on stdin, so that it can sign for its gateways
  *   ... --port N --sites N --gateways N --peers N       so many sites with so many gateways, a ring of peers
  *   ... --rate N --seconds N                            session reports a second, for how long
- *   ... --storm-seconds N                               how long the storm may take
- * The result is one JSON object on stdout.
+ *   ... --storm-seconds N --opening N                   how long the storm may take, how many register at a
+ * time The result is one JSON object on stdout.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #include "tests/bench/control_conn.h"
 
 #define WAIT_MS   60000
-#define OPERATORS 8
+#define OPERATORS 4
 #define SAMPLES   (1u << 20)
 
 struct gw {
@@ -34,7 +34,8 @@ struct gw {
 	uint64_t generation, registered_at, document_at, lease_due;
 	uint64_t started; /* of the request under way */
 	unsigned sessions, tunnels;
-	bool registered;
+	uint64_t retry_at;
+	bool registered, was_registered;
 };
 
 static struct {
@@ -42,7 +43,9 @@ static struct {
 	struct gw *gw;
 	unsigned n, sites, per_site, peers, ttl_ms;
 	unsigned port, rate, seconds, storm_seconds;
-	unsigned sites_done, registered, documents;
+	unsigned registering, opening;
+	unsigned sites_next, sites_done, registered, documents, with_poll;
+	uint64_t site_retries;
 	uint64_t refused, lost, retries, polls, document_bytes, leases, decided, undecided;
 	unsigned tunnels;
 	uint32_t *report_us, *lease_us;
@@ -103,13 +106,19 @@ static void site_put(struct ctl_conn *c, unsigned site);
 
 static void on_site(struct ctl_conn *c, void *ctx, int status, const char *body, size_t len)
 {
-	unsigned *next = ctx;
+	unsigned *site = ctx;
 
+	if (status == 503) { /* others changed something meanwhile: as the answer says, later again */
+		b.site_retries++;
+		site_put(c, *site);
+		return;
+	}
 	if (status != 200 && status != 201)
 		complain("site", status, body, len);
 	b.sites_done++;
-	if (*next < b.sites)
-		site_put(c, (*next)++);
+	*site = b.sites_next++;
+	if (*site < b.sites)
+		site_put(c, *site);
 }
 
 /* Sites in a ring, each with the next ones and the ones before as its peers. */
@@ -135,12 +144,11 @@ static void site_put(struct ctl_conn *c, unsigned site)
 static void make_sites(void)
 {
 	gnutls_certificate_credentials_t cred = ctl_cert("operator", "operator");
-	struct ctl_conn *c[OPERATORS];
-	unsigned i, next = 0;
+	unsigned i, at[OPERATORS];
 
-	for (i = 0; i < OPERATORS && next < b.sites; i++) {
-		c[i] = ctl_conn_new(b.loop, cred, &next);
-		site_put(c[i], next++);
+	for (i = 0; i < OPERATORS && b.sites_next < b.sites; i++) {
+		at[i] = b.sites_next++;
+		site_put(ctl_conn_new(b.loop, cred, &at[i]), at[i]);
 	}
 	while (b.sites_done < b.sites)
 		ctl_loop_run(b.loop, 100);
@@ -169,7 +177,8 @@ static void on_document(struct ctl_conn *c, void *ctx, int status, const char *b
 	} else if (status != 304) {
 		complain("document", status, body, len);
 	}
-	gw_poll(g);
+	if (g->poll)
+		gw_poll(g);
 }
 
 static void gw_poll(struct gw *g)
@@ -187,12 +196,15 @@ static void on_registered(struct ctl_conn *c, void *ctx, int status, const char 
 	const char *p;
 
 	if (status != 200) {
-		/* As a gateway does: it tries again (at once: nobody is spared here). */
+		/* As a gateway does: it tries again after one to two seconds. */
 		b.retries++;
+		b.registering--;
 		complain("register", status, body, len);
-		gw_register(g);
+		g->registered = false;
+		g->retry_at = now_us() + 1000000 + (uint64_t)((g - b.gw) % 101) * 10000;
 		return;
 	}
+	b.registering--;
 	p = memmem(body, len, "\"lease\":\"", 9);
 	if (p)
 		(void)snprintf(g->lease, sizeof(g->lease), "%.16s", p + 9);
@@ -201,10 +213,10 @@ static void on_registered(struct ctl_conn *c, void *ctx, int status, const char 
 	/* Spread over a third of the lease, as gateways that start by chance are. */
 	g->lease_due =
 	    g->registered_at + (uint64_t)b.ttl_ms * 1000 / 3 * (1 + (unsigned)(g - b.gw) % 97) / 97;
-	if (!g->registered)
+	if (!g->was_registered)
 		b.registered++;
-	g->registered = true;
-	if (!ctl_busy(g->poll))
+	g->was_registered = g->registered = true;
+	if (!g->poll || !ctl_busy(g->poll))
 		gw_poll(g);
 }
 
@@ -222,6 +234,8 @@ static void gw_register(struct gw *g)
 	    "\"algorithms\":[\"bbr\",\"cubic\"]}}}",
 	    g->in_site, g->site, g->site >> 8, g->site & 255, 251 + g->in_site % 4, (unsigned)(g - b.gw) >> 8,
 	    (unsigned)(g - b.gw) & 255, g->in_site % 2 ? 1 : 3);
+	b.registering++;
+	g->retry_at = 0;
 	ctl_request(g->ask, "PUT", path, body, on_registered);
 }
 
@@ -238,6 +252,9 @@ static void on_lease(struct ctl_conn *c, void *ctx, int status, const char *body
 	b.leases++;
 	if (status == 200) {
 		sample(b.lease_us, &b.lease_samples, g->started);
+		b.ttl_ms = (unsigned)number(body, len, "ttl_ms");
+		if (!g->poll && number(body, len, "generation") > g->generation)
+			gw_poll(g);
 		return;
 	}
 	complain("lease", status, body, len);
@@ -315,7 +332,7 @@ static void make_gateways(void)
 		if (!cred)
 			abort();
 		g->ask = ctl_conn_new(b.loop, cred, g);
-		g->poll = ctl_conn_new(b.loop, cred, g);
+		g->poll = i < b.with_poll ? ctl_conn_new(b.loop, cred, g) : NULL;
 	}
 }
 
@@ -328,21 +345,27 @@ static void renew(uint64_t now)
 	for (i = 0; i < b.n / 16 + 1; i++) {
 		struct gw *g = &b.gw[at++ % b.n];
 
-		if (g->registered && g->lease_due <= now && !ctl_busy(g->ask))
+		if (ctl_busy(g->ask))
+			continue;
+		if (g->retry_at && g->retry_at <= now && b.registering < b.opening)
+			gw_register(g);
+		else if (g->registered && g->lease_due <= now)
 			gw_lease(g);
 	}
 }
 
-/* Everybody at once; until the last has its first document with all its tunnels, or time is up. */
+/* Everybody at once, as far as one thread can: so many open a connection at a time, else all of them would be
+ * slow together, which gateways with processors of their own are not. Until the last has its first document
+ * with all its tunnels, or time is up. */
 static uint64_t storm(uint64_t *registered_us)
 {
 	uint64_t start = now_us(), now = start, last = start;
-	unsigned i, tunnels = 0;
+	unsigned i = 0, tunnels = 0;
 
-	for (i = 0; i < b.n; i++)
-		gw_register(&b.gw[i]);
 	*registered_us = 0;
 	while (now - start < (uint64_t)b.storm_seconds * 1000000) {
+		while (i < b.n && b.registering < b.opening)
+			gw_register(&b.gw[i++]);
 		ctl_loop_run(b.loop, 5);
 		now = now_us();
 		if (!*registered_us && b.registered == b.n)
@@ -410,7 +433,7 @@ static int options(int argc, char **argv, const char **certs)
 {
 	static const struct option o[] = {{"certs", 1, 0, 'c'}, {"port", 1, 0, 'p'}, {"sites", 1, 0, 's'},
 	    {"gateways", 1, 0, 'g'}, {"peers", 1, 0, 'e'}, {"rate", 1, 0, 'r'}, {"seconds", 1, 0, 't'},
-	    {"storm-seconds", 1, 0, 'm'}, {0}};
+	    {"storm-seconds", 1, 0, 'm'}, {"opening", 1, 0, 'o'}, {0}};
 	int k;
 
 	b.per_site = 2;
@@ -418,6 +441,7 @@ static int options(int argc, char **argv, const char **certs)
 	b.rate = 1000;
 	b.seconds = 20;
 	b.storm_seconds = 120;
+	b.opening = 128;
 	while ((k = getopt_long(argc, argv, "", o, NULL)) != -1) {
 		if (k == 'c')
 			*certs = optarg;
@@ -435,6 +459,8 @@ static int options(int argc, char **argv, const char **certs)
 			b.seconds = arg(optarg);
 		else if (k == 'm')
 			b.storm_seconds = arg(optarg);
+		else if (k == 'o')
+			b.opening = arg(optarg);
 		else
 			return 2;
 	}
@@ -447,7 +473,7 @@ static int options(int argc, char **argv, const char **certs)
 
 int main(int argc, char **argv)
 {
-	struct rlimit files = {200000, 200000};
+	struct rlimit files;
 	uint64_t registered_us, storm_us, from;
 	const char *certs = NULL;
 	char line[16];
@@ -457,7 +483,14 @@ int main(int argc, char **argv)
 		    stderr, "bench_control: see the head of bench_control.c; sites 3 to 60000, peers even\n");
 		return 2;
 	}
+	/* Two connections a gateway, as far as this process may: the others ask when a lease says that
+	 * something is new. */
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &files);
+	b.with_poll = files.rlim_cur >= 2 * (rlim_t)b.n + 200 ? b.n
+	              : files.rlim_cur > b.n + 200            ? (unsigned)(files.rlim_cur - b.n - 200)
+	                                                      : 0;
 	if (ctl_certs_init(certs)) {
 		(void)fprintf(stderr, "bench_control: no certificates in %s\n", certs);
 		return 1;
@@ -472,7 +505,9 @@ int main(int argc, char **argv)
 	make_gateways();
 	from = now_us();
 	make_sites();
-	printf("{\"gateways\": %u, \"sites\": %u, \"sites_us\": %" PRIu64, b.n, b.sites, now_us() - from);
+	printf("{\"gateways\": %u, \"sites\": %u, \"long_polls\": %u, \"sites_us\": %" PRIu64
+	       ", \"site_retries\": %" PRIu64,
+	    b.n, b.sites, b.with_poll, now_us() - from, b.site_retries);
 	storm_us = storm(&registered_us);
 	printf(", \"registered\": %u, \"registered_us\": %" PRIu64
 	       ", \"documents\": %u, \"settled_us\": %" PRIu64 ", \"tunnel_ends\": %u, \"retries\": %" PRIu64
