@@ -5,18 +5,35 @@
  */
 #include "controller/plan/weight.h"
 
+static uint64_t divisor(uint64_t a, uint64_t b)
+{
+	uint64_t r;
+
+	while (b) {
+		r = a % b;
+		a = b;
+		b = r;
+	}
+	return a;
+}
+
 static void weigh(const struct plan_gateway_load *g, unsigned n, uint32_t *w)
 {
 	unsigned i, shift = 0;
-	uint64_t most = 0;
+	uint64_t most = 0, unit = 0;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		if (g[i].up && g[i].bandwidth_bps > most)
 			most = g[i].bandwidth_bps;
-	while (most >> shift > PLAN_WEIGHT_MAX)
+		if (g[i].up)
+			unit = divisor(unit, g[i].bandwidth_bps);
+	}
+	if (unit == 0)
+		unit = 1;
+	while (most / unit >> shift > PLAN_WEIGHT_MAX)
 		shift++;
 	for (i = 0; i < n; i++) {
-		w[i] = (uint32_t)(g[i].bandwidth_bps >> shift) * g[i].up;
+		w[i] = (uint32_t)(g[i].bandwidth_bps / unit >> shift) * g[i].up;
 		if (g[i].up && w[i] == 0)
 			w[i] = 1; /* it can do little, or did not say: little is better than nothing */
 	}

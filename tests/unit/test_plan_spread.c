@@ -363,7 +363,7 @@ static void test_weights(void **state)
 	weigh("equal", g, 4, w);
 	assert_true(w[0] == w[1] && w[1] == w[3] && w[0] > 0 && w[2] == 0);
 	weigh("bandwidth", g, 4, w);
-	assert_true(fabs(w[0] / (double)w[1] - 3) < 0.001);
+	assert_true(w[0] == 3 * w[1]); /* exactly: shares of few connections hang on it */
 	assert_true(w[2] == 0 && w[3] == 1);
 	weigh("least", g, 4, w);
 	/* Idle against half loaded: 3 x 8 to 1 x 4. */
@@ -391,6 +391,23 @@ static void test_weights_stay_in_range(void **state)
 	}
 	assert_int_equal(i, 3);
 	assert_null(plan_weight_find("random"));
+}
+
+/* Registered bandwidths, 16 connections: 12 and 4, through weights and all. */
+static void test_bandwidths_three_to_one(void **state)
+{
+	const struct plan_gateway_load g[2] = {
+	    {.up = true, .bandwidth_bps = 30 * GBIT}, {.up = true, .bandwidth_bps = 10 * GBIT}};
+	const uint32_t one[1] = {1};
+	uint32_t w[2], count[2] = {0};
+	struct plan_pair p[64];
+	unsigned i;
+
+	weigh("bandwidth", g, 2, w);
+	(void)mesh(p, w, 2, one, 1);
+	for (i = 0; i < 16; i++)
+		count[plan_spread_next(p, 2, count, key_of(i))]++;
+	assert_int_equal(count[0], 12);
 }
 
 /* Little changes of load leave the weights alone: nothing moves for them. */
@@ -427,6 +444,7 @@ int main(void)
 	    cmocka_unit_test(test_list_refused),
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_weights_stay_in_range),
+	    cmocka_unit_test(test_bandwidths_three_to_one),
 	    cmocka_unit_test(test_least_is_steady),
 	};
 
