@@ -197,12 +197,14 @@ $(BUILD)/tests/gw/%: $(BUILD)/obj/tests/gw/%.o $(call obj,$(GWTEST_HELP)) $(BENC
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
-# A fuzzer defines LLVMFuzzerTestOneInput. Here it is linked with a small main that replays files;
+# A fuzzer defines LLVMFuzzerTestOneInput, in fuzz_NAME.c; NAME_*.c beside it are parts of it. Here it is linked with a small main that replays files;
 # `make fuzz F=NAME` builds it with libFuzzer instead.
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay_main.o $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
-	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
+	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
+
+$(foreach f,$(FUZZ_SRC:tests/fuzz/fuzz_%.c=%),$(eval $(BUILD)/tests/fuzz/fuzz_$(f): $(call obj,$(wildcard tests/fuzz/$(f)_*.c))))
 
 .PHONY: unit
 unit: $(UNIT_BIN) $(GWTEST_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc all ## unit tests (cmocka) and the tools' own tests
@@ -224,7 +226,7 @@ fuzz-replay: $(FUZZ_BIN) ## replay every fuzz corpus
 fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60]
 	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang OPT='-O1 -g' SAN='-fsanitize=address,undefined,fuzzer-no-link' core
 	@mkdir -p $(BUILD)/fuzz/bin tests/fuzz/corpus/$(F)
-	clang $(CSTD) -O1 -g -Iinclude -I. -fsanitize=address,undefined,fuzzer tests/fuzz/fuzz_$(F).c -o $(BUILD)/fuzz/bin/fuzz_$(F) \
+	clang $(CSTD) -O1 -g -Iinclude -I. -fsanitize=address,undefined,fuzzer tests/fuzz/fuzz_$(F).c $(wildcard tests/fuzz/$(F)_*.c) -o $(BUILD)/fuzz/bin/fuzz_$(F) \
 	  $(BUILD)/fuzz/lib/librwyengine.a $(BUILD)/fuzz/lib/librwyconf.a $(BUILD)/fuzz/lib/librwycore.a -lyaml $(CORE_LIBS) -lm
 	$(BUILD)/fuzz/bin/fuzz_$(F) -max_total_time=$(or $(SECONDS),60) tests/fuzz/corpus/$(F)
 

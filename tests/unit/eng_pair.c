@@ -2,6 +2,7 @@
 #include "eng_pair.h"
 
 #include "rwy/endian.h"
+#include "tests/unit/heap_buf.h"
 
 #define ROOM  320
 #define QUEUE 4096
@@ -16,28 +17,6 @@ struct eng_side side[2];
 static struct dgram *queue;
 static unsigned queued;
 rwy_time eng_now;
-
-static struct rwy_buf *buf_alloc(void *ctx, uint32_t headroom, uint32_t len)
-{
-	struct eng_side *s = ctx;
-	struct rwy_buf *b = malloc(sizeof(*b) + headroom + len);
-
-	assert_non_null(b);
-	memset(b, 0, sizeof(*b));
-	b->data = (uint8_t *)(b + 1) + headroom;
-	b->len = len;
-	b->headroom = (uint16_t)headroom;
-	s->bufs++;
-	return b;
-}
-
-static void buf_free(void *ctx, struct rwy_buf *b)
-{
-	struct eng_side *s = ctx;
-
-	s->bufs--;
-	free(b);
-}
 
 static uint16_t ip_sum(const uint8_t *ip)
 {
@@ -90,7 +69,7 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 		}
 	}
 	if (tx->buf && tx->own)
-		buf_free(s, tx->buf);
+		heap_buf_free(&s->bufs, tx->buf);
 }
 
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
@@ -107,7 +86,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 		memcpy(d->bytes + d->len, tx->buf->data + tx->off, tx->len);
 		d->len += tx->len;
 		if (tx->own)
-			buf_free(s, tx->buf);
+			heap_buf_free(&s->bufs, tx->buf);
 	}
 }
 
@@ -129,7 +108,7 @@ void eng_pair_run(rwy_dur time)
 		eng_now += RWY_MS;
 		for (unsigned i = 0; i < queued; i++) {
 			struct eng_side *to = &side[queue[i].to];
-			struct rwy_buf *b = buf_alloc(to, ROOM, queue[i].len);
+			struct rwy_buf *b = heap_buf_alloc(&to->bufs, ROOM, queue[i].len);
 
 			memcpy(b->data, queue[i].bytes, queue[i].len);
 			eng_wan_rx(to->e, queue[i].tunnel, 0, b, 0, eng_now);
@@ -151,7 +130,7 @@ void eng_host_sends(unsigned from, const struct rc_mk *m, uint8_t tos)
 
 void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, uint8_t tos)
 {
-	struct rwy_buf *b = buf_alloc(&side[from], ROOM, RC_PKT_MAX);
+	struct rwy_buf *b = heap_buf_alloc(&side[from].bufs, ROOM, RC_PKT_MAX);
 
 	b->len = rc_pkt_make(b->data, m);
 	b->data[1] = tos; /* not in the ICRC */
@@ -161,7 +140,6 @@ void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, ui
 
 int eng_pair_set_up(void **state)
 {
-	static const struct rwy_buf_ops buf_ops = {buf_alloc, buf_free};
 	static const struct eng_ops ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .session = session};
 	struct eng_cfg *c = malloc(sizeof(*c));
 
@@ -181,8 +159,8 @@ int eng_pair_set_up(void **state)
 		c->seed = i + 1;
 		wan_cfg_default(&c->tunnel[0].wan);
 		c->tunnel[0].wan.cc_cfg.rate_Bps = 1250000000;
-		assert_int_equal(
-		    eng_new(&side[i].e, c, &ops, &side[i], (struct rwy_bufs){&buf_ops, &side[i]}, eng_now),
+		assert_int_equal(eng_new(&side[i].e, c, &ops, &side[i],
+		                     (struct rwy_bufs){&heap_buf_ops, &side[i].bufs}, eng_now),
 		    0);
 	}
 	free(c);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "gateway/tenants_int.h"
+#include "tests/unit/heap_buf.h"
 #include "tests/unit/rc_pkt.h"
 
 struct fake fake;
@@ -86,42 +87,25 @@ bool gw_tenants_worker_clear(struct gw_app *app, unsigned worker, uint32_t index
 
 /* --- engines ---------------------------------------------------------------------------------------- */
 
-static struct rwy_buf *buf_alloc(void *ctx, uint32_t headroom, uint32_t len)
-{
-	struct gw_worker *w = ctx;
-	struct rwy_buf *b = malloc(sizeof(*b) + headroom + len);
-
-	assert_non_null(b);
-	memset(b, 0, sizeof(*b));
-	b->data = (uint8_t *)(b + 1) + headroom;
-	b->len = len;
-	b->headroom = (uint16_t)headroom;
-	w->bufs++;
-	return b;
-}
-
-static void buf_free(void *ctx, struct rwy_buf *b)
-{
-	((struct gw_worker *)ctx)->bufs--;
-	free(b);
-}
-
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
+	struct gw_worker *w = ctx;
+
 	if (tx->buf && tx->own)
-		buf_free(ctx, tx->buf);
+		heap_buf_free(&w->bufs, tx->buf);
 }
 
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
+	struct gw_worker *w = ctx;
+
 	(void)tunnel;
 	if (tx->buf && tx->own)
-		buf_free(ctx, tx->buf);
+		heap_buf_free(&w->bufs, tx->buf);
 }
 
 static struct eng *engine(struct gw_worker *w, unsigned tunnels, struct eng_jent *journal, uint32_t journal_n)
 {
-	static const struct rwy_buf_ops buf_ops = {buf_alloc, buf_free};
 	static const struct eng_ops ops = {.lan_tx = lan_tx, .wan_tx = wan_tx};
 	struct eng_cfg *c = malloc(sizeof(*c));
 	struct eng *e;
@@ -138,7 +122,7 @@ static struct eng *engine(struct gw_worker *w, unsigned tunnels, struct eng_jent
 	c->seed = w->idx + 1;
 	c->journal = journal;
 	c->journal_n = journal_n;
-	assert_int_equal(eng_new(&e, c, &ops, w, (struct rwy_bufs){&buf_ops, w}, gw_now()), 0);
+	assert_int_equal(eng_new(&e, c, &ops, w, (struct rwy_bufs){&heap_buf_ops, &w->bufs}, gw_now()), 0);
 	free(c);
 	return e;
 }
@@ -152,7 +136,7 @@ void fake_send(struct gw_worker *w, uint16_t tenant, uint32_t qpn, uint32_t psn)
 	    .payload_len = 64,
 	    .src = {10, 1, 0, 3},
 	    .dst = {10, 2, 0, 3}};
-	struct rwy_buf *b = buf_alloc(w, 320, RC_PKT_MAX);
+	struct rwy_buf *b = heap_buf_alloc(&w->bufs, 320, RC_PKT_MAX);
 
 	b->len = rc_pkt_make(b->data, &m);
 	eng_tenant_rx(w->eng, &b, &tenant, 1, gw_now());

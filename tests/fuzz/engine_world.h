@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Internal to the fuzzer of the whole engine (fuzz_engine.c): two sites with an engine each, a WAN in memory
+ * between them, and the bytes that say what happens. Functions are used by one input at a time.
+ *
+ *   fuzz_engine.c    the script, time, the WAN's lies
+ *   engine_site.c    buffers with exactly the room they claim, what engines send, start and stop
+ *   engine_hosts.c   what hosts send, right or wrong
+ *   engine_check.c   what must hold after each step
+ */
+#ifndef TESTS_FUZZ_ENGINE_WORLD_H
+#define TESTS_FUZZ_ENGINE_WORLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/engine/eng.h"
+#include "roce/icrc.h"
+#include "rwy/endian.h"
+#include "tests/unit/rc_pkt.h"
+#include "wan/wan_pkt.h"
+
+#define VNI 100
+#define CHECK(x)                                                                                             \
+	do {                                                                                                 \
+		if (!(x)) {                                                                                  \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x);                              \
+			abort();                                                                             \
+		}                                                                                            \
+	} while (0)
+
+#define CONNS_MAX 12
+#define HALF_MAX  4
+#define CUSTODY   8192
+#define RX_ROOM   176
+#define QUEUE_MAX 512
+#define KEEP      8
+
+struct dgram {
+	uint32_t len;
+	uint8_t *bytes;
+};
+
+/* A request that a host got. */
+struct got {
+	struct rwy_ip src, dst;
+	uint32_t qpn, psn, len;
+	uint8_t opcode;
+};
+
+struct world;
+
+struct site {
+	struct world *w;
+	unsigned idx;
+	struct eng *e;
+	uint64_t bufs;
+	struct got got[KEEP];
+	uint32_t got_n;
+	struct dgram in[QUEUE_MAX]; /* on the way to this site */
+	uint32_t in_n;
+	struct dgram old[KEEP]; /* for replays */
+	uint32_t old_n;
+	uint8_t fate; /* of what leaves this site, see fate() */
+	uint32_t psn[4];
+	uint8_t last[RC_PKT_MAX]; /* what a host of the site sent last */
+	uint32_t last_len;
+};
+
+struct world {
+	const uint8_t *p;
+	size_t n;
+	rwy_time now;
+	uint64_t seed;
+	struct site site[2];
+	uint8_t mode;
+	bool evil;           /* the peer gateway itself has lied: what it carries may be anything */
+	uint32_t alloc_fail; /* every so many allocations fail; 0: none */
+	uint32_t allocs;
+};
+
+static inline uint8_t fz_u8(struct world *w)
+{
+	if (!w->n)
+		return 0;
+	w->n--;
+	return *w->p++;
+}
+
+static inline uint32_t fz_u16(struct world *w)
+{
+	uint32_t hi = fz_u8(w);
+
+	return hi << 8 | fz_u8(w);
+}
+
+static inline uint32_t fz_u24(struct world *w)
+{
+	uint32_t hi = fz_u8(w);
+
+	return hi << 16 | fz_u16(w);
+}
+
+/* --- engine_site.c ---------------------------------------------------------------------------- */
+
+/* A buffer of `len` bytes behind `room` bytes of headroom; never fails. The engine's may: alloc_fail. */
+struct rwy_buf *fz_buf_new(struct site *s, uint32_t room, uint32_t len);
+/* A datagram on its way to a site; lost when its queue is full. */
+void fz_put(struct site *to, const uint8_t *bytes, uint32_t len);
+/* Host 0 or 1 of site 0 or 1. */
+struct rwy_ip fz_host_ip(unsigned site, unsigned host, bool is6);
+void fz_site_start(struct site *s);
+void fz_site_stop(struct site *s); /* nothing may be left of its buffers */
+
+/* --- engine_check.c --------------------------------------------------------------------------- */
+
+/* Counts and links of the flow table, limits, custody: after each step. */
+void fz_check(struct site *s);
+/* What the API asks. */
+void fz_look(struct site *s);
+
+/* --- engine_hosts.c --------------------------------------------------------------------------- */
+
+/* A request of one of four queue pairs of the site. `how`: pair 0..1, IPv6 2, AckReq 3, PSN odd 4, length
+ * 5..7. */
+void fz_request(struct site *s, uint8_t opcode, uint8_t how);
+/* The answer a host would give to a request that it got. */
+void fz_answer(struct site *s, uint8_t which, uint8_t how);
+void fz_any_response(struct site *s, uint8_t op);
+/* A CM message over few names. */
+void fz_cm(struct site *s, uint8_t what);
+/* The last packet again, with bytes changed and cut. */
+void fz_mutate(struct site *s, uint8_t how);
+void fz_garbage(struct site *s, uint8_t n);
+
+#endif
