@@ -156,8 +156,8 @@ class Gateway:
         path.write_text(tenant.keys(self.side))
         return self._do("tenant", "add", tenant.name, "--file", str(path))
 
-    def tenant_set(self, name, **keys):
-        return self._do("tenant", "set", name, *(f"{k}={v}" for k, v in keys.items()))
+    def tenant_set(self, name, *words, **keys):
+        return self._do("tenant", "set", name, *words, *(f"{k}={v}" for k, v in keys.items()))
 
     def move(self, carrier):
         """Its tunnel to another carrier, while traffic runs."""
