@@ -75,6 +75,12 @@ def thin_is_full():
         assert a == b != "", (words, a, b)
 
 
+def fragments_are_real():
+    """A repair of fragments of thin packets: it was made of bytes that belonged to others and changed."""
+    words = "seed=1 rate=1G rtt=20ms loss=0.1% burst=8 queue=2500000 overhead=42 mtu=1472 arrival=back rtts=600 skip=200"
+    assert json.loads(run(words, "--json").stdout)["violations"] == 0
+
+
 def invariants():
     for words in PATHS:
         r = run(words, "--json")
@@ -174,7 +180,7 @@ def traces():
         assert lines[0].startswith("ms,rate_gbps") and len(lines) > 5 and all(l.count(",") == lines[0].count(",") for l in lines), lines
 
 
-CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, invariants, scenario_repeats, lossless_is_one, models, stream_repairs, paces_exactly, congested, traces, shares, rates,
+CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, fragments_are_real, invariants, scenario_repeats, lossless_is_one, models, stream_repairs, paces_exactly, congested, traces, shares, rates,
          tcp_models]
 failed = 0
 for case in CASES:

@@ -26,7 +26,7 @@ bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed)
 	    .packet = s->pmtu + INNER_HEAD + WAN_DATA_HEAD + s->overhead,
 	    .outage_from = (rwy_time)s->outage_from,
 	    .outage_to = (rwy_time)(s->outage_from + s->outage_len),
-	    .full = s->payload == PAYLOAD_FULL,
+	    .full = !scen_thin(s),
 	    .rng = seed};
 	loss_init(&l->loss, loss, s->burst, rng_next(&l->rng));
 	l->line = &l->own;

@@ -41,7 +41,7 @@ static int end_start(struct world *w, int i)
 	double packets = in_flight(s) / (s->pmtu + INNER_HEAD) + 4096;
 	struct wan_cfg c;
 
-	if (s->mtu < s->pmtu + 200) /* in fragments */
+	if (scen_fragments(s))
 		packets *= ceil((s->pmtu + INNER_HEAD) / (s->mtu - 100));
 	wan_cfg_default(&c);
 	c.ctx = e;
@@ -347,7 +347,7 @@ static int run_init(struct run *u, const struct scen *s, struct result *r, FILE 
 	u->began = START;
 	u->rates = rates;
 	u->rates_every = rwy_time_max((rwy_dur)s->rtt, 10 * RWY_MS);
-	seal_thin = s->payload == PAYLOAD_THIN;
+	seal_thin = scen_thin(s);
 	for (unsigned k = 0; u->world && u->others && k < u->tunnels; k++) {
 		int rc = world_init(&u->world[k], s, k, k ? &u->others[k] : r);
 

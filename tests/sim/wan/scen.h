@@ -77,6 +77,19 @@ void scen_print(const struct scen *s, char *out, size_t size);
 /* The same without anything that goes wrong on the path. */
 struct scen scen_lossless(const struct scen *s);
 
+/* Packets that do not fit a datagram go in fragments. */
+static inline bool scen_fragments(const struct scen *s)
+{
+	return s->mtu < s->pmtu + 200;
+}
+
+/* Fragments begin where a thin packet has nothing of its own, and what repairs are made of must not change
+ * before they are used: they are always real. */
+static inline bool scen_thin(const struct scen *s)
+{
+	return s->payload == PAYLOAD_THIN && !scen_fragments(s);
+}
+
 static inline uint64_t scen_packets(const struct scen *s)
 {
 	return ((uint64_t)s->size + (uint64_t)s->pmtu - 1) / (uint64_t)s->pmtu;
