@@ -47,6 +47,7 @@ struct cc_auto {
 	uint32_t stand_rounds; /* so many in a row found a queue all the time */
 	uint8_t blocked;       /* drains in a row that the queue survived */
 	uint8_t learned;       /* rounds that `random` is of, up to LOSS_MEMORY */
+	uint8_t calm;          /* rounds in a row that never saw a queue, up to CALM */
 	uint8_t vain;          /* fast phases in a row that brought nothing, beside others */
 	uint64_t probe_round;  /* beside others: the next fast phase */
 	uint64_t shared;       /* until this round others are likely to be here */

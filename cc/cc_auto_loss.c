@@ -7,6 +7,7 @@
 #define LOSS_MEMORY   16
 #define SHARE_MAX     (SHARE_ONE / 5) /* random loss we make up for: 20 % */
 #define SUSPECT_MOST  8
+#define CALM          3 /* rounds without a queue: what is lost now was not lost in one */
 #define SHARE_CONGEST (SHARE_ONE / 50)
 
 /*
@@ -98,7 +99,9 @@ void cc_auto_round_losses(struct cc_auto *m)
 		reduce(m);
 	rwy_dur rtt = m->phase == STARTUP ? m->round_most : m->round_rtt;
 
-	if (m->phase == COMPETE ? share < m->random / 4 : rtt <= model_empty_rtt(m) && m->rounds > m->probed)
+	m->calm = m->round_most <= model_empty_rtt(m) ? m->calm + (m->calm < CALM) : 0;
+	if (m->phase == COMPETE ? share < m->random / 4 || m->calm == CALM
+	                        : rtt <= model_empty_rtt(m) && m->rounds > m->probed)
 		own_losses(m, share);
 	makeup_update(m, share);
 }

@@ -13,6 +13,7 @@
 	     not */
 #define DEEP_DEN    4
 #define TESTS_ALONE 2
+#define QUIET_TESTS 5 /* that nobody needed: CUBIC's queue is gone for a few seconds after each loss */
 #define TESTS_MOST  32
 #define AGAIN       (20 * RWY_SEC)
 #define FAILED_MAX  3 /* tests that find others come up to eight times more rarely */
@@ -25,6 +26,7 @@ static void plan_test(struct cc_tcp *c, rwy_dur rtt, rwy_time now)
 	c->test_at = now + gap + gap / 256 * (c->seed >> 26); /* up to a quarter later */
 	c->join_at = now + least / 2;
 	c->testing = false;
+	c->most = 0;
 }
 
 void cc_tcp_limits(struct cc_tcp *c, const struct cc_cfg *cfg)
@@ -51,6 +53,17 @@ void cc_tcp_begin(struct cc_tcp *c, const struct cc_cfg *cfg, uint64_t window, r
 	plan_test(c, rtt, now);
 }
 
+static bool test_end(struct cc_tcp *c, const struct cc_ack *ack, bool empty, rwy_time now)
+{
+	c->alone = empty ? c->alone + 1 : 0;
+	c->quiet = 0;
+	c->left = now;
+	c->failed = empty ? 0 : c->failed < FAILED_MAX ? c->failed + 1 : FAILED_MAX;
+	plan_test(c, ack->rtt, now);
+	c->before = RWY_NEVER;
+	return c->alone >= c->need;
+}
+
 /* Returns true when the test is over and the queue was empty. */
 static bool test_step(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur base, rwy_time now)
 {
@@ -64,13 +77,8 @@ static bool test_step(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur base, 
 		return false;
 	bool empty = c->test_min <= base + c->queue / 16 + 100 * RWY_US;
 
-	c->alone = empty ? c->alone + 1 : 0;
-	c->left = now;
 	c->deep = c->test_min != RWY_NEVER && c->test_min > base * DEEP_NUM / DEEP_DEN;
-	c->failed = empty ? 0 : c->failed < FAILED_MAX ? c->failed + 1 : FAILED_MAX;
-	plan_test(c, ack->rtt, now);
-	c->before = RWY_NEVER;
-	return c->alone >= c->need;
+	return test_end(c, ack, empty, now);
 }
 
 static void test_begin(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur base, rwy_time now)
@@ -131,6 +139,11 @@ bool cc_tcp_on_ack(
 		return false;
 	if (c->hold_Bps)
 		hold(c, ack);
+	c->most = rwy_time_max(c->most, ack->rtt);
+	if (now >= c->test_at && c->most <= late) {
+		plan_test(c, ack->rtt, now);
+		return ++c->quiet >= QUIET_TESTS;
+	}
 	if ((now >= c->test_at && ack->rtt > late) || (ack->rtt > late && somebody_tests(c, ack, base, now)))
 		test_begin(c, ack, base, now);
 	return false;

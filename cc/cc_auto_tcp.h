@@ -3,8 +3,8 @@
  * The part of "auto" that shares a queue with loss-based TCP: one more CUBIC flow of ordinary segments,
  * except that only congestive losses count (the caller tells which). From time to time it takes its own
  * packets out of the queue and looks whether the queue goes: then nobody else stands in it, and there is
- * nothing to compete with. Windows are bytes, times ns, shares in 1/65536. Not here: when to begin
- * (cc_auto.c).
+ * nothing to compete with; nor is there when no queue stood at all since the last time. Windows are bytes,
+ * times ns, shares in 1/65536. Not here: when to begin (cc_auto.c).
  */
 #ifndef CC_CC_AUTO_TCP_H
 #define CC_CC_AUTO_TCP_H
@@ -24,9 +24,11 @@ struct cc_tcp {
 	rwy_time test_at;    /* the next test; during one: when it must end */
 	rwy_time round_from; /* of a test: from here on only what the test left stands in the queue */
 	rwy_dur test_min;    /* smallest RTT of this test */
+	rwy_dur most;        /* largest RTT since the last test */
 	bool testing, drained;
 	bool deep;             /* the last test found much more in the queue than BBR would keep there */
 	uint8_t alone, failed; /* tests in a row that found an empty queue; that did not */
+	uint8_t quiet;         /* times in a row that no queue had stood since the last time */
 	uint8_t need;          /* so many of the first kind end it; twice as many when we left too early */
 	rwy_time left;
 	uint32_t seed;
