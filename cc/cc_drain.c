@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cc/cc_drain.h"
 
-#define PERIOD_MIN (100 * RWY_US)
-#define PERIOD_MAX (2 * RWY_MS)
-#define OFF_MAX    2                     /* measurements that may be far off before they are believed */
-#define EARLY      ((uint64_t)256 << 10) /* bytes: so little waiting is nobody's congestion */
-#define LONG       (100 * RWY_MS)        /* hosts do stand still for some milliseconds */
-#define HELD_MIN   ((uint64_t)256 << 10)
-#define HELD_MAX   ((uint64_t)2 << 20)
-#define HELD       (50 * RWY_MS)
-#define GENTLE     1                   /* steps of growth that may only answer noise */
-#define SAMPLE     ((uint64_t)2 << 20) /* bytes that make a measurement, or LONG */
-#define WINDOW_MIN ((uint64_t)64 << 10)
+#define PERIOD_MIN  (100 * RWY_US)
+#define PERIOD_MAX  (2 * RWY_MS)
+#define OFF_MAX     2                     /* measurements that may be far off before they are believed */
+#define EARLY       ((uint64_t)256 << 10) /* bytes: so little waiting is nobody's congestion */
+#define LONG        (100 * RWY_MS)        /* hosts do stand still for some milliseconds */
+#define HELD_MIN    ((uint64_t)256 << 10)
+#define HELD_MAX    ((uint64_t)2 << 20)
+#define HELD        (50 * RWY_MS)
+#define SETTLE_MOST RWY_SEC /* of a host that takes almost nothing nobody waits for the queue to go down */
+#define GENTLE      1       /* steps of growth that may only answer noise */
+#define SAMPLE      ((uint64_t)2 << 20) /* bytes that make a measurement, or LONG */
+#define WINDOW_MIN  ((uint64_t)64 << 10)
 
 static rwy_dur period(rwy_dur rtt)
 {
@@ -102,8 +103,11 @@ static bool jump(
 	if (!d->slack || d->slack > 2 * rest(d, rtt))
 		d->slack = 2 * rest(d, rtt);
 	d->settled_at = now + rtt + rtt / 4;
-	if (d->rate_Bps)
-		d->settled_at += (rwy_dur)((unsigned __int128)waits * RWY_SEC / d->rate_Bps);
+	if (d->rate_Bps) {
+		unsigned __int128 t = (unsigned __int128)waits * RWY_SEC / d->rate_Bps;
+
+		d->settled_at += t < SETTLE_MOST ? (rwy_dur)t : SETTLE_MOST;
+	}
 	new_epoch(d, drained, now);
 	return set_window(d, fitting(d, rtt));
 }
@@ -170,6 +174,19 @@ static void learn(struct cc_drain *d, uint64_t sample)
 		d->rate_Bps = d->rate_Bps - d->rate_Bps / 16 + sample / 16;
 }
 
+/*
+ * While the window does not bind: the best it took. What came when nothing waited says how much was sent, not
+ * how much the host takes; only a queue, or much in a short time, does.
+ */
+static void best(struct cc_drain *d, uint64_t sample, uint64_t bytes, bool busy)
+{
+	d->known = d->known || busy || bytes >= SAMPLE;
+	if (sample > d->rate_Bps)
+		d->rate_Bps = sample;
+	else if (busy || bytes >= SAMPLE)
+		d->rate_Bps -= d->rate_Bps / 16;
+}
+
 static bool end_period(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy_dur rtt, rwy_time now)
 {
 	rwy_dur t = now - d->period_at, busy = t - d->period_idle;
@@ -179,7 +196,7 @@ static bool end_period(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy
 	d->period_drained = drained;
 	d->period_idle = 0;
 	if (!d->on) {
-		d->rate_Bps = sample > d->rate_Bps ? sample : d->rate_Bps - d->rate_Bps / 16;
+		best(d, sample, bytes, busy >= t / 2);
 		return false;
 	}
 	/* With nothing waiting at times it takes at least this; how much more nobody knows. */
@@ -217,7 +234,7 @@ static bool enough(const struct cc_drain *d, uint64_t drained, rwy_time now)
  */
 static bool early(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy_dur rtt, rwy_time now)
 {
-	return d->rate_Bps && waits > EARLY && waits > in_time(d->rate_Bps, period(rtt)) &&
+	return d->known && waits > EARLY && waits > in_time(d->rate_Bps, period(rtt)) &&
 	       begin(d, d->rate_Bps, waits, drained, rtt, now);
 }
 

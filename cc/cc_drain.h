@@ -23,6 +23,7 @@
 struct cc_drain {
 	bool on;                                  /* the window binds */
 	bool best;                                /* by what it took at its best: not measured yet */
+	bool known;                               /* rate_Bps is what it took, not only what came */
 	uint8_t off;                              /* periods in a row whose rate is not what we hold for it */
 	uint8_t growth;                           /* epochs in a row that the window grew */
 	rwy_time period_at, epoch_at, settled_at; /* when they began; when the last cut has taken effect */
