@@ -33,3 +33,7 @@ STORE_TEST := $(filter $(BUILD)/tests/unit/test_store%,$(UNIT_BIN))
 $(STORE_TEST): $(call obj,$(wildcard tests/unit/store/*.c)) $(STORE_LIB)
 $(STORE_TEST): LDFLAGS_ALL += $(shell $(PC) --libs libcurl sqlite3) -lpthread
 $(filter $(BUILD)/tests/unit/test_model%,$(UNIT_BIN)): $(MODEL_LIB)
+# Clients' JSON.
+$(BUILD)/tests/fuzz/fuzz_ctlr_json: $(MODEL_LIB)
+$(BUILD)/tests/fuzz/fuzz_ctlr_json: LDFLAGS_ALL += -ljansson
+core: $(MODEL_LIB)

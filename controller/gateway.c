@@ -38,7 +38,7 @@ static void registered(void *ctx, int rc, uint64_t rev)
 	struct gateway *g = map_find(&r->c->gateways, r->arg[0]);
 
 	if (!g) {
-		req_fail(r, 409, "", "gateway %s was removed meanwhile", r->arg[0]);
+		req_fail(r, 503, "", "gateway %s was removed meanwhile: register again", r->arg[0]);
 		return;
 	}
 	g->heard = ctlr_now();

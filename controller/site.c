@@ -24,7 +24,8 @@ enum outcome site_list(struct ctlr *c, struct req *r)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(list, site_json(page[i]));
+		if (page[i]->stored || page[i]->gateways)
+			json_array_append_new(list, site_json(page[i]));
 	free(page);
 	return req_reply(r, 200, json_pack("{s:o}", "sites", list));
 }
@@ -33,7 +34,9 @@ enum outcome site_get(struct ctlr *c, struct req *r)
 {
 	const struct site *s = map_find(&c->sites, r->arg[0]);
 
-	return s ? req_reply(r, 200, site_json(s)) : req_fail(r, 404, "", "there is no site %s", r->arg[0]);
+	if (!s || (!s->stored && !s->gateways))
+		return req_fail(r, 404, "", "there is no site %s", r->arg[0]);
+	return req_reply(r, 200, site_json(s));
 }
 
 static bool prefixes_free(struct ctlr *c, struct req *r, const struct model_site *m)

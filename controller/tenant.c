@@ -14,27 +14,61 @@
 
 #define SITES_MAX 63 /* of one tenant: tunnels of a gateway */
 
-/* Keys that are the gateway's, at every site; and those of a site. */
-static const char *const everywhere[] = {"acl", "acl_default", "ack_mode", "guarantee", "limit", "weight",
-    "priority", "dscp", "dscp_congested", NULL};
-static const char *const at_site[] = {"vlan", "vteps", "vtep_learning", "hosts", "gateway_addresses",
-    "gateway_mac", "proxy_arp", "memory_percent", NULL};
+/* Keys that are the gateway's, at every site; and those of a site. YAML would take "1" for 1: JSON's types
+ * are held to here. */
+struct known {
+	const char *key;
+	json_type type; /* JSON_TRUE: either boolean */
+};
 
-static bool among(const char *const *words, const char *word)
+static const struct known everywhere[] = {
+    {"acl", JSON_ARRAY},
+    {"acl_default", JSON_STRING},
+    {"ack_mode", JSON_STRING},
+    {"guarantee", JSON_STRING},
+    {"limit", JSON_STRING},
+    {"weight", JSON_INTEGER},
+    {"priority", JSON_INTEGER},
+    {"dscp", JSON_STRING},
+    {"dscp_congested", JSON_STRING},
+    {NULL, JSON_NULL},
+};
+static const struct known at_site[] = {
+    {"vlan", JSON_INTEGER},
+    {"vteps", JSON_ARRAY},
+    {"vtep_learning", JSON_TRUE},
+    {"hosts", JSON_ARRAY},
+    {"gateway_addresses", JSON_ARRAY},
+    {"gateway_mac", JSON_STRING},
+    {"proxy_arp", JSON_TRUE},
+    {"memory_percent", JSON_INTEGER},
+    {"prefixes", JSON_ARRAY},
+    {NULL, JSON_NULL},
+};
+
+/* NULL: it is one of them, and of its type; else what is wrong. */
+static const char *among(const struct known *k, const char *key, const json_t *v)
 {
-	while (*words && strcmp(*words, word) != 0)
-		words++;
-	return *words;
+	while (k->key && strcmp(k->key, key) != 0)
+		k++;
+	if (!k->key)
+		return "unknown field";
+	if (k->type == JSON_TRUE ? json_is_boolean(v) : json_typeof(v) == k->type)
+		return NULL;
+	return k->type == JSON_TRUE      ? "expected true or false"
+	       : k->type == JSON_ARRAY   ? "expected an array"
+	       : k->type == JSON_INTEGER ? "expected an integer"
+	                                 : "expected a string";
 }
 
 /* --- the gateway's entry
  * ---------------------------------------------------------------------------------------------- */
 
-static void copy_keys(json_t *to, const json_t *from, const char *const *keys)
+static void copy_keys(json_t *to, const json_t *from, const struct known *k)
 {
-	for (; *keys; keys++)
-		if (json_object_get(from, *keys))
-			json_object_set(to, *keys, json_object_get(from, *keys));
+	for (; k->key; k++)
+		if (json_object_get(from, k->key))
+			json_object_set(to, k->key, json_object_get(from, k->key));
 }
 
 /* name_of: the tunnel to a site, NULL when there is none now. */
@@ -100,38 +134,61 @@ json_t *tenant_for(struct ctlr *c, const struct net_tenant *nt, const struct gat
 /* --- the check
  * -------------------------------------------------------------------------------------------------------- */
 
+/* false: the reply says why. */
+static bool site_shape(struct req *r, const char *name, json_t *site)
+{
+	const char *key, *wrong;
+	char field[96];
+	json_t *v;
+
+	snprintf(field, sizeof(field), "sites.%.64s", name);
+	if (!mdl_is_name(name) || !json_is_object(site) || !json_object_get(site, "prefixes")) {
+		req_fail(r, 400, field, "%s: expected a site's name and an object with prefixes", field);
+		return false;
+	}
+	json_object_foreach(site, key, v)
+	{
+		wrong = among(at_site, key, v);
+		if (!wrong && !strcmp(key, "vlan") && json_integer_value(v) < 0)
+			wrong = "expected a number from 0 to 4094";
+		if (!wrong)
+			continue;
+		snprintf(field, sizeof(field), "sites.%.31s.%.48s", name, key);
+		req_fail(r, 400, field, "%s: %s", field, wrong);
+		return false;
+	}
+	return true;
+}
+
 static bool shape(struct req *r, const json_t *j)
 {
-	json_t *sites = json_object_get(j, "sites"), *site, *v;
+	json_t *sites = json_object_get(j, "sites"), *v;
 	const json_t *vni = json_object_get(j, "vni");
-	const char *key, *name;
-	char field[96];
+	const char *key, *wrong;
 
 	json_object_foreach((json_t *)(uintptr_t)j, key, v)
 	{
-		if (strcmp(key, "vni") != 0 && strcmp(key, "sites") != 0 && strcmp(key, "name") != 0 &&
-		    !among(everywhere, key))
-			return req_fail(r, 400, key, "%.64s: unknown field in a tenant", key);
-	}
-	if (!json_is_integer(vni) || json_integer_value(vni) < 1 || json_integer_value(vni) > 0xffffff)
-		return req_fail(r, 400, "vni", "vni: expected a number from 1 to 16777215");
-	if (!json_is_object(sites) || !json_object_size(sites) || json_object_size(sites) > SITES_MAX)
-		return req_fail(r, 400, "sites", "sites: expected an object of 1 to %u sites", SITES_MAX);
-	json_object_foreach(sites, name, site)
-	{
-		snprintf(field, sizeof(field), "sites.%.64s", name);
-		if (!mdl_is_name(name) || !json_is_object(site))
-			return req_fail(r, 400, field, "%s: expected a site's name and an object", field);
-		json_object_foreach(site, key, v)
-		{
-			snprintf(field, sizeof(field), "sites.%.31s.%.48s", name, key);
-			if (strcmp(key, "prefixes") != 0 && !among(at_site, key))
-				return req_fail(r, 400, field, "%s: unknown field of a tenant's site", field);
-			if (!strcmp(key, "vlan") && (!json_is_integer(v) || json_integer_value(v) < 0))
-				return req_fail(r, 400, field, "%s: expected a number from 0 to 4094", field);
+		wrong =
+		    strcmp(key, "vni") != 0 && strcmp(key, "sites") != 0 ? among(everywhere, key, v) : NULL;
+		if (wrong) {
+			req_fail(r, 400, key, "%.64s: %s", key, wrong);
+			return false;
 		}
 	}
-	return false;
+	if (!json_is_integer(vni) || json_integer_value(vni) < 1 || json_integer_value(vni) > 0xffffff) {
+		req_fail(r, 400, "vni", "vni: expected a number from 1 to 16777215");
+		return false;
+	}
+	if (!json_is_object(sites) || !json_object_size(sites) || json_object_size(sites) > SITES_MAX) {
+		req_fail(r, 400, "sites", "sites: expected an object of 1 to %u sites", SITES_MAX);
+		return false;
+	}
+	json_object_foreach(sites, key, v)
+	{
+		if (!site_shape(r, key, v))
+			return false;
+	}
+	return true;
 }
 
 static const char *same_name(void *ctx, const char *site)
@@ -162,7 +219,7 @@ static struct conf *surroundings(const json_t *sites, const char *here, struct c
 	    name, n + 1, 4793 + n, n + 9),
 	    n++;
 	if (n == 1)
-		fputs("  - {name: _, port: w, local: 169.254.1.1, remote: 169.254.1.2, prefixes: "
+		fputs("  - {name: none, port: w, local: 169.254.1.1, remote: 169.254.1.2, prefixes: "
 		      "[169.254.9.0/24], "
 		      "security: none, rate: 1000Gbps}\n",
 		    f);
@@ -267,8 +324,7 @@ static bool acceptable(struct ctlr *c, struct req *r, json_t *j)
 		return false;
 	}
 	json_object_del(j, "name");
-	shape(r, j);
-	if (r->status || prefix_twice(r, json_object_get(j, "sites")))
+	if (!shape(r, j) || prefix_twice(r, json_object_get(j, "sites")))
 		return false;
 	json_object_foreach(json_object_get(j, "sites"), site, v)
 	{
@@ -292,7 +348,6 @@ enum outcome tenant_put(struct ctlr *c, struct req *r)
 
 	if (!j)
 		return req_wrong(r, &err);
-	r->status = 0;
 	if (!acceptable(c, r, j)) {
 		json_decref(j);
 		return REQ_DONE;

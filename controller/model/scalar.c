@@ -11,7 +11,7 @@ static bool word_of(const char *s, size_t max)
 {
 	const size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 
-	return n && n <= max && !s[n];
+	return n && n <= max && !s[n] && !strchr("._-", *s); /* as names in the gateway's file */
 }
 
 bool mdl_is_name(const char *s)

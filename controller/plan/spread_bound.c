@@ -9,23 +9,17 @@
 
 #include "controller/plan/spread_int.h"
 
-int plan_spread_next(const struct plan_pair *pairs, unsigned n, const uint32_t *count, uint64_t key)
+/* tenths: how many tenths of a percent of its share a pair may have before it counts as full. */
+static int next_below(const struct plan_pair *pairs, unsigned n, const uint32_t *count, uint64_t key,
+    uint64_t weights, uint64_t keys, unsigned tenths)
 {
-	uint64_t weights = 0, keys = 1, cost, best_cost = 0;
+	uint64_t cost, best_cost = 0;
 	int best = -1;
-	unsigned i;
 
-	for (i = 0; i < n; i++) {
-		if (pairs[i].weight) {
-			weights += pairs[i].weight;
-			keys += count[i];
-		}
-	}
-	for (i = 0; i < n; i++) {
-		/* Above: count >= keys * weight / weights, so rounding up needs no division. One is always
-		 * below. */
-		if (pairs[i].weight == 0 ||
-		    (unsigned __int128)count[i] * weights >= (unsigned __int128)keys * pairs[i].weight)
+	for (unsigned i = 0; i < n; i++) {
+		/* Above: count >= keys * weight / weights, so rounding up needs no division. */
+		if (pairs[i].weight == 0 || (unsigned __int128)count[i] * weights * 1000 >=
+		                                (unsigned __int128)keys * pairs[i].weight * tenths)
 			continue;
 		cost = plan_spread_cost(&pairs[i], key);
 		if (best < 0 || plan_spread_less(&pairs[i], cost, &pairs[best], best_cost)) {
@@ -34,6 +28,23 @@ int plan_spread_next(const struct plan_pair *pairs, unsigned n, const uint32_t *
 		}
 	}
 	return best;
+}
+
+int plan_spread_next(const struct plan_pair *pairs, unsigned n, const uint32_t *count, uint64_t key)
+{
+	uint64_t weights = 0, keys = 1;
+	int best;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (pairs[i].weight) {
+			weights += pairs[i].weight;
+			keys += count[i];
+		}
+	}
+	/* Weights are rounded: 3.0002 to 1 is 3 to 1, not one key more. Without that one pair is always
+	 * below. */
+	best = next_below(pairs, n, count, key, weights, keys, 999);
+	return best < 0 ? next_below(pairs, n, count, key, weights, keys, 1000) : best;
 }
 
 struct share {

@@ -52,7 +52,8 @@ static int on_line(void *ctx, const char *text, size_t len)
 		    w->s, json_object_get(e, "kv"), type && !strcmp(type, "DELETE"), on_event, w);
 	}
 	/* the header's revision may be ahead of events that come with the next line */
-	rev = etcd_u64(json_object_get(json_array_get(list, json_array_size(list) - 1), "kv"), "mod_revision");
+	rev =
+	    etcd_u64(json_object_get(json_array_get(list, json_array_size(list) - 1), "kv"), "mod_revision");
 	if (!rc && rev > w->done) {
 		w->done = rev;
 		rc = w->cb(w->ctx, NULL, w->done);

@@ -1,0 +1,904 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# controller_api.py BUILD: the controller over SQLite and over three etcd nodes, held to controller/openapi.yaml: every path,
+# method and status of the file is met, by gateways and people who do it right and by those who do not.
+import json
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from ctlr.harness import CA, LOAD, ROOT, SPEC, Controller, Etcd, Gateway, registration, seen, temporary, until  # noqa: E402
+
+BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
+SITE_A, SITE_B = {"prefixes": ["10.1.0.0/16"]}, {"prefixes": ["10.2.0.0/16"]}
+NAMES = {"name": "nobody", "site_a": "a", "site_b": "b", "source": "net", "id": "gw-a1:1"}
+
+
+class World:
+    """One controller, its CA, and somebody of each role."""
+
+    def __init__(self, directory, store, **more):
+        self.ca = CA(Path(directory) / "ca")
+        self.context = {}
+        for name, role in [("ctl", "controller"), ("op", "operator"), ("sched", "scheduler"), ("net", "network"), ("gw-a1", "gateway"),
+                           ("gw-a2", "gateway"), ("gw-b1", "gateway"), ("gw-b2", "gateway"), ("nobody", "gateway")]:
+            self.context[name] = self.ca.issue(name, role, *(["127.0.0.1"] if role == "controller" else []))
+        self.ctl = Controller(BUILD, self.ca, directory, store, **more)
+        self.connect()
+
+    def connect(self):
+        for name, context in self.context.items():
+            if name != "ctl":
+                setattr(self, name.replace("-", "_"), self.ctl.client(context))
+
+    def sites(self):
+        self.op.put("/v1/sites/a", SITE_A, None)
+        self.op.put("/v1/sites/b", SITE_B, None)
+
+    def gateways(self, *names, **more):
+        """Registered, with tunnels."""
+        out = []
+        for name in names:
+            site = name[3]
+            n = {"gw-a1": 11, "gw-a2": 12, "gw-b1": 21, "gw-b2": 22}[name]
+            out.append(Gateway(getattr(self, name.replace("-", "_")), name, site, n, **more.get(name, {})))
+            out[-1].register()
+        ends = {n[3] for n in names}
+        if len(ends) == 2:
+            for g in out:
+                peers = sum(1 for n in names if n[3] != g.name[3])
+                until(lambda g=g, peers=peers: len(g.document()["tunnels"]) >= peers)
+        return out
+
+
+def url(path):
+    return re.sub(r"\{(\w+)\}", lambda m: NAMES[m[1]], path) + ("?site=a" if path == "/v1/routes" else "")
+
+
+# --- who ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_path_wants_a_certificate_of_a_role_that_may(w):
+    who = {"gateway": "nobody", "operator": "op", "scheduler": "sched", "network": "net"}
+    nobody = w.ctl.client(w.ca.context())
+    for path, methods in SPEC["paths"].items():
+        for method in ("get", "put", "post", "delete"):
+            if method not in methods:
+                w.op.ask(method.upper(), url(path), None, 405)
+                assert w.op.headers["Allow"], path
+                continue
+            nobody.ask(method.upper(), url(path), None, 401)
+            for role, name in who.items():
+                status, _ = w.__dict__[name].ask(method.upper(), url(path), None)
+                assert (status == 403) == (role not in methods[method]["x-roles"]), (method, path, role, status)
+            if method in ("get", "delete") and "400" in methods[method]["responses"]:
+                client = w.__dict__[who[methods[method]["x-roles"][0]]]
+                client.ask(method.upper(), url(path).split("?")[0] + "?nothing=1", None, 400)
+    for path in ("/v2", "/v1", "/v1/gateways/", "/v1/gateways/a/b", "/v1/nothing", "/v1/sites/a b", "/v1/sites/" + "x" * 40, "/../etc/passwd"):
+        w.op.ask("GET", path.replace(" ", "%20"), None, 404)
+
+
+def test_the_program_says_the_same_paths_as_the_file(w):
+    out = subprocess.run([BUILD / "bin/roceway-controller", "--endpoints"], capture_output=True, text=True, check=True).stdout
+    mine = sorted(re.sub(r"\{[^}]*\}", "{}", line) for line in out.splitlines())
+    file = sorted(f"{m.upper()} " + re.sub(r"\{[^}]*\}", "{}", p) for p, ms in SPEC["paths"].items() for m in ms if m in ("get", "put", "post", "delete"))
+    assert mine == file, set(mine) ^ set(file)
+
+
+def test_a_certificate_that_does_not_hold_is_refused(w):
+    foreign = CA(w.ca.dir / "foreign")
+    foreign.issue("op", "operator")
+    c = w.ctl.client(foreign.context("op", ca=w.ca))
+    assert "not of our CA" in c.get("/v1/health", 403)["error"]
+    # somebody else's CA under the same name
+    w.op.get("/v1/health")
+    w.context["gone"] = w.ca.issue("gone", "operator")
+    gone = w.ctl.client(w.context["gone"])
+    gone.get("/v1/health")
+    w.ca.run("revoke", "gone")
+    gone.get("/v1/health")  # nobody has told the controller
+    w.ctl.hup()
+    assert "revoked" in gone.get("/v1/health", 403)["error"]  # on the connection that was open
+    gone.close()
+    assert "revoked" in gone.get("/v1/sites", 403)["error"]
+    w.op.get("/v1/health")
+    # a list that cannot be read changes nothing
+    crl = w.ca.dir / "crl.pem"
+    good = crl.read_bytes()
+    crl.write_bytes(b"rubbish")
+    w.ctl.hup()
+    w.op.get("/v1/health")
+    gone.close()
+    gone.get("/v1/health", 403)
+    crl.write_bytes(good)
+    w.ctl.hup()
+    # a server's certificate, and one of no role
+    w.ca.run("issue", "ctl2", "controller", "127.0.0.1")
+    c = w.ctl.client(w.ca.context("ctl2"))
+    assert "no role" in c.get("/v1/health", 403)["error"]
+    events = w.op.get("/v1/events?limit=1000")["events"]
+    assert any("revoked" in e["text"] for e in events) and any("not of our CA" in e["text"] for e in events)
+
+
+def test_a_gateway_is_itself_only(w):
+    for method, rest in [("GET", ""), ("PUT", ""), ("DELETE", ""), ("POST", "/lease"), ("GET", "/document"), ("POST", "/sessions"), ("POST", "/links")]:
+        out = w.gw_a1.ask(method, "/v1/gateways/gw-b1" + rest, registration("a", 1) if method in ("PUT", "POST") else None, 403)[1]
+        assert "gw-a1's" in out["error"]
+    w.net.put("/v1/links/a/b/other", {}, 403)
+    w.net.delete("/v1/links/a/b/other", 403)
+
+
+def test_plain_http_without_tls_is_no_way_in(w):
+    with socket.create_connection(("127.0.0.1", w.ctl.port), 5) as s:
+        s.sendall(b"GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
+        s.settimeout(5)
+        try:
+            assert b"200" not in s.recv(1000)
+        except ConnectionError:
+            pass
+    with socket.create_connection(("127.0.0.1", w.ctl.port), 5) as s:
+        c = ssl.create_default_context(cafile=w.ca.dir / "ca.pem")
+        warnings.simplefilter("ignore")
+        c.maximum_version = c.minimum_version = ssl.TLSVersion.TLSv1_1
+        try:
+            c.wrap_socket(s, server_hostname="127.0.0.1")
+            raise AssertionError("TLS 1.1 was taken")
+        except (ssl.SSLError, ConnectionError):
+            pass
+
+
+# --- what a body is ----------------------------------------------------------------------------------------------------
+
+
+def wrongs(value, schema):
+    """(field, body): the value with one thing wrong each, as the schema says."""
+    from ctlr.harness import properties, resolve
+    schema = resolve(schema)
+    if isinstance(value, dict):
+        props, more = properties(schema)
+        if more is False:
+            yield "", {**value, "no_such_field": 1}
+        for key in schema.get("required", []):
+            yield key, {k: v for k, v in value.items() if k != key}
+        for key, v in value.items():
+            sub = resolve(props.get(key, {}))
+            for field, bad in wrongs(v, sub):
+                yield key, {**value, key: bad}
+    elif isinstance(value, list):
+        yield "", {}
+        if value:
+            for _, bad in wrongs(value[0], schema.get("items", {})):
+                yield "", [bad] + value[1:]
+        if schema.get("minItems"):
+            yield "", []
+        if "maxItems" in schema and schema["maxItems"] < 5000 and value:
+            yield "", value * (schema["maxItems"] // len(value) + 1)
+    elif isinstance(value, bool):
+        yield "", 1
+        yield "", "true"
+        yield "", None
+    elif isinstance(value, int):
+        for bad in (-1, 1.5, str(value), None, True, [value], 2**63 - 1, schema.get("maximum", 2**62) + 1, schema.get("minimum", 0) - 1):
+            if isinstance(bad, int) and not isinstance(bad, bool) and schema.get("minimum", 0) <= bad <= schema.get("maximum", 2**63):
+                continue
+            yield "", bad
+    elif isinstance(value, str):
+        for bad in (1, None, {}, [value]):
+            yield "", bad
+        if "pattern" in schema or "enum" in schema:
+            yield "", value + " /"
+            yield "", ""
+        if "maxLength" in schema:
+            yield "", "1" * (schema["maxLength"] + 1)
+
+
+BODIES = [
+    ("PUT", "/v1/gateways/{name}", "nobody", "Registration", registration("a", 9)),
+    ("POST", "/v1/gateways/{name}/lease", "nobody", "Lease",
+     {"lease": "0123456789abcdef", "boot_id": "b", "generation_running": 1, "generation_refused": 1, "refusal": "x", "load": LOAD}),
+    ("POST", "/v1/gateways/{name}/sessions", "nobody", "SessionReport", {"lease": "0123456789abcdef", "sessions": [
+        {"id": "1", "event": "opened", "vni": 1, "source": "10.1.0.5", "destination": "10.2.0.5", "source_qpn": 1, "destination_qpn": 2, "udp_port": 3,
+         "tunnel": "t", "bytes": 1}]}),
+    ("POST", "/v1/gateways/{name}/links", "nobody", "LinkReport", {"lease": "0123456789abcdef", "links": [
+        {"peer": "x", "carrier": "tcp", "rtt_us": 1, "rtt_min_us": 1, "jitter_us": 1, "loss_ppm": 1, "burst": 1, "bandwidth_bps": 1, "age_ms": 1}]}),
+    ("PUT", "/v1/links/{site_a}/{site_b}/{source}", "net", "LinkPush",
+     {"class": "reserved", "bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1, "loss_ppm": 1, "ttl_ms": 1000}),
+    ("PUT", "/v1/sites/{name}", "op", "Site", {"prefixes": ["10.9.0.0/16"], "location": "x", "latitude_udeg": 1, "longitude_udeg": 1, "peers": ["b"],
+                                               "weighting": "least"}),
+    ("PUT", "/v1/jobs/{name}", "sched", "Job", {"granularity": "nic", "duration_ms": 5, "pairs": [
+        {"source": "10.1.0.1", "destination": "10.2.0.1", "bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1}]}),
+    ("POST", "/v1/jobs", "sched", "Job", {"name": "j", "ring": True, "ranks": [{"rank": 0, "address": "10.1.0.1", "stage": 0},
+                                                                               {"rank": 1, "address": "10.2.0.1", "stage": 1}],
+                                          "demand": {"bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1}}),
+    ("PUT", "/v1/tenants/{name}", "op", "Tenant", {"vni": 77, "acl_default": "deny", "weight": 2, "priority": 3, "sites": {"a": {
+        "prefixes": [{"prefix": "10.1.0.0/24", "at": "vlan"}], "vlan": 7, "vtep_learning": False, "proxy_arp": False, "memory_percent": 1}}}),
+]
+
+
+def test_a_body_with_one_thing_wrong_is_refused_with_its_name(w):
+    w.sites()
+    before = [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs", "gateways", "links")]
+    n = 0
+    for method, path, who, schema, body in BODIES:
+        client, p = w.__dict__[who], url(path)
+        for field, bad in wrongs(body, SPEC["components"]["schemas"][schema]):
+            status, out = client.ask(method, p, bad)
+            assert status == 400, (method, p, bad, status, out)
+            assert not field or "field" in out, (field, bad, out)
+            n += 1
+        for raw in (b"", b"{", b"[]", b"null", b"1", b'"x"', b"{}x", b'{"vni":1,"vni":2}', b"\xff\xfe", b'{"a":"\x00"}', b"[" * 100000, b'{"a":' * 1000,
+                    b'{"x":1e400}', b'{"x":99999999999999999999}'):
+            client.ask(method, p, raw, 400)
+            n += 1
+    assert n > 500, n
+    assert before == [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs", "gateways", "links")]
+
+
+def test_addresses_and_prefixes_are_what_they_say(w):
+    for bad in ("10.1.0.1/16", "10.1.0.0", "10.1.0.0/33", "10.1.0.0/-1", "10.1.0.0/016", "x/8", "::/129", "fd00::1/64", "/8", "10.1.0.0/ 8", "10.1/16"):
+        assert w.op.put("/v1/sites/z", {"prefixes": [bad]}, 400)["field"] == "prefixes[0]", bad
+    for bad in ("192.0.2.1", "192.0.2.1:0", "192.0.2.1:65536", "fd00::1:4793", "[192.0.2.1]:1", "[fd00::1]", "[fd00::1:1", "0.0.0.0:1", "224.0.0.1:1", ":1", "a:1"):
+        out = w.nobody.put("/v1/gateways/nobody", {**registration("a", 1), "wan": [bad]}, 400)
+        assert out["field"] == "wan[0]", (bad, out)
+
+
+def test_parameters_are_held_to_as_well(w):
+    for path, bad in [("/v1/gateways", "limit=0"), ("/v1/gateways", "limit=1001"), ("/v1/gateways", "limit=x"), ("/v1/gateways", "nothing=1"),
+                      ("/v1/gateways", "limit=1&limit=2"), ("/v1/tunnels", "limit=-1"), ("/v1/sessions", "limit=1e3"), ("/v1/sessions", "gateway=a/b"),
+                      ("/v1/events", "after=-1"), ("/v1/links", "limit="), ("/v1/routes", "site="), ("/v1/routes", "after=0"),
+                      ("/v1/routes", "site=a&wait_ms=300001"), ("/v1/gateways", "after=" + "x" * 200)]:
+        w.op.get(f"{path}?{bad}", 400)
+    w.nobody.get("/v1/gateways/nobody/document?after=x", 400)
+    w.nobody.get("/v1/gateways/nobody/document?after=99999999999999999999999", 400)
+    w.op.get("/v1/routes?site=nosuch", 404)
+
+
+def rss(w):
+    return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{w.ctl.proc.pid}/status").read_text())[1])
+
+
+def test_a_body_of_100_mb_is_not_read(w):
+    before = rss(w)
+    for method, path, who, _, _ in BODIES:
+        client, p = w.__dict__[who], url(path)
+        # its length is enough to say no
+        c = client.connect()
+        c.putrequest(method, p)
+        c.putheader("Content-Length", str(100 << 20))
+        c.endheaders()
+        r = c.getresponse()
+        assert r.status == 413, (method, p, r.status)
+        seen.add((path, method, 413))
+        r.read()
+        client.close()
+    # without a length: cut off at the limit
+    c = w.op.connect()
+    c.putrequest("PUT", "/v1/sites/z")
+    c.putheader("Transfer-Encoding", "chunked")
+    c.endheaders()
+    sent = 0
+    try:
+        for _ in range(1600):
+            c.send(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+            sent += 65536
+        c.send(b"0\r\n\r\n")
+        assert c.getresponse().status == 413
+    except (ConnectionError, ssl.SSLError):
+        pass
+    w.op.close()
+    w.op.get("/v1/sites/z", 404)
+    # kB; a sanitizer keeps what was freed for a while
+    assert rss(w) - before < (400000 if b"__asan_init" in (BUILD / "bin/roceway-controller").read_bytes() else 60000), (before, rss(w))
+    assert any("body" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
+
+
+def test_a_client_that_dribbles_is_cut_off(w):
+    """limits.request is 2 s here: headers that never end, a body that never ends, a connection that says nothing."""
+    def dribble(head, drop):
+        with socket.create_connection(("127.0.0.1", w.ctl.port), 5) as raw:
+            s = w.context["op"].wrap_socket(raw, server_hostname="127.0.0.1") if head is not None else raw
+            s.settimeout(0.2)
+            if head:
+                s.sendall(head)
+            end = time.monotonic() + 20
+            while time.monotonic() < end:
+                try:
+                    if drop:
+                        s.sendall(drop)
+                    if s.recv(1000) == b"":
+                        return True
+                except TimeoutError:
+                    pass
+                except (ConnectionError, ssl.SSLError):
+                    return True
+            return False
+    assert dribble(b"GET /v1/health HTTP/1.1\r\n", b"x: y\r\n")
+    assert dribble(b"PUT /v1/sites/z HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", b" ")
+    assert dribble(b"", None)
+    assert dribble(None, None)
+    w.op.get("/v1/health")
+
+
+# --- configuration -----------------------------------------------------------------------------------------------------------
+
+
+def test_sites_come_change_and_go(w):
+    w.op.put("/v1/sites/s1", {"prefixes": ["10.31.0.0/16", "fd31::/64"], "location": "Somewhere", "latitude_udeg": -33000000}, 201)
+    out = w.op.put("/v1/sites/s1", {"prefixes": ["10.31.0.0/16", "fd31::/64"], "location": "Somewhere", "latitude_udeg": -33000000}, 200)
+    assert out["revision"] > 0
+    assert w.op.get("/v1/sites/s1")["latitude_udeg"] == -33000000
+    assert w.op.put("/v1/sites/s2", {"prefixes": ["10.31.0.0/16"]}, 409)["field"] == "prefixes[0]"
+    assert w.op.put("/v1/sites/s2", {"prefixes": ["10.32.0.0/16", "10.32.0.0/16"]}, 400)["field"] == "prefixes[1]"
+    assert w.op.put("/v1/sites/s2", {"prefixes": [], "name": "s3"}, 400)["field"] == "name"
+    w.op.get("/v1/sites/s2", 404)
+    w.op.put("/v1/sites/s1", {"prefixes": ["fd31::/64"]})
+    w.op.put("/v1/sites/s2", {"prefixes": ["10.31.0.0/16"]}, 201)
+    w.op.delete("/v1/sites/s1")
+    w.op.delete("/v1/sites/s1", 404)
+    w.op.delete("/v1/sites/s2")
+    assert not [s for s in w.op.get("/v1/sites")["sites"] if s["name"].startswith("s")]
+
+
+def red(vni=5001, **more):
+    return {"vni": vni, "sites": {"a": {"prefixes": [{"prefix": "10.1.0.0/24", "at": "vtep"}], "vteps": ["10.1.0.11"], "vlan": 101},
+                                  "b": {"prefixes": [{"prefix": "10.2.0.0/24", "at": "vtep"}], "vteps": ["10.2.0.11"]}}, **more}
+
+
+def test_tenants_that_clash_are_refused(w):
+    w.sites()
+    w.op.put("/v1/tenants/red", red(guarantee="1Gbps"), 201)
+    w.op.put("/v1/tenants/red", red(guarantee="1Gbps"), 200)
+    blue = red()
+    assert w.op.put("/v1/tenants/blue", blue, 409)["field"] == "vni"
+    blue["vni"] = 5002
+    assert w.op.put("/v1/tenants/blue", blue, 409)["field"] == "sites.a.vlan"
+    blue["sites"]["a"]["vlan"] = 102
+    w.op.put("/v1/tenants/blue", blue, 201)  # the same addresses: that is what tenants are for
+    assert w.op.put("/v1/tenants/blue", {**blue, "vni": 5001}, 409)["field"] == "vni"
+    assert w.op.get("/v1/tenants/blue")["vni"] == 5002
+    for bad in ({"sites": {}}, {"sites": {"a": {"prefixes": [{"prefix": "10.1.0.5/24", "at": "vtep"}]}}}, {"acl": [{"action": "perhaps"}]},
+                {"guarantee": "1 parsec"}, {"weight": 0}, {"sites": {"a": {"prefixes": [{"prefix": "10.1.0.0/24", "at": "gw-b1"}]}}},
+                {"sites": {"a": {"prefixes": [{"prefix": "10.1.0.0/24", "at": "vlan"}], "vlan": 5000}}}):
+        assert w.op.put("/v1/tenants/bad", {**red(7), **bad}, 400)["field"]
+    assert w.op.put("/v1/tenants/bad", {"vni": 7, "sites": {"nowhere": {"prefixes": []}}}, 409)["field"] == "sites"
+    w.op.get("/v1/tenants/bad", 404)
+    assert "tenant" in w.op.delete("/v1/sites/a", 409)["error"]
+    assert [t["name"] for t in w.op.get("/v1/tenants")["tenants"]] == ["blue", "red"]
+    w.op.delete("/v1/tenants/red")
+    w.op.delete("/v1/tenants/blue")
+    w.op.delete("/v1/tenants/blue", 404)
+
+
+def test_of_many_who_want_one_vni_one_gets_it(w):
+    w.sites()
+    codes = []
+    def put(i):
+        c = w.ctl.client(w.context["op"])
+        t = red(6000)
+        del t["sites"]["a"]["vlan"]
+        codes.append(c.ask("PUT", f"/v1/tenants/t{i}", t)[0])
+    threads = [threading.Thread(target=put, args=(i,)) for i in range(12)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert sorted(codes) == [201] + [409] * 11, codes
+    assert len(w.op.get("/v1/tenants")["tenants"]) == 1
+    for i in range(12):
+        w.op.ask("DELETE", f"/v1/tenants/t{i}")
+
+
+# --- gateways ------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_gateway_registers_and_is_told_what_to_do(w):
+    w.sites()
+    w.op.put("/v1/tenants/red", red(), 201)
+    a, b = w.gateways("gw-a1", "gw-b1")
+    d = a.document()
+    assert [t["name"] for t in d["tunnels"]] == ["gw-b1"], d
+    t = d["tunnels"][0]
+    assert (t["remote"], t["local"], t["prefixes"]) == ("192.0.2.21:4793", "192.0.2.11", ["10.2.0.0/16"])
+    assert d["tenants"][0]["prefixes"] == [{"prefix": "10.1.0.0/24", "at": "vtep"}, {"prefix": "10.2.0.0/24", "at": "gw-b1"}], d["tenants"]
+    a.client.get(a.path(f"/document?after={a.generation}"), 304)
+    assert a.renew()["generation"] == a.generation
+    g = w.op.get("/v1/gateways/gw-a1")
+    assert (g["state"], g["generation_running"], g["load"]) == ("up", a.generation, LOAD)
+    a.renew(generation_refused=a.generation, refusal="no such port")
+    assert w.op.get("/v1/gateways/gw-a1")["refusal"] == "no such port"
+    assert any("no such port" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
+    assert w.op.get("/v1/gateways")["gateways"][0]["name"] == "gw-a1"
+    page = w.op.get("/v1/gateways?limit=1")
+    assert page["next"] == "gw-a1" and w.op.get("/v1/gateways?after=gw-a1")["gateways"][0]["name"] == "gw-b1"
+    assert "gateways are there" in w.op.delete("/v1/sites/a", 409)["error"]
+    w.op.delete("/v1/tenants/red")
+    assert a.document(a.generation, 5000)["tenants"] == []
+    b.client.delete(b.path())
+    assert a.document()["tunnels"] == []
+    w.op.delete("/v1/gateways/gw-a1")
+    w.op.delete("/v1/gateways/gw-a1", 404)
+    w.op.get("/v1/gateways/gw-a1", 404)
+
+
+def test_stale_leases_and_generations_are_refused(w):
+    w.sites()
+    a, = w.gateways("gw-a1")
+    old = a.lease
+    a.register()
+    assert a.lease == old  # nothing is new: nothing changes
+    a.register(boot_id="b2")
+    assert a.lease != old
+    assert a.renew(409, lease=old)["field"] == "lease"
+    assert a.renew(409, boot_id="b1")["field"] == "boot_id"
+    assert a.renew(409, generation_running=a.generation + 10**9)["field"] == "generation_running"
+    a.client.get(a.path(f"/document?after={a.generation + 10**9}"), 409)
+    report = {"sessions": [{"id": "1", "event": "opened", "source": "10.1.0.1", "destination": "10.2.0.1"}]}
+    a.client.post(a.path("/sessions"), {**report, "lease": old}, 409)
+    a.client.post(a.path("/links"), {"lease": old, "links": [BODIES[3][4]["links"][0]]}, 409)
+    a.renew()
+    w.nobody.post("/v1/gateways/nobody/lease", {"lease": a.lease, "boot_id": "b", "generation_running": 0, "load": LOAD}, 404)
+    w.nobody.post("/v1/gateways/nobody/sessions", report, 404)
+    w.nobody.post("/v1/gateways/nobody/links", {"links": [BODIES[3][4]["links"][0]]}, 404)
+    w.nobody.get("/v1/gateways/nobody/document", 404)
+    assert any("stale lease" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
+    # it runs out
+    until(lambda: w.op.get("/v1/gateways/gw-a1")["state"] == "lost")
+    assert "run out" in a.renew(409)["error"]
+    a.client.post(a.path("/sessions"), report, 409)
+    a.register()
+    a.renew()
+    assert w.op.get("/v1/gateways/gw-a1")["state"] == "up"
+
+
+def test_a_poll_waits_for_what_changes(w):
+    w.sites()
+    a, b = w.gateways("gw-a1", "gw-b1")
+    stop = keep_alive(w, a, b)
+    out = []
+    poll = Gateway(w.ctl.client(w.context["gw-a1"]), "gw-a1", "a", 11)
+    generation = a.document()["generation"]
+    t = threading.Thread(target=lambda: out.append(poll.client.ask("GET", poll.path(f"/document?after={generation}&wait_ms=20000"))))
+    t.start()
+    time.sleep(0.3)
+    assert not out
+    w.op.put("/v1/sites/b", {"prefixes": ["10.2.0.0/16", "10.3.0.0/16"]})
+    t.join(5)
+    status, d = out.pop()
+    assert status == 200 and d["generation"] > generation and d["tunnels"][0]["prefixes"] == ["10.2.0.0/16", "10.3.0.0/16"]
+    # its time passes; another one takes its place
+    assert poll.client.ask("GET", poll.path(f"/document?after={d['generation']}&wait_ms=200"))[0] == 304
+    t = threading.Thread(target=lambda: out.append(poll.client.ask("GET", poll.path(f"/document?after={d['generation']}&wait_ms=60000"))))
+    t.start()
+    time.sleep(0.3)
+    other = w.ctl.client(w.context["gw-a1"])
+    assert other.ask("GET", poll.path(f"/document?after={d['generation']}&wait_ms=100"))[0] == 304
+    t.join(5)
+    assert out.pop()[0] == 304
+    # routes wait as well
+    r = w.op.get("/v1/routes?site=a")
+    assert w.op.ask("GET", f"/v1/routes?site=a&after={r['generation']}&wait_ms=100")[0] == 304
+    t = threading.Thread(target=lambda: out.append(other.ask("GET", f"/v1/routes?site=a&after={r['generation']}&wait_ms=20000")))
+    t.start()
+    time.sleep(0.3)
+    w.op.put("/v1/sites/b", SITE_B)
+    t.join(5)
+    assert out.pop()[0] == 200
+    stop()
+
+
+def keep_alive(w, *gateways):
+    """Renews their leases on connections of their own, until the function that is returned is called."""
+    going = [True]
+    def run(g):
+        c = w.ctl.client(w.context[g.name])
+        mine = Gateway(c, g.name, g.reg["site"], 0)
+        mine.reg, mine.generation = g.reg, 0
+        while going[0]:
+            mine.lease = g.lease
+            try:
+                mine.renew()
+            except (AssertionError, OSError):
+                pass
+            time.sleep(0.3)
+    threads = [threading.Thread(target=run, args=(g,), daemon=True) for g in gateways]
+    [t.start() for t in threads]
+    def stop():
+        going[0] = False
+        [t.join() for t in threads]
+    return stop
+
+
+# --- sessions, links, jobs -----------------------------------------------------------------------------------------------------------
+
+
+def test_sessions_go_by_weight_and_both_directions_together(w):
+    w.sites()
+    fast = {"bandwidth": 3 * 10**10}
+    a1, a2, b1, b2 = gws = w.gateways("gw-a1", "gw-a2", "gw-b1", "gw-b2", **{"gw-a1": fast})
+    stop = keep_alive(w, *gws)
+    until(lambda: len([t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"]) == 4)
+    pairs = [(f"10.1.1.{i}", f"10.2.1.{i}") for i in range(1, 17)]
+    there = {d["id"]: d for d in a1.open(*pairs)}
+    back = {d["id"]: d for d in b1.open(*[(d, s) for s, d in pairs])}
+    for s, d in pairs:
+        assert there[f"{s}-{d}"]["pair"].split("/") == back[f"{d}-{s}"]["pair"].split("/")[::-1]
+    first = [d["pair"].split("/")[0] for d in there.values()]
+    assert first.count("gw-a1") == 12 and first.count("gw-a2") == 4, first
+    listed = w.op.get("/v1/sessions?limit=1000")["sessions"]
+    assert len(listed) == 32
+    assert len(w.op.get("/v1/sessions?gateway=gw-b1")["sessions"]) == 16
+    page = w.op.get("/v1/sessions?limit=20")
+    assert len(page["sessions"]) == 20 and len(w.op.get(f"/v1/sessions?after={page['next']}")["sessions"]) == 12
+    x = w.op.get(f"/v1/sessions/{listed[0]['id']}/explain")
+    assert [a["carrier"] for a in x["alternatives"] if a["chosen"]] == [x["decision"]["carrier"]]
+    assert [p["pair"] for p in x["pairs"] if p["chosen"]], x["pairs"]
+    w.op.get("/v1/sessions/gw-a1:none/explain", 404)
+    routes = {(r["source"], r["destination"]): r["gateways"][0]["gateway"] for r in w.op.get("/v1/routes?site=a")["routes"] if "source" in r}
+    for s, d in pairs:
+        assert routes[s + "/32", d + "/32"] == there[f"{s}-{d}"]["pair"].split("/")[0]
+    general = [r for r in w.op.get("/v1/routes?site=b")["routes"] if "source" not in r]
+    assert [r["destination"] for r in general] == ["10.1.0.0/16"] and len(general[0]["gateways"]) == 2
+    # one gateway leaves: only what was on it moves
+    stop()
+    stop = keep_alive(w, a1, a2, b1)
+    until(lambda: w.op.get("/v1/gateways/gw-b2")["state"] == "lost")
+    now = {s["id"]: s for s in w.op.get("/v1/sessions?gateway=gw-a1&limit=1000")["sessions"]}
+    for s, d in pairs:
+        was, is_ = there[f"{s}-{d}"]["pair"], now[f"gw-a1:{s}-{d}"]["pair"]
+        assert is_ == was if was.endswith("gw-b1") else is_.endswith("/gw-b1"), (was, is_)
+    assert [t["weight"] for t in a1.document()["tunnels"] if t["name"] == "gw-b2"] == [0]
+    # closed, and nowhere
+    a1.client.post(a1.path("/sessions"), {"sessions": [{"id": f"{s}-{d}", "event": "load", "bytes": 7} for s, d in pairs]})
+    assert w.op.get("/v1/sessions?gateway=gw-a1")["sessions"][0]["bytes"] == 7
+    a1.client.post(a1.path("/sessions"), {"sessions": [{"id": f"{s}-{d}", "event": "closed"} for s, d in pairs]})
+    assert not w.op.get("/v1/sessions?gateway=gw-a1")["sessions"]
+    assert "no site" in a1.open(("10.1.0.1", "10.99.0.1"))[0]["reason"]
+    assert "one site" in a1.open(("10.1.0.1", "10.1.0.2"))[0]["reason"]
+    for bad, field in [({"id": "1", "event": "opened"}, "source"), ({"id": "1", "event": "load"}, "bytes")]:
+        good = {"id": "ok", "event": "opened", "source": "10.1.0.8", "destination": "10.2.0.8"}
+        assert a1.client.post(a1.path("/sessions"), {"sessions": [good, bad]}, 400)["field"] == f"sessions[1].{field}"
+    assert not [s for s in w.op.get("/v1/sessions?limit=1000")["sessions"] if s["id"].endswith(":ok")]
+    stop()
+
+
+def link(peer, carrier, **v):
+    return {"peer": peer, "carrier": carrier, "rtt_us": 20000, "rtt_min_us": 20000, "jitter_us": 100, "loss_ppm": 0, "burst": 1, "bandwidth_bps": 0, "age_ms": 0, **v}
+
+
+def test_a_tunnel_moves_to_the_carrier_that_is_better(w):
+    """TCP can do more here; native loses its capability and gets it back."""
+    w.sites()
+    a, b = w.gateways("gw-a1", "gw-b1")
+    stop = keep_alive(w, a, b)
+    assert a.document()["tunnels"][0]["carrier"] == "native"
+    a.client.post(a.path("/links"), {"lease": a.lease, "links": [link("gw-b1", "native"), link("nobody", "tcp")]})
+    out = w.op.get("/v1/links")
+    assert [(m["gateway"], m["peer"], m["rtt_us"]) for m in out["measured"]] == [("gw-a1", "gw-b1", 20000)]
+    assert w.op.get("/v1/tunnels")["tunnels"][0]["rtt_us"] == 20000
+    w.net.put("/v1/links/a/b/net", {"class": "deterministic", "bandwidth_bps": 10**9, "delay_us": 5000, "jitter_us": 10, "loss_ppm": 0, "ttl_ms": 60000})
+    assert w.op.get("/v1/links")["pushed"][0]["source"] == "net"
+    until(lambda: a.document()["tunnels"][0]["rate_bps"] < 2 * 10**9)  # what the network promises
+    s = a.open(("10.1.0.3", "10.2.0.3"))[0]
+    x = w.op.get(f"/v1/sessions/gw-a1:{s['id']}/explain")
+    assert x["inputs"]["class"] == "deterministic" and x["inputs"]["path"]["native"]["bandwidth_bps"]["source"] == "net"
+    w.net.put("/v1/links/a/a/net", {"class": "internet", "bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1, "loss_ppm": 1, "ttl_ms": 1000}, 400)
+    w.net.put("/v1/links/a/nowhere/net", {"class": "internet", "bandwidth_bps": 1, "delay_us": 1, "jitter_us": 1, "loss_ppm": 1, "ttl_ms": 1000}, 409)
+    w.net.delete("/v1/links/a/b/net")
+    w.net.delete("/v1/links/a/b/net", 404)
+    until(lambda: a.document()["tunnels"][0]["rate_bps"] > 10**10)
+    b.reg["capabilities"] = {"tcp": b.reg["capabilities"]["tcp"]}
+    b.register()
+    until(lambda: a.document()["tunnels"][0]["carrier"] == "tcp" and b.document()["tunnels"][0]["carrier"] == "tcp")
+    assert any("from native to tcp" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
+    stop()
+
+
+def test_jobs_are_planned_refused_and_withdrawn(w):
+    w.sites()
+    gws = w.gateways("gw-a1", "gw-a2", "gw-b1", "gw-b2", **{"gw-a1": {"bandwidth": 3 * 10**10}})
+    stop = keep_alive(w, *gws)
+    until(lambda: len([t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"]) == 4)
+    job = {"name": "j1", "pairs": [{"source": f"10.1.5.{i}", "destination": f"10.2.5.{i}", "bandwidth_bps": 10**8} for i in range(16)]}
+    plan = w.sched.post("/v1/jobs", job, 201)
+    first = [r["pair"].split("/")[0] for r in plan["plan"]]
+    assert first.count("gw-a1") == 12 and first.count("gw-a2") == 4, first
+    assert all(r["gateway_bps"] >= 10**8 and r["edge_bps"] >= r["gateway_bps"] for r in plan["plan"])
+    w.sched.post("/v1/jobs", job, 200)  # the same again
+    assert w.sched.post("/v1/jobs", {**job, "duration_ms": 5}, 409)["field"] == "name"
+    # gateways and hosts are told, both ways the same
+    told = [(x["source"], x["destination"], g.name, x["tunnel"]) for g in gws for x in g.document()["assignments"]]
+    assert len(told) == 32
+    for r in plan["plan"]:
+        a, b = r["pair"].split("/")
+        assert (r["source"], r["destination"], a, b) in told and (r["destination"], r["source"], b, a) in told
+    routes = {(r["source"], r["destination"]): r["gateways"][0]["gateway"] for r in w.op.get("/v1/routes?site=a")["routes"] if "source" in r}
+    for r in plan["plan"]:
+        assert routes[r["source"] + "/32", r["destination"] + "/32"] == r["pair"].split("/")[0]
+    opened = gws[0].open(*[(r["source"], r["destination"]) for r in plan["plan"]])
+    assert [d["pair"] for d in opened] == [r["pair"] for r in plan["plan"]]
+    # too much, and what would fit
+    out = w.sched.post("/v1/jobs", {"name": "j2", "pairs": [{"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**12}]}, 409)
+    assert 0 < out["fits"][0]["bandwidth_bps"] < 10**12, out
+    w.sched.put("/v1/jobs/j1", {"pairs": [{"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**12}]}, 409)
+    assert w.sched.get("/v1/jobs/j1")["plan"] == plan["plan"]  # the old plan stays
+    w.sched.put("/v1/jobs/j1", {"pairs": job["pairs"][:2]}, 200)
+    assert len(w.sched.get("/v1/jobs/j1")["plan"]) == 2
+    ranks = [{"rank": i, "address": f"10.{1 + i // 4}.7.{i}", "stage": i // 4} for i in range(8)]
+    w.sched.put("/v1/jobs/pp", {"ranks": ranks, "demand": {"bandwidth_bps": 10**8}}, 201)
+    assert len(w.sched.get("/v1/jobs/pp")["plan"]) == 4
+    w.sched.put("/v1/jobs/bad", {"ranks": ranks[:7], "demand": {"bandwidth_bps": 10**8}}, 400)
+    w.sched.put("/v1/jobs/bad", {"ranks": ranks}, 400)
+    w.sched.put("/v1/jobs/bad", {"pairs": job["pairs"], "tenant": "nobody"}, 409)
+    # what it took is free again when it goes, or when its time is over
+    big = {"pairs": [{"source": "10.1.6.1", "destination": "10.2.6.1", "bandwidth_bps": 6 * 10**9}]}
+    w.sched.put("/v1/jobs/big", {**big, "duration_ms": 1000}, 201)
+    until(lambda: w.sched.ask("GET", "/v1/jobs/big")[0] == 404)
+    for name in ("j1", "pp"):
+        w.sched.delete(f"/v1/jobs/{name}")
+    w.sched.delete("/v1/jobs/j1", 404)
+    assert w.sched.get("/v1/jobs")["jobs"] == []
+    assert all(not g.document()["assignments"] for g in gws)
+    stop()
+
+
+# --- the rest ------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_health_metrics_and_the_page(w):
+    w.sites()
+    w.op.put("/v1/sites/c", {"prefixes": []}, 201)
+    h = w.op.get("/v1/health")
+    assert h["ok"] and h["replica"] == "ctl" and h["store"] == "ok"
+    w.op.get("/metrics")
+    text = w.op.text.decode()
+    for line in text.splitlines():
+        assert line.startswith("# ") or re.fullmatch(r'roceway_controller_\w+(\{le="[^"]+"\})? [0-9.e+-]+', line), line
+    assert "roceway_controller_requests_total" in text
+    w.op.ask("GET", "/")
+    assert w.op.text.startswith(b"<!doctype html>") and w.op.headers["Content-Type"].startswith("text/html")
+    assert "default-src 'self'" in w.op.headers["Content-Security-Policy"] and w.op.headers["X-Content-Type-Options"] == "nosniff"
+    import http.client
+    c = http.client.HTTPConnection("127.0.0.1", w.ctl.page, timeout=20)
+    for path, status in (("/", 200), ("/style.css", 200), ("/js/main.js", 200), ("/v1/gateways", 200), ("/nothing", 404)):
+        c.request("GET", path)
+        r = c.getresponse()
+        r.read()
+        assert r.status == status, (path, r.status)
+    for method in ("PUT", "POST", "DELETE"):
+        c.request(method, "/v1/sites/a", "{}")
+        r = c.getresponse()
+        r.read()
+        assert r.status == 405, (method, r.status)
+    after = w.op.get("/v1/events?limit=2")
+    assert len(after["events"]) == 2 and w.op.get(f"/v1/events?limit=1&after={after['next']}")["events"][0]["id"] == 3
+
+
+def test_all_is_there_again_after_a_restart(w):
+    w.sites()
+    w.op.put("/v1/tenants/red", red(), 201)
+    a, b = w.gateways("gw-a1", "gw-b1")
+    w.sched.put("/v1/jobs/j", {"pairs": [{"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**8}]}, 201)
+    before, doc = [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")], a.document()
+    for how in (w.ctl.stop, w.ctl.kill):
+        how()
+        w.ctl.start()
+        w.connect()
+        a.client, b.client = w.gw_a1, w.gw_b1
+        assert before == [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")]
+        a.renew()  # its lease goes on
+        b.renew()
+        assert a.document() == doc
+    w.op.delete("/v1/tenants/red")
+    assert a.document()["generation"] > doc["generation"]
+    w.sched.delete("/v1/jobs/j")
+
+
+def test_configuration_that_is_wrong_is_told_with_its_line(w):
+    good = w.ctl.config.read_text()
+    for old, new, line, what in [("name: ctl", "name: 'a b'", 1, "controller.name"), ("log_level: info", "log_level: loud", 1, "log_level"),
+                                 (f"page: \"127.0.0.1:{w.ctl.page}\"", "page: \"192.0.2.1:80\"", 2, "loopback"), ("lease: 2s", "lease: 1ms", 5, "gateways.lease"),
+                                 ("lease: 2s", "leese: 2s", 5, "leese"), ("tls: {ca:", "tls: {xa:", 3, "xa"), ("store: {", "store: {kind: paper, ", 4, "store.kind"),
+                                 ("gateways:", "getaways:", 5, "getaways")]:
+        f = w.ctl.config.with_name("bad.yaml")
+        assert old in good, old
+        f.write_text(good.replace(old, new))
+        r = subprocess.run([BUILD / "bin/roceway-controller", "--check", f], capture_output=True, text=True)
+        assert r.returncode == 2 and f"bad.yaml:{line}:" in r.stderr and what in r.stderr, (new, r.stderr)
+    r = subprocess.run([BUILD / "bin/roceway-controller", "--check", ROOT / "conf/controller.yaml"], capture_output=True, text=True)
+    assert r.returncode == 0, r.stderr
+
+
+# --- stores that fail ------------------------------------------------------------------------------------------------------------------------
+
+
+NEW = {"vni": 9, "sites": {"a": {"prefixes": [{"prefix": "10.1.0.0/24", "at": "vtep"}]}}}
+WRITES = [("PUT", "/v1/sites/{name}", "op", {"prefixes": []}), ("DELETE", "/v1/sites/{name}", "op", None), ("PUT", "/v1/tenants/{name}", "op", NEW),
+          ("DELETE", "/v1/tenants/{name}", "op", None), ("POST", "/v1/jobs", "sched", None), ("PUT", "/v1/jobs/{name}", "sched", None),
+          ("DELETE", "/v1/jobs/{name}", "sched", None), ("PUT", "/v1/links/{site_a}/{site_b}/{source}", "net", BODIES[4][4]),
+          ("DELETE", "/v1/links/{site_a}/{site_b}/{source}", "net", None)]
+
+
+def store_is_down(w, etcd):
+    """Every node is gone: what is read still is, what would change is refused, and when they are back all is as it was."""
+    w.sites()
+    a, b = w.gateways("gw-a1", "gw-b1")
+    w.op.put("/v1/tenants/old", red(4001), 201)
+    w.op.put("/v1/sites/old", {"prefixes": []}, 201)
+    pair = {"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**8}
+    w.sched.put("/v1/jobs/old", {"pairs": [pair]}, 201)
+    w.net.put("/v1/links/a/b/net", BODIES[4][4] | {"bandwidth_bps": 10**11, "ttl_ms": 86400000})
+    before = [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")]
+    for i in range(3):
+        etcd.kill(i)
+    for method, path, who, body in WRITES:
+        name = "old" if method == "DELETE" else "new"
+        if path == "/v1/jobs":
+            body = {"name": "new", "pairs": [pair]}
+        elif path.startswith("/v1/jobs") and method == "PUT":
+            body = {"pairs": [pair]}
+        p = path.replace("{name}", name).replace("{site_a}", "a").replace("{site_b}", "b").replace("{source}", "net")
+        out = w.__dict__[who].ask(method, p, body, 503)[1]
+        assert "store" in out["error"], out
+    w.gw_a2.put("/v1/gateways/gw-a2", registration("a", 12), 503)
+    w.op.delete("/v1/gateways/gw-b1", 503)
+    until(lambda: w.op.ask("GET", "/v1/health")[0] == 503)
+    seen.add(("/v1/health", "GET", 503))
+    until(lambda: [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")] == before)
+    a.renew()
+    a.open(("10.1.0.1", "10.2.0.1"))
+    for i in range(3):
+        etcd.start(i)
+    until(lambda: w.op.ask("GET", "/v1/health")[0] == 200, 60)
+    assert before == [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")]
+    w.op.put("/v1/sites/new", {"prefixes": []}, 201)
+
+
+def two_replicas(w, etcd, directory):
+    """What one is told the other knows; a gateway goes from one to the other; one etcd node dies."""
+    second = Controller(BUILD, w.ca, directory, etcd.yaml(), name="ctl2", lease="2s")
+    op2 = second.client(w.context["op"])
+    w.sites()
+    until(lambda: [s["name"] for s in op2.get("/v1/sites")["sites"]] == ["a", "b"])
+    a, b = w.gateways("gw-a1", "gw-b1")
+    docs = [a.document(), b.document()]
+    a2 = Gateway(second.client(w.context["gw-a1"]), "gw-a1", "a", 11)
+    a2.reg, a2.lease, a2.generation = a.reg, a.lease, a.generation
+    assert a2.document() == docs[0]
+    a2.renew()
+    until(lambda: w.op.get("/v1/gateways/gw-a1")["owner"] == "ctl2")
+    etcd.kill(0)
+    for i in range(5):
+        until(lambda i=i: op2.ask("PUT", f"/v1/sites/x{i}", {"prefixes": []})[0] in (200, 201))
+        until(lambda i=i: w.op.ask("GET", f"/v1/sites/x{i}")[0] == 200)
+    etcd.start(0)
+    # the replica that a gateway talked to dies: the other one watches over it
+    second.kill()
+    until(lambda: w.op.get("/v1/gateways/gw-a1")["state"] == "lost", 30)
+    a.register()
+    assert w.op.get("/v1/gateways/gw-a1")["owner"] == "ctl"
+
+
+def full_store(directory):
+    w = World(directory, f"{{kind: sqlite, path: {directory}/full.db, max_size: 1MiB}}", limits="{body: 1MiB}")
+    status, n = 201, 0
+    while status == 201 and n < 100:
+        status, out = w.op.ask("PUT", f"/v1/sites/f{n}", {"prefixes": [f"10.{n}.{i}.0/24" for i in range(64)], "location": "x" * 120})
+        n += status == 201
+        if status == 201 and n % 10 == 0:
+            w.op.put(f"/v1/jobs/none{n}", {"pairs": [{"source": "10.1.0.1", "destination": "10.2.0.1", "bandwidth_bps": 1}]}, None)
+        big = {"vni": 1000 + n, "sites": {f"f{n - 1}": {"prefixes": [{"prefix": "10.1.0.0/24", "at": "vlan"}], "vlan": 100 + n}}}
+        big["acl"] = [{"action": "deny", "source": f"10.1.0.{i & 255}/32", "destination": "any"} for i in range(1000)]
+        if status == 201:
+            status, out = w.op.ask("PUT", f"/v1/tenants/t{n}", big)
+    assert status == 503 and "full" in out["error"], (status, out, n)
+    assert len(w.op.get("/v1/sites")["sites"]) == n
+    w.op.delete("/v1/tenants/t1")  # room again
+    w.op.put("/v1/sites/small", {"prefixes": []}, 201)
+    w.ctl.stop()
+
+
+def run(name, *args):
+    try:
+        globals()[name](*args)
+        print(f"[  PASSED  ] 1 test: {name}", flush=True)
+        return True
+    except Exception:
+        traceback.print_exc()
+        print(f"[  FAILED  ] 1 test: {name}", flush=True)
+        return False
+
+
+def suite():
+    """Each test with a store of its own in SQLite."""
+    only = sys.argv[2:]
+    results = []
+    for name in [n for n in globals() if n.startswith("test_")]:
+        if only and not any(o in name for o in only):
+            continue
+        with temporary() as d:
+            w = World(d, f"{{kind: sqlite, path: {d}/c.db}}", limits="{request: 2s}")
+            ok = run(name, w)
+            try:
+                w.ctl.stop()
+            except AssertionError as e:
+                ok = False
+                print("it does not end well:", e)
+            if not ok:
+                print("--- its log\n" + w.ctl.log.read_text()[-2500:])
+            results.append(ok)
+    return results
+
+
+def broken():
+    results = []
+    for name in ("store_is_down", "two_replicas"):
+        with temporary() as d:
+            etcd = Etcd(Path(d) / "etcd")
+            w = World(d, etcd.yaml(), limits="{request: 10s}")
+            args = (w, etcd) if name == "store_is_down" else (w, etcd, d)
+            results.append(run(name, *args))
+            if not results[-1]:
+                print("--- its log\n" + w.ctl.log.read_text()[-2500:])
+            w.ctl.kill()
+            etcd.close()
+    with temporary() as d:
+        results.append(run("full_store", d))
+    return results
+
+
+def unmet():
+    """What the file says and no test has met."""
+    from ctlr.harness import resolve
+    out = []
+    for path, methods in SPEC["paths"].items():
+        for method, op in methods.items():
+            for status in op["responses"] if method in ("get", "put", "post", "delete") else []:
+                if status == "405":  # of the methods that are not there
+                    continue
+                if (path, method.upper(), int(status)) not in seen:
+                    out.append(f"{method.upper()} {path} {status}")
+    return out
+
+
+def main():
+    if sys.argv[2:]:
+        results = broken() if sys.argv[2:] == ["broken"] else suite()
+    else:
+        with ThreadPoolExecutor(2) as pool:  # they mostly wait
+            both = [pool.submit(suite), pool.submit(lambda: suite_etcd() + broken())]
+            results = both[0].result() + both[1].result()
+        missing = unmet()
+        print("not met:", missing)
+        results.append(not missing)
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+def suite_etcd():
+    """Those that write over one etcd, one after the other in worlds of their own prefix."""
+    results = []
+    names = ["test_tenants_that_clash_are_refused", "test_of_many_who_want_one_vni_one_gets_it", "test_a_gateway_registers_and_is_told_what_to_do",
+             "test_stale_leases_and_generations_are_refused", "test_a_poll_waits_for_what_changes", "test_sessions_go_by_weight_and_both_directions_together",
+             "test_a_tunnel_moves_to_the_carrier_that_is_better", "test_jobs_are_planned_refused_and_withdrawn", "test_all_is_there_again_after_a_restart"]
+    with temporary() as d:
+        etcd = Etcd(Path(d) / "etcd")
+        for i, name in enumerate(names):
+            sub = Path(d) / str(i)
+            sub.mkdir()
+            w = World(sub, etcd.yaml()[:-1] + f", prefix: /t{i}/}}", limits="{request: 2s}")
+            results.append(run(name, w))
+            if not results[-1]:
+                print("--- its log\n" + w.ctl.log.read_text()[-2500:])
+            w.ctl.kill()
+        etcd.close()
+    return results
+
+
+sys.exit(main())
