@@ -69,6 +69,7 @@ int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	uint64_t share = t->rate_Bps / c->workers;
 
 	memcpy(e->name, t->name, sizeof(e->name));
+	e->weight = t->weight;
 	wan_cfg_default(&e->wan);
 	e->wan.paths = 1;
 	e->wan.mtu[0] = c->port[t->port_idx].mtu - over;

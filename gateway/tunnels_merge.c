@@ -38,7 +38,8 @@ static bool same_prefixes(const struct conf_tunnel *a, const struct conf_tunnel 
 bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b)
 {
 	return gw_tunnel_same_ends(a, b) && same_prefixes(a, b) && a->rate_Bps == b->rate_Bps &&
-	       a->carrier == b->carrier && !memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) &&
+	       a->weight == b->weight && a->carrier == b->carrier &&
+	       !memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) &&
 	       !memcmp(&a->dscp_congested, &b->dscp_congested, sizeof(a->dscp)) &&
 	       !memcmp(&a->congest, &b->congest, sizeof(a->congest));
 }

@@ -109,7 +109,8 @@ int gw_tunnels_tune(struct gw_app *app, unsigned worker, const struct conf *c)
 		t->tune[i] = (struct eng_tunnel_tune){.rate_Bps = e->wan.cc_cfg.rate_Bps,
 		    .rx_window = e->wan.rx_window,
 		    .rx_bytes = e->wan.rx_bytes,
-		    .congest = e->wan.congest};
+		    .congest = e->wan.congest,
+		    .weight = e->weight};
 		if (!rc)
 			rc = gw_eng_prefixes(t->prefix, &t->prefixes, c, i);
 	}

@@ -75,7 +75,8 @@ struct conf_tunnel {
 	uint64_t rate_Bps;                      /* bytes per second */
 	struct vxlan_dscp dscp, dscp_congested; /* of its datagrams, by the DSCP of the packet inside */
 	struct wan_congest_cfg congest;
-	bool shared; /* of the control center: others of its tunnels may have the same prefixes */
+	uint16_t weight; /* beside others with the same prefix */
+	bool shared;     /* of the control center: others of its tunnels may have the same prefixes */
 };
 
 /* One tenant as the file or the API says it. */

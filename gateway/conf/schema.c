@@ -128,6 +128,10 @@ const struct conf_key conf_keys[] = {
     {"tunnels[].tcp_remote", CONF_T_IP, 0, 0, "", T(tcp_remote), .text = "The peer's. Left out: `remote`."},
     {"tunnels[].rate", CONF_T_RATE, 1000000, TBPS, "10Gbps", T(rate_Bps),
         .text = "The rate (`fixed`) or its upper bound (all others). The workers share it evenly."},
+    {"tunnels[].weight", CONF_T_INT, 0, 65535, "1", T(weight),
+        .text =
+            "Where several tunnels have the same prefix, as those of a control center may: its share of the "
+            "address pairs, beside the others' weights."},
     {"tunnels[].dscp", CONF_T_DSCP, 0, 63, "0", .words = "keep", T(dscp),
         .text = "DSCP of its datagrams, where a tenant's `dscp` does not say another; `keep`: that of the "
                 "packet inside."},

@@ -21,6 +21,8 @@ static int fail(struct conf_error *err, const char *fmt, ...)
 	return RWY_EINVAL;
 }
 
+#define WEIGHT_MAX 65535 /* tunnels[].weight */
+
 /* --- fields -------------------------------------------------------------------------------------------- */
 
 /* Every key of o is one of `keys` ("a b c"), and those before '|' are there. */
@@ -168,9 +170,11 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	if (strlen(peer) >= CONF_NAME)
 		return fail(err, "%s: expected a name for `peer`", what);
 	rate_text(bps, rate);
-	to = json_pack("{s:O, s:s, s:s, s:s, s:i, s:s, s:i, s:O}", "name", json_object_get(t, "name"), "port",
+	to = json_pack("{s:O, s:s, s:s, s:s, s:i, s:s, s:i, s:i}", "name", json_object_get(t, "name"), "port",
 	    port, "local", local, "remote", host, "udp_port", (int)udp, "rate", rate, "dscp", (int)dscp,
-	    "prefixes", json_object_get(t, "prefixes"));
+	    "weight", (int)(weight > WEIGHT_MAX ? WEIGHT_MAX : weight));
+	if (json_array_size(json_object_get(t, "prefixes"))) /* none: a peer that is lost for now */
+		json_object_set(to, "prefixes", json_object_get(t, "prefixes"));
 	v = json_object_get(t, "security");
 	json_object_set_new(to, "security", v ? json_incref(v) : json_string("none"));
 	if (strcmp(carrier, "native") != 0)

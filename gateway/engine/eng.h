@@ -328,8 +328,8 @@ bool eng_behind(const struct eng *e, uint32_t tenant, const struct rwy_ip *local
     unsigned tunnel);
 void eng_move(struct eng_half *h, unsigned tunnel);
 void eng_leave(struct eng_half *h, rwy_time now); /* its tunnel is being removed */
-/* route.c: whether the longest prefix of dst is behind that tunnel, maybe behind others as well */
-bool eng_route_has(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst, unsigned tunnel);
+/* route.c: the set of tunnels that the longest prefix of dst is behind */
+uint64_t eng_route_set(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst);
 
 /* tunnel.c */
 int eng_tunnels_init(struct eng *e, rwy_time now);

@@ -38,6 +38,7 @@ struct eng_prefix {
 
 struct eng_tunnel_cfg {
 	char name[ENG_NAME_MAX];
+	uint16_t weight;    /* of the address pairs that several tunnels lead to equally well */
 	struct wan_cfg wan; /* ctx, ops, bufs are set by the engine; the rest by the caller */
 };
 
@@ -192,6 +193,7 @@ struct eng_tunnel_tune {
 	uint32_t rx_window; /* as in wan_cfg */
 	uint64_t rx_bytes;
 	struct wan_congest_cfg congest;
+	uint16_t weight;
 };
 /* Another rate, credit and other thresholds. Nothing for a number that is free. */
 void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);

@@ -50,20 +50,20 @@ int eng_route_of(const struct eng_prefix *prefix, unsigned n, const struct rwy_i
 	return best;
 }
 
-bool eng_route_has(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst, unsigned tunnel)
+uint64_t eng_route_set(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst)
 {
+	uint64_t set = 0;
 	int best_len = -1;
-	bool has = false;
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct eng_prefix *p = &prefix[i];
 
 		if (p->len < best_len || !prefix_match(p, dst))
 			continue;
-		has = (p->len == best_len && has) || p->tunnel == tunnel;
+		set = (p->len == best_len ? set : 0) | (uint64_t)1 << p->tunnel;
 		best_len = p->len;
 	}
-	return has;
+	return set;
 }
 
 int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst)

@@ -92,6 +92,7 @@ void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune
 
 	if (!eng_tunnel_there(e, tunnel))
 		return;
+	e->cfg.tunnel[tunnel].weight = tune->weight;
 	wan_retune(t->wan, tune->rate_Bps, &tune->congest, now);
 	wan_rx_credit(t->wan, tune->rx_window, tune->rx_bytes, now);
 }

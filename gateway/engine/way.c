@@ -74,6 +74,58 @@ static int find(
 	return -1;
 }
 
+/*
+ * Of several that lead there equally well one by their weights, the same for both directions of an address
+ * pair; another weight moves only what it must (weighted rendezvous: each has as many draws as weight, at
+ * most DRAWS, and the highest of all draws wins).
+ */
+#define DRAWS 32
+
+static int choose(const struct eng *e, uint64_t set, const struct rwy_ip *local, const struct rwy_ip *remote)
+{
+	const uint32_t pair = eng_owner_hash(local, remote);
+	uint32_t heaviest = 1;
+	uint64_t most = 0;
+	int best = -1;
+
+	if (!(set & (set - 1))) /* one, or none */
+		return set ? __builtin_ctzll(set) : -1;
+	for (uint64_t left = set; left; left &= left - 1) {
+		const uint16_t w = e->cfg.tunnel[__builtin_ctzll(left)].weight;
+
+		heaviest = w > heaviest ? w : heaviest;
+	}
+	for (uint64_t left = set; left; left &= left - 1) {
+		const int i = __builtin_ctzll(left);
+		const uint32_t w = e->cfg.tunnel[i].weight;
+		const uint32_t draws = heaviest <= DRAWS ? w : (w * DRAWS + heaviest - 1) / heaviest;
+
+		for (uint32_t d = 0; d < draws; d++) {
+			uint64_t h = e->cfg.tunnel[i].wan.tunnel_id * 0x9fb21c651e98df25u;
+
+			h ^= (d + 1) * 0xd6e8feb86659fd93u + pair;
+
+			h *= 0x9e3779b97f4a7c15u;
+			h ^= h >> 32;
+			h *= 0xc2b2ae3d27d4eb4fu;
+			h ^= h >> 29;
+			if (best < 0 || h > most) {
+				most = h;
+				best = i;
+			}
+		}
+	}
+	return best >= 0 ? best : set ? __builtin_ctzll(set) : -1; /* all weights are 0 */
+}
+
+static uint64_t there(const struct eng *e, uint64_t set)
+{
+	for (uint64_t left = set; left; left &= left - 1)
+		if (!eng_tunnel_there(e, (unsigned)__builtin_ctzll(left)))
+			set &= ~(left & -left);
+	return set;
+}
+
 int eng_way(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
     uint32_t dqpn)
 {
@@ -88,7 +140,8 @@ int eng_way(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, co
 	/* What is assigned to a tunnel that goes, goes as if nothing were assigned. */
 	if (to >= 0 && eng_tunnel_there(e, (unsigned)to))
 		return to;
-	return eng_route_in(e, tenant, remote);
+	return t ? choose(e, there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote)), local, remote)
+	         : -1;
 }
 
 bool eng_behind(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
@@ -97,7 +150,7 @@ bool eng_behind(const struct eng *e, uint32_t tenant, const struct rwy_ip *local
 	const struct eng_ten *t = eng_tenant(e, tenant);
 
 	return t && (eng_way(e, tenant, local, remote, 0) == (int)tunnel ||
-	                eng_route_has(t->cfg.prefix, t->cfg.prefixes, remote, tunnel));
+	                (eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote) >> tunnel & 1));
 }
 
 void eng_move(struct eng_half *h, unsigned tunnel)

@@ -107,6 +107,17 @@ static void test_good(void **state)
 	assert_string_equal(d.assignment[0].tunnel, "b2");
 	assert_int_equal(d.assignment[0].source_qpn, 17);
 	assert_int_equal(d.assignment[0].destination_qpn, 0);
+	assert_int_equal(t->weight, 3);
+	document_fini(&d);
+	/* A peer that is lost for now: its tunnel stays, with nothing behind it. */
+	if (parse(&d,
+	        DOC("{'name': 'b1', 'peer': 'b1', 'remote': '192.0.2.2:4793', 'local': '192.0.2.1', "
+	            "'carrier': 'native', "
+	            "'rate_bps': 1000000000, 'dscp': 0, 'weight': 0, 'prefixes': []}",
+	            "", ""),
+	        &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(d.conf->tunnel[1].prefixes, 0);
 	document_fini(&d);
 	if (parse(&d, DOC("", "", ""), &err))
 		fail_msg("%s", err.msg);

@@ -270,6 +270,50 @@ static void test_assigned(void **state)
 	assert_int_equal(eng_counters(side[0].e)->drop_no_route, 0);
 }
 
+/* Address pairs are shared by weight, both ways round alike, and stay where they are when a weight changes.
+ */
+static void test_weights(void **state)
+{
+	struct eng_tunnel_tune t = {.rate_Bps = RATE, .rx_window = 1024, .rx_bytes = 1 << 20, .weight = 3};
+	const struct rwy_ip b = rwy_ip_from4((uint8_t[4]){10, 2, 0, 0});
+	struct eng_prefix p[2] = {{.addr = b, .len = 120}, {.addr = b, .len = 120, .tunnel = 1}};
+	unsigned one = 0, moved = 0;
+	int was[4000];
+
+	(void)state;
+	wan_congest_cfg_default(&t.congest);
+	add();
+	assert_int_equal(eng_prefixes_set(side[0].e, p, 2), 0);
+	for (unsigned round = 0; round < 2; round++) {
+		eng_tunnel_set(side[0].e, 0, &t, eng_now);
+		t.weight = round ? 3 : 1;
+		eng_tunnel_set(side[0].e, 1, &t, eng_now);
+		one = 0;
+		for (unsigned i = 0; i < 4000; i++) {
+			const struct rwy_ip l =
+			    rwy_ip_from4((uint8_t[4]){10, 1, (uint8_t)(i / 200), (uint8_t)(i % 200 + 1)});
+			const struct rwy_ip r = rwy_ip_from4((uint8_t[4]){10, 2, 0, (uint8_t)(i % 250 + 1)});
+			const int way = eng_way(side[0].e, 0, &l, &r, 0);
+
+			one += way == 1;
+			moved += round && way != was[i];
+			assert_true(!round || was[i] == 0 || way == 1); /* it got more: it lost nothing */
+			was[i] = way;
+		}
+		assert_in_range(one, (round ? 2000 : 1000) - 120, (round ? 2000 : 1000) + 120);
+		t.weight = 3;
+	}
+	assert_in_range(moved, 800, 1200);
+	t.weight = 0; /* nothing goes there while there is another */
+	eng_tunnel_set(side[0].e, 0, &t, eng_now);
+	for (unsigned i = 1; i < 250; i++) {
+		const struct rwy_ip l = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}),
+		                    r = rwy_ip_from4((uint8_t[4]){10, 2, 0, (uint8_t)i});
+
+		assert_int_equal(eng_way(side[0].e, 0, &l, &r, 0), 1);
+	}
+}
+
 /* Shares of tenants are set when they are told again; a tenant's prefix behind a free number is refused. */
 static void test_tenants(void **state)
 {
@@ -359,6 +403,7 @@ int main(void)
 	    T(test_rate),
 	    T(test_sessions),
 	    T(test_assigned),
+	    T(test_weights),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
