@@ -19,3 +19,6 @@ core: $(PLAN_LIB)
 PROVIDER_TEST := $(filter $(BUILD)/tests/unit/test_provider%,$(UNIT_BIN))
 $(PROVIDER_TEST): LDFLAGS_ALL += $(shell $(PC) --libs libcurl libnl-3.0 libnl-route-3.0)
 $(BUILD)/tests/bench/bench_control: LDFLAGS_ALL += $(shell $(PC) --libs gnutls)
+$(BUILD)/tests/fuzz/fuzz_provider: $(PLAN_LIB)
+$(BUILD)/tests/fuzz/fuzz_provider: LDFLAGS_ALL += -ljansson
+FUZZ_LIBS_provider = $(BUILD)/fuzz/lib/librwyplan.a -ljansson
