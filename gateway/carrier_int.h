@@ -17,9 +17,12 @@
 #define GW_CONNS_MAX     512 /* sockets of all tunnels */
 #define GW_CONNS_UNKNOWN 32  /* of them, whose tunnel is not known yet */
 #define GW_CONN_RUN      64  /* datagrams taken from a worker for one connection at a time */
-#define GW_LINK_RING     1024
-#define GW_LINK_BYTES    (512u << 10) /* waiting between a worker and the sockets at most */
-#define GW_IN_RING       8192
+#define GW_LINK_RING     4096
+/* Bytes waiting between a worker and the sockets at most: what TCP carries in 8 ms, within these. More would
+ * only be a queue. */
+#define GW_LINK_MIN (96u << 10)
+#define GW_LINK_MAX (4u << 20)
+#define GW_IN_RING  8192
 
 /* Between the thread and one worker, of one tunnel. */
 struct gw_link {

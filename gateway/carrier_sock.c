@@ -8,8 +8,8 @@
 
 #include "gateway/carrier_int.h"
 
-#define NOTSENT      (128 << 10) /* bytes that wait in a socket and not in the network: the rest waits with us */
-#define USER_TIMEOUT 4000        /* ms without an acknowledgement: the connection is dead */
+#define NOTSENT      (48 << 10) /* bytes that wait in a socket and not in the network: the rest waits with us */
+#define USER_TIMEOUT 4000       /* ms without an acknowledgement: the connection is dead */
 #define BUFFER_MIN   (4u << 20)
 #define BUFFER_MAX   (64u << 20)
 #define BUFFER_TIME  5 /* a fifth of a second at the tunnel's rate */

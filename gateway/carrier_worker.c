@@ -30,9 +30,10 @@ static unsigned receive(struct gw_worker *w, struct rte_ring *in)
 static void tell_room(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
 {
 	uint64_t waits = l->given - atomic_load_explicit(&l->taken, memory_order_acquire);
+	uint64_t most = eng_stream_rate(w->eng, tunnel) >> 7; /* of a second */
 
-	eng_stream_room(
-	    w->eng, tunnel, rte_ring_free_count(l->out), waits < GW_LINK_BYTES ? GW_LINK_BYTES - waits : 0);
+	most = most < GW_LINK_MIN ? GW_LINK_MIN : most > GW_LINK_MAX ? GW_LINK_MAX : most;
+	eng_stream_room(w->eng, tunnel, rte_ring_free_count(l->out), waits < most ? most - waits : 0);
 }
 
 static void turn(struct gw_worker *w, unsigned tunnel, struct gw_link *l)

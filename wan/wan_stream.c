@@ -62,6 +62,11 @@ uint64_t wan_stream_inflight(const struct wan_tunnel *t)
 	return wan_stream_path(t)->inflight;
 }
 
+uint64_t wan_stream_rate(const struct wan_tunnel *t)
+{
+	return t->st.rate_Bps;
+}
+
 /* --- lost --------------------------------------------------------------------------------------- */
 static void take_back(struct wan_tunnel *t, rwy_time sent_before, rwy_time now)
 {

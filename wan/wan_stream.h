@@ -45,6 +45,8 @@ void wan_stream_lost(struct wan_tunnel *t, rwy_time now);
 bool wan_stream_on(const struct wan_tunnel *t);
 /* Bytes that the carrier was given and the peer has not acknowledged. */
 uint64_t wan_stream_inflight(const struct wan_tunnel *t);
+/* What the peer acknowledged of it a second, of late; 0: not known. */
+uint64_t wan_stream_rate(const struct wan_tunnel *t);
 /* One datagram that came by the carrier from the tunnel's peer. Takes ownership of b. */
 void wan_recv_stream(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);
 

@@ -43,3 +43,8 @@ uint64_t eng_stream_inflight(const struct eng *e, unsigned tunnel)
 {
 	return e->tun[tunnel].wan ? wan_stream_inflight(e->tun[tunnel].wan) : 0;
 }
+
+uint64_t eng_stream_rate(const struct eng *e, unsigned tunnel)
+{
+	return e->tun[tunnel].wan ? wan_stream_rate(e->tun[tunnel].wan) : 0;
+}

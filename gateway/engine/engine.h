@@ -134,6 +134,7 @@ RWY_MUST_CHECK int eng_stream_use(struct eng *e, unsigned tunnel, bool on, rwy_t
 void eng_stream_room(struct eng *e, unsigned tunnel, uint32_t datagrams, uint64_t bytes);
 void eng_stream_lost(struct eng *e, unsigned tunnel, rwy_time now);
 uint64_t eng_stream_inflight(const struct eng *e, unsigned tunnel);
+uint64_t eng_stream_rate(const struct eng *e, unsigned tunnel); /* bytes a second, of late; 0: not known */
 /* Timers, owed ACKs, and what the WAN may send now. Call after each burst and at eng_next(). Returns
  * packets+datagrams emitted. */
 unsigned eng_poll(struct eng *e, rwy_time now);
