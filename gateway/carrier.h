@@ -45,7 +45,7 @@ struct gw_carrier_info {
 	bool by_peer; /* what is wanted was asked for at the other end */
 	unsigned connections;
 	char congestion[16]; /* the kernel's name for TCP's congestion control */
-	char problem[160];   /* why it does not send by what is wanted; "" */
+	char problem[192];   /* why it does not send by what is wanted; "" */
 	struct gw_carrier_counters c;
 	/* of all tunnels: connections from addresses that are no tunnel's peer; that did not say in time
 	 * which tunnel they are of */

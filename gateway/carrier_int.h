@@ -82,7 +82,7 @@ struct gw_carrier_tun {
 	rwy_time set_since, retry_at, quiet_since, moved_at;
 	rwy_dur backoff;
 	char congestion[16];
-	char problem[160];
+	char problem[192];
 	struct gw_carrier_counters c;
 	uint64_t seen_bytes; /* rx_bytes at the last tick */
 };

@@ -79,7 +79,7 @@ int gw_sock_congestion(struct gw_carrier_tun *t)
 
 		available(have, sizeof(have));
 		snprintf(t->problem, sizeof(t->problem),
-		    "tcp_congestion_control `%s` %s; the kernel has: %.80s", t->conf.tcp_cc,
+		    "tcp_congestion_control `%.31s` %s; the kernel has: %.80s", t->conf.tcp_cc,
 		    e == EPERM ? "is not allowed to this process" : "is not in this kernel", have);
 		close(fd);
 		return RWY_EINVAL;
