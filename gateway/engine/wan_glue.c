@@ -57,6 +57,12 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 			e->c.drop_tunnel_msg++;
 			return NULL;
 		}
+		/* The flow of an earlier life, which was on its way for long: it must not take this one's
+		 * place. */
+		if (n->rsp && o.life != n->life) {
+			e->c.drop_old_response++;
+			return NULL;
+		}
 		if (n->rsp)
 			wan_rx_reset(n->rsp, now);
 		n->rsp = rx;

@@ -49,6 +49,8 @@ static const struct {
     {10054909, F_LAN_LOSS | F_REUSE}, /* the same */
     {10113247, F_HOST | F_CRASH_FAR}, /* requests that came while a host was asked, to be told the worst,
                                          ended the asking */
+    {20111131, F_LAN_LOSS | F_CRASH_FAR}, /* the answers' flow of an earlier life came late, and took the
+                                             place of the present one's: the answers in that never came */
     {20015766, F_SQUEEZE}, /* held back until an ACK crossed the host's retransmission, which was taken for a
                               new connection's, and an outage kept the far host from saying that it was not */
 };
