@@ -25,9 +25,9 @@ class FakeHost:
     def boot(self):
         self.tries += 1
 
-    def ready(self):
+    def ready(self, _timeout):
         if self.tries < self.boots_at:
-            raise LabError("guest x: did not boot within 30 s")
+            raise LabError("guest x: did not boot within 60 s")
 
     def setup(self):
         self.calls.append("setup")
@@ -39,15 +39,16 @@ class FakeHost:
 def test_boot_again():
     said = []
     self = types.SimpleNamespace(booted_again=0, say=said.append)
+    self._boot_end = lambda h: lab.Lab._boot_end(self, h)
     fine, late = FakeHost(), FakeHost(2)
     lab.Lab._boot(self, [fine, late])
     assert (fine.calls, late.calls) == (["setup"], ["halt", "setup"]) and late.tries == 2
     assert self.booted_again == 1 and len(said) == 1 and "did not boot" in said[0] and "booted again" in said[0], said
-    never = FakeHost(3)
+    never, other = FakeHost(3), FakeHost()
     try:
-        lab.Lab._boot(self, [never])
+        lab.Lab._boot(self, [never, other])
     except LabError:
-        assert never.tries == 2
+        assert never.tries == 2 and never.calls[-1] == other.calls[-1] == "halt", (never.calls, other.calls)
     else:
         raise AssertionError("a guest that never boots is no host")
 

@@ -18,6 +18,7 @@ from .wan import Wan
 RETRANSMIT = ("completer_retry_err", "rcvd_seq_err", "out_of_seq_request", "rcvd_rnr_err", "retry_exceeded_err",
               "retry_rnr_exceeded_err")
 LISTEN_TIMEOUT = 15
+BOOT_MAX = 60  # s; a boot takes 8 s alone on a 2-core machine, and five times that beside other work
 
 
 @dataclass
@@ -86,18 +87,27 @@ class Lab:
         self._boot(self.hosts)
 
     def _boot(self, hosts):
-        for h in hosts:
-            h.boot()
-        for h in hosts:
-            try:
-                h.ready()
-            except LabError as e:  # once: QEMU's emulation of one in many boots hangs, two in a row mean something
-                self.booted_again += 1
-                self.say(f"{e}: booted again")
-                h.halt()
+        """All of them, or none."""
+        try:
+            for h in hosts:
                 h.boot()
-                h.ready()
-            h.setup()
+            for h in hosts:
+                self._boot_end(h)
+        except BaseException:
+            for h in hosts:
+                h.halt()
+            raise
+
+    def _boot_end(self, h):
+        try:
+            h.ready(BOOT_MAX)
+        except LabError as e:  # once: QEMU's emulation of one in many boots hangs, two in a row mean something
+            self.booted_again += 1
+            self.say(f"{e}: booted again")
+            h.halt()
+            h.boot()
+            h.ready(2 * BOOT_MAX)
+        h.setup()
 
     def watch(self):
         for h in self.hosts:

@@ -25,7 +25,7 @@ from .proc import LabError
 
 TESTS = ROOT / "tests/e2e"
 CAPTURED_MAX = 3  # failed tests that are run again with captures
-SETUP_MAX = 120  # s until the lab is as a test needs it; a guest may have to boot twice
+SETUP_MAX = 300  # s until the lab is as a test needs it; a guest may have to boot twice
 BROKEN_MAX = 3  # tests in a row for which the lab could not be set up, before giving up
 DEFAULT_NEEDS = {"mtu": 1500, "gateway": False, "native": False, "timeout": 60, "options": {}}
 
