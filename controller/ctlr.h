@@ -275,7 +275,7 @@ struct req {
 	/* waiting */
 	unsigned tries;
 	bool waiting, finished;
-	uint64_t after;
+	uint64_t after, saw; /* saw: the revision that the handler knew */
 	rwy_time until;
 	struct req *next;
 	struct site *site;
