@@ -166,6 +166,7 @@ struct ctlr {
 	int store_rc; /* of the last call */
 	bool loaded;
 	struct req *polls;   /* of routes */
+	struct req *again;   /* something else was first: when that is applied */
 	uint64_t routes_gen; /* of all sites */
 	struct tunnel *plan; /* queue */
 	size_t swept;
@@ -298,6 +299,7 @@ enum outcome req_commit(struct req *r, struct change *ch, unsigned status);
 enum outcome req_commit_then(struct req *r, struct change *ch, change_cb *then);
 void req_store_failed(struct req *r, int rc);
 void req_finish(struct req *r);                        /* locked; the reply is there: it goes out */
+void req_again_all(struct ctlr *c, bool stop);         /* locked; those that waited for what was first */
 bool req_is(const struct req *r, const char *gateway); /* the caller is that gateway, or 403 */
 
 RWY_MUST_CHECK int http_start(struct ctlr *c);

@@ -12,10 +12,12 @@
 #include <sys/socket.h>
 
 #include "controller/ctlr.h"
+#include "controller/http_reply.h"
 #include "controller/trust.h"
 #include "gateway/log.h"
 
-#define IDLE_SECONDS 310u /* between requests; above the longest poll */
+#define IDLE_SECONDS 310u         /* between requests; above the longest poll */
+#define HANDSHAKE    (5 * RWY_MS) /* of our time */
 #define TOO_LARGE    413
 #define PAGE_CONNS   64
 #define CONN_MEMORY  (24u << 10)
@@ -25,6 +27,7 @@ struct conn {
 	struct conn *next, *prev;
 	struct MHD_Connection *mhd;
 	rwy_time since; /* the request that is coming began then; 0: none is */
+	bool spoke;     /* a request line has come: it is no longer shaking hands */
 	unsigned trust; /* generation of `who` */
 	struct identity who;
 };
@@ -94,27 +97,50 @@ static void conn_since(struct MHD_Connection *mhd, rwy_time since)
 /* The request line is there: the rest has to follow. */
 static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
-	conn_since(mhd, ctlr_now());
+	struct conn *k = conn_of(mhd);
+
+	pthread_mutex_lock(&h.lock);
+	if (k) {
+		k->since = ctlr_now();
+		k->spoke = true;
+	}
+	pthread_mutex_unlock(&h.lock);
 	return NULL;
+}
+
+/* When very many come at once, it is we who take long over their handshakes: each one allows for that of the
+ * others. */
+static rwy_dur greeting_limit(const struct ctlr *c)
+{
+	rwy_dur limit = c->conf->request;
+
+	for (const struct conn *k = h.conns; k; k = k->next)
+		limit += k->since && !k->spoke ? HANDSHAKE : 0;
+	return limit;
 }
 
 void http_tick(struct ctlr *c, rwy_time now)
 {
+	unsigned n = 0;
+	rwy_dur greeting;
+
 	pthread_mutex_lock(&h.lock);
+	greeting = greeting_limit(c);
 	for (struct conn *k = h.conns; k; k = k->next) {
 		const union MHD_ConnectionInfo *i;
 
-		if (!k->since || rwy_since(k->since, now) < c->conf->request)
+		if (!k->since || rwy_since(k->since, now) < (k->spoke ? c->conf->request : greeting))
 			continue;
 		i = MHD_get_connection_info(k->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
 		if (i)
 			shutdown(i->connect_fd, SHUT_RDWR); /* the library finds it closed */
 		k->since = 0;
 		COUNT(slow_clients);
-		event(EVENT_WARNING, "refused", NULL, "a client took more than %llu ms to send a request",
-		    (unsigned long long)(c->conf->request / RWY_MS));
+		n++;
 	}
 	pthread_mutex_unlock(&h.lock);
+	if (n)
+		event(EVENT_WARNING, "refused", NULL, "%u clients took too long to send a request", n);
 }
 
 /* Who is there: found out once a connection, and again when the revocation list is a new one. */
@@ -224,48 +250,6 @@ static handler *find(
 	return q.ok ? e->run : NULL;
 }
 
-static const char *const page_csp = "default-src 'self'; img-src 'self' data:; style-src 'self'";
-
-static enum MHD_Result send_reply(struct MHD_Connection *mhd, struct req *r, bool end)
-{
-	struct MHD_Response *resp = NULL;
-	enum MHD_Result rc;
-
-	COUNT(requests);
-	if (r->status >= 400 && r->status < 500)
-		COUNT(refused);
-	if (r->data) {
-		resp = MHD_create_response_from_buffer(
-		    r->data_len, (void *)(uintptr_t)r->data, MHD_RESPMEM_PERSISTENT);
-	} else if (r->status == 304) {
-		resp = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-	} else {
-		char *text = r->text ? r->text : json_dumps(r->json, JSON_COMPACT);
-
-		r->text = NULL;
-		if (text)
-			resp = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
-		if (!resp)
-			free(text);
-	}
-	if (!resp)
-		return MHD_NO;
-	if (r->status != 304)
-		MHD_add_response_header(
-		    resp, MHD_HTTP_HEADER_CONTENT_TYPE, r->type ? r->type : "application/json");
-	MHD_add_response_header(resp, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	MHD_add_response_header(resp, "X-Content-Type-Options", "nosniff");
-	if (r->data)
-		MHD_add_response_header(resp, "Content-Security-Policy", page_csp);
-	if (*r->allow)
-		MHD_add_response_header(resp, MHD_HTTP_HEADER_ALLOW, r->allow);
-	if (end)
-		MHD_add_response_header(resp, MHD_HTTP_HEADER_CONNECTION, "close");
-	rc = MHD_queue_response(mhd, r->status, resp);
-	MHD_destroy_response(resp);
-	return rc;
-}
-
 /* Refused by its headers alone: nothing of what follows is read. */
 static bool too_large(struct MHD_Connection *mhd, struct req *r)
 {
@@ -343,7 +327,7 @@ static enum MHD_Result first_call(
 	if (r->status >= 401 && r->status <= 403 && *r->who.name)
 		event(EVENT_WARNING, "refused", r->who.name, "%s %.96s", method, url);
 	conn_since(mhd, 0);
-	return send_reply(mhd, r, r->status == 401 || r->status == TOO_LARGE);
+	return http_reply(mhd, r, r->status == 401 || r->status == TOO_LARGE);
 }
 
 static void run(struct req *r)
@@ -358,6 +342,7 @@ static void run(struct req *r)
 		return;
 	}
 	MHD_suspend_connection(r->connection); /* first: it may be done before we are back */
+	r->saw = c->rev;
 	o = r->run(c, r);
 	if (o == REQ_DONE)
 		req_finish(r);
@@ -386,7 +371,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 	}
 	if (r->finished || r->status) {
 		conn_since(mhd, 0);
-		return send_reply(mhd, r, r->status == TOO_LARGE);
+		return http_reply(mhd, r, r->status == TOO_LARGE);
 	}
 	conn_since(mhd, 0);
 	run(r);

@@ -8,7 +8,7 @@
 
 #include "controller/ctlr.h"
 
-#define TRIES_MAX 20
+#define TRIES_MAX 100
 
 static void reply_clear(struct req *r)
 {
@@ -119,20 +119,41 @@ void req_store_failed(struct req *r, int rc)
 
 static void run_again(struct req *r)
 {
+	r->status = 0;
+	r->saw = r->c->rev;
 	if (r->run(r->c, r) == REQ_DONE)
 		req_finish(r);
 }
 
-/* Something else was first, or we do not know: what there is now decides. The watch has it soon. */
+/* Something else was first, or we do not know: what there is now decides, once we have seen it. */
 static void again(struct req *r, int rc)
 {
 	if (++r->tries > TRIES_MAX) {
 		req_fail(r, 503, "", "%s again and again: try later", store_strerror(rc));
 		req_finish(r);
-		return;
+	} else if (r->c->rev > r->saw) {
+		run_again(r);
+	} else {
+		r->next = r->c->again;
+		r->c->again = r;
 	}
-	r->until = ctlr_now() + r->tries * 5 * RWY_MS;
-	run_again(r);
+}
+
+void req_again_all(struct ctlr *c, bool stop)
+{
+	struct req *list = c->again, *next;
+
+	c->again = NULL;
+	for (struct req *r = list; r; r = next) {
+		next = r->next;
+		r->next = NULL;
+		if (!stop) {
+			run_again(r);
+			continue;
+		}
+		req_fail(r, 503, "", "the controller stops: nothing has changed");
+		req_finish(r);
+	}
 }
 
 static void on_done(void *ctx, int rc, uint64_t rev)

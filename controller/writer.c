@@ -316,6 +316,7 @@ static void finish_applied(struct ctlr *c)
 		*p = ch->next;
 		finish(ch, 0);
 	}
+	req_again_all(c, false);
 }
 
 static int on_watch(void *ctx, const struct store_kv *kv, uint64_t rev)
@@ -383,6 +384,7 @@ void writer_stop(struct ctlr *c)
 	pthread_join(w.writer, NULL);
 	pthread_join(w.watcher, NULL);
 	ctlr_lock(c);
+	req_again_all(c, true);
 	while (w.applying) {
 		struct change *ch = w.applying;
 

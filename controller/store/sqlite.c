@@ -4,19 +4,11 @@
  * in memory, for watches (sqlite_log.c). Several transactions share one of SQLite's, so that they share its
  * fsync.
  */
-#include <pthread.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "controller/store/sqlite_log.h"
-#include "controller/store/store_int.h"
-
-#define LEASES_MAX 4096
-
-enum stmt { S_GET, S_RANGE, S_PUT, S_DEL, S_REV, S_LEASED, S_LEASE_PUT, S_LEASE_DEL, S_COUNT };
+#include "controller/store/sqlite_int.h"
 
 static const char *const sql[S_COUNT] = {
     [S_GET] = "SELECT key, value, created, modified, lease FROM kv WHERE key = ?1",
@@ -32,31 +24,7 @@ static const char *const sql[S_COUNT] = {
     [S_LEASE_DEL] = "DELETE FROM lease WHERE id = ?1",
 };
 
-struct lease {
-	uint64_t id, expires_ms;
-	uint32_t ttl_ms;
-};
-
-struct sqlite_store {
-	struct store store;
-	pthread_mutex_t lock;
-	sqlite3 *db;
-	sqlite3_stmt *stmt[S_COUNT];
-	uint64_t rev; /* of the last change */
-	struct sqlite_log *log;
-	struct lease lease[LEASES_MAX];
-	unsigned leases;
-};
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-static int error(int rc)
+int sqlite_error(int rc)
 {
 	switch (rc & 0xff) {
 	case SQLITE_OK:
@@ -73,19 +41,19 @@ static int error(int rc)
 	}
 }
 
-static int run(struct sqlite_store *s, const char *text)
+int sqlite_run(struct sqlite_store *s, const char *text)
 {
-	return error(sqlite3_exec(s->db, text, NULL, NULL, NULL));
+	return sqlite_error(sqlite3_exec(s->db, text, NULL, NULL, NULL));
 }
 
 /* A statement that gives no rows. */
-static int step(sqlite3_stmt *st)
+int sqlite_step(sqlite3_stmt *st)
 {
 	const int rc = sqlite3_step(st);
 
 	sqlite3_reset(st);
 	sqlite3_clear_bindings(st);
-	return error(rc);
+	return sqlite_error(rc);
 }
 
 static void bind_text(sqlite3_stmt *st, int i, const char *s, size_t len)
@@ -93,7 +61,7 @@ static void bind_text(sqlite3_stmt *st, int i, const char *s, size_t len)
 	sqlite3_bind_blob(st, i, s, (int)len, SQLITE_STATIC);
 }
 
-static void bind_u64(sqlite3_stmt *st, int i, uint64_t v)
+void sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
 {
 	sqlite3_bind_int64(st, i, (sqlite3_int64)v);
 }
@@ -137,7 +105,7 @@ static int walk(sqlite3_stmt *st, store_kv_cb *cb, void *ctx)
 	}
 	sqlite3_reset(st);
 	sqlite3_clear_bindings(st);
-	return out ? out : error(rc);
+	return out ? out : sqlite_error(rc);
 }
 
 static int sqlite_range(
@@ -178,18 +146,10 @@ static int revisions(struct sqlite_store *s, const char *key, uint64_t *created,
 	}
 	sqlite3_reset(st);
 	sqlite3_clear_bindings(st);
-	return error(rc);
+	return sqlite_error(rc);
 }
 
 /* --- writing: all inside SQLite's transaction ------------------------------------------------------ */
-
-static struct lease *lease_find(struct sqlite_store *s, uint64_t id)
-{
-	for (unsigned i = 0; i < s->leases; i++)
-		if (s->lease[i].id == id)
-			return &s->lease[i];
-	return NULL;
-}
 
 static int put(struct sqlite_store *s, const struct store_op *op, uint64_t rev)
 {
@@ -204,20 +164,20 @@ static int put(struct sqlite_store *s, const struct store_op *op, uint64_t rev)
 		kv.create_rev = created;
 	bind_text(st, 1, op->key, strlen(op->key));
 	bind_text(st, 2, op->value, op->len);
-	bind_u64(st, 3, rev);
-	bind_u64(st, 4, rev);
-	bind_u64(st, 5, op->lease);
-	rc = step(st);
+	sqlite_bind_u64(st, 3, rev);
+	sqlite_bind_u64(st, 4, rev);
+	sqlite_bind_u64(st, 5, op->lease);
+	rc = sqlite_step(st);
 	return rc ? rc : sqlite_log_add(s->log, &kv);
 }
 
-static int del(struct sqlite_store *s, const char *key, uint64_t rev)
+int sqlite_del(struct sqlite_store *s, const char *key, uint64_t rev)
 {
 	const struct store_kv kv = {key, NULL, 0, 0, rev, 0};
 	int rc;
 
 	bind_text(s->stmt[S_DEL], 1, key, strlen(key));
-	rc = step(s->stmt[S_DEL]);
+	rc = sqlite_step(s->stmt[S_DEL]);
 	if (rc || !sqlite3_changes(s->db))
 		return rc;
 	return sqlite_log_add(s->log, &kv);
@@ -236,7 +196,7 @@ static int holds(struct sqlite_store *s, const struct store_txn *t)
 			return STORE_ECONFLICT;
 	}
 	for (unsigned i = 0; i < t->ops; i++)
-		if (t->op[i].value && t->op[i].lease && !lease_find(s, t->op[i].lease))
+		if (t->op[i].value && t->op[i].lease && !sqlite_lease_find(s, t->op[i].lease))
 			return STORE_ENOLEASE;
 	return 0;
 }
@@ -251,26 +211,26 @@ static int txn_run(struct sqlite_store *s, struct store_txn *t, uint64_t *rev)
 		return rc == STORE_ECONFLICT || rc == STORE_ENOLEASE ? 0 : rc;
 	t->rev = *rev + 1;
 	for (unsigned i = 0; !rc && i < t->ops; i++)
-		rc = t->op[i].value ? put(s, &t->op[i], t->rev) : del(s, t->op[i].key, t->rev);
+		rc = t->op[i].value ? put(s, &t->op[i], t->rev) : sqlite_del(s, t->op[i].key, t->rev);
 	*rev = t->rev;
 	return rc;
 }
 
 static int set_rev(struct sqlite_store *s, uint64_t rev)
 {
-	bind_u64(s->stmt[S_REV], 1, rev);
-	return step(s->stmt[S_REV]);
+	sqlite_bind_u64(s->stmt[S_REV], 1, rev);
+	return sqlite_step(s->stmt[S_REV]);
 }
 
 /* What was said since BEGIN, done or not. */
-static int finish(struct sqlite_store *s, uint64_t rev, int rc)
+int sqlite_finish(struct sqlite_store *s, uint64_t rev, int rc)
 {
 	if (!rc)
 		rc = set_rev(s, rev);
 	if (!rc)
-		rc = run(s, "COMMIT");
+		rc = sqlite_run(s, "COMMIT");
 	if (rc) {
-		(void)run(s, "ROLLBACK");
+		(void)sqlite_run(s, "ROLLBACK");
 		sqlite_log_undo(s->log);
 		return rc;
 	}
@@ -282,16 +242,14 @@ static int finish(struct sqlite_store *s, uint64_t rev, int rc)
 static int batch(struct sqlite_store *s, struct store_txn *t, unsigned n)
 {
 	uint64_t rev = s->rev;
-	int rc = run(s, "BEGIN IMMEDIATE");
+	int rc = sqlite_run(s, "BEGIN IMMEDIATE");
 
 	if (rc)
 		return rc;
 	for (unsigned i = 0; !rc && i < n; i++)
 		rc = txn_run(s, &t[i], &rev);
-	return finish(s, rev, rc);
+	return sqlite_finish(s, rev, rc);
 }
-
-static void expire(struct sqlite_store *s);
 
 static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigned n)
 {
@@ -299,126 +257,11 @@ static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigne
 	int rc;
 
 	pthread_mutex_lock(&s->lock);
-	expire(s);
+	sqlite_expire(s);
 	rc = batch(s, t, n);
 	for (unsigned i = 0; rc && i < n; i++) /* one may be too large, and others not */
 		t[i].rc = n > 1 ? batch(s, &t[i], 1) : rc;
 	pthread_mutex_unlock(&s->lock);
-}
-
-/* --- leases --------------------------------------------------------------------------------------- */
-
-struct leased {
-	char (*key)[STORE_KEY_MAX];
-	unsigned n;
-};
-
-static int leased_keys(struct sqlite_store *s, uint64_t id, struct leased *l)
-{
-	sqlite3_stmt *st = s->stmt[S_LEASED];
-	int rc;
-
-	bind_u64(st, 1, id);
-	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		char(*more)[STORE_KEY_MAX] = realloc(l->key, (l->n + 1) * sizeof(*more));
-
-		if (!more)
-			break;
-		l->key = more;
-		snprintf(l->key[l->n++], STORE_KEY_MAX, "%.*s", sqlite3_column_bytes(st, 0),
-		    (const char *)sqlite3_column_blob(st, 0));
-	}
-	sqlite3_reset(st);
-	return rc == SQLITE_ROW ? RWY_ENOMEM : error(rc);
-}
-
-static int lease_drop(struct sqlite_store *s, uint64_t id)
-{
-	struct leased l = {NULL, 0};
-	uint64_t rev = s->rev;
-	int rc = run(s, "BEGIN IMMEDIATE");
-
-	if (rc)
-		return rc;
-	rc = leased_keys(s, id, &l);
-	if (l.n)
-		rev++;
-	for (unsigned i = 0; !rc && i < l.n; i++)
-		rc = del(s, l.key[i], rev);
-	bind_u64(s->stmt[S_LEASE_DEL], 1, id);
-	if (!rc)
-		rc = step(s->stmt[S_LEASE_DEL]);
-	rc = finish(s, rev, rc);
-	free(l.key);
-	return rc;
-}
-
-static void lease_forget(struct sqlite_store *s, struct lease *l)
-{
-	*l = s->lease[--s->leases];
-}
-
-static void expire(struct sqlite_store *s)
-{
-	const uint64_t now = now_ms();
-
-	for (unsigned i = 0; i < s->leases;)
-		if (s->lease[i].expires_ms > now || lease_drop(s, s->lease[i].id))
-			i++;
-		else
-			lease_forget(s, &s->lease[i]);
-}
-
-static int sqlite_lease(struct store *store, uint32_t ttl_ms, uint64_t *lease)
-{
-	struct sqlite_store *s = (struct sqlite_store *)store;
-	int rc = RWY_ENOMEM;
-	uint64_t id;
-
-	pthread_mutex_lock(&s->lock);
-	if (s->leases < LEASES_MAX) {
-		do
-			sqlite3_randomness(sizeof(id), &id);
-		while (!(id >>= 1) || lease_find(s, id));
-		bind_u64(s->stmt[S_LEASE_PUT], 1, id);
-		bind_u64(s->stmt[S_LEASE_PUT], 2, ttl_ms);
-		rc = step(s->stmt[S_LEASE_PUT]);
-		if (!rc)
-			s->lease[s->leases++] = (struct lease){id, now_ms() + ttl_ms, ttl_ms};
-		*lease = id;
-	}
-	pthread_mutex_unlock(&s->lock);
-	return rc;
-}
-
-static int sqlite_lease_renew(struct store *store, uint64_t lease)
-{
-	struct sqlite_store *s = (struct sqlite_store *)store;
-	struct lease *l;
-
-	pthread_mutex_lock(&s->lock);
-	expire(s);
-	l = lease_find(s, lease);
-	if (l)
-		l->expires_ms = now_ms() + l->ttl_ms;
-	pthread_mutex_unlock(&s->lock);
-	return l ? 0 : STORE_ENOLEASE;
-}
-
-static int sqlite_lease_end(struct store *store, uint64_t lease)
-{
-	struct sqlite_store *s = (struct sqlite_store *)store;
-	struct lease *l;
-	int rc = STORE_ENOLEASE;
-
-	pthread_mutex_lock(&s->lock);
-	l = lease_find(s, lease);
-	if (l)
-		rc = lease_drop(s, lease);
-	if (l && !rc)
-		lease_forget(s, l);
-	pthread_mutex_unlock(&s->lock);
-	return rc;
 }
 
 static int sqlite_watch(
@@ -432,7 +275,7 @@ static int sqlite_watch(
 		if (rc)
 			return rc;
 		pthread_mutex_lock(&s->lock);
-		expire(s);
+		sqlite_expire(s);
 		pthread_mutex_unlock(&s->lock);
 	}
 	return 0;
@@ -476,30 +319,11 @@ static int number(struct sqlite_store *s, const char *text, uint64_t *out)
 	return rc == SQLITE_ROW ? 0 : STORE_EDOWN;
 }
 
-/* Those of the process before us: their owners get a whole term to come back. */
-static int leases_load(struct sqlite_store *s)
-{
-	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(s->db, "SELECT id, ttl FROM lease", -1, &st, NULL);
-
-	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-		rc = sqlite3_step(st);
-		if (rc == SQLITE_ROW && s->leases < LEASES_MAX) {
-			const uint32_t ttl = (uint32_t)sqlite3_column_int64(st, 1);
-
-			s->lease[s->leases++] =
-			    (struct lease){(uint64_t)sqlite3_column_int64(st, 0), now_ms() + ttl, ttl};
-		}
-	}
-	sqlite3_finalize(st);
-	return error(rc);
-}
-
 static int prepare(struct sqlite_store *s, uint64_t bytes_max)
 {
 	uint64_t page = 4096;
 	char text[96];
-	int rc = run(s,
+	int rc = sqlite_run(s,
 	    "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
 	    "CREATE TABLE IF NOT EXISTS kv (key BLOB PRIMARY KEY, value BLOB NOT NULL, created INTEGER, "
 	    "modified INTEGER, lease INTEGER) WITHOUT ROWID;"
@@ -513,14 +337,14 @@ static int prepare(struct sqlite_store *s, uint64_t bytes_max)
 	if (!rc && bytes_max) {
 		snprintf(
 		    text, sizeof(text), "PRAGMA max_page_count=%llu", (unsigned long long)(bytes_max / page));
-		rc = run(s, text);
+		rc = sqlite_run(s, text);
 	}
 	for (unsigned i = 0; !rc && i < S_COUNT; i++)
-		rc = error(
+		rc = sqlite_error(
 		    sqlite3_prepare_v3(s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i], NULL));
 	if (!rc)
 		rc = number(s, "SELECT revision FROM meta", &s->rev);
-	return rc ? rc : leases_load(s);
+	return rc ? rc : sqlite_leases_load(s);
 }
 
 int store_sqlite_open(struct store **out, const char *path, uint64_t bytes_max, char *text)
@@ -532,7 +356,7 @@ int store_sqlite_open(struct store **out, const char *path, uint64_t bytes_max, 
 		return RWY_ENOMEM;
 	s->store.ops = &sqlite_ops;
 	pthread_mutex_init(&s->lock, NULL);
-	rc = error(sqlite3_open_v2(
+	rc = sqlite_error(sqlite3_open_v2(
 	    path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL));
 	if (!rc)
 		rc = prepare(s, bytes_max);
