@@ -20,6 +20,7 @@
 #define PERSISTENT_PTOS   3
 #define DEAD_PTOS         2 /* with another path alive, its datagrams go there */
 #define MIN_RTT_WINDOW    (10 * RWY_SEC)
+#define MEASURE_MIN       32 /* datagrams of a rate sample that is worth keeping */
 #define LOSS_MEMORY       12 /* smoothed loss: over 2^12 datagrams */
 
 static struct wan_sent *slot(const struct wan_path *p, uint64_t pn)
@@ -444,8 +445,11 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lo
 	};
 
 	p->t->cfg.cc->on_ack(p->cc, &c, now);
+	/* A handful of datagrams says nothing of what the path takes. */
 	if (rtt)
-		wan_measure_on_ack(&p->measure, c.rate_Bps, c.app_limited, now);
+		wan_measure_on_ack(&p->measure,
+		    p->delivered - a->rs.delivered >= (uint64_t)MEASURE_MIN * p->mtu ? c.rate_Bps : 0,
+		    c.app_limited, now);
 	pace_update(p);
 }
 

@@ -39,8 +39,10 @@ void wan_measure_on_ack(struct wan_measure *l, uint64_t rate_Bps, bool app_limit
 {
 	l->at = now;
 	turn(l, now);
-	/* A sender with little to send shows what it sent; more than what was seen is still more. */
-	if (rate_Bps > l->best[0] && (!app_limited || rate_Bps > l->best[1]))
+	/* A sender with little to send shows what it sent, not what the path takes; but what was seen is
+	 * there. */
+	if (rate_Bps > l->best[0] &&
+	    (!app_limited || (wan_measure_rate(l) && rate_Bps > wan_measure_rate(l))))
 		l->best[0] = rate_Bps;
 }
 

@@ -30,7 +30,7 @@ void wan_measure_on_lost(struct wan_measure *l, uint64_t pn);
 void wan_measure_on_ack(struct wan_measure *l, uint64_t rate_Bps, bool app_limited, rwy_time now);
 /* Datagrams lost in a row, the mean times 16: 16 is one by one; 0: too few were lost to say. */
 uint32_t wan_measure_burst16(const struct wan_measure *l);
-/* The most that it has carried of late, bytes a second; 0: not known. At least so much is there. */
+/* The most that it has carried of late when there was more to send, bytes a second; 0: not known. */
 uint64_t wan_measure_rate(const struct wan_measure *l);
 
 #endif

@@ -223,7 +223,7 @@ static int assignment(const struct document *d, struct document_assignment *out,
 	static const char keys[] = "vni source destination tunnel | job rate_bps source_qpn destination_qpn";
 	const char *source, *destination, *name;
 	uint64_t vni, v = 0;
-	char what[32];
+	char what[48];
 	int rc;
 
 	snprintf(what, sizeof(what), "assignments[%zu]", at);

@@ -54,6 +54,9 @@ static void test_rate(void **state)
 	assert_int_equal(wan_measure_rate(&l), 0);
 	wan_measure_on_ack(&l, 0, true, now);
 	assert_int_equal(l.at, now);
+	/* Who has little to send shows nothing of the path. */
+	wan_measure_on_ack(&l, 70, true, now);
+	assert_int_equal(wan_measure_rate(&l), 0);
 	wan_measure_on_ack(&l, 1000, false, now += RWY_MS);
 	wan_measure_on_ack(&l, 500, false, now += RWY_MS);
 	assert_int_equal(wan_measure_rate(&l), 1000);
@@ -61,11 +64,12 @@ static void test_rate(void **state)
 	 */
 	wan_measure_on_ack(&l, 10, true, now += WAN_MEASURE_WINDOW);
 	assert_int_equal(wan_measure_rate(&l), 1000);
-	wan_measure_on_ack(&l, 10, true, now += WAN_MEASURE_WINDOW);
-	wan_measure_on_ack(&l, 10, true, now += WAN_MEASURE_WINDOW);
-	assert_int_equal(wan_measure_rate(&l), 10);
 	wan_measure_on_ack(&l, 2000, true, now += RWY_MS); /* more than was known */
 	assert_int_equal(wan_measure_rate(&l), 2000);
+	wan_measure_on_ack(&l, 10, true, now += WAN_MEASURE_WINDOW);
+	assert_int_equal(wan_measure_rate(&l), 2000);
+	wan_measure_on_ack(&l, 10, true, now += WAN_MEASURE_WINDOW);
+	assert_int_equal(wan_measure_rate(&l), 0);
 	/* Silence for long: nothing is known any more. */
 	wan_measure_on_ack(&l, 0, true, now += 5 * WAN_MEASURE_WINDOW);
 	assert_int_equal(wan_measure_rate(&l), 0);
