@@ -91,6 +91,7 @@ struct conf_controller {
 	unsigned urls;
 	char ca[CONF_STR], certificate[CONF_STR], key[CONF_STR]; /* PEM files */
 	char site[CONF_NAME];
+	uint64_t bandwidth_Bps;  /* what it offers, bytes a second; 0: its WAN port's speed */
 	char document[CONF_STR]; /* the last document is kept here */
 };
 

@@ -213,6 +213,10 @@ const struct conf_key conf_keys[] = {
     {"controller.key", CONF_T_PATH, 2, CONF_STR - 1, "", C(controller.key), .text = "PEM file with its key."},
     {"controller.site", CONF_T_NAME, 1, CONF_NAME - 1, "", C(controller.site),
         .text = "The site that this gateway is at."},
+    {"controller.bandwidth", CONF_T_RATE, 1000000, TBPS, "port", .words = "port", C(controller.bandwidth_Bps),
+        .text =
+            "What the gateway offers to carry, by which the control center shares the load among the "
+            "gateways of a site; `port`: the speed of its fastest WAN port, or 10Gbps if that is not known."},
     {"controller.document", CONF_T_PATH, 2, CONF_STR - 1, "/var/lib/roceway/document.json",
         C(controller.document),
         .text = "File in which the last document of the controller is kept: what runs after a start while no "

@@ -37,6 +37,27 @@ static json_t *with_port(const struct rwy_ip *a)
 	return all;
 }
 
+/* What it can send by. TCP: with the congestion controls that the kernel lets everybody choose. */
+static json_t *capabilities(uint64_t bps)
+{
+	json_t *o = json_pack("{s:{s:I, s:b}}", "rocev2", "bandwidth_bps", (json_int_t)bps, "cnp", 1);
+	static const char path[] = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+	json_t *algorithms = json_array();
+	FILE *f = fopen(path, "re");
+	char word[32];
+
+	while (f && fscanf(f, "%31s", word) == 1)
+		if ((!strcmp(word, "bbr") || !strcmp(word, "cubic")) && json_array_size(algorithms) < 8)
+			json_array_append_new(algorithms, json_string(word));
+	if (f)
+		fclose(f);
+	if (json_array_size(algorithms))
+		json_object_set_new(o, "tcp",
+		    json_pack("{s:I, s:O}", "bandwidth_bps", (json_int_t)bps, "algorithms", algorithms));
+	json_decref(algorithms);
+	return o;
+}
+
 json_t *ctrl_registration(void *ctx)
 {
 	const struct gw_ctrl *k = ctx;
@@ -59,9 +80,11 @@ json_t *ctrl_registration(void *ctx)
 		if (port->role == CONF_ROLE_WAN && bps > most)
 			most = bps;
 	}
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:{s:{s:I, s:b}}}", "site", c->controller.site, "version",
-	    k->app->version, "lan", lan, "wan", wan, "ports", ports, "capabilities", "rocev2",
-	    "bandwidth_bps", (json_int_t)(most ? most : DEFAULT_BPS), "cnp", 1);
+	if (c->controller.bandwidth_Bps)
+		most = 8 * c->controller.bandwidth_Bps;
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "site", c->controller.site, "version",
+	    k->app->version, "lan", lan, "wan", wan, "ports", ports, "capabilities",
+	    capabilities(most ? most : DEFAULT_BPS));
 }
 
 /* --- how loaded ------------------------------------------------------------------------------------------
