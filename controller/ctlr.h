@@ -8,7 +8,8 @@
  * nothing, and replicas agree. Sessions, measurements and loads are not stored: gateways tell them again.
  *
  * Threads: HTTP's (requests), the writer's (the store's calls), the watch's, the ticker's (leases, polls,
- * tunnels). All take the lock for short; none holds it over a call of the store.
+ * tunnels). All take the lock for short; none holds it over a call of the store (but apply_load, at start and
+ * when the watch lost track).
  */
 #ifndef CONTROLLER_CTLR_H
 #define CONTROLLER_CTLR_H
@@ -339,8 +340,9 @@ unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, uns
 /* --- sessions (session.c), tenants (tenant.c), jobs (job.c), routes (routes.c)
  * ------------------------------------ */
 
+/* now: the tunnel that it is on already, which it keeps; NULL: not known. */
 struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const char *destination,
-    struct site *at, const char **reason);
+    struct site *at, struct tunnel *now, const char **reason);
 void session_free(struct ctlr *c, struct session *s);
 void flows_replan(struct ctlr *c, struct gateway *g); /* those whose tunnel is down */
 void flow_lost_tunnel(struct ctlr *c, struct tunnel *t);

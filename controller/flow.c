@@ -39,8 +39,9 @@ static void flow_link(struct flow *f, struct tunnel *t)
 	t->flows++;
 }
 
-/* The tunnel of a flow, by weighted rendezvous over the pairs of its sites; NULL: none is up. */
-static struct tunnel *choose(struct ctlr *c, const struct flow *f)
+/* The tunnel of a flow: its job's, the one that it is on (it is under way, and known again after we were
+ * away), else by weighted rendezvous over the pairs of its sites; NULL: none is up. */
+static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel *now)
 {
 	static struct plan_pair pair[GATEWAYS_MAX * GATEWAYS_MAX]; /* under the lock */
 	static struct tunnel *tunnel[GATEWAYS_MAX * GATEWAYS_MAX];
@@ -56,6 +57,10 @@ static struct tunnel *choose(struct ctlr *c, const struct flow *f)
 
 	if (t && tunnel_up(t))
 		return t;
+	if (now && tunnel_up(now) &&
+	    ((now->end[0]->site == f->site[0] && now->end[1]->site == f->site[1]) ||
+	        (now->end[0]->site == f->site[1] && now->end[1]->site == f->site[0])))
+		return now;
 	for (unsigned i = 0; i < a; i++)
 		for (unsigned j = 0; j < b; j++) {
 			t = tunnel_find(c, g[0][i]->name, g[1][j]->name);
@@ -87,9 +92,9 @@ static struct flow *flow_new(struct ctlr *c, const char *key)
 	return f;
 }
 
-static void place(struct ctlr *c, struct flow *f)
+static void place(struct ctlr *c, struct flow *f, struct tunnel *now)
 {
-	struct tunnel *t = choose(c, f);
+	struct tunnel *t = choose(c, f, now);
 
 	flow_unlink(f);
 	if (t)
@@ -106,7 +111,7 @@ static struct site *site_of(struct ctlr *c, uint32_t vni, const char *addr)
 }
 
 struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const char *destination,
-    struct site *at, const char **reason)
+    struct site *at, struct tunnel *now, const char **reason)
 {
 	struct site *s = site_of(c, vni, source), *d = site_of(c, vni, destination);
 	char key[sizeof(((struct flow *)0)->key)];
@@ -139,7 +144,7 @@ struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const
 	f->site[0] = swap ? d : s;
 	f->site[1] = swap ? s : d;
 	if (!f->tunnel || !tunnel_up(f->tunnel))
-		place(c, f);
+		place(c, f, now);
 	*reason = f->tunnel ? NULL : "no pair of gateways of these sites is up with a tunnel";
 	return f;
 }
@@ -160,7 +165,7 @@ void flows_replan(struct ctlr *c, struct gateway *g)
 	for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
 		for (struct flow *f = t->flow, *next; f && !tunnel_up(t); f = next, n++) {
 			next = f->next;
-			place(c, f);
+			place(c, f, NULL);
 		}
 	if (n)
 		event(EVENT_INFO, "plan", g->name, "%u flows of its tunnels go elsewhere", n);

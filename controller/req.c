@@ -181,20 +181,17 @@ static void on_done(void *ctx, int rc, uint64_t rev)
 
 static enum outcome commit(struct req *r, struct change *ch, unsigned status, change_cb *then)
 {
-	struct pending *p = malloc(sizeof(*p));
-	struct change *mine = p ? ch : NULL;
+	struct pending *p = ch ? malloc(sizeof(*p)) : NULL;
 
-	if (!p)
+	if (!p) {
 		change_cancel(ch);
-	if (p)
-		*p = (struct pending){r, then, status};
-	if (mine)
-		change_set(mine, on_done, p);
-	r->waiting = true;
-	if (change_submit(r->c, mine))
-		return REQ_WAIT;
+		return req_fail(r, 503, "", "out of memory");
+	}
+	*p = (struct pending){r, then, status};
+	change_set(ch, on_done, p);
+	if (change_submit(r->c, ch))
+		return REQ_WAIT; /* p is the change's */
 	free(p);
-	r->waiting = false;
 	return req_fail(r, 503, "", "too many changes are waiting for the store");
 }
 

@@ -545,6 +545,12 @@ def test_sessions_go_by_weight_and_both_directions_together(w):
         assert routes[s + "/32", d + "/32"] == there[f"{s}-{d}"]["pair"].split("/")[0]
     general = [r for r in w.op.get("/v1/routes?site=b")["routes"] if "source" not in r]
     assert [r["destination"] for r in general] == ["10.1.0.0/16"] and len(general[0]["gateways"]) == 2
+    # what is under way stays where it is, and its other end with it
+    for tunnel in ("gw-b1", "gw-b2"):
+        s, d = f"10.1.2.{tunnel[-1]}", f"10.2.2.{tunnel[-1]}"
+        here = {"id": tunnel, "event": "opened", "source": s, "destination": d, "tunnel": tunnel}
+        assert a2.client.post(a2.path("/sessions"), {"sessions": [here]})["decisions"][0]["pair"] == f"gw-a2/{tunnel}"
+        assert b1.open((d, s))[0]["pair"] == f"{tunnel}/gw-a2"
     # one gateway leaves: only what was on it moves
     stop()
     stop = keep_alive(w, a1, a2, b1)
