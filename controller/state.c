@@ -102,8 +102,10 @@ void gateway_free(struct ctlr *c, struct gateway *g)
 	}
 	while (g->session)
 		session_free(c, g->session);
-	while (g->tunnel)
-		tunnel_free(c, g->tunnel);
+	for (struct tunnel *t = g->tunnel, *next; t; t = next) {
+		next = t->next[tunnel_side(t, g)];
+		tunnel_free(c, t);
+	}
 	gateway_set_site(c, g, NULL);
 	if (g->up)
 		c->up--;
