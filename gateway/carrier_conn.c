@@ -129,11 +129,11 @@ static bool record(
 		gw_set_hello(cs, c, r, why, now);
 		return true;
 	case WAN_REC_DATAGRAM:
-		if (c->state == GW_CONN_OPEN)
+		if (c->state == GW_CONN_OPEN && c->t)
 			return deliver(cs, c, r, why);
 		break;
 	case WAN_REC_WISH:
-		if (c->state == GW_CONN_OPEN) {
+		if (c->state == GW_CONN_OPEN && c->t) {
 			gw_set_wish(cs, c->t, r, why, now);
 			return true;
 		}
@@ -176,7 +176,8 @@ static void stall(struct gw_carriers *cs, struct gw_conn *c, bool on)
 		return;
 	c->stalled = on;
 	cs->stalled += on ? 1 : -1u;
-	c->t->c.rx_stalls += on;
+	if (c->t)
+		c->t->c.rx_stalls += on;
 	gw_conn_watch(cs, c);
 }
 
@@ -236,16 +237,18 @@ static bool fill(struct gw_carriers *cs, struct gw_conn *c)
 	if (c->state != GW_CONN_OPEN || !t->link || !t->set)
 		return false;
 	for (unsigned k = 0; k < cs->app->workers; k++) {
-		struct gw_link *l = &t->link[t->turn % cs->app->workers];
+		unsigned w = t->turn++ % cs->app->workers;
+		struct gw_link *l = &t->link[w];
 		uint64_t bytes = 0;
 
-		t->turn++;
 		c->out_n = rte_ring_sc_dequeue_burst(l->out, (void **)c->out, GW_CONN_RUN, NULL);
 		if (!c->out_n)
 			continue;
 		for (unsigned i = 0; i < c->out_n; i++)
 			bytes += c->out[i]->pkt_len;
 		atomic_fetch_add_explicit(&l->taken, bytes, memory_order_release);
+		if (bytes >= GW_LINK_MIN / 2) /* it may sleep for want of room */
+			cs->touched |= (uint64_t)1 << w;
 		return true;
 	}
 	return false;

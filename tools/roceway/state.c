@@ -115,8 +115,8 @@ static void tunnel_row(struct table *t, const json_t *o)
 
 static int run_tunnels(const struct cli *cli)
 {
-	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", "VIA", ">RTT", ">LOSS",
-	    "BAD", ">RATE", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
+	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", "VIA", ">RTT", ">LOSS", "BAD",
+	    ">RATE", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
 
 	return run_list(cli, cli_value(cli, "detail") || cli->json ? "/v1/tunnels?workers=1" : "/v1/tunnels",
 	    "tunnels", columns, tunnel_row);
@@ -124,11 +124,12 @@ static int run_tunnels(const struct cli *cli)
 
 const struct cli_cmd cmd_tunnels = {.name = "tunnels",
     .text = "tunnels to peer gateways",
-    .more = "VIA is what it sends by: udp (the native carrier) or tcp; behind a slash what it should send by:\n"
-            "--detail says why it does not.\n"
-            "BAD is what the path is congested by, for good: loss, marks or delay.\n"
-            "RATE is what congestion control allows now, or what TCP carries.\n"
-            "SENT and RECEIVED count datagrams' bytes since start.\n",
+    .more =
+        "VIA is what it sends by: udp (the native carrier) or tcp; behind a slash what it should send by:\n"
+        "--detail says why it does not.\n"
+        "BAD is what the path is congested by, for good: loss, marks or delay.\n"
+        "RATE is what congestion control allows now, or what TCP carries.\n"
+        "SENT and RECEIVED count datagrams' bytes since start.\n",
     .opts = detail_opts,
     .run = run_tunnels};
 
