@@ -114,11 +114,10 @@ static int sqlite_range(
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	sqlite3_stmt *st = s->stmt[prefix ? S_RANGE : S_GET];
 	const size_t n = strlen(from);
-	char end[STORE_KEY_MAX + 1];
+	char end[STORE_KEY_MAX + 2];
 	int rc;
 
-	memcpy(end, from, n);
-	end[n] = (char)0xff; /* above all that is UTF-8 */
+	snprintf(end, sizeof(end), "%s\xff", from); /* above all that is UTF-8 */
 	pthread_mutex_lock(&s->lock);
 	bind_text(st, 1, from, n);
 	if (prefix) {
