@@ -5,12 +5,20 @@
 #   gwa: host's tap, and switches fl (LAN) and fw (WAN, with the cable to the emulated WAN)
 #   gwa1, gwa2: lan, wan, mgmt            gwb, gwb1, gwb2: the same at site B            ctl: switch mg, the controllers
 #
+# controllers listen on 10.255.0.1, ports 7443, 7444, ...; etcd, if asked for, on 10.255.0.1, too.
 # The hosts get some addresses each and, as a host's agent would install them, routes by pair of addresses.
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
 from . import proc
 from .gateway import Gateway
 from .net import IP, MTU_MAX
 from .proc import LabError, ns_argv, sh
 
+CA = Path(__file__).resolve().parents[3] / "tools/ca/roceway-ca"
 ADDRESSES = 4  # of each host, for ADDRESSES * ADDRESSES pairs
 _CONFIG = """# SPDX-License-Identifier: Apache-2.0
 gateway:
@@ -76,6 +84,16 @@ def _plug(ns, switch, port, far_ns, dev):
     sh(IP, "-n", ns, "link", "add", port, "mtu", MTU_MAX, "type", "veth", "peer", "name", dev, "mtu", MTU_MAX, "netns", far_ns)
     sh(IP, "-n", ns, "link", "set", port, "master", switch, "up")
     sh(IP, "-n", far_ns, "link", "set", dev, "up")
+
+
+class Watch:
+    def __init__(self, argv):
+        self.process = subprocess.Popen([str(x) for x in argv], stdout=subprocess.PIPE, text=True)
+
+    def answer(self):
+        out, _ = self.process.communicate(timeout=60)
+        text, _, status = out.rpartition("\n")
+        return (json.loads(text) if status == "200" else None), time.monotonic()
 
 
 class Alias:
@@ -159,6 +177,101 @@ class Fleet:
         proc.wait_for(f"{name}: ready", lambda: p.poll() is not None or ready(), seconds, 0.1)
         if p.poll() is not None:
             raise LabError(f"{name} ended: {(self.lab.net.dir / f'{name}.log').read_text(errors='replace')[-800:]}")
+
+    # --- controllers --------------------------------------------------------------------------
+    def controllers(self, n=1, etcd=0, lease="900ms"):
+        """A CA, `n` controllers over SQLite (one) or over `etcd` nodes, and what the gateways' files need to find them."""
+        self.ca = self.lab.net.dir / "ca"
+        shutil.rmtree(self.ca, ignore_errors=True)
+        self._ca("init")
+        for g in self.gateways.values():
+            self._ca("issue", g.name, "gateway")
+        self._ca("issue", "operator", "operator")
+        store = f"kind: sqlite\n  path: {self.lab.net.dir}/controller.db"
+        if etcd:
+            store = f"kind: etcd\n  endpoints: [{', '.join(self._etcd(etcd))}]\n  prefix: /roceway/"
+        else:
+            for f in self.lab.net.dir.glob("controller.db*"):
+                f.unlink()
+        self.store, self.lease, self.count = store, lease, n
+        for i in range(n):
+            self.controller(i)
+        urls = ", ".join(f"https://10.255.0.1:{7443 + i}" for i in range(n))
+        for g in self.gateways.values():
+            g.more = f"""controller:
+  urls: [{urls}]
+  ca: {self.ca}/ca.pem
+  certificate: {self.ca}/{g.name}.pem
+  key: {self.ca}/{g.name}.key
+  site: {"site-" + g.name[0]}
+  bandwidth: {"3Gbps" if g.n == 1 else "1Gbps"}
+  document: {self.lab.net.dir}/document-{g.name}.json
+"""
+            (self.lab.net.dir / f"document-{g.name}.json").unlink(missing_ok=True)
+
+    def controller(self, i):
+        """Start the i-th controller (again)."""
+        d, name = self.lab.net.dir, f"controller-{i + 1}"
+        if not (self.ca / f"{name}.pem").exists():
+            self._ca("issue", name, "controller", "10.255.0.1")
+        conf = d / f"{name}.yaml"
+        conf.write_text(f"""# SPDX-License-Identifier: Apache-2.0
+controller:
+  name: {name}
+  log_level: info
+listen:
+  address: 10.255.0.1:{7443 + i}
+  page: 127.0.0.1:{7480 + i}
+tls:
+  ca: {self.ca}/ca.pem
+  certificate: {self.ca}/{name}.pem
+  key: {self.ca}/{name}.key
+store:
+  {self.store}
+gateways:
+  lease: {self.lease}
+policy:
+  confirm: 2s
+  hold: 5s
+""")
+        self.run(name, [self.lab.net.bin / "roceway-controller", "--config", conf], lambda: self.ask("GET", "/v1/health", i) is not None)
+
+    def _ca(self, *words):
+        subprocess.run([CA, self.ca, *words], check=True, capture_output=True, text=True)
+
+    def _etcd(self, n):
+        names = [f"etcd{i}" for i in range(n)]
+        peers = ",".join(f"{x}=http://10.255.0.1:{2480 + i}" for i, x in enumerate(names))
+        for i, x in enumerate(names):
+            data = self.lab.net.dir / x
+            shutil.rmtree(data, ignore_errors=True)
+            client, peer = f"http://10.255.0.1:{2379 + 10 * i}", f"http://10.255.0.1:{2480 + i}"
+            argv = ["etcd", "--name", x, "--data-dir", data, "--listen-client-urls", client, "--advertise-client-urls", client,
+                    "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", peers, "--unsafe-no-fsync"]
+            self.processes[x] = proc.start([*ns_argv(self.ctl), *argv], self.lab.net.dir / f"{x}.log")
+        urls = [f"http://10.255.0.1:{2379 + 10 * i}" for i in range(n)]
+        proc.wait_for("etcd: health", lambda: '"true"' in sh(*ns_argv(self.ctl), "curl", "-s", "-m", "2", urls[0] + "/health", check=False), 30, 0.2)
+        return urls
+
+    def curl(self, method, path, i=0, body=None, wait=10):
+        """The command that asks the i-th controller as the operator; the status on a line of its own at the end."""
+        argv = [*ns_argv(self.ctl), "curl", "-s", "-m", str(wait), "-X", method, "--cacert", self.ca / "ca.pem", "--cert", self.ca / "operator.pem",
+                "--key", self.ca / "operator.key", "-w", "\n%{http_code}", f"https://10.255.0.1:{7443 + i}{path}"]
+        return argv + (["-H", "Content-Type: application/json", "-d", json.dumps(body)] if body is not None else [])
+
+    def ask(self, method, path, i=0, body=None, want=(200, 201)):
+        """The answer as JSON; None if nobody answered; LabError if it is a refusal."""
+        r = subprocess.run([str(x) for x in self.curl(method, path, i, body)], capture_output=True, text=True)
+        text, _, status = r.stdout.rpartition("\n")
+        if r.returncode or status == "000":
+            return None
+        if want and int(status) not in want:
+            raise LabError(f"{method} {path}: {status}: {text[:300]}")
+        return json.loads(text) if text else {}
+
+    def watch(self, path, i=0, wait=20):
+        """A long poll under way; its answer() is (JSON, the time it came)."""
+        return Watch(self.curl("GET", path, i, wait=wait))
 
     def end(self, host, address):
         """The host as an endpoint of one of its addresses, for `ends=` of the lab's verbs."""

@@ -41,7 +41,7 @@ class Net:
         """The run's own copy of the programs: a build meanwhile must not change them under it."""
         self.bin = self.dir / "bin"
         self.bin.mkdir()
-        for p in ("roceway-gateway", "roceway", "wanem"):
+        for p in ("roceway-gateway", "roceway", "roceway-controller", "wanem"):
             if (BIN / p).exists():
                 shutil.copy2(BIN / p, self.bin / p)
 

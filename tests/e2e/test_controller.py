@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+# Two sites with two gateways each, which know only where the controller is; real hosts with four addresses each, whose routes are those that
+# the controller publishes for hosts' agents.
+import contextlib
+import itertools
+import threading
+import time
+
+from lab import needs, pcap
+from lab.fleet import Fleet, host_addresses
+from lab.proc import wait_for
+
+PAIRS = list(itertools.product(host_addresses(1), host_addresses(2)))
+
+
+@contextlib.contextmanager
+def fleet(lab, **how):
+    f = Fleet(lab)
+    try:
+        f.build()
+        f.controllers(**how)
+        for n, site in enumerate("ab", 1):
+            f.ask("PUT", f"/v1/sites/site-{site}", body={"prefixes": [f"10.{n}.0.0/24"], "location": f"Site {site.upper()}"})
+        for g in f.gateways.values():
+            g.start()
+        wait_for("4 gateways registered", lambda: up(f) == 4, 20, 0.2)
+        wait_for("each gateway has its document", lambda: all(len(tunnels(g)) == 2 for g in f.gateways.values()), 20, 0.2)
+        yield f
+    finally:
+        f.close()
+
+
+def up(f):
+    said = f.ask("GET", "/v1/gateways")
+    return sum(g["state"] == "up" for g in said["gateways"]) if said else 0
+
+
+def tunnels(gateway):
+    return [t for t in gateway.ask("tunnels")["tunnels"] if t["state"] == "up"]
+
+
+def routes(f, site):
+    """{(source, destination): gateway} that the controller publishes for the hosts of a site, and its generation."""
+    said = f.ask("GET", f"/v1/routes?site=site-{site}")
+    return {(r["source"].split("/")[0], r["destination"].split("/")[0]): r["gateways"][0]["gateway"]
+            for r in said["routes"] if "source" in r and r["gateways"]}, said["generation"]
+
+
+def plan(f):
+    """{(address at A, address at B): (gateway at A, gateway at B)} by the published routes of both sites."""
+    a, b = routes(f, "a")[0], routes(f, "b")[0]
+    return {(x, y): (a[x, y], b[y, x]) for x, y in PAIRS if (x, y) in a and (y, x) in b}
+
+
+def install(f, by):
+    f.routes({p: (f.gateways[a].lan, f.gateways[b].lan) for p, (a, b) in by.items()})
+
+
+def job(name="train", bps=20_000_000):
+    return {"name": name, "pairs": [{"source": x, "destination": y, "bandwidth_bps": bps} for x, y in PAIRS]}
+
+
+def write(f, pair, **how):
+    return f.lab.perftest("ib_write_bw", ends=(f.end(f.lab.a, pair[0]), f.end(f.lab.b, pair[1])), **how)
+
+
+@needs(native=True, timeout=400)
+def test_controller_spread(lab):
+    """16 connections spread 3 to 1 over the gateways of each site, both directions of each through its own pair: captures prove it."""
+    with fleet(lab) as f:
+        lab.wan(rtt_ms=5)
+        said = f.ask("POST", "/v1/jobs", body=job())
+        assert said["state"] == "planned" and len(said["plan"]) == 16, said
+        by = plan(f)
+        assert len(by) == 16, by
+        for end in (0, 1):
+            first = sum(gws[end].endswith("1") for gws in by.values())
+            lab.log(f"gateway 1 of {'AB'[end]} has {first} of 16")
+            assert first == 12, by
+        install(f, by)
+        files = f.capture(lab.net.dir / "fleet")
+        for pair in PAIRS:
+            r = write(f, pair, size=16384, iters=20, limit=30)
+            assert r.ok, (pair, by[pair], r.text)
+        time.sleep(0.5)
+        lab.capture_stop()
+        ways = {}
+        for name, path in files.items():
+            for p in pcap.roce(path):
+                ways.setdefault((p.src, p.dst), set()).add(name)
+        for (x, y), gws in by.items():
+            assert ways.get((x, y)) == set(gws), ((x, y), ways.get((x, y)), gws)
+            assert ways.get((y, x)) == set(gws), ((y, x), ways.get((y, x)), gws)
+        sessions = f.ask("GET", "/v1/sessions?limit=100")["sessions"]
+        pairs = {(s["source"], s["destination"]) for s in sessions} | {(s["destination"], s["source"]) for s in sessions}
+        assert all(p in pairs for p in PAIRS), f"{len(pairs)} known: {pairs}"
+        why = f.ask("GET", f"/v1/sessions/{sessions[0]['id']}/explain")
+        lab.log(f"explained: {why}")
+        assert why["rule"] and why["alternatives"], why
+
+
+@needs(native=True, timeout=300)
+def test_controller_gateway_dies(lab):
+    """SIGKILL of one gateway: its pairs are planned anew within a second, the others stay where they were and their transfer goes on."""
+    with fleet(lab) as f:
+        lab.wan(rtt_ms=5)
+        f.ask("POST", "/v1/jobs", body=job())
+        before = plan(f)
+        install(f, before)
+        stay = next(p for p, gws in before.items() if "a2" not in gws)
+        result = []
+        t = threading.Thread(target=lambda: result.append(write(f, stay, size=65536, seconds=12, limit=40)))
+        t.start()
+        time.sleep(6)
+        watch = f.watch(f"/v1/routes?site=site-a&after={routes(f, 'a')[1]}&wait_ms=15000")
+        time.sleep(0.3)
+        killed = time.monotonic()
+        f.gateways["a2"].kill()
+        new, at = watch.answer()
+        lab.log(f"new routes {at - killed:.2f} s after the kill")
+        assert new and at - killed <= 1.0 + 0.1, at - killed  # the tenth: the question's own process
+        wait_for("a2 in no route", lambda: all("a2" not in gws for gws in plan(f).values()), 5, 0.1)
+        after = plan(f)
+        assert len(after) == 16
+        for p, gws in before.items():
+            if "a2" not in gws:
+                assert after[p] == gws, (p, gws, after[p])
+        t.join()
+        assert result[0].ok, result[0].text
+        install(f, after)
+        moved = next(p for p, gws in before.items() if "a2" in gws)
+        r = write(f, moved, size=16384, iters=20, limit=30)
+        assert r.ok, r.text
+
+
+@needs(native=True, timeout=300)
+def test_controller_away(lab):
+    """The controller is killed under load and stays away: traffic goes on, a gateway starts without it, and when it is back all is known again."""
+    with fleet(lab) as f:
+        lab.wan(rtt_ms=5)
+        f.ask("POST", "/v1/jobs", body=job())
+        by = plan(f)
+        install(f, by)
+        result = []
+        t = threading.Thread(target=lambda: result.append(write(f, PAIRS[0], size=65536, seconds=20, limit=60)))
+        t.start()
+        time.sleep(5)
+        f.processes["controller-1"].kill()
+        f.processes["controller-1"].wait()
+        other = next(n for n in f.gateways if n not in by[PAIRS[0]])
+        f.gateways[other].stop()
+        f.gateways[other].start()
+        wait_for("a gateway has its tunnels from its own disk", lambda: len(tunnels(f.gateways[other])) == 2, 20, 0.2)
+        t.join()
+        assert result[0].ok, result[0].text
+        assert not lab.host_retransmits(timer=2), "retransmissions"
+        f.controller(0)
+        wait_for("4 gateways are back", lambda: up(f) == 4, 30, 0.2)
+        assert plan(f) == by
+        r = write(f, PAIRS[1], size=16384, iters=20, limit=30)
+        assert r.ok, r.text
+
+
+@needs(native=True, timeout=400)
+def test_controller_etcd(lab):
+    """Two controllers over three etcd nodes: one node and one controller are killed, and nobody notices."""
+    with fleet(lab, n=2, etcd=3) as f:
+        lab.wan(rtt_ms=5)
+        f.ask("POST", "/v1/jobs", body=job())
+        by = plan(f)
+        install(f, by)
+        result = []
+        t = threading.Thread(target=lambda: result.append(write(f, PAIRS[0], size=65536, seconds=15, limit=60)))
+        t.start()
+        time.sleep(4)
+        f.processes["etcd0"].kill()
+        time.sleep(3)
+        assert up(f) == 4
+        f.ask("PUT", "/v1/sites/site-a", body={"prefixes": ["10.1.0.0/24"], "location": "moved"})
+        f.processes["controller-1"].kill()
+        wait_for("the other controller knows all gateways", lambda: sum(g["state"] == "up" for g in f.ask("GET", "/v1/gateways", 1)["gateways"]) == 4, 20, 0.2)
+        assert f.ask("GET", "/v1/sites/site-a", 1)["location"] == "moved"
+        t.join()
+        assert result[0].ok, result[0].text
