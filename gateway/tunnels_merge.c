@@ -41,7 +41,7 @@ bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b)
 	       a->weight == b->weight && a->carrier == b->carrier &&
 	       !memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) &&
 	       !memcmp(&a->dscp_congested, &b->dscp_congested, sizeof(a->dscp)) &&
-	       !memcmp(&a->congest, &b->congest, sizeof(a->congest));
+	       wan_congest_cfg_same(&a->congest, &b->congest);
 }
 
 /* --- tunnels ------------------------------------------------------------------------------------------ */

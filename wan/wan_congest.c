@@ -66,6 +66,12 @@ void wan_congest_init(struct wan_congest *c, const struct wan_congest_cfg *cfg, 
 	calm_begin(c, now);
 }
 
+bool wan_congest_cfg_same(const struct wan_congest_cfg *a, const struct wan_congest_cfg *b)
+{
+	return a->loss_ppm == b->loss_ppm && a->marks_ppm == b->marks_ppm && a->delay_ppm == b->delay_ppm &&
+	       a->delay_min == b->delay_min && a->hold == b->hold && a->clear == b->clear;
+}
+
 void wan_congest_retune(struct wan_congest *c, const struct wan_congest_cfg *cfg)
 {
 	c->cfg = *cfg;

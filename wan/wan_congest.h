@@ -72,6 +72,7 @@ struct wan_congest {
 };
 
 void wan_congest_init(struct wan_congest *c, const struct wan_congest_cfg *cfg, rwy_time now);
+bool wan_congest_cfg_same(const struct wan_congest_cfg *a, const struct wan_congest_cfg *b);
 /* Other thresholds from now on; what was measured stays. */
 void wan_congest_retune(struct wan_congest *c, const struct wan_congest_cfg *cfg);
 /* What an acknowledgement told: datagrams acknowledged, lost (negative: arrived after all), marked; its round

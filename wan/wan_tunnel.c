@@ -198,8 +198,7 @@ void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_conges
 	for (unsigned i = 0; i < t->paths; i++) {
 		if (rate)
 			wan_path_limits(&t->path[i]);
-		if (memcmp(&t->cfg.congest, congest, sizeof(*congest)) != 0)
-			wan_congest_retune(&t->path[i].congest, congest);
+		wan_congest_retune(&t->path[i].congest, congest);
 	}
 	t->cfg.congest = *congest;
 	(void)now;

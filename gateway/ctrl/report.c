@@ -188,12 +188,13 @@ static json_t *link_json(const struct link *k, const char *peer)
 {
 	const uint64_t age = rwy_since(k->at, gw_now()) / RWY_MS;
 	const uint32_t burst = (k->burst16 + 8) / 16;
+	const uint64_t bps = k->Bps * 8;
 
 	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "peer", peer, "carrier",
 	    k->stream ? "tcp" : "native", "rtt_us", (json_int_t)(k->srtt / RWY_US), "rtt_min_us",
 	    (json_int_t)(k->min / RWY_US), "jitter_us", (json_int_t)(k->var / RWY_US), "loss_ppm",
 	    (json_int_t)(k->loss_ppm > 1000000 ? 1000000 : k->loss_ppm), "burst",
-	    (json_int_t)(burst > 65535 ? 65535 : burst), "bandwidth_bps", (json_int_t)(k->Bps * 8), "age_ms",
+	    (json_int_t)(burst > 65535 ? 65535 : burst), "bandwidth_bps", (json_int_t)bps, "age_ms",
 	    (json_int_t)(age > 3600000 ? 3600000 : age));
 }
 
@@ -244,9 +245,10 @@ json_t *ctrl_links(void *ctx)
 static void put(
     const struct gw_ctrl *k, json_t *list, unsigned worker, const struct eng_session *s, const char *event)
 {
+	const uint64_t bytes = s->tx_bytes + s->rx_bytes;
 	json_t *o =
 	    json_pack("{s:o, s:s, s:I}", "id", json_sprintf("%.8s-%u-%" PRIu64, k->boot_id, worker, s->id),
-	        "event", event, "bytes", (json_int_t)(s->tx_bytes + s->rx_bytes));
+	        "event", event, "bytes", (json_int_t)bytes);
 	const char *tunnel = s->tunnel < CONF_TUNNELS_MAX ? k->app->conf->tunnel[s->tunnel].name : "";
 
 	if (!strcmp(event, "opened"))

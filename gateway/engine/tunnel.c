@@ -20,7 +20,7 @@ int eng_tunnel_make(struct eng_tunnel_new **out, struct eng *e, unsigned tunnel,
 
 	if (tunnel >= ENG_TUNNELS_MAX || !cfg->wan.epoch || !cfg->wan.index)
 		return RWY_EINVAL;
-	n = malloc(sizeof(*n));
+	n = calloc(1, sizeof(*n));
 	if (!n)
 		return RWY_ENOMEM;
 	n->cfg = *cfg;
@@ -73,10 +73,13 @@ int eng_tunnels_init(struct eng *e, rwy_time now)
 		if (!w->index)
 			w->index = (uint32_t)eng_random(e) | 1;
 		r = eng_tunnel_make(&n, e, i, &e->cfg.tunnel[i], now);
-		if (!r)
-			r = eng_tunnel_add(e, i, n);
 		if (r)
 			return r;
+		r = eng_tunnel_add(e, i, n);
+		if (r) {
+			eng_tunnel_unmake(n);
+			return r;
+		}
 	}
 	return 0;
 }

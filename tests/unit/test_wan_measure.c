@@ -71,7 +71,7 @@ static void test_rate(void **state)
 	wan_measure_on_ack(&l, 10, true, now += WAN_MEASURE_WINDOW);
 	assert_int_equal(wan_measure_rate(&l), 0);
 	/* Silence for long: nothing is known any more. */
-	wan_measure_on_ack(&l, 0, true, now += 5 * WAN_MEASURE_WINDOW);
+	wan_measure_on_ack(&l, 0, true, now + 5 * WAN_MEASURE_WINDOW);
 	assert_int_equal(wan_measure_rate(&l), 0);
 }
 
