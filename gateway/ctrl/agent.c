@@ -70,6 +70,13 @@ static void state(struct agent *a, enum agent_state s)
 	pthread_mutex_unlock(&a->lock);
 }
 
+static void retry(struct agent *a, uint64_t ms)
+{
+	pthread_mutex_lock(&a->lock);
+	a->retry_at = agent_ms() + ms;
+	pthread_mutex_unlock(&a->lock);
+}
+
 /* --- failure ------------------------------------------------------------------------------------------- */
 
 static uint64_t backoff(struct agent *a)
@@ -105,7 +112,7 @@ static void give_up(struct agent *a, const char *fmt, ...)
 	pthread_mutex_unlock(&a->lock);
 	say(a, told ? GW_LOG_DEBUG : GW_LOG_WARNING, "controller=%s %s", a->cfg.url[a->at], why);
 	a->at = (a->at + 1) % a->cfg.urls;
-	a->retry_at = agent_ms() + backoff(a);
+	retry(a, backoff(a));
 	state(a, AGENT_AWAY);
 }
 
@@ -352,7 +359,7 @@ static void register_again(struct agent *a, const char *why)
 		give_up(a, "lease: refused again and again: %s", why);
 		return;
 	}
-	a->retry_at = agent_ms() + (a->failed > 1 ? jitter(a, a->cfg.backoff_ms) : 0);
+	retry(a, a->failed > 1 ? jitter(a, a->cfg.backoff_ms) : 0);
 	state(a, AGENT_AWAY);
 }
 
