@@ -186,8 +186,8 @@ static void gw_poll(struct gw *g)
 	char path[128];
 
 	(void)snprintf(path, sizeof(path), "/v1/gateways/%s/document?after=%" PRIu64 "&wait_ms=%d", g->name,
-	    g->generation, WAIT_MS);
-	ctl_request(g->poll, "GET", path, NULL, on_document);
+	    g->generation, g->poll ? WAIT_MS : 0);
+	ctl_request(g->poll ? g->poll : g->ask, "GET", path, NULL, on_document);
 }
 
 static void on_registered(struct ctl_conn *c, void *ctx, int status, const char *body, size_t len)
