@@ -317,14 +317,15 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 			    r->cfg.wan[i].reorder, r->cfg.wan[i].dup, r->cfg.wan[i].corrupt, r->cfg.wan_mtu,
 			    r->cfg.ack_mode, (unsigned long long)r->cfg.custody_conn, r->cfg.rx_window);
 	draw_qps(r);
+	r->change_at = r->move_at = RWY_NEVER;
 	if (faults & F_SQUEEZE) { /* a gateway that has just started asks nobody for its first 200 ms */
 		r->deaf = true;
 		sim_run(r->w, sim_now(r->w) + 300 * RWY_MS, NULL, r);
 		r->deaf = false;
 	}
 	r->near = r->cfg.ack_mode == ENG_ACK_NEAR ? ~0u : 0;
-	r->change_at = RWY_NEVER;
-	r->move_at = faults & F_MOVES ? sim_now(r->w) + RWY_MS * sim_below(&r->rng, 200) : RWY_NEVER;
+	if (faults & F_MOVES)
+		r->move_at = sim_now(r->w) + RWY_MS * sim_below(&r->rng, 200);
 	if (faults & F_CHANGES)
 		sim_changes_begin(r);
 	begin_round(r);

@@ -272,8 +272,8 @@ static void test_application(void **state)
 	tear_down(&m);
 }
 
-/* Small messages for seconds, and then, as when a hole in the WAN's order is filled, much at once: that little
- * came says nothing of how much the host takes. */
+/* Small messages for seconds, and then, as when a hole in the WAN's order is filled, much at once: that
+ * little came says nothing of how much the host takes. */
 static void test_flood(void **state)
 {
 	struct model m;
