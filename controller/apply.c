@@ -103,6 +103,7 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 
 			event(EVENT_INFO, "gateway", name, "removed");
 			gateway_free(c, g);
+			c->jobs_look = true;
 			if (at && map_find(&c->sites, at->name) == at)
 				site_dirty(c, at);
 		}
@@ -137,7 +138,8 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	gateway_set_site(c, g, s);
 	c->up += g->up;
 	c->up -= was_up;
-	g->changing = false;
+	g->changing = g->alone = false;
+	c->jobs_look |= was_up != g->up;
 	if (was_up != g->up)
 		event(g->up ? EVENT_INFO : EVENT_WARNING, "gateway", name, "%s at site %s (%s)",
 		    g->up ? "up" : "lost", s->name, g->owner);
@@ -231,6 +233,7 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 	enum plan_carrier carrier;
 	json_t *j;
 
+	c->jobs_look |= !kv->value || !t || !t->has;
 	if (!kv->value && t)
 		tunnel_free(c, t);
 	if (!kv->value || !t)

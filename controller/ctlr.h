@@ -28,7 +28,7 @@
 #include "controller/store/store.h"
 #include "rwy/time.h"
 
-#define CTLR_TICK_MS 50
+#define CTLR_TICK_MS 20 /* a lease is seen to have run out, and a poll answered, within one each */
 
 struct req;
 struct tunnel;
@@ -65,6 +65,7 @@ struct gateway {
 	bool dirty;    /* its document may have changed: its poll is looked at */
 	bool plan;     /* its tunnels are looked at */
 	bool changing; /* a change of its record is on the way */
+	bool alone;    /* its lease runs out without jobs in the same change: that was not taken */
 	struct req *poll;
 };
 
@@ -166,10 +167,12 @@ struct ctlr {
 	uint32_t push_id;
 	int store_rc; /* of the last call */
 	bool loaded;
-	struct req *polls;   /* of routes */
-	struct req *again;   /* something else was first: when that is applied */
-	uint64_t routes_gen; /* of all sites */
-	struct tunnel *plan; /* queue */
+	struct req *polls;             /* of routes */
+	struct req *again;             /* something else was first: when that is applied */
+	uint64_t routes_gen;           /* of all sites */
+	struct tunnel *plan;           /* queue */
+	bool jobs_look, jobs_changing; /* jobs are looked at; a change of theirs is on the way */
+	rwy_time jobs_at, jobs_broken_at;
 	size_t swept;
 };
 
@@ -343,6 +346,9 @@ unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, uns
 /* now: the tunnel that it is on already, which it keeps; NULL: not known. */
 struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const char *destination,
     struct site *at, struct tunnel *now, const char **reason);
+/* Between two addresses, in any order; NULL: no session is open. */
+struct flow *flow_find(struct ctlr *c, uint32_t vni, const char *a, const char *b);
+void flow_settle(struct ctlr *c, struct flow *f); /* one without a tunnel that is up gets one */
 void session_free(struct ctlr *c, struct session *s);
 void flows_replan(struct ctlr *c, struct gateway *g); /* those whose tunnel is down */
 void flow_lost_tunnel(struct ctlr *c, struct tunnel *t);

@@ -149,6 +149,25 @@ struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const
 	return f;
 }
 
+struct flow *flow_find(struct ctlr *c, uint32_t vni, const char *a, const char *b)
+{
+	char key[sizeof(((struct flow *)0)->key)];
+	struct flow *f;
+
+	snprintf(key, sizeof(key), "%" PRIx32 "/%s/%s", vni, a, b);
+	f = map_find(&c->flows, key);
+	if (f)
+		return f;
+	snprintf(key, sizeof(key), "%" PRIx32 "/%s/%s", vni, b, a);
+	return map_find(&c->flows, key);
+}
+
+void flow_settle(struct ctlr *c, struct flow *f)
+{
+	if (!f->tunnel || !tunnel_up(f->tunnel))
+		place(c, f, NULL);
+}
+
 /* --- tunnels that come and go
  * ------------------------------------------------------------------------------------ */
 

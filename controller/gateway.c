@@ -8,6 +8,7 @@
 
 #include "controller/ctlr.h"
 #include "controller/endpoints.h"
+#include "controller/jobs.h"
 
 /* So that all of them together renew at most so often: three times a term. */
 uint32_t gateway_ttl_ms(const struct ctlr *c)
@@ -247,7 +248,9 @@ static void expired(void *ctx, int rc, uint64_t rev)
 
 	if (g && rc) {
 		g->changing = false;
-		g->expires = ctlr_now() + RWY_SEC / 4; /* again, when the store may be there */
+		g->alone = true;
+		/* a job changed meanwhile: again at once; else when the store may be there */
+		g->expires = ctlr_now() + (rc == STORE_ECONFLICT ? 0 : RWY_SEC / 4);
 	}
 	free(e);
 }
@@ -265,6 +268,11 @@ static void expire(struct ctlr *c, struct gateway *g)
 	e->c = c;
 	memcpy(e->name, g->name, sizeof(e->name));
 	record_key(key, g->name);
+	if (!g->alone) { /* what its jobs' pairs go to comes first: flows follow */
+		g->up = false;
+		job_moves(c, ch, false);
+		g->up = true;
+	}
 	change_cmp(ch, key, g->mod_rev);
 	change_put(ch, key, gateway_record(g, g->owner, false));
 	g->changing = true;

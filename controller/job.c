@@ -34,8 +34,13 @@ static bool sensible(struct req *r, const struct model_job *m)
 
 static json_t *job_json(const char *name, const json_t *record)
 {
-	return json_pack("{s:s, s:s, s:O, s:O}", "name", name, "state", "planned", "job",
-	    json_object_get(record, "job"), "plan", json_object_get(record, "plan"));
+	json_t *reason = json_object_get(record, "reason");
+	json_t *j = json_pack("{s:s, s:s, s:O, s:O}", "name", name, "state", reason ? "broken" : "planned",
+	    "job", json_object_get(record, "job"), "plan", json_object_get(record, "plan"));
+
+	if (reason)
+		json_object_set(j, "reason", reason);
+	return j;
 }
 
 /* --- requests
@@ -165,6 +170,7 @@ void job_tick(struct ctlr *c)
 		if (change_submit(c, withdrawal(c, j)))
 			event(EVENT_INFO, "job", j->name, "its time is over");
 	}
+	job_move_tick(c);
 }
 
 /* --- from the store
@@ -209,6 +215,7 @@ static void rows(struct ctlr *c, const struct job *j, bool add)
 		const char *pair = json_string_value(json_object_get(row, "pair"));
 		struct routed *x;
 		struct gateway *g;
+		struct flow *f;
 		char key[192];
 
 		if (!a || !b || !pair)
@@ -238,6 +245,9 @@ static void rows(struct ctlr *c, const struct job *j, bool add)
 			if (g)
 				gateway_dirty(g);
 		}
+		f = flow_find(c, vni, a, b);
+		if (f)
+			flow_settle(c, f);
 	}
 	routes_changed(c, NULL);
 }
@@ -252,23 +262,47 @@ void job_free(struct ctlr *c, struct job *j)
 	free(j);
 }
 
-static void takes_read(struct ctlr *c, struct job *j)
+unsigned job_takes(const json_t *record, struct plan_take **out)
 {
-	json_t *list = json_object_get(j->json, "takes"), *t;
+	json_t *list = json_object_get(record, "takes"), *t;
+	struct plan_take *take = calloc(json_array_size(list) + 1, sizeof(*take));
+	unsigned n = 0;
 	size_t i;
 
-	j->take = calloc(json_array_size(list) + 1, sizeof(*j->take));
 	json_array_foreach(list, i, t)
 	{
 		const char *name = json_string_value(json_object_get(t, "name"));
 
-		if (!j->take || !name)
+		if (!take || !name)
 			continue;
-		snprintf(j->take[j->takes].name, sizeof(j->take[0].name), "%s", name);
-		j->take[j->takes++].bps = (uint64_t)json_integer_value(json_object_get(t, "bps"));
+		snprintf(take[n].name, sizeof(take[n].name), "%s", name);
+		take[n++].bps = (uint64_t)json_integer_value(json_object_get(t, "bps"));
 	}
-	if (plan_book_take(c->book, j->take, j->takes))
-		j->takes = 0;
+	*out = take;
+	return n;
+}
+
+/* What became of a job that was moved: at every replica. */
+static void tell(const char *name, const json_t *was, const json_t *is)
+{
+	const json_t *old = json_object_get(was, "plan"), *plan = json_object_get(is, "plan");
+	const json_t *reason = json_object_get(is, "reason");
+	const size_t n = json_array_size(plan);
+	size_t moved = 0;
+
+	if (!was || !json_equal(json_object_get(was, "job"), json_object_get(is, "job"))) {
+		event(EVENT_INFO, "job", name, "planned: %zu pairs", n);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		moved += !json_equal(json_object_get(json_array_get(old, i), "pair"),
+		    json_object_get(json_array_get(plan, i), "pair"));
+	if (moved)
+		event(EVENT_INFO, "job", name, "%zu of its %zu pairs moved to other gateways", moved, n);
+	if (reason && !json_equal(reason, json_object_get(was, "reason")))
+		event(EVENT_WARNING, "job", name, "broken: %s", json_string_value(reason));
+	if (!reason && json_object_get(was, "reason"))
+		event(EVENT_INFO, "job", name, "fits again");
 }
 
 void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
@@ -281,8 +315,11 @@ void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 		json_decref(record);
 		return;
 	}
+	if (record)
+		tell(name, j ? j->json : NULL, record);
 	if (j)
 		job_free(c, j);
+	c->jobs_look = true;
 	if (!kv->value) {
 		event(EVENT_INFO, "job", name, "withdrawn");
 		return;
@@ -299,10 +336,10 @@ void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	j->mod_rev = kv->mod_rev;
 	j->vni = job_vni(c, record);
 	j->until_ms = (uint64_t)json_integer_value(json_object_get(record, "until_ms"));
-	takes_read(c, j);
+	j->takes = job_takes(record, &j->take);
+	if (plan_book_take(c->book, j->take, j->takes))
+		j->takes = 0;
 	rows(c, j, true);
-	event(
-	    EVENT_INFO, "job", name, "planned: %zu pairs", json_array_size(json_object_get(record, "plan")));
 }
 
 /* --- what gateways and hosts are told
@@ -318,9 +355,17 @@ struct tunnel *job_tunnel(struct ctlr *c, uint32_t vni, const char *a, const cha
 	return x ? tunnel_find(c, x->pair.a, x->pair.b) : NULL;
 }
 
+struct tunnel *tunnel_of(struct ctlr *c, const char *pair)
+{
+	char a[MDL_NAME], b[MDL_NAME];
+
+	return pair && sscanf(pair, "%31[^/]/%31s", a, b) == 2 ? tunnel_find(c, a, b) : NULL;
+}
+
 /* Each way as this gateway has it: from its site to the other. */
 void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
 {
+	const struct tunnel *t;
 	struct job *j;
 	json_t *row;
 	size_t i;
@@ -336,6 +381,9 @@ void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
 			const bool second = slash && !strcmp(slash + 1, g->name);
 
 			if (!first && !second)
+				continue;
+			t = tunnel_of(c, pair);
+			if (!t || !tunnel_up(t)) /* a broken job's pair that has no way */
 				continue;
 			json_array_append_new(list,
 			    json_pack("{s:s, s:I, s:O, s:O, s:o, s:O}", "job", j->name, "vni",
@@ -357,12 +405,14 @@ void job_routes(struct ctlr *c, struct site *s, json_t *list)
 		const struct gateway *a = map_find(&c->gateways, x->pair.a),
 		                     *b = map_find(&c->gateways, x->pair.b);
 		char addr[2][MDL_ADDR] = {"", ""};
+		const struct flow *f;
 		uint32_t vni = 0;
 
 		if (!a || !b || !a->up || !b->up || (a->site != s && b->site != s) ||
-		    map_find(&c->flows, x->key))
+		    sscanf(x->key, "%" SCNx32 "/%55[^/]/%55s", &vni, addr[0], addr[1]) != 3)
 			continue;
-		if (sscanf(x->key, "%" SCNx32 "/%55[^/]/%55s", &vni, addr[0], addr[1]) == 3)
+		f = flow_find(c, vni, addr[0], addr[1]);
+		if (!f || !f->tunnel) /* else: the flow's */
 			route_pair(list, c, s, a->site == s ? a : b, vni, addr);
 	}
 }

@@ -80,8 +80,22 @@ static int world_routes(
 	return RWY_ENOENT; /* no network's controller is asked yet */
 }
 
+static bool world_pair_up(void *ctx, const char *first, const char *second)
+{
+	const struct world *w = ctx;
+	const struct tunnel *t = tunnel_find(w->c, first, second);
+
+	return t && tunnel_up(t);
+}
+
+/* A new job may come before its tunnels; one that is moved goes where there is a way. */
 static const struct plan_world_ops world_ops = {
     .site_of = world_site, .gateways = world_gateways, .path = world_path, .routes = world_routes};
+static const struct plan_world_ops world_ops_again = {.site_of = world_site,
+    .gateways = world_gateways,
+    .path = world_path,
+    .routes = world_routes,
+    .pair_up = world_pair_up};
 
 /* --- the job
  * -----------------------------------------------------------------------------------------------------------
@@ -92,6 +106,7 @@ static uint32_t cut(uint64_t v)
 	return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
 }
 
+/* r NULL: nobody asked. */
 static int from_ranks(struct req *r, const struct model_job *m, struct plan_job_pair **out)
 {
 	const struct model_rank *from = m->ranks.at;
@@ -110,14 +125,14 @@ static int from_ranks(struct req *r, const struct model_job *m, struct plan_job_
 			(void)lpm_ip(from[i].address, &rank[i].addr);
 		}
 		n = plan_job_ranks(rank, m->ranks.n, &want, m->ring, *out, max, &bad);
-		if (n < 0)
+		if (n < 0 && r)
 			req_fail(r, 400, "ranks",
 			    "ranks: rank %" PRIu32
 			    ": expected each rank once, stages 0, 1, 2, ... with as many ranks each",
 			    bad);
 		if (n > (int)max)
 			n = (int)max;
-	} else {
+	} else if (r) {
 		req_fail(r, 503, "", "out of memory");
 	}
 	free(rank);
@@ -130,7 +145,8 @@ static int from_pairs(struct req *r, const struct model_job *m, struct plan_job_
 
 	*out = calloc(m->pairs.n, sizeof(**out));
 	if (!*out) {
-		req_fail(r, 503, "", "out of memory");
+		if (r)
+			req_fail(r, 503, "", "out of memory");
 		return RWY_ENOMEM;
 	}
 	for (unsigned i = 0; i < m->pairs.n; i++) {
@@ -173,15 +189,29 @@ static json_t *row_json(const struct plan_job_result *res, const struct plan_job
 	return j;
 }
 
+/* Nothing was decided for it: there is no gateway, no way, or no site. */
+static bool unplaced(const struct plan_job_result *res, const struct plan_job_row *row)
+{
+	const struct plan_job_group *g = row->group < 0 ? NULL : &res->groups[row->group];
+
+	for (unsigned i = 0; g && i < g->n_gw[0]; i++)
+		if (g->gw_bps[0][i])
+			return false;
+	return true;
+}
+
+/* was: of each pair its row so far, which it keeps if it has no new one; NULL: a new job. */
 static json_t *record_json(const struct ctlr *c, const struct plan_job_result *res,
-    const struct plan_job_pair *pairs, json_t *posted)
+    const struct plan_job_pair *pairs, json_t *posted, json_t **was)
 {
 	const uint64_t duration = (uint64_t)json_integer_value(json_object_get(posted, "duration_ms"));
 	json_t *plan = json_array(), *takes = json_array();
 
 	for (unsigned i = 0; i < res->n_rows; i++)
-		if (res->rows[i].group >= 0)
+		if (!unplaced(res, &res->rows[i]))
 			json_array_append_new(plan, row_json(res, &res->rows[i], &pairs[i], c));
+		else if (was && was[i])
+			json_array_append(plan, was[i]);
 	for (unsigned i = 0; i < res->n_takes; i++)
 		json_array_append_new(takes, json_pack("{s:s, s:I}", "name", res->takes[i].name, "bps",
 		                                 (json_int_t)res->takes[i].bps));
@@ -212,10 +242,11 @@ static void refuse(struct req *r, const struct plan_job_result *res, const struc
 	req_reply(r, 409, j);
 }
 
+static const enum plan_grain grain[] = {PLAN_GRAIN_ADDRESS, PLAN_GRAIN_NIC, PLAN_GRAIN_QP};
+
 json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct model_job *m, json_t *posted,
     const struct job *old)
 {
-	static const enum plan_grain grain[] = {PLAN_GRAIN_ADDRESS, PLAN_GRAIN_NIC, PLAN_GRAIN_QP};
 	const struct net_tenant *nt = *m->tenant ? map_find(&c->tenants, m->tenant) : NULL;
 	struct world w = {c, nt ? nt->vni : 0, old};
 	struct plan_job_pair *pairs = NULL;
@@ -235,8 +266,117 @@ json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct m
 	else if (!rc && res->fail != PLAN_JOB_FITS)
 		refuse(r, res, pairs);
 	else if (!rc)
-		record = record_json(c, res, pairs, posted);
+		record = record_json(c, res, pairs, posted, NULL);
 	plan_job_free(res);
 	free(pairs);
+	return record;
+}
+
+/* --- again
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_ip(const json_t *row, const char *key, const struct rwy_ip *a)
+{
+	const char *has = json_string_value(json_object_get(row, key));
+	char text[MDL_ADDR];
+
+	conf_print_ip(a, text, sizeof(text));
+	return has && !strcmp(has, text);
+}
+
+/* The rows of a stored plan are in the order of its pairs; pairs within one site have none. */
+static void rows_of(
+    const struct job *j, const struct plan_job_pair *pairs, unsigned n, json_t **was, struct plan_pair *now)
+{
+	json_t *plan = json_object_get(j->json, "plan"), *row;
+	char name[2][MDL_NAME];
+	const char *pair;
+	size_t k = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		row = json_array_get(plan, k);
+		if (!row ||
+		    !((is_ip(row, "source", &pairs[i].a) && is_ip(row, "destination", &pairs[i].b)) ||
+		        (is_ip(row, "source", &pairs[i].b) && is_ip(row, "destination", &pairs[i].a))))
+			continue;
+		k++;
+		was[i] = row;
+		pair = json_string_value(json_object_get(row, "pair"));
+		if (pair && sscanf(pair, "%31[^/]/%31s", name[0], name[1]) == 2)
+			now[i] = (struct plan_pair){plan_id(name[0]), plan_id(name[1]), 0};
+	}
+}
+
+static json_t *reason_json(const struct plan_job_result *res)
+{
+	for (unsigned i = 0; i < res->n_groups; i++)
+		if (res->groups[i].fail == res->fail)
+			return json_sprintf("%s and %s: %s", res->groups[i].first, res->groups[i].second,
+			    plan_job_fail_text(res->fail));
+	return json_string(plan_job_fail_text(res->fail));
+}
+
+/* First with everything where it is that can stay; if that does not fit, by shares; if that neither, the
+ * first. */
+static struct plan_job_result *again(struct plan_job *job, struct world *w)
+{
+	struct plan_job_result *res = NULL, *other = NULL;
+
+	job->stay = true;
+	if (plan_job_new(&res, job, &w->c->conf->policy, &world_ops_again, w, ctlr_now()))
+		return NULL;
+	job->stay = false;
+	if (res->fail == PLAN_JOB_FITS ||
+	    plan_job_new(&other, job, &w->c->conf->policy, &world_ops_again, w, ctlr_now()))
+		return res;
+	if (other->fail == PLAN_JOB_FITS) {
+		plan_job_free(res);
+		return other;
+	}
+	plan_job_free(other);
+	return res;
+}
+
+json_t *job_plan_again(struct ctlr *c, const struct job *j)
+{
+	json_t *posted = json_object_get(j->json, "job"), *record = NULL, **was = NULL;
+	struct world w = {c, j->vni, j};
+	struct plan_job_pair *pairs = NULL;
+	struct plan_job_result *res = NULL;
+	struct plan_pair *now = NULL;
+	struct mdl_error err;
+	struct model_job m;
+	int n;
+
+	if (mdl_read(posted, &model_job_table, &m, &err))
+		return NULL;
+	n = m.ranks.n ? from_ranks(NULL, &m, &pairs) : from_pairs(NULL, &m, &pairs);
+	if (n > 0) {
+		was = calloc((size_t)n, sizeof(*was));
+		now = calloc((size_t)n, sizeof(*now));
+	}
+	if (was && now) {
+		struct plan_job job = {.name = j->name,
+		    .grain = grain[m.granularity],
+		    .vni = j->vni,
+		    .pairs = pairs,
+		    .n = (unsigned)n,
+		    .now = now};
+
+		rows_of(j, pairs, (unsigned)n, was, now);
+		res = again(&job, &w);
+	}
+	if (res) {
+		record = record_json(c, res, pairs, posted, was);
+		json_object_set(record, "until_ms", json_object_get(j->json, "until_ms"));
+		if (res->fail != PLAN_JOB_FITS)
+			json_object_set_new(record, "reason", reason_json(res));
+	}
+	plan_job_free(res);
+	mdl_free(&model_job_table, &m);
+	free(pairs);
+	free(was);
+	free(now);
 	return record;
 }

@@ -9,6 +9,18 @@
  * the plan that this one would replace, whose share counts as free. */
 json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct model_job *m, json_t *posted,
     const struct job *old);
+/* The record of a job some of whose pairs have no way any more, or that is broken: what can stay does. With
+ * `reason` if it does not fit; its pairs are placed all the same where there is a way. NULL: out of memory.
+ */
+json_t *job_plan_again(struct ctlr *c, const struct job *j);
+/* Jobs that lost a gateway or a tunnel, and with `broken` those that are broken, as they are to be: into ch,
+ * with the comparisons. Returns how many. */
+unsigned job_moves(struct ctlr *c, struct change *ch, bool broken);
+void job_move_tick(struct ctlr *c);
+/* Of "GATEWAY/GATEWAY", in any order; NULL: none. */
+struct tunnel *tunnel_of(struct ctlr *c, const char *pair);
+/* What a record takes; *out is the caller's to free. */
+unsigned job_takes(const json_t *record, struct plan_take **out);
 /* A route of an address pair (routes.c): whichever of the two is at site s is the source. */
 void route_pair(json_t *list, struct ctlr *c, const struct site *s, const struct gateway *g, uint32_t vni,
     char addr[2][MDL_ADDR]);

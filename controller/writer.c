@@ -319,18 +319,34 @@ static void finish_applied(struct ctlr *c)
 	req_again_all(c, false);
 }
 
+/* Locked from the first change to the last of what the store tells at once: nobody sees half a transaction.
+ */
+static bool watch_locked; /* the watcher's */
+
+static void watch_lock(struct ctlr *c, bool lock)
+{
+	if (lock == watch_locked)
+		return;
+	watch_locked = lock;
+	if (lock)
+		ctlr_lock(c);
+	else
+		ctlr_unlock(c);
+}
+
 static int on_watch(void *ctx, const struct store_kv *kv, uint64_t rev)
 {
 	struct ctlr *c = ctx;
 
-	ctlr_lock(c);
+	watch_lock(c, true);
 	if (kv)
 		apply_kv(c, kv);
 	else if (rev > c->rev)
 		c->rev = rev;
-	if (!kv)
+	if (!kv) {
 		finish_applied(c);
-	ctlr_unlock(c);
+		watch_lock(c, false);
+	}
 	return 0;
 }
 
@@ -341,6 +357,7 @@ static void *watcher_main(void *arg)
 	while (!__atomic_load_n(&w.stop, __ATOMIC_ACQUIRE)) {
 		int rc = store_watch(c->store, "", c->rev, &w.stop, on_watch, c);
 
+		watch_lock(c, false); /* it broke off in between */
 		if (!rc)
 			break;
 		COUNT(watch_restarts);

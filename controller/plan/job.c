@@ -45,7 +45,7 @@ static uint64_t part_of(uint64_t v, uint32_t ppm)
 	return (uint64_t)((unsigned __int128)v * ppm / PLAN_PPM);
 }
 
-/* The group of two sites (in order), made if it is new; -1: too many, -2: no memory. */
+/* The group of two sites (in order); -1: too many, -2: no memory. */
 static int group_find(struct plan_job_result *r, const char *first, const char *second)
 {
 	struct plan_job_group *g;
@@ -82,7 +82,7 @@ static int gather(struct work *w)
 
 	for (i = 0; i < w->job->n; i++) {
 		p = &w->job->pairs[i];
-		r->rows[i] = (struct plan_job_row){.group = -1};
+		r->rows[i] = (struct plan_job_row){-1, PLAN_JOB_ANY_GATEWAY, PLAN_JOB_ANY_GATEWAY, false};
 		a = w->world->site_of(w->ctx, &p->a);
 		b = w->world->site_of(w->ctx, &p->b);
 		if (p->want.bandwidth_bps == 0)
@@ -115,8 +115,8 @@ static void fail(struct plan_job_group *g, enum plan_job_fail why)
 		g->fail = why;
 }
 
-/* What a site can do together: the sum of what its gateways have left. */
-static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n)
+/* What a site can do together: the sum of what its gateways have (left). */
+static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n, bool left)
 {
 	struct plan_caps c = {0};
 	unsigned i, k, streams = 0;
@@ -124,8 +124,8 @@ static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n)
 
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < PLAN_CARRIER_COUNT; k++)
-			c.bandwidth_bps[k] =
-			    sum_of(c.bandwidth_bps[k], free_of(gw[i].caps.bandwidth_bps[k], gw[i].taken_bps));
+			c.bandwidth_bps[k] = sum_of(c.bandwidth_bps[k],
+			    free_of(gw[i].caps.bandwidth_bps[k], left ? gw[i].taken_bps : 0));
 		c.tcp_algorithms =
 		    i ? c.tcp_algorithms & gw[i].caps.tcp_algorithms : gw[i].caps.tcp_algorithms;
 		streams += gw[i].caps.tcp_streams ? gw[i].caps.tcp_streams : PLAN_TCP_STREAMS;
@@ -152,7 +152,7 @@ static void check_bounds(struct plan_job_group *g, const struct plan_path *path)
 }
 
 /* Gateways that have not the carrier take nothing. */
-static unsigned make_mesh(const struct plan_job_group *g, struct plan_pair *p)
+static unsigned make_mesh(const struct work *w, const struct plan_job_group *g, struct plan_pair *p)
 {
 	const struct plan_gateway *a, *b;
 	unsigned i, j, n = 0, c = g->decision.carrier;
@@ -162,7 +162,8 @@ static unsigned make_mesh(const struct plan_job_group *g, struct plan_pair *p)
 			a = &g->gw[0][i];
 			b = &g->gw[1][j];
 			p[n] = (struct plan_pair){a->id, b->id, 0};
-			if (a->caps.bandwidth_bps[c] && b->caps.bandwidth_bps[c])
+			if (a->caps.bandwidth_bps[c] && b->caps.bandwidth_bps[c] &&
+			    (!w->world->pair_up || w->world->pair_up(w->ctx, a->name, b->name)))
 				p[n].weight = plan_pair_weight(a->weight, b->weight);
 		}
 	}
@@ -205,6 +206,17 @@ static void spread_qps(struct plan_job_group *g, const struct plan_pair *mesh, u
 		               weights));
 }
 
+/* Where in the mesh row i is now; -1: nowhere. */
+static int now_at(const struct work *w, unsigned i, const struct plan_pair *mesh, unsigned n)
+{
+	const struct plan_pair *now = w->job->now;
+
+	for (unsigned k = 0; now && k < n; k++)
+		if (mesh[k].first == now[i].first && mesh[k].second == now[i].second)
+			return (int)k;
+	return -1;
+}
+
 /* What has one key goes to one pair of gateways. */
 static int spread_keys(
     struct work *w, struct plan_job_group *g, int32_t group, const struct plan_pair *mesh, unsigned n)
@@ -230,11 +242,12 @@ static int spread_keys(
 	qsort(k, m, sizeof(*k), cmp_keyed);
 	for (i = 0; i < m; i++) {
 		if (i == 0 || k[i].key != k[i - 1].key) {
-			assign[unique] = -1;
+			assign[unique] = now_at(w, k[i].row, mesh, n);
 			keys[unique++] = k[i].key;
 		}
 	}
-	rc = plan_spread_list(mesh, n, keys, unique, assign);
+	rc = w->job->stay ? plan_spread_stay(mesh, n, keys, unique, assign)
+	                  : plan_spread_list(mesh, n, keys, unique, assign);
 	if (rc < 0)
 		goto out;
 	for (i = 0, unique = 0; i < m; i++) {
@@ -261,11 +274,8 @@ static int spread_rows(struct work *w, struct plan_job_group *g, int32_t group)
 
 	if (!mesh)
 		return RWY_ENOMEM;
-	n = make_mesh(g, mesh);
+	n = make_mesh(w, g, mesh);
 	if (w->job->grain == PLAN_GRAIN_QP) {
-		for (i = 0; i < w->job->n; i++)
-			if (w->r->rows[i].group == group)
-				w->r->rows[i].first = w->r->rows[i].second = PLAN_JOB_ANY_GATEWAY;
 		for (i = 0; i < n && mesh[i].weight == 0; i++)
 			;
 		rc = i < n ? 0 : RWY_EINVAL;
@@ -384,13 +394,19 @@ static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 	} else {
 		check_bounds(g, &q.path);
 	}
-	q.source = site_caps(g->gw[0], g->n_gw[0]);
-	q.destination = site_caps(g->gw[1], g->n_gw[1]);
-	plan_decide(&g->decision, &q, w->policy, &none, w->now);
+	for (k = 0; k < 2; k++) { /* if nothing is left: what is under way needs a place all the same */
+		q.source = site_caps(g->gw[0], g->n_gw[0], !k);
+		q.destination = site_caps(g->gw[1], g->n_gw[1], !k);
+		plan_decide(&g->decision, &q, w->policy, &none, w->now);
+		if (g->decision.carrier != PLAN_ANY || !w->job->now)
+			break;
+	}
 	if (g->decision.carrier == PLAN_ANY) {
 		fail(g, PLAN_JOB_NO_CARRIER);
 		return 0;
 	}
+	if (k)
+		fail(g, PLAN_JOB_GATEWAY);
 	g->fits.bandwidth_bps = g->decision.alt[g->decision.carrier].goodput_bps;
 	if (!g->decision.enough)
 		fail(g, PLAN_JOB_GOODPUT);
@@ -464,21 +480,18 @@ int plan_job_new(struct plan_job_result **out, const struct plan_job *job, const
 	}
 	if (rc == 0 && w.r->fail == PLAN_JOB_FITS)
 		rc = list_takes(w.r);
-	if (rc) {
+	if (rc)
 		plan_job_free(w.r);
-		return rc;
-	}
-	*out = w.r;
-	return 0;
+	else
+		*out = w.r;
+	return rc;
 }
 
 void plan_job_free(struct plan_job_result *r)
 {
-	unsigned i;
-
 	if (!r)
 		return;
-	for (i = 0; i < r->n_groups; i++)
+	for (unsigned i = 0; i < r->n_groups; i++)
 		free(r->groups[i].routes);
 	free(r->groups);
 	free(r->rows);

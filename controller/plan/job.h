@@ -65,6 +65,8 @@ struct plan_world_ops {
 	/* The network's paths between two sites, less what other jobs took; at most max. Returns how many, or
 	 * RWY_ENOENT: this network is not asked (Internet path: nothing to reserve). */
 	int (*routes)(void *ctx, const char *first, const char *second, struct plan_route *out, unsigned max);
+	/* Is there a way between these two gateways? NULL: between all. */
+	bool (*pair_up)(void *ctx, const char *first, const char *second);
 };
 
 #define PLAN_SITE_GATEWAYS_MAX 64
@@ -75,6 +77,10 @@ struct plan_job {
 	uint32_t vni;
 	const struct plan_job_pair *pairs;
 	unsigned n;
+	/* A job that is planned again: of each pair the gateways that it is on (weight is not looked at; 0:
+	 * none). Those that can stay do, with `stay` also above their share. NULL: a new job. */
+	const struct plan_pair *now;
+	bool stay;
 };
 
 #define PLAN_JOB_FAILS(X)                                                                                    \
@@ -102,9 +108,9 @@ const char *plan_job_fail_text(enum plan_job_fail f);
 /* One pair of the plan. group -1: both ends in one site, nothing to plan. */
 struct plan_job_row {
 	int32_t group;
-	uint16_t first,
-	    second; /* gateways: indices into the group's; PLAN_JOB_ANY_GATEWAY: of each queue pair its own */
-	bool swapped; /* the pair's b is at the first site */
+	uint16_t first, second; /* gateways: indices into the group's; PLAN_JOB_ANY_GATEWAY: of each queue
+	                           pair its own, or not placed */
+	bool swapped;           /* the pair's b is at the first site */
 };
 
 /* Everything between two sites. */

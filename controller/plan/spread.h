@@ -78,5 +78,8 @@ int plan_spread_next(const struct plan_pair *pairs, unsigned n, const uint32_t *
 #define PLAN_PAIRS_MAX 4096
 RWY_MUST_CHECK int plan_spread_list(
     const struct plan_pair *pairs, unsigned n, const uint64_t *keys, unsigned m, int *assign);
+/* The same, but what is on a pair with a weight stays there, whatever the shares. Keys in ascending order. */
+RWY_MUST_CHECK int plan_spread_stay(
+    const struct plan_pair *pairs, unsigned n, const uint64_t *keys, unsigned m, int *assign);
 
 #endif

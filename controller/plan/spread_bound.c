@@ -196,3 +196,30 @@ out:
 	free(h);
 	return rc;
 }
+
+int plan_spread_stay(const struct plan_pair *pairs, unsigned n, const uint64_t *keys, unsigned m, int *assign)
+{
+	uint32_t *count;
+	bool any = false;
+	int moved = 0;
+
+	for (unsigned i = 0; i < n && n <= PLAN_PAIRS_MAX; i++)
+		any |= pairs[i].weight != 0;
+	if (!any || m > INT32_MAX)
+		return RWY_EINVAL;
+	count = calloc(n, sizeof(*count));
+	if (!count)
+		return RWY_ENOMEM;
+	for (unsigned i = 0; i < m; i++)
+		if (stays(pairs, n, assign[i]))
+			count[assign[i]]++;
+	for (unsigned i = 0; i < m; i++) {
+		if (stays(pairs, n, assign[i]))
+			continue;
+		assign[i] = plan_spread_next(pairs, n, count, keys[i]);
+		count[assign[i]]++;
+		moved++;
+	}
+	free(count);
+	return moved;
+}

@@ -654,6 +654,127 @@ def test_jobs_are_planned_refused_and_withdrawn(w):
     stop()
 
 
+def job_of(net, bps):
+    return {"pairs": [{"source": f"10.1.{net}.{i}", "destination": f"10.2.{net}.{k}", "bandwidth_bps": bps} for i in range(4) for k in range(4)]}
+
+
+def pairs_by_routes(a, b):
+    """{(source, destination): (gateway at A, gateway at B)} of the answers to /v1/routes of both sites."""
+    there, back = ({(r["source"][:-3], r["destination"][:-3]): r["gateways"][0]["gateway"] for r in said["routes"] if "source" in r} for said in (a, b))
+    return {(x, y): (g, back[y, x]) for (x, y), g in there.items() if (y, x) in back}
+
+
+def pairs_by_job(said):
+    return {(r["source"], r["destination"]): tuple(r["pair"].split("/")) for r in said["plan"]}
+
+
+def four(w):
+    fast = {"bandwidth": 3 * 10**10}
+    gws = w.gateways("gw-a1", "gw-a2", "gw-b1", "gw-b2", **{"gw-a1": fast, "gw-b1": fast})
+    stop = {g.name: keep_alive(w, g) for g in gws}
+    until(lambda: len([t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"]) == 4)
+    return gws, stop
+
+
+def test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step(w):
+    w.sites()
+    (a1, a2, b1, b2), stop = four(w)
+    before = pairs_by_job(w.sched.put("/v1/jobs/j1", job_of(5, 10**8), 201))
+    assert len(before) == 16 and any(g == "gw-a2" for g, _ in before.values())
+    some = sorted(before, key=lambda p: before[p])[1::2]  # the others have no session
+    assert [d["pair"] for d in a2.open(*some)] == ["/".join(before[p]) for p in some]
+    # hosts and the gateways at the other end wait for news
+    said, documents, hosts = {}, [], w.ctl.client(w.context["op"])
+    generation = w.op.get("/v1/routes?site=a")["generation"]
+    peer = Gateway(w.ctl.client(w.context["gw-b1"]), "gw-b1", "b", 21)
+    def watch():
+        g = peer.document()["generation"]
+        while not documents or any(t["weight"] for t in documents[-1]["tunnels"] if t["peer"] == "gw-a2"):
+            documents.append(peer.document(after=g, wait_ms=20000))
+            g = documents[-1]["generation"]
+    threads = [threading.Thread(target=lambda: said.update(hosts.get(f"/v1/routes?site=a&after={generation}&wait_ms=20000"))),
+               threading.Thread(target=watch)]
+    [t.start() for t in threads]
+    stop["gw-a2"]()
+    [t.join() for t in threads]
+    after = pairs_by_routes(said, w.op.get("/v1/routes?site=b"))
+    assert set(after) == set(before)
+    for p, gws in before.items():
+        assert after[p] == gws if gws[0] != "gw-a2" else after[p][0] == "gw-a1", (p, gws, after[p])
+    job = w.sched.get("/v1/jobs/j1")
+    assert job["state"] == "planned" and "reason" not in job and pairs_by_job(job) == after
+    mine = {p for p, gws in after.items() if gws[1] == "gw-b1"}
+    assert {(x["destination"], x["source"]) for x in documents[-1]["assignments"] if x["tunnel"] == "gw-a1"} == mine
+    assert len(documents[-1]["assignments"]) == len(mine)
+    n = sum(gws[0] == "gw-a2" for gws in before.values())
+    texts = [e["text"] for e in w.op.get("/v1/events?limit=1000")["events"] if e["name"] == "j1"]
+    assert f"{n} of its 16 pairs moved to other gateways" in texts, texts
+    # the gateway comes back: nothing moves
+    a2.register()
+    assert a2.document()["assignments"] == []
+    stop["gw-a2"] = keep_alive(w, a2)
+    until(lambda: all(t["weight"] for t in b1.document()["tunnels"]))
+    time.sleep(1.5)  # a tick of everything
+    assert pairs_by_job(w.sched.get("/v1/jobs/j1")) == after
+    assert pairs_by_routes(w.op.get("/v1/routes?site=a"), w.op.get("/v1/routes?site=b")) == after
+    # one that is removed
+    stop["gw-b2"]()
+    w.op.delete("/v1/gateways/gw-b2")
+    until(lambda: all(gws[1] == "gw-b1" for gws in pairs_by_job(w.sched.get("/v1/jobs/j1")).values()))
+    assert all(pairs_by_job(w.sched.get("/v1/jobs/j1"))[p] == gws for p, gws in after.items() if gws[1] == "gw-b1")
+    assert len(pairs_by_routes(w.op.get("/v1/routes?site=a"), w.op.get("/v1/routes?site=b"))) == 16
+    [stop[g]() for g in ("gw-a1", "gw-a2", "gw-b1")]
+
+
+def test_a_job_that_does_not_fit_any_more_is_broken_until_it_does(w):
+    w.sites()
+    gws, stop = four(w)
+    a2 = gws[1]
+    def routes():
+        return pairs_by_routes(w.op.get("/v1/routes?site=a"), w.op.get("/v1/routes?site=b"))
+    def state(name):
+        return w.sched.get(f"/v1/jobs/{name}")["state"]
+    small = pairs_by_job(w.sched.put("/v1/jobs/small", job_of(5, 10**8), 201))
+    w.sched.put("/v1/jobs/big", job_of(6, 19 * 10**8), 201)
+    big = pairs_by_job(w.sched.get("/v1/jobs/big"))
+    stop["gw-a2"]()
+    until(lambda: state("big") == "broken")
+    said = w.sched.get("/v1/jobs/big")
+    assert "a and b" in said["reason"], said["reason"]
+    assert all(said["reason"] in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"] if e["name"] == "big" and "broken" in e["text"])
+    lost = routes()
+    assert len(lost) == 32 and all(g == "gw-a1" for g, _ in lost.values())
+    assert all(pairs_by_job(said)[p] == gws for p, gws in big.items() if gws[0] == "gw-a1")
+    rest = w.sched.get("/v1/jobs/small")["plan"]
+    # it is still known after a restart
+    w.ctl.stop()
+    w.ctl.start()
+    for c in vars(w).values():
+        if hasattr(c, "close"):
+            c.close()
+    assert w.sched.get("/v1/jobs/big")["reason"] == said["reason"] and len(routes()) == 32
+    # room again: only the broken one moves
+    a2.register()
+    stop["gw-a2"] = keep_alive(w, a2)
+    until(lambda: state("big") == "planned")
+    assert "reason" not in w.sched.get("/v1/jobs/big")
+    assert any(g == "gw-a2" for g, _ in pairs_by_job(w.sched.get("/v1/jobs/big")).values())
+    assert w.sched.get("/v1/jobs/small")["plan"] == rest and len(small) == 16
+    # nobody is there at B: no routes, no assignments; the plan is kept until somebody is
+    plans = [w.sched.get(f"/v1/jobs/{n}")["plan"] for n in ("small", "big")]
+    for g in gws[2:]:
+        stop[g.name]()
+    until(lambda: state("small") == state("big") == "broken" and not routes())
+    until(lambda: all(g.document()["assignments"] == [] for g in gws[:2]))
+    assert "no gateway" in w.sched.get("/v1/jobs/small")["reason"]
+    for g in gws[2:]:
+        g.register()
+        stop[g.name] = keep_alive(w, g)
+    until(lambda: state("small") == state("big") == "planned" and len(routes()) == 32)
+    assert all(len(w.sched.get(f"/v1/jobs/{n}")["plan"]) == len(p) for n, p in zip(("small", "big"), plans))
+    [end() for end in stop.values()]
+
+
 # --- the rest ------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -791,6 +912,32 @@ def two_replicas(w, etcd, directory):
     assert w.op.get("/v1/gateways/gw-a1")["owner"] == "ctl"
 
 
+def two_replicas_and_a_job(w, etcd, directory):
+    """A gateway is lost, another one removed: both replicas see it, one plan comes of it."""
+    second = Controller(BUILD, w.ca, directory, etcd.yaml(), name="ctl2", lease="2s")
+    op2 = second.client(w.context["op"])
+    w.sites()
+    gws, stop = four(w)
+    before = pairs_by_job(w.sched.put("/v1/jobs/j1", job_of(5, 10**8), 201))
+    until(lambda: op2.ask("GET", "/v1/jobs/j1")[0] == 200)
+    def same(gone):
+        plans = [pairs_by_job(op.get("/v1/jobs/j1")) for op in (w.op, op2)]
+        routes = [pairs_by_routes(op.get("/v1/routes?site=a"), op.get("/v1/routes?site=b")) for op in (w.op, op2)]
+        return plans[0] == plans[1] == routes[0] == routes[1] and not any(gone in gws for gws in plans[0].values()) and plans[0]
+    stop["gw-a2"]()
+    after = until(lambda: same("gw-a2"))
+    assert len(after) == 16 and all(after[p] == gws for p, gws in before.items() if "gw-a2" not in gws)
+    stop["gw-b2"]()
+    w.op.delete("/v1/gateways/gw-b2")  # nobody's lease: both replicas make a plan
+    last = until(lambda: same("gw-b2"))
+    assert len(last) == 16 and all(last[p] == gws for p, gws in after.items() if "gw-b2" not in gws)
+    for op in (w.op, op2):
+        texts = [e["text"] for e in op.get("/v1/events?limit=1000")["events"] if e["name"] == "j1"]
+        assert sum("pairs moved" in t for t in texts) == 2, texts
+    [stop[g]() for g in ("gw-a1", "gw-b1")]
+    second.kill()
+
+
 def full_store(directory):
     w = World(directory, f"{{kind: sqlite, path: {directory}/full.db, max_size: 1MiB}}", limits="{body: 1MiB}")
     status, n = 201, 0
@@ -844,7 +991,7 @@ def suite():
 
 def broken():
     results = []
-    for name in ("store_is_down", "two_replicas"):
+    for name in ("store_is_down", "two_replicas", "two_replicas_and_a_job"):
         with temporary() as d:
             etcd = Etcd(Path(d) / "etcd")
             w = World(d, etcd.yaml(), limits="{request: 10s}")
@@ -892,7 +1039,9 @@ def suite_etcd():
     results = []
     names = ["test_tenants_that_clash_are_refused", "test_of_many_who_want_one_vni_one_gets_it", "test_a_gateway_registers_and_is_told_what_to_do",
              "test_stale_leases_and_generations_are_refused", "test_a_poll_waits_for_what_changes", "test_sessions_go_by_weight_and_both_directions_together",
-             "test_a_tunnel_moves_to_the_carrier_that_is_better", "test_jobs_are_planned_refused_and_withdrawn", "test_all_is_there_again_after_a_restart"]
+             "test_a_tunnel_moves_to_the_carrier_that_is_better", "test_jobs_are_planned_refused_and_withdrawn",
+             "test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step", "test_a_job_that_does_not_fit_any_more_is_broken_until_it_does",
+             "test_all_is_there_again_after_a_restart"]
     with temporary() as d:
         etcd = Etcd(Path(d) / "etcd")
         for i, name in enumerate(names):

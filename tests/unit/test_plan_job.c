@@ -105,7 +105,8 @@ static int routes(void *ctx, const char *first, const char *second, struct plan_
 	return (int)w->n_routes;
 }
 
-static const struct plan_world_ops ops = {site_of, gateways, path, routes};
+static const struct plan_world_ops ops = {
+    .site_of = site_of, .gateways = gateways, .path = path, .routes = routes};
 
 static struct world world(void)
 {
@@ -204,6 +205,51 @@ static void test_table(void **state)
 		assert_int_equal(r->n_takes != 0, c->fail == PLAN_JOB_FITS);
 		plan_job_free(r);
 	}
+}
+
+/* Planned again: what can stay does, what lost its gateway moves, and all are placed though nothing is left.
+ */
+static void test_again(void **state)
+{
+	struct plan_job_pair pairs[8];
+	struct plan_pair now[8];
+	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 8};
+	struct world w = world();
+	struct plan_job_result *r;
+	struct plan_take full;
+	unsigned i;
+
+	fill(pairs, 8, 1, 3, (struct plan_triple){G, 0, 0});
+	r = plan(&w, &job);
+	for (i = 0; i < 8; i++) /* all on the smaller gateways, but for one that is nowhere */
+		now[i] = (struct plan_pair){r->groups[0].gw[0][1].id, r->groups[0].gw[1][1].id, 0};
+	plan_job_free(r);
+	now[5] = (struct plan_pair){0, 0, 0};
+	job.now = now;
+	job.stay = true;
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(r->rows[i].first == 1 && r->rows[i].second == 1, i != 5);
+	plan_job_free(r);
+	w.gw_bps[0][1] = 0; /* lost, and the other one is full */
+	assert_int_equal(plan_book_new(&w.book), 0);
+	plan_book_gateway(full.name, sizeof(full.name), "gw-qingyang-0");
+	full.bps = 300 * G;
+	assert_int_equal(plan_book_take(w.book, &full, 1), 0);
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_GATEWAY);
+	assert_int_equal(r->n_takes, 0);
+	for (i = 0; i < 8; i++)
+		assert_true(r->rows[i].first < 2 && r->rows[i].second == 0); /* hangzhou is first */
+	plan_job_free(r);
+	job.now = NULL; /* as a new one: no */
+	job.stay = false;
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_NO_CARRIER);
+	assert_int_equal(r->rows[0].first, PLAN_JOB_ANY_GATEWAY);
+	plan_job_free(r);
+	plan_book_free(w.book);
 }
 
 /* What is said to fit is planned when it is asked for, and no more. */
@@ -526,6 +572,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_table),
+	    cmocka_unit_test(test_again),
 	    cmocka_unit_test(test_fits_is_true),
 	    cmocka_unit_test(test_rows),
 	    cmocka_unit_test(test_grains),

@@ -323,6 +323,40 @@ static void test_list(void **state)
 	}
 }
 
+/* What is on a pair stays, above its share or not; the others fill what is below. */
+static void test_stay(void **state)
+{
+	const uint32_t w[4] = {5, 3, 2, 1}, one[1] = {1};
+	static uint64_t keys[LIST];
+	static int a[LIST], b[LIST];
+	struct plan_pair p[64];
+	uint32_t count[4];
+	unsigned i, n = mesh(p, w, 4, one, 1);
+
+	for (i = 0; i < LIST; i++) {
+		keys[i] = key_of(i);
+		a[i] = i < 900 ? 3 : i < 950 ? 0 : -1;
+	}
+	memcpy(b, a, sizeof(b));
+	assert_int_equal(plan_spread_stay(p, n, keys, LIST, b), 50);
+	tally(b, LIST, count, n);
+	for (i = 0; i < 950; i++)
+		assert_int_equal(a[i], b[i]);
+	assert_int_equal(count[3], 900);
+	assert_int_equal(plan_spread_stay(p, n, keys, LIST, b), 0);
+	/* The full one goes: by shares. */
+	p[3].weight = 0;
+	assert_int_equal(plan_spread_stay(p, n, keys, LIST, b), 900);
+	tally(b, LIST, count, n);
+	for (i = 0; i < 3; i++)
+		assert_true(fabs(count[i] - LIST * w[i] / 10.0) <= 1);
+	for (i = 900; i < 950; i++)
+		assert_int_equal(b[i], 0);
+	p[0].weight = p[1].weight = p[2].weight = 0;
+	assert_int_equal(plan_spread_stay(p, n, keys, LIST, b), RWY_EINVAL);
+	assert_int_equal(plan_spread_stay(p, 0, keys, LIST, b), RWY_EINVAL);
+}
+
 static void test_list_refused(void **state)
 {
 	const uint32_t none[2] = {0, 0}, w[2] = {1, 1};
@@ -441,6 +475,7 @@ int main(void)
 	    cmocka_unit_test(test_bounded_is_exact),
 	    cmocka_unit_test(test_bounded_without_weight),
 	    cmocka_unit_test(test_list),
+	    cmocka_unit_test(test_stay),
 	    cmocka_unit_test(test_list_refused),
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_weights_stay_in_range),
