@@ -358,6 +358,7 @@ void tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name);
 void tenant_free(struct ctlr *c, struct net_tenant *t);
 void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name);
 void job_free(struct ctlr *c, struct job *j);
+void job_tenant(struct ctlr *c, const struct net_tenant *nt); /* its jobs have its VNI */
 void job_tick(struct ctlr *c);
 void job_assignments(struct ctlr *c, struct gateway *g, json_t *list);
 /* The tunnel that a job gave to these; NULL: none did. */

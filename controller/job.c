@@ -342,6 +342,24 @@ void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	rows(c, j, true);
 }
 
+/* At start jobs come before their tenants. */
+void job_tenant(struct ctlr *c, const struct net_tenant *nt)
+{
+	struct job *j;
+
+	MAP_EACH(&c->jobs, j)
+	{
+		const char *of =
+		    json_string_value(json_object_get(json_object_get(j->json, "job"), "tenant"));
+
+		if (!of || strcmp(of, nt->name) != 0 || j->vni == nt->vni)
+			continue;
+		rows(c, j, false);
+		j->vni = nt->vni;
+		rows(c, j, true);
+	}
+}
+
 /* --- what gateways and hosts are told
  * ---------------------------------------------------------------------------------------------- */
 

@@ -483,5 +483,6 @@ void tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	nt->vni = (uint32_t)json_integer_value(json_object_get(j, "vni"));
 	nt->mod_rev = kv->mod_rev;
 	places(c, nt, kv->mod_rev, true);
+	job_tenant(c, nt);
 	event(EVENT_INFO, "tenant", name, "set, VNI %u", nt->vni);
 }

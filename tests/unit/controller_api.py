@@ -812,7 +812,10 @@ def test_all_is_there_again_after_a_restart(w):
     w.op.put("/v1/tenants/red", red(), 201)
     a, b = w.gateways("gw-a1", "gw-b1")
     w.sched.put("/v1/jobs/j", {"pairs": [{"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**8}]}, 201)
+    w.sched.put("/v1/jobs/of-red", {"tenant": "red", "pairs": [{"source": "10.1.0.5", "destination": "10.2.0.5", "bandwidth_bps": 10**8}]}, 201)
     before, doc = [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")], a.document()
+    routes = w.op.get("/v1/routes?site=a")["routes"]
+    assert {x["vni"] for x in doc["assignments"]} == {r["vni"] for r in routes if "source" in r} == {0, 5001}
     for how in (w.ctl.stop, w.ctl.kill):
         how()
         w.ctl.start()
@@ -822,6 +825,8 @@ def test_all_is_there_again_after_a_restart(w):
         a.renew()  # its lease goes on
         b.renew()
         assert a.document() == doc
+        assert sorted(map(str, w.op.get("/v1/routes?site=a")["routes"])) == sorted(map(str, routes))
+    w.sched.delete("/v1/jobs/of-red")
     w.op.delete("/v1/tenants/red")
     assert a.document()["generation"] > doc["generation"]
     w.sched.delete("/v1/jobs/j")
