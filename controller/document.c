@@ -5,6 +5,7 @@
  * touch/.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "controller/ctlr.h"
@@ -79,7 +80,8 @@ static json_t *tunnel_for(const struct gateway *g, const struct tunnel *t)
 json_t *document_json(struct ctlr *c, struct gateway *g)
 {
 	json_t *tenants = json_array(), *tunnels = json_array(), *assignments = json_array();
-	struct net_tenant *nt;
+	struct net_tenant **all = calloc(c->tenants.n + 1, sizeof(struct net_tenant *));
+	size_t n;
 
 	for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)]) {
 		json_t *j = t->has ? tunnel_for(g, t) : NULL;
@@ -87,13 +89,15 @@ json_t *document_json(struct ctlr *c, struct gateway *g)
 		if (j)
 			json_array_append_new(tunnels, j);
 	}
-	MAP_EACH(&c->tenants, nt)
-	{
-		json_t *j = tenant_for(c, nt, g);
+	/* in the same order at every replica */
+	n = all ? map_page(&c->tenants, NULL, (void **)all, c->tenants.n) : 0;
+	for (size_t i = 0; i < n; i++) {
+		json_t *j = tenant_for(c, all[i], g);
 
 		if (j)
 			json_array_append_new(tenants, j);
 	}
+	free(all);
 	job_assignments(c, g, assignments);
 	return json_pack("{s:I, s:o, s:o, s:o}", "generation", (json_int_t)document_generation(c, g),
 	    "tenants", tenants, "tunnels", tunnels, "assignments", assignments);

@@ -143,13 +143,12 @@ enum outcome job_get(struct ctlr *c, struct req *r)
 
 enum outcome job_list(struct ctlr *c, struct req *r)
 {
-	struct job **page = calloc(c->jobs.n + 1, sizeof(*page));
-	const size_t n = page ? map_page(&c->jobs, NULL, (void **)page, c->jobs.n) : 0;
+	struct job **all = jobs_by_name(c);
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < n; i++)
-		json_array_append_new(list, job_json(page[i]->name, page[i]->json));
-	free(page);
+	for (struct job **p = all; p && *p; p++)
+		json_array_append_new(list, job_json((*p)->name, (*p)->json));
+	free(all);
 	return req_reply(r, 200, json_pack("{s:o}", "jobs", list));
 }
 
@@ -380,16 +379,26 @@ struct tunnel *tunnel_of(struct ctlr *c, const char *pair)
 	return pair && sscanf(pair, "%31[^/]/%31s", a, b) == 2 ? tunnel_find(c, a, b) : NULL;
 }
 
+struct job **jobs_by_name(struct ctlr *c)
+{
+	struct job **all = calloc(c->jobs.n + 1, sizeof(*all));
+
+	if (all)
+		(void)map_page(&c->jobs, NULL, (void **)all, c->jobs.n);
+	return all;
+}
+
 /* Each way as this gateway has it: from its site to the other. */
 void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
 {
 	const struct tunnel *t;
-	struct job *j;
+	struct job **all = jobs_by_name(c);
 	json_t *row;
 	size_t i;
 
-	MAP_EACH(&c->jobs, j)
-	{
+	for (struct job **p = all; p && *p; p++) {
+		const struct job *j = *p;
+
 		json_array_foreach(json_object_get(j->json, "plan"), i, row)
 		{
 			const char *pair = json_string_value(json_object_get(row, "pair"));
@@ -412,6 +421,7 @@ void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
 			        "rate_bps", json_object_get(row, "gateway_bps")));
 		}
 	}
+	free(all);
 }
 
 void job_routes(struct ctlr *c, struct site *s, json_t *list)

@@ -105,11 +105,12 @@ unsigned job_moves(struct ctlr *c, struct change *ch, bool broken)
 	json_t *touch = json_object(), *record;
 	char key[STORE_KEY_MAX];
 	unsigned n = 0;
+	struct job **all = jobs_by_name(c);
 	size_t rows = 0;
-	struct job *j;
 
-	MAP_EACH(&c->jobs, j)
-	{
+	for (struct job **p = all; p && *p; p++) {
+		struct job *j = *p;
+
 		if (!strays(c, j) && !(broken && json_object_get(j->json, "reason")))
 			continue;
 		if (n == MOVES_MAX || rows > ROWS_MAX) {
@@ -140,6 +141,7 @@ unsigned job_moves(struct ctlr *c, struct change *ch, bool broken)
 		touch_all(ch, touch);
 	}
 	json_decref(touch);
+	free(all);
 	return n;
 }
 

@@ -19,6 +19,8 @@ unsigned job_moves(struct ctlr *c, struct change *ch, bool broken);
 void job_move_tick(struct ctlr *c);
 /* Of "GATEWAY/GATEWAY", in any order; NULL: none. */
 struct tunnel *tunnel_of(struct ctlr *c, const char *pair);
+/* All of them: the same order at every replica. NULL at the end; to free; NULL: out of memory. */
+struct job **jobs_by_name(struct ctlr *c);
 /* What a record takes; *out is the caller's to free. */
 unsigned job_takes(const json_t *record, struct plan_take **out);
 /* A route of an address pair (routes.c): whichever of the two is at site s is the source. */
