@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# controller_page.py BUILD [--save DIR]: the controller's page in headless Chromium, on a controller with three sites, their gateways (as the
+# API sees them), tenants, a job, sessions and measurements. Each view must show what the API knows, and text must stay text.
+# --save writes a picture of each view (docs/page-*.png).
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+import cases  # noqa: E402
+from ctlr.harness import CA, Controller, Gateway, temporary  # noqa: E402
+
+SITES = {"hohhot": (1, 40_840_000, 111_750_000), "guiyang": (2, 26_650_000, 106_630_000), "shanghai": (3, 31_230_000, 121_470_000)}
+LINKS = {("hohhot", "guiyang"): (38_000, 120), ("hohhot", "shanghai"): (27_000, 0), ("guiyang", "shanghai"): (31_000, 14_000)}
+EVIL = "<img src=x onerror=document.title='broken'>"
+world = None
+
+
+class World:
+    """Controller, operator and gateways; nothing changes afterwards."""
+
+    def __init__(self, build, directory):
+        ca = CA(directory / "ca")
+        ca.issue("ctl", "controller", "127.0.0.1")
+        self.controller = Controller(build, ca, directory, f"{{kind: sqlite, path: {directory}/store.db}}", lease="600s")
+        self.operator = self.controller.client(ca.issue("op", "operator"))
+        self.gateways = {}
+        for name, (n, lat, lon) in SITES.items():
+            self.operator.put(f"/v1/sites/{name}", {"prefixes": [f"10.{n}.0.0/16"], "location": name.title(), "latitude_udeg": lat, "longitude_udeg": lon}, 201)
+            for i in (1, 2):
+                gw = f"{name}-{i}"
+                g = Gateway(self.controller.client(ca.issue(gw, "gateway")), gw, name, 10 * n + i, bandwidth=(40 if i == 1 else 10) * 10**9)
+                g.register()
+                g.document()
+                g.renew(load={"sessions": 8 * i, "rate_bps": 3_200_000_000 * i, "cpu_ppm": 210_000 * i, "custody_ppm": 12_000})
+                self.gateways[gw] = g
+        for (a, b), (rtt, loss) in LINKS.items():
+            for x, y in ((a, b), (b, a)):
+                for g in (1, 2):
+                    self.gateways[f"{x}-{g}"].client.post(f"/v1/gateways/{x}-{g}/links", {"links": [
+                        {"peer": f"{y}-{i}", "carrier": "native", "rtt_us": rtt + 400 * i, "rtt_min_us": rtt, "jitter_us": 300, "loss_ppm": loss, "burst": 8 if loss > 1000 else 1,
+                         "bandwidth_bps": 9_400_000_000, "age_ms": 100} for i in (1, 2)]})
+        self.operator.put("/v1/links/hohhot/guiyang/carrier-net", {"class": "deterministic", "bandwidth_bps": 10**10, "delay_us": 19_000, "jitter_us": 50,
+                                                                   "loss_ppm": 10, "ttl_ms": 600_000})
+        self.operator.put("/v1/tenants/red", {"vni": 5001, "sites": {s: {"prefixes": [{"prefix": f"172.16.{n}.0/24", "at": "vtep"}]} for s, (n, _, _) in SITES.items()},
+                                              "guarantee": "5Gbps", "weight": 2}, 201)
+        self.operator.post("/v1/jobs", {"name": "train", "pairs": [{"source": f"10.1.0.{i}", "destination": f"10.2.0.{i}", "bandwidth_bps": 400_000_000} for i in range(1, 9)]}, 201)
+        self.gateways["hohhot-1"].open(*((f"10.1.0.{i}", f"10.3.0.{i}") for i in range(20, 32)))
+        self.operator.put("/v1/sites/shanghai", {**self.site("shanghai"), "location": EVIL})
+
+    def site(self, name):
+        said = self.operator.get(f"/v1/sites/{name}")
+        return {k: v for k, v in said.items() if k != "name"}
+
+
+def chromium(view, *words):
+    with tempfile.TemporaryDirectory() as profile:
+        r = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", f"--user-data-dir={profile}",
+                            "--window-size=1400,820", "--virtual-time-budget=5000", *words, f"http://127.0.0.1:{world.controller.page}/#/{view}"],
+                           capture_output=True, text=True, timeout=120)
+    assert r.returncode == 0, r.stderr[-500:]
+    return r.stdout
+
+
+def text(dom):
+    body = dom[dom.index("<body"):]
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body)).replace("&lt;", "<").replace("&gt;", ">")
+
+
+def shown(view, *words):
+    dom = chromium(view, "--dump-dom")
+    said = text(dom)
+    assert f'data-ready="{view.split("/")[0]}"' in dom, said[:400]
+    assert re.search(r'id="trouble"[^>]* hidden', dom), said[:400]
+    assert "<title>broken" not in dom and "onerror=" not in re.sub(r"&lt;.*?&gt;", "", dom)
+    for w in words:
+        assert w in said, f"{view}: no {w!r} in: {said[:1500]}"
+    return said
+
+
+def test_network():
+    shown("network", "hohhot", "guiyang", "2/2 up", "4/4 tunnels, native", "38.4 ms to 38.8 ms", "1.40 %", "6 of 6 gateways up")
+
+
+def test_gateways():
+    said = shown("gateways", *world.gateways, "40.0 Gbit/s", "3.20 Gbit/s", "21.0 %")
+    assert said.count(" up ") >= 6
+
+
+def test_tunnels():
+    shown("tunnels", "guiyang-1/hohhot-1", "native", "9.40 Gbit/s", "12 of 12")
+
+
+def test_sessions():
+    shown("sessions", "10.1.0.20 → 10.3.0.20", "hohhot-1", "12 of 12")
+
+
+def test_explained():
+    one = world.operator.get("/v1/sessions?limit=1")["sessions"][0]
+    why = world.operator.get(f"/v1/sessions/{one['id']}/explain")
+    shown(f"sessions/{one['id']}", one["id"], why["rule"], "Carriers and what each promised", "native", "Inputs")
+
+
+def test_tenants():
+    shown("tenants", "red", "5001", "172.16.1.0/24", "5Gbps")
+
+
+def test_jobs():
+    shown("jobs", "train", "planned", "8")
+    shown("jobs/train", "10.2.0.1 → 10.1.0.1", "native")
+
+
+def test_links():
+    shown("links", "hohhot-1", "in bursts of 8", "carrier-net", "deterministic", "19.0 ms")
+
+
+def test_events():
+    shown("events", "hohhot-1", "train")
+
+
+def test_nobody_answers():
+    """The page says so when the controller is away; it was loaded before, so only its questions fail."""
+    with tempfile.TemporaryDirectory() as d:
+        page = Path(d) / "page"
+        subprocess.run(["cp", "-r", Path(__file__).parents[2] / "controller/page", page], check=True)
+        server = subprocess.Popen([sys.executable, "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", page], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                  env={**os.environ, "PYTHONUNBUFFERED": "1"})
+        try:
+            port = re.search(r"port (\d+)", server.stdout.readline()).group(1)
+            dom = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={d}/profile", "--virtual-time-budget=5000",
+                                  "--dump-dom", f"http://127.0.0.1:{port}/#/network"], capture_output=True, text=True, timeout=120).stdout
+        finally:
+            server.kill()
+            server.wait()
+    assert not re.search(r'id="trouble"[^>]* hidden', dom) and "refused" in text(dom), text(dom)[:400]
+
+
+PICTURES = ["network", "gateways", "tunnels", "sessions", "session", "tenants", "jobs", "links", "events"]
+code = 0
+
+
+def save(directory):
+    one = world.operator.get("/v1/sessions?limit=1")["sessions"][0]["id"]
+    world.operator.put("/v1/sites/shanghai", {**world.site("shanghai"), "location": "Shanghai"})
+
+    def picture(name):
+        chromium(f"sessions/{one}" if name == "session" else name, f"--screenshot={directory}/page-{name}.png")
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(picture, PICTURES))
+
+
+with temporary() as here:
+    world = World(sys.argv[1], Path(here))
+    try:
+        if sys.argv[2:3] == ["--save"]:
+            save(sys.argv[3])
+        else:
+            code = cases.run(globals())
+    finally:
+        world.controller.kill()
+sys.exit(code)
