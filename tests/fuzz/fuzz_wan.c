@@ -416,7 +416,7 @@ static void storm(struct input *in)
 			break;
 		case 2:
 			if (k)
-				arrive(link, k, p.now + arg * RWY_MS);
+				arrive(link, copy(k), p.now + arg * RWY_MS); /* once more */
 			break;
 		case 3:
 			link->cfg.loss_ppm = arg * 2000u;
