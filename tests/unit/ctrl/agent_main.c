@@ -24,9 +24,11 @@ static struct {
 
 static void line(json_t *o)
 {
+	flockfile(stdout); /* the agent's thread says things, too: a line at a time */
 	json_dumpf(o, stdout, JSON_COMPACT);
 	putchar('\n');
 	fflush(stdout);
+	funlockfile(stdout);
 	json_decref(o);
 }
 
