@@ -8,7 +8,7 @@ import time
 
 from lab import needs, pcap
 from lab.fleet import Fleet, host_addresses
-from lab.proc import wait_for
+from lab.proc import settled, wait_for
 
 PAIRS = list(itertools.product(host_addresses(1), host_addresses(2)))
 
@@ -82,7 +82,8 @@ def test_controller_spread(lab):
         for pair in PAIRS:
             r = write(f, pair, size=16384, iters=20, limit=30)
             assert r.ok, (pair, by[pair], r.text)
-        time.sleep(0.5)
+        for path in files.values():
+            settled(path)
         lab.capture_stop()
         ways = {}
         for name, path in files.items():
@@ -111,9 +112,9 @@ def test_controller_gateway_dies(lab):
         result = []
         t = threading.Thread(target=lambda: result.append(write(f, stay, size=65536, seconds=12, limit=40)))
         t.start()
-        time.sleep(6)
+        lab.wait_traffic(100)
         watch = f.watch(f"/v1/routes?site=site-a&after={routes(f, 'a')[1]}&wait_ms=15000")
-        time.sleep(0.3)
+        time.sleep(0.3)  # the question is on its way: nobody can see when it waits there
         killed = time.monotonic()
         f.gateways["a2"].kill()
         new, at = watch.answer()
@@ -144,7 +145,7 @@ def test_controller_away(lab):
         result = []
         t = threading.Thread(target=lambda: result.append(write(f, PAIRS[0], size=65536, seconds=20, limit=60)))
         t.start()
-        time.sleep(5)
+        lab.wait_traffic(100)
         f.processes["controller-1"].kill()
         f.processes["controller-1"].wait()
         other = next(n for n in f.gateways if n not in by[PAIRS[0]])
@@ -172,9 +173,9 @@ def test_controller_etcd(lab):
         result = []
         t = threading.Thread(target=lambda: result.append(write(f, PAIRS[0], size=65536, seconds=15, limit=60)))
         t.start()
-        time.sleep(4)
+        lab.wait_traffic(100)
         f.processes["etcd0"].kill()
-        time.sleep(3)
+        time.sleep(3)  # three leases: who was not heard would be lost by now
         assert up(f) == 4
         f.ask("PUT", "/v1/sites/site-a", body={"prefixes": ["10.1.0.0/24"], "location": "moved"})
         f.processes["controller-1"].kill()

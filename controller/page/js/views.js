@@ -9,7 +9,6 @@ import { setFilter, table } from './table.js';
 
 const col = (name, of, show, kind) => ({ name, of, show, num: kind === 'num', wide: kind === 'wide' });
 const number = (name, of, show) => col(name, of, (r) => show(of(r)), 'num');
-const kinds = { good: 'good', warn: 'warn', bad: 'bad' };
 
 async function network(rest, signal) {
   const [{ sites }, gws, tuns] = await Promise.all([get('/v1/sites', signal), list('/v1/gateways', 'gateways', signal), list('/v1/tunnels', 'tunnels', signal)]);
@@ -49,7 +48,7 @@ async function tunnels(rest, signal) {
   remember(items);
   const curve = (key, show, what) => (t) => [spark(t.name, key), ' ', show(t[what])];
   return ['Tunnels', table('tunnels', [
-    col('Tunnel', (t) => t.name), col('Sites', (t) => t.sites.join(' – ')), col('State', (t) => t.state, (t) => pill(t.state, kinds[tunnelKind(t)])),
+    col('Tunnel', (t) => t.name), col('Sites', (t) => t.sites.join(' – ')), col('State', (t) => t.state, (t) => pill(t.state, tunnelKind(t))),
     col('Carrier', (t) => t.carrier), number('Planned', (t) => t.rate_bps, f.rate), number('Weight', (t) => t.weight, f.count),
     col('RTT', (t) => t.rtt_us, curve('rtt', f.time, 'rtt_us'), 'num'), number('Jitter', (t) => t.jitter_us, f.time),
     col('Loss', (t) => t.loss_ppm, curve('loss', f.percent, 'loss_ppm'), 'num'), number('Available', (t) => t.bandwidth_bps, f.rate),
