@@ -9,7 +9,8 @@
  *
  * Threads: HTTP's (requests), the writer's (the store's calls), the watch's, the ticker's (leases, polls,
  * tunnels). All take the lock for short; none holds it over a call of the store (but apply_load, at start and
- * when the watch lost track).
+ * when the watch lost track). A reply is made locked and sent unlocked: it has copies, never a reference to
+ * JSON that is kept here (`make tsan`).
  */
 #ifndef CONTROLLER_CTLR_H
 #define CONTROLLER_CTLR_H

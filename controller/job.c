@@ -35,11 +35,12 @@ static bool sensible(struct req *r, const struct model_job *m)
 static json_t *job_json(const char *name, const json_t *record)
 {
 	json_t *reason = json_object_get(record, "reason");
-	json_t *j = json_pack("{s:s, s:s, s:O, s:O}", "name", name, "state", reason ? "broken" : "planned",
-	    "job", json_object_get(record, "job"), "plan", json_object_get(record, "plan"));
+	json_t *j = json_pack("{s:s, s:s, s:o, s:o}", "name", name, "state", reason ? "broken" : "planned",
+	    "job", json_deep_copy(json_object_get(record, "job")), "plan",
+	    json_deep_copy(json_object_get(record, "plan")));
 
 	if (reason)
-		json_object_set(j, "reason", reason);
+		json_object_set_new(j, "reason", json_deep_copy(reason));
 	return j;
 }
 
@@ -413,12 +414,13 @@ void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
 			if (!t || !tunnel_up(t)) /* a broken job's pair that has no way */
 				continue;
 			json_array_append_new(list,
-			    json_pack("{s:s, s:I, s:O, s:O, s:o, s:O}", "job", j->name, "vni",
+			    json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "job", j->name, "vni",
 			        (json_int_t)j->vni, "source",
-			        json_object_get(row, first ? "source" : "destination"), "destination",
-			        json_object_get(row, first ? "destination" : "source"), "tunnel",
+			        json_copy(json_object_get(row, first ? "source" : "destination")),
+			        "destination",
+			        json_copy(json_object_get(row, first ? "destination" : "source")), "tunnel",
 			        first ? json_string(slash + 1) : json_stringn(pair, (size_t)(slash - pair)),
-			        "rate_bps", json_object_get(row, "gateway_bps")));
+			        "rate_bps", json_copy(json_object_get(row, "gateway_bps"))));
 		}
 	}
 	free(all);

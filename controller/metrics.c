@@ -43,7 +43,8 @@ static void put_histogram(FILE *f)
 			    (double)bound(i) / (double)RWY_SEC, sum);
 	}
 	fprintf(f, "roceway_controller_decision_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n", sum);
-	fprintf(f, "roceway_controller_decision_seconds_sum %.9f\n", (double)decision_ns / (double)RWY_SEC);
+	fprintf(f, "roceway_controller_decision_seconds_sum %.9f\n",
+	    (double)__atomic_load_n(&decision_ns, __ATOMIC_RELAXED) / (double)RWY_SEC);
 	fprintf(f, "roceway_controller_decision_seconds_count %" PRIu64 "\n", sum);
 }
 

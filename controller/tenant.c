@@ -125,10 +125,14 @@ static const char *heaviest(void *ctx, const char *site)
 json_t *tenant_for(struct ctlr *c, const struct net_tenant *nt, const struct gateway *g)
 {
 	struct here h = {c, g};
+	json_t *e, *own;
 
 	if (!g->site || !json_object_get(json_object_get(nt->json, "sites"), g->site->name))
 		return NULL;
-	return entry(nt->json, nt->name, g->site->name, heaviest, &h);
+	e = entry(nt->json, nt->name, g->site->name, heaviest, &h);
+	own = json_deep_copy(e); /* it leaves the lock */
+	json_decref(e);
+	return own;
 }
 
 /* --- the check
@@ -384,7 +388,7 @@ enum outcome tenant_delete(struct ctlr *c, struct req *r)
 
 static json_t *tenant_json(const struct net_tenant *nt)
 {
-	json_t *j = json_copy(nt->json);
+	json_t *j = json_deep_copy(nt->json);
 
 	json_object_set_new(j, "name", json_string(nt->name));
 	return j;
