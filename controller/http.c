@@ -330,25 +330,24 @@ static enum MHD_Result first_call(
 	return http_reply(mhd, r, r->status == 401 || r->status == TOO_LARGE);
 }
 
-static void run(struct req *r)
+/* True: the reply is there. Only what has to wait is suspended, since the library walks all that are whenever
+ * one goes on; under the lock, so that nobody finishes it before. */
+static bool run(struct req *r)
 {
 	struct ctlr *c = r->c;
-	enum outcome o;
+	bool done = true;
 
 	ctlr_lock(c);
-	if (h.stopping) {
-		req_fail(r, 503, "", "the controller stops");
-		ctlr_unlock(c);
-		return;
-	}
-	MHD_suspend_connection(r->connection); /* first: it may be done before we are back */
 	r->saw = c->rev;
-	o = r->run(c, r);
-	if (o == REQ_DONE)
-		req_finish(r);
-	else
+	if (h.stopping)
+		req_fail(r, 503, "", "the controller stops");
+	else if (r->run(c, r) == REQ_WAIT && !r->finished) {
+		MHD_suspend_connection(r->connection);
 		r->waiting = true;
+		done = false;
+	}
 	ctlr_unlock(c);
+	return done;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
@@ -369,19 +368,18 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 		/* the rest is read as long as a request may take, and forgotten */
 		return MHD_YES;
 	}
-	if (r->finished || r->status) {
-		conn_since(mhd, 0);
-		return http_reply(mhd, r, r->status == TOO_LARGE);
-	}
 	conn_since(mhd, 0);
-	run(r);
+	if (r->finished || r->status || run(r))
+		return http_reply(mhd, r, r->status == TOO_LARGE);
 	return MHD_YES;
 }
 
 void req_finish(struct req *r)
 {
-	r->waiting = false;
 	r->finished = true;
+	if (!r->waiting)
+		return;
+	r->waiting = false;
 	MHD_resume_connection(r->connection);
 }
 
