@@ -243,8 +243,9 @@ TSAN_TESTS := test_gw_tenants test_gw_tenants_race
 tsan: ## what several threads change, under ThreadSanitizer
 	$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread' tsan-inner
 .PHONY: tsan-inner
-tsan-inner: $(TSAN_TESTS:%=$(BUILD)/tests/unit/%)
-	@for t in $^; do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done
+tsan-inner: $(TSAN_TESTS:%=$(BUILD)/tests/unit/%) $(BUILD)/bin/roceway-controller
+	@for t in $(filter $(BUILD)/tests/%,$^); do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done
+	@tests/unit/controller_kill.py $(BUILD) calm
 
 .PHONY: nodpdk
 nodpdk: ## build the sans-I/O folders with DPDK's headers out of reach

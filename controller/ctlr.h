@@ -281,6 +281,7 @@ struct req {
 	/* waiting */
 	unsigned tries;
 	bool waiting, finished;
+	bool unsure;         /* the store's answer to it was lost once */
 	uint64_t after, saw; /* saw: the revision that the handler knew */
 	rwy_time until;
 	struct req *next;

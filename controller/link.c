@@ -66,6 +66,7 @@ static bool may_push(struct req *r)
 enum outcome link_put(struct ctlr *c, struct req *r)
 {
 	struct model_link_push m;
+	const struct push *p;
 	char key[STORE_KEY_MAX];
 	struct change *ch;
 
@@ -77,7 +78,9 @@ enum outcome link_put(struct ctlr *c, struct req *r)
 		if (!map_find(&c->sites, r->arg[i]))
 			return req_fail(r, 409, i ? "site_b" : "site_a", "there is no site %s", r->arg[i]);
 	push_key(r, key);
+	p = map_find(&c->pushes, key + strlen("link/"));
 	ch = change_new(NULL, NULL);
+	change_cmp(ch, key, p ? p->mod_rev : 0); /* one that comes late must not undo a later one */
 	change_put(ch, key,
 	    json_pack("{s:o, s:I}", "link", mdl_write(&model_link_push_table, &m), "at_ms",
 	        (json_int_t)ctlr_wall_ms()));
@@ -86,15 +89,18 @@ enum outcome link_put(struct ctlr *c, struct req *r)
 
 enum outcome link_delete(struct ctlr *c, struct req *r)
 {
+	const struct push *p;
 	char key[STORE_KEY_MAX];
 	struct change *ch;
 
 	if (!may_push(r))
 		return REQ_DONE;
 	push_key(r, key);
-	if (!map_find(&c->pushes, key + strlen("link/")))
+	p = map_find(&c->pushes, key + strlen("link/"));
+	if (!p)
 		return req_fail(r, 404, "", "there is no link %s", key + strlen("link/"));
 	ch = change_new(NULL, NULL);
+	change_cmp(ch, key, p->mod_rev);
 	change_del(ch, key);
 	return req_commit(r, ch, 200);
 }

@@ -111,18 +111,40 @@ struct pending {
 	unsigned status;
 };
 
+/* What a lost answer did may come to light at any time, even after we looked: then nothing is denied. */
+static const char *so(const struct req *r)
+{
+	return r->unsure ? "it may have been done" : "nothing has changed";
+}
+
 void req_store_failed(struct req *r, int rc)
 {
 	COUNT(store_errors);
-	req_fail(r, 503, "", "%s: nothing has changed", store_strerror(rc));
+	req_fail(r, 503, "", "%s: %s", store_strerror(rc), so(r));
+}
+
+/* Refused now, after an answer was lost: that one may still take effect (but for what is gone as asked). */
+static void not_refused(struct req *r)
+{
+	char text[256];
+
+	if (r->status == 404 && !strcmp(r->method, "DELETE")) {
+		req_done(r, 200, r->c->rev);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.255s", json_string_value(json_object_get(r->json, "error")));
+	req_fail(r, 503, "", "%s: it may have been done; now: %s", store_strerror(STORE_EUNSURE), text);
 }
 
 static void run_again(struct req *r)
 {
 	r->status = 0;
 	r->saw = r->c->rev;
-	if (r->run(r->c, r) == REQ_DONE)
-		req_finish(r);
+	if (r->run(r->c, r) != REQ_DONE)
+		return;
+	if (r->unsure && r->status >= 400)
+		not_refused(r);
+	req_finish(r);
 }
 
 /* Something else was first, or we do not know: what there is now decides, once we have seen it. */
@@ -151,7 +173,7 @@ void req_again_all(struct ctlr *c, bool stop)
 			run_again(r);
 			continue;
 		}
-		req_fail(r, 503, "", "the controller stops: nothing has changed");
+		req_fail(r, 503, "", "the controller stops: %s", so(r));
 		req_finish(r);
 	}
 }
@@ -163,6 +185,7 @@ static void on_done(void *ctx, int rc, uint64_t rev)
 
 	if (rc == STORE_ECONFLICT || rc == STORE_EUNSURE) {
 		free(p);
+		r->unsure |= rc == STORE_EUNSURE;
 		again(r, rc);
 		return;
 	}

@@ -148,9 +148,14 @@ struct tunnel *tunnel_need(struct ctlr *c, struct gateway *a, struct gateway *b)
 	}
 	t->end[0] = strcmp(a->name, b->name) < 0 ? a : b;
 	t->end[1] = t->end[0] == a ? b : a;
-	for (unsigned i = 0; i < 2; i++) {
-		t->next[i] = t->end[i]->tunnel;
-		t->end[i]->tunnel = t;
+	for (unsigned i = 0; i < 2; i++) { /* by the peer's name: documents are the same at all replicas */
+		struct tunnel **p = &t->end[i]->tunnel;
+		const char *peer = t->end[!i]->name;
+
+		while (*p && strcmp((*p)->end[!tunnel_side(*p, t->end[i])]->name, peer) < 0)
+			p = &(*p)->next[tunnel_side(*p, t->end[i])];
+		t->next[i] = *p;
+		*p = t;
 		t->end[i]->tunnels++;
 		gateway_dirty(t->end[i]);
 	}

@@ -210,6 +210,18 @@ static unsigned together(const struct store_txn *t, unsigned n)
 	return k;
 }
 
+/* One of those that were done changed what this one compares: no need to ask. */
+static bool beaten(const struct store_txn *t, const struct store_txn *first)
+{
+	for (const struct store_txn *b = first; b < t; b++)
+		for (unsigned i = 0; !b->rc && i < b->ops; i++)
+			for (unsigned k = 0; k < t->cmps; k++)
+				if (t->cmp[k].mod_rev != b->rev && !strcmp(t->cmp[k].key, b->op[i].key) &&
+				    (b->op[i].value || t->cmp[k].mod_rev))
+					return true;
+	return false;
+}
+
 static void etcd_commit_many(struct store *store, struct store_txn *t, unsigned n)
 {
 	struct etcd_store *s = (struct etcd_store *)store;
@@ -217,8 +229,13 @@ static void etcd_commit_many(struct store *store, struct store_txn *t, unsigned 
 	for (unsigned i = 0; i < n;) {
 		unsigned m = together(t + i, n - i);
 		uint64_t rev = 0;
-		int rc = commit(s, t + i, m, &rev);
+		int rc;
 
+		if (beaten(&t[i], t)) {
+			t[i++].rc = STORE_ECONFLICT;
+			continue;
+		}
+		rc = commit(s, t + i, m, &rev);
 		for (unsigned k = 0; k < m; k++) {
 			t[i + k].rc = rc;
 			t[i + k].rev = rev;

@@ -190,7 +190,8 @@ static int ask_in_turn(struct etcd_http *h, const char *path, const char *ask, b
 		}
 		if (rc == STORE_EDOWN || (rc == STORE_EUNSURE && again))
 			continue;
-		h->good = endpoint;
+		/* one that keeps us waiting is not asked first the next time */
+		h->good = rc == STORE_EUNSURE ? (endpoint + 1) % h->endpoints : endpoint;
 		return rc;
 	}
 	return rc == STORE_EUNSURE && again ? STORE_EDOWN : rc;

@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# controller_kill.py BUILD [SEED [SECONDS]]: fifty clients write while the controller is killed at random moments and started again on
+# the same store, over SQLite and over three etcd nodes (of which one is killed now and then as well): what was acknowledged is there,
+# nothing is half there, revisions and generations only grow, one generation is one document.
+# controller_kill.py BUILD calm: the same load without a kill, ended under load: for sanitizers.
+import os
+import random
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.dont_write_bytecode = True
+import cases  # noqa: E402
+from ctlr.harness import CA, Controller, Etcd, temporary  # noqa: E402
+from ctlr.load import Book, Crowd, Quick, same_everywhere, things  # noqa: E402
+
+BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
+CALM = sys.argv[2:3] == ["calm"]
+SEED = int(sys.argv[2]) if len(sys.argv) > 2 and not CALM else int.from_bytes(os.urandom(3), "big")
+SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 4
+
+
+class World:
+    def __init__(self, directory, store, rng):
+        self.book, self.context = Book(), {}
+        ca = CA(Path(directory) / "ca")
+        for name, role in [("ctl", "controller"), ("op", "operator"), ("sched", "scheduler"), *((f"g{i}", "gateway") for i in range(12))]:
+            self.context[name] = ca.issue(name, role, *(["127.0.0.1"] if role == "controller" else []))
+        self.ctl = Controller(BUILD, ca, directory, store)
+        op = Quick(self.ctl, self.context["op"])
+        for i, name in enumerate("ab"):
+            op.ask("PUT", f"/v1/sites/{name}", {"prefixes": [f"10.{i + 1}.0.0/16"]}, 201)
+        op.close()
+        self.things = things(self, rng)
+
+    def check(self):
+        op = Quick(self.ctl, self.context["op"])
+        for _ in range(200):  # an etcd without a leader, for a moment
+            if op.ask("GET", "/v1/health")[0] == 200:
+                break
+            time.sleep(0.05)
+        health = op.ask("GET", "/v1/health", None, 200)[1]
+        assert health["revision"] >= self.book.revision, (health, self.book.revision)
+        for t in self.things:
+            t.check(op)
+        for t in self.things:
+            if t.key == "g" and t.acked:
+                self.book.saw_document(t.name, op.ask("GET", f"/v1/gateways/{t.name}/document", None, 200)[1])
+        same_everywhere(op)
+        op.close()
+
+
+def rounds(w, rng, etcd=None):
+    end, n = time.monotonic() + SECONDS, 0
+    while time.monotonic() < end:
+        crowd = Crowd(w.things, w.ctl)
+        time.sleep(rng.uniform(0.2, 1.2))
+        node = rng.randrange(3) if etcd and rng.random() < 0.4 else None
+        if node is not None:
+            etcd.kill(node)
+            time.sleep(rng.uniform(0, 0.3))
+        if rng.random() < 0.2:
+            w.ctl.stop()
+        else:
+            w.ctl.kill()
+        crowd.stop()
+        if node is not None:
+            etcd.start(node)
+        w.ctl.start()
+        w.check()
+        n += 1
+    book = w.book
+    print(f"{n} rounds: {book.acknowledged} changes acknowledged, {book.refused} refused, {book.unsure} unknown, revision {book.revision}", flush=True)
+    assert n >= 2 and book.acknowledged > 10 * n, "hardly anything happened"
+
+
+def calm(w):
+    crowd = Crowd(w.things, w.ctl)
+    op = Quick(w.ctl, w.context["op"])
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        for path in ("gateways", "tunnels", "sessions", "links", "sites", "tenants", "jobs", "events", "health", "routes?site=a"):
+            op.ask("GET", f"/v1/{path}", None, 200)
+        op.ask("GET", "/metrics", None, 200)
+        w.ctl.hup()
+    w.ctl.stop()
+    crowd.stop()
+    op.close()
+
+
+def told(run):
+    rng = random.Random(SEED)
+    try:
+        run(rng)
+    except BaseException:
+        print(f"seed {SEED}")
+        raise
+
+
+def test_sqlite():
+    def run(rng):
+        with temporary() as d:
+            w = World(d, f"{{kind: sqlite, path: {d}/c.db}}", rng)
+            try:
+                calm(w) if CALM else rounds(w, rng)
+            except BaseException:
+                print(w.ctl.log.read_text()[-2500:])
+                raise
+            w.ctl.kill()
+            with closing(sqlite3.connect(f"{d}/c.db")) as db:
+                assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+                last, = db.execute("SELECT max(modified) FROM kv").fetchone()
+                revision, = db.execute("SELECT revision FROM meta").fetchone()
+                assert revision >= last, (revision, last)
+    told(run)
+
+
+def test_etcd():
+    def run(rng):
+        with temporary() as d:
+            etcd = Etcd(Path(d) / "etcd")
+            w = World(d, etcd.yaml(), rng)
+            try:
+                calm(w) if CALM else rounds(w, rng, etcd)
+            except BaseException:
+                print(w.ctl.log.read_text()[-2500:])
+                raise
+            w.ctl.kill()
+            etcd.close()
+    told(run)
+
+
+if __name__ == "__main__":
+    sys.exit(cases.run({k: v for k, v in globals().items() if k.startswith("test_")}))
