@@ -384,6 +384,7 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 		out->sending = t->sending ? WAN_CARRIER_TCP : WAN_CARRIER_NATIVE;
 		out->by_peer = t->agree.by_peer;
 		out->connections = t->open;
+		out->path = t->measure.path;
 		memcpy(out->congestion, t->congestion, sizeof(out->congestion));
 		if (out->wanted != out->sending || !t->listener)
 			memcpy(out->problem, t->problem, sizeof(out->problem));

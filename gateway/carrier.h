@@ -40,12 +40,21 @@ struct gw_carrier_counters {
 #undef X
 };
 
+/* What the kernel measured of the path on a tunnel's connections, of what this end sends. */
+struct gw_carrier_path {
+	rwy_dur srtt, min_rtt, rttvar;
+	uint32_t
+	    loss_ppm; /* of TCP segments, smoothed: those that it sent again, but for what arrived twice */
+	rwy_time at;  /* when something was acknowledged last; 0: nothing yet */
+};
+
 struct gw_carrier_info {
 	enum wan_carrier wanted, sending;
 	bool by_peer; /* what is wanted was asked for at the other end */
 	unsigned connections;
-	char congestion[16]; /* the kernel's name for TCP's congestion control */
-	char problem[192];   /* why it does not send by what is wanted; "" */
+	char congestion[16];         /* the kernel's name for TCP's congestion control */
+	char problem[192];           /* why it does not send by what is wanted; "" */
+	struct gw_carrier_path path; /* of the connections that there are */
 	struct gw_carrier_counters c;
 	/* of all tunnels: connections from addresses that are no tunnel's peer; that did not say in time
 	 * which tunnel they are of */

@@ -40,6 +40,12 @@ struct gw_link {
 
 enum gw_conn_state { GW_CONN_FREE, GW_CONN_CONNECTING, GW_CONN_HELLO, GW_CONN_OPEN };
 
+/* The kernel's counts of a connection when they were read last: segments with data, those of them that were
+ * sent again, duplicates that the peer told of, segments acknowledged. */
+struct gw_conn_seen {
+	uint32_t segs, again, twice, delivered;
+};
+
 struct gw_conn {
 	enum gw_conn_state state;
 	int fd;
@@ -57,6 +63,14 @@ struct gw_conn {
 	uint32_t off; /* of the first that is written */
 	uint8_t *in;
 	uint32_t in_cap, in_n;
+	struct gw_conn_seen seen;
+};
+
+/* What a set of connections measures of the path; loss over the last segments. */
+struct gw_carrier_measure {
+	struct gw_carrier_path path;
+	rwy_time next;
+	uint64_t segs, lost16; /* remembered, lost ones times 2^16 */
 };
 
 /* Listens for all tunnels with this address and port. */
@@ -85,6 +99,7 @@ struct gw_carrier_tun {
 	char problem[192];
 	struct gw_carrier_counters c;
 	uint64_t seen_bytes; /* rx_bytes at the last tick */
+	struct gw_carrier_measure measure;
 };
 
 /* Packet buffers taken from a pool at once: a thread that is not a worker has no cache of its own. */
@@ -140,6 +155,9 @@ void gw_conn_free(struct gw_carriers *cs, struct gw_conn *c);
 const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now);
 const char *gw_conn_write(struct gw_carriers *cs, struct gw_conn *c);
 void gw_conn_watch(struct gw_carriers *cs, struct gw_conn *c); /* tells epoll what it waits for */
+
+/* carrier_measure.c: what its connections say of the path, looked at twice a second */
+void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
 
 /* carrier_set.c: a tunnel's connections together */
 void gw_set_hello(

@@ -243,6 +243,7 @@ static void opened(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
 	if (!t->set) {
 		t->set = ++cs->sets ? cs->sets : ++cs->sets;
 		t->set_since = t->quiet_since = now;
+		memset(&t->measure, 0, sizeof(t->measure));
 	}
 	control_wish(c);
 	gw_set_update(cs, t, now);
@@ -360,4 +361,5 @@ void gw_set_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 		gw_set_close(cs, t, now);
 	if (!t->set)
 		drain_links(cs, t);
+	gw_measure_tick(cs, t, now);
 }

@@ -15,7 +15,7 @@ void plan_policy_default(struct plan_policy *p)
 	    .wan_ppm = PLAN_PPM,
 	    .tie_ppm = 20000,
 	    .gain_ppm = 100000,
-	    .confirm = 2 * RWY_SEC,
+	    .confirm = 6 * RWY_SEC, /* two reports of a gateway, not one */
 	    .hold = 10 * RWY_SEC,
 	    .home = 60 * RWY_SEC,
 	};

@@ -91,8 +91,10 @@ struct conf_controller {
 	unsigned urls;
 	char ca[CONF_STR], certificate[CONF_STR], key[CONF_STR]; /* PEM files */
 	char site[CONF_NAME];
-	uint64_t bandwidth_Bps;  /* what it offers, bytes a second; 0: its WAN port's speed */
-	char document[CONF_STR]; /* the last document is kept here */
+	uint64_t bandwidth_Bps;     /* what it offers, bytes a second; 0: its WAN port's speed */
+	uint64_t tcp_bandwidth_Bps; /* the same by TCP; 0: as above */
+	char tcp_cc[CONF_NAME];     /* of the control center's tunnels: "auto", or the kernel's name */
+	char document[CONF_STR];    /* the last document is kept here */
 };
 
 struct conf {

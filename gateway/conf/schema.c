@@ -217,6 +217,14 @@ const struct conf_key conf_keys[] = {
         .text =
             "What the gateway offers to carry, by which the control center shares the load among the "
             "gateways of a site; `port`: the speed of its fastest WAN port, or 10Gbps if that is not known."},
+    {"controller.tcp_bandwidth", CONF_T_RATE, 1000000, TBPS, "bandwidth", .words = "bandwidth",
+        C(controller.tcp_bandwidth_Bps),
+        .text = "The same by TCP, where that is more or less than natively: more where the network lets UDP "
+                "have only a part; `bandwidth`: the same."},
+    {"controller.tcp_congestion_control", CONF_T_ENUM, 0, 0, "auto", .words = "auto bbr cubic",
+        C(controller.tcp_cc),
+        .text = "`tcp_congestion_control` of the control center's tunnels. It is told which, and predicts "
+                "TCP by it; `auto`: those of the two that the kernel allows."},
     {"controller.document", CONF_T_PATH, 2, CONF_STR - 1, "/var/lib/roceway/document.json",
         C(controller.document),
         .text = "File in which the last document of the controller is kept: what runs after a start while no "

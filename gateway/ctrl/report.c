@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/carrier.h"
 #include "gateway/ctrl/ctrl_int.h"
 #include "gateway/tunnels.h"
 
@@ -16,6 +17,8 @@
 #define A_CALL        64 /* sessions looked at in one call of a worker */
 #define TUNNELS_CALL  8
 #define CALLS_A_BATCH 64
+/* Within this part of its own rate a tunnel fills it. */
+#define OWN_RATE_SHARE 8
 
 /* --- what it is ------------------------------------------------------------------------------------------
  */
@@ -37,23 +40,37 @@ static json_t *with_port(const struct rwy_ip *a)
 	return all;
 }
 
-/* What it can send by. TCP: with the congestion controls that the kernel lets everybody choose. */
-static json_t *capabilities(uint64_t bps)
+/* The congestion controls of TCP: the one of the file, or those that the kernel lets everybody choose. */
+static json_t *tcp_algorithms(const struct conf_controller *c)
 {
-	json_t *o = json_pack("{s:{s:I, s:b}}", "rocev2", "bandwidth_bps", (json_int_t)bps, "cnp", 1);
 	static const char path[] = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
-	json_t *algorithms = json_array();
-	FILE *f = fopen(path, "re");
+	json_t *list = json_array();
+	FILE *f;
 	char word[32];
 
+	if (strcmp(c->tcp_cc, "auto") != 0) {
+		json_array_append_new(list, json_string(c->tcp_cc));
+		return list;
+	}
+	f = fopen(path, "re");
 	while (f && fscanf(f, "%31s", word) == 1)
-		if ((!strcmp(word, "bbr") || !strcmp(word, "cubic")) && json_array_size(algorithms) < 8)
-			json_array_append_new(algorithms, json_string(word));
+		if ((!strcmp(word, "bbr") || !strcmp(word, "cubic")) && json_array_size(list) < 8)
+			json_array_append_new(list, json_string(word));
 	if (f)
 		fclose(f);
+	return list;
+}
+
+/* What it can send by. */
+static json_t *capabilities(const struct conf_controller *c, uint64_t bps)
+{
+	json_t *o = json_pack("{s:{s:I, s:b}}", "rocev2", "bandwidth_bps", (json_int_t)bps, "cnp", 1);
+	const uint64_t tcp = c->tcp_bandwidth_Bps ? 8 * c->tcp_bandwidth_Bps : bps;
+	json_t *algorithms = tcp_algorithms(c);
+
 	if (json_array_size(algorithms))
 		json_object_set_new(o, "tcp",
-		    json_pack("{s:I, s:O}", "bandwidth_bps", (json_int_t)bps, "algorithms", algorithms));
+		    json_pack("{s:I, s:O}", "bandwidth_bps", (json_int_t)tcp, "algorithms", algorithms));
 	json_decref(algorithms);
 	return o;
 }
@@ -84,7 +101,7 @@ json_t *ctrl_registration(void *ctx)
 		most = 8 * c->controller.bandwidth_Bps;
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "site", c->controller.site, "version",
 	    k->app->version, "lan", lan, "wan", wan, "ports", ports, "capabilities",
-	    capabilities(most ? most : DEFAULT_BPS));
+	    capabilities(&c->controller, most ? most : DEFAULT_BPS));
 }
 
 /* --- how loaded ------------------------------------------------------------------------------------------
@@ -167,7 +184,8 @@ struct link {
 
 static void link_add(struct link *k, const struct wan_stats *s)
 {
-	if (!s->measured_at || !s->srtt)
+	k->stream = k->stream || s->stream;
+	if (!s->measured_at || !s->srtt || s->stream)
 		return;
 	if (s->srtt > k->srtt)
 		k->srtt = s->srtt;
@@ -181,7 +199,28 @@ static void link_add(struct link *k, const struct wan_stats *s)
 		k->burst16 = s->burst16;
 	k->Bps += s->path_Bps;
 	k->at = rwy_time_max(k->at, s->measured_at);
-	k->stream = k->stream || s->stream;
+}
+
+/* By TCP nothing goes natively, not even probes: what the kernel measures of its connections is what is known
+ * of the path. No bandwidth: what they get is TCP's answer to loss and distance, not what the path has. */
+static void link_tcp(const struct gw_app *app, unsigned tunnel, struct link *k)
+{
+	struct gw_carrier_info i;
+
+	gw_carrier_info(app, tunnel, &i);
+	*k = (struct link){.stream = true,
+	    .srtt = i.path.srtt,
+	    .min = i.path.min_rtt,
+	    .var = i.path.rttvar,
+	    .loss_ppm = i.path.loss_ppm,
+	    .at = i.path.at};
+}
+
+/* A tunnel that fills its own rate shows that rate, not what the path would take. */
+static void link_bound(struct link *k, uint64_t rate_Bps)
+{
+	if (k->Bps >= rate_Bps - rate_Bps / OWN_RATE_SHARE)
+		k->Bps = 0;
 }
 
 static json_t *link_json(const struct link *k, const char *peer)
@@ -227,6 +266,9 @@ json_t *ctrl_links(void *ctx)
 	for (unsigned i = 0; v && i < n; i++) {
 		const char *peer = peer_of(k, k->app->conf->tunnel[i].name);
 
+		if (v[i].stream)
+			link_tcp(k->app, i, &v[i]);
+		link_bound(&v[i], k->app->conf->tunnel[i].rate_Bps);
 		if (peer && v[i].at)
 			json_array_append_new(list, link_json(&v[i], peer));
 	}

@@ -110,6 +110,11 @@ static bool both_closed(void)
 	return !info(FP_A).connections && !info(FP_B).connections;
 }
 
+static bool measured(void)
+{
+	return info(FP_A).path.at && info(FP_B).path.at;
+}
+
 static void until(bool (*fn)(void), bool send)
 {
 	rwy_time end = gw_now() + WAIT;
@@ -194,6 +199,10 @@ static void test_move(void **state)
 	assert_true(udp[0] == before[0] && udp[1] == before[1]);
 	assert_true(info(FP_B).by_peer && !info(FP_A).by_peer);
 	assert_true(info(FP_A).congestion[0]);
+	/* what the path is worth is known from the connections: nothing goes natively that would tell */
+	until(measured, true);
+	assert_in_range(info(FP_A).path.srtt, info(FP_A).path.min_rtt, RWY_SEC);
+	assert_true(info(FP_A).path.min_rtt > 0 && info(FP_A).path.loss_ppm <= 1000000);
 	/* and back, asked at the other end */
 	ask(FP_B, WAN_CARRIER_NATIVE);
 	until(both_native, true);

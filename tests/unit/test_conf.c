@@ -276,6 +276,9 @@ static void test_controller(void **state)
 	        "expected `site` beside `urls`"},
 	    {0, "controller: {urls: ['https://c'], " REST ", document: x}\n", 19,
 	        "expected an absolute path"},
+	    {0, "controller: {urls: ['https://c'], " REST ", tcp_bandwidth: port}\n", 19, "`tcp_bandwidth`"},
+	    {0, "controller: {urls: ['https://c'], " REST ", tcp_congestion_control: reno}\n", 19,
+	        "`tcp_congestion_control`"},
 	    {0, "controller: {urls: []}\n", 19, "a list of at most 8"},
 	    {0, "controller: {url: a}\n", 19, "expected `urls` or another known key of controller"},
 	};
@@ -293,6 +296,8 @@ static void test_controller(void **state)
 	assert_string_equal(c->controller.url[1], "https://[fd00::1]:7443");
 	assert_string_equal(c->controller.site, "s");
 	assert_string_equal(c->controller.document, "/var/lib/roceway/document.json");
+	assert_int_equal(c->controller.tcp_bandwidth_Bps, 0);
+	assert_string_equal(c->controller.tcp_cc, "auto");
 	assert_int_equal(c->tunnel[0].prefixes, 0);
 	conf_free(c);
 	memmove(

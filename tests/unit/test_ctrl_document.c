@@ -23,7 +23,8 @@ static const char file[] =
     "  - {name: wan, device: net_null1, role: wan, addresses: [192.0.2.1/24, 'fd00:9::1/64']}\n"
     "tunnels:\n"
     "  - {name: own, port: wan, local: 192.0.2.1, remote: 192.0.2.99, security: none}\n"
-    "controller: {urls: ['https://c'], ca: /c, certificate: /d, key: /k, site: s}\n";
+    "controller: {urls: ['https://c'], ca: /c, certificate: /d, key: /k, site: s, tcp_congestion_control: "
+    "cubic}\n";
 
 #define TUN                                                                                                  \
 	"{'name': 'b1', 'peer': 'b1', 'remote': '192.0.2.2:4793', 'local': '192.0.2.1', 'carrier': "         \
@@ -96,6 +97,8 @@ static void test_good(void **state)
 	assert_int_equal(t->udp_port, 4793);
 	assert_int_equal(t->rate_Bps, 2500000001u / 8);
 	assert_int_equal(t->dscp.map[0], 26);
+	assert_string_equal(t->tcp_cc, "cubic"); /* the gateway's own choice, for all of them */
+	assert_string_equal(d.conf->tunnel[0].tcp_cc, "auto");
 	assert_int_equal(t->prefixes, 1);
 	assert_false(rwy_ip_is4(&d.conf->tunnel[2].remote));
 	assert_string_equal(d.peer[0], "");

@@ -130,6 +130,12 @@ struct life_case {
 };
 
 /* Policy: gain 10 %, confirm 2 s, hold 10 s, home 60 s. */
+static void policy(struct plan_policy *p)
+{
+	plan_policy_default(p);
+	p->confirm = 2 * RWY_SEC;
+}
+
 static const struct life_case lives[] = {
     {"a path gets bad and good again",
         {{0, 800, PLAN_NATIVE, PLAN_RULE_FIRST}, {5000, 800, PLAN_NATIVE, PLAN_RULE_STAYS},
@@ -161,7 +167,7 @@ static void test_lives(void **state)
 	struct plan_policy p;
 	unsigned i, k;
 
-	plan_policy_default(&p);
+	policy(&p);
 	for (i = 0; i < sizeof(lives) / sizeof(lives[0]); i++) {
 		struct plan_hyst h = {0};
 
@@ -195,7 +201,7 @@ static void test_again_at_is_enough(void **state)
 	struct plan_policy p;
 	struct plan_decision d;
 
-	plan_policy_default(&p);
+	policy(&p);
 	plan_decide(&d, &good, &p, &h, T);
 	plan_decide(&d, &bad, &p, &h, T + RWY_SEC);
 	assert_int_equal(d.rule, PLAN_RULE_CONFIRM);
@@ -217,7 +223,7 @@ static void test_no_flapping(void **state)
 	struct plan_policy p;
 	unsigned i, t, changes;
 
-	plan_policy_default(&p);
+	policy(&p);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct plan_hyst h = {0};
 		rwy_time last = 0;
