@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "controller/ctlr.h"
+#include "controller/grant.h"
 
 static const char *text_of(const json_t *j, const char *key)
 {
@@ -261,6 +262,7 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 	t->has = true;
 	t->carrier = (uint8_t)carrier;
 	t->rate_bps = u64_of(j, "rate_bps");
+	t->reserved_bps = u64_of(j, "reserved_bps");
 	t->weight = (uint32_t)u64_of(j, "weight");
 	snprintf(t->rule, sizeof(t->rule), "%.23s", text_of(j, "rule"));
 	t->mod_rev = kv->mod_rev;
@@ -367,6 +369,7 @@ static const struct {
 	void (*apply)(struct ctlr *c, const struct store_kv *kv, const char *name);
 } kinds[] = {
     {"gateway/", gateway_apply},
+    {"grant/", grant_apply},
     {"guard/", guard_apply},
     {"job/", job_apply},
     {"link/", link_apply},
@@ -444,6 +447,7 @@ int apply_load(struct ctlr *c)
 		sweep(&l, &c->jobs, "job/", rev);
 		sweep(&l, &c->tenants, "tenant/", rev);
 		sweep(&l, &c->pushes, "link/", rev);
+		sweep(&l, &c->grants, "grant/", rev);
 		sweep(&l, &c->replicas, "replica/", rev);
 		for (struct site *it = map_next(&c->sites, NULL), *next; it; it = next) {
 			char key[STORE_KEY_MAX];

@@ -215,36 +215,14 @@ static int fill_endpoints(struct ctlr_conf *c, const struct conf_node *list, str
 	return 0;
 }
 
-/* provider: kind and that kind's own options. */
-static int fill_provider(struct ctlr_conf *c, const struct conf_node *map, struct conf_error *err)
-{
-	for (const struct conf_node *n = map->child; n; n = n->next) {
-		if (n->kind != CONF_SCALAR || n->len >= CTLR_TEXT || strlen(n->key) >= CONF_NAME)
-			return conf_fail_at(err, n, "expected a value for `provider.%.64s`", n->key);
-		if (!strcmp(n->key, "kind")) {
-			if (n->len >= CONF_NAME)
-				return conf_fail_at(err, n, "expected a kind of provider");
-			memcpy(c->provider, n->text, n->len + 1);
-			continue;
-		}
-		if (c->options == CTLR_OPTIONS_MAX)
-			return conf_fail_at(err, n, "expected at most %u options", CTLR_OPTIONS_MAX);
-		snprintf(c->option[c->options].name, CONF_NAME, "%s", n->key);
-		memcpy(c->option[c->options++].value, n->text, n->len + 1);
-	}
-	return *c->provider ? 0 : conf_fail_at(err, map, "expected `provider.kind`");
-}
-
 static int fill_group(struct ctlr_conf *c, const struct conf_node *g, struct conf_error *err)
 {
-	const bool provider = !strcmp(g->key, "provider");
-
-	if (!provider && !key_find(g->key, NULL))
+	if (!strcmp(g->key, "providers"))
+		return ctlr_conf_providers(c, g, err);
+	if (!key_find(g->key, NULL))
 		return conf_fail(err, g->key_line, g->key_column, "unknown key `%.64s`", g->key);
 	if (g->kind != CONF_MAP)
 		return conf_fail_at(err, g, "expected keys below `%s`", g->key);
-	if (provider)
-		return fill_provider(c, g, err);
 	for (const struct conf_node *n = g->child; n; n = n->next) {
 		const struct key *k = key_find(g->key, n->key);
 		int rc;

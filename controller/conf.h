@@ -6,14 +6,28 @@
 #include "controller/plan/decide.h"
 #include "gateway/conf/conf.h"
 
-#define CTLR_ENDPOINTS_MAX 16
-#define CTLR_OPTIONS_MAX   8
-#define CTLR_TEXT          256
+#define CTLR_ENDPOINTS_MAX      16
+#define CTLR_OPTIONS_MAX        8
+#define CTLR_PROVIDERS_MAX      16
+#define CTLR_PROVIDER_NAMES_MAX 64
+#define CTLR_TEXT               256
 
 enum ctlr_store { CTLR_SQLITE, CTLR_ETCD };
 
 struct ctlr_option {
 	char name[CONF_NAME], value[CTLR_TEXT];
+};
+
+/* A network's controller. */
+struct ctlr_provider {
+	char name[CONF_NAME], kind[CONF_NAME];
+	unsigned line;
+	/* What it is asked about: both sites are among these; 0: about all, and where it knows no path the
+	 * network is nobody's. Paths at these edges; 0: at all. */
+	char site[CTLR_PROVIDER_NAMES_MAX][CONF_NAME], edge[CTLR_PROVIDER_NAMES_MAX][CONF_NAME];
+	unsigned sites, edges;
+	struct ctlr_option option[CTLR_OPTIONS_MAX]; /* of its kind */
+	unsigned options;
 };
 
 struct ctlr_conf {
@@ -36,15 +50,23 @@ struct ctlr_conf {
 	rwy_dur request;     /* for a client to send one */
 	unsigned connections, sessions;
 	struct plan_policy policy;
-	char provider[CONF_NAME]; /* "": none */
-	struct ctlr_option option[CTLR_OPTIONS_MAX];
-	unsigned options;
+	struct ctlr_provider provider[CTLR_PROVIDERS_MAX];
+	unsigned providers;
 };
 
 /* RWY_EINVAL with *err: file, line, what was expected. */
 RWY_MUST_CHECK int ctlr_conf_load(struct ctlr_conf *out, const char *path, struct conf_error *err);
 RWY_MUST_CHECK int ctlr_conf_parse(
     struct ctlr_conf *out, const char *text, size_t len, const char *name, struct conf_error *err);
+/* Of the above, the list `providers`. */
+struct conf_node;
+RWY_MUST_CHECK int ctlr_conf_providers(
+    struct ctlr_conf *c, const struct conf_node *list, struct conf_error *err);
+/* What the options are worth, files that they name included; nothing is opened. */
+RWY_MUST_CHECK int ctlr_conf_providers_check(
+    const struct ctlr_conf *c, const char *file, struct conf_error *err);
+struct provider_option; /* out: CTLR_OPTIONS_MAX */
+unsigned ctlr_provider_options(const struct ctlr_provider *p, struct provider_option *out);
 /* "127.0.0.1:80", "[::1]:80" -> a sockaddr's bytes; false when it is none. */
 struct sockaddr_storage;
 bool ctlr_address(const char *text, struct sockaddr_storage *out, unsigned *len);

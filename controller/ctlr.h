@@ -85,7 +85,7 @@ struct tunnel {
 	/* stored */
 	bool has; /* there is a decision */
 	uint8_t carrier;
-	uint64_t rate_bps;
+	uint64_t rate_bps, reserved_bps; /* reserved: by networks, for jobs; 0: nothing */
 	uint32_t weight;
 	char rule[24];
 	/* not stored */
@@ -157,7 +157,8 @@ struct ctlr {
 	rwy_time started;
 
 	pthread_mutex_t lock;
-	struct map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routed;
+	struct map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routed, grants,
+	    reserved;
 	struct lpm lpm;  /* prefix -> struct site */
 	struct map vnis; /* "VNI" -> struct net_tenant: see tenant.c */
 	struct plan_book *book;
@@ -286,6 +287,7 @@ struct req {
 	rwy_time until;
 	struct req *next;
 	struct site *site;
+	struct ask *ask; /* of networks' controllers: ask.c */
 };
 
 enum outcome req_fail(struct req *r, unsigned status, const char *field, const char *fmt, ...)
@@ -303,9 +305,13 @@ bool req_number(struct req *r, const char *name, uint64_t min, uint64_t max, uin
 enum outcome req_commit(struct req *r, struct change *ch, unsigned status);
 /* The same, with a reply of its own made once it is applied. */
 enum outcome req_commit_then(struct req *r, struct change *ch, change_cb *then);
+/* The same; then, in place of a reply, `next`, which makes it or waits. */
+enum outcome req_commit_next(struct req *r, struct change *ch, handler *next);
 void req_store_failed(struct req *r, int rc);
-void req_finish(struct req *r);                        /* locked; the reply is there: it goes out */
-void req_again_all(struct ctlr *c, bool stop);         /* locked; those that waited for what was first */
+void req_run_again(struct req *r);             /* locked; its handler, from the beginning */
+void req_over(struct req *r);                  /* locked; as req_finish, for a reply that may be a refusal */
+void req_finish(struct req *r);                /* locked; the reply is there: it goes out */
+void req_again_all(struct ctlr *c, bool stop); /* locked; those that waited for what was first */
 bool req_is(const struct req *r, const char *gateway); /* the caller is that gateway, or 403 */
 
 RWY_MUST_CHECK int http_start(struct ctlr *c);
@@ -397,6 +403,11 @@ json_t *events_json(uint64_t after, unsigned limit);
 	X(tunnel_changes, "tunnels written")                                                                 \
 	X(commits, "transactions that the store took")                                                       \
 	X(commit_conflicts, "transactions that another one was before")                                      \
+	X(network_calls, "calls to networks' controllers")                                                   \
+	X(network_errors, "of those, calls that were not answered, or with nonsense")                        \
+	X(network_refusals, "of those, calls that were refused")                                             \
+	X(network_made, "tunnels in networks made or changed")                                               \
+	X(network_dropped, "tunnels in networks given back")                                                 \
 	X(watch_restarts, "times that the store's watch began again")
 
 struct counters {

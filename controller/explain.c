@@ -6,6 +6,9 @@
 
 #include "controller/ctlr.h"
 #include "controller/endpoints.h"
+#include "controller/jobs.h"
+#include "controller/plan/place.h"
+#include "controller/reserve.h"
 
 #define GATEWAYS_MAX 64
 
@@ -15,7 +18,7 @@ struct told {
 	rwy_time now;
 };
 
-/* Numbers that tunnel_path gave: 0 assumed, 1 and 2 the tunnel's ends, then pushes. */
+/* Numbers that tunnel_path gave: 0 assumed, 1 and 2 the tunnel's ends, then pushes; reserved. */
 static const char *source_name(void *ctx, uint32_t source)
 {
 	const struct told *x = ctx;
@@ -23,6 +26,8 @@ static const char *source_name(void *ctx, uint32_t source)
 
 	if (!source)
 		return "assumed";
+	if (source == RESERVE_SOURCE)
+		return "reserved";
 	if (source <= 2)
 		return x->t->end[source - 1]->name;
 	MAP_EACH(&x->c->pushes, p)
@@ -101,6 +106,30 @@ static json_t *pairs_json(struct ctlr *c, const struct flow *f)
 	return list;
 }
 
+/* The tunnel in the network that a job has for these sites, and by which rule it is one. */
+static json_t *network_json(struct ctlr *c, const struct flow *f)
+{
+	const struct job *j = job_of(c, f->vni, f->addr[0], f->addr[1]);
+	json_t *n, *out;
+	size_t i;
+
+	json_array_foreach(j ? json_object_get(j->json, "network") : NULL, i, n)
+	{
+		const char *first = json_string_value(json_object_get(n, "first"));
+		const char *second = json_string_value(json_object_get(n, "second"));
+		const char *shape = json_string_value(json_object_get(n, "shape"));
+
+		if (!first || !second || !shape || strcmp(first, f->site[0]->name) != 0 ||
+		    strcmp(second, f->site[1]->name) != 0)
+			continue;
+		out = json_deep_copy(n);
+		json_object_set_new(out, "job", json_string(j->name));
+		json_object_set_new(out, "reason", json_string(plan_shape_text(shape)));
+		return out;
+	}
+	return NULL;
+}
+
 enum outcome session_explain(struct ctlr *c, struct req *r)
 {
 	const struct session *s = map_find(&c->sessions, r->arg[0]);
@@ -114,8 +143,13 @@ enum outcome session_explain(struct ctlr *c, struct req *r)
 	if (!s)
 		return req_fail(r, 404, "", "there is no session %s", r->arg[0]);
 	out = json_pack("{s:o}", "session", session_json(s));
-	if (s->flow)
+	if (s->flow) {
+		json_t *network = network_json(c, s->flow);
+
 		json_object_set_new(out, "pairs", pairs_json(c, s->flow));
+		if (network)
+			json_object_set_new(out, "network", network);
+	}
 	if (!s->flow || !s->flow->tunnel) {
 		json_object_set_new(out, "rule", json_string("none"));
 		json_object_set_new(out, "reason",

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "controller/ask.h"
 #include "controller/ctlr.h"
 #include "controller/http_reply.h"
 #include "controller/trust.h"
@@ -346,6 +347,8 @@ static bool run(struct req *r)
 		r->waiting = true;
 		done = false;
 	}
+	if (done)
+		ask_end(r);
 	ctlr_unlock(c);
 	return done;
 }
@@ -376,6 +379,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 
 void req_finish(struct req *r)
 {
+	ask_end(r);
 	r->finished = true;
 	if (!r->waiting)
 		return;

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/ask.h"
 #include "controller/ctlr.h"
 #include "controller/endpoints.h"
 #include "controller/jobs.h"
+#include "controller/reserve.h"
 
 /* --- the job as posted
  * ---------------------------------------------------------------------------------------------- */
@@ -41,6 +43,8 @@ static json_t *job_json(const char *name, const json_t *record)
 
 	if (reason)
 		json_object_set_new(j, "reason", json_deep_copy(reason));
+	if (json_object_get(record, "network"))
+		json_object_set_new(j, "network", json_deep_copy(json_object_get(record, "network")));
 	return j;
 }
 
@@ -60,13 +64,31 @@ static void planned(void *ctx, int rc, uint64_t rev)
 		req_fail(r, 409, "", "the job was withdrawn meanwhile");
 }
 
+/* Networks' tunnels that the record has not are given back. */
+static enum outcome keep(struct ctlr *c, struct req *r, const struct job *old, json_t *record)
+{
+	json_t *all = grant_tunnels(c, r->arg[1], old ? old->json : NULL);
+	struct change *ch = change_new(NULL, NULL);
+	char key[STORE_KEY_MAX];
+
+	change_cmp(ch, "guard/config", c->guard_rev);
+	change_put(ch, "guard/config", json_object());
+	if (old)
+		change_put(ch, "touch/", json_object());
+	if (json_array_size(all))
+		grant_put(c, ch, r->arg[1], grant_without(all, record));
+	json_decref(all);
+	snprintf(key, sizeof(key), "job/%.31s", r->arg[1]);
+	change_put(ch, key, record);
+	return req_commit_then(r, ch, planned);
+}
+
 static enum outcome put(struct ctlr *c, struct req *r, bool post)
 {
 	struct model_job m;
 	struct job *old;
-	json_t *json = NULL, *record, *posted;
-	char key[STORE_KEY_MAX];
-	struct change *ch;
+	json_t *json = NULL, *record = NULL, *posted;
+	bool wait;
 
 	if (!req_read(r, &model_job_table, &m, &json))
 		return REQ_DONE;
@@ -87,19 +109,22 @@ static enum outcome put(struct ctlr *c, struct req *r, bool post)
 		req_reply(r, 200, job_json(old->name, old->json));
 	else if (old && post)
 		req_fail(r, 409, "name", "name: another job is %s", old->name);
-	record = r->status ? NULL : job_plan(c, r, r->arg[1], &m, json, old);
+	wait = grant_taken(c, r->arg[1], r->ask);
+	if (!r->status && !wait)
+		record = job_plan(c, r, r->arg[1], &m, json, old);
 	mdl_free(&model_job_table, &m);
 	json_decref(json);
-	if (!record)
+	if (r->status)
 		return REQ_DONE;
-	ch = change_new(NULL, NULL);
-	change_cmp(ch, "guard/config", c->guard_rev);
-	change_put(ch, "guard/config", json_object());
-	if (old)
-		change_put(ch, "touch/", json_object());
-	snprintf(key, sizeof(key), "job/%.31s", r->arg[1]);
-	change_put(ch, key, record);
-	return req_commit_then(r, ch, planned);
+	if (wait)
+		return ask_wait(c, r, r->arg[1]);
+	if (!record || ask_missing(r)) {
+		json_decref(record);
+		return ask_paths(c, r, r->arg[1]);
+	}
+	if (json_object_get(record, "network") && !ask_made(r))
+		return ask_make(c, r, r->arg[1], record);
+	return keep(c, r, old, record);
 }
 
 enum outcome job_post(struct ctlr *c, struct req *r)
@@ -112,8 +137,10 @@ enum outcome job_put(struct ctlr *c, struct req *r)
 	return put(c, r, false);
 }
 
+/* What networks made for it is given back when the store has that. */
 static struct change *withdrawal(struct ctlr *c, const struct job *j)
 {
+	json_t *all = grant_tunnels(c, j->name, j->json);
 	struct change *ch = change_new(NULL, NULL);
 	char key[STORE_KEY_MAX];
 
@@ -122,6 +149,9 @@ static struct change *withdrawal(struct ctlr *c, const struct job *j)
 	change_put(ch, "guard/config", json_object());
 	change_put(ch, "touch/", json_object());
 	change_del(ch, key);
+	if (json_array_size(all))
+		grant_put(c, ch, j->name, json_incref(all));
+	json_decref(all);
 	return ch;
 }
 
@@ -131,6 +161,8 @@ enum outcome job_delete(struct ctlr *c, struct req *r)
 
 	if (!j)
 		return req_fail(r, 404, "", "there is no job %s", r->arg[0]);
+	if (grant_taken(c, j->name, r->ask))
+		return ask_wait(c, r, j->name);
 	return req_commit(r, withdrawal(c, j), 200);
 }
 
@@ -167,7 +199,7 @@ void job_tick(struct ctlr *c)
 		if (!j->until_ms || now < j->until_ms)
 			continue;
 		j->until_ms = now + 1000; /* again, if the store does not take it */
-		if (change_submit(c, withdrawal(c, j)))
+		if (!grant_taken(c, j->name, NULL) && change_submit(c, withdrawal(c, j)))
 			event(EVENT_INFO, "job", j->name, "its time is over");
 	}
 	job_move_tick(c);
@@ -185,6 +217,7 @@ struct routed {
 		char a[MDL_NAME], b[MDL_NAME];
 	} pair;
 	uint64_t bps;
+	const struct job *job;
 };
 
 static void routed_key(char key[192], uint32_t vni, const char *a, const char *b)
@@ -222,7 +255,7 @@ static void rows(struct ctlr *c, const struct job *j, bool add)
 			continue;
 		routed_key(key, vni, a, b);
 		x = map_find(&c->routed, key);
-		if (x && !add) {
+		if (x && !add && x->job == j) {
 			map_del(&c->routed, &x->node);
 			free(x);
 		}
@@ -232,6 +265,7 @@ static void rows(struct ctlr *c, const struct job *j, bool add)
 		if (!x)
 			continue;
 		memcpy(x->key, key, sizeof(key));
+		x->job = j;
 		if (sscanf(pair, "%31[^/]/%31s", x->pair.a, x->pair.b) != 2 ||
 		    map_add(&c->routed, &x->node, x->key)) {
 			free(x);
@@ -254,6 +288,7 @@ static void rows(struct ctlr *c, const struct job *j, bool add)
 
 void job_free(struct ctlr *c, struct job *j)
 {
+	reserve_job(c, j, false);
 	rows(c, j, false);
 	plan_book_give(c->book, j->take, j->takes);
 	map_del(&c->jobs, &j->node);
@@ -317,6 +352,7 @@ void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	}
 	if (record)
 		tell(name, j ? j->json : NULL, record);
+	grant_mirror(c, name, j ? j->json : NULL, record);
 	if (j)
 		job_free(c, j);
 	c->jobs_look = true;
@@ -339,6 +375,7 @@ void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	j->takes = job_takes(record, &j->take);
 	if (plan_book_take(c->book, j->take, j->takes))
 		j->takes = 0;
+	reserve_job(c, j, true);
 	rows(c, j, true);
 }
 
@@ -371,6 +408,16 @@ struct tunnel *job_tunnel(struct ctlr *c, uint32_t vni, const char *a, const cha
 	routed_key(key, vni, a, b);
 	x = map_find(&c->routed, key);
 	return x ? tunnel_find(c, x->pair.a, x->pair.b) : NULL;
+}
+
+const struct job *job_of(struct ctlr *c, uint32_t vni, const char *a, const char *b)
+{
+	char key[192];
+	const struct routed *x;
+
+	routed_key(key, vni, a, b);
+	x = map_find(&c->routed, key);
+	return x ? x->job : NULL;
 }
 
 struct tunnel *tunnel_of(struct ctlr *c, const char *pair)

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/ask.h"
 #include "controller/jobs.h"
+#include "controller/plan/book.h"
 #include "controller/plan/job.h"
 #include "gateway/conf/schema.h"
 
@@ -13,6 +15,8 @@ struct world {
 	struct ctlr *c;
 	uint32_t vni;
 	const struct job *old;
+	struct req *r;   /* who asks networks; NULL: nobody does */
+	json_t *network; /* what networks made for the job, which stays */
 };
 
 /* --- what the planner asks
@@ -77,7 +81,12 @@ static void world_path(void *ctx, const char *first, const char *second, struct 
 static int world_routes(
     void *ctx, const char *first, const char *second, struct plan_route *out, unsigned max)
 {
-	return RWY_ENOENT; /* no network's controller is asked yet */
+	const struct world *w = ctx;
+	json_t *entry = ask_entry(w->network, first, second);
+
+	if (entry)
+		return ask_made_routes(entry, out, max);
+	return w->r ? ask_routes(w->c, w->r, w->old, first, second, out, max) : RWY_ENOENT;
 }
 
 static bool world_pair_up(void *ctx, const char *first, const char *second)
@@ -200,12 +209,35 @@ static bool unplaced(const struct plan_job_result *res, const struct plan_job_ro
 	return true;
 }
 
-/* was: of each pair its row so far, which it keeps if it has no new one; NULL: a new job. */
+static void take_json(json_t *takes, const char *name, json_int_t bps)
+{
+	json_array_append_new(takes, json_pack("{s:s, s:I}", "name", name, "bps", bps));
+}
+
+/* As it was made, whatever the plan would make of it now. */
+static void network_takes(json_t *takes, json_t *network)
+{
+	char name[5 * PLAN_NAME_MAX];
+	json_t *n, *leg;
+	size_t i, k;
+
+	json_array_foreach(network, i, n) json_array_foreach(json_object_get(n, "legs"), k, leg)
+	{
+		plan_book_route(name, sizeof(name), json_string_value(json_object_get(n, "first")),
+		    json_string_value(json_object_get(n, "second")),
+		    json_string_value(json_object_get(leg, "edge")),
+		    json_string_value(json_object_get(leg, "path")));
+		take_json(takes, name, json_integer_value(json_object_get(leg, "bandwidth_bps")));
+	}
+}
+
+/* network: taken over. was: of each pair its row so far, which it keeps if it has no new one; NULL: a new
+ * job. */
 static json_t *record_json(const struct ctlr *c, const struct plan_job_result *res,
-    const struct plan_job_pair *pairs, json_t *posted, json_t **was)
+    const struct plan_job_pair *pairs, json_t *posted, json_t **was, json_t *network)
 {
 	const uint64_t duration = (uint64_t)json_integer_value(json_object_get(posted, "duration_ms"));
-	json_t *plan = json_array(), *takes = json_array();
+	json_t *plan = json_array(), *takes = json_array(), *j;
 
 	for (unsigned i = 0; i < res->n_rows; i++)
 		if (!unplaced(res, &res->rows[i]))
@@ -213,10 +245,31 @@ static json_t *record_json(const struct ctlr *c, const struct plan_job_result *r
 		else if (was && was[i])
 			json_array_append(plan, was[i]);
 	for (unsigned i = 0; i < res->n_takes; i++)
-		json_array_append_new(takes, json_pack("{s:s, s:I}", "name", res->takes[i].name, "bps",
-		                                 (json_int_t)res->takes[i].bps));
-	return json_pack("{s:O, s:o, s:o, s:I}", "job", posted, "plan", plan, "takes", takes, "until_ms",
+		if (strncmp(res->takes[i].name, "net/", 4) != 0)
+			take_json(takes, res->takes[i].name, (json_int_t)res->takes[i].bps);
+	if (res->fail == PLAN_JOB_FITS)
+		network_takes(takes, network);
+	j = json_pack("{s:O, s:o, s:o, s:I}", "job", posted, "plan", plan, "takes", takes, "until_ms",
 	    (json_int_t)(duration ? ctlr_wall_ms() + duration : 0));
+	if (network)
+		json_object_set_new(j, "network", network);
+	return j;
+}
+
+/* What would fit; delay and jitter where somebody measured or promised them. */
+static json_t *fits_json(const struct plan_job_group *g, const struct plan_job_pair *p)
+{
+	const bool network = g->fail == PLAN_JOB_NETWORK;
+	json_t *j = json_pack("{s:o, s:o, s:o, s:I}", "source", ip(&p->a), "destination", ip(&p->b), "reason",
+	    json_sprintf("%s%s%s", plan_job_fail_text(g->fail), network ? ": " : "",
+	        network ? plan_place_fail_text(g->placement.fail) : ""),
+	    "bandwidth_bps", (json_int_t)g->fits.bandwidth_bps);
+
+	if (g->fits.delay_us)
+		json_object_set_new(j, "delay_us", json_integer(g->fits.delay_us));
+	if (g->fits.jitter_us)
+		json_object_set_new(j, "jitter_us", json_integer(g->fits.jitter_us));
+	return j;
 }
 
 /* One line for each two sites that do not fit: by their first pair. */
@@ -231,10 +284,7 @@ static void refuse(struct req *r, const struct plan_job_result *res, const struc
 		if (k < 0 || k >= 4096 || told[k] || res->groups[k].fail == PLAN_JOB_FITS)
 			continue;
 		told[k] = true;
-		json_array_append_new(
-		    fits, json_pack("{s:o, s:o, s:s, s:I}", "source", ip(&pairs[i].a), "destination",
-		              ip(&pairs[i].b), "reason", plan_job_fail_text(res->groups[k].fail),
-		              "bandwidth_bps", (json_int_t)res->groups[k].fits.bandwidth_bps));
+		json_array_append_new(fits, fits_json(&res->groups[k], &pairs[i]));
 	}
 	j = json_pack("{s:s, s:o}", "error", plan_job_fail_text(res->fail), "fits", fits);
 	if (res->fail == PLAN_JOB_NO_SITE)
@@ -248,7 +298,7 @@ json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct m
     const struct job *old)
 {
 	const struct net_tenant *nt = *m->tenant ? map_find(&c->tenants, m->tenant) : NULL;
-	struct world w = {c, nt ? nt->vni : 0, old};
+	struct world w = {c, nt ? nt->vni : 0, old, r, NULL};
 	struct plan_job_pair *pairs = NULL;
 	const int n = m->ranks.n ? from_ranks(r, m, &pairs) : from_pairs(r, m, &pairs);
 	const struct plan_job job = {.name = name,
@@ -263,10 +313,12 @@ json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct m
 	if (rc && !r->status)
 		req_fail(r, rc == RWY_ENOMEM ? 503 : 400, "", "%s",
 		    rc == RWY_ENOMEM ? "out of memory" : "expected at least one pair");
+	else if (!rc && ask_missing(r) && res->fail != PLAN_JOB_NO_SITE && res->fail != PLAN_JOB_NO_GATEWAY)
+		record = NULL; /* the networks' paths decide */
 	else if (!rc && res->fail != PLAN_JOB_FITS)
 		refuse(r, res, pairs);
 	else if (!rc)
-		record = record_json(c, res, pairs, posted, NULL);
+		record = record_json(c, res, pairs, posted, NULL, ask_network(c, r, name, res, ask_made(r)));
 	plan_job_free(res);
 	free(pairs);
 	return record;
@@ -341,7 +393,8 @@ static struct plan_job_result *again(struct plan_job *job, struct world *w)
 json_t *job_plan_again(struct ctlr *c, const struct job *j)
 {
 	json_t *posted = json_object_get(j->json, "job"), *record = NULL, **was = NULL;
-	struct world w = {c, j->vni, j};
+	json_t *network = json_object_get(j->json, "network");
+	struct world w = {c, j->vni, j, NULL, network};
 	struct plan_job_pair *pairs = NULL;
 	struct plan_job_result *res = NULL;
 	struct plan_pair *now = NULL;
@@ -368,7 +421,9 @@ json_t *job_plan_again(struct ctlr *c, const struct job *j)
 		res = again(&job, &w);
 	}
 	if (res) {
-		record = record_json(c, res, pairs, posted, was);
+		if (network)
+			network = ask_network(c, NULL, j->name, res, network);
+		record = record_json(c, res, pairs, posted, was, network);
 		json_object_set(record, "until_ms", json_object_get(j->json, "until_ms"));
 		if (res->fail != PLAN_JOB_FITS)
 			json_object_set_new(record, "reason", reason_json(res));

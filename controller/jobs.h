@@ -5,8 +5,9 @@
 
 #include "controller/ctlr.h"
 
-/* The record to store: {job, plan, takes, until_ms}. NULL: the reply says why not, and what would fit. old:
- * the plan that this one would replace, whose share counts as free. */
+/* The record to store: {job, plan, takes, until_ms, network}. NULL: the reply says why not, and what would
+ * fit; without a reply: networks are to be asked first (ask.h). old: the plan that this one would replace,
+ * whose share counts as free. */
 json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct model_job *m, json_t *posted,
     const struct job *old);
 /* The record of a job some of whose pairs have no way any more, or that is broken: what can stay does. With
@@ -19,6 +20,8 @@ unsigned job_moves(struct ctlr *c, struct change *ch, bool broken);
 void job_move_tick(struct ctlr *c);
 /* Of "GATEWAY/GATEWAY", in any order; NULL: none. */
 struct tunnel *tunnel_of(struct ctlr *c, const char *pair);
+/* The job that these belong to; NULL: none. */
+const struct job *job_of(struct ctlr *c, uint32_t vni, const char *a, const char *b);
 /* All of them: the same order at every replica. NULL at the end; to free; NULL: out of memory. */
 struct job **jobs_by_name(struct ctlr *c);
 /* What a record takes; *out is the caller's to free. */

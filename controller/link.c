@@ -7,6 +7,7 @@
 
 #include "controller/ctlr.h"
 #include "controller/endpoints.h"
+#include "controller/reserve.h"
 
 /* --- measured
  * ----------------------------------------------------------------------------------------------------- */
@@ -153,7 +154,7 @@ static json_t *pushed_json(struct ctlr *c)
 
 enum outcome link_list(struct ctlr *c, struct req *r)
 {
-	json_t *measured = json_array();
+	json_t *measured = json_array(), *reserved;
 	struct tunnel **page;
 	uint64_t limit;
 	size_t n;
@@ -166,9 +167,11 @@ enum outcome link_list(struct ctlr *c, struct req *r)
 	n = page ? map_page(&c->tunnels, req_param(r, "after"), (void **)page, limit) : 0;
 	for (size_t i = 0; i < n; i++)
 		measured_add(measured, page[i], ctlr_now());
+	reserved = json_array();
+	reserve_list(c, reserved);
 	req_reply(r, 200,
-	    json_pack("{s:o, s:o, s:o}", "measured", measured, "pushed", pushed_json(c), "next",
-	        n == limit ? json_string(page[n - 1]->name) : json_null()));
+	    json_pack("{s:o, s:o, s:o, s:o}", "measured", measured, "pushed", pushed_json(c), "reserved",
+	        reserved, "next", n == limit ? json_string(page[n - 1]->name) : json_null()));
 	free(page);
 	return REQ_DONE;
 }

@@ -10,6 +10,8 @@
 #include <time.h>
 
 #include "controller/ctlr.h"
+#include "controller/grant.h"
+#include "controller/network.h"
 #include "controller/trust.h"
 #include "gateway/log.h"
 #include "gateway/notify.h"
@@ -130,6 +132,7 @@ static void tick(void)
 	ctlr_lock(&ctlr);
 	tunnels_tick(&ctlr, now);
 	job_tick(&ctlr);
+	grant_tick(&ctlr, now);
 	ctlr_unlock(&ctlr);
 }
 
@@ -148,6 +151,8 @@ static int run(void)
 	if (!rc)
 		rc = plan_book_new(&ctlr.book);
 	if (!rc)
+		rc = networks_open(&ctlr);
+	if (!rc)
 		rc = store_open();
 	if (!rc)
 		rc = load();
@@ -163,9 +168,12 @@ static int run(void)
 		nanosleep(&(struct timespec){0, CTLR_TICK_MS * 1000000L}, NULL);
 	}
 	gw_log(GW_LOG_NOTICE, "main", "stopping");
+	networks_stop(&ctlr);
 	writer_stop(&ctlr);
 	http_stop(&ctlr);
 out:
+	networks_stop(&ctlr);
+	networks_close(&ctlr);
 	state_free(&ctlr);
 	store_close(ctlr.store);
 	trust_free();
@@ -176,7 +184,7 @@ static int check(const char *path)
 {
 	struct conf_error err;
 
-	if (!ctlr_conf_load(&conf, path, &err))
+	if (!ctlr_conf_load(&conf, path, &err) && !ctlr_conf_providers_check(&conf, path, &err))
 		return 0;
 	conf_error_print(stderr, &err);
 	return EXIT_USAGE;

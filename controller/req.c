@@ -108,6 +108,7 @@ bool req_is(const struct req *r, const char *gateway)
 struct pending {
 	struct req *r;
 	change_cb *then;
+	handler *next;
 	unsigned status;
 };
 
@@ -136,15 +137,19 @@ static void not_refused(struct req *r)
 	req_fail(r, 503, "", "%s: it may have been done; now: %s", store_strerror(STORE_EUNSURE), text);
 }
 
-static void run_again(struct req *r)
+void req_over(struct req *r)
 {
-	r->status = 0;
-	r->saw = r->c->rev;
-	if (r->run(r->c, r) != REQ_DONE)
-		return;
 	if (r->unsure && r->status >= 400)
 		not_refused(r);
 	req_finish(r);
+}
+
+void req_run_again(struct req *r)
+{
+	r->status = 0;
+	r->saw = r->c->rev;
+	if (r->run(r->c, r) == REQ_DONE)
+		req_over(r);
 }
 
 /* Something else was first, or we do not know: what there is now decides, once we have seen it. */
@@ -154,7 +159,7 @@ static void again(struct req *r, int rc)
 		req_fail(r, 503, "", "%s again and again: try later", store_strerror(rc));
 		req_finish(r);
 	} else if (r->c->rev > r->saw) {
-		run_again(r);
+		req_run_again(r);
 	} else {
 		r->next = r->c->again;
 		r->c->again = r;
@@ -170,7 +175,7 @@ void req_again_all(struct ctlr *c, bool stop)
 		next = r->next;
 		r->next = NULL;
 		if (!stop) {
-			run_again(r);
+			req_run_again(r);
 			continue;
 		}
 		req_fail(r, 503, "", "the controller stops: %s", so(r));
@@ -182,10 +187,12 @@ static void on_done(void *ctx, int rc, uint64_t rev)
 {
 	struct pending *p = ctx;
 	struct req *r = p->r;
+	handler *next = p->next;
 
 	if (rc == STORE_ECONFLICT || rc == STORE_EUNSURE) {
 		free(p);
-		r->unsure |= rc == STORE_EUNSURE;
+		r->unsure |=
+		    rc == STORE_EUNSURE && !next; /* what is before the change that was asked for is not it */
 		again(r, rc);
 		return;
 	}
@@ -193,6 +200,11 @@ static void on_done(void *ctx, int rc, uint64_t rev)
 		req_store_failed(r, rc);
 		if (rc == RWY_EINVAL)
 			req_fail(r, 413, "", "%s", store_strerror(rc));
+	} else if (next) {
+		free(p);
+		if (next(r->c, r) == REQ_DONE)
+			req_over(r);
+		return;
 	} else if (p->then) {
 		p->then(r, 0, rev);
 	} else {
@@ -202,7 +214,7 @@ static void on_done(void *ctx, int rc, uint64_t rev)
 	req_finish(r);
 }
 
-static enum outcome commit(struct req *r, struct change *ch, unsigned status, change_cb *then)
+static enum outcome commit(struct req *r, struct change *ch, unsigned status, change_cb *then, handler *next)
 {
 	struct pending *p = ch ? malloc(sizeof(*p)) : NULL;
 
@@ -210,7 +222,7 @@ static enum outcome commit(struct req *r, struct change *ch, unsigned status, ch
 		change_cancel(ch);
 		return req_fail(r, 503, "", "out of memory");
 	}
-	*p = (struct pending){r, then, status};
+	*p = (struct pending){r, then, next, status};
 	change_set(ch, on_done, p);
 	if (change_submit(r->c, ch))
 		return REQ_WAIT; /* p is the change's */
@@ -220,10 +232,15 @@ static enum outcome commit(struct req *r, struct change *ch, unsigned status, ch
 
 enum outcome req_commit(struct req *r, struct change *ch, unsigned status)
 {
-	return commit(r, ch, status, NULL);
+	return commit(r, ch, status, NULL, NULL);
 }
 
 enum outcome req_commit_then(struct req *r, struct change *ch, change_cb *then)
 {
-	return commit(r, ch, 200, then);
+	return commit(r, ch, 200, then, NULL);
+}
+
+enum outcome req_commit_next(struct req *r, struct change *ch, handler *next)
+{
+	return commit(r, ch, 200, NULL, next);
 }

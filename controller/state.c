@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "controller/ctlr.h"
+#include "controller/grant.h"
+#include "controller/reserve.h"
 
 /* --- sites ---------------------------------------------------------------------------------------------- */
 
@@ -216,6 +218,10 @@ void state_free(struct ctlr *c)
 		mdl_free(&model_site_table, &s->m);
 		free(s);
 	}
+	while ((n = map_next(&c->grants, NULL)))
+		grant_free(c, (struct grant *)n);
+	map_free(&c->grants);
+	reserve_free(c);
 	lpm_free(&c->lpm);
 	map_free(&c->gateways);
 	map_free(&c->sites);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "controller/ctlr.h"
+#include "controller/reserve.h"
 
 #define PER_CHANGE   60  /* tunnels */
 #define PER_TICK     600 /* decisions under the lock */
@@ -118,12 +119,14 @@ static bool pushed(const struct push *p, struct plan_obs *o, rwy_time now)
 	return true;
 }
 
-#define OBS_MAX (2 * PLAN_CARRIER_COUNT + 16)
+#define OBS_MAX (2 * PLAN_CARRIER_COUNT + 17)
 
 void tunnel_path(struct ctlr *c, const struct tunnel *t, unsigned from, struct plan_path *out, rwy_time now)
 {
 	const struct site *a = t->end[from]->site, *b = t->end[!from]->site;
 	struct plan_obs obs[OBS_MAX];
+	const unsigned most = OBS_MAX;
+	bool reserved;
 	struct push *p;
 	unsigned n = 0;
 
@@ -135,14 +138,19 @@ void tunnel_path(struct ctlr *c, const struct tunnel *t, unsigned from, struct p
 			if (l->has)
 				obs[n++] = measured(l, 1 + (e ? from : !from));
 		}
+	reserved = reserve_obs(c, t->name, &obs[n], now);
+	n += reserved;
 	if (c->pushes.n && a && b)
 		MAP_EACH(&c->pushes, p)
 		{
 			const bool way = !strcmp(p->site[0], a->name) && !strcmp(p->site[1], b->name);
 			const bool back = !strcmp(p->site[0], b->name) && !strcmp(p->site[1], a->name);
 
-			if ((way || back) && n < OBS_MAX && pushed(p, &obs[n], now))
-				n++;
+			if ((!way && !back) || n == most || !pushed(p, &obs[n], now))
+				continue;
+			if (reserved && obs[n].cls == PLAN_INTERNET)
+				obs[n].cls = PLAN_RESERVED; /* a part of it is */
+			n++;
 		}
 	plan_path_merge(out, obs, n, now);
 }
@@ -159,18 +167,23 @@ void tunnel_question(struct ctlr *c, const struct tunnel *t, struct plan_questio
 /* --- the decision
  * ---------------------------------------------------------------------------------------------------- */
 
-/* What the tunnel may use: what both ends can do in this carrier, or what the network promises. What was
- * measured is no bound: it is what congestion control found, and would only ever shrink. */
-static uint64_t rate_of(const struct plan_question *q, const struct plan_policy *p, enum plan_carrier k)
+/* What the tunnel may use: what both ends can do in this carrier, or what the network reserved for it, or
+ * promises, less the network's own headers. What was measured is no bound: it is what congestion control
+ * found, and would only ever shrink. */
+static uint64_t rate_of(
+    const struct plan_question *q, const struct plan_policy *p, enum plan_carrier k, uint64_t reserved)
 {
-	uint64_t rate = q->source.bandwidth_bps[k];
+	uint64_t rate = q->source.bandwidth_bps[k], edge = reserved;
 
 	if (q->destination.bandwidth_bps[k] < rate)
 		rate = q->destination.bandwidth_bps[k];
-	if (q->path.cls != PLAN_INTERNET && q->path.by[k].bandwidth_bps.v &&
-	    q->path.by[k].bandwidth_bps.v < rate)
-		rate = q->path.by[k].bandwidth_bps.v;
 	rate = plan_gateway_bps(rate, p->gateway_ppm[k]);
+	if (!reserved && q->path.cls != PLAN_INTERNET)
+		edge = q->path.by[k].bandwidth_bps.v;
+	if (edge) {
+		edge = (uint64_t)((unsigned __int128)edge * p->wan_ppm / PLAN_PPM);
+		rate = edge < rate ? edge : rate;
+	}
 	return rate ? rate : 1;
 }
 
@@ -261,15 +274,17 @@ static void batch_send(struct ctlr *c, struct batch **b)
 	*b = NULL;
 }
 
-static void tunnel_write(
-    struct batch *b, struct tunnel *t, enum plan_carrier k, uint64_t rate, uint32_t weight, const char *rule)
+static void tunnel_write(struct batch *b, struct tunnel *t, enum plan_carrier k, uint64_t rate,
+    uint64_t reserved, uint32_t weight, const char *rule)
 {
 	char key[STORE_KEY_MAX];
+	json_t *j = json_pack("{s:s, s:I, s:I, s:s}", "carrier", plan_carrier_name(k), "rate_bps",
+	    (json_int_t)rate, "weight", (json_int_t)weight, "rule", rule);
 
+	if (reserved)
+		json_object_set_new(j, "reserved_bps", json_integer((json_int_t)reserved));
 	snprintf(key, sizeof(key), "tunnel/%s", t->name);
-	change_put(b->ch, key,
-	    json_pack("{s:s, s:I, s:I, s:s}", "carrier", plan_carrier_name(k), "rate_bps", (json_int_t)rate,
-	        "weight", (json_int_t)weight, "rule", rule));
+	change_put(b->ch, key, j);
 	snprintf(b->name[b->n++], sizeof(b->name[0]), "%s", t->name);
 	t->changing = true;
 	COUNT(tunnel_changes);
@@ -295,6 +310,7 @@ static void decide(struct ctlr *c, struct tunnel *t, struct batch **b, rwy_time 
 	const struct plan_policy *policy = &c->conf->policy;
 	struct plan_decision d;
 	struct plan_question q;
+	struct reserve reserve;
 	uint64_t rate;
 	uint32_t weight;
 
@@ -319,11 +335,13 @@ static void decide(struct ctlr *c, struct tunnel *t, struct batch **b, rwy_time 
 		return;
 	}
 	t->again = d.again_at == RWY_NEVER ? 0 : d.again_at;
-	rate = rate_of(&q, policy, d.carrier);
+	reserve_of(c, t->name, &reserve);
+	rate = rate_of(&q, policy, d.carrier, reserve.bps);
 	weight = weight_of(t);
-	if (t->has && t->carrier == d.carrier && !notable(t->rate_bps, rate) && !notable(t->weight, weight))
+	if (t->has && t->carrier == d.carrier && !notable(t->rate_bps, rate) && !notable(t->weight, weight) &&
+	    t->reserved_bps == reserve.bps)
 		return;
-	tunnel_write(*b, t, d.carrier, rate, weight, plan_rule_name(d.rule));
+	tunnel_write(*b, t, d.carrier, rate, reserve.bps, weight, plan_rule_name(d.rule));
 	if ((*b)->n == PER_CHANGE)
 		batch_send(c, b);
 }

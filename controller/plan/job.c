@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/book.h"
-#include "controller/plan/job.h"
+#include "controller/plan/job_int.h"
 
 /* What is known while a plan is made. */
 struct work {
@@ -190,6 +189,7 @@ static void load(struct plan_job_group *g, unsigned pair, uint64_t bps)
 
 	*a = sum_of(*a, bps);
 	*b = sum_of(*b, bps);
+	g->pair_bps[pair] = sum_of(g->pair_bps[pair], bps);
 }
 
 /* Queue pairs by themselves: nobody knows them yet, so each pair of gateways is to expect its share. */
@@ -272,8 +272,11 @@ static int spread_rows(struct work *w, struct plan_job_group *g, int32_t group)
 	unsigned i, n;
 	int rc = 0;
 
-	if (!mesh)
+	g->pair_bps = calloc((size_t)g->n_gw[0] * g->n_gw[1], sizeof(*g->pair_bps));
+	if (!mesh || !g->pair_bps) {
+		free(mesh);
 		return RWY_ENOMEM;
+	}
 	n = make_mesh(w, g, mesh);
 	if (w->job->grain == PLAN_GRAIN_QP) {
 		for (i = 0; i < n && mesh[i].weight == 0; i++)
@@ -422,41 +425,6 @@ static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 	return g->has_network ? check_network(w, g) : 0;
 }
 
-/* What the plan takes: gateways by payload, paths by what is reserved. */
-static int list_takes(struct plan_job_result *r)
-{
-	const struct plan_job_group *g;
-	const struct plan_route *p;
-	struct plan_take *t;
-	unsigned i, k, side;
-	size_t max = 0;
-
-	for (i = 0; i < r->n_groups; i++)
-		max += r->groups[i].n_gw[0] + r->groups[i].n_gw[1] + r->groups[i].placement.n;
-	r->takes = calloc(max ? max : 1, sizeof(*r->takes));
-	if (!r->takes)
-		return RWY_ENOMEM;
-	for (i = 0; i < r->n_groups; i++) {
-		g = &r->groups[i];
-		for (side = 0; side < 2; side++) {
-			for (k = 0; k < g->n_gw[side]; k++) {
-				if (g->gw_bps[side][k] == 0)
-					continue;
-				t = &r->takes[r->n_takes++];
-				plan_book_gateway(t->name, sizeof(t->name), g->gw[side][k].name);
-				t->bps = g->gw_bps[side][k];
-			}
-		}
-		for (k = 0; g->has_network && k < g->placement.n; k++) {
-			t = &r->takes[r->n_takes++];
-			p = &g->routes[g->placement.leg[k].route];
-			plan_book_route(t->name, sizeof(t->name), g->first, g->second, p->edge, p->name);
-			t->bps = g->placement.leg[k].bps;
-		}
-	}
-	return 0;
-}
-
 int plan_job_new(struct plan_job_result **out, const struct plan_job *job, const struct plan_policy *policy,
     const struct plan_world_ops *world, void *ctx, rwy_time now)
 {
@@ -479,7 +447,7 @@ int plan_job_new(struct plan_job_result **out, const struct plan_job *job, const
 			w.r->fail = w.r->groups[i].fail;
 	}
 	if (rc == 0 && w.r->fail == PLAN_JOB_FITS)
-		rc = list_takes(w.r);
+		rc = plan_job_takes(w.r);
 	if (rc)
 		plan_job_free(w.r);
 	else
@@ -491,8 +459,10 @@ void plan_job_free(struct plan_job_result *r)
 {
 	if (!r)
 		return;
-	for (unsigned i = 0; i < r->n_groups; i++)
+	for (unsigned i = 0; i < r->n_groups; i++) {
 		free(r->groups[i].routes);
+		free(r->groups[i].pair_bps);
+	}
 	free(r->groups);
 	free(r->rows);
 	free(r->takes);

@@ -122,7 +122,8 @@ struct plan_job_group {
 	struct plan_gateway gw[2][PLAN_SITE_GATEWAYS_MAX];
 	uint64_t gw_bps[2][PLAN_SITE_GATEWAYS_MAX]; /* payload that each is to carry */
 	unsigned n_gw[2];
-	bool has_network; /* routes and placement are valid */
+	uint64_t *pair_bps; /* the same of each pair of them: [i * n_gw[1] + j]; NULL: not placed */
+	bool has_network;   /* routes and placement are valid */
 	unsigned n_routes;
 	struct plan_route *routes;
 	struct plan_placement placement;

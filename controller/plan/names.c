@@ -15,6 +15,7 @@ static const char *const rule_names[] = {PLAN_RULES(NAME)};
 static const char *const rule_texts[] = {PLAN_RULES(TEXT)};
 static const char *const grain_names[] = {PLAN_GRAINS(NAME)};
 static const char *const shape_names[] = {PLAN_SHAPES(NAME)};
+static const char *const shape_texts[] = {PLAN_SHAPES(TEXT)};
 static const char *const place_names[] = {PLAN_PLACE_FAILS(NAME)};
 static const char *const place_texts[] = {PLAN_PLACE_FAILS(TEXT)};
 static const char *const job_names[] = {PLAN_JOB_FAILS(NAME)};
@@ -84,6 +85,14 @@ enum plan_grain plan_grain_find(const char *word)
 const char *plan_shape_name(enum plan_shape s)
 {
 	return WORD(shape_names, s);
+}
+
+const char *plan_shape_text(const char *name)
+{
+	for (unsigned i = 0; i < PLAN_SHAPE_COUNT; i++)
+		if (strcmp(shape_names[i], name) == 0)
+			return shape_texts[i];
+	return "";
 }
 
 const char *plan_place_fail_name(enum plan_place_fail f)

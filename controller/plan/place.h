@@ -42,6 +42,8 @@ enum plan_shape {
 	    PLAN_SHAPE_COUNT
 };
 const char *plan_shape_name(enum plan_shape s);
+/* The sentence to a name; "" for what is none. */
+const char *plan_shape_text(const char *name);
 
 #define PLAN_PLACE_FAILS(X)                                                                                  \
 	X(PLAN_PLACED, "placed", "the demand fits")                                                          \

@@ -19,7 +19,10 @@
 
 #define PROVIDER_ETIMEDOUT (-110) /* the network's controller did not answer in time */
 #define PROVIDER_EREFUSED  (-111) /* it answered, and refused: err says why */
-#define PROVIDER_EIO       (-5)   /* it cannot be reached, or answered nonsense */
+#define PROVIDER_EIO       (-5)   /* it cannot be reached */
+#define PROVIDER_EBAD      (-71)  /* it answered nonsense, or that it failed */
+
+#define PROVIDER_TUNNEL_MAX 128 /* bytes of a tunnel's name, with its end */
 
 struct provider_err {
 	char text[256];
@@ -35,9 +38,16 @@ struct provider; /* the implementation's own, begins with `const struct provider
 struct provider_ops {
 	const char *name, *help;
 	const char *const *options; /* "name: what it is", NULL-ended */
+	/* What was made is known to this object alone, and forgotten with it: whoever opens it anew makes its
+	 * tunnels again, and so does every replica of the controller. Else a controller of the network keeps
+	 * them. */
+	bool forgets;
 	/* RWY_EINVAL with a message naming option or file and line; RWY_ENOMEM. */
 	int (*open)(
 	    struct provider **out, const struct provider_option *o, unsigned n, struct provider_err *err);
+	/* The same looks at the options, and nothing is opened or changed. NULL: open and close do no more.
+	 */
+	int (*check)(const struct provider_option *o, unsigned n, struct provider_err *err);
 	void (*close)(struct provider *p); /* tunnels stay */
 	/* Paths between two sites, at most max; free_bps is what is left. Returns how many, or an error. */
 	int (*routes)(struct provider *p, const char *first, const char *second, struct plan_route *out,
@@ -54,6 +64,9 @@ struct provider {
 	const struct provider_ops *ops;
 };
 
+/* As open, and closed again; nothing in the network changes. */
+RWY_MUST_CHECK int provider_check(
+    const struct provider_ops *ops, const struct provider_option *o, unsigned n, struct provider_err *err);
 /* NULL: no such. */
 const struct provider_ops *provider_find(const char *name);
 const struct provider_ops *provider_at(unsigned i);

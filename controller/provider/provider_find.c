@@ -16,6 +16,20 @@ const struct provider_ops *provider_at(unsigned i)
 	return i < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;
 }
 
+int provider_check(
+    const struct provider_ops *ops, const struct provider_option *o, unsigned n, struct provider_err *err)
+{
+	struct provider *p;
+	int rc;
+
+	if (ops->check)
+		return ops->check(o, n, err);
+	rc = ops->open(&p, o, n, err);
+	if (!rc)
+		ops->close(p);
+	return rc;
+}
+
 const struct provider_ops *provider_find(const char *name)
 {
 	const struct provider_ops *o;

@@ -150,7 +150,7 @@ static int ask(
 	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_slist_free_all(head);
 	if (h->too_long)
-		return provider_fail(err, PROVIDER_EIO, "%.120s: the answer is longer than 1 MiB", url);
+		return provider_fail(err, PROVIDER_EBAD, "%.120s: the answer is longer than 1 MiB", url);
 	if (rc == CURLE_OPERATION_TIMEDOUT)
 		return provider_fail(
 		    err, PROVIDER_ETIMEDOUT, "%.120s: no answer within %ld ms", url, h->timeout_ms);
@@ -164,7 +164,7 @@ static int ask(
 static int refused(struct http_net *h, int status, struct provider_err *err)
 {
 	char other[32];
-	int code = status >= 400 && status < 500 ? PROVIDER_EREFUSED : PROVIDER_EIO;
+	int code = status >= 400 && status < 500 ? PROVIDER_EREFUSED : PROVIDER_EBAD;
 
 	if (status < 0)
 		return status;
@@ -209,7 +209,7 @@ static int net_routes(struct provider *p, const char *first, const char *second,
 		return refused(h, status, err);
 	n = provider_json_paths(&path, h->body, h->len, 0, h->url, err);
 	if (n == RWY_EINVAL)
-		return PROVIDER_EIO;
+		return PROVIDER_EBAD;
 	for (i = 0; i < n && (unsigned)i < max; i++)
 		out[i] = path[i].route;
 	free(path);

@@ -26,7 +26,7 @@ struct provider_leg {
 };
 
 struct provider_tunnel {
-	char name[PLAN_NAME_MAX];
+	char name[PROVIDER_TUNNEL_MAX];
 	unsigned n;
 	struct provider_leg *leg;
 	struct provider_tunnel *next;

@@ -263,6 +263,25 @@ static int find_interfaces(struct linux_net *l, struct provider_err *err)
 	return 0;
 }
 
+/* The file alone: interfaces may come later, and belong to whoever runs. */
+static int net_check(const struct provider_option *o, unsigned n, struct provider_err *err)
+{
+	const char *file = provider_option(o, n, "file");
+	struct provider_path *path = NULL;
+	struct where w;
+	int count, rc = provider_options_check(o, n, provider_linux.options, err);
+
+	if (rc)
+		return rc;
+	if (!file)
+		return provider_fail(err, RWY_EINVAL, "file: is missing");
+	count = provider_json_file(&path, file, PROVIDER_JSON_SITES | PROVIDER_JSON_LINUX, err);
+	for (int i = 0; i < count && !rc; i++)
+		rc = parse_remote(&w, path[i].remote, err);
+	free(path);
+	return count < 0 ? count : rc;
+}
+
 static int net_open(
     struct provider **out, const struct provider_option *o, unsigned n, struct provider_err *err)
 {
@@ -377,6 +396,8 @@ const struct provider_ops provider_linux = {
     .name = "linux",
     .help = "this machine's interfaces, enforced by htb",
     .options = options,
+    .forgets = true,
+    .check = net_check,
     .open = net_open,
     .close = net_close,
     .routes = net_routes,

@@ -83,6 +83,7 @@ const struct provider_ops provider_static = {
     .name = "static",
     .help = "paths from a file; nothing is asked of any network",
     .options = options,
+    .forgets = true,
     .open = net_open,
     .close = net_close,
     .routes = net_routes,

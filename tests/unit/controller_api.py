@@ -17,6 +17,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from ctlr.harness import CA, LOAD, ROOT, SPEC, Controller, Etcd, Gateway, registration, seen, temporary, until  # noqa: E402
+from ctlr.networks import (  # noqa: E402, F401
+    test_a_job_gets_tunnels_of_its_network, test_a_network_that_fails_leaves_nothing_behind, test_the_white_papers_job_over_its_three_sites,
+    test_what_was_granted_and_not_kept_is_given_back_after_a_crash, two_replicas_and_a_network)
 
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 SITE_A, SITE_B = {"prefixes": ["10.1.0.0/16"]}, {"prefixes": ["10.2.0.0/16"]}
@@ -32,6 +35,7 @@ class World:
         for name, role in [("ctl", "controller"), ("op", "operator"), ("sched", "scheduler"), ("net", "network"), ("gw-a1", "gateway"),
                            ("gw-a2", "gateway"), ("gw-b1", "gateway"), ("gw-b2", "gateway"), ("nobody", "gateway")]:
             self.context[name] = self.ca.issue(name, role, *(["127.0.0.1"] if role == "controller" else []))
+        self.build = BUILD
         self.ctl = Controller(BUILD, self.ca, directory, store, **more)
         self.connect()
 
@@ -43,6 +47,12 @@ class World:
     def sites(self):
         self.op.put("/v1/sites/a", SITE_A, None)
         self.op.put("/v1/sites/b", SITE_B, None)
+
+    def gateway(self, name, site, n, **more):
+        return Gateway(getattr(self, name.replace("-", "_")), name, site, n, **more)
+
+    def keep_alive(self, *gateways):
+        return keep_alive(self, *gateways)
 
     def gateways(self, *names, **more):
         """Registered, with tunnels."""
@@ -843,6 +853,26 @@ def test_configuration_that_is_wrong_is_told_with_its_line(w):
         f.write_text(good.replace(old, new))
         r = subprocess.run([BUILD / "bin/roceway-controller", "--check", f], capture_output=True, text=True)
         assert r.returncode == 2 and f"bad.yaml:{line}:" in r.stderr and what in r.stderr, (new, r.stderr)
+    paths = ROOT / "conf/jobs/three-sites.json"
+    for text, line, what in [("{}", 1, "expected a list"), ("[7]", 1, "expected keys"), ("[{kind: static}]", 1, "providers[].name` is missing"),
+                             ("[{name: n}]", 1, "providers[].kind` is missing"), ("[{name: 'a b', kind: static}]", 1, "providers[].name"),
+                             ("[{name: n, kind: mpls}]", 1, "one of static http linux"), ("\n  - name: n\n    kind: static\n    url: x\n", 4, "providers[].url` of kind static"),
+                             ("\n  - name: n\n    kind: static\n    file: /nonexistent\n", 2, "provider n: /nonexistent: cannot be read"),
+                             ("\n  - {name: n, kind: http, url: 'ftp://x'}\n", 2, "url: has to begin"), ("[{name: n, kind: http, url: []}]", 1, "providers[].url"),
+                             (f"[{{name: n, kind: static, file: {paths}, sites: [a]}}]", 1, "at least two sites"),
+                             (f"[{{name: n, kind: static, file: {paths}, sites: [a, a]}}]", 1, "each name once"),
+                             (f"[{{name: n, kind: static, file: {paths}, edges: pe-1}}]", 1, "a list of names"),
+                             (f"\n  - {{name: n, kind: static, file: {paths}}}\n  - {{name: n, kind: static, file: {paths}}}\n", 3, "another name for each")]:
+        f.write_text(good + "providers: " + text + "\n")
+        r = subprocess.run([BUILD / "bin/roceway-controller", "--check", f], capture_output=True, text=True)
+        at = good.count("\n") + line
+        assert r.returncode == 2 and f"bad.yaml:{at}:" in r.stderr and what in r.stderr, (text, at, r.stderr)
+    f.write_text(good + f"providers: [{{name: n, kind: static, file: {paths}, sites: [a, b], edges: [pe-1]}}, {{name: m, kind: http, url: 'https://h'}}]\n")
+    assert subprocess.run([BUILD / "bin/roceway-controller", "--check", f]).returncode == 0
+    # what can be seen only when it starts: it says so and ends
+    f.write_text(good + "providers: [{name: n, kind: static, file: /nonexistent}]\n")
+    r = subprocess.run([BUILD / "bin/roceway-controller", "--config", f], capture_output=True, text=True)
+    assert r.returncode == 2 and "cannot be read" in r.stderr, r.stderr
     r = subprocess.run([BUILD / "bin/roceway-controller", "--check", ROOT / "conf/controller.yaml"], capture_output=True, text=True)
     assert r.returncode == 0, r.stderr
 
@@ -996,7 +1026,7 @@ def suite():
 
 def broken():
     results = []
-    for name in ("store_is_down", "two_replicas", "two_replicas_and_a_job"):
+    for name in ("store_is_down", "two_replicas", "two_replicas_and_a_job", "two_replicas_and_a_network"):
         with temporary() as d:
             etcd = Etcd(Path(d) / "etcd")
             w = World(d, etcd.yaml(), limits="{request: 10s}")
@@ -1046,7 +1076,8 @@ def suite_etcd():
              "test_stale_leases_and_generations_are_refused", "test_a_poll_waits_for_what_changes", "test_sessions_go_by_weight_and_both_directions_together",
              "test_a_tunnel_moves_to_the_carrier_that_is_better", "test_jobs_are_planned_refused_and_withdrawn",
              "test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step", "test_a_job_that_does_not_fit_any_more_is_broken_until_it_does",
-             "test_all_is_there_again_after_a_restart"]
+             "test_all_is_there_again_after_a_restart", "test_a_job_gets_tunnels_of_its_network", "test_a_network_that_fails_leaves_nothing_behind",
+             "test_what_was_granted_and_not_kept_is_given_back_after_a_crash", "test_the_white_papers_job_over_its_three_sites"]
     with temporary() as d:
         etcd = Etcd(Path(d) / "etcd")
         for i, name in enumerate(names):

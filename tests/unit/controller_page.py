@@ -3,6 +3,7 @@
 # controller_page.py BUILD [--save DIR]: the controller's page in headless Chromium, on a controller with three sites, their gateways (as the
 # API sees them), tenants, a job, sessions and measurements. Each view must show what the API knows, and text must stay text.
 # --save writes a picture of each view (docs/page-*.png).
+import json
 import os
 import re
 import subprocess
@@ -28,7 +29,11 @@ class World:
     def __init__(self, build, directory):
         ca = CA(directory / "ca")
         ca.issue("ctl", "controller", "127.0.0.1")
-        self.controller = Controller(build, ca, directory, f"{{kind: sqlite, path: {directory}/store.db}}", lease="600s")
+        (directory / "paths.json").write_text(json.dumps({"paths": [
+            {"first": "guiyang", "second": "shanghai", "edge": edge, "name": name, "bandwidth_bps": bps, "delay_us": 15_500, "jitter_us": 40}
+            for edge, name, bps in (("pe-1", "north", 6 * 10**9), ("pe-1", "south", 3 * 10**9), ("pe-2", "east", 4 * 10**9))]}))
+        self.controller = Controller(build, ca, directory, f"{{kind: sqlite, path: {directory}/store.db}}", lease="600s",
+                                     extra=f"providers: [{{name: fibres, kind: static, file: {directory}/paths.json}}]\n")
         self.operator = self.controller.client(ca.issue("op", "operator"))
         self.gateways = {}
         for name, (n, lat, lon) in SITES.items():
@@ -51,6 +56,8 @@ class World:
         self.operator.put("/v1/tenants/red", {"vni": 5001, "sites": {s: {"prefixes": [{"prefix": f"172.16.{n}.0/24", "at": "vtep"}]} for s, (n, _, _) in SITES.items()},
                                               "guarantee": "5Gbps", "weight": 2}, 201)
         self.operator.post("/v1/jobs", {"name": "train", "pairs": [{"source": f"10.1.0.{i}", "destination": f"10.2.0.{i}", "bandwidth_bps": 400_000_000} for i in range(1, 9)]}, 201)
+        self.operator.post("/v1/jobs", {"name": "backup", "pairs": [{"source": "10.2.0.9", "destination": "10.3.0.9", "bandwidth_bps": 11 * 10**9, "delay_us": 20_000}]}, 201)
+        self.gateways["guiyang-1"].open(("10.2.0.9", "10.3.0.9"))
         self.gateways["hohhot-1"].open(*((f"10.1.0.{i}", f"10.3.0.{i}") for i in range(20, 32)))
         self.operator.put("/v1/sites/shanghai", {**self.site("shanghai"), "location": EVIL})
 
@@ -94,11 +101,11 @@ def test_gateways():
 
 
 def test_tunnels():
-    shown("tunnels", "guiyang-1/hohhot-1", "native", "9.40 Gbit/s", "12 of 12")
+    shown("tunnels", "guiyang-1/hohhot-1", "native", "9.40 Gbit/s", "12 of 12", "12.1 Gbit/s")
 
 
 def test_sessions():
-    shown("sessions", "10.1.0.20 → 10.3.0.20", "hohhot-1", "12 of 12")
+    shown("sessions", "10.1.0.20 → 10.3.0.20", "hohhot-1", "13 of 13")
 
 
 def test_explained():
@@ -112,12 +119,14 @@ def test_tenants():
 
 
 def test_jobs():
-    shown("jobs", "train", "planned", "8")
+    shown("jobs", "train", "planned", "8", "guiyang – shanghai: 12.1 Gbit/s, multi-path")
     shown("jobs/train", "10.2.0.1 → 10.1.0.1", "native")
+    shown("jobs/backup", "Tunnels in networks", "backup~guiyang~shanghai", "fibres", "pe-1", "south", "multi-path", "15.5 ms")
+    shown("sessions/guiyang-1:10.2.0.9-10.3.0.9", "In the network, for job backup", "several paths at an edge, shared by their bandwidth", "pe-2")
 
 
 def test_links():
-    shown("links", "hohhot-1", "in bursts of 8", "carrier-net", "deterministic", "19.0 ms")
+    shown("links", "hohhot-1", "in bursts of 8", "carrier-net", "deterministic", "19.0 ms", "backup~guiyang~shanghai", "reserved")
 
 
 def test_events():

@@ -264,11 +264,11 @@ static void test_http_bad(void **state)
 
 	assert_int_equal(p->ops->routes(p, "a", "nosuch", r, 8, &err), 0);
 	assert_int_equal(p->ops->routes(p, "a", "slow", r, 8, &err), PROVIDER_ETIMEDOUT);
-	assert_int_equal(p->ops->routes(p, "a", "garbage", r, 8, &err), PROVIDER_EIO);
+	assert_int_equal(p->ops->routes(p, "a", "garbage", r, 8, &err), PROVIDER_EBAD);
 	assert_non_null(strstr(err.text, ": paths[0].free_bps is negative"));
-	assert_int_equal(p->ops->routes(p, "a", "huge", r, 8, &err), PROVIDER_EIO);
+	assert_int_equal(p->ops->routes(p, "a", "huge", r, 8, &err), PROVIDER_EBAD);
 	assert_non_null(strstr(err.text, "longer than 1 MiB"));
-	assert_int_equal(p->ops->routes(p, "a", "broken", r, 8, &err), PROVIDER_EIO);
+	assert_int_equal(p->ops->routes(p, "a", "broken", r, 8, &err), PROVIDER_EBAD);
 	assert_string_equal(err.text, "status 500");
 	assert_int_equal(p->ops->routes(p, "a", "b", r, 8, &err), 2);
 	assert_int_equal(p->ops->make(p, "t", "a", "b", r, &pl, &err), PROVIDER_EREFUSED);

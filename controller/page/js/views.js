@@ -49,7 +49,7 @@ async function tunnels(rest, signal) {
   const curve = (key, show, what) => (t) => [spark(t.name, key), ' ', show(t[what])];
   return ['Tunnels', table('tunnels', [
     col('Tunnel', (t) => t.name), col('Sites', (t) => t.sites.join(' – ')), col('State', (t) => t.state, (t) => pill(t.state, tunnelKind(t))),
-    col('Carrier', (t) => t.carrier), number('Planned', (t) => t.rate_bps, f.rate), number('Weight', (t) => t.weight, f.count),
+    col('Carrier', (t) => t.carrier), number('Planned', (t) => t.rate_bps, f.rate), number('Reserved', (t) => t.reserved_bps, f.rate), number('Weight', (t) => t.weight, f.count),
     col('RTT', (t) => t.rtt_us, curve('rtt', f.time, 'rtt_us'), 'num'), number('Jitter', (t) => t.jitter_us, f.time),
     col('Loss', (t) => t.loss_ppm, curve('loss', f.percent, 'loss_ppm'), 'num'), number('Available', (t) => t.bandwidth_bps, f.rate),
     number('Measured', (t) => t.age_ms, f.age), number('Sessions', (t) => t.sessions, f.count), col('Why', (t) => t.reason, (t) => f.text(t.reason), 'wide'),
@@ -82,6 +82,11 @@ function value(key, v) {
 const label = (k) => k.replace(/_(bps|us|ppm|ms)$/, '').replaceAll('_', ' ');
 const block = (title, x) => h('section', { class: 'card pad' }, h('h2', null, title), facts(Object.entries(x || {}).map(([k, v]) => [label(k), value(k, v)])));
 
+// Tunnels in networks: one line for each leg.
+const granted = (network) => table('granted', [col('Tunnel', (l) => l.name), col('Sites', (l) => `${l.first} – ${l.second}`), col('Rule', (l) => l.shape), col('Network', (l) => l.provider),
+  col('Edge', (l) => l.edge), col('Path', (l) => l.path), number('Granted', (l) => l.bandwidth_bps, f.rate), number('Delay', (l) => l.delay_us, f.time), number('Jitter', (l) => l.jitter_us, f.time),
+  col('Since (UTC)', (l) => l.granted_ms, (l) => f.when(l.granted_ms))], network.flatMap((n) => n.legs.map((leg) => ({ ...n, ...leg }))), { none: 'None.' });
+
 function choices(title, rows, chosen) {
   if (!rows || !rows.length) return null;
   const keys = [...new Set(rows.flatMap((r) => Object.keys(r)))];
@@ -93,6 +98,7 @@ async function explain(id, signal) {
   const carrier = x.decision && x.decision.carrier, pair = x.decision && x.decision.pair;
   return [`Why ${id} goes as it does`, h('section', { class: 'card pad' }, h('p', { class: 'verdict' }, x.reason || x.rule), h('p', { class: 'note' }, 'Rule: ', h('code', null, x.rule))),
     choices('Carriers and what each promised', x.alternatives, (r) => r.carrier === carrier || r.chosen), choices('Pairs of gateways', x.pairs, (r) => r.pair === pair || r.chosen),
+    x.network ? [h('h2', null, 'In the network, for job ', h('a', { href: `#/jobs/${encodeURIComponent(x.network.job)}` }, x.network.job), `: ${x.network.reason}`), granted([x.network])] : null,
     h('h2', null, 'What it was decided on'), h('div', { class: 'grid' }, block('Session', x.session), block('Decision', x.decision), block('Inputs', x.inputs)),
     h('p', null, h('a', { href: '#/sessions' }, 'All sessions'))];
 }
@@ -114,7 +120,8 @@ async function jobs(rest, signal) {
   return ['Jobs', table('jobs', [
     col('Job', (j) => j.name, (j) => h('a', { href: `#/jobs/${encodeURIComponent(j.name)}` }, j.name)), col('State', (j) => j.state, (j) => pill(j.state, j.state === 'planned' ? 'good' : 'bad')),
     col('Tenant', (j) => j.job.tenant, (j) => f.text(j.job.tenant)), number('Pairs', (j) => j.plan.length, f.count), number('At gateways', (j) => j.plan.reduce((a, p) => a + p.gateway_bps, 0), f.rate),
-    number('At edges', (j) => j.plan.reduce((a, p) => a + p.edge_bps, 0), f.rate), col('Spread by', (j) => j.job.granularity || 'address-pair'), col('Reason', (j) => j.reason, (j) => f.text(j.reason), 'wide'),
+    number('At edges', (j) => j.plan.reduce((a, p) => a + p.edge_bps, 0), f.rate), col('In networks', (j) => (j.network || []).map((n) => n.shape).join(' '), (j) => f.text((j.network || []).map((n) => `${n.first} – ${n.second}: ${f.rate(n.bandwidth_bps)}, ${n.shape}`).join('; '))),
+    col('Spread by', (j) => j.job.granularity || 'address-pair'), col('Reason', (j) => j.reason, (j) => f.text(j.reason), 'wide'),
   ], items, { none: 'No jobs. A scheduler posts them to /v1/jobs.' })];
 }
 
@@ -122,7 +129,8 @@ async function job(name, signal) {
   const j = await get(`/v1/jobs/${encodeURIComponent(name)}`, signal);
   return [`Job ${j.name}`, h('p', { class: 'verdict' }, pill(j.state, j.state === 'planned' ? 'good' : 'bad'), ' ', j.reason || ''),
     table('plan', [col('From, to', (p) => `${p.source} ${p.destination}`, flow), col('Gateways', (p) => p.pair), col('Carrier', (p) => p.carrier),
-      number('Gateway', (p) => p.gateway_bps, f.rate), number('WAN edge', (p) => p.edge_bps, f.rate)], j.plan, { none: 'The plan is empty.' }), h('p', null, h('a', { href: '#/jobs' }, 'All jobs'))];
+      number('Gateway', (p) => p.gateway_bps, f.rate), number('WAN edge', (p) => p.edge_bps, f.rate)], j.plan, { none: 'The plan is empty.' }),
+    j.network ? [h('h2', null, 'Tunnels in networks'), granted(j.network)] : null, h('p', null, h('a', { href: '#/jobs' }, 'All jobs'))];
 }
 
 async function links(rest, signal) {
@@ -133,7 +141,11 @@ async function links(rest, signal) {
   ], x.measured, { more: x.next, none: 'Nothing measured yet.' }), h('h2', null, 'Told by the networks’ controllers'), table('pushed', [
     col('From', (l) => l.site_a), col('To', (l) => l.site_b), col('Class', (l) => l.class), number('Bandwidth', (l) => l.bandwidth_bps, f.rate), number('Delay', (l) => l.delay_us, f.time), number('Jitter', (l) => l.jitter_us, f.time),
     number('Loss', (l) => l.loss_ppm, f.percent), col('Source', (l) => l.source), number('Age', (l) => l.age_ms, f.age),
-  ], x.pushed, { none: 'No network controller has said anything.' })];
+  ], x.pushed, { none: 'No network controller has said anything.' }), h('h2', null, 'Granted by networks for jobs'), table('reserved', [
+    col('Tunnel', (l) => l.name), col('Job', (l) => l.job, (l) => h('a', { href: `#/jobs/${encodeURIComponent(l.job)}` }, l.job)), col('From', (l) => l.site_a), col('To', (l) => l.site_b),
+    number('Bandwidth', (l) => l.bandwidth_bps, f.rate), number('Delay', (l) => l.delay_us, f.time), number('Jitter', (l) => l.jitter_us, f.time), number('Loss', (l) => l.loss_ppm, f.percent),
+    col('Source', (l) => l.source), number('Age', (l) => l.age_ms, f.age),
+  ], x.reserved, { none: 'Nothing is granted.' })];
 }
 
 async function events(rest, signal) {

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# A network's controller for tests/unit/test_provider.c: the REST contract of docs/controller-planning.md over sites a and b, in
+# A network's controller for tests/unit/test_provider.c and ctlr/networks.py: the REST contract of docs/controller-planning.md over sites a and b, in
 # memory. Prints its port. What makes it misbehave is in the sites' names: "slow", "garbage", "huge", "broken", "nosuch";
-# a tunnel called "contested" loses 60 of pe-1's 100 Gbit/s to somebody else just before it is made.
+# a tunnel called "contested" loses 60 of pe-1's 100 Gbit/s to somebody else just before it is made. POST /test/behave:
+# {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS]}, HOW one of the above, "refuse", "late" (done, but said 2 s later) or "".
 import json
 import sys
 import time
@@ -14,6 +15,8 @@ PATHS = {("pe-1", "p"): dict(bandwidth=100 * G, delay_us=10020, jitter_us=50, lo
          ("pe-2", "q"): dict(bandwidth=50 * G, delay_us=12000, jitter_us=60, loss_ppm=1)}
 TUNNELS = {}
 OTHERS = {}
+BEHAVE = {"paths": "", "tunnels": ""}
+CALLS = []
 
 
 def left(key, but=None):
@@ -34,11 +37,36 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def bad(self, what):
+        how = BEHAVE[what]
+        if how == "slow":
+            time.sleep(2)
+        elif how == "garbage":
+            self.answer(200, raw=b'{"paths": [{"edge": "pe-1", "name": "p", "free_bps": -1, "delay_us": 1}]}')
+        elif how == "broken":
+            self.answer(500, raw=b"<html>")
+        elif how == "refuse":
+            self.answer(409, {"error": "taken meanwhile"})
+        return how in ("garbage", "broken", "refuse")
+
+    def do_POST(self):
+        doc = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "more" in doc:
+            edge, name, bps = doc.pop("more")
+            PATHS[edge, name] = dict(bandwidth=bps, delay_us=15000, jitter_us=100, loss_ppm=0)
+        BEHAVE.update(doc)
+        self.answer(200, {})
+
     def do_GET(self):
         u = urlparse(self.path)
         q = {k: v[0] for k, v in parse_qs(u.query).items()}
         if u.path == "/test/tunnels":
             return self.answer(200, TUNNELS)
+        if u.path == "/test/calls":
+            return self.answer(200, CALLS)
+        CALLS.append("GET " + self.path)
+        if self.bad("paths"):
+            return None
         if u.path != "/v1/paths" or set(q) != {"first", "second"}:
             return self.answer(400, {"error": "what?"})
         if "slow" in q.values():
@@ -51,12 +79,15 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(500, raw=b"<html>")
         if (q["first"], q["second"]) != ("a", "b"):
             return self.answer(404, {"error": "no such site"})
-        self.answer(200, {"paths": [{"edge": e, "name": n, "free_bps": left((e, n)), "delay_us": p["delay_us"], "jitter_us": p["jitter_us"],
+        return self.answer(200, {"paths": [{"edge": e, "name": n, "free_bps": left((e, n)), "delay_us": p["delay_us"], "jitter_us": p["jitter_us"],
                                      "loss_ppm": p["loss_ppm"]} for (e, n), p in PATHS.items()]})
 
     def do_PUT(self):
         doc = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         name = unquote(self.path.rsplit("/", 1)[1])
+        CALLS.append("PUT " + name)
+        if self.bad("tunnels"):
+            return None
         if set(doc) != {"first", "second", "shape", "legs"} or doc["shape"] not in ("same-path", "multi-path"):
             return self.answer(400, {"error": "what is this?"})
         if name == "contested" and not OTHERS:
@@ -66,10 +97,16 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(409, {"error": f"{leg['edge']}/{leg['path']}: taken meanwhile"})
         new = name not in TUNNELS
         TUNNELS[name] = doc
-        self.answer(201 if new else 200, {})
+        if BEHAVE["tunnels"] == "late":
+            time.sleep(2)
+        return self.answer(201 if new else 200, {})
 
     def do_DELETE(self):
-        gone = TUNNELS.pop(unquote(self.path.rsplit("/", 1)[1]), None)
+        name = unquote(self.path.rsplit("/", 1)[1])
+        CALLS.append("DELETE " + name)
+        if self.bad("tunnels"):
+            return
+        gone = TUNNELS.pop(name, None)
         self.answer(204 if gone else 404)
 
 
