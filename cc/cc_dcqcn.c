@@ -137,16 +137,17 @@ static void alpha_decay(struct dcqcn *s, rwy_time now)
 
 static void cut(struct dcqcn *s, rwy_time now)
 {
+	uint64_t least = s->taken - s->taken / 8;
+
 	if (s->cut_ever && rwy_since(s->cut_at, now) < period(s, s->p.cut_interval))
 		return;
 	alpha_decay(s, now);
 	s->target = s->rate;
 	s->rate = cc_limit_rate(&s->cfg, s->rate - cc_mul_div(s->rate, s->alpha, 2 * (uint64_t)ALPHA_ONE));
-	if (s->taken && s->taken < s->target) {
-		uint64_t least = s->taken - s->taken / 8;
-
+	if (s->taken && least < s->target) {
 		s->rate = s->rate > least ? s->rate : cc_limit_rate(&s->cfg, least);
-		s->target = s->taken > s->rate ? s->taken : s->rate;
+		if (s->taken < s->target)
+			s->target = s->taken > s->rate ? s->taken : s->rate;
 	}
 	s->alpha += (ALPHA_ONE - s->alpha) >> s->p.g_shift;
 	s->alpha_at = s->cut_at = now;
