@@ -305,6 +305,9 @@ void eng_rp_fini(struct eng *e);
 void eng_drain(struct eng_far *f, rwy_time now); /* after what goes to the host went */
 
 /* learn.c */
+/* A flow from `remote` to `local` waits for the host's first answer. */
+bool eng_learn_waits(
+    const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local);
 void eng_unpair(struct eng_far *f); /* f->near is set */
 void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how);
 void eng_learn_wait(

@@ -39,6 +39,7 @@ struct eng_prefix {
 struct eng_tunnel_cfg {
 	char name[ENG_NAME_MAX];
 	uint16_t weight;    /* of the address pairs that several tunnels lead to equally well */
+	uint64_t peer;      /* rwy_spread_id of the gateway at its other end; 0: not known */
 	struct wan_cfg wan; /* ctx, ops, bufs are set by the engine; the rest by the caller */
 };
 
@@ -64,6 +65,7 @@ struct eng_cfg {
 	bool e2e;         /* end to end: what a host drains bounds what its flow may have under way */
 	uint64_t read_cache_conn; /* bytes of served READ responses kept for replays */
 	uint64_t seed;            /* randomness of this process: epochs, indices */
+	uint64_t gateway;         /* rwy_spread_id of this gateway; 0: not known */
 	struct eng_jent *journal; /* journal.h: memory that outlives the process, the caller's; NULL: none */
 	uint32_t journal_n;       /* its entries; what an earlier process left there is taken up */
 	rwy_dur probe_timeout;    /* pairing: how long one unpaired flow may wait for its host's answer */
@@ -227,6 +229,24 @@ RWY_MUST_CHECK int eng_ways_new(struct eng_ways **out, const struct eng_way_cfg 
 void eng_ways_free(struct eng_ways *w); /* NULL allowed */
 /* The worker's thread. Takes w (NULL: none); returns what was there, for the caller to free. */
 struct eng_ways *eng_ways_set(struct eng *e, struct eng_ways *w);
+
+/*
+ * Pairs of gateways. Between two sites with several gateways each, an address pair has one pair of gateways:
+ * the one that wins in rwy/spread.h among all that have a tunnel, by the tunnel's weight. Where peers are
+ * known this decides between an engine's own tunnels as well, so that both sites come to the same.
+ * Plain LAN only. The worker's thread.
+ */
+struct eng_rival {              /* a tunnel of another gateway of this site */
+	uint64_t gateway, peer; /* rwy_spread_id */
+	uint64_t weight;
+};
+/* The rival that the pair of a local host and a remote one belongs to; -1: it is this gateway's, or no tunnel
+ * leads there. own: our tunnels' weights are times this. Costs one step for each pair of gateways. */
+int eng_rival_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t own,
+    const struct eng_rival *r, unsigned n);
+/* Something is here of what the host sends to QP dqpn of the remote one: its flow, or one towards the host
+ * that waits for the host to name its peer. */
+bool eng_holds(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn);
 
 /* The tunnel that `dst` is behind, or -1. Pure function of the configuration: any thread. */
 int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst);

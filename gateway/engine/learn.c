@@ -13,15 +13,20 @@
 #define CLOSE_WAIT (5 * RWY_SEC)
 #define TURN_MAX   RWY_SEC /* a QP that does not answer for this long goes to the end of the line */
 
+static unsigned slot(const struct rwy_ip *remote, const struct rwy_ip *local)
+{
+	return eng_owner_hash(remote, local) & 255;
+}
+
 static struct eng_pair **bucket(struct eng *e, const struct rwy_ip *remote, const struct rwy_ip *local)
 {
-	return &e->pairs[eng_owner_hash(remote, local) & 255];
+	return &e->pairs[slot(remote, local)];
 }
 
 static struct eng_pair *find_pair(
-    struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local)
+    const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local)
 {
-	struct eng_pair *p = *bucket(e, remote, local);
+	struct eng_pair *p = e->pairs[slot(remote, local)];
 
 	while (p && !(p->tenant == tenant && rwy_ip_eq(&p->remote, remote) && rwy_ip_eq(&p->local, local)))
 		p = p->chain;
@@ -75,6 +80,14 @@ static void next_turn(struct eng_pair *p, rwy_time now)
 	p->turn = f;
 	p->turn_end = now + TURN_MAX;
 	eng_dirty(&f->h);
+}
+
+bool eng_learn_waits(
+    const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local)
+{
+	const struct eng_pair *p = e->learning ? find_pair(e, tenant, remote, local) : NULL;
+
+	return p && (p->turn || p->head);
 }
 
 void eng_learn_wait(struct eng_far *f, rwy_time now)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "gateway/engine/eng.h"
+#include "rwy/spread.h"
 
 /* Open addressing; a slot without a tunnel ends a search. */
 struct eng_ways {
@@ -81,7 +82,7 @@ static int find(
  */
 #define DRAWS 32
 
-static int choose(const struct eng *e, uint64_t set, const struct rwy_ip *local, const struct rwy_ip *remote)
+static int draw(const struct eng *e, uint64_t set, const struct rwy_ip *local, const struct rwy_ip *remote)
 {
 	const uint32_t pair = eng_owner_hash(local, remote);
 	uint32_t heaviest = 1;
@@ -118,6 +119,83 @@ static int choose(const struct eng *e, uint64_t set, const struct rwy_ip *local,
 	return best >= 0 ? best : set ? __builtin_ctzll(set) : -1; /* all weights are 0 */
 }
 
+/* --- pairs of gateways -------------------------------------------------------------------------------- */
+
+/* A pair of gateways in the race for a key. */
+struct runner {
+	uint64_t draw, cost, weight;
+	int who; /* -1: nobody yet */
+};
+
+/* A pair takes part; the ids are in an order that both sites have. */
+static void race(struct runner *best, uint64_t key, uint64_t a, uint64_t b, uint64_t weight, int who)
+{
+	struct runner r = {
+	    .draw = rwy_spread_draw(key, a < b ? a : b, a < b ? b : a), .weight = weight, .who = who};
+
+	/* Less weight and a lower draw need no logarithm. */
+	if (!weight || (best->who >= 0 && weight <= best->weight && r.draw < best->draw))
+		return;
+	r.cost = rwy_spread_cost(r.draw);
+	if (best->who < 0 ||
+	    (unsigned __int128)r.cost * best->weight < (unsigned __int128)best->cost * weight)
+		*best = r;
+}
+
+static bool peers_known(const struct eng *e, uint64_t set)
+{
+	for (; set && e->cfg.gateway; set &= set - 1)
+		if (!e->cfg.tunnel[__builtin_ctzll(set)].peer)
+			return false;
+	return e->cfg.gateway;
+}
+
+/* Those of the set that lead to this peer; *weight: of all of them. */
+static uint64_t to_peer(const struct eng *e, uint64_t set, uint64_t peer, uint64_t *weight)
+{
+	uint64_t out = 0;
+
+	*weight = 0;
+	for (; set; set &= set - 1) {
+		const struct eng_tunnel_cfg *t = &e->cfg.tunnel[__builtin_ctzll(set)];
+
+		if (t->peer != peer)
+			continue;
+		out |= set & -set;
+		*weight += t->weight;
+	}
+	return out;
+}
+
+/* The best of our own pairs; who: a tunnel to its peer. */
+static struct runner own_best(const struct eng *e, uint64_t set, uint64_t key, uint32_t times)
+{
+	struct runner best = {.who = -1};
+
+	for (uint64_t left = set; left;) {
+		const int i = __builtin_ctzll(left);
+		const uint64_t peer = e->cfg.tunnel[i].peer;
+		uint64_t weight;
+
+		left &= ~to_peer(e, set, peer, &weight);
+		race(&best, key, e->cfg.gateway, peer, weight * times, i);
+	}
+	return best;
+}
+
+/* By the peer first, so that both sites choose the same pair of gateways; of several tunnels to it by draws.
+ */
+static int choose(const struct eng *e, uint64_t set, const struct rwy_ip *local, const struct rwy_ip *remote)
+{
+	uint64_t weight;
+	int i;
+
+	if (!(set & (set - 1)) || !peers_known(e, set))
+		return draw(e, set, local, remote);
+	i = own_best(e, set, rwy_spread_key(0, local, remote), 1).who;
+	return draw(e, i < 0 ? set : to_peer(e, set, e->cfg.tunnel[i].peer, &weight), local, remote);
+}
+
 static uint64_t there(const struct eng *e, uint64_t set)
 {
 	for (uint64_t left = set; left; left &= left - 1)
@@ -142,6 +220,31 @@ int eng_way(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, co
 		return to;
 	return t ? choose(e, there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote)), local, remote)
 	         : -1;
+}
+
+int eng_rival_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t own,
+    const struct eng_rival *r, unsigned n)
+{
+	const struct eng_ten *t = e->ten[0];
+	const uint64_t set = there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote));
+	const uint64_t key = rwy_spread_key(0, local, remote);
+	struct runner best;
+	uint64_t weight;
+
+	if (!set || !peers_known(e, set))
+		return -1;
+	best = own_best(e, set, key, own);
+	for (unsigned i = 0; i < n; i++)
+		if (to_peer(e, set, r[i].peer, &weight))
+			race(&best, key, r[i].gateway, r[i].peer, r[i].weight, (int)i + ENG_TUNNELS_MAX);
+	return best.who >= ENG_TUNNELS_MAX ? best.who - ENG_TUNNELS_MAX : -1;
+}
+
+bool eng_holds(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn)
+{
+	const struct eng_key k = {*local, *remote, dqpn, 0};
+
+	return eng_find(e, &k, false) || eng_learn_waits(e, 0, remote, local);
 }
 
 bool eng_behind(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
