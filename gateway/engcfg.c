@@ -6,6 +6,7 @@
 
 #include "gateway/setup.h"
 #include "gateway/log.h"
+#include "rwy/spread.h"
 
 #define IP4_UDP             28
 #define IP6_UDP             48
@@ -70,6 +71,7 @@ int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 
 	memcpy(e->name, t->name, sizeof(e->name));
 	e->weight = t->weight;
+	e->peer = *t->peer ? rwy_spread_id(t->peer) : 0;
 	wan_cfg_default(&e->wan);
 	e->wan.paths = 1;
 	e->wan.mtu[0] = c->port[t->port_idx].mtu - over;
@@ -137,6 +139,7 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 	out->rp = c->near_destination == CONF_RP_DCQCN;
 	out->e2e = c->end_to_end == CONF_E2E_WINDOW;
 	out->seed = random64();
+	out->gateway = rwy_spread_id(c->name);
 	return 0;
 }
 

@@ -16,12 +16,12 @@ static int complain(struct conf_error *err, int rc, const char *text)
 
 bool gw_tunnel_same_ends(const struct conf_tunnel *a, const struct conf_tunnel *b)
 {
-	return !strcmp(a->name, b->name) && !strcmp(a->port, b->port) && rwy_ip_eq(&a->local, &b->local) &&
-	       rwy_ip_eq(&a->remote, &b->remote) && a->udp_port == b->udp_port &&
-	       a->security == b->security && a->fec == b->fec && a->ecn == b->ecn && !strcmp(a->cc, b->cc) &&
-	       a->tcp_port == b->tcp_port && a->tcp_connections == b->tcp_connections &&
-	       !strcmp(a->tcp_cc, b->tcp_cc) && rwy_ip_eq(&a->tcp_local, &b->tcp_local) &&
-	       rwy_ip_eq(&a->tcp_remote, &b->tcp_remote);
+	return !strcmp(a->name, b->name) && !strcmp(a->peer, b->peer) && !strcmp(a->port, b->port) &&
+	       rwy_ip_eq(&a->local, &b->local) && rwy_ip_eq(&a->remote, &b->remote) &&
+	       a->udp_port == b->udp_port && a->security == b->security && a->fec == b->fec &&
+	       a->ecn == b->ecn && !strcmp(a->cc, b->cc) && a->tcp_port == b->tcp_port &&
+	       a->tcp_connections == b->tcp_connections && !strcmp(a->tcp_cc, b->tcp_cc) &&
+	       rwy_ip_eq(&a->tcp_local, &b->tcp_local) && rwy_ip_eq(&a->tcp_remote, &b->tcp_remote);
 }
 
 static bool same_prefixes(const struct conf_tunnel *a, const struct conf_tunnel *b)

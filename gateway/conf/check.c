@@ -241,6 +241,9 @@ static int check_prefix(const struct ctx *x, unsigned i, unsigned k)
 
 		if (j != i && u->shared && x->c->tunnel[i].shared)
 			continue;
+		/* To several gateways of one site: address pairs are shared among them. */
+		if (*u->peer && *x->c->tunnel[i].peer && strcmp(u->peer, x->c->tunnel[i].peer) != 0)
+			continue;
 		for (unsigned m = 0; *u->name && m < (j == i ? k : u->prefixes); m++)
 			if (p->len == u->prefix[m].len && rwy_ip_eq(&p->addr, &u->prefix[m].addr))
 				return conf_fail_at(x->err, n,
@@ -465,6 +468,7 @@ int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_erro
 	rc = rc ? rc : check_controller(&x);
 	rc = rc ? rc : check_any_tunnel(&x);
 	rc = rc ? rc : check_tunnels(&x);
+	rc = rc ? rc : conf_check_siblings(c, t->root, err);
 	rc = rc ? rc : check_memory(&x);
 	rc = rc ? rc : check_near_source(&x);
 	rc = rc ? rc : check_workers(&x);

@@ -23,6 +23,7 @@
 #define CONF_PREFIXES_MAX 64
 #define CONF_EAL_ARGS_MAX 32
 #define CONF_URLS_MAX     8
+#define CONF_SIBLINGS_MAX 63
 #define CONF_STR          128
 #define CONF_NAME         32
 #define CONF_IFNAME       16 /* of a kernel interface */
@@ -75,8 +76,16 @@ struct conf_tunnel {
 	uint64_t rate_Bps;                      /* bytes per second */
 	struct vxlan_dscp dscp, dscp_congested; /* of its datagrams, by the DSCP of the packet inside */
 	struct wan_congest_cfg congest;
-	uint16_t weight; /* beside others with the same prefix */
-	bool shared;     /* of the control center: others of its tunnels may have the same prefixes */
+	uint16_t weight;      /* beside others with the same prefix */
+	char peer[CONF_NAME]; /* the gateway at the other end, by its name; "": not said */
+	bool shared;          /* of the control center: others of its tunnels may have the same prefixes */
+};
+
+/* Another gateway of this site (docs/gateway-control.md, "Several gateways at a site"). */
+struct conf_sibling {
+	char name[CONF_NAME];
+	struct rwy_ip address; /* on a LAN port's subnet */
+	uint16_t weight;
 };
 
 /* One tenant as the file or the API says it. */
@@ -99,6 +108,7 @@ struct conf_controller {
 
 struct conf {
 	char name[CONF_NAME];
+	uint16_t weight;  /* beside siblings' */
 	unsigned workers; /* 1..64 */
 	enum conf_polling polling;
 	int log_level; /* 0 error .. 4 debug */
@@ -111,6 +121,8 @@ struct conf {
 	unsigned tunnels;
 	struct conf_tenant *tenant; /* malloced; NULL when there is none */
 	unsigned tenants;
+	struct conf_sibling sibling[CONF_SIBLINGS_MAX];
+	unsigned siblings;
 	enum conf_ack_mode ack_mode;
 	uint32_t conns_max, half_open_max;
 	rwy_dur idle_expiry;

@@ -17,6 +17,7 @@
 #define P(f)                                                                                                 \
 	.offset = offsetof(struct conf_port, f), .size = sizeof(((struct conf_port *)0)->f), .restart = true
 #define T(f)  .offset = offsetof(struct conf_tunnel, f), .size = sizeof(((struct conf_tunnel *)0)->f)
+#define S(f)  .offset = offsetof(struct conf_sibling, f), .size = sizeof(((struct conf_sibling *)0)->f)
 #define N(f)  .offset = offsetof(struct conf_tenant, f), .size = sizeof(((struct conf_tenant *)0)->f)
 #define NX(f) .offset = offsetof(struct tenant_prefix, f), .size = sizeof(((struct tenant_prefix *)0)->f)
 #define NH(f) .offset = offsetof(struct tenant_host, f), .size = sizeof(((struct tenant_host *)0)->f)
@@ -34,6 +35,8 @@ const struct conf_key conf_keys[] = {
     {"gateway", CONF_T_GROUP, .text = "The gateway as a whole."},
     {"gateway.name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, C(name),
         .text = "The gateway's name in logs, in the API and to its peers."},
+    {"gateway.weight", CONF_T_INT, 1, 65535, "1", LIVE(weight),
+        .text = "Its share of the site's address pairs, beside those of `siblings`."},
     {"gateway.workers", CONF_T_INT, 1, 64, "1", C(workers),
         .text = "Packet-processing threads. Flows are spread over them by address pair; both ends of a "
                 "tunnel need the same number."},
@@ -132,6 +135,10 @@ const struct conf_key conf_keys[] = {
         .text =
             "Where several tunnels have the same prefix, as those of a control center may: its share of the "
             "address pairs, beside the others' weights."},
+    {"tunnels[].peer", CONF_T_NAME, 1, CONF_NAME - 1, "", T(peer),
+        .text =
+            "The name of the gateway at its other end. Where it is said, both sites come to the same pair of "
+            "gateways for an address pair; required beside `siblings`."},
     {"tunnels[].dscp", CONF_T_DSCP, 0, 63, "0", .words = "keep", T(dscp),
         .text = "DSCP of its datagrams, where a tenant's `dscp` does not say another; `keep`: that of the "
                 "packet inside."},
@@ -151,6 +158,16 @@ const struct conf_key conf_keys[] = {
         .text = "After so long, and eight round trips, with all below half their thresholds it is over. A "
                 "path that "
                 "is congested again soon stays so twice as long, up to 64 times."},
+
+    {"siblings", CONF_T_GROUPS, 0, CONF_SIBLINGS_MAX, "", LIVE_LIST(conf, sibling, siblings),
+        .text =
+            "Other gateways of this site, where no control center names them: RoCE packets of address pairs "
+            "that are theirs are handed to them. `roceway reload` applies changes. "
+            "docs/gateway-control.md."},
+    {"siblings[].name", CONF_T_NAME, 1, CONF_NAME - 1, NULL, S(name), .text = "Its `gateway.name`."},
+    {"siblings[].address", CONF_T_IP, 0, 0, NULL, S(address),
+        .text = "One of its addresses on this gateway's LAN."},
+    {"siblings[].weight", CONF_T_INT, 1, 65535, "1", S(weight), .text = "Its `gateway.weight`."},
 
     {"connections", CONF_T_GROUP, .text = "RDMA connections."},
     {"connections.ack_mode", CONF_T_ENUM, 0, 0, "near", .words = "near far end", C(ack_mode),

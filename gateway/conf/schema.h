@@ -170,6 +170,9 @@ RWY_MUST_CHECK int conf_check(const struct conf *c, const struct conf_tree *t, s
 /* The same of tunnels and tenants alone; `own`: so many tunnels come before those of the text. */
 RWY_MUST_CHECK int conf_check_network(
     const struct conf *c, const struct conf_tree *t, unsigned own, struct conf_error *err);
+/* The siblings of a file. */
+RWY_MUST_CHECK int conf_check_siblings(
+    const struct conf *c, const struct conf_node *root, struct conf_error *err);
 void conf_resolve_ports(struct conf *c); /* tunnels' port_idx, by their port's name */
 void conf_finish_tenants(struct conf *c, const struct conf_tree *t);
 /* Keys that need a restart are as in the running gateway. */

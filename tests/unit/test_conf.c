@@ -451,6 +451,53 @@ static void test_yaml(void **state)
 	free(big);
 }
 
+/* Other gateways of the site, and several at the other end. */
+static void test_siblings(void **state)
+{
+	static const struct bad bad[] = {
+	    {0, "siblings:\n  - {name: c, address: 10.1.0.9}", 13,
+	        "expected `peer` beside `siblings`: the name of the gateway at the other end of `b`"},
+	    {2, "  name: a\n  weight: 0", 3, "from 1 to 65535"},
+	    {0, "siblings:\n  - {name: a, address: 10.1.0.9}", 20, "found `a`, which is this one's"},
+	    {0, "siblings:\n  - {name: c, address: 10.1.0.1}", 20, "expected another gateway's address"},
+	    {0, "siblings:\n  - {name: c, address: 10.9.0.1}", 20, "subnet, found `10.9.0.1`"},
+	    {0, "siblings:\n  - {name: c, address: 10.1.0.9}\n  - {name: c, address: 10.1.0.8}", 21,
+	        "expected a name of its own, found `c` again"},
+	    {0, "siblings:\n  - {name: c, address: 10.1.0.9}\n  - {name: d, address: 10.1.0.9}", 21,
+	        "expected an address of its own, found `10.1.0.9` again"},
+	    {0,
+	        "siblings:\n  - {name: c, address: 10.1.0.9}\ncontroller: {urls: ['https://x'], ca: /c, "
+	        "certificate: /d, key: /k, site: a}",
+	        19, "expected no `siblings` beside `controller`"},
+	};
+	static const char two[] = "gateway: {name: a1, weight: 3}\n"
+	                          "ports:\n"
+	                          "  - {name: lan, device: net_null0, role: lan, addresses: [10.1.0.1/24]}\n"
+	                          "  - {name: wan, device: net_null1, role: wan, addresses: [192.0.2.1/24]}\n"
+	                          "siblings: [{name: a2, address: 10.1.0.2, weight: 5}]\n"
+	                          "tunnels:\n"
+	                          "  - {name: x, peer: b1, port: wan, local: 192.0.2.1, remote: 192.0.2.2,\n"
+	                          "     security: none, prefixes: [10.2.0.0/24], weight: 2}\n"
+	                          "  - {name: y, peer: b2, port: wan, local: 192.0.2.1, remote: 192.0.2.3,\n"
+	                          "     security: none, prefixes: [10.2.0.0/24]}\n";
+	struct conf *c;
+	char *same;
+
+	CHECK_BAD(bad);
+	c = parse(two);
+	assert_int_equal(c->weight, 3);
+	assert_int_equal(c->siblings, 1);
+	assert_string_equal(c->sibling[0].name, "a2");
+	assert_int_equal(c->sibling[0].weight, 5);
+	assert_string_equal(c->tunnel[1].peer, "b2");
+	conf_free(c);
+	same = strdup(two);
+	assert_non_null(same);
+	memcpy(strstr(same, "b2"), "b1", 2); /* to one gateway a prefix leads once */
+	expect_bad(same, strlen(same), 10, "expected each prefix once");
+	free(same);
+}
+
 static void test_cross(void **state)
 {
 	static const struct bad bad[] = {
@@ -664,6 +711,7 @@ int main(void)
 	    cmocka_unit_test(test_tunnel),
 	    cmocka_unit_test(test_keys),
 	    cmocka_unit_test(test_yaml),
+	    cmocka_unit_test(test_siblings),
 	    cmocka_unit_test(test_cross),
 	    cmocka_unit_test(test_udp_ports_and_workers),
 	    cmocka_unit_test(test_prefixes_in_all),

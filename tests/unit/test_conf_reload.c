@@ -103,8 +103,9 @@ static void test_live(void **state)
 {
 	static const struct {
 		const char *from, *to;
-	} live[] = {{"name: a", "name: a"}, {"info", "debug"}, {"limit: 1Gbps", "limit: 2Gbps"},
-	    {"name: red", "name: blue"}, {"mtu: 1500", "vlan: 0"}, /* as by default */
+	} live[] = {{"name: a", "name: a"}, {"log_level: info", "weight: 3"}, {"info", "debug"},
+	    {"limit: 1Gbps", "limit: 2Gbps"}, {"name: red", "name: blue"},
+	    {"mtu: 1500", "vlan: 0"}, /* as by default */
 	    {"rate: 10Gbps", "rate: 10000Mbps"}, {"remote: 192.0.2.2", "remote: 192.0.2.3"},
 	    {"10.2.0.0/24", "10.2.0.0/24, 10.3.0.0/24"},
 	    {"congestion_control: auto", "congestion_control: bbr"}, {"10Gbps", "5Gbps"},
@@ -131,6 +132,7 @@ static void test_every_key(void **state)
 	for (unsigned i = 0; i < conf_keys_count; i++) {
 		const struct conf_key *k = &conf_keys[i];
 		const bool applied = !strncmp(k->path, "tenants", 7) || !strncmp(k->path, "tunnels", 7) ||
+		                     !strncmp(k->path, "siblings", 8) || !strcmp(k->path, "gateway.weight") ||
 		                     !strcmp(k->path, "gateway.log_level");
 
 		if (k->type != CONF_T_GROUP && k->restart == applied)
