@@ -48,6 +48,7 @@ static const struct route routes[] = {
         "every counter with its sentence; ?nonzero=1, ?workers=1: not summed", api_counters},
     {"GET", "/v1/ports", "", "ports with addresses, link and counters", api_ports},
     {"GET", "/v1/neighbours", "", "next hops on the ports' subnets", api_neighbours},
+    {"GET", "/v1/siblings", "", "other gateways of this site, and what was handed to them", api_siblings},
     {"GET", "/v1/workers", "", "packet threads and how busy they are", api_workers},
     {"GET", "/v1/controller", "", "the control center: who, since when, what runs", api_controller},
     {"GET", "/v1/offload", "tenant summary", "tenants' rules in hardware, and why others are in software",

@@ -20,6 +20,7 @@
 #include "gateway/offload.h"
 #include "gateway/reload.h"
 #include "gateway/setup.h"
+#include "gateway/siblings.h"
 
 #define TICK          (1 * RWY_SEC)
 #define REFRESH_TICKS 5
@@ -174,6 +175,7 @@ static void tick(struct gw_app *app)
 	gw_neigh_reap(app);
 	gw_tenants_tick(app);
 	gw_tunnels_tick(app);
+	gw_siblings_tick(app, c->nl);
 	gw_tenants_generation(app, &published, &running);
 	gw_offload_tick(app, running);
 	watchdog_feed(app);

@@ -28,6 +28,10 @@
 	X(tx_copied, "packets copied because the port takes no chains or the packet was made here")          \
 	X(tx_payload_copied, "of these, packets of hosts: their payload was copied")                         \
 	X(neigh_misses, "first packets of a flow, or after a change, that looked up their next hop")         \
+	X(sibling_tx, "RoCE packets handed to another gateway of this site, which has their address pair")   \
+	X(sibling_kept, "packets that a sibling handed on although another one has their pair: taken here")  \
+	X(drop_sibling_unresolved, "MAC address of a sibling not known yet, or it is on none of our LANs")   \
+	X(drop_sibling_hops, "for a sibling at the end of its hops, while not all siblings are known")       \
 	X(drop_rx_truncated, "frame shorter than its headers say")                                           \
 	X(drop_rx_not_ours, "frame for another MAC address")                                                 \
 	X(drop_rx_vlan, "frame of another VLAN, or untagged where a tag is expected")                        \

@@ -29,6 +29,8 @@
 #define GW_IFNAME      16
 
 struct gw_overlay;
+struct gw_sib_set;
+struct gw_sib_worker;
 struct gw_session_ring;
 
 struct gw_port {
@@ -116,6 +118,7 @@ struct gw_worker {
 	struct gw_pools *pools;
 	struct gw_nt *nt;                /* the next-hop table of this turn */
 	const struct tenant_set *ts;     /* the tenants of this turn, never NULL */
+	struct gw_sib_set *sib;          /* sibling.h; NULL: this gateway is alone */
 	struct gw_tenant_count *tenants; /* GW_TENANT_COUNTS, by tenant index; 0: whose tenant is not known */
 	rwy_time now;                    /* of this turn */
 	uint64_t tunnel_congested;       /* set of tunnels whose path is, for good */
@@ -127,6 +130,7 @@ struct gw_worker {
 	struct rte_ring *from_kernel;   /* frames that the kernel sends through our ports */
 	struct rte_ring *to_kernel;     /* the control thread's: all workers put, it takes */
 	struct gw_overlay *ov;          /* overlay.h */
+	struct gw_sib_worker *sibw;     /* sibling.h */
 	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_tenant_rx */
 	uint16_t lan_tenant[GW_TX_BUF]; /* whose they are */
 	struct gw_rxq rxq[GW_RXQ_MAX];

@@ -13,25 +13,6 @@
 #include "gateway/pkt.h"
 #include "gateway/tx.h"
 #include "roce/parse.h"
-#include "vxlan/csum.h"
-
-/* One hop less (RFC 1812 5.3.1, RFC 8200 3). False: it was the last one. No ICRC covers it (IBA A17.3.3). */
-static bool hop(uint8_t *ip)
-{
-	uint8_t *left = ip[0] >> 4 == 4 ? ip + 8 : ip + 7;
-	uint16_t before;
-
-	if (*left <= 1)
-		return false;
-	if (ip[0] >> 4 != 4) {
-		--*left;
-		return true;
-	}
-	before = rwy_get16(ip + 8);
-	--*left;
-	rwy_put16(ip + 10, vxlan_csum_adjust(rwy_get16(ip + 10), before, rwy_get16(ip + 8)));
-	return true;
-}
 
 void gw_local_forward(struct gw_worker *w, const struct tenant *t, struct rte_mbuf *m, const struct gw_pkt *k)
 {
@@ -43,7 +24,7 @@ void gw_local_forward(struct gw_worker *w, const struct tenant *t, struct rte_mb
 		gw_rx_drop(m, &w->c.drop_tenant_bad);
 		return;
 	}
-	if (!hop(ip)) {
+	if (!gw_pkt_hop(ip)) {
 		gw_rx_drop(m, &w->c.drop_tenant_hops);
 		return;
 	}

@@ -19,6 +19,7 @@
 #include "gateway/offload.h"
 #include "gateway/reload.h"
 #include "gateway/setup.h"
+#include "gateway/siblings.h"
 #include "gateway/tunnels.h"
 
 #define EXIT_USAGE 2
@@ -109,6 +110,8 @@ static int start(
 	if (!rc)
 		rc = gw_tunnels_new(app, conf, own_tunnels, own_tenants);
 	if (!rc)
+		rc = gw_siblings_new(app);
+	if (!rc)
 		rc = gw_offload_new(app);
 	if (!rc)
 		rc = gw_carriers_start(app, pools);
@@ -160,6 +163,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_offload_free(app);
 	gw_tenants_free(app);
 	gw_tunnels_free(app);
+	gw_siblings_free(app);
 	gw_jfile_close(app);
 	gw_control_free(app);
 	gw_neigh_free(app);

@@ -8,6 +8,7 @@
 
 #include "gateway/gw.h"
 #include "rwy/endian.h"
+#include "vxlan/csum.h"
 #include "vxlan/vxlan.h"
 
 #define ET_IP4    0x0800
@@ -73,6 +74,24 @@ static inline uint64_t *gw_pkt_ip(
 	if (left == 0 || !(type == ET_IP4 ? gw_pkt_ip4(d, left, k) : gw_pkt_ip6(d, left, k)))
 		return &w->c.drop_bad_ip;
 	return k->ip_len > left ? &w->c.drop_rx_truncated : NULL;
+}
+
+/* One hop less (RFC 1812 5.3.1, RFC 8200 3). False: it was the last one. No ICRC covers it (IBA A17.3.3). */
+static inline bool gw_pkt_hop(uint8_t *ip)
+{
+	uint8_t *left = ip[0] >> 4 == 4 ? ip + 8 : ip + 7;
+	uint16_t before;
+
+	if (*left <= 1)
+		return false;
+	if (ip[0] >> 4 != 4) {
+		--*left;
+		return true;
+	}
+	before = rwy_get16(ip + 8);
+	--*left;
+	rwy_put16(ip + 10, vxlan_csum_adjust(rwy_get16(ip + 10), before, rwy_get16(ip + 8)));
+	return true;
 }
 
 /* The UDP header of a whole packet; NULL: it has none. */

@@ -8,6 +8,7 @@
 
 #include "gateway/log.h"
 #include "gateway/notify.h"
+#include "gateway/siblings.h"
 
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
@@ -73,6 +74,8 @@ static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_e
 	if (rc)
 		return rc;
 	rc = gw_network_apply(app, c, GW_SIDE_OWN, &done->network, err);
+	if (!rc)
+		rc = gw_siblings_own(app, c);
 	if (!rc) {
 		done->log_level = c->log_level;
 		done->log_level_changed = gw_log_set(c->log_level) != c->log_level;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "gateway/pkt.h"
+#include "gateway/sibling.h"
 #include "vxlan/tenant.h"
 
 #define OP_CNP             0x81
@@ -158,13 +159,22 @@ static void from_lan(
 		gw_rx_drop(m, &w->c.drop_vxlan_transit);
 		return;
 	}
-	if (w->low && !gw_rx_frees_memory(m, k)) {
+	/* What a sibling gets takes no memory; whose it is, the flow's worker knows. */
+	if (w->low && !w->sib && !gw_rx_frees_memory(m, k)) {
 		gw_rx_drop(m, &w->c.drop_low_memory);
 		return;
 	}
 	if (!owned && w->app->workers > 1 &&
 	    gw_rx_hand_over(w, m, gw_owner(0, &k->src, &k->dst, w->app->workers)))
 		return;
+	if (w->sib) {
+		if (gw_sibling_take(w, m, k))
+			return;
+		if (w->low && !gw_rx_frees_memory(m, k)) {
+			gw_rx_drop(m, &w->c.drop_low_memory);
+			return;
+		}
+	}
 	gw_tx_meet(w, &k->src);
 	gw_rx_engine(w, m, k, 0);
 }

@@ -146,34 +146,18 @@ static void l2_write(uint8_t *at, const struct gw_nh *nh, bool v4)
 	rwy_put16(at + nh->l2_len - 2, v4 ? ET_IP4 : ET_IP6);
 }
 
-static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
+void gw_tx_lan(struct gw_worker *w, const struct gw_nh *nh, const struct eng_lan_tx *tx)
 {
-	struct gw_worker *w = ctx;
-	const struct gw_nh *nh;
+	struct gw_port *p = w->app->port[nh->port];
 	uint32_t len = tx->buf ? tx->buf->len : tx->len;
 	uint8_t l2[GW_L2_MAX];
-	struct gw_port *p;
 	struct rte_mbuf *m;
 
-	if (tx->tenant) {
-		gw_tx_tenant(w, tx);
-		return;
-	}
-	if (w->ts->n && gw_rx_transit(w, tx->buf ? tx->buf->data : tx->bytes, len)) {
-		w->c.drop_vxlan_transit++;
-		gw_tx_give_up(tx);
-		return;
-	}
-	nh = next_hop(w, tx->dst, tx->nh, -1);
-	if (nh && len > w->app->port[nh->port]->conf->mtu) {
+	if (len > p->conf->mtu) {
 		w->c.drop_tx_too_long++;
-		nh = NULL;
-	}
-	if (!nh) {
 		gw_tx_give_up(tx);
 		return;
 	}
-	p = w->app->port[nh->port];
 	if (tx->buf && gw_tx_fits(p, tx->buf, nh->l2_len)) {
 		l2_write(tx->buf->data - nh->l2_len, nh, rwy_ip_is4(tx->dst));
 		m = gw_tx_in_place(tx->buf, nh->l2_len, len, tx->own);
@@ -185,6 +169,28 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 	}
 	if (m)
 		gw_tx_put(w, p, m);
+}
+
+static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
+{
+	struct gw_worker *w = ctx;
+	const struct gw_nh *nh;
+	uint32_t len = tx->buf ? tx->buf->len : tx->len;
+
+	if (tx->tenant) {
+		gw_tx_tenant(w, tx);
+		return;
+	}
+	if (w->ts->n && gw_rx_transit(w, tx->buf ? tx->buf->data : tx->bytes, len)) {
+		w->c.drop_vxlan_transit++;
+		gw_tx_give_up(tx);
+		return;
+	}
+	nh = next_hop(w, tx->dst, tx->nh, -1);
+	if (nh)
+		gw_tx_lan(w, nh, tx);
+	else
+		gw_tx_give_up(tx);
 }
 
 /* --- towards the peer ----------------------------------------------------------------------- */

@@ -45,6 +45,9 @@ static inline void gw_tx_give_up(const struct eng_lan_tx *tx)
 		rte_pktmbuf_free_seg(gw_mbuf_of(tx->buf));
 }
 
+/* A packet to a next hop on a LAN: own says whose it is then. */
+void gw_tx_lan(struct gw_worker *w, const struct gw_nh *nh, const struct eng_lan_tx *tx);
+
 /* A small buffer with `len` bytes of room at its data. */
 struct rte_mbuf *gw_tx_small(struct gw_worker *w, uint32_t len);
 /* Headers and payload copied into one buffer. */

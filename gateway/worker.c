@@ -23,6 +23,7 @@
 #include "gateway/overlay.h"
 #include "gateway/sessions.h"
 #include "gateway/setup.h"
+#include "gateway/siblings.h"
 
 #define SPIN      (15 * RWY_US)
 #define SLEEP_MIN (20 * RWY_US)
@@ -330,6 +331,10 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	w->tenants = gw_tenants_counts(app, idx);
 	pthread_mutex_init(&w->call_lock, NULL);
 	take_queues(w);
+	rc = gw_siblings_join(app, w);
+	if (rc)
+		goto err;
+	rc = RWY_ENOMEM;
 	if (app->conf->controller.urls) {
 		w->sessions = aligned_alloc(64, sizeof(*w->sessions));
 		if (!w->sessions)
@@ -394,6 +399,7 @@ void gw_worker_free(struct gw_worker *w)
 	if (w->intr_fd >= 0)
 		intr_drop(w, w->rxqs);
 	gw_overlay_free(w);
+	gw_siblings_leave(w);
 	free(w->nh_used);
 	free(w->seen);
 	free(w->tun_conf);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gateway/setup.h"
+#include "gateway/siblings.h"
 #include "gateway/tunnels.h"
 
 #define BUFFERS 32768
@@ -186,6 +187,8 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 		fp_die("no tenants");
 	if (gw_tunnels_new(&g->app, &g->conf, g->conf.tunnels, g->conf.tenants) != 0)
 		fp_die("no tunnels");
+	if (gw_siblings_new(&g->app) != 0)
+		fp_die("no siblings");
 	for (unsigned i = 0; i < g->app.workers; i++)
 		if (gw_worker_new(&g->app.worker[i], &g->app, i, &l->pools) != 0)
 			fp_die("no worker");

@@ -129,6 +129,7 @@ static void tenant_conf(struct conf_tenant *c, enum ov_tenant t, enum fp_site s)
 }
 
 void (*ov_conf_more)(struct conf *c, enum fp_site s);
+void (*ov_hops_more)(struct fp_gw *g, enum fp_site s);
 
 static void conf(struct conf *c, enum fp_site s)
 {
@@ -148,6 +149,8 @@ static void hops(struct fp_gw *g, enum fp_site s)
 		fp_neighbour(g, FP_LAN, ov_vtep(s, n, false), ov_vtep_mac(s, n));
 		fp_neighbour(g, FP_LAN, ov_vtep(s, n, true), ov_vtep_mac(s, n));
 	}
+	if (ov_hops_more)
+		ov_hops_more(g, s);
 }
 
 void ov_lab_new(struct ov_lab *l, unsigned workers)

@@ -32,6 +32,8 @@ struct ov_lab {
 
 /* Changes a site's configuration before its gateway is made; NULL: not changed. To be set before ov_main. */
 extern void (*ov_conf_more)(struct conf *c, enum fp_site s);
+/* The same for its next hops (fp_neighbour). */
+extern void (*ov_hops_more)(struct fp_gw *g, enum fp_site s);
 /* Once a process: DPDK and the lab. `workers` of each gateway. */
 void ov_lab_new(struct ov_lab *l, unsigned workers);
 /* A test program's main: without an argument it runs itself with one worker and with two; with one it makes

@@ -18,7 +18,7 @@ BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 ROOT = Path(__file__).resolve().parents[2]
 CLI, SERVER = BUILD / "bin/roceway", BUILD / "tests/api_server"
 WIDTH = 100
-TABLES = ["status", "health", "flows", "tunnels", "counters", "counters --all", "counters --workers", "ports", "neighbours", "workers", "tenant", "offload"]
+TABLES = ["status", "health", "flows", "tunnels", "counters", "counters --all", "counters --workers", "ports", "neighbours", "siblings", "workers", "tenant", "offload"]
 
 
 class Server:
@@ -310,6 +310,7 @@ def test_tables_lose_nothing():
 def test_json_is_the_apis():
     with Server("flows=250", "workers=2") as s:
         for name, page in (("tunnels", "/v1/tunnels?workers=1"), ("ports", "/v1/ports"), ("neighbours", "/v1/neighbours"),
+                           ("siblings", "/v1/siblings"),
                            ("workers", "/v1/workers"), ("offload", "/v1/offload")):
             assert json.loads(s.cli(name + " --json").stdout) == s.get(page), name
         assert json.loads(s.cli("status --json").stdout).keys() == s.get("/v1/status").keys()
@@ -319,6 +320,24 @@ def test_json_is_the_apis():
         assert len(json.loads(s.cli("--json flows --limit 300").stdout)["flows"]) == 300
         assert len(json.loads(s.cli("--json counters").stdout)["counters"]) < len(json.loads(s.cli("counters --all --json").stdout)["counters"])
         json.loads(s.cli("version --json").stdout)
+
+
+def test_siblings():
+    with Server() as s:
+        assert s.get("/v1/siblings") == {"siblings": []}
+        assert "roceway_sibling" not in s.request("/metrics")[2]
+    with Server("siblings=1") as s:
+        assert s.get("/v1/siblings")["siblings"] == [
+            {"name": "gw-a2", "state": "up", "address": "10.1.0.102", "mac": "02:00:00:00:01:02", "mac_known": True, "weight": 3, "pairs": 4,
+             "from": "gateway", "packets": 12345},
+            {"name": "gw-a3", "state": "lost", "address": "10.1.0.103", "mac": None, "mac_known": False, "weight": 0, "pairs": 0,
+             "from": "controller", "packets": 0}]
+        text = s.cli("siblings").stdout
+        assert re.search(r"^gw-a2 +up +10\.1\.0\.102 +02:00:00:00:01:02 +gateway +4 +12\.3k$", text, re.M), text
+        assert re.search(r"^gw-a3 +lost +10\.1\.0\.103 +not known +controller +0 +0$", text, re.M), text
+        fits(s.cli("siblings --detail").stdout)
+        metrics = s.request("/metrics")[2]
+        assert 'roceway_sibling_packets_total{sibling="gw-a2"} 12345' in metrics and 'roceway_sibling_up{sibling="gw-a3"} 0' in metrics
 
 
 def test_offload():

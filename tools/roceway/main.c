@@ -19,6 +19,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_counters,
     &cmd_ports,
     &cmd_neighbours,
+    &cmd_siblings,
     &cmd_workers,
     &cmd_offload,
     &cmd_tunnel,

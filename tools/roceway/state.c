@@ -191,6 +191,33 @@ const struct cli_cmd cmd_neighbours = {.name = "neighbours",
     .more = "STATE is the kernel's. USED: a flow used the entry lately.\n",
     .run = run_neighbours};
 
+static void sibling_row(struct table *t, const json_t *o)
+{
+	table_add(t, "%s", js(o, "name"));
+	table_add(t, "%s", js(o, "state"));
+	table_add(t, "%s", js(o, "address"));
+	table_add(t, "%s", jb(o, "mac_known") ? js(o, "mac") : "not known");
+	table_add(t, "%s", js(o, "from"));
+	table_add(t, "%lld", ji(o, "pairs"));
+	table_add(t, "%s", say_count(jn(o, "packets")));
+}
+
+static int run_siblings(const struct cli *cli)
+{
+	static const char *const columns[] = {
+	    "~SIBLING", "STATE", "~ADDRESS", "MAC", "FROM", ">ASSIGNED", ">PACKETS", NULL};
+
+	return run_list(cli, "/v1/siblings", "siblings", columns, sibling_row);
+}
+
+const struct cli_cmd cmd_siblings = {.name = "siblings",
+    .text = "other gateways of this site",
+    .more = "A lost one gets nothing. FROM: who names it, the file or the control center.\n"
+            "ASSIGNED counts address pairs that a plan gave to it; others go by weight.\n"
+            "PACKETS were handed to it, as their address pairs are its.\n",
+    .opts = detail_opts,
+    .run = run_siblings};
+
 static void worker_row(struct table *t, const json_t *o)
 {
 	const double busy = jn(o, "busy_seconds"),

@@ -3,7 +3,8 @@
  * The API over a made-up gateway: the real gateway/api*.c with fakes of what they ask (app.h, engine.h). Run
  * by cli_api.py; it serves until its standard input ends. No DPDK, no packet.
  *
- *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [sparse=1] [conf=FILE]
+ *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [sparse=1] [siblings=1]
+ *     [conf=FILE]
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "gateway/app.h"
 #include "gateway/ctrl/ctrl.h"
 #include "gateway/log.h"
+#include "gateway/siblings.h"
 #include "gateway/tenants.h"
 #include "gateway/carrier.h"
 #include "gateway/tunnels_int.h"
@@ -27,7 +29,7 @@ static struct {
 	struct eng eng[GW_WORKERS_MAX];
 	uint32_t flows;
 	int stuck;
-	bool down, sparse; /* sparse: some parts of the flow table are empty */
+	bool down, siblings, sparse; /* sparse: some parts of the flow table are empty */
 } fake = {.flows = 3, .stuck = -1};
 
 rwy_time gw_now(void)
@@ -153,6 +155,32 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 	    .connections = carrier_now[tunnel] ? 4 : 0,
 	    .congestion = "cubic",
 	    .c.fallbacks = 3};
+}
+
+int gw_siblings_own(struct gw_app *app, const struct conf *c)
+{
+	(void)app;
+	(void)c;
+	return 0;
+}
+
+unsigned gw_siblings_get(struct gw_app *app, struct gw_sibling_info *out, unsigned max)
+{
+	(void)app;
+	if (!fake.siblings || max < 2)
+		return 0;
+	out[0] = (struct gw_sibling_info){.name = "gw-a2",
+	    .addr = rwy_ip_from4((const uint8_t[4]){10, 1, 0, 102}),
+	    .weight = 3,
+	    .mac_known = true,
+	    .mac = {2, 0, 0, 0, 1, 2},
+	    .pairs = 4,
+	    .packets = 12345};
+	out[1] = (struct gw_sibling_info){.name = "gw-a3",
+	    .addr = rwy_ip_from4((const uint8_t[4]){10, 1, 0, 103}),
+	    .lost = true,
+	    .controller = true};
+	return 2;
 }
 
 bool gw_ctrl_status(const struct gw_app *app, struct agent_status *out)
@@ -336,6 +364,7 @@ static int start(char **argv)
 	fake.stuck = (int)option(argv, "stuck", (unsigned)-1);
 	fake.down = option(argv, "down", 0);
 	fake.sparse = option(argv, "sparse", 0);
+	fake.siblings = option(argv, "siblings", 0);
 	fake.app = (struct gw_app){.conf = c,
 	    .conf_path = text_option(argv, "conf", "conf/gateway.yaml"),
 	    .version = RWY_VERSION,

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a worker knows of siblings (siblings.h): written by it alone, but for the set, which is given to it
+ * between two of its turns. */
+#ifndef GATEWAY_SIBLING_H
+#define GATEWAY_SIBLING_H
+
+#include "gateway/pkt.h"
+
+/* An address pair that is assigned. */
+struct gw_sib_pair {
+	struct rwy_ip local, remote;
+	int8_t who;
+	bool used;
+};
+
+/* What is said of siblings: does not change. */
+struct gw_sib_set {
+	uint32_t gen; /* another one for each content */
+	unsigned n;   /* places */
+	struct {
+		uint64_t id; /* rwy_spread_id; 0: a free place */
+		struct rwy_ip addr;
+		bool lost;
+	} sib[CONF_SIBLINGS_MAX];
+	uint32_t own; /* our tunnels' weights are times this */
+	unsigned rivals;
+	struct eng_rival *rival; /* tunnels of siblings that live, */
+	uint8_t *rival_of;       /*   whose each is */
+	uint32_t mask;
+	struct gw_sib_pair *pair; /* open addressing by eng_owner_hash; NULL: none is assigned */
+};
+
+/* What was decided about a host's packets to one QP. */
+struct gw_sib_flow {
+	_Alignas(64) struct rwy_ip src;
+	struct rwy_ip dst;
+	uint64_t id;   /* of the sibling */
+	rwy_time last; /* packet; 0: empty */
+	uint32_t dqpn;
+	uint32_t gen;
+	int8_t who; /* place in the set; -1: here */
+};
+static_assert(sizeof(struct gw_sib_flow) == 64, "one cache line");
+
+#define GW_SIB_WAYS  4
+#define GW_SIB_FLOWS 16384 /* power of two */
+
+struct gw_sib_worker {
+	struct gw_sib_flow flow[GW_SIB_FLOWS];      /* GW_SIB_WAYS to a hash, the oldest is replaced */
+	const struct gw_nh *hop[CONF_SIBLINGS_MAX]; /* of the table nt_gen and the set gen; NULL: not known */
+	uint64_t nt_gen;
+	uint32_t gen;
+	bool all_known; /* every sibling that lives */
+	uint64_t sent[CONF_SIBLINGS_MAX];
+};
+
+/* Takes a packet that is a sibling's. False: it is ours. There are siblings; the worker is the flow's owner.
+ */
+bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k);
+
+#endif
