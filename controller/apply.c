@@ -39,9 +39,12 @@ static json_t *record(const struct store_kv *kv)
 /* --- whose documents change
  * ----------------------------------------------------------------------------------- */
 
+/* What is said of it is in its siblings' documents, too. */
 void gateway_dirty(struct gateway *g)
 {
 	g->dirty = true;
+	for (struct gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next)
+		s->dirty = true;
 }
 
 void site_dirty(struct ctlr *c, struct site *s)

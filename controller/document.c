@@ -15,12 +15,11 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-uint64_t document_generation(const struct ctlr *c, const struct gateway *g)
+/* Of what is said of a gateway's tunnels. */
+static uint64_t tunnels_rev(const struct gateway *g)
 {
-	uint64_t gen = max_u64(max_u64(g->mod_rev, g->touch_rev), max_u64(c->touch_rev, g->job_rev));
+	uint64_t gen = 0;
 
-	if (g->site)
-		gen = max_u64(gen, max_u64(g->site->mod_rev, g->site->changed_rev));
 	for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)]) {
 		const struct gateway *peer = t->end[!tunnel_side(t, g)];
 
@@ -30,6 +29,19 @@ uint64_t document_generation(const struct ctlr *c, const struct gateway *g)
 		if (peer->site)
 			gen = max_u64(gen, peer->site->mod_rev);
 	}
+	return gen;
+}
+
+uint64_t document_generation(const struct ctlr *c, const struct gateway *g)
+{
+	uint64_t gen = max_u64(max_u64(g->mod_rev, g->touch_rev), max_u64(c->touch_rev, g->job_rev));
+
+	if (g->site)
+		gen = max_u64(gen, max_u64(g->site->mod_rev, g->site->changed_rev));
+	gen = max_u64(gen, tunnels_rev(g));
+	for (const struct gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next)
+		if (s != g)
+			gen = max_u64(gen, max_u64(max_u64(s->mod_rev, s->job_rev), tunnels_rev(s)));
 	return gen;
 }
 
@@ -77,9 +89,45 @@ static json_t *tunnel_for(const struct gateway *g, const struct tunnel *t)
 	    "prefixes", peer->up ? prefixes(peer->site) : json_array());
 }
 
+/* Another gateway of the site: where it is, which tunnels it has, and the address pairs that a plan gave to
+ * it. NULL: it has no address on the LAN. */
+static json_t *sibling_for(struct ctlr *c, struct gateway *s)
+{
+	const char(*lan)[MDL_ADDR] = s->reg.lan.at;
+	json_t *tunnels = json_array(), *pairs = json_array(), *all = json_array(), *a;
+	size_t i;
+
+	for (const struct tunnel *t = s->tunnel; t; t = t->next[tunnel_side(t, s)]) {
+		const struct gateway *peer = t->end[!tunnel_side(t, s)];
+		char local[MDL_ADDR];
+
+		if (t->has && peer->site && wan_pair(s, peer, local))
+			json_array_append_new(tunnels, json_pack("{s:s, s:I}", "peer", peer->name, "weight",
+			                                   (json_int_t)(peer->up ? t->weight : 0)));
+	}
+	job_assignments(c, s, all);
+	json_array_foreach(all, i, a)
+	{
+		if (!json_integer_value(json_object_get(a, "vni")))
+			json_array_append_new(
+			    pairs, json_pack("{s:O, s:O, s:O}", "vni", json_object_get(a, "vni"), "source",
+			               json_object_get(a, "source"), "destination",
+			               json_object_get(a, "destination")));
+	}
+	json_decref(all);
+	if (!s->reg.lan.n) {
+		json_decref(tunnels);
+		json_decref(pairs);
+		return NULL;
+	}
+	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", s->name, "address", lan[0], "state",
+	    s->up ? "up" : "lost", "tunnels", tunnels, "pairs", pairs);
+}
+
 json_t *document_json(struct ctlr *c, struct gateway *g)
 {
 	json_t *tenants = json_array(), *tunnels = json_array(), *assignments = json_array();
+	json_t *siblings = json_array();
 	struct net_tenant **all = calloc(c->tenants.n + 1, sizeof(struct net_tenant *));
 	size_t n;
 
@@ -99,6 +147,12 @@ json_t *document_json(struct ctlr *c, struct gateway *g)
 	}
 	free(all);
 	job_assignments(c, g, assignments);
-	return json_pack("{s:I, s:o, s:o, s:o}", "generation", (json_int_t)document_generation(c, g),
-	    "tenants", tenants, "tunnels", tunnels, "assignments", assignments);
+	for (struct gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next) {
+		json_t *j = s != g ? sibling_for(c, s) : NULL;
+
+		if (j)
+			json_array_append_new(siblings, j);
+	}
+	return json_pack("{s:I, s:o, s:o, s:o, s:o}", "generation", (json_int_t)document_generation(c, g),
+	    "tenants", tenants, "tunnels", tunnels, "assignments", assignments, "siblings", siblings);
 }

@@ -71,6 +71,13 @@ static int assign(struct gw_app *app, const struct document *d)
 	return rc;
 }
 
+static int siblings(struct gw_app *app, const struct document *d)
+{
+	const struct gw_siblings_say s = {d->sibling, d->siblings, d->pair, d->pairs};
+
+	return gw_siblings_set(app, &s);
+}
+
 static int apply(void *ctx, const json_t *doc, const char *text, char why[AGENT_WHY])
 {
 	struct gw_ctrl *k = ctx;
@@ -88,6 +95,8 @@ static int apply(void *ctx, const json_t *doc, const char *text, char why[AGENT_
 			rc = gw_network_apply(app, d.conf, GW_SIDE_CONTROLLER, &done, &err);
 		if (!rc)
 			rc = assign(app, &d);
+		if (!rc)
+			rc = siblings(app, &d);
 		document_fini(&d);
 	}
 	gw_change_unlock();
@@ -250,9 +259,12 @@ int gw_ctrl_start(struct gw_app *app, struct gw_ctrl_first *first)
 		return RWY_ENOMEM;
 	k->app = app;
 	rc = peers_note(k, app->conf, first->d.peer);
-	if (!rc && first->d.assignments) {
+	if (!rc) {
 		gw_change_lock();
-		rc = assign(app, &first->d);
+		if (first->d.assignments)
+			rc = assign(app, &first->d);
+		if (!rc && first->d.siblings)
+			rc = siblings(app, &first->d);
 		gw_change_unlock();
 	}
 	document_fini(&first->d);

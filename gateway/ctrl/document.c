@@ -170,9 +170,10 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	if (strlen(peer) >= CONF_NAME)
 		return fail(err, "%s: expected a name for `peer`", what);
 	rate_text(bps, rate);
-	to = json_pack("{s:O, s:s, s:s, s:s, s:i, s:s, s:i, s:i}", "name", json_object_get(t, "name"), "port",
-	    port, "local", local, "remote", host, "udp_port", (int)udp, "rate", rate, "dscp", (int)dscp,
-	    "weight", (int)(weight > WEIGHT_MAX ? WEIGHT_MAX : weight));
+	to = json_pack("{s:O, s:O, s:s, s:s, s:s, s:i, s:s, s:i, s:i}", "name", json_object_get(t, "name"),
+	    "peer", json_object_get(t, "peer"), "port", port, "local", local, "remote", host, "udp_port",
+	    (int)udp, "rate", rate, "dscp", (int)dscp, "weight",
+	    (int)(weight > WEIGHT_MAX ? WEIGHT_MAX : weight));
 	if (json_array_size(json_object_get(t, "prefixes"))) /* none: a peer that is lost for now */
 		json_object_set(to, "prefixes", json_object_get(t, "prefixes"));
 	v = json_object_get(t, "security");
@@ -269,6 +270,131 @@ static int assignments(struct document *d, const json_t *doc, struct conf_error 
 	return rc;
 }
 
+/* --- siblings ------------------------------------------------------------------------------------------- */
+
+static bool own_lan(const struct conf *c, const struct rwy_ip *a)
+{
+	for (unsigned i = 0; i < c->ports; i++)
+		for (unsigned k = 0; c->port[i].role == CONF_ROLE_LAN && k < c->port[i].addrs; k++)
+			if (rwy_ip_eq(&c->port[i].addr[k].addr, a))
+				return true;
+	return false;
+}
+
+static int sibling_tunnels(struct gw_sibling *out, const json_t *s, const char *what, struct conf_error *err)
+{
+	const json_t *list = json_object_get(s, "tunnels");
+	int rc = 0;
+	size_t i;
+	json_t *t;
+
+	if (!json_is_array(list) || json_array_size(list) > CONF_TUNNELS_MAX)
+		return fail(err, "%s: expected a list of at most %d for `tunnels`", what, CONF_TUNNELS_MAX);
+	json_array_foreach((json_t *)(uintptr_t)list, i, t)
+	{
+		struct gw_sibling_tunnel *to = &out->tunnel[i];
+		uint64_t weight = 0;
+		const char *peer = "";
+
+		rc = rc ? rc : keys_check(t, what, "peer weight", err);
+		rc = rc ? rc : text_of(t, what, "peer", &peer, err);
+		rc = rc ? rc : number_of(t, what, "weight", 0, 1000000, &weight, err);
+		if (!rc && (!*peer || strlen(peer) >= CONF_NAME))
+			rc = fail(err, "%s: expected a name for `peer`", what);
+		if (rc)
+			return rc;
+		snprintf(to->peer, sizeof(to->peer), "%s", peer);
+		to->weight = (uint32_t)(weight > WEIGHT_MAX ? WEIGHT_MAX : weight); /* as of our own */
+	}
+	out->tunnels = (unsigned)json_array_size(list);
+	return 0;
+}
+
+static int pair_add(struct document *d, const json_t *p, const char *what, int who, struct conf_error *err)
+{
+	struct gw_sibling_pair *out = &d->pair[d->pairs];
+	const char *source, *destination;
+	uint64_t vni;
+	int rc = keys_check(p, what, "vni source destination", err);
+
+	rc = rc ? rc : number_of(p, what, "vni", 0, 0xffffff, &vni, err);
+	rc = rc ? rc : text_of(p, what, "source", &source, err);
+	rc = rc ? rc : text_of(p, what, "destination", &destination, err);
+	if (rc)
+		return rc;
+	if (!ip_of(source, &out->local) || !ip_of(destination, &out->remote))
+		return fail(err, "%s: expected addresses for `source` and `destination` of `pairs`", what);
+	out->who = who;
+	d->pairs += !vni; /* tenants' packets are not handed on */
+	return 0;
+}
+
+static int sibling(struct document *d, const json_t *s, int at, struct conf_error *err)
+{
+	const char *name = json_string_value(json_object_get(s, "name")), *address, *state;
+	const json_t *pairs = json_object_get(s, "pairs");
+	struct gw_sibling *out = &d->sibling[at];
+	char what[64];
+	int rc;
+
+	snprintf(what, sizeof(what), "sibling %.31s", name ? name : "without a name");
+	rc = keys_check(s, what, "name address state tunnels pairs", err);
+	rc = rc ? rc : text_of(s, what, "name", &name, err);
+	rc = rc ? rc : text_of(s, what, "address", &address, err);
+	rc = rc ? rc : text_of(s, what, "state", &state, err);
+	if (rc)
+		return rc;
+	if (!*name || strlen(name) >= CONF_NAME)
+		return fail(err, "%s: expected a name", what);
+	for (int i = 0; i < at; i++)
+		if (!strcmp(d->sibling[i].name, name))
+			return fail(err, "%s: expected each once", what);
+	if (!ip_of(address, &out->addr) || own_lan(d->conf, &out->addr))
+		return fail(err, "%s: expected another gateway's address, found `%.60s`", what, address);
+	if (strcmp(state, "up") != 0 && strcmp(state, "lost") != 0)
+		return fail(err, "%s: expected `up` or `lost` for `state`, found `%.20s`", what, state);
+	out->lost = *state == 'l';
+	snprintf(out->name, sizeof(out->name), "%s", name);
+	rc = sibling_tunnels(out, s, what, err);
+	if (!rc && !json_is_array(pairs))
+		rc = fail(err, "%s: expected a list for `pairs`", what);
+	for (size_t i = 0; !rc && i < json_array_size(pairs); i++)
+		rc = pair_add(d, json_array_get(pairs, i), what, at, err);
+	return rc;
+}
+
+/* After the assignments: those are pairs, too. */
+static int siblings(struct document *d, const json_t *doc, struct conf_error *err)
+{
+	const json_t *list = json_object_get(doc, "siblings");
+	const size_t n = json_array_size(list);
+	size_t pairs = d->assignments;
+	int rc = 0;
+
+	if (!list)
+		return 0;
+	if (!json_is_array(list) || n > CONF_SIBLINGS_MAX)
+		return fail(err, "expected a list of at most %d for `siblings`", CONF_SIBLINGS_MAX);
+	for (size_t i = 0; i < n; i++)
+		pairs += json_array_size(json_object_get(json_array_get(list, i), "pairs"));
+	if (pairs > DOCUMENT_ASSIGNMENTS_MAX)
+		return fail(err, "expected at most %d assigned pairs at a site", DOCUMENT_ASSIGNMENTS_MAX);
+	d->sibling = calloc(n + 1, sizeof(*d->sibling));
+	d->pair = calloc(pairs + 1, sizeof(*d->pair));
+	if (!d->sibling || !d->pair)
+		return fail(err, "out of memory");
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = sibling(d, json_array_get(list, i), (int)i, err);
+	d->siblings = (unsigned)n;
+	for (unsigned i = 0; i < d->assignments && !rc; i++) {
+		const struct document_assignment *a = &d->assignment[i];
+
+		if (!a->vni && !a->source_qpn && !a->destination_qpn)
+			d->pair[d->pairs++] = (struct gw_sibling_pair){a->source, a->destination, -1};
+	}
+	return rc;
+}
+
 /* --- all of it ------------------------------------------------------------------------------------------ */
 
 static int peers(struct document *d, const json_t *doc, unsigned owns, struct conf_error *err)
@@ -289,7 +415,7 @@ int document_parse(struct document *out, const struct conf *base, const struct c
 {
 	json_t *j = NULL;
 	char *text;
-	int rc = keys_check(doc, "document", "generation tenants tunnels assignments", err);
+	int rc = keys_check(doc, "document", "generation tenants tunnels assignments | siblings", err);
 
 	memset(out, 0, sizeof(*out));
 	if (!rc)
@@ -305,6 +431,8 @@ int document_parse(struct document *out, const struct conf *base, const struct c
 	if (!rc)
 		rc = assignments(out, doc, err);
 	if (!rc)
+		rc = siblings(out, doc, err);
+	if (!rc)
 		rc = peers(out, doc, owns, err);
 	if (rc)
 		document_fini(out);
@@ -316,6 +444,8 @@ void document_fini(struct document *d)
 	if (d->conf)
 		conf_free(d->conf);
 	free(d->assignment);
+	free(d->sibling);
+	free(d->pair);
 	free(d->peer);
 	*d = (struct document){0};
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A controller's document (controller/openapi.yaml: Document) in the words of the gateway's own
- * configuration, and the assignments in it. Strict: unknown keys and wrong types are refused by name. Not
- * here: what tunnels and tenants mean (gateway/conf), coming into effect (ctrl.c).
+ * configuration, the assignments in it, and the other gateways of the site. Strict: unknown keys and wrong
+ * types are refused by name. Not here: what tunnels and tenants mean (gateway/conf), coming into effect
+ * (ctrl.c).
  */
 #ifndef GATEWAY_CTRL_DOCUMENT_H
 #define GATEWAY_CTRL_DOCUMENT_H
@@ -10,6 +11,7 @@
 #include <jansson.h>
 
 #include "gateway/conf/conf.h"
+#include "gateway/siblings.h"
 
 #define DOCUMENT_ASSIGNMENTS_MAX 100000
 
@@ -26,6 +28,10 @@ struct document {
 	struct conf *conf; /* what gw_network_apply takes for GW_SIDE_CONTROLLER */
 	struct document_assignment *assignment;
 	unsigned assignments;
+	struct gw_sibling *sibling; /* other gateways of the site */
+	unsigned siblings;
+	struct gw_sibling_pair *pair; /* assigned address pairs of the plain LAN, ours and theirs */
+	unsigned pairs;
 	char (*peer)[CONF_NAME]; /* of the tunnels of conf, by place; "" of the gateway's own */
 };
 

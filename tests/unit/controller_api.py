@@ -634,6 +634,13 @@ def test_jobs_are_planned_refused_and_withdrawn(w):
     for r in plan["plan"]:
         a, b = r["pair"].split("/")
         assert (r["source"], r["destination"], a, b) in told and (r["destination"], r["source"], b, a) in told
+    # each gateway knows its sibling, its tunnels and its pairs
+    for g, other in ((gws[0], "gw-a2"), (gws[1], "gw-a1"), (gws[2], "gw-b2"), (gws[3], "gw-b1")):
+        (s,) = g.document()["siblings"]
+        assert s["name"] == other and s["state"] == "up" and len(s["tunnels"]) == 2, s
+        assert {(p["source"], p["destination"]) for p in s["pairs"]} == {t[:2] for t in told if t[2] == other}
+        for t in next(x for x in gws if x.name == other).document()["tunnels"]:
+            assert {"peer": t["peer"], "weight": t["weight"]} in s["tunnels"], (t, s)
     routes = {(r["source"], r["destination"]): r["gateways"][0]["gateway"] for r in w.op.get("/v1/routes?site=a")["routes"] if "source" in r}
     for r in plan["plan"]:
         assert routes[r["source"] + "/32", r["destination"] + "/32"] == r["pair"].split("/")[0]
@@ -719,6 +726,8 @@ def test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step(w):
     n = sum(gws[0] == "gw-a2" for gws in before.values())
     texts = [e["text"] for e in w.op.get("/v1/events?limit=1000")["events"] if e["name"] == "j1"]
     assert f"{n} of its 16 pairs moved to other gateways" in texts, texts
+    (s,) = a1.document()["siblings"]  # its sibling knows
+    assert s["state"] == "lost" and {(p["source"], p["destination"]) for p in s["pairs"]} == set(), s
     # the gateway comes back: nothing moves
     a2.register()
     assert a2.document()["assignments"] == []

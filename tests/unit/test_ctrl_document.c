@@ -40,6 +40,14 @@ static const char file[] =
 #define ASG                                                                                                  \
 	"{'job': 'j', 'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.12', 'tunnel': 'b2', "         \
 	"'rate_bps': 0, 'source_qpn': 17}"
+#define SIB                                                                                                  \
+	"{'name': 'a2', 'address': '10.1.0.2', 'state': 'lost', 'tunnels': [{'peer': 'b1', 'weight': "       \
+	"70000}], 'pairs': [{'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.13'}, {'vni': 7, "      \
+	"'source': '10.1.0.11', 'destination': '10.2.0.14'}]}"
+#define WITH(sib)                                                                                            \
+	"{'generation': 7, 'tunnels': [" TUN "], 'tenants': [], 'assignments': [{'job': 'j', 'vni': 0, "     \
+	"'source': '10.1.0.11', 'destination': '10.2.0.12', 'tunnel': 'b1', 'rate_bps': 0}], 'siblings': "   \
+	"[" sib "]}"
 #define DOC(tun, ten, asg)                                                                                   \
 	"{'generation': 7, 'tunnels': [" tun "], 'tenants': [" ten "], 'assignments': [" asg "]}"
 
@@ -92,6 +100,7 @@ static void test_good(void **state)
 	assert_string_equal(d.conf->tunnel[0].name, "own");
 	t = &d.conf->tunnel[1];
 	assert_string_equal(t->name, "b1");
+	assert_string_equal(t->peer, "b1");
 	assert_string_equal(t->port, "wan");
 	assert_int_equal(t->port_idx, 1);
 	assert_int_equal(t->udp_port, 4793);
@@ -189,6 +198,55 @@ static void test_bad(void **state)
 	}
 }
 
+static void test_siblings(void **state)
+{
+	static const char good[] = WITH(SIB);
+	static const struct {
+		const char *from, *to, *want;
+	} wrong[] = {
+	    {"'lost'", "'gone'", "sibling a2: expected `up` or `lost` for `state`, found `gone`"},
+	    {"'10.1.0.2'", "'10.1.0.1'", "expected another gateway's address, found `10.1.0.1`"},
+	    {"'10.1.0.2'", "7", "expected text for `address`"},
+	    {"'name': 'a2'", "'nme': 'a2'", "unknown field `nme`"},
+	    {"'weight': 70000", "'weight': -1", "for `weight`"},
+	    {"'peer': 'b1', 'weight': 70000", "'peer': '', 'weight': 1", "expected a name for `peer`"},
+	    {"'pairs': [", "'pairs': [7, ", "expected an object"},
+	    {"'10.2.0.13'", "'x'", "sibling a2: expected addresses"},
+	    {"'siblings': [", "'siblings': [" SIB ", ", "sibling a2: expected each once"},
+	};
+	struct conf_error err;
+	struct document d;
+
+	(void)state;
+	if (parse(&d, good, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(d.siblings, 1);
+	assert_string_equal(d.sibling[0].name, "a2");
+	assert_true(d.sibling[0].lost);
+	assert_int_equal(d.sibling[0].tunnels, 1);
+	assert_int_equal(d.sibling[0].tunnel[0].weight, 65535);
+	assert_int_equal(d.pairs, 2); /* the tenant's is not among them */
+	assert_int_equal(d.pair[0].who, 0);
+	assert_int_equal(d.pair[0].remote.b[15], 13);
+	assert_int_equal(d.pair[1].who, -1);
+	assert_int_equal(d.pair[1].remote.b[15], 12);
+	document_fini(&d);
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		const char *at = strstr(good, wrong[i].from);
+		char *text;
+		int rc;
+
+		assert_non_null(at);
+		assert_true(asprintf(&text, "%.*s%s%s", (int)(at - good), good, wrong[i].to,
+		                at + strlen(wrong[i].from)) > 0);
+		rc = parse(&d, text, &err);
+		if (rc != RWY_EINVAL || !strstr(err.msg, wrong[i].want))
+			fail_msg("%s: wanted `%s`, got %d `%s`", wrong[i].to, wrong[i].want, rc, err.msg);
+		assert_null(d.conf);
+		free(text);
+	}
+}
+
 static void test_keep(void **state)
 {
 	char dir[] = "/tmp/test_ctrl.XXXXXX", path[128], why[128];
@@ -226,7 +284,8 @@ static void test_keep(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_good, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_bad, set_up, tear_down), cmocka_unit_test(test_keep)};
+	    cmocka_unit_test_setup_teardown(test_bad, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_siblings, set_up, tear_down), cmocka_unit_test(test_keep)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
