@@ -263,10 +263,16 @@ static void reuse_qpns(struct run *r)
 		for (unsigned j = 0; j < 2; j++)
 			memset(&r->qp[i][j].h, 0, sizeof(r->qp[i][j].h));
 	r->deaf = true;
+	/* An outage longer than hosts try is for connections that are there: a new one may give up in it. */
+	if ((r->faults & F_SQUEEZE) && sim_now(r->w) < r->fault_end)
+		sim_run(r->w, r->fault_end, NULL, r);
 	sim_run(r->w,
 	    sim_now(r->w) + rtt + RWY_MS * (2 + sim_below(&r->rng, sim_chance(&r->rng, .5) ? 20 : 3000)),
 	    NULL, r);
 	r->deaf = false;
+	for (unsigned i = 0; i < r->qps; i++) /* a host that died has come up again */
+		for (unsigned j = 0; j < 2; j++)
+			r->qp[i][j].gone = false;
 	/* Not where two of one tenant would get the same number. */
 	if (sim_chance(&r->rng, .5) && r->qps > 1 && !(r->cfg.tenants && r->qps % (SIM_TENANTS + 1))) {
 		uint32_t qpn = r->qp[0][1].qpn;

@@ -73,7 +73,8 @@ static void help(void)
 /* A single fault, or two that meet, from the seed. */
 static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR, F_SQUEEZE,
     F_CRASH_BOTH, F_PAUSE, F_HOST, F_LAN_LOSS | F_OUTAGE, F_LAN_LOSS | F_CRASH_FAR, F_LAN_LOSS | F_CRASH_NEAR,
-    F_LAN_LOSS | F_REUSE, F_PAUSE | F_OUTAGE, F_HOST | F_CRASH_FAR};
+    F_LAN_LOSS | F_REUSE, F_PAUSE | F_OUTAGE, F_HOST | F_CRASH_FAR, F_SQUEEZE | F_REUSE,
+    F_HOST | F_LAN_LOSS | F_REUSE};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 #define REGRESSIONS (sizeof(regressions) / sizeof(*regressions))
