@@ -93,7 +93,8 @@ class Thing:
             if "revision" in out:
                 book.revision = max(book.revision, out["revision"])
         elif status == 404 and method == "DELETE":
-            self.acked, self.maybe = None, []  # so it says
+            self.acked = None  # it was not there then; what is unknown may still come
+            self.maybe.pop()
         elif status < 500 or "nothing has changed" in out["error"]:
             self.maybe.pop()
             book.refused += 1
@@ -217,7 +218,7 @@ class Gateway(Thing):
                                       {"lease": self.lease, "boot_id": self.acked["boot_id"], "generation_running": known, "load": LOAD})
         if status != 200:
             self.lease = None
-            assert status in (404, 409), (status, out)
+            assert status in (404, 409, 503), (status, out)  # 503: it stops
             return
         assert out["generation"] >= known, (self.name, out, known)
         status, out = self.client.ask("GET", self.url() + f"/document?after={self.rng.choice((0, known))}&wait_ms=50")
@@ -233,6 +234,27 @@ def things(world, rng):
     for kind, n in ((Gateway, 12), (Site, 12), (Tenant, 10), (Job, 10), (Link, 6)):
         out += [kind(world, i, random.Random(rng.random())) for i in range(n)]
     return out
+
+
+class Reader:
+    """Reads all there is, over and over."""
+
+    def __init__(self, world, rng):
+        self.world, self.rng = world, rng
+
+    def connect(self, controller):
+        self.client = Quick(controller, self.world.context["op"])
+
+    def work(self, stop):
+        paths = [f"/v1/{p}" for p in ("gateways", "tunnels", "sessions", "links", "sites", "tenants", "jobs", "jobs", "jobs", "events", "health", "routes?site=a",
+                                      "gateways/g0/document", "gateways/g1/document", "jobs/j0", "tenants/t0")] + ["/metrics", "/"]
+        while not stop.is_set():
+            try:
+                self.client.ask("GET", self.rng.choice(paths))
+            except GONE:
+                self.client.close()
+                if stop.wait(0.05):
+                    return
 
 
 class Crowd:
