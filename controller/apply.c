@@ -370,105 +370,50 @@ static void guard_apply(struct ctlr *c, const struct store_kv *kv, const char *n
 static const struct {
 	const char *prefix;
 	void (*apply)(struct ctlr *c, const struct store_kv *kv, const char *name);
+	unsigned names; /* what follows */
 } kinds[] = {
-    {"gateway/", gateway_apply},
-    {"grant/", grant_apply},
-    {"guard/", guard_apply},
-    {"job/", job_apply},
-    {"link/", link_apply},
-    {"replica/", replica_apply},
-    {"site/", site_apply},
-    {"tenant/", tenant_apply},
-    {"touch/", touch_apply},
-    {"tunnel/", tunnel_apply},
+    {"gateway/", gateway_apply, 1},
+    {"grant/", grant_apply, 1},
+    {"guard/", guard_apply, 1},
+    {"job/", job_apply, 1},
+    {"link/", link_apply, 3},
+    {"replica/", replica_apply, 1},
+    {"site/", site_apply, 1},
+    {"tenant/", tenant_apply, 1},
+    {"touch/", touch_apply, 1},
+    {"tunnel/", tunnel_apply, 2},
 };
+
+/* So many names with a slash between. */
+static bool names(const char *s, unsigned n)
+{
+	char name[MDL_NAME];
+
+	for (; n; n--) {
+		const size_t len = strcspn(s, "/");
+
+		if (len >= sizeof(name) || !s[len] != (n == 1))
+			return false;
+		memcpy(name, s, len);
+		name[len] = 0;
+		if (!mdl_is_name(name))
+			return false;
+		s += len + 1;
+	}
+	return true;
+}
 
 void apply_kv(struct ctlr *c, const struct store_kv *kv)
 {
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		const size_t n = strlen(kinds[i].prefix);
+		const char *name = kv->key + n;
 
-		if (!strncmp(kv->key, kinds[i].prefix, n))
-			kinds[i].apply(c, kv, kv->key + n);
+		if (strncmp(kv->key, kinds[i].prefix, n) != 0)
+			continue;
+		if (names(name, kinds[i].names) || (!*name && kinds[i].apply == touch_apply))
+			kinds[i].apply(c, kv, name);
+		else
+			event(EVENT_ERROR, "store", NULL, "%.80s: no key of ours: left alone", kv->key);
 	}
-}
-
-struct load {
-	struct ctlr *c;
-	struct map seen;
-};
-
-struct seen {
-	struct map_node node;
-	char key[STORE_KEY_MAX];
-};
-
-static int on_load(void *ctx, const struct store_kv *kv)
-{
-	struct load *l = ctx;
-	struct seen *s = malloc(sizeof(*s));
-
-	if (!s)
-		return RWY_ENOMEM;
-	snprintf(s->key, sizeof(s->key), "%s", kv->key);
-	if (map_add(&l->seen, &s->node, s->key)) {
-		free(s);
-		return RWY_ENOMEM;
-	}
-	apply_kv(l->c, kv);
-	return 0;
-}
-
-/* What is not in the store any more. */
-static void sweep(struct load *l, const struct map *m, const char *prefix, uint64_t rev)
-{
-	struct map_node *n = map_next(m, NULL), *next;
-
-	for (; n; n = next) {
-		char key[STORE_KEY_MAX + 16];
-		const struct store_kv kv = {.key = key, .mod_rev = rev};
-
-		next = map_next(m, n);
-		snprintf(key, sizeof(key), "%s%s", prefix, n->key);
-		if (!map_find(&l->seen, key))
-			apply_kv(l->c, &kv);
-	}
-}
-
-int apply_load(struct ctlr *c)
-{
-	struct load l = {.c = c};
-	struct seen *s;
-	uint64_t rev = 0;
-	int rc;
-
-	ctlr_lock(c);
-	rc = store_range(c->store, "", &rev, on_load, &l);
-	if (!rc) {
-		sweep(&l, &c->tunnels, "tunnel/", rev);
-		sweep(&l, &c->gateways, "gateway/", rev);
-		sweep(&l, &c->jobs, "job/", rev);
-		sweep(&l, &c->tenants, "tenant/", rev);
-		sweep(&l, &c->pushes, "link/", rev);
-		sweep(&l, &c->grants, "grant/", rev);
-		sweep(&l, &c->replicas, "replica/", rev);
-		for (struct site *it = map_next(&c->sites, NULL), *next; it; it = next) {
-			char key[STORE_KEY_MAX];
-			const struct store_kv kv = {.key = key, .mod_rev = rev};
-
-			next = map_next(&c->sites, it);
-			snprintf(key, sizeof(key), "site/%s", it->name);
-			if (it->stored && !map_find(&l.seen, key))
-				apply_kv(c, &kv);
-		}
-		c->rev = rev;
-		c->loaded = true;
-	}
-	while ((s = map_next(&l.seen, NULL))) {
-		map_del(&l.seen, &s->node);
-		free(s);
-	}
-	map_free(&l.seen);
-	ctlr_unlock(c);
-	return rc;
 }

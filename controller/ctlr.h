@@ -8,9 +8,8 @@
  * nothing, and replicas agree. Sessions, measurements and loads are not stored: gateways tell them again.
  *
  * Threads: HTTP's (requests), the writer's (the store's calls), the watch's, the ticker's (leases, polls,
- * tunnels). All take the lock for short; none holds it over a call of the store (but apply_load, at start and
- * when the watch lost track). A reply is made locked and sent unlocked: it has copies, never a reference to
- * JSON that is kept here (`make tsan`).
+ * tunnels). All take the lock for short; none holds it over a call of the store. A reply is made locked and
+ * sent unlocked: it has copies, never a reference to JSON that is kept here (`make tsan`).
  */
 #ifndef CONTROLLER_CTLR_H
 #define CONTROLLER_CTLR_H
@@ -209,7 +208,7 @@ void state_free(struct ctlr *c);
 /* --- apply.c: the store's changes ------------------------------------------------------------------------
  */
 
-int apply_load(struct ctlr *c);                           /* everything; takes the lock */
+int apply_load(struct ctlr *c);                           /* load.c: everything; takes the lock */
 void apply_kv(struct ctlr *c, const struct store_kv *kv); /* locked */
 void gateway_dirty(struct gateway *g);
 void tunnel_plan(struct ctlr *c, struct tunnel *t); /* it is looked at soon */

@@ -98,13 +98,20 @@ static int store_open(void)
 	return rc;
 }
 
-/* An etcd that is not there yet is waited for. */
+/* An etcd that is not there yet is waited for; a file that cannot be read stays so. */
 static int load(void)
 {
 	int rc = apply_load(&ctlr);
+	char text[STORE_TEXT];
 
-	if (rc)
-		gw_log(GW_LOG_WARNING, "store", "%s: trying until it does", store_strerror(rc));
+	if (!rc)
+		return 0;
+	store_problem(ctlr.store, text);
+	if (conf.store == CTLR_SQLITE) {
+		gw_log(GW_LOG_ERROR, "store", "%s", text);
+		return rc;
+	}
+	gw_log(GW_LOG_WARNING, "store", "%s (%s): trying until it does", store_strerror(rc), text);
 	while (rc && !stop) {
 		nanosleep(&(struct timespec){0, 500000000}, NULL);
 		rc = apply_load(&ctlr);

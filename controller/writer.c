@@ -15,7 +15,8 @@
 #define QUEUE_MAX   200000
 #define BATCH       256
 #define APPLY_WAIT  (5 * RWY_SEC)
-#define REPLICA_TTL 3000u /* ms */
+#define WATCH_LAG   RWY_SEC /* the store has taken it, and the watch does not say so: another watch */
+#define REPLICA_TTL 3000u   /* ms */
 
 struct change {
 	struct change *next;
@@ -35,6 +36,7 @@ static struct {
 	struct change *first, *last;
 	unsigned n;
 	struct change *applying; /* taken by the store, not yet seen: under the state's lock */
+	rwy_time moved;          /* the watch's: it began, or told something */
 	bool stop;
 	pthread_t writer, watcher;
 	uint64_t lease;
@@ -218,9 +220,13 @@ static void finish(struct change *ch, int rc)
 static void store_health(struct ctlr *c, int rc)
 {
 	const bool was = c->store_rc == 0, is = rc == 0 || rc == STORE_ECONFLICT || rc == RWY_EINVAL;
+	char text[STORE_TEXT];
 
-	if (was && !is)
-		event(EVENT_ERROR, "store", NULL, "%s: what is asked of it is refused", store_strerror(rc));
+	if (was && !is) {
+		store_problem(c->store, text);
+		event(EVENT_ERROR, "store", NULL, "%s: what is asked of it is refused (%.160s)",
+		    store_strerror(rc), text);
+	}
 	if (!was && is)
 		event(EVENT_INFO, "store", NULL, "it answers again");
 	c->store_rc = is ? 0 : rc;
@@ -269,14 +275,20 @@ static void replica_renew(struct ctlr *c)
 	struct store_op op = {key, "{}", 2, 0};
 	struct store_txn t = {.op = &op, .ops = 1};
 	int rc = w.lease ? store_lease_renew(c->store, w.lease) : STORE_ENOLEASE;
+	bool well;
 
+	snprintf(key, sizeof(key), "replica/%s", c->conf->name);
+	ctlr_lock(c);
+	well = c->store_rc == 0;
+	ctlr_unlock(c);
+	op.lease = w.lease;
 	if (rc == STORE_ENOLEASE) {
-		snprintf(key, sizeof(key), "replica/%s", c->conf->name);
 		rc = store_lease(c->store, REPLICA_TTL, &op.lease);
 		w.lease = rc ? 0 : op.lease;
-		if (!rc)
-			rc = store_commit(c->store, &t);
+		well = false;
 	}
+	if (!rc && !well) /* one that is full renews, but takes nothing */
+		rc = store_commit(c->store, &t);
 	w.renewed = ctlr_now();
 	ctlr_lock(c);
 	store_health(c, rc);
@@ -334,20 +346,35 @@ static void watch_lock(struct ctlr *c, bool lock)
 		ctlr_unlock(c);
 }
 
+/* A member of etcd that hangs tells nothing, for long. */
+static bool lags(void)
+{
+	const rwy_time now = ctlr_now();
+
+	for (const struct change *ch = w.applying; ch; ch = ch->next)
+		if (rwy_since(ch->done, now) > WATCH_LAG && rwy_since(w.moved, now) > WATCH_LAG)
+			return true;
+	return false;
+}
+
 static int on_watch(void *ctx, const struct store_kv *kv, uint64_t rev)
 {
 	struct ctlr *c = ctx;
+	int rc = 0;
 
 	watch_lock(c, true);
+	if (kv || rev > c->rev)
+		w.moved = ctlr_now();
 	if (kv)
 		apply_kv(c, kv);
 	else if (rev > c->rev)
 		c->rev = rev;
 	if (!kv) {
 		finish_applied(c);
+		rc = lags() ? RWY_EAGAIN : 0;
 		watch_lock(c, false);
 	}
-	return 0;
+	return rc;
 }
 
 static void *watcher_main(void *arg)
@@ -355,8 +382,10 @@ static void *watcher_main(void *arg)
 	struct ctlr *c = arg;
 
 	while (!__atomic_load_n(&w.stop, __ATOMIC_ACQUIRE)) {
-		int rc = store_watch(c->store, "", c->rev, &w.stop, on_watch, c);
+		int rc;
 
+		w.moved = ctlr_now();
+		rc = store_watch(c->store, "", c->rev, &w.stop, on_watch, c);
 		watch_lock(c, false); /* it broke off in between */
 		if (!rc)
 			break;

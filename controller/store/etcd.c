@@ -55,9 +55,11 @@ int etcd_kv_tell(const struct etcd_store *s, const json_t *j, bool deleted, stor
 	size_t n = 0;
 	char *key = key64 ? etcd_unb64(key64, &n) : NULL,
 	     *value = etcd_unb64(value64 ? value64 : "", &kv.len);
-	int rc = STORE_EDOWN;
+	int rc = key && value ? 0 : STORE_EDOWN;
 
-	if (key && value && n > skip) {
+	/* what is of another length or form is somebody's own */
+	if (!rc && strlen(key) == n && n > skip && n - skip < STORE_KEY_MAX &&
+	    !strncmp(key, s->prefix, skip)) {
 		kv.key = key + skip;
 		kv.value = deleted ? NULL : value;
 		rc = cb(ctx, &kv);
@@ -90,6 +92,22 @@ static json_t *range_ask(
 	return ask;
 }
 
+/* The next page is behind this key, which is behind the last one's: else there would be no end. */
+static int go_on(char **after, const char *key64)
+{
+	size_t n = 0, m = 0;
+	char *key = etcd_unb64(key64, &n), *was = *after ? etcd_unb64(*after, &m) : NULL;
+	int rc = 0;
+
+	if (!key || (was && (memcmp(key, was, n < m ? n : m) < 0 || (n <= m && !memcmp(key, was, n)))))
+		rc = STORE_EDOWN;
+	free(key);
+	free(was);
+	free(*after);
+	*after = rc ? NULL : strdup(key64);
+	return rc ? rc : *after ? 0 : RWY_ENOMEM;
+}
+
 static int etcd_range(
     struct store *store, const char *from, bool prefix, uint64_t *rev, store_kv_cb *cb, void *ctx)
 {
@@ -116,11 +134,10 @@ static int etcd_range(
 			if (rc)
 				break;
 		}
-		more = json_is_true(json_object_get(answer, "more")) && json_array_size(list);
-		free(after);
-		e = more ? json_array_get(list, json_array_size(list) - 1) : NULL;
-		after = e ? strdup(json_string_value(json_object_get(e, "key"))) : NULL;
-		more = more && after;
+		e = json_array_get(list, json_array_size(list) - 1);
+		more = !rc && e && json_is_true(json_object_get(answer, "more"));
+		if (more)
+			rc = go_on(&after, json_string_value(json_object_get(e, "key")));
 		json_decref(answer);
 	}
 	free(after);
@@ -295,9 +312,15 @@ static void etcd_close(struct store *store)
 	free(s);
 }
 
+static void etcd_problem(struct store *store, char *text)
+{
+	etcd_http_problem(((struct etcd_store *)store)->http, text);
+}
+
 static const struct store_ops etcd_ops = {
     .kind = "etcd",
     .close = etcd_close,
+    .problem = etcd_problem,
     .range = etcd_range,
     .commit_many = etcd_commit_many,
     .lease = etcd_lease,

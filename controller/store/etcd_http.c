@@ -14,7 +14,7 @@
 #include "controller/store/store_int.h"
 
 #define ANSWER_MAX    (256u << 20)
-#define LINE_BYTES    (8u << 20)
+#define LINE_BYTES    (64u << 20)
 #define TICK_MS       100
 #define SILENCE_MS    15000 /* a watch on a member that is cut off says nothing for ever */
 #define ENDPOINTS_MAX 16
@@ -35,6 +35,7 @@ struct etcd_http {
 	struct curl_slist *headers;
 	char *endpoint[ENDPOINTS_MAX], *ca, *cert, *key, *user, *password;
 	char *token; /* etcd's, once we logged in */
+	char problem[STORE_TEXT];
 	unsigned endpoints, good, attempts;
 	long timeout_ms;
 };
@@ -147,6 +148,9 @@ static int ask_one(struct etcd_http *h, unsigned endpoint, const char *path, con
 	*answer = b.text ? json_loadb(b.text, b.len, 0, NULL) : NULL;
 	free(b.text);
 	rc = never_sent(crc) ? STORE_EDOWN : crc ? STORE_EUNSURE : meaning(status, *answer);
+	if (rc)
+		snprintf(h->problem, sizeof(h->problem), "%.100s: %.150s", h->endpoint[endpoint],
+		    crc ? curl_easy_strerror(crc) : text_of(*answer, "error"));
 	if (rc) {
 		json_decref(*answer);
 		*answer = NULL;
@@ -226,18 +230,18 @@ struct stream {
 static size_t on_stream(char *data, size_t one, size_t n, void *arg)
 {
 	struct stream *s = arg;
-	size_t from = 0;
+	size_t from = 0, look = s->b.len; /* before that there is no end of a line */
 
 	clock_gettime(CLOCK_MONOTONIC, &s->heard);
 	if (on_data(data, one, n, &s->b) != n) {
-		s->rc = RWY_ENOMEM;
+		s->rc = STORE_ECOMPACT; /* too long a line, of too much that was missed */
 		return 0;
 	}
-	for (char *nl; !s->rc && (nl = memchr(s->b.text + from, '\n', s->b.len - from));) {
+	for (char *nl; !s->rc && (nl = memchr(s->b.text + look, '\n', s->b.len - look));) {
 		const size_t at = (size_t)(nl - s->b.text);
 
 		s->rc = s->line(s->ctx, s->b.text + from, at - from);
-		from = at + 1;
+		look = from = at + 1;
 	}
 	s->b.len -= from;
 	memmove(s->b.text, s->b.text + from, s->b.len);
@@ -313,6 +317,13 @@ unsigned etcd_http_good(struct etcd_http *h)
 	good = h->good;
 	pthread_mutex_unlock(&h->lock);
 	return good;
+}
+
+void etcd_http_problem(struct etcd_http *h, char *text)
+{
+	pthread_mutex_lock(&h->lock);
+	memcpy(text, h->problem, STORE_TEXT);
+	pthread_mutex_unlock(&h->lock);
 }
 
 /* --- open, close ------------------------------------------------------------------------------------- */

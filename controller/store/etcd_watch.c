@@ -7,8 +7,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "controller/store/etcd.h"
+
+#define PAUSE_NS 50000000 /* before the next endpoint: one after the other may end it at once */
 
 struct watch {
 	struct etcd_store *s;
@@ -41,7 +44,6 @@ static int on_line(void *ctx, const char *text, size_t len)
 	}
 	if (json_is_true(json_object_get(result, "canceled")))
 		rc = etcd_u64(result, "compact_revision") ? STORE_ECOMPACT : STORE_EDOWN;
-	w->progress = true;
 	list = json_object_get(result, "events");
 	for (i = 0; !rc && i < json_array_size(list); i++) {
 		const char *type;
@@ -58,6 +60,7 @@ static int on_line(void *ctx, const char *text, size_t len)
 		w->done = rev;
 		rc = w->cb(w->ctx, NULL, w->done);
 	}
+	w->progress |= !rc;
 	json_decref(j);
 	return rc;
 }
@@ -99,6 +102,7 @@ int etcd_watch(
 			return rc;
 		failed = w.progress ? 0 : failed + 1;
 		endpoint++;
+		nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
 	}
 	return w.stopped ? 0 : rc;
 }

@@ -4,6 +4,7 @@
  * in memory, for watches (sqlite_log.c). Several transactions share one of SQLite's, so that they share its
  * fsync.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,11 @@ void sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
 	sqlite3_bind_int64(st, i, (sqlite3_int64)v);
 }
 
+static void note(struct sqlite_store *s)
+{
+	snprintf(s->problem, sizeof(s->problem), "%.160s: %s", s->path, sqlite3_errmsg(s->db));
+}
+
 /* --- reading ------------------------------------------------------------------------------------ */
 
 static void row_kv(sqlite3_stmt *st, char key[STORE_KEY_MAX], struct store_kv *kv)
@@ -126,6 +132,8 @@ static int sqlite_range(
 	}
 	*rev = s->rev;
 	rc = walk(st, cb, ctx);
+	if (rc == STORE_EDOWN)
+		note(s);
 	pthread_mutex_unlock(&s->lock);
 	return rc;
 }
@@ -221,6 +229,46 @@ static int set_rev(struct sqlite_store *s, uint64_t rev)
 	return sqlite_step(s->stmt[S_REV]);
 }
 
+static bool file_is(const char *path, struct file *f, bool first)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return false;
+	if (first)
+		*f = (struct file){st.st_dev, st.st_ino};
+	return f->dev == st.st_dev && f->ino == st.st_ino;
+}
+
+static bool files_are(struct sqlite_store *s, bool first)
+{
+	char wal[PATH_MAX];
+
+	snprintf(wal, sizeof(wal), "%s-wal", s->path);
+	return file_is(s->path, &s->file, first) && file_is(wal, &s->wal, first);
+}
+
+int sqlite_there(struct sqlite_store *s)
+{
+	if (files_are(s, false))
+		return 0;
+	snprintf(s->problem, sizeof(s->problem), "%.160s or its WAL has been moved or deleted: start again",
+	    s->path);
+	return STORE_EDOWN;
+}
+
+int sqlite_begin(struct sqlite_store *s)
+{
+	int rc = sqlite_there(s);
+
+	if (rc)
+		return rc;
+	rc = sqlite_run(s, "BEGIN IMMEDIATE");
+	if (rc)
+		note(s);
+	return rc;
+}
+
 /* What was said since BEGIN, done or not. */
 int sqlite_finish(struct sqlite_store *s, uint64_t rev, int rc)
 {
@@ -229,6 +277,7 @@ int sqlite_finish(struct sqlite_store *s, uint64_t rev, int rc)
 	if (!rc)
 		rc = sqlite_run(s, "COMMIT");
 	if (rc) {
+		note(s);
 		(void)sqlite_run(s, "ROLLBACK");
 		sqlite_log_undo(s->log);
 		return rc;
@@ -241,13 +290,25 @@ int sqlite_finish(struct sqlite_store *s, uint64_t rev, int rc)
 static int batch(struct sqlite_store *s, struct store_txn *t, unsigned n)
 {
 	uint64_t rev = s->rev;
-	int rc = sqlite_run(s, "BEGIN IMMEDIATE");
+	int rc = sqlite_begin(s);
 
 	if (rc)
 		return rc;
 	for (unsigned i = 0; !rc && i < n; i++)
 		rc = txn_run(s, &t[i], &rev);
 	return sqlite_finish(s, rev, rc);
+}
+
+/* On a disk that is full the WAL may be what fills it: what it has goes to where it belongs, so that there is
+ * room at least for taking something away. */
+static int batch_in_room(struct sqlite_store *s, struct store_txn *t, unsigned n)
+{
+	int rc = batch(s, t, n);
+
+	if (rc != STORE_EFULL)
+		return rc;
+	(void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	return batch(s, t, n);
 }
 
 static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigned n)
@@ -257,7 +318,7 @@ static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigne
 
 	pthread_mutex_lock(&s->lock);
 	sqlite_expire(s);
-	rc = batch(s, t, n);
+	rc = batch_in_room(s, t, n);
 	for (unsigned i = 0; rc && i < n; i++) /* one may be too large, and others not */
 		t[i].rc = n > 1 ? batch(s, &t[i], 1) : rc;
 	pthread_mutex_unlock(&s->lock);
@@ -291,12 +352,23 @@ static void sqlite_close(struct store *store)
 	sqlite3_close(s->db);
 	sqlite_log_free(s->log);
 	pthread_mutex_destroy(&s->lock);
+	free(s->path);
 	free(s);
+}
+
+static void sqlite_problem(struct store *store, char *text)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+
+	pthread_mutex_lock(&s->lock);
+	memcpy(text, s->problem, STORE_TEXT);
+	pthread_mutex_unlock(&s->lock);
 }
 
 static const struct store_ops sqlite_ops = {
     .kind = "sqlite",
     .close = sqlite_close,
+    .problem = sqlite_problem,
     .range = sqlite_range,
     .commit_many = sqlite_commit_many,
     .lease = sqlite_lease,
@@ -343,6 +415,11 @@ static int prepare(struct sqlite_store *s, uint64_t bytes_max)
 		    sqlite3_prepare_v3(s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i], NULL));
 	if (!rc)
 		rc = number(s, "SELECT revision FROM meta", &s->rev);
+	/* writes once, so that a file that cannot be written is told now; and then there is a WAL */
+	if (!rc)
+		rc = sqlite_run(s, "UPDATE meta SET revision = revision");
+	if (!rc && !files_are(s, true))
+		rc = STORE_EDOWN;
 	return rc ? rc : sqlite_leases_load(s);
 }
 
@@ -355,8 +432,10 @@ int store_sqlite_open(struct store **out, const char *path, uint64_t bytes_max, 
 		return RWY_ENOMEM;
 	s->store.ops = &sqlite_ops;
 	pthread_mutex_init(&s->lock, NULL);
-	rc = sqlite_error(sqlite3_open_v2(
-	    path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL));
+	s->path = strdup(path);
+	rc = s->path ? sqlite_error(sqlite3_open_v2(path, &s->db,
+	                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL))
+	             : RWY_ENOMEM;
 	if (!rc)
 		rc = prepare(s, bytes_max);
 	if (!rc)

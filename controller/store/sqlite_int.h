@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "controller/store/sqlite_log.h"
 #include "controller/store/store_int.h"
@@ -27,6 +28,12 @@ struct sqlite_store {
 	struct sqlite_log *log;
 	struct lease lease[LEASES_MAX];
 	unsigned leases;
+	char *path;
+	struct file {
+		dev_t dev;
+		ino_t ino;
+	} file, wal; /* as they were opened */
+	char problem[STORE_TEXT];
 };
 
 /* STORE_E... of SQLite's. */
@@ -35,6 +42,9 @@ int sqlite_run(struct sqlite_store *s, const char *text);
 int sqlite_step(sqlite3_stmt *st); /* one that gives no rows */
 void sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v);
 int sqlite_del(struct sqlite_store *s, const char *key, uint64_t rev);
+/* 0, or the file that we write is nobody's any more: what went there would be lost. */
+int sqlite_there(struct sqlite_store *s);
+int sqlite_begin(struct sqlite_store *s);
 /* What was said since BEGIN, done or not. */
 int sqlite_finish(struct sqlite_store *s, uint64_t rev, int rc);
 

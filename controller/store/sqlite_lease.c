@@ -51,7 +51,7 @@ static int lease_drop(struct sqlite_store *s, uint64_t id)
 {
 	struct leased l = {NULL, 0};
 	uint64_t rev = s->rev;
-	int rc = sqlite_run(s, "BEGIN IMMEDIATE");
+	int rc = sqlite_begin(s);
 
 	if (rc)
 		return rc;
@@ -87,11 +87,13 @@ void sqlite_expire(struct sqlite_store *s)
 int sqlite_lease(struct store *store, uint32_t ttl_ms, uint64_t *lease)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
-	int rc = RWY_ENOMEM;
+	int rc = RWY_ENOMEM; /* too many */
 	uint64_t id;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->leases < LEASES_MAX) {
+	if (s->leases < LEASES_MAX)
+		rc = sqlite_there(s);
+	if (!rc) {
 		do
 			sqlite3_randomness(sizeof(id), &id);
 		while (!(id >>= 1) || sqlite_lease_find(s, id));
@@ -110,14 +112,16 @@ int sqlite_lease_renew(struct store *store, uint64_t lease)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	struct lease *l;
+	int rc;
 
 	pthread_mutex_lock(&s->lock);
 	sqlite_expire(s);
 	l = sqlite_lease_find(s, lease);
-	if (l)
+	rc = l ? sqlite_there(s) : STORE_ENOLEASE;
+	if (!rc)
 		l->expires_ms = now_ms() + l->ttl_ms;
 	pthread_mutex_unlock(&s->lock);
-	return l ? 0 : STORE_ENOLEASE;
+	return rc;
 }
 
 int sqlite_lease_end(struct store *store, uint64_t lease)

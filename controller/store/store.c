@@ -43,6 +43,11 @@ const char *store_kind(const struct store *s)
 	return s->ops->kind;
 }
 
+void store_problem(struct store *s, char *text)
+{
+	s->ops->problem(s, text);
+}
+
 static bool key_ok(const char *key)
 {
 	const size_t n = key ? strlen(key) : 0;

@@ -84,6 +84,8 @@ RWY_MUST_CHECK int store_etcd_open(struct store **out, const struct store_etcd_c
 
 void store_close(struct store *s);             /* NULL is allowed; no call and no watch may be under way */
 const char *store_kind(const struct store *s); /* "sqlite", "etcd" */
+/* What failed last in the store's own words, STORE_TEXT bytes; "": nothing has. */
+void store_problem(struct store *s, char *text);
 
 /* 0, RWY_ENOENT or an error; cb is called once. */
 RWY_MUST_CHECK int store_get(struct store *s, const char *key, store_kv_cb *cb, void *ctx);

@@ -8,6 +8,7 @@
 struct store_ops {
 	const char *kind;
 	void (*close)(struct store *s);
+	void (*problem)(struct store *s, char *text);
 	int (*range)(
 	    struct store *s, const char *from, bool prefix, uint64_t *rev, store_kv_cb *cb, void *ctx);
 	void (*commit_many)(struct store *s, struct store_txn *t, unsigned n);
@@ -41,6 +42,8 @@ RWY_MUST_CHECK int etcd_http_stream(struct etcd_http *h, unsigned endpoint, cons
 unsigned etcd_http_endpoints(const struct etcd_http *h);
 /* The endpoint that answered last. */
 unsigned etcd_http_good(struct etcd_http *h);
+
+void etcd_http_problem(struct etcd_http *h, char *text); /* of the last request that failed */
 
 /* Base64 (RFC 4648, 4): malloced, NULL: out of memory, or it is none. */
 char *etcd_b64(const void *data, size_t len);

@@ -79,10 +79,23 @@ def rounds(w, rng, etcd=None):
 
 
 def calm(w, rng):
-    crowd = Crowd(w.things + [Reader(w, random.Random(rng.random())) for _ in range(8)], w.ctl)
+    def readers(n, *only):
+        return [Reader(w, random.Random(rng.random()), *only) for _ in range(n)]
+    crowd = Crowd(w.things + readers(8), w.ctl)
     end = time.monotonic() + SECONDS
     while time.monotonic() < end or w.book.acknowledged < 100:
         w.ctl.hup()
+    crowd.stop()
+    # few, so that threads rest between requests: a lock that somebody else happens to take orders what has no order of its own
+    for one, path in (("j0", "/v1/jobs"), ("t0", "/v1/tenants")):
+        slow = [t for t in w.things if t.name in ("g0", "g1")]
+        for t in slow:
+            t.pause = 0.3
+        crowd = Crowd([t for t in w.things if t.name == one] + slow + readers(2, path), w.ctl)
+        time.sleep(SECONDS / 2)
+        crowd.stop()
+    crowd = Crowd(w.things + readers(2), w.ctl)
+    time.sleep(0.5)
     w.ctl.stop()
     crowd.stop()
 

@@ -510,6 +510,45 @@ static void a_full_sqlite_says_so_and_keeps_what_it_has(void **state)
 	sqlite_remove(small);
 }
 
+/* Somebody cleans up: what is written from now on would be lost with the process. */
+static void a_file_that_is_gone_takes_nothing(void **state)
+{
+	static const char *const side[] = {"", "-wal"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		char name[96], away[112], text[STORE_TEXT];
+		uint64_t lease;
+
+		put(store, "k", "1");
+		assert_int_equal(store_lease(store, 60000, &lease), 0);
+		snprintf(name, sizeof(name), "%s%s", path, side[i]);
+		snprintf(away, sizeof(away), "%s.away", name);
+		assert_int_equal(rename(name, away), 0);
+		assert_int_equal(put_if(store, "k", one(store, "k", 0).mod_rev, "2", NULL), STORE_EDOWN);
+		assert_int_equal(store_lease_renew(store, lease), STORE_EDOWN);
+		assert_int_equal(store_lease(store, 60000, &lease), STORE_EDOWN);
+		store_problem(store, text);
+		assert_non_null(strstr(text, "moved or deleted"));
+		assert_string_equal(one(store, "k", 0).text, "k=1 ");
+		assert_int_equal(rename(away, name), 0); /* back again: nothing was lost */
+		put(store, "k", "3");
+	}
+}
+
+static void a_file_that_is_no_store_is_told(void **state)
+{
+	char other[] = "/tmp/rwy-other-XXXXXX", text[STORE_TEXT];
+	int fd = mkstemp(other);
+	struct store *s;
+
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(write(fd, "not a database", 14), 14);
+	close(fd);
+	assert_int_equal(store_sqlite_open(&s, other, 0, text), STORE_EDOWN);
+	assert_non_null(strstr(text, "not a database"));
+	unlink(other);
+}
+
 static void a_path_that_cannot_be_is_told(void **state)
 {
 	char text[STORE_TEXT];
@@ -662,6 +701,8 @@ int main(void)
 	    SUITE(sqlite),
 	    cmocka_unit_test_setup_teardown(sqlite_keeps_all_over_a_restart, sqlite_setup, sqlite_teardown),
 	    cmocka_unit_test(a_full_sqlite_says_so_and_keeps_what_it_has),
+	    cmocka_unit_test_setup_teardown(a_file_that_is_gone_takes_nothing, sqlite_setup, sqlite_teardown),
+	    cmocka_unit_test(a_file_that_is_no_store_is_told),
 	    cmocka_unit_test(a_path_that_cannot_be_is_told),
 	    cmocka_unit_test(base64_of_any_length),
 	};

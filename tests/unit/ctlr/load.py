@@ -50,6 +50,7 @@ class Thing:
     """One thing that one client writes: what it was answered last, and what it does not know."""
 
     path = key = ""
+    pause = 0  # seconds between two of its requests
 
     def __init__(self, world, i, rng):
         self.world, self.i, self.rng, self.version = world, i, rng, 0
@@ -105,6 +106,8 @@ class Thing:
         while not stop.is_set():
             try:
                 self.write()
+                if self.pause:
+                    stop.wait(self.pause)
             except GONE:
                 self.client.close()
                 if stop.wait(0.05):
@@ -239,14 +242,14 @@ def things(world, rng):
 class Reader:
     """Reads all there is, over and over."""
 
-    def __init__(self, world, rng):
-        self.world, self.rng = world, rng
+    def __init__(self, world, rng, *only):
+        self.world, self.rng, self.only = world, rng, only
 
     def connect(self, controller):
         self.client = Quick(controller, self.world.context["op"])
 
     def work(self, stop):
-        paths = [f"/v1/{p}" for p in ("gateways", "tunnels", "sessions", "links", "sites", "tenants", "jobs", "jobs", "jobs", "events", "health", "routes?site=a",
+        paths = self.only or [f"/v1/{p}" for p in ("gateways", "tunnels", "sessions", "links", "sites", "tenants", "jobs", "jobs", "jobs", "events", "health", "routes?site=a",
                                       "gateways/g0/document", "gateways/g1/document", "jobs/j0", "tenants/t0")] + ["/metrics", "/"]
         while not stop.is_set():
             try:
