@@ -345,7 +345,7 @@ void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	struct job *j = map_find(&c->jobs, name);
 	json_t *record = kv->value ? json_loadb(kv->value, kv->len, 0, NULL) : NULL;
 
-	if (kv->value && !json_is_object(record)) {
+	if (kv->value && !job_record_ok(record)) {
 		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
 		json_decref(record);
 		return;

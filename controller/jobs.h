@@ -24,6 +24,8 @@ struct tunnel *tunnel_of(struct ctlr *c, const char *pair);
 const struct job *job_of(struct ctlr *c, uint32_t vni, const char *a, const char *b);
 /* All of them: the same order at every replica. NULL at the end; to free; NULL: out of memory. */
 struct job **jobs_by_name(struct ctlr *c);
+/* A record as job_plan makes them: others are left alone (job_record.c). */
+bool job_record_ok(const json_t *record);
 /* What a record takes; *out is the caller's to free. */
 unsigned job_takes(const json_t *record, struct plan_take **out);
 /* A route of an address pair (routes.c): whichever of the two is at site s is the source. */

@@ -70,7 +70,7 @@ int etcd_kv_tell(const struct etcd_store *s, const json_t *j, bool deleted, stor
 }
 
 static json_t *range_ask(
-    const struct etcd_store *s, const char *from, bool prefix, const char *after, uint64_t rev)
+    const struct etcd_store *s, const char *from, bool prefix, const char *after, uint64_t rev, unsigned page)
 {
 	json_t *ask = json_object();
 
@@ -86,7 +86,7 @@ static json_t *range_ask(
 	}
 	if (prefix)
 		json_object_set_new(ask, "range_end", etcd_key(s, from, true));
-	json_object_set_new(ask, "limit", number(PAGE));
+	json_object_set_new(ask, "limit", number(page));
 	if (rev)
 		json_object_set_new(ask, "revision", number(rev));
 	return ask;
@@ -112,6 +112,7 @@ static int etcd_range(
     struct store *store, const char *from, bool prefix, uint64_t *rev, store_kv_cb *cb, void *ctx)
 {
 	struct etcd_store *s = (struct etcd_store *)store;
+	unsigned page = PAGE;
 	bool more = true;
 	char *after = NULL;
 	int rc = 0;
@@ -122,7 +123,12 @@ static int etcd_range(
 		size_t i;
 
 		rc = etcd_http_post(
-		    s->http, "/v3/kv/range", range_ask(s, from, prefix, after, *rev), true, &answer);
+		    s->http, "/v3/kv/range", range_ask(s, from, prefix, after, *rev, page), true, &answer);
+		if (rc == RWY_ENOMEM && page > 1) { /* large values */
+			page = page > 8 ? page / 8 : 1;
+			rc = 0;
+			continue;
+		}
 		if (rc)
 			break;
 		if (!*rev)

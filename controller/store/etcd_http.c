@@ -13,7 +13,7 @@
 
 #include "controller/store/store_int.h"
 
-#define ANSWER_MAX    (256u << 20)
+#define ANSWER_MAX    (64u << 20)
 #define LINE_BYTES    (64u << 20)
 #define TICK_MS       100
 #define SILENCE_MS    15000 /* a watch on a member that is cut off says nothing for ever */
@@ -43,6 +43,7 @@ struct etcd_http {
 struct body {
 	char *text;
 	size_t len, max;
+	bool full;
 };
 
 static size_t on_data(char *data, size_t one, size_t n, void *arg)
@@ -50,6 +51,7 @@ static size_t on_data(char *data, size_t one, size_t n, void *arg)
 	struct body *b = arg;
 	char *more = b->len + n < b->max ? realloc(b->text, b->len + n + 1) : NULL;
 
+	b->full |= !more;
 	if (!more)
 		return 0;
 	b->text = more;
@@ -145,12 +147,19 @@ static int ask_one(struct etcd_http *h, unsigned endpoint, const char *path, con
 	curl_easy_setopt(h->curl, CURLOPT_WRITEDATA, &b);
 	crc = curl_easy_perform(h->curl);
 	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
-	*answer = b.text ? json_loadb(b.text, b.len, 0, NULL) : NULL;
+	*answer = b.text && !crc ? json_loadb(b.text, b.len, 0, NULL) : NULL;
 	free(b.text);
-	rc = never_sent(crc) ? STORE_EDOWN : crc ? STORE_EUNSURE : meaning(status, *answer);
+	rc = never_sent(crc) ? STORE_EDOWN
+	     : b.full        ? RWY_ENOMEM
+	     : crc           ? STORE_EUNSURE
+	                     : meaning(status, *answer);
 	if (rc)
-		snprintf(h->problem, sizeof(h->problem), "%.100s: %.150s", h->endpoint[endpoint],
-		    crc ? curl_easy_strerror(crc) : text_of(*answer, "error"));
+		snprintf(h->problem, sizeof(h->problem), "%.100s: status %ld %.120s", h->endpoint[endpoint],
+		    status,
+		    b.full    ? "and more than we take"
+		    : crc     ? curl_easy_strerror(crc)
+		    : *answer ? text_of(*answer, "error")
+		              : "without JSON");
 	if (rc) {
 		json_decref(*answer);
 		*answer = NULL;
@@ -186,6 +195,8 @@ static int ask_in_turn(struct etcd_http *h, const char *path, const char *ask, b
 		if (h->user && !h->token && login(h, endpoint))
 			continue;
 		rc = ask_one(h, endpoint, path, ask, answer);
+		if (rc == RWY_ENOMEM && !again)
+			rc = STORE_EUNSURE;
 		if (rc == RWY_EAGAIN) { /* our token is too old */
 			free(h->token);
 			h->token = NULL;

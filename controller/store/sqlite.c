@@ -4,10 +4,12 @@
  * in memory, for watches (sqlite_log.c). Several transactions share one of SQLite's, so that they share its
  * fsync.
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "controller/store/sqlite_int.h"
 
@@ -67,9 +69,14 @@ void sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
 	sqlite3_bind_int64(st, i, (sqlite3_int64)v);
 }
 
+/* SQLite's words for what failed last, and why the file cannot be written. */
 static void note(struct sqlite_store *s)
 {
-	snprintf(s->problem, sizeof(s->problem), "%.160s: %s", s->path, sqlite3_errmsg(s->db));
+	const bool can = !s->path || !access(s->path, W_OK);
+	const int e = errno;
+
+	snprintf(s->problem, sizeof(s->problem), "%.140s: %s%s%s", s->path ? s->path : "",
+	    s->db ? sqlite3_errmsg(s->db) : "out of memory", can ? "" : ": ", can ? "" : strerror(e));
 }
 
 /* --- reading ------------------------------------------------------------------------------------ */
@@ -299,18 +306,6 @@ static int batch(struct sqlite_store *s, struct store_txn *t, unsigned n)
 	return sqlite_finish(s, rev, rc);
 }
 
-/* On a disk that is full the WAL may be what fills it: what it has goes to where it belongs, so that there is
- * room at least for taking something away. */
-static int batch_in_room(struct sqlite_store *s, struct store_txn *t, unsigned n)
-{
-	int rc = batch(s, t, n);
-
-	if (rc != STORE_EFULL)
-		return rc;
-	(void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-	return batch(s, t, n);
-}
-
 static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigned n)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
@@ -318,7 +313,7 @@ static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigne
 
 	pthread_mutex_lock(&s->lock);
 	sqlite_expire(s);
-	rc = batch_in_room(s, t, n);
+	rc = batch(s, t, n);
 	for (unsigned i = 0; rc && i < n; i++) /* one may be too large, and others not */
 		t[i].rc = n > 1 ? batch(s, &t[i], 1) : rc;
 	pthread_mutex_unlock(&s->lock);
@@ -444,7 +439,8 @@ int store_sqlite_open(struct store **out, const char *path, uint64_t bytes_max, 
 		*out = &s->store;
 		return 0;
 	}
-	snprintf(text, STORE_TEXT, "%s: %s%s", path, s->db ? sqlite3_errmsg(s->db) : "out of memory",
+	note(s);
+	snprintf(text, STORE_TEXT, "%.200s%s", s->problem,
 	    s->db && sqlite3_errcode(s->db) == SQLITE_BUSY ? ": another process has it open" : "");
 	sqlite_close(&s->store);
 	return rc;

@@ -30,7 +30,7 @@ struct json_t;
 RWY_MUST_CHECK int etcd_http_new(struct etcd_http **out, const struct store_etcd_cfg *cfg, char *text);
 void etcd_http_free(struct etcd_http *h);
 /* POSTs *ask (its reference is taken) to `path`; *answer is the caller's. Asks endpoints in turn; one that
- * may have done it is not asked again unless `again`: STORE_EUNSURE. */
+ * may have done it is not asked again unless `again`: STORE_EUNSURE. RWY_ENOMEM: the answer is too large. */
 RWY_MUST_CHECK int etcd_http_post(
     struct etcd_http *h, const char *path, struct json_t *ask, bool again, struct json_t **answer);
 /* The same as a stream of lines, until line returns non-zero (returned). tick is called several times a
