@@ -32,6 +32,7 @@
 
 struct req;
 struct tunnel;
+struct worker;
 
 struct site {
 	struct map_node node;
@@ -262,6 +263,7 @@ struct param {
 struct req {
 	struct ctlr *c;
 	void *connection; /* MHD's */
+	struct worker *worker;
 	handler *run;
 	const char *method;
 	struct identity who;
@@ -315,7 +317,6 @@ bool req_is(const struct req *r, const char *gateway); /* the caller is that gat
 
 RWY_MUST_CHECK int http_start(struct ctlr *c);
 void http_stop(struct ctlr *c);
-void http_tick(struct ctlr *c, rwy_time now);                /* slow clients */
 RWY_MUST_CHECK int trust_load(const struct ctlr_conf *conf); /* again for a new revocation list */
 
 struct endpoint {

@@ -1,176 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP server: connections and who is at their other end, requests from their first byte to their reply,
- * what takes too long. A request that has to wait is suspended: no thread waits with it. Not here: what is
- * answered (endpoints.c).
+ * Requests, from their headers to their reply. One that has to wait is suspended: no thread waits with it.
+ * Not here: connections (http_conn.c), threads (http_loop.c), what is answered (endpoints.c).
  */
-#include <microhttpd.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "controller/ask.h"
-#include "controller/ctlr.h"
-#include "controller/http_reply.h"
-#include "controller/trust.h"
-#include "gateway/log.h"
+#include "controller/http_int.h"
 
-#define IDLE_SECONDS 310u         /* between requests; above the longest poll */
-#define HANDSHAKE    (5 * RWY_MS) /* of our time */
-#define TOO_LARGE    413
-#define PAGE_CONNS   64
-#define CONN_MEMORY  (24u << 10)
+#define TOO_LARGE 413
 
-/* A connection. In the list from its first byte to its last. */
-struct conn {
-	struct conn *next, *prev;
-	struct MHD_Connection *mhd;
-	rwy_time since; /* the request that is coming began then; 0: none is */
-	bool spoke;     /* a request line has come: it is no longer shaking hands */
-	unsigned trust; /* generation of `who` */
-	struct identity who;
-};
-
-static struct {
-	struct ctlr *c;
-	struct MHD_Daemon *tls, *plain;
-	pthread_mutex_t lock;
-	struct conn *conns;
-	bool stopping;
-} h = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* --- connections
- * ------------------------------------------------------------------------------------------------ */
-
-static struct conn *conn_of(struct MHD_Connection *mhd)
-{
-	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return i ? i->socket_context : NULL;
-}
-
-static void on_connection(
-    void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code)
-{
-	struct conn *k = *context;
-
-	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		k = calloc(1, sizeof(*k));
-		if (!k)
-			return;
-		k->mhd = mhd;
-		k->since = ctlr_now();
-		pthread_mutex_lock(&h.lock);
-		k->next = h.conns;
-		if (h.conns)
-			h.conns->prev = k;
-		h.conns = k;
-		pthread_mutex_unlock(&h.lock);
-		*context = k;
-		return;
-	}
-	if (!k)
-		return;
-	pthread_mutex_lock(&h.lock);
-	if (k->prev)
-		k->prev->next = k->next;
-	else
-		h.conns = k->next;
-	if (k->next)
-		k->next->prev = k->prev;
-	pthread_mutex_unlock(&h.lock);
-	free(k);
-	*context = NULL;
-}
-
-static void conn_since(struct MHD_Connection *mhd, rwy_time since)
-{
-	struct conn *k = conn_of(mhd);
-
-	pthread_mutex_lock(&h.lock);
-	if (k)
-		k->since = since;
-	pthread_mutex_unlock(&h.lock);
-}
-
-/* The request line is there: the rest has to follow. */
-static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
-{
-	struct conn *k = conn_of(mhd);
-
-	pthread_mutex_lock(&h.lock);
-	if (k) {
-		k->since = ctlr_now();
-		k->spoke = true;
-	}
-	pthread_mutex_unlock(&h.lock);
-	return NULL;
-}
-
-/* When very many come at once, it is we who take long over their handshakes: each one allows for that of the
- * others. */
-static rwy_dur greeting_limit(const struct ctlr *c)
-{
-	rwy_dur limit = c->conf->request;
-
-	for (const struct conn *k = h.conns; k; k = k->next)
-		limit += k->since && !k->spoke ? HANDSHAKE : 0;
-	return limit;
-}
-
-void http_tick(struct ctlr *c, rwy_time now)
-{
-	unsigned n = 0;
-	rwy_dur greeting;
-
-	pthread_mutex_lock(&h.lock);
-	greeting = greeting_limit(c);
-	for (struct conn *k = h.conns; k; k = k->next) {
-		const union MHD_ConnectionInfo *i;
-
-		if (!k->since || rwy_since(k->since, now) < (k->spoke ? c->conf->request : greeting))
-			continue;
-		i = MHD_get_connection_info(k->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-		if (i)
-			shutdown(i->connect_fd, SHUT_RDWR); /* the library finds it closed */
-		k->since = 0;
-		COUNT(slow_clients);
-		n++;
-	}
-	pthread_mutex_unlock(&h.lock);
-	if (n)
-		event(EVENT_WARNING, "refused", NULL, "%u clients took too long to send a request", n);
-}
-
-/* Who is there: found out once a connection, and again when the revocation list is a new one. */
-static bool authenticated(struct MHD_Connection *mhd, struct req *r)
-{
-	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-	struct conn *k = conn_of(mhd);
-	char text[128];
-	unsigned status;
-
-	if (!k || !i) {
-		req_fail(r, 503, "", "out of memory");
-		return false;
-	}
-	if (k->trust == trust_generation()) {
-		r->who = k->who;
-		return true;
-	}
-	status = trust_check((gnutls_session_t)i->tls_session, &r->who, text);
-	if (!status) {
-		k->who = r->who;
-		k->trust = trust_generation();
-		return true;
-	}
-	COUNT(unauthenticated);
-	event(EVENT_WARNING, "refused", NULL, "%s", text);
-	req_fail(r, status, "", "%s", text);
-	return false;
-}
+static bool stopping; /* under the state's lock */
 
 /* --- requests
  * ----------------------------------------------------------------------------------------------------- */
@@ -306,17 +148,18 @@ static void req_free(struct req *r)
 }
 
 static enum MHD_Result first_call(
-    struct MHD_Connection *mhd, const char *url, const char *method, void **state, bool plain)
+    struct worker *w, struct MHD_Connection *mhd, const char *url, const char *method, void **state)
 {
 	struct req *r = calloc(1, sizeof(*r));
 
 	*state = r;
 	if (!r)
 		return MHD_NO;
-	r->c = h.c;
+	r->c = w->c;
+	r->worker = w;
 	r->connection = mhd;
-	if ((plain || authenticated(mhd, r)) && !too_large(mhd, r)) {
-		r->run = find(r, mhd, url, method, plain);
+	if ((w->plain || http_conn_who(mhd, r)) && !too_large(mhd, r)) {
+		r->run = find(r, mhd, url, method, w->plain);
 		r->method = r->run ? (!strcmp(method, "PUT")         ? "PUT"
 		                         : !strcmp(method, "POST")   ? "POST"
 		                         : !strcmp(method, "DELETE") ? "DELETE"
@@ -327,7 +170,7 @@ static enum MHD_Result first_call(
 		return MHD_YES;
 	if (r->status >= 401 && r->status <= 403 && *r->who.name)
 		event(EVENT_WARNING, "refused", r->who.name, "%s %.96s", method, url);
-	conn_since(mhd, 0);
+	http_conn_heard(w, mhd);
 	return http_reply(mhd, r, r->status == 401 || r->status == TOO_LARGE);
 }
 
@@ -340,10 +183,10 @@ static bool run(struct req *r)
 
 	ctlr_lock(c);
 	r->saw = c->rev;
-	if (h.stopping)
+	if (stopping)
 		req_fail(r, 503, "", "the controller stops");
 	else if (r->run(c, r) == REQ_WAIT && !r->finished) {
-		MHD_suspend_connection(r->connection);
+		http_suspend(r->worker, r);
 		r->waiting = true;
 		done = false;
 	}
@@ -353,13 +196,15 @@ static bool run(struct req *r)
 	return done;
 }
 
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
     const char *version, const char *data, size_t *size, void **state)
 {
+	struct worker *w = cls;
 	struct req *r = *state;
 
+	w->progress = true;
 	if (!r)
-		return first_call(mhd, url, method, state, cls != NULL);
+		return first_call(w, mhd, url, method, state);
 	if (*size) {
 		if (!r->status && !body_add(r, data, *size)) {
 			free(r->body);
@@ -371,7 +216,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 		/* the rest is read as long as a request may take, and forgotten */
 		return MHD_YES;
 	}
-	conn_since(mhd, 0);
+	http_conn_heard(w, mhd);
 	if (r->finished || r->status || run(r))
 		return http_reply(mhd, r, r->status == TOO_LARGE);
 	return MHD_YES;
@@ -384,89 +229,27 @@ void req_finish(struct req *r)
 	if (!r->waiting)
 		return;
 	r->waiting = false;
-	MHD_resume_connection(r->connection);
+	http_resume(r->worker, r);
 }
 
-static void on_completed(
-    void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)
+void http_completed(void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)
 {
+	struct worker *w = cls;
 	struct req *r = *state;
 
 	*state = NULL;
-	conn_since(mhd, 0);
+	w->progress = true;
+	http_conn_heard(w, mhd);
 	if (r)
 		req_free(r);
 }
 
-/* --- start, stop
- * ---------------------------------------------------------------------------------------------------- */
-
-static void on_log(void *cls, const char *fmt, va_list ap)
-{
-	char text[256];
-
-	vsnprintf(text, sizeof(text), fmt, ap);
-	gw_log(GW_LOG_DEBUG, "http", "%s", text);
-}
-
-#define COMMON                                                                                               \
-	MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,  \
-	    MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,          \
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY, MHD_OPTION_EXTERNAL_LOGGER, on_log,     \
-	    NULL
-
-static struct MHD_Daemon *start(const char *address, bool tls, const struct ctlr_conf *conf)
-{
-	const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-	const unsigned pool = tls && conf->threads > 1 ? conf->threads : 0;
-	struct sockaddr_storage a;
-	unsigned len;
-
-	if (!ctlr_address(address, &a, &len))
-		return NULL;
-	if (!tls)
-		return MHD_start_daemon(flags | (a.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0), 0, NULL, NULL,
-		    on_request, &h, COMMON, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&a,
-		    MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_CONNECTION_LIMIT, (unsigned)PAGE_CONNS,
-		    MHD_OPTION_END);
-	return MHD_start_daemon(flags | MHD_USE_TLS | (a.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0), 0, NULL,
-	    NULL, on_request, NULL, COMMON, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&a,
-	    MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_CONNECTION_LIMIT, conf->connections,
-	    MHD_OPTION_THREAD_POOL_SIZE, pool, MHD_OPTION_LISTEN_BACKLOG_SIZE, 4096u,
-	    MHD_OPTION_HTTPS_MEM_KEY, trust_key(), MHD_OPTION_HTTPS_MEM_CERT, trust_cert(),
-	    MHD_OPTION_HTTPS_MEM_TRUST, trust_ca(), MHD_OPTION_HTTPS_PRIORITIES,
-	    "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2", MHD_OPTION_END);
-}
-
-int http_start(struct ctlr *c)
-{
-	h.c = c;
-	h.tls = start(c->conf->address, true, c->conf);
-	if (!h.tls) {
-		gw_log(GW_LOG_ERROR, "http", "cannot listen on %s, or certificate and key do not fit",
-		    c->conf->address);
-		return RWY_EINVAL;
-	}
-	if (*c->conf->page) {
-		h.plain = start(c->conf->page, false, c->conf);
-		if (!h.plain) {
-			gw_log(GW_LOG_ERROR, "http", "cannot listen on %s", c->conf->page);
-			return RWY_EINVAL;
-		}
-	}
-	gw_log(GW_LOG_NOTICE, "http", "listening on %s%s%s", c->conf->address,
-	    h.plain ? ", the page on " : "", c->conf->page);
-	return 0;
-}
-
-/* The library wants no suspended connection when it stops: http_stop comes after the writer's, with polls
- * ended. */
-void http_stop(struct ctlr *c)
+void http_refuse(struct ctlr *c)
 {
 	struct gateway *g;
 
 	ctlr_lock(c);
-	h.stopping = true;
+	stopping = true;
 	MAP_EACH(&c->gateways, g)
 	{
 		if (g->poll) {
@@ -482,9 +265,4 @@ void http_stop(struct ctlr *c)
 	}
 	c->polls = NULL;
 	ctlr_unlock(c);
-	if (h.plain)
-		MHD_stop_daemon(h.plain);
-	if (h.tls)
-		MHD_stop_daemon(h.tls);
-	h.tls = h.plain = NULL;
 }

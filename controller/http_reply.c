@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A reply on its way out: its body, its headers. */
-#include "controller/http_reply.h"
+#include "controller/http_int.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -131,7 +131,6 @@ static void tick(void)
 		else
 			event(EVENT_INFO, "tls", NULL, "CA and revocation list read again");
 	}
-	http_tick(&ctlr, now);
 	ctlr_lock(&ctlr);
 	gateway_tick(&ctlr, now);
 	routes_tick(&ctlr, now);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections: who is at the other end, and who takes too long to say something. Those of which something is
+ * waited for are in a list of their worker's, the oldest first, so that looking for slow ones costs nothing
+ * with very many connections. Not here: requests (http.c).
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "controller/http_int.h"
+#include "controller/trust.h"
+
+#define HANDSHAKE (5 * RWY_MS) /* of our time */
+
+static unsigned greeting; /* connections of all workers that have not said anything yet */
+
+static struct conn *conn_of(struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return i ? i->socket_context : NULL;
+}
+
+static void wait_no_more(struct worker *w, struct conn *k)
+{
+	struct conns *l = k->in;
+
+	if (!l)
+		return;
+	*(k->prev ? &k->prev->next : &l->first) = k->next;
+	*(k->next ? &k->next->prev : &l->last) = k->prev;
+	l->n--;
+	if (l == &w->greeting)
+		__atomic_sub_fetch(&greeting, 1, __ATOMIC_RELAXED);
+	k->in = NULL;
+	k->next = k->prev = NULL;
+}
+
+static void wait_for(struct worker *w, struct conn *k, struct conns *l)
+{
+	wait_no_more(w, k);
+	k->since = ctlr_now();
+	k->in = l;
+	k->prev = l->last;
+	*(l->last ? &l->last->next : &l->first) = k;
+	l->last = k;
+	l->n++;
+	if (l == &w->greeting)
+		__atomic_add_fetch(&greeting, 1, __ATOMIC_RELAXED);
+}
+
+void http_connection(
+    void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code)
+{
+	struct worker *w = cls;
+	struct conn *k = *context;
+
+	w->progress = true;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		k = calloc(1, sizeof(*k));
+		if (!k)
+			return; /* its first request is refused */
+		k->mhd = mhd;
+		wait_for(w, k, &w->greeting);
+	} else if (k) {
+		wait_no_more(w, k);
+		free(k);
+		k = NULL;
+	}
+	*context = k;
+}
+
+/* The request line is there: the rest has to follow. */
+void *http_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
+{
+	struct worker *w = cls;
+	struct conn *k = conn_of(mhd);
+
+	w->progress = true;
+	if (k)
+		wait_for(w, k, &w->sending);
+	return NULL;
+}
+
+void http_conn_heard(struct worker *w, struct MHD_Connection *mhd)
+{
+	struct conn *k = conn_of(mhd);
+
+	if (k)
+		wait_no_more(w, k);
+}
+
+static unsigned slow(struct worker *w, struct conns *l, rwy_dur limit, rwy_time now)
+{
+	unsigned n = 0;
+
+	for (struct conn *k; (k = l->first) && rwy_since(k->since, now) >= limit; n++) {
+		const union MHD_ConnectionInfo *i =
+		    MHD_get_connection_info(k->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+		if (i)
+			shutdown(i->connect_fd, SHUT_RDWR); /* the library finds it closed */
+		wait_no_more(w, k);
+		COUNT(slow_clients);
+	}
+	return n;
+}
+
+/* When very many come at once, it is we who take long over their handshakes: each one allows for that of the
+ * others. */
+void http_conns_slow(struct worker *w, rwy_dur limit, rwy_time now)
+{
+	const rwy_dur others = HANDSHAKE * __atomic_load_n(&greeting, __ATOMIC_RELAXED);
+	const unsigned n = slow(w, &w->greeting, limit + others, now) + slow(w, &w->sending, limit, now);
+
+	if (n)
+		event(EVENT_WARNING, "refused", NULL, "%u clients took too long to send a request", n);
+}
+
+bool http_conn_who(struct MHD_Connection *mhd, struct req *r)
+{
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	struct conn *k = conn_of(mhd);
+	char text[128];
+	unsigned status;
+
+	if (!k || !i) {
+		req_fail(r, 503, "", "out of memory");
+		return false;
+	}
+	if (k->trust == trust_generation()) {
+		r->who = k->who;
+		return true;
+	}
+	status = trust_check((gnutls_session_t)i->tls_session, &r->who, text);
+	if (!status) {
+		k->who = r->who;
+		k->trust = trust_generation();
+		return true;
+	}
+	COUNT(unauthenticated);
+	event(EVENT_WARNING, "refused", NULL, "%s", text);
+	req_fail(r, status, "", "%s", text);
+	return false;
+}
