@@ -36,54 +36,6 @@ static json_t *record(const struct store_kv *kv)
 	return j;
 }
 
-/* --- whose documents change
- * ----------------------------------------------------------------------------------- */
-
-/* What is said of it is in its siblings' documents, too. */
-void gateway_dirty(struct gateway *g)
-{
-	g->dirty = true;
-	for (struct gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next)
-		s->dirty = true;
-}
-
-void site_dirty(struct ctlr *c, struct site *s)
-{
-	for (struct gateway *g = s->gateway; g; g = g->site_next) {
-		g->dirty = g->plan = true;
-		for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)]) {
-			tunnel_plan(c, t);
-			gateway_dirty(t->end[!tunnel_side(t, g)]);
-		}
-	}
-	routes_changed(c, NULL);
-}
-
-void tunnel_plan(struct ctlr *c, struct tunnel *t)
-{
-	if (t->plan)
-		return;
-	t->plan = true;
-	t->plan_prev = NULL;
-	t->plan_next = c->plan;
-	if (c->plan)
-		c->plan->plan_prev = t;
-	c->plan = t;
-}
-
-void tunnel_unplan(struct ctlr *c, struct tunnel *t)
-{
-	if (!t->plan)
-		return;
-	if (t->plan_prev)
-		t->plan_prev->plan_next = t->plan_next;
-	else
-		c->plan = t->plan_next;
-	if (t->plan_next)
-		t->plan_next->plan_prev = t->plan_prev;
-	t->plan = false;
-}
-
 bool replica_alive(const struct ctlr *c, const char *name)
 {
 	return !strcmp(name, c->conf->name) || map_find(&c->replicas, name);
@@ -159,14 +111,15 @@ static void touch_apply(struct ctlr *c, const struct store_kv *kv, const char *n
 
 	if (*name && g) {
 		g->touch_rev = kv->mod_rev;
-		gateway_dirty(g);
+		gateway_dirty(c, g);
 	}
 	if (*name)
 		return;
 	c->touch_rev = kv->mod_rev;
 	MAP_EACH(&c->gateways, g)
 	{
-		g->dirty = g->plan = true;
+		gateway_soon(c, g, SOON_DOCUMENT);
+		gateway_soon(c, g, SOON_TUNNELS);
 	}
 }
 
@@ -269,8 +222,8 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 	t->weight = (uint32_t)u64_of(j, "weight");
 	snprintf(t->rule, sizeof(t->rule), "%.23s", text_of(j, "rule"));
 	t->mod_rev = kv->mod_rev;
-	gateway_dirty(t->end[0]);
-	gateway_dirty(t->end[1]);
+	gateway_dirty(c, t->end[0]);
+	gateway_dirty(c, t->end[1]);
 	json_decref(j);
 }
 
@@ -353,7 +306,7 @@ static void replica_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	{ /* its gateways have a term to come to another one */
 		if (!strcmp(g->owner, name)) {
 			g->expires = ctlr_now() + gateway_ttl_ms(c) * RWY_MS;
-			g->plan = true;
+			gateway_soon(c, g, SOON_TUNNELS);
 		}
 	}
 }

@@ -46,6 +46,17 @@ struct site {
 	uint64_t routes_gen;
 };
 
+enum soon {
+	SOON_DOCUMENT, /* its document may have changed: its poll is looked at */
+	SOON_TUNNELS,  /* it may have other tunnels now */
+	SOON_KINDS
+};
+
+struct soon_link {
+	struct gateway *next, *prev;
+	bool queued;
+};
+
 struct gateway {
 	struct map_node node;
 	char name[MDL_NAME];
@@ -63,8 +74,7 @@ struct gateway {
 	uint64_t running, refused;
 	char refusal[256];
 	struct model_load load;
-	bool dirty;    /* its document may have changed: its poll is looked at */
-	bool plan;     /* its tunnels are looked at */
+	struct soon_link soon[SOON_KINDS];
 	bool changing; /* a change of its record is on the way */
 	bool alone;    /* its lease runs out without jobs in the same change: that was not taken */
 	struct req *poll;
@@ -169,13 +179,16 @@ struct ctlr {
 	uint32_t push_id;
 	int store_rc; /* of the last call */
 	bool loaded;
-	struct req *polls;             /* of routes */
-	struct req *again;             /* something else was first: when that is applied */
-	uint64_t routes_gen;           /* of all sites */
+	struct req *polls;   /* of routes */
+	struct req *again;   /* something else was first: when that is applied */
+	uint64_t routes_gen; /* of all sites */
+	struct {
+		struct gateway *first, *last;
+	} soon[SOON_KINDS];            /* queues */
 	struct tunnel *plan;           /* queue */
 	bool jobs_look, jobs_changing; /* jobs are looked at; a change of theirs is on the way */
 	rwy_time jobs_at, jobs_broken_at;
-	size_t swept;
+	size_t swept, swept_gateways;
 };
 
 static inline void ctlr_lock(struct ctlr *c)
@@ -211,11 +224,17 @@ void state_free(struct ctlr *c);
 
 int apply_load(struct ctlr *c);                           /* load.c: everything; takes the lock */
 void apply_kv(struct ctlr *c, const struct store_kv *kv); /* locked */
-void gateway_dirty(struct gateway *g);
-void tunnel_plan(struct ctlr *c, struct tunnel *t); /* it is looked at soon */
-void tunnel_unplan(struct ctlr *c, struct tunnel *t);
-void site_dirty(struct ctlr *c, struct site *s); /* its gateways, and those with tunnels to them */
 bool replica_alive(const struct ctlr *c, const char *name);
+
+/* --- soon.c: what is looked at with the next tick ---------------------------------------------------- */
+
+void gateway_soon(struct ctlr *c, struct gateway *g, enum soon what);
+void gateway_not_soon(struct ctlr *c, struct gateway *g, enum soon what);
+struct gateway *gateway_next_soon(struct ctlr *c, enum soon what); /* off the queue; NULL: none is left */
+void gateway_dirty(struct ctlr *c, struct gateway *g);             /* SOON_DOCUMENT, it and its siblings */
+void site_dirty(struct ctlr *c, struct site *s); /* its gateways, and those with tunnels to them */
+void tunnel_plan(struct ctlr *c, struct tunnel *t);
+void tunnel_unplan(struct ctlr *c, struct tunnel *t);
 
 /* --- writer.c: the way to the store ------------------------------------------------------------------------
  */

@@ -10,6 +10,8 @@
 #include "controller/endpoints.h"
 #include "controller/jobs.h"
 
+#define SWEEP 1024 /* slots of the table of gateways a tick: with more, leases are looked at less often */
+
 /* So that all of them together renew at most so often: three times a term. */
 uint32_t gateway_ttl_ms(const struct ctlr *c)
 {
@@ -44,7 +46,7 @@ static void registered(void *ctx, int rc, uint64_t rev)
 	}
 	g->heard = ctlr_now();
 	g->expires = g->heard + gateway_ttl_ms(r->c) * RWY_MS;
-	g->plan = true;
+	gateway_soon(r->c, g, SOON_TUNNELS);
 	COUNT(registrations);
 	req_reply(r, 200,
 	    json_pack("{s:o, s:I, s:I}", "lease", json_sprintf("%016" PRIx64, g->lease), "ttl_ms",
@@ -284,21 +286,27 @@ static void expire(struct ctlr *c, struct gateway *g)
 	free(e);
 }
 
+/* A lease or a poll that ends. */
+static void look(struct ctlr *c, struct gateway *g, rwy_time now)
+{
+	if (g->up && now >= g->expires && !g->changing &&
+	    (!strcmp(g->owner, c->conf->name) || !replica_alive(c, g->owner)))
+		expire(c, g);
+	if (g->poll && now >= g->poll->until)
+		poll_end(g);
+}
+
 void gateway_tick(struct ctlr *c, rwy_time now)
 {
+	const struct map *m = &c->gateways;
 	struct gateway *g;
 
-	MAP_EACH(&c->gateways, g)
-	{
-		if (g->up && now >= g->expires && !g->changing &&
-		    (!strcmp(g->owner, c->conf->name) || !replica_alive(c, g->owner)))
-			expire(c, g);
-		if (g->poll && g->dirty && poll_answer(c, g, g->poll))
+	while ((g = gateway_next_soon(c, SOON_DOCUMENT)))
+		if (g->poll && poll_answer(c, g, g->poll))
 			poll_end(g);
-		g->dirty = false;
-		if (g->poll && now >= g->poll->until)
-			poll_end(g);
-	}
+	for (size_t i = 0; i < SWEEP && i < m->slots; i++)
+		for (struct map_node *n = m->slot[c->swept_gateways++ & (m->slots - 1)]; n; n = n->next)
+			look(c, (struct gateway *)n, now);
 }
 
 /* --- what people see

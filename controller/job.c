@@ -277,7 +277,7 @@ static void rows(struct ctlr *c, const struct job *j, bool add)
 			if (g && g->job_rev < j->mod_rev)
 				g->job_rev = j->mod_rev;
 			if (g)
-				gateway_dirty(g);
+				gateway_dirty(c, g);
 		}
 		f = flow_find(c, vni, a, b);
 		if (f)

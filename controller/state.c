@@ -109,6 +109,8 @@ void gateway_free(struct ctlr *c, struct gateway *g)
 		tunnel_free(c, t);
 	}
 	gateway_set_site(c, g, NULL);
+	for (unsigned i = 0; i < SOON_KINDS; i++)
+		gateway_not_soon(c, g, i);
 	if (g->up)
 		c->up--;
 	map_del(&c->gateways, &g->node);
@@ -159,7 +161,7 @@ struct tunnel *tunnel_need(struct ctlr *c, struct gateway *a, struct gateway *b)
 		t->next[i] = *p;
 		*p = t;
 		t->end[i]->tunnels++;
-		gateway_dirty(t->end[i]);
+		gateway_dirty(c, t->end[i]);
 	}
 	return t;
 }
@@ -175,7 +177,7 @@ void tunnel_free(struct ctlr *c, struct tunnel *t)
 			p = &(*p)->next[tunnel_side(*p, t->end[i])];
 		*p = t->next[i];
 		t->end[i]->tunnels--;
-		gateway_dirty(t->end[i]);
+		gateway_dirty(c, t->end[i]);
 	}
 	map_del(&c->tunnels, &t->node);
 	free(t);

@@ -368,7 +368,6 @@ static void gateway_plan(struct ctlr *c, struct gateway *g, unsigned *left)
 	const char(*p)[MDL_NAME] = g->site->m.peers.at;
 	struct site *s;
 
-	g->plan = false;
 	for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
 		tunnel_plan(c, t);
 	if (!g->site->m.has_peers)
@@ -408,11 +407,9 @@ void tunnels_tick(struct ctlr *c, rwy_time now)
 	unsigned left = PER_TICK;
 	struct gateway *g;
 
-	MAP_EACH(&c->gateways, g)
-	{
-		if (g->plan && g->site && left)
+	while (left && (g = gateway_next_soon(c, SOON_TUNNELS)))
+		if (g->site)
 			gateway_plan(c, g, &left);
-	}
 	sweep(c, now);
 	for (left = PER_TICK; c->plan && left; left--) {
 		struct tunnel *t = c->plan;
