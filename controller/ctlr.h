@@ -303,6 +303,7 @@ struct req {
 	unsigned tries;
 	bool waiting, finished;
 	bool unsure;         /* the store's answer to it was lost once */
+	bool resumed;        /* its handler runs again, then it is finished or waits again */
 	uint64_t after, saw; /* saw: the revision that the handler knew */
 	rwy_time until;
 	struct req *next;
@@ -331,6 +332,7 @@ void req_store_failed(struct req *r, int rc);
 void req_run_again(struct req *r);             /* locked; its handler, from the beginning */
 void req_over(struct req *r);                  /* locked; as req_finish, for a reply that may be a refusal */
 void req_finish(struct req *r);                /* locked; the reply is there: it goes out */
+void req_go_on(struct req *r);                 /* locked; its handler runs again, in its thread */
 void req_again_all(struct ctlr *c, bool stop); /* locked; those that waited for what was first */
 bool req_is(const struct req *r, const char *gateway); /* the caller is that gateway, or 403 */
 

@@ -192,15 +192,6 @@ enum outcome lease_post(struct ctlr *c, struct req *r)
 /* --- document
  * ------------------------------------------------------------------------------------------------------- */
 
-static bool poll_answer(struct ctlr *c, struct gateway *g, struct req *r)
-{
-	if (document_generation(c, g) <= r->after)
-		return false;
-	req_reply(r, 200, document_json(c, g));
-	COUNT(documents);
-	return true;
-}
-
 static void poll_end(struct gateway *g)
 {
 	struct req *r = g->poll;
@@ -222,14 +213,17 @@ enum outcome document_get(struct ctlr *c, struct req *r)
 	if (r->after > c->rev)
 		return req_fail(
 		    r, 409, "after", "after: %" PRIu64 " was never issued: ask with after=0", r->after);
-	if (poll_answer(c, g, r))
-		return REQ_DONE;
+	if (document_generation(c, g) > r->after) {
+		COUNT(documents);
+		return req_reply(r, 200, document_json(c, g));
+	}
 	r->status = 304;
 	if (!wait || r->who.role != ROLE_GATEWAY)
 		return REQ_DONE;
 	if (g->poll)
 		poll_end(g);
-	r->until = ctlr_now() + wait * RWY_MS;
+	if (!r->until) /* else it has waited before */
+		r->until = ctlr_now() + wait * RWY_MS;
 	g->poll = r;
 	return REQ_WAIT;
 }
@@ -302,8 +296,10 @@ void gateway_tick(struct ctlr *c, rwy_time now)
 	struct gateway *g;
 
 	while ((g = gateway_next_soon(c, SOON_DOCUMENT)))
-		if (g->poll && poll_answer(c, g, g->poll))
-			poll_end(g);
+		if (g->poll && document_generation(c, g) > g->poll->after) {
+			req_go_on(g->poll); /* its thread makes the document, outside this tick */
+			g->poll = NULL;
+		}
 	for (size_t i = 0; i < SWEEP && i < m->slots; i++)
 		for (struct map_node *n = m->slot[c->swept_gateways++ & (m->slots - 1)]; n; n = n->next)
 			look(c, (struct gateway *)n, now);

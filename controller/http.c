@@ -217,19 +217,34 @@ enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *
 		return MHD_YES;
 	}
 	http_conn_heard(w, mhd);
+	if (r->resumed) {
+		r->resumed = false;
+		r->status = 0;
+	}
 	if (r->finished || r->status || run(r))
 		return http_reply(mhd, r, r->status == TOO_LARGE);
 	return MHD_YES;
+}
+
+static void go_on(struct req *r)
+{
+	if (!r->waiting)
+		return;
+	r->waiting = false;
+	http_resume(r->worker, r);
 }
 
 void req_finish(struct req *r)
 {
 	ask_end(r);
 	r->finished = true;
-	if (!r->waiting)
-		return;
-	r->waiting = false;
-	http_resume(r->worker, r);
+	go_on(r);
+}
+
+void req_go_on(struct req *r)
+{
+	r->resumed = true;
+	go_on(r);
 }
 
 void http_completed(void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)

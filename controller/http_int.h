@@ -39,9 +39,9 @@ struct worker { /* its thread's, but for what is said */
 	unsigned suspended; /* requests that wait */
 	rwy_time resumed;   /* some of them, last */
 	pthread_t thread;
-	int wake;             /* any thread's: an eventfd */
-	pthread_mutex_t lock; /* of what follows */
-	struct req *finished;
+	int wake;                 /* any thread's: an eventfd */
+	pthread_mutex_t lock;     /* of what follows */
+	struct req *first, *last; /* those that go on */
 	bool stop;
 };
 

@@ -212,7 +212,7 @@ static void on_registered(struct ctl_conn *c, void *ctx, int status, const char 
 	g->registered_at = now_us();
 	/* Spread over a third of the lease, as gateways that start by chance are. */
 	g->lease_due =
-	    g->registered_at + (uint64_t)b.ttl_ms * 1000 / 3 * (1 + (unsigned)(g - b.gw) % 97) / 97;
+	    g->registered_at + ((uint64_t)b.ttl_ms * 1000 / 3 * ((uint32_t)(g - b.gw) * 2654435761u) >> 32);
 	if (!g->was_registered)
 		b.registered++;
 	g->was_registered = g->registered = true;
