@@ -21,7 +21,7 @@
 #include "gateway/log.h"
 
 #define IDLE_SECONDS 310u /* between requests; above the longest poll */
-#define CONN_MEMORY  (24u << 10)
+#define CONN_MEMORY  (8u << 10) /* of each connection, all of it in use: a request without its body, and a reply's head */
 #define PAGE_CONNS   64u
 #define BACKLOG      4096
 #define WORKERS_MAX  65
