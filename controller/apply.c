@@ -157,8 +157,10 @@ static void site_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 	if (!s)
 		return;
 	site_prefixes(c, s, false);
+	c->least -= site_least(s);
 	mdl_free(&model_site_table, &s->m);
 	s->m = m;
+	c->least += site_least(s);
 	s->stored = kv->value != NULL;
 	s->mod_rev = kv->mod_rev;
 	site_prefixes(c, s, true);

@@ -176,6 +176,7 @@ struct ctlr {
 	uint64_t guard_rev; /* of the key that every change of sites, tenants and jobs compares */
 	uint64_t touch_rev; /* of what concerns all documents */
 	unsigned up;
+	unsigned least; /* sites whose weights follow their gateways' loads */
 	uint32_t push_id;
 	int store_rc; /* of the last call */
 	bool loaded;
@@ -302,10 +303,10 @@ struct req {
 	/* waiting */
 	unsigned tries;
 	bool waiting, finished;
-	bool unsure;         /* the store's answer to it was lost once */
-	bool resumed;        /* its handler runs again, then it is finished or waits again */
-	uint64_t after, saw; /* saw: the revision that the handler knew */
-	rwy_time until;
+	bool unsure;          /* the store's answer to it was lost once */
+	bool resumed;         /* its handler runs again, then it is finished or waits again */
+	uint64_t after, saw;  /* saw: the revision that the handler knew */
+	rwy_time came, until; /* whole; at the latest */
 	struct req *next;
 	struct site *site;
 	struct ask *ask; /* of networks' controllers: ask.c */
@@ -338,6 +339,8 @@ bool req_is(const struct req *r, const char *gateway); /* the caller is that gat
 
 RWY_MUST_CHECK int http_start(struct ctlr *c);
 void http_stop(struct ctlr *c);
+/* Any thread: connections that are open, requests that wait. */
+void http_count(unsigned *connections, unsigned *waiting);
 RWY_MUST_CHECK int trust_load(const struct ctlr_conf *conf); /* again for a new revocation list */
 
 struct endpoint {
@@ -366,6 +369,10 @@ void tunnel_path(struct ctlr *c, const struct tunnel *t, unsigned from, struct p
 void tunnel_caps(const struct gateway *g, struct plan_caps *out);
 void tunnel_question(struct ctlr *c, const struct tunnel *t, struct plan_question *q, rwy_time now);
 bool sites_want(const struct site *a, const struct site *b);
+static inline bool site_least(const struct site *s)
+{
+	return s->m.has_weighting && s->m.weighting == MODEL_LEAST;
+}
 /* The weights of a site's gateways, in its list's order; returns how many. */
 unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, unsigned max);
 

@@ -181,6 +181,7 @@ static bool run(struct req *r)
 	struct ctlr *c = r->c;
 	bool done = true;
 
+	r->came = ctlr_now();
 	ctlr_lock(c);
 	r->saw = c->rev;
 	if (stopping)

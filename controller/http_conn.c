@@ -57,6 +57,7 @@ void http_connection(
 	struct conn *k = *context;
 
 	w->progress = true;
+	__atomic_add_fetch(&w->connections, code == MHD_CONNECTION_NOTIFY_STARTED ? 1 : -1, __ATOMIC_RELAXED);
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
 		k = calloc(1, sizeof(*k));
 		if (!k)

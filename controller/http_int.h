@@ -35,9 +35,9 @@ struct worker { /* its thread's, but for what is said */
 	struct MHD_Daemon *mhd;
 	int epoll; /* the library's */
 	struct conns greeting, sending;
-	bool progress;      /* something came since it was cleared */
-	unsigned suspended; /* requests that wait */
-	rwy_time resumed;   /* some of them, last */
+	bool progress;                   /* something came since it was cleared */
+	unsigned connections, suspended; /* open; requests that wait. Others read them. */
+	rwy_time resumed;                /* some of them, last */
 	pthread_t thread;
 	int wake;                 /* any thread's: an eventfd */
 	pthread_mutex_t lock;     /* of what follows */

@@ -21,10 +21,12 @@
 #include "gateway/log.h"
 
 #define IDLE_SECONDS 310u /* between requests; above the longest poll */
-#define CONN_MEMORY  (8u << 10) /* of each connection, all of it in use: a request without its body, and a reply's head */
-#define PAGE_CONNS   64u
-#define BACKLOG      4096
-#define WORKERS_MAX  65
+#define CONN_MEMORY                                                                                          \
+	(8u << 10) /* of each connection, all of it in use: a request without its body, and a reply's head   \
+	            */
+#define PAGE_CONNS  64u
+#define BACKLOG     4096
+#define WORKERS_MAX 65
 
 #define ROUND     (100 * RWY_MS) /* slow clients are looked for so often at least */
 #define WALK      (4 * RWY_US)   /* pause for each connection that a walk meets, which takes some 0.1 us */
@@ -46,7 +48,16 @@ static struct {
 void http_suspend(struct worker *w, struct req *r)
 {
 	MHD_suspend_connection(r->connection);
-	w->suspended++;
+	__atomic_add_fetch(&w->suspended, 1, __ATOMIC_RELAXED);
+}
+
+void http_count(unsigned *connections, unsigned *waiting)
+{
+	*connections = *waiting = 0;
+	for (unsigned i = 0; i < __atomic_load_n(&h.n, __ATOMIC_ACQUIRE); i++) {
+		*connections += __atomic_load_n(&h.w[i].connections, __ATOMIC_RELAXED);
+		*waiting += __atomic_load_n(&h.w[i].suspended, __ATOMIC_RELAXED);
+	}
 }
 
 static void wake(struct worker *w)
@@ -87,13 +98,23 @@ static struct req *take(struct worker *w, unsigned most)
 	return list;
 }
 
+static bool any(struct worker *w)
+{
+	bool is;
+
+	pthread_mutex_lock(&w->lock);
+	is = w->first;
+	pthread_mutex_unlock(&w->lock);
+	return is;
+}
+
 /* Some go on, if it is time. Returns how long it is until the next may; RWY_NEVER: none is there. */
 static rwy_dur resume(struct worker *w, rwy_time now, bool at_once)
 {
 	const rwy_dur pause = w->suspended * WALK, since = rwy_since(w->resumed, now);
 	struct req *list, *next;
 
-	if (!__atomic_load_n(&w->first, __ATOMIC_RELAXED))
+	if (!any(w))
 		return RWY_NEVER;
 	if (since < pause && !at_once)
 		return pause - since;
@@ -101,7 +122,7 @@ static rwy_dur resume(struct worker *w, rwy_time now, bool at_once)
 	for (struct req *r = list; r; r = next) {
 		next = r->next; /* r is the library's again, and may be gone */
 		MHD_resume_connection(r->connection);
-		w->suspended--;
+		__atomic_sub_fetch(&w->suspended, 1, __ATOMIC_RELAXED);
 	}
 	w->resumed = now;
 	return pause;
@@ -260,7 +281,7 @@ static int listener(const char *address, bool plain, unsigned threads, unsigned 
 			gw_log(GW_LOG_ERROR, "http", "%s: certificate and key do not fit, or no memory",
 			    address);
 		else
-			h.n++;
+			__atomic_add_fetch(&h.n, 1, __ATOMIC_RELEASE);
 	}
 	if (fd >= 0)
 		close(fd);

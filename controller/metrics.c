@@ -83,12 +83,14 @@ static double cpu(void)
 
 char *metrics_text(struct ctlr *c)
 {
+	unsigned connections, waiting;
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
 	if (!f)
 		return NULL;
+	http_count(&connections, &waiting);
 #define X(name, help)                                                                                        \
 	fprintf(f,                                                                                           \
 	    "# HELP roceway_controller_" #name "_total %s\n# TYPE roceway_controller_" #name                 \
@@ -103,6 +105,8 @@ char *metrics_text(struct ctlr *c)
 	put_gauge(f, "flows", "address pairs with sessions", (double)c->flows.n);
 	put_gauge(f, "tenants", "tenants", (double)c->tenants.n);
 	put_gauge(f, "jobs", "jobs", (double)c->jobs.n);
+	put_gauge(f, "connections", "connections that are open", connections);
+	put_gauge(f, "requests_waiting", "requests that wait: for a change, for the store", waiting);
 	put_gauge(f, "revision", "the store's, as far as it is applied", (double)c->rev);
 	put_gauge(f, "store_up", "1: the store answers", c->store_rc == 0);
 	put_gauge(f, "resident_bytes", "memory of this process", resident());

@@ -185,7 +185,8 @@ enum outcome routes_get(struct ctlr *c, struct req *r)
 	r->status = 304;
 	if (!wait)
 		return REQ_DONE;
-	r->until = ctlr_now() + wait * RWY_MS;
+	if (!r->until) /* else it has waited before */
+		r->until = ctlr_now() + wait * RWY_MS;
 	r->next = c->polls;
 	c->polls = r;
 	return REQ_WAIT;
@@ -201,10 +202,9 @@ void routes_tick(struct ctlr *c, rwy_time now)
 			continue;
 		}
 		*p = r->next;
-		if (!s)
-			req_fail(r, 404, "", "the site has been removed");
-		else if (generation(c, s) != r->after)
-			req_reply(r, 200, routes_json(c, map_find(&c->sites, s->name)));
-		req_finish(r);
+		if (s && generation(c, s) == r->after)
+			req_finish(r);
+		else
+			req_go_on(r); /* its thread makes the list, outside this tick */
 	}
 }

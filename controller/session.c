@@ -141,7 +141,6 @@ static void session_take(struct ctlr *c, struct gateway *g, const struct model_s
 enum outcome session_post(struct ctlr *c, struct req *r)
 {
 	struct gateway *g = map_find(&c->gateways, r->arg[0]);
-	const rwy_time start = ctlr_now();
 	struct model_session_report m;
 	json_t *decisions;
 
@@ -154,7 +153,7 @@ enum outcome session_post(struct ctlr *c, struct req *r)
 		for (unsigned i = 0; i < m.sessions.n; i++)
 			session_take(c, g, &((const struct model_session *)m.sessions.at)[i], decisions);
 		req_reply(r, 200, json_pack("{s:o}", "decisions", decisions));
-		metrics_decision(ctlr_now() - start);
+		metrics_decision(rwy_since(r->came, ctlr_now()));
 	}
 	mdl_free(&model_session_report_table, &m);
 	return REQ_DONE;

@@ -380,6 +380,11 @@ static void gateway_plan(struct ctlr *c, struct gateway *g, unsigned *left)
 	}
 }
 
+static bool least(const struct tunnel *t)
+{
+	return site_least(t->end[0]->site) || site_least(t->end[1]->site);
+}
+
 /* Once a second each: weights follow loads, observations grow old, decisions wanted to be asked again. */
 static void sweep(struct ctlr *c, rwy_time now)
 {
@@ -390,12 +395,7 @@ static void sweep(struct ctlr *c, rwy_time now)
 
 		for (; n; n = n->next) {
 			struct tunnel *t = (struct tunnel *)n;
-			const bool least =
-			    (t->end[0]->site->m.has_weighting &&
-			        t->end[0]->site->m.weighting == MODEL_LEAST) ||
-			    (t->end[1]->site->m.has_weighting && t->end[1]->site->m.weighting == MODEL_LEAST);
-
-			if (least || !t->has || (t->again && t->again <= now))
+			if (!t->has || (t->again && t->again <= now) || (c->least && least(t)))
 				tunnel_plan(c, t);
 		}
 	}
