@@ -62,6 +62,15 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
+/* Of this process: its part of the machine that both ends run on. */
+static uint64_t cpu_us(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
 static void complain(const char *what, int status, const char *body, size_t len)
 {
 	if (status < 0)
@@ -474,7 +483,7 @@ static int options(int argc, char **argv, const char **certs)
 int main(int argc, char **argv)
 {
 	struct rlimit files;
-	uint64_t registered_us, storm_us, from;
+	uint64_t registered_us, storm_us, from, cpu;
 	const char *certs = NULL;
 	char line[16];
 
@@ -508,7 +517,9 @@ int main(int argc, char **argv)
 	printf("{\"gateways\": %u, \"sites\": %u, \"long_polls\": %u, \"sites_us\": %" PRIu64
 	       ", \"site_retries\": %" PRIu64,
 	    b.n, b.sites, b.with_poll, now_us() - from, b.site_retries);
+	cpu = cpu_us();
 	storm_us = storm(&registered_us);
+	printf(", \"client_storm_cpu_us\": %" PRIu64, cpu_us() - cpu);
 	printf(", \"registered\": %u, \"registered_us\": %" PRIu64
 	       ", \"documents\": %u, \"settled_us\": %" PRIu64 ", \"tunnel_ends\": %u, \"retries\": %" PRIu64
 	       ", \"handshakes\": %" PRIu64,
@@ -519,8 +530,11 @@ int main(int argc, char **argv)
 	b.document_bytes = 0;
 	printf(", \"rate\": %u, \"seconds\": %u", b.rate, b.seconds);
 	fprintf(stderr, "steady\n");
+	cpu = cpu_us();
 	steady(b.seconds);
+	cpu = cpu_us() - cpu;
 	fprintf(stderr, "done\n");
+	printf(", \"client_cpu_us\": %" PRIu64, cpu);
 	print_times("report", b.report_us, b.reports);
 	print_times("lease", b.lease_us, b.lease_samples);
 	printf(", \"decided\": %" PRIu64 ", \"undecided\": %" PRIu64 ", \"polls\": %" PRIu64
