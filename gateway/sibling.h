@@ -6,12 +6,26 @@
 
 #include "gateway/pkt.h"
 
-/* An address pair that is assigned. */
+/* An address pair that is assigned, or one QP of it that the local host sends to. */
 struct gw_sib_pair {
 	struct rwy_ip local, remote;
+	uint32_t dqpn; /* 0: all */
 	int8_t who;
 	bool used;
 };
+
+static inline uint32_t gw_sib_hash(const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn)
+{
+	const uint32_t h = eng_owner_hash(local, remote) ^ dqpn * 0x9e3779b1u;
+
+	return h ^ h >> 15;
+}
+
+static inline bool gw_sib_is(
+    const struct gw_sib_pair *p, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn)
+{
+	return p->dqpn == dqpn && rwy_ip_eq(&p->local, local) && rwy_ip_eq(&p->remote, remote);
+}
 
 /* What is said of siblings: does not change. */
 struct gw_sib_set {
@@ -27,7 +41,7 @@ struct gw_sib_set {
 	struct eng_rival *rival; /* tunnels of siblings that live, */
 	uint8_t *rival_of;       /*   whose each is */
 	uint32_t mask;
-	struct gw_sib_pair *pair; /* open addressing by eng_owner_hash; NULL: none is assigned */
+	struct gw_sib_pair *pair; /* open addressing by gw_sib_hash; NULL: none is assigned */
 };
 
 /* What was decided about a host's packets to one QP. */

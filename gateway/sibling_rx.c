@@ -15,25 +15,33 @@
 /* --- what is said ------------------------------------------------------------------------------------- */
 
 static const struct gw_sib_pair *assigned(
-    const struct gw_sib_set *s, const struct rwy_ip *local, const struct rwy_ip *remote)
+    const struct gw_sib_set *s, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn)
 {
 	if (!s->pair)
 		return NULL;
-	for (uint32_t i = eng_owner_hash(local, remote) & s->mask; s->pair[i].used; i = (i + 1) & s->mask)
-		if (rwy_ip_eq(&s->pair[i].local, local) && rwy_ip_eq(&s->pair[i].remote, remote))
+	for (uint32_t i = gw_sib_hash(local, remote, dqpn) & s->mask; s->pair[i].used; i = (i + 1) & s->mask)
+		if (gw_sib_is(&s->pair[i], local, remote, dqpn))
 			return &s->pair[i];
 	return NULL;
 }
 
+static bool lives(const struct gw_sib_set *s, const struct gw_sib_pair *p)
+{
+	return p && (p->who < 0 || !s->sib[p->who].lost);
+}
+
 static int decide(struct gw_worker *w, const struct gw_sib_set *s, const struct gw_pkt *k, uint32_t dqpn)
 {
-	const struct gw_sib_pair *p;
+	const struct gw_sib_pair *p = dqpn ? assigned(s, &k->src, &k->dst, dqpn) : NULL;
 	int r;
 
+	/* Of a QP that is named it is known whose it is: others of its hosts may wait here to be learned. */
+	if (lives(s, p) && !eng_has(w->eng, &k->src, &k->dst, dqpn))
+		return p->who;
 	if (eng_holds(w->eng, &k->src, &k->dst, dqpn))
 		return HERE;
-	p = assigned(s, &k->src, &k->dst);
-	if (p && (p->who < 0 || !s->sib[p->who].lost))
+	p = assigned(s, &k->src, &k->dst, 0);
+	if (lives(s, p))
 		return p->who;
 	r = eng_rival_find(w->eng, &k->src, &k->dst, s->own, s->rival, s->rivals);
 	return r < 0 ? HERE : s->rival_of[r];
@@ -54,8 +62,8 @@ static bool stays(struct gw_worker *w, const struct gw_sib_set *s, const struct 
 static struct gw_sib_flow *flow_of(
     struct gw_worker *w, const struct gw_sib_set *s, const struct gw_pkt *k, uint32_t dqpn)
 {
-	const uint32_t h = eng_owner_hash(&k->src, &k->dst) ^ dqpn * 0x9e3779b1u;
-	struct gw_sib_flow *set = &w->sibw->flow[(h ^ h >> 15) & (GW_SIB_FLOWS - GW_SIB_WAYS)], *f = set;
+	const uint32_t h = gw_sib_hash(&k->src, &k->dst, dqpn);
+	struct gw_sib_flow *set = &w->sibw->flow[h & (GW_SIB_FLOWS - GW_SIB_WAYS)], *f = set;
 	const rwy_dur idle = w->app->conf->idle_expiry;
 
 	for (struct gw_sib_flow *at = set; at < set + GW_SIB_WAYS; at++) {

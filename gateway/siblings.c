@@ -86,12 +86,11 @@ static int pairs_fill(const struct gw_siblings *g, struct gw_sib_set *s)
 	s->mask = size - 1;
 	for (unsigned i = 0; i < g->pairs; i++) {
 		const struct gw_sibling_pair *p = &g->pair[i];
-		uint32_t at = eng_owner_hash(&p->local, &p->remote) & s->mask;
+		uint32_t at = gw_sib_hash(&p->local, &p->remote, p->dqpn) & s->mask;
 
-		while (s->pair[at].used && !(rwy_ip_eq(&s->pair[at].local, &p->local) &&
-		                               rwy_ip_eq(&s->pair[at].remote, &p->remote)))
+		while (s->pair[at].used && !gw_sib_is(&s->pair[at], &p->local, &p->remote, p->dqpn))
 			at = (at + 1) & s->mask;
-		s->pair[at] = (struct gw_sib_pair){p->local, p->remote, (int8_t)p->who, true};
+		s->pair[at] = (struct gw_sib_pair){p->local, p->remote, p->dqpn, (int8_t)p->who, true};
 	}
 	return 0;
 }
@@ -259,7 +258,7 @@ static bool same(const struct gw_siblings *g, const struct gw_siblings_say *s, b
 		const struct gw_sibling_pair *a = &s->pair[i], *b = &g->pair[i];
 
 		if (!rwy_ip_eq(&a->local, &b->local) || !rwy_ip_eq(&a->remote, &b->remote) ||
-		    (a->who < 0) != (b->who < 0) ||
+		    a->dqpn != b->dqpn || (a->who < 0) != (b->who < 0) ||
 		    (a->who >= 0 && strcmp(s->sib[a->who].name, g->sib[b->who].name) != 0))
 			return false;
 	}

@@ -39,7 +39,8 @@ struct gw_sibling {
 /* An address pair that is assigned. */
 struct gw_sibling_pair {
 	struct rwy_ip local, remote;
-	int who; /* place in gw_siblings_say.sib; -1: ours */
+	int who;       /* place in gw_siblings_say.sib; -1: ours */
+	uint32_t dqpn; /* packets to this QP of the remote host alone, before what is said of all; 0: all */
 };
 
 struct gw_siblings_say {

@@ -314,18 +314,25 @@ static int pair_add(struct document *d, const json_t *p, const char *what, int w
 {
 	struct gw_sibling_pair *out = &d->pair[d->pairs];
 	const char *source, *destination;
-	uint64_t vni;
-	int rc = keys_check(p, what, "vni source destination", err);
+	uint64_t vni, qpn = 0;
+	int rc = keys_check(p, what, "vni source destination | source_qpn destination_qpn", err);
 
 	rc = rc ? rc : number_of(p, what, "vni", 0, 0xffffff, &vni, err);
 	rc = rc ? rc : text_of(p, what, "source", &source, err);
 	rc = rc ? rc : text_of(p, what, "destination", &destination, err);
+	if (!rc && json_object_get(p, "source_qpn"))
+		rc = number_of(p, what, "source_qpn", 1, 0xffffff, &qpn, err);
+	if (!rc && !json_object_get(p, "source_qpn") != !json_object_get(p, "destination_qpn"))
+		rc = fail(err, "%s: expected both QPNs or none in `pairs`", what);
+	if (!rc && qpn)
+		rc = number_of(p, what, "destination_qpn", 1, 0xffffff, &qpn, err);
 	if (rc)
 		return rc;
 	if (!ip_of(source, &out->local) || !ip_of(destination, &out->remote))
 		return fail(err, "%s: expected addresses for `source` and `destination` of `pairs`", what);
 	out->who = who;
-	d->pairs += !vni; /* tenants' packets are not handed on */
+	out->dqpn = (uint32_t)qpn; /* what the local host sends to */
+	d->pairs += !vni;          /* tenants' packets are not handed on */
 	return 0;
 }
 
@@ -389,8 +396,9 @@ static int siblings(struct document *d, const json_t *doc, struct conf_error *er
 	for (unsigned i = 0; i < d->assignments && !rc; i++) {
 		const struct document_assignment *a = &d->assignment[i];
 
-		if (!a->vni && !a->source_qpn && !a->destination_qpn)
-			d->pair[d->pairs++] = (struct gw_sibling_pair){a->source, a->destination, -1};
+		if (!a->vni && !a->source_qpn == !a->destination_qpn)
+			d->pair[d->pairs++] =
+			    (struct gw_sibling_pair){a->source, a->destination, -1, a->destination_qpn};
 	}
 	return rc;
 }

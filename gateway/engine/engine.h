@@ -244,6 +244,8 @@ struct eng_rival {              /* a tunnel of another gateway of this site */
  * leads there. own: our tunnels' weights are times this. Costs one step for each pair of gateways. */
 int eng_rival_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t own,
     const struct eng_rival *r, unsigned n);
+/* The flow of what the host sends to QP dqpn of the remote one is here. */
+bool eng_has(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn);
 /* Something is here of what the host sends to QP dqpn of the remote one: its flow, or one towards the host
  * that waits for the host to name its peer. */
 bool eng_holds(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn);

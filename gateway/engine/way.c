@@ -240,6 +240,13 @@ int eng_rival_find(const struct eng *e, const struct rwy_ip *local, const struct
 	return best.who >= ENG_TUNNELS_MAX ? best.who - ENG_TUNNELS_MAX : -1;
 }
 
+bool eng_has(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn)
+{
+	const struct eng_key k = {*local, *remote, dqpn, 0};
+
+	return eng_find(e, &k, false);
+}
+
 bool eng_holds(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn)
 {
 	const struct eng_key k = {*local, *remote, dqpn, 0};

@@ -110,12 +110,14 @@ struct said {
 	uint32_t weight; /* of a2's tunnel; 0: it has none */
 	int pair[HOSTS]; /* by host: -1 ours, A2, A3; -2: nobody's */
 	bool all;        /* pair[] counts */
+	uint32_t dqpn;   /* if it is not 0: of what host 0 sends to this QP, */
+	int who;         /*   whatever is said of its pair */
 };
 
 static void say(const struct said *x)
 {
 	struct gw_sibling *sib = calloc(2, sizeof(*sib));
-	struct gw_sibling_pair pair[2 * HOSTS];
+	struct gw_sibling_pair pair[2 * HOSTS + 1];
 	struct gw_siblings_say s = {.sib = sib, .n = x->no3 ? 1 : 2, .pair = pair};
 	struct job j = {.say = &s};
 
@@ -133,6 +135,11 @@ static void say(const struct said *x)
 			pair[s.pairs++] = (struct gw_sibling_pair){.local = addr(FP_A, (uint8_t)(n + 2), v6),
 			    .remote = addr(FP_B, 2, v6),
 			    .who = x->pair[n]};
+	if (x->dqpn)
+		pair[s.pairs++] = (struct gw_sibling_pair){.local = addr(FP_A, 2, false),
+		    .remote = addr(FP_B, 2, false),
+		    .who = x->who,
+		    .dqpn = x->dqpn};
 	run(work, &j);
 	free(sib);
 }
@@ -314,6 +321,45 @@ static void test_rewrite(void **state)
 		assert_int_equal(at_a().tx_copied, before.tx_copied);
 		assert_int_equal(at_a().sibling_tx, before.sibling_tx + 1);
 	}
+}
+
+/* A QP that is named goes where that says, before its address pair; others of the pair go with that. */
+static void test_named_qp(void **state)
+{
+	const uint32_t named = fresh(), other = fresh(), last = fresh(), late = fresh(), theirs = fresh();
+	struct said x = {.no3 = true, .weight = 1, .all = true, .dqpn = named, .who = A2};
+
+	(void)state;
+	for (unsigned n = 0; n < HOSTS; n++)
+		x.pair[n] = -1;
+	say(&x);
+	send_write(0, named, 1);
+	expect_handed(A2, named);
+	send_write(0, other, 1);
+	expect_carried(other);
+	/* also while another one of its hosts waits to be learned here */
+	x.dqpn = last;
+	say(&x);
+	send_write(0, last, 1);
+	expect_handed(A2, last);
+	answer_from_b(0, other, 1);
+	/* the other way round: ours, of a pair that is theirs */
+	for (unsigned n = 0; n < HOSTS; n++)
+		x.pair[n] = A2;
+	x.dqpn = late;
+	x.who = -1;
+	say(&x);
+	send_write(0, late, 1);
+	expect_carried(late);
+	answer_from_b(0, late, 1);
+	send_write(0, theirs, 1);
+	expect_handed(A2, theirs);
+	/* what is under way here stays, whatever is said of it now */
+	x.who = A2;
+	say(&x);
+	send_write(0, late, 2);
+	expect_carried(late);
+	ov_settle(&lab, NOTHING);
 }
 
 /* One hop left: it is carried as the engine carries it, unless a sibling is not known that might send it
@@ -562,6 +608,7 @@ static int tests(void)
 	const struct CMUnitTest t[] = {
 	    cmocka_unit_test(test_rule),
 	    cmocka_unit_test(test_rewrite),
+	    cmocka_unit_test(test_named_qp),
 	    cmocka_unit_test(test_last_hop),
 	    cmocka_unit_test(test_under_way),
 	    cmocka_unit_test(test_first_answer),

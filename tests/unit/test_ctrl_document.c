@@ -43,7 +43,8 @@ static const char file[] =
 #define SIB                                                                                                  \
 	"{'name': 'a2', 'address': '10.1.0.2', 'state': 'lost', 'tunnels': [{'peer': 'b1', 'weight': "       \
 	"70000}], 'pairs': [{'vni': 0, 'source': '10.1.0.11', 'destination': '10.2.0.13'}, {'vni': 7, "      \
-	"'source': '10.1.0.11', 'destination': '10.2.0.14'}]}"
+	"'source': '10.1.0.11', 'destination': '10.2.0.14'}, {'vni': 0, 'source': '10.1.0.11', "             \
+	"'destination': '10.2.0.15', 'source_qpn': 33, 'destination_qpn': 44}]}"
 #define WITH(sib)                                                                                            \
 	"{'generation': 7, 'tunnels': [" TUN "], 'tenants': [], 'assignments': [{'job': 'j', 'vni': 0, "     \
 	"'source': '10.1.0.11', 'destination': '10.2.0.12', 'tunnel': 'b1', 'rate_bps': 0}], 'siblings': "   \
@@ -212,6 +213,8 @@ static void test_siblings(void **state)
 	    {"'peer': 'b1', 'weight': 70000", "'peer': '', 'weight': 1", "expected a name for `peer`"},
 	    {"'pairs': [", "'pairs': [7, ", "expected an object"},
 	    {"'10.2.0.13'", "'x'", "sibling a2: expected addresses"},
+	    {"'source_qpn': 33, ", "", "sibling a2: expected both QPNs or none in `pairs`"},
+	    {"'destination_qpn': 44", "'destination_qpn': 0", "for `destination_qpn`"},
 	    {"'siblings': [", "'siblings': [" SIB ", ", "sibling a2: expected each once"},
 	};
 	struct conf_error err;
@@ -225,11 +228,14 @@ static void test_siblings(void **state)
 	assert_true(d.sibling[0].lost);
 	assert_int_equal(d.sibling[0].tunnels, 1);
 	assert_int_equal(d.sibling[0].tunnel[0].weight, 65535);
-	assert_int_equal(d.pairs, 2); /* the tenant's is not among them */
+	assert_int_equal(d.pairs, 3); /* the tenant's is not among them */
 	assert_int_equal(d.pair[0].who, 0);
 	assert_int_equal(d.pair[0].remote.b[15], 13);
-	assert_int_equal(d.pair[1].who, -1);
-	assert_int_equal(d.pair[1].remote.b[15], 12);
+	assert_int_equal(d.pair[0].dqpn, 0);
+	assert_int_equal(d.pair[1].remote.b[15], 15);
+	assert_int_equal(d.pair[1].dqpn, 44);
+	assert_int_equal(d.pair[2].who, -1);
+	assert_int_equal(d.pair[2].remote.b[15], 12);
 	document_fini(&d);
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		const char *at = strstr(good, wrong[i].from);
