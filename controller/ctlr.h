@@ -113,6 +113,8 @@ struct flow { /* what stays together on one tunnel */
 	char key[192];
 	uint32_t vni;
 	char addr[2][MDL_ADDR]; /* at end[0]'s site, at end[1]'s */
+	uint32_t qpn[2];        /* of a job that is spread by them; 0: all between the addresses */
+	uint64_t job;           /* that job: plan_id of its name */
 	struct site *site[2];
 	struct tunnel *tunnel;    /* NULL: none is there */
 	struct flow *next, *prev; /* of the tunnel */
@@ -379,11 +381,13 @@ unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, uns
 /* --- sessions (session.c), tenants (tenant.c), jobs (job.c), routes (routes.c)
  * ------------------------------------ */
 
-/* now: the tunnel that it is on already, which it keeps; NULL: not known. */
+/* now: the tunnel that it is on already, which it keeps; NULL: not known. QPNs of source and destination; 0:
+ * not known. */
 struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const char *destination,
-    struct site *at, struct tunnel *now, const char **reason);
-/* Between two addresses, in any order; NULL: no session is open. */
-struct flow *flow_find(struct ctlr *c, uint32_t vni, const char *a, const char *b);
+    const uint32_t qpn[2], struct site *at, struct tunnel *now, const char **reason);
+/* Between two addresses, in any order, and these QPNs (0, 0: all of them); NULL: no session is open. */
+struct flow *flow_find(
+    struct ctlr *c, uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn);
 void flow_settle(struct ctlr *c, struct flow *f); /* one without a tunnel that is up gets one */
 void session_free(struct ctlr *c, struct session *s);
 void flows_replan(struct ctlr *c, struct gateway *g); /* those whose tunnel is down */
@@ -397,8 +401,8 @@ void job_free(struct ctlr *c, struct job *j);
 void job_tenant(struct ctlr *c, const struct net_tenant *nt); /* its jobs have its VNI */
 void job_tick(struct ctlr *c);
 void job_assignments(struct ctlr *c, struct gateway *g, json_t *list);
-/* The tunnel that a job gave to these; NULL: none did. */
-struct tunnel *job_tunnel(struct ctlr *c, uint32_t vni, const char *a, const char *b);
+/* The tunnel that a job gave to it; NULL: none did. */
+struct tunnel *job_tunnel(struct ctlr *c, const struct flow *f);
 void routes_changed(struct ctlr *c, struct site *s); /* NULL: of all sites */
 void routes_tick(struct ctlr *c, rwy_time now);
 void job_routes(struct ctlr *c, struct site *s, json_t *list);

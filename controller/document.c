@@ -108,11 +108,13 @@ static json_t *sibling_for(struct ctlr *c, struct gateway *s)
 	job_assignments(c, s, all);
 	json_array_foreach(all, i, a)
 	{
-		if (!json_integer_value(json_object_get(a, "vni")))
-			json_array_append_new(
-			    pairs, json_pack("{s:O, s:O, s:O}", "vni", json_object_get(a, "vni"), "source",
-			               json_object_get(a, "source"), "destination",
-			               json_object_get(a, "destination")));
+		json_t *p = json_integer_value(json_object_get(a, "vni")) ? NULL : json_deep_copy(a);
+
+		json_object_del(p, "job"); /* the rest says which packets */
+		json_object_del(p, "tunnel");
+		json_object_del(p, "rate_bps");
+		if (p)
+			json_array_append_new(pairs, p);
 	}
 	json_decref(all);
 	if (!s->reg.lan.n) {

@@ -109,7 +109,7 @@ static json_t *pairs_json(struct ctlr *c, const struct flow *f)
 /* The tunnel in the network that a job has for these sites, and by which rule it is one. */
 static json_t *network_json(struct ctlr *c, const struct flow *f)
 {
-	const struct job *j = job_of(c, f->vni, f->addr[0], f->addr[1]);
+	const struct job *j = job_of(c, f->vni, f->addr[0], f->addr[1], f->qpn[0], f->qpn[1]);
 	json_t *n, *out;
 	size_t i;
 

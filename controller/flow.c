@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/ctlr.h"
+#include "controller/jobs.h"
 
 #define GATEWAYS_MAX 64
 
@@ -39,6 +39,16 @@ static void flow_link(struct flow *f, struct tunnel *t)
 	t->flows++;
 }
 
+/* Other queue pairs of its job. */
+static uint32_t flows_of_job(const struct tunnel *t, const struct flow *f)
+{
+	uint32_t n = 0;
+
+	for (const struct flow *x = t->flow; x; x = x->next)
+		n += x != f && x->qpn[0] && x->job == f->job;
+	return n;
+}
+
 /* The tunnel of a flow: its job's, the one that it is on (it is under way, and known again after we were
  * away), else by weighted rendezvous over the pairs of its sites; NULL: none is up. */
 static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel *now)
@@ -50,8 +60,10 @@ static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel
 	uint32_t w[2][GATEWAYS_MAX];
 	const unsigned a = site_weights(f->site[0], g[0], w[0], GATEWAYS_MAX);
 	const unsigned b = site_weights(f->site[1], g[1], w[1], GATEWAYS_MAX);
-	struct tunnel *t = job_tunnel(c, f->vni, f->addr[0], f->addr[1]);
-	struct plan_end end[2] = {{.qpn = 0}, {.qpn = 0}};
+	const enum plan_grain grain = f->qpn[0] ? PLAN_GRAIN_QP : PLAN_GRAIN_ADDRESS;
+	struct tunnel *t = job_tunnel(c, f);
+	struct plan_end end[2] = {{.qpn = f->qpn[0]}, {.qpn = f->qpn[1]}};
+	uint64_t key;
 	unsigned n = 0;
 	int k;
 
@@ -68,13 +80,17 @@ static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel
 				continue;
 			pair[n] = (struct plan_pair){plan_id(g[0][i]->name), plan_id(g[1][j]->name),
 			    plan_pair_weight(w[0][i], w[1][j])};
-			count[n] = t->flows;
+			count[n] = grain == PLAN_GRAIN_QP ? flows_of_job(t, f) : t->flows;
 			tunnel[n++] = t;
 		}
 	for (unsigned i = 0; i < 2; i++)
 		if (!lpm_ip(f->addr[i], &end[i].addr))
 			return NULL;
-	k = n ? plan_spread_next(pair, n, count, plan_key(PLAN_GRAIN_ADDRESS, f->vni, &end[0], &end[1])) : -1;
+	key = plan_key(grain, f->vni, &end[0], &end[1]);
+	if (grain == PLAN_GRAIN_QP && c->replicas.n > 1)
+		k = plan_spread(pair, n, key); /* both ends may be told by different replicas */
+	else
+		k = n ? plan_spread_next(pair, n, count, key) : -1;
 	return k < 0 ? NULL : tunnel[k];
 }
 
@@ -110,10 +126,22 @@ static struct site *site_of(struct ctlr *c, uint32_t vni, const char *addr)
 	return lpm_ip(addr, &a) ? lpm_find(&c->lpm, vni, &a) : NULL;
 }
 
+static void flow_key(char key[sizeof(((struct flow *)0)->key)], uint32_t vni, const char *first,
+    const char *second, uint32_t first_qpn, uint32_t second_qpn)
+{
+	const size_t size = sizeof(((struct flow *)0)->key);
+	const int n = snprintf(key, size, "%" PRIx32 "/%s/%s", vni, first, second);
+
+	if (first_qpn && second_qpn && n > 0 && (size_t)n < size)
+		snprintf(key + n, size - (size_t)n, "/%" PRIx32 "/%" PRIx32, first_qpn, second_qpn);
+}
+
 struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const char *destination,
-    struct site *at, struct tunnel *now, const char **reason)
+    const uint32_t qpn[2], struct site *at, struct tunnel *now, const char **reason)
 {
 	struct site *s = site_of(c, vni, source), *d = site_of(c, vni, destination);
+	const struct job *j = qpn[0] && qpn[1] ? job_of(c, vni, source, destination, qpn[0], qpn[1]) : NULL;
+	const bool by_qp = j && job_by_qp(j);
 	char key[sizeof(((struct flow *)0)->key)];
 	struct flow *f;
 	bool swap;
@@ -128,8 +156,8 @@ struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const
 		return NULL;
 	}
 	swap = !plan_first_site(s->name, d->name);
-	snprintf(key, sizeof(key), "%" PRIx32 "/%s/%s", vni, swap ? destination : source,
-	    swap ? source : destination);
+	flow_key(key, vni, swap ? destination : source, swap ? source : destination, by_qp ? qpn[swap] : 0,
+	    by_qp ? qpn[!swap] : 0);
 	f = map_find(&c->flows, key);
 	if (!f) {
 		f = flow_new(c, key);
@@ -138,6 +166,9 @@ struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const
 			return NULL;
 		}
 		f->vni = vni;
+		f->qpn[0] = by_qp ? qpn[swap] : 0;
+		f->qpn[1] = by_qp ? qpn[!swap] : 0;
+		f->job = by_qp ? plan_id(j->name) : 0;
 		snprintf(f->addr[0], MDL_ADDR, "%s", swap ? destination : source);
 		snprintf(f->addr[1], MDL_ADDR, "%s", swap ? source : destination);
 	}
@@ -149,16 +180,17 @@ struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const
 	return f;
 }
 
-struct flow *flow_find(struct ctlr *c, uint32_t vni, const char *a, const char *b)
+struct flow *flow_find(
+    struct ctlr *c, uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn)
 {
 	char key[sizeof(((struct flow *)0)->key)];
 	struct flow *f;
 
-	snprintf(key, sizeof(key), "%" PRIx32 "/%s/%s", vni, a, b);
+	flow_key(key, vni, a, b, a_qpn, b_qpn);
 	f = map_find(&c->flows, key);
 	if (f)
 		return f;
-	snprintf(key, sizeof(key), "%" PRIx32 "/%s/%s", vni, b, a);
+	flow_key(key, vni, b, a, b_qpn, a_qpn);
 	return map_find(&c->flows, key);
 }
 

@@ -353,11 +353,29 @@ void grant_tick(struct ctlr *c, rwy_time now)
 /* --- from the store
  * ---------------------------------------------------------------------------------------------- */
 
+/* The store may have another version's, or somebody's own. */
+static bool record_ok(const json_t *record)
+{
+	json_t *tunnels = json_object_get(record, "tunnels"), *t;
+	bool ok = json_is_string(json_object_get(record, "owner")) && json_is_array(tunnels);
+	size_t i;
+
+	json_array_foreach(tunnels, i, t) ok = ok && *text_of(t, "provider") && *text_of(t, "name") &&
+	                                       *text_of(t, "first") && *text_of(t, "second");
+	return ok;
+}
+
 void grant_apply(struct ctlr *c, const struct store_kv *kv, const char *job)
 {
-	struct grant *g = kv->value ? need(c, job) : map_find(&c->grants, job);
 	json_t *record = kv->value ? json_loadb(kv->value, kv->len, 0, NULL) : NULL;
+	struct grant *g;
 
+	if (kv->value && !record_ok(record)) {
+		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		json_decref(record);
+		return;
+	}
+	g = kv->value ? need(c, job) : map_find(&c->grants, job);
 	if (g) {
 		json_decref(g->tunnels);
 		g->tunnels = json_incref(json_object_get(record, "tunnels"));

@@ -29,6 +29,17 @@ static bool sensible(struct req *r, const struct model_job *m)
 		return req_fail(r, 400, "name", "name: the path says %s", r->arg[0]), false;
 	if (!*m->name && !*r->arg[0])
 		return req_fail(r, 400, "name", "name: missing"), false;
+	for (unsigned i = 0; i < m->pairs.n; i++) {
+		const struct model_pair *p = &((const struct model_pair *)m->pairs.at)[i];
+		char field[64];
+
+		snprintf(field, sizeof(field), "pairs[%u].%s", i,
+		    p->source_qpn ? "destination_qpn" : "source_qpn");
+		if (!p->source_qpn != !p->destination_qpn)
+			return req_fail(r, 400, field, "%s: missing: both QPNs or none", field), false;
+		if (p->source_qpn && m->granularity != MODEL_QP)
+			return req_fail(r, 400, "granularity", "granularity: expected qp with QPNs"), false;
+	}
 	if (*m->tenant && !map_find(&r->c->tenants, m->tenant))
 		return req_fail(r, 409, "tenant", "tenant: there is no %s", m->tenant), false;
 	return true;
@@ -209,24 +220,6 @@ void job_tick(struct ctlr *c)
  * ------------------------------------------------------------------------------------------------------------
  */
 
-/* Its rows, by addresses: what they were given goes first. */
-struct routed {
-	struct map_node node;
-	char key[192];
-	struct tunnel_name {
-		char a[MDL_NAME], b[MDL_NAME];
-	} pair;
-	uint64_t bps;
-	const struct job *job;
-};
-
-static void routed_key(char key[192], uint32_t vni, const char *a, const char *b)
-{
-	const bool first = strcmp(a, b) < 0;
-
-	snprintf(key, 192, "%" PRIx32 "/%s/%s", vni, first ? a : b, first ? b : a);
-}
-
 static uint32_t job_vni(const struct ctlr *c, const json_t *record)
 {
 	const char *tenant = json_string_value(json_object_get(json_object_get(record, "job"), "tenant"));
@@ -235,61 +228,10 @@ static uint32_t job_vni(const struct ctlr *c, const json_t *record)
 	return nt ? nt->vni : 0;
 }
 
-static void rows(struct ctlr *c, const struct job *j, bool add)
-{
-	const uint32_t vni = j->vni;
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(json_object_get(j->json, "plan"), i, row)
-	{
-		const char *a = json_string_value(json_object_get(row, "source"));
-		const char *b = json_string_value(json_object_get(row, "destination"));
-		const char *pair = json_string_value(json_object_get(row, "pair"));
-		struct routed *x;
-		struct gateway *g;
-		struct flow *f;
-		char key[192];
-
-		if (!a || !b || !pair)
-			continue;
-		routed_key(key, vni, a, b);
-		x = map_find(&c->routed, key);
-		if (x && !add && x->job == j) {
-			map_del(&c->routed, &x->node);
-			free(x);
-		}
-		if (x || !add)
-			continue;
-		x = calloc(1, sizeof(*x));
-		if (!x)
-			continue;
-		memcpy(x->key, key, sizeof(key));
-		x->job = j;
-		if (sscanf(pair, "%31[^/]/%31s", x->pair.a, x->pair.b) != 2 ||
-		    map_add(&c->routed, &x->node, x->key)) {
-			free(x);
-			continue;
-		}
-		x->bps = (uint64_t)json_integer_value(json_object_get(row, "gateway_bps"));
-		for (unsigned k = 0; k < 2; k++) {
-			g = map_find(&c->gateways, k ? x->pair.b : x->pair.a);
-			if (g && g->job_rev < j->mod_rev)
-				g->job_rev = j->mod_rev;
-			if (g)
-				gateway_dirty(c, g);
-		}
-		f = flow_find(c, vni, a, b);
-		if (f)
-			flow_settle(c, f);
-	}
-	routes_changed(c, NULL);
-}
-
 void job_free(struct ctlr *c, struct job *j)
 {
 	reserve_job(c, j, false);
-	rows(c, j, false);
+	job_rows(c, j, false);
 	plan_book_give(c->book, j->take, j->takes);
 	map_del(&c->jobs, &j->node);
 	json_decref(j->json);
@@ -376,7 +318,7 @@ void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	if (plan_book_take(c->book, j->take, j->takes))
 		j->takes = 0;
 	reserve_job(c, j, true);
-	rows(c, j, true);
+	job_rows(c, j, true);
 }
 
 /* At start jobs come before their tenants. */
@@ -391,105 +333,8 @@ void job_tenant(struct ctlr *c, const struct net_tenant *nt)
 
 		if (!of || strcmp(of, nt->name) != 0 || j->vni == nt->vni)
 			continue;
-		rows(c, j, false);
+		job_rows(c, j, false);
 		j->vni = nt->vni;
-		rows(c, j, true);
-	}
-}
-
-/* --- what gateways and hosts are told
- * ---------------------------------------------------------------------------------------------- */
-
-struct tunnel *job_tunnel(struct ctlr *c, uint32_t vni, const char *a, const char *b)
-{
-	char key[192];
-	const struct routed *x;
-
-	routed_key(key, vni, a, b);
-	x = map_find(&c->routed, key);
-	return x ? tunnel_find(c, x->pair.a, x->pair.b) : NULL;
-}
-
-const struct job *job_of(struct ctlr *c, uint32_t vni, const char *a, const char *b)
-{
-	char key[192];
-	const struct routed *x;
-
-	routed_key(key, vni, a, b);
-	x = map_find(&c->routed, key);
-	return x ? x->job : NULL;
-}
-
-struct tunnel *tunnel_of(struct ctlr *c, const char *pair)
-{
-	char a[MDL_NAME], b[MDL_NAME];
-
-	return pair && sscanf(pair, "%31[^/]/%31s", a, b) == 2 ? tunnel_find(c, a, b) : NULL;
-}
-
-struct job **jobs_by_name(struct ctlr *c)
-{
-	struct job **all = calloc(c->jobs.n + 1, sizeof(*all));
-
-	if (all)
-		(void)map_page(&c->jobs, NULL, (void **)all, c->jobs.n);
-	return all;
-}
-
-/* Each way as this gateway has it: from its site to the other. */
-void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
-{
-	const struct tunnel *t;
-	struct job **all = jobs_by_name(c);
-	json_t *row;
-	size_t i;
-
-	for (struct job **p = all; p && *p; p++) {
-		const struct job *j = *p;
-
-		json_array_foreach(json_object_get(j->json, "plan"), i, row)
-		{
-			const char *pair = json_string_value(json_object_get(row, "pair"));
-			const char *slash = pair ? strchr(pair, '/') : NULL;
-			const size_t n = strlen(g->name);
-			const bool first = slash && (size_t)(slash - pair) == n && !strncmp(pair, g->name, n);
-			const bool second = slash && !strcmp(slash + 1, g->name);
-
-			if (!first && !second)
-				continue;
-			t = tunnel_of(c, pair);
-			if (!t || !tunnel_up(t)) /* a broken job's pair that has no way */
-				continue;
-			json_array_append_new(list,
-			    json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "job", j->name, "vni",
-			        (json_int_t)j->vni, "source",
-			        json_copy(json_object_get(row, first ? "source" : "destination")),
-			        "destination",
-			        json_copy(json_object_get(row, first ? "destination" : "source")), "tunnel",
-			        first ? json_string(slash + 1) : json_stringn(pair, (size_t)(slash - pair)),
-			        "rate_bps", json_copy(json_object_get(row, "gateway_bps"))));
-		}
-	}
-	free(all);
-}
-
-void job_routes(struct ctlr *c, struct site *s, json_t *list)
-{
-	struct routed *x;
-
-	MAP_EACH(&c->routed, x)
-	{
-		const struct gateway *a = map_find(&c->gateways, x->pair.a),
-		                     *b = map_find(&c->gateways, x->pair.b);
-		char addr[2][MDL_ADDR] = {"", ""};
-		const struct flow *f;
-		uint32_t vni = 0;
-
-		if (!a || !b || !a->up || !b->up || (a->site != s && b->site != s) ||
-		    sscanf(x->key, "%" SCNx32 "/%55[^/]/%55s", &vni, addr[0], addr[1]) != 3)
-			continue;
-		f = flow_find(c, vni, addr[0], addr[1]);
-		if (!f || !f->tunnel) /* else: the flow's */
-			route_pair(list, c, s, a->site == s ? a : b, vni, addr);
+		job_rows(c, j, true);
 	}
 }

@@ -163,6 +163,8 @@ static int from_pairs(struct req *r, const struct model_job *m, struct plan_job_
 		(void)lpm_ip(from[i].destination, &(*out)[i].b);
 		(*out)[i].want = (struct plan_triple){
 		    from[i].bandwidth_bps, cut(from[i].delay_us), cut(from[i].jitter_us)};
+		(*out)[i].a_qpn = (uint32_t)from[i].source_qpn;
+		(*out)[i].b_qpn = (uint32_t)from[i].destination_qpn;
 	}
 	return (int)m->pairs.n;
 }
@@ -192,6 +194,10 @@ static json_t *row_json(const struct plan_job_result *res, const struct plan_job
 	    (json_int_t)plan_gateway_bps(p->want.bandwidth_bps, policy->gateway_ppm[k]), "edge_bps",
 	    (json_int_t)plan_edge_bps(p->want.bandwidth_bps, policy->gateway_ppm[k], policy->wan_ppm));
 
+	if (p->a_qpn && p->b_qpn) {
+		json_object_set_new(j, "source_qpn", json_integer(row->swapped ? p->b_qpn : p->a_qpn));
+		json_object_set_new(j, "destination_qpn", json_integer(row->swapped ? p->a_qpn : p->b_qpn));
+	}
 	if (row->first < g->n_gw[0] && row->second < g->n_gw[1]) /* else: of each queue pair its own */
 		json_object_set_new(
 		    j, "pair", json_sprintf("%s/%s", g->gw[0][row->first].name, g->gw[1][row->second].name));
@@ -292,6 +298,21 @@ static void refuse(struct req *r, const struct plan_job_result *res, const struc
 	req_reply(r, 409, j);
 }
 
+/* Where the pairs are that the job had before. NULL: out of memory, or there was none. */
+static struct plan_pair *now_of(
+    struct ctlr *c, const struct job *old, const struct plan_job_pair *pairs, int n)
+{
+	struct plan_pair *now = old && n > 0 ? calloc((size_t)n, sizeof(*now)) : NULL;
+	char a[MDL_ADDR], b[MDL_ADDR];
+
+	for (int i = 0; now && i < n; i++) {
+		conf_print_ip(&pairs[i].a, a, sizeof(a));
+		conf_print_ip(&pairs[i].b, b, sizeof(b));
+		now[i] = job_pair(c, old, a, b, pairs[i].a_qpn, pairs[i].b_qpn);
+	}
+	return now;
+}
+
 static const enum plan_grain grain[] = {PLAN_GRAIN_ADDRESS, PLAN_GRAIN_NIC, PLAN_GRAIN_QP};
 
 json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct model_job *m, json_t *posted,
@@ -301,11 +322,13 @@ json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct m
 	struct world w = {c, nt ? nt->vni : 0, old, r, NULL};
 	struct plan_job_pair *pairs = NULL;
 	const int n = m->ranks.n ? from_ranks(r, m, &pairs) : from_pairs(r, m, &pairs);
+	struct plan_pair *now = now_of(c, old, pairs, n);
 	const struct plan_job job = {.name = name,
 	    .grain = grain[m->granularity],
 	    .vni = w.vni,
 	    .pairs = pairs,
-	    .n = n > 0 ? (unsigned)n : 0};
+	    .n = n > 0 ? (unsigned)n : 0,
+	    .now = now};
 	struct plan_job_result *res = NULL;
 	json_t *record = NULL;
 	int rc = n > 0 ? plan_job_new(&res, &job, &c->conf->policy, &world_ops, &w, ctlr_now()) : RWY_EINVAL;
@@ -321,6 +344,7 @@ json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct m
 		record = record_json(c, res, pairs, posted, NULL, ask_network(c, r, name, res, ask_made(r)));
 	plan_job_free(res);
 	free(pairs);
+	free(now);
 	return record;
 }
 
@@ -328,13 +352,22 @@ json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct m
  * -----------------------------------------------------------------------------------------------------------
  */
 
-static bool is_ip(const json_t *row, const char *key, const struct rwy_ip *a)
+/* The row's source or destination. */
+static bool is_end(const json_t *row, bool destination, const struct rwy_ip *a, uint32_t qpn)
 {
-	const char *has = json_string_value(json_object_get(row, key));
+	const char *has = json_string_value(json_object_get(row, destination ? "destination" : "source"));
 	char text[MDL_ADDR];
 
 	conf_print_ip(a, text, sizeof(text));
-	return has && !strcmp(has, text);
+	return has && !strcmp(has, text) &&
+	       json_integer_value(json_object_get(row, destination ? "destination_qpn" : "source_qpn")) ==
+	           (json_int_t)qpn;
+}
+
+static bool is_pair(const json_t *row, const struct plan_job_pair *p)
+{
+	return (is_end(row, false, &p->a, p->a_qpn) && is_end(row, true, &p->b, p->b_qpn)) ||
+	       (is_end(row, false, &p->b, p->b_qpn) && is_end(row, true, &p->a, p->a_qpn));
 }
 
 /* The rows of a stored plan are in the order of its pairs; pairs within one site have none. */
@@ -348,9 +381,7 @@ static void rows_of(
 
 	for (unsigned i = 0; i < n; i++) {
 		row = json_array_get(plan, k);
-		if (!row ||
-		    !((is_ip(row, "source", &pairs[i].a) && is_ip(row, "destination", &pairs[i].b)) ||
-		        (is_ip(row, "source", &pairs[i].b) && is_ip(row, "destination", &pairs[i].a))))
+		if (!row || !is_pair(row, &pairs[i]))
 			continue;
 		k++;
 		was[i] = row;

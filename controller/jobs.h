@@ -21,7 +21,14 @@ void job_move_tick(struct ctlr *c);
 /* Of "GATEWAY/GATEWAY", in any order; NULL: none. */
 struct tunnel *tunnel_of(struct ctlr *c, const char *pair);
 /* The job that these belong to; NULL: none. */
-const struct job *job_of(struct ctlr *c, uint32_t vni, const char *a, const char *b);
+const struct job *job_of(
+    struct ctlr *c, uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn);
+bool job_by_qp(const struct job *j);
+/* The gateways that the job gave to these, by plan_id (0, 0: none). */
+struct plan_pair job_pair(
+    struct ctlr *c, const struct job *j, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn);
+/* Its plan comes into the index, or leaves it. */
+void job_rows(struct ctlr *c, const struct job *j, bool add);
 /* All of them: the same order at every replica. NULL at the end; to free; NULL: out of memory. */
 struct job **jobs_by_name(struct ctlr *c);
 /* A record as job_plan makes them: others are left alone (job_record.c). */
@@ -30,6 +37,6 @@ bool job_record_ok(const json_t *record);
 unsigned job_takes(const json_t *record, struct plan_take **out);
 /* A route of an address pair (routes.c): whichever of the two is at site s is the source. */
 void route_pair(json_t *list, struct ctlr *c, const struct site *s, const struct gateway *g, uint32_t vni,
-    char addr[2][MDL_ADDR]);
+    const char (*addr)[MDL_ADDR], const uint32_t qpn[2]);
 
 #endif

@@ -43,8 +43,9 @@ static json_t *next_hop(const struct gateway *g, uint32_t weight, bool six)
 	return NULL;
 }
 
-static void route_add(
-    json_t *list, uint32_t vni, const char *source, const char *destination, json_t *gateways)
+/* qpn: of source and destination; NULL, or 0: of all. */
+static void route_add(json_t *list, uint32_t vni, const char *source, const char *destination,
+    const uint32_t *qpn, json_t *gateways)
 {
 	json_t *j;
 
@@ -56,6 +57,10 @@ static void route_add(
 	    "{s:I, s:s, s:o}", "vni", (json_int_t)vni, "destination", destination, "gateways", gateways);
 	if (source)
 		json_object_set_new(j, "source", json_string(source));
+	if (qpn && qpn[0] && qpn[1]) {
+		json_object_set_new(j, "source_qpn", json_integer(qpn[0]));
+		json_object_set_new(j, "destination_qpn", json_integer(qpn[1]));
+	}
 	json_array_append_new(list, j);
 }
 
@@ -99,11 +104,12 @@ static void flow_route(json_t *list, const struct site *here, const struct flow 
 	host_prefix(f->addr[mine], source);
 	host_prefix(f->addr[!mine], destination);
 	json_array_append_new(gateways, next_hop(g, 1, strchr(source, ':') != NULL));
-	route_add(list, f->vni, source, destination, gateways);
+	route_add(
+	    list, f->vni, source, destination, (const uint32_t[]){f->qpn[mine], f->qpn[!mine]}, gateways);
 }
 
 void route_pair(json_t *list, struct ctlr *c, const struct site *s, const struct gateway *g, uint32_t vni,
-    char addr[2][MDL_ADDR])
+    const char (*addr)[MDL_ADDR], const uint32_t qpn[2])
 {
 	char source[MDL_ADDR], destination[MDL_ADDR];
 	json_t *gateways = json_array();
@@ -113,7 +119,7 @@ void route_pair(json_t *list, struct ctlr *c, const struct site *s, const struct
 	host_prefix(addr[mine], source);
 	host_prefix(addr[!mine], destination);
 	json_array_append_new(gateways, next_hop(g, 1, strchr(source, ':') != NULL));
-	route_add(list, vni, source, destination, gateways);
+	route_add(list, vni, source, destination, (const uint32_t[]){qpn[mine], qpn[!mine]}, gateways);
 }
 
 static void tenant_routes(struct ctlr *c, const struct site *here, json_t *list)
@@ -137,7 +143,7 @@ static void tenant_routes(struct ctlr *c, const struct site *here, json_t *list)
 				const char *prefix = json_string_value(json_object_get(p, "prefix"));
 
 				if (s && s != here && prefix)
-					route_add(list, nt->vni, NULL, prefix,
+					route_add(list, nt->vni, NULL, prefix, NULL,
 					    ways(c, here, s, strchr(prefix, ':') != NULL));
 			}
 		}
@@ -154,7 +160,7 @@ static json_t *routes_json(struct ctlr *c, struct site *here)
 		const char(*p)[MDL_ADDR] = s->m.prefixes.at;
 
 		for (unsigned i = 0; i < s->m.prefixes.n && sites_want(here, s); i++)
-			route_add(list, 0, NULL, p[i], ways(c, here, s, strchr(p[i], ':') != NULL));
+			route_add(list, 0, NULL, p[i], NULL, ways(c, here, s, strchr(p[i], ':') != NULL));
 	}
 	tenant_routes(c, here, list);
 	job_routes(c, here, list);

@@ -105,7 +105,8 @@ static struct session *session_open(struct ctlr *c, struct gateway *g, const str
 	memcpy(s->destination, m->destination, sizeof(s->destination));
 	s->bytes = m->bytes;
 	s->opened = ctlr_now();
-	s->flow = flow_decide(c, s->vni, s->source, s->destination, g->site,
+	s->flow = flow_decide(c, s->vni, s->source, s->destination,
+	    (const uint32_t[]){s->source_qpn, s->destination_qpn}, g->site,
 	    *m->tunnel ? tunnel_find(c, g->name, m->tunnel) : NULL, &s->reason);
 	if (s->flow)
 		s->flow->refs++;

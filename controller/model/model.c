@@ -229,6 +229,8 @@ static const struct mdl_field model_pair_field[] = {
     INT(model_pair, bandwidth_bps, REQ, 1, BPS_MAX),
     INT(model_pair, delay_us, 0, 0, US_MAX),
     INT(model_pair, jitter_us, 0, 0, US_MAX),
+    INT(model_pair, source_qpn, 0, 1, 0xffffff),
+    INT(model_pair, destination_qpn, 0, 1, 0xffffff),
 };
 static TABLE(model_pair, "a pair");
 

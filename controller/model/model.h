@@ -114,6 +114,7 @@ struct model_site {
 struct model_pair {
 	char source[MDL_ADDR], destination[MDL_ADDR];
 	uint64_t bandwidth_bps, delay_us, jitter_us;
+	uint64_t source_qpn, destination_qpn; /* 0: not said */
 };
 
 struct model_rank {

@@ -192,18 +192,26 @@ static void load(struct plan_job_group *g, unsigned pair, uint64_t bps)
 	g->pair_bps[pair] = sum_of(g->pair_bps[pair], bps);
 }
 
-/* Queue pairs by themselves: nobody knows them yet, so each pair of gateways is to expect its share. */
-static void spread_qps(struct plan_job_group *g, const struct plan_pair *mesh, unsigned n)
+/* Queue pairs by themselves, that nobody knows yet. */
+static bool unknown(const struct plan_job *job, const struct plan_job_pair *p)
 {
-	uint64_t weights = 0;
+	return job->grain == PLAN_GRAIN_QP && (!p->a_qpn || !p->b_qpn);
+}
+
+/* So each pair of gateways is to expect its share of them. */
+static void spread_unknown(
+    const struct work *w, struct plan_job_group *g, int32_t group, const struct plan_pair *mesh, unsigned n)
+{
+	uint64_t weights = 0, bps = 0;
 	unsigned i;
 
+	for (i = 0; i < w->job->n; i++)
+		if (w->r->rows[i].group == group && unknown(w->job, &w->job->pairs[i]))
+			bps = sum_of(bps, w->job->pairs[i].want.bandwidth_bps);
 	for (i = 0; i < n; i++)
 		weights += mesh[i].weight;
-	for (i = 0; weights && i < n; i++)
-		load(g, i,
-		    (uint64_t)(((unsigned __int128)g->want.bandwidth_bps * mesh[i].weight + weights - 1) /
-		               weights));
+	for (i = 0; weights && bps && i < n; i++)
+		load(g, i, (uint64_t)(((unsigned __int128)bps * mesh[i].weight + weights - 1) / weights));
 }
 
 /* Where in the mesh row i is now; -1: nowhere. */
@@ -231,9 +239,9 @@ static int spread_keys(
 	for (i = 0; i < w->job->n; i++) {
 		const struct plan_job_pair *p = &w->job->pairs[i];
 		struct plan_job_row *row = &w->r->rows[i];
-		struct plan_end a = {p->a, 0}, b = {p->b, 0};
+		struct plan_end a = {p->a, p->a_qpn}, b = {p->b, p->b_qpn};
 
-		if (row->group != group)
+		if (row->group != group || unknown(w->job, p))
 			continue;
 		k[m].key = row->swapped ? plan_key(w->job->grain, w->job->vni, &b, &a)
 		                        : plan_key(w->job->grain, w->job->vni, &a, &b);
@@ -278,14 +286,11 @@ static int spread_rows(struct work *w, struct plan_job_group *g, int32_t group)
 		return RWY_ENOMEM;
 	}
 	n = make_mesh(w, g, mesh);
-	if (w->job->grain == PLAN_GRAIN_QP) {
-		for (i = 0; i < n && mesh[i].weight == 0; i++)
-			;
-		rc = i < n ? 0 : RWY_EINVAL;
-		spread_qps(g, mesh, n);
-	} else {
-		rc = spread_keys(w, g, group, mesh, n);
-	}
+	for (i = 0; i < n && mesh[i].weight == 0; i++)
+		;
+	rc = i < n ? spread_keys(w, g, group, mesh, n) : RWY_EINVAL;
+	if (w->job->grain == PLAN_GRAIN_QP)
+		spread_unknown(w, g, group, mesh, n);
 	free(mesh);
 	return rc;
 }

@@ -26,6 +26,8 @@ struct plan_triple {
 struct plan_job_pair {
 	struct rwy_ip a, b;
 	struct plan_triple want;
+	uint32_t a_qpn,
+	    b_qpn; /* PLAN_GRAIN_QP: of this connection; 0: of all between a and b, not known yet */
 };
 
 /* A row of a rank table. */
@@ -109,7 +111,7 @@ const char *plan_job_fail_text(enum plan_job_fail f);
 struct plan_job_row {
 	int32_t group;
 	uint16_t first, second; /* gateways: indices into the group's; PLAN_JOB_ANY_GATEWAY: of each queue
-	                           pair its own, or not placed */
+	                           pair (that is not known) its own, or not placed */
 	bool swapped;           /* the pair's b is at the first site */
 };
 

@@ -67,7 +67,7 @@ static void put(struct plan_job_pair *out, unsigned max, int at, const struct pl
     const struct plan_rank *b, const struct plan_triple *want)
 {
 	if ((unsigned)at < max)
-		out[at] = (struct plan_job_pair){a->addr, b->addr, *want};
+		out[at] = (struct plan_job_pair){a->addr, b->addr, *want, 0, 0};
 }
 
 int plan_job_ranks(struct plan_rank *ranks, unsigned n, const struct plan_triple *want, bool ring,

@@ -20,6 +20,8 @@ from ctlr.harness import CA, LOAD, ROOT, SPEC, Controller, Etcd, Gateway, regist
 from ctlr.networks import (  # noqa: E402, F401
     test_a_job_gets_tunnels_of_its_network, test_a_network_that_fails_leaves_nothing_behind, test_the_white_papers_job_over_its_three_sites,
     test_what_was_granted_and_not_kept_is_given_back_after_a_crash, two_replicas_and_a_network)
+from ctlr.qps import (  # noqa: E402, F401
+    test_named_queue_pairs_have_a_pair_of_gateways_each, test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported)
 
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 SITE_A, SITE_B = {"prefixes": ["10.1.0.0/16"]}, {"prefixes": ["10.2.0.0/16"]}
@@ -1086,7 +1088,8 @@ def suite_etcd():
              "test_a_tunnel_moves_to_the_carrier_that_is_better", "test_jobs_are_planned_refused_and_withdrawn",
              "test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step", "test_a_job_that_does_not_fit_any_more_is_broken_until_it_does",
              "test_all_is_there_again_after_a_restart", "test_a_job_gets_tunnels_of_its_network", "test_a_network_that_fails_leaves_nothing_behind",
-             "test_what_was_granted_and_not_kept_is_given_back_after_a_crash", "test_the_white_papers_job_over_its_three_sites"]
+             "test_what_was_granted_and_not_kept_is_given_back_after_a_crash", "test_the_white_papers_job_over_its_three_sites",
+             "test_named_queue_pairs_have_a_pair_of_gateways_each"]
     with temporary() as d:
         etcd = Etcd(Path(d) / "etcd")
         for i, name in enumerate(names):

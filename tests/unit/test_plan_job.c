@@ -136,7 +136,7 @@ static void fill(struct plan_job_pair *p, unsigned n, unsigned a, unsigned b, st
 	for (i = 0; i < n; i++) {
 		const uint8_t x[4] = {10, (uint8_t)a, 0, (uint8_t)i}, y[4] = {10, (uint8_t)b, 1, (uint8_t)i};
 
-		p[i] = (struct plan_job_pair){rwy_ip_from4(x), rwy_ip_from4(y), want};
+		p[i] = (struct plan_job_pair){rwy_ip_from4(x), rwy_ip_from4(y), want, 0, 0};
 	}
 }
 
@@ -344,6 +344,57 @@ static void test_grains(void **state)
 	assert_int_equal(r->rows[0].first, PLAN_JOB_ANY_GATEWAY);
 	assert_int_equal(r->groups[0].gw_bps[0][0], 12 * G);
 	assert_int_equal(r->groups[0].gw_bps[1][1], 4 * G);
+	plan_job_free(r);
+}
+
+/* Connections that the scheduler names have a pair of gateways each, by weight; what is not named has its
+ * share of the rest. */
+static void test_named_qps(void **state)
+{
+	struct plan_job_pair pairs[17];
+	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_QP, .pairs = pairs, .n = 17};
+	struct plan_pair now[17] = {{0, 0, 0}};
+	struct world w = world();
+	struct plan_job_result *r, *again;
+	unsigned i, on[2][2] = {{0}}, moved = 0;
+
+	fill(pairs, 17, 1, 3, (struct plan_triple){G, 0, 0});
+	for (i = 0; i < 16; i++) {
+		pairs[i].b = pairs[0].b;
+		pairs[i].a = pairs[0].a;
+		pairs[i].a_qpn = 100 + i;
+		pairs[i].b_qpn = 200 + i;
+	}
+	pairs[16].want.bandwidth_bps = 16 * G;
+	r = plan(&w, &job);
+	assert_int_equal(r->fail, PLAN_JOB_FITS);
+	for (i = 0; i < 16; i++)
+		on[r->rows[i].first][r->rows[i].second]++;
+	assert_int_equal(on[0][0], 9);
+	assert_int_equal(on[0][1], 3);
+	assert_int_equal(on[1][0], 3);
+	assert_int_equal(on[1][1], 1);
+	assert_int_equal(r->rows[16].first, PLAN_JOB_ANY_GATEWAY);
+	assert_int_equal(r->groups[0].gw_bps[0][0], 24 * G);
+	assert_int_equal(r->groups[0].gw_bps[1][1], 8 * G);
+	assert_int_equal(r->groups[0].pair_bps[0], 18 * G);
+	/* A gateway goes: what was not on it stays. */
+	for (i = 0; i < 16; i++)
+		now[i] = (struct plan_pair){
+		    r->groups[0].gw[0][r->rows[i].first].id, r->groups[0].gw[1][r->rows[i].second].id, 0};
+	w.gw_bps[2][1] = 0; /* of the first by name */
+	job.now = now;
+	job.stay = true;
+	again = plan(&w, &job);
+	assert_int_equal(again->fail, PLAN_JOB_FITS);
+	for (i = 0; i < 16; i++) {
+		moved += r->rows[i].first == 1;
+		assert_int_equal(again->rows[i].first, 0);
+		if (r->rows[i].first == 0)
+			assert_int_equal(again->rows[i].second, r->rows[i].second);
+	}
+	assert_int_equal(moved, 4);
+	plan_job_free(again);
 	plan_job_free(r);
 }
 
@@ -576,6 +627,7 @@ int main(void)
 	    cmocka_unit_test(test_fits_is_true),
 	    cmocka_unit_test(test_rows),
 	    cmocka_unit_test(test_grains),
+	    cmocka_unit_test(test_named_qps),
 	    cmocka_unit_test(test_three_sites),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_book),
