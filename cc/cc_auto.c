@@ -367,7 +367,8 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 {
 	switch (m->phase) {
 	case STARTUP:
-		if (m->late_acks == LATE_ACKS) {
+		/* Who has nothing more to send makes no queue: this one is others', or on the way back. */
+		if (m->late_acks == LATE_ACKS && !ack->app_limited) {
 			m->drain_rtt = 0;
 			cc_auto_enter(m, DRAIN, now);
 		}

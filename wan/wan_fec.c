@@ -13,8 +13,8 @@
 #include "wan/wan_int.h"
 
 #define LINGER_END 128 /* parts of a round trip: a message ended; others may follow at once */
-#define LINGER_MID 16 /* more of a message must come */
-#define AGE_PARTS  3  /* less than what wan_fec_judge waits for */
+#define LINGER_MID 16  /* more of a message must come */
+#define AGE_PARTS  3   /* less than what wan_fec_judge waits for */
 
 static struct wan_fec_code *code_new(void)
 {

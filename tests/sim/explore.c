@@ -182,7 +182,8 @@ static void draw_squeeze(struct run *r)
 	r->cfg.custody_conn = (16u << 10) << sim_below(&r->rng, 3);
 	if (sim_chance(&r->rng, .5))
 		r->cfg.custody_total = 64u << 10;
-	/* Not before every connection was confirmed by its far host: only then is anything acknowledged. */
+	/* Not before every connection was confirmed by its far host: only then is anything acknowledged. Nor
+	 * does the tunnel move before: a carrier may break unknown for longer than these hosts try. */
 	r->fault_at = 1700 * RWY_MS + RWY_MS * sim_below(&r->rng, 200);
 }
 
@@ -331,7 +332,8 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	}
 	r->near = r->cfg.ack_mode == ENG_ACK_NEAR ? ~0u : 0;
 	if (faults & F_MOVES)
-		r->move_at = sim_now(r->w) + RWY_MS * sim_below(&r->rng, 200);
+		r->move_at =
+		    (faults & F_SQUEEZE ? r->fault_at : sim_now(r->w)) + RWY_MS * sim_below(&r->rng, 200);
 	if (faults & F_CHANGES)
 		sim_changes_begin(r);
 	begin_round(r);

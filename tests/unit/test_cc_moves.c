@@ -109,10 +109,57 @@ static void test_idle(void **state)
 	all_steps(true, 0);
 }
 
+/*
+ * Who has little to send while the way back has others' queue sees its round trip swell, and has no part in
+ * it: when there is much to send, the rate is there soon. From the beginning, or after a busy time.
+ */
+static void test_way_back(void **state)
+{
+	static const rwy_dur rtts[] = {RWY_MS, 20 * RWY_MS, 100 * RWY_MS};
+	unsigned bad = 0;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rtts) / sizeof(rtts[0]); k++)
+		for (size_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++)
+			for (unsigned busy = 0; busy < 2; busy++) {
+				struct cc_bn_cfg c;
+				struct cc_bn b;
+				double share;
+
+				cc_bn_default(&c);
+				c.rate_Bps = rates[r];
+				c.rtt = rtts[k];
+				c.ack_gap = RWY_MS;
+				c.queue_bytes = cc_bytes_in(rates[r], rtts[k]);
+				cc_bn_init(&b, &c);
+				cc_bn_add(&b, &cc_auto, 10 * GBIT);
+				b.flow[0].demand_Bps = busy ? 0 : rates[r] / 1000;
+				cc_bn_run(&b, busy ? 3 * RWY_SEC : 5 * rtts[k]);
+				b.flow[0].demand_Bps = rates[r] / 1000;
+				for (unsigned i = 0; i < 40; i++) {
+					b.cfg.rtt = rtts[k] + rtts[k] * (i % 10) / 10;
+					cc_bn_run(&b, RWY_SEC / 20);
+				}
+				b.cfg.rtt = rtts[k];
+				b.flow[0].demand_Bps = 0;
+				cc_bn_run(&b, 20 * rtts[k] + 50 * RWY_MS);
+				cc_bn_measure(&b);
+				cc_bn_run(&b, RWY_SEC);
+				share = cc_bn_total(&b);
+				if (share < 0.8)
+					print_message("%5.1f ms, %4.0f MB/s, %s: %.3f\n",
+					    (double)rtts[k] / 1e6, (double)rates[r] / 1e6,
+					    busy ? "busy before" : "from the beginning", share);
+				bad += share < 0.8;
+				cc_bn_fini(&b);
+			}
+	assert_int_equal(bad, 0);
+}
+
 int main(void)
 {
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_busy), cmocka_unit_test(test_busy_loss), cmocka_unit_test(test_idle)};
+	static const struct CMUnitTest tests[] = {cmocka_unit_test(test_busy),
+	    cmocka_unit_test(test_busy_loss), cmocka_unit_test(test_idle), cmocka_unit_test(test_way_back)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
