@@ -44,6 +44,15 @@ bool replica_alive(const struct ctlr *c, const char *name)
 /* --- gateways
  * ---------------------------------------------------------------------------------------------------- */
 
+/* When a gateway is lost that is not heard until then. While we were away it had nobody to talk to, and has
+ * to find out that we are back. */
+static rwy_time expiry(const struct ctlr *c)
+{
+	const rwy_dur term = gateway_ttl_ms(c) * RWY_MS;
+
+	return ctlr_now() + (c->loaded ? term : rwy_time_max(term, c->conf->grace));
+}
+
 static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
 	struct gateway *g = map_find(&c->gateways, name);
@@ -90,7 +99,7 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	snprintf(g->owner, sizeof(g->owner), "%.31s", text_of(j, "owner"));
 	g->up = !strcmp(text_of(j, "state"), "up");
 	g->mod_rev = kv->mod_rev;
-	g->expires = ctlr_now() + gateway_ttl_ms(c) * RWY_MS;
+	g->expires = expiry(c);
 	gateway_set_site(c, g, s);
 	c->up += g->up;
 	c->up -= was_up;
@@ -307,7 +316,7 @@ static void replica_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	MAP_EACH(&c->gateways, g)
 	{ /* its gateways have a term to come to another one */
 		if (!strcmp(g->owner, name)) {
-			g->expires = ctlr_now() + gateway_ttl_ms(c) * RWY_MS;
+			g->expires = expiry(c);
 			gateway_soon(c, g, SOON_TUNNELS);
 		}
 	}

@@ -43,6 +43,7 @@ static const struct key keys[] = {
     {"store", "user", K_TEXT, .offset = AT(user)},
     {"store", "password", K_TEXT, .offset = AT(password)},
     {"gateways", "lease", K_DUR, .offset = AT(lease), .min = 200 * RWY_MS, .max = 3600 * RWY_SEC},
+    {"gateways", "grace", K_DUR, .offset = AT(grace), .min = 0, .max = 3600 * RWY_SEC},
     {"gateways", "heartbeats", K_INT, .offset = AT(heartbeats), .min = 1, .max = 1000000},
     {"limits", "body", K_SIZE, .offset = AT(body), .min = 4096, .max = 64 << 20},
     {"limits", "request", K_DUR, .offset = AT(request), .min = RWY_SEC / 10, .max = 600 * RWY_SEC},
@@ -263,6 +264,7 @@ static void defaults(struct ctlr_conf *c)
 	c->log_level = 3;
 	c->threads = 2;
 	c->lease = 3 * RWY_SEC;
+	c->grace = 35 * RWY_SEC; /* gateways that met nobody try again after 30 s at most */
 	c->heartbeats = 2000;
 	c->body = 1 << 20;
 	c->request = 10 * RWY_SEC;

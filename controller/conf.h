@@ -45,6 +45,7 @@ struct ctlr_conf {
 	char prefix[CTLR_TEXT], etcd_ca[CTLR_TEXT], etcd_cert[CTLR_TEXT], etcd_key[CTLR_TEXT],
 	    user[CTLR_TEXT], password[CTLR_TEXT];
 	rwy_dur lease;       /* of gateways */
+	rwy_dur grace;       /* for them to come back after a start, which none of them has to see at once */
 	unsigned heartbeats; /* a second, at most: with many gateways their leases become longer */
 	uint64_t body;       /* bytes */
 	rwy_dur request;     /* for a client to send one */

@@ -853,6 +853,24 @@ def test_all_is_there_again_after_a_restart(w):
     w.sched.delete("/v1/jobs/j")
 
 
+def test_gateways_have_time_to_come_back_after_a_start(w):
+    """They try again every 30 s at least: a controller that was away longer than a lease does not take all of them for lost."""
+    w.sites()
+    w.gateways("gw-a1", "gw-b1")
+    w.sched.put("/v1/jobs/j", {"pairs": [{"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**8}]}, 201)
+    before = w.op.get("/v1/jobs")
+    for grace in ("", ", grace: 0s"):
+        w.ctl.kill()
+        w.ctl.config.write_text(w.ctl.config.read_text().replace("lease: 2s", "lease: 2s" + grace))
+        w.ctl.start()
+        w.connect()
+        if not grace:
+            time.sleep(3)  # of which nothing shall come
+            assert [g["state"] for g in w.op.get("/v1/gateways")["gateways"]] == ["up", "up"]
+            assert w.op.get("/v1/jobs") == before
+    until(lambda: [g["state"] for g in w.op.get("/v1/gateways")["gateways"]] == ["lost", "lost"])
+
+
 def test_configuration_that_is_wrong_is_told_with_its_line(w):
     good = w.ctl.config.read_text()
     for old, new, line, what in [("name: ctl", "name: 'a b'", 1, "controller.name"), ("log_level: info", "log_level: loud", 1, "log_level"),
