@@ -4,9 +4,11 @@
 import atexit
 import http.client
 import json
+import random
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 
 from ctlr.harness import ROOT, Controller, until
@@ -377,4 +379,47 @@ def two_replicas_and_a_network(w, etcd, directory):
     w.sched.get("/v1/jobs/lost", 404)
     stop()
     stop_c()
+    network.kill()
+
+
+def test_whatever_happens_the_network_has_what_the_jobs_say(w):
+    """Clients put, change and withdraw jobs while the network misbehaves at random and the controller is killed now and then."""
+    network = Network()
+    configure(w, network.yaml.replace("1000", "300"))
+    gws, stop = four(w)
+    going, codes, pick = [True], Counter(), random.Random(5)
+
+    def client(seed):
+        mine = random.Random(seed)
+        c = w.ctl.client(w.context["sched"])
+        while going[0]:
+            name = f"j{mine.randrange(4)}"
+            try:
+                if mine.random() < 0.3:
+                    status, _ = c.ask("DELETE", f"/v1/jobs/{name}")
+                else:
+                    status, _ = c.ask("PUT", f"/v1/jobs/{name}", job(mine.randrange(1, 60) * G, net=20 + seed, n=mine.randrange(1, 4)))
+                codes[status] += 1
+            except (OSError, http.client.HTTPException):
+                c.close()
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(6)]
+    [t.start() for t in threads]
+    for i in range(24):
+        network.behave(paths=pick.choice(["", "", "", "broken", "slow"]), tunnels=pick.choice(["", "", "", "broken", "late", "refuse"]))
+        seen = sum(codes.values())
+        until(lambda seen=seen: sum(codes.values()) >= seen + 6)
+        if i % 8 == 7:
+            w.ctl.kill()
+            w.ctl.start()
+    going[0] = False
+    network.behave(paths="", tunnels="")
+    [t.join() for t in threads]
+    stop()
+    w.connect()
+
+    def same():
+        said = {n["name"]: {(leg["edge"], leg["path"]): leg["bandwidth_bps"] for leg in n["legs"]} for j in w.sched.get("/v1/jobs")["jobs"] for n in j.get("network", [])}
+        return said == {name: made(network, name) for name in network.tunnels()}
+    until(same, 40)
+    assert codes[200] + codes[201] > 5 and set(codes) <= {200, 201, 404, 409, 502, 503}, codes
     network.kill()
