@@ -233,36 +233,44 @@ static void take(struct gw_siblings *g, const struct gw_siblings_say *s, unsigne
 		g->n--;
 }
 
+static bool same_sibling(const struct gw_sibling *a, const struct gw_sibling *b, bool lost)
+{
+	if (strcmp(a->name, b->name) != 0 || !rwy_ip_eq(&a->addr, &b->addr) || a->weight != b->weight ||
+	    (lost && a->lost != b->lost) || a->tunnels != b->tunnels)
+		return false;
+	for (unsigned i = 0; i < a->tunnels; i++)
+		if (strcmp(a->tunnel[i].peer, b->tunnel[i].peer) != 0 ||
+		    a->tunnel[i].weight != b->tunnel[i].weight)
+			return false;
+	return true;
+}
+
+static bool same_pair(const struct gw_siblings *g, const struct gw_sibling_pair *is,
+    const struct gw_siblings_say *s, const struct gw_sibling_pair *said)
+{
+	if (!rwy_ip_eq(&is->local, &said->local) || !rwy_ip_eq(&is->remote, &said->remote) ||
+	    is->dqpn != said->dqpn)
+		return false;
+	return is->who < 0 || said->who < 0 ? is->who == said->who
+	                                    : !strcmp(g->sib[is->who].name, s->sib[said->who].name);
+}
+
+/* Nothing new: documents come for other reasons, too. */
 static bool same(const struct gw_siblings *g, const struct gw_siblings_say *s, bool controller, uint32_t own)
 {
-	unsigned n = 0;
+	unsigned n = 0, found = 0;
 
 	if (g->controller != controller || g->own != own || g->pairs != s->pairs)
 		return false;
-	for (unsigned i = 0; i < g->n; i++)
+	for (unsigned i = 0; i < g->n; i++) {
 		n += *g->sib[i].name != 0;
-	for (unsigned k = 0; k < s->n; k++) {
-		struct gw_sibling b;
-		unsigned i = 0;
-
-		memcpy(&b, &s->sib[k], sizeof(b));
-		while (i < g->n && strcmp(g->sib[i].name, b.name) != 0)
-			i++;
-		if (i == g->n)
-			return false;
-		b.lost = controller ? b.lost : g->sib[i].lost;
-		if (memcmp(&b, &g->sib[i], sizeof(b)) != 0)
-			return false;
+		for (unsigned k = 0; *g->sib[i].name && k < s->n; k++)
+			found += same_sibling(&g->sib[i], &s->sib[k], controller);
 	}
-	for (unsigned i = 0; i < s->pairs; i++) {
-		const struct gw_sibling_pair *a = &s->pair[i], *b = &g->pair[i];
-
-		if (!rwy_ip_eq(&a->local, &b->local) || !rwy_ip_eq(&a->remote, &b->remote) ||
-		    a->dqpn != b->dqpn || (a->who < 0) != (b->who < 0) ||
-		    (a->who >= 0 && strcmp(s->sib[a->who].name, g->sib[b->who].name) != 0))
+	for (unsigned i = 0; i < s->pairs; i++)
+		if (!same_pair(g, &g->pair[i], s, &s->pair[i]))
 			return false;
-	}
-	return n == s->n;
+	return n == s->n && found == n;
 }
 
 static int say(struct gw_app *app, const struct gw_siblings_say *s, bool controller, uint32_t own)
@@ -271,7 +279,7 @@ static int say(struct gw_app *app, const struct gw_siblings_say *s, bool control
 	struct gw_sibling_pair *pair = malloc((s->pairs ? s->pairs : 1) * sizeof(*pair));
 	unsigned at[CONF_SIBLINGS_MAX];
 
-	if (!pair || same(g, s, controller, own)) { /* documents come for other reasons, too */
+	if (!pair || same(g, s, controller, own)) {
 		free(pair);
 		return pair ? 0 : RWY_ENOMEM;
 	}

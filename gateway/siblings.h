@@ -34,7 +34,7 @@ struct gw_sibling {
 	bool lost;
 	unsigned tunnels; /* the document's; the file's sibling has the tunnels that we have */
 	struct gw_sibling_tunnel tunnel[CONF_TUNNELS_MAX];
-}; /* zeroed before it is filled: compared as a whole */
+};
 
 /* An address pair that is assigned. */
 struct gw_sibling_pair {

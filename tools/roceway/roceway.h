@@ -41,8 +41,8 @@ struct cli_cmd {
 	int (*run)(const struct cli *cli); /* returns an exit code */
 };
 extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_counters, cmd_ports,
-    cmd_neighbours, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant, cmd_tunnel, cmd_controller, cmd_reload, cmd_metrics,
-    cmd_help, cmd_list_commands, cmd_version;
+    cmd_neighbours, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant, cmd_tunnel, cmd_controller,
+    cmd_reload, cmd_metrics, cmd_help, cmd_list_commands, cmd_version;
 
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */
 /* One line on standard error, "roceway: ...". */

@@ -8,7 +8,7 @@ ACK = 0x11
 
 @dataclass
 class Packet:
-    """One RoCEv2 packet: time in s, addresses, UDP source port, BTH fields, AETH syndrome of an ACK."""
+    """One RoCEv2 packet: time in s, addresses, UDP source port, BTH fields, AETH syndrome of an ACK, MAC addresses."""
     time: float
     src: str
     dst: str
@@ -18,6 +18,8 @@ class Packet:
     psn: int
     ack_req: bool
     syndrome: int = -1
+    smac: str = ""
+    dmac: str = ""
 
     @property
     def rnr_nak(self):
@@ -37,7 +39,8 @@ def roce(path):
         bth = frame[42:]
         yield Packet(sec + usec / 1e6, ".".join(map(str, frame[26:30])), ".".join(map(str, frame[30:34])),
                      int.from_bytes(frame[34:36], "big"), bth[0], int.from_bytes(bth[5:8], "big"),
-                     int.from_bytes(bth[9:12], "big"), bool(bth[8] & 0x80), bth[12] if bth[0] == ACK else -1)
+                     int.from_bytes(bth[9:12], "big"), bool(bth[8] & 0x80), bth[12] if bth[0] == ACK else -1,
+                     frame[6:12].hex(":"), frame[:6].hex(":"))
 
 
 def ack_delays(path, host):

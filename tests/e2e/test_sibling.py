@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+# Two sites with two gateways each, and hosts that have one route: A's by a1, B's by b2. What another gateway carries is handed to it, so that
+# both directions of a connection go by one pair of gateways. Captures on all gateways' LAN ports prove it.
+import threading
+
+from lab import needs, pcap
+from lab.fleet import Fleet, host_addresses
+from lab.proc import settled, wait_for
+
+from test_controller import PAIRS, fleet, job, plan, tunnels, up, write
+
+SOME = PAIRS[::3]  # of all, where 16 transfers would take too long
+
+
+def one_route(f):
+    """No routes by pair of addresses: what every host has."""
+    for host, site, gateway in ((f.lab.a, 1, "a1"), (f.lab.b, 2, "b2")):
+        host.run(f"ip rule flush; ip rule add pref 32766 table main; ip route replace 10.{3 - site}.0.0/24 via {f.gateways[gateway].lan} dev eth0; "
+                 "ip neigh flush dev eth0")
+
+
+def siblings(gateway):
+    return {s["name"]: s for s in gateway.ask("siblings")["siblings"]}
+
+
+def known(f):
+    """Each gateway has its sibling, with its MAC address."""
+    return all([(s["state"], s["mac_known"]) for s in siblings(g).values()] == [("up", True)] for g in f.gateways.values())
+
+
+def carriers(f, files):
+    """{(source, destination): gateways that gave its packets to the host}, and the same of what came from a gateway and not from the host."""
+    of_mac = {next(p["mac"] for p in g.ask("ports")["ports"] if p["name"] == "lan"): name for name, g in f.gateways.items()}
+    given, handed = {}, {}
+    for path in files.values():
+        for p in pcap.roce(path):
+            if p.smac in of_mac:
+                (handed if p.dmac in of_mac else given).setdefault((p.src, p.dst), set()).add((of_mac[p.smac], of_mac.get(p.dmac)))
+    return {k: {a for a, _ in v} for k, v in given.items()}, handed
+
+
+def transfers(f, pairs, directory):
+    files = f.capture(f.lab.net.dir / directory)
+    for pair in pairs:
+        r = write(f, pair, size=16384, iters=20, limit=30)
+        assert r.ok, (pair, r.text)
+    for path in files.values():
+        settled(path)
+    f.lab.capture_stop()
+    return carriers(f, files)
+
+
+def by_one_pair(f, pairs, given, handed):
+    """{pair: (gateway at A, gateway at B)}: each direction was given to its host by one gateway, and nothing was handed on but from the hosts' next hop."""
+    by = {}
+    for x, y in pairs:
+        assert len(given.get((y, x), ())) == len(given.get((x, y), ())) == 1, ((x, y), given.get((y, x)), given.get((x, y)))
+        a, b = by[x, y] = (*given[y, x], *given[x, y])
+        assert handed.get((x, y), set()) == (set() if a == "a1" else {("a1", a)}), ((x, y), a, handed.get((x, y)))
+        assert handed.get((y, x), set()) == (set() if b == "b2" else {("b2", b)}), ((y, x), b, handed.get((y, x)))
+    return by
+
+
+@needs(native=True, timeout=500)
+def test_sibling_plan(lab):
+    """A job's 16 connections spread 3 to 1 at both sites, both directions on the pair of the plan, though all packets of a site come to one gateway;
+    without the job, and without the controller, pairs go by the weights, the same at both sites."""
+    with fleet(lab) as f:
+        lab.wan(rtt_ms=5)
+        one_route(f)
+        f.ask("POST", "/v1/jobs", body=job())
+        by = plan(f)
+        assert len(by) == 16, by
+        assert [sum(gws[end].endswith("1") for gws in by.values()) for end in (0, 1)] == [12, 12], by
+        wait_for("each gateway knows its sibling's pairs", lambda: known(f) and all(
+            [s["pairs"] for s in siblings(g).values()] == [4 if g.n == 1 else 12] for g in f.gateways.values()), 20, 0.2)
+        given, handed = transfers(f, PAIRS, "sibling")
+        assert by_one_pair(f, PAIRS, given, handed) == by
+        assert siblings(f.gateways["a1"])["a2"]["packets"] > 0 and siblings(f.gateways["b2"])["b1"]["packets"] > 0
+        assert siblings(f.gateways["a2"])["a1"]["packets"] == 0, "handed on twice"
+        f.ask("DELETE", "/v1/jobs/train", want=(200, 204))
+        wait_for("nothing is assigned", lambda: all(not s["pairs"] for g in f.gateways.values() for s in siblings(g).values()), 20, 0.2)
+        f.processes["controller-1"].kill()
+        by = by_one_pair(f, SOME, *transfers(f, SOME, "sibling-rule"))
+        lab.log(f"by the rule: {sorted(by.values())}")
+        assert not lab.host_retransmits(timer=2), "retransmissions"
+
+
+@needs(native=True, timeout=400)
+def test_sibling_returns(lab):
+    """A gateway is away and its pairs go by the others; it comes back while a transfer is under way, which stays and does not notice."""
+    with fleet(lab) as f:
+        lab.wan(rtt_ms=5)
+        one_route(f)
+        wait_for("each gateway knows its sibling", lambda: known(f), 20, 0.2)
+        by = by_one_pair(f, SOME, *transfers(f, SOME, "sibling-before"))
+        pair = next(p for p, gws in by.items() if gws[0] == "a2")
+        a1 = f.gateways["a1"]
+        f.gateways["a2"].kill()
+        wait_for("a2 is lost", lambda: up(f) == 3 and siblings(a1)["a2"]["state"] == "lost", 20, 0.2)
+        results = []
+        t = threading.Thread(target=lambda: results.append(write(f, pair, size=65536, seconds=20, limit=60)))
+        t.start()
+        lab.wait_traffic(100)
+        f.gateways["a2"].start()
+        wait_for("a2 is back", lambda: up(f) == 4 and known(f), 20, 0.2)
+        lab.wait_traffic(200)
+        assert siblings(a1)["a2"]["packets"] == 0, "what is under way was moved"
+        t.join()
+        assert results[0].ok, results[0].text
+        assert not lab.host_retransmits(timer=2), "retransmissions"
+        wait_for("the other site's gateways have their tunnels to a2", lambda: all(len(tunnels(g)) == 2 for g in f.gateways.values()), 20, 0.2)
+        assert by_one_pair(f, [pair], *transfers(f, [pair], "sibling-after"))[pair] == by[pair]
+
+
+@needs(native=True, timeout=400)
+def test_sibling_file(lab):
+    """The same without a control center: each gateway's file names its sibling and both tunnels. A sibling that is gone is lost."""
+    f = Fleet(lab)
+    try:
+        f.build()
+        for g in f.gateways.values():
+            far = [x for x in f.gateways.values() if x.name[0] != g.name[0]]
+            near = next(x for x in f.gateways.values() if x.name[0] == g.name[0] and x is not g)
+            g.more = f"siblings:\n  - {{name: {near.name}, address: {near.lan}, weight: 1}}\ntunnels:\n" + "".join(
+                f"  - {{name: {x.name}, peer: {x.name}, port: wan, local: {g.wan}, remote: {x.wan}, prefixes: [10.{3 - g.site}.0.0/24], "
+                "security: none}\n" for x in far)
+            g.start()
+        wait_for("all tunnels are up", lambda: all(len(tunnels(g)) == 2 for g in f.gateways.values()), 20, 0.2)
+        wait_for("siblings know each other", lambda: known(f), 20, 0.2)
+        one_route(f)
+        lab.wan(rtt_ms=5)
+        by = by_one_pair(f, SOME, *transfers(f, SOME, "sibling-file"))
+        lab.log(f"by the file: {sorted(by.values())}")
+        f.gateways["a2"].kill()
+        handed = next((p for p, gws in by.items() if gws[0] == "a2"), None)
+        if handed:  # who is asked and does not answer
+            write(f, handed, size=1024, iters=5, limit=10)
+        wait_for("a2 is lost", lambda: not handed or siblings(f.gateways["a1"])["a2"]["state"] == "lost", 60, 0.5)
+    finally:
+        f.close()
