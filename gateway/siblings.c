@@ -181,8 +181,11 @@ static void tell(struct gw_app *app)
 
 int gw_siblings_join(struct gw_app *app, struct gw_worker *w)
 {
-	w->sibw = calloc(1, sizeof(*w->sibw));
-	return w->sibw ? set_new(app, app->siblings, &w->sib) : RWY_ENOMEM;
+	w->sibw = aligned_alloc(64, sizeof(*w->sibw));
+	if (!w->sibw)
+		return RWY_ENOMEM;
+	memset(w->sibw, 0, sizeof(*w->sibw));
+	return set_new(app, app->siblings, &w->sib);
 }
 
 void gw_siblings_leave(struct gw_worker *w)

@@ -36,6 +36,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "gateway/sibling.h"
 #include "tests/bench/fp_lab.h"
 
 #define SLICES_MAX   32768
@@ -147,6 +148,33 @@ static void port_batch(struct run *r)
 		rte_pktmbuf_free_bulk(m, n);
 }
 
+/* All flows are the sibling's from now on: what the hosts sent comes out of A's LAN port again. */
+static void hand_over(struct run *r)
+{
+	struct gw_worker *w = r->lab.gw[FP_A].w;
+
+	for (unsigned i = 0; i < GW_SIB_FLOWS; i++) {
+		w->sibw->flow[i].who = 0;
+		w->sibw->flow[i].id = w->sib->sib[0].id;
+	}
+}
+
+static void handed_batch(struct run *r)
+{
+	struct fp_gw *g = &r->lab.gw[FP_A];
+	struct rte_mbuf *m[BURST];
+	unsigned n;
+
+	fp_hosts_send(r->hosts, r->lab.cfg.batch);
+	do
+		timed_turn(r, FP_A);
+	while (waiting(g));
+	while ((n = rte_ring_dequeue_burst(g->port[FP_LAN].tx, (void **)m, BURST, NULL)) > 0)
+		rte_pktmbuf_free_bulk(m, n);
+	while ((n = rte_ring_dequeue_burst(g->port[FP_WAN].tx, (void **)m, BURST, NULL)) > 0)
+		rte_pktmbuf_free_bulk(m, n);
+}
+
 /* --- figures ------------------------------------------------------------------------------------ */
 
 static int order(const void *a, const void *b)
@@ -169,7 +197,7 @@ static void print_series(const char *name, struct series *s)
 	    s->v[s->n / 10]);
 }
 
-static struct series near, far, harness, port, both;
+static struct series near, far, harness, port, handed, both;
 static unsigned disturbed;
 
 static long switches(void)
@@ -180,7 +208,9 @@ static long switches(void)
 	return u.ru_nivcsw + u.ru_nvcsw;
 }
 
-static void slice(struct run *r, bool port_only)
+enum kind { GATEWAYS, PORT, HANDED };
+
+static void slice(struct run *r, enum kind kind)
 {
 	const struct fp_stats *st = fp_hosts_stats(r->hosts);
 	uint64_t sent = st->sent, received = st->received, start, all;
@@ -189,15 +219,15 @@ static void slice(struct run *r, bool port_only)
 
 	memset(r->cycles, 0, sizeof(r->cycles));
 	start = rte_rdtsc_precise();
-	port_only ? port_batch(r) : batch(r);
+	kind == PORT ? port_batch(r) : kind == HANDED ? handed_batch(r) : batch(r);
 	all = rte_rdtsc_precise() - start;
 	n = (double)(st->sent - sent);
-	if (switches() != before_it || (!port_only && st->received == received)) {
+	if (switches() != before_it || (kind == GATEWAYS && st->received == received)) {
 		disturbed++;
 		return;
 	}
-	if (port_only) {
-		add(&port, (double)r->cycles[FP_A] / n);
+	if (kind != GATEWAYS) {
+		add(kind == PORT ? &port : &handed, (double)r->cycles[FP_A] / n);
 		return;
 	}
 	add(&near, (double)r->cycles[FP_A] / n);
@@ -274,7 +304,7 @@ static int run(struct run *r, double seconds)
 	warm_up(r);
 	end = rte_rdtsc() + (uint64_t)(seconds * (double)hz);
 	while (before(end))
-		slice(r, false);
+		slice(r, GATEWAYS);
 	custody = c->accepted - c->delivered;
 	drain(r);
 	printf("{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, r->lab.cfg.payload, r->lab.cfg.qps, hz);
@@ -289,8 +319,17 @@ static int run(struct run *r, double seconds)
 	}
 	end = rte_rdtsc() + hz / 5;
 	while (before(end))
-		slice(r, true);
+		slice(r, PORT);
 	print_series("port", &port);
+	if (r->lab.gw[FP_A].w->sib) {
+		hand_over(r);
+		end = rte_rdtsc() + hz / 2;
+		while (before(end))
+			slice(r, HANDED);
+		print_series("handed", &handed);
+		if (r->lab.gw[FP_A].w->c.sibling_tx < (uint64_t)handed.n * r->lab.cfg.batch)
+			fp_die("packets were not handed to the sibling");
+	}
 	printf(", \"slices\": %u, \"disturbed\": %u}\n", near.n, disturbed);
 	return 0;
 }
@@ -315,14 +354,33 @@ static enum fp_overlay overlay(const char *s)
 	fp_die("--overlay plain, vxlan, vxlan6 or vlan");
 }
 
+/* Another gateway at A: each packet is looked up, and is ours, as the far gateway's name is not said. */
+static void with_sibling(struct conf *c, enum fp_site s)
+{
+	if (s != FP_A)
+		return;
+	c->siblings = 1;
+	snprintf(c->sibling[0].name, CONF_NAME, "sibling");
+	c->sibling[0].address = rwy_ip_from4((const uint8_t[4]){10, 1, 0, 3});
+	c->sibling[0].weight = 1;
+}
+
+static void sibling_hop(struct fp_gw *g, enum fp_site s)
+{
+	static const uint8_t mac[6] = {0x02, 0xbb, 0, 0, 0, 1};
+
+	if (s == FP_A)
+		fp_neighbour(g, FP_LAN, rwy_ip_from4((const uint8_t[4]){10, 1, 0, 3}), mac);
+}
+
 /* bench_fastpath [EAL arguments] -- [--payload N] [--qps N] [--batch N] [--delay N] [--ms N]
- *                                   [--overlay plain|vxlan|vxlan6|vlan] */
+ *                                   [--overlay plain|vxlan|vxlan6|vlan] [--sibling] */
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"payload", required_argument, NULL, 'p'},
 	    {"qps", required_argument, NULL, 'q'}, {"batch", required_argument, NULL, 'b'},
 	    {"delay", required_argument, NULL, 'd'}, {"ms", required_argument, NULL, 't'},
-	    {"overlay", required_argument, NULL, 'o'}, {0}};
+	    {"overlay", required_argument, NULL, 'o'}, {"sibling", no_argument, NULL, 's'}, {0}};
 	struct fp_cfg cfg = {.payload = 1024, .qps = 1, .message = 8, .batch = 512, .delay = 2};
 	static struct run r;
 	uint32_t ms = 2000;
@@ -344,6 +402,8 @@ int main(int argc, char **argv)
 			cfg.delay = number(optarg, 0, 8);
 		else if (o == 'o')
 			cfg.overlay = overlay(optarg);
+		else if (o == 's')
+			cfg.conf = with_sibling;
 		else if (o == 't')
 			ms = number(optarg, 10, 60000);
 		else
@@ -353,6 +413,7 @@ int main(int argc, char **argv)
 	 * messages. */
 	if (cfg.payload < 256 || (cfg.payload & (cfg.payload - 1)))
 		cfg.message = 1;
+	cfg.hops = cfg.conf ? sibling_hop : NULL;
 	fp_lab_new(&r.lab, &cfg);
 	return run(&r, ms / 1000.0);
 }
