@@ -7,6 +7,7 @@
 #
 # controllers listen on 10.255.0.1, ports 7443, 7444, ...; etcd, if asked for, on 10.255.0.1, too.
 # The hosts get some addresses each and, as a host's agent would install them, routes by pair of addresses.
+import contextlib
 import json
 import shutil
 import subprocess
@@ -60,6 +61,10 @@ class FleetGateway(Gateway):
         self.lan, self.wan, self.mgmt = f"10.{self.site}.0.{100 + n}", f"192.0.2.{10 * self.site + n}", f"10.255.0.{10 * self.site + n}"
         self.sock, self.log_file = net.dir / f"gw-{self.name}.sock", net.dir / f"gateway-{self.name}.log"
         self.side, self.more = self.name, ""
+
+    def tunnels(self):
+        """Those that are up."""
+        return [t for t in self.ask("tunnels")["tunnels"] if t["state"] == "up"]
 
     def write_config(self):
         path = self.net.dir / f"gateway-{self.name}.yaml"
@@ -120,6 +125,7 @@ class Fleet:
         self.ctl = f"{self.base}-ctl"
         self.gateways = {f"{s}{n}": FleetGateway(s, n, net, lab.log) for s in "ab" for n in range(1, per_site + 1)}
         self.processes = {}
+        self.home, self.address = self.ctl, "10.255.0.1"  # of the controllers
 
     def build(self):
         """The cables; the lab's own two gateways stop."""
@@ -171,16 +177,19 @@ class Fleet:
         return files
 
     def run(self, name, argv, ready, seconds=15):
-        """A process of the management network (a controller, etcd)."""
-        p = proc.start([*ns_argv(self.ctl), *argv], self.lab.net.dir / f"{name}.log")
+        """A process of the controllers' namespace."""
+        p = proc.start([*ns_argv(self.home), *argv], self.lab.net.dir / f"{name}.log")
         self.processes[name] = p
         proc.wait_for(f"{name}: ready", lambda: p.poll() is not None or ready(), seconds, 0.1)
         if p.poll() is not None:
             raise LabError(f"{name} ended: {(self.lab.net.dir / f'{name}.log').read_text(errors='replace')[-800:]}")
 
     # --- controllers --------------------------------------------------------------------------
-    def controllers(self, n=1, etcd=0, lease="900ms"):
-        """A CA, `n` controllers over SQLite (one) or over `etcd` nodes, and what the gateways' files need to find them."""
+    def controllers(self, n=1, etcd=0, lease="900ms", offers=("bandwidth: 3Gbps", "bandwidth: 1Gbps"), beside=None, more=""):
+        """A CA, `n` controllers over SQLite (one) or over `etcd` nodes, and what the gateways' files need to find them; `offers`: what each
+        gateway of a site says it can do; `beside`: the gateway in whose namespace they run; `more` for their files."""
+        if beside:
+            self.home, self.address = self.gateways[beside].netns, self.gateways[beside].mgmt
         self.ca = self.lab.net.dir / "ca"
         shutil.rmtree(self.ca, ignore_errors=True)
         self._ca("init")
@@ -193,10 +202,10 @@ class Fleet:
         else:
             for f in self.lab.net.dir.glob("controller.db*"):
                 f.unlink()
-        self.store, self.lease, self.count = store, lease, n
+        self.store, self.lease, self.more = store, lease, more
         for i in range(n):
             self.controller(i)
-        urls = ", ".join(f"https://10.255.0.1:{7443 + i}" for i in range(n))
+        urls = ", ".join(f"https://{self.address}:{7443 + i}" for i in range(n))
         for g in self.gateways.values():
             g.more = f"""controller:
   urls: [{urls}]
@@ -204,7 +213,7 @@ class Fleet:
   certificate: {self.ca}/{g.name}.pem
   key: {self.ca}/{g.name}.key
   site: {"site-" + g.name[0]}
-  bandwidth: {"3Gbps" if g.n == 1 else "1Gbps"}
+  {offers[g.n - 1]}
   document: {self.lab.net.dir}/document-{g.name}.json
 """
             (self.lab.net.dir / f"document-{g.name}.json").unlink(missing_ok=True)
@@ -213,14 +222,14 @@ class Fleet:
         """Start the i-th controller (again)."""
         d, name = self.lab.net.dir, f"controller-{i + 1}"
         if not (self.ca / f"{name}.pem").exists():
-            self._ca("issue", name, "controller", "10.255.0.1")
+            self._ca("issue", name, "controller", self.address)
         conf = d / f"{name}.yaml"
         conf.write_text(f"""# SPDX-License-Identifier: Apache-2.0
 controller:
   name: {name}
   log_level: info
 listen:
-  address: 10.255.0.1:{7443 + i}
+  address: {self.address}:{7443 + i}
   page: 127.0.0.1:{7480 + i}
 tls:
   ca: {self.ca}/ca.pem
@@ -231,9 +240,9 @@ store:
 gateways:
   lease: {self.lease}
 policy:
-  confirm: 2s
+  confirm: 6s
   hold: 5s
-""")
+{self.more}""")
         self.run(name, [self.lab.net.bin / "roceway-controller", "--config", conf], lambda: self.ask("GET", "/v1/health", i) is not None)
 
     def _ca(self, *words):
@@ -256,7 +265,7 @@ policy:
     def curl(self, method, path, i=0, body=None, wait=10):
         """The command that asks the i-th controller as the operator; the status on a line of its own at the end."""
         argv = [*ns_argv(self.ctl), "curl", "-s", "-m", str(wait), "-X", method, "--cacert", self.ca / "ca.pem", "--cert", self.ca / "operator.pem",
-                "--key", self.ca / "operator.key", "-w", "\n%{http_code}", f"https://10.255.0.1:{7443 + i}{path}"]
+                "--key", self.ca / "operator.key", "-w", "\n%{http_code}", f"https://{self.address}:{7443 + i}{path}"]
         return argv + (["-H", "Content-Type: application/json", "-d", json.dumps(body)] if body is not None else [])
 
     def ask(self, method, path, i=0, body=None, want=(200, 201)):
@@ -273,6 +282,11 @@ policy:
         """A long poll under way; its answer() is (JSON, the time it came)."""
         return Watch(self.curl("GET", path, i, wait=wait))
 
+    def up(self, i=0):
+        """Of how many gateways the i-th controller has a lease."""
+        said = self.ask("GET", "/v1/gateways", i)
+        return sum(g["state"] == "up" for g in said["gateways"]) if said else 0
+
     def end(self, host, address):
         """The host as an endpoint of one of its addresses, for `ends=` of the lab's verbs."""
         return Alias(host, address)
@@ -284,8 +298,27 @@ policy:
             host.run("ip rule flush; ip rule add pref 32766 table main; " + "; ".join(f"ip addr del {x}/24 dev eth0" for x in host_addresses(site)) + "; true")
             host.gids = {}
         for ns in (self.lab.net.gwa, self.lab.net.gwb):
-            for dev in ("fl", "fw"):
+            cables = [f"{x}-{g.name}" for g in self.gateways.values() for x in ("fl", "fw")]  # a namespace takes its time to let them go
+            for dev in ("fl", "fw", *cables):
                 sh(IP, "-n", ns, "link", "del", dev, check=False)
         for ns in (*(g.netns for g in self.gateways.values()), self.ctl):
             sh(IP, "netns", "del", ns, check=False)
         self.lab.changed()
+
+
+@contextlib.contextmanager
+def fleet(lab, per_site=2, **how):
+    """Gateways and controllers that run, and know of each other; `how`: words of controllers()."""
+    f = Fleet(lab, per_site)
+    try:
+        f.build()
+        f.controllers(**how)
+        for n, site in enumerate("ab", 1):
+            f.ask("PUT", f"/v1/sites/site-{site}", body={"prefixes": [f"10.{n}.0.0/24"], "location": f"Site {site.upper()}"})
+        for g in f.gateways.values():
+            g.start()
+        proc.wait_for("all gateways registered", lambda: f.up() == 2 * per_site, 20, 0.2)
+        proc.wait_for("each gateway has its document", lambda: all(len(g.tunnels()) == per_site for g in f.gateways.values()), 20, 0.2)
+        yield f
+    finally:
+        f.close()

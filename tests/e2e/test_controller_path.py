@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+# A path gets bad and good again under load, and the controller moves its tunnel to the carrier that carries more, and back. Nothing is told to
+# it but what the gateways measure and what they offer: 8 Mbit/s natively, 200 by TCP with cubic (as where a network lets UDP have a part).
+# Cubic fills a good path and gets 3 Mbit/s of one with 3 % loss over 100 ms; natively it is 8 of both.
+import json
+import re
+import time
+
+from lab import needs
+from lab.fleet import fleet
+from lab.load import Load
+from lab.proc import ns_argv, sh, wait_for
+
+OFFERED = 8  # Mbit/s, natively
+OFFERS = f"bandwidth: {OFFERED}Mbps\n  tcp_bandwidth: 200Mbps\n  tcp_congestion_control: cubic"
+GOOD, BAD = {"rtt_ms": 10, "loss": 0}, {"rtt_ms": 100, "loss": 3}
+BETWEEN = [{"rtt_ms": 40, "loss": 1}, {"rtt_ms": 70, "loss": 2}]
+REPORT = 5  # s between two reports of a gateway
+
+
+def by(f, carrier):
+    return all(g.carrier()["sending"] == carrier for g in f.gateways.values())
+
+
+def mbps(f, windows):
+    """Mbit/s to host B, headers of RoCE included, in the best of so many windows of 3 s: between two transfers it gets little."""
+    best = 0
+    for _ in range(windows):
+        had, at = f.gateways["b1"].sum("lan_tx_bytes"), time.monotonic()
+        time.sleep(3)
+        best = max(best, (f.gateways["b1"].sum("lan_tx_bytes") - had) * 8e-6 / (time.monotonic() - at))
+    return best
+
+
+def goes_by(f, carrier, seconds):
+    """Until the controller has moved the tunnel; how long that took."""
+    start = time.monotonic()
+    wait_for(f"by {carrier}", lambda: by(f, carrier), seconds, 0.1)
+    f.lab.log(f"by {carrier} {time.monotonic() - start:.1f} s later; the controller: {f.ask('GET', '/v1/tunnels')}, {f.ask('GET', '/v1/links')}")
+
+
+def carries(f, most, seconds=60):
+    """Mbit/s, when it is more than that."""
+    return wait_for(f"more than {most:.1f} Mbit/s", lambda: (lambda x: x > most and x)(mbps(f, 1)), seconds)
+
+
+@needs(native=True, timeout=300)
+def test_controller_path(lab):
+    """0 % over 10 ms, 3 % over 100 ms, and back: a tunnel goes by TCP, natively, by TCP, each time to what measures best, and not once more."""
+    with fleet(lab, per_site=1, offers=(OFFERS,)) as f:
+        lab.wan(**GOOD)
+        f.routes({})
+        goes_by(f, "tcp", 20)
+        load = Load(lab)
+        lab.wait_traffic(500)
+        rate = {"tcp, good": carries(f, 1.1 * OFFERED)}
+        lab.wan(**BAD)  # too short to be worth a move
+        time.sleep(1)
+        lab.wan(**GOOD)
+        time.sleep(2 * REPORT)
+        assert by(f, "tcp"), "one bad second moved it"
+        for step in BETWEEN:
+            lab.wan(**step)
+            time.sleep(2)
+        lab.wan(**BAD)
+        rate["tcp, bad"] = mbps(f, 2)
+        goes_by(f, "native", 40)
+        time.sleep(2)
+        rate["native, bad"] = mbps(f, 3)
+        for step in reversed(BETWEEN):
+            lab.wan(**step)
+            time.sleep(2)
+        lab.wan(**GOOD)
+        rate["native, good"] = mbps(f, 3)
+        goes_by(f, "tcp", 90)  # what TCP measured last counts for a minute
+        rate["tcp, good again"] = carries(f, 1.1 * rate["native, good"])
+        load.stop()
+        lab.log(f"{load.runs} runs, {load.files} files; Mbit/s: { {k: round(v, 1) for k, v in rate.items()} }")
+        assert load.files >= 2 and load.runs >= 2
+        assert rate["native, bad"] > 1.1 * rate["tcp, bad"], rate
+        assert rate["tcp, good"] > 1.1 * rate["native, good"], rate
+        for g in f.gateways.values():
+            c = g.carrier()
+            assert (c["moves_to_tcp"], c["moves_to_native"], c["fallbacks"]) == (2, 1, 0), c
+        assert not lab.host_retransmits(timer=2, qps=2)
+
+
+@needs(native=True, timeout=200)
+def test_controller_network(lab):
+    """A job reserves 4 Mbit/s with the `linux` provider: the kernel holds a tunnel to that which is not paced by its gateway, until the job goes."""
+    paths = lab.net.dir / "paths.json"
+    paths.write_text(json.dumps({"paths": [{"first": "site-a", "second": "site-b", "edge": "pe-1", "name": "p", "bandwidth_bps": 100_000_000,
+                                            "delay_us": 5000, "interface": "wan", "remote": "192.0.2.0/24"}]}))
+    more = f"providers:\n  - name: underlay\n    kind: linux\n    file: {paths}\n"
+    with fleet(lab, per_site=1, offers=(OFFERS,), beside="a1", more=more) as f:
+        def shaped():
+            """What the kernel says of the classes of the underlay interface; "": it has none."""
+            return sh(*ns_argv(f.home), "tc", "-s", "class", "show", "dev", "wan").strip()
+
+        lab.wan(**GOOD)
+        f.routes({})
+        goes_by(f, "tcp", 20)  # whose rate is the kernel's affair, not the gateway's
+        load = Load(lab)
+        free = carries(f, 1.1 * OFFERED)
+        assert not shaped()
+        said = f.ask("PUT", "/v1/jobs/held", body={"pairs": [{"source": lab.a.ip4, "destination": lab.b.ip4, "bandwidth_bps": 4_000_000}]})
+        reserved = said["network"][0]["bandwidth_bps"]
+        assert 4_000_000 <= reserved <= 5_000_000, said
+        wait_for("the class", shaped, 10, 0.2)
+        time.sleep(3)  # what was under way
+        held, said = mbps(f, 4), shaped()
+        lab.log(f"{free:.1f} Mbit/s, with {reserved * 1e-6:.2f} reserved {held:.1f}: {said}")
+        assert by(f, "tcp") and int(re.search(r"overlimits (\d+)", said)[1]) > 100, said
+        assert 0.5 * reserved <= held * 1e6 <= 1.05 * reserved
+        f.ask("DELETE", "/v1/jobs/held", want=(200, 204))
+        wait_for("no class", lambda: not shaped(), 10, 0.2)
+        carries(f, 1.1 * OFFERED)
+        load.stop()
