@@ -71,13 +71,4 @@ RWY_MUST_CHECK int provider_check(
 const struct provider_ops *provider_find(const char *name);
 const struct provider_ops *provider_at(unsigned i);
 
-/*
- * Asks for the paths, places, and makes; when the network refuses what it offered (somebody was faster),
- * looks again, at most three times. 0: *out is what was made (routes: caller's array of PLAN_ROUTES_MAX).
- * RWY_EAGAIN: it does not fit, out->fail says why and what would; else the provider's error.
- */
-RWY_MUST_CHECK int provider_place(struct provider *p, const char *name, const char *first, const char *second,
-    const struct plan_want *want, struct plan_route *routes, unsigned *n_routes, struct plan_placement *out,
-    struct provider_err *err);
-
 #endif

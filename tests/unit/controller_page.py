@@ -57,6 +57,8 @@ class World:
                                               "guarantee": "5Gbps", "weight": 2}, 201)
         self.operator.post("/v1/jobs", {"name": "train", "pairs": [{"source": f"10.1.0.{i}", "destination": f"10.2.0.{i}", "bandwidth_bps": 400_000_000} for i in range(1, 9)]}, 201)
         self.operator.post("/v1/jobs", {"name": "backup", "pairs": [{"source": "10.2.0.9", "destination": "10.3.0.9", "bandwidth_bps": 11 * 10**9, "delay_us": 20_000}]}, 201)
+        self.operator.post("/v1/jobs", {"name": "rings", "granularity": "qp", "pairs": [
+            {"source": "10.1.0.1", "destination": "10.2.0.1", "source_qpn": 700 + i, "destination_qpn": 800 + i, "bandwidth_bps": 10**8} for i in range(4)]}, 201)
         self.gateways["guiyang-1"].open(("10.2.0.9", "10.3.0.9"))
         self.gateways["hohhot-1"].open(*((f"10.1.0.{i}", f"10.3.0.{i}") for i in range(20, 32)))
         self.operator.put("/v1/sites/shanghai", {**self.site("shanghai"), "location": EVIL})
@@ -121,6 +123,7 @@ def test_tenants():
 def test_jobs():
     shown("jobs", "train", "planned", "8", "guiyang – shanghai: 12.1 Gbit/s, multi-path")
     shown("jobs/train", "10.2.0.1 → 10.1.0.1", "native")
+    shown("jobs/rings", "802 → 702", "native")
     shown("jobs/backup", "Tunnels in networks", "backup~guiyang~shanghai", "fibres", "pe-1", "south", "multi-path", "15.5 ms")
     shown("sessions/guiyang-1:10.2.0.9-10.3.0.9", "In the network, for job backup", "several paths at an edge, shared by their bandwidth", "pe-2")
 

@@ -208,6 +208,11 @@ def test_a_network_that_fails_leaves_nothing_behind(w):
     [t.join() for t in threads]
     assert sorted(codes) == [200, 200, 200, 201], codes
     assert len([c for c in network.calls("PUT") if c == "PUT one~a~b"]) == 1
+    # somebody is faster than a job: it is looked at again, and placed on what is left
+    said = w.sched.put("/v1/jobs/contested", job(60 * G), 201)
+    assert said["network"][0]["shape"] == "same-path" and legs(said) == made(network, "contested~a~b")
+    assert legs(said)["pe-1", "p"] < 30 * G and network.calls("PUT contested") == ["PUT contested~a~b"] * 2
+    w.sched.delete("/v1/jobs/contested")
     # it is gone: 503; jobs that are there stay, and can be withdrawn; when it is back it has what it is to have
     network.kill()
     out = w.sched.put("/v1/jobs/x", job(G), 503)

@@ -90,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
             return None
         if set(doc) != {"first", "second", "shape", "legs"} or doc["shape"] not in ("same-path", "multi-path"):
             return self.answer(400, {"error": "what is this?"})
-        if name == "contested" and not OTHERS:
+        if name.split("~")[0] == "contested" and not OTHERS:
             OTHERS["pe-1", "p"] = 60 * G
         for leg in doc["legs"]:
             if leg["bandwidth_bps"] > left((leg["edge"], leg["path"]), but=name):
