@@ -306,7 +306,6 @@ struct req {
 	unsigned tries;
 	bool waiting, finished;
 	bool unsure;          /* the store's answer to it was lost once */
-	bool resumed;         /* its handler runs again, then it is finished or waits again */
 	uint64_t after, saw;  /* saw: the revision that the handler knew */
 	rwy_time came, until; /* whole; at the latest */
 	struct req *next;

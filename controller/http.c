@@ -218,10 +218,6 @@ enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *
 		return MHD_YES;
 	}
 	http_conn_heard(w, mhd);
-	if (r->resumed) {
-		r->resumed = false;
-		r->status = 0;
-	}
 	if (r->finished || r->status || run(r))
 		return http_reply(mhd, r, r->status == TOO_LARGE);
 	return MHD_YES;
@@ -244,7 +240,7 @@ void req_finish(struct req *r)
 
 void req_go_on(struct req *r)
 {
-	r->resumed = true;
+	r->status = 0;
 	go_on(r);
 }
 

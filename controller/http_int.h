@@ -42,6 +42,7 @@ struct worker { /* its thread's, but for what is said */
 	int wake;                 /* any thread's: an eventfd */
 	pthread_mutex_t lock;     /* of what follows */
 	struct req *first, *last; /* those that go on */
+	unsigned urgent;          /* of them: not 304 */
 	bool stop;
 };
 
