@@ -282,7 +282,10 @@ static void gw_lease(struct gw *g)
 	    "\"cpu_ppm\":200000,\"custody_ppm\":1000}}",
 	    g->lease, g->in_site, g->generation, g->sessions, g->sessions * 1000000);
 	g->started = now_us();
-	g->lease_due = g->started + (uint64_t)b.ttl_ms * 1000 / 3;
+	/* When this program was late, they do not all become one crowd for ever. */
+	g->lease_due += (uint64_t)b.ttl_ms * 1000 / 3;
+	if (g->lease_due <= g->started)
+		g->lease_due = g->started + (uint64_t)b.ttl_ms * 1000 / 3;
 	ctl_request(g->ask, "POST", path, body, on_lease);
 }
 
