@@ -10,8 +10,11 @@
 
 #include "controller/http_int.h"
 #include "controller/trust.h"
+#include "gateway/log.h"
 
 #define HANDSHAKE (5 * RWY_MS) /* of our time */
+
+static gnutls_datum_t ticket_key; /* all workers': a client may come back to any; GnuTLS turns it over */
 
 static unsigned greeting; /* connections of all workers that have not said anything yet */
 
@@ -50,6 +53,28 @@ static void wait_for(struct worker *w, struct conn *k, struct conns *l)
 		__atomic_add_fetch(&greeting, 1, __ATOMIC_RELAXED);
 }
 
+/* Who comes back, or opens another connection, proves by a ticket that it has shaken hands: less than half
+ * the work, for both. Who it is is in the ticket, and is held against the revocation list as always. */
+int http_tickets_new(void)
+{
+	return gnutls_session_ticket_key_generate(&ticket_key) ? RWY_ENOMEM : 0;
+}
+
+void http_tickets_free(void)
+{
+	gnutls_memset(ticket_key.data, 0, ticket_key.size);
+	gnutls_free(ticket_key.data);
+	ticket_key = (gnutls_datum_t){NULL, 0};
+}
+
+static void tickets(struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+	if (i && gnutls_session_ticket_enable_server((gnutls_session_t)i->tls_session, &ticket_key))
+		gw_log(GW_LOG_DEBUG, "http", "a connection without tickets");
+}
+
 void http_connection(
     void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code)
 {
@@ -63,6 +88,8 @@ void http_connection(
 		if (!k)
 			return; /* its first request is refused */
 		k->mhd = mhd;
+		if (!w->plain)
+			tickets(mhd);
 		wait_for(w, k, &w->greeting);
 	} else if (k) {
 		wait_no_more(w, k);

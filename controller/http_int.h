@@ -64,6 +64,8 @@ void http_refuse(struct ctlr *c);
 void http_connection(
     void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code);
 void *http_uri(void *cls, const char *uri, struct MHD_Connection *mhd);
+RWY_MUST_CHECK int http_tickets_new(void); /* before the first connection */
+void http_tickets_free(void);
 /* Its request is there, or refused: nothing is waited for. */
 void http_conn_heard(struct worker *w, struct MHD_Connection *mhd);
 /* Fills r->who; false: the refusal is in r. Found out once a connection, and again when the revocation list

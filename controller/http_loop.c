@@ -9,6 +9,7 @@
  */
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -223,6 +224,9 @@ static int listen_on(const char *address)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	/* For its connections: a handshake's flights are several writes, and would wait for each other's ACK.
+	 */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (a.ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
 	if (!bind(fd, (struct sockaddr *)&a, len) && !listen(fd, BACKLOG))
@@ -300,7 +304,9 @@ int http_start(struct ctlr *c)
 	int rc;
 
 	h.c = c;
-	rc = listener(c->conf->address, false, c->conf->threads, c->conf->connections);
+	rc = http_tickets_new();
+	if (!rc)
+		rc = listener(c->conf->address, false, c->conf->threads, c->conf->connections);
 	if (!rc && *c->conf->page)
 		rc = listener(c->conf->page, true, 1, PAGE_CONNS);
 	if (!rc)
@@ -324,4 +330,5 @@ void http_stop(struct ctlr *c)
 		pthread_mutex_destroy(&h.w[i].lock);
 	}
 	h.n = 0;
+	http_tickets_free();
 }

@@ -2,6 +2,7 @@
 #include "controller/trust.h"
 
 #include <errno.h>
+#include <gnutls/crypto.h>
 #include <gnutls/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,17 +198,87 @@ static unsigned verify(gnutls_x509_crt_t *chain, unsigned n, struct identity *ou
 	return 403;
 }
 
+/* --- who was found lately --------------------------------------------------------------------------------
+ * A gateway opens several connections one after the other, with the same certificate. That it has the key is
+ * proved each time; that the certificate holds is remembered for a minute, or until the revocation list is
+ * read again. */
+
+#define FOUND_SLOTS 32768u
+#define FOUND_FOR   (60 * RWY_SEC)
+
+static struct {
+	pthread_mutex_t lock;
+	struct found {
+		uint8_t hash[32]; /* SHA-256 of the certificates that it sent */
+		unsigned generation;
+		rwy_time at;
+		struct identity who;
+	} slot[FOUND_SLOTS]; /* a later one takes the place of an earlier one */
+} found = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct found *found_slot(const uint8_t hash[32])
+{
+	uint32_t i;
+
+	memcpy(&i, hash, sizeof(i));
+	return &found.slot[i % FOUND_SLOTS];
+}
+
+static bool chain_hash(const gnutls_datum_t *raw, unsigned n, uint8_t out[32])
+{
+	gnutls_hash_hd_t h;
+
+	if (gnutls_hash_init(&h, GNUTLS_DIG_SHA256))
+		return false;
+	for (unsigned i = 0; i < n; i++) /* DER says how long it is: what is hashed is what is read */
+		gnutls_hash(h, raw[i].data, raw[i].size);
+	gnutls_hash_deinit(h, out);
+	return true;
+}
+
+static bool found_get(const uint8_t hash[32], unsigned generation, struct identity *out)
+{
+	const struct found *f = found_slot(hash);
+	bool is;
+
+	pthread_mutex_lock(&found.lock);
+	is = f->generation == generation && !memcmp(f->hash, hash, sizeof(f->hash)) &&
+	     rwy_since(f->at, ctlr_now()) < FOUND_FOR;
+	if (is)
+		*out = f->who;
+	pthread_mutex_unlock(&found.lock);
+	return is;
+}
+
+static void found_put(const uint8_t hash[32], unsigned generation, const struct identity *who)
+{
+	struct found *f = found_slot(hash);
+
+	pthread_mutex_lock(&found.lock);
+	memcpy(f->hash, hash, sizeof(f->hash));
+	f->generation = generation;
+	f->at = ctlr_now();
+	f->who = *who;
+	pthread_mutex_unlock(&found.lock);
+}
+
 unsigned trust_check(gnutls_session_t session, struct identity *out, char *text)
 {
 	unsigned n = 0, made = 0, rc = 403;
 	const gnutls_datum_t *raw = gnutls_certificate_get_peers(session, &n);
+	const unsigned generation = trust_generation(); /* before: what is found may be of a later one */
 	gnutls_x509_crt_t chain[8];
+	uint8_t hash[32];
+	bool hashed;
 
 	memset(out, 0, sizeof(*out));
 	if (!raw || !n) {
 		snprintf(text, 128, "a client certificate is needed");
 		return 401;
 	}
+	hashed = chain_hash(raw, n, hash);
+	if (hashed && found_get(hash, generation, out))
+		return 0;
 	snprintf(text, 128, "the certificate cannot be read");
 	for (; made < n && made < 8; made++) {
 		if (gnutls_x509_crt_init(&chain[made]))
@@ -219,6 +290,8 @@ unsigned trust_check(gnutls_session_t session, struct identity *out, char *text)
 	}
 	if (made == n)
 		rc = verify(chain, n, out, text);
+	if (!rc && hashed)
+		found_put(hash, generation, out);
 	while (made)
 		gnutls_x509_crt_deinit(chain[--made]);
 	return rc;

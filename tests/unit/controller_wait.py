@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # controller_wait.py BUILD: requests that wait at the controller, many at a time: all of them are told what changes, those that are done at once
-# do not wait with them, clients go away meanwhile, changes come while somebody begins to wait, the controller stops; and clients that never
-# finish shaking hands.
+# do not wait with them, clients go away meanwhile, changes come while somebody begins to wait, the controller stops; clients that never
+# finish shaking hands, and clients that come back.
 import json
 import os
 import re
@@ -24,7 +24,7 @@ MANY = 200
 
 class World:
     def __init__(self, directory):
-        ca = CA(Path(directory) / "ca")
+        self.ca = ca = CA(Path(directory) / "ca")
         self.context = {"op": None}
         ca.issue("ctl", "controller", "127.0.0.1")
         for name, role in [("op", "operator"), *((f"gw-a{i}", "gateway") for i in range(8))]:
@@ -218,6 +218,26 @@ def test_clients_that_shake_hands_for_ever_cost_little(w):
         except ConnectionError:
             pass
     until(lambda: w.metric("connections") == 1)
+
+
+def test_who_comes_back_is_known_by_its_ticket_but_not_when_revoked(w):
+    def connect(session=None):
+        s = w.context["gw-a0"].wrap_socket(socket.create_connection(("127.0.0.1", w.ctl.port), 20), server_hostname="127.0.0.1", session=session)
+        s.sendall(b"GET /v1/gateways/gw-a0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        status = int(s.recv(4096).split()[1])
+        reused, session = s.session_reused, s.session
+        s.close()
+        return status, reused, session
+
+    Gateway(w.ctl.client(w.context["gw-a0"]), "gw-a0", "a", 10).register()
+    status, reused, session = connect()
+    assert (status, reused) == (200, False)
+    status, reused, session = connect(session)
+    assert (status, reused) == (200, True)
+    w.ca.run("revoke", "gw-a0")
+    w.ctl.hup()
+    assert until(lambda: connect(session)[:2] == (403, True))
+    assert connect()[:2] == (403, False)
 
 
 def run(name):
