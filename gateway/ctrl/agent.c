@@ -14,7 +14,8 @@
 #include "gateway/log.h"
 
 #define ANSWER_MAX    (1u << 20)
-#define DOCUMENT_MAX  (64u << 20)
+#define DOCUMENT_MAX  (32u << 20) /* one of DOCUMENT_ASSIGNMENTS_MAX has 20 MB */
+#define VALUES_MAX    2000000u    /* of JSON: each takes up to 300 bytes */
 #define REQUEST_MS    5000
 #define POLL_GRACE_MS 10000
 #define SESSIONS_MS   200 /* not more often */
@@ -406,22 +407,32 @@ static void bad(struct agent *a, enum agent_what what, long status, const json_t
 	}
 }
 
+/* A text of a few megabytes can be of so many values that they fill the memory. */
+static bool too_many(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == ',' || text[i] == '{' || text[i] == '[';
+	return n > VALUES_MAX;
+}
+
 static void answered(struct agent *a, struct agent_req *r, CURLcode rc)
 {
 	const enum agent_what what = r->what;
 	const uint64_t now = agent_ms();
 	char *text = r->answer, err[CURL_ERROR_SIZE];
-	const bool too_large = r->too_large;
+	const bool too_large = r->too_large || too_many(text, r->len);
 	json_t *j = NULL;
 	long status = 0;
 
 	curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
 	snprintf(err, sizeof(err), "%s", *r->err ? r->err : curl_easy_strerror(rc));
-	if (rc == CURLE_OK && r->len)
+	if (rc == CURLE_OK && r->len && !too_large)
 		j = json_loadb(text, r->len, JSON_REJECT_DUPLICATES, NULL);
 	r->answer = NULL;
 	agent_req_end(a, r);
-	if (rc != CURLE_OK) {
+	if (rc != CURLE_OK || too_large) {
 		give_up(a, "%s: %s", name_of(what), too_large ? "the answer is too large" : err);
 	} else if (what == REQ_DOCUMENT && status == 304) {
 		a->poll_at = now + (a->cfg.poll_ms < REPOLL_MS ? a->cfg.poll_ms : REPOLL_MS);

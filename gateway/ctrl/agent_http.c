@@ -9,6 +9,7 @@
 
 #define CONNECT_MS 3000
 #define REDIRECTS  0L
+#define HEAD_MAX   65536 /* bytes of an answer's headers */
 
 static size_t on_data(char *data, size_t size, size_t n, void *ctx)
 {
@@ -29,6 +30,16 @@ static size_t on_data(char *data, size_t size, size_t n, void *ctx)
 	return n;
 }
 
+/* The library keeps headers, as many as come. */
+static size_t on_header(char *data, size_t size, size_t n, void *ctx)
+{
+	struct agent_req *r = ctx;
+
+	r->head += size * n;
+	r->too_large |= r->head > HEAD_MAX;
+	return r->too_large ? 0 : size * n;
+}
+
 bool agent_req_new(struct agent *a, struct agent_req *r, size_t max)
 {
 	r->max = max;
@@ -38,6 +49,8 @@ bool agent_req_new(struct agent *a, struct agent_req *r, size_t max)
 	curl_easy_setopt(r->curl, CURLOPT_PRIVATE, r);
 	curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, r);
+	curl_easy_setopt(r->curl, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(r->curl, CURLOPT_HEADERDATA, r);
 	curl_easy_setopt(r->curl, CURLOPT_ERRORBUFFER, r->err);
 	curl_easy_setopt(r->curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(r->curl, CURLOPT_PROXY, "");
@@ -87,6 +100,7 @@ bool agent_req_begin(struct agent *a, struct agent_req *r, enum agent_what what,
 	}
 	json_decref(body);
 	r->len = 0;
+	r->head = 0;
 	r->too_large = false;
 	*r->err = 0;
 	snprintf(url, sizeof(url), "%s%s", a->cfg.url[a->at], path);

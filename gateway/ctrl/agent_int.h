@@ -17,7 +17,7 @@ struct agent_req {
 	enum agent_what what; /* REQ_NONE: nothing is under way */
 	char *body;
 	char *answer;
-	size_t len, max;
+	size_t len, max, head;
 	bool too_large;
 	char err[CURL_ERROR_SIZE];
 };

@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import queue
+import re
 import socket
 import ssl
 import subprocess
@@ -371,6 +372,91 @@ def test_failover():
     with Agent("https://127.0.0.1:1", three) as a:  # the first is not there at all
         a.wait("apply")
     three.stop()
+
+
+# --- hostile ----------------------------------------------------------------------------------------------------------------------
+
+
+def memory(a):
+    """Of its process at the most so far, MiB."""
+    return int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{a.p.pid}/status").read_text())[1]) >> 10
+
+
+def body_of_100_mb(h):
+    h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n" + b'{"generation": 9, "tenants": [')
+    for _ in range(1600):
+        h.wfile.write(b" " * 65536)
+
+
+def body_without_end(h):
+    h.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        h.wfile.write(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+
+
+def headers_without_end(h):
+    h.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        h.wfile.write(b"".join(b"X-%d: %s\r\n" % (i, b"y" * 1000) for i in range(60)))
+
+
+def interim_without_end(h):
+    while True:
+        h.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+
+
+def many_values(h):
+    h.server.outer.send(h, 200, b'{"generation": 9, "tunnels": [' + b"{}," * (10 << 20) + b"{}]}")
+
+
+def deep(h):
+    h.server.outer.send(h, 200, b"[" * (1 << 20))
+
+
+def redirect(h):
+    h.wfile.write(b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n")
+
+
+def test_hostile_answers():
+    """Whatever comes: a bound on memory, nothing applied, and on it goes when the answers are good again."""
+    for what in ("register", "document"):
+        for wrong in (body_of_100_mb, body_without_end, headers_without_end, interim_without_end, many_values, deep, redirect):
+            c = Controller()
+            c.server.outer = c
+            c.wrong[what] = lambda h, wrong=wrong: wrong(h) or (0,)
+            with Agent(c) as a:
+                a.until(lambda s: s["failures"] + s["documents_refused"] >= 2)
+                s = a.status()
+                assert s["generation"] == 0 and s["documents"] == 0, s
+                assert memory(a) < (600 if b"__asan_init" in PROGRAM.read_bytes() else 150), (what, wrong.__name__, memory(a))
+                del c.wrong[what]
+                a.until(lambda s: s["state"] == 2 and s["generation"] == 1 and s["renewals"] >= 1)
+            c.stop()
+
+
+def test_answers_that_drip():
+    """A document a byte at a time: the lease is kept meanwhile; a lease's answer a byte at a time: another controller is asked."""
+    def drip(h):
+        h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        while not gone.is_set():
+            h.wfile.write(b" ")
+            gone.wait(0.05)
+        return (0,)
+    gone = threading.Event()
+    one, two = Controller(), Controller()
+    one.wrong["document"] = drip
+    with Agent(one) as a:
+        one.seen("document")
+        mark = a.status()["renewals"]
+        s = a.until(lambda s: s["renewals"] >= mark + 5)
+        assert s["state"] == 2 and s["failures"] == 0, s
+    one.wrong = {"lease": drip}
+    with Agent(one, two) as a:
+        s = a.until(lambda s: s["state"] == 2 and s["url"] == two.url)
+        assert s["problem"].startswith("lease: "), s
+    gone.set()
+    one.stop()
+    two.stop()
 
 
 # --- strangers -------------------------------------------------------------------------------------------------------------------
