@@ -240,21 +240,31 @@ static int fill_group(struct ctlr_conf *c, const struct conf_node *g, struct con
 	return 0;
 }
 
+/* What is missing is told at its group's line, or the first one. */
+__attribute__((format(printf, 4, 0))) static int missing(struct conf_error *err, const struct conf_node *root,
+    const char *group, const char *fmt, const char *what)
+{
+	const struct conf_node *g = root ? conf_node_get(root, group) : NULL;
+	char text[96];
+
+	snprintf(text, sizeof(text), fmt, group, what);
+	return conf_fail(err, g ? g->key_line : 1, g ? g->key_column : 1, "%s", text);
+}
+
 static int check(const struct ctlr_conf *c, const struct conf_node *root, struct conf_error *err)
 {
 	for (unsigned i = 0; i < KEYS; i++) {
 		const struct conf_node *g = conf_node_get(root, keys[i].group);
 
 		if (keys[i].required && (!g || !conf_node_get(g, keys[i].name)))
-			return conf_fail(
-			    err, g ? g->line : 0, 0, "`%s.%s` is missing", keys[i].group, keys[i].name);
+			return missing(err, root, keys[i].group, "`%s.%s` is missing", keys[i].name);
 	}
 	if (c->store == CTLR_SQLITE && !*c->path)
-		return conf_fail(err, 0, 0, "`store.path` is missing: where SQLite keeps its file");
+		return missing(err, root, "store", "`%s.%s` is missing: where SQLite keeps its file", "path");
 	if (c->store == CTLR_ETCD && !c->endpoints)
-		return conf_fail(err, 0, 0, "`store.endpoints` is missing: etcd's URLs");
+		return missing(err, root, "store", "`%s.%s` is missing: etcd's URLs", "endpoints");
 	if (plan_policy_check(&c->policy))
-		return conf_fail(err, 0, 0, "an efficiency in `policy` is 0 or above 100 %%");
+		return missing(err, root, "policy", "an efficiency in `%s` is %s", "0 or above 100 %");
 	return 0;
 }
 

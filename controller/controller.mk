@@ -36,4 +36,13 @@ $(filter $(BUILD)/tests/unit/test_model%,$(UNIT_BIN)): $(MODEL_LIB)
 # Clients' JSON.
 $(BUILD)/tests/fuzz/fuzz_ctlr_json: $(MODEL_LIB)
 $(BUILD)/tests/fuzz/fuzz_ctlr_json: LDFLAGS_ALL += -ljansson
-core: $(MODEL_LIB)
+# The program without its HTTP and its way to the store; etcd without its connections; the configuration.
+FUZZ_CTLR := $(BUILD)/tests/fuzz/fuzz_ctlr_store $(BUILD)/tests/fuzz/fuzz_ctlr_conf
+$(FUZZ_CTLR): $(CTLR_DEPS)
+$(FUZZ_CTLR): LDFLAGS_ALL += $(CTLR_DEPS) $(CTLR_LIBS) $(PLAN_LIBS)
+$(BUILD)/tests/fuzz/fuzz_etcd: $(STORE_LIB)
+$(BUILD)/tests/fuzz/fuzz_etcd: LDFLAGS_ALL += $(shell $(PC) --libs jansson sqlite3)
+FUZZ_LIBS_ctlr_store = $(CTLR_DEPS:$(BUILD)/%=$(BUILD)/fuzz/%) $(CTLR_LIBS) $(PLAN_LIBS)
+FUZZ_LIBS_ctlr_conf = $(FUZZ_LIBS_ctlr_store)
+FUZZ_LIBS_etcd = $(BUILD)/fuzz/lib/librwystore.a -lsqlite3
+core: $(MODEL_LIB) $(STORE_LIB) $(CTLR_LIB)

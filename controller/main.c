@@ -20,7 +20,7 @@
 
 static struct ctlr ctlr = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct ctlr_conf conf;
-static volatile sig_atomic_t stop, reload;
+static _Atomic int stop, reload; /* a signal may come to any thread */
 
 static void help(FILE *f)
 {

@@ -920,6 +920,7 @@ def store_is_down(w, etcd):
     """Every node is gone: what is read still is, what would change is refused, and when they are back all is as it was."""
     w.sites()
     a, b = w.gateways("gw-a1", "gw-b1")
+    stop = keep_alive(w, a, b)
     w.op.put("/v1/tenants/old", red(4001), 201)
     w.op.put("/v1/sites/old", {"prefixes": []}, 201)
     pair = {"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**8}
@@ -949,6 +950,7 @@ def store_is_down(w, etcd):
     until(lambda: w.op.ask("GET", "/v1/health")[0] == 200, 60)
     assert before == [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")]
     w.op.put("/v1/sites/new", {"prefixes": []}, 201)
+    stop()
 
 
 def two_replicas(w, etcd, directory):

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the store holds, or somebody put there: the bytes are lines "KEY VALUE", or "KEY" for what is deleted;
+ * each is applied as the watch would, then everything that is made of what there is is made: documents,
+ * routes, lists. A line "GET PATH" or "PUT PATH BODY", "POST", "DELETE" is a request; what it changes is
+ * applied at once.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/ctlr.h"
+#include "gateway/log.h"
+
+static struct ctlr_conf conf;
+static struct ctlr ctlr = {.conf = &conf, .lock = PTHREAD_MUTEX_INITIALIZER};
+static rwy_time now = 1000 * RWY_SEC;
+
+rwy_time ctlr_now(void)
+{
+	return now;
+}
+
+uint64_t ctlr_wall_ms(void)
+{
+	return 1700000000000 + now / RWY_MS;
+}
+
+/* --- in place of writer.c: a store that takes everything, at once
+ * ------------------------------------------- */
+
+#define OPS 256
+
+struct change {
+	struct change *next;
+	change_cb *cb;
+	void *ctx;
+	char *key[OPS], *value[OPS];
+	unsigned ops;
+};
+
+static struct change *queue;
+
+struct change *change_new(change_cb *cb, void *ctx)
+{
+	struct change *ch = calloc(1, sizeof(*ch));
+
+	change_set(ch, cb, ctx);
+	return ch;
+}
+
+void change_set(struct change *ch, change_cb *cb, void *ctx)
+{
+	ch->cb = cb;
+	ch->ctx = ctx;
+}
+
+static void add(struct change *ch, const char *key, char *value)
+{
+	if (ch->ops == OPS)
+		abort(); /* no store takes that */
+	ch->key[ch->ops] = strdup(key);
+	ch->value[ch->ops++] = value;
+}
+
+void change_put(struct change *ch, const char *key, json_t *value)
+{
+	char *text = json_dumps(value, JSON_COMPACT);
+
+	if (!text)
+		abort();
+	add(ch, key, text);
+	json_decref(value);
+}
+
+void change_put_leased(struct change *ch, const char *key, const char *value, uint64_t lease)
+{
+	add(ch, key, strdup(value));
+}
+
+void change_del(struct change *ch, const char *key)
+{
+	add(ch, key, NULL);
+}
+
+void change_cmp(struct change *ch, const char *key, uint64_t mod_rev)
+{
+}
+
+unsigned change_ops(const struct change *ch)
+{
+	return ch->ops;
+}
+
+bool change_submit(struct ctlr *c, struct change *ch)
+{
+	ch->next = queue;
+	queue = ch;
+	return true;
+}
+
+static void apply(const char *key, const char *value, size_t len, uint64_t rev)
+{
+	const struct store_kv kv = {key, value, len, rev, rev, 0};
+
+	apply_kv(&ctlr, &kv);
+}
+
+void change_cancel(struct change *ch)
+{
+	for (unsigned i = 0; ch && i < ch->ops; i++) {
+		free(ch->key[i]);
+		free(ch->value[i]);
+	}
+	free(ch);
+}
+
+static void take_all(void)
+{
+	struct change *ch;
+
+	for (unsigned i = 0; i < 20 && (ch = queue); i++) {
+		queue = ch->next;
+		ctlr.rev++;
+		for (unsigned k = 0; k < ch->ops; k++)
+			apply(ch->key[k], ch->value[k], ch->value[k] ? strlen(ch->value[k]) : 0, ctlr.rev);
+		if (ch->cb)
+			ch->cb(ch->ctx, 0, ctlr.rev);
+		change_cancel(ch);
+	}
+}
+
+/* --- in place of http.c: a request
+ * ------------------------------------------------------------------------------ */
+
+static void req_end(struct req *r)
+{
+	char *text = r->json ? json_dumps(r->json, JSON_COMPACT) : NULL;
+
+	if ((r->json && !text) || !r->status)
+		abort();
+	free(text);
+	json_decref(r->json);
+	free(r->text);
+	free(r->body);
+	free(r);
+}
+
+void req_finish(struct req *r)
+{
+	req_end(r);
+}
+
+static void request(const char *method, const char *url, const char *body)
+{
+	struct req *r = calloc(1, sizeof(*r));
+	const struct endpoint *e;
+	char allow[64];
+	bool other;
+
+	r->c = &ctlr;
+	r->method = method;
+	r->who.role = ROLE_OPERATOR;
+	e = endpoint_find(method, url, r, &other, allow);
+	if (!e) {
+		free(r);
+		return;
+	}
+	r->body = strdup(body);
+	r->len = strlen(body);
+	r->run = e->run;
+	if (e->run(&ctlr, r) == REQ_DONE)
+		req_end(r);
+}
+
+/* --- all that is made of it
+ * ----------------------------------------------------------------------------------- */
+
+static void look(void)
+{
+	static const char *const path[] = {
+	    "gateways", "tunnels", "sessions", "links", "sites", "tenants", "jobs"};
+	struct gateway *g;
+	char url[64];
+
+	MAP_EACH(&ctlr.gateways, g)
+	{
+		json_t *j = document_json(&ctlr, g);
+
+		if (!j)
+			abort();
+		json_decref(j);
+	}
+	for (unsigned i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+		snprintf(url, sizeof(url), "/v1/%s", path[i]);
+		request("GET", url, "");
+	}
+}
+
+static void tick(rwy_dur d)
+{
+	now += d;
+	gateway_tick(&ctlr, now);
+	tunnels_tick(&ctlr, now);
+	job_tick(&ctlr);
+	take_all();
+}
+
+static void line(char *text)
+{
+	static const char *const method[] = {"GET ", "PUT ", "POST ", "DELETE "};
+	char *space = strchr(text, ' '), *rest;
+
+	for (unsigned i = 0; i < 4; i++) {
+		if (strncmp(text, method[i], strlen(method[i])) != 0)
+			continue;
+		rest = strchr(space + 1, ' ');
+		if (rest)
+			*rest++ = 0;
+		*space = 0;
+		request(text, space + 1, rest ? rest : "");
+		take_all();
+		return;
+	}
+	if (*text == '+') {
+		tick(RWY_SEC);
+		return;
+	}
+	if (space)
+		*space++ = 0;
+	if (*text && strlen(text) < STORE_KEY_MAX)
+		apply(text, space, space ? strlen(space) : 0, ++ctlr.rev);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char name[] = "controller: {name: me}\nlisten: {address: '127.0.0.1:1'}\n"
+	                           "tls: {ca: a, certificate: b, key: c}\nstore: {kind: sqlite, path: p}\n";
+	char *text = malloc(size + 1), *save = NULL;
+	struct conf_error err;
+
+	gw_log_init(-1);
+	if (!text || ctlr_conf_parse(&conf, name, sizeof(name) - 1, "", &err) || plan_book_new(&ctlr.book))
+		abort();
+	memcpy(text, data, size);
+	text[size] = 0;
+	for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
+		line(l);
+	look();
+	tick(20 * RWY_MS);
+	tick(RWY_SEC);
+	look();
+	tick(60 * RWY_SEC);
+	look();
+	while (queue) {
+		struct change *ch = queue;
+
+		queue = ch->next;
+		if (ch->cb)
+			ch->cb(ch->ctx, STORE_EDOWN, 0);
+		change_cancel(ch);
+	}
+	state_free(&ctlr);
+	ctlr = (struct ctlr){.conf = &conf, .lock = PTHREAD_MUTEX_INITIALIZER};
+	free(text);
+	return 0;
+}
