@@ -64,13 +64,15 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 
 	if (!kv->value) {
 		if (g) {
-			struct site *at = g->site;
+			char site[MDL_NAME];
 
+			snprintf(site, sizeof(site), "%s", g->site ? g->site->name : "");
 			event(EVENT_INFO, "gateway", name, "removed");
 			gateway_free(c, g);
 			c->jobs_look = true;
-			if (at && map_find(&c->sites, at->name) == at)
-				site_dirty(c, at);
+			s = map_find(&c->sites, site); /* one that nobody names any more has gone with it */
+			if (s)
+				site_dirty(c, s);
 		}
 		return;
 	}

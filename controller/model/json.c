@@ -53,6 +53,8 @@ static bool word_find(const char *words, const char *s, uint8_t *out)
 
 static const char *found(const json_t *j)
 {
+	if (!j)
+		return "nothing";
 	switch (json_typeof(j)) {
 	case JSON_OBJECT:
 		return "an object";

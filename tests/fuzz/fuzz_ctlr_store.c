@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/ask.h"
 #include "controller/ctlr.h"
 #include "gateway/log.h"
 
@@ -140,6 +141,7 @@ static void req_end(struct req *r)
 	if ((r->json && !text) || !r->status)
 		abort();
 	free(text);
+	ask_end(r);
 	json_decref(r->json);
 	free(r->text);
 	free(r->body);
@@ -151,13 +153,36 @@ void req_finish(struct req *r)
 	req_end(r);
 }
 
-static void request(const char *method, const char *url, const char *body)
+void req_go_on(struct req *r)
+{
+	abort(); /* of polls: there are none */
+}
+
+void http_count(unsigned *connections, unsigned *waiting)
+{
+	*connections = *waiting = 0;
+}
+
+/* One parameter; none that would have it wait. */
+static void param(struct req *r, const char *text)
+{
+	const char *is = strchr(text, '=');
+
+	if (!is || is[1] == 0 || !strncmp(text, "wait_ms", 7))
+		return;
+	snprintf(r->param[0].name, sizeof(r->param[0].name), "%.*s", (int)(is - text), text);
+	snprintf(r->param[0].value, sizeof(r->param[0].value), "%s", is + 1);
+	r->params = 1;
+}
+
+static void request(const char *method, const char *path, const char *body)
 {
 	struct req *r = calloc(1, sizeof(*r));
 	const struct endpoint *e;
-	char allow[64];
+	char allow[64], url[256];
 	bool other;
 
+	snprintf(url, sizeof(url), "%.*s", (int)strcspn(path, "?"), path);
 	r->c = &ctlr;
 	r->method = method;
 	r->who.role = ROLE_OPERATOR;
@@ -166,6 +191,8 @@ static void request(const char *method, const char *url, const char *body)
 		free(r);
 		return;
 	}
+	if (strchr(path, '?'))
+		param(r, strchr(path, '?') + 1);
 	r->body = strdup(body);
 	r->len = strlen(body);
 	r->run = e->run;
