@@ -294,13 +294,17 @@ int ctlr_conf_parse(
 	snprintf(err->file, sizeof(err->file), "%s", name);
 	defaults(out);
 	rc = conf_tree_parse(&tree, text, len, err);
-	if (rc)
+	if (rc) {
+		err->line = err->line ? err->line : 1;
 		return rc;
+	}
 	for (const struct conf_node *g = tree.root ? tree.root->child : NULL; !rc && g; g = g->next)
 		rc = fill_group(out, g, err);
 	if (!rc)
 		rc = check(out, tree.root, err);
 	conf_tree_free(&tree);
+	if (rc && !err->line)
+		err->line = err->column = 1; /* of all of it */
 	snprintf(err->file, sizeof(err->file), "%s", name);
 	return rc;
 }

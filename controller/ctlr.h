@@ -420,7 +420,7 @@ json_t *events_json(uint64_t after, unsigned limit);
 	X(refused, "requests refused: 4xx")                                                                  \
 	X(store_errors, "requests that the store did not take: 503")                                         \
 	X(unauthenticated, "requests without a certificate that holds")                                      \
-	X(slow_clients, "connections ended because a request took too long to come")                         \
+	X(slow_clients, "connections ended because a request or an answer took too long")                    \
 	X(too_large, "requests with a body above the limit")                                                 \
 	X(registrations, "registrations taken")                                                              \
 	X(leases, "leases renewed")                                                                          \

@@ -41,7 +41,7 @@ static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *
 	if (!q->ok)
 		return MHD_YES;
 	q->ok = false;
-	if (!word_in(name, q->known))
+	if (strchr(name, ' ') || !word_in(name, q->known))
 		req_fail(r, 400, "", "unknown parameter %.64s", name);
 	else if (req_param(r, name))
 		req_fail(r, 400, name, "%s is given twice", name);
@@ -170,7 +170,7 @@ static enum MHD_Result first_call(
 		return MHD_YES;
 	if (r->status >= 401 && r->status <= 403 && *r->who.name)
 		event(EVENT_WARNING, "refused", r->who.name, "%s %.96s", method, url);
-	http_conn_heard(w, mhd);
+	http_conn_answered(w, mhd);
 	return http_reply(mhd, r, r->status == 401 || r->status == TOO_LARGE);
 }
 
@@ -218,9 +218,10 @@ enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *
 		return MHD_YES;
 	}
 	http_conn_heard(w, mhd);
-	if (r->finished || r->status || run(r))
-		return http_reply(mhd, r, r->status == TOO_LARGE);
-	return MHD_YES;
+	if (!r->finished && !r->status && !run(r))
+		return MHD_YES;
+	http_conn_answered(w, mhd);
+	return http_reply(mhd, r, r->status == TOO_LARGE);
 }
 
 static void go_on(struct req *r)

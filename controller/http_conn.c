@@ -13,6 +13,7 @@
 #include "gateway/log.h"
 
 #define HANDSHAKE (5 * RWY_MS) /* of our time */
+#define READING   6            /* times as long as a request: answers are larger */
 
 static gnutls_datum_t ticket_key; /* all workers': a client may come back to any; GnuTLS turns it over */
 
@@ -119,6 +120,14 @@ void http_conn_heard(struct worker *w, struct MHD_Connection *mhd)
 		wait_no_more(w, k);
 }
 
+void http_conn_answered(struct worker *w, struct MHD_Connection *mhd)
+{
+	struct conn *k = conn_of(mhd);
+
+	if (k)
+		wait_for(w, k, &w->reading);
+}
+
 static unsigned slow(struct worker *w, struct conns *l, rwy_dur limit, rwy_time now)
 {
 	unsigned n = 0;
@@ -141,7 +150,10 @@ void http_conns_slow(struct worker *w, rwy_dur limit, rwy_time now)
 {
 	const rwy_dur others = HANDSHAKE * __atomic_load_n(&greeting, __ATOMIC_RELAXED);
 	const unsigned n = slow(w, &w->greeting, limit + others, now) + slow(w, &w->sending, limit, now);
+	const unsigned reading = slow(w, &w->reading, READING * limit, now);
 
+	if (reading)
+		event(EVENT_WARNING, "refused", NULL, "%u clients took too long to read an answer", reading);
 	if (n)
 		event(EVENT_WARNING, "refused", NULL, "%u clients took too long to send a request", n);
 }

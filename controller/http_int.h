@@ -14,7 +14,8 @@
 struct worker;
 struct conns;
 
-/* A connection. In a list from its first byte to its first request line, and while a request comes. */
+/* A connection. In a list from its first byte to its first request line, while a request comes, and until its
+ * answer has been read. */
 struct conn {
 	struct conns *in; /* NULL: nothing is waited for */
 	struct conn *next, *prev;
@@ -34,7 +35,7 @@ struct worker { /* its thread's, but for what is said */
 	bool plain; /* the listener without certificates */
 	struct MHD_Daemon *mhd;
 	int epoll; /* the library's */
-	struct conns greeting, sending;
+	struct conns greeting, sending, reading;
 	bool progress;                   /* something came since it was cleared */
 	unsigned connections, suspended; /* open; requests that wait. Others read them. */
 	rwy_time resumed;                /* some of them, last */
@@ -68,6 +69,8 @@ RWY_MUST_CHECK int http_tickets_new(void); /* before the first connection */
 void http_tickets_free(void);
 /* Its request is there, or refused: nothing is waited for. */
 void http_conn_heard(struct worker *w, struct MHD_Connection *mhd);
+/* Its answer goes out: it has to be read. */
+void http_conn_answered(struct worker *w, struct MHD_Connection *mhd);
 /* Fills r->who; false: the refusal is in r. Found out once a connection, and again when the revocation list
  * is a new one. */
 bool http_conn_who(struct MHD_Connection *mhd, struct req *r);

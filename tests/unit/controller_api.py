@@ -267,7 +267,7 @@ def test_parameters_are_held_to_as_well(w):
     for path, bad in [("/v1/gateways", "limit=0"), ("/v1/gateways", "limit=1001"), ("/v1/gateways", "limit=x"), ("/v1/gateways", "nothing=1"),
                       ("/v1/gateways", "limit=1&limit=2"), ("/v1/tunnels", "limit=-1"), ("/v1/sessions", "limit=1e3"), ("/v1/sessions", "gateway=a/b"),
                       ("/v1/events", "after=-1"), ("/v1/links", "limit="), ("/v1/routes", "site="), ("/v1/routes", "after=0"),
-                      ("/v1/routes", "site=a&wait_ms=300001"), ("/v1/gateways", "after=" + "x" * 200)]:
+                      ("/v1/routes", "site=a&wait_ms=300001"), ("/v1/gateways", "limit%20after=1"), ("/v1/gateways", "=1"), ("/v1/gateways", "after=" + "x" * 200)]:
         w.op.get(f"{path}?{bad}", 400)
     w.nobody.get("/v1/gateways/nobody/document?after=x", 400)
     w.nobody.get("/v1/gateways/nobody/document?after=99999999999999999999999", 400)
@@ -337,7 +337,54 @@ def test_a_client_that_dribbles_is_cut_off(w):
     assert dribble(b"PUT /v1/sites/z HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", b" ")
     assert dribble(b"", None)
     assert dribble(None, None)
+    # the handshake a byte at a time
+    tls, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    hello = ssl.create_default_context(cafile=w.ca.dir / "ca.pem").wrap_bio(tls, out, server_hostname="127.0.0.1")
+    try:
+        hello.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    rest = iter(out.read())
+    with socket.create_connection(("127.0.0.1", w.ctl.port), 5) as s:
+        s.settimeout(0.3)
+        end, cut = time.monotonic() + 20, False
+        while not cut and time.monotonic() < end:
+            try:
+                s.sendall(bytes([next(rest)]))
+                cut = s.recv(1) == b""
+            except TimeoutError:
+                pass
+            except ConnectionError:
+                cut = True
+        assert cut
     w.op.get("/v1/health")
+
+
+def test_a_client_that_does_not_read_is_cut_off(w):
+    """It asks for a lot and reads nothing: what it holds is given back."""
+    w.ctl.stop()
+    w.ctl.config.write_text(w.ctl.config.read_text().replace("request: 2s", "request: 300ms"))
+    w.ctl.start()
+    w.connect()
+    for i in range(300):
+        w.op.ask("GET", f"/v1/sites/{i}?no=1", None, 400)
+        w.op.put("/v1/sites/z", {"prefixes": [], "location": "x" * 100 + str(i)}, None)
+    def slow():
+        w.op.get("/metrics")
+        return int(re.search(rb"roceway_controller_slow_clients_total (\d+)", w.op.text)[1])
+    before = slow()
+    with socket.socket() as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.connect(("127.0.0.1", w.ctl.port))
+        s = w.context["op"].wrap_socket(raw, server_hostname="127.0.0.1")
+        s.settimeout(0.5)
+        try:
+            for _ in range(400):
+                s.sendall(b"GET /v1/events?limit=1000 HTTP/1.1\r\nHost: x\r\n\r\n")
+        except (TimeoutError, ConnectionError, ssl.SSLError):
+            pass
+        until(lambda: slow() > before)
+    assert any("to read an answer" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
 
 
 # --- configuration -----------------------------------------------------------------------------------------------------------
