@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from ctlr.harness import CA, LOAD, ROOT, SPEC, Controller, Etcd, Gateway, registration, seen, temporary, until  # noqa: E402
 from ctlr.networks import (  # noqa: E402, F401
     test_a_job_gets_tunnels_of_its_network, test_a_network_that_fails_leaves_nothing_behind, test_the_white_papers_job_over_its_three_sites,
+    test_two_networks_between_two_sites_are_placed_together,
     test_what_was_granted_and_not_kept_is_given_back_after_a_crash, test_whatever_happens_the_network_has_what_the_jobs_say, two_replicas_and_a_network)
 from ctlr.qps import (  # noqa: E402, F401
     test_named_queue_pairs_have_a_pair_of_gateways_each, test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported)

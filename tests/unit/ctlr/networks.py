@@ -428,3 +428,33 @@ def test_whatever_happens_the_network_has_what_the_jobs_say(w):
     until(same, 40)
     assert codes[200] + codes[201] > 5 and set(codes) <= {200, 201, 404, 409, 502, 503}, codes
     network.kill()
+
+
+def test_two_networks_between_two_sites_are_placed_together(w):
+    network = Network()
+    file = w.ctl.config.with_name("paths.json")
+    file.write_text(json.dumps({"paths": [{"first": "b", "second": "a", "edge": "pe-9", "name": "z", "bandwidth_bps": 60 * G, "delay_us": 9000}]}))
+    configure(w, network.yaml[:-1] + ", edges: [pe-1]}", f"{{name: fibres, kind: static, file: {file}}}")
+    gws, stop = four(w)
+    said = w.sched.put("/v1/jobs/j", job(80 * G, n=8), 201)
+    assert {(leg["provider"], leg["edge"]) for leg in said["network"][0]["legs"]} == {("net-1", "pe-1"), ("fibres", "pe-9")}
+    assert made(network, "j~a~b") == {("pe-1", "p"): legs(said)["pe-1", "p"]} and said["network"][0]["shape"] == "same-path"
+    # pe-2 is not taken: what is left is of 160 Gbit/s
+    out = w.sched.put("/v1/jobs/k", job(80 * G, net=6), 409)
+    assert abs(out["fits"][0]["bandwidth_bps"] - (160 * G * 0.92 - 80 * G)) < G, out
+    # one of them fails: the other has nothing of it either
+    network.behave(tunnels="broken")
+    w.sched.put("/v1/jobs/k", job(50 * G, net=6), 502)
+    network.behave(tunnels="")
+    said = until(lambda: (lambda status, out: status == 201 and out)(*w.sched.ask("PUT", "/v1/jobs/k", job(60 * G, net=6))))
+    assert sum(legs(said).values()) == said["network"][0]["bandwidth_bps"]
+    # both are to give it back, and one of them is not there for a while
+    network.behave(tunnels="broken")
+    w.sched.delete("/v1/jobs/j")
+    w.sched.delete("/v1/jobs/k")
+    until(lambda: len(network.calls("DELETE")) >= 3)
+    network.behave(tunnels="")
+    until(lambda: network.tunnels() == {})
+    w.sched.put("/v1/jobs/j", job(140 * G, n=8), 201)
+    stop()
+    network.kill()
