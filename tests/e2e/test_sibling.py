@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two sites with two gateways each, and hosts that have one route: A's by a1, B's by b2. What another gateway carries is handed to it, so that
 # both directions of a connection go by one pair of gateways. Captures on all gateways' LAN ports prove it.
+import itertools
 import threading
 
 from lab import needs, pcap
-from lab.fleet import Fleet, host_addresses
+from lab.fleet import Fleet, fleet, host_addresses
 from lab.proc import settled, wait_for
 
-from test_controller import PAIRS, fleet, job, plan, tunnels, up, write
-
+PAIRS = list(itertools.product(host_addresses(1), host_addresses(2)))
 SOME = PAIRS[::3]  # of all, where 16 transfers would take too long
 
 
@@ -17,6 +17,10 @@ def one_route(f):
     for host, site, gateway in ((f.lab.a, 1, "a1"), (f.lab.b, 2, "b2")):
         host.run(f"ip rule flush; ip rule add pref 32766 table main; ip route replace 10.{3 - site}.0.0/24 via {f.gateways[gateway].lan} dev eth0; "
                  "ip neigh flush dev eth0")
+
+
+def write(f, pair, **how):
+    return f.lab.perftest("ib_write_bw", ends=(f.end(f.lab.a, pair[0]), f.end(f.lab.b, pair[1])), **how)
 
 
 def siblings(gateway):
@@ -68,8 +72,8 @@ def test_sibling_plan(lab):
     with fleet(lab) as f:
         lab.wan(rtt_ms=5)
         one_route(f)
-        f.ask("POST", "/v1/jobs", body=job())
-        by = plan(f)
+        job = {"name": "train", "pairs": [{"source": x, "destination": y, "bandwidth_bps": 20_000_000} for x, y in PAIRS]}
+        by = {(r["source"], r["destination"]): tuple(r["pair"].split("/")) for r in f.ask("POST", "/v1/jobs", body=job)["plan"]}
         assert len(by) == 16, by
         assert [sum(gws[end].endswith("1") for gws in by.values()) for end in (0, 1)] == [12, 12], by
         wait_for("each gateway knows its sibling's pairs", lambda: known(f) and all(
@@ -97,20 +101,20 @@ def test_sibling_returns(lab):
         pair = next(p for p, gws in by.items() if gws[0] == "a2")
         a1 = f.gateways["a1"]
         f.gateways["a2"].kill()
-        wait_for("a2 is lost", lambda: up(f) == 3 and siblings(a1)["a2"]["state"] == "lost", 20, 0.2)
+        wait_for("a2 is lost", lambda: f.up() == 3 and siblings(a1)["a2"]["state"] == "lost", 20, 0.2)
         handed = siblings(a1)["a2"]["packets"]
         results = []
         t = threading.Thread(target=lambda: results.append(write(f, pair, size=65536, seconds=20, limit=60)))
         t.start()
         lab.wait_traffic(100)
         f.gateways["a2"].start()
-        wait_for("a2 is back", lambda: up(f) == 4 and known(f), 20, 0.2)
+        wait_for("a2 is back", lambda: f.up() == 4 and known(f), 20, 0.2)
         lab.wait_traffic(200)
         assert siblings(a1)["a2"]["packets"] == handed, "what is under way was moved"
         t.join()
         assert results[0].ok, results[0].text
         assert not lab.host_retransmits(timer=2), "retransmissions"
-        wait_for("the other site's gateways have their tunnels to a2", lambda: all(len(tunnels(g)) == 2 for g in f.gateways.values()), 20, 0.2)
+        wait_for("the other site's gateways have their tunnels to a2", lambda: all(len(g.tunnels()) == 2 for g in f.gateways.values()), 20, 0.2)
         assert by_one_pair(f, [pair], *transfers(f, [pair], "sibling-after"))[pair] == by[pair]
 
 
@@ -127,7 +131,7 @@ def test_sibling_file(lab):
                 f"  - {{name: {x.name}, peer: {x.name}, port: wan, local: {g.wan}, remote: {x.wan}, prefixes: [10.{3 - g.site}.0.0/24], "
                 "security: none}\n" for x in far)
             g.start()
-        wait_for("all tunnels are up", lambda: all(len(tunnels(g)) == 2 for g in f.gateways.values()), 20, 0.2)
+        wait_for("all tunnels are up", lambda: all(len(g.tunnels()) == 2 for g in f.gateways.values()), 20, 0.2)
         wait_for("siblings know each other", lambda: known(f), 20, 0.2)
         one_route(f)
         lab.wan(rtt_ms=5)
