@@ -105,7 +105,8 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	gateway_set_site(c, g, s);
 	c->up += g->up;
 	c->up -= was_up;
-	g->changing = g->alone = false;
+	g->changing = false;
+	g->missed = 0;
 	c->jobs_look |= was_up != g->up;
 	if (was_up != g->up)
 		event(g->up ? EVENT_INFO : EVENT_WARNING, "gateway", name, "%s at site %s (%s)",

@@ -75,8 +75,8 @@ struct gateway {
 	char refusal[256];
 	struct model_load load;
 	struct soon_link soon[SOON_KINDS];
-	bool changing; /* a change of its record is on the way */
-	bool alone;    /* its lease runs out without jobs in the same change: that was not taken */
+	bool changing;   /* a change of its record is on the way */
+	unsigned missed; /* times that the store did not take that its lease ran out */
 	struct req *poll;
 };
 
@@ -247,6 +247,7 @@ struct change;
 typedef void change_cb(void *ctx, int rc, uint64_t rev);
 struct change *change_new(change_cb *cb, void *ctx);
 void change_set(struct change *ch, change_cb *cb, void *ctx);
+/* Of two for one key the later one counts. */
 void change_put(struct change *ch, const char *key, json_t *value); /* its reference is taken */
 void change_put_leased(struct change *ch, const char *key, const char *value, uint64_t lease);
 void change_del(struct change *ch, const char *key);

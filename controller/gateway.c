@@ -103,6 +103,11 @@ enum outcome gateway_delete(struct ctlr *c, struct req *r)
 	if (!g)
 		return req_fail(r, 404, "", "there is no gateway %s", r->arg[0]);
 	ch = change_new(NULL, NULL);
+	if (g->up) { /* its jobs' pairs go elsewhere in the same step */
+		g->up = false;
+		job_moves(c, ch, false);
+		g->up = true;
+	}
 	record_key(key, g->name);
 	change_cmp(ch, key, g->mod_rev);
 	change_del(ch, key);
@@ -232,26 +237,34 @@ enum outcome document_get(struct ctlr *c, struct req *r)
  * -----------------------------------------------------------------------------------------------------------
  */
 
+#define EXPIRE_MAX 16 /* gateways of one change */
+#define TOGETHER   3  /* times that it is tried with jobs in the same change */
+
 struct expiry {
 	struct ctlr *c;
-	char name[MDL_NAME];
+	unsigned n;
+	char name[EXPIRE_MAX][MDL_NAME];
 };
 
 static void expired(void *ctx, int rc, uint64_t rev)
 {
 	struct expiry *e = ctx;
-	struct gateway *g = map_find(&e->c->gateways, e->name);
 
-	if (g && rc) {
+	for (unsigned i = 0; rc && i < e->n; i++) {
+		struct gateway *g = map_find(&e->c->gateways, e->name[i]);
+
+		if (!g)
+			continue;
 		g->changing = false;
-		g->alone = true;
+		g->missed++;
 		/* a job changed meanwhile: again at once; else when the store may be there */
 		g->expires = ctlr_now() + (rc == STORE_ECONFLICT ? 0 : RWY_SEC / 4);
 	}
 	free(e);
 }
 
-static void expire(struct ctlr *c, struct gateway *g)
+/* Those of one moment in one change, and what their jobs' pairs go to: flows follow. */
+static void expire(struct ctlr *c, struct gateway **g, unsigned n, bool alone)
 {
 	struct expiry *e = malloc(sizeof(*e));
 	char key[STORE_KEY_MAX];
@@ -262,30 +275,42 @@ static void expire(struct ctlr *c, struct gateway *g)
 		return;
 	}
 	e->c = c;
-	memcpy(e->name, g->name, sizeof(e->name));
-	record_key(key, g->name);
-	if (!g->alone) { /* what its jobs' pairs go to comes first: flows follow */
-		g->up = false;
+	e->n = n;
+	for (unsigned i = 0; i < n; i++)
+		g[i]->up = false;
+	if (!alone)
 		job_moves(c, ch, false);
-		g->up = true;
-	}
-	change_cmp(ch, key, g->mod_rev);
-	change_put(ch, key, gateway_record(g, g->owner, false));
-	g->changing = true;
-	if (change_submit(c, ch)) {
+	for (unsigned i = 0; i < n; i++) {
+		g[i]->up = true;
+		memcpy(e->name[i], g[i]->name, sizeof(e->name[i]));
+		record_key(key, g[i]->name);
+		change_cmp(ch, key, g[i]->mod_rev);
+		change_put(ch, key, gateway_record(g[i], g[i]->owner, false));
+		g[i]->changing = true;
 		COUNT(expired);
-		return;
 	}
-	g->changing = false;
-	free(e);
+	if (!change_submit(c, ch))
+		expired(e, RWY_ENOMEM, 0);
 }
 
-/* A lease or a poll that ends. */
-static void look(struct ctlr *c, struct gateway *g, rwy_time now)
+static bool ran_out(const struct ctlr *c, const struct gateway *g, rwy_time now)
 {
-	if (g->up && now >= g->expires && !g->changing &&
-	    (!strcmp(g->owner, c->conf->name) || !replica_alive(c, g->owner)))
-		expire(c, g);
+	return g->up && now >= g->expires && !g->changing &&
+	       (!strcmp(g->owner, c->conf->name) || !replica_alive(c, g->owner));
+}
+
+struct due { /* of one tick: first those with their jobs, then those whose jobs follow */
+	struct gateway *g[2][EXPIRE_MAX];
+	unsigned n[2];
+};
+
+/* A lease or a poll that ends. */
+static void look(struct ctlr *c, struct gateway *g, struct due *d, rwy_time now)
+{
+	const bool alone = g->missed >= TOGETHER;
+
+	if (ran_out(c, g, now) && d->n[alone] < EXPIRE_MAX) /* else: the next time */
+		d->g[alone][d->n[alone]++] = g;
 	if (g->poll && now >= g->poll->until)
 		poll_end(g);
 }
@@ -293,6 +318,7 @@ static void look(struct ctlr *c, struct gateway *g, rwy_time now)
 void gateway_tick(struct ctlr *c, rwy_time now)
 {
 	const struct map *m = &c->gateways;
+	struct due d = {.n = {0, 0}};
 	struct gateway *g;
 
 	while ((g = gateway_next_soon(c, SOON_DOCUMENT)))
@@ -302,7 +328,10 @@ void gateway_tick(struct ctlr *c, rwy_time now)
 		}
 	for (size_t i = 0; i < SWEEP && i < m->slots; i++)
 		for (struct map_node *n = m->slot[c->swept_gateways++ & (m->slots - 1)]; n; n = n->next)
-			look(c, (struct gateway *)n, now);
+			look(c, (struct gateway *)n, &d, now);
+	for (unsigned alone = 0; alone < 2; alone++)
+		if (d.n[alone])
+			expire(c, d.g[alone], d.n[alone], alone);
 }
 
 /* --- what people see

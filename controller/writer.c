@@ -97,11 +97,26 @@ void change_cancel(struct change *ch)
 		change_free(ch);
 }
 
+static struct store_op *op_of(struct change *ch, const char *key)
+{
+	for (unsigned i = 0; ch && i < ch->ops; i++)
+		if (!strcmp(ch->op[i].key, key))
+			return &ch->op[i];
+	return NULL;
+}
+
 static void add_op(struct change *ch, const char *key, char *value, uint64_t lease)
 {
-	struct store_op *more = ch ? realloc(ch->op, (ch->ops + 1) * sizeof(*more)) : NULL;
-	char *k = strdup(key);
+	struct store_op *has = op_of(ch, key), *more;
+	char *k;
 
+	if (has) {
+		free((void *)(uintptr_t)has->value);
+		*has = (struct store_op){has->key, value, value ? strlen(value) : 0, lease};
+		return;
+	}
+	more = ch ? realloc(ch->op, (ch->ops + 1) * sizeof(*more)) : NULL;
+	k = strdup(key);
 	if (!more || !k) {
 		if (ch)
 			ch->failed = true;

@@ -4,6 +4,7 @@
 # method and status of the file is met, by gateways and people who do it right and by those who do not.
 import json
 import re
+import signal
 import socket
 import ssl
 import subprocess
@@ -788,11 +789,35 @@ def test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step(w):
     assert pairs_by_routes(w.op.get("/v1/routes?site=a"), w.op.get("/v1/routes?site=b")) == after
     # one that is removed
     stop["gw-b2"]()
-    w.op.delete("/v1/gateways/gw-b2")
-    until(lambda: all(gws[1] == "gw-b1" for gws in pairs_by_job(w.sched.get("/v1/jobs/j1")).values()))
+    w.op.delete("/v1/gateways/gw-b2")  # in the same step, too
+    assert all(gws[1] == "gw-b1" for gws in pairs_by_job(w.sched.get("/v1/jobs/j1")).values())
     assert all(pairs_by_job(w.sched.get("/v1/jobs/j1"))[p] == gws for p, gws in after.items() if gws[1] == "gw-b1")
     assert len(pairs_by_routes(w.op.get("/v1/routes?site=a"), w.op.get("/v1/routes?site=b"))) == 16
     [stop[g]() for g in ("gw-a1", "gw-a2", "gw-b1")]
+
+
+def test_gateways_that_are_lost_at_once_are_one_step(w):
+    """The controller sleeps while two leases run out: when it looks, both are over."""
+    w.ctl.stop()
+    w.ctl.config.write_text(w.ctl.config.read_text().replace("lease: 2s", "lease: 5s"))
+    w.ctl.start()
+    w.connect()
+    w.sites()
+    gws, stop = four(w)
+    before = pairs_by_job(w.sched.put("/v1/jobs/j1", job_of(5, 10**8), 201))
+    for name in ("gw-a2", "gw-b2"):
+        stop[name]()
+    time.sleep(3.5)
+    w.ctl.proc.send_signal(signal.SIGSTOP)
+    time.sleep(2)
+    w.ctl.proc.send_signal(signal.SIGCONT)
+    until(lambda: {g["name"]: g["state"] for g in w.op.get("/v1/gateways")["gateways"]} ==
+          {"gw-a1": "up", "gw-a2": "lost", "gw-b1": "up", "gw-b2": "lost"})
+    moved = sum(gws != ("gw-a1", "gw-b1") for gws in before.values())
+    texts = [e["text"] for e in w.op.get("/v1/events?limit=1000")["events"] if e.get("name") == "j1" and "moved" in e["text"]]
+    assert texts == [f"{moved} of its 16 pairs moved to other gateways"], texts
+    assert set(pairs_by_job(w.sched.get("/v1/jobs/j1")).values()) == {("gw-a1", "gw-b1")}
+    [stop[g]() for g in ("gw-a1", "gw-b1")]
 
 
 def test_a_job_that_does_not_fit_any_more_is_broken_until_it_does(w):
@@ -832,6 +857,7 @@ def test_a_job_that_does_not_fit_any_more_is_broken_until_it_does(w):
     # nobody is there at B: no routes, no assignments; the plan is kept until somebody is
     plans = [w.sched.get(f"/v1/jobs/{n}")["plan"] for n in ("small", "big")]
     for g in gws[2:]:
+        g.renew()  # one that is heard of for the first time after a start has longer
         stop[g.name]()
     until(lambda: state("small") == state("big") == "broken" and not routes())
     until(lambda: all(g.document()["assignments"] == [] for g in gws[:2]))
