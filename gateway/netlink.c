@@ -188,7 +188,8 @@ static void answers_discard(struct gw_netlink *n)
 		;
 }
 
-void gw_netlink_resolve(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr)
+/* state 0: as if the kernel had a packet for it. */
+static void neigh_ask(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr, int state)
 {
 	bool v4 = rwy_ip_is4(addr);
 	struct rtnl_neigh *k = rtnl_neigh_alloc();
@@ -198,14 +199,27 @@ void gw_netlink_resolve(struct gw_netlink *n, uint16_t port, const struct rwy_ip
 	if (k && a) {
 		rtnl_neigh_set_ifindex(k, n->app->port[port]->tap_ifindex);
 		rtnl_neigh_set_dst(k, a);
-		rtnl_neigh_set_flags(k, NTF_USE); /* as if the kernel had a packet for it */
-		if (rtnl_neigh_build_add_request(k, NLM_F_CREATE, &msg) == 0)
+		if (state)
+			rtnl_neigh_set_state(k, state);
+		else
+			rtnl_neigh_set_flags(k, NTF_USE);
+		if (rtnl_neigh_build_add_request(k, state ? NLM_F_REPLACE : NLM_F_CREATE, &msg) == 0)
 			nl_send_auto(n->ask, msg);
 	}
 	nlmsg_free(msg);
 	nl_addr_put(a);
 	rtnl_neigh_put(k);
 	answers_discard(n);
+}
+
+void gw_netlink_resolve(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr)
+{
+	neigh_ask(n, port, addr, 0);
+}
+
+void gw_netlink_probe(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr)
+{
+	neigh_ask(n, port, addr, NUD_PROBE);
 }
 
 static bool used_lately(struct gw_app *app, unsigned id)

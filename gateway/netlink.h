@@ -14,6 +14,8 @@ int gw_netlink_fd(const struct gw_netlink *n);
 void gw_netlink_ready(struct gw_netlink *n);
 /* Asks the kernel to resolve an address on a port (ARP or ND), or to confirm it when it is stale. */
 void gw_netlink_resolve(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr);
+/* Asks whether a neighbour that is known still answers; one that does not is failed after some seconds. */
+void gw_netlink_probe(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr);
 /* Every few seconds: marks what workers use, has stale entries in use confirmed. */
 void gw_netlink_refresh(struct gw_netlink *n);
 

@@ -11,7 +11,8 @@
 #include "gateway/sibling.h"
 #include "rwy/spread.h"
 
-#define LOST_TICKS 3 /* without an answer to ARP, a sibling of the file is lost */
+#define LOST_TICKS  3 /* without an answer to ARP, a sibling of the file is lost */
+#define PROBE_TICKS 5 /* it is asked so often; the kernel asks three times, a second each */
 
 struct gw_siblings {
 	/* Who holds gw_change_lock writes, with the lock that the API reads with: */
@@ -23,7 +24,7 @@ struct gw_siblings {
 	unsigned pairs;
 	/* Of who holds gw_change_lock: */
 	uint32_t own, gen;
-	unsigned missing[CONF_SIBLINGS_MAX];
+	unsigned missing[CONF_SIBLINGS_MAX], ticks;
 	uint64_t tunnels; /* what the workers' sets were made of */
 	bool stray[GW_WORKERS_MAX];
 };
@@ -331,14 +332,18 @@ int gw_siblings_own(struct gw_app *app, const struct conf *c)
 
 /* --- once a second ------------------------------------------------------------------------------------ */
 
-/* Asks for its MAC address when that is not known. */
-static bool mac_known(struct gw_app *app, struct gw_netlink *nl, const struct rwy_ip *a)
+/* Asks for its MAC address when that is not known, or with `probe` whether it still answers. */
+static bool mac_known(struct gw_app *app, struct gw_netlink *nl, const struct rwy_ip *a, bool probe)
 {
+	const struct gw_nh *nh;
 	enum gw_nh_miss miss;
 	struct rwy_ip addr;
 	uint16_t port;
 
-	if (gw_nt_find(atomic_load(&app->neigh->nt), app, a, -1, &miss, &addr, &port))
+	nh = gw_nt_find(atomic_load(&app->neigh->nt), app, a, -1, &miss, &addr, &port);
+	if (nh && nl && probe && rwy_ip_eq(&addr, a))
+		gw_netlink_probe(nl, nh->port, a);
+	if (nh)
 		return rwy_ip_eq(&addr, a);
 	if (nl && miss == GW_NH_UNRESOLVED && rwy_ip_eq(&addr, a))
 		gw_netlink_resolve(nl, port, &addr);
@@ -348,6 +353,8 @@ static bool mac_known(struct gw_app *app, struct gw_netlink *nl, const struct rw
 static bool look(struct gw_app *app, struct gw_netlink *nl)
 {
 	struct gw_siblings *g = app->siblings;
+	/* A document says who is lost. */
+	const bool probe = !g->controller && g->ticks++ % PROBE_TICKS == 0;
 	bool changed = false;
 
 	for (unsigned i = 0; i < g->n; i++) {
@@ -356,7 +363,7 @@ static bool look(struct gw_app *app, struct gw_netlink *nl)
 
 		if (!*b->name)
 			continue;
-		g->missing[i] = mac_known(app, nl, &b->addr) ? 0 : g->missing[i] + 1;
+		g->missing[i] = mac_known(app, nl, &b->addr, probe) ? 0 : g->missing[i] + 1;
 		lost = g->missing[i] >= LOST_TICKS;
 		if (g->controller || lost == b->lost)
 			continue;

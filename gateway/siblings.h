@@ -60,7 +60,7 @@ RWY_MUST_CHECK int gw_siblings_set(struct gw_app *app, const struct gw_siblings_
 /* Those of a file, after a reload. Under gw_change_lock. */
 RWY_MUST_CHECK int gw_siblings_own(struct gw_app *app, const struct conf *c);
 /* Once a second, control thread: MAC addresses are asked for; a sibling of the file that does not answer for
- * three seconds is lost until it does; workers that were not reached. nl NULL: nobody is asked. */
+ * some seconds is lost until it does; workers that were not reached. nl NULL: nobody is asked. */
 void gw_siblings_tick(struct gw_app *app, struct gw_netlink *nl);
 
 struct gw_sibling_info {

@@ -138,9 +138,8 @@ def test_sibling_file(lab):
         by = by_one_pair(f, SOME, *transfers(f, SOME, "sibling-file"))
         lab.log(f"by the file: {sorted(by.values())}")
         f.gateways["a2"].kill()
-        handed = next((p for p, gws in by.items() if gws[0] == "a2"), None)
-        if handed:  # who is asked and does not answer
-            write(f, handed, size=1024, iters=5, limit=10)
-        wait_for("a2 is lost", lambda: not handed or siblings(f.gateways["a1"])["a2"]["state"] == "lost", 60, 0.5)
+        wait_for("a2 is lost", lambda: siblings(f.gateways["a1"])["a2"]["state"] == "lost", 30, 0.5)
+        f.gateways["a2"].start()
+        wait_for("a2 is back", lambda: known(f), 30, 0.5)
     finally:
         f.close()
