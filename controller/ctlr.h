@@ -108,6 +108,18 @@ struct tunnel {
 	bool plan, changing;
 };
 
+/* Why a flow has its pair of gateways. X(enumerator, word, sentence) */
+#define FLOW_WHYS(X)                                                                                         \
+	X(FLOW_JOB, "job", "the plan of its job names the pair of gateways")                                 \
+	X(FLOW_UNDER_WAY, "under-way", "it was on this pair of gateways when it was reported")               \
+	X(FLOW_SPREAD, "spread", "weighted rendezvous with bounded loads, of the pairs that are up")
+
+enum flow_why {
+#define X(e, w, s) e,
+	FLOW_WHYS(X)
+#undef X
+};
+
 struct flow { /* what stays together on one tunnel */
 	struct map_node node;
 	char key[192];
@@ -117,6 +129,7 @@ struct flow { /* what stays together on one tunnel */
 	uint64_t job;           /* that job: plan_id of its name */
 	struct site *site[2];
 	struct tunnel *tunnel;    /* NULL: none is there */
+	enum flow_why why;        /* that one */
 	struct flow *next, *prev; /* of the tunnel */
 	uint64_t rate_bps;        /* a job's share; 0: none */
 	unsigned refs;

@@ -130,6 +130,27 @@ static json_t *network_json(struct ctlr *c, const struct flow *f)
 	return NULL;
 }
 
+static void pair_reason(json_t *out, enum flow_why why)
+{
+	static const char *const text[][2] = {
+#define X(e, w, s) {w, s},
+	    FLOW_WHYS(X)
+#undef X
+	};
+
+	json_object_set_new(out, "pair_rule", json_string(text[why][0]));
+	json_object_set_new(out, "pair_reason", json_string(text[why][1]));
+}
+
+/* The sentence of the rule that chose the carrier in use; "" for one that is not known any more. */
+static const char *rule_text(const char *name)
+{
+	for (unsigned r = 0; r < PLAN_RULE_COUNT; r++)
+		if (!strcmp(plan_rule_name((enum plan_rule)r), name))
+			return plan_rule_text((enum plan_rule)r);
+	return "";
+}
+
 enum outcome session_explain(struct ctlr *c, struct req *r)
 {
 	const struct session *s = map_find(&c->sessions, r->arg[0]);
@@ -157,6 +178,7 @@ enum outcome session_explain(struct ctlr *c, struct req *r)
 		        s->reason ? s->reason : "no pair of gateways of these sites is up with a tunnel"));
 		return req_reply(r, 200, out);
 	}
+	pair_reason(out, s->flow->why);
 	x.t = s->flow->tunnel;
 	hyst = x.t->hyst;
 	tunnel_question(c, x.t, &q, x.now);
@@ -167,8 +189,9 @@ enum outcome session_explain(struct ctlr *c, struct req *r)
 	json_object_set_new(out, "inputs", inputs_json(&x, &d));
 	json_object_set_new(out, "alternatives", alternatives_json(&d));
 	json_object_set_new(out, "decision",
-	    json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s}", "carrier", plan_carrier_name(d.carrier),
+	    json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:s}", "carrier", plan_carrier_name(d.carrier),
 	        "tunnel", x.t->name, "n_bps", (json_int_t)d.n_bps, "gateway_bps", (json_int_t)d.gateway_bps,
-	        "edge_bps", (json_int_t)d.edge_bps, "decided_by", x.t->rule, "text", text));
+	        "edge_bps", (json_int_t)d.edge_bps, "decided_by", x.t->rule, "decided_reason",
+	        rule_text(x.t->rule), "text", text));
 	return req_reply(r, 200, out);
 }

@@ -51,7 +51,7 @@ static uint32_t flows_of_job(const struct tunnel *t, const struct flow *f)
 
 /* The tunnel of a flow: its job's, the one that it is on (it is under way, and known again after we were
  * away), else by weighted rendezvous over the pairs of its sites; NULL: none is up. */
-static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel *now)
+static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel *now, enum flow_why *why)
 {
 	static struct plan_pair pair[GATEWAYS_MAX * GATEWAYS_MAX]; /* under the lock */
 	static struct tunnel *tunnel[GATEWAYS_MAX * GATEWAYS_MAX];
@@ -67,12 +67,15 @@ static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel
 	unsigned n = 0;
 	int k;
 
+	*why = FLOW_JOB;
 	if (t && tunnel_up(t))
 		return t;
+	*why = FLOW_UNDER_WAY;
 	if (now && tunnel_up(now) &&
 	    ((now->end[0]->site == f->site[0] && now->end[1]->site == f->site[1]) ||
 	        (now->end[0]->site == f->site[1] && now->end[1]->site == f->site[0])))
 		return now;
+	*why = FLOW_SPREAD;
 	for (unsigned i = 0; i < a; i++)
 		for (unsigned j = 0; j < b; j++) {
 			t = tunnel_find(c, g[0][i]->name, g[1][j]->name);
@@ -110,7 +113,7 @@ static struct flow *flow_new(struct ctlr *c, const char *key)
 
 static void place(struct ctlr *c, struct flow *f, struct tunnel *now)
 {
-	struct tunnel *t = choose(c, f, now);
+	struct tunnel *t = choose(c, f, now, &f->why);
 
 	flow_unlink(f);
 	if (t)

@@ -25,6 +25,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_tunnel,
     &cmd_tenant,
     &cmd_controller,
+    &cmd_explain,
     &cmd_reload,
     &cmd_metrics,
     &cmd_help,
@@ -154,12 +155,13 @@ static void help_command(const struct cli_cmd *c)
 
 static void help_all(void)
 {
-	printf("roceway [OPTIONS] COMMAND ...: asks a Roceway gateway on this machine\n\nCommands:\n");
+	printf("roceway [OPTIONS] COMMAND ...: asks a Roceway gateway on this machine, or\n"
+	       "(explain) the control center\n\nCommands:\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
 		printf("  %-18s  %s\n", commands[i]->name, commands[i]->text);
 	printf("\nOptions, before or after the command (COMMAND -h tells its own):\n");
 	print_opts(common_opts);
-	printf("\nExit status: 0 done; 1 the gateway is not there, or says no; 2 wrong usage.\n");
+	printf("\nExit status: 0 done; 1 who is asked is not there, or says no; 2 wrong usage.\n");
 }
 
 static int run_help(const struct cli *cli)

@@ -42,7 +42,7 @@ struct cli_cmd {
 };
 extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_counters, cmd_ports,
     cmd_neighbours, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant, cmd_tunnel, cmd_controller,
-    cmd_reload, cmd_metrics, cmd_help, cmd_list_commands, cmd_version;
+    cmd_reload, cmd_explain, cmd_metrics, cmd_help, cmd_list_commands, cmd_version;
 
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */
 /* One line on standard error, "roceway: ...". */
@@ -62,6 +62,28 @@ json_t *api_send(
 void api_page_of(char *page, size_t size, const char *path, const char *name);
 /* name=value, escaped, appended to a page's address with ? or &. */
 void api_query(char *page, size_t size, const char *name, const char *value);
+
+/* --- the control center's API, over HTTPS: control.c --------------------------------------------------- */
+
+#define CONTROLS_MAX 16 /* replicas that --controller may name */
+
+/* What a command that asks the control center takes: these four among its options, or the environment. */
+#define CONTROL_OPTS                                                                                         \
+	{"controller", "URLS", "the control center: URL[,URL]; default: $ROCEWAY_CONTROLLER"},               \
+	    {"ca", "FILE", "its CA; default: $ROCEWAY_CA"},                                                  \
+	    {"certificate", "FILE", "who asks; default: $ROCEWAY_CERTIFICATE"},                              \
+	    {"key", "FILE", "its key; default: $ROCEWAY_KEY"},
+
+struct control;
+/* NULL, after cli_error, when an option is missing or wrong: *rc gets the exit code. */
+struct control *control_new(const struct cli *cli, int *rc);
+void control_free(struct control *k);
+unsigned control_count(const struct control *k); /* replicas */
+/* GETs a page of one replica. The answer, a JSON object, with its HTTP status: 200 or 404. NULL: that one
+ * could not be asked, control_tell says why. */
+json_t *control_get(struct control *k, unsigned replica, const char *page, long *status);
+/* cli_error for each replica that could not be asked since control_new; returns how many. */
+unsigned control_tell(const struct control *k);
 
 /* --- for people: table.c --------------------------------------------------------------------------- */
 
@@ -85,6 +107,8 @@ const char *say_share(double ratio);
 /* An object's members line by line; arrays on one line. */
 void print_object(const json_t *o);
 void print_json(const json_t *j);
+/* One line "name  value", the name padded to `width`; what is too long goes on in lines of its own. */
+void print_fact(const char *name, size_t width, const char *value);
 
 const char *js(const json_t *o, const char *key); /* a string, "" when there is none */
 double jn(const json_t *o, const char *key);      /* a number, 0 when there is none */

@@ -212,7 +212,7 @@ const char *say_time(double seconds)
 	return out;
 }
 
-static void print_wrapped(const char *name, size_t width, const char *value)
+void print_fact(const char *name, size_t width, const char *value)
 {
 	size_t n;
 
@@ -243,7 +243,7 @@ void print_object(const json_t *o)
 			json_array_foreach(v, i, item)
 			{
 				text = must(json_dumps(item, 0));
-				print_wrapped(key, width, text);
+				print_fact(key, width, text);
 				free(text);
 			}
 			continue;
@@ -252,7 +252,7 @@ void print_object(const json_t *o)
 			text = must(strdup(json_string_value(v)));
 		else
 			text = must(json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)));
-		print_wrapped(key, width, text);
+		print_fact(key, width, text);
 		free(text);
 	}
 }
