@@ -244,7 +244,7 @@ def test_malformed_document():
         generation = c.document["generation"] + 1
         c.publish(generation, "t")
         a.wait("apply", lambda e: e["generation"] == generation)
-        s = a.status()
+        s = a.until(lambda s: s["generation"] == generation)  # what it says of itself follows what it does
         assert (s["failures"], s["state"], s["why"]) == (0, 2, ""), s
     c.stop()
 
