@@ -76,6 +76,7 @@ struct eng_near {
 	rwy_time drip_at;    /* held: not another acknowledge before */
 	rwy_time acked_at;   /* the host was last told that more has arrived */
 	rwy_time deaf_until; /* what it sends until then is not looked at; 0: it is, see near_req.c */
+	bool refused;        /* it failed at the far host: nothing of it is there any more */
 	bool gap_seen;
 	roce_psn nak_psn;
 	roce_psn gap_low; /* lowest PSN beyond the gap that the host sent since */

@@ -53,6 +53,8 @@ static const struct {
                                              place of the present one's: the answers in that never came */
     {20015766, F_SQUEEZE}, /* held back until an ACK crossed the host's retransmission, which was taken for a
                               new connection's, and an outage kept the far host from saying that it was not */
+    {21203549, F_HOST | F_LAN_LOSS | F_REUSE}, /* the first ATOMIC of a new connection was answered with that
+                                                  of one that had failed */
 };
 
 static void help(void)
