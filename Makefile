@@ -224,7 +224,7 @@ fuzz-replay: $(FUZZ_BIN) ## replay every fuzz corpus
 
 .PHONY: fuzz
 fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60]
-	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang OPT='-O1 -g' SAN='-fsanitize=address,undefined,fuzzer-no-link' core
+	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang OPT='-O1 -g' SAN='-fsanitize=address,undefined,fuzzer-no-link' fuzz-libs
 	@mkdir -p $(BUILD)/fuzz/bin tests/fuzz/corpus/$(F)
 	clang $(CSTD) -O1 -g -Iinclude -I. -fsanitize=address,undefined,fuzzer tests/fuzz/fuzz_$(F).c $(wildcard tests/fuzz/$(F)_*.c) -o $(BUILD)/fuzz/bin/fuzz_$(F) \
 	  $(FUZZ_LIBS_$(F)) $(BUILD)/fuzz/lib/librwyengine.a $(BUILD)/fuzz/lib/librwyconf.a $(BUILD)/fuzz/lib/librwymodel.a $(BUILD)/fuzz/lib/librwycore.a \

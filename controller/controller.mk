@@ -45,4 +45,6 @@ $(BUILD)/tests/fuzz/fuzz_etcd: LDFLAGS_ALL += $(shell $(PC) --libs jansson sqlit
 FUZZ_LIBS_ctlr_store = $(CTLR_DEPS:$(BUILD)/%=$(BUILD)/fuzz/%) $(CTLR_LIBS) $(PLAN_LIBS)
 FUZZ_LIBS_ctlr_conf = $(FUZZ_LIBS_ctlr_store)
 FUZZ_LIBS_etcd = $(BUILD)/fuzz/lib/librwystore.a -lsqlite3
-core: $(MODEL_LIB) $(STORE_LIB) $(CTLR_LIB)
+core: $(MODEL_LIB)
+.PHONY: fuzz-libs
+fuzz-libs: core $(STORE_LIB) $(CTLR_LIB)

@@ -493,7 +493,7 @@ static void test_siblings(void **state)
 	conf_free(c);
 	same = strdup(two);
 	assert_non_null(same);
-	memcpy(strstr(same, "b2"), "b1", 2); /* to one gateway a prefix leads once */
+	strstr(same, "b2")[1] = '1'; /* to one gateway a prefix leads once */
 	expect_bad(same, strlen(same), 10, "expected each prefix once");
 	free(same);
 }
