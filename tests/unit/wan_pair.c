@@ -117,6 +117,7 @@ static void *on_open(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_
 	if (s->to != e || s->rx)
 		error(p, "opened at the wrong end or twice", s, 0);
 	s->rx = f;
+	s->life++;
 	s->rx_first = rwy_get64(info + 4);
 	s->rx_closed = false;
 	return s;
@@ -156,7 +157,7 @@ static void on_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 			s->done_at = now;
 	} /* below: known to the host, sent again because a gateway forgot it */
 	if (e->stall || p->deliver_delay)
-		due_push(e, &(struct wan_due){now + p->deliver_delay, s, s->rx, b->seq});
+		due_push(e, &(struct wan_due){now + p->deliver_delay, s, s->life, b->seq});
 	else
 		wan_rx_delivered(s->rx, b->seq, now);
 	rwy_buf_free(&p->pool.bufs, b);
@@ -368,8 +369,8 @@ static void end_deliver(struct wan_end *e)
 	while (e->due_n && !e->stall && e->due[e->due_head].at <= e->pair->now) {
 		struct wan_due *d = &e->due[e->due_head];
 
-		if (d->s->rx == d->rx && d->rx)
-			wan_rx_delivered(d->rx, d->seq, e->pair->now);
+		if (d->s->rx && d->s->life == d->life)
+			wan_rx_delivered(d->s->rx, d->seq, e->pair->now);
 		e->due_head = (e->due_head + 1) & (e->due_cap - 1);
 		e->due_n--;
 	}

@@ -39,6 +39,7 @@ struct wan_stream {
 	uint64_t rx_first;  /* number of the flow's sequence 0 in this life of the receiver */
 	uint64_t delivered; /* tx side: buffers whose delivery was reported */
 	uint64_t acked;
+	unsigned life; /* how often it was opened at its end */
 	bool close_after, tx_closed, rx_closed;
 	rwy_time done_at;
 };
@@ -46,7 +47,7 @@ struct wan_stream {
 struct wan_due {
 	rwy_time at;
 	struct wan_stream *s;
-	struct wan_rxflow *rx;
+	unsigned life; /* of the stream's receiving flow: a later one may have the address of this one */
 	uint64_t seq;
 };
 
