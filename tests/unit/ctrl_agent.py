@@ -419,16 +419,17 @@ def redirect(h):
 
 def test_hostile_answers():
     """Whatever comes: a bound on memory, nothing applied, and on it goes when the answers are good again."""
+    slow = b"__asan_init" in PROGRAM.read_bytes()
     for what in ("register", "document"):
         for wrong in (body_of_100_mb, body_without_end, headers_without_end, interim_without_end, many_values, deep, redirect):
             c = Controller()
             c.server.outer = c
             c.wrong[what] = lambda h, wrong=wrong: wrong(h) or (0,)
             with Agent(c) as a:
-                a.until(lambda s: s["failures"] + s["documents_refused"] >= 2, 4 * WAIT)  # each may take as long as it is given
+                a.until(lambda s: s["failures"] + s["documents_refused"] >= (1 if slow else 2), 4 * WAIT)  # each may take as long as it is given
                 s = a.status()
                 assert s["generation"] == 0 and s["documents"] == 0, s
-                assert memory(a) < (600 if b"__asan_init" in PROGRAM.read_bytes() else 150), (what, wrong.__name__, memory(a))
+                assert memory(a) < (600 if slow else 150), (what, wrong.__name__, memory(a))
                 del c.wrong[what]
                 a.until(lambda s: s["state"] == 2 and s["generation"] == 1 and s["renewals"] >= 1, 4 * WAIT)
             c.stop()
