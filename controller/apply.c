@@ -10,20 +10,6 @@
 #include "controller/ctlr.h"
 #include "controller/grant.h"
 
-static const char *text_of(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "";
-}
-
-static uint64_t u64_of(const json_t *j, const char *key)
-{
-	const json_int_t v = json_integer_value(json_object_get(j, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
 static json_t *record(const struct store_kv *kv)
 {
 	json_t *j = json_loadb(kv->value, kv->len, 0, NULL);
@@ -97,9 +83,9 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 			session_free(c, g->session);
 	mdl_free(&model_registration_table, &g->reg);
 	g->reg = reg;
-	g->lease = strtoull(text_of(j, "lease"), NULL, 16);
-	snprintf(g->owner, sizeof(g->owner), "%.31s", text_of(j, "owner"));
-	g->up = !strcmp(text_of(j, "state"), "up");
+	g->lease = strtoull(mdl_text_of(j, "lease"), NULL, 16);
+	snprintf(g->owner, sizeof(g->owner), "%.31s", mdl_text_of(j, "owner"));
+	g->up = !strcmp(mdl_text_of(j, "state"), "up");
 	g->mod_rev = kv->mod_rev;
 	g->expires = expiry(c);
 	gateway_set_site(c, g, s);
@@ -212,16 +198,16 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 	j = record(kv);
 	if (!j)
 		return;
-	carrier = plan_carrier_find(text_of(j, "carrier"));
+	carrier = plan_carrier_find(mdl_text_of(j, "carrier"));
 	t->changing = false;
-	if (carrier >= PLAN_CARRIER_COUNT || !u64_of(j, "rate_bps")) {
+	if (carrier >= PLAN_CARRIER_COUNT || !mdl_number_of(j, "rate_bps")) {
 		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
 		json_decref(j);
 		return;
 	}
 	if (t->has && t->carrier != carrier)
 		event(EVENT_INFO, "tunnel", name, "from %s to %s: %s", plan_carrier_name(t->carrier),
-		    plan_carrier_name(carrier), text_of(j, "rule"));
+		    plan_carrier_name(carrier), mdl_text_of(j, "rule"));
 	if (!t->has || t->carrier != carrier || !t->hyst.has) {
 		/* decided elsewhere, or before we started */
 		t->hyst = (struct plan_hyst){.has = 1,
@@ -231,10 +217,10 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 	}
 	t->has = true;
 	t->carrier = (uint8_t)carrier;
-	t->rate_bps = u64_of(j, "rate_bps");
-	t->reserved_bps = u64_of(j, "reserved_bps");
-	t->weight = (uint32_t)u64_of(j, "weight");
-	snprintf(t->rule, sizeof(t->rule), "%.23s", text_of(j, "rule"));
+	t->rate_bps = mdl_number_of(j, "rate_bps");
+	t->reserved_bps = mdl_number_of(j, "reserved_bps");
+	t->weight = (uint32_t)mdl_number_of(j, "weight");
+	snprintf(t->rule, sizeof(t->rule), "%.23s", mdl_text_of(j, "rule"));
 	t->mod_rev = kv->mod_rev;
 	gateway_dirty(c, t->end[0]);
 	gateway_dirty(c, t->end[1]);
@@ -285,7 +271,7 @@ static void link_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 	if (j && p && mdl_read(json_object_get(j, "link"), &model_link_push_table, &p->m, &err))
 		event(EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
 	if (j && p) {
-		p->at_ms = u64_of(j, "at_ms");
+		p->at_ms = mdl_number_of(j, "at_ms");
 		p->mod_rev = kv->mod_rev;
 		link_sites_plan(c, p);
 	}

@@ -65,20 +65,6 @@ void ask_end(struct req *r)
 /* --- what is offered -------------------------------------------------------------------------------------
  */
 
-static uint64_t number(const json_t *j, const char *key)
-{
-	const json_int_t v = json_integer_value(json_object_get(j, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
-static const char *text_of(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "";
-}
-
 struct offer *ask_offer(const struct ask *a, const char *first, const char *second)
 {
 	for (unsigned i = 0; a && i < a->offers; i++)
@@ -104,9 +90,10 @@ static uint64_t own_share(struct ctlr *c, const struct job *old, const struct of
 	size_t i;
 
 	json_array_foreach(json_object_get(entry, "legs"), i,
-	    leg) if (network_find(c, text_of(leg, "provider")) == o->net[route] &&
-	             !strcmp(text_of(leg, "edge"), o->route[route].edge) &&
-	             !strcmp(text_of(leg, "path"), o->route[route].name)) sum += number(leg, "bandwidth_bps");
+	    leg) if (network_find(c, mdl_text_of(leg, "provider")) == o->net[route] &&
+	             !strcmp(mdl_text_of(leg, "edge"), o->route[route].edge) &&
+	             !strcmp(mdl_text_of(leg, "path"), o->route[route].name)) sum +=
+	    mdl_number_of(leg, "bandwidth_bps");
 	return sum;
 }
 
@@ -352,8 +339,8 @@ static enum outcome make(struct ctlr *c, struct req *r)
 	a->waiting = 1;
 	json_array_foreach(a->network, i, n) for (unsigned k = 0; k < c->conf->providers; k++)
 	{
-		struct network_call *call =
-		    grant_call(c, k, text_of(n, "name"), text_of(n, "first"), text_of(n, "second"), record);
+		struct network_call *call = grant_call(
+		    c, k, mdl_text_of(n, "name"), mdl_text_of(n, "first"), mdl_text_of(n, "second"), record);
 
 		if (call && call->what == NETWORK_DROP) /* has no leg of it */
 			network_call_free(call);

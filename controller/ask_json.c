@@ -6,27 +6,13 @@
 
 #include "controller/ask_int.h"
 
-static uint64_t number(const json_t *j, const char *key)
-{
-	const json_int_t v = json_integer_value(json_object_get(j, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
-static const char *text_of(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "";
-}
-
 json_t *ask_entry(json_t *network, const char *first, const char *second)
 {
 	json_t *n;
 	size_t i;
 
-	json_array_foreach(network, i,
-	    n) if (!strcmp(text_of(n, "first"), first) && !strcmp(text_of(n, "second"), second)) return n;
+	json_array_foreach(network, i, n) if (!strcmp(mdl_text_of(n, "first"), first) &&
+	                                      !strcmp(mdl_text_of(n, "second"), second)) return n;
 	return NULL;
 }
 
@@ -42,11 +28,11 @@ int ask_made_routes(json_t *entry, struct plan_route *out, unsigned max)
 		if (n == max)
 			break;
 		out[n] = (struct plan_route){.free_bps = PLAN_RATE_MAX / PLAN_ROUTES_MAX,
-		    .delay_us = (uint32_t)number(leg, "delay_us"),
-		    .jitter_us = (uint32_t)number(leg, "jitter_us"),
-		    .loss_ppm = (uint32_t)number(leg, "loss_ppm")};
-		snprintf(out[n].edge, sizeof(out[n].edge), "%s", text_of(leg, "edge"));
-		snprintf(out[n++].name, sizeof(out[0].name), "%s", text_of(leg, "path"));
+		    .delay_us = (uint32_t)mdl_number_of(leg, "delay_us"),
+		    .jitter_us = (uint32_t)mdl_number_of(leg, "jitter_us"),
+		    .loss_ppm = (uint32_t)mdl_number_of(leg, "loss_ppm")};
+		snprintf(out[n].edge, sizeof(out[n].edge), "%s", mdl_text_of(leg, "edge"));
+		snprintf(out[n++].name, sizeof(out[0].name), "%s", mdl_text_of(leg, "path"));
 	}
 	return (int)n;
 }
@@ -117,7 +103,7 @@ json_t *ask_network(
 			entry = g->has_network && r ? entry_json(c, r->ask, job, g) : NULL;
 		if (!entry)
 			continue;
-		json_object_set_new(entry, "pairs", pairs_json(g, number(entry, "bandwidth_bps")));
+		json_object_set_new(entry, "pairs", pairs_json(g, mdl_number_of(entry, "bandwidth_bps")));
 		json_array_append_new(out, entry);
 	}
 	if (json_array_size(out))

@@ -11,13 +11,6 @@
 #define PAUSE_MIN RWY_SEC
 #define PAUSE_MAX (60 * RWY_SEC)
 
-static const char *text_of(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "";
-}
-
 /* --- who is at it ----------------------------------------------------------------------------------------
  */
 
@@ -88,8 +81,8 @@ void grant_leave(struct ctlr *c, const char *job, const void *by)
 
 static bool same_tunnel(const json_t *a, const json_t *b)
 {
-	return !strcmp(text_of(a, "provider"), text_of(b, "provider")) &&
-	       !strcmp(text_of(a, "name"), text_of(b, "name"));
+	return !strcmp(mdl_text_of(a, "provider"), mdl_text_of(b, "provider")) &&
+	       !strcmp(mdl_text_of(a, "name"), mdl_text_of(b, "name"));
 }
 
 static bool listed(const json_t *list, const json_t *one)
@@ -165,13 +158,6 @@ void grant_put(struct ctlr *c, struct change *ch, const char *job, json_t *tunne
 /* --- calls
  * -------------------------------------------------------------------------------------------------- */
 
-static uint64_t number(const json_t *j, const char *key)
-{
-	const json_int_t v = json_integer_value(json_object_get(j, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
 static void call_leg(struct network_call *call, const json_t *leg)
 {
 	const unsigned n = call->placement.n;
@@ -179,9 +165,9 @@ static void call_leg(struct network_call *call, const json_t *leg)
 
 	if (n == PLAN_ROUTES_MAX)
 		return;
-	snprintf(r->edge, sizeof(r->edge), "%s", text_of(leg, "edge"));
-	snprintf(r->name, sizeof(r->name), "%s", text_of(leg, "path"));
-	call->placement.leg[n] = (struct plan_leg_share){(uint16_t)n, number(leg, "bandwidth_bps")};
+	snprintf(r->edge, sizeof(r->edge), "%s", mdl_text_of(leg, "edge"));
+	snprintf(r->name, sizeof(r->name), "%s", mdl_text_of(leg, "path"));
+	call->placement.leg[n] = (struct plan_leg_share){(uint16_t)n, mdl_number_of(leg, "bandwidth_bps")};
 	call->placement.n++;
 }
 
@@ -196,12 +182,12 @@ struct network_call *grant_call(struct ctlr *c, unsigned net, const char *name, 
 		return NULL;
 	json_array_foreach(json_object_get(record, "network"), i, n)
 	{
-		if (strcmp(text_of(n, "name"), name) != 0)
+		if (strcmp(mdl_text_of(n, "name"), name) != 0)
 			continue;
 		call->placement.shape =
-		    strcmp(text_of(n, "shape"), "multi-path") ? PLAN_SAME_PATH : PLAN_MULTI_PATH;
+		    strcmp(mdl_text_of(n, "shape"), "multi-path") ? PLAN_SAME_PATH : PLAN_MULTI_PATH;
 		json_array_foreach(json_object_get(n, "legs"), k,
-		    leg) if (network_find(c, text_of(leg, "provider")) == (int)net) call_leg(call, leg);
+		    leg) if (network_find(c, mdl_text_of(leg, "provider")) == (int)net) call_leg(call, leg);
 	}
 	if (!call->placement.n)
 		call->what = NETWORK_DROP;
@@ -290,18 +276,18 @@ static void settle(struct ctlr *c, struct grant *g)
 	g->settling = 1;
 	json_array_foreach(g->tunnels, i, t)
 	{
-		const char *provider = text_of(t, "provider");
+		const char *provider = mdl_text_of(t, "provider");
 		const int net = network_find(c, provider);
 		struct network_call *call;
 
 		if (net < 0) {
 			event(EVENT_WARNING, "job", g->job,
 			    "network %s is not in the configuration any more: its tunnel %s is left to it",
-			    provider, text_of(t, "name"));
+			    provider, mdl_text_of(t, "name"));
 			continue;
 		}
-		call = grant_call(c, (unsigned)net, text_of(t, "name"), text_of(t, "first"),
-		    text_of(t, "second"), j ? j->json : NULL);
+		call = grant_call(c, (unsigned)net, mdl_text_of(t, "name"), mdl_text_of(t, "first"),
+		    mdl_text_of(t, "second"), j ? j->json : NULL);
 		if (call) {
 			call->patient = true;
 			call->done = settled;
@@ -360,8 +346,8 @@ static bool record_ok(const json_t *record)
 	bool ok = json_is_string(json_object_get(record, "owner")) && json_is_array(tunnels);
 	size_t i;
 
-	json_array_foreach(tunnels, i, t) ok = ok && *text_of(t, "provider") && *text_of(t, "name") &&
-	                                       *text_of(t, "first") && *text_of(t, "second");
+	json_array_foreach(tunnels, i, t) ok = ok && *mdl_text_of(t, "provider") && *mdl_text_of(t, "name") &&
+	                                       *mdl_text_of(t, "first") && *mdl_text_of(t, "second");
 	return ok;
 }
 
@@ -379,7 +365,7 @@ void grant_apply(struct ctlr *c, const struct store_kv *kv, const char *job)
 	if (g) {
 		json_decref(g->tunnels);
 		g->tunnels = json_incref(json_object_get(record, "tunnels"));
-		snprintf(g->owner, sizeof(g->owner), "%.31s", text_of(record, "owner"));
+		snprintf(g->owner, sizeof(g->owner), "%.31s", mdl_text_of(record, "owner"));
 		g->mod_rev = kv->value ? kv->mod_rev : 0;
 		if (!kv->value)
 			drop_unused(c, g);
@@ -399,13 +385,13 @@ static void mirrored(struct ctlr *c, struct network_call *call)
 
 static void mirror_one(struct ctlr *c, const json_t *tunnel, const json_t *record)
 {
-	const int net = network_find(c, text_of(tunnel, "provider"));
+	const int net = network_find(c, mdl_text_of(tunnel, "provider"));
 	struct network_call *call;
 
 	if (net < 0 || !network_forgets(c, (unsigned)net))
 		return;
-	call = grant_call(c, (unsigned)net, text_of(tunnel, "name"), text_of(tunnel, "first"),
-	    text_of(tunnel, "second"), record);
+	call = grant_call(c, (unsigned)net, mdl_text_of(tunnel, "name"), mdl_text_of(tunnel, "first"),
+	    mdl_text_of(tunnel, "second"), record);
 	if (!call)
 		return;
 	call->patient = true;

@@ -19,21 +19,14 @@ struct reserved {
 	struct part *part; /* list */
 };
 
-static uint64_t number(const json_t *j, const char *key)
-{
-	const json_int_t v = json_integer_value(json_object_get(j, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
 static uint32_t worst(const json_t *entry, const char *key)
 {
 	uint64_t v = 0;
 	json_t *leg;
 	size_t i;
 
-	json_array_foreach(json_object_get(entry, "legs"), i, leg) if (number(leg, key) > v) v =
-	    number(leg, key);
+	json_array_foreach(json_object_get(entry, "legs"), i, leg) if (mdl_number_of(leg, key) > v) v =
+	    mdl_number_of(leg, key);
 	return (uint32_t)v;
 }
 
@@ -67,7 +60,7 @@ static void add_part(
 	    .delay_us = worst(entry, "delay_us"),
 	    .jitter_us = worst(entry, "jitter_us"),
 	    .loss_ppm = worst(entry, "loss_ppm"),
-	    .at_ms = number(entry, "granted_ms")};
+	    .at_ms = mdl_number_of(entry, "granted_ms")};
 	p->next = x->part;
 	x->part = p;
 }
@@ -161,7 +154,7 @@ void reserve_list(struct ctlr *c, json_t *list)
 	MAP_EACH(&c->jobs, j)
 	json_array_foreach(json_object_get(j->json, "network"), i, n)
 	{
-		const uint64_t at = number(n, "granted_ms");
+		const uint64_t at = mdl_number_of(n, "granted_ms");
 
 		json_t *one = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "job", j->name, "source",
 		    "reserved", "delay_us", (json_int_t)worst(n, "delay_us"), "jitter_us",

@@ -90,6 +90,11 @@ bool mdl_ip(const char *s, char out[MDL_ADDR]);
 bool mdl_prefix(const char *s, char out[MDL_ADDR]);
 bool mdl_ip_port(const char *s, char out[MDL_ADDR]);
 
+/* Of a record that was checked when it was stored: a text, "" when there is none (it is j's); a number, 0
+ * when there is none or it is negative. */
+const char *mdl_text_of(const json_t *j, const char *key);
+uint64_t mdl_number_of(const json_t *j, const char *key);
+
 int mdl_fail(struct mdl_error *err, const char *field, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -101,3 +101,17 @@ bool mdl_ip_port(const char *s, char out[MDL_ADDR])
 	snprintf(out, MDL_ADDR, six ? "[%.45s]:%u" : "%.45s:%u", canon, port);
 	return true;
 }
+
+const char *mdl_text_of(const json_t *j, const char *key)
+{
+	const char *s = json_string_value(json_object_get(j, key));
+
+	return s ? s : "";
+}
+
+uint64_t mdl_number_of(const json_t *j, const char *key)
+{
+	const json_int_t v = json_integer_value(json_object_get(j, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
