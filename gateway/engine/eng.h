@@ -76,7 +76,6 @@ struct eng_near {
 	rwy_time drip_at;    /* held: not another acknowledge before */
 	rwy_time acked_at;   /* the host was last told that more has arrived */
 	rwy_time deaf_until; /* what it sends until then is not looked at; 0: it is, see near_req.c */
-	bool refused;        /* it failed at the far host: nothing of it is there any more */
 	bool gap_seen;
 	roce_psn nak_psn;
 	roce_psn gap_low; /* lowest PSN beyond the gap that the host sent since */
@@ -108,6 +107,7 @@ struct eng_far {
 	bool doom_next;     /* as soon as the host has told which PSN it expects, it is told the worst */
 	bool doomed;        /* something is lost for good: the host is being told, nothing else counts */
 	bool discard;       /* rewound: drop until the near gateway opens the flow anew */
+	bool left;          /* the near gateway itself ended the flow: it waits for nothing that came by it */
 	bool in_turn;       /* unpaired and its first packet is out */
 	bool queued;        /* unpaired and waiting for its turn */
 	uint8_t rnr_retry, retry;
@@ -267,7 +267,13 @@ void eng_far_report(struct eng_far *f, rwy_time now);
 /* Requests that `n`'s host was acknowledged are lost, and the other host knows: this one gets its error, too.
  */
 void eng_far_lost_reverse(struct eng_near *n, rwy_time now);
-/* The host's answer to the question that eng_far_resume asked. */
+/* A doomed host acknowledges what was to end it: it is further than we knew, and it was a duplicate. Then it
+ * comes again, after what the host has. */
+bool eng_far_doom_again(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now);
+/* Whether a packet can be the answer to the question that eng_far_resume asked: not one to a READ, an ATOMIC
+ * or a SEND of before. */
+bool eng_far_answers(const struct roce_pkt *pkt);
+/* The host's answer to the question that eng_far_resume asked: eng_far_answers. */
 void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now);
 struct eng_far *eng_far_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now);
 struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now);

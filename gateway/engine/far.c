@@ -175,6 +175,14 @@ static void forget_numbers(struct eng_far *f)
 
 void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now)
 {
+	/*
+	 * The near gateway that is still the same begins the flow anew: it failed the connection, and what of
+	 * that one's requests is still here would go to another queue pair with this QPN. After a restart of
+	 * that gateway they are this connection's own.
+	 */
+	if (f->life != o->life && (f->req || f->left) && !f->resuming && !f->doomed && !f->doom_next)
+		forget_requests(f);
+	f->left = false;
 	if (f->req)
 		wan_rx_reset(f->req, now);
 	/* Answers of an earlier life are of no use. Nor is their flow: a near gateway that restarted may have
@@ -467,6 +475,14 @@ void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b
 	f->h.last = now;
 	if (!f->active) {
 		eng_drop(e, b, &e->c.drop_ghost_ack);
+		return;
+	}
+	if (f->resuming && !eng_far_answers(pkt)) {
+		eng_drop(e, b, &e->c.drop_old_response);
+		return;
+	}
+	if (f->doomed && eng_far_doom_again(f, pkt, now)) {
+		rwy_buf_free(&e->bufs, b);
 		return;
 	}
 	if (!f->synced) {

@@ -40,17 +40,22 @@ static bool push_write(struct eng_far *f, roce_psn psn, uint32_t len)
 	return false;
 }
 
+static const char lost[] = "acknowledged requests were lost in a gateway restart";
+
+static void push_doom(struct eng_far *f, roce_psn psn, rwy_time now)
+{
+	f->doomed = push_write(f, psn, IMPOSSIBLE_LEN);
+	if (!f->doomed)
+		eng_far_fail(f, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), lost, now);
+	eng_dirty(&f->h);
+}
+
 /* Everything before `psn` reached the local host, and what comes next is gone. */
 static void doom(struct eng_far *f, roce_psn psn, rwy_time now)
 {
-	const char *why = "acknowledged requests were lost in a gateway restart";
-
-	eng_log_half(f->h.e, 1, &f->h, why);
+	eng_log_half(f->h.e, 1, &f->h, lost);
 	f->h.e->c.conns_lost++;
-	f->doomed = push_write(f, psn, IMPOSSIBLE_LEN);
-	if (!f->doomed)
-		eng_far_fail(f, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), why, now);
-	eng_dirty(&f->h);
+	push_doom(f, psn, now);
 }
 
 /* Nothing is lost: the near gateway may go on. */
@@ -96,6 +101,18 @@ bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
 	return true;
 }
 
+bool eng_far_doom_again(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
+{
+	roce_psn last = roce_psn_add(f->reqr.tail, ROCE_PSN_MASK);
+
+	if (pkt->info->op != ROCE_OP_ACK || roce_aeth_type(roce_aeth_syndrome(pkt)) != ROCE_AETH_ACK ||
+	    roce_psn_before(pkt->psn, last))
+		return false;
+	eng_far_begin(f, roce_psn_add(pkt->psn, 1), f->open_pmtu, false);
+	push_doom(f, f->reqr.tail, now);
+	return true;
+}
+
 void eng_far_lost_reverse(struct eng_near *n, rwy_time now)
 {
 	struct eng *e = n->h.e;
@@ -121,16 +138,20 @@ void eng_far_lost_reverse(struct eng_near *n, rwy_time now)
 	eng_dirty(&f->h);
 }
 
+bool eng_far_answers(const struct roce_pkt *pkt)
+{
+	return pkt->info->op == ROCE_OP_ACK && roce_aeth_type(roce_aeth_syndrome(pkt)) != ROCE_AETH_RNR;
+}
+
 void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 {
-	bool aeth = pkt->info->op == ROCE_OP_ACK;
-	uint8_t syn = aeth ? roce_aeth_syndrome(pkt) : 0;
+	uint8_t syn = roce_aeth_syndrome(pkt);
 	bool doomed = f->doom_next;
 	bool ack = roce_aeth_type(syn) == ROCE_AETH_ACK;
 	roce_psn expects = ack ? roce_psn_add(pkt->psn, 1) : pkt->psn;
 
 	f->resuming = false;
-	if (!aeth || (!ack && syn != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ))) {
+	if (!ack && syn != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ)) {
 		eng_far_fail(f, f->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    "the host does not know this connection any more", now);
 		return;

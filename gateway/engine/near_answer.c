@@ -104,7 +104,6 @@ static void answer_ctrl(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 		if (n->resume && c.syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
 			eng_far_lost_reverse(n, now);
 		synced(n, &c, now);
-		n->refused = true;
 		eng_near_fail(n, c.psn, c.syndrome, "refused by the far host", now);
 		return;
 	case ENG_CTRL_RESUME: /* it goes the other way */

@@ -137,8 +137,8 @@ static bool may_be_new(
 	 * heard. */
 	if (v == ROCE_RESP_STALE && !n->resp.started && roce_psn_before(pkt->psn, n->resp.start))
 		return true;
-	/* Who was told that the far host refuses waits for no answer any more. */
-	if ((n->resp.rd_n && !(n->refused && n->resp.fail_sent)) || (n->req && wan_tx_queued(n->req)))
+	/* Who was told that the connection failed waits for no answer any more. */
+	if ((n->resp.rd_n && !n->resp.fail_sent) || (n->req && wan_tx_queued(n->req)))
 		return false;
 	/* Of a new connection the first packets may be lost, and then it seems to begin in the middle: to say
 	 * of that one that it had arrived would be the end of the connection's beginning. */

@@ -117,9 +117,10 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 
 /* The near gateway took back what it sent, or is gone. What the host has never answered is of no use then,
  * and must not stand in the way of others. */
-static void requests_end(struct eng_far *f, rwy_time now)
+static void requests_end(struct eng_far *f, enum wan_close_reason reason, rwy_time now)
 {
 	f->req = NULL;
+	f->left = reason == WAN_CLOSE_BY_SENDER;
 	if (!f->near && (f->in_turn || f->queued))
 		eng_far_free(f, now);
 }
@@ -128,11 +129,10 @@ static void rx_close(void *ctx, void *user, enum wan_close_reason reason, rwy_ti
 {
 	struct eng_tun *t = ctx;
 
-	(void)reason;
 	if (is_tunnel(t->e, user))
 		t->mgmt_rx = NULL;
 	else if (((struct eng_half *)user)->is_far)
-		requests_end(user, now);
+		requests_end(user, reason, now);
 	else
 		((struct eng_near *)user)->rsp = NULL;
 }

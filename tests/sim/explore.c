@@ -198,6 +198,7 @@ static void connect_qp(struct run *r, struct side *s)
 		psn[j] = r->zero_psn ? 0 : (roce_psn)(sim_next(g) & ROCE_PSN_MASK);
 		s[j].done = s[j].recvs = 0;
 		s[j].done_at = 0;
+		s[j].error = false;
 		sim_draw_memory(r, &s[j]);
 	}
 	for (unsigned j = 0; j < 2; j++) {

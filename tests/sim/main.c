@@ -55,6 +55,13 @@ static const struct {
                               new connection's, and an outage kept the far host from saying that it was not */
     {21203549, F_HOST | F_LAN_LOSS | F_REUSE}, /* the first ATOMIC of a new connection was answered with that
                                                   of one that had failed */
+    {42003584, F_LAN_LOSS | F_REUSE | F_TENANTS | F_CHANGES}, /* the same, where the flow was refused */
+    {21171757, F_LAN_LOSS | F_REUSE | F_TENANTS | F_CHANGES}, /* the near gateway had failed a connection;
+                                                                 what the far one had of it was executed on
+                                                                 the next queue pair of that number */
+    {42002036, F_HOST | F_LAN_LOSS | F_REUSE},                /* the same */
+    {21243039, F_HOST | F_CRASH_FAR | F_TENANTS | F_CHANGES}, /* an answer to a READ of before was taken for
+                                                                 the one to the question where a host is */
 };
 
 static void help(void)
