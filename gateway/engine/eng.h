@@ -149,7 +149,8 @@ struct eng_tun {
 	struct wan_tunnel *wan; /* NULL: this number is free */
 	struct wan_txflow *mgmt;
 	struct wan_rxflow *mgmt_rx;
-	rwy_dur min_rtt; /* of the WAN, as of the last sweep */
+	rwy_dur min_rtt;   /* of the WAN, as of the last sweep */
+	rwy_dur least_rtt; /* the least it ever was, by any carrier: two hosts cannot agree in less */
 	struct eng *e;
 	unsigned idx;
 	uint32_t halves; /* that are in it */

@@ -474,9 +474,15 @@ static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)
 static void sweep(struct eng *e, rwy_time now)
 {
 	e->sweep_at = now + SWEEP_INTERVAL;
-	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		if (e->tun[i].wan)
-			e->tun[i].min_rtt = wan_min_rtt(e->tun[i].wan);
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		struct eng_tun *t = &e->tun[i];
+
+		if (!t->wan)
+			continue;
+		t->min_rtt = wan_min_rtt(t->wan);
+		if (t->min_rtt && (!t->least_rtt || t->min_rtt < t->least_rtt))
+			t->least_rtt = t->min_rtt;
+	}
 	if (!e->halves)
 		return;
 	for (uint32_t i = 0; i < SWEEP_SLOTS / 64; i++, e->sweep += 64) {

@@ -144,7 +144,7 @@ static bool may_be_new(
 	 * of that one that it had arrived would be the end of the connection's beginning. */
 	if (!roce_op_starts(pkt->info))
 		return v == ROCE_RESP_DUP && n->resp.started &&
-		       now - n->h.last > n->h.e->tun[n->h.tunnel].min_rtt;
+		       now - n->h.last > n->h.e->tun[n->h.tunnel].least_rtt;
 	if (v == ROCE_RESP_STALE)
 		return true;
 	/* It has not been told yet, and is where the connection that failed was: it is that one's host. */
@@ -159,7 +159,7 @@ static bool may_be_new(
 	/* Two hosts cannot agree on a new connection in less than a round trip: what comes sooner is this
 	 * one's. What comes later may be a retransmission after a time-out, which is rare enough to be asked
 	 * about. */
-	return now - n->h.last > n->h.e->tun[n->h.tunnel].min_rtt &&
+	return now - n->h.last > n->h.e->tun[n->h.tunnel].least_rtt &&
 	       (v == ROCE_RESP_GAP || v == ROCE_RESP_DUP || v == ROCE_RESP_DUP_READ ||
 	           v == ROCE_RESP_DUP_ATOMIC || v == ROCE_RESP_FAILED);
 }

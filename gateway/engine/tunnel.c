@@ -127,7 +127,7 @@ bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **o
 	*out = (struct eng_tunnel_old *)(void *)t->wan;
 	t->wan = NULL;
 	t->removing = false;
-	t->min_rtt = 0;
+	t->min_rtt = t->least_rtt = 0;
 	while (e->cfg.tunnels && !e->tun[e->cfg.tunnels - 1].wan)
 		e->cfg.tunnels--;
 	return true;

@@ -291,6 +291,6 @@ void eng_leave(struct eng_half *h, rwy_time now)
 	if (n->rsp)
 		wan_rx_reset(n->rsp, now);
 	n->rsp = NULL;
-	h->e->tun[ENG_NO_TUNNEL].min_rtt = h->e->tun[h->tunnel].min_rtt;
+	h->e->tun[ENG_NO_TUNNEL].least_rtt = h->e->tun[h->tunnel].least_rtt;
 	eng_move(h, ENG_NO_TUNNEL);
 }

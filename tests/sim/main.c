@@ -62,6 +62,8 @@ static const struct {
     {42002036, F_HOST | F_LAN_LOSS | F_REUSE},                /* the same */
     {21243039, F_HOST | F_CRASH_FAR | F_TENANTS | F_CHANGES}, /* an answer to a READ of before was taken for
                                                                  the one to the question where a host is */
+    {60029587, F_REUSE | F_MOVES}, /* new queue pairs sooner than a round trip by the reliable carrier, which
+                                      is longer than the path's: taken for the old ones */
 };
 
 static void help(void)
