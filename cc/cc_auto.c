@@ -45,6 +45,7 @@
 #define STAND_ROUNDS  3 /* our own probing is gone from the queue after two */
 #define SHARED_ROUNDS 64
 #define VAIN_MAX      3
+#define PEAK_ROUNDS   16384
 #define BLOCKED_MAX   6 /* drains in a row that the queue survived: it is not ours */
 
 static const char *const phase_name[] = {"startup", "drain", "probe", "rtt", "compete"};
@@ -209,7 +210,6 @@ static void round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time no
 {
 	bool stands = m->round_rtt != RWY_NEVER && m->round_rtt > model_empty_rtt(m);
 	bool much = m->round_lost > m->round_acked / 4; /* nobody does that to us: the path has become less */
-	uint64_t rate = cc_mul_div(m->round_acked, RWY_SEC, rwy_time_max(rwy_since(m->round_at, now), 1));
 
 	m->stand_rounds = stands ? m->stand_rounds + 1 : 0;
 	if (m->recovering || m->phase != PROBE)
@@ -219,7 +219,7 @@ static void round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time no
 	    m->learned >= LOSS_LEARNED) {
 		m->window_before = ack->inflight;
 		m->rtt_before = ack->rtt;
-		m->rate_before = rate;
+		m->rate_before = m->round_rate;
 		compete(m, now);
 		return;
 	}
@@ -239,13 +239,13 @@ static void round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time no
 	if (!m->blocked) {
 		m->window_before = ack->inflight;
 		m->rtt_before = ack->rtt;
-		m->rate_before = rate;
+		m->rate_before = m->round_rate;
 	}
 	if (m->rounds > m->shared)
 		m->growing = false;
 	m->shared = m->rounds + SHARED_ROUNDS;
 	memset(m->bw, 0, sizeof(m->bw));
-	m->bw[m->bw_at] = m->bw_max = rate;
+	m->bw[m->bw_at] = m->bw_max = m->round_rate;
 	m->drain_min = RWY_NEVER;
 	m->drain_rtt = m->drain_top = m->round_rtt;
 	m->drain_from = m->drain_left = ack->inflight;
@@ -271,6 +271,10 @@ static void round_end(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 {
 	m->rounds++;
 	m->next_round = ack->delivered;
+	m->round_rate = cc_mul_div(m->round_acked, RWY_SEC, rwy_time_max(rwy_since(m->round_at, now), 1));
+	m->peak -= m->peak / PEAK_ROUNDS;
+	if (m->round_at && !m->recovering && m->round_rate > m->peak)
+		m->peak = m->round_rate;
 	if (m->round_rtt != RWY_NEVER)
 		m->drain_top = rwy_time_max(m->drain_top, m->round_rtt);
 	cc_auto_round_path(m, now);
@@ -363,6 +367,12 @@ static void cycle_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 	cc_auto_enter(m, PROBE, now);
 }
 
+/* In 1/1024. Too much when all the time others had a part of it: then we are more modest than we need be. */
+static unsigned share_of_path(const struct cc_auto *m)
+{
+	return m->peak ? (unsigned)cc_mul_div(m->round_rate, 1024, m->peak) : 0;
+}
+
 static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 {
 	switch (m->phase) {
@@ -401,7 +411,8 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 		}
 		break;
 	case COMPETE:
-		if (cc_tcp_on_ack(&m->tcp, ack, m->overfull, model_rtt(m), model_empty_rtt(m), now)) {
+		if (cc_tcp_on_ack(&m->tcp, ack, m->overfull, m->overfull ? share_of_path(m) : 0, model_rtt(m),
+		        model_empty_rtt(m), now)) {
 			m->shared = m->rounds + SHARED_ROUNDS;
 			m->cycle = 3;
 			m->stand_rounds = 0;

@@ -66,6 +66,8 @@ struct cc_auto {
 	uint64_t rate_before, window_before; /* delivered; in flight */
 	uint32_t seed;
 	struct cc_tcp tcp;
+	uint64_t round_rate; /* what the last round delivered, bytes per second */
+	uint64_t peak; /* the most that one did, forgotten in thousands of rounds: about the path's rate */
 	uint64_t rate, window;
 };
 static_assert(sizeof(struct cc_auto) <= CC_STATE_SIZE, "private state fits");

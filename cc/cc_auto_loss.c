@@ -97,11 +97,12 @@ void cc_auto_round_losses(struct cc_auto *m)
 		reduce(m);
 	else if (marked > SHARE_ONE / 20)
 		reduce(m);
-	rwy_dur rtt = m->phase == STARTUP ? m->round_most : m->round_rtt;
+	/* Of a round after one in which a queue stood the losses may be that one's. */
+	rwy_dur rtt = m->phase == STARTUP || m->phase == DRAIN ? m->round_most : m->round_rtt;
 
 	m->calm = m->round_most <= model_empty_rtt(m) ? m->calm + (m->calm < CALM) : 0;
 	if (m->phase == COMPETE ? share < m->random / 4 || m->calm == CALM
-	                        : rtt <= model_empty_rtt(m) && m->rounds > m->probed)
+	                        : rtt <= model_empty_rtt(m) && m->rounds > m->probed && !m->stand_rounds)
 		own_losses(m, share);
 	makeup_update(m, share);
 }

@@ -13,6 +13,7 @@ static void path_moved(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 {
 	m->min_rtt = rtt;
 	m->min_rtt_at = now;
+	m->peak = 0;
 	m->far_rounds = 0;
 	m->far_rtt = RWY_NEVER;
 	m->late_acks = 0;

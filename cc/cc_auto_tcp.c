@@ -16,7 +16,10 @@
 #define QUIET_TESTS 5 /* that nobody needed: CUBIC's queue is gone for a few seconds after each loss */
 #define TESTS_MOST  32
 #define AGAIN       (20 * RWY_SEC)
-#define FAILED_MAX  3 /* tests that find others come up to eight times more rarely */
+#define MODEST      600u /* so much of the path, in 1/1024: a CUBIC flow like any other */
+#define GREEDY      900u
+#define KEEP_LEAST  512u /* from GREEDY on: of what a loss left, so that a loss leaves 0.35 */
+#define FAILED_MAX  3    /* tests that find others come up to eight times more rarely */
 
 static void plan_test(struct cc_tcp *c, rwy_dur rtt, rwy_time now)
 {
@@ -117,8 +120,22 @@ static void hold(struct cc_tcp *c, const struct cc_ack *ack)
 		cc_cubic_window_set(c->cubic, w, false);
 }
 
-bool cc_tcp_on_ack(
-    struct cc_tcp *c, const struct cc_ack *ack, bool congestive, rwy_dur base, rwy_dur late, rwy_time now)
+/*
+ * In 1/1024. At a loss all who were hit give back three tenths; of little that is little, and a CUBIC flow of
+ * a long path takes tens of seconds to grow into what is left. So who has most of the path gives back more.
+ * Only beside those who stay when we look whether we are alone: our own kind goes, too.
+ */
+static unsigned keep(unsigned share)
+{
+	if (share <= MODEST)
+		return 1024;
+	if (share >= GREEDY)
+		return KEEP_LEAST;
+	return 1024 - (share - MODEST) * (1024 - KEEP_LEAST) / (GREEDY - MODEST);
+}
+
+bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share, rwy_dur base,
+    rwy_dur late, rwy_time now)
 {
 	struct cc_ack a = *ack;
 
@@ -127,6 +144,7 @@ bool cc_tcp_on_ack(
 		c->hold_Bps = 0;
 	a.lost_bytes = congestive ? 1 : 0;
 	a.lost_sent = now - rwy_time_min(now, ack->rtt);
+	uint64_t before = cc_cubic.window(c->cubic);
 	if (c->testing) {
 		a.app_limited = true; /* our window, but not its use */
 		cc_cubic.on_ack(c->cubic, &a, now);
@@ -135,6 +153,8 @@ bool cc_tcp_on_ack(
 	if (!c->deep && ack->rtt > base * DEEP_NUM / DEEP_DEN)
 		a.app_limited = true; /* we shall not be those who fill it */
 	cc_cubic.on_ack(c->cubic, &a, now);
+	if (congestive && c->failed && cc_cubic.window(c->cubic) < before)
+		cc_cubic_yield(c->cubic, keep(share));
 	if (!ack->rtt)
 		return false;
 	if (c->hold_Bps)

@@ -79,6 +79,16 @@ void cc_cubic_window_set(void *state, uint64_t window, bool slow_start)
 	answer(s);
 }
 
+void cc_cubic_yield(void *state, unsigned keep)
+{
+	struct cubic *s = state;
+
+	s->window = cc_limit_window(&s->cfg, s->window / 1024 * keep);
+	s->threshold = s->window;
+	s->w_max = s->w_max < (s->prior + s->window) / 2 ? s->w_max : (s->prior + s->window) / 2;
+	answer(s);
+}
+
 static void cubic_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
 	(void)state, (void)bytes, (void)inflight, (void)now;

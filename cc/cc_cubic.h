@@ -11,4 +11,8 @@
  * there. state: of cc_cubic, initialized. */
 void cc_cubic_window_set(void *state, uint64_t window, bool slow_start);
 
+/* The present recovery leaves `keep`/1024 of the window it has, 1 to 1024, and the way back ends half way.
+ * Once a recovery: when congestion has just been told. */
+void cc_cubic_yield(void *state, unsigned keep);
+
 #endif

@@ -134,6 +134,13 @@ def shares():
     assert marked["marks"] > 0 and marked["drops"] == 0 and marked["queue_mean_ms"] < 10, marked
 
 
+def beside_tcp():
+    """Of a small queue "auto" once took others' losses for the path's own, and its probes kept two CUBIC flows at a tenth of their share."""
+    for queue in ("rtt=60ms queue=0.25bdp rtts=600", "rtt=20ms queue=0.25bdp rtts=1500"):
+        row = shared(f"cc=auto window=2 cross=cubic:2 tunnel_gap=300ms skip=200 {queue}")
+        assert row["cross_least"] > 0.15 and row["ours"] > 0.25, row
+
+
 def rates():
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         assert run(f"{SHARED} cc=cubic cross=cubic:2,bbr:1", "--rates", f.name).returncode == 0
@@ -181,7 +188,7 @@ def traces():
 
 
 CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, fragments_are_real, invariants, scenario_repeats, lossless_is_one, models, stream_repairs, paces_exactly, congested, traces, shares, rates,
-         tcp_models]
+         beside_tcp, tcp_models]
 failed = 0
 for case in CASES:
     try:
