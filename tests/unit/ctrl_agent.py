@@ -201,7 +201,8 @@ def test_by_the_book():
         c.publish(2, "t")
         assert a.wait("apply")["generation"] == 2
         assert json.loads(Path(a.keep).read_text())["generation"] == 2
-        s = a.until(lambda s: s["session_reports"] == 2 and s["link_reports"] >= 1)
+        # What is applied is told from within: the agent counts it after that.
+        s = a.until(lambda s: s["generation"] == 2 and s["session_reports"] == 2 and s["link_reports"] >= 1)
         assert (s["state"], s["generation"], s["url"], s["failures"], s["registrations"], s["decisions"], s["ttl_ms"]) == (2, 2, c.url, 0, 1, 2, 600), s
     c.stop()
 
