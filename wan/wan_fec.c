@@ -256,15 +256,27 @@ bool wan_fec_take(struct wan_path *p, struct wan_out *o, rwy_time now)
 	return f->b[(p->next_pn - f->first) % f->depth].k < WAN_FEC_K_MAX;
 }
 
+/* ISA-L's vectors begin here; what is shorter goes byte by byte, which for a header costs as much as for 4
+ * KiB. Zeros add nothing, and repairs are longer. */
+#define MIX_LEAST 64u
+static_assert(
+    576 - WAN_PKT_HDR - WAN_REPAIR_MAX >= WAN_FEC_PREFIX + WAN_HDR_MAX + MIX_LEAST, "of the least MTU");
+
 /* Adds bytes at an offset of a symbol to all repairs of its block, and to the shared ones. Their rows of
  * coefficients follow its own; they differ between blocks, or two that miss the same symbol could not be told
  * apart. */
 static void mix(struct wan_path *p, struct wan_fec_block *b, uint32_t at, const uint8_t *bytes, uint32_t len)
 {
 	struct wan_fec_tx *f = p->fec;
-	uint8_t *out[WAN_FEC_M_MAX];
+	uint8_t *out[WAN_FEC_M_MAX], padded[MIX_LEAST];
 	size_t row = (size_t)(b - f->b) % f->turns;
 
+	if (len < MIX_LEAST) {
+		memcpy(padded, bytes, len);
+		memset(padded + len, 0, MIX_LEAST - len);
+		bytes = padded;
+		len = MIX_LEAST;
+	}
 	for (unsigned r = 0; r < f->m; r++)
 		out[r] = b->par[r]->data + at;
 	for (unsigned r = 0; r < f->g; r++)
