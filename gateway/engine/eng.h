@@ -51,9 +51,10 @@ struct eng_half {
 
 struct eng_near {
 	struct eng_half h;
-	struct eng_far *far; /* NULL until paired */
-	uint64_t session;    /* its number, 0: none yet */
-	uint32_t lqpn;       /* L's QPN: where ACKs go; 0: not known */
+	struct eng_far *far;  /* NULL until paired */
+	uint64_t session;     /* its number, 0: none yet */
+	uint32_t lqpn;        /* L's QPN: where ACKs go; 0: not known */
+	uint32_t lqpn_before; /* of the life before this one: who is told when the far host never answers */
 	uint32_t life;
 	bool active; /* L has sent a request: resp is initialised */
 	bool held;   /* acknowledging is held back for lack of memory */

@@ -285,7 +285,7 @@ void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, const char 
 	tell_sync(f, ENG_CTRL_FAIL, psn, syndrome, 0, now);
 	eng_learn_leave(f, now);
 	forget_requests(f);
-	f->synced = false;
+	f->synced = f->resuming = f->doom_next = f->doomed = false;
 }
 
 /* The requests the host has acknowledged, and what else its answer meant. */
@@ -397,7 +397,8 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 
 	f->h.last = now;
 	/* Also while a host is asked where it stands, to be told the worst: nothing else may end that. */
-	if (f->discard || f->doomed || ((f->h.state == ENG_FAILED || f->doom_next) && !f->fresh)) {
+	if (f->discard || f->doomed ||
+	    ((f->h.state == ENG_FAILED || f->doom_next || !f->active) && !f->fresh)) {
 		rwy_buf_free(&e->bufs, b);
 		return;
 	}

@@ -103,6 +103,10 @@ static void answer_ctrl(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 		/* Refused for what was lost, not because nobody is there: then both hosts may be idle. */
 		if (n->resume && c.syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
 			eng_far_lost_reverse(n, now);
+		/* A host in error answers nothing, so nobody knows whose requests these were. Most likely
+		 * whose they were before: its error was lost on the LAN, and it sends again. */
+		if (!c.qpn)
+			c.qpn = n->lqpn_before;
 		synced(n, &c, now);
 		eng_near_fail(n, c.psn, c.syndrome, "refused by the far host", now);
 		return;

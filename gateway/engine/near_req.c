@@ -193,6 +193,8 @@ static void restart(struct eng_near *n, const struct roce_pkt *pkt, rwy_time now
 {
 	/* n->far stays: if this was no new connection it is right, and if it was, the far half finds out by
 	 * itself. */
+	if (n->lqpn)
+		n->lqpn_before = n->lqpn;
 	n->lqpn = 0;
 	if (n->h.state != ENG_LEARNING)
 		eng_half_open(n, 1);
