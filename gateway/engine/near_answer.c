@@ -105,7 +105,7 @@ static void answer_ctrl(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 			eng_far_lost_reverse(n, now);
 		/* A host in error answers nothing, so nobody knows whose requests these were. Most likely
 		 * whose they were before: its error was lost on the LAN, and it sends again. */
-		if (!c.qpn)
+		if (!c.qpn && !n->lqpn)
 			c.qpn = n->lqpn_before;
 		synced(n, &c, now);
 		eng_near_fail(n, c.psn, c.syndrome, "refused by the far host", now);
