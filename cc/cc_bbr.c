@@ -276,7 +276,7 @@ static void raise_inflight_hi(struct bbr *b, const struct cc_ack *ack)
 		return;
 	if (b->round_start && b->up_shift < UP_SHIFT_MAX)
 		b->up_shift++;
-	if (!cc_window_used(ack, least(b->window, b->inflight_hi)))
+	if (!cc_window_used(ack, least(b->window, b->inflight_hi), b->cfg.mtu))
 		return;
 	b->inflight_hi = least(
 	    cc_add(b->inflight_hi, cc_mul_div(ack->acked_bytes, pkts(b, 1) << b->up_shift, b->inflight_hi)),

@@ -184,7 +184,7 @@ static void grow(struct cubic *s, const struct cc_ack *ack, rwy_time sent, rwy_t
 {
 	if (s->recovered && sent <= s->recovery)
 		return; /* RFC 9002 7.3.2: no growth in recovery */
-	if (!cc_window_used(ack, s->window)) {
+	if (!cc_window_used(ack, s->window, s->cfg.mtu)) {
 		s->epoch += rwy_since(s->last_ack, now); /* section 5.8: idle time is no time */
 		return;
 	}

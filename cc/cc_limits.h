@@ -61,12 +61,14 @@ static inline uint64_t cc_pace(uint64_t window, rwy_dur rtt, unsigned gain)
 }
 
 /* Whether the window was what bounded the sender when this ACK came: only then may it grow, since an unused
- * window says nothing about the path. A sender that is paced below its window does not use it either. */
-static inline bool cc_window_used(const struct cc_ack *ack, uint64_t window)
+ * window says nothing about the path. A sender that is paced below its window does not use it either. Of a
+ * window of two or three datagrams the part that no whole one fits is more than a quarter: it is used all the
+ * same. */
+static inline bool cc_window_used(const struct cc_ack *ack, uint64_t window, uint32_t mtu)
 {
 	uint64_t before = cc_add(cc_add(ack->inflight, ack->acked_bytes), ack->lost_bytes);
 
-	return !ack->app_limited && before >= window - window / 4;
+	return !ack->app_limited && (before >= window - window / 4 || cc_add(before, mtu) > window);
 }
 
 #endif

@@ -175,7 +175,7 @@ static uint64_t step(const struct swift *s)
 
 static void grow(struct swift *s, const struct cc_ack *ack)
 {
-	if (!cc_window_used(ack, s->window))
+	if (!cc_window_used(ack, s->window, s->cfg.mtu))
 		return;
 	uint64_t acked = ack->acked_bytes < s->window ? ack->acked_bytes : s->window;
 

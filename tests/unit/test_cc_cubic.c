@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "cc/cc.h"
+#include "cc/cc_cubic.h"
 #include "cc/cc_guard.h"
 
 #define MTU 1500
@@ -188,6 +189,23 @@ static void test_app_limited(void **state)
 }
 
 /* An outage: the least window, then slow start (RFC 9002 section 7.6). */
+/* Whole datagrams: of a window of 2.8 only two can be under way. It grows all the same. */
+static void test_small_window(void **state)
+{
+	struct one o;
+
+	(void)state;
+	for (uint64_t tenths = 20; tenths < 60; tenths++) {
+		start(&o);
+		cc_cubic_window_set(o.state, tenths * MTU / 10, false);
+		for (int i = 0; i < 100; i++) {
+			o.now += RTT;
+			ack(&o, window(&o) / MTU * MTU, 0, 0, false);
+		}
+		assert_true(window(&o) > 20ul * MTU);
+	}
+}
+
 static void test_persistent(void **state)
 {
 	struct one o;
@@ -212,6 +230,7 @@ int main(void)
 	    cmocka_unit_test(test_curve),
 	    cmocka_unit_test(test_fast_convergence),
 	    cmocka_unit_test(test_app_limited),
+	    cmocka_unit_test(test_small_window),
 	    cmocka_unit_test(test_persistent),
 	};
 
