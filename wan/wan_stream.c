@@ -15,7 +15,7 @@
 static void native_again(struct wan_path *p, bool anew, rwy_time now)
 {
 	p->pto_count = p->probes = 0;
-	p->last_eliciting = now;
+	p->ping = !p->usable; /* data waits until it has shown that it works */
 	if (anew)
 		wan_path_cc_anew(p, now);
 }

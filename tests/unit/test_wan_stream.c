@@ -203,6 +203,37 @@ static void test_break(void **state)
 		break_seed(seed);
 }
 
+/* Each end moves to the carrier and back sooner than a lost datagram is found out by its silence: what was
+ * lost natively goes again all the same, and a native path that is not known to work is asked at once. */
+static void often_seed(uint64_t seed)
+{
+	struct wan_link_cfg l = {.delay = 60 * RWY_MS, .rate_Bps = 20000000, .loss_ppm = 200000};
+	struct wan_pipe_cfg c = pipe_cfg;
+	struct wan_pair p;
+	rwy_time from;
+
+	c.delay = l.delay;
+	start(&p, &l, &c, 0, seed);
+	run_for(&p, RWY_SEC);
+	wan_pair_streams(&p, 6, 8, 100, 3000, 200);
+	from = p.now;
+	for (unsigned turn = 0; !wan_pair_done(&p); turn++) {
+		int end = (int)(turn % 2);
+
+		use(&p, end, !wan_stream_on(p.end[end].t));
+		run_for(&p, 25 * RWY_MS);
+		assert_true(p.now < from + 1500 * RWY_MS);
+	}
+	stop(&p);
+}
+
+static void test_moves_often(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 100; seed++)
+		often_seed(seed);
+}
+
 /* The native path dies with much on it while the tunnel has moved: that is found out and goes by the carrier.
  */
 static void test_native_dies(void **state)
@@ -306,6 +337,7 @@ int main(void)
 	    cmocka_unit_test(test_rate_is_carriers),
 	    cmocka_unit_test(test_move),
 	    cmocka_unit_test(test_break),
+	    cmocka_unit_test(test_moves_often),
 	    cmocka_unit_test(test_native_dies),
 	    cmocka_unit_test(test_restart),
 	    cmocka_unit_test(test_no_room),
