@@ -14,7 +14,7 @@
 
 #include "rwy/time.h"
 
-#define CC_STATE_SIZE 832
+#define CC_STATE_SIZE 864
 
 struct cc_cfg {
 	uint64_t
@@ -33,6 +33,8 @@ struct cc_ack {
 	uint64_t inflight;    /* bytes in flight after it */
 	uint64_t rate_Bps; /* delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation), 0 if none */
 	rwy_dur rtt;       /* RTT sample, 0 if none */
+	rwy_dur back;      /* of rtt: how much longer the way back took than at the smallest RTT. What we send
+	                      makes no queue there. rtt - back >= min_rtt; 0: no longer, or not known */
 	rwy_dur min_rtt;   /* the connection's minimum */
 	uint64_t prior_delivered; /* `delivered` when the newest acked datagram was sent: a round has passed
 	                             when it reaches the mark */

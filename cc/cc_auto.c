@@ -117,7 +117,7 @@ static void auto_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 
 	memset(m, 0, sizeof(*m));
 	m->cfg = *cfg;
-	m->min_rtt = m->round_rtt = m->probe_min = m->far_rtt = RWY_NEVER;
+	m->min_rtt = m->round_rtt = m->round_back = m->probe_min = m->far_rtt = RWY_NEVER;
 	m->min_rtt_at = m->phase_at = now;
 	m->makeup = GAIN_ONE;
 	m->seed = (uint32_t)(now ^ now >> 32);
@@ -182,22 +182,43 @@ static void compete(struct cc_auto *m, rwy_time now)
 	cc_auto_enter(m, COMPETE, now);
 }
 
-static void rtt_sample(struct cc_auto *m, rwy_dur rtt, rwy_time now)
+/* What an RTT says of a queue on the way there: what the way back takes more than at our smallest RTT is not
+ * of our making, and grows when others (or our own other direction) fill a queue there. */
+static rwy_dur more_back(const struct cc_auto *m, const struct cc_ack *ack)
 {
-	if (!rtt)
-		return;
-	if (rtt < m->round_rtt)
-		m->round_rtt = rtt;
+	rwy_dur more = ack->back > m->back_at_min ? ack->back - m->back_at_min : 0;
+
+	return m->min_rtt == RWY_NEVER ? 0
+	                               : rwy_time_min(more, ack->rtt - rwy_time_min(ack->rtt, m->min_rtt));
+}
+
+static void queue_sample(struct cc_auto *m, rwy_dur rtt, rwy_dur more)
+{
+	m->round_back = rwy_time_min(m->round_back, more);
+	rtt -= more;
+	m->round_rtt = rwy_time_min(m->round_rtt, rtt);
 	m->round_most = rwy_time_max(m->round_most, rtt);
 	m->drain_min = rwy_time_min(m->drain_min, rtt);
 	if (!model_is_late(m, rtt))
 		m->late_acks = 0;
 	else if (m->late_acks < LATE_ACKS)
 		m->late_acks++;
-	if (m->phase == PROBE_RTT && rtt < m->probe_min)
+}
+
+static void rtt_sample(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
+{
+	rwy_dur rtt = ack->rtt;
+
+	if (!rtt)
+		return;
+	queue_sample(m, rtt, more_back(m, ack));
+	if (m->phase == PROBE_RTT && rtt < m->probe_min) {
 		m->probe_min = rtt;
+		m->back_at_probe = ack->back;
+	}
 	if (m->min_rtt == RWY_NEVER || rtt < m->min_rtt) {
 		m->min_rtt = rtt;
+		m->back_at_min = ack->back;
 		m->min_rtt_at = now;
 	} else if (rtt <= m->min_rtt + m->min_rtt / 32 + 100 * RWY_US) {
 		m->min_rtt_at = now; /* confirmed */
@@ -292,7 +313,8 @@ static void round_end(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 	m->round_useful = false;
 	m->round_acked = m->round_lost = m->round_marked = 0;
 	m->round_best = 0;
-	m->round_rtt = RWY_NEVER;
+	m->back = m->round_back != RWY_NEVER ? m->round_back : m->back;
+	m->round_rtt = m->round_back = RWY_NEVER;
 	m->round_most = 0;
 	m->round_at = now;
 }
@@ -405,14 +427,15 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 	case PROBE_RTT:
 		if (now >= m->probe_rtt_until && m->probe_min != RWY_NEVER) {
 			m->min_rtt = m->probe_min;
+			m->back_at_min = m->back_at_probe;
 			m->min_rtt_at = now;
 			m->cycle = 3;
 			cc_auto_enter(m, PROBE, now);
 		}
 		break;
 	case COMPETE:
-		if (cc_tcp_on_ack(&m->tcp, ack, m->overfull, m->overfull ? share_of_path(m) : 0, model_rtt(m),
-		        model_empty_rtt(m), now)) {
+		if (cc_tcp_on_ack(&m->tcp, ack, m->overfull, m->overfull ? share_of_path(m) : 0,
+		        more_back(m, ack), model_rtt(m), model_empty_rtt(m), now)) {
 			m->shared = m->rounds + SHARED_ROUNDS;
 			m->cycle = 3;
 			m->stand_rounds = 0;
@@ -432,7 +455,7 @@ static void auto_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 	m->round_acked += ack->acked_bytes;
 	m->round_lost += ack->lost_bytes;
 	m->round_marked += ack->ce_count;
-	rtt_sample(m, ack->rtt, now);
+	rtt_sample(m, ack, now);
 	bw_sample(m, ack);
 	if (ack->prior_delivered >= m->next_round)
 		round_end(m, ack, now);

@@ -36,6 +36,9 @@ struct cc_auto {
 	uint64_t round_best; /* best sample of this round, bytes per second */
 	rwy_dur round_rtt;   /* smallest RTT of this round, RWY_NEVER: none */
 	rwy_dur min_rtt, probe_min;
+	/* How much more the way back takes (cc_ack.back): when min_rtt and probe_min were seen; at least, in
+	 * this round and in the last one */
+	rwy_dur back_at_min, back_at_probe, round_back, back;
 	rwy_dur far_rtt;     /* smallest RTT of the last rounds that were far beyond min_rtt */
 	uint32_t far_rounds; /* how many these are */
 	rwy_time min_rtt_at, phase_at, probe_rtt_until;
@@ -53,7 +56,8 @@ struct cc_auto {
 	uint64_t shared;       /* until this round others are likely to be here */
 	uint64_t probed;       /* until this round our own probing may show */
 	bool overfull;         /* the last round lost more than the path's own */
-	uint8_t suspect;       /* two more for such a round, one less for another in which a queue was seen */
+	uint8_t suspect;       /* two more for such a round, one less for another with as long a queue */
+	rwy_dur full_rtt;      /* the shortest of those queues, as the largest RTT of its round */
 	uint64_t
 	    check_round;   /* when this one ends we know whether a drain emptied the queue, 0: none waits */
 	rwy_dur drain_min; /* smallest RTT since the last drain began */
@@ -77,9 +81,10 @@ static inline rwy_dur model_rtt(const struct cc_auto *m)
 	return m->min_rtt != RWY_NEVER ? m->min_rtt : m->cfg.initial_rtt;
 }
 
+/* What is on the way there without a queue, and on the way back, where others may have one. */
 static inline uint64_t model_bdp(const struct cc_auto *m, unsigned gain)
 {
-	return cc_bytes_in(m->bw_max, model_rtt(m)) * gain / GAIN_ONE;
+	return cc_bytes_in(m->bw_max, model_rtt(m) * gain / GAIN_ONE + m->back);
 }
 
 /* The same with what is under way and will not arrive. */

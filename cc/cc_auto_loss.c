@@ -7,6 +7,7 @@
 #define LOSS_MEMORY   16
 #define SHARE_MAX     (SHARE_ONE / 5) /* random loss we make up for: 20 % */
 #define SUSPECT_MOST  8
+#define FULL_PART     16
 #define CALM          3 /* rounds without a queue: what is lost now was not lost in one */
 #define SHARE_CONGEST (SHARE_ONE / 50)
 
@@ -75,6 +76,21 @@ static void own_losses(struct cc_auto *m, uint32_t share)
 	    (uint32_t)((int64_t)m->deviation + ((d < 0 ? -d : d) - (int64_t)m->deviation) / LOSS_MEMORY);
 }
 
+/* A queue that is full drops at its full length, each time; of a shorter one that dropped nothing nothing
+ * follows. */
+static void suspect(struct cc_auto *m)
+{
+	if (m->overfull) {
+		m->full_rtt = m->suspect ? rwy_time_min(m->full_rtt, m->round_most) : m->round_most;
+		m->suspect = m->suspect < SUSPECT_MOST ? m->suspect + 2 : SUSPECT_MOST;
+		return;
+	}
+	rwy_dur nearly = m->full_rtt - rwy_since(model_rtt(m), m->full_rtt) / FULL_PART;
+
+	if (m->suspect && m->round_most > rwy_time_max(nearly, model_empty_rtt(m)))
+		m->suspect--;
+}
+
 void cc_auto_round_losses(struct cc_auto *m)
 {
 	uint64_t seen = m->round_acked + m->round_lost;
@@ -89,10 +105,7 @@ void cc_auto_round_losses(struct cc_auto *m)
 	if (m->recovering)
 		return;
 	m->overfull = (too_many(m, seen) && m->round_most > model_empty_rtt(m)) || marked;
-	if (m->overfull)
-		m->suspect = m->suspect < SUSPECT_MOST ? m->suspect + 2 : SUSPECT_MOST;
-	else if (m->suspect && m->round_most > model_empty_rtt(m))
-		m->suspect--;
+	suspect(m);
 	if (m->round_rtt != RWY_NEVER && model_is_late(m, m->round_rtt) && share > random + SHARE_CONGEST)
 		reduce(m);
 	else if (marked > SHARE_ONE / 20)

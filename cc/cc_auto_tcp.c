@@ -68,14 +68,14 @@ static bool test_end(struct cc_tcp *c, const struct cc_ack *ack, bool empty, rwy
 }
 
 /* Returns true when the test is over and the queue was empty. */
-static bool test_step(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur base, rwy_time now)
+static bool test_step(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur back, rwy_dur base, rwy_time now)
 {
 	if (!c->drained && ack->inflight <= c->test_window) {
 		c->drained = true;
 		c->round_from = now + ack->rtt;
 	}
 	if (c->drained && now >= c->round_from && ack->rtt)
-		c->test_min = rwy_time_min(c->test_min, ack->rtt);
+		c->test_min = rwy_time_min(c->test_min, ack->rtt - back);
 	if (now < c->test_at) /* as long as those who joined us later need */
 		return false;
 	bool empty = c->test_min <= base + c->queue / 16 + 100 * RWY_US;
@@ -84,29 +84,29 @@ static bool test_step(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur base, 
 	return test_end(c, ack, empty, now);
 }
 
-static void test_begin(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur base, rwy_time now)
+static void test_begin(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur back, rwy_dur base, rwy_time now)
 {
-	uint64_t need = cc_mul_div(cc_cubic.window(c->cubic), base, ack->rtt);
+	uint64_t need = cc_mul_div(cc_cubic.window(c->cubic), base + back, ack->rtt);
 
 	c->testing = true;
 	c->drained = false;
 	c->test_min = RWY_NEVER;
-	c->queue = ack->rtt - base;
+	c->queue = ack->rtt - back - base;
 	c->test_window = need - need / 128;
 	c->test_at = now + 2 * ack->rtt + base;
 }
 
 /* The queue became much shorter within a round, and nothing was lost: another of our kind looks whether it is
  * alone. If all of us look at once, we see it. */
-static bool somebody_tests(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur base, rwy_time now)
+static bool somebody_tests(struct cc_tcp *c, rwy_dur rtt, rwy_dur base, rwy_time now)
 {
 	if (now < c->look_at)
 		return false;
 	rwy_dur queue = c->before > base ? c->before - base : 0;
-	bool drop = c->before != RWY_NEVER && ack->rtt + queue / 16 + RWY_MS / 4 < c->before;
+	bool drop = c->before != RWY_NEVER && rtt + queue / 16 + RWY_MS / 4 < c->before;
 
-	c->before = ack->rtt;
-	c->look_at = now + ack->rtt / 2;
+	c->before = rtt;
+	c->look_at = now + rtt / 2;
 	return drop && now >= c->join_at;
 }
 
@@ -134,10 +134,11 @@ static unsigned keep(unsigned share)
 	return 1024 - (share - MODEST) * (1024 - KEEP_LEAST) / (GREEDY - MODEST);
 }
 
-bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share, rwy_dur base,
-    rwy_dur late, rwy_time now)
+bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share, rwy_dur back,
+    rwy_dur base, rwy_dur late, rwy_time now)
 {
 	struct cc_ack a = *ack;
+	rwy_dur rtt = ack->rtt - rwy_time_min(back, ack->rtt);
 
 	congestive = congestive && now >= c->settled_at;
 	if (congestive)
@@ -148,9 +149,9 @@ bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, 
 	if (c->testing) {
 		a.app_limited = true; /* our window, but not its use */
 		cc_cubic.on_ack(c->cubic, &a, now);
-		return test_step(c, ack, base, now);
+		return test_step(c, ack, back, base, now);
 	}
-	if (!c->deep && ack->rtt > base * DEEP_NUM / DEEP_DEN)
+	if (!c->deep && rtt > base * DEEP_NUM / DEEP_DEN)
 		a.app_limited = true; /* we shall not be those who fill it */
 	cc_cubic.on_ack(c->cubic, &a, now);
 	if (congestive && c->failed && cc_cubic.window(c->cubic) < before)
@@ -159,13 +160,13 @@ bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, 
 		return false;
 	if (c->hold_Bps)
 		hold(c, ack);
-	c->most = rwy_time_max(c->most, ack->rtt);
+	c->most = rwy_time_max(c->most, rtt);
 	if (now >= c->test_at && c->most <= late) {
 		plan_test(c, ack->rtt, now);
 		return ++c->quiet >= QUIET_TESTS;
 	}
-	if ((now >= c->test_at && ack->rtt > late) || (ack->rtt > late && somebody_tests(c, ack, base, now)))
-		test_begin(c, ack, base, now);
+	if (rtt > late && (now >= c->test_at || somebody_tests(c, rtt, base, now)))
+		test_begin(c, ack, back, base, now);
 	return false;
 }
 

@@ -39,10 +39,10 @@ void cc_tcp_limits(struct cc_tcp *c, const struct cc_cfg *cfg); /* the configure
  */
 void cc_tcp_begin(struct cc_tcp *c, const struct cc_cfg *cfg, uint64_t window, rwy_dur rtt, rwy_time now);
 /* One ACK. congestive: its round lost more than the path's own. share: of the path's rate that is ours, in
- * 1/1024. base: the round trip without a queue; late: one that says that a queue stands. Returns true when
- * nobody competes any more. */
-bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share, rwy_dur base,
-    rwy_dur late, rwy_time now);
+ * 1/1024. back: of this round trip, what the way back takes more than usual. base: the round trip without a
+ * queue; late: one that says that a queue stands. Returns true when nobody competes any more. */
+bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share, rwy_dur back,
+    rwy_dur base, rwy_dur late, rwy_time now);
 uint64_t cc_tcp_window(const struct cc_tcp *c);
 uint64_t cc_tcp_rate(const struct cc_tcp *c);
 

@@ -67,6 +67,7 @@ static void fill(struct wan_path *p, struct wan_f_ack *a, rwy_time now)
 	a->path = p->id;
 	a->n = 0;
 	a->delay_us = delay < UINT32_MAX ? (uint32_t)delay : UINT32_MAX;
+	a->at_us = (uint32_t)(p->largest_at / RWY_US);
 	a->has_ecn = p->ect0 || p->ect1 || p->ce;
 	a->ect0 = p->ect0;
 	a->ect1 = p->ect1;

@@ -8,14 +8,15 @@
 uint8_t *wan_f_ack_put(uint8_t *p, size_t room, const struct wan_f_ack *a)
 {
 	uint8_t *end = p + room - (a->has_ecn ? 12 : 0);
-	uint8_t *count = p + 14;
+	uint8_t *count = p + 18;
 	unsigned n = 1;
 
 	p[0] = a->has_ecn ? WAN_F_ACK_ECN : WAN_F_ACK;
 	p[1] = a->path;
 	rwy_put64(p + 2, a->r[0].hi);
 	rwy_put32(p + 10, a->delay_us);
-	p = wan_varint_put(p + 15, a->r[0].hi - a->r[0].lo);
+	rwy_put32(p + 14, a->at_us);
+	p = wan_varint_put(p + 19, a->r[0].hi - a->r[0].lo);
 	for (; n < a->n; n++) {
 		uint64_t gap = a->r[n - 1].lo - a->r[n].hi - 2;
 		uint64_t len = a->r[n].hi - a->r[n].lo;
@@ -63,10 +64,11 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 	a->path = p[0];
 	a->r[0].hi = rwy_get64(p + 1);
 	a->delay_us = rwy_get32(p + 9);
-	a->n = p[13];
+	a->at_us = rwy_get32(p + 13);
+	a->n = p[17];
 	if (a->n < 1 || a->n > WAN_ACK_RANGES_MAX || a->r[0].hi >= PN_LIMIT)
 		return NULL;
-	p = ack_ranges_get(p + 14, end, a);
+	p = ack_ranges_get(p + 18, end, a);
 	a->has_ecn = type == WAN_F_ACK_ECN;
 	a->ect0 = a->ect1 = a->ce = 0;
 	if (!p || !a->has_ecn)

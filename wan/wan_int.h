@@ -108,6 +108,9 @@ struct wan_path {
 	uint64_t cwnd, probe_pn;
 	rwy_dur latest, srtt, rttvar, min_rtt;
 	rwy_time min_rtt_at;
+	bool back_known; /* of the way back, see wan_way.c: */
+	uint32_t back_base;
+	rwy_time back_at;
 	rwy_dur reorder; /* grace on top of the time threshold, learnt from spurious losses */
 	uint32_t pkt_threshold;
 	rwy_time reorder_decay; /* when the two above shrink next */
@@ -371,6 +374,9 @@ bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now);
 void wan_path_cc_anew(struct wan_path *p, rwy_time now); /* congestion control forgets what it learnt */
 rwy_time wan_loss_next(const struct wan_path *p);
 rwy_dur wan_pto(const struct wan_path *p);
+/* After the RTT sample of a datagram sent at `sent` that the peer's clock saw at `arrived_us`: how much
+ * longer the way back took than when the RTT was smallest. 0: no more, or not known yet. */
+rwy_dur wan_way_back(struct wan_path *p, rwy_time sent, uint32_t arrived_us, rwy_time now);
 void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time now);
 #define WAN_SENT_RESERVE 64 /* places of the map kept for acknowledgements and probes */
 static inline bool wan_sent_room(const struct wan_path *p)

@@ -125,6 +125,7 @@ void wan_path_restart(struct wan_path *p, rwy_time now)
 	p->loss_timer = p->ack_at = RWY_NEVER;
 	p->unacked = 0;
 	p->has_seen = false;
+	p->back_known = false;
 	p->ack_floor = 0;
 	p->ect0 = p->ect1 = p->ce = p->ce_seen = 0;
 	wan_ecn_restart(p);
@@ -428,7 +429,7 @@ static void decay(struct wan_path *p, rwy_time now)
 
 /* --- an ACK frame ------------------------------------------------------------------------------- */
 static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lost *lost, rwy_dur rtt,
-    uint32_t ce, rwy_time now)
+    rwy_dur back, uint32_t ce, rwy_time now)
 {
 	struct cc_ack c = {
 	    .acked_bytes = a->rs.bytes,
@@ -438,6 +439,7 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lo
 	    .inflight = p->inflight,
 	    .rate_Bps = wan_rate_of(p, &a->rs),
 	    .rtt = rtt,
+	    .back = back,
 	    .min_rtt = p->min_rtt,
 	    .prior_delivered = a->rs.delivered,
 	    .app_limited = a->rs.app_limited,
@@ -466,7 +468,7 @@ static void on_stream_ack(struct wan_path *p, const struct ack_ctx *a, bool samp
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now)
 {
 	struct ack_ctx a = {.p = p, .now = now};
-	rwy_dur rtt = 0;
+	rwy_dur rtt = 0, back = 0;
 	uint32_t ce = 0;
 
 	if (f->r[0].hi >= p->next_pn) {
@@ -504,6 +506,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 		rtt = now - a.newest_sent;
 		wan_rtt_sample(p, rtt, delay < p->t->peer.ack_delay ? delay : p->t->peer.ack_delay, now);
 		rtt = p->latest;
+		back = wan_way_back(p, a.newest_sent, f->at_us, now);
 	}
 	decay(p, now);
 	struct lost lost = detect(p, now);
@@ -511,7 +514,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 	loss_average(p, a.acked_n, lost.n);
 	congest_note(p, a.acked_n, (int32_t)lost.n, ce, rtt, now);
 	wan_fec_note_acked(p, a.acked_n);
-	tell_cc(p, &a, &lost, rtt, ce, now);
+	tell_cc(p, &a, &lost, rtt, back, ce, now);
 }
 
 /* --- timers ------------------------------------------------------------------------------------- */

@@ -87,8 +87,8 @@ enum wan_frame_type {
 
 /* ACK: what was received of one path. Ranges newest first, inclusive, with a gap between any two. */
 #define WAN_ACK_RANGES_MAX 32
-#define WAN_ACK_MIN        17
-#define WAN_ACK_MAX        (15 + 8 + 16 * (WAN_ACK_RANGES_MAX - 1) + 12)
+#define WAN_ACK_MIN        21
+#define WAN_ACK_MAX        (19 + 8 + 16 * (WAN_ACK_RANGES_MAX - 1) + 12)
 struct wan_range {
 	uint64_t lo, hi;
 };
@@ -97,6 +97,7 @@ struct wan_f_ack {
 	uint8_t n;
 	bool has_ecn;
 	uint32_t delay_us;
+	uint32_t at_us; /* when the newest came, by the receiver's clock */
 	uint32_t ect0, ect1, ce;
 	struct wan_range r[WAN_ACK_RANGES_MAX];
 };

@@ -69,6 +69,11 @@ static const struct {
                                        far host in error answered nothing, and nobody knew whose it was */
     {60436239, F_HOST | F_CRASH_FAR | F_TENANTS | F_CHANGES}, /* paired after it had failed, it took requests
                                                                  again, for nobody: they leaked */
+    {60520948, F_REUSE | F_SQUEEZE}, /* a queue on the way back was taken for one of ours, and the rate became
+                                        next to nothing: hosts' first answers came too late */
+    {60562834, F_REUSE | F_SQUEEZE}, {60616654, F_REUSE | F_SQUEEZE},
+    {60520447, F_REUSE | F_MOVES}, /* moves to the carrier and back began the wait for a lost datagram anew,
+                                      each time */
 };
 
 static void help(void)

@@ -104,7 +104,8 @@ static void enqueue(struct cc_bn *b, struct cc_bn_pkt *p)
 		b->busy_until = rwy_time_max(b->busy_until, b->now) + MTU * RWY_SEC / b->cfg.rate_Bps;
 		p->lost = wan_rng_ppm(&b->rng, b->cfg.loss_ppm);
 	}
-	p->back = rwy_time_max(b->busy_until, b->now) + b->cfg.rtt;
+	p->way_back = b->cfg.way_back;
+	p->back = rwy_time_max(b->busy_until, b->now) + b->cfg.rtt + p->way_back;
 }
 
 static void send_one(struct cc_bn *b, struct cc_bn_flow *f)
@@ -211,6 +212,7 @@ static void acknowledge(struct cc_bn *b, struct cc_bn_flow *f)
 	a.inflight = f->inflight;
 	a.rate_Bps = rate_sample(f, &newest);
 	a.rtt = f->rtt;
+	a.back = rwy_time_min(newest.way_back, f->rtt - f->min_rtt);
 	a.min_rtt = f->min_rtt;
 	a.prior_delivered = newest.delivered;
 	a.app_limited = newest.app;

@@ -19,7 +19,8 @@
 
 struct cc_bn_cfg {
 	uint64_t rate_Bps;
-	rwy_dur rtt; /* without the queue */
+	rwy_dur rtt;      /* without the queue */
+	rwy_dur way_back; /* on top, of others' making, as cc_ack.back tells */
 	uint64_t queue_bytes;
 	uint64_t mark_min, mark_max; /* RED: no marks below, all marked above; 0: no marking */
 	uint32_t mark_ppm;           /* at mark_max */
@@ -33,6 +34,7 @@ struct cc_bn_cfg {
 
 struct cc_bn_pkt {
 	rwy_time sent, first_sent, delivered_at, back; /* back: when the ACK is */
+	rwy_dur way_back;
 	uint64_t delivered;
 	bool lost, marked, app;
 };

@@ -156,10 +156,56 @@ static void test_way_back(void **state)
 	assert_int_equal(bad, 0);
 }
 
+/*
+ * Others fill and drain a queue on the way back, up to twice the round trip, all the time: who is told so
+ * keeps its rate, and makes no larger queue on the way there than without it.
+ */
+static void test_told_way_back(void **state)
+{
+	static const rwy_dur rtts[] = {RWY_MS, 20 * RWY_MS, 100 * RWY_MS};
+	unsigned bad = 0;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rtts) / sizeof(rtts[0]); k++)
+		for (size_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
+			struct cc_bn_cfg c;
+			struct cc_bn b;
+			double share;
+			rwy_dur queue;
+
+			cc_bn_default(&c);
+			c.rate_Bps = rates[r];
+			c.rtt = rtts[k];
+			c.ack_gap = RWY_MS;
+			c.queue_bytes = cc_bytes_in(rates[r], 2 * rtts[k]);
+			cc_bn_init(&b, &c);
+			cc_bn_add(&b, &cc_auto, 10 * GBIT);
+			cc_bn_run(&b, RWY_SEC + 20 * rtts[k]);
+			cc_bn_measure(&b);
+			for (unsigned i = 0; i < 200; i++) {
+				unsigned x = i % 40;
+
+				b.cfg.way_back = rtts[k] * (x < 20 ? x : 40 - x) / 10;
+				cc_bn_run(&b, RWY_SEC / 40);
+			}
+			share = cc_bn_total(&b);
+			queue = cc_bn_queue_mean(&b);
+			if (share < 0.9 || queue > rtts[k] / 4 + 3 * RWY_MS) {
+				print_message("%5.1f ms, %4.0f MB/s: %.3f, queue %.2f ms\n",
+				    (double)rtts[k] / 1e6, (double)rates[r] / 1e6, share,
+				    (double)queue / 1e6);
+				bad++;
+			}
+			cc_bn_fini(&b);
+		}
+	assert_int_equal(bad, 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {cmocka_unit_test(test_busy),
-	    cmocka_unit_test(test_busy_loss), cmocka_unit_test(test_idle), cmocka_unit_test(test_way_back)};
+	    cmocka_unit_test(test_busy_loss), cmocka_unit_test(test_idle), cmocka_unit_test(test_way_back),
+	    cmocka_unit_test(test_told_way_back)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

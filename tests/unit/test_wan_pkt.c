@@ -82,7 +82,8 @@ static void test_ack(void **state)
 	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		struct wan_f_ack a = {.path = (uint8_t)wan_rng_below(&rng, 8),
-		                     .delay_us = (uint32_t)wan_rng_next(&rng)},
+		                     .delay_us = (uint32_t)wan_rng_next(&rng),
+		                     .at_us = (uint32_t)wan_rng_next(&rng)},
 		                 b;
 		uint64_t at = wan_rng_next(&rng) >> (2 + wan_rng_below(&rng, 40));
 		uint8_t p[WAN_ACK_MAX];
@@ -107,12 +108,13 @@ static void test_ack(void **state)
 		assert_int_equal(a.n, b.n);
 		assert_memory_equal(a.r, b.r, a.n * sizeof(a.r[0]));
 		assert_int_equal(a.delay_us, b.delay_us);
+		assert_int_equal(a.at_us, b.at_us);
 		assert_int_equal(a.ce, b.ce);
 		for (const uint8_t *cut = p + 1; cut < end; cut++)
 			assert_null(wan_f_ack_get(p + 1, cut, p[0], &b));
 		/* In a small room only the newest ranges go. */
-		end = wan_f_ack_put(p, 40, &a);
-		assert_true(end <= p + 40);
+		end = wan_f_ack_put(p, 44, &a);
+		assert_true(end <= p + 44);
 		assert_ptr_equal(wan_f_ack_get(p + 1, end, p[0], &b), end);
 		assert_memory_equal(a.r, b.r, b.n * sizeof(a.r[0]));
 	}
@@ -120,30 +122,30 @@ static void test_ack(void **state)
 
 static void test_ack_malformed(void **state)
 {
-	uint8_t p[40] = {0};
+	uint8_t p[44] = {0};
 	struct wan_f_ack a;
 
 	(void)state;
 	rwy_put64(p + 1, 10);
-	p[13] = 0; /* no range */
-	assert_null(wan_f_ack_get(p, p + 15, WAN_F_ACK, &a));
-	p[13] = 1;
-	p[14] = 11; /* below 0 */
-	assert_null(wan_f_ack_get(p, p + 15, WAN_F_ACK, &a));
-	p[14] = 10;
-	assert_non_null(wan_f_ack_get(p, p + 15, WAN_F_ACK, &a));
-	p[13] = 2; /* a second range below 0 */
-	p[14] = 8;
-	p[15] = 1;
-	p[16] = 0;
-	assert_null(wan_f_ack_get(p, p + 17, WAN_F_ACK, &a));
-	p[15] = 0;
-	assert_non_null(wan_f_ack_get(p, p + 17, WAN_F_ACK, &a));
-	p[13] = WAN_ACK_RANGES_MAX + 1;
-	assert_null(wan_f_ack_get(p, p + 40, WAN_F_ACK, &a));
-	p[13] = 1;
+	p[17] = 0; /* no range */
+	assert_null(wan_f_ack_get(p, p + 19, WAN_F_ACK, &a));
+	p[17] = 1;
+	p[18] = 11; /* below 0 */
+	assert_null(wan_f_ack_get(p, p + 19, WAN_F_ACK, &a));
+	p[18] = 10;
+	assert_non_null(wan_f_ack_get(p, p + 19, WAN_F_ACK, &a));
+	p[17] = 2; /* a second range below 0 */
+	p[18] = 8;
+	p[19] = 1;
+	p[20] = 0;
+	assert_null(wan_f_ack_get(p, p + 21, WAN_F_ACK, &a));
+	p[19] = 0;
+	assert_non_null(wan_f_ack_get(p, p + 21, WAN_F_ACK, &a));
+	p[17] = WAN_ACK_RANGES_MAX + 1;
+	assert_null(wan_f_ack_get(p, p + 44, WAN_F_ACK, &a));
+	p[17] = 1;
 	p[1] = 0xff; /* a packet number that cannot be */
-	assert_null(wan_f_ack_get(p, p + 40, WAN_F_ACK, &a));
+	assert_null(wan_f_ack_get(p, p + 44, WAN_F_ACK, &a));
 }
 
 static void data_round_trip(struct wan_f_data d, size_t payload)
