@@ -551,7 +551,10 @@ static struct row measure(
 	return r;
 }
 
-/* What is lost costs no round trip, in the mean and in the tail. Without, it does: one row is looked at. */
+/*
+ * What is lost costs no round trip, in the mean and in the tail. Without, it does: one row is looked at. Of
+ * forty messages p99 is the longest: 1.4 % of those of the last row wait for a repeat that was lost, too.
+ */
 static void test_tail(void **state)
 {
 	static const struct {
@@ -567,7 +570,7 @@ static void test_tail(void **state)
 	    {1024, 300, 10000, 1, 1.03, 1.05, 0.08},
 	    {4096, 100, 1000, 8, 1.03, 1.05, 0.04},
 	    {4096, 200, 10000, 8, 1.035, 1.05, 0.08},
-	    {16384, 40, 1000, 1, 1.03, 1.35, 0.04}, /* p99 of 40 is the longest: 1.4 % of these are late */
+	    {16384, 40, 1000, 1, 1.03, 1.35, 0.04},
 	};
 
 	(void)state;
