@@ -76,6 +76,8 @@ struct eng_near {
 	uint64_t np_bytes;
 	rwy_time drip_at;    /* held: not another acknowledge before */
 	rwy_time acked_at;   /* the host was last told that more has arrived */
+	rwy_time asked_at;   /* the host last sent a request or got an answer. Not what it answers: that may
+	                        already be of a new connection whose own requests were lost */
 	rwy_time deaf_until; /* what it sends until then is not looked at; 0: it is, see near_req.c */
 	bool gap_seen;
 	roce_psn nak_psn;

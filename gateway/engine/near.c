@@ -39,7 +39,7 @@ struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stran
 	n->h.e = e;
 	n->h.tunnel = (uint8_t)tunnel;
 	n->h.close_at = RWY_NEVER;
-	n->h.last = now;
+	n->h.last = n->asked_at = now;
 	n->h.error = "";
 	n->rnr_retry = n->retry = 255;
 	n->ttl = 64;
@@ -196,7 +196,7 @@ void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t
 	n->h.state = ENG_PAIRED;
 	n->h.learned = ENG_BY_CM;
 	n->h.close_at = RWY_NEVER;
-	n->h.last = now;
+	n->h.last = n->asked_at = now;
 	n->h.error = "";
 	n->lqpn = lqpn;
 	eng_session_open(n);

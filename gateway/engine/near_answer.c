@@ -33,7 +33,7 @@ static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 		eng_drop(e, b, &e->c.drop_old_response);
 		break;
 	}
-	n->h.last = now;
+	n->h.last = n->asked_at = now;
 	if (n->parked.n && !n->resp.pmtu_wait)
 		eng_near_unpark(n, now);
 }

@@ -144,7 +144,7 @@ static bool may_be_new(
 	 * of that one that it had arrived would be the end of the connection's beginning. */
 	if (!roce_op_starts(pkt->info))
 		return v == ROCE_RESP_DUP && n->resp.started &&
-		       now - n->h.last > n->h.e->tun[n->h.tunnel].least_rtt;
+		       now - n->asked_at > n->h.e->tun[n->h.tunnel].least_rtt;
 	if (v == ROCE_RESP_STALE)
 		return true;
 	/* It has not been told yet, and is where the connection that failed was: it is that one's host. */
@@ -159,7 +159,7 @@ static bool may_be_new(
 	/* Two hosts cannot agree on a new connection in less than a round trip: what comes sooner is this
 	 * one's. What comes later may be a retransmission after a time-out, which is rare enough to be asked
 	 * about. */
-	return now - n->h.last > n->h.e->tun[n->h.tunnel].least_rtt &&
+	return now - n->asked_at > n->h.e->tun[n->h.tunnel].least_rtt &&
 	       (v == ROCE_RESP_GAP || v == ROCE_RESP_DUP || v == ROCE_RESP_DUP_READ ||
 	           v == ROCE_RESP_DUP_ATOMIC || v == ROCE_RESP_FAILED);
 }
@@ -236,7 +236,7 @@ void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *
 	bool again = false;
 
 	if (n->resume) {
-		n->h.last = now;
+		n->h.last = n->asked_at = now;
 		eng_drop(
 		    e, b, &e->c.drop_resuming); /* the host sends again; nothing of it was acknowledged */
 		return;
@@ -257,7 +257,7 @@ void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *
 		    "requests were lost in a gateway restart", now);
 		roce_resp_lost(&n->resp, n->gap_low);
 		n->naks = 0;
-		n->h.last = now;
+		n->h.last = n->asked_at = now;
 		eng_drop(e, b, &e->c.drop_after_error);
 		eng_dirty(&n->h); /* the error goes out before anything else is made of this host's packets */
 		return;
@@ -277,7 +277,7 @@ retry:
 		again = true;
 		goto retry;
 	}
-	n->h.last = now;
+	n->h.last = n->asked_at = now;
 	eng_dirty(&n->h);
 	switch (act.verdict) {
 	case ROCE_RESP_ACCEPT:

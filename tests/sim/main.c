@@ -69,6 +69,9 @@ static const struct {
                                        far host in error answered nothing, and nobody knew whose it was */
     {60436239, F_HOST | F_CRASH_FAR | F_TENANTS | F_CHANGES}, /* paired after it had failed, it took requests
                                                                  again, for nobody: they leaked */
+    {60932231,
+        F_LAN_LOSS | F_REUSE | F_HOST}, /* a new connection's first request came late, after what its host
+                                           answered: it was taken for the old one's, an ATOMIC was not done */
     {60520948, F_REUSE | F_SQUEEZE}, /* a queue on the way back was taken for one of ours, and the rate became
                                         next to nothing: hosts' first answers came too late */
     {60562834, F_REUSE | F_SQUEEZE}, {60616654, F_REUSE | F_SQUEEZE},
