@@ -182,8 +182,8 @@ static void compete(struct cc_auto *m, rwy_time now)
 	cc_auto_enter(m, COMPETE, now);
 }
 
-/* What an RTT says of a queue on the way there: what the way back takes more than at our smallest RTT is not
- * of our making, and grows when others (or our own other direction) fill a queue there. */
+/* What the way back takes more than when our smallest RTT was seen: others', or our own other direction, fill
+ * a queue there. */
 static rwy_dur more_back(const struct cc_auto *m, const struct cc_ack *ack)
 {
 	rwy_dur more = ack->back > m->back_at_min ? ack->back - m->back_at_min : 0;
@@ -192,6 +192,7 @@ static rwy_dur more_back(const struct cc_auto *m, const struct cc_ack *ack)
 	                               : rwy_time_min(more, ack->rtt - rwy_time_min(ack->rtt, m->min_rtt));
 }
 
+/* What an RTT says of the queue on the way there, the only one of our making. */
 static void queue_sample(struct cc_auto *m, rwy_dur rtt, rwy_dur more)
 {
 	m->round_back = rwy_time_min(m->round_back, more);

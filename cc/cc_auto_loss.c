@@ -7,8 +7,8 @@
 #define LOSS_MEMORY   16
 #define SHARE_MAX     (SHARE_ONE / 5) /* random loss we make up for: 20 % */
 #define SUSPECT_MOST  8
-#define FULL_PART     16
-#define CALM          3 /* rounds without a queue: what is lost now was not lost in one */
+#define FULL_PART     16 /* a queue this much shorter than a full one may be full, too: datagrams differ */
+#define CALM          3  /* rounds without a queue: what is lost now was not lost in one */
 #define SHARE_CONGEST (SHARE_ONE / 50)
 
 /*
@@ -85,9 +85,11 @@ static void suspect(struct cc_auto *m)
 		m->suspect = m->suspect < SUSPECT_MOST ? m->suspect + 2 : SUSPECT_MOST;
 		return;
 	}
+	if (!m->suspect)
+		return;
 	rwy_dur nearly = m->full_rtt - rwy_since(model_rtt(m), m->full_rtt) / FULL_PART;
 
-	if (m->suspect && m->round_most > rwy_time_max(nearly, model_empty_rtt(m)))
+	if (m->round_most > rwy_time_max(nearly, model_empty_rtt(m)))
 		m->suspect--;
 }
 

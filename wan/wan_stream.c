@@ -15,7 +15,8 @@
 static void native_again(struct wan_path *p, bool anew, rwy_time now)
 {
 	p->pto_count = p->probes = 0;
-	p->ping = !p->usable; /* data waits until it has shown that it works */
+	if (!p->usable)
+		p->ping = true; /* data waits until it has shown that it works */
 	if (anew)
 		wan_path_cc_anew(p, now);
 }

@@ -188,7 +188,6 @@ static void test_app_limited(void **state)
 	assert_int_equal(window(&o), before);
 }
 
-/* An outage: the least window, then slow start (RFC 9002 section 7.6). */
 /* Whole datagrams: of a window of 2.8 only two can be under way. It grows all the same. */
 static void test_small_window(void **state)
 {
@@ -206,6 +205,7 @@ static void test_small_window(void **state)
 	}
 }
 
+/* An outage: the least window, then slow start (RFC 9002 section 7.6). */
 static void test_persistent(void **state)
 {
 	struct one o;
