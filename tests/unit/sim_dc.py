@@ -10,6 +10,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import cases
+
 RWYDC = str(Path(sys.argv[1]) / "tests/sim/rwydc")
 SMALL = "leaves=2 hosts=2 spines=2"
 
@@ -45,13 +47,13 @@ def row(words):
     return json.loads(r.stdout)
 
 
-def bad_words():
+def test_bad_words():
     for words, want in BAD_WORDS:
         r = run(words)
         assert r.returncode == 2 and want in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, (words, r)
 
 
-def files():
+def test_files():
     with tempfile.NamedTemporaryFile("w", suffix=".scen") as f:
         f.write("leaves 2 # small\n\nhosts 2\nload 30%\ntime 2ms\n")
         f.flush()
@@ -62,24 +64,24 @@ def files():
         assert r.returncode == 2 and ":6: 'rtt' wants one value" in r.stderr, r
 
 
-def invariants():
+def test_invariants():
     with ThreadPoolExecutor(2) as pool:
         for words, d in zip(RUNS, pool.map(row, RUNS)):
             assert d["violations"] == 0 and d["messages"] > 0 and d["qp_errors"] == 0, (words, d)
 
 
-def repeatable():
+def test_repeatable():
     hashes = [run(f"{RUNS[0]} seed={seed}", "--hash").stdout for seed in (7, 7, 8)]
     assert hashes[0] == hashes[1] != hashes[2] and len(hashes[0]) == 17, hashes
     assert row(row(RUNS[0])["scenario"])["hash"] == row(RUNS[0])["hash"]
 
 
-def thin_is_full():
+def test_thin_is_full():
     a, b = (run(f"{SMALL} flows=3 xload=0.2 rtt=1ms time=3ms fec=off payload={p}", "--hash").stdout for p in ("thin", "full"))
     assert a == b != "", (a, b)
 
 
-def windows():
+def test_windows():
     """128 messages of 64 KiB outstanding, 25 ms: natively a window a round trip, through the gateways the line."""
     native = row(f"{SMALL} mode=native flows=1 rtt=25ms time=300ms skip=50ms rto=1s")
     assert abs(native["flows_gbps"] / (128 * 65536 * 8 / 25e-3 / 1e9) - 1) < 0.05, native["flows_gbps"]
@@ -87,14 +89,14 @@ def windows():
     assert near["flows_gbps"] > 90 and near["host_resent"] == 0 and near["host_timeouts"] == 0, near
 
 
-def timers():
+def test_timers():
     """A NIC whose timer is shorter than the path repeats itself; one that does not back off gives up."""
     assert row(f"{SMALL} mode=native flows=1 rtt=25ms time=60ms")["host_resent"] > 0
     dead = row(f"{SMALL} mode=native flows=1 rtt=100ms time=60ms rto=10ms backoff=1")
     assert dead["qp_errors"] == 1 and dead["flows_gbps"] == 0, dead
 
 
-def lossless():
+def test_lossless():
     """PFC and no drop; without it drops, and go-back-N makes them good."""
     hard = f"{SMALL} mode=native load=0.9 time=5ms buf=2MiB ecn=off"
     a, b = row(hard), row(f"{hard} pfc=off alpha=0.25")
@@ -102,20 +104,20 @@ def lossless():
     assert b["dropped"] > 0 and b["pauses"] == 0 and b["host_resent"] > 0 and b["intra_n"] == a["intra_n"], b
 
 
-def repair():
+def test_repair():
     """A lost packet costs selective repeat one packet, go-back-N what was in flight."""
     words = f"{SMALL} mode=native flows=1 rtt=1ms rto=20ms loss=1e-4 time=60ms skip=20ms"
     sr, gbn = row(f"{words} host=sr"), row(words)
     assert gbn["host_resent"] > 100 * sr["host_resent"] > 0 and sr["host_resent"] <= 2 * sr["wan_lost"] and sr["qp_errors"] == 0, (sr, gbn)
 
 
-def marks():
+def test_marks():
     """Marking keeps queues short and costs nobody much."""
     with_ecn, without = (row(f"{SMALL} mode=native load=0.6 time=20ms sizes=fixed isize=1MiB ecn={e}") for e in ("on", "off"))
     assert with_ecn["cnps"] > 0 and without["cnps"] == 0 and with_ecn["leaf_peak"] < without["leaf_peak"], (with_ecn, without)
 
 
-def tenants():
+def test_tenants():
     """Two tenants share a link by guarantee and weight; a limit set live holds from then on; nothing reaches another tenant's host (a violation)."""
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         words = f"{SMALL} wan=10G frate=40G gwrate=40G rate=10G rtt=1ms tenants=2 guarantee=6G,0 tflows=2,2 set_at=15ms set_tenant=2 set_limit=1G time=25ms"
@@ -129,20 +131,11 @@ def tenants():
     assert d["violations"] == 0 and d["dropped"] == 0 and d["qp_errors"] == 0, d
 
 
-def traces():
+def test_traces():
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         assert run(f"{SMALL} flows=2 rtt=1ms time=4ms", "--trace", f.name).returncode == 0
         lines = f.read().splitlines()
         assert lines[0].startswith("ms,far_held_mb") and len(lines) == 40 and all(l.count(",") == lines[0].count(",") for l in lines), lines[:3]
 
 
-CASES = [bad_words, files, invariants, repeatable, thin_is_full, windows, timers, lossless, repair, marks, tenants, traces]
-failed = 0
-for case in CASES:
-    try:
-        case()
-    except AssertionError as e:
-        failed += 1
-        print(f"FAIL {case.__name__}: {e}")
-print(f"{len(CASES) - failed} passed, {failed} failed")
-sys.exit(1 if failed else 0)
+sys.exit(cases.run(globals()))

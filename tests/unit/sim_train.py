@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import cases
+
 RWYDC = str(Path(sys.argv[1]) / "tests/sim/rwydc")
 SMALL = "leaves=2 hosts=8 stages=2 split=1 tp=2 server=1 micro=3 slot=60ms act=8MiB rtt=2ms"
 BAD_WORDS = [
@@ -29,48 +31,48 @@ def row(words):
     return d
 
 
-def bad_words():
+def test_bad_words():
     for words, want in BAD_WORDS:
         r = run(words)
         assert r.returncode == 2 and want in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, (words, r)
 
 
-def free_messages():
+def test_free_messages():
     for words in ("net=off", "net=off overlap=on early=1 micro=64 mode=native"):
         d = row(words)
         assert abs(d["step_s"] - d["free_s"]) < 1e-6 and d["packets"] == 0, d
     assert abs(row("net=off micro=15 slot=3s")["step_s"] - 60) < 1e-6
 
 
-def repeatable():
+def test_repeatable():
     a, b, c = (row(f"{SMALL} cross=2 seed={s}") for s in (7, 7, 8))
     assert a["hash"] == b["hash"] != c["hash"] and a["step_s"] == b["step_s"], (a, b, c)
     assert row(a["scenario"])["hash"] == a["hash"]
 
 
-def distance():
+def test_distance():
     """One micro-batch, two stages: two passes each way and two messages, of the bytes over the rate and half a round trip."""
     d = row(f"{SMALL} micro=1 wan=1G rtt=20ms")
     message = 8 * 2**20 * 8 / 1e9 + 10e-3
     assert 120e-3 + 2 * message < d["step_s"] < 120e-3 + 2.1 * message and d["wan_n"] == 2, d
 
 
-def guarantee():
+def test_guarantee():
     clean, shared, kept = (row(f"{SMALL} wan=1G {more}")["wan_ms"] for more in ("", "cross=4", "cross=4 guarantee=0.95"))
     assert shared > 2 * clean and 0.9 * clean < kept < 1.2 * clean, (clean, shared, kept)
 
 
-def broken():
+def test_broken():
     d = row(f"{SMALL} mode=native rto=10ms backoff=1 retry=3 rtt=200ms")
     assert d["done"] == 0 and d["qp_errors"] > 0, d
 
 
-def losses():
+def test_losses():
     d = row(f"{SMALL} loss=1e-2")
     assert d["done"] == 1 and d["wan_lost"] > 0 and d["qp_errors"] == 0, d
 
 
-def spans():
+def test_spans():
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         step = json.loads(run(f"{SMALL} mode=native", "--json", "--spans", f.name).stdout)["step_s"]
         rows = list(csv.DictReader(f))
@@ -80,13 +82,4 @@ def spans():
     assert all(abs(float(a["to_s"]) - float(b["from_s"])) < 2e-6 for stage in of for a, b in zip(stage, stage[1:])), rows
 
 
-CASES = [bad_words, free_messages, repeatable, distance, guarantee, broken, losses, spans]
-failed = 0
-for case in CASES:
-    try:
-        case()
-    except AssertionError as e:
-        failed += 1
-        print(f"FAIL {case.__name__}: {e}")
-print(f"{len(CASES) - failed} passed, {failed} failed")
-sys.exit(1 if failed else 0)
+sys.exit(cases.run(globals()))

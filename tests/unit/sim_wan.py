@@ -8,6 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import cases
+
 RWYWAN = str(Path(sys.argv[1]) / "tests/sim/rwywan")
 
 # What cannot be, and what the message must name.
@@ -40,13 +42,13 @@ def run(words, *more):
     return subprocess.run([RWYWAN, *more, *words.split()], capture_output=True, text=True, timeout=200)
 
 
-def bad_words():
+def test_bad_words():
     for words, want in BAD_WORDS:
         r = run(words)
         assert r.returncode == 2 and want in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, (words, r)
 
 
-def bad_files():
+def test_bad_files():
     for text, want in BAD_FILES:
         with tempfile.NamedTemporaryFile("w", suffix=".scen") as f:
             f.write(text)
@@ -57,31 +59,31 @@ def bad_files():
     assert r.returncode == 2 and "/nonexistent" in r.stderr, r
 
 
-def good_file():
+def test_good_file():
     with tempfile.NamedTemporaryFile("w", suffix=".scen") as f:
         f.write("rate 10G # fast\n\nloss 0.1%\nmessages 10\n")
         f.flush()
         assert run("", "--hash", "--file", f.name).stdout == run("rate=10G loss=1e-3 messages=10", "--hash").stdout
 
 
-def repeatable():
+def test_repeatable():
     hashes = [run(f"{PATHS[0]} seed={seed}", "--hash").stdout for seed in (7, 7, 8)]
     assert hashes[0] == hashes[1] != hashes[2] and len(hashes[0]) == 17, hashes
 
 
-def thin_is_full():
+def test_thin_is_full():
     for words in PATHS[:3]:
         a, b = (run(f"{words} payload={p}", "--hash").stdout for p in ("thin", "full"))
         assert a == b != "", (words, a, b)
 
 
-def fragments_are_real():
+def test_fragments_are_real():
     """A repair of fragments of thin packets: it was made of bytes that belonged to others and changed."""
     words = "seed=1 rate=1G rtt=20ms loss=0.1% burst=8 queue=2500000 overhead=42 mtu=1472 arrival=back rtts=600 skip=200"
     assert json.loads(run(words, "--json").stdout)["violations"] == 0
 
 
-def invariants():
+def test_invariants():
     for words in PATHS:
         r = run(words, "--json")
         assert r.returncode == 0, (words, r)
@@ -89,18 +91,18 @@ def invariants():
         assert row["violations"] == 0 and row["duplicates"] == 0 and row["messages"] > 0, row
 
 
-def scenario_repeats():
+def test_scenario_repeats():
     first = json.loads(run(PATHS[1], "--json").stdout)
     assert json.loads(run(first["scenario"], "--json").stdout)["hash"] == first["hash"]
 
 
-def lossless_is_one():
+def test_lossless_is_one():
     row = json.loads(run("rate=100G size=4MiB messages=20", "--json").stdout)
     # one repair in two hundred, until enough came to know that nothing is lost
     assert 0.999 < row["mean"] < 1.001 and row["extra"] < 0.006 and row["needless"] == 0, row
 
 
-def models():
+def test_models():
     """What arithmetic says: one repair costs a round trip; go-back-N at 1e-4, 10 Gb/s, 30 ms gets about half."""
     one = json.loads(run("rate=400G size=1MiB loss=1e-2 messages=2000 recovery=sr", "--json").stdout)
     assert 2.9 < one["p50"] < 3.1, one
@@ -121,7 +123,7 @@ def shared(words):
     return row
 
 
-def shares():
+def test_shares():
     """What must hold of a shared link whatever the algorithms are: the parts are the whole, flows stop when told, the queue keeps its bound."""
     row = shared("cc=cubic cross=cubic:3,bbr:2 tunnels=2")
     assert [f["class"] for f in row["flows"]] == ["tunnel"] * 2 + ["cubic"] * 3 + ["bbr"] * 2, row
@@ -134,14 +136,14 @@ def shares():
     assert marked["marks"] > 0 and marked["drops"] == 0 and marked["queue_mean_ms"] < 10, marked
 
 
-def beside_tcp():
+def test_beside_tcp():
     """Of a small queue "auto" once took others' losses for the path's own, and its probes kept two CUBIC flows at a tenth of their share."""
     for queue in ("rtt=60ms queue=0.25bdp rtts=600", "rtt=20ms queue=0.25bdp rtts=1500"):
         row = shared(f"cc=auto window=2 cross=cubic:2 tunnel_gap=300ms skip=200 {queue}")
         assert row["cross_least"] > 0.15 and row["ours"] > 0.25, row
 
 
-def rates():
+def test_rates():
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         assert run(f"{SHARED} cc=cubic cross=cubic:2,bbr:1", "--rates", f.name).returncode == 0
         lines = f.read().splitlines()
@@ -149,20 +151,20 @@ def rates():
     assert all(sum(float(x) for x in l.split(",")[2:]) < 2.1 for l in lines[1:])
 
 
-def tcp_models():
+def test_tcp_models():
     """One TCP alone: the whole link without loss; at 1 % cubic has what RFC 9438 says, a few segments a round trip, and bbr nearly all."""
     rows = {(cc, loss): json.loads(run(f"{SHARED} recovery=tcp-{cc} loss={loss}", "--json").stdout)["goodput_share"]
             for cc in ("cubic", "bbr") for loss in (0, 0.01)}
     assert rows["cubic", 0] > 0.95 and rows["bbr", 0] > 0.95 and rows["cubic", 0.01] < 0.03 and rows["bbr", 0.01] > 0.9, rows
 
 
-def stream_repairs():
+def test_stream_repairs():
     """While a flow has new data, what was lost is repeated once, not twice."""
     row = json.loads(run("rate=10G rtt=25ms loss=0.1 cc=auto queue=20MiB arrival=back rtts=100 skip=40", "--json").stdout)
     assert row["needless"] <= 0.005 and row["goodput_share"] >= 0.97 and row["extra"] < 0.13, row
 
 
-def paces_exactly():
+def test_paces_exactly():
     """A tunnel paced at the rate of its link makes no queue that grows."""
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         run("rate=400G rtt=1ms arrival=back rtts=60 skip=30", "--trace", f.name)
@@ -170,7 +172,7 @@ def paces_exactly():
         assert queue[len(queue) * 9 // 10] <= queue[len(queue) // 2] + 0.2, queue
 
 
-def congested():
+def test_congested():
     """For good, or not: losses in bursts, an outage and reordering are not; much loss, a reserved rate that is not there, a queue that stays are, once."""
     link = "rate=200M rtt=20ms arrival=back queue=1bdp rtts=500 skip=50"
     for words, begins in (("cc=auto loss=1% burst=20", 0), ("cc=auto outage_from=3s outage_len=300ms", 0), ("cc=auto reorder=1% reorder_delay=5ms", 0),
@@ -180,21 +182,11 @@ def congested():
         assert d["congest_begins"] == begins and (d["congested_s"] > 5) == (begins == 1), (words, d["congest_begins"], d["congested_s"])
 
 
-def traces():
+def test_traces():
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         assert run("rate=10G messages=5 arrival=back", "--trace", f.name).returncode == 0
         lines = f.read().splitlines()
         assert lines[0].startswith("ms,rate_gbps") and len(lines) > 5 and all(l.count(",") == lines[0].count(",") for l in lines), lines
 
 
-CASES = [bad_words, bad_files, good_file, repeatable, thin_is_full, fragments_are_real, invariants, scenario_repeats, lossless_is_one, models, stream_repairs, paces_exactly, congested, traces, shares, rates,
-         beside_tcp, tcp_models]
-failed = 0
-for case in CASES:
-    try:
-        case()
-    except AssertionError as e:
-        failed += 1
-        print(f"FAIL {case.__name__}: {e}")
-print(f"{len(CASES) - failed} passed, {failed} failed")
-sys.exit(1 if failed else 0)
+sys.exit(cases.run(globals()))
