@@ -107,6 +107,7 @@ struct eng_far {
 	bool fresh;         /* a flow was opened; its first packet decides how to go on */
 	bool told_peer;     /* the near gateway named R's QPN when it opened the flow */
 	bool resuming;      /* after both gateways restarted: the host is asked where it is */
+	bool asked_back;    /* ... and once more, after silence */
 	bool doom_next;     /* as soon as the host has told which PSN it expects, it is told the worst */
 	bool doomed;        /* something is lost for good: the host is being told, nothing else counts */
 	bool discard;       /* rewound: drop until the near gateway opens the flow anew */
@@ -277,6 +278,11 @@ bool eng_far_doom_again(struct eng_far *f, const struct roce_pkt *pkt, rwy_time 
 /* Whether a packet can be the answer to the question that eng_far_resume asked: not one to a READ, an ATOMIC
  * or a SEND of before. */
 bool eng_far_answers(const struct roce_pkt *pkt);
+/*
+ * It did not answer. It says only once that it expects an earlier packet (IBA 9.7.5.2.8), and may have said
+ * so to a gateway that is no more; but a duplicate is acknowledged each time.
+ */
+void eng_far_ask_back(struct eng_far *f, rwy_time now);
 /* The host's answer to the question that eng_far_resume asked: eng_far_answers. */
 void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now);
 struct eng_far *eng_far_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now);

@@ -129,7 +129,7 @@ void eng_far_begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe)
 	const struct eng_cfg *ec = &f->h.e->cfg;
 
 	forget_requests(f);
-	f->resuming = f->doom_next = f->doomed = false;
+	f->resuming = f->asked_back = f->doom_next = f->doomed = false;
 	roce_reqr_cfg_default(&cfg);
 	cfg.window_max = ec->host_window;
 	cfg.rnr_retry = f->rnr_retry != 255 ? f->rnr_retry : ec->rnr_retry;
@@ -599,6 +599,10 @@ void eng_far_tick(struct eng_far *f, rwy_time now)
 	}
 	roce_reqr_tick(&f->reqr, &act, now);
 	f->h.e->c.local_ack_timeout_err += f->reqr.timeouts - timeouts;
+	if (f->resuming && !f->asked_back && !act.failed && f->reqr.timeouts) {
+		eng_far_ask_back(f, now);
+		return;
+	}
 	carry_out(f, &act, now);
 	if (f->active)
 		eng_wheel_arm(f, roce_reqr_next(&f->reqr));

@@ -10,6 +10,9 @@
 #include "roce/build.h"
 
 #define IMPOSSIBLE_LEN 0x80000000u /* the largest DMA length there is (IBA 9.7.4.1.6), and no payload */
+#define ASK_BACK       (1u << 16)  /* PSNs: more than a host has outstanding */
+
+static const char no_memory[] = "no memory to resume a connection";
 
 /* A request of our own in the remote host's name. */
 static bool push_write(struct eng_far *f, roce_psn psn, uint32_t len)
@@ -38,6 +41,28 @@ static bool push_write(struct eng_far *f, roce_psn psn, uint32_t len)
 		return true;
 	rwy_buf_free(&f->h.e->bufs, b);
 	return false;
+}
+
+/* The host, which PSN it expects: its answer to a request without effect tells. */
+static bool ask(struct eng_far *f, roce_psn psn, bool resumed)
+{
+	eng_far_begin(f, psn, f->open_pmtu, true);
+	f->reqr.resumed = resumed;
+	f->resuming = push_write(f, psn, 0);
+	return f->resuming;
+}
+
+void eng_far_ask_back(struct eng_far *f, rwy_time now)
+{
+	bool doomed = f->doom_next;
+
+	if (!ask(f, roce_psn_add(f->reqr.una, ROCE_PSN_MASK + 1 - ASK_BACK), f->reqr.resumed)) {
+		eng_far_fail(f, f->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), no_memory, now);
+		return;
+	}
+	f->doom_next = doomed;
+	f->asked_back = true;
+	eng_dirty(&f->h);
 }
 
 static const char lost[] = "acknowledged requests were lost in a gateway restart";
@@ -91,12 +116,8 @@ bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
 	 * the latest PSN it has executed (IBA 9.7.5.1.2). If it lacks the last packet only, that is a
 	 * duplicate, too, or the very one it expects; then its answer names an earlier one.
 	 */
-	eng_far_begin(f, roce_psn_add(promised, ROCE_PSN_MASK - 1), f->open_pmtu, true);
-	f->reqr.resumed = true;
-	f->resuming = push_write(f, f->reqr.tail, 0);
-	if (!f->resuming)
-		eng_far_fail(f, promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "no memory to resume a connection", now);
+	if (!ask(f, roce_psn_add(promised, ROCE_PSN_MASK - 1), true))
+		eng_far_fail(f, promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), no_memory, now);
 	eng_dirty(&f->h);
 	return true;
 }
@@ -130,9 +151,8 @@ void eng_far_lost_reverse(struct eng_near *n, rwy_time now)
 	/* Which PSN it expects is not known, or it may be ahead of us; any PSN makes it say so. Should it be
 	 * the very one, a request without effect is executed on a queue pair that is at its end. */
 	if (!f->resuming) {
-		eng_far_begin(f, n->resp.epsn, 0, true);
 		f->fresh = false;
-		f->resuming = push_write(f, f->reqr.tail, 0);
+		(void)ask(f, n->resp.epsn, false);
 	}
 	f->doom_next = true;
 	eng_dirty(&f->h);

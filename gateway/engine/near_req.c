@@ -151,8 +151,9 @@ static bool may_be_new(
 	if (v == ROCE_RESP_FAILED && !n->resp.fail_sent && !roce_psn_before(pkt->psn, n->resp.acked) &&
 	    !roce_psn_after(pkt->psn, n->resp.epsn))
 		return false;
-	/* The far host has been asked and named the PSN it expects: it will not say so twice. */
-	if (v == ROCE_RESP_GAP && n->naks && n->nak_psn == n->resp.epsn)
+	/* The far host has been asked and named the PSN it expects: it will not say so twice. Not so when
+	 * only we have said what is missing, while the last of the connection before was in custody. */
+	if (v == ROCE_RESP_GAP && n->naks && n->nak_psn == n->resp.epsn && n->resp.start == n->resp.epsn)
 		return false;
 	if (v == ROCE_RESP_GAP && roce_psn_diff(pkt->psn, n->resp.epsn) >= 1 << 14)
 		return true;

@@ -75,8 +75,15 @@ static const struct {
     {60520948, F_REUSE | F_SQUEEZE}, /* a queue on the way back was taken for one of ours, and the rate became
                                         next to nothing: hosts' first answers came too late */
     {60562834, F_REUSE | F_SQUEEZE}, {60616654, F_REUSE | F_SQUEEZE},
-    {60520447, F_REUSE | F_MOVES}, /* moves to the carrier and back began the wait for a lost datagram anew,
-                                      each time */
+    {60520447, F_REUSE | F_MOVES},   /* moves to the carrier and back began the wait for a lost datagram anew,
+                                        each time */
+    {80690218, F_REUSE | F_SQUEEZE}, /* a new connection's requests came while the last of the old one was in
+                                        custody, far ahead of its: told what was missing, once, and from then
+                                        on nobody asked whose they were */
+    {80940562, F_REUSE | F_SQUEEZE}, /* the same */
+    {80880995, F_LAN_LOSS | F_CRASH_FAR | F_TENANTS}, /* the host had said which PSN it expects, to a gateway
+                                                         that then crashed, and did not answer the question
+                                                         where it stands: what was lost was not told */
 };
 
 static void help(void)
