@@ -212,7 +212,7 @@ unit: $(UNIT_BIN) $(GWTEST_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_ag
 
 .PHONY: sim
 sim: $(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim) ## seeded runs of the whole engine in virtual time: SEEDS=N
-	@$(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim --seeds $(or $(SEEDS),12000) --jobs $$(nproc))
+	@$(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim --seeds $(or $(SEEDS),20000) --jobs $$(nproc))
 
 .PHONY: sim-long
 sim-long: $(BUILD)/tests/sim/rwysim ## the same for hours: N=SEEDS, FROM=SEED
