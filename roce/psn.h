@@ -13,7 +13,8 @@
 typedef uint32_t roce_psn; /* 0 .. 0xffffff */
 typedef uint32_t roce_msn; /* 0 .. 0xffffff */
 
-#define ROCE_PSN_MASK 0xffffffu
+#define ROCE_PSN_MASK        0xffffffu
+#define ROCE_OUTSTANDING_MAX (1u << 16) /* more PSNs than a host has outstanding */
 
 static inline roce_psn roce_psn_add(roce_psn a, uint32_t n)
 {

@@ -10,8 +10,6 @@
 
 #include "roce/resp_int.h"
 
-#define RESUME_SPAN (1u << 16) /* PSNs */
-
 void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu)
 {
 	memset(r, 0, sizeof(*r));
@@ -24,7 +22,7 @@ void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu)
 
 void roce_resp_resume(struct roce_resp *r)
 {
-	r->start = roce_psn_add(r->epsn, ROCE_PSN_MASK + 1 - RESUME_SPAN);
+	r->start = roce_psn_add(r->epsn, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX);
 }
 
 void roce_resp_fini(struct roce_resp *r)

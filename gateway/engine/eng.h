@@ -279,8 +279,8 @@ bool eng_far_doom_again(struct eng_far *f, const struct roce_pkt *pkt, rwy_time 
  * or a SEND of before. */
 bool eng_far_answers(const struct roce_pkt *pkt);
 /*
- * It did not answer. It says only once that it expects an earlier packet (IBA 9.7.5.2.8), and may have said
- * so to a gateway that is no more; but a duplicate is acknowledged each time.
+ * It did not answer. It says only once that it expects an earlier packet (roce/resp.h), and may have said so
+ * to a gateway that is no more; but a duplicate is acknowledged each time.
  */
 void eng_far_ask_back(struct eng_far *f, rwy_time now);
 /* The host's answer to the question that eng_far_resume asked: eng_far_answers. */

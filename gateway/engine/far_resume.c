@@ -10,7 +10,6 @@
 #include "roce/build.h"
 
 #define IMPOSSIBLE_LEN 0x80000000u /* the largest DMA length there is (IBA 9.7.4.1.6), and no payload */
-#define ASK_BACK       (1u << 16)  /* PSNs: more than a host has outstanding */
 
 static const char no_memory[] = "no memory to resume a connection";
 
@@ -56,7 +55,7 @@ void eng_far_ask_back(struct eng_far *f, rwy_time now)
 {
 	bool doomed = f->doom_next;
 
-	if (!ask(f, roce_psn_add(f->reqr.una, ROCE_PSN_MASK + 1 - ASK_BACK), f->reqr.resumed)) {
+	if (!ask(f, roce_psn_add(f->reqr.una, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX), f->reqr.resumed)) {
 		eng_far_fail(f, f->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), no_memory, now);
 		return;
 	}
