@@ -14,7 +14,7 @@
 
 #include "rwy/time.h"
 
-#define CC_STATE_SIZE 864
+#define CC_STATE_SIZE 960
 
 struct cc_cfg {
 	uint64_t

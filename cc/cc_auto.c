@@ -28,28 +28,15 @@
 
 #define GAIN_STARTUP                                                                                         \
 	709u /* 2 / ln 2 is 2.885 for a doubling each round; 4 ln 2 = 2.77 does it with a smaller queue */
-#define GAIN_DRAIN  92u  /* 1 / 2.77 */
-#define GAIN_SHARED 320u /* of a fast phase beside others */
-#define GAIN_WINDOW 512u
-#define GAIN_EMPTY                                                                                           \
-	230u /* 0.9: a drain ends with less in flight than the path needs, so that the queue empties */
-#define CYCLE_LEN     8
+#define GAIN_DRAIN    92u /* 1 / 2.77 */
+#define GAIN_WINDOW   512u
 #define FULL_ROUNDS   3
-#define LATE_ACKS     8 /* so many ACKs in a row with a queue's delay end startup before the queue overflows */
 #define INITIAL_PKTS  100
-#define FAST_MAX      (32 * RWY_MS)
 #define RTT_EXPIRY    (5 * RWY_SEC)
 #define PROBE_RTT_MIN (100 * RWY_MS)
-#define SUSPECTED     4
-#define LOSS_LEARNED  4
-#define STAND_ROUNDS  3 /* our own probing is gone from the queue after two */
-#define SHARED_ROUNDS 64
-#define VAIN_MAX      3
 #define PEAK_ROUNDS   16384
-#define BLOCKED_MAX   6 /* drains in a row that the queue survived: it is not ours */
 
 static const char *const phase_name[] = {"startup", "drain", "probe", "rtt", "compete"};
-static const uint16_t cycle_gain[CYCLE_LEN] = {320, 192, 256, 256, 256, 256, 256, 256};
 
 static unsigned pacing_gain(const struct cc_auto *m)
 {
@@ -59,7 +46,7 @@ static unsigned pacing_gain(const struct cc_auto *m)
 	case DRAIN:
 		return GAIN_DRAIN;
 	case PROBE:
-		return m->cycle == 0 && m->rounds <= m->shared ? GAIN_SHARED : cycle_gain[m->cycle];
+		return cc_auto_cycle_gain(m);
 	case PROBE_RTT:
 	case COMPETE:
 		return GAIN_ONE;
@@ -117,7 +104,7 @@ static void auto_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 
 	memset(m, 0, sizeof(*m));
 	m->cfg = *cfg;
-	m->min_rtt = m->round_rtt = m->round_back = m->probe_min = m->far_rtt = RWY_NEVER;
+	m->min_rtt = m->round_rtt = m->round_back = m->probe_min = m->far_rtt = m->old_rtt = RWY_NEVER;
 	m->min_rtt_at = m->phase_at = now;
 	m->makeup = GAIN_ONE;
 	m->seed = (uint32_t)(now ^ now >> 32);
@@ -163,25 +150,6 @@ static void bw_sample(struct cc_auto *m, const struct cc_ack *ack)
 		m->bw_max = ack->rate_Bps;
 }
 
-/* Begins to share the queue as TCP does, with what we had in it before we tried to empty it. */
-static void compete(struct cc_auto *m, rwy_time now)
-{
-	rwy_dur rtt = rwy_time_max(m->rtt_before, model_rtt(m));
-	uint64_t carried = cc_bytes_in(m->rate_before, rtt), window = model_bdp(m, GAIN_ONE);
-
-	if (carried > m->window_before)
-		carried = m->window_before;
-	if (carried > window)
-		window = carried;
-	if (m->overfull) /* RFC 9438 section 4.6 */
-		window = window / 10 * 7;
-
-	m->blocked = 0;
-	m->check_round = 0;
-	cc_tcp_begin(&m->tcp, &m->cfg, window * GAIN_ONE / m->makeup, rtt, now);
-	cc_auto_enter(m, COMPETE, now);
-}
-
 /* What the way back takes more than when our smallest RTT was seen: others', or our own other direction, fill
  * a queue there. */
 static rwy_dur more_back(const struct cc_auto *m, const struct cc_ack *ack)
@@ -192,31 +160,19 @@ static rwy_dur more_back(const struct cc_auto *m, const struct cc_ack *ack)
 	                               : rwy_time_min(more, ack->rtt - rwy_time_min(ack->rtt, m->min_rtt));
 }
 
-/* What an RTT says of the queue on the way there, the only one of our making. */
-static void queue_sample(struct cc_auto *m, rwy_dur rtt, rwy_dur more)
-{
-	m->round_back = rwy_time_min(m->round_back, more);
-	rtt -= more;
-	m->round_rtt = rwy_time_min(m->round_rtt, rtt);
-	m->round_most = rwy_time_max(m->round_most, rtt);
-	m->drain_min = rwy_time_min(m->drain_min, rtt);
-	if (!model_is_late(m, rtt))
-		m->late_acks = 0;
-	else if (m->late_acks < LATE_ACKS)
-		m->late_acks++;
-}
-
 static void rtt_sample(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 {
 	rwy_dur rtt = ack->rtt;
 
 	if (!rtt)
 		return;
-	queue_sample(m, rtt, more_back(m, ack));
+	cc_auto_queue_sample(m, rtt, more_back(m, ack));
 	if (m->phase == PROBE_RTT && rtt < m->probe_min) {
 		m->probe_min = rtt;
 		m->back_at_probe = ack->back;
 	}
+	if (m->min_rtt != RWY_NEVER && rtt < m->min_rtt)
+		cc_auto_path_lower(m, rtt, now);
 	if (m->min_rtt == RWY_NEVER || rtt < m->min_rtt) {
 		m->min_rtt = rtt;
 		m->back_at_min = ack->back;
@@ -226,51 +182,11 @@ static void rtt_sample(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 	}
 }
 
-/* A queue that stands although we do not probe: others are here, or we overestimate. Take what we got for
- * what there is, and our packets out of the queue. When it stands all the same, it is not ours. */
-static void round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
+/* The queue of its end goes first. */
+static void startup_end(struct cc_auto *m, rwy_time now)
 {
-	bool stands = m->round_rtt != RWY_NEVER && m->round_rtt > model_empty_rtt(m);
-	bool much = m->round_lost > m->round_acked / 4; /* nobody does that to us: the path has become less */
-
-	m->stand_rounds = stands ? m->stand_rounds + 1 : 0;
-	if (m->recovering || m->phase != PROBE)
-		return;
-	/* Losses that come in bursts make such a round now and then; others make one after the other. */
-	if (m->overfull && m->suspect >= SUSPECTED && !much && !m->check_round &&
-	    m->learned >= LOSS_LEARNED) {
-		m->window_before = ack->inflight;
-		m->rtt_before = ack->rtt;
-		m->rate_before = m->round_rate;
-		compete(m, now);
-		return;
-	}
-	if (m->check_round && m->rounds >= m->check_round) {
-		m->check_round = 0;
-		m->blocked = m->drain_min > model_empty_rtt(m) ? m->blocked + 1 : 0;
-		if (cc_auto_drained(m, now))
-			return;
-		if (m->blocked >= BLOCKED_MAX) {
-			compete(m, now);
-			return;
-		}
-	}
-	if ((m->stand_rounds < STAND_ROUNDS && !(much && m->overfull)) || m->check_round ||
-	    !m->round_useful || now == m->round_at)
-		return;
-	if (!m->blocked) {
-		m->window_before = ack->inflight;
-		m->rtt_before = ack->rtt;
-		m->rate_before = m->round_rate;
-	}
-	if (m->rounds > m->shared)
-		m->growing = false;
-	m->shared = m->rounds + SHARED_ROUNDS;
-	memset(m->bw, 0, sizeof(m->bw));
-	m->bw[m->bw_at] = m->bw_max = m->round_rate;
-	m->drain_min = RWY_NEVER;
-	m->drain_rtt = m->drain_top = m->round_rtt;
-	m->drain_from = m->drain_left = ack->inflight;
+	m->drain_rtt = 0;
+	m->deep_drain = false;
 	cc_auto_enter(m, DRAIN, now);
 }
 
@@ -283,10 +199,8 @@ static void startup_check(struct cc_auto *m, rwy_time now)
 		m->full_count = 0;
 		return;
 	}
-	if (++m->full_count >= FULL_ROUNDS) {
-		m->drain_rtt = 0;
-		cc_auto_enter(m, DRAIN, now);
-	}
+	if (++m->full_count >= FULL_ROUNDS)
+		startup_end(m, now);
 }
 
 static void round_end(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
@@ -301,7 +215,7 @@ static void round_end(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 		m->drain_top = rwy_time_max(m->drain_top, m->round_rtt);
 	cc_auto_round_path(m, now);
 	cc_auto_round_losses(m);
-	round_queue(m, ack, now);
+	cc_auto_round_queue(m, ack, now);
 	if (m->phase == STARTUP && !m->recovering)
 		startup_check(m, now);
 	if (m->round_useful && !m->recovering) {
@@ -316,78 +230,9 @@ static void round_end(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 	m->round_best = 0;
 	m->back = m->round_back != RWY_NEVER ? m->round_back : m->back;
 	m->round_rtt = m->round_back = RWY_NEVER;
-	m->round_most = 0;
+	m->round_most = m->round_sum = 0;
+	m->round_samples = 0;
 	m->round_at = now;
-}
-
-/*
- * A fast phase is short, so that on a long path it does not fill a short queue. When the round trip after it
- * shows that the path has more (it has grown, or startup ended too early), the next one lasts until it meets
- * a queue.
- */
-static rwy_dur phase_length(const struct cc_auto *m)
-{
-	rwy_dur rtt = rwy_time_max(model_rtt(m), RWY_MS);
-
-	if (cycle_gain[m->cycle] <= GAIN_ONE)
-		return rtt;
-	if (m->rounds <= m->shared)
-		return rtt;
-	return m->growing ? 2 * rtt : rwy_time_min(rtt, FAST_MAX);
-}
-
-/*
- * Beside others: a fast phase each 4 to 7 round trips, at random, so that mostly one of us probes at a time.
- * It brings a small sender more than a large one (with a share x of the path the gain is 1.5 / (1 + x / 2)),
- * and the drains take from all alike: that makes the shares equal. No slow phase after one that gained: it
- * would give that back.
- */
-static void shared_step(struct cc_auto *m)
-{
-	if (m->cycle == 0) {
-		m->cycle = 2;
-		return;
-	}
-	if (m->cycle == 2 && m->bw_max < m->cycle_bw + m->cycle_bw / 32) {
-		m->cycle = 1; /* brought nothing: back out of the queue */
-		if (++m->vain >= VAIN_MAX)
-			m->shared = 0; /* the path has no more, and nobody else uses it */
-		return;
-	}
-	if (m->cycle == 2)
-		m->vain = 0;
-	m->cycle = 3;
-	if (m->rounds < m->probe_round)
-		return;
-	m->seed = m->seed * 1664525u + 1013904223u;
-	m->probe_round = m->rounds + 4 + (m->seed >> 30);
-	m->cycle = 0;
-}
-
-static void cycle_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
-{
-	unsigned gain = cycle_gain[m->cycle];
-	bool over = rwy_since(m->phase_at, now) > phase_length(m);
-
-	if (gain < GAIN_ONE)
-		over = over || ack->inflight <= model_bdp_sent(m, GAIN_ONE);
-	if (gain > GAIN_ONE)
-		over = over || m->late_acks == LATE_ACKS;
-	if (!over)
-		return;
-	if (m->rounds <= m->shared) {
-		shared_step(m);
-	} else if (m->cycle == 2) {
-		m->growing = m->bw_max > m->cycle_bw + m->cycle_bw / 20;
-		m->cycle = m->growing ? 0 : 3;
-	} else {
-		m->cycle = m->cycle + 1 == CYCLE_LEN ? 0 : m->cycle + 1;
-	}
-	if (m->cycle == 0) {
-		m->cycle_bw = m->bw_max;
-		m->probed = m->rounds + 3;
-	}
-	cc_auto_enter(m, PROBE, now);
 }
 
 /* In 1/1024. Too much when all the time others had a part of it: then we are more modest than we need be. */
@@ -401,13 +246,11 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 	switch (m->phase) {
 	case STARTUP:
 		/* Who has nothing more to send makes no queue: this one is others', or on the way back. */
-		if (m->late_acks == LATE_ACKS && !ack->app_limited) {
-			m->drain_rtt = 0;
-			cc_auto_enter(m, DRAIN, now);
-		}
+		if (m->late_acks == LATE_ACKS && !ack->app_limited)
+			startup_end(m, now);
 		break;
 	case DRAIN:
-		if (ack->inflight <= model_bdp_sent(m, GAIN_EMPTY) ||
+		if (ack->inflight <= cc_auto_drain_target(m) ||
 		    rwy_since(m->phase_at, now) > cc_auto_drain_most(m)) {
 			m->drain_left = ack->inflight;
 			m->cycle = 3; /* begin with steady phases: the queue has just gone */
@@ -417,7 +260,7 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 		}
 		break;
 	case PROBE:
-		cycle_step(m, ack, now);
+		cc_auto_cycle_step(m, ack, now);
 		if (rwy_since(m->min_rtt_at, now) > RTT_EXPIRY) {
 			m->probe_min = RWY_NEVER;
 			m->probe_rtt_until =
@@ -435,14 +278,22 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 		}
 		break;
 	case COMPETE:
-		if (cc_tcp_on_ack(&m->tcp, ack, m->overfull, m->overfull ? share_of_path(m) : 0,
-		        more_back(m, ack), model_rtt(m), model_empty_rtt(m), now)) {
+		switch (cc_tcp_on_ack(&m->tcp, ack, m->overfull, m->overfull ? share_of_path(m) : 0,
+		    more_back(m, ack), model_rtt(m), model_empty_rtt(m), m->noise, now)) {
+		case CC_TCP_STAYS:
+			break;
+		case CC_TCP_UNMOVED:
+			if (cc_auto_unmoved(m, m->tcp.test_min, now))
+				return;
+			break;
+		case CC_TCP_ALONE:
 			m->shared = m->rounds + SHARED_ROUNDS;
 			m->cycle = 3;
 			m->stand_rounds = 0;
 			memset(m->bw, 0, sizeof(m->bw));
 			m->bw[m->bw_at] = m->bw_max = cc_pace(m->tcp.test_window, model_rtt(m), GAIN_ONE);
 			cc_auto_enter(m, PROBE, now);
+			break;
 		}
 		m->overfull = false;
 		break;

@@ -106,16 +106,18 @@ void cc_auto_round_losses(struct cc_auto *m)
 
 	if (m->recovering)
 		return;
-	m->overfull = (too_many(m, seen) && m->round_most > model_empty_rtt(m)) || marked;
+	m->overfull = (too_many(m, seen) && round_mean(m) > model_empty_mean(m)) || marked;
 	suspect(m);
-	if (m->round_rtt != RWY_NEVER && model_is_late(m, m->round_rtt) && share > random + SHARE_CONGEST)
+	/* Who had little to send did not fill what these were lost in. */
+	if (m->round_useful && m->round_rtt != RWY_NEVER && model_is_late(m, m->round_rtt) &&
+	    share > random + SHARE_CONGEST)
 		reduce(m);
 	else if (marked > SHARE_ONE / 20)
 		reduce(m);
 	/* Of a round after one in which a queue stood the losses may be that one's. */
 	rwy_dur rtt = m->phase == STARTUP || m->phase == DRAIN ? m->round_most : m->round_rtt;
 
-	m->calm = m->round_most <= model_empty_rtt(m) ? m->calm + (m->calm < CALM) : 0;
+	m->calm = round_mean(m) <= model_empty_mean(m) ? m->calm + (m->calm < CALM) : 0;
 	if (m->phase == COMPETE ? share < m->random / 4 || m->calm == CALM
 	                        : rtt <= model_empty_rtt(m) && m->rounds > m->probed && !m->stand_rounds)
 		own_losses(m, share);

@@ -6,11 +6,34 @@
 #include "cc/cc_auto_int.h"
 
 #define MOVED_ROUNDS 3
-#define STILL_MAX    2 /* drains that the delay did not even notice: it is no queue */
+#define DRAINS_LONG  2
+
+#define DOUBT       (3 * RWY_SEC) /* who competes so soon after a new path was found found a queue of others */
+#define DOUBT_LOWER (30 * RWY_SEC) /* nor does a path of one's own become shorter so soon */
+#define AGAIN       (2 * RWY_SEC)  /* until the next one, twice as long for each that was none */
+#define REFUTED_MAX 4
+#define IDLE_ROUNDS 8
+#define IDLE_TIME   (RWY_SEC / 4)
+
+/*
+ * A delay that does not react to us may still be the queue of many others. To take it for the path's is an
+ * experiment: startup shows what there is. It must not be made too often beside those others.
+ */
+static bool may_move(struct cc_auto *m, rwy_time now)
+{
+	if (!m->moved_at)
+		return true;
+	if (rwy_since(m->moved_at, now) > DOUBT_LOWER + (AGAIN << REFUTED_MAX))
+		m->refuted = 0;
+	return !m->refuted || rwy_since(m->moved_at, now) > AGAIN << m->refuted;
+}
 
 /* Another path, of this smallest RTT: what was known of the old one is worth nothing. */
 static void path_moved(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 {
+	if (!m->moved_at || m->old_rtt == RWY_NEVER || rwy_since(m->moved_at, now) >= DOUBT)
+		m->old_rtt = m->min_rtt, m->old_peak = m->peak;
+	m->moved_at = now;
 	m->min_rtt = rtt;
 	m->min_rtt_at = now;
 	m->peak = 0;
@@ -19,35 +42,67 @@ static void path_moved(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 	m->late_acks = 0;
 	m->full_bw = 0;
 	m->full_count = 0;
-	m->blocked = m->still = 0;
+	m->blocked = 0;
 	m->check_round = 0;
 	m->stand_rounds = 0;
+	m->suspect = m->learned = 0;
+	m->tried = 0;
+	m->shared = 0;
+	m->accused = false;
 	cc_auto_enter(m, STARTUP, now);
 }
 
+static void refute(struct cc_auto *m)
+{
+	m->refuted += m->refuted < REFUTED_MAX;
+	m->min_rtt = rwy_time_min(m->min_rtt, m->old_rtt);
+	m->old_rtt = RWY_NEVER;
+	m->peak = m->old_peak > m->peak ? m->old_peak : m->peak;
+}
+
+/* It begins to compete: a path that was found just before is a queue of others. */
+void cc_auto_path_shared(struct cc_auto *m, rwy_time now)
+{
+	if (m->moved_at && m->old_rtt != RWY_NEVER && rwy_since(m->moved_at, now) < DOUBT)
+		refute(m);
+}
+
+/* An RTT much below the smallest of a path that was found lately: it was a queue of others, which goes now.
+ */
+void cc_auto_path_lower(struct cc_auto *m, rwy_dur rtt, rwy_time now)
+{
+	if (m->moved_at && m->old_rtt != RWY_NEVER && rwy_since(m->moved_at, now) < DOUBT_LOWER &&
+	    rtt + rtt / 16 + 3 * m->noise < m->min_rtt)
+		refute(m);
+}
+
 /*
- * The last drain took a quarter or more of what we had under way off the path. Were the delay a queue, ours
- * or others', it would have become shorter by these bytes and longer again as others took the place. A delay
- * that is the same, to a sixteenth, in each of these rounds is the path's. Half a round trip more than known,
- * at least: with less, two windows are still enough.
+ * The last drain took half of what we had under way off the path. Were the delay a queue, ours or others', it
+ * would have become shorter by these bytes and longer again as others took the place. A delay that is the
+ * same, to a sixteenth and what RTTs vary by, in each of these rounds is the path's.
  */
 static bool delay_is_still(const struct cc_auto *m)
 {
-	rwy_dur most = (m->drain_rtt - rwy_time_min(m->drain_rtt, model_rtt(m))) / 16 + RWY_MS / 4;
+	rwy_dur most =
+	    (m->drain_rtt - rwy_time_min(m->drain_rtt, model_rtt(m))) / 16 + RWY_MS / 4 + 2 * m->noise;
 
-	return m->drain_rtt > model_rtt(m) + model_rtt(m) / 2 && m->drain_left <= m->drain_from / 4 * 3 &&
+	return m->deep_drain && m->drain_rtt > model_empty_rtt(m) && m->drain_left <= m->drain_from / 8 * 5 &&
 	       m->drain_min + most >= m->drain_rtt && m->drain_top <= m->drain_rtt + most;
 }
 
 bool cc_auto_drained(struct cc_auto *m, rwy_time now)
 {
-	if (m->blocked <= 1)
-		m->still = 0;
-	m->still += delay_is_still(m);
-	/* Of the first ones only: later our own part is too small to tell. */
-	if (m->blocked != STILL_MAX || m->still != STILL_MAX)
+	if (!delay_is_still(m) || !may_move(m, now))
 		return false;
 	path_moved(m, m->drain_min, now);
+	return true;
+}
+
+bool cc_auto_unmoved(struct cc_auto *m, rwy_dur rtt, rwy_time now)
+{
+	if (!may_move(m, now))
+		return false;
+	path_moved(m, rtt, now);
 	return true;
 }
 
@@ -55,7 +110,31 @@ rwy_dur cc_auto_drain_most(const struct cc_auto *m)
 {
 	rwy_dur most = 4 * model_rtt(m);
 
-	return m->blocked < STILL_MAX ? rwy_time_max(most, m->drain_rtt * 5 / 4) : most;
+	return m->blocked < DRAINS_LONG ? rwy_time_max(most, m->drain_rtt * 5 / 4) : most;
+}
+
+/*
+ * Who has little to send makes no queue. A delay that stands all the same may be the queue of others, and
+ * then costs them nothing when it is taken for the path's: whoever has more to send later, and meets a
+ * shorter RTT, knows better. The window must not wait for the old minimum to expire until then.
+ */
+static void idle_round(struct cc_auto *m, rwy_time now)
+{
+	if (m->round_useful || m->round_rtt <= model_empty_rtt(m)) {
+		m->idle_rounds = 0;
+		return;
+	}
+	if (!m->idle_rounds++) {
+		m->idle_rtt = m->round_rtt;
+		m->idle_at = now;
+	}
+	m->idle_rtt = rwy_time_min(m->idle_rtt, m->round_rtt);
+	if (m->idle_rounds < IDLE_ROUNDS || rwy_since(m->idle_at, now) < IDLE_TIME)
+		return;
+	m->min_rtt = m->idle_rtt;
+	m->min_rtt_at = now;
+	m->idle_rounds = 0;
+	m->late_acks = 0;
 }
 
 /*
@@ -66,6 +145,7 @@ void cc_auto_round_path(struct cc_auto *m, rwy_time now)
 {
 	if (m->round_rtt == RWY_NEVER || m->phase == COMPETE)
 		return;
+	idle_round(m, now);
 	if (m->round_rtt < 4 * model_rtt(m) + 4 * SLACK) {
 		m->far_rounds = 0;
 		m->far_rtt = RWY_NEVER;

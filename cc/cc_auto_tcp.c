@@ -29,7 +29,8 @@ static void plan_test(struct cc_tcp *c, rwy_dur rtt, rwy_time now)
 	c->test_at = now + gap + gap / 256 * (c->seed >> 26); /* up to a quarter later */
 	c->join_at = now + least / 2;
 	c->testing = false;
-	c->most = 0;
+	c->sum = 0;
+	c->samples = 0;
 }
 
 void cc_tcp_limits(struct cc_tcp *c, const struct cc_cfg *cfg)
@@ -56,7 +57,13 @@ void cc_tcp_begin(struct cc_tcp *c, const struct cc_cfg *cfg, uint64_t window, r
 	plan_test(c, rtt, now);
 }
 
-static bool test_end(struct cc_tcp *c, const struct cc_ack *ack, bool empty, rwy_time now)
+static rwy_dur mean(const struct cc_tcp *c)
+{
+	return c->samples ? c->sum / c->samples : 0;
+}
+
+static enum cc_tcp_found test_end(
+    struct cc_tcp *c, const struct cc_ack *ack, bool empty, bool unmoved, rwy_time now)
 {
 	c->alone = empty ? c->alone + 1 : 0;
 	c->quiet = 0;
@@ -64,11 +71,11 @@ static bool test_end(struct cc_tcp *c, const struct cc_ack *ack, bool empty, rwy
 	c->failed = empty ? 0 : c->failed < FAILED_MAX ? c->failed + 1 : FAILED_MAX;
 	plan_test(c, ack->rtt, now);
 	c->before = RWY_NEVER;
-	return c->alone >= c->need;
+	return c->alone >= c->need ? CC_TCP_ALONE : unmoved ? CC_TCP_UNMOVED : CC_TCP_STAYS;
 }
 
-/* Returns true when the test is over and the queue was empty. */
-static bool test_step(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur back, rwy_dur base, rwy_time now)
+static enum cc_tcp_found test_step(
+    struct cc_tcp *c, const struct cc_ack *ack, rwy_dur back, rwy_dur base, rwy_dur noise, rwy_time now)
 {
 	if (!c->drained && ack->inflight <= c->test_window) {
 		c->drained = true;
@@ -77,11 +84,13 @@ static bool test_step(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur back, 
 	if (c->drained && now >= c->round_from && ack->rtt)
 		c->test_min = rwy_time_min(c->test_min, ack->rtt - back);
 	if (now < c->test_at) /* as long as those who joined us later need */
-		return false;
+		return CC_TCP_STAYS;
 	bool empty = c->test_min <= base + c->queue / 16 + 100 * RWY_US;
+	bool known = c->test_min != RWY_NEVER && c->samples;
 
 	c->deep = c->test_min != RWY_NEVER && c->test_min > base * DEEP_NUM / DEEP_DEN;
-	return test_end(c, ack, empty, now);
+	return test_end(c, ack, empty,
+	    known && !empty && c->half && c->test_min + c->test_min / 16 + 2 * noise >= mean(c), now);
 }
 
 static void test_begin(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur back, rwy_dur base, rwy_time now)
@@ -93,6 +102,12 @@ static void test_begin(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur back,
 	c->test_min = RWY_NEVER;
 	c->queue = ack->rtt - back - base;
 	c->test_window = need - need / 128;
+	/* The last one found a delay: whether our packets are part of it shows when half of them are out. */
+	uint64_t half = cc_cubic.window(c->cubic) / 2;
+
+	c->half = c->failed || c->test_window <= half;
+	if (c->half && c->test_window > half)
+		c->test_window = half;
 	c->test_at = now + 2 * ack->rtt + base;
 }
 
@@ -134,8 +149,8 @@ static unsigned keep(unsigned share)
 	return 1024 - (share - MODEST) * (1024 - KEEP_LEAST) / (GREEDY - MODEST);
 }
 
-bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share, rwy_dur back,
-    rwy_dur base, rwy_dur late, rwy_time now)
+enum cc_tcp_found cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share,
+    rwy_dur back, rwy_dur base, rwy_dur late, rwy_dur noise, rwy_time now)
 {
 	struct cc_ack a = *ack;
 	rwy_dur rtt = ack->rtt - rwy_time_min(back, ack->rtt);
@@ -149,7 +164,7 @@ bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, 
 	if (c->testing) {
 		a.app_limited = true; /* our window, but not its use */
 		cc_cubic.on_ack(c->cubic, &a, now);
-		return test_step(c, ack, back, base, now);
+		return test_step(c, ack, back, base, noise, now);
 	}
 	if (!c->deep && rtt > base * DEEP_NUM / DEEP_DEN)
 		a.app_limited = true; /* we shall not be those who fill it */
@@ -157,17 +172,18 @@ bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, 
 	if (congestive && c->failed && cc_cubic.window(c->cubic) < before)
 		cc_cubic_yield(c->cubic, keep(share));
 	if (!ack->rtt)
-		return false;
+		return CC_TCP_STAYS;
 	if (c->hold_Bps)
 		hold(c, ack);
-	c->most = rwy_time_max(c->most, rtt);
-	if (now >= c->test_at && c->most <= late) {
+	c->sum += rtt;
+	c->samples++;
+	if (now >= c->test_at && mean(c) <= late + 2 * noise) {
 		plan_test(c, ack->rtt, now);
-		return ++c->quiet >= QUIET_TESTS;
+		return ++c->quiet >= QUIET_TESTS ? CC_TCP_ALONE : CC_TCP_STAYS;
 	}
 	if (rtt > late && (now >= c->test_at || somebody_tests(c, rtt, base, now)))
 		test_begin(c, ack, back, base, now);
-	return false;
+	return CC_TCP_STAYS;
 }
 
 uint64_t cc_tcp_window(const struct cc_tcp *c)

@@ -24,8 +24,10 @@ struct cc_tcp {
 	rwy_time test_at;    /* the next test; during one: when it must end */
 	rwy_time round_from; /* of a test: from here on only what the test left stands in the queue */
 	rwy_dur test_min;    /* smallest RTT of this test */
-	rwy_dur most;        /* largest RTT since the last test */
+	rwy_dur sum;         /* of the RTTs since the last test, and how many they are */
+	uint32_t samples;
 	bool testing, drained;
+	bool half;             /* this test takes half of our packets out, or more */
 	bool deep;             /* the last test found much more in the queue than BBR would keep there */
 	uint8_t alone, failed; /* tests in a row that found an empty queue; that did not */
 	uint8_t quiet;         /* times in a row that no queue had stood since the last time */
@@ -38,11 +40,17 @@ void cc_tcp_limits(struct cc_tcp *c, const struct cc_cfg *cfg); /* the configure
 /* window: in flight now; rtt: with the queue that stands. What *c knows of last time is used; zero at first.
  */
 void cc_tcp_begin(struct cc_tcp *c, const struct cc_cfg *cfg, uint64_t window, rwy_dur rtt, rwy_time now);
+enum cc_tcp_found {
+	CC_TCP_STAYS,   /* nothing new */
+	CC_TCP_ALONE,   /* nobody competes any more */
+	CC_TCP_UNMOVED, /* there is a delay beyond base, test_min, and our packets make no part of it */
+};
+
 /* One ACK. congestive: its round lost more than the path's own. share: of the path's rate that is ours, in
  * 1/1024. back: of this round trip, what the way back takes more than usual. base: the round trip without a
- * queue; late: one that says that a queue stands. Returns true when nobody competes any more. */
-bool cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share, rwy_dur back,
-    rwy_dur base, rwy_dur late, rwy_time now);
+ * queue; late: one that says that a queue stands; noise: what one RTT differs from the one before by. */
+enum cc_tcp_found cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share,
+    rwy_dur back, rwy_dur base, rwy_dur late, rwy_dur noise, rwy_time now);
 uint64_t cc_tcp_window(const struct cc_tcp *c);
 uint64_t cc_tcp_rate(const struct cc_tcp *c);
 

@@ -9,6 +9,7 @@
 
 #define MTU            1500u
 #define BURST          (100 * RWY_US) /* how far a flow may lag behind its pace */
+#define BURST_LATE     (4 * RWY_MS)   /* with data waiting, as in wan/ */
 #define CNP_GAP        (50 * RWY_US)
 #define MIN_RTT_WINDOW (10 * RWY_SEC) /* as in wan/ */
 
@@ -124,6 +125,27 @@ static void send_one(struct cc_bn *b, struct cc_bn_flow *f)
 	f->ops->on_sent(f->state, MTU, f->inflight, b->now);
 }
 
+#define HOST_WINDOW 131072u /* a host's packets that wait for the path at most */
+
+/* A host that gives its data in bursts, and stops while its window waits. */
+static void send_bursts(struct cc_bn *b, struct cc_bn_flow *f)
+{
+	rwy_dur lag = f->backlog ? BURST_LATE : BURST;
+
+	if (f->pace_at + lag < b->now)
+		f->pace_at = b->now - lag;
+	for (; f->burst_at <= b->now; f->burst_at += f->burst_bytes * RWY_SEC / f->demand_Bps)
+		if (f->backlog < HOST_WINDOW)
+			f->backlog += f->burst_bytes;
+	while (f->backlog && f->pace_at <= b->now && f->inflight < f->answer.window) {
+		send_one(b, f);
+		f->backlog -= f->backlog < MTU ? f->backlog : MTU;
+		f->pace_at += MTU * RWY_SEC / f->answer.rate_Bps;
+	}
+	if (!f->backlog && f->inflight < f->answer.window)
+		f->app_limited = f->delivered + f->inflight ? f->delivered + f->inflight : 1;
+}
+
 static void send(struct cc_bn *b, struct cc_bn_flow *f)
 {
 	bool app = f->demand_Bps && f->demand_Bps < f->answer.rate_Bps;
@@ -207,7 +229,7 @@ static void acknowledge(struct cc_bn *b, struct cc_bn_flow *f)
 		f->ops->on_lost(f->state, a.lost_bytes, a.lost_sent, f->inflight, b->now);
 		return;
 	}
-	rtt_sample(b, f, newest.back - newest.sent);
+	rtt_sample(b, f, rwy_time_max(newest.back, f->stalled) - newest.sent);
 	a.delivered = f->delivered;
 	a.inflight = f->inflight;
 	a.rate_Bps = rate_sample(f, &newest);
@@ -230,10 +252,22 @@ static bool ack_due(const struct cc_bn *b, const struct cc_bn_flow *f)
 	return f->n > last && f->ring[(f->head + last) & (f->cap - 1)].back <= b->now;
 }
 
+/* A process that others keep from running: some times a second, for a time between nothing and the most. */
+static bool stalled(struct cc_bn *b, struct cc_bn_flow *f)
+{
+	if (!b->cfg.stalls)
+		return false;
+	if (f->stalled <= b->now && wan_rng_ppm(&b->rng, (uint32_t)(b->cfg.stalls * b->cfg.step / 1000)))
+		f->stalled = b->now + wan_rng_next(&b->rng) % b->cfg.stall_most;
+	return f->stalled > b->now;
+}
+
 static void flow_step(struct cc_bn *b, struct cc_bn_flow *f)
 {
 	bool told = false;
 
+	if (stalled(b, f))
+		return;
 	if (ack_due(b, f)) {
 		acknowledge(b, f);
 		told = true;
@@ -245,7 +279,10 @@ static void flow_step(struct cc_bn *b, struct cc_bn_flow *f)
 	}
 	if (told)
 		ask(f);
-	send(b, f);
+	if (f->burst_bytes)
+		send_bursts(b, f);
+	else
+		send(b, f);
 }
 
 void cc_bn_run(struct cc_bn *b, rwy_dur t)

@@ -29,6 +29,8 @@ struct cc_bn_cfg {
 	rwy_dur step;    /* of virtual time */
 	rwy_dur ack_gap; /* an ACK at least so often while data comes */
 	uint32_t ack_pkts;
+	uint32_t stalls; /* how often a second a sender's process does not run for a while; 0: never */
+	rwy_dur stall_most;
 	uint64_t seed;
 };
 
@@ -45,7 +47,11 @@ struct cc_bn_flow {
 	alignas(16) uint8_t state[CC_STATE_SIZE];
 	struct cc_answer answer;
 	rwy_time start, pace_at, ticked, next, last_ack, last_cnp;
-	uint64_t demand_Bps; /* 0: always more */
+	uint64_t demand_Bps;  /* 0: always more */
+	uint64_t burst_bytes; /* the demand comes in bursts of so many bytes; 0: evenly */
+	uint64_t backlog;     /* of those bursts, not sent yet */
+	rwy_time burst_at;    /* the next one */
+	rwy_time stalled;     /* the process does not run until then */
 	struct cc_bn_pkt *ring;
 	uint32_t cap, head, n;
 	uint64_t inflight, delivered, lost, marked;
