@@ -45,6 +45,9 @@ static unsigned receive(struct gw_worker *w)
 
 		if (!n)
 			continue;
+		/* After the burst: were the thread descheduled between the clock and the burst, an ACK would seem
+		 * to come before it came, and the smallest RTT be shorter than the path. */
+		w->now = gw_now();
 		w->st.rx_bursts++;
 		w->st.rx_packets += n;
 		gw_rx(w, pkts, n, false);
@@ -190,10 +193,11 @@ int gw_worker_main(void *worker)
 	prctl(PR_SET_TIMERSLACK, 1);
 	last_work = gw_now();
 	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+		rwy_time start = gw_now();
 		bool worked = gw_worker_turn(w) > 0;
 		rwy_time end = gw_now();
 
-		account(w, w->now, end, worked);
+		account(w, start, end, worked);
 		if (worked) {
 			last_work = end;
 			backoff = SLEEP_MIN;

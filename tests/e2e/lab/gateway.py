@@ -174,14 +174,22 @@ class Gateway:
         """Its flows of one tenant; "": of the plain LAN."""
         return [f for f in self.ask("flows")["flows"] if f.get("tenant", "") == tenant]
 
-    def sum(self, name):
-        """A counter, over all groups; cheap."""
+    def get(self, page):
+        """A page of its API; cheap."""
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(10)
             s.connect(str(self.sock))
-            s.sendall(b"GET /v1/counters HTTP/1.0\r\n\r\n")
+            s.sendall(f"GET {page} HTTP/1.0\r\n\r\n".encode())
             said = b"".join(iter(lambda: s.recv(1 << 16), b""))
-        return sum(c["value"] for c in json.loads(said.partition(b"\r\n\r\n")[2])["counters"] if c["name"] == name and "port" not in c)
+        return json.loads(said.partition(b"\r\n\r\n")[2])
+
+    def sum(self, name):
+        """A counter, over all groups; cheap."""
+        return sum(c["value"] for c in self.get("/v1/counters")["counters"] if c["name"] == name and "port" not in c)
+
+    def congestion_control(self):
+        """The algorithm's own line, of the first worker."""
+        return self.get("/v1/tunnels?workers=1")["tunnels"][0]["halves"][0]["congestion_control"]
 
     def drops(self):
         """{name: value} of all counters of packets from hosts that were dropped."""
