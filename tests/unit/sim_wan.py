@@ -11,6 +11,7 @@ from pathlib import Path
 import cases
 
 RWYWAN = str(Path(sys.argv[1]) / "tests/sim/rwywan")
+TRACE = Path(__file__).parents[1] / "sim/wan/traces/wakeup.us"
 
 # What cannot be, and what the message must name.
 BAD_WORDS = [
@@ -23,6 +24,8 @@ BAD_WORDS = [
     ("cross=reno", "'reno' is not ALGORITHM:FLOWS"), ("cross=cubic:0", "'cubic:0' is not"), ("cross=bbr,cubic:4x", "'cubic:4x' is not"),
     ("cross=cubic:300", "256 flows"), ("cross=cubic", "wants rtts"), ("queue=-1bdp", "is outside"), ("queue=1x", "bandwidth-delay products"),
     ("recovery=tcp-bbr", "wants rtts"), ("tunnels=65", "outside 1 .. 64"), ("cross_start=2s cross_stop=1s", "cross_stop is not after"),
+    ("jitter_dist=gauss", "is none of: uniform normal pareto"), ("jitter_trace=/nonexistent", "jitter_trace: /nonexistent: No such file"),
+    ("jitter_trace=/dev/null", "no delay in it"), ("keep_order=no", "is none of: on off"),
 ]
 BAD_FILES = [
     ("rate 10G\n# a comment\nloss 2\n", ":3: loss: '2' is outside"), ("rtt\n", ":1: 'rtt' wants one value"),
@@ -34,6 +37,8 @@ PATHS = [
     "rate=1G rtt=2ms mtu=1472 loss=1e-3 messages=20",
     "rate=10G cc=auto loss=0.05 rtt=10ms queue=10MiB rtts=60 skip=20 arrival=back",
     "rate=10G outage_from=50ms outage_len=300ms arrival=back messages=200",
+    "rate=1G rtt=20ms loss=1e-3 jitter=5ms jitter_dist=normal keep_order=off messages=20",
+    f"rate=1G mtu=1472 jitter_trace={TRACE} keep_order=off messages=20", "rate=10G jitter=3ms jitter_dist=pareto messages=20",
     "rate=10G rrate=100M loss=1e-3 messages=20", "size=1 messages=50 loss=0.05", "rate=40G rtt=50ms size=64MiB messages=3 loss=1e-3",
 ]
 

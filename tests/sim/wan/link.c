@@ -17,7 +17,7 @@ bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed)
 
 	*l = (struct link){.own = {.ns_byte = 8e9 / rate, .queue = s->queue, .mark = s->mark, .rng = ~seed},
 	    .delay = (rwy_dur)(s->rtt / 2),
-	    .jitter = (rwy_dur)s->jitter,
+	    .free_order = s->order == ORDER_FREE,
 	    .reorder_delay = (rwy_dur)s->reorder_delay,
 	    .reorder = s->reorder,
 	    .dup = s->dup,
@@ -29,6 +29,8 @@ bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed)
 	    .full = !scen_thin(s),
 	    .rng = seed};
 	loss_init(&l->loss, loss, s->burst, rng_next(&l->rng));
+	if (!jitter_init(&l->jitter, s, &l->rng))
+		return false;
 	l->line = &l->own;
 	l->mask = RING_FIRST - 1;
 	l->ring = aligned_alloc(64, RING_FIRST * sizeof(*l->ring));
@@ -45,6 +47,7 @@ void link_fini(struct link *l)
 		free(l->heap[i].full);
 	}
 	free(l->heap);
+	jitter_fini(&l->jitter);
 	free(l->ring);
 	free(l->full_ring);
 }
@@ -177,9 +180,7 @@ bool link_send(struct link *l, const struct link_dgram *d, rwy_time now)
 		return false;
 	}
 	l->st.passed += wire;
-	at += l->delay;
-	if (l->jitter)
-		at += rng_next(&l->rng) % l->jitter;
+	at += jitter_next(&l->jitter, l->delay, &l->rng);
 	if (l->dup > 0 && rng_unit(&l->rng) < l->dup) {
 		l->st.duplicated++;
 		overtaken(l, d, ce, at + rng_next(&l->rng) % DUP_LATER);
@@ -187,6 +188,11 @@ bool link_send(struct link *l, const struct link_dgram *d, rwy_time now)
 	if (l->reorder > 0 && rng_unit(&l->rng) < l->reorder) {
 		l->st.reordered++;
 		overtaken(l, d, ce, at + l->reorder_delay);
+		return true;
+	}
+	if (at < l->last_at && l->free_order) {
+		l->st.reordered++;
+		overtaken(l, d, ce, at);
 		return true;
 	}
 	at = rwy_time_max(at, l->last_at);

@@ -8,6 +8,7 @@
 #ifndef SIM_WAN_LINK_H
 #define SIM_WAN_LINK_H
 
+#include "tests/sim/wan/jitter.h"
 #include "tests/sim/wan/line.h"
 #include "tests/sim/wan/loss.h"
 #include "tests/sim/wan/scen.h"
@@ -42,7 +43,9 @@ struct link_stats {
 struct link {
 	struct line *line; /* its own one, or one that others use too */
 	struct line own;
-	rwy_dur delay, jitter, reorder_delay;
+	rwy_dur delay, reorder_delay;
+	struct jitter jitter;
+	bool free_order;
 	double reorder, dup, corrupt, overhead, packet; /* packet: a full one on the wire, bytes */
 	rwy_time outage_from, outage_to;
 	bool full;

@@ -31,7 +31,8 @@ static uint64_t pow2_from(double x)
 /* Bytes the path holds, what timers and batches add included. */
 static double in_flight(const struct scen *s)
 {
-	return s->rate / 8e9 * (s->rtt + s->jitter + s->reorder_delay * (s->reorder > 0) + SLACK) + s->queue;
+	return s->rate / 8e9 * (s->rtt + jitter_most(s) + s->reorder_delay * (s->reorder > 0) + SLACK) +
+	       s->queue;
 }
 
 static int end_start(struct world *w, int i)

@@ -10,6 +10,7 @@
 #include "cc/cc.h"
 #include "tests/sim/wan/cross.h"
 #include "tests/sim/wan/fec.h"
+#include "tests/sim/wan/jitter.h"
 #include "tests/sim/wan/scen.h"
 
 enum unit { NUMBER, SHARE, BITS, TIME, BYTES, DEPTH, NAME, CC, CHOICE };
@@ -29,6 +30,9 @@ static const struct key keys[] = {
     {"rrate", BITS, AT(rrate), 0, 1e12, NULL},
     {"rtt", TIME, AT(rtt), 2e3, 10e9, NULL},
     {"jitter", TIME, AT(jitter), 0, 10e9, NULL},
+    {"jitter_dist", CHOICE, AT(jitter_dist), 0, 0, "uniform normal pareto"},
+    {"keep_order", CHOICE, AT(order), 0, 0, "on off"},
+    {"jitter_trace", NAME, AT(jitter_trace), 0, sizeof(((struct scen *)0)->jitter_trace), NULL},
     {"loss", SHARE, AT(loss), 0, 1, NULL},
     {"rloss", SHARE, AT(rloss), 0, 1, NULL},
     {"burst", NUMBER, AT(burst), 1, 1e6, NULL},
@@ -224,6 +228,8 @@ static bool set_name(struct scen *s, const struct key *k, const char *v, char *e
 		snprintf(err, size, "fec: there is no setting '%s'", v);
 		return false;
 	}
+	if (k->at == AT(jitter_trace) && *v && !jitter_read(v, NULL, err, size))
+		return false;
 	snprintf((char *)s + k->at, (size_t)k->max, "%s", v);
 	return true;
 }

@@ -23,6 +23,8 @@ enum scen_recovery {
 	RECOVER_TCP_CUBIC,
 	RECOVER_TCP_BBR
 };
+enum scen_jitter { JITTER_UNIFORM, JITTER_NORMAL, JITTER_PARETO };
+enum scen_order { ORDER_KEPT, ORDER_FREE };
 enum scen_payload { PAYLOAD_THIN, PAYLOAD_FULL };
 
 struct scen {
@@ -31,8 +33,11 @@ struct scen {
 	/* the path */
 	double rate, rrate; /* bits a second, there and back; rrate 0: as rate */
 	double rtt, jitter; /* ns */
-	double loss, rloss; /* share of datagrams; rloss < 0: as loss */
-	double burst;       /* mean length of a loss burst, 1: independent */
+	enum scen_jitter jitter_dist;
+	enum scen_order order;  /* may a datagram that jitter makes late be overtaken? */
+	char jitter_trace[200]; /* a file of recorded delays instead, empty: none */
+	double loss, rloss;     /* share of datagrams; rloss < 0: as loss */
+	double burst;           /* mean length of a loss burst, 1: independent */
 	double reorder, reorder_delay, dup, corrupt;
 	double queue; /* bytes in front of the link, 0: no bound; below 0, until scen_settle: bandwidth-delay
 	                 products */
