@@ -216,7 +216,11 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(rx_datagrams, "datagrams accepted")                                                                \
 	X(rx_bytes, "UDP payload bytes accepted")                                                            \
 	X(tx_data, "inner packets handed to the wire for the first time")                                    \
-	X(tx_retransmit, "datagrams that carried data again")                                                \
+	X(tx_retransmit, "datagrams that carried data again, for whatever of the four reasons below")        \
+	X(retransmit_lost, "of them because the one before was declared lost")                               \
+	X(retransmit_probe, "of them by a probe timeout: no answer came in time")                            \
+	X(retransmit_copy, "of them second copies of what goes again, on a path that loses much")            \
+	X(retransmit_moved, "of them because their path fell silent or their carrier changed")               \
 	X(rx_data, "inner packets handed to the engine")                                                     \
 	X(rx_duplicate, "data received twice and dropped")                                                   \
 	X(spurious_retransmit, "datagrams declared lost and acknowledged later")                             \

@@ -77,6 +77,15 @@ void wan_congest_retune(struct wan_congest *c, const struct wan_congest_cfg *cfg
 	c->cfg = *cfg;
 }
 
+void wan_congest_rebase(struct wan_congest *c, rwy_time now)
+{
+	for (unsigned i = 0; i < WAN_CONGEST_SLOTS; i++)
+		slot_reset(&c->slot[i]);
+	c->base = 0;
+	c->slot_from = now;
+	c->slots = c->bad = 0;
+}
+
 /* --- measures ----------------------------------------------------------------------------------- */
 /* Of a round trip above the base. */
 static rwy_dur delay_limit(const struct wan_congest *c)

@@ -132,6 +132,8 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		plan_twin(t, f, o, i, now);
 		o->p->fec_credit -= o->tx->len;
 		t->c.tx_retransmit++;
+		t->c.retransmit_moved += i.moved;
+		t->c.retransmit_lost += !i.moved;
 		return true;
 	}
 	return false;
@@ -152,15 +154,21 @@ bool wan_data_twin(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		o->s.flags |= WAN_S_TWIN;
 		o->p->fec_credit -= o->tx->len;
 		t->c.tx_retransmit++;
+		t->c.retransmit_copy++;
 		return true;
 	}
 	return false;
 }
 
+/* Data in a probe saves a round trip if the data was lost, and is one copy too many if only the answer is
+ * late. Where an answer may be later than a round trip takes, because processes sleep, the second is what
+ * happens: there a PING asks, and what was lost goes again with its answer. */
 bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	struct wan_path *p = o->p;
 
+	if (p->min_rtt && p->min_rtt <= rwy_time_max(wan_rtt_late(p), WAN_GRANULARITY))
+		return false;
 	if (p->probe_pn < p->tail)
 		p->probe_pn = p->tail;
 	for (; p->probe_pn < p->next_pn; p->probe_pn++) {
@@ -177,6 +185,7 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		o->s.flags |= WAN_S_TWIN;
 		e->flags |= WAN_S_TWIN;
 		t->c.tx_retransmit++;
+		t->c.retransmit_probe++;
 		p->probe_pn++;
 		return true;
 	}

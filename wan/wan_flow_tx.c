@@ -304,7 +304,7 @@ void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 }
 
 /* A datagram with part of a buffer is lost: it goes into the queue, unless its twin is still out. */
-bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s)
+bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
 {
 	struct wan_txflow *f = wan_tx_find(t, s->flow);
 	uint64_t seq = f ? wan_expand(f->base, s->seq) : 0;
@@ -320,8 +320,8 @@ bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s)
 		b->w1 |= bit;
 		return true;
 	}
-	if (!wan_itemq_push(
-	        &t->again, &(struct wan_tx_item){.flow = s->flow, .seq = s->seq, .frag = s->frag}))
+	if (!wan_itemq_push(&t->again,
+	        &(struct wan_tx_item){.flow = s->flow, .seq = s->seq, .frag = s->frag, .moved = moved}))
 		return false;
 	b->w1 &= ~bit;
 	return true;

@@ -8,7 +8,7 @@
 uint8_t *wan_f_ack_put(uint8_t *p, size_t room, const struct wan_f_ack *a)
 {
 	uint8_t *end = p + room - (a->has_ecn ? 12 : 0);
-	uint8_t *count = p + 18;
+	uint8_t *count = p + WAN_ACK_COUNT;
 	unsigned n = 1;
 
 	p[0] = a->has_ecn ? WAN_F_ACK_ECN : WAN_F_ACK;

@@ -37,6 +37,7 @@
 struct wan_tx_item {
 	uint32_t flow, seq;
 	uint8_t frag;
+	bool moved; /* its path or carrier is another now; else it was declared lost */
 	rwy_time due;
 };
 struct wan_itemq {
@@ -55,7 +56,7 @@ enum wan_sent_state {
 #define WAN_S_DATA    1u  /* carries (part of) a buffer: flow, seq, frag are set */
 #define WAN_S_TWIN    2u  /* another datagram in flight carries the same: only the loss of both counts */
 #define WAN_S_APP     4u  /* sent while there was nothing more to send */
-#define WAN_S_ACK     8u  /* carries an ACK frame up to ack_largest */
+#define WAN_S_ACK     8u  /* carries an ACK frame, the last of what was to be told */
 #define WAN_S_OPEN    16u /* carries the open information */
 #define WAN_S_ECT     64u /* went ECT(0) */
 #define WAN_S_REBUILT 32u /* never arrived: the peer rebuilt it */
@@ -63,10 +64,9 @@ struct wan_sent {
 	rwy_time sent, delivered_at, first_sent;
 	uint64_t delivered;
 	uint32_t flow, seq;
-	uint32_t log;         /* control frames: entries [log, log + log_n) of the tunnel's log */
-	uint32_t ack_largest; /* low bits */
-	uint32_t group;       /* of forward error correction, 0 none */
-	uint16_t bytes;       /* on the wire */
+	uint32_t log;   /* control frames: entries [log, log + log_n) of the tunnel's log */
+	uint32_t group; /* of forward error correction, 0 none */
+	uint16_t bytes; /* on the wire */
 	uint8_t log_n, state, flags, frag;
 };
 static_assert(sizeof(struct wan_sent) <= 64, "one cache line for a datagram in flight");
@@ -82,6 +82,25 @@ struct wan_pace {
 	rwy_dur burst;  /* how far `at` may lag behind now when nothing waited */
 	bool backlog;   /* data waited for `at` when the last poll ended */
 };
+
+/* Reordering of a path: wan_reorder.c. */
+struct wan_reorder {
+	bool seen;    /* of late: only time makes a loss */
+	bool much;    /* round trips are those of all datagrams */
+	bool fresh;   /* the next sample begins anew */
+	uint8_t calm; /* rounds in a row without reordering */
+	uint8_t fine; /* rounds in a row with hardly anything given up too early */
+	/* of this round: acknowledged; of them late, given up before */
+	uint32_t n, late, spurious, n_before;
+	uint64_t late_sum;
+	uint64_t round_end; /* it ends with the acknowledgement of this one or a later one */
+	rwy_dur window;     /* learnt; on top of the smoothed round trip */
+	uint64_t sum, dev;  /* of the next sample */
+	uint32_t samples;
+	rwy_time sampled_at;
+};
+
+#define WAN_ACK_LATE 4 /* ACKs that tell of one that came late: some are lost */
 
 struct wan_path {
 	struct wan_tunnel *t;
@@ -111,13 +130,14 @@ struct wan_path {
 	bool back_known; /* of the way back, see wan_way.c: */
 	uint32_t back_base;
 	rwy_time back_at;
-	rwy_dur reorder; /* grace on top of the time threshold, learnt from spurious losses */
-	uint32_t pkt_threshold;
-	rwy_time reorder_decay; /* when the two above shrink next */
+	rwy_dur late[2]; /* answers came so much later than usual, in this window and the one before */
+	rwy_time late_at;
+	struct wan_reorder reorder;
 	rwy_time loss_timer, last_eliciting;
 	rwy_time progress; /* something new was acknowledged, or a PTO said that nothing was */
 	uint32_t pto_count, probes;
-	uint64_t loss_fp; /* smoothed share lost, 1/65536 of a ppm */
+	rwy_time pto_not_before; /* we came late ourselves: answers may wait to be read */
+	uint64_t loss_fp;        /* smoothed share lost, 1/65536 of a ppm */
 	uint32_t ce_seen;
 	uint8_t ecn;        /* enum wan_ecn */
 	uint32_t ecn_acked; /* datagrams that went ECT(0) and were acknowledged */
@@ -146,10 +166,17 @@ struct wan_path {
 	struct wan_ranges seen;
 	rwy_time largest_at, ack_at; /* ack_at: when an ACK must go, RWY_NEVER: nothing to acknowledge */
 	rwy_time last_ack, last_rx, last_ping;
-	uint32_t unacked;         /* eliciting datagrams since the last ACK */
+	uint32_t unacked;         /* eliciting datagrams since the last ACK; */
+	uint32_t unacked_late;    /* of them overtaken */
 	uint32_t ack_after;       /* so many make the next ACK due */
 	uint32_t acks_unelicited; /* ACKs sent without anything that the peer acknowledges */
 	uint64_t ack_floor;       /* ranges below were reported, and the peer told us so */
+	uint64_t ack_mark;        /* our datagram whose acknowledgement lets the floor rise, + 1; 0: none */
+	uint64_t ack_low;         /* the lowest number that came since it went */
+	uint64_t ack_below;       /* ranges below are still to be told in this ACK, 0: none */
+	uint64_t ack_late[WAN_ACK_LATE]; /* the lowest that was overtaken, of the last ACKs each */
+	uint8_t ack_round, ack_frames;   /* the present one's place; frames that it has */
+	uint8_t ack_reorders;            /* ACKs from now on that are of a path that reorders much */
 	uint32_t ect0, ect1, ce;
 
 	alignas(16) uint8_t cc[CC_STATE_SIZE];
@@ -358,12 +385,43 @@ struct wan_out {
 bool wan_itemq_push(struct wan_itemq *q, const struct wan_tx_item *i);
 bool wan_itemq_pop(struct wan_itemq *q, struct wan_tx_item *i);
 
-/* wan_loss.c */
+/* wan_path.c */
 void wan_path_limits(struct wan_path *p); /* cfg.cc_cfg.rate_Bps is another */
 int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time now);
 void wan_path_fini(struct wan_path *p);
 void wan_path_restart(struct wan_path *p,
     rwy_time now); /* a new session: nothing is in flight, the peer's numbers start again */
+void wan_path_cc_anew(struct wan_path *p, rwy_time now); /* congestion control forgets what it learnt */
+/* Takes what congestion control answers now, bounded. */
+void wan_path_pace(struct wan_path *p);
+
+/* wan_rtt.c */
+#define WAN_GRANULARITY RWY_MS /* of timers: a process wakes so late now and then */
+/* Smoothed, or what is supposed before there is a sample. */
+rwy_dur wan_rtt_base(const struct wan_path *p);
+void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time now);
+/* The mean of some datagrams and their mean distance from the smoothed one. anew: nothing older counts. */
+void wan_rtt_mean(struct wan_path *p, rwy_dur rtt, rwy_dur dev, bool anew, rwy_time now);
+/* How much later than usual an answer has come of late, bounded. */
+rwy_dur wan_rtt_late(const struct wan_path *p);
+rwy_dur wan_pto(const struct wan_path *p);
+
+/* wan_reorder.c */
+/* A datagram is lost when one that was sent so many later is there. `repaired`: so are its repairs. */
+uint64_t wan_reorder_behind(const struct wan_path *p, bool repaired);
+/* It is lost so long after it was sent, if a later one is there. */
+rwy_dur wan_reorder_limit(const struct wan_path *p);
+/* Acknowledged after one that was sent later, so long after it was sent. */
+void wan_reorder_on_late(struct wan_path *p, rwy_dur took);
+/* Given up, acknowledged so long after it was sent. */
+void wan_reorder_on_spurious(struct wan_path *p, rwy_dur took);
+/* After all that an ACK newly acknowledges. */
+void wan_reorder_on_ack(struct wan_path *p, uint32_t acked, rwy_time now);
+/* While `much`: of each datagram acknowledged; then, with each ACK, the sample of them. 0: not yet. */
+void wan_reorder_note(struct wan_path *p, rwy_dur took, rwy_time now);
+rwy_dur wan_reorder_sample(struct wan_path *p, rwy_time now);
+
+/* wan_loss.c */
 void wan_loss_on_sent(
     struct wan_path *p, struct wan_sent *s, bool eliciting, rwy_time now); /* takes the next packet number */
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *a, rwy_time now);
@@ -371,13 +429,10 @@ void wan_loss_tick(struct wan_path *p, rwy_time now);
 void wan_loss_on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now);
 /* What was sent before `sent_before` and is not acknowledged goes again. False: no memory, ask again. */
 bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now);
-void wan_path_cc_anew(struct wan_path *p, rwy_time now); /* congestion control forgets what it learnt */
 rwy_time wan_loss_next(const struct wan_path *p);
-rwy_dur wan_pto(const struct wan_path *p);
 /* After the RTT sample of a datagram sent at `sent` that the peer's clock saw at `arrived_us`: how much
  * longer the way back took than when the RTT was smallest. 0: no more, or not known yet. */
 rwy_dur wan_way_back(struct wan_path *p, rwy_time sent, uint32_t arrived_us, rwy_time now);
-void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time now);
 #define WAN_SENT_RESERVE 64 /* places of the map kept for acknowledgements and probes */
 static inline bool wan_sent_room(const struct wan_path *p)
 {
@@ -420,10 +475,11 @@ void wan_pace_on_sent(struct wan_pace *c, uint32_t bytes);
 bool wan_pace_catch_up(struct wan_pace *c, rwy_time now);
 
 /* wan_ack.c */
+void wan_ack_restart(struct wan_path *p); /* nothing was received yet */
 void wan_ack_on_received(struct wan_path *p, uint64_t pn, bool eliciting, rwy_time now);
 bool wan_ack_due(const struct wan_path *p, rwy_time now);
 bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now); /* false: no room or nothing to say */
-void wan_ack_on_acked(struct wan_path *p, uint32_t ack_largest);
+void wan_ack_on_acked(struct wan_path *p, uint64_t pn);
 
 /* wan_ctl.c: DELIVERED, CLOSE, ABORT, RESET, CREDIT out, and their repair */
 rwy_time wan_ctl_next(const struct wan_tunnel *t); /* when something must be told */
@@ -442,7 +498,8 @@ bool wan_tx_sendable(const struct wan_txflow *f);
 bool wan_tx_ends(const struct rwy_buf *b); /* is it the last packet of a message? */
 void wan_tx_activate(struct wan_txflow *f);
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
-bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s); /* false: no memory, ask again */
+/* False: no memory, ask again. moved: given up for its path or carrier, not for itself. */
+bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved);
 void wan_tx_on_rate(struct wan_tunnel *t, uint32_t id, uint64_t window, uint64_t drain_Bps);
 bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t count, rwy_time now);
 void wan_tx_on_reset(struct wan_tunnel *t, uint32_t id, rwy_time now);

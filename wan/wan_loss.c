@@ -1,52 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loss recovery of one path (RFC 9002): the map of sent datagrams, which of them are acknowledged or lost,
- * RTT, probe timeouts. It knows datagrams, not flows: what an acknowledged or lost datagram carried is told
- * to wan_flow_tx.c and wan_ctl.c.
- *
- * Different from the RFC: the packet threshold and the time threshold learn from spurious losses (a path that
- * reorders), and decay; the probe timeout's back-off is capped so that the end of an outage is noticed soon.
+ * probe timeouts. It knows datagrams, not flows: what an acknowledged or lost datagram carried is told to
+ * wan_flow_tx.c and wan_ctl.c. How late is lost: wan_reorder.c; round trips: wan_rtt.c.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "wan/wan_int.h"
 
-#define PKT_THRESHOLD_MIN 3u
-#define PKT_THRESHOLD_MAX (1u << 20)
-#define GRANULARITY       RWY_MS
-#define DECAY_RTTS        32 /* thresholds shrink by a sixteenth each so many round trips */
-#define PTO_CAP           (200 * RWY_MS)
-#define PERSISTENT_PTOS   3
-#define DEAD_PTOS         2 /* with another path alive, its datagrams go there */
-#define MIN_RTT_WINDOW    (10 * RWY_SEC)
-#define MEASURE_MIN       32 /* datagrams of a rate sample that is worth keeping */
-#define LOSS_MEMORY       12 /* smoothed loss: over 2^12 datagrams */
+#define PERSISTENT_PTOS 3
+#define DEAD_PTOS       2  /* with another path alive, its datagrams go there */
+#define MEASURE_MIN     32 /* datagrams of a rate sample that is worth keeping */
+#define LOSS_MEMORY     12 /* smoothed loss: over 2^12 datagrams */
 
 static struct wan_sent *slot(const struct wan_path *p, uint64_t pn)
 {
 	return &p->sent[pn & p->mask];
-}
-
-static rwy_dur base_rtt(const struct wan_path *p)
-{
-	return p->has_rtt ? p->srtt : p->t->cfg.cc_cfg.initial_rtt;
-}
-
-/* Takes what congestion control answers now, bounded. */
-static void pace_update(struct wan_path *p)
-{
-	const struct wan_cfg *cfg = &p->t->cfg;
-	struct cc_cfg limits = cfg->cc_cfg;
-	struct cc_answer a;
-
-	limits.mtu = p->mtu;
-	p->t->c.cc_nonsense += cc_guard_ask(cfg->cc, p->cc, &limits, &a);
-	wan_pace_set(&p->pace, a.rate_Bps);
-	p->rate_Bps = a.rate_Bps;
-	p->cwnd = a.window;
-	p->cc_next = cc_guard_next(cfg->cc, p->cc, p->cc_ticked);
-	wan_fec_refresh(p);
 }
 
 /* What it means for the path as a whole; see wan_congest.h. */
@@ -59,82 +29,6 @@ static void congest_note(
 		cfg->ops->congested(cfg->ctx, p->id, &p->congest.st, now);
 }
 
-int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time now)
-{
-	memset(p, 0, sizeof(*p));
-	p->t = t;
-	p->id = id;
-	p->stream = id == WAN_PATH_STREAM;
-	p->mtu = t->cfg.mtu[p->stream ? 0 : id];
-	p->mask = t->cfg.tx_pkts_max - 1;
-	if (!p->stream) { /* else when it is first used */
-		p->sent = calloc(t->cfg.tx_pkts_max, sizeof(*p->sent));
-		if (!p->sent)
-			return RWY_ENOMEM;
-	}
-	p->pkt_threshold = PKT_THRESHOLD_MIN;
-	p->ack_at = p->loss_timer = RWY_NEVER;
-	p->last_rx = p->cc_ticked = now;
-	wan_ecn_restart(p);
-	wan_congest_init(&p->congest, &t->cfg.congest, now);
-	wan_measure_init(&p->measure, now);
-	struct cc_cfg cc = t->cfg.cc_cfg;
-
-	cc.mtu = p->mtu;
-	t->cfg.cc->init(p->cc, &cc, now);
-	pace_update(p);
-	return 0;
-}
-
-void wan_path_limits(struct wan_path *p)
-{
-	struct cc_cfg cc = p->t->cfg.cc_cfg;
-
-	cc.mtu = p->mtu;
-	if (p->t->cfg.cc->on_limits)
-		p->t->cfg.cc->on_limits(p->cc, &cc);
-	pace_update(p);
-}
-
-void wan_path_cc_anew(struct wan_path *p, rwy_time now)
-{
-	struct cc_cfg cc = p->t->cfg.cc_cfg;
-
-	cc.mtu = p->mtu;
-	p->t->cfg.cc->init(p->cc, &cc, now);
-	pace_update(p);
-}
-
-void wan_path_fini(struct wan_path *p)
-{
-	wan_fec_tx_reset(p, 0);
-	free(p->fec);
-	p->fec = NULL;
-	free(p->sent);
-	p->sent = NULL;
-}
-
-void wan_path_restart(struct wan_path *p, rwy_time now)
-{
-	for (uint64_t pn = p->tail; pn < p->next_pn; pn++)
-		slot(p, pn)->state = WAN_SENT_NONE;
-	p->tail = p->next_pn;
-	p->inflight = 0;
-	p->inflight_n = 0;
-	p->probes = p->pto_count = 0;
-	p->loss_timer = p->ack_at = RWY_NEVER;
-	p->unacked = 0;
-	p->has_seen = false;
-	p->back_known = false;
-	p->ack_floor = 0;
-	p->ect0 = p->ect1 = p->ce = p->ce_seen = 0;
-	wan_ecn_restart(p);
-	p->last_rx = now;
-	p->fec_told_n = 0;
-	wan_fec_tx_reset(p, now);
-	wan_ranges_reset(&p->seen);
-}
-
 /* Datagrams declared lost together. */
 struct lost {
 	uint64_t bytes;
@@ -142,9 +36,9 @@ struct lost {
 	uint32_t n;
 };
 
-static bool declare_lost(struct wan_path *p, struct wan_sent *e, struct lost *l, rwy_time now)
+static bool give_up(struct wan_path *p, struct wan_sent *e, bool moved, struct lost *l, rwy_time now)
 {
-	if ((e->flags & WAN_S_DATA) && !wan_tx_on_lost(p->t, e))
+	if ((e->flags & WAN_S_DATA) && !wan_tx_on_lost(p->t, e, moved))
 		return false;
 	if (e->log_n)
 		wan_ctl_on_lost(p->t, e, now);
@@ -169,7 +63,7 @@ static void make_room(struct wan_path *p, rwy_time now)
 	while (p->next_pn - p->tail > p->mask) {
 		struct wan_sent *e = slot(p, p->tail);
 
-		if (e->state == WAN_SENT_INFLIGHT && !declare_lost(p, e, &l, now))
+		if (e->state == WAN_SENT_INFLIGHT && !give_up(p, e, false, &l, now))
 			return;
 		p->tail++;
 	}
@@ -203,30 +97,6 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 		wan_pace_on_sent(&p->pace, s->bytes);
 }
 
-/* --- RTT ---------------------------------------------------------------------------------------- */
-void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time now)
-{
-	if (!rtt)
-		rtt = 1;
-	if (!p->min_rtt || rtt <= p->min_rtt || rwy_since(p->min_rtt_at, now) > MIN_RTT_WINDOW) {
-		p->min_rtt = rtt;
-		p->min_rtt_at = now;
-	}
-	if (rtt >= p->min_rtt + ack_delay)
-		rtt -= ack_delay;
-	p->latest = rtt;
-	if (!p->has_rtt) {
-		p->has_rtt = true;
-		p->srtt = rtt;
-		p->rttvar = rtt / 2;
-		return;
-	}
-	rwy_dur diff = p->srtt > rtt ? p->srtt - rtt : rtt - p->srtt;
-
-	p->rttvar = (3 * p->rttvar + diff) / 4;
-	p->srtt = (7 * p->srtt + rtt) / 8;
-}
-
 /* --- acknowledged ------------------------------------------------------------------------------- */
 struct ack_ctx {
 	struct wan_path *p;
@@ -234,6 +104,7 @@ struct ack_ctx {
 	rwy_time now;
 	rwy_time newest_sent; /* of the newest newly acknowledged, 0 none */
 	uint64_t newest;
+	uint64_t before; /* the largest acknowledged until now, + 1 */
 	uint32_t acked_n;
 };
 
@@ -256,38 +127,24 @@ uint32_t wan_loss_ppm(const struct wan_path *p)
 	return (uint32_t)(p->loss_fp >> 16);
 }
 
-/* A datagram we gave up on arrived: the thresholds were too tight. Make them fit it, with something to spare.
- */
-static void learn_reordering(struct wan_path *p, const struct wan_sent *e, uint64_t pn, rwy_time now)
+/* A datagram we gave up on arrived. */
+static void on_spurious(struct wan_path *p, const struct wan_sent *e, rwy_time now)
 {
 	uint64_t unit = (uint64_t)1000000 << (16 - LOSS_MEMORY);
-	uint64_t distance = p->largest_acked > pn ? p->largest_acked - pn : 0;
-	rwy_dur took = now - e->sent;
-	rwy_dur srtt = base_rtt(p);
 
 	p->t->c.spurious_retransmit++;
 	congest_note(p, 0, -1, 0, 0, now);
 	p->loss_fp = p->loss_fp > unit ? p->loss_fp - unit : 0;
-	distance += distance / 4 + 1;
-	if (distance > PKT_THRESHOLD_MAX)
-		distance = PKT_THRESHOLD_MAX;
-	if (distance > p->pkt_threshold)
-		p->pkt_threshold = (uint32_t)distance;
-	if (took > srtt + srtt / 8) {
-		rwy_dur grace = took - srtt - srtt / 8;
-
-		grace += grace / 4;
-		if (grace > srtt)
-			grace = srtt;
-		if (grace > p->reorder)
-			p->reorder = grace;
-	}
-	p->reorder_decay = now + DECAY_RTTS * srtt;
+	wan_reorder_on_spurious(p, now - e->sent);
+	wan_fec_note_spurious(p);
 }
 
-/* The peer has it, but the path lost it. */
+/* The peer has it, but the path lost it. Where the path reorders, it may only be late: then it says nothing.
+ */
 void wan_loss_on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now)
 {
+	if (p->reorder.seen)
+		return;
 	loss_average(p, 0, 1);
 	congest_note(p, 0, 1, 0, 0, now);
 	wan_fec_note_lost(p, pn, now);
@@ -300,15 +157,18 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 	if (e->state == WAN_SENT_LOST && p->stream) {
 		p->t->c.spurious_retransmit++;
 	} else if (e->state == WAN_SENT_LOST) {
-		if (!(e->flags & WAN_S_REBUILT)) {
-			learn_reordering(p, e, pn, a->now);
-			wan_fec_note_spurious(p);
-		}
+		if (!(e->flags & WAN_S_REBUILT))
+			on_spurious(p, e, a->now);
 	} else {
 		p->inflight -= e->bytes;
 		p->inflight_n--;
 		a->acked_n++;
 	}
+	/* One of a group may have been rebuilt. */
+	if (pn < a->before && !(e->flags & WAN_S_REBUILT) && !e->group)
+		wan_reorder_on_late(p, a->now - e->sent);
+	if (p->reorder.much && !(e->flags & WAN_S_REBUILT))
+		wan_reorder_note(p, a->now - e->sent, a->now);
 	p->ecn_acked += !!(e->flags & WAN_S_ECT);
 	if (!p->stream)
 		wan_rate_on_acked(p, &a->rs, e, a->now);
@@ -320,18 +180,18 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 		a->newest_sent = e->sent;
 	}
 	if (e->flags & WAN_S_ACK)
-		wan_ack_on_acked(p, e->ack_largest);
+		wan_ack_on_acked(p, pn);
 	if (e->log_n)
 		wan_ctl_on_acked(p->t, e);
 	if (e->flags & WAN_S_DATA)
 		wan_tx_on_acked(p->t, e, a->now);
 }
 
-static void on_quiet_acked(struct wan_path *p, struct wan_sent *e)
+static void on_quiet_acked(struct wan_path *p, struct wan_sent *e, uint64_t pn)
 {
 	e->state = WAN_SENT_ACKED;
 	if (e->flags & WAN_S_ACK)
-		wan_ack_on_acked(p, e->ack_largest);
+		wan_ack_on_acked(p, pn);
 }
 
 /* The buffer that a datagram carried, if it is still in custody. */
@@ -362,26 +222,16 @@ static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
 		if (e->state == WAN_SENT_INFLIGHT || e->state == WAN_SENT_LOST)
 			on_pn_acked(a, e, pn);
 		else if (e->state == WAN_SENT_QUIET)
-			on_quiet_acked(p, e);
+			on_quiet_acked(p, e, pn);
 	}
 }
 
 /* --- lost --------------------------------------------------------------------------------------- */
-static rwy_dur time_threshold(const struct wan_path *p)
-{
-	rwy_dur rtt = p->latest > p->srtt ? p->latest : p->srtt;
-
-	rtt = rtt + rtt / 8;
-	if (rtt < GRANULARITY)
-		rtt = GRANULARITY;
-	return rtt + p->reorder;
-}
-
 /* Walks from the oldest in flight. The first one that is neither late nor far enough behind ends the walk:
  * later ones cannot be. */
 static struct lost detect(struct wan_path *p, rwy_time now)
 {
-	rwy_dur limit = time_threshold(p);
+	rwy_dur limit = wan_reorder_limit(p);
 	struct lost l = {0};
 
 	p->loss_timer = RWY_NEVER;
@@ -392,20 +242,18 @@ static struct lost detect(struct wan_path *p, rwy_time now)
 			if (!p->any_acked || p->tail >= p->largest_acked)
 				break;
 			uint64_t pn = p->tail;
-			uint32_t behind = p->pkt_threshold;
+			uint64_t behind = wan_reorder_behind(p, e->group);
 			rwy_time sent = e->sent;
 
-			if (e->group) {
-				/* Counts as sent with its last repair. With that there, nothing more comes to
-				 * wait for, unless the path reorders. */
+			/* One of a group counts as sent with its last repair. With that there, nothing more
+			 * comes to wait for, unless the path reorders. */
+			if (e->group)
 				wan_fec_judge(p, e, &pn, &sent);
-				behind = behind > PKT_THRESHOLD_MIN ? behind : 0;
-			}
 			if ((p->largest_acked < pn || p->largest_acked - pn < behind) && sent + limit > now) {
 				p->loss_timer = sent + limit;
 				break;
 			}
-			if (!declare_lost(p, e, &l, now)) {
+			if (!give_up(p, e, false, &l, now)) {
 				p->loss_timer = now + RWY_MS;
 				break;
 			}
@@ -414,17 +262,6 @@ static struct lost detect(struct wan_path *p, rwy_time now)
 		p->tail++;
 	}
 	return l;
-}
-
-static void decay(struct wan_path *p, rwy_time now)
-{
-	if (now < p->reorder_decay)
-		return;
-	p->reorder -= p->reorder / 16;
-	p->pkt_threshold -= p->pkt_threshold / 16;
-	if (p->pkt_threshold > PKT_THRESHOLD_MIN && p->pkt_threshold < 16)
-		p->pkt_threshold--;
-	p->reorder_decay = now + DECAY_RTTS * base_rtt(p);
 }
 
 /* --- an ACK frame ------------------------------------------------------------------------------- */
@@ -452,7 +289,7 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lo
 		wan_measure_on_ack(&p->measure,
 		    p->delivered - a->rs.delivered >= (uint64_t)MEASURE_MIN * p->mtu ? c.rate_Bps : 0,
 		    c.app_limited, now);
-	pace_update(p);
+	wan_path_pace(p);
 }
 
 /* Of the reliable carrier: it says what arrived and how long that took, and nothing of losses or a rate. */
@@ -465,18 +302,69 @@ static void on_stream_ack(struct wan_path *p, const struct ack_ctx *a, bool samp
 	wan_stream_on_acked(p->t, a->rs.bytes, a->now);
 }
 
+/* The round trip of the newest datagram, or of all where the newest is not like the others. 0: none. */
+static rwy_dur take_sample(
+    struct wan_path *p, const struct ack_ctx *a, const struct wan_f_ack *f, rwy_dur *back, rwy_time now)
+{
+	rwy_dur delay = rwy_time_min(f->delay_us * RWY_US, p->t->peer.ack_delay);
+
+	*back = 0;
+	if (p->reorder.much)
+		return wan_reorder_sample(p, now);
+	if (a->newest != f->r[0].hi || a->newest < a->before)
+		return 0;
+	wan_rtt_sample(p, now - a->newest_sent, delay, now);
+	*back = wan_way_back(p, a->newest_sent, f->at_us, now);
+	return p->latest;
+}
+
+static uint32_t take_ecn(struct wan_path *p, const struct wan_f_ack *f, rwy_time now)
+{
+	uint32_t ce;
+
+	wan_ecn_on_ack(p, f);
+	if (!f->has_ecn || f->ce <= p->ce_seen)
+		return 0;
+	ce = f->ce - p->ce_seen;
+	p->ce_seen = f->ce;
+	p->fec_est.ce_until = now + 4 * wan_rtt_base(p);
+	return ce;
+}
+
+/* Something new was acknowledged: what follows from it for the path. */
+static void on_progress(
+    struct wan_path *p, const struct ack_ctx *a, const struct wan_f_ack *f, uint32_t ce, rwy_time now)
+{
+	rwy_dur rtt, back;
+
+	p->pto_count = 0;
+	p->pto_not_before = 0;
+	p->probes = 0;
+	p->usable = true;
+	p->progress = now;
+	if (p->app_limited && p->delivered > p->app_limited)
+		p->app_limited = 0;
+	wan_reorder_on_ack(p, a->acked_n, now);
+	rtt = take_sample(p, a, f, &back, now);
+	struct lost lost = detect(p, now);
+
+	loss_average(p, a->acked_n, lost.n);
+	congest_note(p, a->acked_n, (int32_t)lost.n, ce, rtt, now);
+	wan_fec_note_acked(p, a->acked_n);
+	tell_cc(p, a, &lost, rtt, back, ce, now);
+}
+
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now)
 {
-	struct ack_ctx a = {.p = p, .now = now};
-	rwy_dur rtt = 0, back = 0;
-	uint32_t ce = 0;
+	struct ack_ctx a = {.p = p, .now = now, .before = p->any_acked ? p->largest_acked + 1 : 0};
+	uint32_t ce;
 
 	if (f->r[0].hi >= p->next_pn) {
 		p->t->c.drop_bad_frame++; /* acknowledges what was never sent */
 		return;
 	}
 	p->t->c.acks_received++;
-	if (!p->any_acked || f->r[0].hi > p->largest_acked)
+	if (f->r[0].hi >= a.before)
 		p->largest_acked = f->r[0].hi;
 	p->any_acked = true;
 	for (unsigned i = f->n; i-- > 0;)
@@ -486,60 +374,32 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 			on_stream_ack(p, &a, a.newest == f->r[0].hi);
 		return;
 	}
-	wan_ecn_on_ack(p, f);
-	if (f->has_ecn && f->ce > p->ce_seen) {
-		ce = f->ce - p->ce_seen;
-		p->ce_seen = f->ce;
-		p->fec_est.ce_until = now + 4 * base_rtt(p);
-	}
-	if (!a.newest_sent && !a.acked_n)
-		return;
-	p->pto_count = 0;
-	p->probes = 0;
-	p->usable = true;
-	p->progress = now;
-	if (p->app_limited && p->delivered > p->app_limited)
-		p->app_limited = 0;
-	if (a.newest == f->r[0].hi) {
-		rwy_dur delay = f->delay_us * RWY_US;
-
-		rtt = now - a.newest_sent;
-		wan_rtt_sample(p, rtt, delay < p->t->peer.ack_delay ? delay : p->t->peer.ack_delay, now);
-		rtt = p->latest;
-		back = wan_way_back(p, a.newest_sent, f->at_us, now);
-	}
-	decay(p, now);
-	struct lost lost = detect(p, now);
-
-	loss_average(p, a.acked_n, lost.n);
-	congest_note(p, a.acked_n, (int32_t)lost.n, ce, rtt, now);
-	wan_fec_note_acked(p, a.acked_n);
-	tell_cc(p, &a, &lost, rtt, back, ce, now);
+	ce = take_ecn(p, f, now);
+	if (a.newest_sent || a.acked_n)
+		on_progress(p, &a, f, ce, now);
 }
 
 /* --- timers ------------------------------------------------------------------------------------- */
-rwy_dur wan_pto(const struct wan_path *p)
-{
-	rwy_dur srtt = base_rtt(p);
-	rwy_dur var = p->has_rtt ? 4 * p->rttvar : srtt;
-	rwy_dur delay = rwy_time_min(p->t->peer.ack_delay, srtt / 8);
-	rwy_dur pto = srtt + rwy_time_max(var, GRANULARITY) + delay + p->reorder;
-	unsigned shift = p->pto_count < 10 ? p->pto_count : 10;
-	rwy_dur cap = p->t->tx_bytes ? PTO_CAP : rwy_time_max(PTO_CAP, p->t->cfg.keepalive);
-
-	return p->pto_count ? rwy_time_min(pto << shift, rwy_time_max(pto, srtt + cap)) : pto;
-}
-
 static rwy_time pto_at(const struct wan_path *p)
 {
 	if (!p->inflight_n || !p->t->session)
 		return RWY_NEVER;
 	if (p->t->paths == 1)
-		return p->last_eliciting + wan_pto(p);
+		return rwy_time_max(p->last_eliciting + wan_pto(p), p->pto_not_before);
 	/* With another path to go to, a dead one shall not be fed for as long as its window is open. */
 	rwy_time heard = rwy_time_max(p->progress, p->sent[p->tail & p->mask].sent);
 
-	return rwy_time_min(p->last_eliciting, heard) + wan_pto(p);
+	return rwy_time_max(rwy_time_min(p->last_eliciting, heard) + wan_pto(p), p->pto_not_before);
+}
+
+/* A process that comes late itself may find the answers only after this: once it gets the time to read them.
+ */
+static bool excused(struct wan_path *p, rwy_time now)
+{
+	if (p->pto_not_before || now - pto_at(p) <= WAN_GRANULARITY)
+		return false;
+	p->pto_not_before = now + WAN_GRANULARITY;
+	return true;
 }
 
 static bool another_usable(const struct wan_path *p)
@@ -559,11 +419,11 @@ static void abandon(struct wan_path *p, rwy_time now)
 	for (; p->tail < p->next_pn; p->tail++) {
 		struct wan_sent *e = slot(p, p->tail);
 
-		if (e->state == WAN_SENT_INFLIGHT && !declare_lost(p, e, &l, now))
+		if (e->state == WAN_SENT_INFLIGHT && !give_up(p, e, true, &l, now))
 			break;
 	}
 	p->t->cfg.cc->on_lost(p->cc, l.bytes, l.sent, p->inflight, now);
-	pace_update(p);
+	wan_path_pace(p);
 }
 
 void wan_loss_tick(struct wan_path *p, rwy_time now)
@@ -575,16 +435,17 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 			loss_average(p, 0, l.n);
 			congest_note(p, 0, (int32_t)l.n, 0, 0, now);
 			p->t->cfg.cc->on_lost(p->cc, l.bytes, l.sent, p->inflight, now);
-			pace_update(p);
+			wan_path_pace(p);
 		}
 	}
 	if (now >= p->cc_next) {
 		p->cc_ticked = now;
 		p->t->cfg.cc->on_tick(p->cc, now);
-		pace_update(p);
+		wan_path_pace(p);
 	}
-	if (now < pto_at(p))
+	if (now < pto_at(p) || excused(p, now))
 		return;
+	p->pto_not_before = 0;
 	p->t->c.pto++;
 	p->pto_count++;
 	p->probes = 2;
@@ -593,7 +454,7 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 	wan_ecn_on_pto(p);
 	if (p->pto_count == PERSISTENT_PTOS) {
 		p->t->cfg.cc->on_persistent(p->cc, now);
-		pace_update(p);
+		wan_path_pace(p);
 	}
 	if (p->t->st.on)
 		p->probes = 0;
@@ -608,7 +469,8 @@ bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now)
 	for (; p->tail < p->next_pn; p->tail++) {
 		struct wan_sent *e = slot(p, p->tail);
 
-		if (e->state == WAN_SENT_INFLIGHT && (e->sent >= sent_before || !declare_lost(p, e, &l, now)))
+		if (e->state == WAN_SENT_INFLIGHT &&
+		    (e->sent >= sent_before || !give_up(p, e, true, &l, now)))
 			break;
 	}
 	p->t->c.stream_lost += l.n;

@@ -88,6 +88,7 @@ enum wan_frame_type {
 /* ACK: what was received of one path. Ranges newest first, inclusive, with a gap between any two. */
 #define WAN_ACK_RANGES_MAX 32
 #define WAN_ACK_MIN        21
+#define WAN_ACK_COUNT      18 /* where the number of ranges stands */
 #define WAN_ACK_MAX        (19 + 8 + 16 * (WAN_ACK_RANGES_MAX - 1) + 12)
 struct wan_range {
 	uint64_t lo, hi;

@@ -5,30 +5,46 @@
 
 #include "wan/wan_ranges.h"
 
+#define NEAR 4
+
 void wan_ranges_reset(struct wan_ranges *s)
 {
 	s->first = s->end = 0;
 	s->floor = 0;
 }
 
-/* The first range that touches or lies above pn - 1: where pn belongs. Searched from the newest. */
+/* Looked for among the newest, then by halves: on a path that reorders much there are hundreds. */
+uint32_t wan_ranges_find(const struct wan_ranges *s, uint64_t pn)
+{
+	uint32_t lo = s->first, hi = s->end;
+
+	for (unsigned n = 0; n < NEAR && hi > lo; n++, hi--)
+		if (s->r[hi - 1].hi < pn)
+			return hi;
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (s->r[mid].hi < pn)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* The first range that touches or lies above pn - 1: where pn belongs. */
 static uint32_t place(const struct wan_ranges *s, uint64_t pn)
 {
-	uint32_t i = s->end;
-
-	while (i > s->first && s->r[i - 1].hi + 1 >= pn)
-		i--;
-	return i;
+	return wan_ranges_find(s, pn ? pn - 1 : 0);
 }
 
 bool wan_ranges_has(const struct wan_ranges *s, uint64_t pn)
 {
 	if (pn < s->floor)
 		return true;
-	for (uint32_t i = s->end; i > s->first && s->r[i - 1].hi >= pn; i--)
-		if (s->r[i - 1].lo <= pn)
-			return true;
-	return false;
+	uint32_t i = wan_ranges_find(s, pn);
+
+	return i < s->end && s->r[i].lo <= pn;
 }
 
 /* Makes room for one more range; returns by how many places the live part moved down. */

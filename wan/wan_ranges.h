@@ -12,8 +12,8 @@
 
 #include "wan/wan_pkt.h"
 
-#define WAN_RANGES_KEEP  512
-#define WAN_RANGES_SLOTS 1024
+#define WAN_RANGES_KEEP  2048
+#define WAN_RANGES_SLOTS 4096
 
 struct wan_ranges {
 	uint32_t first, end; /* live: r[first .. end) */
@@ -22,6 +22,8 @@ struct wan_ranges {
 };
 
 void wan_ranges_reset(struct wan_ranges *s);
+/* Index of the first range that ends at pn or above; s->end: none. */
+uint32_t wan_ranges_find(const struct wan_ranges *s, uint64_t pn);
 bool wan_ranges_has(const struct wan_ranges *s, uint64_t pn);
 /* Adds one; false when it was there (or is below the floor). */
 bool wan_ranges_add(struct wan_ranges *s, uint64_t pn);

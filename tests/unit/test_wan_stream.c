@@ -33,7 +33,7 @@ static void start(
 	struct wan_cfg w;
 
 	wan_cfg_default(&w);
-	w.tx_pkts_max = 4096;
+	w.tx_pkts_max = 8192;
 	wan_pair_init(p, &w, l, l, seed);
 	for (int i = 0; i < 2; i++)
 		wan_pipe_init(&p->pipe[i], c, seed * 2 + (uint64_t)i);
@@ -316,10 +316,10 @@ static void test_far_behind(void **state)
 	c.conns = 2;
 	c.stall = 400 * RWY_MS;
 	c.stall_ppm = 500;
-	c.room = 4000000;
-	c.room_n = 4096;
+	c.room = 8000000;
+	c.room_n = 8192;
 	c.rate_Bps = 20000000;
-	start(&p, &none, &c, 6000, 9);
+	start(&p, &none, &c, 4000, 9);
 	for (uint32_t i = 0; i < p.streams; i++)
 		p.stream[i].queue_max = 2000;
 	use(&p, 0, true);

@@ -435,23 +435,39 @@ static rwy_time end_next(const struct wan_end *e)
 	return next;
 }
 
+static bool awake(const struct wan_pair *p, int i)
+{
+	return p->now >= p->end[i].asleep_until;
+}
+
+/* When end i has something to do: by itself, or because something arrived. */
+static rwy_time turn_at(const struct wan_pair *p, int i)
+{
+	rwy_time next = end_next(&p->end[i]);
+
+	next = rwy_time_min(next, wan_link_next(&p->link[!i]));
+	next = rwy_time_min(next, wan_pipe_next(&p->pipe[!i], p->now));
+	return rwy_time_max(next, p->end[i].asleep_until);
+}
+
 bool wan_pair_step(struct wan_pair *p, rwy_time until)
 {
 	rwy_time next = RWY_NEVER;
 
 	for (int i = 0; i < 2; i++) {
+		if (!awake(p, i))
+			continue;
 		end_recv(p, i);
 		end_deliver(&p->end[i]);
 		wan_tick(p->end[i].t, p->now);
 	}
 	for (uint32_t i = 0; i < p->streams; i++)
 		stream_feed(p, &p->stream[i]);
-	for (int i = 0; i < 2; i++) {
-		end_send(p, i);
-		next = rwy_time_min(next, end_next(&p->end[i]));
-		next = rwy_time_min(next, wan_link_next(&p->link[i]));
-		next = rwy_time_min(next, wan_pipe_next(&p->pipe[i], p->now));
-	}
+	for (int i = 0; i < 2; i++)
+		if (awake(p, i))
+			end_send(p, i);
+	for (int i = 0; i < 2; i++)
+		next = rwy_time_min(next, turn_at(p, i));
 	p->steps++;
 	if (next <= p->now)
 		next = p->now + 100; /* "now" means: call again at once */

@@ -61,8 +61,9 @@ struct wan_end {
 	uint64_t dgrams_got, resets, restarts_seen, closes;
 	struct wan_congest_state congest; /* as it was told last */
 	uint64_t congest_changes, congested_sent;
-	bool refuse; /* rx_open answers NULL */
-	bool stall;  /* reports no delivery */
+	bool refuse;           /* rx_open answers NULL */
+	bool stall;            /* reports no delivery */
+	rwy_time asleep_until; /* its process is not scheduled before */
 	bool up;
 };
 

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A path that reorders: when only time makes a loss, how long is waited, what is forgotten, what is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/wan_pair.h"
+#include "wan/wan_int.h"
+
+#define RTT (20 * RWY_MS)
+
+static struct wan_pool pool;
+
+static void *no_open(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_t len, rwy_time now)
+{
+	(void)ctx, (void)f, (void)info, (void)len, (void)now;
+	return NULL;
+}
+static void no_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
+{
+	(void)ctx, (void)user, (void)b, (void)now;
+}
+static void no_close(void *ctx, void *user, enum wan_close_reason reason, rwy_time now)
+{
+	(void)ctx, (void)user, (void)reason, (void)now;
+}
+static const struct wan_ops ops = {.rx_open = no_open, .rx_data = no_data, .rx_close = no_close};
+
+/* A tunnel as if its handshake were done and one round trip measured. */
+static struct wan_path *start(rwy_time now)
+{
+	struct wan_cfg c;
+	struct wan_tunnel *t;
+
+	wan_pool_init(&pool);
+	wan_cfg_default(&c);
+	c.ops = &ops;
+	c.bufs = pool.bufs;
+	c.epoch = 1;
+	c.tx_pkts_max = 8192;
+	assert_int_equal(wan_new(&t, &c, now), 0);
+	t->session = t->up = true;
+	t->path[0].usable = true;
+	for (int i = 0; i < 40; i++)
+		wan_rtt_sample(&t->path[0], RTT, 0, now);
+	return &t->path[0];
+}
+
+static uint64_t send(struct wan_path *p, rwy_time now)
+{
+	struct wan_sent s = {.bytes = 1000};
+
+	wan_loss_on_sent(p, &s, true, now);
+	return p->next_pn - 1;
+}
+
+static uint64_t send_n(struct wan_path *p, unsigned n, rwy_time now)
+{
+	uint64_t first = send(p, now);
+
+	while (--n)
+		send(p, now);
+	return first;
+}
+
+static void ack(struct wan_path *p, uint64_t lo, uint64_t hi, rwy_time now)
+{
+	struct wan_f_ack a = {.n = 1, .r = {{lo, hi}}};
+
+	wan_loss_on_ack(p, &a, now);
+}
+
+static int state_of(const struct wan_path *p, uint64_t pn)
+{
+	return p->sent[pn & p->mask].state;
+}
+
+/* A round in order. */
+static rwy_time calm_round(struct wan_path *p, rwy_time now)
+{
+	uint64_t first = send_n(p, 40, now);
+
+	ack(p, first, first + 39, now + RTT);
+	return now + RTT;
+}
+
+/* One datagram overtaken, none given up: three later ones make no loss any more. */
+static void test_seen(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+	rwy_time now = RWY_SEC;
+	uint64_t first = send_n(p, 10, now);
+
+	(void)state;
+	ack(p, first + 1, first + 2, now + RTT);
+	ack(p, first, first + 2, now + RTT);
+	assert_int_equal(p->t->c.lost, 0);
+	assert_true(p->reorder.seen);
+	ack(p, first + 4, first + 9, now + RTT);
+	assert_int_equal(state_of(p, first + 3), WAN_SENT_INFLIGHT);
+	assert_int_equal(wan_loss_next(p), now + p->srtt + p->min_rtt / 4); /* RFC 8985 6.2: reo_wnd */
+	wan_loss_tick(p, now + p->srtt + p->min_rtt / 4);
+	assert_int_equal(state_of(p, first + 3), WAN_SENT_LOST);
+	wan_free(p->t);
+}
+
+/* Given up, and there after all: the window grows to what that took, not above a round trip. */
+static void test_spurious(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+	rwy_time now = RWY_SEC;
+	uint64_t first = send_n(p, 40, now);
+
+	(void)state;
+	ack(p, first + 1, first + 39, now + RTT);
+	assert_int_equal(state_of(p, first), WAN_SENT_LOST);
+	ack(p, first, first + 39, now + RTT + RTT / 2);
+	assert_int_equal(state_of(p, first), WAN_SENT_ACKED);
+	assert_int_equal(p->t->c.spurious_retransmit, 1);
+	assert_in_range(p->reorder.window, RTT / 2, RTT * 5 / 8);
+	assert_true(wan_reorder_limit(p) >= RTT + RTT / 2);
+	assert_true(wan_pto(p) >= wan_reorder_limit(p));
+	now += 2 * RTT;
+	first = send_n(p, 40, now);
+	ack(p, first + 1, first + 39, now + RTT);
+	wan_loss_tick(p, now + RTT + RTT / 2); /* the same again is no loss now */
+	assert_int_equal(state_of(p, first), WAN_SENT_INFLIGHT);
+	now += 10 * RTT;
+	wan_loss_tick(p, now);
+	ack(p, first, first + 39, now);
+	assert_int_equal(p->reorder.window, p->srtt);
+	wan_free(p->t);
+}
+
+/* One of a thousand is no reason to wait longer for all. */
+static void test_rare(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+	rwy_time now = RWY_SEC;
+	uint64_t first = send_n(p, 1000, now), late;
+
+	(void)state;
+	ack(p, first, first + 499, now + RTT);
+	late = first + 500;
+	ack(p, late + 1, first + 999, now + RTT);
+	assert_int_equal(state_of(p, late), WAN_SENT_LOST);
+	ack(p, late, late, now + RTT + RTT / 2);
+	assert_int_equal(p->t->c.spurious_retransmit, 1);
+	assert_int_equal(p->reorder.window, 0);
+	wan_free(p->t);
+}
+
+/* Sixteen rounds in order: as it was at first. */
+static void test_calm(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+	rwy_time now = RWY_SEC;
+	uint64_t first = send_n(p, 40, now);
+
+	(void)state;
+	ack(p, first + 1, first + 39, now + RTT);
+	ack(p, first, first + 39, now + RTT + RTT / 2);
+	now += 2 * RTT;
+	for (int i = 0; i < 10; i++)
+		now = calm_round(p, now);
+	assert_true(p->reorder.seen && p->reorder.window);
+	for (int i = 0; i < 10; i++)
+		now = calm_round(p, now);
+	assert_false(p->reorder.seen);
+	assert_int_equal(p->reorder.window, 0);
+	first = send_n(p, 10, now);
+	ack(p, first + 1, first + 3, now + RTT);
+	assert_int_equal(state_of(p, first), WAN_SENT_LOST);
+	wan_free(p->t);
+}
+
+/* Each datagram has a delay of its own, 15 to 25 ms: the newest acknowledged is one of the fastest. Round
+ * trips are those of all then, nothing is given up, and the path is not taken for a congested one. */
+static void test_jitter(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+	rwy_time now = RWY_SEC;
+	uint64_t rng = 1;
+	static rwy_time at[8192];
+
+	(void)state;
+	for (unsigned tick = 0; tick < 8000; tick++, now += 100 * RWY_US) {
+		uint64_t pn = send(p, now);
+
+		at[pn & 8191] = now + 15 * RWY_MS + wan_rng_below(&rng, 10000) * RWY_US;
+		for (uint64_t k = pn > 400 ? pn - 400 : 0; k <= pn; k++)
+			if (state_of(p, k) != WAN_SENT_ACKED && at[k & 8191] <= now)
+				ack(p, k, k, now);
+		if (now >= wan_loss_next(p))
+			wan_loss_tick(p, now);
+	}
+	assert_true(p->reorder.seen && p->reorder.much);
+	assert_in_range(p->srtt, 19 * RWY_MS, 21 * RWY_MS);
+	assert_in_range(p->min_rtt, 18 * RWY_MS, 21 * RWY_MS);
+	assert_in_range(p->t->c.lost, 0, 80); /* until it was known */
+	assert_int_equal(p->congest.st.begins, 0);
+	wan_free(p->t);
+}
+
+/* What a repair rebuilt may only be late: on such a path it says nothing of loss. */
+static void test_rebuilt(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+
+	(void)state;
+	wan_loss_on_rebuilt(p, 0, RWY_SEC);
+	assert_true(wan_loss_ppm(p) > 0 && p->fec_est.lost > 0);
+	p->reorder.seen = true;
+	p->loss_fp = 0;
+	p->fec_est.lost = 0;
+	wan_loss_on_rebuilt(p, 1, RWY_SEC);
+	assert_true(wan_loss_ppm(p) == 0 && p->fec_est.lost == 0);
+	wan_free(p->t);
+}
+
+/* --- the receiver's half -------------------------------------------------------------------------- */
+/* Reads the ACKs that are due; returns how many frames, and marks in got[] what they acknowledge. */
+static unsigned read_acks(struct wan_path *p, bool *got, uint64_t n, rwy_time now)
+{
+	unsigned frames = 0;
+
+	while (wan_ack_due(p, now)) {
+		struct wan_tx tx;
+		struct wan_out o = {.tx = &tx, .p = p, .at = tx.hdr, .limit = WAN_HDR_MAX};
+		struct wan_f_ack a;
+
+		if (!wan_ack_put(p, &o, now))
+			break;
+		assert_non_null(wan_f_ack_get(tx.hdr + 1, o.at, tx.hdr[0], &a));
+		for (unsigned i = 0; i < a.n; i++)
+			for (uint64_t k = a.r[i].lo; k <= a.r[i].hi && k < n; k++)
+				got[k] = true;
+		frames++;
+	}
+	return frames;
+}
+
+/* More gaps than a frame names, and something late below them: it is told, and more than once. */
+static void test_acks(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+	rwy_time now = RWY_SEC;
+	bool got[1000] = {0};
+
+	(void)state;
+	for (uint64_t pn = 0; pn < 400; pn += 2)
+		wan_ack_on_received(p, pn, true, now);
+	now += RWY_SEC;
+	assert_int_equal(read_acks(p, got, 1000, now), 1); /* losses: old ones are old news */
+	memset(got, 0, sizeof(got));
+	for (uint64_t pn = 400; pn < 500; pn += 2) {
+		wan_ack_on_received(p, pn, true, now);
+		wan_ack_on_received(p, pn - 399, true, now);
+	}
+	now += RWY_SEC;
+	for (int i = 0; i < 3; i++) {
+		assert_true(read_acks(p, got, 1000, now) > 3);
+		for (uint64_t pn = 400; pn < 500; pn += 2)
+			assert_true(got[pn] && got[pn - 399]);
+		memset(got, 0, sizeof(got));
+		wan_ack_on_received(p, 500 + (uint64_t)i, true, now);
+		now += RWY_SEC;
+	}
+	for (uint64_t pn = 503; pn < 510; pn++) { /* and then not any more */
+		wan_ack_on_received(p, pn, true, now);
+		now += RWY_SEC;
+		read_acks(p, got, 1000, now);
+	}
+	wan_ack_on_received(p, 510, true, now);
+	assert_int_equal(read_acks(p, got, 1000, now + RWY_SEC), 1);
+	wan_free(p->t);
+}
+
+/* The peer knows an ACK: what came before it went need not be told again, what came since must be. */
+static void test_floor(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+	bool got[100] = {0};
+	rwy_time now = RWY_SEC;
+	uint64_t carrier = p->next_pn;
+
+	(void)state;
+	for (uint64_t pn = 0; pn < 40; pn += 2)
+		wan_ack_on_received(p, pn, true, now);
+	now += RWY_SEC;
+	read_acks(p, got, 100, now); /* in our datagram `carrier` */
+	wan_ack_on_received(p, 21, true, now);
+	wan_ack_on_received(p, 50, true, now);
+	wan_ack_on_acked(p, carrier);
+	assert_int_equal(p->ack_floor, 21);
+	memset(got, 0, sizeof(got));
+	read_acks(p, got, 100, now + RWY_SEC);
+	assert_true(got[21] && got[50] && !got[0]);
+	wan_free(p->t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_seen),
+	    cmocka_unit_test(test_spurious),
+	    cmocka_unit_test(test_rare),
+	    cmocka_unit_test(test_calm),
+	    cmocka_unit_test(test_jitter),
+	    cmocka_unit_test(test_rebuilt),
+	    cmocka_unit_test(test_acks),
+	    cmocka_unit_test(test_floor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
