@@ -253,6 +253,7 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 		if (ack->inflight <= cc_auto_drain_target(m) ||
 		    rwy_since(m->phase_at, now) > cc_auto_drain_most(m)) {
 			m->drain_left = ack->inflight;
+			m->drain_top = 0;
 			m->cycle = 3; /* begin with steady phases: the queue has just gone */
 			m->check_round = m->rounds + 3;
 			m->probed = m->rounds + 4;

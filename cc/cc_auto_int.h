@@ -68,10 +68,11 @@ struct cc_auto {
 	uint8_t suspect;         /* two more for such a round, one less for another with as long a queue */
 	rwy_dur full_rtt;        /* the shortest of those queues, as the largest RTT of its round */
 	uint64_t
-	    check_round;   /* when this one ends we know whether a drain emptied the queue, 0: none waits */
-	rwy_dur drain_min; /* smallest RTT since the last drain began */
-	rwy_dur drain_top; /* the largest of the rounds' smallest since then */
-	rwy_dur drain_rtt; /* and of the round before it; 0: the drain that ends startup */
+	    check_round;     /* when this one ends we know whether a drain emptied the queue, 0: none waits */
+	rwy_dur drain_min;   /* smallest RTT since the last drain began */
+	rwy_dur drain_top;   /* the largest of the rounds' smallest since it ended */
+	rwy_dur drain_rtt;   /* and of the round before it; 0: the drain that ends startup */
+	uint64_t drain_rate; /* delivered in the round before it, bytes per second */
 	uint64_t drain_from, drain_left; /* in flight when it began and when it ended */
 	bool deep_drain;                 /* it takes half of that off the path */
 	bool accused;      /* the drain is to tell whether losses come from a queue: see accuse() */
@@ -142,7 +143,7 @@ static inline void cc_auto_enter(struct cc_auto *m, enum phase p, rwy_time now)
 void cc_auto_round_path(struct cc_auto *m, rwy_time now);
 
 /* Some rounds after a drain, `blocked` counted: true when they show that the delay is the path's. Then
- * startup has begun, with the new smallest RTT. */
+ * it probes, with the new smallest RTT. */
 bool cc_auto_drained(struct cc_auto *m, rwy_time now);
 
 /* It begins to compete; there is an RTT smaller than min_rtt. Both may show that the path was not another

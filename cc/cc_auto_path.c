@@ -28,11 +28,17 @@ static bool may_move(struct cc_auto *m, rwy_time now)
 	return !m->refuted || rwy_since(m->moved_at, now) > AGAIN << m->refuted;
 }
 
-/* Another path, of this smallest RTT: what was known of the old one is worth nothing. */
+/*
+ * Another path, of this smallest RTT. What was known of the old one's queue and losses is worth nothing. With
+ * a little longer a path the old rate was within two windows, and a fast phase that goes on while it brings
+ * more is gentle to others, should there be any. Else the window kept the rate down, who knows how far.
+ */
 static void path_moved(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 {
 	if (!m->moved_at || m->old_rtt == RWY_NEVER || rwy_since(m->moved_at, now) >= DOUBT)
 		m->old_rtt = m->min_rtt, m->old_peak = m->peak;
+	bool search = rtt > model_rtt(m) + model_rtt(m) / 2;
+
 	m->moved_at = now;
 	m->min_rtt = rtt;
 	m->min_rtt_at = now;
@@ -40,8 +46,6 @@ static void path_moved(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 	m->far_rounds = 0;
 	m->far_rtt = RWY_NEVER;
 	m->late_acks = 0;
-	m->full_bw = 0;
-	m->full_count = 0;
 	m->blocked = 0;
 	m->check_round = 0;
 	m->stand_rounds = 0;
@@ -49,7 +53,13 @@ static void path_moved(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 	m->tried = 0;
 	m->shared = 0;
 	m->accused = false;
-	cc_auto_enter(m, STARTUP, now);
+	m->growing = true;
+	m->cycle = 0;
+	m->cycle_bw = m->bw_max;
+	m->probed = m->rounds + 3;
+	m->full_bw = 0;
+	m->full_count = 0;
+	cc_auto_enter(m, search ? STARTUP : PROBE, now);
 }
 
 static void refute(struct cc_auto *m)
@@ -77,17 +87,20 @@ void cc_auto_path_lower(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 }
 
 /*
- * The last drain took half of what we had under way off the path. Were the delay a queue, ours or others', it
- * would have become shorter by these bytes and longer again as others took the place. A delay that is the
- * same, to a sixteenth and what RTTs vary by, in each of these rounds is the path's.
+ * The last drain took half of what we had under way off the path. Were the delay a queue of ours, it would
+ * have become shorter by the time these bytes take at our rate; were it also others', by our share of that,
+ * and longer again as they took the place. A delay that loses less than a quarter of that time, and then
+ * stays as it is, is the path's.
  */
 static bool delay_is_still(const struct cc_auto *m)
 {
-	rwy_dur most =
-	    (m->drain_rtt - rwy_time_min(m->drain_rtt, model_rtt(m))) / 16 + RWY_MS / 4 + 2 * m->noise;
+	uint64_t gone = m->drain_from - m->drain_left;
+	rwy_dur most = RWY_MS / 4 + 2 * m->noise;
+	rwy_dur ours = cc_mul_div(gone, RWY_SEC, m->drain_rate ? m->drain_rate : 1);
 
-	return m->deep_drain && m->drain_rtt > model_empty_rtt(m) && m->drain_left <= m->drain_from / 8 * 5 &&
-	       m->drain_min + most >= m->drain_rtt && m->drain_top <= m->drain_rtt + most;
+	return m->deep_drain && m->drain_min > model_empty_rtt(m) && m->drain_left <= m->drain_from / 8 * 5 &&
+	       m->drain_min + ours / 4 + most >= m->drain_rtt &&
+	       m->drain_top <= m->drain_min + (m->drain_min - model_rtt(m)) / 16 + most;
 }
 
 bool cc_auto_drained(struct cc_auto *m, rwy_time now)

@@ -110,7 +110,8 @@ void cc_auto_round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time n
 	memset(m->bw, 0, sizeof(m->bw));
 	m->bw[m->bw_at] = m->bw_max = m->round_rate;
 	m->drain_min = RWY_NEVER;
-	m->drain_rtt = m->drain_top = m->round_rtt;
+	m->drain_rtt = m->round_rtt;
+	m->drain_rate = m->round_rate;
 	m->drain_from = m->drain_left = ack->inflight;
 	cc_auto_enter(m, DRAIN, now);
 }

@@ -38,6 +38,17 @@ bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed)
 	return l->ring && l->full_ring;
 }
 
+void link_change(struct link *l, const struct scen *s, bool back)
+{
+	double rate = back && s->rrate > 0 ? s->rrate : s->rate;
+	double loss = back && s->rloss >= 0 ? s->rloss : s->loss;
+
+	l->line->ns_byte = 8e9 / rate;
+	l->delay = (rwy_dur)(s->rtt / 2);
+	l->jitter.size = s->jitter;
+	loss_init(&l->loss, loss, s->burst, rng_next(&l->rng));
+}
+
 void link_fini(struct link *l)
 {
 	for (uint64_t i = 0; l->full && i <= l->mask; i++)

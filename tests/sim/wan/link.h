@@ -71,6 +71,8 @@ struct link_dgram {
 
 bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed);
 void link_fini(struct link *l);
+/* The path is another one from now on: rate, delay, loss, jitter of s. What is under way keeps its time. */
+void link_change(struct link *l, const struct scen *s, bool back);
 /* False: it will not arrive. */
 bool link_send(struct link *l, const struct link_dgram *d, rwy_time now);
 /* The next arrival not later than now, with its bytes at *bytes; valid until the next call. */

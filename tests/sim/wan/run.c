@@ -31,8 +31,10 @@ static uint64_t pow2_from(double x)
 /* Bytes the path holds, what timers and batches add included. */
 static double in_flight(const struct scen *s)
 {
-	return s->rate / 8e9 * (s->rtt + jitter_most(s) + s->reorder_delay * (s->reorder > 0) + SLACK) +
-	       s->queue;
+	double rate, rtt;
+
+	change_largest(s, &rate, &rtt);
+	return rate / 8e9 * (rtt + jitter_most(s) + s->reorder_delay * (s->reorder > 0) + SLACK) + s->queue;
 }
 
 static int end_start(struct world *w, int i)
@@ -68,6 +70,7 @@ static int end_start(struct world *w, int i)
 	e->out = &w->link[i];
 	e->in = &w->link[!i];
 	e->next = w->now;
+	e->stall_at = w->s.stalls > 0 ? w->now : RWY_NEVER;
 	return wan_new(&e->t, &c, w->now);
 }
 
@@ -87,8 +90,8 @@ static void receive(struct end *e, rwy_time now)
 			continue; /* no memory: as if lost */
 		memcpy(b->data, bytes, p->stored);
 		seal_hdr_len = p->hdr_len;
-		w->now = p->at;
-		wan_recv(e->t, p->path, b, p->ce ? ECN_CE : ECN_ECT, p->at);
+		w->now = w->s.stalls > 0 ? now : p->at; /* who was stalled sees it now */
+		wan_recv(e->t, p->path, b, p->ce ? ECN_CE : ECN_ECT, w->now);
 	}
 }
 
@@ -122,6 +125,17 @@ static void transmit(struct end *e, rwy_time now)
 	} while (n == BURST);
 }
 
+/* Others have the processor now and then, for a time between nothing and `stall`. */
+static void maybe_stall(struct end *e, rwy_time now)
+{
+	struct world *w = e->w;
+
+	if (now < e->stall_at)
+		return;
+	e->stall_until = now + (rwy_dur)(rng_unit(&w->rng) * w->s.stall);
+	e->stall_at = e->stall_until + (rwy_dur)(-log(rng_unit(&w->rng)) * 1e9 / w->s.stalls);
+}
+
 static void turn(struct end *e, rwy_time now)
 {
 	struct world *w = e->w;
@@ -136,6 +150,9 @@ static void turn(struct end *e, rwy_time now)
 		work_feed(w, now);
 	e->last = now;
 	e->next = wan_next(e->t);
+	if (e == &w->end[0] && w->feeding)
+		e->next = rwy_time_min(e->next, w->gave_at);
+	maybe_stall(e, now);
 	w->r->events++;
 }
 
@@ -143,7 +160,7 @@ static rwy_time turn_at(const struct end *e)
 {
 	rwy_time at = rwy_time_min(e->next, link_next(e->in));
 
-	return rwy_time_max(at, e->last + (rwy_dur)e->w->s.wake);
+	return rwy_time_max(rwy_time_max(at, e->last + (rwy_dur)e->w->s.wake), e->stall_until);
 }
 
 /* --- the time series ------------------------------------------------------------------------------ */
@@ -194,6 +211,13 @@ static void watch(struct world *w)
 		violation(w, "the receiver holds more than its bound", st.rx_held_bytes, w->rx_bytes);
 }
 
+/* What changed by now: the tunnel's own links, in the order of time. */
+static void change(struct world *w, rwy_time now)
+{
+	while (now - w->began >= changes_next(&w->changes))
+		changes_make(&w->changes, &w->link[0], &w->link[1]);
+}
+
 /* One turn of whoever is next. */
 static rwy_time step(struct run *u)
 {
@@ -220,6 +244,7 @@ static rwy_time step(struct run *u)
 		return now;
 	if (now >= u->count_at)
 		run_count(u, now);
+	change(e->w, now);
 	turn(e, now);
 	if (e->w->trace && now >= e->w->trace_at)
 		trace(e->w, now);
@@ -299,6 +324,8 @@ static void quiet(struct run *u)
 static void add_rest(struct world *w)
 {
 	w->r->custody_max = (uint64_t)w->bufs.peak;
+	w->r->changes = changes_results(&w->changes, w->stop_at - w->began, w->r->change);
+	changes_fini(&w->changes);
 	if (w->bufs.live)
 		violation(w, "buffers leaked", (uint64_t)w->bufs.live, 0);
 	if (w->s.rtts > 0)
@@ -314,6 +341,8 @@ static int world_init(struct world *w, const struct scen *s, unsigned k, struct 
 	w->r = r;
 	r->hash = seed;
 	w->now = START + (rwy_dur)(k * s->tunnel_gap);
+	w->began = w->now;
+	w->rng = ~seed;
 	w->measure_at = START + (rwy_dur)(s->skip * s->rtt);
 	w->stop_at = START + (rwy_dur)(s->rtts * s->rtt);
 	w->rx_bytes = (uint64_t)(s->window * in_flight(s)) + ROOM;
@@ -327,6 +356,8 @@ static int world_init(struct world *w, const struct scen *s, unsigned k, struct 
 		if (!link_init(&w->link[i], &w->s, i == 1, rng_next(&seed)))
 			return RWY_ENOMEM;
 	w->s.outage_from -= START;
+	if (!changes_init(&w->changes, s, (rwy_dur)(s->rtts * s->rtt)))
+		return RWY_ENOMEM;
 	for (int i = 0; i < 2; i++) {
 		int rc = end_start(w, i);
 

@@ -9,6 +9,7 @@
 #define SIM_WAN_RUN_H
 
 #include "tests/sim/wan/bufs.h"
+#include "tests/sim/wan/change.h"
 #include "tests/sim/wan/cross.h"
 #include "tests/sim/wan/link.h"
 #include "tests/sim/wan/seal.h"
@@ -47,7 +48,8 @@ struct end {
 	struct world *w;
 	struct wan_tunnel *t;
 	struct link *out, *in;
-	rwy_time last, next; /* the last turn; what wan_next said */
+	rwy_time last, next;            /* the last turn; what wan_next said */
+	rwy_time stall_at, stall_until; /* the process does not run from one to the other */
 };
 
 struct world {
@@ -60,6 +62,11 @@ struct world {
 	uint64_t per_message; /* packets */
 	uint64_t begun, done; /* messages */
 	uint64_t ahead;       /* packets */
+	uint64_t fed, gave;   /* packets given to the tunnel; that the hosts have had, with a demand */
+	rwy_time gave_at;     /* when they have the next chunk; RWY_NEVER: no demand */
+	rwy_time began;
+	struct changes changes;
+	uint64_t rng; /* of stalls */
 	bool feeding, measuring;
 	rwy_time now, measure_at, stop_at;
 	uint64_t bad_left; /* corrupted datagrams not told apart yet */

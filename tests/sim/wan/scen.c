@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cc/cc.h"
+#include "tests/sim/wan/change.h"
 #include "tests/sim/wan/cross.h"
 #include "tests/sim/wan/fec.h"
 #include "tests/sim/wan/jitter.h"
@@ -67,6 +68,13 @@ static const struct key keys[] = {
     {"warm", NUMBER, AT(warm), 0, 1e9, NULL},
     {"flows", NUMBER, AT(flows), 1, 65536, NULL},
     {"arrival", CHOICE, AT(arrival), 0, 0, "one back"},
+    {"demand", BITS, AT(demand), 0, 1e12, NULL},
+    {"chunk", BYTES, AT(chunk), 256, 1e9, NULL},
+    {"on", TIME, AT(on), 0, 1e12, NULL},
+    {"off", TIME, AT(off), 0, 1e12, NULL},
+    {"stalls", NUMBER, AT(stalls), 0, 1e4, NULL},
+    {"stall", TIME, AT(stall), 0, 1e9, NULL},
+    {"changes", NAME, AT(changes), 0, sizeof(((struct scen *)0)->changes), NULL},
     {"rtts", NUMBER, AT(rtts), 0, 1e6, NULL},
     {"skip", NUMBER, AT(skip), 0, 1e6, NULL},
     {"payload", CHOICE, AT(payload), 0, 0, "thin full"},
@@ -98,7 +106,9 @@ void scen_default(struct scen *s)
 	    .size = 1 << 20,
 	    .messages = 100,
 	    .warm = 1,
-	    .flows = 1};
+	    .flows = 1,
+	    .chunk = 65536,
+	    .stall = 4e6};
 	snprintf(s->cc, sizeof(s->cc), "fixed");
 	snprintf(s->fec, sizeof(s->fec), "default");
 }
@@ -222,6 +232,15 @@ static bool set_name(struct scen *s, const struct key *k, const char *v, char *e
 		    CROSS_CLASSES, CROSS_FLOWS);
 		return false;
 	}
+	struct change changes[CHANGES_MAX];
+	struct scen with = *s;
+	unsigned n;
+
+	if (k->at == AT(changes)) {
+		snprintf(with.changes, sizeof(with.changes), "%s", v);
+		if (!change_parse(&with, changes, &n, err, size))
+			return false;
+	}
 	struct wan_cfg probe = {0};
 
 	if (k->at == AT(fec) && !fec_configure(&probe, v)) {
@@ -337,6 +356,12 @@ bool scen_check(const struct scen *s, char *err, size_t size)
 		why = "a shared link wants rtts, and recovery=roceway";
 	else if (s->recovery >= RECOVER_TCP_CUBIC && s->rtts <= 0)
 		why = "recovery=tcp-... wants rtts";
+	else if ((*s->changes || s->demand > 0) && (s->rtts <= 0 || s->recovery != RECOVER_ROCEWAY))
+		why = "changes and demand want rtts, and recovery=roceway";
+	else if (*s->changes && s->tunnels > 1)
+		why = "changes are of one tunnel's links";
+	else if (s->on > 0 && s->demand <= 0)
+		why = "on and off want a demand";
 	else if (s->rtts > 0 && s->arrival == ARRIVE_ONE && s->recovery == RECOVER_ROCEWAY)
 		why = "rtts wants arrival=back";
 	if (why)

@@ -64,6 +64,12 @@ struct scen {
 #define TUNNELS_MAX 64
 
 	enum scen_arrival arrival;
+	double demand,
+	    chunk; /* bits a second that the hosts give, in bursts of `chunk` bytes; 0: all the path takes */
+	double on, off; /* transfers of `on` ns and pauses of `off`; on 0: no pauses */
+	double stalls,
+	    stall; /* how often a second a gateway's process does not run, and for how long at most, ns */
+	char changes[256]; /* as change_parse takes it, empty: none */
 	double rtts,
 	    skip; /* when rtts > 0: back to back for so many round trips, the first `skip` not counted */
 	enum scen_payload payload;

@@ -108,6 +108,17 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	fprintf(f, "congested     %llu times for good, %.3f s in all\n",
 	    (unsigned long long)r->congest_begins, (double)r->congested / 1e9);
 	share_table(f, s, &r->share);
+	for (unsigned i = 0; i < r->changes; i++) {
+		const struct change_result *c = &r->change[i];
+
+		fprintf(f, "change        at %.2f s to %.4g ms, %.4g Mb/s, loss %.4g: ", c->at_s, c->rtt_ms,
+		    c->rate_bps / 1e6, c->loss);
+		if (c->back_s < 0)
+			fprintf(f, "nine tenths never");
+		else
+			fprintf(f, "nine tenths after %.2f s", c->back_s);
+		fprintf(f, ", then %.3f\n", c->share);
+	}
 	fprintf(f,
 	    "run           %llu datagrams, %llu events in %.2f s: %.2f M datagrams/s, %.2f M events/s\n",
 	    (unsigned long long)r->datagrams, (unsigned long long)r->events, r->wall,
@@ -169,6 +180,11 @@ void show_json(FILE *f, const struct scen *s, const struct result *r, double los
 	FIGURES(X)
 #undef X
 	share_json(f, &r->share);
+	fprintf(f, ", \"changes\": [");
+	for (unsigned i = 0; i < r->changes; i++)
+		fprintf(f, "%s{\"at_s\": %.9g, \"back_s\": %.9g, \"share\": %.9g}", i ? ", " : "",
+		    r->change[i].at_s, r->change[i].back_s, r->change[i].share);
+	fprintf(f, "]");
 	fprintf(f, "}\n");
 }
 

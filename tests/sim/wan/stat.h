@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "tests/sim/wan/change.h"
 #include "tests/sim/wan/share.h"
 
 struct result {
@@ -26,6 +27,8 @@ struct result {
 	double wall;
 	uint64_t violations;
 	struct share share;
+	struct change_result change[CHANGES_MAX];
+	unsigned changes;
 };
 
 struct figures {

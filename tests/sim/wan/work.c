@@ -4,6 +4,7 @@
  * allows, checked one by one as the far tunnel hands them over. Every packet says which it is.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,9 @@
 #include "tests/sim/wan/run.h"
 #include "tests/sim/wan/wire.h"
 
-#define ID_LEN 12 /* stream, number */
-#define MARKS  16
+#define ID_LEN      12 /* stream, number */
+#define MARKS       16
+#define HOST_WINDOW 131072u /* bytes of a host that wait for the gateway at most */
 
 enum { OP_FIRST = 6, OP_MIDDLE = 7, OP_LAST = 8, OP_ONLY = 10 }; /* RC RDMA WRITE */
 
@@ -106,6 +108,7 @@ int work_init(struct world *w)
 	w->streams = (uint32_t)w->s.flows;
 	w->ahead = (uint64_t)(w->s.ahead / w->s.pmtu) / w->streams + 2;
 	w->feeding = true;
+	w->gave_at = w->s.demand > 0 ? w->now : RWY_NEVER;
 	w->stream = calloc(w->streams, sizeof(*w->stream));
 	for (uint32_t i = 0; w->stream && i < w->streams; i++) {
 		struct stream *s = &w->stream[i];
@@ -170,9 +173,29 @@ static bool feed_one(struct world *w, struct stream *s, rwy_time now)
 	copies_reach(s, n);
 	s->copies[n & s->mask] = (struct copies){0};
 	s->fed++;
+	w->fed++;
 	s->at++;
 	wan_tx_send(s->tx, b, now);
 	return true;
+}
+
+/* The hosts have data in chunks, `demand` bits a second of it, and pause between transfers. Whose window is
+ * full does not catch up later. */
+static void give(struct world *w, rwy_time now)
+{
+	uint64_t chunk = w->s.chunk > w->s.pmtu ? (uint64_t)(w->s.chunk / w->s.pmtu) : 1;
+	rwy_dur every = (rwy_dur)((double)chunk * w->s.pmtu * 8e9 / w->s.demand);
+
+	for (; w->gave_at <= now; w->gave_at += every) {
+		bool pause =
+		    w->s.on > 0 && fmod((double)(w->gave_at - w->began), w->s.on + w->s.off) >= w->s.on;
+
+		if (pause)
+			continue;
+		changes_wanted(&w->changes, chunk * (uint64_t)w->s.pmtu, w->gave_at - w->began);
+		if (w->gave - w->fed < HOST_WINDOW / (uint64_t)w->s.pmtu)
+			w->gave += chunk;
+	}
 }
 
 static bool may_begin(const struct world *w, const struct stream *s)
@@ -192,10 +215,12 @@ void work_feed(struct world *w, rwy_time now)
 		measure_from(w, now);
 	if (w->s.rtts > 0 && now >= w->stop_at)
 		w->feeding = false;
+	if (w->gave_at != RWY_NEVER)
+		give(w, now);
 	for (uint32_t k = 0; k < w->streams; k++) {
 		struct stream *s = &w->stream[(w->turn + k) % w->streams];
 
-		while (s->fed - s->hi < w->ahead) {
+		while (s->fed - s->hi < w->ahead && (w->gave_at == RWY_NEVER || w->fed < w->gave)) {
 			bool between = s->fed % w->per_message == 0;
 
 			if (between && !may_begin(w, s))
@@ -318,6 +343,7 @@ static void on_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 	}
 	s->got++;
 	w->payload_all += payload;
+	changes_count(&w->changes, payload, now - w->began);
 	if (w->measuring && (w->s.rtts <= 0 || now < w->stop_at))
 		w->r->payload += payload;
 	wan_rx_delivered(s->rx, b->seq, now);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See change.h. */
+#include "tests/sim/wan/change.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/wan/stat.h"
+
+#define ENOUGH      0.9
+#define OVER        10            /* bins that nine tenths must hold for */
+#define SETTLE      (2 * RWY_SEC) /* or so many round trips: */
+#define SETTLE_RTTS 40
+
+static bool is_path_key(const char *word)
+{
+	static const char *const keys[] = {"rtt=", "rate=", "rrate=", "loss=", "rloss=", "jitter="};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strncmp(word, keys[i], strlen(keys[i])) == 0)
+			return true;
+	return false;
+}
+
+/* "3s:rtt=60ms,loss=1%" */
+static bool one(struct change *c, char *text, char *err, size_t size)
+{
+	char *save, *colon = strchr(text, ':'), word[64];
+	struct scen time;
+
+	if (!colon) {
+		snprintf(err, size, "changes: '%.40s' is not TIME:key=value,...", text);
+		return false;
+	}
+	*colon = 0;
+	scen_default(&time);
+	snprintf(word, sizeof(word), "outage_from=%.40s", text);
+	if (!scen_word(&time, word, "changes", err, size))
+		return false;
+	c->at = time.outage_from;
+	for (char *w = strtok_r(colon + 1, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+		if (!is_path_key(w)) {
+			snprintf(err, size, "changes: '%.40s' is no key of the path", w);
+			return false;
+		}
+		if (!scen_word(&c->s, w, "changes", err, size))
+			return false;
+	}
+	return true;
+}
+
+bool change_parse(const struct scen *s, struct change *out, unsigned *n, char *err, size_t size)
+{
+	char text[sizeof(s->changes)], *save;
+	struct scen now = *s;
+
+	*n = 0;
+	snprintf(text, sizeof(text), "%s", s->changes);
+	for (char *part = strtok_r(text, "/", &save); part; part = strtok_r(NULL, "/", &save)) {
+		if (*n == CHANGES_MAX) {
+			snprintf(err, size, "changes: more than %d", CHANGES_MAX);
+			return false;
+		}
+		struct change *c = &out[*n];
+
+		*c = (struct change){.s = now};
+		if (!one(c, part, err, size))
+			return false;
+		if (*n && c->at <= out[*n - 1].at) {
+			snprintf(err, size, "changes: each must come after the one before");
+			return false;
+		}
+		now = c->s;
+		++*n;
+	}
+	return true;
+}
+
+void change_largest(const struct scen *s, double *rate, double *rtt)
+{
+	struct change c[CHANGES_MAX];
+	unsigned n = 0;
+	char err[160];
+
+	*rate = s->rate;
+	*rtt = s->rtt;
+	if (!*s->changes || !change_parse(s, c, &n, err, sizeof(err)))
+		return;
+	for (unsigned i = 0; i < n; i++) {
+		*rate = c[i].s.rate > *rate ? c[i].s.rate : *rate;
+		*rtt = c[i].s.rtt > *rtt ? c[i].s.rtt : *rtt;
+	}
+}
+
+/* --- during a run --------------------------------------------------------------------------------- */
+bool changes_init(struct changes *c, const struct scen *s, rwy_dur all)
+{
+	char err[160];
+
+	memset(c, 0, sizeof(*c));
+	if (!*s->changes)
+		return true;
+	c->bins = all / CHANGE_BIN + 2;
+	c->bin = calloc(c->bins, sizeof(*c->bin));
+	c->want = s->demand > 0 ? calloc(c->bins, sizeof(*c->want)) : NULL;
+	return c->bin && (c->want || s->demand <= 0) && change_parse(s, c->c, &c->n, err, sizeof(err));
+}
+
+void changes_fini(struct changes *c)
+{
+	free(c->bin);
+	free(c->want);
+	c->bin = c->want = NULL;
+}
+
+rwy_dur changes_next(const struct changes *c)
+{
+	return c->done < c->n ? (rwy_dur)c->c[c->done].at : RWY_NEVER;
+}
+
+void changes_make(struct changes *c, struct link *there, struct link *back)
+{
+	const struct scen *s = &c->c[c->done++].s;
+
+	link_change(there, s, false);
+	link_change(back, s, true);
+}
+
+void changes_count(struct changes *c, uint64_t bytes, rwy_dur at)
+{
+	size_t i = at / CHANGE_BIN;
+
+	if (c->bin && i < c->bins)
+		c->bin[i] += bytes;
+}
+
+void changes_wanted(struct changes *c, uint64_t bytes, rwy_dur at)
+{
+	size_t i = at / CHANGE_BIN;
+
+	if (c->want && i < c->bins)
+		c->want[i] += bytes;
+}
+
+/* --- afterwards ----------------------------------------------------------------------------------- */
+/* Bytes that the path takes in a bin, or that the hosts have for it. */
+static double most(const struct changes *c, const struct scen *s, size_t bin)
+{
+	double path = s->rate * payload_share(s) * (1 - s->loss) * CHANGE_BIN / 8e9;
+
+	return c->want && (double)c->want[bin] < path ? (double)c->want[bin] : path;
+}
+
+/* What came in these bins, of the most that could; 1 when that is nothing. */
+static double share(const struct changes *c, const struct scen *s, size_t from, size_t to)
+{
+	double got = 0, could = 0;
+
+	for (size_t i = from; i < to && i < c->bins; i++) {
+		got += (double)c->bin[i];
+		could += most(c, s, i);
+	}
+	return could > 0 ? got / could : 1;
+}
+
+static struct change_result result_of(const struct changes *c, unsigned i, rwy_dur end)
+{
+	const struct change *x = &c->c[i];
+	double until = i + 1 < c->n ? c->c[i + 1].at : (double)end;
+	double settle = SETTLE_RTTS * x->s.rtt > SETTLE ? SETTLE_RTTS * x->s.rtt : SETTLE;
+	size_t first = (size_t)(x->at / CHANGE_BIN) + 1, last = (size_t)(until / CHANGE_BIN);
+	size_t settled = (size_t)((x->at + settle) / CHANGE_BIN) + 1;
+	struct change_result r = {.at_s = x->at / 1e9,
+	    .back_s = -1,
+	    .rtt_ms = x->s.rtt / 1e6,
+	    .rate_bps = x->s.rate,
+	    .loss = x->s.loss};
+
+	for (size_t b = first; b + OVER <= last && r.back_s < 0; b++)
+		if (share(c, &x->s, b, b + OVER) >= ENOUGH)
+			r.back_s = ((double)b * CHANGE_BIN - x->at) / 1e9;
+	r.share = settled < last ? share(c, &x->s, settled, last) : 0;
+	return r;
+}
+
+unsigned changes_results(const struct changes *c, rwy_dur end, struct change_result *out)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		out[i] = result_of(c, i, end);
+	return c->n;
+}
