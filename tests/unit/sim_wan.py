@@ -187,6 +187,15 @@ def test_congested():
         assert d["congest_begins"] == begins and (d["congested_s"] > 5) == (begins == 1), (words, d["congest_begins"], d["congested_s"])
 
 
+def test_reordering():
+    """Jitter that reorders, of any sort: hardly a packet goes again for nothing, and the rate stays. Nor is the path congested."""
+    for jitter in ("jitter=5ms jitter_dist=normal", "jitter=5ms jitter_dist=pareto", "jitter=5ms", f"jitter_trace={TRACE}"):
+        for words in ("rate=100M", "rate=1G", "rate=1G loss=1%"):
+            r = run(f"{words} rtt=20ms arrival=back rtts=150 skip=50 window=6 keep_order=off {jitter}", "--json")
+            d = json.loads(r.stdout)
+            assert d["needless"] <= 0.01 and d["goodput_share"] >= 0.9 and d["congest_begins"] == 0, (words, jitter, d)
+
+
 def test_traces():
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         assert run("rate=10G messages=5 arrival=back", "--trace", f.name).returncode == 0
