@@ -227,8 +227,27 @@ void roce_reqr_sent(struct roce_reqr *r, rwy_time now)
 		r->deadline = now + rto(r);
 }
 
+const char *roce_reqr_end_name(enum roce_reqr_end end, uint8_t syndrome)
+{
+	switch (end) {
+	case ROCE_REQR_SILENT:
+		return "retry count exceeded";
+	case ROCE_REQR_NOT_READY:
+		return "RNR retry count exceeded";
+	case ROCE_REQR_REFUSED:
+		break;
+	}
+	switch (roce_aeth_value(syndrome)) {
+	case ROCE_NAK_INV_REQ:
+		return "remote invalid request";
+	case ROCE_NAK_REM_ACCESS:
+		return "remote access error";
+	}
+	return "remote operational error";
+}
+
 void roce_reqr_give_up(
-    struct roce_reqr *r, struct roce_reqr_act *act, uint8_t syndrome, roce_psn psn, const char *why)
+    struct roce_reqr *r, struct roce_reqr_act *act, uint8_t syndrome, roce_psn psn, enum roce_reqr_end end)
 {
 	r->failed = true;
 	r->deadline = RWY_NEVER;
@@ -236,7 +255,7 @@ void roce_reqr_give_up(
 	act->failed = true;
 	act->fail_syndrome = syndrome;
 	act->fail_psn = psn;
-	act->why = why;
+	act->end = end;
 }
 
 void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now)
@@ -251,7 +270,7 @@ void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now
 	r->timeouts++; /* IBA 9.7.6.1.3: lost acknowledge */
 	if (r->retry_count >= r->cfg.retry) {
 		roce_reqr_give_up(
-		    r, act, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), r->una, "retry count exceeded");
+		    r, act, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), r->una, ROCE_REQR_SILENT);
 		return;
 	}
 	r->retry_count++;

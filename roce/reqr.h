@@ -82,6 +82,15 @@ struct roce_reqr_tx {
 };
 unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned max, rwy_time now);
 
+/* How a connection ended. */
+enum roce_reqr_end {
+	ROCE_REQR_REFUSED,   /* the host answered with a fatal NAK */
+	ROCE_REQR_SILENT,    /* retry count exceeded */
+	ROCE_REQR_NOT_READY, /* RNR retry count exceeded */
+};
+/* For the log: "remote access error", "retry count exceeded", ... */
+const char *roce_reqr_end_name(enum roce_reqr_end end, uint8_t syndrome);
+
 /* A response packet of the host with a good ICRC (ACK, NAK, RNR NAK, READ RESPONSE x, ATOMIC ACK), or time
  * passing. */
 struct roce_reqr_act {
@@ -91,8 +100,7 @@ struct roce_reqr_act {
 	bool failed;           /* the connection is over: */
 	uint8_t fail_syndrome; /*   AETH syndrome to give the far host */
 	roce_psn fail_psn;     /*   the request that failed */
-	const char *why; /*   for the log: "remote access error", "retry count exceeded", "RNR retry count
-	                    exceeded" */
+	enum roce_reqr_end end;
 	const char
 	    *drop; /* counter name when the packet was ignored: "ghost_ack", "old_response", ... else NULL */
 };

@@ -53,6 +53,6 @@ void roce_reqr_cut(struct roce_reqr *r);
 void roce_reqr_sent(struct roce_reqr *r, rwy_time now);
 
 void roce_reqr_give_up(
-    struct roce_reqr *r, struct roce_reqr_act *act, uint8_t syndrome, roce_psn psn, const char *why);
+    struct roce_reqr *r, struct roce_reqr_act *act, uint8_t syndrome, roce_psn psn, enum roce_reqr_end end);
 
 #endif

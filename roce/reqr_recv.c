@@ -62,7 +62,7 @@ static void rnr_nak(struct roce_reqr *r, uint8_t timer, roce_psn psn, struct roc
 	r->rnr_naks++;
 	if (r->cfg.rnr_retry < 7 && r->rnr_count >= r->cfg.rnr_retry) {
 		roce_reqr_give_up(
-		    r, act, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), psn, "RNR retry count exceeded");
+		    r, act, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), psn, ROCE_REQR_NOT_READY);
 		return;
 	}
 	if (r->rnr_count < UINT8_MAX)
@@ -80,13 +80,9 @@ static void nak(struct roce_reqr *r, uint8_t syndrome, roce_psn psn, struct roce
 		seq_nak(r, act);
 		return;
 	case ROCE_NAK_INV_REQ:
-		roce_reqr_give_up(r, act, syndrome, psn, "remote invalid request");
-		return;
 	case ROCE_NAK_REM_ACCESS:
-		roce_reqr_give_up(r, act, syndrome, psn, "remote access error");
-		return;
 	case ROCE_NAK_REM_OP:
-		roce_reqr_give_up(r, act, syndrome, psn, "remote operational error");
+		roce_reqr_give_up(r, act, syndrome, psn, ROCE_REQR_REFUSED);
 		return;
 	case ROCE_NAK_INV_RD: /* not for RC */
 		break;

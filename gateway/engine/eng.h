@@ -297,7 +297,7 @@ void eng_far_tick(struct eng_far *f, rwy_time now);
 void eng_far_rsp_delivered(struct eng_far *f, rwy_time now);
 void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
 void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now);
-void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
+void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
 void eng_far_free(struct eng_far *f, rwy_time now);
 size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
 

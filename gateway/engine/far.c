@@ -216,15 +216,9 @@ void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_ope
 	f->told_peer = o->peer_qpn && f->near && f->rqpn == o->peer_qpn;
 }
 
-static void tell_sync(
-    struct eng_far *f, enum eng_ctrl_type type, roce_psn psn, uint8_t syndrome, roce_msn msn, rwy_time now)
+static void tell_sync(struct eng_far *f, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now)
 {
-	struct eng_ctrl c = {.type = (uint8_t)type,
-	    .life = f->life,
-	    .qpn = f->rqpn,
-	    .psn = psn,
-	    .syndrome = syndrome,
-	    .msn = msn};
+	struct eng_ctrl c = {.type = (uint8_t)type, .life = f->life, .qpn = f->rqpn, .psn = psn, .msn = msn};
 
 	eng_far_tell(f, &c, now);
 }
@@ -272,20 +266,40 @@ static bool wait_for_rsp(struct eng_far *f, uint64_t seq)
 	return true;
 }
 
-void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now)
+void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now)
 {
 	struct eng *e = f->h.e;
 
 	if (f->h.state == ENG_FAILED)
 		return;
 	f->h.state = ENG_FAILED;
-	f->h.error = why;
+	f->h.error = eng_end_text(end, syndrome, true);
 	e->c.conns_failed++;
-	eng_log_half(e, 1, &f->h, why);
-	tell_sync(f, ENG_CTRL_FAIL, psn, syndrome, 0, now);
+	eng_log_half(e, 1, &f->h, f->h.error);
+	eng_far_tell(f,
+	    &(struct eng_ctrl){.type = ENG_CTRL_FAIL,
+	        .life = f->life,
+	        .qpn = f->rqpn,
+	        .psn = psn,
+	        .syndrome = syndrome,
+	        .end = (uint8_t)end},
+	    now);
 	eng_learn_leave(f, now);
 	forget_requests(f);
 	f->synced = f->resuming = f->doom_next = f->doomed = false;
+}
+
+static enum eng_end end_of(enum roce_reqr_end end)
+{
+	switch (end) {
+	case ROCE_REQR_REFUSED:
+		return ENG_END_REFUSED;
+	case ROCE_REQR_SILENT:
+		return ENG_END_SILENT;
+	case ROCE_REQR_NOT_READY:
+		return ENG_END_NOT_READY;
+	}
+	rwy_unreachable();
 }
 
 /* The requests the host has acknowledged, and what else its answer meant. */
@@ -311,10 +325,10 @@ static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now
 		eng_rp_taken(f, f->bytes - before);
 	/* A doomed host's own NAK may be lost on the LAN, and it sends it once: what it means is known. */
 	if (f->doomed && (act->failed || !f->reqr.q.n))
-		eng_far_fail(f, f->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS),
-		    "acknowledged requests were lost in a gateway restart", now);
+		eng_far_fail(
+		    f, f->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS), ENG_END_LOST, now);
 	else if (act->failed)
-		eng_far_fail(f, act->fail_psn, act->fail_syndrome, act->why, now);
+		eng_far_fail(f, act->fail_psn, act->fail_syndrome, end_of(act->end), now);
 	eng_far_report(f, now);
 	eng_dirty(&f->h);
 }
@@ -342,7 +356,7 @@ static bool teaches_pmtu(const struct roce_pkt *pkt)
  */
 void eng_far_tell_start(struct eng_far *f, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now)
 {
-	tell_sync(f, ENG_CTRL_SYNC, psn, 0, msn, now);
+	tell_sync(f, ENG_CTRL_SYNC, psn, msn, now);
 	if (first_seq != ENG_NO_SEQ && f->rsp)
 		wait_for_rsp(f, first_seq);
 }
@@ -383,8 +397,8 @@ static void renumber(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
 	/* Acknowledged by the host before: an answer that was lost with the gateway cannot be had again
 	 * without executing it. */
 	if (roce_op(b->opcode)->op == ROCE_OP_READ_REQ || roce_op_is_atomic(roce_op(b->opcode))) {
-		eng_far_fail(f, b->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "an answer was lost in a gateway restart", now);
+		eng_far_fail(
+		    f, b->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_ANSWER_LOST, now);
 		return;
 	}
 	f->done_seq = b->seq + 1;
@@ -410,8 +424,7 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 	    !roce_op_is_request(pkt.info) || pkt.info->transport != ROCE_RC || pkt.dqpn != f->h.key.qpn ||
 	    !rwy_ip_eq(&pkt.src, &f->h.key.src) || !rwy_ip_eq(&pkt.dst, &f->h.key.dst)) {
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
-		eng_far_fail(f, 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "malformed request from the peer", now);
+		eng_far_fail(f, 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_MALFORMED, now);
 		return;
 	}
 	if (f->fresh)
@@ -431,8 +444,8 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 		break;
 	case ROCE_REQR_HOLE:
 		rwy_buf_free(&e->bufs, b);
-		eng_far_fail(f, f->reqr.tail, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "requests were lost in a gateway restart", now);
+		eng_far_fail(
+		    f, f->reqr.tail, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
 		break;
 	}
 	eng_dirty(&f->h);
@@ -456,7 +469,7 @@ static void host_answered(struct eng_far *f, const struct roce_pkt *pkt, rwy_tim
 	    pkt->psn != f->reqr.una) {
 		/* Packets before our first were lost on the way to the near gateway: its host must send from
 		 * there. */
-		tell_sync(f, ENG_CTRL_REWIND, pkt->psn, 0, msn, now);
+		tell_sync(f, ENG_CTRL_REWIND, pkt->psn, msn, now);
 		eng_far_begin(f, pkt->psn, f->reqr.pmtu, false);
 		f->discard = true;
 		return;

@@ -11,8 +11,6 @@
 
 #define IMPOSSIBLE_LEN 0x80000000u /* the largest DMA length there is (IBA 9.7.4.1.6), and no payload */
 
-static const char no_memory[] = "no memory to resume a connection";
-
 /* A request of our own in the remote host's name. */
 static bool push_write(struct eng_far *f, roce_psn psn, uint32_t len)
 {
@@ -56,7 +54,8 @@ void eng_far_ask_back(struct eng_far *f, rwy_time now)
 	bool doomed = f->doom_next;
 
 	if (!ask(f, roce_psn_add(f->reqr.una, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX), f->reqr.resumed)) {
-		eng_far_fail(f, f->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), no_memory, now);
+		eng_far_fail(
+		    f, f->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 		return;
 	}
 	f->doom_next = doomed;
@@ -64,20 +63,18 @@ void eng_far_ask_back(struct eng_far *f, rwy_time now)
 	eng_dirty(&f->h);
 }
 
-static const char lost[] = "acknowledged requests were lost in a gateway restart";
-
 static void push_doom(struct eng_far *f, roce_psn psn, rwy_time now)
 {
 	f->doomed = push_write(f, psn, IMPOSSIBLE_LEN);
 	if (!f->doomed)
-		eng_far_fail(f, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), lost, now);
+		eng_far_fail(f, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
 	eng_dirty(&f->h);
 }
 
 /* Everything before `psn` reached the local host, and what comes next is gone. */
 static void doom(struct eng_far *f, roce_psn psn, rwy_time now)
 {
-	eng_log_half(f->h.e, 1, &f->h, lost);
+	eng_log_half(f->h.e, 1, &f->h, eng_end_text(ENG_END_LOST, 0, true));
 	f->h.e->c.conns_lost++;
 	push_doom(f, psn, now);
 }
@@ -116,7 +113,8 @@ bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
 	 * duplicate, too, or the very one it expects; then its answer names an earlier one.
 	 */
 	if (!ask(f, roce_psn_add(promised, ROCE_PSN_MASK - 1), true))
-		eng_far_fail(f, promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), no_memory, now);
+		eng_far_fail(
+		    f, promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 	eng_dirty(&f->h);
 	return true;
 }
@@ -171,8 +169,8 @@ void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now
 
 	f->resuming = false;
 	if (!ack && syn != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ)) {
-		eng_far_fail(f, f->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "the host does not know this connection any more", now);
+		eng_far_fail(
+		    f, f->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_FORGOTTEN, now);
 		return;
 	}
 	if (doomed || roce_psn_before(expects, f->promised)) {

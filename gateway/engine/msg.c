@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/engine/msg.h"
 
+#include "roce/parse.h"
 #include "rwy/endian.h"
 
 size_t eng_open_encode(uint8_t *out, const struct eng_open *o)
@@ -45,7 +46,8 @@ size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c)
 {
 	out[0] = c->type;
 	out[1] = c->syndrome;
-	rwy_put16(out + 2, 0);
+	out[2] = c->end;
+	out[3] = 0;
 	rwy_put32(out + 4, c->life);
 	rwy_put32(out + 8, c->qpn);
 	rwy_put32(out + 12, c->psn);
@@ -59,9 +61,52 @@ bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len)
 		return false;
 	c->type = p[0];
 	c->syndrome = p[1];
+	c->end = p[2] < ENG_ENDS ? p[2] : ENG_END_UNTOLD;
 	c->life = rwy_get32(p + 4);
 	c->qpn = rwy_get32(p + 8);
 	c->psn = rwy_get32(p + 12);
 	c->msn = rwy_get32(p + 16);
 	return c->qpn <= 0xffffff && c->psn <= 0xffffff && c->msn <= 0xffffff;
+}
+
+static const char *refused(uint8_t syndrome, bool beside)
+{
+	switch (roce_aeth_value(syndrome)) {
+	case ROCE_NAK_INV_REQ:
+		return beside ? "remote invalid request" : "the far host refused: remote invalid request";
+	case ROCE_NAK_REM_ACCESS:
+		return beside ? "remote access error" : "the far host refused: remote access error";
+	}
+	return beside ? "remote operational error" : "the far host refused: remote operational error";
+}
+
+const char *eng_end_text(enum eng_end end, uint8_t syndrome, bool beside)
+{
+	switch (end) {
+	case ENG_END_UNTOLD:
+		return "the far gateway ended the connection";
+	case ENG_END_REFUSED:
+		return refused(syndrome, beside);
+	case ENG_END_SILENT:
+		return beside ? "retry count exceeded" : "the far host did not answer: retry count exceeded";
+	case ENG_END_NOT_READY:
+		return beside ? "RNR retry count exceeded"
+		              : "the far host was not ready: RNR retry count exceeded";
+	case ENG_END_LOST:
+		return "acknowledged requests were lost in a gateway restart";
+	case ENG_END_ANSWER_LOST:
+		return "an answer was lost in a gateway restart";
+	case ENG_END_FORGOTTEN:
+		return beside ? "the host does not know this connection any more"
+		              : "the far host does not know this connection any more";
+	case ENG_END_MALFORMED:
+		return beside ? "malformed request from the peer"
+		              : "the far gateway found a request malformed";
+	case ENG_END_NO_MEMORY:
+		return beside ? "no memory to resume a connection"
+		              : "the far gateway had no memory to resume the connection";
+	case ENG_ENDS:
+		break;
+	}
+	rwy_unreachable();
 }

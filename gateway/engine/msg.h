@@ -49,9 +49,26 @@ enum eng_ctrl_type {
 	                        psn; no requests follow before SYNC or FAIL has come */
 };
 
+/* Why FAIL ended a connection. Numbers go over the wire: new ones come last. */
+enum eng_end {
+	ENG_END_UNTOLD,      /* an older gateway does not say */
+	ENG_END_REFUSED,     /* the host answered with the NAK that `syndrome` is */
+	ENG_END_SILENT,      /* the host did not answer: retry count */
+	ENG_END_NOT_READY,   /* RNR retry count */
+	ENG_END_LOST,        /* acknowledged requests went with a gateway */
+	ENG_END_ANSWER_LOST, /* the answer of a READ or ATOMIC did */
+	ENG_END_FORGOTTEN,   /* asked after a restart, the host did not know the connection */
+	ENG_END_MALFORMED,   /* a request that the near gateway must not send */
+	ENG_END_NO_MEMORY,
+	ENG_ENDS
+};
+/* A sentence for the log, at the gateway beside the host that ended it, or at the other one. */
+const char *eng_end_text(enum eng_end end, uint8_t syndrome, bool beside);
+
 struct eng_ctrl {
 	uint8_t type;
 	uint8_t syndrome;
+	uint8_t end; /* enum eng_end; a number of a newer gateway is ENG_END_UNTOLD */
 	uint32_t life, qpn, psn, msn;
 };
 #define ENG_CTRL_LEN 20

@@ -108,7 +108,8 @@ static void answer_ctrl(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 		if (!c.qpn && !n->lqpn)
 			c.qpn = n->lqpn_before;
 		synced(n, &c, now);
-		eng_near_fail(n, c.psn, c.syndrome, "refused by the far host", now);
+		eng_near_fail(
+		    n, c.psn, c.syndrome, eng_end_text((enum eng_end)c.end, c.syndrome, false), now);
 		return;
 	case ENG_CTRL_RESUME: /* it goes the other way */
 		e->c.drop_tunnel_msg++;

@@ -249,7 +249,8 @@ static void test_rnr_limit(void **state)
 		rq_send(&q);
 		rq_nak(&q, START, 0x20);
 		assert_true(q.act.failed);
-		assert_string_equal(q.act.why, "RNR retry count exceeded");
+		assert_string_equal(
+		    roce_reqr_end_name(q.act.end, q.act.fail_syndrome), "RNR retry count exceeded");
 		assert_int_equal(q.act.fail_syndrome, 0x63);
 		assert_int_equal(q.act.fail_psn, START);
 		rq_fini(&q);
@@ -288,7 +289,7 @@ static void test_timeout(void **state)
 	q.now += rto;
 	rq_tick(&q);
 	assert_true(q.act.failed);
-	assert_string_equal(q.act.why, "retry count exceeded");
+	assert_string_equal(roce_reqr_end_name(q.act.end, q.act.fail_syndrome), "retry count exceeded");
 	assert_int_equal(q.act.fail_psn, START);
 	assert_int_equal(q.r.timeouts, 8);
 	assert_int_equal(rq_send(&q), 0);
@@ -335,7 +336,7 @@ static void test_fatal(void **state)
 		assert_true(q.act.failed && q.act.progress);
 		assert_int_equal(q.act.fail_psn, P(17));
 		assert_int_equal(q.act.fail_syndrome, f[i].syn);
-		assert_string_equal(q.act.why, f[i].why);
+		assert_string_equal(roce_reqr_end_name(q.act.end, f[i].syn), f[i].why);
 		rq_fini(&q);
 	}
 }
