@@ -32,8 +32,9 @@ static api_page index_page;
 static const struct route routes[] = {
     {"GET", "/v1", "", "this list", index_page},
     {"GET", "/v1/status", "", "the gateway in one object", api_status},
-    {"GET", "/v1/flows", "limit cursor local remote qpn state tunnel tenant",
-        "connections, by pages: follow `next` as `cursor` until it is null", api_flows},
+    {"GET", "/v1/flows", "limit cursor sort local remote qpn state tunnel tenant",
+        "connections, by pages: follow `next` as `cursor` until it is null; ?sort=recent: the last active",
+        api_flows},
     {"GET", "/v1/tunnels", "workers", "tunnels over all workers; ?workers=1 adds each worker's half",
         api_tunnels},
     {"PUT PATCH DELETE", "/v1/tunnels/NAME", "",

@@ -3,12 +3,17 @@
  * GET /v1/flows: connections by pages. A cursor is WORKER.CURSOR.SKIP: the engine's own cursor before a
  * batch, and how many entries of that batch were seen. One request looks at a bounded number of entries, so a
  * page may be short, even empty, with more to come.
+ *
+ * With sort=recent one page has those of all that had a packet last, the latest first. Workers still give
+ * their entries a batch at a time, with packets in between; what is kept of them is a heap of `limit`
+ * entries.
  */
 #include "gateway/api.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "gateway/tenants.h"
 
@@ -67,7 +72,7 @@ static bool param_ip(const struct api_req *req, struct api_reply *reply, const c
 
 static void read_filter(const struct api_req *req, struct api_reply *reply, struct filter *f)
 {
-	static const char *const states[] = {"learning", "paired", "failed", "closing"};
+	static const char *const states[] = {"learning", "paired", "idle", "failed", "closing"};
 	bool known = false;
 
 	memset(f, 0, sizeof(*f));
@@ -81,7 +86,7 @@ static void read_filter(const struct api_req *req, struct api_reply *reply, stru
 	for (unsigned i = 0; f->state && i < sizeof(states) / sizeof(states[0]); i++)
 		known = known || !strcmp(states[i], f->state);
 	if (f->state && !known)
-		api_fail(reply, 400, "parameter state: expected learning, paired, failed or closing");
+		api_fail(reply, 400, "parameter state: expected learning, paired, idle, failed or closing");
 }
 
 static void read_place(const struct api_req *req, struct api_reply *reply, struct place *p)
@@ -168,9 +173,126 @@ static bool collect(const struct api_req *req, struct api_reply *reply, const st
 	return false;
 }
 
+/* --- the most recently active ------------------------------------------------------------------------- */
+
+struct found {
+	struct eng_flow_info flow;
+	char tenant[TENANT_NAME_MAX];
+	unsigned worker;
+};
+
+/* A heap with the one that is longest idle on top: who was active later takes its place. */
+struct recent {
+	struct found *v;
+	size_t n, max;
+	uint64_t matching;
+};
+
+static bool later(const struct recent *r, size_t a, size_t b)
+{
+	return r->v[a].flow.last > r->v[b].flow.last;
+}
+
+static void swap(struct recent *r, size_t a, size_t b)
+{
+	const struct found t = r->v[a];
+
+	r->v[a] = r->v[b];
+	r->v[b] = t;
+}
+
+static void sift_down(struct recent *r, size_t at)
+{
+	for (size_t least = at;; at = least) {
+		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < r->n; child++)
+			if (later(r, least, child))
+				least = child;
+		if (least == at)
+			return;
+		swap(r, at, least);
+	}
+}
+
+static void keep(struct recent *r, const struct eng_flow_info *flow, const char *tenant, unsigned worker)
+{
+	size_t at = 0;
+
+	r->matching++;
+	if (r->n < r->max)
+		at = r->n++;
+	else if (flow->last <= r->v[0].flow.last)
+		return;
+	r->v[at].flow = *flow;
+	r->v[at].worker = worker;
+	snprintf(r->v[at].tenant, sizeof(r->v[at].tenant), "%s", tenant);
+	if (!at)
+		sift_down(r, 0);
+	for (; at && later(r, (at - 1) / 2, at); at = (at - 1) / 2)
+		swap(r, at, (at - 1) / 2);
+}
+
+static void keep_worker(const struct api_req *req, struct api_reply *reply, const struct filter *f,
+    unsigned worker, struct recent *r)
+{
+	struct batch b = {0};
+
+	do {
+		if (gw_call(req->app, worker, copy_batch, &b)) {
+			api_fail(reply, 503, "worker %u does not answer", worker);
+			return;
+		}
+		name_tenants(req, &b);
+		for (unsigned i = 0; i < b.count; i++)
+			if (matches(f, &b.flow[i], b.tenant[i]))
+				keep(r, &b.flow[i], b.tenant[i], worker);
+	} while (b.cursor);
+}
+
+static json_t *recent_list(struct recent *r)
+{
+	const rwy_time now = gw_now();
+	json_t *list = json_array();
+
+	while (r->n) { /* the longest idle is the last of the list */
+		json_array_insert_new(list, 0, flow_json(&r->v[0].flow, r->v[0].tenant, r->v[0].worker, now));
+		r->v[0] = r->v[--r->n];
+		sift_down(r, 0);
+	}
+	return list;
+}
+
+static void recent(
+    const struct api_req *req, struct api_reply *reply, const struct filter *f, uint64_t total, size_t limit)
+{
+	struct recent r = {.v = malloc(limit * sizeof(*r.v)), .max = limit};
+
+	if (!r.v)
+		api_fail(reply, 500, "out of memory");
+	for (unsigned i = 0; reply->status == 200 && i < req->app->workers; i++)
+		keep_worker(req, reply, f, i, &r);
+	if (reply->status == 200)
+		reply->json = json_pack("{s:I, s:I, s:o, s:n}", "total", (json_int_t)total, "matching",
+		    (json_int_t)r.matching, "flows", recent_list(&r), "next");
+	free(r.v);
+}
+
+/* --- the page ------------------------------------------------------------------------------------------- */
+
+static bool read_sort(const struct api_req *req, struct api_reply *reply)
+{
+	const char *sort = api_param(req, "sort");
+
+	if (sort && strcmp(sort, "recent") != 0)
+		api_fail(reply, 400, "parameter sort: expected recent");
+	if (sort && api_param(req, "cursor"))
+		api_fail(reply, 400, "parameter cursor: not with sort");
+	return sort;
+}
+
 void api_flows(const struct api_req *req, struct api_reply *reply)
 {
 	const uint64_t limit = api_number(req, reply, "limit", LIMIT, LIMIT_MAX);
+	const bool sort = read_sort(req, reply);
 	struct filter f;
 	struct place p;
 	uint64_t total = 0;
@@ -189,6 +311,10 @@ void api_flows(const struct api_req *req, struct api_reply *reply)
 	}
 	if (reply->status != 200)
 		return;
+	if (sort) {
+		recent(req, reply, &f, total, limit);
+		return;
+	}
 	list = json_array();
 	if (collect(req, reply, &f, &p, limit, list))
 		next = json_sprintf("%u.%u.%u", p.worker, p.cursor, p.skip);

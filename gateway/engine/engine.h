@@ -331,7 +331,7 @@ struct eng_flow_info {
 	struct rwy_ip local, remote;    /* hosts */
 	uint32_t local_qpn, remote_qpn; /* 0: not known yet */
 	char tunnel[ENG_NAME_MAX];
-	const char *state;   /* "learning", "paired", "failed", "closing" */
+	const char *state;   /* "learning", "paired", "idle", "failed", "closing" */
 	const char *learned; /* "cm", "passive", "peer", "" */
 	const char *error;   /* why it failed, or "" */
 	uint32_t pmtu;
@@ -349,8 +349,9 @@ struct eng_flow_info {
 	uint64_t remote_window, remote_drain_Bps; /* end to end: bytes on the way at most, and what the far
 	                                             host takes; 0: not bounded */
 	uint64_t host_resent, rnr_naks;
-	rwy_time last; /* last packet */
+	rwy_time last; /* last packet, in either direction */
 };
+#define ENG_IDLE (5 * RWY_SEC) /* paired and without a packet for longer: "idle" */
 /* Fills up to max entries from cursor (start with 0) and moves the cursor; it is 0 again at the end. Returns
  * how many, which may be 0 in the middle: one call looks at a bounded part of the table. Order is arbitrary
  * but stable. */

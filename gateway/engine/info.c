@@ -32,7 +32,7 @@ void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *ou
 		*out = (struct wan_stats){.ecn = "off"};
 }
 
-static const char *state_name(const struct eng_half *h)
+static const char *state_name(const struct eng_half *h, bool idle)
 {
 	if (h->close_at != RWY_NEVER)
 		return "closing";
@@ -40,7 +40,7 @@ static const char *state_name(const struct eng_half *h)
 	case ENG_LEARNING:
 		return "learning";
 	case ENG_PAIRED:
-		return "paired";
+		return idle ? "idle" : "paired";
 	case ENG_FAILED:
 		return "failed";
 	}
@@ -126,10 +126,11 @@ static void fill(struct eng_flow_info *o, const struct eng_half *h)
 	o->remote_qpn = h->is_far ? f->rqpn : h->key.qpn;
 	if (h->tunnel != ENG_NO_TUNNEL)
 		snprintf(o->tunnel, sizeof(o->tunnel), "%s", h->e->cfg.tunnel[h->tunnel].name);
-	o->state = state_name(h);
 	o->learned = learned_name(h);
 	o->error = h->error;
-	o->last = h->last;
+	/* What came from the other site counts, also while the local host does not answer it. */
+	o->last = f && f->h.last > h->last ? f->h.last : h->last;
+	o->state = state_name(h, rwy_since(o->last, h->e->now) > ENG_IDLE);
 	if (n)
 		add_near(o, n);
 	if (f)

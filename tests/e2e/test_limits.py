@@ -9,15 +9,20 @@ from lab.proc import ns_argv, sh
 
 
 def sampled(lab, seconds=5, size=65536, extra=""):
-    """[flow of gateway A that had a packet last] while ib_write_bw runs for so many seconds; and what perftest measured."""
-    result = []
+    """[what gateway A says of the flow of ib_write_bw] while that runs for so many seconds; and what perftest measured."""
+    def ours():
+        """By their ends; earlier tests' are among them, and a QPN may be used again."""
+        said = lab.gwa.ask("flows", "--local", lab.a.ip4, "--remote", lab.b.ip4)["flows"]
+        return {(f["local_qpn"], f["remote_qpn"]): f for f in said}
+
+    before, result = {k: f["tx_bytes"] for k, f in ours().items()}, []
     t = threading.Thread(target=lambda: result.append(lab.perftest("ib_write_bw", size=size, seconds=seconds, timeout=22, extra=extra)))
     t.start()
     flows = []
     while t.is_alive():
-        now = lab.gwa.ask("flows")["flows"]
-        if now:  # flows of earlier tests may still be there, idle
-            flows.append(min(now, key=lambda f: f["idle_seconds"]))
+        moved = [f for k, f in ours().items() if f["tx_bytes"] != before.get(k, 0)]
+        if moved:
+            flows.append(min(moved, key=lambda f: f["idle_seconds"]))
         time.sleep(0.1)
     t.join()
     assert result and result[0].ok, result

@@ -30,7 +30,7 @@ def copies(lab, mib):
 
 def pairs(gateway, name):
     """{(local address, its QPN, remote address, its QPN)} of the paired connections of a tenant at a gateway."""
-    return {(f["local"], f["local_qpn"], f["remote"], f["remote_qpn"]) for f in gateway.flows(name) if f["state"] == "paired"}
+    return {(f["local"], f["local_qpn"], f["remote"], f["remote_qpn"]) for f in gateway.flows(name) if f["state"] in ("paired", "idle")}
 
 
 def both(gateway, names):

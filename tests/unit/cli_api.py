@@ -102,7 +102,7 @@ def test_errors_are_json_with_status():
              ("/v1/flows?limit=1x", 400), ("/v1/flows?limit=", 400), ("/v1/flows?limit=-1", 400), ("/v1/flows?qpn=0x1000000", 400),
              ("/v1/flows?local=10.1", 400), ("/v1/flows?remote=x", 400), ("/v1/flows?state=odd", 400), ("/v1/flows?foo=1", 400),
              ("/v1/flows?limit=1&limit=2", 400), ("/v1/flows?cursor=9.0.0", 400), ("/v1/flows?cursor=0.0", 400),
-             ("/v1/flows?cursor=0.0.64", 400), ("/v1/flows?cursor=0.0.0x", 400), ("/v1/flows?cursor=99999999999999.0.0", 400),
+             ("/v1/flows?cursor=0.0.64", 400), ("/v1/flows?sort=", 400), ("/v1/flows?sort=tx_bytes", 400), ("/v1/flows?sort=recent&cursor=0.0.0", 400), ("/v1/flows?cursor=0.0.0x", 400), ("/v1/flows?cursor=99999999999999.0.0", 400),
              ("/v1/counters?nonzero=2", 400), ("/v1/status?x", 400), ("/v1/" + "a" * 3000, 404), ("/v1/%00", 404)]
     with Server() as s:
         for url, want in cases:
@@ -145,6 +145,35 @@ def test_flows_by_pages_are_all_flows_once():
                     break
                 page = s.get(url + "&cursor=" + page["next"])
             assert len(seen) == 2 * flows and len(set(seen)) == 2 * flows, (limit, len(seen), len(set(seen)))
+
+
+def pages(s, url):
+    out, page = [], s.get(url)
+    out += page["flows"]
+    while page["next"] is not None:
+        page = s.get(url + "&cursor=" + page["next"])
+        out += page["flows"]
+    return out
+
+
+def test_flows_by_activity():
+    def qpns(flows):
+        return [f["local_qpn"] for f in flows]
+    for flows, workers, sparse in ((1, 1, 0), (3000, 2, 0), (3000, 2, 1)):
+        with Server(f"flows={flows}", f"workers={workers}", f"sparse={sparse}") as s:
+            every = sorted(pages(s, "/v1/flows?limit=1000"), key=lambda f: f["idle_seconds"])
+            for limit in 1, 2, 3, 100, 1000:
+                page = s.get(f"/v1/flows?sort=recent&limit={limit}")
+                assert (page["total"], page["matching"], page["next"]) == (len(every), len(every), None)
+                assert qpns(page["flows"]) == qpns(every[:limit]), limit
+            failed = [f for f in every if f["state"] == "failed"]
+            page = s.get("/v1/flows?sort=recent&state=failed&limit=50")
+            assert qpns(page["flows"]) == qpns(failed[:50]) and page["matching"] == len(failed)
+            for limit in "3", "1000", "1001", "2500", "all":
+                said = json.loads(s.cli(f"flows --json --limit {limit}").stdout)
+                assert said["matching"] == len(every) and qpns(said["flows"]) == qpns(every[:None if limit == "all" else int(limit)]), limit
+    with Server("flows=0") as s:
+        assert s.get("/v1/flows?sort=recent")["flows"] == []
 
 
 def test_flow_filters():
@@ -301,7 +330,7 @@ def test_tables_lose_nothing():
         text = s.cli("flows").stdout
         assert text.count("fd") == 8 * 2 or "fdfd" in text
         assert re.sub(r"\s", "", text).count("10.2.0.3") == 1
-        assert re.search(r"^10\.1\.0\.0 +16 +10\.2\.0\.0 +16776960 +paired +0 B +1\.12 TiB +31 MiB +path +90\.0 s$", text, re.M), text
+        assert re.search(r"^10\.1\.0\.0 +16 +10\.2\.0\.0 +16776960 +idle +0 B +1\.12 TiB +31 MiB +path +9\d s$", text, re.M), text
         assert re.search(r"^10\.1\.0\.1 +17 +10\.2\.0\.1 +\? +learning", text, re.M), text
         assert re.search(r"^site-b +up +192\.0\.2\.2? +udp +20\.1 ms +0\.0120 % +loss +9\.50 Gbps", s.cli("tunnels").stdout, re.M)
         assert "1 d 3 h" in s.cli("status").stdout
@@ -365,8 +394,10 @@ def test_offload():
 
 def test_flow_options():
     with Server("flows=250") as s:
-        assert "100 shown, 250 flows in all; there may be more" in s.cli("flows").stdout
-        assert "250 shown, 250 flows in all\n" in s.cli("flows --limit=all").stdout
+        assert "100 of 250 shown, the most recently active (more: --limit N, --limit all); 250 flows in all\n" in s.cli("flows").stdout
+        assert "\n250 shown; 250 flows in all\n" in s.cli("flows --limit=all").stdout
+        assert "\n83 shown; 250 flows in all\n" in s.cli("flows --state failed").stdout
+        assert "\n9 of 84 shown" in s.cli("flows --state idle --limit 9").stdout
         assert "1 shown" in s.cli("flows --qpn 0x14").stdout
         assert "1 shown" in s.cli("flows --local 10.1.0.7 --remote=10.2.0.7").stdout
         assert "0 shown" in s.cli("flows --tunnel a&b=c").stdout

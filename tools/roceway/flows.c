@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roceway flows: connections, fetched page by page. */
+/* roceway flows: connections, the most recently active first. */
 #include "tools/roceway/roceway.h"
 
 #include <stdlib.h>
@@ -11,10 +11,10 @@ static const struct cli_opt opts[] = {
     {"local", "IP", "only of this local host"},
     {"remote", "IP", "only to this remote host"},
     {"qpn", "QPN", "only with this queue pair at either end (12 or 0xc)"},
-    {"state", "STATE", "only learning, paired, failed or closing"},
+    {"state", "STATE", "only learning, paired, idle, failed or closing"},
     {"tunnel", "NAME", "only over this tunnel"},
     {"tenant", "NAME", "only of this tenant"},
-    {"limit", "N", "show at most N (default 100), or all"},
+    {"limit", "N", "show the N that were active last (default 100), or all"},
     {"detail", NULL, "everything that is known, line by line"},
     {NULL, NULL, NULL},
 };
@@ -29,30 +29,79 @@ static void first_page(const struct cli *cli, char *page, size_t size)
 			api_query(page, size, filters[i], cli_value(cli, filters[i]));
 }
 
-/* Adds pages up to `limit` flows to `all`; returns the last page's `next` ("" at the end) in `next`. */
-static int fetch(const struct cli *cli, unsigned long limit, json_t *all, char next[64], long long *total)
-{
-	char base[1024], page[1200], n[32];
+struct flows {
+	json_t *list;
+	long long matching, total; /* those that the filters let through; all */
+};
 
-	first_page(cli, base, sizeof(base));
-	*next = 0;
+static int by_idle(const void *a, const void *b)
+{
+	const double x = jn(*(json_t *const *)a, "idle_seconds"), y = jn(*(json_t *const *)b, "idle_seconds");
+
+	return (x > y) - (x < y);
+}
+
+/* In place: the most recently active first, no more than `limit`. */
+static void sort_and_cut(struct flows *f, unsigned long limit)
+{
+	const size_t n = json_array_size(f->list), most = n < limit ? n : limit;
+	json_t **v = calloc(n + 1, sizeof(*v)), *sorted = json_array();
+
+	for (size_t i = 0; v && i < n; i++)
+		v[i] = json_array_get(f->list, i);
+	if (v)
+		qsort(v, n, sizeof(*v), by_idle);
+	for (size_t i = 0; i < most; i++)
+		json_array_append(sorted, v ? v[i] : json_array_get(f->list, i));
+	free(v);
+	json_decref(f->list);
+	f->list = sorted;
+}
+
+/* More than a page of the gateway may have: all of them by pages, sorted here. */
+static int fetch_all(const struct cli *cli, const char *base, unsigned long limit, struct flows *f)
+{
+	char page[1200], next[64] = "";
+
 	do {
-		const unsigned long left = limit - json_array_size(all);
 		json_t *j;
 
-		memcpy(page, base, sizeof(base));
-		snprintf(n, sizeof(n), "%lu", left < PAGE ? left : PAGE);
-		api_query(page, sizeof(page), "limit", n);
+		snprintf(page, sizeof(page), "%s", base);
+		api_query(page, sizeof(page), "limit", "1000");
 		if (*next)
 			api_query(page, sizeof(page), "cursor", next);
 		j = api_get_json(cli, page, NULL);
 		if (!j)
 			return EXIT_ERROR;
-		json_array_extend(all, json_object_get(j, "flows"));
-		snprintf(next, 64, "%s", js(j, "next"));
-		*total = ji(j, "total");
+		json_array_extend(f->list, json_object_get(j, "flows"));
+		snprintf(next, sizeof(next), "%s", js(j, "next"));
+		f->total = ji(j, "total");
 		json_decref(j);
-	} while (*next && json_array_size(all) < limit);
+	} while (*next);
+	f->matching = (long long)json_array_size(f->list);
+	sort_and_cut(f, limit);
+	return EXIT_OK;
+}
+
+static int fetch(const struct cli *cli, unsigned long limit, struct flows *f)
+{
+	char base[1024], page[1200], n[32];
+	json_t *j;
+
+	first_page(cli, base, sizeof(base));
+	if (limit > PAGE)
+		return fetch_all(cli, base, limit, f);
+	snprintf(page, sizeof(page), "%s", base);
+	snprintf(n, sizeof(n), "%lu", limit);
+	api_query(page, sizeof(page), "sort", "recent");
+	api_query(page, sizeof(page), "limit", n);
+	j = api_get_json(cli, page, NULL);
+	if (!j)
+		return EXIT_ERROR;
+	json_array_extend(f->list, json_object_get(j, "flows"));
+	f->matching = ji(j, "matching");
+	f->total = ji(j, "total");
+	json_decref(j);
 	return EXIT_OK;
 }
 
@@ -88,7 +137,10 @@ static void print_table(const json_t *all)
 		table_add(t, "%s", say_bytes(jn(o, "rx_bytes")));
 		table_add(t, "%s", say_bytes(jn(o, "custody_bytes")));
 		table_add(t, "%s", js(o, "limit"));
-		table_add(t, "%s", say_time(jn(o, "idle_seconds")));
+		if (jn(o, "idle_seconds") < 60)
+			table_add(t, "%s", say_time(jn(o, "idle_seconds")));
+		else
+			table_add(t, "%.0f s", jn(o, "idle_seconds"));
 	}
 	table_print(t);
 }
@@ -105,45 +157,56 @@ static bool read_limit(const struct cli *cli, unsigned long *limit)
 	return false;
 }
 
+static void print_count(const struct flows *f)
+{
+	const long long shown = (long long)json_array_size(f->list);
+
+	if (shown < f->matching)
+		printf("\n%lld of %lld shown, the most recently active (more: --limit N, --limit all)", shown,
+		    f->matching);
+	else
+		printf("\n%lld shown", shown);
+	printf("; %lld flows in all\n", f->total);
+}
+
 static int run(const struct cli *cli)
 {
-	json_t *all, *o;
+	struct flows f = {0};
 	unsigned long limit;
-	long long total = 0;
-	char next[64];
+	json_t *o;
 	size_t i;
 
 	if (!read_limit(cli, &limit))
 		return EXIT_USAGE;
-	all = json_array();
-	if (fetch(cli, limit, all, next, &total)) {
-		json_decref(all);
+	f.list = json_array();
+	if (fetch(cli, limit, &f)) {
+		json_decref(f.list);
 		return EXIT_ERROR;
 	}
 	if (cli->json) {
-		o = json_pack("{s:I, s:O, s:s?}", "total", (json_int_t)total, "flows", all, "next",
-		    *next ? next : NULL);
+		o = json_pack("{s:I, s:I, s:O, s:n}", "total", (json_int_t)f.total, "matching",
+		    (json_int_t)f.matching, "flows", f.list, "next");
 		print_json(o);
 		json_decref(o);
 	} else if (cli_value(cli, "detail")) {
-		json_array_foreach(all, i, o)
+		json_array_foreach(f.list, i, o)
 		{
 			if (i)
 				putchar('\n');
 			print_object(o);
 		}
 	} else {
-		print_table(all);
-		printf("\n%zu shown, %lld flows in all%s\n", json_array_size(all), total,
-		    *next ? "; there may be more: --limit" : "");
+		print_table(f.list);
+		print_count(&f);
 	}
-	json_decref(all);
+	json_decref(f.list);
 	return EXIT_OK;
 }
 
 const struct cli_cmd cmd_flows = {.name = "flows",
     .text = "RDMA connections",
     .more =
+        "The most recently active first. A connection is idle when it had no packet for 5 seconds.\n"
         "SENT counts requests of the local host taken into custody, RECEIVED requests delivered to it.\n"
         "A QPN of `?` is not known yet. LIMIT is what keeps the local host from sending faster: the path, "
         "the\n"

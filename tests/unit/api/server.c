@@ -19,6 +19,8 @@
 #include "gateway/carrier.h"
 #include "gateway/tunnels_int.h"
 
+#define UPTIME (100000 * RWY_SEC)
+
 struct eng {
 	unsigned worker;
 };
@@ -226,7 +228,7 @@ int gw_tunnels_take(struct gw_app *app, unsigned worker, uint64_t set, uint64_t 
 
 static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 {
-	static const char *const state[] = {"paired", "learning", "failed"};
+	static const char *const state[] = {"idle", "learning", "failed"};
 	uint8_t v4[4] = {10, 1, (uint8_t)(i >> 8), (uint8_t)i};
 
 	memset(f, 0, sizeof(*f));
@@ -252,7 +254,8 @@ static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 	f->tx_bytes = (uint64_t)i * 1000000007;
 	f->rx_bytes = UINT64_C(1234567890123);
 	f->custody_bytes = 31 << 20;
-	f->last = gw_now() - 90 * RWY_SEC;
+	/* As in a table, in no order; no two at the same time. */
+	f->last = fake.app.start + UPTIME - 90 * RWY_SEC - ((i * 7919 % 10007) * 2 + e->worker) * RWY_SEC;
 }
 
 #define HOLE 0x80000000u
@@ -369,7 +372,7 @@ static int start(char **argv)
 	    .conf_path = text_option(argv, "conf", "conf/gateway.yaml"),
 	    .version = RWY_VERSION,
 	    .start_wall = 1700000000,
-	    .start = gw_now() - 100000 * RWY_SEC,
+	    .start = gw_now() - UPTIME,
 	    .state = GW_RUNNING,
 	    .workers = option(argv, "workers", 1),
 	    .ports = c->ports};
