@@ -164,6 +164,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(EN
 # What the control thread does, over workers without DPDK.
 TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/tenants*.c)) gateway/log.c $(wildcard tests/unit/gw/*.c))
 $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
+$(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/tunnel_watch.c)
 # The API's pages over a made-up gateway, for tests/unit/cli_api.py.
 API_SERVER_SRC := $(wildcard gateway/api*.c tests/unit/api/*.c) \
                   $(addprefix gateway/,tenants.c tenants_eng.c tenants_info.c tunnels.c tunnels_merge.c reload.c notify.c counters.c offload_text.c)

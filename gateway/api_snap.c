@@ -59,10 +59,17 @@ struct api_snap *api_snap_all(const struct api_req *req, struct api_reply *reply
 
 void api_tunnel_sum(const struct api_snap *snap, unsigned workers, unsigned tunnel, struct api_tunnel *out)
 {
+	bool all_up = true;
+
 	memset(out, 0, sizeof(*out));
 	for (unsigned i = 0; i < workers; i++) {
 		const struct wan_stats *w = &snap[i].wan[tunnel];
 
+		/* The first worker that is down decides; when all are up, the last that came. */
+		if (!i || w->up < all_up ||
+		    (w->up == all_up && (w->up ? w->since > out->since : w->since < out->since)))
+			out->since = w->since;
+		all_up = all_up && w->up;
 		out->workers_up += w->up;
 		if (w->srtt > out->srtt)
 			out->srtt = w->srtt;

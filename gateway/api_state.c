@@ -39,6 +39,15 @@ static double seconds(rwy_dur d)
 	return (double)d / 1e9;
 }
 
+/* A time of gw_now() as UTC. */
+static void utc(const struct gw_app *a, rwy_time t, char text[32])
+{
+	const time_t at = a->start_wall + ((int64_t)t - (int64_t)a->start) / (int64_t)RWY_SEC;
+	struct tm tm;
+
+	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+}
+
 unsigned api_tunnels_count(const struct conf *c)
 {
 	unsigned n = 0;
@@ -48,12 +57,30 @@ unsigned api_tunnels_count(const struct conf *c)
 	return n;
 }
 
+/* down: by tunnel, since when; 0: it is up. */
+static json_t *down_json(const struct gw_app *a, const rwy_time *down)
+{
+	json_t *list = json_array();
+	char since[32];
+
+	for (unsigned t = 0; t < a->conf->tunnels; t++) {
+		if (!down[t] || !*a->conf->tunnel[t].name)
+			continue;
+		utc(a, down[t], since);
+		json_array_append_new(
+		    list, json_pack("{s:s, s:s, s:f}", "name", a->conf->tunnel[t].name, "since", since,
+		              "seconds", seconds(rwy_since(down[t], gw_now()))));
+	}
+	return list;
+}
+
 void api_status(const struct api_req *req, struct api_reply *reply)
 {
 	struct gw_app *a = req->app;
 	struct api_snap *snap = calloc(1, sizeof(*snap));
 	unsigned *up = calloc(a->conf->tunnels + 1, sizeof(*up)), answering = 0, tunnels_up = 0, ports_up = 0;
 	uint64_t flows = 0, custody = 0;
+	rwy_time down[CONF_TUNNELS_MAX] = {0};
 	uint32_t total, avail;
 	char started[32];
 	struct tm tm;
@@ -64,8 +91,11 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 		answering++;
 		flows += snap->flows;
 		custody += snap->custody;
-		for (unsigned t = 0; t < a->conf->tunnels; t++)
+		for (unsigned t = 0; t < a->conf->tunnels; t++) {
 			up[t] += snap->wan[t].up;
+			if (!snap->wan[t].up && (!down[t] || snap->wan[t].since < down[t]))
+				down[t] = snap->wan[t].since;
+		}
 	}
 	for (unsigned t = 0; up && t < a->conf->tunnels; t++)
 		tunnels_up += up[t] == a->workers;
@@ -78,16 +108,17 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	}
 	gw_buffers_get(a, &total, &avail);
 	strftime(started, sizeof(started), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&a->start_wall, &tm));
-	reply->json = json_pack(
-	    "{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I}",
+	reply->json = json_pack("{s:s, s:s, s:s, s:s, s:f, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:I, "
+	                        "s:I, s:I, s:I, s:I, s:I}",
 	    "name", a->conf->name, "version", a->version, "state", state_name(atomic_load(&a->state)),
 	    "started", started, "uptime_seconds", seconds(rwy_since(a->start, gw_now())), "configuration",
 	    a->conf_path ? a->conf_path : "", "ack_mode", ack_mode_name(a->conf->ack_mode), "workers",
 	    (int)a->workers, "workers_answering", (int)answering, "ports", (int)a->ports, "ports_up",
-	    (int)ports_up, "tunnels", (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up, "flows",
-	    (json_int_t)flows, "flows_max", (json_int_t)a->conf->conns_max, "custody_bytes",
-	    (json_int_t)custody, "custody_max_bytes", (json_int_t)a->conf->custody_total, "buffers",
-	    (json_int_t)total, "buffers_free", (json_int_t)avail);
+	    (int)ports_up, "tunnels", (int)api_tunnels_count(a->conf), "tunnels_up", (int)tunnels_up,
+	    "tunnels_down", down_json(a, down), "flows", (json_int_t)flows, "flows_max",
+	    (json_int_t)a->conf->conns_max, "custody_bytes", (json_int_t)custody, "custody_max_bytes",
+	    (json_int_t)a->conf->custody_total, "buffers", (json_int_t)total, "buffers_free",
+	    (json_int_t)avail);
 }
 
 /* --- tunnels ------------------------------------------------------------------------------------- */
@@ -95,12 +126,10 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 /* What a path is congested for, since when ("": never was), and what was measured. */
 static json_t *congest_json(const struct gw_app *a, const struct wan_congest_state *s)
 {
-	time_t at = a->start_wall + ((int64_t)s->since - (int64_t)a->start) / (int64_t)RWY_SEC;
 	char since[32] = "";
-	struct tm tm;
 
 	if (s->since)
-		strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+		utc(a, s->since, since);
 	return json_pack("{s:s, s:s, s:f, s:f, s:f, s:i}", "by", wan_congest_name(s->by), "since", since,
 	    "loss_ratio", s->loss_ppm / 1e6, "marks_ratio", s->marks_ppm / 1e6, "delay_seconds",
 	    seconds(s->delay), "begins", (int)s->begins);
@@ -153,18 +182,22 @@ static json_t *tunnel_json(const struct api_req *req, const struct api_snap *sna
 	const struct conf_tunnel *c = &req->app->conf->tunnel[i];
 	struct api_tunnel t;
 	json_t *prefixes = json_array();
+	char since[32];
 
 	api_tunnel_sum(snap, req->app->workers, i, &t);
+	utc(req->app, t.since, since);
 	for (unsigned p = 0; p < c->prefixes; p++)
 		json_array_append_new(prefixes, api_json_prefix(&c->prefix[p]));
-	return json_pack("{s:s, s:s, s:i, s:i, s:s, s:o, s:o, s:i, s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:I, "
-	                 "s:I, s:I, s:I, s:I, s:I,"
-	                 " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o}",
+	return json_pack(
+	    "{s:s, s:s, s:s, s:f, s:i, s:i, s:s, s:o, s:o, s:i, s:o, s:s, s:s, s:I, s:f, s:f, s:I, s:I, "
+	    "s:I, s:I, s:I, s:I, s:I,"
+	    " s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o}",
 	    "name", c->name, "state",
 	    t.workers_up == req->app->workers ? "up"
 	    : t.workers_up                    ? "partly"
 	                                      : "down",
-	    "workers_up", (int)t.workers_up, "workers", (int)req->app->workers, "port", c->port, "local",
+	    "since", since, "since_seconds", seconds(rwy_since(t.since, gw_now())), "workers_up",
+	    (int)t.workers_up, "workers", (int)req->app->workers, "port", c->port, "local",
 	    api_json_ip(&c->local), "remote", api_json_ip(&c->remote), "udp_port", (int)c->udp_port,
 	    "prefixes", prefixes, "security", "none", "congestion_control", c->cc,
 	    "rate_max_bytes_per_second", (json_int_t)c->rate_Bps, "rtt_seconds", seconds(t.srtt),

@@ -31,6 +31,7 @@ struct gw_control;
 struct gw_ctrl;
 struct gw_tenants;
 struct gw_tunnels;
+struct gw_tunnel_told;
 struct gw_siblings;
 struct gw_offload;
 struct gw_offload_hooks;
@@ -52,7 +53,8 @@ struct gw_app {
 	struct gw_neigh *neigh;
 	struct gw_tenants *tenants;
 	struct gw_tunnels *tunnels;
-	struct gw_siblings *siblings; /* gateway/siblings.h */
+	struct gw_tunnel_told *tunnel_told; /* tunnel_tell.c */
+	struct gw_siblings *siblings;       /* gateway/siblings.h */
 	struct gw_offload *offload;
 	const struct gw_offload_hooks *offload_hooks; /* gateway/offload.h; NULL: no port has offload */
 	struct gw_control *control;

@@ -143,6 +143,7 @@ struct gw_worker {
 	rwy_time ask_time[GW_ASKS];       /* by hash of the address: not asked again before */
 	struct gw_counters c;
 	struct gw_worker_stats st;
+	_Atomic uint64_t tun_state[CONF_TUNNELS_MAX]; /* time of the last change << 1 | up; 0: none yet */
 	_Atomic uint64_t nt_gen; /* oldest table this worker may still read; control thread reads */
 	_Atomic uint64_t ts_gen; /* the same of the tenants' set; who changes them reads */
 	_Atomic uint64_t heartbeat;

@@ -63,6 +63,10 @@ struct rte_ring *gw_control_ring(const struct gw_app *app); /* workers put frame
 void gw_control_run(struct gw_app *app);                    /* until a signal */
 void gw_control_free(struct gw_app *app);
 
+/* tunnel_tell.c: once a second, what the log says of tunnels that come up, go down or do not come up. */
+void gw_tunnels_tell(struct gw_app *app);
+void gw_tunnels_tell_end(struct gw_app *app);
+
 /* jfile.c: what hosts were promised, in memory that outlives the process. */
 RWY_MUST_CHECK int gw_jfile_open(struct gw_app *app); /* takes up what the last process left */
 void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *out);

@@ -219,6 +219,7 @@ void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_t
 	uint8_t *h = t->hdr, *udp;
 
 	*t = (struct gw_tun){.conf = &w->tun_conf[tunnel]};
+	atomic_store_explicit(&w->tun_state[tunnel], 0, memory_order_relaxed);
 	w->tun_conf[tunnel] = *c;
 	if (w->tunnels <= tunnel)
 		w->tunnels = tunnel + 1;
@@ -404,6 +405,17 @@ static void path_congested(void *ctx, unsigned tunnel, uint8_t path, const struc
 	w->tunnel_congested = s->by ? w->tunnel_congested | bit : w->tunnel_congested & ~bit;
 }
 
+/* For the control thread, which tells people (tunnel_tell.c). */
+static void tunnel_state(void *ctx, unsigned tunnel, bool up, rwy_time now)
+{
+	struct gw_worker *w = ctx;
+	_Atomic uint64_t *s = &w->tun_state[tunnel];
+
+	if ((atomic_load_explicit(s, memory_order_relaxed) & 1) !=
+	    up) /* also called when the peer restarted */
+		atomic_store_explicit(s, now << 1 | up, memory_order_relaxed);
+}
+
 static void session(void *ctx, bool open, const struct eng_session *s)
 {
 	struct gw_worker *w = ctx;
@@ -416,4 +428,5 @@ const struct eng_ops gw_eng_ops = {.lan_tx = lan_tx,
     .wan_tx = wan_tx,
     .log = log_event,
     .path_congested = path_congested,
+    .tunnel_state = tunnel_state,
     .session = session};

@@ -267,6 +267,7 @@ struct wan_stats {
 	struct wan_counters c;
 	struct wan_fec_stats fec[WAN_PATHS_MAX];
 	bool up;
+	rwy_time since; /* it is up, or down; of one that never was up: since it is there */
 	rwy_dur srtt, min_rtt, rttvar;
 	uint64_t rate_Bps, cwnd, inflight; /* of the path controller */
 	uint64_t tx_queued_bytes;          /* custody in all tx flows */

@@ -194,6 +194,8 @@ static void believe(struct wan_tunnel *t, struct wan_path *p, const struct wan_f
 		t->index = index_for(t, f->epoch);
 		wan_tx_wake_all(t);
 	}
+	if (!t->up)
+		t->since = now;
 	if ((first || again || !t->up) && t->cfg.ops->state) {
 		t->up = true;
 		t->cfg.ops->state(t->cfg.ctx, true, again, now);

@@ -319,7 +319,8 @@ struct wan_tunnel {
 	struct wan_cfg cfg;
 	bool session; /* the peer is known */
 	bool up;
-	bool broken; /* some tx flow is */
+	rwy_time since; /* it came up, went down, or is there */
+	bool broken;    /* some tx flow is */
 	bool dgram_turn;
 	bool credit_dirty;
 	uint32_t index; /* what the present peer writes into its datagrams */

@@ -20,6 +20,7 @@ void wan_alive(struct wan_tunnel *t, rwy_time now)
 	if (t->up || !t->session)
 		return;
 	t->up = true;
+	t->since = now;
 	if (t->cfg.ops->state)
 		t->cfg.ops->state(t->cfg.ctx, true, false, now);
 }

@@ -12,6 +12,7 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	memset(out, 0, sizeof(*out));
 	out->c = t->c;
 	out->up = t->up;
+	out->since = t->since;
 	out->tx_queued_bytes = t->tx_bytes;
 	out->rx_held_bytes = t->rx_held;
 	out->tx_flows = t->tx_flows;

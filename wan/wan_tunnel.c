@@ -82,7 +82,7 @@ int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
 	t->log_mask = log - 1;
 	t->bytes_limit = cfg->rx_bytes;
 	t->window_limit = cfg->rx_window;
-	t->last_rx = now;
+	t->last_rx = t->since = now;
 	if (!t->log || paths_new(t, now) < 0) {
 		wan_free(t);
 		return RWY_ENOMEM;
@@ -133,6 +133,7 @@ static rwy_time down_at(const struct wan_tunnel *t)
 static void go_down(struct wan_tunnel *t, rwy_time now)
 {
 	t->up = false;
+	t->since = now;
 	t->c.went_down++;
 	wan_hs_probe(t, now);
 	if (t->cfg.ops->state)

@@ -111,6 +111,8 @@ struct eng_ops {
 	 * more: what else is to be done than marking packets in another way, such as moving the tunnel to
 	 * another carrier. May be NULL. From inside eng_wan_rx or eng_poll. */
 	void (*path_congested)(void *ctx, unsigned tunnel, uint8_t path, const struct wan_congest_state *s);
+	/* A tunnel came up, or went silent. May be NULL. */
+	void (*tunnel_state)(void *ctx, unsigned tunnel, bool up, rwy_time now);
 	/* A connection is known with both its QPNs, or has ended. Once each, never per packet. May be
 	 * NULL. */
 	void (*session)(void *ctx, bool open, const struct eng_session *s);

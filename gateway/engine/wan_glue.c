@@ -223,10 +223,12 @@ static void rx_dgram(void *ctx, struct rwy_buf *b, rwy_time now)
 static void state(void *ctx, bool up, bool restarted, rwy_time now)
 {
 	struct eng_tun *t = ctx;
+	struct eng *e = t->e;
 
-	(void)now;
-	eng_log(t->e, up ? 2 : 1, "tunnel=%s state=%s%s", t->e->cfg.tunnel[t->idx].name, up ? "up" : "down",
-	    restarted ? " peer=restarted" : "");
+	if (restarted)
+		eng_log(e, 2, "tunnel=%s peer=restarted", e->cfg.tunnel[t->idx].name);
+	if (e->ops->tunnel_state)
+		e->ops->tunnel_state(e->ctx, t->idx, up, now);
 }
 
 static void congested(void *ctx, uint8_t path, const struct wan_congest_state *s, rwy_time now)

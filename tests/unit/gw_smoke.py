@@ -462,6 +462,40 @@ class Systemd:
                 return m
 
 
+def test_tunnel_told(folder):
+    """A peer that is not there, has another tunnel, comes, and goes: one line each, and `roceway` tells since when."""
+    a, b = Gateway(folder, "a"), Gateway(folder, "b")
+    with open(b.config) as f:
+        plain = f.read()
+    with open(b.config, "w") as f:
+        f.write(plain.replace("remote: \"192.0.2.1\"", "remote: \"192.0.2.7\""))
+
+    def said(state):
+        return [line for line in a.text().splitlines() if "tunnel: tunnel=far state=" + state in line]
+    try:
+        b.start().wait(" ready")
+        a.start().wait('event="does not come up: ')
+        assert re.search(r" warning tunnel: tunnel=far state=down remote=192\.0\.2\.2 local=192\.0\.2\.1 port=wan udp_port=4793 workers_up=0/1 "
+                         r"sent=[1-9]\d* received=0 event=\"does not come up: no HELLO ", said("down")[0]), a.text()
+        assert re.search(r"^ +far down for .* s, since ", roceway(folder, "status"), re.M)
+        assert re.search(r"^far: down for .* s, since ", roceway(folder, "tunnels"), re.M)
+        b.stop()
+        with open(b.config, "w") as f:
+            f.write(plain)
+        b.start()
+        a.wait("state=up")
+        assert re.search(r" notice tunnel: tunnel=far state=up remote=192\.0\.2\.2 .* down_for=[1-9]", said("up")[0]), a.text()
+        assert "far" not in roceway(folder, "status")
+        assert b.stop()[0] == 0
+        a.wait("up_for=")
+        assert re.search(r" warning .* received=\d+ up_for=\d+\.\ds event=\"the peer is silent: ", said("down")[1]), a.text()
+        assert len(said("up")) == 1 and len(said("down")) == 2, a.text()
+        assert a.stop()[0] == 0
+    finally:
+        a.kill()
+        b.kill()
+
+
 def roceway(folder, *words, code=0):
     r = subprocess.run((os.path.join(BUILD, "bin", "roceway"), "--socket", os.path.join(folder, "a.sock")) + words, capture_output=True,
                        text=True, timeout=60)
@@ -528,7 +562,7 @@ def test_reload(folder):
 
 
 def main():
-    tests = [test_command_line, test_start_failures, test_alone, test_reload, test_pair, test_pair_v6_tunnel_two_workers,
+    tests = [test_command_line, test_start_failures, test_alone, test_tunnel_told, test_reload, test_pair, test_pair_v6_tunnel_two_workers,
              test_pair_vlan]
     passed = failed = 0
     try:

@@ -48,6 +48,14 @@ static void inject(struct wan_pair *p, int end, const void *bytes, uint32_t len)
 	wan_recv(p->end[end].t, 0, b, 0, p->now);
 }
 
+static rwy_time since(struct wan_pair *p, unsigned end)
+{
+	struct wan_stats s;
+
+	wan_get_stats(p->end[end].t, &s);
+	return s.since;
+}
+
 static void test_up(void **state)
 {
 	struct wan_pair p;
@@ -68,6 +76,7 @@ static void test_up(void **state)
 		;
 	assert_true(counters(&p, 0).tx_datagrams - before.tx_datagrams < 40);
 	assert_int_equal(counters(&p, 0).went_down, 0);
+	assert_in_range(since(&p, 0), RWY_SEC, RWY_SEC + 31 * RWY_MS);
 	stop(&p);
 }
 
@@ -296,10 +305,12 @@ static void test_silence(void **state)
 	assert_true(p.end[0].up && p.end[1].up);
 	wan_pair_run(&p, from + 1300 * RWY_MS);
 	assert_false(p.end[0].up || p.end[1].up);
+	assert_in_range(since(&p, 0), from + 1190 * RWY_MS, p.now);
 	assert_true(wan_tx_queued(p.stream[0].tx) > 0);
 	wan_pair_run(&p, from + 2 * RWY_SEC + 300 * RWY_MS);
 	assert_true(p.end[0].up && p.end[1].up);
 	assert_int_equal(counters(&p, 0).went_down, 1);
+	assert_in_range(since(&p, 0), from + 2 * RWY_SEC, p.now);
 	assert_int_equal(counters(&p, 0).peer_restarts, 0);
 	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
 	stop(&p);

@@ -4,6 +4,15 @@
 
 #include <string.h>
 
+static void print_down(const json_t *list)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach((json_t *)list, i, o) printf("               %s down for %s, since %s\n",
+	    js(o, "name"), say_time(jn(o, "seconds")), js(o, "since"));
+}
+
 static int run_status(const struct cli *cli)
 {
 	json_t *j = api_get_json(cli, "/v1/status", NULL);
@@ -21,6 +30,7 @@ static int run_status(const struct cli *cli)
 		printf("workers        %lld, %lld answering\n", ji(j, "workers"), ji(j, "workers_answering"));
 		printf("ports          %lld, %lld up\n", ji(j, "ports"), ji(j, "ports_up"));
 		printf("tunnels        %lld, %lld up\n", ji(j, "tunnels"), ji(j, "tunnels_up"));
+		print_down(json_object_get(j, "tunnels_down"));
 		printf("flows          %lld of at most %lld, ack mode %s\n", ji(j, "flows"),
 		    ji(j, "flows_max"), js(j, "ack_mode"));
 		printf("custody        %s of at most %s\n", say_bytes(jn(j, "custody_bytes")),
@@ -55,9 +65,10 @@ const struct cli_cmd cmd_health = {.name = "health",
     .more = "Exits with 0 when everything is well, else with 1.\n",
     .run = run_health};
 
-/* Fetches {KEY: [objects]} and prints it as JSON, in detail, or as a table by `row`. */
+/* Fetches {KEY: [objects]} and prints it as JSON, in detail, or as a table by `row`; what `more` (NULL:
+ * nothing) has to say of an object comes behind the table. */
 static int run_list(const struct cli *cli, const char *page, const char *key, const char *const *columns,
-    void (*row)(struct table *t, const json_t *o))
+    void (*row)(struct table *t, const json_t *o), void (*more)(const json_t *o))
 {
 	json_t *j = api_get_json(cli, page, NULL), *o;
 	struct table *t;
@@ -78,6 +89,7 @@ static int run_list(const struct cli *cli, const char *page, const char *key, co
 		t = table_new(columns);
 		json_array_foreach(json_object_get(j, key), i, o) row(t, o);
 		table_print(t);
+		json_array_foreach(json_object_get(j, key), i, o) if (more) more(o);
 	}
 	json_decref(j);
 	return EXIT_OK;
@@ -113,13 +125,20 @@ static void tunnel_row(struct table *t, const json_t *o)
 	table_add(t, "%s", say_bytes(jn(o, "rx_bytes")));
 }
 
+static void tunnel_more(const json_t *o)
+{
+	if (strcmp(js(o, "state"), "up") != 0)
+		printf("\n%s: %s for %s, since %s\n", js(o, "name"), js(o, "state"),
+		    say_time(jn(o, "since_seconds")), js(o, "since"));
+}
+
 static int run_tunnels(const struct cli *cli)
 {
 	static const char *const columns[] = {"~TUNNEL", "STATE", "~REMOTE", "VIA", ">RTT", ">LOSS", "BAD",
 	    ">RATE", ">CUSTODY", ">FLOWS", ">SENT", ">RECEIVED", NULL};
 
 	return run_list(cli, cli_value(cli, "detail") || cli->json ? "/v1/tunnels?workers=1" : "/v1/tunnels",
-	    "tunnels", columns, tunnel_row);
+	    "tunnels", columns, tunnel_row, tunnel_more);
 }
 
 const struct cli_cmd cmd_tunnels = {.name = "tunnels",
@@ -161,7 +180,7 @@ static int run_ports(const struct cli *cli)
 	static const char *const columns[] = {"PORT", "ROLE", "LINK", ">SPEED", ">MTU", "~ADDRESSES",
 	    ">RX PACKETS", ">TX PACKETS", ">LOST", NULL};
 
-	return run_list(cli, "/v1/ports", "ports", columns, port_row);
+	return run_list(cli, "/v1/ports", "ports", columns, port_row, NULL);
 }
 
 const struct cli_cmd cmd_ports = {.name = "ports",
@@ -183,7 +202,7 @@ static int run_neighbours(const struct cli *cli)
 {
 	static const char *const columns[] = {"~ADDRESS", "MAC", "~PORT", "STATE", "USED", NULL};
 
-	return run_list(cli, "/v1/neighbours", "neighbours", columns, neighbour_row);
+	return run_list(cli, "/v1/neighbours", "neighbours", columns, neighbour_row, NULL);
 }
 
 const struct cli_cmd cmd_neighbours = {.name = "neighbours",
@@ -207,7 +226,7 @@ static int run_siblings(const struct cli *cli)
 	static const char *const columns[] = {
 	    "~SIBLING", "STATE", "~ADDRESS", "MAC", "FROM", ">ASSIGNED", ">PACKETS", NULL};
 
-	return run_list(cli, "/v1/siblings", "siblings", columns, sibling_row);
+	return run_list(cli, "/v1/siblings", "siblings", columns, sibling_row, NULL);
 }
 
 const struct cli_cmd cmd_siblings = {.name = "siblings",
@@ -240,7 +259,7 @@ static int run_workers(const struct cli *cli)
 	static const char *const columns[] = {">WORKER", ">LCORE", "ANSWERS", ">BUSY", ">ASLEEP",
 	    ">LONGEST TURN", ">RX PACKETS", ">PER BURST", ">FLOWS", NULL};
 
-	return run_list(cli, "/v1/workers", "workers", columns, worker_row);
+	return run_list(cli, "/v1/workers", "workers", columns, worker_row, NULL);
 }
 
 const struct cli_cmd cmd_workers = {.name = "workers",

@@ -286,6 +286,7 @@ void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *ou
 {
 	memset(out, 0, sizeof(*out));
 	out->up = !fake.down && tunnel != 1;
+	out->since = fake.app.start + UPTIME - (out->up ? 7200 : 190 - e->worker) * RWY_SEC;
 	out->c.tx_bytes = UINT64_C(123456789012);
 	out->c.lost = 42;
 	out->srtt = out->up ? 20 * RWY_MS + 123456 : 0;
