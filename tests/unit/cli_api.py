@@ -213,6 +213,8 @@ def test_counters():
             for name in listed:
                 assert (group, name) in names, (group, name)
         assert all(c["help"] for c in every)
+        told = re.findall(r"`((?!ib)[a-z]+_[a-z0-9_]+)`", (ROOT / "docs/what-crosses.md").read_text())
+        assert len(told) > 15 and set(told) <= {name for _, name in names}, set(told) - {name for _, name in names}
         some = s.get("/v1/counters?nonzero=1")["counters"]
         assert 0 < len(some) < len(every) and all(c["value"] for c in some)
         value = {(c["group"], c["name"], c.get("tunnel")): c["value"] for c in some}
