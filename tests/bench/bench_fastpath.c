@@ -23,6 +23,9 @@
  * descriptors, buffer refill and completion: testpmd's figures on the same kind of port say what such a port
  * costs, and `port` here is the same bursts through the same rings with no gateway between.
  *
+ * Between batches, a hundred times a second, a fixed loop is timed as well (fp_reference.h), and a batch that
+ * is not counted warms the caches again.
+ *
  * Figures are the median of many batches. Batches in which the kernel took the CPU away are left out (and
  * counted): they would measure other programs.
  */
@@ -38,11 +41,13 @@
 
 #include "gateway/sibling.h"
 #include "tests/bench/fp_lab.h"
+#include "tests/bench/fp_reference.h"
 
 #define SLICES_MAX   32768
 #define WIRE         32768
 #define WARM_PACKETS (1u << 16)
 #define BURST        32
+#define REFERENCES   4
 
 /* One direction of the WAN: datagrams in order, each due some batches after it was sent. */
 struct wire {
@@ -197,7 +202,7 @@ static void print_series(const char *name, struct series *s)
 	    s->v[s->n / 10]);
 }
 
-static struct series near, far, harness, port, handed, both;
+static struct series near, far, harness, port, handed, both, reference;
 static unsigned disturbed;
 
 static long switches(void)
@@ -234,6 +239,21 @@ static void slice(struct run *r, enum kind kind)
 	add(&far, (double)r->cycles[FP_B] / (double)(st->received - received));
 	add(&harness, (double)(all - r->cycles[FP_A] - r->cycles[FP_B]) / n);
 	add(&both, (double)all / n);
+}
+
+/* The fixed loop; then a batch that does not count. */
+static void refer(struct run *r)
+{
+	long before_it = switches();
+
+	for (unsigned i = 0; i < REFERENCES; i++) {
+		uint64_t t = fp_reference_round();
+
+		if (switches() == before_it)
+			add(&reference, (double)t);
+		before_it = switches();
+	}
+	batch(r);
 }
 
 static bool before(uint64_t end)
@@ -299,12 +319,18 @@ static int run(struct run *r, double seconds)
 	const struct eng_counters *c = eng_counters(r->lab.gw[FP_A].w->eng);
 	uint64_t hz = rte_get_tsc_hz(), custody, end;
 
+	fp_reference_init();
 	r->hosts = fp_hosts_new(&r->lab);
 	st = fp_hosts_stats(r->hosts);
 	warm_up(r);
 	end = rte_rdtsc() + (uint64_t)(seconds * (double)hz);
-	while (before(end))
+	for (uint64_t next = 0; before(end);) {
+		if (!before(next)) {
+			refer(r);
+			next = rte_rdtsc() + hz / 100;
+		}
 		slice(r, GATEWAYS);
+	}
 	custody = c->accepted - c->delivered;
 	drain(r);
 	printf("{\"payload\": %u, \"qps\": %u, \"tsc_hz\": %" PRIu64, r->lab.cfg.payload, r->lab.cfg.qps, hz);
@@ -312,6 +338,7 @@ static int run(struct run *r, double seconds)
 	print_series("far", &far);
 	print_series("harness", &harness);
 	print_series("both", &both);
+	print_series("reference", &reference);
 	print_counters(r, custody);
 	if (st->received != st->sent || st->wrong || st->nak || !st->acks) {
 		printf("}\n");
