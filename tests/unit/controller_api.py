@@ -537,9 +537,13 @@ def test_a_poll_waits_for_what_changes(w):
     assert poll.client.ask("GET", poll.path(f"/document?after={d['generation']}&wait_ms=200"))[0] == 304
     t = threading.Thread(target=lambda: out.append(poll.client.ask("GET", poll.path(f"/document?after={d['generation']}&wait_ms=60000"))))
     t.start()
-    time.sleep(0.3)
     other = w.ctl.client(w.context["gw-a1"])
-    assert other.ask("GET", poll.path(f"/document?after={d['generation']}&wait_ms=100"))[0] == 304
+
+    def takes_its_place():
+        """Once it waits, which cannot be seen from here."""
+        assert other.ask("GET", poll.path(f"/document?after={d['generation']}&wait_ms=100"))[0] == 304
+        return out
+    until(takes_its_place)
     t.join(5)
     assert out.pop()[0] == 304
     # routes wait as well

@@ -197,7 +197,7 @@ class Controller:
     def start(self):
         self.proc = subprocess.Popen([self.program, "--config", self.config], stdin=subprocess.DEVNULL, stderr=self.log.open("a"))
         atexit.register(self.proc.kill)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60  # an etcd that has no leader is waited for
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
@@ -215,8 +215,12 @@ class Controller:
         self.proc.wait()
 
     def hup(self):
+        def looked():
+            return self.log.read_text(errors="replace").count("CA or revocation list cannot be read") + \
+                self.log.read_text(errors="replace").count("CA and revocation list read again")
+        before = looked()
         self.proc.send_signal(signal.SIGHUP)
-        time.sleep(0.3)
+        until(lambda: looked() > before)
 
     def client(self, context):
         return Client(self, context)
