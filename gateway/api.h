@@ -76,7 +76,7 @@ struct api_snap *api_snap_all(const struct api_req *req, struct api_reply *reply
 /* One tunnel over all workers. */
 struct api_tunnel {
 	unsigned workers_up;
-	rwy_time since; /* it is up on all workers, or not */
+	rwy_time since;                    /* it is up on all workers, or not */
 	rwy_dur srtt, min_rtt;             /* the slowest worker's; the least; 0: not measured */
 	uint64_t rate_Bps, cwnd, inflight; /* sums */
 	uint64_t tx_queued_bytes, rx_held_bytes;

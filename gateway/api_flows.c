@@ -264,7 +264,7 @@ static json_t *recent_list(struct recent *r)
 static void recent(
     const struct api_req *req, struct api_reply *reply, const struct filter *f, uint64_t total, size_t limit)
 {
-	struct recent r = {.v = malloc(limit * sizeof(*r.v)), .max = limit};
+	struct recent r = {.v = malloc((limit + 1) * sizeof(*r.v)), .max = limit};
 
 	if (!r.v)
 		api_fail(reply, 500, "out of memory");

@@ -31,6 +31,11 @@ def compare(now, last):
     return [(r["row"], r, last.get(r["row"]), r["to_reference"] / last[r["row"]]["to_reference"] if r["row"] in last else None) for r in now]
 
 
+def best(one, other):
+    """Of two runs each row's better figure: what other programs do only adds."""
+    return [min(a, b, key=lambda r: r["to_reference"]) for a, b in zip(one, other)]
+
+
 def verdict(changes, reasons):
     """What to say at the end, and whether that is a failure."""
     worse = [f"{name} {100 * (x - 1):+.1f} %" for name, _, _, x in changes if x and x > WORSE]

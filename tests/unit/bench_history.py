@@ -39,6 +39,12 @@ def test_the_last_of_the_same_machine_and_bench_counts():
     assert not failed
 
 
+def test_a_second_run_can_only_be_better():
+    one, other = [row("near", 0.6), row("far", 0.4)], [row("near", 0.5), row("far", 0.45)]
+    assert [r["to_reference"] for r in history.best(one, other)] == [0.5, 0.4]
+    assert judge(one, [row("near", 0.5)])[1] and not judge(history.best(one, other), [row("near", 0.5)])[1]
+
+
 def test_file():
     with tempfile.TemporaryDirectory() as d:
         path = Path(d) / "history" / "x.jsonl"
