@@ -2,6 +2,7 @@
 # A path gets bad and good again under load, and the controller moves its tunnel to the carrier that carries more, and back. Nothing is told to
 # it but what the gateways measure and what they offer: 8 Mbit/s natively, 200 by TCP with cubic (as where a network lets UDP have a part).
 # Cubic fills a good path and gets 3 Mbit/s of one with 3 % loss over 100 ms; natively it is 8 of both.
+import itertools
 import json
 import re
 import time
@@ -85,6 +86,18 @@ def test_controller_path(lab):
         assert not lab.host_retransmits(timer=2, qps=2)
 
 
+def sent(said):
+    """(now, bytes that the one class of `tc -s class show` has let out)"""
+    (n,) = re.findall(r"Sent (\d+) bytes", said)
+    return time.monotonic(), int(n)
+
+
+def bucket(said):
+    """Bytes that a class may send at once after a pause."""
+    n, unit = re.search(r" burst (\d+)(K|M)?b", said).groups()
+    return int(n) * {None: 1, "K": 1024, "M": 1 << 20}[unit]
+
+
 @needs(native=True, timeout=200)
 def test_controller_network(lab):
     """A job reserves 4 Mbit/s with the `linux` provider: the kernel holds a tunnel to that which is not paced by its gateway, until the job goes."""
@@ -107,11 +120,22 @@ def test_controller_network(lab):
         reserved = said["network"][0]["bandwidth_bps"]
         assert 4_000_000 <= reserved <= 5_000_000, said
         wait_for("the class", shaped, 10, 0.2)
-        time.sleep(3)  # what was under way
-        held, said = mbps(f, 4), shaped()
-        lab.log(f"{free:.1f} Mbit/s, with {reserved * 1e-6:.2f} reserved {held:.1f}: {said}")
-        assert by(f, "tcp") and int(re.search(r"overlimits (\d+)", said)[1]) > 100, said
-        assert 0.5 * reserved <= held * 1e6 <= 1.05 * reserved
+        looks = [sent(shaped())]
+        while len(looks) < 5:  # by TCP: some time later the controller finds that it would have more natively, and moves it
+            time.sleep(2)
+            look = sent(shaped())
+            if not by(f, "tcp"):
+                break
+            looks.append(look)
+        assert len(looks) >= 3, looks
+        best, said = max((b[1] - a[1]) * 8 / (b[0] - a[0]) for a, b in zip(looks, looks[1:])), shaped()
+        lab.log(f"{free:.1f} Mbit/s, with {reserved * 1e-6:.2f} reserved {best * 1e-6:.2f} in the best window: {looks} {said}")
+        assert int(re.search(r"overlimits (\d+)", said)[1]) > 100, said
+        # By the kernel's own count of what left: what hosts get comes late and in lumps behind a loss. In any time at most rate x time, and once
+        # the bucket; the packet that empties it may be a segment of 64 KiB for the card to cut.
+        for a, b in itertools.combinations(looks, 2):
+            assert b[1] - a[1] <= 1.01 * reserved / 8 * (b[0] - a[0]) + bucket(said) + 65536, (a, b, said)
+        assert best >= 0.5 * reserved, looks
         f.ask("DELETE", "/v1/jobs/held", want=(200, 204))
         wait_for("no class", lambda: not shaped(), 10, 0.2)
         carries(f, 1.1 * OFFERED)
