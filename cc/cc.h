@@ -14,7 +14,7 @@
 
 #include "rwy/time.h"
 
-#define CC_STATE_SIZE 960
+#define CC_STATE_SIZE 1024
 
 struct cc_cfg {
 	uint64_t
@@ -35,7 +35,8 @@ struct cc_ack {
 	rwy_dur rtt;       /* RTT sample, 0 if none */
 	rwy_dur back;      /* of rtt: how much longer the way back took than at the smallest RTT. What we send
 	                      makes no queue there. rtt - back >= min_rtt; 0: no longer, or not known */
-	rwy_dur min_rtt;   /* the connection's minimum */
+	rwy_dur spread;  /* by so much an RTT may differ without any queue: of a path that reorders; else 0 */
+	rwy_dur min_rtt; /* the connection's minimum */
 	uint64_t prior_delivered; /* `delivered` when the newest acked datagram was sent: a round has passed
 	                             when it reaches the mark */
 	bool app_limited;         /* the rate sample was taken while the sender had nothing to send */

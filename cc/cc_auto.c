@@ -166,6 +166,7 @@ static void rtt_sample(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 
 	if (!rtt)
 		return;
+	m->spread = ack->spread;
 	cc_auto_queue_sample(m, rtt, more_back(m, ack));
 	if (m->phase == PROBE_RTT && rtt < m->probe_min) {
 		m->probe_min = rtt;

@@ -54,6 +54,7 @@ struct cc_auto {
 	rwy_dur round_most;   /* largest RTT of this round */
 	rwy_dur round_sum;    /* of its RTT samples, and how many they are */
 	uint32_t round_samples;
+	rwy_dur spread;          /* as the last ACK told it */
 	rwy_dur last_rtt, noise; /* by how much one RTT sample differs from the one before it, smoothed */
 	uint32_t random;         /* share lost in rounds without a queue, smoothed */
 	uint32_t stand_rounds;   /* so many in a row found a queue all the time */
@@ -112,7 +113,7 @@ static inline uint64_t model_bdp_sent(const struct cc_auto *m, unsigned gain)
 /* An RTT beyond this, all through a round: a queue stands. */
 static inline rwy_dur model_empty_rtt(const struct cc_auto *m)
 {
-	return model_rtt(m) + model_rtt(m) / 16 + RWY_MS / 2;
+	return model_rtt(m) + model_rtt(m) / 16 + RWY_MS / 2 + m->spread;
 }
 
 /* The same for a mean of RTTs: processes that sleep make it longer without any queue. */
@@ -130,7 +131,7 @@ static inline rwy_dur round_mean(const struct cc_auto *m)
 static inline bool model_is_late(const struct cc_auto *m, rwy_dur rtt)
 {
 	return m->min_rtt != RWY_NEVER &&
-	       rtt > m->min_rtt + rwy_time_min(m->min_rtt / 4, 8 * RWY_MS) + 2 * RWY_MS;
+	       rtt > m->min_rtt + rwy_time_min(m->min_rtt / 4, 8 * RWY_MS) + 2 * RWY_MS + m->spread;
 }
 
 static inline void cc_auto_enter(struct cc_auto *m, enum phase p, rwy_time now)

@@ -12,6 +12,7 @@
 #define PERSISTENT_PTOS 3
 #define DEAD_PTOS       2  /* with another path alive, its datagrams go there */
 #define MEASURE_MIN     32 /* datagrams of a rate sample that is worth keeping */
+#define SPREAD_PART     1  /* of single RTTs' deviation is what a smoothed mean of them moves by */
 #define LOSS_MEMORY     12 /* smoothed loss: over 2^12 datagrams */
 
 static struct wan_sent *slot(const struct wan_path *p, uint64_t pn)
@@ -277,6 +278,7 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lo
 	    .rate_Bps = wan_rate_of(p, &a->rs),
 	    .rtt = rtt,
 	    .back = back,
+	    .spread = p->reorder.much ? p->rttvar / SPREAD_PART : 0,
 	    .min_rtt = p->min_rtt,
 	    .prior_delivered = a->rs.delivered,
 	    .app_limited = a->rs.app_limited,

@@ -196,6 +196,28 @@ def test_reordering():
             assert d["needless"] <= 0.01 and d["goodput_share"] >= 0.9 and d["congest_begins"] == 0, (words, jitter, d)
 
 
+def test_reordering_auto():
+    """The same where `auto` looks for the rate: what round trips differ by is not taken for a queue."""
+    for words in ("rate=100M", "rate=1G", "rate=1G loss=1%"):
+        r = run(f"{words} rtt=20ms cc=auto queue=1bdp arrival=back rtts=400 skip=100 window=6 keep_order=off jitter=5ms jitter_dist=normal", "--json")
+        d = json.loads(r.stdout)
+        assert d["needless"] <= 0.01 and d["goodput_share"] >= 0.9, (words, d)
+
+
+def test_changes():
+    """A path that changes under hosts that send less than it takes: the figures of each change, and what cannot be said."""
+    words = "rate=1G rtt=5ms cc=auto arrival=back queue=2MiB demand=100M on=1500ms off=500ms stalls=50 rtts=2000 skip=10 changes=3s:rtt=30ms,loss=1%/6s:rate=50M"
+    r = run(words, "--json")
+    changes = json.loads(r.stdout)["changes"]
+    assert [c["at_s"] for c in changes] == [3, 6] and all(c["share"] >= 0.9 and 0 <= c["back_s"] < 2 for c in changes), (r.stdout, r.stderr)
+    assert "nine tenths after" in run(words).stdout and run(words, "--hash").stdout == run(words, "--hash").stdout
+    for bad, want in (("changes=3s:rtt=1ms", "want rtts"), ("changes=3s", "is not TIME:key=value"), ("changes=3s:mtu=99", "no key of the path"),
+                      ("changes=3s:rtt=1ms/2s:rtt=2ms", "after the one before"), ("changes=x:rtt=1ms", "is not a time"), ("demand=1M", "want rtts"),
+                      ("on=1s rtts=5 arrival=back", "want a demand")):
+        r = run(bad)
+        assert r.returncode == 2 and want in r.stderr and not r.stdout, (bad, r)
+
+
 def test_traces():
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         assert run("rate=10G messages=5 arrival=back", "--trace", f.name).returncode == 0
