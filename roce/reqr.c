@@ -12,6 +12,9 @@
 
 #define WINDOW_START 32u
 #define WINDOW_MAX   4096u
+#define UNFAIR       2u             /* a host may answer others' READs first, twice over */
+#define BUSY_MAX     (10 * RWY_SEC) /* it is not waited for longer, whatever it owes */
+#define ALIVE_TRIES  2u             /* repeats to a host that answers others, before they back off */
 
 void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg)
 {
@@ -41,9 +44,23 @@ void roce_reqr_init(struct roce_reqr *r, const struct roce_reqr_cfg *cfg, roce_p
 void roce_reqr_fini(struct roce_reqr *r, const struct rwy_bufs *bufs)
 {
 	rwy_bufq_drain(bufs, &r->q);
+	roce_reqr_settle(r, r->owed);
 	r->next = NULL;
 	r->inflight = 0;
 	r->deadline = RWY_NEVER;
+}
+
+void roce_reqr_share(struct roce_reqr *r, struct roce_reqr_host *host)
+{
+	r->host = host;
+}
+
+void roce_reqr_settle(struct roce_reqr *r, uint64_t bytes)
+{
+	if (bytes > r->owed)
+		bytes = r->owed;
+	r->owed -= bytes;
+	roce_reqr_host_settled(r->host, bytes);
 }
 
 /* The BTH of a packet in custody, when at least `need` bytes from it on are there. */
@@ -160,6 +177,7 @@ void roce_reqr_pop(struct roce_reqr *r, struct roce_reqr_act *act)
 
 void roce_reqr_go_back(struct roce_reqr *r)
 {
+	roce_reqr_settle(r, r->owed);
 	r->next = r->q.head;
 	r->nxt = r->una;
 	r->inflight = 0;
@@ -178,15 +196,64 @@ void roce_reqr_cut(struct roce_reqr *r)
 	r->credit = 0;
 }
 
-static rwy_dur rto(const struct roce_reqr *r)
+/* A host that answers others is not overrun: then one lost packet is asked for again without delay. It is
+ * not the queue pair's sign of life, though, which may be gone: more repeats than a few back off. */
+static unsigned back_off(const struct roce_reqr *r)
+{
+	bool alive = r->host && r->host->heard > r->waits;
+
+	if (!alive)
+		return r->retry_count;
+	return r->retry_count > ALIVE_TRIES ? r->retry_count - ALIVE_TRIES : 0;
+}
+
+static rwy_dur rto(const struct roce_reqr *r, unsigned doubled)
 {
 	rwy_dur t = r->srtt + 4 * r->rttvar;
 
 	if (t < r->cfg.rto_min)
 		t = r->cfg.rto_min;
-	for (uint8_t i = 0; i < r->retry_count && t < r->cfg.rto_max; i++)
+	while (doubled-- && t < r->cfg.rto_max)
 		t *= 2;
 	return t < r->cfg.rto_max ? t : r->cfg.rto_max;
+}
+
+/* How long the host may be busy with READs before it answers: those that it owed when the timer began, or
+ * owes now. An ACK waits behind their responses at most for its turn in the host's send queue. */
+static rwy_dur busy(const struct roce_reqr *r)
+{
+	rwy_dur t = UNFAIR * roce_reqr_host_busy(r->host, r->before);
+	rwy_dur most = r->owed ? BUSY_MAX : r->cfg.rto_max / 4;
+
+	return t < most ? t : most;
+}
+
+/* When the timer is looked at: whether the host lives is known only then. */
+static rwy_time look_at(const struct roce_reqr *r, rwy_time now)
+{
+	return now + rto(r, r->host ? 0 : r->retry_count);
+}
+
+static void wait_anew(struct roce_reqr *r, rwy_time now)
+{
+	r->waits = now;
+	r->before = r->host ? r->host->owed : 0;
+	r->deadline = look_at(r, now);
+}
+
+/* The timer was set for the least time. Now that it is due, what the host owes decides; what that is may
+ * change, so it is asked again after that time at most. */
+static bool timed_out(struct roce_reqr *r, rwy_time now)
+{
+	rwy_time at;
+
+	if (r->deadline == RWY_NEVER || now < r->deadline)
+		return false;
+	at = r->waits + rto(r, back_off(r)) + busy(r);
+	if (now >= at)
+		return true;
+	r->deadline = rwy_time_min(at, look_at(r, now));
+	return false;
 }
 
 /* Smoothed round-trip time as RFC 6298 2.3 has it. */
@@ -218,13 +285,22 @@ void roce_reqr_progress(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time
 	}
 	if (r->recovering && !roce_psn_before(r->una, r->recover))
 		r->recovering = false;
-	r->deadline = r->inflight ? now + rto(r) : RWY_NEVER;
+	if (r->inflight)
+		wait_anew(r, now);
+	else
+		r->deadline = RWY_NEVER;
 }
 
 void roce_reqr_sent(struct roce_reqr *r, rwy_time now)
 {
 	if (r->deadline == RWY_NEVER)
-		r->deadline = now + rto(r);
+		wait_anew(r, now);
+}
+
+void roce_reqr_still_answers(struct roce_reqr *r, rwy_time now)
+{
+	if (r->deadline != RWY_NEVER)
+		wait_anew(r, now);
 }
 
 const char *roce_reqr_end_name(enum roce_reqr_end end, uint8_t syndrome)
@@ -249,6 +325,7 @@ const char *roce_reqr_end_name(enum roce_reqr_end end, uint8_t syndrome)
 void roce_reqr_give_up(
     struct roce_reqr *r, struct roce_reqr_act *act, uint8_t syndrome, roce_psn psn, enum roce_reqr_end end)
 {
+	roce_reqr_settle(r, r->owed);
 	r->failed = true;
 	r->deadline = RWY_NEVER;
 	r->rnr_until = 0;
@@ -265,7 +342,7 @@ void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now
 		return;
 	if (r->rnr_until && now >= r->rnr_until)
 		r->rnr_until = 0;
-	if (r->deadline == RWY_NEVER || now < r->deadline)
+	if (!timed_out(r, now))
 		return;
 	r->timeouts++; /* IBA 9.7.6.1.3: lost acknowledge */
 	if (r->retry_count >= r->cfg.retry) {

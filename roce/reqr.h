@@ -16,6 +16,7 @@
 
 #include "roce/parse.h"
 #include "roce/psn.h"
+#include "roce/reqr_host.h"
 #include "rwy/buf.h"
 #include "rwy/time.h"
 
@@ -24,7 +25,7 @@ struct roce_reqr_cfg {
 	uint8_t rnr_retry;   /* 0..6, 7 = without limit (IBA 9.7.5.2.8) */
 	uint8_t
 	    retry; /* timeouts in a row that are answered by sending again; the next one gives up; 1..255 */
-	rwy_dur rto_min; /* floor of the response timeout */
+	rwy_dur rto_min; /* floor of the response timeout, without what the host has to answer before */
 	rwy_dur rto_max;
 };
 void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg); /* 128, 7, 7, 50 ms, 1 s */
@@ -50,8 +51,12 @@ struct roce_reqr {
 	                  honest */
 	bool nak_seen; /* one go-back per gap: ignore further NAKs of the same PSN until progress */
 	rwy_time rnr_until; /* 0: not waiting */
-	rwy_time deadline;  /* response timeout; RWY_NEVER when nothing is in flight */
-	rwy_time sample_at; /* RTT sample under way: sent time, 0 none */
+	rwy_time deadline;  /* the response timeout is looked at; RWY_NEVER when nothing is in flight */
+	rwy_time waits;     /* it runs since then */
+	struct roce_reqr_host *host; /* shared with other requesters of it; NULL: none. roce_reqr_share */
+	uint64_t owed;               /* bytes it owes us: READs in flight */
+	uint64_t before;             /* bytes it owed all when the timer began */
+	rwy_time sample_at;          /* RTT sample under way: sent time, 0 none */
 	roce_psn sample_psn;
 	rwy_dur srtt, rttvar;
 	roce_msn host_msn; /* from the last AETH */
@@ -61,6 +66,8 @@ struct roce_reqr {
 
 void roce_reqr_init(struct roce_reqr *r, const struct roce_reqr_cfg *cfg, roce_psn first, uint32_t pmtu);
 void roce_reqr_fini(struct roce_reqr *r, const struct rwy_bufs *bufs);
+/* Before anything is sent. The record outlives roce_reqr_fini. */
+void roce_reqr_share(struct roce_reqr *r, struct roce_reqr_host *host);
 
 /* A request from the WAN: b->psn, psn_cnt (0: READ of unknown count), opcode, msn set; b->data is the packet
  * from the IP header. */

@@ -46,11 +46,17 @@ void roce_reqr_go_back(struct roce_reqr *r);
 /* una moved: timers, counters, window. */
 void roce_reqr_progress(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now);
 
+/* READ responses in flight that came, or that nobody waits for any more. */
+void roce_reqr_settle(struct roce_reqr *r, uint64_t bytes);
+
 /* Loss: halve the window, once a window. */
 void roce_reqr_cut(struct roce_reqr *r);
 
 /* Packets went out: the response timer runs. */
 void roce_reqr_sent(struct roce_reqr *r, rwy_time now);
+
+/* A READ response of no use: the host is executing a READ, and answers what follows after it. */
+void roce_reqr_still_answers(struct roce_reqr *r, rwy_time now);
 
 void roce_reqr_give_up(
     struct roce_reqr *r, struct roce_reqr_act *act, uint8_t syndrome, roce_psn psn, enum roce_reqr_end end);

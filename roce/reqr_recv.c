@@ -181,6 +181,8 @@ static void recv_response(
 {
 	bool read = pkt->info->op == ROCE_OP_READ_RESP;
 
+	if (read)
+		roce_reqr_host_read(r->host, pkt->payload_len, now);
 	if (!roce_reqr_in_flight(r, pkt->psn)) {
 		act->drop = outside(r, pkt->psn, "old_response", "ghost_response");
 		return;
@@ -194,6 +196,8 @@ static void recv_response(
 		return;
 	}
 	act->forward = true;
+	if (read)
+		roce_reqr_settle(r, pkt->payload_len);
 	if (pkt->info->flags & ROCE_F_AETH)
 		r->host_msn = roce_aeth_msn(pkt);
 	if (roce_psn_add(pkt->psn, 1) == roce_reqr_end(r->q.head))
@@ -206,6 +210,7 @@ static void recv_response(
 void roce_reqr_recv(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now)
 {
 	*act = (struct roce_reqr_act){0};
+	roce_reqr_host_heard(r->host, now);
 	if (r->failed) {
 		act->drop = "after_error";
 	} else if (pkt->info->transport != ROCE_RC || !roce_op_is_response(pkt->info)) {
@@ -214,5 +219,7 @@ void roce_reqr_recv(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce
 		recv_ack(r, pkt, act, now);
 	} else {
 		recv_response(r, pkt, act, now);
+		if (act->drop && pkt->info->op == ROCE_OP_READ_RESP)
+			roce_reqr_still_answers(r, now);
 	}
 }

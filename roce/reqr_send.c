@@ -30,6 +30,12 @@ static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win,
 	    .b = b, .ack_req = want_ack(r, b, win), .again = roce_psn_before(b->psn, r->high)};
 	if (b == r->q.head && roce_reqr_is_read(b))
 		tx->skip = (r->una - b->psn) & ROCE_PSN_MASK;
+	if (roce_reqr_is_read(b)) {
+		uint32_t bytes = roce_reqr_read_len(b) - tx->skip * r->pmtu;
+
+		r->owed += bytes;
+		roce_reqr_host_asked(r->host, bytes, now);
+	}
 	if (tx->ack_req && !tx->again && !r->sample_at) {
 		r->sample_at = now;
 		r->sample_psn = b->psn;

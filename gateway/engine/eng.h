@@ -96,9 +96,19 @@ struct eng_rspwait {
 	uint64_t idx; /* count of answers sent on rsp when its last one was */
 };
 
+/* A local host that we ask. All far halves towards it share the record, and it goes with the last of them. */
+struct eng_host {
+	struct rwy_ip addr;
+	uint32_t tenant;
+	uint32_t refs;
+	struct eng_host *chain;
+	struct roce_reqr_host reqr;
+};
+
 struct eng_far {
 	struct eng_half h;
 	struct eng_near *near; /* NULL until paired */
+	struct eng_host *host; /* NULL: there was no memory */
 	uint32_t rqpn;         /* R's QPN: what L's answers carry; 0: not known */
 	uint32_t life;
 	bool active;        /* reqr is initialised */
@@ -186,8 +196,9 @@ struct eng {
 	uint32_t paired;   /* near and far halves that belong together */
 	uint64_t sessions; /* that ever were */
 	struct eng_half *dirty_head, *dirty_tail;
-	struct eng_slab near_slab, far_slab, pair_slab;
+	struct eng_slab near_slab, far_slab, pair_slab, host_slab;
 	struct eng_pair *pairs[256];
+	struct eng_host *hosts[256]; /* as many as there are far halves, at most */
 	struct eng_pair *pair_list;
 	struct eng_ten **ten;        /* by index, NULL: there is none; [0] is the plain LAN */
 	uint32_t tens;               /* places */
@@ -300,6 +311,14 @@ void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now);
 void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
 void eng_far_free(struct eng_far *f, rwy_time now);
 size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
+
+/* host.c: a hash of a local host's address, and the record that far halves towards it share */
+static inline uint8_t eng_host_hash(const struct rwy_ip *host)
+{
+	return (uint8_t)(host->b[15] ^ host->b[14] << 3 ^ host->b[13]);
+}
+struct eng_host *eng_host_get(struct eng *e, uint32_t tenant, const struct rwy_ip *addr);
+void eng_host_put(struct eng *e, struct eng_host *h);
 
 /* info.c */
 /* A connection is one as soon as both its QPNs are known, until its near half goes or fails. */

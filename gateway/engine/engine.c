@@ -43,6 +43,7 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->near_slab.size = (sizeof(struct eng_near) + 63) & ~63u;
 	e->far_slab.size = (sizeof(struct eng_far) + 63) & ~63u;
 	e->pair_slab.size = (sizeof(struct eng_pair) + 63) & ~63u;
+	e->host_slab.size = (sizeof(struct eng_host) + 63) & ~63u;
 	e->table_mask = table_size(cfg->conns_max) - 1;
 	e->table = calloc((size_t)e->table_mask + 1,
 	    sizeof(struct eng_half *)); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
@@ -88,6 +89,7 @@ void eng_free(struct eng *e)
 	eng_slab_fini(&e->near_slab);
 	eng_slab_fini(&e->far_slab);
 	eng_slab_fini(&e->pair_slab);
+	eng_slab_fini(&e->host_slab);
 	free(e->jfree);
 	free(e->jold);
 	free(e->occupied);

@@ -47,6 +47,7 @@ struct eng_far *eng_far_get_at(struct eng *e, const struct eng_key *k, int tunne
 	f->h.last = now;
 	f->h.error = "";
 	f->rnr_retry = f->retry = 255;
+	f->host = eng_host_get(e, k->tenant, &k->dst);
 	eng_insert(e, &f->h);
 	e->c.conns_opened++;
 	return f;
@@ -72,6 +73,7 @@ void eng_far_free(struct eng_far *f, rwy_time now)
 	if (f->rsp)
 		wan_tx_abort(f->rsp, now);
 	forget_requests(f);
+	eng_host_put(e, f->host);
 	free(f->wait);
 	if (f->near)
 		eng_unpair(f);
@@ -135,6 +137,7 @@ void eng_far_begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe)
 	cfg.rnr_retry = f->rnr_retry != 255 ? f->rnr_retry : ec->rnr_retry;
 	cfg.retry = ec->retry;
 	roce_reqr_init(&f->reqr, &cfg, first, pmtu);
+	roce_reqr_share(&f->reqr, f->host ? &f->host->reqr : NULL);
 	f->reqr.probe = probe;
 	f->active = true;
 	f->synced = !probe;

@@ -41,7 +41,7 @@ struct eng_rp {
 
 static struct eng_rp **bucket(struct eng *e, const struct rwy_ip *host)
 {
-	return &e->rp[(uint8_t)(host->b[15] ^ host->b[14] << 3 ^ host->b[13])];
+	return &e->rp[eng_host_hash(host)];
 }
 
 static struct eng_rp *find(struct eng *e, uint32_t tenant, const struct rwy_ip *host)

@@ -5,9 +5,10 @@
 #include "tests/unit/heap_buf.h"
 
 #define ROOM  320
-#define QUEUE 4096
+#define QUEUE 16384
 
 struct dgram {
+	rwy_time at;
 	unsigned to, tunnel;
 	uint32_t len;
 	uint8_t bytes[2048];
@@ -15,7 +16,8 @@ struct dgram {
 
 struct eng_side side[2];
 static struct dgram *queue;
-static unsigned queued;
+static unsigned q_head, q_tail; /* of a ring */
+static rwy_dur wan_delay;
 rwy_time eng_now;
 
 static uint16_t ip_sum(const uint8_t *ip)
@@ -59,6 +61,8 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 		s->acks += pkt.info->op == ROCE_OP_ACK;
 		count_of(s, tx->tenant, &pkt);
 		s->qpn = pkt.dqpn;
+		if (s->heard)
+			s->heard(s, &pkt);
 		if (roce_op_is_request(pkt.info)) {
 			s->requests++;
 			s->of_qpn[pkt.dqpn & 255]++;
@@ -75,9 +79,10 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
 	struct eng_side *s = ctx;
-	struct dgram *d = &queue[queued++];
+	struct dgram *d = &queue[q_tail++ & (QUEUE - 1)];
 
-	assert_true(queued < QUEUE);
+	assert_true(q_tail - q_head < QUEUE);
+	d->at = eng_now + wan_delay;
 	d->to = !s->idx;
 	d->tunnel = tunnel;
 	d->len = tx->hdr_len;
@@ -106,15 +111,21 @@ void eng_pair_run(rwy_dur time)
 		for (unsigned i = 0; i < 2; i++)
 			eng_poll(side[i].e, eng_now);
 		eng_now += RWY_MS;
-		for (unsigned i = 0; i < queued; i++) {
-			struct eng_side *to = &side[queue[i].to];
-			struct rwy_buf *b = heap_buf_alloc(&to->bufs, ROOM, queue[i].len);
+		for (unsigned n = q_tail; q_head != n && queue[q_head & (QUEUE - 1)].at <= eng_now;
+		     q_head++) {
+			const struct dgram *d = &queue[q_head & (QUEUE - 1)];
+			struct eng_side *to = &side[d->to];
+			struct rwy_buf *b = heap_buf_alloc(&to->bufs, ROOM, d->len);
 
-			memcpy(b->data, queue[i].bytes, queue[i].len);
-			eng_wan_rx(to->e, queue[i].tunnel, 0, b, 0, eng_now);
+			memcpy(b->data, d->bytes, d->len);
+			eng_wan_rx(to->e, d->tunnel, 0, b, 0, eng_now);
 		}
-		queued = 0;
 	}
+}
+
+void eng_pair_delay(rwy_dur one_way)
+{
+	wan_delay = one_way;
 }
 
 static void set_ip_sum(uint8_t *ip)
@@ -146,7 +157,8 @@ int eng_pair_set_up(void **state)
 	queue = calloc(QUEUE, sizeof(*queue));
 	assert_true(c && queue);
 	eng_now = RWY_SEC;
-	queued = 0;
+	q_head = q_tail = 0;
+	wan_delay = RWY_MS;
 	for (unsigned i = 0; i < 2; i++) {
 		uint8_t net[4] = {10, (uint8_t)(2 - i), 0, 0};
 

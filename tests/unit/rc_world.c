@@ -366,6 +366,7 @@ void rc_world_init(struct rc_world *w, const struct rc_world_cfg *cfg, const str
 	roce_reqr_cfg_default(&rc);
 	rc.retry = 50;
 	roce_reqr_init(&w->reqr, &rc, a->sq_psn, pmtu);
+	roce_reqr_share(&w->reqr, &w->b_record);
 }
 
 static void buf_free(void *ctx, struct rwy_buf *b)

@@ -37,6 +37,7 @@ struct rc_world {
 	struct rc_host a, b;
 	struct roce_resp resp;
 	struct roce_reqr reqr;
+	struct roce_reqr_host b_record;
 	struct rc_event *ev; /* heap */
 	uint32_t ev_n, ev_cap;
 	uint64_t ev_seq;

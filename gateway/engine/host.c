@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One record for all far halves towards a local host: its queue pairs share what it can answer
+ * (roce/reqr_host.h). */
+#include "gateway/engine/eng.h"
+
+struct eng_host *eng_host_get(struct eng *e, uint32_t tenant, const struct rwy_ip *addr)
+{
+	struct eng_host **b = &e->hosts[eng_host_hash(addr)], *h = *b;
+
+	while (h && !(h->tenant == tenant && rwy_ip_eq(&h->addr, addr)))
+		h = h->chain;
+	if (!h) {
+		if (!(h = eng_slab_get(&e->host_slab)))
+			return NULL;
+		h->addr = *addr;
+		h->tenant = tenant;
+		h->chain = *b;
+		*b = h;
+	}
+	h->refs++;
+	return h;
+}
+
+void eng_host_put(struct eng *e, struct eng_host *h)
+{
+	struct eng_host **at;
+
+	if (!h || --h->refs)
+		return;
+	for (at = &e->hosts[eng_host_hash(&h->addr)]; *at != h; at = &(*at)->chain)
+		;
+	*at = h->chain;
+	eng_slab_put(&e->host_slab, h);
+}

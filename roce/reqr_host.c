@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host that several requesters ask: what it owes, its pace. Time is counted a unit of bytes, so that
+ * nothing here divides. */
+#include "roce/reqr_host.h"
+
+#define UNIT_BITS 16
+#define UNIT      (1u << UNIT_BITS)
+#define RISE_BITS 2 /* a slower host is believed soon, a faster one late: a timer too early costs a copy */
+#define FALL_BITS 4
+#define JUMP      4             /* one pause of a host is not its pace */
+#define PACE_MAX  (4 * RWY_SEC) /* both bound a product to 64 bits */
+#define BYTES_MAX ((uint64_t)1 << 31)
+
+void roce_reqr_host_heard(struct roce_reqr_host *h, rwy_time now)
+{
+	if (h)
+		h->heard = now;
+}
+
+void roce_reqr_host_asked(struct roce_reqr_host *h, uint32_t bytes, rwy_time now)
+{
+	if (!h)
+		return;
+	if (!h->owed) /* it was idle: that time is not of the unit */
+		h->since = h->read_at > h->since ? h->since + (now - h->read_at) : now;
+	h->owed += bytes;
+}
+
+/* The time of the unit under way, up to the last response: a slow host is known before it is complete. */
+static rwy_dur under_way(const struct roce_reqr_host *h)
+{
+	rwy_dur t = h->read_at > h->since ? h->read_at - h->since : 0;
+
+	return h->pace && t > JUMP * h->pace ? JUMP * h->pace : t;
+}
+
+void roce_reqr_host_read(struct roce_reqr_host *h, uint32_t bytes, rwy_time now)
+{
+	rwy_dur t;
+
+	if (!h || !h->owed)
+		return;
+	h->read_at = now;
+	h->got += bytes;
+	if (h->got < UNIT)
+		return;
+	h->got -= UNIT;
+	t = under_way(h);
+	h->since = now;
+	if (!h->pace)
+		h->pace = t ? t : 1;
+	else if (t > h->pace)
+		h->pace += (t - h->pace) >> RISE_BITS;
+	else
+		h->pace -= (h->pace - t) >> FALL_BITS;
+	if (h->pace > PACE_MAX)
+		h->pace = PACE_MAX;
+}
+
+void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes)
+{
+	if (h)
+		h->owed -= bytes;
+}
+
+rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes)
+{
+	rwy_dur pace;
+
+	if (!h)
+		return 0;
+	pace = under_way(h) > h->pace ? under_way(h) : h->pace;
+	if (pace > PACE_MAX)
+		pace = PACE_MAX;
+	if (bytes < h->owed)
+		bytes = h->owed;
+	return (bytes < BYTES_MAX ? bytes : BYTES_MAX) * pace >> UNIT_BITS;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * READs of many queue pairs to one slow host: it answers at a fixed rate, and the far gateway does not ask
+ * for what the host is still about to send (roce/reqr_host.h).
+ */
+#include "eng_pair.h"
+#include "roce/psn.h"
+
+#define QPS      16
+#define A_QPN    0x20
+#define B_QPN    0x40
+#define PMTU     1024u
+#define LEN      (1u << 20)
+#define CNT      (LEN / PMTU)
+#define JOBS     64
+#define PER_MS   16 /* packets of the host: 16 MB/s */
+#define TURN     64 /* of one queue pair in a row, as Soft-RoCE has it */
+#define PROMISED (60 * RWY_SEC)
+
+/* What host B has to answer on one queue pair, in the order in which it was asked. */
+struct job {
+	roce_psn psn;
+	uint32_t cnt, at;
+};
+
+struct qp {
+	unsigned qps_reads, asked; /* host A: READs to do, READs sent */
+	roce_psn first, una;       /* its first PSN; the next response */
+	roce_psn expects;          /* host B: the next request */
+	bool naked;
+	struct job job[JOBS];
+	unsigned head, tail;
+};
+
+static struct qp qp[QPS];
+static unsigned qps, turn, turn_left;
+static uint64_t served, rng;
+static unsigned loss; /* of 1,000 packets between the far gateway and its host */
+
+static bool lost(void)
+{
+	rng = rng * 6364136223846793005u + 1442695040888963407u;
+	return (rng >> 33) % 1000 < loss;
+}
+
+static void a_reads(unsigned i)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_READ_REQ,
+	    .psn = roce_psn_add(qp[i].first, qp[i].asked * CNT),
+	    .dqpn = B_QPN + i,
+	    .va = 0x10000,
+	    .rkey = 7,
+	    .len = LEN,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	qp[i].asked++;
+	eng_host_sends(0, &m, 2);
+}
+
+/* Host A: responses come in order, each once. */
+static void a_heard(struct eng_side *s, const struct roce_pkt *pkt)
+{
+	struct qp *q = &qp[pkt->dqpn - A_QPN];
+
+	if (pkt->info->op != ROCE_OP_READ_RESP)
+		return;
+	assert_int_equal(pkt->psn, q->una);
+	q->una = roce_psn_add(q->una, 1);
+}
+
+static void b_sends(unsigned i, const struct rc_mk *what)
+{
+	struct rc_mk m = *what;
+
+	m.dqpn = A_QPN + i;
+	memcpy(m.src, (uint8_t[]){10, 2, 0, 3}, 4);
+	memcpy(m.dst, (uint8_t[]){10, 1, 0, 3}, 4);
+	if (!lost())
+		eng_host_sends(1, &m, 2);
+}
+
+/* Host B: takes requests in PSN order, and does again what it is asked again. */
+static void b_heard(struct eng_side *s, const struct roce_pkt *pkt)
+{
+	struct qp *q = &qp[pkt->dqpn - B_QPN];
+	uint32_t cnt = roce_read_packets(roce_reth_len(pkt), PMTU);
+
+	assert_int_equal(pkt->info->op, ROCE_OP_READ_REQ);
+	if (lost())
+		return;
+	if (roce_psn_after(pkt->psn, q->expects)) {
+		q->naked = true;
+		return;
+	}
+	if (pkt->psn == q->expects)
+		q->expects = roce_psn_add(q->expects, cnt);
+	assert_true(q->tail - q->head < JOBS);
+	q->job[q->tail++ % JOBS] = (struct job){.psn = pkt->psn, .cnt = cnt};
+}
+
+static void b_answers_one(unsigned i)
+{
+	struct job *j = &qp[i].job[qp[i].head % JOBS];
+	bool first = !j->at, last = j->at + 1 == j->cnt;
+	struct rc_mk m = {.opcode = first  ? last ? ROCE_RC_READ_RESP_ONLY : ROCE_RC_READ_RESP_FIRST
+	                            : last ? ROCE_RC_READ_RESP_LAST
+	                                   : ROCE_RC_READ_RESP_MIDDLE,
+	    .psn = roce_psn_add(j->psn, j->at++),
+	    .syndrome = 0x1f,
+	    .payload_len = PMTU};
+
+	served++;
+	if (last)
+		qp[i].head++;
+	b_sends(i, &m);
+}
+
+/* One millisecond of host B: queue pairs by turns. */
+static void b_works(void)
+{
+	for (unsigned i = 0; i < qps; i++)
+		if (qp[i].naked) {
+			qp[i].naked = false;
+			b_sends(i,
+			    &(struct rc_mk){.opcode = ROCE_RC_ACK, .psn = qp[i].expects, .syndrome = 0x60});
+		}
+	for (unsigned n = 0, idle = 0; n < PER_MS && idle < qps;) {
+		if (!turn_left || qp[turn].head == qp[turn].tail) {
+			turn = (turn + 1) % qps;
+			turn_left = TURN;
+			idle += qp[turn].head == qp[turn].tail;
+			continue;
+		}
+		idle = 0;
+		turn_left--;
+		n++;
+		b_answers_one(turn);
+	}
+}
+
+static unsigned reads_done(unsigned i)
+{
+	return ((qp[i].una - qp[i].first) & ROCE_PSN_MASK) / CNT;
+}
+
+/* Each queue pair of host A has one READ outstanding, as Soft-RoCE has at this length. */
+static void all_read(unsigned n, unsigned reads, rwy_dur one_way)
+{
+	bool more = true;
+
+	qps = n;
+	turn = turn_left = 0;
+	served = 0;
+	rng = 1;
+	eng_pair_delay(one_way);
+	side[0].heard = a_heard;
+	side[1].heard = b_heard;
+	for (unsigned i = 0; i < n; i++) {
+		qp[i] = (struct qp){.first = 0x800000 * (i & 1) + 0x10000 * i};
+		qp[i].una = qp[i].expects = qp[i].first;
+	}
+	for (rwy_time end = eng_now + PROMISED; more; eng_pair_run(RWY_MS)) {
+		more = false;
+		assert_true(eng_now < end);
+		b_works();
+		for (unsigned i = 0; i < n; i++) {
+			if (qp[i].asked < reads && reads_done(i) == qp[i].asked)
+				a_reads(i);
+			more |= reads_done(i) < reads;
+		}
+	}
+	eng_pair_run(2 * RWY_SEC); /* copies would still come */
+}
+
+/* Nothing is lost: each READ is asked for once, whatever the distance. */
+static void test_once(void **state)
+{
+	static const unsigned ns[] = {1, 4, QPS};
+	static const rwy_dur ways[] = {10 * RWY_MS, 50 * RWY_MS};
+
+	loss = 0;
+	for (unsigned k = 0; k < 6; k++) {
+		const struct eng_counters *c;
+		unsigned n = ns[k / 2];
+
+		assert_int_equal(eng_pair_set_up(state), 0);
+		all_read(n, 3, ways[k % 2]);
+		c = eng_counters(side[1].e);
+		assert_int_equal(c->local_ack_timeout_err, 0);
+		assert_int_equal(c->drop_old_response, 0);
+		assert_int_equal(c->host_resent, 0);
+		assert_int_equal(side[1].requests, 3 * n);
+		assert_int_equal(served, (uint64_t)3 * n * CNT);
+		assert_int_equal(eng_pair_tear_down(state), 0);
+	}
+}
+
+/* The LAN loses packets: all comes, and the host answers little twice. */
+static void test_lan_loss(void **state)
+{
+	loss = 1;
+	for (unsigned n = 1; n <= QPS; n *= 4) {
+		assert_int_equal(eng_pair_set_up(state), 0);
+		all_read(n, 3, 10 * RWY_MS);
+		assert_true(eng_counters(side[1].e)->host_resent > 0);
+		assert_int_equal(eng_counters(side[1].e)->conns_failed, 0);
+		assert_int_equal(eng_pair_tear_down(state), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_lan_loss)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
