@@ -142,7 +142,9 @@ static void draw_qps(struct run *r)
 	struct sim_rng *g = &r->rng;
 
 	r->zero_psn = sim_chance(g, .4);
-	r->qps = 1 + sim_below(g, sim_chance(g, .2) && !(r->faults & F_SQUEEZE) ? QPS_MAX : 4);
+	r->qps =
+	    1 + sim_below(
+	            g, sim_chance(g, r->faults & F_SLOW ? .7 : .2) && !(r->faults & F_SQUEEZE) ? QPS_MAX : 4);
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++) {
 			struct side *s = &r->qp[i][j];
@@ -187,6 +189,14 @@ static void draw_squeeze(struct run *r)
 	r->fault_at = 1700 * RWY_MS + RWY_MS * sim_below(&r->rng, 200);
 }
 
+/* 2 to 20 MB/s, as Soft-RoCE has it. */
+static void draw_slow(struct run *r)
+{
+	for (unsigned j = 0; j < 2; j++)
+		for (unsigned k = 0; k < SIM_HOSTS; k++)
+			r->slow[j][k] = 50 + sim_below(&r->rng, 450);
+}
+
 /* A fresh connection between the two sides of qp[i], and its workload. */
 static void connect_qp(struct run *r, struct side *s)
 {
@@ -215,6 +225,7 @@ static void connect_qp(struct run *r, struct side *s)
 		c.rkey = 0x1000 + (uint32_t)sim_below(g, 1000);
 		/* With so little credit a READ waits long behind WRITEs that were acknowledged early. */
 		c.timeout = r->faults & F_SQUEEZE ? 67 * RWY_MS
+		            : r->faults & F_SLOW  ? 5 * RWY_SEC
 		            : r->cfg.rx_window    ? 2 * RWY_SEC
 		                                  : 500 * RWY_MS;
 		/* 7 is without limit, as Soft-RoCE has it: then nobody but a gateway can end a connection. */
@@ -325,6 +336,8 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 			    r->cfg.wan[i].reorder, r->cfg.wan[i].dup, r->cfg.wan[i].corrupt, r->cfg.wan_mtu,
 			    r->cfg.ack_mode, (unsigned long long)r->cfg.custody_conn, r->cfg.rx_window);
 	draw_qps(r);
+	if (faults & F_SLOW)
+		draw_slow(r);
 	r->change_at = r->move_at = RWY_NEVER;
 	if (faults & F_SQUEEZE) { /* a gateway that has just started asks nobody for its first 200 ms */
 		r->deaf = true;
@@ -361,6 +374,10 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 			if (eng_custody_bytes(sim_engine(r->w, i)))
 				sim_fail(r, "custody is not empty at the end", &r->qp[0][i],
 				    (unsigned)eng_custody_bytes(sim_engine(r->w, i)));
+	for (unsigned i = 0; i < 2 && !(faults & ~(F_TENANTS | F_MOVES | F_SLOW)); i++)
+		if (eng_counters(sim_engine(r->w, i))->local_ack_timeout_err && !r->why)
+			sim_fail(r, "a host that lost nothing was asked again", &r->qp[0][i],
+			    (unsigned)eng_counters(sim_engine(r->w, i))->local_ack_timeout_err);
 	if (verbose && (faults & F_MOVES))
 		fprintf(stderr, "by the reliable carrier: %llu datagrams\n",
 		    (unsigned long long)sim_streamed(r->w));

@@ -34,9 +34,10 @@ enum faults {
 	F_TENANTS = 512,
 	F_CHANGES = 1024, /* of the tenants: with F_TENANTS */
 	F_MOVES = 2048,   /* to a reliable carrier and back, and it breaks */
+	F_SLOW = 8192,    /* hosts send at a rate of theirs, their queue pairs by turns */
 };
 /* What may cost nobody's connection, and no host a wrong packet. */
-#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES)
+#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_SLOW)
 #define F_CRASH (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
 struct side {
@@ -76,6 +77,10 @@ struct run {
 	 * and those that once were in ack mode `near`, as masks */
 	unsigned steps, mortal, removed, near;
 	rwy_time change_at, move_at; /* F_MOVES: the next */
+	/* F_SLOW, of each host: time a byte takes, and when the last is gone; whose turn it is */
+	rwy_dur slow[2][SIM_HOSTS];
+	rwy_time busy[2][SIM_HOSTS];
+	unsigned turn;
 	const char *why;
 	char detail[256];
 };

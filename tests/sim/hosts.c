@@ -37,6 +37,8 @@ static void note_due(struct run *r, const struct side *s)
 {
 	rwy_time *due = &r->due[0][0] + (s - &r->qp[0][0]), at = s->gone ? RWY_NEVER : rc_host_next(&s->h);
 
+	if (r->busy[s->site][s->host] > sim_now(r->w) && !s->gone)
+		at = rwy_time_min(at, r->busy[s->site][s->host]); /* then it may have more to send */
 	if (*due == at)
 		return;
 	*due = at;
@@ -48,8 +50,13 @@ void sim_pump(struct run *r, struct side *s)
 	uint8_t out[RC_PKT_MAX];
 	uint32_t len;
 
-	while ((len = rc_host_output(&s->h, out, sim_now(r->w))))
+	rwy_time *busy = &r->busy[s->site][s->host], now = sim_now(r->w);
+
+	while (*busy <= now && (len = rc_host_output(&s->h, out, now))) {
 		sim_host_tx(r->w, s->site, s->tenant, out, len);
+		if (r->faults & F_SLOW)
+			*busy = now + len * r->slow[s->site][s->host];
+	}
 	note_due(r, s);
 }
 
@@ -99,8 +106,10 @@ static void tick(void *ctx, rwy_time now)
 {
 	struct run *r = ctx;
 
-	for (unsigned i = 0; i < r->qps && !r->deaf; i++)
+	r->turn += r->faults & F_SLOW ? 1 : 0;
+	for (unsigned k = 0; k < r->qps && !r->deaf; k++)
 		for (unsigned j = 0; j < 2; j++) {
+			unsigned i = (k + r->turn) % r->qps;
 			struct side *s = &r->qp[i][j];
 
 			if (r->due[i][j] <= now) {

@@ -84,6 +84,8 @@ static const struct {
     {80880995, F_LAN_LOSS | F_CRASH_FAR | F_TENANTS}, /* the host had said which PSN it expects, to a gateway
                                                          that then crashed, and did not answer the question
                                                          where it stands: what was lost was not told */
+    {85, F_SLOW}, /* a host that still answered the READs of its other queue pairs was asked again */
+    {94, F_SLOW}, /* the same */
 };
 
 static void help(void)
@@ -98,7 +100,8 @@ static void help(void)
 	    "   64 both gateways crash        128 a gateway stands still    256 a host dies\n"
 	    "  512 tenants with the same addresses              1024 that change, go and come back (with "
 	    "512)\n"
-	    " 2048 the tunnel moves to a reliable carrier and back, and that breaks\n");
+	    " 2048 the tunnel moves to a reliable carrier and back, and that breaks\n"
+	    " 8192 hosts are slow, and asked for much\n");
 }
 
 /* A single fault, or two that meet, from the seed. */
@@ -138,7 +141,8 @@ static unsigned faults_of(const struct plan *p, uint64_t seed)
 	bool calm = kind == (F_SQUEEZE | F_REUSE);
 
 	return kind | (seed / KINDS % 4 ? 0 : F_TENANTS) | (seed / KINDS % 8 || calm ? 0 : F_CHANGES) |
-	       (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) | p->with;
+	       (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) |
+	       (seed / KINDS % 5 == 2 && !(kind & F_SQUEEZE) ? F_SLOW : 0) | p->with;
 }
 
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, unsigned faults)

@@ -56,6 +56,8 @@ void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
 		w->op = (enum rc_wr_op)sim_below(&r->rng, 8);
 		while ((r->faults & F_SQUEEZE) && (w->op == RC_READ || w->op == RC_CAS || w->op == RC_FAA))
 			w->op = (enum rc_wr_op)sim_below(&r->rng, 8);
+		if ((r->faults & F_SLOW) && sim_chance(&r->rng, .5))
+			w->op = RC_READ;
 		w->rkey = peer->h.cfg.rkey;
 		w->imm = (uint32_t)sim_next(&r->rng);
 		switch (w->op) {
@@ -74,7 +76,7 @@ void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
 			w->len = len;
 			break;
 		case RC_READ:
-			len = draw_len(r, AREA / 4);
+			len = draw_len(r, r->faults & F_SLOW ? AREA / 2 : AREA / 4);
 			w->remote = SRC + sim_below(&r->rng, AREA - len);
 			w->local = READ_TO + sim_below(&r->rng, AREA - len);
 			w->len = len;
