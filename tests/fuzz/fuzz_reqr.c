@@ -26,6 +26,7 @@ struct fuzz {
 	const uint8_t *p;
 	size_t n;
 	struct roce_reqr r;
+	struct roce_reqr_host host;
 	roce_psn freed; /* PSN of the next request to be released */
 	uint32_t pushed, released;
 	rwy_time now;
@@ -56,6 +57,7 @@ static void check(struct fuzz *f)
 	for (b = r->q.head; b && b != r->next; b = b->next)
 		before++;
 	CHECK(b == r->next && before == r->inflight);
+	CHECK(r->owed == f->host.owed && (r->inflight || !r->owed));
 	for (b = r->q.head; b; b = b->next, n++) {
 		CHECK(b->psn == at);
 		CHECK(b->psn_cnt || !b->next);
@@ -192,6 +194,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cfg.rnr_retry = how & 8 ? 7 : 2;
 	f.freed = how & 16 ? 0xfffffa : u16(&f) << 8;
 	roce_reqr_init(&f.r, &cfg, f.freed, how & 32 ? 256 : 0);
+	roce_reqr_share(&f.r, &f.host);
 	f.r.probe = how & 64;
 	f.r.resumed = how & 128;
 	while (f.n) {
@@ -218,5 +221,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(&f);
 	}
 	roce_reqr_fini(&f.r, &(struct rwy_bufs){.ops = &ops});
+	CHECK(!f.host.owed);
 	return 0;
 }
