@@ -363,6 +363,14 @@ rwy_time roce_reqr_next(const struct roce_reqr *r)
 	return r->rnr_until ? rwy_time_min(r->rnr_until, r->deadline) : r->deadline;
 }
 
+void roce_reqr_reread(struct roce_reqr *r, roce_psn from)
+{
+	if (!r->q.head || !roce_psn_before(from, r->una) || roce_psn_before(from, r->q.head->psn))
+		return;
+	r->una = from;
+	roce_reqr_go_back(r);
+}
+
 void roce_reqr_go(struct roce_reqr *r)
 {
 	r->probe = false;

@@ -115,6 +115,9 @@ void roce_reqr_recv(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce
 void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now);
 rwy_time roce_reqr_next(const struct roce_reqr *r); /* RWY_NEVER: nothing to do for time's sake */
 
+/* Answers to the oldest request from this PSN on went down with who asked: they are asked for again. */
+void roce_reqr_reread(struct roce_reqr *r, roce_psn from);
+
 /* The pairing is known: leave probe mode. */
 void roce_reqr_go(struct roce_reqr *r);
 

@@ -388,13 +388,25 @@ static void settle(struct eng_far *f, const struct roce_pkt *pkt, uint64_t seq, 
 		eng_learn_wait(f, now);
 }
 
+/* Its host has part of the answer and asks for the rest of the same READ. */
+static bool is_rest(const struct rwy_buf *q, const struct rwy_buf *b)
+{
+	uint32_t at = (b->psn - q->psn) & ROCE_PSN_MASK;
+
+	return roce_op(b->opcode)->op == ROCE_OP_READ_REQ && b->opcode == q->opcode && b->psn_cnt &&
+	       at < q->psn_cnt && at + b->psn_cnt == q->psn_cnt;
+}
+
 /* A request we hold already (the near gateway restarted and its host sent again): the flow sequence it has
  * now is the one to report. */
 static void renumber(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
 {
 	for (struct rwy_buf *q = f->reqr.q.head; q; q = q->next)
-		if (q->psn == b->psn) {
+		if (q->psn == b->psn || is_rest(q, b)) {
 			q->seq = b->seq;
+			/* The half of a READ's answer that went to the gateway before is needed again. */
+			if (q == f->reqr.q.head)
+				roce_reqr_reread(&f->reqr, b->psn);
 			return;
 		}
 	/* Acknowledged by the host before: an answer that was lost with the gateway cannot be had again

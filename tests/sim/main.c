@@ -86,6 +86,8 @@ static const struct {
                                                          where it stands: what was lost was not told */
     {85, F_SLOW}, /* a host that still answered the READs of its other queue pairs was asked again */
     {94, F_SLOW}, /* the same */
+    {408, F_SLOW | F_LAN_LOSS | F_CRASH_NEAR}, /* half of a READ's answer went down with the near gateway, and
+                                                  the other half was of no use to the next one */
 };
 
 static void help(void)

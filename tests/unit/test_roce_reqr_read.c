@@ -90,6 +90,46 @@ static void test_lost_response_partial_read(void **state)
 	rq_fini(&q);
 }
 
+/* Who asked is a new process: what came of the READ so far is lost, and comes again. */
+static void test_reread(void **state)
+{
+	struct rq q;
+
+	rq_init(&q, START, 1024);
+	roce_reqr_reread(&q.r, START);
+	rq_push(&q, ROCE_RC_READ_REQ, 4);
+	rq_push(&q, ROCE_RC_SEND_ONLY, 1);
+	rq_send(&q);
+	roce_reqr_reread(&q.r, START); /* nothing came yet */
+	assert_int_equal(rq_send(&q), 0);
+	rq_resp(&q, FIRST, P(0), 31, 1024);
+	rq_resp(&q, MIDDLE, P(1), 0, 1024);
+	roce_reqr_reread(&q.r, START);
+	assert_int_equal(rq_send(&q), 2);
+	assert_int_equal(q.tx[0].skip, 0);
+	rq_resp(&q, MIDDLE, P(2), 0, 1024); /* of the first time */
+	assert_false(q.act.forward);
+	rq_send(&q);
+	rq_resp(&q, FIRST, P(0), 31, 1024);
+	rq_resp(&q, MIDDLE, P(1), 0, 1024);
+	rq_resp(&q, MIDDLE, P(2), 0, 1024);
+	roce_reqr_reread(&q.r, P(1)); /* it had the first */
+	assert_int_equal(rq_send(&q), 2);
+	assert_int_equal(q.tx[0].skip, 1);
+	roce_reqr_reread(&q.r, roce_psn_add(START, -1)); /* not of this request */
+	roce_reqr_reread(&q.r, P(2));                    /* nothing to go back for */
+	assert_int_equal(rq_send(&q), 0);
+	roce_reqr_reread(&q.r, START);
+	assert_int_equal(rq_send(&q), 2);
+	for (unsigned i = 0; i < 4; i++) {
+		rq_resp(&q, i == 0 ? FIRST : i == 3 ? LAST : MIDDLE, P(i), 31, 1024);
+		assert_true(q.act.forward);
+	}
+	rq_ack(&q, P(4));
+	assert_int_equal(q.done, 2);
+	rq_fini(&q);
+}
+
 static void test_implied_nak_by_ack(void **state)
 {
 	struct rq q;
@@ -345,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_read),
 	    cmocka_unit_test(test_lost_response_partial_read),
+	    cmocka_unit_test(test_reread),
 	    cmocka_unit_test(test_implied_nak_by_ack),
 	    cmocka_unit_test(test_implied_nak_by_response),
 	    cmocka_unit_test(test_atomic_retry_same_psn),
