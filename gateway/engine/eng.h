@@ -49,6 +49,15 @@ struct eng_half {
 	struct eng_ten *ten; /* of key.tenant; stays while a half is in it */
 };
 
+#define ENG_READS 4
+
+/* A READ that the local host asked. */
+struct eng_read {
+	roce_psn psn;
+	uint32_t rkey, len;
+	uint64_t va;
+};
+
 struct eng_near {
 	struct eng_half h;
 	struct eng_far *far;  /* NULL until paired */
@@ -81,8 +90,10 @@ struct eng_near {
 	rwy_time deaf_until; /* what it sends until then is not looked at; 0: it is, see near_req.c */
 	bool gap_seen;
 	roce_psn nak_psn;
-	roce_psn gap_low; /* lowest PSN beyond the gap that the host sent since */
-	uint32_t naks;    /* of nak_psn, without the host going back to it */
+	roce_psn gap_low;                /* lowest PSN beyond the gap that the host sent since */
+	uint32_t naks;                   /* of nak_psn, without the host going back to it */
+	struct eng_read read[ENG_READS]; /* the latest, a ring */
+	uint32_t reads;
 	uint64_t custody; /* buffer memory of what the far host has not acknowledged */
 	uint64_t packets, bytes;
 };

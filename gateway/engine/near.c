@@ -141,6 +141,7 @@ void eng_near_start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time 
 	n->resume = false;
 	n->held = false;
 	n->acked_at = n->deaf_until = 0;
+	n->reads = 0;
 	n->life = (uint32_t)eng_random(n->h.e) | 1;
 	eng_log(n->h.e, 4, "near remote_qpn=%u starts at psn=%u", n->h.key.qpn, first);
 }

@@ -89,6 +89,9 @@ static void accept(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_bu
 	b->msn = act->msn;
 	if (pkt->psn == n->nak_psn)
 		n->naks = 0;
+	if (pkt->info->op == ROCE_OP_READ_REQ)
+		n->read[n->reads++ % ENG_READS] =
+		    (struct eng_read){pkt->psn, roce_reth_rkey(pkt), roce_reth_len(pkt), roce_reth_va(pkt)};
 	n->packets++;
 	n->bytes += b->len;
 	eng_hold(n, eng_cost(e, b));
@@ -124,6 +127,25 @@ void eng_near_unhold(struct eng_near *n, rwy_time now)
 }
 
 /*
+ * The rest of a READ, to the byte, and we have the answers: no new connection begins so. Soft-RoCE's timer
+ * runs from its first packet on, whatever comes meanwhile: a slow host asks for what is in its own queue.
+ */
+static bool rest_of_read(const struct eng_near *n, const struct roce_pkt *pkt)
+{
+	if (!n->cache.head || roce_psn_before(pkt->psn, n->cache.head->psn))
+		return false;
+	for (uint32_t i = 0; i < ENG_READS && i < n->reads; i++) {
+		const struct eng_read *r = &n->read[i];
+		uint64_t off = (uint64_t)((pkt->psn - r->psn) & ROCE_PSN_MASK) * n->resp.pmtu;
+
+		if (off && off < r->len && roce_reth_va(pkt) == r->va + off &&
+		    roce_reth_len(pkt) == r->len - off && roce_reth_rkey(pkt) == r->rkey)
+			return true;
+	}
+	return false;
+}
+
+/*
  * A request that does not fit this connection's PSNs may be the first of a new one on the same QPN: its host
  * created the QP again. We cannot know from here, so we do not guess: with nothing in custody the connection
  * is started anew at this PSN, unacknowledged, and the far host, which knows, is asked (see far.c: its answer
@@ -147,6 +169,8 @@ static bool may_be_new(
 		       now - n->asked_at > n->h.e->tun[n->h.tunnel].least_rtt;
 	if (v == ROCE_RESP_STALE)
 		return true;
+	if (v == ROCE_RESP_DUP_READ && rest_of_read(n, pkt))
+		return false;
 	/* It has not been told yet, and is where the connection that failed was: it is that one's host. */
 	if (v == ROCE_RESP_FAILED && !n->resp.fail_sent && !roce_psn_before(pkt->psn, n->resp.acked) &&
 	    !roce_psn_after(pkt->psn, n->resp.epsn))

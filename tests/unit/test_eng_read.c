@@ -209,9 +209,55 @@ static void test_lan_loss(void **state)
 	}
 }
 
+/* Host A asks again for a READ that was answered long ago, from packet `at` on. */
+static void a_repeats(unsigned at, uint64_t va)
+{
+	qp[0].una = roce_psn_add(qp[0].first, at);
+	eng_host_sends(0,
+	    &(struct rc_mk){.opcode = ROCE_RC_READ_REQ,
+	        .psn = qp[0].una,
+	        .dqpn = B_QPN,
+	        .va = va,
+	        .rkey = 7,
+	        .len = LEN - at * PMTU,
+	        .src = {10, 1, 0, 3},
+	        .dst = {10, 2, 0, 3}},
+	    2);
+	for (unsigned i = 0; i < 500; i++) {
+		b_works();
+		eng_pair_run(RWY_MS);
+	}
+	assert_int_equal(qp[0].una, roce_psn_add(qp[0].first, CNT));
+}
+
+/* The rest of a READ is answered from memory; what may be a new connection's READ is asked of host B. */
+static void test_repeats(void **state)
+{
+	loss = 0;
+	all_read(1, 1, 10 * RWY_MS);
+	assert_int_equal(side[1].requests, 1);
+	a_repeats(600, 0x10000 + 600 * PMTU);
+	a_repeats(1, 0x10000 + PMTU);
+	assert_int_equal(side[1].requests, 1);
+	assert_int_equal(served, CNT);
+	a_repeats(600, 0x20000);
+	assert_int_equal(side[1].requests, 2);
+	assert_int_equal(served, CNT + CNT - 600);
+}
+
+static void test_repeat_of_all(void **state)
+{
+	loss = 0;
+	all_read(1, 1, 10 * RWY_MS);
+	a_repeats(0, 0x10000);
+	assert_int_equal(side[1].requests, 2);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_lan_loss)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_lan_loss),
+	    cmocka_unit_test_setup_teardown(test_repeats, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_repeat_of_all, eng_pair_set_up, eng_pair_tear_down)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
