@@ -163,6 +163,9 @@ void gw_eng_cfg_memory(struct eng_cfg *out, unsigned workers, uint32_t buffers, 
 		out->custody_total = share / 2 * cost;
 	if (out->custody_conn > out->custody_total)
 		out->custody_conn = out->custody_total;
+	out->read_cache_total = share / 8 * cost;
+	if (out->read_cache_conn > out->read_cache_total)
+		out->read_cache_conn = out->read_cache_total;
 	for (unsigned i = 0; i < out->tunnels; i++)
 		gw_eng_tunnel_memory(&out->tunnel[i].wan, out->tunnels, workers, buffers, cost);
 }

@@ -271,3 +271,10 @@ roce_msn roce_aeth_msn(const struct roce_pkt *p)
 {
 	return rwy_get24(aeth(p)->msn);
 }
+
+uint64_t roce_atomic_original(const struct roce_pkt *p)
+{
+	const uint8_t *h = (const uint8_t *)(aeth(p) + 1);
+
+	return rwy_get64(((const struct roce_atomicacketh *)h)->orig);
+}

@@ -81,6 +81,7 @@ uint32_t roce_reth_rkey(const struct roce_pkt *p);
 uint32_t roce_reth_len(const struct roce_pkt *p); /* DMA length in bytes */
 uint8_t roce_aeth_syndrome(const struct roce_pkt *p);
 roce_msn roce_aeth_msn(const struct roce_pkt *p);
+uint64_t roce_atomic_original(const struct roce_pkt *p); /* of an ATOMIC ACK: what was there before */
 
 /* AETH syndrome (IBA 9.7.5.1, tables 44-46): bits 6:5 the type, 4:0 the value. */
 enum roce_aeth_type { ROCE_AETH_ACK = 0, ROCE_AETH_RNR = 1, ROCE_AETH_RSVD = 2, ROCE_AETH_NAK = 3 };

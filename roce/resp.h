@@ -68,6 +68,7 @@ struct roce_resp_rd {
 struct roce_resp {
 	roce_psn start;     /* first PSN of this life of the connection */
 	roce_psn epsn;      /* next expected */
+	uint64_t passed;    /* PSNs accepted in this life, also beyond 24 bits */
 	roce_msn msn;       /* after everything accepted */
 	roce_psn allow_psn; /* watermark: everything before this may be acknowledged ... */
 	roce_msn allow_msn; /* ... with this MSN */
@@ -102,6 +103,12 @@ struct roce_resp {
 	struct roce_resp_rd *rd;
 	uint16_t rd_head, rd_n, rd_cap;
 };
+
+/* A PSN before epsn as a number that does not come again in this life: PSNs do, after 2^24. */
+static inline uint64_t roce_resp_serial(const struct roce_resp *r, roce_psn psn)
+{
+	return r->passed - ((r->epsn - psn) & ROCE_PSN_MASK);
+}
 
 /* Starts at the first PSN seen or told by CM. pmtu 0: unknown. Not `started`: roce_resp_flush stays silent
  * until roce_resp_go. */

@@ -26,6 +26,7 @@ void roce_resp_advance(struct roce_resp *r, uint32_t cnt)
 	uint32_t span = ((r->epsn - r->start) & ROCE_PSN_MASK) + cnt;
 
 	r->epsn = roce_psn_add(r->epsn, cnt);
+	r->passed += cnt;
 	if (span > ROCE_RESP_SPAN)
 		r->start = roce_psn_add(r->epsn, ROCE_PSN_MASK + 1 - ROCE_RESP_SPAN);
 }

@@ -211,7 +211,8 @@ const struct conf_key conf_keys[] = {
     {"memory.custody_total", CONF_T_SIZE, MIB, TIB, "256MiB", C(custody_total),
         .text = "The same for all connections. At most 4KiB for each of `memory.buffers`."},
     {"memory.read_cache_per_connection", CONF_T_SIZE, 64 * KIB, GIB, "4MiB", C(read_cache_conn),
-        .text = "Served READ responses kept for a host that asks again."},
+        .text = "Served READ responses kept for a host that asks again, in what their buffers take. All "
+                "connections together keep at most an eighth of `buffers`."},
 
     {"api", CONF_T_GROUP, .text = "The local API, which the `roceway` command uses."},
     {"api.socket", CONF_T_PATH, 2, 107, "/run/roceway/gateway.sock", C(api_socket),

@@ -58,6 +58,23 @@ struct eng_read {
 	uint64_t va;
 };
 
+/*
+ * An answer that was served, for a host that lost it. Of a READ it is the packet; of an ATOMIC what it found.
+ */
+struct eng_kept {
+	uint64_t serial; /* roce_resp_serial of its PSN */
+	union {
+		struct rwy_buf *buf; /* its msn: n->answered when it was kept */
+		uint64_t original;
+	};
+};
+
+/* By serial. A power of two, grows; no memory before the first. */
+struct eng_keptq {
+	struct eng_kept *at;
+	uint32_t head, n, cap;
+};
+
 struct eng_near {
 	struct eng_half h;
 	struct eng_far *far;  /* NULL until paired */
@@ -75,7 +92,6 @@ struct eng_near {
 	struct roce_resp resp;
 	struct wan_txflow *req;
 	struct wan_rxflow *rsp;
-	struct rwy_bufq cache;  /* answers served, for replays, oldest first */
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
 	struct eng_nexthop nh;
 	struct eng_jent *jent; /* NULL: nothing promised yet */
@@ -92,10 +108,14 @@ struct eng_near {
 	roce_psn nak_psn;
 	roce_psn gap_low;                /* lowest PSN beyond the gap that the host sent since */
 	uint32_t naks;                   /* of nak_psn, without the host going back to it */
-	struct eng_read read[ENG_READS]; /* the latest, a ring */
-	uint32_t reads;
+	struct eng_read read[ENG_READS]; /* the latest READs asked, a ring */
+	uint32_t reads_asked;
 	uint64_t custody; /* buffer memory of what the far host has not acknowledged */
 	uint64_t packets, bytes;
+	struct eng_keptq reads, atomics;        /* answers served, for replays */
+	uint64_t kept;                          /* what the buffers of `reads` take */
+	uint32_t answered;                      /* READs and ATOMICs */
+	struct eng_near *kept_next, *kept_prev; /* ring of those that keep READ responses; NULL: not in it */
 };
 
 #define ENG_NO_SEQ                                                                                           \
@@ -223,6 +243,11 @@ struct eng {
 	uint64_t custody;    /* the same, all near halves */
 	uint64_t reserved;   /* of cfg.custody_total, by tenants */
 	uint64_t common;     /* of custody, what is above its tenant's reservation */
+	uint64_t kept;       /* READ responses kept for replays, of all near halves */
+	uint64_t kept_share; /* cfg.read_cache_total, for each of those that keep some */
+	uint32_t kept_bufs, keepers;
+	struct eng_near *kept_hand; /* one of them, NULL: there is none */
+	uint64_t kept_atomics;      /* memory of records above the first few of each */
 	uint64_t rng;
 	uint32_t sweep; /* table slot of the idle sweep */
 	rwy_time sweep_at;
@@ -279,10 +304,21 @@ void eng_journal_note(struct eng_near *n); /* before an acknowledge leaves */
 void eng_journal_forget(struct eng_near *n);
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now); /* what the journal has of it */
 
-/* near_replay.c: answers kept for a host that lost them */
+/* near_replay.c: a host that lost answers gets them again */
 void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now);
+void eng_near_replay_atomic(struct eng_near *n, roce_psn psn, rwy_time now);
 void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t opcode);
-void eng_near_keep(struct eng_near *n, struct rwy_buf *b);
+
+/* near_kept.c: the answers kept for that. Each is kept after it was served. */
+void eng_near_keep_read(struct eng_near *n, roce_psn psn, struct rwy_buf *b); /* takes b */
+void eng_near_keep_atomic(struct eng_near *n, roce_psn psn, uint64_t original);
+/* That of this PSN and, for READ responses, the ones after it; NULL: not kept. */
+const struct eng_kept *eng_near_kept(const struct eng_near *n, const struct eng_keptq *q, roce_psn psn);
+/* A READ response to this PSN is kept, or comes from the far host yet. */
+bool eng_near_has_answer(const struct eng_near *n, roce_psn psn);
+const struct eng_kept *eng_near_kept_next(const struct eng_keptq *q, const struct eng_kept *k);
+void eng_near_forget_reads(struct eng_near *n); /* the host gave up long ago, if it lost one */
+void eng_near_forget_answers(struct eng_near *n);
 
 /* far.c and far_resume.c */
 void eng_far_begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe);
@@ -390,7 +426,7 @@ struct eng_ten {
 	struct eng_tenant_stats st;
 	struct eng_prefix *prefix; /* its own copy */
 	struct roce_cm_tab *cm;    /* NULL until its first CM message */
-	uint64_t custody;
+	uint64_t custody, kept;    /* kept: READ responses for replays */
 	uint32_t halves, half_open;
 	bool removing; /* takes nothing new; freed with its last half */
 };

@@ -15,6 +15,7 @@
 /* An unpaired flow whose host has been silent for this long: it has given up, or will begin anew. Nothing of
  * it was acknowledged. */
 #define HALF_OPEN_SILENT (10 * RWY_SEC)
+#define GIVEN_UP         (60 * RWY_SEC) /* a host that was silent for so long asks for no answer again */
 
 static uint32_t table_size(uint32_t conns)
 {
@@ -462,8 +463,11 @@ static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)
 			eng_leave(h, now);
 			continue;
 		}
-		if (!expired(h, now))
+		if (!expired(h, now)) {
+			if (!h->is_far && ((struct eng_near *)h)->reads.cap && now - h->last > GIVEN_UP)
+				eng_near_forget_reads((struct eng_near *)h);
 			continue;
+		}
 		e->c.conns_expired++;
 		if (h->is_far)
 			eng_far_free((struct eng_far *)h, now);

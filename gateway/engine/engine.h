@@ -63,7 +63,8 @@ struct eng_cfg {
 	bool rp;          /* near destination: a local host's CNPs set the rate of what goes to it (DCQCN) */
 	uint64_t lan_Bps; /* of local hosts' ports at most, bytes a second: where that begins; 0: not known */
 	bool e2e;         /* end to end: what a host drains bounds what its flow may have under way */
-	uint64_t read_cache_conn; /* bytes of served READ responses kept for replays */
+	/* Served READ responses kept for replays, in what their buffers take: of a connection, and of all. */
+	uint64_t read_cache_conn, read_cache_total;
 	uint64_t seed;            /* randomness of this process: epochs, indices */
 	uint64_t gateway;         /* rwy_spread_id of this gateway; 0: not known */
 	struct eng_jent *journal; /* journal.h: memory that outlives the process, the caller's; NULL: none */
@@ -273,6 +274,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(delivered, "requests the far host acknowledged")                                                   \
 	X(duplicate_request, "requests seen before")                                                         \
 	X(duplicate_read, "READs or ATOMICs answered from memory")                                           \
+	X(read_cache_full, "READ responses not kept for their host: those of others take all the memory")    \
 	X(out_of_sequence, "request ahead of the expected PSN")                                              \
 	X(drop_resuming,                                                                                     \
 	    "requests before the far gateway said where a connection of an earlier process stands")          \
@@ -364,5 +366,8 @@ uint32_t eng_flow_count(const struct eng *e);
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);
 uint64_t eng_custody_bytes(const struct eng *e);
 uint64_t eng_custody_max(const struct eng *e); /* eng_cfg.custody_total */
+/* Buffers of READ responses that were served and are kept for their hosts, and what they take. */
+uint32_t eng_kept_buffers(const struct eng *e);
+uint64_t eng_kept_bytes(const struct eng *e);
 
 #endif

@@ -52,7 +52,7 @@ struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stran
 
 static void drop_cache(struct eng_near *n)
 {
-	rwy_bufq_drain(&n->h.e->bufs, &n->cache);
+	eng_near_forget_answers(n);
 	rwy_bufq_drain(&n->h.e->bufs, &n->parked);
 }
 
@@ -141,7 +141,7 @@ void eng_near_start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time 
 	n->resume = false;
 	n->held = false;
 	n->acked_at = n->deaf_until = 0;
-	n->reads = 0;
+	n->reads_asked = 0;
 	n->life = (uint32_t)eng_random(n->h.e) | 1;
 	eng_log(n->h.e, 4, "near remote_qpn=%u starts at psn=%u", n->h.key.qpn, first);
 }

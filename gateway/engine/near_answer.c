@@ -3,6 +3,23 @@
  * and ACKs. */
 #include "gateway/engine/eng.h"
 
+/* To the host, and kept for it. */
+static void serve(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b)
+{
+	struct eng *e = n->h.e;
+
+	if (pkt->opcode == ROCE_RC_ATOMIC_ACK) {
+		eng_near_keep_atomic(n, pkt->psn, roce_atomic_original(pkt));
+		eng_lan_send(e, n->h.key.tenant, b, true, &n->h.key.src, &n->nh);
+		return;
+	}
+	if (n->resp.serve_opcode == pkt->opcode)
+		eng_lan_send(e, n->h.key.tenant, b, false, &n->h.key.src, &n->nh);
+	else
+		eng_near_resend(n, b, n->resp.serve_opcode);
+	eng_near_keep_read(n, pkt->psn, b);
+}
+
 /* A READ RESPONSE or ATOMIC ACK of the far host. */
 static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 {
@@ -22,11 +39,7 @@ static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 	case ROCE_RESP_SERVE:
 		if (!n->lqpn) /* taken up from before a restart, ahead of the far gateway's word to begin */
 			n->lqpn = pkt.dqpn;
-		if (n->resp.serve_opcode == pkt.opcode)
-			eng_lan_send(e, n->h.key.tenant, b, false, &n->h.key.src, &n->nh);
-		else
-			eng_near_resend(n, b, n->resp.serve_opcode);
-		eng_near_keep(n, b);
+		serve(n, &pkt, b);
 		break;
 	case ROCE_RESP_SERVED:
 	case ROCE_RESP_UNEXPECTED:

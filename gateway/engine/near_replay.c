@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers are kept for a while after they were served: a host that lost one on the LAN asks again
- * (IBA C9-106, duplicate READ), and an ATOMIC must be answered from memory, never executed twice (IBA
- * C9-110). This is a slow path: it copies.
+ * A host that lost an answer on the LAN asks again (IBA C9-106, duplicate READ), and an ATOMIC must be
+ * answered from memory, never executed twice (IBA C9-110). This is a slow path: it copies.
  */
 #include "gateway/engine/eng.h"
 #include "roce/icrc.h"
 #include "rwy/endian.h"
-
-void eng_near_keep(struct eng_near *n, struct rwy_buf *b)
-{
-	struct eng *e = n->h.e;
-	const uint8_t *bth = b->data + (rwy_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8;
-
-	b->opcode = bth[0];
-	b->psn = rwy_get24(bth + 9);
-	rwy_bufq_push(&n->cache, b);
-	while (n->cache.bytes > e->cfg.read_cache_conn && n->cache.n > 1)
-		rwy_buf_free(&e->bufs, rwy_bufq_pop(&n->cache));
-}
 
 /* IP and UDP lengths of a RoCE packet whose length changed; the IPv4 header checksum with them (RFC 1624 not
  * worth it here). */
@@ -91,31 +78,46 @@ static bool pending(const struct eng_near *n, roce_psn psn)
 	return !roce_psn_before(psn, roce_psn_add(head->psn, head->served));
 }
 
-static uint8_t replay_opcode(const struct rwy_buf *b, bool first, bool last)
+bool eng_near_has_answer(const struct eng_near *n, roce_psn psn)
 {
-	if (b->opcode == ROCE_RC_ATOMIC_ACK)
-		return b->opcode;
-	if (first)
-		return last ? ROCE_RC_READ_RESP_ONLY : ROCE_RC_READ_RESP_FIRST;
-	return last ? ROCE_RC_READ_RESP_LAST : ROCE_RC_READ_RESP_MIDDLE;
+	return eng_near_kept(n, &n->reads, psn) || pending(n, psn);
+}
+
+/* Not kept, and not on its way: the host gets an error, never silence. */
+static void gone(struct eng_near *n, roce_psn psn, const char *why, rwy_time now)
+{
+	eng_near_fail(n, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), why, now);
+	roce_resp_lost(&n->resp, psn);
 }
 
 void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now)
 {
-	roce_psn end = roce_psn_add(psn, cnt), want = psn;
+	const struct eng_kept *k = eng_near_kept(n, &n->reads, psn);
+	uint64_t first = k ? k->serial : 0;
+	bool found = k;
 
-	(void)now;
-	for (const struct rwy_buf *b = n->cache.head; b; b = b->next) {
-		if (b->psn != want || want == end)
-			continue;
-		eng_near_resend(n, b, replay_opcode(b, want == psn, roce_psn_add(want, 1) == end));
-		want = roce_psn_add(want, 1);
-	}
-	/* What is missing at the end is still on its way from the far host. What is missing at the beginning
-	 * was given up for lack of memory: the host gets an error, never silence. */
-	if (want == psn && cnt && !pending(n, psn)) {
-		eng_near_fail(n, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "a READ response was lost and is no longer kept", now);
-		roce_resp_lost(&n->resp, psn);
+	/* What is missing at the end is still on its way from the far host. */
+	for (uint32_t i = 0; i < cnt && k && k->serial == first + i;
+	     i++, k = eng_near_kept_next(&n->reads, k))
+		eng_near_resend(n, k->buf, roce_resp_read_opcode(i, cnt));
+	if (!found && cnt && !pending(n, psn))
+		gone(n, psn, "a READ response was lost and is no longer kept", now);
+}
+
+void eng_near_replay_atomic(struct eng_near *n, roce_psn psn, rwy_time now)
+{
+	const struct eng_kept *k = eng_near_kept(n, &n->atomics, psn);
+	uint8_t out[ROCE_BUILD_MAX];
+	struct roce_addr a;
+
+	if (k) {
+		eng_near_address(n, &a);
+		eng_lan_made(n->h.e, n->h.key.tenant, out,
+		    roce_build_atomic_ack(out, &a, psn,
+		        roce_aeth_make(ROCE_AETH_ACK, ROCE_AETH_CREDIT_INVALID), n->resp.allow_msn,
+		        k->original),
+		    &a.dst, &n->nh);
+	} else if (!pending(n, psn)) {
+		gone(n, psn, "an ATOMIC's answer was lost and is no longer kept", now);
 	}
 }

@@ -90,7 +90,7 @@ static void accept(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_bu
 	if (pkt->psn == n->nak_psn)
 		n->naks = 0;
 	if (pkt->info->op == ROCE_OP_READ_REQ)
-		n->read[n->reads++ % ENG_READS] =
+		n->read[n->reads_asked++ % ENG_READS] =
 		    (struct eng_read){pkt->psn, roce_reth_rkey(pkt), roce_reth_len(pkt), roce_reth_va(pkt)};
 	n->packets++;
 	n->bytes += b->len;
@@ -132,9 +132,9 @@ void eng_near_unhold(struct eng_near *n, rwy_time now)
  */
 static bool rest_of_read(const struct eng_near *n, const struct roce_pkt *pkt)
 {
-	if (!n->cache.head || roce_psn_before(pkt->psn, n->cache.head->psn))
+	if (!eng_near_has_answer(n, pkt->psn))
 		return false;
-	for (uint32_t i = 0; i < ENG_READS && i < n->reads; i++) {
+	for (uint32_t i = 0; i < ENG_READS && i < n->reads_asked; i++) {
 		const struct eng_read *r = &n->read[i];
 		uint64_t off = (uint64_t)((pkt->psn - r->psn) & ROCE_PSN_MASK) * n->resp.pmtu;
 
@@ -327,8 +327,11 @@ retry:
 		eng_drop(e, b, &e->c.duplicate_request);
 		return;
 	case ROCE_RESP_DUP_READ:
+		eng_near_replay(n, pkt->psn, act.psn_cnt, now);
+		eng_drop(e, b, &e->c.duplicate_read);
+		return;
 	case ROCE_RESP_DUP_ATOMIC:
-		eng_near_replay(n, pkt->psn, act.verdict == ROCE_RESP_DUP_ATOMIC ? 1 : act.psn_cnt, now);
+		eng_near_replay_atomic(n, pkt->psn, now);
 		eng_drop(e, b, &e->c.duplicate_read);
 		return;
 	case ROCE_RESP_GAP:

@@ -18,6 +18,7 @@ void eng_cfg_default(struct eng_cfg *cfg)
 	cfg->custody_total = 256u << 20;
 	cfg->buf_cost = 256;
 	cfg->read_cache_conn = 4u << 20;
+	cfg->read_cache_total = 64u << 20;
 	cfg->np_min = 2u << 20;
 	cfg->np_max = 16u << 20;
 	cfg->np_percent = 10;

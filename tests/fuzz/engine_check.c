@@ -10,7 +10,8 @@ static void check_near(const struct eng_near *n, uint64_t *custody, uint32_t *ha
 	CHECK(!n->far || (n->far->near == n && n->far->h.e));
 	CHECK(!n->far || !n->lqpn || n->far->h.key.qpn == n->lqpn);
 	CHECK(n->parked.n <= ENG_PARKED_MAX);
-	CHECK(n->active || (!n->req && !n->cache.n && !n->parked.n));
+	CHECK(n->active || (!n->req && !n->reads.n && !n->atomics.n && !n->parked.n));
+	CHECK(!n->reads.n || n->kept_next);
 }
 
 static void check_far(const struct eng_far *f, uint32_t *learning)
@@ -28,21 +29,29 @@ void fz_check(struct site *s)
 {
 	const struct eng *e = s->e;
 	uint32_t halves = 0, half_open = 0, learning = 0;
-	uint64_t custody = 0;
+	uint32_t keepers = 0;
+	uint64_t custody = 0, kept = 0;
 
 	for (uint32_t i = 0; i <= e->table_mask; i++)
 		for (const struct eng_half *h = e->table[i]; h; h = h->chain) {
 			halves++;
 			CHECK(h->e == e);
-			if (h->is_far)
+			const struct eng_near *n = (const struct eng_near *)h;
+
+			if (h->is_far) {
 				check_far((const struct eng_far *)h, &learning);
-			else
-				check_near((const struct eng_near *)h, &custody, &half_open);
+				continue;
+			}
+			check_near(n, &custody, &half_open);
+			kept += n->kept;
+			keepers += n->kept_next != NULL;
 		}
 	CHECK(halves == e->halves && halves <= CONNS_MAX);
 	CHECK(half_open == e->half_open);
 	CHECK(learning == e->learning);
 	CHECK(custody == eng_custody_bytes(e));
+	CHECK(kept == eng_kept_bytes(e) && kept <= e->cfg.read_cache_total);
+	CHECK(keepers == e->keepers && !keepers == !e->kept_hand);
 	CHECK(custody <= s->bufs * (uint64_t)RC_PKT_MAX);
 }
 

@@ -19,6 +19,7 @@ static struct dgram *queue;
 static unsigned q_head, q_tail; /* of a ring */
 static rwy_dur wan_delay;
 rwy_time eng_now;
+void (*eng_pair_tune)(struct eng_cfg *c);
 
 static uint16_t ip_sum(const uint8_t *ip)
 {
@@ -45,6 +46,13 @@ static void count_of(struct eng_side *s, uint32_t tenant, const struct roce_pkt 
 	} else {
 		s->of[tenant].others++;
 	}
+	if (!roce_op_is_response(pkt->info) || ack)
+		return;
+	s->responses++;
+	s->response = pkt->opcode;
+	s->response_psn = pkt->psn;
+	if (pkt->opcode == ROCE_RC_ATOMIC_ACK)
+		s->original = rwy_get64(pkt->ext + 4);
 }
 
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
@@ -110,6 +118,9 @@ void eng_pair_run(rwy_dur time)
 	while (eng_now < end) {
 		for (unsigned i = 0; i < 2; i++)
 			eng_poll(side[i].e, eng_now);
+		for (unsigned i = 0; i < 2; i++)
+			if (side[i].bufs > side[i].bufs_most)
+				side[i].bufs_most = side[i].bufs;
 		eng_now += RWY_MS;
 		for (unsigned n = q_tail; q_head != n && queue[q_head & (QUEUE - 1)].at <= eng_now;
 		     q_head++) {
@@ -171,6 +182,8 @@ int eng_pair_set_up(void **state)
 		c->seed = i + 1;
 		wan_cfg_default(&c->tunnel[0].wan);
 		c->tunnel[0].wan.cc_cfg.rate_Bps = 1250000000;
+		if (eng_pair_tune)
+			eng_pair_tune(c);
 		assert_int_equal(eng_new(&side[i].e, c, &ops, &side[i],
 		                     (struct rwy_bufs){&heap_buf_ops, &side[i].bufs}, eng_now),
 		    0);

@@ -37,7 +37,15 @@ struct eng_side {
 	uint8_t ecn;                /* of the last request */
 	roce_psn psn;               /* the same */
 	bool ip_sum_ok;
+	unsigned responses;    /* READ RESPONSE and ATOMIC ACK packets */
+	uint8_t response;      /* opcode of the last */
+	roce_psn response_psn; /* the same */
+	uint64_t original;     /* of the last ATOMIC ACK */
+	uint64_t bufs_most;    /* buffers that the engine had after any step */
 };
+
+/* Changes the configuration of both engines before they begin; NULL: nothing. */
+extern void (*eng_pair_tune)(struct eng_cfg *c);
 
 extern struct eng_side side[2];
 extern rwy_time eng_now;

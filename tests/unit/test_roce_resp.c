@@ -312,6 +312,29 @@ static void test_read_counts(void **state)
 	}
 }
 
+/* 2^24 PSNs later the same PSN is another request's: no answer of before is this one's. */
+static void test_serial(void **state)
+{
+	const uint32_t cnt = 1u << 15;
+	struct rx x;
+	uint64_t before;
+	roce_psn psn;
+
+	rx_init(&x, 5, 256);
+	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, 5, 8, 0), ROCE_RESP_ACCEPT);
+	before = roce_resp_serial(&x.r, 5);
+	for (uint32_t n = 1 << 24; n; n -= cnt) {
+		psn = x.r.epsn;
+		assert_int_equal(rx_in(&x, ROCE_RC_READ_REQ, psn, 0, cnt * 256), ROCE_RESP_ACCEPT);
+		assert_int_equal(roce_resp_serial(&x.r, psn) + cnt, roce_resp_serial(&x.r, x.r.epsn));
+		for (uint32_t i = 0; i < cnt; i++)
+			assert_int_equal(
+			    rx_answer(&x, psn + i, roce_resp_read_opcode(i, cnt)), ROCE_RESP_SERVE);
+	}
+	assert_int_equal(roce_resp_serial(&x.r, 5), before + (1 << 24));
+	rx_fini(&x);
+}
+
 static void test_too_many(void **state)
 {
 	struct rx x;
@@ -418,6 +441,7 @@ int main(void)
 	    cmocka_unit_test(test_response_acknowledges),
 	    cmocka_unit_test(test_atomic_never_acked),
 	    cmocka_unit_test(test_read_counts),
+	    cmocka_unit_test(test_serial),
 	    cmocka_unit_test(test_too_many),
 	    cmocka_unit_test(test_pmtu_learned),
 	    cmocka_unit_test(test_pmtu_wait),

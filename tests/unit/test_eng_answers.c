@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers kept for hosts that lost them, in two engines with a perfect WAN between: in masses they take no
+ * more memory than what a host may still ask for again, and that is answered from memory.
+ */
+#include "eng_pair.h"
+
+#define BATCH  64  /* outstanding at a time */
+#define REPEAT 255 /* READs and ATOMICs that a host can have outstanding at most */
+/* Requests and answers of a batch under way at once, and the tunnel's own. */
+#define BUSY (4 * BATCH)
+#define QPS  9
+
+static uint64_t original_of(uint32_t i)
+{
+	return 0x0123456700000000u + i;
+}
+
+/* Request i of a host of side 0, of queue pair `qpn`: PSN i. */
+static void ask(uint32_t qpn, uint8_t opcode, uint32_t i)
+{
+	struct rc_mk m = {.opcode = opcode,
+	    .psn = i & ROCE_PSN_MASK,
+	    .dqpn = qpn,
+	    .len = 64,
+	    .swap_add = 1,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	eng_host_sends(0, &m, 0);
+}
+
+/* Its answer, by the host of side 1. */
+static void answer(uint32_t qpn, uint8_t opcode, uint32_t i)
+{
+	struct rc_mk m = {.opcode = opcode,
+	    .psn = i & ROCE_PSN_MASK,
+	    .dqpn = qpn + 0x1000,
+	    .syndrome = 0x1f,
+	    .msn = (i + 1) & ROCE_PSN_MASK,
+	    .original = original_of(i),
+	    .payload_len = opcode == ROCE_RC_ATOMIC_ACK ? 0 : 64,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(1, &m, 0);
+}
+
+static void in_masses(uint32_t qpn, uint8_t request, uint8_t response, uint32_t from, uint32_t n)
+{
+	/* The first alone: until it is answered the flow is unpaired. */
+	for (uint32_t i = from, end = from + n, most = 1, k; i < end; i += k, most = BATCH) {
+		unsigned served = side[0].responses, come = side[1].requests, done = 0;
+
+		for (k = 0; k < most && i + k < end; k++)
+			ask(qpn, request, i + k);
+		for (unsigned turn = 0; turn < 20 && done < k; turn++) {
+			eng_pair_run(2 * RWY_MS);
+			for (; done < side[1].requests - come; done++)
+				answer(qpn, response, i + done);
+		}
+		eng_pair_run(2 * RWY_MS);
+		assert_int_equal(side[0].responses, served + k);
+	}
+}
+
+static void atomics(uint32_t qpn, uint32_t from, uint32_t n)
+{
+	in_masses(qpn, ROCE_RC_FETCH_ADD, ROCE_RC_ATOMIC_ACK, from, n);
+}
+
+static void reads(uint32_t qpn, uint32_t from, uint32_t n)
+{
+	in_masses(qpn, ROCE_RC_READ_REQ, ROCE_RC_READ_RESP_ONLY, from, n);
+}
+
+/* The host asks for request i again: whether it gets the answer, and nothing else happens. */
+static bool answered_again(uint32_t qpn, uint8_t opcode, uint32_t i)
+{
+	unsigned executed = side[1].requests, served = side[0].responses;
+
+	ask(qpn, opcode, i);
+	assert_int_equal(side[1].requests, executed);
+	return side[0].responses == served + 1 && side[0].response_psn == (i & ROCE_PSN_MASK) &&
+	       (opcode == ROCE_RC_READ_REQ || side[0].original == original_of(i));
+}
+
+/*
+ * The host asks for the n before `end`, while one request more waits for its answer: else what it
+ * sends again later than a round trip might be a new connection's, and the far host is asked.
+ */
+static void last_again(uint32_t qpn, uint8_t opcode, uint32_t end, uint32_t n)
+{
+	ask(qpn, opcode, end);
+	eng_pair_run(4 * RWY_MS);
+	for (uint32_t i = end - n; i < end; i++)
+		assert_true(answered_again(qpn, opcode, i));
+	assert_int_equal(side[0].of[0].naks, 0);
+}
+
+/* 75,000 are more than a gateway has packet buffers. */
+static void test_atomics(void **state)
+{
+	const uint32_t n = 75000;
+	uint64_t idle;
+
+	atomics(0x50, 7, BATCH); /* the connection comes about */
+	eng_pair_run(RWY_SEC);
+	idle = side[0].bufs;
+	assert_int_equal(idle, 0);
+	atomics(0x50, 7 + BATCH, n - BATCH);
+	assert_true(side[0].bufs_most <= BUSY);
+	assert_true(side[1].bufs_most <= BUSY);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(side[0].bufs, idle);
+	last_again(0x50, ROCE_RC_FETCH_ADD, 7 + n, REPEAT - 1);
+	assert_int_equal(side[1].requests, n + 1);
+}
+
+/* As many again, over the end of the PSNs: an answer is found by where it stands, not by 24 bits. */
+static void test_atomics_wrap(void **state)
+{
+	const uint32_t first = ROCE_PSN_MASK - 100;
+
+	atomics(0x50, first, 300);
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(side[0].bufs, 0);
+	last_again(0x50, ROCE_RC_FETCH_ADD, first + 300, REPEAT - 1);
+}
+
+static void test_small_reads(void **state)
+{
+	const uint32_t n = 3000;
+
+	reads(0x50, 7, n);
+	assert_true(side[0].bufs_most <= BUSY + REPEAT + 1);
+	eng_pair_run(20 * RWY_MS);
+	assert_in_range(side[0].bufs, REPEAT, REPEAT + 1);
+	last_again(0x50, ROCE_RC_READ_REQ, 7 + n, REPEAT - 1);
+}
+
+static void tune_little(struct eng_cfg *c)
+{
+	c->read_cache_conn = 128 * c->buf_cost;
+	c->read_cache_total = 512 * c->buf_cost;
+}
+
+static int set_up_little(void **state)
+{
+	eng_pair_tune = tune_little;
+	eng_pair_set_up(state);
+	eng_pair_tune = NULL;
+	return 0;
+}
+
+/* Each has its share: who came first gives way to who came later, and keeps what is left. */
+static void test_shares(void **state)
+{
+	const struct eng_counters *c = eng_counters(side[0].e);
+
+	for (uint32_t q = 0; q < QPS; q++) {
+		reads(0x50 + q, 7, 200);
+		assert_true(eng_kept_buffers(side[0].e) <= 512);
+		assert_int_equal(eng_kept_bytes(side[0].e), eng_kept_buffers(side[0].e) * 256ull);
+		if (q == 0)
+			assert_int_equal(eng_kept_buffers(side[0].e), 128);
+	}
+	assert_int_equal(c->read_cache_full, 0);
+	assert_true(eng_kept_buffers(side[0].e) > 512 - BATCH);
+	for (uint32_t q = 0; q < QPS; q++)
+		last_again(0x50 + q, ROCE_RC_READ_REQ, 207, 512 / QPS - 1);
+	/* What is not kept any more is an error, not silence. */
+	ask(0x50, ROCE_RC_READ_REQ, 10);
+	eng_pair_run(2 * RWY_MS);
+	assert_int_equal(side[0].of[0].naks, 1);
+}
+
+/* A host that is silent for a minute has given up. */
+static void test_given_up(void **state)
+{
+	reads(0x50, 7, 100);
+	assert_int_equal(eng_kept_buffers(side[0].e), 100);
+	eng_pair_run(50 * RWY_SEC);
+	assert_int_equal(eng_kept_buffers(side[0].e), 100);
+	eng_pair_run(15 * RWY_SEC);
+	assert_int_equal(eng_kept_buffers(side[0].e), 0);
+	assert_int_equal(side[0].bufs, 0);
+	assert_int_equal(eng_flow_count(side[0].e), 1);
+	reads(0x50, 107, 100);
+	last_again(0x50, ROCE_RC_READ_REQ, 207, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_atomics, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_atomics_wrap, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_small_reads, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_shares, set_up_little, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_given_up, eng_pair_set_up, eng_pair_tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
