@@ -183,6 +183,7 @@ void fz_site_start(struct site *s)
 	c->custody_total = 2 * CUSTODY;
 	c->buf_cost = 0;
 	c->read_cache_conn = 4096;
+	c->read_cache_total = 3 * 4096;
 	c->probe_timeout = 20 * RWY_MS;
 	c->rnr_retry = 2;
 	c->retry = 3;

@@ -122,8 +122,10 @@ static void draw_links(struct run *r)
 	if (r->faults & F_LAN_LOSS) {
 		c->lan.loss = .005;
 		c->lan.corrupt = .002;
-		if (sim_chance(g, .3))
+		if (sim_chance(g, .3)) {
 			c->read_cache_conn = 4096;
+			c->read_cache_total = 3 * 4096;
+		}
 	}
 }
 
@@ -133,6 +135,15 @@ static uint8_t *memory_of(unsigned qp, unsigned site)
 	static uint8_t *kept[QPS_MAX][2];
 
 	if (!kept[qp][site] && !(kept[qp][site] = malloc(MEM)))
+		abort();
+	return kept[qp][site];
+}
+
+static struct rc_wr *wrs_of(unsigned qp, unsigned site)
+{
+	static struct rc_wr *kept[QPS_MAX][2];
+
+	if (!kept[qp][site] && !(kept[qp][site] = malloc(MASS_MAX * sizeof(**kept[qp]))))
 		abort();
 	return kept[qp][site];
 }
@@ -154,6 +165,7 @@ static void draw_qps(struct run *r)
 			s->host = sim_below(g, SIM_HOSTS);
 			s->qpn = 0x11 + 8 * i + sim_below(g, 8);
 			s->mem = memory_of(i, j);
+			s->wr = wrs_of(i, j);
 		}
 	/* Queue pairs of the tenants have the same hosts and QPNs. */
 	for (unsigned i = 0; i < r->qps && r->cfg.tenants; i++)
@@ -232,6 +244,10 @@ static void connect_qp(struct run *r, struct side *s)
 		c.retry = (r->faults & F_CRASH) && !(r->faults & F_HOST) ? 7 : 6;
 		c.rnr_retry = 7;
 		c.continues = r->cfg.seed & 1; /* Soft-RoCE, or as the standard has it */
+		if (r->faults & F_MASS) {
+			c.rd_max = 1u << sim_below(g, 8);
+			c.resources = RC_HOST_RES;
+		}
 		c.done = sim_completed;
 		c.ctx = &s[j];
 		rc_host_init(&s[j].h, &c, s[j].mem, MEM);
@@ -371,6 +387,8 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	if (!r->why && !(faults & F_REUSE))
 		check(r);
 	sim_changes_end(r);
+	if (!r->why && sim_drained(r)) /* else a host that is dead has something coming */
+		sim_check_buffers(r, true);
 	if (!r->why && !(faults & ~(F_TENANTS | F_CHANGES | F_MOVES)))
 		for (unsigned i = 0; i < 2; i++)
 			if (eng_custody_bytes(sim_engine(r->w, i)))

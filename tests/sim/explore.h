@@ -9,16 +9,17 @@
 #include "tests/sim/world.h"
 #include "tests/unit/rc_host.h"
 
-#define QPS_MAX 24
-#define WRS_MAX 64
-#define AREA    (128u << 10)
-#define MEM     (4 * AREA + 64)
-#define SLOT    (16u << 10) /* a receive buffer */
-#define SRC     0u
-#define SINK    AREA
-#define RECV    (2 * AREA)
-#define READ_TO (3 * AREA)
-#define COUNTER (4 * AREA)
+#define QPS_MAX  24
+#define WRS_MAX  64
+#define MASS_MAX 600 /* F_MASS */
+#define AREA     (128u << 10)
+#define MEM      (4 * AREA + 64)
+#define SLOT     (16u << 10) /* a receive buffer */
+#define SRC      0u
+#define SINK     AREA
+#define RECV     (2 * AREA)
+#define READ_TO  (3 * AREA)
+#define COUNTER  (4 * AREA)
 
 /* What happens to a world, as a mask. */
 enum faults {
@@ -34,10 +35,11 @@ enum faults {
 	F_TENANTS = 512,
 	F_CHANGES = 1024, /* of the tenants: with F_TENANTS */
 	F_MOVES = 2048,   /* to a reliable carrier and back, and it breaks */
+	F_MASS = 4096,    /* ATOMICs and small READs in masses */
 	F_SLOW = 8192,    /* hosts send at a rate of theirs, their queue pairs by turns */
 };
 /* What may cost nobody's connection, and no host a wrong packet. */
-#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_SLOW)
+#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW)
 #define F_CRASH (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
 struct side {
@@ -47,7 +49,7 @@ struct side {
 	uint32_t qpn;
 	uint8_t *mem, *before; /* now; as it was drawn (sim_recall_memory) */
 	uint64_t drawn_from;
-	struct rc_wr wr[WRS_MAX];
+	struct rc_wr *wr; /* MASS_MAX */
 	unsigned wrs, done, recvs;
 	rwy_time done_at; /* of the last completion */
 	bool error;
@@ -101,6 +103,10 @@ void sim_draw_wrs(struct run *r, struct side *s, struct side *peer);
 bool sim_takes_recv(const struct rc_wr *w);
 /* Both have been recalled; executes on what they were. */
 void sim_check_direction(struct run *r, struct side *s, struct side *p);
+
+/* Engines hold the READ responses that they keep for their hosts; else what is on its way, at the end
+ * nothing. */
+void sim_check_buffers(struct run *r, bool ended);
 
 /* hosts.c: hosts, their packets and timers, and what happens to the world at fault_at */
 extern const struct sim_ops sim_host_ops;

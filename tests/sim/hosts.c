@@ -170,6 +170,8 @@ bool sim_finished(void *ctx)
 {
 	struct run *r = ctx;
 
+	if (r->faults & F_MASS)
+		sim_check_buffers(r, false);
 	if (r->why)
 		return true;
 	for (unsigned i = 0; i < r->qps; i++)

@@ -103,6 +103,7 @@ static void help(void)
 	    "  512 tenants with the same addresses              1024 that change, go and come back (with "
 	    "512)\n"
 	    " 2048 the tunnel moves to a reliable carrier and back, and that breaks\n"
+	    " 4096 ATOMICs and small READs in masses\n"
 	    " 8192 hosts are slow, and asked for much\n");
 }
 
@@ -110,7 +111,7 @@ static void help(void)
 static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR, F_SQUEEZE,
     F_CRASH_BOTH, F_PAUSE, F_HOST, F_LAN_LOSS | F_OUTAGE, F_LAN_LOSS | F_CRASH_FAR, F_LAN_LOSS | F_CRASH_NEAR,
     F_LAN_LOSS | F_REUSE, F_PAUSE | F_OUTAGE, F_HOST | F_CRASH_FAR, F_SQUEEZE | F_REUSE,
-    F_HOST | F_LAN_LOSS | F_REUSE};
+    F_HOST | F_LAN_LOSS | F_REUSE, F_MASS, F_MASS | F_LAN_LOSS, F_MASS | F_CRASH_NEAR};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 #define REGRESSIONS (sizeof(regressions) / sizeof(*regressions))

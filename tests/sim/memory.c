@@ -44,26 +44,43 @@ static uint32_t draw_len(struct run *r, uint32_t max)
 	return n < max ? n : max;
 }
 
+/* In masses: ATOMICs, or small READs, or both with WRITEs between. Not READs and ATOMICs where an outage is
+ * longer than hosts try. */
+static enum rc_wr_op draw_op(struct run *r, unsigned mass)
+{
+	enum rc_wr_op op;
+
+	if (mass == 2)
+		mass = sim_chance(&r->rng, .1) ? 3 : sim_below(&r->rng, 2);
+	if (r->faults & F_MASS)
+		return (enum rc_wr_op[]){RC_READ, RC_FAA, 0, RC_WRITE}[mass];
+	do
+		op = (enum rc_wr_op)sim_below(&r->rng, 8);
+	while ((r->faults & F_SQUEEZE) && (op == RC_READ || op == RC_CAS || op == RC_FAA));
+	return op;
+}
+
 void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
 {
-	s->wrs = 1 + sim_below(&r->rng, WRS_MAX);
+	bool masses = r->faults & F_MASS;
+	unsigned mass = masses ? sim_below(&r->rng, 3) : 0;
+
+	s->wrs = 1 + sim_below(&r->rng, masses ? MASS_MAX : WRS_MAX);
 	for (unsigned i = 0; i < s->wrs; i++) {
 		struct rc_wr *w = &s->wr[i];
 		uint32_t len;
 
 		memset(w, 0, sizeof(*w));
 		w->id = i;
-		w->op = (enum rc_wr_op)sim_below(&r->rng, 8);
-		while ((r->faults & F_SQUEEZE) && (w->op == RC_READ || w->op == RC_CAS || w->op == RC_FAA))
-			w->op = (enum rc_wr_op)sim_below(&r->rng, 8);
-		if ((r->faults & F_SLOW) && sim_chance(&r->rng, .5))
+		w->op = draw_op(r, mass);
+		if ((r->faults & F_SLOW) && !masses && sim_chance(&r->rng, .5))
 			w->op = RC_READ;
 		w->rkey = peer->h.cfg.rkey;
 		w->imm = (uint32_t)sim_next(&r->rng);
 		switch (w->op) {
 		case RC_WRITE:
 		case RC_WRITE_IMM:
-			len = draw_len(r, AREA / 2);
+			len = draw_len(r, masses ? 4096 : AREA / 2);
 			w->remote = SINK + sim_below(&r->rng, AREA - len);
 			w->local = SRC + sim_below(&r->rng, AREA - len);
 			w->len = len;
@@ -76,7 +93,7 @@ void sim_draw_wrs(struct run *r, struct side *s, struct side *peer)
 			w->len = len;
 			break;
 		case RC_READ:
-			len = draw_len(r, r->faults & F_SLOW ? AREA / 2 : AREA / 4);
+			len = masses ? 64 : draw_len(r, r->faults & F_SLOW ? AREA / 2 : AREA / 4);
 			w->remote = SRC + sim_below(&r->rng, AREA - len);
 			w->local = READ_TO + sim_below(&r->rng, AREA - len);
 			w->len = len;
@@ -248,4 +265,24 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 	read_all(s, p, counter);
 	if (memcmp(s->before + READ_TO, s->mem + READ_TO, AREA) != 0)
 		sim_fail(r, "what was read is not what was there", s, s->done);
+}
+
+#define REPAIRS 128 /* datagrams of the last blocks that a tunnel's two ends may still repair */
+/* Of a queue pair at a site at most: requests of either host, and their answers, on their way. */
+#define UNDER_WAY (4 * 128)
+
+void sim_check_buffers(struct run *r, bool ended)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct eng *e = sim_engine(r->w, i);
+		uint64_t kept = e ? eng_kept_buffers(e) : 0;
+		uint64_t bound = kept + REPAIRS + (ended ? 0 : r->qps * UNDER_WAY);
+
+		if (e && eng_kept_bytes(e) > r->cfg.read_cache_total)
+			sim_fail(r, "more READ responses are kept than may be", &r->qp[0][i], (unsigned)kept);
+		if (sim_buffers(r->w, i) > bound)
+			sim_fail(r,
+			    ended ? "buffers are not as before" : "more buffers than hosts have outstanding",
+			    &r->qp[0][i], (unsigned)(sim_buffers(r->w, i) - kept));
+	}
 }

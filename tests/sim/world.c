@@ -218,6 +218,7 @@ static void start(struct site *s)
 	c->custody_conn = w->cfg.custody_conn;
 	c->custody_total = w->cfg.custody_total;
 	c->read_cache_conn = w->cfg.read_cache_conn;
+	c->read_cache_total = w->cfg.read_cache_total;
 	c->seed = sim_next(&w->rng);
 	if (!w->cfg.no_journal) {
 		c->journal = s->journal;
@@ -257,6 +258,7 @@ void sim_cfg_default(struct sim_cfg *c)
 	c->custody_conn = 32u << 20;
 	c->custody_total = 256u << 20;
 	c->read_cache_conn = 4u << 20;
+	c->read_cache_total = 64u << 20;
 	c->cc = "auto";
 	c->rate_Bps = 1250000000;
 }
@@ -442,6 +444,11 @@ rwy_time sim_now(const struct world *w)
 struct eng *sim_engine(struct world *w, unsigned site)
 {
 	return w->site[site].e;
+}
+
+uint64_t sim_buffers(const struct world *w, unsigned site)
+{
+	return w->site[site].bufs;
 }
 
 void sim_wan_down(struct world *w, bool down)

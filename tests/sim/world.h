@@ -27,7 +27,7 @@ struct sim_cfg {
 	struct sim_link_cfg lan;
 	enum eng_ack_mode ack_mode;
 	uint32_t wan_mtu;
-	uint64_t custody_conn, custody_total, read_cache_conn;
+	uint64_t custody_conn, custody_total, read_cache_conn, read_cache_total;
 	bool no_journal; /* crashes are of the machine */
 	uint32_t rx_window;
 	bool tenants; /* SIM_TENANTS of them besides the plain LAN */
@@ -64,6 +64,7 @@ void sim_host_tx(struct world *w, unsigned site, unsigned tenant, const uint8_t 
 void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx);
 rwy_time sim_now(const struct world *w);
 struct eng *sim_engine(struct world *w, unsigned site);
+uint64_t sim_buffers(const struct world *w, unsigned site); /* that its engine has */
 /* To be changed (idx: only while it is neither there nor being removed), then applied. */
 struct sim_tenant *sim_tenant(struct world *w, unsigned site, unsigned t);
 void sim_tenant_apply(struct world *w, unsigned site, unsigned t);
