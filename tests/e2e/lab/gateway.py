@@ -46,12 +46,12 @@ connections:
   ack_mode: {ack_mode}
 congestion:
   end_to_end: {end_to_end}
-api:
+{memory}api:
   socket: {sock}
 {tenant_list}"""
 DEFAULTS = {"workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
             "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto",
-            "ack_mode": "near", "end_to_end": "window", "tenants": ()}
+            "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": ()}
 
 
 class Gateway:
