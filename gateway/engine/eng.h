@@ -426,7 +426,9 @@ struct eng_ten {
 	struct eng_tenant_stats st;
 	struct eng_prefix *prefix; /* its own copy */
 	struct roce_cm_tab *cm;    /* NULL until its first CM message */
-	uint64_t custody, kept;    /* kept: READ responses for replays */
+	uint64_t custody;
+	uint64_t kept_share; /* cfg.custody, for each of its connections that keep READ responses */
+	uint32_t keepers;    /* these */
 	uint32_t halves, half_open;
 	bool removing; /* takes nothing new; freed with its last half */
 };

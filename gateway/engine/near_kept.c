@@ -99,9 +99,16 @@ void eng_near_keep_atomic(struct eng_near *n, roce_psn psn, uint64_t original)
 
 /* --- READ responses ------------------------------------------------------------------------------ */
 
-static void share(struct eng *e)
+/* One keeper more, or less. */
+static void share(const struct eng_near *n, int by)
 {
+	struct eng *e = n->h.e;
+	struct eng_ten *t = n->h.ten;
+
+	e->keepers += (uint32_t)by;
+	t->keepers += (uint32_t)by;
 	e->kept_share = e->keepers ? e->cfg.read_cache_total / e->keepers : 0;
+	t->kept_share = t->keepers ? t->cfg.custody / t->keepers : 0;
 }
 
 static void enter(struct eng_near *n)
@@ -115,8 +122,7 @@ static void enter(struct eng_near *n)
 	n->kept_prev = hand ? hand->kept_prev : n;
 	n->kept_next->kept_prev = n->kept_prev->kept_next = n;
 	e->kept_hand = n;
-	e->keepers++;
-	share(e);
+	share(n, 1);
 }
 
 static void leave(struct eng_near *n)
@@ -130,8 +136,7 @@ static void leave(struct eng_near *n)
 	n->kept_next->kept_prev = n->kept_prev;
 	n->kept_prev->kept_next = n->kept_next;
 	n->kept_next = n->kept_prev = NULL;
-	e->keepers--;
-	share(e);
+	share(n, -1);
 }
 
 static void account(struct eng_near *n, const struct rwy_buf *b, bool more)
@@ -140,7 +145,6 @@ static void account(struct eng_near *n, const struct rwy_buf *b, bool more)
 	uint64_t cost = eng_cost(e, b);
 
 	n->kept += more ? cost : -cost;
-	n->h.ten->kept += more ? cost : -cost;
 	e->kept += more ? cost : -cost;
 	e->kept_bufs += more ? 1u : -1u;
 }
@@ -177,9 +181,8 @@ static bool make_room(struct eng_near *n, uint64_t cost)
 	struct eng_keptq *q = &n->reads;
 	struct eng *e = n->h.e;
 
-	while (q->n &&
-	       (n->answered - at(q, 0)->buf->msn >= ENG_REPEAT_MAX || n->kept + cost > cfg->read_cache_conn ||
-	           n->h.ten->kept + cost > n->h.ten->cfg.custody))
+	while (q->n && (n->answered - at(q, 0)->buf->msn >= ENG_REPEAT_MAX ||
+	                   n->kept + cost > cfg->read_cache_conn || n->kept + cost > n->h.ten->kept_share))
 		drop_oldest(n);
 	if (e->kept + cost > cfg->read_cache_total && n->kept + cost <= e->kept_share)
 		take_from_others(n, cost);

@@ -11,6 +11,8 @@
 #define BUSY (4 * BATCH)
 #define QPS  9
 
+static uint16_t tenant; /* of the hosts */
+
 static uint64_t original_of(uint32_t i)
 {
 	return 0x0123456700000000u + i;
@@ -27,7 +29,7 @@ static void ask(uint32_t qpn, uint8_t opcode, uint32_t i)
 	    .src = {10, 1, 0, 3},
 	    .dst = {10, 2, 0, 3}};
 
-	eng_host_sends(0, &m, 0);
+	eng_host_sends_as(0, tenant, &m, 0);
 }
 
 /* Its answer, by the host of side 1. */
@@ -43,7 +45,7 @@ static void answer(uint32_t qpn, uint8_t opcode, uint32_t i)
 	    .src = {10, 2, 0, 3},
 	    .dst = {10, 1, 0, 3}};
 
-	eng_host_sends(1, &m, 0);
+	eng_host_sends_as(1, tenant, &m, 0);
 }
 
 static void in_masses(uint32_t qpn, uint8_t request, uint8_t response, uint32_t from, uint32_t n)
@@ -95,7 +97,7 @@ static void last_again(uint32_t qpn, uint8_t opcode, uint32_t end, uint32_t n)
 	eng_pair_run(4 * RWY_MS);
 	for (uint32_t i = end - n; i < end; i++)
 		assert_true(answered_again(qpn, opcode, i));
-	assert_int_equal(side[0].of[0].naks, 0);
+	assert_int_equal(side[0].of[tenant].naks, 0);
 }
 
 /* 75,000 are more than a gateway has packet buffers. */
@@ -175,6 +177,33 @@ static void test_shares(void **state)
 	assert_int_equal(side[0].of[0].naks, 1);
 }
 
+static void add_tenant(unsigned at, uint64_t custody)
+{
+	uint8_t net[4] = {10, (uint8_t)(2 - at), 0, 0};
+	struct eng_prefix p = {.addr = rwy_ip_from4(net), .len = 120};
+	struct eng_tenant_cfg c = {.vni = 100, .custody = custody, .prefix = &p, .prefixes = 1};
+
+	assert_int_equal(eng_tenant_set(side[at].e, 1, &c, eng_now), 0);
+}
+
+/* A tenant's connections have equal parts of its custody, and take nothing of others'. */
+static void test_tenant(void **state)
+{
+	reads(0x50, 7, 100);
+	for (unsigned at = 0; at < 2; at++)
+		add_tenant(at, 80 * 256);
+	tenant = 1;
+	reads(0x60, 7, 100);
+	assert_int_equal(eng_kept_buffers(side[0].e), 100 + 80);
+	reads(0x61, 7, 100);
+	assert_int_equal(eng_kept_buffers(side[0].e), 100 + 80 + 40);
+	reads(0x60, 107, 1);
+	assert_int_equal(eng_kept_buffers(side[0].e), 100 + 40 + 40);
+	last_again(0x61, ROCE_RC_READ_REQ, 107, 40);
+	tenant = 0;
+	last_again(0x50, ROCE_RC_READ_REQ, 107, 100);
+}
+
 /* A host that is silent for a minute has given up. */
 static void test_given_up(void **state)
 {
@@ -197,6 +226,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_atomics_wrap, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_small_reads, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_shares, set_up_little, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_tenant, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_given_up, eng_pair_set_up, eng_pair_tear_down),
 	};
 
