@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Masses of ATOMICs and of small READs, more than a gateway has packet buffers, beside another program's WRITE: all end, nothing is
-# dropped for lack of memory, and afterwards the buffers are free again.
+# Masses of ATOMICs and of small READs, more than a gateway has packet buffers, beside another program's WRITE: all are answered,
+# nothing is dropped for lack of memory, and afterwards the buffers are free again.
 import threading
 
 from lab import TIMEOUT, each, needs, perftest
@@ -10,7 +10,8 @@ BUFFERS = 8192
 FEW = 64      # in receive rings and workers' hands, now more, now fewer
 REPEAT = 256  # answers of READs kept for a connection
 QPS = 4
-# No more posted than may be outstanding: rxe's requester can miss that one of these was answered, and then sends no more, ever.
+# No more posted than may be outstanding. With more, ib_atomic_bw over rxe soon stops for ever, with every answer in its host's hands, also
+# without gateways; with this it seldom does. So what counts is not that it ends, but that all it asked was answered.
 DEPTH = "-t 16 -o 16"
 MEMORY = f"memory: {{buffers: {BUFFERS}, custody_total: 16MiB, custody_per_connection: 16MiB}}\n"
 
@@ -58,12 +59,17 @@ def test_masses(lab, op):
     """Three times as many as there are buffers, on 4 QPs."""
     lab.wan(rtt_ms=2)
     before = {g.side: free(g) for g in lab.gateways}
+    answered = lab.gwb.sum("tx_data")
     with Watch(lab.gateways) as w:
         t, written = write_beside(lab, 8)
-        p = lab.perftest(f"ib_{op}_bw", qps=QPS, iters=3 * BUFFERS // QPS, limit=80, timeout=TIMEOUT, extra=DEPTH, **({} if op == "atomic" else {"size": 64}))
+        p = lab.perftest(f"ib_{op}_bw", qps=QPS, iters=3 * BUFFERS // QPS, limit=50, timeout=TIMEOUT, extra=DEPTH, **({} if op == "atomic" else {"size": 64}))
         t.join()
     lab.log(f"free buffers before {before}, least {w.least}, afterwards { {g.side: free(g) for g in lab.gateways} }")
-    assert p.ok, p.text
+    wait_for("all is delivered", lambda: lab.gwa.sum("accepted") == lab.gwa.sum("delivered"), 10)
+    answers = lab.gwb.sum("tx_data") - answered
+    lab.log(f"{answers} answers; it ended: {p.ok}")
+    assert answers > 2 * BUFFERS, f"{answers} answers: too few to tell; {p.text}"
+    assert all(f["near_psn"] == f["near_acked"] for f in lab.gwa.flows()), lab.gwa.flows()
     assert written and written[0].ok, written
     kept = REPEAT * QPS if op == "read" else 0
     for g in lab.gateways:
