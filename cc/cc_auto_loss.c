@@ -10,6 +10,7 @@
 #define FULL_PART     16 /* a queue this much shorter than a full one may be full, too: datagrams differ */
 #define CALM          3  /* rounds without a queue: what is lost now was not lost in one */
 #define SHARE_CONGEST (SHARE_ONE / 50)
+#define SHARE_MUCH    (SHARE_ONE / 8)
 
 /*
  * Random loss shows in every round, loss by our own overload not in the rounds after a slow phase: the
@@ -108,9 +109,11 @@ void cc_auto_round_losses(struct cc_auto *m)
 		return;
 	m->overfull = (too_many(m, seen) && round_mean(m) > model_empty_mean(m)) || marked;
 	suspect(m);
-	/* Who had little to send did not fill what these were lost in. */
-	if (m->round_useful && m->round_rtt != RWY_NEVER && model_is_late(m, m->round_rtt) &&
-	    share > random + SHARE_CONGEST)
+	/* A sender with little to send did not fill the queue in which these were lost, unless the path has
+	 * even less. */
+	uint32_t most = random + (m->round_useful ? SHARE_CONGEST : SHARE_MUCH);
+
+	if (m->round_rtt != RWY_NEVER && model_is_late(m, m->round_rtt) && share > most)
 		reduce(m);
 	else if (marked > SHARE_ONE / 20)
 		reduce(m);

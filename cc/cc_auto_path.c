@@ -127,13 +127,14 @@ rwy_dur cc_auto_drain_most(const struct cc_auto *m)
 }
 
 /*
- * Who has little to send makes no queue. A delay that stands all the same may be the queue of others, and
- * then costs them nothing when it is taken for the path's: whoever has more to send later, and meets a
- * shorter RTT, knows better. The window must not wait for the old minimum to expire until then.
+ * A sender with little to send makes no queue, unless the path has even less: then the queue grows until it
+ * drops. A delay that stands and stays as it is may be the queue of others, and then costs them nothing when
+ * it is taken for the path's: a sender that has more to send later, and meets a shorter RTT, knows better.
+ * The window must not wait for the old minimum to expire until then.
  */
 static void idle_round(struct cc_auto *m, rwy_time now)
 {
-	if (m->round_useful || m->round_rtt <= model_empty_rtt(m)) {
+	if (m->round_useful || m->round_rtt <= model_empty_rtt(m) || m->round_lost > m->round_acked / 8) {
 		m->idle_rounds = 0;
 		return;
 	}
@@ -142,6 +143,8 @@ static void idle_round(struct cc_auto *m, rwy_time now)
 		m->idle_at = now;
 	}
 	m->idle_rtt = rwy_time_min(m->idle_rtt, m->round_rtt);
+	if (m->round_rtt > m->idle_rtt + m->idle_rtt / 16 + RWY_MS / 4 + 2 * m->noise)
+		m->idle_rounds = 0;
 	if (m->idle_rounds < IDLE_ROUNDS || rwy_since(m->idle_at, now) < IDLE_TIME)
 		return;
 	m->min_rtt = m->idle_rtt;

@@ -19,6 +19,7 @@ REFERENCES = ("bbr", "cubic")
 HOSTS = {
     "busy": "demand=136M chunk=64KiB stalls=0",
     "stalls": "demand=136M chunk=64KiB stalls=100 stall=4ms",
+    "little": "demand=32M chunk=4KiB stalls=40 stall=4ms",
     "pauses": "demand=136M chunk=128KiB stalls=20 stall=10ms on=1500ms off=500ms",
 }
 # Path before, changes.
@@ -30,6 +31,7 @@ PATHS = {
     "flaps 20 and 40 ms": ("rate=10G rtt=20ms loss=0.1%", "2s:rtt=40ms/4500ms:rtt=20ms/7s:rtt=40ms/9500ms:rtt=20ms"),
     "loss 0, 1, 0 %": ("rate=10G rtt=20ms", "3s:loss=1%/8s:loss=0"),
     "100, 20, 100 Mb/s": ("rate=100M rtt=20ms", "3s:rate=20M/8s:rate=100M"),
+    "100, 20, 100 Mb/s, short queue": ("rate=100M rtt=20ms queue=230KiB", "3s:rate=20M/8s:rate=100M"),
     "100 Mb/s, 20 to 60 ms and 1 %": ("rate=100M rtt=20ms", "3s:rtt=60ms,loss=1%"),
     "jitter 5 ms": ("rate=10G rtt=20ms jitter_dist=normal keep_order=off", "3s:jitter=5ms"),
     "outage of 1 s": ("rate=10G rtt=20ms outage_from=3s outage_len=1s", "4s:rtt=20ms"),
@@ -44,7 +46,7 @@ class Cell:
     def __init__(self, path, host):
         base, changes = PATHS[path]
         self.name = f"C {path}, {host}"
-        self.words = (f"{base} {HOSTS[host]} arrival=back queue=2MiB rtts={int(SECONDS * 1000 / rtt_ms(base))} skip=10 changes={changes}")
+        self.words = (f"{base} {HOSTS[host]} arrival=back {'' if 'queue=' in base else 'queue=2MiB '}rtts={int(SECONDS * 1000 / rtt_ms(base))} skip=10 changes={changes}")
         self.out = {}
 
     def one(self, build, cc, seed):

@@ -32,23 +32,26 @@ struct link {
 static const struct change {
 	const char *name;
 	struct link from, to;
+	uint64_t queue; /* bytes; 0: a BDP, and half a megabyte at least */
 } changes[] = {
-    {"0.2 to 20", {RWY_MS / 5, 0, 10 * GBIT}, {20 * RWY_MS, 0, 10 * GBIT}},
-    {"0.2 to 20, 1 %", {RWY_MS / 5, 0, 10 * GBIT}, {20 * RWY_MS, 10000, 10 * GBIT}},
-    {"0.2 to 20, 1 % before", {RWY_MS / 5, 10000, 10 * GBIT}, {20 * RWY_MS, 10000, 10 * GBIT}},
-    {"0.2 to 100, 1 %", {RWY_MS / 5, 0, 10 * GBIT}, {100 * RWY_MS, 10000, 10 * GBIT}},
-    {"2 to 10, 1 %", {2 * RWY_MS, 0, 10 * GBIT}, {10 * RWY_MS, 10000, 10 * GBIT}},
-    {"20 to 60", {20 * RWY_MS, 0, 10 * GBIT}, {60 * RWY_MS, 0, 10 * GBIT}},
-    {"60 to 20", {60 * RWY_MS, 0, 10 * GBIT}, {20 * RWY_MS, 0, 10 * GBIT}},
-    {"30 to 60, 0.1 %", {30 * RWY_MS, 1000, 10 * GBIT}, {60 * RWY_MS, 1000, 10 * GBIT}},
-    {"60 to 30, 0.1 %", {60 * RWY_MS, 1000, 10 * GBIT}, {30 * RWY_MS, 1000, 10 * GBIT}},
-    {"loss 0 to 1 %", {20 * RWY_MS, 0, 10 * GBIT}, {20 * RWY_MS, 10000, 10 * GBIT}},
-    {"loss 1 to 0 %", {20 * RWY_MS, 10000, 10 * GBIT}, {20 * RWY_MS, 0, 10 * GBIT}},
-    {"loss 0 to 5 %", {20 * RWY_MS, 0, 10 * GBIT}, {20 * RWY_MS, 50000, 10 * GBIT}},
-    {"100 to 20 Mbit/s", {20 * RWY_MS, 0, GBIT / 10}, {20 * RWY_MS, 0, GBIT / 50}},
-    {"20 to 100 Mbit/s", {20 * RWY_MS, 0, GBIT / 50}, {20 * RWY_MS, 0, GBIT / 10}},
-    {"100 Mbit/s, 20 to 60", {20 * RWY_MS, 0, GBIT / 10}, {60 * RWY_MS, 0, GBIT / 10}},
-    {"100 Mbit/s, 20 to 60, 1 %", {20 * RWY_MS, 0, GBIT / 10}, {60 * RWY_MS, 10000, GBIT / 10}},
+    {"0.2 to 20", {RWY_MS / 5, 0, 10 * GBIT}, {20 * RWY_MS, 0, 10 * GBIT}, 0},
+    {"0.2 to 20, 1 %", {RWY_MS / 5, 0, 10 * GBIT}, {20 * RWY_MS, 10000, 10 * GBIT}, 0},
+    {"0.2 to 20, 1 % before", {RWY_MS / 5, 10000, 10 * GBIT}, {20 * RWY_MS, 10000, 10 * GBIT}, 0},
+    {"0.2 to 100, 1 %", {RWY_MS / 5, 0, 10 * GBIT}, {100 * RWY_MS, 10000, 10 * GBIT}, 0},
+    {"2 to 10, 1 %", {2 * RWY_MS, 0, 10 * GBIT}, {10 * RWY_MS, 10000, 10 * GBIT}, 0},
+    {"20 to 60", {20 * RWY_MS, 0, 10 * GBIT}, {60 * RWY_MS, 0, 10 * GBIT}, 0},
+    {"60 to 20", {60 * RWY_MS, 0, 10 * GBIT}, {20 * RWY_MS, 0, 10 * GBIT}, 0},
+    {"30 to 60, 0.1 %", {30 * RWY_MS, 1000, 10 * GBIT}, {60 * RWY_MS, 1000, 10 * GBIT}, 0},
+    {"60 to 30, 0.1 %", {60 * RWY_MS, 1000, 10 * GBIT}, {30 * RWY_MS, 1000, 10 * GBIT}, 0},
+    {"loss 0 to 1 %", {20 * RWY_MS, 0, 10 * GBIT}, {20 * RWY_MS, 10000, 10 * GBIT}, 0},
+    {"loss 1 to 0 %", {20 * RWY_MS, 10000, 10 * GBIT}, {20 * RWY_MS, 0, 10 * GBIT}, 0},
+    {"loss 0 to 5 %", {20 * RWY_MS, 0, 10 * GBIT}, {20 * RWY_MS, 50000, 10 * GBIT}, 0},
+    {"100 to 20 Mbit/s", {20 * RWY_MS, 0, GBIT / 10}, {20 * RWY_MS, 0, GBIT / 50}, 0},
+    {"100 to 20 Mbit/s, short queue", {20 * RWY_MS, 0, GBIT / 10}, {20 * RWY_MS, 0, GBIT / 50}, 235000},
+    {"100 to 20 Mbit/s, shorter", {20 * RWY_MS, 0, GBIT / 10}, {20 * RWY_MS, 0, GBIT / 50}, 50000},
+    {"20 to 100 Mbit/s", {20 * RWY_MS, 0, GBIT / 50}, {20 * RWY_MS, 0, GBIT / 10}, 0},
+    {"100 Mbit/s, 20 to 60", {20 * RWY_MS, 0, GBIT / 10}, {60 * RWY_MS, 0, GBIT / 10}, 0},
+    {"100 Mbit/s, 20 to 60, 1 %", {20 * RWY_MS, 0, GBIT / 10}, {60 * RWY_MS, 10000, GBIT / 10}, 0},
 };
 #define CHANGES (sizeof(changes) / sizeof(changes[0]))
 
@@ -65,6 +68,8 @@ static const struct host {
     {"many stalls", 17000000, 65536, 300, 6 * RWY_MS},
     {"long stalls", 17000000, 131072, 20, 12 * RWY_MS},
     {"little", 2000000, 16384, 100, 4 * RWY_MS},
+    {"between", 4000000, 1500, 0, 0}, /* more than the least of these paths takes, less than the others */
+    {"between, stalls", 4000000, 16384, 100, 4 * RWY_MS},
     {"all it can", 2 * GBIT, 131072, 0, 0},
 };
 #define HOSTS (sizeof(hosts) / sizeof(hosts[0]))
@@ -114,7 +119,7 @@ static uint64_t queue_of(const struct link *l)
 static double share_after(
     const struct cc_ops *ops, const struct change *c, const struct host *h, uint64_t seed, bool fresh)
 {
-	uint64_t queue = queue_of(&c->to);
+	uint64_t queue = c->queue ? c->queue : queue_of(&c->to);
 	struct cc_bn b;
 	double alone, after;
 
