@@ -126,6 +126,12 @@ rwy_dur cc_auto_drain_most(const struct cc_auto *m)
 	return m->blocked < DRAINS_LONG ? rwy_time_max(most, m->drain_rtt * 5 / 4) : most;
 }
 
+/* An RTT that is longer than another by more than chance. */
+static bool differs(const struct cc_auto *m, rwy_dur rtt, rwy_dur from)
+{
+	return rtt > from && rtt - from > from / 16 + RWY_MS / 4 + 2 * m->noise;
+}
+
 /*
  * A sender with little to send makes no queue, unless the path has even less: then the queue grows until it
  * drops. A delay that stands and stays as it is may be the queue of others, and then costs them nothing when
@@ -143,7 +149,7 @@ static void idle_round(struct cc_auto *m, rwy_time now)
 		m->idle_at = now;
 	}
 	m->idle_rtt = rwy_time_min(m->idle_rtt, m->round_rtt);
-	if (m->round_rtt > m->idle_rtt + m->idle_rtt / 16 + RWY_MS / 4 + 2 * m->noise)
+	if (differs(m, m->round_rtt, m->idle_rtt))
 		m->idle_rounds = 0;
 	if (m->idle_rounds < IDLE_ROUNDS || rwy_since(m->idle_at, now) < IDLE_TIME)
 		return;
@@ -155,17 +161,23 @@ static void idle_round(struct cc_auto *m, rwy_time now)
 
 /*
  * The window lets us queue no more than one BDP and SLACK. Rounds whose smallest RTT lies far beyond that,
- * several in a row, are of another, longer path: its window must not wait for the old minimum to expire.
+ * and is the same in several of them, are of another, longer path: its window must not wait for the old
+ * minimum to expire. A path whose rate has become a part of what it was has such a queue, too, while it
+ * grows, or until the drain that follows a queue that stands has shown what it is.
  */
 void cc_auto_round_path(struct cc_auto *m, rwy_time now)
 {
 	if (m->round_rtt == RWY_NEVER || m->phase == COMPETE)
 		return;
 	idle_round(m, now);
-	if (m->round_rtt < 4 * model_rtt(m) + 4 * SLACK) {
+	if (m->round_rtt < 4 * model_rtt(m) + 4 * SLACK || m->phase == DRAIN || m->check_round) {
 		m->far_rounds = 0;
 		m->far_rtt = RWY_NEVER;
 		return;
+	}
+	if (differs(m, m->round_rtt, m->far_rtt)) {
+		m->far_rounds = 0;
+		m->far_rtt = m->round_rtt;
 	}
 	m->far_rtt = rwy_time_min(m->far_rtt, m->round_rtt);
 	if (++m->far_rounds < MOVED_ROUNDS)
