@@ -136,6 +136,7 @@ struct wan_path {
 	rwy_time loss_timer, last_eliciting;
 	rwy_time progress; /* something new was acknowledged, or a PTO said that nothing was */
 	uint32_t pto_count, probes;
+	rwy_time silent_at;      /* the last probe timeout */
 	rwy_time pto_not_before; /* we came late ourselves: answers may wait to be read */
 	uint64_t loss_fp;        /* smoothed share lost, 1/65536 of a ppm */
 	uint32_t ce_seen;

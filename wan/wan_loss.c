@@ -165,10 +165,13 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 		p->inflight_n--;
 		a->acked_n++;
 	}
-	/* One of a group may have been rebuilt. */
-	if (pn < a->before && !(e->flags & WAN_S_REBUILT) && !e->group)
+	/* One of a group may have been rebuilt. What went before a silence may have arrived at once, and the
+	 * ACKs that said so are lost: when it is acknowledged says nothing of the path. */
+	bool told = !(e->flags & WAN_S_REBUILT) && e->sent >= p->silent_at;
+
+	if (pn < a->before && told && !e->group)
 		wan_reorder_on_late(p, a->now - e->sent);
-	if (p->reorder.much && !(e->flags & WAN_S_REBUILT))
+	if (p->reorder.much && told)
 		wan_reorder_note(p, a->now - e->sent, a->now);
 	p->ecn_acked += !!(e->flags & WAN_S_ECT);
 	if (!p->stream)
@@ -450,6 +453,7 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 	p->pto_not_before = 0;
 	p->t->c.pto++;
 	p->pto_count++;
+	p->silent_at = now;
 	p->probes = 2;
 	p->probe_pn = p->tail;
 	p->last_eliciting = p->progress = now; /* the next one counts from here, sent or not */

@@ -84,8 +84,10 @@ static const struct {
     {80880995, F_LAN_LOSS | F_CRASH_FAR | F_TENANTS}, /* the host had said which PSN it expects, to a gateway
                                                          that then crashed, and did not answer the question
                                                          where it stands: what was lost was not told */
-    {85, F_SLOW}, /* a host that still answered the READs of its other queue pairs was asked again */
-    {94, F_SLOW}, /* the same */
+    {85, F_SLOW},        /* a host that still answered the READs of its other queue pairs was asked again */
+    {94, F_SLOW},        /* the same */
+    {700713, F_SQUEEZE}, /* what was acknowledged after an outage that lost its ACKs made the round trip of a
+                            path that reorders 2 s long */
     {408, F_SLOW | F_LAN_LOSS | F_CRASH_NEAR}, /* half of a READ's answer went down with the near gateway, and
                                                   the other half was of no use to the next one */
 };

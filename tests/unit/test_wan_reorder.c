@@ -181,15 +181,12 @@ static void test_calm(void **state)
 
 /* Each datagram has a delay of its own, 15 to 25 ms: the newest acknowledged is one of the fastest. Round
  * trips are those of all then, nothing is given up, and the path is not taken for a congested one. */
-static void test_jitter(void **state)
+static rwy_time jitter_for(struct wan_path *p, unsigned ticks, rwy_time now)
 {
-	struct wan_path *p = start(RWY_SEC);
-	rwy_time now = RWY_SEC;
 	uint64_t rng = 1;
 	static rwy_time at[8192];
 
-	(void)state;
-	for (unsigned tick = 0; tick < 8000; tick++, now += 100 * RWY_US) {
+	for (unsigned tick = 0; tick < ticks; tick++, now += 100 * RWY_US) {
 		uint64_t pn = send(p, now);
 
 		at[pn & 8191] = now + 15 * RWY_MS + wan_rng_below(&rng, 10000) * RWY_US;
@@ -199,11 +196,39 @@ static void test_jitter(void **state)
 		if (now >= wan_loss_next(p))
 			wan_loss_tick(p, now);
 	}
+	return now;
+}
+
+static void test_jitter(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+
+	(void)state;
+	jitter_for(p, 8000, RWY_SEC);
 	assert_true(p->reorder.seen && p->reorder.much);
 	assert_in_range(p->srtt, 19 * RWY_MS, 21 * RWY_MS);
 	assert_in_range(p->min_rtt, 18 * RWY_MS, 21 * RWY_MS);
 	assert_in_range(p->t->c.lost, 0, 80); /* until it was known */
 	assert_int_equal(p->congest.st.begins, 0);
+	wan_free(p->t);
+}
+
+/* An outage loses ACKs: what is acknowledged only after it took no longer than the rest. */
+static void test_silence(void **state)
+{
+	struct wan_path *p = start(RWY_SEC);
+	rwy_time now = jitter_for(p, 4000, RWY_SEC), end = now + 3 * RWY_SEC;
+
+	(void)state;
+	assert_true(p->reorder.much);
+	uint64_t last = send_n(p, 100, now) + 99;
+
+	for (; now < end; now += RWY_MS)
+		wan_loss_tick(p, now);
+	for (uint64_t pn = last - 99; pn <= last; pn++)
+		ack(p, pn, pn, now);
+	jitter_for(p, 1000, now);
+	assert_in_range(p->srtt, 15 * RWY_MS, 30 * RWY_MS);
 	wan_free(p->t);
 }
 
@@ -312,6 +337,7 @@ int main(void)
 	    cmocka_unit_test(test_rare),
 	    cmocka_unit_test(test_calm),
 	    cmocka_unit_test(test_jitter),
+	    cmocka_unit_test(test_silence),
 	    cmocka_unit_test(test_rebuilt),
 	    cmocka_unit_test(test_acks),
 	    cmocka_unit_test(test_floor),
