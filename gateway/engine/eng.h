@@ -105,6 +105,7 @@ struct eng_near {
 	                        already be of a new connection whose own requests were lost */
 	rwy_time deaf_until; /* what it sends until then is not looked at; 0: it is, see near_req.c */
 	bool gap_seen;
+	rwy_time served_at; /* the last answer to a READ or ATOMIC went to the host */
 	roce_psn nak_psn;
 	roce_psn gap_low;                /* lowest PSN beyond the gap that the host sent since */
 	uint32_t naks;                   /* of nak_psn, without the host going back to it */

@@ -310,6 +310,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_crossed, "sent again while the ACK for it was on the way, or right after that")               \
 	X(drop_stale_psn, "PSN outside the connection's window")                                             \
 	X(drop_bad_sequence, "opcode out of sequence or wrong length: answered with NAK")                    \
+	X(drop_read_on_its_way, "READs asked again of which answers not kept may still reach the host")      \
 	X(drop_too_many_outstanding, "too many READs or ATOMICs outstanding")                                \
 	X(drop_after_error, "request on a failed connection: answered with NAK")                             \
 	X(drop_flow_table_full, "flow table is full")                                                        \

@@ -4,10 +4,11 @@
 #include "gateway/engine/eng.h"
 
 /* To the host, and kept for it. */
-static void serve(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b)
+static void serve(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = n->h.e;
 
+	n->served_at = now;
 	if (pkt->opcode == ROCE_RC_ATOMIC_ACK) {
 		eng_near_keep_atomic(n, pkt->psn, roce_atomic_original(pkt));
 		eng_lan_send(e, n->h.key.tenant, b, true, &n->h.key.src, &n->nh);
@@ -39,7 +40,7 @@ static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 	case ROCE_RESP_SERVE:
 		if (!n->lqpn) /* taken up from before a restart, ahead of the far gateway's word to begin */
 			n->lqpn = pkt.dqpn;
-		serve(n, &pkt, b);
+		serve(n, &pkt, b, now);
 		break;
 	case ROCE_RESP_SERVED:
 	case ROCE_RESP_UNEXPECTED:

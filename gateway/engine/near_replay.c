@@ -7,6 +7,8 @@
 #include "roce/icrc.h"
 #include "rwy/endian.h"
 
+#define ON_ITS_WAY RWY_SEC /* so long answers may wait between us and a host that is slow */
+
 /* IP and UDP lengths of a RoCE packet whose length changed; the IPv4 header checksum with them (RFC 1624 not
  * worth it here). */
 static void set_length(uint8_t *ip, uint32_t len)
@@ -100,7 +102,12 @@ void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time no
 	for (uint32_t i = 0; i < cnt && k && k->serial == first + i;
 	     i++, k = eng_near_kept_next(&n->reads, k))
 		eng_near_resend(n, k->buf, roce_resp_read_opcode(i, cnt));
-	if (!found && cnt && !pending(n, psn))
+	if (found || !cnt || pending(n, psn))
+		return;
+	/* A slow host's timer runs while the answers wait in its own queue. If one is lost, it asks again. */
+	if (rwy_since(n->served_at, now) < ON_ITS_WAY)
+		n->h.e->c.drop_read_on_its_way++;
+	else
 		gone(n, psn, "a READ response was lost and is no longer kept", now);
 }
 
