@@ -35,7 +35,7 @@ static void compete(struct cc_auto *m, rwy_time now)
 	cc_auto_enter(m, COMPETE, now);
 }
 
-/* What an RTT says of the queue on the way there, the only one of our making. */
+/* An RTT tells of the queue on the way there, the only one that our packets make. */
 void cc_auto_queue_sample(struct cc_auto *m, rwy_dur rtt, rwy_dur more)
 {
 	m->round_back = rwy_time_min(m->round_back, more);
@@ -58,52 +58,20 @@ void cc_auto_queue_sample(struct cc_auto *m, rwy_dur rtt, rwy_dur more)
 		m->late_acks++;
 }
 
-/* A queue that stands although we do not probe: others are here, or we overestimate. Take what we got for
- * what there is, and our packets out of the queue. When it stands all the same, it is not ours. */
-void cc_auto_round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
+/* The rate and the window to compete with, should it come to that. */
+static void remember(struct cc_auto *m, const struct cc_ack *ack)
 {
-	bool stands = m->round_rtt != RWY_NEVER && m->round_rtt > model_empty_rtt(m);
-	bool much = m->round_lost > m->round_acked / 4; /* nobody does that to us: the path has become less */
+	m->window_before = ack->inflight;
+	m->rtt_before = ack->rtt;
+	m->rate_before = m->round_rate;
+}
 
-	m->stand_rounds = stands ? m->stand_rounds + 1 : 0;
-	if (m->recovering || m->phase != PROBE)
-		return;
-	/* Losses that come in bursts make such a round now and then; others make one after the other. A delay
-	 * that does not react to a drain is not the queue they would stand in. */
-	bool accused = m->overfull && m->suspect >= SUSPECTED && !much && m->learned >= LOSS_LEARNED;
-
-	if (m->check_round && m->rounds >= m->check_round) {
-		m->check_round = 0;
-		m->blocked = m->drain_min > model_empty_rtt(m) ? m->blocked + 1 : 0;
-		if (cc_auto_drained(m, now))
-			return;
-		if (m->blocked >= BLOCKED_MAX || (m->accused && m->blocked)) {
-			compete(m, now);
-			return;
-		}
-		if (m->accused) { /* the queue went: it may have been ours */
-			m->tried = m->rounds + SHARED_ROUNDS;
-			m->suspect = SUSPECTED - 2;
-			accused = false;
-		}
-	}
-	if (accused && m->rounds < m->tried) {
-		m->window_before = ack->inflight;
-		m->rtt_before = ack->rtt;
-		m->rate_before = m->round_rate;
-		compete(m, now);
-		return;
-	}
-	if ((m->stand_rounds < STAND_ROUNDS && !(much && m->overfull) && !accused) || m->check_round ||
-	    !m->round_useful || now == m->round_at)
-		return;
+static void drain(struct cc_auto *m, const struct cc_ack *ack, bool accused, rwy_time now)
+{
 	m->accused = accused;
 	m->deep_drain = accused || m->blocked == 1;
-	if (!m->blocked) {
-		m->window_before = ack->inflight;
-		m->rtt_before = ack->rtt;
-		m->rate_before = m->round_rate;
-	}
+	if (!m->blocked)
+		remember(m, ack);
 	if (m->rounds > m->shared)
 		m->growing = false;
 	m->shared = m->rounds + SHARED_ROUNDS;
@@ -114,6 +82,54 @@ void cc_auto_round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time n
 	m->drain_rate = m->round_rate;
 	m->drain_from = m->drain_left = ack->inflight;
 	cc_auto_enter(m, DRAIN, now);
+}
+
+/* The rounds after a drain show what it did. Returns true when that decided what comes next. */
+static bool drain_showed(struct cc_auto *m, rwy_time now)
+{
+	m->check_round = 0;
+	m->blocked = m->drain_min > model_empty_rtt(m) ? m->blocked + 1 : 0;
+	if (cc_auto_drained(m, now))
+		return true;
+	if (m->blocked >= BLOCKED_MAX || (m->accused && m->blocked)) {
+		compete(m, now);
+		return true;
+	}
+	if (m->accused) { /* the queue went: it may have been ours */
+		m->tried = m->rounds + SHARED_ROUNDS;
+		m->suspect = SUSPECTED - 2;
+	}
+	return false;
+}
+
+/*
+ * A queue that stands although we do not probe: others are here, or the model is too large. What the last
+ * round delivered becomes the model, and a drain takes our packets out of the queue. When it stands all the
+ * same, it is not ours.
+ */
+void cc_auto_round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
+{
+	bool stands = m->round_rtt != RWY_NEVER && m->round_rtt > model_empty_rtt(m);
+	bool much = m->round_lost > m->round_acked / 4; /* nobody does that to us: the path has become less */
+
+	m->stand_rounds = stands ? m->stand_rounds + 1 : 0;
+	if (m->recovering || m->phase != PROBE)
+		return;
+	if (m->check_round && m->rounds >= m->check_round && drain_showed(m, now))
+		return;
+	/* Losses that come in bursts make such a round now and then; others make one after the other. A delay
+	 * that does not react to a drain is not the queue they would stand in. */
+	bool accused = m->overfull && m->suspect >= SUSPECTED && !much && m->learned >= LOSS_LEARNED;
+
+	if (accused && m->rounds < m->tried) {
+		remember(m, ack);
+		compete(m, now);
+		return;
+	}
+	if ((m->stand_rounds < STAND_ROUNDS && !(much && m->overfull) && !accused) || m->check_round ||
+	    !m->round_useful || now == m->round_at)
+		return;
+	drain(m, ack, accused, now);
 }
 
 /* In flight when a drain ends: what the path holds without a queue; less when the delay has to show whose it

@@ -33,7 +33,7 @@ void tunnel_watch_init(struct tunnel_watch *w, rwy_time now);
 /* How it stands; changed_at: the last change on any worker, 0: none yet. What is to be said now. */
 enum watch_say tunnel_watch_step(struct tunnel_watch *w, bool up, rwy_time changed_at, rwy_time now);
 
-/* What is known of a tunnel when a line about it is written. */
+/* A tunnel as it is when a line about it is written. */
 struct watch_facts {
 	const struct conf_tunnel *conf;
 	unsigned workers_up, workers;

@@ -45,8 +45,8 @@ static unsigned receive(struct gw_worker *w)
 
 		if (!n)
 			continue;
-		/* After the burst: were the thread descheduled between the clock and the burst, an ACK would seem
-		 * to come before it came, and the smallest RTT be shorter than the path. */
+		/* After the burst: were the thread descheduled between the clock and the burst, an ACK would
+		 * seem to come before it came, and the smallest RTT be shorter than the path. */
 		w->now = gw_now();
 		w->st.rx_bursts++;
 		w->st.rx_packets += n;

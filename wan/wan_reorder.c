@@ -29,7 +29,7 @@ uint64_t wan_reorder_behind(const struct wan_path *p, bool repaired)
 	return repaired ? 0 : PKT_THRESHOLD;
 }
 
-/* Of the window: what happens to many may be more than what a few are waited for. */
+/* The largest window: where many come late it may be longer than for a few. */
 static rwy_dur most(const struct wan_path *p)
 {
 	return p->reorder.much ? 2 * p->srtt : p->srtt;
@@ -84,7 +84,7 @@ static void judge_much(struct wan_path *p, rwy_time now)
 	r->much = r->fresh = true;
 	r->sum = r->dev = 0;
 	r->samples = 0;
-	/* What was sent before may have been slow and is not there yet: the fast come first. */
+	/* Slow ones of those sent before are not there yet: the fast come first. */
 	r->sampled_at = now + 2 * p->srtt;
 }
 
@@ -134,7 +134,7 @@ rwy_dur wan_reorder_sample(struct wan_path *p, rwy_time now)
 	rwy_dur mean = r->sum / r->samples;
 
 	wan_rtt_mean(p, mean, r->dev / r->samples, r->fresh, now);
-	/* What was measured before is of another kind: whoever compares with it starts again. */
+	/* Measurements before are of another kind: all that compares with them starts again. */
 	if (r->fresh) {
 		wan_congest_rebase(&p->congest, now);
 		wan_path_cc_anew(p, now);

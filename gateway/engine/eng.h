@@ -313,7 +313,7 @@ void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t opcode
 /* near_kept.c: the answers kept for that. Each is kept after it was served. */
 void eng_near_keep_read(struct eng_near *n, roce_psn psn, struct rwy_buf *b); /* takes b */
 void eng_near_keep_atomic(struct eng_near *n, roce_psn psn, uint64_t original);
-/* That of this PSN and, for READ responses, the ones after it; NULL: not kept. */
+/* The kept answer of this PSN, and the READ response after another; NULL: not kept. */
 const struct eng_kept *eng_near_kept(const struct eng_near *n, const struct eng_keptq *q, roce_psn psn);
 /* A READ response to this PSN is kept, or comes from the far host yet. */
 bool eng_near_has_answer(const struct eng_near *n, roce_psn psn);

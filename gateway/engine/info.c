@@ -128,7 +128,7 @@ static void fill(struct eng_flow_info *o, const struct eng_half *h)
 		snprintf(o->tunnel, sizeof(o->tunnel), "%s", h->e->cfg.tunnel[h->tunnel].name);
 	o->learned = learned_name(h);
 	o->error = h->error;
-	/* What came from the other site counts, also while the local host does not answer it. */
+	/* Packets of the other site count, also while the local host does not answer it. */
 	o->last = f && f->h.last > h->last ? f->h.last : h->last;
 	o->state = state_name(h, rwy_since(o->last, h->e->now) > ENG_IDLE);
 	if (n)

@@ -158,7 +158,7 @@ static void drop_oldest(struct eng_near *n)
 	rwy_buf_free(&n->h.e->bufs, b);
 }
 
-/* Of who has more than its share. A few steps a packet find it sooner or later: there is one. */
+/* Takes it from a connection that has more than its share. A few steps a packet find one sooner or later. */
 static void take_from_others(const struct eng_near *n, uint64_t cost)
 {
 	struct eng *e = n->h.e;

@@ -98,7 +98,7 @@ void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time no
 	uint64_t first = k ? k->serial : 0;
 	bool found = k;
 
-	/* What is missing at the end is still on its way from the far host. */
+	/* Answers that are missing at the end are still on their way from the far host. */
 	for (uint32_t i = 0; i < cnt && k && k->serial == first + i;
 	     i++, k = eng_near_kept_next(&n->reads, k))
 		eng_near_resend(n, k->buf, roce_resp_read_opcode(i, cnt));

@@ -18,7 +18,7 @@ REFERENCES = ("bbr", "cubic")
 # What hosts and the gateways' processors do. 136 Mb/s is what a Soft-RoCE host of the lab makes.
 HOSTS = {
     "busy": "demand=136M chunk=64KiB stalls=0",
-    "stalls": "demand=136M chunk=64KiB stalls=100 stall=4ms",
+    "stalls": "demand=136M chunk=64KiB stalls=300 stall=6ms",
     "little": "demand=32M chunk=4KiB stalls=40 stall=4ms",
     "pauses": "demand=136M chunk=128KiB stalls=20 stall=10ms on=1500ms off=500ms",
 }

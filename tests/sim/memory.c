@@ -288,7 +288,7 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 }
 
 #define REPAIRS 128 /* datagrams of the last blocks that a tunnel's two ends may still repair */
-/* Of a queue pair at a site at most: requests of either host, and their answers, on their way. */
+/* The most that a queue pair has under way at a site: requests of either host, and answers. */
 #define UNDER_WAY (4 * 128)
 
 void sim_check_buffers(struct run *r, bool ended)

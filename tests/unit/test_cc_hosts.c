@@ -55,7 +55,7 @@ static const struct change {
 };
 #define CHANGES (sizeof(changes) / sizeof(changes[0]))
 
-/* What the host and the gateway's processor do. */
+/* The host's demand, and how the gateway's processor is shared. */
 static const struct host {
 	const char *name;
 	uint64_t demand_Bps, burst;

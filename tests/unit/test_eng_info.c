@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine tells people about a connection: whether anything happens on it. */
+/* A connection as the engine shows it to people: does anything happen on it? */
 #include "eng_pair.h"
 
 #define QPN_A 0x51

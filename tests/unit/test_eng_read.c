@@ -17,7 +17,7 @@
 #define TURN     64 /* of one queue pair in a row, as Soft-RoCE has it */
 #define PROMISED (60 * RWY_SEC)
 
-/* What host B has to answer on one queue pair, in the order in which it was asked. */
+/* The requests that host B has to answer on one queue pair, in order. */
 struct job {
 	roce_psn psn;
 	uint32_t cnt, at;

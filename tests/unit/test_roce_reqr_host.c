@@ -213,7 +213,7 @@ static void test_copy_under_way(void **state)
 	end(1);
 }
 
-/* What nobody waits for any more is not owed: given up, gone back, ended. */
+/* A response that nobody waits for any more is not owed: given up, gone back, ended. */
 static void test_settled(void **state)
 {
 	begin(2);

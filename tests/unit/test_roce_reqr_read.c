@@ -90,7 +90,7 @@ static void test_lost_response_partial_read(void **state)
 	rq_fini(&q);
 }
 
-/* Who asked is a new process: what came of the READ so far is lost, and comes again. */
+/* The near gateway is a new process: the READ's answers so far are lost, and come again. */
 static void test_reread(void **state)
 {
 	struct rq q;

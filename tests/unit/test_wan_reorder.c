@@ -232,7 +232,7 @@ static void test_silence(void **state)
 	wan_free(p->t);
 }
 
-/* What a repair rebuilt may only be late: on such a path it says nothing of loss. */
+/* A datagram that a repair rebuilt may only be late: on such a path it is no sign of loss. */
 static void test_rebuilt(void **state)
 {
 	struct wan_path *p = start(RWY_SEC);

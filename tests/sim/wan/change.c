@@ -151,7 +151,7 @@ static double most(const struct changes *c, const struct scen *s, size_t bin)
 	return c->want && (double)c->want[bin] < path ? (double)c->want[bin] : path;
 }
 
-/* What came in these bins, of the most that could; 1 when that is nothing. */
+/* The part of the most that could come in these bins that came; 1 when nothing could. */
 static double share(const struct changes *c, const struct scen *s, size_t from, size_t to)
 {
 	double got = 0, could = 0;

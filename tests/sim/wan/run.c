@@ -211,7 +211,7 @@ static void watch(struct world *w)
 		violation(w, "the receiver holds more than its bound", st.rx_held_bytes, w->rx_bytes);
 }
 
-/* What changed by now: the tunnel's own links, in the order of time. */
+/* Makes the changes that are due, on the tunnel's own links. */
 static void change(struct world *w, rwy_time now)
 {
 	while (now - w->began >= changes_next(&w->changes))
