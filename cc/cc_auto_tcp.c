@@ -102,10 +102,10 @@ static void test_begin(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur back,
 	c->test_min = RWY_NEVER;
 	c->queue = ack->rtt - back - base;
 	c->test_window = need - need / 128;
-	/* The last one found a delay: whether our packets are part of it shows when half of them are out. */
 	uint64_t half = cc_cubic.window(c->cubic) / 2;
 
-	c->half = c->failed || c->test_window <= half;
+	/* Also if the way back has become longer with the way there. */
+	c->half = base <= (ack->rtt - back) / 2;
 	if (c->half && c->test_window > half)
 		c->test_window = half;
 	c->test_at = now + 2 * ack->rtt + base;
