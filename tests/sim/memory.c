@@ -288,8 +288,9 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 		sim_fail(r, "what was read is not what was there", s, s->done);
 }
 
-#define REPAIRS WAN_FEC_HELD_MAX /* datagrams of the last blocks that a tunnel's receiver may still repair   \
-	                          */
+#define REPAIRS                                                                                              \
+	WAN_FEC_HELD_MAX /* datagrams of the last blocks that a tunnel's receiver may still repair           \
+	                  */
 /* The most that a queue pair has under way at a site: requests of either host, and answers. */
 #define UNDER_WAY (4 * 128)
 
