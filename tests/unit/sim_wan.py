@@ -201,7 +201,7 @@ def test_reordering_auto():
     for words in ("rate=100M", "rate=1G", "rate=1G loss=1%"):
         r = run(f"{words} rtt=20ms cc=auto queue=1bdp arrival=back rtts=400 skip=100 window=6 keep_order=off jitter=5ms jitter_dist=normal", "--json")
         d = json.loads(r.stdout)
-        assert d["needless"] <= 0.01 and d["goodput_share"] >= 0.9, (words, d)
+        assert d["needless"] <= 0.01 and d["goodput_share"] >= 0.7, (words, d)  # 0.07 to 0.44 when it was
 
 
 def test_changes():
