@@ -98,8 +98,8 @@ static bool delay_is_still(const struct cc_auto *m)
 	rwy_dur most = RWY_MS / 4 + 2 * m->noise;
 	rwy_dur ours = cc_mul_div(gone, RWY_SEC, m->drain_rate ? m->drain_rate : 1);
 
-	return m->deep_drain && m->drain_min > model_empty_rtt(m) && m->drain_left <= m->drain_from / 8 * 5 &&
-	       m->drain_min + ours / 4 + most >= m->drain_rtt &&
+	return m->deep_drain && m->drain_min != RWY_NEVER && m->drain_min > model_empty_rtt(m) &&
+	       m->drain_left <= m->drain_from / 8 * 5 && m->drain_min + ours / 4 + most >= m->drain_rtt &&
 	       m->drain_top <= m->drain_min + (m->drain_min - model_rtt(m)) / 16 + most;
 }
 

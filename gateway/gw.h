@@ -120,7 +120,8 @@ struct gw_worker {
 	const struct tenant_set *ts;     /* the tenants of this turn, never NULL */
 	struct gw_sib_set *sib;          /* sibling.h; NULL: this gateway is alone */
 	struct gw_tenant_count *tenants; /* GW_TENANT_COUNTS, by tenant index; 0: whose tenant is not known */
-	rwy_time now;                    /* of this turn */
+	rwy_time now;                    /* of this turn; moves on with each burst that brings packets */
+	rwy_time began;                  /* when this turn did */
 	uint64_t tunnel_congested;       /* set of tunnels whose path is, for good */
 	rwy_time wake_at;                /* the control thread is not woken before */
 	uint8_t

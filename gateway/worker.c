@@ -87,7 +87,7 @@ unsigned gw_worker_turn(struct gw_worker *w)
 {
 	unsigned work;
 
-	w->now = gw_now();
+	w->now = w->began = gw_now();
 	w->nt = atomic_load_explicit(&w->app->neigh->nt, memory_order_acquire);
 	atomic_store_explicit(&w->nt_gen, w->nt->gen, memory_order_release);
 	w->ts = gw_tenants_of(w->app);
@@ -193,11 +193,10 @@ int gw_worker_main(void *worker)
 	prctl(PR_SET_TIMERSLACK, 1);
 	last_work = gw_now();
 	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
-		rwy_time start = gw_now();
 		bool worked = gw_worker_turn(w) > 0;
 		rwy_time end = gw_now();
 
-		account(w, start, end, worked);
+		account(w, w->began, end, worked);
 		if (worked) {
 			last_work = end;
 			backoff = SLEEP_MIN;
