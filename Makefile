@@ -3,7 +3,7 @@
 #
 # How a file finds its place (nothing below needs an edit when a file is added):
 #   roce/ wan/ cc/ vxlan/ *.c  -> build/lib/librwycore.a   sans-I/O core: no DPDK, no socket, no clock
-#   gateway/engine/*.c         -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
+#   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
 #   gateway/*.c                -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   gateway/ctrl/*.c           -> the same program; sees no DPDK either: the control thread (ctrl.mk)
 #   gateway/conf/*.c           -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
@@ -54,7 +54,7 @@ GW_CFLAGS   = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(DPDK_CFLAGS) $(s
 GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthread
 
 CORE_SRC   := $(wildcard roce/*.c wan/*.c cc/*.c vxlan/*.c)
-ENGINE_SRC := $(wildcard gateway/engine/*.c)
+ENGINE_SRC := $(wildcard engine/*.c)
 CONF_SRC   := $(wildcard gateway/conf/*.c)
 GW_SRC     := $(wildcard gateway/*.c)
 CLI_SRC    := $(wildcard tools/roceway/*.c)
@@ -92,10 +92,6 @@ all: core $(PROGS) ## build everything that is installed
 core: $(CORE_LIB) $(ENGINE_LIB) $(CONF_LIB)
 
 # --- objects ----------------------------------------------------------------------------------
-$(BUILD)/obj/gateway/engine/%.o: gateway/engine/%.c
-	@mkdir -p $(@D)
-	@echo '  CC    $<'
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 $(BUILD)/obj/gateway/conf/%.o: gateway/conf/%.c
 	@mkdir -p $(@D)
 	@echo '  CC    $<'

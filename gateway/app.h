@@ -17,7 +17,7 @@
 
 #include "gateway/conf/conf.h"
 #include "gateway/counters.h"
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 #include "rwy/ip.h"
 #include "rwy/time.h"
 

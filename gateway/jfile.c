@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 #include "gateway/gw.h"
 #include "gateway/log.h"
 #include "gateway/setup.h"

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 
 #define GW_SESSION_RING 4096 /* power of two */
 

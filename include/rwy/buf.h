@@ -16,8 +16,8 @@
 
 enum rwy_buf_kind {
 	RWY_BUF_PACKET, /* an inner packet from its IP header on */
-	RWY_BUF_CTRL,   /* a control message of the engine (see gateway/engine/msg.h) */
-	RWY_BUF_TENANT, /* a packet with its tenant's VNI in front, 32 bits (gateway/engine/tenant.c) */
+	RWY_BUF_CTRL,   /* a control message of the engine (see engine/msg.h) */
+	RWY_BUF_TENANT, /* a packet with its tenant's VNI in front, 32 bits (engine/tenant.c) */
 };
 
 struct rwy_buf {
@@ -28,7 +28,7 @@ struct rwy_buf {
 	uint8_t opcode;       /* BTH opcode, RoCE packets only */
 	struct rwy_buf *next; /* list link of the present owner */
 
-	/* Set by the flow that owns the buffer (roce/ and gateway/engine). */
+	/* Set by the flow that owns the buffer (roce/ and engine/). */
 	uint32_t psn;     /* first PSN */
 	uint32_t psn_cnt; /* PSNs it consumes: 1, or the number of response packets of a READ */
 	uint32_t msn;     /* MSN after this packet (messages completed, 24 bit) */

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "roce/icrc.h"
 #include "rwy/endian.h"
 #include "tests/unit/rc_pkt.h"

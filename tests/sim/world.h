@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 #include "rwy/time.h"
 #include "tests/sim/links.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 #include "rc_pkt.h"
 
 #define HALF_MAX     40

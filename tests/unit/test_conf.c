@@ -14,7 +14,7 @@
 
 #include "gateway/conf/schema.h"
 #include "tests/unit/conf_change.h"
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 
 /* line numbers matter below */
 static const char good[] = "gateway:\n"                      /* 1 */

@@ -4,7 +4,7 @@
  * WAN between them.
  */
 #include "eng_pair.h"
-#include "gateway/engine/msg.h"
+#include "engine/msg.h"
 
 #define QPN_A 0x51
 #define QPN_B 0x50

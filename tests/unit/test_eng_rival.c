@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "heap_buf.h"
 #include "rc_pkt.h"
 #include "rwy/spread.h"

@@ -4,7 +4,7 @@
  * says; they come, change and go while the others go on.
  */
 #include "eng_pair.h"
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "roce/wire.h"
 
 #define A_QPN 0x21

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "eng_pair.h"
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "roce/wire.h"
 
 #define A_QPN 0x21

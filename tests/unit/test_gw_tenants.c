@@ -4,7 +4,7 @@
  * published; every way in which a change can be refused leaves everything as it was; VNIs that go from one
  * tenant to another; a removed tenant's index rests until nobody has anything under it.
  */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "gw/fake.h"
 
 static struct gw_tenants_done done;

@@ -4,7 +4,7 @@
  * set all the time. Whatever a worker finds in the set of its turn must be whole and in its engine. Built
  * with a sanitizer (`make asan`, `make tsan`) it also finds what is freed or written too early.
  */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "gw/fake.h"
 
 #define CHANGERS 3

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 #include "tests/sim/dc/bytes.h"
 #include "tests/sim/dc/gw.h"
 #include "tests/sim/dc/nic.h"

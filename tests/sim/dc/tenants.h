@@ -7,7 +7,7 @@
 #ifndef SIM_DC_TENANTS_H
 #define SIM_DC_TENANTS_H
 
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 #include "tests/sim/dc/scen.h"
 
 struct dc_tenant {

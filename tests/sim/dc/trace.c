@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 #include "tests/sim/dc/gw.h"
 #include "tests/sim/dc/nic.h"
 #include "tests/sim/dc/work.h"

@@ -3,7 +3,7 @@
  * A guarantee for the training on the WAN: what an operator would configure for a tenant, here given to the
  * flows of the training's hosts by hand, after the gateways have learned them.
  */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "tests/sim/dc/gw.h"
 #include "tests/sim/dc/train.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 #include "tests/sim/dc/gw.h"
 #include "tests/sim/dc/train.h"
 #include "tests/sim/dc/words.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The figures of a training step, as text or JSON. */
-#include "gateway/engine/engine.h"
+#include "engine/engine.h"
 #include "tests/sim/dc/gw.h"
 #include "tests/sim/dc/nic.h"
 #include "tests/sim/dc/train.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gateway/engine/msg.h"
+#include "engine/msg.h"
 
 #include "roce/parse.h"
 #include "rwy/endian.h"

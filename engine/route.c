@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pure functions of the configuration: defaults, prefix match, flow owner. */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 
 #include <string.h>
 

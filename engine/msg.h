@@ -4,8 +4,8 @@
  * in a flow's order. Byte drawings: docs/wire-format.md. Everything is big-endian. Decoding is bounds-first:
  * false means malformed.
  */
-#ifndef GATEWAY_ENGINE_MSG_H
-#define GATEWAY_ENGINE_MSG_H
+#ifndef ENGINE_MSG_H
+#define ENGINE_MSG_H
 
 #include <stdbool.h>
 #include <stddef.h>

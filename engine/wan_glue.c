@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the WAN tells the engine: flows that open and close, data, custody coming home, tunnels going up and
  * down. */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "rwy/endian.h"
 
 /* A flow's user is a half, or the tunnel itself for its management flow. */

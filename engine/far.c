@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "roce/icrc.h"
 #include "rwy/endian.h"
 

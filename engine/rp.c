@@ -9,7 +9,7 @@
 
 #include "cc/cc_dcqcn.h"
 #include "cc/cc_guard.h"
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 
 #define MIN_RATE 1250000 /* 10 Mbit/s */
 #define QUIET                                                                                                \

@@ -4,7 +4,7 @@
  * in the far host's name (near_answer.c). What to accept and what to say is roce/resp's decision; carrying it
  * out is here.
  */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 
 struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
 {

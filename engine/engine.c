@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "roce/icrc.h"
 #include "rwy/endian.h"
 

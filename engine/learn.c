@@ -8,7 +8,7 @@
  * for a while, so that a late answer does not name the wrong flow. CM messages name both QPNs and need none
  * of this.
  */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 
 #define CLOSE_WAIT (5 * RWY_SEC)
 #define TURN_MAX   RWY_SEC /* a QP that does not answer for this long goes to the end of the line */

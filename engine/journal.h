@@ -8,8 +8,8 @@
  * One writer, the engine. An entry is written with plain stores in an order that is safe when the process
  * dies between any two of them; nothing protects against the machine losing power.
  */
-#ifndef GATEWAY_ENGINE_JOURNAL_H
-#define GATEWAY_ENGINE_JOURNAL_H
+#ifndef ENGINE_JOURNAL_H
+#define ENGINE_JOURNAL_H
 
 #include <assert.h>
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "rwy/endian.h"
 
 #define TAG_LEN  4 /* the VNI in front of a best-effort packet */

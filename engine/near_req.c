@@ -3,7 +3,7 @@
  * Requests of a local host: into custody, or why not; what a host that must wait is told; when a packet that
  * does not fit may be the first of a new connection.
  */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 
 #define CNP_INTERVAL (50 * RWY_US) /* DCQCN NP: at most one CNP a flow in this time */
 /* A time-out resends a whole window: one acknowledge for all of it. NICs' shortest time-out is 2 ms. */

@@ -7,13 +7,13 @@
  * Thread: one engine belongs to one worker; no function here may be called from another thread. Nothing is
  * shared between engines: a flow's owner is eng_owner() of its address pair.
  */
-#ifndef GATEWAY_ENGINE_ENGINE_H
-#define GATEWAY_ENGINE_ENGINE_H
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gateway/engine/journal.h"
+#include "engine/journal.h"
 #include "roce/psn.h"
 #include "rwy/buf.h"
 #include "rwy/err.h"

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "rwy/spread.h"
 
 /* Open addressing; a slot without a tunnel ends a search. */

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 
 struct eng_tunnel_new {
 	struct wan_tunnel *wan;

@@ -4,7 +4,7 @@
  * disarming are O(1), and a far half whose deadline only moves later is left where it is and looked at again
  * when its slot comes (most timeouts never fire).
  */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 
 static void unlink_far(struct eng_far *f)
 {

@@ -2,7 +2,7 @@
 /* What people may ask of the engine: counters, flows, tunnels. */
 #include <stdio.h>
 
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 
 const struct eng_counters *eng_counters(const struct eng *e)
 {

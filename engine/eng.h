@@ -9,12 +9,12 @@
  * L's *responses* carry the key of the near half too, so one lookup serves all packets from the LAN;
  * near->far leads on. The two halves find each other when the connection is paired (learn.c).
  */
-#ifndef GATEWAY_ENGINE_ENG_H
-#define GATEWAY_ENGINE_ENG_H
+#ifndef ENGINE_ENG_H
+#define ENGINE_ENG_H
 
 #include "cc/cc_drain.h"
-#include "gateway/engine/engine.h"
-#include "gateway/engine/msg.h"
+#include "engine/engine.h"
+#include "engine/msg.h"
 #include "roce/build.h"
 #include "roce/cm.h"
 #include "roce/parse.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Promises to local hosts that outlive the process, and taking up the connections of a process that died. */
-#include "gateway/engine/journal.h"
+#include "engine/journal.h"
 
 #include <stdlib.h>
 
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 
 struct eng_jold {
 	uint32_t vni, at; /* of the entry, and its number */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What comes back for a local host: the far host's answers, what the far gateway says, what was delivered,
  * and ACKs. */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 
 /* To the host, and kept for it. */
 static void serve(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)

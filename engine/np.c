@@ -5,7 +5,7 @@
  * front of the WAN long, with RED's probability, while that queue grows: DCQCN halves at each CNP, and one
  * for every 50 us that a queue takes to go away would leave the path idle afterwards.
  */
-#include "gateway/engine/eng.h"
+#include "engine/eng.h"
 #include "rwy/endian.h"
 
 #define ECN_CE     3
