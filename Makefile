@@ -6,7 +6,7 @@
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
 #   gateway/*.c                -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   gateway/ctrl/*.c           -> the same program; sees no DPDK either: the control thread (ctrl.mk)
-#   gateway/conf/*.c           -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
+#   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
 #   controller/plan/, provider/ -> build/lib/librwyplan.a  the planner and the ways to networks' controllers (controller/plan/plan.mk)
 #   tools/roceway/*.c          -> build/bin/roceway
 #   tools/wanem/*.c            -> build/bin/wanem
@@ -55,7 +55,7 @@ GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthrea
 
 CORE_SRC   := $(wildcard roce/*.c wan/*.c cc/*.c vxlan/*.c)
 ENGINE_SRC := $(wildcard engine/*.c)
-CONF_SRC   := $(wildcard gateway/conf/*.c)
+CONF_SRC   := $(wildcard conf/*.c)
 GW_SRC     := $(wildcard gateway/*.c)
 CLI_SRC    := $(wildcard tools/roceway/*.c)
 WANEM_SRC  := $(wildcard tools/wanem/*.c)
@@ -92,10 +92,6 @@ all: core $(PROGS) ## build everything that is installed
 core: $(CORE_LIB) $(ENGINE_LIB) $(CONF_LIB)
 
 # --- objects ----------------------------------------------------------------------------------
-$(BUILD)/obj/gateway/conf/%.o: gateway/conf/%.c
-	@mkdir -p $(@D)
-	@echo '  CC    $<'
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 $(BUILD)/obj/gateway/%.o: gateway/%.c
 	@mkdir -p $(@D)
 	@echo '  CC    $<'
@@ -284,11 +280,11 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -m 755 $(BUILD)/bin/roceway $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/wanem $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-controller $(DESTDIR)$(PREFIX)/sbin/
-	install -m 644 conf/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
+	install -m 644 conf/samples/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	install -m 644 conf/*.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
+	install -m 644 conf/systemd/*.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/doc/roceway
-	install -m 644 conf/bash-completion/roceway $(DESTDIR)$(PREFIX)/share/bash-completion/completions/roceway
+	install -m 644 conf/completion/roceway $(DESTDIR)$(PREFIX)/share/bash-completion/completions/roceway
 	install -m 644 README.md CHANGELOG.md LICENSE docs/*.md docs/*.png $(DESTDIR)$(PREFIX)/share/doc/roceway/
 
 .PHONY: clean

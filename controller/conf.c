@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 enum kind { K_TEXT, K_NAME, K_WORD, K_INT, K_SIZE, K_DUR, K_PPM, K_LISTEN, K_LOOPBACK };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller's configuration: conf/controller.yaml, every key with its default there. */
+/* The controller's configuration: conf/samples/controller.yaml, every key with its default there. */
 #ifndef CONTROLLER_CONF_H
 #define CONTROLLER_CONF_H
 
 #include "controller/plan/decide.h"
-#include "gateway/conf/conf.h"
+#include "conf/conf.h"
 
 #define CTLR_ENDPOINTS_MAX      16
 #define CTLR_OPTIONS_MAX        8

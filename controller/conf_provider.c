@@ -7,7 +7,7 @@
 
 #include "controller/conf.h"
 #include "controller/provider/provider.h"
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 static int wrong(struct conf_error *err, const struct conf_node *n, const char *key, const char *expected)
 {

@@ -9,7 +9,7 @@
 #include "controller/jobs.h"
 #include "controller/plan/book.h"
 #include "controller/plan/job.h"
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 struct world {
 	struct ctlr *c;

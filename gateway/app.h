@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "gateway/conf/conf.h"
+#include "conf/conf.h"
 #include "gateway/counters.h"
 #include "engine/engine.h"
 #include "rwy/ip.h"

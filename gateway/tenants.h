@@ -16,7 +16,7 @@
 #define GATEWAY_TENANTS_H
 
 #include "gateway/app.h"
-#include "gateway/conf/conf.h"
+#include "conf/conf.h"
 #include "rwy/err.h"
 #include "vxlan/tenant.h"
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gateway/conf/conf.h"
+#include "conf/conf.h"
 #include "rwy/time.h"
 
 #define WATCH_PATIENCE (5 * RWY_SEC)  /* a tunnel may take so long to come up before that is a warning */

@@ -2,7 +2,7 @@
 /*
  * A controller's document (controller/openapi.yaml: Document) in the words of the gateway's own
  * configuration, the assignments in it, and the other gateways of the site. Strict: unknown keys and wrong
- * types are refused by name. Not here: what tunnels and tenants mean (gateway/conf), coming into effect
+ * types are refused by name. Not here: what tunnels and tenants mean (conf/), coming into effect
  * (ctrl.c).
  */
 #ifndef GATEWAY_CTRL_DOCUMENT_H
@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "gateway/conf/conf.h"
+#include "conf/conf.h"
 #include "gateway/siblings.h"
 
 #define DOCUMENT_ASSIGNMENTS_MAX 100000

@@ -87,7 +87,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	t->prefix[0] = (struct conf_prefix){.addr = ip4(10, other, 0, 0), .len = 96 + 24};
 	t->prefixes = 1;
 	t->rate_Bps = RATE;
-	/* The rest as conf/gateway.yaml has it. */
+	/* The rest as conf/samples/gateway.yaml has it. */
 	c->ack_mode = CONF_ACK_NEAR;
 	c->conns_max = 100000;
 	c->half_open_max = 4096;

@@ -491,7 +491,7 @@ def test_help_tells_every_command_and_option():
 
 
 def test_completion():
-    script = 'source conf/bash-completion/roceway; COMP_WORDS=({}); COMP_CWORD={}; _roceway; echo "${{COMPREPLY[@]}}"'
+    script = 'source conf/completion/roceway; COMP_WORDS=({}); COMP_CWORD={}; _roceway; echo "${{COMPREPLY[@]}}"'
     env = {**os.environ, "PATH": f"{CLI.parent}:{os.environ['PATH']}"}
     for words, want in ((["roceway", "fl"], "flows"), (["roceway", "flows", "--li"], "--limit"), (["roceway", "--json", "st"], "status"),
                         (["roceway", "flows", "--state", "pa"], "paired"), (["roceway", "help", "tunnels"], "tunnels"), (["roceway", "tunnel", "a"], "add"),

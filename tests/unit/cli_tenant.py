@@ -221,7 +221,7 @@ def test_command_errors():
 
 
 def config(s, tenants, **changes):
-    text = (ROOT / "conf/gateway.yaml").read_text().replace("/run/roceway/gateway.sock", s)
+    text = (ROOT / "conf/samples/gateway.yaml").read_text().replace("/run/roceway/gateway.sock", s)
     for old, new in changes.items():
         text = text.replace(old + ":", new + ":", 1)
     return text + tenants

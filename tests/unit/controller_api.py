@@ -960,7 +960,7 @@ def test_configuration_that_is_wrong_is_told_with_its_line(w):
         f.write_text(good.replace(old, new))
         r = subprocess.run([BUILD / "bin/roceway-controller", "--check", f], capture_output=True, text=True)
         assert r.returncode == 2 and f"bad.yaml:{line}:" in r.stderr and what in r.stderr, (new, r.stderr)
-    paths = ROOT / "conf/jobs/three-sites.json"
+    paths = ROOT / "conf/samples/jobs/three-sites.json"
     for text, line, what in [("{}", 1, "expected a list"), ("[7]", 1, "expected keys"), ("[{kind: static}]", 1, "providers[].name` is missing"),
                              ("[{name: n}]", 1, "providers[].kind` is missing"), ("[{name: 'a b', kind: static}]", 1, "providers[].name"),
                              ("[{name: n, kind: mpls}]", 1, "one of static http linux"), ("\n  - name: n\n    kind: static\n    url: x\n", 4, "providers[].url` of kind static"),
@@ -980,7 +980,7 @@ def test_configuration_that_is_wrong_is_told_with_its_line(w):
     f.write_text(good + "providers: [{name: n, kind: static, file: /nonexistent}]\n")
     r = subprocess.run([BUILD / "bin/roceway-controller", "--config", f], capture_output=True, text=True)
     assert r.returncode == 2 and "cannot be read" in r.stderr, r.stderr
-    r = subprocess.run([BUILD / "bin/roceway-controller", "--check", ROOT / "conf/controller.yaml"], capture_output=True, text=True)
+    r = subprocess.run([BUILD / "bin/roceway-controller", "--check", ROOT / "conf/samples/controller.yaml"], capture_output=True, text=True)
     assert r.returncode == 0, r.stderr
 
 

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 #include "tests/unit/conf_change.h"
 #include "engine/engine.h"
 
@@ -104,7 +104,7 @@ static void test_sample_is_defaults(void **state)
 	struct conf_error err;
 	struct conf *c = NULL, *d = parse(good);
 
-	if (conf_load(&c, "conf/gateway.yaml", &err))
+	if (conf_load(&c, "conf/samples/gateway.yaml", &err))
 		fail_msg("%s:%u:%u %s", err.file, err.line, err.column, err.msg);
 	assert_int_equal(c->workers, d->workers);
 	assert_int_equal(c->polling, d->polling);
@@ -138,7 +138,7 @@ static void test_sample_is_defaults(void **state)
 
 static void test_sample_names_every_key(void **state)
 {
-	FILE *f = fopen("conf/gateway.yaml", "r");
+	FILE *f = fopen("conf/samples/gateway.yaml", "r");
 	char text[32768];
 	size_t len;
 
@@ -159,7 +159,7 @@ static void test_sample_names_every_key(void **state)
 /* The commented example is good when it is not one. */
 static void test_sample_tenants(void **state)
 {
-	FILE *f = fopen("conf/gateway.yaml", "r");
+	FILE *f = fopen("conf/samples/gateway.yaml", "r");
 	char line[256], *text;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 static const char good[] =
     "gateway: {name: a, workers: 2, log_level: info}\n"                                        /* 1 */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 #include "tests/unit/conf_change.h"
 
 /* line numbers matter below */

@@ -563,12 +563,14 @@ static uint64_t number(const json_t *o, const char *key)
 	return (uint64_t)json_integer_value(v);
 }
 
-/* conf/jobs/: the white paper's training job (table 3: TP 4, PP 6, 24 GPUs) over its three sites (figure 31).
+/* conf/samples/jobs/: the white paper's training job (table 3: TP 4, PP 6, 24 GPUs) over its three sites
+ * (figure 31).
  */
 static void test_white_paper(void **state)
 {
-	json_t *doc = json_load_file("conf/jobs/mixtral-pp6.json", JSON_REJECT_DUPLICATES, NULL), *row;
-	json_t *net = json_load_file("conf/jobs/three-sites.json", JSON_REJECT_DUPLICATES, NULL);
+	json_t *doc = json_load_file("conf/samples/jobs/mixtral-pp6.json", JSON_REJECT_DUPLICATES, NULL),
+	       *row;
+	json_t *net = json_load_file("conf/samples/jobs/three-sites.json", JSON_REJECT_DUPLICATES, NULL);
 	const json_t *want = json_object_get(doc, "demand");
 	const struct plan_triple t = {number(want, "bandwidth_bps"), (uint32_t)number(want, "delay_us"),
 	    (uint32_t)number(want, "jitter_us")};

@@ -164,7 +164,7 @@ static int place(struct provider *p, const char *name, const char *a, const char
 
 static void test_static(void **state)
 {
-	struct provider *p = open_one("static", "file", "conf/jobs/three-sites.json");
+	struct provider *p = open_one("static", "file", "conf/samples/jobs/three-sites.json");
 	struct plan_route r[1];
 
 	assert_int_equal(place(p, "t1", "hangzhou", "qingyang", 60 * G), 0);
@@ -184,7 +184,7 @@ static void test_static(void **state)
 /* A tunnel is changed in place: what it had counts as its own; what does not fit leaves it as it was. */
 static void test_change(void **state)
 {
-	struct provider *p = open_one("static", "file", "conf/jobs/three-sites.json");
+	struct provider *p = open_one("static", "file", "conf/samples/jobs/three-sites.json");
 	static struct plan_route r[PLAN_ROUTES_MAX];
 	struct plan_placement pl = {.n = 1, .leg = {{0, 90 * G}}};
 

@@ -351,7 +351,7 @@ static int start(char **argv)
 	struct conf *c;
 	unsigned tunnels = option(argv, "tunnels", 1);
 
-	if (conf_load(&c, text_option(argv, "conf", "conf/gateway.yaml"), &err)) {
+	if (conf_load(&c, text_option(argv, "conf", "conf/samples/gateway.yaml"), &err)) {
 		conf_error_print(stderr, &err);
 		return 1;
 	}
@@ -370,7 +370,7 @@ static int start(char **argv)
 	fake.sparse = option(argv, "sparse", 0);
 	fake.siblings = option(argv, "siblings", 0);
 	fake.app = (struct gw_app){.conf = c,
-	    .conf_path = text_option(argv, "conf", "conf/gateway.yaml"),
+	    .conf_path = text_option(argv, "conf", "conf/samples/gateway.yaml"),
 	    .version = RWY_VERSION,
 	    .start_wall = 1700000000,
 	    .start = gw_now() - UPTIME,

@@ -280,8 +280,8 @@ def test_what_was_granted_and_not_kept_is_given_back_after_a_crash(w):
 
 def test_the_white_papers_job_over_its_three_sites(w):
     """Table 3 over figure 31, with a static provider: refused at first as the network has too little, then planned."""
-    topology = json.loads((ROOT / "conf/jobs/three-sites.json").read_text())
-    task = json.loads((ROOT / "conf/jobs/mixtral-pp6.json").read_text())
+    topology = json.loads((ROOT / "conf/samples/jobs/three-sites.json").read_text())
+    task = json.loads((ROOT / "conf/samples/jobs/mixtral-pp6.json").read_text())
     file = w.ctl.config.with_name("paths.json")
     for p in topology["paths"]:
         p["bandwidth_bps"] = 400 * 10**6  # its test 6
@@ -305,7 +305,7 @@ def test_the_white_papers_job_over_its_three_sites(w):
     assert len(out["fits"]) == 1 and abs(out["fits"][0]["bandwidth_bps"] / (368 * 10**6) - 1) < 0.001, out
     stop()
     w.ctl.stop()
-    file.write_text((ROOT / "conf/jobs/three-sites.json").read_text())
+    file.write_text((ROOT / "conf/samples/jobs/three-sites.json").read_text())
     w.ctl.start()
     w.connect()
     gws = register()

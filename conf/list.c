@@ -2,7 +2,7 @@
 /*
  * Lists of scalars from the tree into arrays and sets. Not here: lists of groups (fill.c).
  */
-#include "gateway/conf/value.h"
+#include "conf/value.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

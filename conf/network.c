@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 struct conf *conf_network_new(const struct conf *base)
 {

@@ -3,7 +3,7 @@
  * One value of the tree into its place in a struct, by its key's type; and what such values look like.
  * Not here: texts to numbers and addresses (scan.c), lists (list.c), groups of keys (fill.c).
  */
-#include "gateway/conf/value.h"
+#include "conf/value.h"
 
 bool conf_word_at(const char *words, unsigned idx, char out[CONF_NAME])
 {

@@ -4,7 +4,7 @@
  * verdict, which becomes a message at the value that should change. And what the set does not see: clashes
  * with the plain LAN and with the gateway itself.
  */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 #define TEXT 64
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between value.c and list.c only: what lists need of scalars, and the reverse. */
-#ifndef GATEWAY_CONF_VALUE_H
-#define GATEWAY_CONF_VALUE_H
+#ifndef CONF_VALUE_H
+#define CONF_VALUE_H
 
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 /* A number to the key's place, as wide as that is. */
 void conf_store(void *base, const struct conf_key *k, uint64_t v);

@@ -3,7 +3,7 @@
  * The schema: every key there is. Parser, messages, --check and docs/configuration.md follow this table.
  * Not here: rules about more than one key (check.c).
  */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 #define KIB  UINT64_C(1024)
 #define MIB  (KIB << 10)

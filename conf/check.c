@@ -3,7 +3,7 @@
  * Rules about more than one key. Each message points at the value that should change.
  * Not here: types and ranges (fill.c, from schema.c).
  */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

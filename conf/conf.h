@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway's configuration: what conf/gateway.yaml says, parsed and checked. No DPDK, no side effects: the
- * parser, `--check`, the fuzzer and the reference manual come from one schema table (schema.c).
+ * The gateway's configuration: what conf/samples/gateway.yaml says, parsed and checked. No DPDK, no side
+ * effects: the parser, `--check`, the fuzzer and the reference manual come from one schema table (schema.c).
  */
-#ifndef GATEWAY_CONF_CONF_H
-#define GATEWAY_CONF_CONF_H
+#ifndef CONF_CONF_H
+#define CONF_CONF_H
 
 #include <stdbool.h>
 #include <stddef.h>

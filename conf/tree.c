@@ -4,7 +4,7 @@
  * lists, scalars, in one document. Aliases, anchors and tags are refused: nothing can multiply. Not here:
  * what the keys mean (fill.c).
  */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 #include <stdlib.h>
 #include <yaml.h>

@@ -3,7 +3,7 @@
  * A file that is read while the gateway runs: keys that need a restart must be as they are. Not here: what
  * the others do (gateway/reload.c).
  */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 struct ctx {
 	const struct conf *running;

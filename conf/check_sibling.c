@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules about a file's siblings. Each message points at the value that should change. */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 static bool on_lan(const struct conf *c, const struct rwy_ip *a)
 {

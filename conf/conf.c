@@ -3,7 +3,7 @@
  * The folder's front: file or text in, struct conf or one message out.
  * Not here: YAML (tree.c), keys (schema.c, fill.c), rules between keys (check.c).
  */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 #include <errno.h>
 #include <stdarg.h>

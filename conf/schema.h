@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside gateway/conf only: the schema table, the tree that YAML becomes, and the scalar parsers.
+ * Inside conf/ only: the schema table, the tree that YAML becomes, and the scalar parsers.
  * Not here: what other folders may use (conf.h).
  */
-#ifndef GATEWAY_CONF_SCHEMA_H
-#define GATEWAY_CONF_SCHEMA_H
+#ifndef CONF_SCHEMA_H
+#define CONF_SCHEMA_H
 
-#include "gateway/conf/conf.h"
+#include "conf/conf.h"
 
 #define CONF_FILE_MAX  (64u << 20) /* bytes of a file */
 #define CONF_NODES_MAX 2000000     /* values in a file: 16384 tenants with 10 rules each have 1.7 million */

@@ -3,7 +3,7 @@
  * One tenant: what its keys leave to be derived, parsed by itself, copied, freed. Not here: rules about more
  * than one key (check_tenant.c).
  */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * Scalars from text and back: numbers with units, addresses, CPU lists, names. A text is either wholly a
  * value or none: "10x" is no number. Not here: ranges, messages (fill.c).
  */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reference manual from the schema, as Markdown. A test holds docs/configuration.md equal to it. */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 static const char head[] =
     "# Configuration\n"
     "\n"
     "A gateway reads one YAML file. `roceway-gateway --check FILE` tells whether it is right, with the line "
     "of the first fault.\n"
-    "[conf/gateway.yaml](../conf/gateway.yaml) is a complete one.\n"
+    "[conf/samples/gateway.yaml](../conf/samples/gateway.yaml) is a complete one.\n"
     "\n"
     "This page is what `roceway-gateway --print-reference` prints, from the table that it checks by.\n"
     "\n"

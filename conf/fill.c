@@ -4,7 +4,7 @@
  * message for the first fault. Not here: single values (value.c, list.c), rules about more than one key
  * (check.c).
  */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 /* The part of a key's path behind its group, when it is in it: "ports[].name" is "name" in "ports[]". */
 static const char *in_group(const struct conf_key *k, const char *group)

@@ -3,7 +3,7 @@
  * A tenant as text, by the schema: YAML for the file, or JSON, such that parsing it again gives the same
  * tenant. Not here: JSON for anything else (gateway/api*.c).
  */
-#include "gateway/conf/schema.h"
+#include "conf/schema.h"
 
 #include <inttypes.h>
 
