@@ -2,7 +2,7 @@
 # Roceway: one non-recursive Makefile. `make help` lists what it does.
 #
 # How a file finds its place (nothing below needs an edit when a file is added):
-#   roce/ wan/ cc/ vxlan/ *.c  -> build/lib/librwycore.a   sans-I/O core: no DPDK, no socket, no clock
+#   roce/ wan/ cc/ vxlan/ tenant/ offload/ *.c -> build/lib/librwycore.a sans-I/O core: no DPDK, no socket, no clock
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
 #   gateway/*.c                -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   gateway/ctrl/*.c           -> the same program; sees no DPDK either: the control thread (ctrl.mk)
@@ -53,7 +53,7 @@ GW_PKGS    := libmicrohttpd jansson libnl-3.0 libnl-route-3.0 yaml-0.1
 GW_CFLAGS   = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(DPDK_CFLAGS) $(shell $(PC) --cflags $(GW_PKGS))))
 GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthread
 
-CORE_SRC   := $(wildcard roce/*.c wan/*.c cc/*.c vxlan/*.c)
+CORE_SRC   := $(wildcard roce/*.c wan/*.c cc/*.c vxlan/*.c tenant/*.c offload/*.c)
 ENGINE_SRC := $(wildcard engine/*.c)
 CONF_SRC   := $(wildcard conf/*.c)
 GW_SRC     := $(wildcard gateway/*.c)
@@ -112,7 +112,7 @@ $(BUILD)/obj/%.o: %.c
 define archive
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(Q)$(AR) crs $@ $(filter %.o,$^)
+	$(Q)$(AR) qcs $@ $(filter %.o,$^)
 endef
 $(CORE_LIB): $(call obj,$(CORE_SRC)) ; $(archive)
 $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) ; $(archive)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules about tenants. vxlan/tenant.h knows what a set of tenants may be: it is built here once for its
+ * Rules about tenants. tenant/tenant.h knows what a set of tenants may be: it is built here once for its
  * verdict, which becomes a message at the value that should change. And what the set does not see: clashes
  * with the plain LAN and with the gateway itself.
  */

@@ -14,7 +14,7 @@
 #include "rwy/err.h"
 #include "rwy/ip.h"
 #include "rwy/time.h"
-#include "vxlan/tenant.h"
+#include "tenant/tenant.h"
 #include "wan/wan_congest.h"
 
 #define CONF_PORTS_MAX    16

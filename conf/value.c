@@ -314,7 +314,7 @@ int conf_fill_prefix(struct conf_prefix *p, const struct conf_node *n, struct co
 	return 0;
 }
 
-/* struct prefix (vxlan/range.h), or a word that means any. */
+/* struct prefix (tenant/range.h), or a word that means any. */
 static int fill_prefix_or_word(
     void *base, const struct conf_key *k, const struct conf_node *n, struct conf_error *err)
 {

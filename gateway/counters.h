@@ -8,10 +8,10 @@
 
 #include <stdint.h>
 
-#include "vxlan/arp.h"
+#include "tenant/arp.h"
 #include "vxlan/ecn.h"
-#include "vxlan/tenant.h"
-#include "vxlan/vtep.h"
+#include "tenant/tenant.h"
+#include "tenant/vtep.h"
 #include "vxlan/vxlan.h"
 
 /* X(field, sentence): monotonic counts. */
@@ -81,7 +81,8 @@ struct gw_counters {
 #undef X
 };
 
-/* What came from tenants' hosts, and where they are, by the lists of vxlan/. One set per worker, too. */
+/* What came from tenants' hosts, and where they are, by the lists of vxlan/ and tenant/. One set per worker,
+ * too. */
 struct gw_overlay_counters {
 	uint64_t vxlan[VXLAN_REASON_COUNT];
 	uint64_t admit[TENANT_ADMIT_COUNT];

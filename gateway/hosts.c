@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where tenants' hosts are, of one worker: the host table (vxlan/vtep.h), ARP and ND (vxlan/arp.h). A host is
- * learned from what it sends. One that is to get a packet and is not known is asked for, at a bounded rate:
- * on its VLAN on every LAN port, or at each of its tenant's VTEPs (head-end replication).
+ * Where tenants' hosts are, of one worker: the host table (tenant/vtep.h), ARP and ND (tenant/arp.h). A host
+ * is learned from what it sends. One that is to get a packet and is not known is asked for, at a bounded
+ * rate: on its VLAN on every LAN port, or at each of its tenant's VTEPs (head-end replication).
  *
  * A host's answer comes in at any worker. It is copied to all others, which learn from it as well, so that
  * the one that asked hears it.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Offload: the tenants' rules in the hardware of those LAN ports that are configured for it (`offload`,
- * `offload_device`). What a rule is, and in which order they come and go: vxlan/offload.h, offload_sync.h.
+ * `offload_device`). What a rule is, and in which order they come and go: offload/offload.h, offload/sync.h.
  * Backends: offload_rte.c (rte_flow), offload_tc.c (tc flower).
  *
  * Thread: any but a worker's; calls wait for each other.
@@ -12,7 +12,7 @@
 #include <net/if.h>
 
 #include "gateway/app.h"
-#include "vxlan/offload_sync.h"
+#include "offload/sync.h"
 
 struct gw_offload;
 

@@ -9,7 +9,7 @@
 #ifndef GATEWAY_OFFLOAD_RTE_H
 #define GATEWAY_OFFLOAD_RTE_H
 
-#include "vxlan/offload_sync.h"
+#include "offload/sync.h"
 
 struct offload_rte;
 /* vlan: of the port itself, in front of everything but tenants' VLANs; 0: none. queues: its receive queues.

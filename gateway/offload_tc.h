@@ -15,7 +15,7 @@
 
 #include <net/if.h>
 
-#include "vxlan/offload_sync.h"
+#include "offload/sync.h"
 
 /* Our filters: preferences from here on, three for each priority (IPv4, IPv6, other). Others' filters with
  * lower preferences come first, with higher ones after. */

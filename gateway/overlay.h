@@ -12,8 +12,8 @@
 #define GATEWAY_OVERLAY_H
 
 #include "gateway/gw.h"
-#include "vxlan/arp.h"
-#include "vxlan/vtep.h"
+#include "tenant/arp.h"
+#include "tenant/vtep.h"
 #include "vxlan/vxlan.h"
 
 #define GW_PLACES    1024          /* power of two */

@@ -10,7 +10,7 @@
 
 #include "gateway/pkt.h"
 #include "gateway/sibling.h"
-#include "vxlan/tenant.h"
+#include "tenant/tenant.h"
 
 #define OP_CNP             0x81
 #define OP_RC_ANSWER_FIRST 0x0d /* RDMA READ response First */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tenants of the running gateway: the set that workers read, its changes, and what becomes of a tenant that
- * was removed. The set itself, its checks and its look-ups are vxlan/tenant.h; connections of tenants are the
- * engine's (eng_tenant_*).
+ * was removed. The set itself, its checks and its look-ups are tenant/tenant.h; connections of tenants are
+ * the engine's (eng_tenant_*).
  *
  * A change is checked as a whole, given to every worker's engine, published, and reported done when every
  * worker runs its generation. Order: what is new is in the engines before packets are admitted for it; what
@@ -18,7 +18,7 @@
 #include "gateway/app.h"
 #include "conf/conf.h"
 #include "rwy/err.h"
-#include "vxlan/tenant.h"
+#include "tenant/tenant.h"
 
 struct gw_tenants;
 

@@ -2,7 +2,7 @@
 /*
  * VXLAN (RFC 7348) over IPv4 and IPv6: taking the outer headers off a received packet and writing them into
  * the headroom of one to send. No payload is moved. The outer Ethernet header is the caller's, and so are the
- * tenant (vxlan/tenant.h), ECN and DSCP of the inner header (vxlan/ecn.h) and who may talk to whom.
+ * tenant (tenant/tenant.h), ECN and DSCP of the inner header (vxlan/ecn.h) and who may talk to whom.
  *
  *   outer IP | outer UDP 8 | VXLAN 8 | inner Ethernet 14 (+4 tag) | inner packet
  *   20 or 40 |  -> 4789    |

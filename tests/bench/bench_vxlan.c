@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What vxlan/ costs, without a network: TSC cycles a call and CPU times of the control thread. One core,
- * everything in one process; inputs are drawn before the clock starts, the best of 15 rounds is printed
+ * What vxlan/ and tenant/ cost, without a network: TSC cycles a call and CPU times of the control thread. One
+ * core, everything in one process; inputs are drawn before the clock starts, the best of 15 rounds is printed
  * (other work on the machine can only add). No DPDK; no verdict: tests assert, this prints.
  */
 #include <stdint.h>
@@ -11,10 +11,10 @@
 #include <time.h>
 #include <x86intrin.h>
 
-#include "vxlan/acl.h"
+#include "tenant/acl.h"
 #include "vxlan/ecn.h"
-#include "vxlan/tenant.h"
-#include "vxlan/vtep.h"
+#include "tenant/tenant.h"
+#include "tenant/vtep.h"
 #include "vxlan/vxlan.h"
 
 #define ROUNDS   15

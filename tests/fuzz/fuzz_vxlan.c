@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vxlan/arp.h"
+#include "tenant/arp.h"
 #include "vxlan/csum.h"
 #include "vxlan/ecn.h"
 #include "vxlan/vxlan.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "vxlan/acl.h"
+#include "tenant/acl.h"
 
 struct acl_src {
 	uint8_t (*byte)(void *ctx);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the tests of vxlan/offload*.h: random sets of tenants, random packets near the edges of their rules,
+ * For the tests of offload/: random sets of tenants, random packets near the edges of their rules,
  * what software says of a packet (by the plain matcher), and a device that looks at rules as hardware does.
  */
 #ifndef TESTS_UNIT_OFFLOAD_WORLD_H
 #define TESTS_UNIT_OFFLOAD_WORLD_H
 
 #include "acl_rand.h"
-#include "vxlan/offload_sync.h"
+#include "offload/sync.h"
 
 #define OW_TENANTS 4
 #define OW_RULES   12

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vxlan/acl.h: the compiled form says what the plain matcher says, on rules and packets made to collide; each
- * refusal names its rule; opcode classes of all 256 opcodes. The plain matcher itself is held to cases by
- * hand. */
+/* tenant/acl.h: the compiled form says what the plain matcher says, on rules and packets made to collide;
+ * each refusal names its rule; opcode classes of all 256 opcodes. The plain matcher itself is held to cases
+ * by hand. */
 #include "roce_pkt.h"
 
 #include "acl_rand.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vxlan/arp.h: who is answered and who is not, ARP and neighbour discovery alike; strict checks, every
+/* tenant/arp.h: who is answered and who is not, ARP and neighbour discovery alike; strict checks, every
  * truncation and every bit; frames held to scapy's; the bound on asking. */
 #include <stdio.h>
 
 #include "roce_pkt.h"
 
-#include "vxlan/arp.h"
+#include "tenant/arp.h"
 #include "vxlan/vxlan.h"
 
 #include "vxlan_vectors.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vxlan/offload.h: what hardware with all rules, or with any part of them that offload_needs allows, drops or
- * forwards, software would have dropped or forwarded, too: random ACLs and packets against the plain matcher.
- * What is exactly sayable is said exactly. And by hand: masks, levels, reasons, identity.
+ * offload/offload.h: what hardware with all rules, or with any part of them that offload_needs allows, drops
+ * or forwards, software would have dropped or forwarded, too: random ACLs and packets against the plain
+ * matcher. What is exactly sayable is said exactly. And by hand: masks, levels, reasons, identity.
  */
 #include <stdio.h>
 

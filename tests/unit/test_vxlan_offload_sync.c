@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vxlan/offload_sync.h on a device that refuses and fails at random. After every single operation packets are
+ * offload/sync.h on a device that refuses and fails at random. After every single operation packets are
  * held against the policy in force (during a change: the old one, then both, then the new one): hardware
  * drops nothing and forwards nothing that software would not have. With a device that works again everything
  * is where it should be.

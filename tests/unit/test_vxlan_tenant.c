@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vxlan/tenant.h: every refusal with its place, overlapping address spaces, admission, and a long random life
- * of a set against a plain model: lookups, stable indices, nothing changed by what is refused, nothing freed
- * early. */
+/* tenant/tenant.h: every refusal with its place, overlapping address spaces, admission, and a long random
+ * life of a set against a plain model: lookups, stable indices, nothing changed by what is refused, nothing
+ * freed early. */
 #include <stdio.h>
 
 #include "roce_pkt.h"
 
-#include "vxlan/tenant.h"
+#include "tenant/tenant.h"
 
 static struct prefix net4(uint8_t a, uint8_t b, uint8_t c, uint8_t d, uint8_t len)
 {

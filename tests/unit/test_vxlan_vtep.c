@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vxlan/vtep.h: learning, ageing, moves, configured entries; one tenant cannot crowd out another; a long
+/* tenant/vtep.h: learning, ageing, moves, configured entries; one tenant cannot crowd out another; a long
  * random life against a plain array. */
 #include "roce_pkt.h"
 
-#include "vxlan/vtep.h"
+#include "tenant/vtep.h"
 
 static struct rwy_ip host(uint32_t n)
 {

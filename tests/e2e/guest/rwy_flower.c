@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tc flower against a real kernel: the gateway's own rules (vxlan/offload*.c) and its own backend
+// tc flower against a real kernel: the gateway's own rules (offload/) and its own backend
 // (gateway/offload_tc.c, offload_flower.c, offload_vxlan.c), on one end of a veth pair, with hosts' packets
 // sent from the other. Each case says what must become of its packets; what came out where is looked at with
 // packet sockets, what the kernel counted is read back by the backend. tests/e2e/test_offload.py makes the

@@ -3,7 +3,7 @@
  * The table of vtep.h: chained hash over a fixed array of entries. Each tenant's learned entries are in a
  * list from the one confirmed last to the one confirmed longest ago.
  */
-#include "vxlan/vtep.h"
+#include "tenant/vtep.h"
 
 #include <assert.h>
 #include <stdlib.h>

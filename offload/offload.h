@@ -20,16 +20,16 @@
  *
  * Thread: the control thread's. Functions work on their arguments alone.
  */
-#ifndef VXLAN_OFFLOAD_H
-#define VXLAN_OFFLOAD_H
+#ifndef OFFLOAD_OFFLOAD_H
+#define OFFLOAD_OFFLOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "rwy/err.h"
 #include "rwy/ip.h"
-#include "vxlan/range.h"
-#include "vxlan/tenant.h"
+#include "tenant/range.h"
+#include "tenant/tenant.h"
 
 #define OFFLOAD_SELF_MAX 128
 #define OFFLOAD_LEVELS   16 /* of priority that one ACL may take */

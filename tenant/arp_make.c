@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "roce/wire.h"
-#include "vxlan/arp_int.h"
+#include "tenant/arp_int.h"
 #include "vxlan/csum.h"
 
 #define NA_ROUTER    0x80

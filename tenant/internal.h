@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Internal to tenant*.c: one tenant's check and compiled form, apart from the set of them. */
-#ifndef VXLAN_TENANT_INT_H
-#define VXLAN_TENANT_INT_H
+#ifndef TENANT_INTERNAL_H
+#define TENANT_INTERNAL_H
 
-#include "vxlan/tenant.h"
+#include "tenant/tenant.h"
 
 /* Checks what one configuration can say wrong, copies it and compiles it. index and changed are the caller's
  * to set. On failure *err is filled and nothing is left allocated. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading ARP and neighbour discovery strictly, and deciding. What is written is in arp_make.c. */
-#include "vxlan/arp.h"
+#include "tenant/arp.h"
 
 #include <string.h>
 
 #include "roce/wire.h"
-#include "vxlan/arp_int.h"
+#include "tenant/arp_int.h"
 #include "vxlan/csum.h"
 #include "vxlan/ipwalk.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prefixes and elementary ranges. */
-#include "vxlan/range.h"
+#include "tenant/range.h"
 
 #include <stdlib.h>
 

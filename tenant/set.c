@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vxlan/tenant.h"
-#include "vxlan/tenant_int.h"
+#include "tenant/tenant.h"
+#include "tenant/internal.h"
 
 #define INDEX_MAX UINT16_MAX
 

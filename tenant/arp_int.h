@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Internal to arp*.c. */
-#ifndef VXLAN_ARP_INT_H
-#define VXLAN_ARP_INT_H
+#ifndef TENANT_ARP_INT_H
+#define TENANT_ARP_INT_H
 
-#include "vxlan/arp.h"
+#include "tenant/arp.h"
 
 #define ARP_ETYPE  0x0806
 #define ARP_LEN    28

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vxlan/offload_int.h"
+#include "offload/internal.h"
 
 #define NAME(e, n, s) n,
 #define TEXT(e, s)    s,

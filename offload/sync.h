@@ -18,12 +18,12 @@
  *
  * Thread: the control thread's; calls must not overlap. Allocates.
  */
-#ifndef VXLAN_OFFLOAD_SYNC_H
-#define VXLAN_OFFLOAD_SYNC_H
+#ifndef OFFLOAD_SYNC_H
+#define OFFLOAD_SYNC_H
 
 #include <stddef.h>
 
-#include "vxlan/offload.h"
+#include "offload/offload.h"
 
 #define OFFLOAD_WHY 128 /* with the 0 at the end */
 

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "vxlan/offload_int.h"
+#include "offload/internal.h"
 
 static const struct rwy_ip none;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules in step with the set. One part a tenant, part 0 for what concerns all; parts of tenants that did not
- * change are not touched. The order of operations is the point of this file: offload_sync.h says why.
+ * change are not touched. The order of operations is the point of this file: sync.h says why.
  */
-#include "vxlan/offload_sync.h"
+#include "offload/sync.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "vxlan/offload_sync_int.h"
+#include "offload/sync_int.h"
 
 static const char *const why_waits = "a rule that must stand in front of it is not installed";
 static const char *const why_memory = "out of memory";

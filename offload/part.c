@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vxlan/offload_sync_int.h"
+#include "offload/sync_int.h"
 
 const char offload_why_next[] = "not installed yet";
 

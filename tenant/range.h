@@ -7,8 +7,8 @@
  *
  * Thread: built by the control thread, then constant.
  */
-#ifndef VXLAN_RANGE_H
-#define VXLAN_RANGE_H
+#ifndef TENANT_RANGE_H
+#define TENANT_RANGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

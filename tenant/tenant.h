@@ -16,8 +16,8 @@
  * another one only after tenant_db_release: workers may have connections, counters and learned VTEPs under
  * it.
  */
-#ifndef VXLAN_TENANT_H
-#define VXLAN_TENANT_H
+#ifndef TENANT_TENANT_H
+#define TENANT_TENANT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,9 +25,9 @@
 
 #include "rwy/err.h"
 #include "rwy/ip.h"
-#include "vxlan/acl.h"
+#include "tenant/acl.h"
 #include "vxlan/ecn.h"
-#include "vxlan/range.h"
+#include "tenant/range.h"
 
 #define TENANT_NAME_MAX     32 /* with the 0 at the end */
 #define TENANT_COUNT_MAX    16384
@@ -60,7 +60,7 @@ struct tenant_prefix {
 };
 
 /* A host whose place is configured: it is never learned elsewhere, and what goes between two of them can be
- * left to hardware (vxlan/offload.h). */
+ * left to hardware (offload/offload.h). */
 struct tenant_host {
 	struct rwy_ip addr; /* in a prefix that is here */
 	struct rwy_ip vtep; /* all 0: on the VLAN */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules as they are written: words, checks, and the plain matcher. The compiled form is in acl_compile.c. */
-#include "vxlan/acl.h"
+#include "tenant/acl.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Internal to offload*.c: priorities, and how a rule gets into a list. */
-#ifndef VXLAN_OFFLOAD_INT_H
-#define VXLAN_OFFLOAD_INT_H
+#ifndef OFFLOAD_INTERNAL_H
+#define OFFLOAD_INTERNAL_H
 
-#include "vxlan/offload.h"
+#include "offload/offload.h"
 
 #define OFFLOAD_PASS_MASKS 8 /* of source ports, before a pass takes all of them */
 
@@ -20,7 +20,7 @@ RWY_MUST_CHECK int offload_list_add(struct offload_list *l, const struct offload
 RWY_MUST_CHECK int offload_list_left(
     struct offload_list *l, const struct tenant *t, enum offload_what what, int item, enum offload_left left);
 
-/* offload_forward.c */
+/* forward.c */
 RWY_MUST_CHECK int offload_forward(
     struct offload_list *l, const struct offload_cfg *cfg, const struct tenant *t);
 RWY_MUST_CHECK int offload_forward_common(

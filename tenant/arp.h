@@ -4,12 +4,12 @@
  * its own inner address, and, where the tenant asks for it (proxy_arp), for addresses that are behind a
  * tunnel or on the tenant's other side. Never for one on the side that asks: its host answers. And it asks,
  * at a bounded rate, for hosts it does not know. A frame goes in, a record and perhaps a frame come out;
- * sending and learning (vxlan/vtep.h) are the caller's.
+ * sending and learning (tenant/vtep.h) are the caller's.
  *
  * Frames begin at the inner Ethernet header; net_off is 14, or 18 behind a VLAN tag, as vxlan_decap says.
  */
-#ifndef VXLAN_ARP_H
-#define VXLAN_ARP_H
+#ifndef TENANT_ARP_H
+#define TENANT_ARP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #include "rwy/err.h"
 #include "rwy/ip.h"
 #include "rwy/time.h"
-#include "vxlan/tenant.h"
+#include "tenant/tenant.h"
 
 #define ARP_FRAME_MAX 96 /* room for any frame made here */
 

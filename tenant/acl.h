@@ -7,8 +7,8 @@
  *
  * Thread: compiled by the control thread, then constant and read by any number of workers.
  */
-#ifndef VXLAN_ACL_H
-#define VXLAN_ACL_H
+#ifndef TENANT_ACL_H
+#define TENANT_ACL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "roce/opcode.h"
 #include "rwy/err.h"
 #include "rwy/ip.h"
-#include "vxlan/range.h"
+#include "tenant/range.h"
 
 #define ACL_RULES_MAX 1024
 #define ACL_DEFAULT   UINT16_MAX /* "no rule matched" */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vxlan/acl.h"
+#include "tenant/acl.h"
 
 #define FIELDS 4 /* source, destination, source port, class */
 static_assert(ACL_RULES_MAX <= 64 * 64, "the summary is one word");

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vxlan/offload_int.h"
+#include "offload/internal.h"
 
 /* --- one ACL rule in masks ---------------------------------------------------------------------------- */
 

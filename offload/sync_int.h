@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to offload_sync.c and offload_part.c: entries, and the parts they are kept in. */
-#ifndef VXLAN_OFFLOAD_SYNC_INT_H
-#define VXLAN_OFFLOAD_SYNC_INT_H
+/* Internal to sync.c and part.c: entries, and the parts they are kept in. */
+#ifndef OFFLOAD_SYNC_INT_H
+#define OFFLOAD_SYNC_INT_H
 
-#include "vxlan/offload_sync.h"
+#include "offload/sync.h"
 
 #define OFFLOAD_WHYS 64 /* different reasons that are remembered word by word */
 

@@ -3,13 +3,13 @@
  * Behind which VTEP a tenant's local host is: (tenant, inner address) -> (VTEP, inner MAC). Configured
  * entries are fixed; others are learned from decapsulated packets, age, and are bounded per tenant: a tenant
  * that invents sources pushes out its own oldest entries, never another's. Key is the tenant's index
- * (vxlan/tenant.h), which stands for its VNI and makes the bound a counter.
+ * (tenant/tenant.h), which stands for its VNI and makes the bound a counter.
  *
  * Memory is allocated once. Lookups and learning are O(1). Time is an argument.
  * Thread: one table belongs to one worker.
  */
-#ifndef VXLAN_VTEP_H
-#define VXLAN_VTEP_H
+#ifndef TENANT_VTEP_H
+#define TENANT_VTEP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One tenant: check, copy, compile, compare; admission of its packets. The set of all is in tenant_set.c. */
-#include "vxlan/tenant.h"
+/* One tenant: check, copy, compile, compare; admission of its packets. The set of all is in set.c. */
+#include "tenant/tenant.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "vxlan/tenant_int.h"
+#include "tenant/internal.h"
 
 static const struct rwy_ip none;
 
