@@ -4,6 +4,7 @@
 # How a file finds its place (nothing below needs an edit when a file is added):
 #   roce/ wan/ cc/ vxlan/ tenant/ offload/ *.c -> build/lib/librwycore.a sans-I/O core: no DPDK, no socket, no clock
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
+#   base/*.c                   -> build/lib/librwybase.a   what the programs share: log, service notification
 #   gateway/*.c                -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   gateway/ctrl/*.c           -> the same program; sees no DPDK either: the control thread (ctrl.mk)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
@@ -54,6 +55,7 @@ GW_CFLAGS   = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(DPDK_CFLAGS) $(s
 GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthread
 
 CORE_SRC   := $(wildcard roce/*.c wan/*.c cc/*.c vxlan/*.c tenant/*.c offload/*.c)
+BASE_SRC   := $(wildcard base/*.c)
 ENGINE_SRC := $(wildcard engine/*.c)
 CONF_SRC   := $(wildcard conf/*.c)
 GW_SRC     := $(wildcard gateway/*.c)
@@ -74,6 +76,7 @@ GUEST_SRC  := $(wildcard tests/e2e/guest/*.c)
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 include gateway/ctrl/ctrl.mk
 CORE_LIB   := $(BUILD)/lib/librwycore.a
+BASE_LIB   := $(BUILD)/lib/librwybase.a
 ENGINE_LIB := $(BUILD)/lib/librwyengine.a
 CONF_LIB   := $(BUILD)/lib/librwyconf.a
 BENCH_LIB  := $(BUILD)/lib/librwybench.a
@@ -89,7 +92,7 @@ PROGS      := $(if $(GW_SRC),$(BUILD)/bin/roceway-gateway) $(if $(CLI_SRC),$(BUI
 all: core $(PROGS) ## build everything that is installed
 
 .PHONY: core
-core: $(CORE_LIB) $(ENGINE_LIB) $(CONF_LIB)
+core: $(CORE_LIB) $(ENGINE_LIB) $(CONF_LIB) $(BASE_LIB)
 
 # --- objects ----------------------------------------------------------------------------------
 $(BUILD)/obj/gateway/%.o: gateway/%.c
@@ -115,6 +118,7 @@ define archive
 	$(Q)$(AR) qcs $@ $(filter %.o,$^)
 endef
 $(CORE_LIB): $(call obj,$(CORE_SRC)) ; $(archive)
+$(BASE_LIB): $(call obj,$(BASE_SRC)) ; $(archive)
 $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) ; $(archive)
 $(CONF_LIB): $(call obj,$(CONF_SRC)) ; $(archive)
 # For benchmarks: the gateway without its main, and what the benchmarks share. A benchmark takes from it what it names.
@@ -123,7 +127,7 @@ $(BENCH_LIB): $(call obj,$(BENCH_HELP) $(filter-out gateway/main.c,$(GW_SRC))) ;
 include $(wildcard controller/*.mk controller/*/*.mk)
 
 # --- programs ---------------------------------------------------------------------------------
-$(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
+$(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
@@ -154,12 +158,12 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(EN
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
 # What the control thread does, over workers without DPDK.
-TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/tenants*.c)) gateway/log.c $(wildcard tests/unit/gw/*.c))
+TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/tenants*.c)) base/log.c $(wildcard tests/unit/gw/*.c))
 $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
 $(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/tunnel_watch.c)
 # The API's pages over a made-up gateway, for tests/unit/cli_api.py.
 API_SERVER_SRC := $(wildcard gateway/api*.c tests/unit/api/*.c) \
-                  $(addprefix gateway/,tenants.c tenants_eng.c tenants_info.c tunnels.c tunnels_merge.c reload.c notify.c counters.c offload_text.c)
+                  $(addprefix gateway/,tenants.c tenants_eng.c tenants_info.c tunnels.c tunnels_merge.c reload.c counters.c offload_text.c) base/notify.c
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
@@ -180,12 +184,12 @@ $(BUILD)/tests/sim/rwydc: $(call obj,$(SIMDC_SRC) tests/sim/wan/seal.c) $(ENGINE
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(SIMDC_WRAP:%=-Wl,--wrap=%) $(CORE_LIBS) -lm
-$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
-$(BUILD)/tests/gw/%: $(BUILD)/obj/tests/gw/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
+$(BUILD)/tests/gw/%: $(BUILD)/obj/tests/gw/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm

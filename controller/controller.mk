@@ -20,9 +20,9 @@ $(PAGE_OBJ): $(BUILD)/gen/page_files.c
 	@mkdir -p $(@D)
 	@echo '  CC    $<'
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
-$(CTLR_LIB): $(call obj,$(filter-out controller/main.c,$(CTLR_SRC)) gateway/log.c gateway/notify.c) $(PAGE_OBJ) ; $(archive)
+$(CTLR_LIB): $(call obj,$(filter-out controller/main.c,$(CTLR_SRC))) $(PAGE_OBJ) ; $(archive)
 
-CTLR_DEPS   = $(CTLR_LIB) $(STORE_LIB) $(BUILD)/lib/librwyplan.a $(MODEL_LIB) $(CONF_LIB) $(CORE_LIB)
+CTLR_DEPS   = $(CTLR_LIB) $(STORE_LIB) $(BUILD)/lib/librwyplan.a $(MODEL_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 $(BUILD)/bin/roceway-controller: $(call obj,controller/main.c) $(CTLR_DEPS)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "controller/ctlr.h"
-#include "gateway/log.h"
+#include "base/log.h"
 
 #define EVENTS 4096
 

@@ -10,7 +10,7 @@
 
 #include "controller/http_int.h"
 #include "controller/trust.h"
-#include "gateway/log.h"
+#include "base/log.h"
 
 #define HANDSHAKE (5 * RWY_MS) /* of our time */
 #define READING   6            /* times as long as a request: answers are larger */

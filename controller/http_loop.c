@@ -19,7 +19,7 @@
 
 #include "controller/http_int.h"
 #include "controller/trust.h"
-#include "gateway/log.h"
+#include "base/log.h"
 
 #define IDLE_SECONDS 310u /* between requests; above the longest poll */
 #define CONN_MEMORY                                                                                          \

@@ -13,8 +13,8 @@
 #include "controller/grant.h"
 #include "controller/network.h"
 #include "controller/trust.h"
-#include "gateway/log.h"
-#include "gateway/notify.h"
+#include "base/log.h"
+#include "base/notify.h"
 
 #define EXIT_USAGE 2
 

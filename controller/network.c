@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/log.h"
+#include "base/log.h"
 
 #define QUEUE_MAX 256            /* of calls that a request waits for */
 #define QUEUE_FOR (10 * RWY_SEC) /* as long as a request waits for its turn */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/log.h"
+#include "base/log.h"
 
 #define FILE_MAX (1u << 20)
 

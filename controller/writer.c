@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "controller/ctlr.h"
-#include "gateway/log.h"
+#include "base/log.h"
 
 #define QUEUE_MAX   200000
 #define BATCH       256

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/tunnels.h"
 
 #define IDLE_SECONDS 10

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "gateway/log.h"
+#include "base/log.h"
 
 /* Removes what a dead gateway left behind; refuses to touch anything else. */
 static int socket_clear(const struct sockaddr_un *sa)

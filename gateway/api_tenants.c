@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/reload.h"
 #include "gateway/tenants.h"
 

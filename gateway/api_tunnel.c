@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "gateway/api.h"
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/reload.h"
 #include "gateway/carrier.h"
 #include "gateway/tunnels.h"

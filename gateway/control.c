@@ -16,7 +16,7 @@
 
 #include "gateway/gw.h"
 #include "gateway/netlink.h"
-#include "gateway/notify.h"
+#include "base/notify.h"
 #include "gateway/offload.h"
 #include "gateway/reload.h"
 #include "gateway/setup.h"

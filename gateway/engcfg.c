@@ -5,7 +5,7 @@
 #include <sys/random.h>
 
 #include "gateway/setup.h"
-#include "gateway/log.h"
+#include "base/log.h"
 #include "rwy/spread.h"
 
 #define IP4_UDP             28

@@ -14,7 +14,7 @@
 #include <rte_spinlock.h>
 
 #include "gateway/app.h"
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/mbuf.h"
 #include "gateway/neigh.h"
 #include "gateway/tenants.h"

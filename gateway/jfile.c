@@ -17,7 +17,7 @@
 
 #include "engine/engine.h"
 #include "gateway/gw.h"
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/setup.h"
 
 #define MAGIC    UINT64_C(0x524f434557415931) /* "ROCEWAY1" */

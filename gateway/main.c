@@ -15,7 +15,7 @@
 #include "gateway/carrier.h"
 #include "gateway/ctrl/ctrl.h"
 #include "gateway/gw.h"
-#include "gateway/notify.h"
+#include "base/notify.h"
 #include "gateway/offload.h"
 #include "gateway/reload.h"
 #include "gateway/setup.h"

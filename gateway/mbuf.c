@@ -5,7 +5,7 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 
-#include "gateway/log.h"
+#include "base/log.h"
 
 #define RESERVE_SHARE 16
 #define RESERVE_MAX   4096

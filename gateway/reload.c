@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "gateway/log.h"
-#include "gateway/notify.h"
+#include "base/log.h"
+#include "base/notify.h"
 #include "gateway/siblings.h"
 
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;

@@ -4,7 +4,7 @@
 #include <rte_telemetry.h>
 
 #include "gateway/app.h"
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/setup.h"
 
 static struct gw_app *the_app; /* the callbacks get no context */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/offload.h"
 #include "gateway/tenants_int.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/reload.h"
 #include "gateway/tunnels_int.h"
 

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/setup.h"
 
 #define CHANGES_MAX (3 * CONF_PORTS_MAX)

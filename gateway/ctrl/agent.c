@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "gateway/ctrl/agent_int.h"
-#include "gateway/log.h"
+#include "base/log.h"
 
 #define ANSWER_MAX    (1u << 20)
 #define DOCUMENT_MAX  (32u << 20) /* one of DOCUMENT_ASSIGNMENTS_MAX has 20 MB */

@@ -11,7 +11,7 @@
 
 #include "gateway/ctrl/ctrl_int.h"
 #include "gateway/ctrl/keep.h"
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/reload.h"
 #include "gateway/tunnels.h"
 

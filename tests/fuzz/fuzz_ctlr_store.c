@@ -11,7 +11,7 @@
 
 #include "controller/ask.h"
 #include "controller/ctlr.h"
-#include "gateway/log.h"
+#include "base/log.h"
 
 static struct ctlr_conf conf;
 static struct ctlr ctlr = {.conf = &conf, .lock = PTHREAD_MUTEX_INITIALIZER};

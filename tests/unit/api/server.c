@@ -13,7 +13,7 @@
 
 #include "gateway/app.h"
 #include "gateway/ctrl/ctrl.h"
-#include "gateway/log.h"
+#include "base/log.h"
 #include "gateway/siblings.h"
 #include "gateway/tenants.h"
 #include "gateway/carrier.h"

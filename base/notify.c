@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gateway/notify.h"
+#include "base/notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>

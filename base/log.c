@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The logger. DPDK's own messages come through here too (eal.c). */
-#include "gateway/log.h"
+#include "base/log.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -4,8 +4,8 @@
  * Under journald the level goes out as its "<n>" prefix and the time is left to the journal. Any thread; a
  * line is one write().
  */
-#ifndef GATEWAY_LOG_H
-#define GATEWAY_LOG_H
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
 
 enum gw_log_level { GW_LOG_ERROR, GW_LOG_WARNING, GW_LOG_NOTICE, GW_LOG_INFO, GW_LOG_DEBUG };
 

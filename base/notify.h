@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* systemd's notification protocol (sd_notify(3)): one datagram to $NOTIFY_SOCKET. Nothing happens when there
  * is none. */
-#ifndef GATEWAY_NOTIFY_H
-#define GATEWAY_NOTIFY_H
+#ifndef BASE_NOTIFY_H
+#define BASE_NOTIFY_H
 
 #include "rwy/time.h"
 
