@@ -5,8 +5,7 @@
 #   roce/ wan/ cc/ vxlan/ tenant/ offload/ *.c -> build/lib/librwycore.a sans-I/O core: no DPDK, no socket, no clock
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
 #   base/*.c                   -> build/lib/librwybase.a   what the programs share: log, service notification
-#   gateway/*.c                -> build/bin/roceway-gateway (the only code that sees rte_*.h)
-#   gateway/ctrl/*.c           -> the same program; sees no DPDK either: the control thread (ctrl.mk)
+#   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
 #   controller/plan/, provider/ -> build/lib/librwyplan.a  the planner and the ways to networks' controllers (controller/plan/plan.mk)
 #   tools/roceway/*.c          -> build/bin/roceway
@@ -58,7 +57,7 @@ CORE_SRC   := $(wildcard roce/*.c wan/*.c cc/*.c vxlan/*.c tenant/*.c offload/*.
 BASE_SRC   := $(wildcard base/*.c)
 ENGINE_SRC := $(wildcard engine/*.c)
 CONF_SRC   := $(wildcard conf/*.c)
-GW_SRC     := $(wildcard gateway/*.c)
+GW_SRC     := $(wildcard gateway/*.c gateway/*/*.c)
 CLI_SRC    := $(wildcard tools/roceway/*.c)
 WANEM_SRC  := $(wildcard tools/wanem/*.c)
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
@@ -74,7 +73,7 @@ BENCH_HELP := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))
 GUEST_SRC  := $(wildcard tests/e2e/guest/*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-include gateway/ctrl/ctrl.mk
+include gateway/agent/agent.mk
 CORE_LIB   := $(BUILD)/lib/librwycore.a
 BASE_LIB   := $(BUILD)/lib/librwybase.a
 ENGINE_LIB := $(BUILD)/lib/librwyengine.a
@@ -140,7 +139,7 @@ $(BUILD)/bin/wanem: $(call obj,$(WANEM_SRC))
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lm
 # tc flower against the guest's kernel: the gateway's own backend.
-$(BUILD)/guest/rwy_flower: $(call obj,tests/e2e/guest/rwy_flower.c gateway/offload_tc.c gateway/offload_flower.c gateway/offload_vxlan.c) $(CORE_LIB)
+$(BUILD)/guest/rwy_flower: $(call obj,tests/e2e/guest/rwy_flower.c gateway/offload/tc.c gateway/offload/flower.c gateway/offload/vxlan.c) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  GUEST $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs libnl-3.0 libnl-route-3.0) $(CORE_LIBS)
@@ -158,12 +157,13 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(EN
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
 # What the control thread does, over workers without DPDK.
-TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/tenants*.c)) base/log.c $(wildcard tests/unit/gw/*.c))
+TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) base/log.c $(wildcard tests/unit/gw/*.c))
 $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
-$(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/tunnel_watch.c)
+$(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/control/tunnel_watch.c)
 # The API's pages over a made-up gateway, for tests/unit/cli_api.py.
-API_SERVER_SRC := $(wildcard gateway/api*.c tests/unit/api/*.c) \
-                  $(addprefix gateway/,tenants.c tenants_eng.c tenants_info.c tunnels.c tunnels_merge.c reload.c counters.c offload_text.c) base/notify.c
+API_SERVER_SRC := $(wildcard gateway/api/*.c tests/unit/api/*.c) \
+                  $(addprefix gateway/control/,tenants.c tenants_eng.c tenants_info.c tunnels.c tunnels_merge.c reload.c) \
+                  gateway/counters.c gateway/offload/text.c base/notify.c
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A tenant as text, by the schema: YAML for the file, or JSON, such that parsing it again gives the same
- * tenant. Not here: JSON for anything else (gateway/api*.c).
+ * tenant. Not here: JSON for anything else (gateway/api/).
  */
 #include "conf/schema.h"
 

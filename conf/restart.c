@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file that is read while the gateway runs: keys that need a restart must be as they are. Not here: what
- * the others do (gateway/reload.c).
+ * the others do (gateway/control/reload.c).
  */
 #include "conf/schema.h"
 

@@ -39,7 +39,7 @@ struct gw_offload_hooks;
 enum gw_state { GW_STARTING, GW_RUNNING, GW_STOPPING };
 
 struct gw_app {
-	const struct conf *conf; /* its tunnels change: gateway/tunnels.h */
+	const struct conf *conf; /* its tunnels change: gateway/control/tunnels.h */
 	const char *conf_path;
 	const char *version;
 	time_t start_wall;       /* UTC */
@@ -54,13 +54,14 @@ struct gw_app {
 	struct gw_tenants *tenants;
 	struct gw_tunnels *tunnels;
 	struct gw_tunnel_told *tunnel_told; /* tunnel_tell.c */
-	struct gw_siblings *siblings;       /* gateway/siblings.h */
+	struct gw_siblings *siblings;       /* gateway/control/siblings.h */
 	struct gw_offload *offload;
-	const struct gw_offload_hooks *offload_hooks; /* gateway/offload.h; NULL: no port has offload */
+	const struct gw_offload_hooks
+	    *offload_hooks; /* gateway/offload/offload.h; NULL: no port has offload */
 	struct gw_control *control;
 	struct gw_ctrl *ctrl;         /* NULL: no control center */
 	struct gw_jfile *jfile;       /* NULL: none */
-	struct gw_carriers *carriers; /* gateway/carrier.h; NULL: not started */
+	struct gw_carriers *carriers; /* gateway/carrier/carrier.h; NULL: not started */
 };
 
 /* The clock that engines are given: monotonic ns. Flow times (eng_flow_info.last) are on it. Any thread. */
@@ -116,7 +117,7 @@ size_t gw_neighs_get(const struct gw_app *app, struct gw_neigh_info *out, size_t
 /* Packet buffers: in all, and free now (an estimate: caches are counted as free). */
 void gw_buffers_get(const struct gw_app *app, uint32_t *total, uint32_t *avail);
 
-/* Provided by gateway/api*.c: the local HTTP/JSON API on conf->api_socket, in threads of its own. Called on
+/* Provided by gateway/api/: the local HTTP/JSON API on conf->api_socket, in threads of its own. Called on
  * the control thread after the workers run and before READY; stop before the workers end. 0 or RWY_E*; what
  * went wrong is logged by the callee. Absent: no API. */
 int gw_api_start(struct gw_app *app);

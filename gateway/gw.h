@@ -10,14 +10,12 @@
 #ifndef GATEWAY_GW_H
 #define GATEWAY_GW_H
 
+#include <pthread.h>
 #include <rte_ring.h>
 #include <rte_spinlock.h>
 
 #include "gateway/app.h"
 #include "base/log.h"
-#include "gateway/mbuf.h"
-#include "gateway/neigh.h"
-#include "gateway/tenants.h"
 
 #define GW_BURST       32
 #define GW_TX_BUF      64
@@ -28,10 +26,16 @@
 #define GW_VLAN        4
 #define GW_IFNAME      16
 
+struct gw_nt;
 struct gw_overlay;
+struct gw_pools;
 struct gw_sib_set;
 struct gw_sib_worker;
 struct gw_session_ring;
+struct gw_tenant_count;
+struct rte_mbuf;
+struct rte_mempool;
+struct tenant_set;
 
 struct gw_port {
 	const struct conf_port *conf;

@@ -12,15 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/carrier.h"
-#include "gateway/ctrl/ctrl.h"
+#include "gateway/carrier/carrier.h"
+#include "gateway/agent/ctrl.h"
 #include "gateway/gw.h"
 #include "base/notify.h"
-#include "gateway/offload.h"
-#include "gateway/reload.h"
+#include "gateway/offload/offload.h"
+#include "gateway/control/reload.h"
+#include "gateway/port/mbuf.h"
+#include "gateway/port/neigh.h"
 #include "gateway/setup.h"
-#include "gateway/siblings.h"
-#include "gateway/tunnels.h"
+#include "gateway/control/siblings.h"
+#include "gateway/control/tunnels.h"
 
 #define EXIT_USAGE 2
 

@@ -5,8 +5,8 @@
 #define GATEWAY_SETUP_H
 
 #include "gateway/app.h"
-#include "gateway/mbuf.h"
 
+struct gw_pools;
 struct rte_ring;
 
 /* eal.c: DPDK with the configuration's arguments, one lcore a worker besides the control thread's. */

@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gateway/carrier.h"
+#include "gateway/carrier/carrier.h"
 #include "tests/bench/fp_lab.h"
 
 #define FRAME   2048

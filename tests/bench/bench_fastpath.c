@@ -39,7 +39,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "gateway/sibling.h"
+#include "gateway/datapath/sibling.h"
 #include "tests/bench/fp_lab.h"
 #include "tests/bench/fp_reference.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cycles a packet of a tenant's packets between its two sides of one site (gateway/local.c): VXLAN to VLAN
- * and back, in one gateway on memory-only ports (fp_lab.h). Nothing of RC is in it, so this is what VXLAN,
- * admission, ACL and headers cost, beside testpmd's forwarding on the same kind of port. One line of JSON;
- * run-fastpath makes the table. How cycles are counted: bench_fastpath.c.
+ * Cycles a packet of a tenant's packets between its two sides of one site (gateway/datapath/local.c): VXLAN
+ * to VLAN and back, in one gateway on memory-only ports (fp_lab.h). Nothing of RC is in it, so this is what
+ * VXLAN, admission, ACL and headers cost, beside testpmd's forwarding on the same kind of port. One line of
+ * JSON; run-fastpath makes the table. How cycles are counted: bench_fastpath.c.
  *
  * The tenant is fp_overlay.c's, with a VLAN beside its VTEP, an ACL of 10 rules that are all looked through,
  * and a host on each side. Packets are RC WRITE ONLY of FLOWS connections in turn, each with a UDP source

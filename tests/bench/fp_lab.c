@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "gateway/setup.h"
-#include "gateway/siblings.h"
-#include "gateway/tunnels.h"
+#include "gateway/control/siblings.h"
+#include "gateway/control/tunnels.h"
 
 #define BUFFERS 32768
 #define RATE    ((uint64_t)50000000000) /* bytes per second: pacing never waits */

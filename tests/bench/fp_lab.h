@@ -11,7 +11,10 @@
 
 #include <rte_ring.h>
 
+#include "gateway/control/tenants.h"
 #include "gateway/gw.h"
+#include "gateway/port/mbuf.h"
+#include "gateway/port/neigh.h"
 #include "roce/parse.h"
 
 #define FP_RING 4096 /* entries of a port's ring */

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gateway/carrier_int.h"
+#include "gateway/carrier/internal.h"
 #include "gateway/setup.h"
 #include "tests/bench/fp_lab.h"
 

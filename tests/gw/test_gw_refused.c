@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/overlay.h"
+#include "gateway/datapath/overlay.h"
 #include "rwy/endian.h"
 #include "tests/gw/ov_lab.h"
 

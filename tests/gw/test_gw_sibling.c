@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/reload.h"
-#include "gateway/siblings.h"
+#include "gateway/control/reload.h"
+#include "gateway/control/siblings.h"
 #include "roce/icrc.h"
 #include "roce/parse.h"
 #include "rwy/endian.h"

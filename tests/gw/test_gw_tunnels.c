@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/reload.h"
+#include "gateway/control/reload.h"
 #include "rwy/endian.h"
 #include "tests/gw/ov_lab.h"
 

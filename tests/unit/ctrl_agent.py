@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# ctrl_agent.py BUILD: the gateway's end of the control center's API (gateway/ctrl/agent.h) against a small HTTPS server with
+# ctrl_agent.py BUILD: the gateway's end of the control center's API (gateway/agent/agent.h) against a small HTTPS server with
 # certificates on both sides, which answers wrongly in every way that a controller, a network or a stranger can.
 import http.server
 import json

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gateway/ctrl/document.h"
-#include "gateway/ctrl/keep.h"
+#include "gateway/agent/document.h"
+#include "gateway/agent/keep.h"
 
 static const char file[] =
     "gateway: {name: a1}\n"

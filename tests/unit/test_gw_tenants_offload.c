@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a change of the set of tenants tells hardware (gateway/offload.h): before it is published, and when
- * every worker runs it; how it is taken back; that hardware can refuse it.
+ * When a change of the set of tenants tells hardware (gateway/offload/offload.h): before it is published, and
+ * when every worker runs it; how it is taken back; that hardware can refuse it.
  */
-#include "gateway/offload.h"
+#include "gateway/offload/offload.h"
 #include "gw/fake.h"
 
 static struct {

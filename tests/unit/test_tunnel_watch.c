@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/tunnel_watch.h"
+#include "gateway/control/tunnel_watch.h"
 
 #define T0 (100 * RWY_SEC)
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // tc flower against a real kernel: the gateway's own rules (offload/) and its own backend
-// (gateway/offload_tc.c, offload_flower.c, offload_vxlan.c), on one end of a veth pair, with hosts' packets
-// sent from the other. Each case says what must become of its packets; what came out where is looked at with
-// packet sockets, what the kernel counted is read back by the backend. tests/e2e/test_offload.py makes the
-// devices, and holds what `tc` says of the filters against what was meant.
+// (gateway/offload/tc.c, gateway/offload/flower.c, gateway/offload/vxlan.c), on one end of a veth pair, with
+// hosts' packets sent from the other. Each case says what must become of its packets; what came out where is
+// looked at with packet sockets, what the kernel counted is read back by the backend.
+// tests/e2e/test_offload.py makes the devices, and holds what `tc` says of the filters against what was
+// meant.
 //
 //   rwy_flower PORT PEER DUMPDIR      PORT has 192.0.2.1, PEER is its other end; runs `tc` into
 //   DUMPDIR/*.json
@@ -23,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gateway/offload_tc.h"
+#include "gateway/offload/tc.h"
 
 #define COUNT   10
 #define WAIT_MS 300

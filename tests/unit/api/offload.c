@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A port with offload and a rule of every kind, for /v1/offload: option offload=1 of api_server. */
-#include "gateway/offload.h"
+#include "gateway/offload/offload.h"
 
 static struct rwy_ip ip(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API over a made-up gateway: the real gateway/api*.c with fakes of what they ask (app.h, engine.h). Run
+ * The API over a made-up gateway: the real gateway/api/ with fakes of what they ask (app.h, engine.h). Run
  * by cli_api.py; it serves until its standard input ends. No DPDK, no packet.
  *
  *   api_server SOCKET [workers=N] [flows=N] [tunnels=N] [stuck=WORKER] [down=1] [sparse=1] [siblings=1]
@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "gateway/app.h"
-#include "gateway/ctrl/ctrl.h"
+#include "gateway/agent/ctrl.h"
 #include "base/log.h"
-#include "gateway/siblings.h"
-#include "gateway/tenants.h"
-#include "gateway/carrier.h"
-#include "gateway/tunnels_int.h"
+#include "gateway/control/siblings.h"
+#include "gateway/control/tenants.h"
+#include "gateway/carrier/carrier.h"
+#include "gateway/control/tunnels_int.h"
 
 #define UPTIME (100000 * RWY_SEC)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What gateway/tenants*.c ask of workers and engines, made up: every worker is at once where it should be,
- * engines take everything. The set itself, its checks and its transactions are the real ones.
+ * What gateway/control/tenants*.c ask of workers and engines, made up: every worker is at once where it
+ * should be, engines take everything. The set itself, its checks and its transactions are the real ones.
  */
-#include "gateway/tenants_int.h"
+#include "gateway/control/tenants_int.h"
 
 static struct eng_tenant_cfg told[GW_TENANT_COUNTS];
 

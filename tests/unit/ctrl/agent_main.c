@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent (gateway/ctrl/agent.h) by itself, for ctrl_agent.py: what it is called back for is a line of JSON
- * on standard output.
+ * The agent (gateway/agent/agent.h) by itself, for ctrl_agent.py: what it is called back for is a line of
+ * JSON on standard output.
  *
  *   ctrl_agent NAME CA CERTIFICATE KEY GENERATION KEEP URL...
  *
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/ctrl/agent.h"
-#include "gateway/ctrl/keep.h"
+#include "gateway/agent/agent.h"
+#include "gateway/agent/keep.h"
 
 static struct {
 	const char *keep;

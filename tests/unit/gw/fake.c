@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "gateway/tenants_int.h"
+#include "gateway/control/tenants_int.h"
 #include "tests/unit/heap_buf.h"
 #include "tests/unit/rc_pkt.h"
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/tenants.h"
+#include "gateway/control/tenants.h"
 
 #define FAKE_WORKERS 4
 #define FAKE_TUNNELS 2

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a controller's document to the gateway's words: see document.h. */
+#include "gateway/agent/document.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int fail(struct conf_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int fail(struct conf_error *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	*err = (struct conf_error){0};
+	va_start(ap, fmt);
+	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+	return RWY_EINVAL;
+}
+
+#define WEIGHT_MAX 65535 /* tunnels[].weight */
+
+/* --- fields -------------------------------------------------------------------------------------------- */
+
+/* Every key of o is one of `keys` ("a b c"), and those before '|' are there. */
+static int keys_check(const json_t *o, const char *what, const char *keys, struct conf_error *err)
+{
+	const char *key;
+	json_t *v;
+
+	if (!json_is_object(o))
+		return fail(err, "%s: expected an object", what);
+	json_object_foreach((json_t *)(uintptr_t)o, key, v)
+	{
+		const char *at = strstr(keys, key);
+		const size_t n = strlen(key);
+
+		while (at && !((at == keys || at[-1] == ' ') && (at[n] == ' ' || !at[n])))
+			at = strstr(at + 1, key);
+		if (!n || !at)
+			return fail(err, "%s: unknown field `%.40s`", what, key);
+	}
+	for (const char *at = keys; *at && *at != '|';) {
+		const size_t n = strcspn(at, " ");
+		char name[32];
+
+		snprintf(name, sizeof(name), "%.*s", (int)n, at);
+		if (!json_object_get(o, name))
+			return fail(err, "%s: expected `%s`, found nothing", what, name);
+		at += n + strspn(at + n, " ");
+	}
+	return 0;
+}
+
+static int text_of(
+    const json_t *o, const char *what, const char *key, const char **out, struct conf_error *err)
+{
+	*out = json_string_value(json_object_get(o, key));
+	if (*out && json_string_length(json_object_get(o, key)) == strlen(*out))
+		return 0;
+	return fail(err, "%s: expected text for `%s`", what, key);
+}
+
+static int number_of(const json_t *o, const char *what, const char *key, uint64_t lo, uint64_t hi,
+    uint64_t *out, struct conf_error *err)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) < lo ||
+	    (uint64_t)json_integer_value(v) > hi)
+		return fail(
+		    err, "%s: expected a number from %" PRIu64 " to %" PRIu64 " for `%s`", what, lo, hi, key);
+	*out = (uint64_t)json_integer_value(v);
+	return 0;
+}
+
+static bool ip_of(const char *text, struct rwy_ip *out)
+{
+	uint8_t v4[4];
+
+	if (inet_pton(AF_INET, text, v4) == 1) {
+		*out = rwy_ip_from4(v4);
+		return true;
+	}
+	return inet_pton(AF_INET6, text, out->b) == 1;
+}
+
+/* "192.0.2.1:4793", "[2001:db8::1]:4793" */
+static bool addr_port(const char *text, char host[64], unsigned *port)
+{
+	const char *colon = strrchr(text, ':'), *from = text;
+	struct rwy_ip ip;
+	size_t n;
+	char *end;
+
+	if (!colon || colon[1] < '1' || colon[1] > '9')
+		return false;
+	*port = (unsigned)strtoul(colon + 1, &end, 10);
+	n = (size_t)(colon - text);
+	if (*from == '[') {
+		if (n < 2 || text[n - 1] != ']')
+			return false;
+		from++;
+		n -= 2;
+	} else if (memchr(text, ':', n)) {
+		return false;
+	}
+	if (*end || *port > UINT16_MAX || n >= 64)
+		return false;
+	snprintf(host, 64, "%.*s", (int)n, from);
+	return ip_of(host, &ip);
+}
+
+/* --- tunnels ------------------------------------------------------------------------------------------- */
+
+static const char *port_with(const struct conf *c, const char *local)
+{
+	struct rwy_ip ip;
+
+	if (!ip_of(local, &ip))
+		return NULL;
+	for (unsigned p = 0; p < c->ports; p++)
+		for (unsigned a = 0; c->port[p].role == CONF_ROLE_WAN && a < c->port[p].addrs; a++)
+			if (rwy_ip_eq(&c->port[p].addr[a].addr, &ip))
+				return c->port[p].name;
+	return NULL;
+}
+
+/* In the words of a file, to the bit. */
+static void rate_text(uint64_t bps, char out[32])
+{
+	snprintf(out, 32, "%" PRIu64 ".%06" PRIu64 "Mbps", bps / 1000000, bps % 1000000);
+}
+
+static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct conf_error *err)
+{
+	static const char keys[] = "name peer remote local carrier rate_bps dscp weight prefixes | "
+	                           "congestion_control fec ecn security";
+	const char *name = json_string_value(json_object_get(t, "name"));
+	const char *remote, *local, *carrier, *port, *peer;
+	char what[64], host[64], rate[32];
+	uint64_t bps, dscp, weight;
+	unsigned udp;
+	json_t *to, *v;
+	int rc;
+
+	snprintf(what, sizeof(what), "tunnel %.31s", name ? name : "without a name");
+	rc = keys_check(t, what, keys, err);
+	rc = rc ? rc : text_of(t, what, "peer", &peer, err);
+	rc = rc ? rc : text_of(t, what, "remote", &remote, err);
+	rc = rc ? rc : text_of(t, what, "local", &local, err);
+	rc = rc ? rc : text_of(t, what, "carrier", &carrier, err);
+	rc = rc ? rc : number_of(t, what, "rate_bps", 1, (uint64_t)1000000000000000, &bps, err);
+	rc = rc ? rc : number_of(t, what, "dscp", 0, 63, &dscp, err);
+	rc = rc ? rc : number_of(t, what, "weight", 0, 1000000, &weight, err);
+	if (rc)
+		return rc;
+	if (!json_is_array(json_object_get(t, "prefixes")))
+		return fail(err, "%s: expected a list for `prefixes`", what);
+	if (!addr_port(remote, host, &udp))
+		return fail(
+		    err, "%s: expected an address with a port for `remote`, found `%.60s`", what, remote);
+	port = port_with(base, local);
+	if (!port)
+		return fail(err, "%s: expected an address of a port of role `wan` for `local`, found `%.60s`",
+		    what, local);
+	if (strlen(peer) >= CONF_NAME)
+		return fail(err, "%s: expected a name for `peer`", what);
+	rate_text(bps, rate);
+	to = json_pack("{s:O, s:O, s:s, s:s, s:s, s:i, s:s, s:i, s:i}", "name", json_object_get(t, "name"),
+	    "peer", json_object_get(t, "peer"), "port", port, "local", local, "remote", host, "udp_port",
+	    (int)udp, "rate", rate, "dscp", (int)dscp, "weight",
+	    (int)(weight > WEIGHT_MAX ? WEIGHT_MAX : weight));
+	if (json_array_size(json_object_get(t, "prefixes"))) /* none: a peer that is lost for now */
+		json_object_set(to, "prefixes", json_object_get(t, "prefixes"));
+	v = json_object_get(t, "security");
+	json_object_set_new(to, "security", v ? json_incref(v) : json_string("none"));
+	if (strcmp(base->controller.tcp_cc, "auto") != 0)
+		json_object_set_new(to, "tcp_congestion_control", json_string(base->controller.tcp_cc));
+	if (strcmp(carrier, "native") != 0)
+		json_object_set_new(to, "carrier", json_string(carrier));
+	for (const char *const *k = (const char *const[]){"congestion_control", "fec", "ecn", NULL}; *k; k++)
+		if ((v = json_object_get(t, *k)))
+			json_object_set(to, *k, v);
+	return json_array_append_new(list, to) ? fail(err, "out of memory") : 0;
+}
+
+static int network(const struct conf *base, const json_t *doc, json_t **out, struct conf_error *err)
+{
+	const json_t *from = json_object_get(doc, "tunnels"), *tenants = json_object_get(doc, "tenants");
+	json_t *list = json_array();
+	size_t i;
+	json_t *t;
+	int rc = 0;
+
+	if (!json_is_array(from) || !json_is_array(tenants))
+		rc = fail(err, "expected lists for `tunnels` and `tenants`");
+	if (!rc && json_array_size(from) > CONF_TUNNELS_MAX)
+		rc = fail(
+		    err, "expected at most %d tunnels, found %zu", CONF_TUNNELS_MAX, json_array_size(from));
+	json_array_foreach((json_t *)(uintptr_t)from, i, t) rc = rc ? rc : tunnel(base, t, list, err);
+	if (rc) {
+		json_decref(list);
+		return rc;
+	}
+	*out = json_pack("{s:o, s:O}", "tunnels", list, "tenants", tenants);
+	return *out ? 0 : fail(err, "out of memory");
+}
+
+/* --- assignments ---------------------------------------------------------------------------------------- */
+
+static bool tunnel_named(const struct conf *c, const char *name)
+{
+	for (unsigned i = 0; i < c->tunnels; i++)
+		if (*name && !strcmp(c->tunnel[i].name, name))
+			return true;
+	return false;
+}
+
+static int assignment(const struct document *d, struct document_assignment *out, const json_t *a, size_t at,
+    struct conf_error *err)
+{
+	static const char keys[] = "vni source destination tunnel | job rate_bps source_qpn destination_qpn";
+	const char *source, *destination, *name;
+	uint64_t vni, v = 0;
+	char what[48];
+	int rc;
+
+	snprintf(what, sizeof(what), "assignments[%zu]", at);
+	rc = keys_check(a, what, keys, err);
+	rc = rc ? rc : number_of(a, what, "vni", 0, 0xffffff, &vni, err);
+	rc = rc ? rc : text_of(a, what, "source", &source, err);
+	rc = rc ? rc : text_of(a, what, "destination", &destination, err);
+	rc = rc ? rc : text_of(a, what, "tunnel", &name, err);
+	if (!rc && json_object_get(a, "source_qpn"))
+		rc = number_of(a, what, "source_qpn", 0, 0xffffff, &v, err);
+	out->source_qpn = (uint32_t)v;
+	v = 0;
+	if (!rc && json_object_get(a, "destination_qpn"))
+		rc = number_of(a, what, "destination_qpn", 0, 0xffffff, &v, err);
+	out->destination_qpn = (uint32_t)v;
+	if (rc)
+		return rc;
+	if (!ip_of(source, &out->source) || !ip_of(destination, &out->destination))
+		return fail(err, "%s: expected addresses for `source` and `destination`", what);
+	if (strlen(name) >= CONF_NAME || !tunnel_named(d->conf, name))
+		return fail(err, "%s: expected a tunnel's name for `tunnel`, found `%.40s`", what, name);
+	out->vni = (uint32_t)vni;
+	snprintf(out->tunnel, sizeof(out->tunnel), "%s", name);
+	return 0;
+}
+
+static int assignments(struct document *d, const json_t *doc, struct conf_error *err)
+{
+	const json_t *list = json_object_get(doc, "assignments");
+	const size_t n = json_array_size(list);
+	int rc = 0;
+
+	if (!json_is_array(list) || n > DOCUMENT_ASSIGNMENTS_MAX)
+		return fail(err, "expected a list of at most %d for `assignments`", DOCUMENT_ASSIGNMENTS_MAX);
+	d->assignment = calloc(n ? n : 1, sizeof(*d->assignment));
+	if (!d->assignment)
+		return fail(err, "out of memory");
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = assignment(d, &d->assignment[i], json_array_get(list, i), i, err);
+	d->assignments = (unsigned)n;
+	return rc;
+}
+
+/* --- siblings ------------------------------------------------------------------------------------------- */
+
+static bool own_lan(const struct conf *c, const struct rwy_ip *a)
+{
+	for (unsigned i = 0; i < c->ports; i++)
+		for (unsigned k = 0; c->port[i].role == CONF_ROLE_LAN && k < c->port[i].addrs; k++)
+			if (rwy_ip_eq(&c->port[i].addr[k].addr, a))
+				return true;
+	return false;
+}
+
+static int sibling_tunnels(struct gw_sibling *out, const json_t *s, const char *what, struct conf_error *err)
+{
+	const json_t *list = json_object_get(s, "tunnels");
+	int rc = 0;
+	size_t i;
+	json_t *t;
+
+	if (!json_is_array(list) || json_array_size(list) > CONF_TUNNELS_MAX)
+		return fail(err, "%s: expected a list of at most %d for `tunnels`", what, CONF_TUNNELS_MAX);
+	json_array_foreach((json_t *)(uintptr_t)list, i, t)
+	{
+		struct gw_sibling_tunnel *to = &out->tunnel[i];
+		uint64_t weight = 0;
+		const char *peer = "";
+
+		rc = rc ? rc : keys_check(t, what, "peer weight", err);
+		rc = rc ? rc : text_of(t, what, "peer", &peer, err);
+		rc = rc ? rc : number_of(t, what, "weight", 0, 1000000, &weight, err);
+		if (!rc && (!*peer || strlen(peer) >= CONF_NAME))
+			rc = fail(err, "%s: expected a name for `peer`", what);
+		if (rc)
+			return rc;
+		snprintf(to->peer, sizeof(to->peer), "%s", peer);
+		to->weight = (uint32_t)(weight > WEIGHT_MAX ? WEIGHT_MAX : weight); /* as of our own */
+	}
+	out->tunnels = (unsigned)json_array_size(list);
+	return 0;
+}
+
+static int pair_add(struct document *d, const json_t *p, const char *what, int who, struct conf_error *err)
+{
+	struct gw_sibling_pair *out = &d->pair[d->pairs];
+	const char *source, *destination;
+	uint64_t vni, qpn = 0;
+	int rc = keys_check(p, what, "vni source destination | source_qpn destination_qpn", err);
+
+	rc = rc ? rc : number_of(p, what, "vni", 0, 0xffffff, &vni, err);
+	rc = rc ? rc : text_of(p, what, "source", &source, err);
+	rc = rc ? rc : text_of(p, what, "destination", &destination, err);
+	if (!rc && json_object_get(p, "source_qpn"))
+		rc = number_of(p, what, "source_qpn", 1, 0xffffff, &qpn, err);
+	if (!rc && !json_object_get(p, "source_qpn") != !json_object_get(p, "destination_qpn"))
+		rc = fail(err, "%s: expected both QPNs or none in `pairs`", what);
+	if (!rc && qpn)
+		rc = number_of(p, what, "destination_qpn", 1, 0xffffff, &qpn, err);
+	if (rc)
+		return rc;
+	if (!ip_of(source, &out->local) || !ip_of(destination, &out->remote))
+		return fail(err, "%s: expected addresses for `source` and `destination` of `pairs`", what);
+	out->who = who;
+	out->dqpn = (uint32_t)qpn; /* what the local host sends to */
+	d->pairs += !vni;          /* tenants' packets are not handed on */
+	return 0;
+}
+
+static int sibling(struct document *d, const json_t *s, int at, struct conf_error *err)
+{
+	const char *name = json_string_value(json_object_get(s, "name")), *address, *state;
+	const json_t *pairs = json_object_get(s, "pairs");
+	struct gw_sibling *out = &d->sibling[at];
+	char what[64];
+	int rc;
+
+	snprintf(what, sizeof(what), "sibling %.31s", name ? name : "without a name");
+	rc = keys_check(s, what, "name address state tunnels pairs", err);
+	rc = rc ? rc : text_of(s, what, "name", &name, err);
+	rc = rc ? rc : text_of(s, what, "address", &address, err);
+	rc = rc ? rc : text_of(s, what, "state", &state, err);
+	if (rc)
+		return rc;
+	if (!*name || strlen(name) >= CONF_NAME)
+		return fail(err, "%s: expected a name", what);
+	for (int i = 0; i < at; i++)
+		if (!strcmp(d->sibling[i].name, name))
+			return fail(err, "%s: expected each once", what);
+	if (!ip_of(address, &out->addr) || own_lan(d->conf, &out->addr))
+		return fail(err, "%s: expected another gateway's address, found `%.60s`", what, address);
+	if (strcmp(state, "up") != 0 && strcmp(state, "lost") != 0)
+		return fail(err, "%s: expected `up` or `lost` for `state`, found `%.20s`", what, state);
+	out->lost = *state == 'l';
+	snprintf(out->name, sizeof(out->name), "%s", name);
+	rc = sibling_tunnels(out, s, what, err);
+	if (!rc && !json_is_array(pairs))
+		rc = fail(err, "%s: expected a list for `pairs`", what);
+	for (size_t i = 0; !rc && i < json_array_size(pairs); i++)
+		rc = pair_add(d, json_array_get(pairs, i), what, at, err);
+	return rc;
+}
+
+/* After the assignments: those are pairs, too. */
+static int siblings(struct document *d, const json_t *doc, struct conf_error *err)
+{
+	const json_t *list = json_object_get(doc, "siblings");
+	const size_t n = json_array_size(list);
+	size_t pairs = d->assignments;
+	int rc = 0;
+
+	if (!list)
+		return 0;
+	if (!json_is_array(list) || n > CONF_SIBLINGS_MAX)
+		return fail(err, "expected a list of at most %d for `siblings`", CONF_SIBLINGS_MAX);
+	for (size_t i = 0; i < n; i++)
+		pairs += json_array_size(json_object_get(json_array_get(list, i), "pairs"));
+	if (pairs > DOCUMENT_ASSIGNMENTS_MAX)
+		return fail(err, "expected at most %d assigned pairs at a site", DOCUMENT_ASSIGNMENTS_MAX);
+	d->sibling = calloc(n + 1, sizeof(*d->sibling));
+	d->pair = calloc(pairs + 1, sizeof(*d->pair));
+	if (!d->sibling || !d->pair)
+		return fail(err, "out of memory");
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = sibling(d, json_array_get(list, i), (int)i, err);
+	d->siblings = (unsigned)n;
+	for (unsigned i = 0; i < d->assignments && !rc; i++) {
+		const struct document_assignment *a = &d->assignment[i];
+
+		if (!a->vni && !a->source_qpn == !a->destination_qpn)
+			d->pair[d->pairs++] =
+			    (struct gw_sibling_pair){a->source, a->destination, -1, a->destination_qpn};
+	}
+	return rc;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------ */
+
+static int peers(struct document *d, const json_t *doc, unsigned owns, struct conf_error *err)
+{
+	size_t i;
+	json_t *t;
+
+	d->peer = calloc(CONF_TUNNELS_MAX, sizeof(*d->peer));
+	if (!d->peer)
+		return fail(err, "out of memory");
+	json_array_foreach(json_object_get(doc, "tunnels"), i, t) if (owns + i < CONF_TUNNELS_MAX)
+	    snprintf(d->peer[owns + i], CONF_NAME, "%s", json_string_value(json_object_get(t, "peer")));
+	return 0;
+}
+
+int document_parse(struct document *out, const struct conf *base, const struct conf_tunnel *own,
+    unsigned owns, const json_t *doc, struct conf_error *err)
+{
+	json_t *j = NULL;
+	char *text;
+	int rc = keys_check(doc, "document", "generation tenants tunnels assignments | siblings", err);
+
+	memset(out, 0, sizeof(*out));
+	if (!rc)
+		rc = network(base, doc, &j, err);
+	if (rc)
+		return rc;
+	text = json_dumps(j, JSON_COMPACT);
+	json_decref(j);
+	rc = text ? conf_network_parse(&out->conf, base, own, owns, text, strlen(text), err)
+	          : fail(err, "out of memory");
+	free(text);
+	err->line = err->column = 0; /* of a text that nobody has seen */
+	if (!rc)
+		rc = assignments(out, doc, err);
+	if (!rc)
+		rc = siblings(out, doc, err);
+	if (!rc)
+		rc = peers(out, doc, owns, err);
+	if (rc)
+		document_fini(out);
+	return rc;
+}
+
+void document_fini(struct document *d)
+{
+	if (d->conf)
+		conf_free(d->conf);
+	free(d->assignment);
+	free(d->sibling);
+	free(d->pair);
+	free(d->peer);
+	*d = (struct document){0};
+}

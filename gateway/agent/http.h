@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Internal to agent*.c: one request and what is known of the controller. */
+#ifndef GATEWAY_AGENT_HTTP_H
+#define GATEWAY_AGENT_HTTP_H
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "gateway/agent/agent.h"
+
+enum agent_what { REQ_NONE, REQ_REGISTER, REQ_LEASE, REQ_SESSIONS, REQ_LINKS, REQ_DOCUMENT };
+
+/* One request at a time on one connection. */
+struct agent_req {
+	CURL *curl;
+	enum agent_what what; /* REQ_NONE: nothing is under way */
+	char *body;
+	char *answer;
+	size_t len, max, head;
+	bool too_large;
+	char err[CURL_ERROR_SIZE];
+};
+
+struct agent {
+	struct agent_cfg cfg;
+	const struct agent_ops *ops;
+	void *ctx;
+	CURLM *multi;
+	struct curl_slist *headers;
+	struct agent_req req, poll; /* all but the long poll; it */
+	_Atomic bool stop;
+
+	unsigned at;     /* of cfg.url */
+	unsigned failed; /* in a row */
+	char lease[17];
+	uint64_t after; /* the newest document seen */
+	bool unknown;   /* it does not know the generation that runs: 0 is told instead */
+	uint64_t lease_at, poll_at, links_at, sessions_at, retry_at, since, renewed; /* ms, monotonic */
+	uint32_t random;
+
+	pthread_mutex_t lock; /* st */
+	struct agent_status st;
+};
+
+uint64_t agent_ms(void);
+/* http.c. False: cannot begin; *why says it. */
+bool agent_req_new(struct agent *a, struct agent_req *r, size_t max);
+void agent_req_free(struct agent *a, struct agent_req *r);
+bool agent_req_begin(struct agent *a, struct agent_req *r, enum agent_what what, const char *method,
+    const char *path, json_t *body, long timeout_ms);
+void agent_req_end(struct agent *a, struct agent_req *r); /* also one that is under way */
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Internal to ctrl.c and report.c. */
+#ifndef GATEWAY_AGENT_INTERNAL_H
+#define GATEWAY_AGENT_INTERNAL_H
+
+#include <pthread.h>
+
+#include "gateway/agent/ctrl.h"
+#include "gateway/datapath/sessions.h"
+
+#define CTRL_BATCH 500 /* sessions in one report */
+
+/* What is read of sessions beside the workers' rings. */
+enum ctrl_scan { SCAN_NONE, SCAN_OPEN, SCAN_LOAD };
+
+struct gw_ctrl {
+	struct gw_app *app;
+	struct agent *agent;
+	pthread_t thread;
+	char boot_id[17];
+	char (*tunnel)[2][CONF_NAME]; /* the document's, with their peers */
+	unsigned tunnels;
+
+	/* report.c */
+	enum ctrl_scan scan;
+	unsigned scan_worker;
+	uint32_t scan_cursor;
+	rwy_time scanned;
+	uint64_t lost[GW_WORKERS_MAX];
+	rwy_time load_at;
+	uint64_t load_bytes;
+	rwy_dur load_busy;
+};
+
+/* report.c: agent_ops, ctx is struct gw_ctrl */
+json_t *ctrl_registration(void *ctx);
+json_t *ctrl_load(void *ctx);
+json_t *ctrl_links(void *ctx);
+json_t *ctrl_sessions(void *ctx);
+void ctrl_resync(void *ctx);
+json_t *ctrl_ip(const struct rwy_ip *a);
+
+#endif

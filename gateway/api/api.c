@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The local API: HTTP on a Unix socket, one thread of its own. This file is the server: requests, what
+ * clients send, parameters, errors. Not here: the socket (socket.c), what a page says (the other
+ * api_*.c).
+ */
+#include "gateway/api/api.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "gateway/control/tunnels.h"
+
+#define IDLE_SECONDS 10
+#define TOO_LARGE    413 /* the library calls it one way or the other */
+
+struct route {
+	const char *methods;              /* HEAD comes with GET */
+	const char *path, *params, *text; /* path ends with NAME: any name is there */
+	api_page *page;
+};
+
+static api_page index_page;
+
+static const struct route routes[] = {
+    {"GET", "/v1", "", "this list", index_page},
+    {"GET", "/v1/status", "", "the gateway in one object", api_status},
+    {"GET", "/v1/flows", "limit cursor sort local remote qpn state tunnel tenant",
+        "connections, by pages: follow `next` as `cursor` until it is null; ?sort=recent: the last active",
+        api_flows},
+    {"GET", "/v1/tunnels", "workers", "tunnels over all workers; ?workers=1 adds each worker's half",
+        api_tunnels},
+    {"PUT PATCH DELETE", "/v1/tunnels/NAME", "",
+        "one tunnel: PUT adds it, PATCH changes the keys that are sent, DELETE", api_tunnel},
+    {"GET", "/v1/tenants", "limit after yaml",
+        "tenants by name, by pages: follow `next` as `after` until it is null; ?yaml=1: all, for the file",
+        api_tenants},
+    {"GET PUT PATCH DELETE", "/v1/tenants/NAME", "yaml",
+        "one tenant: GET, PUT adds it, PATCH changes the keys that are sent, DELETE", api_tenant},
+    {"POST", "/v1/reload", "", "POST: read the configuration again", api_reload},
+    {"GET", "/v1/counters", "nonzero workers",
+        "every counter with its sentence; ?nonzero=1, ?workers=1: not summed", api_counters},
+    {"GET", "/v1/ports", "", "ports with addresses, link and counters", api_ports},
+    {"GET", "/v1/neighbours", "", "next hops on the ports' subnets", api_neighbours},
+    {"GET", "/v1/siblings", "", "other gateways of this site, and what was handed to them", api_siblings},
+    {"GET", "/v1/workers", "", "packet threads and how busy they are", api_workers},
+    {"GET", "/v1/controller", "", "the control center: who, since when, what runs", api_controller},
+    {"GET", "/v1/offload", "tenant summary", "tenants' rules in hardware, and why others are in software",
+        api_offload},
+    {"GET", "/metrics", "", "Prometheus text", api_metrics},
+    {"GET", "/livez", "", "200: the workers answer", api_livez},
+    {"GET", "/readyz", "", "200: running, ports up, a tunnel up", api_readyz},
+    {"GET", "/healthz", "", "both, and every tunnel", api_healthz},
+};
+#define ROUTES (sizeof(routes) / sizeof(routes[0]))
+
+static struct {
+	struct gw_app *app;
+	struct MHD_Daemon *daemon;
+	char path[CONF_STR];
+} api;
+
+/* --- for the pages ------------------------------------------------------------------------------ */
+
+void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (reply->status != MHD_HTTP_OK)
+		return; /* the first fault is the one to tell */
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	json_decref(reply->json);
+	free(reply->text);
+	reply->text = NULL;
+	reply->status = status;
+	reply->json = json_pack("{s:s}", "error", text);
+}
+
+const char *api_param(const struct api_req *req, const char *name)
+{
+	for (unsigned i = 0; i < req->params; i++)
+		if (!strcmp(req->param[i].name, name))
+			return req->param[i].value;
+	return NULL;
+}
+
+bool api_flag(const struct api_req *req, struct api_reply *reply, const char *name)
+{
+	const char *v = api_param(req, name);
+
+	if (v && *v && strcmp(v, "0") != 0 && strcmp(v, "1") != 0)
+		api_fail(reply, MHD_HTTP_BAD_REQUEST, "parameter %s: expected 0 or 1", name);
+	return v && strcmp(v, "0") != 0;
+}
+
+uint64_t api_number(
+    const struct api_req *req, struct api_reply *reply, const char *name, uint64_t dflt, uint64_t max)
+{
+	const char *s = api_param(req, name);
+	char *end;
+	uint64_t v;
+
+	if (!s)
+		return dflt;
+	errno = 0;
+	v = strtoull(s, &end, !strncmp(s, "0x", 2) ? 16 : 10);
+	if (*s < '0' || *s > '9' || *end || errno || v > max) {
+		api_fail(reply, MHD_HTTP_BAD_REQUEST, "parameter %s: expected a number up to %llu", name,
+		    (unsigned long long)max);
+		return dflt;
+	}
+	return v;
+}
+
+static void index_page(const struct api_req *req, struct api_reply *reply)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < ROUTES; i++)
+		json_array_append_new(
+		    list, json_pack("{s:s, s:s, s:s, s:s}", "path", routes[i].path, "methods",
+		              routes[i].methods, "parameters", routes[i].params, "text", routes[i].text));
+	reply->json = json_pack("{s:o}", "pages", list);
+}
+
+/* --- requests ----------------------------------------------------------------------------------- */
+
+struct upload {
+	char *text;
+	size_t len;
+	bool too_large;
+};
+
+struct query {
+	struct api_req *req;
+	struct api_reply *reply;
+	const char *known; /* "limit cursor ..." */
+};
+
+static bool word_in(const char *word, const char *words)
+{
+	const size_t n = strlen(word);
+
+	for (const char *at = words; n && (at = strstr(at, word)); at += n)
+		if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+			return true;
+	return false;
+}
+
+static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct query *q = cls;
+
+	if (!word_in(name, q->known))
+		api_fail(q->reply, MHD_HTTP_BAD_REQUEST, "unknown parameter %.64s: this page knows %s", name,
+		    *q->known ? q->known : "none");
+	else if (api_param(q->req, name))
+		api_fail(q->reply, MHD_HTTP_BAD_REQUEST, "parameter %s is given twice", name);
+	else if (q->req->params < API_PARAMS_MAX) {
+		q->req->param[q->req->params].name = name;
+		q->req->param[q->req->params++].value = value ? value : "";
+	}
+	return MHD_YES;
+}
+
+/* *name: what stands in NAME's place. */
+static const struct route *route_find(const char *url, const char **name)
+{
+	for (unsigned i = 0; i < ROUTES; i++) {
+		const char *path = routes[i].path, *at = strstr(path, "NAME");
+		const size_t n = at ? (size_t)(at - path) : 0;
+
+		*name = at ? url + n : "";
+		if (at ? !strncmp(path, url, n) && url[n] && !strchr(url + n, '/') : !strcmp(path, url))
+			return &routes[i];
+	}
+	return NULL;
+}
+
+static void serve(struct MHD_Connection *conn, const char *url, const char *method, const struct upload *up,
+    struct api_reply *reply)
+{
+	struct api_req req = {.app = api.app, .method = !strcmp(method, "HEAD") ? "GET" : method};
+	const struct route *r = route_find(url, &req.name);
+	struct query q = {&req, reply, r ? r->params : ""};
+
+	if (!r) {
+		api_fail(reply, MHD_HTTP_NOT_FOUND, "no page %.128s: GET /v1 lists them", url);
+		return;
+	}
+	if (!word_in(req.method, r->methods)) {
+		api_fail(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "method %.32s is not allowed here: %s does",
+		    method, r->methods);
+		reply->allow = r->methods;
+		return;
+	}
+	if (up->too_large) {
+		api_fail(reply, TOO_LARGE, "expected at most %u bytes", CONF_TENANT_MAX);
+		return;
+	}
+	req.body = up->text ? up->text : "";
+	req.body_len = up->len;
+	MHD_get_connection_values(conn, MHD_GET_ARGUMENT_KIND, on_param, &q);
+	if (reply->status != MHD_HTTP_OK)
+		return;
+	if (strcmp(req.method, "GET") != 0) { /* it may change what others read */
+		r->page(&req, reply);
+		return;
+	}
+	gw_tunnels_read(api.app);
+	r->page(&req, reply);
+	gw_tunnels_read_end(api.app);
+}
+
+/* --- what a client sends --------------------------------------------------------------------------- */
+
+static void upload_add(struct upload *up, const char *data, size_t n)
+{
+	char *more = NULL;
+
+	if (!up->too_large && up->len + n <= CONF_TENANT_MAX)
+		more = realloc(up->text, up->len + n + 1);
+	if (!more) {
+		up->too_large = true;
+		return; /* the rest is read and forgotten: the answer then comes */
+	}
+	memcpy(more + up->len, data, n);
+	up->text = more;
+	up->len += n;
+	up->text[up->len] = 0;
+}
+
+static void on_completed(
+    void *cls, struct MHD_Connection *conn, void **state, enum MHD_RequestTerminationCode why)
+{
+	struct upload *up = *state;
+
+	if (up)
+		free(up->text);
+	free(up);
+	*state = NULL;
+}
+
+/* "GET PATCH" as Allow has it: "GET, HEAD, PATCH". */
+static void add_allow(struct MHD_Response *resp, const char *methods)
+{
+	char text[96] = "";
+
+	for (const char *m = methods; *m; m += strspn(m, " ")) {
+		const int n = (int)strcspn(m, " ");
+		const size_t used = strlen(text);
+
+		snprintf(text + used, sizeof(text) - used, "%s%.*s%s", used ? ", " : "", n, m,
+		    !strncmp(m, "GET", 3) ? ", HEAD" : "");
+		m += n;
+	}
+	MHD_add_response_header(resp, MHD_HTTP_HEADER_ALLOW, text);
+}
+
+static enum MHD_Result answer(struct MHD_Connection *conn, struct api_reply *reply)
+{
+	struct MHD_Response *resp;
+	enum MHD_Result rc;
+
+	if (!reply->text) {
+		reply->text = reply->json ? json_dumps(reply->json, JSON_COMPACT) : NULL;
+		reply->type = "application/json";
+	}
+	json_decref(reply->json);
+	if (!reply->text)
+		return MHD_NO; /* out of memory: the connection is closed */
+	resp = MHD_create_response_from_buffer(strlen(reply->text), reply->text, MHD_RESPMEM_MUST_FREE);
+	if (!resp) {
+		free(reply->text);
+		return MHD_NO;
+	}
+	MHD_add_response_header(resp, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
+	MHD_add_response_header(resp, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	if (reply->allow)
+		add_allow(resp, reply->allow);
+	rc = MHD_queue_response(conn, reply->status, resp);
+	MHD_destroy_response(resp);
+	return rc;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const char *url, const char *method,
+    const char *version, const char *data, size_t *size, void **state)
+{
+	struct api_reply reply = {.status = MHD_HTTP_OK};
+
+	/* called first with the headers, then with what a client sends, then for the answer */
+	if (!*state) {
+		*state = calloc(1, sizeof(struct upload));
+		return *state ? MHD_YES : MHD_NO;
+	}
+	if (*size) {
+		upload_add(*state, data, *size);
+		*size = 0;
+		return MHD_YES;
+	}
+	serve(conn, url, method, *state, &reply);
+	return answer(conn, &reply);
+}
+
+/* --- start, stop ---------------------------------------------------------------------------------- */
+
+int gw_api_start(struct gw_app *app)
+{
+	int fd = api_socket_open(app->conf->api_socket);
+	sigset_t all, old;
+
+	if (fd < 0)
+		return fd;
+	api.app = app;
+	snprintf(api.path, sizeof(api.path), "%s", app->conf->api_socket);
+	sigfillset(&all); /* signals are the control thread's */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	api.daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
+	    on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, API_CONNECTIONS_MAX,
+	    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+	    MHD_OPTION_END);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!api.daemon) {
+		gw_log(GW_LOG_ERROR, "api", "cannot start the HTTP server");
+		close(fd);
+		unlink(api.path);
+		return RWY_EINVAL;
+	}
+	gw_log(GW_LOG_INFO, "api", "listening on %s", api.path);
+	return 0;
+}
+
+void gw_api_stop(struct gw_app *app)
+{
+	if (!api.daemon)
+		return;
+	unlink(api.path); /* first: who comes now finds no gateway instead of a closing one */
+	MHD_stop_daemon(api.daemon);
+	api.daemon = NULL;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every counter there is, straight from the X lists, in two dresses: GET /v1/counters (JSON) and GET /metrics
+ * (Prometheus text). A counter added to a list shows up in both without an edit here.
+ */
+#include "gateway/api/api.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define X(f, s) {#f, s},
+static const struct gw_counter_name engine_counters[] = {ENG_COUNTERS(X)},
+                                    tunnel_counters[] = {WAN_COUNTERS(X)},
+                                    gateway_counters[] = {GW_COUNTERS(X)},
+                                    port_counters[] = {API_PORT_COUNTERS(X)};
+#undef X
+#define COUNT(t) (sizeof(t) / sizeof(t[0]))
+#define X(f, s)  uint64_t f;
+struct port_values {
+	API_PORT_COUNTERS(X)
+};
+#undef X
+
+/* The counter structs are nothing but uint64_t in the lists' order. */
+_Static_assert(sizeof(struct eng_counters) == COUNT(engine_counters) * sizeof(uint64_t), "");
+_Static_assert(sizeof(struct wan_counters) == COUNT(tunnel_counters) * sizeof(uint64_t), "");
+_Static_assert(sizeof(struct gw_counters) == COUNT(gateway_counters) * sizeof(uint64_t), "");
+_Static_assert(sizeof(struct port_values) == COUNT(port_counters) * sizeof(uint64_t), "");
+
+static uint64_t value_at(const void *counters, size_t i)
+{
+	uint64_t v;
+
+	memcpy(&v, (const char *)counters + i * sizeof(v), sizeof(v));
+	return v;
+}
+
+static void values_add(void *sum, const void *counters, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t v = value_at(sum, i) + value_at(counters, i);
+
+		memcpy((char *)sum + i * sizeof(v), &v, sizeof(v));
+	}
+}
+
+static bool port_values(const struct api_req *req, unsigned port, struct port_values *out)
+{
+	struct gw_port_stats s;
+
+	memset(out, 0, sizeof(*out));
+	if (gw_port_stats_get(req->app, port, &s))
+		return false;
+#define X(f, t) out->f = s.f;
+	API_PORT_COUNTERS(X)
+#undef X
+	return true;
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------- */
+
+struct list {
+	json_t *json;
+	bool nonzero;
+};
+
+/* One set: of a tunnel or port if label is set, of one worker if worker >= 0. */
+static void list_add(struct list *l, const char *group, const struct gw_counter_name *c, size_t n,
+    const void *values, const char *label, const char *label_value, int worker)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t v = value_at(values, i);
+		json_t *o;
+
+		if (l->nonzero && !v)
+			continue;
+		o = json_pack("{s:s, s:s, s:I, s:s}", "group", group, "name", c[i].name, "value",
+		    (json_int_t)v, "help", c[i].text);
+		if (label)
+			json_object_set_new(o, label, json_string(label_value));
+		if (worker >= 0)
+			json_object_set_new(o, "worker", json_integer(worker));
+		json_array_append_new(l->json, o);
+	}
+}
+
+/* The sets of workers from .. to-1 summed. */
+static void list_workers(struct list *l, const struct api_req *req, const struct api_snap *snap,
+    unsigned from, unsigned to, int worker)
+{
+	struct eng_counters eng = {0};
+	struct gw_counters gw = {0};
+	struct gw_overlay_counters overlay = {0};
+
+	for (unsigned w = from; w < to; w++) {
+		struct gw_overlay_counters some;
+		struct gw_counters one;
+
+		values_add(&eng, &snap[w].eng, COUNT(engine_counters));
+		gw_counters_get(req->app, w, &one);
+		values_add(&gw, &one, COUNT(gateway_counters));
+		gw_overlay_counters_get(req->app, w, &some);
+		values_add(&overlay, &some, GW_OVERLAY_COUNTERS);
+	}
+	list_add(l, "engine", engine_counters, COUNT(engine_counters), &eng, NULL, NULL, worker);
+	list_add(l, "gateway", gateway_counters, COUNT(gateway_counters), &gw, NULL, NULL, worker);
+	list_add(l, "overlay", gw_overlay_names, GW_OVERLAY_COUNTERS, &overlay, NULL, NULL, worker);
+	for (unsigned t = 0; t < req->app->conf->tunnels; t++) {
+		struct api_tunnel sum;
+
+		if (!*req->app->conf->tunnel[t].name)
+			continue;
+		api_tunnel_sum(snap + from, to - from, t, &sum);
+		list_add(l, "tunnel", tunnel_counters, COUNT(tunnel_counters), &sum.c, "tunnel",
+		    req->app->conf->tunnel[t].name, worker);
+	}
+}
+
+void api_counters(const struct api_req *req, struct api_reply *reply)
+{
+	struct list l = {.nonzero = api_flag(req, reply, "nonzero")};
+	const bool per_worker = api_flag(req, reply, "workers");
+	struct api_snap *snap;
+
+	if (reply->status != 200)
+		return;
+	snap = api_snap_all(req, reply);
+	if (!snap)
+		return;
+	l.json = json_array();
+	if (!per_worker)
+		list_workers(&l, req, snap, 0, req->app->workers, -1);
+	for (unsigned w = 0; per_worker && w < req->app->workers; w++)
+		list_workers(&l, req, snap, w, w + 1, (int)w);
+	for (unsigned p = 0; p < req->app->ports; p++) {
+		struct port_values v;
+
+		if (port_values(req, p, &v))
+			list_add(&l, "port", port_counters, COUNT(port_counters), &v, "port",
+			    req->app->conf->port[p].name, -1);
+	}
+	free(snap);
+	reply->json = json_pack("{s:I, s:o}", "time_ns", (json_int_t)gw_now(), "counters", l.json);
+}
+
+/* --- Prometheus: label values are names of the configuration, which need no escaping --------------- */
+
+static void head(FILE *f, const char *name, const char *type, const char *text)
+{
+	fprintf(f, "# HELP %s %s.\n# TYPE %s %s\n", name, text, name, type);
+}
+
+static void metric_counter(FILE *f, const char *group, const struct gw_counter_name *c, char name[96])
+{
+	snprintf(name, 96, "roceway_%s_%s_total", group, c->name);
+	head(f, name, "counter", c->text);
+}
+
+static void metrics_workers(FILE *f, const struct api_req *req, const struct api_snap *snap)
+{
+	struct gw_overlay_counters overlay;
+	struct eng_counters eng = {0};
+	struct gw_counters gw;
+	char name[96];
+
+	for (unsigned w = 0; w < req->app->workers; w++)
+		values_add(&eng, &snap[w].eng, COUNT(engine_counters));
+	gw_counters_get(req->app, req->app->workers, &gw);
+	for (size_t i = 0; i < COUNT(engine_counters); i++) {
+		metric_counter(f, "engine", &engine_counters[i], name);
+		fprintf(f, "%s %" PRIu64 "\n", name, value_at(&eng, i));
+	}
+	for (size_t i = 0; i < COUNT(gateway_counters); i++) {
+		metric_counter(f, "gateway", &gateway_counters[i], name);
+		fprintf(f, "%s %" PRIu64 "\n", name, value_at(&gw, i));
+	}
+	gw_overlay_counters_get(req->app, req->app->workers, &overlay);
+	for (size_t i = 0; i < GW_OVERLAY_COUNTERS; i++) {
+		metric_counter(f, "overlay", &gw_overlay_names[i], name);
+		fprintf(f, "%s %" PRIu64 "\n", name, value_at(&overlay, i));
+	}
+}
+
+/* X(metric, sentence, expression over `t`) */
+#define TUNNEL_GAUGES(X)                                                                                     \
+	X("up", "1 when every worker's half of the tunnel is up", t->workers_up == workers)                  \
+	X("rtt_seconds", "smoothed round-trip time, the slowest worker's", (double)t->srtt / 1e9)            \
+	X("min_rtt_seconds", "least round-trip time", (double)t->min_rtt / 1e9)                              \
+	X("rate_bytes_per_second", "what congestion control allows, all workers", (double)t->rate_Bps)       \
+	X("window_bytes", "bytes in flight allowed, all workers", (double)t->cwnd)                           \
+	X("inflight_bytes", "bytes in flight", (double)t->inflight)                                          \
+	X("custody_bytes", "bytes kept until the far host has them", (double)t->tx_queued_bytes)             \
+	X("held_bytes", "bytes received and not yet delivered to local hosts", (double)t->rx_held_bytes)     \
+	X("loss_ratio", "smoothed share of datagrams lost, the worst worker's", t->loss_ppm / 1e6)           \
+	X("tx_flows", "flows towards the peer", t->tx_flows)                                                 \
+	X("rx_flows", "flows from the peer", t->rx_flows)
+
+static void metrics_tunnels(FILE *f, const struct api_req *req, const struct api_snap *snap)
+{
+	const struct conf *c = req->app->conf;
+	const unsigned workers = req->app->workers;
+	struct api_tunnel *all = calloc(c->tunnels + 1, sizeof(*all));
+	char name[96];
+
+	if (!all)
+		return;
+	for (unsigned i = 0; i < c->tunnels; i++)
+		api_tunnel_sum(snap, workers, i, &all[i]);
+#define X(m, text, expr)                                                                                     \
+	head(f, "roceway_tunnel_" m, "gauge", text);                                                         \
+	for (unsigned i = 0; i < c->tunnels; i++) {                                                          \
+		const struct api_tunnel *t = &all[i];                                                        \
+                                                                                                             \
+		if (!*c->tunnel[i].name)                                                                     \
+			continue;                                                                            \
+		fprintf(                                                                                     \
+		    f, "roceway_tunnel_" m "{tunnel=\"%s\"} %.15g\n", c->tunnel[i].name, (double)(expr));    \
+	}
+	TUNNEL_GAUGES(X)
+#undef X
+	for (size_t k = 0; k < COUNT(tunnel_counters); k++) {
+		metric_counter(f, "tunnel", &tunnel_counters[k], name);
+		for (unsigned i = 0; i < c->tunnels; i++)
+			if (*c->tunnel[i].name)
+				fprintf(f, "%s{tunnel=\"%s\"} %" PRIu64 "\n", name, c->tunnel[i].name,
+				    value_at(&all[i].c, k));
+	}
+	free(all);
+}
+
+static void metrics_ports(FILE *f, const struct api_req *req)
+{
+	const struct conf *c = req->app->conf;
+	struct port_values v[CONF_PORTS_MAX];
+	char name[96];
+
+	head(f, "roceway_port_up", "gauge", "1 when the port has link");
+	for (unsigned p = 0; p < req->app->ports; p++) {
+		struct gw_port_stats s;
+		const bool up = !gw_port_stats_get(req->app, p, &s) && s.up;
+
+		fprintf(f, "roceway_port_up{port=\"%s\",role=\"%s\"} %d\n", c->port[p].name,
+		    c->port[p].role == CONF_ROLE_LAN ? "lan" : "wan", up);
+		port_values(req, p, &v[p]);
+	}
+	for (size_t k = 0; k < COUNT(port_counters); k++) {
+		metric_counter(f, "port", &port_counters[k], name);
+		for (unsigned p = 0; p < req->app->ports; p++)
+			fprintf(
+			    f, "%s{port=\"%s\"} %" PRIu64 "\n", name, c->port[p].name, value_at(&v[p], k));
+	}
+}
+
+static void metrics_app(FILE *f, const struct api_req *req, const struct api_snap *snap)
+{
+	const struct gw_app *a = req->app;
+	uint64_t flows = 0, custody = 0;
+	uint32_t total, avail;
+
+	for (unsigned w = 0; w < a->workers; w++) {
+		flows += snap[w].flows;
+		custody += snap[w].custody;
+	}
+	gw_buffers_get(a, &total, &avail);
+	head(f, "roceway_info", "gauge", "Version and name");
+	fprintf(f, "roceway_info{version=\"%s\",name=\"%s\"} 1\n", a->version, a->conf->name);
+	head(f, "roceway_start_time_seconds", "gauge", "when the gateway started, seconds since 1970");
+	fprintf(f, "roceway_start_time_seconds %lld\n", (long long)a->start_wall);
+	head(f, "roceway_running", "gauge", "1 when neither starting nor stopping");
+	fprintf(f, "roceway_running %d\n", atomic_load(&a->state) == GW_RUNNING);
+	head(f, "roceway_flows", "gauge", "connections in the flow tables");
+	fprintf(f, "roceway_flows %" PRIu64 "\n", flows);
+	head(f, "roceway_custody_bytes", "gauge", "bytes in custody");
+	fprintf(f, "roceway_custody_bytes %" PRIu64 "\n", custody);
+	head(f, "roceway_custody_limit_bytes", "gauge", "memory.custody_total of the configuration");
+	fprintf(f, "roceway_custody_limit_bytes %" PRIu64 "\n", a->conf->custody_total);
+	head(f, "roceway_buffers", "gauge", "packet buffers in all");
+	fprintf(f, "roceway_buffers %u\n", total);
+	head(f, "roceway_buffers_free", "gauge", "packet buffers free");
+	fprintf(f, "roceway_buffers_free %u\n", avail);
+}
+
+static void metrics_loops(FILE *f, const struct api_req *req)
+{
+	static const char *const mode[] = {"busy", "idle", "asleep"};
+
+	head(f, "roceway_worker_seconds_total", "counter",
+	    "time of a worker: in loop turns with work, without work, and sleeping");
+	for (unsigned w = 0; w < req->app->workers; w++) {
+		struct gw_worker_stats s;
+
+		gw_worker_stats_get(req->app, w, &s);
+		for (unsigned m = 0; m < 3; m++)
+			fprintf(f, "roceway_worker_seconds_total{worker=\"%u\",mode=\"%s\"} %.9g\n", w,
+			    mode[m],
+			    (double)(m == 0   ? s.busy
+			             : m == 1 ? s.idle
+			                      : s.asleep) /
+			        1e9);
+	}
+}
+
+void api_metrics(const struct api_req *req, struct api_reply *reply)
+{
+	struct api_snap *snap = api_snap_all(req, reply);
+	size_t size;
+	FILE *f;
+
+	if (!snap)
+		return;
+	f = open_memstream(&reply->text, &size);
+	if (!f) {
+		api_fail(reply, 500, "out of memory");
+		free(snap);
+		return;
+	}
+	metrics_app(f, req, snap);
+	metrics_loops(f, req);
+	metrics_ports(f, req);
+	metrics_tunnels(f, req, snap);
+	metrics_workers(f, req, snap);
+	api_metrics_siblings(f, req);
+	free(snap);
+	if (fclose(f))
+		api_fail(reply, 500, "out of memory");
+	reply->type = "text/plain; version=0.0.4; charset=utf-8";
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /livez, /readyz, /healthz: 200 or 503, with the checks that were made. Alive: the workers answer. Ready:
+ * also running, every port has link and at least one tunnel is up. Healthy: also every tunnel is up.
+ */
+#include "gateway/api/api.h"
+
+#include <stdlib.h>
+
+struct checks {
+	json_t *list;
+	bool ok;
+};
+
+static void check_add(struct checks *c, const char *name, bool ok, const char *fmt, unsigned a, unsigned b)
+{
+	json_array_append_new(
+	    c->list, json_pack("{s:s, s:b, s:o}", "name", name, "ok", ok, "detail", json_sprintf(fmt, a, b)));
+	c->ok = c->ok && ok;
+}
+
+static void check_alive(const struct api_req *req, struct checks *c, unsigned *tunnels_up)
+{
+	const struct gw_app *a = req->app;
+	struct api_snap *snap = calloc(1, sizeof(*snap));
+	unsigned answering = 0, up[CONF_TUNNELS_MAX] = {0};
+
+	for (unsigned w = 0; snap && w < a->workers; w++) {
+		if (api_snap_worker(req->app, w, snap))
+			continue;
+		answering++;
+		for (unsigned t = 0; t < a->conf->tunnels; t++)
+			up[t] += snap->wan[t].up;
+	}
+	free(snap);
+	*tunnels_up = 0;
+	for (unsigned t = 0; t < a->conf->tunnels; t++)
+		*tunnels_up += up[t] == a->workers;
+	check_add(c, "workers", answering == a->workers, "%u of %u answer", answering, a->workers);
+}
+
+static void check_ports(const struct api_req *req, struct checks *c)
+{
+	unsigned up = 0;
+
+	for (unsigned p = 0; p < req->app->ports; p++) {
+		struct gw_port_stats s;
+
+		up += !gw_port_stats_get(req->app, p, &s) && s.up;
+	}
+	check_add(c, "ports", up == req->app->ports, "%u of %u up", up, req->app->ports);
+}
+
+static void finish(struct checks *c, struct api_reply *reply)
+{
+	reply->status = c->ok ? 200 : 503;
+	reply->json = json_pack("{s:b, s:o}", "ok", c->ok, "checks", c->list);
+}
+
+void api_livez(const struct api_req *req, struct api_reply *reply)
+{
+	struct checks c = {json_array(), true};
+	unsigned tunnels;
+
+	check_alive(req, &c, &tunnels);
+	finish(&c, reply);
+}
+
+static void ready_or_healthy(const struct api_req *req, struct api_reply *reply, bool healthy)
+{
+	const unsigned all = api_tunnels_count(req->app->conf);
+	struct checks c = {json_array(), true};
+	unsigned tunnels;
+
+	check_add(
+	    &c, "state", atomic_load(&req->app->state) == GW_RUNNING, "neither starting nor stopping", 0, 0);
+	check_alive(req, &c, &tunnels);
+	check_ports(req, &c);
+	check_add(&c, "tunnels", tunnels >= (healthy || !all ? all : 1), "%u of %u up", tunnels, all);
+	finish(&c, reply);
+}
+
+void api_readyz(const struct api_req *req, struct api_reply *reply)
+{
+	ready_or_healthy(req, reply, false);
+}
+
+void api_healthz(const struct api_req *req, struct api_reply *reply)
+{
+	ready_or_healthy(req, reply, true);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The local API's Unix socket: what is in its way, its mode. Not here: HTTP (api.c). */
+#include "gateway/api/api.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* Removes what a dead gateway left behind; refuses to touch anything else. */
+static int socket_clear(const struct sockaddr_un *sa)
+{
+	struct stat st;
+	int fd, rc;
+
+	if (lstat(sa->sun_path, &st))
+		return 0; /* nothing there; other faults show at bind */
+	if (!S_ISSOCK(st.st_mode)) {
+		gw_log(GW_LOG_ERROR, "api", "%s exists and is no socket", sa->sun_path);
+		return RWY_EEXIST;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	rc = fd < 0 ? 0 : connect(fd, (const struct sockaddr *)sa, sizeof(*sa));
+	if (fd >= 0)
+		close(fd);
+	if (rc && errno == ECONNREFUSED && (!unlink(sa->sun_path) || errno == ENOENT))
+		return 0;
+	gw_log(
+	    GW_LOG_ERROR, "api", rc ? "%s is in the way" : "%s: another gateway answers there", sa->sun_path);
+	return RWY_EEXIST;
+}
+
+static void make_parent(const char *path)
+{
+	char dir[CONF_STR];
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash && slash != dir) {
+		*slash = 0;
+		if (mkdir(dir, 0755) && errno != EEXIST)
+			gw_log(GW_LOG_WARNING, "api", "cannot make %s: %s", dir, strerror(errno));
+	}
+}
+
+int api_socket_open(const char *path)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(path) >= sizeof(sa.sun_path)) {
+		gw_log(GW_LOG_ERROR, "api", "%s is too long for a Unix socket", path);
+		return RWY_EINVAL;
+	}
+	memcpy(sa.sun_path, path, strlen(path));
+	make_parent(path);
+	if (socket_clear(&sa))
+		return RWY_EEXIST;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* until listen() nobody can connect: the mode is right in time */
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) || chmod(path, 0660) ||
+	    listen(fd, API_CONNECTIONS_MAX)) {
+		gw_log(GW_LOG_ERROR, "api", "cannot listen on %s: %s", path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return RWY_EINVAL;
+	}
+	return fd;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /v1/tunnels/NAME: one tunnel added, changed or removed. What clients send are the keys of tunnels[]
+ * (docs/configuration.md), as JSON or YAML. Not here: what tunnels did (state.c), what a change does
+ * (tunnels.h).
+ */
+#include <inttypes.h>
+
+#include "gateway/api/api.h"
+#include "base/log.h"
+#include "gateway/control/reload.h"
+#include "gateway/carrier/carrier.h"
+#include "gateway/control/tunnels.h"
+
+static void fail_body(struct api_reply *reply, const struct conf_error *err)
+{
+	api_fail(reply, 400, "%s", err->msg);
+	if (!err->line)
+		return;
+	json_object_set_new(reply->json, "line", json_integer(err->line));
+	json_object_set_new(reply->json, "column", json_integer(err->column));
+}
+
+static void put(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
+{
+	struct conf_tunnel t;
+	struct conf_error err;
+	int rc;
+
+	if (conf_tunnel_parse(req->body, req->body_len, req->name, NULL, &t, &err)) {
+		fail_body(reply, &err);
+		return;
+	}
+	rc = gw_tunnel_add(req->app, &t, done, &err);
+	if (rc)
+		api_fail(reply, rc == RWY_EAGAIN || rc == RWY_ENOMEM ? 503 : 409, "%s", err.msg);
+}
+
+/* A move that somebody asks for is made also when the configuration has said so all the time: the peer may
+ * have moved it since. Done first: one that cannot be made changes nothing else. */
+static int move(
+    const struct api_req *req, struct api_reply *reply, unsigned at, enum wan_carrier now, enum wan_carrier c)
+{
+	char why[160];
+	const int rc = c == now ? 0 : gw_carrier_set(req->app, at, c, why, sizeof(why));
+
+	if (rc)
+		api_fail(reply, 409, "%s", why);
+	return rc;
+}
+
+static void patch(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
+{
+	const int at = gw_tunnel_find(req->app, req->name);
+	struct gw_carrier_info carrier;
+	struct conf_tunnel t, now;
+	struct conf_error err;
+	int rc;
+
+	if (at < 0) {
+		api_fail(reply, 404, "no tunnel %.64s", req->name);
+		return;
+	}
+	gw_carrier_info(req->app, (unsigned)at, &carrier);
+	now = req->app->conf->tunnel[at];
+	now.carrier = (enum conf_carrier)carrier.wanted;
+	if (conf_tunnel_parse(req->body, req->body_len, req->name, &now, &t, &err)) {
+		fail_body(reply, &err);
+		return;
+	}
+	if (gw_tunnel_side(req->app, (unsigned)at) == GW_SIDE_OWN &&
+	    move(req, reply, (unsigned)at, carrier.wanted, (enum wan_carrier)t.carrier))
+		return;
+	rc = gw_tunnel_set(req->app, &t, done, &err);
+	if (rc)
+		api_fail(reply, rc == RWY_EAGAIN || rc == RWY_ENOMEM ? 503 : 409, "%s", err.msg);
+	else if (!done->changed)
+		done->changed = t.carrier != (enum conf_carrier)carrier.wanted;
+}
+
+static void del(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
+{
+	struct conf_error err;
+	const int rc = gw_tunnel_del(req->app, req->name, done, &err);
+
+	if (rc)
+		api_fail(reply,
+		    rc == RWY_ENOENT                       ? 404
+		    : rc == RWY_EAGAIN || rc == RWY_ENOMEM ? 503
+		                                           : 409,
+		    "%s", err.msg);
+}
+
+void api_tunnel(const struct api_req *req, struct api_reply *reply)
+{
+	struct gw_network_done done = {0};
+	const bool add = !strcmp(req->method, "PUT");
+
+	gw_change_lock();
+	(add ? put : !strcmp(req->method, "PATCH") ? patch : del)(req, reply, &done);
+	gw_change_unlock();
+	if (reply->status != 200)
+		return;
+	if (done.added || done.changed || done.removed)
+		gw_log(GW_LOG_NOTICE, "tunnel", "tunnel=%s %s took_us=%" PRIu64, req->name,
+		    done.added     ? "added"
+		    : done.changed ? "changed"
+		                   : "removed",
+		    done.took / RWY_US);
+	reply->json = json_pack("{s:s, s:f, s:I, s:I, s:I, s:I}", "name", req->name, "took_seconds",
+	    (double)done.took / 1e9, "added", (json_int_t)done.added, "changed", (json_int_t)done.changed,
+	    "removed", (json_int_t)done.removed, "removing", (json_int_t)gw_tunnels_removing(req->app));
+	reply->status = add ? 201 : 200;
+}

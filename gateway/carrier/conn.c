@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One TCP connection: records out of it to the workers, workers' datagrams into it. Writing takes a run of
+ * datagrams of one worker at a time, so that the peer sees few gaps; what a socket does not take stays where
+ * it is. Reading stops while a worker or packet memory is behind: TCP then tells the peer.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "gateway/carrier/internal.h"
+
+#define IN_HELLO 256u /* room for what may come before the connection is open */
+#define IN_OPEN  (256u << 10)
+#define READS    8  /* so many buffers full of one connection at a time */
+#define WRITES   32 /* so many runs */
+#define SEGMENTS (2 * GW_CONN_RUN)
+
+static const char closed[] = "the peer closed the connection";
+
+/* --- life ------------------------------------------------------------------------------------- */
+void gw_conn_watch(struct gw_carriers *cs, struct gw_conn *c)
+{
+	uint32_t idx = (uint32_t)(c - cs->conn);
+	bool out = c->blocked || c->state == GW_CONN_CONNECTING;
+	struct epoll_event ev = {.events = (c->stalled ? 0 : EPOLLIN) | (out ? EPOLLOUT : 0),
+	    .data.u64 = (uint64_t)c->use << 32 | idx};
+
+	(void)!epoll_ctl(cs->epoll_fd, EPOLL_CTL_MOD, c->fd, &ev);
+}
+
+struct gw_conn *gw_conn_new(struct gw_carriers *cs, int fd, bool accepted)
+{
+	struct gw_conn *c = NULL;
+	struct epoll_event ev = {.events = accepted ? EPOLLIN : EPOLLOUT};
+
+	for (unsigned i = 0; i < GW_CONNS_MAX && !c; i++)
+		if (cs->conn[i].state == GW_CONN_FREE)
+			c = &cs->conn[i];
+	if (c) {
+		uint32_t use = c->use + 1;
+
+		if (c - cs->conn >= cs->top)
+			cs->top = (unsigned)(c - cs->conn) + 1;
+
+		memset(c, 0, sizeof(*c));
+		c->use = use;
+		c->in = malloc(IN_HELLO);
+		c->in_cap = IN_HELLO;
+		ev.data.u64 = (uint64_t)c->use << 32 | (uint32_t)(c - cs->conn);
+	}
+	if (!c || !c->in || epoll_ctl(cs->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0) {
+		if (c) {
+			free(c->in);
+			c->in = NULL;
+		}
+		close(fd);
+		return NULL;
+	}
+	c->fd = fd;
+	c->accepted = accepted;
+	c->state = accepted ? GW_CONN_HELLO : GW_CONN_CONNECTING;
+	return c;
+}
+
+void gw_conn_free(struct gw_carriers *cs, struct gw_conn *c)
+{
+	if (c->state == GW_CONN_FREE)
+		return;
+	close(c->fd);
+	rte_pktmbuf_free_bulk(c->out + c->out_at, c->out_n - c->out_at);
+	free(c->in);
+	c->in = NULL;
+	cs->stalled -= c->stalled;
+	c->state = GW_CONN_FREE;
+	while (cs->top && cs->conn[cs->top - 1].state == GW_CONN_FREE)
+		cs->top--;
+}
+
+/* --- in --------------------------------------------------------------------------------------- */
+static struct rte_mbuf *stash_get(struct gw_stash *s, struct rte_mempool *pool)
+{
+	if (!s->n && rte_pktmbuf_alloc_bulk(pool, s->m, GW_STASH) == 0)
+		s->n = GW_STASH;
+	return s->n ? s->m[--s->n] : rte_pktmbuf_alloc(pool);
+}
+
+/* A datagram becomes a packet buffer of the worker's. False: not now. The carrier's one copy. */
+static bool deliver(struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *r, const char **why)
+{
+	bool small = r->len + RTE_PKTMBUF_HEADROOM <= GW_SMALL_ROOM;
+	struct rte_mbuf *m;
+
+	if (r->worker >= cs->app->workers) {
+		c->t->c.drop_unknown_worker++;
+		return true;
+	}
+	m = small ? stash_get(&cs->small, cs->pools->small) : stash_get(&cs->big, cs->pools->big);
+	if (!m)
+		return false;
+	if (r->len > rte_pktmbuf_tailroom(m)) {
+		rte_pktmbuf_free(m);
+		c->t->c.refused_malformed++;
+		*why = "a datagram larger than any of ours";
+		return true;
+	}
+	memcpy(rte_pktmbuf_mtod(m, void *), r->body, r->len);
+	m->data_len = (uint16_t)r->len;
+	m->pkt_len = r->len;
+	m->port = (uint16_t)c->t->idx;
+	if (rte_ring_sp_enqueue(cs->in[r->worker], m) != 0) {
+		rte_pktmbuf_free(m);
+		return false;
+	}
+	cs->touched |= (uint64_t)1 << r->worker;
+	c->t->c.rx_datagrams++;
+	return true;
+}
+
+/* False: it has to wait. */
+static bool record(
+    struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *r, const char **why, rwy_time now)
+{
+	switch (r->type) {
+	case WAN_REC_HELLO:
+		gw_set_hello(cs, c, r, why, now);
+		return true;
+	case WAN_REC_DATAGRAM:
+		if (c->state == GW_CONN_OPEN && c->t)
+			return deliver(cs, c, r, why);
+		break;
+	case WAN_REC_WISH:
+		if (c->state == GW_CONN_OPEN && c->t) {
+			gw_set_wish(cs, c->t, r, why, now);
+			return true;
+		}
+		break;
+	}
+	if (c->t)
+		c->t->c.refused_malformed++;
+	*why = "datagrams before the handshake";
+	return true;
+}
+
+/* All records that are whole. False: one has to wait. */
+static bool records(struct gw_carriers *cs, struct gw_conn *c, const char **why, rwy_time now)
+{
+	uint32_t at = 0, use = c->use;
+	bool all = true;
+	struct wan_rec r;
+	int n = 0;
+
+	while (!*why && (n = wan_rec_get(c->in + at, c->in_n - at, &r)) > 0) {
+		if (!(all = record(cs, c, &r, why, now)))
+			break;
+		if (c->use != use || c->state == GW_CONN_FREE)
+			return true; /* what it said closed the tunnel's connections */
+		at += (uint32_t)n;
+	}
+	if (n < 0) {
+		if (c->t)
+			c->t->c.refused_malformed++;
+		*why = "no record";
+	}
+	memmove(c->in, c->in + at, c->in_n - at);
+	c->in_n -= at;
+	return all;
+}
+
+static void stall(struct gw_carriers *cs, struct gw_conn *c, bool on)
+{
+	if (c->stalled == on)
+		return;
+	c->stalled = on;
+	cs->stalled += on ? 1 : -1u;
+	if (c->t)
+		c->t->c.rx_stalls += on;
+	gw_conn_watch(cs, c);
+}
+
+/* Open now: from here on there is much to read. */
+static bool grow(struct gw_conn *c)
+{
+	uint8_t *in;
+
+	if (c->state != GW_CONN_OPEN || c->in_cap == IN_OPEN)
+		return true;
+	in = realloc(c->in, IN_OPEN);
+	if (!in)
+		return false;
+	c->in = in;
+	c->in_cap = IN_OPEN;
+	return true;
+}
+
+const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
+{
+	const char *why = NULL;
+	uint32_t use = c->use;
+
+	for (unsigned i = 0; i < READS; i++) {
+		ssize_t n;
+
+		if (c->in_n) { /* what waited */
+			bool all = records(cs, c, &why, now);
+
+			if (why || c->use != use || c->state == GW_CONN_FREE)
+				return why;
+			if (c->state == GW_CONN_OPEN)
+				stall(cs, c, !all);
+			if (!all)
+				return NULL;
+		}
+		if (!grow(c))
+			return "no memory";
+		n = recv(c->fd, c->in + c->in_n, c->in_cap - c->in_n, 0);
+		if (n == 0)
+			return closed;
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? NULL : strerror(errno);
+		c->in_n += (uint32_t)n;
+		if (c->t)
+			c->t->c.rx_bytes += (uint64_t)n;
+	}
+	return NULL; /* the rest, with others between */
+}
+
+/* --- out -------------------------------------------------------------------------------------- */
+static bool fill(struct gw_carriers *cs, struct gw_conn *c)
+{
+	struct gw_carrier_tun *t = c->t;
+
+	c->out_at = c->out_n = 0;
+	if (c->state != GW_CONN_OPEN || !t->link || !t->set)
+		return false;
+	for (unsigned k = 0; k < cs->app->workers; k++) {
+		unsigned w = t->turn++ % cs->app->workers;
+		struct gw_link *l = &t->link[w];
+		uint64_t bytes = 0;
+
+		c->out_n = rte_ring_sc_dequeue_burst(l->out, (void **)c->out, GW_CONN_RUN, NULL);
+		if (!c->out_n)
+			continue;
+		for (unsigned i = 0; i < c->out_n; i++)
+			bytes += c->out[i]->pkt_len;
+		atomic_fetch_add_explicit(&l->taken, bytes, memory_order_release);
+		if (bytes >= GW_LINK_MIN / 2) /* it may sleep for want of room */
+			cs->touched |= (uint64_t)1 << w;
+		return true;
+	}
+	return false;
+}
+
+static unsigned gather(const struct gw_conn *c, struct iovec v[SEGMENTS])
+{
+	uint32_t skip = c->off;
+	unsigned n = 0;
+
+	for (unsigned i = c->out_at; i < c->out_n; i++)
+		for (struct rte_mbuf *m = c->out[i]; m && n < SEGMENTS; m = m->next) {
+			uint32_t here = skip < m->data_len ? skip : m->data_len;
+
+			skip -= here;
+			if (m->data_len == here)
+				continue;
+			v[n].iov_base = rte_pktmbuf_mtod_offset(m, void *, here);
+			v[n++].iov_len = m->data_len - here;
+		}
+	return n;
+}
+
+static void written(struct gw_conn *c, uint64_t n)
+{
+	unsigned from = c->out_at;
+
+	c->t->c.tx_bytes += n;
+	n += c->off;
+	while (c->out_at < c->out_n && n >= c->out[c->out_at]->pkt_len)
+		n -= c->out[c->out_at++]->pkt_len;
+	rte_pktmbuf_free_bulk(c->out + from, c->out_at - from);
+	c->t->c.tx_datagrams += c->out_at - from;
+	c->off = (uint32_t)n;
+}
+
+static ssize_t put(struct gw_conn *c)
+{
+	struct iovec v[SEGMENTS];
+	struct msghdr h = {.msg_iov = v};
+	ssize_t n;
+
+	if (c->out_at == c->out_n && c->ctl_n) {
+		n = send(c->fd, c->ctl, c->ctl_n, MSG_NOSIGNAL);
+		if (n > 0) {
+			c->ctl_n -= (unsigned)n;
+			memmove(c->ctl, c->ctl + n, c->ctl_n);
+		}
+		return n;
+	}
+	h.msg_iovlen = gather(c, v);
+	n = sendmsg(c->fd, &h, MSG_NOSIGNAL);
+	if (n > 0)
+		written(c, (uint64_t)n);
+	return n;
+}
+
+const char *gw_conn_write(struct gw_carriers *cs, struct gw_conn *c)
+{
+	for (unsigned i = 0; i < WRITES; i++) {
+		ssize_t n;
+
+		if (c->out_at == c->out_n && !c->ctl_n && !fill(cs, c))
+			break;
+		n = put(c);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN)
+			return strerror(errno);
+		if (n < 0) {
+			if (!c->blocked) {
+				c->blocked = true;
+				gw_conn_watch(cs, c);
+			}
+			return NULL;
+		}
+	}
+	if (c->blocked) {
+		c->blocked = false;
+		gw_conn_watch(cs, c);
+	}
+	return NULL;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a tunnel's TCP connections say of the path: round trips and losses, as the kernel counts them. While a
+ * tunnel goes by TCP there is nothing else that measures its path. Reads counters, moves no bytes.
+ */
+#include <linux/tcp.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "gateway/carrier/internal.h"
+
+#define EVERY  (500 * RWY_MS)
+#define MEMORY 1024 /* segments, of which the share lost is told */
+
+struct sum {
+	uint64_t segs, lost, delivered;
+	uint64_t srtt_us; /* of each segment acknowledged */
+	uint32_t min_us, var_us;
+};
+
+static uint32_t less(uint32_t a, uint32_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static void look(struct gw_conn *c, struct sum *s)
+{
+	const struct gw_conn_seen was = c->seen;
+	socklen_t len = sizeof(struct tcp_info);
+	struct tcp_info i;
+	uint32_t delivered;
+
+	memset(&i, 0, sizeof(i));
+	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0 ||
+	    len < offsetof(struct tcp_info, tcpi_dsack_dups) + sizeof(i.tcpi_dsack_dups))
+		return; /* a kernel before 5.0 */
+	c->seen = (struct gw_conn_seen){
+	    i.tcpi_data_segs_out, i.tcpi_total_retrans, i.tcpi_dsack_dups, i.tcpi_delivered};
+	s->segs += i.tcpi_data_segs_out - was.segs;
+	s->lost += less(i.tcpi_total_retrans - was.again, i.tcpi_dsack_dups - was.twice);
+	delivered = i.tcpi_delivered - was.delivered;
+	if (!delivered || !i.tcpi_rtt)
+		return; /* its round trip is of some time ago */
+	s->delivered += delivered;
+	s->srtt_us += (uint64_t)i.tcpi_rtt * delivered;
+	if (!s->min_us || i.tcpi_min_rtt < s->min_us)
+		s->min_us = i.tcpi_min_rtt;
+	if (i.tcpi_rttvar > s->var_us)
+		s->var_us = i.tcpi_rttvar;
+}
+
+/* So many of so many segments were lost: older ones are forgotten for them. */
+static void loss_add(struct gw_carrier_measure *m, uint64_t segs, uint64_t lost)
+{
+	const uint64_t keep = segs < MEMORY ? MEMORY - segs : 0;
+
+	if (m->segs > keep) {
+		m->lost16 = m->lost16 * keep / m->segs;
+		m->segs = keep;
+	}
+	m->segs += segs;
+	m->lost16 += lost << 16;
+	if (m->lost16 > m->segs << 16)
+		m->lost16 = m->segs << 16;
+	m->path.loss_ppm = m->segs ? (uint32_t)((m->lost16 * 1000000 / m->segs) >> 16) : 0;
+}
+
+void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+{
+	struct gw_carrier_measure *m = &t->measure;
+	struct sum s = {0};
+
+	if (!t->set || now < m->next)
+		return;
+	m->next = now + EVERY;
+	for (unsigned i = 0; i < cs->top; i++)
+		if (cs->conn[i].state == GW_CONN_OPEN && cs->conn[i].t == t)
+			look(&cs->conn[i], &s);
+	if (s.segs)
+		loss_add(m, s.segs, s.lost);
+	if (!s.delivered)
+		return;
+	m->path.srtt = s.srtt_us / s.delivered * RWY_US;
+	m->path.min_rtt = s.min_us * RWY_US;
+	m->path.rttvar = s.var_us * RWY_US;
+	m->path.at = now;
+}

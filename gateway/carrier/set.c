@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tunnel's TCP connections together: opening them, agreeing with the peer what is sent by, and what happens
+ * when one is lost. The connections that live together are a *set*: which of them took a datagram nobody
+ * knows, so with one of them all go, and what was not acknowledged goes again natively.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "gateway/carrier/internal.h"
+
+#define OPEN_TIME   (5 * RWY_SEC) /* for connecting and the handshake */
+#define BACKOFF_MIN (200 * RWY_MS)
+#define BACKOFF_MAX (5 * RWY_SEC)
+#define LIVED       (10 * RWY_SEC) /* a set that lived so long was a good one */
+#define QUIET       (500 * RWY_MS) /* after a move back: nothing came or went for so long, so nobody needs them */
+#define SECOND_TURN (1 * RWY_SEC) /* of two ends that would both connect, one waits so long for the other */
+#define LINGER_MAX  (15 * RWY_SEC)
+
+static uint64_t random64(void)
+{
+	uint64_t v = 0;
+
+	while (!v)
+		if (getrandom(&v, sizeof(v), 0) != sizeof(v))
+			v = 0;
+	return v;
+}
+
+/* --- what workers are told -------------------------------------------------------------------- */
+static bool links_new(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	unsigned workers = cs->app->workers;
+	struct gw_link *l;
+	char name[RTE_RING_NAMESIZE];
+
+	if ((t->link = cs->link[t->idx]))
+		return true;
+	l = aligned_alloc(64, workers * sizeof(*l));
+	if (!l)
+		return false;
+	memset(l, 0, workers * sizeof(*l));
+	for (unsigned i = 0; i < workers; i++) {
+		snprintf(name, sizeof(name), "rwy_car%u_%u_%.8s", t->idx, i, cs->app->conf->name);
+		l[i].out = rte_ring_create(name, GW_LINK_RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+		if (!l[i].out) {
+			while (i--)
+				rte_ring_free(l[i].out);
+			free(l);
+			return false;
+		}
+	}
+	t->link = cs->link[t->idx] = l;
+	atomic_fetch_or(&cs->active, (uint64_t)1 << t->idx);
+	return true;
+}
+
+void gw_set_update(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+{
+	bool send = t->set && t->open && t->agree.carrier == WAN_CARRIER_TCP;
+
+	for (unsigned i = 0; t->link && i < cs->app->workers; i++) {
+		atomic_store(&t->link[i].send, send);
+		atomic_store(&t->link[i].set, t->set);
+	}
+	cs->touched = UINT64_MAX; /* all of them shall see it */
+	if (send == t->sending)
+		return;
+	t->sending = send;
+	t->quiet_since = t->moved_at = now;
+	if (send) {
+		t->c.moves_to_tcp++;
+		t->problem[0] = 0;
+		gw_log(GW_LOG_NOTICE, "carrier", "tunnel=%s carrier=tcp congestion_control=%s%s",
+		    t->conf.name, t->congestion, t->agree.by_peer ? " asked=peer" : "");
+	} else if (t->agree.carrier == WAN_CARRIER_NATIVE) {
+		t->c.moves_to_native++;
+		gw_log(GW_LOG_NOTICE, "carrier", "tunnel=%s carrier=native%s", t->conf.name,
+		    t->agree.by_peer ? " asked=peer" : "");
+	}
+}
+
+static void drain_links(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	struct rte_mbuf *m[GW_BURST];
+	unsigned n;
+
+	for (unsigned i = 0; t->link && i < cs->app->workers; i++)
+		while ((n = rte_ring_sc_dequeue_burst(t->link[i].out, (void **)m, GW_BURST, NULL)) > 0) {
+			uint64_t bytes = 0;
+
+			for (unsigned k = 0; k < n; k++)
+				bytes += m[k]->pkt_len;
+			atomic_fetch_add_explicit(&t->link[i].taken, bytes, memory_order_release);
+			rte_pktmbuf_free_bulk(m, n);
+		}
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+static void control(struct gw_conn *c, const uint8_t *bytes, size_t n)
+{
+	if (c->ctl_n + n <= sizeof(c->ctl)) { /* else: the same is already waiting */
+		memcpy(c->ctl + c->ctl_n, bytes, n);
+		c->ctl_n += (unsigned)n;
+	}
+}
+
+static void control_hello(struct gw_conn *c)
+{
+	uint8_t b[WAN_REC_HELLO_LEN];
+
+	control(c, b, wan_conn_put(&c->hello, b));
+}
+
+static void control_wish(struct gw_conn *c)
+{
+	uint8_t b[WAN_REC_WISH_LEN];
+
+	wan_agree_put(&c->t->agree, b);
+	control(c, b, sizeof(b));
+}
+
+void gw_set_tell(struct gw_carriers *cs, struct gw_carrier_tun *t)
+{
+	for (unsigned i = 0; i < cs->top; i++)
+		if (cs->conn[i].state == GW_CONN_OPEN && cs->conn[i].t == t)
+			control_wish(&cs->conn[i]);
+}
+
+void gw_set_close(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+{
+	for (unsigned i = 0; i < cs->top; i++)
+		if (cs->conn[i].t == t)
+			gw_conn_free(cs, &cs->conn[i]);
+	t->open = 0;
+	t->set = 0;
+	gw_set_update(cs, t, now);
+	drain_links(cs, t);
+}
+
+rwy_dur gw_set_second(const struct gw_carrier_tun *t)
+{
+	return memcmp(t->remote.b, t->local.b, sizeof(t->local.b)) < 0 ? SECOND_TURN : 0;
+}
+
+static void later(struct gw_carrier_tun *t, rwy_time now)
+{
+	t->backoff = !t->backoff ? BACKOFF_MIN : t->backoff * 2 < BACKOFF_MAX ? t->backoff * 2 : BACKOFF_MAX;
+	t->retry_at = now + t->backoff / 2 + random64() % t->backoff + gw_set_second(t);
+}
+
+void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now)
+{
+	struct gw_carrier_tun *t = c->t;
+	bool open = c->state == GW_CONN_OPEN, wanted = t && t->agree.carrier == WAN_CARRIER_TCP;
+
+	if (!t)
+		cs->unknown--;
+	if (open)
+		t->open--;
+	gw_conn_free(cs, c);
+	if (!t || !wanted) {
+		if (t && open && !t->open)
+			gw_set_close(cs, t, now);
+		return;
+	}
+	snprintf(t->problem, sizeof(t->problem), "%s", why);
+	if (!open) {
+		t->c.connect_failed++;
+		if (!c->accepted && t->retry_at <= now)
+			later(t, now);
+		return;
+	}
+	if (rwy_since(t->set_since, now) > LIVED)
+		t->backoff = 0;
+	later(t, now);
+	t->c.fallbacks += t->sending;
+	gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s event=\"TCP lost: back to native\" why=\"%s\"",
+	    t->conf.name, why);
+	gw_set_close(cs, t, now);
+}
+
+/* --- the handshake ---------------------------------------------------------------------------- */
+static struct gw_carrier_tun *tunnel_of(struct gw_carriers *cs, const struct gw_conn *c, uint64_t id)
+{
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
+		struct gw_carrier_tun *t = &cs->tun[i];
+
+		if (t->used && t->listener && t->id == id && rwy_ip_eq(&t->remote, &c->peer) &&
+		    t->conf.tcp_port == c->port)
+			return t;
+	}
+	return NULL;
+}
+
+static unsigned accepted_of(
+    const struct gw_carriers *cs, const struct gw_carrier_tun *t, bool accepted, bool open)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < cs->top; i++) {
+		const struct gw_conn *c = &cs->conn[i];
+
+		n += c->state != GW_CONN_FREE && c->t == t && c->accepted == accepted &&
+		     (!open || c->state == GW_CONN_OPEN);
+	}
+	return n;
+}
+
+/* An accepted connection says which tunnel it is of. */
+static bool introduce(struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *rec, const char **why)
+{
+	uint64_t id = 0;
+	struct gw_carrier_tun *t = wan_conn_peek(rec, &id) ? tunnel_of(cs, c, id) : NULL;
+
+	if (!t) {
+		cs->strangers++;
+		*why = "no tunnel of ours";
+		return false;
+	}
+	if (accepted_of(cs, t, true, false) >= 2 * t->conf.tcp_connections) {
+		t->c.refused_full++;
+		*why = "enough connections";
+		return false;
+	}
+	cs->unknown--;
+	c->t = t;
+	wan_conn_init(&c->hello, t->id, cs->epoch, random64(), false);
+	gw_sock_tune(c->fd, t);
+	return true;
+}
+
+static void opened(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
+{
+	struct gw_carrier_tun *t = c->t;
+
+	c->state = GW_CONN_OPEN;
+	t->c.opened++;
+	t->open++;
+	if (!t->set) {
+		t->set = ++cs->sets ? cs->sets : ++cs->sets;
+		t->set_since = t->quiet_since = now;
+		memset(&t->measure, 0, sizeof(t->measure));
+	}
+	control_wish(c);
+	gw_set_update(cs, t, now);
+}
+
+void gw_set_hello(
+    struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *rec, const char **why, rwy_time now)
+{
+	if (c->state != GW_CONN_HELLO) {
+		*why = "a second handshake";
+		return;
+	}
+	if (!c->t && !introduce(cs, c, rec, why))
+		return;
+	if (wan_conn_hello(&c->hello, rec) != 0) {
+		c->t->c.refused_tunnel++;
+		*why = "the peer did not prove to be of the tunnel";
+		return;
+	}
+	control_hello(c);
+	if (!c->hello.open)
+		return;
+	if (!links_new(cs, c->t))
+		*why = "no memory";
+	else
+		opened(cs, c, now);
+}
+
+void gw_set_wish(struct gw_carriers *cs, struct gw_carrier_tun *t, const struct wan_rec *rec,
+    const char **why, rwy_time now)
+{
+	int rc = wan_agree_get(&t->agree, rec);
+
+	if (rc < 0) {
+		t->c.refused_malformed++;
+		*why = "no record";
+	} else if (rc) {
+		t->quiet_since = now;
+		gw_set_update(cs, t, now);
+	}
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+{
+	int fd = gw_sock_connect(t);
+	struct gw_conn *c = fd >= 0 ? gw_conn_new(cs, fd, false) : NULL;
+
+	if (!c) {
+		snprintf(t->problem, sizeof(t->problem), "TCP: %s", strerror(errno));
+		t->c.connect_failed++;
+		later(t, now);
+		return;
+	}
+	c->t = t;
+	c->peer = t->remote;
+	c->deadline = now + OPEN_TIME;
+	wan_conn_init(&c->hello, t->id, cs->epoch, random64(), true);
+	control_hello(c);
+}
+
+/* The peer's connections serve as well as ours: of two ends that both open some, only one goes on. */
+static bool leave_it_to_peer(const struct gw_carriers *cs, const struct gw_carrier_tun *t)
+{
+	return accepted_of(cs, t, true, true) && (t->agree.by_peer || gw_set_second(t));
+}
+
+static void open_more(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+{
+	unsigned have = accepted_of(cs, t, false, false);
+
+	if (now < t->retry_at || leave_it_to_peer(cs, t))
+		return;
+	for (; have < t->conf.tcp_connections && now >= t->retry_at; have++)
+		open_one(cs, t, now);
+}
+
+/* Everything handed over has been acknowledged, in both directions as far as can be seen. */
+static bool drained(const struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+{
+	bool busy = t->c.rx_bytes != t->seen_bytes;
+
+	t->seen_bytes = t->c.rx_bytes;
+	for (unsigned i = 0; t->link && i < cs->app->workers; i++)
+		busy |= rte_ring_count(t->link[i].out) || atomic_load(&t->link[i].inflight);
+	for (unsigned i = 0; i < cs->top; i++)
+		if (cs->conn[i].state == GW_CONN_OPEN && cs->conn[i].t == t)
+			busy |= cs->conn[i].out_at != cs->conn[i].out_n || cs->conn[i].ctl_n;
+	if (busy && rwy_since(rwy_time_max(t->set_since, t->moved_at), now) > LINGER_MAX)
+		return true; /* what is left goes again natively */
+	if (busy)
+		t->quiet_since = rwy_time_max(t->quiet_since, now - QUIET / 2);
+	return !busy && rwy_since(t->quiet_since, now) > QUIET;
+}
+
+static void deadlines(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+{
+	for (unsigned i = 0; i < cs->top; i++) {
+		struct gw_conn *c = &cs->conn[i];
+
+		if (c->t == t && (c->state == GW_CONN_CONNECTING || c->state == GW_CONN_HELLO) &&
+		    now > c->deadline)
+			gw_set_lost(cs, c, "no answer in time", now);
+	}
+}
+
+void gw_set_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
+{
+	deadlines(cs, t, now);
+	if (!t->listener)
+		return;
+	if (t->agree.carrier == WAN_CARRIER_TCP)
+		open_more(cs, t, now);
+	else if (t->set && drained(cs, t, now))
+		gw_set_close(cs, t, now);
+	if (!t->set)
+		drain_links(cs, t);
+	gw_measure_tick(cs, t, now);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the file again: see reload.h. */
+#include "gateway/control/reload.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/notify.h"
+#include "gateway/control/siblings.h"
+
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+void gw_change_lock(void)
+{
+	pthread_mutex_lock(&changing);
+}
+
+bool gw_change_trylock(void)
+{
+	return pthread_mutex_trylock(&changing) == 0;
+}
+
+void gw_change_unlock(void)
+{
+	pthread_mutex_unlock(&changing);
+}
+
+/* sd_notify(3): RELOADING=1 comes with the time, and READY=1 ends it, well or not. */
+static void say_reloading(void)
+{
+	char text[64];
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+	    (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000);
+	gw_notify(text);
+}
+
+static void say_refused(const struct conf_error *err)
+{
+	char text[sizeof(err->msg) + sizeof(err->file) + 64];
+
+	if (err->line)
+		gw_log(GW_LOG_ERROR, "reload", "refused, nothing has changed: %s:%u:%u: %s", err->file,
+		    err->line, err->column, err->msg);
+	else
+		gw_log(GW_LOG_ERROR, "reload", "refused, nothing has changed: %s: %s", err->file, err->msg);
+	snprintf(text, sizeof(text), "READY=1\nSTATUS=forwarding; reload refused: line %u: %s", err->line,
+	    err->msg);
+	gw_notify(text);
+}
+
+static void say_done(const struct gw_app *app, const struct gw_reload_done *d)
+{
+	const struct gw_network_done *n = &d->network;
+
+	gw_log(GW_LOG_NOTICE, "reload",
+	    "config=%s tenants: added=%u changed=%u removed=%u same=%u generation=%" PRIu64
+	    " tunnels: added=%u changed=%u removed=%u same=%u%s took_us=%" PRIu64,
+	    app->conf_path, n->tenants.added, n->tenants.changed, n->tenants.removed, n->tenants.same,
+	    n->tenants.generation, n->added, n->changed, n->removed, n->same,
+	    d->log_level_changed ? " log_level changed" : "", d->took / RWY_US);
+	gw_notify("READY=1\nSTATUS=forwarding");
+}
+
+static int reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error *err)
+{
+	struct conf *c;
+	int rc = conf_reload(&c, app->conf_path, app->conf, err);
+
+	if (rc)
+		return rc;
+	rc = gw_network_apply(app, c, GW_SIDE_OWN, &done->network, err);
+	if (!rc)
+		rc = gw_siblings_own(app, c);
+	if (!rc) {
+		done->log_level = c->log_level;
+		done->log_level_changed = gw_log_set(c->log_level) != c->log_level;
+	}
+	conf_free(c);
+	return rc;
+}
+
+int gw_reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error *err)
+{
+	const rwy_time start = gw_now();
+	int rc;
+
+	*done = (struct gw_reload_done){.log_level = 0};
+	gw_change_lock();
+	say_reloading();
+	rc = reload(app, done, err);
+	done->took = rwy_since(start, gw_now());
+	if (rc) {
+		if (!*err->file)
+			snprintf(err->file, sizeof(err->file), "%s", app->conf_path);
+		say_refused(err);
+	} else {
+		say_done(app, done);
+	}
+	gw_change_unlock();
+	return rc;
+}
+
+/* --- in the background --------------------------------------------------------------------------- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_t thread;
+	bool running, again, joinable;
+} background = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool once_more(void)
+{
+	bool again;
+
+	pthread_mutex_lock(&background.lock);
+	again = background.again;
+	background.again = false;
+	background.running = again;
+	pthread_mutex_unlock(&background.lock);
+	return again;
+}
+
+static void *reload_thread(void *arg)
+{
+	struct gw_reload_done done;
+	struct conf_error err;
+
+	do
+		(void)!gw_reload(arg, &done, &err); /* it has said what it did, or why not */
+	while (once_more());
+	return NULL;
+}
+
+void gw_reload_start(struct gw_app *app)
+{
+	pthread_mutex_lock(&background.lock);
+	if (background.running) {
+		background.again = true;
+	} else {
+		if (background.joinable)
+			pthread_join(background.thread, NULL); /* it has ended, or is about to */
+		background.joinable = background.running =
+		    pthread_create(&background.thread, NULL, reload_thread, app) == 0;
+		if (!background.running)
+			gw_log(GW_LOG_ERROR, "reload", "refused, nothing has changed: no thread for it");
+	}
+	pthread_mutex_unlock(&background.lock);
+}
+
+void gw_reload_finish(void)
+{
+	bool joinable;
+
+	pthread_mutex_lock(&background.lock);
+	joinable = background.joinable;
+	background.joinable = background.again = false;
+	pthread_mutex_unlock(&background.lock);
+	if (joinable)
+		pthread_join(background.thread, NULL);
+}

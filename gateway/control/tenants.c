@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes of the set of tenants: check, tell the engines, publish, wait, clean up. What engines are told is
+ * made in tenants_eng.c; what people see is tenants_info.c.
+ */
+#include "gateway/control/tenants.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "gateway/offload/offload.h"
+#include "gateway/control/tenants_int.h"
+
+#define RUN_WAIT  (500 * RWY_MS)
+#define RUN_NAP   (20 * RWY_US)
+#define GONE_TURN 256           /* removed tenants looked at in one go */
+#define TICK_TIME (20 * RWY_MS) /* of the control thread, a worker */
+
+/* --- errors in the words of the configuration --------------------------------------------------------- */
+
+/* One transaction's input and where its complaint goes. */
+struct ask {
+	struct gw_app *app;
+	const struct conf_tenant *t;
+	unsigned n;
+	struct conf_error *err;
+};
+
+static void place(const struct ask *a, const struct conf_tenant *t)
+{
+	*a->err = (struct conf_error){0};
+	if (!t || !t->line)
+		return;
+	snprintf(a->err->file, sizeof(a->err->file), "%s", a->app->conf_path ? a->app->conf_path : "");
+	a->err->line = t->line;
+	a->err->column = t->column;
+}
+
+static int complain(const struct ask *a, int rc, const struct tenant_err *te)
+{
+	const struct conf_tenant *t = NULL;
+	char text[sizeof(a->err->msg) - CONF_NAME];
+	const char *tunnel = "";
+
+	for (unsigned i = 0; i < a->n && !t; i++)
+		if (!strcmp(a->t[i].cfg.name, te->name))
+			t = &a->t[i];
+	place(a, t);
+	if (te->why == TENANT_E_GUARANTEE && te->item >= 0)
+		tunnel = a->app->conf->tunnel[te->item].name;
+	snprintf(a->err->msg, sizeof(a->err->msg), "%s%s%s", tenant_err_text(te, text, sizeof(text)),
+	    tunnel[0] ? " tunnel " : "", tunnel);
+	return rc;
+}
+
+static int no_memory(const struct ask *a)
+{
+	place(a, NULL);
+	snprintf(a->err->msg, sizeof(a->err->msg), "out of memory");
+	return RWY_ENOMEM;
+}
+
+static int worker_refused(const struct ask *a, unsigned worker, int rc)
+{
+	place(a, NULL);
+	if (rc == RWY_EAGAIN)
+		snprintf(a->err->msg, sizeof(a->err->msg), "worker %u does not answer: try again", worker);
+	else
+		snprintf(a->err->msg, sizeof(a->err->msg), "worker %u cannot take it: %s", worker,
+		    rc == RWY_ENOMEM ? "out of memory" : "its engine refuses it");
+	return rc;
+}
+
+/* --- generations -------------------------------------------------------------------------------------- */
+
+const struct tenant_set *gw_tenants_of(const struct gw_app *app)
+{
+	return atomic_load_explicit(&app->tenants->set, memory_order_acquire);
+}
+
+static uint64_t oldest(const struct gw_app *app)
+{
+	uint64_t gen = UINT64_MAX;
+
+	for (unsigned i = 0; i < app->workers; i++) {
+		uint64_t g = gw_tenants_worker_gen(app, i);
+
+		gen = g < gen ? g : gen;
+	}
+	return gen;
+}
+
+void gw_tenants_generation(const struct gw_app *app, uint64_t *published, uint64_t *running)
+{
+	pthread_mutex_lock(&app->tenants->lock);
+	*published = tenant_db_current(app->tenants->db)->generation;
+	pthread_mutex_unlock(&app->tenants->lock);
+	*running = oldest(app);
+	if (*running > *published) /* a worker that is not there runs none */
+		*running = *published;
+}
+
+/* Until every worker runs it. False: one does not. */
+static bool wait_running(struct gw_app *app, uint64_t generation)
+{
+	rwy_time end = gw_now() + RUN_WAIT;
+
+	while (oldest(app) < generation) {
+		if (gw_now() > end)
+			return false;
+		for (unsigned i = 0; i < app->workers; i++)
+			if (gw_tenants_worker_gen(app, i) < generation)
+				gw_tenants_worker_wake(app, i);
+		nanosleep(&(struct timespec){.tv_nsec = RUN_NAP}, NULL);
+	}
+	return true;
+}
+
+static void quiesced(struct gw_app *app)
+{
+	struct gw_tenants *g = app->tenants;
+	uint64_t gen = oldest(app), top = tenant_db_current(g->db)->generation;
+
+	tenant_db_quiesced(g->db, gen < top ? gen : top);
+}
+
+/* --- what a change does, in its order ------------------------------------------------------------------- */
+
+/* Workers that an earlier change did not reach. */
+static int strays_in(const struct ask *a)
+{
+	struct gw_tenants *g = a->app->tenants;
+
+	for (unsigned i = 0; i < a->app->workers; i++) {
+		int rc = g->stray[i] ? gw_feed_anew(a->app, i, tenant_db_current(g->db)) : 0;
+
+		if (rc)
+			return worker_refused(a, i, rc);
+		g->stray[i] = false;
+	}
+	return 0;
+}
+
+/* An index that is used from now on has not counted anything. */
+static void counts_clear(struct gw_app *app, const struct tenant_set *next)
+{
+	const struct tenant_set *old = tenant_db_current(app->tenants->db);
+
+	for (uint32_t i = 1; i < next->top; i++)
+		if (tenant_by_index(next, i) && !tenant_by_index(old, i))
+			for (unsigned w = 0; w < app->workers; w++)
+				memset(&app->tenants->count[w][i], 0, sizeof(struct gw_tenant_count));
+}
+
+static int engines_feed(const struct ask *a, const struct gw_plan *p)
+{
+	struct gw_app *app = a->app;
+	int rc = 0;
+	unsigned w;
+
+	for (w = 0; w < app->workers && !rc; w++)
+		rc = gw_feed_give(app, w, &p->forth);
+	if (!rc)
+		return 0;
+	(void)worker_refused(a, w - 1, rc);
+	while (w--)
+		if (gw_feed_give(app, w, &p->back) != 0)
+			app->tenants->stray[w] = true;
+	return rc;
+}
+
+/* Refused at the door by now: engines begin to forget them, and take their VNIs from others. */
+static void removed_begin(struct gw_app *app, const uint32_t *removed, unsigned n)
+{
+	struct gw_tenants *g = app->tenants;
+
+	for (unsigned w = 0; n && w < app->workers; w++)
+		if (gw_gone_clean(app, w, removed, n, UINT64_MAX) != 0)
+			g->stray[w] = true;
+}
+
+/* What hardware may not do under the next set, it does no longer. */
+static int hardware_prepare(const struct ask *a, const struct tenant_set *next)
+{
+	char why[OFFLOAD_WHY];
+	int rc = a->app->offload_hooks ? a->app->offload_hooks->prepare(a->app, next, why) : 0;
+
+	if (rc) {
+		place(a, NULL);
+		snprintf(a->err->msg, sizeof(a->err->msg), "%s: try again", why);
+	}
+	return rc;
+}
+
+/* Ends the transaction, well or not. */
+static int commit(const struct ask *a, struct tenant_txn *x, struct gw_tenants_done *done)
+{
+	struct gw_app *app = a->app;
+	struct gw_tenants *g = app->tenants;
+	const struct tenant_set *old = tenant_db_current(g->db), *next;
+	unsigned before = g->gone_n;
+	struct tenant_err te;
+	struct gw_plan p;
+	int rc = tenant_txn_prepare(x, &next, &te);
+
+	if (rc) {
+		(void)complain(a, rc, &te);
+		goto abort;
+	}
+	rc = gw_plan_new(&p, app, old, next);
+	if (rc) {
+		(void)no_memory(a);
+		goto abort;
+	}
+	*done = (struct gw_tenants_done){
+	    .added = p.added, .changed = p.changed, .removed = p.removed, .same = p.same};
+	done->generation = old->generation;
+	if (!p.added && !p.changed && !p.removed) {
+		gw_plan_free(&p);
+		goto abort; /* nothing to do is no failure: rc is 0 */
+	}
+	counts_clear(app, next);
+	rc = hardware_prepare(a, next);
+	if (!rc)
+		rc = engines_feed(a, &p);
+	gw_plan_free(&p);
+	if (rc)
+		goto back;
+	for (uint32_t i = 1; i < old->top; i++)
+		if (tenant_by_index(old, i) && !tenant_by_index(next, i))
+			g->gone[g->gone_n++] = i;
+	rc = tenant_txn_commit(x, &next, &te);
+	if (rc) { /* cannot be: it was prepared */
+		g->gone_n = before;
+		(void)complain(a, rc, &te);
+		goto back;
+	}
+	done->generation = next->generation;
+	atomic_store(&g->set, next);
+	if (wait_running(app, next->generation)) {
+		if (app->offload_hooks)
+			app->offload_hooks->commit(app);
+	} else
+		gw_log(GW_LOG_WARNING, "tenant", "generation=%lu is published, but a worker does not run it",
+		    (unsigned long)next->generation);
+	removed_begin(app, g->gone + before, g->gone_n - before);
+	quiesced(app);
+	return 0;
+back:
+	if (app->offload_hooks)
+		app->offload_hooks->back(app, old);
+abort:
+	tenant_txn_abort(x);
+	return rc;
+}
+
+/* --- transactions --------------------------------------------------------------------------------------- */
+
+static int admissible(const struct ask *a, const struct conf_tenant *t)
+{
+	if (t->cfg.vni)
+		return 0;
+	place(a, t);
+	snprintf(a->err->msg, sizeof(a->err->msg),
+	    "tenant %.31s: needs a VNI: between gateways a tenant is known by it", t->cfg.name);
+	return RWY_EINVAL;
+}
+
+enum change { ADD, SET, REPLACE };
+
+static int fill(const struct ask *a, struct tenant_txn *x, enum change what)
+{
+	struct tenant_err te;
+	int rc = 0;
+
+	if (what == REPLACE)
+		tenant_txn_clear(x);
+	for (unsigned i = 0; i < a->n && !rc; i++) {
+		rc = admissible(a, &a->t[i]);
+		if (rc)
+			break;
+		rc =
+		    what == SET ? tenant_txn_set(x, &a->t[i].cfg, &te) : tenant_txn_add(x, &a->t[i].cfg, &te);
+		if (rc)
+			(void)complain(a, rc, &te);
+	}
+	return rc;
+}
+
+static int change(const struct ask *a, enum change what, const char *del, struct gw_tenants_done *done)
+{
+	struct gw_tenants *g = a->app->tenants;
+	rwy_time start = gw_now();
+	struct tenant_txn *x;
+	struct tenant_err te;
+	int rc;
+
+	*a->err = (struct conf_error){0};
+	*done = (struct gw_tenants_done){0};
+	pthread_mutex_lock(&g->lock);
+	rc = strays_in(a);
+	if (!rc && tenant_txn_begin(&x, g->db) != 0)
+		rc = no_memory(a);
+	if (!rc) {
+		if (!del)
+			rc = fill(a, x, what);
+		else if ((rc = tenant_txn_del(x, del, &te)) != 0)
+			(void)complain(a, rc, &te);
+		if (rc)
+			tenant_txn_abort(x);
+		else
+			rc = commit(a, x, done);
+	}
+	pthread_mutex_unlock(&g->lock);
+	done->took = rwy_since(start, gw_now());
+	return rc;
+}
+
+int gw_tenant_add(
+    struct gw_app *app, const struct conf_tenant *t, struct gw_tenants_done *done, struct conf_error *err)
+{
+	return change(&(struct ask){app, t, 1, err}, ADD, NULL, done);
+}
+
+int gw_tenant_set(
+    struct gw_app *app, const struct conf_tenant *t, struct gw_tenants_done *done, struct conf_error *err)
+{
+	return change(&(struct ask){app, t, 1, err}, SET, NULL, done);
+}
+
+int gw_tenant_del(struct gw_app *app, const char *name, struct gw_tenants_done *done, struct conf_error *err)
+{
+	return change(&(struct ask){app, NULL, 0, err}, ADD, name, done);
+}
+
+int gw_tenants_replace(struct gw_app *app, const struct conf_tenant *t, unsigned n,
+    struct gw_tenants_done *done, struct conf_error *err)
+{
+	return change(&(struct ask){app, t, n, err}, REPLACE, NULL, done);
+}
+
+/* --- tunnels that come and go
+ * ------------------------------------------------------------------------------- */
+
+static void limits_of(const struct gw_app *app, struct tenant_limits *lim)
+{
+	*lim = (struct tenant_limits){.tenants = TENANT_COUNT_MAX, .tunnels = app->conf->tunnels};
+	for (unsigned i = 0; i < lim->tunnels; i++)
+		lim->capacity_Bps[i] = app->conf->tunnel[i].rate_Bps;
+}
+
+int gw_tenants_replace_all(struct gw_app *app, const struct conf_tenant *t, unsigned n,
+    struct gw_tenants_done *done, struct conf_error *err)
+{
+	struct tenant_db *db = app->tenants->db;
+	struct tenant_limits lim, was;
+	int rc;
+
+	limits_of(app, &lim);
+	pthread_mutex_lock(&app->tenants->lock);
+	rc = tenant_db_limits(db, &lim, &was);
+	pthread_mutex_unlock(&app->tenants->lock);
+	if (!rc)
+		rc = gw_tenants_replace(app, t, n, done, err);
+	if (rc) {
+		pthread_mutex_lock(&app->tenants->lock);
+		(void)!tenant_db_limits(db, &was, NULL);
+		pthread_mutex_unlock(&app->tenants->lock);
+	}
+	return rc;
+}
+
+int gw_tenants_tunnels(struct gw_app *app, struct conf_error *err)
+{
+	const struct ask a = {app, NULL, 0, err};
+	struct tenant_db *db = app->tenants->db;
+	struct tenant_limits lim, was;
+	const struct tenant_set *next;
+	struct tenant_txn *x = NULL;
+	struct tenant_err te;
+	int rc;
+
+	limits_of(app, &lim);
+	pthread_mutex_lock(&app->tenants->lock);
+	rc = tenant_db_limits(db, &lim, &was);
+	if (!rc && tenant_txn_begin(&x, db) != 0)
+		rc = no_memory(&a);
+	if (!rc && (rc = tenant_txn_prepare(x, &next, &te)) != 0)
+		(void)complain(&a, rc, &te);
+	tenant_txn_abort(x);
+	if (rc)
+		(void)!tenant_db_limits(db, &was, NULL);
+	pthread_mutex_unlock(&app->tenants->lock);
+	return rc;
+}
+
+void gw_tenants_shares(struct gw_app *app)
+{
+	struct gw_tenants *g = app->tenants;
+
+	pthread_mutex_lock(&g->lock);
+	for (unsigned w = 0; w < app->workers; w++)
+		if (gw_feed_all(app, w, tenant_db_current(g->db)) != 0)
+			g->stray[w] = true; /* the tick tells it */
+	pthread_mutex_unlock(&g->lock);
+}
+
+bool gw_tenants_use(struct gw_app *app, unsigned tunnel, char name[TENANT_NAME_MAX])
+{
+	const struct tenant_set *s;
+	bool used = false;
+
+	pthread_mutex_lock(&app->tenants->lock);
+	s = tenant_db_current(app->tenants->db);
+	for (uint32_t i = 1; i < s->top && !used; i++) {
+		const struct tenant *t = tenant_by_index(s, i);
+
+		used = t && (t->tunnels >> tunnel & 1);
+		if (used)
+			snprintf(name, TENANT_NAME_MAX, "%s", t->cfg.name);
+	}
+	pthread_mutex_unlock(&app->tenants->lock);
+	return used;
+}
+
+/* --- once a second ---------------------------------------------------------------------------------------
+ */
+
+/* Some of the removed tenants, another part each time. */
+static void gone_some(struct gw_app *app)
+{
+	struct gw_tenants *g = app->tenants;
+	uint64_t all = app->workers < 64 ? ((uint64_t)1 << app->workers) - 1 : UINT64_MAX;
+	unsigned n = g->gone_n < GONE_TURN ? g->gone_n : GONE_TURN, kept = 0, rest = g->gone_n - n;
+	uint32_t turn[GONE_TURN];
+
+	for (unsigned w = 0; w < app->workers; w++)
+		if (gw_gone_clean(app, w, g->gone, n, gw_now() + TICK_TIME) != 0)
+			return; /* it hangs: later */
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t idx = g->gone[i];
+
+		if (g->clean[idx] == all && tenant_db_release(g->db, idx) == 0)
+			g->clean[idx] = 0;
+		else
+			turn[kept++] = idx;
+	}
+	memmove(g->gone, g->gone + n, rest * sizeof(*g->gone));
+	memcpy(g->gone + rest, turn, kept * sizeof(*turn));
+	g->gone_n = rest + kept;
+}
+
+void gw_tenants_tick(struct gw_app *app)
+{
+	struct gw_tenants *g = app->tenants;
+	const struct tenant_set *s;
+
+	if (pthread_mutex_trylock(&g->lock) != 0)
+		return; /* who changes something takes its time; frames for the kernel do not wait for it */
+	s = tenant_db_current(g->db);
+	quiesced(app);
+	for (unsigned w = 0; w < app->workers; w++)
+		if (g->stray[w] && gw_tenants_worker_gen(app, w) >= s->generation &&
+		    gw_feed_anew(app, w, s) == 0)
+			g->stray[w] = false;
+	if (g->gone_n)
+		gone_some(app);
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* --- creation ----------------------------------------------------------------------------------------------
+ */
+
+static int counts_new(struct gw_app *app)
+{
+	for (unsigned i = 0; i < app->workers; i++) {
+		struct gw_tenant_count **c = &app->tenants->count[i];
+
+		/* Mostly untouched: the kernel gives pages as indices are cleared for use. */
+		void *p = mmap(NULL, GW_TENANT_COUNTS * sizeof(**c), PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED)
+			return RWY_ENOMEM;
+		*c = p;
+	}
+	return 0;
+}
+
+static int first_set(struct gw_app *app)
+{
+	const struct conf *c = app->conf;
+	struct gw_tenants_done done;
+	struct conf_error err;
+	int rc = 0;
+
+	if (c->tenants)
+		rc = gw_tenants_replace(app, c->tenant, c->tenants, &done, &err);
+	if (rc)
+		gw_log(GW_LOG_ERROR, "config", "%s:%u:%u: %s", err.file, err.line, err.column, err.msg);
+	return rc;
+}
+
+int gw_tenants_new(struct gw_app *app)
+{
+	struct gw_tenants *g = calloc(1, sizeof(*g));
+	struct tenant_limits lim;
+	int rc;
+
+	if (!g)
+		return RWY_ENOMEM;
+	pthread_mutex_init(&g->lock, NULL);
+	app->tenants = g;
+	limits_of(app, &lim);
+	g->clean = calloc(GW_TENANT_COUNTS, sizeof(*g->clean));
+	g->gone = calloc(GW_TENANT_COUNTS, sizeof(*g->gone));
+	rc = g->clean && g->gone ? counts_new(app) : RWY_ENOMEM;
+	if (!rc)
+		rc = tenant_db_new(&g->db, &lim);
+	if (rc)
+		gw_log(GW_LOG_ERROR, "tenant", "no memory for tenants");
+	else
+		atomic_store(&g->set, tenant_db_current(g->db));
+	return rc ? rc : first_set(app);
+}
+
+int gw_tenants_engine(struct gw_app *app, struct eng *e, unsigned worker, rwy_time now)
+{
+	struct gw_tenants *g = app->tenants;
+	const struct tenant_set *s;
+	size_t prefixes = 0;
+	struct gw_feed f;
+	int rc;
+
+	pthread_mutex_lock(&g->lock);
+	s = tenant_db_current(g->db);
+	for (uint32_t i = 1; i < s->top; i++)
+		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
+	rc = gw_feed_new(&f, s->n, prefixes);
+	for (uint32_t i = 1; i < s->top && !rc; i++)
+		if (tenant_by_index(s, i))
+			gw_feed_set(&f, app, tenant_by_index(s, i));
+	if (!rc) {
+		rc = gw_feed_direct(e, &f, now);
+		gw_feed_free(&f);
+	}
+	pthread_mutex_unlock(&g->lock);
+	if (rc)
+		gw_log(
+		    GW_LOG_ERROR, "tenant", "worker=%u cannot take the tenants: %s", worker, strerror(-rc));
+	return rc;
+}
+
+void gw_tenants_free(struct gw_app *app)
+{
+	struct gw_tenants *g = app->tenants;
+
+	if (!g)
+		return;
+	tenant_db_free(g->db);
+	for (unsigned i = 0; i < app->workers; i++)
+		if (g->count[i])
+			munmap(g->count[i], GW_TENANT_COUNTS * sizeof(*g->count[i]));
+	free(g->clean);
+	free(g->gone);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+	app->tenants = NULL;
+}

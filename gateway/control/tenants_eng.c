@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What engines are told of tenants: lists of changes, made beforehand, done on the worker's thread some at a
+ * time. Not here: what the next set is, and when it is published (tenants.c).
+ *
+ * An engine refuses a VNI that another tenant has. So where a VNI goes from one tenant to another, or two
+ * exchange theirs, who has it now is parked first under a number that nobody has.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/control/tenants_int.h"
+
+#define SLICE               (50 * RWY_US) /* packets wait for so long */
+#define ACK_MODE_SAME(t, e) static_assert((int)(t) == (int)(e), "the two enums agree")
+ACK_MODE_SAME(TENANT_ACK_NEAR, ENG_ACK_NEAR);
+ACK_MODE_SAME(TENANT_ACK_FAR, ENG_ACK_FAR);
+ACK_MODE_SAME(TENANT_ACK_END, ENG_ACK_END);
+static_assert(TENANT_TUNNELS_MAX <= ENG_TUNNELS_MAX, "a tenant's tunnel is the engine's");
+static_assert(TENANT_WEIGHT_MAX <= WAN_WEIGHT_MAX && TENANT_RATE_MIN >= WAN_RATE_MIN, "shares fit");
+
+/* --- lists ---------------------------------------------------------------------------------------- */
+
+int gw_feed_new(struct gw_feed *f, unsigned ops, size_t prefixes)
+{
+	*f = (struct gw_feed){.max = ops, .prefixes_max = prefixes};
+	f->op = malloc((ops ? ops : 1) * sizeof(*f->op));
+	f->prefix = malloc((prefixes ? prefixes : 1) * sizeof(*f->prefix));
+	if (f->op && f->prefix)
+		return 0;
+	gw_feed_free(f);
+	return RWY_ENOMEM;
+}
+
+void gw_feed_free(struct gw_feed *f)
+{
+	free(f->op);
+	free(f->prefix);
+	*f = (struct gw_feed){0};
+}
+
+struct gw_feed_op *gw_feed_last(struct gw_feed *f)
+{
+	return &f->op[f->n - 1];
+}
+
+/* A rate is divided by the workers, who share every tunnel; below the least there is, it is that. */
+static uint64_t share(uint64_t rate_Bps, unsigned workers)
+{
+	uint64_t s = rate_Bps / workers;
+
+	return !rate_Bps || s >= WAN_RATE_MIN ? s : WAN_RATE_MIN;
+}
+
+/* No tenant takes more than half of the table: what the connections of one are, others do not lack. */
+void gw_feed_set(struct gw_feed *f, const struct gw_app *app, const struct tenant *t)
+{
+	const struct tenant_cfg *c = &t->cfg;
+	uint32_t conns = app->conf->conns_max / app->workers + 1,
+	         half_open = app->conf->half_open_max / app->workers + 1;
+	struct eng_prefix *to = f->prefix + f->prefixes;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < c->prefixes; i++)
+		if (c->prefix[i].at.side == TENANT_TUNNEL)
+			to[n++] = (struct eng_prefix){.addr = c->prefix[i].p.addr,
+			    .len = c->prefix[i].p.len,
+			    .tunnel = c->prefix[i].at.tunnel};
+	f->prefixes += n;
+	f->op[f->n++] = (struct gw_feed_op){.index = t->index,
+	    .memory_ppm = c->memory_ppm,
+	    .cfg = {.vni = c->vni,
+	        .ack_mode = (enum eng_ack_mode)c->ack_mode,
+	        .flows_max = conns / 2 + 1,
+	        .half_open_max = half_open / 2 + 1,
+	        .custody = UINT64_MAX,
+	        .share = {.guarantee_Bps = share(c->guarantee_Bps, app->workers),
+	            .limit_Bps = share(c->limit_Bps, app->workers),
+	            .weight = c->weight,
+	            .priority = c->priority},
+	        .prefix = to,
+	        .prefixes = n}};
+}
+
+void gw_feed_remove(struct gw_feed *f, uint32_t index)
+{
+	f->op[f->n++] = (struct gw_feed_op){.index = index, .remove = true};
+}
+
+/* --- from one set to another ------------------------------------------------------------------------ */
+
+/* Whether this tenant lets its VNI go, and somebody may want it. */
+static bool vni_moves(const struct tenant_set *next, const struct tenant *was)
+{
+	const struct tenant *is = tenant_by_index(next, was->index);
+
+	return is ? is->cfg.vni != was->cfg.vni : tenant_by_vni(next, was->cfg.vni) != NULL;
+}
+
+/* All tenants whose VNI moves, under numbers that neither set has. */
+static void park(
+    struct gw_feed *f, const struct gw_app *app, const struct tenant_set *old, const struct tenant_set *next)
+{
+	uint32_t vni = TENANT_VNI_MAX;
+
+	for (uint32_t i = 1; i < old->top; i++) {
+		const struct tenant *was = tenant_by_index(old, i);
+
+		if (!was || !vni_moves(next, was))
+			continue;
+		while (tenant_by_vni(old, vni) || tenant_by_vni(next, vni))
+			vni--;
+		gw_feed_set(f, app, was);
+		gw_feed_last(f)->cfg.vni = vni--;
+	}
+}
+
+static void plan_fill(
+    struct gw_plan *p, const struct gw_app *app, const struct tenant_set *old, const struct tenant_set *next)
+{
+	uint32_t top = old->top > next->top ? old->top : next->top;
+
+	park(&p->forth, app, old, next);
+	park(&p->back, app, old, next);
+	for (uint32_t i = 1; i < top; i++)
+		if (!tenant_by_index(old, i) && tenant_by_index(next, i))
+			gw_feed_remove(&p->back, i);
+	for (uint32_t i = 1; i < top; i++) {
+		const struct tenant *was = tenant_by_index(old, i), *is = tenant_by_index(next, i);
+
+		if (is && is != was)
+			gw_feed_set(&p->forth, app, is);
+		if (was && ((is && is != was) || vni_moves(next, was)))
+			gw_feed_set(&p->back, app, was);
+	}
+}
+
+int gw_plan_new(
+    struct gw_plan *p, const struct gw_app *app, const struct tenant_set *old, const struct tenant_set *next)
+{
+	uint32_t top = old->top > next->top ? old->top : next->top;
+	size_t prefixes = 0;
+	unsigned ops = 0;
+	int rc;
+
+	*p = (struct gw_plan){0};
+	for (uint32_t i = 1; i < top; i++) {
+		const struct tenant *was = tenant_by_index(old, i), *is = tenant_by_index(next, i);
+
+		p->added += !was && is;
+		p->removed += was && !is;
+		p->same += was && was == is;
+		p->changed += was && is && was != is;
+		if (was == is)
+			continue;
+		ops += 2; /* parked and set */
+		prefixes += (was ? 2 * was->cfg.prefixes : 0) + (is ? is->cfg.prefixes : 0);
+	}
+	rc = gw_feed_new(&p->forth, ops, prefixes);
+	if (!rc)
+		rc = gw_feed_new(&p->back, ops, prefixes);
+	if (rc) {
+		gw_plan_free(p);
+		return rc;
+	}
+	plan_fill(p, app, old, next);
+	return 0;
+}
+
+void gw_plan_free(struct gw_plan *p)
+{
+	gw_feed_free(&p->forth);
+	gw_feed_free(&p->back);
+}
+
+/* --- on the worker's thread ------------------------------------------------------------------------- */
+
+static int set_one(struct eng *e, const struct gw_feed_op *op, const struct eng_tenant_cfg *cfg, rwy_time now)
+{
+	int rc = eng_tenant_set(e, op->index, cfg, now);
+
+	/* What a change that was taken back left there: its last connections may be gone by now. */
+	if (rc == RWY_EAGAIN && eng_tenant_remove(e, op->index))
+		rc = eng_tenant_set(e, op->index, cfg, now);
+	return rc;
+}
+
+static int one(struct eng *e, const struct gw_feed_op *op, rwy_time now)
+{
+	struct eng_tenant_cfg cfg = op->cfg;
+	int rc;
+
+	if (op->remove) {
+		(void)eng_tenant_remove(e, op->index);
+		return 0;
+	}
+	if (op->memory_ppm)
+		cfg.reserve = (uint64_t)((unsigned __int128)eng_custody_max(e) * op->memory_ppm / TENANT_PPM);
+	rc = set_one(e, op, &cfg, now);
+	if (rc == RWY_EINVAL && op->park_vni) {
+		cfg.vni = op->park_vni;
+		rc = set_one(e, op, &cfg, now);
+	}
+	return rc;
+}
+
+int gw_feed_direct(struct eng *e, const struct gw_feed *f, rwy_time now)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < f->n && !rc; i++)
+		rc = one(e, &f->op[i], now);
+	return rc;
+}
+
+struct slice {
+	const struct gw_feed *f;
+	unsigned at;
+	int rc;
+};
+
+static void slice(struct eng *e, void *arg)
+{
+	struct slice *s = arg;
+	rwy_time now = gw_now(), end = now + SLICE;
+
+	while (s->at < s->f->n && !s->rc && now < end) {
+		s->rc = one(e, &s->f->op[s->at++], now);
+		now = gw_now();
+	}
+}
+
+int gw_feed_give(struct gw_app *app, unsigned worker, const struct gw_feed *f)
+{
+	struct slice s = {.f = f};
+	int rc = 0;
+
+	if (!app->worker[worker])
+		return 0;
+	while (!rc && !s.rc && s.at < f->n)
+		rc = gw_call(app, worker, slice, &s);
+	return rc ? rc : s.rc;
+}
+
+int gw_feed_all(struct gw_app *app, unsigned worker, const struct tenant_set *s)
+{
+	size_t prefixes = 0;
+	struct gw_feed f;
+	int rc;
+
+	for (uint32_t i = 1; i < s->top; i++)
+		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
+	rc = gw_feed_new(&f, s->n, prefixes);
+	if (rc)
+		return rc;
+	for (uint32_t i = 1; i < s->top; i++)
+		if (tenant_by_index(s, i))
+			gw_feed_set(&f, app, tenant_by_index(s, i));
+	rc = gw_feed_give(app, worker, &f);
+	gw_feed_free(&f);
+	return rc;
+}
+
+int gw_feed_anew(struct gw_app *app, unsigned worker, const struct tenant_set *s)
+{
+	uint32_t vni = TENANT_VNI_MAX;
+	size_t prefixes = 0;
+	struct gw_feed f;
+	int rc;
+
+	for (uint32_t i = 1; i < s->top; i++)
+		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
+	rc = gw_feed_new(&f, GW_TENANT_COUNTS + 2 * s->n, 2 * prefixes);
+	if (rc)
+		return rc;
+	for (uint32_t i = 1; i < GW_TENANT_COUNTS; i++)
+		if (!tenant_by_index(s, i))
+			gw_feed_remove(&f, i);
+	/* Who holds the VNI of another is itself in the list: after one round with parking all are free. */
+	for (unsigned round = 0; round < 2; round++)
+		for (uint32_t i = 1; i < s->top; i++) {
+			if (!tenant_by_index(s, i))
+				continue;
+			gw_feed_set(&f, app, tenant_by_index(s, i));
+			if (round)
+				continue;
+			while (tenant_by_vni(s, vni))
+				vni--;
+			gw_feed_last(&f)->park_vni = vni--;
+		}
+	rc = gw_feed_give(app, worker, &f);
+	gw_feed_free(&f);
+	return rc;
+}
+
+/* --- removed tenants ---------------------------------------------------------------------------------- */
+
+struct cleaning {
+	struct gw_app *app;
+	const uint32_t *index;
+	unsigned worker, n, at;
+};
+
+static void clean(struct eng *e, void *arg)
+{
+	struct cleaning *c = arg;
+	rwy_time end = gw_now() + SLICE;
+	uint64_t me = (uint64_t)1 << c->worker, *done = c->app->tenants->clean;
+
+	do {
+		uint32_t i = c->index[c->at++];
+		bool hosts, conns;
+
+		if (done[i] & me)
+			continue;
+		conns = eng_tenant_remove(e, i);
+		hosts = gw_tenants_worker_clear(c->app, c->worker, i);
+		if (conns && hosts)
+			done[i] |= me;
+	} while (c->at < c->n && gw_now() < end);
+}
+
+int gw_gone_clean(struct gw_app *app, unsigned worker, const uint32_t *index, unsigned n, rwy_time end)
+{
+	struct cleaning c = {.app = app, .index = index, .worker = worker, .n = n};
+	int rc = 0;
+
+	if (!app->worker[worker]) {
+		for (unsigned i = 0; i < n; i++)
+			app->tenants->clean[index[i]] |= (uint64_t)1 << worker;
+		return 0;
+	}
+	while (!rc && c.at < n && gw_now() < end)
+		rc = gw_call(app, worker, clean, &c);
+	return rc;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tenants as people see them: one as it is configured, all with their counters. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/control/tenants_int.h"
+
+#define SLICE (50 * RWY_US)
+
+struct gw_tenant_count *gw_tenants_counts(const struct gw_app *app, unsigned worker)
+{
+	return app->tenants->count[worker];
+}
+
+/* --- one, deeply copied ------------------------------------------------------------------------------- */
+
+int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out)
+{
+	struct gw_tenants *g = app->tenants;
+	const struct tenant *t;
+	int rc = RWY_ENOENT;
+
+	pthread_mutex_lock(&g->lock);
+	t = tenant_by_name(tenant_db_current(g->db), name);
+	if (t)
+		rc = conf_tenant_copy(out, &(struct conf_tenant){.cfg = t->cfg});
+	pthread_mutex_unlock(&g->lock);
+	return rc;
+}
+
+/* --- all ---------------------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct tenant *x = *(const struct tenant *const *)a, *y = *(const struct tenant *const *)b;
+
+	return strcmp(x->cfg.name, y->cfg.name);
+}
+
+static void info_cfg(struct gw_tenant_info *o, const struct tenant *t)
+{
+	*o = (struct gw_tenant_info){.index = t->index,
+	    .vni = t->cfg.vni,
+	    .vlan = t->cfg.vlan,
+	    .generation = t->changed,
+	    .guarantee_Bps = t->cfg.guarantee_Bps,
+	    .limit_Bps = t->cfg.limit_Bps,
+	    .weight = t->cfg.weight};
+	memcpy(o->name, t->cfg.name, sizeof(o->name));
+}
+
+static uint64_t read64(const uint64_t *v)
+{
+	return __atomic_load_n(v, __ATOMIC_RELAXED);
+}
+
+static void info_count(struct gw_tenant_info *o, const struct gw_tenant_count *c)
+{
+	o->rx_packets += read64(&c->rx_packets);
+	o->rx_bytes += read64(&c->rx_bytes);
+	o->tx_packets += read64(&c->tx_packets);
+	o->tx_bytes += read64(&c->tx_bytes);
+	o->forged_host += read64(&c->forged_host);
+	for (unsigned i = 0; i < TENANT_ADMIT_COUNT; i++)
+		o->drop[i] += read64(&c->drop[i]);
+}
+
+struct asking {
+	struct gw_tenant_info *o;
+	unsigned n, at;
+};
+
+static void ask(struct eng *e, void *arg)
+{
+	struct asking *a = arg;
+	rwy_time end = gw_now() + SLICE;
+
+	do {
+		struct eng_tenant_stats st, *to = &a->o[a->at].eng;
+
+		if (eng_tenant_stats(e, a->o[a->at++].index, &st)) {
+			to->accepted += st.accepted;
+			to->accepted_bytes += st.accepted_bytes;
+			to->delivered += st.delivered;
+			to->custody += st.custody;
+			to->flows += st.flows;
+		}
+	} while (a->at < a->n && gw_now() < end);
+}
+
+/* A worker that does not come to it is left out. */
+static void info_engines(struct gw_app *app, struct gw_tenant_info *o, unsigned n)
+{
+	for (unsigned w = 0; w < app->workers; w++) {
+		struct asking a = {.o = o, .n = n};
+
+		while (app->worker[w] && a.at < n && gw_call(app, w, ask, &a) == 0)
+			;
+	}
+}
+
+void gw_tenant_names(struct gw_app *app, const uint32_t *index, unsigned n, char (*name)[TENANT_NAME_MAX])
+{
+	struct gw_tenants *g = app->tenants;
+
+	pthread_mutex_lock(&g->lock);
+	for (unsigned i = 0; i < n; i++) {
+		const struct tenant *t = tenant_by_index(tenant_db_current(g->db), index[i]);
+
+		snprintf(name[i], sizeof(name[i]), "%s", t ? t->cfg.name : index[i] ? "(removed)" : "");
+	}
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void info_make(struct gw_app *app, struct gw_tenant_info *o, const struct tenant *t)
+{
+	info_cfg(o, t);
+	for (unsigned w = 0; w < app->workers; w++)
+		info_count(o, &app->tenants->count[w][t->index]);
+}
+
+int gw_tenant_info_get(struct gw_app *app, const char *name, struct gw_tenant_info *out)
+{
+	struct gw_tenants *g = app->tenants;
+	const struct tenant *t;
+
+	pthread_mutex_lock(&g->lock);
+	t = tenant_by_name(tenant_db_current(g->db), name);
+	if (t) {
+		info_make(app, out, t);
+		info_engines(app, out, 1);
+	}
+	pthread_mutex_unlock(&g->lock);
+	return t ? 0 : RWY_ENOENT;
+}
+
+unsigned gw_tenants_get(struct gw_app *app, const char *after, struct gw_tenant_info *out, unsigned max)
+{
+	struct gw_tenants *g = app->tenants;
+	const struct tenant_set *s;
+	const struct tenant **v;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&g->lock);
+	s = tenant_db_current(g->db);
+	v = malloc((s->n + 1) * sizeof(struct tenant *));
+	for (uint32_t i = 1; v && i < s->top; i++)
+		if (tenant_by_index(s, i) && strcmp(tenant_by_index(s, i)->cfg.name, after) > 0)
+			v[n++] = tenant_by_index(s, i);
+	if (n)
+		qsort(v, n, sizeof(struct tenant *), by_name);
+	n = n < max ? n : max;
+	for (unsigned i = 0; i < n; i++)
+		info_make(app, &out[i], v[i]);
+	info_engines(app, out, n);
+	pthread_mutex_unlock(&g->lock);
+	free(v);
+	return n;
+}

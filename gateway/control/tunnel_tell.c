@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Once a second, on the control thread: how the tunnels stand on the workers, and what the log says of it.
+ * Workers leave changes in atomics; a worker is asked for more only when there is a line to write. Not here:
+ * which line, and when (tunnel_watch.c).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/gw.h"
+#include "gateway/port/neigh.h"
+#include "gateway/setup.h"
+#include "gateway/control/tunnel_watch.h"
+#include "gateway/control/tunnels.h"
+
+struct told {
+	struct tunnel_watch w;
+	char name[CONF_NAME];    /* "": no tunnel has this number */
+	uint64_t sent, received; /* until the last line */
+};
+
+struct gw_tunnel_told {
+	struct told t[CONF_TUNNELS_MAX];
+};
+
+/* How many workers have it up; *at: the last change on any. */
+static unsigned workers_up(const struct gw_app *app, unsigned tunnel, rwy_time *at)
+{
+	unsigned up = 0;
+
+	*at = 0;
+	for (unsigned i = 0; i < app->workers; i++) {
+		const uint64_t v =
+		    atomic_load_explicit(&app->worker[i]->tun_state[tunnel], memory_order_relaxed);
+
+		up += v & 1;
+		if (v >> 1 > *at)
+			*at = v >> 1;
+	}
+	return up;
+}
+
+struct look {
+	struct gw_worker *w;
+	unsigned tunnel;
+	struct wan_stats wan;
+	bool resolved;
+};
+
+/* On the worker's thread. */
+static void look(struct eng *e, void *arg)
+{
+	struct look *l = arg;
+	enum gw_nh_miss miss;
+	struct rwy_ip addr;
+	uint16_t port;
+	const struct gw_tun *t = &l->w->tun[l->tunnel];
+
+	eng_tunnel_stats(e, l->tunnel, &l->wan);
+	l->resolved =
+	    t->conf && gw_nt_find(l->w->nt, l->w->app, &t->conf->remote, t->port->idx, &miss, &addr, &port);
+}
+
+static void gather(struct gw_app *app, unsigned tunnel, struct watch_facts *f)
+{
+	struct gw_counters c;
+	struct look *l = calloc(1, sizeof(*l));
+
+	for (unsigned i = 0; l && i < app->workers; i++) {
+		*l = (struct look){.w = app->worker[i], .tunnel = tunnel};
+		if (gw_call(app, i, look, l))
+			continue;
+		f->sent += l->wan.c.tx_datagrams;
+		f->received += l->wan.c.rx_datagrams;
+		f->other_version += l->wan.c.drop_version;
+		f->other_tunnel += l->wan.c.drop_unknown_tunnel;
+		f->resolved = f->resolved || l->resolved;
+		if (l->wan.srtt > f->rtt)
+			f->rtt = l->wan.srtt;
+	}
+	free(l);
+	gw_counters_get(app, app->workers, &c);
+	f->strangers = c.drop_wan_stranger;
+}
+
+static void tell(struct gw_app *app, unsigned tunnel, enum watch_say say, unsigned up, struct told *t)
+{
+	const struct conf_tunnel *c = &app->conf->tunnel[tunnel];
+	struct watch_facts f = {.conf = c,
+	    .workers_up = up,
+	    .workers = app->workers,
+	    .link = atomic_load(&app->port[c->port_idx]->up),
+	    .lasted = rwy_since(t->w.before, t->w.since)};
+	char text[768];
+
+	if (t->w.changes > t->w.told + 1)
+		f.flaps = t->w.changes - t->w.told - 1;
+	t->w.told = t->w.changes;
+	gather(app, tunnel, &f);
+	f.sent -= t->sent;
+	f.received -= t->received;
+	t->sent += f.sent;
+	t->received += f.received;
+	tunnel_watch_text(text, sizeof(text), say, &f);
+	gw_log(say == WATCH_UP ? GW_LOG_NOTICE : GW_LOG_WARNING, "tunnel", "%s", text);
+}
+
+static void step(struct gw_app *app, unsigned tunnel, struct told *t, rwy_time now)
+{
+	const char *name = tunnel < app->conf->tunnels ? app->conf->tunnel[tunnel].name : "";
+	enum watch_say say;
+	unsigned up;
+	rwy_time at;
+
+	if (strcmp(t->name, name) != 0) {
+		*t = (struct told){0};
+		snprintf(t->name, sizeof(t->name), "%s", name);
+		tunnel_watch_init(&t->w, now);
+	}
+	if (!*name)
+		return;
+	up = workers_up(app, tunnel, &at);
+	say = tunnel_watch_step(&t->w, up == app->workers, at, now);
+	if (say)
+		tell(app, tunnel, say, up, t);
+}
+
+void gw_tunnels_tell(struct gw_app *app)
+{
+	if (!app->tunnel_told)
+		app->tunnel_told = calloc(1, sizeof(*app->tunnel_told));
+	if (!app->tunnel_told)
+		return;
+	gw_tunnels_read(app);
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
+		step(app, i, &app->tunnel_told->t[i], gw_now());
+	gw_tunnels_read_end(app);
+}
+
+void gw_tunnels_tell_end(struct gw_app *app)
+{
+	free(app->tunnel_told);
+	app->tunnel_told = NULL;
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes of the set of tunnels: check, build, publish, tell the workers, clean up. What both sides say
+ * together is tunnels_merge.c, what a worker is told tunnels_worker.c.
+ */
+#include "gateway/carrier/carrier.h"
+#include "gateway/control/tunnels.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "gateway/control/reload.h"
+#include "gateway/control/tunnels_int.h"
+
+/* --- reading ------------------------------------------------------------------------------------------ */
+
+void gw_tunnels_read(struct gw_app *app)
+{
+	if (app->tunnels)
+		pthread_rwlock_rdlock(&app->tunnels->lock);
+}
+
+void gw_tunnels_read_end(struct gw_app *app)
+{
+	if (app->tunnels)
+		pthread_rwlock_unlock(&app->tunnels->lock);
+}
+
+int gw_tunnel_find(const struct gw_app *app, const char *name)
+{
+	for (unsigned i = 0; i < app->conf->tunnels; i++)
+		if (*name && !strcmp(app->conf->tunnel[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+enum gw_side gw_tunnel_side(const struct gw_app *app, unsigned tunnel)
+{
+	return app->tunnels && app->tunnels->of_controller >> tunnel & 1 ? GW_SIDE_CONTROLLER : GW_SIDE_OWN;
+}
+
+unsigned gw_tunnels_own(struct gw_app *app, struct conf_tunnel *out)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < app->conf->tunnels; i++)
+		if (*app->conf->tunnel[i].name && gw_tunnel_side(app, i) == GW_SIDE_OWN)
+			out[n++] = app->conf->tunnel[i];
+	return n;
+}
+
+unsigned gw_tunnels_removing(const struct gw_app *app)
+{
+	return app->tunnels ? (unsigned)__builtin_popcountll(atomic_load(&app->tunnels->removing)) : 0;
+}
+
+/* --- a change ----------------------------------------------------------------------------------------- */
+
+struct change {
+	struct gw_app *app;
+	const struct conf *c;                        /* every tunnel at its number */
+	uint64_t next, own, added, removed, retuned; /* sets of tunnels */
+	bool tenants;                                /* c says them */
+	struct gw_network_done *done;
+	struct conf_error *err;
+};
+
+static int complain(const struct change *x, int rc, const char *fmt, const char *name)
+{
+	*x->err = (struct conf_error){0};
+	snprintf(x->err->msg, sizeof(x->err->msg), fmt, name);
+	return rc;
+}
+
+static void plan(struct change *x)
+{
+	const struct conf *now = x->app->conf;
+
+	x->removed = x->app->tunnels->there;
+	for (unsigned i = 0; i < x->c->tunnels; i++) {
+		const struct conf_tunnel *t = &x->c->tunnel[i];
+		const uint64_t bit = (uint64_t)1 << i;
+
+		if (!*t->name)
+			continue;
+		x->next |= bit;
+		if (!(x->app->tunnels->there & bit)) {
+			x->added |= bit;
+			continue;
+		}
+		x->removed &= ~bit;
+		if (!gw_tunnel_same(&now->tunnel[i], t))
+			x->retuned |= bit;
+	}
+	x->done->added = (unsigned)__builtin_popcountll(x->added);
+	x->done->removed = (unsigned)__builtin_popcountll(x->removed);
+	x->done->changed = (unsigned)__builtin_popcountll(x->retuned);
+	x->done->same = (unsigned)__builtin_popcountll(x->next) - x->done->added - x->done->changed;
+}
+
+/* Begins to take tunnels out of every engine. */
+static void take(struct gw_app *app, uint64_t set)
+{
+	struct gw_tunnels *g = app->tunnels;
+	uint64_t all = set;
+
+	if (!set)
+		return;
+	for (unsigned w = 0; w < app->workers; w++) {
+		uint64_t gone;
+
+		/* A worker that hangs: the tick comes back to it. */
+		if (gw_tunnels_take(app, w, set & ~g->gone[w], &gone) == 0)
+			g->gone[w] |= gone;
+		all &= g->gone[w];
+	}
+	for (unsigned w = 0; w < app->workers; w++)
+		g->gone[w] &= ~all;
+	atomic_store(&g->removing, (atomic_load(&g->removing) | set) & ~all);
+}
+
+/* New tunnels in every engine; nothing leads to them. */
+static int build(const struct change *x)
+{
+	struct gw_app *app = x->app;
+
+	for (unsigned i = 0; i < x->c->tunnels; i++)
+		for (unsigned w = 0; (x->added >> i & 1) && w < app->workers; w++) {
+			const int rc = gw_tunnel_build(app, w, x->c, i);
+
+			if (!rc)
+				continue;
+			take(app, x->added);
+			return complain(x, rc,
+			    rc == RWY_ENOMEM ? "tunnel %s: out of memory"
+			                     : "tunnel %s: a worker does not take it: try again",
+			    x->c->tunnel[i].name);
+		}
+	return 0;
+}
+
+static void publish(struct gw_app *app, const struct conf_tunnel *t, unsigned n)
+{
+	struct gw_tunnels *g = app->tunnels;
+
+	pthread_rwlock_wrlock(&g->lock);
+	memcpy(g->conf->tunnel, t, sizeof(g->conf->tunnel));
+	g->conf->tunnels = n;
+	pthread_rwlock_unlock(&g->lock);
+}
+
+/* Tenants as they are said, on tunnels as they will be: what was published is taken back when they do not
+ * fit. */
+static int tenants(const struct change *x, const struct conf_tunnel *was, unsigned wases)
+{
+	struct gw_app *app = x->app;
+	int rc;
+
+	publish(app, x->c->tunnel, x->c->tunnels);
+	if (!x->tenants)
+		rc = gw_tenants_tunnels(app, x->err);
+	else
+		rc = gw_tenants_replace_all(app, x->c->tenant, x->c->tenants, &x->done->tenants, x->err);
+	if (rc) {
+		publish(app, was, wases);
+		take(app, x->added);
+	}
+	return rc;
+}
+
+/* It stands: a worker that is late is told again by the tick. */
+static void tune(const struct change *x)
+{
+	struct gw_app *app = x->app;
+
+	for (unsigned w = 0; w < app->workers; w++) {
+		const int rc = gw_tunnels_tune(app, w, x->c);
+
+		app->tunnels->stray[w] = rc != 0;
+		if (rc)
+			gw_log(GW_LOG_WARNING, "tunnel", "worker=%u is not told of a change yet: %s", w,
+			    strerror(-rc));
+	}
+	if (x->added)
+		gw_tenants_shares(app);
+}
+
+/* The carrier's end of it. A carrier that cannot be had is logged and shown, and the tunnel is native. */
+static void carriers(const struct change *x, const struct conf_tunnel *was)
+{
+	char why[160];
+
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
+		const struct conf_tunnel *t = &x->c->tunnel[i];
+		const uint64_t bit = (uint64_t)1 << i;
+
+		if (x->removed & bit || x->added & bit)
+			(void)!gw_carrier_tunnel(x->app, i, x->added & bit ? t : NULL);
+		else if (x->retuned & bit && was[i].carrier != t->carrier &&
+		         gw_carrier_set(x->app, i, (enum wan_carrier)t->carrier, why, sizeof(why)) != 0)
+			gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s %s", t->name, why);
+	}
+}
+
+static int commit(struct change *x)
+{
+	struct gw_tunnels *g = x->app->tunnels;
+	struct conf_tunnel *was = malloc(sizeof(g->conf->tunnel));
+	const unsigned wases = g->conf->tunnels;
+	int rc;
+
+	if (!was)
+		return complain(x, RWY_ENOMEM, "out of memory%s", "");
+	memcpy(was, g->conf->tunnel, sizeof(g->conf->tunnel));
+	rc = build(x);
+	if (!rc)
+		rc = tenants(x, was, wases);
+	if (!rc)
+		carriers(x, was);
+	free(was);
+	if (rc)
+		return rc;
+	g->there = x->next;
+	g->of_controller = x->next & ~x->own;
+	if (x->added | x->removed | x->retuned)
+		tune(x);
+	take(x->app, x->removed);
+	return 0;
+}
+
+static int change(struct change *x)
+{
+	rwy_time start = gw_now();
+	int rc;
+
+	plan(x);
+	rc = commit(x);
+	x->done->took = rwy_since(start, gw_now());
+	return rc;
+}
+
+/* --- by side ------------------------------------------------------------------------------------------ */
+
+static int names_note(struct gw_tunnels *g, const struct conf *c, unsigned n)
+{
+	char(*more)[TENANT_NAME_MAX] = malloc((n ? n : 1) * sizeof(*more));
+
+	if (!more)
+		return RWY_ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		snprintf(more[i], sizeof(more[i]), "%s", c->tenant[i].cfg.name);
+	free(g->tenant);
+	g->tenant = more;
+	g->tenants = n;
+	return 0;
+}
+
+int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_side side, struct gw_network_done *done,
+    struct conf_error *err)
+{
+	struct change x = {.app = app, .c = c, .tenants = true, .done = done, .err = err};
+	const unsigned said = c->tenants;
+	int rc;
+
+	*done = (struct gw_network_done){0};
+	rc = gw_merge(app, c, side, &x.own, err);
+	if (!rc)
+		rc = conf_tunnels_check(c, err);
+	if (!rc)
+		rc = gw_place(app, c, &x.own, err);
+	if (!rc)
+		rc = change(&x);
+	if (!rc && side == GW_SIDE_CONTROLLER && names_note(app->tunnels, c, said) != 0)
+		gw_log(GW_LOG_ERROR, "tunnel",
+		    "out of memory: tenants of the control center are now the gateway's own");
+	return rc;
+}
+
+/* Every tunnel as it is, to be changed in one place. */
+static struct conf *copy(const struct gw_app *app)
+{
+	struct conf *c = conf_network_new(app->conf);
+
+	if (!c)
+		return NULL;
+	memcpy(c->tunnel, app->conf->tunnel, sizeof(c->tunnel));
+	c->tunnels = app->conf->tunnels;
+	return c;
+}
+
+static int apply_copy(
+    struct gw_app *app, struct conf *c, uint64_t own, struct gw_network_done *done, struct conf_error *err)
+{
+	struct change x = {.app = app, .c = c, .own = own, .done = done, .err = err};
+	int rc = conf_tunnels_check(c, err);
+
+	return rc ? rc : change(&x);
+}
+
+static int fail(struct conf_error *err, int rc, const char *fmt, const char *name)
+{
+	*err = (struct conf_error){0};
+	snprintf(err->msg, sizeof(err->msg), fmt, name);
+	return rc;
+}
+
+int gw_tunnel_add(
+    struct gw_app *app, const struct conf_tunnel *t, struct gw_network_done *done, struct conf_error *err)
+{
+	const uint64_t busy = app->tunnels->there | atomic_load(&app->tunnels->removing);
+	struct conf *c;
+	unsigned at;
+	int rc;
+
+	*done = (struct gw_network_done){0};
+	if (gw_tunnel_find(app, t->name) >= 0)
+		return fail(err, RWY_EEXIST, "tunnel %s is there already", t->name);
+	if (busy == UINT64_MAX)
+		return fail(
+		    err, RWY_EAGAIN, "%s: too many tunnels, with those that are being removed", t->name);
+	c = copy(app);
+	if (!c)
+		return fail(err, RWY_ENOMEM, "%s: out of memory", t->name);
+	at = (unsigned)__builtin_ctzll(~busy);
+	c->tunnel[at] = *t;
+	if (c->tunnels <= at)
+		c->tunnels = at + 1;
+	rc = apply_copy(
+	    app, c, (app->tunnels->there & ~app->tunnels->of_controller) | (uint64_t)1 << at, done, err);
+	conf_free(c);
+	return rc;
+}
+
+/* The number of one that the local API may change. */
+static int own_find(const struct gw_app *app, const char *name, struct conf_error *err)
+{
+	const int at = gw_tunnel_find(app, name);
+
+	if (at < 0)
+		return fail(err, RWY_ENOENT, "no tunnel %s", name);
+	if (gw_tunnel_side(app, (unsigned)at) == GW_SIDE_CONTROLLER)
+		return fail(err, RWY_EEXIST, "tunnel %s is the control center's", name);
+	return at;
+}
+
+int gw_tunnel_set(
+    struct gw_app *app, const struct conf_tunnel *t, struct gw_network_done *done, struct conf_error *err)
+{
+	const int at = own_find(app, t->name, err);
+	struct conf *c;
+	int rc;
+
+	*done = (struct gw_network_done){0};
+	if (at < 0)
+		return at;
+	if (!gw_tunnel_same_ends(&app->conf->tunnel[at], t))
+		return fail(err, RWY_EINVAL,
+		    "tunnel %s: only rate, carrier, DSCP, thresholds and prefixes change while it is there: "
+		    "else "
+		    "remove it "
+		    "and add it anew",
+		    t->name);
+	c = copy(app);
+	if (!c)
+		return fail(err, RWY_ENOMEM, "%s: out of memory", t->name);
+	c->tunnel[at] = *t;
+	rc = apply_copy(app, c, app->tunnels->there & ~app->tunnels->of_controller, done, err);
+	conf_free(c);
+	return rc;
+}
+
+int gw_tunnel_del(struct gw_app *app, const char *name, struct gw_network_done *done, struct conf_error *err)
+{
+	const int at = own_find(app, name, err);
+	char user[TENANT_NAME_MAX];
+	struct conf *c;
+	int rc;
+
+	*done = (struct gw_network_done){0};
+	if (at < 0)
+		return at;
+	if (gw_tenants_use(app, (unsigned)at, user)) {
+		rc = fail(err, RWY_EEXIST, "tenant %s has prefixes behind it", user);
+		return rc;
+	}
+	c = copy(app);
+	if (!c)
+		return fail(err, RWY_ENOMEM, "%s: out of memory", name);
+	memset(&c->tunnel[at], 0, sizeof(c->tunnel[at]));
+	while (c->tunnels && !*c->tunnel[c->tunnels - 1].name)
+		c->tunnels--;
+	rc = apply_copy(app, c, app->tunnels->there & ~app->tunnels->of_controller, done, err);
+	conf_free(c);
+	return rc;
+}
+
+/* --- assignments --------------------------------------------------------------------------------------- */
+
+static void way_put(struct gw_tunnels *g, const struct gw_assignment *a, unsigned tunnel, bool turned)
+{
+	const uint32_t dqpn = turned ? a->src_qpn : a->dst_qpn;
+
+	/* By QPs: a direction whose QP is not named is anybody's. */
+	if (!dqpn && (a->src_qpn || a->dst_qpn))
+		return;
+	g->way[g->ways++] = (struct eng_way_cfg){.src = turned ? a->dst : a->src,
+	    .dst = turned ? a->src : a->dst,
+	    .vni = a->vni,
+	    .dqpn = dqpn,
+	    .tunnel = (uint8_t)tunnel};
+}
+
+int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n)
+{
+	struct gw_tunnels *g = app->tunnels;
+	struct eng_way_cfg *way = malloc((2 * (size_t)n + 1) * sizeof(*way));
+
+	if (!way)
+		return RWY_ENOMEM;
+	free(g->way);
+	g->way = way;
+	g->ways = 0;
+	for (unsigned i = 0; i < n; i++) {
+		const int at = gw_tunnel_find(app, v[i].tunnel);
+
+		if (at < 0)
+			continue;
+		way_put(g, &v[i], (unsigned)at, false);
+		way_put(g, &v[i], (unsigned)at, true);
+	}
+	for (unsigned w = 0; w < app->workers; w++)
+		g->way_stray[w] = gw_ways_tell(app, w) != 0;
+	return 0;
+}
+
+/* --- once a second ------------------------------------------------------------------------------------ */
+
+void gw_tunnels_tick(struct gw_app *app)
+{
+	struct gw_tunnels *g = app->tunnels;
+
+	if (!g || !gw_change_trylock())
+		return; /* who changes something comes to it, or the next tick does */
+	take(app, atomic_load(&g->removing));
+	for (unsigned w = 0; w < app->workers; w++)
+		if (g->stray[w] && gw_tunnels_tune(app, w, app->conf) == 0)
+			g->stray[w] = false;
+	for (unsigned w = 0; w < app->workers; w++)
+		if (g->way_stray[w] && gw_ways_tell(app, w) == 0)
+			g->way_stray[w] = false;
+	gw_change_unlock();
+}
+
+/* --- creation ----------------------------------------------------------------------------------------- */
+
+int gw_tunnels_new(struct gw_app *app, struct conf *conf, unsigned own_tunnels, unsigned own_tenants)
+{
+	struct gw_tunnels *g = calloc(1, sizeof(*g));
+	const unsigned theirs = conf->tenants - own_tenants;
+
+	if (!g)
+		return RWY_ENOMEM;
+	pthread_rwlock_init(&g->lock, NULL);
+	g->conf = conf;
+	for (unsigned i = 0; i < conf->tunnels; i++) {
+		g->there |= (uint64_t)1 << i;
+		if (i >= own_tunnels)
+			g->of_controller |= (uint64_t)1 << i;
+	}
+	g->tenant = malloc((theirs ? theirs : 1) * sizeof(*g->tenant));
+	if (!g->tenant) {
+		free(g);
+		return RWY_ENOMEM;
+	}
+	for (unsigned i = 0; i < theirs; i++)
+		snprintf(g->tenant[i], TENANT_NAME_MAX, "%s", conf->tenant[own_tenants + i].cfg.name);
+	g->tenants = theirs;
+	app->tunnels = g;
+	return 0;
+}
+
+void gw_tunnels_free(struct gw_app *app)
+{
+	struct gw_tunnels *g = app->tunnels;
+
+	if (!g)
+		return;
+	pthread_rwlock_destroy(&g->lock);
+	free(g->tenant);
+	free(g->way);
+	free(g);
+	app->tunnels = NULL;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both sides say together, and which number each tunnel has. Not here: how it comes into effect
+ * (tunnels.c). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/control/tunnels_int.h"
+
+static int complain(struct conf_error *err, int rc, const char *text)
+{
+	*err = (struct conf_error){0};
+	snprintf(err->msg, sizeof(err->msg), "%s", text);
+	return rc;
+}
+
+bool gw_tunnel_same_ends(const struct conf_tunnel *a, const struct conf_tunnel *b)
+{
+	return !strcmp(a->name, b->name) && !strcmp(a->peer, b->peer) && !strcmp(a->port, b->port) &&
+	       rwy_ip_eq(&a->local, &b->local) && rwy_ip_eq(&a->remote, &b->remote) &&
+	       a->udp_port == b->udp_port && a->security == b->security && a->fec == b->fec &&
+	       a->ecn == b->ecn && !strcmp(a->cc, b->cc) && a->tcp_port == b->tcp_port &&
+	       a->tcp_connections == b->tcp_connections && !strcmp(a->tcp_cc, b->tcp_cc) &&
+	       rwy_ip_eq(&a->tcp_local, &b->tcp_local) && rwy_ip_eq(&a->tcp_remote, &b->tcp_remote);
+}
+
+static bool same_prefixes(const struct conf_tunnel *a, const struct conf_tunnel *b)
+{
+	if (a->prefixes != b->prefixes)
+		return false;
+	for (unsigned i = 0; i < a->prefixes; i++)
+		if (a->prefix[i].len != b->prefix[i].len ||
+		    !rwy_ip_eq(&a->prefix[i].addr, &b->prefix[i].addr))
+			return false;
+	return true;
+}
+
+bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b)
+{
+	return gw_tunnel_same_ends(a, b) && same_prefixes(a, b) && a->rate_Bps == b->rate_Bps &&
+	       a->weight == b->weight && a->carrier == b->carrier &&
+	       !memcmp(&a->dscp, &b->dscp, sizeof(a->dscp)) &&
+	       !memcmp(&a->dscp_congested, &b->dscp_congested, sizeof(a->dscp)) &&
+	       wan_congest_cfg_same(&a->congest, &b->congest);
+}
+
+/* --- tunnels ------------------------------------------------------------------------------------------ */
+
+/* The running tunnels of a side, densely, behind those that c has; map: number to place. */
+static int add_tunnels(struct gw_app *app, struct conf *c, enum gw_side side, uint8_t map[CONF_TUNNELS_MAX],
+    struct conf_error *err)
+{
+	const struct conf *now = app->conf;
+
+	for (unsigned i = 0; i < now->tunnels; i++) {
+		if (!*now->tunnel[i].name || gw_tunnel_side(app, i) != side)
+			continue;
+		if (c->tunnels == CONF_TUNNELS_MAX)
+			return complain(
+			    err, RWY_EINVAL, "expected at most 64 tunnels, with those of the control center");
+		map[i] = (uint8_t)c->tunnels;
+		c->tunnel[c->tunnels++] = now->tunnel[i];
+	}
+	return 0;
+}
+
+/* --- tenants ------------------------------------------------------------------------------------------ */
+
+static bool is_controllers(const struct gw_tunnels *g, const char *name)
+{
+	for (unsigned i = 0; i < g->tenants; i++)
+		if (!strcmp(g->tenant[i], name))
+			return true;
+	return false;
+}
+
+static struct conf_tenant *tenant_room(struct conf *c)
+{
+	struct conf_tenant *more = realloc(c->tenant, (c->tenants + 1) * sizeof(*more));
+
+	if (more)
+		c->tenant = more;
+	return more ? &more[c->tenants] : NULL;
+}
+
+/* Places by number become places in c. */
+static void replace(struct conf_tenant *t, const uint8_t map[CONF_TUNNELS_MAX])
+{
+	struct tenant_prefix *p = (struct tenant_prefix *)(uintptr_t)t->cfg.prefix; /* its own copy */
+
+	for (unsigned i = 0; i < t->cfg.prefixes; i++)
+		if (p[i].at.side == TENANT_TUNNEL)
+			p[i].at.tunnel = map[p[i].at.tunnel];
+}
+
+/* The running tenants of a side, behind those that c has. */
+static int add_tenants(struct gw_app *app, struct conf *c, enum gw_side side,
+    const uint8_t map[CONF_TUNNELS_MAX], struct conf_error *err)
+{
+	struct gw_tenant_info info;
+	char after[TENANT_NAME_MAX] = "";
+
+	while (gw_tenants_get(app, after, &info, 1)) {
+		struct conf_tenant *t;
+
+		snprintf(after, sizeof(after), "%s", info.name);
+		if ((side == GW_SIDE_CONTROLLER) != is_controllers(app->tunnels, info.name))
+			continue;
+		t = tenant_room(c);
+		if (!t || gw_tenant_get(app, info.name, t) == RWY_ENOMEM)
+			return complain(err, RWY_ENOMEM, "out of memory");
+		t->line = 0;
+		replace(t, map);
+		c->tenants++;
+	}
+	return 0;
+}
+
+int gw_merge(struct gw_app *app, struct conf *c, enum gw_side side, uint64_t *own, struct conf_error *err)
+{
+	const enum gw_side other = side == GW_SIDE_OWN ? GW_SIDE_CONTROLLER : GW_SIDE_OWN;
+	uint8_t map[CONF_TUNNELS_MAX] = {0};
+	unsigned owns = c->tunnels, n = 0;
+	int rc = 0;
+
+	if (side == GW_SIDE_OWN) {
+		rc = add_tunnels(app, c, other, map, err);
+	} else { /* conf_network_parse had them */
+		for (unsigned i = 0; i < app->conf->tunnels; i++)
+			if (*app->conf->tunnel[i].name && gw_tunnel_side(app, i) == GW_SIDE_OWN)
+				map[i] = (uint8_t)n++;
+		owns = n;
+	}
+	*own = owns < 64 ? ((uint64_t)1 << owns) - 1 : UINT64_MAX;
+	return rc ? rc : add_tenants(app, c, other, map, err);
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------ */
+
+static int number_for(const struct gw_app *app, const struct conf_tunnel *t, uint64_t taken)
+{
+	const struct conf *now = app->conf;
+	const uint64_t removing = atomic_load(&app->tunnels->removing);
+
+	for (unsigned i = 0; i < now->tunnels; i++)
+		if (*now->tunnel[i].name && gw_tunnel_same_ends(&now->tunnel[i], t))
+			return (int)i;
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
+		if (!(taken >> i & 1) && !(removing >> i & 1) && (i >= now->tunnels || !*now->tunnel[i].name))
+			return (int)i;
+	return -1;
+}
+
+int gw_place(struct gw_app *app, struct conf *c, uint64_t *own, struct conf_error *err)
+{
+	struct conf_tunnel *to = calloc(CONF_TUNNELS_MAX, sizeof(*to));
+	uint8_t map[CONF_TUNNELS_MAX] = {0};
+	uint64_t taken = 0, owns = 0;
+	unsigned top = 0;
+
+	if (!to)
+		return complain(err, RWY_ENOMEM, "out of memory");
+	for (unsigned i = 0; i < c->tunnels; i++) {
+		const int at = number_for(app, &c->tunnel[i], taken);
+
+		if (at < 0) {
+			free(to);
+			return complain(err, RWY_EAGAIN,
+			    "too many tunnels, with those that are being removed: try again");
+		}
+		to[at] = c->tunnel[i];
+		map[i] = (uint8_t)at;
+		taken |= (uint64_t)1 << at;
+		owns |= (*own >> i & 1) << at;
+		top = (unsigned)at + 1 > top ? (unsigned)at + 1 : top;
+	}
+	memcpy(c->tunnel, to, CONF_TUNNELS_MAX * sizeof(*to));
+	c->tunnels = top;
+	*own = owns;
+	for (unsigned i = 0; i < c->tenants; i++)
+		replace(&c->tenant[i], map);
+	free(to);
+	return 0;
+}

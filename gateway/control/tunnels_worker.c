@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a worker is told of tunnels. Not here: what changes, and in which order (tunnels.c). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/gw.h"
+#include "gateway/port/mbuf.h"
+#include "gateway/setup.h"
+#include "gateway/control/tunnels_int.h"
+
+static unsigned count(const struct conf *c)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < c->tunnels; i++)
+		n += *c->tunnel[i].name != 0;
+	return n ? n : 1;
+}
+
+/* --- one more ----------------------------------------------------------------------------------------- */
+
+struct build {
+	struct gw_worker *w;
+	const struct conf_tunnel *conf;
+	struct eng_tunnel_new *n;
+	unsigned tunnel;
+	int rc;
+};
+
+static void give(struct eng *e, void *arg)
+{
+	struct build *b = arg;
+
+	gw_tx_tunnel_init(b->w, b->tunnel, b->conf);
+	b->rc = eng_tunnel_add(e, b->tunnel, b->n);
+	if (b->rc)
+		gw_tx_tunnel_fini(b->w, b->tunnel);
+}
+
+int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, unsigned i)
+{
+	struct gw_worker *w = app->worker[worker];
+	struct build b = {.w = w, .conf = &c->tunnel[i], .tunnel = i};
+	struct eng_tunnel_cfg *e = calloc(1, sizeof(*e));
+	int rc = RWY_ENOMEM;
+
+	if (!e || !w)
+		goto out;
+	rc = gw_eng_tunnel_cfg(e, c, i, worker);
+	if (rc)
+		goto out;
+	gw_eng_tunnel_memory(
+	    &e->wan, count(c), app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
+	rc = eng_tunnel_make(&b.n, w->eng, i, e, gw_now());
+	if (!rc) {
+		rc = gw_call(app, worker, give, &b);
+		if (!rc)
+			rc = b.rc;
+		if (rc)
+			eng_tunnel_unmake(b.n);
+	}
+out:
+	free(e);
+	return w ? rc : 0;
+}
+
+/* --- all as they are ---------------------------------------------------------------------------------- */
+
+struct tune {
+	struct gw_worker *w;
+	const struct conf *c;
+	uint64_t set;
+	struct eng_tunnel_tune tune[CONF_TUNNELS_MAX];
+	struct eng_prefix prefix[ENG_PREFIXES_MAX];
+	unsigned prefixes;
+	int rc;
+};
+
+static void tune(struct eng *e, void *arg)
+{
+	struct tune *t = arg;
+
+	for (unsigned i = 0; i < t->c->tunnels; i++)
+		if (t->set >> i & 1) {
+			gw_tx_tunnel_set(t->w, i, &t->c->tunnel[i]);
+			eng_tunnel_set(e, i, &t->tune[i], t->w->now);
+		}
+	t->rc = eng_prefixes_set(e, t->prefix, t->prefixes);
+	gw_rx_forget(t->w);
+}
+
+int gw_tunnels_tune(struct gw_app *app, unsigned worker, const struct conf *c)
+{
+	struct gw_worker *w = app->worker[worker];
+	struct eng_tunnel_cfg *e = malloc(sizeof(*e));
+	struct tune *t = calloc(1, sizeof(*t));
+	int rc = e && t ? 0 : RWY_ENOMEM;
+
+	if (t) {
+		t->w = w;
+		t->c = c;
+	}
+	for (unsigned i = 0; w && i < c->tunnels && !rc; i++) {
+		if (!*c->tunnel[i].name)
+			continue;
+		rc = gw_eng_tunnel_cfg(e, c, i, worker);
+		gw_eng_tunnel_memory(
+		    &e->wan, count(c), app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
+		t->set |= (uint64_t)1 << i;
+		t->tune[i] = (struct eng_tunnel_tune){.rate_Bps = e->wan.cc_cfg.rate_Bps,
+		    .rx_window = e->wan.rx_window,
+		    .rx_bytes = e->wan.rx_bytes,
+		    .congest = e->wan.congest,
+		    .weight = e->weight};
+		if (!rc)
+			rc = gw_eng_prefixes(t->prefix, &t->prefixes, c, i);
+	}
+	if (!rc && w)
+		rc = gw_call(app, worker, tune, t);
+	if (!rc && w)
+		rc = t->rc;
+	free(e);
+	free(t);
+	return rc;
+}
+
+/* --- assignments ------------------------------------------------------------------------------------ */
+
+static void ways_set(struct eng *e, void *arg)
+{
+	struct eng_ways **w = arg;
+
+	*w = eng_ways_set(e, *w);
+}
+
+int gw_ways_tell(struct gw_app *app, unsigned worker)
+{
+	const struct gw_tunnels *g = app->tunnels;
+	struct eng_ways *w;
+	int rc = eng_ways_new(&w, g->way, g->ways);
+
+	if (!rc && app->worker[worker])
+		rc = gw_call(app, worker, ways_set, &w);
+	eng_ways_free(w); /* the old ones, or those that were not taken */
+	return rc;
+}
+
+/* --- what goes ---------------------------------------------------------------------------------------- */
+
+struct take {
+	struct gw_worker *w;
+	uint64_t set, gone;
+	struct eng_tunnel_old *old[CONF_TUNNELS_MAX];
+};
+
+static void take(struct eng *e, void *arg)
+{
+	struct take *t = arg;
+
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
+		if (!(t->set >> i & 1))
+			continue;
+		gw_tx_tunnel_close(t->w, i);
+		if (!eng_tunnel_remove(e, i, &t->old[i], t->w->now))
+			continue;
+		gw_tx_tunnel_fini(t->w, i);
+		t->gone |= (uint64_t)1 << i;
+	}
+}
+
+int gw_tunnels_take(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *gone)
+{
+	struct take *t = calloc(1, sizeof(*t));
+	int rc;
+
+	*gone = 0;
+	if (!t)
+		return RWY_ENOMEM;
+	t->w = app->worker[worker];
+	t->set = set;
+	if (!t->w)
+		t->gone = set;
+	rc = t->w ? gw_call(app, worker, take, t) : 0;
+	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
+		eng_tunnel_gone(t->old[i]);
+	*gone = t->gone;
+	free(t);
+	return rc;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The workers' end of the TCP carrier. It never waits and never drops: the engine is told how much room there
+ * is, and gives no more than that. A datagram that cannot be handed over all the same (no packet buffer) is
+ * as if the carrier had broken: all that is on the way goes again.
+ */
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "gateway/carrier/internal.h"
+#include "gateway/datapath/tx.h"
+
+#define HDR_MAX (WAN_REC_HDR + WAN_HDR_MAX)
+
+static unsigned receive(struct gw_worker *w, struct rte_ring *in)
+{
+	struct rte_mbuf *m[GW_BURST];
+	unsigned n, got = 0;
+
+	do {
+		n = rte_ring_sc_dequeue_burst(in, (void **)m, GW_BURST, NULL);
+		for (unsigned i = 0; i < n; i++)
+			eng_stream_rx(w->eng, m[i]->port, gw_buf_view(m[i], 0, m[i]->data_len), w->now);
+		got += n;
+	} while (n == GW_BURST && got < 8 * GW_BURST);
+	w->c.to_engine_wan += got;
+	return got;
+}
+
+static void tell_room(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
+{
+	uint64_t waits = l->given - atomic_load_explicit(&l->taken, memory_order_acquire);
+	uint64_t most = eng_stream_rate(w->eng, tunnel) >> 7; /* of a second */
+
+	most = most < GW_LINK_MIN ? GW_LINK_MIN : most > GW_LINK_MAX ? GW_LINK_MAX : most;
+	eng_stream_room(w->eng, tunnel, rte_ring_free_count(l->out), waits < most ? most - waits : 0);
+}
+
+static void turn(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
+{
+	uint32_t set = atomic_load_explicit(&l->set, memory_order_acquire);
+	bool on = set && atomic_load_explicit(&l->send, memory_order_relaxed);
+
+	if ((l->seen && set != l->seen) || l->failed) {
+		eng_stream_lost(w->eng, tunnel, w->now);
+		l->on = l->failed = false;
+	}
+	l->seen = set;
+	if (on != l->on && eng_stream_use(w->eng, tunnel, on, w->now) == 0)
+		l->on = on;
+	if (l->on)
+		tell_room(w, tunnel, l);
+	if (set)
+		atomic_store_explicit(
+		    &l->inflight, eng_stream_inflight(w->eng, tunnel), memory_order_relaxed);
+}
+
+unsigned gw_carrier_turn(struct gw_worker *w)
+{
+	struct gw_carriers *cs = w->app->carriers;
+	uint64_t active;
+	unsigned got;
+
+	if (!cs)
+		return 0;
+	active = atomic_load_explicit(&cs->active, memory_order_acquire);
+	if (!active)
+		return 0;
+	got = receive(w, cs->in[w->idx]);
+	for (; active; active &= active - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(active);
+
+		turn(w, i, &cs->link[i][w->idx]);
+	}
+	return got;
+}
+
+bool gw_carrier_pending(const struct gw_worker *w)
+{
+	const struct gw_carriers *cs = w->app->carriers;
+
+	return cs && !rte_ring_empty(cs->in[w->idx]);
+}
+
+void gw_carrier_tx(struct gw_worker *w, unsigned tunnel, const struct wan_tx *tx)
+{
+	struct gw_link *l = &w->app->carriers->link[tunnel][w->idx];
+	uint32_t len = tx->buf ? tx->len : 0, hlen = WAN_REC_HDR + tx->hdr_len;
+	uint8_t h[HDR_MAX];
+	struct rte_mbuf *m;
+
+	wan_rec_head(h, WAN_REC_DATAGRAM, (uint8_t)w->idx, tx->hdr_len + len);
+	memcpy(h + WAN_REC_HDR, tx->hdr, tx->hdr_len);
+	if (tx->buf && tx->off == 0 && tx->buf->headroom >= hlen &&
+	    rte_mbuf_refcnt_read(gw_mbuf_of(tx->buf)) == 1) {
+		memcpy(tx->buf->data - hlen, h, hlen);
+		m = gw_tx_in_place(tx->buf, hlen, len, tx->own);
+		w->c.tx_in_place++;
+	} else if (tx->buf) {
+		m = gw_tx_refer(w, h, hlen, tx->buf, tx->off, len, tx->own);
+	} else {
+		m = gw_tx_copy(w, h, hlen, NULL, 0);
+	}
+	if (!m || rte_ring_sp_enqueue(l->out, m) != 0) {
+		rte_pktmbuf_free(m);
+		l->failed = true;
+		return;
+	}
+	l->given += hlen + len;
+	w->carrier_fed = true;
+}
+
+void gw_carrier_flush(struct gw_worker *w)
+{
+	struct gw_carriers *cs = w->app->carriers;
+
+	if (!w->carrier_fed)
+		return;
+	w->carrier_fed = false;
+	if (atomic_load(&cs->asleep) && atomic_exchange(&cs->asleep, false) &&
+	    write(cs->wake_fd, &(uint64_t){1}, 8) < 0)
+		return; /* its counter is full: it wakes anyhow */
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packets of a tenant between its two sides of one site: from a host behind a VTEP to one on the VLAN, and
+ * back. Forwarded as a router does it: they lose a hop and get the other side's headers. Nothing is
+ * terminated, nothing kept, and of a packet nothing is written but the hop and what covers it: the two hosts
+ * are as near to each other as in any data center, and their RC is their own.
+ *
+ * Who may send what to whom was decided before (rx_overlay.c). What would slip around that is dropped here,
+ * by the rules that the engine has for what goes to a tunnel: RoCE in a fragment or behind extension headers,
+ * and what is damaged.
+ */
+#include "gateway/datapath/overlay.h"
+#include "gateway/datapath/pkt.h"
+#include "gateway/datapath/tx.h"
+#include "roce/parse.h"
+
+void gw_local_forward(struct gw_worker *w, const struct tenant *t, struct rte_mbuf *m, const struct gw_pkt *k)
+{
+	uint8_t *ip = rte_pktmbuf_mtod_offset(m, uint8_t *, k->off);
+	struct roce_pkt pkt;
+	enum roce_parse_reason r = roce_parse(ip, k->ip_len, &pkt);
+
+	if (r != ROCE_PARSE_OK && r != ROCE_PARSE_NOT_ROCE) {
+		gw_rx_drop(m, &w->c.drop_tenant_bad);
+		return;
+	}
+	if (!gw_pkt_hop(ip)) {
+		gw_rx_drop(m, &w->c.drop_tenant_hops);
+		return;
+	}
+	w->c.tenant_local++;
+	gw_tx_tenant(w, &(struct eng_lan_tx){.tenant = t->index,
+	                    .buf = gw_buf_view(m, k->off, k->ip_len),
+	                    .len = k->ip_len,
+	                    .own = true,
+	                    .dst = &k->dst});
+}

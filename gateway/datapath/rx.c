@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What becomes of a received frame: the engine (packets of local hosts towards a tunnel, datagrams of a
+ * tunnel's peer), the kernel (ARP, ND, multicast, packets for the gateway's own addresses), another worker
+ * (which owns the flow), or a counted drop. Not here: what tenants' hosts send (rx_overlay.c).
+ */
+#include <rte_ether.h>
+#include <rte_prefetch.h>
+#include <string.h>
+
+#include "gateway/datapath/pkt.h"
+#include "gateway/datapath/sibling.h"
+#include "gateway/port/neigh.h"
+#include "tenant/tenant.h"
+
+#define OP_CNP             0x81
+#define OP_RC_ANSWER_FIRST 0x0d /* RDMA READ response First */
+#define OP_RC_ANSWER_LAST  0x12 /* ATOMIC Acknowledge; IBA table 38 */
+#define AHEAD              4    /* frames prefetched */
+
+/* The kernel's interface is untagged: the tag goes, the addresses move up to the EtherType. */
+static void to_kernel(struct gw_worker *w, struct rte_mbuf *m, uint32_t off)
+{
+	if (off > GW_ETH) {
+		uint8_t *d = rte_pktmbuf_mtod(m, uint8_t *);
+
+		memmove(d + (off - GW_ETH), d, 12);
+		rte_pktmbuf_adj(m, (uint16_t)(off - GW_ETH));
+	}
+	if (rte_ring_mp_enqueue(w->to_kernel, m) != 0) {
+		gw_rx_drop(m, &w->c.drop_kernel_full);
+		return;
+	}
+	w->c.to_kernel++;
+	w->kernel_fed = true;
+}
+
+/* An Ethernet header. */
+struct l2 {
+	uint32_t off; /* of what is behind it */
+	uint16_t type;
+	uint16_t vid; /* 0: untagged */
+};
+
+/* False: dropped. On a VLAN of a tenant the address may be the tenant's, too: gw_rx_vlan looks at it. */
+static bool parse_l2(struct gw_worker *w, const struct gw_port *p, struct rte_mbuf *m, struct l2 *l)
+{
+	const uint8_t *d = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0) {
+		gw_rx_drop(m, &w->c.drop_rx_segments);
+		return false;
+	}
+	if (m->data_len < GW_ETH) {
+		gw_rx_drop(m, &w->c.drop_rx_truncated);
+		return false;
+	}
+	l->off = GW_ETH;
+	l->type = rwy_get16(d + 12);
+	l->vid = 0;
+	if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) {
+		l->vid = m->vlan_tci & 0xfff;
+	} else if (l->type == ET_VLAN && m->data_len >= GW_ETH + GW_VLAN) {
+		l->vid = rwy_get16(d + 14) & 0xfff;
+		l->type = rwy_get16(d + 16);
+		l->off = GW_ETH + GW_VLAN;
+	}
+	/* Not for us, or what we sent ourselves and a bridge or af_packet showed to us again. */
+	if ((!(d[0] & 1) && memcmp(d, p->mac, 6) != 0 && l->vid == p->vlan) ||
+	    memcmp(d + 6, p->mac, 6) == 0) {
+		gw_rx_drop(m, &w->c.drop_rx_not_ours);
+		return false;
+	}
+	return true;
+}
+
+static int decide(const struct gw_worker *w, const struct gw_port *p, const struct rwy_ip *dst)
+{
+	for (unsigned i = 0; i < p->conf->addrs; i++)
+		if (rwy_ip_eq(&p->conf->addr[i].addr, dst))
+			return GW_OWN;
+	if (dst->b[0] == 0xfe && (dst->b[1] & 0xc0) == 0x80) /* link-local: the tap has one */
+		return GW_TO_KERNEL;
+	if (p->conf->role == CONF_ROLE_LAN) {
+		int t = eng_route_plain(w->eng, dst);
+
+		if (t >= 0)
+			return t;
+	}
+	return GW_NO_ROUTE;
+}
+
+/* decide() behind a small cache: it walks lists. */
+static int verdict(struct gw_worker *w, const struct gw_port *p, const struct rwy_ip *dst)
+{
+	struct gw_verdict *v = &w->verdict[p->idx][gw_neigh_hash(0, dst) & (GW_VERDICTS - 1)];
+
+	if (!v->valid || !rwy_ip_eq(&v->addr, dst)) {
+		v->addr = *dst;
+		v->tunnel = (int16_t)decide(w, p, dst);
+		v->valid = 1;
+	}
+	return v->tunnel;
+}
+
+/* True: given away, to its owner or as a drop. */
+bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
+{
+	if (owner == w->idx)
+		return false;
+	if (rte_ring_mp_enqueue(w->app->worker[owner]->handoff, m) != 0)
+		gw_rx_drop(m, &w->c.drop_handoff_full);
+	else
+		w->c.handoff++;
+	gw_worker_wake(w->app->worker[owner]);
+	return true;
+}
+
+/*
+ * Short of buffers only what frees some is taken: answers of local hosts (RC read responses, ACK, ATOMIC ACK)
+ * and CNPs. Anything else could fill memory to the last buffer, and then neither the peer's ACKs nor the
+ * hosts' could come in to empty it.
+ */
+bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k)
+{
+	const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
+	uint8_t op;
+
+	if (k->proto != P_UDP || k->ip_len < k->hdr + UDP_LEN + 1 || rwy_get16(udp + 2) != ROCE_PORT)
+		return false;
+	op = udp[UDP_LEN];
+	return op == OP_CNP || (op >= OP_RC_ANSWER_FIRST && op <= OP_RC_ANSWER_LAST);
+}
+
+void gw_rx_engine(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k, uint32_t tenant)
+{
+	w->lan_tenant[w->lan_n] = (uint16_t)tenant;
+	w->lan[w->lan_n++] = gw_buf_view(m, k->off, k->ip_len);
+	w->c.to_engine_lan++;
+	if (w->lan_n == GW_TX_BUF)
+		gw_rx_flush(w);
+}
+
+static void from_lan(
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
+{
+	int t = verdict(w, p, &k->dst);
+
+	if (t == GW_OWN && w->ts->n && gw_rx_vxlan(w, p, m, k->off, owned))
+		return;
+	if (t == GW_OWN || t == GW_TO_KERNEL) {
+		to_kernel(w, m, k->off);
+		return;
+	}
+	if (t == GW_NO_ROUTE) {
+		gw_rx_drop(m, &w->c.drop_lan_no_route);
+		return;
+	}
+	if (w->ts->n && gw_rx_transit(w, rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off), k->ip_len)) {
+		gw_rx_drop(m, &w->c.drop_vxlan_transit);
+		return;
+	}
+	/* What a sibling gets takes no memory; whose it is, the flow's worker knows. */
+	if (w->low && !w->sib && !gw_rx_frees_memory(m, k)) {
+		gw_rx_drop(m, &w->c.drop_low_memory);
+		return;
+	}
+	if (!owned && w->app->workers > 1 &&
+	    gw_rx_hand_over(w, m, gw_owner(0, &k->src, &k->dst, w->app->workers)))
+		return;
+	if (w->sib) {
+		if (gw_sibling_take(w, m, k))
+			return;
+		if (w->low && !gw_rx_frees_memory(m, k)) {
+			gw_rx_drop(m, &w->c.drop_low_memory);
+			return;
+		}
+	}
+	gw_tx_meet(w, &k->src);
+	gw_rx_engine(w, m, k, 0);
+}
+
+/* The tunnel on port p whose local address and UDP ports fit; *peer: it comes from the tunnel's peer. -1:
+ * none. */
+static int tunnel_find(
+    const struct gw_worker *w, const struct gw_port *p, const struct gw_pkt *k, uint16_t dport, bool *peer)
+{
+	int found = -1;
+
+	*peer = false;
+	for (unsigned i = 0; i < w->tunnels; i++) {
+		const struct conf_tunnel *t = w->tun[i].conf;
+
+		if (w->tun[i].port != p || w->tun[i].closed ||
+		    (unsigned)(dport - t->udp_port) >= w->app->workers || dport < t->udp_port)
+			continue;
+		if (!rwy_ip_eq(&t->local, &k->dst))
+			continue;
+		found = (int)i;
+		if (rwy_ip_eq(&t->remote, &k->src)) {
+			*peer = true;
+			return found;
+		}
+	}
+	return found;
+}
+
+static void from_tunnel(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k, unsigned tunnel,
+    uint16_t dport, bool owned)
+{
+	const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
+	uint32_t len = rwy_get16(udp + 4);
+
+	if (len < UDP_LEN || len > k->ip_len - k->hdr) {
+		gw_rx_drop(m, &w->c.drop_bad_udp);
+		return;
+	}
+	if (!owned && gw_rx_hand_over(w, m, dport - w->tun[tunnel].conf->udp_port))
+		return;
+	w->c.to_engine_wan++;
+	eng_wan_rx(
+	    w->eng, tunnel, 0, gw_buf_view(m, k->off + k->hdr + UDP_LEN, len - UDP_LEN), k->ecn, w->now);
+}
+
+static void from_wan(
+    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
+{
+	int v = verdict(w, p, &k->dst);
+
+	if (v != GW_OWN && v != GW_TO_KERNEL) {
+		gw_rx_drop(m, &w->c.drop_wan_not_ours);
+		return;
+	}
+	if (k->proto == P_UDP && k->ip_len >= k->hdr + UDP_LEN) {
+		const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
+		uint16_t dport = rwy_get16(udp + 2);
+		bool peer;
+		int t;
+
+		if (k->fragment) { /* tunnels never send fragments, and the kernel has no use for UDP */
+			gw_rx_drop(m, &w->c.drop_bad_ip);
+			return;
+		}
+		t = tunnel_find(w, p, k, dport, &peer);
+		if (t >= 0 && peer) {
+			from_tunnel(w, m, k, (unsigned)t, dport, owned);
+			return;
+		}
+		if (t >= 0) {
+			gw_rx_drop(m, &w->c.drop_wan_stranger);
+			return;
+		}
+	}
+	to_kernel(w, m, k->off);
+}
+
+static void rx_one(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, bool owned)
+{
+	uint64_t *bad;
+	struct gw_pkt k;
+	struct l2 l;
+
+	if (!parse_l2(w, p, m, &l))
+		return;
+	k.off = l.off;
+	if (l.vid != p->vlan) {
+		if (p->conf->role == CONF_ROLE_LAN && w->ts->n && l.vid)
+			gw_rx_vlan(w, p, m, l.vid, l.type, l.off, owned);
+		else
+			gw_rx_drop(m, &w->c.drop_rx_vlan);
+		return;
+	}
+	if (l.type == ET_ARP) {
+		to_kernel(w, m, k.off);
+		return;
+	}
+	if (l.type != ET_IP4 && l.type != ET_IP6) {
+		gw_rx_drop(m, &w->c.drop_rx_not_ip);
+		return;
+	}
+	bad = gw_pkt_ip(w, m, l.type, &k);
+	if (bad) {
+		gw_rx_drop(m, bad);
+		return;
+	}
+	if (rte_pktmbuf_mtod(m, const uint8_t *)[0] & 1) { /* ND, broadcast, multicast: the kernel's */
+		to_kernel(w, m, k.off);
+		return;
+	}
+	if (p->conf->role == CONF_ROLE_LAN)
+		from_lan(w, p, m, &k, owned);
+	else
+		from_wan(w, p, m, &k, owned);
+}
+
+void gw_rx_forget(struct gw_worker *w)
+{
+	for (unsigned i = 0; i < w->ports; i++)
+		memset(w->verdict[i], 0, GW_VERDICTS * sizeof(*w->verdict[i]));
+}
+
+void gw_rx_flush(struct gw_worker *w)
+{
+	if (w->lan_n)
+		eng_tenant_rx(w->eng, w->lan, w->lan_tenant, w->lan_n, w->now);
+	w->lan_n = 0;
+}
+
+/* The driver wanted larger buffers than ours: the bytes move to one of ours, so that custody does not hold
+ * the large ones. */
+static struct rte_mbuf *rx_copy(struct gw_worker *w, struct rte_mbuf *m)
+{
+	struct rte_mbuf *c = rte_pktmbuf_alloc(w->pools->big);
+
+	if (!c) {
+		gw_rx_drop(m, &w->c.drop_no_mbuf);
+		return NULL;
+	}
+	if (m->nb_segs > 1 || m->data_len > rte_pktmbuf_tailroom(c)) {
+		rte_pktmbuf_free(c);
+		gw_rx_drop(m, &w->c.drop_rx_segments);
+		return NULL;
+	}
+	memcpy(rte_pktmbuf_mtod(c, void *), rte_pktmbuf_mtod(m, void *), m->data_len);
+	c->data_len = m->data_len;
+	c->pkt_len = m->data_len;
+	c->port = m->port;
+	c->vlan_tci = m->vlan_tci;
+	c->ol_flags = m->ol_flags & (RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+	rte_pktmbuf_free(m);
+	return c;
+}
+
+/* Ethernet to BTH, and the headroom that the next header goes into. */
+static void prefetch_head(struct rte_mbuf *m)
+{
+	uint8_t *d = rte_pktmbuf_mtod(m, uint8_t *);
+
+	__builtin_prefetch(d - RTE_CACHE_LINE_SIZE, 1);
+	rte_prefetch0(d);
+	rte_prefetch0(d + RTE_CACHE_LINE_SIZE);
+}
+
+void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned)
+{
+	for (unsigned i = 0; i < n; i++) {
+		rte_prefetch0(pkts[i]);
+		rte_prefetch0(gw_buf_of(pkts[i]));
+	}
+	for (unsigned i = 0; i < n && i < AHEAD; i++)
+		prefetch_head(pkts[i]);
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		struct gw_port *p = w->by_id[m->port];
+
+		if (i + AHEAD < n)
+			prefetch_head(pkts[i + AHEAD]);
+		if (w->ts->n && p->conf->role == CONF_ROLE_LAN && i + AHEAD / 2 < n)
+			gw_rx_overlay_ahead(w, pkts[i + AHEAD / 2]);
+		if (!owned && p->copy_rx && !(m = rx_copy(w, m)))
+			continue;
+		rx_one(w, p, m, owned);
+	}
+	gw_rx_flush(w);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections that workers tell the control center's thread of: a ring a worker, which never waits. What does
+ * not fit is counted, and whoever reads then asks for all connections anew (eng_sessions).
+ */
+#ifndef GATEWAY_DATAPATH_SESSIONS_H
+#define GATEWAY_DATAPATH_SESSIONS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+
+#define GW_SESSION_RING 4096 /* power of two */
+
+struct gw_session_event {
+	struct eng_session s;
+	bool open;
+};
+
+struct gw_session_ring {
+	_Alignas(64) _Atomic uint32_t head; /* the worker writes */
+	_Atomic uint64_t lost;              /* the same */
+	_Alignas(64) _Atomic uint32_t tail; /* the reader writes */
+	struct gw_session_event v[GW_SESSION_RING];
+};
+
+/* The worker. False: there was no room. */
+static inline bool gw_session_put(struct gw_session_ring *r, bool open, const struct eng_session *s)
+{
+	uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+
+	if (head - atomic_load_explicit(&r->tail, memory_order_acquire) == GW_SESSION_RING) {
+		atomic_store_explicit(
+		    &r->lost, atomic_load_explicit(&r->lost, memory_order_relaxed) + 1, memory_order_relaxed);
+		return false;
+	}
+	r->v[head % GW_SESSION_RING] = (struct gw_session_event){*s, open};
+	atomic_store_explicit(&r->head, head + 1, memory_order_release);
+	return true;
+}
+
+/* The reader. False: it is empty. */
+static inline bool gw_session_get(struct gw_session_ring *r, struct gw_session_event *out)
+{
+	uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
+
+	if (tail == atomic_load_explicit(&r->head, memory_order_acquire))
+		return false;
+	*out = r->v[tail % GW_SESSION_RING];
+	atomic_store_explicit(&r->tail, tail + 1, memory_order_release);
+	return true;
+}
+
+struct gw_app;
+/* A worker's; NULL: nobody reads. */
+struct gw_session_ring *gw_sessions_of(const struct gw_app *app, unsigned worker);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose is a RoCE packet of a local host, this gateway's or a sibling's; and one that is a sibling's goes on
+ * to it. Asked once for each QP that a host sends to, then it is one look-up a packet. Not here: who the
+ * siblings are (siblings.c).
+ */
+#include "gateway/datapath/pkt.h"
+#include "gateway/datapath/sibling.h"
+#include "gateway/datapath/tx.h"
+
+#define HERE    (-1)
+#define QP_GSI  1 /* communication management: many connections' */
+#define BTH_QPN 5
+
+/* --- what is said ------------------------------------------------------------------------------------- */
+
+static const struct gw_sib_pair *assigned(
+    const struct gw_sib_set *s, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn)
+{
+	if (!s->pair)
+		return NULL;
+	for (uint32_t i = gw_sib_hash(local, remote, dqpn) & s->mask; s->pair[i].used; i = (i + 1) & s->mask)
+		if (gw_sib_is(&s->pair[i], local, remote, dqpn))
+			return &s->pair[i];
+	return NULL;
+}
+
+static bool lives(const struct gw_sib_set *s, const struct gw_sib_pair *p)
+{
+	return p && (p->who < 0 || !s->sib[p->who].lost);
+}
+
+static int decide(struct gw_worker *w, const struct gw_sib_set *s, const struct gw_pkt *k, uint32_t dqpn)
+{
+	const struct gw_sib_pair *p = dqpn ? assigned(s, &k->src, &k->dst, dqpn) : NULL;
+	int r;
+
+	/* Of a QP that is named it is known whose it is: others of its hosts may wait here to be learned. */
+	if (lives(s, p) && !eng_has(w->eng, &k->src, &k->dst, dqpn))
+		return p->who;
+	if (eng_holds(w->eng, &k->src, &k->dst, dqpn))
+		return HERE;
+	p = assigned(s, &k->src, &k->dst, 0);
+	if (lives(s, p))
+		return p->who;
+	r = eng_rival_find(w->eng, &k->src, &k->dst, s->own, s->rival, s->rivals);
+	return r < 0 ? HERE : s->rival_of[r];
+}
+
+/* --- what was decided --------------------------------------------------------------------------------- */
+
+/* Something else is said since; what is under way stays where it is. */
+static bool stays(struct gw_worker *w, const struct gw_sib_set *s, const struct gw_sib_flow *f)
+{
+	if (f->dqpn == QP_GSI)
+		return false;
+	if (f->who < 0)
+		return eng_holds(w->eng, &f->src, &f->dst, f->dqpn);
+	return s->sib[f->who].id == f->id && !s->sib[f->who].lost;
+}
+
+static struct gw_sib_flow *flow_of(
+    struct gw_worker *w, const struct gw_sib_set *s, const struct gw_pkt *k, uint32_t dqpn)
+{
+	const uint32_t h = gw_sib_hash(&k->src, &k->dst, dqpn);
+	struct gw_sib_flow *set = &w->sibw->flow[h & (GW_SIB_FLOWS - GW_SIB_WAYS)], *f = set;
+	const rwy_dur idle = w->app->conf->idle_expiry;
+
+	for (struct gw_sib_flow *at = set; at < set + GW_SIB_WAYS; at++) {
+		if (at->dqpn != dqpn || !at->last || !rwy_ip_eq(&at->src, &k->src) ||
+		    !rwy_ip_eq(&at->dst, &k->dst)) {
+			f = at->last < f->last ? at : f;
+			continue;
+		}
+		f = at;
+		if (rwy_since(f->last, w->now) < idle && (f->gen == s->gen || stays(w, s, f))) {
+			f->last = w->now;
+			f->gen = s->gen;
+			return f;
+		}
+		break;
+	}
+	*f = (struct gw_sib_flow){.src = k->src, .dst = k->dst, .last = w->now, .dqpn = dqpn, .gen = s->gen};
+	f->who = (int8_t)decide(w, s, k, dqpn);
+	f->id = f->who < 0 ? 0 : s->sib[f->who].id;
+	return f;
+}
+
+/* --- on with it --------------------------------------------------------------------------------------- */
+
+/* Next hops of all of them; one that is behind a router is none: the router would send it to us again. */
+static void hops_renew(struct gw_worker *w, const struct gw_sib_set *s)
+{
+	struct gw_sib_worker *sw = w->sibw;
+
+	sw->nt_gen = w->nt->gen;
+	sw->gen = s->gen;
+	sw->all_known = true;
+	for (unsigned i = 0; i < s->n; i++) {
+		enum gw_nh_miss miss;
+		struct rwy_ip addr;
+		uint16_t port;
+
+		sw->hop[i] =
+		    s->sib[i].id ? gw_nt_find(w->nt, w->app, &s->sib[i].addr, -1, &miss, &addr, &port) : NULL;
+		if (sw->hop[i] && !rwy_ip_eq(&sw->hop[i]->addr, &s->sib[i].addr))
+			sw->hop[i] = NULL;
+		if (!sw->hop[i] && s->sib[i].id && !s->sib[i].lost)
+			sw->all_known = false;
+	}
+}
+
+static void ask(struct gw_worker *w, const struct rwy_ip *sibling)
+{
+	enum gw_nh_miss miss;
+	struct rwy_ip addr;
+	uint16_t port;
+
+	if (!gw_nt_find(w->nt, w->app, sibling, -1, &miss, &addr, &port) && miss == GW_NH_UNRESOLVED &&
+	    rwy_ip_eq(&addr, sibling))
+		gw_tx_ask(w, &addr, port);
+}
+
+static bool from_sibling(const struct gw_sib_worker *sw, unsigned n, const uint8_t mac[6])
+{
+	for (unsigned i = 0; i < n; i++)
+		if (sw->hop[i] && !memcmp(sw->hop[i]->l2, mac, 6))
+			return true;
+	return false;
+}
+
+static void hand_on(
+    struct gw_worker *w, const struct gw_sib_set *s, struct rte_mbuf *m, const struct gw_pkt *k, unsigned who)
+{
+	const struct gw_nh *nh = w->sibw->hop[who];
+
+	if (!nh) {
+		ask(w, &s->sib[who].addr);
+		gw_rx_drop(m, &w->c.drop_sibling_unresolved);
+		return;
+	}
+	/* Some stacks send RoCE with one hop, and it is carried as if the hosts were on one link. That is no
+	 * loop as long as we know all siblings when they send us something. */
+	if (!gw_pkt_hop(rte_pktmbuf_mtod_offset(m, uint8_t *, k->off)) && !w->sibw->all_known) {
+		gw_rx_drop(m, &w->c.drop_sibling_hops);
+		return;
+	}
+	if (!w->nh_used[nh->id])
+		w->nh_used[nh->id] = 1;
+	w->sibw->sent[who]++;
+	w->c.sibling_tx++;
+	gw_tx_lan(w, nh,
+	    &(struct eng_lan_tx){
+	        .buf = gw_buf_view(m, k->off, k->ip_len), .len = k->ip_len, .own = true, .dst = &k->dst});
+}
+
+bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k)
+{
+	const struct gw_sib_set *s = w->sib;
+	const uint8_t *udp = gw_pkt_udp(m, k);
+	struct gw_sib_flow *f;
+
+	if (!udp || rwy_get16(udp + 2) != ROCE_PORT || k->ip_len < k->hdr + UDP_LEN + BTH_LEN)
+		return false;
+	f = flow_of(w, s, k, rwy_get24(udp + UDP_LEN + BTH_QPN));
+	if (f->who < 0)
+		return false;
+	if (w->sibw->nt_gen != w->nt->gen || w->sibw->gen != s->gen)
+		hops_renew(w, s);
+	if (from_sibling(w->sibw, s->n, rte_pktmbuf_mtod(m, const uint8_t *) + 6)) {
+		/* It knows better, or else nobody would take the packet. */
+		f->who = HERE;
+		w->c.sibling_kept++;
+		return false;
+	}
+	hand_on(w, s, m, k, (unsigned)f->who);
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tenants as a worker has them: the set of its turn, and what it counts of each. Who makes the set and tells
+ * engines: gateway/control/tenants.h. */
+#ifndef GATEWAY_DATAPATH_TENANTS_H
+#define GATEWAY_DATAPATH_TENANTS_H
+
+#include "gateway/app.h"
+#include "rwy/err.h"
+#include "tenant/tenant.h"
+
+/* What a worker counts of one tenant; it alone writes. gw_worker.tenants[index]: all zeroes when an index is
+ * given to a tenant. [0] has the drops before the tenant is known (TENANT_UNKNOWN_VNI, TENANT_UNKNOWN_VLAN).
+ */
+#define GW_TENANT_COUNTS 65536 /* every index is below */
+struct gw_tenant_count {
+	_Alignas(64) uint64_t rx_packets;  /* admitted from its hosts */
+	uint64_t rx_bytes;                 /* from the IP header on */
+	uint64_t tx_packets, tx_bytes;     /* sent to its hosts, the same */
+	uint64_t forged_host;              /* VTEP_FORGED, VTEP_HELD */
+	uint64_t drop[TENANT_ADMIT_COUNT]; /* by reason; [TENANT_OK] stays 0 */
+};
+/* A worker's, allocated by gw_tenants_new. */
+struct gw_tenant_count *gw_tenants_counts(const struct gw_app *app, unsigned worker);
+
+/* One worker's engine, before the worker runs: all tenants of the present set. */
+RWY_MUST_CHECK int gw_tenants_engine(struct gw_app *app, struct eng *e, unsigned worker, rwy_time now);
+
+/* The set of this turn: never NULL. Workers; the pointer holds until the worker reports a later generation.
+ */
+const struct tenant_set *gw_tenants_of(const struct gw_app *app);
+
+#endif

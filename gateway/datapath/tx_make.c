@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packets with headers in front that cannot be written in place: by reference, or copied (tx.h). */
+#include "gateway/datapath/tx.h"
+
+/* A small buffer with `len` bytes of room at its data. */
+struct rte_mbuf *gw_tx_small(struct gw_worker *w, uint32_t len)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pools->small);
+
+	if (!m) {
+		w->c.drop_no_mbuf++;
+		return NULL;
+	}
+	m->data_len = (uint16_t)len;
+	m->pkt_len = len;
+	return m;
+}
+
+/* Headers `h` in a buffer of their own, chained to payload by reference. */
+static struct rte_mbuf *chain(
+    struct gw_worker *w, const uint8_t *h, uint32_t hlen, struct rwy_buf *b, uint32_t off, uint32_t len)
+{
+	struct rte_mbuf *m = gw_tx_small(w, hlen), *ref, *base = gw_mbuf_of(b);
+
+	if (!m)
+		return NULL;
+	ref = rte_pktmbuf_alloc(w->pools->small);
+	if (!ref) {
+		w->c.drop_no_mbuf++;
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	memcpy(rte_pktmbuf_mtod(m, void *), h, hlen);
+	rte_pktmbuf_attach(ref, base);
+	ref->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+	ref->data_off = (uint16_t)(b->data + off - (uint8_t *)base->buf_addr);
+	ref->data_len = (uint16_t)len;
+	ref->pkt_len = len;
+	m->next = ref;
+	m->nb_segs = 2;
+	m->pkt_len += len;
+	w->c.tx_chained++;
+	return m;
+}
+
+/* Headers and payload copied into one buffer. */
+struct rte_mbuf *gw_tx_copy(
+    struct gw_worker *w, const uint8_t *h, uint32_t hlen, const uint8_t *data, uint32_t len)
+{
+	uint32_t room = GW_SMALL_ROOM - RTE_PKTMBUF_HEADROOM;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(hlen + len <= room ? w->pools->small : w->pools->big);
+	uint8_t *d;
+
+	if (!m) {
+		w->c.drop_no_mbuf++;
+		return NULL;
+	}
+	if (hlen + len > rte_pktmbuf_tailroom(m)) {
+		w->c.drop_tx_too_long++;
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	d = rte_pktmbuf_mtod(m, uint8_t *);
+	memcpy(d, h, hlen);
+	if (len)
+		memcpy(d + hlen, data, len);
+	m->data_len = (uint16_t)(hlen + len);
+	m->pkt_len = hlen + len;
+	w->c.tx_copied++;
+	return m;
+}
+
+struct rte_mbuf *gw_tx_refer(struct gw_worker *w, const uint8_t *h, uint32_t hlen, struct rwy_buf *b,
+    uint32_t off, uint32_t len, bool own)
+{
+	struct rte_mbuf *m = chain(w, h, hlen, b, off, len);
+
+	if (own)
+		rte_pktmbuf_free_seg(gw_mbuf_of(b));
+	return m;
+}
+
+/* By reference or by copy, for a packet that cannot take its headers in place. Gives b up when it is ours. */
+struct rte_mbuf *gw_tx_apart(struct gw_worker *w, const struct gw_port *p, const uint8_t *h, uint32_t hlen,
+    struct rwy_buf *b, uint32_t off, uint32_t len, bool own)
+{
+	bool refer = p->multi_seg && !p->copy_tx;
+	struct rte_mbuf *m =
+	    refer ? chain(w, h, hlen, b, off, len) : gw_tx_copy(w, h, hlen, b->data + off, len);
+
+	w->c.tx_payload_copied += !refer && m;
+	if (own)
+		rte_pktmbuf_free_seg(gw_mbuf_of(b));
+	return m;
+}

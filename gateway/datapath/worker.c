@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A packet thread: receive, hand to the engine, let it send, and sleep when there is nothing to do (adaptive
+ * polling).
+ *
+ * Sleeping. After SPIN without work the worker sleeps until the engine's next timer, but never longer than a
+ * back-off that grows from SLEEP_MIN to SLEEP_MAX: a host's packet must be answered within a millisecond
+ * although most drivers cannot wake anybody. When all its receive queues have interrupts, packets wake it and
+ * only the engine's timers bound the sleep.
+ */
+#include <errno.h>
+#include <rte_ethdev.h>
+#include <rte_interrupts.h>
+#include <rte_lcore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "gateway/carrier/carrier.h"
+#include "gateway/datapath/overlay.h"
+#include "gateway/datapath/sessions.h"
+#include "gateway/setup.h"
+#include "gateway/datapath/sibling.h"
+#include "gateway/datapath/tenants.h"
+#include "gateway/port/mbuf.h"
+#include "gateway/port/neigh.h"
+
+#define SPIN      (15 * RWY_US)
+#define SLEEP_MIN (20 * RWY_US)
+#define SLEEP_MAX (300 * RWY_US)
+#define SLEEP_INTR                                                                                           \
+	(10 * RWY_MS) /* with interrupts: heartbeat, calls and the kernel's frames are looked at so often */
+#define SLEEP_LEAD (5 * RWY_US)   /* a shorter wait is not worth a system call */
+#define WAKE_EVERY (100 * RWY_US) /* the control thread is woken at most so often by one worker */
+
+/* --- the loop ------------------------------------------------------------------------------- */
+
+static unsigned receive(struct gw_worker *w)
+{
+	struct rte_mbuf *pkts[GW_BURST];
+	unsigned got = 0;
+
+	for (unsigned i = 0; i < w->rxqs; i++) {
+		uint16_t n = rte_eth_rx_burst(w->rxq[i].port->id, w->rxq[i].queue, pkts, GW_BURST);
+
+		if (!n)
+			continue;
+		/* After the burst: were the thread descheduled between the clock and the burst, an ACK would
+		 * seem to come before it came, and the smallest RTT be shorter than the path. */
+		w->now = gw_now();
+		w->st.rx_bursts++;
+		w->st.rx_packets += n;
+		gw_rx(w, pkts, n, false);
+		got += n;
+	}
+	w->c.rx_packets += got;
+	return got;
+}
+
+static unsigned from_rings(struct gw_worker *w)
+{
+	struct rte_mbuf *pkts[GW_BURST];
+	unsigned n, got = 0;
+
+	if (w->handoff) {
+		n = rte_ring_sc_dequeue_burst(w->handoff, (void **)pkts, GW_BURST, NULL);
+		if (n)
+			gw_rx(w, pkts, n, true);
+		got += n;
+	}
+	n = rte_ring_sc_dequeue_burst(w->from_kernel, (void **)pkts, GW_BURST, NULL);
+	for (unsigned i = 0; i < n; i++)
+		gw_tx_frame(w, w->by_id[pkts[i]->port], pkts[i]);
+	return got + n;
+}
+
+static void feed_kernel(struct gw_worker *w)
+{
+	if (!w->kernel_fed || w->now < w->wake_at)
+		return; /* stays set: a later turn wakes it */
+	gw_control_wake(w->app);
+	w->kernel_fed = false;
+	w->wake_at = w->now + WAKE_EVERY;
+}
+
+unsigned gw_worker_turn(struct gw_worker *w)
+{
+	unsigned work;
+
+	w->now = w->began = gw_now();
+	w->nt = atomic_load_explicit(&w->app->neigh->nt, memory_order_acquire);
+	atomic_store_explicit(&w->nt_gen, w->nt->gen, memory_order_release);
+	w->ts = gw_tenants_of(w->app);
+	atomic_store_explicit(&w->ts_gen, w->ts->generation, memory_order_release);
+	w->low = gw_pools_low(w->pools);
+	work = receive(w);
+	work += from_rings(w);
+	work += gw_carrier_turn(w);
+	work += eng_poll(w->eng, w->now);
+	gw_overlay_turn(w);
+	gw_tx_flush(w);
+	gw_carrier_flush(w);
+	feed_kernel(w);
+	gw_call_serve(w);
+	atomic_store_explicit(&w->heartbeat, w->st.turns, memory_order_relaxed);
+	return work;
+}
+
+/* --- sleep ---------------------------------------------------------------------------------- */
+
+void gw_worker_wake(struct gw_worker *w)
+{
+	if (w->wake_fd >= 0 && atomic_exchange(&w->asleep, false) && write(w->wake_fd, &(uint64_t){1}, 8) < 0)
+		return; /* its counter is full: it wakes anyhow */
+}
+
+/* True when something may have come while the interrupts were being armed. */
+static bool arm(struct gw_worker *w)
+{
+	for (unsigned i = 0; i < w->rxqs; i++)
+		rte_eth_dev_rx_intr_enable(w->rxq[i].port->id, w->rxq[i].queue);
+	atomic_store(&w->asleep, true);
+	for (unsigned i = 0; i < w->rxqs; i++)
+		if (rte_eth_rx_queue_count(w->rxq[i].port->id, w->rxq[i].queue) > 0)
+			return true;
+	return !rte_ring_empty(w->from_kernel) || (w->handoff && !rte_ring_empty(w->handoff)) ||
+	       gw_call_pending(w) || gw_carrier_pending(w);
+}
+
+static void sleep_intr(struct gw_worker *w, rwy_dur d)
+{
+	struct timespec ts = {.tv_sec = (time_t)(d / RWY_SEC), .tv_nsec = (long)(d % RWY_SEC)};
+	struct rte_epoll_event seen[GW_RXQ_MAX];
+	struct epoll_event ev[2];
+	uint64_t v;
+	int n = arm(w) ? 0 : epoll_pwait2(w->epoll_fd, ev, 2, &ts, NULL);
+
+	atomic_store(&w->asleep, false);
+	for (int i = 0; i < n; i++) {
+		if (ev[i].data.fd == w->intr_fd)
+			rte_epoll_wait(w->intr_fd, seen, GW_RXQ_MAX, 0); /* DPDK reads the event counters */
+		else if (read(w->wake_fd, &v, sizeof(v)) < 0)
+			continue; /* already taken */
+	}
+	for (unsigned i = 0; i < w->rxqs; i++)
+		rte_eth_dev_rx_intr_disable(w->rxq[i].port->id, w->rxq[i].queue);
+}
+
+static void rest(struct gw_worker *w, rwy_dur *backoff)
+{
+	bool intr = w->intr_fd >= 0;
+	rwy_time next = eng_next(w->eng), now = gw_now();
+	rwy_dur d = intr ? SLEEP_INTR : *backoff;
+
+	if (next <= now)
+		return;
+	if (next - now < d)
+		d = next - now;
+	if (d < SLEEP_LEAD)
+		return;
+	w->st.sleeps++;
+	if (intr)
+		sleep_intr(w, d);
+	else
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = (long)d}, NULL);
+	w->st.asleep += rwy_since(now, gw_now());
+	if (*backoff < SLEEP_MAX)
+		*backoff = *backoff * 2 > SLEEP_MAX ? SLEEP_MAX : *backoff * 2;
+}
+
+static void account(struct gw_worker *w, rwy_time start, rwy_time end, bool worked)
+{
+	rwy_dur d = rwy_since(start, end);
+
+	w->st.turns++;
+	if (!worked) {
+		w->st.idle += d;
+		return;
+	}
+	w->st.busy_turns++;
+	w->st.busy += d;
+	if (d > w->st.turn_max)
+		w->st.turn_max = d;
+}
+
+int gw_worker_main(void *worker)
+{
+	struct gw_worker *w = worker;
+	bool adaptive = w->app->conf->polling == CONF_POLL_ADAPTIVE;
+	rwy_dur backoff = SLEEP_MIN;
+	rwy_time last_work;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	last_work = gw_now();
+	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+		bool worked = gw_worker_turn(w) > 0;
+		rwy_time end = gw_now();
+
+		account(w, w->began, end, worked);
+		if (worked) {
+			last_work = end;
+			backoff = SLEEP_MIN;
+		} else if (adaptive && rwy_since(last_work, end) > SPIN) {
+			rest(w, &backoff);
+		}
+	}
+	gw_tx_flush(w);
+	atomic_store(&w->nt_gen, UINT64_MAX);
+	atomic_store(&w->ts_gen, UINT64_MAX);
+	return 0;
+}
+
+/* --- creation ------------------------------------------------------------------------------- */
+
+/* Which receive queues this worker polls, and its transmit queue on each port. */
+static void take_queues(struct gw_worker *w)
+{
+	unsigned workers = w->app->workers;
+
+	w->ports = w->app->ports;
+	for (unsigned i = 0; i < w->ports; i++) {
+		struct gw_port *p = w->app->port[i];
+
+		w->by_id[p->id] = p;
+		w->txq[i].port = p;
+		w->txq[i].queue = (uint16_t)(w->idx % p->txqs);
+		for (unsigned q = 0; q < p->rxqs && w->rxqs < GW_RXQ_MAX; q++)
+			if ((q + (p->rxqs < workers ? i : 0)) % workers == w->idx)
+				w->rxq[w->rxqs++] = (struct gw_rxq){.port = p, .queue = (uint16_t)q};
+	}
+}
+
+static void intr_drop(struct gw_worker *w, unsigned queues)
+{
+	for (unsigned i = 0; i < queues; i++)
+		rte_eth_dev_rx_intr_ctl_q(
+		    w->rxq[i].port->id, w->rxq[i].queue, w->intr_fd, RTE_INTR_EVENT_DEL, NULL);
+	if (w->intr_fd >= 0)
+		close(w->intr_fd);
+	if (w->epoll_fd >= 0)
+		close(w->epoll_fd);
+	if (w->wake_fd >= 0)
+		close(w->wake_fd);
+	w->intr_fd = w->epoll_fd = w->wake_fd = -1;
+}
+
+/*
+ * Sets up waking by interrupts, if every receive queue has one. Two epoll sets: DPDK's own, whose events only
+ * DPDK can read, and around it ours, with the eventfd by which other threads wake this one.
+ */
+static void intr_take(struct gw_worker *w)
+{
+	unsigned n = 0;
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	if (w->app->conf->polling != CONF_POLL_ADAPTIVE || !w->rxqs)
+		return;
+	for (unsigned i = 0; i < w->rxqs; i++)
+		if (!w->rxq[i].port->rx_intr)
+			return;
+	w->intr_fd = epoll_create1(EPOLL_CLOEXEC);
+	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	while (w->intr_fd >= 0 && n < w->rxqs &&
+	       rte_eth_dev_rx_intr_ctl_q(
+	           w->rxq[n].port->id, w->rxq[n].queue, w->intr_fd, RTE_INTR_EVENT_ADD, NULL) == 0)
+		n++;
+	ev.data.fd = w->intr_fd;
+	if (n == w->rxqs && epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->intr_fd, &ev) == 0) {
+		ev.data.fd = w->wake_fd;
+		if (epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->wake_fd, &ev) == 0)
+			return;
+	}
+	intr_drop(w, n);
+}
+
+/* Names are process-wide: the gateway's own name keeps two gateways in one process apart (tests/bench). */
+static struct rte_ring *ring_new(const struct gw_worker *w, const char *what, unsigned len, unsigned flags)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "rwy_%s_%u_%.8s", what, w->idx, w->app->conf->name);
+	return rte_ring_create(name, len, SOCKET_ID_ANY, flags);
+}
+
+/* The fastest LAN port's, as far as the drivers know: bytes a second. */
+static uint64_t lan_rate(const struct gw_app *app)
+{
+	uint64_t mbps = 0;
+
+	for (unsigned i = 0; i < app->ports; i++) {
+		uint64_t speed = atomic_load_explicit(&app->port[i]->speed_mbps, memory_order_relaxed);
+
+		if (app->port[i]->conf->role == CONF_ROLE_LAN && speed > mbps)
+			mbps = speed;
+	}
+	return mbps * 125000;
+}
+
+static int engine_new(struct gw_worker *w)
+{
+	struct eng_cfg *cfg = malloc(sizeof(*cfg));
+	struct rwy_bufs bufs = {.ops = &gw_buf_ops, .ctx = w->pools};
+	int rc = RWY_ENOMEM;
+
+	if (cfg && (rc = gw_eng_cfg(cfg, w->app->conf, w->idx)) == 0)
+		gw_jfile_region(w->app, w->idx, cfg);
+	if (cfg && !rc) {
+		cfg->lan_Bps = lan_rate(w->app);
+		gw_eng_cfg_memory(cfg, w->app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
+	}
+	if (cfg && !rc)
+		rc = eng_new(&w->eng, cfg, &gw_eng_ops, w, bufs, gw_now());
+	if (cfg && !rc) /* what the journal has of them is taken up before a packet comes */
+		rc = gw_tenants_engine(w->app, w->eng, w->idx, gw_now());
+	free(cfg);
+	return rc;
+}
+
+int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools)
+{
+	struct gw_worker *w = aligned_alloc(64, (sizeof(*w) + 63) & ~(size_t)63);
+	int rc = RWY_ENOMEM;
+
+	if (!w)
+		return RWY_ENOMEM;
+	memset(w, 0, sizeof(*w));
+	w->app = app;
+	w->idx = idx;
+	w->pools = pools;
+	w->epoll_fd = w->intr_fd = w->wake_fd = -1;
+	w->nt = atomic_load(&app->neigh->nt);
+	w->ts = gw_tenants_of(app);
+	w->tenants = gw_tenants_counts(app, idx);
+	pthread_mutex_init(&w->call_lock, NULL);
+	take_queues(w);
+	rc = gw_siblings_join(app, w);
+	if (rc)
+		goto err;
+	rc = RWY_ENOMEM;
+	if (app->conf->controller.urls) {
+		w->sessions = aligned_alloc(64, sizeof(*w->sessions));
+		if (!w->sessions)
+			goto err;
+		memset(w->sessions, 0, sizeof(*w->sessions));
+	}
+	w->tun_conf = calloc(CONF_TUNNELS_MAX, sizeof(*w->tun_conf));
+	if (!w->tun_conf)
+		goto err;
+	for (unsigned i = 0; i < app->conf->tunnels; i++)
+		gw_tx_tunnel_init(w, i, &app->conf->tunnel[i]);
+	w->nh_used = calloc(GW_NEIGH_MAX, 1);
+	w->seen = calloc(GW_SEEN, sizeof(*w->seen));
+	for (unsigned i = 0; i < w->ports; i++)
+		if (!(w->verdict[i] = calloc(GW_VERDICTS, sizeof(struct gw_verdict))))
+			goto err;
+	w->from_kernel = ring_new(w, "from_kernel", GW_KERNEL_LEN, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	if (app->workers > 1)
+		w->handoff = ring_new(w, "handoff", GW_HANDOFF_LEN, RING_F_SC_DEQ);
+	if (!w->nh_used || !w->seen || !w->from_kernel || (app->workers > 1 && !w->handoff))
+		goto err;
+	w->to_kernel = gw_control_ring(app);
+	intr_take(w);
+	rc = gw_overlay_new(w);
+	if (!rc)
+		rc = engine_new(w);
+	if (rc)
+		goto err;
+	*out = w;
+	return 0;
+err:
+	gw_worker_free(w);
+	return rc;
+}
+
+struct gw_session_ring *gw_sessions_of(const struct gw_app *app, unsigned worker)
+{
+	return app->worker[worker] ? app->worker[worker]->sessions : NULL;
+}
+
+static void ring_free(struct rte_ring *r)
+{
+	void *m;
+
+	while (r && rte_ring_dequeue(r, &m) == 0)
+		rte_pktmbuf_free(m);
+	rte_ring_free(r);
+}
+
+void gw_worker_free(struct gw_worker *w)
+{
+	if (!w)
+		return;
+	if (w->eng)
+		eng_free(w->eng);
+	for (unsigned i = 0; i < w->ports; i++) {
+		rte_pktmbuf_free_bulk(w->txq[i].pkt, w->txq[i].n);
+		free(w->verdict[i]);
+	}
+	ring_free(w->handoff);
+	ring_free(w->from_kernel);
+	if (w->intr_fd >= 0)
+		intr_drop(w, w->rxqs);
+	gw_overlay_free(w);
+	gw_siblings_leave(w);
+	free(w->nh_used);
+	free(w->seen);
+	free(w->tun_conf);
+	free(w->sessions);
+	pthread_mutex_destroy(&w->call_lock);
+	free(w);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the kernel's neighbour and route tables as far as they concern the taps, and asks it to resolve
+ * addresses. The kernel does not see the packets that workers send, so it would let an entry in use go stale
+ * for ever: entries in use are confirmed from here.
+ */
+#include "gateway/port/netlink.h"
+
+#include <errno.h>
+#include <linux/neighbour.h>
+#include <netlink/cache.h>
+#include <netlink/route/neighbour.h>
+#include <netlink/route/nexthop.h>
+#include <netlink/route/route.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "gateway/gw.h"
+#include "gateway/port/neigh.h"
+
+struct gw_netlink {
+	struct gw_app *app;
+	struct nl_cache_mngr *mngr;
+	struct nl_cache *neighs, *routes; /* the manager's */
+	struct nl_sock *ask;
+	bool changed, full_said;
+	struct gw_route route[GW_ROUTES_MAX];
+};
+
+static int port_of(const struct gw_netlink *n, int ifindex)
+{
+	for (unsigned i = 0; i < n->app->ports; i++)
+		if (n->app->port[i]->tap_ifindex == ifindex)
+			return (int)i;
+	return -1;
+}
+
+static bool ip_of(const struct nl_addr *a, struct rwy_ip *out)
+{
+	const uint8_t *b = a ? nl_addr_get_binary_addr(a) : NULL;
+	unsigned len = a ? nl_addr_get_len(a) : 0;
+
+	if (a && nl_addr_get_family(a) == AF_INET && len == 4)
+		*out = rwy_ip_from4(b);
+	else if (a && nl_addr_get_family(a) == AF_INET6 && len == 16)
+		memcpy(out->b, b, 16);
+	else
+		return false;
+	return true;
+}
+
+/* --- neighbours ----------------------------------------------------------------------------- */
+
+static enum gw_nh_state state_of(int nud)
+{
+	if (nud & NUD_PERMANENT)
+		return GW_NH_PERMANENT;
+	if (nud & NUD_REACHABLE)
+		return GW_NH_REACHABLE;
+	if (nud & NUD_STALE)
+		return GW_NH_STALE;
+	if (nud & NUD_DELAY)
+		return GW_NH_DELAY;
+	if (nud & NUD_PROBE)
+		return GW_NH_PROBE;
+	if (nud & NUD_FAILED)
+		return GW_NH_FAILED;
+	if (nud & NUD_NOARP)
+		return GW_NH_NOARP;
+	return GW_NH_INCOMPLETE;
+}
+
+static void neigh_take(struct nl_object *o, void *arg)
+{
+	struct rtnl_neigh *k = (struct rtnl_neigh *)o;
+	struct gw_netlink *n = arg;
+	struct gw_neigh *g = n->app->neigh;
+	struct nl_addr *mac = rtnl_neigh_get_lladdr(k);
+	int port = port_of(n, rtnl_neigh_get_ifindex(k)), nud = rtnl_neigh_get_state(k);
+	struct rwy_ip addr;
+	struct gw_nb *b;
+
+	if (port < 0 || nud < 0 || nud & NUD_NOARP || !ip_of(rtnl_neigh_get_dst(k), &addr))
+		return;
+	b = gw_neigh_entry(g, (uint16_t)port, &addr);
+	if (!b) {
+		if (!n->full_said)
+			gw_log(GW_LOG_ERROR, "neigh", "more than %u neighbours: some stay unresolved",
+			    GW_NEIGH_MAX);
+		n->full_said = true;
+		return;
+	}
+	b->seen = g->round;
+	b->state = (uint8_t)state_of(nud);
+	b->has_mac = mac && nl_addr_get_len(mac) == 6;
+	if (b->has_mac)
+		memcpy(b->mac, nl_addr_get_binary_addr(mac), 6);
+}
+
+static void neighs_read(struct gw_netlink *n)
+{
+	struct gw_neigh *g = n->app->neigh;
+
+	pthread_mutex_lock(&g->lock);
+	g->round++;
+	nl_cache_foreach(n->neighs, neigh_take, n);
+	for (unsigned i = 0; i < GW_NEIGH_MAX; i++)
+		g->nb[i].live = g->nb[i].valid && g->nb[i].seen == g->round;
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* --- routes --------------------------------------------------------------------------------- */
+
+struct routes {
+	struct gw_netlink *n;
+	unsigned count;
+};
+
+static void route_take(struct nl_object *o, void *arg)
+{
+	struct rtnl_route *k = (struct rtnl_route *)o;
+	struct routes *r = arg;
+	struct rtnl_nexthop *nh = rtnl_route_get_nnexthops(k) > 0 ? rtnl_route_nexthop_n(k, 0) : NULL;
+	struct nl_addr *dst = rtnl_route_get_dst(k), *via;
+	struct gw_route out = {0};
+	int port, family = rtnl_route_get_family(k);
+
+	if (!nh || !dst || rtnl_route_get_type(k) != RTN_UNICAST || r->count == GW_ROUTES_MAX)
+		return;
+	if (rtnl_route_get_table(k) != RT_TABLE_MAIN || (family != AF_INET && family != AF_INET6))
+		return;
+	port = port_of(r->n, rtnl_route_nh_get_ifindex(nh));
+	if (port < 0)
+		return;
+	if (!ip_of(dst, &out.dst) && family == AF_INET) /* the default route has an empty address */
+		out.dst = rwy_ip_from4((const uint8_t[4]){0});
+	out.len = (uint8_t)(nl_addr_get_prefixlen(dst) + (family == AF_INET ? 96 : 0));
+	out.port = (uint16_t)port;
+	out.metric = rtnl_route_get_priority(k);
+	via = rtnl_route_nh_get_gateway(nh);
+	if (!via)
+		via = rtnl_route_nh_get_via(nh);
+	out.has_via = ip_of(via, &out.via);
+	r->n->route[r->count++] = out;
+}
+
+static void tables_read(struct gw_netlink *n)
+{
+	struct routes r = {.n = n};
+
+	neighs_read(n);
+	nl_cache_foreach(n->routes, route_take, &r);
+	if (gw_neigh_publish(n->app, n->route, r.count) != 0)
+		gw_log(GW_LOG_ERROR, "neigh", "no memory for a new next-hop table: the old one stays");
+}
+
+static void on_change(struct nl_cache *c, struct nl_object *o, int action, void *arg)
+{
+	(void)c;
+	(void)o;
+	(void)action;
+	((struct gw_netlink *)arg)->changed = true;
+}
+
+void gw_netlink_ready(struct gw_netlink *n)
+{
+	int rc = nl_cache_mngr_data_ready(n->mngr);
+
+	if (rc < 0) { /* events were lost: read both tables anew */
+		gw_log(GW_LOG_NOTICE, "neigh", "netlink: %s: reading the tables anew", nl_geterror(rc));
+		nl_cache_refill(n->ask, n->neighs);
+		nl_cache_refill(n->ask, n->routes);
+		n->changed = true;
+	}
+	if (n->changed)
+		tables_read(n);
+	n->changed = false;
+}
+
+/* --- asking --------------------------------------------------------------------------------- */
+
+/* Errors come back unasked (no acknowledgements are requested); they say nothing we would act on. */
+static void answers_discard(struct gw_netlink *n)
+{
+	uint8_t junk[4096];
+
+	while (recv(nl_socket_get_fd(n->ask), junk, sizeof(junk), MSG_DONTWAIT) > 0)
+		;
+}
+
+/* state 0: as if the kernel had a packet for it. */
+static void neigh_ask(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr, int state)
+{
+	bool v4 = rwy_ip_is4(addr);
+	struct rtnl_neigh *k = rtnl_neigh_alloc();
+	struct nl_addr *a = nl_addr_build(v4 ? AF_INET : AF_INET6, addr->b + (v4 ? 12 : 0), v4 ? 4 : 16);
+	struct nl_msg *msg = NULL;
+
+	if (k && a) {
+		rtnl_neigh_set_ifindex(k, n->app->port[port]->tap_ifindex);
+		rtnl_neigh_set_dst(k, a);
+		if (state)
+			rtnl_neigh_set_state(k, state);
+		else
+			rtnl_neigh_set_flags(k, NTF_USE);
+		if (rtnl_neigh_build_add_request(k, state ? NLM_F_REPLACE : NLM_F_CREATE, &msg) == 0)
+			nl_send_auto(n->ask, msg);
+	}
+	nlmsg_free(msg);
+	nl_addr_put(a);
+	rtnl_neigh_put(k);
+	answers_discard(n);
+}
+
+void gw_netlink_resolve(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr)
+{
+	neigh_ask(n, port, addr, 0);
+}
+
+void gw_netlink_probe(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr)
+{
+	neigh_ask(n, port, addr, NUD_PROBE);
+}
+
+static bool used_lately(struct gw_app *app, unsigned id)
+{
+	bool used = false;
+
+	for (unsigned i = 0; i < app->workers; i++)
+		if (app->worker[i] && app->worker[i]->nh_used[id]) {
+			app->worker[i]->nh_used[id] = 0;
+			used = true;
+		}
+	return used;
+}
+
+void gw_netlink_refresh(struct gw_netlink *n)
+{
+	struct gw_neigh *g = n->app->neigh;
+
+	for (unsigned i = 0; i < GW_NEIGH_MAX; i++) {
+		struct gw_nb *b = &g->nb[i];
+
+		if (!b->valid || !b->live)
+			continue;
+		pthread_mutex_lock(&g->lock);
+		b->used = used_lately(n->app, i);
+		pthread_mutex_unlock(&g->lock);
+		if (b->used && b->state == GW_NH_STALE)
+			gw_netlink_resolve(n, b->port, &b->addr);
+	}
+}
+
+/* --- creation ------------------------------------------------------------------------------- */
+
+int gw_netlink_fd(const struct gw_netlink *n)
+{
+	return nl_cache_mngr_get_fd(n->mngr);
+}
+
+int gw_netlink_new(struct gw_netlink **out, struct gw_app *app)
+{
+	struct gw_netlink *n = calloc(1, sizeof(*n));
+	int rc = -NLE_NOMEM;
+
+	if (!n)
+		return RWY_ENOMEM;
+	n->app = app;
+	n->ask = nl_socket_alloc();
+	if (n->ask)
+		rc = nl_connect(n->ask, NETLINK_ROUTE);
+	if (!rc) {
+		nl_socket_disable_auto_ack(n->ask);
+		rc = nl_cache_mngr_alloc(NULL, NETLINK_ROUTE, NL_AUTO_PROVIDE, &n->mngr);
+	}
+	if (!rc)
+		rc = nl_cache_mngr_add(n->mngr, "route/neigh", on_change, n, &n->neighs);
+	if (!rc)
+		rc = nl_cache_mngr_add(n->mngr, "route/route", on_change, n, &n->routes);
+	if (rc < 0) {
+		gw_log(GW_LOG_ERROR, "neigh", "netlink: %s", nl_geterror(rc));
+		gw_netlink_free(n);
+		return RWY_EINVAL;
+	}
+	tables_read(n);
+	*out = n;
+	return 0;
+}
+
+void gw_netlink_free(struct gw_netlink *n)
+{
+	if (!n)
+		return;
+	nl_cache_mngr_free(n->mngr);
+	nl_socket_free(n->ask);
+	free(n);
+}

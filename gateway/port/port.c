@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ports: find the DPDK device of each, configure its queues, start it, watch its link. Not here: its kernel
+ * interface (tap.c). */
+#include <ctype.h>
+#include <net/if.h>
+#include <rte_ethdev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gateway/gw.h"
+#include "gateway/port/mbuf.h"
+#include "gateway/setup.h"
+
+#define RX_DESC      1024
+#define TX_DESC      1024
+#define FRAME_EXTRA  (GW_ETH + 2 * GW_VLAN)
+#define RING_HEAD    80 /* af_packet: bytes of a ring's frame before the packet, rounded up (TPACKET_V2) */
+#define RING_MBUF    32 /* af_packet: it asks for buffers of framesz less this */
+#define RING_STEP    1024
+#define RING_MIN     2048
+#define RING_BYTES   (8u << 20) /* of one direction of one queue */
+#define RING_FRAMES  2048
+#define RING_BLOCK   65536
+#define COPY_BUFFERS 1023
+#define COPY_WORTH                                                                                           \
+	4 /* a pool's buffers may be a quarter larger than needed before copying is the lesser evil */
+
+/* --- af_packet's ring ------------------------------------------------------------------------ */
+
+static bool is_af_packet(const char *device)
+{
+	return !strncmp(device, "net_af_packet", 13) || !strncmp(device, "eth_af_packet", 13);
+}
+
+/* The number behind "key=" in a device string, or 0. */
+static uint32_t device_number(const char *device, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *s = strchr(device, ','); s; s = strchr(s + 1, ','))
+		if (!strncmp(s + 1, key, n) && s[1 + n] == '=')
+			return (uint32_t)strtoul(s + 2 + n, NULL, 0);
+	return 0;
+}
+
+static uint32_t ring_frame(const struct conf_port *p)
+{
+	uint32_t given = device_number(p->device, "framesz");
+	uint32_t need = RTE_ALIGN(p->mtu + FRAME_EXTRA + RING_HEAD, RING_STEP);
+
+	return given ? given : RTE_MAX(need, (uint32_t)RING_MIN);
+}
+
+void gw_port_device(const struct conf_port *p, char *out, size_t size)
+{
+	uint32_t frame = ring_frame(p), block, count;
+	size_t n = (size_t)snprintf(out, size, "%s", p->device);
+
+	if (!is_af_packet(p->device))
+		return;
+	/* A block holds whole frames and is a multiple of the page size. */
+	block = device_number(p->device, "blocksz");
+	if (!block) {
+		block = RING_BLOCK % frame ? 4 * frame : RING_BLOCK;
+		n += (size_t)snprintf(out + n, size - n, ",blocksz=%u", block);
+	}
+	if (!device_number(p->device, "framesz"))
+		n += (size_t)snprintf(out + n, size - n, ",framesz=%u", frame);
+	if (!device_number(p->device, "framecnt")) {
+		count = RTE_MIN(RING_BYTES / frame, (uint32_t)RING_FRAMES);
+		count -= count % RTE_MAX(block / frame, 1u);
+		snprintf(out + n, size - n, ",framecnt=%u", count);
+	}
+}
+
+/* --- find ----------------------------------------------------------------------------------- */
+
+static int find_id(const char *device, uint16_t *id)
+{
+	struct rte_dev_iterator it;
+	char name[CONF_STR * 2];
+	uint16_t i, first = RTE_MAX_ETHPORTS;
+
+	snprintf(name, sizeof(name), "%s", device);
+	name[strcspn(name, ",")] = 0;
+	if (rte_eth_dev_get_port_by_name(name, id) == 0)
+		return 0;
+	RTE_ETH_FOREACH_MATCHING_DEV(i, device, &it)
+	{
+		if (first == RTE_MAX_ETHPORTS)
+			first = i;
+	}
+	*id = first;
+	return first == RTE_MAX_ETHPORTS ? RWY_ENOENT : 0;
+}
+
+/* Drivers whose queues are fed whether we poll them or not. */
+static bool fixed_queues(const char *driver)
+{
+	return !strcmp(driver, "net_af_packet") || !strcmp(driver, "net_af_xdp") ||
+	       !strcmp(driver, "net_ring");
+}
+
+static void describe(struct gw_port *p, const struct rte_eth_dev_info *info, unsigned workers)
+{
+	bool kernel_dev;
+
+	snprintf(p->driver, sizeof(p->driver), "%s", info->driver_name);
+	kernel_dev = !strcmp(p->driver, "net_af_packet") || !strcmp(p->driver, "net_af_xdp");
+	if (!kernel_dev || !info->if_index || !if_indextoname(info->if_index, p->under))
+		p->under[0] = 0;
+	p->rxqs = fixed_queues(p->driver) ? info->max_rx_queues : RTE_MIN(workers, info->max_rx_queues);
+	p->txqs = RTE_MIN(workers, info->max_tx_queues);
+	p->rxqs = RTE_MAX(1u, p->rxqs);
+	p->txqs = RTE_MAX(1u, p->txqs);
+	p->ctl_worker = p->idx % workers;
+	p->tx_shared = p->txqs < workers;
+	p->multi_seg = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	p->copy_tx = !strcmp(p->driver, "net_ring");
+}
+
+static int port_find(struct gw_app *app, unsigned idx)
+{
+	const struct conf_port *c = &app->conf->port[idx];
+	struct gw_port *p = calloc(1, sizeof(*p));
+	struct rte_eth_dev_info info;
+
+	app->port[idx] = p;
+	if (!p)
+		return RWY_ENOMEM;
+	p->conf = c;
+	p->idx = (uint16_t)idx;
+	p->vlan = c->vlan;
+	p->l2_len = c->vlan ? GW_ETH + GW_VLAN : GW_ETH;
+	p->tap_fd = -1;
+	if (find_id(c->device, &p->id) != 0 || rte_eth_dev_info_get(p->id, &info) != 0) {
+		gw_log(GW_LOG_ERROR, "port", "port=%s no such device: %s", c->name, c->device);
+		return RWY_ENOENT;
+	}
+	for (unsigned i = 0; i < idx; i++)
+		if (app->port[i]->id == p->id) {
+			gw_log(GW_LOG_ERROR, "port", "port=%s and port=%s are the same device", c->name,
+			    app->conf->port[i].name);
+			return RWY_EEXIST;
+		}
+	describe(p, &info, app->workers);
+	for (unsigned i = 0; i < GW_WORKERS_MAX; i++)
+		rte_spinlock_init(&p->tx_lock[i]);
+	return 0;
+}
+
+int gw_ports_find(struct gw_app *app)
+{
+	app->ports = app->conf->ports;
+	for (unsigned i = 0; i < app->ports; i++) {
+		int rc = port_find(app, i);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* What a packet buffer must hold; af_packet's frame size counts while it is not far above the MTU. */
+uint32_t gw_ports_max_frame(const struct gw_app *app)
+{
+	uint32_t max = 0, want = 0;
+
+	for (unsigned i = 0; i < app->ports; i++)
+		max = RTE_MAX(max, app->conf->port[i].mtu + FRAME_EXTRA);
+	for (unsigned i = 0; i < app->ports; i++)
+		if (is_af_packet(app->conf->port[i].device)) {
+			uint32_t frame = ring_frame(&app->conf->port[i]) - RING_MBUF;
+
+			if (frame <= max + max / COPY_WORTH)
+				want = RTE_MAX(want, frame);
+		}
+	return RTE_MAX(max, want);
+}
+
+/* --- configure ------------------------------------------------------------------------------ */
+
+/* The kernel's interface under the port must take frames as long as ours. It is raised, never lowered. */
+static void under_mtu(const struct gw_port *p)
+{
+	struct ifreq r = {0};
+	int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int want = (int)p->conf->mtu + (p->vlan ? GW_VLAN : 0);
+
+	if (s < 0)
+		return;
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", p->under);
+	if (ioctl(s, SIOCGIFMTU, &r) == 0 && r.ifr_mtu < want) {
+		gw_log(GW_LOG_NOTICE, "port", "port=%s raising mtu of %s from %d to %d", p->conf->name,
+		    p->under, r.ifr_mtu, want);
+		r.ifr_mtu = want;
+		if (ioctl(s, SIOCSIFMTU, &r) != 0)
+			gw_log(GW_LOG_WARNING, "port", "port=%s %s keeps its mtu: long packets will be lost",
+			    p->conf->name, p->under);
+	}
+	close(s);
+}
+
+static int set_mtu(struct gw_port *p)
+{
+	int rc;
+
+	if (p->under[0]) {
+		under_mtu(p);
+		return 0;
+	}
+	rc = rte_eth_dev_set_mtu(p->id, (uint16_t)p->conf->mtu);
+	if (rc == -ENOTSUP || (rc && gw_eal_is_vdev(p->conf->device)))
+		return 0; /* a memory device: its buffers are the only bound */
+	if (rc)
+		gw_log(GW_LOG_ERROR, "port", "port=%s mtu %u refused: %s", p->conf->name, p->conf->mtu,
+		    strerror(-rc));
+	return rc ? RWY_EINVAL : 0;
+}
+
+static int configure(struct gw_port *p, const struct rte_eth_dev_info *info, bool intr)
+{
+	struct rte_eth_conf conf = {0};
+
+	if (p->vlan && info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP)
+		conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
+	if (p->multi_seg)
+		conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	if (p->rxqs > 1 && info->flow_type_rss_offloads) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf =
+		    info->flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP);
+	}
+	conf.intr_conf.rxq = intr;
+	return rte_eth_dev_configure(p->id, (uint16_t)p->rxqs, (uint16_t)p->txqs, &conf);
+}
+
+/* Buffers for a driver that wants larger ones than the pool's: a few, copied from at once. */
+static int copy_pool(struct gw_port *p, const struct gw_pools *pools)
+{
+	uint32_t frame = is_af_packet(p->conf->device) ? ring_frame(p->conf) : 0;
+	uint32_t room = frame + RTE_PKTMBUF_HEADROOM;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	if (!frame || room - RING_MBUF <= pools->room)
+		return 0;
+	snprintf(name, sizeof(name), "rwy_copy_%u", p->idx);
+	p->rx_pool =
+	    rte_pktmbuf_pool_create(name, COPY_BUFFERS, 0, 0, (uint16_t)RTE_MIN(room, 65535u), SOCKET_ID_ANY);
+	if (!p->rx_pool)
+		return RWY_ENOMEM;
+	p->copy_rx = true;
+	gw_log(GW_LOG_NOTICE, "port",
+	    "port=%s framesz=%u is much larger than mtu %u needs: each packet is copied once more; "
+	    "leave framesz, blocksz and framecnt out of device to have them chosen",
+	    p->conf->name, frame, p->conf->mtu);
+	return 0;
+}
+
+static int queues(struct gw_port *p, struct gw_pools *pools)
+{
+	uint16_t rxd = RX_DESC, txd = TX_DESC;
+	struct rte_mempool *pool = p->copy_rx ? p->rx_pool : pools->big;
+	int socket = rte_eth_dev_socket_id(p->id), rc = 0;
+
+	rte_eth_dev_adjust_nb_rx_tx_desc(p->id, &rxd, &txd);
+	for (unsigned q = 0; q < p->rxqs && !rc; q++)
+		rc = rte_eth_rx_queue_setup(p->id, (uint16_t)q, rxd, (unsigned)socket, NULL, pool);
+	for (unsigned q = 0; q < p->txqs && !rc; q++)
+		rc = rte_eth_tx_queue_setup(p->id, (uint16_t)q, txd, (unsigned)socket, NULL);
+	return rc;
+}
+
+static void mac_of(struct gw_port *p)
+{
+	static const uint8_t none[6];
+	struct rte_ether_addr a = {0};
+
+	rte_eth_macaddr_get(p->id, &a);
+	memcpy(p->mac, a.addr_bytes, 6);
+	if (!strcmp(p->driver, "net_tap"))
+		p->mac[5] ^=
+		    0x80; /* what DPDK tells is the address of the kernel's end, which is somebody else */
+	if (!memcmp(p->mac, none, 6)) /* memory devices have none: a locally administered one */
+		memcpy(p->mac, (uint8_t[6]){0x02, 'r', 'w', 'y', 0, (uint8_t)p->idx}, 6);
+}
+
+/* Asking a memory device that has none makes DPDK log an error. */
+static bool may_interrupt(const struct gw_port *p)
+{
+	return !gw_eal_is_vdev(p->conf->device) || !strcmp(p->driver, "net_tap") ||
+	       !strcmp(p->driver, "net_memif");
+}
+
+static int port_start(struct gw_app *app, struct gw_port *p, struct gw_pools *pools)
+{
+	bool intr = app->conf->polling == CONF_POLL_ADAPTIVE;
+	struct rte_eth_dev_info info;
+	int rc = rte_eth_dev_info_get(p->id, &info);
+
+	if (!rc && intr && configure(p, &info, true) != 0)
+		intr = false;
+	if (!rc && !intr)
+		rc = configure(p, &info, false);
+	if (!rc)
+		rc = copy_pool(p, pools);
+	if (!rc)
+		rc = set_mtu(p);
+	if (!rc)
+		rc = queues(p, pools);
+	if (!rc)
+		rc = rte_eth_dev_start(p->id);
+	if (rc) {
+		gw_log(GW_LOG_ERROR, "port", "port=%s driver=%s does not start: %s", p->conf->name, p->driver,
+		    strerror(-rc));
+		return RWY_EINVAL;
+	}
+	p->rx_intr = intr && may_interrupt(p) && rte_eth_dev_rx_intr_ctl_q_get_fd(p->id, 0) >= 0;
+	rte_eth_allmulticast_enable(p->id); /* ND; drivers without a filter refuse, which is as good */
+	mac_of(p);
+	if (p->under[0])
+		gw_under_quiet(p->under);
+	return 0;
+}
+
+int gw_ports_start(struct gw_app *app, struct gw_pools *pools)
+{
+	for (unsigned i = 0; i < app->ports; i++) {
+		int rc = port_start(app, app->port[i], pools);
+
+		if (rc)
+			return rc;
+	}
+	gw_ports_poll_link(app);
+	return 0;
+}
+
+/* --- watch ---------------------------------------------------------------------------------- */
+
+static void link_log(const struct gw_port *p, bool up, uint32_t mbps)
+{
+	const uint8_t *m = p->mac;
+
+	if (up)
+		gw_log(GW_LOG_INFO, "port",
+		    "port=%s up speed=%uMbps mac=%02x:%02x:%02x:%02x:%02x:%02x mtu=%u driver=%s rxq=%u "
+		    "txq=%u%s%s",
+		    p->conf->name, mbps, m[0], m[1], m[2], m[3], m[4], m[5], p->conf->mtu, p->driver, p->rxqs,
+		    p->txqs, p->under[0] ? " iface=" : "", p->under);
+	else
+		gw_log(GW_LOG_WARNING, "port", "port=%s down", p->conf->name);
+}
+
+void gw_ports_poll_link(struct gw_app *app)
+{
+	for (unsigned i = 0; i < app->ports; i++) {
+		struct gw_port *p = app->port[i];
+		struct rte_eth_link l = {0};
+		bool up;
+		uint32_t mbps;
+
+		if (rte_eth_link_get_nowait(p->id, &l) != 0)
+			continue;
+		/* net_tap asks the kernel for its interface by name, which fails once that was moved to a
+		 * namespace. */
+		up = l.link_status == RTE_ETH_LINK_UP || !strcmp(p->driver, "net_tap");
+		mbps = l.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : l.link_speed;
+		if (p->link_seen && up == atomic_load(&p->up))
+			continue;
+		p->link_seen = true;
+		atomic_store(&p->speed_mbps, mbps);
+		atomic_store(&p->up, up);
+		link_log(p, up, mbps);
+	}
+}
+
+void gw_ports_stop(struct gw_app *app)
+{
+	for (unsigned i = 0; i < app->ports; i++)
+		if (app->port[i] && app->port[i]->link_seen) {
+			rte_eth_dev_stop(app->port[i]->id);
+			rte_eth_dev_close(app->port[i]->id);
+		}
+	gw_under_restore();
+}
+
+void gw_ports_free(struct gw_app *app)
+{
+	for (unsigned i = 0; i < app->ports; i++) {
+		if (app->port[i])
+			rte_mempool_free(app->port[i]->rx_pool);
+		free(app->port[i]);
+		app->port[i] = NULL;
+	}
+}
+
+int gw_port_stats_get(const struct gw_app *app, unsigned port, struct gw_port_stats *out)
+{
+	const struct gw_port *p = port < app->ports ? app->port[port] : NULL;
+	struct rte_eth_stats s = {0};
+
+	memset(out, 0, sizeof(*out));
+	if (!p)
+		return RWY_EINVAL;
+	rte_eth_stats_get(p->id, &s);
+	out->up = atomic_load(&p->up);
+	out->speed_mbps = atomic_load(&p->speed_mbps);
+	memcpy(out->mac, p->mac, 6);
+	memcpy(out->driver, p->driver, sizeof(out->driver));
+	memcpy(out->tap, p->tap, sizeof(out->tap));
+	out->rx_queues = p->rxqs;
+	out->tx_queues = p->txqs;
+	out->rx_packets = s.ipackets;
+	out->rx_bytes = s.ibytes;
+	out->tx_packets = s.opackets;
+	out->tx_bytes = s.obytes;
+	out->rx_missed = s.imissed;
+	out->rx_errors = s.ierrors;
+	out->rx_nombuf = s.rx_nombuf;
+	out->tx_errors = s.oerrors;
+	return 0;
+}
