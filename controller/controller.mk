@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The control center's program: controller/*.c -> build/bin/roceway-controller. Its parts are libraries of their own:
+# The control center's program: controller/*.c and {conf,state,server,fleet,job}/*.c -> build/bin/roceway-controller. Its other parts
+# are libraries of their own:
 #   controller/model/*.c -> build/lib/librwymodel.a, controller/store/*.c -> build/lib/librwystore.a, plan/plan.mk
-CTLR_SRC   := $(wildcard controller/*.c)
+CTLR_SRC   := $(wildcard controller/*.c $(patsubst %,controller/%/*.c,conf state server fleet job))
 CTLR_PKGS  := libmicrohttpd gnutls jansson libcurl sqlite3 yaml-0.1
 CTLR_LIBS   = $(shell $(PC) --libs $(CTLR_PKGS)) -lpthread
 MODEL_LIB  := $(BUILD)/lib/librwymodel.a

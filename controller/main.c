@@ -9,10 +9,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "controller/ctlr.h"
-#include "controller/grant.h"
-#include "controller/network.h"
-#include "controller/trust.h"
+#include "controller/state/ctlr.h"
+#include "controller/job/grant.h"
+#include "controller/job/network.h"
+#include "controller/server/trust.h"
 #include "base/log.h"
 #include "base/notify.h"
 

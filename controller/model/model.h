@@ -138,7 +138,7 @@ struct model_job {
 };
 
 /* The keys of a tenant at a site, and those that are the same everywhere, are the gateway's: they go there as
- * they came, checked by the gateway's own parser (controller/tenant.c). */
+ * they came, checked by the gateway's own parser (controller/fleet/tenant.c). */
 struct model_tenant {
 	char name[MDL_NAME];
 	uint64_t vni;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/store/store_int.h"
+#include "controller/store/internal.h"
 
 static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "controller/store/store_int.h"
+#include "controller/store/internal.h"
 
 struct etcd_store {
 	struct store store;

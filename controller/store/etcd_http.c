@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "controller/store/store_int.h"
+#include "controller/store/internal.h"
 
 #define ANSWER_MAX    (64u << 20)
 #define LINE_BYTES    (64u << 20)

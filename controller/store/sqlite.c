@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controller/store/sqlite_int.h"
+#include "controller/store/sqlite.h"
 
 static const char *const sql[S_COUNT] = {
     [S_GET] = "SELECT key, value, created, modified, lease FROM kv WHERE key = ?1",

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "controller/store/sqlite_int.h"
+#include "controller/store/sqlite.h"
 
 static uint64_t now_ms(void)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/store/store_int.h"
+#include "controller/store/internal.h"
 
 const char *store_strerror(int rc)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/conf.h"
+#include "controller/conf/conf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

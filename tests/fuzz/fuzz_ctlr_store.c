@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/ask.h"
-#include "controller/ctlr.h"
+#include "controller/job/ask.h"
+#include "controller/state/ctlr.h"
 #include "base/log.h"
 
 static struct ctlr_conf conf;

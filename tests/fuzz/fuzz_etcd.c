@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/store/store_int.h"
+#include "controller/store/internal.h"
 
 static const uint8_t *at, *end;
 static unsigned asked;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "controller/plan/path.h"
-#include "controller/provider/provider_json.h"
+#include "controller/provider/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

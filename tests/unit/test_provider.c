@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "controller/provider/provider.h"
-#include "controller/provider/provider_json.h"
+#include "controller/provider/json.h"
 
 #define G UINT64_C(1000000000)
 

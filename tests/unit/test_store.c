@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "controller/store/store.h"
-#include "controller/store/store_int.h"
+#include "controller/store/internal.h"
 #include "tests/unit/store/etcd.h"
 
 static struct cluster cluster;

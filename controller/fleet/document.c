@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A gateway's document, made from what is stored and nothing else: every replica makes the same. Its
+ * generation is the last revision of anything that is in it; what is taken away leaves a revision under
+ * touch/.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/state/ctlr.h"
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Of what is said of a gateway's tunnels. */
+static uint64_t tunnels_rev(const struct gateway *g)
+{
+	uint64_t gen = 0;
+
+	for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)]) {
+		const struct gateway *peer = t->end[!tunnel_side(t, g)];
+
+		if (!t->has)
+			continue;
+		gen = max_u64(gen, max_u64(t->mod_rev, peer->mod_rev));
+		if (peer->site)
+			gen = max_u64(gen, peer->site->mod_rev);
+	}
+	return gen;
+}
+
+uint64_t document_generation(const struct ctlr *c, const struct gateway *g)
+{
+	uint64_t gen = max_u64(max_u64(g->mod_rev, g->touch_rev), max_u64(c->touch_rev, g->job_rev));
+
+	if (g->site)
+		gen = max_u64(gen, max_u64(g->site->mod_rev, g->site->changed_rev));
+	gen = max_u64(gen, tunnels_rev(g));
+	for (const struct gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next)
+		if (s != g)
+			gen = max_u64(gen, max_u64(max_u64(s->mod_rev, s->job_rev), tunnels_rev(s)));
+	return gen;
+}
+
+/* The first addresses of one family; NULL: none. */
+static const char *wan_pair(const struct gateway *g, const struct gateway *peer, char local[MDL_ADDR])
+{
+	const char(*mine)[MDL_ADDR] = g->reg.wan.at, (*theirs)[MDL_ADDR] = peer->reg.wan.at;
+
+	for (unsigned i = 0; i < g->reg.wan.n; i++)
+		for (unsigned k = 0; k < peer->reg.wan.n; k++) {
+			const bool six = *mine[i] == '[';
+
+			if (six != (*theirs[k] == '['))
+				continue;
+			snprintf(local, MDL_ADDR, "%s", mine[i] + six);
+			*strrchr(local, ':') = 0;
+			if (six)
+				*strrchr(local, ']') = 0;
+			return theirs[k];
+		}
+	return NULL;
+}
+
+static json_t *prefixes(const struct site *s)
+{
+	const char(*p)[MDL_ADDR] = s->m.prefixes.at;
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < s->m.prefixes.n; i++)
+		json_array_append_new(list, json_string(p[i]));
+	return list;
+}
+
+static json_t *tunnel_for(const struct gateway *g, const struct tunnel *t)
+{
+	const struct gateway *peer = t->end[!tunnel_side(t, g)];
+	char local[MDL_ADDR];
+	const char *remote = wan_pair(g, peer, local);
+
+	if (!remote || !peer->site)
+		return NULL;
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:o}", "name", peer->name, "peer",
+	    peer->name, "remote", remote, "local", local, "carrier", plan_carrier_name(t->carrier),
+	    "rate_bps", (json_int_t)t->rate_bps, "dscp", 0, "weight", (json_int_t)(peer->up ? t->weight : 0),
+	    "prefixes", peer->up ? prefixes(peer->site) : json_array());
+}
+
+/* Another gateway of the site: where it is, which tunnels it has, and the address pairs that a plan gave to
+ * it. NULL: it has no address on the LAN. */
+static json_t *sibling_for(struct ctlr *c, struct gateway *s)
+{
+	const char(*lan)[MDL_ADDR] = s->reg.lan.at;
+	json_t *tunnels = json_array(), *pairs = json_array(), *all = json_array(), *a;
+	size_t i;
+
+	for (const struct tunnel *t = s->tunnel; t; t = t->next[tunnel_side(t, s)]) {
+		const struct gateway *peer = t->end[!tunnel_side(t, s)];
+		char local[MDL_ADDR];
+
+		if (t->has && peer->site && wan_pair(s, peer, local))
+			json_array_append_new(tunnels, json_pack("{s:s, s:I}", "peer", peer->name, "weight",
+			                                   (json_int_t)(peer->up ? t->weight : 0)));
+	}
+	job_assignments(c, s, all);
+	json_array_foreach(all, i, a)
+	{
+		json_t *p = json_integer_value(json_object_get(a, "vni")) ? NULL : json_deep_copy(a);
+
+		json_object_del(p, "job"); /* the rest says which packets */
+		json_object_del(p, "tunnel");
+		json_object_del(p, "rate_bps");
+		if (p)
+			json_array_append_new(pairs, p);
+	}
+	json_decref(all);
+	if (!s->reg.lan.n) {
+		json_decref(tunnels);
+		json_decref(pairs);
+		return NULL;
+	}
+	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", s->name, "address", lan[0], "state",
+	    s->up ? "up" : "lost", "tunnels", tunnels, "pairs", pairs);
+}
+
+json_t *document_json(struct ctlr *c, struct gateway *g)
+{
+	json_t *tenants = json_array(), *tunnels = json_array(), *assignments = json_array();
+	json_t *siblings = json_array();
+	struct net_tenant **all = calloc(c->tenants.n + 1, sizeof(struct net_tenant *));
+	size_t n;
+
+	for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)]) {
+		json_t *j = t->has ? tunnel_for(g, t) : NULL;
+
+		if (j)
+			json_array_append_new(tunnels, j);
+	}
+	/* in the same order at every replica */
+	n = all ? map_page(&c->tenants, NULL, (void **)all, c->tenants.n) : 0;
+	for (size_t i = 0; i < n; i++) {
+		json_t *j = tenant_for(c, all[i], g);
+
+		if (j)
+			json_array_append_new(tenants, j);
+	}
+	free(all);
+	job_assignments(c, g, assignments);
+	for (struct gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next) {
+		json_t *j = s != g ? sibling_for(c, s) : NULL;
+
+		if (j)
+			json_array_append_new(siblings, j);
+	}
+	return json_pack("{s:I, s:o, s:o, s:o, s:o}", "generation", (json_int_t)document_generation(c, g),
+	    "tenants", tenants, "tunnels", tunnels, "assignments", assignments, "siblings", siblings);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flows: what stays together on one tunnel, the same for both directions and whoever reports it. One is
+ * decided when its first session opens, keeps its tunnel while that lives, and is forgotten with its last
+ * session.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/job/jobs.h"
+
+#define GATEWAYS_MAX 64
+
+static void flow_unlink(struct flow *f)
+{
+	if (!f->tunnel)
+		return;
+	if (f->prev)
+		f->prev->next = f->next;
+	else
+		f->tunnel->flow = f->next;
+	if (f->next)
+		f->next->prev = f->prev;
+	f->tunnel->flows--;
+	f->tunnel = NULL;
+	f->next = f->prev = NULL;
+}
+
+static void flow_link(struct flow *f, struct tunnel *t)
+{
+	f->tunnel = t;
+	f->prev = NULL;
+	f->next = t->flow;
+	if (t->flow)
+		t->flow->prev = f;
+	t->flow = f;
+	t->flows++;
+}
+
+/* Other queue pairs of its job. */
+static uint32_t flows_of_job(const struct tunnel *t, const struct flow *f)
+{
+	uint32_t n = 0;
+
+	for (const struct flow *x = t->flow; x; x = x->next)
+		n += x != f && x->qpn[0] && x->job == f->job;
+	return n;
+}
+
+/* The tunnel of a flow: its job's, the one that it is on (it is under way, and known again after we were
+ * away), else by weighted rendezvous over the pairs of its sites; NULL: none is up. */
+static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel *now, enum flow_why *why)
+{
+	static struct plan_pair pair[GATEWAYS_MAX * GATEWAYS_MAX]; /* under the lock */
+	static struct tunnel *tunnel[GATEWAYS_MAX * GATEWAYS_MAX];
+	static uint32_t count[GATEWAYS_MAX * GATEWAYS_MAX];
+	struct gateway *g[2][GATEWAYS_MAX];
+	uint32_t w[2][GATEWAYS_MAX];
+	const unsigned a = site_weights(f->site[0], g[0], w[0], GATEWAYS_MAX);
+	const unsigned b = site_weights(f->site[1], g[1], w[1], GATEWAYS_MAX);
+	const enum plan_grain grain = f->qpn[0] ? PLAN_GRAIN_QP : PLAN_GRAIN_ADDRESS;
+	struct tunnel *t = job_tunnel(c, f);
+	struct plan_end end[2] = {{.qpn = f->qpn[0]}, {.qpn = f->qpn[1]}};
+	uint64_t key;
+	unsigned n = 0;
+	int k;
+
+	*why = FLOW_JOB;
+	if (t && tunnel_up(t))
+		return t;
+	*why = FLOW_UNDER_WAY;
+	if (now && tunnel_up(now) &&
+	    ((now->end[0]->site == f->site[0] && now->end[1]->site == f->site[1]) ||
+	        (now->end[0]->site == f->site[1] && now->end[1]->site == f->site[0])))
+		return now;
+	*why = FLOW_SPREAD;
+	for (unsigned i = 0; i < a; i++)
+		for (unsigned j = 0; j < b; j++) {
+			t = tunnel_find(c, g[0][i]->name, g[1][j]->name);
+			if (!t || !tunnel_up(t))
+				continue;
+			pair[n] = (struct plan_pair){plan_id(g[0][i]->name), plan_id(g[1][j]->name),
+			    plan_pair_weight(w[0][i], w[1][j])};
+			count[n] = grain == PLAN_GRAIN_QP ? flows_of_job(t, f) : t->flows;
+			tunnel[n++] = t;
+		}
+	for (unsigned i = 0; i < 2; i++)
+		if (!lpm_ip(f->addr[i], &end[i].addr))
+			return NULL;
+	key = plan_key(grain, f->vni, &end[0], &end[1]);
+	if (grain == PLAN_GRAIN_QP && c->replicas.n > 1)
+		k = plan_spread(pair, n, key); /* both ends may be told by different replicas */
+	else
+		k = n ? plan_spread_next(pair, n, count, key) : -1;
+	return k < 0 ? NULL : tunnel[k];
+}
+
+static struct flow *flow_new(struct ctlr *c, const char *key)
+{
+	struct flow *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	snprintf(f->key, sizeof(f->key), "%s", key);
+	if (map_add(&c->flows, &f->node, f->key)) {
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+static void place(struct ctlr *c, struct flow *f, struct tunnel *now)
+{
+	struct tunnel *t = choose(c, f, now, &f->why);
+
+	flow_unlink(f);
+	if (t)
+		flow_link(f, t);
+	routes_changed(c, f->site[0]);
+	routes_changed(c, f->site[1]);
+}
+
+static struct site *site_of(struct ctlr *c, uint32_t vni, const char *addr)
+{
+	struct rwy_ip a;
+
+	return lpm_ip(addr, &a) ? lpm_find(&c->lpm, vni, &a) : NULL;
+}
+
+static void flow_key(char key[sizeof(((struct flow *)0)->key)], uint32_t vni, const char *first,
+    const char *second, uint32_t first_qpn, uint32_t second_qpn)
+{
+	const size_t size = sizeof(((struct flow *)0)->key);
+	const int n = snprintf(key, size, "%" PRIx32 "/%s/%s", vni, first, second);
+
+	if (first_qpn && second_qpn && n > 0 && (size_t)n < size)
+		snprintf(key + n, size - (size_t)n, "/%" PRIx32 "/%" PRIx32, first_qpn, second_qpn);
+}
+
+struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const char *destination,
+    const uint32_t qpn[2], struct site *at, struct tunnel *now, const char **reason)
+{
+	struct site *s = site_of(c, vni, source), *d = site_of(c, vni, destination);
+	const struct job *j = qpn[0] && qpn[1] ? job_of(c, vni, source, destination, qpn[0], qpn[1]) : NULL;
+	const bool by_qp = j && job_by_qp(j);
+	char key[sizeof(((struct flow *)0)->key)];
+	struct flow *f;
+	bool swap;
+
+	if (!s && d != at)
+		s = at;
+	else if (!d && s != at)
+		d = at;
+	if (!s || !d || s == d) {
+		*reason =
+		    s == d && s ? "both addresses are at one site" : "an address is at no site that is known";
+		return NULL;
+	}
+	swap = !plan_first_site(s->name, d->name);
+	flow_key(key, vni, swap ? destination : source, swap ? source : destination, by_qp ? qpn[swap] : 0,
+	    by_qp ? qpn[!swap] : 0);
+	f = map_find(&c->flows, key);
+	if (!f) {
+		f = flow_new(c, key);
+		if (!f) {
+			*reason = "out of memory";
+			return NULL;
+		}
+		f->vni = vni;
+		f->qpn[0] = by_qp ? qpn[swap] : 0;
+		f->qpn[1] = by_qp ? qpn[!swap] : 0;
+		f->job = by_qp ? plan_id(j->name) : 0;
+		snprintf(f->addr[0], MDL_ADDR, "%s", swap ? destination : source);
+		snprintf(f->addr[1], MDL_ADDR, "%s", swap ? source : destination);
+	}
+	f->site[0] = swap ? d : s;
+	f->site[1] = swap ? s : d;
+	if (!f->tunnel || !tunnel_up(f->tunnel))
+		place(c, f, now);
+	*reason = f->tunnel ? NULL : "no pair of gateways of these sites is up with a tunnel";
+	return f;
+}
+
+struct flow *flow_find(
+    struct ctlr *c, uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn)
+{
+	char key[sizeof(((struct flow *)0)->key)];
+	struct flow *f;
+
+	flow_key(key, vni, a, b, a_qpn, b_qpn);
+	f = map_find(&c->flows, key);
+	if (f)
+		return f;
+	flow_key(key, vni, b, a, b_qpn, a_qpn);
+	return map_find(&c->flows, key);
+}
+
+void flow_settle(struct ctlr *c, struct flow *f)
+{
+	if (!f->tunnel || !tunnel_up(f->tunnel))
+		place(c, f, NULL);
+}
+
+/* --- tunnels that come and go
+ * ------------------------------------------------------------------------------------ */
+
+void flow_lost_tunnel(struct ctlr *c, struct tunnel *t)
+{
+	while (t->flow)
+		flow_unlink(t->flow);
+}
+
+void flows_replan(struct ctlr *c, struct gateway *g)
+{
+	unsigned n = 0;
+
+	for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
+		for (struct flow *f = t->flow, *next; f && !tunnel_up(t); f = next, n++) {
+			next = f->next;
+			place(c, f, NULL);
+		}
+	if (n)
+		event(EVENT_INFO, "plan", g->name, "%u flows of its tunnels go elsewhere", n);
+}
+
+/* --- sessions that end
+ * ---------------------------------------------------------------------------------------------- */
+
+void session_free(struct ctlr *c, struct session *s)
+{
+	struct flow *f = s->flow;
+
+	if (s->prev)
+		s->prev->next = s->next;
+	else
+		s->gateway->session = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	s->gateway->sessions--;
+	map_del(&c->sessions, &s->node);
+	free(s);
+	if (!f || --f->refs)
+		return;
+	routes_changed(c, f->site[0]);
+	routes_changed(c, f->site[1]);
+	flow_unlink(f);
+	map_del(&c->flows, &f->node);
+	free(f);
+}

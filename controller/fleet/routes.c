@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Routes for the agents of a site's hosts: for each prefix elsewhere the gateways here, with weights; and for
+ * each address pair that has a tunnel, the gateway of that tunnel. Sessions are in them, which are not
+ * stored: so their generation is not the store's, but the time of the last change.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/state/ctlr.h"
+#include "controller/server/endpoints.h"
+#include "controller/job/jobs.h"
+
+#define GATEWAYS_MAX 64
+#define ROUTES_MAX   20000
+
+static void renew(uint64_t *gen)
+{
+	const uint64_t now = ctlr_wall_ms();
+
+	*gen = now > *gen ? now : *gen + 1;
+}
+
+void routes_changed(struct ctlr *c, struct site *s)
+{
+	renew(s ? &s->routes_gen : &c->routes_gen);
+}
+
+static uint64_t generation(const struct ctlr *c, const struct site *s)
+{
+	return s->routes_gen > c->routes_gen ? s->routes_gen : c->routes_gen;
+}
+
+static json_t *next_hop(const struct gateway *g, uint32_t weight, bool six)
+{
+	const char(*lan)[MDL_ADDR] = g->reg.lan.at;
+
+	for (unsigned i = 0; i < g->reg.lan.n; i++)
+		if (six == (strchr(lan[i], ':') != NULL))
+			return json_pack("{s:s, s:s, s:I}", "gateway", g->name, "address", lan[i], "weight",
+			    (json_int_t)weight);
+	return NULL;
+}
+
+/* qpn: of source and destination; NULL, or 0: of all. */
+static void route_add(json_t *list, uint32_t vni, const char *source, const char *destination,
+    const uint32_t *qpn, json_t *gateways)
+{
+	json_t *j;
+
+	if (!json_array_size(gateways)) {
+		json_decref(gateways);
+		return;
+	}
+	j = json_pack(
+	    "{s:I, s:s, s:o}", "vni", (json_int_t)vni, "destination", destination, "gateways", gateways);
+	if (source)
+		json_object_set_new(j, "source", json_string(source));
+	if (qpn && qpn[0] && qpn[1]) {
+		json_object_set_new(j, "source_qpn", json_integer(qpn[0]));
+		json_object_set_new(j, "destination_qpn", json_integer(qpn[1]));
+	}
+	json_array_append_new(list, j);
+}
+
+/* Gateways here that have a way to that site. */
+static json_t *ways(struct ctlr *c, const struct site *here, const struct site *there, bool six)
+{
+	struct gateway *g[GATEWAYS_MAX];
+	uint32_t w[GATEWAYS_MAX];
+	const unsigned n = site_weights(here, g, w, GATEWAYS_MAX);
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < n; i++) {
+		bool way = false;
+		json_t *hop;
+
+		for (const struct gateway *p = there->gateway; p && !way && g[i]->up; p = p->site_next) {
+			const struct tunnel *t = tunnel_find(c, g[i]->name, p->name);
+
+			way = t && tunnel_up(t);
+		}
+		hop = way && w[i] ? next_hop(g[i], w[i], six) : NULL;
+		if (hop)
+			json_array_append_new(list, hop);
+	}
+	return list;
+}
+
+static void host_prefix(const char *addr, char out[MDL_ADDR])
+{
+	snprintf(out, MDL_ADDR, strchr(addr, ':') ? "%.45s/128" : "%.45s/32", addr);
+}
+
+static void flow_route(json_t *list, const struct site *here, const struct flow *f)
+{
+	const unsigned mine = f->site[1] == here;
+	const struct tunnel *t = f->tunnel;
+	const struct gateway *g = t->end[t->end[1]->site == here];
+	char source[MDL_ADDR], destination[MDL_ADDR];
+	json_t *gateways = json_array();
+
+	host_prefix(f->addr[mine], source);
+	host_prefix(f->addr[!mine], destination);
+	json_array_append_new(gateways, next_hop(g, 1, strchr(source, ':') != NULL));
+	route_add(
+	    list, f->vni, source, destination, (const uint32_t[]){f->qpn[mine], f->qpn[!mine]}, gateways);
+}
+
+void route_pair(json_t *list, struct ctlr *c, const struct site *s, const struct gateway *g, uint32_t vni,
+    const char (*addr)[MDL_ADDR], const uint32_t qpn[2])
+{
+	char source[MDL_ADDR], destination[MDL_ADDR];
+	json_t *gateways = json_array();
+	struct rwy_ip a;
+	const unsigned mine = lpm_ip(addr[1], &a) && lpm_find(&c->lpm, vni, &a) == s;
+
+	host_prefix(addr[mine], source);
+	host_prefix(addr[!mine], destination);
+	json_array_append_new(gateways, next_hop(g, 1, strchr(source, ':') != NULL));
+	route_add(list, vni, source, destination, (const uint32_t[]){qpn[mine], qpn[!mine]}, gateways);
+}
+
+static void tenant_routes(struct ctlr *c, const struct site *here, json_t *list)
+{
+	struct net_tenant *nt;
+
+	MAP_EACH(&c->tenants, nt)
+	{
+		json_t *sites = json_object_get(nt->json, "sites"), *there, *p;
+		const char *name;
+		size_t i;
+
+		if (!json_object_get(sites, here->name))
+			continue;
+		json_object_foreach(sites, name, there)
+		{
+			const struct site *s = map_find(&c->sites, name);
+
+			json_array_foreach(json_object_get(there, "prefixes"), i, p)
+			{
+				const char *prefix = json_string_value(json_object_get(p, "prefix"));
+
+				if (s && s != here && prefix)
+					route_add(list, nt->vni, NULL, prefix, NULL,
+					    ways(c, here, s, strchr(prefix, ':') != NULL));
+			}
+		}
+	}
+}
+
+static json_t *routes_json(struct ctlr *c, struct site *here)
+{
+	json_t *list = json_array();
+	struct site *s;
+
+	MAP_EACH(&c->sites, s)
+	{
+		const char(*p)[MDL_ADDR] = s->m.prefixes.at;
+
+		for (unsigned i = 0; i < s->m.prefixes.n && sites_want(here, s); i++)
+			route_add(list, 0, NULL, p[i], NULL, ways(c, here, s, strchr(p[i], ':') != NULL));
+	}
+	tenant_routes(c, here, list);
+	job_routes(c, here, list);
+	for (const struct gateway *g = here->gateway; g; g = g->site_next)
+		for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
+			for (const struct flow *f = t->flow; f && json_array_size(list) < ROUTES_MAX;
+			     f = f->next)
+				flow_route(list, here, f);
+	return json_pack("{s:I, s:s, s:o}", "generation", (json_int_t)generation(c, here), "site", here->name,
+	    "routes", list);
+}
+
+enum outcome routes_get(struct ctlr *c, struct req *r)
+{
+	const char *name = req_param(r, "site");
+	uint64_t wait;
+
+	if (!req_number(r, "after", 0, INT64_MAX, 0, &r->after) ||
+	    !req_number(r, "wait_ms", 0, MODEL_WAIT_MAX_MS, 0, &wait))
+		return REQ_DONE;
+	if (!name || !mdl_is_name(name))
+		return req_fail(r, 400, "site", "site: expected a site's name");
+	r->site = map_find(&c->sites, name);
+	if (!r->site)
+		return req_fail(r, 404, "", "there is no site %s", name);
+	if (generation(c, r->site) != r->after)
+		return req_reply(r, 200, routes_json(c, r->site));
+	r->status = 304;
+	if (!wait)
+		return REQ_DONE;
+	if (!r->until) /* else it has waited before */
+		r->until = ctlr_now() + wait * RWY_MS;
+	r->next = c->polls;
+	c->polls = r;
+	return REQ_WAIT;
+}
+
+void routes_tick(struct ctlr *c, rwy_time now)
+{
+	for (struct req **p = &c->polls, *r; (r = *p);) {
+		const struct site *s = map_find(&c->sites, req_param(r, "site"));
+
+		if (s && generation(c, s) == r->after && now < r->until) {
+			p = &r->next;
+			continue;
+		}
+		*p = r->next;
+		if (s && generation(c, s) == r->after)
+			req_finish(r);
+		else
+			req_go_on(r); /* its thread makes the list, outside this tick */
+	}
+}

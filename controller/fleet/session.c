@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions: reported by gateways, decided at once, listed for people. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/state/ctlr.h"
+#include "controller/server/endpoints.h"
+
+static void session_key(char key[MDL_NAME + MDL_ID], const char *gateway, const char *id)
+{
+	snprintf(key, MDL_NAME + MDL_ID, "%s:%s", gateway, id);
+}
+
+static void pair_of(const struct flow *f, bool reverse, char out[2 * MDL_NAME])
+{
+	const struct gateway *a = f->tunnel->end[0], *b = f->tunnel->end[1];
+
+	/* the source's side first */
+	if ((a->site == f->site[0]) == reverse)
+		snprintf(out, 2 * (size_t)MDL_NAME, "%s/%s", b->name, a->name);
+	else
+		snprintf(out, 2 * (size_t)MDL_NAME, "%s/%s", a->name, b->name);
+}
+
+/* What a gateway does with it: the tunnel to the pair's other side. */
+static void decision_add(json_t *j, const struct session *s)
+{
+	const struct flow *f = s->flow;
+	char pair[2 * MDL_NAME];
+	const struct tunnel *t = f ? f->tunnel : NULL;
+
+	if (!t) {
+		json_object_set_new(j, "reason",
+		    json_string(
+		        s->reason ? s->reason : "no pair of gateways of these sites is up with a tunnel"));
+		return;
+	}
+	pair_of(f, strcmp(f->addr[0], s->source) != 0, pair);
+	json_object_set_new(j, "pair", json_string(pair));
+	json_object_set_new(j, "tunnel", json_string(t->end[t->end[0]->site == s->gateway->site]->name));
+	json_object_set_new(j, "carrier", json_string(plan_carrier_name(t->carrier)));
+	json_object_set_new(j, "rate_bps", json_integer((json_int_t)f->rate_bps));
+}
+
+/* --- reports
+ * ------------------------------------------------------------------------------------------------------ */
+
+static bool complete(struct req *r, const struct model_session_report *m)
+{
+	const struct model_session *s = m->sessions.at;
+	char field[64];
+
+	for (unsigned i = 0; i < m->sessions.n; i++) {
+		const char *missing = NULL;
+
+		if (s[i].event == MODEL_OPENED && !*s[i].source)
+			missing = "source";
+		else if (s[i].event == MODEL_OPENED && !*s[i].destination)
+			missing = "destination";
+		else if (s[i].event == MODEL_LOAD && !s[i].has_bytes)
+			missing = "bytes";
+		if (!missing)
+			continue;
+		snprintf(field, sizeof(field), "sessions[%u].%s", i, missing);
+		req_fail(r, 400, field, "%s: missing", field);
+		return false;
+	}
+	return true;
+}
+
+static struct session *session_open(struct ctlr *c, struct gateway *g, const struct model_session *m)
+{
+	char key[MDL_NAME + MDL_ID];
+	struct session *s;
+
+	session_key(key, g->name, m->id);
+	s = map_find(&c->sessions, key);
+	if (s)
+		session_free(c, s); /* another one of that id */
+	if (c->sessions.n >= c->conf->sessions) {
+		COUNT(sessions_refused);
+		return NULL;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	memcpy(s->key, key, sizeof(key));
+	if (map_add(&c->sessions, &s->node, s->key)) {
+		free(s);
+		return NULL;
+	}
+	s->gateway = g;
+	s->next = g->session;
+	if (g->session)
+		g->session->prev = s;
+	g->session = s;
+	g->sessions++;
+	s->vni = (uint32_t)m->vni;
+	s->source_qpn = (uint32_t)m->source_qpn;
+	s->destination_qpn = (uint32_t)m->destination_qpn;
+	s->udp_port = (uint16_t)m->udp_port;
+	memcpy(s->source, m->source, sizeof(s->source));
+	memcpy(s->destination, m->destination, sizeof(s->destination));
+	s->bytes = m->bytes;
+	s->opened = ctlr_now();
+	s->flow = flow_decide(c, s->vni, s->source, s->destination,
+	    (const uint32_t[]){s->source_qpn, s->destination_qpn}, g->site,
+	    *m->tunnel ? tunnel_find(c, g->name, m->tunnel) : NULL, &s->reason);
+	if (s->flow)
+		s->flow->refs++;
+	COUNT(sessions_opened);
+	return s;
+}
+
+static void session_take(struct ctlr *c, struct gateway *g, const struct model_session *m, json_t *decisions)
+{
+	char key[MDL_NAME + MDL_ID];
+	struct session *s;
+	json_t *j;
+
+	session_key(key, g->name, m->id);
+	if (m->event != MODEL_OPENED) {
+		s = map_find(&c->sessions, key);
+		if (s && m->has_bytes)
+			s->bytes = m->bytes;
+		if (s && m->event == MODEL_CLOSED)
+			session_free(c, s);
+		return;
+	}
+	s = session_open(c, g, m);
+	j = json_pack("{s:s}", "id", m->id);
+	if (s)
+		decision_add(j, s);
+	else
+		json_object_set_new(j, "reason", json_string("too many sessions: it goes by its prefix"));
+	json_array_append_new(decisions, j);
+	COUNT(decisions);
+}
+
+enum outcome session_post(struct ctlr *c, struct req *r)
+{
+	struct gateway *g = map_find(&c->gateways, r->arg[0]);
+	struct model_session_report m;
+	json_t *decisions;
+
+	if (!req_is(r, r->arg[0]) || !req_read(r, &model_session_report_table, &m, NULL))
+		return REQ_DONE;
+	if (!g)
+		req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
+	else if (complete(r, &m) && gateway_lease_holds(r, g, m.has_lease ? m.lease : g->lease)) {
+		decisions = json_array();
+		for (unsigned i = 0; i < m.sessions.n; i++)
+			session_take(c, g, &((const struct model_session *)m.sessions.at)[i], decisions);
+		req_reply(r, 200, json_pack("{s:o}", "decisions", decisions));
+		metrics_decision(rwy_since(r->came, ctlr_now()));
+	}
+	mdl_free(&model_session_report_table, &m);
+	return REQ_DONE;
+}
+
+/* --- what people see
+ * ------------------------------------------------------------------------------------------------- */
+
+json_t *session_json(const struct session *s)
+{
+	json_t *j = json_pack("{s:s, s:s, s:I, s:s, s:s, s:I, s:I, s:i, s:I, s:I}", "id", s->key, "gateway",
+	    s->gateway->name, "vni", (json_int_t)s->vni, "source", s->source, "destination", s->destination,
+	    "source_qpn", (json_int_t)s->source_qpn, "destination_qpn", (json_int_t)s->destination_qpn,
+	    "udp_port", (int)s->udp_port, "bytes", (json_int_t)s->bytes, "age_ms",
+	    (json_int_t)(rwy_since(s->opened, ctlr_now()) / RWY_MS));
+
+	decision_add(j, s);
+	return j;
+}
+
+enum outcome session_list(struct ctlr *c, struct req *r)
+{
+	const char *after = req_param(r, "after"), *name = req_param(r, "gateway");
+	const struct gateway *g = name ? map_find(&c->gateways, name) : NULL;
+	json_t *list = json_array();
+	struct session **page;
+	uint64_t limit;
+	size_t n = 0;
+
+	if (!req_number(r, "limit", 1, 1000, 100, &limit) || (name && !mdl_is_name(name))) {
+		json_decref(list);
+		return r->status ? REQ_DONE : req_fail(r, 400, "gateway", "gateway: expected a name");
+	}
+	page = calloc(limit, sizeof(*page));
+	if (page && name) { /* its own few */
+		struct map own = {0};
+		struct item {
+			struct map_node node;
+			struct session *s;
+		} *items = calloc(g ? g->sessions + 1 : 1, sizeof(*items));
+		unsigned k = 0;
+
+		for (struct session *s = g && items ? g->session : NULL; s; s = s->next, k++) {
+			items[k].s = s;
+			if (map_add(&own, &items[k].node, s->key))
+				break;
+		}
+		n = map_page(&own, after, (void **)page, limit);
+		for (size_t i = 0; i < n; i++)
+			page[i] = ((struct item *)page[i])->s;
+		map_free(&own);
+		free(items);
+	} else if (page) {
+		n = map_page(&c->sessions, after, (void **)page, limit);
+	}
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, session_json(page[i]));
+	req_reply(r, 200,
+	    json_pack("{s:o, s:o}", "sessions", list, "next",
+	        n == limit ? json_string(page[n - 1]->key) : json_null()));
+	free(page);
+	return REQ_DONE;
+}

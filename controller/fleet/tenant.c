@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tenants of all sites. What one is at a site goes to that site's gateways as an entry of their `tenants:`,
+ * and is checked by their own parser before it is stored. Here: the VNI, the VLAN at each site, and which
+ * prefix is where.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/state/ctlr.h"
+#include "controller/server/endpoints.h"
+
+#define SITES_MAX 63 /* of one tenant: tunnels of a gateway */
+
+/* Keys that are the gateway's, at every site; and those of a site. YAML would take "1" for 1: JSON's types
+ * are held to here. */
+struct known {
+	const char *key;
+	json_type type; /* JSON_TRUE: either boolean */
+};
+
+static const struct known everywhere[] = {
+    {"acl", JSON_ARRAY},
+    {"acl_default", JSON_STRING},
+    {"ack_mode", JSON_STRING},
+    {"guarantee", JSON_STRING},
+    {"limit", JSON_STRING},
+    {"weight", JSON_INTEGER},
+    {"priority", JSON_INTEGER},
+    {"dscp", JSON_STRING},
+    {"dscp_congested", JSON_STRING},
+    {NULL, JSON_NULL},
+};
+static const struct known at_site[] = {
+    {"vlan", JSON_INTEGER},
+    {"vteps", JSON_ARRAY},
+    {"vtep_learning", JSON_TRUE},
+    {"hosts", JSON_ARRAY},
+    {"gateway_addresses", JSON_ARRAY},
+    {"gateway_mac", JSON_STRING},
+    {"proxy_arp", JSON_TRUE},
+    {"memory_percent", JSON_INTEGER},
+    {"prefixes", JSON_ARRAY},
+    {NULL, JSON_NULL},
+};
+
+/* NULL: it is one of them, and of its type; else what is wrong. */
+static const char *among(const struct known *k, const char *key, const json_t *v)
+{
+	while (k->key && strcmp(k->key, key) != 0)
+		k++;
+	if (!k->key)
+		return "unknown field";
+	if (k->type == JSON_TRUE ? json_is_boolean(v) : json_typeof(v) == k->type)
+		return NULL;
+	return k->type == JSON_TRUE      ? "expected true or false"
+	       : k->type == JSON_ARRAY   ? "expected an array"
+	       : k->type == JSON_INTEGER ? "expected an integer"
+	                                 : "expected a string";
+}
+
+/* --- the gateway's entry
+ * ---------------------------------------------------------------------------------------------- */
+
+static void copy_keys(json_t *to, const json_t *from, const struct known *k)
+{
+	for (; k->key; k++)
+		if (json_object_get(from, k->key))
+			json_object_set(to, k->key, json_object_get(from, k->key));
+}
+
+/* name_of: the tunnel to a site, NULL when there is none now. */
+typedef const char *tunnel_name(void *ctx, const char *site);
+
+static json_t *entry(const json_t *tenant, const char *name, const char *site, tunnel_name *tunnel, void *ctx)
+{
+	json_t *sites = json_object_get(tenant, "sites"), *here = json_object_get(sites, site), *there, *p;
+	json_t *out = json_pack("{s:s, s:O}", "name", name, "vni", json_object_get(tenant, "vni"));
+	json_t *prefixes = json_array();
+	const char *key;
+	size_t i;
+
+	copy_keys(out, tenant, everywhere);
+	copy_keys(out, here, at_site);
+	json_object_foreach(sites, key, there)
+	{
+		const char *at = strcmp(key, site) != 0 ? tunnel(ctx, key) : "";
+
+		json_array_foreach(json_object_get(there, "prefixes"), i, p) if (at) json_array_append_new(
+		    prefixes, json_pack("{s:O, s:o}", "prefix", json_object_get(p, "prefix"), "at",
+		                  *at ? json_string(at) : json_incref(json_object_get(p, "at"))));
+	}
+	json_object_set_new(out, "prefixes", prefixes);
+	return out;
+}
+
+struct here {
+	struct ctlr *c;
+	const struct gateway *g;
+};
+
+/* The heaviest tunnel to that site, by name among equals: all replicas say the same. */
+static const char *heaviest(void *ctx, const char *site)
+{
+	const struct here *h = ctx;
+	const struct tunnel *best = NULL;
+	const char *name = NULL;
+
+	for (const struct tunnel *t = h->g->tunnel; t; t = t->next[tunnel_side(t, h->g)]) {
+		const struct gateway *peer = t->end[!tunnel_side(t, h->g)];
+
+		if (!t->has || !peer->up || !peer->site || strcmp(peer->site->name, site) != 0)
+			continue;
+		if (best &&
+		    (t->weight < best->weight || (t->weight == best->weight && strcmp(peer->name, name) > 0)))
+			continue;
+		best = t;
+		name = peer->name;
+	}
+	return name;
+}
+
+json_t *tenant_for(struct ctlr *c, const struct net_tenant *nt, const struct gateway *g)
+{
+	struct here h = {c, g};
+	json_t *e, *own;
+
+	if (!g->site || !json_object_get(json_object_get(nt->json, "sites"), g->site->name))
+		return NULL;
+	e = entry(nt->json, nt->name, g->site->name, heaviest, &h);
+	own = json_deep_copy(e); /* it leaves the lock */
+	json_decref(e);
+	return own;
+}
+
+/* --- the check
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* false: the reply says why. */
+static bool site_shape(struct req *r, const char *name, json_t *site)
+{
+	const char *key, *wrong;
+	char field[96];
+	json_t *v;
+
+	snprintf(field, sizeof(field), "sites.%.64s", name);
+	if (!mdl_is_name(name) || !json_is_object(site) || !json_object_get(site, "prefixes")) {
+		req_fail(r, 400, field, "%s: expected a site's name and an object with prefixes", field);
+		return false;
+	}
+	json_object_foreach(site, key, v)
+	{
+		wrong = among(at_site, key, v);
+		if (!wrong && !strcmp(key, "vlan") && json_integer_value(v) < 0)
+			wrong = "expected a number from 0 to 4094";
+		if (!wrong)
+			continue;
+		snprintf(field, sizeof(field), "sites.%.31s.%.48s", name, key);
+		req_fail(r, 400, field, "%s: %s", field, wrong);
+		return false;
+	}
+	return true;
+}
+
+static bool shape(struct req *r, const json_t *j)
+{
+	json_t *sites = json_object_get(j, "sites"), *v;
+	const json_t *vni = json_object_get(j, "vni");
+	const char *key, *wrong;
+
+	json_object_foreach((json_t *)(uintptr_t)j, key, v)
+	{
+		wrong =
+		    strcmp(key, "vni") != 0 && strcmp(key, "sites") != 0 ? among(everywhere, key, v) : NULL;
+		if (wrong) {
+			req_fail(r, 400, key, "%.64s: %s", key, wrong);
+			return false;
+		}
+	}
+	if (!json_is_integer(vni) || json_integer_value(vni) < 1 || json_integer_value(vni) > 0xffffff) {
+		req_fail(r, 400, "vni", "vni: expected a number from 1 to 16777215");
+		return false;
+	}
+	if (!json_is_object(sites) || !json_object_size(sites) || json_object_size(sites) > SITES_MAX) {
+		req_fail(r, 400, "sites", "sites: expected an object of 1 to %u sites", SITES_MAX);
+		return false;
+	}
+	json_object_foreach(sites, key, v)
+	{
+		if (!site_shape(r, key, v))
+			return false;
+	}
+	return true;
+}
+
+static const char *same_name(void *ctx, const char *site)
+{
+	return site;
+}
+
+/* A configuration with a tunnel to each other site, for the gateway's parser. */
+static struct conf *surroundings(const json_t *sites, const char *here, struct conf_error *err)
+{
+	struct conf *conf = NULL;
+	char *text = NULL;
+	const char *name;
+	unsigned n = 1;
+	json_t *site;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	fputs("gateway: {name: here}\nports:\n"
+	      "  - {name: l, device: net_null0, role: lan, addresses: [169.254.0.1/24]}\n"
+	      "  - {name: w, device: net_null1, role: wan, addresses: [169.254.1.1/24]}\ntunnels:\n",
+	    f);
+	json_object_foreach((json_t *)(uintptr_t)sites, name, site) if (strcmp(name, here) != 0) fprintf(f,
+	    "  - {name: \"%s\", port: w, local: 169.254.1.1, remote: 169.254.1.%u, udp_port: %u, prefixes: "
+	    "[169.254.%u.0/24], security: none, rate: 1000Gbps}\n",
+	    name, n + 1, 4793 + n, n + 9),
+	    n++;
+	if (n == 1)
+		fputs("  - {name: none, port: w, local: 169.254.1.1, remote: 169.254.1.2, prefixes: "
+		      "[169.254.9.0/24], "
+		      "security: none, rate: 1000Gbps}\n",
+		    f);
+	if (!fclose(f) && conf_parse(&conf, text, len, "", err))
+		conf = NULL;
+	free(text);
+	return conf;
+}
+
+/* The site's entry as the gateway reads it. */
+static bool site_ok(struct req *r, const json_t *j, const char *name, const char *site)
+{
+	json_t *e = entry(j, name, site, same_name, NULL);
+	char *text = json_dumps(e, JSON_COMPACT), field[64];
+	struct conf_error err = {.msg = "out of memory"};
+	struct conf *conf = text ? surroundings(json_object_get(j, "sites"), site, &err) : NULL;
+	struct conf_tenant t;
+	int rc = conf ? conf_tenant_parse(conf, text, strlen(text), name, NULL, &t, &err) : RWY_EINVAL;
+
+	if (!rc)
+		conf_tenant_fini(&t);
+	conf_free(conf);
+	free(text);
+	json_decref(e);
+	snprintf(field, sizeof(field), "sites.%s", site);
+	if (rc)
+		req_fail(r, conf ? 400 : 503, field, "%s: %s", field, err.msg);
+	return !rc;
+}
+
+/* Whether another tenant has what this one wants. */
+static bool clashes(struct ctlr *c, struct req *r, const json_t *j, const char *own)
+{
+	const json_int_t vni = json_integer_value(json_object_get(j, "vni"));
+	const struct net_tenant *nt;
+	const char *name;
+	char field[96];
+	json_t *site;
+
+	MAP_EACH(&c->tenants, nt)
+	{
+		if (!strcmp(nt->name, own))
+			continue;
+		if (nt->vni == vni)
+			return req_fail(r, 409, "vni", "vni: tenant %s has %" PRId64, nt->name, (int64_t)vni),
+			       true;
+		json_object_foreach(json_object_get(j, "sites"), name, site)
+		{
+			const json_t *other = json_object_get(json_object_get(nt->json, "sites"), name);
+			const json_int_t vlan = json_integer_value(json_object_get(site, "vlan"));
+
+			if (!vlan || vlan != json_integer_value(json_object_get(other, "vlan")))
+				continue;
+			snprintf(field, sizeof(field), "sites.%.31s.vlan", name);
+			return req_fail(r, 409, field, "%s: tenant %s has %" PRId64 " there", field, nt->name,
+			           (int64_t)vlan),
+			       true;
+		}
+	}
+	return false;
+}
+
+/* One prefix is at one site. */
+static bool prefix_twice(struct req *r, const json_t *sites)
+{
+	json_t *seen = json_object(), *site, *p;
+	char canon[MDL_ADDR], field[96];
+	const char *name;
+	bool bad = false;
+	size_t i;
+
+	json_object_foreach((json_t *)(uintptr_t)sites, name, site)
+	{
+		json_array_foreach(json_object_get(site, "prefixes"), i, p)
+		{
+			const char *text = json_string_value(json_object_get(p, "prefix"));
+
+			snprintf(field, sizeof(field), "sites.%.31s.prefixes[%zu].prefix", name, i);
+			if (!bad && (!text || !mdl_prefix(text, canon) || json_object_get(seen, canon))) {
+				req_fail(
+				    r, 400, field, "%s: expected a prefix that is at no other place", field);
+				bad = true;
+			}
+			json_object_set_new(seen, text ? canon : "", json_true());
+		}
+	}
+	json_decref(seen);
+	return bad;
+}
+
+/* --- requests
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static bool acceptable(struct ctlr *c, struct req *r, json_t *j)
+{
+	const char *name = json_string_value(json_object_get(j, "name")), *site;
+	json_t *v;
+
+	if (json_object_get(j, "name") && (!name || strcmp(name, r->arg[0]) != 0)) {
+		req_fail(r, 400, "name", "name: the path says %s", r->arg[0]);
+		return false;
+	}
+	json_object_del(j, "name");
+	if (!shape(r, j) || prefix_twice(r, json_object_get(j, "sites")))
+		return false;
+	json_object_foreach(json_object_get(j, "sites"), site, v)
+	{
+		if (!map_find(&c->sites, site)) {
+			req_fail(r, 409, "sites", "sites: there is no site %s", site);
+			return false;
+		}
+		if (!site_ok(r, j, r->arg[0], site))
+			return false;
+	}
+	return !clashes(c, r, j, r->arg[0]);
+}
+
+enum outcome tenant_put(struct ctlr *c, struct req *r)
+{
+	const struct net_tenant *nt = map_find(&c->tenants, r->arg[0]);
+	char key[STORE_KEY_MAX];
+	struct mdl_error err;
+	struct change *ch;
+	json_t *j = mdl_parse(r->body ? r->body : "", r->len, &err);
+
+	if (!j)
+		return req_wrong(r, &err);
+	if (!acceptable(c, r, j)) {
+		json_decref(j);
+		return REQ_DONE;
+	}
+	if (nt && json_equal(nt->json, j)) {
+		json_decref(j);
+		return req_done(r, 200, c->rev);
+	}
+	ch = change_new(NULL, NULL);
+	change_cmp(ch, "guard/config", c->guard_rev);
+	change_put(ch, "guard/config", json_object());
+	if (nt)
+		change_put(ch, "touch/", json_object()); /* sites may have gone from it */
+	snprintf(key, sizeof(key), "tenant/%.31s", r->arg[0]);
+	change_put(ch, key, j);
+	return req_commit(r, ch, nt ? 200 : 201);
+}
+
+enum outcome tenant_delete(struct ctlr *c, struct req *r)
+{
+	char key[STORE_KEY_MAX];
+	struct change *ch;
+
+	if (!map_find(&c->tenants, r->arg[0]))
+		return req_fail(r, 404, "", "there is no tenant %s", r->arg[0]);
+	ch = change_new(NULL, NULL);
+	change_cmp(ch, "guard/config", c->guard_rev);
+	change_put(ch, "guard/config", json_object());
+	change_put(ch, "touch/", json_object());
+	snprintf(key, sizeof(key), "tenant/%.31s", r->arg[0]);
+	change_del(ch, key);
+	return req_commit(r, ch, 200);
+}
+
+static json_t *tenant_json(const struct net_tenant *nt)
+{
+	json_t *j = json_deep_copy(nt->json);
+
+	json_object_set_new(j, "name", json_string(nt->name));
+	return j;
+}
+
+enum outcome tenant_get(struct ctlr *c, struct req *r)
+{
+	const struct net_tenant *nt = map_find(&c->tenants, r->arg[0]);
+
+	return nt ? req_reply(r, 200, tenant_json(nt))
+	          : req_fail(r, 404, "", "there is no tenant %s", r->arg[0]);
+}
+
+enum outcome tenant_list(struct ctlr *c, struct req *r)
+{
+	struct net_tenant **page = calloc(c->tenants.n + 1, sizeof(*page));
+	const size_t n = page ? map_page(&c->tenants, NULL, (void **)page, c->tenants.n) : 0;
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, tenant_json(page[i]));
+	free(page);
+	return req_reply(r, 200, json_pack("{s:o}", "tenants", list));
+}
+
+/* --- from the store
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static void places(struct ctlr *c, const struct net_tenant *nt, uint64_t rev, bool add)
+{
+	json_t *site, *p;
+	const char *name;
+	char canon[MDL_ADDR];
+	size_t i;
+
+	json_object_foreach(json_object_get(nt->json, "sites"), name, site)
+	{
+		struct site *s = site_need(c, name);
+
+		json_array_foreach(json_object_get(site, "prefixes"), i, p)
+		{
+			const char *text = json_string_value(json_object_get(p, "prefix"));
+
+			if (!s || !text || !mdl_prefix(text, canon))
+				continue;
+			if (!add)
+				lpm_del(&c->lpm, nt->vni, canon);
+			else if (lpm_add(&c->lpm, nt->vni, canon, s))
+				event(EVENT_ERROR, "tenant", nt->name, "%s is at two places", canon);
+		}
+		if (s && rev > s->changed_rev)
+			s->changed_rev = rev;
+		if (s)
+			site_dirty(c, s);
+	}
+}
+
+void tenant_free(struct ctlr *c, struct net_tenant *nt)
+{
+	map_del(&c->tenants, &nt->node);
+	json_decref(nt->json);
+	free(nt);
+}
+
+void tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct net_tenant *nt = map_find(&c->tenants, name);
+	json_t *j = kv->value ? json_loadb(kv->value, kv->len, 0, NULL) : NULL;
+
+	if (kv->value && !json_is_object(j)) {
+		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		json_decref(j);
+		return;
+	}
+	if (nt)
+		places(c, nt, kv->mod_rev, false);
+	if (!kv->value) {
+		if (nt)
+			tenant_free(c, nt);
+		event(EVENT_INFO, "tenant", name, "removed");
+		return;
+	}
+	if (!nt) {
+		nt = calloc(1, sizeof(*nt));
+		if (!nt)
+			return;
+		snprintf(nt->name, sizeof(nt->name), "%.31s", name);
+		if (map_add(&c->tenants, &nt->node, nt->name)) {
+			free(nt);
+			return;
+		}
+	}
+	json_decref(nt->json);
+	nt->json = j;
+	nt->vni = (uint32_t)json_integer_value(json_object_get(j, "vni"));
+	nt->mod_rev = kv->mod_rev;
+	places(c, nt, kv->mod_rev, true);
+	job_tenant(c, nt);
+	event(EVENT_INFO, "tenant", name, "set, VNI %u", nt->vni);
+}

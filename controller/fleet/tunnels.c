@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which tunnels there are, and what is decided for them: between the gateways of every two sites that want
+ * each other. The replica that a tunnel's first gateway talks to looks after it, and writes what changed to
+ * the store. Not here: how it is decided (plan/).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/state/ctlr.h"
+#include "controller/state/reserve.h"
+
+#define PER_CHANGE   60  /* tunnels */
+#define PER_TICK     600 /* decisions under the lock */
+#define GATEWAYS_MAX 64
+#define NOTABLE_PPM  100000 /* a rate or a weight that moved by more is told */
+
+/* --- sites
+ * ------------------------------------------------------------------------------------------------------- */
+
+static bool wants(const struct site *a, const struct site *b)
+{
+	const char(*p)[MDL_NAME] = a->m.peers.at;
+
+	if (!a->m.has_peers)
+		return true;
+	for (unsigned i = 0; i < a->m.peers.n; i++)
+		if (!strcmp(p[i], b->name))
+			return true;
+	return false;
+}
+
+bool sites_want(const struct site *a, const struct site *b)
+{
+	return a != b && wants(a, b) && wants(b, a);
+}
+
+unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, unsigned max)
+{
+	static const char *const name[] = {"equal", "bandwidth", "least"};
+	const struct plan_weight_ops *ops =
+	    plan_weight_find(s->m.has_weighting ? name[s->m.weighting] : "bandwidth");
+	struct plan_gateway_load load[GATEWAYS_MAX];
+	unsigned n = 0;
+
+	for (struct gateway *it = s->gateway; it && n < max && n < GATEWAYS_MAX; it = it->site_next, n++) {
+		g[n] = it;
+		load[n] = (struct plan_gateway_load){.up = it->up,
+		    .bandwidth_bps = it->reg.capabilities.rocev2.bandwidth_bps
+		                         ? it->reg.capabilities.rocev2.bandwidth_bps
+		                         : it->reg.capabilities.tcp.bandwidth_bps,
+		    .rate_bps = it->load.rate_bps,
+		    .sessions = (uint32_t)it->load.sessions,
+		    .cpu_ppm = (uint32_t)it->load.cpu_ppm,
+		    .custody_ppm = (uint32_t)it->load.custody_ppm};
+	}
+	if (n)
+		ops->weigh(load, n, w);
+	return n;
+}
+
+/* --- the question
+ * --------------------------------------------------------------------------------------------------- */
+
+void tunnel_caps(const struct gateway *g, struct plan_caps *out)
+{
+	const struct model_caps *m = &g->reg.capabilities;
+	const char(*a)[MDL_NAME] = m->tcp.algorithms.at;
+
+	memset(out, 0, sizeof(*out));
+	out->bandwidth_bps[PLAN_NATIVE] = m->rocev2.bandwidth_bps;
+	out->bandwidth_bps[PLAN_TCP] = m->tcp.bandwidth_bps;
+	out->bandwidth_bps[PLAN_QUIC] = m->quic.bandwidth_bps;
+	out->cnp = m->rocev2.cnp;
+	for (unsigned i = 0; i < m->tcp.algorithms.n; i++)
+		out->tcp_algorithms |= !strcmp(a[i], "bbr")     ? PLAN_TCP_BBR
+		                       : !strcmp(a[i], "cubic") ? PLAN_TCP_CUBIC
+		                       : !strcmp(a[i], "reno")  ? PLAN_TCP_RENO
+		                                                : 0;
+}
+
+static struct plan_obs measured(const struct link *l, uint32_t source)
+{
+	const struct model_link *m = &l->m;
+	struct plan_obs o = {.source = source,
+	    .carrier = (enum plan_carrier)m->carrier,
+	    .has = PLAN_HAS_LOSS | PLAN_HAS_JITTER,
+	    .at = l->at,
+	    .bandwidth_bps = m->bandwidth_bps,
+	    .rtt_us = (uint32_t)(m->rtt_us < PLAN_US_MAX ? m->rtt_us : PLAN_US_MAX),
+	    .jitter_us = (uint32_t)(m->jitter_us < PLAN_US_MAX ? m->jitter_us : PLAN_US_MAX),
+	    .loss_ppm = (uint32_t)m->loss_ppm,
+	    .burst = (uint32_t)m->burst};
+
+	o.has |= m->bandwidth_bps ? PLAN_HAS_BANDWIDTH : 0;
+	o.has |= m->rtt_us ? PLAN_HAS_RTT : 0;
+	o.has |= m->burst ? PLAN_HAS_BURST : 0;
+	return o;
+}
+
+static bool pushed(const struct push *p, struct plan_obs *o, rwy_time now)
+{
+	const uint64_t age = (ctlr_wall_ms() - p->at_ms) * RWY_MS;
+
+	if (age > p->m.ttl_ms * RWY_MS || age > now)
+		return false;
+	*o = (struct plan_obs){.source = p->id + 2,
+	    .pushed = true,
+	    .carrier = PLAN_ANY,
+	    .cls = (enum plan_class)p->m.class,
+	    .has = PLAN_HAS_BANDWIDTH | PLAN_HAS_RTT | PLAN_HAS_JITTER | PLAN_HAS_LOSS,
+	    .at = now - age,
+	    .ttl = p->m.ttl_ms * RWY_MS,
+	    .bandwidth_bps = p->m.bandwidth_bps,
+	    .rtt_us = (uint32_t)(2 * p->m.delay_us < PLAN_US_MAX ? 2 * p->m.delay_us : PLAN_US_MAX),
+	    .jitter_us = (uint32_t)(p->m.jitter_us < PLAN_US_MAX ? p->m.jitter_us : PLAN_US_MAX),
+	    .loss_ppm = (uint32_t)p->m.loss_ppm};
+	return true;
+}
+
+#define OBS_MAX (2 * PLAN_CARRIER_COUNT + 17)
+
+void tunnel_path(struct ctlr *c, const struct tunnel *t, unsigned from, struct plan_path *out, rwy_time now)
+{
+	const struct site *a = t->end[from]->site, *b = t->end[!from]->site;
+	struct plan_obs obs[OBS_MAX];
+	const unsigned most = OBS_MAX;
+	bool reserved;
+	struct push *p;
+	unsigned n = 0;
+
+	/* The other end's first: of two measurements of one age the last one counts. */
+	for (unsigned e = 0; e < 2; e++)
+		for (unsigned k = 0; k < PLAN_CARRIER_COUNT; k++) {
+			const struct link *l = &t->link[e ? from : !from][k];
+
+			if (l->has)
+				obs[n++] = measured(l, 1 + (e ? from : !from));
+		}
+	reserved = reserve_obs(c, t->name, &obs[n], now);
+	n += reserved;
+	if (c->pushes.n && a && b)
+		MAP_EACH(&c->pushes, p)
+		{
+			const bool way = !strcmp(p->site[0], a->name) && !strcmp(p->site[1], b->name);
+			const bool back = !strcmp(p->site[0], b->name) && !strcmp(p->site[1], a->name);
+
+			if ((!way && !back) || n == most || !pushed(p, &obs[n], now))
+				continue;
+			if (reserved && obs[n].cls == PLAN_INTERNET)
+				obs[n].cls = PLAN_RESERVED; /* a part of it is */
+			n++;
+		}
+	plan_path_merge(out, obs, n, now);
+}
+
+void tunnel_question(struct ctlr *c, const struct tunnel *t, struct plan_question *q, rwy_time now)
+{
+	memset(q, 0, sizeof(*q));
+	tunnel_caps(t->end[0], &q->source);
+	tunnel_caps(t->end[1], &q->destination);
+	tunnel_path(c, t, 0, &q->path, now);
+	q->pinned = PLAN_ANY;
+}
+
+/* --- the decision
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* What the tunnel may use: what both ends can do in this carrier, or what the network reserved for it, or
+ * promises, less the network's own headers. What was measured is no bound: it is what congestion control
+ * found, and would only ever shrink. */
+static uint64_t rate_of(
+    const struct plan_question *q, const struct plan_policy *p, enum plan_carrier k, uint64_t reserved)
+{
+	uint64_t rate = q->source.bandwidth_bps[k], edge = reserved;
+
+	if (q->destination.bandwidth_bps[k] < rate)
+		rate = q->destination.bandwidth_bps[k];
+	rate = plan_gateway_bps(rate, p->gateway_ppm[k]);
+	if (!reserved && q->path.cls != PLAN_INTERNET)
+		edge = q->path.by[k].bandwidth_bps.v;
+	if (edge) {
+		edge = (uint64_t)((unsigned __int128)edge * p->wan_ppm / PLAN_PPM);
+		rate = edge < rate ? edge : rate;
+	}
+	return rate ? rate : 1;
+}
+
+static uint32_t weight_of(const struct tunnel *t)
+{
+	struct gateway *g[GATEWAYS_MAX];
+	uint32_t w[GATEWAYS_MAX], end[2] = {0, 0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		const unsigned n = site_weights(t->end[i]->site, g, w, GATEWAYS_MAX);
+
+		for (unsigned k = 0; k < n; k++)
+			if (g[k] == t->end[i])
+				end[i] = w[k];
+	}
+	/* to 16 bits; what has a weight keeps one */
+	end[0] = plan_pair_weight(end[0], end[1]);
+	return end[0] && end[0] < 65536 ? 1 : end[0] >> 16;
+}
+
+static bool notable(uint64_t was, uint64_t is)
+{
+	const uint64_t diff = was > is ? was - is : is - was;
+
+	return diff > was / (1000000 / NOTABLE_PPM) || (!was != !is);
+}
+
+static bool responsible(const struct ctlr *c, const struct tunnel *t)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (t->end[i]->up && replica_alive(c, t->end[i]->owner))
+			return !strcmp(t->end[i]->owner, c->conf->name);
+	return false;
+}
+
+struct batch {
+	struct ctlr *c;
+	struct change *ch;
+	unsigned n;
+	char name[PER_CHANGE][2 * MDL_NAME];
+};
+
+/* Those that were not taken are looked at again. */
+static void batch_done(void *ctx, int rc, uint64_t rev)
+{
+	struct batch *b = ctx;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		struct tunnel *t = map_find(&b->c->tunnels, b->name[i]);
+
+		if (!t)
+			continue;
+		t->changing = false;
+		if (rc) {
+			t->hyst =
+			    (struct plan_hyst){.has = t->has, .carrier = t->carrier, .rival = t->carrier};
+			t->again = ctlr_now() + RWY_SEC;
+		}
+	}
+	free(b);
+}
+
+static bool batch_room(struct ctlr *c, struct batch **b)
+{
+	if (*b)
+		return true;
+	*b = calloc(1, sizeof(**b));
+	if (*b) {
+		(*b)->c = c;
+		(*b)->ch = change_new(batch_done, *b);
+	}
+	if (*b && !(*b)->ch) {
+		free(*b);
+		*b = NULL;
+	}
+	return *b;
+}
+
+static void batch_send(struct ctlr *c, struct batch **b)
+{
+	if (!*b)
+		return;
+	if (!(*b)->n) {
+		change_cancel((*b)->ch);
+		free(*b);
+	} else if (!change_submit(c, (*b)->ch))
+		batch_done(*b, RWY_ENOMEM, 0);
+	*b = NULL;
+}
+
+static void tunnel_write(struct batch *b, struct tunnel *t, enum plan_carrier k, uint64_t rate,
+    uint64_t reserved, uint32_t weight, const char *rule)
+{
+	char key[STORE_KEY_MAX];
+	json_t *j = json_pack("{s:s, s:I, s:I, s:s}", "carrier", plan_carrier_name(k), "rate_bps",
+	    (json_int_t)rate, "weight", (json_int_t)weight, "rule", rule);
+
+	if (reserved)
+		json_object_set_new(j, "reserved_bps", json_integer((json_int_t)reserved));
+	snprintf(key, sizeof(key), "tunnel/%s", t->name);
+	change_put(b->ch, key, j);
+	snprintf(b->name[b->n++], sizeof(b->name[0]), "%s", t->name);
+	t->changing = true;
+	COUNT(tunnel_changes);
+}
+
+static void tunnel_remove(struct ctlr *c, struct batch *b, struct tunnel *t)
+{
+	char key[STORE_KEY_MAX];
+
+	if (!t->mod_rev) {
+		tunnel_free(c, t);
+		return;
+	}
+	snprintf(key, sizeof(key), "tunnel/%s", t->name);
+	change_del(b->ch, key);
+	change_put(b->ch, "touch/", json_object());
+	snprintf(b->name[b->n++], sizeof(b->name[0]), "%s", t->name);
+	t->changing = true;
+}
+
+static void decide(struct ctlr *c, struct tunnel *t, struct batch **b, rwy_time now)
+{
+	const struct plan_policy *policy = &c->conf->policy;
+	struct plan_decision d;
+	struct plan_question q;
+	struct reserve reserve;
+	uint64_t rate;
+	uint32_t weight;
+
+	t->again = 0;
+	if (t->changing || !responsible(c, t) || !batch_room(c, b))
+		return;
+	if (!sites_want(t->end[0]->site, t->end[1]->site)) {
+		batch_send(c, b); /* it touches: by itself */
+		if (batch_room(c, b))
+			tunnel_remove(c, *b, t);
+		batch_send(c, b);
+		return;
+	}
+	if (!t->end[0]->up || !t->end[1]->up)
+		return;
+	tunnel_question(c, t, &q, now);
+	plan_decide(&d, &q, policy, &t->hyst, now);
+	if (d.carrier == PLAN_ANY) {
+		if (t->has || strcmp(t->rule, plan_rule_name(d.rule)) != 0)
+			event(EVENT_WARNING, "tunnel", t->name, "%s", plan_rule_text(d.rule));
+		snprintf(t->rule, sizeof(t->rule), "%s", plan_rule_name(d.rule));
+		return;
+	}
+	t->again = d.again_at == RWY_NEVER ? 0 : d.again_at;
+	reserve_of(c, t->name, &reserve);
+	rate = rate_of(&q, policy, d.carrier, reserve.bps);
+	weight = weight_of(t);
+	if (t->has && t->carrier == d.carrier && !notable(t->rate_bps, rate) && !notable(t->weight, weight) &&
+	    t->reserved_bps == reserve.bps)
+		return;
+	tunnel_write(*b, t, d.carrier, rate, reserve.bps, weight, plan_rule_name(d.rule));
+	if ((*b)->n == PER_CHANGE)
+		batch_send(c, b);
+}
+
+/* --- time
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+static void gateway_meets(struct ctlr *c, struct gateway *g, struct site *other, unsigned *left)
+{
+	if (!sites_want(g->site, other))
+		return;
+	for (struct gateway *peer = other->gateway; peer; peer = peer->site_next) {
+		struct tunnel *t = tunnel_need(c, g, peer);
+
+		if (t && !t->has && !t->changing)
+			tunnel_plan(c, t);
+		*left -= *left > 0;
+	}
+}
+
+static void gateway_plan(struct ctlr *c, struct gateway *g, unsigned *left)
+{
+	const char(*p)[MDL_NAME] = g->site->m.peers.at;
+	struct site *s;
+
+	for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
+		tunnel_plan(c, t);
+	if (!g->site->m.has_peers)
+		MAP_EACH(&c->sites, s)
+	gateway_meets(c, g, s, left);
+	for (unsigned i = 0; i < g->site->m.peers.n; i++) {
+		s = map_find(&c->sites, p[i]);
+		if (s)
+			gateway_meets(c, g, s, left);
+	}
+}
+
+static bool least(const struct tunnel *t)
+{
+	return site_least(t->end[0]->site) || site_least(t->end[1]->site);
+}
+
+/* Once a second each: weights follow loads, observations grow old, decisions wanted to be asked again. */
+static void sweep(struct ctlr *c, rwy_time now)
+{
+	const size_t step = c->tunnels.slots * CTLR_TICK_MS / 1000 + 1;
+
+	for (size_t i = 0; i < step && c->tunnels.slots; i++) {
+		struct map_node *n = c->tunnels.slot[c->swept++ & (c->tunnels.slots - 1)];
+
+		for (; n; n = n->next) {
+			struct tunnel *t = (struct tunnel *)n;
+			if (!t->has || (t->again && t->again <= now) || (c->least && least(t)))
+				tunnel_plan(c, t);
+		}
+	}
+}
+
+void tunnels_tick(struct ctlr *c, rwy_time now)
+{
+	struct batch *b = NULL;
+	unsigned left = PER_TICK;
+	struct gateway *g;
+
+	while (left && (g = gateway_next_soon(c, SOON_TUNNELS)))
+		if (g->site)
+			gateway_plan(c, g, &left);
+	sweep(c, now);
+	for (left = PER_TICK; c->plan && left; left--) {
+		struct tunnel *t = c->plan;
+
+		tunnel_unplan(c, t);
+		decide(c, t, &b, now);
+	}
+	batch_send(c, &b);
+}

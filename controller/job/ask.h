@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job's request on its way through networks' controllers. It is suspended while they are asked, and its
+ * handler runs again with what they said:
+ *
+ *   planned -> paths are missing: asked for -> planned again -> it does not fit: refused
+ *     -> fits: grant/JOB stored -> tunnels made -> planned a last time, with what was made -> job stored
+ *
+ * What changes meanwhile (gateways, other jobs) is seen by the last plan. Whatever goes wrong after
+ * grant/JOB is settled by grant.c. Locked, all of it.
+ */
+#ifndef CONTROLLER_JOB_ASK_H
+#define CONTROLLER_JOB_ASK_H
+
+#include "controller/job/grant.h"
+#include "controller/plan/job.h"
+
+struct ask;
+
+/* What the networks offer, as plan_world_ops has it; what is not known yet is noted. old: a job whose share
+ * is free. */
+int ask_routes(struct ctlr *c, struct req *r, const struct job *old, const char *first, const char *second,
+    struct plan_route *out, unsigned max);
+/* Paths were wanted that have not been asked for. */
+bool ask_missing(const struct req *r);
+/* "network" as it was made for this request; NULL: nothing was yet. */
+json_t *ask_made(const struct req *r);
+/* The entry of "network" for two sites; NULL: none. Borrowed. */
+json_t *ask_entry(json_t *network, const char *first, const char *second);
+/* Its legs as paths that have whatever is wanted of them: what is made is not made another time. */
+int ask_made_routes(json_t *entry, struct plan_route *out, unsigned max);
+/* "network" of a record, from a plan; given: as it was made (NULL: as it is to be made). The caller's. */
+json_t *ask_network(
+    struct ctlr *c, const struct req *r, const char *job, const struct plan_job_result *res, json_t *given);
+
+/* Asks for what is missing. */
+enum outcome ask_paths(struct ctlr *c, struct req *r, const char *job);
+/* Has what the record says made: its reference is taken. */
+enum outcome ask_make(struct ctlr *c, struct req *r, const char *job, json_t *record);
+/* Somebody else is at this job: again when they have done. */
+enum outcome ask_wait(struct ctlr *c, struct req *r, const char *job);
+/* What was made does not fit the plan any more: all of it anew. */
+enum outcome ask_anew(struct ctlr *c, struct req *r, const char *job);
+
+#endif

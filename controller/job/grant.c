@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tunnels in networks and the records of who asked for them: see grant.h. */
+#include "controller/job/grant.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/job/network.h"
+
+#define PAUSE_MIN RWY_SEC
+#define PAUSE_MAX (60 * RWY_SEC)
+
+/* --- who is at it ----------------------------------------------------------------------------------------
+ */
+
+static struct grant *need(struct ctlr *c, const char *job)
+{
+	struct grant *g = map_find(&c->grants, job);
+
+	if (g)
+		return g;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return NULL;
+	snprintf(g->job, sizeof(g->job), "%s", job);
+	if (map_add(&c->grants, &g->node, g->job)) {
+		free(g);
+		return NULL;
+	}
+	return g;
+}
+
+void grant_free(struct ctlr *c, struct grant *g)
+{
+	map_del(&c->grants, &g->node);
+	json_decref(g->tunnels);
+	free(g);
+}
+
+static void drop_unused(struct ctlr *c, struct grant *g)
+{
+	if (!g->mod_rev && !g->by && !g->settling && !g->touched)
+		grant_free(c, g);
+}
+
+static bool elsewhere(const struct ctlr *c, const struct grant *g)
+{
+	return g->mod_rev && strcmp(g->owner, c->conf->name) != 0;
+}
+
+bool grant_taken(struct ctlr *c, const char *job, const void *by)
+{
+	const struct grant *g = map_find(&c->grants, job);
+
+	return g && ((g->by && g->by != by) || g->settling || g->changing || elsewhere(c, g));
+}
+
+bool grant_claim(struct ctlr *c, const char *job, const void *by)
+{
+	struct grant *g = need(c, job);
+
+	if (g)
+		g->by = by;
+	return g;
+}
+
+void grant_leave(struct ctlr *c, const char *job, const void *by)
+{
+	struct grant *g = map_find(&c->grants, job);
+
+	if (!g || g->by != by)
+		return;
+	g->by = NULL;
+	g->at = 0;
+	drop_unused(c, g);
+}
+
+/* --- what the records say ----------------------------------------------------------------------------------
+ */
+
+static bool same_tunnel(const json_t *a, const json_t *b)
+{
+	return !strcmp(mdl_text_of(a, "provider"), mdl_text_of(b, "provider")) &&
+	       !strcmp(mdl_text_of(a, "name"), mdl_text_of(b, "name"));
+}
+
+static bool listed(const json_t *list, const json_t *one)
+{
+	size_t i;
+	json_t *t;
+
+	json_array_foreach((json_t *)(uintptr_t)list, i, t) if (same_tunnel(t, one)) return true;
+	return false;
+}
+
+/* A tunnel of a job has legs at one provider or more: one entry for each. */
+static void list_record(json_t *list, const json_t *record)
+{
+	json_t *network = json_object_get(record, "network"), *n, *leg;
+	size_t i, k;
+
+	json_array_foreach(network, i, n)
+	{
+		json_array_foreach(json_object_get(n, "legs"), k, leg)
+		{
+			json_t *one = json_pack("{s:O, s:O, s:O, s:O}", "provider",
+			    json_object_get(leg, "provider"), "name", json_object_get(n, "name"), "first",
+			    json_object_get(n, "first"), "second", json_object_get(n, "second"));
+
+			if (one && !listed(list, one))
+				json_array_append(list, one);
+			json_decref(one);
+		}
+	}
+}
+
+json_t *grant_tunnels(struct ctlr *c, const char *job, const json_t *record)
+{
+	const struct grant *g = map_find(&c->grants, job);
+	json_t *list = g && g->tunnels ? json_copy(g->tunnels) : json_array();
+
+	list_record(list, record);
+	return list;
+}
+
+json_t *grant_without(const json_t *tunnels, const json_t *record)
+{
+	json_t *has = json_array(), *out = json_array(), *t;
+	size_t i;
+
+	list_record(has, record);
+	json_array_foreach((json_t *)(uintptr_t)tunnels, i, t) if (!listed(has, t)) json_array_append(out, t);
+	json_decref(has);
+	return out;
+}
+
+static void grant_key(char key[STORE_KEY_MAX], const char *job)
+{
+	snprintf(key, STORE_KEY_MAX, "grant/%.31s", job);
+}
+
+void grant_put(struct ctlr *c, struct change *ch, const char *job, json_t *tunnels)
+{
+	const struct grant *g = map_find(&c->grants, job);
+	const uint64_t rev = g ? g->mod_rev : 0;
+	char key[STORE_KEY_MAX];
+
+	grant_key(key, job);
+	change_cmp(ch, key, rev);
+	if (json_array_size(tunnels))
+		change_put(ch, key, json_pack("{s:s, s:O}", "owner", c->conf->name, "tunnels", tunnels));
+	else if (rev)
+		change_del(ch, key);
+	json_decref(tunnels);
+}
+
+/* --- calls
+ * -------------------------------------------------------------------------------------------------- */
+
+static void call_leg(struct network_call *call, const json_t *leg)
+{
+	const unsigned n = call->placement.n;
+	struct plan_route *r = &call->route[n];
+
+	if (n == PLAN_ROUTES_MAX)
+		return;
+	snprintf(r->edge, sizeof(r->edge), "%s", mdl_text_of(leg, "edge"));
+	snprintf(r->name, sizeof(r->name), "%s", mdl_text_of(leg, "path"));
+	call->placement.leg[n] = (struct plan_leg_share){(uint16_t)n, mdl_number_of(leg, "bandwidth_bps")};
+	call->placement.n++;
+}
+
+struct network_call *grant_call(struct ctlr *c, unsigned net, const char *name, const char *first,
+    const char *second, const json_t *record)
+{
+	struct network_call *call = network_call_new(NETWORK_MAKE, net, name, first, second);
+	json_t *n, *leg;
+	size_t i, k;
+
+	if (!call)
+		return NULL;
+	json_array_foreach(json_object_get(record, "network"), i, n)
+	{
+		if (strcmp(mdl_text_of(n, "name"), name) != 0)
+			continue;
+		call->placement.shape =
+		    strcmp(mdl_text_of(n, "shape"), "multi-path") ? PLAN_SAME_PATH : PLAN_MULTI_PATH;
+		json_array_foreach(json_object_get(n, "legs"), k,
+		    leg) if (network_find(c, mdl_text_of(leg, "provider")) == (int)net) call_leg(call, leg);
+	}
+	if (!call->placement.n)
+		call->what = NETWORK_DROP;
+	return call;
+}
+
+/* --- settling
+ * ------------------------------------------------------------------------------------------------- */
+
+static void settle_end(struct ctlr *c, struct grant *g);
+
+static void settled(struct ctlr *c, struct network_call *call)
+{
+	struct grant *g = call->ctx;
+
+	if (call->rc && call->what == NETWORK_MAKE && call->rc == PROVIDER_EREFUSED)
+		event(EVENT_ERROR, "job", g->job, "network %s has not got what it granted any more: %s",
+		    c->conf->provider[call->net].name, call->err.text);
+	else if (call->rc)
+		g->failed = true;
+	g->settling--;
+	if (!g->settling)
+		settle_end(c, g);
+}
+
+struct removal {
+	struct ctlr *c;
+	char job[MDL_NAME];
+};
+
+static void removal_done(void *ctx, int rc, uint64_t rev)
+{
+	struct removal *x = ctx;
+	struct grant *g = map_find(&x->c->grants, x->job);
+
+	if (g) {
+		g->changing = false;
+		g->touched &= rc != 0;
+		g->at = rc ? ctlr_now() + RWY_SEC : 0;
+		g->pause = rc ? g->pause : 0;
+		drop_unused(x->c, g);
+	}
+	free(x);
+}
+
+/* The record with these tunnels; none: it goes. */
+static void rewrite(struct ctlr *c, struct grant *g, json_t *tunnels)
+{
+	struct removal *x = calloc(1, sizeof(*x));
+	struct change *ch = x ? change_new(removal_done, x) : NULL;
+
+	if (!ch) {
+		free(x);
+		json_decref(tunnels);
+		g->at = ctlr_now() + RWY_SEC;
+		return;
+	}
+	x->c = c;
+	memcpy(x->job, g->job, sizeof(x->job));
+	grant_put(c, ch, g->job, tunnels);
+	g->changing = true;
+	if (!change_submit(c, ch))
+		removal_done(x, RWY_ENOMEM, 0);
+}
+
+static void settle_end(struct ctlr *c, struct grant *g)
+{
+	if (!g->mod_rev)
+		return; /* grant_tick sees to it */
+	if (!g->failed) {
+		rewrite(c, g, NULL);
+		return;
+	}
+	g->pause = !g->pause ? PAUSE_MIN : g->pause < PAUSE_MAX / 2 ? 2 * g->pause : PAUSE_MAX;
+	g->at = ctlr_now() + g->pause;
+}
+
+static void settle(struct ctlr *c, struct grant *g)
+{
+	const struct job *j = map_find(&c->jobs, g->job);
+	json_t *t;
+	size_t i;
+
+	g->failed = false;
+	g->touched = true;
+	g->settling = 1;
+	json_array_foreach(g->tunnels, i, t)
+	{
+		const char *provider = mdl_text_of(t, "provider");
+		const int net = network_find(c, provider);
+		struct network_call *call;
+
+		if (net < 0) {
+			event(EVENT_WARNING, "job", g->job,
+			    "network %s is not in the configuration any more: its tunnel %s is left to it",
+			    provider, mdl_text_of(t, "name"));
+			continue;
+		}
+		call = grant_call(c, (unsigned)net, mdl_text_of(t, "name"), mdl_text_of(t, "first"),
+		    mdl_text_of(t, "second"), j ? j->json : NULL);
+		if (call) {
+			call->patient = true;
+			call->done = settled;
+			call->ctx = g;
+		}
+		if (call && network_submit(c, call)) {
+			g->settling++;
+			continue;
+		}
+		network_call_free(call);
+		g->failed = true;
+	}
+	if (!--g->settling)
+		settle_end(c, g);
+}
+
+/* The record went while calls were made: a change whose answer was lost has come to light, or another replica
+ * was first. What the job has now is made sure of. */
+static void overtaken(struct ctlr *c, struct grant *g)
+{
+	const struct job *j = map_find(&c->jobs, g->job);
+
+	g->touched = false;
+	if (j && json_array_size(json_object_get(j->json, "network")))
+		rewrite(c, g, grant_tunnels(c, g->job, j->json));
+	else
+		drop_unused(c, g);
+}
+
+void grant_tick(struct ctlr *c, rwy_time now)
+{
+	struct grant *g, *next;
+
+	for (g = map_next(&c->grants, NULL); g; g = next) {
+		next = map_next(&c->grants, g);
+		if (g->by || g->settling || g->changing || now < g->at)
+			continue;
+		if (!g->mod_rev && g->touched)
+			overtaken(c, g);
+		else if (!g->mod_rev)
+			continue;
+		else if (!elsewhere(c, g))
+			settle(c, g);
+		else if (!replica_alive(c, g->owner))
+			rewrite(c, g, json_incref(g->tunnels)); /* ours from now on */
+	}
+}
+
+/* --- from the store
+ * ---------------------------------------------------------------------------------------------- */
+
+/* The store may have another version's, or somebody's own. */
+static bool record_ok(const json_t *record)
+{
+	json_t *tunnels = json_object_get(record, "tunnels"), *t;
+	bool ok = json_is_string(json_object_get(record, "owner")) && json_is_array(tunnels);
+	size_t i;
+
+	json_array_foreach(tunnels, i, t) ok = ok && *mdl_text_of(t, "provider") && *mdl_text_of(t, "name") &&
+	                                       *mdl_text_of(t, "first") && *mdl_text_of(t, "second");
+	return ok;
+}
+
+void grant_apply(struct ctlr *c, const struct store_kv *kv, const char *job)
+{
+	json_t *record = kv->value ? json_loadb(kv->value, kv->len, 0, NULL) : NULL;
+	struct grant *g;
+
+	if (kv->value && !record_ok(record)) {
+		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		json_decref(record);
+		return;
+	}
+	g = kv->value ? need(c, job) : map_find(&c->grants, job);
+	if (g) {
+		json_decref(g->tunnels);
+		g->tunnels = json_incref(json_object_get(record, "tunnels"));
+		snprintf(g->owner, sizeof(g->owner), "%.31s", mdl_text_of(record, "owner"));
+		g->mod_rev = kv->value ? kv->mod_rev : 0;
+		if (!kv->value)
+			drop_unused(c, g);
+	}
+	json_decref(record);
+}
+
+/* --- what forgets
+ * ------------------------------------------------------------------------------------------------- */
+
+static void mirrored(struct ctlr *c, struct network_call *call)
+{
+	if (call->rc && call->rc != NETWORK_STOPS)
+		event(EVENT_ERROR, "network", c->conf->provider[call->net].name, "tunnel %s: %s", call->name,
+		    call->err.text);
+}
+
+static void mirror_one(struct ctlr *c, const json_t *tunnel, const json_t *record)
+{
+	const int net = network_find(c, mdl_text_of(tunnel, "provider"));
+	struct network_call *call;
+
+	if (net < 0 || !network_forgets(c, (unsigned)net))
+		return;
+	call = grant_call(c, (unsigned)net, mdl_text_of(tunnel, "name"), mdl_text_of(tunnel, "first"),
+	    mdl_text_of(tunnel, "second"), record);
+	if (!call)
+		return;
+	call->patient = true;
+	call->done = mirrored;
+	if (!network_submit(c, call))
+		network_call_free(call);
+}
+
+static bool same_legs(const json_t *was, const json_t *is)
+{
+	json_t *a = json_object_get(was, "network"), *b = json_object_get(is, "network");
+
+	if (json_array_size(a) != json_array_size(b))
+		return false;
+	for (size_t i = 0; i < json_array_size(a); i++) {
+		const json_t *x = json_array_get(a, i), *y = json_array_get(b, i);
+
+		if (!json_equal(json_object_get(x, "name"), json_object_get(y, "name")) ||
+		    !json_equal(json_object_get(x, "legs"), json_object_get(y, "legs")))
+			return false;
+	}
+	return true;
+}
+
+void grant_mirror(struct ctlr *c, const char *job, const json_t *was, const json_t *is)
+{
+	json_t *list, *t;
+	size_t i;
+
+	if (!c->conf->providers || same_legs(was, is)) /* its gateways changed, or nothing of this */
+		return;
+	list = json_array();
+	list_record(list, was);
+	list_record(list, is);
+	json_array_foreach(list, i, t) mirror_one(c, t, is);
+	json_decref(list);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads and queues to networks' controllers: see network.h. */
+#include "controller/job/network.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define QUEUE_MAX 256            /* of calls that a request waits for */
+#define QUEUE_FOR (10 * RWY_SEC) /* as long as a request waits for its turn */
+
+static struct network {
+	struct ctlr *c;
+	unsigned at;
+	struct provider *p;
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct network_call *first, *last;
+	unsigned n;
+	bool stop;
+	bool failing; /* under the state's lock */
+} nets[CTLR_PROVIDERS_MAX];
+
+/* --- calls --------------------------------------------------------------------------------------------- */
+
+struct network_call *network_call_new(
+    enum network_what what, unsigned net, const char *name, const char *first, const char *second)
+{
+	struct network_call *call = calloc(1, sizeof(*call));
+
+	if (!call)
+		return NULL;
+	if (what != NETWORK_DROP)
+		call->route = calloc(PLAN_ROUTES_MAX, sizeof(*call->route));
+	if (what != NETWORK_DROP && !call->route) {
+		free(call);
+		return NULL;
+	}
+	call->what = what;
+	call->net = net;
+	snprintf(call->name, sizeof(call->name), "%s", name);
+	snprintf(call->first, sizeof(call->first), "%s", first);
+	snprintf(call->second, sizeof(call->second), "%s", second);
+	return call;
+}
+
+static void push(struct network *n, struct network_call *call)
+{
+	call->next = NULL;
+	if (n->last)
+		n->last->next = call;
+	else
+		n->first = call;
+	n->last = call;
+	n->n++;
+	pthread_cond_signal(&n->more);
+}
+
+void network_call_free(struct network_call *call)
+{
+	if (call)
+		free(call->route);
+	free(call);
+}
+
+bool network_submit(struct ctlr *c, struct network_call *call)
+{
+	struct network *n = &nets[call->net];
+	bool ok;
+
+	call->since = ctlr_now();
+	pthread_mutex_lock(&n->lock);
+	ok = !n->stop;
+	if (!call->patient && n->n >= QUEUE_MAX)
+		call->rc = NETWORK_BUSY; /* told in its turn, as everything */
+	if (ok)
+		push(n, call);
+	pthread_mutex_unlock(&n->lock);
+	if (!ok)
+		call->rc = NETWORK_STOPS;
+	return ok;
+}
+
+void network_text(const struct ctlr *c, const struct network_call *call, char *out, size_t len)
+{
+	const char *text = call->err.text;
+
+	if (call->rc == NETWORK_STOPS)
+		text = "the controller stops";
+	else if (call->rc == NETWORK_BUSY)
+		text = "too much is asked of it: try later";
+	snprintf(out, len, "network %s: %s", c->conf->provider[call->net].name, *text ? text : "it failed");
+}
+
+/* --- a thread ------------------------------------------------------------------------------------------ */
+
+static void run(struct network *n, struct network_call *call)
+{
+	const struct provider_ops *ops = n->p->ops;
+
+	switch (call->what) {
+	case NETWORK_ASK:
+		call->n =
+		    ops->routes(n->p, call->first, call->second, call->route, PLAN_ROUTES_MAX, &call->err);
+		call->rc = call->n < 0 ? call->n : 0;
+		return;
+	case NETWORK_MAKE:
+		call->rc = ops->make(
+		    n->p, call->name, call->first, call->second, call->route, &call->placement, &call->err);
+		return;
+	case NETWORK_DROP:
+		call->rc = ops->drop(n->p, call->name, &call->err);
+		return;
+	}
+	rwy_unreachable();
+}
+
+/* The first that fails and the first that does not are told; how often is in the counters. */
+static void health(struct network *n, const struct network_call *call)
+{
+	const char *name = n->c->conf->provider[n->at].name;
+	const bool fails = call->rc && call->rc != PROVIDER_EREFUSED;
+
+	COUNT(network_calls);
+	if (call->rc == PROVIDER_EREFUSED)
+		COUNT(network_refusals);
+	if (fails)
+		COUNT(network_errors);
+	if (!call->rc && call->what == NETWORK_MAKE)
+		COUNT(network_made);
+	if (!call->rc && call->what == NETWORK_DROP)
+		COUNT(network_dropped);
+	if (fails && !n->failing)
+		event(EVENT_ERROR, "network", name, "%s", call->err.text);
+	if (!fails && n->failing)
+		event(EVENT_INFO, "network", name, "it answers again");
+	n->failing = fails;
+}
+
+static struct network_call *next(struct network *n, bool *stop)
+{
+	struct network_call *call;
+
+	pthread_mutex_lock(&n->lock);
+	while (!n->first && !n->stop)
+		pthread_cond_wait(&n->more, &n->lock);
+	call = n->first;
+	*stop = n->stop;
+	if (call) {
+		n->first = call->next;
+		if (!n->first)
+			n->last = NULL;
+		n->n--;
+	}
+	pthread_mutex_unlock(&n->lock);
+	return call;
+}
+
+static void *thread_main(void *arg)
+{
+	struct network *n = arg;
+	struct network_call *call;
+	bool stop;
+
+	while ((call = next(n, &stop))) {
+		bool asked = false;
+
+		if (stop)
+			call->rc = NETWORK_STOPS;
+		else if (!call->patient && rwy_since(call->since, ctlr_now()) > QUEUE_FOR)
+			call->rc = NETWORK_BUSY;
+		if (!call->rc) {
+			run(n, call);
+			asked = true;
+		}
+		ctlr_lock(n->c);
+		if (asked)
+			health(n, call);
+		call->done(n->c, call);
+		ctlr_unlock(n->c);
+		network_call_free(call);
+	}
+	return NULL;
+}
+
+/* --- what they are asked about -------------------------------------------------------------------------- */
+
+static bool among(char (*names)[CONF_NAME], unsigned n, const char *name)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return !n;
+}
+
+bool network_serves(const struct ctlr *c, unsigned net, const char *first, const char *second)
+{
+	struct ctlr_provider *p = (struct ctlr_provider *)(uintptr_t)&c->conf->provider[net];
+
+	return among(p->site, p->sites, first) && among(p->site, p->sites, second);
+}
+
+bool network_edge(const struct ctlr *c, unsigned net, const char *edge)
+{
+	struct ctlr_provider *p = (struct ctlr_provider *)(uintptr_t)&c->conf->provider[net];
+
+	return among(p->edge, p->edges, edge);
+}
+
+bool network_sure(const struct ctlr *c, unsigned net)
+{
+	return c->conf->provider[net].sites;
+}
+
+int network_find(const struct ctlr *c, const char *name)
+{
+	for (unsigned i = 0; i < c->conf->providers; i++)
+		if (!strcmp(c->conf->provider[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+bool network_forgets(const struct ctlr *c, unsigned net)
+{
+	return nets[net].p->ops->forgets;
+}
+
+/* --- start, stop -----------------------------------------------------------------------------------------
+ */
+
+int networks_open(struct ctlr *c)
+{
+	for (unsigned i = 0; i < c->conf->providers; i++) {
+		const struct ctlr_provider *p = &c->conf->provider[i];
+		struct provider_option o[CTLR_OPTIONS_MAX];
+		struct provider_err err = {""};
+		struct network *n = &nets[i];
+		int rc;
+
+		*n = (struct network){.c = c, .at = i};
+		pthread_mutex_init(&n->lock, NULL);
+		pthread_cond_init(&n->more, NULL);
+		rc = provider_find(p->kind)->open(&n->p, o, ctlr_provider_options(p, o), &err);
+		if (rc) {
+			gw_log(GW_LOG_ERROR, "network", "%s: %s", p->name, err.text);
+			return RWY_EINVAL;
+		}
+		if (pthread_create(&n->thread, NULL, thread_main, n))
+			return RWY_ENOMEM;
+		n->started = true;
+		gw_log(GW_LOG_NOTICE, "network", "%s: %s", p->name, p->kind);
+	}
+	return 0;
+}
+
+void networks_stop(struct ctlr *c)
+{
+	for (unsigned i = 0; i < c->conf->providers; i++) {
+		if (!nets[i].started)
+			continue;
+		pthread_mutex_lock(&nets[i].lock);
+		nets[i].stop = true;
+		pthread_cond_signal(&nets[i].more);
+		pthread_mutex_unlock(&nets[i].lock);
+	}
+	for (unsigned i = 0; i < c->conf->providers; i++)
+		if (nets[i].started) {
+			pthread_join(nets[i].thread, NULL);
+			nets[i].started = false;
+		}
+}
+
+void networks_close(struct ctlr *c)
+{
+	for (unsigned i = 0; i < c->conf->providers; i++) {
+		if (nets[i].p)
+			nets[i].p->ops->close(nets[i].p);
+		nets[i].p = NULL;
+	}
+}

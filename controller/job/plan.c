@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job before the planner: the world as it is asked for, and the answer as JSON. Nothing changes here. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/job/ask.h"
+#include "controller/job/jobs.h"
+#include "controller/plan/book.h"
+#include "controller/plan/job.h"
+#include "conf/schema.h"
+
+struct world {
+	struct ctlr *c;
+	uint32_t vni;
+	const struct job *old;
+	struct req *r;   /* who asks networks; NULL: nobody does */
+	json_t *network; /* what networks made for the job, which stays */
+};
+
+/* --- what the planner asks
+ * -------------------------------------------------------------------------------------------- */
+
+static const char *world_site(void *ctx, const struct rwy_ip *a)
+{
+	const struct world *w = ctx;
+	const struct site *s = lpm_find(&w->c->lpm, w->vni, a);
+
+	return s ? s->name : NULL;
+}
+
+static uint64_t taken(const struct world *w, const char *gateway)
+{
+	char name[3 * PLAN_NAME_MAX];
+	uint64_t bps;
+
+	plan_book_gateway(name, sizeof(name), gateway);
+	bps = plan_book_taken(w->c->book, name);
+	for (unsigned i = 0; w->old && i < w->old->takes; i++)
+		if (!strcmp(w->old->take[i].name, name))
+			bps -= bps < w->old->take[i].bps ? bps : w->old->take[i].bps;
+	return bps;
+}
+
+static unsigned world_gateways(void *ctx, const char *site, struct plan_gateway *out, unsigned max)
+{
+	const struct world *w = ctx;
+	const struct site *s = map_find(&w->c->sites, site);
+	struct gateway *g[PLAN_SITE_GATEWAYS_MAX];
+	uint32_t weight[PLAN_SITE_GATEWAYS_MAX];
+	const unsigned n = s ? site_weights(s, g, weight, PLAN_SITE_GATEWAYS_MAX) : 0;
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < n && k < max; i++) {
+		if (!g[i]->up)
+			continue;
+		out[k] = (struct plan_gateway){.id = plan_id(g[i]->name),
+		    .name = g[i]->name,
+		    .weight = weight[i],
+		    .taken_bps = taken(w, g[i]->name)};
+		tunnel_caps(g[i], &out[k++].caps);
+	}
+	return k;
+}
+
+static void world_path(void *ctx, const char *first, const char *second, struct plan_path *out)
+{
+	const struct world *w = ctx;
+	const struct site *a = map_find(&w->c->sites, first), *b = map_find(&w->c->sites, second);
+
+	plan_path_default(out);
+	for (const struct gateway *g = a ? a->gateway : NULL; g; g = g->site_next)
+		for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
+			if (b && t->end[!tunnel_side(t, g)]->site == b && tunnel_up(t)) {
+				tunnel_path(w->c, t, tunnel_side(t, g), out, ctlr_now());
+				return;
+			}
+}
+
+static int world_routes(
+    void *ctx, const char *first, const char *second, struct plan_route *out, unsigned max)
+{
+	const struct world *w = ctx;
+	json_t *entry = ask_entry(w->network, first, second);
+
+	if (entry)
+		return ask_made_routes(entry, out, max);
+	return w->r ? ask_routes(w->c, w->r, w->old, first, second, out, max) : RWY_ENOENT;
+}
+
+static bool world_pair_up(void *ctx, const char *first, const char *second)
+{
+	const struct world *w = ctx;
+	const struct tunnel *t = tunnel_find(w->c, first, second);
+
+	return t && tunnel_up(t);
+}
+
+/* A new job may come before its tunnels; one that is moved goes where there is a way. */
+static const struct plan_world_ops world_ops = {
+    .site_of = world_site, .gateways = world_gateways, .path = world_path, .routes = world_routes};
+static const struct plan_world_ops world_ops_again = {.site_of = world_site,
+    .gateways = world_gateways,
+    .path = world_path,
+    .routes = world_routes,
+    .pair_up = world_pair_up};
+
+/* --- the job
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+static uint32_t cut(uint64_t v)
+{
+	return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
+}
+
+/* r NULL: nobody asked. */
+static int from_ranks(struct req *r, const struct model_job *m, struct plan_job_pair **out)
+{
+	const struct model_rank *from = m->ranks.at;
+	const struct plan_triple want = {
+	    m->demand.bandwidth_bps, cut(m->demand.delay_us), cut(m->demand.jitter_us)};
+	const unsigned max = 2 * m->ranks.n;
+	struct plan_rank *rank = calloc(m->ranks.n, sizeof(*rank));
+	uint32_t bad = 0;
+	int n = RWY_ENOMEM;
+
+	*out = calloc(max, sizeof(**out));
+	if (rank && *out) {
+		for (unsigned i = 0; i < m->ranks.n; i++) {
+			rank[i].rank = (uint32_t)from[i].rank;
+			rank[i].stage = (uint32_t)from[i].stage;
+			(void)lpm_ip(from[i].address, &rank[i].addr);
+		}
+		n = plan_job_ranks(rank, m->ranks.n, &want, m->ring, *out, max, &bad);
+		if (n < 0 && r)
+			req_fail(r, 400, "ranks",
+			    "ranks: rank %" PRIu32
+			    ": expected each rank once, stages 0, 1, 2, ... with as many ranks each",
+			    bad);
+		if (n > (int)max)
+			n = (int)max;
+	} else if (r) {
+		req_fail(r, 503, "", "out of memory");
+	}
+	free(rank);
+	return n;
+}
+
+static int from_pairs(struct req *r, const struct model_job *m, struct plan_job_pair **out)
+{
+	const struct model_pair *from = m->pairs.at;
+
+	*out = calloc(m->pairs.n, sizeof(**out));
+	if (!*out) {
+		if (r)
+			req_fail(r, 503, "", "out of memory");
+		return RWY_ENOMEM;
+	}
+	for (unsigned i = 0; i < m->pairs.n; i++) {
+		(void)lpm_ip(from[i].source, &(*out)[i].a);
+		(void)lpm_ip(from[i].destination, &(*out)[i].b);
+		(*out)[i].want = (struct plan_triple){
+		    from[i].bandwidth_bps, cut(from[i].delay_us), cut(from[i].jitter_us)};
+		(*out)[i].a_qpn = (uint32_t)from[i].source_qpn;
+		(*out)[i].b_qpn = (uint32_t)from[i].destination_qpn;
+	}
+	return (int)m->pairs.n;
+}
+
+/* --- the answer
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *ip(const struct rwy_ip *a)
+{
+	char text[MDL_ADDR];
+
+	conf_print_ip(a, text, sizeof(text));
+	return json_string(text);
+}
+
+static json_t *row_json(const struct plan_job_result *res, const struct plan_job_row *row,
+    const struct plan_job_pair *p, const struct ctlr *c)
+{
+	const struct plan_job_group *g = &res->groups[row->group];
+	const struct plan_policy *policy = &c->conf->policy;
+	const enum plan_carrier k = g->decision.carrier;
+	const struct rwy_ip *a = row->swapped ? &p->b : &p->a, *b = row->swapped ? &p->a : &p->b;
+
+	json_t *j = json_pack("{s:o, s:o, s:s, s:I, s:I}", "source", ip(a), "destination", ip(b), "carrier",
+	    plan_carrier_name(k), "gateway_bps",
+	    (json_int_t)plan_gateway_bps(p->want.bandwidth_bps, policy->gateway_ppm[k]), "edge_bps",
+	    (json_int_t)plan_edge_bps(p->want.bandwidth_bps, policy->gateway_ppm[k], policy->wan_ppm));
+
+	if (p->a_qpn && p->b_qpn) {
+		json_object_set_new(j, "source_qpn", json_integer(row->swapped ? p->b_qpn : p->a_qpn));
+		json_object_set_new(j, "destination_qpn", json_integer(row->swapped ? p->a_qpn : p->b_qpn));
+	}
+	if (row->first < g->n_gw[0] && row->second < g->n_gw[1]) /* else: of each queue pair its own */
+		json_object_set_new(
+		    j, "pair", json_sprintf("%s/%s", g->gw[0][row->first].name, g->gw[1][row->second].name));
+	return j;
+}
+
+/* Nothing was decided for it: there is no gateway, no way, or no site. */
+static bool unplaced(const struct plan_job_result *res, const struct plan_job_row *row)
+{
+	const struct plan_job_group *g = row->group < 0 ? NULL : &res->groups[row->group];
+
+	for (unsigned i = 0; g && i < g->n_gw[0]; i++)
+		if (g->gw_bps[0][i])
+			return false;
+	return true;
+}
+
+static void take_json(json_t *takes, const char *name, json_int_t bps)
+{
+	json_array_append_new(takes, json_pack("{s:s, s:I}", "name", name, "bps", bps));
+}
+
+/* As it was made, whatever the plan would make of it now. */
+static void network_takes(json_t *takes, json_t *network)
+{
+	char name[5 * PLAN_NAME_MAX];
+	json_t *n, *leg;
+	size_t i, k;
+
+	json_array_foreach(network, i, n) json_array_foreach(json_object_get(n, "legs"), k, leg)
+	{
+		plan_book_route(name, sizeof(name), json_string_value(json_object_get(n, "first")),
+		    json_string_value(json_object_get(n, "second")),
+		    json_string_value(json_object_get(leg, "edge")),
+		    json_string_value(json_object_get(leg, "path")));
+		take_json(takes, name, json_integer_value(json_object_get(leg, "bandwidth_bps")));
+	}
+}
+
+/* network: taken over. was: of each pair its row so far, which it keeps if it has no new one; NULL: a new
+ * job. */
+static json_t *record_json(const struct ctlr *c, const struct plan_job_result *res,
+    const struct plan_job_pair *pairs, json_t *posted, json_t **was, json_t *network)
+{
+	const uint64_t duration = (uint64_t)json_integer_value(json_object_get(posted, "duration_ms"));
+	json_t *plan = json_array(), *takes = json_array(), *j;
+
+	for (unsigned i = 0; i < res->n_rows; i++)
+		if (!unplaced(res, &res->rows[i]))
+			json_array_append_new(plan, row_json(res, &res->rows[i], &pairs[i], c));
+		else if (was && was[i])
+			json_array_append(plan, was[i]);
+	for (unsigned i = 0; i < res->n_takes; i++)
+		if (strncmp(res->takes[i].name, "net/", 4) != 0)
+			take_json(takes, res->takes[i].name, (json_int_t)res->takes[i].bps);
+	if (res->fail == PLAN_JOB_FITS)
+		network_takes(takes, network);
+	j = json_pack("{s:O, s:o, s:o, s:I}", "job", posted, "plan", plan, "takes", takes, "until_ms",
+	    (json_int_t)(duration ? ctlr_wall_ms() + duration : 0));
+	if (network)
+		json_object_set_new(j, "network", network);
+	return j;
+}
+
+/* What would fit; delay and jitter where somebody measured or promised them. */
+static json_t *fits_json(const struct plan_job_group *g, const struct plan_job_pair *p)
+{
+	const bool network = g->fail == PLAN_JOB_NETWORK;
+	json_t *j = json_pack("{s:o, s:o, s:o, s:I}", "source", ip(&p->a), "destination", ip(&p->b), "reason",
+	    json_sprintf("%s%s%s", plan_job_fail_text(g->fail), network ? ": " : "",
+	        network ? plan_place_fail_text(g->placement.fail) : ""),
+	    "bandwidth_bps", (json_int_t)g->fits.bandwidth_bps);
+
+	if (g->fits.delay_us)
+		json_object_set_new(j, "delay_us", json_integer(g->fits.delay_us));
+	if (g->fits.jitter_us)
+		json_object_set_new(j, "jitter_us", json_integer(g->fits.jitter_us));
+	return j;
+}
+
+/* One line for each two sites that do not fit: by their first pair. */
+static void refuse(struct req *r, const struct plan_job_result *res, const struct plan_job_pair *pairs)
+{
+	json_t *fits = json_array(), *j;
+	bool told[4096] = {false};
+
+	for (unsigned i = 0; i < res->n_rows; i++) {
+		const int32_t k = res->rows[i].group;
+
+		if (k < 0 || k >= 4096 || told[k] || res->groups[k].fail == PLAN_JOB_FITS)
+			continue;
+		told[k] = true;
+		json_array_append_new(fits, fits_json(&res->groups[k], &pairs[i]));
+	}
+	j = json_pack("{s:s, s:o}", "error", plan_job_fail_text(res->fail), "fits", fits);
+	if (res->fail == PLAN_JOB_NO_SITE)
+		json_object_set_new(j, "field", json_sprintf("pairs[%u]", res->fail_pair));
+	req_reply(r, 409, j);
+}
+
+/* Where the pairs are that the job had before. NULL: out of memory, or there was none. */
+static struct plan_pair *now_of(
+    struct ctlr *c, const struct job *old, const struct plan_job_pair *pairs, int n)
+{
+	struct plan_pair *now = old && n > 0 ? calloc((size_t)n, sizeof(*now)) : NULL;
+	char a[MDL_ADDR], b[MDL_ADDR];
+
+	for (int i = 0; now && i < n; i++) {
+		conf_print_ip(&pairs[i].a, a, sizeof(a));
+		conf_print_ip(&pairs[i].b, b, sizeof(b));
+		now[i] = job_pair(c, old, a, b, pairs[i].a_qpn, pairs[i].b_qpn);
+	}
+	return now;
+}
+
+static const enum plan_grain grain[] = {PLAN_GRAIN_ADDRESS, PLAN_GRAIN_NIC, PLAN_GRAIN_QP};
+
+json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct model_job *m, json_t *posted,
+    const struct job *old)
+{
+	const struct net_tenant *nt = *m->tenant ? map_find(&c->tenants, m->tenant) : NULL;
+	struct world w = {c, nt ? nt->vni : 0, old, r, NULL};
+	struct plan_job_pair *pairs = NULL;
+	const int n = m->ranks.n ? from_ranks(r, m, &pairs) : from_pairs(r, m, &pairs);
+	struct plan_pair *now = now_of(c, old, pairs, n);
+	const struct plan_job job = {.name = name,
+	    .grain = grain[m->granularity],
+	    .vni = w.vni,
+	    .pairs = pairs,
+	    .n = n > 0 ? (unsigned)n : 0,
+	    .now = now};
+	struct plan_job_result *res = NULL;
+	json_t *record = NULL;
+	int rc = n > 0 ? plan_job_new(&res, &job, &c->conf->policy, &world_ops, &w, ctlr_now()) : RWY_EINVAL;
+
+	if (rc && !r->status)
+		req_fail(r, rc == RWY_ENOMEM ? 503 : 400, "", "%s",
+		    rc == RWY_ENOMEM ? "out of memory" : "expected at least one pair");
+	else if (!rc && ask_missing(r) && res->fail != PLAN_JOB_NO_SITE && res->fail != PLAN_JOB_NO_GATEWAY)
+		record = NULL; /* the networks' paths decide */
+	else if (!rc && res->fail != PLAN_JOB_FITS)
+		refuse(r, res, pairs);
+	else if (!rc)
+		record = record_json(c, res, pairs, posted, NULL, ask_network(c, r, name, res, ask_made(r)));
+	plan_job_free(res);
+	free(pairs);
+	free(now);
+	return record;
+}
+
+/* --- again
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+/* The row's source or destination. */
+static bool is_end(const json_t *row, bool destination, const struct rwy_ip *a, uint32_t qpn)
+{
+	const char *has = json_string_value(json_object_get(row, destination ? "destination" : "source"));
+	char text[MDL_ADDR];
+
+	conf_print_ip(a, text, sizeof(text));
+	return has && !strcmp(has, text) &&
+	       json_integer_value(json_object_get(row, destination ? "destination_qpn" : "source_qpn")) ==
+	           (json_int_t)qpn;
+}
+
+static bool is_pair(const json_t *row, const struct plan_job_pair *p)
+{
+	return (is_end(row, false, &p->a, p->a_qpn) && is_end(row, true, &p->b, p->b_qpn)) ||
+	       (is_end(row, false, &p->b, p->b_qpn) && is_end(row, true, &p->a, p->a_qpn));
+}
+
+/* The rows of a stored plan are in the order of its pairs; pairs within one site have none. */
+static void rows_of(
+    const struct job *j, const struct plan_job_pair *pairs, unsigned n, json_t **was, struct plan_pair *now)
+{
+	json_t *plan = json_object_get(j->json, "plan"), *row;
+	char name[2][MDL_NAME];
+	const char *pair;
+	size_t k = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		row = json_array_get(plan, k);
+		if (!row || !is_pair(row, &pairs[i]))
+			continue;
+		k++;
+		was[i] = row;
+		pair = json_string_value(json_object_get(row, "pair"));
+		if (pair && sscanf(pair, "%31[^/]/%31s", name[0], name[1]) == 2)
+			now[i] = (struct plan_pair){plan_id(name[0]), plan_id(name[1]), 0};
+	}
+}
+
+static json_t *reason_json(const struct plan_job_result *res)
+{
+	for (unsigned i = 0; i < res->n_groups; i++)
+		if (res->groups[i].fail == res->fail)
+			return json_sprintf("%s and %s: %s", res->groups[i].first, res->groups[i].second,
+			    plan_job_fail_text(res->fail));
+	return json_string(plan_job_fail_text(res->fail));
+}
+
+/* First with everything where it is that can stay; if that does not fit, by shares; if that neither, the
+ * first. */
+static struct plan_job_result *again(struct plan_job *job, struct world *w)
+{
+	struct plan_job_result *res = NULL, *other = NULL;
+
+	job->stay = true;
+	if (plan_job_new(&res, job, &w->c->conf->policy, &world_ops_again, w, ctlr_now()))
+		return NULL;
+	job->stay = false;
+	if (res->fail == PLAN_JOB_FITS ||
+	    plan_job_new(&other, job, &w->c->conf->policy, &world_ops_again, w, ctlr_now()))
+		return res;
+	if (other->fail == PLAN_JOB_FITS) {
+		plan_job_free(res);
+		return other;
+	}
+	plan_job_free(other);
+	return res;
+}
+
+json_t *job_plan_again(struct ctlr *c, const struct job *j)
+{
+	json_t *posted = json_object_get(j->json, "job"), *record = NULL, **was = NULL;
+	json_t *network = json_object_get(j->json, "network");
+	struct world w = {c, j->vni, j, NULL, network};
+	struct plan_job_pair *pairs = NULL;
+	struct plan_job_result *res = NULL;
+	struct plan_pair *now = NULL;
+	struct mdl_error err;
+	struct model_job m;
+	int n;
+
+	if (mdl_read(posted, &model_job_table, &m, &err))
+		return NULL;
+	n = m.ranks.n ? from_ranks(NULL, &m, &pairs) : from_pairs(NULL, &m, &pairs);
+	if (n > 0) {
+		was = calloc((size_t)n, sizeof(*was));
+		now = calloc((size_t)n, sizeof(*now));
+	}
+	if (was && now) {
+		struct plan_job job = {.name = j->name,
+		    .grain = grain[m.granularity],
+		    .vni = j->vni,
+		    .pairs = pairs,
+		    .n = (unsigned)n,
+		    .now = now};
+
+		rows_of(j, pairs, (unsigned)n, was, now);
+		res = again(&job, &w);
+	}
+	if (res) {
+		if (network)
+			network = ask_network(c, NULL, j->name, res, network);
+		record = record_json(c, res, pairs, posted, was, network);
+		json_object_set(record, "until_ms", json_object_get(j->json, "until_ms"));
+		if (res->fail != PLAN_JOB_FITS)
+			json_object_set_new(record, "reason", reason_json(res));
+	}
+	plan_job_free(res);
+	mdl_free(&model_job_table, &m);
+	free(pairs);
+	free(was);
+	free(now);
+	return record;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is it a job's record? The store may have another version's, or somebody's own. Not here: what it means
+ * (job.c). */
+#include <stdio.h>
+
+#include "controller/job/jobs.h"
+
+static bool amount(const json_t *v)
+{
+	return json_is_integer(v) && json_integer_value(v) >= 0;
+}
+
+/* "GATEWAY/GATEWAY" */
+static bool pair_ok(const char *pair)
+{
+	char a[MDL_NAME], b[MDL_NAME], rest;
+
+	return pair && sscanf(pair, "%31[^/]/%31[^/]%c", a, b, &rest) == 2 && mdl_is_name(a) &&
+	       mdl_is_name(b);
+}
+
+/* 0 or a queue pair's. */
+static bool qpn_ok(const json_t *row, const char *key)
+{
+	const json_t *v = json_object_get(row, key);
+
+	return !v || (amount(v) && json_integer_value(v) <= 0xffffff);
+}
+
+static bool texts(const json_t *j, const char *const *key)
+{
+	while (*key && json_is_string(json_object_get(j, *key)))
+		key++;
+	return !*key;
+}
+
+static bool rate_ok(const json_t *v)
+{
+	return amount(v) && (uint64_t)json_integer_value(v) <= INT64_MAX / 4;
+}
+
+/* A tunnel in a network: ask_json.c makes them. */
+static bool network_ok(const json_t *n)
+{
+	static const char *const words[] = {"name", "first", "second", "shape", NULL};
+	static const char *const leg_words[] = {"provider", "edge", "path", NULL};
+	json_t *legs = json_object_get(n, "legs"), *pairs = json_object_get(n, "pairs"), *v;
+	bool ok = texts(n, words) && json_is_array(legs) && json_is_object(pairs) &&
+	          rate_ok(json_object_get(n, "bandwidth_bps")) && amount(json_object_get(n, "granted_ms"));
+	const char *pair;
+
+	for (size_t i = 0; ok && i < json_array_size(legs); i++) {
+		const json_t *leg = json_array_get(legs, i);
+
+		ok = texts(leg, leg_words) && rate_ok(json_object_get(leg, "bandwidth_bps"));
+	}
+	json_object_foreach(pairs, pair, v) ok = ok && pair_ok(pair) && rate_ok(v);
+	return ok;
+}
+
+static bool row_ok(const json_t *row)
+{
+	const char *source = json_string_value(json_object_get(row, "source"));
+	const char *destination = json_string_value(json_object_get(row, "destination"));
+	const json_t *pair = json_object_get(row, "pair"), *bps = json_object_get(row, "gateway_bps");
+	char addr[MDL_ADDR];
+
+	return source && mdl_ip(source, addr) && destination && mdl_ip(destination, addr) &&
+	       (!pair || pair_ok(json_string_value(pair))) && rate_ok(bps) && qpn_ok(row, "source_qpn") &&
+	       qpn_ok(row, "destination_qpn");
+}
+
+static bool take_ok(const json_t *take)
+{
+	return json_is_string(json_object_get(take, "name")) && rate_ok(json_object_get(take, "bps"));
+}
+
+bool job_record_ok(const json_t *record)
+{
+	const json_t *job = json_object_get(record, "job"), *plan = json_object_get(record, "plan");
+	const json_t *takes = json_object_get(record, "takes"), *reason = json_object_get(record, "reason");
+	const json_t *network = json_object_get(record, "network");
+	bool ok = json_is_object(job) && json_is_array(plan) && json_is_array(takes) &&
+	          amount(json_object_get(record, "until_ms")) && (!reason || json_is_string(reason)) &&
+	          (!network || json_is_array(network));
+
+	for (size_t i = 0; ok && i < json_array_size(plan); i++)
+		ok = row_ok(json_array_get(plan, i));
+	for (size_t i = 0; ok && i < json_array_size(takes); i++)
+		ok = take_ok(json_array_get(takes, i));
+	for (size_t i = 0; ok && i < json_array_size(network); i++)
+		ok = network_ok(json_array_get(network, i));
+	return ok;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests, from their headers to their reply. One that has to wait is suspended: no thread waits with it.
+ * Not here: connections (http_conn.c), threads (http_loop.c), what is answered (endpoints.c).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/server/http.h"
+
+#define TOO_LARGE 413
+
+static bool stopping; /* under the state's lock */
+
+/* --- requests
+ * ----------------------------------------------------------------------------------------------------- */
+
+struct query {
+	struct req *r;
+	const char *known;
+	bool ok;
+};
+
+static bool word_in(const char *word, const char *words)
+{
+	const size_t n = strlen(word);
+
+	for (const char *at = words; n && (at = strstr(at, word)); at += n)
+		if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+			return true;
+	return false;
+}
+
+static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct query *q = cls;
+	struct req *r = q->r;
+
+	if (!q->ok)
+		return MHD_YES;
+	q->ok = false;
+	if (strchr(name, ' ') || !word_in(name, q->known))
+		req_fail(r, 400, "", "unknown parameter %.64s", name);
+	else if (req_param(r, name))
+		req_fail(r, 400, name, "%s is given twice", name);
+	else if (r->params == REQ_PARAMS || !value || strlen(value) >= sizeof(r->param[0].value))
+		req_fail(r, 400, name, "%s: expected a shorter value", name);
+	else {
+		snprintf(r->param[r->params].name, sizeof(r->param[0].name), "%s", name);
+		snprintf(r->param[r->params++].value, sizeof(r->param[0].value), "%s", value);
+		q->ok = true;
+	}
+	return MHD_YES;
+}
+
+/* The handler, or NULL with the reply. plain: the listener without certificates. */
+static handler *find(
+    struct req *r, struct MHD_Connection *mhd, const char *url, const char *method, bool plain)
+{
+	const char *m = !strcmp(method, "HEAD") ? "GET" : method;
+	const struct endpoint *e;
+	struct query q = {r, "", true};
+	char list[64];
+	bool other;
+
+	if (plain && strcmp(m, "GET") != 0) {
+		req_fail(r, 405, "", "only GET without a certificate");
+		snprintf(r->allow, sizeof(r->allow), "GET, HEAD");
+		return NULL;
+	}
+	if (plain)
+		snprintf(r->who.name, sizeof(r->who.name), "page");
+	if (plain)
+		r->who.role = ROLE_OPERATOR;
+	e = endpoint_find(m, url, r, &other, list);
+	if (!e && other) {
+		req_fail(r, 405, "", "method %.16s is not allowed here: %s", method, list);
+		memcpy(r->allow, list, sizeof(list));
+		return NULL;
+	}
+	if (!e) {
+		req_fail(r, 404, "", "there is no %.128s", url);
+		return NULL;
+	}
+	if (!(e->roles & r->who.role)) {
+		req_fail(r, 403, "", "%s may not %s this", r->who.name, m);
+		return NULL;
+	}
+	q.known = e->params;
+	MHD_get_connection_values(mhd, MHD_GET_ARGUMENT_KIND, on_param, &q);
+	return q.ok ? e->run : NULL;
+}
+
+/* Refused by its headers alone: nothing of what follows is read. */
+static bool too_large(struct MHD_Connection *mhd, struct req *r)
+{
+	const char *s = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	const char *te = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+
+	if (!te && s && (strlen(s) > 18 || strtoull(s, NULL, 10) > r->c->conf->body)) {
+		COUNT(too_large);
+		event(EVENT_WARNING, "refused", r->who.name, "a body of %.18s bytes", s);
+		req_fail(
+		    r, TOO_LARGE, "", "expected at most %llu bytes", (unsigned long long)r->c->conf->body);
+		return true;
+	}
+	return false;
+}
+
+static bool body_add(struct req *r, const char *data, size_t n)
+{
+	if (r->len + n > r->c->conf->body) {
+		COUNT(too_large);
+		event(EVENT_WARNING, "refused", r->who.name, "a body above %llu bytes",
+		    (unsigned long long)r->c->conf->body);
+		req_fail(
+		    r, TOO_LARGE, "", "expected at most %llu bytes", (unsigned long long)r->c->conf->body);
+		return false;
+	}
+	if (r->len + n + 1 > r->cap) {
+		size_t cap = r->cap ? r->cap * 2 : 4096;
+		char *more;
+
+		while (cap < r->len + n + 1)
+			cap *= 2;
+		more = realloc(r->body, cap);
+		if (!more) {
+			req_fail(r, 503, "", "out of memory");
+			return false;
+		}
+		r->body = more;
+		r->cap = cap;
+	}
+	memcpy(r->body + r->len, data, n);
+	r->len += n;
+	r->body[r->len] = 0;
+	return true;
+}
+
+static void req_free(struct req *r)
+{
+	json_decref(r->json);
+	free(r->text);
+	free(r->body);
+	free(r);
+}
+
+static enum MHD_Result first_call(
+    struct worker *w, struct MHD_Connection *mhd, const char *url, const char *method, void **state)
+{
+	struct req *r = calloc(1, sizeof(*r));
+
+	*state = r;
+	if (!r)
+		return MHD_NO;
+	r->c = w->c;
+	r->worker = w;
+	r->connection = mhd;
+	if ((w->plain || http_conn_who(mhd, r)) && !too_large(mhd, r)) {
+		r->run = find(r, mhd, url, method, w->plain);
+		r->method = r->run ? (!strcmp(method, "PUT")         ? "PUT"
+		                         : !strcmp(method, "POST")   ? "POST"
+		                         : !strcmp(method, "DELETE") ? "DELETE"
+		                                                     : "GET")
+		                   : "";
+	}
+	if (r->run)
+		return MHD_YES;
+	if (r->status >= 401 && r->status <= 403 && *r->who.name)
+		event(EVENT_WARNING, "refused", r->who.name, "%s %.96s", method, url);
+	http_conn_answered(w, mhd);
+	return http_reply(mhd, r, r->status == 401 || r->status == TOO_LARGE);
+}
+
+/* True: the reply is there. Only what has to wait is suspended, since the library walks all that are whenever
+ * one goes on; under the lock, so that nobody finishes it before. */
+static bool run(struct req *r)
+{
+	struct ctlr *c = r->c;
+	bool done = true;
+
+	r->came = ctlr_now();
+	ctlr_lock(c);
+	r->saw = c->rev;
+	if (stopping)
+		req_fail(r, 503, "", "the controller stops");
+	else if (r->run(c, r) == REQ_WAIT && !r->finished) {
+		http_suspend(r->worker, r);
+		r->waiting = true;
+		done = false;
+	}
+	if (done)
+		ask_end(r);
+	ctlr_unlock(c);
+	return done;
+}
+
+enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+    const char *version, const char *data, size_t *size, void **state)
+{
+	struct worker *w = cls;
+	struct req *r = *state;
+
+	w->progress = true;
+	if (!r)
+		return first_call(w, mhd, url, method, state);
+	if (*size) {
+		if (!r->status && !body_add(r, data, *size)) {
+			free(r->body);
+			r->body = NULL;
+			r->cap = 0;
+			r->len = 0;
+		}
+		*size = 0;
+		/* the rest is read as long as a request may take, and forgotten */
+		return MHD_YES;
+	}
+	http_conn_heard(w, mhd);
+	if (!r->finished && !r->status && !run(r))
+		return MHD_YES;
+	http_conn_answered(w, mhd);
+	return http_reply(mhd, r, r->status == TOO_LARGE);
+}
+
+static void go_on(struct req *r)
+{
+	if (!r->waiting)
+		return;
+	r->waiting = false;
+	http_resume(r->worker, r);
+}
+
+void req_finish(struct req *r)
+{
+	ask_end(r);
+	r->finished = true;
+	go_on(r);
+}
+
+void req_go_on(struct req *r)
+{
+	r->status = 0;
+	go_on(r);
+}
+
+void http_completed(void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)
+{
+	struct worker *w = cls;
+	struct req *r = *state;
+
+	*state = NULL;
+	w->progress = true;
+	http_conn_heard(w, mhd);
+	if (r)
+		req_free(r);
+}
+
+void http_refuse(struct ctlr *c)
+{
+	struct gateway *g;
+
+	ctlr_lock(c);
+	stopping = true;
+	MAP_EACH(&c->gateways, g)
+	{
+		if (g->poll) {
+			req_fail(g->poll, 503, "", "the controller stops");
+			req_finish(g->poll);
+			g->poll = NULL;
+		}
+	}
+	for (struct req *r = c->polls, *next; r; r = next) {
+		next = r->next;
+		req_fail(r, 503, "", "the controller stops");
+		req_finish(r);
+	}
+	c->polls = NULL;
+	ctlr_unlock(c);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the HTTP server: its threads (http_loop.c), connections and who is at their other end (http_conn.c),
+ * requests (http.c), replies (http_reply.c). Each connection belongs to one worker: everything of it happens
+ * in that one's thread and without a lock, but for the news that a request is finished.
+ */
+#ifndef CONTROLLER_SERVER_HTTP_H
+#define CONTROLLER_SERVER_HTTP_H
+
+#include <microhttpd.h>
+
+#include "controller/state/ctlr.h"
+
+struct worker;
+struct conns;
+
+/* A connection. In a list from its first byte to its first request line, while a request comes, and until its
+ * answer has been read. */
+struct conn {
+	struct conns *in; /* NULL: nothing is waited for */
+	struct conn *next, *prev;
+	struct MHD_Connection *mhd;
+	rwy_time since;
+	unsigned trust; /* generation of `who` */
+	struct identity who;
+};
+
+struct conns { /* in the order of `since` */
+	struct conn *first, *last;
+	unsigned n;
+};
+
+struct worker { /* its thread's, but for what is said */
+	struct ctlr *c;
+	bool plain; /* the listener without certificates */
+	struct MHD_Daemon *mhd;
+	int epoll; /* the library's */
+	struct conns greeting, sending, reading;
+	bool progress;                   /* something came since it was cleared */
+	unsigned connections, suspended; /* open; requests that wait. Others read them. */
+	rwy_time resumed;                /* some of them, last */
+	pthread_t thread;
+	int wake;                 /* any thread's: an eventfd */
+	pthread_mutex_t lock;     /* of what follows */
+	struct req *first, *last; /* those that go on */
+	unsigned urgent;          /* of them: not 304 */
+	bool stop;
+};
+
+/* --- http.c ----------------------------------------------------------------------------------------------
+ */
+
+/* For the library. cls: the worker. */
+enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+    const char *version, const char *data, size_t *size, void **state);
+void http_completed(void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why);
+
+/* From now on whoever comes is refused; and so are the polls that wait. */
+void http_refuse(struct ctlr *c);
+
+/* --- http_conn.c -----------------------------------------------------------------------------------------
+ */
+
+/* For the library. cls: the worker. */
+void http_connection(
+    void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code);
+void *http_uri(void *cls, const char *uri, struct MHD_Connection *mhd);
+RWY_MUST_CHECK int http_tickets_new(void); /* before the first connection */
+void http_tickets_free(void);
+/* Its request is there, or refused: nothing is waited for. */
+void http_conn_heard(struct worker *w, struct MHD_Connection *mhd);
+/* Its answer goes out: it has to be read. */
+void http_conn_answered(struct worker *w, struct MHD_Connection *mhd);
+/* Fills r->who; false: the refusal is in r. Found out once a connection, and again when the revocation list
+ * is a new one. */
+bool http_conn_who(struct MHD_Connection *mhd, struct req *r);
+/* Ends the connections that take too long. */
+void http_conns_slow(struct worker *w, rwy_dur limit, rwy_time now);
+
+/* --- http_loop.c -----------------------------------------------------------------------------------------
+ */
+
+/* The worker's thread, under the state's lock: the request waits until http_resume. */
+void http_suspend(struct worker *w, struct req *r);
+/* Any thread, under the state's lock. */
+void http_resume(struct worker *w, struct req *r);
+
+/* --- http_reply.c ----------------------------------------------------------------------------------------
+ */
+
+/* Queues what r says. end: and closes the connection behind it. MHD_NO: out of memory. */
+enum MHD_Result http_reply(struct MHD_Connection *mhd, struct req *r, bool end);
+
+#endif

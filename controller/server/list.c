@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of gateways, tunnels and events; health; the page's files. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/state/ctlr.h"
+#include "controller/server/endpoints.h"
+
+/* A page of a map as {what: [...], next: ...}. */
+static enum outcome list(struct ctlr *c, struct req *r, const struct map *m, const char *what,
+    json_t *(*one)(struct ctlr *c, const void *it))
+{
+	json_t *out = json_array();
+	struct map_node **page;
+	uint64_t limit;
+	size_t n;
+
+	if (!req_number(r, "limit", 1, 1000, 100, &limit)) {
+		json_decref(out);
+		return REQ_DONE;
+	}
+	page = calloc(limit, sizeof(*page));
+	n = page ? map_page(m, req_param(r, "after"), (void **)page, limit) : 0;
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(out, one(c, page[i]));
+	req_reply(r, 200,
+	    json_pack(
+	        "{s:o, s:o}", what, out, "next", n == limit ? json_string(page[n - 1]->key) : json_null()));
+	free(page);
+	return REQ_DONE;
+}
+
+static json_t *gateway_one(struct ctlr *c, const void *it)
+{
+	return gateway_json(c, it);
+}
+
+enum outcome gateway_list(struct ctlr *c, struct req *r)
+{
+	return list(c, r, &c->gateways, "gateways", gateway_one);
+}
+
+/* The younger of both ends' measurements in the carrier that is used. */
+static const struct link *live(const struct tunnel *t)
+{
+	const struct link *a = &t->link[0][t->carrier], *b = &t->link[1][t->carrier];
+
+	if (!a->has || !b->has)
+		return a->has ? a : b->has ? b : NULL;
+	return a->at >= b->at ? a : b;
+}
+
+static json_t *tunnel_one(struct ctlr *c, const void *it)
+{
+	const struct tunnel *t = it;
+	const struct link *l = live(t);
+	json_t *j = json_pack("{s:s, s:[s,s], s:[s,s], s:s, s:s, s:I, s:I, s:s, s:I}", "name", t->name,
+	    "gateways", t->end[0]->name, t->end[1]->name, "sites", t->end[0]->reg.site, t->end[1]->reg.site,
+	    "state", tunnel_up(t) ? "up" : "lost", "carrier", plan_carrier_name(t->carrier), "rate_bps",
+	    (json_int_t)t->rate_bps, "weight", (json_int_t)t->weight, "reason", t->rule, "sessions",
+	    (json_int_t)t->flows);
+
+	if (t->reserved_bps)
+		json_object_set_new(j, "reserved_bps", json_integer((json_int_t)t->reserved_bps));
+	if (l)
+		json_object_update_new(
+		    j, json_pack("{s:I, s:I, s:I, s:I, s:I}", "rtt_us", (json_int_t)l->m.rtt_us, "jitter_us",
+		           (json_int_t)l->m.jitter_us, "loss_ppm", (json_int_t)l->m.loss_ppm, "bandwidth_bps",
+		           (json_int_t)l->m.bandwidth_bps, "age_ms",
+		           (json_int_t)(rwy_since(l->at, ctlr_now()) / RWY_MS)));
+	return j;
+}
+
+enum outcome tunnel_list(struct ctlr *c, struct req *r)
+{
+	return list(c, r, &c->tunnels, "tunnels", tunnel_one);
+}
+
+enum outcome event_list(struct ctlr *c, struct req *r)
+{
+	uint64_t limit, after;
+
+	if (!req_number(r, "limit", 1, 1000, 100, &limit) || !req_number(r, "after", 0, INT64_MAX, 0, &after))
+		return REQ_DONE;
+	return req_reply(r, 200, events_json(after, (unsigned)limit));
+}
+
+enum outcome health_get(struct ctlr *c, struct req *r)
+{
+	return req_reply(r, c->store_rc ? 503 : 200,
+	    json_pack("{s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "ok", !c->store_rc, "version", RWY_VERSION,
+	        "replica", c->conf->name, "store", c->store_rc ? store_strerror(c->store_rc) : "ok",
+	        "revision", (json_int_t)c->rev, "gateways", (json_int_t)c->gateways.n, "gateways_up",
+	        (json_int_t)c->up, "sessions", (json_int_t)c->sessions.n));
+}
+
+enum outcome metrics_get(struct ctlr *c, struct req *r)
+{
+	req_reply(r, 200, json_object());
+	r->text = metrics_text(c);
+	r->type = "text/plain; version=0.0.4; charset=utf-8";
+	return r->text ? REQ_DONE : req_fail(r, 503, "", "out of memory");
+}
+
+enum outcome page_get(struct ctlr *c, struct req *r)
+{
+	const struct page_file *f = r->data;
+
+	r->status = 200;
+	r->data = f->data;
+	r->data_len = f->len;
+	r->type = f->type;
+	return REQ_DONE;
+}

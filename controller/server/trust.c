@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/server/trust.h"
+
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <gnutls/x509.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define FILE_MAX (1u << 20)
+
+static struct {
+	pthread_rwlock_t lock;
+	gnutls_x509_trust_list_t list;
+	unsigned generation;
+	char *ca, *cert, *key;
+} t = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+
+static char *read_file(const char *path, const char *what)
+{
+	FILE *f = fopen(path, "re");
+	char *text = f ? malloc(FILE_MAX + 1) : NULL;
+	size_t n = text ? fread(text, 1, FILE_MAX + 1, f) : 0;
+
+	if (!f)
+		gw_log(GW_LOG_ERROR, "tls", "%s %s: %s", what, path, strerror(errno));
+	else
+		fclose(f);
+	if (!n || n > FILE_MAX) {
+		if (f)
+			gw_log(GW_LOG_ERROR, "tls", "%s %s: empty, or above 1 MiB", what, path);
+		free(text);
+		return NULL;
+	}
+	text[n] = 0;
+	return text;
+}
+
+static gnutls_datum_t datum(char *text)
+{
+	return (gnutls_datum_t){(unsigned char *)text, (unsigned)strlen(text)};
+}
+
+/* A revocation list that is there but cannot be read is an error: nobody would be revoked. */
+static int list_new(const struct ctlr_conf *conf, const char *ca, gnutls_x509_trust_list_t *out)
+{
+	gnutls_datum_t d = datum((char *)(uintptr_t)ca);
+	char *crl = NULL;
+	int n;
+
+	if (gnutls_x509_trust_list_init(out, 0))
+		return RWY_ENOMEM;
+	n = gnutls_x509_trust_list_add_trust_mem(*out, &d, NULL, GNUTLS_X509_FMT_PEM, 0, 0);
+	if (n > 0 && *conf->crl) {
+		crl = read_file(conf->crl, "revocation list");
+		n = -1;
+		if (crl) {
+			d = datum(crl);
+			n = gnutls_x509_trust_list_add_trust_mem(
+			    *out, NULL, &d, GNUTLS_X509_FMT_PEM, 0, GNUTLS_TL_VERIFY_CRL);
+		}
+	}
+	free(crl);
+	if (n > 0)
+		return 0;
+	gw_log(GW_LOG_ERROR, "tls", "%s: no CA certificate, or no revocation list of its",
+	    *conf->crl ? conf->crl : conf->ca);
+	gnutls_x509_trust_list_deinit(*out, 1);
+	return RWY_EINVAL;
+}
+
+int trust_load(const struct ctlr_conf *conf)
+{
+	char *ca = read_file(conf->ca, "CA"), *cert = t.cert ? NULL : read_file(conf->cert, "certificate"),
+	     *key = t.key ? NULL : read_file(conf->key, "key");
+	gnutls_x509_trust_list_t list;
+	int rc = ca && (t.cert || (cert && key)) ? list_new(conf, ca, &list) : RWY_EINVAL;
+
+	if (rc) {
+		free(ca);
+		free(cert);
+		free(key);
+		return rc;
+	}
+	pthread_rwlock_wrlock(&t.lock);
+	if (t.list)
+		gnutls_x509_trust_list_deinit(t.list, 1);
+	t.list = list;
+	t.generation++;
+	if (!t.ca) { /* what the HTTP library was given stays */
+		t.ca = ca;
+		t.cert = cert;
+		t.key = key;
+		ca = NULL;
+	}
+	pthread_rwlock_unlock(&t.lock);
+	free(ca);
+	return 0;
+}
+
+unsigned trust_generation(void)
+{
+	unsigned g;
+
+	pthread_rwlock_rdlock(&t.lock);
+	g = t.generation;
+	pthread_rwlock_unlock(&t.lock);
+	return g;
+}
+
+const char *trust_ca(void)
+{
+	return t.ca;
+}
+
+const char *trust_cert(void)
+{
+	return t.cert;
+}
+
+const char *trust_key(void)
+{
+	return t.key;
+}
+
+void trust_free(void)
+{
+	if (t.list)
+		gnutls_x509_trust_list_deinit(t.list, 1);
+	free(t.ca);
+	free(t.cert);
+	free(t.key);
+	t.list = NULL;
+	t.ca = t.cert = t.key = NULL;
+}
+
+/* --- a client ----------------------------------------------------------------------------------------------
+ */
+
+static enum role role_of(const char *ou)
+{
+	return !strcmp(ou, "gateway")     ? ROLE_GATEWAY
+	       : !strcmp(ou, "operator")  ? ROLE_OPERATOR
+	       : !strcmp(ou, "scheduler") ? ROLE_SCHEDULER
+	       : !strcmp(ou, "network")   ? ROLE_NETWORK
+	                                  : ROLE_NONE;
+}
+
+static bool subject(gnutls_x509_crt_t crt, const char *oid, char *out, size_t size)
+{
+	return !gnutls_x509_crt_get_dn_by_oid(crt, oid, 0, 0, out, &size);
+}
+
+static unsigned identify(gnutls_x509_crt_t crt, struct identity *out, char *text)
+{
+	char cn[128], ou[64];
+
+	if (!subject(crt, GNUTLS_OID_X520_COMMON_NAME, cn, sizeof(cn)) || !mdl_is_name(cn)) {
+		snprintf(text, 128, "the certificate's CN is no name");
+		return 403;
+	}
+	if (!subject(crt, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, ou, sizeof(ou)) || !role_of(ou)) {
+		snprintf(text, 128, "the certificate's OU is no role");
+		return 403;
+	}
+	snprintf(out->name, sizeof(out->name), "%.31s", cn);
+	out->role = role_of(ou);
+	return 0;
+}
+
+static const char *reason(unsigned status)
+{
+	return status & GNUTLS_CERT_REVOKED                      ? "the certificate is revoked"
+	       : status & GNUTLS_CERT_SIGNER_NOT_FOUND           ? "the certificate is not of our CA"
+	       : status & GNUTLS_CERT_EXPIRED                    ? "the certificate has expired"
+	       : status & GNUTLS_CERT_NOT_ACTIVATED              ? "the certificate does not hold yet"
+	       : status & GNUTLS_CERT_PURPOSE_MISMATCH           ? "the certificate is not for clients"
+	       : status & GNUTLS_CERT_REVOCATION_DATA_SUPERSEDED ? "our revocation list is out of date"
+	                                                         : "the certificate does not hold";
+}
+
+static unsigned verify(gnutls_x509_crt_t *chain, unsigned n, struct identity *out, char *text)
+{
+	gnutls_typed_vdata_st purpose = {
+	    .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT};
+	unsigned status = 0;
+	int rc;
+
+	pthread_rwlock_rdlock(&t.lock);
+	rc = gnutls_x509_trust_list_verify_crt2(t.list, chain, n, &purpose, 1, 0, &status, NULL);
+	pthread_rwlock_unlock(&t.lock);
+	if (!rc && !status)
+		return identify(chain[0], out, text);
+	snprintf(text, 128, "%s", rc ? gnutls_strerror(rc) : reason(status));
+	return 403;
+}
+
+/* --- who was found lately --------------------------------------------------------------------------------
+ * A gateway opens several connections one after the other, with the same certificate. That it has the key is
+ * proved each time; that the certificate holds is remembered for a minute, or until the revocation list is
+ * read again. */
+
+#define FOUND_SLOTS 32768u
+#define FOUND_FOR   (60 * RWY_SEC)
+
+static struct {
+	pthread_mutex_t lock;
+	struct found {
+		uint8_t hash[32]; /* SHA-256 of the certificates that it sent */
+		unsigned generation;
+		rwy_time at;
+		struct identity who;
+	} slot[FOUND_SLOTS]; /* a later one takes the place of an earlier one */
+} found = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct found *found_slot(const uint8_t hash[32])
+{
+	uint32_t i;
+
+	memcpy(&i, hash, sizeof(i));
+	return &found.slot[i % FOUND_SLOTS];
+}
+
+static bool chain_hash(const gnutls_datum_t *raw, unsigned n, uint8_t out[32])
+{
+	gnutls_hash_hd_t h;
+
+	if (gnutls_hash_init(&h, GNUTLS_DIG_SHA256))
+		return false;
+	for (unsigned i = 0; i < n; i++) /* DER says how long it is: what is hashed is what is read */
+		gnutls_hash(h, raw[i].data, raw[i].size);
+	gnutls_hash_deinit(h, out);
+	return true;
+}
+
+static bool found_get(const uint8_t hash[32], unsigned generation, struct identity *out)
+{
+	const struct found *f = found_slot(hash);
+	bool is;
+
+	pthread_mutex_lock(&found.lock);
+	is = f->generation == generation && !memcmp(f->hash, hash, sizeof(f->hash)) &&
+	     rwy_since(f->at, ctlr_now()) < FOUND_FOR;
+	if (is)
+		*out = f->who;
+	pthread_mutex_unlock(&found.lock);
+	return is;
+}
+
+static void found_put(const uint8_t hash[32], unsigned generation, const struct identity *who)
+{
+	struct found *f = found_slot(hash);
+
+	pthread_mutex_lock(&found.lock);
+	memcpy(f->hash, hash, sizeof(f->hash));
+	f->generation = generation;
+	f->at = ctlr_now();
+	f->who = *who;
+	pthread_mutex_unlock(&found.lock);
+}
+
+unsigned trust_check(gnutls_session_t session, struct identity *out, char *text)
+{
+	unsigned n = 0, made = 0, rc = 403;
+	const gnutls_datum_t *raw = gnutls_certificate_get_peers(session, &n);
+	const unsigned generation = trust_generation(); /* before: what is found may be of a later one */
+	gnutls_x509_crt_t chain[8];
+	uint8_t hash[32];
+	bool hashed;
+
+	memset(out, 0, sizeof(*out));
+	if (!raw || !n) {
+		snprintf(text, 128, "a client certificate is needed");
+		return 401;
+	}
+	hashed = chain_hash(raw, n, hash);
+	if (hashed && found_get(hash, generation, out))
+		return 0;
+	snprintf(text, 128, "the certificate cannot be read");
+	for (; made < n && made < 8; made++) {
+		if (gnutls_x509_crt_init(&chain[made]))
+			break;
+		if (gnutls_x509_crt_import(chain[made], &raw[made], GNUTLS_X509_FMT_DER)) {
+			gnutls_x509_crt_deinit(chain[made]);
+			break;
+		}
+	}
+	if (made == n)
+		rc = verify(chain, n, out, text);
+	if (!rc && hashed)
+		found_put(hash, generation, out);
+	while (made)
+		gnutls_x509_crt_deinit(chain[--made]);
+	return rc;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the store tells becomes what the controller knows. The only way in for all that is stored, at start
+ * and later. A record that cannot be read (another version's, or somebody's own) is told once and left alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/state/ctlr.h"
+
+static json_t *record(const struct store_kv *kv)
+{
+	json_t *j = json_loadb(kv->value, kv->len, 0, NULL);
+
+	if (!json_is_object(j)) {
+		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		json_decref(j);
+		return NULL;
+	}
+	return j;
+}
+
+bool replica_alive(const struct ctlr *c, const char *name)
+{
+	return !strcmp(name, c->conf->name) || map_find(&c->replicas, name);
+}
+
+/* --- gateways
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* When a gateway is lost that is not heard until then. While we were away it had nobody to talk to, and has
+ * to find out that we are back. */
+static rwy_time expiry(const struct ctlr *c)
+{
+	const rwy_dur term = gateway_ttl_ms(c) * RWY_MS;
+
+	return ctlr_now() + (c->loaded ? term : rwy_time_max(term, c->conf->grace));
+}
+
+static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct gateway *g = map_find(&c->gateways, name);
+	struct model_registration reg;
+	struct mdl_error err;
+	struct site *s;
+	json_t *j;
+	bool was_up;
+
+	if (!kv->value) {
+		if (g) {
+			char site[MDL_NAME];
+
+			snprintf(site, sizeof(site), "%s", g->site ? g->site->name : "");
+			event(EVENT_INFO, "gateway", name, "removed");
+			gateway_free(c, g);
+			c->jobs_look = true;
+			s = map_find(&c->sites, site); /* one that nobody names any more has gone with it */
+			if (s)
+				site_dirty(c, s);
+		}
+		return;
+	}
+	j = record(kv);
+	if (!j)
+		return;
+	if (mdl_read(json_object_get(j, "registration"), &model_registration_table, &reg, &err)) {
+		event(EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
+		json_decref(j);
+		return;
+	}
+	g = gateway_need(c, name);
+	s = g ? site_need(c, reg.site) : NULL;
+	if (!s) {
+		mdl_free(&model_registration_table, &reg);
+		json_decref(j);
+		return;
+	}
+	was_up = g->up;
+	if (g->mod_rev && strcmp(g->reg.boot_id, reg.boot_id) != 0)
+		while (g->session) /* another start: it tells its sessions again */
+			session_free(c, g->session);
+	mdl_free(&model_registration_table, &g->reg);
+	g->reg = reg;
+	g->lease = strtoull(mdl_text_of(j, "lease"), NULL, 16);
+	snprintf(g->owner, sizeof(g->owner), "%.31s", mdl_text_of(j, "owner"));
+	g->up = !strcmp(mdl_text_of(j, "state"), "up");
+	g->mod_rev = kv->mod_rev;
+	g->expires = expiry(c);
+	gateway_set_site(c, g, s);
+	c->up += g->up;
+	c->up -= was_up;
+	g->changing = false;
+	g->missed = 0;
+	c->jobs_look |= was_up != g->up;
+	if (was_up != g->up)
+		event(g->up ? EVENT_INFO : EVENT_WARNING, "gateway", name, "%s at site %s (%s)",
+		    g->up ? "up" : "lost", s->name, g->owner);
+	site_dirty(c, s);
+	if (was_up && !g->up)
+		flows_replan(c, g);
+	json_decref(j);
+}
+
+static void touch_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct gateway *g = *name ? map_find(&c->gateways, name) : NULL;
+
+	if (*name && g) {
+		g->touch_rev = kv->mod_rev;
+		gateway_dirty(c, g);
+	}
+	if (*name)
+		return;
+	c->touch_rev = kv->mod_rev;
+	MAP_EACH(&c->gateways, g)
+	{
+		gateway_soon(c, g, SOON_DOCUMENT);
+		gateway_soon(c, g, SOON_TUNNELS);
+	}
+}
+
+/* --- sites
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void site_prefixes(struct ctlr *c, struct site *s, bool add)
+{
+	const char(*p)[MDL_ADDR] = s->m.prefixes.at;
+
+	for (unsigned i = 0; i < s->m.prefixes.n; i++)
+		if (!add)
+			lpm_del(&c->lpm, 0, p[i]);
+		else if (lpm_add(&c->lpm, 0, p[i], s))
+			event(EVENT_ERROR, "site", s->name, "prefix %s is another site's", p[i]);
+}
+
+static void site_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct site *s = map_find(&c->sites, name);
+	struct model_site m = {0};
+	struct mdl_error err;
+	json_t *j = kv->value ? record(kv) : NULL;
+
+	if (kv->value && (!j || mdl_read(j, &model_site_table, &m, &err))) {
+		if (j)
+			event(EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
+		json_decref(j);
+		return;
+	}
+	json_decref(j);
+	if (!s && !kv->value)
+		return;
+	s = s ? s : site_need(c, name);
+	if (!s)
+		return;
+	site_prefixes(c, s, false);
+	c->least -= site_least(s);
+	mdl_free(&model_site_table, &s->m);
+	s->m = m;
+	c->least += site_least(s);
+	s->stored = kv->value != NULL;
+	s->mod_rev = kv->mod_rev;
+	site_prefixes(c, s, true);
+	event(EVENT_INFO, "site", name, "%s", kv->value ? "set" : "removed");
+	site_dirty(c, s);
+	site_drop_unused(c, s);
+}
+
+/* --- tunnels
+ * ---------------------------------------------------------------------------------------------------- */
+
+static struct tunnel *tunnel_named(struct ctlr *c, const char *name, bool make)
+{
+	const char *slash = strchr(name, '/');
+	char a[MDL_NAME];
+	struct gateway *g[2];
+
+	if (!make || !slash || (size_t)(slash - name) >= sizeof(a))
+		return map_find(&c->tunnels, name);
+	snprintf(a, sizeof(a), "%.*s", (int)(slash - name), name);
+	g[0] = map_find(&c->gateways, a);
+	g[1] = map_find(&c->gateways, slash + 1);
+	return g[0] && g[1] && strcmp(a, slash + 1) < 0 ? tunnel_need(c, g[0], g[1]) : NULL;
+}
+
+static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct tunnel *t = tunnel_named(c, name, kv->value != NULL);
+	enum plan_carrier carrier;
+	json_t *j;
+
+	c->jobs_look |= !kv->value || !t || !t->has;
+	if (!kv->value && t)
+		tunnel_free(c, t);
+	if (!kv->value || !t)
+		return;
+	j = record(kv);
+	if (!j)
+		return;
+	carrier = plan_carrier_find(mdl_text_of(j, "carrier"));
+	t->changing = false;
+	if (carrier >= PLAN_CARRIER_COUNT || !mdl_number_of(j, "rate_bps")) {
+		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		json_decref(j);
+		return;
+	}
+	if (t->has && t->carrier != carrier)
+		event(EVENT_INFO, "tunnel", name, "from %s to %s: %s", plan_carrier_name(t->carrier),
+		    plan_carrier_name(carrier), mdl_text_of(j, "rule"));
+	if (!t->has || t->carrier != carrier || !t->hyst.has) {
+		/* decided elsewhere, or before we started */
+		t->hyst = (struct plan_hyst){.has = 1,
+		    .carrier = (uint8_t)carrier,
+		    .rival = (uint8_t)carrier,
+		    .changed_at = ctlr_now()};
+	}
+	t->has = true;
+	t->carrier = (uint8_t)carrier;
+	t->rate_bps = mdl_number_of(j, "rate_bps");
+	t->reserved_bps = mdl_number_of(j, "reserved_bps");
+	t->weight = (uint32_t)mdl_number_of(j, "weight");
+	snprintf(t->rule, sizeof(t->rule), "%.23s", mdl_text_of(j, "rule"));
+	t->mod_rev = kv->mod_rev;
+	gateway_dirty(c, t->end[0]);
+	gateway_dirty(c, t->end[1]);
+	json_decref(j);
+}
+
+/* --- links, replicas
+ * ------------------------------------------------------------------------------------------- */
+
+static void link_sites_plan(struct ctlr *c, const struct push *p)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct site *s = map_find(&c->sites, p->site[i]);
+
+		for (struct gateway *g = s ? s->gateway : NULL; g; g = g->site_next)
+			for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
+				tunnel_plan(c, t);
+	}
+}
+
+static void link_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct push *p = map_find(&c->pushes, name);
+	struct mdl_error err;
+	json_t *j;
+
+	if (!kv->value) {
+		if (p) {
+			link_sites_plan(c, p);
+			map_del(&c->pushes, &p->node);
+			free(p);
+		}
+		return;
+	}
+	j = record(kv);
+	if (j && !p) {
+		p = calloc(1, sizeof(*p));
+		if (p)
+			snprintf(p->key, sizeof(p->key), "%s", name);
+		if (p && (sscanf(name, "%31[^/]/%31[^/]/%31s", p->site[0], p->site[1], p->source) != 3 ||
+		             map_add(&c->pushes, &p->node, p->key))) {
+			free(p);
+			p = NULL;
+		}
+		if (p)
+			p->id = ++c->push_id;
+	}
+	if (j && p && mdl_read(json_object_get(j, "link"), &model_link_push_table, &p->m, &err))
+		event(EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
+	if (j && p) {
+		p->at_ms = mdl_number_of(j, "at_ms");
+		p->mod_rev = kv->mod_rev;
+		link_sites_plan(c, p);
+	}
+	json_decref(j);
+}
+
+struct replica {
+	struct map_node node;
+	char name[MDL_NAME];
+};
+
+static void replica_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	struct replica *r = map_find(&c->replicas, name);
+	struct gateway *g;
+
+	if (kv->value && !r) {
+		r = calloc(1, sizeof(*r));
+		if (!r)
+			return;
+		snprintf(r->name, sizeof(r->name), "%.31s", name);
+		if (map_add(&c->replicas, &r->node, r->name))
+			free(r);
+		event(EVENT_INFO, "replica", name, "is there");
+	}
+	if (kv->value || !r)
+		return;
+	event(EVENT_WARNING, "replica", name, "is gone");
+	map_del(&c->replicas, &r->node);
+	free(r);
+	MAP_EACH(&c->gateways, g)
+	{ /* its gateways have a term to come to another one */
+		if (!strcmp(g->owner, name)) {
+			g->expires = expiry(c);
+			gateway_soon(c, g, SOON_TUNNELS);
+		}
+	}
+}
+
+/* --- all
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static void guard_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	c->guard_rev = kv->value ? kv->mod_rev : 0;
+}
+
+static const struct {
+	const char *prefix;
+	void (*apply)(struct ctlr *c, const struct store_kv *kv, const char *name);
+	unsigned names; /* what follows */
+} kinds[] = {
+    {"gateway/", gateway_apply, 1},
+    {"grant/", grant_apply, 1},
+    {"guard/", guard_apply, 1},
+    {"job/", job_apply, 1},
+    {"link/", link_apply, 3},
+    {"replica/", replica_apply, 1},
+    {"site/", site_apply, 1},
+    {"tenant/", tenant_apply, 1},
+    {"touch/", touch_apply, 1},
+    {"tunnel/", tunnel_apply, 2},
+};
+
+/* So many names with a slash between. */
+static bool names(const char *s, unsigned n)
+{
+	char name[MDL_NAME];
+
+	for (; n; n--) {
+		const size_t len = strcspn(s, "/");
+
+		if (len >= sizeof(name) || !s[len] != (n == 1))
+			return false;
+		memcpy(name, s, len);
+		name[len] = 0;
+		if (!mdl_is_name(name))
+			return false;
+		s += len + 1;
+	}
+	return true;
+}
+
+void apply_kv(struct ctlr *c, const struct store_kv *kv)
+{
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const size_t n = strlen(kinds[i].prefix);
+		const char *name = kv->key + n;
+
+		if (strncmp(kv->key, kinds[i].prefix, n) != 0)
+			continue;
+		if (names(name, kinds[i].names) || (!*name && kinds[i].apply == touch_apply))
+			kinds[i].apply(c, kv, name);
+		else
+			event(EVENT_ERROR, "store", NULL, "%.80s: no key of ours: left alone", kv->key);
+	}
+}

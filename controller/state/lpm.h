@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which site has an address: the longest prefix of a VNI (0: nobody's). One look-up for each prefix length in
+ * use. */
+#ifndef CONTROLLER_STATE_LPM_H
+#define CONTROLLER_STATE_LPM_H
+
+#include "controller/state/map.h"
+#include "rwy/ip.h"
+
+struct lpm {
+	struct map map;
+	uint32_t used[129]; /* entries of a length; IPv4 counts from 96 */
+};
+
+/* Canonical text as controller/model has it. */
+bool lpm_ip(const char *text, struct rwy_ip *out);
+bool lpm_parse(const char *text, struct rwy_ip *addr, unsigned *len);
+
+/* RWY_EEXIST: the same prefix of the same VNI is there. */
+RWY_MUST_CHECK int lpm_add(struct lpm *l, uint32_t vni, const char *prefix, void *value);
+void lpm_del(struct lpm *l, uint32_t vni, const char *prefix);
+void *lpm_get(const struct lpm *l, uint32_t vni, const char *prefix); /* exactly this one */
+void *lpm_find(const struct lpm *l, uint32_t vni, const struct rwy_ip *a);
+void lpm_free(struct lpm *l);
+
+#endif

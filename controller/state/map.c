@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/state/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define SLOTS_MIN 64
+
+/* FNV-1a over a seed of this process and a last mix: names come from outside. */
+static uint64_t hash_of(const char *s)
+{
+	static uint64_t seed;
+	uint64_t h;
+
+	while (!seed)
+		if (getrandom(&seed, sizeof(seed), 0) < 0)
+			seed = 1;
+	h = 0xcbf29ce484222325u ^ seed;
+	for (; *s; s++)
+		h = (h ^ (uint8_t)*s) * 0x100000001b3u;
+	h ^= h >> 32;
+	h *= 0xd6e8feb86659fd93u;
+	return h ^ h >> 32;
+}
+
+void *map_find(const struct map *m, const char *key)
+{
+	const uint64_t hash = m->slots ? hash_of(key) : 0;
+	struct map_node *n = m->slots ? m->slot[hash & (m->slots - 1)] : NULL;
+
+	while (n && (n->hash != hash || strcmp(n->key, key) != 0))
+		n = n->next;
+	return n;
+}
+
+static int grow(struct map *m)
+{
+	const size_t slots = m->slots ? m->slots * 2 : SLOTS_MIN;
+	struct map_node **slot = calloc(slots, sizeof(struct map_node *));
+
+	if (!slot)
+		return RWY_ENOMEM;
+	for (size_t i = 0; i < m->slots; i++)
+		for (struct map_node *n = m->slot[i], *next; n; n = next) {
+			next = n->next;
+			n->next = slot[n->hash & (slots - 1)];
+			slot[n->hash & (slots - 1)] = n;
+		}
+	free(m->slot);
+	m->slot = slot;
+	m->slots = slots;
+	return 0;
+}
+
+int map_add(struct map *m, struct map_node *node, const char *key)
+{
+	if (m->n >= m->slots && grow(m) && !m->slots)
+		return RWY_ENOMEM;
+	node->key = key;
+	node->hash = hash_of(key);
+	node->next = m->slot[node->hash & (m->slots - 1)];
+	m->slot[node->hash & (m->slots - 1)] = node;
+	m->n++;
+	return 0;
+}
+
+void map_del(struct map *m, struct map_node *node)
+{
+	struct map_node **p = m->slots ? &m->slot[node->hash & (m->slots - 1)] : NULL;
+
+	while (p && *p && *p != node)
+		p = &(*p)->next;
+	if (!p || !*p)
+		return;
+	*p = node->next;
+	m->n--;
+}
+
+void map_free(struct map *m)
+{
+	free(m->slot);
+	memset(m, 0, sizeof(*m));
+}
+
+void *map_next(const struct map *m, const void *it)
+{
+	const struct map_node *n = it;
+	size_t i = 0;
+
+	if (n && n->next)
+		return n->next;
+	if (n)
+		i = (n->hash & (m->slots - 1)) + 1;
+	for (; i < m->slots; i++)
+		if (m->slot[i])
+			return m->slot[i];
+	return NULL;
+}
+
+/* --- pages: a heap of the smallest so far, the largest of them on top ------------------------------------
+ */
+
+static bool less(const void *a, const void *b)
+{
+	return strcmp(((const struct map_node *)a)->key, ((const struct map_node *)b)->key) < 0;
+}
+
+static void sift_down(void **heap, size_t n, size_t i)
+{
+	for (;;) {
+		size_t big = i;
+		void *swap;
+
+		for (size_t c = 2 * i + 1; c <= 2 * i + 2 && c < n; c++)
+			if (less(heap[big], heap[c]))
+				big = c;
+		if (big == i)
+			return;
+		swap = heap[i];
+		heap[i] = heap[big];
+		heap[big] = swap;
+		i = big;
+	}
+}
+
+static void sift_up(void **heap, size_t i)
+{
+	while (i && less(heap[(i - 1) / 2], heap[i])) {
+		void *swap = heap[i];
+
+		heap[i] = heap[(i - 1) / 2];
+		heap[(i - 1) / 2] = swap;
+		i = (i - 1) / 2;
+	}
+}
+
+static int order(const void *a, const void *b)
+{
+	const struct map_node *const *x = a, *const *y = b;
+
+	return strcmp((*x)->key, (*y)->key);
+}
+
+size_t map_page(const struct map *m, const char *after, void **out, size_t max)
+{
+	struct map_node *it;
+	size_t n = 0;
+
+	if (!max)
+		return 0;
+	MAP_EACH(m, it)
+	{
+		if (after && strcmp(it->key, after) <= 0)
+			continue;
+		if (n < max) {
+			out[n] = it;
+			sift_up(out, n++);
+		} else if (less(it, out[0])) {
+			out[0] = it;
+			sift_down(out, n, 0);
+		}
+	}
+	qsort(out, n, sizeof(*out), order);
+	return n;
+}

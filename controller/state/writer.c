@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The writer: changes wait in a queue, go to the store many at a time, and are done when the watch has
+ * brought them back. The watch: what the store tells is applied; when it broke off, from where it was, or
+ * everything again.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "controller/state/ctlr.h"
+#include "base/log.h"
+
+#define QUEUE_MAX   200000
+#define BATCH       256
+#define APPLY_WAIT  (5 * RWY_SEC)
+#define WATCH_LAG   RWY_SEC /* the store has taken it, and the watch does not say so: another watch */
+#define REPLICA_TTL 3000u   /* ms */
+
+struct change {
+	struct change *next;
+	change_cb *cb;
+	void *ctx;
+	struct store_op *op;
+	struct store_cmp *cmp;
+	unsigned ops, cmps;
+	bool failed; /* out of memory */
+	uint64_t rev;
+	rwy_time done;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct change *first, *last;
+	unsigned n;
+	struct change *applying; /* taken by the store, not yet seen: under the state's lock */
+	rwy_time moved;          /* the watch's: it began, or told something */
+	bool stop;
+	pthread_t writer, watcher;
+	uint64_t lease;
+	rwy_time renewed;
+} w = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+rwy_time ctlr_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (rwy_time)ts.tv_sec * RWY_SEC + (rwy_time)ts.tv_nsec;
+}
+
+uint64_t ctlr_wall_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* --- changes -------------------------------------------------------------------------------------------- */
+
+struct change *change_new(change_cb *cb, void *ctx)
+{
+	struct change *ch = calloc(1, sizeof(*ch));
+
+	if (ch) {
+		ch->cb = cb;
+		ch->ctx = ctx;
+	}
+	return ch;
+}
+
+void change_set(struct change *ch, change_cb *cb, void *ctx)
+{
+	ch->cb = cb;
+	ch->ctx = ctx;
+}
+
+static void change_free(struct change *ch)
+{
+	for (unsigned i = 0; i < ch->ops; i++) {
+		free((void *)(uintptr_t)ch->op[i].key);
+		free((void *)(uintptr_t)ch->op[i].value);
+	}
+	for (unsigned i = 0; i < ch->cmps; i++)
+		free((void *)(uintptr_t)ch->cmp[i].key);
+	free(ch->op);
+	free(ch->cmp);
+	free(ch);
+}
+
+void change_cancel(struct change *ch)
+{
+	if (ch)
+		change_free(ch);
+}
+
+static struct store_op *op_of(struct change *ch, const char *key)
+{
+	for (unsigned i = 0; ch && i < ch->ops; i++)
+		if (!strcmp(ch->op[i].key, key))
+			return &ch->op[i];
+	return NULL;
+}
+
+static void add_op(struct change *ch, const char *key, char *value, uint64_t lease)
+{
+	struct store_op *has = op_of(ch, key), *more;
+	char *k;
+
+	if (has) {
+		free((void *)(uintptr_t)has->value);
+		*has = (struct store_op){has->key, value, value ? strlen(value) : 0, lease};
+		return;
+	}
+	more = ch ? realloc(ch->op, (ch->ops + 1) * sizeof(*more)) : NULL;
+	k = strdup(key);
+	if (!more || !k) {
+		if (ch)
+			ch->failed = true;
+		if (more)
+			ch->op = more;
+		free(k);
+		free(value);
+		return;
+	}
+	ch->op = more;
+	ch->op[ch->ops++] = (struct store_op){k, value, value ? strlen(value) : 0, lease};
+}
+
+void change_put(struct change *ch, const char *key, json_t *value)
+{
+	char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+
+	if (!text && ch)
+		ch->failed = true;
+	else
+		add_op(ch, key, text, 0);
+	json_decref(value);
+}
+
+void change_put_leased(struct change *ch, const char *key, const char *value, uint64_t lease)
+{
+	add_op(ch, key, strdup(value), lease);
+}
+
+void change_del(struct change *ch, const char *key)
+{
+	add_op(ch, key, NULL, 0);
+}
+
+void change_cmp(struct change *ch, const char *key, uint64_t mod_rev)
+{
+	struct store_cmp *more = ch ? realloc(ch->cmp, (ch->cmps + 1) * sizeof(*more)) : NULL;
+	char *k = strdup(key);
+
+	if (!more || !k) {
+		if (ch)
+			ch->failed = true;
+		if (more)
+			ch->cmp = more;
+		free(k);
+		return;
+	}
+	ch->cmp = more;
+	ch->cmp[ch->cmps++] = (struct store_cmp){k, mod_rev};
+}
+
+unsigned change_ops(const struct change *ch)
+{
+	return ch ? ch->ops : 0;
+}
+
+bool change_submit(struct ctlr *c, struct change *ch)
+{
+	bool ok;
+
+	if (!ch)
+		return false;
+	pthread_mutex_lock(&w.lock);
+	ok = !ch->failed && w.n < QUEUE_MAX && !w.stop;
+	if (ok) {
+		ch->next = NULL;
+		if (w.last)
+			w.last->next = ch;
+		else
+			w.first = ch;
+		w.last = ch;
+		w.n++;
+		pthread_cond_signal(&w.more);
+	}
+	pthread_mutex_unlock(&w.lock);
+	if (!ok)
+		change_free(ch);
+	return ok;
+}
+
+/* --- the writer --------------------------------------------------------------------------------------------
+ */
+
+static unsigned take(struct change **out, bool *stop)
+{
+	struct timespec ts;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&w.lock);
+	if (!w.first && !w.stop) {
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		ts.tv_nsec += 200000000;
+		ts.tv_sec += ts.tv_nsec / 1000000000;
+		ts.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&w.more, &w.lock, &ts);
+	}
+	for (; w.first && n < BATCH; n++) {
+		out[n] = w.first;
+		w.first = w.first->next;
+		w.n--;
+	}
+	if (!w.first)
+		w.last = NULL;
+	*stop = w.stop && !n;
+	pthread_mutex_unlock(&w.lock);
+	return n;
+}
+
+static void finish(struct change *ch, int rc)
+{
+	if (ch->cb)
+		ch->cb(ch->ctx, rc, ch->rev);
+	change_free(ch);
+}
+
+static void store_health(struct ctlr *c, int rc)
+{
+	const bool was = c->store_rc == 0, is = rc == 0 || rc == STORE_ECONFLICT || rc == RWY_EINVAL;
+	char text[STORE_TEXT];
+
+	if (was && !is) {
+		store_problem(c->store, text);
+		event(EVENT_ERROR, "store", NULL, "%s: what is asked of it is refused (%.160s)",
+		    store_strerror(rc), text);
+	}
+	if (!was && is)
+		event(EVENT_INFO, "store", NULL, "it answers again");
+	c->store_rc = is ? 0 : rc;
+}
+
+static void settle(struct ctlr *c, struct change *ch, const struct store_txn *t)
+{
+	if (t->rc == 0)
+		COUNT(commits);
+	if (t->rc == STORE_ECONFLICT)
+		COUNT(commit_conflicts);
+	store_health(c, t->rc);
+	if (t->rc || t->rev <= c->rev) {
+		ch->rev = t->rev;
+		finish(ch, t->rc);
+		return;
+	}
+	ch->rev = t->rev;
+	ch->done = ctlr_now();
+	ch->next = w.applying;
+	w.applying = ch;
+}
+
+static void commit_batch(struct ctlr *c, struct change **ch, unsigned n)
+{
+	struct store_txn t[BATCH];
+
+	memset(t, 0, sizeof(t));
+	for (unsigned i = 0; i < n; i++) {
+		t[i].cmp = ch[i]->cmp;
+		t[i].cmps = ch[i]->cmps;
+		t[i].op = ch[i]->op;
+		t[i].ops = ch[i]->ops;
+	}
+	store_commit_many(c->store, t, n);
+	ctlr_lock(c);
+	for (unsigned i = 0; i < n; i++)
+		settle(c, ch[i], &t[i]);
+	ctlr_unlock(c);
+}
+
+/* Others see by it that this replica is there; here it says whether the store is. */
+static void replica_renew(struct ctlr *c)
+{
+	char key[STORE_KEY_MAX];
+	struct store_op op = {key, "{}", 2, 0};
+	struct store_txn t = {.op = &op, .ops = 1};
+	int rc = w.lease ? store_lease_renew(c->store, w.lease) : STORE_ENOLEASE;
+	bool well;
+
+	snprintf(key, sizeof(key), "replica/%s", c->conf->name);
+	ctlr_lock(c);
+	well = c->store_rc == 0;
+	ctlr_unlock(c);
+	op.lease = w.lease;
+	if (rc == STORE_ENOLEASE) {
+		rc = store_lease(c->store, REPLICA_TTL, &op.lease);
+		w.lease = rc ? 0 : op.lease;
+		well = false;
+	}
+	if (!rc && !well) /* one that is full renews, but takes nothing */
+		rc = store_commit(c->store, &t);
+	w.renewed = ctlr_now();
+	ctlr_lock(c);
+	store_health(c, rc);
+	ctlr_unlock(c);
+}
+
+static void *writer_main(void *arg)
+{
+	struct ctlr *c = arg;
+	struct change *ch[BATCH];
+	bool stop = false;
+
+	while (!stop) {
+		const unsigned n = take(ch, &stop);
+
+		if (n)
+			commit_batch(c, ch, n);
+		if (rwy_since(w.renewed, ctlr_now()) > REPLICA_TTL / 3 * RWY_MS)
+			replica_renew(c);
+	}
+	return NULL;
+}
+
+/* --- the watch
+ * ---------------------------------------------------------------------------------------------- */
+
+/* Those that are seen now; and those that have waited too long: they are in the store, and will be seen. */
+static void finish_applied(struct ctlr *c)
+{
+	const rwy_time now = ctlr_now();
+
+	for (struct change **p = &w.applying, *ch; (ch = *p);) {
+		if (ch->rev > c->rev && rwy_since(ch->done, now) < APPLY_WAIT) {
+			p = &ch->next;
+			continue;
+		}
+		*p = ch->next;
+		finish(ch, 0);
+	}
+	req_again_all(c, false);
+}
+
+/* Locked from the first change to the last of what the store tells at once: nobody sees half a transaction.
+ */
+static bool watch_locked; /* the watcher's */
+
+static void watch_lock(struct ctlr *c, bool lock)
+{
+	if (lock == watch_locked)
+		return;
+	watch_locked = lock;
+	if (lock)
+		ctlr_lock(c);
+	else
+		ctlr_unlock(c);
+}
+
+/* A member of etcd that hangs tells nothing, for long. */
+static bool lags(void)
+{
+	const rwy_time now = ctlr_now();
+
+	for (const struct change *ch = w.applying; ch; ch = ch->next)
+		if (rwy_since(ch->done, now) > WATCH_LAG && rwy_since(w.moved, now) > WATCH_LAG)
+			return true;
+	return false;
+}
+
+static int on_watch(void *ctx, const struct store_kv *kv, uint64_t rev)
+{
+	struct ctlr *c = ctx;
+	int rc = 0;
+
+	watch_lock(c, true);
+	if (kv || rev > c->rev)
+		w.moved = ctlr_now();
+	if (kv)
+		apply_kv(c, kv);
+	else if (rev > c->rev)
+		c->rev = rev;
+	if (!kv) {
+		finish_applied(c);
+		rc = lags() ? RWY_EAGAIN : 0;
+		watch_lock(c, false);
+	}
+	return rc;
+}
+
+static void *watcher_main(void *arg)
+{
+	struct ctlr *c = arg;
+
+	while (!__atomic_load_n(&w.stop, __ATOMIC_ACQUIRE)) {
+		int rc;
+
+		w.moved = ctlr_now();
+		rc = store_watch(c->store, "", c->rev, &w.stop, on_watch, c);
+		watch_lock(c, false); /* it broke off in between */
+		if (!rc)
+			break;
+		COUNT(watch_restarts);
+		if (rc == STORE_ECOMPACT) {
+			event(EVENT_WARNING, "store", NULL, "%s: reading everything", store_strerror(rc));
+			rc = apply_load(c);
+		}
+		if (rc)
+			nanosleep(&(struct timespec){0, 200000000}, NULL);
+		ctlr_lock(c);
+		finish_applied(c);
+		ctlr_unlock(c);
+	}
+	return NULL;
+}
+
+/* --- start, stop
+ * ---------------------------------------------------------------------------------------------- */
+
+int writer_start(struct ctlr *c)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w.more, &attr);
+	w.stop = false;
+	if (pthread_create(&w.writer, NULL, writer_main, c))
+		return RWY_ENOMEM;
+	if (pthread_create(&w.watcher, NULL, watcher_main, c))
+		return RWY_ENOMEM;
+	return 0;
+}
+
+void writer_stop(struct ctlr *c)
+{
+	pthread_mutex_lock(&w.lock);
+	__atomic_store_n(&w.stop, true, __ATOMIC_RELEASE);
+	pthread_cond_signal(&w.more);
+	pthread_mutex_unlock(&w.lock);
+	pthread_join(w.writer, NULL);
+	pthread_join(w.watcher, NULL);
+	ctlr_lock(c);
+	req_again_all(c, true);
+	while (w.applying) {
+		struct change *ch = w.applying;
+
+		w.applying = ch->next;
+		finish(ch, 0);
+	}
+	ctlr_unlock(c);
+	if (w.lease && store_lease_end(c->store, w.lease))
+		gw_log(GW_LOG_WARNING, "store", "this replica's lease is left to run out");
+}
