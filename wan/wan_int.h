@@ -11,7 +11,7 @@
 
 #include "cc/cc_guard.h"
 #include "wan/wan.h"
-#include "wan/wan_fec.h"
+#include "wan/fec/fec.h"
 #include "wan/wan_measure.h"
 #include "wan/wan_pkt.h"
 #include "wan/wan_sched.h"

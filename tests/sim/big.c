@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Put in front of malloc by the linker (--wrap): the engines' one block that is too large for malloc to keep
- * (copies for forward error correction, wan_fec_rx.c), and that comes from the kernel page by page each time,
+ * (copies for forward error correction, wan/fec/rx.c), and that comes from the kernel page by page each time,
  * is kept from world to world. Nobody expects anything in it.
  */
 #include <stdbool.h>

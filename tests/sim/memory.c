@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/wan_fec.h"
+#include "wan/fec/fec.h"
 #include "tests/sim/explore.h"
 
 typedef uint64_t four __attribute__((vector_size(32)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies of protected datagrams at the receiver: cfg.fec_rx_bytes of them, the newest of a path. What they
- * are good for is in wan_fec_solve.c.
+ * are good for is in solve.c.
  */
 #include <stdlib.h>
 #include <string.h>

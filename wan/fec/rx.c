@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The receiving half of forward error correction: repairs that came, the blocks they belong to, and when
- * there are enough of them to rebuild what is missing (wan_fec_solve.c).
+ * there are enough of them to rebuild what is missing (solve.c).
  *
  * What a peer can make us hold is bounded: cfg.fec_rx_bytes of copies a path, WAN_FEC_HELD_MAX repairs. When
  * it is too much the oldest goes; the peer sends again what we did not acknowledge.

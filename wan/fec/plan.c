@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When forward error correction is worth its bytes, and how much of it: what loss is like, what a block
- * needs, what may be spent. Numbers only; wan_fec.c does the work.
+ * needs, what may be spent. Numbers only; fec.c does the work.
  */
 #include "wan/wan_int.h"
 

@@ -75,8 +75,7 @@ static void overflow(double *out, unsigned k, unsigned m, unsigned depth, const 
 
 static double beyond(const double *over, unsigned g, double loss)
 {
-	double bad =
-	    g * loss + 1.0 / 256; /* one of the last is lost; or it is no help, see wan_fec_solve.c */
+	double bad = g * loss + 1.0 / 256; /* one of the last is lost; or it is no help, see solve.c */
 	double good = over[0];
 
 	if (!g)

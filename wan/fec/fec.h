@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forward error correction: repair datagrams for what is sent near the end of a message, where a lost
- * datagram would otherwise come a round trip late. wan_fec.c encodes; wan_fec_plan.c decides when,
- * wan_fec_choose.c how much; wan_fec_rx.c collects, wan_fec_solve.c rebuilds. Only files of wan/ include
+ * datagram would otherwise come a round trip late. fec.c encodes; plan.c decides when,
+ * choose.c how much; rx.c collects, solve.c rebuilds. Only files of wan/ include
  * this.
  *
  * Words: a *symbol* is a datagram without what its REPAIR frame tells anyway: length, checksum, frames. A
@@ -11,8 +11,8 @@
  * the sum of one repair of each block of the group: it helps whichever of them lost more than its own repairs
  * make good.
  */
-#ifndef WAN_FEC_H
-#define WAN_FEC_H
+#ifndef WAN_FEC_FEC_H
+#define WAN_FEC_FEC_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,7 +86,7 @@ struct wan_fec_tx {
 	struct wan_fec_fate fate[WAN_FEC_GROUPS];
 };
 
-/* wan_fec_plan.c: a few numbers in, a few numbers out */
+/* plan.c: a few numbers in, a few numbers out */
 void wan_fec_note_acked(struct wan_path *p, uint32_t n);
 void wan_fec_note_lost(struct wan_path *p, uint64_t pn, rwy_time now);
 void wan_fec_note_spurious(struct wan_path *p);
@@ -112,7 +112,7 @@ bool wan_fec_near_end(const struct wan_path *p, const struct wan_txflow *f, uint
 void wan_fec_refresh(struct wan_path *p);
 void wan_fec_earn(struct wan_path *p, struct wan_txflow *f, uint32_t len);
 
-/* wan_fec_choose.c */
+/* choose.c */
 struct wan_fec_law {
 	double loss, burst; /* share of datagrams lost; datagrams in one burst, 1: independent */
 };
@@ -120,7 +120,7 @@ struct wan_fec_law {
  * plan->eps; or the best of `most` repairs. m == 0: none are needed, or none can be had. Sets plan->fail. */
 void wan_fec_choose(unsigned k, const struct wan_fec_law *law, unsigned most, struct wan_fec_plan *plan);
 
-/* wan_fec.c: sending */
+/* fec.c: sending */
 /* A DATA datagram of f is about to be built: shall it be protected? */
 bool wan_fec_wants(struct wan_path *p, struct wan_txflow *f, uint32_t len, rwy_time now);
 /* It is built, except for flags and checksum. True: it belongs to the open group; then wan_fec_add. */
@@ -200,7 +200,7 @@ void wan_fec_on_data(struct wan_path *p, uint64_t pn, rwy_time now);
 /* A REPAIR frame; b->data .. is its symbol. Takes b. What cannot be is counted and dropped. */
 void wan_fec_on_repair(
     struct wan_tunnel *t, const struct wan_f_repair *r, uint8_t flags, struct rwy_buf *b, rwy_time now);
-/* wan_fec_solve.c: some blocks of one path whose missing symbols are rebuilt together, from their own repairs
+/* solve.c: some blocks of one path whose missing symbols are rebuilt together, from their own repairs
  * and from some shared ones of their group */
 struct wan_fec_job {
 	struct wan_path *p;
