@@ -11,7 +11,8 @@
 #   tools/roceway/*.c          -> build/bin/roceway
 #   tools/wanem/*.c            -> build/bin/wanem
 #   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
-#   tests/gw/test_*.c          -> build/tests/gw/test_*    (cmocka, with DPDK): whole gateways over memory-only ports
+#   tests/component/test_*.c   -> build/tests/component/*  (cmocka, with DPDK): whole gateways over memory-only ports; and whole programs, *.py
+#   tests/lib/*.c              -> what several tests share: linked to each unit test; rc_*.c to the simulator, too
 #   tests/sim/*.c              -> build/tests/sim/rwysim,  run by `make sim`
 #   tests/sim/wan/*.c          -> build/tests/sim/rwywan,  the WAN segment alone: `make bench-wan`, docs/simulator.md
 #   tests/sim/dc/*.c           -> build/tests/sim/rwydc,   two data centers and the engines between them: the same page
@@ -61,9 +62,9 @@ GW_SRC     := $(wildcard gateway/*.c gateway/*/*.c)
 CLI_SRC    := $(wildcard tools/roceway/*.c)
 WANEM_SRC  := $(wildcard tools/wanem/*.c)
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
-GWTEST_SRC := $(wildcard tests/gw/test_*.c)
-GWTEST_HELP := $(filter-out $(GWTEST_SRC),$(wildcard tests/gw/*.c))
-UNIT_HELP  := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
+GWTEST_SRC := $(wildcard tests/component/test_*.c)
+GWTEST_HELP := $(filter-out $(GWTEST_SRC),$(wildcard tests/component/*.c))
+UNIT_HELP  := $(wildcard tests/lib/*.c)
 SIM_SRC    := $(wildcard tests/sim/*.c)
 SIMWAN_SRC := $(wildcard tests/sim/wan/*.c)
 SIMDC_SRC  := $(wildcard tests/sim/dc/*.c)
@@ -80,7 +81,7 @@ ENGINE_LIB := $(BUILD)/lib/librwyengine.a
 CONF_LIB   := $(BUILD)/lib/librwyconf.a
 BENCH_LIB  := $(BUILD)/lib/librwybench.a
 UNIT_BIN   := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
-GWTEST_BIN := $(patsubst tests/gw/%.c,$(BUILD)/tests/gw/%,$(GWTEST_SRC))
+GWTEST_BIN := $(patsubst tests/component/%.c,$(BUILD)/tests/component/%,$(GWTEST_SRC))
 FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(FUZZ_SRC))
 BENCH_BIN  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 GUEST_BIN  := $(patsubst tests/e2e/guest/%.c,$(BUILD)/guest/%,$(GUEST_SRC))
@@ -102,7 +103,7 @@ $(BUILD)/obj/tests/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
 	@echo '  CC    $<'
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
-$(BUILD)/obj/tests/gw/%.o: tests/gw/%.c
+$(BUILD)/obj/tests/component/%.o: tests/component/%.c
 	@mkdir -p $(@D)
 	@echo '  CC    $<'
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(GW_CFLAGS) -MMD -MP -c $< -o $@
@@ -157,18 +158,18 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(EN
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
 # What the control thread does, over workers without DPDK.
-TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) base/log.c $(wildcard tests/unit/gw/*.c))
+TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) base/log.c $(wildcard tests/lib/gw/*.c))
 $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
 $(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/control/tunnel_watch.c)
-# The API's pages over a made-up gateway, for tests/unit/cli_api.py.
-API_SERVER_SRC := $(wildcard gateway/api/*.c tests/unit/api/*.c) \
+# The API's pages over a made-up gateway, for tests/component/cli_api.py.
+API_SERVER_SRC := $(wildcard gateway/api/*.c tests/component/api/*.c) \
                   $(addprefix gateway/control/,tenants.c tenants_eng.c tenants_info.c tunnels.c tunnels_merge.c reload.c) \
                   gateway/counters.c gateway/offload/text.c base/notify.c
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lmicrohttpd -ljansson -lyaml -lpthread $(CORE_LIBS)
-$(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/unit/rc_*.c)) $(ENGINE_LIB) $(CORE_LIB)
+$(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c)) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -Wl,--wrap=malloc -Wl,--wrap=free $(CORE_LIBS) -lm
@@ -189,7 +190,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(BENCH_LIB) $(ENGINE_LIB) 
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
 
-$(BUILD)/tests/gw/%: $(BUILD)/obj/tests/gw/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
+$(BUILD)/tests/component/%: $(BUILD)/obj/tests/component/%.o $(call obj,$(GWTEST_HELP)) $(BENCH_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka $(GW_LIBS) -lrte_net_ring $(CORE_LIBS) -lm
@@ -242,7 +243,7 @@ tsan: ## what several threads change, under ThreadSanitizer
 .PHONY: tsan-inner
 tsan-inner: $(TSAN_TESTS:%=$(BUILD)/tests/unit/%) $(BUILD)/bin/roceway-controller
 	@for t in $(filter $(BUILD)/tests/%,$^); do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done
-	@tests/unit/controller_kill.py $(BUILD) calm
+	@tests/component/controller_kill.py $(BUILD) calm
 
 .PHONY: nodpdk
 nodpdk: ## build the sans-I/O folders with DPDK's headers out of reach

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two gateways in one process, each with two ports made of rings (net_ring), and what stands around them: the
- * hosts and the wire. bench_fastpath.c and tests/gw/ use it.
+ * hosts and the wire. bench_fastpath.c and tests/component/ use it.
  *
  * A ring port is like a NIC in what it asks of the gateway: bursts of mbufs come in, bursts go out, and the
  * one who takes them out gives each mbuf back when it has read it. It never writes into one.

@@ -2,7 +2,7 @@
 /* What hosts send to the engines of the fuzzer: requests, answers, CM, and none of these. See engine_world.h.
  */
 #include "tests/fuzz/engine_world.h"
-#include "tests/unit/rc_pkt.c"
+#include "tests/lib/rc_pkt.c"
 
 /* The IPv4 packet in `in` as IPv6, with its ICRC. */
 static uint32_t to_ip6(uint8_t *out, const uint8_t *in, uint32_t len, unsigned site, unsigned host)

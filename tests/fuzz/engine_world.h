@@ -20,7 +20,7 @@
 #include "engine/eng.h"
 #include "roce/icrc.h"
 #include "rwy/endian.h"
-#include "tests/unit/rc_pkt.h"
+#include "tests/lib/rc_pkt.h"
 #include "wan/wan_pkt.h"
 
 #define VNI 100

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/acl_rand.h"
+#include "tests/lib/acl_rand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

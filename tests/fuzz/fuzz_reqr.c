@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "roce/reqr.h"
-#include "tests/unit/rc_pkt.c"
+#include "tests/lib/rc_pkt.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

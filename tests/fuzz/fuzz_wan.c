@@ -11,9 +11,9 @@
 
 #include "wan/wan_int.h"
 
-#include "tests/unit/wan_link.c"
-#include "tests/unit/wan_pair.c"
-#include "tests/unit/wan_pipe.c"
+#include "tests/lib/wan_link.c"
+#include "tests/lib/wan_pair.c"
+#include "tests/lib/wan_pipe.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #define TESTS_SIM_EXPLORE_H
 
 #include "tests/sim/world.h"
-#include "tests/unit/rc_host.h"
+#include "tests/lib/rc_host.h"
 
 #define QPS_MAX  24
 #define WRS_MAX  64

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/sim/explore.h"
-#include "tests/unit/rc_pkt.h"
+#include "tests/lib/rc_pkt.h"
 
 void sim_fail(struct run *r, const char *why, const struct side *s, unsigned n)
 {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "cc/cc_dcqcn.h"
-#include "tests/unit/cc_bottleneck.h"
+#include "tests/lib/cc_bottleneck.h"
 
 #define LINE ((uint64_t)5000000000) /* 40 Gb/s, the paper's */
 #define GBIT ((uint64_t)125000000)

@@ -13,7 +13,7 @@
 
 #include "cc/cc_guard.h"
 #include "cc/cc_limits.h"
-#include "tests/unit/wan_pair.h"
+#include "tests/lib/wan_pair.h"
 
 #define MIN_RATE ((uint64_t)125000)
 #define MAX_RATE ((uint64_t)12500000)

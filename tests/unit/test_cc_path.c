@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cc/cc_limits.h"
-#include "tests/unit/cc_bottleneck.h"
+#include "tests/lib/cc_bottleneck.h"
 
 #define GBIT ((uint64_t)125000000)
 

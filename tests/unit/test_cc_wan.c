@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/wan_pair.h"
+#include "tests/lib/wan_pair.h"
 
 #define GBIT     ((uint64_t)125000000)
 #define OVERHEAD 42

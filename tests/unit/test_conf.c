@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "conf/schema.h"
-#include "tests/unit/conf_change.h"
+#include "tests/lib/conf_change.h"
 #include "engine/engine.h"
 
 /* line numbers matter below */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "conf/schema.h"
-#include "tests/unit/conf_change.h"
+#include "tests/lib/conf_change.h"
 
 /* line numbers matter below */
 static const char good[] =

@@ -3,7 +3,7 @@
  * Answers kept for hosts that lost them, in two engines with a perfect WAN between: in masses they take no
  * more memory than what a host may still ask for again, and that is answered from memory.
  */
-#include "eng_pair.h"
+#include "tests/lib/eng_pair.h"
 
 #define BATCH  64  /* outstanding at a time */
 #define REPEAT 255 /* READs and ATOMICs that a host can have outstanding at most */

@@ -3,7 +3,7 @@
  * A connection that the far host ends: both gateways say why, and say the same. Two engines with a perfect
  * WAN between them.
  */
-#include "eng_pair.h"
+#include "tests/lib/eng_pair.h"
 #include "engine/msg.h"
 
 #define QPN_A 0x51

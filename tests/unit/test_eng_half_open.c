@@ -3,7 +3,7 @@
  * Connections that nobody answers, in two engines with a perfect WAN between: they are bounded, they are
  * forgotten when the host gives up, at both ends, and others get their turn again.
  */
-#include "eng_pair.h"
+#include "tests/lib/eng_pair.h"
 
 static void request(uint32_t qpn, uint8_t host)
 {

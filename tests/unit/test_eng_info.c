@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection as the engine shows it to people: does anything happen on it? */
-#include "eng_pair.h"
+#include "tests/lib/eng_pair.h"
 
 #define QPN_A 0x51
 #define QPN_B 0x50

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The congestion loops of the local segments: marks and CNPs, in two engines with a perfect WAN between. */
-#include "eng_pair.h"
+#include "tests/lib/eng_pair.h"
 #include "roce/wire.h"
 
 #define A_QPN 0x21

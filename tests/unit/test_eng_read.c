@@ -3,7 +3,7 @@
  * READs of many queue pairs to one slow host: it answers at a fixed rate, and the far gateway does not ask
  * for what the host is still about to send (roce/reqr_host.h).
  */
-#include "eng_pair.h"
+#include "tests/lib/eng_pair.h"
 #include "roce/psn.h"
 
 #define QPS      16

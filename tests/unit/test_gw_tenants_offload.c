@@ -4,7 +4,7 @@
  * when every worker runs it; how it is taken back; that hardware can refuse it.
  */
 #include "gateway/offload/offload.h"
-#include "gw/fake.h"
+#include "tests/lib/gw/fake.h"
 
 static struct {
 	unsigned prepared, back, committed;

@@ -5,7 +5,7 @@
  * with a sanitizer (`make asan`, `make tsan`) it also finds what is freed or written too early.
  */
 #include "engine/eng.h"
-#include "gw/fake.h"
+#include "tests/lib/gw/fake.h"
 
 #define CHANGERS 3
 #define EACH     12 /* names of one changer */

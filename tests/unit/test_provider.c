@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The providers `static` and `http`: files and answers that are wrong, tunnels made, changed, refused and
- * dropped. `http` talks to a real server (tests/unit/provider/network.py).
+ * dropped. `http` talks to a real server (tests/lib/provider/network.py).
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -221,7 +221,7 @@ static int start_server(void **state)
 		(void)dup2(in[0], 0);
 		(void)close(out[0]);
 		(void)close(in[1]);
-		(void)execl("/usr/bin/python3", "python3", "tests/unit/provider/network.py", (char *)NULL);
+		(void)execl("/usr/bin/python3", "python3", "tests/lib/provider/network.py", (char *)NULL);
 		_exit(1);
 	}
 	(void)close(out[1]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* roce/build.h: what it makes parses, carries the fields asked for, and has an ICRC that the bitwise CRC
  * agrees with. */
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
 #include "roce/build.h"
 #include "roce/wire.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* roce/cm.h: messages built by hand, and the tracker under order, duplicates, replays, limits, reuse. */
-#include "roce_cm_pkt.h"
+#include "tests/lib/roce_cm_pkt.h"
 
 #include "roce/cm.h"
 #include "roce/wire.h"

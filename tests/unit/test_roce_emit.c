@@ -5,7 +5,7 @@
  * says on standard output, one line a packet, what is in it: wire_tshark.py compares that with what tshark
  * sees.
  */
-#include "roce_cm_pkt.h"
+#include "tests/lib/roce_cm_pkt.h"
 
 #include <stdio.h>
 

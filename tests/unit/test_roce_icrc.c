@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* roce/icrc.c: captured packets of real hardware, random packets against a bitwise CRC, and the linear
  * correction. */
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
 #include "roce/icrc.h"
 #include "roce/wire.h"

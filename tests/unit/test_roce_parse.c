@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* roce/parse.h: each reason, truncation at every length, both families, IPv4 options, IPv6 extension headers,
  * padding. */
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
 #include "roce/parse.h"
 #include "roce/wire.h"

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "rwy/endian.h"
-#include "tests/unit/rc_world.h"
+#include "tests/lib/rc_world.h"
 
 #define MEM     (4u << 20)
 #define COUNTER 4 /* 64-bit counters at the start of B's memory */

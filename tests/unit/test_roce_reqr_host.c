@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "roce/reqr.h"
-#include "tests/unit/rc_reqr.h"
+#include "tests/lib/rc_reqr.h"
 
 #define PMTU   1024u
 #define MIB    1024u /* packets */

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "roce/reqr.h"
-#include "tests/unit/rc_reqr.h"
+#include "tests/lib/rc_reqr.h"
 
 #define START  0xfffff0u
 #define P(n)   roce_psn_add(START, n)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "roce/resp.h"
-#include "tests/unit/rc_resp.h"
+#include "tests/lib/rc_resp.h"
 
 #define START 0xfffff0u
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* roce/wire.h: each field where the standard has it; what is written is read back, and no neighbour changes.
  */
-#include "roce_cm_pkt.h"
+#include "tests/lib/roce_cm_pkt.h"
 
 #include "roce/wire.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "rc_host.h"
+#include "tests/lib/rc_host.h"
 #include "roce/wire.h"
 
 #define MEM  (1u << 20)

@@ -15,7 +15,7 @@
 
 #include "controller/store/store.h"
 #include "controller/store/internal.h"
-#include "tests/unit/store/etcd.h"
+#include "tests/lib/store/etcd.h"
 
 static struct cluster cluster;
 static struct store *store; /* the suite's */

@@ -2,9 +2,9 @@
 /* tenant/acl.h: the compiled form says what the plain matcher says, on rules and packets made to collide;
  * each refusal names its rule; opcode classes of all 256 opcodes. The plain matcher itself is held to cases
  * by hand. */
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
-#include "acl_rand.h"
+#include "tests/lib/acl_rand.h"
 
 static uint8_t rand_byte(void *ctx)
 {

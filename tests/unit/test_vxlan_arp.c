@@ -3,12 +3,12 @@
  * truncation and every bit; frames held to scapy's; the bound on asking. */
 #include <stdio.h>
 
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
 #include "tenant/arp.h"
 #include "vxlan/vxlan.h"
 
-#include "vxlan_vectors.h"
+#include "tests/lib/vxlan_vectors.h"
 
 static const uint8_t host_mac[6] = {2, 0, 0, 0, 0, 1}, gw_mac[6] = {2, 0, 0, 0, 0, 0xfe};
 static const uint8_t all_mac[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};

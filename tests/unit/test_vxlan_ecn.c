@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vxlan/ecn.h: RFC 6040's tables word by word, checksums held to a full computation, DSCP policies. */
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
 #include "vxlan/ecn.h"
 

@@ -6,9 +6,9 @@
  */
 #include <stdio.h>
 
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
-#include "offload_world.h"
+#include "tests/lib/offload_world.h"
 
 #define WORLDS  400
 #define PACKETS 600

@@ -7,9 +7,9 @@
  */
 #include <stdio.h>
 
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
-#include "offload_world.h"
+#include "tests/lib/offload_world.h"
 
 #define LIVES   60
 #define CHANGES 40

@@ -4,7 +4,7 @@
  * freed early. */
 #include <stdio.h>
 
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
 #include "tenant/tenant.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenant/vtep.h: learning, ageing, moves, configured entries; one tenant cannot crowd out another; a long
  * random life against a plain array. */
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
 #include "tenant/vtep.h"
 

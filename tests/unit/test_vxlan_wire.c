@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vxlan/vxlan.h: scapy's packets both ways, byte for byte; every reason for a refusal; every truncation; what
  * the source port spreads. */
-#include "roce_pkt.h"
+#include "tests/lib/roce_pkt.h"
 
 #include "vxlan/ecn.h"
 #include "vxlan/vxlan.h"
 
-#include "vxlan_vectors.h"
+#include "tests/lib/vxlan_vectors.h"
 
 #define VECS (sizeof(vecs) / sizeof(vecs[0]))
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/wan_pair.h"
+#include "tests/lib/wan_pair.h"
 #include "wan/wan_int.h"
 
 /* Loses in bursts of a mean length, so that a share is lost in all. */

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/wan_pair.h"
+#include "tests/lib/wan_pair.h"
 #include "wan/wan_int.h"
 
 #define BURST 20 /* buffers that go between two pauses of the host */

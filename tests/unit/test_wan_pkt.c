@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/wan_link.h"
+#include "tests/lib/wan_link.h"
 #include "wan/wan_pkt.h"
 
 static void test_header(void **state)

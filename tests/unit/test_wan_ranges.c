@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/wan_link.h"
+#include "tests/lib/wan_link.h"
 #include "wan/wan_ranges.h"
 
 #define SPAN 4096

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "rwy/endian.h"
-#include "tests/unit/wan_link.h"
+#include "tests/lib/wan_link.h"
 #include "wan/wan_pkt.h"
 #include "wan/wan_record.h"
 

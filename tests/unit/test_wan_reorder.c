@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/wan_pair.h"
+#include "tests/lib/wan_pair.h"
 #include "wan/wan_int.h"
 
 #define RTT (20 * RWY_MS)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/wan_pair.h"
+#include "tests/lib/wan_pair.h"
 #include "wan/wan_int.h"
 
 #define RATE 125000000 /* 1 Gb/s */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/wan_pair.h"
+#include "tests/lib/wan_pair.h"
 #include "wan/wan_int.h"
 
 #define DELAY (10 * RWY_MS)

@@ -7,7 +7,7 @@ from pathlib import Path
 from scapy.all import ARP, Dot1Q, Ether, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptDstLLAddr, ICMPv6NDOptSrcLLAddr, IP, IPv6, Raw, UDP, raw
 from scapy.layers.vxlan import VXLAN
 
-OUT = Path(__file__).resolve().parent / "vxlan_vectors.h"
+OUT = Path(__file__).resolve().parents[1] / "lib" / "vxlan_vectors.h"
 SRC_MAC, DST_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 ROCE = bytes.fromhex("0440ffff0000001280000007") + b"abcd" + bytes(4)
 

@@ -189,7 +189,7 @@ class Forger:
 
 
 # In how many of a thousand frames. Outer fragments are not among them: the kernel puts them together, or keeps them, before the
-# gateway's af_packet port sees them (tests/gw/ has them).
+# gateway's af_packet port sees them (tests/component/ has them).
 KINDS = {"victims_vni": 200, "victims_vni_other": 40, "victims_vtep": 150, "strange_vtep": 50, "unknown_vni": 40, "zero_vni": 20,
          "flags": 70, "nested": 50, "inner_fragment": 40, "inner_source": 60, "inner_destination": 40,
          "inner_tag": 30, "inner_mac": 20, "truncated": 30, "own_bad_icrc": 30, "own_answers": 40, "vlan": 40, "plain": 20,

@@ -1,0 +1,504 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# cli_api.py BUILD: the roceway command and the local API against the made-up gateway of tests/component/api/server.c.
+import http.client
+import json
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import cases
+
+BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
+ROOT = Path(__file__).resolve().parents[2]
+CLI, SERVER = BUILD / "bin/roceway", BUILD / "tests/api_server"
+WIDTH = 100
+TABLES = ["status", "health", "flows", "tunnels", "counters", "counters --all", "counters --workers", "ports", "neighbours", "siblings", "workers", "tenant", "offload"]
+
+
+class Server:
+    def __init__(self, *options, path=None):
+        self.dir = tempfile.TemporaryDirectory()
+        self.path = path or self.dir.name + "/run/g.sock"
+        self.options = options
+
+    def __enter__(self):
+        self.proc = subprocess.Popen([SERVER, self.path, *self.options], cwd=ROOT, stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if self.proc.stdout.readline() != "ready\n":
+            raise RuntimeError(self.proc.communicate()[1])
+        return self
+
+    def __exit__(self, *exc):
+        out, err = self.proc.communicate("", timeout=20)
+        assert self.proc.returncode == 0, err
+        assert not os.path.exists(self.path), "the socket is left behind"
+        self.dir.cleanup()
+
+    def request(self, url, method="GET", body=None):
+        c = http.client.HTTPConnection("gateway")
+        c.sock = socket.socket(socket.AF_UNIX)
+        c.sock.settimeout(20)
+        c.sock.connect(self.path)
+        c.request(method, url, body)
+        r = c.getresponse()
+        text = r.read().decode()
+        c.close()
+        return r.status, r.headers, text
+
+    def get(self, url, want=200):
+        status, headers, text = self.request(url)
+        assert status == want, (url, status, text)
+        assert headers["Content-Type"] == "application/json", headers["Content-Type"]
+        return json.loads(text)
+
+    def cli(self, line, want=0):
+        return cli(["--socket", self.path, *line.split()], want)
+
+
+def cli(words, want=0, env=None):
+    r = subprocess.run([CLI, *words], capture_output=True, text=True, timeout=60, env={**os.environ, **(env or {})})
+    assert r.returncode == want, (words, r.returncode, r.stdout, r.stderr)
+    if want == 0:
+        assert r.stderr == "", (words, r.stderr)
+    return r
+
+
+def fits(text):
+    for line in text.splitlines():
+        assert len(line) <= WIDTH, (len(line), line)
+        assert line == line.rstrip(), repr(line)
+
+
+# --- the API -------------------------------------------------------------------------------------------
+
+
+def test_index_lists_pages_and_each_answers():
+    with Server() as s:
+        pages = s.get("/v1")["pages"]
+        assert len(pages) >= 11
+        for p in pages:
+            if "GET" not in p["methods"] or p["path"].endswith("NAME"):
+                continue
+            status, _, text = s.request(p["path"])
+            assert status == 200, (p, status, text)
+            if p["path"] != "/metrics":
+                json.loads(text)
+
+
+def test_socket_mode():
+    with Server() as s:
+        st = os.stat(s.path)
+        assert stat.S_ISSOCK(st.st_mode) and stat.S_IMODE(st.st_mode) == 0o660, oct(st.st_mode)
+
+
+def test_errors_are_json_with_status():
+    cases = [("/", 404), ("/v1/nothing", 404), ("/v1/status/", 404), ("/v1/flows?limit=0", 400), ("/v1/flows?limit=1001", 400),
+             ("/v1/flows?limit=1x", 400), ("/v1/flows?limit=", 400), ("/v1/flows?limit=-1", 400), ("/v1/flows?qpn=0x1000000", 400),
+             ("/v1/flows?local=10.1", 400), ("/v1/flows?remote=x", 400), ("/v1/flows?state=odd", 400), ("/v1/flows?foo=1", 400),
+             ("/v1/flows?limit=1&limit=2", 400), ("/v1/flows?cursor=9.0.0", 400), ("/v1/flows?cursor=0.0", 400),
+             ("/v1/flows?cursor=0.0.64", 400), ("/v1/flows?sort=", 400), ("/v1/flows?sort=tx_bytes", 400), ("/v1/flows?sort=recent&cursor=0.0.0", 400), ("/v1/flows?cursor=0.0.0x", 400), ("/v1/flows?cursor=99999999999999.0.0", 400),
+             ("/v1/counters?nonzero=2", 400), ("/v1/status?x", 400), ("/v1/" + "a" * 3000, 404), ("/v1/%00", 404)]
+    with Server() as s:
+        for url, want in cases:
+            assert s.get(url, want)["error"], url
+        for method in "POST", "PUT", "DELETE", "PATCH", "OPTIONS":
+            status, headers, text = s.request("/v1/status", method, "x" * 5000 if method == "POST" else None)
+            assert status == 405 and headers["Allow"] == "GET, HEAD" and json.loads(text)["error"], (method, status)
+        status, headers, text = s.request("/v1/status", "HEAD")
+        assert status == 200 and text == "" and int(headers["Content-Length"]) > 100
+        assert s.get("/v1/status")["state"] == "running"
+
+
+def test_garbage_does_not_end_it():
+    with Server() as s:
+        for junk in b"\x00\xff\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"A" * 100000, b"":
+            with socket.socket(socket.AF_UNIX) as c:
+                c.connect(s.path)
+                try:
+                    c.sendall(junk)
+                except OSError:
+                    pass
+        idle = [socket.socket(socket.AF_UNIX) for _ in range(8)]
+        for c in idle:
+            c.connect(s.path)
+        assert s.get("/livez")["ok"] is True
+        for c in idle:
+            c.close()
+
+
+def test_flows_by_pages_are_all_flows_once():
+    for limit, sparse in (1, 0), (63, 0), (64, 1), (65, 0), (1000, 0), (1000, 1):
+        flows = 150 if limit == 1 else 3000
+        with Server(f"flows={flows}", "workers=2", f"sparse={sparse}") as s:
+            seen, url = [], f"/v1/flows?limit={limit}"
+            page = s.get(url)
+            while True:
+                assert len(page["flows"]) <= limit and page["total"] == 2 * flows
+                seen += [f["local_qpn"] for f in page["flows"]]
+                if page["next"] is None:
+                    break
+                page = s.get(url + "&cursor=" + page["next"])
+            assert len(seen) == 2 * flows and len(set(seen)) == 2 * flows, (limit, len(seen), len(set(seen)))
+
+
+def pages(s, url):
+    out, page = [], s.get(url)
+    out += page["flows"]
+    while page["next"] is not None:
+        page = s.get(url + "&cursor=" + page["next"])
+        out += page["flows"]
+    return out
+
+
+def test_flows_by_activity():
+    def qpns(flows):
+        return [f["local_qpn"] for f in flows]
+    for flows, workers, sparse in ((1, 1, 0), (3000, 2, 0), (3000, 2, 1)):
+        with Server(f"flows={flows}", f"workers={workers}", f"sparse={sparse}") as s:
+            every = sorted(pages(s, "/v1/flows?limit=1000"), key=lambda f: f["idle_seconds"])
+            for limit in 1, 2, 3, 100, 1000:
+                page = s.get(f"/v1/flows?sort=recent&limit={limit}")
+                assert (page["total"], page["matching"], page["next"]) == (len(every), len(every), None)
+                assert qpns(page["flows"]) == qpns(every[:limit]), limit
+            failed = [f for f in every if f["state"] == "failed"]
+            page = s.get("/v1/flows?sort=recent&state=failed&limit=50")
+            assert qpns(page["flows"]) == qpns(failed[:50]) and page["matching"] == len(failed)
+            for limit in "3", "1000", "1001", "2500", "all":
+                said = json.loads(s.cli(f"flows --json --limit {limit}").stdout)
+                assert said["matching"] == len(every) and qpns(said["flows"]) == qpns(every[:None if limit == "all" else int(limit)]), limit
+    with Server("flows=0") as s:
+        assert s.get("/v1/flows?sort=recent")["flows"] == []
+
+
+def test_flow_filters():
+    with Server("flows=300") as s:
+        assert [f["local_qpn"] for f in s.get("/v1/flows?qpn=20")["flows"]] == [20]
+        assert [f["local_qpn"] for f in s.get("/v1/flows?qpn=0x14")["flows"]] == [20]
+        assert {f["state"] for f in s.get("/v1/flows?state=failed&limit=1000")["flows"]} == {"failed"}
+        one = s.get("/v1/flows?local=10.1.0.7&remote=10.2.0.7")["flows"]
+        assert len(one) == 1 and one[0]["local"] == "10.1.0.7"
+        assert s.get("/v1/flows?local=10.1.0.7&remote=10.2.0.8")["flows"] == []
+        v6 = ":".join(["fdfd"] * 8)
+        assert len(s.get(f"/v1/flows?local={v6}&limit=1000")["flows"]) == 60
+        assert s.get("/v1/flows?tunnel=none")["flows"] == []
+
+
+def test_many_flows_in_bounded_requests():
+    with Server("flows=100000") as s:
+        page, requests, found = s.get("/v1/flows?qpn=100015"), 1, []
+        while True:
+            found += page["flows"]
+            if page["next"] is None:
+                break
+            page, requests = s.get("/v1/flows?qpn=100015&cursor=" + page["next"]), requests + 1
+        assert len(found) == 1 and found[0]["local_qpn"] == 100015 and 5 <= requests <= 10, (len(found), requests)
+
+
+def test_counters():
+    with Server("tunnels=2", "workers=2") as s:
+        every = s.get("/v1/counters")["counters"]
+        names = {(c["group"], c["name"]) for c in every}
+        for header, macro, group in ((ROOT / "engine/engine.h", "ENG_COUNTERS", "engine"),
+                                     (ROOT / "wan/wan.h", "WAN_COUNTERS", "tunnel"),
+                                     (ROOT / "gateway/counters.h", "GW_COUNTERS", "gateway")):
+            text = header.read_text().split(f"#define {macro}(X)")[1].split("struct ")[0]
+            listed = re.findall(r"X\((\w+),", text)
+            assert len(listed) > 20
+            for name in listed:
+                assert (group, name) in names, (group, name)
+        assert all(c["help"] for c in every)
+        told = re.findall(r"`((?!ib)[a-z]+_[a-z0-9_]+)`", (ROOT / "docs/what-crosses.md").read_text())
+        assert len(told) > 15 and set(told) <= {name for _, name in names}, set(told) - {name for _, name in names}
+        some = s.get("/v1/counters?nonzero=1")["counters"]
+        assert 0 < len(some) < len(every) and all(c["value"] for c in some)
+        value = {(c["group"], c["name"], c.get("tunnel")): c["value"] for c in some}
+        assert value["engine", "drop_icrc", None] == 14 and value["gateway", "drop_tx_full", None] == 2 << 40
+        assert value["tunnel", "lost", "site-b"] == 84 and value["overlay", "drop_vxlan_nested", None] == 2
+        overlay = [c["name"] for c in every if c["group"] == "overlay"]
+        assert len(set(overlay)) == len(overlay) and {"vxlan_decapsulated", "drop_tenant_acl_denied", "arp_heard", "drop_arp_forged",
+                                                      "vxlan_ecn_ce", "host_moved"} <= set(overlay), overlay
+        each = s.get("/v1/counters?workers=1&nonzero=1")["counters"]
+        assert sorted(c["value"] for c in each if c["name"] == "drop_icrc") == [7, 7]
+        assert {c["worker"] for c in each if c["group"] == "engine"} == {0, 1}
+
+
+def parse_metrics(text):
+    """A strict reader of the text format: {(name, labels): value}; HELP and TYPE come first and once."""
+    typed, helped, samples, current = {}, set(), {}, None
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if m := re.fullmatch(r"# HELP ([a-z_:][a-z0-9_:]*) (\S.*)", line):
+            current = m[1]
+            assert current not in helped, line
+            helped.add(current)
+        elif m := re.fullmatch(r"# TYPE ([a-z_:][a-z0-9_:]*) (counter|gauge)", line):
+            assert m[1] == current and current not in typed, line
+            typed[current] = m[2]
+        else:
+            m = re.fullmatch(r'([a-z_:][a-z0-9_:]*)(?:\{((?:[a-z_]+="[^"\\\n]*",?)*)\})? (\S+)', line)
+            assert m and m[1] == current and current in typed, line
+            assert (m[1], m[2]) not in samples, line
+            assert not re.search(r"qpn", m[2] or ""), line
+            samples[m[1], m[2]] = float(m[3])
+            assert samples[m[1], m[2]] >= 0
+    for name, kind in typed.items():
+        assert name.startswith("roceway_") and name.endswith("_total") == (kind == "counter"), name
+        assert any(n == name for n, _ in samples), f"{name} has no sample"
+    return samples
+
+
+def test_metrics():
+    with Server("tunnels=64", "workers=4") as s:
+        status, headers, text = s.request("/metrics")
+        assert status == 200 and headers["Content-Type"].startswith("text/plain; version=0.0.4"), headers
+        m = parse_metrics(text)
+        assert m["roceway_engine_drop_icrc_total", None] == 28
+        assert m["roceway_tunnel_lost_total", 'tunnel="site-b"'] == 168
+        assert m["roceway_tunnel_rtt_seconds", 'tunnel="site-b"'] == 0.020123456
+        assert m["roceway_port_rx_missed_total", 'port="lan"'] == 3
+        assert m["roceway_worker_seconds_total", 'worker="3",mode="busy"'] == 30
+        assert m["roceway_gateway_drop_tx_full_total", None] == 4 << 40
+        assert s.cli("metrics").stdout.split("roceway_engine_")[0] == text.split("roceway_engine_")[0]
+
+
+def test_health():
+    with Server() as s:
+        for page in "/livez", "/readyz", "/healthz":
+            assert s.get(page)["ok"] is True
+        s.cli("health")
+    with Server("tunnels=2") as s:  # the second one is down
+        assert s.get("/readyz")["ok"] is True
+        bad = [c["name"] for c in s.get("/healthz", 503)["checks"] if not c["ok"]]
+        assert bad == ["tunnels"], bad
+        assert "BAD" in s.cli("health", 1).stdout
+    with Server("down=1") as s:
+        s.get("/livez")
+        s.get("/readyz", 503)
+
+
+def test_since_when_a_tunnel_is_down():
+    with Server("tunnels=2", "workers=2") as s:
+        down = s.get("/v1/status")["tunnels_down"]
+        assert [d["name"] for d in down] == ["name-of-30-characters-abc-001"] and 190 <= down[0]["seconds"] < 250, down
+        up, down = s.get("/v1/tunnels")["tunnels"]
+        assert (up["state"], down["state"]) == ("up", "down")
+        assert 7200 <= up["since_seconds"] < 7260 and 190 <= down["since_seconds"] < 250, (up, down)
+        assert (up["since"], down["since"]) == ("2023-11-16T00:00:00Z", "2023-11-16T01:56:50Z"), (up, down)
+        for line in s.cli("status").stdout, s.cli("tunnels").stdout:
+            assert re.search(r"name-of-30-characters-abc-001:? down for 3 min \d+ s, since 2023-11-1\dT[\d:]+Z$", line, re.M), line
+            assert "site-b down" not in line and "site-b: down" not in line
+    with Server() as s:
+        assert s.get("/v1/status")["tunnels_down"] == [] and "down" not in s.cli("status").stdout + s.cli("tunnels").stdout
+
+
+def test_a_stuck_worker():
+    with Server("workers=3", "stuck=1") as s:
+        for page in "/v1/flows", "/v1/tunnels", "/v1/counters", "/metrics":
+            assert s.get(page, 503)["error"] == "worker 1 does not answer"
+        assert s.get("/v1/status")["workers_answering"] == 2
+        assert [w["answering"] for w in s.get("/v1/workers")["workers"]] == [True, False, True]
+        s.get("/livez", 503)
+        r = s.cli("flows", 1)
+        assert r.stderr == "roceway: the gateway answers: worker 1 does not answer\n" and r.stdout == "", r
+
+
+def test_stale_socket_is_replaced_but_nothing_else():
+    with tempfile.TemporaryDirectory() as d:
+        path = d + "/x"
+        dead = socket.socket(socket.AF_UNIX)
+        dead.bind(path)
+        dead.close()
+        with Server(path=path) as s:
+            s.get("/livez")
+            second = subprocess.run([SERVER, path], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            assert second.returncode == 1 and "another gateway answers" in second.stderr, second
+            s.get("/livez")
+        Path(path).write_text("precious")
+        third = subprocess.run([SERVER, path], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert third.returncode == 1 and "is no socket" in third.stderr and Path(path).read_text() == "precious"
+        long = subprocess.run([SERVER, d + "/" + "a" * 110], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert long.returncode == 1 and "too long" in long.stderr
+
+
+# --- the command ---------------------------------------------------------------------------------------
+
+
+def test_tables_fit():
+    for options in ([], ["tunnels=20", "flows=200", "workers=4", "offload=1"], ["flows=0"]):
+        with Server(*options) as s:
+            for line in TABLES:
+                if line == "health" and options and options[0] == "tunnels=20":
+                    continue
+                r = s.cli(line)
+                assert r.stdout, line
+                fits(r.stdout)
+            for line in "flows --detail --limit 5", "tunnels --detail", "ports --detail":
+                fits(s.cli(line).stdout)
+
+
+def test_tables_lose_nothing():
+    with Server("flows=5", "tunnels=2") as s:
+        text = s.cli("flows").stdout
+        assert text.count("fd") == 8 * 2 or "fdfd" in text
+        assert re.sub(r"\s", "", text).count("10.2.0.3") == 1
+        assert re.search(r"^10\.1\.0\.0 +16 +10\.2\.0\.0 +16776960 +idle +0 B +1\.12 TiB +31 MiB +path +9\d s$", text, re.M), text
+        assert re.search(r"^10\.1\.0\.1 +17 +10\.2\.0\.1 +\? +learning", text, re.M), text
+        assert re.search(r"^site-b +up +192\.0\.2\.2? +udp +20\.1 ms +0\.0120 % +loss +9\.50 Gbps", s.cli("tunnels").stdout, re.M)
+        assert "1 d 3 h" in s.cli("status").stdout
+
+
+def test_json_is_the_apis():
+    with Server("flows=250", "workers=2") as s:
+        for name, page in (("tunnels", "/v1/tunnels?workers=1"), ("ports", "/v1/ports"), ("neighbours", "/v1/neighbours"),
+                           ("siblings", "/v1/siblings"),
+                           ("workers", "/v1/workers"), ("offload", "/v1/offload")):
+            said, asked = json.loads(s.cli(name + " --json").stdout), s.get(page)
+            for t in said.get("tunnels", []) + asked.get("tunnels", []):
+                assert t.pop("since_seconds") > 0  # moves on
+            assert said == asked, name
+        assert json.loads(s.cli("status --json").stdout).keys() == s.get("/v1/status").keys()
+        assert json.loads(s.cli("health --json").stdout)["ok"] is True
+        flows = json.loads(s.cli("flows --json --limit all").stdout)
+        assert len(flows["flows"]) == 500 and flows["total"] == 500 and flows["next"] is None
+        assert len(json.loads(s.cli("--json flows --limit 300").stdout)["flows"]) == 300
+        assert len(json.loads(s.cli("--json counters").stdout)["counters"]) < len(json.loads(s.cli("counters --all --json").stdout)["counters"])
+        json.loads(s.cli("version --json").stdout)
+
+
+def test_siblings():
+    with Server() as s:
+        assert s.get("/v1/siblings") == {"siblings": []}
+        assert "roceway_sibling" not in s.request("/metrics")[2]
+    with Server("siblings=1") as s:
+        assert s.get("/v1/siblings")["siblings"] == [
+            {"name": "gw-a2", "state": "up", "address": "10.1.0.102", "mac": "02:00:00:00:01:02", "mac_known": True, "weight": 3, "pairs": 4,
+             "from": "gateway", "packets": 12345},
+            {"name": "gw-a3", "state": "lost", "address": "10.1.0.103", "mac": None, "mac_known": False, "weight": 0, "pairs": 0,
+             "from": "controller", "packets": 0}]
+        text = s.cli("siblings").stdout
+        assert re.search(r"^gw-a2 +up +10\.1\.0\.102 +02:00:00:00:01:02 +gateway +4 +12\.3k$", text, re.M), text
+        assert re.search(r"^gw-a3 +lost +10\.1\.0\.103 +not known +controller +0 +0$", text, re.M), text
+        fits(s.cli("siblings --detail").stdout)
+        metrics = s.request("/metrics")[2]
+        assert 'roceway_sibling_packets_total{sibling="gw-a2"} 12345' in metrics and 'roceway_sibling_up{sibling="gw-a3"} 0' in metrics
+
+
+def test_offload():
+    with Server() as s:
+        assert s.cli("offload").stdout == "no port has offload: everything is in software\n"
+        assert s.get("/v1/offload") == {"ports": [], "rules": []}
+    with Server("offload=1") as s:
+        page = s.get("/v1/offload")
+        assert page["ports"] == [{"name": "lan0", "backend": "tc", "device": "enp1s0f0np0", "vxlan_device": "rwy-vxlan", "error": "",
+                                  "hardware": 2, "kernel": 2, "software": 2}]
+        drop, soft, vlan, vxlan, vni, left = page["rules"]
+        assert drop["match"] == "vni 5001 to vtep 192.0.2.1 ipv4 src 10.1.0.66/32 roce port 49152-65535", drop
+        assert (drop["action"], drop["where"], drop["why"], drop["packets"], drop["acl_rule"]) == ("drop", "hardware", "", 1234567, 3)
+        assert "dst fd00::/64 opcode 0x0a-0x0b qp 1" in soft["match"] and soft["packets"] is None and "RDMA" in soft["why"], soft
+        assert vlan["action"] == "to-vlan 101 dst mac 00:00:00:00:00:00" and "src mac" in vlan["match"], vlan
+        assert vxlan["match"].startswith("vlan 101") and vxlan["action"].startswith("to-vxlan vni 5001 vtep 192.0.2.11") and vxlan["stale"], vxlan
+        assert vni["match"] == "any vni to vtep 192.0.2.1" and vni["tenant"] == "" and vni["what"] == "unknown-vni", vni
+        assert left["action"] == "software" and left["match"] == "" and left["why"], left
+        text = s.cli("offload").stdout
+        assert re.search(r"^lan0 +tc +enp1s0f0np0 rwy-vxlan +2 +2 +2", text, re.M), text
+        assert "acl 3" in text and "kernel (stale)" in text, text
+        assert "MATCH" not in s.cli("offload --summary").stdout
+        assert s.get("/v1/offload?tenant=nobody")["rules"] == []
+
+
+def test_flow_options():
+    with Server("flows=250") as s:
+        assert "100 of 250 shown, the most recently active (more: --limit N, --limit all); 250 flows in all\n" in s.cli("flows").stdout
+        assert "\n250 shown; 250 flows in all\n" in s.cli("flows --limit=all").stdout
+        assert "\n83 shown; 250 flows in all\n" in s.cli("flows --state failed").stdout
+        assert "\n9 of 84 shown" in s.cli("flows --state idle --limit 9").stdout
+        assert "1 shown" in s.cli("flows --qpn 0x14").stdout
+        assert "1 shown" in s.cli("flows --local 10.1.0.7 --remote=10.2.0.7").stdout
+        assert "0 shown" in s.cli("flows --tunnel a&b=c").stdout
+        assert "expected learning" in s.cli("flows --state odd", 1).stderr
+
+
+def test_watch():
+    with Server() as s:
+        text = s.cli("counters --watch 50ms --count 2").stdout
+        fits(text)
+        assert text.count("PER SECOND") == 2 and re.search(r"^engine +lan_rx_packets +\d+ +\+1000 ", text, re.M), text
+        lines = s.cli("counters lan_rx --json --watch 50ms --count 2").stdout.splitlines()
+        assert len(lines) == 2
+        for line in lines:
+            d = json.loads(line)
+            assert d["seconds"] >= 0.05 and {c["name"] for c in d["counters"]} == {"lan_rx_packets", "lan_rx_bytes"}
+        for bad in "counters --watch x", "counters --watch 1", "counters --watch 0s", "counters --count 3", "counters --watch 1s --count 0":
+            s.cli(bad, 2)
+
+
+def test_usage_errors():
+    cases = [(["flws"], "did you mean flows?"), (["tunels"], "did you mean tunnels?"), (["xyzzy"], "roceway help lists them"),
+             (["flows", "--limt", "1"], "did you mean --limit?"), (["flows", "--limit"], "needs a value: N"),
+             (["status", "--json=1"], "takes no value"), (["status", "extra"], "one word too many"), (["flows", "-x"], "no option -x"),
+             (["--limit", "1", "flows"], "no option --limit"), (["help", "flws"], "did you mean flows?"),
+             (["flows", "--limit", "0"], "expected a number from 1 on"), (["flows", "--limit", "1x"], "expected a number")]
+    for words, want in cases:
+        r = cli(words, 2)
+        assert want in r.stderr and r.stderr.count("\n") == 1 and r.stdout == "", (words, r)
+    assert cli([], 2).stdout.startswith("roceway [OPTIONS] COMMAND")
+
+
+def test_unreachable():
+    for path in "/nonexistent/x.sock", "/dev/null", "/" + "a" * 200:
+        r = cli(["--socket", path, "status"], 1)
+        assert r.stderr.startswith(f"roceway: cannot reach the gateway at {path}: ") and r.stderr.count("\n") == 1, r.stderr
+    r = cli(["status"], 1, {"ROCEWAY_SOCKET": "/nonexistent/env.sock"})
+    assert "/nonexistent/env.sock: No such file or directory" in r.stderr, r.stderr
+
+
+def test_not_a_gateway():
+    with tempfile.TemporaryDirectory() as d, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(d + "/x")
+        listener.listen()
+        for answer, want in ((b"HTTP/1.0 200 OK\r\n\r\n[1]", "is no JSON object"), (b"HTTP/1.0 500 No\r\n\r\noops", "HTTP status 500"),
+                             (b"hello\r\n", "cannot reach")):
+            p = subprocess.Popen([CLI, "--socket", d + "/x", "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            c, _ = listener.accept()
+            c.recv(4096)
+            c.sendall(answer)
+            c.close()
+            out, err = p.communicate(timeout=20)
+            assert p.returncode == 1 and want in err and out == "", (answer, err)
+
+
+def test_help_tells_every_command_and_option():
+    names = cli(["list-commands"]).stdout.split()
+    assert len(names) == len(set(names)) and {"status", "flows", "metrics", "version"} <= set(names)
+    overview = cli(["help"]).stdout
+    fits(overview)
+    doc = (ROOT / "docs/cli.md").read_text()
+    for name in names:
+        assert re.search(rf"^  {name} ", overview, re.M), name
+        assert re.search(rf"\b{name}\b", doc), f"docs/cli.md does not tell {name}"
+        text = cli([name, "-h"]).stdout
+        fits(text)
+        assert text == cli(["help", name]).stdout == cli([name, "--help"]).stdout
+        for opt in cli(["list-commands", name]).stdout.split():
+            assert re.search(rf"^  {opt}\b", text, re.M), (name, opt)
+    assert cli(["version"]).stdout == cli(["--version"]).stdout == f"roceway {(ROOT / 'VERSION').read_text().strip()}\n"
+
+
+def test_completion():
+    script = 'source conf/completion/roceway; COMP_WORDS=({}); COMP_CWORD={}; _roceway; echo "${{COMPREPLY[@]}}"'
+    env = {**os.environ, "PATH": f"{CLI.parent}:{os.environ['PATH']}"}
+    for words, want in ((["roceway", "fl"], "flows"), (["roceway", "flows", "--li"], "--limit"), (["roceway", "--json", "st"], "status"),
+                        (["roceway", "flows", "--state", "pa"], "paired"), (["roceway", "help", "tunnels"], "tunnels"), (["roceway", "tunnel", "a"], "add"),
+                        (["roceway", "tenant", "sh"], "show")):
+        r = subprocess.run(["bash", "-c", script.format(" ".join(words), len(words) - 1)], cwd=ROOT, env=env, capture_output=True, text=True)
+        assert r.stdout.strip() == want, (words, r.stdout, r.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(cases.run(globals()))

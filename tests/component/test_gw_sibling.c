@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole gateways (ov_lab.h, with one and with two workers) that have siblings: site A's are a2 and a3, which
+ * are nothing but MAC addresses and frames here; site B's gateway is alone. What is a sibling's goes out on
+ * the LAN again as a router would send it, what is under way stays, nothing goes twice.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/control/reload.h"
+#include "gateway/control/siblings.h"
+#include "roce/icrc.h"
+#include "roce/parse.h"
+#include "rwy/endian.h"
+#include "tests/component/ov_lab.h"
+
+#define WAIT    5000 /* ms at most for what must come */
+#define NOTHING 60   /* ms in which nothing may come */
+#define SPORT   0xc123
+#define HOSTS   16
+#define A2      0 /* places in what is said */
+#define A3      1
+
+static struct ov_lab lab;
+static const uint8_t host_mac[6] = {0x02, 0xaa, 0, 0, 0, 1};
+static const uint8_t sib_mac[2][6] = {{0x02, 0xbb, 0, 0, 0, 2}, {0x02, 0xbb, 0, 0, 0, 3}};
+
+static struct rwy_ip addr(enum fp_site s, uint8_t n, bool v6)
+{
+	if (v6)
+		return (struct rwy_ip){{0xfd, 0, [3] = (uint8_t)(s + 1), [15] = n}};
+	return ov_ip4(10, (uint8_t)(s + 1), 0, n);
+}
+
+static struct rwy_ip sibling(unsigned i)
+{
+	return addr(FP_A, (uint8_t)(200 + i), false);
+}
+
+static void conf(struct conf *c, enum fp_site s)
+{
+	c->weight = 1;
+	snprintf(c->tunnel[0].peer, CONF_NAME, "%s", s == FP_A ? "b1" : "a1");
+	c->tunnel[0].weight = 2;
+	c->tunnel[0].prefix[1] = (struct conf_prefix){.addr = addr(!s, 0, true), .len = 64};
+	c->tunnel[0].prefixes = 2;
+	if (s != FP_A)
+		return;
+	c->siblings = 1;
+	snprintf(c->sibling[0].name, CONF_NAME, "a2");
+	c->sibling[0].address = sibling(A2);
+	c->sibling[0].weight = 3;
+}
+
+static void hops(struct fp_gw *g, enum fp_site s)
+{
+	for (uint8_t n = 2; n < 2 + HOSTS; n++)
+		for (unsigned v6 = 0; v6 < 2; v6++)
+			fp_neighbour(g, FP_LAN, addr(s, n, v6), host_mac);
+	if (s == FP_A)
+		fp_neighbour(g, FP_LAN, sibling(A2), sib_mac[A2]);
+}
+
+/* --- what is said, while the gateways turn -------------------------------------------------------------- */
+
+struct job {
+	const struct gw_siblings_say *say;
+	int rc;
+	_Atomic bool done;
+};
+
+static void *work(void *arg)
+{
+	struct job *j = arg;
+
+	gw_change_lock();
+	j->rc = gw_siblings_set(&lab.fp.gw[FP_A].app, j->say);
+	gw_change_unlock();
+	atomic_store(&j->done, true);
+	return NULL;
+}
+
+static void *tick(void *arg)
+{
+	gw_siblings_tick(&lab.fp.gw[FP_A].app, NULL);
+	atomic_store(&((struct job *)arg)->done, true);
+	return NULL;
+}
+
+static void run(void *(*fn)(void *), struct job *j)
+{
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, fn, j), 0);
+	while (!atomic_load(&j->done))
+		ov_turn(&lab);
+	pthread_join(t, NULL);
+	assert_int_equal(j->rc, 0);
+}
+
+/* a2 and a3, as a document has them; who has the pair of hosts n there and here. */
+struct said {
+	bool lost2, lost3, no3;
+	uint32_t weight; /* of a2's tunnel; 0: it has none */
+	int pair[HOSTS]; /* by host: -1 ours, A2, A3; -2: nobody's */
+	bool all;        /* pair[] counts */
+	uint32_t dqpn;   /* if it is not 0: of what host 0 sends to this QP, */
+	int who;         /*   whatever is said of its pair */
+};
+
+static void say(const struct said *x)
+{
+	struct gw_sibling *sib = calloc(2, sizeof(*sib));
+	struct gw_sibling_pair pair[2 * HOSTS + 1];
+	struct gw_siblings_say s = {.sib = sib, .n = x->no3 ? 1 : 2, .pair = pair};
+	struct job j = {.say = &s};
+
+	assert_non_null(sib);
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(sib[i].name, CONF_NAME, "a%u", i + 2);
+		sib[i].addr = sibling(i);
+		sib[i].lost = i ? x->lost3 : x->lost2;
+		sib[i].tunnels = x->weight ? 1 : 0;
+		snprintf(sib[i].tunnel[0].peer, CONF_NAME, "b1");
+		sib[i].tunnel[0].weight = i ? 0 : x->weight;
+	}
+	for (unsigned n = 0; x->all && n < HOSTS; n++)
+		for (unsigned v6 = 0; v6 < 2 && x->pair[n] > -2; v6++)
+			pair[s.pairs++] = (struct gw_sibling_pair){.local = addr(FP_A, (uint8_t)(n + 2), v6),
+			    .remote = addr(FP_B, 2, v6),
+			    .who = x->pair[n]};
+	if (x->dqpn)
+		pair[s.pairs++] = (struct gw_sibling_pair){.local = addr(FP_A, 2, false),
+		    .remote = addr(FP_B, 2, false),
+		    .who = x->who,
+		    .dqpn = x->dqpn};
+	run(work, &j);
+	free(sib);
+}
+
+/* Everybody's pair is `who`'s. */
+static void say_all(int who)
+{
+	struct said x = {.all = true, .weight = 1};
+
+	for (unsigned n = 0; n < HOSTS; n++)
+		x.pair[n] = who;
+	say(&x);
+}
+
+/* --- packets -------------------------------------------------------------------------------------------- */
+
+static struct fr_roce packet(uint8_t n, uint32_t qpn, uint32_t psn, bool v6)
+{
+	return (struct fr_roce){.src = addr(FP_A, (uint8_t)(n + 2), v6),
+	    .dst = addr(FP_B, 2, v6),
+	    .sport = SPORT,
+	    .dqpn = qpn,
+	    .psn = psn,
+	    .payload = 256,
+	    .fill = 0x5a};
+}
+
+static void inject(enum fp_site s, const uint8_t smac[6], const uint8_t *ip, uint32_t len)
+{
+	uint8_t eth[FR_MAX];
+
+	len = fr_eth(eth, lab.fp.gw[s].port[FP_LAN].mac, smac, 0, ip[0] >> 4 == 4 ? 0x0800 : 0x86dd, ip, len);
+	ov_inject(&lab, s, eth, len);
+}
+
+static void send_from(const uint8_t smac[6], uint8_t n, uint32_t qpn, uint32_t psn)
+{
+	const struct fr_roce r = packet(n, qpn, psn, false);
+	uint8_t ip[FR_MAX];
+
+	inject(FP_A, smac, ip, fr_write(ip, &r));
+}
+
+static void send_write(uint8_t n, uint32_t qpn, uint32_t psn)
+{
+	send_from(host_mac, n, qpn, psn);
+}
+
+/* What site s puts on its LAN next. False: nothing within ms. */
+static bool next(enum fp_site s, unsigned ms, uint8_t buf[FR_MAX], struct fr_seen *f)
+{
+	uint32_t len;
+
+	if (!ov_receive(&lab, s, buf, &len, ms))
+		return false;
+	assert_true(fr_read(buf, len, f));
+	return true;
+}
+
+static uint32_t qpn_of(const struct fr_seen *f)
+{
+	return rwy_get24(f->net + (f->net[0] >> 4 == 4 ? 20 : 40) + 8 + 5);
+}
+
+/* The next frame of A's LAN port is the WRITE of that QP, to that sibling. */
+static void expect_handed(unsigned who, uint32_t qpn)
+{
+	uint8_t buf[FR_MAX];
+	struct fr_seen f;
+
+	do
+		assert_true(next(FP_A, WAIT, buf, &f));
+	while (!memcmp(f.eth, host_mac, 6)); /* what a flow that is here is answered */
+	assert_memory_equal(f.eth, sib_mac[who], 6);
+	assert_memory_equal(f.eth + 6, lab.fp.gw[FP_A].port[FP_LAN].mac, 6);
+	assert_int_equal(qpn_of(&f), qpn);
+}
+
+/* It comes out at B's host, and nothing but answers to the host on A's LAN. */
+static void expect_carried(uint32_t qpn)
+{
+	uint8_t buf[FR_MAX];
+	struct fr_seen f;
+
+	do
+		assert_true(next(FP_B, WAIT, buf, &f));
+	while (qpn_of(&f) != qpn); /* sent again, as nobody answers there */
+	assert_memory_equal(f.eth, host_mac, 6);
+	while (next(FP_A, 0, buf, &f))
+		assert_memory_equal(f.eth, host_mac, 6);
+}
+
+static void answer_from_b(uint8_t n, uint32_t qpn, uint32_t psn)
+{
+	struct fr_roce r = packet(n, qpn, psn, false);
+	const struct rwy_ip a = r.src;
+	uint8_t ip[FR_MAX], buf[FR_MAX];
+	struct fr_seen f;
+
+	r.src = r.dst;
+	r.dst = a;
+	r.dqpn = qpn + 1;
+	inject(FP_B, host_mac, ip, fr_ack(ip, &r, 1));
+	assert_true(next(FP_A, WAIT, buf, &f));
+	assert_memory_equal(f.eth, host_mac, 6);
+}
+
+static uint32_t fresh(void)
+{
+	static uint32_t qpn = 0x100;
+
+	return qpn += 16;
+}
+
+static struct gw_counters at_a(void)
+{
+	return ov_counters(&lab, FP_A);
+}
+
+/* --- tests ---------------------------------------------------------------------------------------------- */
+
+/* By the file's weights, 3 to 1: about so many of 256 address pairs; the same for all QPs of a pair. */
+static void test_rule(void **state)
+{
+	const uint64_t before = at_a().sibling_tx;
+	unsigned theirs = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 256; i++) {
+		struct fr_roce r = packet((uint8_t)(i % HOSTS), 0x300000 + i, 1, false);
+		uint8_t ip[FR_MAX];
+		bool handed[2];
+
+		r.dst.b[15] = (uint8_t)(2 + i / HOSTS);
+		for (unsigned k = 0; k < 2; k++) {
+			const uint64_t was = at_a().sibling_tx;
+
+			r.dqpn += k << 12;
+			inject(FP_A, host_mac, ip, fr_write(ip, &r));
+			ov_turn(&lab); /* the worker that receives it, */
+			ov_turn(&lab); /*   and the one whose it is */
+			handed[k] = at_a().sibling_tx > was;
+		}
+		assert_int_equal(handed[0], handed[1]);
+		theirs += handed[0];
+	}
+	assert_in_range(theirs, 256 * 65 / 100, 256 * 85 / 100);
+	assert_int_equal(at_a().sibling_tx - before, 2 * theirs);
+	ov_settle(&lab, NOTHING);
+}
+
+/* What goes on is what came, but for its MAC addresses and one hop; its ICRC and its checksum are right. */
+static void test_rewrite(void **state)
+{
+	(void)state;
+	say_all(A2);
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		const struct gw_counters before = at_a();
+		const struct fr_roce r = packet(3, fresh(), 9, v6);
+		uint8_t ip[FR_MAX], buf[FR_MAX];
+		const uint32_t len = fr_write(ip, &r), ttl = v6 ? 7 : 8;
+		struct roce_pkt pkt;
+		struct fr_seen f;
+
+		inject(FP_A, host_mac, ip, len);
+		assert_true(next(FP_A, WAIT, buf, &f));
+		assert_memory_equal(f.eth, sib_mac[A2], 6);
+		assert_memory_equal(f.eth + 6, lab.fp.gw[FP_A].port[FP_LAN].mac, 6);
+		assert_int_equal(f.type, v6 ? 0x86dd : 0x0800);
+		assert_int_equal(f.net_len, len);
+		assert_int_equal(f.net[ttl], ip[ttl] - 1);
+		assert_int_equal(roce_parse((uint8_t *)(uintptr_t)f.net, len, &pkt), ROCE_PARSE_OK);
+		assert_true(roce_icrc_ok(&pkt));
+		ip[ttl]--;
+		if (!v6)
+			memcpy(ip + 10, f.net + 10, 2); /* fr_read has summed it up */
+		assert_memory_equal(ip, f.net, len);
+		assert_int_equal(at_a().tx_in_place, before.tx_in_place + 1);
+		assert_int_equal(at_a().tx_copied, before.tx_copied);
+		assert_int_equal(at_a().sibling_tx, before.sibling_tx + 1);
+	}
+}
+
+/* A QP that is named goes where that says, before its address pair; others of the pair go with that. */
+static void test_named_qp(void **state)
+{
+	const uint32_t named = fresh(), other = fresh(), last = fresh(), late = fresh(), theirs = fresh();
+	struct said x = {.no3 = true, .weight = 1, .all = true, .dqpn = named, .who = A2};
+
+	(void)state;
+	for (unsigned n = 0; n < HOSTS; n++)
+		x.pair[n] = -1;
+	say(&x);
+	send_write(0, named, 1);
+	expect_handed(A2, named);
+	send_write(0, other, 1);
+	expect_carried(other);
+	/* also while another one of its hosts waits to be learned here */
+	x.dqpn = last;
+	say(&x);
+	send_write(0, last, 1);
+	expect_handed(A2, last);
+	answer_from_b(0, other, 1);
+	/* the other way round: ours, of a pair that is theirs */
+	for (unsigned n = 0; n < HOSTS; n++)
+		x.pair[n] = A2;
+	x.dqpn = late;
+	x.who = -1;
+	say(&x);
+	send_write(0, late, 1);
+	expect_carried(late);
+	answer_from_b(0, late, 1);
+	send_write(0, theirs, 1);
+	expect_handed(A2, theirs);
+	/* what is under way here stays, whatever is said of it now */
+	x.who = A2;
+	say(&x);
+	send_write(0, late, 2);
+	expect_carried(late);
+	ov_settle(&lab, NOTHING);
+}
+
+/* One hop left: it is carried as the engine carries it, unless a sibling is not known that might send it
+ * round. */
+static void test_last_hop(void **state)
+{
+	const struct said x = {.no3 = true, .all = true, .weight = 1}, y = {.all = true, .weight = 1};
+	const struct fr_roce r = packet(3, fresh(), 9, true);
+	const uint64_t before = at_a().drop_sibling_hops;
+	uint8_t ip[FR_MAX], buf[FR_MAX];
+	const uint32_t len = fr_write(ip, &r);
+	struct fr_seen f;
+
+	(void)state;
+	say(&x);
+	ip[7] = 1;
+	inject(FP_A, host_mac, ip, len);
+	assert_true(next(FP_A, WAIT, buf, &f));
+	assert_memory_equal(f.eth, sib_mac[A2], 6);
+	assert_int_equal(f.net[7], 1);
+	say(&y); /* a3 has no MAC address */
+	inject(FP_A, host_mac, ip, len);
+	assert_false(next(FP_A, NOTHING, buf, &f));
+	assert_int_equal(at_a().drop_sibling_hops, before + 1);
+}
+
+/* A flow that is here stays, and one that went to a sibling goes on to it, whatever is said anew. */
+static void test_under_way(void **state)
+{
+	const uint32_t here = fresh(), there = fresh(), later = fresh();
+
+	(void)state;
+	say_all(-1);
+	send_write(1, here, 1);
+	expect_carried(here);
+	answer_from_b(1, here, 1);
+	say_all(A2);
+	send_write(1, here, 2);
+	expect_carried(here);
+	send_write(1, there, 1);
+	expect_handed(A2, there);
+	say_all(-1);
+	send_write(1, there, 2);
+	expect_handed(A2, there);
+	send_write(1, later, 1);
+	expect_carried(later);
+	send_write(1, here, 3);
+	expect_carried(here);
+	ov_settle(&lab, NOTHING);
+}
+
+/* The host's first answer to a flow that came by this gateway's tunnel belongs here, although there is
+ * nothing yet by its QPN. */
+static void test_first_answer(void **state)
+{
+	const uint32_t qpn = fresh();
+	const uint64_t before = at_a().sibling_tx;
+	struct fr_roce r = packet(5, qpn, 4, false);
+	const struct rwy_ip a = r.src;
+	uint8_t ip[FR_MAX], buf[FR_MAX];
+	struct fr_seen f;
+
+	(void)state;
+	say_all(A2);
+	r.src = r.dst;
+	r.dst = a;
+	inject(FP_B, host_mac, ip, fr_write(ip, &r));
+	do
+		assert_true(next(FP_A, WAIT, buf, &f));
+	while (qpn_of(&f) != qpn);
+	r.dst = r.src;
+	r.src = a;
+	r.dqpn = qpn + 1;
+	inject(FP_A, host_mac, ip, fr_ack(ip, &r, 1));
+	do
+		assert_true(next(FP_B, WAIT, buf, &f));
+	while (qpn_of(&f) != qpn + 1);
+	assert_int_equal(at_a().sibling_tx, before);
+	ov_settle(&lab, NOTHING);
+}
+
+/* What a sibling handed on is taken here, and the rest of that flow too. */
+static void test_never_twice(void **state)
+{
+	const uint32_t qpn = fresh();
+	const uint64_t kept = at_a().sibling_kept, sent = at_a().sibling_tx;
+
+	(void)state;
+	say_all(A2);
+	send_from(sib_mac[A2], 6, qpn, 1);
+	expect_carried(qpn);
+	assert_int_equal(at_a().sibling_kept, kept + 1);
+	send_write(6, qpn, 2);
+	expect_carried(qpn);
+	assert_int_equal(at_a().sibling_tx, sent);
+	ov_settle(&lab, NOTHING);
+}
+
+/* A lost sibling gets nothing; what was its is shared by the rule among those that live: here, all is ours.
+ */
+static void test_lost(void **state)
+{
+	struct said x = {.all = true, .weight = 0};
+	const uint32_t qpn = fresh();
+
+	(void)state;
+	say(&x);
+	send_write(7, qpn, 1);
+	expect_handed(A2, qpn);
+	x.lost2 = true;
+	say(&x);
+	send_write(7, qpn, 2);
+	expect_carried(qpn);
+	x.lost2 = false; /* it is back: what is under way here stays */
+	say(&x);
+	send_write(7, qpn, 3);
+	expect_carried(qpn);
+	send_write(7, qpn + 1, 1);
+	expect_handed(A2, qpn + 1);
+	ov_settle(&lab, NOTHING);
+}
+
+/* A sibling whose MAC address is not known: it is asked for, and the packet is the host's to send again. */
+static void test_unresolved(void **state)
+{
+	const uint64_t before = at_a().drop_sibling_unresolved;
+	const struct gw_app *app = &lab.fp.gw[FP_A].app;
+	const uint32_t qpn = fresh();
+	uint8_t buf[FR_MAX];
+	struct fr_seen f;
+	bool asked = false;
+
+	(void)state;
+	say_all(A3);
+	send_write(8, qpn, 1);
+	assert_false(next(FP_A, NOTHING, buf, &f));
+	assert_int_equal(at_a().drop_sibling_unresolved, before + 1);
+	for (unsigned w = 0; w < app->workers; w++)
+		for (uint32_t i = app->worker[w]->ask_tail; i != app->worker[w]->ask_head; i++) {
+			const struct rwy_ip a3 = sibling(A3);
+
+			asked |= rwy_ip_eq(&app->worker[w]->ask[i % GW_ASKS].addr, &a3);
+		}
+	assert_true(asked);
+}
+
+/* Only RoCE: what has no state goes by any gateway. Tenants' packets are not looked at. */
+static void test_what_is_not_roce(void **state)
+{
+	const uint64_t before = at_a().sibling_tx;
+	const struct fr_roce r = packet(9, fresh(), 1, false);
+	uint8_t ip[FR_MAX], buf[FR_MAX];
+	struct fr_seen f;
+
+	(void)state;
+	say_all(A2);
+	inject(FP_A, host_mac, ip, fr_udp(ip, &r.src, &r.dst, 1000, 2000, 64));
+	do
+		assert_true(next(FP_B, WAIT, buf, &f));
+	while (rwy_get16(f.net + 22) != 2000);
+	assert_int_equal(at_a().sibling_tx, before);
+}
+
+/* What people see: name, address, state, MAC address, packets. */
+struct seen {
+	struct job j;
+	struct gw_sibling_info info[4];
+	unsigned n;
+};
+
+static void *see(void *arg)
+{
+	struct seen *x = arg;
+
+	x->n = gw_siblings_get(&lab.fp.gw[FP_A].app, x->info, 4);
+	atomic_store(&x->j.done, true);
+	return NULL;
+}
+
+static void test_shown(void **state)
+{
+	struct said y = {.all = true, .weight = 1, .lost3 = true};
+	static struct seen x, after;
+	const uint32_t qpn = fresh();
+
+	(void)state;
+	say(&y);
+	run(see, &x.j);
+	send_write(10, qpn, 1);
+	expect_handed(A2, qpn);
+	run(see, &after.j);
+	assert_int_equal(after.n, 2);
+	assert_string_equal(after.info[0].name, "a2");
+	assert_true(after.info[0].mac_known && after.info[0].controller && !after.info[0].lost);
+	assert_memory_equal(after.info[0].mac, sib_mac[A2], 6);
+	assert_int_equal(after.info[0].pairs, 2 * HOSTS);
+	assert_int_equal(after.info[0].packets, x.info[0].packets + 1);
+	assert_string_equal(after.info[1].name, "a3");
+	assert_true(!after.info[1].mac_known && after.info[1].lost);
+	assert_int_equal(after.info[1].packets, 0);
+}
+
+static const struct conf *own; /* to be said as a file's */
+
+static void *work_own(void *arg)
+{
+	struct job *j = arg;
+
+	gw_change_lock();
+	j->rc = gw_siblings_own(&lab.fp.gw[FP_A].app, own);
+	gw_change_unlock();
+	atomic_store(&j->done, true);
+	return NULL;
+}
+
+/* The file's sibling is lost when it does not answer for three ticks. */
+static void test_file_sibling_lost(void **state)
+{
+	static struct conf c;
+
+	(void)state;
+	c = *lab.fp.gw[FP_A].app.conf;
+	c.sibling[0].address = sibling(A3); /* nobody answers there */
+	own = &c;
+	run(work_own, &(struct job){0});
+	for (unsigned i = 0; i < 4; i++) {
+		struct seen x = {0};
+
+		run(see, &x.j);
+		assert_int_equal(x.n, 1);
+		assert_int_equal(x.info[0].weight, 3);
+		assert_false(x.info[0].controller);
+		assert_int_equal(x.info[0].lost, i >= 3);
+		run(tick, &(struct job){0});
+	}
+	for (uint32_t i = 0; i < HOSTS; i++) { /* all is ours */
+		const uint32_t qpn = fresh();
+
+		send_write((uint8_t)i, qpn, 1);
+		expect_carried(qpn);
+	}
+}
+
+static int tests(void)
+{
+	const struct CMUnitTest t[] = {
+	    cmocka_unit_test(test_rule),
+	    cmocka_unit_test(test_rewrite),
+	    cmocka_unit_test(test_named_qp),
+	    cmocka_unit_test(test_last_hop),
+	    cmocka_unit_test(test_under_way),
+	    cmocka_unit_test(test_first_answer),
+	    cmocka_unit_test(test_never_twice),
+	    cmocka_unit_test(test_lost),
+	    cmocka_unit_test(test_unresolved),
+	    cmocka_unit_test(test_what_is_not_roce),
+	    cmocka_unit_test(test_shown),
+	    cmocka_unit_test(test_file_sibling_lost),
+	};
+
+	gw_log_set(GW_LOG_ERROR); /* hosts that never answer are no news */
+	return cmocka_run_group_tests(t, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	ov_conf_more = conf;
+	ov_hops_more = hops;
+	return ov_main(argc, argv, &lab, tests);
+}

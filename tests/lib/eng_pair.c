@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/eng_pair.h"
+
+#include "rwy/endian.h"
+#include "tests/lib/heap_buf.h"
+
+#define ROOM  320
+#define QUEUE 16384
+
+struct dgram {
+	rwy_time at;
+	unsigned to, tunnel;
+	uint32_t len;
+	uint8_t bytes[2048];
+};
+
+struct eng_side side[2];
+static struct dgram *queue;
+static unsigned q_head, q_tail; /* of a ring */
+static rwy_dur wan_delay;
+rwy_time eng_now;
+void (*eng_pair_tune)(struct eng_cfg *c);
+
+static uint16_t ip_sum(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < 20; i += 2)
+		sum += rwy_get16(ip + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)(sum + (sum >> 16));
+}
+
+static void count_of(struct eng_side *s, uint32_t tenant, const struct roce_pkt *pkt)
+{
+	bool ack = pkt->info->op == ROCE_OP_ACK;
+
+	if (pkt->info->transport == ROCE_RC && roce_op_is_request(pkt->info)) {
+		s->of[tenant].requests++;
+		s->of[tenant].psn = pkt->psn;
+	} else if (ack && roce_aeth_type(roce_aeth_syndrome(pkt)) == ROCE_AETH_ACK) {
+		s->of[tenant].acks++;
+		s->of[tenant].ack_psn = pkt->psn;
+	} else if (ack) {
+		s->of[tenant].naks++;
+	} else {
+		s->of[tenant].others++;
+	}
+	if (!roce_op_is_response(pkt->info) || ack)
+		return;
+	s->responses++;
+	s->response = pkt->opcode;
+	s->response_psn = pkt->psn;
+	if (pkt->opcode == ROCE_RC_ATOMIC_ACK)
+		s->original = rwy_get64(pkt->ext + 4);
+}
+
+static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
+{
+	struct eng_side *s = ctx;
+	uint8_t copy[RC_PKT_MAX];
+	struct roce_pkt pkt;
+
+	memcpy(copy, tx->buf ? tx->buf->data : tx->bytes, tx->len);
+	assert_true(tx->tenant < PAIR_TENANTS);
+	s->tenant = tx->tenant;
+	if (roce_parse(copy, tx->len, &pkt) == ROCE_PARSE_OK) {
+		s->cnps += pkt.info->transport == ROCE_CNP_T;
+		s->acks += pkt.info->op == ROCE_OP_ACK;
+		count_of(s, tx->tenant, &pkt);
+		s->qpn = pkt.dqpn;
+		if (s->heard)
+			s->heard(s, &pkt);
+		if (roce_op_is_request(pkt.info)) {
+			s->requests++;
+			s->of_qpn[pkt.dqpn & 255]++;
+			s->psn_of[pkt.dqpn & 255] = pkt.psn;
+			s->ecn = pkt.ecn;
+			s->psn = pkt.psn;
+			s->ip_sum_ok = ip_sum(copy) == 0xffff;
+		}
+	}
+	if (tx->buf && tx->own)
+		heap_buf_free(&s->bufs, tx->buf);
+}
+
+static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
+{
+	struct eng_side *s = ctx;
+	struct dgram *d = &queue[q_tail++ & (QUEUE - 1)];
+
+	assert_true(q_tail - q_head < QUEUE);
+	d->at = eng_now + wan_delay;
+	d->to = !s->idx;
+	d->tunnel = tunnel;
+	d->len = tx->hdr_len;
+	memcpy(d->bytes, tx->hdr, tx->hdr_len);
+	if (tx->buf) {
+		memcpy(d->bytes + d->len, tx->buf->data + tx->off, tx->len);
+		d->len += tx->len;
+		if (tx->own)
+			heap_buf_free(&s->bufs, tx->buf);
+	}
+}
+
+static void session(void *ctx, bool open, const struct eng_session *s)
+{
+	struct eng_side *side_of = ctx;
+
+	*(open ? &side_of->opened : &side_of->closed) += 1;
+	side_of->session = *s;
+}
+
+void eng_pair_run(rwy_dur time)
+{
+	rwy_time end = eng_now + time;
+
+	while (eng_now < end) {
+		for (unsigned i = 0; i < 2; i++)
+			eng_poll(side[i].e, eng_now);
+		for (unsigned i = 0; i < 2; i++)
+			if (side[i].bufs > side[i].bufs_most)
+				side[i].bufs_most = side[i].bufs;
+		eng_now += RWY_MS;
+		for (unsigned n = q_tail; q_head != n && queue[q_head & (QUEUE - 1)].at <= eng_now;
+		     q_head++) {
+			const struct dgram *d = &queue[q_head & (QUEUE - 1)];
+			struct eng_side *to = &side[d->to];
+			struct rwy_buf *b = heap_buf_alloc(&to->bufs, ROOM, d->len);
+
+			memcpy(b->data, d->bytes, d->len);
+			eng_wan_rx(to->e, d->tunnel, 0, b, 0, eng_now);
+		}
+	}
+}
+
+void eng_pair_delay(rwy_dur one_way)
+{
+	wan_delay = one_way;
+}
+
+static void set_ip_sum(uint8_t *ip)
+{
+	rwy_put16(ip + 10, 0);
+	rwy_put16(ip + 10, (uint16_t)~ip_sum(ip));
+}
+
+void eng_host_sends(unsigned from, const struct rc_mk *m, uint8_t tos)
+{
+	eng_host_sends_as(from, 0, m, tos);
+}
+
+void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, uint8_t tos)
+{
+	struct rwy_buf *b = heap_buf_alloc(&side[from].bufs, ROOM, RC_PKT_MAX);
+
+	b->len = rc_pkt_make(b->data, m);
+	b->data[1] = tos; /* not in the ICRC */
+	set_ip_sum(b->data);
+	eng_tenant_rx(side[from].e, &b, &tenant, 1, eng_now);
+}
+
+int eng_pair_set_up(void **state)
+{
+	static const struct eng_ops ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .session = session};
+	struct eng_cfg *c = malloc(sizeof(*c));
+
+	queue = calloc(QUEUE, sizeof(*queue));
+	assert_true(c && queue);
+	eng_now = RWY_SEC;
+	q_head = q_tail = 0;
+	wan_delay = RWY_MS;
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t net[4] = {10, (uint8_t)(2 - i), 0, 0};
+
+		side[i] = (struct eng_side){.idx = i};
+		eng_cfg_default(c);
+		c->tunnels = c->prefixes = 1;
+		c->prefix[0] = (struct eng_prefix){.addr = rwy_ip_from4(net), .len = 120};
+		c->half_open_max = HALF_MAX;
+		c->conns_max = 1000;
+		c->seed = i + 1;
+		wan_cfg_default(&c->tunnel[0].wan);
+		c->tunnel[0].wan.cc_cfg.rate_Bps = 1250000000;
+		if (eng_pair_tune)
+			eng_pair_tune(c);
+		assert_int_equal(eng_new(&side[i].e, c, &ops, &side[i],
+		                     (struct rwy_bufs){&heap_buf_ops, &side[i].bufs}, eng_now),
+		    0);
+	}
+	free(c);
+	eng_pair_run(RWY_SEC);
+	return 0;
+}
+
+int eng_pair_tear_down(void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		eng_free(side[i].e);
+		if (side[i].bufs)
+			return -1;
+	}
+	free(queue);
+	return 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two tunnels over two virtual links, with a small engine at each end that sends numbered buffers on flows
+ * and checks what comes: right bytes, in order, once. Either end can be restarted in the middle with the
+ * engine's custody semantic: what the far host has stays, what was only in a gateway that died is sent again
+ * by the hosts.
+ */
+#ifndef TESTS_LIB_WAN_PAIR_H
+#define TESTS_LIB_WAN_PAIR_H
+
+#include "tests/lib/wan_link.h"
+#include "tests/lib/wan_pipe.h"
+#include "wan/wan.h"
+
+/* Counts buffers, so that a leak is seen. */
+struct wan_pool {
+	int64_t live, peak;
+	uint32_t fail_ppm; /* allocations that fail */
+	uint64_t rng;
+	struct rwy_bufs bufs;
+};
+void wan_pool_init(struct wan_pool *p);
+
+struct wan_end;
+
+/* One direction of one conversation. `sent` and `got` survive gateways: they belong to the hosts. */
+struct wan_stream {
+	struct wan_end *from, *to;
+	uint32_t id;
+	uint64_t total; /* buffers to carry */
+	uint64_t sent;  /* given to the present tunnel, from here on the next number */
+	uint64_t got;   /* numbers the far host has, in order */
+	uint64_t bytes;
+	uint32_t len_min, len_max;
+	uint32_t queue_max; /* buffers in custody at most */
+	struct wan_txflow *tx;
+	struct wan_rxflow *rx;
+	uint64_t tx_first;  /* number of the flow's sequence 0 in this life of the sender */
+	uint64_t rx_first;  /* number of the flow's sequence 0 in this life of the receiver */
+	uint64_t delivered; /* tx side: buffers whose delivery was reported */
+	uint64_t acked;
+	unsigned life; /* how often it was opened at its end */
+	bool close_after, tx_closed, rx_closed;
+	rwy_time done_at;
+};
+
+struct wan_due {
+	rwy_time at;
+	struct wan_stream *s;
+	unsigned life; /* of the stream's receiving flow: a later one may have the address of this one */
+	uint64_t seq;
+};
+
+struct wan_end {
+	struct wan_pair *pair;
+	struct wan_tunnel *t;
+	struct wan_cfg cfg;
+	struct wan_link *out;
+	struct wan_due *due; /* deliveries to report later: ring */
+	uint32_t due_head, due_n, due_cap;
+	uint64_t dgrams_got, resets, restarts_seen, closes;
+	struct wan_congest_state congest; /* as it was told last */
+	uint64_t congest_changes, congested_sent;
+	bool refuse;           /* rx_open answers NULL */
+	bool stall;            /* reports no delivery */
+	rwy_time asleep_until; /* its process is not scheduled before */
+	bool up;
+};
+
+struct wan_pair {
+	struct wan_pool pool;
+	struct wan_end end[2];
+	struct wan_link link[2]; /* [i]: from end i */
+	struct wan_pipe pipe[2]; /* the same of a reliable carrier; a test that uses it fills it in */
+	struct wan_stream *stream;
+	uint32_t streams;
+	rwy_time now;
+	uint32_t dead_path;    /* bit mask: what is sent on these vanishes */
+	rwy_dur deliver_delay; /* from rx_data to wan_rx_delivered */
+	rwy_dur wake;          /* a process wakes only at multiples of this */
+	uint64_t rng;
+	uint64_t errors; /* what should never be seen: counted and printed */
+	uint64_t epoch;
+	uint64_t steps;
+};
+
+void wan_pair_init(struct wan_pair *p, const struct wan_cfg *cfg, const struct wan_link_cfg *ab,
+    const struct wan_link_cfg *ba, uint64_t seed);
+void wan_pair_fini(struct wan_pair *p);
+/* n streams from end `from`; returns the first. Call once, for all streams: two calls would move the array.
+ */
+void wan_pair_streams(
+    struct wan_pair *p, uint32_t n, uint64_t total, uint32_t len_min, uint32_t len_max, uint32_t queue_max);
+/* Runs until everything arrived and custody is empty, or the time is over. True: all done. */
+bool wan_pair_run(struct wan_pair *p, rwy_time until);
+/* One round of work at the present time, then time moves on. False: nothing is left to happen. */
+bool wan_pair_step(struct wan_pair *p, rwy_time until);
+bool wan_pair_done(const struct wan_pair *p);
+void wan_pair_restart(struct wan_pair *p, int end);
+void wan_pair_dgram(struct wan_pair *p, int end, uint32_t len);
+
+#endif
