@@ -2,7 +2,7 @@
 /*
  * Pluggable congestion control: a const table of callbacks, one an event, over private state of fixed size.
  * An algorithm is one file. It never sees packets, sockets or clocks; it answers two numbers: a pacing rate
- * and a bound on bytes in flight. The caller (wan/) takes them through cc_guard.h, which bounds nonsense.
+ * and a bound on bytes in flight. The caller (wan/) takes them through guard.h, which bounds nonsense.
  * docs/congestion-control.md: which algorithms there are, how to write one.
  */
 #ifndef CC_CC_H

@@ -15,7 +15,7 @@
 #include "rwy/ip.h"
 #include "rwy/time.h"
 #include "tenant/tenant.h"
-#include "wan/wan_congest.h"
+#include "wan/congest.h"
 
 #define CONF_PORTS_MAX    16
 #define CONF_TUNNELS_MAX  64

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tunnel's reliable carrier, told to the tunnel: wan/wan_stream.h has what each means. */
+/* A tunnel's reliable carrier, told to the tunnel: wan/stream.h has what each means. */
 #include "engine/eng.h"
 
 static struct wan_tunnel *wan_of(struct eng *e, unsigned tunnel, rwy_time now)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* End to end: what waits here for a host bounds what its sender's gateway may have under way (cc/cc_drain.h).
+/* End to end: what waits here for a host bounds what its sender's gateway may have under way (cc/drain.h).
  */
 #include "engine/eng.h"
 

@@ -12,7 +12,7 @@
 #ifndef ENGINE_ENG_H
 #define ENGINE_ENG_H
 
-#include "cc/cc_drain.h"
+#include "cc/drain.h"
 #include "engine/engine.h"
 #include "engine/msg.h"
 #include "roce/build.h"

@@ -130,7 +130,7 @@ void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now);
 /* One UDP payload that came from tunnel's peer on `path`. Takes ownership. */
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
 /*
- * A tunnel's reliable carrier, as wan/wan_stream.h has it. Datagrams for it come out of eng_ops.wan_tx with
+ * A tunnel's reliable carrier, as wan/stream.h has it. Datagrams for it come out of eng_ops.wan_tx with
  * wan_tx.stream set; those that came by it go in by eng_stream_rx, which takes ownership. RWY_ENOMEM,
  * RWY_ENOENT (no such tunnel): nothing changed.
  */

@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 
-#include "cc/cc_dcqcn.h"
-#include "cc/cc_guard.h"
+#include "cc/dcqcn.h"
+#include "cc/guard.h"
 #include "engine/eng.h"
 
 #define MIN_RATE 1250000 /* 10 Mbit/s */
@@ -19,7 +19,7 @@
 #define TURN       4              /* packets of one flow in a row */
 #define LATE       (50 * RWY_US)  /* a late turn makes up for so much, or for LATE_BYTES */
 #define LATE_BYTES ((uint64_t)64 << 10)
-#define PACE_BITS  26 /* fraction bits of ns a byte, as in wan/wan_pace.c */
+#define PACE_BITS  26 /* fraction bits of ns a byte, as in wan/pace.c */
 
 struct eng_rp {
 	struct rwy_ip host;

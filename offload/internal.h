@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to offload*.c: priorities, and how a rule gets into a list. */
+/* Internal to offload/: priorities, and how a rule gets into a list. */
 #ifndef OFFLOAD_INTERNAL_H
 #define OFFLOAD_INTERNAL_H
 

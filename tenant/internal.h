@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to tenant*.c: one tenant's check and compiled form, apart from the set of them. */
+/* Internal to tenant.c and set.c: one tenant's check and compiled form, apart from the set of them. */
 #ifndef TENANT_INTERNAL_H
 #define TENANT_INTERNAL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internal: an IP header up to what it carries, lengths first. Shared by the outer and the inner look of
- * vxlan_decap.c.
+ * decap.c.
  */
 #ifndef VXLAN_IPWALK_H
 #define VXLAN_IPWALK_H

@@ -22,8 +22,8 @@
 #include "rwy/buf.h"
 #include "rwy/err.h"
 #include "rwy/time.h"
-#include "wan/wan_congest.h"
-#include "wan/wan_stream.h"
+#include "wan/congest.h"
+#include "wan/stream.h"
 
 struct wan_tunnel;
 struct wan_txflow;
@@ -66,7 +66,7 @@ struct wan_ops {
 	void (*tx_reset)(void *ctx, void *user, rwy_time now);
 	/* A datagram (best effort). Ownership moves to the callee. */
 	void (*rx_dgram)(void *ctx, struct rwy_buf *b, rwy_time now);
-	/* A path has become congested for good, or is so no more (wan_congest.h): the place to move what can
+	/* A path has become congested for good, or is so no more (congest.h): the place to move what can
 	 * be moved to another carrier. May be NULL. */
 	void (*congested)(void *ctx, uint8_t path, const struct wan_congest_state *s, rwy_time now);
 	/* The tunnel came up (handshake done; `restarted`: the peer has a new epoch) or went silent. */
@@ -115,7 +115,7 @@ struct wan_tx {
 	bool own;       /* buf was a one-shot (dgram): ownership moves to the caller with this record */
 	bool ect;       /* send it ECN-capable, ECT(0) */
 	bool congested; /* its path is, for good: for whoever marks packets then in another way */
-	bool stream;    /* it goes by the reliable carrier (wan_stream.h), not as a datagram of its own */
+	bool stream;    /* it goes by the reliable carrier (stream.h), not as a datagram of its own */
 	uint32_t
 	    class_id; /* of the flow whose data it carries (wan_tx_class); 0 as well for what is nobody's */
 	uint8_t hdr[WAN_HDR_MAX];
@@ -141,7 +141,7 @@ RWY_MUST_CHECK int wan_tx_open(
     struct wan_tunnel *t, struct wan_txflow **out, const uint8_t *info, size_t len, void *user, rwy_time now);
 
 /*
- * Classes share a tunnel's capacity (wan_sched.h): a guarantee first, the rest by weight, never more than the
+ * Classes share a tunnel's capacity (sched.h): a guarantee first, the rest by weight, never more than the
  * limit. Rates are bytes a second on the wire of this worker's half of the tunnel, 0: none, or at least
  * WAN_RATE_MIN. Class 0 is there from the start, weight 1; flows are in it unless wan_tx_class says
  * otherwise. A change takes effect at once.
@@ -273,7 +273,7 @@ struct wan_stats {
 	uint64_t tx_queued_bytes;          /* custody in all tx flows */
 	uint64_t rx_held_bytes;            /* received, not delivered */
 	uint32_t tx_flows, rx_flows;
-	uint32_t burst16;                 /* of the same path: wan_measure.h */
+	uint32_t burst16;                 /* of the same path: measure.h */
 	uint64_t path_Bps;                /* what it has carried of late, 0: not known */
 	rwy_time measured_at;             /* when a round trip was last measured, 0: never */
 	uint32_t loss_ppm;                /* smoothed share of datagrams lost, parts per million */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to agent*.c: one request and what is known of the controller. */
+/* Internal to agent.c and http.c: one request and what is known of the controller. */
 #ifndef GATEWAY_AGENT_HTTP_H
 #define GATEWAY_AGENT_HTTP_H
 

@@ -2,7 +2,7 @@
 /*
  * The local API: HTTP on a Unix socket, one thread of its own. This file is the server: requests, what
  * clients send, parameters, errors. Not here: the socket (socket.c), what a page says (the other
- * api_*.c).
+ * files here).
  */
 #include "gateway/api/api.h"
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "gateway/app.h"
-#include "wan/wan_record.h"
+#include "wan/record.h"
 
 struct gw_pools;
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/wan_int.h"
+#include "wan/internal.h"
 
 #include "tests/lib/wan_link.c"
 #include "tests/lib/wan_pair.c"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cc/cc_limits.h"
+#include "cc/limits.h"
 #include "tests/lib/cc_bottleneck.h"
 #include "tests/lib/wan_link.h"
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cc/cc_guard.h"
+#include "cc/guard.h"
 
 #define CC_BN_FLOWS 8
 

@@ -76,7 +76,7 @@ void sim_crash(struct world *w, unsigned site, rwy_dur after);
 /* The gateway of the site stands still so long (its process stopped, its virtual machine moved): its clock
  * has jumped afterwards, and of what arrived meanwhile only what fits a receive ring is there. */
 void sim_pause(struct world *w, unsigned site, rwy_dur d);
-/* The site sends by a reliable carrier (wan/wan_stream.h), or natively again. The carrier is three
+/* The site sends by a reliable carrier (wan/stream.h), or natively again. The carrier is three
  * connections, each in order, each with the link's delay, a third of its rate and pauses of its own; nothing
  * of it is lost until it breaks. */
 void sim_stream(struct world *w, unsigned site, bool on);

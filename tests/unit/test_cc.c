@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "cc/cc.h"
-#include "cc/cc_limits.h"
+#include "cc/limits.h"
 
 #define MTU  1500
 #define RTT  (20 * RWY_MS)

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "cc/cc.h"
-#include "cc/cc_cubic.h"
-#include "cc/cc_guard.h"
+#include "cc/cubic.h"
+#include "cc/guard.h"
 
 #define MTU 1500
 #define RTT (100 * RWY_MS)

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cc/cc_dcqcn.h"
+#include "cc/dcqcn.h"
 #include "tests/lib/cc_bottleneck.h"
 
 #define LINE ((uint64_t)5000000000) /* 40 Gb/s, the paper's */

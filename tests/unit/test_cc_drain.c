@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cc/cc_drain.h"
+#include "cc/drain.h"
 
 #define STEP  (10 * RWY_US)
 #define SLOTS 100000u

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "cc/cc_guard.h"
-#include "cc/cc_limits.h"
+#include "cc/guard.h"
+#include "cc/limits.h"
 #include "tests/lib/wan_pair.h"
 
 #define MIN_RATE ((uint64_t)125000)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cc/cc_limits.h"
+#include "cc/limits.h"
 #include "tests/lib/cc_bottleneck.h"
 
 #define GBIT ((uint64_t)125000000)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/wan_int.h"
+#include "wan/internal.h"
 
 static struct wan_stats run(struct wan_link_cfg l, bool ecn, const struct cc_ops *cc)
 {

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/wan_int.h"
+#include "wan/internal.h"
 
 #define BURST 20 /* buffers that go between two pauses of the host */
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a path is worth (wan_measure.h): losses alone and in bursts, the best rate of late. */
+/* What a path is worth (wan/measure.h): losses alone and in bursts, the best rate of late. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 
-#include "wan/wan_measure.h"
+#include "wan/measure.h"
 
 static void test_burst(void **state)
 {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_link.h"
-#include "wan/wan_ranges.h"
+#include "wan/ranges.h"
 
 #define SPAN 4096
 

@@ -12,8 +12,8 @@
 
 #include "rwy/endian.h"
 #include "tests/lib/wan_link.h"
-#include "wan/wan_pkt.h"
-#include "wan/wan_record.h"
+#include "wan/pkt.h"
+#include "wan/record.h"
 
 /* Any cut of the stream gives the same records, and no byte beyond what is there is looked at. */
 static void test_partial(void **state)

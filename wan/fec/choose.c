@@ -6,7 +6,7 @@
  * longer than the group is deep, again (geometric). Together that is a Polya-Aeppli distribution; without
  * bursts it is Poisson.
  */
-#include "wan/wan_int.h"
+#include "wan/internal.h"
 
 #define TERMS (WAN_FEC_M_MAX + WAN_FEC_SHARED_MAX + 1)
 

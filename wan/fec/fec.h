@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "rwy/buf.h"
-#include "wan/wan_pkt.h"
+#include "wan/pkt.h"
 
 struct wan_path;
 struct wan_tunnel;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/wan_int.h"
+#include "wan/internal.h"
 
 static struct wan_fec_keep *keep_of(struct wan_path *p)
 {

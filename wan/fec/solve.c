@@ -8,7 +8,7 @@
 #include <isa-l.h>
 #include <string.h>
 
-#include "wan/wan_int.h"
+#include "wan/internal.h"
 
 struct work {
 	struct wan_tunnel *t;

@@ -9,7 +9,7 @@
 #ifndef SIM_DC_NIC_H
 #define SIM_DC_NIC_H
 
-#include "cc/cc_guard.h"
+#include "cc/guard.h"
 #include "tests/sim/dc/dc.h"
 
 enum qp_turn { QP_IDLE, QP_READY, QP_PACED };

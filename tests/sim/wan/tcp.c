@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cc/cc_cubic.h"
-#include "cc/cc_limits.h"
+#include "cc/cubic.h"
+#include "cc/limits.h"
 #include "tests/sim/wan/tcp.h"
 
 #define FIRST_SEGS     10           /* RFC 6928 */

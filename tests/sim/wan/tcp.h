@@ -12,7 +12,7 @@
 
 #include <stdalign.h>
 
-#include "cc/cc_guard.h"
+#include "cc/guard.h"
 #include "tests/sim/wan/line.h"
 #include "tests/sim/wan/loss.h"
 

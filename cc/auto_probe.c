@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How "auto" looks for more: the cycle of fast, slow and steady phases, alone and beside others. */
+#include "cc/auto.h"
+
+#define GAIN_SHARED 320u /* of a fast phase beside others */
+#define CYCLE_LEN   8
+#define FAST_MAX    (32 * RWY_MS)
+#define VAIN_MAX    3
+
+static const uint16_t cycle_gain[CYCLE_LEN] = {320, 192, 256, 256, 256, 256, 256, 256};
+
+unsigned cc_auto_cycle_gain(const struct cc_auto *m)
+{
+	return m->cycle == 0 && m->rounds <= m->shared ? GAIN_SHARED : cycle_gain[m->cycle];
+}
+
+/*
+ * A fast phase is short, so that on a long path it does not fill a short queue. When the round trip after it
+ * shows that the path has more (it has grown, or startup ended too early), the next one lasts until it meets
+ * a queue.
+ */
+static rwy_dur phase_length(const struct cc_auto *m)
+{
+	rwy_dur rtt = rwy_time_max(model_rtt(m), RWY_MS);
+
+	if (cycle_gain[m->cycle] <= GAIN_ONE)
+		return rtt;
+	if (m->rounds <= m->shared)
+		return rtt;
+	return m->growing ? 2 * rtt : rwy_time_min(rtt, FAST_MAX);
+}
+
+/*
+ * Beside others: a fast phase each 4 to 7 round trips, at random, so that mostly one of us probes at a time.
+ * It brings a small sender more than a large one (with a share x of the path the gain is 1.5 / (1 + x / 2)),
+ * and the drains take from all alike: that makes the shares equal. No slow phase after one that gained: it
+ * would give that back.
+ */
+static void shared_step(struct cc_auto *m)
+{
+	if (m->cycle == 0) {
+		m->cycle = 2;
+		return;
+	}
+	if (m->cycle == 2 && m->bw_max < m->cycle_bw + m->cycle_bw / 32) {
+		m->cycle = 1; /* brought nothing: back out of the queue */
+		if (++m->vain >= VAIN_MAX)
+			m->shared = 0; /* the path has no more, and nobody else uses it */
+		return;
+	}
+	if (m->cycle == 2)
+		m->vain = 0;
+	m->cycle = 3;
+	if (m->rounds < m->probe_round)
+		return;
+	m->seed = m->seed * 1664525u + 1013904223u;
+	m->probe_round = m->rounds + 4 + (m->seed >> 30);
+	m->cycle = 0;
+}
+
+void cc_auto_cycle_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
+{
+	unsigned gain = cycle_gain[m->cycle];
+	bool over = rwy_since(m->phase_at, now) > phase_length(m);
+
+	if (gain < GAIN_ONE)
+		over = over || ack->inflight <= model_bdp_sent(m, GAIN_ONE);
+	if (gain > GAIN_ONE)
+		over = over || m->late_acks == LATE_ACKS;
+	if (!over)
+		return;
+	if (m->rounds <= m->shared) {
+		shared_step(m);
+	} else if (m->cycle == 2) {
+		m->growing = m->bw_max > m->cycle_bw + m->cycle_bw / 20;
+		m->cycle = m->growing ? 0 : 3;
+	} else {
+		m->cycle = m->cycle + 1 == CYCLE_LEN ? 0 : m->cycle + 1;
+	}
+	if (m->cycle == 0) {
+		m->cycle_bw = m->bw_max;
+		m->probed = m->rounds + 3;
+	}
+	cc_auto_enter(m, PROBE, now);
+}

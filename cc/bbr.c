@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * "bbr": BBR after draft-ietf-ccwg-bbr (version 3), in the gateway's terms. Two measurements make the model:
+ * the largest delivery rate of two probing cycles and the least RTT. Losses bound it from the side, but only
+ * when they exceed 2 % of a round trip; below that they are taken for the path's own.
+ *
+ *   startup   2.77 x the rate, until three rounds bring no quarter more or one loses too much
+ *   drain     0.35 x, until the queue of startup is gone
+ *   down      0.9 x, until there is headroom for others
+ *   cruise    1 x, for 2 to 3 s or 63 rounds; loss lowers bw_lo and inflight_lo, for this cycle only
+ *   refill    1 x for a round, so that probing begins with a full pipe and no queue
+ *   up        1.25 x; inflight_hi rises faster and faster, until loss, a queue of a quarter, or a plateau
+ *   rtt       half a window for 200 ms, when the least RTT was not seen for five seconds
+ *
+ * Different from the draft: losses count per round, not per datagram; random loss below the threshold does
+ * not touch bw_lo (with a bound on every loss a path that loses 1 % would sink a little each round); up ends
+ * at a queue of a quarter, as in version 2: waiting for the plateau alone filled every queue; the window has
+ * 5 ms of slack for acknowledgements of sleeping processes in place of the extra_acked filter; ECN marks
+ * count when half of a round has them. A sender that comes late gets its share slowly.
+ * docs/congestion-control.md says where this and "auto" differ.
+ *
+ * Units: bytes per second, bytes, ns; gains in 1/256.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cc/cc.h"
+#include "cc/limits.h"
+#include "rwy/err.h"
+
+#define GAIN_ONE       256u
+#define GAIN_STARTUP   709u /* 4 ln 2 */
+#define GAIN_DRAIN     90u
+#define GAIN_DOWN      230u
+#define GAIN_UP        320u
+#define WINDOW_GAIN    512u
+#define WINDOW_GAIN_UP 576u
+#define BETA_NUM       7 /* a bound goes down to 0.7 at most at once */
+#define BETA_DEN       10
+#define HEADROOM_NUM   17 /* 0.85: left for others while cruising */
+#define HEADROOM_DEN   20
+#define LOSS_DEN       50 /* 2 % */
+#define LOSS_PKTS      6  /* and so many datagrams: of few, one is already more */
+#define FULL_ROUNDS    3
+#define INITIAL_PKTS   100
+#define MIN_PKTS       4
+#define ROUNDS_MAX     63
+#define UP_SHIFT_MAX   20
+#define PROBE_WAIT     (2 * RWY_SEC)
+#define RTT_EXPIRY     (5 * RWY_SEC)
+#define PROBE_RTT_TIME (200 * RWY_MS)
+#define SLACK          (5 * RWY_MS)
+#define NONE           UINT64_MAX /* no bound */
+
+enum phase { STARTUP, DRAIN, DOWN, CRUISE, REFILL, UP, PROBE_RTT };
+static const char *const phase_name[] = {"startup", "drain", "down", "cruise", "refill", "up", "rtt"};
+
+struct bbr {
+	struct cc_cfg cfg;
+	enum phase phase;
+	bool round_start;   /* this ACK began a round */
+	bool probe_samples; /* what is acknowledged now was sent while probing */
+	bool advance;       /* the bandwidth filter moves on at the next round */
+	bool recovering;    /* after an outage: losses of these rounds tell nothing */
+	uint8_t skip_rounds, full_count, up_shift;
+	uint64_t next_round, rounds;
+	uint64_t bw[2]; /* best sample of this cycle and of the one before */
+	uint64_t bw_lo, inflight_hi, inflight_lo;
+	uint64_t bw_latest, inflight_latest; /* of this round */
+	uint64_t full_bw;
+	uint64_t round_acked, round_lost, round_marked;
+	rwy_dur min_rtt, probe_min;
+	rwy_time min_rtt_at, phase_at, cycle_at, probe_rtt_until;
+	rwy_dur wait;         /* until the next probe */
+	uint64_t cycle_round; /* `rounds` when the cycle began */
+	uint64_t seed;
+	uint64_t rate, window;
+};
+static_assert(sizeof(struct bbr) <= CC_STATE_SIZE, "private state fits");
+
+/* --- the model ---------------------------------------------------------------------------------- */
+static uint64_t bw_hi(const struct bbr *b)
+{
+	return b->bw[0] > b->bw[1] ? b->bw[0] : b->bw[1];
+}
+
+static uint64_t bw(const struct bbr *b)
+{
+	return bw_hi(b) < b->bw_lo ? bw_hi(b) : b->bw_lo;
+}
+
+static rwy_dur model_rtt(const struct bbr *b)
+{
+	return b->min_rtt != RWY_NEVER ? b->min_rtt : b->cfg.initial_rtt;
+}
+
+static uint64_t bdp(const struct bbr *b, unsigned gain)
+{
+	return cc_mul_div(cc_bytes_in(bw(b), model_rtt(b)), gain, GAIN_ONE);
+}
+
+static uint64_t pkts(const struct bbr *b, unsigned n)
+{
+	return n * (uint64_t)b->cfg.mtu;
+}
+
+static uint64_t least(uint64_t x, uint64_t y)
+{
+	return x < y ? x : y;
+}
+
+static uint64_t most(uint64_t x, uint64_t y)
+{
+	return x > y ? x : y;
+}
+
+static uint64_t with_headroom(const struct bbr *b)
+{
+	return b->inflight_hi == NONE ? NONE : b->inflight_hi / HEADROOM_DEN * HEADROOM_NUM;
+}
+
+/* Loss or marks beyond what a path may have of its own. */
+static bool too_high(const struct bbr *b)
+{
+	uint64_t seen = cc_add(b->round_acked, b->round_lost);
+
+	if (b->recovering)
+		return false;
+	if (b->round_lost > seen / LOSS_DEN + pkts(b, LOSS_PKTS))
+		return true;
+	return seen >= pkts(b, 32) && b->round_marked >= seen / b->cfg.mtu / 2;
+}
+
+/* --- answers ------------------------------------------------------------------------------------ */
+static unsigned pacing_gain(const struct bbr *b)
+{
+	switch (b->phase) {
+	case STARTUP:
+		return GAIN_STARTUP;
+	case DRAIN:
+		return GAIN_DRAIN;
+	case DOWN:
+		return GAIN_DOWN;
+	case UP:
+		return GAIN_UP;
+	case CRUISE:
+	case REFILL:
+	case PROBE_RTT:
+		return GAIN_ONE;
+	}
+	rwy_unreachable();
+}
+
+/* What the loss of earlier rounds allows in this phase. */
+static uint64_t window_bound(const struct bbr *b)
+{
+	switch (b->phase) {
+	case STARTUP:
+		return NONE;
+	case DRAIN:
+	case DOWN:
+		return least(b->inflight_hi, b->inflight_lo);
+	case REFILL:
+	case UP:
+		return b->inflight_hi;
+	case CRUISE:
+	case PROBE_RTT:
+		return least(with_headroom(b), b->inflight_lo);
+	}
+	rwy_unreachable();
+}
+
+static void answer(struct bbr *b)
+{
+	uint64_t first = pkts(b, INITIAL_PKTS);
+	uint64_t first_rate = cc_pace(first, model_rtt(b), GAIN_ONE);
+
+	if (!bw_hi(b)) {
+		b->rate = cc_limit_rate(&b->cfg, cc_mul_div(first_rate, GAIN_STARTUP, GAIN_ONE));
+		b->window = first;
+		return;
+	}
+	uint64_t rate = cc_mul_div(bw(b), pacing_gain(b), GAIN_ONE);
+	uint64_t slack = cc_add(cc_bytes_in(bw(b), SLACK), pkts(b, 16));
+	uint64_t w = cc_add(bdp(b, b->phase == UP ? WINDOW_GAIN_UP : WINDOW_GAIN), slack);
+
+	w = least(w, window_bound(b));
+	if (b->phase == PROBE_RTT)
+		w = least(w, bdp(b, GAIN_ONE / 2));
+	w = most(w, pkts(b, MIN_PKTS));
+	if (b->phase == STARTUP) { /* of a first flight that was lost we learn nothing about the path */
+		rate = most(rate, first_rate);
+		w = most(w, first);
+	}
+	b->rate = cc_limit_rate(&b->cfg, rate);
+	b->window = cc_limit_window(&b->cfg, w);
+}
+
+/* --- phases ------------------------------------------------------------------------------------- */
+static void enter(struct bbr *b, enum phase p, rwy_time now)
+{
+	b->phase = p;
+	b->phase_at = now;
+}
+
+static void lower_bounds_reset(struct bbr *b)
+{
+	b->bw_lo = b->inflight_lo = NONE;
+}
+
+/* When to probe next is spread over a second, so that several gateways do not probe together. */
+static void enter_down(struct bbr *b, rwy_time now)
+{
+	b->seed = b->seed * 6364136223846793005u + 1442695040888963407u;
+	b->wait = PROBE_WAIT + (RWY_SEC / 1024) * (b->seed >> 54);
+	b->cycle_at = now;
+	b->cycle_round = b->rounds;
+	b->advance = true;
+	enter(b, DOWN, now);
+}
+
+static void enter_refill(struct bbr *b, rwy_time now)
+{
+	lower_bounds_reset(b);
+	b->next_round = NONE; /* set by the caller's ACK: the round that begins now */
+	b->up_shift = 0;
+	b->probe_samples = false;
+	enter(b, REFILL, now);
+}
+
+static void enter_up(struct bbr *b, rwy_time now)
+{
+	b->probe_samples = true;
+	b->full_bw = bw_hi(b);
+	b->full_count = 0;
+	enter(b, UP, now);
+}
+
+static bool time_to_probe(const struct bbr *b, rwy_time now)
+{
+	uint64_t rounds = least(bdp(b, GAIN_ONE) / b->cfg.mtu, ROUNDS_MAX);
+
+	return rwy_since(b->cycle_at, now) > b->wait || b->rounds - b->cycle_round > most(rounds, 4);
+}
+
+/* Three rounds without a quarter more: the rate is the path's. */
+static bool plateau(struct bbr *b, const struct cc_ack *ack)
+{
+	if (!b->round_start || ack->app_limited || b->recovering)
+		return false;
+	if (bw_hi(b) >= cc_add(b->full_bw, b->full_bw / 4)) {
+		b->full_bw = bw_hi(b);
+		b->full_count = 0;
+		return false;
+	}
+	return ++b->full_count >= FULL_ROUNDS;
+}
+
+static void startup_step(struct bbr *b, const struct cc_ack *ack, rwy_time now)
+{
+	if (plateau(b, ack)) {
+		enter(b, DRAIN, now);
+	} else if (too_high(b) && bw_hi(b)) {
+		b->inflight_hi = most(bdp(b, GAIN_ONE), b->inflight_latest);
+		enter(b, DRAIN, now);
+	}
+}
+
+/* inflight_hi rises by 1, 2, 4 ... datagrams a window, doubling each round: a little while it may hurt, a lot
+ * when the path has become much larger. */
+static void raise_inflight_hi(struct bbr *b, const struct cc_ack *ack)
+{
+	if (b->inflight_hi == NONE)
+		return;
+	if (b->round_start && b->up_shift < UP_SHIFT_MAX)
+		b->up_shift++;
+	if (!cc_window_used(ack, least(b->window, b->inflight_hi), b->cfg.mtu))
+		return;
+	b->inflight_hi = least(
+	    cc_add(b->inflight_hi, cc_mul_div(ack->acked_bytes, pkts(b, 1) << b->up_shift, b->inflight_hi)),
+	    CC_WINDOW_MAX);
+}
+
+static void up_step(struct bbr *b, const struct cc_ack *ack, rwy_time now)
+{
+	bool queue = rwy_since(b->phase_at, now) > model_rtt(b) && ack->inflight > bdp(b, GAIN_UP);
+
+	raise_inflight_hi(b, ack);
+	if (plateau(b, ack) || queue)
+		enter_down(b, now);
+}
+
+/* Loss of what was sent while probing: that much in flight was too much. */
+static void probe_losses(struct bbr *b, const struct cc_ack *ack, rwy_time now)
+{
+	if (!b->probe_samples || !too_high(b))
+		return;
+	uint64_t sent_at = cc_add(cc_add(ack->inflight, ack->lost_bytes), ack->acked_bytes);
+	uint64_t floor = cc_mul_div(least(bdp(b, GAIN_ONE), b->window), BETA_NUM, BETA_DEN);
+
+	b->probe_samples = false;
+	if (!ack->app_limited)
+		b->inflight_hi = least(b->inflight_hi, most(sent_at, floor));
+	if (b->phase == UP)
+		enter_down(b, now);
+}
+
+static void down_step(struct bbr *b, const struct cc_ack *ack, rwy_time now)
+{
+	if (b->round_start && b->advance && b->rounds > b->cycle_round + 1) {
+		b->advance = false;
+		b->probe_samples = false; /* a round trip later nothing of the probe is under way */
+		if (b->bw[0]) { /* a cycle without a sample (nothing to send) does not age the model */
+			b->bw[1] = b->bw[0];
+			b->bw[0] = 0;
+		}
+	}
+	if (b->advance)
+		return;
+	if (time_to_probe(b, now))
+		enter_refill(b, now);
+	else if (ack->inflight <= least(bdp(b, GAIN_ONE), with_headroom(b)))
+		enter(b, CRUISE, now);
+}
+
+static void probe_rtt_begin(struct bbr *b, rwy_time now)
+{
+	b->probe_min = RWY_NEVER;
+	b->probe_rtt_until = now + rwy_time_max(PROBE_RTT_TIME, model_rtt(b) + model_rtt(b) / 2);
+	enter(b, PROBE_RTT, now);
+}
+
+static void probe_rtt_end(struct bbr *b, rwy_time now)
+{
+	b->min_rtt = b->probe_min;
+	b->min_rtt_at = now;
+	lower_bounds_reset(b);
+	enter(b, CRUISE, now);
+}
+
+static void phase_step(struct bbr *b, const struct cc_ack *ack, rwy_time now)
+{
+	switch (b->phase) {
+	case STARTUP:
+		startup_step(b, ack, now);
+		break;
+	case DRAIN:
+		if (ack->inflight <= bdp(b, GAIN_ONE) || rwy_since(b->phase_at, now) > 4 * model_rtt(b))
+			enter_down(b, now);
+		break;
+	case DOWN:
+		down_step(b, ack, now);
+		break;
+	case CRUISE:
+		if (time_to_probe(b, now))
+			enter_refill(b, now);
+		else if (rwy_since(b->min_rtt_at, now) > RTT_EXPIRY && !ack->app_limited)
+			probe_rtt_begin(b, now);
+		break;
+	case REFILL:
+		if (b->round_start)
+			enter_up(b, now);
+		break;
+	case UP:
+		up_step(b, ack, now);
+		break;
+	case PROBE_RTT:
+		if (now >= b->probe_rtt_until && b->probe_min != RWY_NEVER)
+			probe_rtt_end(b, now);
+		break;
+	}
+}
+
+/* --- events ------------------------------------------------------------------------------------- */
+static void bbr_init(void *state, const struct cc_cfg *cfg, rwy_time now)
+{
+	struct bbr *b = state;
+
+	memset(b, 0, sizeof(*b));
+	b->cfg = *cfg;
+	b->min_rtt = b->probe_min = RWY_NEVER;
+	b->bw_lo = b->inflight_hi = b->inflight_lo = NONE;
+	b->min_rtt_at = b->phase_at = b->cycle_at = now;
+	b->seed = now;
+	answer(b);
+}
+
+static void bbr_on_limits(void *state, const struct cc_cfg *cfg)
+{
+	struct bbr *b = state;
+
+	b->cfg = *cfg;
+	answer(b);
+}
+
+static void bbr_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
+{
+	(void)state, (void)bytes, (void)inflight, (void)now;
+}
+
+static void samples(struct bbr *b, const struct cc_ack *ack, rwy_time now)
+{
+	uint64_t over = ack->delivered > ack->prior_delivered ? ack->delivered - ack->prior_delivered : 0;
+
+	if (ack->rate_Bps && (!ack->app_limited || ack->rate_Bps > bw_hi(b)))
+		b->bw[0] = most(b->bw[0], ack->rate_Bps);
+	b->bw_latest = most(b->bw_latest, ack->rate_Bps);
+	b->inflight_latest = most(b->inflight_latest, over);
+	if (!ack->rtt)
+		return;
+	if (b->phase == PROBE_RTT)
+		b->probe_min = rwy_time_min(b->probe_min, ack->rtt);
+	if (b->min_rtt == RWY_NEVER || ack->rtt <= b->min_rtt + b->min_rtt / 64 + 50 * RWY_US) {
+		b->min_rtt = rwy_time_min(b->min_rtt, ack->rtt);
+		b->min_rtt_at = now; /* seen again */
+	}
+}
+
+/* Loss while we do not probe: the path has less for now. Keep what this round got through. */
+static void lower_bounds(struct bbr *b)
+{
+	switch (b->phase) {
+	case STARTUP:
+	case REFILL:
+	case UP:
+		return;
+	case DRAIN:
+	case DOWN:
+	case CRUISE:
+	case PROBE_RTT:
+		break;
+	}
+	if (!too_high(b))
+		return;
+	uint64_t from_bw = bw(b), from_window = least(b->inflight_lo, b->window);
+
+	b->bw_lo = most(b->bw_latest, cc_mul_div(from_bw, BETA_NUM, BETA_DEN));
+	b->inflight_lo = most(b->inflight_latest, cc_mul_div(from_window, BETA_NUM, BETA_DEN));
+}
+
+static void round_end(struct bbr *b)
+{
+	lower_bounds(b);
+	b->rounds++;
+	if (b->recovering && b->skip_rounds-- == 0)
+		b->recovering = false;
+	b->round_acked = b->round_lost = b->round_marked = 0;
+	b->bw_latest = b->inflight_latest = 0;
+}
+
+static void bbr_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
+{
+	struct bbr *b = state;
+
+	b->round_acked = cc_add(b->round_acked, ack->acked_bytes);
+	b->round_lost = cc_add(b->round_lost, ack->lost_bytes);
+	b->round_marked += ack->ce_count;
+	b->round_start = ack->prior_delivered >= b->next_round;
+	samples(b, ack, now);
+	probe_losses(b, ack, now);
+	phase_step(b, ack, now);
+	if (b->round_start || b->next_round == NONE)
+		b->next_round = ack->delivered;
+	if (b->round_start)
+		round_end(b);
+	answer(b);
+}
+
+static void bbr_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t inflight, rwy_time now)
+{
+	struct bbr *b = state;
+
+	(void)sent, (void)inflight, (void)now;
+	b->round_lost = cc_add(b->round_lost, bytes);
+}
+
+static void bbr_on_persistent(void *state, rwy_time now)
+{
+	struct bbr *b = state;
+
+	(void)now;
+	b->recovering = true;
+	b->skip_rounds = 2;
+	lower_bounds_reset(b);
+	answer(b);
+}
+
+static uint64_t bbr_rate(const void *state)
+{
+	return ((const struct bbr *)state)->rate;
+}
+
+static uint64_t bbr_window(const void *state)
+{
+	return ((const struct bbr *)state)->window;
+}
+
+static int bbr_print(const void *state, char *out, size_t size)
+{
+	const struct bbr *b = state;
+
+	return snprintf(out, size,
+	    "bbr %s bw=%" PRIu64 "kB/s rtt=%" PRIu64 "us rate=%" PRIu64 "kB/s inflight_hi=%" PRIu64 "kB",
+	    phase_name[b->phase], bw(b) / 1000, model_rtt(b) / RWY_US, b->rate / 1000,
+	    b->inflight_hi == NONE ? 0 : b->inflight_hi / 1000);
+}
+
+const struct cc_ops cc_bbr = {
+    .name = "bbr",
+    .init = bbr_init,
+    .on_limits = bbr_on_limits,
+    .on_sent = bbr_on_sent,
+    .on_ack = bbr_on_ack,
+    .on_lost = bbr_on_lost,
+    .on_persistent = bbr_on_persistent,
+    .rate = bbr_rate,
+    .window = bbr_window,
+    .print = bbr_print,
+};

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Little frames about flows: DELIVERED, CLOSE, ABORT, RESET, and CREDIT. What has to be told waits on lists
+ * of flows; what a datagram told is noted in a log, so that its loss puts the flows back on their lists. The
+ * newest state is told, not the lost bytes.
+ */
+#include "wan/internal.h"
+
+#define DELIVERED_DELAY_MAX (2 * RWY_MS)
+#define DELIVERED_BATCH     ((WAN_HDR_MAX - WAN_PKT_HDR - WAN_DELIVERED_HEAD) / WAN_DELIVERED_ENTRY)
+
+static uint32_t room(const struct wan_out *o)
+{
+	return o->limit - (uint32_t)(o->at - o->tx->hdr);
+}
+
+static void note(struct wan_tunnel *t, struct wan_out *o, enum wan_log_kind kind, uint32_t id, uint32_t count)
+{
+	if (!o->s.log_n)
+		o->s.log = t->log_at;
+	t->log[t->log_at++ & t->log_mask] = (struct wan_log){.id = id, .count = count, .kind = (uint8_t)kind};
+	o->s.log_n++;
+	o->eliciting = true;
+}
+
+static rwy_dur delivered_delay(const struct wan_tunnel *t)
+{
+	const struct wan_path *p = &t->path[0];
+
+	return p->has_rtt ? rwy_time_min(p->srtt / 16, DELIVERED_DELAY_MAX) : DELIVERED_DELAY_MAX;
+}
+
+/* --- lists -------------------------------------------------------------------------------------- */
+void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now)
+{
+	struct wan_tunnel *t = f->t;
+
+	if (f->dirty)
+		return;
+	f->dirty = true;
+	f->dirty_next = NULL;
+	if (t->dirty_tail)
+		t->dirty_tail->dirty_next = f;
+	else
+		t->dirty_head = f;
+	t->dirty_tail = f;
+	if (t->dirty_n++ == 0)
+		t->dirty_at = RWY_NEVER;
+	/* A sender that waits for room is told sooner: what it hears late, it sends in bursts. */
+	t->dirty_at = rwy_time_min(t->dirty_at, now + delivered_delay(t) / (f->window ? 4 : 1));
+	if (t->dirty_n >= DELIVERED_BATCH)
+		t->dirty_at = now;
+}
+
+void wan_ctl_tx_dirty(struct wan_txflow *f)
+{
+	struct wan_tunnel *t = f->t;
+
+	if (f->ctl_dirty || f->dead)
+		return;
+	f->ctl_dirty = true;
+	f->ctl_next = NULL;
+	if (t->ctl_tail)
+		t->ctl_tail->ctl_next = f;
+	else
+		t->ctl_head = f;
+	t->ctl_tail = f;
+}
+
+void wan_ctl_rate_dirty(struct wan_rxflow *f)
+{
+	if (f->rate_dirty || f->dead)
+		return;
+	f->rate_dirty = true;
+	f->rate_next = f->t->rate_head;
+	f->t->rate_head = f;
+}
+
+void wan_ctl_reset(struct wan_tunnel *t, uint32_t id)
+{
+	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
+
+	if (s->reset_due || t->resets_n == sizeof(t->resets) / sizeof(t->resets[0]))
+		return; /* when the queue is full: the peer's next datagram asks again */
+	s->reset_due = true;
+	t->resets[t->resets_n++] = id;
+}
+
+rwy_time wan_ctl_next(const struct wan_tunnel *t)
+{
+	if (t->ctl_head || t->resets_n || t->credit_dirty || t->rate_head)
+		return 0;
+	return t->dirty_head ? t->dirty_at : RWY_NEVER;
+}
+
+/* --- out ---------------------------------------------------------------------------------------- */
+static void put_delivered(struct wan_tunnel *t, struct wan_out *o)
+{
+	uint8_t *count = o->at + 1;
+	unsigned n = 0;
+
+	if (!t->dirty_head || room(o) < WAN_DELIVERED_HEAD + WAN_DELIVERED_ENTRY)
+		return;
+	o->at[0] = WAN_F_DELIVERED;
+	o->at += WAN_DELIVERED_HEAD;
+	while (t->dirty_head && room(o) >= WAN_DELIVERED_ENTRY && o->s.log_n < UINT8_MAX) {
+		struct wan_rxflow *f = t->dirty_head;
+
+		t->dirty_head = f->dirty_next;
+		if (!t->dirty_head)
+			t->dirty_tail = NULL;
+		t->dirty_n--;
+		f->dirty = false;
+		if (f->dead)
+			continue;
+		f->told = f->delivered;
+		rwy_put32(o->at, f->id);
+		rwy_put32(o->at + 4, (uint32_t)f->delivered);
+		o->at += WAN_DELIVERED_ENTRY;
+		note(t, o, WAN_LOG_DELIVERED, f->id, (uint32_t)f->delivered);
+		n++;
+	}
+	*count = (uint8_t)n;
+	if (!n)
+		o->at -= WAN_DELIVERED_HEAD;
+}
+
+static void put_tx_ctl(struct wan_tunnel *t, struct wan_out *o)
+{
+	while (t->ctl_head && room(o) >= WAN_CLOSE_LEN && o->s.log_n < UINT8_MAX) {
+		struct wan_txflow *f = t->ctl_head;
+
+		t->ctl_head = f->ctl_next;
+		if (!t->ctl_head)
+			t->ctl_tail = NULL;
+		f->ctl_dirty = false;
+		if (f->dead)
+			continue;
+		rwy_put32(o->at + 1, f->id);
+		if (f->aborted) {
+			o->at[0] = WAN_F_ABORT;
+			o->at += WAN_ABORT_LEN;
+			note(t, o, WAN_LOG_ABORT, f->id, 0);
+		} else {
+			o->at[0] = WAN_F_CLOSE;
+			rwy_put64(o->at + 5, f->end);
+			o->at += WAN_CLOSE_LEN;
+			note(t, o, WAN_LOG_CLOSE, f->id, 0);
+		}
+	}
+}
+
+static void put_resets(struct wan_tunnel *t, struct wan_out *o)
+{
+	while (t->resets_n && room(o) >= WAN_RESET_LEN && o->s.log_n < UINT8_MAX) {
+		uint32_t id = t->resets[--t->resets_n];
+
+		t->rx[WAN_SLOT(id)].reset_due = false;
+		o->at[0] = WAN_F_RESET;
+		rwy_put32(o->at + 1, id);
+		o->at += WAN_RESET_LEN;
+		note(t, o, WAN_LOG_RESET, id, 0);
+	}
+}
+
+static void put_credit(struct wan_tunnel *t, struct wan_out *o)
+{
+	if (!t->credit_dirty || room(o) < WAN_CREDIT_LEN)
+		return;
+	t->credit_dirty = false;
+	o->at[0] = WAN_F_CREDIT;
+	rwy_put32(o->at + 1, t->cfg.rx_window);
+	rwy_put64(o->at + 5, t->cfg.rx_bytes);
+	o->at += WAN_CREDIT_LEN;
+	note(t, o, WAN_LOG_CREDIT, 0, 0);
+}
+
+static void put_rate(struct wan_tunnel *t, struct wan_out *o)
+{
+	uint8_t *count = o->at + 1;
+	unsigned n = 0;
+
+	if (!t->rate_head || room(o) < WAN_RATE_HEAD + WAN_RATE_ENTRY)
+		return;
+	o->at[0] = WAN_F_RATE;
+	o->at += WAN_RATE_HEAD;
+	while (t->rate_head && room(o) >= WAN_RATE_ENTRY && o->s.log_n < UINT8_MAX) {
+		struct wan_rxflow *f = t->rate_head;
+
+		t->rate_head = f->rate_next;
+		f->rate_dirty = false;
+		if (f->dead)
+			continue;
+		f->window_told = f->window;
+		rwy_put32(o->at, f->id);
+		rwy_put64(o->at + 4, f->window);
+		rwy_put64(o->at + 12, f->drain_Bps);
+		o->at += WAN_RATE_ENTRY;
+		note(t, o, WAN_LOG_RATE, f->id, (uint32_t)f->window);
+		n++;
+	}
+	*count = (uint8_t)n;
+	if (!n)
+		o->at -= WAN_RATE_HEAD;
+}
+
+void wan_ctl_put(struct wan_tunnel *t, struct wan_out *o)
+{
+	put_credit(t, o);
+	put_rate(t, o);
+	put_resets(t, o);
+	put_tx_ctl(t, o);
+	put_delivered(t, o);
+}
+
+/* --- what became of them ------------------------------------------------------------------------ */
+static bool lapped(const struct wan_tunnel *t, const struct wan_sent *s)
+{
+	return t->log_at - s->log > t->log_mask + 1;
+}
+
+void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s)
+{
+	if (lapped(t, s)) {
+		t->rescan = true;
+		return;
+	}
+	for (unsigned i = 0; i < s->log_n; i++) {
+		const struct wan_log *l = &t->log[(s->log + i) & t->log_mask];
+		struct wan_rxflow *r;
+		struct wan_txflow *f;
+
+		switch ((enum wan_log_kind)l->kind) {
+		case WAN_LOG_DELIVERED:
+			r = wan_rx_find(t, l->id);
+			if (r)
+				wan_rx_confirmed(r, l->count);
+			break;
+		case WAN_LOG_CLOSE:
+		case WAN_LOG_ABORT:
+			f = wan_tx_find(t, l->id);
+			if (f)
+				wan_tx_on_ctl_acked(f, l->kind == WAN_LOG_ABORT);
+			break;
+		case WAN_LOG_RESET:
+		case WAN_LOG_CREDIT:
+		case WAN_LOG_RATE:
+			break;
+		}
+	}
+}
+
+static void entry_lost(struct wan_tunnel *t, const struct wan_log *l, rwy_time now)
+{
+	struct wan_rxflow *r;
+	struct wan_txflow *f;
+	struct wan_rxslot *slot;
+
+	switch ((enum wan_log_kind)l->kind) {
+	case WAN_LOG_DELIVERED:
+		r = wan_rx_find(t, l->id);
+		if (r && (uint32_t)r->told == l->count && r->confirmed != r->told)
+			wan_ctl_rx_dirty(r, now);
+		return;
+	case WAN_LOG_CLOSE:
+	case WAN_LOG_ABORT:
+		f = wan_tx_find(t, l->id);
+		if (f && f->aborted == (l->kind == WAN_LOG_ABORT))
+			wan_ctl_tx_dirty(f);
+		return;
+	case WAN_LOG_RESET:
+		slot = WAN_SLOT(l->id) < t->rx_cap ? &t->rx[WAN_SLOT(l->id)] : NULL;
+		if (slot && slot->refused && slot->use == WAN_USE(l->id))
+			wan_ctl_reset(t, l->id);
+		return;
+	case WAN_LOG_CREDIT:
+		t->credit_dirty = true;
+		return;
+	case WAN_LOG_RATE:
+		r = wan_rx_find(t, l->id);
+		if (r && (uint32_t)r->window_told == l->count)
+			wan_ctl_rate_dirty(r);
+		return;
+	}
+	rwy_unreachable();
+}
+
+void wan_ctl_on_lost(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now)
+{
+	if (lapped(t, s)) {
+		t->rescan = true;
+		return;
+	}
+	for (unsigned i = 0; i < s->log_n; i++)
+		entry_lost(t, &t->log[(s->log + i) & t->log_mask], now);
+}
+
+/* The log was too short for what was in flight: tell everything again that is not known to be known. */
+void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now)
+{
+	t->rescan = false;
+	t->credit_dirty = true;
+	for (uint32_t i = 0; i < t->rx_cap; i++) {
+		struct wan_rxflow *f = t->rx[i].f;
+
+		if (f && f->confirmed != f->delivered)
+			wan_ctl_rx_dirty(f, now);
+		if (f && (f->window || f->window_told))
+			wan_ctl_rate_dirty(f);
+		if (t->rx[i].refused)
+			wan_ctl_reset(t, i | (uint32_t)t->rx[i].use << WAN_SLOT_BITS);
+	}
+	for (uint32_t i = 0; i < t->tx_cap; i++) {
+		struct wan_txflow *f = t->tx[i].f;
+
+		if (f && (f->aborted || (f->closing && f->close_sent)) && !f->close_acked)
+			wan_ctl_tx_dirty(f);
+	}
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a datagram carries next: a lost buffer again, its second copy, a probe, or new data by deficit round
+ * robin over the flows that have some and have credit. Also how a buffer is cut into fragments: at its first
+ * sending, for good.
+ */
+#include "wan/internal.h"
+
+#define TWIN_LOSS_PPM 1000u
+#define TWIN_GAP_MAX  (2 * RWY_MS)
+
+/* --- one datagram ------------------------------------------------------------------------------- */
+static void cut(struct wan_txflow *f, struct rwy_buf *b)
+{
+	uint32_t open = f->open_acked ? 0 : WAN_OPEN_LEN + f->info_len;
+	uint32_t room = f->t->mtu_min - WAN_PKT_HDR - WAN_DATA_LEN - open;
+	uint32_t n = 1, fsize = room - WAN_FRAG_LEN;
+
+	if (b->len <= room) {
+		b->w2 = WAN_W2(0, 1);
+		return;
+	}
+	while (n * fsize < b->len)
+		n++;
+	assert(n <= WAN_FRAGS_MAX); /* wan_tx_send's bound on a buffer */
+	/* Of equal size: then there is often room for what a repair of them is longer. */
+	b->w2 = WAN_W2((b->len + n - 1) / n, n);
+}
+
+void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f_data *d, struct rwy_buf *b,
+    uint32_t off, uint32_t len, rwy_time now)
+{
+	uint32_t need = (uint32_t)wan_f_data_size(d) + len;
+	uint32_t most = t->mtu_min - (o->fec ? WAN_FEC_ROOM : 0);
+	uint32_t limit = most > need ? most - need : 0;
+	uint32_t frame = need - len;
+
+	if (limit + frame > WAN_PIGGY_MAX)
+		limit = frame < WAN_PIGGY_MAX ? WAN_PIGGY_MAX - frame : 0;
+	if (limit > WAN_PKT_HDR) {
+		o->limit = limit;
+		if (o->p->unacked >= 16)
+			wan_ack_put(o->p, o, now);
+		if (t->dirty_head)
+			wan_ctl_put(t, o);
+	}
+	o->at = wan_f_data_put(o->at, d);
+	o->tx->buf = b;
+	o->tx->off = off;
+	o->tx->len = len;
+	o->eliciting = true;
+}
+
+static void put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint32_t frag, rwy_time now)
+{
+	struct rwy_buf *b = f->ring[seq & f->mask];
+	uint32_t off = 0, len = b->len;
+	struct wan_f_data d = {.flow = f->id, .seq = (uint32_t)seq, .kind = b->kind};
+
+	if (WAN_W2_FRAGS(b->w2) > 1) {
+		d.frag = true;
+		d.total = (uint16_t)b->len;
+		d.fsize = (uint16_t)WAN_W2_FSIZE(b->w2);
+		d.index = (uint8_t)frag;
+		off = frag * d.fsize;
+		len = b->len - off < d.fsize ? b->len - off : d.fsize;
+	}
+	if (!f->open_acked) {
+		d.open = true;
+		d.base = f->base;
+		d.info = f->info;
+		d.info_len = f->info_len;
+	}
+	o->tx->class_id = f->class->id;
+	o->s.flags |= WAN_S_DATA;
+	o->s.flow = f->id;
+	o->s.seq = (uint32_t)seq;
+	o->s.frag = (uint8_t)frag;
+	wan_data_attach(f->t, o, &d, b, off, len, now);
+}
+
+/* The flow and sequence of something sent before, if the peer still needs it. */
+static struct wan_txflow *wanted(
+    struct wan_tunnel *t, uint32_t flow, uint32_t low, uint32_t frag, uint64_t *seq)
+{
+	struct wan_txflow *f = wan_tx_find(t, flow);
+
+	if (!f || f->aborted)
+		return NULL;
+	*seq = wan_expand(f->base, low);
+	if (*seq < f->base || *seq > f->next_send || *seq >= f->end)
+		return NULL;
+	if (*seq == f->next_send && frag >= f->next_frag)
+		return NULL;
+	return f->ring[*seq & f->mask]->w0 & (1u << frag) ? NULL : f;
+}
+
+/* --- again -------------------------------------------------------------------------------------- */
+/*
+ * On a lossy path a second loss of the same buffer costs another round trip: send it twice, a little apart.
+ * Not when there is a queue: then the loss is ours, and more of the same would make more of it. And not while
+ * the flow has something new to send: then this is no tail, and the copy would only take the place of new
+ * data. A host that streams has only a little more waiting at any time, so how much does not matter.
+ */
+static void plan_twin(
+    struct wan_tunnel *t, const struct wan_txflow *f, struct wan_out *o, struct wan_tx_item i, rwy_time now)
+{
+	const struct wan_path *p = o->p;
+
+	if (p->stream || wan_loss_ppm(p) <= TWIN_LOSS_PPM ||
+	    p->srtt > p->min_rtt + p->min_rtt / 4 + 2 * RWY_MS)
+		return;
+	if (f->next_send < f->end)
+		return;
+	i.due = now + rwy_time_min(p->srtt / 16, TWIN_GAP_MAX);
+	if (wan_itemq_push(&t->twins, &i))
+		o->s.flags |= WAN_S_TWIN;
+}
+
+bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	struct wan_tx_item i;
+
+	while (wan_itemq_pop(&t->again, &i)) {
+		uint64_t seq;
+		struct wan_txflow *f = wanted(t, i.flow, i.seq, i.frag, &seq);
+
+		if (!f)
+			continue;
+		o->fec = wan_fec_wants(o->p, f, f->ring[seq & f->mask]->len, now);
+		put(f, o, seq, i.frag, now);
+		plan_twin(t, f, o, i, now);
+		o->p->fec_credit -= o->tx->len;
+		t->c.tx_retransmit++;
+		t->c.retransmit_moved += i.moved;
+		t->c.retransmit_lost += !i.moved;
+		return true;
+	}
+	return false;
+}
+
+bool wan_data_twin(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	while (t->twins.n && t->twins.v[t->twins.head].due <= now) {
+		struct wan_tx_item i;
+		uint64_t seq;
+
+		wan_itemq_pop(&t->twins, &i);
+		struct wan_txflow *f = wanted(t, i.flow, i.seq, i.frag, &seq);
+
+		if (!f)
+			continue;
+		put(f, o, seq, i.frag, now);
+		o->s.flags |= WAN_S_TWIN;
+		o->p->fec_credit -= o->tx->len;
+		t->c.tx_retransmit++;
+		t->c.retransmit_copy++;
+		return true;
+	}
+	return false;
+}
+
+/* Data in a probe saves a round trip if the data was lost, and is one copy too many if only the answer is
+ * late. Where an answer may be later than a round trip takes, because processes sleep, the second is what
+ * happens: there a PING asks, and what was lost goes again with its answer. */
+bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	struct wan_path *p = o->p;
+
+	if (p->min_rtt && p->min_rtt <= rwy_time_max(wan_rtt_late(p), WAN_GRANULARITY))
+		return false;
+	if (p->probe_pn < p->tail)
+		p->probe_pn = p->tail;
+	for (; p->probe_pn < p->next_pn; p->probe_pn++) {
+		struct wan_sent *e = &p->sent[p->probe_pn & p->mask];
+		uint64_t seq;
+
+		if (e->state != WAN_SENT_INFLIGHT || !(e->flags & WAN_S_DATA))
+			continue;
+		struct wan_txflow *f = wanted(t, e->flow, e->seq, e->frag, &seq);
+
+		if (!f)
+			continue;
+		put(f, o, seq, e->frag, now);
+		o->s.flags |= WAN_S_TWIN;
+		e->flags |= WAN_S_TWIN;
+		t->c.tx_retransmit++;
+		t->c.retransmit_probe++;
+		p->probe_pn++;
+		return true;
+	}
+	return false;
+}
+
+/* --- new ---------------------------------------------------------------------------------------- */
+static bool has_credit(const struct wan_tunnel *t, const struct wan_txflow *f)
+{
+	return f->next_frag || t->tx_out + f->ring[f->next_send & f->mask]->len <= t->peer.rx_bytes;
+}
+
+bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	struct wan_txflow *f = wan_sched_pick(&t->sched, now);
+
+	if (!f || !has_credit(t, f))
+		return false;
+	struct rwy_buf *b = f->ring[f->next_send & f->mask];
+
+	if (!f->next_frag) {
+		cut(f, b);
+		t->tx_out += b->len;
+		f->out += b->len;
+	}
+	o->fec = wan_fec_wants(o->p, f, b->len, now);
+	put(f, o, f->next_send, f->next_frag, now);
+	wan_fec_earn(o->p, f, o->tx->len);
+	wan_sched_sent(&t->sched, f, (uint32_t)(o->at - o->tx->hdr) + o->tx->len + t->cfg.wire_overhead);
+	if (++f->next_frag == WAN_W2_FRAGS(b->w2)) {
+		f->next_frag = 0;
+		f->next_send++;
+		t->c.tx_data++;
+	}
+	return true;
+}
+
+bool wan_data_waiting(const struct wan_tunnel *t)
+{
+	const struct wan_sched *s = &t->sched;
+	const struct wan_txflow *f;
+
+	if (t->again.n || t->dgrams.n)
+		return true;
+	if (!wan_sched_any(s))
+		return false;
+	/* Credit is the tunnel's: when one flow's next buffer does not fit, others' hardly will. */
+	f = s->heap[WAN_HEAP_SHARE].v[0]->head;
+	return f && (!wan_tx_sendable(f) || has_credit(t, f));
+}

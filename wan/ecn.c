@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ECN of a path (RFC 3168; validation after RFC 9000 section 13.4.2): datagrams are sent ECT(0) until the
+ * path has shown that it loses marked datagrams, clears the mark, or marks everything. A path that was found
+ * unfit stays so for the session. What was rebuilt from repairs is acknowledged but was never seen, so exact
+ * counts cannot be compared: unfit is who never counts any.
+ */
+#include "wan/internal.h"
+
+#define ENOUGH 100u /* marked datagrams acknowledged: the path has shown what it does */
+
+void wan_ecn_restart(struct wan_path *p)
+{
+	p->ecn = p->t->cfg.ecn && !p->stream ? WAN_ECN_TRYING : WAN_ECN_OFF;
+	p->ecn_acked = 0;
+}
+
+void wan_ecn_on_ack(struct wan_path *p, const struct wan_f_ack *a)
+{
+	uint32_t seen = a->has_ecn ? a->ect0 + a->ce : 0;
+
+	if (p->ecn != WAN_ECN_TRYING || p->ecn_acked < ENOUGH)
+		return;
+	p->ecn = !seen || a->ce >= p->ecn_acked ? WAN_ECN_OFF : WAN_ECN_ON;
+}
+
+void wan_ecn_on_pto(struct wan_path *p)
+{
+	if (p->ecn == WAN_ECN_TRYING && !p->ecn_acked && p->pto_count >= 2)
+		p->ecn = WAN_ECN_OFF;
+}
+
+const char *wan_ecn_name(const struct wan_path *p)
+{
+	return p->ecn == WAN_ECN_OFF ? "off" : p->ecn == WAN_ECN_ON ? "on" : "trying";
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flows we receive: order per flow, credit, what the engine delivered, the end of a flow. A flow's ring holds
+ * by sequence number first the sizes of buffers the engine has and did not deliver yet, then buffers that
+ * wait for an earlier one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wan/internal.h"
+
+#define RING_MIN 16u
+#define PART     ((uintptr_t)1) /* the buffer in this place is not complete */
+
+/* --- the table ---------------------------------------------------------------------------------- */
+bool wan_rx_slots_grow(struct wan_tunnel *t, uint32_t slot)
+{
+	uint32_t cap = t->rx_cap ? t->rx_cap : 64;
+	struct wan_rxslot *v;
+
+	if (slot < t->rx_cap)
+		return true;
+	while (cap <= slot)
+		cap *= 2;
+	v = realloc(t->rx, cap * sizeof(*v));
+	if (!v)
+		return false;
+	memset(v + t->rx_cap, 0, (cap - t->rx_cap) * sizeof(*v));
+	t->rx = v;
+	t->rx_cap = cap;
+	return true;
+}
+
+struct wan_rxflow *wan_rx_find(const struct wan_tunnel *t, uint32_t id)
+{
+	struct wan_rxflow *f = WAN_SLOT(id) < t->rx_cap ? t->rx[WAN_SLOT(id)].f : NULL;
+
+	return f && f->id == id ? f : NULL;
+}
+
+/* Is use a of a slot later than use b? They wrap. */
+static bool later(uint32_t a, uint32_t b)
+{
+	uint32_t d = (a - b) & WAN_USE_MASK;
+
+	return d != 0 && d <= WAN_USE_MASK / 2;
+}
+
+static void end_slot(struct wan_tunnel *t, uint32_t id, bool refused)
+{
+	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
+
+	s->f = NULL;
+	s->use = (uint16_t)WAN_USE(id);
+	s->state = WAN_SLOT_ENDED;
+	s->refused = refused;
+	if (refused)
+		wan_ctl_reset(t, id);
+}
+
+static void die(struct wan_rxflow *f, bool refused)
+{
+	struct wan_tunnel *t = f->t;
+
+	for (uint64_t i = 0; f->ring && i <= f->mask; i++) {
+		uintptr_t v = f->ring[(f->next + i) & f->mask];
+
+		if (f->next + i - f->delivered > f->mask || !v)
+			continue; /* a size, not a buffer */
+		rwy_buf_free(&t->cfg.bufs, (struct rwy_buf *)(v & ~PART));
+	}
+	t->rx_held -= f->bytes;
+	f->bytes = 0;
+	f->dead = true;
+	t->rx_flows--;
+	end_slot(t, f->id, refused);
+	f->grave_next = t->rx_grave;
+	t->rx_grave = f;
+}
+
+void wan_rx_reap(struct wan_tunnel *t)
+{
+	struct wan_rxflow **at = &t->rx_grave;
+
+	while (*at) {
+		struct wan_rxflow *f = *at;
+
+		if (f->dirty || f->closing || f->rate_dirty) {
+			at = &f->grave_next;
+			continue;
+		}
+		*at = f->grave_next;
+		free(f->ring);
+		free(f);
+	}
+}
+
+static struct wan_rxflow *flow_open(struct wan_tunnel *t, const struct wan_f_data *d, rwy_time now)
+{
+	struct wan_rxslot *s = &t->rx[WAN_SLOT(d->flow)];
+	struct wan_rxflow *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->t = t;
+	f->id = d->flow;
+	f->next = f->delivered = f->told = f->confirmed = d->base;
+	s->f = f;
+	s->use = (uint16_t)WAN_USE(d->flow);
+	s->state = WAN_SLOT_LIVE;
+	s->refused = false;
+	t->rx_flows++;
+	f->user = t->cfg.ops->rx_open(t->cfg.ctx, f, d->info, d->info_len, now);
+	if (!f->user && !f->dead)
+		die(f, true);
+	return f->dead ? NULL : f;
+}
+
+/* The flow of a DATA frame, opened when it brings open information. NULL: drop it (counted); *again: let the
+ * peer send it again. */
+static struct wan_rxflow *flow_of(struct wan_tunnel *t, const struct wan_f_data *d, bool *again, rwy_time now)
+{
+	struct wan_rxflow *f = wan_rx_find(t, d->flow);
+	uint32_t use = WAN_USE(d->flow);
+
+	*again = false;
+	if (f)
+		return f;
+	if (!wan_rx_slots_grow(t, WAN_SLOT(d->flow))) {
+		*again = true;
+		return NULL;
+	}
+	struct wan_rxslot *s = &t->rx[WAN_SLOT(d->flow)];
+
+	if (s->f && s->f->ended && later(use, WAN_USE(s->f->id)))
+		die(s->f, false); /* the peer uses the slot again: it knows that the flow ended */
+	if (s->f)
+		return NULL;
+	if (s->state == WAN_SLOT_ENDED && !later(use, s->use)) {
+		if (use == s->use && s->refused)
+			wan_ctl_reset(t, d->flow);
+		return NULL;
+	}
+	if (!d->open) {
+		end_slot(t, d->flow, true);
+		return NULL;
+	}
+	f = flow_open(t, d, now);
+	*again = !f && s->state != WAN_SLOT_ENDED;
+	return f;
+}
+
+/* --- data --------------------------------------------------------------------------------------- */
+static bool ring_reach(struct wan_rxflow *f, uint64_t seq)
+{
+	uint32_t cap = f->ring ? f->mask + 1 : RING_MIN;
+	uintptr_t *v;
+
+	if (f->ring && seq - f->delivered <= f->mask)
+		return true;
+	while (seq - f->delivered >= cap)
+		cap *= 2;
+	v = calloc(cap, sizeof(*v));
+	if (!v)
+		return false;
+	for (uint64_t i = 0; f->ring && i <= f->mask; i++)
+		v[(f->delivered + i) & (cap - 1)] = f->ring[(f->delivered + i) & f->mask];
+	free(f->ring);
+	f->ring = v;
+	f->mask = cap - 1;
+	return true;
+}
+
+/* Hands over what is in order now. The engine may end the flow meanwhile. */
+static void hand_over(struct wan_rxflow *f, rwy_time now)
+{
+	struct wan_tunnel *t = f->t;
+
+	while (!f->dead && f->next - f->delivered <= f->mask) {
+		uintptr_t *at = &f->ring[f->next & f->mask];
+		struct rwy_buf *b = (struct rwy_buf *)*at;
+
+		if (!*at || (*at & PART))
+			return;
+		*at = b->len;
+		b->seq = f->next++;
+		b->next = NULL;
+		t->c.rx_data++;
+		t->cfg.ops->rx_data(t->cfg.ctx, f->user, b, now);
+	}
+}
+
+static bool hold(struct wan_rxflow *f, uint32_t len)
+{
+	if (f->t->rx_held + len > f->t->bytes_limit)
+		return false;
+	f->t->rx_held += len;
+	f->bytes += len;
+	return true;
+}
+
+static enum wan_accept add_fragment(
+    struct wan_rxflow *f, uint64_t seq, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now)
+{
+	struct wan_tunnel *t = f->t;
+	uintptr_t *at = &f->ring[seq & f->mask];
+	struct rwy_buf *part = (struct rwy_buf *)(*at & ~PART);
+
+	if (!part) {
+		if (t->rx_held + d->total > t->bytes_limit) {
+			t->c.drop_no_credit++;
+			return WAN_ACCEPT_RETRY;
+		}
+		part = wan_reasm_new(t, d);
+		if (!part) {
+			t->c.drop_no_buffer++;
+			return WAN_ACCEPT_RETRY;
+		}
+		hold(f, d->total);
+		*at = (uintptr_t)part | PART;
+	}
+	if (!(*at & PART) || !wan_reasm_add(part, d, b->data, b->len)) {
+		t->c.rx_duplicate++;
+		return WAN_ACCEPT;
+	}
+	if (wan_reasm_done(part)) {
+		*at = (uintptr_t)part;
+		hand_over(f, now);
+	}
+	return WAN_ACCEPT;
+}
+
+static enum wan_accept add_whole(
+    struct wan_rxflow *f, uint64_t seq, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now)
+{
+	struct wan_tunnel *t = f->t;
+
+	if (f->ring[seq & f->mask]) {
+		t->c.rx_duplicate++;
+		rwy_buf_free(&t->cfg.bufs, b);
+		return WAN_ACCEPT;
+	}
+	if (!hold(f, b->len)) {
+		t->c.drop_no_credit++;
+		rwy_buf_free(&t->cfg.bufs, b);
+		return WAN_ACCEPT_RETRY;
+	}
+	b->kind = d->kind;
+	f->ring[seq & f->mask] = (uintptr_t)b;
+	if (seq == f->next)
+		hand_over(f, now);
+	return WAN_ACCEPT;
+}
+
+enum wan_accept wan_rx_data(struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now)
+{
+	bool again;
+	struct wan_rxflow *f = flow_of(t, d, &again, now);
+	enum wan_accept r = again ? WAN_ACCEPT_RETRY : WAN_ACCEPT;
+
+	if (!f) {
+		t->c.drop_unknown_flow++;
+		goto drop;
+	}
+	uint64_t seq = wan_expand(f->next, d->seq);
+
+	if (seq < f->next || f->ended) {
+		t->c.rx_duplicate++;
+		goto drop;
+	}
+	if (seq - f->delivered >= t->window_limit || (f->has_final && seq >= f->final)) {
+		t->c.drop_no_credit++;
+		r = WAN_ACCEPT_RETRY;
+		goto drop;
+	}
+	if (!ring_reach(f, seq)) {
+		t->c.drop_no_buffer++;
+		r = WAN_ACCEPT_RETRY;
+		goto drop;
+	}
+	if (!d->frag)
+		return add_whole(f, seq, d, b, now);
+	r = add_fragment(f, seq, d, b, now);
+drop:
+	rwy_buf_free(&t->cfg.bufs, b);
+	return r;
+}
+
+/* --- delivered, and the end --------------------------------------------------------------------- */
+static void close_step(struct wan_rxflow *f)
+{
+	struct wan_tunnel *t = f->t;
+
+	if (!f->has_final || f->delivered != f->final || f->ended || f->closing)
+		return;
+	f->closing = true;
+	f->close_next = t->close_head;
+	t->close_head = f;
+}
+
+void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now)
+{
+	uint64_t count = seq + 1;
+
+	if (f->dead || f->ended || count <= f->delivered)
+		return;
+	assert(count <= f->next);
+	for (uint64_t s = f->delivered; s < count; s++) {
+		uintptr_t *at = &f->ring[s & f->mask];
+
+		f->bytes -= *at;
+		f->t->rx_held -= *at;
+		*at = 0;
+	}
+	f->delivered = count;
+	wan_ctl_rx_dirty(f, now);
+	close_step(f);
+}
+
+void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps)
+{
+	if (f->dead || f->ended)
+		return;
+	f->window = bytes;
+	f->drain_Bps = drain_Bps;
+	wan_ctl_rate_dirty(f);
+}
+
+void wan_rx_reset(struct wan_rxflow *f, rwy_time now)
+{
+	(void)now;
+	if (!f->dead && !f->ended)
+		die(f, true);
+}
+
+void wan_rx_on_close(struct wan_tunnel *t, uint32_t id, uint64_t final, rwy_time now)
+{
+	struct wan_rxflow *f = wan_rx_find(t, id);
+
+	(void)now;
+	if (!f || f->has_final || final < f->next)
+		return;
+	f->has_final = true;
+	f->final = final;
+	close_step(f);
+}
+
+void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now)
+{
+	struct wan_rxflow *f = wan_rx_find(t, id);
+
+	if (f) {
+		bool tell = !f->ended;
+		void *user = f->user;
+
+		die(f, false);
+		if (tell)
+			t->cfg.ops->rx_close(t->cfg.ctx, user, WAN_CLOSE_BY_SENDER, now);
+		return;
+	}
+	/* Not opened yet: the data that would open it may still be on its way. */
+	if (!wan_rx_slots_grow(t, WAN_SLOT(id)))
+		return;
+	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
+
+	if (!s->f && (s->state == WAN_SLOT_NEW || later(WAN_USE(id), s->use)))
+		end_slot(t, id, false);
+}
+
+void wan_rx_confirmed(struct wan_rxflow *f, uint32_t low)
+{
+	uint64_t count = wan_expand(f->delivered, low);
+
+	if (count > f->confirmed && count <= f->delivered)
+		f->confirmed = count;
+	if (f->ended && f->confirmed == f->delivered)
+		die(f, false);
+}
+
+/* The engine hears of the end here, not inside its own call of wan_rx_delivered. */
+void wan_rx_closings(struct wan_tunnel *t, rwy_time now)
+{
+	while (t->close_head) {
+		struct wan_rxflow *f = t->close_head;
+
+		t->close_head = f->close_next;
+		f->closing = false;
+		if (f->dead)
+			continue;
+		f->ended = true;
+		t->cfg.ops->rx_close(t->cfg.ctx, f->user, WAN_CLOSE_BY_SENDER, now);
+		if (!f->dead && f->confirmed == f->delivered)
+			die(f, false);
+	}
+}
+
+void wan_rx_end_all(struct wan_tunnel *t, enum wan_close_reason why, rwy_time now)
+{
+	for (uint32_t i = 0; i < t->rx_cap; i++) {
+		struct wan_rxflow *f = t->rx[i].f;
+
+		if (f) {
+			bool tell = !f->ended;
+			void *user = f->user;
+
+			die(f, false);
+			if (tell)
+				t->cfg.ops->rx_close(t->cfg.ctx, user, why, now);
+		}
+		t->rx[i] = (struct wan_rxslot){0};
+	}
+	t->resets_n = 0;
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flows we send: custody, what the peer has of it, the end of a flow. A flow's buffers stand in a ring by
+ * sequence number; a buffer stays there until the peer's engine delivered it. What goes out next is decided
+ * in data.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wan/internal.h"
+
+#define RING_MIN    16u
+#define FETCH_AHEAD 6 /* buffers, while delivered ones are freed */
+
+static bool muted(const struct wan_txflow *f)
+{
+	return f->closing || f->aborted;
+}
+
+struct wan_txflow *wan_tx_find(const struct wan_tunnel *t, uint32_t id)
+{
+	struct wan_txflow *f = WAN_SLOT(id) < t->tx_cap ? t->tx[WAN_SLOT(id)].f : NULL;
+
+	return f && f->id == id ? f : NULL;
+}
+
+bool wan_tx_sendable(const struct wan_txflow *f)
+{
+	if (f->dead || f->next_send >= f->end || f->next_send - f->base >= f->t->peer.rx_window)
+		return false;
+	/* Of a buffer that has begun all parts may go; one buffer may always be under way. */
+	return !f->window || f->next_frag || f->out < f->window;
+}
+
+void wan_tx_activate(struct wan_txflow *f)
+{
+	if (!f->active && wan_tx_sendable(f))
+		wan_sched_add(&f->t->sched, f);
+}
+
+/* --- birth and death ---------------------------------------------------------------------------- */
+static bool slots_grow(struct wan_tunnel *t)
+{
+	uint32_t cap = t->tx_cap ? t->tx_cap * 2 : 64;
+	struct wan_txslot *v;
+
+	if (cap > WAN_SLOTS_MAX)
+		return false;
+	v = realloc(t->tx, cap * sizeof(*v));
+	if (!v)
+		return false;
+	for (uint32_t i = cap; i-- > t->tx_cap;) {
+		v[i] = (struct wan_txslot){.next_free = t->tx_free};
+		t->tx_free = i + 1;
+	}
+	t->tx = v;
+	t->tx_cap = cap;
+	return true;
+}
+
+int wan_tx_open(
+    struct wan_tunnel *t, struct wan_txflow **out, const uint8_t *info, size_t len, void *user, rwy_time now)
+{
+	struct wan_txflow *f;
+
+	(void)now;
+	if (len > WAN_OPEN_MAX)
+		return RWY_EINVAL;
+	if (!t->tx_free && !slots_grow(t))
+		return RWY_ENOMEM;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return RWY_ENOMEM;
+	struct wan_txslot *s = &t->tx[t->tx_free - 1];
+
+	f->id = (t->tx_free - 1) | (uint32_t)s->use << WAN_SLOT_BITS;
+	t->tx_free = s->next_free;
+	s->f = f;
+	f->t = t;
+	f->class = &t->sched.first;
+	f->user = user;
+	f->info_len = (uint8_t)len;
+	if (len)
+		memcpy(f->info, info, len);
+	t->tx_flows++;
+	*out = f;
+	return 0;
+}
+
+/* Out of the table: its id names nothing from now on. The memory goes when no list has it any more. */
+static void die(struct wan_txflow *f)
+{
+	struct wan_tunnel *t = f->t;
+	struct wan_txslot *s = &t->tx[WAN_SLOT(f->id)];
+
+	f->dead = true;
+	s->f = NULL;
+	s->use = (s->use + 1) & WAN_USE_MASK;
+	s->next_free = t->tx_free;
+	t->tx_free = WAN_SLOT(f->id) + 1;
+	t->tx_flows--;
+	f->grave_next = t->tx_grave;
+	t->tx_grave = f;
+}
+
+static bool was_sent(const struct wan_txflow *f, uint64_t seq)
+{
+	return seq < f->next_send || (seq == f->next_send && f->next_frag);
+}
+
+static void custody_free(struct wan_txflow *f)
+{
+	struct wan_tunnel *t = f->t;
+
+	for (; f->base < f->end; f->base++) {
+		struct rwy_buf *b = f->ring[f->base & f->mask];
+
+		if (was_sent(f, f->base)) {
+			t->tx_out -= b->len;
+			f->out -= b->len;
+		}
+		t->tx_bytes -= b->len;
+		f->bytes -= b->len;
+		rwy_buf_free(&t->cfg.bufs, b);
+	}
+	f->next_send = f->acked = f->base;
+	f->next_frag = 0;
+}
+
+void wan_tx_reap(struct wan_tunnel *t)
+{
+	struct wan_txflow **at = &t->tx_grave;
+
+	while (*at) {
+		struct wan_txflow *f = *at;
+
+		if (f->active || f->ctl_dirty) {
+			at = &f->grave_next; /* still linked: the list's next pass drops it */
+			continue;
+		}
+		*at = f->grave_next;
+		free(f->ring);
+		free(f);
+	}
+}
+
+/* The end of a closing flow: CLOSE once everything is sent and the peer knows the flow; gone when it knows
+ * the end and has all. */
+static void close_step(struct wan_txflow *f)
+{
+	if (!f->closing || f->aborted || f->dead)
+		return;
+	if (f->base == f->end && (f->close_acked || !f->open_acked)) {
+		die(f);
+		return;
+	}
+	if (f->open_acked && f->next_send == f->end && !f->close_sent) {
+		f->close_sent = true;
+		wan_ctl_tx_dirty(f);
+	}
+}
+
+/* --- the engine's calls ------------------------------------------------------------------------- */
+static bool ring_grow(struct wan_txflow *f)
+{
+	uint32_t cap = f->ring ? (f->mask + 1) * 2 : RING_MIN;
+	struct rwy_buf **v = calloc(cap, sizeof(*v));
+
+	if (!v)
+		return false;
+	/* Without a ring the flow is empty: base == end. */
+	for (uint64_t s = f->base; f->ring && s < f->end; s++)
+		v[s & (cap - 1)] = f->ring[s & f->mask];
+	free(f->ring);
+	f->ring = v;
+	f->mask = cap - 1;
+	return true;
+}
+
+/* A message's last packet, by its BTH opcode (RC: SEND, WRITE, READ response; the rest are of one packet), or
+ * not a RoCE packet. */
+bool wan_tx_ends(const struct rwy_buf *b)
+{
+	uint8_t op = b->opcode & 0x1f;
+
+	return b->kind != RWY_BUF_PACKET || !(op <= 1 || op == 6 || op == 7 || op == 0xd || op == 0xe);
+}
+
+/* Before a buffer is added: does something new begin with it? */
+static void note_run(struct wan_txflow *f)
+{
+	if (f->next_send == f->end && (f->base == f->end || wan_tx_ends(f->ring[(f->end - 1) & f->mask]))) {
+		f->run = 0;
+		f->peak = 0;
+	}
+	if (f->end + 1 - f->next_send > f->peak)
+		f->peak = (uint32_t)(f->end + 1 - f->next_send);
+}
+
+void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now)
+{
+	struct wan_tunnel *t = f->t;
+
+	assert(b->len > 0 && b->len <= UINT16_MAX);
+	if (f->broken || f->aborted || ((!f->ring || f->end - f->base > f->mask) && !ring_grow(f))) {
+		f->broken = t->broken = true;
+		rwy_buf_free(&t->cfg.bufs, b);
+		return;
+	}
+	note_run(f);
+	b->next = NULL;
+	b->seq = f->end;
+	b->stamp = now;
+	b->w0 = b->w1 = 0;
+	b->w2 = 0;
+	f->ring[f->end & f->mask] = b;
+	f->end++;
+	f->bytes += b->len;
+	t->tx_bytes += b->len;
+	wan_tx_activate(f);
+}
+
+void wan_tx_close(struct wan_txflow *f, rwy_time now)
+{
+	(void)now;
+	f->closing = true;
+	close_step(f);
+}
+
+void wan_tx_abort(struct wan_txflow *f, rwy_time now)
+{
+	bool peer_knows = f->open_acked || f->next_send > f->base || f->next_frag;
+
+	(void)now;
+	custody_free(f);
+	f->aborted = true;
+	if (peer_knows)
+		wan_ctl_tx_dirty(f);
+	else
+		die(f);
+}
+
+uint32_t wan_tx_queued(const struct wan_txflow *f)
+{
+	return (uint32_t)(f->end - f->base);
+}
+
+uint32_t wan_tx_unsent(const struct wan_txflow *f)
+{
+	return (uint32_t)(f->end - f->next_send);
+}
+
+bool wan_tx_blocked(const struct wan_txflow *f)
+{
+	return wan_tx_unsent(f) &&
+	       (!wan_tx_sendable(f) ||
+	           f->t->tx_out + f->ring[f->next_send & f->mask]->len > f->t->peer.rx_bytes);
+}
+
+uint64_t wan_tx_window(const struct wan_txflow *f, uint64_t *drain_Bps)
+{
+	*drain_Bps = f->drain_Bps;
+	return f->window;
+}
+
+uint64_t wan_tx_bytes(const struct wan_txflow *f)
+{
+	return f->bytes;
+}
+
+/* --- what the peer says ------------------------------------------------------------------------- */
+static bool all_fragments(const struct rwy_buf *b)
+{
+	uint32_t n = WAN_W2_FRAGS(b->w2);
+
+	return n && b->w0 == (n == 32 ? UINT32_MAX : (1u << n) - 1);
+}
+
+void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now)
+{
+	struct wan_txflow *f = wan_tx_find(t, s->flow);
+
+	if (!f || f->aborted)
+		return;
+	f->open_acked = true;
+	uint64_t seq = wan_expand(f->base, s->seq);
+
+	if (seq < f->base || seq >= f->end) {
+		close_step(f);
+		return;
+	}
+	struct rwy_buf *b = f->ring[seq & f->mask];
+
+	b->w0 |= 1u << s->frag;
+	if (seq == f->acked && all_fragments(b)) {
+		do
+			f->acked++;
+		while (f->acked < f->next_send && all_fragments(f->ring[f->acked & f->mask]));
+		if (!muted(f) && t->cfg.ops->tx_acked)
+			t->cfg.ops->tx_acked(t->cfg.ctx, f->user, f->ring[(f->acked - 1) & f->mask], now);
+	}
+	if (f->closing)
+		close_step(f);
+}
+
+/* A datagram with part of a buffer is lost: it goes into the queue, unless its twin is still out. */
+bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
+{
+	struct wan_txflow *f = wan_tx_find(t, s->flow);
+	uint64_t seq = f ? wan_expand(f->base, s->seq) : 0;
+	uint32_t bit = 1u << s->frag;
+
+	if (!f || seq < f->base || seq >= f->end)
+		return true;
+	struct rwy_buf *b = f->ring[seq & f->mask];
+
+	if (b->w0 & bit)
+		return true;
+	if ((s->flags & WAN_S_TWIN) && !(b->w1 & bit)) {
+		b->w1 |= bit;
+		return true;
+	}
+	if (!wan_itemq_push(&t->again,
+	        &(struct wan_tx_item){.flow = s->flow, .seq = s->seq, .frag = s->frag, .moved = moved}))
+		return false;
+	b->w1 &= ~bit;
+	return true;
+}
+
+static void deliver_first(struct wan_txflow *f, rwy_time now)
+{
+	struct wan_tunnel *t = f->t;
+	struct rwy_buf *b = f->ring[f->base & f->mask];
+
+	f->base++;
+	f->bytes -= b->len;
+	t->tx_bytes -= b->len;
+	t->tx_out -= b->len;
+	f->out -= b->len;
+	if (!muted(f) && t->cfg.ops->tx_delivered)
+		t->cfg.ops->tx_delivered(t->cfg.ctx, f->user, b, now);
+	rwy_buf_free(&t->cfg.bufs, b);
+}
+
+void wan_tx_on_rate(struct wan_tunnel *t, uint32_t id, uint64_t window, uint64_t drain_Bps)
+{
+	struct wan_txflow *f = wan_tx_find(t, id);
+
+	if (!f || f->aborted)
+		return;
+	f->window = window;
+	f->drain_Bps = drain_Bps;
+	wan_tx_activate(f);
+}
+
+bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_time now)
+{
+	struct wan_txflow *f = wan_tx_find(t, id);
+
+	if (!f || f->aborted)
+		return true;
+	uint64_t count = wan_expand(f->base, low);
+
+	if ((int64_t)(count - f->base) <= 0)
+		return true; /* old news */
+	if (count > f->next_send)
+		return false;
+	f->open_acked = true;
+	if (f->acked < count) {
+		f->acked = count;
+		if (!muted(f) && t->cfg.ops->tx_acked)
+			t->cfg.ops->tx_acked(t->cfg.ctx, f->user, f->ring[(count - 1) & f->mask], now);
+	}
+	while (f->base < count && !f->dead && !f->aborted) {
+		if (f->base + FETCH_AHEAD < count)
+			rwy_buf_fetch(f->ring[(f->base + FETCH_AHEAD) & f->mask]);
+		deliver_first(f, now);
+	}
+	wan_tx_activate(f);
+	close_step(f);
+	return true;
+}
+
+void wan_tx_on_ctl_acked(struct wan_txflow *f, bool abort)
+{
+	if (f->aborted && abort) {
+		die(f);
+	} else if (!f->aborted && !abort) {
+		f->close_acked = true;
+		close_step(f);
+	}
+}
+
+void wan_tx_on_reset(struct wan_tunnel *t, uint32_t id, rwy_time now)
+{
+	struct wan_txflow *f = wan_tx_find(t, id);
+
+	if (!f)
+		return;
+	bool tell = !muted(f);
+
+	f->aborted = true; /* whatever the engine still calls on it has no effect */
+	if (tell && t->cfg.ops->tx_reset)
+		t->cfg.ops->tx_reset(t->cfg.ctx, f->user, now);
+	custody_free(f);
+	if (!f->dead)
+		die(f);
+}
+
+void wan_tx_broken(struct wan_tunnel *t, rwy_time now)
+{
+	t->broken = false;
+	for (uint32_t i = 0; i < t->tx_cap; i++)
+		if (t->tx[i].f && t->tx[i].f->broken)
+			wan_tx_on_reset(t, t->tx[i].f->id, now);
+}
+
+/* --- sessions ----------------------------------------------------------------------------------- */
+void wan_tx_wake_all(struct wan_tunnel *t)
+{
+	for (uint32_t i = 0; i < t->tx_cap; i++)
+		if (t->tx[i].f)
+			wan_tx_activate(t->tx[i].f);
+}
+
+static void rewind_flow(struct wan_txflow *f)
+{
+	for (uint64_t s = f->base; s < f->end; s++) {
+		struct rwy_buf *b = f->ring[s & f->mask];
+
+		b->w0 = b->w1 = 0;
+		b->w2 = 0;
+	}
+	f->next_send = f->acked = f->base;
+	f->next_frag = 0;
+	f->out = f->window = f->drain_Bps = 0;
+	f->open_acked = f->close_sent = f->close_acked = false;
+}
+
+/* The peer has a new epoch and knows none of our flows: everything undelivered goes again, from new open
+ * information on. */
+void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
+{
+	t->again.n = t->twins.n = 0;
+	t->tx_out = 0;
+	for (uint32_t i = 0; i < t->tx_cap; i++)
+		if (t->tx[i].f)
+			rewind_flow(t->tx[i].f);
+	for (uint32_t i = 0; i < t->tx_cap; i++) {
+		struct wan_txflow *f = t->tx[i].f;
+
+		if (!f)
+			continue;
+		if (f->aborted) {
+			die(f);
+			continue;
+		}
+		if (!f->closing && t->cfg.ops->tx_reopen) {
+			size_t n = t->cfg.ops->tx_reopen(t->cfg.ctx, f->user, f->info, now);
+
+			f->info_len = (uint8_t)(n <= WAN_OPEN_MAX ? n : WAN_OPEN_MAX);
+		}
+		if (f->dead)
+			continue;
+		wan_tx_activate(f);
+		close_step(f);
+	}
+}
+
+void wan_tx_free_all(struct wan_tunnel *t)
+{
+	for (uint32_t i = 0; i < t->tx_cap; i++) {
+		struct wan_txflow *f = t->tx[i].f;
+
+		if (!f)
+			continue;
+		custody_free(f);
+		die(f);
+	}
+	for (struct wan_txflow *f = t->tx_grave; f; f = f->grave_next)
+		f->active = f->ctl_dirty = false;
+	wan_tx_reap(t);
+	free(t->tx);
+	free(t->again.v);
+	free(t->twins.v);
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loss recovery of one path (RFC 9002): the map of sent datagrams, which of them are acknowledged or lost,
+ * probe timeouts. It knows datagrams, not flows: what an acknowledged or lost datagram carried is told to
+ * flow_tx.c and ctl.c. How late is lost: reorder.c; round trips: rtt.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wan/internal.h"
+
+#define PERSISTENT_PTOS 3
+#define DEAD_PTOS       2  /* with another path alive, its datagrams go there */
+#define MEASURE_MIN     32 /* datagrams of a rate sample that is worth keeping */
+#define SPREAD_PART     1  /* of single RTTs' deviation is what a smoothed mean of them moves by */
+#define LOSS_MEMORY     12 /* smoothed loss: over 2^12 datagrams */
+
+static struct wan_sent *slot(const struct wan_path *p, uint64_t pn)
+{
+	return &p->sent[pn & p->mask];
+}
+
+/* What it means for the path as a whole; see congest.h. */
+static void congest_note(
+    struct wan_path *p, uint32_t acked, int32_t lost, uint32_t ce, rwy_dur rtt, rwy_time now)
+{
+	const struct wan_cfg *cfg = &p->t->cfg;
+
+	if (wan_congest_note(&p->congest, acked, lost, ce, rtt, p->min_rtt, now) && cfg->ops->congested)
+		cfg->ops->congested(cfg->ctx, p->id, &p->congest.st, now);
+}
+
+/* Datagrams declared lost together. */
+struct lost {
+	uint64_t bytes;
+	rwy_time sent; /* of the newest, 0: none */
+	uint32_t n;
+};
+
+static bool give_up(struct wan_path *p, struct wan_sent *e, bool moved, struct lost *l, rwy_time now)
+{
+	if ((e->flags & WAN_S_DATA) && !wan_tx_on_lost(p->t, e, moved))
+		return false;
+	if (e->log_n)
+		wan_ctl_on_lost(p->t, e, now);
+	e->state = WAN_SENT_LOST;
+	p->inflight -= e->bytes;
+	p->inflight_n--;
+	l->bytes += e->bytes;
+	l->sent = rwy_time_max(l->sent, e->sent);
+	l->n++;
+	p->t->c.lost++;
+	/* Its number: slots are as many as there are numbers between tail and next. */
+	wan_measure_on_lost(&p->measure, p->tail + (((uint64_t)(e - p->sent) - p->tail) & p->mask));
+	return true;
+}
+
+/* Acknowledgements and probes go out even when nothing came back for as long as the map reaches: the oldest
+ * is given up. */
+static void make_room(struct wan_path *p, rwy_time now)
+{
+	struct lost l = {0};
+
+	while (p->next_pn - p->tail > p->mask) {
+		struct wan_sent *e = slot(p, p->tail);
+
+		if (e->state == WAN_SENT_INFLIGHT && !give_up(p, e, false, &l, now))
+			return;
+		p->tail++;
+	}
+}
+
+/* --- sending ------------------------------------------------------------------------------------ */
+void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rwy_time now)
+{
+	struct wan_sent *e = slot(p, p->next_pn);
+
+	if (p->next_pn - p->tail > p->mask)
+		make_room(p, now);
+	s->sent = now;
+	s->state = eliciting ? WAN_SENT_INFLIGHT : WAN_SENT_QUIET;
+	if (p->stream)
+		wan_stream_on_sent(p, s->bytes, eliciting, now);
+	else if (eliciting)
+		wan_rate_on_sent(p, s, now);
+	if (eliciting) {
+		p->inflight += s->bytes;
+		p->inflight_n++;
+		p->last_eliciting = now;
+	}
+	if (eliciting && !p->stream)
+		p->t->cfg.cc->on_sent(p->cc, s->bytes, p->inflight, now);
+	*e = *s;
+	if (p->tail == p->next_pn && !eliciting)
+		p->tail++;
+	p->next_pn++;
+	if (!p->stream)
+		wan_pace_on_sent(&p->pace, s->bytes);
+}
+
+/* --- acknowledged ------------------------------------------------------------------------------- */
+struct ack_ctx {
+	struct wan_path *p;
+	struct wan_rate_sample rs;
+	rwy_time now;
+	rwy_time newest_sent; /* of the newest newly acknowledged, 0 none */
+	uint64_t newest;
+	uint64_t before; /* the largest acknowledged until now, + 1 */
+	uint32_t acked_n;
+};
+
+/* One more (or, for a spurious loss, one less) in the smoothed share of datagrams lost. */
+static void loss_average(struct wan_path *p, uint32_t acked, uint32_t lost)
+{
+	uint64_t unit = (uint64_t)1000000 << (16 - LOSS_MEMORY);
+	uint64_t n = acked + lost;
+
+	if (n > 1u << LOSS_MEMORY)
+		n = 1u << LOSS_MEMORY;
+	p->loss_fp -= (p->loss_fp >> LOSS_MEMORY) * n;
+	p->loss_fp += unit * lost;
+	if (p->loss_fp > (uint64_t)1000000 << 16)
+		p->loss_fp = (uint64_t)1000000 << 16;
+}
+
+uint32_t wan_loss_ppm(const struct wan_path *p)
+{
+	return (uint32_t)(p->loss_fp >> 16);
+}
+
+/* A datagram we gave up on arrived. */
+static void on_spurious(struct wan_path *p, const struct wan_sent *e, rwy_time now)
+{
+	uint64_t unit = (uint64_t)1000000 << (16 - LOSS_MEMORY);
+
+	p->t->c.spurious_retransmit++;
+	congest_note(p, 0, -1, 0, 0, now);
+	p->loss_fp = p->loss_fp > unit ? p->loss_fp - unit : 0;
+	wan_reorder_on_spurious(p, now - e->sent);
+	wan_fec_note_spurious(p);
+}
+
+/* The peer has it, but the path lost it. Where the path reorders, it may only be late: then it says nothing.
+ */
+void wan_loss_on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now)
+{
+	if (p->reorder.seen)
+		return;
+	loss_average(p, 0, 1);
+	congest_note(p, 0, 1, 0, 0, now);
+	wan_fec_note_lost(p, pn, now);
+}
+
+static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
+{
+	struct wan_path *p = a->p;
+
+	if (e->state == WAN_SENT_LOST && p->stream) {
+		p->t->c.spurious_retransmit++;
+	} else if (e->state == WAN_SENT_LOST) {
+		if (!(e->flags & WAN_S_REBUILT))
+			on_spurious(p, e, a->now);
+	} else {
+		p->inflight -= e->bytes;
+		p->inflight_n--;
+		a->acked_n++;
+	}
+	/* One of a group may have been rebuilt. What went before a silence may have arrived at once, and the
+	 * ACKs that said so are lost: when it is acknowledged says nothing of the path. */
+	bool told = !(e->flags & WAN_S_REBUILT) && e->sent >= p->silent_at;
+
+	if (pn < a->before && told && !e->group)
+		wan_reorder_on_late(p, a->now - e->sent);
+	if (p->reorder.much && told)
+		wan_reorder_note(p, a->now - e->sent, a->now);
+	p->ecn_acked += !!(e->flags & WAN_S_ECT);
+	if (!p->stream)
+		wan_rate_on_acked(p, &a->rs, e, a->now);
+	else
+		a->rs.bytes += e->bytes;
+	e->state = WAN_SENT_ACKED;
+	if (!a->newest_sent || pn > a->newest) {
+		a->newest = pn;
+		a->newest_sent = e->sent;
+	}
+	if (e->flags & WAN_S_ACK)
+		wan_ack_on_acked(p, pn);
+	if (e->log_n)
+		wan_ctl_on_acked(p->t, e);
+	if (e->flags & WAN_S_DATA)
+		wan_tx_on_acked(p->t, e, a->now);
+}
+
+static void on_quiet_acked(struct wan_path *p, struct wan_sent *e, uint64_t pn)
+{
+	e->state = WAN_SENT_ACKED;
+	if (e->flags & WAN_S_ACK)
+		wan_ack_on_acked(p, pn);
+}
+
+/* The buffer that a datagram carried, if it is still in custody. */
+static void fetch_buffer(const struct wan_path *p, const struct wan_sent *e)
+{
+	const struct wan_txflow *f = e->flags & WAN_S_DATA ? wan_tx_find(p->t, e->flow) : NULL;
+
+	if (f && f->ring)
+		__builtin_prefetch(f->ring[e->seq & f->mask]);
+}
+
+static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
+{
+	struct ack_ctx *a = ctx;
+	struct wan_path *p = a->p;
+
+	if (hi >= p->next_pn)
+		hi = p->next_pn - 1;
+	if (p->next_pn > p->mask + 1 && lo < p->next_pn - p->mask - 1)
+		lo = p->next_pn - p->mask - 1; /* older ones are not remembered */
+	for (uint64_t pn = lo; pn <= hi; pn++) {
+		struct wan_sent *e = slot(p, pn);
+
+		if (pn + 8 <= hi)
+			__builtin_prefetch(slot(p, pn + 8));
+		if (pn + 4 <= hi)
+			fetch_buffer(p, slot(p, pn + 4));
+		if (e->state == WAN_SENT_INFLIGHT || e->state == WAN_SENT_LOST)
+			on_pn_acked(a, e, pn);
+		else if (e->state == WAN_SENT_QUIET)
+			on_quiet_acked(p, e, pn);
+	}
+}
+
+/* --- lost --------------------------------------------------------------------------------------- */
+/* Walks from the oldest in flight. The first one that is neither late nor far enough behind ends the walk:
+ * later ones cannot be. */
+static struct lost detect(struct wan_path *p, rwy_time now)
+{
+	rwy_dur limit = wan_reorder_limit(p);
+	struct lost l = {0};
+
+	p->loss_timer = RWY_NEVER;
+	while (p->tail < p->next_pn) {
+		struct wan_sent *e = slot(p, p->tail);
+
+		if (e->state == WAN_SENT_INFLIGHT) {
+			if (!p->any_acked || p->tail >= p->largest_acked)
+				break;
+			uint64_t pn = p->tail;
+			uint64_t behind = wan_reorder_behind(p, e->group);
+			rwy_time sent = e->sent;
+
+			/* One of a group counts as sent with its last repair. With that there, nothing more
+			 * comes to wait for, unless the path reorders. */
+			if (e->group)
+				wan_fec_judge(p, e, &pn, &sent);
+			if ((p->largest_acked < pn || p->largest_acked - pn < behind) && sent + limit > now) {
+				p->loss_timer = sent + limit;
+				break;
+			}
+			if (!give_up(p, e, false, &l, now)) {
+				p->loss_timer = now + RWY_MS;
+				break;
+			}
+			wan_fec_note_lost(p, p->tail, now);
+		}
+		p->tail++;
+	}
+	return l;
+}
+
+/* --- an ACK frame ------------------------------------------------------------------------------- */
+static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lost *lost, rwy_dur rtt,
+    rwy_dur back, uint32_t ce, rwy_time now)
+{
+	struct cc_ack c = {
+	    .acked_bytes = a->rs.bytes,
+	    .lost_bytes = lost->bytes,
+	    .lost_sent = lost->sent,
+	    .delivered = p->delivered,
+	    .inflight = p->inflight,
+	    .rate_Bps = wan_rate_of(p, &a->rs),
+	    .rtt = rtt,
+	    .back = back,
+	    .spread = p->reorder.much ? p->rttvar / SPREAD_PART : 0,
+	    .min_rtt = p->min_rtt,
+	    .prior_delivered = a->rs.delivered,
+	    .app_limited = a->rs.app_limited,
+	    .ce_count = ce,
+	};
+
+	p->t->cfg.cc->on_ack(p->cc, &c, now);
+	/* A handful of datagrams says nothing of what the path takes. */
+	if (rtt)
+		wan_measure_on_ack(&p->measure,
+		    p->delivered - a->rs.delivered >= (uint64_t)MEASURE_MIN * p->mtu ? c.rate_Bps : 0,
+		    c.app_limited, now);
+	wan_path_pace(p);
+}
+
+/* Of the reliable carrier: it says what arrived and how long that took, and nothing of losses or a rate. */
+static void on_stream_ack(struct wan_path *p, const struct ack_ctx *a, bool sample)
+{
+	if (sample)
+		wan_rtt_sample(p, a->now - a->newest_sent, 0, a->now);
+	while (p->tail < p->next_pn && slot(p, p->tail)->state != WAN_SENT_INFLIGHT)
+		p->tail++;
+	wan_stream_on_acked(p->t, a->rs.bytes, a->now);
+}
+
+/* The round trip of the newest datagram, or of all where the newest is not like the others. 0: none. */
+static rwy_dur take_sample(
+    struct wan_path *p, const struct ack_ctx *a, const struct wan_f_ack *f, rwy_dur *back, rwy_time now)
+{
+	rwy_dur delay = rwy_time_min(f->delay_us * RWY_US, p->t->peer.ack_delay);
+
+	*back = 0;
+	if (p->reorder.much)
+		return wan_reorder_sample(p, now);
+	if (a->newest != f->r[0].hi || a->newest < a->before)
+		return 0;
+	wan_rtt_sample(p, now - a->newest_sent, delay, now);
+	*back = wan_way_back(p, a->newest_sent, f->at_us, now);
+	return p->latest;
+}
+
+static uint32_t take_ecn(struct wan_path *p, const struct wan_f_ack *f, rwy_time now)
+{
+	uint32_t ce;
+
+	wan_ecn_on_ack(p, f);
+	if (!f->has_ecn || f->ce <= p->ce_seen)
+		return 0;
+	ce = f->ce - p->ce_seen;
+	p->ce_seen = f->ce;
+	p->fec_est.ce_until = now + 4 * wan_rtt_base(p);
+	return ce;
+}
+
+/* Something new was acknowledged: what follows from it for the path. */
+static void on_progress(
+    struct wan_path *p, const struct ack_ctx *a, const struct wan_f_ack *f, uint32_t ce, rwy_time now)
+{
+	rwy_dur rtt, back;
+
+	p->pto_count = 0;
+	p->pto_not_before = 0;
+	p->probes = 0;
+	p->usable = true;
+	p->progress = now;
+	if (p->app_limited && p->delivered > p->app_limited)
+		p->app_limited = 0;
+	wan_reorder_on_ack(p, a->acked_n, now);
+	rtt = take_sample(p, a, f, &back, now);
+	struct lost lost = detect(p, now);
+
+	loss_average(p, a->acked_n, lost.n);
+	congest_note(p, a->acked_n, (int32_t)lost.n, ce, rtt, now);
+	wan_fec_note_acked(p, a->acked_n);
+	tell_cc(p, a, &lost, rtt, back, ce, now);
+}
+
+void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now)
+{
+	struct ack_ctx a = {.p = p, .now = now, .before = p->any_acked ? p->largest_acked + 1 : 0};
+	uint32_t ce;
+
+	if (f->r[0].hi >= p->next_pn) {
+		p->t->c.drop_bad_frame++; /* acknowledges what was never sent */
+		return;
+	}
+	p->t->c.acks_received++;
+	if (f->r[0].hi >= a.before)
+		p->largest_acked = f->r[0].hi;
+	p->any_acked = true;
+	for (unsigned i = f->n; i-- > 0;)
+		wan_ranges_add_range(&p->acked, f->r[i].lo, f->r[i].hi, on_range_acked, &a);
+	if (p->stream) {
+		if (a.newest_sent)
+			on_stream_ack(p, &a, a.newest == f->r[0].hi);
+		return;
+	}
+	ce = take_ecn(p, f, now);
+	if (a.newest_sent || a.acked_n)
+		on_progress(p, &a, f, ce, now);
+}
+
+/* --- timers ------------------------------------------------------------------------------------- */
+static rwy_time pto_at(const struct wan_path *p)
+{
+	if (!p->inflight_n || !p->t->session)
+		return RWY_NEVER;
+	if (p->t->paths == 1)
+		return rwy_time_max(p->last_eliciting + wan_pto(p), p->pto_not_before);
+	/* With another path to go to, a dead one shall not be fed for as long as its window is open. */
+	rwy_time heard = rwy_time_max(p->progress, p->sent[p->tail & p->mask].sent);
+
+	return rwy_time_max(rwy_time_min(p->last_eliciting, heard) + wan_pto(p), p->pto_not_before);
+}
+
+/* A process that comes late itself may find the answers only after this: once it gets the time to read them.
+ */
+static bool excused(struct wan_path *p, rwy_time now)
+{
+	if (p->pto_not_before || now - pto_at(p) <= WAN_GRANULARITY)
+		return false;
+	p->pto_not_before = now + WAN_GRANULARITY;
+	return true;
+}
+
+static bool another_usable(const struct wan_path *p)
+{
+	for (unsigned i = 0; i < p->t->paths; i++)
+		if (i != p->id && p->t->path[i].usable && !p->t->path[i].pto_count)
+			return true;
+	return false;
+}
+
+/* The path looks dead while another one, or the reliable carrier, works: everything on it goes there. */
+static void abandon(struct wan_path *p, rwy_time now)
+{
+	struct lost l = {0};
+
+	p->usable = false;
+	for (; p->tail < p->next_pn; p->tail++) {
+		struct wan_sent *e = slot(p, p->tail);
+
+		if (e->state == WAN_SENT_INFLIGHT && !give_up(p, e, true, &l, now))
+			break;
+	}
+	p->t->cfg.cc->on_lost(p->cc, l.bytes, l.sent, p->inflight, now);
+	wan_path_pace(p);
+}
+
+void wan_loss_tick(struct wan_path *p, rwy_time now)
+{
+	if (now >= p->loss_timer) {
+		struct lost l = detect(p, now);
+
+		if (l.n) {
+			loss_average(p, 0, l.n);
+			congest_note(p, 0, (int32_t)l.n, 0, 0, now);
+			p->t->cfg.cc->on_lost(p->cc, l.bytes, l.sent, p->inflight, now);
+			wan_path_pace(p);
+		}
+	}
+	if (now >= p->cc_next) {
+		p->cc_ticked = now;
+		p->t->cfg.cc->on_tick(p->cc, now);
+		wan_path_pace(p);
+	}
+	if (now < pto_at(p) || excused(p, now))
+		return;
+	p->pto_not_before = 0;
+	p->t->c.pto++;
+	p->pto_count++;
+	p->silent_at = now;
+	p->probes = 2;
+	p->probe_pn = p->tail;
+	p->last_eliciting = p->progress = now; /* the next one counts from here, sent or not */
+	wan_ecn_on_pto(p);
+	if (p->pto_count == PERSISTENT_PTOS) {
+		p->t->cfg.cc->on_persistent(p->cc, now);
+		wan_path_pace(p);
+	}
+	if (p->t->st.on)
+		p->probes = 0;
+	if (p->t->st.on || (p->pto_count >= DEAD_PTOS && another_usable(p)))
+		abandon(p, now);
+}
+
+bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now)
+{
+	struct lost l = {0};
+
+	for (; p->tail < p->next_pn; p->tail++) {
+		struct wan_sent *e = slot(p, p->tail);
+
+		if (e->state == WAN_SENT_INFLIGHT &&
+		    (e->sent >= sent_before || !give_up(p, e, true, &l, now)))
+			break;
+	}
+	p->t->c.stream_lost += l.n;
+	p->t->c.lost -= l.n;
+	return p->tail == p->next_pn || slot(p, p->tail)->sent >= sent_before;
+}
+
+rwy_time wan_loss_next(const struct wan_path *p)
+{
+	return rwy_time_min(rwy_time_min(p->loss_timer, p->cc_next), pto_at(p));
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fragments into one buffer. This is the carrier's one copy: bytes that came in several datagrams cannot stay
+ * where they are. Which fragments are there is a bitmap in the buffer itself; offsets follow from index and
+ * fragment size, so that fragments never overlap (wan_f_data_get checked that index, size and total agree).
+ *
+ * While in parts: w0 = fragments present, w1 = bytes present, w2 = fragment size.
+ */
+#include <string.h>
+
+#include "wan/internal.h"
+
+struct rwy_buf *wan_reasm_new(struct wan_tunnel *t, const struct wan_f_data *d)
+{
+	struct rwy_buf *b = rwy_buf_alloc(&t->cfg.bufs, WAN_REASM_ROOM, d->total);
+
+	if (!b)
+		return NULL;
+	b->kind = d->kind;
+	b->w0 = b->w1 = 0;
+	b->w2 = d->fsize;
+	return b;
+}
+
+bool wan_reasm_add(struct rwy_buf *part, const struct wan_f_data *d, const uint8_t *bytes, size_t len)
+{
+	if (part->len != d->total || part->w2 != d->fsize || part->kind != d->kind)
+		return false;
+	if (part->w0 & (1u << d->index))
+		return false;
+	memcpy(part->data + (size_t)d->index * d->fsize, bytes, len);
+	part->w0 |= 1u << d->index;
+	part->w1 += (uint32_t)len;
+	return true;
+}
+
+bool wan_reasm_done(const struct rwy_buf *part)
+{
+	return part->w1 == part->len;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A datagram in: header, checksum, duplicates, then each frame to the file that knows it. Malformed bytes are
+ * a counter and a drop. */
+#include "wan/internal.h"
+
+/* A datagram being read. */
+struct in {
+	struct wan_tunnel *t;
+	struct wan_path *p;
+	const uint8_t *at, *end;
+	struct rwy_buf *b; /* NULL once a frame took it */
+	bool eliciting, again;
+	uint8_t flags; /* of the datagram */
+};
+
+void wan_alive(struct wan_tunnel *t, rwy_time now)
+{
+	t->last_rx = now;
+	t->hs.repeats = 0;
+	if (t->up || !t->session)
+		return;
+	t->up = true;
+	t->since = now;
+	if (t->cfg.ops->state)
+		t->cfg.ops->state(t->cfg.ctx, true, false, now);
+}
+
+static bool frame_ack(struct in *i, uint8_t type, rwy_time now)
+{
+	struct wan_f_ack a;
+	const uint8_t *next = wan_f_ack_get(i->at, i->end, type, &a);
+
+	struct wan_path *p = next ? wan_path_of(i->t, a.path) : NULL;
+
+	if (!p || !p->sent)
+		return false;
+	i->at = next;
+	wan_loss_on_ack(p, &a, now);
+	return true;
+}
+
+static bool frame_delivered(struct in *i, rwy_time now)
+{
+	if (i->end - i->at < 1)
+		return false;
+	unsigned n = *i->at++;
+
+	if ((size_t)(i->end - i->at) < (size_t)n * WAN_DELIVERED_ENTRY)
+		return false;
+	for (; n; n--, i->at += WAN_DELIVERED_ENTRY)
+		if (!wan_tx_on_delivered(i->t, rwy_get32(i->at), rwy_get32(i->at + 4), now))
+			return false;
+	return true;
+}
+
+static bool frame_rate(struct in *i)
+{
+	if (i->end - i->at < 1)
+		return false;
+	unsigned n = *i->at++;
+
+	if ((size_t)(i->end - i->at) < (size_t)n * WAN_RATE_ENTRY)
+		return false;
+	for (; n; n--, i->at += WAN_RATE_ENTRY)
+		wan_tx_on_rate(i->t, rwy_get32(i->at), rwy_get64(i->at + 4), rwy_get64(i->at + 12));
+	return true;
+}
+
+static bool frame_credit(struct in *i)
+{
+	struct wan_peer *peer = &i->t->peer;
+
+	if (i->end - i->at < WAN_CREDIT_LEN - 1 || !rwy_get32(i->at))
+		return false;
+	peer->rx_window = rwy_get32(i->at);
+	peer->rx_bytes = rwy_get64(i->at + 4);
+	i->at += WAN_CREDIT_LEN - 1;
+	wan_tx_wake_all(i->t);
+	return true;
+}
+
+/* CLOSE, ABORT, RESET begin with a flow. */
+static bool frame_flow(struct in *i, uint8_t type, rwy_time now)
+{
+	size_t len = type == WAN_F_CLOSE ? WAN_CLOSE_LEN - 1 : WAN_ABORT_LEN - 1;
+
+	if ((size_t)(i->end - i->at) < len)
+		return false;
+	uint32_t id = rwy_get32(i->at);
+
+	if (type == WAN_F_CLOSE)
+		wan_rx_on_close(i->t, id, rwy_get64(i->at + 4), now);
+	else if (type == WAN_F_ABORT)
+		wan_rx_on_abort(i->t, id, now);
+	else
+		wan_tx_on_reset(i->t, id, now);
+	i->at += len;
+	return true;
+}
+
+/* DATA or DGRAM: the rest of the datagram. The buffer moves on, headers become headroom. */
+static bool frame_data(struct in *i, rwy_time now)
+{
+	struct wan_f_data d;
+	const uint8_t *payload = wan_f_data_get(i->at, i->end, &d);
+	struct rwy_buf *b = i->b;
+
+	if (!payload)
+		return false;
+	uint32_t skip = (uint32_t)(payload - b->data);
+
+	b->data += skip;
+	b->len -= skip;
+	b->headroom = (uint16_t)(b->headroom + skip);
+	i->at = i->end;
+	i->b = NULL;
+	if (d.dgram)
+		wan_dgram_rx(i->t, &d, b, now);
+	else
+		i->again = wan_rx_data(i->t, &d, b, now) == WAN_ACCEPT_RETRY;
+	return true;
+}
+
+static bool frame_rebuilt(struct in *i, rwy_time now)
+{
+	if (i->end - i->at < WAN_REBUILT_HEAD - 1 || i->at[0] >= i->t->paths)
+		return false;
+	struct wan_path *p = &i->t->path[i->at[0]];
+	unsigned n = i->at[1];
+
+	i->at += WAN_REBUILT_HEAD - 1;
+	if ((size_t)(i->end - i->at) < (size_t)n * WAN_REBUILT_ENTRY)
+		return false;
+	for (; n; n--, i->at += WAN_REBUILT_ENTRY)
+		wan_fec_on_rebuilt(p, rwy_get64(i->at), i->at[8] + 1u, now);
+	return true;
+}
+
+static bool frame_repair(struct in *i, rwy_time now)
+{
+	struct wan_f_repair r;
+	const uint8_t *symbol = wan_f_repair_get(i->at, i->end, &r);
+	struct rwy_buf *b = i->b;
+
+	if (!symbol)
+		return false;
+	uint32_t skip = (uint32_t)(symbol - b->data);
+
+	b->data += skip;
+	b->len -= skip;
+	b->headroom = (uint16_t)(b->headroom + skip);
+	i->at = i->end;
+	i->b = NULL;
+	wan_fec_on_repair(i->t, &r, i->flags, b, now);
+	return true; /* the frame is in order, whatever it says */
+}
+
+static bool frame(struct in *i, rwy_time now)
+{
+	uint8_t type = *i->at;
+
+	if (type == WAN_F_REPAIR || type == WAN_F_SHARED) {
+		i->eliciting = true;
+		return frame_repair(i, now);
+	}
+	if (type >= WAN_F_DATA) {
+		i->eliciting = true;
+		return type <= (WAN_F_DGRAM | WAN_DATA_FRAG) && frame_data(i, now);
+	}
+	i->at++;
+	if (type == WAN_F_ACK || type == WAN_F_ACK_ECN)
+		return frame_ack(i, type, now);
+	if (type == WAN_F_REBUILT)
+		return frame_rebuilt(i, now);
+	i->eliciting = true;
+	if (type == WAN_F_PING)
+		return true;
+	if (type == WAN_F_DELIVERED)
+		return frame_delivered(i, now);
+	if (type == WAN_F_CREDIT)
+		return frame_credit(i);
+	if (type == WAN_F_RATE)
+		return frame_rate(i);
+	return type >= WAN_F_CLOSE && type <= WAN_F_RESET && frame_flow(i, type, now);
+}
+
+static void count_ecn(struct wan_path *p, uint8_t ecn)
+{
+	p->ect1 += (ecn & 3) == 1;
+	p->ect0 += (ecn & 3) == 2;
+	p->ce += (ecn & 3) == 3;
+}
+
+/* Frames of a datagram that passed header and checksum. Consumes b. */
+static void frames(
+    struct wan_tunnel *t, struct wan_path *p, uint64_t pn, struct rwy_buf *b, uint8_t ecn, rwy_time now)
+{
+	struct in i = {.t = t,
+	    .p = p,
+	    .at = b->data + WAN_PKT_HDR,
+	    .end = b->data + b->len,
+	    .b = b,
+	    .flags = b->data[1]};
+	bool good = true;
+
+	t->c.rx_datagrams++;
+	t->c.rx_bytes += b->len;
+	t->c.stream_received += p->stream;
+	p->last_rx = now;
+	wan_alive(t, now);
+	count_ecn(p, ecn);
+	while (good && i.at < i.end)
+		good = frame(&i, now);
+	if (!good)
+		t->c.drop_bad_frame++;
+	else if (!i.again)
+		wan_ack_on_received(p, pn, i.eliciting, now);
+	if (i.b)
+		rwy_buf_free(&t->cfg.bufs, i.b);
+}
+
+/* Header checks. True: go on with frames. */
+static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, bool stream, rwy_time now)
+{
+	if (b->len <= WAN_PKT_HDR || b->len > UINT16_MAX) {
+		t->c.drop_short++;
+		return false;
+	}
+	wan_pkt_get(b->data, h);
+	if (h->version != WAN_VERSION || h->type > WAN_PKT_HELLO || (h->flags & ~WAN_PKT_FLAGS)) {
+		t->c.drop_version++;
+		return false;
+	}
+	if (h->type == WAN_PKT_FRAMES && (!t->session || h->index != t->index || !wan_path_of(t, h->path) ||
+	                                     wan_path_of(t, h->path)->stream != stream)) {
+		t->c.drop_unknown_tunnel++;
+		wan_hs_stranger(t, now);
+		return false;
+	}
+	if (!wan_pkt_open(b->data, b->len)) {
+		t->c.drop_crc++;
+		return false;
+	}
+	/* Below the floor is what nobody remembers. The reliable carrier sends nothing twice, but one of its
+	 * connections may be far behind the others. */
+	if (h->type == WAN_PKT_FRAMES && !(stream && h->pn < wan_stream_path(t)->seen.floor) &&
+	    wan_ranges_has(&wan_path_of(t, h->path)->seen, h->pn)) {
+		t->c.drop_duplicate_pn++;
+		return false;
+	}
+	if (h->pn >> 62) {
+		t->c.drop_bad_frame++;
+		return false;
+	}
+	return true;
+}
+
+void wan_recv_rebuilt(struct wan_tunnel *t, struct wan_path *p, uint64_t pn, struct rwy_buf *b, rwy_time now)
+{
+	frames(t, p, pn, b, 0, now);
+}
+
+static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf *b, uint8_t ecn, rwy_time now)
+{
+	struct wan_pkt h;
+	uint32_t crc = b->len > WAN_PKT_HDR ? rwy_get32(b->data + 16) : 0; /* reading it clears it */
+
+	if (!accept(t, b, &h, from->stream, now)) {
+		rwy_buf_free(&t->cfg.bufs, b);
+		return;
+	}
+	if (h.type == WAN_PKT_HELLO) {
+		wan_hs_recv(t, from, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR, now);
+		rwy_buf_free(&t->cfg.bufs, b);
+	} else {
+		struct wan_path *p = wan_path_of(t, h.path);
+
+		if (h.flags & WAN_PKT_FEC && !p->stream)
+			wan_fec_keep(p, h.pn, crc, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR);
+		frames(t, p, h.pn, b, ecn, now);
+		if (h.flags & WAN_PKT_FEC && !p->stream && t->fec_rx && t->fec_rx->live)
+			wan_fec_on_data(p, h.pn, now);
+	}
+	if (t->close_head)
+		wan_rx_closings(t, now);
+	if (t->tx_grave)
+		wan_tx_reap(t);
+	if (t->rx_grave)
+		wan_rx_reap(t);
+}
+
+void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now)
+{
+	receive(t, &t->path[path < t->paths ? path : 0], b, ecn, now);
+}
+
+void wan_recv_stream(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now)
+{
+	receive(t, wan_stream_path(t), b, 0, now);
+}

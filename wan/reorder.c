@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long a datagram may be overtaken before it counts as lost (RFC 8985, RACK). On a path that keeps the
+ * order three later ones are enough. Once something arrives that others overtook, only time counts: a round
+ * trip and a window. The window begins at a quarter of the smallest round trip and grows to what datagrams
+ * took that were given up and came after all. It shrinks while none do, and is gone when the path has kept
+ * the order for some rounds.
+ *
+ * With jitter the newest datagram acknowledged is the fastest of many, so its round trip says little of the
+ * others'. On a path that reorders much, round trips are those of all datagrams: their mean, and how far they
+ * are from it.
+ */
+#include "wan/internal.h"
+
+#define PKT_THRESHOLD 3u
+#define CALM_ROUNDS   16u
+#define FINE_ROUNDS   16u  /* without a datagram given up too early, until the window shrinks */
+#define ROUND_LEAST   16u  /* datagrams: fewer can hardly be out of order */
+#define SPURIOUS_PART 256u /* so small a part of them is no reason for a longer window */
+#define MUCH_PART     8u   /* more than this part of a round came late: much */
+#define SAMPLE        16u  /* datagrams that make a sample */
+#define SAMPLE_PARTS  2    /* of a round trip: for so long at least, several ACKs have their part in it */
+
+/* --- what is lost ------------------------------------------------------------------------------- */
+uint64_t wan_reorder_behind(const struct wan_path *p, bool repaired)
+{
+	if (p->reorder.seen)
+		return UINT64_MAX;
+	return repaired ? 0 : PKT_THRESHOLD;
+}
+
+/* The largest window: where many come late it may be longer than for a few. */
+static rwy_dur most(const struct wan_path *p)
+{
+	return p->reorder.much ? 2 * p->srtt : p->srtt;
+}
+
+static rwy_dur window(const struct wan_path *p)
+{
+	rwy_dur w = rwy_time_max(p->reorder.window, p->min_rtt / 4);
+
+	return rwy_time_min(rwy_time_max(w, 4 * p->rttvar), most(p));
+}
+
+rwy_dur wan_reorder_limit(const struct wan_path *p)
+{
+	rwy_dur rtt = rwy_time_max(p->latest, p->srtt);
+
+	rtt = rwy_time_max(rtt + rtt / 8, WAN_GRANULARITY);
+	return p->reorder.seen ? rwy_time_max(rtt, p->srtt + window(p)) : rtt;
+}
+
+/* --- what is seen ------------------------------------------------------------------------------- */
+void wan_reorder_on_late(struct wan_path *p, rwy_dur took)
+{
+	p->reorder.seen = true;
+	p->reorder.late++;
+	p->reorder.late_sum += took;
+}
+
+void wan_reorder_on_spurious(struct wan_path *p, rwy_dur took)
+{
+	struct wan_reorder *r = &p->reorder;
+	rwy_dur over = rwy_since(p->srtt, took);
+
+	over = rwy_time_min(over + over / 8, most(p));
+	r->seen = true;
+	r->spurious++;
+	if ((uint64_t)r->spurious * SPURIOUS_PART > (uint64_t)r->n + r->n_before) {
+		r->window = rwy_time_max(r->window, over);
+		r->fine = 0;
+	}
+}
+
+/* Many come late, and late enough that the newest one's round trip is not the others'. */
+static void judge_much(struct wan_path *p, rwy_time now)
+{
+	struct wan_reorder *r = &p->reorder;
+
+	if (r->much || r->late <= r->n / MUCH_PART)
+		return;
+	if (r->late_sum / r->late <= p->srtt + p->srtt / 8 + 100 * RWY_US)
+		return;
+	r->much = r->fresh = true;
+	r->sum = r->dev = 0;
+	r->samples = 0;
+	/* Slow ones of those sent before are not there yet: the fast come first. */
+	r->sampled_at = now + 2 * p->srtt;
+}
+
+void wan_reorder_on_ack(struct wan_path *p, uint32_t acked, rwy_time now)
+{
+	struct wan_reorder *r = &p->reorder;
+
+	r->n += acked;
+	if (p->largest_acked < r->round_end || r->n < ROUND_LEAST)
+		return;
+	judge_much(p, now);
+	r->calm = r->late || r->spurious ? 0 : r->calm + 1;
+	if (r->calm >= CALM_ROUNDS) {
+		r->seen = r->much = false;
+		r->window = 0;
+		r->calm = 0;
+	}
+	if (++r->fine >= FINE_ROUNDS) {
+		r->window -= r->window / 4;
+		r->fine = 0;
+	}
+	r->round_end = p->next_pn;
+	r->n_before = r->n;
+	r->n = r->late = r->spurious = 0;
+	r->late_sum = 0;
+}
+
+/* --- round trips -------------------------------------------------------------------------------- */
+void wan_reorder_note(struct wan_path *p, rwy_dur took, rwy_time now)
+{
+	struct wan_reorder *r = &p->reorder;
+
+	if (r->fresh && now < r->sampled_at)
+		return;
+	r->sum += took;
+	r->dev += took > p->srtt ? took - p->srtt : p->srtt - took;
+	r->samples++;
+}
+
+rwy_dur wan_reorder_sample(struct wan_path *p, rwy_time now)
+{
+	struct wan_reorder *r = &p->reorder;
+
+	if (!r->samples || rwy_since(r->sampled_at, now) < p->srtt / SAMPLE_PARTS ||
+	    (r->samples < SAMPLE && rwy_since(r->sampled_at, now) < p->srtt))
+		return 0;
+	rwy_dur mean = r->sum / r->samples;
+
+	wan_rtt_mean(p, mean, r->dev / r->samples, r->fresh, now);
+	/* Measurements before are of another kind: all that compares with them starts again. */
+	if (r->fresh) {
+		wan_congest_rebase(&p->congest, now);
+		wan_path_cc_anew(p, now);
+	}
+	r->fresh = false;
+	r->sampled_at = now;
+	r->sum = r->dev = 0;
+	r->samples = 0;
+	return p->srtt; /* one mean is as much by chance as by the path */
+}

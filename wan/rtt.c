@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Round trips of a path, and the probe timeout that follows from them (RFC 9002, 5 and 6.2). Different from
+ * the RFC: how late an answer has been within the last seconds is remembered, because a process that was not
+ * scheduled for some milliseconds will be so again, and a mean deviation forgets that within a few dozen
+ * samples; and the back-off is capped, so that the end of an outage is noticed soon.
+ */
+#include "wan/internal.h"
+
+#define PTO_CAP        (200 * RWY_MS)
+#define MIN_RTT_WINDOW (10 * RWY_SEC)
+#define LATE_WINDOW    RWY_SEC /* remembered for one to two of these */
+#define LATE_MAX       (10 * RWY_MS)
+
+rwy_dur wan_rtt_base(const struct wan_path *p)
+{
+	return p->has_rtt ? p->srtt : p->t->cfg.cc_cfg.initial_rtt;
+}
+
+static void note_min(struct wan_path *p, rwy_dur rtt, rwy_time now)
+{
+	if (p->min_rtt && rtt > p->min_rtt && rwy_since(p->min_rtt_at, now) <= MIN_RTT_WINDOW)
+		return;
+	p->min_rtt = rtt;
+	p->min_rtt_at = now;
+}
+
+/* An answer came so much later than usual. */
+static void note_late(struct wan_path *p, rwy_dur late, rwy_time now)
+{
+	if (now - p->late_at >= LATE_WINDOW) {
+		p->late[1] = now - p->late_at < 2 * LATE_WINDOW ? p->late[0] : 0;
+		p->late[0] = 0;
+		p->late_at = now;
+	}
+	if (late > p->late[0])
+		p->late[0] = late;
+}
+
+void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time now)
+{
+	if (!rtt)
+		rtt = 1;
+	note_min(p, rtt, now);
+	if (rtt >= p->min_rtt + ack_delay)
+		rtt -= ack_delay;
+	p->latest = rtt;
+	if (!p->has_rtt) {
+		p->has_rtt = true;
+		p->srtt = rtt;
+		p->rttvar = rtt / 2;
+		return;
+	}
+	rwy_dur diff = p->srtt > rtt ? p->srtt - rtt : rtt - p->srtt;
+
+	note_late(p, rwy_since(p->srtt, rtt), now);
+	p->rttvar = (3 * p->rttvar + diff) / 4;
+	p->srtt = (7 * p->srtt + rtt) / 8;
+}
+
+void wan_rtt_mean(struct wan_path *p, rwy_dur rtt, rwy_dur dev, bool anew, rwy_time now)
+{
+	if (anew || !p->has_rtt) {
+		p->has_rtt = true;
+		p->min_rtt = p->srtt = rtt;
+		p->min_rtt_at = now;
+		p->rttvar = dev;
+	}
+	p->rttvar = (3 * p->rttvar + dev) / 4;
+	p->latest = p->srtt = (3 * p->srtt + rtt) / 4;
+	note_min(p, p->srtt, now); /* the smallest of many means is an accident */
+}
+
+rwy_dur wan_rtt_late(const struct wan_path *p)
+{
+	return rwy_time_min(rwy_time_max(p->late[0], p->late[1]), p->srtt / 4 + LATE_MAX);
+}
+
+rwy_dur wan_pto(const struct wan_path *p)
+{
+	rwy_dur srtt = wan_rtt_base(p);
+	rwy_dur var = p->has_rtt ? rwy_time_max(4 * p->rttvar, wan_rtt_late(p)) : srtt;
+	rwy_dur delay = rwy_time_min(p->t->peer.ack_delay, srtt / 8);
+	rwy_dur pto = srtt + rwy_time_max(var, WAN_GRANULARITY) + delay;
+	unsigned shift = p->pto_count < 10 ? p->pto_count : 10;
+	rwy_dur cap = p->t->tx_bytes ? PTO_CAP : rwy_time_max(PTO_CAP, p->t->cfg.keepalive);
+
+	if (p->reorder.seen)
+		pto = rwy_time_max(pto, wan_reorder_limit(p) + delay);
+	return p->pto_count ? rwy_time_min(pto << shift, rwy_time_max(pto, srtt + cap)) : pto;
+}

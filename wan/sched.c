@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wan/sched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wan/internal.h"
+
+#define WEIGHT_BITS 20
+#define TURN        16384u         /* bytes of one class in a row: batches stay in the cache */
+#define LAG_MAX     (10 * RWY_MS)  /* a path slower than its guarantees owes no more than this */
+#define LAG_FRESH   (200 * RWY_US) /* who was idle between two polls was not idle */
+#define LIMIT_BURST (200 * RWY_US)
+
+/* --- heaps -------------------------------------------------------------------------------------- */
+static bool sooner(const struct wan_class *a, const struct wan_class *b, enum wan_heap_kind k)
+{
+	return (int64_t)(a->key[k] - b->key[k]) < 0; /* virtual time wraps */
+}
+
+static void put_at(struct wan_heap *h, uint32_t i, struct wan_class *c, enum wan_heap_kind k)
+{
+	h->v[i] = c;
+	c->place[k] = i + 1;
+}
+
+static void sift(struct wan_heap *h, uint32_t i, enum wan_heap_kind k)
+{
+	struct wan_class *c = h->v[i];
+	uint32_t child;
+
+	for (; i && sooner(c, h->v[(i - 1) / 2], k); i = (i - 1) / 2)
+		put_at(h, i, h->v[(i - 1) / 2], k);
+	for (; (child = 2 * i + 1) < h->n; i = child) {
+		if (child + 1 < h->n && sooner(h->v[child + 1], h->v[child], k))
+			child++;
+		if (!sooner(h->v[child], c, k))
+			break;
+		put_at(h, i, h->v[child], k);
+	}
+	put_at(h, i, c, k);
+}
+
+static struct wan_heap *heap_of(struct wan_sched *s, const struct wan_class *c, enum wan_heap_kind k)
+{
+	return &s->heap[k + (k == WAN_HEAP_GUARANTEE ? c->cfg.priority : 0u)];
+}
+
+static void note_waiting(struct wan_sched *s, const struct wan_class *c)
+{
+	uint32_t bit = 1u << c->cfg.priority;
+
+	s->waiting = heap_of(s, c, WAN_HEAP_GUARANTEE)->n ? s->waiting | bit : s->waiting & ~bit;
+}
+
+static void heap_add(struct wan_sched *s, struct wan_class *c, enum wan_heap_kind k)
+{
+	struct wan_heap *h = heap_of(s, c, k);
+
+	if (c->place[k])
+		return;
+	put_at(h, h->n++, c, k);
+	sift(h, h->n - 1, k);
+	note_waiting(s, c);
+}
+
+static void heap_remove(struct wan_sched *s, struct wan_class *c, enum wan_heap_kind k)
+{
+	struct wan_heap *h = heap_of(s, c, k);
+	uint32_t i = c->place[k] - 1;
+
+	if (!c->place[k])
+		return;
+	c->place[k] = 0;
+	if (i != --h->n) {
+		put_at(h, i, h->v[h->n], k);
+		sift(h, i, k);
+	}
+	note_waiting(s, c);
+}
+
+static void heap_moved(struct wan_sched *s, struct wan_class *c, enum wan_heap_kind k)
+{
+	if (c->place[k])
+		sift(heap_of(s, c, k), c->place[k] - 1, k);
+}
+
+/* --- clocks ------------------------------------------------------------------------------------- */
+static void clock_set(struct wan_clock *c, uint64_t rate_Bps)
+{
+	c->ns_fp = rate_Bps ? (RWY_SEC << WAN_PACE_BITS) / rate_Bps : 0;
+}
+
+static void clock_sent(struct wan_clock *c, uint32_t bytes)
+{
+	uint64_t ns = bytes * c->ns_fp + c->frac;
+
+	c->at += ns >> WAN_PACE_BITS;
+	c->frac = ns & (((uint32_t)1 << WAN_PACE_BITS) - 1);
+}
+
+/* --- classes ------------------------------------------------------------------------------------ */
+static void configure(struct wan_class *c, const struct wan_class_cfg *cfg)
+{
+	c->cfg = *cfg;
+	c->weight_inv = (1u << WEIGHT_BITS) / cfg->weight;
+	clock_set(&c->guarantee, cfg->guarantee_Bps);
+	clock_set(&c->limit, cfg->limit_Bps);
+}
+
+void wan_sched_init(struct wan_sched *s)
+{
+	*s = (struct wan_sched){0};
+	configure(&s->first, &(struct wan_class_cfg){.weight = 1});
+	for (unsigned k = 0; k < WAN_HEAPS; k++)
+		s->heap[k].v = &s->one[k];
+}
+
+void wan_sched_fini(struct wan_sched *s)
+{
+	for (uint32_t i = 1; i < s->cap; i++)
+		free(s->v[i]);
+	for (unsigned k = 0; k < WAN_HEAPS && s->v; k++)
+		free(s->heap[k].v);
+	free(s->v);
+	wan_sched_init(s);
+}
+
+/* Room for class numbers below cap, in the table and, all at once, in the heaps: adding never allocates. */
+static bool grow(struct wan_sched *s, uint32_t cap)
+{
+	struct wan_class **v = calloc(cap, sizeof(*v)), **h[WAN_HEAPS];
+	bool ok = v;
+
+	for (unsigned k = 0; k < WAN_HEAPS; k++) {
+		h[k] = calloc(cap, sizeof(struct wan_class *));
+		ok = ok && h[k];
+	}
+	if (!ok) {
+		free(v);
+		for (unsigned k = 0; k < WAN_HEAPS; k++)
+			free(h[k]);
+		return false;
+	}
+	v[0] = &s->first;
+	for (uint32_t i = 1; i < s->cap; i++)
+		v[i] = s->v[i];
+	for (unsigned k = 0; k < WAN_HEAPS; k++) {
+		memcpy(h[k], s->heap[k].v, s->heap[k].n * sizeof(struct wan_class *));
+		if (s->v)
+			free(s->heap[k].v);
+		s->heap[k].v = h[k];
+	}
+	free(s->v);
+	s->v = v;
+	s->cap = cap;
+	return true;
+}
+
+static struct wan_class *find(const struct wan_sched *s, uint32_t id)
+{
+	return id < s->cap ? s->v[id] : NULL;
+}
+
+static void enter(struct wan_sched *s, struct wan_class *c)
+{
+	if (!c->head || c->place[WAN_HEAP_SHARE] || c->place[WAN_HEAP_PARKED])
+		return;
+	if ((int64_t)(c->key[WAN_HEAP_SHARE] - s->vtime) < 0)
+		c->key[WAN_HEAP_SHARE] = s->vtime;
+	heap_add(s, c, WAN_HEAP_SHARE);
+	c->fresh = true;
+	if (!c->guarantee.ns_fp)
+		return;
+	c->key[WAN_HEAP_GUARANTEE] = c->guarantee.at;
+	heap_add(s, c, WAN_HEAP_GUARANTEE);
+}
+
+static void leave(struct wan_sched *s, struct wan_class *c)
+{
+	heap_remove(s, c, WAN_HEAP_SHARE);
+	heap_remove(s, c, WAN_HEAP_GUARANTEE);
+	c->turn = 0;
+	if (s->serving == c)
+		s->serving = NULL;
+}
+
+/* Slower, and a datagram's time would not fit the clock. */
+static bool rate_ok(uint64_t rate_Bps)
+{
+	return !rate_Bps || rate_Bps >= WAN_RATE_MIN;
+}
+
+int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg *cfg)
+{
+	struct wan_sched *s = &t->sched;
+	struct wan_class *c;
+	uint32_t cap = s->cap ? s->cap : 16;
+
+	if (id >= WAN_CLASSES_MAX || !cfg->weight || cfg->weight > WAN_WEIGHT_MAX ||
+	    cfg->priority >= WAN_PRIORITIES || !rate_ok(cfg->guarantee_Bps) || !rate_ok(cfg->limit_Bps) ||
+	    (cfg->limit_Bps && cfg->limit_Bps < cfg->guarantee_Bps))
+		return RWY_EINVAL;
+	while (cap <= id)
+		cap *= 2;
+	if (id && cap > s->cap && !grow(s, cap))
+		return RWY_ENOMEM;
+	c = id ? s->v[id] : &s->first;
+	if (!c) {
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return RWY_ENOMEM;
+		c->id = id;
+		s->v[id] = c;
+	}
+	leave(s, c);
+	heap_remove(s, c, WAN_HEAP_PARKED);
+	configure(c, cfg);
+	enter(s, c);
+	return 0;
+}
+
+void wan_class_stats(const struct wan_tunnel *t, unsigned id, struct wan_class_stats *out)
+{
+	const struct wan_class *c = id ? find(&t->sched, id) : &t->sched.first;
+
+	*out = (struct wan_class_stats){0};
+	if (!c)
+		return;
+	out->cfg = c->cfg;
+	out->sent = c->sent;
+	out->sent_guaranteed = c->sent_guaranteed;
+	out->waiting = c->head;
+	out->limited = c->place[WAN_HEAP_PARKED];
+}
+
+void wan_tx_class(struct wan_txflow *f, unsigned id)
+{
+	struct wan_class *c = find(&f->t->sched, id);
+
+	/* Where it stands in line now it leaves when its turn comes (wan_sched_pick). */
+	f->class = c ? c : &f->t->sched.first;
+}
+
+/* --- flows of a class --------------------------------------------------------------------------- */
+static void push(struct wan_class *c, struct wan_txflow *f)
+{
+	f->active = true;
+	f->next = NULL;
+	if (c->tail)
+		c->tail->next = f;
+	else
+		c->head = f;
+	c->tail = f;
+}
+
+static struct wan_txflow *pop(struct wan_class *c)
+{
+	struct wan_txflow *f = c->head;
+
+	c->head = f->next;
+	if (!c->head)
+		c->tail = NULL;
+	f->active = false;
+	return f;
+}
+
+void wan_sched_add(struct wan_sched *s, struct wan_txflow *f)
+{
+	push(f->class, f);
+	enter(s, f->class);
+}
+
+static struct wan_txflow *flow_of(struct wan_sched *s, struct wan_class *c)
+{
+	struct wan_txflow *f;
+
+	while ((f = c->head)) {
+		if (!wan_tx_sendable(f)) {
+			pop(c);
+		} else if (f->class != c) { /* it was moved */
+			pop(c);
+			wan_sched_add(s, f);
+		} else if (f->deficit <= 0) { /* its turn is over: to the tail with a new one */
+			f->deficit += WAN_DRR_QUANTUM;
+			push(c, pop(c));
+		} else {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+/* --- who is next -------------------------------------------------------------------------------- */
+static bool over_limit(struct wan_sched *s, struct wan_class *c, rwy_time now)
+{
+	if (!c->limit.ns_fp)
+		return false;
+	if (c->limit.at + LIMIT_BURST < now)
+		c->limit.at = now - LIMIT_BURST;
+	if (c->limit.at <= now)
+		return false;
+	leave(s, c);
+	c->key[WAN_HEAP_PARKED] = c->limit.at;
+	heap_add(s, c, WAN_HEAP_PARKED);
+	return true;
+}
+
+static void unpark(struct wan_sched *s, rwy_time now)
+{
+	struct wan_heap *h = &s->heap[WAN_HEAP_PARKED];
+
+	while (h->n && h->v[0]->key[WAN_HEAP_PARKED] <= now) {
+		struct wan_class *c = h->v[0];
+
+		heap_remove(s, c, WAN_HEAP_PARKED);
+		enter(s, c);
+		c->fresh = false; /* it was not idle */
+	}
+}
+
+/* Of one priority: is a class due what it is guaranteed? */
+static struct wan_class *due_of(struct wan_sched *s, struct wan_heap *h, rwy_time now)
+{
+	while (h->n) {
+		struct wan_class *c = h->v[0];
+		rwy_dur lag = c->fresh ? LAG_FRESH : LAG_MAX;
+
+		c->fresh = false;
+		if (c->guarantee.at + lag < now) {
+			c->guarantee.at = now - lag;
+			c->key[WAN_HEAP_GUARANTEE] = c->guarantee.at;
+			heap_moved(s, c, WAN_HEAP_GUARANTEE);
+			continue;
+		}
+		return c->guarantee.at <= now ? c : NULL;
+	}
+	return NULL;
+}
+
+static struct wan_class *due(struct wan_sched *s, rwy_time now)
+{
+	for (uint32_t left = s->waiting; left;) {
+		unsigned p = 31u - (unsigned)__builtin_clz(left);
+		struct wan_class *c = due_of(s, &s->heap[WAN_HEAP_GUARANTEE + p], now);
+
+		if (c)
+			return c;
+		left &= ~(1u << p);
+	}
+	return NULL;
+}
+
+static struct wan_class *next_class(struct wan_sched *s, rwy_time now)
+{
+	struct wan_class *c = due(s, now);
+
+	s->by_guarantee = c;
+	if (c)
+		return c;
+	if (s->serving && s->serving->turn)
+		return s->serving;
+	if (!s->heap[WAN_HEAP_SHARE].n)
+		return NULL;
+	c = s->heap[WAN_HEAP_SHARE].v[0];
+	s->vtime = c->key[WAN_HEAP_SHARE];
+	s->serving = c;
+	c->turn = TURN;
+	return c;
+}
+
+struct wan_txflow *wan_sched_pick(struct wan_sched *s, rwy_time now)
+{
+	struct wan_txflow *f;
+	struct wan_class *c;
+
+	if (s->heap[WAN_HEAP_PARKED].n)
+		unpark(s, now);
+	while ((c = next_class(s, now))) {
+		if (over_limit(s, c, now))
+			continue;
+		f = flow_of(s, c);
+		if (f)
+			return f;
+		leave(s, c);
+	}
+	return NULL;
+}
+
+void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes)
+{
+	struct wan_class *c = f->class;
+
+	f->deficit -= (int32_t)bytes;
+	c->sent += bytes;
+	if (c->limit.ns_fp)
+		clock_sent(&c->limit, bytes);
+	if (s->by_guarantee) {
+		c->sent_guaranteed += bytes;
+		clock_sent(&c->guarantee, bytes);
+		c->key[WAN_HEAP_GUARANTEE] = c->guarantee.at;
+		heap_moved(s, c, WAN_HEAP_GUARANTEE);
+		return;
+	}
+	c->turn -= bytes < c->turn ? bytes : c->turn;
+	c->key[WAN_HEAP_SHARE] += (uint64_t)bytes * c->weight_inv;
+	if (!c->turn)
+		heap_moved(s, c, WAN_HEAP_SHARE);
+}

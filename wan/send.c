@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Datagrams out: handshake, then what must go at once (acknowledgements, control, probes), then data as
+ * pacing and window allow: lost buffers, second copies, best effort, new data.
+ */
+#include "wan/internal.h"
+
+static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
+{
+	o->tx = tx;
+	o->p = p;
+	o->at = tx->hdr + WAN_PKT_HDR;
+	o->limit = WAN_HDR_MAX;
+	o->eliciting = o->has_ack = o->fec = false;
+	o->s = (struct wan_sent){0};
+	tx->buf = NULL;
+	tx->off = tx->len = 0;
+	tx->own = tx->ect = false;
+	tx->stream = p->stream;
+	tx->path = p->id;
+	tx->congested = p->congest.st.by != WAN_CONGEST_NONE;
+	tx->class_id = 0;
+}
+
+static bool mark(struct wan_out *o)
+{
+	if (o->p->ecn == WAN_ECN_OFF || o->p->stream)
+		return false;
+	o->s.flags |= WAN_S_ECT;
+	return true;
+}
+
+static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	struct wan_tx *tx = o->tx;
+	struct wan_pkt h = {.version = WAN_VERSION,
+	    .type = WAN_PKT_FRAMES,
+	    .path = o->p->id,
+	    .index = t->peer.index,
+	    .pn = o->p->next_pn};
+
+	tx->hdr_len = (uint16_t)(o->at - tx->hdr);
+	o->fec = o->fec && wan_fec_take(o->p, o, now);
+	if (o->fec)
+		h.flags = WAN_PKT_FEC;
+	wan_pkt_put(tx->hdr, &h);
+	wan_pkt_seal(tx->hdr, tx->hdr_len, tx->buf ? tx->buf->data + tx->off : NULL, tx->len);
+	if (o->fec)
+		wan_fec_add(o->p, o, now);
+	t->c.tx_datagrams++;
+	t->c.tx_bytes += tx->hdr_len + tx->len;
+	tx->ect = mark(o);
+	o->s.bytes = (uint16_t)(tx->hdr_len + tx->len + t->cfg.wire_overhead);
+	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
+}
+
+/* Where what is due for a path goes. */
+static struct wan_path *via(const struct wan_tunnel *t, struct wan_path *p)
+{
+	return t->st.on ? wan_stream_path(t) : p->stream ? &t->path[0] : p;
+}
+
+static bool may_send(const struct wan_tunnel *t)
+{
+	return !t->st.on || t->st.room;
+}
+
+/* --- at once ------------------------------------------------------------------------------------ */
+static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
+{
+	struct wan_out o;
+
+	if ((!p->probes && !p->ping) || !may_send(t))
+		return false;
+	begin(&o, tx, via(t, p));
+	if (!p->probes || o.p != p || !wan_data_probe(t, &o, now)) {
+		*o.at++ = WAN_F_PING;
+		o.eliciting = true;
+	}
+	if (p->probes)
+		p->probes--;
+	p->ping = false;
+	finish(t, &o, now);
+	return true;
+}
+
+static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
+{
+	struct wan_out o;
+	bool usable = t->st.on || via(t, p)->usable;
+	bool ctl = usable && wan_ctl_next(t) <= now;
+
+	if ((!ctl && !wan_ack_due(p, now)) || !may_send(t))
+		return false;
+	begin(&o, tx, via(t, p));
+	wan_ack_put(p, &o, now);
+	if (usable)
+		wan_ctl_put(t, &o);
+	if (o.at == tx->hdr + WAN_PKT_HDR)
+		return false;
+	finish(t, &o, now);
+	return true;
+}
+
+/* --- data --------------------------------------------------------------------------------------- */
+static bool open_for_data(const struct wan_path *p)
+{
+	return p->usable && p->inflight < p->cwnd && wan_sent_room(p);
+}
+
+/* The fastest path that may send now. */
+static struct wan_path *pick(struct wan_tunnel *t, rwy_time now)
+{
+	struct wan_path *best = NULL;
+
+	if (t->st.on)
+		return wan_stream_open(t) ? wan_stream_path(t) : NULL;
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+
+		if (!open_for_data(p) || !wan_pace_ok(&p->pace, now))
+			continue;
+		if (wan_fec_pending(p->fec))
+			return p;
+		if (!best || p->srtt < best->srtt)
+			best = p;
+	}
+	return best;
+}
+
+static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+{
+	if (t->again.n && wan_data_again(t, o, now))
+		return true;
+	if (!o->p->stream && wan_fec_pending(o->p->fec) && wan_fec_put(o->p, o, now))
+		return true;
+	if (t->twins.n && wan_data_twin(t, o, now))
+		return true;
+	if (t->dgrams.n) { /* before data, but not more than every other datagram */
+		t->dgram_turn = !t->dgram_turn;
+		if ((t->dgram_turn || !wan_sched_any(&t->sched)) && wan_dgram_put(t, o, now))
+			return true;
+	}
+	if (wan_data_new(t, o, now))
+		return true;
+	return t->dgrams.n && wan_dgram_put(t, o, now);
+}
+
+/* A process that slept too long sent less than the path would have taken: like having had no data. */
+static void catch_up(struct wan_tunnel *t, rwy_time now)
+{
+	for (unsigned i = 0; i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+
+		if (wan_pace_catch_up(&p->pace, now))
+			wan_rate_app_limited(p);
+		p->pace.backlog = false;
+		wan_fec_age(p, now);
+	}
+}
+
+/* Nothing is left to send: what is protected so far gets its repairs. True: some wait now. */
+static bool dry(struct wan_tunnel *t, rwy_time now)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < t->paths && !t->st.on; i++)
+		any |= wan_fec_dry(&t->path[i], now);
+	return any;
+}
+
+static void note_backlog(struct wan_tunnel *t)
+{
+	bool data = !t->st.on && wan_data_waiting(t);
+
+	for (unsigned i = 0; i < t->paths; i++)
+		t->path[i].pace.backlog = data && open_for_data(&t->path[i]);
+}
+
+static void note_app_limited(struct wan_tunnel *t)
+{
+	for (unsigned i = 0; i < t->paths; i++)
+		if (open_for_data(&t->path[i]))
+			wan_rate_app_limited(&t->path[i]);
+}
+
+unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_time now)
+{
+	unsigned n = 0;
+
+	if (t->close_head)
+		wan_rx_closings(t, now);
+	while (n < max && wan_hs_put(t, &out[n], now))
+		n++;
+	if (!t->session)
+		return n;
+	for (unsigned i = 0; i <= t->paths; i++) {
+		while (n < max && send_control(t, &t->path[i], &out[n], now))
+			n++;
+		while (n < max && send_probe(t, &t->path[i], &out[n], now))
+			n++;
+	}
+	catch_up(t, now);
+	while (n < max) {
+		struct wan_path *p = pick(t, now);
+		struct wan_out o;
+
+		if (!p) {
+			note_backlog(t);
+			break;
+		}
+		begin(&o, &out[n], p);
+		if (!fill(t, &o, now)) {
+			if (dry(t, now))
+				continue;
+			note_app_limited(t);
+			break;
+		}
+		finish(t, &o, now);
+		n++;
+	}
+	if (n == max)
+		note_backlog(t);
+	return n;
+}
+
+/* By the reliable carrier: what is due waits for room, and whoever has some says so. */
+static rwy_time stream_next(const struct wan_tunnel *t)
+{
+	rwy_time next = wan_ctl_next(t);
+
+	if (!t->st.room)
+		return RWY_NEVER;
+	for (unsigned i = 0; i <= t->paths; i++) {
+		next = rwy_time_min(next, t->path[i].ack_at);
+		if (t->path[i].probes || t->path[i].ping)
+			next = 0;
+	}
+	if (!wan_stream_open(t))
+		return next;
+	if (wan_data_waiting(t))
+		return 0;
+	if (t->twins.n)
+		next = rwy_time_min(next, t->twins.v[t->twins.head].due);
+	return rwy_time_min(next, wan_sched_next(&t->sched));
+}
+
+rwy_time wan_send_next(const struct wan_tunnel *t)
+{
+	rwy_time next = t->close_head ? 0 : wan_hs_next(t);
+
+	if (!t->session)
+		return next;
+	if (t->st.on)
+		return rwy_time_min(next, stream_next(t));
+	bool data = wan_data_waiting(t);
+
+	next = rwy_time_min(next, wan_stream_path(t)->ack_at);
+	for (unsigned i = 0; i < t->paths; i++) {
+		const struct wan_path *p = &t->path[i];
+
+		next = rwy_time_min(next, p->ack_at);
+		if (p->probes || p->ping)
+			next = 0;
+		if (p->usable)
+			next = rwy_time_min(next, wan_ctl_next(t));
+		next = rwy_time_min(next, wan_fec_next(p));
+		if (!open_for_data(p))
+			continue;
+		if (data || wan_fec_pending(p->fec))
+			next = rwy_time_min(next, p->pace.at);
+		else if (wan_sched_next(&t->sched) != RWY_NEVER)
+			next = rwy_time_min(next, rwy_time_max(p->pace.at, wan_sched_next(&t->sched)));
+		if (t->twins.n)
+			next = rwy_time_min(next, rwy_time_max(p->pace.at, t->twins.v[t->twins.head].due));
+	}
+	return next;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a tunnel tells about itself. Of several paths the first usable one speaks for RTT; rates and windows
+ * are sums. */
+#include <string.h>
+
+#include "wan/internal.h"
+
+void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
+{
+	const struct wan_path *first = &t->path[0];
+
+	memset(out, 0, sizeof(*out));
+	out->c = t->c;
+	out->up = t->up;
+	out->since = t->since;
+	out->tx_queued_bytes = t->tx_bytes;
+	out->rx_held_bytes = t->rx_held;
+	out->tx_flows = t->tx_flows;
+	out->rx_flows = t->rx_flows;
+	out->peer_epoch = t->session ? t->peer.epoch : 0;
+	for (unsigned i = t->paths; i-- > 0;) {
+		const struct wan_path *p = &t->path[i];
+
+		if (p->usable)
+			first = p;
+		if (!p->usable && t->paths > 1)
+			continue;
+		out->rate_Bps += p->rate_Bps;
+		out->cwnd += p->cwnd;
+		out->inflight += p->inflight;
+	}
+	out->stream = t->st.on;
+	if (t->st.on) {
+		first = wan_stream_path(t);
+		out->rate_Bps = t->st.rate_Bps;
+		out->inflight = first->inflight;
+		out->cwnd = first->inflight + t->st.bytes;
+	}
+	for (unsigned i = 0; i < t->paths; i++)
+		out->fec[i] = t->path[i].fec_stats;
+	out->srtt = first->srtt;
+	out->min_rtt = first->min_rtt;
+	out->rttvar = first->rttvar;
+	out->loss_ppm = wan_loss_ppm(first);
+	out->burst16 = wan_measure_burst16(&first->measure);
+	out->path_Bps = wan_measure_rate(&first->measure);
+	out->measured_at = first->measure.at;
+	out->ecn = wan_ecn_name(first);
+	out->ce = first->ce_seen;
+	out->congest = first->congest.st;
+	cc_guard_print(t->cfg.cc, first->cc, out->cc, sizeof(out->cc));
+}
+
+rwy_dur wan_min_rtt(const struct wan_tunnel *t)
+{
+	rwy_dur min = RWY_NEVER;
+
+	if (t->st.on && wan_stream_path(t)->has_rtt)
+		return wan_stream_path(t)->min_rtt;
+	for (unsigned i = 0; i < t->paths; i++)
+		if (t->path[i].has_rtt && t->path[i].min_rtt < min)
+			min = t->path[i].min_rtt;
+	return min == RWY_NEVER ? 0 : min;
+}

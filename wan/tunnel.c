@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tunnel's birth, its clock, its end. Sending is send.c, receiving recv.c; nothing else belongs
+ * here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wan/internal.h"
+
+#define DOWN_AFTER 4 /* keep-alive intervals of silence */
+
+void wan_cfg_default(struct wan_cfg *cfg)
+{
+	memset(cfg, 0, sizeof(*cfg));
+	cfg->cc = &cc_auto;
+	cfg->cc_cfg = (struct cc_cfg){.initial_rtt = 100 * RWY_MS, .mtu = 1472};
+	for (unsigned i = 0; i < WAN_PATHS_MAX; i++)
+		cfg->mtu[i] = 1472;
+	cfg->paths = 1;
+	cfg->tx_pkts_max = 1u << 17;
+	cfg->rx_window = 1u << 17;
+	cfg->rx_bytes = (uint64_t)256 << 20;
+	cfg->keepalive = RWY_SEC;
+	cfg->max_ack_delay = 5 * RWY_MS;
+	cfg->ecn = true;
+	wan_congest_cfg_default(&cfg->congest);
+	cfg->fec = WAN_FEC_AUTO;
+	cfg->fec_extra_max = 300;
+	cfg->fec_rx_bytes = (uint64_t)32 << 20;
+	cfg->wire_overhead = 42; /* Ethernet 14, IPv4 20, UDP 8 */
+}
+
+static bool cfg_ok(const struct wan_cfg *c)
+{
+	if (!c->ops || !c->ops->rx_open || !c->ops->rx_data || !c->ops->rx_close || !c->bufs.ops || !c->cc ||
+	    !c->epoch)
+		return false;
+	if (c->paths < 1 || c->paths > WAN_PATHS_MAX)
+		return false;
+	for (unsigned i = 0; i < c->paths; i++)
+		if (c->mtu[i] < 576 || c->mtu[i] > 9000)
+			return false;
+	if (c->tx_pkts_max < 256 || (c->tx_pkts_max & (c->tx_pkts_max - 1)))
+		return false;
+	if (c->fec_extra_max > 1000 || c->fec_rx_bytes > (uint64_t)1 << 30)
+		return false;
+	return c->rx_window && c->rx_window <= 1u << 30 && c->keepalive && c->max_ack_delay <= 25 * RWY_MS;
+}
+
+static int paths_new(struct wan_tunnel *t, rwy_time now)
+{
+	size_t size = (t->cfg.paths + 1) * sizeof(*t->path);
+
+	t->path = aligned_alloc(alignof(struct wan_path), size);
+	if (!t->path)
+		return RWY_ENOMEM;
+	memset(t->path, 0, size);
+	t->paths = t->cfg.paths;
+	t->mtu_own = t->cfg.mtu[0];
+	for (unsigned i = 0; i < t->paths; i++) {
+		if (wan_path_init(&t->path[i], t, (uint8_t)i, now) < 0)
+			return RWY_ENOMEM;
+		if (t->cfg.mtu[i] < t->mtu_own)
+			t->mtu_own = t->cfg.mtu[i];
+	}
+	t->mtu_min = t->mtu_own;
+	return wan_path_init(wan_stream_path(t), t, WAN_PATH_STREAM, now);
+}
+
+int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
+{
+	struct wan_tunnel *t;
+	uint32_t log = cfg->tx_pkts_max * 2;
+
+	if (!cfg_ok(cfg))
+		return RWY_EINVAL;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return RWY_ENOMEM;
+	t->cfg = *cfg;
+	wan_sched_init(&t->sched);
+	t->log = calloc(log, sizeof(*t->log));
+	t->log_mask = log - 1;
+	t->bytes_limit = cfg->rx_bytes;
+	t->window_limit = cfg->rx_window;
+	t->last_rx = t->since = now;
+	if (!t->log || paths_new(t, now) < 0) {
+		wan_free(t);
+		return RWY_ENOMEM;
+	}
+	wan_hs_init(t, now);
+	*out = t;
+	return 0;
+}
+
+void wan_free(struct wan_tunnel *t)
+{
+	if (!t)
+		return;
+	wan_rx_end_all(t, WAN_CLOSE_TUNNEL, t->last_rx);
+	for (struct wan_rxflow *f = t->rx_grave; f; f = f->grave_next)
+		f->dirty = f->closing = f->rate_dirty = false;
+	wan_rx_reap(t);
+	free(t->rx);
+	wan_tx_free_all(t);
+	wan_sched_fini(&t->sched);
+	wan_dgram_fini(t);
+	wan_fec_rx_free(t);
+	for (unsigned i = 0; t->path && i <= t->paths; i++)
+		wan_path_fini(&t->path[i]);
+	free(t->path);
+	free(t->log);
+	free(t);
+}
+
+static rwy_time keepalive_at(const struct wan_tunnel *t, const struct wan_path *p)
+{
+	return rwy_time_max(p->last_rx, p->last_ping) + t->cfg.keepalive;
+}
+
+static void keep_alive(const struct wan_tunnel *t, struct wan_path *p, rwy_time now)
+{
+	if (now < keepalive_at(t, p))
+		return;
+	p->ping = true;
+	p->last_ping = now;
+}
+
+static rwy_time down_at(const struct wan_tunnel *t)
+{
+	return t->up ? t->last_rx + DOWN_AFTER * t->cfg.keepalive : RWY_NEVER;
+}
+
+static void go_down(struct wan_tunnel *t, rwy_time now)
+{
+	t->up = false;
+	t->since = now;
+	t->c.went_down++;
+	wan_hs_probe(t, now);
+	if (t->cfg.ops->state)
+		t->cfg.ops->state(t->cfg.ctx, false, false, now);
+}
+
+void wan_tick(struct wan_tunnel *t, rwy_time now)
+{
+	if (t->close_head)
+		wan_rx_closings(t, now);
+	for (unsigned i = 0; t->session && i < t->paths; i++) {
+		struct wan_path *p = &t->path[i];
+
+		wan_loss_tick(p, now);
+		if (!t->st.on)
+			keep_alive(t, p, now);
+	}
+	if (t->st.on && t->session)
+		keep_alive(t, wan_stream_path(t), now);
+	wan_stream_tick(t, now);
+	if (now >= down_at(t))
+		go_down(t, now);
+	if (t->rescan)
+		wan_ctl_rescan(t, now);
+	if (t->broken)
+		wan_tx_broken(t, now);
+	wan_tx_reap(t);
+	wan_rx_reap(t);
+}
+
+rwy_time wan_next(const struct wan_tunnel *t)
+{
+	rwy_time next = t->rescan || t->broken ? 0 : wan_send_next(t);
+
+	for (unsigned i = 0; t->session && i < t->paths; i++) {
+		next = rwy_time_min(next, wan_loss_next(&t->path[i]));
+		if (!t->st.on)
+			next = rwy_time_min(next, keepalive_at(t, &t->path[i]));
+	}
+	if (t->st.on && t->session)
+		next = rwy_time_min(next, keepalive_at(t, wan_stream_path(t)));
+	next = rwy_time_min(next, wan_stream_next(t));
+	return rwy_time_min(next, down_at(t));
+}
+
+void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, rwy_time now)
+{
+	(void)now;
+	t->cfg.rx_window = rx_window ? rx_window : 1;
+	t->cfg.rx_bytes = rx_bytes;
+	if (t->window_limit < t->cfg.rx_window)
+		t->window_limit = t->cfg.rx_window;
+	if (t->bytes_limit < rx_bytes)
+		t->bytes_limit = rx_bytes;
+	t->credit_dirty = true;
+}
+
+void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_congest_cfg *congest, rwy_time now)
+{
+	bool rate = rate_Bps != t->cfg.cc_cfg.rate_Bps;
+
+	t->cfg.cc_cfg.rate_Bps = rate_Bps;
+	for (unsigned i = 0; i < t->paths; i++) {
+		if (rate)
+			wan_path_limits(&t->path[i]);
+		wan_congest_retune(&t->path[i].congest, congest);
+	}
+	t->cfg.congest = *congest;
+	(void)now;
+}
+
+bool wan_is_up(const struct wan_tunnel *t)
+{
+	return t->up;
+}
