@@ -276,7 +276,7 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 .PHONY: format lint
 format: ## clang-format every C file in place
 	clang-format -i $(C_FILES)
-lint: ## formatting, forbidden tokens, SPDX lines, clang-tidy; FULL=1: of all files, SHARD=I/N: of a part
+lint: ## formatting, forbidden tokens, SPDX lines, layers, clang-tidy; FULL=1: of all files, SHARD=I/N: of a part
 	@tests/lint/lint $(if $(FULL),--full) $(if $(SHARD),--shard $(SHARD))
 
 .PHONY: install
