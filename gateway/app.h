@@ -53,11 +53,10 @@ struct gw_app {
 	struct gw_neigh *neigh;
 	struct gw_tenants *tenants;
 	struct gw_tunnels *tunnels;
-	struct gw_tunnel_told *tunnel_told; /* tunnel_tell.c */
+	struct gw_tunnel_told *tunnel_told; /* control/tunnel_tell.c */
 	struct gw_siblings *siblings;       /* gateway/control/siblings.h */
 	struct gw_offload *offload;
-	const struct gw_offload_hooks
-	    *offload_hooks; /* gateway/offload/offload.h; NULL: no port has offload */
+	const struct gw_offload_hooks *offload_hooks; /* offload/offload.h; NULL: no port has offload */
 	struct gw_control *control;
 	struct gw_ctrl *ctrl;         /* NULL: no control center */
 	struct gw_jfile *jfile;       /* NULL: none */

@@ -5,7 +5,7 @@
  *
  * Who writes what: a worker's struct is written by that worker, except the rings and atomics marked
  * otherwise; ports are written by the control thread before workers start, except `up`; the next-hop table is
- * published by the control thread (neigh.h).
+ * published by the control thread (port/neigh.h).
  */
 #ifndef GATEWAY_GW_H
 #define GATEWAY_GW_H
@@ -122,7 +122,7 @@ struct gw_worker {
 	struct gw_pools *pools;
 	struct gw_nt *nt;                /* the next-hop table of this turn */
 	const struct tenant_set *ts;     /* the tenants of this turn, never NULL */
-	struct gw_sib_set *sib;          /* sibling.h; NULL: this gateway is alone */
+	struct gw_sib_set *sib;          /* datapath/sibling.h; NULL: this gateway is alone */
 	struct gw_tenant_count *tenants; /* GW_TENANT_COUNTS, by tenant index; 0: whose tenant is not known */
 	rwy_time now;                    /* of this turn; moves on with each burst that brings packets */
 	rwy_time began;                  /* when this turn did */
@@ -134,8 +134,8 @@ struct gw_worker {
 	struct rte_ring *handoff;       /* frames that another worker received and we own */
 	struct rte_ring *from_kernel;   /* frames that the kernel sends through our ports */
 	struct rte_ring *to_kernel;     /* the control thread's: all workers put, it takes */
-	struct gw_overlay *ov;          /* overlay.h */
-	struct gw_sib_worker *sibw;     /* sibling.h */
+	struct gw_overlay *ov;          /* datapath/overlay.h */
+	struct gw_sib_worker *sibw;     /* datapath/sibling.h */
 	struct rwy_buf *lan[GW_TX_BUF]; /* packets for eng_tenant_rx */
 	uint16_t lan_tenant[GW_TX_BUF]; /* whose they are */
 	struct gw_rxq rxq[GW_RXQ_MAX];
@@ -179,13 +179,14 @@ static inline unsigned gw_owner(
 	return (eng_owner_hash(a, b) ^ vni * 0x9e3779b1u) % workers;
 }
 
-/* rx.c: one burst of frames from the wire or from another worker (`owned`: no further hand-over). Takes all.
+/* datapath/rx.c: one burst of frames from the wire or from another worker (`owned`: no further hand-over).
+ * Takes all.
  */
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned);
 void gw_rx_flush(struct gw_worker *w);
 void gw_rx_forget(struct gw_worker *w); /* what it decided by the plain LAN's prefixes */
 
-/* tx.c */
+/* datapath/tx.c */
 void gw_tx_meet(struct gw_worker *w, const struct rwy_ip *host); /* a local host sent something */
 extern const struct eng_ops gw_eng_ops;
 /* A tunnel on this worker: begins (c is copied), changes but for its ends, takes nothing more that comes, is
@@ -198,15 +199,16 @@ void gw_tx_frame(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m); /* an untagged frame of the kernel */
 void gw_tx_flush(struct gw_worker *w);
 
-/* hosts.c. Forgets some of what the worker knows of a removed tenant's hosts, 20 us at most; on the worker's
- * thread. True: nothing is left; else it is called again. Only then may the index be another tenant's. */
+/* datapath/hosts.c. Forgets some of what the worker knows of a removed tenant's hosts, 20 us at most; on the
+ * worker's thread. True: nothing is left; else it is called again. Only then may the index be another
+ * tenant's. */
 bool gw_hosts_clear(struct gw_worker *w, uint32_t index);
 
-/* call.c: the worker's end of gw_call */
+/* datapath/call.c: the worker's end of gw_call */
 bool gw_call_pending(const struct gw_worker *w);
 void gw_call_serve(struct gw_worker *w);
 
-/* worker.c */
+/* datapath/worker.c */
 RWY_MUST_CHECK int gw_worker_new(
     struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools);
 void gw_worker_free(struct gw_worker *w);
@@ -215,7 +217,7 @@ int gw_worker_main(void *worker);         /* lcore function */
 /* One turn of its loop: receive, engine, transmit. Returns how much there was to do. */
 unsigned gw_worker_turn(struct gw_worker *w);
 
-/* control.c */
+/* control/control.c */
 void gw_control_wake(struct gw_app *app); /* any thread; cheap when it is awake */
 
 #endif

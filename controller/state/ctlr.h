@@ -186,7 +186,7 @@ struct ctlr {
 	struct map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routed, grants,
 	    reserved;
 	struct lpm lpm;  /* prefix -> struct site */
-	struct map vnis; /* "VNI" -> struct net_tenant: see tenant.c */
+	struct map vnis; /* "VNI" -> struct net_tenant: see fleet/tenant.c */
 	struct plan_book *book;
 	uint64_t rev;       /* applied */
 	uint64_t guard_rev; /* of the key that every change of sites, tenants and jobs compares */
@@ -273,7 +273,7 @@ void change_cancel(struct change *ch);
 RWY_MUST_CHECK int writer_start(struct ctlr *c);
 void writer_stop(struct ctlr *c);
 
-/* --- req.c, http.c: requests
+/* --- server/req.c, server/http.c: requests
  * ---------------------------------------------------------------------------------- */
 
 enum role { ROLE_NONE, ROLE_GATEWAY = 1, ROLE_OPERATOR = 2, ROLE_SCHEDULER = 4, ROLE_NETWORK = 8 };
@@ -325,7 +325,7 @@ struct req {
 	rwy_time came, until; /* whole; at the latest */
 	struct req *next;
 	struct site *site;
-	struct ask *ask; /* of networks' controllers: ask.c */
+	struct ask *ask; /* of networks' controllers: job/ask.c */
 };
 
 enum outcome req_fail(struct req *r, unsigned status, const char *field, const char *fmt, ...)
@@ -369,7 +369,7 @@ const struct endpoint *endpoint_find(
     const char *method, const char *path, struct req *r, bool *other, char allow[64]);
 const struct endpoint *endpoint_at(unsigned i);
 
-/* --- gateways (gateway.c), documents (document.c), tunnels (tunnels.c)
+/* --- gateways (fleet/gateway.c), documents (fleet/document.c), tunnels (fleet/tunnels.c)
  * ----------------------------------------- */
 
 uint64_t document_generation(const struct ctlr *c, const struct gateway *g);
@@ -392,7 +392,7 @@ static inline bool site_least(const struct site *s)
 /* The weights of a site's gateways, in its list's order; returns how many. */
 unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, unsigned max);
 
-/* --- sessions (session.c), tenants (tenant.c), jobs (job.c), routes (routes.c)
+/* --- sessions (fleet/session.c), tenants (fleet/tenant.c), jobs (job/job.c), routes (fleet/routes.c)
  * ------------------------------------ */
 
 /* now: the tunnel that it is on already, which it keeps; NULL: not known. QPNs of source and destination; 0:
@@ -424,7 +424,7 @@ void routes_changed(struct ctlr *c, struct site *s); /* NULL: of all sites */
 void routes_tick(struct ctlr *c, rwy_time now);
 void job_routes(struct ctlr *c, struct site *s, json_t *list);
 
-/* --- events (event.c), metrics (metrics.c)
+/* --- events (event.c), metrics (server/metrics.c)
  * -------------------------------------------------------------------------- */
 
 enum severity { EVENT_INFO, EVENT_WARNING, EVENT_ERROR };
