@@ -127,10 +127,11 @@ void eng_near_unhold(struct eng_near *n, rwy_time now)
 }
 
 /*
- * The rest of a READ, to the byte, and we have the answers: no new connection begins so. Soft-RoCE's timer
- * runs from its first packet on, whatever comes meanwhile: a slow host asks for what is in its own queue.
+ * A READ again, or the rest of one, the same to the byte, and the answers are here: no new connection begins
+ * so. Only this connection's first READ may be a new connection's, too. Soft-RoCE's timer runs from its first
+ * packet on, whatever comes meanwhile: a slow host asks for what is in its own queue.
  */
-static bool rest_of_read(const struct eng_near *n, const struct roce_pkt *pkt)
+static bool repeats_read(const struct eng_near *n, const struct roce_pkt *pkt)
 {
 	if (!eng_near_has_answer(n, pkt->psn))
 		return false;
@@ -138,7 +139,7 @@ static bool rest_of_read(const struct eng_near *n, const struct roce_pkt *pkt)
 		const struct eng_read *r = &n->read[i];
 		uint64_t off = (uint64_t)((pkt->psn - r->psn) & ROCE_PSN_MASK) * n->resp.pmtu;
 
-		if (off && off < r->len && roce_reth_va(pkt) == r->va + off &&
+		if ((off || r->psn != n->resp.start) && off < r->len && roce_reth_va(pkt) == r->va + off &&
 		    roce_reth_len(pkt) == r->len - off && roce_reth_rkey(pkt) == r->rkey)
 			return true;
 	}
@@ -169,7 +170,7 @@ static bool may_be_new(
 		       now - n->asked_at > n->h.e->tun[n->h.tunnel].least_rtt;
 	if (v == ROCE_RESP_STALE)
 		return true;
-	if (v == ROCE_RESP_DUP_READ && rest_of_read(n, pkt))
+	if (v == ROCE_RESP_DUP_READ && repeats_read(n, pkt))
 		return false;
 	/* It has not been told yet, and is where the connection that failed was: it is that one's host. */
 	if (v == ROCE_RESP_FAILED && !n->resp.fail_sent && !roce_psn_before(pkt->psn, n->resp.acked) &&

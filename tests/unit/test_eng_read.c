@@ -209,10 +209,10 @@ static void test_lan_loss(void **state)
 	}
 }
 
-/* Host A asks again for a READ that was answered long ago, from packet `at` on. */
-static void a_repeats(unsigned at, uint64_t va)
+/* Host A asks again for READ number `nth`, which was answered long ago, from its packet `at` on. */
+static void a_repeats(unsigned nth, unsigned at, uint64_t va)
 {
-	qp[0].una = roce_psn_add(qp[0].first, at);
+	qp[0].una = roce_psn_add(qp[0].first, nth * CNT + at);
 	eng_host_sends(0,
 	    &(struct rc_mk){.opcode = ROCE_RC_READ_REQ,
 	        .psn = qp[0].una,
@@ -227,7 +227,7 @@ static void a_repeats(unsigned at, uint64_t va)
 		b_works();
 		eng_pair_run(RWY_MS);
 	}
-	assert_int_equal(qp[0].una, roce_psn_add(qp[0].first, CNT));
+	assert_int_equal(qp[0].una, roce_psn_add(qp[0].first, (nth + 1) * CNT));
 }
 
 /* The rest of a READ is answered from memory; what may be a new connection's READ is asked of host B. */
@@ -236,20 +236,31 @@ static void test_repeats(void **state)
 	loss = 0;
 	all_read(1, 1, 10 * RWY_MS);
 	assert_int_equal(side[1].requests, 1);
-	a_repeats(600, 0x10000 + 600 * PMTU);
-	a_repeats(1, 0x10000 + PMTU);
+	a_repeats(0, 600, 0x10000 + 600 * PMTU);
+	a_repeats(0, 1, 0x10000 + PMTU);
 	assert_int_equal(side[1].requests, 1);
 	assert_int_equal(served, CNT);
-	a_repeats(600, 0x20000);
+	a_repeats(0, 600, 0x20000);
 	assert_int_equal(side[1].requests, 2);
 	assert_int_equal(served, CNT + CNT - 600);
 }
 
+/* A whole READ again: only the connection's first one may be a new connection's. */
 static void test_repeat_of_all(void **state)
 {
 	loss = 0;
+	all_read(1, 2, 10 * RWY_MS);
+	a_repeats(1, 0, 0x10000);
+	assert_int_equal(side[1].requests, 2);
+	a_repeats(1, 0, 0x20000);
+	assert_int_equal(side[1].requests, 3);
+}
+
+static void test_repeat_of_first(void **state)
+{
+	loss = 0;
 	all_read(1, 1, 10 * RWY_MS);
-	a_repeats(0, 0x10000);
+	a_repeats(0, 0, 0x10000);
 	assert_int_equal(side[1].requests, 2);
 }
 
@@ -257,7 +268,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_lan_loss),
 	    cmocka_unit_test_setup_teardown(test_repeats, eng_pair_set_up, eng_pair_tear_down),
-	    cmocka_unit_test_setup_teardown(test_repeat_of_all, eng_pair_set_up, eng_pair_tear_down)};
+	    cmocka_unit_test_setup_teardown(test_repeat_of_all, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_repeat_of_first, eng_pair_set_up, eng_pair_tear_down)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
