@@ -27,7 +27,7 @@ ports:
   - name: wan
     device: "net_af_packet1,iface=wan{side},qdisc_bypass=0"
     role: wan
-    addresses: [192.0.2.{site}/24]
+    addresses: [192.0.2.{site}/24{second_wan}]
     mtu: {wan_mtu}
 tunnels:
   - name: site-{far}
@@ -42,16 +42,27 @@ tunnels:
     tcp_connections: {tcp_connections}
     tcp_congestion_control: {tcp_cc}
     rate: {rate}
-connections:
+{second_tunnel}connections:
   ack_mode: {ack_mode}
 congestion:
   end_to_end: {end_to_end}
 {memory}api:
   socket: {sock}
 {tenant_list}"""
+# With the option `second`: one host address of each site has a tunnel of its own, between the same two gateways.
+_SECOND = """  - name: site-{far}-second
+    port: wan
+    local: 192.0.2.1{site}
+    remote: 192.0.2.1{far_site}
+    udp_port: 4794
+    prefixes: [10.{far_site}.0.20/32]
+    security: none
+    congestion_control: {cc}
+    rate: {rate}
+"""
 DEFAULTS = {"workers": 1, "log_level": "info", "mtu": 1500, "wan_mtu": 1500, "cc": "auto", "rate": "10Gbps",
             "carrier": "native", "tcp_connections": 4, "tcp_cc": "auto",
-            "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": ()}
+            "ack_mode": "near", "end_to_end": "window", "memory": "", "tenants": (), "second": False}
 
 
 class Gateway:
@@ -69,9 +80,12 @@ class Gateway:
         path = self.net.dir / f"gateway-{self.side}.yaml"
         tenants = self.options["tenants"]
         entries = "".join(t.yaml(self.side) for t in tenants)
-        path.write_text(_CONFIG.format(side=self.side, site=site, far=far, far_site=far_site, sock=self.sock, journal=self.net.dir,
+        names = dict(site=site, far=far, far_site=far_site, **self.options)
+        second = self.options["second"]
+        path.write_text(_CONFIG.format(side=self.side, sock=self.sock, journal=self.net.dir, second_wan=f", 192.0.2.1{site}/24" if second else "",
+                                       second_tunnel=_SECOND.format(**names) if second else "",
                                        prefix=f"rwy-{self.net.id}-{self.side}", lan=f"lan{self.side}" if tenants else f"tap{self.side}",
-                                       tenant_list=f"tenants:\n{entries}" if entries else "", **self.options))
+                                       tenant_list=f"tenants:\n{entries}" if entries else "", **names))
         return path
 
     def start(self, wait=True):

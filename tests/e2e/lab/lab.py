@@ -231,6 +231,11 @@ class Lab:
         if not self.plain_wan:
             self.link.outage(seconds, wait)
 
+    def slow_hosts(self, mbit):
+        """The hosts' own links take so many Mbit/s: what they send is the same in each run, however busy this machine is."""
+        for h in self.hosts:
+            h.run(f"tc qdisc replace dev eth0 root netem limit 20000 rate {mbit}mbit")
+
     # --- running programs ---------------------------------------------------------------------
     def listening(self, host, port, cm=False, seconds=LISTEN_TIMEOUT):
         """Wait until something on the host listens on a TCP port, or on a port of the RDMA connection manager."""
