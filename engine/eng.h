@@ -213,6 +213,19 @@ struct eng_slab {
 #define ENG_WHEEL_SLOTS (1u << ENG_WHEEL_BITS)
 #define ENG_WHEEL_SHIFT 20 /* a tick is 2^20 ns, about a millisecond */
 
+/* A tenant of this worker. */
+struct eng_ten {
+	struct eng_tenant_cfg cfg;
+	struct eng_tenant_stats st;
+	struct eng_prefix *prefix; /* its own copy */
+	struct roce_cm_tab *cm;    /* NULL until its first CM message */
+	uint64_t custody;
+	uint64_t kept_share; /* cfg.custody, for each of its connections that keep READ responses */
+	uint32_t keepers;    /* these */
+	uint32_t halves, half_open;
+	bool removing; /* takes nothing new; freed with its last half */
+};
+
 struct eng {
 	struct eng_cfg cfg;
 	const struct eng_ops *ops;
@@ -262,189 +275,6 @@ struct eng {
 	rwy_time now;
 };
 
-/* table.c */
-struct eng_half *eng_find(const struct eng *e, const struct eng_key *k, bool is_far);
-uint32_t eng_key_hash(const struct eng_key *k, bool is_far);
-void eng_insert(struct eng *e, struct eng_half *h);
-void eng_remove(struct eng *e, struct eng_half *h);
-void *eng_slab_get(struct eng_slab *s);
-void eng_slab_put(struct eng_slab *s, void *p);
-void eng_slab_fini(struct eng_slab *s);
-uint64_t eng_random(struct eng *e);
-
-/* near.c, near_req.c, near_answer.c */
-/* Find or create; NULL: refused, counted. `stranger`: nothing but the packet speaks for it, so that the bound
- * of unpaired flows holds; else the caller pairs it at once. */
-struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now);
-void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
-void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
-void eng_near_answer(struct eng_near *n, struct rwy_buf *b, rwy_time now); /* a buffer from the flow rsp */
-void eng_near_flush(struct eng_near *n, rwy_time now);
-void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time now);
-void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
-void eng_near_free(struct eng_near *n, rwy_time now);
-size_t eng_near_open_info(const struct eng_near *n, uint8_t *out);
-void eng_near_unhold(struct eng_near *n, rwy_time now);
-/* Gives up what is on its way to the far gateway. */
-void eng_near_abort(struct eng_near *n, rwy_time now);
-bool eng_near_open(struct eng_near *n, rwy_time now); /* the flow of its requests; false: no memory */
-/* The connection begins (again) at this PSN. Until the far host has confirmed it nothing is acknowledged. */
-void eng_near_start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time now);
-/* What waited for the path MTU, again. */
-void eng_near_unpark(struct eng_near *n, rwy_time now);
-void eng_near_address(
-    const struct eng_near *n, struct roce_addr *a); /* of what we say in the far host's name */
-#define ENG_NAKS_MAX 5 /* a host that does not go back after so many NAKs of one PSN cannot */
-
-/* A connection of an earlier process; NULL: cannot be taken up. */
-struct eng_near *eng_near_resume(struct eng *e, const struct eng_key *k, struct eng_jent *j, rwy_time now);
-
-/* journal.c */
-int eng_journal_init(struct eng *e);
-void eng_journal_note(struct eng_near *n); /* before an acknowledge leaves */
-void eng_journal_forget(struct eng_near *n);
-void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now); /* what the journal has of it */
-
-/* near_replay.c: a host that lost answers gets them again */
-void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now);
-void eng_near_replay_atomic(struct eng_near *n, roce_psn psn, rwy_time now);
-void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t opcode);
-
-/* near_kept.c: the answers kept for that. Each is kept after it was served. */
-void eng_near_keep_read(struct eng_near *n, roce_psn psn, struct rwy_buf *b); /* takes b */
-void eng_near_keep_atomic(struct eng_near *n, roce_psn psn, uint64_t original);
-/* The kept answer of this PSN, and the READ response after another; NULL: not kept. */
-const struct eng_kept *eng_near_kept(const struct eng_near *n, const struct eng_keptq *q, roce_psn psn);
-/* A READ response to this PSN is kept, or comes from the far host yet. */
-bool eng_near_has_answer(const struct eng_near *n, roce_psn psn);
-const struct eng_kept *eng_near_kept_next(const struct eng_keptq *q, const struct eng_kept *k);
-void eng_near_forget_reads(struct eng_near *n); /* the host gave up long ago, if it lost one */
-void eng_near_forget_answers(struct eng_near *n);
-
-/* far.c and far_resume.c */
-void eng_far_begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe);
-void eng_far_tell_start(struct eng_far *f, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now);
-/* A RESUME, the first message of a flow: the near gateway restarted; is anything lost that its host was
- * acknowledged? The caller keeps b. False: malformed. */
-bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now);
-void eng_far_report(struct eng_far *f, rwy_time now);
-/* Requests that `n`'s host was acknowledged are lost, and the other host knows: this one gets its error, too.
- */
-void eng_far_lost_reverse(struct eng_near *n, rwy_time now);
-/* A doomed host acknowledges what was to end it: it is further than we knew, and it was a duplicate. Then it
- * comes again, after what the host has. */
-bool eng_far_doom_again(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now);
-/* Whether a packet can be the answer to the question that eng_far_resume asked: not one to a READ, an ATOMIC
- * or a SEND of before. */
-bool eng_far_answers(const struct roce_pkt *pkt);
-/*
- * It did not answer. It says only once that it expects an earlier packet (roce/resp.h), and may have said so
- * to a gateway that is no more; but a duplicate is acknowledged each time.
- */
-void eng_far_ask_back(struct eng_far *f, rwy_time now);
-/* The host's answer to the question that eng_far_resume asked: eng_far_answers. */
-void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now);
-struct eng_far *eng_far_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now);
-struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now);
-void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now);
-void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now);
-void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
-void eng_far_flush(struct eng_far *f, rwy_time now);
-/* Puts up to max (<= 64) packets on the LAN; returns their bytes. */
-uint32_t eng_far_send(struct eng_far *f, unsigned max, rwy_time now);
-void eng_far_tick(struct eng_far *f, rwy_time now);
-void eng_far_rsp_delivered(struct eng_far *f, rwy_time now);
-void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
-void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now);
-void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
-void eng_far_free(struct eng_far *f, rwy_time now);
-size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
-
-/* host.c: a hash of a local host's address, and the record that far halves towards it share */
-static inline uint8_t eng_host_hash(const struct rwy_ip *host)
-{
-	return (uint8_t)(host->b[15] ^ host->b[14] << 3 ^ host->b[13]);
-}
-struct eng_host *eng_host_get(struct eng *e, uint32_t tenant, const struct rwy_ip *addr);
-void eng_host_put(struct eng *e, struct eng_host *h);
-
-/* info.c */
-/* A connection is one as soon as both its QPNs are known, until its near half goes or fails. */
-void eng_session_open(struct eng_near *n);
-void eng_session_close(struct eng_near *n);
-void eng_session_of(const struct eng_near *n, struct eng_session *out);
-
-/* np.c, rp.c, e2e.c: the congestion loops */
-/* Whether this packet must be answered with a CNP; consumes an ECN mark. n->req is open. */
-bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b);
-void eng_rp_taken(struct eng_far *f, uint64_t bytes); /* the host acknowledged so much */
-void eng_rp_cnp(struct eng_far *f, rwy_time now);     /* the local host asks for less */
-/* Sends what its host's rate allows, now or in its turns. False: the host has not asked for less. */
-bool eng_rp_send(struct eng_far *f, rwy_time now);
-void eng_rp_poll(struct eng *e, rwy_time now);
-rwy_time eng_rp_next(const struct eng *e);
-void eng_rp_leave(struct eng_far *f);          /* it has nothing to send any more */
-uint64_t eng_rp_rate(const struct eng_far *f); /* bytes per second, 0: not bounded */
-void eng_rp_fini(struct eng *e);
-void eng_drain(struct eng_far *f, rwy_time now); /* after what goes to the host went */
-
-/* learn.c */
-/* A flow from `remote` to `local` waits for the host's first answer. */
-bool eng_learn_waits(
-    const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local);
-void eng_unpair(struct eng_far *f); /* f->near is set */
-void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how);
-void eng_learn_wait(
-    struct eng_far *f, rwy_time now); /* an unpaired flow has its first packet: queue it for its turn */
-void eng_learn_leave(struct eng_far *f, rwy_time now); /* paired, failed or freed */
-struct eng_far *eng_learn_owner(struct eng *e, uint32_t tenant, const struct eng_near *n,
-    const struct roce_pkt *pkt, rwy_time now); /* whose answer this response must be, or NULL */
-void eng_learn_tick(struct eng *e, rwy_time now);
-rwy_time eng_learn_next(const struct eng *e);
-bool eng_learn_cm(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt,
-    rwy_time now); /* false: malformed, counted; do not carry it */
-
-#define ENG_NO_TUNNEL ENG_TUNNELS_MAX
-
-/* way.c */
-/* The tunnel for what a local host sends to a remote one, -1: none. */
-int eng_way(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
-    uint32_t dqpn);
-/* Whether the peer of a tunnel may speak for that remote host. */
-bool eng_behind(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
-    unsigned tunnel);
-void eng_move(struct eng_half *h, unsigned tunnel);
-void eng_leave(struct eng_half *h, rwy_time now); /* its tunnel is being removed */
-/* route.c: the set of tunnels that the longest prefix of dst is behind */
-uint64_t eng_route_set(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst);
-
-/* tunnel.c */
-int eng_tunnels_init(struct eng *e, rwy_time now);
-
-/* tenant.c */
-struct eng_ten {
-	struct eng_tenant_cfg cfg;
-	struct eng_tenant_stats st;
-	struct eng_prefix *prefix; /* its own copy */
-	struct roce_cm_tab *cm;    /* NULL until its first CM message */
-	uint64_t custody;
-	uint64_t kept_share; /* cfg.custody, for each of its connections that keep READ responses */
-	uint32_t keepers;    /* these */
-	uint32_t halves, half_open;
-	bool removing; /* takes nothing new; freed with its last half */
-};
-int eng_tenants_init(struct eng *e);
-void eng_tenants_fini(struct eng *e);
-int eng_tenant_by_vni(const struct eng *e, uint32_t vni); /* index, -1: none */
-struct roce_cm_tab *eng_tenant_cm(struct eng *e, uint32_t tenant);
-int eng_route_of(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst);
-int eng_route_in(const struct eng *e, uint32_t tenant, const struct rwy_ip *dst);
-/* Best-effort packets and CM messages name their tenant to the peer in front of the packet. False: dropped.
- */
-bool eng_tag(struct eng *e, uint32_t tenant, struct rwy_buf *b);
-#define ENG_NO_TENANT  (-1)
-#define ENG_BAD_PACKET (-2)
-int eng_untag(struct eng *e, struct rwy_buf *b); /* index, or one of these */
 static inline struct eng_ten *eng_tenant(const struct eng *e, uint32_t tenant)
 {
 	struct eng_ten *t = tenant < e->tens ? e->ten[tenant] : NULL;
@@ -452,23 +282,20 @@ static inline struct eng_ten *eng_tenant(const struct eng *e, uint32_t tenant)
 	return t && !t->removing ? t : NULL;
 }
 
-/* timer wheel, wheel.c */
-void eng_wheel_arm(struct eng_far *f, rwy_time at);
-void eng_wheel_disarm(struct eng_far *f);
-void eng_wheel_run(struct eng *e, rwy_time now);
+/* A bucket of tables by local host. */
+static inline uint8_t eng_host_hash(const struct rwy_ip *host)
+{
+	return (uint8_t)(host->b[15] ^ host->b[14] << 3 ^ host->b[13]);
+}
 
-/* engine.c */
-extern const struct wan_ops eng_wan_ops;
-void eng_dirty(struct eng_half *h);
-void eng_lan_send(struct eng *e, uint32_t tenant, struct rwy_buf *b, bool own, const struct rwy_ip *dst,
-    struct eng_nexthop *nh);
-void eng_lan_made(struct eng *e, uint32_t tenant, const uint8_t *bytes, uint32_t len,
-    const struct rwy_ip *dst, struct eng_nexthop *nh);
-/* A control message ready for a flow; NULL: no buffer, counted. */
-struct rwy_buf *eng_ctrl_buf(struct eng *e, const struct eng_ctrl *c);
-void eng_drop(struct eng *e, struct rwy_buf *b, uint64_t *counter);
-void eng_log(struct eng *e, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char *what);
+#define ENG_HALF_LINES 6 /* cache lines of a side that a packet touches */
+#define ENG_LINE       64
+
+static inline void eng_fetch(const void *p, unsigned lines)
+{
+	for (unsigned i = 0; i < lines; i++)
+		__builtin_prefetch((const uint8_t *)p + i * ENG_LINE);
+}
 
 /* What a packet in custody costs: a small one holds a whole buffer. */
 static inline uint64_t eng_cost(const struct eng *e, const struct rwy_buf *b)

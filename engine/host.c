@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One record for all far halves towards a local host: its queue pairs share what it can answer
  * (roce/reqr_host.h). */
-#include "engine/eng.h"
+#include "engine/table.h"
 
 struct eng_host *eng_host_get(struct eng *e, uint32_t tenant, const struct rwy_ip *addr)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people may ask of the engine: counters, flows, tunnels. */
+/* Counters, flows and tunnels as people ask for them. */
 #include <stdio.h>
 
 #include "engine/eng.h"
+#include "engine/steer.h"
+#include "engine/requester.h"
 
 const struct eng_counters *eng_counters(const struct eng *e)
 {
@@ -166,78 +168,4 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 	if (*cursor > e->table_mask)
 		*cursor = 0;
 	return n;
-}
-
-static void tell(struct eng_near *n, bool open)
-{
-	struct eng *e = n->h.e;
-	struct eng_session s;
-
-	if (!e->ops->session || e->closing)
-		return;
-	eng_session_of(n, &s);
-	e->ops->session(e->ctx, open, &s);
-}
-
-void eng_session_open(struct eng_near *n)
-{
-	if (n->session)
-		return;
-	n->session = ++n->h.e->sessions;
-	tell(n, true);
-}
-
-void eng_session_close(struct eng_near *n)
-{
-	if (!n->session)
-		return;
-	tell(n, false);
-	n->session = 0;
-}
-
-void eng_session_of(const struct eng_near *n, struct eng_session *out)
-{
-	*out = (struct eng_session){.id = n->session,
-	    .vni = n->h.ten->cfg.vni,
-	    .local = n->h.key.src,
-	    .remote = n->h.key.dst,
-	    .local_qpn = n->lqpn,
-	    .remote_qpn = n->h.key.qpn,
-	    .udp_port = n->sport,
-	    .tunnel = n->h.tunnel,
-	    .tx_bytes = n->bytes,
-	    .rx_bytes = n->far ? n->far->bytes : 0};
-}
-
-unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session *out, unsigned max)
-{
-	uint32_t end = *cursor + FLOWS_SLOTS;
-	unsigned n = 0;
-
-	for (; *cursor < end && *cursor <= e->table_mask; (*cursor)++) {
-		unsigned here = 0;
-
-		for (const struct eng_half *h = e->table[*cursor]; h; h = h->chain)
-			here += !h->is_far && ((const struct eng_near *)h)->session;
-		if (n + here > max && n)
-			return n;
-		for (const struct eng_half *h = e->table[*cursor]; h && n < max; h = h->chain)
-			if (!h->is_far && ((const struct eng_near *)h)->session)
-				eng_session_of((const struct eng_near *)h, &out[n++]);
-	}
-	if (*cursor > e->table_mask)
-		*cursor = 0;
-	return n;
-}
-
-void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char *what)
-{
-	const uint8_t *s = h->key.src.b, *d = h->key.dst.b;
-
-	if (rwy_ip_is4(&h->key.src))
-		eng_log(e, level, "flow=%u.%u.%u.%u->%u.%u.%u.%u qpn=%u side=%s event=\"%s\"", s[12], s[13],
-		    s[14], s[15], d[12], d[13], d[14], d[15], h->key.qpn, h->is_far ? "far" : "near", what);
-	else
-		eng_log(e, level, "flow=..%02x%02x->..%02x%02x qpn=%u side=%s event=\"%s\"", s[14], s[15],
-		    d[14], d[15], h->key.qpn, h->is_far ? "far" : "near", what);
 }

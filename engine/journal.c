@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises to local hosts that outlive the process, and taking up the connections of a process that died. */
+/* Promises to local hosts that outlive the process, and those that an earlier process left. */
 #include "engine/journal.h"
 
 #include <stdlib.h>
 
-#include "engine/eng.h"
+#include "engine/responder.h"
 
 struct eng_jold {
 	uint32_t vni, at; /* of the entry, and its number */
@@ -93,7 +93,7 @@ void eng_journal_note(struct eng_near *n)
 	atomic_store_explicit(&n->jent->used, 1, memory_order_release);
 }
 
-static void give_back(struct eng *e, struct eng_jent *j)
+void eng_journal_give_back(struct eng *e, struct eng_jent *j)
 {
 	atomic_store_explicit(&j->used, 0, memory_order_release);
 	e->jfree[e->jfree_n++] = (uint32_t)(j - e->cfg.journal);
@@ -102,34 +102,22 @@ static void give_back(struct eng *e, struct eng_jent *j)
 void eng_journal_forget(struct eng_near *n)
 {
 	if (n->jent && !n->h.e->closing)
-		give_back(n->h.e, n->jent);
+		eng_journal_give_back(n->h.e, n->jent);
 	n->jent = NULL;
 }
 
-void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
+struct eng_jent *eng_journal_old(struct eng *e, uint32_t vni, uint32_t *cursor)
 {
-	uint32_t vni = eng_tenant(e, tenant)->cfg.vni;
-	unsigned taken_up = 0, left = 0;
-
-	for (uint32_t i = old_first(e, vni); i < e->jold_n && e->jold[i].vni == vni; i++) {
+	for (uint32_t i = *cursor ? *cursor : old_first(e, vni); i < e->jold_n && e->jold[i].vni == vni;
+	     i++) {
 		struct eng_jent *j;
-		struct eng_key k;
 
 		if (e->jold[i].at == NOT_OLD)
 			continue; /* its tenant was here before */
 		j = &e->cfg.journal[e->jold[i].at];
-		k = (struct eng_key){j->src, j->dst, j->qpn, tenant};
 		e->jold[i].at = NOT_OLD;
-		/* Nonsense in the file, or a connection that is not ours any more, is as good as nothing. */
-		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || eng_find(e, &k, false) ||
-		    !eng_near_resume(e, &k, j, now)) {
-			give_back(e, j);
-			left++;
-			continue;
-		}
-		taken_up++;
+		*cursor = i + 1;
+		return j;
 	}
-	if (taken_up || left)
-		eng_log(e, left ? 1 : 2,
-		    "event=\"connections of an earlier process taken up\" flows=%u left=%u", taken_up, left);
+	return NULL;
 }

@@ -1,31 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pure functions of the configuration: defaults, prefix match, flow owner. */
-#include "engine/eng.h"
+/* Prefix match and flow owner: pure functions of the configuration. */
+#include "engine/steer.h"
 
 #include <string.h>
-
-void eng_cfg_default(struct eng_cfg *cfg)
-{
-	memset(cfg, 0, sizeof(*cfg));
-	cfg->ack_mode = ENG_ACK_NEAR;
-	cfg->conns_max = 100000;
-	cfg->half_open_max = 1024;
-	cfg->idle_expiry = 600 * RWY_SEC;
-	cfg->host_window = 128;
-	cfg->rnr_retry = 7;
-	cfg->retry = 7;
-	cfg->custody_conn = 32u << 20;
-	cfg->custody_total = 256u << 20;
-	cfg->buf_cost = 256;
-	cfg->read_cache_conn = 4u << 20;
-	cfg->read_cache_total = 64u << 20;
-	cfg->np_min = 2u << 20;
-	cfg->np_max = 16u << 20;
-	cfg->np_percent = 10;
-	cfg->rp = true;
-	cfg->e2e = true;
-	cfg->probe_timeout = 200 * RWY_MS;
-}
 
 static bool prefix_match(const struct eng_prefix *p, const struct rwy_ip *a)
 {

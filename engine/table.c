@@ -2,7 +2,7 @@
 /* The flow table: chained hash of near and far halves, and the slabs they come from. Objects never move. */
 #include <stdlib.h>
 
-#include "engine/eng.h"
+#include "engine/table.h"
 
 static uint64_t mix(uint64_t h)
 {

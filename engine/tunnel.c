@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tunnels of this worker: they come with the configuration or later, change and go. Not here: what goes
- * through them (wan_glue.c).
+ * Tunnels of this worker: they come with the configuration or later, change and go. What goes through them is
+ * port.c.
  */
 #include <stdlib.h>
 
-#include "engine/eng.h"
+#include "engine/port.h"
+#include "engine/steer.h"
+#include "engine/table.h"
 
 struct eng_tunnel_new {
 	struct wan_tunnel *wan;
@@ -84,11 +86,6 @@ int eng_tunnels_init(struct eng *e, rwy_time now)
 	return 0;
 }
 
-bool eng_tunnel_there(const struct eng *e, unsigned tunnel)
-{
-	return tunnel < e->cfg.tunnels && e->tun[tunnel].wan && !e->tun[tunnel].removing;
-}
-
 void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now)
 {
 	struct eng_tun *t = &e->tun[tunnel];
@@ -150,9 +147,4 @@ int eng_prefixes_set(struct eng *e, const struct eng_prefix *prefix, unsigned n)
 	e->ten[0]->cfg.prefix = e->cfg.prefix;
 	e->ten[0]->cfg.prefixes = n;
 	return 0;
-}
-
-int eng_route_plain(const struct eng *e, const struct rwy_ip *dst)
-{
-	return eng_route_in(e, 0, dst);
 }

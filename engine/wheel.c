@@ -4,7 +4,7 @@
  * disarming are O(1), and a far half whose deadline only moves later is left where it is and looked at again
  * when its slot comes (most timeouts never fire).
  */
-#include "engine/eng.h"
+#include "engine/table.h"
 
 static void unlink_far(struct eng_far *f)
 {
@@ -52,7 +52,7 @@ void eng_wheel_arm(struct eng_far *f, rwy_time at)
 	e->wheel_n++;
 }
 
-void eng_wheel_run(struct eng *e, rwy_time now)
+void eng_wheel_run(struct eng *e, void (*due)(struct eng_far *f, rwy_time now), rwy_time now)
 {
 	uint64_t tick = now >> ENG_WHEEL_SHIFT;
 
@@ -64,7 +64,7 @@ void eng_wheel_run(struct eng *e, rwy_time now)
 
 		while ((f = e->wheel[slot])) {
 			unlink_far(f);
-			eng_far_tick(f, now);
+			due(f, now);
 		}
 	}
 }

@@ -6,7 +6,7 @@
  * it had won (Schindelhauer and Schomaker, SPAA 2005). The logarithm is a fixed-point one, because what
  * floating point makes of it may differ in the last bit between machines.
  *
- * Used by the control center (controller/plan/spread.h) and by gateways (engine/way.c). Pure
+ * Used by the control center (controller/plan/spread.h) and by gateways (engine/steer.c). Pure
  * functions: any thread.
  */
 #ifndef RWY_SPREAD_H

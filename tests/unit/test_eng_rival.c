@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/eng.h"
-#include "tests/lib/heap_buf.h"
-#include "tests/lib/rc_pkt.h"
+#include "engine/steer.h"
+#include "heap_buf.h"
+#include "rc_pkt.h"
 #include "rwy/spread.h"
 
 #define PAIRS 8000

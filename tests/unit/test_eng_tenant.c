@@ -3,8 +3,8 @@
  * Tenants whose addresses, QPNs and PSNs are all the same: nothing of one reaches another, whatever a host
  * says; they come, change and go while the others go on.
  */
-#include "tests/lib/eng_pair.h"
-#include "engine/eng.h"
+#include "eng_pair.h"
+#include "engine/tenants.h"
 #include "roce/wire.h"
 
 #define A_QPN 0x21

@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include "tests/lib/eng_pair.h"
-#include "engine/eng.h"
+#include "eng_pair.h"
+#include "engine/steer.h"
 #include "roce/wire.h"
 
 #define A_QPN 0x21

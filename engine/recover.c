@@ -6,7 +6,9 @@
  * host is sent a request that no responder accepts, which ends its QP with an error; the other host's next
  * request is refused.
  */
-#include "engine/eng.h"
+#include "engine/requester.h"
+#include "engine/emit.h"
+#include "engine/pair.h"
 #include "roce/build.h"
 
 #define IMPOSSIBLE_LEN 0x80000000u /* the largest DMA length there is (IBA 9.7.4.1.6), and no payload */

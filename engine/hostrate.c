@@ -9,42 +9,23 @@
 
 #include "cc/dcqcn.h"
 #include "cc/guard.h"
-#include "engine/eng.h"
+#include "engine/hostrate.h"
+#include "engine/emit.h"
 
 #define MIN_RATE 1250000 /* 10 Mbit/s */
 #define QUIET                                                                                                \
 	(200 * RWY_MS) /* without a CNP for so long, and back at its rate: over; until then alpha stays */
 #define BASE_RTT   (20 * RWY_US)
 #define MEASURE    (100 * RWY_US) /* what a host takes is the mean over so much at least */
-#define TURN       4              /* packets of one flow in a row */
 #define LATE       (50 * RWY_US)  /* a late turn makes up for so much, or for LATE_BYTES */
 #define LATE_BYTES ((uint64_t)64 << 10)
-#define PACE_BITS  26 /* fraction bits of ns a byte, as in wan/pace.c */
-
-struct eng_rp {
-	struct rwy_ip host;
-	uint32_t tenant;
-	struct eng_rp *chain, *next; /* of its bucket; of all */
-	struct eng_far *head, *tail; /* flows that have something for it, in turn */
-	struct cc_cfg cfg;
-	const struct cc_ops *ops;
-	rwy_time ticked, last_cnp;
-	rwy_time at; /* when the next packet may go */
-	uint32_t frac;
-	uint64_t ns_fp;
-	rwy_dur late;
-	uint64_t rate_Bps;
-	uint64_t taken; /* bytes the host acknowledged, of all flows, since: */
-	rwy_time taken_at;
-	_Alignas(64) uint8_t state[CC_STATE_SIZE];
-};
 
 static struct eng_rp **bucket(struct eng *e, const struct rwy_ip *host)
 {
 	return &e->rp[eng_host_hash(host)];
 }
 
-static struct eng_rp *find(struct eng *e, uint32_t tenant, const struct rwy_ip *host)
+struct eng_rp *eng_rp_find(struct eng *e, uint32_t tenant, const struct rwy_ip *host)
 {
 	struct eng_rp *p = e->rps ? *bucket(e, host) : NULL;
 
@@ -54,7 +35,7 @@ static struct eng_rp *find(struct eng *e, uint32_t tenant, const struct rwy_ip *
 }
 
 /* --- turns -------------------------------------------------------------------------------------- */
-static void push(struct eng_rp *p, struct eng_far *f)
+void eng_rp_push(struct eng_rp *p, struct eng_far *f)
 {
 	f->rp = p;
 	f->rp_next = NULL;
@@ -65,7 +46,7 @@ static void push(struct eng_rp *p, struct eng_far *f)
 	p->tail = f;
 }
 
-static struct eng_far *pop(struct eng_rp *p)
+struct eng_far *eng_rp_pop(struct eng_rp *p)
 {
 	struct eng_far *f = p->head;
 
@@ -91,7 +72,7 @@ void eng_rp_leave(struct eng_far *f)
 }
 
 /* --- rate --------------------------------------------------------------------------------------- */
-static void apply(struct eng_rp *p)
+void eng_rp_apply(struct eng_rp *p)
 {
 	struct cc_answer a;
 
@@ -99,18 +80,18 @@ static void apply(struct eng_rp *p)
 	if (a.rate_Bps == p->rate_Bps)
 		return;
 	p->rate_Bps = a.rate_Bps;
-	p->ns_fp = (RWY_SEC << PACE_BITS) / a.rate_Bps;
-	p->late = LATE_BYTES * p->ns_fp >> PACE_BITS;
+	p->ns_fp = (RWY_SEC << ENG_RP_PACE_BITS) / a.rate_Bps;
+	p->late = LATE_BYTES * p->ns_fp >> ENG_RP_PACE_BITS;
 	if (p->late < LATE)
 		p->late = LATE;
 }
 
-static bool over(const struct eng_rp *p, rwy_time now)
+bool eng_rp_over(const struct eng_rp *p, rwy_time now)
 {
 	return p->rate_Bps >= p->cfg.rate_Bps - p->cfg.rate_Bps / 64 && now - p->last_cnp > QUIET;
 }
 
-static void end(struct eng *e, struct eng_rp **at)
+void eng_rp_end(struct eng *e, struct eng_rp **at)
 {
 	struct eng_rp *p = *at, **b = bucket(e, &p->host);
 
@@ -119,7 +100,7 @@ static void end(struct eng *e, struct eng_rp **at)
 		b = &(*b)->chain;
 	*b = p->chain;
 	while (p->head)
-		eng_dirty(&pop(p)->h); /* as fast as it can from now on */
+		eng_dirty(&eng_rp_pop(p)->h); /* as fast as it can from now on */
 	e->rps--;
 	free(p);
 }
@@ -177,7 +158,7 @@ static void measure(struct eng_rp *p, rwy_time now)
 
 void eng_rp_taken(struct eng_far *f, uint64_t bytes)
 {
-	struct eng_rp *p = find(f->h.e, f->h.key.tenant, &f->h.key.dst);
+	struct eng_rp *p = eng_rp_find(f->h.e, f->h.key.tenant, &f->h.key.dst);
 
 	if (p)
 		p->taken += bytes;
@@ -186,7 +167,7 @@ void eng_rp_taken(struct eng_far *f, uint64_t bytes)
 void eng_rp_cnp(struct eng_far *f, rwy_time now)
 {
 	struct eng *e = f->h.e;
-	struct eng_rp *p = find(e, f->h.key.tenant, &f->h.key.dst);
+	struct eng_rp *p = eng_rp_find(e, f->h.key.tenant, &f->h.key.dst);
 
 	if (!f->active || !e->cfg.rp)
 		return;
@@ -201,63 +182,7 @@ void eng_rp_cnp(struct eng_far *f, rwy_time now)
 	measure(p, now);
 	p->last_cnp = now;
 	p->ops->on_cnp(p->state, now);
-	apply(p);
-}
-
-/* --- sending ------------------------------------------------------------------------------------ */
-static void run(struct eng_rp *p, rwy_time now)
-{
-	struct eng_far *f;
-
-	if (p->at + p->late < now)
-		p->at = now - p->late;
-	while (p->head && p->at <= now) {
-		uint32_t bytes;
-		uint64_t ns;
-
-		f = pop(p);
-		bytes = eng_far_send(f, TURN, now);
-		if (!bytes)
-			continue;
-		push(p, f);
-		ns = bytes * p->ns_fp + p->frac;
-		p->at += ns >> PACE_BITS;
-		p->frac = ns & (((uint32_t)1 << PACE_BITS) - 1);
-		p->ops->on_sent(p->state, bytes, 0, now);
-		apply(p);
-	}
-}
-
-bool eng_rp_send(struct eng_far *f, rwy_time now)
-{
-	struct eng_rp *p = find(f->h.e, f->h.key.tenant, &f->h.key.dst);
-
-	if (!p)
-		return false;
-	if (!f->rp)
-		push(p, f);
-	run(p, now);
-	return true;
-}
-
-void eng_rp_poll(struct eng *e, rwy_time now)
-{
-	struct eng_rp **at = &e->rp_list, *p;
-
-	while ((p = *at)) {
-		if (cc_guard_next(p->ops, p->state, p->ticked) <= now) {
-			p->ticked = now;
-			p->ops->on_tick(p->state, now);
-			apply(p);
-		}
-		if (over(p, now)) {
-			end(e, at);
-			continue;
-		}
-		if (p->head && p->at <= now)
-			run(p, now);
-		at = &p->next;
-	}
+	eng_rp_apply(p);
 }
 
 rwy_time eng_rp_next(const struct eng *e)
@@ -274,7 +199,7 @@ rwy_time eng_rp_next(const struct eng *e)
 
 uint64_t eng_rp_rate(const struct eng_far *f)
 {
-	const struct eng_rp *p = find(f->h.e, f->h.key.tenant, &f->h.key.dst);
+	const struct eng_rp *p = eng_rp_find(f->h.e, f->h.key.tenant, &f->h.key.dst);
 
 	return p ? p->rate_Bps : 0;
 }
@@ -282,5 +207,5 @@ uint64_t eng_rp_rate(const struct eng_far *f)
 void eng_rp_fini(struct eng *e)
 {
 	while (e->rp_list)
-		end(e, &e->rp_list);
+		eng_rp_end(e, &e->rp_list);
 }

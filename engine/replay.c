@@ -3,7 +3,8 @@
  * A host that lost an answer on the LAN asks again (IBA C9-106, duplicate READ), and an ATOMIC must be
  * answered from memory, never executed twice (IBA C9-110). This is a slow path: it copies.
  */
-#include "engine/eng.h"
+#include "engine/responder.h"
+#include "engine/emit.h"
 #include "roce/icrc.h"
 #include "rwy/endian.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* End to end: what waits here for a host bounds what its sender's gateway may have under way (cc/drain.h).
  */
-#include "engine/eng.h"
+#include "engine/requester.h"
 
 void eng_drain(struct eng_far *f, rwy_time now)
 {

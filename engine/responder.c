@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The near half, from birth to end: a local host's requests are taken into custody (near_req.c) and answered
- * in the far host's name (near_answer.c). What to accept and what to say is roce/resp's decision; carrying it
- * out is here.
+ * The responder side of a connection, from birth to end: it answers a local host's requests in the far host's
+ * name. What to accept and what to say is roce/resp's decision; requests are request.c, answers answer.c.
  */
-#include "engine/eng.h"
+#include "engine/responder.h"
+#include "engine/emit.h"
+#include "engine/pair.h"
+#include "engine/session.h"
+#include "engine/steer.h"
+
+void eng_near_address(const struct eng_near *n, struct roce_addr *a)
+{
+	a->src = n->h.key.dst;
+	a->dst = n->h.key.src;
+	a->dqpn = n->lqpn;
+	a->sport = n->sport;
+	a->pkey = n->pkey;
+	a->tos = n->tos;
+	a->ttl = 64;
+	a->migreq = n->migreq;
+}
 
 struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
 {
@@ -144,43 +159,6 @@ void eng_near_start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time 
 	n->reads_asked = 0;
 	n->life = (uint32_t)eng_random(n->h.e) | 1;
 	eng_log(n->h.e, 4, "near remote_qpn=%u starts at psn=%u", n->h.key.qpn, first);
-}
-
-static bool send_resume(struct eng_near *n, rwy_time now)
-{
-	struct eng *e = n->h.e;
-	struct eng_ctrl c = {.type = ENG_CTRL_RESUME, .life = n->life, .qpn = n->lqpn, .psn = n->resp.epsn};
-	struct rwy_buf *b = eng_ctrl_buf(e, &c);
-
-	if (!b)
-		return false;
-	b->psn = n->resp.epsn;
-	b->psn_cnt = 0;
-	b->msn = 0;
-	eng_hold(n, eng_cost(e, b));
-	wan_tx_send(n->req, b, now);
-	return true;
-}
-
-struct eng_near *eng_near_resume(struct eng *e, const struct eng_key *k, struct eng_jent *j, rwy_time now)
-{
-	struct eng_near *n = eng_near_get(e, k, false, now);
-
-	if (!n)
-		return NULL;
-	eng_near_start(n, j->acked & ROCE_PSN_MASK, j->pmtu, now);
-	roce_resp_resume(&n->resp);
-	n->jent = j;
-	n->lqpn = j->lqpn;
-	n->rnr_retry = j->rnr_retry;
-	n->retry = j->retry;
-	n->resume = true;
-	if (!eng_near_open(n, now) || !send_resume(n, now)) {
-		n->jent = NULL; /* the caller gives it back */
-		eng_near_free(n, now);
-		return NULL;
-	}
-	return n;
 }
 
 void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now)

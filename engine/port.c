@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the WAN tells the engine: flows that open and close, data, custody coming home, tunnels going up and
  * down. */
-#include "engine/eng.h"
+#include "engine/pair.h"
+#include "engine/port.h"
+#include "engine/emit.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/steer.h"
+#include "engine/tenants.h"
 #include "rwy/endian.h"
 
 /* A flow's user is a half, or the tunnel itself for its management flow. */
@@ -140,14 +146,10 @@ static void rx_close(void *ctx, void *user, enum wan_close_reason reason, rwy_ti
 static void tx_acked(void *ctx, void *user, const struct rwy_buf *b, rwy_time now)
 {
 	struct eng_tun *t = ctx;
-	struct eng *e = t->e;
 	struct eng_near *n = user;
 
-	(void)now;
-	if (is_tunnel(e, user) || n->h.is_far || !n->active || n->h.ten->cfg.ack_mode != ENG_ACK_FAR)
-		return;
-	roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
-	eng_dirty(&n->h);
+	if (!is_tunnel(t->e, user) && !n->h.is_far)
+		eng_ack_at_far_gateway(n, b);
 }
 
 static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_time now)

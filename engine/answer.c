@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes back for a local host: the far host's answers, what the far gateway says, what was delivered,
- * and ACKs. */
-#include "engine/eng.h"
+/*
+ * What comes back for a local host: the far host's answers, what the far gateway says, what was delivered,
+ * and ACKs.
+ */
+#include "engine/responder.h"
+#include "engine/emit.h"
+#include "engine/pair.h"
+#include "engine/requester.h"
+#include "engine/session.h"
 
 /* To the host, and kept for it. */
 static void serve(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
@@ -77,8 +83,7 @@ static void synced(struct eng_near *n, const struct eng_ctrl *c, rwy_time now)
 		e->c.conns_paired++;
 	}
 	roce_resp_go(&n->resp, c->msn);
-	if (n->h.ten->cfg.ack_mode == ENG_ACK_NEAR)
-		roce_resp_allow(&n->resp, n->resp.epsn, n->resp.msn);
+	eng_ack_started(n);
 	/* L's own QPN is known now, so the answers it gives to R are, too. */
 	struct eng_key k = {n->h.key.dst, n->h.key.src, c->qpn, n->h.key.tenant};
 	struct eng_far *f = (struct eng_far *)eng_find(e, &k, true);
@@ -153,16 +158,7 @@ void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time no
 	eng_release(n, eng_cost(e, b));
 	n->h.ten->st.delivered++;
 	e->c.delivered++;
-	/* Mode `end`; and what was accepted before the tenant's mode changed, whatever it is now. Not who is
-	 * held for lack of memory. */
-	if (n->active && n->resp.allow_psn != n->resp.epsn &&
-	    !(n->held && n->h.ten->cfg.ack_mode == ENG_ACK_NEAR)) {
-		roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
-		eng_dirty(&n->h);
-	}
-	if (n->held)
-		eng_dirty(&n->h); /* unhold is tried when the list is run: b is still counted in the flow */
-	(void)now;
+	eng_ack_at_far_host(n, b);
 }
 
 static void count_nak(struct eng_near *n, roce_psn psn)
@@ -184,7 +180,7 @@ void eng_near_flush(struct eng_near *n, rwy_time now)
 	if (!n->active)
 		return;
 	if (n->held)
-		eng_near_unhold(n, now);
+		eng_ack_unhold(n);
 	roce_psn acked = n->resp.acked;
 
 	while (n->lqpn && roce_resp_flush(&n->resp, &out, now)) {

@@ -5,8 +5,25 @@
  * front of the WAN long, with RED's probability, while that queue grows: DCQCN halves at each CNP, and one
  * for every 50 us that a queue takes to go away would leave the path idle afterwards.
  */
-#include "engine/eng.h"
+#include "engine/responder.h"
+#include "engine/emit.h"
 #include "rwy/endian.h"
+#include "roce/build.h"
+
+#define CNP_INTERVAL (50 * RWY_US) /* DCQCN NP: at most one CNP a flow in this time */
+
+void eng_cnp_send(struct eng_near *n, rwy_time now)
+{
+	uint8_t out[ROCE_BUILD_MAX];
+	struct roce_addr a;
+
+	if (now < n->cnp_at || !n->lqpn)
+		return;
+	n->cnp_at = now + CNP_INTERVAL;
+	eng_near_address(n, &a);
+	eng_lan_made(n->h.e, n->h.key.tenant, out, roce_build_cnp(out, &a), &a.dst, &n->nh);
+	n->h.e->c.np_cnp_sent++;
+}
 
 #define ECN_CE     3
 #define GROWTH     ((uint64_t)128 << 10) /* bytes since the queue was shortest: it grows */

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "engine/eng.h"
+#include "engine/responder.h"
 
 /* A host's limit of outstanding READs and ATOMICs has eight bits (IBA 12.6.5, initiator depth). */
 #define ENG_REPEAT_MAX 256

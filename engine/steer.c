@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which tunnel a connection goes through: what was assigned to its addresses (and its QP), or else the
- * prefix. Asked once, when the half is made. Not here: prefixes themselves (route.c), tunnels (tunnel.c).
+ * Steering: the tunnel that a connection goes through is the one assigned to its addresses (and its QP), or
+ * else one that its prefix leads to. Asked once, when a side is made. Prefixes are route.c, tunnels tunnel.c.
  */
 #include <stdlib.h>
 
-#include "engine/eng.h"
+#include "engine/steer.h"
+#include "engine/table.h"
+#include "engine/pair.h"
 #include "rwy/spread.h"
 
 /* Open addressing; a slot without a tunnel ends a search. */
@@ -119,8 +121,6 @@ static int draw(const struct eng *e, uint64_t set, const struct rwy_ip *local, c
 	return best >= 0 ? best : set ? __builtin_ctzll(set) : -1; /* all weights are 0 */
 }
 
-/* --- pairs of gateways -------------------------------------------------------------------------------- */
-
 /* A pair of gateways in the race for a key. */
 struct runner {
 	uint64_t draw, cost, weight;
@@ -196,6 +196,11 @@ static int choose(const struct eng *e, uint64_t set, const struct rwy_ip *local,
 	return draw(e, i < 0 ? set : to_peer(e, set, e->cfg.tunnel[i].peer, &weight), local, remote);
 }
 
+bool eng_tunnel_there(const struct eng *e, unsigned tunnel)
+{
+	return tunnel < e->cfg.tunnels && e->tun[tunnel].wan && !e->tun[tunnel].removing;
+}
+
 static uint64_t there(const struct eng *e, uint64_t set)
 {
 	for (uint64_t left = set; left; left &= left - 1)
@@ -268,29 +273,4 @@ void eng_move(struct eng_half *h, unsigned tunnel)
 	h->e->tun[h->tunnel].halves--;
 	h->e->tun[tunnel].halves++;
 	h->tunnel = (uint8_t)tunnel;
-}
-
-void eng_leave(struct eng_half *h, rwy_time now)
-{
-	struct eng_near *n = (struct eng_near *)h;
-
-	if (h->is_far) {
-		eng_far_free((struct eng_far *)h, now);
-		return;
-	}
-	/* What its host was acknowledged may be lost: it must hear of that, when it asks for anything more.
-	 * With nothing on the way the connection goes on elsewhere as if it were new. */
-	if (h->state != ENG_FAILED && n->active && n->custody)
-		eng_near_fail(n, n->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "its tunnel was removed", now);
-	if (h->state != ENG_FAILED) {
-		eng_near_free(n, now);
-		return;
-	}
-	eng_near_abort(n, now);
-	if (n->rsp)
-		wan_rx_reset(n->rsp, now);
-	n->rsp = NULL;
-	h->e->tun[ENG_NO_TUNNEL].least_rtt = h->e->tun[h->tunnel].least_rtt;
-	eng_move(h, ENG_NO_TUNNEL);
 }

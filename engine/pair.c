@@ -8,10 +8,12 @@
  * for a while, so that a late answer does not name the wrong flow. CM messages name both QPNs and need none
  * of this.
  */
-#include "engine/eng.h"
+#include "engine/pair.h"
+#include "engine/table.h"
+#include "engine/emit.h"
+#include "engine/session.h"
 
-#define CLOSE_WAIT (5 * RWY_SEC)
-#define TURN_MAX   RWY_SEC /* a QP that does not answer for this long goes to the end of the line */
+#define TURN_MAX RWY_SEC /* a QP that does not answer for this long goes to the end of the line */
 
 static unsigned slot(const struct rwy_ip *remote, const struct rwy_ip *local)
 {
@@ -247,96 +249,4 @@ rwy_time eng_learn_next(const struct eng *e)
 	}
 	/* Not before eng_learn_tick is called again: it goes with the wheel. */
 	return rwy_time_max(at, (e->wheel_tick + 1) << ENG_WHEEL_SHIFT);
-}
-
-/* One side of a connection learned from CM is a local host, the other is behind a tunnel. */
-struct cm_sides {
-	const struct roce_cm_side *local, *remote;
-};
-
-static bool sides(const struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, struct cm_sides *s)
-{
-	bool a_remote = eng_route_in(e, tenant, &c->a.ip) >= 0,
-	     b_remote = eng_route_in(e, tenant, &c->b.ip) >= 0;
-
-	if (a_remote == b_remote)
-		return false;
-	*s = a_remote ? (struct cm_sides){&c->b, &c->a} : (struct cm_sides){&c->a, &c->b};
-	return true;
-}
-
-static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
-{
-	struct cm_sides s;
-	struct eng_near *n;
-	struct eng_far *f;
-
-	if (c->transport != ROCE_RC || !sides(e, tenant, c, &s))
-		return;
-	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
-	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
-
-	n = eng_near_get(e, &kn, false, now);
-	f = n ? eng_far_get(e, &kf, now) : NULL;
-	if (!f)
-		return;
-	n->rnr_retry = s.local->rnr_retry;
-	f->rnr_retry = s.remote->rnr_retry;
-	n->retry = f->retry = c->retry_count;
-	eng_near_start_cm(n, s.local->qpn, s.local->psn, c->path_mtu, now);
-	eng_far_start_cm(f, s.remote->qpn, s.remote->psn, c->path_mtu, now);
-	eng_pair_halves(n, f, ENG_BY_CM);
-	e->c.cm_connections++;
-}
-
-/* What is in custody still goes out; then both halves are forgotten (TimeWait, IBA 12.9.8.4). */
-static void cm_close(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
-{
-	struct cm_sides s;
-	struct eng_half *h;
-
-	if (!sides(e, tenant, c, &s))
-		return;
-	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
-	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
-
-	if ((h = eng_find(e, &kn, false)))
-		h->close_at = now + CLOSE_WAIT;
-	if ((h = eng_find(e, &kf, true)))
-		h->close_at = now + CLOSE_WAIT;
-}
-
-bool eng_learn_cm(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
-{
-	struct roce_cm_tab *tab;
-	struct roce_cm_msg msg;
-	struct roce_cm_event ev;
-
-	switch (roce_cm_parse(pkt, &msg)) {
-	case 0:
-		break;
-	case RWY_ENOENT:
-		return true; /* another management class */
-	default:
-		e->c.drop_bad_cm++;
-		return false;
-	}
-	e->c.cm_messages++;
-	tab = eng_tenant_cm(e, tenant);
-	if (!tab)
-		return true; /* no memory: carried, but nothing is learned from it */
-	roce_cm_track(tab, &msg, &pkt->src, &pkt->dst, &ev, now);
-	switch (ev.kind) {
-	case ROCE_CM_NONE:
-		break;
-	case ROCE_CM_ESTABLISHED:
-		for (unsigned i = 0; i < ev.superseded_count; i++)
-			cm_close(e, tenant, &ev.superseded[i], now);
-		cm_open(e, tenant, &ev.conn, now);
-		break;
-	case ROCE_CM_CLOSED:
-		cm_close(e, tenant, &ev.conn, now);
-		break;
-	}
-	return true;
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that came over the WAN for a local host. The first packet of each life of a flow goes out alone,
+ * AckReq set: the host's answer tells that the QP is there, which QPN its peer has, and which PSN it really
+ * expects. Only then does the near gateway acknowledge anything (docs/rc-semantics.md).
+ */
+#include "engine/requester.h"
+#include "engine/emit.h"
+#include "engine/pair.h"
+
+/* How many PSNs a request takes; 0 for a READ whose path MTU is not known. */
+static uint32_t psn_count(const struct eng_far *f, const struct roce_pkt *pkt)
+{
+	if (pkt->info->op != ROCE_OP_READ_REQ)
+		return 1;
+	if (roce_reth_len(pkt) <= 256)
+		return 1;
+	return f->reqr.pmtu ? roce_read_packets(roce_reth_len(pkt), f->reqr.pmtu) : 0;
+}
+
+static bool teaches_pmtu(const struct roce_pkt *pkt)
+{
+	return (pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_MIDDLE) &&
+	       pkt->payload_len >= 256 && pkt->payload_len <= 4096 &&
+	       !(pkt->payload_len & (pkt->payload_len - 1));
+}
+
+/* The first packet of a newly opened flow: go on where we were, or ask the host where it is. */
+static void settle(struct eng_far *f, const struct roce_pkt *pkt, uint64_t seq, rwy_time now)
+{
+	f->fresh = false;
+	if (f->active && f->synced && pkt->psn == f->reqr.tail) {
+		/* The near gateway restarted, or was told to rewind: nothing is missing. */
+		eng_far_tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
+		return;
+	}
+	if (f->active && f->reqr.q.n && f->synced) {
+		/* Requests of before are still with us: roce_reqr_push tells duplicate from hole. */
+		eng_far_tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
+		return;
+	}
+	/* Nothing of an earlier life may be inherited: not the path MTU, and not whose QPN it is that
+	 * answers. */
+	if (f->near && !f->told_peer)
+		eng_unpair(f);
+	eng_far_begin(f, pkt->psn, f->open_pmtu, true);
+	f->reqr.resumed = true;
+	if (!f->near)
+		eng_learn_wait(f, now);
+}
+
+/* Its host has part of the answer and asks for the rest of the same READ. */
+static bool is_rest(const struct rwy_buf *q, const struct rwy_buf *b)
+{
+	uint32_t at = (b->psn - q->psn) & ROCE_PSN_MASK;
+
+	return roce_op(b->opcode)->op == ROCE_OP_READ_REQ && b->opcode == q->opcode && b->psn_cnt &&
+	       at < q->psn_cnt && at + b->psn_cnt == q->psn_cnt;
+}
+
+/* A request we hold already (the near gateway restarted and its host sent again): the flow sequence it has
+ * now is the one to report. */
+static void renumber(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
+{
+	for (struct rwy_buf *q = f->reqr.q.head; q; q = q->next)
+		if (q->psn == b->psn || is_rest(q, b)) {
+			q->seq = b->seq;
+			/* The half of a READ's answer that went to the gateway before is needed again. */
+			if (q == f->reqr.q.head)
+				roce_reqr_reread(&f->reqr, b->psn);
+			return;
+		}
+	/* Acknowledged by the host before: an answer that was lost with the gateway cannot be had again
+	 * without executing it. */
+	if (roce_op(b->opcode)->op == ROCE_OP_READ_REQ || roce_op_is_atomic(roce_op(b->opcode))) {
+		eng_far_fail(
+		    f, b->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_ANSWER_LOST, now);
+		return;
+	}
+	f->done_seq = b->seq + 1;
+}
+
+void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = f->h.e;
+	struct roce_pkt pkt;
+
+	f->h.last = now;
+	/* Also while a host is asked where it stands, to be told the worst: nothing else may end that. */
+	if (f->discard || f->doomed ||
+	    ((f->h.state == ENG_FAILED || f->doom_next || !f->active) && !f->fresh)) {
+		rwy_buf_free(&e->bufs, b);
+		return;
+	}
+	if (b->kind == RWY_BUF_CTRL && f->fresh && eng_far_resume(f, b, now)) {
+		rwy_buf_free(&e->bufs, b);
+		return;
+	}
+	if (b->kind != RWY_BUF_PACKET || roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK ||
+	    !roce_op_is_request(pkt.info) || pkt.info->transport != ROCE_RC || pkt.dqpn != f->h.key.qpn ||
+	    !rwy_ip_eq(&pkt.src, &f->h.key.src) || !rwy_ip_eq(&pkt.dst, &f->h.key.dst)) {
+		eng_drop(e, b, &e->c.drop_tunnel_msg);
+		eng_far_fail(f, 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_MALFORMED, now);
+		return;
+	}
+	if (f->fresh)
+		settle(f, &pkt, b->seq, now);
+	else if (!f->reqr.pmtu && teaches_pmtu(&pkt))
+		f->reqr.pmtu = pkt.payload_len;
+	b->opcode = pkt.opcode;
+	b->psn = pkt.psn;
+	b->psn_cnt = psn_count(f, &pkt);
+	switch (roce_reqr_push(&f->reqr, b)) {
+	case ROCE_REQR_PUSHED:
+		break;
+	case ROCE_REQR_OLD:
+		renumber(f, b, now);
+		rwy_buf_free(&e->bufs, b);
+		eng_far_report(f, now);
+		break;
+	case ROCE_REQR_HOLE:
+		rwy_buf_free(&e->bufs, b);
+		eng_far_fail(
+		    f, f->reqr.tail, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
+		break;
+	}
+	eng_dirty(&f->h);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What leaves the engine: packets to the LAN, buffers that go back, work for the end of the turn, log lines.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "engine/emit.h"
+
+void eng_drop(struct eng *e, struct rwy_buf *b, uint64_t *counter)
+{
+	(*counter)++;
+	rwy_buf_free(&e->bufs, b);
+}
+
+struct rwy_buf *eng_ctrl_buf(struct eng *e, const struct eng_ctrl *c)
+{
+	struct rwy_buf *b = rwy_buf_alloc(&e->bufs, WAN_HDR_MAX, ENG_CTRL_LEN);
+
+	if (!b) {
+		e->c.drop_no_buffer++;
+		return NULL;
+	}
+	b->kind = RWY_BUF_CTRL;
+	b->len = (uint32_t)eng_ctrl_encode(b->data, c);
+	return b;
+}
+
+void eng_dirty(struct eng_half *h)
+{
+	struct eng *e = h->e;
+
+	if (h->dirty)
+		return;
+	h->dirty = true;
+	h->dirty_next = NULL;
+	if (e->dirty_tail)
+		e->dirty_tail->dirty_next = h;
+	else
+		e->dirty_head = h;
+	e->dirty_tail = h;
+}
+
+void eng_lan_send(struct eng *e, uint32_t tenant, struct rwy_buf *b, bool own, const struct rwy_ip *dst,
+    struct eng_nexthop *nh)
+{
+	struct eng_lan_tx tx = {.tenant = tenant, .buf = b, .len = b->len, .own = own, .dst = dst, .nh = nh};
+
+	e->c.lan_tx_packets++;
+	e->c.lan_tx_bytes += b->len;
+	e->ops->lan_tx(e->ctx, &tx);
+}
+
+void eng_lan_made(struct eng *e, uint32_t tenant, const uint8_t *bytes, uint32_t len,
+    const struct rwy_ip *dst, struct eng_nexthop *nh)
+{
+	struct eng_lan_tx tx = {.tenant = tenant, .bytes = bytes, .len = len, .dst = dst, .nh = nh};
+
+	e->c.lan_tx_packets++;
+	e->c.lan_tx_bytes += len;
+	e->ops->lan_tx(e->ctx, &tx);
+}
+
+void eng_log(struct eng *e, int level, const char *fmt, ...)
+{
+	char msg[256];
+	va_list ap;
+
+	if (!e->ops->log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	e->ops->log(e->ctx, level, msg);
+}
+
+void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char *what)
+{
+	const uint8_t *s = h->key.src.b, *d = h->key.dst.b;
+
+	if (rwy_ip_is4(&h->key.src))
+		eng_log(e, level, "flow=%u.%u.%u.%u->%u.%u.%u.%u qpn=%u side=%s event=\"%s\"", s[12], s[13],
+		    s[14], s[15], d[12], d[13], d[14], d[15], h->key.qpn, h->is_far ? "far" : "near", what);
+	else
+		eng_log(e, level, "flow=..%02x%02x->..%02x%02x qpn=%u side=%s event=\"%s\"", s[14], s[15],
+		    d[14], d[15], h->key.qpn, h->is_far ? "far" : "near", what);
+}

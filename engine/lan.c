@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packets of local hosts: parsed, checked, and given to the side of the connection that they belong to. */
+#include "engine/emit.h"
+#include "engine/hostrate.h"
+#include "engine/pair.h"
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/steer.h"
+#include "engine/tenants.h"
+#include "roce/icrc.h"
+#include "rwy/endian.h"
+
+/* RC packets of a local host. The ICRC is good. */
+static void rc_packet(struct eng *e, uint32_t tenant, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};
+	struct eng_near *n;
+	struct eng_far *f;
+
+	if (roce_op_is_request(pkt->info)) {
+		n = eng_near_get(e, &k, true, now);
+		if (n)
+			eng_near_request(n, pkt, b, now);
+		else
+			rwy_buf_free(&e->bufs, b); /* counted by eng_near_get */
+		return;
+	}
+	n = (struct eng_near *)eng_find(e, &k, false);
+	f = eng_learn_owner(e, tenant, n, pkt, now);
+	if (!f || !(n || (n = eng_near_get(e, &k, false, now)))) {
+		eng_drop(e, b, &e->c.drop_unknown_qpn);
+		return;
+	}
+	if (n->far != f)
+		eng_pair_halves(n, f, ENG_BY_PROBE);
+	n->h.last = now;
+	eng_far_response(n->far, pkt, b, now);
+}
+
+/* A local host asks its sender to slow down: we are the sender. It never crosses the WAN. */
+static void cnp(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};
+	const struct eng_near *n = (const struct eng_near *)eng_find(e, &k, false);
+
+	if (n && n->far)
+		eng_rp_cnp(n->far, now);
+}
+
+static struct wan_txflow *mgmt_flow(struct eng_tun *t, rwy_time now)
+{
+	uint8_t info[WAN_OPEN_MAX];
+	struct eng_open o = {.type = ENG_OPEN_MGMT, .rnr_retry = 255, .retry = 255};
+
+	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_open_encode(info, &o), t, now) != 0)
+		t->mgmt = NULL;
+	return t->mgmt;
+}
+
+/* One hop less; false: it was the last. RoCE is carried as if the hosts were on one link (some stacks send
+ * TTL 1). */
+static bool hop(uint8_t *ip, uint32_t len)
+{
+	uint32_t sum;
+
+	if (len >= 40 && ip[0] >> 4 == 6) {
+		if (ip[7] <= 1)
+			return false;
+		ip[7]--;
+		return true;
+	}
+	if (len < 20 || ip[8] <= 1)
+		return false;
+	ip[8]--;
+	sum = rwy_get16(ip + 10) + 0x100u; /* RFC 1141 */
+	rwy_put16(ip + 10, (uint16_t)(sum + (sum >> 16)));
+	return true;
+}
+
+static void best_effort(
+    struct eng *e, uint32_t tenant, struct roce_pkt *pkt, struct rwy_buf *b, bool roce, rwy_time now)
+{
+	int t = eng_way(e, tenant, &pkt->src, &pkt->dst, 0);
+
+	if (t < 0) {
+		eng_drop(e, b, &e->c.drop_no_route);
+		return;
+	}
+	if (!roce && !hop(b->data, b->len)) {
+		eng_drop(e, b, &e->c.drop_ttl);
+		return;
+	}
+	if (roce && roce_is_gsi(pkt)) {
+		struct wan_txflow *m = mgmt_flow(&e->tun[t], now);
+
+		if (!eng_learn_cm(e, tenant, pkt, now)) {
+			rwy_buf_free(&e->bufs, b);
+			return;
+		}
+		if (m && wan_tx_queued(m) < 4096) {
+			b->len = pkt->len;
+			if (eng_tag(e, tenant, b))
+				wan_tx_send(m, b, now);
+			return;
+		}
+		eng_drop(e, b, &e->c.drop_no_buffer);
+		return;
+	}
+	e->c.dgrams++;
+	if (eng_tag(e, tenant, b))
+		wan_dgram_send(e->tun[t].wan, b, now);
+}
+
+#define GROUP 16 /* packets of a burst looked at together */
+#define AHEAD 3  /* packets between fetching what a connection points to and using it */
+
+/* A packet of a burst, parsed. */
+struct lan_in {
+	struct roce_pkt pkt;
+	uint32_t tenant;
+	enum roce_parse_reason reason;
+	struct eng_half **bucket; /* of the connection; NULL: no RC packet */
+	struct eng_half *half;    /* probably its connection: only to be fetched */
+};
+
+static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
+{
+	struct roce_pkt *pkt = &in->pkt;
+
+	e->c.lan_rx_packets++;
+	e->c.lan_rx_bytes += b->len;
+	if (!eng_tenant(e, in->tenant)) {
+		eng_drop(e, b, &e->c.drop_unknown_tenant);
+		return;
+	}
+	switch (in->reason) {
+	case ROCE_PARSE_OK:
+		break;
+	case ROCE_PARSE_NOT_ROCE:
+		best_effort(e, in->tenant, pkt, b, false, now);
+		return;
+	case ROCE_PARSE_TRUNCATED:
+		eng_drop(e, b, &e->c.drop_truncated);
+		return;
+	case ROCE_PARSE_BAD_IP:
+		eng_drop(e, b, &e->c.drop_bad_ip);
+		return;
+	case ROCE_PARSE_FRAGMENT:
+		eng_drop(e, b, &e->c.drop_ip_fragment);
+		return;
+	case ROCE_PARSE_BAD_UDP:
+		eng_drop(e, b, &e->c.drop_bad_udp_length);
+		return;
+	case ROCE_PARSE_BAD_BTH:
+		eng_drop(e, b, &e->c.drop_bad_bth);
+		return;
+	case ROCE_PARSE_UNKNOWN_OPCODE:
+		eng_drop(e, b, &e->c.drop_unknown_opcode);
+		return;
+	case ROCE_PARSE_BAD_LENGTH:
+		eng_drop(e, b, &e->c.drop_bad_length);
+		return;
+	case ROCE_PARSE_REASON_COUNT:
+		rwy_unreachable();
+	}
+	e->c.roce_rx++;
+	if (!roce_icrc_ok(pkt)) {
+		eng_drop(e, b, &e->c.drop_icrc);
+		return;
+	}
+	switch ((enum roce_transport)pkt->info->transport) {
+	case ROCE_RC:
+		rc_packet(e, in->tenant, pkt, b, now);
+		return;
+	case ROCE_UD:
+	case ROCE_UC:
+		best_effort(e, in->tenant, pkt, b, true, now);
+		return;
+	case ROCE_CNP_T:
+		cnp(e, in->tenant, pkt, now);
+		eng_drop(e, b, &e->c.rp_cnp_handled);
+		return;
+	case ROCE_RD:
+	case ROCE_XRC:
+		eng_drop(e, b, &e->c.drop_unknown_opcode);
+		return;
+	}
+	rwy_unreachable();
+}
+
+/* What the connection of a packet points to. It may have gone meanwhile: its memory is still there. */
+static void fetch_more(const struct lan_in *in)
+{
+	const struct eng_near *n = (const struct eng_near *)in->half;
+
+	if (!n || n->h.is_far)
+		return;
+	if (roce_op_is_request(in->pkt.info)) {
+		eng_fetch(n->req, 2);
+		__builtin_prefetch(n->jent, 1);
+	} else if (n->far) {
+		eng_fetch(n->far, ENG_HALF_LINES);
+	}
+}
+
+/*
+ * Some packets of a burst. Memory is what a packet waits for, so it is asked for early and for all of them:
+ * buckets while the packets are parsed, then the connections, then, a few packets ahead, what those point to.
+ */
+static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
+{
+	struct lan_in in[GROUP];
+
+	for (unsigned i = 0; i < n; i++) {
+		in[i].reason = roce_parse(bufs[i]->data, bufs[i]->len, &in[i].pkt);
+		in[i].tenant = tenants[i];
+		in[i].bucket = NULL;
+		in[i].half = NULL;
+		if (in[i].reason != ROCE_PARSE_OK || in[i].pkt.info->transport != ROCE_RC)
+			continue;
+		struct eng_key k = {in[i].pkt.src, in[i].pkt.dst, in[i].pkt.dqpn, in[i].tenant};
+
+		in[i].bucket = &e->table[eng_key_hash(&k, false) & e->table_mask];
+		__builtin_prefetch(in[i].bucket);
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (in[i].bucket && (in[i].half = *in[i].bucket))
+			eng_fetch(in[i].half, ENG_HALF_LINES);
+	for (unsigned i = 0; i < n; i++) {
+		if (i + AHEAD < n)
+			fetch_more(&in[i + AHEAD]);
+		if (i + 1 < n)
+			eng_fetch(bufs[i + 1]->data + 2 * ENG_LINE, bufs[i + 1]->len > 6 * ENG_LINE ? 4 : 0);
+		lan_packet(e, &in[i], bufs[i], now);
+	}
+}
+
+void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
+{
+	e->now = now;
+	for (unsigned k; n; n -= k, bufs += k, tenants += k) {
+		k = n < GROUP ? n : GROUP;
+		lan_group(e, bufs, tenants, k, now);
+	}
+}
+
+void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now)
+{
+	static const uint16_t plain[GROUP];
+
+	e->now = now;
+	for (unsigned k; n; n -= k, bufs += k) {
+		k = n < GROUP ? n : GROUP;
+		lan_group(e, bufs, plain, k, now);
+	}
+}

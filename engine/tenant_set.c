@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tenant comes, or changes while its connections go on. */
+#include <stdlib.h>
+
+#include "engine/responder.h"
+#include "engine/steer.h"
+#include "engine/tenants.h"
+
+static int check(const struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg)
+{
+	int other = cfg->vni ? eng_tenant_by_vni(e, cfg->vni) : -1;
+	const struct wan_class_cfg *s = &cfg->share;
+
+	if (!idx || idx >= ENG_TENANTS_MAX || !cfg->vni || cfg->vni > 0xffffff ||
+	    (other >= 0 && (uint32_t)other != idx))
+		return RWY_EINVAL;
+	if (s->weight > WAN_WEIGHT_MAX || s->priority >= WAN_PRIORITIES ||
+	    (s->limit_Bps && s->limit_Bps < s->guarantee_Bps) ||
+	    (!s->weight && (s->limit_Bps || s->guarantee_Bps)))
+		return RWY_EINVAL;
+	for (unsigned i = 0; i < cfg->prefixes; i++)
+		if (!eng_tunnel_there(e, cfg->prefix[i].tunnel) || cfg->prefix[i].len > 128)
+			return RWY_EINVAL;
+	if (idx < e->tens && e->ten[idx] && e->ten[idx]->removing)
+		return RWY_EAGAIN;
+	return 0;
+}
+
+static bool reach(struct eng *e, uint32_t idx)
+{
+	uint32_t n = e->tens;
+	struct eng_ten **v;
+
+	while (n <= idx)
+		n *= 2;
+	if (n == e->tens)
+		return true;
+	v = calloc(n, sizeof(*v)); /* NOLINT(bugprone-sizeof-expression): pointers */
+	if (!v)
+		return false;
+	memcpy(v, e->ten, e->tens * sizeof(*v)); /* NOLINT(bugprone-sizeof-expression) */
+	free(e->ten);
+	e->ten = v;
+	e->tens = n;
+	return true;
+}
+
+/* Its share of every tunnel. Only memory can be lacking: what is asked for was checked. */
+static int share(struct eng *e, uint32_t idx, const struct wan_class_cfg *s)
+{
+	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
+		int r = s->weight && e->tun[i].wan ? wan_class_set(e->tun[i].wan, idx, s) : 0;
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg, rwy_time now)
+{
+	struct eng_prefix *prefix = NULL;
+	struct eng_ten *t, *fresh = NULL;
+	int r = check(e, idx, cfg);
+
+	if (r)
+		return r;
+	if (!reach(e, idx))
+		return RWY_ENOMEM;
+	if (cfg->prefixes && !(prefix = malloc(cfg->prefixes * sizeof(*prefix))))
+		return RWY_ENOMEM;
+	t = e->ten[idx];
+	if (!t && !(t = fresh = calloc(1, sizeof(*t)))) {
+		free(prefix);
+		return RWY_ENOMEM;
+	}
+	r = share(e, idx, &cfg->share);
+	if (r) {
+		free(prefix);
+		free(fresh);
+		return r;
+	}
+	if (cfg->prefixes)
+		memcpy(prefix, cfg->prefix, cfg->prefixes * sizeof(*prefix));
+	struct eng_ten old = *t;
+
+	t->cfg = *cfg;
+	t->cfg.prefix = t->prefix = prefix;
+	e->ten[idx] = t;
+	if (old.cfg.vni != cfg->vni && (r = eng_vni_enter(e, idx)) != 0) {
+		*t = old;
+		free(prefix);
+		if (fresh) {
+			e->ten[idx] = NULL;
+			free(fresh);
+		}
+		return r;
+	}
+	free(old.prefix);
+	e->reserved += cfg->reserve - old.cfg.reserve;
+	e->common += eng_over(t) - eng_over(&old);
+	if (fresh && e->jfree)
+		eng_journal_restore(e, idx, now);
+	return 0;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tenants of this worker: by index here, by VNI between gateways. Each has its own address space: keys,
+ * pairs, CM tables, routes and custody are its own. Tenant 0 is the plain LAN. How one comes and changes is
+ * tenant_set.c.
+ */
+#include <stdlib.h>
+
+#include "engine/tenants.h"
+#include "engine/emit.h"
+#include "engine/steer.h"
+#include "engine/table.h"
+#include "rwy/endian.h"
+
+#define TAG_LEN  4 /* the VNI in front of a best-effort packet */
+#define CM_SMALL 1024
+
+/* --- life --------------------------------------------------------------------------------------- */
+int eng_tenants_init(struct eng *e)
+{
+	struct eng_ten *t = calloc(1, sizeof(*t));
+
+	e->tens = 16;
+	e->ten = calloc(e->tens, sizeof(*e->ten)); /* NOLINT(bugprone-sizeof-expression): pointers */
+	if (!t || !e->ten) {
+		free(t);
+		e->tens = 0;
+		return RWY_ENOMEM;
+	}
+	t->cfg = (struct eng_tenant_cfg){.ack_mode = e->cfg.ack_mode,
+	    .custody = UINT64_MAX,
+	    .prefix = e->cfg.prefix,
+	    .prefixes = e->cfg.prefixes};
+	e->ten[0] = t;
+	return eng_vni_rebuild(e);
+}
+
+static void ten_free(struct eng_ten *t)
+{
+	if (!t)
+		return;
+	roce_cm_tab_free(t->cm);
+	free(t->prefix);
+	free(t);
+}
+
+void eng_tenants_fini(struct eng *e)
+{
+	for (uint32_t i = 0; i < e->tens; i++)
+		ten_free(e->ten[i]);
+	free(e->ten);
+	free(e->vni_slot);
+}
+
+bool eng_tenant_remove(struct eng *e, uint32_t idx)
+{
+	struct eng_ten *t = idx && idx < e->tens ? e->ten[idx] : NULL;
+
+	if (!t)
+		return true;
+	if (!t->removing) {
+		e->common -= eng_over(t);
+		e->reserved -= t->cfg.reserve;
+		t->cfg.reserve = 0;
+		e->common += eng_over(t);
+		t->removing = true;
+	}
+	if (t->halves)
+		return false;
+	e->ten[idx] = NULL;
+	ten_free(t);
+	return true;
+}
+
+bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats *out)
+{
+	const struct eng_ten *t = idx < e->tens ? e->ten[idx] : NULL;
+
+	if (!t)
+		return false;
+	*out = t->st;
+	out->custody = t->custody;
+	out->flows = t->halves;
+	return true;
+}
+
+/* --- what is a tenant's own -------------------------------------------------------------------------- */
+struct roce_cm_tab *eng_tenant_cm(struct eng *e, uint32_t tenant)
+{
+	struct eng_ten *t = eng_tenant(e, tenant);
+	const struct eng_cfg *c = &e->cfg;
+	struct roce_cm_cfg cm;
+
+	if (!t || t->cm)
+		return t ? t->cm : NULL;
+	roce_cm_cfg_default(&cm);
+	cm.half_open_max = c->half_open_max;
+	cm.capacity = c->conns_max > c->half_open_max ? c->conns_max : c->half_open_max;
+	if (tenant && cm.capacity > CM_SMALL) {
+		cm.capacity = CM_SMALL;
+		if (cm.half_open_max > CM_SMALL / 4)
+			cm.half_open_max = CM_SMALL / 4;
+	}
+	cm.seed = eng_random(e);
+	if (roce_cm_tab_new(&t->cm, &cm) != 0)
+		t->cm = NULL;
+	return t->cm;
+}
+
+int eng_route_in(const struct eng *e, uint32_t tenant, const struct rwy_ip *dst)
+{
+	const struct eng_ten *t = eng_tenant(e, tenant);
+	int to = t ? eng_route_of(t->cfg.prefix, t->cfg.prefixes, dst) : -1;
+
+	return to >= 0 && eng_tunnel_there(e, (unsigned)to) ? to : -1;
+}
+
+int eng_route_plain(const struct eng *e, const struct rwy_ip *dst)
+{
+	return eng_route_in(e, 0, dst);
+}
+
+bool eng_tag(struct eng *e, uint32_t tenant, struct rwy_buf *b)
+{
+	b->kind = RWY_BUF_PACKET;
+	if (!tenant)
+		return true;
+	if (b->headroom < TAG_LEN || b->len > UINT16_MAX - TAG_LEN) {
+		eng_drop(e, b, &e->c.drop_no_buffer);
+		return false;
+	}
+	b->data -= TAG_LEN;
+	b->len += TAG_LEN;
+	b->headroom = (uint16_t)(b->headroom - TAG_LEN);
+	rwy_put32(b->data, eng_tenant(e, tenant)->cfg.vni);
+	b->kind = RWY_BUF_TENANT;
+	return true;
+}
+
+int eng_untag(struct eng *e, struct rwy_buf *b)
+{
+	int tenant;
+
+	if (b->kind == RWY_BUF_PACKET)
+		return 0;
+	if (b->kind != RWY_BUF_TENANT || b->len <= TAG_LEN)
+		return ENG_BAD_PACKET;
+	tenant = rwy_get32(b->data) ? eng_tenant_by_vni(e, rwy_get32(b->data)) : -1;
+	b->data += TAG_LEN;
+	b->len -= TAG_LEN;
+	b->headroom = (uint16_t)(b->headroom + TAG_LEN);
+	b->kind = RWY_BUF_PACKET;
+	return tenant < 0 ? ENG_NO_TENANT : tenant;
+}
