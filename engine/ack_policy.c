@@ -64,7 +64,7 @@ void eng_ack_in_custody(struct eng_near *n, rwy_time now)
 
 void eng_ack_at_far_gateway(struct eng_near *n, const struct rwy_buf *b)
 {
-	if (!n->active || n->h.ten->cfg.ack_mode != ENG_ACK_FAR)
+	if (n->h.ten->cfg.ack_mode != ENG_ACK_FAR)
 		return;
 	roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 	eng_dirty(&n->h);
@@ -74,8 +74,7 @@ void eng_ack_at_far_host(struct eng_near *n, const struct rwy_buf *b)
 {
 	/* Mode `end`; and what was accepted before the tenant's mode changed, whatever it is now. Not a host
 	 * that waits for memory. */
-	if (n->active && n->resp.allow_psn != n->resp.epsn &&
-	    !(n->held && n->h.ten->cfg.ack_mode == ENG_ACK_NEAR)) {
+	if (n->resp.allow_psn != n->resp.epsn && !(n->held && n->h.ten->cfg.ack_mode == ENG_ACK_NEAR)) {
 		roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 		eng_dirty(&n->h);
 	}

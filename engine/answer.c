@@ -28,14 +28,14 @@ static void serve(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf
 }
 
 /* A READ RESPONSE or ATOMIC ACK of the far host. */
-static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
+void eng_near_take_response(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = n->h.e;
 	struct roce_pkt pkt;
 
-	if (!n->active || roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK ||
-	    !roce_op_is_response(pkt.info) || pkt.info->transport != ROCE_RC ||
-	    !rwy_ip_eq(&pkt.src, &n->h.key.dst) || !rwy_ip_eq(&pkt.dst, &n->h.key.src)) {
+	if (roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK || !roce_op_is_response(pkt.info) ||
+	    pkt.info->transport != ROCE_RC || !rwy_ip_eq(&pkt.src, &n->h.key.dst) ||
+	    !rwy_ip_eq(&pkt.dst, &n->h.key.src)) {
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		return;
 	}
@@ -58,6 +58,11 @@ static void answer_packet(struct eng_near *n, struct rwy_buf *b, rwy_time now)
 		eng_near_unpark(n, now);
 }
 
+void eng_near_early_response(struct eng_near *n, struct rwy_buf *b, rwy_time now)
+{
+	eng_drop(n->h.e, b, &n->h.e->c.drop_tunnel_msg);
+}
+
 static void rewind_to(struct eng_near *n, roce_psn psn, rwy_time now)
 {
 	eng_near_abort(n, now);
@@ -67,21 +72,21 @@ static void rewind_to(struct eng_near *n, roce_psn psn, rwy_time now)
 }
 
 /* The far host has answered the first packet: the connection is real, and this is where it stands. */
-static void synced(struct eng_near *n, const struct eng_ctrl *c, rwy_time now)
+static void synced(struct eng_near *n, const struct eng_ctrl *c)
 {
 	struct eng *e = n->h.e;
 
 	if (n->resp.started)
 		return;
-	n->resume = false;
 	if (c->qpn)
 		n->lqpn = c->qpn;
-	if (n->h.state == ENG_LEARNING) {
+	if (eng_unpaired(&n->h)) {
 		eng_half_open(n, -1);
-		n->h.state = ENG_PAIRED;
 		n->h.learned = ENG_BY_PEER;
 		e->c.conns_paired++;
 	}
+	if (n->h.state != ENG_R_FAILED)
+		eng_near_enter(n, ENG_R_RUNNING);
 	roce_resp_go(&n->resp, c->msn);
 	eng_ack_started(n);
 	/* L's own QPN is known now, so the answers it gives to R are, too. */
@@ -94,60 +99,40 @@ static void synced(struct eng_near *n, const struct eng_ctrl *c, rwy_time now)
 		eng_unpair(n->far);
 	eng_session_open(n);
 	eng_dirty(&n->h);
-	(void)now;
 }
 
-static void answer_ctrl(struct eng_near *n, struct rwy_buf *b, rwy_time now)
+void eng_near_sync(struct eng_near *n, struct eng_ctrl *c, rwy_time now)
 {
-	struct eng *e = n->h.e;
-	struct eng_ctrl c;
-
-	if (!eng_ctrl_decode(&c, b->data, b->len)) {
-		eng_drop(e, b, &e->c.drop_tunnel_msg);
-		return;
-	}
-	rwy_buf_free(&e->bufs, b);
-	if (!n->active || c.life != n->life)
-		return; /* about an earlier life of this flow */
-	switch ((enum eng_ctrl_type)c.type) {
-	case ENG_CTRL_SYNC:
-		n->naks = 0;
-		synced(n, &c, now);
-		return;
-	case ENG_CTRL_REWIND:
-		synced(n, &c, now);
-		rewind_to(n, c.psn, now);
-		return;
-	case ENG_CTRL_FAIL:
-		/* Refused for what was lost, not because nobody is there: then both hosts may be idle. */
-		if (n->resume && c.syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
-			eng_far_lost_reverse(n, now);
-		/* A host in error answers nothing, so nobody knows whose requests these were. Most likely
-		 * whose they were before: its error was lost on the LAN, and it sends again. */
-		if (!c.qpn && !n->lqpn)
-			c.qpn = n->lqpn_before;
-		synced(n, &c, now);
-		eng_near_fail(
-		    n, c.psn, c.syndrome, eng_end_text((enum eng_end)c.end, c.syndrome, false), now);
-		return;
-	case ENG_CTRL_RESUME: /* it goes the other way */
-		e->c.drop_tunnel_msg++;
-		return;
-	}
+	n->naks = 0;
+	synced(n, c);
 }
 
-void eng_near_answer(struct eng_near *n, struct rwy_buf *b, rwy_time now)
+void eng_near_rewind(struct eng_near *n, struct eng_ctrl *c, rwy_time now)
 {
-	uint64_t seq = b->seq;
+	synced(n, c);
+	rewind_to(n, c->psn, now);
+}
 
-	if (b->kind == RWY_BUF_CTRL)
-		answer_ctrl(n, b, now);
-	else
-		answer_packet(n, b, now);
-	/* Answers are in our hands: the far gateway need not keep them. */
-	if (n->rsp)
-		wan_rx_delivered(n->rsp, seq, now);
-	eng_dirty(&n->h);
+void eng_near_given_up(struct eng_near *n, struct eng_ctrl *c, rwy_time now)
+{
+	/* A host in error answers nothing, so nobody knows whose requests these were. Most likely whose they
+	 * were before: its error was lost on the LAN, and it sends again. */
+	if (!c->qpn && !n->lqpn)
+		c->qpn = n->lqpn_before;
+	synced(n, c);
+	eng_near_fail(n, c->psn, c->syndrome, eng_end_text((enum eng_end)c->end, c->syndrome, false), now);
+}
+
+void eng_near_not_resumed(struct eng_near *n, struct eng_ctrl *c, rwy_time now)
+{
+	/* Refused for what was lost, not because nobody is there: then both hosts may be idle. */
+	if (c->syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
+		eng_far_lost_reverse(n, now);
+	eng_near_given_up(n, c, now);
+}
+
+void eng_near_early_control(struct eng_near *n, struct eng_ctrl *c, rwy_time now)
+{
 }
 
 void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time now)
@@ -177,7 +162,7 @@ void eng_near_flush(struct eng_near *n, rwy_time now)
 	struct eng *e = n->h.e;
 	struct roce_resp_out out;
 
-	if (!n->active)
+	if (n->h.state == ENG_R_NEW)
 		return;
 	if (n->held)
 		eng_ack_unhold(n);

@@ -28,13 +28,12 @@ static bool teaches_pmtu(const struct roce_pkt *pkt)
 /* The first packet of a newly opened flow: go on where we were, or ask the host where it is. */
 static void settle(struct eng_far *f, const struct roce_pkt *pkt, uint64_t seq, rwy_time now)
 {
-	f->fresh = false;
-	if (f->active && f->synced && pkt->psn == f->reqr.tail) {
+	if (eng_far_answered(f) && pkt->psn == f->reqr.tail) {
 		/* The near gateway restarted, or was told to rewind: nothing is missing. */
 		eng_far_tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
 		return;
 	}
-	if (f->active && f->reqr.q.n && f->synced) {
+	if (eng_far_answered(f) && f->reqr.q.n) {
 		/* Requests of before are still with us: roce_reqr_push tells duplicate from hole. */
 		eng_far_tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
 		return;
@@ -80,36 +79,30 @@ static void renumber(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
 	f->done_seq = b->seq + 1;
 }
 
-void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+static bool well_formed(const struct eng_far *f, const struct rwy_buf *b, struct roce_pkt *pkt)
+{
+	return b->kind == RWY_BUF_PACKET && roce_parse(b->data, b->len, pkt) == ROCE_PARSE_OK &&
+	       roce_op_is_request(pkt->info) && pkt->info->transport == ROCE_RC &&
+	       pkt->dqpn == f->h.key.qpn && rwy_ip_eq(&pkt->src, &f->h.key.src) &&
+	       rwy_ip_eq(&pkt->dst, &f->h.key.dst);
+}
+
+static void malformed(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = f->h.e;
-	struct roce_pkt pkt;
 
-	f->h.last = now;
-	/* Also while a host is asked where it stands, to be told the worst: nothing else may end that. */
-	if (f->discard || f->doomed ||
-	    ((f->h.state == ENG_FAILED || f->doom_next || !f->active) && !f->fresh)) {
-		rwy_buf_free(&e->bufs, b);
-		return;
-	}
-	if (b->kind == RWY_BUF_CTRL && f->fresh && eng_far_resume(f, b, now)) {
-		rwy_buf_free(&e->bufs, b);
-		return;
-	}
-	if (b->kind != RWY_BUF_PACKET || roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK ||
-	    !roce_op_is_request(pkt.info) || pkt.info->transport != ROCE_RC || pkt.dqpn != f->h.key.qpn ||
-	    !rwy_ip_eq(&pkt.src, &f->h.key.src) || !rwy_ip_eq(&pkt.dst, &f->h.key.dst)) {
-		eng_drop(e, b, &e->c.drop_tunnel_msg);
-		eng_far_fail(f, 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_MALFORMED, now);
-		return;
-	}
-	if (f->fresh)
-		settle(f, &pkt, b->seq, now);
-	else if (!f->reqr.pmtu && teaches_pmtu(&pkt))
-		f->reqr.pmtu = pkt.payload_len;
-	b->opcode = pkt.opcode;
-	b->psn = pkt.psn;
-	b->psn_cnt = psn_count(f, &pkt);
+	eng_drop(e, b, &e->c.drop_tunnel_msg);
+	eng_far_fail(f, 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_MALFORMED, now);
+}
+
+/* Into the requester's queue; pkt is b's. */
+static void push(struct eng_far *f, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = f->h.e;
+
+	b->opcode = pkt->opcode;
+	b->psn = pkt->psn;
+	b->psn_cnt = psn_count(f, pkt);
 	switch (roce_reqr_push(&f->reqr, b)) {
 	case ROCE_REQR_PUSHED:
 		break;
@@ -125,4 +118,39 @@ void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
 		break;
 	}
 	eng_dirty(&f->h);
+}
+
+void eng_far_first(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+{
+	struct roce_pkt pkt;
+
+	if (b->kind == RWY_BUF_CTRL && eng_far_resume(f, b, now)) {
+		rwy_buf_free(&f->h.e->bufs, b);
+		return;
+	}
+	if (!well_formed(f, b, &pkt)) {
+		malformed(f, b, now);
+		return;
+	}
+	f->flow = ENG_FLOW_OPEN;
+	settle(f, &pkt, b->seq, now);
+	push(f, &pkt, b, now);
+}
+
+void eng_far_message(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+{
+	struct roce_pkt pkt;
+
+	if (!well_formed(f, b, &pkt)) {
+		malformed(f, b, now);
+		return;
+	}
+	if (!f->reqr.pmtu && teaches_pmtu(&pkt))
+		f->reqr.pmtu = pkt.payload_len;
+	push(f, &pkt, b, now);
+}
+
+void eng_far_forget(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+{
+	rwy_buf_free(&f->h.e->bufs, b);
 }

@@ -7,7 +7,7 @@
  * We are the requester towards L; requests come from the WAN flow `req`, the answers go out on `rsp`.
  *
  * L's *responses* carry the key of the near half too, so one lookup serves all packets from the LAN;
- * near->far leads on. The two halves find each other when the connection is paired (learn.c).
+ * near->far leads on. The two halves find each other when the connection is paired (pair.c).
  */
 #ifndef ENGINE_ENG_H
 #define ENGINE_ENG_H
@@ -15,6 +15,7 @@
 #include "cc/drain.h"
 #include "engine/engine.h"
 #include "engine/msg.h"
+#include "engine/states.h"
 #include "roce/build.h"
 #include "roce/cm.h"
 #include "roce/parse.h"
@@ -28,7 +29,6 @@
 struct eng_far;
 struct eng_pair;
 
-enum eng_state { ENG_LEARNING, ENG_PAIRED, ENG_FAILED };
 enum eng_learned { ENG_BY_NOBODY, ENG_BY_CM, ENG_BY_PROBE, ENG_BY_PEER };
 
 /* What both halves have. The first member of each, so that the tables and the sweep treat them alike. */
@@ -37,7 +37,7 @@ struct eng_half {
 	uint32_t hash;
 	bool is_far;
 	uint8_t tunnel;
-	uint8_t state;          /* enum eng_state */
+	uint8_t state;          /* enum eng_responder_state, enum eng_requester_state */
 	uint8_t learned;        /* enum eng_learned */
 	struct eng_half *chain; /* table bucket */
 	struct eng_half *dirty_next;
@@ -82,10 +82,8 @@ struct eng_near {
 	uint32_t lqpn;        /* L's QPN: where ACKs go; 0: not known */
 	uint32_t lqpn_before; /* of the life before this one: who is told when the far host never answers */
 	uint32_t life;
-	bool active; /* L has sent a request: resp is initialised */
-	bool held;   /* acknowledging is held back for lack of memory */
+	bool held; /* acknowledging is held back for lack of memory */
 	bool migreq;
-	bool resume; /* taken up from the journal: the far gateway has not yet said that nothing is lost */
 	uint8_t tos, ttl;
 	uint16_t pkey, sport;
 	uint8_t rnr_retry, retry; /* of L's QP from CM, 255 unknown */
@@ -137,28 +135,32 @@ struct eng_host {
 	struct roce_reqr_host reqr;
 };
 
+/* The flow of requests from the near gateway. */
+enum eng_flow {
+	ENG_FLOW_NONE,
+	ENG_FLOW_FIRST, /* opened; its first message decides how to go on */
+	ENG_FLOW_OPEN,
+	ENG_FLOW_DISCARD, /* rewound: its messages are dropped until it is opened anew */
+	ENG_FLOW_LEFT,    /* the near gateway itself ended it: it waits for nothing that came by it */
+};
+
+/* Of an unpaired flow: may its first packet go to the host (pair.c)? */
+enum eng_turn { ENG_TURN_NONE, ENG_TURN_WAITING, ENG_TURN_OUT };
+
 struct eng_far {
 	struct eng_half h;
 	struct eng_near *near; /* NULL until paired */
 	struct eng_host *host; /* NULL: there was no memory */
 	uint32_t rqpn;         /* R's QPN: what L's answers carry; 0: not known */
 	uint32_t life;
-	bool active;        /* reqr is initialised */
-	bool synced;        /* L has answered in this life */
-	uint16_t open_pmtu; /* what the near gateway knew when it opened the flow */
-	bool fresh;         /* a flow was opened; its first packet decides how to go on */
+	uint8_t flow;       /* enum eng_flow */
+	uint8_t turn;       /* enum eng_turn */
+	uint8_t questions;  /* LOCATING: how often the host was asked which PSN it expects */
 	bool told_peer;     /* the near gateway named R's QPN when it opened the flow */
-	bool resuming;      /* after both gateways restarted: the host is asked where it is */
-	bool asked_back;    /* ... and once more, after silence */
-	bool doom_next;     /* as soon as the host has told which PSN it expects, it is told the worst */
-	bool doomed;        /* something is lost for good: the host is being told, nothing else counts */
-	bool discard;       /* rewound: drop until the near gateway opens the flow anew */
-	bool left;          /* the near gateway itself ended the flow: it waits for nothing that came by it */
-	bool in_turn;       /* unpaired and its first packet is out */
-	bool queued;        /* unpaired and waiting for its turn */
+	uint16_t open_pmtu; /* what the near gateway knew when it opened the flow */
 	uint8_t rnr_retry, retry;
 	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
-	roce_psn promised;   /* resuming: the near gateway's host was acknowledged up to here */
+	roce_psn promised;   /* LOCATING: the near gateway's host was acknowledged up to here */
 	struct eng_rp *rp;   /* it waits for its turn there; NULL: it does not */
 	struct eng_far *rp_next;
 	struct cc_drain drain; /* end to end: what the near gateway may have under way */
@@ -179,7 +181,7 @@ struct eng_far {
 	uint64_t packets, bytes;
 };
 
-/* Pairing of the flows of one (remote, local) address pair: one unpaired flow at a time (learn.c). */
+/* Pairing of the flows of one (remote, local) address pair: one unpaired flow at a time (pair.c). */
 struct eng_pair {
 	struct rwy_ip remote, local;
 	uint32_t tenant;
@@ -232,6 +234,7 @@ struct eng {
 	void *ctx;
 	struct rwy_bufs bufs;
 	struct eng_counters c;
+	struct eng_states_seen seen;
 	struct eng_tun tun[ENG_TUNNELS_MAX + 1]; /* the last: of failed connections whose tunnel is gone */
 	struct eng_ways *ways;
 	struct eng_half **table; /* hash table of both halves */
@@ -282,6 +285,10 @@ static inline struct eng_ten *eng_tenant(const struct eng *e, uint32_t tenant)
 	return t && !t->removing ? t : NULL;
 }
 
+/* --- states.c: the only ways to another state. Asserts that the state may follow. --- */
+void eng_far_enter(struct eng_far *f, enum eng_requester_state to);
+void eng_near_enter(struct eng_near *n, enum eng_responder_state to);
+
 /* A bucket of tables by local host. */
 static inline uint8_t eng_host_hash(const struct rwy_ip *host)
 {
@@ -295,6 +302,35 @@ static inline void eng_fetch(const void *p, unsigned lines)
 {
 	for (unsigned i = 0; i < lines; i++)
 		__builtin_prefetch((const uint8_t *)p + i * ENG_LINE);
+}
+
+static inline bool eng_failed(const struct eng_half *h)
+{
+	return h->state == (h->is_far ? ENG_Q_FAILED : ENG_R_FAILED);
+}
+
+/* Nobody has said yet which QPN is at the other end. */
+static inline bool eng_unpaired(const struct eng_half *h)
+{
+	return h->learned == ENG_BY_NOBODY && !eng_failed(h);
+}
+
+/* f->reqr is in use. */
+static inline bool eng_far_active(const struct eng_far *f)
+{
+	return f->h.state != ENG_Q_IDLE && f->h.state != ENG_Q_FAILED;
+}
+
+/* L has answered in this incarnation. */
+static inline bool eng_far_answered(const struct eng_far *f)
+{
+	return f->h.state == ENG_Q_RUNNING || f->h.state == ENG_Q_ENDING;
+}
+
+/* The host is asked which PSN it expects. */
+static inline bool eng_far_locating(const struct eng_far *f)
+{
+	return f->h.state == ENG_Q_LOCATING || f->h.state == ENG_Q_LOCATING_LOST;
 }
 
 /* What a packet in custody costs: a small one holds a whole buffer. */

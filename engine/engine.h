@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "engine/journal.h"
+#include "engine/states.h"
 #include "roce/psn.h"
 #include "rwy/buf.h"
 #include "rwy/err.h"
@@ -329,6 +330,8 @@ struct eng_counters {
 #undef X
 };
 const struct eng_counters *eng_counters(const struct eng *e);
+/* How often each cell of the state tables was entered; wraps. */
+const struct eng_states_seen *eng_states_seen(const struct eng *e);
 
 /* One connection side as people see it. */
 struct eng_flow_info {

@@ -21,10 +21,10 @@ static void leave_tunnel(struct eng_half *h, rwy_time now)
 	}
 	/* What its host was acknowledged may be lost: it must hear of that, when it asks for anything more.
 	 * With nothing on the way the connection goes on elsewhere as if it were new. */
-	if (h->state != ENG_FAILED && n->active && n->custody)
+	if (h->state != ENG_R_FAILED && n->custody)
 		eng_near_fail(n, n->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    "its tunnel was removed", now);
-	if (h->state != ENG_FAILED) {
+	if (h->state != ENG_R_FAILED) {
 		eng_near_free(n, now);
 		return;
 	}
@@ -40,11 +40,11 @@ static bool expired(const struct eng_half *h, rwy_time now)
 {
 	const struct eng_near *n = (const struct eng_near *)h;
 	const struct eng_far *f = (const struct eng_far *)h;
-	bool idle = h->is_far ? !f->active || !f->reqr.q.n : !n->req || !wan_tx_queued(n->req);
+	bool idle = h->is_far ? !eng_far_active(f) || !f->reqr.q.n : !n->req || !wan_tx_queued(n->req);
 
 	if (now >= h->close_at || h->ten->removing)
 		return true;
-	if (!h->is_far && h->state == ENG_LEARNING && !n->far && !n->resume &&
+	if (!h->is_far && eng_unpaired(h) && !n->far && h->state != ENG_R_RESUMING &&
 	    now - h->last > HALF_OPEN_SILENT)
 		return true;
 	return idle && now - h->last > h->e->cfg.idle_expiry;

@@ -169,7 +169,7 @@ void eng_rp_cnp(struct eng_far *f, rwy_time now)
 	struct eng *e = f->h.e;
 	struct eng_rp *p = eng_rp_find(e, f->h.key.tenant, &f->h.key.dst);
 
-	if (!f->active || !e->cfg.rp)
+	if (!eng_far_active(f) || !e->cfg.rp)
 		return;
 	/* Nobody knows yet what it takes: the first one only begins to look, more of them follow where it is
 	 * meant. */

@@ -38,15 +38,11 @@ static const char *state_name(const struct eng_half *h, bool idle)
 {
 	if (h->close_at != RWY_NEVER)
 		return "closing";
-	switch ((enum eng_state)h->state) {
-	case ENG_LEARNING:
-		return "learning";
-	case ENG_PAIRED:
-		return idle ? "idle" : "paired";
-	case ENG_FAILED:
+	if (eng_failed(h))
 		return "failed";
-	}
-	rwy_unreachable();
+	if (eng_unpaired(h))
+		return "learning";
+	return idle ? "idle" : "paired";
 }
 
 static const char *learned_name(const struct eng_half *h)
@@ -90,7 +86,7 @@ static void add_near(struct eng_flow_info *o, const struct eng_near *n)
 	o->limit = limit(n);
 	if (n->req)
 		o->remote_window = wan_tx_window(n->req, &o->remote_drain_Bps);
-	if (!n->active)
+	if (n->h.state == ENG_R_NEW)
 		return;
 	o->near_psn = n->resp.epsn;
 	o->near_acked = n->resp.acked;
@@ -101,7 +97,7 @@ static void add_far(struct eng_flow_info *o, const struct eng_far *f)
 {
 	o->rx_packets = f->packets;
 	o->rx_bytes = f->bytes;
-	if (!f->active)
+	if (!eng_far_active(f))
 		return;
 	o->far_una = f->reqr.una;
 	o->far_nxt = f->reqr.nxt;
@@ -137,7 +133,7 @@ static void fill(struct eng_flow_info *o, const struct eng_half *h)
 		add_near(o, n);
 	if (f)
 		add_far(o, f);
-	if (f && f->h.state == ENG_FAILED && h->state != ENG_FAILED) {
+	if (f && eng_failed(&f->h) && !eng_failed(h)) {
 		o->state = "failed";
 		o->error = f->h.error;
 	}

@@ -63,7 +63,7 @@ static void push(struct eng_pair *p, struct eng_far *f)
 	else
 		p->head = f;
 	p->tail = f;
-	f->queued = true;
+	f->turn = ENG_TURN_WAITING;
 	f->h.e->learning++;
 }
 
@@ -77,8 +77,7 @@ static void next_turn(struct eng_pair *p, rwy_time now)
 	if (!p->head)
 		p->tail = NULL;
 	f->pair_next = NULL;
-	f->queued = false;
-	f->in_turn = true;
+	f->turn = ENG_TURN_OUT;
 	p->turn = f;
 	p->turn_end = now + TURN_MAX;
 	eng_dirty(&f->h);
@@ -94,7 +93,7 @@ bool eng_learn_waits(
 
 void eng_learn_wait(struct eng_far *f, rwy_time now)
 {
-	if (f->in_turn || f->queued)
+	if (f->turn != ENG_TURN_NONE)
 		return;
 	f->pair = get_pair(f->h.e, f->h.key.tenant, &f->h.key.src, &f->h.key.dst);
 	if (!f->pair)
@@ -109,13 +108,12 @@ void eng_learn_leave(struct eng_far *f, rwy_time now)
 
 	if (!p)
 		return;
-	if (f->in_turn) {
+	if (f->turn == ENG_TURN_OUT) {
 		p->turn = NULL;
-		f->in_turn = false;
 		f->h.e->learning--;
-		if (!f->synced && !f->near)
+		if (!eng_far_answered(f) && !f->near)
 			p->quiet_until = now + f->h.e->cfg.probe_timeout;
-	} else if (f->queued) {
+	} else if (f->turn == ENG_TURN_WAITING) {
 		struct eng_far **q = &p->head, *last = NULL;
 
 		while (*q && *q != f) {
@@ -126,9 +124,9 @@ void eng_learn_leave(struct eng_far *f, rwy_time now)
 			*q = f->pair_next;
 		if (p->tail == f)
 			p->tail = last;
-		f->queued = false;
 		f->h.e->learning--;
 	}
+	f->turn = ENG_TURN_NONE;
 	f->pair_next = NULL;
 	f->pair = NULL;
 	next_turn(p, now);
@@ -145,12 +143,12 @@ struct eng_far *eng_learn_owner(
 	struct eng_far *f = n ? n->far : NULL;
 	struct eng_pair *p;
 
-	if (f && (!e->learning || (f->active && f->reqr.una != f->reqr.high) ||
+	if (f && (!e->learning || (eng_far_active(f) && f->reqr.una != f->reqr.high) ||
 	             now - f->last_tx < e->cfg.probe_timeout))
 		return f;
 	p = find_pair(e, tenant, &pkt->dst, &pkt->src);
 	/* Its PSN proves nothing either way: a host that expects another PSN names that one in its NAK. */
-	if (p && p->turn && p->turn->active && p->turn->reqr.high != p->turn->reqr.una)
+	if (p && p->turn && eng_far_active(p->turn) && p->turn->reqr.high != p->turn->reqr.una)
 		return p->turn;
 	return f;
 }
@@ -162,7 +160,9 @@ void eng_unpair(struct eng_far *f)
 	f->near->far = NULL;
 	f->near = NULL;
 	f->rqpn = 0;
-	f->h.state = ENG_LEARNING;
+	f->h.learned = ENG_BY_NOBODY;
+	if (f->h.state == ENG_Q_FAILED)
+		eng_far_enter(f, ENG_Q_IDLE);
 }
 
 void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how)
@@ -181,16 +181,13 @@ void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how
 	eng_log(e, 4, "pair local_qpn=%u remote_qpn=%u how=%d", f->h.key.qpn, n->h.key.qpn, how);
 	n->lqpn = f->h.key.qpn;
 	f->rqpn = n->h.key.qpn;
-	if (n->h.state == ENG_LEARNING) {
-		n->h.state = ENG_PAIRED;
+	if (eng_unpaired(&n->h)) {
 		n->h.learned = (uint8_t)how;
 		eng_half_open(n, -1);
 		e->c.conns_paired++;
 	}
-	if (f->h.state == ENG_LEARNING) {
-		f->h.state = ENG_PAIRED;
+	if (f->h.learned == ENG_BY_NOBODY)
 		f->h.learned = (uint8_t)how;
-	}
 	eng_session_open(n);
 	/* What L answers to R is known to belong to f from now on; f needs no turn of its own. */
 	eng_learn_leave(f, e->now);
@@ -225,7 +222,6 @@ void eng_learn_tick(struct eng *e, rwy_time now)
 			/* Others wait: this one goes to the end of the line, and nobody speaks for a while.
 			 */
 			p->turn = NULL;
-			f->in_turn = false;
 			e->learning--;
 			p->quiet_until = now + e->cfg.probe_timeout;
 			push(p, f);

@@ -126,8 +126,8 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 static void requests_end(struct eng_far *f, enum wan_close_reason reason, rwy_time now)
 {
 	f->req = NULL;
-	f->left = reason == WAN_CLOSE_BY_SENDER;
-	if (!f->near && (f->in_turn || f->queued))
+	f->flow = reason == WAN_CLOSE_BY_SENDER ? ENG_FLOW_LEFT : ENG_FLOW_NONE;
+	if (!f->near && f->turn != ENG_TURN_NONE)
 		eng_far_free(f, now);
 }
 
@@ -195,24 +195,7 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 		f->wait_n = 0;
 		return;
 	}
-	bool nothing_lost = !wan_tx_queued(n->req);
-
-	eng_release(n, n->custody);
-	n->custody = 0;
-	n->req = NULL;
-	n->held = n->resume = false;
-	/* Forgotten there for idleness or after a disconnect: the next request, if there is one, opens the
-	 * flow again. */
-	if (nothing_lost || n->h.close_at != RWY_NEVER)
-		return;
-	/* Nothing was acknowledged, and nobody could be told: its host sends all of it again, and it begins
-	 * anew. The other gateway may hear of the tenant only now. */
-	if (n->active && !n->resp.started && !n->resume && !n->lqpn) {
-		eng_near_free(n, now);
-		return;
-	}
-	eng_near_fail(n, n->active ? n->resp.acked : 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-	    "the far gateway refused the flow", now);
+	eng_near_reset(n, now);
 }
 
 static void rx_dgram(void *ctx, struct rwy_buf *b, rwy_time now)

@@ -47,28 +47,33 @@ static bool ask(struct eng_far *f, roce_psn psn, bool resumed)
 {
 	eng_far_begin(f, psn, f->open_pmtu, true);
 	f->reqr.resumed = resumed;
-	f->resuming = push_write(f, psn, 0);
-	return f->resuming;
+	if (!push_write(f, psn, 0))
+		return false;
+	f->questions++;
+	eng_far_enter(f, ENG_Q_LOCATING);
+	return true;
 }
 
 void eng_far_ask_back(struct eng_far *f, rwy_time now)
 {
-	bool doomed = f->doom_next;
+	bool lost = f->h.state == ENG_Q_LOCATING_LOST;
 
 	if (!ask(f, roce_psn_add(f->reqr.una, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX), f->reqr.resumed)) {
 		eng_far_fail(
 		    f, f->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 		return;
 	}
-	f->doom_next = doomed;
-	f->asked_back = true;
+	f->questions = 2;
+	if (lost)
+		eng_far_enter(f, ENG_Q_LOCATING_LOST);
 	eng_dirty(&f->h);
 }
 
 static void push_doom(struct eng_far *f, roce_psn psn, rwy_time now)
 {
-	f->doomed = push_write(f, psn, IMPOSSIBLE_LEN);
-	if (!f->doomed)
+	if (push_write(f, psn, IMPOSSIBLE_LEN))
+		eng_far_enter(f, ENG_Q_ENDING);
+	else
 		eng_far_fail(f, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
 	eng_dirty(&f->h);
 }
@@ -98,10 +103,9 @@ bool eng_far_resume(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
 		return false;
 	promised = f->promised = c.psn;
 	f->resume_seq = b->seq;
-	f->fresh = false;
+	f->flow = ENG_FLOW_OPEN;
 	/* A host that may be ahead of us is asked before anything is said to be lost. */
-	if (f->active && f->synced && !f->doomed &&
-	    !(f->reqr.resumed && roce_psn_after(promised, f->reqr.tail))) {
+	if (f->h.state == ENG_Q_RUNNING && !(f->reqr.resumed && roce_psn_after(promised, f->reqr.tail))) {
 		if (roce_psn_after(promised, f->reqr.tail))
 			doom(f, f->reqr.tail, now);
 		else
@@ -141,19 +145,25 @@ void eng_far_lost_reverse(struct eng_near *n, rwy_time now)
 
 	if (!f && n->lqpn && (f = eng_far_get(e, &k, now)))
 		eng_pair_halves(n, f, ENG_BY_PEER);
-	if (!f || f->doomed || f->h.state == ENG_FAILED)
+	if (!f || f->h.state == ENG_Q_ENDING || f->h.state == ENG_Q_FAILED)
 		return;
-	if (f->active && f->synced && !f->reqr.resumed) {
+	if (f->h.state == ENG_Q_RUNNING && !f->reqr.resumed) {
 		doom(f, f->reqr.tail, now);
 		return;
 	}
 	/* Which PSN it expects is not known, or it may be ahead of us; any PSN makes it say so. Should it be
 	 * the very one, a request without effect is executed on a queue pair that is at its end. */
-	if (!f->resuming) {
-		f->fresh = false;
-		(void)ask(f, n->resp.epsn, false);
+	if (!eng_far_locating(f)) {
+		if (f->flow == ENG_FLOW_FIRST)
+			f->flow = ENG_FLOW_OPEN;
+		if (!ask(f, n->resp.epsn, false)) {
+			eng_far_fail(f, n->resp.epsn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+			    ENG_END_NO_MEMORY, now);
+			return;
+		}
 	}
-	f->doom_next = true;
+	if (f->h.state == ENG_Q_LOCATING)
+		eng_far_enter(f, ENG_Q_LOCATING_LOST);
 	eng_dirty(&f->h);
 }
 
@@ -165,17 +175,16 @@ bool eng_far_answers(const struct roce_pkt *pkt)
 void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 {
 	uint8_t syn = roce_aeth_syndrome(pkt);
-	bool doomed = f->doom_next;
+	bool lost = f->h.state == ENG_Q_LOCATING_LOST;
 	bool ack = roce_aeth_type(syn) == ROCE_AETH_ACK;
 	roce_psn expects = ack ? roce_psn_add(pkt->psn, 1) : pkt->psn;
 
-	f->resuming = false;
 	if (!ack && syn != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ)) {
 		eng_far_fail(
 		    f, f->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_FORGOTTEN, now);
 		return;
 	}
-	if (doomed || roce_psn_before(expects, f->promised)) {
+	if (lost || roce_psn_before(expects, f->promised)) {
 		eng_far_begin(f, expects, f->open_pmtu, false);
 		doom(f, expects, now);
 		return;

@@ -45,9 +45,8 @@ static void restart(struct eng_near *n, const struct roce_pkt *pkt, rwy_time now
 	if (n->lqpn)
 		n->lqpn_before = n->lqpn;
 	n->lqpn = 0;
-	if (n->h.state != ENG_LEARNING)
+	if (!eng_unpaired(&n->h))
 		eng_half_open(n, 1);
-	n->h.state = ENG_LEARNING;
 	n->h.learned = ENG_BY_NOBODY;
 	n->h.error = "";
 	eng_near_start(n, pkt->psn, 0, now);
@@ -63,7 +62,7 @@ void eng_near_unpark(struct eng_near *n, rwy_time now)
 		struct roce_pkt pkt;
 
 		if (roce_parse(b->data, b->len, &pkt) == ROCE_PARSE_OK)
-			eng_near_request(n, &pkt, b, now);
+			eng_near_take_request(n, &pkt, b, now);
 		else
 			rwy_buf_free(&n->h.e->bufs, b);
 	}
@@ -78,23 +77,13 @@ static void learn_header(struct eng_near *n, const struct roce_pkt *pkt)
 	n->tos = (pkt->is6 ? (uint8_t)(pkt->ip[0] << 4 | pkt->ip[1] >> 4) : pkt->ip[1]) & 0xfc;
 }
 
-void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+void eng_near_take_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = n->h.e;
 	struct roce_resp_act act;
 	bool again = false;
 
-	if (n->resume) {
-		n->h.last = n->asked_at = now;
-		eng_drop(
-		    e, b, &e->c.drop_resuming); /* the host sends again; nothing of it was acknowledged */
-		return;
-	}
-	if (!n->active) {
-		learn_header(n, pkt);
-		eng_near_start(n, pkt->psn, 0, now);
-	}
-	if (!n->resp.started && n->req && wan_tx_queued(n->req) >= ENG_UNPAIRED_MAX) {
+	if (n->h.state == ENG_R_WAITING && n->req && wan_tx_queued(n->req) >= ENG_UNPAIRED_MAX) {
 		eng_drop(e, b, &e->c.drop_unpaired_full);
 		return;
 	}
@@ -181,4 +170,19 @@ retry:
 		break;
 	}
 	rwy_unreachable();
+}
+
+void eng_near_first_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	learn_header(n, pkt);
+	eng_near_start(n, pkt->psn, 0, now);
+	eng_near_take_request(n, pkt, b, now);
+}
+
+void eng_near_early_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = n->h.e;
+
+	n->h.last = n->asked_at = now;
+	eng_drop(e, b, &e->c.drop_resuming); /* the host sends again; nothing of it was acknowledged */
 }

@@ -51,10 +51,11 @@ struct eng_far *eng_far_get_at(struct eng *e, const struct eng_key *k, int tunne
 
 static void forget_requests(struct eng_far *f)
 {
-	if (f->active)
+	if (eng_far_active(f)) {
 		roce_reqr_fini(&f->reqr, &f->h.e->bufs);
+		eng_far_enter(f, ENG_Q_IDLE);
+	}
 	eng_rp_leave(f);
-	f->active = false;
 	f->wait_head = f->wait_n = 0;
 }
 
@@ -127,7 +128,7 @@ void eng_far_begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe)
 	const struct eng_cfg *ec = &f->h.e->cfg;
 
 	forget_requests(f);
-	f->resuming = f->asked_back = f->doom_next = f->doomed = false;
+	f->questions = 0;
 	roce_reqr_cfg_default(&cfg);
 	cfg.window_max = ec->host_window;
 	cfg.rnr_retry = f->rnr_retry != 255 ? f->rnr_retry : ec->rnr_retry;
@@ -135,27 +136,24 @@ void eng_far_begin(struct eng_far *f, roce_psn first, uint32_t pmtu, bool probe)
 	roce_reqr_init(&f->reqr, &cfg, first, pmtu);
 	roce_reqr_share(&f->reqr, f->host ? &f->host->reqr : NULL);
 	f->reqr.probe = probe;
-	f->active = true;
-	f->synced = !probe;
+	eng_far_enter(f, probe ? ENG_Q_PROBING : ENG_Q_RUNNING);
 	f->h.error = "";
 	eng_log(
 	    f->h.e, 4, "far local_qpn=%u starts at psn=%u%s", f->h.key.qpn, first, probe ? " asking" : "");
-	if (f->h.state == ENG_FAILED)
-		f->h.state = f->near ? ENG_PAIRED : ENG_LEARNING;
 }
 
 void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now)
 {
-	if (f->active && f->h.learned == ENG_BY_CM && f->rqpn == rqpn && f->h.close_at == RWY_NEVER)
+	if (eng_far_active(f) && f->h.learned == ENG_BY_CM && f->rqpn == rqpn && f->h.close_at == RWY_NEVER)
 		return; /* a retransmitted REP */
 	eng_learn_leave(f, now);
 	if (f->req) {
 		wan_rx_reset(f->req, now);
 		f->req = NULL;
+		f->flow = ENG_FLOW_NONE;
 	}
 	f->rqpn = rqpn;
 	f->h.learned = ENG_BY_CM;
-	f->h.state = ENG_PAIRED;
 	f->h.close_at = RWY_NEVER;
 	f->h.last = now;
 	f->done_seq = f->told_seq = 0;
@@ -166,7 +164,7 @@ void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t p
  * the same request comes again (renumber). */
 static void forget_numbers(struct eng_far *f)
 {
-	for (struct rwy_buf *b = f->active ? f->reqr.q.head : NULL; b; b = b->next)
+	for (struct rwy_buf *b = eng_far_active(f) ? f->reqr.q.head : NULL; b; b = b->next)
 		b->seq = ENG_NO_SEQ;
 	f->done_seq = f->told_seq = 0;
 	f->wait_head = f->wait_n = 0;
@@ -179,9 +177,9 @@ void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_ope
 	 * that one's requests is still here would go to another queue pair with this QPN. After a restart of
 	 * that gateway they are this connection's own.
 	 */
-	if (f->life != o->life && (f->req || f->left) && !f->resuming && !f->doomed && !f->doom_next)
+	if (f->life != o->life && (f->req || f->flow == ENG_FLOW_LEFT) && !eng_far_locating(f) &&
+	    f->h.state != ENG_Q_ENDING)
 		forget_requests(f);
-	f->left = false;
 	if (f->req)
 		wan_rx_reset(f->req, now);
 	/* Answers of an earlier life are of no use. Nor is their flow: a near gateway that restarted may have
@@ -192,8 +190,7 @@ void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_ope
 	}
 	f->req = rx;
 	f->drain = (struct cc_drain){0};
-	f->fresh = true;
-	f->discard = false;
+	f->flow = ENG_FLOW_FIRST;
 	f->life = o->life;
 	forget_numbers(f);
 	f->h.last = now;
@@ -280,9 +277,9 @@ void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, enum eng_en
 {
 	struct eng *e = f->h.e;
 
-	if (f->h.state == ENG_FAILED)
+	if (f->h.state == ENG_Q_FAILED)
 		return;
-	f->h.state = ENG_FAILED;
+	eng_learn_leave(f, now);
 	f->h.error = eng_end_text(end, syndrome, true);
 	e->c.conns_failed++;
 	eng_log_half(e, 1, &f->h, f->h.error);
@@ -294,7 +291,6 @@ void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, enum eng_en
 	        .syndrome = syndrome,
 	        .end = (uint8_t)end},
 	    now);
-	eng_learn_leave(f, now);
 	forget_requests(f);
-	f->synced = f->resuming = f->doom_next = f->doomed = false;
+	eng_far_enter(f, ENG_Q_FAILED);
 }

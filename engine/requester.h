@@ -33,18 +33,36 @@ void eng_far_resumed(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now
 struct eng_far *eng_far_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now);
 struct eng_far *eng_far_get(struct eng *e, const struct eng_key *k, rwy_time now);
 void eng_far_open(struct eng_far *f, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now);
-void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now);
-void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 void eng_far_flush(struct eng_far *f, rwy_time now);
 /* Puts up to max (<= 64) packets on the LAN; returns their bytes. */
 uint32_t eng_far_send(struct eng_far *f, unsigned max, rwy_time now);
-void eng_far_tick(struct eng_far *f, rwy_time now);
 void eng_far_rsp_delivered(struct eng_far *f, rwy_time now);
 void eng_far_start_cm(struct eng_far *f, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
 void eng_far_tell(struct eng_far *f, const struct eng_ctrl *c, rwy_time now);
 void eng_far_fail(struct eng_far *f, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
 void eng_far_free(struct eng_far *f, rwy_time now);
 size_t eng_far_open_info(const struct eng_far *f, uint8_t *out);
+
+/* --- requester_states.c: the events --- */
+void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now); /* of the flow req; takes b */
+void eng_far_response(
+    struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now); /* takes b, which is pkt */
+void eng_far_tick(struct eng_far *f, rwy_time now);                            /* its timer may be due */
+
+/* --- deliver.c: messages of the near gateway, by state. Each takes b. --- */
+void eng_far_first(struct eng_far *f, struct rwy_buf *b, rwy_time now);   /* opens the flow */
+void eng_far_message(struct eng_far *f, struct rwy_buf *b, rwy_time now); /* a request */
+/* Nothing of this flow goes to the host any more. Also while it is asked where to be told the worst. */
+void eng_far_forget(struct eng_far *f, struct rwy_buf *b, rwy_time now);
+
+/* --- response.c: the host's packets and its silence, by state. Each takes b. --- */
+void eng_far_answered_first(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_far_answered_again(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_far_located(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_far_answered_end(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_far_ghost(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_far_silent(struct eng_far *f, rwy_time now);
+void eng_far_not_located(struct eng_far *f, rwy_time now);
 
 /* The flow of the host's answers; false: no memory. */
 bool eng_far_need_responses(struct eng_far *f, rwy_time now);

@@ -93,11 +93,11 @@ void eng_near_free(struct eng_near *n, rwy_time now)
 	if (n->rsp)
 		wan_rx_reset(n->rsp, now);
 	drop_cache(n);
-	if (n->active)
+	if (n->h.state != ENG_R_NEW)
 		roce_resp_fini(&n->resp);
 	if (n->far)
 		eng_unpair(n->far);
-	if (n->h.state == ENG_LEARNING)
+	if (eng_unpaired(&n->h))
 		eng_half_open(n, -1);
 	eng_remove(e, &n->h);
 	/* The dirty list may still name it: leave a tombstone until the list is run. */
@@ -113,10 +113,10 @@ size_t eng_near_open_info(const struct eng_near *n, uint8_t *out)
 	    .type = ENG_OPEN_REQ,
 	    .rnr_retry = n->rnr_retry,
 	    .retry = n->retry,
-	    .pmtu = n->active ? (uint16_t)n->resp.pmtu : 0,
+	    .pmtu = (uint16_t)n->resp.pmtu,
 	    .life = n->life,
 	    /* Only what is known of this life: an older pairing may be somebody else's by now. */
-	    .peer_qpn = n->active && (n->resp.started || n->resume) ? n->lqpn : 0,
+	    .peer_qpn = n->resp.started || n->h.state == ENG_R_RESUMING ? n->lqpn : 0,
 	    .vni = n->h.ten->cfg.vni,
 	    .key = n->h.key,
 	};
@@ -145,15 +145,14 @@ bool eng_near_open(struct eng_near *n, rwy_time now)
 /* The connection begins (again) at this PSN. Until the far host has confirmed it nothing is acknowledged. */
 void eng_near_start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time now)
 {
-	if (n->active) {
+	if (n->h.state != ENG_R_NEW) {
 		eng_near_abort(n, now);
 		drop_cache(n);
 		roce_resp_fini(&n->resp);
 	}
 	eng_journal_forget(n);
 	roce_resp_init(&n->resp, first, pmtu);
-	n->active = true;
-	n->resume = false;
+	eng_near_enter(n, ENG_R_WAITING);
 	n->held = false;
 	n->acked_at = n->deaf_until = 0;
 	n->reads_asked = 0;
@@ -164,21 +163,21 @@ void eng_near_start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time 
 void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now)
 {
 	/* A retransmitted REP must not disturb a connection that runs. */
-	if (n->active && n->h.learned == ENG_BY_CM && n->lqpn == lqpn && n->resp.start == psn &&
+	if (n->h.state != ENG_R_NEW && n->h.learned == ENG_BY_CM && n->lqpn == lqpn && n->resp.start == psn &&
 	    n->h.close_at == RWY_NEVER)
 		return;
 	if (n->far && n->far->h.key.qpn != lqpn)
 		eng_unpair(n->far);
-	eng_near_start(n, psn, pmtu, now);
-	if (n->h.state == ENG_LEARNING)
+	if (eng_unpaired(&n->h))
 		eng_half_open(n, -1);
-	n->h.state = ENG_PAIRED;
+	eng_near_start(n, psn, pmtu, now);
 	n->h.learned = ENG_BY_CM;
 	n->h.close_at = RWY_NEVER;
 	n->h.last = n->asked_at = now;
 	n->h.error = "";
 	n->lqpn = lqpn;
 	eng_session_open(n);
+	eng_near_enter(n, ENG_R_RUNNING);
 	roce_resp_go(&n->resp, 0);
 }
 
@@ -186,22 +185,48 @@ void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const cha
 {
 	struct eng *e = n->h.e;
 
-	if (n->h.state == ENG_FAILED)
+	if (n->h.state == ENG_R_FAILED)
 		return;
-	if (n->h.state == ENG_LEARNING)
+	if (eng_unpaired(&n->h))
 		eng_half_open(n, -1);
 	eng_session_close(n);
-	n->h.state = ENG_FAILED;
+	eng_near_enter(n, ENG_R_FAILED);
 	n->h.error = why;
 	e->c.conns_failed++;
 	eng_log_half(e, 1, &n->h, why);
 	eng_near_abort(n, now);
 	rwy_bufq_drain(&e->bufs, &n->parked);
-	if (!n->active)
-		return;
 	/* The far gateway's word to begin will not come any more, and the error must go out. */
 	if (n->lqpn && !n->resp.started)
 		roce_resp_go(&n->resp, 0);
 	roce_resp_fail(&n->resp, psn, syndrome);
 	eng_dirty(&n->h);
+}
+
+void eng_near_refused(struct eng_near *n, rwy_time now)
+{
+	bool nothing_lost = !wan_tx_queued(n->req);
+
+	eng_release(n, n->custody);
+	n->custody = 0;
+	n->req = NULL;
+	n->held = false;
+	/* Forgotten there for idleness or after a disconnect: the next request, if there is one, opens the
+	 * flow again. */
+	if (nothing_lost || n->h.close_at != RWY_NEVER)
+		return;
+	/* Nothing was acknowledged, and nobody could be told: its host sends all of it again, and it begins
+	 * anew. The other gateway may hear of the tenant only now. */
+	if (n->h.state == ENG_R_WAITING && !n->lqpn) {
+		eng_near_free(n, now);
+		return;
+	}
+	eng_near_fail(n, n->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+	    "the far gateway refused the flow", now);
+}
+
+void eng_near_not_taken_up(struct eng_near *n, rwy_time now)
+{
+	eng_near_enter(n, ENG_R_WAITING);
+	eng_near_refused(n, now);
 }

@@ -9,9 +9,7 @@
 /* Find or create; NULL: refused, counted. `stranger`: nothing but the packet speaks for it, so that the bound
  * of unpaired flows holds; else the caller pairs it at once. */
 struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now);
-void eng_near_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
-void eng_near_answer(struct eng_near *n, struct rwy_buf *b, rwy_time now); /* a buffer from the flow rsp */
 void eng_near_flush(struct eng_near *n, rwy_time now);
 void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time now);
 void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
@@ -27,6 +25,30 @@ void eng_near_unpark(struct eng_near *n, rwy_time now);
 void eng_near_address(
     const struct eng_near *n, struct roce_addr *a); /* of what we say in the far host's name */
 #define ENG_NAKS_MAX 5 /* a host that does not go back after so many NAKs of one PSN cannot */
+
+/* --- responder_states.c: the events --- */
+void eng_near_request(
+    struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now); /* takes b */
+void eng_near_answer(struct eng_near *n, struct rwy_buf *b, rwy_time now);      /* of the flow rsp; takes b */
+void eng_near_reset(struct eng_near *n, rwy_time now); /* the far gateway refused the flow req */
+
+/* --- request.c: requests of the host, by state. Each takes b. --- */
+void eng_near_first_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_near_take_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_near_early_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+
+/* --- answer.c: responses of the far host (each takes b) and words of the far gateway, by state --- */
+void eng_near_take_response(struct eng_near *n, struct rwy_buf *b, rwy_time now);
+void eng_near_early_response(struct eng_near *n, struct rwy_buf *b, rwy_time now);
+void eng_near_sync(struct eng_near *n, struct eng_ctrl *c, rwy_time now);
+void eng_near_rewind(struct eng_near *n, struct eng_ctrl *c, rwy_time now);
+void eng_near_given_up(struct eng_near *n, struct eng_ctrl *c, rwy_time now);
+void eng_near_not_resumed(struct eng_near *n, struct eng_ctrl *c, rwy_time now);
+void eng_near_early_control(struct eng_near *n, struct eng_ctrl *c, rwy_time now);
+
+/* --- responder.c: the flow was refused, by state --- */
+void eng_near_refused(struct eng_near *n, rwy_time now);
+void eng_near_not_taken_up(struct eng_near *n, rwy_time now);
 
 /* --- journal.c --- */
 int eng_journal_init(struct eng *e);

@@ -38,7 +38,7 @@ static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now
 	if (e->rps && f->bytes != before)
 		eng_rp_taken(f, f->bytes - before);
 	/* A doomed host's own NAK may be lost on the LAN, and it sends it once: what it means is known. */
-	if (f->doomed && (act->failed || !f->reqr.q.n))
+	if (f->h.state == ENG_Q_ENDING && (act->failed || !f->reqr.q.n))
 		eng_far_fail(
 		    f, f->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS), ENG_END_LOST, now);
 	else if (act->failed)
@@ -47,19 +47,14 @@ static void carry_out(struct eng_far *f, struct roce_reqr_act *act, rwy_time now
 	eng_dirty(&f->h);
 }
 
-/* The host's first answer in this life: which QPN it talks to, and where it stands. */
-static void host_answered(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
+/* Tells the near gateway where the host stands, after its first answer in this incarnation. */
+static void started(struct eng_far *f, const struct roce_pkt *pkt, rwy_time now)
 {
 	bool aeth = pkt->info->flags & ROCE_F_AETH;
 	uint8_t syn = aeth ? roce_aeth_syndrome(pkt) : 0;
 	const struct rwy_buf *first = f->reqr.q.head;
 	roce_msn msn = aeth ? roce_aeth_msn(pkt) : 0;
 
-	f->synced = true;
-	if (f->resuming) {
-		eng_far_resumed(f, pkt, now);
-		return;
-	}
 	roce_reqr_go(&f->reqr);
 	if (aeth && roce_aeth_type(syn) == ROCE_AETH_NAK && roce_aeth_value(syn) == ROCE_NAK_PSN_SEQ &&
 	    pkt->psn != f->reqr.una) {
@@ -67,7 +62,7 @@ static void host_answered(struct eng_far *f, const struct roce_pkt *pkt, rwy_tim
 		 * there. */
 		eng_far_tell_sync(f, ENG_CTRL_REWIND, pkt->psn, msn, now);
 		eng_far_begin(f, pkt->psn, f->reqr.pmtu, false);
-		f->discard = true;
+		f->flow = ENG_FLOW_DISCARD;
 		return;
 	}
 	if (first && roce_aeth_type(syn) == ROCE_AETH_ACK && roce_op_ends(roce_op(first->opcode)))
@@ -75,35 +70,13 @@ static void host_answered(struct eng_far *f, const struct roce_pkt *pkt, rwy_tim
 	eng_far_tell_start(f, 0, msn, first ? first->seq : ENG_NO_SEQ, now);
 }
 
-void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+void eng_far_answered_again(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = f->h.e;
 	struct roce_reqr_act act = {0};
 	uint64_t resent = f->reqr.resent, seq = f->reqr.seq_naks, rnr = f->reqr.rnr_naks,
 	         impl = f->reqr.implied_naks;
 
-	f->h.last = now;
-	if (!f->active) {
-		eng_drop(e, b, &e->c.drop_ghost_ack);
-		return;
-	}
-	if (f->resuming && !eng_far_answers(pkt)) {
-		eng_drop(e, b, &e->c.drop_old_response);
-		return;
-	}
-	if (f->doomed && eng_far_doom_again(f, pkt, now)) {
-		rwy_buf_free(&e->bufs, b);
-		return;
-	}
-	if (!f->synced) {
-		bool question = f->resuming;
-
-		host_answered(f, pkt, now);
-		if (f->discard || question) {
-			rwy_buf_free(&e->bufs, b);
-			return;
-		}
-	}
 	roce_reqr_recv(&f->reqr, pkt, &act, now);
 	e->c.packet_seq_err += f->reqr.seq_naks - seq;
 	e->c.rnr_nak_received += f->reqr.rnr_naks - rnr;
@@ -124,24 +97,64 @@ void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b
 	carry_out(f, &act, now);
 }
 
-void eng_far_tick(struct eng_far *f, rwy_time now)
+void eng_far_answered_first(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	struct roce_reqr_act act = {0};
+	eng_far_enter(f, ENG_Q_RUNNING);
+	started(f, pkt, now);
+	if (f->flow == ENG_FLOW_DISCARD)
+		rwy_buf_free(&f->h.e->bufs, b);
+	else
+		eng_far_answered_again(f, pkt, b, now);
+}
+
+void eng_far_located(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = f->h.e;
+
+	if (!eng_far_answers(pkt)) {
+		eng_drop(e, b, &e->c.drop_old_response);
+		return;
+	}
+	eng_far_resumed(f, pkt, now);
+	rwy_buf_free(&e->bufs, b);
+}
+
+void eng_far_answered_end(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	if (eng_far_doom_again(f, pkt, now))
+		rwy_buf_free(&f->h.e->bufs, b);
+	else
+		eng_far_answered_again(f, pkt, b, now);
+}
+
+void eng_far_ghost(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	eng_drop(f->h.e, b, &f->h.e->c.drop_ghost_ack);
+}
+
+static void tick(struct eng_far *f, struct roce_reqr_act *act, rwy_time now)
+{
 	uint64_t timeouts = f->reqr.timeouts;
 
-	if (!f->active)
-		return;
-	if (roce_reqr_next(&f->reqr) > now) {
-		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
-		return;
-	}
-	roce_reqr_tick(&f->reqr, &act, now);
+	roce_reqr_tick(&f->reqr, act, now);
 	f->h.e->c.local_ack_timeout_err += f->reqr.timeouts - timeouts;
-	if (f->resuming && !f->asked_back && !act.failed && f->reqr.timeouts) {
-		eng_far_ask_back(f, now);
-		return;
-	}
+}
+
+void eng_far_silent(struct eng_far *f, rwy_time now)
+{
+	struct roce_reqr_act act;
+
+	tick(f, &act, now);
 	carry_out(f, &act, now);
-	if (f->active)
-		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+}
+
+void eng_far_not_located(struct eng_far *f, rwy_time now)
+{
+	struct roce_reqr_act act;
+
+	tick(f, &act, now);
+	if (f->questions == 1 && !act.failed && f->reqr.timeouts)
+		eng_far_ask_back(f, now);
+	else
+		carry_out(f, &act, now);
 }

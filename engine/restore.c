@@ -35,7 +35,7 @@ static struct eng_near *resume(struct eng *e, const struct eng_key *k, struct en
 	n->lqpn = j->lqpn;
 	n->rnr_retry = j->rnr_retry;
 	n->retry = j->retry;
-	n->resume = true;
+	eng_near_enter(n, ENG_R_RESUMING);
 	if (!eng_near_open(n, now) || !send_resume(n, now)) {
 		n->jent = NULL; /* the caller gives it back */
 		eng_near_free(n, now);

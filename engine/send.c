@@ -32,8 +32,9 @@ uint32_t eng_far_send(struct eng_far *f, unsigned max, rwy_time now)
 	struct eng *e = f->h.e;
 	struct roce_reqr_tx tx[ENG_FAR_BURST];
 	uint32_t bytes = 0;
-	unsigned n =
-	    f->active ? roce_reqr_send(&f->reqr, tx, max < ENG_FAR_BURST ? max : ENG_FAR_BURST, now) : 0;
+	unsigned n = eng_far_active(f)
+	                 ? roce_reqr_send(&f->reqr, tx, max < ENG_FAR_BURST ? max : ENG_FAR_BURST, now)
+	                 : 0;
 
 	if (n)
 		f->last_tx = now;

@@ -66,11 +66,11 @@ void eng_rp_poll(struct eng *e, rwy_time now)
 
 void eng_far_flush(struct eng_far *f, rwy_time now)
 {
-	if (!f->active)
+	if (!eng_far_active(f))
 		return;
 	/* An unpaired flow's first packet waits for its turn: the answer must name its owner with certainty.
 	 */
-	if (!f->synced && !f->near && !f->in_turn)
+	if (!eng_far_answered(f) && !f->near && f->turn != ENG_TURN_OUT)
 		return;
 	if (!f->h.e->rps || !send_in_turn(f, now))
 		while (eng_far_send(f, ENG_FAR_BURST, now))

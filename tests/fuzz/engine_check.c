@@ -4,25 +4,24 @@
 
 static void check_near(const struct eng_near *n, uint64_t *custody, uint32_t *half_open)
 {
-	*half_open += n->h.state == ENG_LEARNING;
+	*half_open += eng_unpaired(&n->h);
 	*custody += n->custody;
 	CHECK(n->custody == (n->req ? wan_tx_bytes(n->req) : 0)); /* buf_cost is 0 here */
 	CHECK(!n->far || (n->far->near == n && n->far->h.e));
 	CHECK(!n->far || !n->lqpn || n->far->h.key.qpn == n->lqpn);
 	CHECK(n->parked.n <= ENG_PARKED_MAX);
-	CHECK(n->active || (!n->req && !n->reads.n && !n->atomics.n && !n->parked.n));
+	CHECK(n->h.state != ENG_R_NEW || (!n->req && !n->reads.n && !n->atomics.n && !n->parked.n));
 	CHECK(!n->reads.n || n->kept_next);
 }
 
 static void check_far(const struct eng_far *f, uint32_t *learning)
 {
-	*learning += f->in_turn + f->queued;
+	*learning += f->turn != ENG_TURN_NONE;
 	CHECK(!f->near || f->near->far == f);
-	CHECK(!(f->in_turn && f->queued));
 	CHECK(!f->near || !f->pair);
 	CHECK(f->wait_n <= f->wait_cap);
 	CHECK(f->told_seq <= f->done_seq || !f->req);
-	CHECK(!f->active || f->reqr.inflight <= f->reqr.q.n);
+	CHECK(!eng_far_active(f) || f->reqr.inflight <= f->reqr.q.n);
 }
 
 void fz_check(struct site *s)

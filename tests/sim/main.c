@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/sim/explore.h"
+#include "tests/sim/states.h"
 
 /* Seeds that once failed, and what was wrong. They run first. */
 static const struct {
@@ -134,6 +135,7 @@ struct shared {
 		uint64_t seed;
 		unsigned faults;
 	} at[JOBS_MAX]; /* what each job runs */
+	struct sim_states states;
 };
 
 static unsigned faults_of(const struct plan *p, uint64_t seed)
@@ -218,14 +220,14 @@ int main(int argc, char **argv)
 {
 	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'}, {"from", 1, 0, 'f'},
 	    {"jobs", 1, 0, 'j'}, {"faults", 1, 0, 'x'}, {"with", 1, 0, 'm'}, {"slow", 1, 0, 'w'},
-	    {"hash", 0, 0, 'd'}, {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
+	    {"hash", 0, 0, 'd'}, {"states", 0, 0, 't'}, {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
 	struct plan plan = {.from = 1, .n = 100, .faults = -1};
 	struct timespec start, end;
 	struct shared *sh;
 	uint64_t seed = 0, all;
 	unsigned jobs = 1;
 	double took;
-	bool one = false;
+	bool one = false, states = false;
 	int c;
 
 	/* The large tables of engines come from the kernel, zeroed page by page as they are used, and not
@@ -260,6 +262,9 @@ int main(int argc, char **argv)
 		case 'd':
 			plan.how.hash = true;
 			break;
+		case 't':
+			states = true;
+			break;
 		case 'w':
 			plan.how.slow = atof(optarg);
 			break;
@@ -273,6 +278,7 @@ int main(int argc, char **argv)
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (sh == MAP_FAILED)
 		abort();
+	sim_states_into(&sh->states);
 	if (jobs > 1)
 		in_parallel(&plan, sh, jobs < JOBS_MAX ? jobs : JOBS_MAX);
 	else
@@ -280,6 +286,7 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	all = sh->passed + sh->failed;
 	took = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+	sim_states_print(&sh->states, states);
 	printf("%llu passed, %llu failed\n", (unsigned long long)sh->passed, (unsigned long long)sh->failed);
 	printf("%llu seeds, %.1f seeds a second, %llu violations\n", (unsigned long long)all,
 	    (double)all / (took > 0 ? took : 1), (unsigned long long)sh->failed);

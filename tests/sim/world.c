@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/sim/world.h"
 
+#include "tests/sim/states.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,6 +296,7 @@ uint64_t sim_end(struct world *w)
 	uint64_t left = 0;
 
 	for (unsigned i = 0; i < 2; i++) {
+		sim_states_add(eng_states_seen(w->site[i].e));
 		eng_free(w->site[i].e);
 		left += w->site[i].bufs;
 	}
@@ -459,6 +462,7 @@ void sim_wan_down(struct world *w, bool down)
 
 void sim_crash(struct world *w, unsigned site, rwy_dur after)
 {
+	sim_states_add(eng_states_seen(w->site[site].e));
 	eng_free(w->site[site].e);
 	w->site[site].e = NULL;
 	sim_stream_break(w);

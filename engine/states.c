@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every change of state of a connection's two sides (docs/states.md). */
+#include <assert.h>
+
+#include "engine/eng.h"
+
+static const uint8_t requester_next[ENG_Q_STATES][ENG_Q_STATES] = {
+#define X(from, to) [ENG_Q_##from][ENG_Q_##to] = 1,
+    ENG_REQUESTER_CHANGES(X)
+#undef X
+};
+
+static const uint8_t responder_next[ENG_R_STATES][ENG_R_STATES] = {
+#define X(from, to) [ENG_R_##from][ENG_R_##to] = 1,
+    ENG_RESPONDER_CHANGES(X)
+#undef X
+};
+
+void eng_far_enter(struct eng_far *f, enum eng_requester_state to)
+{
+	assert(requester_next[f->h.state][to]);
+	f->h.state = (uint8_t)to;
+}
+
+void eng_near_enter(struct eng_near *n, enum eng_responder_state to)
+{
+	assert(responder_next[n->h.state][to]);
+	n->h.state = (uint8_t)to;
+}
+
+const struct eng_states_seen *eng_states_seen(const struct eng *e)
+{
+	return &e->seen;
+}

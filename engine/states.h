@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The states of a connection's two sides. Each side is in one of them; what an event does is one table a side
+ * (requester_states.c, responder_states.c). docs/states.md draws both, and a test compares it with the
+ * tables.
+ */
+#ifndef ENGINE_STATES_H
+#define ENGINE_STATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(enumerator, name, sentence): the requester side, which asks a local host. */
+#define ENG_REQUESTER_STATES(X)                                                                              \
+	X(ENG_Q_IDLE, "idle", "no request is here")                                                          \
+	X(ENG_Q_PROBING, "probing", "the first request asks the host; it has not answered")                  \
+	X(ENG_Q_RUNNING, "running", "the host answers")                                                      \
+	X(ENG_Q_LOCATING, "locating", "after a restart: the host is asked which PSN it expects")             \
+	X(ENG_Q_LOCATING_LOST, "locating_lost", "the same, and requests are known to be lost")               \
+	X(ENG_Q_ENDING, "ending", "requests are lost: the host is sent one that ends its QP")                \
+	X(ENG_Q_FAILED, "failed", "the connection ended with an error")
+
+/* X(enumerator, name, sentence): what happens to it. */
+#define ENG_REQUESTER_EVENTS(X)                                                                              \
+	X(ENG_QE_FIRST, "first", "the first message of an opened flow")                                      \
+	X(ENG_QE_MESSAGE, "message", "another message of the flow")                                          \
+	X(ENG_QE_RESPONSE, "response", "a packet of the host")                                               \
+	X(ENG_QE_TIMER, "timer", "the response timer is due")
+
+/* X(enumerator, name, sentence): the responder side, which answers a local host. */
+#define ENG_RESPONDER_STATES(X)                                                                              \
+	X(ENG_R_NEW, "new", "the host has sent no request")                                                  \
+	X(ENG_R_WAITING, "waiting", "requests are carried; the far host has not answered")                   \
+	X(ENG_R_RESUMING, "resuming", "taken up from the journal; the far gateway has not answered")         \
+	X(ENG_R_RUNNING, "running", "requests are acknowledged")                                             \
+	X(ENG_R_FAILED, "failed", "the connection ended with an error")
+
+#define ENG_RESPONDER_EVENTS(X)                                                                              \
+	X(ENG_RE_REQUEST, "request", "a request of the host")                                                \
+	X(ENG_RE_RESPONSE, "response", "a READ response or ATOMIC ACK of the far host")                      \
+	X(ENG_RE_SYNC, "sync", "the far host has answered, or nothing is lost")                              \
+	X(ENG_RE_REWIND, "rewind", "the far host expects an earlier PSN")                                    \
+	X(ENG_RE_FAIL, "fail", "the far gateway gave the connection up")                                     \
+	X(ENG_RE_RESET, "reset", "the far gateway refused the flow")
+
+/*
+ * ROW(state, one word an event): what is done. A word names the function eng_far_WORD; IMPOSSIBLE: the event
+ * does not happen in this state, asserted.
+ */
+#define ENG_REQUESTER_TABLE(ROW)                                                                             \
+	ROW(IDLE, first, forget, ghost, IMPOSSIBLE)                                                          \
+	ROW(PROBING, first, message, answered_first, silent)                                                 \
+	ROW(RUNNING, first, message, answered_again, silent)                                                 \
+	ROW(LOCATING, first, message, located, not_located)                                                  \
+	ROW(LOCATING_LOST, first, forget, located, not_located)                                              \
+	ROW(ENDING, forget, forget, answered_end, silent)                                                    \
+	ROW(FAILED, first, forget, ghost, IMPOSSIBLE)
+
+/* X(from, to): every change of state. */
+#define ENG_REQUESTER_CHANGES(X)                                                                             \
+	X(IDLE, PROBING)                                                                                     \
+	X(IDLE, RUNNING) X(IDLE, FAILED) X(PROBING, IDLE) X(PROBING, RUNNING) X(PROBING, LOCATING)           \
+	    X(RUNNING, IDLE) X(RUNNING, ENDING) X(LOCATING, IDLE) X(LOCATING, LOCATING_LOST)                 \
+	        X(LOCATING_LOST, IDLE) X(ENDING, IDLE) X(FAILED, PROBING) X(FAILED, RUNNING) X(FAILED, IDLE)
+
+/* The same of the responder side; a word names eng_near_WORD. */
+#define ENG_RESPONDER_TABLE(ROW)                                                                             \
+	ROW(NEW, first_request, early_response, early_control, early_control, early_control, IMPOSSIBLE)     \
+	ROW(WAITING, take_request, take_response, sync, rewind, given_up, refused)                           \
+	ROW(RESUMING, early_request, take_response, sync, rewind, not_resumed, not_taken_up)                 \
+	ROW(RUNNING, take_request, take_response, sync, rewind, given_up, refused)                           \
+	ROW(FAILED, take_request, take_response, sync, rewind, given_up, IMPOSSIBLE)
+
+#define ENG_RESPONDER_CHANGES(X)                                                                             \
+	X(NEW, WAITING)                                                                                      \
+	X(WAITING, WAITING)                                                                                  \
+	X(WAITING, RESUMING) X(WAITING, RUNNING) X(WAITING, FAILED) X(RESUMING, WAITING)                     \
+	    X(RESUMING, RUNNING) X(RESUMING, FAILED) X(RUNNING, WAITING) X(RUNNING, FAILED)                  \
+	        X(FAILED, WAITING)
+
+enum eng_requester_state {
+#define X(e, n, s) e,
+	ENG_REQUESTER_STATES(X)
+#undef X
+	    ENG_Q_STATES
+};
+
+enum eng_requester_event {
+#define X(e, n, s) e,
+	ENG_REQUESTER_EVENTS(X)
+#undef X
+	    ENG_QE_EVENTS
+};
+
+enum eng_responder_state {
+#define X(e, n, s) e,
+	ENG_RESPONDER_STATES(X)
+#undef X
+	    ENG_R_STATES
+};
+
+enum eng_responder_event {
+#define X(e, n, s) e,
+	ENG_RESPONDER_EVENTS(X)
+#undef X
+	    ENG_RE_EVENTS
+};
+
+/* How often each cell of the tables was entered, for tests. */
+struct eng_states_seen {
+	uint32_t requester[ENG_Q_STATES][ENG_QE_EVENTS];
+	uint32_t responder[ENG_R_STATES][ENG_RE_EVENTS];
+};
+
+#endif

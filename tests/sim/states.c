@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/sim/states.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct sim_states *into;
+
+/* What is done in each cell: the words of the tables. */
+static const char *const requester_word[ENG_Q_STATES][ENG_QE_EVENTS] = {
+#define ROW(s, f, m, r, t) [ENG_Q_##s] = {#f, #m, #r, #t},
+    ENG_REQUESTER_TABLE(ROW)
+#undef ROW
+};
+static const char *const responder_word[ENG_R_STATES][ENG_RE_EVENTS] = {
+#define ROW(s, q, p, y, w, f, r) [ENG_R_##s] = {#q, #p, #y, #w, #f, #r},
+    ENG_RESPONDER_TABLE(ROW)
+#undef ROW
+};
+
+#define X(e, n, s) n,
+static const char *const requester_state[] = {ENG_REQUESTER_STATES(X)};
+static const char *const requester_event[] = {ENG_REQUESTER_EVENTS(X)};
+static const char *const responder_state[] = {ENG_RESPONDER_STATES(X)};
+static const char *const responder_event[] = {ENG_RESPONDER_EVENTS(X)};
+#undef X
+
+void sim_states_into(struct sim_states *s)
+{
+	into = s;
+}
+
+void sim_states_add(const struct eng_states_seen *seen)
+{
+	if (!into)
+		return;
+	for (unsigned s = 0; s < ENG_Q_STATES; s++)
+		for (unsigned e = 0; e < ENG_QE_EVENTS; e++)
+			into->requester[s][e] += seen->requester[s][e];
+	for (unsigned s = 0; s < ENG_R_STATES; s++)
+		for (unsigned e = 0; e < ENG_RE_EVENTS; e++)
+			into->responder[s][e] += seen->responder[s][e];
+}
+
+struct cells {
+	const char *side;
+	unsigned states, events;
+	const char *const *state, *const *event, *const *word;
+	const _Atomic uint64_t *count;
+	unsigned possible, entered;
+};
+
+static void print_cells(struct cells *c, bool all)
+{
+	for (unsigned s = 0; s < c->states; s++)
+		for (unsigned e = 0; e < c->events; e++) {
+			unsigned i = s * c->events + e;
+			bool possible = strcmp(c->word[i], "IMPOSSIBLE") != 0;
+
+			c->possible += possible;
+			c->entered += possible && c->count[i];
+			if (all || (possible && !c->count[i]))
+				printf("  %s %s, %s: %s, %" PRIu64 " times\n", c->side, c->state[s],
+				    c->event[e], c->word[i], c->count[i]);
+		}
+}
+
+void sim_states_print(const struct sim_states *s, bool all)
+{
+	struct cells c[] = {{"requester", ENG_Q_STATES, ENG_QE_EVENTS, requester_state, requester_event,
+	                        requester_word[0], s->requester[0], 0, 0},
+	    {"responder", ENG_R_STATES, ENG_RE_EVENTS, responder_state, responder_event, responder_word[0],
+	        s->responder[0], 0, 0}};
+
+	print_cells(&c[0], all);
+	print_cells(&c[1], all);
+	printf("state tables: %u of %u possible cells entered\n", c[0].entered + c[1].entered,
+	    c[0].possible + c[1].possible);
+}

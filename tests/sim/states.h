@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How often the engines of all worlds entered each cell of their state tables (engine/states.h). */
+#ifndef TESTS_SIM_STATES_H
+#define TESTS_SIM_STATES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "engine/states.h"
+
+/* Shared by the processes of a run. */
+struct sim_states {
+	_Atomic uint64_t requester[ENG_Q_STATES][ENG_QE_EVENTS];
+	_Atomic uint64_t responder[ENG_R_STATES][ENG_RE_EVENTS];
+};
+
+/* Where sim_states_add adds; NULL at first: nowhere. */
+void sim_states_into(struct sim_states *s);
+/* An engine goes. */
+void sim_states_add(const struct eng_states_seen *seen);
+
+/* Prints which possible cells were never entered; `all`: each cell with its count. */
+void sim_states_print(const struct sim_states *s, bool all);
+
+#endif
