@@ -16,8 +16,8 @@ void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu)
 	r->start = r->epsn = r->allow_psn = r->acked = r->want_psn = first & ROCE_PSN_MASK;
 	r->pmtu = roce_resp_pmtu_ok(pmtu) ? pmtu : 0;
 	r->pmtu_min = 256;
-	r->msg = ROCE_OP_NONE;
-	r->fresh = true;
+	r->msg = ROCE_RESP_JOINED;
+	r->left = UINT32_MAX;
 }
 
 void roce_resp_resume(struct roce_resp *r)
@@ -49,16 +49,15 @@ void roce_resp_rewind(struct roce_resp *r, roce_psn epsn)
 {
 	r->start = r->epsn = r->allow_psn = r->acked = r->want_psn = epsn & ROCE_PSN_MASK;
 	r->msn = r->allow_msn = r->msn0;
-	r->msg = ROCE_OP_NONE;
-	r->fresh = true;
-	r->left_known = r->pmtu_wait = r->want_ack = r->dup_ack = false;
+	r->msg = ROCE_RESP_JOINED;
+	r->left = UINT32_MAX;
+	r->pmtu_wait = r->want_ack = r->dup_ack = false;
 	r->rd_head = r->rd_n = 0;
-	if (r->fail_hold) /* the host's error was found in what is forgotten now; it will come again */
-		r->failed = r->fail_hold = false;
-	r->fail_owed = r->fail_sent = r->fail_lost = false;
+	/* The host's error was found in what is forgotten now; it will come again. */
+	r->error = roce_resp_over(r) ? ROCE_RESP_REFUSED : ROCE_RESP_NO_ERROR;
+	r->fail_owed = r->fail_sent = false;
 	r->fail_psn = r->epsn;
-	r->nak_owed = true;
-	r->nak_sent = false;
+	r->gap = ROCE_RESP_NAK_OWED;
 }
 
 void roce_resp_pmtu_least(struct roce_resp *r, uint32_t n)
@@ -97,7 +96,7 @@ void roce_resp_allow(struct roce_resp *r, roce_psn psn, roce_msn msn)
 
 void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome)
 {
-	if (r->failed && !r->fail_hold)
+	if (roce_resp_over(r))
 		return;
 	if (r->rd_n) {
 		const struct roce_resp_rd *d = roce_resp_rd_at(r, 0);
@@ -112,12 +111,12 @@ void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome)
 	}
 	if (roce_psn_after(psn, r->epsn))
 		psn = r->epsn;
-	if (r->failed && roce_psn_before(r->fail_psn, psn)) { /* the host's own error stands before it */
+	if (r->error == ROCE_RESP_HELD &&
+	    roce_psn_before(r->fail_psn, psn)) { /* the host's own error stands before it */
 		psn = r->fail_psn;
 		syndrome = r->fail_syndrome;
 	}
-	r->failed = true;
-	r->fail_hold = false;
+	r->error = ROCE_RESP_REFUSED;
 	r->fail_psn = psn;
 	r->fail_syndrome = syndrome;
 	/* A NAK of a PSN that was never sent would be a ghost (IBA 9.7.6.1): with nothing there it waits for
@@ -127,8 +126,8 @@ void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome)
 
 void roce_resp_lost(struct roce_resp *r, roce_psn psn)
 {
-	r->failed = r->fail_owed = r->fail_lost = true;
-	r->fail_hold = false;
+	r->error = ROCE_RESP_GONE;
+	r->fail_owed = true;
 	r->fail_psn = psn;
 	r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP);
 }

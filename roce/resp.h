@@ -65,6 +65,19 @@ struct roce_resp_rd {
 
 #define ROCE_RESP_RD_MAX 256
 
+/* A gap in the host's PSNs (IBA 9.7.4.1.2). */
+enum roce_resp_gap { ROCE_RESP_NO_GAP, ROCE_RESP_NAK_OWED, ROCE_RESP_NAK_SENT };
+
+enum roce_resp_error {
+	ROCE_RESP_NO_ERROR,
+	ROCE_RESP_HELD,    /* the host's own: its NAK waits until everything before it is acknowledged */
+	ROCE_RESP_REFUSED, /* the connection is over */
+	ROCE_RESP_GONE,    /* the same; fail_psn is of a READ that the host asked for again */
+};
+
+#define ROCE_RESP_JOINED                                                                                     \
+	0xffu /* roce_resp.msg: nothing accepted yet, so any position in a message is right */
+
 struct roce_resp {
 	roce_psn start;     /* first PSN of this life of the connection */
 	roce_psn epsn;      /* next expected */
@@ -76,24 +89,19 @@ struct roce_resp {
 	roce_psn want_psn;  /* highest PSN accepted with AckReq */
 	uint32_t pmtu;      /* path MTU, 256..4096; 0 until known */
 	uint32_t pmtu_min;  /* while unknown: it is not smaller than this */
-	uint8_t msg;        /* enum roce_op of the message being received, NONE between messages */
-	bool fresh;         /* nothing accepted yet: the first packet may be from the middle of a message */
-	bool left_known;    /* WRITE: `left` is valid */
-	uint32_t left;      /* WRITE: bytes of the RETH's DMA length that have not come */
-	roce_msn msn0;      /* MSN at `start` */
-	bool want_ack;      /* an ACK is owed */
-	bool dup_ack;       /* a duplicate asks for a re-ACK */
-	roce_psn dup_psn;   /* the latest such duplicate */
-	bool nak_owed;      /* a gap was seen: one NAK is owed ... */
-	bool nak_sent;      /* ... or was sent */
-	bool started;       /* false: learning; nothing is acknowledged */
-	bool failed;
-	bool pmtu_wait; /* last accepted is a READ of unknown response count */
+	uint8_t msg;        /* enum roce_op of the message being received, NONE between messages, or JOINED */
+	uint8_t gap;        /* enum roce_resp_gap */
+	uint8_t error;      /* enum roce_resp_error */
+	uint32_t left; /* WRITE: bytes of the RETH's DMA length that have not come; UINT32_MAX: not known */
+	roce_msn msn0; /* MSN at `start` */
+	bool want_ack; /* an ACK is owed */
+	bool dup_ack;  /* a duplicate asks for a re-ACK */
+	roce_psn dup_psn; /* the latest such duplicate */
+	bool started;     /* false: learning; nothing is acknowledged */
+	bool pmtu_wait;   /* last accepted is a READ of unknown response count */
 	uint8_t fail_syndrome;
-	bool fail_sent;
-	bool fail_owed;
-	bool fail_lost; /* fail_psn is of a READ that the host asked for again */
-	bool fail_hold; /* the host's own error: its NAK waits until everything before it is acknowledged */
+	bool fail_sent; /* the host was told the error */
+	bool fail_owed; /* it is to be told, also again */
 	roce_psn fail_psn;
 	rwy_time nak_time;
 	roce_psn resp_end;    /* end of the last response served: no plain ACK may name the PSN before it */

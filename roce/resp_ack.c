@@ -51,7 +51,7 @@ enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint
 	next = roce_psn_add(d->psn, d->served);
 	if (roce_psn_before(psn, next))
 		return ROCE_RESP_SERVED;
-	if (psn != next || !kind_ok(d, opcode) || (r->failed && !r->fail_hold))
+	if (psn != next || !kind_ok(d, opcode) || roce_resp_over(r))
 		return ROCE_RESP_UNEXPECTED;
 	if (r->pmtu_wait && r->rd_n == 1) {
 		if (opcode != ROCE_RC_READ_RESP_ONLY) /* without its path MTU the count stays unknown */
@@ -76,11 +76,13 @@ static bool flush_fail(struct roce_resp *r, struct roce_resp_out *out)
 
 	if (!r->fail_owed)
 		return false;
-	if (r->fail_hold && roce_psn_before(roce_resp_point(r, &msn), r->fail_psn))
+	if (r->error == ROCE_RESP_HELD && roce_psn_before(roce_resp_point(r, &msn), r->fail_psn))
 		return false;
-	r->fail_owed = r->fail_hold = false;
+	if (r->error == ROCE_RESP_HELD)
+		r->error = ROCE_RESP_REFUSED;
+	r->fail_owed = false;
 	r->fail_sent = true;
-	r->want_ack = r->dup_ack = r->nak_owed = false;
+	r->want_ack = r->dup_ack = false;
 	roce_resp_point(
 	    r, &msn); /* exact but when psn is not the point: then near enough, the connection is over */
 	*out = (struct roce_resp_out){r->fail_psn, r->fail_psn == r->epsn ? r->msn : msn, r->fail_syndrome};
@@ -94,10 +96,9 @@ static bool flush_nak(struct roce_resp *r, struct roce_resp_out *out, rwy_time n
 {
 	roce_msn msn;
 
-	if (!r->nak_owed || roce_resp_point(r, &msn) != r->epsn)
+	if (r->gap != ROCE_RESP_NAK_OWED || roce_resp_point(r, &msn) != r->epsn)
 		return false;
-	r->nak_owed = false;
-	r->nak_sent = true;
+	r->gap = ROCE_RESP_NAK_SENT;
 	r->nak_time = now;
 	r->want_ack = r->dup_ack = false;
 	r->acked = r->epsn;
@@ -138,7 +139,7 @@ bool roce_resp_flush(struct roce_resp *r, struct roce_resp_out *out, rwy_time no
 		return false;
 	if (flush_fail(r, out))
 		return true;
-	if (r->failed)
+	if (r->error != ROCE_RESP_NO_ERROR)
 		return !r->fail_sent && flush_ack(r, out);
 	return flush_nak(r, out, now) || flush_ack(r, out);
 }

@@ -20,6 +20,12 @@ static inline void roce_resp_rd_pop(struct roce_resp *r)
 	r->rd_n--;
 }
 
+/* The connection ended with an error that is not only the host's own, still to be told. */
+static inline bool roce_resp_over(const struct roce_resp *r)
+{
+	return r->error == ROCE_RESP_REFUSED || r->error == ROCE_RESP_GONE;
+}
+
 /* The path MTUs there are (IBA PMTU): 256, 512, 1024, 2048, 4096. */
 static inline bool roce_resp_pmtu_ok(uint32_t pmtu)
 {

@@ -33,10 +33,10 @@ void roce_resp_advance(struct roce_resp *r, uint32_t cnt)
 
 void roce_resp_host_error(struct roce_resp *r, roce_psn psn)
 {
-	if (r->failed)
+	if (r->error != ROCE_RESP_NO_ERROR)
 		return;
-	r->nak_owed = false;
-	r->failed = r->fail_hold = r->fail_owed = true;
+	r->error = ROCE_RESP_HELD;
+	r->fail_owed = true;
 	r->fail_psn = psn;
 	r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_INV_REQ);
 }
@@ -152,15 +152,16 @@ static bool dma_ok(struct roce_resp *r, const struct roce_pkt *pkt)
 		return true;
 	if (pkt->info->flags & ROCE_F_RETH) {
 		r->left = roce_reth_len(pkt);
-		r->left_known = true;
 		if (r->left > DMA_MAX)
 			return false;
 	}
-	if (!r->left_known) /* we joined in the middle of this message */
+	if (r->left == UINT32_MAX) /* we joined in the middle of this message */
 		return true;
 	if (roce_op_ends(pkt->info)) {
-		r->left_known = false;
-		return pkt->payload_len == r->left;
+		bool fits = pkt->payload_len == r->left;
+
+		r->left = UINT32_MAX;
+		return fits;
 	}
 	if (pkt->payload_len >= r->left)
 		return false;
@@ -172,12 +173,13 @@ static bool dma_ok(struct roce_resp *r, const struct roce_pkt *pkt)
 static bool sequence_ok(const struct roce_resp *r, const struct roce_pkt *pkt)
 {
 	const struct roce_opinfo *i = pkt->info;
+	bool between = r->msg == ROCE_OP_NONE || r->msg == ROCE_RESP_JOINED;
 
 	if (i->op != ROCE_OP_SEND && i->op != ROCE_OP_WRITE)
-		return r->msg == ROCE_OP_NONE;
+		return between;
 	if (roce_op_starts(i))
-		return r->msg == ROCE_OP_NONE;
-	return r->msg == i->op || (r->fresh && r->msg == ROCE_OP_NONE);
+		return between;
+	return r->msg == i->op || r->msg == ROCE_RESP_JOINED;
 }
 
 /* READ or ATOMIC in order: remember what has to be answered. */
@@ -199,6 +201,7 @@ static enum roce_resp_verdict accept_rd(
 		return ROCE_RESP_TOO_MANY;
 	*roce_resp_rd_at(r, r->rd_n++) = (struct roce_resp_rd){
 	    .psn = pkt->psn, .cnt = cnt ? cnt : 1, .msn_before = r->msn, .dma_len = len, .atomic = atomic};
+	r->msg = ROCE_OP_NONE;
 	r->pmtu_wait = !cnt;
 	act->psn_cnt = cnt;
 	roce_resp_advance(r, cnt ? cnt : 1);
@@ -237,8 +240,7 @@ static enum roce_resp_verdict recv_expected(
 		                                                                    : accept_rd(r, pkt, act);
 	if (v == ROCE_RESP_ACCEPT) {
 		act->msn = r->msn;
-		r->fresh = false;
-		r->nak_owed = r->nak_sent = false; /* the gap, if there was one, is closed */
+		r->gap = ROCE_RESP_NO_GAP; /* the gap, if there was one, is closed */
 	} else if (v != ROCE_RESP_TOO_MANY) {
 		roce_resp_host_error(r, pkt->psn);
 	}
@@ -250,8 +252,8 @@ static void recv_ahead(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
 	act->verdict = ROCE_RESP_GAP;
-	if (!r->nak_sent || rwy_since(r->nak_time, now) >= NAK_AGAIN)
-		r->nak_owed = true;
+	if (r->gap != ROCE_RESP_NAK_SENT || rwy_since(r->nak_time, now) >= NAK_AGAIN)
+		r->gap = ROCE_RESP_NAK_OWED;
 }
 
 void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
@@ -266,9 +268,9 @@ void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce
 		return; /* never sent in this life (IBA 9.7.2: outside the valid duplicate region) */
 	/* The question that could not be answered may have come late: the host has its answer and would not
 	 * hear a NAK of it. Where it stands is what it goes back to first; all before is acknowledged. */
-	if (r->failed && r->fail_lost && !r->fail_owed && roce_psn_after(pkt->psn, r->fail_psn))
+	if (r->error == ROCE_RESP_GONE && !r->fail_owed && roce_psn_after(pkt->psn, r->fail_psn))
 		r->fail_psn = roce_psn_after(pkt->psn, r->acked) ? r->acked : pkt->psn;
-	if (r->failed && !roce_psn_before(pkt->psn, r->fail_psn)) {
+	if (r->error != ROCE_RESP_NO_ERROR && !roce_psn_before(pkt->psn, r->fail_psn)) {
 		act->verdict = ROCE_RESP_FAILED;
 		r->fail_owed = true;
 	} else if (ahead < 0) { /* also after an error: a lost response must be replayed before the NAK can be

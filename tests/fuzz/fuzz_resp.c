@@ -150,7 +150,7 @@ static void step_flush(struct fuzz *f)
 		} else if (o.syndrome == 0x60) {
 			CHECK(o.psn == f->r.epsn && !roce_psn_after(o.psn, f->reach));
 		} else {
-			CHECK(f->r.failed && o.psn == f->r.fail_psn && !roce_psn_after(o.psn, f->r.epsn));
+			CHECK(f->r.error && o.psn == f->r.fail_psn && !roce_psn_after(o.psn, f->r.epsn));
 			reach(f, o.psn); /* it acknowledges what is before */
 		}
 	}
@@ -167,7 +167,7 @@ static void step_other(struct fuzz *f, struct in *in)
 	case 1:
 		psn = psn_at(in, f->r.epsn);
 		roce_resp_fail(&f->r, psn, (uint8_t)(0x60 | (1 + u8(in) % 3)));
-		CHECK(f->r.failed);
+		CHECK(f->r.error);
 		break;
 	case 2:
 		if (!f->r.started)

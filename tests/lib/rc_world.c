@@ -242,7 +242,7 @@ static void near_response(struct rc_world *w, uint8_t *bytes, uint32_t len)
 	if (pkt.opcode == ROCE_RC_READ_RESP_FIRST)
 		roce_resp_set_pmtu(&w->resp, pkt.payload_len);
 	if (roce_resp_response(&w->resp, pkt.psn, pkt.opcode, w->now) != ROCE_RESP_SERVE) {
-		w->broken = w->resp.failed ? w->broken : "a forwarded response was not the next";
+		w->broken = w->resp.error ? w->broken : "a forwarded response was not the next";
 		return;
 	}
 	k = pkt.psn % RC_CACHE;
