@@ -60,9 +60,10 @@
 /* X(from, to): every change of state. */
 #define ENG_REQUESTER_CHANGES(X)                                                                             \
 	X(IDLE, PROBING)                                                                                     \
-	X(IDLE, RUNNING) X(IDLE, FAILED) X(PROBING, IDLE) X(PROBING, RUNNING) X(PROBING, LOCATING)           \
-	    X(RUNNING, IDLE) X(RUNNING, ENDING) X(LOCATING, IDLE) X(LOCATING, LOCATING_LOST)                 \
-	        X(LOCATING_LOST, IDLE) X(ENDING, IDLE) X(FAILED, PROBING) X(FAILED, RUNNING) X(FAILED, IDLE)
+	X(IDLE, RUNNING)                                                                                     \
+	X(IDLE, FAILED) X(PROBING, IDLE) X(PROBING, RUNNING) X(PROBING, LOCATING) X(RUNNING, IDLE)           \
+	    X(RUNNING, ENDING) X(LOCATING, IDLE) X(LOCATING, LOCATING_LOST) X(LOCATING_LOST, IDLE)           \
+	        X(ENDING, IDLE) X(FAILED, PROBING) X(FAILED, RUNNING) X(FAILED, IDLE)
 
 /* The same of the responder side; a word names eng_near_WORD. */
 #define ENG_RESPONDER_TABLE(ROW)                                                                             \
@@ -75,9 +76,9 @@
 #define ENG_RESPONDER_CHANGES(X)                                                                             \
 	X(NEW, WAITING)                                                                                      \
 	X(WAITING, WAITING)                                                                                  \
-	X(WAITING, RESUMING) X(WAITING, RUNNING) X(WAITING, FAILED) X(RESUMING, WAITING)                     \
-	    X(RESUMING, RUNNING) X(RESUMING, FAILED) X(RUNNING, WAITING) X(RUNNING, FAILED)                  \
-	        X(FAILED, WAITING)
+	X(WAITING, RESUMING)                                                                                 \
+	X(WAITING, RUNNING) X(WAITING, FAILED) X(RESUMING, WAITING) X(RESUMING, RUNNING) X(RESUMING, FAILED) \
+	    X(RUNNING, WAITING) X(RUNNING, FAILED) X(FAILED, WAITING)
 
 enum eng_requester_state {
 #define X(e, n, s) e,

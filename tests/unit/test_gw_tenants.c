@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway/control/tenants.h with workers that do as the test says: what engines are told and when, against what is
- * published; every way in which a change can be refused leaves everything as it was; VNIs that go from one
- * tenant to another; a removed tenant's index rests until nobody has anything under it.
+ * gateway/control/tenants.h with workers that do as the test says: what engines are told and when, against
+ * what is published; every way in which a change can be refused leaves everything as it was; VNIs that go
+ * from one tenant to another; a removed tenant's index rests until nobody has anything under it.
  */
 #include "engine/tenants.h"
 #include "gw/fake.h"
