@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #include "engine/steer.h"
-#include "heap_buf.h"
-#include "rc_pkt.h"
+#include "tests/lib/heap_buf.h"
+#include "tests/lib/rc_pkt.h"
 #include "rwy/spread.h"
 
 #define PAIRS 8000

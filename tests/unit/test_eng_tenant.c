@@ -3,7 +3,7 @@
  * Tenants whose addresses, QPNs and PSNs are all the same: nothing of one reaches another, whatever a host
  * says; they come, change and go while the others go on.
  */
-#include "eng_pair.h"
+#include "tests/lib/eng_pair.h"
 #include "engine/tenants.h"
 #include "roce/wire.h"
 

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "eng_pair.h"
+#include "tests/lib/eng_pair.h"
 #include "engine/steer.h"
 #include "roce/wire.h"
 

@@ -5,7 +5,7 @@
  * from one tenant to another; a removed tenant's index rests until nobody has anything under it.
  */
 #include "engine/tenants.h"
-#include "gw/fake.h"
+#include "tests/lib/gw/fake.h"
 
 static struct gw_tenants_done done;
 static struct conf_error err;
