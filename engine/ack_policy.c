@@ -14,80 +14,82 @@
  * connection with nothing in custody never waits: nothing of its own would wake it, and its host's retries
  * run.
  */
-static bool memory_short(const struct eng_near *n)
+static bool memory_short(const struct eng_responder *rs)
 {
-	const struct eng *e = n->h.e;
-	const struct eng_ten *t = n->h.ten;
+	const struct eng *e = rs->side.e;
+	const struct eng_tenant *t = rs->side.tenant;
 
-	return n->custody >= e->cfg.custody_conn ||
-	       (n->custody &&
+	return rs->custody >= e->cfg.custody_conn ||
+	       (rs->custody &&
 	           (t->custody >= t->cfg.custody ||
 	               (t->custody >= t->cfg.reserve && e->common + e->reserved >= e->cfg.custody_total)));
 }
 
-void eng_ack_single(struct eng_near *n, const struct roce_pkt *pkt, rwy_time now)
+void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
-	struct roce_resp *r = &n->resp;
+	struct roce_resp *r = &rs->resp;
 
-	if (!n->held || !r->started || pkt->psn != r->allow_psn || now < n->drip_at)
+	if (!rs->ack_blocked || !r->started || pkt->psn != r->allow_psn || now < rs->single_ack_at)
 		return;
-	n->drip_at = now + SINGLE_INTERVAL;
-	n->h.e->c.holdback_drip++;
+	rs->single_ack_at = now + SINGLE_INTERVAL;
+	rs->side.e->c.ack_single++;
 	roce_resp_allow(
 	    r, roce_psn_add(pkt->psn, 1), roce_psn_add(r->allow_msn, roce_op_ends(pkt->info) ? 1 : 0));
 }
 
-static void allow_all(struct eng_near *n)
+static void allow_all(struct eng_responder *rs)
 {
-	roce_resp_allow(&n->resp, n->resp.epsn, n->resp.msn);
+	roce_resp_allow(&rs->resp, rs->resp.epsn, rs->resp.msn);
 }
 
-void eng_ack_started(struct eng_near *n)
+void eng_ack_started(struct eng_responder *rs)
 {
-	if (n->h.ten->cfg.ack_mode == ENG_ACK_NEAR)
-		allow_all(n);
+	if (rs->side.tenant->cfg.ack_mode == ENG_ACK_NEAR)
+		allow_all(rs);
 }
 
-void eng_ack_in_custody(struct eng_near *n, rwy_time now)
+void eng_ack_in_custody(struct eng_responder *rs, rwy_time now)
 {
-	if (n->h.ten->cfg.ack_mode != ENG_ACK_NEAR)
+	if (rs->side.tenant->cfg.ack_mode != ENG_ACK_NEAR)
 		return;
-	if (memory_short(n)) {
-		if (!n->held)
-			n->h.e->c.holdback++;
-		n->held = true;
-		eng_cnp_send(n, now);
-	} else if (!n->held) {
-		allow_all(n);
+	if (memory_short(rs)) {
+		if (!rs->ack_blocked)
+			rs->side.e->c.ack_blocked++;
+		rs->ack_blocked = true;
+		eng_cnp_send(rs, now);
+	} else if (!rs->ack_blocked) {
+		allow_all(rs);
 	}
 }
 
-void eng_ack_at_far_gateway(struct eng_near *n, const struct rwy_buf *b)
+void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b)
 {
-	if (n->h.ten->cfg.ack_mode != ENG_ACK_FAR)
+	if (rs->side.tenant->cfg.ack_mode != ENG_ACK_FAR)
 		return;
-	roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
-	eng_dirty(&n->h);
+	roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
+	eng_dirty(&rs->side);
 }
 
-void eng_ack_at_far_host(struct eng_near *n, const struct rwy_buf *b)
+void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 {
 	/* Mode `end`; and what was accepted before the tenant's mode changed, whatever it is now. Not a host
 	 * that waits for memory. */
-	if (n->resp.allow_psn != n->resp.epsn && !(n->held && n->h.ten->cfg.ack_mode == ENG_ACK_NEAR)) {
-		roce_resp_allow(&n->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
-		eng_dirty(&n->h);
+	if (rs->resp.allow_psn != rs->resp.epsn &&
+	    !(rs->ack_blocked && rs->side.tenant->cfg.ack_mode == ENG_ACK_NEAR)) {
+		roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
+		eng_dirty(&rs->side);
 	}
-	if (n->held)
-		eng_dirty(&n->h); /* eng_ack_unhold is tried in the flush: b is still counted in the flow */
+	if (rs->ack_blocked)
+		eng_dirty(
+		    &rs->side); /* eng_ack_unhold is tried in the flush: b is still counted in the flow */
 }
 
-void eng_ack_unhold(struct eng_near *n)
+void eng_ack_unhold(struct eng_responder *rs)
 {
 	/* As soon as there is room: hosts are paced by what leaves, not stopped until much has left. */
-	if (!n->held || memory_short(n))
+	if (!rs->ack_blocked || memory_short(rs))
 		return;
-	n->held = false;
-	eng_ack_started(n); /* another mode: what is delivered may be acknowledged */
-	eng_dirty(&n->h);
+	rs->ack_blocked = false;
+	eng_ack_started(rs); /* another mode: what is delivered may be acknowledged */
+	eng_dirty(&rs->side);
 }

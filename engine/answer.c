@@ -10,181 +10,183 @@
 #include "engine/session.h"
 
 /* To the host, and kept for it. */
-static void serve(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+static void serve(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 
-	n->served_at = now;
+	rs->served_at = now;
 	if (pkt->opcode == ROCE_RC_ATOMIC_ACK) {
-		eng_near_keep_atomic(n, pkt->psn, roce_atomic_original(pkt));
-		eng_lan_send(e, n->h.key.tenant, b, true, &n->h.key.src, &n->nh);
+		eng_responder_keep_atomic(rs, pkt->psn, roce_atomic_original(pkt));
+		eng_lan_send(e, rs->side.key.tenant, b, true, &rs->side.key.src, &rs->nh);
 		return;
 	}
-	if (n->resp.serve_opcode == pkt->opcode)
-		eng_lan_send(e, n->h.key.tenant, b, false, &n->h.key.src, &n->nh);
+	if (rs->resp.serve_opcode == pkt->opcode)
+		eng_lan_send(e, rs->side.key.tenant, b, false, &rs->side.key.src, &rs->nh);
 	else
-		eng_near_resend(n, b, n->resp.serve_opcode);
-	eng_near_keep_read(n, pkt->psn, b);
+		eng_responder_resend(rs, b, rs->resp.serve_opcode);
+	eng_responder_keep_read(rs, pkt->psn, b);
 }
 
 /* A READ RESPONSE or ATOMIC ACK of the far host. */
-void eng_near_take_response(struct eng_near *n, struct rwy_buf *b, rwy_time now)
+void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 	struct roce_pkt pkt;
 
 	if (roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK || !roce_op_is_response(pkt.info) ||
-	    pkt.info->transport != ROCE_RC || !rwy_ip_eq(&pkt.src, &n->h.key.dst) ||
-	    !rwy_ip_eq(&pkt.dst, &n->h.key.src)) {
+	    pkt.info->transport != ROCE_RC || !rwy_ip_eq(&pkt.src, &rs->side.key.dst) ||
+	    !rwy_ip_eq(&pkt.dst, &rs->side.key.src)) {
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		return;
 	}
-	if (!n->resp.pmtu &&
+	if (!rs->resp.pmtu &&
 	    (pkt.opcode == ROCE_RC_READ_RESP_FIRST || pkt.opcode == ROCE_RC_READ_RESP_MIDDLE))
-		roce_resp_set_pmtu(&n->resp, pkt.payload_len);
-	switch (roce_resp_response(&n->resp, pkt.psn, pkt.opcode, now)) {
+		roce_resp_set_pmtu(&rs->resp, pkt.payload_len);
+	switch (roce_resp_response(&rs->resp, pkt.psn, pkt.opcode, now)) {
 	case ROCE_RESP_SERVE:
-		if (!n->lqpn) /* taken up from before a restart, ahead of the far gateway's word to begin */
-			n->lqpn = pkt.dqpn;
-		serve(n, &pkt, b, now);
+		if (!rs->local_qpn) /* taken up from before a restart, ahead of the far gateway's word to
+		                       begin */
+			rs->local_qpn = pkt.dqpn;
+		serve(rs, &pkt, b, now);
 		break;
 	case ROCE_RESP_SERVED:
 	case ROCE_RESP_UNEXPECTED:
 		eng_drop(e, b, &e->c.drop_old_response);
 		break;
 	}
-	n->h.last = n->asked_at = now;
-	if (n->parked.n && !n->resp.pmtu_wait)
-		eng_near_unpark(n, now);
+	rs->side.last = rs->asked_at = now;
+	if (rs->parked.n && !rs->resp.pmtu_wait)
+		eng_responder_unpark(rs, now);
 }
 
-void eng_near_early_response(struct eng_near *n, struct rwy_buf *b, rwy_time now)
+void eng_responder_early_response(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
-	eng_drop(n->h.e, b, &n->h.e->c.drop_tunnel_msg);
+	eng_drop(rs->side.e, b, &rs->side.e->c.drop_tunnel_msg);
 }
 
-static void rewind_to(struct eng_near *n, roce_psn psn, rwy_time now)
+static void rewind_to(struct eng_responder *rs, roce_psn psn, rwy_time now)
 {
-	eng_near_abort(n, now);
-	rwy_bufq_drain(&n->h.e->bufs, &n->parked);
-	roce_resp_rewind(&n->resp, psn);
-	roce_resp_go(&n->resp, 0);
+	eng_responder_abort(rs, now);
+	rwy_bufq_drain(&rs->side.e->bufs, &rs->parked);
+	roce_resp_rewind(&rs->resp, psn);
+	roce_resp_go(&rs->resp, 0);
 }
 
 /* The far host has answered the first packet: the connection is real, and this is where it stands. */
-static void synced(struct eng_near *n, const struct eng_ctrl *c)
+static void synced(struct eng_responder *rs, const struct eng_ctrl *c)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 
-	if (n->resp.started)
+	if (rs->resp.started)
 		return;
 	if (c->qpn)
-		n->lqpn = c->qpn;
-	if (eng_unpaired(&n->h)) {
-		eng_half_open(n, -1);
-		n->h.learned = ENG_BY_PEER;
+		rs->local_qpn = c->qpn;
+	if (eng_unpaired(&rs->side)) {
+		eng_count_half_open(rs, -1);
+		rs->side.learned = ENG_BY_PEER;
 		e->c.conns_paired++;
 	}
-	if (n->h.state != ENG_R_FAILED)
-		eng_near_enter(n, ENG_R_RUNNING);
-	roce_resp_go(&n->resp, c->msn);
-	eng_ack_started(n);
+	if (rs->side.state != ENG_R_FAILED)
+		eng_responder_enter(rs, ENG_R_RUNNING);
+	roce_resp_go(&rs->resp, c->msn);
+	eng_ack_started(rs);
 	/* L's own QPN is known now, so the answers it gives to R are, too. */
-	struct eng_key k = {n->h.key.dst, n->h.key.src, c->qpn, n->h.key.tenant};
-	struct eng_far *f = (struct eng_far *)eng_find(e, &k, true);
+	struct eng_key k = {rs->side.key.dst, rs->side.key.src, c->qpn, rs->side.key.tenant};
+	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &k, true);
 
-	if (f)
-		eng_pair_halves(n, f, ENG_BY_PEER);
-	else if (n->far && n->far->h.key.qpn != c->qpn)
-		eng_unpair(n->far);
-	eng_session_open(n);
-	eng_dirty(&n->h);
+	if (rq)
+		eng_pair_join(rs, rq, ENG_BY_PEER);
+	else if (rs->requester && rs->requester->side.key.qpn != c->qpn)
+		eng_pair_undo(rs->requester);
+	eng_session_open(rs);
+	eng_dirty(&rs->side);
 }
 
-void eng_near_sync(struct eng_near *n, struct eng_ctrl *c, rwy_time now)
+void eng_responder_sync(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
-	n->naks = 0;
-	synced(n, c);
+	rs->naks = 0;
+	synced(rs, c);
 }
 
-void eng_near_rewind(struct eng_near *n, struct eng_ctrl *c, rwy_time now)
+void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
-	synced(n, c);
-	rewind_to(n, c->psn, now);
+	synced(rs, c);
+	rewind_to(rs, c->psn, now);
 }
 
-void eng_near_given_up(struct eng_near *n, struct eng_ctrl *c, rwy_time now)
+void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
 	/* A host in error answers nothing, so nobody knows whose requests these were. Most likely whose they
 	 * were before: its error was lost on the LAN, and it sends again. */
-	if (!c->qpn && !n->lqpn)
-		c->qpn = n->lqpn_before;
-	synced(n, c);
-	eng_near_fail(n, c->psn, c->syndrome, eng_end_text((enum eng_end)c->end, c->syndrome, false), now);
+	if (!c->qpn && !rs->local_qpn)
+		c->qpn = rs->local_qpn_before;
+	synced(rs, c);
+	eng_responder_fail(
+	    rs, c->psn, c->syndrome, eng_end_text((enum eng_end)c->end, c->syndrome, false), now);
 }
 
-void eng_near_not_resumed(struct eng_near *n, struct eng_ctrl *c, rwy_time now)
+void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
 	/* Refused for what was lost, not because nobody is there: then both hosts may be idle. */
 	if (c->syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
-		eng_far_lost_reverse(n, now);
-	eng_near_given_up(n, c, now);
+		eng_requester_lose(rs, now);
+	eng_responder_given_up(rs, c, now);
 }
 
-void eng_near_early_control(struct eng_near *n, struct eng_ctrl *c, rwy_time now)
+void eng_responder_early_control(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
 }
 
-void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time now)
+void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, rwy_time now)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 
-	n->custody -= eng_cost(e, b);
-	eng_release(n, eng_cost(e, b));
-	n->h.ten->st.delivered++;
+	rs->custody -= eng_buf_cost(e, b);
+	eng_custody_release(rs, eng_buf_cost(e, b));
+	rs->side.tenant->st.delivered++;
 	e->c.delivered++;
-	eng_ack_at_far_host(n, b);
+	eng_ack_at_far_host(rs, b);
 }
 
-static void count_nak(struct eng_near *n, roce_psn psn)
+static void count_nak(struct eng_responder *rs, roce_psn psn)
 {
-	if (n->naks && psn == n->nak_psn) {
-		n->naks++;
+	if (rs->naks && psn == rs->nak_psn) {
+		rs->naks++;
 		return;
 	}
-	n->naks = 1;
-	n->nak_psn = psn;
-	n->gap_seen = false;
+	rs->naks = 1;
+	rs->nak_psn = psn;
+	rs->gap_seen = false;
 }
 
-void eng_near_flush(struct eng_near *n, rwy_time now)
+void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 	struct roce_resp_out out;
 
-	if (n->h.state == ENG_R_NEW)
+	if (rs->side.state == ENG_R_NEW)
 		return;
-	if (n->held)
-		eng_ack_unhold(n);
-	roce_psn acked = n->resp.acked;
+	if (rs->ack_blocked)
+		eng_ack_unhold(rs);
+	roce_psn acked = rs->resp.acked;
 
-	while (n->lqpn && roce_resp_flush(&n->resp, &out, now)) {
+	while (rs->local_qpn && roce_resp_flush(&rs->resp, &out, now)) {
 		uint8_t bytes[ROCE_BUILD_MAX];
 		struct roce_addr a;
 
-		if (e->jfree)
-			eng_journal_note(n);
-		eng_near_address(n, &a);
-		eng_lan_made(e, n->h.key.tenant, bytes,
-		    roce_build_ack(bytes, &a, out.psn, out.syndrome, out.msn), &a.dst, &n->nh);
+		if (e->journal_free)
+			eng_journal_note(rs);
+		eng_responder_address(rs, &a);
+		eng_lan_made(e, rs->side.key.tenant, bytes,
+		    roce_build_ack(bytes, &a, out.psn, out.syndrome, out.msn), &a.dst, &rs->nh);
 		if (roce_aeth_type(out.syndrome) == ROCE_AETH_ACK) {
 			e->c.acks_sent++;
-			if (n->resp.acked != acked)
-				n->acked_at = now;
+			if (rs->resp.acked != acked)
+				rs->acked_at = now;
 		} else {
 			e->c.naks_sent++;
 			if (roce_aeth_value(out.syndrome) == ROCE_NAK_PSN_SEQ)
-				count_nak(n, out.psn);
+				count_nak(rs, out.psn);
 		}
 		if (roce_aeth_type(out.syndrome) != ROCE_AETH_ACK)
 			break;

@@ -5,7 +5,7 @@
 static struct wan_tunnel *wan_of(struct eng *e, unsigned tunnel, rwy_time now)
 {
 	e->now = now;
-	return tunnel < ENG_TUNNELS_MAX ? e->tun[tunnel].wan : NULL;
+	return tunnel < ENG_TUNNELS_MAX ? e->tunnel[tunnel].wan : NULL;
 }
 
 void eng_stream_rx(struct eng *e, unsigned tunnel, struct rwy_buf *b, rwy_time now)
@@ -27,8 +27,8 @@ int eng_stream_use(struct eng *e, unsigned tunnel, bool on, rwy_time now)
 
 void eng_stream_room(struct eng *e, unsigned tunnel, uint32_t datagrams, uint64_t bytes)
 {
-	if (e->tun[tunnel].wan)
-		wan_stream_room(e->tun[tunnel].wan, datagrams, bytes);
+	if (e->tunnel[tunnel].wan)
+		wan_stream_room(e->tunnel[tunnel].wan, datagrams, bytes);
 }
 
 void eng_stream_lost(struct eng *e, unsigned tunnel, rwy_time now)
@@ -41,10 +41,10 @@ void eng_stream_lost(struct eng *e, unsigned tunnel, rwy_time now)
 
 uint64_t eng_stream_inflight(const struct eng *e, unsigned tunnel)
 {
-	return e->tun[tunnel].wan ? wan_stream_inflight(e->tun[tunnel].wan) : 0;
+	return e->tunnel[tunnel].wan ? wan_stream_inflight(e->tunnel[tunnel].wan) : 0;
 }
 
 uint64_t eng_stream_rate(const struct eng *e, unsigned tunnel)
 {
-	return e->tun[tunnel].wan ? wan_stream_rate(e->tun[tunnel].wan) : 0;
+	return e->tunnel[tunnel].wan ? wan_stream_rate(e->tunnel[tunnel].wan) : 0;
 }

@@ -27,45 +27,45 @@ static bool sides(const struct eng *e, uint32_t tenant, const struct roce_cm_con
 static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
 {
 	struct cm_sides s;
-	struct eng_near *n;
-	struct eng_far *f;
+	struct eng_responder *rs;
+	struct eng_requester *rq;
 
 	if (c->transport != ROCE_RC || !sides(e, tenant, c, &s))
 		return;
 	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
 	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
 
-	n = eng_near_get(e, &kn, false, now);
-	f = n ? eng_far_get(e, &kf, now) : NULL;
-	if (!f)
+	rs = eng_responder_get(e, &kn, false, now);
+	rq = rs ? eng_requester_get(e, &kf, now) : NULL;
+	if (!rq)
 		return;
-	n->rnr_retry = s.local->rnr_retry;
-	f->rnr_retry = s.remote->rnr_retry;
-	n->retry = f->retry = c->retry_count;
-	eng_near_start_cm(n, s.local->qpn, s.local->psn, c->path_mtu, now);
-	eng_far_start_cm(f, s.remote->qpn, s.remote->psn, c->path_mtu, now);
-	eng_pair_halves(n, f, ENG_BY_CM);
+	rs->rnr_retry = s.local->rnr_retry;
+	rq->rnr_retry = s.remote->rnr_retry;
+	rs->retry = rq->retry = c->retry_count;
+	eng_responder_start_cm(rs, s.local->qpn, s.local->psn, c->path_mtu, now);
+	eng_requester_start_cm(rq, s.remote->qpn, s.remote->psn, c->path_mtu, now);
+	eng_pair_join(rs, rq, ENG_BY_CM);
 	e->c.cm_connections++;
 }
 
-/* What is in custody still goes out; then both halves are forgotten (TimeWait, IBA 12.9.8.4). */
+/* What is in custody still goes out; then both sides are forgotten (TimeWait, IBA 12.9.8.4). */
 static void cm_close(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
 {
 	struct cm_sides s;
-	struct eng_half *h;
+	struct eng_side *side;
 
 	if (!sides(e, tenant, c, &s))
 		return;
 	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
 	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
 
-	if ((h = eng_find(e, &kn, false)))
-		h->close_at = now + CLOSE_WAIT;
-	if ((h = eng_find(e, &kf, true)))
-		h->close_at = now + CLOSE_WAIT;
+	if ((side = eng_find(e, &kn, false)))
+		side->close_at = now + CLOSE_WAIT;
+	if ((side = eng_find(e, &kf, true)))
+		side->close_at = now + CLOSE_WAIT;
 }
 
-bool eng_learn_cm(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
+bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct roce_cm_tab *tab;
 	struct roce_cm_msg msg;

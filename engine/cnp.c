@@ -12,17 +12,17 @@
 
 #define CNP_INTERVAL (50 * RWY_US) /* DCQCN NP: at most one CNP a flow in this time */
 
-void eng_cnp_send(struct eng_near *n, rwy_time now)
+void eng_cnp_send(struct eng_responder *rs, rwy_time now)
 {
 	uint8_t out[ROCE_BUILD_MAX];
 	struct roce_addr a;
 
-	if (now < n->cnp_at || !n->lqpn)
+	if (now < rs->cnp_at || !rs->local_qpn)
 		return;
-	n->cnp_at = now + CNP_INTERVAL;
-	eng_near_address(n, &a);
-	eng_lan_made(n->h.e, n->h.key.tenant, out, roce_build_cnp(out, &a), &a.dst, &n->nh);
-	n->h.e->c.np_cnp_sent++;
+	rs->cnp_at = now + CNP_INTERVAL;
+	eng_responder_address(rs, &a);
+	eng_lan_made(rs->side.e, rs->side.key.tenant, out, roce_build_cnp(out, &a), &a.dst, &rs->nh);
+	rs->side.e->c.np_cnp_sent++;
 }
 
 #define ECN_CE     3
@@ -55,10 +55,10 @@ static unsigned tightness(uint64_t held, uint64_t most)
 	return held <= most >> 1 ? 0 : held <= (most >> 1) + (most >> 2) ? 2 : 4;
 }
 
-static unsigned tight(const struct eng_near *n)
+static unsigned tight(const struct eng_responder *rs)
 {
-	const struct eng *e = n->h.e;
-	const struct eng_ten *t = n->h.ten;
+	const struct eng *e = rs->side.e;
+	const struct eng_tenant *t = rs->side.tenant;
 	unsigned own = tightness(t->custody, t->cfg.custody),
 	         all = tightness(e->common + e->reserved, e->cfg.custody_total);
 
@@ -83,22 +83,22 @@ static bool red(struct eng *e, uint64_t queue, uint64_t min, uint64_t max)
  * The far host takes so much, and no more is let onto the WAN (RATE): what waits here is the backlog of a
  * round trip and goes away by itself. Its host is only asked for less while it sends more than that.
  */
-static bool above_drain(struct eng_near *n, uint64_t drain_Bps, rwy_time now)
+static bool above_drain(struct eng_responder *rs, uint64_t drain_Bps, rwy_time now)
 {
-	rwy_dur span = now - n->np_at;
-	uint64_t came = n->bytes - n->np_bytes;
+	rwy_dur span = now - rs->np_at;
+	uint64_t came = rs->bytes - rs->np_bytes;
 
 	if (span < RATE_SPAN)
 		return false;
-	n->np_at = now;
-	n->np_bytes = n->bytes;
+	rs->np_at = now;
+	rs->np_bytes = rs->bytes;
 	return span <= RATE_STALE &&
 	       came * (RWY_SEC / RATE_SPAN) / (span / (RATE_SPAN / 100)) * 100 > drain_Bps + drain_Bps / 16;
 }
 
-bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b)
+bool eng_np_congested(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 	uint64_t queue, drain, min, max;
 	unsigned earlier;
 
@@ -107,20 +107,20 @@ bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy
 		e->c.np_ecn_marked++;
 		return true;
 	}
-	queue = (uint64_t)wan_tx_unsent(n->req) * b->len;
-	if (queue < n->np_low)
-		n->np_low = queue;
-	earlier = tight(n);
+	queue = (uint64_t)wan_tx_unsent(rs->requests) * b->len;
+	if (queue < rs->np_low)
+		rs->np_low = queue;
+	earlier = tight(rs);
 	min = e->cfg.np_min >> earlier;
 	max = e->cfg.np_max >> earlier;
-	if (queue <= min || !e->cfg.np_max || e->now < n->cnp_at)
+	if (queue <= min || !e->cfg.np_max || e->now < rs->cnp_at)
 		return false;
-	if (wan_tx_window(n->req, &drain) && drain)
-		return above_drain(n, drain, e->now);
-	if (queue < max && queue < n->np_low + (GROWTH >> earlier))
+	if (wan_tx_window(rs->requests, &drain) && drain)
+		return above_drain(rs, drain, e->now);
+	if (queue < max && queue < rs->np_low + (GROWTH >> earlier))
 		return false;
 	if (!red(e, queue, min, max))
 		return false;
-	n->np_low = queue;
+	rs->np_low = queue;
 	return true;
 }

@@ -9,13 +9,13 @@
 #include "engine/pair.h"
 
 /* How many PSNs a request takes; 0 for a READ whose path MTU is not known. */
-static uint32_t psn_count(const struct eng_far *f, const struct roce_pkt *pkt)
+static uint32_t psn_count(const struct eng_requester *rq, const struct roce_pkt *pkt)
 {
 	if (pkt->info->op != ROCE_OP_READ_REQ)
 		return 1;
 	if (roce_reth_len(pkt) <= 256)
 		return 1;
-	return f->reqr.pmtu ? roce_read_packets(roce_reth_len(pkt), f->reqr.pmtu) : 0;
+	return rq->reqr.pmtu ? roce_read_packets(roce_reth_len(pkt), rq->reqr.pmtu) : 0;
 }
 
 static bool teaches_pmtu(const struct roce_pkt *pkt)
@@ -26,26 +26,26 @@ static bool teaches_pmtu(const struct roce_pkt *pkt)
 }
 
 /* The first packet of a newly opened flow: go on where we were, or ask the host where it is. */
-static void settle(struct eng_far *f, const struct roce_pkt *pkt, uint64_t seq, rwy_time now)
+static void settle(struct eng_requester *rq, const struct roce_pkt *pkt, uint64_t seq, rwy_time now)
 {
-	if (eng_far_answered(f) && pkt->psn == f->reqr.tail) {
+	if (eng_requester_answered(rq) && pkt->psn == rq->reqr.tail) {
 		/* The near gateway restarted, or was told to rewind: nothing is missing. */
-		eng_far_tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
+		eng_requester_tell_start(rq, rq->reqr.tail, rq->reqr.host_msn, seq, now);
 		return;
 	}
-	if (eng_far_answered(f) && f->reqr.q.n) {
+	if (eng_requester_answered(rq) && rq->reqr.q.n) {
 		/* Requests of before are still with us: roce_reqr_push tells duplicate from hole. */
-		eng_far_tell_start(f, f->reqr.tail, f->reqr.host_msn, seq, now);
+		eng_requester_tell_start(rq, rq->reqr.tail, rq->reqr.host_msn, seq, now);
 		return;
 	}
 	/* Nothing of an earlier life may be inherited: not the path MTU, and not whose QPN it is that
 	 * answers. */
-	if (f->near && !f->told_peer)
-		eng_unpair(f);
-	eng_far_begin(f, pkt->psn, f->open_pmtu, true);
-	f->reqr.resumed = true;
-	if (!f->near)
-		eng_learn_wait(f, now);
+	if (rq->responder && !rq->peer_named)
+		eng_pair_undo(rq);
+	eng_requester_begin(rq, pkt->psn, rq->open_pmtu, true);
+	rq->reqr.resumed = true;
+	if (!rq->responder)
+		eng_pair_wait(rq, now);
 }
 
 /* Its host has part of the answer and asks for the rest of the same READ. */
@@ -59,98 +59,98 @@ static bool is_rest(const struct rwy_buf *q, const struct rwy_buf *b)
 
 /* A request we hold already (the near gateway restarted and its host sent again): the flow sequence it has
  * now is the one to report. */
-static void renumber(struct eng_far *f, const struct rwy_buf *b, rwy_time now)
+static void renumber(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now)
 {
-	for (struct rwy_buf *q = f->reqr.q.head; q; q = q->next)
+	for (struct rwy_buf *q = rq->reqr.q.head; q; q = q->next)
 		if (q->psn == b->psn || is_rest(q, b)) {
 			q->seq = b->seq;
 			/* The half of a READ's answer that went to the gateway before is needed again. */
-			if (q == f->reqr.q.head)
-				roce_reqr_reread(&f->reqr, b->psn);
+			if (q == rq->reqr.q.head)
+				roce_reqr_reread(&rq->reqr, b->psn);
 			return;
 		}
 	/* Acknowledged by the host before: an answer that was lost with the gateway cannot be had again
 	 * without executing it. */
 	if (roce_op(b->opcode)->op == ROCE_OP_READ_REQ || roce_op_is_atomic(roce_op(b->opcode))) {
-		eng_far_fail(
-		    f, b->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_ANSWER_LOST, now);
+		eng_requester_fail(
+		    rq, b->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_ANSWER_LOST, now);
 		return;
 	}
-	f->done_seq = b->seq + 1;
+	rq->acked_seq = b->seq + 1;
 }
 
-static bool well_formed(const struct eng_far *f, const struct rwy_buf *b, struct roce_pkt *pkt)
+static bool well_formed(const struct eng_requester *rq, const struct rwy_buf *b, struct roce_pkt *pkt)
 {
 	return b->kind == RWY_BUF_PACKET && roce_parse(b->data, b->len, pkt) == ROCE_PARSE_OK &&
 	       roce_op_is_request(pkt->info) && pkt->info->transport == ROCE_RC &&
-	       pkt->dqpn == f->h.key.qpn && rwy_ip_eq(&pkt->src, &f->h.key.src) &&
-	       rwy_ip_eq(&pkt->dst, &f->h.key.dst);
+	       pkt->dqpn == rq->side.key.qpn && rwy_ip_eq(&pkt->src, &rq->side.key.src) &&
+	       rwy_ip_eq(&pkt->dst, &rq->side.key.dst);
 }
 
-static void malformed(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+static void malformed(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
-	struct eng *e = f->h.e;
+	struct eng *e = rq->side.e;
 
 	eng_drop(e, b, &e->c.drop_tunnel_msg);
-	eng_far_fail(f, 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_MALFORMED, now);
+	eng_requester_fail(rq, 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_MALFORMED, now);
 }
 
 /* Into the requester's queue; pkt is b's. */
-static void push(struct eng_far *f, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+static void push(struct eng_requester *rq, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	struct eng *e = f->h.e;
+	struct eng *e = rq->side.e;
 
 	b->opcode = pkt->opcode;
 	b->psn = pkt->psn;
-	b->psn_cnt = psn_count(f, pkt);
-	switch (roce_reqr_push(&f->reqr, b)) {
+	b->psn_cnt = psn_count(rq, pkt);
+	switch (roce_reqr_push(&rq->reqr, b)) {
 	case ROCE_REQR_PUSHED:
 		break;
 	case ROCE_REQR_OLD:
-		renumber(f, b, now);
+		renumber(rq, b, now);
 		rwy_buf_free(&e->bufs, b);
-		eng_far_report(f, now);
+		eng_requester_report(rq, now);
 		break;
 	case ROCE_REQR_HOLE:
 		rwy_buf_free(&e->bufs, b);
-		eng_far_fail(
-		    f, f->reqr.tail, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
+		eng_requester_fail(
+		    rq, rq->reqr.tail, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
 		break;
 	}
-	eng_dirty(&f->h);
+	eng_dirty(&rq->side);
 }
 
-void eng_far_first(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+void eng_requester_first(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
 	struct roce_pkt pkt;
 
-	if (b->kind == RWY_BUF_CTRL && eng_far_resume(f, b, now)) {
-		rwy_buf_free(&f->h.e->bufs, b);
+	if (b->kind == RWY_BUF_CTRL && eng_requester_resume(rq, b, now)) {
+		rwy_buf_free(&rq->side.e->bufs, b);
 		return;
 	}
-	if (!well_formed(f, b, &pkt)) {
-		malformed(f, b, now);
+	if (!well_formed(rq, b, &pkt)) {
+		malformed(rq, b, now);
 		return;
 	}
-	f->flow = ENG_FLOW_OPEN;
-	settle(f, &pkt, b->seq, now);
-	push(f, &pkt, b, now);
+	rq->flow = ENG_FLOW_OPEN;
+	settle(rq, &pkt, b->seq, now);
+	push(rq, &pkt, b, now);
 }
 
-void eng_far_message(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
 	struct roce_pkt pkt;
 
-	if (!well_formed(f, b, &pkt)) {
-		malformed(f, b, now);
+	if (!well_formed(rq, b, &pkt)) {
+		malformed(rq, b, now);
 		return;
 	}
-	if (!f->reqr.pmtu && teaches_pmtu(&pkt))
-		f->reqr.pmtu = pkt.payload_len;
-	push(f, &pkt, b, now);
+	if (!rq->reqr.pmtu && teaches_pmtu(&pkt))
+		rq->reqr.pmtu = pkt.payload_len;
+	push(rq, &pkt, b, now);
 }
 
-void eng_far_forget(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+void eng_requester_forget(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
-	rwy_buf_free(&f->h.e->bufs, b);
+	rwy_buf_free(&rq->side.e->bufs, b);
 }

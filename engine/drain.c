@@ -3,15 +3,16 @@
  */
 #include "engine/requester.h"
 
-void eng_drain(struct eng_far *f, rwy_time now)
+void eng_drain(struct eng_requester *rq, rwy_time now)
 {
-	const struct roce_reqr *r = &f->reqr;
+	const struct roce_reqr *r = &rq->reqr;
 	uint64_t waits = 0;
 
-	if (!f->req || !f->h.e->cfg.e2e)
+	if (!rq->requests || !rq->side.e->cfg.e2e)
 		return;
 	if (r->q.n > r->inflight)
 		waits = r->q.bytes / r->q.n * (r->q.n - r->inflight);
-	if (cc_drain_update(&f->drain, waits, f->bytes, f->h.e->tun[f->h.tunnel].min_rtt + RWY_MS / 8, now))
-		wan_rx_window(f->req, cc_drain_window(&f->drain), f->drain.rate_Bps);
+	if (cc_drain_update(
+	        &rq->drain, waits, rq->bytes, rq->side.e->tunnel[rq->side.tunnel].min_rtt + RWY_MS / 8, now))
+		wan_rx_window(rq->requests, cc_drain_window(&rq->drain), rq->drain.rate_Bps);
 }

@@ -25,19 +25,19 @@ struct rwy_buf *eng_ctrl_buf(struct eng *e, const struct eng_ctrl *c)
 	return b;
 }
 
-void eng_dirty(struct eng_half *h)
+void eng_dirty(struct eng_side *side)
 {
-	struct eng *e = h->e;
+	struct eng *e = side->e;
 
-	if (h->dirty)
+	if (side->dirty)
 		return;
-	h->dirty = true;
-	h->dirty_next = NULL;
+	side->dirty = true;
+	side->dirty_next = NULL;
 	if (e->dirty_tail)
-		e->dirty_tail->dirty_next = h;
+		e->dirty_tail->dirty_next = side;
 	else
-		e->dirty_head = h;
-	e->dirty_tail = h;
+		e->dirty_head = side;
+	e->dirty_tail = side;
 }
 
 void eng_lan_send(struct eng *e, uint32_t tenant, struct rwy_buf *b, bool own, const struct rwy_ip *dst,
@@ -73,14 +73,15 @@ void eng_log(struct eng *e, int level, const char *fmt, ...)
 	e->ops->log(e->ctx, level, msg);
 }
 
-void eng_log_half(struct eng *e, int level, const struct eng_half *h, const char *what)
+void eng_log_side(struct eng *e, int level, const struct eng_side *side, const char *what)
 {
-	const uint8_t *s = h->key.src.b, *d = h->key.dst.b;
+	const uint8_t *s = side->key.src.b, *d = side->key.dst.b;
 
-	if (rwy_ip_is4(&h->key.src))
+	if (rwy_ip_is4(&side->key.src))
 		eng_log(e, level, "flow=%u.%u.%u.%u->%u.%u.%u.%u qpn=%u side=%s event=\"%s\"", s[12], s[13],
-		    s[14], s[15], d[12], d[13], d[14], d[15], h->key.qpn, h->is_far ? "far" : "near", what);
+		    s[14], s[15], d[12], d[13], d[14], d[15], side->key.qpn,
+		    side->is_requester ? "far" : "near", what);
 	else
 		eng_log(e, level, "flow=..%02x%02x->..%02x%02x qpn=%u side=%s event=\"%s\"", s[14], s[15],
-		    d[14], d[15], h->key.qpn, h->is_far ? "far" : "near", what);
+		    d[14], d[15], side->key.qpn, side->is_requester ? "far" : "near", what);
 }

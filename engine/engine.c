@@ -37,13 +37,13 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->rng = cfg->seed;
 	e->now = e->started = now;
 	e->wheel_tick = now >> ENG_WHEEL_SHIFT;
-	e->near_slab.size = (sizeof(struct eng_near) + 63) & ~63u;
-	e->far_slab.size = (sizeof(struct eng_far) + 63) & ~63u;
+	e->responder_slab.size = (sizeof(struct eng_responder) + 63) & ~63u;
+	e->requester_slab.size = (sizeof(struct eng_requester) + 63) & ~63u;
 	e->pair_slab.size = (sizeof(struct eng_pair) + 63) & ~63u;
 	e->host_slab.size = (sizeof(struct eng_host) + 63) & ~63u;
 	e->table_mask = table_size(cfg->conns_max) - 1;
 	e->table = calloc((size_t)e->table_mask + 1,
-	    sizeof(struct eng_half *)); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
+	    sizeof(struct eng_side *)); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
 	e->occupied = calloc(((size_t)e->table_mask + 1) / 64, sizeof(*e->occupied));
 	if (!e->table || !e->occupied)
 		goto err;
@@ -71,24 +71,24 @@ void eng_free(struct eng *e)
 	e->closing = true;
 	for (uint32_t i = 0; e->table && i <= e->table_mask; i++)
 		while (e->table[i]) {
-			struct eng_half *h = e->table[i];
+			struct eng_side *side = e->table[i];
 
-			if (h->is_far)
-				eng_far_free((struct eng_far *)h, e->now);
+			if (side->is_requester)
+				eng_requester_free((struct eng_requester *)side, e->now);
 			else
-				eng_near_free((struct eng_near *)h, e->now);
+				eng_responder_free((struct eng_responder *)side, e->now);
 		}
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		wan_free(e->tun[i].wan);
+		wan_free(e->tunnel[i].wan);
 	eng_ways_free(e->ways);
 	eng_rp_fini(e);
 	eng_tenants_fini(e);
-	eng_slab_fini(&e->near_slab);
-	eng_slab_fini(&e->far_slab);
+	eng_slab_fini(&e->responder_slab);
+	eng_slab_fini(&e->requester_slab);
 	eng_slab_fini(&e->pair_slab);
 	eng_slab_fini(&e->host_slab);
-	free(e->jfree);
-	free(e->jold);
+	free(e->journal_free);
+	free(e->orphans);
 	free(e->occupied);
 	free(e->table);
 	free(e);
@@ -97,34 +97,34 @@ void eng_free(struct eng *e)
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
 	e->now = now;
-	if (!e->tun[tunnel].wan) { /* on its way while the tunnel was removed */
+	if (!e->tunnel[tunnel].wan) { /* on its way while the tunnel was removed */
 		eng_drop(e, b, &e->c.drop_no_tunnel);
 		return;
 	}
-	wan_recv(e->tun[tunnel].wan, path, b, ecn, now);
+	wan_recv(e->tunnel[tunnel].wan, path, b, ecn, now);
 }
 
 /* Owed ACKs and what can go to local hosts. */
 static unsigned flush_dirty(struct eng *e, rwy_time now)
 {
-	struct eng_half *h;
+	struct eng_side *side;
 	unsigned n = 0;
 
-	while ((h = e->dirty_head)) {
-		e->dirty_head = h->dirty_next;
+	while ((side = e->dirty_head)) {
+		e->dirty_head = side->dirty_next;
 		if (!e->dirty_head)
 			e->dirty_tail = NULL;
-		h->dirty = false;
-		h->dirty_next = NULL;
+		side->dirty = false;
+		side->dirty_next = NULL;
 		if (e->dirty_head)
-			eng_fetch(e->dirty_head, ENG_HALF_LINES);
+			eng_fetch(e->dirty_head, ENG_SIDE_LINES);
 		n++;
-		if (!h->e) /* freed meanwhile */
-			eng_slab_put(h->is_far ? &e->far_slab : &e->near_slab, h);
-		else if (h->is_far)
-			eng_far_flush((struct eng_far *)h, now);
+		if (!side->e) /* freed meanwhile */
+			eng_slab_put(side->is_requester ? &e->requester_slab : &e->responder_slab, side);
+		else if (side->is_requester)
+			eng_requester_flush((struct eng_requester *)side, now);
 		else
-			eng_near_flush((struct eng_near *)h, now);
+			eng_responder_flush((struct eng_responder *)side, now);
 	}
 	return n;
 }
@@ -135,7 +135,7 @@ static unsigned wan_out(struct eng *e, unsigned idx, rwy_time now)
 	unsigned n, total = 0;
 
 	do {
-		n = wan_poll(e->tun[idx].wan, tx, 16, now);
+		n = wan_poll(e->tunnel[idx].wan, tx, 16, now);
 		for (unsigned i = 0; i < n; i++)
 			e->ops->wan_tx(e->ctx, idx, &tx[i]);
 		total += n;
@@ -149,17 +149,17 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 
 	e->now = now;
 	if (now >> ENG_WHEEL_SHIFT > e->wheel_tick) {
-		eng_wheel_run(e, eng_far_tick, now);
-		eng_learn_tick(e, now);
+		eng_wheel_run(e, eng_requester_tick, now);
+		eng_pair_tick(e, now);
 	}
 	if (e->rps)
 		eng_rp_poll(e, now);
 	total = flush_dirty(e, now);
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
-		if (!e->tun[i].wan)
+		if (!e->tunnel[i].wan)
 			continue;
-		if (wan_next(e->tun[i].wan) <= now)
-			wan_tick(e->tun[i].wan, now);
+		if (wan_next(e->tunnel[i].wan) <= now)
+			wan_tick(e->tunnel[i].wan, now);
 		total += wan_out(e, i, now);
 	}
 	if (e->dirty_head)
@@ -171,18 +171,18 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 
 rwy_time eng_next(const struct eng *e)
 {
-	rwy_time at = eng_learn_next(e);
+	rwy_time at = eng_pair_next(e);
 
 	if (e->dirty_head)
 		return e->now;
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
-		if (e->tun[i].wan)
-			at = rwy_time_min(at, wan_next(e->tun[i].wan));
+		if (e->tunnel[i].wan)
+			at = rwy_time_min(at, wan_next(e->tunnel[i].wan));
 	if (e->rps)
 		at = rwy_time_min(at, eng_rp_next(e));
 	if (e->wheel_n)
 		at = rwy_time_min(at, (e->wheel_tick + 1) << ENG_WHEEL_SHIFT);
-	if (e->halves)
+	if (e->sides)
 		at = rwy_time_min(at, e->sweep_at);
 	return at;
 }

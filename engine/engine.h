@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The per-worker engine: everything a gateway does with packets, without I/O. It ties the core together: flow
- * table, responder and requester halves, connection learning, WAN tunnels, custody accounting. The DPDK
+ * table, both sides of connections, connection learning, WAN tunnels, custody accounting. The DPDK
  * gateway, the simulator and the fuzzers run it.
  *
  * Thread: one engine belongs to one worker; no function here may be called from another thread. Nothing is
@@ -66,11 +66,12 @@ struct eng_cfg {
 	bool e2e;         /* end to end: what a host drains bounds what its flow may have under way */
 	/* Served READ responses kept for replays, in what their buffers take: of a connection, and of all. */
 	uint64_t read_cache_conn, read_cache_total;
-	uint64_t seed;            /* randomness of this process: epochs, indices */
-	uint64_t gateway;         /* rwy_spread_id of this gateway; 0: not known */
-	struct eng_jent *journal; /* journal.h: memory that outlives the process, the caller's; NULL: none */
-	uint32_t journal_n;       /* its entries; what an earlier process left there is taken up */
-	rwy_dur probe_timeout;    /* pairing: how long one unpaired flow may wait for its host's answer */
+	uint64_t seed;    /* randomness of this process: epochs, indices */
+	uint64_t gateway; /* rwy_spread_id of this gateway; 0: not known */
+	struct eng_journal_entry
+	    *journal;          /* journal.h: memory that outlives the process, the caller's; NULL: none */
+	uint32_t journal_n;    /* its entries; what an earlier process left there is taken up */
+	rwy_dur probe_timeout; /* pairing: how long one unpaired flow may wait for its host's answer */
 };
 void eng_cfg_default(struct eng_cfg *cfg);
 
@@ -170,7 +171,7 @@ struct eng_tenant_stats {
 	uint64_t accepted, accepted_bytes; /* requests taken into custody */
 	uint64_t delivered;                /* requests the far host acknowledged */
 	uint64_t custody;                  /* bytes, now */
-	uint32_t flows;                    /* halves, now */
+	uint32_t flows;                    /* sides, now */
 };
 /* Adds tenant `idx` or changes it; connections go on. Its journal is taken up when it is added. RWY_EINVAL:
  * number, VNI (0, too large, another tenant's), a tunnel that does not exist; RWY_EAGAIN: it is being
@@ -293,8 +294,8 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(cm_messages, "CM messages carried")                                                                \
 	X(cm_connections, "connections learned from CM")                                                     \
 	X(dgrams, "UD, UC and other IP packets carried best effort")                                         \
-	X(holdback, "ACKs held back for lack of custody memory")                                             \
-	X(holdback_drip, "held ACKs given one at a time to hosts whose timer ran out")                       \
+	X(ack_blocked, "ACKs held back for lack of custody memory")                                          \
+	X(ack_single, "held ACKs given one at a time to hosts whose timer ran out")                          \
 	X(drop_not_ip, "not an IP packet")                                                                   \
 	X(drop_unknown_tenant, "a packet or flow of a tenant that is not here")                              \
 	X(drop_no_route, "no tunnel leads to the destination")                                               \
@@ -308,7 +309,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_bad_length, "payload does not fit the opcode")                                                \
 	X(drop_icrc, "ICRC wrong")                                                                           \
 	X(drop_unknown_qpn, "response for a connection that is not known")                                   \
-	X(drop_crossed, "sent again while the ACK for it was on the way, or right after that")               \
+	X(drop_ack_in_flight, "sent again while the ACK for it was on the way, or right after that")         \
 	X(drop_stale_psn, "PSN outside the connection's window")                                             \
 	X(drop_bad_sequence, "opcode out of sequence or wrong length: answered with NAK")                    \
 	X(drop_read_on_its_way, "READs asked again of which answers not kept may still reach the host")      \

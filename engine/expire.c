@@ -11,64 +11,66 @@
 #define HALF_OPEN_SILENT (10 * RWY_SEC)
 #define GIVEN_UP         (60 * RWY_SEC) /* a host that was silent for so long asks for no answer again */
 
-static void leave_tunnel(struct eng_half *h, rwy_time now)
+static void leave_tunnel(struct eng_side *side, rwy_time now)
 {
-	struct eng_near *n = (struct eng_near *)h;
+	struct eng_responder *rs = (struct eng_responder *)side;
 
-	if (h->is_far) {
-		eng_far_free((struct eng_far *)h, now);
+	if (side->is_requester) {
+		eng_requester_free((struct eng_requester *)side, now);
 		return;
 	}
 	/* What its host was acknowledged may be lost: it must hear of that, when it asks for anything more.
 	 * With nothing on the way the connection goes on elsewhere as if it were new. */
-	if (h->state != ENG_R_FAILED && n->custody)
-		eng_near_fail(n, n->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+	if (side->state != ENG_R_FAILED && rs->custody)
+		eng_responder_fail(rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    "its tunnel was removed", now);
-	if (h->state != ENG_R_FAILED) {
-		eng_near_free(n, now);
+	if (side->state != ENG_R_FAILED) {
+		eng_responder_free(rs, now);
 		return;
 	}
-	eng_near_abort(n, now);
-	if (n->rsp)
-		wan_rx_reset(n->rsp, now);
-	n->rsp = NULL;
-	h->e->tun[ENG_NO_TUNNEL].least_rtt = h->e->tun[h->tunnel].least_rtt;
-	eng_move(h, ENG_NO_TUNNEL);
+	eng_responder_abort(rs, now);
+	if (rs->responses)
+		wan_rx_reset(rs->responses, now);
+	rs->responses = NULL;
+	side->e->tunnel[ENG_NO_TUNNEL].least_rtt = side->e->tunnel[side->tunnel].least_rtt;
+	eng_side_move(side, ENG_NO_TUNNEL);
 }
 
-static bool expired(const struct eng_half *h, rwy_time now)
+static bool expired(const struct eng_side *side, rwy_time now)
 {
-	const struct eng_near *n = (const struct eng_near *)h;
-	const struct eng_far *f = (const struct eng_far *)h;
-	bool idle = h->is_far ? !eng_far_active(f) || !f->reqr.q.n : !n->req || !wan_tx_queued(n->req);
+	const struct eng_responder *rs = (const struct eng_responder *)side;
+	const struct eng_requester *rq = (const struct eng_requester *)side;
+	bool idle = side->is_requester ? !eng_requester_active(rq) || !rq->reqr.q.n
+	                               : !rs->requests || !wan_tx_queued(rs->requests);
 
-	if (now >= h->close_at || h->ten->removing)
+	if (now >= side->close_at || side->tenant->removing)
 		return true;
-	if (!h->is_far && eng_unpaired(h) && !n->far && h->state != ENG_R_RESUMING &&
-	    now - h->last > HALF_OPEN_SILENT)
+	if (!side->is_requester && eng_unpaired(side) && !rs->requester && side->state != ENG_R_RESUMING &&
+	    now - side->last > HALF_OPEN_SILENT)
 		return true;
-	return idle && now - h->last > h->e->cfg.idle_expiry;
+	return idle && now - side->last > side->e->cfg.idle_expiry;
 }
 
 static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)
 {
-	for (struct eng_half *h = e->table[slot], *next; h; h = next) {
-		next = h->chain;
-		if (e->tun[h->tunnel].removing) {
+	for (struct eng_side *side = e->table[slot], *next; side; side = next) {
+		next = side->chain;
+		if (e->tunnel[side->tunnel].removing) {
 			e->c.conns_expired++;
-			leave_tunnel(h, now);
+			leave_tunnel(side, now);
 			continue;
 		}
-		if (!expired(h, now)) {
-			if (!h->is_far && ((struct eng_near *)h)->reads.cap && now - h->last > GIVEN_UP)
-				eng_near_forget_reads((struct eng_near *)h);
+		if (!expired(side, now)) {
+			if (!side->is_requester && ((struct eng_responder *)side)->reads.cap &&
+			    now - side->last > GIVEN_UP)
+				eng_responder_forget_reads((struct eng_responder *)side);
 			continue;
 		}
 		e->c.conns_expired++;
-		if (h->is_far)
-			eng_far_free((struct eng_far *)h, now);
+		if (side->is_requester)
+			eng_requester_free((struct eng_requester *)side, now);
 		else
-			eng_near_free((struct eng_near *)h, now);
+			eng_responder_free((struct eng_responder *)side, now);
 	}
 }
 
@@ -77,7 +79,7 @@ void eng_sweep(struct eng *e, rwy_time now)
 {
 	e->sweep_at = now + SWEEP_INTERVAL;
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
-		struct eng_tun *t = &e->tun[i];
+		struct eng_tunnel *t = &e->tunnel[i];
 
 		if (!t->wan)
 			continue;
@@ -85,7 +87,7 @@ void eng_sweep(struct eng *e, rwy_time now)
 		if (t->min_rtt && (!t->least_rtt || t->min_rtt < t->least_rtt))
 			t->least_rtt = t->min_rtt;
 	}
-	if (!e->halves)
+	if (!e->sides)
 		return;
 	for (uint32_t i = 0; i < SWEEP_SLOTS / 64; i++, e->sweep += 64) {
 		uint32_t first = e->sweep & e->table_mask;

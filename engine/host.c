@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One record for all far halves towards a local host: its queue pairs share what it can answer
+/* One record for all requester sides towards a local host: its queue pairs share what it can answer
  * (roce/reqr_host.h). */
 #include "engine/table.h"
 

@@ -35,40 +35,40 @@ struct eng_rp *eng_rp_find(struct eng *e, uint32_t tenant, const struct rwy_ip *
 }
 
 /* --- turns -------------------------------------------------------------------------------------- */
-void eng_rp_push(struct eng_rp *p, struct eng_far *f)
+void eng_rp_push(struct eng_rp *p, struct eng_requester *rq)
 {
-	f->rp = p;
-	f->rp_next = NULL;
+	rq->rp = p;
+	rq->rp_next = NULL;
 	if (p->tail)
-		p->tail->rp_next = f;
+		p->tail->rp_next = rq;
 	else
-		p->head = f;
-	p->tail = f;
+		p->head = rq;
+	p->tail = rq;
 }
 
-struct eng_far *eng_rp_pop(struct eng_rp *p)
+struct eng_requester *eng_rp_pop(struct eng_rp *p)
 {
-	struct eng_far *f = p->head;
+	struct eng_requester *rq = p->head;
 
-	p->head = f->rp_next;
+	p->head = rq->rp_next;
 	if (!p->head)
 		p->tail = NULL;
-	f->rp = NULL;
-	return f;
+	rq->rp = NULL;
+	return rq;
 }
 
-void eng_rp_leave(struct eng_far *f)
+void eng_rp_leave(struct eng_requester *rq)
 {
-	struct eng_far **at, *last = NULL;
+	struct eng_requester **at, *last = NULL;
 
-	if (!f->rp)
+	if (!rq->rp)
 		return;
-	for (at = &f->rp->head; *at != f; at = &(*at)->rp_next)
+	for (at = &rq->rp->head; *at != rq; at = &(*at)->rp_next)
 		last = *at;
-	*at = f->rp_next;
-	if (f->rp->tail == f)
-		f->rp->tail = last;
-	f->rp = NULL;
+	*at = rq->rp_next;
+	if (rq->rp->tail == rq)
+		rq->rp->tail = last;
+	rq->rp = NULL;
 }
 
 /* --- rate --------------------------------------------------------------------------------------- */
@@ -100,40 +100,40 @@ void eng_rp_end(struct eng *e, struct eng_rp **at)
 		b = &(*b)->chain;
 	*b = p->chain;
 	while (p->head)
-		eng_dirty(&eng_rp_pop(p)->h); /* as fast as it can from now on */
+		eng_dirty(&eng_rp_pop(p)->side); /* as fast as it can from now on */
 	e->rps--;
 	free(p);
 }
 
 /* The rate from which the host asks for less: its port's, if we know it; else some times what this flow can
  * have. */
-static uint64_t line_rate(const struct eng_far *f)
+static uint64_t line_rate(const struct eng_requester *rq)
 {
-	const struct roce_reqr *r = &f->reqr;
+	const struct roce_reqr *r = &rq->reqr;
 	rwy_dur rtt = r->srtt > BASE_RTT ? r->srtt : BASE_RTT;
 	uint64_t rate = (uint64_t)(r->inflight + 1) * (r->pmtu ? r->pmtu : 1024) * RWY_SEC / rtt;
 
 	/* A little above, so that a host which takes all of it is not at the end of this again and again. */
-	if (f->h.e->cfg.lan_Bps)
-		return f->h.e->cfg.lan_Bps + f->h.e->cfg.lan_Bps / 4;
+	if (rq->side.e->cfg.lan_Bps)
+		return rq->side.e->cfg.lan_Bps + rq->side.e->cfg.lan_Bps / 4;
 	return rate > 2 * MIN_RATE ? rate : 2 * MIN_RATE;
 }
 
-static struct eng_rp *start(struct eng_far *f, rwy_time now)
+static struct eng_rp *start(struct eng_requester *rq, rwy_time now)
 {
-	struct eng *e = f->h.e;
-	struct eng_rp *p, **b = bucket(e, &f->h.key.dst);
+	struct eng *e = rq->side.e;
+	struct eng_rp *p, **b = bucket(e, &rq->side.key.dst);
 
 	if (e->rps >= ENG_RPS_MAX || !(p = aligned_alloc(64, (sizeof(*p) + 63) & ~(size_t)63)))
 		return NULL;
 	memset(p, 0, sizeof(*p));
-	p->host = f->h.key.dst;
-	p->tenant = f->h.key.tenant;
+	p->host = rq->side.key.dst;
+	p->tenant = rq->side.key.tenant;
 	p->ops = &cc_dcqcn;
-	p->cfg = (struct cc_cfg){.rate_Bps = line_rate(f),
+	p->cfg = (struct cc_cfg){.rate_Bps = line_rate(rq),
 	    .min_rate_Bps = MIN_RATE,
-	    .mtu = f->reqr.pmtu ? f->reqr.pmtu : 1024,
-	    .initial_rtt = f->reqr.srtt ? f->reqr.srtt : BASE_RTT};
+	    .mtu = rq->reqr.pmtu ? rq->reqr.pmtu : 1024,
+	    .initial_rtt = rq->reqr.srtt ? rq->reqr.srtt : BASE_RTT};
 	p->ops->init(p->state, &p->cfg, now);
 	p->ticked = p->at = p->taken_at = now;
 	p->chain = *b;
@@ -156,25 +156,25 @@ static void measure(struct eng_rp *p, rwy_time now)
 	p->taken_at = now;
 }
 
-void eng_rp_taken(struct eng_far *f, uint64_t bytes)
+void eng_rp_taken(struct eng_requester *rq, uint64_t bytes)
 {
-	struct eng_rp *p = eng_rp_find(f->h.e, f->h.key.tenant, &f->h.key.dst);
+	struct eng_rp *p = eng_rp_find(rq->side.e, rq->side.key.tenant, &rq->side.key.dst);
 
 	if (p)
 		p->taken += bytes;
 }
 
-void eng_rp_cnp(struct eng_far *f, rwy_time now)
+void eng_rp_cnp(struct eng_requester *rq, rwy_time now)
 {
-	struct eng *e = f->h.e;
-	struct eng_rp *p = eng_rp_find(e, f->h.key.tenant, &f->h.key.dst);
+	struct eng *e = rq->side.e;
+	struct eng_rp *p = eng_rp_find(e, rq->side.key.tenant, &rq->side.key.dst);
 
-	if (!eng_far_active(f) || !e->cfg.rp)
+	if (!eng_requester_active(rq) || !e->cfg.rp)
 		return;
 	/* Nobody knows yet what it takes: the first one only begins to look, more of them follow where it is
 	 * meant. */
 	if (!p) {
-		p = start(f, now);
+		p = start(rq, now);
 		if (p)
 			p->last_cnp = now;
 		return;
@@ -197,9 +197,9 @@ rwy_time eng_rp_next(const struct eng *e)
 	return at;
 }
 
-uint64_t eng_rp_rate(const struct eng_far *f)
+uint64_t eng_rp_rate(const struct eng_requester *rq)
 {
-	const struct eng_rp *p = eng_rp_find(f->h.e, f->h.key.tenant, &f->h.key.dst);
+	const struct eng_rp *p = eng_rp_find(rq->side.e, rq->side.key.tenant, &rq->side.key.dst);
 
 	return p ? p->rate_Bps : 0;
 }

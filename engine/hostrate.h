@@ -11,8 +11,8 @@
 struct eng_rp {
 	struct rwy_ip host;
 	uint32_t tenant;
-	struct eng_rp *chain, *next; /* of its bucket; of all */
-	struct eng_far *head, *tail; /* flows that have something for it, in turn */
+	struct eng_rp *chain, *next;       /* of its bucket; of all */
+	struct eng_requester *head, *tail; /* flows that have something for it, in turn */
 	struct cc_cfg cfg;
 	const struct cc_ops *ops;
 	rwy_time ticked, last_cnp;
@@ -28,8 +28,8 @@ struct eng_rp {
 
 struct eng_rp *eng_rp_find(struct eng *e, uint32_t tenant, const struct rwy_ip *host); /* NULL: none */
 /* Flows that have something for it, in turn. */
-void eng_rp_push(struct eng_rp *p, struct eng_far *f);
-struct eng_far *eng_rp_pop(struct eng_rp *p);
+void eng_rp_push(struct eng_rp *p, struct eng_requester *rq);
+struct eng_requester *eng_rp_pop(struct eng_rp *p);
 void eng_rp_apply(struct eng_rp *p);                    /* after anything that its rate depends on */
 bool eng_rp_over(const struct eng_rp *p, rwy_time now); /* the host takes all again */
 void eng_rp_end(struct eng *e, struct eng_rp **at);

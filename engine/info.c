@@ -13,7 +13,7 @@ const struct eng_counters *eng_counters(const struct eng *e)
 
 uint32_t eng_flow_count(const struct eng *e)
 {
-	return e->halves - e->paired; /* a pair is one connection */
+	return e->sides - e->paired; /* a pair is one connection */
 }
 
 uint64_t eng_custody_bytes(const struct eng *e)
@@ -28,26 +28,26 @@ uint64_t eng_custody_max(const struct eng *e)
 
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out)
 {
-	if (e->tun[tunnel].wan)
-		wan_get_stats(e->tun[tunnel].wan, out);
+	if (e->tunnel[tunnel].wan)
+		wan_get_stats(e->tunnel[tunnel].wan, out);
 	else
 		*out = (struct wan_stats){.ecn = "off"};
 }
 
-static const char *state_name(const struct eng_half *h, bool idle)
+static const char *state_name(const struct eng_side *side, bool idle)
 {
-	if (h->close_at != RWY_NEVER)
+	if (side->close_at != RWY_NEVER)
 		return "closing";
-	if (eng_failed(h))
+	if (eng_failed(side))
 		return "failed";
-	if (eng_unpaired(h))
+	if (eng_unpaired(side))
 		return "learning";
 	return idle ? "idle" : "paired";
 }
 
-static const char *learned_name(const struct eng_half *h)
+static const char *learned_name(const struct eng_side *side)
 {
-	switch ((enum eng_learned)h->learned) {
+	switch ((enum eng_learned)side->learned) {
 	case ENG_BY_NOBODY:
 		return "";
 	case ENG_BY_CM:
@@ -63,79 +63,80 @@ static const char *learned_name(const struct eng_half *h)
 #define NEAR_SOURCE (2 * RWY_MS) /* a host feels a CNP so long */
 
 /* What would have to be larger for the local host to send faster. */
-static const char *limit(const struct eng_near *n)
+static const char *limit(const struct eng_responder *rs)
 {
 	uint64_t drain;
 
-	if (n->held)
+	if (rs->ack_blocked)
 		return "memory";
-	if (!n->req || !wan_tx_queued(n->req))
+	if (!rs->requests || !wan_tx_queued(rs->requests))
 		return "";
-	if (!wan_tx_unsent(n->req)) /* all it gave is on its way: it gives no more, or may not */
-		return n->h.e->now < n->cnp_at + NEAR_SOURCE ? "near-source" : "window";
-	if (!wan_tx_blocked(n->req))
+	if (!wan_tx_unsent(rs->requests)) /* all it gave is on its way: it gives no more, or may not */
+		return rs->side.e->now < rs->cnp_at + NEAR_SOURCE ? "near-source" : "window";
+	if (!wan_tx_blocked(rs->requests))
 		return "path";
-	return wan_tx_window(n->req, &drain) ? "host" : "far";
+	return wan_tx_window(rs->requests, &drain) ? "host" : "far";
 }
 
-static void add_near(struct eng_flow_info *o, const struct eng_near *n)
+static void add_near(struct eng_flow_info *o, const struct eng_responder *rs)
 {
-	o->tx_packets = n->packets;
-	o->tx_bytes = n->bytes;
-	o->custody_bytes = n->custody;
-	o->limit = limit(n);
-	if (n->req)
-		o->remote_window = wan_tx_window(n->req, &o->remote_drain_Bps);
-	if (n->h.state == ENG_R_NEW)
+	o->tx_packets = rs->packets;
+	o->tx_bytes = rs->bytes;
+	o->custody_bytes = rs->custody;
+	o->limit = limit(rs);
+	if (rs->requests)
+		o->remote_window = wan_tx_window(rs->requests, &o->remote_drain_Bps);
+	if (rs->side.state == ENG_R_NEW)
 		return;
-	o->near_psn = n->resp.epsn;
-	o->near_acked = n->resp.acked;
-	o->pmtu = n->resp.pmtu;
+	o->near_psn = rs->resp.epsn;
+	o->near_acked = rs->resp.acked;
+	o->pmtu = rs->resp.pmtu;
 }
 
-static void add_far(struct eng_flow_info *o, const struct eng_far *f)
+static void add_far(struct eng_flow_info *o, const struct eng_requester *rq)
 {
-	o->rx_packets = f->packets;
-	o->rx_bytes = f->bytes;
-	if (!eng_far_active(f))
+	o->rx_packets = rq->packets;
+	o->rx_bytes = rq->bytes;
+	if (!eng_requester_active(rq))
 		return;
-	o->far_una = f->reqr.una;
-	o->far_nxt = f->reqr.nxt;
-	o->far_queue = f->reqr.q.n;
-	o->far_rate_Bps = eng_rp_rate(f);
-	o->far_rtt = f->reqr.srtt;
-	o->host_resent = f->reqr.resent;
-	o->rnr_naks = f->reqr.rnr_naks;
+	o->far_una = rq->reqr.una;
+	o->far_nxt = rq->reqr.nxt;
+	o->far_queue = rq->reqr.q.n;
+	o->far_rate_Bps = eng_rp_rate(rq);
+	o->far_rtt = rq->reqr.srtt;
+	o->host_resent = rq->reqr.resent;
+	o->rnr_naks = rq->reqr.rnr_naks;
 	if (!o->pmtu)
-		o->pmtu = f->reqr.pmtu;
+		o->pmtu = rq->reqr.pmtu;
 }
 
-static void fill(struct eng_flow_info *o, const struct eng_half *h)
+static void fill(struct eng_flow_info *o, const struct eng_side *side)
 {
-	const struct eng_near *n = h->is_far ? NULL : (const struct eng_near *)h;
-	const struct eng_far *f = h->is_far ? (const struct eng_far *)h : n->far;
+	const struct eng_responder *rs = side->is_requester ? NULL : (const struct eng_responder *)side;
+	const struct eng_requester *rq =
+	    side->is_requester ? (const struct eng_requester *)side : rs->requester;
 
 	memset(o, 0, sizeof(*o));
 	o->limit = "";
-	o->tenant = h->key.tenant;
-	o->local = h->is_far ? h->key.dst : h->key.src;
-	o->remote = h->is_far ? h->key.src : h->key.dst;
-	o->local_qpn = h->is_far ? h->key.qpn : n->lqpn;
-	o->remote_qpn = h->is_far ? f->rqpn : h->key.qpn;
-	if (h->tunnel != ENG_NO_TUNNEL)
-		snprintf(o->tunnel, sizeof(o->tunnel), "%s", h->e->cfg.tunnel[h->tunnel].name);
-	o->learned = learned_name(h);
-	o->error = h->error;
+	o->tenant = side->key.tenant;
+	o->local = side->is_requester ? side->key.dst : side->key.src;
+	o->remote = side->is_requester ? side->key.src : side->key.dst;
+	o->local_qpn = side->is_requester ? side->key.qpn : rs->local_qpn;
+	o->remote_qpn = side->is_requester ? rq->remote_qpn : side->key.qpn;
+	if (side->tunnel != ENG_NO_TUNNEL)
+		snprintf(o->tunnel, sizeof(o->tunnel), "%s", side->e->cfg.tunnel[side->tunnel].name);
+	o->learned = learned_name(side);
+	o->error = side->error;
 	/* Packets of the other site count, also while the local host does not answer it. */
-	o->last = f && f->h.last > h->last ? f->h.last : h->last;
-	o->state = state_name(h, rwy_since(o->last, h->e->now) > ENG_IDLE);
-	if (n)
-		add_near(o, n);
-	if (f)
-		add_far(o, f);
-	if (f && eng_failed(&f->h) && !eng_failed(h)) {
+	o->last = rq && rq->side.last > side->last ? rq->side.last : side->last;
+	o->state = state_name(side, rwy_since(o->last, side->e->now) > ENG_IDLE);
+	if (rs)
+		add_near(o, rs);
+	if (rq)
+		add_far(o, rq);
+	if (rq && eng_failed(&rq->side) && !eng_failed(side)) {
 		o->state = "failed";
-		o->error = f->h.error;
+		o->error = rq->side.error;
 	}
 }
 
@@ -149,17 +150,17 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 	/* The cursor is a table slot. A slot is told whole or, when it would not fit behind others, in the
 	 * next call. */
 	for (; *cursor < end && *cursor <= e->table_mask; (*cursor)++) {
-		const struct eng_half *h = e->table[*cursor];
+		const struct eng_side *side = e->table[*cursor];
 		unsigned here = 0;
 
-		for (const struct eng_half *c = h; c; c = c->chain)
+		for (const struct eng_side *c = side; c; c = c->chain)
 			here++;
 		if (n + here > max && n)
 			return n;
-		for (; h && n < max; h = h->chain)
-			/* A paired far half is told with its near half. */
-			if (!h->is_far || !((const struct eng_far *)h)->near)
-				fill(&out[n++], h);
+		for (; side && n < max; side = side->chain)
+			/* A paired requester side is told with its responder side. */
+			if (!side->is_requester || !((const struct eng_requester *)side)->responder)
+				fill(&out[n++], side);
 	}
 	if (*cursor > e->table_mask)
 		*cursor = 0;

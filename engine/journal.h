@@ -17,7 +17,7 @@
 
 #include "rwy/ip.h"
 
-struct eng_jent {
+struct eng_journal_entry {
 	_Atomic uint32_t used;  /* 0: free. Written last when taken, first when given back */
 	_Atomic uint32_t acked; /* everything before this PSN was acknowledged to the host */
 	uint32_t qpn;           /* destination QPN of the host's requests */
@@ -28,6 +28,6 @@ struct eng_jent {
 	uint32_t reserved[2];
 	struct rwy_ip src, dst; /* of the host's requests */
 };
-static_assert(sizeof(struct eng_jent) == 64, "one cache line");
+static_assert(sizeof(struct eng_journal_entry) == 64, "one cache line");
 
 #endif

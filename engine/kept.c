@@ -46,9 +46,10 @@ static void release(struct eng_keptq *q)
 	*q = (struct eng_keptq){0};
 }
 
-const struct eng_kept *eng_near_kept(const struct eng_near *n, const struct eng_keptq *q, roce_psn psn)
+const struct eng_kept *eng_responder_kept(
+    const struct eng_responder *rs, const struct eng_keptq *q, roce_psn psn)
 {
-	uint64_t serial = roce_resp_serial(&n->resp, psn);
+	uint64_t serial = roce_resp_serial(&rs->resp, psn);
 	uint32_t lo = 0, hi = q->n;
 
 	while (lo < hi) {
@@ -62,7 +63,7 @@ const struct eng_kept *eng_near_kept(const struct eng_near *n, const struct eng_
 	return lo < q->n && at(q, lo)->serial == serial ? at(q, lo) : NULL;
 }
 
-const struct eng_kept *eng_near_kept_next(const struct eng_keptq *q, const struct eng_kept *k)
+const struct eng_kept *eng_responder_kept_next(const struct eng_keptq *q, const struct eng_kept *k)
 {
 	uint32_t i = ((uint32_t)(k - q->at) - q->head) & (q->cap - 1);
 
@@ -72,38 +73,38 @@ const struct eng_kept *eng_near_kept_next(const struct eng_keptq *q, const struc
 /* --- ATOMICs ------------------------------------------------------------------------------------- */
 
 /* Records of all take no more than an eighth of what READ responses may. */
-static bool grow_atomics(struct eng_near *n)
+static bool grow_atomics(struct eng_responder *rs)
 {
-	struct eng *e = n->h.e;
-	uint64_t more = n->atomics.cap * sizeof(struct eng_kept);
+	struct eng *e = rs->side.e;
+	uint64_t more = rs->atomics.cap * sizeof(struct eng_kept);
 
-	if (n->atomics.cap == ENG_REPEAT_MAX || e->kept_atomics + more > e->cfg.read_cache_total >> 3 ||
-	    !grow(&n->atomics))
+	if (rs->atomics.cap == ENG_REPEAT_MAX || e->kept_atomics + more > e->cfg.read_cache_total >> 3 ||
+	    !grow(&rs->atomics))
 		return false;
 	e->kept_atomics += more;
 	return true;
 }
 
-void eng_near_keep_atomic(struct eng_near *n, roce_psn psn, uint64_t original)
+void eng_responder_keep_atomic(struct eng_responder *rs, roce_psn psn, uint64_t original)
 {
-	struct eng_keptq *q = &n->atomics;
+	struct eng_keptq *q = &rs->atomics;
 
-	n->answered++;
-	if (q->n == q->cap && !grow_atomics(n)) {
+	rs->answered++;
+	if (q->n == q->cap && !grow_atomics(rs)) {
 		if (!q->n)
 			return; /* no memory at all: asked for again, it is an error */
 		pop(q);
 	}
-	*at(q, q->n++) = (struct eng_kept){.serial = roce_resp_serial(&n->resp, psn), .original = original};
+	*at(q, q->n++) = (struct eng_kept){.serial = roce_resp_serial(&rs->resp, psn), .original = original};
 }
 
 /* --- READ responses ------------------------------------------------------------------------------ */
 
 /* One keeper more, or less. */
-static void share(const struct eng_near *n, int by)
+static void share(const struct eng_responder *rs, int by)
 {
-	struct eng *e = n->h.e;
-	struct eng_ten *t = n->h.ten;
+	struct eng *e = rs->side.e;
+	struct eng_tenant *t = rs->side.tenant;
 
 	e->keepers += (uint32_t)by;
 	t->keepers += (uint32_t)by;
@@ -111,123 +112,124 @@ static void share(const struct eng_near *n, int by)
 	t->kept_share = t->keepers ? t->cfg.custody / t->keepers : 0;
 }
 
-static void enter(struct eng_near *n)
+static void enter(struct eng_responder *rs)
 {
-	struct eng *e = n->h.e;
-	struct eng_near *hand = e->kept_hand;
+	struct eng *e = rs->side.e;
+	struct eng_responder *hand = e->kept_hand;
 
-	if (n->kept_next)
+	if (rs->kept_next)
 		return;
-	n->kept_next = hand ? hand : n;
-	n->kept_prev = hand ? hand->kept_prev : n;
-	n->kept_next->kept_prev = n->kept_prev->kept_next = n;
-	e->kept_hand = n;
-	share(n, 1);
+	rs->kept_next = hand ? hand : rs;
+	rs->kept_prev = hand ? hand->kept_prev : rs;
+	rs->kept_next->kept_prev = rs->kept_prev->kept_next = rs;
+	e->kept_hand = rs;
+	share(rs, 1);
 }
 
-static void leave(struct eng_near *n)
+static void leave(struct eng_responder *rs)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 
-	if (!n->kept_next)
+	if (!rs->kept_next)
 		return;
-	if (e->kept_hand == n)
-		e->kept_hand = n->kept_next == n ? NULL : n->kept_next;
-	n->kept_next->kept_prev = n->kept_prev;
-	n->kept_prev->kept_next = n->kept_next;
-	n->kept_next = n->kept_prev = NULL;
-	share(n, -1);
+	if (e->kept_hand == rs)
+		e->kept_hand = rs->kept_next == rs ? NULL : rs->kept_next;
+	rs->kept_next->kept_prev = rs->kept_prev;
+	rs->kept_prev->kept_next = rs->kept_next;
+	rs->kept_next = rs->kept_prev = NULL;
+	share(rs, -1);
 }
 
-static void account(struct eng_near *n, const struct rwy_buf *b, bool more)
+static void account(struct eng_responder *rs, const struct rwy_buf *b, bool more)
 {
-	struct eng *e = n->h.e;
-	uint64_t cost = eng_cost(e, b);
+	struct eng *e = rs->side.e;
+	uint64_t cost = eng_buf_cost(e, b);
 
-	n->kept += more ? cost : -cost;
+	rs->kept += more ? cost : -cost;
 	e->kept += more ? cost : -cost;
 	e->kept_bufs += more ? 1u : -1u;
 }
 
-static void drop_oldest(struct eng_near *n)
+static void drop_oldest(struct eng_responder *rs)
 {
-	struct rwy_buf *b = at(&n->reads, 0)->buf;
+	struct rwy_buf *b = at(&rs->reads, 0)->buf;
 
-	account(n, b, false);
-	pop(&n->reads);
-	rwy_buf_free(&n->h.e->bufs, b);
+	account(rs, b, false);
+	pop(&rs->reads);
+	rwy_buf_free(&rs->side.e->bufs, b);
 }
 
 /* Takes it from a connection that has more than its share. A few steps a packet find one sooner or later. */
-static void take_from_others(const struct eng_near *n, uint64_t cost)
+static void take_from_others(const struct eng_responder *rs, uint64_t cost)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 
 	for (unsigned i = 0; i < STEPS && e->kept + cost > e->cfg.read_cache_total; i++) {
-		struct eng_near *v = e->kept_hand;
+		struct eng_responder *v = e->kept_hand;
 
 		e->kept_hand = v->kept_next;
 		while (v->kept > e->kept_share && e->kept + cost > e->cfg.read_cache_total)
 			drop_oldest(v);
-		if (v != n && !v->reads.n)
+		if (v != rs && !v->reads.n)
 			leave(v);
 	}
 }
 
 /* Whether there is room for a buffer that takes `cost`; n is in the ring. */
-static bool make_room(struct eng_near *n, uint64_t cost)
+static bool make_room(struct eng_responder *rs, uint64_t cost)
 {
-	const struct eng_cfg *cfg = &n->h.e->cfg;
-	struct eng_keptq *q = &n->reads;
-	struct eng *e = n->h.e;
+	const struct eng_cfg *cfg = &rs->side.e->cfg;
+	struct eng_keptq *q = &rs->reads;
+	struct eng *e = rs->side.e;
 
-	while (q->n && (n->answered - at(q, 0)->buf->msn >= ENG_REPEAT_MAX ||
-	                   n->kept + cost > cfg->read_cache_conn || n->kept + cost > n->h.ten->kept_share))
-		drop_oldest(n);
-	if (e->kept + cost > cfg->read_cache_total && n->kept + cost <= e->kept_share)
-		take_from_others(n, cost);
+	while (q->n &&
+	       (rs->answered - at(q, 0)->buf->msn >= ENG_REPEAT_MAX ||
+	           rs->kept + cost > cfg->read_cache_conn || rs->kept + cost > rs->side.tenant->kept_share))
+		drop_oldest(rs);
+	if (e->kept + cost > cfg->read_cache_total && rs->kept + cost <= e->kept_share)
+		take_from_others(rs, cost);
 	while (q->n && e->kept + cost > cfg->read_cache_total)
-		drop_oldest(n);
+		drop_oldest(rs);
 	return e->kept + cost <= cfg->read_cache_total && (q->n < q->cap || grow(q));
 }
 
-void eng_near_keep_read(struct eng_near *n, roce_psn psn, struct rwy_buf *b)
+void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_buf *b)
 {
-	struct eng *e = n->h.e;
-	struct eng_keptq *q = &n->reads;
+	struct eng *e = rs->side.e;
+	struct eng_keptq *q = &rs->reads;
 
-	b->msn = n->answered;
-	if (roce_op_ends(roce_op(n->resp.serve_opcode)))
-		n->answered++;
-	enter(n);
-	if (!make_room(n, eng_cost(e, b))) {
+	b->msn = rs->answered;
+	if (roce_op_ends(roce_op(rs->resp.serve_opcode)))
+		rs->answered++;
+	enter(rs);
+	if (!make_room(rs, eng_buf_cost(e, b))) {
 		e->c.read_cache_full++;
 		rwy_buf_free(&e->bufs, b);
 		if (!q->n)
-			leave(n);
+			leave(rs);
 		return;
 	}
-	*at(q, q->n++) = (struct eng_kept){.serial = roce_resp_serial(&n->resp, psn), .buf = b};
-	account(n, b, true);
+	*at(q, q->n++) = (struct eng_kept){.serial = roce_resp_serial(&rs->resp, psn), .buf = b};
+	account(rs, b, true);
 }
 
-void eng_near_forget_reads(struct eng_near *n)
+void eng_responder_forget_reads(struct eng_responder *rs)
 {
-	while (n->reads.n)
-		drop_oldest(n);
-	leave(n);
-	release(&n->reads);
+	while (rs->reads.n)
+		drop_oldest(rs);
+	leave(rs);
+	release(&rs->reads);
 }
 
-void eng_near_forget_answers(struct eng_near *n)
+void eng_responder_forget_answers(struct eng_responder *rs)
 {
-	uint32_t cap = n->atomics.cap;
+	uint32_t cap = rs->atomics.cap;
 
-	eng_near_forget_reads(n);
+	eng_responder_forget_reads(rs);
 	if (cap > FEW)
-		n->h.e->kept_atomics -= (cap - FEW) * sizeof(struct eng_kept);
-	release(&n->atomics);
-	n->answered = 0;
+		rs->side.e->kept_atomics -= (cap - FEW) * sizeof(struct eng_kept);
+	release(&rs->atomics);
+	rs->answered = 0;
 }
 
 uint32_t eng_kept_buffers(const struct eng *e)

@@ -14,40 +14,40 @@
 static void rc_packet(struct eng *e, uint32_t tenant, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};
-	struct eng_near *n;
-	struct eng_far *f;
+	struct eng_responder *rs;
+	struct eng_requester *rq;
 
 	if (roce_op_is_request(pkt->info)) {
-		n = eng_near_get(e, &k, true, now);
-		if (n)
-			eng_near_request(n, pkt, b, now);
+		rs = eng_responder_get(e, &k, true, now);
+		if (rs)
+			eng_responder_request(rs, pkt, b, now);
 		else
-			rwy_buf_free(&e->bufs, b); /* counted by eng_near_get */
+			rwy_buf_free(&e->bufs, b); /* counted by eng_responder_get */
 		return;
 	}
-	n = (struct eng_near *)eng_find(e, &k, false);
-	f = eng_learn_owner(e, tenant, n, pkt, now);
-	if (!f || !(n || (n = eng_near_get(e, &k, false, now)))) {
+	rs = (struct eng_responder *)eng_find(e, &k, false);
+	rq = eng_pair_owner(e, tenant, rs, pkt, now);
+	if (!rq || !(rs || (rs = eng_responder_get(e, &k, false, now)))) {
 		eng_drop(e, b, &e->c.drop_unknown_qpn);
 		return;
 	}
-	if (n->far != f)
-		eng_pair_halves(n, f, ENG_BY_PROBE);
-	n->h.last = now;
-	eng_far_response(n->far, pkt, b, now);
+	if (rs->requester != rq)
+		eng_pair_join(rs, rq, ENG_BY_PROBE);
+	rs->side.last = now;
+	eng_requester_response(rs->requester, pkt, b, now);
 }
 
 /* A local host asks its sender to slow down: we are the sender. It never crosses the WAN. */
 static void cnp(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};
-	const struct eng_near *n = (const struct eng_near *)eng_find(e, &k, false);
+	const struct eng_responder *rs = (const struct eng_responder *)eng_find(e, &k, false);
 
-	if (n && n->far)
-		eng_rp_cnp(n->far, now);
+	if (rs && rs->requester)
+		eng_rp_cnp(rs->requester, now);
 }
 
-static struct wan_txflow *mgmt_flow(struct eng_tun *t, rwy_time now)
+static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
 {
 	uint8_t info[WAN_OPEN_MAX];
 	struct eng_open o = {.type = ENG_OPEN_MGMT, .rnr_retry = 255, .retry = 255};
@@ -80,7 +80,7 @@ static bool hop(uint8_t *ip, uint32_t len)
 static void best_effort(
     struct eng *e, uint32_t tenant, struct roce_pkt *pkt, struct rwy_buf *b, bool roce, rwy_time now)
 {
-	int t = eng_way(e, tenant, &pkt->src, &pkt->dst, 0);
+	int t = eng_steer(e, tenant, &pkt->src, &pkt->dst, 0);
 
 	if (t < 0) {
 		eng_drop(e, b, &e->c.drop_no_route);
@@ -91,9 +91,9 @@ static void best_effort(
 		return;
 	}
 	if (roce && roce_is_gsi(pkt)) {
-		struct wan_txflow *m = mgmt_flow(&e->tun[t], now);
+		struct wan_txflow *m = mgmt_flow(&e->tunnel[t], now);
 
-		if (!eng_learn_cm(e, tenant, pkt, now)) {
+		if (!eng_cm_learn(e, tenant, pkt, now)) {
 			rwy_buf_free(&e->bufs, b);
 			return;
 		}
@@ -108,7 +108,7 @@ static void best_effort(
 	}
 	e->c.dgrams++;
 	if (eng_tag(e, tenant, b))
-		wan_dgram_send(e->tun[t].wan, b, now);
+		wan_dgram_send(e->tunnel[t].wan, b, now);
 }
 
 #define GROUP 16 /* packets of a burst looked at together */
@@ -119,8 +119,8 @@ struct lan_in {
 	struct roce_pkt pkt;
 	uint32_t tenant;
 	enum roce_parse_reason reason;
-	struct eng_half **bucket; /* of the connection; NULL: no RC packet */
-	struct eng_half *half;    /* probably its connection: only to be fetched */
+	struct eng_side **bucket; /* of the connection; NULL: no RC packet */
+	struct eng_side *side;    /* probably its connection: only to be fetched */
 };
 
 static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
@@ -191,15 +191,15 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 /* What the connection of a packet points to. It may have gone meanwhile: its memory is still there. */
 static void fetch_more(const struct lan_in *in)
 {
-	const struct eng_near *n = (const struct eng_near *)in->half;
+	const struct eng_responder *rs = (const struct eng_responder *)in->side;
 
-	if (!n || n->h.is_far)
+	if (!rs || rs->side.is_requester)
 		return;
 	if (roce_op_is_request(in->pkt.info)) {
-		eng_fetch(n->req, 2);
-		__builtin_prefetch(n->jent, 1);
-	} else if (n->far) {
-		eng_fetch(n->far, ENG_HALF_LINES);
+		eng_fetch(rs->requests, 2);
+		__builtin_prefetch(rs->journal, 1);
+	} else if (rs->requester) {
+		eng_fetch(rs->requester, ENG_SIDE_LINES);
 	}
 }
 
@@ -215,7 +215,7 @@ static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tena
 		in[i].reason = roce_parse(bufs[i]->data, bufs[i]->len, &in[i].pkt);
 		in[i].tenant = tenants[i];
 		in[i].bucket = NULL;
-		in[i].half = NULL;
+		in[i].side = NULL;
 		if (in[i].reason != ROCE_PARSE_OK || in[i].pkt.info->transport != ROCE_RC)
 			continue;
 		struct eng_key k = {in[i].pkt.src, in[i].pkt.dst, in[i].pkt.dqpn, in[i].tenant};
@@ -224,8 +224,8 @@ static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tena
 		__builtin_prefetch(in[i].bucket);
 	}
 	for (unsigned i = 0; i < n; i++)
-		if (in[i].bucket && (in[i].half = *in[i].bucket))
-			eng_fetch(in[i].half, ENG_HALF_LINES);
+		if (in[i].bucket && (in[i].side = *in[i].bucket))
+			eng_fetch(in[i].side, ENG_SIDE_LINES);
 	for (unsigned i = 0; i < n; i++) {
 		if (i + AHEAD < n)
 			fetch_more(&in[i + AHEAD]);

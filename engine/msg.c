@@ -12,7 +12,7 @@ size_t eng_open_encode(uint8_t *out, const struct eng_open *o)
 	out[3] = 0;
 	rwy_put16(out + 4, o->pmtu);
 	rwy_put16(out + 6, 0);
-	rwy_put32(out + 8, o->life);
+	rwy_put32(out + 8, o->incarnation);
 	rwy_put32(out + 12, o->peer_qpn);
 	memcpy(out + 16, o->key.src.b, 16);
 	memcpy(out + 32, o->key.dst.b, 16);
@@ -29,7 +29,7 @@ bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len)
 	o->rnr_retry = p[1];
 	o->retry = p[2];
 	o->pmtu = rwy_get16(p + 4);
-	o->life = rwy_get32(p + 8);
+	o->incarnation = rwy_get32(p + 8);
 	o->peer_qpn = rwy_get32(p + 12);
 	memcpy(o->key.src.b, p + 16, 16);
 	memcpy(o->key.dst.b, p + 32, 16);
@@ -48,7 +48,7 @@ size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c)
 	out[1] = c->syndrome;
 	out[2] = c->end;
 	out[3] = 0;
-	rwy_put32(out + 4, c->life);
+	rwy_put32(out + 4, c->incarnation);
 	rwy_put32(out + 8, c->qpn);
 	rwy_put32(out + 12, c->psn);
 	rwy_put32(out + 16, c->msn);
@@ -62,7 +62,7 @@ bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len)
 	c->type = p[0];
 	c->syndrome = p[1];
 	c->end = p[2] < ENG_ENDS ? p[2] : ENG_END_UNTOLD;
-	c->life = rwy_get32(p + 4);
+	c->incarnation = rwy_get32(p + 4);
 	c->qpn = rwy_get32(p + 8);
 	c->psn = rwy_get32(p + 12);
 	c->msn = rwy_get32(p + 16);

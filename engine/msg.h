@@ -30,7 +30,7 @@ struct eng_open {
 	uint8_t type;
 	uint8_t rnr_retry, retry; /* of the requester's QP; 255: not known */
 	uint16_t pmtu;            /* 0: not known */
-	uint32_t life;            /* changes when the near gateway starts the flow anew */
+	uint32_t incarnation;     /* changes when the near gateway starts the flow anew */
 	uint32_t peer_qpn;        /* the QPN of key.src, 0: not known */
 	uint32_t vni;             /* of the tenant, 0: plain */
 	struct eng_key key;       /* without its tenant */
@@ -69,7 +69,7 @@ struct eng_ctrl {
 	uint8_t type;
 	uint8_t syndrome;
 	uint8_t end; /* enum eng_end; a number of a newer gateway is ENG_END_UNTOLD */
-	uint32_t life, qpn, psn, msn;
+	uint32_t incarnation, qpn, psn, msn;
 };
 #define ENG_CTRL_LEN 20
 

@@ -55,35 +55,35 @@ static struct eng_pair *get_pair(
 	return p;
 }
 
-static void push(struct eng_pair *p, struct eng_far *f)
+static void push(struct eng_pair *p, struct eng_requester *rq)
 {
-	f->pair_next = NULL;
+	rq->pair_next = NULL;
 	if (p->tail)
-		p->tail->pair_next = f;
+		p->tail->pair_next = rq;
 	else
-		p->head = f;
-	p->tail = f;
-	f->turn = ENG_TURN_WAITING;
-	f->h.e->learning++;
+		p->head = rq;
+	p->tail = rq;
+	rq->turn = ENG_TURN_WAITING;
+	rq->side.e->learning++;
 }
 
 static void next_turn(struct eng_pair *p, rwy_time now)
 {
-	struct eng_far *f = p->head;
+	struct eng_requester *rq = p->head;
 
-	if (p->turn || !f || now < p->quiet_until)
+	if (p->turn || !rq || now < p->quiet_until)
 		return;
-	p->head = f->pair_next;
+	p->head = rq->pair_next;
 	if (!p->head)
 		p->tail = NULL;
-	f->pair_next = NULL;
-	f->turn = ENG_TURN_OUT;
-	p->turn = f;
+	rq->pair_next = NULL;
+	rq->turn = ENG_TURN_OUT;
+	p->turn = rq;
 	p->turn_end = now + TURN_MAX;
-	eng_dirty(&f->h);
+	eng_dirty(&rq->side);
 }
 
-bool eng_learn_waits(
+bool eng_pair_waits(
     const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local)
 {
 	const struct eng_pair *p = e->learning ? find_pair(e, tenant, remote, local) : NULL;
@@ -91,108 +91,109 @@ bool eng_learn_waits(
 	return p && (p->turn || p->head);
 }
 
-void eng_learn_wait(struct eng_far *f, rwy_time now)
+void eng_pair_wait(struct eng_requester *rq, rwy_time now)
 {
-	if (f->turn != ENG_TURN_NONE)
+	if (rq->turn != ENG_TURN_NONE)
 		return;
-	f->pair = get_pair(f->h.e, f->h.key.tenant, &f->h.key.src, &f->h.key.dst);
-	if (!f->pair)
+	rq->pair = get_pair(rq->side.e, rq->side.key.tenant, &rq->side.key.src, &rq->side.key.dst);
+	if (!rq->pair)
 		return; /* no memory: the flow stays silent until it is forgotten */
-	push(f->pair, f);
-	next_turn(f->pair, now);
+	push(rq->pair, rq);
+	next_turn(rq->pair, now);
 }
 
-void eng_learn_leave(struct eng_far *f, rwy_time now)
+void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 {
-	struct eng_pair *p = f->pair;
+	struct eng_pair *p = rq->pair;
 
 	if (!p)
 		return;
-	if (f->turn == ENG_TURN_OUT) {
+	if (rq->turn == ENG_TURN_OUT) {
 		p->turn = NULL;
-		f->h.e->learning--;
-		if (!eng_far_answered(f) && !f->near)
-			p->quiet_until = now + f->h.e->cfg.probe_timeout;
-	} else if (f->turn == ENG_TURN_WAITING) {
-		struct eng_far **q = &p->head, *last = NULL;
+		rq->side.e->learning--;
+		if (!eng_requester_answered(rq) && !rq->responder)
+			p->quiet_until = now + rq->side.e->cfg.probe_timeout;
+	} else if (rq->turn == ENG_TURN_WAITING) {
+		struct eng_requester **q = &p->head, *last = NULL;
 
-		while (*q && *q != f) {
+		while (*q && *q != rq) {
 			last = *q;
 			q = &(*q)->pair_next;
 		}
 		if (*q)
-			*q = f->pair_next;
-		if (p->tail == f)
+			*q = rq->pair_next;
+		if (p->tail == rq)
 			p->tail = last;
-		f->h.e->learning--;
+		rq->side.e->learning--;
 	}
-	f->turn = ENG_TURN_NONE;
-	f->pair_next = NULL;
-	f->pair = NULL;
+	rq->turn = ENG_TURN_NONE;
+	rq->pair_next = NULL;
+	rq->pair = NULL;
 	next_turn(p, now);
 }
 
 /*
- * `n` is the half that the answer's QPN belongs to as far as we know, or NULL. Its own far half is the owner,
- * unless it has nothing out and had nothing out for so long that no late answer can be under way: then the
- * QPN is in use again with another peer.
+ * `n` is the side that the answer's QPN belongs to as far as we know, or NULL. Its own requester side is the
+ * owner, unless it has nothing out and had nothing out for so long that no late answer can be under way: then
+ * the QPN is in use again with another peer.
  */
-struct eng_far *eng_learn_owner(
-    struct eng *e, uint32_t tenant, const struct eng_near *n, const struct roce_pkt *pkt, rwy_time now)
+struct eng_requester *eng_pair_owner(
+    struct eng *e, uint32_t tenant, const struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
-	struct eng_far *f = n ? n->far : NULL;
+	struct eng_requester *rq = rs ? rs->requester : NULL;
 	struct eng_pair *p;
 
-	if (f && (!e->learning || (eng_far_active(f) && f->reqr.una != f->reqr.high) ||
-	             now - f->last_tx < e->cfg.probe_timeout))
-		return f;
+	if (rq && (!e->learning || (eng_requester_active(rq) && rq->reqr.una != rq->reqr.high) ||
+	              now - rq->last_tx < e->cfg.probe_timeout))
+		return rq;
 	p = find_pair(e, tenant, &pkt->dst, &pkt->src);
 	/* Its PSN proves nothing either way: a host that expects another PSN names that one in its NAK. */
-	if (p && p->turn && eng_far_active(p->turn) && p->turn->reqr.high != p->turn->reqr.una)
+	if (p && p->turn && eng_requester_active(p->turn) && p->turn->reqr.high != p->turn->reqr.una)
 		return p->turn;
-	return f;
+	return rq;
 }
 
-void eng_unpair(struct eng_far *f)
+void eng_pair_undo(struct eng_requester *rq)
 {
-	eng_log(f->h.e, 4, "unpair local_qpn=%u remote_qpn=%u", f->h.key.qpn, f->near->h.key.qpn);
-	f->h.e->paired--;
-	f->near->far = NULL;
-	f->near = NULL;
-	f->rqpn = 0;
-	f->h.learned = ENG_BY_NOBODY;
-	if (f->h.state == ENG_Q_FAILED)
-		eng_far_enter(f, ENG_Q_IDLE);
+	eng_log(rq->side.e, 4, "unpair local_qpn=%u remote_qpn=%u", rq->side.key.qpn,
+	    rq->responder->side.key.qpn);
+	rq->side.e->paired--;
+	rq->responder->requester = NULL;
+	rq->responder = NULL;
+	rq->remote_qpn = 0;
+	rq->side.learned = ENG_BY_NOBODY;
+	if (rq->side.state == ENG_Q_FAILED)
+		eng_requester_enter(rq, ENG_Q_IDLE);
 }
 
-void eng_pair_halves(struct eng_near *n, struct eng_far *f, enum eng_learned how)
+void eng_pair_join(struct eng_responder *rs, struct eng_requester *rq, enum eng_learned how)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 
-	if (n->far == f && f->near == n)
+	if (rs->requester == rq && rq->responder == rs)
 		return;
-	if (n->far)
-		eng_unpair(n->far);
-	if (f->near)
-		eng_unpair(f);
-	n->far = f;
-	f->near = n;
+	if (rs->requester)
+		eng_pair_undo(rs->requester);
+	if (rq->responder)
+		eng_pair_undo(rq);
+	rs->requester = rq;
+	rq->responder = rs;
 	e->paired++;
-	eng_log(e, 4, "pair local_qpn=%u remote_qpn=%u how=%d", f->h.key.qpn, n->h.key.qpn, how);
-	n->lqpn = f->h.key.qpn;
-	f->rqpn = n->h.key.qpn;
-	if (eng_unpaired(&n->h)) {
-		n->h.learned = (uint8_t)how;
-		eng_half_open(n, -1);
+	eng_log(e, 4, "pair local_qpn=%u remote_qpn=%u how=%d", rq->side.key.qpn, rs->side.key.qpn, how);
+	rs->local_qpn = rq->side.key.qpn;
+	rq->remote_qpn = rs->side.key.qpn;
+	if (eng_unpaired(&rs->side)) {
+		rs->side.learned = (uint8_t)how;
+		eng_count_half_open(rs, -1);
 		e->c.conns_paired++;
 	}
-	if (f->h.learned == ENG_BY_NOBODY)
-		f->h.learned = (uint8_t)how;
-	eng_session_open(n);
+	if (rq->side.learned == ENG_BY_NOBODY)
+		rq->side.learned = (uint8_t)how;
+	eng_session_open(rs);
 	/* What L answers to R is known to belong to f from now on; f needs no turn of its own. */
-	eng_learn_leave(f, e->now);
-	eng_dirty(&f->h);
-	eng_dirty(&n->h);
+	eng_pair_leave(rq, e->now);
+	eng_dirty(&rq->side);
+	eng_dirty(&rs->side);
 }
 
 /* A pair without flows is forgotten: hosts may invent addresses without end. */
@@ -207,31 +208,31 @@ static void forget_pair(struct eng *e, struct eng_pair **at)
 	eng_slab_put(&e->pair_slab, p);
 }
 
-void eng_learn_tick(struct eng *e, rwy_time now)
+void eng_pair_tick(struct eng *e, rwy_time now)
 {
 	struct eng_pair **at = &e->pair_list, *p;
 
 	while ((p = *at)) {
-		struct eng_far *f = p->turn;
+		struct eng_requester *rq = p->turn;
 
-		if (!f && !p->head && now >= p->quiet_until) {
+		if (!rq && !p->head && now >= p->quiet_until) {
 			forget_pair(e, at);
 			continue;
 		}
-		if (f && now >= p->turn_end && p->head) {
+		if (rq && now >= p->turn_end && p->head) {
 			/* Others wait: this one goes to the end of the line, and nobody speaks for a while.
 			 */
 			p->turn = NULL;
 			e->learning--;
 			p->quiet_until = now + e->cfg.probe_timeout;
-			push(p, f);
+			push(p, rq);
 		}
 		next_turn(p, now);
 		at = &p->all_next;
 	}
 }
 
-rwy_time eng_learn_next(const struct eng *e)
+rwy_time eng_pair_next(const struct eng *e)
 {
 	rwy_time at = RWY_NEVER;
 
@@ -243,6 +244,6 @@ rwy_time eng_learn_next(const struct eng *e)
 		else if (!p->turn && p->head)
 			at = rwy_time_min(at, p->quiet_until);
 	}
-	/* Not before eng_learn_tick is called again: it goes with the wheel. */
+	/* Not before eng_pair_tick is called again: it goes with the wheel. */
 	return rwy_time_max(at, (e->wheel_tick + 1) << ENG_WHEEL_SHIFT);
 }

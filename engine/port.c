@@ -10,20 +10,20 @@
 #include "engine/tenants.h"
 #include "rwy/endian.h"
 
-/* A flow's user is a half, or the tunnel itself for its management flow. */
+/* A flow's user is a side, or the tunnel itself for its management flow. */
 static bool is_tunnel(const struct eng *e, const void *user)
 {
-	return (const struct eng_tun *)user >= e->tun &&
-	       (const struct eng_tun *)user < e->tun + ENG_TUNNELS_MAX;
+	return (const struct eng_tunnel *)user >= e->tunnel &&
+	       (const struct eng_tunnel *)user < e->tunnel + ENG_TUNNELS_MAX;
 }
 
 static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size_t len, rwy_time now)
 {
-	struct eng_tun *t = ctx;
+	struct eng_tunnel *t = ctx;
 	struct eng *e = t->e;
 	struct eng_open o;
-	struct eng_near *n;
-	struct eng_far *f;
+	struct eng_responder *rs;
+	struct eng_requester *rq;
 	int tenant;
 
 	if (t->removing)
@@ -47,32 +47,32 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 	case ENG_OPEN_REQ:
 		/* The peer speaks only for hosts behind it. A connection that came by another tunnel goes on
 		 * there as long as that one is there. */
-		if (!eng_behind(e, o.key.tenant, &o.key.dst, &o.key.src, t->idx) ||
-		    !(f = eng_far_get_at(e, &o.key, (int)t->idx, now)) ||
-		    (f->h.tunnel != t->idx && (f->req || f->rsp))) {
+		if (!eng_steer_allows(e, o.key.tenant, &o.key.dst, &o.key.src, t->idx) ||
+		    !(rq = eng_requester_get_at(e, &o.key, (int)t->idx, now)) ||
+		    (rq->side.tunnel != t->idx && (rq->requests || rq->responses))) {
 			e->c.drop_tunnel_msg++;
 			return NULL;
 		}
-		if (f->h.tunnel != t->idx)
-			eng_move(&f->h, t->idx);
-		eng_far_open(f, rx, &o, now);
-		return f;
+		if (rq->side.tunnel != t->idx)
+			eng_side_move(&rq->side, t->idx);
+		eng_requester_open(rq, rx, &o, now);
+		return rq;
 	case ENG_OPEN_RSP:
-		n = (struct eng_near *)eng_find(e, &o.key, false);
-		if (!n || n->h.tunnel != t->idx) {
+		rs = (struct eng_responder *)eng_find(e, &o.key, false);
+		if (!rs || rs->side.tunnel != t->idx) {
 			e->c.drop_tunnel_msg++;
 			return NULL;
 		}
 		/* The flow of an earlier life, which was on its way for long: it must not take this one's
 		 * place. */
-		if (n->rsp && o.life != n->life) {
+		if (rs->responses && o.incarnation != rs->incarnation) {
 			e->c.drop_old_response++;
 			return NULL;
 		}
-		if (n->rsp)
-			wan_rx_reset(n->rsp, now);
-		n->rsp = rx;
-		return n;
+		if (rs->responses)
+			wan_rx_reset(rs->responses, now);
+		rs->responses = rx;
+		return rs;
 	}
 	rwy_unreachable();
 }
@@ -96,7 +96,7 @@ static void to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now)
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		return;
 	}
-	if (cm && r == ROCE_PARSE_OK && !eng_learn_cm(e, (uint32_t)tenant, &pkt, now)) {
+	if (cm && r == ROCE_PARSE_OK && !eng_cm_learn(e, (uint32_t)tenant, &pkt, now)) {
 		rwy_buf_free(&e->bufs, b);
 		return;
 	}
@@ -105,7 +105,7 @@ static void to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now)
 
 static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 {
-	struct eng_tun *t = ctx;
+	struct eng_tunnel *t = ctx;
 	struct eng *e = t->e;
 
 	if (is_tunnel(e, user)) {
@@ -115,99 +115,99 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 		wan_rx_delivered(t->mgmt_rx, seq, now);
 		return;
 	}
-	if (((struct eng_half *)user)->is_far)
-		eng_far_data(user, b, now);
+	if (((struct eng_side *)user)->is_requester)
+		eng_requester_data(user, b, now);
 	else
-		eng_near_answer(user, b, now);
+		eng_responder_answer(user, b, now);
 }
 
 /* The near gateway took back what it sent, or is gone. What the host has never answered is of no use then,
  * and must not stand in the way of others. */
-static void requests_end(struct eng_far *f, enum wan_close_reason reason, rwy_time now)
+static void requests_end(struct eng_requester *rq, enum wan_close_reason reason, rwy_time now)
 {
-	f->req = NULL;
-	f->flow = reason == WAN_CLOSE_BY_SENDER ? ENG_FLOW_LEFT : ENG_FLOW_NONE;
-	if (!f->near && f->turn != ENG_TURN_NONE)
-		eng_far_free(f, now);
+	rq->requests = NULL;
+	rq->flow = reason == WAN_CLOSE_BY_SENDER ? ENG_FLOW_LEFT : ENG_FLOW_NONE;
+	if (!rq->responder && rq->turn != ENG_TURN_NONE)
+		eng_requester_free(rq, now);
 }
 
 static void rx_close(void *ctx, void *user, enum wan_close_reason reason, rwy_time now)
 {
-	struct eng_tun *t = ctx;
+	struct eng_tunnel *t = ctx;
 
 	if (is_tunnel(t->e, user))
 		t->mgmt_rx = NULL;
-	else if (((struct eng_half *)user)->is_far)
+	else if (((struct eng_side *)user)->is_requester)
 		requests_end(user, reason, now);
 	else
-		((struct eng_near *)user)->rsp = NULL;
+		((struct eng_responder *)user)->responses = NULL;
 }
 
 static void tx_acked(void *ctx, void *user, const struct rwy_buf *b, rwy_time now)
 {
-	struct eng_tun *t = ctx;
-	struct eng_near *n = user;
+	struct eng_tunnel *t = ctx;
+	struct eng_responder *rs = user;
 
-	if (!is_tunnel(t->e, user) && !n->h.is_far)
-		eng_ack_at_far_gateway(n, b);
+	if (!is_tunnel(t->e, user) && !rs->side.is_requester)
+		eng_ack_at_far_gateway(rs, b);
 }
 
 static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_time now)
 {
-	struct eng_tun *t = ctx;
+	struct eng_tunnel *t = ctx;
 
 	if (is_tunnel(t->e, user))
 		return;
-	if (((struct eng_half *)user)->is_far)
-		eng_far_rsp_delivered(user, now);
+	if (((struct eng_side *)user)->is_requester)
+		eng_requester_rsp_delivered(user, now);
 	else
-		eng_near_delivered(user, b, now);
+		eng_responder_delivered(user, b, now);
 }
 
 static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now)
 {
-	struct eng_tun *t = ctx;
+	struct eng_tunnel *t = ctx;
 	struct eng_open o = {.type = ENG_OPEN_MGMT, .rnr_retry = 255, .retry = 255};
 
 	(void)now;
 	if (is_tunnel(t->e, user))
 		return eng_open_encode(info, &o);
-	return ((struct eng_half *)user)->is_far ? eng_far_open_info(user, info)
-	                                         : eng_near_open_info(user, info);
+	return ((struct eng_side *)user)->is_requester ? eng_requester_open_info(user, info)
+	                                               : eng_responder_open_info(user, info);
 }
 
 static void tx_reset(void *ctx, void *user, rwy_time now)
 {
-	struct eng_tun *t = ctx;
-	struct eng_near *n = user;
+	struct eng_tunnel *t = ctx;
+	struct eng_responder *rs = user;
 
 	if (is_tunnel(t->e, user)) {
 		t->mgmt = NULL;
 		return;
 	}
-	if (n->h.is_far) {
-		struct eng_far *f = user;
+	if (rs->side.is_requester) {
+		struct eng_requester *rq = user;
 
 		/* The near gateway knows nothing of this connection (any more): nobody waits for the answers.
 		 */
-		f->rsp = NULL;
-		f->rsp_sent = f->rsp_done = 0;
-		f->wait_n = 0;
+		rq->responses = NULL;
+		rq->responses_sent = rq->responses_taken = 0;
+		rq->wait_n = 0;
 		return;
 	}
-	eng_near_reset(n, now);
+	eng_responder_reset(rs, now);
 }
 
 static void rx_dgram(void *ctx, struct rwy_buf *b, rwy_time now)
 {
-	struct eng_tun *t = ctx;
+	struct eng_tunnel *t = ctx;
 
 	to_lan(t->e, b, false, now);
 }
 
 static void state(void *ctx, bool up, bool restarted, rwy_time now)
 {
-	struct eng_tun *t = ctx;
+	struct eng_tunnel *t = ctx;
 	struct eng *e = t->e;
 
 	if (restarted)
@@ -218,7 +218,7 @@ static void state(void *ctx, bool up, bool restarted, rwy_time now)
 
 static void congested(void *ctx, uint8_t path, const struct wan_congest_state *s, rwy_time now)
 {
-	struct eng_tun *t = ctx;
+	struct eng_tunnel *t = ctx;
 	struct eng *e = t->e;
 	const char *name = e->cfg.tunnel[t->idx].name;
 

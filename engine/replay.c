@@ -35,9 +35,9 @@ static void set_length(uint8_t *ip, uint32_t len)
  * begins with FIRST or ONLY, which carry an AETH, also where the far host's series had a MIDDLE
  * (IBA 9.7.5.2.7 and table 38). Copies.
  */
-void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t op)
+void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uint8_t op)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 	struct roce_pkt old, pkt;
 	struct rwy_buf *c;
 	uint32_t grow, head;
@@ -56,7 +56,7 @@ void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t op)
 		memcpy(c->data + head, old.ext, old.info->ext_len);
 	else if (roce_op(op)->ext_len) {
 		c->data[head] = roce_aeth_make(ROCE_AETH_ACK, ROCE_AETH_CREDIT_INVALID);
-		rwy_put24(c->data + head + 1, n->resp.allow_msn);
+		rwy_put24(c->data + head + 1, rs->resp.allow_msn);
 	}
 	memcpy(c->data + head + roce_op(op)->ext_len, old.payload, old.payload_len + old.pad);
 	c->data[head - ROCE_BTH_LEN] = op;
@@ -66,13 +66,13 @@ void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t op)
 		return;
 	}
 	roce_icrc_store(&pkt);
-	eng_lan_send(e, n->h.key.tenant, c, true, &n->h.key.src, &n->nh);
+	eng_lan_send(e, rs->side.key.tenant, c, true, &rs->side.key.src, &rs->nh);
 }
 
 /* The answer to this PSN has not come yet. */
-static bool pending(const struct eng_near *n, roce_psn psn)
+static bool pending(const struct eng_responder *rs, roce_psn psn)
 {
-	const struct roce_resp *r = &n->resp;
+	const struct roce_resp *r = &rs->resp;
 
 	if (!r->rd_n)
 		return false;
@@ -81,51 +81,51 @@ static bool pending(const struct eng_near *n, roce_psn psn)
 	return !roce_psn_before(psn, roce_psn_add(head->psn, head->served));
 }
 
-bool eng_near_has_answer(const struct eng_near *n, roce_psn psn)
+bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn)
 {
-	return eng_near_kept(n, &n->reads, psn) || pending(n, psn);
+	return eng_responder_kept(rs, &rs->reads, psn) || pending(rs, psn);
 }
 
 /* Not kept, and not on its way: the host gets an error, never silence. */
-static void gone(struct eng_near *n, roce_psn psn, const char *why, rwy_time now)
+static void gone(struct eng_responder *rs, roce_psn psn, const char *why, rwy_time now)
 {
-	eng_near_fail(n, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), why, now);
-	roce_resp_lost(&n->resp, psn);
+	eng_responder_fail(rs, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), why, now);
+	roce_resp_lost(&rs->resp, psn);
 }
 
-void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now)
+void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, rwy_time now)
 {
-	const struct eng_kept *k = eng_near_kept(n, &n->reads, psn);
+	const struct eng_kept *k = eng_responder_kept(rs, &rs->reads, psn);
 	uint64_t first = k ? k->serial : 0;
 	bool found = k;
 
 	/* Answers that are missing at the end are still on their way from the far host. */
 	for (uint32_t i = 0; i < cnt && k && k->serial == first + i;
-	     i++, k = eng_near_kept_next(&n->reads, k))
-		eng_near_resend(n, k->buf, roce_resp_read_opcode(i, cnt));
-	if (found || !cnt || pending(n, psn))
+	     i++, k = eng_responder_kept_next(&rs->reads, k))
+		eng_responder_resend(rs, k->buf, roce_resp_read_opcode(i, cnt));
+	if (found || !cnt || pending(rs, psn))
 		return;
 	/* A slow host's timer runs while the answers wait in its own queue. If one is lost, it asks again. */
-	if (rwy_since(n->served_at, now) < ON_ITS_WAY)
-		n->h.e->c.drop_read_on_its_way++;
+	if (rwy_since(rs->served_at, now) < ON_ITS_WAY)
+		rs->side.e->c.drop_read_on_its_way++;
 	else
-		gone(n, psn, "a READ response was lost and is no longer kept", now);
+		gone(rs, psn, "a READ response was lost and is no longer kept", now);
 }
 
-void eng_near_replay_atomic(struct eng_near *n, roce_psn psn, rwy_time now)
+void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_time now)
 {
-	const struct eng_kept *k = eng_near_kept(n, &n->atomics, psn);
+	const struct eng_kept *k = eng_responder_kept(rs, &rs->atomics, psn);
 	uint8_t out[ROCE_BUILD_MAX];
 	struct roce_addr a;
 
 	if (k) {
-		eng_near_address(n, &a);
-		eng_lan_made(n->h.e, n->h.key.tenant, out,
+		eng_responder_address(rs, &a);
+		eng_lan_made(rs->side.e, rs->side.key.tenant, out,
 		    roce_build_atomic_ack(out, &a, psn,
-		        roce_aeth_make(ROCE_AETH_ACK, ROCE_AETH_CREDIT_INVALID), n->resp.allow_msn,
+		        roce_aeth_make(ROCE_AETH_ACK, ROCE_AETH_CREDIT_INVALID), rs->resp.allow_msn,
 		        k->original),
-		    &a.dst, &n->nh);
-	} else if (!pending(n, psn)) {
-		gone(n, psn, "an ATOMIC's answer was lost and is no longer kept", now);
+		    &a.dst, &rs->nh);
+	} else if (!pending(rs, psn)) {
+		gone(rs, psn, "an ATOMIC's answer was lost and is no longer kept", now);
 	}
 }

@@ -1,62 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The requester side's state table: in which state, on which event, what is done. The states themselves
- * change in eng_far_enter. The table itself is in states.h.
+ * change in eng_requester_enter. The table itself is in states.h.
  */
 #include <assert.h>
 
 #include "engine/requester.h"
 
-typedef void on_message(struct eng_far *f, struct rwy_buf *b, rwy_time now);
-typedef void on_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
-typedef void on_timer(struct eng_far *f, rwy_time now);
+typedef void on_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
+typedef void on_response(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+typedef void on_timer(struct eng_requester *rq, rwy_time now);
 
 static const struct {
 	on_message *first, *message;
 	on_response *response;
 	on_timer *timer;
 } table[ENG_Q_STATES] = {
-#define eng_far_IMPOSSIBLE NULL
-#define ROW(s, f, m, r, t) [ENG_Q_##s] = {eng_far_##f, eng_far_##m, eng_far_##r, eng_far_##t},
+#define eng_requester_IMPOSSIBLE NULL
+#define ROW(s, f, m, r, t)                                                                                   \
+	[ENG_Q_##s] = {eng_requester_##f, eng_requester_##m, eng_requester_##r, eng_requester_##t},
     ENG_REQUESTER_TABLE(ROW)
 #undef ROW
 };
 
-static void seen(struct eng_far *f, enum eng_requester_event ev)
+static void seen(struct eng_requester *rq, enum eng_requester_event ev)
 {
-	f->h.e->seen.requester[f->h.state][ev]++;
+	rq->side.e->seen.requester[rq->side.state][ev]++;
 }
 
-void eng_far_data(struct eng_far *f, struct rwy_buf *b, rwy_time now)
+void eng_requester_data(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
-	f->h.last = now;
-	if (f->flow == ENG_FLOW_DISCARD) {
-		eng_far_forget(f, b, now);
-	} else if (f->flow == ENG_FLOW_FIRST) {
-		seen(f, ENG_QE_FIRST);
-		table[f->h.state].first(f, b, now);
+	rq->side.last = now;
+	if (rq->flow == ENG_FLOW_DISCARD) {
+		eng_requester_forget(rq, b, now);
+	} else if (rq->flow == ENG_FLOW_FIRST) {
+		seen(rq, ENG_QE_FIRST);
+		table[rq->side.state].first(rq, b, now);
 	} else {
-		seen(f, ENG_QE_MESSAGE);
-		table[f->h.state].message(f, b, now);
+		seen(rq, ENG_QE_MESSAGE);
+		table[rq->side.state].message(rq, b, now);
 	}
 }
 
-void eng_far_response(struct eng_far *f, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+void eng_requester_response(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	f->h.last = now;
-	seen(f, ENG_QE_RESPONSE);
-	table[f->h.state].response(f, pkt, b, now);
+	rq->side.last = now;
+	seen(rq, ENG_QE_RESPONSE);
+	table[rq->side.state].response(rq, pkt, b, now);
 }
 
-void eng_far_tick(struct eng_far *f, rwy_time now)
+void eng_requester_tick(struct eng_requester *rq, rwy_time now)
 {
-	if (!eng_far_active(f))
+	if (!eng_requester_active(rq))
 		return;
-	if (roce_reqr_next(&f->reqr) <= now) {
-		seen(f, ENG_QE_TIMER);
-		assert(table[f->h.state].timer);
-		table[f->h.state].timer(f, now);
+	if (roce_reqr_next(&rq->reqr) <= now) {
+		seen(rq, ENG_QE_TIMER);
+		assert(table[rq->side.state].timer);
+		table[rq->side.state].timer(rq, now);
 	}
-	if (eng_far_active(f))
-		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+	if (eng_requester_active(rq))
+		eng_wheel_arm(rq, roce_reqr_next(&rq->reqr));
 }

@@ -9,33 +9,33 @@
 #include "engine/session.h"
 #include "engine/steer.h"
 
-void eng_near_address(const struct eng_near *n, struct roce_addr *a)
+void eng_responder_address(const struct eng_responder *rs, struct roce_addr *a)
 {
-	a->src = n->h.key.dst;
-	a->dst = n->h.key.src;
-	a->dqpn = n->lqpn;
-	a->sport = n->sport;
-	a->pkey = n->pkey;
-	a->tos = n->tos;
+	a->src = rs->side.key.dst;
+	a->dst = rs->side.key.src;
+	a->dqpn = rs->local_qpn;
+	a->sport = rs->sport;
+	a->pkey = rs->pkey;
+	a->tos = rs->tos;
 	a->ttl = 64;
-	a->migreq = n->migreq;
+	a->migreq = rs->migreq;
 }
 
-struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
+struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
 {
-	struct eng_near *n = (struct eng_near *)eng_find(e, k, false);
+	struct eng_responder *rs = (struct eng_responder *)eng_find(e, k, false);
 	int tunnel;
 
-	if (n)
-		return n;
-	tunnel = eng_way(e, k->tenant, &k->src, &k->dst, k->qpn);
+	if (rs)
+		return rs;
+	tunnel = eng_steer(e, k->tenant, &k->src, &k->dst, k->qpn);
 	if (tunnel < 0) {
 		e->c.drop_no_route++;
 		return NULL;
 	}
-	const struct eng_ten *t = eng_tenant(e, k->tenant);
+	const struct eng_tenant *t = eng_tenant(e, k->tenant);
 
-	if (e->halves >= e->cfg.conns_max || (t->cfg.flows_max && t->halves >= t->cfg.flows_max)) {
+	if (e->sides >= e->cfg.conns_max || (t->cfg.flows_max && t->sides >= t->cfg.flows_max)) {
 		e->c.drop_flow_table_full++;
 		return NULL;
 	}
@@ -44,189 +44,192 @@ struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stran
 		e->c.drop_half_open++;
 		return NULL;
 	}
-	n = eng_slab_get(&e->near_slab);
-	if (!n) {
+	rs = eng_slab_get(&e->responder_slab);
+	if (!rs) {
 		e->c.drop_flow_table_full++;
 		return NULL;
 	}
-	n->h.key = *k;
-	n->h.ten = eng_tenant(e, k->tenant);
-	n->h.e = e;
-	n->h.tunnel = (uint8_t)tunnel;
-	n->h.close_at = RWY_NEVER;
-	n->h.last = n->asked_at = now;
-	n->h.error = "";
-	n->rnr_retry = n->retry = 255;
-	n->ttl = 64;
-	n->pkey = 0xffff;
-	eng_insert(e, &n->h);
-	eng_half_open(n, 1);
+	rs->side.key = *k;
+	rs->side.tenant = eng_tenant(e, k->tenant);
+	rs->side.e = e;
+	rs->side.tunnel = (uint8_t)tunnel;
+	rs->side.close_at = RWY_NEVER;
+	rs->side.last = rs->asked_at = now;
+	rs->side.error = "";
+	rs->rnr_retry = rs->retry = 255;
+	rs->ttl = 64;
+	rs->pkey = 0xffff;
+	eng_insert(e, &rs->side);
+	eng_count_half_open(rs, 1);
 	e->c.conns_opened++;
-	return n;
+	return rs;
 }
 
-static void drop_cache(struct eng_near *n)
+static void drop_cache(struct eng_responder *rs)
 {
-	eng_near_forget_answers(n);
-	rwy_bufq_drain(&n->h.e->bufs, &n->parked);
+	eng_responder_forget_answers(rs);
+	rwy_bufq_drain(&rs->side.e->bufs, &rs->parked);
 }
 
 /* Gives up what is on its way to the far gateway. */
-void eng_near_abort(struct eng_near *n, rwy_time now)
+void eng_responder_abort(struct eng_responder *rs, rwy_time now)
 {
-	if (!n->req)
+	if (!rs->requests)
 		return;
-	eng_release(n, n->custody);
-	n->custody = 0;
-	wan_tx_abort(n->req, now);
-	n->req = NULL;
-	n->held = false;
+	eng_custody_release(rs, rs->custody);
+	rs->custody = 0;
+	wan_tx_abort(rs->requests, now);
+	rs->requests = NULL;
+	rs->ack_blocked = false;
 }
 
-void eng_near_free(struct eng_near *n, rwy_time now)
+void eng_responder_free(struct eng_responder *rs, rwy_time now)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 
-	eng_session_close(n);
-	eng_journal_forget(n);
-	eng_near_abort(n, now);
-	if (n->rsp)
-		wan_rx_reset(n->rsp, now);
-	drop_cache(n);
-	if (n->h.state != ENG_R_NEW)
-		roce_resp_fini(&n->resp);
-	if (n->far)
-		eng_unpair(n->far);
-	if (eng_unpaired(&n->h))
-		eng_half_open(n, -1);
-	eng_remove(e, &n->h);
+	eng_session_close(rs);
+	eng_journal_forget(rs);
+	eng_responder_abort(rs, now);
+	if (rs->responses)
+		wan_rx_reset(rs->responses, now);
+	drop_cache(rs);
+	if (rs->side.state != ENG_R_NEW)
+		roce_resp_fini(&rs->resp);
+	if (rs->requester)
+		eng_pair_undo(rs->requester);
+	if (eng_unpaired(&rs->side))
+		eng_count_half_open(rs, -1);
+	eng_remove(e, &rs->side);
 	/* The dirty list may still name it: leave a tombstone until the list is run. */
-	n->h.close_at = 0;
-	n->h.e = NULL;
-	if (!n->h.dirty)
-		eng_slab_put(&e->near_slab, n);
+	rs->side.close_at = 0;
+	rs->side.e = NULL;
+	if (!rs->side.dirty)
+		eng_slab_put(&e->responder_slab, rs);
 }
 
-size_t eng_near_open_info(const struct eng_near *n, uint8_t *out)
+size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out)
 {
 	struct eng_open o = {
 	    .type = ENG_OPEN_REQ,
-	    .rnr_retry = n->rnr_retry,
-	    .retry = n->retry,
-	    .pmtu = (uint16_t)n->resp.pmtu,
-	    .life = n->life,
+	    .rnr_retry = rs->rnr_retry,
+	    .retry = rs->retry,
+	    .pmtu = (uint16_t)rs->resp.pmtu,
+	    .incarnation = rs->incarnation,
 	    /* Only what is known of this life: an older pairing may be somebody else's by now. */
-	    .peer_qpn = n->resp.started || n->h.state == ENG_R_RESUMING ? n->lqpn : 0,
-	    .vni = n->h.ten->cfg.vni,
-	    .key = n->h.key,
+	    .peer_qpn = rs->resp.started || rs->side.state == ENG_R_RESUMING ? rs->local_qpn : 0,
+	    .vni = rs->side.tenant->cfg.vni,
+	    .key = rs->side.key,
 	};
 
 	return eng_open_encode(out, &o);
 }
 
-bool eng_near_open(struct eng_near *n, rwy_time now)
+bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 {
 	uint8_t info[WAN_OPEN_MAX];
-	size_t len = eng_near_open_info(n, info);
+	size_t len = eng_responder_open_info(rs, info);
 
-	if (!eng_wan(&n->h)) { /* it failed with its tunnel, and begins again */
-		int to = eng_way(n->h.e, n->h.key.tenant, &n->h.key.src, &n->h.key.dst, n->h.key.qpn);
+	if (!eng_wan(&rs->side)) { /* it failed with its tunnel, and begins again */
+		int to = eng_steer(
+		    rs->side.e, rs->side.key.tenant, &rs->side.key.src, &rs->side.key.dst, rs->side.key.qpn);
 
 		if (to < 0)
 			return false;
-		eng_move(&n->h, (unsigned)to);
+		eng_side_move(&rs->side, (unsigned)to);
 	}
-	if (wan_tx_open(eng_wan(&n->h), &n->req, info, len, n, now) != 0)
+	if (wan_tx_open(eng_wan(&rs->side), &rs->requests, info, len, rs, now) != 0)
 		return false;
-	wan_tx_class(n->req, n->h.key.tenant);
+	wan_tx_class(rs->requests, rs->side.key.tenant);
 	return true;
 }
 
 /* The connection begins (again) at this PSN. Until the far host has confirmed it nothing is acknowledged. */
-void eng_near_start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time now)
+void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu, rwy_time now)
 {
-	if (n->h.state != ENG_R_NEW) {
-		eng_near_abort(n, now);
-		drop_cache(n);
-		roce_resp_fini(&n->resp);
+	if (rs->side.state != ENG_R_NEW) {
+		eng_responder_abort(rs, now);
+		drop_cache(rs);
+		roce_resp_fini(&rs->resp);
 	}
-	eng_journal_forget(n);
-	roce_resp_init(&n->resp, first, pmtu);
-	eng_near_enter(n, ENG_R_WAITING);
-	n->held = false;
-	n->acked_at = n->deaf_until = 0;
-	n->reads_asked = 0;
-	n->life = (uint32_t)eng_random(n->h.e) | 1;
-	eng_log(n->h.e, 4, "near remote_qpn=%u starts at psn=%u", n->h.key.qpn, first);
+	eng_journal_forget(rs);
+	roce_resp_init(&rs->resp, first, pmtu);
+	eng_responder_enter(rs, ENG_R_WAITING);
+	rs->ack_blocked = false;
+	rs->acked_at = rs->suppress_until = 0;
+	rs->reads_asked = 0;
+	rs->incarnation = (uint32_t)eng_random(rs->side.e) | 1;
+	eng_log(rs->side.e, 4, "near remote_qpn=%u starts at psn=%u", rs->side.key.qpn, first);
 }
 
-void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now)
+void eng_responder_start_cm(
+    struct eng_responder *rs, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now)
 {
 	/* A retransmitted REP must not disturb a connection that runs. */
-	if (n->h.state != ENG_R_NEW && n->h.learned == ENG_BY_CM && n->lqpn == lqpn && n->resp.start == psn &&
-	    n->h.close_at == RWY_NEVER)
+	if (rs->side.state != ENG_R_NEW && rs->side.learned == ENG_BY_CM && rs->local_qpn == lqpn &&
+	    rs->resp.start == psn && rs->side.close_at == RWY_NEVER)
 		return;
-	if (n->far && n->far->h.key.qpn != lqpn)
-		eng_unpair(n->far);
-	if (eng_unpaired(&n->h))
-		eng_half_open(n, -1);
-	eng_near_start(n, psn, pmtu, now);
-	n->h.learned = ENG_BY_CM;
-	n->h.close_at = RWY_NEVER;
-	n->h.last = n->asked_at = now;
-	n->h.error = "";
-	n->lqpn = lqpn;
-	eng_session_open(n);
-	eng_near_enter(n, ENG_R_RUNNING);
-	roce_resp_go(&n->resp, 0);
+	if (rs->requester && rs->requester->side.key.qpn != lqpn)
+		eng_pair_undo(rs->requester);
+	if (eng_unpaired(&rs->side))
+		eng_count_half_open(rs, -1);
+	eng_responder_start(rs, psn, pmtu, now);
+	rs->side.learned = ENG_BY_CM;
+	rs->side.close_at = RWY_NEVER;
+	rs->side.last = rs->asked_at = now;
+	rs->side.error = "";
+	rs->local_qpn = lqpn;
+	eng_session_open(rs);
+	eng_responder_enter(rs, ENG_R_RUNNING);
+	roce_resp_go(&rs->resp, 0);
 }
 
-void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now)
+void eng_responder_fail(
+    struct eng_responder *rs, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 
-	if (n->h.state == ENG_R_FAILED)
+	if (rs->side.state == ENG_R_FAILED)
 		return;
-	if (eng_unpaired(&n->h))
-		eng_half_open(n, -1);
-	eng_session_close(n);
-	eng_near_enter(n, ENG_R_FAILED);
-	n->h.error = why;
+	if (eng_unpaired(&rs->side))
+		eng_count_half_open(rs, -1);
+	eng_session_close(rs);
+	eng_responder_enter(rs, ENG_R_FAILED);
+	rs->side.error = why;
 	e->c.conns_failed++;
-	eng_log_half(e, 1, &n->h, why);
-	eng_near_abort(n, now);
-	rwy_bufq_drain(&e->bufs, &n->parked);
+	eng_log_side(e, 1, &rs->side, why);
+	eng_responder_abort(rs, now);
+	rwy_bufq_drain(&e->bufs, &rs->parked);
 	/* The far gateway's word to begin will not come any more, and the error must go out. */
-	if (n->lqpn && !n->resp.started)
-		roce_resp_go(&n->resp, 0);
-	roce_resp_fail(&n->resp, psn, syndrome);
-	eng_dirty(&n->h);
+	if (rs->local_qpn && !rs->resp.started)
+		roce_resp_go(&rs->resp, 0);
+	roce_resp_fail(&rs->resp, psn, syndrome);
+	eng_dirty(&rs->side);
 }
 
-void eng_near_refused(struct eng_near *n, rwy_time now)
+void eng_responder_refused(struct eng_responder *rs, rwy_time now)
 {
-	bool nothing_lost = !wan_tx_queued(n->req);
+	bool nothing_lost = !wan_tx_queued(rs->requests);
 
-	eng_release(n, n->custody);
-	n->custody = 0;
-	n->req = NULL;
-	n->held = false;
+	eng_custody_release(rs, rs->custody);
+	rs->custody = 0;
+	rs->requests = NULL;
+	rs->ack_blocked = false;
 	/* Forgotten there for idleness or after a disconnect: the next request, if there is one, opens the
 	 * flow again. */
-	if (nothing_lost || n->h.close_at != RWY_NEVER)
+	if (nothing_lost || rs->side.close_at != RWY_NEVER)
 		return;
 	/* Nothing was acknowledged, and nobody could be told: its host sends all of it again, and it begins
 	 * anew. The other gateway may hear of the tenant only now. */
-	if (n->h.state == ENG_R_WAITING && !n->lqpn) {
-		eng_near_free(n, now);
+	if (rs->side.state == ENG_R_WAITING && !rs->local_qpn) {
+		eng_responder_free(rs, now);
 		return;
 	}
-	eng_near_fail(n, n->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+	eng_responder_fail(rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 	    "the far gateway refused the flow", now);
 }
 
-void eng_near_not_taken_up(struct eng_near *n, rwy_time now)
+void eng_responder_not_taken_up(struct eng_responder *rs, rwy_time now)
 {
-	eng_near_enter(n, ENG_R_WAITING);
-	eng_near_refused(n, now);
+	eng_responder_enter(rs, ENG_R_WAITING);
+	eng_responder_refused(rs, now);
 }

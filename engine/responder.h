@@ -8,98 +8,106 @@
 
 /* Find or create; NULL: refused, counted. `stranger`: nothing but the packet speaks for it, so that the bound
  * of unpaired flows holds; else the caller pairs it at once. */
-struct eng_near *eng_near_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now);
-void eng_near_start_cm(struct eng_near *n, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
-void eng_near_flush(struct eng_near *n, rwy_time now);
-void eng_near_delivered(struct eng_near *n, const struct rwy_buf *b, rwy_time now);
-void eng_near_fail(struct eng_near *n, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
-void eng_near_free(struct eng_near *n, rwy_time now);
-size_t eng_near_open_info(const struct eng_near *n, uint8_t *out);
+struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now);
+void eng_responder_start_cm(
+    struct eng_responder *rs, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
+void eng_responder_flush(struct eng_responder *rs, rwy_time now);
+void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, rwy_time now);
+void eng_responder_fail(
+    struct eng_responder *rs, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
+void eng_responder_free(struct eng_responder *rs, rwy_time now);
+size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out);
 /* Gives up what is on its way to the far gateway. */
-void eng_near_abort(struct eng_near *n, rwy_time now);
-bool eng_near_open(struct eng_near *n, rwy_time now); /* the flow of its requests; false: no memory */
+void eng_responder_abort(struct eng_responder *rs, rwy_time now);
+bool eng_responder_open(
+    struct eng_responder *rs, rwy_time now); /* the flow of its requests; false: no memory */
 /* The connection begins (again) at this PSN. Until the far host has confirmed it nothing is acknowledged. */
-void eng_near_start(struct eng_near *n, roce_psn first, uint32_t pmtu, rwy_time now);
+void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu, rwy_time now);
 /* What waited for the path MTU, again. */
-void eng_near_unpark(struct eng_near *n, rwy_time now);
-void eng_near_address(
-    const struct eng_near *n, struct roce_addr *a); /* of what we say in the far host's name */
+void eng_responder_unpark(struct eng_responder *rs, rwy_time now);
+void eng_responder_address(
+    const struct eng_responder *rs, struct roce_addr *a); /* of what we say in the far host's name */
 #define ENG_NAKS_MAX 5 /* a host that does not go back after so many NAKs of one PSN cannot */
 
 /* --- responder_states.c: the events --- */
-void eng_near_request(
-    struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now); /* takes b */
-void eng_near_answer(struct eng_near *n, struct rwy_buf *b, rwy_time now);      /* of the flow rsp; takes b */
-void eng_near_reset(struct eng_near *n, rwy_time now); /* the far gateway refused the flow req */
+void eng_responder_request(
+    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now); /* takes b */
+void eng_responder_answer(
+    struct eng_responder *rs, struct rwy_buf *b, rwy_time now);   /* of the flow rsp; takes b */
+void eng_responder_reset(struct eng_responder *rs, rwy_time now); /* the far gateway refused the flow req */
 
 /* --- request.c: requests of the host, by state. Each takes b. --- */
-void eng_near_first_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
-void eng_near_take_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
-void eng_near_early_request(struct eng_near *n, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_responder_first_request(
+    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_responder_take_request(
+    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+void eng_responder_early_request(
+    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 
 /* --- answer.c: responses of the far host (each takes b) and words of the far gateway, by state --- */
-void eng_near_take_response(struct eng_near *n, struct rwy_buf *b, rwy_time now);
-void eng_near_early_response(struct eng_near *n, struct rwy_buf *b, rwy_time now);
-void eng_near_sync(struct eng_near *n, struct eng_ctrl *c, rwy_time now);
-void eng_near_rewind(struct eng_near *n, struct eng_ctrl *c, rwy_time now);
-void eng_near_given_up(struct eng_near *n, struct eng_ctrl *c, rwy_time now);
-void eng_near_not_resumed(struct eng_near *n, struct eng_ctrl *c, rwy_time now);
-void eng_near_early_control(struct eng_near *n, struct eng_ctrl *c, rwy_time now);
+void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
+void eng_responder_early_response(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
+void eng_responder_sync(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
+void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
+void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
+void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
+void eng_responder_early_control(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
 
 /* --- responder.c: the flow was refused, by state --- */
-void eng_near_refused(struct eng_near *n, rwy_time now);
-void eng_near_not_taken_up(struct eng_near *n, rwy_time now);
+void eng_responder_refused(struct eng_responder *rs, rwy_time now);
+void eng_responder_not_taken_up(struct eng_responder *rs, rwy_time now);
 
 /* --- journal.c --- */
 int eng_journal_init(struct eng *e);
-void eng_journal_note(struct eng_near *n); /* before an acknowledge leaves */
-void eng_journal_forget(struct eng_near *n);
+void eng_journal_note(struct eng_responder *rs); /* before an acknowledge leaves */
+void eng_journal_forget(struct eng_responder *rs);
 /* The next entry of an earlier process with this VNI, each once; NULL: no more. *cursor starts with 0. */
-struct eng_jent *eng_journal_old(struct eng *e, uint32_t vni, uint32_t *cursor);
-void eng_journal_give_back(struct eng *e, struct eng_jent *j);
+struct eng_journal_entry *eng_journal_old(struct eng *e, uint32_t vni, uint32_t *cursor);
+void eng_journal_give_back(struct eng *e, struct eng_journal_entry *j);
 
 /* --- replay.c: a host that lost answers gets them again --- */
-void eng_near_replay(struct eng_near *n, roce_psn psn, uint32_t cnt, rwy_time now);
-void eng_near_replay_atomic(struct eng_near *n, roce_psn psn, rwy_time now);
-void eng_near_resend(struct eng_near *n, const struct rwy_buf *b, uint8_t opcode);
+void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, rwy_time now);
+void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_time now);
+void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uint8_t opcode);
 
 /* --- kept.c: the answers kept for that. Each is kept after it was served. --- */
-void eng_near_keep_read(struct eng_near *n, roce_psn psn, struct rwy_buf *b); /* takes b */
-void eng_near_keep_atomic(struct eng_near *n, roce_psn psn, uint64_t original);
+void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_buf *b); /* takes b */
+void eng_responder_keep_atomic(struct eng_responder *rs, roce_psn psn, uint64_t original);
 /* The kept answer of this PSN, and the READ response after another; NULL: not kept. */
-const struct eng_kept *eng_near_kept(const struct eng_near *n, const struct eng_keptq *q, roce_psn psn);
+const struct eng_kept *eng_responder_kept(
+    const struct eng_responder *rs, const struct eng_keptq *q, roce_psn psn);
 /* A READ response to this PSN is kept, or comes from the far host yet. */
-bool eng_near_has_answer(const struct eng_near *n, roce_psn psn);
-const struct eng_kept *eng_near_kept_next(const struct eng_keptq *q, const struct eng_kept *k);
-void eng_near_forget_reads(struct eng_near *n); /* the host gave up long ago, if it lost one */
-void eng_near_forget_answers(struct eng_near *n);
+bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn);
+const struct eng_kept *eng_responder_kept_next(const struct eng_keptq *q, const struct eng_kept *k);
+void eng_responder_forget_reads(struct eng_responder *rs); /* the host gave up long ago, if it lost one */
+void eng_responder_forget_answers(struct eng_responder *rs);
 
 /* --- restore.c --- */
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now); /* what the journal has of it */
 
 /* --- ack_policy.c: when a request is acknowledged --- */
-void eng_ack_started(struct eng_near *n);                                 /* the far host is there */
-void eng_ack_in_custody(struct eng_near *n, rwy_time now);                /* a request is */
-void eng_ack_at_far_gateway(struct eng_near *n, const struct rwy_buf *b); /* it has this request */
-void eng_ack_at_far_host(struct eng_near *n, const struct rwy_buf *b);    /* delivered */
-void eng_ack_unhold(struct eng_near *n);                                  /* there may be memory again */
+void eng_ack_started(struct eng_responder *rs);                                 /* the far host is there */
+void eng_ack_in_custody(struct eng_responder *rs, rwy_time now);                /* a request is */
+void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b); /* it has this request */
+void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b);    /* delivered */
+void eng_ack_unhold(struct eng_responder *rs); /* there may be memory again */
 /*
  * The host waits so long that its timer has run out: it sends again from its oldest unacknowledged packet. It
  * gets an acknowledgement for that one, because progress gives it all its retries back (IBA 9.7.6.1.3); an
  * outage of the WAN then costs no connection, and no more memory than one packet a timeout.
  */
-void eng_ack_single(struct eng_near *n, const struct roce_pkt *pkt, rwy_time now);
+void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
 
 /* --- reuse.c: duplicate, or a new connection on the same QPN? --- */
 bool eng_reuse_may_be_new(
-    const struct eng_near *n, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now);
-bool eng_reuse_crossed(struct eng_near *n, enum roce_resp_verdict v, rwy_time now);
-bool eng_reuse_deaf(struct eng_near *n, rwy_time now);
+    const struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now);
+bool eng_reuse_ack_in_flight(struct eng_responder *rs, enum roce_resp_verdict v, rwy_time now);
+bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now);
 
 /* --- cnp.c: near source --- */
 /* Whether this packet must be answered with a CNP; consumes an ECN mark. n->req is open. */
-bool eng_np_congested(struct eng_near *n, const struct roce_pkt *pkt, struct rwy_buf *b);
+bool eng_np_congested(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b);
 /* Asks the host to send less, if the last time is long enough ago. */
-void eng_cnp_send(struct eng_near *n, rwy_time now);
+void eng_cnp_send(struct eng_responder *rs, rwy_time now);
 
 #endif

@@ -7,48 +7,52 @@
 #include "engine/responder.h"
 #include "engine/tenants.h"
 
-static bool send_resume(struct eng_near *n, rwy_time now)
+static bool send_resume(struct eng_responder *rs, rwy_time now)
 {
-	struct eng *e = n->h.e;
-	struct eng_ctrl c = {.type = ENG_CTRL_RESUME, .life = n->life, .qpn = n->lqpn, .psn = n->resp.epsn};
+	struct eng *e = rs->side.e;
+	struct eng_ctrl c = {.type = ENG_CTRL_RESUME,
+	    .incarnation = rs->incarnation,
+	    .qpn = rs->local_qpn,
+	    .psn = rs->resp.epsn};
 	struct rwy_buf *b = eng_ctrl_buf(e, &c);
 
 	if (!b)
 		return false;
-	b->psn = n->resp.epsn;
+	b->psn = rs->resp.epsn;
 	b->psn_cnt = 0;
 	b->msn = 0;
-	eng_hold(n, eng_cost(e, b));
-	wan_tx_send(n->req, b, now);
+	eng_custody_charge(rs, eng_buf_cost(e, b));
+	wan_tx_send(rs->requests, b, now);
 	return true;
 }
 
-static struct eng_near *resume(struct eng *e, const struct eng_key *k, struct eng_jent *j, rwy_time now)
+static struct eng_responder *resume(
+    struct eng *e, const struct eng_key *k, struct eng_journal_entry *j, rwy_time now)
 {
-	struct eng_near *n = eng_near_get(e, k, false, now);
+	struct eng_responder *rs = eng_responder_get(e, k, false, now);
 
-	if (!n)
+	if (!rs)
 		return NULL;
-	eng_near_start(n, j->acked & ROCE_PSN_MASK, j->pmtu, now);
-	roce_resp_resume(&n->resp);
-	n->jent = j;
-	n->lqpn = j->lqpn;
-	n->rnr_retry = j->rnr_retry;
-	n->retry = j->retry;
-	eng_near_enter(n, ENG_R_RESUMING);
-	if (!eng_near_open(n, now) || !send_resume(n, now)) {
-		n->jent = NULL; /* the caller gives it back */
-		eng_near_free(n, now);
+	eng_responder_start(rs, j->acked & ROCE_PSN_MASK, j->pmtu, now);
+	roce_resp_resume(&rs->resp);
+	rs->journal = j;
+	rs->local_qpn = j->lqpn;
+	rs->rnr_retry = j->rnr_retry;
+	rs->retry = j->retry;
+	eng_responder_enter(rs, ENG_R_RESUMING);
+	if (!eng_responder_open(rs, now) || !send_resume(rs, now)) {
+		rs->journal = NULL; /* the caller gives it back */
+		eng_responder_free(rs, now);
 		return NULL;
 	}
-	return n;
+	return rs;
 }
 
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 {
 	uint32_t vni = eng_tenant(e, tenant)->cfg.vni, cursor = 0;
 	unsigned taken_up = 0, left = 0;
-	struct eng_jent *j;
+	struct eng_journal_entry *j;
 
 	while ((j = eng_journal_old(e, vni, &cursor))) {
 		struct eng_key k = {j->src, j->dst, j->qpn, tenant};

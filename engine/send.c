@@ -6,7 +6,7 @@
 
 /* Ask only for what is missing of a READ: a new request that starts `skip` packets later (partial retry,
  * IBA 9.7.5). */
-static void send_partial(struct eng_far *f, const struct roce_pkt *pkt, uint32_t skip)
+static void send_partial(struct eng_requester *rq, const struct roce_pkt *pkt, uint32_t skip)
 {
 	uint8_t out[ROCE_BUILD_MAX];
 	struct roce_addr a = {
@@ -19,25 +19,25 @@ static void send_partial(struct eng_far *f, const struct roce_pkt *pkt, uint32_t
 	    .ttl = 64,
 	    .migreq = pkt->migreq,
 	};
-	uint32_t off = skip * f->reqr.pmtu;
+	uint32_t off = skip * rq->reqr.pmtu;
 
-	eng_lan_made(f->h.e, f->h.key.tenant, out,
+	eng_lan_made(rq->side.e, rq->side.key.tenant, out,
 	    roce_build_read_req(out, &a, roce_psn_add(pkt->psn, skip), roce_reth_va(pkt) + off,
 	        roce_reth_rkey(pkt), roce_reth_len(pkt) - off),
-	    &f->h.key.dst, &f->nh);
+	    &rq->side.key.dst, &rq->nh);
 }
 
-uint32_t eng_far_send(struct eng_far *f, unsigned max, rwy_time now)
+uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now)
 {
-	struct eng *e = f->h.e;
+	struct eng *e = rq->side.e;
 	struct roce_reqr_tx tx[ENG_FAR_BURST];
 	uint32_t bytes = 0;
-	unsigned n = eng_far_active(f)
-	                 ? roce_reqr_send(&f->reqr, tx, max < ENG_FAR_BURST ? max : ENG_FAR_BURST, now)
+	unsigned n = eng_requester_active(rq)
+	                 ? roce_reqr_send(&rq->reqr, tx, max < ENG_FAR_BURST ? max : ENG_FAR_BURST, now)
 	                 : 0;
 
 	if (n)
-		f->last_tx = now;
+		rq->last_tx = now;
 	for (unsigned i = 0; i < n; i++) {
 		struct rwy_buf *b = tx[i].b;
 		uint8_t *bth = b->data + (rwy_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8;
@@ -50,14 +50,14 @@ uint32_t eng_far_send(struct eng_far *f, unsigned max, rwy_time now)
 			if (roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK)
 				continue;
 			if (tx[i].skip) {
-				send_partial(f, &pkt, tx[i].skip);
+				send_partial(rq, &pkt, tx[i].skip);
 				continue;
 			}
 			roce_icrc_set_ackreq(&pkt, true);
 		}
-		eng_lan_send(e, f->h.key.tenant, b, false, &f->h.key.dst, &f->nh);
+		eng_lan_send(e, rq->side.key.tenant, b, false, &rq->side.key.dst, &rq->nh);
 	}
 	if (n)
-		eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+		eng_wheel_arm(rq, roce_reqr_next(&rq->reqr));
 	return bytes;
 }

@@ -4,45 +4,45 @@
 
 #define SLOTS 4096 /* table slots looked at in one call, so that no call is long */
 
-static void tell(struct eng_near *n, bool open)
+static void tell(struct eng_responder *rs, bool open)
 {
-	struct eng *e = n->h.e;
+	struct eng *e = rs->side.e;
 	struct eng_session s;
 
 	if (!e->ops->session || e->closing)
 		return;
-	eng_session_of(n, &s);
+	eng_session_of(rs, &s);
 	e->ops->session(e->ctx, open, &s);
 }
 
-void eng_session_open(struct eng_near *n)
+void eng_session_open(struct eng_responder *rs)
 {
-	if (n->session)
+	if (rs->session)
 		return;
-	n->session = ++n->h.e->sessions;
-	tell(n, true);
+	rs->session = ++rs->side.e->sessions;
+	tell(rs, true);
 }
 
-void eng_session_close(struct eng_near *n)
+void eng_session_close(struct eng_responder *rs)
 {
-	if (!n->session)
+	if (!rs->session)
 		return;
-	tell(n, false);
-	n->session = 0;
+	tell(rs, false);
+	rs->session = 0;
 }
 
-void eng_session_of(const struct eng_near *n, struct eng_session *out)
+void eng_session_of(const struct eng_responder *rs, struct eng_session *out)
 {
-	*out = (struct eng_session){.id = n->session,
-	    .vni = n->h.ten->cfg.vni,
-	    .local = n->h.key.src,
-	    .remote = n->h.key.dst,
-	    .local_qpn = n->lqpn,
-	    .remote_qpn = n->h.key.qpn,
-	    .udp_port = n->sport,
-	    .tunnel = n->h.tunnel,
-	    .tx_bytes = n->bytes,
-	    .rx_bytes = n->far ? n->far->bytes : 0};
+	*out = (struct eng_session){.id = rs->session,
+	    .vni = rs->side.tenant->cfg.vni,
+	    .local = rs->side.key.src,
+	    .remote = rs->side.key.dst,
+	    .local_qpn = rs->local_qpn,
+	    .remote_qpn = rs->side.key.qpn,
+	    .udp_port = rs->sport,
+	    .tunnel = rs->side.tunnel,
+	    .tx_bytes = rs->bytes,
+	    .rx_bytes = rs->requester ? rs->requester->bytes : 0};
 }
 
 unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session *out, unsigned max)
@@ -53,13 +53,13 @@ unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session 
 	for (; *cursor < end && *cursor <= e->table_mask; (*cursor)++) {
 		unsigned here = 0;
 
-		for (const struct eng_half *h = e->table[*cursor]; h; h = h->chain)
-			here += !h->is_far && ((const struct eng_near *)h)->session;
+		for (const struct eng_side *side = e->table[*cursor]; side; side = side->chain)
+			here += !side->is_requester && ((const struct eng_responder *)side)->session;
 		if (n + here > max && n)
 			return n;
-		for (const struct eng_half *h = e->table[*cursor]; h && n < max; h = h->chain)
-			if (!h->is_far && ((const struct eng_near *)h)->session)
-				eng_session_of((const struct eng_near *)h, &out[n++]);
+		for (const struct eng_side *side = e->table[*cursor]; side && n < max; side = side->chain)
+			if (!side->is_requester && ((const struct eng_responder *)side)->session)
+				eng_session_of((const struct eng_responder *)side, &out[n++]);
 	}
 	if (*cursor > e->table_mask)
 		*cursor = 0;

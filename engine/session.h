@@ -5,9 +5,9 @@
 
 #include "engine/eng.h"
 
-/* A connection is one as soon as both its QPNs are known, until its near half goes or fails. */
-void eng_session_open(struct eng_near *n);
-void eng_session_close(struct eng_near *n);
-void eng_session_of(const struct eng_near *n, struct eng_session *out);
+/* A connection is one as soon as both its QPNs are known, until its responder side goes or fails. */
+void eng_session_open(struct eng_responder *rs);
+void eng_session_close(struct eng_responder *rs);
+void eng_session_of(const struct eng_responder *rs, struct eng_session *out);
 
 #endif

@@ -16,16 +16,16 @@ static const uint8_t responder_next[ENG_R_STATES][ENG_R_STATES] = {
 #undef X
 };
 
-void eng_far_enter(struct eng_far *f, enum eng_requester_state to)
+void eng_requester_enter(struct eng_requester *rq, enum eng_requester_state to)
 {
-	assert(requester_next[f->h.state][to]);
-	f->h.state = (uint8_t)to;
+	assert(requester_next[rq->side.state][to]);
+	rq->side.state = (uint8_t)to;
 }
 
-void eng_near_enter(struct eng_near *n, enum eng_responder_state to)
+void eng_responder_enter(struct eng_responder *rs, enum eng_responder_state to)
 {
-	assert(responder_next[n->h.state][to]);
-	n->h.state = (uint8_t)to;
+	assert(responder_next[rs->side.state][to]);
+	rs->side.state = (uint8_t)to;
 }
 
 const struct eng_states_seen *eng_states_seen(const struct eng *e)

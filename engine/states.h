@@ -45,8 +45,8 @@
 	X(ENG_RE_RESET, "reset", "the far gateway refused the flow")
 
 /*
- * ROW(state, one word an event): what is done. A word names the function eng_far_WORD; IMPOSSIBLE: the event
- * does not happen in this state, asserted.
+ * ROW(state, one word an event): what is done. A word names the function eng_requester_WORD; IMPOSSIBLE: the
+ * event does not happen in this state, asserted.
  */
 #define ENG_REQUESTER_TABLE(ROW)                                                                             \
 	ROW(IDLE, first, forget, ghost, IMPOSSIBLE)                                                          \
@@ -61,11 +61,14 @@
 #define ENG_REQUESTER_CHANGES(X)                                                                             \
 	X(IDLE, PROBING)                                                                                     \
 	X(IDLE, RUNNING)                                                                                     \
-	X(IDLE, FAILED) X(PROBING, IDLE) X(PROBING, RUNNING) X(PROBING, LOCATING) X(RUNNING, IDLE)           \
-	    X(RUNNING, ENDING) X(LOCATING, IDLE) X(LOCATING, LOCATING_LOST) X(LOCATING_LOST, IDLE)           \
-	        X(ENDING, IDLE) X(FAILED, PROBING) X(FAILED, RUNNING) X(FAILED, IDLE)
+	X(IDLE, FAILED)                                                                                      \
+	X(PROBING, IDLE)                                                                                     \
+	X(PROBING, RUNNING)                                                                                  \
+	X(PROBING, LOCATING) X(RUNNING, IDLE) X(RUNNING, ENDING) X(LOCATING, IDLE)                           \
+	    X(LOCATING, LOCATING_LOST) X(LOCATING_LOST, IDLE) X(ENDING, IDLE) X(FAILED, PROBING)             \
+	        X(FAILED, RUNNING) X(FAILED, IDLE)
 
-/* The same of the responder side; a word names eng_near_WORD. */
+/* The same of the responder side; a word names eng_responder_WORD. */
 #define ENG_RESPONDER_TABLE(ROW)                                                                             \
 	ROW(NEW, first_request, early_response, early_control, early_control, early_control, IMPOSSIBLE)     \
 	ROW(WAITING, take_request, take_response, sync, rewind, given_up, refused)                           \
@@ -77,8 +80,10 @@
 	X(NEW, WAITING)                                                                                      \
 	X(WAITING, WAITING)                                                                                  \
 	X(WAITING, RESUMING)                                                                                 \
-	X(WAITING, RUNNING) X(WAITING, FAILED) X(RESUMING, WAITING) X(RESUMING, RUNNING) X(RESUMING, FAILED) \
-	    X(RUNNING, WAITING) X(RUNNING, FAILED) X(FAILED, WAITING)
+	X(WAITING, RUNNING)                                                                                  \
+	X(WAITING, FAILED)                                                                                   \
+	X(RESUMING, WAITING)                                                                                 \
+	X(RESUMING, RUNNING) X(RESUMING, FAILED) X(RUNNING, WAITING) X(RUNNING, FAILED) X(FAILED, WAITING)
 
 enum eng_requester_state {
 #define X(e, n, s) e,

@@ -198,7 +198,7 @@ static int choose(const struct eng *e, uint64_t set, const struct rwy_ip *local,
 
 bool eng_tunnel_there(const struct eng *e, unsigned tunnel)
 {
-	return tunnel < e->cfg.tunnels && e->tun[tunnel].wan && !e->tun[tunnel].removing;
+	return tunnel < e->cfg.tunnels && e->tunnel[tunnel].wan && !e->tunnel[tunnel].removing;
 }
 
 static uint64_t there(const struct eng *e, uint64_t set)
@@ -209,10 +209,10 @@ static uint64_t there(const struct eng *e, uint64_t set)
 	return set;
 }
 
-int eng_way(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
+int eng_steer(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
     uint32_t dqpn)
 {
-	const struct eng_ten *t = eng_tenant(e, tenant);
+	const struct eng_tenant *t = eng_tenant(e, tenant);
 	int to = -1;
 
 	if (e->ways && e->ways->n && t) {
@@ -230,7 +230,7 @@ int eng_way(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, co
 int eng_rival_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t own,
     const struct eng_rival *r, unsigned n)
 {
-	const struct eng_ten *t = e->ten[0];
+	const struct eng_tenant *t = e->tenant[0];
 	const uint64_t set = there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote));
 	const uint64_t key = rwy_spread_key(0, local, remote);
 	struct runner best;
@@ -256,21 +256,21 @@ bool eng_holds(const struct eng *e, const struct rwy_ip *local, const struct rwy
 {
 	const struct eng_key k = {*local, *remote, dqpn, 0};
 
-	return eng_find(e, &k, false) || eng_learn_waits(e, 0, remote, local);
+	return eng_find(e, &k, false) || eng_pair_waits(e, 0, remote, local);
 }
 
-bool eng_behind(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
-    unsigned tunnel)
+bool eng_steer_allows(const struct eng *e, uint32_t tenant, const struct rwy_ip *local,
+    const struct rwy_ip *remote, unsigned tunnel)
 {
-	const struct eng_ten *t = eng_tenant(e, tenant);
+	const struct eng_tenant *t = eng_tenant(e, tenant);
 
-	return t && (eng_way(e, tenant, local, remote, 0) == (int)tunnel ||
+	return t && (eng_steer(e, tenant, local, remote, 0) == (int)tunnel ||
 	                (eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote) >> tunnel & 1));
 }
 
-void eng_move(struct eng_half *h, unsigned tunnel)
+void eng_side_move(struct eng_side *side, unsigned tunnel)
 {
-	h->e->tun[h->tunnel].halves--;
-	h->e->tun[tunnel].halves++;
-	h->tunnel = (uint8_t)tunnel;
+	side->e->tunnel[side->tunnel].sides--;
+	side->e->tunnel[tunnel].sides++;
+	side->tunnel = (uint8_t)tunnel;
 }

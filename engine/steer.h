@@ -8,12 +8,12 @@
 #define ENG_NO_TUNNEL ENG_TUNNELS_MAX
 
 /* The tunnel for what a local host sends to a remote one, -1: none. */
-int eng_way(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
+int eng_steer(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
     uint32_t dqpn);
 /* Whether the peer of a tunnel may speak for that remote host. */
-bool eng_behind(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, const struct rwy_ip *remote,
-    unsigned tunnel);
-void eng_move(struct eng_half *h, unsigned tunnel);
+bool eng_steer_allows(const struct eng *e, uint32_t tenant, const struct rwy_ip *local,
+    const struct rwy_ip *remote, unsigned tunnel);
+void eng_side_move(struct eng_side *side, unsigned tunnel);
 
 /* --- route.c --- */
 /* The set of tunnels that the longest prefix of dst is behind. */

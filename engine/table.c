@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flow table: chained hash of near and far halves, and the slabs they come from. Objects never move. */
+/* The flow table: chained hash of both sides of connections, and the slabs they come from. Objects never
+ * move. */
 #include <stdlib.h>
 
 #include "engine/table.h"
@@ -24,44 +25,44 @@ uint32_t eng_key_hash(const struct eng_key *k, bool is_far)
 	return (uint32_t)(mix(w[2] * 0xc2b2ae3d27d4eb4fu + w[0]) + is_far);
 }
 
-struct eng_half *eng_find(const struct eng *e, const struct eng_key *k, bool is_far)
+struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_far)
 {
 	uint32_t hash = eng_key_hash(k, is_far);
-	struct eng_half *h = e->table[hash & e->table_mask];
+	struct eng_side *side = e->table[hash & e->table_mask];
 
-	while (h && !(h->hash == hash && h->is_far == is_far && h->key.qpn == k->qpn &&
-	                h->key.tenant == k->tenant && rwy_ip_eq(&h->key.src, &k->src) &&
-	                rwy_ip_eq(&h->key.dst, &k->dst)))
-		h = h->chain;
-	return h;
+	while (side && !(side->hash == hash && side->is_requester == is_far && side->key.qpn == k->qpn &&
+	                   side->key.tenant == k->tenant && rwy_ip_eq(&side->key.src, &k->src) &&
+	                   rwy_ip_eq(&side->key.dst, &k->dst)))
+		side = side->chain;
+	return side;
 }
 
-void eng_insert(struct eng *e, struct eng_half *h)
+void eng_insert(struct eng *e, struct eng_side *side)
 {
-	struct eng_half **slot;
+	struct eng_side **slot;
 
-	h->hash = eng_key_hash(&h->key, h->is_far);
-	slot = &e->table[h->hash & e->table_mask];
-	h->chain = *slot;
-	*slot = h;
-	e->occupied[(h->hash & e->table_mask) / 64] |= (uint64_t)1 << h->hash % 64;
-	e->halves++;
-	h->ten->halves++;
-	e->tun[h->tunnel].halves++;
+	side->hash = eng_key_hash(&side->key, side->is_requester);
+	slot = &e->table[side->hash & e->table_mask];
+	side->chain = *slot;
+	*slot = side;
+	e->occupied[(side->hash & e->table_mask) / 64] |= (uint64_t)1 << side->hash % 64;
+	e->sides++;
+	side->tenant->sides++;
+	e->tunnel[side->tunnel].sides++;
 }
 
-void eng_remove(struct eng *e, struct eng_half *h)
+void eng_remove(struct eng *e, struct eng_side *side)
 {
-	uint32_t slot = h->hash & e->table_mask;
-	struct eng_half **p = &e->table[slot];
+	uint32_t slot = side->hash & e->table_mask;
+	struct eng_side **p = &e->table[slot];
 
-	while (*p && *p != h)
+	while (*p && *p != side)
 		p = &(*p)->chain;
 	if (*p) {
-		*p = h->chain;
-		e->halves--;
-		h->ten->halves--;
-		e->tun[h->tunnel].halves--;
+		*p = side->chain;
+		e->sides--;
+		side->tenant->sides--;
+		e->tunnel[side->tunnel].sides--;
 	}
 	if (!e->table[slot])
 		e->occupied[slot / 64] &= ~((uint64_t)1 << slot % 64);

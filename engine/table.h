@@ -6,10 +6,10 @@
 #include "engine/eng.h"
 
 /* --- table.c: both sides of all connections, by key --- */
-struct eng_half *eng_find(const struct eng *e, const struct eng_key *k, bool is_far);
+struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_far);
 uint32_t eng_key_hash(const struct eng_key *k, bool is_far);
-void eng_insert(struct eng *e, struct eng_half *h);
-void eng_remove(struct eng *e, struct eng_half *h);
+void eng_insert(struct eng *e, struct eng_side *side);
+void eng_remove(struct eng *e, struct eng_side *side);
 /* A zeroed object; NULL: no memory. */
 void *eng_slab_get(struct eng_slab *s);
 void eng_slab_put(struct eng_slab *s, void *p);
@@ -22,9 +22,9 @@ struct eng_host *eng_host_get(struct eng *e, uint32_t tenant, const struct rwy_i
 void eng_host_put(struct eng *e, struct eng_host *h); /* NULL allowed */
 
 /* --- wheel.c --- */
-void eng_wheel_arm(struct eng_far *f, rwy_time at);
-void eng_wheel_disarm(struct eng_far *f);
+void eng_wheel_arm(struct eng_requester *rq, rwy_time at);
+void eng_wheel_disarm(struct eng_requester *rq);
 /* Calls `due` for each whose time has come. */
-void eng_wheel_run(struct eng *e, void (*due)(struct eng_far *f, rwy_time now), rwy_time now);
+void eng_wheel_run(struct eng *e, void (*due)(struct eng_requester *rq, rwy_time now), rwy_time now);
 
 #endif

@@ -21,27 +21,27 @@ static int check(const struct eng *e, uint32_t idx, const struct eng_tenant_cfg 
 	for (unsigned i = 0; i < cfg->prefixes; i++)
 		if (!eng_tunnel_there(e, cfg->prefix[i].tunnel) || cfg->prefix[i].len > 128)
 			return RWY_EINVAL;
-	if (idx < e->tens && e->ten[idx] && e->ten[idx]->removing)
+	if (idx < e->tenant_slots && e->tenant[idx] && e->tenant[idx]->removing)
 		return RWY_EAGAIN;
 	return 0;
 }
 
 static bool reach(struct eng *e, uint32_t idx)
 {
-	uint32_t n = e->tens;
-	struct eng_ten **v;
+	uint32_t n = e->tenant_slots;
+	struct eng_tenant **v;
 
 	while (n <= idx)
 		n *= 2;
-	if (n == e->tens)
+	if (n == e->tenant_slots)
 		return true;
 	v = calloc(n, sizeof(*v)); /* NOLINT(bugprone-sizeof-expression): pointers */
 	if (!v)
 		return false;
-	memcpy(v, e->ten, e->tens * sizeof(*v)); /* NOLINT(bugprone-sizeof-expression) */
-	free(e->ten);
-	e->ten = v;
-	e->tens = n;
+	memcpy(v, e->tenant, e->tenant_slots * sizeof(*v)); /* NOLINT(bugprone-sizeof-expression) */
+	free(e->tenant);
+	e->tenant = v;
+	e->tenant_slots = n;
 	return true;
 }
 
@@ -49,7 +49,7 @@ static bool reach(struct eng *e, uint32_t idx)
 static int share(struct eng *e, uint32_t idx, const struct wan_class_cfg *s)
 {
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
-		int r = s->weight && e->tun[i].wan ? wan_class_set(e->tun[i].wan, idx, s) : 0;
+		int r = s->weight && e->tunnel[i].wan ? wan_class_set(e->tunnel[i].wan, idx, s) : 0;
 
 		if (r)
 			return r;
@@ -60,7 +60,7 @@ static int share(struct eng *e, uint32_t idx, const struct wan_class_cfg *s)
 int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg, rwy_time now)
 {
 	struct eng_prefix *prefix = NULL;
-	struct eng_ten *t, *fresh = NULL;
+	struct eng_tenant *t, *fresh = NULL;
 	int r = check(e, idx, cfg);
 
 	if (r)
@@ -69,7 +69,7 @@ int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg
 		return RWY_ENOMEM;
 	if (cfg->prefixes && !(prefix = malloc(cfg->prefixes * sizeof(*prefix))))
 		return RWY_ENOMEM;
-	t = e->ten[idx];
+	t = e->tenant[idx];
 	if (!t && !(t = fresh = calloc(1, sizeof(*t)))) {
 		free(prefix);
 		return RWY_ENOMEM;
@@ -82,24 +82,24 @@ int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg
 	}
 	if (cfg->prefixes)
 		memcpy(prefix, cfg->prefix, cfg->prefixes * sizeof(*prefix));
-	struct eng_ten old = *t;
+	struct eng_tenant old = *t;
 
 	t->cfg = *cfg;
 	t->cfg.prefix = t->prefix = prefix;
-	e->ten[idx] = t;
+	e->tenant[idx] = t;
 	if (old.cfg.vni != cfg->vni && (r = eng_vni_enter(e, idx)) != 0) {
 		*t = old;
 		free(prefix);
 		if (fresh) {
-			e->ten[idx] = NULL;
+			e->tenant[idx] = NULL;
 			free(fresh);
 		}
 		return r;
 	}
 	free(old.prefix);
 	e->reserved += cfg->reserve - old.cfg.reserve;
-	e->common += eng_over(t) - eng_over(&old);
-	if (fresh && e->jfree)
+	e->common += eng_custody_over(t) - eng_custody_over(&old);
+	if (fresh && e->journal_free)
 		eng_journal_restore(e, idx, now);
 	return 0;
 }

@@ -18,24 +18,25 @@
 /* --- life --------------------------------------------------------------------------------------- */
 int eng_tenants_init(struct eng *e)
 {
-	struct eng_ten *t = calloc(1, sizeof(*t));
+	struct eng_tenant *t = calloc(1, sizeof(*t));
 
-	e->tens = 16;
-	e->ten = calloc(e->tens, sizeof(*e->ten)); /* NOLINT(bugprone-sizeof-expression): pointers */
-	if (!t || !e->ten) {
+	e->tenant_slots = 16;
+	e->tenant =
+	    calloc(e->tenant_slots, sizeof(*e->tenant)); /* NOLINT(bugprone-sizeof-expression): pointers */
+	if (!t || !e->tenant) {
 		free(t);
-		e->tens = 0;
+		e->tenant_slots = 0;
 		return RWY_ENOMEM;
 	}
 	t->cfg = (struct eng_tenant_cfg){.ack_mode = e->cfg.ack_mode,
 	    .custody = UINT64_MAX,
 	    .prefix = e->cfg.prefix,
 	    .prefixes = e->cfg.prefixes};
-	e->ten[0] = t;
+	e->tenant[0] = t;
 	return eng_vni_rebuild(e);
 }
 
-static void ten_free(struct eng_ten *t)
+static void ten_free(struct eng_tenant *t)
 {
 	if (!t)
 		return;
@@ -46,48 +47,48 @@ static void ten_free(struct eng_ten *t)
 
 void eng_tenants_fini(struct eng *e)
 {
-	for (uint32_t i = 0; i < e->tens; i++)
-		ten_free(e->ten[i]);
-	free(e->ten);
+	for (uint32_t i = 0; i < e->tenant_slots; i++)
+		ten_free(e->tenant[i]);
+	free(e->tenant);
 	free(e->vni_slot);
 }
 
 bool eng_tenant_remove(struct eng *e, uint32_t idx)
 {
-	struct eng_ten *t = idx && idx < e->tens ? e->ten[idx] : NULL;
+	struct eng_tenant *t = idx && idx < e->tenant_slots ? e->tenant[idx] : NULL;
 
 	if (!t)
 		return true;
 	if (!t->removing) {
-		e->common -= eng_over(t);
+		e->common -= eng_custody_over(t);
 		e->reserved -= t->cfg.reserve;
 		t->cfg.reserve = 0;
-		e->common += eng_over(t);
+		e->common += eng_custody_over(t);
 		t->removing = true;
 	}
-	if (t->halves)
+	if (t->sides)
 		return false;
-	e->ten[idx] = NULL;
+	e->tenant[idx] = NULL;
 	ten_free(t);
 	return true;
 }
 
 bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats *out)
 {
-	const struct eng_ten *t = idx < e->tens ? e->ten[idx] : NULL;
+	const struct eng_tenant *t = idx < e->tenant_slots ? e->tenant[idx] : NULL;
 
 	if (!t)
 		return false;
 	*out = t->st;
 	out->custody = t->custody;
-	out->flows = t->halves;
+	out->flows = t->sides;
 	return true;
 }
 
 /* --- what is a tenant's own -------------------------------------------------------------------------- */
 struct roce_cm_tab *eng_tenant_cm(struct eng *e, uint32_t tenant)
 {
-	struct eng_ten *t = eng_tenant(e, tenant);
+	struct eng_tenant *t = eng_tenant(e, tenant);
 	const struct eng_cfg *c = &e->cfg;
 	struct roce_cm_cfg cm;
 
@@ -109,7 +110,7 @@ struct roce_cm_tab *eng_tenant_cm(struct eng *e, uint32_t tenant)
 
 int eng_route_in(const struct eng *e, uint32_t tenant, const struct rwy_ip *dst)
 {
-	const struct eng_ten *t = eng_tenant(e, tenant);
+	const struct eng_tenant *t = eng_tenant(e, tenant);
 	int to = t ? eng_route_of(t->cfg.prefix, t->cfg.prefixes, dst) : -1;
 
 	return to >= 0 && eng_tunnel_there(e, (unsigned)to) ? to : -1;

@@ -26,7 +26,7 @@ int eng_tunnel_make(struct eng_tunnel_new **out, struct eng *e, unsigned tunnel,
 	if (!n)
 		return RWY_ENOMEM;
 	n->cfg = *cfg;
-	n->cfg.wan.ctx = &e->tun[tunnel];
+	n->cfg.wan.ctx = &e->tunnel[tunnel];
 	n->cfg.wan.ops = &eng_wan_ops;
 	n->cfg.wan.bufs = e->bufs;
 	r = wan_new(&n->wan, &n->cfg.wan, now);
@@ -48,12 +48,12 @@ void eng_tunnel_unmake(struct eng_tunnel_new *n)
 
 int eng_tunnel_add(struct eng *e, unsigned tunnel, struct eng_tunnel_new *n)
 {
-	struct eng_tun *t;
+	struct eng_tunnel *t;
 
-	if (tunnel >= ENG_TUNNELS_MAX || e->tun[tunnel].wan)
+	if (tunnel >= ENG_TUNNELS_MAX || e->tunnel[tunnel].wan)
 		return RWY_EINVAL;
-	t = &e->tun[tunnel];
-	*t = (struct eng_tun){.wan = n->wan, .e = e, .idx = tunnel};
+	t = &e->tunnel[tunnel];
+	*t = (struct eng_tunnel){.wan = n->wan, .e = e, .idx = tunnel};
 	e->cfg.tunnel[tunnel] = n->cfg;
 	if (e->cfg.tunnels <= tunnel)
 		e->cfg.tunnels = tunnel + 1;
@@ -88,7 +88,7 @@ int eng_tunnels_init(struct eng *e, rwy_time now)
 
 void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now)
 {
-	struct eng_tun *t = &e->tun[tunnel];
+	struct eng_tunnel *t = &e->tunnel[tunnel];
 
 	if (!eng_tunnel_there(e, tunnel))
 		return;
@@ -98,7 +98,7 @@ void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune
 }
 
 /* Its own flow, the last that is left. */
-static void mgmt_end(struct eng_tun *t, rwy_time now)
+static void mgmt_end(struct eng_tunnel *t, rwy_time now)
 {
 	if (t->mgmt)
 		wan_tx_abort(t->mgmt, now);
@@ -110,7 +110,7 @@ static void mgmt_end(struct eng_tun *t, rwy_time now)
 
 bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **out, rwy_time now)
 {
-	struct eng_tun *t = &e->tun[tunnel];
+	struct eng_tunnel *t = &e->tunnel[tunnel];
 
 	*out = NULL;
 	if (tunnel >= e->cfg.tunnels || !t->wan)
@@ -119,13 +119,13 @@ bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **o
 		t->removing = true;
 		mgmt_end(t, now);
 	}
-	if (t->halves)
+	if (t->sides)
 		return false;
 	*out = (struct eng_tunnel_old *)(void *)t->wan;
 	t->wan = NULL;
 	t->removing = false;
 	t->min_rtt = t->least_rtt = 0;
-	while (e->cfg.tunnels && !e->tun[e->cfg.tunnels - 1].wan)
+	while (e->cfg.tunnels && !e->tunnel[e->cfg.tunnels - 1].wan)
 		e->cfg.tunnels--;
 	return true;
 }
@@ -144,7 +144,7 @@ int eng_prefixes_set(struct eng *e, const struct eng_prefix *prefix, unsigned n)
 			return RWY_EINVAL;
 	memcpy(e->cfg.prefix, prefix, n * sizeof(*prefix));
 	e->cfg.prefixes = n;
-	e->ten[0]->cfg.prefix = e->cfg.prefix;
-	e->ten[0]->cfg.prefixes = n;
+	e->tenant[0]->cfg.prefix = e->cfg.prefix;
+	e->tenant[0]->cfg.prefixes = n;
 	return 0;
 }

@@ -11,7 +11,7 @@
 /* --- sending ------------------------------------------------------------------------------------ */
 static void run(struct eng_rp *p, rwy_time now)
 {
-	struct eng_far *f;
+	struct eng_requester *rq;
 
 	if (p->at + p->late < now)
 		p->at = now - p->late;
@@ -19,11 +19,11 @@ static void run(struct eng_rp *p, rwy_time now)
 		uint32_t bytes;
 		uint64_t ns;
 
-		f = eng_rp_pop(p);
-		bytes = eng_far_send(f, TURN, now);
+		rq = eng_rp_pop(p);
+		bytes = eng_requester_send(rq, TURN, now);
 		if (!bytes)
 			continue;
-		eng_rp_push(p, f);
+		eng_rp_push(p, rq);
 		ns = bytes * p->ns_fp + p->frac;
 		p->at += ns >> ENG_RP_PACE_BITS;
 		p->frac = ns & (((uint32_t)1 << ENG_RP_PACE_BITS) - 1);
@@ -32,14 +32,14 @@ static void run(struct eng_rp *p, rwy_time now)
 	}
 }
 
-static bool send_in_turn(struct eng_far *f, rwy_time now)
+static bool send_in_turn(struct eng_requester *rq, rwy_time now)
 {
-	struct eng_rp *p = eng_rp_find(f->h.e, f->h.key.tenant, &f->h.key.dst);
+	struct eng_rp *p = eng_rp_find(rq->side.e, rq->side.key.tenant, &rq->side.key.dst);
 
 	if (!p)
 		return false;
-	if (!f->rp)
-		eng_rp_push(p, f);
+	if (!rq->rp)
+		eng_rp_push(p, rq);
 	run(p, now);
 	return true;
 }
@@ -64,17 +64,17 @@ void eng_rp_poll(struct eng *e, rwy_time now)
 	}
 }
 
-void eng_far_flush(struct eng_far *f, rwy_time now)
+void eng_requester_flush(struct eng_requester *rq, rwy_time now)
 {
-	if (!eng_far_active(f))
+	if (!eng_requester_active(rq))
 		return;
 	/* An unpaired flow's first packet waits for its turn: the answer must name its owner with certainty.
 	 */
-	if (!eng_far_answered(f) && !f->near && f->turn != ENG_TURN_OUT)
+	if (!eng_requester_answered(rq) && !rq->responder && rq->turn != ENG_TURN_OUT)
 		return;
-	if (!f->h.e->rps || !send_in_turn(f, now))
-		while (eng_far_send(f, ENG_FAR_BURST, now))
+	if (!rq->side.e->rps || !send_in_turn(rq, now))
+		while (eng_requester_send(rq, ENG_FAR_BURST, now))
 			;
-	eng_drain(f, now);
-	eng_wheel_arm(f, roce_reqr_next(&f->reqr));
+	eng_drain(rq, now);
+	eng_wheel_arm(rq, roce_reqr_next(&rq->reqr));
 }

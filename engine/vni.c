@@ -12,10 +12,10 @@ static uint32_t vni_hash(uint32_t vni)
 /* A slot says only where to look: what it names may be gone, or have another VNI by now. */
 static void vni_put(struct eng *e, uint32_t idx)
 {
-	uint32_t at = vni_hash(e->ten[idx]->cfg.vni) & e->vni_mask;
+	uint32_t at = vni_hash(e->tenant[idx]->cfg.vni) & e->vni_mask;
 
 	for (; e->vni_slot[at] && e->vni_slot[at] != idx + 1; at = (at + 1) & e->vni_mask)
-		if (!e->ten[e->vni_slot[at] - 1])
+		if (!e->tenant[e->vni_slot[at] - 1])
 			break;
 	e->vni_used += !e->vni_slot[at];
 	e->vni_slot[at] = idx + 1;
@@ -25,8 +25,8 @@ int eng_vni_rebuild(struct eng *e)
 {
 	uint32_t n = 64, live = 0, *slot;
 
-	for (uint32_t i = 1; i < e->tens; i++)
-		live += e->ten[i] != NULL;
+	for (uint32_t i = 1; i < e->tenant_slots; i++)
+		live += e->tenant[i] != NULL;
 	while (n < 4 * live)
 		n *= 2;
 	slot = calloc(n, sizeof(*slot));
@@ -36,8 +36,8 @@ int eng_vni_rebuild(struct eng *e)
 	e->vni_slot = slot;
 	e->vni_mask = n - 1;
 	e->vni_used = 0;
-	for (uint32_t i = 1; i < e->tens; i++)
-		if (e->ten[i])
+	for (uint32_t i = 1; i < e->tenant_slots; i++)
+		if (e->tenant[i])
 			vni_put(e, i);
 	return 0;
 }
@@ -58,7 +58,7 @@ int eng_tenant_by_vni(const struct eng *e, uint32_t vni)
 	if (!vni)
 		return 0;
 	for (; e->vni_slot[at]; at = (at + 1) & e->vni_mask) {
-		const struct eng_ten *t = e->ten[e->vni_slot[at] - 1];
+		const struct eng_tenant *t = e->tenant[e->vni_slot[at] - 1];
 
 		if (t && !t->removing && t->cfg.vni == vni)
 			return (int)e->vni_slot[at] - 1;

@@ -48,12 +48,12 @@ static uint64_t boot_ns(void)
 
 static size_t size_of(uint32_t workers, uint32_t per)
 {
-	return HEAD + (size_t)workers * per * sizeof(struct eng_jent);
+	return HEAD + (size_t)workers * per * sizeof(struct eng_journal_entry);
 }
 
-static struct eng_jent *entries(const struct head *h)
+static struct eng_journal_entry *entries(const struct head *h)
 {
-	return (struct eng_jent *)(void *)((uint8_t *)(uintptr_t)h + HEAD);
+	return (struct eng_journal_entry *)(void *)((uint8_t *)(uintptr_t)h + HEAD);
 }
 
 /* Ours, whole, and of a process that was there a moment ago. */
@@ -72,7 +72,7 @@ static void take_over(struct head *to, const struct head *from)
 	uint32_t *used = calloc(to->workers, sizeof(*used));
 
 	for (uint64_t i = 0; used && i < (uint64_t)from->workers * from->per_worker; i++) {
-		struct eng_jent *j = &entries(from)[i];
+		struct eng_journal_entry *j = &entries(from)[i];
 		uint32_t w;
 
 		if (!atomic_load(&j->used))

@@ -2,50 +2,51 @@
 /* What must hold in an engine after each step of its fuzzer. See engine_world.h. */
 #include "tests/fuzz/engine_world.h"
 
-static void check_near(const struct eng_near *n, uint64_t *custody, uint32_t *half_open)
+static void check_responder(const struct eng_responder *rs, uint64_t *custody, uint32_t *half_open)
 {
-	*half_open += eng_unpaired(&n->h);
-	*custody += n->custody;
-	CHECK(n->custody == (n->req ? wan_tx_bytes(n->req) : 0)); /* buf_cost is 0 here */
-	CHECK(!n->far || (n->far->near == n && n->far->h.e));
-	CHECK(!n->far || !n->lqpn || n->far->h.key.qpn == n->lqpn);
-	CHECK(n->parked.n <= ENG_PARKED_MAX);
-	CHECK(n->h.state != ENG_R_NEW || (!n->req && !n->reads.n && !n->atomics.n && !n->parked.n));
-	CHECK(!n->reads.n || n->kept_next);
+	*half_open += eng_unpaired(&rs->side);
+	*custody += rs->custody;
+	CHECK(rs->custody == (rs->requests ? wan_tx_bytes(rs->requests) : 0)); /* buf_cost is 0 here */
+	CHECK(!rs->requester || (rs->requester->responder == rs && rs->requester->side.e));
+	CHECK(!rs->requester || !rs->local_qpn || rs->requester->side.key.qpn == rs->local_qpn);
+	CHECK(rs->parked.n <= ENG_PARKED_MAX);
+	CHECK(rs->side.state != ENG_R_NEW ||
+	      (!rs->requests && !rs->reads.n && !rs->atomics.n && !rs->parked.n));
+	CHECK(!rs->reads.n || rs->kept_next);
 }
 
-static void check_far(const struct eng_far *f, uint32_t *learning)
+static void check_requester(const struct eng_requester *rq, uint32_t *learning)
 {
-	*learning += f->turn != ENG_TURN_NONE;
-	CHECK(!f->near || f->near->far == f);
-	CHECK(!f->near || !f->pair);
-	CHECK(f->wait_n <= f->wait_cap);
-	CHECK(f->told_seq <= f->done_seq || !f->req);
-	CHECK(!eng_far_active(f) || f->reqr.inflight <= f->reqr.q.n);
+	*learning += rq->turn != ENG_TURN_NONE;
+	CHECK(!rq->responder || rq->responder->requester == rq);
+	CHECK(!rq->responder || !rq->pair);
+	CHECK(rq->wait_n <= rq->wait_cap);
+	CHECK(rq->reported_seq <= rq->acked_seq || !rq->requests);
+	CHECK(!eng_requester_active(rq) || rq->reqr.inflight <= rq->reqr.q.n);
 }
 
 void fz_check(struct site *s)
 {
 	const struct eng *e = s->e;
-	uint32_t halves = 0, half_open = 0, learning = 0;
+	uint32_t sides = 0, half_open = 0, learning = 0;
 	uint32_t keepers = 0;
 	uint64_t custody = 0, kept = 0;
 
 	for (uint32_t i = 0; i <= e->table_mask; i++)
-		for (const struct eng_half *h = e->table[i]; h; h = h->chain) {
-			halves++;
-			CHECK(h->e == e);
-			const struct eng_near *n = (const struct eng_near *)h;
+		for (const struct eng_side *side = e->table[i]; side; side = side->chain) {
+			sides++;
+			CHECK(side->e == e);
+			const struct eng_responder *rs = (const struct eng_responder *)side;
 
-			if (h->is_far) {
-				check_far((const struct eng_far *)h, &learning);
+			if (side->is_requester) {
+				check_requester((const struct eng_requester *)side, &learning);
 				continue;
 			}
-			check_near(n, &custody, &half_open);
-			kept += n->kept;
-			keepers += n->kept_next != NULL;
+			check_responder(rs, &custody, &half_open);
+			kept += rs->kept;
+			keepers += rs->kept_next != NULL;
 		}
-	CHECK(halves == e->halves && halves <= CONNS_MAX);
+	CHECK(sides == e->sides && sides <= CONNS_MAX);
 	CHECK(half_open == e->half_open);
 	CHECK(learning == e->learning);
 	CHECK(custody == eng_custody_bytes(e));

@@ -106,7 +106,7 @@ static void lie(struct site *s, uint8_t n)
 		uint8_t which = fz_u8(s->w), info[WAN_OPEN_MAX];
 		struct wan_f_data f = {.open = true, .kind = which >> 6 & 1, .info = info};
 
-		o.life = which;
+		o.incarnation = which;
 		o.vni = s->w->mode & 128 && which & 64 ? VNI : 0;
 		o.key.qpn = 0x10 + (which & 3);
 		o.peer_qpn = which & 32 ? 0x10 + (which & 3) : 0;

@@ -14,7 +14,7 @@ struct dgram {
 	uint8_t bytes[2048];
 };
 
-struct eng_side side[2];
+struct eng_site site[2];
 static struct dgram *queue;
 static unsigned q_head, q_tail; /* of a ring */
 static rwy_dur wan_delay;
@@ -31,7 +31,7 @@ static uint16_t ip_sum(const uint8_t *ip)
 	return (uint16_t)(sum + (sum >> 16));
 }
 
-static void count_of(struct eng_side *s, uint32_t tenant, const struct roce_pkt *pkt)
+static void count_of(struct eng_site *s, uint32_t tenant, const struct roce_pkt *pkt)
 {
 	bool ack = pkt->info->op == ROCE_OP_ACK;
 
@@ -57,7 +57,7 @@ static void count_of(struct eng_side *s, uint32_t tenant, const struct roce_pkt 
 
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
-	struct eng_side *s = ctx;
+	struct eng_site *s = ctx;
 	uint8_t copy[RC_PKT_MAX];
 	struct roce_pkt pkt;
 
@@ -86,7 +86,7 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
-	struct eng_side *s = ctx;
+	struct eng_site *s = ctx;
 	struct dgram *d = &queue[q_tail++ & (QUEUE - 1)];
 
 	assert_true(q_tail - q_head < QUEUE);
@@ -105,7 +105,7 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 
 static void session(void *ctx, bool open, const struct eng_session *s)
 {
-	struct eng_side *side_of = ctx;
+	struct eng_site *side_of = ctx;
 
 	*(open ? &side_of->opened : &side_of->closed) += 1;
 	side_of->session = *s;
@@ -117,15 +117,15 @@ void eng_pair_run(rwy_dur time)
 
 	while (eng_now < end) {
 		for (unsigned i = 0; i < 2; i++)
-			eng_poll(side[i].e, eng_now);
+			eng_poll(site[i].e, eng_now);
 		for (unsigned i = 0; i < 2; i++)
-			if (side[i].bufs > side[i].bufs_most)
-				side[i].bufs_most = side[i].bufs;
+			if (site[i].bufs > site[i].bufs_most)
+				site[i].bufs_most = site[i].bufs;
 		eng_now += RWY_MS;
 		for (unsigned n = q_tail; q_head != n && queue[q_head & (QUEUE - 1)].at <= eng_now;
 		     q_head++) {
 			const struct dgram *d = &queue[q_head & (QUEUE - 1)];
-			struct eng_side *to = &side[d->to];
+			struct eng_site *to = &site[d->to];
 			struct rwy_buf *b = heap_buf_alloc(&to->bufs, ROOM, d->len);
 
 			memcpy(b->data, d->bytes, d->len);
@@ -152,12 +152,12 @@ void eng_host_sends(unsigned from, const struct rc_mk *m, uint8_t tos)
 
 void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, uint8_t tos)
 {
-	struct rwy_buf *b = heap_buf_alloc(&side[from].bufs, ROOM, RC_PKT_MAX);
+	struct rwy_buf *b = heap_buf_alloc(&site[from].bufs, ROOM, RC_PKT_MAX);
 
 	b->len = rc_pkt_make(b->data, m);
 	b->data[1] = tos; /* not in the ICRC */
 	set_ip_sum(b->data);
-	eng_tenant_rx(side[from].e, &b, &tenant, 1, eng_now);
+	eng_tenant_rx(site[from].e, &b, &tenant, 1, eng_now);
 }
 
 int eng_pair_set_up(void **state)
@@ -173,7 +173,7 @@ int eng_pair_set_up(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		uint8_t net[4] = {10, (uint8_t)(2 - i), 0, 0};
 
-		side[i] = (struct eng_side){.idx = i};
+		site[i] = (struct eng_site){.idx = i};
 		eng_cfg_default(c);
 		c->tunnels = c->prefixes = 1;
 		c->prefix[0] = (struct eng_prefix){.addr = rwy_ip_from4(net), .len = 120};
@@ -184,8 +184,8 @@ int eng_pair_set_up(void **state)
 		c->tunnel[0].wan.cc_cfg.rate_Bps = 1250000000;
 		if (eng_pair_tune)
 			eng_pair_tune(c);
-		assert_int_equal(eng_new(&side[i].e, c, &ops, &side[i],
-		                     (struct rwy_bufs){&heap_buf_ops, &side[i].bufs}, eng_now),
+		assert_int_equal(eng_new(&site[i].e, c, &ops, &site[i],
+		                     (struct rwy_bufs){&heap_buf_ops, &site[i].bufs}, eng_now),
 		    0);
 	}
 	free(c);
@@ -196,8 +196,8 @@ int eng_pair_set_up(void **state)
 int eng_pair_tear_down(void **state)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		eng_free(side[i].e);
-		if (side[i].bufs)
+		eng_free(site[i].e);
+		if (site[i].bufs)
 			return -1;
 	}
 	free(queue);

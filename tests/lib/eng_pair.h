@@ -16,10 +16,10 @@
 #define HALF_MAX     40
 #define PAIR_TENANTS 8
 
-struct eng_side {
+struct eng_site {
 	struct eng *e;
-	/* Each packet to a host of this side; NULL: nobody listens. Hosts answer after eng_pair_run. */
-	void (*heard)(struct eng_side *s, const struct roce_pkt *pkt);
+	/* Each packet to a host of this site; NULL: nobody listens. Hosts answer after eng_pair_run. */
+	void (*heard)(struct eng_site *s, const struct roce_pkt *pkt);
 	unsigned idx;
 	uint64_t bufs;
 	unsigned requests;    /* that reached the host */
@@ -47,14 +47,14 @@ struct eng_side {
 /* Changes the configuration of both engines before they begin; NULL: nothing. */
 extern void (*eng_pair_tune)(struct eng_cfg *c);
 
-extern struct eng_side side[2];
+extern struct eng_site site[2];
 extern rwy_time eng_now;
 
 int eng_pair_set_up(void **state);
 int eng_pair_tear_down(void **state); /* fails when a buffer leaked */
 void eng_pair_run(rwy_dur time);
 void eng_pair_delay(rwy_dur one_way); /* of the WAN from now on; longer, never shorter */
-/* A packet of a host of this side; `tos` with its ECN bits. */
+/* A packet of a host of this site; `tos` with its ECN bits. */
 void eng_host_sends(unsigned from, const struct rc_mk *m, uint8_t tos);
 void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, uint8_t tos);
 

@@ -27,7 +27,7 @@ struct site {
 	unsigned ring; /* packets that wait for the end of a pause */
 	struct sim_tenant ten[SIM_TENANTS + 1];
 	uint8_t world_of[SIM_TENANT_IDX]; /* by index in the engine: the world's number, 0: of none */
-	struct eng_jent journal[JOURNAL]; /* outlives a crash */
+	struct eng_journal_entry journal[JOURNAL]; /* outlives a crash */
 	bool stream;
 	unsigned stream_n, stream_at, stream_run; /* on the way; connection, and left of its run */
 	rwy_time stream_free[CONNS];

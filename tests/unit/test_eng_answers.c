@@ -52,17 +52,17 @@ static void in_masses(uint32_t qpn, uint8_t request, uint8_t response, uint32_t 
 {
 	/* The first alone: until it is answered the flow is unpaired. */
 	for (uint32_t i = from, end = from + n, most = 1, k; i < end; i += k, most = BATCH) {
-		unsigned served = side[0].responses, come = side[1].requests, done = 0;
+		unsigned served = site[0].responses, come = site[1].requests, done = 0;
 
 		for (k = 0; k < most && i + k < end; k++)
 			ask(qpn, request, i + k);
 		for (unsigned turn = 0; turn < 20 && done < k; turn++) {
 			eng_pair_run(2 * RWY_MS);
-			for (; done < side[1].requests - come; done++)
+			for (; done < site[1].requests - come; done++)
 				answer(qpn, response, i + done);
 		}
 		eng_pair_run(2 * RWY_MS);
-		assert_int_equal(side[0].responses, served + k);
+		assert_int_equal(site[0].responses, served + k);
 	}
 }
 
@@ -79,12 +79,12 @@ static void reads(uint32_t qpn, uint32_t from, uint32_t n)
 /* The host asks for request i again: whether it gets the answer, and nothing else happens. */
 static bool answered_again(uint32_t qpn, uint8_t opcode, uint32_t i)
 {
-	unsigned executed = side[1].requests, served = side[0].responses;
+	unsigned executed = site[1].requests, served = site[0].responses;
 
 	ask(qpn, opcode, i);
-	assert_int_equal(side[1].requests, executed);
-	return side[0].responses == served + 1 && side[0].response_psn == (i & ROCE_PSN_MASK) &&
-	       (opcode == ROCE_RC_READ_REQ || side[0].original == original_of(i));
+	assert_int_equal(site[1].requests, executed);
+	return site[0].responses == served + 1 && site[0].response_psn == (i & ROCE_PSN_MASK) &&
+	       (opcode == ROCE_RC_READ_REQ || site[0].original == original_of(i));
 }
 
 /*
@@ -97,7 +97,7 @@ static void last_again(uint32_t qpn, uint8_t opcode, uint32_t end, uint32_t n)
 	eng_pair_run(4 * RWY_MS);
 	for (uint32_t i = end - n; i < end; i++)
 		assert_true(answered_again(qpn, opcode, i));
-	assert_int_equal(side[0].of[tenant].naks, 0);
+	assert_int_equal(site[0].of[tenant].naks, 0);
 }
 
 /* 75,000 are more than a gateway has packet buffers. */
@@ -108,15 +108,15 @@ static void test_atomics(void **state)
 
 	atomics(0x50, 7, BATCH); /* the connection comes about */
 	eng_pair_run(RWY_SEC);
-	idle = side[0].bufs;
+	idle = site[0].bufs;
 	assert_int_equal(idle, 0);
 	atomics(0x50, 7 + BATCH, n - BATCH);
-	assert_true(side[0].bufs_most <= BUSY);
-	assert_true(side[1].bufs_most <= BUSY);
+	assert_true(site[0].bufs_most <= BUSY);
+	assert_true(site[1].bufs_most <= BUSY);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[0].bufs, idle);
+	assert_int_equal(site[0].bufs, idle);
 	last_again(0x50, ROCE_RC_FETCH_ADD, 7 + n, REPEAT - 1);
-	assert_int_equal(side[1].requests, n + 1);
+	assert_int_equal(site[1].requests, n + 1);
 }
 
 /* As many again, over the end of the PSNs: an answer is found by where it stands, not by 24 bits. */
@@ -126,7 +126,7 @@ static void test_atomics_wrap(void **state)
 
 	atomics(0x50, first, 300);
 	eng_pair_run(RWY_SEC);
-	assert_int_equal(side[0].bufs, 0);
+	assert_int_equal(site[0].bufs, 0);
 	last_again(0x50, ROCE_RC_FETCH_ADD, first + 300, REPEAT - 1);
 }
 
@@ -135,9 +135,9 @@ static void test_small_reads(void **state)
 	const uint32_t n = 3000;
 
 	reads(0x50, 7, n);
-	assert_true(side[0].bufs_most <= BUSY + REPEAT + 1);
+	assert_true(site[0].bufs_most <= BUSY + REPEAT + 1);
 	eng_pair_run(20 * RWY_MS);
-	assert_in_range(side[0].bufs, REPEAT, REPEAT + 1);
+	assert_in_range(site[0].bufs, REPEAT, REPEAT + 1);
 	last_again(0x50, ROCE_RC_READ_REQ, 7 + n, REPEAT - 1);
 }
 
@@ -158,31 +158,31 @@ static int set_up_little(void **state)
 /* Each has its share: who came first gives way to who came later, and keeps what is left. */
 static void test_shares(void **state)
 {
-	const struct eng_counters *c = eng_counters(side[0].e);
+	const struct eng_counters *c = eng_counters(site[0].e);
 
 	for (uint32_t q = 0; q < QPS; q++) {
 		reads(0x50 + q, 7, 200);
-		assert_true(eng_kept_buffers(side[0].e) <= 512);
-		assert_int_equal(eng_kept_bytes(side[0].e), eng_kept_buffers(side[0].e) * 256ull);
+		assert_true(eng_kept_buffers(site[0].e) <= 512);
+		assert_int_equal(eng_kept_bytes(site[0].e), eng_kept_buffers(site[0].e) * 256ull);
 		if (q == 0)
-			assert_int_equal(eng_kept_buffers(side[0].e), 128);
+			assert_int_equal(eng_kept_buffers(site[0].e), 128);
 	}
 	assert_int_equal(c->read_cache_full, 0);
-	assert_true(eng_kept_buffers(side[0].e) > 512 - BATCH);
+	assert_true(eng_kept_buffers(site[0].e) > 512 - BATCH);
 	for (uint32_t q = 0; q < QPS; q++)
 		last_again(0x50 + q, ROCE_RC_READ_REQ, 207, 512 / QPS - 1);
 	/* An answer that is not kept any more may still wait in the host's own queue. */
 	reads(0x50, 207, 1);
 	ask(0x50, ROCE_RC_READ_REQ, 10);
 	eng_pair_run(2 * RWY_MS);
-	assert_int_equal(side[0].of[0].naks, 0);
+	assert_int_equal(site[0].of[0].naks, 0);
 	assert_int_equal(c->drop_read_on_its_way, 1);
 	/* A host that asks again later has lost it: an error, not silence. */
 	eng_pair_run(1100 * RWY_MS);
 	ask(0x50, ROCE_RC_READ_REQ, 208);
 	ask(0x50, ROCE_RC_READ_REQ, 10);
 	eng_pair_run(2 * RWY_MS);
-	assert_int_equal(side[0].of[0].naks, 1);
+	assert_int_equal(site[0].of[0].naks, 1);
 }
 
 static void add_tenant(unsigned at, uint64_t custody)
@@ -191,7 +191,7 @@ static void add_tenant(unsigned at, uint64_t custody)
 	struct eng_prefix p = {.addr = rwy_ip_from4(net), .len = 120};
 	struct eng_tenant_cfg c = {.vni = 100, .custody = custody, .prefix = &p, .prefixes = 1};
 
-	assert_int_equal(eng_tenant_set(side[at].e, 1, &c, eng_now), 0);
+	assert_int_equal(eng_tenant_set(site[at].e, 1, &c, eng_now), 0);
 }
 
 /* A tenant's connections have equal parts of its custody, and take nothing of others'. */
@@ -202,11 +202,11 @@ static void test_tenant(void **state)
 		add_tenant(at, 80 * 256);
 	tenant = 1;
 	reads(0x60, 7, 100);
-	assert_int_equal(eng_kept_buffers(side[0].e), 100 + 80);
+	assert_int_equal(eng_kept_buffers(site[0].e), 100 + 80);
 	reads(0x61, 7, 100);
-	assert_int_equal(eng_kept_buffers(side[0].e), 100 + 80 + 40);
+	assert_int_equal(eng_kept_buffers(site[0].e), 100 + 80 + 40);
 	reads(0x60, 107, 1);
-	assert_int_equal(eng_kept_buffers(side[0].e), 100 + 40 + 40);
+	assert_int_equal(eng_kept_buffers(site[0].e), 100 + 40 + 40);
 	last_again(0x61, ROCE_RC_READ_REQ, 107, 40);
 	tenant = 0;
 	last_again(0x50, ROCE_RC_READ_REQ, 107, 100);
@@ -216,13 +216,13 @@ static void test_tenant(void **state)
 static void test_given_up(void **state)
 {
 	reads(0x50, 7, 100);
-	assert_int_equal(eng_kept_buffers(side[0].e), 100);
+	assert_int_equal(eng_kept_buffers(site[0].e), 100);
 	eng_pair_run(50 * RWY_SEC);
-	assert_int_equal(eng_kept_buffers(side[0].e), 100);
+	assert_int_equal(eng_kept_buffers(site[0].e), 100);
 	eng_pair_run(15 * RWY_SEC);
-	assert_int_equal(eng_kept_buffers(side[0].e), 0);
-	assert_int_equal(side[0].bufs, 0);
-	assert_int_equal(eng_flow_count(side[0].e), 1);
+	assert_int_equal(eng_kept_buffers(site[0].e), 0);
+	assert_int_equal(site[0].bufs, 0);
+	assert_int_equal(eng_flow_count(site[0].e), 1);
 	reads(0x50, 107, 100);
 	last_again(0x50, ROCE_RC_READ_REQ, 207, 100);
 }

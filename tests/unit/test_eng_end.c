@@ -47,7 +47,7 @@ static void assert_ends(const char *near, const char *far)
 		unsigned n = 0;
 
 		do
-			n += eng_flows(side[i].e, &cursor, f + n, 4 - n);
+			n += eng_flows(site[i].e, &cursor, f + n, 4 - n);
 		while (cursor && n < 4);
 		assert_int_equal(n, 1);
 		assert_string_equal(f[0].state, "failed");

@@ -28,14 +28,14 @@ static void assert_others_work(uint32_t qpn, uint8_t host)
 	    .msn = 1,
 	    .src = {10, 2, 0, host},
 	    .dst = {10, 1, 0, host}};
-	unsigned acks = side[0].acks;
+	unsigned acks = site[0].acks;
 
 	request(qpn, host);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[1].qpn, qpn);
+	assert_int_equal(site[1].qpn, qpn);
 	eng_host_sends(1, &ack, 0);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[0].acks, acks + 1);
+	assert_int_equal(site[0].acks, acks + 1);
 }
 
 static void flood(unsigned n)
@@ -46,15 +46,15 @@ static void flood(unsigned n)
 
 static void test_bounded(void **state)
 {
-	const struct eng_counters *c = eng_counters(side[0].e);
+	const struct eng_counters *c = eng_counters(site[0].e);
 
 	flood(1000);
 	eng_pair_run(100 * RWY_MS);
-	assert_int_equal(eng_flow_count(side[0].e), HALF_MAX);
-	assert_int_equal(eng_flow_count(side[1].e), HALF_MAX);
+	assert_int_equal(eng_flow_count(site[0].e), HALF_MAX);
+	assert_int_equal(eng_flow_count(site[1].e), HALF_MAX);
 	assert_int_equal(c->drop_half_open, 1000 - HALF_MAX);
 	assert_int_equal(c->accepted, HALF_MAX);
-	assert_true(side[1].requests >= 1);
+	assert_true(site[1].requests >= 1);
 }
 
 /* The host is silent: both ends forget, nothing stays in custody, and a new connection has its turn. */
@@ -62,11 +62,11 @@ static void test_forgotten(void **state)
 {
 	flood(100);
 	eng_pair_run(15 * RWY_SEC);
-	assert_int_equal(eng_flow_count(side[0].e), 0);
-	assert_int_equal(eng_flow_count(side[1].e), 0);
-	assert_int_equal(eng_custody_bytes(side[0].e), 0);
-	assert_int_equal(side[0].bufs, 0);
-	assert_int_equal(side[1].bufs, 0);
+	assert_int_equal(eng_flow_count(site[0].e), 0);
+	assert_int_equal(eng_flow_count(site[1].e), 0);
+	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+	assert_int_equal(site[0].bufs, 0);
+	assert_int_equal(site[1].bufs, 0);
 	assert_others_work(0x50, 3);
 }
 
@@ -85,9 +85,9 @@ static void test_paired_is_exempt(void **state)
 		eng_host_sends(1, &m, 0);
 	}
 	eng_pair_run(50 * RWY_MS);
-	assert_int_equal(eng_flow_count(side[1].e), HALF_MAX);
+	assert_int_equal(eng_flow_count(site[1].e), HALF_MAX);
 	assert_others_work(0x50, 3); /* what comes from afar is answered by its host, and so paired */
-	assert_int_equal(eng_counters(side[1].e)->drop_half_open, 0);
+	assert_int_equal(eng_counters(site[1].e)->drop_half_open, 0);
 }
 
 /* A host that goes on asking keeps its place. */
@@ -98,8 +98,8 @@ static void test_patient_host(void **state)
 		eng_pair_run(6 * RWY_SEC);
 		request(0x70, 3);
 	}
-	assert_int_equal(eng_counters(side[0].e)->conns_expired, 0);
-	assert_int_equal(eng_flow_count(side[0].e), 1);
+	assert_int_equal(eng_counters(site[0].e)->conns_expired, 0);
+	assert_int_equal(eng_flow_count(site[0].e), 1);
 }
 
 int main(void)

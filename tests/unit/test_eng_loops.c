@@ -51,10 +51,10 @@ static void connected(void)
 {
 	a_sends(FIRST, ECT0);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[1].requests, 1);
+	assert_int_equal(site[1].requests, 1);
 	b_acks(FIRST);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[0].acks, 1);
+	assert_int_equal(site[0].acks, 1);
 }
 
 /* A mark of the sender's LAN is answered with a CNP and does not reach the receiver. */
@@ -63,16 +63,16 @@ static void test_mark(void **state)
 	connected();
 	a_sends(FIRST + 1, ECT0);
 	eng_pair_run(5 * RWY_MS);
-	assert_int_equal(side[0].cnps, 0);
+	assert_int_equal(site[0].cnps, 0);
 	a_sends(FIRST + 2, CE);
 	eng_pair_run(5 * RWY_MS);
-	assert_int_equal(side[0].cnps, 1);
-	assert_int_equal(side[0].qpn, A_QPN);
-	assert_int_equal(side[1].requests, 3);
-	assert_int_equal(side[1].ecn, ECT0);
-	assert_true(side[1].ip_sum_ok);
-	assert_int_equal(eng_counters(side[0].e)->np_ecn_marked, 1);
-	assert_int_equal(eng_counters(side[1].e)->rp_cnp_handled, 0);
+	assert_int_equal(site[0].cnps, 1);
+	assert_int_equal(site[0].qpn, A_QPN);
+	assert_int_equal(site[1].requests, 3);
+	assert_int_equal(site[1].ecn, ECT0);
+	assert_true(site[1].ip_sum_ok);
+	assert_int_equal(eng_counters(site[0].e)->np_ecn_marked, 1);
+	assert_int_equal(eng_counters(site[1].e)->rp_cnp_handled, 0);
 }
 
 /* At most one CNP in 50 us, however many packets are marked. */
@@ -82,23 +82,23 @@ static void test_cnp_interval(void **state)
 	for (unsigned i = 1; i <= 20; i++)
 		a_sends(FIRST + i, CE);
 	eng_pair_run(5 * RWY_MS);
-	assert_int_equal(side[0].cnps, 1);
-	assert_int_equal(eng_counters(side[0].e)->np_ecn_marked, 20);
+	assert_int_equal(site[0].cnps, 1);
+	assert_int_equal(eng_counters(site[0].e)->np_ecn_marked, 20);
 }
 
 /* Acknowledges everything at once, for so long, and counts what came. */
 static unsigned flow_for(rwy_dur time, roce_psn *next)
 {
-	unsigned from = side[1].requests;
+	unsigned from = site[1].requests;
 
 	for (rwy_time end = eng_now + time; eng_now < end;) {
 		for (unsigned i = 0; i < 30; i++)
 			a_sends((*next)++, ECT0);
 		eng_pair_run(RWY_MS);
-		if (side[1].requests > 1)
-			b_acks(side[1].psn);
+		if (site[1].requests > 1)
+			b_acks(site[1].psn);
 	}
-	return side[1].requests - from;
+	return site[1].requests - from;
 }
 
 /* The receiver's CNPs slow the flow to it down, and when they end it is what it was. None crosses the WAN. */
@@ -122,14 +122,14 @@ static void test_reaction(void **state)
 		during += flow_for(RWY_MS, &next);
 	}
 	assert_true(during < before / 2);
-	while (!eng_flows(side[1].e, &cursor, &info, 1) && cursor)
+	while (!eng_flows(site[1].e, &cursor, &info, 1) && cursor)
 		;
 	assert_true(info.far_rate_Bps > 0);
 	flow_for(3 * RWY_SEC, &next);
 	after = flow_for(20 * RWY_MS, &next);
 	assert_true(after >= before - before / 10);
-	assert_int_equal(eng_counters(side[1].e)->rp_cnp_handled, 60);
-	assert_int_equal(eng_counters(side[0].e)->rp_cnp_handled, 0);
+	assert_int_equal(eng_counters(site[1].e)->rp_cnp_handled, 60);
+	assert_int_equal(eng_counters(site[0].e)->rp_cnp_handled, 0);
 }
 
 /* Another queue pair of the same two hosts: A's 0x23 to B's 0x44. */
@@ -168,7 +168,7 @@ static void test_shared(void **state)
 	mine++;
 	for (unsigned i = 0; i < 200; i++) {
 		if (i == 100)
-			memcpy(before, (unsigned[2]){side[1].of_qpn[B_QPN], side[1].of_qpn[0x44]},
+			memcpy(before, (unsigned[2]){site[1].of_qpn[B_QPN], site[1].of_qpn[0x44]},
 			    sizeof(before));
 		b_asks_for_less();
 		for (unsigned k = 0; k < 20; k++) {
@@ -176,13 +176,13 @@ static void test_shared(void **state)
 			other(true, others++);
 		}
 		eng_pair_run(RWY_MS);
-		if (side[1].of_qpn[B_QPN])
-			b_acks(side[1].psn_of[B_QPN]);
-		if (side[1].of_qpn[0x44])
-			other(false, side[1].psn_of[0x44]);
+		if (site[1].of_qpn[B_QPN])
+			b_acks(site[1].psn_of[B_QPN]);
+		if (site[1].of_qpn[0x44])
+			other(false, site[1].psn_of[0x44]);
 	}
-	before[0] = side[1].of_qpn[B_QPN] - before[0];
-	before[1] = side[1].of_qpn[0x44] - before[1];
+	before[0] = site[1].of_qpn[B_QPN] - before[0];
+	before[1] = site[1].of_qpn[0x44] - before[1];
 	assert_true(before[0] + before[1] < 100 * 30); /* of 100 * 40 that were sent */
 	share = (double)before[0] / (before[0] + before[1]);
 	assert_true(share > 0.45 && share < 0.55);
@@ -193,8 +193,8 @@ static void test_stray_cnp(void **state)
 {
 	b_asks_for_less();
 	eng_pair_run(5 * RWY_MS);
-	assert_int_equal(eng_counters(side[1].e)->rp_cnp_handled, 1);
-	assert_int_equal(eng_flow_count(side[1].e), 0);
+	assert_int_equal(eng_counters(site[1].e)->rp_cnp_handled, 1);
+	assert_int_equal(eng_flow_count(site[1].e), 0);
 }
 
 /* A tenant whose memory runs short asks its hosts for less, before any of them has to wait; who has enough
@@ -223,12 +223,12 @@ static void test_short_of_memory(void **state)
 		for (unsigned at = 0; at < 2; at++) {
 			net[1] = (uint8_t)(2 - at);
 			p.addr = rwy_ip_from4(net);
-			assert_int_equal(eng_tenant_set(side[at].e, 1, &c, eng_now), 0);
+			assert_int_equal(eng_tenant_set(site[at].e, 1, &c, eng_now), 0);
 		}
 		net[1] = 2;
 		p.addr = rwy_ip_from4(net);
 		c.custody = custody[i];
-		assert_int_equal(eng_tenant_set(side[0].e, 1, &c, eng_now), 0);
+		assert_int_equal(eng_tenant_set(site[0].e, 1, &c, eng_now), 0);
 		m.dqpn = B_QPN + i;
 		m.psn = FIRST;
 		eng_host_sends_as(0, 1, &m, ECT0);
@@ -243,29 +243,29 @@ static void test_short_of_memory(void **state)
 
 		eng_host_sends_as(1, 1, &ack, ECT0);
 		eng_pair_run(20 * RWY_MS);
-		side[0].cnps = 0;
+		site[0].cnps = 0;
 		for (unsigned k = 0; k < 1250; k++) {
 			m.psn++;
 			eng_host_sends_as(0, 1, &m, ECT0);
 		}
-		assert_int_equal(side[0].cnps > 0, i);
-		assert_int_equal(eng_counters(side[0].e)->holdback, 0);
-		assert_true(eng_tenant_stats(side[0].e, 1, &st));
+		assert_int_equal(site[0].cnps > 0, i);
+		assert_int_equal(eng_counters(site[0].e)->ack_blocked, 0);
+		assert_true(eng_tenant_stats(site[0].e, 1, &st));
 		assert_true(st.custody > 1250 * 1024);
 		if (i) { /* until it is held; then its timer runs out, and it sends again what nobody needs */
 			for (unsigned k = 0; k < 500; k++) {
 				m.psn++;
 				eng_host_sends_as(0, 1, &m, ECT0);
 			}
-			assert_true(eng_counters(side[0].e)->holdback > 0);
+			assert_true(eng_counters(site[0].e)->ack_blocked > 0);
 			eng_now += RWY_MS;
-			side[0].cnps = 0;
+			site[0].cnps = 0;
 			m.psn -= 100;
 			eng_host_sends_as(0, 1, &m, ECT0);
 			eng_host_sends_as(0, 1, &m, ECT0);
-			assert_int_equal(side[0].cnps, 1);
+			assert_int_equal(site[0].cnps, 1);
 		}
-		while (!eng_tenant_remove(side[0].e, 1) || !eng_tenant_remove(side[1].e, 1))
+		while (!eng_tenant_remove(site[0].e, 1) || !eng_tenant_remove(site[1].e, 1))
 			eng_pair_run(100 * RWY_MS);
 	}
 }

@@ -59,7 +59,7 @@ static void a_reads(unsigned i)
 }
 
 /* Host A: responses come in order, each once. */
-static void a_heard(struct eng_side *s, const struct roce_pkt *pkt)
+static void a_heard(struct eng_site *s, const struct roce_pkt *pkt)
 {
 	struct qp *q = &qp[pkt->dqpn - A_QPN];
 
@@ -81,7 +81,7 @@ static void b_sends(unsigned i, const struct rc_mk *what)
 }
 
 /* Host B: takes requests in PSN order, and does again what it is asked again. */
-static void b_heard(struct eng_side *s, const struct roce_pkt *pkt)
+static void b_heard(struct eng_site *s, const struct roce_pkt *pkt)
 {
 	struct qp *q = &qp[pkt->dqpn - B_QPN];
 	uint32_t cnt = roce_read_packets(roce_reth_len(pkt), PMTU);
@@ -154,8 +154,8 @@ static void all_read(unsigned n, unsigned reads, rwy_dur one_way)
 	served = 0;
 	rng = 1;
 	eng_pair_delay(one_way);
-	side[0].heard = a_heard;
-	side[1].heard = b_heard;
+	site[0].heard = a_heard;
+	site[1].heard = b_heard;
 	for (unsigned i = 0; i < n; i++) {
 		qp[i] = (struct qp){.first = 0x800000 * (i & 1) + 0x10000 * i};
 		qp[i].una = qp[i].expects = qp[i].first;
@@ -186,11 +186,11 @@ static void test_once(void **state)
 
 		assert_int_equal(eng_pair_set_up(state), 0);
 		all_read(n, 3, ways[k % 2]);
-		c = eng_counters(side[1].e);
+		c = eng_counters(site[1].e);
 		assert_int_equal(c->local_ack_timeout_err, 0);
 		assert_int_equal(c->drop_old_response, 0);
 		assert_int_equal(c->host_resent, 0);
-		assert_int_equal(side[1].requests, 3 * n);
+		assert_int_equal(site[1].requests, 3 * n);
 		assert_int_equal(served, (uint64_t)3 * n * CNT);
 		assert_int_equal(eng_pair_tear_down(state), 0);
 	}
@@ -203,8 +203,8 @@ static void test_lan_loss(void **state)
 	for (unsigned n = 1; n <= QPS; n *= 4) {
 		assert_int_equal(eng_pair_set_up(state), 0);
 		all_read(n, 3, 10 * RWY_MS);
-		assert_true(eng_counters(side[1].e)->host_resent > 0);
-		assert_int_equal(eng_counters(side[1].e)->conns_failed, 0);
+		assert_true(eng_counters(site[1].e)->host_resent > 0);
+		assert_int_equal(eng_counters(site[1].e)->conns_failed, 0);
 		assert_int_equal(eng_pair_tear_down(state), 0);
 	}
 }
@@ -235,13 +235,13 @@ static void test_repeats(void **state)
 {
 	loss = 0;
 	all_read(1, 1, 10 * RWY_MS);
-	assert_int_equal(side[1].requests, 1);
+	assert_int_equal(site[1].requests, 1);
 	a_repeats(0, 600, 0x10000 + 600 * PMTU);
 	a_repeats(0, 1, 0x10000 + PMTU);
-	assert_int_equal(side[1].requests, 1);
+	assert_int_equal(site[1].requests, 1);
 	assert_int_equal(served, CNT);
 	a_repeats(0, 600, 0x20000);
-	assert_int_equal(side[1].requests, 2);
+	assert_int_equal(site[1].requests, 2);
 	assert_int_equal(served, CNT + CNT - 600);
 }
 
@@ -251,9 +251,9 @@ static void test_repeat_of_all(void **state)
 	loss = 0;
 	all_read(1, 2, 10 * RWY_MS);
 	a_repeats(1, 0, 0x10000);
-	assert_int_equal(side[1].requests, 2);
+	assert_int_equal(site[1].requests, 2);
 	a_repeats(1, 0, 0x20000);
-	assert_int_equal(side[1].requests, 3);
+	assert_int_equal(site[1].requests, 3);
 }
 
 static void test_repeat_of_first(void **state)
@@ -261,7 +261,7 @@ static void test_repeat_of_first(void **state)
 	loss = 0;
 	all_read(1, 1, 10 * RWY_MS);
 	a_repeats(0, 0, 0x10000);
-	assert_int_equal(side[1].requests, 2);
+	assert_int_equal(site[1].requests, 2);
 }
 
 int main(void)

@@ -114,7 +114,7 @@ static unsigned whose(
 /* The gateway at the other end of the tunnel that g takes. */
 static unsigned far_of(unsigned s, unsigned g, const struct rwy_ip *local, const struct rwy_ip *remote)
 {
-	const int t = eng_way(eng[s][g], 0, local, remote, 0);
+	const int t = eng_steer(eng[s][g], 0, local, remote, 0);
 
 	assert_in_range(t, 0, 1);
 	return g ? !t : (unsigned)t;
@@ -210,7 +210,7 @@ static void test_scale_and_unknown(void **state)
 	for (unsigned i = 0; i < 500; i++) {
 		ends(i, &a, &b);
 		assert_int_equal(eng_rival_find(eng[0][0], &a, &b, 1, r, 2), -1);
-		assert_in_range(eng_way(eng[0][0], 0, &a, &b, 0), 0, 1);
+		assert_in_range(eng_steer(eng[0][0], 0, &a, &b, 0), 0, 1);
 	}
 	b = rwy_ip_from4((uint8_t[4]){10, 9, 0, 1}); /* nowhere */
 	assert_int_equal(eng_rival_find(eng[0][0], &a, &b, 1, r, 2), -1);
@@ -230,7 +230,7 @@ static void test_two_tunnels_to_a_peer(void **state)
 
 		ends(i, &a, &b);
 		theirs += eng_rival_find(eng[0][0], &a, &b, 1, &r, 1) == 0;
-		t = eng_way(eng[0][0], 0, &a, &b, 0);
+		t = eng_steer(eng[0][0], 0, &a, &b, 0);
 		assert_in_range(t, 0, 1);
 		to[t]++;
 	}

@@ -25,7 +25,7 @@ static void set(unsigned at, uint32_t idx, struct eng_tenant_cfg c)
 	c.prefixes = 1;
 	if (!c.custody)
 		c.custody = 1 << 20;
-	assert_int_equal(eng_tenant_set(side[at].e, idx, &c, eng_now), 0);
+	assert_int_equal(eng_tenant_set(site[at].e, idx, &c, eng_now), 0);
 }
 
 static void both(void)
@@ -65,18 +65,18 @@ static struct eng_tenant_stats stats(unsigned at, uint32_t idx)
 {
 	struct eng_tenant_stats s;
 
-	assert_true(eng_tenant_stats(side[at].e, idx, &s));
+	assert_true(eng_tenant_stats(site[at].e, idx, &s));
 	return s;
 }
 
 /* The first packet of a connection there and its answer back. */
 static void connect_as(unsigned t)
 {
-	unsigned before = side[1].of[TEN[t].at[1]].requests;
+	unsigned before = site[1].of[TEN[t].at[1]].requests;
 
 	a_sends((uint16_t)TEN[t].at[0], FIRST);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[1].of[TEN[t].at[1]].requests, before + 1);
+	assert_int_equal(site[1].of[TEN[t].at[1]].requests, before + 1);
 	b_answers((uint16_t)TEN[t].at[1], FIRST, 0x1f);
 	eng_pair_run(20 * RWY_MS);
 }
@@ -87,19 +87,19 @@ static void test_same_addresses(void **state)
 	both();
 	connect_as(0);
 	connect_as(1);
-	assert_int_equal(side[0].of[1].acks, 1);
-	assert_int_equal(side[0].of[2].acks, 1);
-	assert_int_equal(side[0].of[0].acks + side[1].of[0].requests, 0);
+	assert_int_equal(site[0].of[1].acks, 1);
+	assert_int_equal(site[0].of[2].acks, 1);
+	assert_int_equal(site[0].of[0].acks + site[1].of[0].requests, 0);
 	/* The plain LAN has the same addresses once more. */
 	a_sends(0, FIRST);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[1].of[0].requests, 1);
+	assert_int_equal(site[1].of[0].requests, 1);
 	/* One sends much: the other hears nothing of it. */
 	for (unsigned i = 1; i <= 20; i++)
 		a_sends(1, FIRST + i);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[1].of[2].requests, 21);
-	assert_int_equal(side[1].of[1].requests, 1);
+	assert_int_equal(site[1].of[2].requests, 21);
+	assert_int_equal(site[1].of[1].requests, 1);
 	assert_int_equal(stats(0, 1).accepted, 21);
 	assert_int_equal(stats(0, 2).accepted, 1);
 	assert_int_equal(stats(0, 2).custody, 0);
@@ -108,7 +108,7 @@ static void test_same_addresses(void **state)
 	eng_pair_run(20 * RWY_MS);
 	assert_int_equal(stats(0, 1).custody, 0);
 	assert_int_equal(stats(0, 1).delivered, 21);
-	assert_int_equal(eng_flow_count(side[0].e), 3);
+	assert_int_equal(eng_flow_count(site[0].e), 3);
 }
 
 /* Another tenant's host answers, refuses and slows down in a connection that is not its own: nothing happens.
@@ -127,20 +127,20 @@ static void test_forged_answers(void **state)
 	connect_as(0);
 	a_sends(1, FIRST + 1);
 	eng_pair_run(20 * RWY_MS);
-	unknown = eng_counters(side[1].e)->drop_unknown_qpn;
+	unknown = eng_counters(site[1].e)->drop_unknown_qpn;
 	for (unsigned i = 0; i < 300; i++) {
 		b_answers(1, FIRST + i % 4, i % 3 ? 0x1f : 0x63);
 		b_answers(0, FIRST + i % 4, i % 3 ? 0x1f : 0x63);
 		eng_host_sends_as(1, 1, &cnp, 2);
 	}
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(eng_counters(side[1].e)->drop_unknown_qpn, unknown + 600);
+	assert_int_equal(eng_counters(site[1].e)->drop_unknown_qpn, unknown + 600);
 	assert_int_equal(stats(0, 1).custody > 0, true);
-	assert_int_equal(side[0].of[1].naks, 0);
+	assert_int_equal(site[0].of[1].naks, 0);
 	b_answers(2, FIRST + 1, 0x1f);
 	eng_pair_run(20 * RWY_MS);
 	assert_int_equal(stats(0, 1).custody, 0);
-	assert_int_equal(eng_counters(side[1].e)->conns_failed, 0);
+	assert_int_equal(eng_counters(site[1].e)->conns_failed, 0);
 }
 
 /* A tenant that is not here, at one end or at the other. */
@@ -149,13 +149,13 @@ static void test_unknown(void **state)
 	(void)state;
 	both();
 	a_sends(5, FIRST);
-	assert_int_equal(eng_counters(side[0].e)->drop_unknown_tenant, 1);
+	assert_int_equal(eng_counters(site[0].e)->drop_unknown_tenant, 1);
 	set(0, 3, (struct eng_tenant_cfg){.vni = 300});
 	a_sends(3, FIRST);
 	eng_pair_run(50 * RWY_MS);
-	assert_true(eng_counters(side[1].e)->drop_unknown_tenant > 0);
+	assert_true(eng_counters(site[1].e)->drop_unknown_tenant > 0);
 	for (unsigned i = 0; i < PAIR_TENANTS; i++)
-		assert_int_equal(side[1].of[i].requests, 0);
+		assert_int_equal(site[1].of[i].requests, 0);
 }
 
 /* The other gateway hears of the tenant later: the host's next try goes through. */
@@ -168,15 +168,15 @@ static void test_late(void **state)
 		eng_pair_run(50 * RWY_MS);
 		assert_int_equal(stats(0, 3).custody, 0);
 	}
-	assert_int_equal(side[1].of[4].requests, 0);
+	assert_int_equal(site[1].of[4].requests, 0);
 	set(1, 4, (struct eng_tenant_cfg){.vni = 300});
 	a_sends(3, FIRST);
 	eng_pair_run(50 * RWY_MS);
-	assert_int_equal(side[1].of[4].requests, 1);
+	assert_int_equal(site[1].of[4].requests, 1);
 	b_answers(4, FIRST, 0x1f);
 	eng_pair_run(50 * RWY_MS);
-	assert_int_equal(side[0].of[3].acks, 1);
-	assert_int_equal(eng_counters(side[0].e)->conns_failed, 0);
+	assert_int_equal(site[0].of[3].acks, 1);
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
 }
 
 /* Best-effort packets name their tenant, too. */
@@ -195,9 +195,9 @@ static void test_datagrams(void **state)
 	eng_host_sends_as(0, 2, &m, 2);
 	eng_host_sends_as(0, 0, &m, 2);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[1].of[2].others, 2);
-	assert_int_equal(side[1].of[1].others, 1);
-	assert_int_equal(side[1].of[0].others, 1);
+	assert_int_equal(site[1].of[2].others, 2);
+	assert_int_equal(site[1].of[1].others, 1);
+	assert_int_equal(site[1].of[0].others, 1);
 }
 
 /* ACKs of a tenant over its share of memory are held back; another's are not. */
@@ -208,28 +208,28 @@ static void test_memory_share(void **state)
 	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = 4096});
 	connect_as(0);
 	connect_as(1);
-	side[0].of[1].acks = side[0].of[2].acks = 0;
+	site[0].of[1].acks = site[0].of[2].acks = 0;
 	for (unsigned i = 1; i <= 20; i++) {
 		a_sends(1, FIRST + i);
 		a_sends(2, FIRST + i);
 		eng_pair_run(RWY_MS);
 	}
-	assert_true(side[0].of[1].acks <= 5);
-	assert_int_equal(side[0].of[2].acks, 20);
-	assert_true(eng_counters(side[0].e)->holdback > 0);
+	assert_true(site[0].of[1].acks <= 5);
+	assert_int_equal(site[0].of[2].acks, 20);
+	assert_true(eng_counters(site[0].e)->ack_blocked > 0);
 }
 
 static void accounts(void)
 {
-	const struct eng *e = side[0].e;
+	const struct eng *e = site[0].e;
 	uint64_t common = 0, reserved = 0, all = 0;
 
-	for (uint32_t i = 0; i < e->tens; i++) {
-		if (!e->ten[i])
+	for (uint32_t i = 0; i < e->tenant_slots; i++) {
+		if (!e->tenant[i])
 			continue;
-		common += eng_over(e->ten[i]);
-		reserved += e->ten[i]->cfg.reserve;
-		all += e->ten[i]->custody;
+		common += eng_custody_over(e->tenant[i]);
+		reserved += e->tenant[i]->cfg.reserve;
+		all += e->tenant[i]->custody;
 	}
 	assert_int_equal(e->common, common);
 	assert_int_equal(e->reserved, reserved);
@@ -239,7 +239,7 @@ static void accounts(void)
 /* What is reserved is there whatever others take; what nobody reserved is everybody's. */
 static void test_memory_reserved(void **state)
 {
-	uint64_t all = eng_custody_max(side[0].e);
+	uint64_t all = eng_custody_max(site[0].e);
 
 	(void)state;
 	both();
@@ -249,49 +249,49 @@ static void test_memory_reserved(void **state)
 	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = UINT64_MAX, .reserve = 20 * 1100});
 	set(0, 3, (struct eng_tenant_cfg){.vni = 300, .reserve = all - 25 * 1100});
 	set(0, 2, (struct eng_tenant_cfg){.vni = 200, .custody = UINT64_MAX});
-	side[0].of[1].acks = side[0].of[2].acks = 0;
+	site[0].of[1].acks = site[0].of[2].acks = 0;
 	for (unsigned i = 1; i <= 15; i++) {
 		a_sends(2, FIRST + i);
 		eng_pair_run(RWY_MS);
 	}
-	assert_in_range(side[0].of[2].acks, 4, 7);
+	assert_in_range(site[0].of[2].acks, 4, 7);
 	for (unsigned i = 1; i <= 15; i++) {
 		a_sends(1, FIRST + i);
 		eng_pair_run(RWY_MS);
 	}
-	assert_int_equal(side[0].of[1].acks, 15);
+	assert_int_equal(site[0].of[1].acks, 15);
 	/* Its own, then what is common: there is nothing. */
 	for (unsigned i = 16; i <= 30; i++) {
 		a_sends(1, FIRST + i);
 		eng_pair_run(RWY_MS);
 	}
-	assert_in_range(side[0].of[1].acks, 18, 23);
+	assert_in_range(site[0].of[1].acks, 18, 23);
 	accounts();
 	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = UINT64_MAX, .reserve = 2000});
 	accounts();
 	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = UINT64_MAX, .reserve = 20 * 1100});
 	accounts();
 	/* One that goes gives back what was its own. */
-	assert_true(eng_tenant_remove(side[0].e, 3));
+	assert_true(eng_tenant_remove(site[0].e, 3));
 	a_sends(2, FIRST + 16);
 	eng_pair_run(RWY_MS);
-	assert_int_equal(side[0].of[2].ack_psn, FIRST + 16);
+	assert_int_equal(site[0].of[2].ack_psn, FIRST + 16);
 	/* All delivered: nothing of anybody is accounted for any more. */
 	for (unsigned i = 0; i < 10; i++) { /* as much as the host was given each time */
-		b_answers(1, side[1].of[1].psn, 0x1f);
-		b_answers(2, side[1].of[2].psn, 0x1f);
+		b_answers(1, site[1].of[1].psn, 0x1f);
+		b_answers(2, site[1].of[2].psn, 0x1f);
 		eng_pair_run(20 * RWY_MS);
 	}
 	assert_int_equal(stats(0, 1).custody + stats(0, 2).custody, 0);
 	accounts();
 	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .reserve = all - 2200});
-	side[0].of[2].acks = 0;
+	site[0].of[2].acks = 0;
 	for (unsigned i = 17; i <= 30; i++) {
 		a_sends(2, FIRST + i);
 		eng_pair_run(RWY_MS);
 	}
-	assert_in_range(side[0].of[2].acks, 1, 3);
-	assert_false(eng_tenant_remove(side[0].e, 2));
+	assert_in_range(site[0].of[2].acks, 1, 3);
+	assert_false(eng_tenant_remove(site[0].e, 2));
 	accounts();
 }
 
@@ -300,7 +300,7 @@ static void test_many_vnis(void **state)
 {
 	enum { N = 600, STEPS = 20000 };
 	static uint32_t vni[N];
-	struct eng *e = side[0].e;
+	struct eng *e = site[0].e;
 	uint32_t s = 1;
 
 	(void)state;
@@ -347,9 +347,9 @@ static void test_places(void **state)
 		eng_host_sends_as(0, 1, &m, 2);
 	}
 	assert_int_equal(stats(0, 1).flows, 10);
-	assert_int_equal(eng_counters(side[0].e)->drop_half_open, 3 * HALF_MAX - 10);
+	assert_int_equal(eng_counters(site[0].e)->drop_half_open, 3 * HALF_MAX - 10);
 	connect_as(1);
-	assert_int_equal(side[0].of[2].acks, 1);
+	assert_int_equal(site[0].of[2].acks, 1);
 	/* What the peer opens counts, too: its far halves. */
 	set(0, 2, (struct eng_tenant_cfg){.vni = 200, .flows_max = 5});
 	memcpy(m.src, (uint8_t[]){10, 2, 0, 9}, 4);
@@ -360,7 +360,7 @@ static void test_places(void **state)
 	}
 	eng_pair_run(50 * RWY_MS);
 	assert_int_equal(stats(0, 2).flows, 5);
-	assert_true(eng_counters(side[0].e)->drop_flow_table_full > 0);
+	assert_true(eng_counters(site[0].e)->drop_flow_table_full > 0);
 }
 
 /* Changed while it runs; removed, its flows are forgotten, nobody else's; the number is free again. */
@@ -373,24 +373,24 @@ static void test_live(void **state)
 	set(0, 1,
 	    (struct eng_tenant_cfg){
 	        .vni = 100, .ack_mode = ENG_ACK_END, .share = {.weight = 10, .guarantee_Bps = 1000000}});
-	side[0].of[1].acks = 0;
+	site[0].of[1].acks = 0;
 	a_sends(1, FIRST + 1);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[0].of[1].acks, 0); /* not before the host has it */
+	assert_int_equal(site[0].of[1].acks, 0); /* not before the host has it */
 	b_answers(2, FIRST + 1, 0x1f);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[0].of[1].acks, 1);
+	assert_int_equal(site[0].of[1].acks, 1);
 
-	assert_false(eng_tenant_remove(side[0].e, 1));
+	assert_false(eng_tenant_remove(site[0].e, 1));
 	a_sends(1, FIRST + 2);
-	assert_int_equal(eng_counters(side[0].e)->drop_unknown_tenant, 1);
+	assert_int_equal(eng_counters(site[0].e)->drop_unknown_tenant, 1);
 	assert_int_equal(
-	    eng_tenant_set(side[0].e, 1, &(struct eng_tenant_cfg){.vni = 100}, eng_now), RWY_EAGAIN);
+	    eng_tenant_set(site[0].e, 1, &(struct eng_tenant_cfg){.vni = 100}, eng_now), RWY_EAGAIN);
 	eng_pair_run(RWY_SEC);
-	assert_true(eng_tenant_remove(side[0].e, 1));
+	assert_true(eng_tenant_remove(site[0].e, 1));
 	a_sends(2, FIRST + 1);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[1].of[1].psn, FIRST + 1);
+	assert_int_equal(site[1].of[1].psn, FIRST + 1);
 	set(0, 1, (struct eng_tenant_cfg){.vni = 101});
 	assert_int_equal(stats(0, 1).flows, 0);
 }
@@ -406,15 +406,15 @@ static void test_ack_mode(void **state)
 	connect_as(0);
 	for (unsigned i = 0; i + 1 < sizeof(modes) / sizeof(*modes); i++) {
 		set(0, 1, (struct eng_tenant_cfg){.vni = 100, .ack_mode = modes[i], .custody = 1500});
-		side[0].of[1].acks = 0;
+		site[0].of[1].acks = 0;
 		a_sends(1, ++psn);
 		a_sends(1, ++psn);
 		set(0, 1, (struct eng_tenant_cfg){.vni = 100, .ack_mode = modes[i + 1], .custody = 1500});
 		eng_pair_run(20 * RWY_MS);
 		b_answers(2, psn, 0x1f);
 		eng_pair_run(20 * RWY_MS);
-		assert_true(side[0].of[1].acks > 0);
-		assert_int_equal(side[0].of[1].ack_psn, psn);
+		assert_true(site[0].of[1].acks > 0);
+		assert_int_equal(site[0].of[1].ack_psn, psn);
 		assert_int_equal(stats(0, 1).custody, 0);
 	}
 }
@@ -422,7 +422,7 @@ static void test_ack_mode(void **state)
 static void test_arguments(void **state)
 {
 	struct eng_prefix p = {.tunnel = 1};
-	struct eng *e = side[0].e;
+	struct eng *e = site[0].e;
 
 	(void)state;
 	both();
@@ -443,7 +443,7 @@ static void test_arguments(void **state)
 	assert_true(eng_tenant_remove(e, 0)); /* the plain LAN stays */
 	a_sends(0, FIRST);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[1].of[0].requests, 1);
+	assert_int_equal(site[1].of[0].requests, 1);
 	/* Many, in any order. */
 	for (uint32_t i = 4000; i > 3; i--)
 		set(0, i, (struct eng_tenant_cfg){.vni = 1000 + i, .share = {.weight = 1}});

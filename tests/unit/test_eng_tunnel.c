@@ -64,7 +64,7 @@ static struct eng_tunnel_new *make(unsigned at, unsigned tunnel, uint32_t index)
 	c->wan.epoch = 100 + index;
 	c->wan.index = index;
 	c->wan.tunnel_id = tunnel;
-	assert_int_equal(eng_tunnel_make(&n, side[at].e, tunnel, c, eng_now), 0);
+	assert_int_equal(eng_tunnel_make(&n, site[at].e, tunnel, c, eng_now), 0);
 	free(c);
 	return n;
 }
@@ -78,7 +78,7 @@ static int prefixes(unsigned at, unsigned tunnels)
 
 		p[i] = (struct eng_prefix){.addr = rwy_ip_from4(net), .len = 120, .tunnel = (uint8_t)i};
 	}
-	return eng_prefixes_set(side[at].e, p, tunnels);
+	return eng_prefixes_set(site[at].e, p, tunnels);
 }
 
 static void add(void)
@@ -87,8 +87,8 @@ static void add(void)
 
 	for (unsigned at = 0; at < 2; at++) {
 		assert_int_equal(prefixes(at, 2), RWY_EINVAL);
-		assert_int_equal(eng_tunnel_add(side[at].e, 1, make(at, 1, ++index)), 0);
-		assert_true(eng_tunnel_there(side[at].e, 1));
+		assert_int_equal(eng_tunnel_add(site[at].e, 1, make(at, 1, ++index)), 0);
+		assert_true(eng_tunnel_there(site[at].e, 1));
 		assert_int_equal(prefixes(at, 2), 0);
 	}
 	eng_pair_run(RWY_SEC);
@@ -96,13 +96,13 @@ static void add(void)
 
 static void send_one(unsigned tunnel, roce_psn psn)
 {
-	unsigned acks = side[0].of[0].acks;
+	unsigned acks = site[0].of[0].acks;
 
 	a_sends(tunnel, psn);
 	eng_pair_run(20 * RWY_MS);
 	b_answers(tunnel, psn);
 	eng_pair_run(20 * RWY_MS);
-	assert_int_equal(side[0].of[0].acks, acks + 1);
+	assert_int_equal(site[0].of[0].acks, acks + 1);
 }
 
 static void gone(unsigned at)
@@ -110,14 +110,14 @@ static void gone(unsigned at)
 	struct eng_tunnel_old *old;
 	unsigned i = 0;
 
-	while (!eng_tunnel_remove(side[at].e, 1, &old, eng_now)) {
-		assert_false(eng_tunnel_there(side[at].e, 1));
+	while (!eng_tunnel_remove(site[at].e, 1, &old, eng_now)) {
+		assert_false(eng_tunnel_there(site[at].e, 1));
 		eng_pair_run(10 * RWY_MS);
 		assert_true(i++ < 1000);
 	}
 	assert_non_null(old);
 	eng_tunnel_gone(old);
-	assert_true(eng_tunnel_remove(side[at].e, 1, &old, eng_now));
+	assert_true(eng_tunnel_remove(site[at].e, 1, &old, eng_now));
 	assert_null(old);
 }
 
@@ -134,7 +134,7 @@ static void test_others_go_on(void **state)
 		unsigned naks;
 
 		more = 2 * round;
-		eng_tunnel_stats(side[0].e, 0, &before);
+		eng_tunnel_stats(site[0].e, 0, &before);
 		add();
 		send_one(0, psn++);
 		send_one(1, other++);
@@ -143,30 +143,30 @@ static void test_others_go_on(void **state)
 		a_sends(1, other++);
 		a_sends(0, psn);
 		eng_pair_run(20 * RWY_MS);
-		assert_true(eng_custody_bytes(side[0].e) > 2000);
+		assert_true(eng_custody_bytes(site[0].e) > 2000);
 		gone(0);
-		assert_in_range(eng_custody_bytes(side[0].e), 1, 2000); /* the other's is kept */
+		assert_in_range(eng_custody_bytes(site[0].e), 1, 2000); /* the other's is kept */
 		/* Its host was acknowledged what is lost: it hears of that with its next request. */
-		naks = side[0].of[0].naks;
+		naks = site[0].of[0].naks;
 		a_sends(1, other);
 		eng_pair_run(20 * RWY_MS);
-		assert_true(side[0].of[0].naks > naks);
+		assert_true(site[0].of[0].naks > naks);
 		gone(1);
 		assert_int_equal(prefixes(0, 1), 0);
 		assert_int_equal(prefixes(1, 1), 0);
 		b_answers(0, psn++);
 		eng_pair_run(20 * RWY_MS);
 		send_one(0, psn++);
-		assert_int_equal(eng_custody_bytes(side[0].e), 0);
-		eng_tunnel_stats(side[0].e, 0, &after);
+		assert_int_equal(eng_custody_bytes(site[0].e), 0);
+		eng_tunnel_stats(site[0].e, 0, &after);
 		assert_int_equal(after.peer_epoch, before.peer_epoch);
 		assert_int_equal(after.c.lost, before.c.lost);
 		assert_int_equal(after.c.peer_restarts, 0);
 		other = FIRST;
 	}
 	more = 0;
-	assert_int_equal(eng_counters(side[0].e)->conns_failed, 3);
-	assert_int_equal(eng_counters(side[1].e)->conns_failed, 0);
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 3);
+	assert_int_equal(eng_counters(site[1].e)->conns_failed, 0);
 }
 
 /* Nothing is behind a tunnel that goes, or has gone; its datagrams that are still on their way are counted.
@@ -179,24 +179,24 @@ static void test_nothing_behind(void **state)
 
 	(void)state;
 	add();
-	assert_int_equal(eng_route_plain(side[0].e, &dst), 1);
+	assert_int_equal(eng_route_plain(site[0].e, &dst), 1);
 	send_one(1, FIRST);
-	assert_false(eng_tunnel_remove(side[0].e, 1, &old, eng_now));
-	assert_int_equal(eng_route_plain(side[0].e, &dst), -1);
-	assert_int_equal(eng_tunnel_add(side[0].e, 1, (struct eng_tunnel_new *)1), RWY_EINVAL);
-	unrouted = eng_counters(side[0].e)->drop_no_route;
+	assert_false(eng_tunnel_remove(site[0].e, 1, &old, eng_now));
+	assert_int_equal(eng_route_plain(site[0].e, &dst), -1);
+	assert_int_equal(eng_tunnel_add(site[0].e, 1, (struct eng_tunnel_new *)1), RWY_EINVAL);
+	unrouted = eng_counters(site[0].e)->drop_no_route;
 	for (unsigned i = 0; i < 2; i++) { /* a new connection */
 		struct rc_mk m = from_a(1, FIRST);
 
 		m.dqpn = 0x99;
 		eng_host_sends(0, &m, 2);
 	}
-	assert_int_equal(eng_counters(side[0].e)->drop_no_route, unrouted + 2);
+	assert_int_equal(eng_counters(site[0].e)->drop_no_route, unrouted + 2);
 	gone(0);
 	a_sends(1, FIRST + 1);
-	assert_int_equal(eng_counters(side[0].e)->drop_no_route, unrouted + 3);
+	assert_int_equal(eng_counters(site[0].e)->drop_no_route, unrouted + 3);
 	eng_pair_run(2 * RWY_SEC); /* B asks whether anybody is there */
-	assert_true(eng_counters(side[0].e)->drop_no_tunnel > 0);
+	assert_true(eng_counters(site[0].e)->drop_no_tunnel > 0);
 	send_one(0, FIRST);
 }
 
@@ -204,7 +204,7 @@ static uint64_t data_sent(unsigned tunnel)
 {
 	struct wan_stats s;
 
-	eng_tunnel_stats(side[0].e, tunnel, &s);
+	eng_tunnel_stats(site[0].e, tunnel, &s);
 	return s.c.tx_data;
 }
 
@@ -214,7 +214,7 @@ static void assign(unsigned at, struct rwy_ip src, struct rwy_ip dst, uint32_t d
 	struct eng_ways *w;
 
 	assert_int_equal(eng_ways_new(&w, &c, 1), 0);
-	eng_ways_free(eng_ways_set(side[at].e, w));
+	eng_ways_free(eng_ways_set(site[at].e, w));
 }
 
 /* Both tunnels lead to the same hosts: the first takes what is not assigned, the other what is, until it
@@ -232,7 +232,7 @@ static void test_assigned(void **state)
 		struct eng_prefix p[2] = {
 		    {.addr = at ? a : b, .len = 128}, {.addr = at ? a : b, .len = 128, .tunnel = 1}};
 
-		assert_int_equal(eng_prefixes_set(side[at].e, p, 2), 0);
+		assert_int_equal(eng_prefixes_set(site[at].e, p, 2), 0);
 	}
 	zero = data_sent(0);
 	one = data_sent(1);
@@ -248,7 +248,7 @@ static void test_assigned(void **state)
 	eng_host_sends(0, &m, 2);
 	eng_pair_run(20 * RWY_MS);
 	assert_true(data_sent(1) > one);
-	assert_int_equal(side[1].of_qpn[0x77], 1);
+	assert_int_equal(site[1].of_qpn[0x77], 1);
 	/* By QP. */
 	one = data_sent(1);
 	assign(0, a, b, 0x79, 1);
@@ -265,9 +265,9 @@ static void test_assigned(void **state)
 	m.dqpn = 0x79;
 	eng_host_sends(0, &m, 2);
 	eng_pair_run(20 * RWY_MS);
-	assert_true(eng_route_plain(side[0].e, &b) == 0);
+	assert_true(eng_route_plain(site[0].e, &b) == 0);
 	send_one(0, FIRST + 2);
-	assert_int_equal(eng_counters(side[0].e)->drop_no_route, 0);
+	assert_int_equal(eng_counters(site[0].e)->drop_no_route, 0);
 }
 
 /* Address pairs are shared by weight, both ways round alike, and stay where they are when a weight changes.
@@ -283,17 +283,17 @@ static void test_weights(void **state)
 	(void)state;
 	wan_congest_cfg_default(&t.congest);
 	add();
-	assert_int_equal(eng_prefixes_set(side[0].e, p, 2), 0);
+	assert_int_equal(eng_prefixes_set(site[0].e, p, 2), 0);
 	for (unsigned round = 0; round < 2; round++) {
-		eng_tunnel_set(side[0].e, 0, &t, eng_now);
+		eng_tunnel_set(site[0].e, 0, &t, eng_now);
 		t.weight = round ? 3 : 1;
-		eng_tunnel_set(side[0].e, 1, &t, eng_now);
+		eng_tunnel_set(site[0].e, 1, &t, eng_now);
 		one = 0;
 		for (unsigned i = 0; i < 4000; i++) {
 			const struct rwy_ip l =
 			    rwy_ip_from4((uint8_t[4]){10, 1, (uint8_t)(i / 200), (uint8_t)(i % 200 + 1)});
 			const struct rwy_ip r = rwy_ip_from4((uint8_t[4]){10, 2, 0, (uint8_t)(i % 250 + 1)});
-			const int way = eng_way(side[0].e, 0, &l, &r, 0);
+			const int way = eng_steer(site[0].e, 0, &l, &r, 0);
 
 			one += way == 1;
 			moved += round && way != was[i];
@@ -305,12 +305,12 @@ static void test_weights(void **state)
 	}
 	assert_in_range(moved, 800, 1200);
 	t.weight = 0; /* nothing goes there while there is another */
-	eng_tunnel_set(side[0].e, 0, &t, eng_now);
+	eng_tunnel_set(site[0].e, 0, &t, eng_now);
 	for (unsigned i = 1; i < 250; i++) {
 		const struct rwy_ip l = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}),
 		                    r = rwy_ip_from4((uint8_t[4]){10, 2, 0, (uint8_t)i});
 
-		assert_int_equal(eng_way(side[0].e, 0, &l, &r, 0), 1);
+		assert_int_equal(eng_steer(site[0].e, 0, &l, &r, 0), 1);
 	}
 }
 
@@ -326,12 +326,12 @@ static void test_tenants(void **state)
 	struct wan_class_stats s;
 
 	(void)state;
-	assert_int_equal(eng_tenant_set(side[0].e, 1, &c, eng_now), RWY_EINVAL);
+	assert_int_equal(eng_tenant_set(site[0].e, 1, &c, eng_now), RWY_EINVAL);
 	add();
-	assert_int_equal(eng_tenant_set(side[0].e, 1, &c, eng_now), 0);
-	wan_class_stats(side[0].e->tun[1].wan, 1, &s);
+	assert_int_equal(eng_tenant_set(site[0].e, 1, &c, eng_now), 0);
+	wan_class_stats(site[0].e->tunnel[1].wan, 1, &s);
 	assert_int_equal(s.cfg.weight, 3);
-	wan_class_stats(side[0].e->tun[0].wan, 1, &s);
+	wan_class_stats(site[0].e->tunnel[0].wan, 1, &s);
 	assert_int_equal(s.cfg.weight, 3);
 }
 
@@ -344,19 +344,19 @@ static void test_rate(void **state)
 	(void)state;
 	wan_congest_cfg_default(&t.congest);
 	send_one(0, FIRST);
-	eng_tunnel_set(side[0].e, 0, &t, eng_now);
+	eng_tunnel_set(site[0].e, 0, &t, eng_now);
 	send_one(0, FIRST + 1);
-	eng_tunnel_stats(side[0].e, 0, &s);
+	eng_tunnel_stats(site[0].e, 0, &s);
 	assert_in_range(s.rate_Bps, 1, 250000);
 	t.rate_Bps = RATE;
-	eng_tunnel_set(side[0].e, 0, &t, eng_now);
+	eng_tunnel_set(site[0].e, 0, &t, eng_now);
 	for (unsigned i = 2; i < 60; i++)
 		send_one(0, FIRST + i);
-	eng_tunnel_stats(side[0].e, 0, &s);
+	eng_tunnel_stats(site[0].e, 0, &s);
 	assert_true(s.rate_Bps > 250000);
 	assert_int_equal(s.c.lost, 0);
 	assert_int_equal(s.c.peer_restarts, 0);
-	eng_tunnel_set(side[0].e, 9, &t, eng_now); /* nothing */
+	eng_tunnel_set(site[0].e, 9, &t, eng_now); /* nothing */
 }
 
 /* Each connection is told once when it is there and once when it is not, at both gateways; and when asked. */
@@ -368,29 +368,29 @@ static void test_sessions(void **state)
 
 	(void)state;
 	add();
-	assert_int_equal(side[0].opened, 0);
+	assert_int_equal(site[0].opened, 0);
 	send_one(0, FIRST);
 	send_one(0, FIRST + 1);
-	assert_int_equal(side[0].opened, 1);
-	assert_int_equal(side[1].opened, 1);
-	assert_int_equal(side[0].session.remote_qpn, B_QPN);
-	assert_int_equal(side[0].session.local_qpn, A_QPN);
-	assert_int_equal(side[1].session.local_qpn, B_QPN);
-	assert_int_equal(side[0].session.tunnel, 0);
+	assert_int_equal(site[0].opened, 1);
+	assert_int_equal(site[1].opened, 1);
+	assert_int_equal(site[0].session.remote_qpn, B_QPN);
+	assert_int_equal(site[0].session.local_qpn, A_QPN);
+	assert_int_equal(site[1].session.local_qpn, B_QPN);
+	assert_int_equal(site[0].session.tunnel, 0);
 	send_one(1, FIRST);
-	assert_int_equal(side[0].opened, 2);
-	assert_int_equal(side[0].session.tunnel, 1);
+	assert_int_equal(site[0].opened, 2);
+	assert_int_equal(site[0].session.tunnel, 1);
 	do
-		n += eng_sessions(side[0].e, &cursor, s + n, 4 - n);
+		n += eng_sessions(site[0].e, &cursor, s + n, 4 - n);
 	while (cursor);
 	assert_int_equal(n, 2);
 	assert_int_not_equal(s[0].id, s[1].id);
 	assert_true(s[0].tx_bytes + s[1].tx_bytes >= 3 * 1024);
-	assert_int_equal(side[0].closed, 0);
+	assert_int_equal(site[0].closed, 0);
 	gone(0);
-	assert_int_equal(side[0].closed, 1);
-	assert_int_equal(side[0].session.tunnel, 1);
-	assert_int_equal(side[0].session.tx_bytes >= 1024, 1);
+	assert_int_equal(site[0].closed, 1);
+	assert_int_equal(site[0].session.tunnel, 1);
+	assert_int_equal(site[0].session.tx_bytes >= 1024, 1);
 }
 
 int main(void)

@@ -49,7 +49,7 @@ static void engines_agree(void)
 	for (unsigned w = 0; w < fake.app.workers; w++)
 		for (uint32_t i = 1; i < 100; i++) {
 			const struct tenant *t = tenant_by_index(s, i);
-			struct eng_ten *e = eng_tenant(eng_of(w), i);
+			struct eng_tenant *e = eng_tenant(eng_of(w), i);
 
 			assert_int_equal(t != NULL, e != NULL);
 			if (!t)
@@ -361,7 +361,7 @@ static void test_removal(void **state)
 	c = &fake.app.worker[1]->tenants[1];
 	c->rx_packets = 5;
 	fake_send(fake.app.worker[1], 1, 0x20, 5);
-	assert_int_equal(eng_tenant(eng_of(1), 1)->halves, 1);
+	assert_int_equal(eng_tenant(eng_of(1), 1)->sides, 1);
 	fake.app.worker[0]->hosts = 2;
 	assert_int_equal(gw_tenant_del(&fake.app, "red", &done, &err), 0);
 	assert_int_equal(done.removed, 1);
@@ -423,7 +423,7 @@ static void test_info(void **state)
 static void test_journal(void **state)
 {
 	struct conf_tenant t = fake_tenant("red", 77), other = fake_tenant("blue", 78);
-	struct eng_jent *j = calloc(3, sizeof(*j));
+	struct eng_journal_entry *j = calloc(3, sizeof(*j));
 
 	(void)state;
 	assert_non_null(j);
@@ -450,7 +450,7 @@ static void test_journal(void **state)
 	/* Removed and there again: what is being forgotten is not taken up a second time. */
 	assert_int_equal(gw_tenant_del(&fake.app, "blue", &done, &err), 0);
 	add("bleu", 78);
-	assert_int_equal(eng_tenant(eng_of(0), named("bleu")->index)->halves, 0);
+	assert_int_equal(eng_tenant(eng_of(0), named("bleu")->index)->sides, 0);
 	engines_agree();
 	fake_end();
 	free(j);

@@ -157,7 +157,7 @@ static void at_rest(void)
 	for (unsigned w = 0; w < fake.app.workers; w++)
 		for (uint32_t i = 1; i < 1000; i++) {
 			const struct tenant *t = tenant_by_index(s, i);
-			const struct eng_ten *e = eng_tenant(fake.app.worker[w]->eng, i);
+			const struct eng_tenant *e = eng_tenant(fake.app.worker[w]->eng, i);
 
 			assert_int_equal(t != NULL, e != NULL);
 			if (t)

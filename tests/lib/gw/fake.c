@@ -104,7 +104,8 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 		heap_buf_free(&w->bufs, tx->buf);
 }
 
-static struct eng *engine(struct gw_worker *w, unsigned tunnels, struct eng_jent *journal, uint32_t journal_n)
+static struct eng *engine(
+    struct gw_worker *w, unsigned tunnels, struct eng_journal_entry *journal, uint32_t journal_n)
 {
 	static const struct eng_ops ops = {.lan_tx = lan_tx, .wan_tx = wan_tx};
 	struct eng_cfg *c = malloc(sizeof(*c));
@@ -159,7 +160,7 @@ void fake_new(unsigned workers)
 	fake.app.conf_path = "gw.yaml";
 }
 
-void fake_workers(unsigned tunnels_of_last, struct eng_jent *journal, uint32_t journal_n)
+void fake_workers(unsigned tunnels_of_last, struct eng_journal_entry *journal, uint32_t journal_n)
 {
 	for (unsigned i = 0; i < fake.app.workers; i++) {
 		struct gw_worker *w = calloc(1, sizeof(*w));

@@ -60,7 +60,7 @@ extern void (*fake_on_clear)(unsigned worker, uint32_t index);
 
 /* Configured and without workers: then gw_tenants_new, then fake_workers. */
 void fake_new(unsigned workers);
-void fake_workers(unsigned tunnels_of_last, struct eng_jent *journal, uint32_t journal_n);
+void fake_workers(unsigned tunnels_of_last, struct eng_journal_entry *journal, uint32_t journal_n);
 void fake_run(void (*turn)(struct gw_worker *w));
 void fake_end(void);
 

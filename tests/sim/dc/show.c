@@ -149,7 +149,7 @@ static void gateways(struct out *o, const struct dc *dc)
 
 		cnps += (double)c->np_cnp_sent;
 		handled += (double)c->rp_cnp_handled;
-		held += (double)c->holdback;
+		held += (double)c->ack_blocked;
 		resent += (double)c->host_resent;
 		lost += (double)dc_gw_wan_lost(dc->gw[i]);
 		eng_tunnel_stats(dc_gw_engine(dc->gw[i]), 0, &st);

@@ -16,16 +16,17 @@ static void classify(struct train *t, struct eng *e)
 	    .guarantee_Bps = (uint64_t)(dc->s.wan / 8 * t->cfg.guarantee), .weight = 1};
 	unsigned n = 0, want = (unsigned)t->cfg.tp;
 
-	if (wan_class_set(e->tun[0].wan, CLASS, &cfg) != 0)
+	if (wan_class_set(e->tunnel[0].wan, CLASS, &cfg) != 0)
 		dc_violation(dc, "a class that cannot be", cfg.guarantee_Bps, 0);
 	for (uint32_t i = 0; i <= e->table_mask; i++)
-		for (struct eng_half *h = e->table[i]; h; h = h->chain) {
-			struct eng_near *near = (struct eng_near *)h;
+		for (struct eng_side *side = e->table[i]; side; side = side->chain) {
+			struct eng_responder *near = (struct eng_responder *)side;
 
 			/* The others are on the last leaf: bytes.c has how a host's address is made. */
-			if (h->is_far || !near->req || h->key.src.b[15] - 2u >= dc->per_site - dc->per_leaf)
+			if (side->is_requester || !near->requests ||
+			    side->key.src.b[15] - 2u >= dc->per_site - dc->per_leaf)
 				continue;
-			wan_tx_class(near->req, CLASS);
+			wan_tx_class(near->requests, CLASS);
 			n++;
 		}
 	if (t->cfg.split < t->cfg.stages && n != want)
