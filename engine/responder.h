@@ -99,8 +99,15 @@ void eng_ack_unhold(struct eng_responder *rs); /* there may be memory again */
 void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
 
 /* --- reuse.c: duplicate, or a new connection on the same QPN? --- */
+/* `v` is roce_resp_recv's verdict, not ACCEPT. */
 bool eng_reuse_may_be_new(
     const struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now);
+/*
+ * The host repeats a request whose ACK has just left: its timer was faster. True: the packet is dropped, and
+ * so is what follows until the host is quiet (eng_reuse_suppressed). It has the ACK by then; a new
+ * connection's host sends once more. So neither is the duplicate acknowledged again, nor is the far host
+ * asked, whose answer an outage may delay.
+ */
 bool eng_reuse_ack_in_flight(struct eng_responder *rs, enum roce_resp_verdict v, rwy_time now);
 bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now);
 

@@ -64,9 +64,9 @@
 	X(IDLE, FAILED)                                                                                      \
 	X(PROBING, IDLE)                                                                                     \
 	X(PROBING, RUNNING)                                                                                  \
-	X(PROBING, LOCATING) X(RUNNING, IDLE) X(RUNNING, ENDING) X(LOCATING, IDLE)                           \
-	    X(LOCATING, LOCATING_LOST) X(LOCATING_LOST, IDLE) X(ENDING, IDLE) X(FAILED, PROBING)             \
-	        X(FAILED, RUNNING) X(FAILED, IDLE)
+	X(PROBING, LOCATING)                                                                                 \
+	X(RUNNING, IDLE) X(RUNNING, ENDING) X(LOCATING, IDLE) X(LOCATING, LOCATING_LOST)                     \
+	    X(LOCATING_LOST, IDLE) X(ENDING, IDLE) X(FAILED, PROBING) X(FAILED, RUNNING) X(FAILED, IDLE)
 
 /* The same of the responder side; a word names eng_responder_WORD. */
 #define ENG_RESPONDER_TABLE(ROW)                                                                             \
@@ -84,6 +84,27 @@
 	X(WAITING, FAILED)                                                                                   \
 	X(RESUMING, WAITING)                                                                                 \
 	X(RESUMING, RUNNING) X(RESUMING, FAILED) X(RUNNING, WAITING) X(RUNNING, FAILED) X(FAILED, WAITING)
+
+/*
+ * A request that does not fit the PSNs of its connection: is it this connection's, or may it be the first of
+ * a new one, because its host created the QP again? X(case, answer, sentence): the first case that applies
+ * decides. MAY_BE_NEW: the connection begins anew at this PSN, unacknowledged, and the far host is asked;
+ * its answer is the truth, also when the packet was a duplicate. No case: not new.
+ */
+#define ENG_REUSE_CASES(X)                                                                                   \
+	X(before_start, MAY_BE_NEW,                                                                          \
+	    "nothing was acknowledged yet, and the host goes back to before the start")                      \
+	X(in_custody, NOT_NEW, "requests of this connection are in custody or not answered yet")             \
+	X(middle_late, MAY_BE_NEW,                                                                           \
+	    "a duplicate in mid-message, more than a round trip after the last packet")                      \
+	X(middle, NOT_NEW, "another packet in mid-message")                                                  \
+	X(stale, MAY_BE_NEW, "a PSN that this connection never had")                                         \
+	X(repeated_read, NOT_NEW, "a READ, or the rest of one, again, and its responses are here")           \
+	X(error_untold, NOT_NEW, "the host of a failed connection, which was not told the error yet")        \
+	X(gap_asked, NOT_NEW, "the far host itself named the PSN that is missing")                           \
+	X(gap_wide, MAY_BE_NEW, "a gap of 2^14 PSNs or more")                                                \
+	X(late, MAY_BE_NEW,                                                                                  \
+	    "a gap, duplicate or failed connection, more than a round trip after the last packet")
 
 enum eng_requester_state {
 #define X(e, n, s) e,
@@ -113,10 +134,18 @@ enum eng_responder_event {
 	    ENG_RE_EVENTS
 };
 
-/* How often each cell of the tables was entered, for tests. */
+enum eng_reuse_case {
+#define X(c, answer, s) ENG_REUSE_##c,
+	ENG_REUSE_CASES(X)
+#undef X
+	    ENG_REUSE_CASE_COUNT
+};
+
+/* How often each cell of the tables was entered, and each case decided, for tests. */
 struct eng_states_seen {
 	uint32_t requester[ENG_Q_STATES][ENG_QE_EVENTS];
 	uint32_t responder[ENG_R_STATES][ENG_RE_EVENTS];
+	uint32_t reuse[ENG_REUSE_CASE_COUNT];
 };
 
 #endif

@@ -19,6 +19,13 @@ static const char *const responder_word[ENG_R_STATES][ENG_RE_EVENTS] = {
 #undef ROW
 };
 
+#define X(c, a, s) #c,
+static const char *const reuse_case[] = {ENG_REUSE_CASES(X)};
+static const char *const reuse_event[] = {"decides"};
+#undef X
+#define X(c, a, s) #a,
+static const char *const reuse_word[] = {ENG_REUSE_CASES(X)};
+#undef X
 #define X(e, n, s) n,
 static const char *const requester_state[] = {ENG_REQUESTER_STATES(X)};
 static const char *const requester_event[] = {ENG_REQUESTER_EVENTS(X)};
@@ -41,6 +48,8 @@ void sim_states_add(const struct eng_states_seen *seen)
 	for (unsigned s = 0; s < ENG_R_STATES; s++)
 		for (unsigned e = 0; e < ENG_RE_EVENTS; e++)
 			into->responder[s][e] += seen->responder[s][e];
+	for (unsigned c = 0; c < ENG_REUSE_CASE_COUNT; c++)
+		into->reuse[c] += seen->reuse[c];
 }
 
 struct cells {
@@ -71,10 +80,14 @@ void sim_states_print(const struct sim_states *s, bool all)
 	struct cells c[] = {{"requester", ENG_Q_STATES, ENG_QE_EVENTS, requester_state, requester_event,
 	                        requester_word[0], s->requester[0], 0, 0},
 	    {"responder", ENG_R_STATES, ENG_RE_EVENTS, responder_state, responder_event, responder_word[0],
-	        s->responder[0], 0, 0}};
+	        s->responder[0], 0, 0},
+	    {"reuse", ENG_REUSE_CASE_COUNT, 1, reuse_case, reuse_event, reuse_word, s->reuse, 0, 0}};
+	unsigned entered = 0, possible = 0;
 
-	print_cells(&c[0], all);
-	print_cells(&c[1], all);
-	printf("state tables: %u of %u possible cells entered\n", c[0].entered + c[1].entered,
-	    c[0].possible + c[1].possible);
+	for (unsigned i = 0; i < 3; i++) {
+		print_cells(&c[i], all);
+		entered += c[i].entered;
+		possible += c[i].possible;
+	}
+	printf("state tables: %u of %u possible cells entered\n", entered, possible);
 }

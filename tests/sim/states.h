@@ -12,6 +12,7 @@
 struct sim_states {
 	_Atomic uint64_t requester[ENG_Q_STATES][ENG_QE_EVENTS];
 	_Atomic uint64_t responder[ENG_R_STATES][ENG_RE_EVENTS];
+	_Atomic uint64_t reuse[ENG_REUSE_CASE_COUNT];
 };
 
 /* Where sim_states_add adds; NULL at first: nowhere. */

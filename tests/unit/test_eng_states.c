@@ -100,10 +100,21 @@ static void test_responder(void **state)
 	compare();
 }
 
+static void test_reuse(void **state)
+{
+	want[0] = '\0';
+	add("| case | answer | applies to |\n| --- | --- | --- |\n");
+#define X(c, a, s) add("| %s | %s | %s |\n", #c, #a, s);
+	ENG_REUSE_CASES(X)
+#undef X
+	compare();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_requester), cmocka_unit_test(test_responder)};
+	    cmocka_unit_test(test_requester), cmocka_unit_test(test_responder),
+	    cmocka_unit_test(test_reuse)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
