@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cells of the state tables that the explorer does not enter, or hardly: each by hand, in two engines
+ * with a perfect WAN between. Afterwards the connection is in the state that the table's function leaves, and
+ * no buffer is lost (eng_pair_tear_down).
+ */
+#include "tests/lib/eng_pair.h"
+
+#include "engine/requester.h"
+#include "engine/responder.h"
+#include "engine/emit.h"
+#include "engine/pair.h"
+
+#define QPN   0x200
+#define B_QPN 0x1200
+
+static const uint8_t host_a[4] = {10, 1, 0, 3}, host_b[4] = {10, 2, 0, 3};
+static struct eng_responder *rs; /* of host A's requests, in the near gateway */
+static struct eng_requester *rq; /* of the same, in the far gateway */
+
+static struct rc_mk request(roce_psn psn)
+{
+	return (struct rc_mk){.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = psn,
+	    .ack_req = true,
+	    .dqpn = QPN,
+	    .payload_len = 64,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+}
+
+static void host_b_says(uint8_t syndrome, roce_psn psn)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
+	    .dqpn = B_QPN,
+	    .syndrome = syndrome,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(1, &m, 0);
+}
+
+static struct eng_key key(void)
+{
+	return (struct eng_key){rwy_ip_from4(host_a), rwy_ip_from4(host_b), QPN, 0};
+}
+
+/* Host A's connection, one request acknowledged by host B. */
+static int connected(void **state)
+{
+	struct rc_mk m = request(0);
+	struct eng_key k = key();
+
+	assert_int_equal(eng_pair_set_up(state), 0);
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(site[1].requests, 1);
+	host_b_says(0x1f, 0);
+	eng_pair_run(5 * RWY_MS);
+	rs = (struct eng_responder *)eng_find(site[0].e, &k, false);
+	rq = (struct eng_requester *)eng_find(site[1].e, &k, true);
+	assert_true(rs && rq);
+	assert_int_equal(rs->side.state, ENG_R_RUNNING);
+	assert_int_equal(rq->side.state, ENG_Q_RUNNING);
+	return 0;
+}
+
+/* A message of the flow of requests, given to the requester side as the WAN does. */
+static void message(roce_psn psn)
+{
+	struct rwy_buf *b = rwy_buf_alloc(&site[1].e->bufs, 128, RC_PKT_MAX);
+	struct rc_mk m = request(psn);
+
+	assert_non_null(b);
+	b->len = rc_pkt_make(b->data, &m);
+	b->kind = RWY_BUF_PACKET;
+	b->seq = ENG_NO_SEQ;
+	eng_requester_data(rq, b, eng_now);
+}
+
+static void resume(roce_psn promised)
+{
+	struct eng_ctrl c = {
+	    .type = ENG_CTRL_RESUME, .incarnation = rq->incarnation, .qpn = rq->remote_qpn, .psn = promised};
+	struct rwy_buf *b = eng_ctrl_buf(site[1].e, &c);
+
+	assert_non_null(b);
+	b->seq = ENG_NO_SEQ;
+	rq->flow = ENG_FLOW_FIRST;
+	eng_requester_data(rq, b, eng_now);
+}
+
+static void word(enum eng_ctrl_type type, uint8_t syndrome)
+{
+	struct eng_ctrl c = {.type = (uint8_t)type,
+	    .incarnation = rs->incarnation,
+	    .qpn = rs->local_qpn,
+	    .psn = rs->resp.epsn,
+	    .syndrome = syndrome};
+	struct rwy_buf *b = eng_ctrl_buf(site[0].e, &c);
+
+	assert_non_null(b);
+	b->seq = 0;
+	eng_responder_answer(rs, b, eng_now);
+}
+
+static const struct eng_states_seen *seen(unsigned at)
+{
+	return eng_states_seen(site[at].e);
+}
+
+static void end_requester(void)
+{
+	eng_requester_fail(rq, 1, 0x64, ENG_END_SILENT, eng_now);
+	assert_int_equal(rq->side.state, ENG_Q_FAILED);
+}
+
+static void test_idle(void **state)
+{
+	const struct eng_counters *c = eng_counters(site[1].e);
+	struct roce_pkt pkt;
+	uint64_t ghosts;
+
+	end_requester();
+	eng_pair_undo(rq);
+	assert_int_equal(rq->side.state, ENG_Q_IDLE);
+	message(1);
+	assert_int_equal(seen(1)->requester[ENG_Q_IDLE][ENG_QE_MESSAGE], 1);
+	assert_int_equal(rq->side.state, ENG_Q_IDLE);
+
+	struct rwy_buf *b = rwy_buf_alloc(&site[1].e->bufs, 128, RC_PKT_MAX);
+	struct rc_mk ack = {.opcode = ROCE_RC_ACK, .psn = 0, .dqpn = B_QPN, .syndrome = 0x1f};
+
+	b->len = rc_pkt_make(b->data, &ack);
+	assert_true(rc_pkt_read(b->data, b->len, &pkt));
+	ghosts = c->drop_ghost_ack;
+	eng_requester_response(rq, &pkt, b, eng_now);
+	assert_int_equal(c->drop_ghost_ack, ghosts + 1);
+	assert_int_equal(seen(1)->requester[ENG_Q_IDLE][ENG_QE_RESPONSE], 1);
+}
+
+/* The near gateway opens the flow again before the host answered: the first request asks the host anew. */
+static void test_probing_first(void **state)
+{
+	end_requester();
+	rq->flow = ENG_FLOW_FIRST;
+	message(1);
+	assert_int_equal(rq->side.state, ENG_Q_PROBING);
+	rq->flow = ENG_FLOW_FIRST;
+	message(1);
+	assert_int_equal(rq->side.state, ENG_Q_PROBING);
+	assert_int_equal(rq->reqr.q.n, 1);
+	assert_int_equal(seen(1)->requester[ENG_Q_PROBING][ENG_QE_FIRST], 1);
+}
+
+static void locate(void)
+{
+	uint32_t remote_qpn = rq->remote_qpn;
+
+	end_requester();
+	rq->remote_qpn = remote_qpn;
+	resume(1);
+	assert_int_equal(rq->side.state, ENG_Q_LOCATING);
+}
+
+static void test_locating(void **state)
+{
+	locate();
+	message(5);
+	assert_int_equal(seen(1)->requester[ENG_Q_LOCATING][ENG_QE_MESSAGE], 1);
+	assert_int_equal(rq->side.state, ENG_Q_FAILED); /* requests before that one are missing */
+}
+
+static void test_locating_first(void **state)
+{
+	locate();
+	resume(1);
+	assert_int_equal(rq->side.state, ENG_Q_LOCATING);
+	assert_int_equal(rq->questions, 1);
+	assert_int_equal(seen(1)->requester[ENG_Q_LOCATING][ENG_QE_FIRST], 1);
+}
+
+/* The host is silent: it is asked once more, further back, and what is lost stays known. */
+static void test_locating_lost(void **state)
+{
+	locate();
+	eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
+	message(1);
+	assert_int_equal(seen(1)->requester[ENG_Q_LOCATING_LOST][ENG_QE_MESSAGE], 1);
+	eng_dirty(&rq->side);
+	for (unsigned i = 0; i < 100 && rq->questions < 2; i++)
+		eng_pair_run(20 * RWY_MS);
+	assert_int_equal(rq->questions, 2);
+	assert_int_equal(rq->side.state, ENG_Q_LOCATING_LOST);
+	assert_true(seen(1)->requester[ENG_Q_LOCATING_LOST][ENG_QE_TIMER] > 0);
+	host_b_says(0x1f, 0); /* it has what A was promised; still it is told that more is lost */
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(rq->side.state, ENG_Q_ENDING);
+	rq->flow = ENG_FLOW_FIRST;
+	message(1);
+	assert_int_equal(rq->side.state, ENG_Q_ENDING);
+	assert_int_equal(seen(1)->requester[ENG_Q_ENDING][ENG_QE_FIRST], 1);
+}
+
+static void test_locating_lost_first(void **state)
+{
+	locate();
+	eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
+	resume(1);
+	assert_int_equal(seen(1)->requester[ENG_Q_LOCATING_LOST][ENG_QE_FIRST], 1);
+	assert_int_equal(rq->side.state, ENG_Q_LOCATING);
+}
+
+/* Words about an incarnation that this side never had. */
+static void test_new(void **state)
+{
+	struct eng_key k = key();
+
+	k.qpn++;
+	rs = eng_responder_get(site[0].e, &k, false, eng_now);
+	assert_int_equal(rs->side.state, ENG_R_NEW);
+	word(ENG_CTRL_SYNC, 0);
+	word(ENG_CTRL_REWIND, 0);
+	word(ENG_CTRL_FAIL, 0x64);
+	assert_int_equal(rs->side.state, ENG_R_NEW);
+	for (unsigned ev = ENG_RE_SYNC; ev <= ENG_RE_FAIL; ev++)
+		assert_int_equal(seen(0)->responder[ENG_R_NEW][ev], 1);
+}
+
+static void test_resuming_rewind(void **state)
+{
+	eng_responder_start(rs, 1, 0, eng_now);
+	eng_responder_enter(rs, ENG_R_RESUMING);
+	word(ENG_CTRL_REWIND, 0);
+	assert_int_equal(rs->side.state, ENG_R_RUNNING);
+	assert_int_equal(seen(0)->responder[ENG_R_RESUMING][ENG_RE_REWIND], 1);
+	word(ENG_CTRL_REWIND, 0);
+	assert_int_equal(rs->side.state, ENG_R_RUNNING);
+	assert_int_equal(seen(0)->responder[ENG_R_RUNNING][ENG_RE_REWIND], 1);
+}
+
+/* The far gateway refuses a flow in which nothing is on its way: the next request opens it again. */
+static void test_resuming_reset(void **state)
+{
+	eng_responder_start(rs, 1, 0, eng_now);
+	assert_true(eng_responder_open(rs, eng_now));
+	eng_responder_enter(rs, ENG_R_RESUMING);
+
+	struct wan_txflow *flow = rs->requests;
+
+	eng_responder_reset(rs, eng_now);
+	assert_int_equal(rs->side.state, ENG_R_WAITING);
+	assert_null(rs->requests);
+	assert_int_equal(seen(0)->responder[ENG_R_RESUMING][ENG_RE_RESET], 1);
+	wan_tx_abort(flow, eng_now); /* which the far gateway did not really refuse */
+}
+
+static void test_failed(void **state)
+{
+	eng_responder_fail(rs, rs->resp.epsn, 0x64, "test", eng_now);
+	word(ENG_CTRL_SYNC, 0);
+	word(ENG_CTRL_REWIND, 0);
+	word(ENG_CTRL_FAIL, 0x64);
+	assert_int_equal(rs->side.state, ENG_R_FAILED);
+	for (unsigned ev = ENG_RE_SYNC; ev <= ENG_RE_FAIL; ev++)
+		assert_int_equal(seen(0)->responder[ENG_R_FAILED][ev], 1);
+}
+
+#define TEST(t) cmocka_unit_test_setup_teardown(t, connected, eng_pair_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {TEST(test_idle), TEST(test_probing_first), TEST(test_locating),
+	    TEST(test_locating_first), TEST(test_locating_lost), TEST(test_locating_lost_first),
+	    TEST(test_new), TEST(test_resuming_rewind), TEST(test_resuming_reset), TEST(test_failed)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
