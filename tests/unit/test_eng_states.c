@@ -113,8 +113,7 @@ static void test_reuse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_requester), cmocka_unit_test(test_responder),
-	    cmocka_unit_test(test_reuse)};
+	    cmocka_unit_test(test_requester), cmocka_unit_test(test_responder), cmocka_unit_test(test_reuse)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
