@@ -10,7 +10,8 @@
 #include "engine/session.h"
 
 /* To the host, and kept for it. */
-static void serve(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+static void serve_response(
+    struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rs->side.e;
 
@@ -47,7 +48,7 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 		if (!rs->local_qpn) /* taken up from before a restart, ahead of the far gateway's word to
 		                       begin */
 			rs->local_qpn = pkt.dqpn;
-		serve(rs, &pkt, b, now);
+		serve_response(rs, &pkt, b, now);
 		break;
 	case ROCE_RESP_SERVED:
 	case ROCE_RESP_UNEXPECTED:
@@ -73,7 +74,7 @@ static void rewind_to(struct eng_responder *rs, roce_psn psn, rwy_time now)
 }
 
 /* The far host has answered the first packet: the connection is real, and this is where it stands. */
-static void synced(struct eng_responder *rs, const struct eng_ctrl *c)
+static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c)
 {
 	struct eng *e = rs->side.e;
 
@@ -105,12 +106,12 @@ static void synced(struct eng_responder *rs, const struct eng_ctrl *c)
 void eng_responder_sync(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
 	rs->naks = 0;
-	synced(rs, c);
+	apply_sync(rs, c);
 }
 
 void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
-	synced(rs, c);
+	apply_sync(rs, c);
 	rewind_to(rs, c->psn, now);
 }
 
@@ -120,7 +121,7 @@ void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_ti
 	 * were before: its error was lost on the LAN, and it sends again. */
 	if (!c->qpn && !rs->local_qpn)
 		c->qpn = rs->local_qpn_before;
-	synced(rs, c);
+	apply_sync(rs, c);
 	eng_responder_fail(
 	    rs, c->psn, c->syndrome, eng_end_text((enum eng_end)c->end, c->syndrome, false), now);
 }

@@ -13,7 +13,8 @@ struct cm_sides {
 	const struct roce_cm_side *local, *remote;
 };
 
-static bool sides(const struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, struct cm_sides *s)
+static bool cm_local_remote(
+    const struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, struct cm_sides *s)
 {
 	bool a_remote = eng_route_in(e, tenant, &c->a.ip) >= 0,
 	     b_remote = eng_route_in(e, tenant, &c->b.ip) >= 0;
@@ -30,7 +31,7 @@ static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 	struct eng_responder *rs;
 	struct eng_requester *rq;
 
-	if (c->transport != ROCE_RC || !sides(e, tenant, c, &s))
+	if (c->transport != ROCE_RC || !cm_local_remote(e, tenant, c, &s))
 		return;
 	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
 	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};
@@ -54,7 +55,7 @@ static void cm_close(struct eng *e, uint32_t tenant, const struct roce_cm_conn *
 	struct cm_sides s;
 	struct eng_side *side;
 
-	if (!sides(e, tenant, c, &s))
+	if (!cm_local_remote(e, tenant, c, &s))
 		return;
 	struct eng_key kn = {s.local->ip, s.remote->ip, s.remote->qpn, tenant},
 	               kf = {s.remote->ip, s.local->ip, s.local->qpn, tenant};

@@ -50,27 +50,27 @@ static void clear_ce(struct rwy_buf *b, bool is6)
  * orders earlier CNPs begin: many flows fill the memory long before the queue of one is long, and a host that
  * is held for lack of it sends a window again when its timer runs out.
  */
-static unsigned tightness(uint64_t held, uint64_t most)
+static unsigned memory_pressure_of(uint64_t held, uint64_t most)
 {
 	return held <= most >> 1 ? 0 : held <= (most >> 1) + (most >> 2) ? 2 : 4;
 }
 
-static unsigned tight(const struct eng_responder *rs)
+static unsigned memory_pressure(const struct eng_responder *rs)
 {
 	const struct eng *e = rs->side.e;
 	const struct eng_tenant *t = rs->side.tenant;
-	unsigned own = tightness(t->custody, t->cfg.custody),
-	         all = tightness(e->common + e->reserved, e->cfg.custody_total);
+	unsigned own = memory_pressure_of(t->custody, t->cfg.custody),
+	         all = memory_pressure_of(e->common + e->reserved, e->cfg.custody_total);
 
 	if (all && t->custody < t->cfg.reserve) /* it lives from what is its own */
-		all = tightness(t->custody, t->cfg.reserve);
+		all = memory_pressure_of(t->custody, t->cfg.reserve);
 	else if (!all && t->cfg.reserve && t->custody > t->cfg.reserve) /* from what may be others' soon */
 		all = 2;
 	return all > own ? all : own;
 }
 
 /* RED on the bytes that wait for the WAN (Floyd and Jacobson 1993; DCQCN's Kmin, Kmax, Pmax). */
-static bool red(struct eng *e, uint64_t queue, uint64_t min, uint64_t max)
+static bool red_marks(struct eng *e, uint64_t queue, uint64_t min, uint64_t max)
 {
 	if (queue <= min)
 		return false;
@@ -110,7 +110,7 @@ bool eng_np_congested(struct eng_responder *rs, const struct roce_pkt *pkt, stru
 	queue = (uint64_t)wan_tx_unsent(rs->requests) * b->len;
 	if (queue < rs->np_low)
 		rs->np_low = queue;
-	earlier = tight(rs);
+	earlier = memory_pressure(rs);
 	min = e->cfg.np_min >> earlier;
 	max = e->cfg.np_max >> earlier;
 	if (queue <= min || !e->cfg.np_max || e->now < rs->cnp_at)
@@ -119,7 +119,7 @@ bool eng_np_congested(struct eng_responder *rs, const struct roce_pkt *pkt, stru
 		return above_drain(rs, drain, e->now);
 	if (queue < max && queue < rs->np_low + (GROWTH >> earlier))
 		return false;
-	if (!red(e, queue, min, max))
+	if (!red_marks(e, queue, min, max))
 		return false;
 	rs->np_low = queue;
 	return true;

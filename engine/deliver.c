@@ -18,7 +18,7 @@ static uint32_t psn_count(const struct eng_requester *rq, const struct roce_pkt 
 	return rq->reqr.pmtu ? roce_read_packets(roce_reth_len(pkt), rq->reqr.pmtu) : 0;
 }
 
-static bool teaches_pmtu(const struct roce_pkt *pkt)
+static bool shows_pmtu(const struct roce_pkt *pkt)
 {
 	return (pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_MIDDLE) &&
 	       pkt->payload_len >= 256 && pkt->payload_len <= 4096 &&
@@ -26,7 +26,8 @@ static bool teaches_pmtu(const struct roce_pkt *pkt)
 }
 
 /* The first packet of a newly opened flow: go on where we were, or ask the host where it is. */
-static void settle(struct eng_requester *rq, const struct roce_pkt *pkt, uint64_t seq, rwy_time now)
+static void continue_or_probe(
+    struct eng_requester *rq, const struct roce_pkt *pkt, uint64_t seq, rwy_time now)
 {
 	if (eng_requester_answered(rq) && pkt->psn == rq->reqr.tail) {
 		/* The near gateway restarted, or was told to rewind: nothing is missing. */
@@ -49,7 +50,7 @@ static void settle(struct eng_requester *rq, const struct roce_pkt *pkt, uint64_
 }
 
 /* Its host has part of the answer and asks for the rest of the same READ. */
-static bool is_rest(const struct rwy_buf *q, const struct rwy_buf *b)
+static bool is_rest_of_read(const struct rwy_buf *q, const struct rwy_buf *b)
 {
 	uint32_t at = (b->psn - q->psn) & ROCE_PSN_MASK;
 
@@ -59,10 +60,10 @@ static bool is_rest(const struct rwy_buf *q, const struct rwy_buf *b)
 
 /* A request we hold already (the near gateway restarted and its host sent again): the flow sequence it has
  * now is the one to report. */
-static void renumber(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now)
+static void renumber_request(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now)
 {
 	for (struct rwy_buf *q = rq->reqr.q.head; q; q = q->next)
-		if (q->psn == b->psn || is_rest(q, b)) {
+		if (q->psn == b->psn || is_rest_of_read(q, b)) {
 			q->seq = b->seq;
 			/* The half of a READ's answer that went to the gateway before is needed again. */
 			if (q == rq->reqr.q.head)
@@ -87,7 +88,7 @@ static bool well_formed(const struct eng_requester *rq, const struct rwy_buf *b,
 	       rwy_ip_eq(&pkt->dst, &rq->side.key.dst);
 }
 
-static void malformed(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
+static void refuse_malformed(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rq->side.e;
 
@@ -96,7 +97,8 @@ static void malformed(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 }
 
 /* Into the requester's queue; pkt is b's. */
-static void push(struct eng_requester *rq, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+static void queue_request(
+    struct eng_requester *rq, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rq->side.e;
 
@@ -107,7 +109,7 @@ static void push(struct eng_requester *rq, const struct roce_pkt *pkt, struct rw
 	case ROCE_REQR_PUSHED:
 		break;
 	case ROCE_REQR_OLD:
-		renumber(rq, b, now);
+		renumber_request(rq, b, now);
 		rwy_buf_free(&e->bufs, b);
 		eng_requester_report(rq, now);
 		break;
@@ -129,12 +131,12 @@ void eng_requester_first(struct eng_requester *rq, struct rwy_buf *b, rwy_time n
 		return;
 	}
 	if (!well_formed(rq, b, &pkt)) {
-		malformed(rq, b, now);
+		refuse_malformed(rq, b, now);
 		return;
 	}
 	rq->flow = ENG_FLOW_OPEN;
-	settle(rq, &pkt, b->seq, now);
-	push(rq, &pkt, b, now);
+	continue_or_probe(rq, &pkt, b->seq, now);
+	queue_request(rq, &pkt, b, now);
 }
 
 void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
@@ -142,12 +144,12 @@ void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time
 	struct roce_pkt pkt;
 
 	if (!well_formed(rq, b, &pkt)) {
-		malformed(rq, b, now);
+		refuse_malformed(rq, b, now);
 		return;
 	}
-	if (!rq->reqr.pmtu && teaches_pmtu(&pkt))
+	if (!rq->reqr.pmtu && shows_pmtu(&pkt))
 		rq->reqr.pmtu = pkt.payload_len;
-	push(rq, &pkt, b, now);
+	queue_request(rq, &pkt, b, now);
 }
 
 void eng_requester_forget(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)

@@ -20,14 +20,14 @@
 #define LATE       (50 * RWY_US)  /* a late turn makes up for so much, or for LATE_BYTES */
 #define LATE_BYTES ((uint64_t)64 << 10)
 
-static struct eng_rp **bucket(struct eng *e, const struct rwy_ip *host)
+static struct eng_rp **rp_bucket(struct eng *e, const struct rwy_ip *host)
 {
 	return &e->rp[eng_host_hash(host)];
 }
 
 struct eng_rp *eng_rp_find(struct eng *e, uint32_t tenant, const struct rwy_ip *host)
 {
-	struct eng_rp *p = e->rps ? *bucket(e, host) : NULL;
+	struct eng_rp *p = e->rps ? *rp_bucket(e, host) : NULL;
 
 	while (p && !(p->tenant == tenant && rwy_ip_eq(&p->host, host)))
 		p = p->chain;
@@ -93,7 +93,7 @@ bool eng_rp_over(const struct eng_rp *p, rwy_time now)
 
 void eng_rp_end(struct eng *e, struct eng_rp **at)
 {
-	struct eng_rp *p = *at, **b = bucket(e, &p->host);
+	struct eng_rp *p = *at, **b = rp_bucket(e, &p->host);
 
 	*at = p->next;
 	while (*b != p)
@@ -119,10 +119,10 @@ static uint64_t line_rate(const struct eng_requester *rq)
 	return rate > 2 * MIN_RATE ? rate : 2 * MIN_RATE;
 }
 
-static struct eng_rp *start(struct eng_requester *rq, rwy_time now)
+static struct eng_rp *rp_start(struct eng_requester *rq, rwy_time now)
 {
 	struct eng *e = rq->side.e;
-	struct eng_rp *p, **b = bucket(e, &rq->side.key.dst);
+	struct eng_rp *p, **b = rp_bucket(e, &rq->side.key.dst);
 
 	if (e->rps >= ENG_RPS_MAX || !(p = aligned_alloc(64, (sizeof(*p) + 63) & ~(size_t)63)))
 		return NULL;
@@ -145,7 +145,7 @@ static struct eng_rp *start(struct eng_requester *rq, rwy_time now)
 }
 
 /* What it takes while it asks for less is what it can take: our share of its port. */
-static void measure(struct eng_rp *p, rwy_time now)
+static void measure_taken(struct eng_rp *p, rwy_time now)
 {
 	rwy_dur t = now - p->taken_at;
 
@@ -174,12 +174,12 @@ void eng_rp_cnp(struct eng_requester *rq, rwy_time now)
 	/* Nobody knows yet what it takes: the first one only begins to look, more of them follow where it is
 	 * meant. */
 	if (!p) {
-		p = start(rq, now);
+		p = rp_start(rq, now);
 		if (p)
 			p->last_cnp = now;
 		return;
 	}
-	measure(p, now);
+	measure_taken(p, now);
 	p->last_cnp = now;
 	p->ops->on_cnp(p->state, now);
 	eng_rp_apply(p);

@@ -63,7 +63,7 @@ static const char *learned_name(const struct eng_side *side)
 #define NEAR_SOURCE (2 * RWY_MS) /* a host feels a CNP so long */
 
 /* What would have to be larger for the local host to send faster. */
-static const char *limit(const struct eng_responder *rs)
+static const char *send_limit(const struct eng_responder *rs)
 {
 	uint64_t drain;
 
@@ -78,12 +78,12 @@ static const char *limit(const struct eng_responder *rs)
 	return wan_tx_window(rs->requests, &drain) ? "host" : "far";
 }
 
-static void add_near(struct eng_flow_info *o, const struct eng_responder *rs)
+static void add_responder(struct eng_flow_info *o, const struct eng_responder *rs)
 {
 	o->tx_packets = rs->packets;
 	o->tx_bytes = rs->bytes;
 	o->custody_bytes = rs->custody;
-	o->limit = limit(rs);
+	o->limit = send_limit(rs);
 	if (rs->requests)
 		o->remote_window = wan_tx_window(rs->requests, &o->remote_drain_Bps);
 	if (rs->side.state == ENG_R_NEW)
@@ -93,7 +93,7 @@ static void add_near(struct eng_flow_info *o, const struct eng_responder *rs)
 	o->pmtu = rs->resp.pmtu;
 }
 
-static void add_far(struct eng_flow_info *o, const struct eng_requester *rq)
+static void add_requester(struct eng_flow_info *o, const struct eng_requester *rq)
 {
 	o->rx_packets = rq->packets;
 	o->rx_bytes = rq->bytes;
@@ -110,7 +110,7 @@ static void add_far(struct eng_flow_info *o, const struct eng_requester *rq)
 		o->pmtu = rq->reqr.pmtu;
 }
 
-static void fill(struct eng_flow_info *o, const struct eng_side *side)
+static void fill_flow(struct eng_flow_info *o, const struct eng_side *side)
 {
 	const struct eng_responder *rs = side->is_requester ? NULL : (const struct eng_responder *)side;
 	const struct eng_requester *rq =
@@ -131,9 +131,9 @@ static void fill(struct eng_flow_info *o, const struct eng_side *side)
 	o->last = rq && rq->side.last > side->last ? rq->side.last : side->last;
 	o->state = state_name(side, rwy_since(o->last, side->e->now) > ENG_IDLE);
 	if (rs)
-		add_near(o, rs);
+		add_responder(o, rs);
 	if (rq)
-		add_far(o, rq);
+		add_requester(o, rq);
 	if (rq && eng_failed(&rq->side) && !eng_failed(side)) {
 		o->state = "failed";
 		o->error = rq->side.error;
@@ -160,7 +160,7 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 		for (; side && n < max; side = side->chain)
 			/* A paired requester side is told with its responder side. */
 			if (!side->is_requester || !((const struct eng_requester *)side)->responder)
-				fill(&out[n++], side);
+				fill_flow(&out[n++], side);
 	}
 	if (*cursor > e->table_mask)
 		*cursor = 0;

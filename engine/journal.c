@@ -9,9 +9,9 @@
 struct eng_orphan {
 	uint32_t vni, at; /* of the entry, and its number */
 };
-#define NOT_OLD UINT32_MAX /* taken up, or given back */
+#define ORPHAN_TAKEN UINT32_MAX /* taken up, or given back */
 
-static int by_vni(const void *a, const void *b)
+static int orphan_order(const void *a, const void *b)
 {
 	const struct eng_orphan *x = a, *y = b;
 
@@ -21,7 +21,7 @@ static int by_vni(const void *a, const void *b)
 }
 
 /* Sorted, so that a tenant that comes later looks only at its own. */
-static int old_find(struct eng *e, uint32_t n)
+static int orphans_find(struct eng *e, uint32_t n)
 {
 	if (!n)
 		return 0;
@@ -31,11 +31,11 @@ static int old_find(struct eng *e, uint32_t n)
 	for (uint32_t i = 0; i < e->cfg.journal_n; i++)
 		if (atomic_load_explicit(&e->cfg.journal[i].used, memory_order_relaxed))
 			e->orphans[e->orphans_n++] = (struct eng_orphan){e->cfg.journal[i].vni, i};
-	qsort(e->orphans, e->orphans_n, sizeof(*e->orphans), by_vni);
+	qsort(e->orphans, e->orphans_n, sizeof(*e->orphans), orphan_order);
 	return 0;
 }
 
-static uint32_t old_first(const struct eng *e, uint32_t vni)
+static uint32_t orphans_first(const struct eng *e, uint32_t vni)
 {
 	uint32_t lo = 0, hi = e->orphans_n;
 
@@ -60,10 +60,10 @@ int eng_journal_init(struct eng *e)
 	for (uint32_t i = e->cfg.journal_n; i--;)
 		if (!atomic_load_explicit(&e->cfg.journal[i].used, memory_order_relaxed))
 			e->journal_free[e->journal_free_n++] = i;
-	return old_find(e, e->cfg.journal_n - e->journal_free_n);
+	return orphans_find(e, e->cfg.journal_n - e->journal_free_n);
 }
 
-static void take(struct eng_responder *rs)
+static void take_entry(struct eng_responder *rs)
 {
 	struct eng *e = rs->side.e;
 	struct eng_journal_entry *j;
@@ -83,7 +83,7 @@ static void take(struct eng_responder *rs)
 void eng_journal_note(struct eng_responder *rs)
 {
 	if (!rs->journal)
-		take(rs);
+		take_entry(rs);
 	if (!rs->journal)
 		return;
 	rs->journal->lqpn = rs->local_qpn;
@@ -108,14 +108,14 @@ void eng_journal_forget(struct eng_responder *rs)
 
 struct eng_journal_entry *eng_journal_old(struct eng *e, uint32_t vni, uint32_t *cursor)
 {
-	for (uint32_t i = *cursor ? *cursor : old_first(e, vni); i < e->orphans_n && e->orphans[i].vni == vni;
-	     i++) {
+	for (uint32_t i = *cursor ? *cursor : orphans_first(e, vni);
+	     i < e->orphans_n && e->orphans[i].vni == vni; i++) {
 		struct eng_journal_entry *j;
 
-		if (e->orphans[i].at == NOT_OLD)
+		if (e->orphans[i].at == ORPHAN_TAKEN)
 			continue; /* its tenant was here before */
 		j = &e->cfg.journal[e->orphans[i].at];
-		e->orphans[i].at = NOT_OLD;
+		e->orphans[i].at = ORPHAN_TAKEN;
 		*cursor = i + 1;
 		return j;
 	}

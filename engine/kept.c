@@ -13,12 +13,12 @@
 #define FEW            16 /* records for which a connection need not ask */
 #define STEPS          8  /* of the search for who keeps more than its share */
 
-static struct eng_kept *at(const struct eng_keptq *q, uint32_t i)
+static struct eng_kept *kept_at(const struct eng_keptq *q, uint32_t i)
 {
 	return &q->at[(q->head + i) & (q->cap - 1)];
 }
 
-static bool grow(struct eng_keptq *q)
+static bool grow_ring(struct eng_keptq *q)
 {
 	uint32_t cap = q->cap ? 2 * q->cap : FEW;
 	struct eng_kept *v = malloc(cap * sizeof(*v));
@@ -26,7 +26,7 @@ static bool grow(struct eng_keptq *q)
 	if (!v)
 		return false;
 	for (uint32_t i = 0; i < q->n; i++)
-		v[i] = *at(q, i);
+		v[i] = *kept_at(q, i);
 	free(q->at);
 	q->at = v;
 	q->cap = cap;
@@ -34,13 +34,13 @@ static bool grow(struct eng_keptq *q)
 	return true;
 }
 
-static void pop(struct eng_keptq *q)
+static void pop_oldest(struct eng_keptq *q)
 {
 	q->head = (q->head + 1) & (q->cap - 1);
 	q->n--;
 }
 
-static void release(struct eng_keptq *q)
+static void free_ring(struct eng_keptq *q)
 {
 	free(q->at);
 	*q = (struct eng_keptq){0};
@@ -55,19 +55,19 @@ const struct eng_kept *eng_responder_kept(
 	while (lo < hi) {
 		uint32_t mid = lo + ((hi - lo) >> 1);
 
-		if (at(q, mid)->serial < serial)
+		if (kept_at(q, mid)->serial < serial)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < q->n && at(q, lo)->serial == serial ? at(q, lo) : NULL;
+	return lo < q->n && kept_at(q, lo)->serial == serial ? kept_at(q, lo) : NULL;
 }
 
 const struct eng_kept *eng_responder_kept_next(const struct eng_keptq *q, const struct eng_kept *k)
 {
 	uint32_t i = ((uint32_t)(k - q->at) - q->head) & (q->cap - 1);
 
-	return i + 1 < q->n ? at(q, i + 1) : NULL;
+	return i + 1 < q->n ? kept_at(q, i + 1) : NULL;
 }
 
 /* --- ATOMICs ------------------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ static bool grow_atomics(struct eng_responder *rs)
 	uint64_t more = rs->atomics.cap * sizeof(struct eng_kept);
 
 	if (rs->atomics.cap == ENG_REPEAT_MAX || e->kept_atomics + more > e->cfg.read_cache_total >> 3 ||
-	    !grow(&rs->atomics))
+	    !grow_ring(&rs->atomics))
 		return false;
 	e->kept_atomics += more;
 	return true;
@@ -93,15 +93,16 @@ void eng_responder_keep_atomic(struct eng_responder *rs, roce_psn psn, uint64_t 
 	if (q->n == q->cap && !grow_atomics(rs)) {
 		if (!q->n)
 			return; /* no memory at all: asked for again, it is an error */
-		pop(q);
+		pop_oldest(q);
 	}
-	*at(q, q->n++) = (struct eng_kept){.serial = roce_resp_serial(&rs->resp, psn), .original = original};
+	*kept_at(q, q->n++) =
+	    (struct eng_kept){.serial = roce_resp_serial(&rs->resp, psn), .original = original};
 }
 
 /* --- READ responses ------------------------------------------------------------------------------ */
 
 /* One keeper more, or less. */
-static void share(const struct eng_responder *rs, int by)
+static void count_keeper(const struct eng_responder *rs, int by)
 {
 	struct eng *e = rs->side.e;
 	struct eng_tenant *t = rs->side.tenant;
@@ -112,7 +113,7 @@ static void share(const struct eng_responder *rs, int by)
 	t->kept_share = t->keepers ? t->cfg.custody / t->keepers : 0;
 }
 
-static void enter(struct eng_responder *rs)
+static void enter_keepers(struct eng_responder *rs)
 {
 	struct eng *e = rs->side.e;
 	struct eng_responder *hand = e->kept_hand;
@@ -123,10 +124,10 @@ static void enter(struct eng_responder *rs)
 	rs->kept_prev = hand ? hand->kept_prev : rs;
 	rs->kept_next->kept_prev = rs->kept_prev->kept_next = rs;
 	e->kept_hand = rs;
-	share(rs, 1);
+	count_keeper(rs, 1);
 }
 
-static void leave(struct eng_responder *rs)
+static void leave_keepers(struct eng_responder *rs)
 {
 	struct eng *e = rs->side.e;
 
@@ -137,10 +138,10 @@ static void leave(struct eng_responder *rs)
 	rs->kept_next->kept_prev = rs->kept_prev;
 	rs->kept_prev->kept_next = rs->kept_next;
 	rs->kept_next = rs->kept_prev = NULL;
-	share(rs, -1);
+	count_keeper(rs, -1);
 }
 
-static void account(struct eng_responder *rs, const struct rwy_buf *b, bool more)
+static void account_buffer(struct eng_responder *rs, const struct rwy_buf *b, bool more)
 {
 	struct eng *e = rs->side.e;
 	uint64_t cost = eng_buf_cost(e, b);
@@ -150,12 +151,12 @@ static void account(struct eng_responder *rs, const struct rwy_buf *b, bool more
 	e->kept_bufs += more ? 1u : -1u;
 }
 
-static void drop_oldest(struct eng_responder *rs)
+static void drop_oldest_read(struct eng_responder *rs)
 {
-	struct rwy_buf *b = at(&rs->reads, 0)->buf;
+	struct rwy_buf *b = kept_at(&rs->reads, 0)->buf;
 
-	account(rs, b, false);
-	pop(&rs->reads);
+	account_buffer(rs, b, false);
+	pop_oldest(&rs->reads);
 	rwy_buf_free(&rs->side.e->bufs, b);
 }
 
@@ -169,9 +170,9 @@ static void take_from_others(const struct eng_responder *rs, uint64_t cost)
 
 		e->kept_hand = v->kept_next;
 		while (v->kept > e->kept_share && e->kept + cost > e->cfg.read_cache_total)
-			drop_oldest(v);
+			drop_oldest_read(v);
 		if (v != rs && !v->reads.n)
-			leave(v);
+			leave_keepers(v);
 	}
 }
 
@@ -183,14 +184,14 @@ static bool make_room(struct eng_responder *rs, uint64_t cost)
 	struct eng *e = rs->side.e;
 
 	while (q->n &&
-	       (rs->answered - at(q, 0)->buf->msn >= ENG_REPEAT_MAX ||
+	       (rs->answered - kept_at(q, 0)->buf->msn >= ENG_REPEAT_MAX ||
 	           rs->kept + cost > cfg->read_cache_conn || rs->kept + cost > rs->side.tenant->kept_share))
-		drop_oldest(rs);
+		drop_oldest_read(rs);
 	if (e->kept + cost > cfg->read_cache_total && rs->kept + cost <= e->kept_share)
 		take_from_others(rs, cost);
 	while (q->n && e->kept + cost > cfg->read_cache_total)
-		drop_oldest(rs);
-	return e->kept + cost <= cfg->read_cache_total && (q->n < q->cap || grow(q));
+		drop_oldest_read(rs);
+	return e->kept + cost <= cfg->read_cache_total && (q->n < q->cap || grow_ring(q));
 }
 
 void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_buf *b)
@@ -201,24 +202,24 @@ void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_
 	b->msn = rs->answered;
 	if (roce_op_ends(roce_op(rs->resp.serve_opcode)))
 		rs->answered++;
-	enter(rs);
+	enter_keepers(rs);
 	if (!make_room(rs, eng_buf_cost(e, b))) {
 		e->c.read_cache_full++;
 		rwy_buf_free(&e->bufs, b);
 		if (!q->n)
-			leave(rs);
+			leave_keepers(rs);
 		return;
 	}
-	*at(q, q->n++) = (struct eng_kept){.serial = roce_resp_serial(&rs->resp, psn), .buf = b};
-	account(rs, b, true);
+	*kept_at(q, q->n++) = (struct eng_kept){.serial = roce_resp_serial(&rs->resp, psn), .buf = b};
+	account_buffer(rs, b, true);
 }
 
 void eng_responder_forget_reads(struct eng_responder *rs)
 {
 	while (rs->reads.n)
-		drop_oldest(rs);
-	leave(rs);
-	release(&rs->reads);
+		drop_oldest_read(rs);
+	leave_keepers(rs);
+	free_ring(&rs->reads);
 }
 
 void eng_responder_forget_answers(struct eng_responder *rs)
@@ -228,7 +229,7 @@ void eng_responder_forget_answers(struct eng_responder *rs)
 	eng_responder_forget_reads(rs);
 	if (cap > FEW)
 		rs->side.e->kept_atomics -= (cap - FEW) * sizeof(struct eng_kept);
-	release(&rs->atomics);
+	free_ring(&rs->atomics);
 	rs->answered = 0;
 }
 

@@ -38,7 +38,7 @@ static void rc_packet(struct eng *e, uint32_t tenant, struct roce_pkt *pkt, stru
 }
 
 /* A local host asks its sender to slow down: we are the sender. It never crosses the WAN. */
-static void cnp(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
+static void take_cnp(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};
 	const struct eng_responder *rs = (const struct eng_responder *)eng_find(e, &k, false);
@@ -59,7 +59,7 @@ static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
 
 /* One hop less; false: it was the last. RoCE is carried as if the hosts were on one link (some stacks send
  * TTL 1). */
-static bool hop(uint8_t *ip, uint32_t len)
+static bool decrement_ttl(uint8_t *ip, uint32_t len)
 {
 	uint32_t sum;
 
@@ -86,7 +86,7 @@ static void best_effort(
 		eng_drop(e, b, &e->c.drop_no_route);
 		return;
 	}
-	if (!roce && !hop(b->data, b->len)) {
+	if (!roce && !decrement_ttl(b->data, b->len)) {
 		eng_drop(e, b, &e->c.drop_ttl);
 		return;
 	}
@@ -177,7 +177,7 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 		best_effort(e, in->tenant, pkt, b, true, now);
 		return;
 	case ROCE_CNP_T:
-		cnp(e, in->tenant, pkt, now);
+		take_cnp(e, in->tenant, pkt, now);
 		eng_drop(e, b, &e->c.rp_cnp_handled);
 		return;
 	case ROCE_RD:
@@ -189,7 +189,7 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 }
 
 /* What the connection of a packet points to. It may have gone meanwhile: its memory is still there. */
-static void fetch_more(const struct lan_in *in)
+static void prefetch_connection(const struct lan_in *in)
 {
 	const struct eng_responder *rs = (const struct eng_responder *)in->side;
 
@@ -228,7 +228,7 @@ static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tena
 			eng_fetch(in[i].side, ENG_SIDE_LINES);
 	for (unsigned i = 0; i < n; i++) {
 		if (i + AHEAD < n)
-			fetch_more(&in[i + AHEAD]);
+			prefetch_connection(&in[i + AHEAD]);
 		if (i + 1 < n)
 			eng_fetch(bufs[i + 1]->data + 2 * ENG_LINE, bufs[i + 1]->len > 6 * ENG_LINE ? 4 : 0);
 		lan_packet(e, &in[i], bufs[i], now);

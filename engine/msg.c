@@ -69,7 +69,7 @@ bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len)
 	return c->qpn <= 0xffffff && c->psn <= 0xffffff && c->msn <= 0xffffff;
 }
 
-static const char *refused(uint8_t syndrome, bool beside)
+static const char *refused_text(uint8_t syndrome, bool beside)
 {
 	switch (roce_aeth_value(syndrome)) {
 	case ROCE_NAK_INV_REQ:
@@ -86,7 +86,7 @@ const char *eng_end_text(enum eng_end end, uint8_t syndrome, bool beside)
 	case ENG_END_UNTOLD:
 		return "the far gateway ended the connection";
 	case ENG_END_REFUSED:
-		return refused(syndrome, beside);
+		return refused_text(syndrome, beside);
 	case ENG_END_SILENT:
 		return beside ? "retry count exceeded" : "the far host did not answer: retry count exceeded";
 	case ENG_END_NOT_READY:

@@ -15,20 +15,20 @@
 
 #define TURN_MAX RWY_SEC /* a QP that does not answer for this long goes to the end of the line */
 
-static unsigned slot(const struct rwy_ip *remote, const struct rwy_ip *local)
+static unsigned pair_slot(const struct rwy_ip *remote, const struct rwy_ip *local)
 {
 	return eng_owner_hash(remote, local) & 255;
 }
 
-static struct eng_pair **bucket(struct eng *e, const struct rwy_ip *remote, const struct rwy_ip *local)
+static struct eng_pair **pair_bucket(struct eng *e, const struct rwy_ip *remote, const struct rwy_ip *local)
 {
-	return &e->pairs[slot(remote, local)];
+	return &e->pairs[pair_slot(remote, local)];
 }
 
 static struct eng_pair *find_pair(
     const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local)
 {
-	struct eng_pair *p = e->pairs[slot(remote, local)];
+	struct eng_pair *p = e->pairs[pair_slot(remote, local)];
 
 	while (p && !(p->tenant == tenant && rwy_ip_eq(&p->remote, remote) && rwy_ip_eq(&p->local, local)))
 		p = p->chain;
@@ -42,7 +42,7 @@ static struct eng_pair *get_pair(
 
 	if (p || !(p = eng_slab_get(&e->pair_slab)))
 		return p;
-	b = bucket(e, remote, local);
+	b = pair_bucket(e, remote, local);
 	p->tenant = tenant;
 	p->remote = *remote;
 	p->local = *local;
@@ -55,7 +55,7 @@ static struct eng_pair *get_pair(
 	return p;
 }
 
-static void push(struct eng_pair *p, struct eng_requester *rq)
+static void queue_for_turn(struct eng_pair *p, struct eng_requester *rq)
 {
 	rq->pair_next = NULL;
 	if (p->tail)
@@ -67,7 +67,7 @@ static void push(struct eng_pair *p, struct eng_requester *rq)
 	rq->side.e->learning++;
 }
 
-static void next_turn(struct eng_pair *p, rwy_time now)
+static void begin_next_turn(struct eng_pair *p, rwy_time now)
 {
 	struct eng_requester *rq = p->head;
 
@@ -98,8 +98,8 @@ void eng_pair_wait(struct eng_requester *rq, rwy_time now)
 	rq->pair = get_pair(rq->side.e, rq->side.key.tenant, &rq->side.key.src, &rq->side.key.dst);
 	if (!rq->pair)
 		return; /* no memory: the flow stays silent until it is forgotten */
-	push(rq->pair, rq);
-	next_turn(rq->pair, now);
+	queue_for_turn(rq->pair, rq);
+	begin_next_turn(rq->pair, now);
 }
 
 void eng_pair_leave(struct eng_requester *rq, rwy_time now)
@@ -129,7 +129,7 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 	rq->turn = ENG_TURN_NONE;
 	rq->pair_next = NULL;
 	rq->pair = NULL;
-	next_turn(p, now);
+	begin_next_turn(p, now);
 }
 
 /*
@@ -199,7 +199,7 @@ void eng_pair_join(struct eng_responder *rs, struct eng_requester *rq, enum eng_
 /* A pair without flows is forgotten: hosts may invent addresses without end. */
 static void forget_pair(struct eng *e, struct eng_pair **at)
 {
-	struct eng_pair *p = *at, **b = bucket(e, &p->remote, &p->local);
+	struct eng_pair *p = *at, **b = pair_bucket(e, &p->remote, &p->local);
 
 	while (*b != p)
 		b = &(*b)->chain;
@@ -225,9 +225,9 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 			p->turn = NULL;
 			e->learning--;
 			p->quiet_until = now + e->cfg.probe_timeout;
-			push(p, rq);
+			queue_for_turn(p, rq);
 		}
-		next_turn(p, now);
+		begin_next_turn(p, now);
 		at = &p->all_next;
 	}
 }

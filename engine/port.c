@@ -78,7 +78,7 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 }
 
 /* CM MADs and datagrams from the other site. */
-static void to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now)
+static void carry_to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now)
 {
 	struct roce_pkt pkt;
 	enum roce_parse_reason r = ROCE_PARSE_BAD_IP;
@@ -111,7 +111,7 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 	if (is_tunnel(e, user)) {
 		uint64_t seq = b->seq;
 
-		to_lan(e, b, true, now);
+		carry_to_lan(e, b, true, now);
 		wan_rx_delivered(t->mgmt_rx, seq, now);
 		return;
 	}
@@ -202,10 +202,10 @@ static void rx_dgram(void *ctx, struct rwy_buf *b, rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
 
-	to_lan(t->e, b, false, now);
+	carry_to_lan(t->e, b, false, now);
 }
 
-static void state(void *ctx, bool up, bool restarted, rwy_time now)
+static void wan_state_changed(void *ctx, bool up, bool restarted, rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
 	struct eng *e = t->e;
@@ -216,7 +216,7 @@ static void state(void *ctx, bool up, bool restarted, rwy_time now)
 		e->ops->tunnel_state(e->ctx, t->idx, up, now);
 }
 
-static void congested(void *ctx, uint8_t path, const struct wan_congest_state *s, rwy_time now)
+static void wan_path_congested(void *ctx, uint8_t path, const struct wan_congest_state *s, rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
 	struct eng *e = t->e;
@@ -242,6 +242,6 @@ const struct wan_ops eng_wan_ops = {
     .tx_reopen = tx_reopen,
     .tx_reset = tx_reset,
     .rx_dgram = rx_dgram,
-    .congested = congested,
-    .state = state,
+    .congested = wan_path_congested,
+    .state = wan_state_changed,
 };

@@ -14,7 +14,7 @@
 #define IMPOSSIBLE_LEN 0x80000000u /* the largest DMA length there is (IBA 9.7.4.1.6), and no payload */
 
 /* A request of our own in the remote host's name. */
-static bool push_write(struct eng_requester *rq, roce_psn psn, uint32_t len)
+static bool queue_write(struct eng_requester *rq, roce_psn psn, uint32_t len)
 {
 	struct roce_addr a = {
 	    .src = rq->side.key.src,
@@ -43,11 +43,11 @@ static bool push_write(struct eng_requester *rq, roce_psn psn, uint32_t len)
 }
 
 /* The host, which PSN it expects: its answer to a request without effect tells. */
-static bool ask(struct eng_requester *rq, roce_psn psn, bool resumed)
+static bool ask_expected_psn(struct eng_requester *rq, roce_psn psn, bool resumed)
 {
 	eng_requester_begin(rq, psn, rq->open_pmtu, true);
 	rq->reqr.resumed = resumed;
-	if (!push_write(rq, psn, 0))
+	if (!queue_write(rq, psn, 0))
 		return false;
 	rq->questions++;
 	eng_requester_enter(rq, ENG_Q_LOCATING);
@@ -58,7 +58,7 @@ void eng_requester_ask_back(struct eng_requester *rq, rwy_time now)
 {
 	bool lost = rq->side.state == ENG_Q_LOCATING_LOST;
 
-	if (!ask(
+	if (!ask_expected_psn(
 	        rq, roce_psn_add(rq->reqr.una, ROCE_PSN_MASK + 1 - ROCE_OUTSTANDING_MAX), rq->reqr.resumed)) {
 		eng_requester_fail(
 		    rq, rq->promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
@@ -70,9 +70,9 @@ void eng_requester_ask_back(struct eng_requester *rq, rwy_time now)
 	eng_dirty(&rq->side);
 }
 
-static void push_doom(struct eng_requester *rq, roce_psn psn, rwy_time now)
+static void queue_fatal_request(struct eng_requester *rq, roce_psn psn, rwy_time now)
 {
-	if (push_write(rq, psn, IMPOSSIBLE_LEN))
+	if (queue_write(rq, psn, IMPOSSIBLE_LEN))
 		eng_requester_enter(rq, ENG_Q_ENDING);
 	else
 		eng_requester_fail(
@@ -81,15 +81,15 @@ static void push_doom(struct eng_requester *rq, roce_psn psn, rwy_time now)
 }
 
 /* Everything before `psn` reached the local host, and what comes next is gone. */
-static void doom(struct eng_requester *rq, roce_psn psn, rwy_time now)
+static void end_lost_connection(struct eng_requester *rq, roce_psn psn, rwy_time now)
 {
 	eng_log_side(rq->side.e, 1, &rq->side, eng_end_text(ENG_END_LOST, 0, true));
 	rq->side.e->c.conns_lost++;
-	push_doom(rq, psn, now);
+	queue_fatal_request(rq, psn, now);
 }
 
 /* Nothing is lost: the near gateway may go on. */
-static void resumed(struct eng_requester *rq, rwy_time now)
+static void confirm_resume(struct eng_requester *rq, rwy_time now)
 {
 	rq->acked_seq = rq->resume_seq + 1;
 	eng_requester_tell_start(rq, rq->promised, rq->reqr.host_msn, rq->resume_seq, now);
@@ -110,9 +110,9 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	if (rq->side.state == ENG_Q_RUNNING &&
 	    !(rq->reqr.resumed && roce_psn_after(promised, rq->reqr.tail))) {
 		if (roce_psn_after(promised, rq->reqr.tail))
-			doom(rq, rq->reqr.tail, now);
+			end_lost_connection(rq, rq->reqr.tail, now);
 		else
-			resumed(rq, now);
+			confirm_resume(rq, now);
 		return true;
 	}
 	/*
@@ -121,7 +121,7 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	 * the latest PSN it has executed (IBA 9.7.5.1.2). If it lacks the last packet only, that is a
 	 * duplicate, too, or the very one it expects; then its answer names an earlier one.
 	 */
-	if (!ask(rq, roce_psn_add(promised, ROCE_PSN_MASK - 1), true))
+	if (!ask_expected_psn(rq, roce_psn_add(promised, ROCE_PSN_MASK - 1), true))
 		eng_requester_fail(
 		    rq, promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);
 	eng_dirty(&rq->side);
@@ -136,7 +136,7 @@ bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pk
 	    roce_psn_before(pkt->psn, last))
 		return false;
 	eng_requester_begin(rq, roce_psn_add(pkt->psn, 1), rq->open_pmtu, false);
-	push_doom(rq, rq->reqr.tail, now);
+	queue_fatal_request(rq, rq->reqr.tail, now);
 	return true;
 }
 
@@ -151,7 +151,7 @@ void eng_requester_lose(struct eng_responder *rs, rwy_time now)
 	if (!rq || rq->side.state == ENG_Q_ENDING || rq->side.state == ENG_Q_FAILED)
 		return;
 	if (rq->side.state == ENG_Q_RUNNING && !rq->reqr.resumed) {
-		doom(rq, rq->reqr.tail, now);
+		end_lost_connection(rq, rq->reqr.tail, now);
 		return;
 	}
 	/* Which PSN it expects is not known, or it may be ahead of us; any PSN makes it say so. Should it be
@@ -159,7 +159,7 @@ void eng_requester_lose(struct eng_responder *rs, rwy_time now)
 	if (!eng_requester_locating(rq)) {
 		if (rq->flow == ENG_FLOW_FIRST)
 			rq->flow = ENG_FLOW_OPEN;
-		if (!ask(rq, rs->resp.epsn, false)) {
+		if (!ask_expected_psn(rq, rs->resp.epsn, false)) {
 			eng_requester_fail(rq, rs->resp.epsn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 			    ENG_END_NO_MEMORY, now);
 			return;
@@ -189,12 +189,12 @@ void eng_requester_resumed(struct eng_requester *rq, const struct roce_pkt *pkt,
 	}
 	if (lost || roce_psn_before(expects, rq->promised)) {
 		eng_requester_begin(rq, expects, rq->open_pmtu, false);
-		doom(rq, expects, now);
+		end_lost_connection(rq, expects, now);
 		return;
 	}
 	/* It may be ahead: then its peer sends again what it has not heard of, and is acknowledged. */
 	eng_requester_begin(rq, rq->promised, rq->open_pmtu, false);
 	rq->reqr.resumed = true;
 	rq->reqr.host_msn = roce_aeth_msn(pkt);
-	resumed(rq, now);
+	confirm_resume(rq, now);
 }

@@ -12,7 +12,7 @@
 
 /* IP and UDP lengths of a RoCE packet whose length changed; the IPv4 header checksum with them (RFC 1624 not
  * worth it here). */
-static void set_length(uint8_t *ip, uint32_t len)
+static void set_packet_length(uint8_t *ip, uint32_t len)
 {
 	uint32_t hlen = ip[0] >> 4 == 6 ? 40 : (ip[0] & 15u) * 4, sum = 0;
 
@@ -60,7 +60,7 @@ void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uin
 	}
 	memcpy(c->data + head + roce_op(op)->ext_len, old.payload, old.payload_len + old.pad);
 	c->data[head - ROCE_BTH_LEN] = op;
-	set_length(c->data, old.len + grow);
+	set_packet_length(c->data, old.len + grow);
 	if (roce_parse(c->data, c->len, &pkt) != ROCE_PARSE_OK) {
 		rwy_buf_free(&e->bufs, c);
 		return;
@@ -70,7 +70,7 @@ void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uin
 }
 
 /* The answer to this PSN has not come yet. */
-static bool pending(const struct eng_responder *rs, roce_psn psn)
+static bool response_pending(const struct eng_responder *rs, roce_psn psn)
 {
 	const struct roce_resp *r = &rs->resp;
 
@@ -83,11 +83,11 @@ static bool pending(const struct eng_responder *rs, roce_psn psn)
 
 bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn)
 {
-	return eng_responder_kept(rs, &rs->reads, psn) || pending(rs, psn);
+	return eng_responder_kept(rs, &rs->reads, psn) || response_pending(rs, psn);
 }
 
 /* Not kept, and not on its way: the host gets an error, never silence. */
-static void gone(struct eng_responder *rs, roce_psn psn, const char *why, rwy_time now)
+static void fail_not_kept(struct eng_responder *rs, roce_psn psn, const char *why, rwy_time now)
 {
 	eng_responder_fail(rs, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), why, now);
 	roce_resp_lost(&rs->resp, psn);
@@ -103,13 +103,13 @@ void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, 
 	for (uint32_t i = 0; i < cnt && k && k->serial == first + i;
 	     i++, k = eng_responder_kept_next(&rs->reads, k))
 		eng_responder_resend(rs, k->buf, roce_resp_read_opcode(i, cnt));
-	if (found || !cnt || pending(rs, psn))
+	if (found || !cnt || response_pending(rs, psn))
 		return;
 	/* A slow host's timer runs while the answers wait in its own queue. If one is lost, it asks again. */
 	if (rwy_since(rs->served_at, now) < ON_ITS_WAY)
 		rs->side.e->c.drop_read_on_its_way++;
 	else
-		gone(rs, psn, "a READ response was lost and is no longer kept", now);
+		fail_not_kept(rs, psn, "a READ response was lost and is no longer kept", now);
 }
 
 void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_time now)
@@ -125,7 +125,7 @@ void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_tim
 		        roce_aeth_make(ROCE_AETH_ACK, ROCE_AETH_CREDIT_INVALID), rs->resp.allow_msn,
 		        k->original),
 		    &a.dst, &rs->nh);
-	} else if (!pending(rs, psn)) {
-		gone(rs, psn, "an ATOMIC's answer was lost and is no longer kept", now);
+	} else if (!response_pending(rs, psn)) {
+		fail_not_kept(rs, psn, "an ATOMIC's answer was lost and is no longer kept", now);
 	}
 }

@@ -3,7 +3,7 @@
 #include "engine/responder.h"
 #include "engine/emit.h"
 
-static void accept(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
+static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
     const struct roce_resp_act *act, rwy_time now)
 {
 	struct eng *e = rs->side.e;
@@ -38,7 +38,7 @@ static void accept(struct eng_responder *rs, const struct roce_pkt *pkt, struct 
 	eng_ack_in_custody(rs, now);
 }
 
-static void restart(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
+static void restart_connection(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
 	/* n->far stays: if this was no new connection it is right, and if it was, the requester side finds
 	 * out by itself. */
@@ -114,7 +114,7 @@ retry:
 			eng_drop(e, b, &e->c.drop_ack_in_flight);
 			return;
 		}
-		restart(rs, pkt, now);
+		restart_connection(rs, pkt, now);
 		again = true;
 		goto retry;
 	}
@@ -122,7 +122,7 @@ retry:
 	eng_dirty(&rs->side);
 	switch (act.verdict) {
 	case ROCE_RESP_ACCEPT:
-		accept(rs, pkt, b, &act, now);
+		accept_request(rs, pkt, b, &act, now);
 		return;
 	case ROCE_RESP_PARK:
 		if (rs->parked.n < ENG_PARKED_MAX) {

@@ -23,7 +23,7 @@ static const struct {
 #undef ROW
 };
 
-static void seen(struct eng_requester *rq, enum eng_requester_event ev)
+static void count_event(struct eng_requester *rq, enum eng_requester_event ev)
 {
 	rq->side.e->seen.requester[rq->side.state][ev]++;
 }
@@ -34,10 +34,10 @@ void eng_requester_data(struct eng_requester *rq, struct rwy_buf *b, rwy_time no
 	if (rq->flow == ENG_FLOW_DISCARD) {
 		eng_requester_forget(rq, b, now);
 	} else if (rq->flow == ENG_FLOW_FIRST) {
-		seen(rq, ENG_QE_FIRST);
+		count_event(rq, ENG_QE_FIRST);
 		table[rq->side.state].first(rq, b, now);
 	} else {
-		seen(rq, ENG_QE_MESSAGE);
+		count_event(rq, ENG_QE_MESSAGE);
 		table[rq->side.state].message(rq, b, now);
 	}
 }
@@ -45,7 +45,7 @@ void eng_requester_data(struct eng_requester *rq, struct rwy_buf *b, rwy_time no
 void eng_requester_response(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	rq->side.last = now;
-	seen(rq, ENG_QE_RESPONSE);
+	count_event(rq, ENG_QE_RESPONSE);
 	table[rq->side.state].response(rq, pkt, b, now);
 }
 
@@ -54,7 +54,7 @@ void eng_requester_tick(struct eng_requester *rq, rwy_time now)
 	if (!eng_requester_active(rq))
 		return;
 	if (roce_reqr_next(&rq->reqr) <= now) {
-		seen(rq, ENG_QE_TIMER);
+		count_event(rq, ENG_QE_TIMER);
 		assert(table[rq->side.state].timer);
 		table[rq->side.state].timer(rq, now);
 	}

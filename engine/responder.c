@@ -65,7 +65,7 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 	return rs;
 }
 
-static void drop_cache(struct eng_responder *rs)
+static void drop_kept_and_parked(struct eng_responder *rs)
 {
 	eng_responder_forget_answers(rs);
 	rwy_bufq_drain(&rs->side.e->bufs, &rs->parked);
@@ -92,7 +92,7 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 	eng_responder_abort(rs, now);
 	if (rs->responses)
 		wan_rx_reset(rs->responses, now);
-	drop_cache(rs);
+	drop_kept_and_parked(rs);
 	if (rs->side.state != ENG_R_NEW)
 		roce_resp_fini(&rs->resp);
 	if (rs->requester)
@@ -148,7 +148,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 {
 	if (rs->side.state != ENG_R_NEW) {
 		eng_responder_abort(rs, now);
-		drop_cache(rs);
+		drop_kept_and_parked(rs);
 		roce_resp_fini(&rs->resp);
 	}
 	eng_journal_forget(rs);

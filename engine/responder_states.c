@@ -27,18 +27,18 @@ static const struct {
 #undef ROW
 };
 
-static void seen(struct eng_responder *rs, enum eng_responder_event ev)
+static void count_event(struct eng_responder *rs, enum eng_responder_event ev)
 {
 	rs->side.e->seen.responder[rs->side.state][ev]++;
 }
 
 void eng_responder_request(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	seen(rs, ENG_RE_REQUEST);
+	count_event(rs, ENG_RE_REQUEST);
 	table[rs->side.state].request(rs, pkt, b, now);
 }
 
-static void control(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
+static void take_control(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rs->side.e;
 	struct eng_ctrl c;
@@ -52,15 +52,15 @@ static void control(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 		return; /* about an earlier incarnation of this flow */
 	switch ((enum eng_ctrl_type)c.type) {
 	case ENG_CTRL_SYNC:
-		seen(rs, ENG_RE_SYNC);
+		count_event(rs, ENG_RE_SYNC);
 		table[rs->side.state].sync(rs, &c, now);
 		return;
 	case ENG_CTRL_REWIND:
-		seen(rs, ENG_RE_REWIND);
+		count_event(rs, ENG_RE_REWIND);
 		table[rs->side.state].rewind(rs, &c, now);
 		return;
 	case ENG_CTRL_FAIL:
-		seen(rs, ENG_RE_FAIL);
+		count_event(rs, ENG_RE_FAIL);
 		table[rs->side.state].fail(rs, &c, now);
 		return;
 	case ENG_CTRL_RESUME: /* it goes the other way */
@@ -74,9 +74,9 @@ void eng_responder_answer(struct eng_responder *rs, struct rwy_buf *b, rwy_time 
 	uint64_t seq = b->seq;
 
 	if (b->kind == RWY_BUF_CTRL) {
-		control(rs, b, now);
+		take_control(rs, b, now);
 	} else {
-		seen(rs, ENG_RE_RESPONSE);
+		count_event(rs, ENG_RE_RESPONSE);
 		table[rs->side.state].response(rs, b, now);
 	}
 	/* Answers are in our hands: the far gateway need not keep them. */
@@ -87,7 +87,7 @@ void eng_responder_answer(struct eng_responder *rs, struct rwy_buf *b, rwy_time 
 
 void eng_responder_reset(struct eng_responder *rs, rwy_time now)
 {
-	seen(rs, ENG_RE_RESET);
+	count_event(rs, ENG_RE_RESET);
 	assert(table[rs->side.state].reset);
 	table[rs->side.state].reset(rs, now);
 }

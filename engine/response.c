@@ -3,7 +3,7 @@
 #include "engine/requester.h"
 #include "engine/emit.h"
 
-static enum eng_end end_of(enum roce_reqr_end end)
+static enum eng_end end_reason(enum roce_reqr_end end)
 {
 	switch (end) {
 	case ROCE_REQR_REFUSED:
@@ -17,7 +17,7 @@ static enum eng_end end_of(enum roce_reqr_end end)
 }
 
 /* The requests the host has acknowledged, and what else its answer meant. */
-static void carry_out(struct eng_requester *rq, struct roce_reqr_act *act, rwy_time now)
+static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *act, rwy_time now)
 {
 	struct eng *e = rq->side.e;
 	uint64_t before = rq->bytes;
@@ -42,13 +42,13 @@ static void carry_out(struct eng_requester *rq, struct roce_reqr_act *act, rwy_t
 		eng_requester_fail(
 		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS), ENG_END_LOST, now);
 	else if (act->failed)
-		eng_requester_fail(rq, act->fail_psn, act->fail_syndrome, end_of(act->end), now);
+		eng_requester_fail(rq, act->fail_psn, act->fail_syndrome, end_reason(act->end), now);
 	eng_requester_report(rq, now);
 	eng_dirty(&rq->side);
 }
 
 /* Tells the near gateway where the host stands, after its first answer in this incarnation. */
-static void started(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
+static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
 {
 	bool aeth = pkt->info->flags & ROCE_F_AETH;
 	uint8_t syn = aeth ? roce_aeth_syndrome(pkt) : 0;
@@ -95,14 +95,14 @@ void eng_requester_answered_again(
 	} else {
 		rwy_buf_free(&e->bufs, b);
 	}
-	carry_out(rq, &act, now);
+	complete_requests(rq, &act, now);
 }
 
 void eng_requester_answered_first(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	eng_requester_enter(rq, ENG_Q_RUNNING);
-	started(rq, pkt, now);
+	report_start(rq, pkt, now);
 	if (rq->flow == ENG_FLOW_DISCARD)
 		rwy_buf_free(&rq->side.e->bufs, b);
 	else
@@ -135,7 +135,7 @@ void eng_requester_ghost(struct eng_requester *rq, struct roce_pkt *pkt, struct 
 	eng_drop(rq->side.e, b, &rq->side.e->c.drop_ghost_ack);
 }
 
-static void tick(struct eng_requester *rq, struct roce_reqr_act *act, rwy_time now)
+static void tick_requester(struct eng_requester *rq, struct roce_reqr_act *act, rwy_time now)
 {
 	uint64_t timeouts = rq->reqr.timeouts;
 
@@ -147,17 +147,17 @@ void eng_requester_silent(struct eng_requester *rq, rwy_time now)
 {
 	struct roce_reqr_act act;
 
-	tick(rq, &act, now);
-	carry_out(rq, &act, now);
+	tick_requester(rq, &act, now);
+	complete_requests(rq, &act, now);
 }
 
 void eng_requester_not_located(struct eng_requester *rq, rwy_time now)
 {
 	struct roce_reqr_act act;
 
-	tick(rq, &act, now);
+	tick_requester(rq, &act, now);
 	if (rq->questions == 1 && !act.failed && rq->reqr.timeouts)
 		eng_requester_ask_back(rq, now);
 	else
-		carry_out(rq, &act, now);
+		complete_requests(rq, &act, now);
 }

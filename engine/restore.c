@@ -26,7 +26,7 @@ static bool send_resume(struct eng_responder *rs, rwy_time now)
 	return true;
 }
 
-static struct eng_responder *resume(
+static struct eng_responder *resume_connection(
     struct eng *e, const struct eng_key *k, struct eng_journal_entry *j, rwy_time now)
 {
 	struct eng_responder *rs = eng_responder_get(e, k, false, now);
@@ -59,7 +59,7 @@ void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 
 		/* Nonsense in the file, or a connection that is not ours any more, is as good as nothing. */
 		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || eng_find(e, &k, false) ||
-		    !resume(e, &k, j, now)) {
+		    !resume_connection(e, &k, j, now)) {
 			eng_journal_give_back(e, j);
 			left++;
 			continue;

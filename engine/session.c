@@ -4,7 +4,7 @@
 
 #define SLOTS 4096 /* table slots looked at in one call, so that no call is long */
 
-static void tell(struct eng_responder *rs, bool open)
+static void report_session(struct eng_responder *rs, bool open)
 {
 	struct eng *e = rs->side.e;
 	struct eng_session s;
@@ -20,14 +20,14 @@ void eng_session_open(struct eng_responder *rs)
 	if (rs->session)
 		return;
 	rs->session = ++rs->side.e->sessions;
-	tell(rs, true);
+	report_session(rs, true);
 }
 
 void eng_session_close(struct eng_responder *rs)
 {
 	if (!rs->session)
 		return;
-	tell(rs, false);
+	report_session(rs, false);
 	rs->session = 0;
 }
 

@@ -58,15 +58,24 @@
 	ROW(FAILED, first, forget, ghost, IMPOSSIBLE)
 
 /* X(from, to): every change of state. */
-#define ENG_REQUESTER_CHANGES(X)                                                                             \
-	X(IDLE, PROBING)                                                                                     \
-	X(IDLE, RUNNING)                                                                                     \
-	X(IDLE, FAILED)                                                                                      \
-	X(PROBING, IDLE)                                                                                     \
-	X(PROBING, RUNNING)                                                                                  \
-	X(PROBING, LOCATING)                                                                                 \
-	X(RUNNING, IDLE) X(RUNNING, ENDING) X(LOCATING, IDLE) X(LOCATING, LOCATING_LOST)                     \
-	    X(LOCATING_LOST, IDLE) X(ENDING, IDLE) X(FAILED, PROBING) X(FAILED, RUNNING) X(FAILED, IDLE)
+/* clang-format off */
+#define ENG_REQUESTER_CHANGES(X)                        \
+	X(IDLE, PROBING)                                \
+	X(IDLE, RUNNING)                                \
+	X(IDLE, FAILED)                                 \
+	X(PROBING, IDLE)                                \
+	X(PROBING, RUNNING)                             \
+	X(PROBING, LOCATING)                            \
+	X(RUNNING, IDLE)                                \
+	X(RUNNING, ENDING)                              \
+	X(LOCATING, IDLE)                               \
+	X(LOCATING, LOCATING_LOST)                      \
+	X(LOCATING_LOST, IDLE)                          \
+	X(ENDING, IDLE)                                 \
+	X(FAILED, PROBING)                              \
+	X(FAILED, RUNNING)                              \
+	X(FAILED, IDLE)
+/* clang-format on */
 
 /* The same of the responder side; a word names eng_responder_WORD. */
 #define ENG_RESPONDER_TABLE(ROW)                                                                             \
@@ -76,14 +85,20 @@
 	ROW(RUNNING, take_request, take_response, sync, rewind, given_up, refused)                           \
 	ROW(FAILED, take_request, take_response, sync, rewind, given_up, IMPOSSIBLE)
 
-#define ENG_RESPONDER_CHANGES(X)                                                                             \
-	X(NEW, WAITING)                                                                                      \
-	X(WAITING, WAITING)                                                                                  \
-	X(WAITING, RESUMING)                                                                                 \
-	X(WAITING, RUNNING)                                                                                  \
-	X(WAITING, FAILED)                                                                                   \
-	X(RESUMING, WAITING)                                                                                 \
-	X(RESUMING, RUNNING) X(RESUMING, FAILED) X(RUNNING, WAITING) X(RUNNING, FAILED) X(FAILED, WAITING)
+/* clang-format off */
+#define ENG_RESPONDER_CHANGES(X)                        \
+	X(NEW, WAITING)                                 \
+	X(WAITING, WAITING)                             \
+	X(WAITING, RESUMING)                            \
+	X(WAITING, RUNNING)                             \
+	X(WAITING, FAILED)                              \
+	X(RESUMING, WAITING)                            \
+	X(RESUMING, RUNNING)                            \
+	X(RESUMING, FAILED)                             \
+	X(RUNNING, WAITING)                             \
+	X(RUNNING, FAILED)                              \
+	X(FAILED, WAITING)
+/* clang-format on */
 
 /*
  * A request that does not fit the PSNs of its connection: is it this connection's, or may it be the first of

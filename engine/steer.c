@@ -16,14 +16,15 @@ struct eng_ways {
 	struct eng_way_cfg slot[]; /* tunnel + 1; 0: empty */
 };
 
-static uint32_t hash(uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn)
+static uint32_t assignment_hash(
+    uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn)
 {
 	const struct eng_key k = {*src, *dst, dqpn, vni};
 
 	return eng_key_hash(&k, false);
 }
 
-static bool same(const struct eng_way_cfg *w, uint32_t vni, const struct rwy_ip *src,
+static bool assignment_matches(const struct eng_way_cfg *w, uint32_t vni, const struct rwy_ip *src,
     const struct rwy_ip *dst, uint32_t dqpn)
 {
 	return w->vni == vni && w->dqpn == dqpn && rwy_ip_eq(&w->src, src) && rwy_ip_eq(&w->dst, dst);
@@ -41,9 +42,10 @@ int eng_ways_new(struct eng_ways **out, const struct eng_way_cfg *v, unsigned n)
 		return RWY_ENOMEM;
 	w->mask = size - 1;
 	for (unsigned i = 0; i < n; i++) {
-		uint32_t at = hash(v[i].vni, &v[i].src, &v[i].dst, v[i].dqpn) & w->mask;
+		uint32_t at = assignment_hash(v[i].vni, &v[i].src, &v[i].dst, v[i].dqpn) & w->mask;
 
-		while (w->slot[at].tunnel && !same(&w->slot[at], v[i].vni, &v[i].src, &v[i].dst, v[i].dqpn))
+		while (w->slot[at].tunnel &&
+		       !assignment_matches(&w->slot[at], v[i].vni, &v[i].src, &v[i].dst, v[i].dqpn))
 			at = (at + 1) & w->mask;
 		w->n += !w->slot[at].tunnel;
 		w->slot[at] = v[i]; /* of two the last */
@@ -66,13 +68,13 @@ struct eng_ways *eng_ways_set(struct eng *e, struct eng_ways *w)
 	return old;
 }
 
-static int find(
+static int assignment_find(
     const struct eng_ways *w, uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn)
 {
-	uint32_t at = hash(vni, src, dst, dqpn) & w->mask;
+	uint32_t at = assignment_hash(vni, src, dst, dqpn) & w->mask;
 
 	for (; w->slot[at].tunnel; at = (at + 1) & w->mask)
-		if (same(&w->slot[at], vni, src, dst, dqpn))
+		if (assignment_matches(&w->slot[at], vni, src, dst, dqpn))
 			return w->slot[at].tunnel - 1;
 	return -1;
 }
@@ -84,7 +86,8 @@ static int find(
  */
 #define DRAWS 32
 
-static int draw(const struct eng *e, uint64_t set, const struct rwy_ip *local, const struct rwy_ip *remote)
+static int choose_by_weight(
+    const struct eng *e, uint64_t set, const struct rwy_ip *local, const struct rwy_ip *remote)
 {
 	const uint32_t pair = eng_owner_hash(local, remote);
 	uint32_t heaviest = 1;
@@ -122,15 +125,15 @@ static int draw(const struct eng *e, uint64_t set, const struct rwy_ip *local, c
 }
 
 /* A pair of gateways in the race for a key. */
-struct runner {
+struct winner {
 	uint64_t draw, cost, weight;
 	int who; /* -1: nobody yet */
 };
 
 /* A pair takes part; the ids are in an order that both sites have. */
-static void race(struct runner *best, uint64_t key, uint64_t a, uint64_t b, uint64_t weight, int who)
+static void consider_pair(struct winner *best, uint64_t key, uint64_t a, uint64_t b, uint64_t weight, int who)
 {
-	struct runner r = {
+	struct winner r = {
 	    .draw = rwy_spread_draw(key, a < b ? a : b, a < b ? b : a), .weight = weight, .who = who};
 
 	/* Less weight and a lower draw need no logarithm. */
@@ -151,7 +154,7 @@ static bool peers_known(const struct eng *e, uint64_t set)
 }
 
 /* Those of the set that lead to this peer; *weight: of all of them. */
-static uint64_t to_peer(const struct eng *e, uint64_t set, uint64_t peer, uint64_t *weight)
+static uint64_t tunnels_to_peer(const struct eng *e, uint64_t set, uint64_t peer, uint64_t *weight)
 {
 	uint64_t out = 0;
 
@@ -168,32 +171,34 @@ static uint64_t to_peer(const struct eng *e, uint64_t set, uint64_t peer, uint64
 }
 
 /* The best of our own pairs; who: a tunnel to its peer. */
-static struct runner own_best(const struct eng *e, uint64_t set, uint64_t key, uint32_t times)
+static struct winner own_winner(const struct eng *e, uint64_t set, uint64_t key, uint32_t times)
 {
-	struct runner best = {.who = -1};
+	struct winner best = {.who = -1};
 
 	for (uint64_t left = set; left;) {
 		const int i = __builtin_ctzll(left);
 		const uint64_t peer = e->cfg.tunnel[i].peer;
 		uint64_t weight;
 
-		left &= ~to_peer(e, set, peer, &weight);
-		race(&best, key, e->cfg.gateway, peer, weight * times, i);
+		left &= ~tunnels_to_peer(e, set, peer, &weight);
+		consider_pair(&best, key, e->cfg.gateway, peer, weight * times, i);
 	}
 	return best;
 }
 
 /* By the peer first, so that both sites choose the same pair of gateways; of several tunnels to it by draws.
  */
-static int choose(const struct eng *e, uint64_t set, const struct rwy_ip *local, const struct rwy_ip *remote)
+static int choose_tunnel(
+    const struct eng *e, uint64_t set, const struct rwy_ip *local, const struct rwy_ip *remote)
 {
 	uint64_t weight;
 	int i;
 
 	if (!(set & (set - 1)) || !peers_known(e, set))
-		return draw(e, set, local, remote);
-	i = own_best(e, set, rwy_spread_key(0, local, remote), 1).who;
-	return draw(e, i < 0 ? set : to_peer(e, set, e->cfg.tunnel[i].peer, &weight), local, remote);
+		return choose_by_weight(e, set, local, remote);
+	i = own_winner(e, set, rwy_spread_key(0, local, remote), 1).who;
+	return choose_by_weight(
+	    e, i < 0 ? set : tunnels_to_peer(e, set, e->cfg.tunnel[i].peer, &weight), local, remote);
 }
 
 bool eng_tunnel_there(const struct eng *e, unsigned tunnel)
@@ -201,7 +206,7 @@ bool eng_tunnel_there(const struct eng *e, unsigned tunnel)
 	return tunnel < e->cfg.tunnels && e->tunnel[tunnel].wan && !e->tunnel[tunnel].removing;
 }
 
-static uint64_t there(const struct eng *e, uint64_t set)
+static uint64_t tunnels_there(const struct eng *e, uint64_t set)
 {
 	for (uint64_t left = set; left; left &= left - 1)
 		if (!eng_tunnel_there(e, (unsigned)__builtin_ctzll(left)))
@@ -216,14 +221,15 @@ int eng_steer(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, 
 	int to = -1;
 
 	if (e->ways && e->ways->n && t) {
-		to = dqpn ? find(e->ways, t->cfg.vni, local, remote, dqpn) : -1;
+		to = dqpn ? assignment_find(e->ways, t->cfg.vni, local, remote, dqpn) : -1;
 		if (to < 0)
-			to = find(e->ways, t->cfg.vni, local, remote, 0);
+			to = assignment_find(e->ways, t->cfg.vni, local, remote, 0);
 	}
 	/* What is assigned to a tunnel that goes, goes as if nothing were assigned. */
 	if (to >= 0 && eng_tunnel_there(e, (unsigned)to))
 		return to;
-	return t ? choose(e, there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote)), local, remote)
+	return t ? choose_tunnel(e, tunnels_there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote)),
+	               local, remote)
 	         : -1;
 }
 
@@ -231,17 +237,18 @@ int eng_rival_find(const struct eng *e, const struct rwy_ip *local, const struct
     const struct eng_rival *r, unsigned n)
 {
 	const struct eng_tenant *t = e->tenant[0];
-	const uint64_t set = there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote));
+	const uint64_t set = tunnels_there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote));
 	const uint64_t key = rwy_spread_key(0, local, remote);
-	struct runner best;
+	struct winner best;
 	uint64_t weight;
 
 	if (!set || !peers_known(e, set))
 		return -1;
-	best = own_best(e, set, key, own);
+	best = own_winner(e, set, key, own);
 	for (unsigned i = 0; i < n; i++)
-		if (to_peer(e, set, r[i].peer, &weight))
-			race(&best, key, r[i].gateway, r[i].peer, r[i].weight, (int)i + ENG_TUNNELS_MAX);
+		if (tunnels_to_peer(e, set, r[i].peer, &weight))
+			consider_pair(
+			    &best, key, r[i].gateway, r[i].peer, r[i].weight, (int)i + ENG_TUNNELS_MAX);
 	return best.who >= ENG_TUNNELS_MAX ? best.who - ENG_TUNNELS_MAX : -1;
 }
 

@@ -5,7 +5,7 @@
 
 #include "engine/table.h"
 
-static uint64_t mix(uint64_t h)
+static uint64_t mix64(uint64_t h)
 {
 	h ^= h >> 32;
 	h *= 0x9fb21c651e98df25u;
@@ -13,26 +13,26 @@ static uint64_t mix(uint64_t h)
 	return h;
 }
 
-uint32_t eng_key_hash(const struct eng_key *k, bool is_far)
+uint32_t eng_key_hash(const struct eng_key *k, bool is_requester)
 {
 	uint64_t w[4];
 
 	memcpy(w, &k->src, 16);
 	memcpy(w + 2, &k->dst, 16);
 	/* Asymmetric in src and dst: the two directions of a pair must not collide by construction. */
-	w[0] = mix(w[0] + 0x9e3779b97f4a7c15u * (k->qpn + ((uint64_t)k->tenant << 24) + 1)) ^ w[1];
-	w[2] = mix(w[2] + w[0]) ^ w[3];
-	return (uint32_t)(mix(w[2] * 0xc2b2ae3d27d4eb4fu + w[0]) + is_far);
+	w[0] = mix64(w[0] + 0x9e3779b97f4a7c15u * (k->qpn + ((uint64_t)k->tenant << 24) + 1)) ^ w[1];
+	w[2] = mix64(w[2] + w[0]) ^ w[3];
+	return (uint32_t)(mix64(w[2] * 0xc2b2ae3d27d4eb4fu + w[0]) + is_requester);
 }
 
-struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_far)
+struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_requester)
 {
-	uint32_t hash = eng_key_hash(k, is_far);
+	uint32_t hash = eng_key_hash(k, is_requester);
 	struct eng_side *side = e->table[hash & e->table_mask];
 
-	while (side && !(side->hash == hash && side->is_requester == is_far && side->key.qpn == k->qpn &&
-	                   side->key.tenant == k->tenant && rwy_ip_eq(&side->key.src, &k->src) &&
-	                   rwy_ip_eq(&side->key.dst, &k->dst)))
+	while (side && !(side->hash == hash && side->is_requester == is_requester &&
+	                   side->key.qpn == k->qpn && side->key.tenant == k->tenant &&
+	                   rwy_ip_eq(&side->key.src, &k->src) && rwy_ip_eq(&side->key.dst, &k->dst)))
 		side = side->chain;
 	return side;
 }

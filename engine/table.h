@@ -6,8 +6,8 @@
 #include "engine/eng.h"
 
 /* --- table.c: both sides of all connections, by key --- */
-struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_far);
-uint32_t eng_key_hash(const struct eng_key *k, bool is_far);
+struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_requester);
+uint32_t eng_key_hash(const struct eng_key *k, bool is_requester);
 void eng_insert(struct eng *e, struct eng_side *side);
 void eng_remove(struct eng *e, struct eng_side *side);
 /* A zeroed object; NULL: no memory. */

@@ -6,7 +6,7 @@
 #include "engine/steer.h"
 #include "engine/tenants.h"
 
-static int check(const struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg)
+static int check_tenant_cfg(const struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg)
 {
 	int other = cfg->vni ? eng_tenant_by_vni(e, cfg->vni) : -1;
 	const struct wan_class_cfg *s = &cfg->share;
@@ -26,7 +26,7 @@ static int check(const struct eng *e, uint32_t idx, const struct eng_tenant_cfg 
 	return 0;
 }
 
-static bool reach(struct eng *e, uint32_t idx)
+static bool grow_tenants(struct eng *e, uint32_t idx)
 {
 	uint32_t n = e->tenant_slots;
 	struct eng_tenant **v;
@@ -46,7 +46,7 @@ static bool reach(struct eng *e, uint32_t idx)
 }
 
 /* Its share of every tunnel. Only memory can be lacking: what is asked for was checked. */
-static int share(struct eng *e, uint32_t idx, const struct wan_class_cfg *s)
+static int set_tunnel_shares(struct eng *e, uint32_t idx, const struct wan_class_cfg *s)
 {
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
 		int r = s->weight && e->tunnel[i].wan ? wan_class_set(e->tunnel[i].wan, idx, s) : 0;
@@ -61,11 +61,11 @@ int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg
 {
 	struct eng_prefix *prefix = NULL;
 	struct eng_tenant *t, *fresh = NULL;
-	int r = check(e, idx, cfg);
+	int r = check_tenant_cfg(e, idx, cfg);
 
 	if (r)
 		return r;
-	if (!reach(e, idx))
+	if (!grow_tenants(e, idx))
 		return RWY_ENOMEM;
 	if (cfg->prefixes && !(prefix = malloc(cfg->prefixes * sizeof(*prefix))))
 		return RWY_ENOMEM;
@@ -74,7 +74,7 @@ int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg
 		free(prefix);
 		return RWY_ENOMEM;
 	}
-	r = share(e, idx, &cfg->share);
+	r = set_tunnel_shares(e, idx, &cfg->share);
 	if (r) {
 		free(prefix);
 		free(fresh);

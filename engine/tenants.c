@@ -36,7 +36,7 @@ int eng_tenants_init(struct eng *e)
 	return eng_vni_rebuild(e);
 }
 
-static void ten_free(struct eng_tenant *t)
+static void tenant_free(struct eng_tenant *t)
 {
 	if (!t)
 		return;
@@ -48,7 +48,7 @@ static void ten_free(struct eng_tenant *t)
 void eng_tenants_fini(struct eng *e)
 {
 	for (uint32_t i = 0; i < e->tenant_slots; i++)
-		ten_free(e->tenant[i]);
+		tenant_free(e->tenant[i]);
 	free(e->tenant);
 	free(e->vni_slot);
 }
@@ -69,7 +69,7 @@ bool eng_tenant_remove(struct eng *e, uint32_t idx)
 	if (t->sides)
 		return false;
 	e->tenant[idx] = NULL;
-	ten_free(t);
+	tenant_free(t);
 	return true;
 }
 

@@ -98,7 +98,7 @@ void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune
 }
 
 /* Its own flow, the last that is left. */
-static void mgmt_end(struct eng_tunnel *t, rwy_time now)
+static void end_mgmt_flows(struct eng_tunnel *t, rwy_time now)
 {
 	if (t->mgmt)
 		wan_tx_abort(t->mgmt, now);
@@ -117,7 +117,7 @@ bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **o
 		return true;
 	if (!t->removing) {
 		t->removing = true;
-		mgmt_end(t, now);
+		end_mgmt_flows(t, now);
 	}
 	if (t->sides)
 		return false;

@@ -9,7 +9,7 @@
 #define TURN 4 /* packets of one flow in a row */
 
 /* --- sending ------------------------------------------------------------------------------------ */
-static void run(struct eng_rp *p, rwy_time now)
+static void send_turns(struct eng_rp *p, rwy_time now)
 {
 	struct eng_requester *rq;
 
@@ -40,7 +40,7 @@ static bool send_in_turn(struct eng_requester *rq, rwy_time now)
 		return false;
 	if (!rq->rp)
 		eng_rp_push(p, rq);
-	run(p, now);
+	send_turns(p, now);
 	return true;
 }
 
@@ -59,7 +59,7 @@ void eng_rp_poll(struct eng *e, rwy_time now)
 			continue;
 		}
 		if (p->head && p->at <= now)
-			run(p, now);
+			send_turns(p, now);
 		at = &p->next;
 	}
 }

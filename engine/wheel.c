@@ -6,7 +6,7 @@
  */
 #include "engine/table.h"
 
-static void unlink_far(struct eng_requester *rq)
+static void wheel_unlink(struct eng_requester *rq)
 {
 	struct eng *e = rq->side.e;
 	uint32_t slot = (uint32_t)(rq->wheel_at >> ENG_WHEEL_SHIFT) & (ENG_WHEEL_SLOTS - 1);
@@ -25,7 +25,7 @@ static void unlink_far(struct eng_requester *rq)
 void eng_wheel_disarm(struct eng_requester *rq)
 {
 	if (rq->wheel_at)
-		unlink_far(rq);
+		wheel_unlink(rq);
 }
 
 void eng_wheel_arm(struct eng_requester *rq, rwy_time at)
@@ -42,7 +42,7 @@ void eng_wheel_arm(struct eng_requester *rq, rwy_time at)
 	if (rq->wheel_at && rq->wheel_at <= at)
 		return;
 	if (rq->wheel_at)
-		unlink_far(rq);
+		wheel_unlink(rq);
 	slot = (uint32_t)(at >> ENG_WHEEL_SHIFT) & (ENG_WHEEL_SLOTS - 1);
 	rq->wheel_at = at;
 	rq->wheel_next = e->wheel[slot];
@@ -63,7 +63,7 @@ void eng_wheel_run(struct eng *e, void (*due)(struct eng_requester *rq, rwy_time
 		struct eng_requester *rq;
 
 		while ((rq = e->wheel[slot])) {
-			unlink_far(rq);
+			wheel_unlink(rq);
 			due(rq, now);
 		}
 	}
