@@ -81,10 +81,10 @@ void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 	}
 	if (rs->ack_blocked)
 		eng_dirty(
-		    &rs->side); /* eng_ack_unhold is tried in the flush: b is still counted in the flow */
+		    &rs->side); /* eng_ack_unblock is tried in the flush: b is still counted in the flow */
 }
 
-void eng_ack_unhold(struct eng_responder *rs)
+void eng_ack_unblock(struct eng_responder *rs)
 {
 	/* As soon as there is room: hosts are paced by what leaves, not stopped until much has left. */
 	if (!rs->ack_blocked || memory_short(rs))

@@ -130,7 +130,7 @@ void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy
 {
 	/* Refused for what was lost, not because nobody is there: then both hosts may be idle. */
 	if (c->syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
-		eng_requester_lose(rs, now);
+		eng_requester_end_lost(rs, now);
 	eng_responder_given_up(rs, c, now);
 }
 
@@ -168,7 +168,7 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 	if (rs->side.state == ENG_R_NEW)
 		return;
 	if (rs->ack_blocked)
-		eng_ack_unhold(rs);
+		eng_ack_unblock(rs);
 	roce_psn acked = rs->resp.acked;
 
 	while (rs->local_qpn && roce_resp_flush(&rs->resp, &out, now)) {

@@ -31,12 +31,12 @@ static void continue_or_probe(
 {
 	if (eng_requester_answered(rq) && pkt->psn == rq->reqr.tail) {
 		/* The near gateway restarted, or was told to rewind: nothing is missing. */
-		eng_requester_tell_start(rq, rq->reqr.tail, rq->reqr.host_msn, seq, now);
+		eng_requester_report_start(rq, rq->reqr.tail, rq->reqr.host_msn, seq, now);
 		return;
 	}
 	if (eng_requester_answered(rq) && rq->reqr.q.n) {
 		/* Requests of before are still with us: roce_reqr_push tells duplicate from hole. */
-		eng_requester_tell_start(rq, rq->reqr.tail, rq->reqr.host_msn, seq, now);
+		eng_requester_report_start(rq, rq->reqr.tail, rq->reqr.host_msn, seq, now);
 		return;
 	}
 	/* Nothing of an earlier life may be inherited: not the path MTU, and not whose QPN it is that
@@ -122,7 +122,7 @@ static void queue_request(
 	eng_dirty(&rq->side);
 }
 
-void eng_requester_first(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
+void eng_requester_first_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
 	struct roce_pkt pkt;
 
@@ -139,7 +139,7 @@ void eng_requester_first(struct eng_requester *rq, struct rwy_buf *b, rwy_time n
 	queue_request(rq, &pkt, b, now);
 }
 
-void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
+void eng_requester_take_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
 	struct roce_pkt pkt;
 
@@ -152,7 +152,7 @@ void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time
 	queue_request(rq, &pkt, b, now);
 }
 
-void eng_requester_forget(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
+void eng_requester_discard(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
 	rwy_buf_free(&rq->side.e->bufs, b);
 }

@@ -93,7 +93,7 @@ void eng_journal_note(struct eng_responder *rs)
 	atomic_store_explicit(&rs->journal->used, 1, memory_order_release);
 }
 
-void eng_journal_give_back(struct eng *e, struct eng_journal_entry *j)
+void eng_journal_release(struct eng *e, struct eng_journal_entry *j)
 {
 	atomic_store_explicit(&j->used, 0, memory_order_release);
 	e->journal_free[e->journal_free_n++] = (uint32_t)(j - e->cfg.journal);
@@ -102,11 +102,11 @@ void eng_journal_give_back(struct eng *e, struct eng_journal_entry *j)
 void eng_journal_forget(struct eng_responder *rs)
 {
 	if (rs->journal && !rs->side.e->closing)
-		eng_journal_give_back(rs->side.e, rs->journal);
+		eng_journal_release(rs->side.e, rs->journal);
 	rs->journal = NULL;
 }
 
-struct eng_journal_entry *eng_journal_old(struct eng *e, uint32_t vni, uint32_t *cursor)
+struct eng_journal_entry *eng_journal_next_orphan(struct eng *e, uint32_t vni, uint32_t *cursor)
 {
 	for (uint32_t i = *cursor ? *cursor : orphans_first(e, vni);
 	     i < e->orphans_n && e->orphans[i].vni == vni; i++) {

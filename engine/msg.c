@@ -61,7 +61,7 @@ bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len)
 		return false;
 	c->type = p[0];
 	c->syndrome = p[1];
-	c->end = p[2] < ENG_ENDS ? p[2] : ENG_END_UNTOLD;
+	c->end = p[2] < ENG_ENDS ? p[2] : ENG_END_UNKNOWN;
 	c->incarnation = rwy_get32(p + 4);
 	c->qpn = rwy_get32(p + 8);
 	c->psn = rwy_get32(p + 12);
@@ -83,7 +83,7 @@ static const char *refused_text(uint8_t syndrome, bool beside)
 const char *eng_end_text(enum eng_end end, uint8_t syndrome, bool beside)
 {
 	switch (end) {
-	case ENG_END_UNTOLD:
+	case ENG_END_UNKNOWN:
 		return "the far gateway ended the connection";
 	case ENG_END_REFUSED:
 		return refused_text(syndrome, beside);

@@ -51,7 +51,7 @@ enum eng_ctrl_type {
 
 /* Why FAIL ended a connection. Numbers go over the wire: new ones come last. */
 enum eng_end {
-	ENG_END_UNTOLD,      /* an older gateway does not say */
+	ENG_END_UNKNOWN,     /* an older gateway does not say */
 	ENG_END_REFUSED,     /* the host answered with the NAK that `syndrome` is */
 	ENG_END_SILENT,      /* the host did not answer: retry count */
 	ENG_END_NOT_READY,   /* RNR retry count */
@@ -68,7 +68,7 @@ const char *eng_end_text(enum eng_end end, uint8_t syndrome, bool beside);
 struct eng_ctrl {
 	uint8_t type;
 	uint8_t syndrome;
-	uint8_t end; /* enum eng_end; a number of a newer gateway is ENG_END_UNTOLD */
+	uint8_t end; /* enum eng_end; a number of a newer gateway is ENG_END_UNKNOWN */
 	uint32_t incarnation, qpn, psn, msn;
 };
 #define ENG_CTRL_LEN 20

@@ -118,7 +118,7 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 	if (((struct eng_side *)user)->is_requester)
 		eng_requester_data(user, b, now);
 	else
-		eng_responder_answer(user, b, now);
+		eng_responder_message(user, b, now);
 }
 
 /* The near gateway took back what it sent, or is gone. What the host has never answered is of no use then,
@@ -159,7 +159,7 @@ static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_tim
 	if (is_tunnel(t->e, user))
 		return;
 	if (((struct eng_side *)user)->is_requester)
-		eng_requester_rsp_delivered(user, now);
+		eng_requester_response_delivered(user, now);
 	else
 		eng_responder_delivered(user, b, now);
 }

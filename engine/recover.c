@@ -54,7 +54,7 @@ static bool ask_expected_psn(struct eng_requester *rq, roce_psn psn, bool resume
 	return true;
 }
 
-void eng_requester_ask_back(struct eng_requester *rq, rwy_time now)
+void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now)
 {
 	bool lost = rq->side.state == ENG_Q_LOCATING_LOST;
 
@@ -92,7 +92,7 @@ static void end_lost_connection(struct eng_requester *rq, roce_psn psn, rwy_time
 static void confirm_resume(struct eng_requester *rq, rwy_time now)
 {
 	rq->acked_seq = rq->resume_seq + 1;
-	eng_requester_tell_start(rq, rq->promised, rq->reqr.host_msn, rq->resume_seq, now);
+	eng_requester_report_start(rq, rq->promised, rq->reqr.host_msn, rq->resume_seq, now);
 	eng_requester_report(rq, now);
 }
 
@@ -140,7 +140,7 @@ bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pk
 	return true;
 }
 
-void eng_requester_lose(struct eng_responder *rs, rwy_time now)
+void eng_requester_end_lost(struct eng_responder *rs, rwy_time now)
 {
 	struct eng *e = rs->side.e;
 	struct eng_key k = {rs->side.key.dst, rs->side.key.src, rs->local_qpn, rs->side.key.tenant};
@@ -170,12 +170,12 @@ void eng_requester_lose(struct eng_responder *rs, rwy_time now)
 	eng_dirty(&rq->side);
 }
 
-bool eng_requester_answers(const struct roce_pkt *pkt)
+bool eng_requester_names_psn(const struct roce_pkt *pkt)
 {
 	return pkt->info->op == ROCE_OP_ACK && roce_aeth_type(roce_aeth_syndrome(pkt)) != ROCE_AETH_RNR;
 }
 
-void eng_requester_resumed(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
+void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
 {
 	uint8_t syn = roce_aeth_syndrome(pkt);
 	bool lost = rq->side.state == ENG_Q_LOCATING_LOST;

@@ -109,7 +109,7 @@ bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now)
 	return true;
 }
 
-void eng_requester_tell(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now)
+void eng_requester_send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now)
 {
 	struct rwy_buf *b;
 
@@ -215,7 +215,7 @@ void eng_requester_open(
 	rq->peer_named = o->peer_qpn && rq->responder && rq->remote_qpn == o->peer_qpn;
 }
 
-void eng_requester_tell_sync(
+void eng_requester_send_sync(
     struct eng_requester *rq, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now)
 {
 	struct eng_ctrl c = {.type = (uint8_t)type,
@@ -224,7 +224,7 @@ void eng_requester_tell_sync(
 	    .psn = psn,
 	    .msn = msn};
 
-	eng_requester_tell(rq, &c, now);
+	eng_requester_send_control(rq, &c, now);
 }
 
 /* Tells the near gateway how far its packets are delivered: never past a READ or ATOMIC whose answer is not
@@ -245,7 +245,7 @@ void eng_requester_report(struct eng_requester *rq, rwy_time now)
 	}
 }
 
-void eng_requester_rsp_delivered(struct eng_requester *rq, rwy_time now)
+void eng_requester_response_delivered(struct eng_requester *rq, rwy_time now)
 {
 	rq->responses_taken++;
 	eng_requester_report(rq, now);
@@ -275,10 +275,10 @@ bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq)
  * The near gateway may begin to acknowledge. The first request counts as delivered only when it knows: else
  * the flow would look idle to it while its host, unacknowledged, sends again, and be taken for a new life.
  */
-void eng_requester_tell_start(
+void eng_requester_report_start(
     struct eng_requester *rq, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now)
 {
-	eng_requester_tell_sync(rq, ENG_CTRL_SYNC, psn, msn, now);
+	eng_requester_send_sync(rq, ENG_CTRL_SYNC, psn, msn, now);
 	if (first_seq != ENG_NO_SEQ && rq->responses)
 		eng_requester_wait_responses(rq, first_seq);
 }
@@ -294,7 +294,7 @@ void eng_requester_fail(
 	rq->side.error = eng_end_text(end, syndrome, true);
 	e->c.conns_failed++;
 	eng_log_side(e, 1, &rq->side, rq->side.error);
-	eng_requester_tell(rq,
+	eng_requester_send_control(rq,
 	    &(struct eng_ctrl){.type = ENG_CTRL_FAIL,
 	        .incarnation = rq->incarnation,
 	        .qpn = rq->remote_qpn,

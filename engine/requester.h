@@ -9,7 +9,7 @@
 #define ENG_FAR_BURST 64 /* packets of one flow to the LAN at once, at most */
 
 void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu, bool probe);
-void eng_requester_tell_start(
+void eng_requester_report_start(
     struct eng_requester *rq, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now);
 /* A RESUME, the first message of a flow: the near gateway restarted; is anything lost that its host was
  * acknowledged? The caller keeps b. False: malformed. */
@@ -17,20 +17,20 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 void eng_requester_report(struct eng_requester *rq, rwy_time now);
 /* Requests that `n`'s host was acknowledged are lost, and the other host knows: this one gets its error, too.
  */
-void eng_requester_lose(struct eng_responder *rs, rwy_time now);
+void eng_requester_end_lost(struct eng_responder *rs, rwy_time now);
 /* A doomed host acknowledges what was to end it: it is further than we knew, and it was a duplicate. Then it
  * comes again, after what the host has. */
 bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
 /* Whether a packet can be the answer to the question that eng_requester_resume asked: not one to a READ, an
  * ATOMIC or a SEND of before. */
-bool eng_requester_answers(const struct roce_pkt *pkt);
+bool eng_requester_names_psn(const struct roce_pkt *pkt);
 /*
  * It did not answer. It says only once that it expects an earlier packet (roce/resp.h), and may have said so
  * to a gateway that is no more; but a duplicate is acknowledged each time.
  */
-void eng_requester_ask_back(struct eng_requester *rq, rwy_time now);
-/* The host's answer to the question that eng_requester_resume asked: eng_requester_answers. */
-void eng_requester_resumed(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
+void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now);
+/* The host's answer to the question that eng_requester_resume asked: eng_requester_names_psn. */
+void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
 struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now);
 struct eng_requester *eng_requester_get(struct eng *e, const struct eng_key *k, rwy_time now);
 void eng_requester_open(
@@ -38,10 +38,10 @@ void eng_requester_open(
 void eng_requester_flush(struct eng_requester *rq, rwy_time now);
 /* Puts up to max (<= 64) packets on the LAN; returns their bytes. */
 uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now);
-void eng_requester_rsp_delivered(struct eng_requester *rq, rwy_time now);
+void eng_requester_response_delivered(struct eng_requester *rq, rwy_time now);
 void eng_requester_start_cm(
     struct eng_requester *rq, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
-void eng_requester_tell(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now);
+void eng_requester_send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now);
 void eng_requester_fail(
     struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
 void eng_requester_free(struct eng_requester *rq, rwy_time now);
@@ -55,28 +55,29 @@ void eng_requester_response(struct eng_requester *rq, struct roce_pkt *pkt, stru
 void eng_requester_tick(struct eng_requester *rq, rwy_time now); /* its timer may be due */
 
 /* --- deliver.c: messages of the near gateway, by state. Each takes b. --- */
-void eng_requester_first(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);   /* opens the flow */
-void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now); /* a request */
+void eng_requester_first_message(
+    struct eng_requester *rq, struct rwy_buf *b, rwy_time now); /* opens the flow */
+void eng_requester_take_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now); /* a request */
 /* Nothing of this flow goes to the host any more. Also while it is asked where to be told the worst. */
-void eng_requester_forget(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
+void eng_requester_discard(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
 
 /* --- response.c: the host's packets and its silence, by state. Each takes b. --- */
-void eng_requester_answered_first(
+void eng_requester_first_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
-void eng_requester_answered_again(
+void eng_requester_take_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 void eng_requester_located(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
-void eng_requester_answered_end(
+void eng_requester_end_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 void eng_requester_ghost(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
-void eng_requester_silent(struct eng_requester *rq, rwy_time now);
+void eng_requester_timeout(struct eng_requester *rq, rwy_time now);
 void eng_requester_not_located(struct eng_requester *rq, rwy_time now);
 
 /* The flow of the host's answers; false: no memory. */
 bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now);
 /* The request `seq` counts as delivered only with the answers that were sent so far. False: no memory. */
 bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq);
-void eng_requester_tell_sync(
+void eng_requester_send_sync(
     struct eng_requester *rq, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now);
 
 /* --- hostrate.c and turns.c: near destination --- */

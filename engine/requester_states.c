@@ -32,7 +32,7 @@ void eng_requester_data(struct eng_requester *rq, struct rwy_buf *b, rwy_time no
 {
 	rq->side.last = now;
 	if (rq->flow == ENG_FLOW_DISCARD) {
-		eng_requester_forget(rq, b, now);
+		eng_requester_discard(rq, b, now);
 	} else if (rq->flow == ENG_FLOW_FIRST) {
 		count_event(rq, ENG_QE_FIRST);
 		table[rq->side.state].first(rq, b, now);

@@ -32,7 +32,7 @@ void eng_responder_address(
 /* --- responder_states.c: the events --- */
 void eng_responder_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now); /* takes b */
-void eng_responder_answer(
+void eng_responder_message(
     struct eng_responder *rs, struct rwy_buf *b, rwy_time now);   /* of the flow rsp; takes b */
 void eng_responder_reset(struct eng_responder *rs, rwy_time now); /* the far gateway refused the flow req */
 
@@ -62,8 +62,8 @@ int eng_journal_init(struct eng *e);
 void eng_journal_note(struct eng_responder *rs); /* before an acknowledge leaves */
 void eng_journal_forget(struct eng_responder *rs);
 /* The next entry of an earlier process with this VNI, each once; NULL: no more. *cursor starts with 0. */
-struct eng_journal_entry *eng_journal_old(struct eng *e, uint32_t vni, uint32_t *cursor);
-void eng_journal_give_back(struct eng *e, struct eng_journal_entry *j);
+struct eng_journal_entry *eng_journal_next_orphan(struct eng *e, uint32_t vni, uint32_t *cursor);
+void eng_journal_release(struct eng *e, struct eng_journal_entry *j);
 
 /* --- replay.c: a host that lost answers gets them again --- */
 void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, rwy_time now);
@@ -90,7 +90,7 @@ void eng_ack_started(struct eng_responder *rs);                                 
 void eng_ack_in_custody(struct eng_responder *rs, rwy_time now);                /* a request is */
 void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b); /* it has this request */
 void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b);    /* delivered */
-void eng_ack_unhold(struct eng_responder *rs); /* there may be memory again */
+void eng_ack_unblock(struct eng_responder *rs); /* there may be memory again */
 /*
  * The host waits so long that its timer has run out: it sends again from its oldest unacknowledged packet. It
  * gets an acknowledgement for that one, because progress gives it all its retries back (IBA 9.7.6.1.3); an

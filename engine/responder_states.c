@@ -69,7 +69,7 @@ static void take_control(struct eng_responder *rs, struct rwy_buf *b, rwy_time n
 	}
 }
 
-void eng_responder_answer(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
+void eng_responder_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
 	uint64_t seq = b->seq;
 

@@ -60,17 +60,17 @@ static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, r
 	    pkt->psn != rq->reqr.una) {
 		/* Packets before our first were lost on the way to the near gateway: its host must send from
 		 * there. */
-		eng_requester_tell_sync(rq, ENG_CTRL_REWIND, pkt->psn, msn, now);
+		eng_requester_send_sync(rq, ENG_CTRL_REWIND, pkt->psn, msn, now);
 		eng_requester_begin(rq, pkt->psn, rq->reqr.pmtu, false);
 		rq->flow = ENG_FLOW_DISCARD;
 		return;
 	}
 	if (first && roce_aeth_type(syn) == ROCE_AETH_ACK && roce_op_ends(roce_op(first->opcode)))
 		msn = (msn - 1) & ROCE_PSN_MASK;
-	eng_requester_tell_start(rq, 0, msn, first ? first->seq : ENG_NO_SEQ, now);
+	eng_requester_report_start(rq, 0, msn, first ? first->seq : ENG_NO_SEQ, now);
 }
 
-void eng_requester_answered_again(
+void eng_requester_take_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rq->side.e;
@@ -98,7 +98,7 @@ void eng_requester_answered_again(
 	complete_requests(rq, &act, now);
 }
 
-void eng_requester_answered_first(
+void eng_requester_first_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	eng_requester_enter(rq, ENG_Q_RUNNING);
@@ -106,28 +106,28 @@ void eng_requester_answered_first(
 	if (rq->flow == ENG_FLOW_DISCARD)
 		rwy_buf_free(&rq->side.e->bufs, b);
 	else
-		eng_requester_answered_again(rq, pkt, b, now);
+		eng_requester_take_response(rq, pkt, b, now);
 }
 
 void eng_requester_located(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rq->side.e;
 
-	if (!eng_requester_answers(pkt)) {
+	if (!eng_requester_names_psn(pkt)) {
 		eng_drop(e, b, &e->c.drop_old_response);
 		return;
 	}
-	eng_requester_resumed(rq, pkt, now);
+	eng_requester_resume_at(rq, pkt, now);
 	rwy_buf_free(&e->bufs, b);
 }
 
-void eng_requester_answered_end(
+void eng_requester_end_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	if (eng_requester_end_again(rq, pkt, now))
 		rwy_buf_free(&rq->side.e->bufs, b);
 	else
-		eng_requester_answered_again(rq, pkt, b, now);
+		eng_requester_take_response(rq, pkt, b, now);
 }
 
 void eng_requester_ghost(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
@@ -143,7 +143,7 @@ static void tick_requester(struct eng_requester *rq, struct roce_reqr_act *act, 
 	rq->side.e->c.local_ack_timeout_err += rq->reqr.timeouts - timeouts;
 }
 
-void eng_requester_silent(struct eng_requester *rq, rwy_time now)
+void eng_requester_timeout(struct eng_requester *rq, rwy_time now)
 {
 	struct roce_reqr_act act;
 
@@ -157,7 +157,7 @@ void eng_requester_not_located(struct eng_requester *rq, rwy_time now)
 
 	tick_requester(rq, &act, now);
 	if (rq->questions == 1 && !act.failed && rq->reqr.timeouts)
-		eng_requester_ask_back(rq, now);
+		eng_requester_ask_duplicate(rq, now);
 	else
 		complete_requests(rq, &act, now);
 }

@@ -54,13 +54,13 @@ void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 	unsigned taken_up = 0, left = 0;
 	struct eng_journal_entry *j;
 
-	while ((j = eng_journal_old(e, vni, &cursor))) {
+	while ((j = eng_journal_next_orphan(e, vni, &cursor))) {
 		struct eng_key k = {j->src, j->dst, j->qpn, tenant};
 
 		/* Nonsense in the file, or a connection that is not ours any more, is as good as nothing. */
 		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || eng_find(e, &k, false) ||
 		    !resume_connection(e, &k, j, now)) {
-			eng_journal_give_back(e, j);
+			eng_journal_release(e, j);
 			left++;
 			continue;
 		}

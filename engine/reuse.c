@@ -75,7 +75,7 @@ static bool repeated_read(const struct question *q)
 	return false;
 }
 
-static bool error_untold(const struct question *q)
+static bool error_not_sent(const struct question *q)
 {
 	const struct roce_resp *r = &q->rs->resp;
 

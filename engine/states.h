@@ -49,13 +49,13 @@
  * event does not happen in this state, asserted.
  */
 #define ENG_REQUESTER_TABLE(ROW)                                                                             \
-	ROW(IDLE, first, forget, ghost, IMPOSSIBLE)                                                          \
-	ROW(PROBING, first, message, answered_first, silent)                                                 \
-	ROW(RUNNING, first, message, answered_again, silent)                                                 \
-	ROW(LOCATING, first, message, located, not_located)                                                  \
-	ROW(LOCATING_LOST, first, forget, located, not_located)                                              \
-	ROW(ENDING, forget, forget, answered_end, silent)                                                    \
-	ROW(FAILED, first, forget, ghost, IMPOSSIBLE)
+	ROW(IDLE, first_message, discard, ghost, IMPOSSIBLE)                                                 \
+	ROW(PROBING, first_message, take_message, first_response, timeout)                                   \
+	ROW(RUNNING, first_message, take_message, take_response, timeout)                                    \
+	ROW(LOCATING, first_message, take_message, located, not_located)                                     \
+	ROW(LOCATING_LOST, first_message, discard, located, not_located)                                     \
+	ROW(ENDING, discard, discard, end_response, timeout)                                                 \
+	ROW(FAILED, first_message, discard, ghost, IMPOSSIBLE)
 
 /* X(from, to): every change of state. */
 /* clang-format off */
@@ -115,7 +115,7 @@
 	X(middle, NOT_NEW, "another packet in mid-message")                                                  \
 	X(stale, MAY_BE_NEW, "a PSN that this connection never had")                                         \
 	X(repeated_read, NOT_NEW, "a READ, or the rest of one, again, and its responses are here")           \
-	X(error_untold, NOT_NEW, "the host of a failed connection, which was not told the error yet")        \
+	X(error_not_sent, NOT_NEW, "a failed connection whose host did not get the error NAK yet")           \
 	X(gap_asked, NOT_NEW, "the far host itself named the PSN that is missing")                           \
 	X(gap_wide, MAY_BE_NEW, "a gap of 2^14 PSNs or more")                                                \
 	X(late, MAY_BE_NEW,                                                                                  \

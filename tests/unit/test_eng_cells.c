@@ -102,7 +102,7 @@ static void word(enum eng_ctrl_type type, uint8_t syndrome)
 
 	assert_non_null(b);
 	b->seq = 0;
-	eng_responder_answer(rs, b, eng_now);
+	eng_responder_message(rs, b, eng_now);
 }
 
 static const struct eng_states_seen *seen(unsigned at)

@@ -94,7 +94,7 @@ static void test_wire(void **state)
 		eng_ctrl_encode(bytes, &c);
 		assert_int_equal(bytes[2], i);
 		assert_true(eng_ctrl_decode(&got, bytes, sizeof(bytes)));
-		assert_int_equal(got.end, i < ENG_ENDS ? i : ENG_END_UNTOLD);
+		assert_int_equal(got.end, i < ENG_ENDS ? i : ENG_END_UNKNOWN);
 		assert_true(*eng_end_text((enum eng_end)got.end, 0, false));
 		assert_true(*eng_end_text((enum eng_end)got.end, 0, true));
 	}
