@@ -1,13 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine's inside. A connection between local host L and remote host R has two sides here:
+ * The engine from inside. A connection between a local host L and a remote host R has two sides
+ * here, one for each direction of its requests:
  *
- *   near: L's requests. Key (L, R, R's QPN), as L's packets carry it. We are its responder; packets go into
- * the WAN flow `req`, the answers come back on the WAN flow `rsp`. far:  R's requests. Key (R, L, L's QPN).
- * We are the requester towards L; requests come from the WAN flow `req`, the answers go out on `rsp`.
+ *                       this gateway                                  WAN
+ *           +------------------------------------+
+ *   request |  struct eng_responder              |  flow of requests
+ *  -------->|  answers L in R's name             |~~~~~~~~~~~~~~~~~~>   to R's gateway,
+ *  <--------|  key (L, R, R's QPN)               |<~~~~~~~~~~~~~~~~~~   its requester side
+ *  response |    |               ^               |  flow of responses
+ *  L        |    | requester     | responder     |
+ *           |    v               |               |
+ *   request |  struct eng_requester              |  flow of requests
+ *  <--------|  asks L in R's name                |<~~~~~~~~~~~~~~~~~~   from R's gateway,
+ *  -------->|  key (R, L, L's QPN)               |~~~~~~~~~~~~~~~~~~>   its responder side
+ *  response +------------------------------------+  flow of responses
  *
- * L's *responses* carry the key of the responder side too, so one lookup serves all packets from the LAN;
- * near->far leads on. The two sides find each other when the connection is paired (pair.c).
+ * A key is (source, destination, destination QPN, tenant) of the requests. L's own responses name
+ * R's QPN as well, so one look-up, of the responder side, serves every packet of the LAN; its
+ * `requester` leads on. Pairing (pair.c) sets both pointers.
+ *
+ * Who calls whom: a file calls files of its own row or of a row below, and never in a circle.
+ *
+ *   engine  tunnel                                 creation, one turn, tunnels
+ *   port  lan  info                                callbacks of wan/, packets of local hosts
+ *   cm  expire  restore  tenant_set                CM, sweep, journal, tenants
+ *   responder_states       |  requester_states     tables: state and event -> function
+ *   answer  request        |  deliver  response    the functions of the tables
+ *   ack_policy  reuse      |  recover
+ *   replay  cnp            |
+ *   responder              |  requester            creation, start, end
+ *   tenants  steer         |  turns  send          which tunnel, when to send
+ *   pair  hostrate  drain                          which QPNs, which rate
+ *   emit  session  host  route  kept  journal      output and memory
+ *   table  wheel  states  vni  msg
+ *
+ * Thread: one engine belongs to one worker, as engine.h says.
  */
 #ifndef ENGINE_ENG_H
 #define ENGINE_ENG_H
@@ -22,54 +50,55 @@
 #include "roce/reqr.h"
 #include "roce/resp.h"
 
-#define ENG_RPS_MAX      1024 /* hosts with a reaction point at once; more than these get what they take */
+#define ENG_RPS_MAX      1024 /* local hosts with a reaction point at once; others are not paced */
 #define ENG_UNPAIRED_MAX 512  /* packets of an unpaired flow in custody */
-#define ENG_PARKED_MAX   256
+#define ENG_PARKED_MAX   256  /* requests of a connection behind a READ of unknown response count */
 
 struct eng_requester;
 struct eng_pair;
 
+/*
+ * The source of both QPNs: not known yet, CM messages, the host's first response, the far gateway.
+ */
 enum eng_learned { ENG_BY_NOBODY, ENG_BY_CM, ENG_BY_PROBE, ENG_BY_PEER };
 
-/* What both sides have. The first member of each, so that the tables and the sweep treat them alike. */
+/* The first member of either side, so that the table and the sweep treat both alike. */
 struct eng_side {
 	struct eng_key key;
 	uint32_t hash;
 	bool is_requester;
 	uint8_t tunnel;
-	uint8_t state;          /* enum eng_responder_state, enum eng_requester_state */
-	uint8_t learned;        /* enum eng_learned */
-	struct eng_side *chain; /* table bucket */
-	struct eng_side *dirty_next;
-	bool dirty;
-	rwy_time last;     /* last packet */
-	rwy_time close_at; /* RWY_NEVER, or when to forget it (disconnected) */
-	const char *error;
-	struct eng *e;
-	struct eng_tenant *tenant; /* of key.tenant; stays while a side is in it */
+	uint8_t state;               /* enum eng_responder_state or eng_requester_state */
+	uint8_t learned;             /* enum eng_learned */
+	struct eng_side *chain;      /* in its bucket of the table */
+	struct eng_side *dirty_next; /* in the list of sides with work at the end of the turn */
+	bool dirty;                  /* it is in that list */
+	rwy_time last;               /* last packet */
+	rwy_time close_at;           /* disconnected: when it is forgotten; else RWY_NEVER */
+	const char *error;           /* why it failed, or ""; static text */
+	struct eng *e;               /* NULL: freed while in the dirty list */
+	struct eng_tenant *tenant;   /* of key.tenant; it outlives its sides */
 };
 
 #define ENG_READS 4
 
-/* A READ that the local host asked. */
+/* A READ that the local host requested, as its RETH has it (IBA 9.3). */
 struct eng_read {
 	roce_psn psn;
 	uint32_t rkey, len;
 	uint64_t va;
 };
 
-/*
- * An answer that was served, for a host that lost it. Of a READ it is the packet; of an ATOMIC what it found.
- */
+/* A response that was sent to the host, kept in case the host lost it. */
 struct eng_kept {
 	uint64_t serial; /* roce_resp_serial of its PSN */
 	union {
-		struct rwy_buf *buf; /* its msn: n->answered when it was kept */
-		uint64_t original;
+		struct rwy_buf *buf; /* READ: the packet; its msn is `answered` at that time */
+		uint64_t original;   /* ATOMIC: the value before the operation */
 	};
 };
 
-/* By serial. A power of two, grows; no memory before the first. */
+/* A ring ordered by serial. Its capacity is a power of two and grows; 0 before the first entry. */
 struct eng_keptq {
 	struct eng_kept *at;
 	uint32_t head, n, cap;
@@ -77,63 +106,73 @@ struct eng_keptq {
 
 struct eng_responder {
 	struct eng_side side;
-	struct eng_requester *requester; /* NULL until paired */
-	uint64_t session;                /* its number, 0: none yet */
-	uint32_t local_qpn;              /* L's QPN: where ACKs go; 0: not known */
-	uint32_t
-	    local_qpn_before; /* of the life before this one: who is told when the far host never answers */
-	uint32_t incarnation;
-	bool ack_blocked; /* acknowledging is held back for lack of memory */
+	struct eng_requester *requester; /* the same connection's; NULL: not paired */
+	uint64_t session;                /* number of its session, 0: none yet */
+	uint32_t local_qpn;              /* QPN of the local host, where ACKs go; 0: not known */
+	/*
+	 * local_qpn of the incarnation before: it gets the error when the far host never answers.
+	 */
+	uint32_t local_qpn_before;
+	uint32_t incarnation; /* random; another one each time the connection begins anew */
+	bool ack_blocked;     /* ACKs are withheld because custody memory is short */
 	bool migreq;
 	uint8_t tos, ttl;
 	uint16_t pkey, sport;
-	uint8_t rnr_retry, retry; /* of L's QP from CM, 255 unknown */
+	uint8_t rnr_retry, retry; /* of the local host's QP, from CM; 255: not known */
 	struct roce_resp resp;
 	struct wan_txflow *requests;
 	struct wan_rxflow *responses;
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
 	struct eng_nexthop nh;
-	struct eng_journal_entry *journal; /* NULL: nothing promised yet */
-	rwy_time cnp_at;
-	uint64_t np_low; /* shortest queue since the last CNP for it, bytes */
-	rwy_time np_at;  /* when np_bytes was n->bytes */
+	struct eng_journal_entry *journal; /* NULL: nothing was acknowledged yet */
+	rwy_time cnp_at;                   /* no CNP before this */
+	uint64_t np_low;                   /* shortest queue since the last CNP, bytes */
+	rwy_time np_at;                    /* when np_bytes was equal to `bytes` */
 	uint64_t np_bytes;
-	rwy_time single_ack_at; /* held: not another acknowledge before */
-	rwy_time acked_at;      /* the host was last told that more has arrived */
-	rwy_time asked_at; /* the host last sent a request or got an answer. Not what it answers: that may
-	                      already be of a new connection whose own requests were lost */
-	rwy_time suppress_until; /* what it sends until then is not looked at; 0: it is, see near_req.c */
-	bool gap_seen;
-	rwy_time served_at; /* the last answer to a READ or ATOMIC went to the host */
-	roce_psn nak_psn;
-	roce_psn gap_low;                /* lowest PSN beyond the gap that the host sent since */
-	uint32_t naks;                   /* of nak_psn, without the host going back to it */
-	struct eng_read read[ENG_READS]; /* the latest READs asked, a ring */
-	uint32_t reads_asked;
-	uint64_t custody; /* buffer memory of what the far host has not acknowledged */
-	uint64_t packets, bytes;
-	struct eng_keptq reads, atomics; /* answers served, for replays */
-	uint64_t kept;                   /* what the buffers of `reads` take */
-	uint32_t answered;               /* READs and ATOMICs */
-	struct eng_responder *kept_next,
-	    *kept_prev; /* ring of those that keep READ responses; NULL: not in it */
+	rwy_time single_ack_at; /* ACKs withheld: no single ACK before this */
+	rwy_time acked_at;      /* the latest ACK that told the host of progress */
+	/*
+	 * The latest request of the host, or response to it. Its own responses do not count: they
+	 * may belong to a new connection whose requests were lost.
+	 */
+	rwy_time asked_at;
+	/* duplicates are dropped until then (reuse.c); 0: none are */
+	rwy_time suppress_until;
+	bool gap_seen; /* since the NAK of nak_psn the host sent a later PSN */
+	/* the latest response to a READ or ATOMIC that went to the host */
+	rwy_time served_at;
+	roce_psn nak_psn;                /* of the latest PSN sequence NAK */
+	roce_psn gap_low;                /* lowest PSN after nak_psn that the host sent since */
+	uint32_t naks;                   /* sent for nak_psn while the host did not go back to it */
+	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
+	uint32_t reads_asked;            /* READs of this incarnation */
+	/* bytes of buffers that the far host has not acknowledged */
+	uint64_t custody;
+	uint64_t packets, bytes;         /* requests taken into custody */
+	struct eng_keptq reads, atomics; /* responses kept for replays */
+	uint64_t kept;                   /* bytes of the buffers of `reads` */
+	uint32_t answered;               /* READs and ATOMICs of this incarnation */
+	/* Ring of the connections that keep READ responses; NULL: not in it. */
+	struct eng_responder *kept_next, *kept_prev;
 };
 
-#define ENG_NO_SEQ                                                                                           \
-	UINT64_MAX /* a request that the present flow has no number for: of an earlier one, or ours */
+/* Sequence of a request that came by an earlier flow, or that this gateway made itself. */
+#define ENG_NO_SEQ UINT64_MAX
 
-/* A READ or ATOMIC the host has answered, waiting until the answer is in the near gateway's hands. */
+/*
+ * A READ or ATOMIC that the local host has answered. It counts as delivered when the near gateway
+ * has its responses.
+ */
 struct eng_response_wait {
 	uint64_t seq; /* flow sequence of the request */
-	uint64_t idx; /* count of answers sent on rsp when its last one was */
+	uint64_t idx; /* responses_sent after its last response */
 };
 
-/* A local host that we ask. All requester sides towards it share the record, and it goes with the last of
- * them. */
+/* A local host that requester sides ask. They share the record; it goes with the last of them. */
 struct eng_host {
 	struct rwy_ip addr;
 	uint32_t tenant;
-	uint32_t refs;
+	uint32_t refs; /* requester sides */
 	struct eng_host *chain;
 	struct roce_reqr_host reqr;
 };
@@ -141,32 +180,34 @@ struct eng_host {
 /* The flow of requests from the near gateway. */
 enum eng_flow {
 	ENG_FLOW_NONE,
-	ENG_FLOW_FIRST, /* opened; its first message decides how to go on */
-	ENG_FLOW_OPEN,
-	ENG_FLOW_DISCARD, /* rewound: its messages are dropped until it is opened anew */
-	ENG_FLOW_LEFT,    /* the near gateway itself ended it: it waits for nothing that came by it */
+	ENG_FLOW_FIRST,   /* opened; its first message decides how to go on */
+	ENG_FLOW_OPEN,    /* its messages are requests */
+	ENG_FLOW_DISCARD, /* rewound: messages are dropped until the flow is opened again */
+	ENG_FLOW_LEFT,    /* ended by the near gateway, which expects nothing from it any more */
 };
 
-/* Of an unpaired flow: may its first packet go to the host (pair.c)? */
+/* Whether the first packet of an unpaired flow may go to the host (pair.c). */
 enum eng_turn { ENG_TURN_NONE, ENG_TURN_WAITING, ENG_TURN_OUT };
 
 struct eng_requester {
 	struct eng_side side;
-	struct eng_responder *responder; /* NULL until paired */
+	struct eng_responder *responder; /* the same connection's; NULL: not paired */
 	struct eng_host *host;           /* NULL: there was no memory */
-	uint32_t remote_qpn;             /* R's QPN: what L's answers carry; 0: not known */
-	uint32_t incarnation;
-	uint8_t flow;       /* enum eng_flow */
-	uint8_t turn;       /* enum eng_turn */
-	uint8_t questions;  /* LOCATING: how often the host was asked which PSN it expects */
-	bool peer_named;    /* the near gateway named R's QPN when it opened the flow */
-	uint16_t open_pmtu; /* what the near gateway knew when it opened the flow */
-	uint8_t rnr_retry, retry;
-	uint64_t resume_seq; /* flow sequence of the near gateway's RESUME */
-	roce_psn promised;   /* LOCATING: the near gateway's host was acknowledged up to here */
-	struct eng_rp *rp;   /* it waits for its turn there; NULL: it does not */
+	/* QPN of the remote host, named by responses; 0: not known */
+	uint32_t remote_qpn;
+	uint32_t incarnation; /* as the near gateway's responder side has it */
+	uint8_t flow;         /* enum eng_flow */
+	uint8_t turn;         /* enum eng_turn */
+	uint8_t questions;    /* state LOCATING: questions sent to the host */
+	/* the near gateway named remote_qpn when it opened the flow */
+	bool peer_named;
+	uint16_t open_pmtu;       /* path MTU that was named then; 0: not known */
+	uint8_t rnr_retry, retry; /* of the remote host's QP; 255: not known */
+	uint64_t resume_seq;      /* flow sequence of the near gateway's RESUME */
+	roce_psn promised;        /* state LOCATING: the remote host has ACKs up to here */
+	struct eng_rp *rp;        /* reaction point in whose queue it waits; NULL: none */
 	struct eng_requester *rp_next;
-	struct cc_drain drain; /* end to end: what the near gateway may have under way */
+	struct cc_drain drain; /* end to end: bytes that the near gateway may have under way */
 	struct roce_reqr reqr;
 	struct wan_rxflow *requests;
 	struct wan_txflow *responses;
@@ -175,23 +216,24 @@ struct eng_requester {
 	struct eng_requester *wheel_next, *wheel_prev;
 	rwy_time wheel_at; /* 0: not in the wheel */
 	struct eng_nexthop nh;
-	rwy_time last_tx;      /* something was sent to L */
-	uint64_t acked_seq;    /* one more than the last request the host acknowledged */
-	uint64_t reported_seq; /* one more than the last reported delivered */
+	rwy_time last_tx;      /* the latest packet to the local host */
+	uint64_t acked_seq;    /* one more than the last request that the local host acknowledged */
+	uint64_t reported_seq; /* one more than the last request that was reported delivered */
 	uint64_t responses_sent, responses_taken;
-	struct eng_response_wait *wait; /* ring, power of two, grows */
+	struct eng_response_wait *wait; /* ring; its capacity is a power of two and grows */
 	uint32_t wait_head, wait_n, wait_cap;
-	uint64_t packets, bytes;
+	uint64_t packets, bytes; /* requests that the local host acknowledged */
 };
 
-/* Pairing of the flows of one (remote, local) address pair: one unpaired flow at a time (pair.c). */
+/* Pairing of the flows between two hosts: one unpaired flow at a time has its turn (pair.c). */
 struct eng_pair {
 	struct rwy_ip remote, local;
 	uint32_t tenant;
 	struct eng_pair *chain;
-	struct eng_requester *turn;        /* whose first packet is out */
-	struct eng_requester *head, *tail; /* waiting */
-	rwy_time quiet_until; /* after a turn without an answer: a late answer must not name the wrong flow */
+	struct eng_requester *turn;        /* its first packet is out */
+	struct eng_requester *head, *tail; /* these wait */
+	/* After a turn without a response: a late one must not be taken for the next flow's. */
+	rwy_time quiet_until;
 	rwy_time turn_end;
 	struct eng_pair *all_next;
 };
@@ -200,35 +242,36 @@ struct eng_tunnel {
 	struct wan_tunnel *wan; /* NULL: this number is free */
 	struct wan_txflow *mgmt;
 	struct wan_rxflow *mgmt_rx;
-	rwy_dur min_rtt;   /* of the WAN, as of the last sweep */
-	rwy_dur least_rtt; /* the least it ever was, by any carrier: two hosts cannot agree in less */
+	rwy_dur min_rtt;   /* smallest round trip of late, as of the last sweep */
+	rwy_dur least_rtt; /* smallest ever, by any carrier: two hosts cannot connect in less */
 	struct eng *e;
 	unsigned idx;
-	uint32_t sides; /* that are in it */
-	bool removing;  /* takes nothing new; gone with its last side */
+	uint32_t sides; /* connection sides in it */
+	bool removing;  /* it takes no new side, and goes with its last one */
 };
 
+/* Objects of one size; memory comes in chunks and is not given back before the engine ends. */
 struct eng_slab {
-	void *free;
-	void *chunks;
-	size_t size;
+	void *free;   /* list of free objects */
+	void *chunks; /* list of chunks */
+	size_t size;  /* of an object, bytes */
 };
 
 #define ENG_WHEEL_BITS  10
 #define ENG_WHEEL_SLOTS (1u << ENG_WHEEL_BITS)
 #define ENG_WHEEL_SHIFT 20 /* a tick is 2^20 ns, about a millisecond */
 
-/* A tenant of this worker. */
+/* A tenant, as this worker has it. */
 struct eng_tenant {
 	struct eng_tenant_cfg cfg;
 	struct eng_tenant_stats st;
 	struct eng_prefix *prefix; /* its own copy */
 	struct roce_cm_tab *cm;    /* NULL until its first CM message */
-	uint64_t custody;
-	uint64_t kept_share; /* cfg.custody, for each of its connections that keep READ responses */
-	uint32_t keepers;    /* these */
-	uint32_t sides, half_open;
-	bool removing; /* takes nothing new; freed with its last side */
+	uint64_t custody;          /* bytes */
+	uint64_t kept_share;       /* cfg.custody divided by keepers, bytes */
+	uint32_t keepers;          /* its connections that keep READ responses */
+	uint32_t sides, half_open; /* its sides; those responder sides that are unpaired */
+	bool removing;             /* it takes no new side, and is freed with its last one */
 };
 
 struct eng {
@@ -238,50 +281,54 @@ struct eng {
 	struct rwy_bufs bufs;
 	struct eng_counters c;
 	struct eng_states_seen seen;
-	struct eng_tunnel
-	    tunnel[ENG_TUNNELS_MAX + 1]; /* the last: of failed connections whose tunnel is gone */
+	/* The last one is for failed connections whose tunnel is gone. */
+	struct eng_tunnel tunnel[ENG_TUNNELS_MAX + 1];
 	struct eng_ways *ways;
 	struct eng_side **table; /* hash table of both sides */
-	uint64_t *occupied;      /* a bit a slot, for the sweep: most slots have nothing */
+	uint64_t *occupied;      /* a bit for each slot in use: the sweep skips empty ones */
 	uint32_t table_mask;
-	uint32_t sides, half_open;
-	uint32_t paired;   /* both sides of connections that belong together */
-	uint64_t sessions; /* that ever were */
+	uint32_t sides, half_open; /* all sides; unpaired responder sides */
+	uint32_t paired;           /* connections with both sides here */
+	uint64_t sessions;         /* opened since the start */
 	struct eng_side *dirty_head, *dirty_tail;
 	struct eng_slab responder_slab, requester_slab, pair_slab, host_slab;
 	struct eng_pair *pairs[256];
-	struct eng_host *hosts[256]; /* as many as there are requester sides, at most */
+	struct eng_host *hosts[256];
 	struct eng_pair *pair_list;
 	struct eng_tenant **tenant;  /* by index, NULL: there is none; [0] is the plain LAN */
-	uint32_t tenant_slots;       /* places */
-	uint32_t *vni_slot;          /* hash table: 1 + index by VNI, 0: empty */
-	uint32_t vni_mask, vni_used; /* slots that are not empty, those of tenants that are gone too */
+	uint32_t tenant_slots;       /* length of that array */
+	uint32_t *vni_slot;          /* hash table by VNI: 1 + index, 0: empty */
+	uint32_t vni_mask, vni_used; /* vni_used counts slots of removed tenants, too */
 	struct eng_requester *wheel[ENG_WHEEL_SLOTS];
 	uint32_t wheel_n;
-	struct eng_rp *rp[256], *rp_list; /* local hosts that have asked for less: by hash, all */
+	struct eng_rp *rp[256], *rp_list; /* reaction points of local hosts: by hash, and all */
 	uint32_t rps;
 	uint64_t wheel_tick; /* ticks up to here have fired */
-	uint64_t custody;    /* the same, all responder sides */
-	uint64_t reserved;   /* of cfg.custody_total, by tenants */
-	uint64_t common;     /* of custody, what is above its tenant's reservation */
-	uint64_t kept;       /* READ responses kept for replays, of all responder sides */
-	uint64_t kept_share; /* cfg.read_cache_total, for each of those that keep some */
-	uint32_t kept_bufs, keepers;
-	struct eng_responder *kept_hand; /* one of them, NULL: there is none */
-	uint64_t kept_atomics;           /* memory of records above the first few of each */
+	uint64_t custody;    /* bytes in custody of all responder sides */
+	uint64_t reserved;   /* bytes of cfg.custody_total that tenants reserved */
+	/* bytes of custody above the reservations of their tenants */
+	uint64_t common;
+	uint64_t kept;               /* bytes of READ responses kept for replays */
+	uint64_t kept_share;         /* cfg.read_cache_total divided by keepers */
+	uint32_t kept_bufs, keepers; /* buffers kept; connections that keep some */
+	/* the keeper that is looked at next; NULL: there is none */
+	struct eng_responder *kept_hand;
+	/* bytes of ATOMIC records beyond each connection's first few */
+	uint64_t kept_atomics;
 	uint64_t rng;
-	uint32_t sweep; /* table slot of the idle sweep */
+	uint32_t sweep; /* table slot that the sweep looks at next */
 	rwy_time sweep_at;
-	uint32_t *journal_free; /* free entries of the journal */
+	uint32_t *journal_free; /* numbers of free journal entries */
 	uint32_t journal_free_n;
 	struct eng_orphan *orphans; /* entries of an earlier process, by VNI */
 	uint32_t orphans_n;
-	bool closing;      /* eng_free: what was promised stays promised */
-	uint32_t learning; /* requester sides that wait for a turn or have one */
+	bool closing;      /* eng_free runs: journal entries stay for the next process */
+	uint32_t learning; /* requester sides that wait for their turn of pairing, or have it */
 	rwy_time started;
 	rwy_time now;
 };
 
+/* NULL: no such tenant, or it is being removed. */
 static inline struct eng_tenant *eng_tenant(const struct eng *e, uint32_t tenant)
 {
 	struct eng_tenant *t = tenant < e->tenant_slots ? e->tenant[tenant] : NULL;
@@ -289,11 +336,11 @@ static inline struct eng_tenant *eng_tenant(const struct eng *e, uint32_t tenant
 	return t && !t->removing ? t : NULL;
 }
 
-/* --- states.c: the only ways to another state. Asserts that the state may follow. --- */
+/* --- states.c: the only ways to change a state. Both assert that states.h lists the change. --- */
 void eng_requester_enter(struct eng_requester *rq, enum eng_requester_state to);
 void eng_responder_enter(struct eng_responder *rs, enum eng_responder_state to);
 
-/* A bucket of tables by local host. */
+/* Bucket, 0..255, of the tables by local host. */
 static inline uint8_t eng_host_hash(const struct rwy_ip *host)
 {
 	return (uint8_t)(host->b[15] ^ host->b[14] << 3 ^ host->b[13]);
@@ -302,60 +349,63 @@ static inline uint8_t eng_host_hash(const struct rwy_ip *host)
 #define ENG_SIDE_LINES 6 /* cache lines of a side that a packet touches */
 #define ENG_LINE       64
 
+/* Prefetches so many cache lines. */
 static inline void eng_fetch(const void *p, unsigned lines)
 {
 	for (unsigned i = 0; i < lines; i++)
 		__builtin_prefetch((const uint8_t *)p + i * ENG_LINE);
 }
 
+/* The connection ended with an error. */
 static inline bool eng_failed(const struct eng_side *side)
 {
 	return side->state == (side->is_requester ? ENG_Q_FAILED : ENG_R_FAILED);
 }
 
-/* Nobody has said yet which QPN is at the other end. */
+/* It is not known yet which QPN is at the other end. */
 static inline bool eng_unpaired(const struct eng_side *side)
 {
 	return side->learned == ENG_BY_NOBODY && !eng_failed(side);
 }
 
-/* f->reqr is in use. */
+/* rq->reqr is in use. */
 static inline bool eng_requester_active(const struct eng_requester *rq)
 {
 	return rq->side.state != ENG_Q_IDLE && rq->side.state != ENG_Q_FAILED;
 }
 
-/* L has answered in this incarnation. */
+/* The local host has answered in this incarnation. */
 static inline bool eng_requester_answered(const struct eng_requester *rq)
 {
 	return rq->side.state == ENG_Q_RUNNING || rq->side.state == ENG_Q_ENDING;
 }
 
-/* The host is asked which PSN it expects. */
+/* The local host is being asked which PSN it expects. */
 static inline bool eng_requester_locating(const struct eng_requester *rq)
 {
 	return rq->side.state == ENG_Q_LOCATING || rq->side.state == ENG_Q_LOCATING_LOST;
 }
 
-/* What a packet in custody costs: a small one holds a whole buffer. */
+/* Bytes that a packet in custody counts: a small one still takes a whole buffer. */
 static inline uint64_t eng_buf_cost(const struct eng *e, const struct rwy_buf *b)
 {
 	return b->len > e->cfg.buf_cost ? b->len : e->cfg.buf_cost;
 }
 
-/* One unpaired flow more, or less. */
+/* One unpaired flow more (1) or less (-1). */
 static inline void eng_count_half_open(struct eng_responder *rs, int by)
 {
 	rs->side.e->half_open += (uint32_t)by;
 	rs->side.tenant->half_open += (uint32_t)by;
 }
 
-/* What a tenant has in custody above its reservation. */
+/* Bytes that a tenant has in custody above its reservation. */
 static inline uint64_t eng_custody_over(const struct eng_tenant *t)
 {
 	return t->custody > t->cfg.reserve ? t->custody - t->cfg.reserve : 0;
 }
 
+/* A request enters custody: counted for its connection, its tenant and the engine. */
 static inline void eng_custody_charge(struct eng_responder *rs, uint64_t bytes)
 {
 	uint64_t over = eng_custody_over(rs->side.tenant);
@@ -366,7 +416,7 @@ static inline void eng_custody_charge(struct eng_responder *rs, uint64_t bytes)
 	rs->side.e->common += eng_custody_over(rs->side.tenant) - over;
 }
 
-/* The caller takes it off n->custody. */
+/* The caller takes the bytes off rs->custody itself. */
 static inline void eng_custody_release(struct eng_responder *rs, uint64_t bytes)
 {
 	uint64_t over = eng_custody_over(rs->side.tenant);
@@ -376,12 +426,13 @@ static inline void eng_custody_release(struct eng_responder *rs, uint64_t bytes)
 	rs->side.e->common -= over - eng_custody_over(rs->side.tenant);
 }
 
-/* Whether the packet in the buffer is IPv6. Only for packets that parsed. */
+/* The packet in the buffer is IPv6. Only for packets that parsed. */
 static inline bool rwy_buf_is6(const struct rwy_buf *b)
 {
 	return b->data[0] >> 4 == 6;
 }
 
+/* The side's tunnel; NULL: it was removed. */
 static inline struct wan_tunnel *eng_wan(const struct eng_side *side)
 {
 	return side->e->tunnel[side->tunnel].wan;
