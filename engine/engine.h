@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The per-worker engine: everything a gateway does with packets, without I/O. It ties the core together: flow
- * table, both sides of connections, connection learning, WAN tunnels, custody accounting. The DPDK
- * gateway, the simulator and the fuzzers run it.
+ * The engine of one worker: everything a gateway does with packets, without I/O. It joins the
+ * core's parts: flow table, both sides of connections, pairing, WAN tunnels, custody. The DPDK
+ * gateway, the simulators and the fuzzers run it.
  *
- * Thread: one engine belongs to one worker; no function here may be called from another thread. Nothing is
- * shared between engines: a flow's owner is eng_owner() of its address pair.
+ * Thread: an engine belongs to one worker. Its functions run on that worker's thread, except those
+ * that say "any thread". Engines share nothing: the gateway gives a flow to the worker that
+ * eng_owner_hash() of its address pair names.
+ *
+ * Times are rwy_time and rwy_dur, nanoseconds of the caller's clock; `now` never goes back. Sizes
+ * are bytes, rates bytes a second. Functions that return int return 0 or a negative RWY_E code.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -31,6 +35,7 @@ struct eng;
 /* When a host's request is acknowledged (docs/rc-semantics.md). */
 enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END };
 
+/* Destinations behind a tunnel. */
 struct eng_prefix {
 	struct rwy_ip addr;
 	uint8_t len; /* 0..128; IPv4 prefixes are mapped: 96 + length */
@@ -39,189 +44,246 @@ struct eng_prefix {
 
 struct eng_tunnel_cfg {
 	char name[ENG_NAME_MAX];
-	uint16_t weight;    /* of the address pairs that several tunnels lead to equally well */
+	uint16_t weight;    /* its share of address pairs among tunnels with the same prefix */
 	uint64_t peer;      /* rwy_spread_id of the gateway at its other end; 0: not known */
-	struct wan_cfg wan; /* ctx, ops, bufs are set by the engine; the rest by the caller */
+	struct wan_cfg wan; /* the engine sets ctx, ops and bufs, the caller the rest */
 };
 
 struct eng_cfg {
 	unsigned tunnels, prefixes;
 	struct eng_tunnel_cfg tunnel[ENG_TUNNELS_MAX];
-	struct eng_prefix prefix[ENG_PREFIXES_MAX]; /* destinations behind a tunnel; longest match wins */
-	enum eng_ack_mode ack_mode;
-	uint32_t conns_max;     /* flow table entries of this worker */
-	uint32_t half_open_max; /* unpaired flows at most */
-	rwy_dur idle_expiry; /* a flow without packets for this long, with nothing in custody, is forgotten */
-	uint32_t host_window;     /* requests in flight to a local host per connection */
-	uint8_t rnr_retry, retry; /* when the connection's own are not known */
-	uint64_t custody_conn;    /* bytes in custody of one connection above which ACKs are held back */
-	uint64_t custody_total;   /* the same for this worker */
-	uint32_t
-	    buf_cost; /* memory that a buffer takes, however small its packet: what custody counts at least */
-	uint64_t np_min,
-	    np_max; /* near source: bytes of a flow that wait for the WAN where CNPs begin, and are sure */
-	uint32_t np_percent; /* their probability just below np_max, 1..100 */
-	bool rp;          /* near destination: a local host's CNPs set the rate of what goes to it (DCQCN) */
-	uint64_t lan_Bps; /* of local hosts' ports at most, bytes a second: where that begins; 0: not known */
-	bool e2e;         /* end to end: what a host drains bounds what its flow may have under way */
-	/* Served READ responses kept for replays, in what their buffers take: of a connection, and of all. */
+	struct eng_prefix prefix[ENG_PREFIXES_MAX]; /* of the plain LAN; the longest match wins */
+	enum eng_ack_mode ack_mode;                 /* of the plain LAN */
+	uint32_t conns_max;                         /* flow table entries (sides) of this worker */
+	uint32_t half_open_max;                     /* unpaired flows at most */
+	rwy_dur idle_expiry;      /* silence after which a flow without custody is forgotten */
+	uint32_t host_window;     /* requests in flight to a local host, each connection */
+	uint8_t rnr_retry, retry; /* for connections that did not say theirs */
+	/* Bytes in custody above which ACKs are withheld: of one connection, of this worker. */
+	uint64_t custody_conn, custody_total;
+	uint32_t buf_cost; /* least bytes that a packet counts in custody: what a buffer takes */
+	/*
+	 * Near source: bytes of a flow that wait for the WAN. CNPs begin at np_min with a
+	 * probability that rises to np_percent (1..100) at np_max; above np_max each packet gets
+	 * one. np_max 0: off.
+	 */
+	uint64_t np_min, np_max;
+	uint32_t np_percent;
+	/* near destination: CNPs of a local host set the rate towards it (DCQCN) */
+	bool rp;
+	uint64_t lan_Bps; /* fastest port of a local host, where that rate begins; 0: not known */
+	bool e2e;         /* end to end: what a host takes bounds what its flow has under way */
+	/*
+	 * Bytes of buffers of READ responses kept for replays: of one connection, of this worker.
+	 */
 	uint64_t read_cache_conn, read_cache_total;
-	uint64_t seed;    /* randomness of this process: epochs, indices */
+	uint64_t seed;    /* for random numbers: epochs, indices, incarnations */
 	uint64_t gateway; /* rwy_spread_id of this gateway; 0: not known */
-	struct eng_journal_entry
-	    *journal;          /* journal.h: memory that outlives the process, the caller's; NULL: none */
-	uint32_t journal_n;    /* its entries; what an earlier process left there is taken up */
-	rwy_dur probe_timeout; /* pairing: how long one unpaired flow may wait for its host's answer */
+	/*
+	 * Memory that outlives the process (journal.h). The caller's, for as long as the engine
+	 * lives; entries of an earlier process in it are taken up. NULL: none.
+	 */
+	struct eng_journal_entry *journal;
+	uint32_t journal_n;    /* its entries */
+	rwy_dur probe_timeout; /* pairing: an unpaired flow's host has this long to answer */
 };
+/*
+ * Every field but tunnels, prefixes, seed, gateway and journal gets the value that the gateway
+ * ships with.
+ */
 void eng_cfg_default(struct eng_cfg *cfg);
 
-/* Where the gateway caches the LAN next hop of a flow; opaque to the engine, zeroed at creation of the flow.
- */
+/* The gateway's cache of a flow's next hop on the LAN. Opaque to the engine; zero in a new flow. */
 struct eng_nexthop {
 	uint64_t cache[2];
 };
 
-/* One packet for a local host, from its IP header on. */
+/* A packet for a local host, from its IP header on. Either buf or bytes has it. */
 struct eng_lan_tx {
 	uint32_t tenant;
-	struct rwy_buf *buf;  /* the packet, or NULL: */
-	const uint8_t *bytes; /*   a made packet, copied by the callee */
-	uint32_t len;
-	bool own; /* buf's ownership moves to the callee; else it stays in custody: take a reference */
+	struct rwy_buf *buf;  /* NULL: bytes */
+	const uint8_t *bytes; /* a packet that the engine made; valid during the call */
+	uint32_t len;         /* bytes */
+	/* buf moves to the callee; else it stays in custody: take a reference */
+	bool own;
 	const struct rwy_ip *dst;
 	struct eng_nexthop *nh; /* may be NULL */
 };
 
-/* A connection, for who reports it. */
+/* A paired connection, as the gateway reports it to the control center. */
 struct eng_session {
-	uint64_t id; /* of this engine: another one for each pairing */
+	uint64_t id; /* unique in this engine; another one for each pairing */
 	uint32_t vni;
 	struct rwy_ip local, remote;
 	uint32_t local_qpn, remote_qpn;
-	uint16_t udp_port; /* source port of the local host's packets, 0: none was seen */
+	uint16_t udp_port; /* source port of the local host's packets; 0: none was seen */
 	uint8_t tunnel;
-	uint64_t tx_bytes, rx_bytes; /* requests taken from the local host, and given to it */
+	uint64_t tx_bytes, rx_bytes; /* requests of the local host; requests that it acknowledged */
 };
 
+/* Calls of the engine, all on its worker's thread, from inside one of its functions. */
 struct eng_ops {
 	void (*lan_tx)(void *ctx, const struct eng_lan_tx *tx);
-	/* One UDP datagram for the tunnel's path; see struct wan_tx for ownership. */
+	/*
+	 * A UDP datagram for a path of the tunnel, or its carrier; struct wan_tx has the ownership.
+	 */
 	void (*wan_tx)(void *ctx, unsigned tunnel, const struct wan_tx *tx);
-	/* An event worth a log line; `fmt` has no newline. Level: 0 error .. 4 debug. Never called per
-	 * packet. */
+	/*
+	 * A log line without newline. Level 0 (error) .. 4 (debug). Never for each packet. May be
+	 * NULL.
+	 */
 	void (*log)(void *ctx, int level, const char *msg);
-	/* A path is congested for good (s->by says what for, since when, with what measured), or is so no
-	 * more: what else is to be done than marking packets in another way, such as moving the tunnel to
-	 * another carrier. May be NULL. From inside eng_wan_rx or eng_poll. */
+	/*
+	 * A path stays congested (s has the sign, the begin and the measured values), or is no
+	 * longer so: time to move the tunnel to another carrier, or back. May be NULL.
+	 */
 	void (*path_congested)(void *ctx, unsigned tunnel, uint8_t path, const struct wan_congest_state *s);
-	/* A tunnel came up, or went silent. May be NULL. */
+	/* A tunnel came up or went silent. May be NULL. */
 	void (*tunnel_state)(void *ctx, unsigned tunnel, bool up, rwy_time now);
-	/* A connection is known with both its QPNs, or has ended. Once each, never per packet. May be
-	 * NULL. */
+	/* Both QPNs of a connection are known (open), or it has ended. Once each. May be NULL. */
 	void (*session)(void *ctx, bool open, const struct eng_session *s);
 };
 
+/*
+ * A new engine in *out. cfg is copied; ops, ctx and the functions of bufs must outlive the engine.
+ * Connections of the journal are taken up. RWY_ENOMEM, RWY_EINVAL: *out is not set.
+ */
 RWY_MUST_CHECK int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *ops, void *ctx,
     struct rwy_bufs bufs, rwy_time now);
+/* Frees everything that it holds, buffers too. Journal entries stay. NULL allowed. */
 void eng_free(struct eng *e);
 
-/* IP packets from local hosts (data at the IP header), destined to a prefix behind a tunnel; whose tenant's
- * each is. Takes ownership of all n (<= 64). */
+/*
+ * IP packets of local hosts (data at the IP header) for hosts behind a tunnel, and the tenant of
+ * each. Takes all n buffers. Parsed, checked, and handled at once; ACKs go out with eng_poll().
+ */
 void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now);
-void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now); /* all of tenant 0 */
-/* One UDP payload that came from tunnel's peer on `path`. Takes ownership. */
+/* The same, all of tenant 0. */
+void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now);
+/*
+ * A UDP payload from the tunnel's peer on `path`, with the ECN bits (0..3) of its IP header. Takes
+ * b.
+ */
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
 /*
- * A tunnel's reliable carrier, as wan/stream.h has it. Datagrams for it come out of eng_ops.wan_tx with
- * wan_tx.stream set; those that came by it go in by eng_stream_rx, which takes ownership. RWY_ENOMEM,
- * RWY_ENOENT (no such tunnel): nothing changed.
+ * The reliable carrier of a tunnel (TCP); wan/stream.h has the meaning of each function. Its
+ * datagrams leave by eng_ops.wan_tx with wan_tx.stream set and come in by eng_stream_rx, which
+ * takes b. eng_stream_use: RWY_ENOMEM, RWY_ENOENT (no such tunnel): nothing changed.
  */
 void eng_stream_rx(struct eng *e, unsigned tunnel, struct rwy_buf *b, rwy_time now);
 RWY_MUST_CHECK int eng_stream_use(struct eng *e, unsigned tunnel, bool on, rwy_time now);
 void eng_stream_room(struct eng *e, unsigned tunnel, uint32_t datagrams, uint64_t bytes);
 void eng_stream_lost(struct eng *e, unsigned tunnel, rwy_time now);
 uint64_t eng_stream_inflight(const struct eng *e, unsigned tunnel);
-uint64_t eng_stream_rate(const struct eng *e, unsigned tunnel); /* bytes a second, of late; 0: not known */
-/* Timers, owed ACKs, and what the WAN may send now. Call after each burst and at eng_next(). Returns
- * packets+datagrams emitted. */
+/* bytes a second, of late; 0: not known */
+uint64_t eng_stream_rate(const struct eng *e, unsigned tunnel);
+/*
+ * One turn: timers, owed ACKs, requests for local hosts, datagrams. Call after each burst and at
+ * eng_next(). Returns the amount of work, 0 when idle.
+ */
 unsigned eng_poll(struct eng *e, rwy_time now);
+/* When eng_poll() has something to do at the latest; RWY_NEVER: only after a packet. */
 rwy_time eng_next(const struct eng *e);
 
 /*
- * Tenants. Addresses and QPNs of two of them have nothing to do with each other. Tenant 0 is the plain LAN:
- * it is there from the start, as eng_cfg says. Others come, change and go while traffic runs; between
- * gateways a tenant is its VNI.
+ * Tenants. Each has an address space of its own: keys, pairs, routes. Tenant 0 is the plain LAN,
+ * there from the start as eng_cfg says. Others are added, changed and removed while traffic runs.
+ * Here a tenant is an index, between gateways its VNI.
  */
 #define ENG_TENANTS_MAX 65536
 struct eng_tenant_cfg {
 	uint32_t vni; /* 1 .. 2^24 - 1; tenant 0: 0 */
 	enum eng_ack_mode ack_mode;
-	uint32_t flows_max,
-	    half_open_max; /* its flow table entries and unpaired flows at most; 0: as for all */
-	uint64_t
-	    custody; /* bytes in custody above which its ACKs are held back, all connections of this worker */
-	uint64_t reserve; /* of eng_cfg.custody_total, its own: above them it takes from what nobody reserved,
-	                     as those do who have none. The sum of all should not be above the total */
-	struct wan_class_cfg
-	    share; /* of every tunnel, by this worker; weight 0: what is common to all without */
+	/* flow table entries, unpaired flows; 0: only eng_cfg's bound */
+	uint32_t flows_max, half_open_max;
+	uint64_t custody; /* bytes in custody above which its ACKs are withheld */
+	/*
+	 * Bytes of eng_cfg.custody_total that are its own. Above them it takes from the part that
+	 * nobody reserved, like tenants without a reservation. The sum of all should not exceed the
+	 * total.
+	 */
+	uint64_t reserve;
+	/*
+	 * This worker's share of every tunnel; weight 0: it shares with all others without a
+	 * weight.
+	 */
+	struct wan_class_cfg share;
 	const struct eng_prefix *prefix; /* destinations behind tunnels; copied */
 	unsigned prefixes;
 };
 struct eng_tenant_stats {
 	uint64_t accepted, accepted_bytes; /* requests taken into custody */
-	uint64_t delivered;                /* requests the far host acknowledged */
+	uint64_t delivered;                /* requests that the far host acknowledged */
 	uint64_t custody;                  /* bytes, now */
 	uint32_t flows;                    /* sides, now */
 };
-/* Adds tenant `idx` or changes it; connections go on. Its journal is taken up when it is added. RWY_EINVAL:
- * number, VNI (0, too large, another tenant's), a tunnel that does not exist; RWY_EAGAIN: it is being
- * removed; RWY_ENOMEM. Then nothing has changed. */
+/*
+ * Adds tenant `idx` (1 .. ENG_TENANTS_MAX - 1) or changes it; its connections go on. An added
+ * tenant's journal entries are taken up. RWY_EINVAL: index, VNI (0, too large, another tenant's),
+ * share, or a tunnel that does not exist. RWY_EAGAIN: it is being removed. RWY_ENOMEM. Then nothing
+ * has changed.
+ */
 RWY_MUST_CHECK int eng_tenant_set(
     struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg, rwy_time now);
-/* It takes nothing new and its connections are forgotten, some at a time. True: it is gone; else ask again
- * later. */
+/*
+ * The tenant takes no new flow, and the sweep forgets its connections, some at a time. True: it is
+ * gone; false: call again later.
+ */
 bool eng_tenant_remove(struct eng *e, uint32_t idx);
-bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats *out); /* false: not there */
+/* False: no such tenant. */
+bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats *out);
 
 /*
- * Tunnels come, change and go while traffic runs; what others carry does not notice. Those of eng_cfg are
- * there from the start. A number that is free, or one that was gone, may be given.
+ * Tunnels are added, changed and removed while traffic runs; other tunnels go on undisturbed. Those
+ * of eng_cfg are there from the start. A tunnel is a number below ENG_TUNNELS_MAX; a free one may
+ * be used.
  */
 struct eng_tunnel_new; /* a tunnel that no engine has yet */
-/* Any thread: memory is taken here, so that the worker need not. RWY_EINVAL, RWY_ENOMEM. */
+/*
+ * Any thread: allocates a tunnel, so that the worker need not. cfg->wan must have an epoch and an
+ * index. The caller frees *out with eng_tunnel_unmake or adds it. RWY_EINVAL, RWY_ENOMEM.
+ */
 RWY_MUST_CHECK int eng_tunnel_make(struct eng_tunnel_new **out, struct eng *e, unsigned tunnel,
     const struct eng_tunnel_cfg *cfg, rwy_time now);
-void eng_tunnel_unmake(struct eng_tunnel_new *n); /* one that eng_tunnel_add did not take; NULL allowed */
-/* Takes *n. RWY_EINVAL: the number is in use; then n is still the caller's. No destination is behind it until
- * eng_prefixes_set or eng_tenant_set says so. Its shares for tenants are set with the next eng_tenant_set of
- * each. */
+/* Any thread: frees one that eng_tunnel_add did not take. NULL allowed. */
+void eng_tunnel_unmake(struct eng_tunnel_new *n);
+/*
+ * Takes n. No destination is behind the tunnel before eng_prefixes_set or eng_tenant_set names it;
+ * a tenant's share of it is set with the next eng_tenant_set. RWY_EINVAL: the number is in use; n
+ * stays the caller's.
+ */
 RWY_MUST_CHECK int eng_tunnel_add(struct eng *e, unsigned tunnel, struct eng_tunnel_new *n);
 struct eng_tunnel_tune {
-	uint64_t rate_Bps;  /* this worker's share */
-	uint32_t rx_window; /* as in wan_cfg */
+	uint64_t rate_Bps;  /* this worker's part */
+	uint32_t rx_window; /* this and the next two as in wan_cfg */
 	uint64_t rx_bytes;
 	struct wan_congest_cfg congest;
 	uint16_t weight;
 };
-/* Another rate, credit and other thresholds. Nothing for a number that is free. */
+/* Sets another rate, credit, weight and other thresholds. Does nothing for a free number. */
 void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);
-/* It takes no new connection, and those that it has are forgotten, some at a time: their custody is given up.
- * True: it is gone, and *out (NULL: it was before) is the caller's, for eng_tunnel_gone; else ask again
- * later.
+struct eng_tunnel_old; /* a tunnel that no engine has any more */
+/*
+ * The tunnel takes no new connection; the sweep forgets its connections, some at a time, and gives
+ * up their custody. True: it is gone, and *out is the caller's, for eng_tunnel_gone; *out is NULL
+ * when the number was free. False: call again later.
  */
-struct eng_tunnel_old;
 bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **out, rwy_time now);
-void eng_tunnel_gone(struct eng_tunnel_old *t);              /* any thread; NULL allowed */
-bool eng_tunnel_there(const struct eng *e, unsigned tunnel); /* and is not being removed */
-/* Destinations of tenant 0 behind tunnels, all anew; copied. Connections that are there stay in their tunnel.
- * RWY_EINVAL: too many, or a tunnel that is not there. */
+/* Any thread: frees it. NULL allowed. */
+void eng_tunnel_gone(struct eng_tunnel_old *t);
+/* The tunnel exists and is not being removed. */
+bool eng_tunnel_there(const struct eng *e, unsigned tunnel);
+/*
+ * Replaces all prefixes of tenant 0; copied. Connections stay in their tunnel. RWY_EINVAL: too
+ * many, a length above 128, or a tunnel that does not exist.
+ */
 RWY_MUST_CHECK int eng_prefixes_set(struct eng *e, const struct eng_prefix *prefix, unsigned n);
-/* The tunnel that a host of tenant 0 is behind, or -1. The worker's thread. */
+/* The tunnel that a host of tenant 0 is behind; -1: none. */
 int eng_route_plain(const struct eng *e, const struct rwy_ip *dst);
 
 /*
- * Flows that have a tunnel of their own, before the prefixes: from local host src to dst behind the tunnel
- * (and, with dqpn, to that QP of it alone). Connections that are there stay in their tunnel.
+ * Steering: tunnels assigned to flows; prefixes decide for the others. An assignment is for packets
+ * of local host src to dst, with dqpn only for those to that QP. Connections stay in their tunnel.
  */
 struct eng_ways;
 struct eng_way_cfg {
@@ -229,38 +291,43 @@ struct eng_way_cfg {
 	uint32_t vni, dqpn; /* dqpn 0: any */
 	uint8_t tunnel;
 };
-/* Any thread. */
+/* Any thread: a set of n assignments, copied; of two for one flow the last counts. RWY_ENOMEM. */
 RWY_MUST_CHECK int eng_ways_new(struct eng_ways **out, const struct eng_way_cfg *v, unsigned n);
-void eng_ways_free(struct eng_ways *w); /* NULL allowed */
-/* The worker's thread. Takes w (NULL: none); returns what was there, for the caller to free. */
+/* Any thread. NULL allowed. */
+void eng_ways_free(struct eng_ways *w);
+/*
+ * Takes w (NULL: no assignments). Returns the set that was in use, for the caller to free; or NULL.
+ */
 struct eng_ways *eng_ways_set(struct eng *e, struct eng_ways *w);
 
 /*
- * Pairs of gateways. Between two sites with several gateways each, an address pair has one pair of gateways:
- * the one that wins in rwy/spread.h among all that have a tunnel, by the tunnel's weight. Where peers are
- * known this decides between an engine's own tunnels as well, so that both sites come to the same.
- * Plain LAN only. The worker's thread.
+ * Several gateways at both sites. An address pair belongs to one pair of gateways: the winner of
+ * weighted rendezvous hashing (rwy/spread.h) among all pairs with a tunnel, by the tunnels'
+ * weights. Where peers are known this decides between an engine's own tunnels, too, so that both
+ * sites choose the same. Plain LAN only.
  */
 struct eng_rival {              /* a tunnel of another gateway of this site */
 	uint64_t gateway, peer; /* rwy_spread_id */
 	uint64_t weight;
 };
-/* The rival that the pair of a local host and a remote one belongs to; -1: it is this gateway's, or no tunnel
- * leads there. own: our tunnels' weights are times this. Costs one step for each pair of gateways. */
+/*
+ * Index in r of the candidate that the pair of a local and a remote host belongs to; -1: it is this
+ * gateway's, or no tunnel leads there. own multiplies the weights of this gateway's tunnels. Costs
+ * a step for each pair of gateways.
+ */
 int eng_rival_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t own,
     const struct eng_rival *r, unsigned n);
-/* The flow of what the host sends to QP dqpn of the remote one is here. */
+/* This engine has the flow of the local host's requests to QP dqpn of the remote host. */
 bool eng_has(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn);
-/* Something is here of what the host sends to QP dqpn of the remote one: its flow, or one towards the host
- * that waits for the host to name its peer. */
+/* The same, or an unpaired flow from the remote host waits for the local host's first response. */
 bool eng_holds(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn);
 
-/* The tunnel that `dst` is behind, or -1. Pure function of the configuration: any thread. */
+/* Any thread: the tunnel of cfg that `dst` is behind; -1: none. */
 int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst);
-/* A hash of an address pair, equal for both directions: owner = hash % workers. Any thread. */
+/* Any thread: a hash of an address pair, equal for both directions. The owner is hash % workers. */
 uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 
-/* X(field, sentence): monotonic counts. Words follow the kernel's hw_counters where one fits. */
+/* X(field, sentence): monotonic counts. Names follow the kernel's hw_counters where one fits. */
 #define ENG_COUNTERS(X)                                                                                      \
 	X(lan_rx_packets, "packets from local hosts")                                                        \
 	X(lan_rx_bytes, "bytes from local hosts, from the IP header on")                                     \
@@ -330,48 +397,59 @@ struct eng_counters {
 	ENG_COUNTERS(X)
 #undef X
 };
+/* They live as long as the engine. Another thread may read field by field. */
 const struct eng_counters *eng_counters(const struct eng *e);
-/* How often each cell of the state tables was entered; wraps. */
+/* How often each cell of the state tables was entered; wraps. For tests. */
 const struct eng_states_seen *eng_states_seen(const struct eng *e);
 
-/* One connection side as people see it. */
+/* A connection, or its only side, for operators. Fields of the side that is missing are 0. */
 struct eng_flow_info {
 	uint32_t tenant;
-	struct rwy_ip local, remote;    /* hosts */
+	struct rwy_ip local, remote;
 	uint32_t local_qpn, remote_qpn; /* 0: not known yet */
 	char tunnel[ENG_NAME_MAX];
 	const char *state;   /* "learning", "paired", "idle", "failed", "closing" */
 	const char *learned; /* "cm", "passive", "peer", "" */
 	const char *error;   /* why it failed, or "" */
 	uint32_t pmtu;
-	roce_psn near_psn, near_acked; /* responder: next expected, acknowledged before */
-	roce_psn far_una, far_nxt;     /* requester: oldest unacknowledged, next to send */
-	uint64_t tx_packets, tx_bytes; /* requests from the local host taken into custody */
-	uint64_t rx_packets, rx_bytes; /* requests delivered to the local host */
+	/* responder side: next expected PSN; acknowledged before this */
+	roce_psn near_psn, near_acked;
+	roce_psn far_una, far_nxt;     /* requester side: oldest unacknowledged PSN; next to send */
+	uint64_t tx_packets, tx_bytes; /* requests of the local host taken into custody */
+	uint64_t rx_packets, rx_bytes; /* requests that the local host acknowledged */
 	uint64_t custody_bytes;
-	uint32_t far_queue;    /* requests waiting for the local host */
-	uint64_t far_rate_Bps; /* CNPs of the local host bound the flow to it to this; 0: not bounded */
-	rwy_dur far_rtt;       /* to the local host */
-	const char
-	    *limit; /* what bounds what the local host sends: "path", "far" (credit), "host" (what the far
-	               host takes), "memory", "near-source" (our CNPs), "window" (its own), "" idle */
-	uint64_t remote_window, remote_drain_Bps; /* end to end: bytes on the way at most, and what the far
-	                                             host takes; 0: not bounded */
+	uint32_t far_queue;    /* requests that wait for the local host */
+	uint64_t far_rate_Bps; /* bound that the local host's CNPs set; 0: none */
+	rwy_dur far_rtt;       /* smoothed response time of the local host; 0: not measured */
+	/*
+	 * The bound of what the local host sends: "path"; "far" (credit of the far gateway); "host"
+	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "" (idle).
+	 */
+	const char *limit;
+	/*
+	 * End to end: bytes under way at most, and the rate at which the far host takes; 0: not
+	 * bounded.
+	 */
+	uint64_t remote_window, remote_drain_Bps;
 	uint64_t host_resent, rnr_naks;
 	rwy_time last; /* last packet, in either direction */
 };
 #define ENG_IDLE (5 * RWY_SEC) /* paired and without a packet for longer: "idle" */
-/* Fills up to max entries from cursor (start with 0) and moves the cursor; it is 0 again at the end. Returns
- * how many, which may be 0 in the middle: one call looks at a bounded part of the table. Order is arbitrary
- * but stable. */
+/*
+ * Fills up to max entries from *cursor on (start with 0) and moves the cursor; it is 0 again after
+ * the last. Returns how many, 0 in the middle as well: a call looks at a bounded part of the table.
+ * The order is arbitrary and stable.
+ */
 unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *out, unsigned max);
-/* The same of connections as eng_ops.session told them. */
+/* The same for the connections that eng_ops.session reported. */
 unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session *out, unsigned max);
+/* Connections; the two sides of a paired one count once. */
 uint32_t eng_flow_count(const struct eng *e);
+/* Zero for a free number. */
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);
 uint64_t eng_custody_bytes(const struct eng *e);
 uint64_t eng_custody_max(const struct eng *e); /* eng_cfg.custody_total */
-/* Buffers of READ responses that were served and are kept for their hosts, and what they take. */
+/* Buffers of READ responses kept for replays, and their bytes. */
 uint32_t eng_kept_buffers(const struct eng *e);
 uint64_t eng_kept_bytes(const struct eng *e);
 
