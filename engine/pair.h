@@ -1,23 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which two flows are one connection (pair.c), and CM messages that say so (cm.c). */
+/*
+ * Pairing: finding out which two flows are one connection (pair.c), passively or from CM messages
+ * (cm.c). docs/architecture.md, "Pairing", has the method.
+ */
 #ifndef ENGINE_PAIR_H
 #define ENGINE_PAIR_H
 
 #include "engine/eng.h"
 
-/* A flow from `remote` to `local` waits for the host's first answer. */
+/* An unpaired flow from `remote` to `local` waits for the local host's first response. */
 bool eng_pair_waits(
     const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local);
-void eng_pair_undo(struct eng_requester *rq); /* f->near is set */
+/*
+ * Joins two sides to one connection and fills in each other's QPN. Earlier pairings of both are
+ * undone.
+ */
 void eng_pair_join(struct eng_responder *rs, struct eng_requester *rq, enum eng_learned how);
-void eng_pair_wait(struct eng_requester *rq,
-    rwy_time now); /* an unpaired flow has its first packet: queue it for its turn */
-void eng_pair_leave(struct eng_requester *rq, rwy_time now); /* paired, failed or freed */
-struct eng_requester *eng_pair_owner(struct eng *e, uint32_t tenant, const struct eng_responder *rs,
-    const struct roce_pkt *pkt, rwy_time now); /* whose answer this response must be, or NULL */
+/* Separates rq from its responder side, which must exist. */
+void eng_pair_undo(struct eng_requester *rq);
+/* An unpaired flow has its first packet: queues it for its turn. */
+void eng_pair_wait(struct eng_requester *rq, rwy_time now);
+/* The flow is paired, failed or freed: it needs no turn any more. Nothing if it had none. */
+void eng_pair_leave(struct eng_requester *rq, rwy_time now);
+/*
+ * The requester side that a local host's response pkt belongs to; NULL: none. rs is the responder
+ * side with the key of the packet, or NULL.
+ */
+struct eng_requester *eng_pair_owner(
+    struct eng *e, uint32_t tenant, const struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
+/* Begins and ends turns that are due. Call with each tick of the wheel. */
 void eng_pair_tick(struct eng *e, rwy_time now);
+/* When eng_pair_tick() has something to do; RWY_NEVER: no turn waits. */
 rwy_time eng_pair_next(const struct eng *e);
-bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt,
-    rwy_time now); /* false: malformed, counted; do not carry it */
+/*
+ * Reads a CM message of the LAN or the WAN. False: it is malformed and counted; it must not be
+ * carried.
+ */
+bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now);
 
 #endif

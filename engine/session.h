@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections as they are reported to the control plane. */
+/* Sessions: connections as eng_ops.session reports them to the control plane. */
 #ifndef ENGINE_SESSION_H
 #define ENGINE_SESSION_H
 
 #include "engine/eng.h"
 
-/* A connection is one as soon as both its QPNs are known, until its responder side goes or fails. */
+/* Both QPNs are known: the session opens, unless it is open. */
 void eng_session_open(struct eng_responder *rs);
+/* The responder side is freed or failed: the session closes, if it is open. */
 void eng_session_close(struct eng_responder *rs);
+/* Describes the session of rs in *out. */
 void eng_session_of(const struct eng_responder *rs, struct eng_session *out);
 
 #endif

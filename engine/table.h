@@ -5,26 +5,34 @@
 
 #include "engine/eng.h"
 
-/* --- table.c: both sides of all connections, by key --- */
+/* --- table.c: both sides of all connections, by key; slabs; random numbers --- */
+/* NULL: no such side. */
 struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_requester);
 uint32_t eng_key_hash(const struct eng_key *k, bool is_requester);
+/* Enters the side, whose key, tenant and tunnel are set; its key must not be there. */
 void eng_insert(struct eng *e, struct eng_side *side);
+/* Takes it out; the caller frees it. */
 void eng_remove(struct eng *e, struct eng_side *side);
-/* A zeroed object; NULL: no memory. */
+/* A zeroed object; NULL: no memory. It never moves. */
 void *eng_slab_get(struct eng_slab *s);
+/* Gives it back to its slab. */
 void eng_slab_put(struct eng_slab *s, void *p);
+/* Frees all memory of the slab, with the objects in use. */
 void eng_slab_fini(struct eng_slab *s);
+/* Pseudo-random 64 bits from eng_cfg.seed (splitmix64): not for secrets. */
 uint64_t eng_random(struct eng *e);
 
 /* --- host.c: the record that requester sides towards a local host share --- */
-/* NULL: no memory. Each get has its put. */
+/* A reference to the host's record, made if there is none; NULL: no memory. */
 struct eng_host *eng_host_get(struct eng *e, uint32_t tenant, const struct rwy_ip *addr);
-void eng_host_put(struct eng *e, struct eng_host *h); /* NULL allowed */
+/* Gives one reference back; the last one frees the record. NULL allowed. */
+void eng_host_put(struct eng *e, struct eng_host *h);
 
-/* --- wheel.c --- */
+/* --- wheel.c: timers of requester sides, about a millisecond apart --- */
+/* Due in the tick of `at`, or earlier if it was armed so. RWY_NEVER: nothing changes. */
 void eng_wheel_arm(struct eng_requester *rq, rwy_time at);
 void eng_wheel_disarm(struct eng_requester *rq);
-/* Calls `due` for each whose time has come. */
+/* Disarms each requester side whose time has come and calls `due` for it. */
 void eng_wheel_run(struct eng *e, void (*due)(struct eng_requester *rq, rwy_time now), rwy_time now);
 
 #endif
