@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requester side: a local host is asked in the far host's name. */
+/*
+ * The requester side: it asks a local host in the remote host's name. roce/reqr.h decides when to
+ * send and what a response means; these functions act.
+ *
+ * "The host" is the local host, "the near gateway" the one beside the remote host. A syndrome is
+ * that of an AETH (IBA 9.3.5.2). rq is in the table, with its tunnel, unless a function says
+ * otherwise.
+ */
 #ifndef ENGINE_REQUESTER_H
 #define ENGINE_REQUESTER_H
 
@@ -8,91 +15,155 @@
 
 #define ENG_FAR_BURST 64 /* packets of one flow to the LAN at once, at most */
 
-void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu, bool probe);
-void eng_requester_report_start(
-    struct eng_requester *rq, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now);
-/* A RESUME, the first message of a flow: the near gateway restarted; is anything lost that its host was
- * acknowledged? The caller keeps b. False: malformed. */
-bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now);
-void eng_requester_report(struct eng_requester *rq, rwy_time now);
-/* Requests that `n`'s host was acknowledged are lost, and the other host knows: this one gets its error, too.
- */
-void eng_requester_end_lost(struct eng_responder *rs, rwy_time now);
-/* A doomed host acknowledges what was to end it: it is further than we knew, and it was a duplicate. Then it
- * comes again, after what the host has. */
-bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
-/* Whether a packet can be the answer to the question that eng_requester_resume asked: not one to a READ, an
- * ATOMIC or a SEND of before. */
-bool eng_requester_names_psn(const struct roce_pkt *pkt);
-/*
- * It did not answer. It says only once that it expects an earlier packet (roce/resp.h), and may have said so
- * to a gateway that is no more; but a duplicate is acknowledged each time.
- */
-void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now);
-/* The host's answer to the question that eng_requester_resume asked: eng_requester_names_psn. */
-void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
-struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now);
+/* --- requester.c: creation, start, end --- */
+/* Finds or creates; steering chooses the tunnel. NULL: refused; counted. */
 struct eng_requester *eng_requester_get(struct eng *e, const struct eng_key *k, rwy_time now);
+/* The same in this tunnel; -1: there is none. */
+struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *k, int tunnel, rwy_time now);
+/* Frees the side, its requests and its flows; undoes the pairing. */
+void eng_requester_free(struct eng_requester *rq, rwy_time now);
+/* The near gateway opened the flow of requests with o. */
 void eng_requester_open(
     struct eng_requester *rq, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now);
-void eng_requester_flush(struct eng_requester *rq, rwy_time now);
-/* Puts up to max (<= 64) packets on the LAN; returns their bytes. */
-uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now);
-void eng_requester_response_delivered(struct eng_requester *rq, rwy_time now);
+/* CM named the remote host's QPN, its first PSN and the path MTU: the connection runs. */
 void eng_requester_start_cm(
     struct eng_requester *rq, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
-void eng_requester_send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now);
+/*
+ * An empty queue from PSN `first` on. pmtu: bytes, 0: not known. probe: state PROBING, one packet
+ * at a time until the host answers; else state RUNNING. What was queued before is freed.
+ */
+void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu, bool probe);
+/*
+ * The connection ends: the queue is freed, and FAIL goes to the near gateway. Nothing if it failed
+ * before.
+ */
 void eng_requester_fail(
     struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
-void eng_requester_free(struct eng_requester *rq, rwy_time now);
+
+/*
+ * Writes the open information of the flow of responses, WAN_OPEN_MAX bytes at most; returns its
+ * length.
+ */
 size_t eng_requester_open_info(const struct eng_requester *rq, uint8_t *out);
+/* Opens the flow of responses if it is closed. False: no memory. */
+bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now);
+/* Sends a control message in the flow of responses. Without memory nothing is sent. */
+void eng_requester_send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now);
+/* Sends SYNC or REWIND. */
+void eng_requester_send_sync(
+    struct eng_requester *rq, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now);
+/*
+ * Sends SYNC: the near gateway may begin to acknowledge. The request first_seq (or ENG_NO_SEQ) is
+ * reported delivered only after that gateway has the SYNC.
+ */
+void eng_requester_report_start(
+    struct eng_requester *rq, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now);
+/*
+ * Reports to the near gateway which requests are delivered, up to the first that waits for
+ * responses.
+ */
+void eng_requester_report(struct eng_requester *rq, rwy_time now);
+/*
+ * Request `seq` counts as delivered when the near gateway has all responses sent so far. False: no
+ * memory.
+ */
+bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq);
+/* The near gateway has one more message of the flow of responses. */
+void eng_requester_response_delivered(struct eng_requester *rq, rwy_time now);
 
-/* --- requester_states.c: the events --- */
-void eng_requester_data(
-    struct eng_requester *rq, struct rwy_buf *b, rwy_time now); /* of the flow req; takes b */
-void eng_requester_response(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b,
-    rwy_time now);                                               /* takes b, which is pkt */
-void eng_requester_tick(struct eng_requester *rq, rwy_time now); /* its timer may be due */
+/* --- turns.c, send.c: packets to the host --- */
+/* Sends what may go now, at once or in turns at the host's rate; sets the timer. */
+void eng_requester_flush(struct eng_requester *rq, rwy_time now);
+/* Puts up to max (<= ENG_FAR_BURST) packets on the LAN; returns their bytes. */
+uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now);
 
-/* --- deliver.c: messages of the near gateway, by state. Each takes b. --- */
-void eng_requester_first_message(
-    struct eng_requester *rq, struct rwy_buf *b, rwy_time now); /* opens the flow */
-void eng_requester_take_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now); /* a request */
-/* Nothing of this flow goes to the host any more. Also while it is asked where to be told the worst. */
+/* --- recover.c: after a restart of the near gateway --- */
+/*
+ * RESUME came as the first message of the flow: is a request lost that the remote host has an ACK
+ * for? b stays the caller's. False: it is malformed.
+ */
+bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now);
+/*
+ * The packet can be the response to the question that eng_requester_resume asked: an ACK or NAK. A
+ * response to an earlier READ or ATOMIC cannot, nor an RNR NAK to an earlier SEND.
+ */
+bool eng_requester_names_psn(const struct roce_pkt *pkt);
+/* The host's response named the PSN that it expects: the connection goes on there, or ends. */
+void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
+/*
+ * The host was silent: asks with a PSN far back. A host sends the PSN sequence NAK only once (IBA
+ * 9.7.5.1.3) and may have sent it to a gateway that is gone; but it acknowledges each duplicate.
+ */
+void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now);
+/*
+ * Requests of the local host are lost that it has ACKs for, and the remote host has its error. Ends
+ * the local host's QP, too, by a request that no responder accepts.
+ */
+void eng_requester_end_lost(struct eng_responder *rs, rwy_time now);
+/*
+ * The host acknowledged the request that should end its QP: that was a duplicate, for the host is
+ * further than was known. True: the request goes out again with the PSN that the host expects.
+ */
+bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
+
+/* --- requester_states.c: the events. Those with b take it. --- */
+/* A message of the flow of requests. */
+void eng_requester_data(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
+/* A packet of the host; pkt is b's. */
+void eng_requester_response(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* The wheel's tick: the response timer may be due. */
+void eng_requester_tick(struct eng_requester *rq, rwy_time now);
+
+/* --- deliver.c: cells of the state table for messages of the near gateway. Each takes b. --- */
+/* The first message of an opened flow: RESUME, or a request. */
+void eng_requester_first_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
+/* A request: it is queued for the host. */
+void eng_requester_take_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
+/* The connection is ending: no request of this flow goes to the host any more. */
 void eng_requester_discard(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
 
-/* --- response.c: the host's packets and its silence, by state. Each takes b. --- */
+/* --- response.c: cells for packets of the host. Each takes b, which is pkt. --- */
+/* The first response of an incarnation: the near gateway hears where the host stands. */
 void eng_requester_first_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* A response of a running connection. */
 void eng_requester_take_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* A response while the host is asked which PSN it expects. */
 void eng_requester_located(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* A response to the request that ends the host's QP. */
 void eng_requester_end_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* A response to nothing that is outstanding (ghost, IBA 9.7.6.1): dropped. */
 void eng_requester_ghost(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* Cells for the timer: the host did not answer; it did not name its PSN. */
 void eng_requester_timeout(struct eng_requester *rq, rwy_time now);
 void eng_requester_not_located(struct eng_requester *rq, rwy_time now);
 
-/* The flow of the host's answers; false: no memory. */
-bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now);
-/* The request `seq` counts as delivered only with the answers that were sent so far. False: no memory. */
-bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq);
-void eng_requester_send_sync(
-    struct eng_requester *rq, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now);
-
-/* --- hostrate.c and turns.c: near destination --- */
-void eng_rp_taken(struct eng_requester *rq, uint64_t bytes); /* the host acknowledged so much */
-void eng_rp_cnp(struct eng_requester *rq, rwy_time now);     /* the local host asks for less */
+/* --- hostrate.c and turns.c: near destination (docs/congestion-control.md) --- */
+/* The host acknowledged so many bytes of requests. */
+void eng_rp_taken(struct eng_requester *rq, uint64_t bytes);
+/* A CNP of the host. */
+void eng_rp_cnp(struct eng_requester *rq, rwy_time now);
+/* Runs timers and turns of all reaction points. */
 void eng_rp_poll(struct eng *e, rwy_time now);
+/* When eng_rp_poll() has something to do; RWY_NEVER: there is no reaction point. */
 rwy_time eng_rp_next(const struct eng *e);
-void eng_rp_leave(struct eng_requester *rq);          /* it has nothing to send any more */
-uint64_t eng_rp_rate(const struct eng_requester *rq); /* bytes per second, 0: not bounded */
+/* Takes rq out of the queue of turns. Nothing if it is in none. */
+void eng_rp_leave(struct eng_requester *rq);
+/* Bytes a second to the host; 0: not bounded. */
+uint64_t eng_rp_rate(const struct eng_requester *rq);
+/* Frees all reaction points. */
 void eng_rp_fini(struct eng *e);
 
-/* --- expire.c: connections that are over, a few table slots a time --- */
+/* --- expire.c --- */
+/*
+ * Looks at a few table slots and forgets connections that are over. Call when e->sweep_at has come.
+ */
 void eng_sweep(struct eng *e, rwy_time now);
 
 /* --- drain.c: end to end --- */
-void eng_drain(struct eng_requester *rq, rwy_time now); /* after what goes to the host went */
+/* Bounds what the near gateway has under way by what the host takes. Call after each flush. */
+void eng_drain(struct eng_requester *rq, rwy_time now);
 
 #endif

@@ -1,120 +1,193 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The responder side: requests of a local host, and what it is answered in the far host's name. */
+/*
+ * The responder side: it answers a local host's requests in the remote host's name. roce/resp.h
+ * decides which requests to accept and which ACKs may go; these functions act.
+ *
+ * "The host" is the local host, "the far host" and "the far gateway" are those of the other site. A
+ * syndrome is that of an AETH (IBA 9.3.5.2). rs is in the table, unless a function says otherwise.
+ */
 #ifndef ENGINE_RESPONDER_H
 #define ENGINE_RESPONDER_H
 
 #include "engine/eng.h"
 #include "engine/table.h"
 
-/* Find or create; NULL: refused, counted. `stranger`: nothing but the packet speaks for it, so that the bound
- * of unpaired flows holds; else the caller pairs it at once. */
+/* --- responder.c: creation, start, end --- */
+/*
+ * Finds or creates. stranger: only the packet speaks for the connection, so that the bound of
+ * unpaired flows holds; else the caller pairs it at once. NULL: refused; counted.
+ */
 struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now);
+/* Frees the side, its custody, its kept responses and its flows; undoes the pairing. */
+void eng_responder_free(struct eng_responder *rs, rwy_time now);
+/*
+ * The connection begins, or begins anew, at this PSN: another incarnation, state WAITING. Nothing
+ * is acknowledged before the far host has confirmed it. pmtu: bytes, 0: not known.
+ */
+void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu, rwy_time now);
+/* CM named the host's QPN, its first PSN and the path MTU: the connection runs. */
 void eng_responder_start_cm(
     struct eng_responder *rs, uint32_t lqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
-void eng_responder_flush(struct eng_responder *rs, rwy_time now);
-void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, rwy_time now);
+/*
+ * The connection ends: custody is given up, and the host gets an error NAK (roce_resp_fail has the
+ * PSN). why: static text. Nothing if it failed before.
+ */
 void eng_responder_fail(
     struct eng_responder *rs, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now);
-void eng_responder_free(struct eng_responder *rs, rwy_time now);
+/*
+ * Opens the flow of requests, in a new tunnel if the old one is gone. False: no memory, no tunnel.
+ */
+bool eng_responder_open(struct eng_responder *rs, rwy_time now);
+/* Writes the open information of that flow, WAN_OPEN_MAX bytes at most; returns its length. */
 size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out);
-/* Gives up what is on its way to the far gateway. */
+/* Closes the flow of requests and gives up its custody. */
 void eng_responder_abort(struct eng_responder *rs, rwy_time now);
-bool eng_responder_open(
-    struct eng_responder *rs, rwy_time now); /* the flow of its requests; false: no memory */
-/* The connection begins (again) at this PSN. Until the far host has confirmed it nothing is acknowledged. */
-void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu, rwy_time now);
-/* What waited for the path MTU, again. */
-void eng_responder_unpark(struct eng_responder *rs, rwy_time now);
-void eng_responder_address(
-    const struct eng_responder *rs, struct roce_addr *a); /* of what we say in the far host's name */
-#define ENG_NAKS_MAX 5 /* a host that does not go back after so many NAKs of one PSN cannot */
+/*
+ * Addresses and header fields of packets that this gateway sends to the host in the far host's
+ * name.
+ */
+void eng_responder_address(const struct eng_responder *rs, struct roce_addr *a);
+/* After so many NAKs of one PSN without effect the host is known to be unable to go back to it. */
+#define ENG_NAKS_MAX 5
 
-/* --- responder_states.c: the events --- */
-void eng_responder_request(
-    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now); /* takes b */
-void eng_responder_message(
-    struct eng_responder *rs, struct rwy_buf *b, rwy_time now);   /* of the flow rsp; takes b */
-void eng_responder_reset(struct eng_responder *rs, rwy_time now); /* the far gateway refused the flow req */
+/* --- responder_states.c: the events. Those with b take it. --- */
+/* A request of the host; pkt is b's. */
+void eng_responder_request(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* A message of the flow of responses: a response of the far host, or a control message. */
+void eng_responder_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
+/* The far gateway refused the flow of requests. */
+void eng_responder_reset(struct eng_responder *rs, rwy_time now);
 
-/* --- request.c: requests of the host, by state. Each takes b. --- */
+/* --- request.c: cells of the state table for requests. Each takes b, which is pkt. --- */
+/* The first request: the connection begins at its PSN. */
 void eng_responder_first_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* A request: into custody, or why not. */
 void eng_responder_take_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* A request before the far gateway has answered RESUME: dropped. */
 void eng_responder_early_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* The path MTU is known: takes the parked requests again. */
+void eng_responder_unpark(struct eng_responder *rs, rwy_time now);
 
-/* --- answer.c: responses of the far host (each takes b) and words of the far gateway, by state --- */
+/* --- answer.c: cells of the state table for responses. Each takes b. --- */
 void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
+/* No request was sent yet: dropped. */
 void eng_responder_early_response(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
+
+/* --- answer.c: cells of the state table for control messages --- */
+/* SYNC: the far host has answered, or nothing is lost. ACKs may begin. */
 void eng_responder_sync(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
+/* REWIND: the far host expects c->psn, before the first PSN here. The host is sent back to it. */
 void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
+/* FAIL: the connection ends. */
 void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
+/* FAIL after RESUME: the same, and the local QP ends, too. */
 void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
+/* No request was sent yet: ignored. */
 void eng_responder_early_control(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now);
 
-/* --- responder.c: the flow was refused, by state --- */
+/* --- responder.c: cells of the state table for a refused flow --- */
 void eng_responder_refused(struct eng_responder *rs, rwy_time now);
+/* While RESUME was not answered. */
 void eng_responder_not_taken_up(struct eng_responder *rs, rwy_time now);
 
-/* --- journal.c --- */
+/* --- answer.c --- */
+/* The far host acknowledged the request in b, which the caller frees afterwards. */
+void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, rwy_time now);
+/* Sends the ACK or NAK that roce_resp_flush() allows. At the end of a turn. */
+void eng_responder_flush(struct eng_responder *rs, rwy_time now);
+
+/* --- journal.c (journal.h) --- */
+/* Finds free entries and those of an earlier process. RWY_ENOMEM. */
 int eng_journal_init(struct eng *e);
-void eng_journal_note(struct eng_responder *rs); /* before an acknowledge leaves */
+/*
+ * Writes what the host will have ACKs for. Call before an ACK leaves. Without a free entry:
+ * nothing.
+ */
+void eng_journal_note(struct eng_responder *rs);
+/* Releases the entry of rs, if it has one. */
 void eng_journal_forget(struct eng_responder *rs);
-/* The next entry of an earlier process with this VNI, each once; NULL: no more. *cursor starts with 0. */
+/*
+ * The next entry of an earlier process with this VNI; each once. NULL: no more. *cursor starts with
+ * 0.
+ */
 struct eng_journal_entry *eng_journal_next_orphan(struct eng *e, uint32_t vni, uint32_t *cursor);
+/* The entry is free again. */
 void eng_journal_release(struct eng *e, struct eng_journal_entry *j);
 
-/* --- replay.c: a host that lost answers gets them again --- */
-void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, rwy_time now);
-void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_time now);
-void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uint8_t opcode);
+/* --- restore.c --- */
+/* Takes up the tenant's connections of an earlier process and asks the far gateway about each. */
+void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now);
 
-/* --- kept.c: the answers kept for that. Each is kept after it was served. --- */
-void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_buf *b); /* takes b */
+/* --- replay.c: responses that the host lost on the LAN --- */
+/*
+ * Sends cnt READ responses from psn on, as far as they are kept; an error when psn's is gone
+ * (C9-106).
+ */
+void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, rwy_time now);
+/* Sends the ATOMIC ACK of psn again, or an error when it is not kept (C9-110). */
+void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_time now);
+/* Sends a copy of the READ response in b with another opcode. */
+void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uint8_t opcode);
+/* A READ response to this PSN is kept, or has not come from the far host yet. */
+bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn);
+
+/* --- kept.c: responses kept for replays. Each is kept after it was sent to the host. --- */
+/* Takes b; without memory it is freed. */
+void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_buf *b);
+/* original: the value before the operation, from the ATOMIC ACK. */
 void eng_responder_keep_atomic(struct eng_responder *rs, roce_psn psn, uint64_t original);
-/* The kept answer of this PSN, and the READ response after another; NULL: not kept. */
+/* The kept response of this PSN in rs->reads or rs->atomics; NULL: not kept. */
 const struct eng_kept *eng_responder_kept(
     const struct eng_responder *rs, const struct eng_keptq *q, roce_psn psn);
-/* A READ response to this PSN is kept, or comes from the far host yet. */
-bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn);
+/* The response kept after k; NULL: no more. */
 const struct eng_kept *eng_responder_kept_next(const struct eng_keptq *q, const struct eng_kept *k);
-void eng_responder_forget_reads(struct eng_responder *rs); /* the host gave up long ago, if it lost one */
+/* Frees the kept READ responses: the host was silent for so long that it asks for none again. */
+void eng_responder_forget_reads(struct eng_responder *rs);
+/* Frees all kept responses: a new incarnation, or the end. */
 void eng_responder_forget_answers(struct eng_responder *rs);
 
-/* --- restore.c --- */
-void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now); /* what the journal has of it */
-
-/* --- ack_policy.c: when a request is acknowledged --- */
-void eng_ack_started(struct eng_responder *rs);                                 /* the far host is there */
-void eng_ack_in_custody(struct eng_responder *rs, rwy_time now);                /* a request is */
-void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b); /* it has this request */
-void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b);    /* delivered */
-void eng_ack_unblock(struct eng_responder *rs); /* there may be memory again */
+/* --- ack_policy.c: when a request is acknowledged (docs/rc-semantics.md, ack modes) --- */
+/* The far host has answered: acknowledging may begin. */
+void eng_ack_started(struct eng_responder *rs);
+/* A request is in custody. Mode `near` allows its ACK, or withholds it when memory is short. */
+void eng_ack_in_custody(struct eng_responder *rs, rwy_time now);
+/* The far gateway has the request in b. Mode `far` allows its ACK. */
+void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b);
+/* The far host acknowledged the request in b. Mode `end` allows its ACK. */
+void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b);
+/* Withheld ACKs may go if there is memory again. */
+void eng_ack_unblock(struct eng_responder *rs);
 /*
- * The host waits so long that its timer has run out: it sends again from its oldest unacknowledged packet. It
- * gets an acknowledgement for that one, because progress gives it all its retries back (IBA 9.7.6.1.3); an
- * outage of the WAN then costs no connection, and no more memory than one packet a timeout.
+ * A duplicate of a host whose ACKs are withheld: its timer ran out, and it sends again from its
+ * oldest unacknowledged packet. That one packet gets its ACK, for progress restores the host's
+ * retry count (IBA 9.7.6.1.3). So an outage of the WAN ends no connection and costs memory for one
+ * packet a timeout.
  */
 void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now);
 
 /* --- reuse.c: duplicate, or a new connection on the same QPN? --- */
-/* `v` is roce_resp_recv's verdict, not ACCEPT. */
+/* True: pkt may be the first of a new connection. v: roce_resp_recv's verdict, not ACCEPT. */
 bool eng_reuse_may_be_new(
     const struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now);
 /*
- * The host repeats a request whose ACK has just left: its timer was faster. True: the packet is dropped, and
- * so is what follows until the host is quiet (eng_reuse_suppressed). It has the ACK by then; a new
- * connection's host sends once more. So neither is the duplicate acknowledged again, nor is the far host
- * asked, whose answer an outage may delay.
+ * True: the host repeats a request while the ACK for it is on the LAN. The caller drops the packet,
+ * and those that follow as long as eng_reuse_suppressed() says so. The ACK ends the repeats; the
+ * host of a new connection sends once more. So the duplicate gets no second ACK, and the far host
+ * is not asked, whose answer an outage may delay.
  */
 bool eng_reuse_ack_in_flight(struct eng_responder *rs, enum roce_resp_verdict v, rwy_time now);
+/*
+ * Packets are dropped until the host was silent for 2 ms. Call only if rs->suppress_until is set.
+ */
 bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now);
 
-/* --- cnp.c: near source --- */
-/* Whether this packet must be answered with a CNP; consumes an ECN mark. n->req is open. */
+/* --- cnp.c: near source (docs/congestion-control.md) --- */
+/* The packet in b must be answered with a CNP. Clears an ECN mark. The flow of requests is open. */
 bool eng_np_congested(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b);
-/* Asks the host to send less, if the last time is long enough ago. */
+/* Sends a CNP to the host, at most one in 50 us. */
 void eng_cnp_send(struct eng_responder *rs, rwy_time now);
 
 #endif
