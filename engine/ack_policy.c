@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a local host's request is acknowledged: by its tenant's ack mode, and for lack of memory later. A host
- * that must wait hears nothing; one acknowledgement a timeout keeps its connection alive.
+ * Acknowledging a local host's requests: when its tenant's ack mode allows, and later while custody
+ * memory is short. A host that must wait gets no ACK; a single ACK for each timeout keeps its
+ * connection alive.
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
 
-/* A timeout resends a whole window: one acknowledgement for all of it. NICs' shortest timeout is 2 ms. */
+/* A timeout resends a whole window, which gets one ACK. The shortest timeout of NICs is 2 ms. */
 #define SINGLE_INTERVAL (2 * RWY_MS)
 
 /*
- * Whether memory is so short that the host must wait: back-pressure by silence, never by RNR NAK or loss. A
- * connection with nothing in custody never waits: nothing of its own would wake it, and its host's retries
- * run.
+ * Memory is so short that the host must wait: back-pressure is silence, never an RNR NAK or a drop.
+ * A connection with nothing in custody never waits, for no delivery of its own would wake it while
+ * its host's retries run out.
  */
 static bool memory_short(const struct eng_responder *rs)
 {
@@ -72,24 +73,28 @@ void eng_ack_at_far_gateway(struct eng_responder *rs, const struct rwy_buf *b)
 
 void eng_ack_at_far_host(struct eng_responder *rs, const struct rwy_buf *b)
 {
-	/* Mode `end`; and what was accepted before the tenant's mode changed, whatever it is now. Not a host
-	 * that waits for memory. */
+	/*
+	 * Mode `end`, and requests accepted before the tenant's mode changed. In mode `near` a host
+	 * that waits for memory keeps waiting.
+	 */
 	if (rs->resp.allow_psn != rs->resp.epsn &&
 	    !(rs->ack_blocked && rs->side.tenant->cfg.ack_mode == ENG_ACK_NEAR)) {
 		roce_resp_allow(&rs->resp, roce_psn_add(b->psn, b->psn_cnt), b->msn);
 		eng_dirty(&rs->side);
 	}
+	/* eng_ack_unblock is for the flush: here b still counts in the flow. */
 	if (rs->ack_blocked)
-		eng_dirty(
-		    &rs->side); /* eng_ack_unblock is tried in the flush: b is still counted in the flow */
+		eng_dirty(&rs->side);
 }
 
 void eng_ack_unblock(struct eng_responder *rs)
 {
-	/* As soon as there is room: hosts are paced by what leaves, not stopped until much has left. */
+	/*
+	 * As soon as there is room: hosts are paced by departures, not stopped until much has left.
+	 */
 	if (!rs->ack_blocked || memory_short(rs))
 		return;
 	rs->ack_blocked = false;
-	eng_ack_started(rs); /* another mode: what is delivered may be acknowledged */
+	eng_ack_started(rs); /* mode near; in other modes deliveries allow ACKs */
 	eng_dirty(&rs->side);
 }

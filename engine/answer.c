@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What comes back for a local host: the far host's answers, what the far gateway says, what was delivered,
- * and ACKs.
+ * The way back to a local host: responses of the far host, control messages of the far gateway,
+ * reports of delivery, and the ACKs that they allow.
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
@@ -9,7 +9,7 @@
 #include "engine/requester.h"
 #include "engine/session.h"
 
-/* To the host, and kept for it. */
+/* Sends a response to the host and keeps it for replays. */
 static void serve_response(
     struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
@@ -28,7 +28,6 @@ static void serve_response(
 	eng_responder_keep_read(rs, pkt->psn, b);
 }
 
-/* A READ RESPONSE or ATOMIC ACK of the far host. */
 void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rs->side.e;
@@ -45,8 +44,8 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 		roce_resp_set_pmtu(&rs->resp, pkt.payload_len);
 	switch (roce_resp_response(&rs->resp, pkt.psn, pkt.opcode, now)) {
 	case ROCE_RESP_SERVE:
-		if (!rs->local_qpn) /* taken up from before a restart, ahead of the far gateway's word to
-		                       begin */
+		/* After a restart a response may come ahead of SYNC. */
+		if (!rs->local_qpn)
 			rs->local_qpn = pkt.dqpn;
 		serve_response(rs, &pkt, b, now);
 		break;
@@ -73,7 +72,7 @@ static void rewind_to(struct eng_responder *rs, roce_psn psn, rwy_time now)
 	roce_resp_go(&rs->resp, 0);
 }
 
-/* The far host has answered the first packet: the connection is real, and this is where it stands. */
+/* The far host has answered the first packet: ACKs may begin, with its MSN. */
 static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c)
 {
 	struct eng *e = rs->side.e;
@@ -91,7 +90,7 @@ static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c)
 		eng_responder_enter(rs, ENG_R_RUNNING);
 	roce_resp_go(&rs->resp, c->msn);
 	eng_ack_started(rs);
-	/* L's own QPN is known now, so the answers it gives to R are, too. */
+	/* The host's QPN is known, and with it the requester side that its responses belong to. */
 	struct eng_key k = {rs->side.key.dst, rs->side.key.src, c->qpn, rs->side.key.tenant};
 	struct eng_requester *rq = (struct eng_requester *)eng_find(e, &k, true);
 
@@ -117,8 +116,10 @@ void eng_responder_rewind(struct eng_responder *rs, struct eng_ctrl *c, rwy_time
 
 void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
-	/* A host in error answers nothing, so nobody knows whose requests these were. Most likely whose they
-	 * were before: its error was lost on the LAN, and it sends again. */
+	/*
+	 * A far host in error answers nothing, so the requester's QPN stays unknown. Most likely it
+	 * is that of the incarnation before: its error NAK was lost on the LAN, and it sends again.
+	 */
 	if (!c->qpn && !rs->local_qpn)
 		c->qpn = rs->local_qpn_before;
 	apply_sync(rs, c);
@@ -128,7 +129,10 @@ void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_ti
 
 void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
-	/* Refused for what was lost, not because nobody is there: then both hosts may be idle. */
+	/*
+	 * Requests were lost (a host that is gone gives another syndrome), and both hosts may be
+	 * idle.
+	 */
 	if (c->syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
 		eng_requester_end_lost(rs, now);
 	eng_responder_given_up(rs, c, now);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tunnel's reliable carrier, told to the tunnel: wan/stream.h has what each means. */
+/*
+ * The reliable carrier of a tunnel, passed on to the tunnel. wan/stream.h has each function's
+ * meaning.
+ */
 #include "engine/eng.h"
 
 static struct wan_tunnel *wan_of(struct eng *e, unsigned tunnel, rwy_time now)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections that CM messages set up and end: both QPNs are named, and nothing need be guessed. */
+/*
+ * Connections that CM messages set up and end (IBA chapter 12): CM names both QPNs, PSNs and the
+ * MTU.
+ */
 #include "engine/pair.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
@@ -8,7 +11,7 @@
 
 #define CLOSE_WAIT (5 * RWY_SEC)
 
-/* One side of a connection learned from CM is a local host, the other is behind a tunnel. */
+/* The two hosts of a connection: one is local, the other behind a tunnel. */
 struct cm_sides {
 	const struct roce_cm_side *local, *remote;
 };
@@ -49,7 +52,7 @@ static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 	e->c.cm_connections++;
 }
 
-/* What is in custody still goes out; then both sides are forgotten (TimeWait, IBA 12.9.8.4). */
+/* Custody still goes out; then both sides are forgotten (TimeWait, IBA 12.9.8.4). */
 static void cm_close(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
 {
 	struct cm_sides s;
@@ -84,7 +87,7 @@ bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rw
 	e->c.cm_messages++;
 	tab = eng_tenant_cm(e, tenant);
 	if (!tab)
-		return true; /* no memory: carried, but nothing is learned from it */
+		return true; /* no memory: the message is carried but not read */
 	roce_cm_track(tab, &msg, &pkt->src, &pkt->dst, &ev, now);
 	switch (ev.kind) {
 	case ROCE_CM_NONE:

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Near source (docs/congestion-control.md): towards the host that sends we are DCQCN's notification point. A
- * CNP goes out for a packet that a switch of the LAN has marked, and for one that finds the flow's queue in
- * front of the WAN long, with RED's probability, while that queue grows: DCQCN halves at each CNP, and one
- * for every 50 us that a queue takes to go away would leave the path idle afterwards.
+ * Near source (docs/congestion-control.md): DCQCN's notification point towards the host that sends.
+ * A CNP goes out for a packet that a switch of the LAN has marked. It also goes out, with RED's
+ * probability, for a packet that finds its flow's queue for the WAN long and growing. DCQCN halves
+ * the rate at each CNP; one every 50 us while a queue drains would leave the path idle afterwards.
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "rwy/endian.h"
 #include "roce/build.h"
 
-#define CNP_INTERVAL (50 * RWY_US) /* DCQCN NP: at most one CNP a flow in this time */
+#define CNP_INTERVAL (50 * RWY_US) /* DCQCN: at most one CNP for a flow in this time */
 
 void eng_cnp_send(struct eng_responder *rs, rwy_time now)
 {
@@ -26,11 +26,14 @@ void eng_cnp_send(struct eng_responder *rs, rwy_time now)
 }
 
 #define ECN_CE     3
-#define GROWTH     ((uint64_t)128 << 10) /* bytes since the queue was shortest: it grows */
+#define GROWTH     ((uint64_t)128 << 10) /* bytes above the shortest queue: it grows */
 #define RATE_SPAN  (100 * RWY_US)        /* a flow's own rate is measured over this */
 #define RATE_STALE (400 * RWY_US)
 
-/* The mark is consumed: CE becomes ECT(0). It is not in the ICRC; IPv4's checksum follows (RFC 1624). */
+/*
+ * CE becomes ECT(0), so that the mark is answered once. ECN bits are not in the ICRC; the IPv4
+ * checksum is updated (RFC 1624).
+ */
 static void clear_ce(struct rwy_buf *b, bool is6)
 {
 	uint8_t *ip = b->data;
@@ -46,9 +49,9 @@ static void clear_ce(struct rwy_buf *b, bool is6)
 }
 
 /*
- * How short memory is, the tenant's or everybody's: 0; 2 above a half; 4 above three quarters. So many binary
- * orders earlier CNPs begin: many flows fill the memory long before the queue of one is long, and a host that
- * is held for lack of it sends a window again when its timer runs out.
+ * By how many powers of two CNPs begin earlier because memory is short: 0; 2 above a half; 4 above
+ * three quarters. Many flows fill the memory long before the queue of one is long, and a host whose
+ * ACKs are withheld resends a window when its timer runs out.
  */
 static unsigned memory_pressure_of(uint64_t held, uint64_t most)
 {
@@ -62,14 +65,14 @@ static unsigned memory_pressure(const struct eng_responder *rs)
 	unsigned own = memory_pressure_of(t->custody, t->cfg.custody),
 	         all = memory_pressure_of(e->common + e->reserved, e->cfg.custody_total);
 
-	if (all && t->custody < t->cfg.reserve) /* it lives from what is its own */
+	if (all && t->custody < t->cfg.reserve) /* it uses its own reservation */
 		all = memory_pressure_of(t->custody, t->cfg.reserve);
-	else if (!all && t->cfg.reserve && t->custody > t->cfg.reserve) /* from what may be others' soon */
+	else if (!all && t->cfg.reserve && t->custody > t->cfg.reserve) /* it uses common memory */
 		all = 2;
 	return all > own ? all : own;
 }
 
-/* RED on the bytes that wait for the WAN (Floyd and Jacobson 1993; DCQCN's Kmin, Kmax, Pmax). */
+/* RED over the bytes that wait for the WAN (Floyd and Jacobson 1993; DCQCN's Kmin, Kmax, Pmax). */
 static bool red_marks(struct eng *e, uint64_t queue, uint64_t min, uint64_t max)
 {
 	if (queue <= min)
@@ -80,8 +83,9 @@ static bool red_marks(struct eng *e, uint64_t queue, uint64_t min, uint64_t max)
 }
 
 /*
- * The far host takes so much, and no more is let onto the WAN (RATE): what waits here is the backlog of a
- * round trip and goes away by itself. Its host is only asked for less while it sends more than that.
+ * The far host takes drain_Bps, and the WAN flow carries no more (RATE frame): the queue here is
+ * the backlog of a round trip and drains by itself. The host is asked for less only while it sends
+ * more.
  */
 static bool above_drain(struct eng_responder *rs, uint64_t drain_Bps, rwy_time now)
 {

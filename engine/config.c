@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Defaults of an engine. */
+/* Defaults of struct eng_cfg. */
 #include "engine/engine.h"
 
 #include <string.h>

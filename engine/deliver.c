@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that came over the WAN for a local host. The first packet of each life of a flow goes out alone,
- * AckReq set: the host's answer tells that the QP is there, which QPN its peer has, and which PSN it really
- * expects. Only then does the near gateway acknowledge anything (docs/rc-semantics.md).
+ * Requests that came over the WAN for a local host. The first packet of each incarnation goes out
+ * alone with AckReq set. The host's response shows that the QP exists, which QPN its peer has, and
+ * which PSN it expects. Only then does the near gateway acknowledge anything
+ * (docs/rc-semantics.md).
  */
 #include "engine/requester.h"
 #include "engine/emit.h"
 #include "engine/pair.h"
 
-/* How many PSNs a request takes; 0 for a READ whose path MTU is not known. */
+/* PSNs that a request takes (IBA 9.4.4); 0 for a READ while the path MTU is not known. */
 static uint32_t psn_count(const struct eng_requester *rq, const struct roce_pkt *pkt)
 {
 	if (pkt->info->op != ROCE_OP_READ_REQ)
@@ -25,22 +26,21 @@ static bool shows_pmtu(const struct roce_pkt *pkt)
 	       !(pkt->payload_len & (pkt->payload_len - 1));
 }
 
-/* The first packet of a newly opened flow: go on where we were, or ask the host where it is. */
+/* The first request of an opened flow: the queue goes on, or the host is asked where it stands. */
 static void continue_or_probe(
     struct eng_requester *rq, const struct roce_pkt *pkt, uint64_t seq, rwy_time now)
 {
 	if (eng_requester_answered(rq) && pkt->psn == rq->reqr.tail) {
-		/* The near gateway restarted, or was told to rewind: nothing is missing. */
+		/* The near gateway restarted or rewound: nothing is missing. */
 		eng_requester_report_start(rq, rq->reqr.tail, rq->reqr.host_msn, seq, now);
 		return;
 	}
 	if (eng_requester_answered(rq) && rq->reqr.q.n) {
-		/* Requests of before are still with us: roce_reqr_push tells duplicate from hole. */
+		/* Earlier requests are still queued: roce_reqr_push tells duplicates from holes. */
 		eng_requester_report_start(rq, rq->reqr.tail, rq->reqr.host_msn, seq, now);
 		return;
 	}
-	/* Nothing of an earlier life may be inherited: not the path MTU, and not whose QPN it is that
-	 * answers. */
+	/* An incarnation inherits neither the path MTU nor the pairing. */
 	if (rq->responder && !rq->peer_named)
 		eng_pair_undo(rq);
 	eng_requester_begin(rq, pkt->psn, rq->open_pmtu, true);
@@ -49,7 +49,7 @@ static void continue_or_probe(
 		eng_pair_wait(rq, now);
 }
 
-/* Its host has part of the answer and asks for the rest of the same READ. */
+/* b asks for the rest of the READ in q: the remote host has its first responses. */
 static bool is_rest_of_read(const struct rwy_buf *q, const struct rwy_buf *b)
 {
 	uint32_t at = (b->psn - q->psn) & ROCE_PSN_MASK;
@@ -58,20 +58,21 @@ static bool is_rest_of_read(const struct rwy_buf *q, const struct rwy_buf *b)
 	       at < q->psn_cnt && at + b->psn_cnt == q->psn_cnt;
 }
 
-/* A request we hold already (the near gateway restarted and its host sent again): the flow sequence it has
- * now is the one to report. */
+/*
+ * The request is queued already: the near gateway restarted, and its host sent it again. Reports
+ * name the flow sequence that it has now.
+ */
 static void renumber_request(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now)
 {
 	for (struct rwy_buf *q = rq->reqr.q.head; q; q = q->next)
 		if (q->psn == b->psn || is_rest_of_read(q, b)) {
 			q->seq = b->seq;
-			/* The half of a READ's answer that went to the gateway before is needed again. */
+			/* Responses of this READ that the near gateway lost are needed again. */
 			if (q == rq->reqr.q.head)
 				roce_reqr_reread(&rq->reqr, b->psn);
 			return;
 		}
-	/* Acknowledged by the host before: an answer that was lost with the gateway cannot be had again
-	 * without executing it. */
+	/* The host has executed it: only a second execution would bring its lost response again. */
 	if (roce_op(b->opcode)->op == ROCE_OP_READ_REQ || roce_op_is_atomic(roce_op(b->opcode))) {
 		eng_requester_fail(
 		    rq, b->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_ANSWER_LOST, now);
@@ -96,7 +97,7 @@ static void refuse_malformed(struct eng_requester *rq, struct rwy_buf *b, rwy_ti
 	eng_requester_fail(rq, 0, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_MALFORMED, now);
 }
 
-/* Into the requester's queue; pkt is b's. */
+/* Takes b, whose packet is pkt, into the requester's queue. */
 static void queue_request(
     struct eng_requester *rq, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* End to end: what waits here for a host bounds what its sender's gateway may have under way (cc/drain.h).
+/*
+ * End to end: requests that wait for a local host bound what the near gateway may have under way
+ * (cc/drain.h).
  */
 #include "engine/requester.h"
 

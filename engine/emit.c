@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What leaves the engine: packets to the LAN, buffers that go back, work for the end of the turn, log lines.
+/*
+ * Output of the engine: packets to the LAN, freed buffers, work for the end of the turn, log lines.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's life and the loop of one turn. */
+/* Creation and end of an engine, and one turn of it. */
 #include <stdlib.h>
 
 #include "engine/emit.h"
@@ -43,7 +43,8 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->host_slab.size = (sizeof(struct eng_host) + 63) & ~63u;
 	e->table_mask = table_size(cfg->conns_max) - 1;
 	e->table = calloc((size_t)e->table_mask + 1,
-	    sizeof(struct eng_side *)); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
+	    /* NOLINT(bugprone-sizeof-expression): an array of pointers */
+	    sizeof(struct eng_side *));
 	e->occupied = calloc(((size_t)e->table_mask + 1) / 64, sizeof(*e->occupied));
 	if (!e->table || !e->occupied)
 		goto err;
@@ -97,14 +98,14 @@ void eng_free(struct eng *e)
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
 	e->now = now;
-	if (!e->tunnel[tunnel].wan) { /* on its way while the tunnel was removed */
+	if (!e->tunnel[tunnel].wan) { /* the tunnel was removed meanwhile */
 		eng_drop(e, b, &e->c.drop_no_tunnel);
 		return;
 	}
 	wan_recv(e->tunnel[tunnel].wan, path, b, ecn, now);
 }
 
-/* Owed ACKs and what can go to local hosts. */
+/* Sends owed ACKs, and requests to local hosts. Returns the number of sides flushed. */
 static unsigned flush_dirty(struct eng *e, rwy_time now)
 {
 	struct eng_side *side;
@@ -129,6 +130,7 @@ static unsigned flush_dirty(struct eng *e, rwy_time now)
 	return n;
 }
 
+/* Emits datagrams of one tunnel, at most about 256 in a turn. */
 static unsigned wan_out(struct eng *e, unsigned idx, rwy_time now)
 {
 	struct wan_tx tx[16];

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections that are over: idle, disconnected, or of a tunnel or tenant that goes. */
+/*
+ * The sweep: connections that are over, because they are idle, disconnected, or their tunnel or
+ * tenant goes.
+ */
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
 
 #define SWEEP_INTERVAL (2 * RWY_MS)
 #define SWEEP_SLOTS    256
-/* An unpaired flow whose host has been silent for this long: it has given up, or will begin anew. Nothing of
- * it was acknowledged. */
+/*
+ * An unpaired host that was silent for so long has given up, or begins anew. It has no ACK for
+ * anything.
+ */
 #define HALF_OPEN_SILENT (10 * RWY_SEC)
-#define GIVEN_UP         (60 * RWY_SEC) /* a host that was silent for so long asks for no answer again */
+#define GIVEN_UP         (60 * RWY_SEC) /* after so long a silence a host repeats no READ */
 
 static void leave_tunnel(struct eng_side *side, rwy_time now)
 {
@@ -19,8 +24,10 @@ static void leave_tunnel(struct eng_side *side, rwy_time now)
 		eng_requester_free((struct eng_requester *)side, now);
 		return;
 	}
-	/* What its host was acknowledged may be lost: it must hear of that, when it asks for anything more.
-	 * With nothing on the way the connection goes on elsewhere as if it were new. */
+	/*
+	 * Acknowledged requests may be lost with the tunnel: the host's next request gets an error.
+	 * With nothing in custody the connection goes on in another tunnel as if it were new.
+	 */
 	if (side->state != ENG_R_FAILED && rs->custody)
 		eng_responder_fail(rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    "its tunnel was removed", now);
@@ -74,7 +81,7 @@ static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)
 	}
 }
 
-/* Looks at a few table slots a time, so that no turn is long. The table is a whole number of such times. */
+/* Looks at SWEEP_SLOTS table slots, so that no turn is long. The table is a multiple of that. */
 void eng_sweep(struct eng *e, rwy_time now)
 {
 	e->sweep_at = now + SWEEP_INTERVAL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Near destination (docs/congestion-control.md): towards a host that receives we are DCQCN's reaction point,
- * one for all flows to that host: we see them all, so they share its rate by taking turns and need not find
- * their shares each by itself. CNPs never cross the WAN. A host that has not asked for less has no state
+ * Near destination (docs/congestion-control.md): DCQCN's reaction point towards a host that
+ * receives, one for all flows to it. This gateway sees all of them, so they take turns at the
+ * host's rate and need no rate each. CNPs never cross the WAN. A host that sent no CNP has no state
  * here.
  */
 #include <stdlib.h>
@@ -12,12 +12,11 @@
 #include "engine/hostrate.h"
 #include "engine/emit.h"
 
-#define MIN_RATE 1250000 /* 10 Mbit/s */
-#define QUIET                                                                                                \
-	(200 * RWY_MS) /* without a CNP for so long, and back at its rate: over; until then alpha stays */
+#define MIN_RATE   1250000        /* 10 Mbit/s */
+#define QUIET      (200 * RWY_MS) /* at full rate without a CNP for so long: it ends */
 #define BASE_RTT   (20 * RWY_US)
-#define MEASURE    (100 * RWY_US) /* what a host takes is the mean over so much at least */
-#define LATE       (50 * RWY_US)  /* a late turn makes up for so much, or for LATE_BYTES */
+#define MEASURE    (100 * RWY_US) /* shortest time over which the host's rate is averaged */
+#define LATE       (50 * RWY_US)  /* a late turn makes up for this time, or for LATE_BYTES */
 #define LATE_BYTES ((uint64_t)64 << 10)
 
 static struct eng_rp **rp_bucket(struct eng *e, const struct rwy_ip *host)
@@ -34,7 +33,7 @@ struct eng_rp *eng_rp_find(struct eng *e, uint32_t tenant, const struct rwy_ip *
 	return p;
 }
 
-/* --- turns -------------------------------------------------------------------------------------- */
+/* --- turns --- */
 void eng_rp_push(struct eng_rp *p, struct eng_requester *rq)
 {
 	rq->rp = p;
@@ -71,7 +70,7 @@ void eng_rp_leave(struct eng_requester *rq)
 	rq->rp = NULL;
 }
 
-/* --- rate --------------------------------------------------------------------------------------- */
+/* --- rate --- */
 void eng_rp_apply(struct eng_rp *p)
 {
 	struct cc_answer a;
@@ -100,20 +99,22 @@ void eng_rp_end(struct eng *e, struct eng_rp **at)
 		b = &(*b)->chain;
 	*b = p->chain;
 	while (p->head)
-		eng_dirty(&eng_rp_pop(p)->side); /* as fast as it can from now on */
+		eng_dirty(&eng_rp_pop(p)->side); /* it goes on unpaced */
 	e->rps--;
 	free(p);
 }
 
-/* The rate from which the host asks for less: its port's, if we know it; else some times what this flow can
- * have. */
+/* The rate at which the reaction point begins: the port's if known, else that of this flow. */
 static uint64_t line_rate(const struct eng_requester *rq)
 {
 	const struct roce_reqr *r = &rq->reqr;
 	rwy_dur rtt = r->srtt > BASE_RTT ? r->srtt : BASE_RTT;
 	uint64_t rate = (uint64_t)(r->inflight + 1) * (r->pmtu ? r->pmtu : 1024) * RWY_SEC / rtt;
 
-	/* A little above, so that a host which takes all of it is not at the end of this again and again. */
+	/*
+	 * A quarter above, so that a host at its full rate does not end and begin this all the
+	 * time.
+	 */
 	if (rq->side.e->cfg.lan_Bps)
 		return rq->side.e->cfg.lan_Bps + rq->side.e->cfg.lan_Bps / 4;
 	return rate > 2 * MIN_RATE ? rate : 2 * MIN_RATE;
@@ -144,7 +145,7 @@ static struct eng_rp *rp_start(struct eng_requester *rq, rwy_time now)
 	return p;
 }
 
-/* What it takes while it asks for less is what it can take: our share of its port. */
+/* The rate at which the host acknowledges while it sends CNPs: this gateway's share of its port. */
 static void measure_taken(struct eng_rp *p, rwy_time now)
 {
 	rwy_dur t = now - p->taken_at;
@@ -171,8 +172,7 @@ void eng_rp_cnp(struct eng_requester *rq, rwy_time now)
 
 	if (!eng_requester_active(rq) || !e->cfg.rp)
 		return;
-	/* Nobody knows yet what it takes: the first one only begins to look, more of them follow where it is
-	 * meant. */
+	/* The host's rate is not known: the first CNP begins the measurement, the next ones act. */
 	if (!p) {
 		p = rp_start(rq, now);
 		if (p)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters, flows and tunnels as people ask for them. */
+/* Counters, flows and tunnels for operators. */
 #include <stdio.h>
 
 #include "engine/eng.h"
@@ -13,7 +13,7 @@ const struct eng_counters *eng_counters(const struct eng *e)
 
 uint32_t eng_flow_count(const struct eng *e)
 {
-	return e->sides - e->paired; /* a pair is one connection */
+	return e->sides - e->paired; /* the two sides of a pair are one connection */
 }
 
 uint64_t eng_custody_bytes(const struct eng *e)
@@ -60,9 +60,9 @@ static const char *learned_name(const struct eng_side *side)
 	rwy_unreachable();
 }
 
-#define NEAR_SOURCE (2 * RWY_MS) /* a host feels a CNP so long */
+#define NEAR_SOURCE (2 * RWY_MS) /* a CNP slows a host down for about this time */
 
-/* What would have to be larger for the local host to send faster. */
+/* The bound of the local host's rate, as eng_flow_info.limit has it. */
 static const char *send_limit(const struct eng_responder *rs)
 {
 	uint64_t drain;
@@ -71,7 +71,7 @@ static const char *send_limit(const struct eng_responder *rs)
 		return "memory";
 	if (!rs->requests || !wan_tx_queued(rs->requests))
 		return "";
-	if (!wan_tx_unsent(rs->requests)) /* all it gave is on its way: it gives no more, or may not */
+	if (!wan_tx_unsent(rs->requests)) /* all requests are under way: the host sends no more */
 		return rs->side.e->now < rs->cnp_at + NEAR_SOURCE ? "near-source" : "window";
 	if (!wan_tx_blocked(rs->requests))
 		return "path";
@@ -127,7 +127,7 @@ static void fill_flow(struct eng_flow_info *o, const struct eng_side *side)
 		snprintf(o->tunnel, sizeof(o->tunnel), "%s", side->e->cfg.tunnel[side->tunnel].name);
 	o->learned = learned_name(side);
 	o->error = side->error;
-	/* Packets of the other site count, also while the local host does not answer it. */
+	/* Packets of the other site count, also while the local host does not answer. */
 	o->last = rq && rq->side.last > side->last ? rq->side.last : side->last;
 	o->state = state_name(side, rwy_since(o->last, side->e->now) > ENG_IDLE);
 	if (rs)
@@ -147,8 +147,10 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 	uint32_t end = *cursor + FLOWS_SLOTS;
 	unsigned n = 0;
 
-	/* The cursor is a table slot. A slot is told whole or, when it would not fit behind others, in the
-	 * next call. */
+	/*
+	 * The cursor is a table slot. A slot that does not fit is left for the next call as a
+	 * whole.
+	 */
 	for (; *cursor < end && *cursor <= e->table_mask; (*cursor)++) {
 		const struct eng_side *side = e->table[*cursor];
 		unsigned here = 0;
@@ -158,7 +160,7 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 		if (n + here > max && n)
 			return n;
 		for (; side && n < max; side = side->chain)
-			/* A paired requester side is told with its responder side. */
+			/* A paired requester side is part of its responder side's entry. */
 			if (!side->is_requester || !((const struct eng_requester *)side)->responder)
 				fill_flow(&out[n++], side);
 	}

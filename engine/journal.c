@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises to local hosts that outlive the process, and those that an earlier process left. */
+/* Journal entries: those of this process, and those that an earlier process left. */
 #include "engine/journal.h"
 
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "engine/responder.h"
 
 struct eng_orphan {
-	uint32_t vni, at; /* of the entry, and its number */
+	uint32_t vni, at; /* tenant and number of the entry */
 };
-#define ORPHAN_TAKEN UINT32_MAX /* taken up, or given back */
+#define ORPHAN_TAKEN UINT32_MAX /* eng_orphan.at: taken up or released */
 
 static int orphan_order(const void *a, const void *b)
 {
@@ -20,7 +20,7 @@ static int orphan_order(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Sorted, so that a tenant that comes later looks only at its own. */
+/* Sorted by VNI: a tenant that is added later looks only at its own entries. */
 static int orphans_find(struct eng *e, uint32_t n)
 {
 	if (!n)
@@ -69,7 +69,7 @@ static void take_entry(struct eng_responder *rs)
 	struct eng_journal_entry *j;
 
 	if (!e->journal_free_n)
-		return; /* as if there were no journal: no worse than before */
+		return; /* the connection goes on without a journal entry */
 	j = &e->cfg.journal[e->journal_free[--e->journal_free_n]];
 	j->src = rs->side.key.src;
 	j->dst = rs->side.key.dst;
@@ -113,7 +113,7 @@ struct eng_journal_entry *eng_journal_next_orphan(struct eng *e, uint32_t vni, u
 		struct eng_journal_entry *j;
 
 		if (e->orphans[i].at == ORPHAN_TAKEN)
-			continue; /* its tenant was here before */
+			continue; /* the tenant was removed and added again */
 		j = &e->cfg.journal[e->orphans[i].at];
 		e->orphans[i].at = ORPHAN_TAKEN;
 		*cursor = i + 1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers that were served and that their host may ask for again. A host has at most ENG_REPEAT_MAX READs and
- * ATOMICs outstanding, so no older ones; of READ responses only so many bytes, of a connection and of all.
- * They hold packet buffers and are counted as what those take. An ATOMIC's answer is a number.
+ * Responses that went to their host and that it may request again. A host has at most
+ * ENG_REPEAT_MAX READs and ATOMICs outstanding, so older ones are freed. READ responses hold packet
+ * buffers; their bytes are bounded for each connection and for all. An ATOMIC's response is a
+ * number.
  */
 #include <stdlib.h>
 
@@ -10,8 +11,8 @@
 
 /* A host's limit of outstanding READs and ATOMICs has eight bits (IBA 12.6.5, initiator depth). */
 #define ENG_REPEAT_MAX 256
-#define FEW            16 /* records for which a connection need not ask */
-#define STEPS          8  /* of the search for who keeps more than its share */
+#define FEW            16 /* ATOMIC records that every connection may keep */
+#define STEPS          8  /* connections looked at for one above its share */
 
 static struct eng_kept *kept_at(const struct eng_keptq *q, uint32_t i)
 {
@@ -70,9 +71,9 @@ const struct eng_kept *eng_responder_kept_next(const struct eng_keptq *q, const 
 	return i + 1 < q->n ? kept_at(q, i + 1) : NULL;
 }
 
-/* --- ATOMICs ------------------------------------------------------------------------------------- */
+/* --- ATOMICs --- */
 
-/* Records of all take no more than an eighth of what READ responses may. */
+/* The records of all connections take at most an eighth of the READ responses' memory. */
 static bool grow_atomics(struct eng_responder *rs)
 {
 	struct eng *e = rs->side.e;
@@ -92,16 +93,16 @@ void eng_responder_keep_atomic(struct eng_responder *rs, roce_psn psn, uint64_t 
 	rs->answered++;
 	if (q->n == q->cap && !grow_atomics(rs)) {
 		if (!q->n)
-			return; /* no memory at all: asked for again, it is an error */
+			return; /* no memory: if the host repeats the ATOMIC it gets an error */
 		pop_oldest(q);
 	}
 	*kept_at(q, q->n++) =
 	    (struct eng_kept){.serial = roce_resp_serial(&rs->resp, psn), .original = original};
 }
 
-/* --- READ responses ------------------------------------------------------------------------------ */
+/* --- READ responses --- */
 
-/* One keeper more, or less. */
+/* One keeper more (1) or less (-1): the shares change. */
 static void count_keeper(const struct eng_responder *rs, int by)
 {
 	struct eng *e = rs->side.e;
@@ -160,7 +161,9 @@ static void drop_oldest_read(struct eng_responder *rs)
 	rwy_buf_free(&rs->side.e->bufs, b);
 }
 
-/* Takes it from a connection that has more than its share. A few steps a packet find one sooner or later. */
+/*
+ * Frees responses of connections above their share. A few steps for each packet find them in time.
+ */
 static void take_from_others(const struct eng_responder *rs, uint64_t cost)
 {
 	struct eng *e = rs->side.e;
@@ -176,7 +179,7 @@ static void take_from_others(const struct eng_responder *rs, uint64_t cost)
 	}
 }
 
-/* Whether there is room for a buffer that takes `cost`; n is in the ring. */
+/* Makes room for a buffer of `cost` bytes. False: there is none. rs is in the ring of keepers. */
 static bool make_room(struct eng_responder *rs, uint64_t cost)
 {
 	const struct eng_cfg *cfg = &rs->side.e->cfg;

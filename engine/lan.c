@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets of local hosts: parsed, checked, and given to the side of the connection that they belong to. */
+/* Packets of local hosts: parsed, checked, and given to the side of their connection. */
 #include "engine/emit.h"
 #include "engine/hostrate.h"
 #include "engine/pair.h"
@@ -10,7 +10,9 @@
 #include "roce/icrc.h"
 #include "rwy/endian.h"
 
-/* RC packets of a local host. The ICRC is good. */
+/*
+ * An RC packet with a good ICRC: a request to the responder side, a response to the requester side.
+ */
 static void rc_packet(struct eng *e, uint32_t tenant, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};
@@ -37,7 +39,10 @@ static void rc_packet(struct eng *e, uint32_t tenant, struct roce_pkt *pkt, stru
 	eng_requester_response(rs->requester, pkt, b, now);
 }
 
-/* A local host asks its sender to slow down: we are the sender. It never crosses the WAN. */
+/*
+ * A CNP asks the sender to slow down. Towards this host that is the gateway: it never crosses the
+ * WAN.
+ */
 static void take_cnp(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};
@@ -57,8 +62,7 @@ static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
 	return t->mgmt;
 }
 
-/* One hop less; false: it was the last. RoCE is carried as if the hosts were on one link (some stacks send
- * TTL 1). */
+/* False: the hop limit is used up. Not for RoCE, which some stacks send with TTL 1. */
 static bool decrement_ttl(uint8_t *ip, uint32_t len)
 {
 	uint32_t sum;
@@ -77,6 +81,7 @@ static bool decrement_ttl(uint8_t *ip, uint32_t len)
 	return true;
 }
 
+/* Carries UD, UC and other IP packets; CM MADs go in the reliable management flow. */
 static void best_effort(
     struct eng *e, uint32_t tenant, struct roce_pkt *pkt, struct rwy_buf *b, bool roce, rwy_time now)
 {
@@ -111,16 +116,17 @@ static void best_effort(
 		wan_dgram_send(e->tunnel[t].wan, b, now);
 }
 
-#define GROUP 16 /* packets of a burst looked at together */
-#define AHEAD 3  /* packets between fetching what a connection points to and using it */
+#define GROUP 16 /* packets of a burst whose memory is prefetched together */
+#define AHEAD 3  /* packets from the prefetch of a connection's flow to its use */
 
 /* A packet of a burst, parsed. */
 struct lan_in {
 	struct roce_pkt pkt;
 	uint32_t tenant;
 	enum roce_parse_reason reason;
-	struct eng_side **bucket; /* of the connection; NULL: no RC packet */
-	struct eng_side *side;    /* probably its connection: only to be fetched */
+	struct eng_side **bucket; /* of its connection; NULL: not an RC packet */
+	/* first in the bucket, probably its connection: only prefetched */
+	struct eng_side *side;
 };
 
 static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
@@ -188,7 +194,9 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 	rwy_unreachable();
 }
 
-/* What the connection of a packet points to. It may have gone meanwhile: its memory is still there. */
+/*
+ * Prefetches the flows of a packet's connection. A freed side is still readable: slabs keep memory.
+ */
 static void prefetch_connection(const struct lan_in *in)
 {
 	const struct eng_responder *rs = (const struct eng_responder *)in->side;
@@ -204,8 +212,9 @@ static void prefetch_connection(const struct lan_in *in)
 }
 
 /*
- * Some packets of a burst. Memory is what a packet waits for, so it is asked for early and for all of them:
- * buckets while the packets are parsed, then the connections, then, a few packets ahead, what those point to.
+ * Handles up to GROUP packets. A packet waits mostly for memory, so that is prefetched for all:
+ * buckets while the packets are parsed, then the connections, then, AHEAD packets before the use,
+ * their flows.
  */
 static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now)
 {

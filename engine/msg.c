@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Encoding and decoding of the messages between two engines. */
 #include "engine/msg.h"
 
 #include "roce/parse.h"

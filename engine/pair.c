@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which two flows are one connection. A data packet names only its destination QPN; the answer to it names
- * the requester's. So the far gateway learns the pair from the host's first answer - if it knows which flow
- * the answer is for. Many flows between two hosts may start with one PSN and one UDP port (NCCL, UCX), so
- * nothing in the answer tells: therefore only *one* unpaired flow of an address pair has a packet out at a
- * time, and an answer to an unknown QPN can only be its. After a turn without an answer the pair stays quiet
- * for a while, so that a late answer does not name the wrong flow. CM messages name both QPNs and need none
- * of this.
+ * Passive pairing. A data packet names only its destination QPN; the response to it names the
+ * requester's. So the gateway beside the responding host learns the pair from the first response,
+ * if it knows the flow that the response is for. Many flows between two hosts may begin with the
+ * same PSN and UDP port (NCCL, UCX), and then nothing in the response tells. So only one unpaired
+ * flow of an address pair has a packet out at a time: a response to an unknown QPN can only be for
+ * that one. After a turn without a response no turn begins for a while, for a late response would
+ * name the wrong flow. CM messages name both QPNs and need no turn.
  */
 #include "engine/pair.h"
 #include "engine/table.h"
 #include "engine/emit.h"
 #include "engine/session.h"
 
-#define TURN_MAX RWY_SEC /* a QP that does not answer for this long goes to the end of the line */
+#define TURN_MAX RWY_SEC /* a QP that is silent for so long goes to the end of the queue */
 
 static unsigned pair_slot(const struct rwy_ip *remote, const struct rwy_ip *local)
 {
@@ -46,7 +46,7 @@ static struct eng_pair *get_pair(
 	p->tenant = tenant;
 	p->remote = *remote;
 	p->local = *local;
-	/* Hosts may still be answering what was delivered before this process started. */
+	/* Hosts may still send responses to requests from before the start of this process. */
 	p->quiet_until = e->started + e->cfg.probe_timeout;
 	p->chain = *b;
 	*b = p;
@@ -133,9 +133,8 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 }
 
 /*
- * `n` is the side that the answer's QPN belongs to as far as we know, or NULL. Its own requester side is the
- * owner, unless it has nothing out and had nothing out for so long that no late answer can be under way: then
- * the QPN is in use again with another peer.
+ * The requester side of rs is the owner, unless it had nothing outstanding for so long that no late
+ * response can be under way: then the QPN is in use again with another peer.
  */
 struct eng_requester *eng_pair_owner(
     struct eng *e, uint32_t tenant, const struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
@@ -147,7 +146,7 @@ struct eng_requester *eng_pair_owner(
 	              now - rq->last_tx < e->cfg.probe_timeout))
 		return rq;
 	p = find_pair(e, tenant, &pkt->dst, &pkt->src);
-	/* Its PSN proves nothing either way: a host that expects another PSN names that one in its NAK. */
+	/* The PSN proves nothing: the NAK of a host that expects another PSN names that one. */
 	if (p && p->turn && eng_requester_active(p->turn) && p->turn->reqr.high != p->turn->reqr.una)
 		return p->turn;
 	return rq;
@@ -190,13 +189,13 @@ void eng_pair_join(struct eng_responder *rs, struct eng_requester *rq, enum eng_
 	if (rq->side.learned == ENG_BY_NOBODY)
 		rq->side.learned = (uint8_t)how;
 	eng_session_open(rs);
-	/* What L answers to R is known to belong to f from now on; f needs no turn of its own. */
+	/* Responses of the local host are known to belong to rq: it needs no turn. */
 	eng_pair_leave(rq, e->now);
 	eng_dirty(&rq->side);
 	eng_dirty(&rs->side);
 }
 
-/* A pair without flows is forgotten: hosts may invent addresses without end. */
+/* A pair without flows is freed: a host may invent addresses without end. */
 static void forget_pair(struct eng *e, struct eng_pair **at)
 {
 	struct eng_pair *p = *at, **b = pair_bucket(e, &p->remote, &p->local);
@@ -220,7 +219,9 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 			continue;
 		}
 		if (rq && now >= p->turn_end && p->head) {
-			/* Others wait: this one goes to the end of the line, and nobody speaks for a while.
+			/*
+			 * Others wait: this flow goes to the end of the queue, and no turn begins
+			 * for a while.
 			 */
 			p->turn = NULL;
 			e->learning--;
@@ -244,6 +245,6 @@ rwy_time eng_pair_next(const struct eng *e)
 		else if (!p->turn && p->head)
 			at = rwy_time_min(at, p->quiet_until);
 	}
-	/* Not before eng_pair_tick is called again: it goes with the wheel. */
+	/* Not before the wheel's next tick, which calls eng_pair_tick. */
 	return rwy_time_max(at, (e->wheel_tick + 1) << ENG_WHEEL_SHIFT);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the WAN tells the engine: flows that open and close, data, custody coming home, tunnels going up and
- * down. */
+/*
+ * Callbacks of wan/: flows open and close, messages arrive, custody is delivered, tunnels go up and
+ * down.
+ */
 #include "engine/pair.h"
 #include "engine/port.h"
 #include "engine/emit.h"
@@ -10,7 +12,7 @@
 #include "engine/tenants.h"
 #include "rwy/endian.h"
 
-/* A flow's user is a side, or the tunnel itself for its management flow. */
+/* The user of a flow is a side; that of the management flow is the tunnel itself. */
 static bool is_tunnel(const struct eng *e, const void *user)
 {
 	return (const struct eng_tunnel *)user >= e->tunnel &&
@@ -45,8 +47,10 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 		t->mgmt_rx = rx;
 		return t;
 	case ENG_OPEN_REQ:
-		/* The peer speaks only for hosts behind it. A connection that came by another tunnel goes on
-		 * there as long as that one is there. */
+		/*
+		 * The peer speaks only for hosts behind it. A connection of another tunnel goes on
+		 * there as long as that tunnel exists.
+		 */
 		if (!eng_steer_allows(e, o.key.tenant, &o.key.dst, &o.key.src, t->idx) ||
 		    !(rq = eng_requester_get_at(e, &o.key, (int)t->idx, now)) ||
 		    (rq->side.tunnel != t->idx && (rq->requests || rq->responses))) {
@@ -63,8 +67,7 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 			e->c.drop_tunnel_msg++;
 			return NULL;
 		}
-		/* The flow of an earlier life, which was on its way for long: it must not take this one's
-		 * place. */
+		/* A late flow of an earlier incarnation must not replace this one's. */
 		if (rs->responses && o.incarnation != rs->incarnation) {
 			e->c.drop_old_response++;
 			return NULL;
@@ -77,7 +80,7 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 	rwy_unreachable();
 }
 
-/* CM MADs and datagrams from the other site. */
+/* Sends a CM MAD or a datagram of the other site to the LAN. */
 static void carry_to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now)
 {
 	struct roce_pkt pkt;
@@ -90,7 +93,7 @@ static void carry_to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now
 	}
 	if (tenant >= 0)
 		r = roce_parse(b->data, b->len, &pkt);
-	/* The peer speaks only for hosts behind it, to hosts that are here. */
+	/* The destination must be a local host, not one behind a tunnel. */
 	if (r == ROCE_PARSE_BAD_IP || r == ROCE_PARSE_TRUNCATED ||
 	    eng_route_in(e, (uint32_t)tenant, &pkt.dst) >= 0) {
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
@@ -121,8 +124,10 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 		eng_responder_message(user, b, now);
 }
 
-/* The near gateway took back what it sent, or is gone. What the host has never answered is of no use then,
- * and must not stand in the way of others. */
+/*
+ * The near gateway aborted its flow, or is gone. An unpaired side is freed then, for its turn holds
+ * up others.
+ */
 static void requests_end(struct eng_requester *rq, enum wan_close_reason reason, rwy_time now)
 {
 	rq->requests = NULL;
@@ -188,7 +193,9 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 	if (rs->side.is_requester) {
 		struct eng_requester *rq = user;
 
-		/* The near gateway knows nothing of this connection (any more): nobody waits for the answers.
+		/*
+		 * The near gateway does not know this connection any more: it waits for no
+		 * response.
 		 */
 		rq->responses = NULL;
 		rq->responses_sent = rq->responses_taken = 0;

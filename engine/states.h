@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states of a connection's two sides. Each side is in one of them; what an event does is one table a side
- * (requester_states.c, responder_states.c). docs/states.md draws both, and a test compares it with the
- * tables.
+ * The states of a connection's two sides. Each side is in one state; one table for each side says
+ * what an event does (requester_states.c, responder_states.c). docs/states.md draws both tables,
+ * and a test compares the page with them.
  */
 #ifndef ENGINE_STATES_H
 #define ENGINE_STATES_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(enumerator, name, sentence): the requester side, which asks a local host. */
+/* X(enumerator, name, sentence): states of the requester side, which asks a local host. */
 #define ENG_REQUESTER_STATES(X)                                                                              \
 	X(ENG_Q_IDLE, "idle", "no request is here")                                                          \
 	X(ENG_Q_PROBING, "probing", "the first request asks the host; it has not answered")                  \
@@ -21,14 +21,14 @@
 	X(ENG_Q_ENDING, "ending", "requests are lost: the host is sent one that ends its QP")                \
 	X(ENG_Q_FAILED, "failed", "the connection ended with an error")
 
-/* X(enumerator, name, sentence): what happens to it. */
+/* X(enumerator, name, sentence): its events. */
 #define ENG_REQUESTER_EVENTS(X)                                                                              \
 	X(ENG_QE_FIRST, "first", "the first message of an opened flow")                                      \
 	X(ENG_QE_MESSAGE, "message", "another message of the flow")                                          \
 	X(ENG_QE_RESPONSE, "response", "a packet of the host")                                               \
 	X(ENG_QE_TIMER, "timer", "the response timer is due")
 
-/* X(enumerator, name, sentence): the responder side, which answers a local host. */
+/* X(enumerator, name, sentence): states of the responder side, which answers a local host. */
 #define ENG_RESPONDER_STATES(X)                                                                              \
 	X(ENG_R_NEW, "new", "the host has sent no request")                                                  \
 	X(ENG_R_WAITING, "waiting", "requests are carried; the far host has not answered")                   \
@@ -36,6 +36,7 @@
 	X(ENG_R_RUNNING, "running", "requests are acknowledged")                                             \
 	X(ENG_R_FAILED, "failed", "the connection ended with an error")
 
+/* X(enumerator, name, sentence): its events. */
 #define ENG_RESPONDER_EVENTS(X)                                                                              \
 	X(ENG_RE_REQUEST, "request", "a request of the host")                                                \
 	X(ENG_RE_RESPONSE, "response", "a READ response or ATOMIC ACK of the far host")                      \
@@ -45,8 +46,8 @@
 	X(ENG_RE_RESET, "reset", "the far gateway refused the flow")
 
 /*
- * ROW(state, one word an event): what is done. A word names the function eng_requester_WORD; IMPOSSIBLE: the
- * event does not happen in this state, asserted.
+ * ROW(state, a word for each event). A word names the function that is called, eng_requester_WORD.
+ * IMPOSSIBLE: the event does not happen in this state; an assertion says so.
  */
 #define ENG_REQUESTER_TABLE(ROW)                                                                             \
 	ROW(IDLE, first_message, discard, ghost, IMPOSSIBLE)                                                 \
@@ -77,7 +78,7 @@
 	X(FAILED, IDLE)
 /* clang-format on */
 
-/* The same of the responder side; a word names eng_responder_WORD. */
+/* The same for the responder side; a word names eng_responder_WORD. */
 #define ENG_RESPONDER_TABLE(ROW)                                                                             \
 	ROW(NEW, first_request, early_response, early_control, early_control, early_control, IMPOSSIBLE)     \
 	ROW(WAITING, take_request, take_response, sync, rewind, given_up, refused)                           \
@@ -85,6 +86,7 @@
 	ROW(RUNNING, take_request, take_response, sync, rewind, given_up, refused)                           \
 	ROW(FAILED, take_request, take_response, sync, rewind, given_up, IMPOSSIBLE)
 
+/* X(from, to): every change of state. */
 /* clang-format off */
 #define ENG_RESPONDER_CHANGES(X)                        \
 	X(NEW, WAITING)                                 \
@@ -101,10 +103,11 @@
 /* clang-format on */
 
 /*
- * A request that does not fit the PSNs of its connection: is it this connection's, or may it be the first of
- * a new one, because its host created the QP again? X(case, answer, sentence): the first case that applies
- * decides. MAY_BE_NEW: the connection begins anew at this PSN, unacknowledged, and the far host is asked;
- * its answer is the truth, also when the packet was a duplicate. No case: not new.
+ * A request that does not fit its connection's PSNs belongs to that connection, or it is the first
+ * of a new one because the host created the QP again. X(case, answer, sentence): the first case
+ * that applies decides. MAY_BE_NEW: the connection begins anew at this PSN, unacknowledged, and the
+ * far host is asked; its response is right also when the packet was a duplicate. No case applies:
+ * not new.
  */
 #define ENG_REUSE_CASES(X)                                                                                   \
 	X(before_start, MAY_BE_NEW,                                                                          \
@@ -156,7 +159,7 @@ enum eng_reuse_case {
 	    ENG_REUSE_CASE_COUNT
 };
 
-/* How often each cell of the tables was entered, and each case decided, for tests. */
+/* How often each cell of the tables was entered and each case decided; wraps. For tests. */
 struct eng_states_seen {
 	uint32_t requester[ENG_Q_STATES][ENG_QE_EVENTS];
 	uint32_t responder[ENG_R_STATES][ENG_RE_EVENTS];

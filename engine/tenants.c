@@ -15,7 +15,7 @@
 #define TAG_LEN  4 /* the VNI in front of a best-effort packet */
 #define CM_SMALL 1024
 
-/* --- life --------------------------------------------------------------------------------------- */
+/* --- life --- */
 int eng_tenants_init(struct eng *e)
 {
 	struct eng_tenant *t = calloc(1, sizeof(*t));
@@ -85,7 +85,7 @@ bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats
 	return true;
 }
 
-/* --- what is a tenant's own -------------------------------------------------------------------------- */
+/* --- what is a tenant's own --- */
 struct roce_cm_tab *eng_tenant_cm(struct eng *e, uint32_t tenant)
 {
 	struct eng_tenant *t = eng_tenant(e, tenant);

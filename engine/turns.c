@@ -8,7 +8,7 @@
 
 #define TURN 4 /* packets of one flow in a row */
 
-/* --- sending ------------------------------------------------------------------------------------ */
+/* --- sending --- */
 static void send_turns(struct eng_rp *p, rwy_time now)
 {
 	struct eng_requester *rq;
