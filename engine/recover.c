@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * After a restart of the near gateway: is anything missing that its host was acknowledged? The near gateway
- * tells up to where it had promised (journal.h). If we have that, or the host has, the connection goes on. If
- * not, both hosts must hear of it, also when neither has anything outstanding and both only wait: the local
- * host is sent a request that no responder accepts, which ends its QP with an error; the other host's next
- * request is refused.
+ * After a restart of the near gateway: is a request lost that the remote host has an ACK for?
+ * RESUME names the PSN before which that host has ACKs (journal.h). If this gateway or the local
+ * host has all of them, the connection goes on. If not, both hosts get an error, also when neither
+ * has a request outstanding: the local host is sent a request that no responder accepts, the fatal
+ * request, which ends its QP; the next request of the remote host gets an error NAK.
  */
 #include "engine/requester.h"
 #include "engine/emit.h"
 #include "engine/pair.h"
 #include "roce/build.h"
 
-#define IMPOSSIBLE_LEN 0x80000000u /* the largest DMA length there is (IBA 9.7.4.1.6), and no payload */
+#define IMPOSSIBLE_LEN 0x80000000u /* with no payload (IBA 9.7.4.1.6: at most 2^31) */
 
-/* A request of our own in the remote host's name. */
+/* Queues an RDMA WRITE ONLY of this gateway in the remote host's name. False: no memory. */
 static bool queue_write(struct eng_requester *rq, roce_psn psn, uint32_t len)
 {
 	struct roce_addr a = {
@@ -42,7 +42,9 @@ static bool queue_write(struct eng_requester *rq, roce_psn psn, uint32_t len)
 	return false;
 }
 
-/* The host, which PSN it expects: its answer to a request without effect tells. */
+/*
+ * Asks the host which PSN it expects, by a WRITE of 0 bytes, which has no effect. False: no memory.
+ */
 static bool ask_expected_psn(struct eng_requester *rq, roce_psn psn, bool resumed)
 {
 	eng_requester_begin(rq, psn, rq->open_pmtu, true);
@@ -80,7 +82,7 @@ static void queue_fatal_request(struct eng_requester *rq, roce_psn psn, rwy_time
 	eng_dirty(&rq->side);
 }
 
-/* Everything before `psn` reached the local host, and what comes next is gone. */
+/* Requests from `psn` on are lost, and those before it reached the local host: ends its QP. */
 static void end_lost_connection(struct eng_requester *rq, roce_psn psn, rwy_time now)
 {
 	eng_log_side(rq->side.e, 1, &rq->side, eng_end_text(ENG_END_LOST, 0, true));
@@ -88,7 +90,7 @@ static void end_lost_connection(struct eng_requester *rq, roce_psn psn, rwy_time
 	queue_fatal_request(rq, psn, now);
 }
 
-/* Nothing is lost: the near gateway may go on. */
+/* Nothing is lost: SYNC allows the near gateway to go on. */
 static void confirm_resume(struct eng_requester *rq, rwy_time now)
 {
 	rq->acked_seq = rq->resume_seq + 1;
@@ -106,7 +108,9 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	promised = rq->promised = c.psn;
 	rq->resume_seq = b->seq;
 	rq->flow = ENG_FLOW_OPEN;
-	/* A host that may be ahead of us is asked before anything is said to be lost. */
+	/*
+	 * A host that may have more than this gateway sent is asked before anything counts as lost.
+	 */
 	if (rq->side.state == ENG_Q_RUNNING &&
 	    !(rq->reqr.resumed && roce_psn_after(promised, rq->reqr.tail))) {
 		if (roce_psn_after(promised, rq->reqr.tail))
@@ -116,10 +120,10 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 		return true;
 	}
 	/*
-	 * Both gateways are new. Only the host knows what it has: it is asked with a request that changes
-	 * nothing, two PSNs before the promise. Has it everything, that is a duplicate, and its answer names
-	 * the latest PSN it has executed (IBA 9.7.5.1.2). If it lacks the last packet only, that is a
-	 * duplicate, too, or the very one it expects; then its answer names an earlier one.
+	 * Both gateways restarted: only the host knows what it has. The question is two PSNs before
+	 * the promised one. For a host that has everything it is a duplicate, and the ACK names the
+	 * latest PSN that the host has executed (IBA 9.7.5.1.2). For a host that lacks the last
+	 * packet it is a duplicate or the expected packet, and the response names an earlier PSN.
 	 */
 	if (!ask_expected_psn(rq, roce_psn_add(promised, ROCE_PSN_MASK - 1), true))
 		eng_requester_fail(
@@ -154,8 +158,11 @@ void eng_requester_end_lost(struct eng_responder *rs, rwy_time now)
 		end_lost_connection(rq, rq->reqr.tail, now);
 		return;
 	}
-	/* Which PSN it expects is not known, or it may be ahead of us; any PSN makes it say so. Should it be
-	 * the very one, a request without effect is executed on a queue pair that is at its end. */
+	/*
+	 * The PSN that the host expects is not known. A request with any PSN makes the host name
+	 * it. If it happens to be the expected one, a request without effect is executed on a QP
+	 * that ends anyway.
+	 */
 	if (!eng_requester_locating(rq)) {
 		if (rq->flow == ENG_FLOW_FIRST)
 			rq->flow = ENG_FLOW_OPEN;
@@ -192,7 +199,9 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 		end_lost_connection(rq, expects, now);
 		return;
 	}
-	/* It may be ahead: then its peer sends again what it has not heard of, and is acknowledged. */
+	/*
+	 * The host may have more: its peer resends requests without an ACK, and gets the ACKs then.
+	 */
 	eng_requester_begin(rq, rq->promised, rq->open_pmtu, false);
 	rq->reqr.resumed = true;
 	rq->reqr.host_msn = roce_aeth_msn(pkt);

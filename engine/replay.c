@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A host that lost an answer on the LAN asks again (IBA C9-106, duplicate READ), and an ATOMIC must be
- * answered from memory, never executed twice (IBA C9-110). This is a slow path: it copies.
+ * A host that lost a response on the LAN repeats its request. A READ gets its kept responses again
+ * (IBA C9-106); an ATOMIC is answered from memory and never executed twice (IBA C9-110). This path
+ * is rare and copies.
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "roce/icrc.h"
 #include "rwy/endian.h"
 
-#define ON_ITS_WAY RWY_SEC /* so long answers may wait between us and a host that is slow */
+#define ON_ITS_WAY RWY_SEC /* responses may wait so long in the receive queue of a slow host */
 
-/* IP and UDP lengths of a RoCE packet whose length changed; the IPv4 header checksum with them (RFC 1624 not
- * worth it here). */
+/* Sets the IP and UDP lengths of a packet, and computes the IPv4 header checksum anew. */
 static void set_packet_length(uint8_t *ip, uint32_t len)
 {
 	uint32_t hlen = ip[0] >> 4 == 6 ? 40 : (ip[0] & 15u) * 4, sum = 0;
@@ -31,9 +31,8 @@ static void set_packet_length(uint8_t *ip, uint32_t len)
 }
 
 /*
- * An answer again, or for the first time where the host asked for the rest of a READ: a series of responses
- * begins with FIRST or ONLY, which carry an AETH, also where the far host's series had a MIDDLE
- * (IBA 9.7.5.2.7 and table 38). Copies.
+ * For a repeated READ, or the rest of one. A series of responses begins with FIRST or ONLY, which
+ * carry an AETH, also where the far host's series had a MIDDLE (IBA 9.7.5.2.7, table 38).
  */
 void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uint8_t op)
 {
@@ -69,7 +68,7 @@ void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uin
 	eng_lan_send(e, rs->side.key.tenant, c, true, &rs->side.key.src, &rs->nh);
 }
 
-/* The answer to this PSN has not come yet. */
+/* The far host's response to this PSN has not come yet. */
 static bool response_pending(const struct eng_responder *rs, roce_psn psn)
 {
 	const struct roce_resp *r = &rs->resp;
@@ -86,7 +85,7 @@ bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn)
 	return eng_responder_kept(rs, &rs->reads, psn) || response_pending(rs, psn);
 }
 
-/* Not kept, and not on its way: the host gets an error, never silence. */
+/* The response is not kept and cannot come any more: the host gets an error, never silence. */
 static void fail_not_kept(struct eng_responder *rs, roce_psn psn, const char *why, rwy_time now)
 {
 	eng_responder_fail(rs, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), why, now);
@@ -99,13 +98,16 @@ void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, 
 	uint64_t first = k ? k->serial : 0;
 	bool found = k;
 
-	/* Answers that are missing at the end are still on their way from the far host. */
+	/* Responses missing at the end of the series have not come from the far host yet. */
 	for (uint32_t i = 0; i < cnt && k && k->serial == first + i;
 	     i++, k = eng_responder_kept_next(&rs->reads, k))
 		eng_responder_resend(rs, k->buf, roce_resp_read_opcode(i, cnt));
 	if (found || !cnt || response_pending(rs, psn))
 		return;
-	/* A slow host's timer runs while the answers wait in its own queue. If one is lost, it asks again. */
+	/*
+	 * The timer of a slow host runs while responses wait in its own queue. It repeats a lost
+	 * one.
+	 */
 	if (rwy_since(rs->served_at, now) < ON_ITS_WAY)
 		rs->side.e->c.drop_read_on_its_way++;
 	else

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of a local host: into custody, or why not. */
+/* Requests of a local host: taken into custody, or dropped for a counted reason. */
 #include "engine/responder.h"
 #include "engine/emit.h"
 
+/* The verdict is ACCEPT: custody begins. */
 static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
     const struct roce_resp_act *act, rwy_time now)
 {
 	struct eng *e = rs->side.e;
 
 	if (!rs->requests && !eng_responder_open(rs, now)) {
-		/* The responder has counted it in; without a flow the connection cannot go on. */
+		/* roce_resp has accepted it already: without a flow the connection must end. */
 		eng_drop(e, b, &e->c.drop_no_buffer);
 		eng_responder_fail(rs, pkt->psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    "no memory for a flow", now);
@@ -38,10 +39,13 @@ static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt,
 	eng_ack_in_custody(rs, now);
 }
 
+/* The connection begins anew at pkt's PSN, unpaired and unacknowledged. */
 static void restart_connection(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
-	/* n->far stays: if this was no new connection it is right, and if it was, the requester side finds
-	 * out by itself. */
+	/*
+	 * rs->requester stays. If the connection is the old one, that is right; if it is new, the
+	 * requester side finds out by itself.
+	 */
 	if (rs->local_qpn)
 		rs->local_qpn_before = rs->local_qpn;
 	rs->local_qpn = 0;
@@ -73,7 +77,7 @@ static void learn_header(struct eng_responder *rs, const struct roce_pkt *pkt)
 	rs->sport = pkt->sport;
 	rs->pkey = pkt->pkey;
 	rs->migreq = pkt->migreq;
-	/* DSCP as the host's own packets have it, ECN-capable as hosts send ACKs: not marked. */
+	/* The DSCP of the host's own packets; not ECN-capable, as hosts send ACKs. */
 	rs->tos = (pkt->is6 ? (uint8_t)(pkt->ip[0] << 4 | pkt->ip[1] >> 4) : pkt->ip[1]) & 0xfc;
 }
 
@@ -90,8 +94,9 @@ void eng_responder_take_request(
 		return;
 	}
 	if (rs->naks >= ENG_NAKS_MAX && rs->gap_seen && roce_psn_after(pkt->psn, rs->nak_psn)) {
-		/* The host has nothing to send from there: it was told that it had arrived, by a gateway that
-		 * is no more. Its oldest outstanding request, where it always begins again, gets the error.
+		/*
+		 * The host cannot go back: it has the ACK of a gateway that is gone. The error goes
+		 * to its oldest outstanding request, from which it always resends.
 		 */
 		eng_responder_fail(rs, rs->gap_low, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 		    "requests were lost in a gateway restart", now);
@@ -99,8 +104,8 @@ void eng_responder_take_request(
 		rs->naks = 0;
 		rs->side.last = rs->asked_at = now;
 		eng_drop(e, b, &e->c.drop_after_error);
-		eng_dirty(
-		    &rs->side); /* the error goes out before anything else is made of this host's packets */
+		/* The error goes out before the host's next packet is handled. */
+		eng_dirty(&rs->side);
 		return;
 	}
 	if (rs->suppress_until && eng_reuse_suppressed(rs, now)) {
@@ -137,8 +142,8 @@ retry:
 		return;
 	case ROCE_RESP_DUP:
 		eng_ack_single(rs, pkt, now);
-		if (rs->ack_blocked) /* its timer ran out, and what it sends again is of no use: nothing else
-		                slows it down */
+		/* It resends although all of it is here: only a CNP slows it down. */
+		if (rs->ack_blocked)
 			eng_cnp_send(rs, now);
 		eng_drop(e, b, &e->c.duplicate_request);
 		return;
@@ -189,5 +194,5 @@ void eng_responder_early_request(
 	struct eng *e = rs->side.e;
 
 	rs->side.last = rs->asked_at = now;
-	eng_drop(e, b, &e->c.drop_resuming); /* the host sends again; nothing of it was acknowledged */
+	eng_drop(e, b, &e->c.drop_resuming); /* it has no ACK, so the host sends it again */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requester side of a connection, from birth to end: it asks a local host in the far host's name.
- * Requests come over the WAN (deliver.c) and go to the host in PSN order (send.c); its answers go back
- * (response.c). When to send and what an answer means is roce/reqr's decision.
+ * The requester side of a connection: creation, flows with the near gateway, start and end.
+ * Requests come over the WAN (deliver.c) and go to the local host in PSN order (send.c); its
+ * responses go back (response.c).
  */
 #include <stdlib.h>
 
@@ -162,8 +162,10 @@ void eng_requester_start_cm(
 	eng_requester_begin(rq, psn, pmtu, false);
 }
 
-/* Requests that came by an earlier flow have numbers of that flow. They mean nothing in the new one, until
- * the same request comes again (renumber). */
+/*
+ * Requests of an earlier flow have sequence numbers of that flow. They have none in the new flow
+ * until the same request comes again (renumber_request).
+ */
 static void forget_numbers(struct eng_requester *rq)
 {
 	for (struct rwy_buf *b = eng_requester_active(rq) ? rq->reqr.q.head : NULL; b; b = b->next)
@@ -176,17 +178,19 @@ void eng_requester_open(
     struct eng_requester *rq, struct wan_rxflow *rx, const struct eng_open *o, rwy_time now)
 {
 	/*
-	 * The near gateway that is still the same begins the flow anew: it failed the connection, and what of
-	 * that one's requests is still here would go to another queue pair with this QPN. After a restart of
-	 * that gateway they are this connection's own.
+	 * A near gateway that did not restart begins another incarnation: it failed the one before,
+	 * whose requests here would go to another QP with this QPN. After a restart of that gateway
+	 * they belong to this connection.
 	 */
 	if (rq->incarnation != o->incarnation && (rq->requests || rq->flow == ENG_FLOW_LEFT) &&
 	    !eng_requester_locating(rq) && rq->side.state != ENG_Q_ENDING)
 		forget_requests(rq);
 	if (rq->requests)
 		wan_rx_reset(rq->requests, now);
-	/* Answers of an earlier life are of no use. Nor is their flow: a near gateway that restarted may have
-	 * refused it before it knew this connection, and what we add would go down with it. */
+	/*
+	 * Responses of an earlier incarnation are of no use. Nor is their flow: a near gateway that
+	 * restarted may have refused it before it knew this connection, and later messages with it.
+	 */
 	if (rq->responses && rq->incarnation != o->incarnation) {
 		wan_tx_abort(rq->responses, now);
 		rq->responses = NULL;
@@ -202,8 +206,10 @@ void eng_requester_open(
 		rq->rnr_retry = o->rnr_retry;
 	if (o->retry != 255)
 		rq->retry = o->retry;
-	/* The near gateway may know the requester's QPN (from CM, or from before we restarted): then the two
-	 * sides belong together. */
+	/*
+	 * The near gateway may name its host's QPN, from CM or after a restart here: that is the
+	 * pairing.
+	 */
 	if (o->peer_qpn && rq->remote_qpn != o->peer_qpn) {
 		struct eng_key k = {rq->side.key.dst, rq->side.key.src, o->peer_qpn, rq->side.key.tenant};
 		struct eng_responder *rs = eng_responder_get(rq->side.e, &k, false, now);
@@ -227,8 +233,6 @@ void eng_requester_send_sync(
 	eng_requester_send_control(rq, &c, now);
 }
 
-/* Tells the near gateway how far its packets are delivered: never past a READ or ATOMIC whose answer is not
- * yet in its hands. */
 void eng_requester_report(struct eng_requester *rq, rwy_time now)
 {
 	uint64_t upto = rq->acked_seq;
@@ -272,8 +276,8 @@ bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq)
 }
 
 /*
- * The near gateway may begin to acknowledge. The first request counts as delivered only when it knows: else
- * the flow would look idle to it while its host, unacknowledged, sends again, and be taken for a new life.
+ * If the first request were reported before the SYNC, the flow would look idle to the near gateway
+ * while its host, still without ACK, resends. It would take that for a new connection.
  */
 void eng_requester_report_start(
     struct eng_requester *rq, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requester side's state table: in which state, on which event, what is done. The states themselves
- * change in eng_requester_enter. The table itself is in states.h.
+ * Events of the requester side: each calls the function that the table in states.h names for the
+ * state.
  */
 #include <assert.h>
 

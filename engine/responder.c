@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The responder side of a connection, from birth to end: it answers a local host's requests in the far host's
- * name. What to accept and what to say is roce/resp's decision; requests are request.c, answers answer.c.
+ * The responder side of a connection: creation, its flow to the far gateway, start and end.
+ * Requests are request.c; responses, control messages and ACKs are answer.c.
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
@@ -71,7 +71,6 @@ static void drop_kept_and_parked(struct eng_responder *rs)
 	rwy_bufq_drain(&rs->side.e->bufs, &rs->parked);
 }
 
-/* Gives up what is on its way to the far gateway. */
 void eng_responder_abort(struct eng_responder *rs, rwy_time now)
 {
 	if (!rs->requests)
@@ -100,7 +99,7 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 	if (eng_unpaired(&rs->side))
 		eng_count_half_open(rs, -1);
 	eng_remove(e, &rs->side);
-	/* The dirty list may still name it: leave a tombstone until the list is run. */
+	/* The dirty list may still name it: flush_dirty frees it then. */
 	rs->side.close_at = 0;
 	rs->side.e = NULL;
 	if (!rs->side.dirty)
@@ -115,7 +114,10 @@ size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out)
 	    .retry = rs->retry,
 	    .pmtu = (uint16_t)rs->resp.pmtu,
 	    .incarnation = rs->incarnation,
-	    /* Only what is known of this life: an older pairing may be somebody else's by now. */
+	    /*
+	     * Only of this incarnation: the QPN of an earlier pairing may be in use by another
+	     * host.
+	     */
 	    .peer_qpn = rs->resp.started || rs->side.state == ENG_R_RESUMING ? rs->local_qpn : 0,
 	    .vni = rs->side.tenant->cfg.vni,
 	    .key = rs->side.key,
@@ -129,7 +131,7 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 	uint8_t info[WAN_OPEN_MAX];
 	size_t len = eng_responder_open_info(rs, info);
 
-	if (!eng_wan(&rs->side)) { /* it failed with its tunnel, and begins again */
+	if (!eng_wan(&rs->side)) { /* it failed with its tunnel, and begins anew */
 		int to = eng_steer(
 		    rs->side.e, rs->side.key.tenant, &rs->side.key.src, &rs->side.key.dst, rs->side.key.qpn);
 
@@ -143,7 +145,6 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 	return true;
 }
 
-/* The connection begins (again) at this PSN. Until the far host has confirmed it nothing is acknowledged. */
 void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu, rwy_time now)
 {
 	if (rs->side.state != ENG_R_NEW) {
@@ -199,7 +200,7 @@ void eng_responder_fail(
 	eng_log_side(e, 1, &rs->side, why);
 	eng_responder_abort(rs, now);
 	rwy_bufq_drain(&e->bufs, &rs->parked);
-	/* The far gateway's word to begin will not come any more, and the error must go out. */
+	/* SYNC does not come any more, and the error must go out. */
 	if (rs->local_qpn && !rs->resp.started)
 		roce_resp_go(&rs->resp, 0);
 	roce_resp_fail(&rs->resp, psn, syndrome);
@@ -214,12 +215,13 @@ void eng_responder_refused(struct eng_responder *rs, rwy_time now)
 	rs->custody = 0;
 	rs->requests = NULL;
 	rs->ack_blocked = false;
-	/* Forgotten there for idleness or after a disconnect: the next request, if there is one, opens the
-	 * flow again. */
+	/* The far gateway forgot an idle or disconnected flow: the next request opens it again. */
 	if (nothing_lost || rs->side.close_at != RWY_NEVER)
 		return;
-	/* Nothing was acknowledged, and nobody could be told: its host sends all of it again, and it begins
-	 * anew. The other gateway may hear of the tenant only now. */
+	/*
+	 * Nothing was acknowledged, and without a QPN no error can go out. The host resends
+	 * everything, and the connection begins anew. The far gateway may get the tenant only now.
+	 */
 	if (rs->side.state == ENG_R_WAITING && !rs->local_qpn) {
 		eng_responder_free(rs, now);
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The responder side's state table: in which state, on which event, what is done. The states themselves
- * change in eng_responder_enter. The table itself is in states.h.
+ * Events of the responder side: each calls the function that the table in states.h names for the
+ * state.
  */
 #include <assert.h>
 
@@ -49,7 +49,7 @@ static void take_control(struct eng_responder *rs, struct rwy_buf *b, rwy_time n
 	}
 	rwy_buf_free(&e->bufs, b);
 	if (c.incarnation != rs->incarnation)
-		return; /* about an earlier incarnation of this flow */
+		return; /* of an earlier incarnation */
 	switch ((enum eng_ctrl_type)c.type) {
 	case ENG_CTRL_SYNC:
 		count_event(rs, ENG_RE_SYNC);
@@ -63,7 +63,7 @@ static void take_control(struct eng_responder *rs, struct rwy_buf *b, rwy_time n
 		count_event(rs, ENG_RE_FAIL);
 		table[rs->side.state].fail(rs, &c, now);
 		return;
-	case ENG_CTRL_RESUME: /* it goes the other way */
+	case ENG_CTRL_RESUME: /* only a near gateway sends it */
 		e->c.drop_tunnel_msg++;
 		return;
 	}
@@ -79,7 +79,7 @@ void eng_responder_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time
 		count_event(rs, ENG_RE_RESPONSE);
 		table[rs->side.state].response(rs, b, now);
 	}
-	/* Answers are in our hands: the far gateway need not keep them. */
+	/* The message is here: the far gateway may free it. */
 	if (rs->responses)
 		wan_rx_delivered(rs->responses, seq, now);
 	eng_dirty(&rs->side);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a local host answers to the requests that it was given, and its silence. */
+/* Responses of a local host to requests, and its silence. */
 #include "engine/requester.h"
 #include "engine/emit.h"
 
@@ -16,7 +16,9 @@ static enum eng_end end_reason(enum roce_reqr_end end)
 	rwy_unreachable();
 }
 
-/* The requests the host has acknowledged, and what else its answer meant. */
+/*
+ * Frees the requests that the host acknowledged, and ends the connection if the response says so.
+ */
 static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *act, rwy_time now)
 {
 	struct eng *e = rq->side.e;
@@ -37,7 +39,7 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 	}
 	if (e->rps && rq->bytes != before)
 		eng_rp_taken(rq, rq->bytes - before);
-	/* A doomed host's own NAK may be lost on the LAN, and it sends it once: what it means is known. */
+	/* The NAK to the fatal request is sent once and may be lost: silence means the same. */
 	if (rq->side.state == ENG_Q_ENDING && (act->failed || !rq->reqr.q.n))
 		eng_requester_fail(
 		    rq, rq->reqr.una, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS), ENG_END_LOST, now);
@@ -47,7 +49,10 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 	eng_dirty(&rq->side);
 }
 
-/* Tells the near gateway where the host stands, after its first answer in this incarnation. */
+/*
+ * The first response of an incarnation: SYNC or REWIND tells the near gateway where the host
+ * stands.
+ */
 static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
 {
 	bool aeth = pkt->info->flags & ROCE_F_AETH;
@@ -58,8 +63,10 @@ static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, r
 	roce_reqr_go(&rq->reqr);
 	if (aeth && roce_aeth_type(syn) == ROCE_AETH_NAK && roce_aeth_value(syn) == ROCE_NAK_PSN_SEQ &&
 	    pkt->psn != rq->reqr.una) {
-		/* Packets before our first were lost on the way to the near gateway: its host must send from
-		 * there. */
+		/*
+		 * Packets before the first were lost on the near gateway's LAN: its host must go
+		 * back.
+		 */
 		eng_requester_send_sync(rq, ENG_CTRL_REWIND, pkt->psn, msn, now);
 		eng_requester_begin(rq, pkt->psn, rq->reqr.pmtu, false);
 		rq->flow = ENG_FLOW_DISCARD;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * After a restart: the connections of an earlier process that the journal names are taken up. The far gateway
- * is asked whether anything is lost that their hosts were acknowledged (recover.c there).
+ * After a restart: connections of an earlier process are taken up from the journal. RESUME asks the
+ * far gateway whether a request is lost that a local host has an ACK for (recover.c answers there).
  */
 #include "engine/emit.h"
 #include "engine/responder.h"
@@ -41,7 +41,7 @@ static struct eng_responder *resume_connection(
 	rs->retry = j->retry;
 	eng_responder_enter(rs, ENG_R_RESUMING);
 	if (!eng_responder_open(rs, now) || !send_resume(rs, now)) {
-		rs->journal = NULL; /* the caller gives it back */
+		rs->journal = NULL; /* the caller releases the entry */
 		eng_responder_free(rs, now);
 		return NULL;
 	}
@@ -57,7 +57,10 @@ void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 	while ((j = eng_journal_next_orphan(e, vni, &cursor))) {
 		struct eng_key k = {j->src, j->dst, j->qpn, tenant};
 
-		/* Nonsense in the file, or a connection that is not ours any more, is as good as nothing. */
+		/*
+		 * An invalid entry, or one of a connection that is not this gateway's any more, is
+		 * released.
+		 */
 		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || eng_find(e, &k, false) ||
 		    !resume_connection(e, &k, j, now)) {
 			eng_journal_release(e, j);

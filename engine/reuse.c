@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request that does not fit the connection's PSNs: is it a duplicate, or the first of a new connection on a
- * QPN that its host uses again? The cases are a table in states.h.
+ * A request that does not fit its connection's PSNs is a duplicate, or the first of a new
+ * connection on a QPN that its host uses again. states.h has the table of cases; each function here
+ * is one.
  */
 #include "engine/responder.h"
 
-/* An ACK on the LAN and the host that takes it in; shorter than any host's timer. */
+/* An ACK takes less time to arrive and to be processed; shorter than any host's timer. */
 #define ACK_IN_FLIGHT (2 * RWY_MS)
 #define WIDE          (1 << 14) /* PSNs */
 
@@ -15,10 +16,11 @@ struct question {
 	const struct eng_responder *rs;
 	const struct roce_pkt *pkt;
 	enum roce_resp_verdict verdict;
-	bool late; /* two hosts cannot agree on a new connection in less than a round trip */
+	/* more than a round trip since the last packet: two hosts may have connected anew */
+	bool late;
 };
 
-/* The far host, which expects an earlier packet, may have said so, once, and not been heard. */
+/* The far host expects an earlier packet; its NAK, sent once, may have been lost. */
 static bool before_start(const struct question *q)
 {
 	const struct roce_resp *r = &q->rs->resp;
@@ -35,8 +37,8 @@ static bool in_custody(const struct question *q)
 }
 
 /*
- * The first packets of a new connection may be lost, and then it seems to begin in mid-message.
- * Acknowledging such a packet would hide the loss.
+ * A new connection whose first packets were lost seems to begin in mid-message. An ACK for such a
+ * packet would hide the loss.
  */
 static bool middle_late(const struct question *q)
 {
@@ -54,8 +56,9 @@ static bool stale(const struct question *q)
 }
 
 /*
- * Only this connection's first READ may be a new connection's, too. Soft-RoCE's timer runs from its first
- * packet on, whatever comes meanwhile: a slow host asks for responses that wait in its own receive queue.
+ * A repeated READ has the same address, length and rkey; only at the first PSN a new connection's
+ * READ may have them, too. Soft-RoCE's timer runs on while responses arrive, so a slow host repeats
+ * READs whose responses wait in its own receive queue.
  */
 static bool repeated_read(const struct question *q)
 {
@@ -83,8 +86,10 @@ static bool error_not_sent(const struct question *q)
 	       !roce_psn_after(q->pkt->psn, r->epsn);
 }
 
-/* The far host names a PSN once. This gateway's own NAK, made while the last requests of the connection
- * before were in custody, is no answer of the far host. */
+/*
+ * The gap begins at the first PSN of the incarnation: the far host named it, by REWIND. A NAK for a
+ * later PSN is this gateway's own and proves nothing.
+ */
 static bool gap_asked(const struct question *q)
 {
 	const struct eng_responder *rs = q->rs;
@@ -98,7 +103,7 @@ static bool gap_wide(const struct question *q)
 	return q->verdict == ROCE_RESP_GAP && roce_psn_diff(q->pkt->psn, q->rs->resp.epsn) >= WIDE;
 }
 
-/* It may be a retransmission after a timeout, which is rare enough to be asked about. */
+/* It may also be a retransmission after a timeout. That is rare, so the far host can be asked. */
 static bool late(const struct question *q)
 {
 	return q->late && (q->verdict == ROCE_RESP_GAP || q->verdict == ROCE_RESP_DUP ||

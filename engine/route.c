@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prefix match and flow owner: pure functions of the configuration. */
+/* Longest prefix match and the owner hash: pure functions. */
 #include "engine/steer.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b)
 
 	memcpy(x, a->b, 16);
 	memcpy(y, b->b, 16);
-	/* Sums and xors of both: the same whichever way round. */
+	/* Sums and xors are symmetric: both directions have one hash. */
 	h = (x[0] ^ y[0]) * 0x9fb21c651e98df25u + (x[1] ^ y[1]);
 	h += (x[1] + y[1]) * 0xc2b2ae3d27d4eb4fu;
 	h ^= h >> 29;

@@ -4,8 +4,7 @@
 #include "engine/emit.h"
 #include "roce/icrc.h"
 
-/* Ask only for what is missing of a READ: a new request that starts `skip` packets later (partial retry,
- * IBA 9.7.5). */
+/* Requests the rest of a READ, from response `skip` on (partial retry, IBA 9.7.5). */
 static void send_partial(struct eng_requester *rq, const struct roce_pkt *pkt, uint32_t skip)
 {
 	uint8_t out[ROCE_BUILD_MAX];
@@ -46,7 +45,7 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 		e->c.host_resent += tx[i].again;
 		bytes += b->len;
 		if (tx[i].skip || (tx[i].ack_req && !(bth[8] & 0x80))) {
-			/* Parsed when it came; it has not changed since. */
+			/* It parsed when it came, and has not changed since. */
 			if (roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK)
 				continue;
 			if (tx[i].skip) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections as the controller hears of them: a session opens when both QPNs are known. */
+/* Sessions, as the control center hears of connections: one opens when both QPNs are known. */
 #include "engine/session.h"
 
 #define SLOTS 4096 /* table slots looked at in one call, so that no call is long */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every change of state of a connection's two sides (docs/states.md). */
+/* Changes of state of a connection's two sides, checked against states.h (docs/states.md). */
 #include <assert.h>
 
 #include "engine/eng.h"

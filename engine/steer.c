@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steering: the tunnel that a connection goes through is the one assigned to its addresses (and its QP), or
- * else one that its prefix leads to. Asked once, when a side is made. Prefixes are route.c, tunnels tunnel.c.
+ * Steering: a connection takes the tunnel that is assigned to its QP or its addresses, else one of
+ * those with the longest prefix. Decided once, when a side is made. Prefixes are route.c, tunnels
+ * tunnel.c.
  */
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@
 /* Open addressing; a slot without a tunnel ends a search. */
 struct eng_ways {
 	uint32_t mask, n;
-	struct eng_way_cfg slot[]; /* tunnel + 1; 0: empty */
+	struct eng_way_cfg slot[]; /* its tunnel is one more than that assigned; 0: empty */
 };
 
 static uint32_t assignment_hash(
@@ -48,7 +49,7 @@ int eng_ways_new(struct eng_ways **out, const struct eng_way_cfg *v, unsigned n)
 		       !assignment_matches(&w->slot[at], v[i].vni, &v[i].src, &v[i].dst, v[i].dqpn))
 			at = (at + 1) & w->mask;
 		w->n += !w->slot[at].tunnel;
-		w->slot[at] = v[i]; /* of two the last */
+		w->slot[at] = v[i]; /* of two for one flow the last counts */
 		w->slot[at].tunnel = (uint8_t)(v[i].tunnel + 1);
 	}
 	*out = w;
@@ -80,9 +81,9 @@ static int assignment_find(
 }
 
 /*
- * Of several that lead there equally well one by their weights, the same for both directions of an address
- * pair; another weight moves only what it must (weighted rendezvous: each has as many draws as weight, at
- * most DRAWS, and the highest of all draws wins).
+ * One tunnel of the set, by weighted rendezvous hashing: each has as many draws as weight, scaled
+ * to at most DRAWS, and the highest of all draws wins. Both directions of an address pair choose
+ * the same tunnel; a changed weight moves only the pairs that it must. -1: the set is empty.
  */
 #define DRAWS 32
 
@@ -121,22 +122,22 @@ static int choose_by_weight(
 			}
 		}
 	}
-	return best >= 0 ? best : set ? __builtin_ctzll(set) : -1; /* all weights are 0 */
+	return best >= 0 ? best : set ? __builtin_ctzll(set) : -1; /* best < 0: all weights are 0 */
 }
 
-/* A pair of gateways in the race for a key. */
+/* The best pair of gateways so far in rendezvous hashing for a key. */
 struct winner {
 	uint64_t draw, cost, weight;
-	int who; /* -1: nobody yet */
+	int who; /* a number of the caller's; -1: no pair yet */
 };
 
-/* A pair takes part; the ids are in an order that both sites have. */
+/* Considers the pair of gateways a and b. Ordered ids give both sites the same draw. */
 static void consider_pair(struct winner *best, uint64_t key, uint64_t a, uint64_t b, uint64_t weight, int who)
 {
 	struct winner r = {
 	    .draw = rwy_spread_draw(key, a < b ? a : b, a < b ? b : a), .weight = weight, .who = who};
 
-	/* Less weight and a lower draw need no logarithm. */
+	/* A pair with less weight and a lower draw loses; that needs no logarithm. */
 	if (!weight || (best->who >= 0 && weight <= best->weight && r.draw < best->draw))
 		return;
 	r.cost = rwy_spread_cost(r.draw);
@@ -153,7 +154,7 @@ static bool peers_known(const struct eng *e, uint64_t set)
 	return e->cfg.gateway;
 }
 
-/* Those of the set that lead to this peer; *weight: of all of them. */
+/* The tunnels of the set to this peer; *weight is the sum of their weights. */
 static uint64_t tunnels_to_peer(const struct eng *e, uint64_t set, uint64_t peer, uint64_t *weight)
 {
 	uint64_t out = 0;
@@ -170,7 +171,7 @@ static uint64_t tunnels_to_peer(const struct eng *e, uint64_t set, uint64_t peer
 	return out;
 }
 
-/* The best of our own pairs; who: a tunnel to its peer. */
+/* The best pair of this gateway and a peer; who is a tunnel to that peer. */
 static struct winner own_winner(const struct eng *e, uint64_t set, uint64_t key, uint32_t times)
 {
 	struct winner best = {.who = -1};
@@ -186,7 +187,9 @@ static struct winner own_winner(const struct eng *e, uint64_t set, uint64_t key,
 	return best;
 }
 
-/* By the peer first, so that both sites choose the same pair of gateways; of several tunnels to it by draws.
+/*
+ * By peer first, so that both sites choose the same pair of gateways; then a tunnel to it by
+ * weight.
  */
 static int choose_tunnel(
     const struct eng *e, uint64_t set, const struct rwy_ip *local, const struct rwy_ip *remote)
@@ -225,7 +228,7 @@ int eng_steer(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, 
 		if (to < 0)
 			to = assignment_find(e->ways, t->cfg.vni, local, remote, 0);
 	}
-	/* What is assigned to a tunnel that goes, goes as if nothing were assigned. */
+	/* An assignment to a tunnel that is being removed does not count. */
 	if (to >= 0 && eng_tunnel_there(e, (unsigned)to))
 		return to;
 	return t ? choose_tunnel(e, tunnels_there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote)),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flow table: chained hash of both sides of connections, and the slabs they come from. Objects never
- * move. */
+/* The flow table, a chained hash of both sides of connections, and the slabs of their memory. */
 #include <stdlib.h>
 
 #include "engine/table.h"
@@ -19,7 +18,7 @@ uint32_t eng_key_hash(const struct eng_key *k, bool is_requester)
 
 	memcpy(w, &k->src, 16);
 	memcpy(w + 2, &k->dst, 16);
-	/* Asymmetric in src and dst: the two directions of a pair must not collide by construction. */
+	/* Asymmetric in src and dst: the two directions of a pair must not collide. */
 	w[0] = mix64(w[0] + 0x9e3779b97f4a7c15u * (k->qpn + ((uint64_t)k->tenant << 24) + 1)) ^ w[1];
 	w[2] = mix64(w[2] + w[0]) ^ w[3];
 	return (uint32_t)(mix64(w[2] * 0xc2b2ae3d27d4eb4fu + w[0]) + is_requester);
@@ -75,8 +74,9 @@ void *eng_slab_get(struct eng_slab *s)
 	void *p;
 
 	if (!s->free) {
-		/* A chunk at a time; the first word of a chunk links the chunks, the first of an object the
-		 * free list. */
+		/*
+		 * The first word of a chunk links the chunks, that of a free object the free list.
+		 */
 		uint8_t *c = calloc(1, 16 + SLAB_CHUNK * s->size);
 
 		if (!c)

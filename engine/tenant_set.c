@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tenant comes, or changes while its connections go on. */
+/* Adding a tenant, and changing one while its connections go on. */
 #include <stdlib.h>
 
 #include "engine/responder.h"
@@ -45,7 +45,7 @@ static bool grow_tenants(struct eng *e, uint32_t idx)
 	return true;
 }
 
-/* Its share of every tunnel. Only memory can be lacking: what is asked for was checked. */
+/* Sets its share of every tunnel. The share was checked, so only RWY_ENOMEM is possible. */
 static int set_tunnel_shares(struct eng *e, uint32_t idx, const struct wan_class_cfg *s)
 {
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants of this worker: by index here, by VNI between gateways. Each has its own address space: keys,
- * pairs, CM tables, routes and custody are its own. Tenant 0 is the plain LAN. How one comes and changes is
- * tenant_set.c.
+ * Tenants of an engine: by index here, by VNI between gateways. Each has an address space of its
+ * own: keys, pairs, CM table, prefixes, custody. Tenant 0 is the plain LAN. tenant_set.c adds and
+ * changes tenants.
  */
 #include <stdlib.h>
 
@@ -12,17 +12,18 @@
 #include "engine/table.h"
 #include "rwy/endian.h"
 
-#define TAG_LEN  4 /* the VNI in front of a best-effort packet */
-#define CM_SMALL 1024
+#define TAG_LEN  4    /* bytes of the VNI in front of a best-effort packet */
+#define CM_SMALL 1024 /* CM exchanges of a tenant; the plain LAN has as many as connections */
 
-/* --- life --- */
+/* --- creation and end --- */
 int eng_tenants_init(struct eng *e)
 {
 	struct eng_tenant *t = calloc(1, sizeof(*t));
 
 	e->tenant_slots = 16;
 	e->tenant =
-	    calloc(e->tenant_slots, sizeof(*e->tenant)); /* NOLINT(bugprone-sizeof-expression): pointers */
+	    /* NOLINT(bugprone-sizeof-expression): pointers */
+	    calloc(e->tenant_slots, sizeof(*e->tenant));
 	if (!t || !e->tenant) {
 		free(t);
 		e->tenant_slots = 0;
@@ -85,7 +86,7 @@ bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats
 	return true;
 }
 
-/* --- what is a tenant's own --- */
+/* --- CM table, prefixes and tags of a tenant --- */
 struct roce_cm_tab *eng_tenant_cm(struct eng *e, uint32_t tenant)
 {
 	struct eng_tenant *t = eng_tenant(e, tenant);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tunnels of this worker: they come with the configuration or later, change and go. What goes through them is
+ * Tunnels of an engine: added with the configuration or later, changed, removed. Their flows are
  * port.c.
  */
 #include <stdlib.h>
@@ -68,7 +68,7 @@ int eng_tunnels_init(struct eng *e, rwy_time now)
 		struct eng_tunnel_new *n;
 		int r;
 
-		if (!w->cc) /* a number that is free */
+		if (!w->cc) /* a free number */
 			continue;
 		if (!w->epoch)
 			w->epoch = eng_random(e) | 1;
@@ -97,7 +97,7 @@ void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune
 	wan_rx_credit(t->wan, tune->rx_window, tune->rx_bytes, now);
 }
 
-/* Its own flow, the last that is left. */
+/* Ends the management flows, the last ones of a tunnel. */
 static void end_mgmt_flows(struct eng_tunnel *t, rwy_time now)
 {
 	if (t->mgmt)

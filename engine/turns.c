@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests go to a local host at once, or in turns at the rate that it asked for (hostrate.c).
+ * Requests go to a local host at once, or in turns at the rate of its reaction point (hostrate.c).
  */
 #include "cc/guard.h"
 #include "engine/emit.h"
@@ -9,6 +9,7 @@
 #define TURN 4 /* packets of one flow in a row */
 
 /* --- sending --- */
+/* Sends until the rate is used up: TURN packets of each flow in turn. */
 static void send_turns(struct eng_rp *p, rwy_time now)
 {
 	struct eng_requester *rq;
@@ -32,6 +33,7 @@ static void send_turns(struct eng_rp *p, rwy_time now)
 	}
 }
 
+/* False: the host has no reaction point; nothing was sent. */
 static bool send_in_turn(struct eng_requester *rq, rwy_time now)
 {
 	struct eng_rp *p = eng_rp_find(rq->side.e, rq->side.key.tenant, &rq->side.key.dst);
@@ -68,7 +70,9 @@ void eng_requester_flush(struct eng_requester *rq, rwy_time now)
 {
 	if (!eng_requester_active(rq))
 		return;
-	/* An unpaired flow's first packet waits for its turn: the answer must name its owner with certainty.
+	/*
+	 * The first packet of an unpaired flow waits for its turn: its response must name the
+	 * owner.
 	 */
 	if (!eng_requester_answered(rq) && !rq->responder && rq->turn != ENG_TURN_OUT)
 		return;

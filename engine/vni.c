@@ -9,7 +9,7 @@ static uint32_t vni_hash(uint32_t vni)
 	return vni * 0x9e3779b1u >> 8;
 }
 
-/* A slot says only where to look: what it names may be gone, or have another VNI by now. */
+/* A slot is a hint: its tenant may be gone or have another VNI by now. */
 static void vni_put(struct eng *e, uint32_t idx)
 {
 	uint32_t at = vni_hash(e->tenant[idx]->cfg.vni) & e->vni_mask;
@@ -42,9 +42,9 @@ int eng_vni_rebuild(struct eng *e)
 	return 0;
 }
 
-/* e->ten[idx] has a VNI that it did not have. The whole table is looked at only when it is half full. */
 int eng_vni_enter(struct eng *e, uint32_t idx)
 {
+	/* At half full the table is built anew, without the slots of removed tenants. */
 	if (2 * (e->vni_used + 1) > e->vni_mask)
 		return eng_vni_rebuild(e);
 	vni_put(e, idx);

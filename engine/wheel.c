@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A coarse timer wheel for the requester sides' response timeouts: a slot is about a millisecond, arming and
- * disarming are O(1), and a requester side whose deadline only moves later is left where it is and looked at
- * again when its slot comes (most timeouts never fire).
+ * A coarse timer wheel for the response timers of requester sides. A slot is about a millisecond;
+ * arming and disarming are O(1). Most timers never fire: a side whose deadline moves later stays in
+ * its slot and is looked at when that comes.
  */
 #include "engine/table.h"
 
@@ -36,8 +36,8 @@ void eng_wheel_arm(struct eng_requester *rq, rwy_time at)
 	uint32_t slot;
 
 	if (at == RWY_NEVER)
-		return; /* lazily: if armed, the slot's turn finds nothing to do */
-	/* A deadline beyond the wheel is looked at once a turn. */
+		return; /* if it is armed, its slot will find nothing to do */
+	/* A deadline beyond the wheel is looked at once a revolution. */
 	at = rwy_time_min(rwy_time_max(at, first), last);
 	if (rq->wheel_at && rq->wheel_at <= at)
 		return;
@@ -57,7 +57,8 @@ void eng_wheel_run(struct eng *e, void (*due)(struct eng_requester *rq, rwy_time
 	uint64_t tick = now >> ENG_WHEEL_SHIFT;
 
 	if (tick > e->wheel_tick + ENG_WHEEL_SLOTS)
-		e->wheel_tick = tick - ENG_WHEEL_SLOTS; /* slept longer than a turn: each slot once */
+		/* more than a revolution is due: each slot once */
+		e->wheel_tick = tick - ENG_WHEEL_SLOTS;
 	while (e->wheel_tick < tick) {
 		uint32_t slot = (uint32_t)(++e->wheel_tick) & (ENG_WHEEL_SLOTS - 1);
 		struct eng_requester *rq;
