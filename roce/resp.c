@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RC responder: life of the object, path MTU, watermark, failure. Receiving is resp_recv.c, answering
- * resp_ack.c.
+ * RC responder: creation, path MTU, watermark, failure. Requests are resp_recv.c, responses and
+ * ACKs resp_ack.c.
  */
 #include "roce/resp.h"
 
@@ -53,7 +53,7 @@ void roce_resp_rewind(struct roce_resp *r, roce_psn epsn)
 	r->left = UINT32_MAX;
 	r->pmtu_wait = r->want_ack = r->dup_ack = false;
 	r->rd_head = r->rd_n = 0;
-	/* The host's error was found in what is forgotten now; it will come again. */
+	/* An error of the host was in what is forgotten now; the host sends it again. */
 	r->error = roce_resp_over(r) ? ROCE_RESP_REFUSED : ROCE_RESP_NO_ERROR;
 	r->fail_owed = r->fail_sent = false;
 	r->fail_psn = r->epsn;
@@ -105,22 +105,24 @@ void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome)
 		if (roce_psn_after(psn, unserved))
 			psn = unserved;
 	}
-	if (roce_psn_before(psn, r->acked)) { /* too late for its own error: the next one pays */
+	if (roce_psn_before(psn, r->acked)) { /* it has its ACK: the next request gets an error */
 		psn = r->acked;
 		syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP);
 	}
 	if (roce_psn_after(psn, r->epsn))
 		psn = r->epsn;
 	if (r->error == ROCE_RESP_HELD &&
-	    roce_psn_before(r->fail_psn, psn)) { /* the host's own error stands before it */
+	    roce_psn_before(r->fail_psn, psn)) { /* an error of the host is before it */
 		psn = r->fail_psn;
 		syndrome = r->fail_syndrome;
 	}
 	r->error = ROCE_RESP_REFUSED;
 	r->fail_psn = psn;
 	r->fail_syndrome = syndrome;
-	/* A NAK of a PSN that was never sent would be a ghost (IBA 9.7.6.1): with nothing there it waits for
-	 * the next request. */
+	/*
+	 * A NAK of a PSN that was never sent would be a ghost (IBA 9.7.6.1): it waits for the next
+	 * request.
+	 */
 	r->fail_owed = r->fail_owed || psn != r->epsn;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RC responder: what goes back to the host. Which responses of the far host are the next (READ, ATOMIC), and
- * which ACK or NAK may be sent now (IBA 9.7.5.1).
+ * RC responder, the way back to the host: which response of the far host is the next one (READ,
+ * ATOMIC), and which ACK or NAK may go now (IBA 9.7.5.1).
  */
 #include "roce/resp_int.h"
 
@@ -24,10 +24,10 @@ static bool kind_ok(const struct roce_resp_rd *d, uint8_t opcode)
 	return roce_op(opcode)->op == (d->atomic ? ROCE_OP_ATOMIC_ACK : ROCE_OP_READ_RESP);
 }
 
-/* A response acknowledges everything up to itself (IBA 9.7.5.1.2). */
+/* The response goes to the host, which acknowledges everything up to it (IBA 9.7.5.1.2). */
 static void served(struct roce_resp *r, struct roce_resp_rd *d)
 {
-	roce_resp_allow(r, d->psn, d->msn_before); /* the far host answered it, so it has all before it */
+	roce_resp_allow(r, d->psn, d->msn_before); /* the far host has everything before it */
 	d->served++;
 	r->acked = r->resp_end = roce_psn_add(d->psn, d->served);
 	if (r->want_ack && roce_psn_before(r->want_psn, r->acked))
@@ -54,7 +54,8 @@ enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint
 	if (psn != next || !kind_ok(d, opcode) || roce_resp_over(r))
 		return ROCE_RESP_UNEXPECTED;
 	if (r->pmtu_wait && r->rd_n == 1) {
-		if (opcode != ROCE_RC_READ_RESP_ONLY) /* without its path MTU the count stays unknown */
+		/* without its path MTU the count stays unknown */
+		if (opcode != ROCE_RC_READ_RESP_ONLY)
 			return ROCE_RESP_UNEXPECTED;
 		roce_resp_pmtu_least(r, d->dma_len);
 		roce_resp_read_counted(r, d); /* cnt is 1 */
@@ -69,7 +70,10 @@ enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint
 	return ROCE_RESP_SERVE;
 }
 
-/* The error NAK: once when it happens, then once for each flush after which the host asked again. */
+/*
+ * The error NAK: once when the connection ends, then once for each turn in which the host sent
+ * again.
+ */
 static bool flush_fail(struct roce_resp *r, struct roce_resp_out *out)
 {
 	roce_msn msn;
@@ -83,15 +87,15 @@ static bool flush_fail(struct roce_resp *r, struct roce_resp_out *out)
 	r->fail_owed = false;
 	r->fail_sent = true;
 	r->want_ack = r->dup_ack = false;
-	roce_resp_point(
-	    r, &msn); /* exact but when psn is not the point: then near enough, the connection is over */
+	/* Where psn is not the point this MSN may be wrong; after the error it does not matter. */
+	roce_resp_point(r, &msn);
 	*out = (struct roce_resp_out){r->fail_psn, r->fail_psn == r->epsn ? r->msn : msn, r->fail_syndrome};
 	if (roce_psn_after(r->fail_psn, r->acked))
 		r->acked = r->fail_psn;
 	return true;
 }
 
-/* PSN sequence NAK at epsn. It acknowledges all before, so all before must be ackable. */
+/* PSN sequence NAK at epsn. It acknowledges everything before, so all that must be allowed. */
 static bool flush_nak(struct roce_resp *r, struct roce_resp_out *out, rwy_time now)
 {
 	roce_msn msn;
@@ -107,9 +111,9 @@ static bool flush_nak(struct roce_resp *r, struct roce_resp_out *out, rwy_time n
 }
 
 /*
- * A plain ACK. Never one whose PSN belongs to a READ or an ATOMIC: some requesters (Soft-RoCE) would take it
- * for the answer and complete the request without its data. So where the last thing before the point was
- * answered by a response, a duplicate is acknowledged at its own PSN.
+ * A plain ACK. Its PSN must not belong to a READ or an ATOMIC: some requesters (Soft-RoCE) would
+ * complete that request without its data. So where a response stands right before the point, a
+ * duplicate gets an ACK with its own PSN.
  */
 static bool flush_ack(struct roce_resp *r, struct roce_resp_out *out)
 {

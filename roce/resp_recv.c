@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RC responder: a request packet becomes a verdict (IBA 9.7.4.1). The order of checks is the standard's: PSN,
- * opcode sequence, length. What is sent for it is decided in resp_ack.c.
+ * RC responder: the verdict on a request packet (IBA 9.7.4.1). Checks have the standard's order:
+ * PSN, opcode sequence, length. resp_ack.c decides what is sent for it.
  */
 #include <stdlib.h>
 
 #include "roce/resp_int.h"
 
 #define DMA_MAX   (1u << 31)     /* IBA 9.7.4.1.6: a message has at most 2^31 bytes */
-#define NAK_AGAIN (100 * RWY_MS) /* a gap that still stands is told again */
+#define NAK_AGAIN (100 * RWY_MS) /* after so long a gap gets another NAK */
 #define PMTU_MAX  4096u
 
-/* PSNs from the oldest that is not done with to epsn. */
+/* PSNs from the oldest one without ACK or response to epsn. */
 static uint32_t outstanding(const struct roce_resp *r)
 {
 	roce_psn oldest = r->acked;
@@ -45,7 +45,8 @@ void roce_resp_read_counted(struct roce_resp *r, struct roce_resp_rd *d)
 {
 	r->pmtu_wait = false;
 	if (d->cnt - 1 > ROCE_RESP_SPAN - outstanding(r)) {
-		d->cnt = 1; /* nobody can number these responses: epsn stays behind the request */
+		/* the PSN space is too small for its responses: epsn stays behind the request */
+		d->cnt = 1;
 		r->rd_n--;
 		roce_resp_host_error(r, d->psn);
 		return;
@@ -72,8 +73,10 @@ static bool rd_grow(struct roce_resp *r)
 	return true;
 }
 
-/* The host asks for the rest of a READ that is not answered completely: the response there starts a new
- * series. */
+/*
+ * The host repeats the rest of a READ that still gets responses: the one at psn begins a new
+ * series.
+ */
 static void note_restart(struct roce_resp *r, roce_psn psn)
 {
 	for (uint16_t i = 0; i < r->rd_n; i++) {
@@ -87,8 +90,10 @@ static void note_restart(struct roce_resp *r, roce_psn psn)
 	}
 }
 
-/* PSN before the expected one: a duplicate (IBA 9.7.5.1.5, C9-105 SEND and WRITE, C9-106 READ, C9-110
- * ATOMIC). */
+/*
+ * PSN before the expected one: a duplicate (IBA 9.7.5.1.5; C9-105 SEND, WRITE; C9-106 READ; C9-110
+ * ATOMIC).
+ */
 static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
 {
 	roce_psn point;
@@ -102,7 +107,7 @@ static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roc
 		if (r->pmtu || len <= r->pmtu_min)
 			act->psn_cnt = roce_read_packets(len, r->pmtu ? r->pmtu : r->pmtu_min);
 		note_restart(r, pkt->psn);
-		if (act->psn_cnt > room) /* C9-106: may not ask for more than the original did */
+		if (act->psn_cnt > room) /* C9-106: no more than the original request */
 			act->psn_cnt = room;
 		return;
 	}
@@ -116,14 +121,14 @@ static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roc
 		if (!r->dup_ack || roce_psn_after(pkt->psn, r->dup_psn))
 			r->dup_psn = pkt->psn;
 		r->dup_ack = true;
-	} else if (pkt->ack_req) { /* not ackable yet: silence now, the ACK comes when it may */
+	} else if (pkt->ack_req) { /* no ACK is allowed yet: it goes when it is */
 		if (!r->want_ack || roce_psn_after(pkt->psn, r->want_psn))
 			r->want_psn = pkt->psn;
 		r->want_ack = true;
 	}
 }
 
-/* Payload against path MTU and position (IBA 9.7.4.1.6). Learns the path MTU from a FIRST or MIDDLE. */
+/* The payload fits path MTU and position (IBA 9.7.4.1.6). A FIRST or MIDDLE shows the path MTU. */
 static bool length_ok(struct roce_resp *r, const struct roce_pkt *pkt)
 {
 	uint32_t n = pkt->payload_len;
@@ -155,7 +160,7 @@ static bool dma_ok(struct roce_resp *r, const struct roce_pkt *pkt)
 		if (r->left > DMA_MAX)
 			return false;
 	}
-	if (r->left == UINT32_MAX) /* we joined in the middle of this message */
+	if (r->left == UINT32_MAX) /* the beginning of this message was not seen */
 		return true;
 	if (roce_op_ends(pkt->info)) {
 		bool fits = pkt->payload_len == r->left;
@@ -169,7 +174,7 @@ static bool dma_ok(struct roce_resp *r, const struct roce_pkt *pkt)
 	return true;
 }
 
-/* Does the packet follow the one before (IBA 9.7.4.1.3)? */
+/* The opcode may follow the one before (IBA 9.7.4.1.3). */
 static bool sequence_ok(const struct roce_resp *r, const struct roce_pkt *pkt)
 {
 	const struct roce_opinfo *i = pkt->info;
@@ -182,7 +187,7 @@ static bool sequence_ok(const struct roce_resp *r, const struct roce_pkt *pkt)
 	return r->msg == i->op || r->msg == ROCE_RESP_JOINED;
 }
 
-/* READ or ATOMIC in order: remember what has to be answered. */
+/* READ or ATOMIC in order: its responses are expected from now on. */
 static enum roce_resp_verdict accept_rd(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
 {
@@ -209,6 +214,7 @@ static enum roce_resp_verdict accept_rd(
 	return ROCE_RESP_ACCEPT;
 }
 
+/* SEND or WRITE in order. */
 static enum roce_resp_verdict accept_data(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
 {
@@ -240,14 +246,17 @@ static enum roce_resp_verdict recv_expected(
 		                                                                    : accept_rd(r, pkt, act);
 	if (v == ROCE_RESP_ACCEPT) {
 		act->msn = r->msn;
-		r->gap = ROCE_RESP_NO_GAP; /* the gap, if there was one, is closed */
+		r->gap = ROCE_RESP_NO_GAP; /* a gap is closed */
 	} else if (v != ROCE_RESP_TOO_MANY) {
 		roce_resp_host_error(r, pkt->psn);
 	}
 	return v;
 }
 
-/* PSN ahead of the expected one (IBA 9.7.4.1.2, 9.7.5.1.3): one NAK a gap, again when it stands for long. */
+/*
+ * PSN ahead of the expected one (IBA 9.7.4.1.2, 9.7.5.1.3): one NAK for a gap, another after
+ * NAK_AGAIN.
+ */
 static void recv_ahead(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
@@ -265,16 +274,18 @@ void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce
 	    !roce_op_is_request(pkt->info)) /* IBA 9.6.1: not for this QP's type */
 		return;
 	if (ahead < 0 && ((pkt->psn - r->start) & ROCE_PSN_MASK) >= ((r->epsn - r->start) & ROCE_PSN_MASK))
-		return; /* never sent in this life (IBA 9.7.2: outside the valid duplicate region) */
-	/* The question that could not be answered may have come late: the host has its answer and would not
-	 * hear a NAK of it. Where it stands is what it goes back to first; all before is acknowledged. */
+		return; /* IBA 9.7.2: outside the valid duplicate region */
+	/*
+	 * The repeated READ that got the error may have come late: a host that has its responses
+	 * ignores a NAK of that PSN. So the error moves to the PSN that the host resends first.
+	 */
 	if (r->error == ROCE_RESP_GONE && !r->fail_owed && roce_psn_after(pkt->psn, r->fail_psn))
 		r->fail_psn = roce_psn_after(pkt->psn, r->acked) ? r->acked : pkt->psn;
 	if (r->error != ROCE_RESP_NO_ERROR && !roce_psn_before(pkt->psn, r->fail_psn)) {
 		act->verdict = ROCE_RESP_FAILED;
 		r->fail_owed = true;
-	} else if (ahead < 0) { /* also after an error: a lost response must be replayed before the NAK can be
-		                   heard */
+	} else if (ahead < 0) {
+		/* After an error, too: without a lost response the host ignores the NAK. */
 		recv_dup(r, pkt, act);
 		r->fail_owed = r->fail_owed || (r->fail_sent && r->dup_ack);
 	} else if (r->pmtu_wait) {
