@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RC requester: the queue in custody, its positions, window and timers. What is sent is reqr_send.c, what the
- * host answers reqr_recv.c.
+ * RC requester: the queue in custody, its positions, window and timers. Sending is reqr_send.c,
+ * responses are reqr_recv.c.
  */
 #include "roce/reqr.h"
 
@@ -12,9 +12,9 @@
 
 #define WINDOW_START 32u
 #define WINDOW_MAX   4096u
-#define UNFAIR       2u             /* a host may answer others' READs first, twice over */
-#define BUSY_MAX     (10 * RWY_SEC) /* it is not waited for longer, whatever it owes */
-#define ALIVE_TRIES  2u             /* repeats to a host that answers others, before they back off */
+#define UNFAIR       2u             /* a host may take twice its share of time for others' READs */
+#define BUSY_MAX     (10 * RWY_SEC) /* longest time allowed for READs that the host owes */
+#define ALIVE_TRIES  2u             /* timeouts without back-off while the host answers others */
 
 void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg)
 {
@@ -63,7 +63,7 @@ void roce_reqr_settle(struct roce_reqr *r, uint64_t bytes)
 	roce_reqr_host_settled(r->host, bytes);
 }
 
-/* The BTH of a packet in custody, when at least `need` bytes from it on are there. */
+/* The BTH of a packet in custody; NULL: fewer than `need` bytes from it on. */
 static const uint8_t *bth_of(const struct rwy_buf *b, uint32_t need, uint32_t *ip_len)
 {
 	uint32_t hlen;
@@ -101,7 +101,7 @@ void roce_reqr_set_count(struct roce_reqr *r, struct rwy_buf *b, uint32_t cnt)
 	if (r->next == b)
 		return;
 	r->nxt = r->tail;
-	r->high = r->tail; /* it was sent, and nothing can be behind it */
+	r->high = r->tail; /* it was sent, and nothing behind it can be queued */
 }
 
 void roce_reqr_learn_pmtu(struct roce_reqr *r, uint32_t pmtu)
@@ -113,7 +113,7 @@ void roce_reqr_learn_pmtu(struct roce_reqr *r, uint32_t pmtu)
 		roce_reqr_set_count(r, r->q.tail, roce_read_packets(roce_reqr_read_len(r->q.tail), pmtu));
 }
 
-/* A request behind a READ of unknown count: its PSN tells the count, if any path MTU gives that count. */
+/* The PSN of a request behind a READ of unknown count gives the count, if it fits a path MTU. */
 static bool count_fits(const struct rwy_buf *read, uint32_t cnt)
 {
 	uint32_t len = roce_reqr_read_len(read);
@@ -182,7 +182,7 @@ void roce_reqr_go_back(struct roce_reqr *r)
 	r->nxt = r->una;
 	r->inflight = 0;
 	r->since_ackreq = 0;
-	r->sample_at = 0; /* Karn: what is sent again tells no round-trip time */
+	r->sample_at = 0; /* Karn: a retransmission gives no RTT sample */
 	r->deadline = RWY_NEVER;
 }
 
@@ -196,8 +196,10 @@ void roce_reqr_cut(struct roce_reqr *r)
 	r->credit = 0;
 }
 
-/* A host that answers others is not overrun: then one lost packet is asked for again without delay. It is
- * not the queue pair's sign of life, though, which may be gone: more repeats than a few back off. */
+/*
+ * A host that answers other queue pairs is not overrun, so a lost packet is sent again without
+ * delay. But this queue pair may be gone, so more than a few timeouts back off.
+ */
 static unsigned back_off(const struct roce_reqr *r)
 {
 	bool alive = r->host && r->host->heard > r->waits;
@@ -218,8 +220,10 @@ static rwy_dur rto(const struct roce_reqr *r, unsigned doubled)
 	return t < r->cfg.rto_max ? t : r->cfg.rto_max;
 }
 
-/* How long the host may be busy with READs before it answers: those that it owed when the timer began, or
- * owes now. An ACK waits behind their responses at most for its turn in the host's send queue. */
+/*
+ * The time that the host may be busy with READs before it answers: those owed when the timer began,
+ * or owed now. An ACK waits at most for its turn in the host's send queue.
+ */
 static rwy_dur busy(const struct roce_reqr *r)
 {
 	rwy_dur t = UNFAIR * roce_reqr_host_busy(r->host, r->before);
@@ -228,7 +232,7 @@ static rwy_dur busy(const struct roce_reqr *r)
 	return t < most ? t : most;
 }
 
-/* When the timer is looked at: whether the host lives is known only then. */
+/* When the timer is looked at: with a shared host the back-off is known only then. */
 static rwy_time look_at(const struct roce_reqr *r, rwy_time now)
 {
 	return now + rto(r, r->host ? 0 : r->retry_count);
@@ -241,8 +245,10 @@ static void wait_anew(struct roce_reqr *r, rwy_time now)
 	r->deadline = look_at(r, now);
 }
 
-/* The timer was set for the least time. Now that it is due, what the host owes decides; what that is may
- * change, so it is asked again after that time at most. */
+/*
+ * The timer was set for the shortest time. When it is due, the bytes that the host owes decide.
+ * They may change, so it is looked at again.
+ */
 static bool timed_out(struct roce_reqr *r, rwy_time now)
 {
 	rwy_time at;
@@ -256,7 +262,7 @@ static bool timed_out(struct roce_reqr *r, rwy_time now)
 	return false;
 }
 
-/* Smoothed round-trip time as RFC 6298 2.3 has it. */
+/* Smoothed round-trip time (RFC 6298, 2.3). */
 static void rtt_sample(struct roce_reqr *r, rwy_dur rtt)
 {
 	rwy_dur d;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requester half of RC (IBA 9.7.5): faces a local responder and gives it the far host's requests, in PSN
- * order, as often as it takes.
+ * RC requester (IBA 9.7.5): gives the remote host's requests to a local responder, "the host", in
+ * PSN order, and sends them again until they are acknowledged.
  *
- * It owns the requests it was given (custody) until the host acknowledged them: handles ACK, coalesced ACK,
- * PSN sequence NAK, RNR NAK, implied NAK, lost responses (partial READ), timeouts. It decides: what to send
- * leaves through roce_reqr_send as records, what happened through struct roce_reqr_act. Requests keep the PSN
- * they came with. One thread per object.
+ * It owns a request (custody) from roce_reqr_push until the host acknowledged it. It handles ACK,
+ * coalesced ACK, PSN sequence NAK, RNR NAK, implied NAK, lost READ responses and timeouts. It
+ * decides and does not act: roce_reqr_send returns what to send, struct roce_reqr_act what a
+ * response or a timer means. Requests keep their PSNs.
+ *
+ * Thread: one for each object. Sizes are bytes, times nanoseconds.
  */
 #ifndef ROCE_REQR_H
 #define ROCE_REQR_H
@@ -23,102 +25,125 @@
 struct roce_reqr_cfg {
 	uint32_t window_max; /* request packets in flight to the host, 1 .. 4096 */
 	uint8_t rnr_retry;   /* 0..6, 7 = without limit (IBA 9.7.5.2.8) */
-	uint8_t
-	    retry; /* timeouts in a row that are answered by sending again; the next one gives up; 1..255 */
-	rwy_dur rto_min; /* floor of the response timeout, without what the host has to answer before */
+	/* timeouts in a row after which it resends, 1..255; the next one gives up */
+	uint8_t retry;
+	/* bounds of the response timeout, without the time for READs before it */
+	rwy_dur rto_min;
 	rwy_dur rto_max;
 };
-void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg); /* 128, 7, 7, 50 ms, 1 s */
+/* 128, 7, 7, 50 ms, 1 s. */
+void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg);
 
 struct roce_reqr {
 	struct roce_reqr_cfg cfg;
-	struct rwy_bufq q;    /* unacknowledged and unsent, PSN order */
-	struct rwy_buf *next; /* first of q not (or no longer) in flight; NULL: all sent */
+	struct rwy_bufq q;    /* requests without ACK, sent or not, in PSN order */
+	struct rwy_buf *next; /* first of q that is not in flight; NULL: all are */
 	uint32_t inflight;    /* packets of q before next */
-	roce_psn una;         /* oldest unacknowledged PSN; inside a READ: the next response expected */
-	roce_psn nxt;         /* PSN of `next`: all before are in flight */
-	roce_psn high;        /* end of what was ever sent */
-	roce_psn tail;        /* PSN that the next push must have */
-	uint32_t pmtu;        /* 0 until known; learned from payloads and responses */
-	uint32_t window;      /* adaptive, <= cfg.window_max: halves on loss, grows by ACKs */
-	uint32_t credit;      /* fraction of window growth, packets acked */
-	roce_psn recover;     /* window was cut: not again before una passes this */
+	/* oldest unacknowledged PSN; inside a READ the next response expected */
+	roce_psn una;
+	roce_psn nxt;     /* PSN of `next`: all before it are in flight */
+	roce_psn high;    /* end of what was ever sent */
+	roce_psn tail;    /* PSN that the next push must have */
+	uint32_t pmtu;    /* path MTU, from payloads and responses; 0: not known yet */
+	uint32_t window;  /* packets, <= cfg.window_max: halves at a loss, grows by ACKs */
+	uint32_t credit;  /* packets acknowledged towards the next growth by one */
+	roce_psn recover; /* the window was cut: not again before una is here */
 	bool recovering;
 	uint32_t since_ackreq; /* packets sent since the last with AckReq */
 	uint8_t rnr_count, retry_count;
 	bool failed;
-	bool resumed;  /* after a gateway restart: the host may have seen more than we sent; ACKs ahead are
-	                  honest */
-	bool nak_seen; /* one go-back per gap: ignore further NAKs of the same PSN until progress */
+	/*
+	 * After a gateway restart: the host may have more than was sent here, and ACKs ahead are
+	 * valid.
+	 */
+	bool resumed;
+	/* it went back for this gap: NAKs of the same PSN are ignored until progress */
+	bool nak_seen;
 	rwy_time rnr_until; /* 0: not waiting */
-	rwy_time deadline;  /* the response timeout is looked at; RWY_NEVER when nothing is in flight */
-	rwy_time waits;     /* it runs since then */
-	struct roce_reqr_host *host; /* shared with other requesters of it; NULL: none. roce_reqr_share */
-	uint64_t owed;               /* bytes it owes us: READs in flight */
-	uint64_t before;             /* bytes it owed all when the timer began */
-	rwy_time sample_at;          /* RTT sample under way: sent time, 0 none */
+	/* when the response timer is looked at; RWY_NEVER: nothing is in flight */
+	rwy_time deadline;
+	rwy_time waits;              /* when that timer began */
+	struct roce_reqr_host *host; /* shared by the requesters of a host; NULL: none */
+	uint64_t owed;               /* bytes of READ responses that the host owes this requester */
+	uint64_t before;             /* bytes that it owed all requesters when the timer began */
+	/* when the packet of the RTT sample under way was sent; 0: none */
+	rwy_time sample_at;
 	roce_psn sample_psn;
 	rwy_dur srtt, rttvar;
 	roce_msn host_msn; /* from the last AETH */
-	bool probe;        /* unpaired: only the first packet may be in flight, AckReq set */
+	bool probe;        /* unpaired: only the first packet may be in flight, with AckReq */
 	uint64_t sent, resent, rnr_naks, seq_naks, timeouts, implied_naks; /* counters, monotonic */
 };
 
+/* An empty queue from PSN `first` on; cfg is copied. pmtu: 0 when not known. */
 void roce_reqr_init(struct roce_reqr *r, const struct roce_reqr_cfg *cfg, roce_psn first, uint32_t pmtu);
+/* Frees the queued requests to bufs. */
 void roce_reqr_fini(struct roce_reqr *r, const struct rwy_bufs *bufs);
-/* Before anything is sent. The record outlives roce_reqr_fini. */
+/*
+ * Before anything is sent: shares the host's record, which must outlive roce_reqr_fini. NULL
+ * allowed.
+ */
 void roce_reqr_share(struct roce_reqr *r, struct roce_reqr_host *host);
 
-/* A request from the WAN: b->psn, psn_cnt (0: READ of unknown count), opcode, msn set; b->data is the packet
- * from the IP header. */
+/*
+ * A request from the WAN. The caller sets b->psn, psn_cnt (0: a READ of unknown count), opcode and
+ * msn; b->data is the packet from its IP header on.
+ */
 enum roce_reqr_push {
-	ROCE_REQR_PUSHED, /* ownership taken */
-	ROCE_REQR_OLD,    /* PSN before tail: we have it; the caller keeps and frees b */
-	ROCE_REQR_HOLE, /* PSN after tail: data was lost in a gateway crash; the caller keeps b and must fail
-	                   the connection */
+	ROCE_REQR_PUSHED, /* b is the requester's */
+	ROCE_REQR_OLD,    /* PSN before tail: it is here already; b stays the caller's */
+	/*
+	 * PSN after tail: requests were lost in a gateway crash. b stays the caller's, who must end
+	 * this.
+	 */
+	ROCE_REQR_HOLE,
 };
 enum roce_reqr_push roce_reqr_push(struct roce_reqr *r, struct rwy_buf *b);
 
-/* What to put on the LAN now. */
+/* A packet to send to the host. */
 struct roce_reqr_tx {
-	struct rwy_buf *b; /* stays owned by the requester: reference it or copy it */
-	bool ack_req;      /* BTH AckReq must be set in what goes out */
-	bool again;        /* not the first transmission */
-	uint32_t skip; /* READ: that many response packets are here already: ask only for the rest (partial
-	                  READ); 0 = as is */
+	struct rwy_buf *b; /* stays the requester's: the caller references or copies it */
+	bool ack_req;      /* BTH AckReq must be set in the packet sent */
+	bool again;        /* a retransmission */
+	uint32_t skip;     /* READ: responses that are here already; the packet requests the rest */
 };
+/* Fills in up to max packets that may go now and counts them as sent; returns how many. */
 unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned max, rwy_time now);
 
-/* How a connection ended. */
+/* The reason for which a connection ended. */
 enum roce_reqr_end {
 	ROCE_REQR_REFUSED,   /* the host answered with a fatal NAK */
 	ROCE_REQR_SILENT,    /* retry count exceeded */
 	ROCE_REQR_NOT_READY, /* RNR retry count exceeded */
 };
-/* For the log: "remote access error", "retry count exceeded", ... */
+/* Static text for the log: "remote access error", "retry count exceeded", ... */
 const char *roce_reqr_end_name(enum roce_reqr_end end, uint8_t syndrome);
 
-/* A response packet of the host with a good ICRC (ACK, NAK, RNR NAK, READ RESPONSE x, ATOMIC ACK), or time
- * passing. */
+/* The outcome of a response or a timer, for the caller to carry out. */
 struct roce_reqr_act {
-	struct rwy_bufq done; /* acknowledged requests, PSN order: ownership moves to the caller */
-	bool forward;         /* this response goes to the far host: the next of the oldest READ/ATOMIC */
+	struct rwy_bufq done; /* acknowledged requests in PSN order, now the caller's */
+	/* this response is the next of the oldest READ or ATOMIC: to the remote host */
+	bool forward;
 	bool progress;
-	bool failed;           /* the connection is over: */
-	uint8_t fail_syndrome; /*   AETH syndrome to give the far host */
-	roce_psn fail_psn;     /*   the request that failed */
-	enum roce_reqr_end end;
-	const char
-	    *drop; /* counter name when the packet was ignored: "ghost_ack", "old_response", ... else NULL */
+	bool failed;            /* the connection is over, with the next three fields */
+	uint8_t fail_syndrome;  /* AETH syndrome for the remote host */
+	roce_psn fail_psn;      /* the request that failed */
+	enum roce_reqr_end end; /* the reason */
+	const char *drop;       /* why the packet was ignored, as a counter's name; else NULL */
 };
+/* A response of the host with a good ICRC: ACK, NAK, RNR NAK, READ RESPONSE or ATOMIC ACK. */
 void roce_reqr_recv(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now);
+/* The time of roce_reqr_next() has come. */
 void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now);
-rwy_time roce_reqr_next(const struct roce_reqr *r); /* RWY_NEVER: nothing to do for time's sake */
+/* When roce_reqr_tick() must be called at the latest; RWY_NEVER: no timer runs. */
+rwy_time roce_reqr_next(const struct roce_reqr *r);
 
-/* Answers to the oldest request from this PSN on went down with who asked: they are asked for again. */
+/*
+ * Responses to the oldest request from this PSN on were lost behind this gateway: it is sent again.
+ */
 void roce_reqr_reread(struct roce_reqr *r, roce_psn from);
 
-/* The pairing is known: leave probe mode. */
+/* The host has answered: leaves probe mode. */
 void roce_reqr_go(struct roce_reqr *r);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host that several requesters ask: what it owes, its pace. Time is counted a unit of bytes, so that
- * nothing here divides. */
+/*
+ * The record of a host: bytes owed and pace. The pace is a time for each unit of bytes: no
+ * division.
+ */
 #include "roce/reqr_host.h"
 
 #define UNIT_BITS 16
 #define UNIT      (1u << UNIT_BITS)
-#define RISE_BITS 2 /* a slower host is believed soon, a faster one late: a timer too early costs a copy */
+#define RISE_BITS 2 /* a slower pace counts soon, a faster one late: an early timer costs a copy */
 #define FALL_BITS 4
-#define JUMP      4             /* one pause of a host is not its pace */
-#define PACE_MAX  (4 * RWY_SEC) /* both bound a product to 64 bits */
+#define JUMP      4             /* a unit counts at most so many paces: one pause is not the pace */
+#define PACE_MAX  (4 * RWY_SEC) /* with BYTES_MAX it bounds a product to 64 bits */
 #define BYTES_MAX ((uint64_t)1 << 31)
 
 void roce_reqr_host_heard(struct roce_reqr_host *h, rwy_time now)
@@ -21,12 +23,14 @@ void roce_reqr_host_asked(struct roce_reqr_host *h, uint32_t bytes, rwy_time now
 {
 	if (!h)
 		return;
-	if (!h->owed) /* it was idle: that time is not of the unit */
+	if (!h->owed) /* it was idle, which does not count for the unit */
 		h->since = h->read_at > h->since ? h->since + (now - h->read_at) : now;
 	h->owed += bytes;
 }
 
-/* The time of the unit under way, up to the last response: a slow host is known before it is complete. */
+/*
+ * The time of the unit under way up to the latest response: shows a slow host before the unit ends.
+ */
 static rwy_dur under_way(const struct roce_reqr_host *h)
 {
 	rwy_dur t = h->read_at > h->since ? h->read_at - h->since : 0;

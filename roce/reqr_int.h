@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the RC requester share and nobody else needs. */
+/* Shared by the files of the RC requester. */
 #ifndef ROCE_REQR_INT_H
 #define ROCE_REQR_INT_H
 
@@ -10,19 +10,19 @@ static inline bool roce_reqr_is_read(const struct rwy_buf *b)
 	return roce_op(b->opcode)->op == ROCE_OP_READ_REQ;
 }
 
-/* READ and ATOMIC are done when they were answered; no ACK does it (IBA 9.7.5.1.2). */
+/* READ and ATOMIC are complete with their response; no ACK completes them (IBA 9.7.5.1.2). */
 static inline bool roce_reqr_needs_response(const struct rwy_buf *b)
 {
 	return roce_reqr_is_read(b) || roce_op_is_atomic(roce_op(b->opcode));
 }
 
-/* PSN after the request; of a READ of unknown count the least it can be. */
+/* PSN after the request; for a READ of unknown count the smallest possible one. */
 static inline roce_psn roce_reqr_end(const struct rwy_buf *b)
 {
 	return roce_psn_add(b->psn, b->psn_cnt ? b->psn_cnt : 1);
 }
 
-/* Is psn sent and not acknowledged: in [una, high)? */
+/* psn is sent and not acknowledged: in [una, high). */
 static inline bool roce_reqr_in_flight(const struct roce_reqr *r, roce_psn psn)
 {
 	return ((psn - r->una) & ROCE_PSN_MASK) < ((r->high - r->una) & ROCE_PSN_MASK);
@@ -31,33 +31,37 @@ static inline bool roce_reqr_in_flight(const struct roce_reqr *r, roce_psn psn)
 /* The READ's DMA length in bytes. */
 uint32_t roce_reqr_read_len(const struct rwy_buf *b);
 
-/* The path MTU is known now: the count of a waiting READ follows. */
+/* The path MTU is known: a READ of unknown count gets its count. */
 void roce_reqr_learn_pmtu(struct roce_reqr *r, uint32_t pmtu);
 
 /* The READ at the queue's end, of unknown count, has `cnt` response packets. */
 void roce_reqr_set_count(struct roce_reqr *r, struct rwy_buf *b, uint32_t cnt);
 
-/* The request at the head is complete. */
+/* The oldest request is complete: it moves to act->done. */
 void roce_reqr_pop(struct roce_reqr *r, struct roce_reqr_act *act);
 
-/* Nothing is in flight any more: send again from una (go-back-N, IBA 9.7.6.1). */
+/* Goes back to una (go-back-N, IBA 9.7.6.1): nothing is in flight any more. */
 void roce_reqr_go_back(struct roce_reqr *r);
 
-/* una moved: timers, counters, window. */
+/* una moved: updates timers, retry counts and window. */
 void roce_reqr_progress(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now);
 
-/* READ responses in flight that came, or that nobody waits for any more. */
+/* So many bytes of READ responses came, or are no longer expected. */
 void roce_reqr_settle(struct roce_reqr *r, uint64_t bytes);
 
-/* Loss: halve the window, once a window. */
+/* A loss: halves the window, once for each window. */
 void roce_reqr_cut(struct roce_reqr *r);
 
-/* Packets went out: the response timer runs. */
+/* Packets were sent: the response timer runs. */
 void roce_reqr_sent(struct roce_reqr *r, rwy_time now);
 
-/* A READ response of no use: the host is executing a READ, and answers what follows after it. */
+/*
+ * A READ response that is dropped: the host is busy with a READ and alive, so the timer begins
+ * anew.
+ */
 void roce_reqr_still_answers(struct roce_reqr *r, rwy_time now);
 
+/* The connection ends. */
 void roce_reqr_give_up(
     struct roce_reqr *r, struct roce_reqr_act *act, uint8_t syndrome, roce_psn psn, enum roce_reqr_end end);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RC requester: what the host answers (IBA 9.7.6): ACK, NAK, RNR NAK, READ responses, ATOMIC ACK. */
+/*
+ * RC requester: responses of the host (IBA 9.7.6): ACK, NAK, RNR NAK, READ responses, ATOMIC ACK.
+ */
 #include "roce/reqr_int.h"
 
 /*
- * Everything before `upto` has reached the host (IBA 9.7.5.1.2, coalesced acknowledge). Stops at a READ or
- * ATOMIC: only its response completes it. Returns true when one such stands before `upto`: its response was
+ * The host has everything before `upto` (IBA 9.7.5.1.2, coalesced acknowledge). Stops at a READ or
+ * ATOMIC, which only its response completes. True: one stands before `upto`, and its response was
  * lost.
  */
 static bool release(struct roce_reqr *r, roce_psn upto, struct roce_reqr_act *act, rwy_time now)
@@ -21,7 +23,7 @@ static bool release(struct roce_reqr *r, roce_psn upto, struct roce_reqr_act *ac
 	return b && roce_reqr_needs_response(b) && roce_psn_before(r->una, upto);
 }
 
-/* Ask again for what is missing, once a gap. */
+/* Goes back for a gap; false: it did so for this gap before. */
 static bool again(struct roce_reqr *r)
 {
 	if (r->nak_seen)
@@ -31,7 +33,7 @@ static bool again(struct roce_reqr *r)
 	return true;
 }
 
-/* Implied NAK (IBA 9.7.5.1.2, 9.7.6.1): an answer passed a READ or ATOMIC that was not answered. */
+/* Implied NAK (IBA 9.7.5.1.2, 9.7.6.1): a response passed a READ or ATOMIC that has none. */
 static void implied_nak(struct roce_reqr *r)
 {
 	if (again(r))
@@ -41,7 +43,8 @@ static void implied_nak(struct roce_reqr *r)
 static void seq_nak(struct roce_reqr *r, struct roce_reqr_act *act)
 {
 	if (r->rnr_until) {
-		act->drop = "nak_while_rnr"; /* what followed the RNR'd packet was dropped: no news */
+		/* the host drops what follows the packet with RNR NAK */
+		act->drop = "nak_while_rnr";
 		return;
 	}
 	if (!again(r)) {
@@ -52,7 +55,7 @@ static void seq_nak(struct roce_reqr *r, struct roce_reqr_act *act)
 	roce_reqr_cut(r);
 }
 
-/* IBA 9.7.5.2.8: wait at least the time it says, then send again. */
+/* IBA 9.7.5.2.8: waits for the time that the NAK names, then sends again. */
 static void rnr_nak(struct roce_reqr *r, uint8_t timer, roce_psn psn, struct roce_reqr_act *act, rwy_time now)
 {
 	if (r->rnr_until) {
@@ -90,7 +93,7 @@ static void nak(struct roce_reqr *r, uint8_t syndrome, roce_psn psn, struct roce
 	act->drop = "bad_syndrome"; /* reserved code (IBA table 46) */
 }
 
-/* Outside [una, high): old when before it; a ghost (IBA 9.7.6.1: never sent) when after. */
+/* A PSN outside [una, high): before it old, after it a ghost (IBA 9.7.6.1: never sent). */
 static const char *outside(const struct roce_reqr *r, roce_psn psn, const char *old, const char *ghost)
 {
 	return roce_psn_before(psn, r->una) ? old : ghost;
@@ -115,7 +118,8 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 			act->drop = outside(r, psn, "old_ack", "ghost_ack");
 			return;
 		}
-		psn = r->high; /* the host saw more than we sent in this life: all we sent is there */
+		/* the host has more than this requester sent, so it has all of that */
+		psn = r->high;
 		if (release(r, psn, act, now))
 			implied_nak(r);
 		r->host_msn = roce_aeth_msn(pkt);
@@ -123,14 +127,15 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 	}
 	r->host_msn = roce_aeth_msn(pkt);
 	if (ack && roce_psn_add(psn, 1) == r->high)
-		r->resumed = false; /* it has nothing that we did not send */
+		r->resumed = false; /* the host has nothing that was not sent here */
 	fatal = type == ROCE_AETH_NAK && roce_aeth_value(syn) != ROCE_NAK_PSN_SEQ;
 	if (release(r, ack ? roce_psn_add(psn, 1) : psn, act, now)) {
 		if (!fatal) {
 			implied_nak(r);
 			return;
 		}
-		psn = r->una; /* a host in error answers nothing more: the READ before it fails too */
+		/* a host in error sends no more responses: the READ before fails, too */
+		psn = r->una;
 	}
 	if (type == ROCE_AETH_RNR)
 		rnr_nak(r, roce_aeth_value(syn), psn, act, now);
@@ -138,8 +143,7 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 		nak(r, syn, psn, act);
 }
 
-/* Does the response fit the READ: length, position, status (IBA 9.7.6.1)? Settles path MTU and count on the
- * way. */
+/* The response fits the READ: length, position, status (IBA 9.7.6.1). Sets path MTU and count. */
 static bool response_ok(struct roce_reqr *r, struct rwy_buf *b, const struct roce_pkt *pkt)
 {
 	bool last = roce_op_ends(pkt->info);
@@ -149,7 +153,7 @@ static bool response_ok(struct roce_reqr *r, struct rwy_buf *b, const struct roc
 		return false;
 	if (!last && !r->pmtu)
 		roce_reqr_learn_pmtu(r, pkt->payload_len);
-	if (!last && r->pmtu && !b->psn_cnt) /* the caller knew the path MTU before us */
+	if (!last && r->pmtu && !b->psn_cnt) /* the caller set the path MTU */
 		roce_reqr_set_count(r, b, roce_read_packets(len, r->pmtu));
 	if (!b->psn_cnt && pkt->opcode == ROCE_RC_READ_RESP_ONLY && pkt->payload_len == len)
 		roce_reqr_set_count(r, b, 1);
@@ -160,7 +164,7 @@ static bool response_ok(struct roce_reqr *r, struct rwy_buf *b, const struct roc
 	return pkt->payload_len == (b->psn_cnt == 1 ? len : len - (b->psn_cnt - 1) * r->pmtu);
 }
 
-/* After release(): is the head what this response answers? Else it passed something, or answers nothing. */
+/* After release(): the response is for the oldest request. Else it passed one, or is for none. */
 static bool head_is(struct roce_reqr *r, roce_psn psn, bool read, struct roce_reqr_act *act)
 {
 	struct rwy_buf *b = r->q.head;

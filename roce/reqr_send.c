@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RC requester: what goes to the host now, and which packets ask for an acknowledgement. */
+/* RC requester: which packets go to the host now, and which have AckReq. */
 #include "roce/reqr_int.h"
 
-#define ACKREQ_MOST 16u /* at most so many packets from one AckReq to the next */
+#define ACKREQ_MOST 16u /* packets from one AckReq to the next at most */
 
-/* In packets, never in PSNs: one READ may stand for a million PSNs and must still go. */
+/*
+ * In packets, not in PSNs: a READ of a million PSNs must still go. A host that was not ready gets
+ * one.
+ */
 static uint32_t window(const struct roce_reqr *r)
 {
-	return r->probe || r->rnr_count ? 1
-	                                : r->window; /* a host that was not ready is asked with one packet */
+	return r->probe || r->rnr_count ? 1 : r->window;
 }
 
 static bool want_ack(const struct roce_reqr *r, const struct rwy_buf *b, uint32_t win)
 {
 	uint32_t every = r->window >> 2 < ACKREQ_MOST ? r->window >> 2 : ACKREQ_MOST;
 
-	if (roce_reqr_needs_response(b)) /* is answered anyway */
+	if (roce_reqr_needs_response(b)) /* it gets a response anyway */
 		return false;
 	return !b->next || r->inflight + 1 >= win || r->since_ackreq + 1 >= every ||
 	       roce_reqr_end(b) == r->high;
