@@ -13,7 +13,7 @@
 #include "engine/eng.h"
 #include "engine/table.h"
 
-#define ENG_FAR_BURST 64 /* packets of one flow to the LAN at once, at most */
+#define ENG_REQUESTER_BURST 64 /* packets of one flow to the LAN at once, at most */
 
 /* --- requester.c: creation, start, end --- */
 /* Finds or creates; steering chooses the tunnel. NULL: refused; counted. */
@@ -74,7 +74,7 @@ void eng_requester_response_delivered(struct eng_requester *rq, rwy_time now);
 /* --- turns.c, send.c: packets to the host --- */
 /* Sends what may go now, at once or in turns at the host's rate; sets the timer. */
 void eng_requester_flush(struct eng_requester *rq, rwy_time now);
-/* Puts up to max (<= ENG_FAR_BURST) packets on the LAN; returns their bytes. */
+/* Puts up to max (<= ENG_REQUESTER_BURST) packets on the LAN; returns their bytes. */
 uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now);
 
 /* --- recover.c: after a restart of the near gateway --- */

@@ -29,11 +29,12 @@ static void send_partial(struct eng_requester *rq, const struct roce_pkt *pkt, u
 uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now)
 {
 	struct eng *e = rq->side.e;
-	struct roce_reqr_tx tx[ENG_FAR_BURST];
+	struct roce_reqr_tx tx[ENG_REQUESTER_BURST];
 	uint32_t bytes = 0;
-	unsigned n = eng_requester_active(rq)
-	                 ? roce_reqr_send(&rq->reqr, tx, max < ENG_FAR_BURST ? max : ENG_FAR_BURST, now)
-	                 : 0;
+	unsigned n =
+	    eng_requester_active(rq)
+	        ? roce_reqr_send(&rq->reqr, tx, max < ENG_REQUESTER_BURST ? max : ENG_REQUESTER_BURST, now)
+	        : 0;
 
 	if (n)
 		rq->last_tx = now;

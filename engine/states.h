@@ -14,7 +14,7 @@
 /* X(enumerator, name, sentence): states of the requester side, which asks a local host. */
 #define ENG_REQUESTER_STATES(X)                                                                              \
 	X(ENG_Q_IDLE, "idle", "no request is here")                                                          \
-	X(ENG_Q_PROBING, "probing", "the first request asks the host; it has not answered")                  \
+	X(ENG_Q_PROBING, "probing", "the first request waits for the host's response")                       \
 	X(ENG_Q_RUNNING, "running", "the host answers")                                                      \
 	X(ENG_Q_LOCATING, "locating", "after a restart: the host is asked which PSN it expects")             \
 	X(ENG_Q_LOCATING_LOST, "locating_lost", "the same, and requests are known to be lost")               \
@@ -106,8 +106,7 @@
  * A request that does not fit its connection's PSNs belongs to that connection, or it is the first
  * of a new one because the host created the QP again. X(case, answer, sentence): the first case
  * that applies decides. MAY_BE_NEW: the connection begins anew at this PSN, unacknowledged, and the
- * far host is asked; its response is right also when the packet was a duplicate. No case applies:
- * not new.
+ * far host is asked; its response shows which it was. No case applies: not new.
  */
 #define ENG_REUSE_CASES(X)                                                                                   \
 	X(before_start, MAY_BE_NEW,                                                                          \

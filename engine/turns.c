@@ -77,7 +77,7 @@ void eng_requester_flush(struct eng_requester *rq, rwy_time now)
 	if (!eng_requester_answered(rq) && !rq->responder && rq->turn != ENG_TURN_OUT)
 		return;
 	if (!rq->side.e->rps || !send_in_turn(rq, now))
-		while (eng_requester_send(rq, ENG_FAR_BURST, now))
+		while (eng_requester_send(rq, ENG_REQUESTER_BURST, now))
 			;
 	eng_drain(rq, now);
 	eng_wheel_arm(rq, roce_reqr_next(&rq->reqr));
