@@ -129,10 +129,7 @@ void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_ti
 
 void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
-	/*
-	 * Requests were lost (a host that is gone gives another syndrome), and both hosts may be
-	 * idle.
-	 */
+	/* Requests were lost: both hosts may be idle. For a host that is gone it is REM_OP. */
 	if (c->syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
 		eng_requester_end_lost(rs, now);
 	eng_responder_given_up(rs, c, now);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The reliable carrier of a tunnel, passed on to the tunnel. wan/stream.h has each function's
- * meaning.
- */
+/* Calls of a reliable carrier, passed on to its tunnel; wan/stream.h has their meaning. */
 #include "engine/eng.h"
 
 static struct wan_tunnel *wan_of(struct eng *e, unsigned tunnel, rwy_time now)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Connections that CM messages set up and end (IBA chapter 12): CM names both QPNs, PSNs and the
- * MTU.
- */
+/* Connections that CM sets up and ends (IBA chapter 12): it names both QPNs, PSNs and the MTU. */
 #include "engine/pair.h"
 #include "engine/requester.h"
 #include "engine/responder.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * End to end: requests that wait for a local host bound what the near gateway may have under way
- * (cc/drain.h).
- */
+/* End to end (cc/drain.h): requests that wait here for a host bound those under way to here. */
 #include "engine/requester.h"
 
 void eng_drain(struct eng_requester *rq, rwy_time now)

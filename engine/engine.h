@@ -87,10 +87,7 @@ struct eng_cfg {
 	uint32_t journal_n;    /* its entries */
 	rwy_dur probe_timeout; /* pairing: an unpaired flow's host has this long to answer */
 };
-/*
- * Every field but tunnels, prefixes, seed, gateway and journal gets the value that the gateway
- * ships with.
- */
+/* The defaults. Tunnels, prefixes, seed, gateway and journal are 0. */
 void eng_cfg_default(struct eng_cfg *cfg);
 
 /* The gateway's cache of a flow's next hop on the LAN. Opaque to the engine; zero in a new flow. */
@@ -129,7 +126,7 @@ struct eng_ops {
 	 */
 	void (*wan_tx)(void *ctx, unsigned tunnel, const struct wan_tx *tx);
 	/*
-	 * A log line without newline. Level 0 (error) .. 4 (debug). Never for each packet. May be
+	 * A log line without newline, level 0 (error) .. 4 (debug); not for each packet. May be
 	 * NULL.
 	 */
 	void (*log)(void *ctx, int level, const char *msg);
@@ -160,10 +157,7 @@ void eng_free(struct eng *e);
 void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now);
 /* The same, all of tenant 0. */
 void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now);
-/*
- * A UDP payload from the tunnel's peer on `path`, with the ECN bits (0..3) of its IP header. Takes
- * b.
- */
+/* A UDP payload from the tunnel's peer on `path`; ecn: bits of its IP header, 0..3. Takes b. */
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
 /*
  * The reliable carrier of a tunnel (TCP); wan/stream.h has the meaning of each function. Its
@@ -203,10 +197,7 @@ struct eng_tenant_cfg {
 	 * total.
 	 */
 	uint64_t reserve;
-	/*
-	 * This worker's share of every tunnel; weight 0: it shares with all others without a
-	 * weight.
-	 */
+	/* Its share of every tunnel in this worker; weight 0: common with all without one. */
 	struct wan_class_cfg share;
 	const struct eng_prefix *prefix; /* destinations behind tunnels; copied */
 	unsigned prefixes;
@@ -426,10 +417,7 @@ struct eng_flow_info {
 	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "" (idle).
 	 */
 	const char *limit;
-	/*
-	 * End to end: bytes under way at most, and the rate at which the far host takes; 0: not
-	 * bounded.
-	 */
+	/* End to end: bytes under way at most, and the far host's rate; 0: not bounded. */
 	uint64_t remote_window, remote_drain_Bps;
 	uint64_t host_resent, rnr_naks;
 	rwy_time last; /* last packet, in either direction */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sweep: connections that are over, because they are idle, disconnected, or their tunnel or
- * tenant goes.
+ * The sweep: forgets connections that are idle, disconnected, or of a tunnel or tenant that goes.
  */
 #include "engine/requester.h"
 #include "engine/responder.h"
@@ -9,10 +8,7 @@
 
 #define SWEEP_INTERVAL (2 * RWY_MS)
 #define SWEEP_SLOTS    256
-/*
- * An unpaired host that was silent for so long has given up, or begins anew. It has no ACK for
- * anything.
- */
+/* After so long a silence an unpaired host has given up, or begins anew. It has no ACK. */
 #define HALF_OPEN_SILENT (10 * RWY_SEC)
 #define GIVEN_UP         (60 * RWY_SEC) /* after so long a silence a host repeats no READ */
 

@@ -111,10 +111,7 @@ static uint64_t line_rate(const struct eng_requester *rq)
 	rwy_dur rtt = r->srtt > BASE_RTT ? r->srtt : BASE_RTT;
 	uint64_t rate = (uint64_t)(r->inflight + 1) * (r->pmtu ? r->pmtu : 1024) * RWY_SEC / rtt;
 
-	/*
-	 * A quarter above, so that a host at its full rate does not end and begin this all the
-	 * time.
-	 */
+	/* A quarter above: a host at full rate must not end and begin this all the time. */
 	if (rq->side.e->cfg.lan_Bps)
 		return rq->side.e->cfg.lan_Bps + rq->side.e->cfg.lan_Bps / 4;
 	return rate > 2 * MIN_RATE ? rate : 2 * MIN_RATE;

@@ -147,10 +147,7 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 	uint32_t end = *cursor + FLOWS_SLOTS;
 	unsigned n = 0;
 
-	/*
-	 * The cursor is a table slot. A slot that does not fit is left for the next call as a
-	 * whole.
-	 */
+	/* The cursor is a table slot. One that does not fit waits for the next call as a whole. */
 	for (; *cursor < end && *cursor <= e->table_mask; (*cursor)++) {
 		const struct eng_side *side = e->table[*cursor];
 		unsigned here = 0;

@@ -39,10 +39,7 @@ static void rc_packet(struct eng *e, uint32_t tenant, struct roce_pkt *pkt, stru
 	eng_requester_response(rs->requester, pkt, b, now);
 }
 
-/*
- * A CNP asks the sender to slow down. Towards this host that is the gateway: it never crosses the
- * WAN.
- */
+/* A CNP asks the sender to slow down: that is the gateway here, and it does not cross the WAN. */
 static void take_cnp(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)
 {
 	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};

@@ -219,10 +219,7 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 			continue;
 		}
 		if (rq && now >= p->turn_end && p->head) {
-			/*
-			 * Others wait: this flow goes to the end of the queue, and no turn begins
-			 * for a while.
-			 */
+			/* Others wait: it goes to the end, and no turn begins for a while. */
 			p->turn = NULL;
 			e->learning--;
 			p->quiet_until = now + e->cfg.probe_timeout;

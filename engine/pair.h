@@ -11,10 +11,7 @@
 /* An unpaired flow from `remote` to `local` waits for the local host's first response. */
 bool eng_pair_waits(
     const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local);
-/*
- * Joins two sides to one connection and fills in each other's QPN. Earlier pairings of both are
- * undone.
- */
+/* Joins two sides and fills in each other's QPN. Earlier pairings of both are undone. */
 void eng_pair_join(struct eng_responder *rs, struct eng_requester *rq, enum eng_learned how);
 /* Separates rq from its responder side, which must exist. */
 void eng_pair_undo(struct eng_requester *rq);
@@ -32,10 +29,7 @@ struct eng_requester *eng_pair_owner(
 void eng_pair_tick(struct eng *e, rwy_time now);
 /* When eng_pair_tick() has something to do; RWY_NEVER: no turn waits. */
 rwy_time eng_pair_next(const struct eng *e);
-/*
- * Reads a CM message of the LAN or the WAN. False: it is malformed and counted; it must not be
- * carried.
- */
+/* Reads a CM message of the LAN or the WAN. False: malformed and counted, not to be carried. */
 bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now);
 
 #endif

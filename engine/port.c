@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Callbacks of wan/: flows open and close, messages arrive, custody is delivered, tunnels go up and
- * down.
+ * Callbacks of wan/: flows open and close, messages arrive, custody ends, tunnels go up and down.
  */
 #include "engine/pair.h"
 #include "engine/port.h"
@@ -193,10 +192,7 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 	if (rs->side.is_requester) {
 		struct eng_requester *rq = user;
 
-		/*
-		 * The near gateway does not know this connection any more: it waits for no
-		 * response.
-		 */
+		/* The near gateway has forgotten this connection and waits for no response. */
 		rq->responses = NULL;
 		rq->responses_sent = rq->responses_taken = 0;
 		rq->wait_n = 0;

@@ -104,10 +104,7 @@ void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, 
 		eng_responder_resend(rs, k->buf, roce_resp_read_opcode(i, cnt));
 	if (found || !cnt || response_pending(rs, psn))
 		return;
-	/*
-	 * The timer of a slow host runs while responses wait in its own queue. It repeats a lost
-	 * one.
-	 */
+	/* A slow host's timer runs while responses wait in its queue. It repeats a lost one. */
 	if (rwy_since(rs->served_at, now) < ON_ITS_WAY)
 		rs->side.e->c.drop_read_on_its_way++;
 	else

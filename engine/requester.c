@@ -206,10 +206,7 @@ void eng_requester_open(
 		rq->rnr_retry = o->rnr_retry;
 	if (o->retry != 255)
 		rq->retry = o->retry;
-	/*
-	 * The near gateway may name its host's QPN, from CM or after a restart here: that is the
-	 * pairing.
-	 */
+	/* The near gateway may name its host's QPN, from CM or after a restart here. */
 	if (o->peer_qpn && rq->remote_qpn != o->peer_qpn) {
 		struct eng_key k = {rq->side.key.dst, rq->side.key.src, o->peer_qpn, rq->side.key.tenant};
 		struct eng_responder *rs = eng_responder_get(rq->side.e, &k, false, now);

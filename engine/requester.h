@@ -33,17 +33,11 @@ void eng_requester_start_cm(
  * at a time until the host answers; else state RUNNING. What was queued before is freed.
  */
 void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu, bool probe);
-/*
- * The connection ends: the queue is freed, and FAIL goes to the near gateway. Nothing if it failed
- * before.
- */
+/* The connection ends, unless it has: frees the queue and sends FAIL to the near gateway. */
 void eng_requester_fail(
     struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
 
-/*
- * Writes the open information of the flow of responses, WAN_OPEN_MAX bytes at most; returns its
- * length.
- */
+/* Writes the open information of the flow of responses, at most WAN_OPEN_MAX; its length. */
 size_t eng_requester_open_info(const struct eng_requester *rq, uint8_t *out);
 /* Opens the flow of responses if it is closed. False: no memory. */
 bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now);
@@ -58,15 +52,9 @@ void eng_requester_send_sync(
  */
 void eng_requester_report_start(
     struct eng_requester *rq, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now);
-/*
- * Reports to the near gateway which requests are delivered, up to the first that waits for
- * responses.
- */
+/* Reports delivered requests to the near gateway, up to the first that waits for responses. */
 void eng_requester_report(struct eng_requester *rq, rwy_time now);
-/*
- * Request `seq` counts as delivered when the near gateway has all responses sent so far. False: no
- * memory.
- */
+/* Request `seq` is delivered once the near gateway has all responses sent. False: no memory. */
 bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq);
 /* The near gateway has one more message of the flow of responses. */
 void eng_requester_response_delivered(struct eng_requester *rq, rwy_time now);

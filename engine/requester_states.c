@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Events of the requester side: each calls the function that the table in states.h names for the
- * state.
- */
+/* Events of the requester side: each calls the function that the table in states.h names. */
 #include <assert.h>
 
 #include "engine/requester.h"

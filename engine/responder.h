@@ -42,10 +42,7 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now);
 size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out);
 /* Closes the flow of requests and gives up its custody. */
 void eng_responder_abort(struct eng_responder *rs, rwy_time now);
-/*
- * Addresses and header fields of packets that this gateway sends to the host in the far host's
- * name.
- */
+/* Addresses and header fields of packets to the host in the far host's name. */
 void eng_responder_address(const struct eng_responder *rs, struct roce_addr *a);
 /* After so many NAKs of one PSN without effect the host is known to be unable to go back to it. */
 #define ENG_NAKS_MAX 5
@@ -102,17 +99,11 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now);
 /* --- journal.c (journal.h) --- */
 /* Finds free entries and those of an earlier process. RWY_ENOMEM. */
 int eng_journal_init(struct eng *e);
-/*
- * Writes what the host will have ACKs for. Call before an ACK leaves. Without a free entry:
- * nothing.
- */
+/* Notes up to where the host has ACKs, before one leaves. Nothing without a free entry. */
 void eng_journal_note(struct eng_responder *rs);
 /* Releases the entry of rs, if it has one. */
 void eng_journal_forget(struct eng_responder *rs);
-/*
- * The next entry of an earlier process with this VNI; each once. NULL: no more. *cursor starts with
- * 0.
- */
+/* The next entry of an earlier process with this VNI; NULL: no more. *cursor starts with 0. */
 struct eng_journal_entry *eng_journal_next_orphan(struct eng *e, uint32_t vni, uint32_t *cursor);
 /* The entry is free again. */
 void eng_journal_release(struct eng *e, struct eng_journal_entry *j);
@@ -122,10 +113,7 @@ void eng_journal_release(struct eng *e, struct eng_journal_entry *j);
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now);
 
 /* --- replay.c: responses that the host lost on the LAN --- */
-/*
- * Sends cnt READ responses from psn on, as far as they are kept; an error when psn's is gone
- * (C9-106).
- */
+/* Sends cnt READ responses from psn on, those that are kept; an error when psn's is gone. */
 void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, rwy_time now);
 /* Sends the ATOMIC ACK of psn again, or an error when it is not kept (C9-110). */
 void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_time now);

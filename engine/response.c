@@ -49,10 +49,7 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 	eng_dirty(&rq->side);
 }
 
-/*
- * The first response of an incarnation: SYNC or REWIND tells the near gateway where the host
- * stands.
- */
+/* The first response: SYNC or REWIND tells the near gateway where the host stands. */
 static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
 {
 	bool aeth = pkt->info->flags & ROCE_F_AETH;
@@ -63,10 +60,7 @@ static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, r
 	roce_reqr_go(&rq->reqr);
 	if (aeth && roce_aeth_type(syn) == ROCE_AETH_NAK && roce_aeth_value(syn) == ROCE_NAK_PSN_SEQ &&
 	    pkt->psn != rq->reqr.una) {
-		/*
-		 * Packets before the first were lost on the near gateway's LAN: its host must go
-		 * back.
-		 */
+		/* Earlier packets were lost on the near gateway's LAN: its host must go back. */
 		eng_requester_send_sync(rq, ENG_CTRL_REWIND, pkt->psn, msn, now);
 		eng_requester_begin(rq, pkt->psn, rq->reqr.pmtu, false);
 		rq->flow = ENG_FLOW_DISCARD;

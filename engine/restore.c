@@ -57,10 +57,7 @@ void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 	while ((j = eng_journal_next_orphan(e, vni, &cursor))) {
 		struct eng_key k = {j->src, j->dst, j->qpn, tenant};
 
-		/*
-		 * An invalid entry, or one of a connection that is not this gateway's any more, is
-		 * released.
-		 */
+		/* Released: an invalid entry, or one of a connection that is gone from here. */
 		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || eng_find(e, &k, false) ||
 		    !resume_connection(e, &k, j, now)) {
 			eng_journal_release(e, j);

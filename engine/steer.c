@@ -187,10 +187,7 @@ static struct winner own_winner(const struct eng *e, uint64_t set, uint64_t key,
 	return best;
 }
 
-/*
- * By peer first, so that both sites choose the same pair of gateways; then a tunnel to it by
- * weight.
- */
+/* First a peer, so that both sites choose the same pair of gateways; then a tunnel to it. */
 static int choose_tunnel(
     const struct eng *e, uint64_t set, const struct rwy_ip *local, const struct rwy_ip *remote)
 {

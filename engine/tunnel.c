@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Tunnels of an engine: added with the configuration or later, changed, removed. Their flows are
- * port.c.
- */
+/* Tunnels of an engine: added at the start or later, changed, removed. Their flows are port.c. */
 #include <stdlib.h>
 
 #include "engine/port.h"

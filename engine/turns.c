@@ -70,10 +70,7 @@ void eng_requester_flush(struct eng_requester *rq, rwy_time now)
 {
 	if (!eng_requester_active(rq))
 		return;
-	/*
-	 * The first packet of an unpaired flow waits for its turn: its response must name the
-	 * owner.
-	 */
+	/* The first packet of an unpaired flow waits for its turn (pair.c). */
 	if (!eng_requester_answered(rq) && !rq->responder && rq->turn != ENG_TURN_OUT)
 		return;
 	if (!rq->side.e->rps || !send_in_turn(rq, now))

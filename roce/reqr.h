@@ -52,10 +52,7 @@ struct roce_reqr {
 	uint32_t since_ackreq; /* packets sent since the last with AckReq */
 	uint8_t rnr_count, retry_count;
 	bool failed;
-	/*
-	 * After a gateway restart: the host may have more than was sent here, and ACKs ahead are
-	 * valid.
-	 */
+	/* After a restart: the host may have more than was sent here; ACKs ahead are valid. */
 	bool resumed;
 	/* it went back for this gap: NAKs of the same PSN are ignored until progress */
 	bool nak_seen;
@@ -79,10 +76,7 @@ struct roce_reqr {
 void roce_reqr_init(struct roce_reqr *r, const struct roce_reqr_cfg *cfg, roce_psn first, uint32_t pmtu);
 /* Frees the queued requests to bufs. */
 void roce_reqr_fini(struct roce_reqr *r, const struct rwy_bufs *bufs);
-/*
- * Before anything is sent: shares the host's record, which must outlive roce_reqr_fini. NULL
- * allowed.
- */
+/* Before any packet: shares the host's record, which must outlive r. NULL allowed. */
 void roce_reqr_share(struct roce_reqr *r, struct roce_reqr_host *host);
 
 /*
@@ -92,10 +86,7 @@ void roce_reqr_share(struct roce_reqr *r, struct roce_reqr_host *host);
 enum roce_reqr_push {
 	ROCE_REQR_PUSHED, /* b is the requester's */
 	ROCE_REQR_OLD,    /* PSN before tail: it is here already; b stays the caller's */
-	/*
-	 * PSN after tail: requests were lost in a gateway crash. b stays the caller's, who must end
-	 * this.
-	 */
+	/* PSN after tail: requests were lost. b stays the caller's, who must end the connection. */
 	ROCE_REQR_HOLE,
 };
 enum roce_reqr_push roce_reqr_push(struct roce_reqr *r, struct rwy_buf *b);

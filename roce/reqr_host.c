@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The record of a host: bytes owed and pace. The pace is a time for each unit of bytes: no
- * division.
- */
+/* The record of a host: bytes owed and pace, a time for each unit of bytes (no division). */
 #include "roce/reqr_host.h"
 
 #define UNIT_BITS 16

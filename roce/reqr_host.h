@@ -30,17 +30,11 @@ struct roce_reqr_host {
 void roce_reqr_host_heard(struct roce_reqr_host *h, rwy_time now);
 /* A READ request for so many bytes was sent. */
 void roce_reqr_host_asked(struct roce_reqr_host *h, uint32_t bytes, rwy_time now);
-/*
- * A READ response of so many bytes came; a useless one counts, too, for the host spent its time on
- * it.
- */
+/* A READ response of so many bytes came; a useless one took the host's time, too. */
 void roce_reqr_host_read(struct roce_reqr_host *h, uint32_t bytes, rwy_time now);
 /* So many bytes requested are here, or are no longer expected. */
 void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes);
-/*
- * The time that it needs for `bytes`, or for what it owes if that is more; 0 while its pace is
- * unknown.
- */
+/* Its time for `bytes`, or for what it owes if that is more; 0 while the pace is unknown. */
 rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes);
 
 #endif

@@ -55,10 +55,7 @@ void roce_reqr_cut(struct roce_reqr *r);
 /* Packets were sent: the response timer runs. */
 void roce_reqr_sent(struct roce_reqr *r, rwy_time now);
 
-/*
- * A READ response that is dropped: the host is busy with a READ and alive, so the timer begins
- * anew.
- */
+/* A READ response is dropped: the host is busy with a READ, so the timer begins anew. */
 void roce_reqr_still_answers(struct roce_reqr *r, rwy_time now);
 
 /* The connection ends. */

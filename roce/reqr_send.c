@@ -4,10 +4,7 @@
 
 #define ACKREQ_MOST 16u /* packets from one AckReq to the next at most */
 
-/*
- * In packets, not in PSNs: a READ of a million PSNs must still go. A host that was not ready gets
- * one.
- */
+/* Packets, not PSNs: a READ of a million PSNs must go. A host that was not ready gets one. */
 static uint32_t window(const struct roce_reqr *r)
 {
 	return r->probe || r->rnr_count ? 1 : r->window;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * RC responder: creation, path MTU, watermark, failure. Requests are resp_recv.c, responses and
- * ACKs resp_ack.c.
- */
+/* RC responder: creation, path MTU, watermark, failure. See also resp_recv.c, resp_ack.c. */
 #include "roce/resp.h"
 
 #include <stdlib.h>
@@ -119,10 +116,7 @@ void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome)
 	r->error = ROCE_RESP_REFUSED;
 	r->fail_psn = psn;
 	r->fail_syndrome = syndrome;
-	/*
-	 * A NAK of a PSN that was never sent would be a ghost (IBA 9.7.6.1): it waits for the next
-	 * request.
-	 */
+	/* A NAK of a PSN not sent yet would be a ghost (IBA 9.7.6.1): it waits for a request. */
 	r->fail_owed = r->fail_owed || psn != r->epsn;
 }
 

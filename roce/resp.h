@@ -48,10 +48,7 @@ enum roce_resp_verdict {
 
 struct roce_resp_act {
 	enum roce_resp_verdict verdict;
-	/*
-	 * ACCEPT: PSNs consumed. DUP_READ: response packets requested from pkt->psn on. 0: not
-	 * known yet.
-	 */
+	/* ACCEPT: PSNs consumed. DUP_READ: responses requested from pkt->psn on. 0: not known. */
 	uint32_t psn_cnt;
 	roce_msn msn;  /* ACCEPT: MSN after this packet; before roce_resp_go without its base */
 	uint32_t pmtu; /* PARK: path MTU that this packet shows, for roce_resp_set_pmtu; 0: none */
@@ -142,10 +139,7 @@ void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu);
 void roce_resp_resume(struct roce_resp *r);
 /* Frees the ring. */
 void roce_resp_fini(struct roce_resp *r);
-/*
- * The far host has answered: ACKs may begin. `msn_base`, its MSN before the first PSN, is added to
- * all MSNs.
- */
+/* The far host answered: ACKs may begin. msn_base, its MSN before the first PSN, is added. */
 void roce_resp_go(struct roce_resp *r, roce_msn msn_base);
 /*
  * The far host expects an earlier PSN than the first seen here, for packets before it were lost on
@@ -183,10 +177,7 @@ enum roce_resp_answer {
 };
 enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint8_t opcode, rwy_time now);
 
-/*
- * The opcode of response `i` of the `n` of one READ request (IBA 9.4.4), in replays from its PSN
- * on.
- */
+/* The opcode of response `i` of the `n` of a READ request (IBA 9.4.4), also in replays. */
 static inline uint8_t roce_resp_read_opcode(uint32_t i, uint32_t n)
 {
 	if (i == 0)

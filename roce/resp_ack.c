@@ -70,10 +70,7 @@ enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint
 	return ROCE_RESP_SERVE;
 }
 
-/*
- * The error NAK: once when the connection ends, then once for each turn in which the host sent
- * again.
- */
+/* The error NAK: once when the connection ends, then once for each turn with a request. */
 static bool flush_fail(struct roce_resp *r, struct roce_resp_out *out)
 {
 	roce_msn msn;

@@ -47,10 +47,7 @@ void roce_resp_read_counted(struct roce_resp *r, struct roce_resp_rd *d);
 /* An error of the host at `psn`: NAK invalid request (IBA 9.7.4.1.3, 9.7.4.1.6). */
 void roce_resp_host_error(struct roce_resp *r, roce_psn psn);
 
-/*
- * An ACK may cover everything before this, with *msn: up to the watermark or the oldest READ or
- * ATOMIC.
- */
+/* ACKs may cover all before this, with *msn: watermark, or oldest READ or ATOMIC. */
 roce_psn roce_resp_point(const struct roce_resp *r, roce_msn *msn);
 
 #endif

@@ -73,10 +73,7 @@ static bool rd_grow(struct roce_resp *r)
 	return true;
 }
 
-/*
- * The host repeats the rest of a READ that still gets responses: the one at psn begins a new
- * series.
- */
+/* The host repeats the rest of an outstanding READ: the response at psn begins a new series. */
 static void note_restart(struct roce_resp *r, roce_psn psn)
 {
 	for (uint16_t i = 0; i < r->rd_n; i++) {
@@ -90,10 +87,7 @@ static void note_restart(struct roce_resp *r, roce_psn psn)
 	}
 }
 
-/*
- * PSN before the expected one: a duplicate (IBA 9.7.5.1.5; C9-105 SEND, WRITE; C9-106 READ; C9-110
- * ATOMIC).
- */
+/* A duplicate (IBA 9.7.5.1.5; C9-105 SEND and WRITE, C9-106 READ, C9-110 ATOMIC). */
 static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
 {
 	roce_psn point;
@@ -253,10 +247,7 @@ static enum roce_resp_verdict recv_expected(
 	return v;
 }
 
-/*
- * PSN ahead of the expected one (IBA 9.7.4.1.2, 9.7.5.1.3): one NAK for a gap, another after
- * NAK_AGAIN.
- */
+/* A gap (IBA 9.7.4.1.2, 9.7.5.1.3): one NAK, another after NAK_AGAIN. */
 static void recv_ahead(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
