@@ -46,7 +46,7 @@ static void continue_or_probe(
 	eng_requester_begin(rq, pkt->psn, rq->open_pmtu, true);
 	rq->reqr.resumed = true;
 	if (!rq->responder)
-		eng_pair_wait(rq, now);
+		eng_pair_queue(rq, now);
 }
 
 /* b asks for the rest of the READ in q: the remote host has its first responses. */

@@ -83,7 +83,7 @@ static void begin_next_turn(struct eng_pair *p, rwy_time now)
 	eng_dirty(&rq->side);
 }
 
-bool eng_pair_waits(
+bool eng_pair_is_waiting(
     const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local)
 {
 	const struct eng_pair *p = e->learning ? find_pair(e, tenant, remote, local) : NULL;
@@ -91,7 +91,7 @@ bool eng_pair_waits(
 	return p && (p->turn || p->head);
 }
 
-void eng_pair_wait(struct eng_requester *rq, rwy_time now)
+void eng_pair_queue(struct eng_requester *rq, rwy_time now)
 {
 	if (rq->turn != ENG_TURN_NONE)
 		return;

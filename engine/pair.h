@@ -9,14 +9,14 @@
 #include "engine/eng.h"
 
 /* An unpaired flow from `remote` to `local` waits for the local host's first response. */
-bool eng_pair_waits(
+bool eng_pair_is_waiting(
     const struct eng *e, uint32_t tenant, const struct rwy_ip *remote, const struct rwy_ip *local);
 /* Joins two sides and fills in each other's QPN. Earlier pairings of both are undone. */
 void eng_pair_join(struct eng_responder *rs, struct eng_requester *rq, enum eng_learned how);
 /* Separates rq from its responder side, which must exist. */
 void eng_pair_undo(struct eng_requester *rq);
 /* An unpaired flow has its first packet: queues it for its turn. */
-void eng_pair_wait(struct eng_requester *rq, rwy_time now);
+void eng_pair_queue(struct eng_requester *rq, rwy_time now);
 /* The flow is paired, failed or freed: it needs no turn any more. Nothing if it had none. */
 void eng_pair_leave(struct eng_requester *rq, rwy_time now);
 /*

@@ -118,7 +118,7 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 		return;
 	}
 	if (((struct eng_side *)user)->is_requester)
-		eng_requester_data(user, b, now);
+		eng_requester_message(user, b, now);
 	else
 		eng_responder_message(user, b, now);
 }

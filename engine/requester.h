@@ -96,7 +96,7 @@ bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pk
 
 /* --- requester_states.c: the events. Those with b take it. --- */
 /* A message of the flow of requests. */
-void eng_requester_data(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
+void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
 /* A packet of the host; pkt is b's. */
 void eng_requester_response(struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /* The wheel's tick: the response timer may be due. */

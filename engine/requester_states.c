@@ -25,7 +25,7 @@ static void count_event(struct eng_requester *rq, enum eng_requester_event ev)
 	rq->side.e->seen.requester[rq->side.state][ev]++;
 }
 
-void eng_requester_data(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
+void eng_requester_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
 {
 	rq->side.last = now;
 	if (rq->flow == ENG_FLOW_DISCARD) {

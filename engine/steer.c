@@ -263,7 +263,7 @@ bool eng_holds(const struct eng *e, const struct rwy_ip *local, const struct rwy
 {
 	const struct eng_key k = {*local, *remote, dqpn, 0};
 
-	return eng_find(e, &k, false) || eng_pair_waits(e, 0, remote, local);
+	return eng_find(e, &k, false) || eng_pair_is_waiting(e, 0, remote, local);
 }
 
 bool eng_steer_allows(const struct eng *e, uint32_t tenant, const struct rwy_ip *local,

@@ -76,7 +76,7 @@ static void message(roce_psn psn)
 	b->len = rc_pkt_make(b->data, &m);
 	b->kind = RWY_BUF_PACKET;
 	b->seq = ENG_NO_SEQ;
-	eng_requester_data(rq, b, eng_now);
+	eng_requester_message(rq, b, eng_now);
 }
 
 static void resume(roce_psn promised)
@@ -88,7 +88,7 @@ static void resume(roce_psn promised)
 	assert_non_null(b);
 	b->seq = ENG_NO_SEQ;
 	rq->flow = ENG_FLOW_FIRST;
-	eng_requester_data(rq, b, eng_now);
+	eng_requester_message(rq, b, eng_now);
 }
 
 static void word(enum eng_ctrl_type type, uint8_t syndrome)
