@@ -136,17 +136,17 @@ struct eng_responder {
 	 * may belong to a new connection whose requests were lost.
 	 */
 	rwy_time asked_at;
-	/* duplicates are dropped until then (reuse.c); 0: none are */
+	/* Duplicates are dropped until then (reuse.c); 0: none are. */
 	rwy_time suppress_until;
 	bool gap_seen; /* since the NAK of nak_psn the host sent a later PSN */
-	/* the latest response to a READ or ATOMIC that went to the host */
+	/* The latest response to a READ or ATOMIC that went to the host. */
 	rwy_time served_at;
 	roce_psn nak_psn;                /* of the latest PSN sequence NAK */
 	roce_psn gap_low;                /* lowest PSN after nak_psn that the host sent since */
 	uint32_t naks;                   /* sent for nak_psn while the host did not go back to it */
 	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
 	uint32_t reads_asked;            /* READs of this incarnation */
-	/* bytes of buffers that the far host has not acknowledged */
+	/* Bytes of buffers that the far host has not acknowledged. */
 	uint64_t custody;
 	uint64_t packets, bytes;         /* requests taken into custody */
 	struct eng_keptq reads, atomics; /* responses kept for replays */
@@ -199,7 +199,7 @@ struct eng_requester {
 	uint8_t flow;         /* enum eng_flow */
 	uint8_t turn;         /* enum eng_turn */
 	uint8_t questions;    /* state LOCATING: questions sent to the host */
-	/* the near gateway named remote_qpn when it opened the flow */
+	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;
 	uint16_t open_pmtu;       /* path MTU that was named then; 0: not known */
 	uint8_t rnr_retry, retry; /* of the remote host's QP; 255: not known */
@@ -306,14 +306,14 @@ struct eng {
 	uint64_t wheel_tick; /* ticks up to here have fired */
 	uint64_t custody;    /* bytes in custody of all responder sides */
 	uint64_t reserved;   /* bytes of cfg.custody_total that tenants reserved */
-	/* bytes of custody above the reservations of their tenants */
+	/* Bytes of custody above the reservations of their tenants. */
 	uint64_t common;
 	uint64_t kept;               /* bytes of READ responses kept for replays */
 	uint64_t kept_share;         /* cfg.read_cache_total divided by keepers */
 	uint32_t kept_bufs, keepers; /* buffers kept; connections that keep some */
-	/* the keeper that is looked at next; NULL: there is none */
+	/* The keeper that is looked at next; NULL: there is none. */
 	struct eng_responder *kept_hand;
-	/* bytes of ATOMIC records beyond each connection's first few */
+	/* Bytes of ATOMIC records beyond each connection's first few. */
 	uint64_t kept_atomics;
 	uint64_t rng;
 	uint32_t sweep; /* table slot that the sweep looks at next */

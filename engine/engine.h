@@ -5,11 +5,11 @@
  * gateway, the simulators and the fuzzers run it.
  *
  * Thread: an engine belongs to one worker. Its functions run on that worker's thread, except those
- * that say "any thread". Engines share nothing: the gateway gives a flow to the worker that
- * eng_owner_hash() of its address pair names.
+ * that say "any thread". Engines share nothing: the gateway gives all packets of an address pair
+ * and tenant to one worker.
  *
  * Times are rwy_time and rwy_dur, nanoseconds of the caller's clock; `now` never goes back. Sizes
- * are bytes, rates bytes a second. Functions that return int return 0 or a negative RWY_E code.
+ * are bytes, rates bytes a second. An int that is an error is one of rwy/err.h, 0 is success.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -32,7 +32,7 @@ struct eng;
 #define ENG_PREFIXES_MAX 256
 #define ENG_NAME_MAX     32
 
-/* When a host's request is acknowledged (docs/rc-semantics.md). */
+/* A request is acknowledged when the near gateway, the far gateway or the far host has it. */
 enum eng_ack_mode { ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END };
 
 /* Destinations behind a tunnel. */
@@ -69,7 +69,7 @@ struct eng_cfg {
 	 */
 	uint64_t np_min, np_max;
 	uint32_t np_percent;
-	/* near destination: CNPs of a local host set the rate towards it (DCQCN) */
+	/* Near destination: CNPs of a local host set the rate towards it (DCQCN). */
 	bool rp;
 	uint64_t lan_Bps; /* fastest port of a local host, where that rate begins; 0: not known */
 	bool e2e;         /* end to end: what a host takes bounds what its flow has under way */
@@ -101,7 +101,7 @@ struct eng_lan_tx {
 	struct rwy_buf *buf;  /* NULL: bytes */
 	const uint8_t *bytes; /* a packet that the engine made; valid during the call */
 	uint32_t len;         /* bytes */
-	/* buf moves to the callee; else it stays in custody: take a reference */
+	/* buf moves to the callee; else it stays in custody, and the callee takes a reference. */
 	bool own;
 	const struct rwy_ip *dst;
 	struct eng_nexthop *nh; /* may be NULL */
@@ -169,7 +169,7 @@ RWY_MUST_CHECK int eng_stream_use(struct eng *e, unsigned tunnel, bool on, rwy_t
 void eng_stream_room(struct eng *e, unsigned tunnel, uint32_t datagrams, uint64_t bytes);
 void eng_stream_lost(struct eng *e, unsigned tunnel, rwy_time now);
 uint64_t eng_stream_inflight(const struct eng *e, unsigned tunnel);
-/* bytes a second, of late; 0: not known */
+/* Bytes a second, of late; 0: not known. */
 uint64_t eng_stream_rate(const struct eng *e, unsigned tunnel);
 /*
  * One turn: timers, owed ACKs, requests for local hosts, datagrams. Call after each burst and at
@@ -188,7 +188,7 @@ rwy_time eng_next(const struct eng *e);
 struct eng_tenant_cfg {
 	uint32_t vni; /* 1 .. 2^24 - 1; tenant 0: 0 */
 	enum eng_ack_mode ack_mode;
-	/* flow table entries, unpaired flows; 0: only eng_cfg's bound */
+	/* Flow table entries, unpaired flows; 0: only eng_cfg's bound. */
 	uint32_t flows_max, half_open_max;
 	uint64_t custody; /* bytes in custody above which its ACKs are withheld */
 	/*
@@ -403,7 +403,7 @@ struct eng_flow_info {
 	const char *learned; /* "cm", "passive", "peer", "" */
 	const char *error;   /* why it failed, or "" */
 	uint32_t pmtu;
-	/* responder side: next expected PSN; acknowledged before this */
+	/* Responder side: next expected PSN; acknowledged before this. */
 	roce_psn near_psn, near_acked;
 	roce_psn far_una, far_nxt;     /* requester side: oldest unacknowledged PSN; next to send */
 	uint64_t tx_packets, tx_bytes; /* requests of the local host taken into custody */

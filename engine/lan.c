@@ -122,7 +122,7 @@ struct lan_in {
 	uint32_t tenant;
 	enum roce_parse_reason reason;
 	struct eng_side **bucket; /* of its connection; NULL: not an RC packet */
-	/* first in the bucket, probably its connection: only prefetched */
+	/* First in the bucket, probably its connection: only prefetched. */
 	struct eng_side *side;
 };
 

@@ -16,7 +16,7 @@ struct question {
 	const struct eng_responder *rs;
 	const struct roce_pkt *pkt;
 	enum roce_resp_verdict verdict;
-	/* more than a round trip since the last packet: two hosts may have connected anew */
+	/* More than a round trip since the last packet: two hosts may have connected anew. */
 	bool late;
 };
 

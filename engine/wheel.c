@@ -57,7 +57,7 @@ void eng_wheel_run(struct eng *e, void (*due)(struct eng_requester *rq, rwy_time
 	uint64_t tick = now >> ENG_WHEEL_SHIFT;
 
 	if (tick > e->wheel_tick + ENG_WHEEL_SLOTS)
-		/* more than a revolution is due: each slot once */
+		/* More than a revolution is due: each slot once. */
 		e->wheel_tick = tick - ENG_WHEEL_SLOTS;
 	while (e->wheel_tick < tick) {
 		uint32_t slot = (uint32_t)(++e->wheel_tick) & (ENG_WHEEL_SLOTS - 1);

@@ -25,9 +25,9 @@
 struct roce_reqr_cfg {
 	uint32_t window_max; /* request packets in flight to the host, 1 .. 4096 */
 	uint8_t rnr_retry;   /* 0..6, 7 = without limit (IBA 9.7.5.2.8) */
-	/* timeouts in a row after which it resends, 1..255; the next one gives up */
+	/* Timeouts in a row after which it resends, 1..255; the next one gives up. */
 	uint8_t retry;
-	/* bounds of the response timeout, without the time for READs before it */
+	/* Bounds of the response timeout, without the time for READs before it. */
 	rwy_dur rto_min;
 	rwy_dur rto_max;
 };
@@ -39,7 +39,7 @@ struct roce_reqr {
 	struct rwy_bufq q;    /* requests without ACK, sent or not, in PSN order */
 	struct rwy_buf *next; /* first of q that is not in flight; NULL: all are */
 	uint32_t inflight;    /* packets of q before next */
-	/* oldest unacknowledged PSN; inside a READ the next response expected */
+	/* Oldest unacknowledged PSN; inside a READ the next response expected. */
 	roce_psn una;
 	roce_psn nxt;     /* PSN of `next`: all before it are in flight */
 	roce_psn high;    /* end of what was ever sent */
@@ -54,16 +54,16 @@ struct roce_reqr {
 	bool failed;
 	/* After a restart: the host may have more than was sent here; ACKs ahead are valid. */
 	bool resumed;
-	/* it went back for this gap: NAKs of the same PSN are ignored until progress */
+	/* It went back for this gap: NAKs of the same PSN are ignored until progress. */
 	bool nak_seen;
 	rwy_time rnr_until; /* 0: not waiting */
-	/* when the response timer is looked at; RWY_NEVER: nothing is in flight */
+	/* When the response timer is looked at; RWY_NEVER: nothing is in flight. */
 	rwy_time deadline;
 	rwy_time waits;              /* when that timer began */
 	struct roce_reqr_host *host; /* shared by the requesters of a host; NULL: none */
 	uint64_t owed;               /* bytes of READ responses that the host owes this requester */
 	uint64_t before;             /* bytes that it owed all requesters when the timer began */
-	/* when the packet of the RTT sample under way was sent; 0: none */
+	/* When the packet of the RTT sample under way was sent; 0: none. */
 	rwy_time sample_at;
 	roce_psn sample_psn;
 	rwy_dur srtt, rttvar;
@@ -113,7 +113,7 @@ const char *roce_reqr_end_name(enum roce_reqr_end end, uint8_t syndrome);
 /* The outcome of a response or a timer, for the caller to carry out. */
 struct roce_reqr_act {
 	struct rwy_bufq done; /* acknowledged requests in PSN order, now the caller's */
-	/* this response is the next of the oldest READ or ATOMIC: to the remote host */
+	/* This response is the next of the oldest READ or ATOMIC: to the remote host. */
 	bool forward;
 	bool progress;
 	bool failed;            /* the connection is over, with the next three fields */

@@ -16,11 +16,11 @@
 #include "rwy/time.h"
 
 struct roce_reqr_host {
-	/* bytes of READ responses requested and not here yet, of all requesters */
+	/* Bytes of READ responses requested and not here yet, of all requesters. */
 	uint64_t owed;
 	rwy_time heard;   /* the latest response of any kind, to any of them; 0: none */
 	rwy_time read_at; /* the latest READ response */
-	/* when the unit under way began, without the time when nothing was owed */
+	/* When the unit under way began, without the time when nothing was owed. */
 	rwy_time since;
 	uint32_t got; /* bytes of that unit */
 	rwy_dur pace; /* smoothed time for a unit of READ responses; 0: not measured */

@@ -43,7 +43,7 @@ static void implied_nak(struct roce_reqr *r)
 static void seq_nak(struct roce_reqr *r, struct roce_reqr_act *act)
 {
 	if (r->rnr_until) {
-		/* the host drops what follows the packet with RNR NAK */
+		/* The host drops what follows the packet with RNR NAK. */
 		act->drop = "nak_while_rnr";
 		return;
 	}
@@ -118,7 +118,7 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 			act->drop = outside(r, psn, "old_ack", "ghost_ack");
 			return;
 		}
-		/* the host has more than this requester sent, so it has all of that */
+		/* The host has more than this requester sent, so it has all of that. */
 		psn = r->high;
 		if (release(r, psn, act, now))
 			implied_nak(r);
@@ -134,7 +134,7 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 			implied_nak(r);
 			return;
 		}
-		/* a host in error sends no more responses: the READ before fails, too */
+		/* A host in error sends no more responses: the READ before fails, too. */
 		psn = r->una;
 	}
 	if (type == ROCE_AETH_RNR)

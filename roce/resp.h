@@ -59,7 +59,7 @@ struct roce_resp_rd {
 	roce_psn psn;
 	uint32_t cnt;    /* response packets */
 	uint32_t served; /* responses sent to the host */
-	/* response that a repeated READ begins with: the host expects a FIRST there */
+	/* Response that a repeated READ begins with: the host expects a FIRST there. */
 	uint32_t restart;
 	roce_msn msn_before; /* MSN before this request */
 	uint32_t dma_len;    /* READ: bytes requested */
@@ -73,7 +73,7 @@ enum roce_resp_gap { ROCE_RESP_NO_GAP, ROCE_RESP_NAK_OWED, ROCE_RESP_NAK_SENT };
 
 enum roce_resp_error {
 	ROCE_RESP_NO_ERROR,
-	/* an error of the host: its NAK waits for the ACK of everything before it */
+	/* An error of the host: its NAK waits for the ACK of everything before it. */
 	ROCE_RESP_HELD,
 	ROCE_RESP_REFUSED, /* the connection is over */
 	ROCE_RESP_GONE,    /* the same; fail_psn is of a READ or ATOMIC that the host repeated */
@@ -93,7 +93,7 @@ struct roce_resp {
 	roce_psn want_psn;  /* highest PSN accepted with AckReq */
 	uint32_t pmtu;      /* path MTU, 256..4096; 0 until known */
 	uint32_t pmtu_min;  /* while unknown: it is not smaller than this */
-	/* enum roce_op of the message being received, NONE between messages, or JOINED */
+	/* The message being received: enum roce_op, NONE between messages, or JOINED. */
 	uint8_t msg;
 	uint8_t gap;   /* enum roce_resp_gap */
 	uint8_t error; /* enum roce_resp_error */
@@ -110,7 +110,7 @@ struct roce_resp {
 	bool fail_owed; /* it is to go, perhaps once more */
 	roce_psn fail_psn;
 	rwy_time nak_time; /* of the latest PSN sequence NAK */
-	/* end of the last response sent: no plain ACK may name the PSN before it */
+	/* End of the last response sent: no plain ACK may name the PSN before it. */
 	roce_psn resp_end;
 	uint8_t serve_opcode; /* after ROCE_RESP_SERVE: opcode of the response towards the host */
 	/*

@@ -54,7 +54,7 @@ enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint
 	if (psn != next || !kind_ok(d, opcode) || roce_resp_over(r))
 		return ROCE_RESP_UNEXPECTED;
 	if (r->pmtu_wait && r->rd_n == 1) {
-		/* without its path MTU the count stays unknown */
+		/* Without its path MTU the count stays unknown. */
 		if (opcode != ROCE_RC_READ_RESP_ONLY)
 			return ROCE_RESP_UNEXPECTED;
 		roce_resp_pmtu_least(r, d->dma_len);

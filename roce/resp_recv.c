@@ -45,7 +45,7 @@ void roce_resp_read_counted(struct roce_resp *r, struct roce_resp_rd *d)
 {
 	r->pmtu_wait = false;
 	if (d->cnt - 1 > ROCE_RESP_SPAN - outstanding(r)) {
-		/* the PSN space is too small for its responses: epsn stays behind the request */
+		/* The PSN space is too small for its responses: epsn stays behind the request. */
 		d->cnt = 1;
 		r->rd_n--;
 		roce_resp_host_error(r, d->psn);
