@@ -107,7 +107,7 @@ void eng_requester_tick(struct eng_requester *rq, rwy_time now);
 void eng_requester_first_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
 /* A request: it is queued for the host. */
 void eng_requester_take_message(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
-/* The connection is ending: no request of this flow goes to the host any more. */
+/* Dropped: the flow was rewound, or the connection ends. */
 void eng_requester_discard(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
 
 /* --- response.c: cells for packets of the host. Each takes b, which is pkt. --- */
