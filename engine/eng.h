@@ -283,7 +283,7 @@ struct eng {
 	struct eng_states_seen seen;
 	/* The last one is for failed connections whose tunnel is gone. */
 	struct eng_tunnel tunnel[ENG_TUNNELS_MAX + 1];
-	struct eng_ways *ways;
+	struct eng_steering *steering;
 	struct eng_side **table; /* hash table of both sides */
 	uint64_t *occupied;      /* a bit for each slot in use: the sweep skips empty ones */
 	uint32_t table_mask;

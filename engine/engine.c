@@ -81,7 +81,7 @@ void eng_free(struct eng *e)
 		}
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		wan_free(e->tunnel[i].wan);
-	eng_ways_free(e->ways);
+	eng_steering_free(e->steering);
 	eng_rp_fini(e);
 	eng_tenants_fini(e);
 	eng_slab_fini(&e->responder_slab);

@@ -276,20 +276,20 @@ int eng_route_plain(const struct eng *e, const struct rwy_ip *dst);
  * Steering: tunnels assigned to flows; prefixes decide for the others. An assignment is for packets
  * of local host src to dst, with dqpn only for those to that QP. Connections stay in their tunnel.
  */
-struct eng_ways;
-struct eng_way_cfg {
+struct eng_steering;
+struct eng_steer_cfg {
 	struct rwy_ip src, dst;
 	uint32_t vni, dqpn; /* dqpn 0: any */
 	uint8_t tunnel;
 };
 /* Any thread: a set of n assignments, copied; of two for one flow the last counts. RWY_ENOMEM. */
-RWY_MUST_CHECK int eng_ways_new(struct eng_ways **out, const struct eng_way_cfg *v, unsigned n);
+RWY_MUST_CHECK int eng_steering_new(struct eng_steering **out, const struct eng_steer_cfg *v, unsigned n);
 /* Any thread. NULL allowed. */
-void eng_ways_free(struct eng_ways *w);
+void eng_steering_free(struct eng_steering *w);
 /*
  * Takes w (NULL: no assignments). Returns the set that was in use, for the caller to free; or NULL.
  */
-struct eng_ways *eng_ways_set(struct eng *e, struct eng_ways *w);
+struct eng_steering *eng_steering_set(struct eng *e, struct eng_steering *w);
 
 /*
  * Several gateways at both sites. An address pair belongs to one pair of gateways: the winner of
@@ -297,17 +297,17 @@ struct eng_ways *eng_ways_set(struct eng *e, struct eng_ways *w);
  * weights. Where peers are known this decides between an engine's own tunnels, too, so that both
  * sites choose the same. Plain LAN only.
  */
-struct eng_rival {              /* a tunnel of another gateway of this site */
+struct eng_candidate {          /* a tunnel of another gateway of this site */
 	uint64_t gateway, peer; /* rwy_spread_id */
 	uint64_t weight;
 };
 /*
- * Index in r of the candidate that the pair of a local and a remote host belongs to; -1: it is this
- * gateway's, or no tunnel leads there. own multiplies the weights of this gateway's tunnels. Costs
- * a step for each pair of gateways.
+ * Index in cand of the candidate that the pair of a local and a remote host belongs to; -1: it is
+ * this gateway's, or no tunnel leads there. own multiplies the weights of this gateway's tunnels.
+ * Costs a step for each pair of gateways.
  */
-int eng_rival_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t own,
-    const struct eng_rival *r, unsigned n);
+int eng_candidate_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote,
+    uint32_t own, const struct eng_candidate *cand, unsigned n);
 /* This engine has the flow of the local host's requests to QP dqpn of the remote host. */
 bool eng_has(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn);
 /* The same, or an unpaired flow from the remote host waits for the local host's first response. */

@@ -12,9 +12,9 @@
 #include "rwy/spread.h"
 
 /* Open addressing; a slot without a tunnel ends a search. */
-struct eng_ways {
+struct eng_steering {
 	uint32_t mask, n;
-	struct eng_way_cfg slot[]; /* its tunnel is one more than that assigned; 0: empty */
+	struct eng_steer_cfg slot[]; /* its tunnel is one more than that assigned; 0: empty */
 };
 
 static uint32_t assignment_hash(
@@ -25,16 +25,16 @@ static uint32_t assignment_hash(
 	return eng_key_hash(&k, false);
 }
 
-static bool assignment_matches(const struct eng_way_cfg *w, uint32_t vni, const struct rwy_ip *src,
+static bool assignment_matches(const struct eng_steer_cfg *w, uint32_t vni, const struct rwy_ip *src,
     const struct rwy_ip *dst, uint32_t dqpn)
 {
 	return w->vni == vni && w->dqpn == dqpn && rwy_ip_eq(&w->src, src) && rwy_ip_eq(&w->dst, dst);
 }
 
-int eng_ways_new(struct eng_ways **out, const struct eng_way_cfg *v, unsigned n)
+int eng_steering_new(struct eng_steering **out, const struct eng_steer_cfg *v, unsigned n)
 {
 	uint32_t size = 16;
-	struct eng_ways *w;
+	struct eng_steering *w;
 
 	while (size < 2 * n)
 		size *= 2;
@@ -56,21 +56,21 @@ int eng_ways_new(struct eng_ways **out, const struct eng_way_cfg *v, unsigned n)
 	return 0;
 }
 
-void eng_ways_free(struct eng_ways *w)
+void eng_steering_free(struct eng_steering *w)
 {
 	free(w);
 }
 
-struct eng_ways *eng_ways_set(struct eng *e, struct eng_ways *w)
+struct eng_steering *eng_steering_set(struct eng *e, struct eng_steering *w)
 {
-	struct eng_ways *old = e->ways;
+	struct eng_steering *old = e->steering;
 
-	e->ways = w;
+	e->steering = w;
 	return old;
 }
 
-static int assignment_find(
-    const struct eng_ways *w, uint32_t vni, const struct rwy_ip *src, const struct rwy_ip *dst, uint32_t dqpn)
+static int assignment_find(const struct eng_steering *w, uint32_t vni, const struct rwy_ip *src,
+    const struct rwy_ip *dst, uint32_t dqpn)
 {
 	uint32_t at = assignment_hash(vni, src, dst, dqpn) & w->mask;
 
@@ -220,10 +220,10 @@ int eng_steer(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, 
 	const struct eng_tenant *t = eng_tenant(e, tenant);
 	int to = -1;
 
-	if (e->ways && e->ways->n && t) {
-		to = dqpn ? assignment_find(e->ways, t->cfg.vni, local, remote, dqpn) : -1;
+	if (e->steering && e->steering->n && t) {
+		to = dqpn ? assignment_find(e->steering, t->cfg.vni, local, remote, dqpn) : -1;
 		if (to < 0)
-			to = assignment_find(e->ways, t->cfg.vni, local, remote, 0);
+			to = assignment_find(e->steering, t->cfg.vni, local, remote, 0);
 	}
 	/* An assignment to a tunnel that is being removed does not count. */
 	if (to >= 0 && eng_tunnel_there(e, (unsigned)to))
@@ -233,8 +233,8 @@ int eng_steer(const struct eng *e, uint32_t tenant, const struct rwy_ip *local, 
 	         : -1;
 }
 
-int eng_rival_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t own,
-    const struct eng_rival *r, unsigned n)
+int eng_candidate_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote,
+    uint32_t own, const struct eng_candidate *cand, unsigned n)
 {
 	const struct eng_tenant *t = e->tenant[0];
 	const uint64_t set = tunnels_there(e, eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote));
@@ -246,9 +246,9 @@ int eng_rival_find(const struct eng *e, const struct rwy_ip *local, const struct
 		return -1;
 	best = own_winner(e, set, key, own);
 	for (unsigned i = 0; i < n; i++)
-		if (tunnels_to_peer(e, set, r[i].peer, &weight))
-			consider_pair(
-			    &best, key, r[i].gateway, r[i].peer, r[i].weight, (int)i + ENG_TUNNELS_MAX);
+		if (tunnels_to_peer(e, set, cand[i].peer, &weight))
+			consider_pair(&best, key, cand[i].gateway, cand[i].peer, cand[i].weight,
+			    (int)i + ENG_TUNNELS_MAX);
 	return best.who >= ENG_TUNNELS_MAX ? best.who - ENG_TUNNELS_MAX : -1;
 }
 

@@ -53,7 +53,7 @@ static void rival_add(struct gw_sib_set *s, unsigned who, const char *peer, uint
 			s->rival[i].weight += weight;
 			return;
 		}
-	s->rival[s->rivals] = (struct eng_rival){.gateway = s->sib[who].id, .peer = id, .weight = weight};
+	s->rival[s->rivals] = (struct eng_candidate){.gateway = s->sib[who].id, .peer = id, .weight = weight};
 	s->rival_of[s->rivals++] = (uint8_t)who;
 }
 

@@ -406,7 +406,7 @@ static void way_put(struct gw_tunnels *g, const struct gw_assignment *a, unsigne
 	/* By QPs: a direction whose QP is not named is anybody's. */
 	if (!dqpn && (a->src_qpn || a->dst_qpn))
 		return;
-	g->way[g->ways++] = (struct eng_way_cfg){.src = turned ? a->dst : a->src,
+	g->way[g->ways++] = (struct eng_steer_cfg){.src = turned ? a->dst : a->src,
 	    .dst = turned ? a->src : a->dst,
 	    .vni = a->vni,
 	    .dqpn = dqpn,
@@ -416,7 +416,7 @@ static void way_put(struct gw_tunnels *g, const struct gw_assignment *a, unsigne
 int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n)
 {
 	struct gw_tunnels *g = app->tunnels;
-	struct eng_way_cfg *way = malloc((2 * (size_t)n + 1) * sizeof(*way));
+	struct eng_steer_cfg *way = malloc((2 * (size_t)n + 1) * sizeof(*way));
 
 	if (!way)
 		return RWY_ENOMEM;

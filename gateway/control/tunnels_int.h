@@ -15,7 +15,7 @@ struct gw_tunnels {
 	_Atomic uint64_t removing;     /* taken from people's sight, not yet from every engine */
 	uint64_t gone[GW_WORKERS_MAX]; /* of these, by worker: its engine has it no more */
 	bool stray[GW_WORKERS_MAX];    /* this worker was not told the last change of rates and prefixes */
-	struct eng_way_cfg *way;       /* assignments, in engines' words */
+	struct eng_steer_cfg *way;     /* assignments, in engines' words */
 	unsigned ways;
 	bool way_stray[GW_WORKERS_MAX];  /* this worker was not told of them */
 	char (*tenant)[TENANT_NAME_MAX]; /* the control center's, by name */

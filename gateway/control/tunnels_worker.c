@@ -128,20 +128,20 @@ int gw_tunnels_tune(struct gw_app *app, unsigned worker, const struct conf *c)
 
 static void ways_set(struct eng *e, void *arg)
 {
-	struct eng_ways **w = arg;
+	struct eng_steering **w = arg;
 
-	*w = eng_ways_set(e, *w);
+	*w = eng_steering_set(e, *w);
 }
 
 int gw_ways_tell(struct gw_app *app, unsigned worker)
 {
 	const struct gw_tunnels *g = app->tunnels;
-	struct eng_ways *w;
-	int rc = eng_ways_new(&w, g->way, g->ways);
+	struct eng_steering *w;
+	int rc = eng_steering_new(&w, g->way, g->ways);
 
 	if (!rc && app->worker[worker])
 		rc = gw_call(app, worker, ways_set, &w);
-	eng_ways_free(w); /* the old ones, or those that were not taken */
+	eng_steering_free(w); /* the old ones, or those that were not taken */
 	return rc;
 }
 

@@ -38,8 +38,8 @@ struct gw_sib_set {
 	} sib[CONF_SIBLINGS_MAX];
 	uint32_t own; /* our tunnels' weights are times this */
 	unsigned rivals;
-	struct eng_rival *rival; /* tunnels of siblings that live, */
-	uint8_t *rival_of;       /*   whose each is */
+	struct eng_candidate *rival; /* tunnels of siblings that live, */
+	uint8_t *rival_of;           /*   whose each is */
 	uint32_t mask;
 	struct gw_sib_pair *pair; /* open addressing by gw_sib_hash; NULL: none is assigned */
 };

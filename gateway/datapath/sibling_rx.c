@@ -43,7 +43,7 @@ static int decide(struct gw_worker *w, const struct gw_sib_set *s, const struct 
 	p = assigned(s, &k->src, &k->dst, 0);
 	if (lives(s, p))
 		return p->who;
-	r = eng_rival_find(w->eng, &k->src, &k->dst, s->own, s->rival, s->rivals);
+	r = eng_candidate_find(w->eng, &k->src, &k->dst, s->own, s->rival, s->rivals);
 	return r < 0 ? HERE : s->rival_of[r];
 }
 

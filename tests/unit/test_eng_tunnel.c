@@ -210,11 +210,11 @@ static uint64_t data_sent(unsigned tunnel)
 
 static void assign(unsigned at, struct rwy_ip src, struct rwy_ip dst, uint32_t dqpn, uint8_t tunnel)
 {
-	const struct eng_way_cfg c = {.src = src, .dst = dst, .dqpn = dqpn, .tunnel = tunnel};
-	struct eng_ways *w;
+	const struct eng_steer_cfg c = {.src = src, .dst = dst, .dqpn = dqpn, .tunnel = tunnel};
+	struct eng_steering *w;
 
-	assert_int_equal(eng_ways_new(&w, &c, 1), 0);
-	eng_ways_free(eng_ways_set(site[at].e, w));
+	assert_int_equal(eng_steering_new(&w, &c, 1), 0);
+	eng_steering_free(eng_steering_set(site[at].e, w));
 }
 
 /* Both tunnels lead to the same hosts: the first takes what is not assigned, the other what is, until it

@@ -92,10 +92,10 @@ static int tear_down(void **state)
 }
 
 /* The other gateway of the site, as g is told of it. */
-static unsigned rivals(unsigned s, unsigned g, struct eng_rival r[2])
+static unsigned candidates(unsigned s, unsigned g, struct eng_candidate r[2])
 {
 	for (unsigned p = 0; p < 2; p++)
-		r[p] = (struct eng_rival){.gateway = rwy_spread_id(name[s][!g]),
+		r[p] = (struct eng_candidate){.gateway = rwy_spread_id(name[s][!g]),
 		    .peer = rwy_spread_id(name[!s][p]),
 		    .weight = (uint64_t)weight[s][!g] * weight[!s][p]};
 	return 2;
@@ -105,10 +105,10 @@ static unsigned rivals(unsigned s, unsigned g, struct eng_rival r[2])
 static unsigned whose(
     unsigned s, unsigned g, const struct rwy_ip *local, const struct rwy_ip *remote, unsigned n)
 {
-	struct eng_rival r[2];
+	struct eng_candidate r[2];
 
-	rivals(s, g, r);
-	return eng_rival_find(eng[s][g], local, remote, 1, r, n) < 0 ? g : !g;
+	candidates(s, g, r);
+	return eng_candidate_find(eng[s][g], local, remote, 1, r, n) < 0 ? g : !g;
 }
 
 /* The gateway at the other end of the tunnel that g takes. */
@@ -174,7 +174,7 @@ static void test_only_the_lost_ones_move(void **state)
 
 		ends(i, &a, &b);
 		assert_int_equal(whose(0, 0, &a, &b, 0), 0);
-		gb = whose(1, 0, &b, &a, 2); /* its rivals to a2 are no tunnel's peer of ours any more */
+		gb = whose(1, 0, &b, &a, 2); /* its candidates to a2 are no tunnel's peer of ours any more */
 		assert_int_equal(whose(1, 1, &b, &a, 2), gb);
 		assert_int_equal(far_of(0, 0, &a, &b), gb);
 		assert_int_equal(far_of(1, gb, &b, &a), 0);
@@ -189,31 +189,31 @@ static void test_only_the_lost_ones_move(void **state)
 /* Weights times the same are the same; a gateway whose own name or a peer's is not known has all. */
 static void test_scale_and_unknown(void **state)
 {
-	struct eng_rival r[2], k[2];
+	struct eng_candidate r[2], k[2];
 	struct rwy_ip a, b;
 	unsigned theirs = 0;
 
 	(void)state;
-	rivals(0, 0, r);
+	candidates(0, 0, r);
 	for (unsigned i = 0; i < 2; i++) {
 		k[i] = r[i];
 		k[i].weight *= 4000000000u;
 	}
 	for (unsigned i = 0; i < 500; i++) {
 		ends(i, &a, &b);
-		theirs += eng_rival_find(eng[0][0], &a, &b, 1, r, 2) >= 0;
-		assert_int_equal(eng_rival_find(eng[0][0], &a, &b, 1, r, 2),
-		    eng_rival_find(eng[0][0], &a, &b, 4000000000u, k, 2));
+		theirs += eng_candidate_find(eng[0][0], &a, &b, 1, r, 2) >= 0;
+		assert_int_equal(eng_candidate_find(eng[0][0], &a, &b, 1, r, 2),
+		    eng_candidate_find(eng[0][0], &a, &b, 4000000000u, k, 2));
 	}
 	assert_true(theirs > 0);
 	eng[0][0]->cfg.tunnel[1].peer = 0;
 	for (unsigned i = 0; i < 500; i++) {
 		ends(i, &a, &b);
-		assert_int_equal(eng_rival_find(eng[0][0], &a, &b, 1, r, 2), -1);
+		assert_int_equal(eng_candidate_find(eng[0][0], &a, &b, 1, r, 2), -1);
 		assert_in_range(eng_steer(eng[0][0], 0, &a, &b, 0), 0, 1);
 	}
 	b = rwy_ip_from4((uint8_t[4]){10, 9, 0, 1}); /* nowhere */
-	assert_int_equal(eng_rival_find(eng[0][0], &a, &b, 1, r, 2), -1);
+	assert_int_equal(eng_candidate_find(eng[0][0], &a, &b, 1, r, 2), -1);
 }
 
 /* Two tunnels to one gateway count as one with both weights, and share what it gets. */
@@ -224,12 +224,12 @@ static void test_two_tunnels_to_a_peer(void **state)
 	(void)state;
 	eng[0][0]->cfg.tunnel[1].peer = eng[0][0]->cfg.tunnel[0].peer;
 	for (unsigned i = 0; i < PAIRS; i++) {
-		const struct eng_rival r = {rwy_spread_id("a2"), rwy_spread_id("b1"), 12};
+		const struct eng_candidate r = {rwy_spread_id("a2"), rwy_spread_id("b1"), 12};
 		struct rwy_ip a, b;
 		int t;
 
 		ends(i, &a, &b);
-		theirs += eng_rival_find(eng[0][0], &a, &b, 1, &r, 1) == 0;
+		theirs += eng_candidate_find(eng[0][0], &a, &b, 1, &r, 1) == 0;
 		t = eng_steer(eng[0][0], 0, &a, &b, 0);
 		assert_in_range(t, 0, 1);
 		to[t]++;
