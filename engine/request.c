@@ -81,103 +81,127 @@ static void learn_header(struct eng_responder *rs, const struct roce_pkt *pkt)
 	rs->tos = (pkt->is6 ? (uint8_t)(pkt->ip[0] << 4 | pkt->ip[1] >> 4) : pkt->ip[1]) & 0xfc;
 }
 
-void eng_responder_take_request(
-    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+/* A request behind a READ of unknown response count waits for the path MTU. */
+static void park_request(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
+    const struct roce_resp_act *act, rwy_time now)
 {
 	struct eng *e = rs->side.e;
-	struct roce_resp_act act;
-	bool again = false;
 
-	if (rs->side.state == ENG_R_WAITING && rs->requests &&
-	    wan_tx_queued(rs->requests) >= ENG_UNPAIRED_MAX) {
-		eng_drop(e, b, &e->c.drop_unpaired_full);
-		return;
-	}
-	if (rs->naks >= ENG_NAKS_MAX && rs->gap_seen && roce_psn_after(pkt->psn, rs->nak_psn)) {
-		/*
-		 * The host cannot go back: it has the ACK of a gateway that is gone. The error goes
-		 * to its oldest outstanding request, from which it always resends.
-		 */
-		eng_responder_fail(rs, rs->gap_low, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-		    "requests were lost in a gateway restart", now);
-		roce_resp_lost(&rs->resp, rs->gap_low);
-		rs->naks = 0;
-		rs->side.last = rs->asked_at = now;
-		eng_drop(e, b, &e->c.drop_after_error);
-		/* The error goes out before the host's next packet is handled. */
-		eng_dirty(&rs->side);
-		return;
-	}
-	if (rs->suppress_until && eng_reuse_suppressed(rs, now)) {
-		eng_drop(e, b, &e->c.drop_ack_in_flight);
-		return;
-	}
-retry:
-	roce_resp_recv(&rs->resp, pkt, &act, now);
-	if (act.verdict != ROCE_RESP_ACCEPT && !again && eng_reuse_may_be_new(rs, pkt, act.verdict, now)) {
-		if (eng_reuse_ack_in_flight(rs, act.verdict, now)) {
-			eng_drop(e, b, &e->c.drop_ack_in_flight);
-			return;
-		}
-		restart_connection(rs, pkt, now);
-		again = true;
-		goto retry;
-	}
-	rs->side.last = rs->asked_at = now;
-	eng_dirty(&rs->side);
-	switch (act.verdict) {
-	case ROCE_RESP_ACCEPT:
-		accept_request(rs, pkt, b, &act, now);
-		return;
-	case ROCE_RESP_PARK:
-		if (rs->parked.n < ENG_PARKED_MAX) {
-			b->len = pkt->len;
-			rwy_bufq_push(&rs->parked, b);
-			e->c.parked++;
-			if (act.pmtu && roce_resp_set_pmtu(&rs->resp, act.pmtu))
-				eng_responder_unpark(rs, now);
-			return;
-		}
+	if (rs->parked.n >= ENG_PARKED_MAX) {
 		eng_drop(e, b, &e->c.drop_too_many_outstanding);
 		return;
+	}
+	b->len = pkt->len;
+	rwy_bufq_push(&rs->parked, b);
+	e->c.parked++;
+	if (act->pmtu && roce_resp_set_pmtu(&rs->resp, act->pmtu))
+		eng_responder_unpark(rs, now);
+}
+
+static void note_gap(struct eng_responder *rs, roce_psn psn)
+{
+	if (!rs->gap_seen || roce_psn_before(psn, rs->gap_low))
+		rs->gap_low = psn;
+	rs->gap_seen = true;
+}
+
+/* Counts a request that is not taken into custody; returns its counter. */
+static uint64_t *refuse_request(
+    struct eng_responder *rs, const struct roce_pkt *pkt, const struct roce_resp_act *act, rwy_time now)
+{
+	struct eng_counters *c = &rs->side.e->c;
+
+	switch (act->verdict) {
 	case ROCE_RESP_DUP:
 		eng_ack_single(rs, pkt, now);
 		/* It resends although all of it is here: only a CNP slows it down. */
 		if (rs->ack_blocked)
 			eng_cnp_send(rs, now);
-		eng_drop(e, b, &e->c.duplicate_request);
-		return;
+		return &c->duplicate_request;
 	case ROCE_RESP_DUP_READ:
-		eng_responder_replay(rs, pkt->psn, act.psn_cnt, now);
-		eng_drop(e, b, &e->c.duplicate_read);
-		return;
+		eng_responder_replay(rs, pkt->psn, act->psn_cnt, now);
+		return &c->duplicate_read;
 	case ROCE_RESP_DUP_ATOMIC:
 		eng_responder_replay_atomic(rs, pkt->psn, now);
-		eng_drop(e, b, &e->c.duplicate_read);
-		return;
+		return &c->duplicate_read;
 	case ROCE_RESP_GAP:
-		if (!rs->gap_seen || roce_psn_before(pkt->psn, rs->gap_low))
-			rs->gap_low = pkt->psn;
-		rs->gap_seen = true;
-		eng_drop(e, b, &e->c.out_of_sequence);
-		return;
+		note_gap(rs, pkt->psn);
+		return &c->out_of_sequence;
 	case ROCE_RESP_BAD_SEQ:
 	case ROCE_RESP_BAD_LEN:
-		eng_drop(e, b, &e->c.drop_bad_sequence);
-		return;
+		return &c->drop_bad_sequence;
 	case ROCE_RESP_TOO_MANY:
-		eng_drop(e, b, &e->c.drop_too_many_outstanding);
-		return;
+		return &c->drop_too_many_outstanding;
 	case ROCE_RESP_STALE:
-		eng_drop(e, b, &e->c.drop_stale_psn);
-		return;
+		return &c->drop_stale_psn;
 	case ROCE_RESP_FAILED:
-		eng_drop(e, b, &e->c.drop_after_error);
-		return;
+		return &c->drop_after_error;
+	case ROCE_RESP_ACCEPT:
+	case ROCE_RESP_PARK:
 	case ROCE_RESP_VERDICT_COUNT:
 		break;
 	}
 	rwy_unreachable();
+}
+
+/*
+ * The host does not go back to the PSN that the NAKs name: it has the ACK of a gateway that is gone. The
+ * error goes to its oldest outstanding request, from which it always resends.
+ */
+static void fail_lost_requests(struct eng_responder *rs, rwy_time now)
+{
+	eng_responder_fail(rs, rs->gap_low, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
+	    "requests were lost in a gateway restart", now);
+	roce_resp_lost(&rs->resp, rs->gap_low);
+	rs->naks = 0;
+	rs->side.last = rs->asked_at = now;
+	/* The error goes out before the host's next packet is handled. */
+	eng_dirty(&rs->side);
+}
+
+/* Counter of a request that is dropped before the responder sees it; NULL: it is not. */
+static uint64_t *drop_early(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct eng_counters *c = &rs->side.e->c;
+
+	if (rs->side.state == ENG_R_WAITING && rs->requests &&
+	    wan_tx_queued(rs->requests) >= ENG_UNPAIRED_MAX)
+		return &c->drop_unpaired_full;
+	if (rs->naks >= ENG_NAKS_MAX && rs->gap_seen && roce_psn_after(pkt->psn, rs->nak_psn)) {
+		fail_lost_requests(rs, now);
+		return &c->drop_after_error;
+	}
+	return rs->suppress_until && eng_reuse_suppressed(rs, now) ? &c->drop_ack_in_flight : NULL;
+}
+
+void eng_responder_take_request(
+    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = rs->side.e;
+	uint64_t *early = drop_early(rs, pkt, now);
+	struct roce_resp_act act;
+
+	if (early) {
+		eng_drop(e, b, early);
+		return;
+	}
+	roce_resp_recv(&rs->resp, pkt, &act, now);
+	if (act.verdict != ROCE_RESP_ACCEPT && eng_reuse_may_be_new(rs, pkt, act.verdict, now)) {
+		if (eng_reuse_ack_in_flight(rs, act.verdict, now)) {
+			eng_drop(e, b, &e->c.drop_ack_in_flight);
+			return;
+		}
+		restart_connection(rs, pkt, now);
+		roce_resp_recv(&rs->resp, pkt, &act, now);
+	}
+	rs->side.last = rs->asked_at = now;
+	eng_dirty(&rs->side);
+	if (act.verdict == ROCE_RESP_ACCEPT)
+		accept_request(rs, pkt, b, &act, now);
+	else if (act.verdict == ROCE_RESP_PARK)
+		park_request(rs, pkt, b, &act, now);
+	else
+		eng_drop(e, b, refuse_request(rs, pkt, &act, now));
 }
 
 void eng_responder_first_request(
