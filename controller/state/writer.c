@@ -37,7 +37,7 @@ static struct {
 	unsigned n;
 	struct change *applying; /* taken by the store, not yet seen: under the state's lock */
 	rwy_time moved;          /* the watch's: it began, or told something */
-	bool stop;
+	atomic_bool stop;
 	pthread_t writer, watcher;
 	uint64_t lease;
 	rwy_time renewed;
@@ -396,7 +396,7 @@ static void *watcher_main(void *arg)
 {
 	struct ctlr *c = arg;
 
-	while (!__atomic_load_n(&w.stop, __ATOMIC_ACQUIRE)) {
+	while (!atomic_load_explicit(&w.stop, memory_order_acquire)) {
 		int rc;
 
 		w.moved = ctlr_now();
@@ -439,7 +439,7 @@ int writer_start(struct ctlr *c)
 void writer_stop(struct ctlr *c)
 {
 	pthread_mutex_lock(&w.lock);
-	__atomic_store_n(&w.stop, true, __ATOMIC_RELEASE);
+	atomic_store_explicit(&w.stop, true, memory_order_release);
 	pthread_cond_signal(&w.more);
 	pthread_mutex_unlock(&w.lock);
 	pthread_join(w.writer, NULL);

@@ -15,7 +15,7 @@
 
 struct watch {
 	struct etcd_store *s;
-	const bool *stop;
+	const atomic_bool *stop;
 	store_watch_cb *cb;
 	void *ctx;
 	uint64_t done; /* told up to here */
@@ -69,7 +69,7 @@ static int on_tick(void *ctx)
 {
 	struct watch *w = ctx;
 
-	if (__atomic_load_n(w->stop, __ATOMIC_ACQUIRE)) {
+	if (atomic_load_explicit(w->stop, memory_order_acquire)) {
 		w->stopped = true;
 		return RWY_EAGAIN;
 	}
@@ -84,8 +84,8 @@ static json_t *watch_ask(const struct etcd_store *s, const char *prefix, uint64_
 	return json_pack("{s:o}", "create_request", create);
 }
 
-int etcd_watch(
-    struct store *store, const char *prefix, uint64_t from, const bool *stop, store_watch_cb *cb, void *ctx)
+int etcd_watch(struct store *store, const char *prefix, uint64_t from, const atomic_bool *stop,
+    store_watch_cb *cb, void *ctx)
 {
 	struct etcd_store *s = (struct etcd_store *)store;
 	struct watch w = {.s = s, .stop = stop, .cb = cb, .ctx = ctx, .done = from};

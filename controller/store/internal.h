@@ -15,8 +15,8 @@ struct store_ops {
 	int (*lease)(struct store *s, uint32_t ttl_ms, uint64_t *lease);
 	int (*lease_renew)(struct store *s, uint64_t lease);
 	int (*lease_end)(struct store *s, uint64_t lease);
-	int (*watch)(struct store *s, const char *prefix, uint64_t from, const bool *stop, store_watch_cb *cb,
-	    void *ctx);
+	int (*watch)(struct store *s, const char *prefix, uint64_t from, const atomic_bool *stop,
+	    store_watch_cb *cb, void *ctx);
 };
 
 struct store { /* each kind's own begins with it */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store in one SQLite file, of one process. Revisions count in the file; the last changes are also kept
- * in memory, for watches (sqlite_log.c). Several transactions share one of SQLite's, so that they share its
- * fsync.
+ * in memory, for watches (sqlite_log.c). Statements and transactions: sqlite_txn.c. Several transactions
+ * share one of SQLite's, so that they share its fsync.
  */
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "controller/store/sqlite.h"
 
@@ -26,58 +23,6 @@ static const char *const sql[S_COUNT] = {
     [S_LEASE_PUT] = "INSERT INTO lease (id, ttl) VALUES (?1, ?2)",
     [S_LEASE_DEL] = "DELETE FROM lease WHERE id = ?1",
 };
-
-int sqlite_error(int rc)
-{
-	switch (rc & 0xff) {
-	case SQLITE_OK:
-	case SQLITE_DONE:
-	case SQLITE_ROW:
-		return 0;
-	case SQLITE_FULL:
-	case SQLITE_TOOBIG:
-		return STORE_EFULL;
-	case SQLITE_NOMEM:
-		return RWY_ENOMEM;
-	default: /* SQLite's own codes */
-		return STORE_EDOWN;
-	}
-}
-
-int sqlite_run(struct sqlite_store *s, const char *text)
-{
-	return sqlite_error(sqlite3_exec(s->db, text, NULL, NULL, NULL));
-}
-
-/* A statement that gives no rows. */
-int sqlite_step(sqlite3_stmt *st)
-{
-	const int rc = sqlite3_step(st);
-
-	sqlite3_reset(st);
-	sqlite3_clear_bindings(st);
-	return sqlite_error(rc);
-}
-
-static void bind_text(sqlite3_stmt *st, int i, const char *s, size_t len)
-{
-	sqlite3_bind_blob(st, i, s, (int)len, SQLITE_STATIC);
-}
-
-void sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
-{
-	sqlite3_bind_int64(st, i, (sqlite3_int64)v);
-}
-
-/* SQLite's words for what failed last, and why the file cannot be written. */
-static void note(struct sqlite_store *s)
-{
-	const bool can = !s->path || !access(s->path, W_OK);
-	const int e = errno;
-
-	snprintf(s->problem, sizeof(s->problem), "%.140s: %s%s%s", s->path ? s->path : "",
-	    s->db ? sqlite3_errmsg(s->db) : "out of memory", can ? "" : ": ", can ? "" : strerror(e));
-}
 
 /* --- reading ------------------------------------------------------------------------------------ */
 
@@ -132,15 +77,15 @@ static int sqlite_range(
 
 	snprintf(end, sizeof(end), "%s\xff", from); /* above all that is UTF-8 */
 	pthread_mutex_lock(&s->lock);
-	bind_text(st, 1, from, n);
+	sqlite_bind_text(st, 1, from, n);
 	if (prefix) {
 		sqlite3_bind_int(st, 2, (int)n);
-		bind_text(st, 3, end, n + 1);
+		sqlite_bind_text(st, 3, end, n + 1);
 	}
 	*rev = s->rev;
 	rc = walk(st, cb, ctx);
 	if (rc == STORE_EDOWN)
-		note(s);
+		sqlite_note_problem(s);
 	pthread_mutex_unlock(&s->lock);
 	return rc;
 }
@@ -152,7 +97,7 @@ static int revisions(struct sqlite_store *s, const char *key, uint64_t *created,
 	int rc;
 
 	*created = *modified = 0;
-	bind_text(st, 1, key, strlen(key));
+	sqlite_bind_text(st, 1, key, strlen(key));
 	rc = sqlite3_step(st);
 	if (rc == SQLITE_ROW) {
 		*created = (uint64_t)sqlite3_column_int64(st, 2);
@@ -176,25 +121,13 @@ static int put(struct sqlite_store *s, const struct store_op *op, uint64_t rev)
 		return rc;
 	if (created)
 		kv.create_rev = created;
-	bind_text(st, 1, op->key, strlen(op->key));
-	bind_text(st, 2, op->value, op->len);
+	sqlite_bind_text(st, 1, op->key, strlen(op->key));
+	sqlite_bind_text(st, 2, op->value, op->len);
 	sqlite_bind_u64(st, 3, rev);
 	sqlite_bind_u64(st, 4, rev);
 	sqlite_bind_u64(st, 5, op->lease);
 	rc = sqlite_step(st);
 	return rc ? rc : sqlite_log_add(s->log, &kv);
-}
-
-int sqlite_del(struct sqlite_store *s, const char *key, uint64_t rev)
-{
-	const struct store_kv kv = {key, NULL, 0, 0, rev, 0};
-	int rc;
-
-	bind_text(s->stmt[S_DEL], 1, key, strlen(key));
-	rc = sqlite_step(s->stmt[S_DEL]);
-	if (rc || !sqlite3_changes(s->db))
-		return rc;
-	return sqlite_log_add(s->log, &kv);
 }
 
 static int holds(struct sqlite_store *s, const struct store_txn *t)
@@ -230,70 +163,6 @@ static int txn_run(struct sqlite_store *s, struct store_txn *t, uint64_t *rev)
 	return rc;
 }
 
-static int set_rev(struct sqlite_store *s, uint64_t rev)
-{
-	sqlite_bind_u64(s->stmt[S_REV], 1, rev);
-	return sqlite_step(s->stmt[S_REV]);
-}
-
-static bool file_is(const char *path, struct file *f, bool first)
-{
-	struct stat st;
-
-	if (stat(path, &st))
-		return false;
-	if (first)
-		*f = (struct file){st.st_dev, st.st_ino};
-	return f->dev == st.st_dev && f->ino == st.st_ino;
-}
-
-static bool files_are(struct sqlite_store *s, bool first)
-{
-	char wal[PATH_MAX];
-
-	snprintf(wal, sizeof(wal), "%s-wal", s->path);
-	return file_is(s->path, &s->file, first) && file_is(wal, &s->wal, first);
-}
-
-int sqlite_there(struct sqlite_store *s)
-{
-	if (files_are(s, false))
-		return 0;
-	snprintf(s->problem, sizeof(s->problem), "%.160s or its WAL has been moved or deleted: start again",
-	    s->path);
-	return STORE_EDOWN;
-}
-
-int sqlite_begin(struct sqlite_store *s)
-{
-	int rc = sqlite_there(s);
-
-	if (rc)
-		return rc;
-	rc = sqlite_run(s, "BEGIN IMMEDIATE");
-	if (rc)
-		note(s);
-	return rc;
-}
-
-/* What was said since BEGIN, done or not. */
-int sqlite_finish(struct sqlite_store *s, uint64_t rev, int rc)
-{
-	if (!rc)
-		rc = set_rev(s, rev);
-	if (!rc)
-		rc = sqlite_run(s, "COMMIT");
-	if (rc) {
-		note(s);
-		(void)sqlite_run(s, "ROLLBACK");
-		sqlite_log_undo(s->log);
-		return rc;
-	}
-	s->rev = rev;
-	sqlite_log_publish(s->log, rev);
-	return 0;
-}
-
 static int batch(struct sqlite_store *s, struct store_txn *t, unsigned n)
 {
 	uint64_t rev = s->rev;
@@ -319,12 +188,12 @@ static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigne
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int sqlite_watch(
-    struct store *store, const char *prefix, uint64_t from, const bool *stop, store_watch_cb *cb, void *ctx)
+static int sqlite_watch(struct store *store, const char *prefix, uint64_t from, const atomic_bool *stop,
+    store_watch_cb *cb, void *ctx)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
 
-	while (!__atomic_load_n(stop, __ATOMIC_ACQUIRE)) {
+	while (!atomic_load_explicit(stop, memory_order_acquire)) {
 		int rc = sqlite_log_tell(s->log, prefix, &from, cb, ctx);
 
 		if (rc)
@@ -413,7 +282,7 @@ static int prepare(struct sqlite_store *s, uint64_t bytes_max)
 	/* writes once, so that a file that cannot be written is told now; and then there is a WAL */
 	if (!rc)
 		rc = sqlite_run(s, "UPDATE meta SET revision = revision");
-	if (!rc && !files_are(s, true))
+	if (!rc && !sqlite_files_are(s, true))
 		rc = STORE_EDOWN;
 	return rc ? rc : sqlite_leases_load(s);
 }
@@ -439,7 +308,7 @@ int store_sqlite_open(struct store **out, const char *path, uint64_t bytes_max, 
 		*out = &s->store;
 		return 0;
 	}
-	note(s);
+	sqlite_note_problem(s);
 	snprintf(text, STORE_TEXT, "%.200s%s", s->problem,
 	    s->db && sqlite3_errcode(s->db) == SQLITE_BUSY ? ": another process has it open" : "");
 	sqlite_close(&s->store);

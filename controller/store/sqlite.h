@@ -36,13 +36,21 @@ struct sqlite_store {
 	char problem[STORE_TEXT];
 };
 
-/* STORE_E... of SQLite's. */
+/* --- sqlite_txn.c --- */
+
+/* The STORE_E code of one of SQLite's. */
 int sqlite_error(int rc);
 int sqlite_run(struct sqlite_store *s, const char *text);
 int sqlite_step(sqlite3_stmt *st); /* one that gives no rows */
 void sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v);
+/* s stays as it is until the statement has run. */
+void sqlite_bind_text(sqlite3_stmt *st, int i, const char *s, size_t len);
+/* Keeps the reason of the last failure for store_problem(). */
+void sqlite_note_problem(struct sqlite_store *s);
 int sqlite_del(struct sqlite_store *s, const char *key, uint64_t rev);
-/* 0, or the file that we write is nobody's any more: what went there would be lost. */
+/* The file and its WAL are those that were opened. first: remembers which these are. */
+bool sqlite_files_are(struct sqlite_store *s, bool first);
+/* STORE_EDOWN: the file has been moved or deleted, and a write to it would be lost. */
 int sqlite_there(struct sqlite_store *s);
 int sqlite_begin(struct sqlite_store *s);
 /* What was said since BEGIN, done or not. */

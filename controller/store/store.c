@@ -140,8 +140,8 @@ int store_lease_end(struct store *s, uint64_t lease)
 	return lease ? s->ops->lease_end(s, lease) : STORE_ENOLEASE;
 }
 
-int store_watch(
-    struct store *s, const char *prefix, uint64_t from, const bool *stop, store_watch_cb *cb, void *ctx)
+int store_watch(struct store *s, const char *prefix, uint64_t from, const atomic_bool *stop,
+    store_watch_cb *cb, void *ctx)
 {
 	return s->ops->watch(s, prefix, from, stop, cb, ctx);
 }

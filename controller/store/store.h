@@ -11,6 +11,7 @@
 #ifndef CONTROLLER_STORE_STORE_H
 #define CONTROLLER_STORE_STORE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,7 +107,7 @@ RWY_MUST_CHECK int store_lease_end(struct store *s, uint64_t lease); /* its keys
  * returns non-zero (returned), *stop becomes true (0) or the store fails (negative). cb with kv NULL: all
  * changes up to `rev` have been told, and there is time to look around: several times a second. */
 typedef int store_watch_cb(void *ctx, const struct store_kv *kv, uint64_t rev);
-RWY_MUST_CHECK int store_watch(
-    struct store *s, const char *prefix, uint64_t from, const bool *stop, store_watch_cb *cb, void *ctx);
+RWY_MUST_CHECK int store_watch(struct store *s, const char *prefix, uint64_t from, const atomic_bool *stop,
+    store_watch_cb *cb, void *ctx);
 
 #endif

@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct store_op op[] = {{"k", "v", 1, 0}, {"l", NULL, 0, 0}};
 	struct store_txn t[] = {{.cmp = &cmp, .cmps = 1, .op = op, .ops = 1}, {.op = op + 1, .ops = 1}};
 	const struct store_etcd_cfg cfg = {.prefix = "/p/"};
-	const bool stop = false;
+	const atomic_bool stop = false;
 	char text[STORE_TEXT];
 	uint64_t rev, lease;
 	struct store *s;

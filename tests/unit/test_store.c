@@ -319,7 +319,7 @@ struct watcher {
 	struct store *store;
 	uint64_t from, done;
 	struct seen seen;
-	bool stop;
+	atomic_bool stop;
 	int rc;
 };
 
@@ -375,7 +375,7 @@ static int watch_end(struct watcher *w, struct seen *seen)
 {
 	int rc;
 
-	__atomic_store_n(&w->stop, true, __ATOMIC_RELEASE);
+	atomic_store_explicit(&w->stop, true, memory_order_release);
 	pthread_join(w->thread, NULL);
 	rc = w->rc;
 	if (seen)

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements and transactions of SQLite, and whether the file is still ours. All under the store's lock. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "controller/store/sqlite.h"
+
+int sqlite_error(int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_DONE:
+	case SQLITE_ROW:
+		return 0;
+	case SQLITE_FULL:
+	case SQLITE_TOOBIG:
+		return STORE_EFULL;
+	case SQLITE_NOMEM:
+		return RWY_ENOMEM;
+	default: /* SQLite's own codes */
+		return STORE_EDOWN;
+	}
+}
+
+int sqlite_run(struct sqlite_store *s, const char *text)
+{
+	return sqlite_error(sqlite3_exec(s->db, text, NULL, NULL, NULL));
+}
+
+/* A statement that gives no rows. */
+int sqlite_step(sqlite3_stmt *st)
+{
+	const int rc = sqlite3_step(st);
+
+	sqlite3_reset(st);
+	sqlite3_clear_bindings(st);
+	return sqlite_error(rc);
+}
+
+void sqlite_bind_text(sqlite3_stmt *st, int i, const char *s, size_t len)
+{
+	sqlite3_bind_blob(st, i, s, (int)len, SQLITE_STATIC);
+}
+
+void sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
+{
+	sqlite3_bind_int64(st, i, (sqlite3_int64)v);
+}
+
+/* SQLite's words for what failed last, and why the file cannot be written. */
+void sqlite_note_problem(struct sqlite_store *s)
+{
+	const bool can = !s->path || !access(s->path, W_OK);
+	const int e = errno;
+
+	snprintf(s->problem, sizeof(s->problem), "%.140s: %s%s%s", s->path ? s->path : "",
+	    s->db ? sqlite3_errmsg(s->db) : "out of memory", can ? "" : ": ", can ? "" : strerror(e));
+}
+
+int sqlite_del(struct sqlite_store *s, const char *key, uint64_t rev)
+{
+	const struct store_kv kv = {key, NULL, 0, 0, rev, 0};
+	int rc;
+
+	sqlite_bind_text(s->stmt[S_DEL], 1, key, strlen(key));
+	rc = sqlite_step(s->stmt[S_DEL]);
+	if (rc || !sqlite3_changes(s->db))
+		return rc;
+	return sqlite_log_add(s->log, &kv);
+}
+
+static int set_rev(struct sqlite_store *s, uint64_t rev)
+{
+	sqlite_bind_u64(s->stmt[S_REV], 1, rev);
+	return sqlite_step(s->stmt[S_REV]);
+}
+
+static bool file_is(const char *path, struct file *f, bool first)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return false;
+	if (first)
+		*f = (struct file){st.st_dev, st.st_ino};
+	return f->dev == st.st_dev && f->ino == st.st_ino;
+}
+
+bool sqlite_files_are(struct sqlite_store *s, bool first)
+{
+	char wal[PATH_MAX];
+
+	snprintf(wal, sizeof(wal), "%s-wal", s->path);
+	return file_is(s->path, &s->file, first) && file_is(wal, &s->wal, first);
+}
+
+int sqlite_there(struct sqlite_store *s)
+{
+	if (sqlite_files_are(s, false))
+		return 0;
+	snprintf(s->problem, sizeof(s->problem), "%.160s or its WAL has been moved or deleted: start again",
+	    s->path);
+	return STORE_EDOWN;
+}
+
+int sqlite_begin(struct sqlite_store *s)
+{
+	int rc = sqlite_there(s);
+
+	if (rc)
+		return rc;
+	rc = sqlite_run(s, "BEGIN IMMEDIATE");
+	if (rc)
+		sqlite_note_problem(s);
+	return rc;
+}
+
+/* What was said since BEGIN, done or not. */
+int sqlite_finish(struct sqlite_store *s, uint64_t rev, int rc)
+{
+	if (!rc)
+		rc = set_rev(s, rev);
+	if (!rc)
+		rc = sqlite_run(s, "COMMIT");
+	if (rc) {
+		sqlite_note_problem(s);
+		(void)sqlite_run(s, "ROLLBACK");
+		sqlite_log_undo(s->log);
+		return rc;
+	}
+	s->rev = rev;
+	sqlite_log_publish(s->log, rev);
+	return 0;
+}
