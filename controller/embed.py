@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# embed.py DIRECTORY: the files below it as C, for page_find (controller/state/ctlr.h).
+# embed.py DIRECTORY: the files below it as C, for page_find (controller/server/page.h).
 import sys
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def main():
     root = Path(sys.argv[1])
     files = sorted(p for p in root.rglob("*") if p.suffix in TYPES)
     print("/* SPDX-License-Identifier: Apache-2.0 */\n/* Made by controller/embed.py from controller/page. */")
-    print('#include <string.h>\n\n#include "controller/state/ctlr.h"\n')
+    print('#include <string.h>\n\n#include "controller/server/page.h"\n')
     for i, p in enumerate(files):
         data = p.read_bytes()
         print(f"static const unsigned char file{i}[] = {{{','.join(map(str, data))}{',' if data else ''}0}};")

@@ -9,16 +9,22 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "controller/state/ctlr.h"
-#include "controller/job/grant.h"
-#include "controller/job/network.h"
-#include "controller/server/trust.h"
 #include "base/log.h"
 #include "base/notify.h"
+#include "controller/fleet/fleet.h"
+#include "controller/job/grant.h"
+#include "controller/job/jobs.h"
+#include "controller/job/network.h"
+#include "controller/server/endpoint.h"
+#include "controller/server/server.h"
+#include "controller/server/trust.h"
+#include "controller/state/ctlr.h"
+#include "controller/state/event.h"
+#include "controller/tables.h"
 
 #define EXIT_USAGE 2
 
-static struct ctlr ctlr = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct ctlr ctlr = {.ops = &ctlr_ops, .endpoints = ctlr_endpoints, .lock = PTHREAD_MUTEX_INITIALIZER};
 static struct ctlr_conf conf;
 static _Atomic int stop, reload; /* a signal may come to any thread */
 
@@ -125,7 +131,7 @@ static void tick(void)
 
 	if (reload) {
 		reload = 0;
-		if (trust_load(&conf))
+		if (trust_load(ctlr.trust, &conf))
 			event(EVENT_ERROR, "tls", NULL,
 			    "CA or revocation list cannot be read: the old ones stay");
 		else
@@ -153,7 +159,9 @@ static int run(void)
 	files_limit(conf.connections);
 	ctlr.conf = &conf;
 	ctlr.started = ctlr_now();
-	rc = trust_load(&conf);
+	rc = trust_new(&ctlr.trust);
+	if (!rc)
+		rc = trust_load(ctlr.trust, &conf);
 	if (!rc)
 		rc = plan_book_new(&ctlr.book);
 	if (!rc)
@@ -180,9 +188,9 @@ static int run(void)
 out:
 	networks_stop(&ctlr);
 	networks_close(&ctlr);
-	state_free(&ctlr);
+	ctlr_free(&ctlr);
 	store_close(ctlr.store);
-	trust_free();
+	trust_free(ctlr.trust);
 	return rc ? 1 : 0;
 }
 
@@ -213,8 +221,8 @@ int main(int argc, char **argv)
 			only_check = opt == 'k';
 			break;
 		case 'e':
-			for (unsigned i = 0; endpoint_at(i); i++)
-				printf("%s %s\n", endpoint_at(i)->method, endpoint_at(i)->path);
+			for (const struct endpoint *e = ctlr_endpoints; e->method; e++)
+				printf("%s %s\n", e->method, e->path);
 			return 0;
 		case 'V':
 			printf("roceway-controller %s\n", RWY_VERSION);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/fleet/fleet.h"
 #include "controller/state/ctlr.h"
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -87,6 +88,54 @@ static json_t *tunnel_for(const struct gateway *g, const struct tunnel *t)
 	    peer->name, "remote", remote, "local", local, "carrier", plan_carrier_name(t->carrier),
 	    "rate_bps", (json_int_t)t->rate_bps, "dscp", 0, "weight", (json_int_t)(peer->up ? t->weight : 0),
 	    "prefixes", peer->up ? prefixes(peer->site) : json_array());
+}
+
+static json_t *assignment(
+    const struct job *j, const json_t *row, bool first, const char *pair, const char *slash)
+{
+	json_t *a = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "job", j->name, "vni", (json_int_t)j->vni,
+	    "source", json_copy(json_object_get(row, first ? "source" : "destination")), "destination",
+	    json_copy(json_object_get(row, first ? "destination" : "source")), "tunnel",
+	    first ? json_string(slash + 1) : json_stringn(pair, (size_t)(slash - pair)), "rate_bps",
+	    json_copy(json_object_get(row, "gateway_bps")));
+
+	if (mdl_number_of(row, "source_qpn")) {
+		json_object_set_new(a, "source_qpn",
+		    json_integer((json_int_t)mdl_number_of(row, first ? "source_qpn" : "destination_qpn")));
+		json_object_set_new(a, "destination_qpn",
+		    json_integer((json_int_t)mdl_number_of(row, first ? "destination_qpn" : "source_qpn")));
+	}
+	return a;
+}
+
+/* Each way as this gateway has it: from its site to the other. */
+static void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
+{
+	const struct tunnel *t;
+	struct job **all = jobs_by_name(c);
+	json_t *row;
+	size_t i;
+
+	for (struct job **p = all; p && *p; p++) {
+		const struct job *j = *p;
+
+		json_array_foreach(json_object_get(j->json, "plan"), i, row)
+		{
+			const char *pair = json_string_value(json_object_get(row, "pair"));
+			const char *slash = pair ? strchr(pair, '/') : NULL;
+			const size_t n = strlen(g->name);
+			const bool first = slash && (size_t)(slash - pair) == n && !strncmp(pair, g->name, n);
+			const bool second = slash && !strcmp(slash + 1, g->name);
+
+			if (!first && !second)
+				continue;
+			t = tunnel_of(c, pair);
+			if (!t || !tunnel_up(t)) /* a broken job's pair that has no way */
+				continue;
+			json_array_append_new(list, assignment(j, row, first, pair, slash));
+		}
+	}
+	free(all);
 }
 
 /* Another gateway of the site: where it is, which tunnels it has, and the address pairs that a plan gave to

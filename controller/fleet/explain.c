@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controller/state/ctlr.h"
-#include "controller/server/endpoints.h"
+#include "controller/state/reserve.h"
+#include "controller/fleet/fleet.h"
 #include "controller/job/jobs.h"
 #include "controller/plan/place.h"
-#include "controller/state/reserve.h"
+#include "controller/server/req.h"
+#include "controller/state/ctlr.h"
+#include "controller/state/path.h"
+#include "controller/state/route_index.h"
 
 #define GATEWAYS_MAX 64
 
@@ -109,7 +112,7 @@ static json_t *pairs_json(struct ctlr *c, const struct flow *f)
 /* The tunnel in the network that a job has for these sites, and by which rule it is one. */
 static json_t *network_json(struct ctlr *c, const struct flow *f)
 {
-	const struct job *j = job_of(c, f->vni, f->addr[0], f->addr[1], f->qpn[0], f->qpn[1]);
+	const struct job *j = route_index_job(c, f->vni, f->addr[0], f->addr[1], f->qpn[0], f->qpn[1]);
 	json_t *n, *out;
 	size_t i;
 

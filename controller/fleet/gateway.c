@@ -6,21 +6,17 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "controller/state/ctlr.h"
-#include "controller/server/endpoints.h"
+#include "controller/fleet/fleet.h"
 #include "controller/job/jobs.h"
+#include "controller/server/req.h"
+#include "controller/state/change.h"
+#include "controller/state/ctlr.h"
+#include "controller/state/event.h"
+#include "controller/state/work.h"
 
 #define SWEEP 1024 /* slots of the table of gateways a tick: with more, leases are looked at less often */
 
-/* So that all of them together renew at most so often: three times a term. */
-uint32_t gateway_ttl_ms(const struct ctlr *c)
-{
-	const uint64_t lease = c->conf->lease / RWY_MS, spread = c->gateways.n * 3000 / c->conf->heartbeats;
-
-	return (uint32_t)(lease > spread ? lease : spread);
-}
-
-json_t *gateway_record(const struct gateway *g, const char *owner, bool up)
+static json_t *gateway_record(const struct gateway *g, const char *owner, bool up)
 {
 	return json_pack("{s:o, s:o, s:s, s:s}", "registration",
 	    mdl_write(&model_registration_table, &g->reg), "lease", json_sprintf("%016" PRIx64, g->lease),
@@ -32,8 +28,7 @@ static void record_key(char key[STORE_KEY_MAX], const char *name)
 	snprintf(key, STORE_KEY_MAX, "gateway/%s", name);
 }
 
-/* --- register
- * ------------------------------------------------------------------------------------------------ */
+/* --- register --------------------------------------------------------------------------------- */
 
 static void registered(void *ctx, int rc, uint64_t rev)
 {
@@ -47,7 +42,7 @@ static void registered(void *ctx, int rc, uint64_t rev)
 	g->heard = ctlr_now();
 	g->expires = g->heard + gateway_ttl_ms(r->c) * RWY_MS;
 	gateway_soon(r->c, g, SOON_TUNNELS);
-	COUNT(registrations);
+	COUNT(r->c, registrations);
 	req_reply(r, 200,
 	    json_pack("{s:o, s:I, s:I}", "lease", json_sprintf("%016" PRIx64, g->lease), "ttl_ms",
 	        (json_int_t)gateway_ttl_ms(r->c), "generation", (json_int_t)document_generation(r->c, g)));
@@ -121,8 +116,7 @@ enum outcome gateway_delete(struct ctlr *c, struct req *r)
 	return req_commit(r, ch, 200);
 }
 
-/* --- lease
- * ------------------------------------------------------------------------------------------------------ */
+/* --- lease ------------------------------------------------------------------------------------ */
 
 /* The gateway talks to us now: others look after it no more. */
 static void take_over(struct ctlr *c, struct gateway *g)
@@ -163,7 +157,7 @@ static void lease_take(struct ctlr *c, struct gateway *g, const struct model_lea
 	if (news)
 		event(EVENT_ERROR, "gateway", g->name, "refuses generation %" PRIu64 ": %s", g->refused,
 		    g->refusal);
-	COUNT(leases);
+	COUNT(c, leases);
 }
 
 enum outcome lease_post(struct ctlr *c, struct req *r)
@@ -194,8 +188,16 @@ enum outcome lease_post(struct ctlr *c, struct req *r)
 	return REQ_DONE;
 }
 
-/* --- document
- * ------------------------------------------------------------------------------------------------------- */
+/* --- document --------------------------------------------------------------------------------- */
+
+void gateway_poll_removed(struct ctlr *c, struct gateway *g)
+{
+	struct req *r = g->poll;
+
+	g->poll = NULL;
+	req_fail(r, 404, "", "gateway %s has been removed", g->name);
+	req_finish(r);
+}
 
 static void poll_end(struct gateway *g)
 {
@@ -219,7 +221,7 @@ enum outcome document_get(struct ctlr *c, struct req *r)
 		return req_fail(
 		    r, 409, "after", "after: %" PRIu64 " was never issued: ask with after=0", r->after);
 	if (document_generation(c, g) > r->after) {
-		COUNT(documents);
+		COUNT(c, documents);
 		return req_reply(r, 200, document_json(c, g));
 	}
 	r->status = 304;
@@ -233,9 +235,7 @@ enum outcome document_get(struct ctlr *c, struct req *r)
 	return REQ_WAIT;
 }
 
-/* --- time
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 #define EXPIRE_MAX 16 /* gateways of one change */
 #define TOGETHER   3  /* times that it is tried with jobs in the same change */
@@ -287,7 +287,7 @@ static void expire(struct ctlr *c, struct gateway **g, unsigned n, bool alone)
 		change_cmp(ch, key, g[i]->mod_rev);
 		change_put(ch, key, gateway_record(g[i], g[i]->owner, false));
 		g[i]->changing = true;
-		COUNT(expired);
+		COUNT(c, expired);
 	}
 	if (!change_submit(c, ch))
 		expired(e, RWY_ENOMEM, 0);
@@ -334,8 +334,7 @@ void gateway_tick(struct ctlr *c, rwy_time now)
 			expire(c, d.g[alone], d.n[alone], alone);
 }
 
-/* --- what people see
- * --------------------------------------------------------------------------------------------- */
+/* --- what people see -------------------------------------------------------------------------- */
 
 static json_t *strings(const struct mdl_list *l, size_t size)
 {

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/fleet/fleet.h"
+#include "controller/server/req.h"
+#include "controller/state/change.h"
 #include "controller/state/ctlr.h"
-#include "controller/server/endpoints.h"
 #include "controller/state/reserve.h"
+#include "controller/state/work.h"
 
-/* --- measured
- * ----------------------------------------------------------------------------------------------------- */
+/* --- measured --------------------------------------------------------------------------------- */
 
 static void link_take(struct ctlr *c, struct gateway *g, const struct model_link *m, rwy_time now)
 {
@@ -18,7 +20,7 @@ static void link_take(struct ctlr *c, struct gateway *g, const struct model_link
 	struct link *l;
 
 	if (!t) {
-		COUNT(links_unknown);
+		COUNT(c, links_unknown);
 		return;
 	}
 	l = &t->link[tunnel_side(t, g)][m->carrier];
@@ -26,7 +28,7 @@ static void link_take(struct ctlr *c, struct gateway *g, const struct model_link
 	l->m = *m;
 	l->at = now > m->age_ms * RWY_MS ? now - m->age_ms * RWY_MS : 0;
 	tunnel_plan(c, t);
-	COUNT(links);
+	COUNT(c, links);
 }
 
 enum outcome link_post(struct ctlr *c, struct req *r)
@@ -47,9 +49,7 @@ enum outcome link_post(struct ctlr *c, struct req *r)
 	return REQ_DONE;
 }
 
-/* --- pushed
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- pushed ----------------------------------------------------------------------------------- */
 
 static void push_key(const struct req *r, char key[STORE_KEY_MAX])
 {
@@ -106,8 +106,7 @@ enum outcome link_delete(struct ctlr *c, struct req *r)
 	return req_commit(r, ch, 200);
 }
 
-/* --- what people see
- * ---------------------------------------------------------------------------------------------------- */
+/* --- what people see -------------------------------------------------------------------------- */
 
 static void measured_add(json_t *list, const struct tunnel *t, rwy_time now)
 {

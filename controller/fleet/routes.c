@@ -8,24 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/state/route_index.h"
+#include "controller/fleet/fleet.h"
+#include "controller/server/req.h"
 #include "controller/state/ctlr.h"
-#include "controller/server/endpoints.h"
-#include "controller/job/jobs.h"
+#include "controller/state/flow.h"
+#include "controller/state/path.h"
 
 #define GATEWAYS_MAX 64
 #define ROUTES_MAX   20000
-
-static void renew(uint64_t *gen)
-{
-	const uint64_t now = ctlr_wall_ms();
-
-	*gen = now > *gen ? now : *gen + 1;
-}
-
-void routes_changed(struct ctlr *c, struct site *s)
-{
-	renew(s ? &s->routes_gen : &c->routes_gen);
-}
 
 static uint64_t generation(const struct ctlr *c, const struct site *s)
 {
@@ -108,8 +99,8 @@ static void flow_route(json_t *list, const struct site *here, const struct flow 
 	    list, f->vni, source, destination, (const uint32_t[]){f->qpn[mine], f->qpn[!mine]}, gateways);
 }
 
-void route_pair(json_t *list, struct ctlr *c, const struct site *s, const struct gateway *g, uint32_t vni,
-    const char (*addr)[MDL_ADDR], const uint32_t qpn[2])
+static void add_pair_route(json_t *list, struct ctlr *c, const struct site *s, const struct gateway *g,
+    uint32_t vni, const char (*addr)[MDL_ADDR], const uint32_t qpn[2])
 {
 	char source[MDL_ADDR], destination[MDL_ADDR];
 	json_t *gateways = json_array();
@@ -147,6 +138,24 @@ static void tenant_routes(struct ctlr *c, const struct site *here, json_t *list)
 					    ways(c, here, s, strchr(prefix, ':') != NULL));
 			}
 		}
+	}
+}
+
+static void job_routes(struct ctlr *c, struct site *s, json_t *list)
+{
+	const struct route_row *x;
+
+	MAP_EACH(&c->routed, x)
+	{
+		const struct gateway *a = map_find(&c->gateways, x->gateway[0]),
+		                     *b = map_find(&c->gateways, x->gateway[1]);
+		const struct flow *f;
+
+		if (!a || !b || !a->up || !b->up || (a->site != s && b->site != s))
+			continue;
+		f = flow_find(c, x->vni, x->addr[0], x->addr[1], x->qpn[0], x->qpn[1]);
+		if (!f || !f->tunnel) /* else: the flow's */
+			add_pair_route(list, c, s, a->site == s ? a : b, x->vni, x->addr, x->qpn);
 	}
 }
 

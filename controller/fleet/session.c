@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/fleet/fleet.h"
+#include "controller/server/metrics.h"
+#include "controller/server/req.h"
 #include "controller/state/ctlr.h"
-#include "controller/server/endpoints.h"
+#include "controller/state/flow.h"
 
 static void session_key(char key[MDL_NAME + MDL_ID], const char *gateway, const char *id)
 {
@@ -44,8 +47,7 @@ static void decision_add(json_t *j, const struct session *s)
 	json_object_set_new(j, "rate_bps", json_integer((json_int_t)f->rate_bps));
 }
 
-/* --- reports
- * ------------------------------------------------------------------------------------------------------ */
+/* --- reports ---------------------------------------------------------------------------------- */
 
 static bool complete(struct req *r, const struct model_session_report *m)
 {
@@ -80,7 +82,7 @@ static struct session *session_open(struct ctlr *c, struct gateway *g, const str
 	if (s)
 		session_free(c, s); /* another one of that id */
 	if (c->sessions.n >= c->conf->sessions) {
-		COUNT(sessions_refused);
+		COUNT(c, sessions_refused);
 		return NULL;
 	}
 	s = calloc(1, sizeof(*s));
@@ -110,7 +112,7 @@ static struct session *session_open(struct ctlr *c, struct gateway *g, const str
 	    *m->tunnel ? tunnel_find(c, g->name, m->tunnel) : NULL, &s->reason);
 	if (s->flow)
 		s->flow->refs++;
-	COUNT(sessions_opened);
+	COUNT(c, sessions_opened);
 	return s;
 }
 
@@ -136,7 +138,7 @@ static void session_take(struct ctlr *c, struct gateway *g, const struct model_s
 	else
 		json_object_set_new(j, "reason", json_string("too many sessions: it goes by its prefix"));
 	json_array_append_new(decisions, j);
-	COUNT(decisions);
+	COUNT(c, decisions);
 }
 
 enum outcome session_post(struct ctlr *c, struct req *r)
@@ -154,14 +156,13 @@ enum outcome session_post(struct ctlr *c, struct req *r)
 		for (unsigned i = 0; i < m.sessions.n; i++)
 			session_take(c, g, &((const struct model_session *)m.sessions.at)[i], decisions);
 		req_reply(r, 200, json_pack("{s:o}", "decisions", decisions));
-		metrics_decision(rwy_since(r->came, ctlr_now()));
+		metrics_decision(r->c, rwy_since(r->came, ctlr_now()));
 	}
 	mdl_free(&model_session_report_table, &m);
 	return REQ_DONE;
 }
 
-/* --- what people see
- * ------------------------------------------------------------------------------------------------- */
+/* --- what people see -------------------------------------------------------------------------- */
 
 json_t *session_json(const struct session *s)
 {

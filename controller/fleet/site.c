@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/fleet/fleet.h"
+#include "controller/server/req.h"
+#include "controller/state/change.h"
 #include "controller/state/ctlr.h"
-#include "controller/server/endpoints.h"
 
 static json_t *site_json(const struct site *s)
 {

@@ -9,8 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/job/jobs.h"
+#include "controller/fleet/fleet.h"
+#include "controller/server/req.h"
+#include "controller/state/change.h"
 #include "controller/state/ctlr.h"
-#include "controller/server/endpoints.h"
+#include "controller/state/event.h"
+#include "controller/state/work.h"
 
 #define SITES_MAX 63 /* of one tenant: tunnels of a gateway */
 
@@ -61,8 +66,7 @@ static const char *among(const struct known *k, const char *key, const json_t *v
 	                                 : "expected a string";
 }
 
-/* --- the gateway's entry
- * ---------------------------------------------------------------------------------------------- */
+/* --- the gateway's entry ---------------------------------------------------------------------- */
 
 static void copy_keys(json_t *to, const json_t *from, const struct known *k)
 {
@@ -135,8 +139,7 @@ json_t *tenant_for(struct ctlr *c, const struct net_tenant *nt, const struct gat
 	return own;
 }
 
-/* --- the check
- * -------------------------------------------------------------------------------------------------------- */
+/* --- the check -------------------------------------------------------------------------------- */
 
 /* false: the reply says why. */
 static bool site_shape(struct req *r, const char *name, json_t *site)
@@ -314,9 +317,7 @@ static bool prefix_twice(struct req *r, const json_t *sites)
 	return bad;
 }
 
-/* --- requests
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static bool acceptable(struct ctlr *c, struct req *r, json_t *j)
 {
@@ -414,9 +415,7 @@ enum outcome tenant_list(struct ctlr *c, struct req *r)
 	return req_reply(r, 200, json_pack("{s:o}", "tenants", list));
 }
 
-/* --- from the store
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- from the store --------------------------------------------------------------------------- */
 
 static void places(struct ctlr *c, const struct net_tenant *nt, uint64_t rev, bool add)
 {
@@ -447,7 +446,7 @@ static void places(struct ctlr *c, const struct net_tenant *nt, uint64_t rev, bo
 	}
 }
 
-void tenant_free(struct ctlr *c, struct net_tenant *nt)
+static void tenant_free(struct ctlr *c, struct net_tenant *nt)
 {
 	map_del(&c->tenants, &nt->node);
 	json_decref(nt->json);
@@ -489,4 +488,12 @@ void tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	places(c, nt, kv->mod_rev, true);
 	job_tenant(c, nt);
 	event(EVENT_INFO, "tenant", name, "set, VNI %u", nt->vni);
+}
+
+void tenants_free(struct ctlr *c)
+{
+	struct map_node *n;
+
+	while ((n = map_next(&c->tenants, NULL)))
+		tenant_free(c, (struct net_tenant *)n);
 }

@@ -8,16 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/fleet/fleet.h"
+#include "controller/state/change.h"
 #include "controller/state/ctlr.h"
+#include "controller/state/event.h"
+#include "controller/state/path.h"
 #include "controller/state/reserve.h"
+#include "controller/state/work.h"
 
 #define PER_CHANGE   60  /* tunnels */
 #define PER_TICK     600 /* decisions under the lock */
 #define GATEWAYS_MAX 64
 #define NOTABLE_PPM  100000 /* a rate or a weight that moved by more is told */
 
-/* --- sites
- * ------------------------------------------------------------------------------------------------------- */
+/* --- sites ------------------------------------------------------------------------------------ */
 
 static bool wants(const struct site *a, const struct site *b)
 {
@@ -36,136 +40,9 @@ bool sites_want(const struct site *a, const struct site *b)
 	return a != b && wants(a, b) && wants(b, a);
 }
 
-unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, unsigned max)
-{
-	static const char *const name[] = {"equal", "bandwidth", "least"};
-	const struct plan_weight_ops *ops =
-	    plan_weight_find(s->m.has_weighting ? name[s->m.weighting] : "bandwidth");
-	struct plan_gateway_load load[GATEWAYS_MAX];
-	unsigned n = 0;
+/* --- the question ----------------------------------------------------------------------------- */
 
-	for (struct gateway *it = s->gateway; it && n < max && n < GATEWAYS_MAX; it = it->site_next, n++) {
-		g[n] = it;
-		load[n] = (struct plan_gateway_load){.up = it->up,
-		    .bandwidth_bps = it->reg.capabilities.rocev2.bandwidth_bps
-		                         ? it->reg.capabilities.rocev2.bandwidth_bps
-		                         : it->reg.capabilities.tcp.bandwidth_bps,
-		    .rate_bps = it->load.rate_bps,
-		    .sessions = (uint32_t)it->load.sessions,
-		    .cpu_ppm = (uint32_t)it->load.cpu_ppm,
-		    .custody_ppm = (uint32_t)it->load.custody_ppm};
-	}
-	if (n)
-		ops->weigh(load, n, w);
-	return n;
-}
-
-/* --- the question
- * --------------------------------------------------------------------------------------------------- */
-
-void tunnel_caps(const struct gateway *g, struct plan_caps *out)
-{
-	const struct model_caps *m = &g->reg.capabilities;
-	const char(*a)[MDL_NAME] = m->tcp.algorithms.at;
-
-	memset(out, 0, sizeof(*out));
-	out->bandwidth_bps[PLAN_NATIVE] = m->rocev2.bandwidth_bps;
-	out->bandwidth_bps[PLAN_TCP] = m->tcp.bandwidth_bps;
-	out->bandwidth_bps[PLAN_QUIC] = m->quic.bandwidth_bps;
-	out->cnp = m->rocev2.cnp;
-	for (unsigned i = 0; i < m->tcp.algorithms.n; i++)
-		out->tcp_algorithms |= !strcmp(a[i], "bbr")     ? PLAN_TCP_BBR
-		                       : !strcmp(a[i], "cubic") ? PLAN_TCP_CUBIC
-		                       : !strcmp(a[i], "reno")  ? PLAN_TCP_RENO
-		                                                : 0;
-}
-
-static struct plan_obs measured(const struct link *l, uint32_t source)
-{
-	const struct model_link *m = &l->m;
-	struct plan_obs o = {.source = source,
-	    .carrier = (enum plan_carrier)m->carrier,
-	    .has = PLAN_HAS_LOSS | PLAN_HAS_JITTER,
-	    .at = l->at,
-	    .bandwidth_bps = m->bandwidth_bps,
-	    .rtt_us = (uint32_t)(m->rtt_us < PLAN_US_MAX ? m->rtt_us : PLAN_US_MAX),
-	    .jitter_us = (uint32_t)(m->jitter_us < PLAN_US_MAX ? m->jitter_us : PLAN_US_MAX),
-	    .loss_ppm = (uint32_t)m->loss_ppm,
-	    .burst = (uint32_t)m->burst};
-
-	o.has |= m->bandwidth_bps ? PLAN_HAS_BANDWIDTH : 0;
-	o.has |= m->rtt_us ? PLAN_HAS_RTT : 0;
-	o.has |= m->burst ? PLAN_HAS_BURST : 0;
-	return o;
-}
-
-static bool pushed(const struct push *p, struct plan_obs *o, rwy_time now)
-{
-	const uint64_t age = (ctlr_wall_ms() - p->at_ms) * RWY_MS;
-
-	if (age > p->m.ttl_ms * RWY_MS || age > now)
-		return false;
-	*o = (struct plan_obs){.source = p->id + 2,
-	    .pushed = true,
-	    .carrier = PLAN_ANY,
-	    .cls = (enum plan_class)p->m.class,
-	    .has = PLAN_HAS_BANDWIDTH | PLAN_HAS_RTT | PLAN_HAS_JITTER | PLAN_HAS_LOSS,
-	    .at = now - age,
-	    .ttl = p->m.ttl_ms * RWY_MS,
-	    .bandwidth_bps = p->m.bandwidth_bps,
-	    .rtt_us = (uint32_t)(2 * p->m.delay_us < PLAN_US_MAX ? 2 * p->m.delay_us : PLAN_US_MAX),
-	    .jitter_us = (uint32_t)(p->m.jitter_us < PLAN_US_MAX ? p->m.jitter_us : PLAN_US_MAX),
-	    .loss_ppm = (uint32_t)p->m.loss_ppm};
-	return true;
-}
-
-#define OBS_MAX (2 * PLAN_CARRIER_COUNT + 17)
-
-void tunnel_path(struct ctlr *c, const struct tunnel *t, unsigned from, struct plan_path *out, rwy_time now)
-{
-	const struct site *a = t->end[from]->site, *b = t->end[!from]->site;
-	struct plan_obs obs[OBS_MAX];
-	const unsigned most = OBS_MAX;
-	bool reserved;
-	struct push *p;
-	unsigned n = 0;
-
-	/* The other end's first: of two measurements of one age the last one counts. */
-	for (unsigned e = 0; e < 2; e++)
-		for (unsigned k = 0; k < PLAN_CARRIER_COUNT; k++) {
-			const struct link *l = &t->link[e ? from : !from][k];
-
-			if (l->has)
-				obs[n++] = measured(l, 1 + (e ? from : !from));
-		}
-	reserved = reserve_obs(c, t->name, &obs[n], now);
-	n += reserved;
-	if (c->pushes.n && a && b)
-		MAP_EACH(&c->pushes, p)
-		{
-			const bool way = !strcmp(p->site[0], a->name) && !strcmp(p->site[1], b->name);
-			const bool back = !strcmp(p->site[0], b->name) && !strcmp(p->site[1], a->name);
-
-			if ((!way && !back) || n == most || !pushed(p, &obs[n], now))
-				continue;
-			if (reserved && obs[n].cls == PLAN_INTERNET)
-				obs[n].cls = PLAN_RESERVED; /* a part of it is */
-			n++;
-		}
-	plan_path_merge(out, obs, n, now);
-}
-
-void tunnel_question(struct ctlr *c, const struct tunnel *t, struct plan_question *q, rwy_time now)
-{
-	memset(q, 0, sizeof(*q));
-	tunnel_caps(t->end[0], &q->source);
-	tunnel_caps(t->end[1], &q->destination);
-	tunnel_path(c, t, 0, &q->path, now);
-	q->pinned = PLAN_ANY;
-}
-
-/* --- the decision
- * ---------------------------------------------------------------------------------------------------- */
+/* --- the decision ----------------------------------------------------------------------------- */
 
 /* What the tunnel may use: what both ends can do in this carrier, or what the network reserved for it, or
  * promises, less the network's own headers. What was measured is no bound: it is what congestion control
@@ -287,7 +164,7 @@ static void tunnel_write(struct batch *b, struct tunnel *t, enum plan_carrier k,
 	change_put(b->ch, key, j);
 	snprintf(b->name[b->n++], sizeof(b->name[0]), "%s", t->name);
 	t->changing = true;
-	COUNT(tunnel_changes);
+	COUNT(b->c, tunnel_changes);
 }
 
 static void tunnel_remove(struct ctlr *c, struct batch *b, struct tunnel *t)
@@ -346,9 +223,7 @@ static void decide(struct ctlr *c, struct tunnel *t, struct batch **b, rwy_time 
 		batch_send(c, b);
 }
 
-/* --- time
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 static void gateway_meets(struct ctlr *c, struct gateway *g, struct site *other, unsigned *left)
 {

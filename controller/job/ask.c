@@ -7,34 +7,12 @@
 #include <string.h>
 
 #include "controller/job/network.h"
+#include "controller/server/req.h"
+#include "controller/state/change.h"
+#include "controller/state/event.h"
 
 #define WAIT_MAX    (30 * RWY_SEC) /* for somebody else who is at the same job */
 #define REFUSED_MAX 3              /* times that a network refuses what it offered */
-
-struct ask {
-	struct req *r;
-	char job[MDL_NAME];
-	struct offer *offer;
-	unsigned offers;
-	bool missing, stale;
-	json_t *network; /* as it is being made, or was */
-	bool made;
-	unsigned waiting, refused;
-	int rc;
-	char text[320];
-	rwy_time until; /* waits for others; 0: does not */
-};
-
-static struct ask *need(struct req *r, const char *job)
-{
-	if (!r->ask)
-		r->ask = calloc(1, sizeof(*r->ask));
-	if (r->ask) {
-		r->ask->r = r;
-		snprintf(r->ask->job, sizeof(r->ask->job), "%.31s", job);
-	}
-	return r->ask;
-}
 
 static void forget(struct ask *a)
 {
@@ -50,7 +28,7 @@ static void forget(struct ask *a)
 	a->made = a->missing = a->stale = false;
 }
 
-void ask_end(struct req *r)
+static void ask_end(struct req *r)
 {
 	struct ask *a = r->ask;
 
@@ -62,16 +40,19 @@ void ask_end(struct req *r)
 	free(a);
 }
 
-/* --- what is offered -------------------------------------------------------------------------------------
- */
-
-struct offer *ask_offer(const struct ask *a, const char *first, const char *second)
+static struct ask *need(struct req *r, const char *job)
 {
-	for (unsigned i = 0; a && i < a->offers; i++)
-		if (!strcmp(a->offer[i].first, first) && !strcmp(a->offer[i].second, second))
-			return &a->offer[i];
-	return NULL;
+	if (!r->ask)
+		r->ask = calloc(1, sizeof(*r->ask));
+	if (r->ask) {
+		r->ask->r = r;
+		r->ask_end = ask_end;
+		snprintf(r->ask->job, sizeof(r->ask->job), "%.31s", job);
+	}
+	return r->ask;
 }
+
+/* --- what is offered -------------------------------------------------------------------------- */
 
 static bool served(const struct ctlr *c, const char *first, const char *second)
 {
@@ -150,8 +131,7 @@ json_t *ask_made(const struct req *r)
 	return r->ask && r->ask->made ? r->ask->network : NULL;
 }
 
-/* --- waiting for others
- * -------------------------------------------------------------------------------------- */
+/* --- waiting for others ----------------------------------------------------------------------- */
 
 enum outcome ask_wait(struct ctlr *c, struct req *r, const char *job)
 {
@@ -177,8 +157,7 @@ enum outcome ask_anew(struct ctlr *c, struct req *r, const char *job)
 	return ask_wait(c, r, job);
 }
 
-/* --- calls
- * ------------------------------------------------------------------------------------------------------ */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static void failed(struct ctlr *c, struct ask *a, const struct network_call *call)
 {
@@ -229,8 +208,7 @@ static void submit(struct ctlr *c, struct ask *a, struct network_call *call, net
 	network_call_free(call);
 }
 
-/* --- asking for paths
- * ------------------------------------------------------------------------------------------- */
+/* --- asking for paths ------------------------------------------------------------------------- */
 
 static void take_paths(struct ctlr *c, struct offer *o, const struct network_call *call)
 {
@@ -299,9 +277,7 @@ enum outcome ask_paths(struct ctlr *c, struct req *r, const char *job)
 	return req_fail(r, 503, "", "%s", a->text);
 }
 
-/* --- making
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 static void make_end(struct ctlr *c, struct ask *a)
 {

@@ -14,6 +14,20 @@ struct offer {
 	uint8_t *net; /* whose each is */
 };
 
+struct ask {
+	struct req *r;
+	char job[MDL_NAME];
+	struct offer *offer;
+	unsigned offers;
+	bool missing, stale;
+	json_t *network; /* as it is being made, or was */
+	bool made;
+	unsigned waiting, refused;
+	int rc;
+	char text[320];
+	rwy_time until; /* waits for others; 0: does not */
+};
+
 /* NULL: not asked for. */
 struct offer *ask_offer(const struct ask *a, const char *first, const char *second);
 

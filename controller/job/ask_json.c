@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "controller/job/ask_int.h"
+#include "controller/server/req.h"
 
 json_t *ask_entry(json_t *network, const char *first, const char *second)
 {
@@ -109,5 +110,13 @@ json_t *ask_network(
 	if (json_array_size(out))
 		return out;
 	json_decref(out);
+	return NULL;
+}
+
+struct offer *ask_offer(const struct ask *a, const char *first, const char *second)
+{
+	for (unsigned i = 0; a && i < a->offers; i++)
+		if (!strcmp(a->offer[i].first, first) && !strcmp(a->offer[i].second, second))
+			return &a->offer[i];
 	return NULL;
 }

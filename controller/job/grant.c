@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "controller/job/network.h"
+#include "controller/state/change.h"
+#include "controller/state/event.h"
 
 #define PAUSE_MIN RWY_SEC
 #define PAUSE_MAX (60 * RWY_SEC)
 
-/* --- who is at it ----------------------------------------------------------------------------------------
- */
+/* --- who is at it ----------------------------------------------------------------------------- */
 
 static struct grant *need(struct ctlr *c, const char *job)
 {
@@ -31,7 +32,7 @@ static struct grant *need(struct ctlr *c, const char *job)
 	return g;
 }
 
-void grant_free(struct ctlr *c, struct grant *g)
+static void free_grant(struct ctlr *c, struct grant *g)
 {
 	map_del(&c->grants, &g->node);
 	json_decref(g->tunnels);
@@ -41,7 +42,7 @@ void grant_free(struct ctlr *c, struct grant *g)
 static void drop_unused(struct ctlr *c, struct grant *g)
 {
 	if (!g->mod_rev && !g->by && !g->settling && !g->touched)
-		grant_free(c, g);
+		free_grant(c, g);
 }
 
 static bool elsewhere(const struct ctlr *c, const struct grant *g)
@@ -76,8 +77,7 @@ void grant_leave(struct ctlr *c, const char *job, const void *by)
 	drop_unused(c, g);
 }
 
-/* --- what the records say ----------------------------------------------------------------------------------
- */
+/* --- what the records say --------------------------------------------------------------------- */
 
 static bool same_tunnel(const json_t *a, const json_t *b)
 {
@@ -155,8 +155,7 @@ void grant_put(struct ctlr *c, struct change *ch, const char *job, json_t *tunne
 	json_decref(tunnels);
 }
 
-/* --- calls
- * -------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static void call_leg(struct network_call *call, const json_t *leg)
 {
@@ -194,8 +193,7 @@ struct network_call *grant_call(struct ctlr *c, unsigned net, const char *name, 
 	return call;
 }
 
-/* --- settling
- * ------------------------------------------------------------------------------------------------- */
+/* --- settling --------------------------------------------------------------------------------- */
 
 static void settle_end(struct ctlr *c, struct grant *g);
 
@@ -336,8 +334,7 @@ void grant_tick(struct ctlr *c, rwy_time now)
 	}
 }
 
-/* --- from the store
- * ---------------------------------------------------------------------------------------------- */
+/* --- from the store --------------------------------------------------------------------------- */
 
 /* The store may have another version's, or somebody's own. */
 static bool record_ok(const json_t *record)
@@ -373,8 +370,7 @@ void grant_apply(struct ctlr *c, const struct store_kv *kv, const char *job)
 	json_decref(record);
 }
 
-/* --- what forgets
- * ------------------------------------------------------------------------------------------------- */
+/* --- what forgets ----------------------------------------------------------------------------- */
 
 static void mirrored(struct ctlr *c, struct network_call *call)
 {
@@ -428,4 +424,13 @@ void grant_mirror(struct ctlr *c, const char *job, const json_t *was, const json
 	list_record(list, is);
 	json_array_foreach(list, i, t) mirror_one(c, t, is);
 	json_decref(list);
+}
+
+void grants_free(struct ctlr *c)
+{
+	struct map_node *n;
+
+	while ((n = map_next(&c->grants, NULL)))
+		free_grant(c, (struct grant *)n);
+	map_free(&c->grants);
 }

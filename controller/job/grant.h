@@ -10,6 +10,7 @@
 #ifndef CONTROLLER_JOB_GRANT_H
 #define CONTROLLER_JOB_GRANT_H
 
+#include "controller/state/change.h"
 #include "controller/state/ctlr.h"
 
 struct grant {
@@ -27,6 +28,9 @@ struct grant {
 	rwy_time at;
 	rwy_dur pause;
 };
+
+void grant_apply(struct ctlr *c, const struct store_kv *kv, const char *job);
+void grants_free(struct ctlr *c); /* at the end */
 
 /* Is somebody else than `by` at this job's tunnels, here or at another replica? */
 bool grant_taken(struct ctlr *c, const char *job, const void *by);

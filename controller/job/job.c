@@ -9,13 +9,14 @@
 #include <string.h>
 
 #include "controller/job/ask.h"
-#include "controller/state/ctlr.h"
-#include "controller/server/endpoints.h"
 #include "controller/job/jobs.h"
+#include "controller/server/req.h"
+#include "controller/state/change.h"
+#include "controller/state/ctlr.h"
+#include "controller/state/event.h"
 #include "controller/state/reserve.h"
 
-/* --- the job as posted
- * ---------------------------------------------------------------------------------------------- */
+/* --- the job as posted ------------------------------------------------------------------------ */
 
 static bool sensible(struct req *r, const struct model_job *m)
 {
@@ -59,9 +60,7 @@ static json_t *job_json(const char *name, const json_t *record)
 	return j;
 }
 
-/* --- requests
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static void planned(void *ctx, int rc, uint64_t rev)
 {
@@ -196,9 +195,7 @@ enum outcome job_list(struct ctlr *c, struct req *r)
 	return req_reply(r, 200, json_pack("{s:o}", "jobs", list));
 }
 
-/* --- time
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 void job_tick(struct ctlr *c)
 {
@@ -216,9 +213,7 @@ void job_tick(struct ctlr *c)
 	job_move_tick(c);
 }
 
-/* --- from the store
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- from the store --------------------------------------------------------------------------- */
 
 static uint32_t job_vni(const struct ctlr *c, const json_t *record)
 {
@@ -228,7 +223,7 @@ static uint32_t job_vni(const struct ctlr *c, const json_t *record)
 	return nt ? nt->vni : 0;
 }
 
-void job_free(struct ctlr *c, struct job *j)
+static void job_free(struct ctlr *c, struct job *j)
 {
 	reserve_job(c, j, false);
 	job_rows(c, j, false);
@@ -237,26 +232,6 @@ void job_free(struct ctlr *c, struct job *j)
 	json_decref(j->json);
 	free(j->take);
 	free(j);
-}
-
-unsigned job_takes(const json_t *record, struct plan_take **out)
-{
-	json_t *list = json_object_get(record, "takes"), *t;
-	struct plan_take *take = calloc(json_array_size(list) + 1, sizeof(*take));
-	unsigned n = 0;
-	size_t i;
-
-	json_array_foreach(list, i, t)
-	{
-		const char *name = json_string_value(json_object_get(t, "name"));
-
-		if (!take || !name)
-			continue;
-		snprintf(take[n].name, sizeof(take[n].name), "%s", name);
-		take[n++].bps = (uint64_t)json_integer_value(json_object_get(t, "bps"));
-	}
-	*out = take;
-	return n;
 }
 
 /* What became of a job that was moved: at every replica. */
@@ -337,4 +312,12 @@ void job_tenant(struct ctlr *c, const struct net_tenant *nt)
 		j->vni = nt->vni;
 		job_rows(c, j, true);
 	}
+}
+
+void jobs_free(struct ctlr *c)
+{
+	struct map_node *n;
+
+	while ((n = map_next(&c->jobs, NULL)))
+		job_free(c, (struct job *)n);
 }

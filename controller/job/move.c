@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "controller/job/jobs.h"
+#include "controller/state/change.h"
+#include "controller/state/event.h"
 
 #define MOVES_MAX   24      /* jobs of one transaction */
 #define TOUCH_MAX   60      /* gateways of one transaction; more: all */
@@ -145,9 +147,7 @@ unsigned job_moves(struct ctlr *c, struct change *ch, bool broken)
 	return n;
 }
 
-/* --- time
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 static void moved(void *ctx, int rc, uint64_t rev)
 {

@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "controller/state/event.h"
 
 #define QUEUE_MAX 256            /* of calls that a request waits for */
 #define QUEUE_FOR (10 * RWY_SEC) /* as long as a request waits for its turn */
 
-static struct network {
+struct network {
 	struct ctlr *c;
 	unsigned at;
 	struct provider *p;
@@ -23,9 +24,9 @@ static struct network {
 	unsigned n;
 	bool stop;
 	bool failing; /* under the state's lock */
-} nets[CTLR_PROVIDERS_MAX];
+};
 
-/* --- calls --------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 struct network_call *network_call_new(
     enum network_what what, unsigned net, const char *name, const char *first, const char *second)
@@ -69,7 +70,7 @@ void network_call_free(struct network_call *call)
 
 bool network_submit(struct ctlr *c, struct network_call *call)
 {
-	struct network *n = &nets[call->net];
+	struct network *n = &c->networks[call->net];
 	bool ok;
 
 	call->since = ctlr_now();
@@ -96,7 +97,7 @@ void network_text(const struct ctlr *c, const struct network_call *call, char *o
 	snprintf(out, len, "network %s: %s", c->conf->provider[call->net].name, *text ? text : "it failed");
 }
 
-/* --- a thread ------------------------------------------------------------------------------------------ */
+/* --- a thread --------------------------------------------------------------------------------- */
 
 static void run(struct network *n, struct network_call *call)
 {
@@ -125,15 +126,15 @@ static void health(struct network *n, const struct network_call *call)
 	const char *name = n->c->conf->provider[n->at].name;
 	const bool fails = call->rc && call->rc != PROVIDER_EREFUSED;
 
-	COUNT(network_calls);
+	COUNT(n->c, network_calls);
 	if (call->rc == PROVIDER_EREFUSED)
-		COUNT(network_refusals);
+		COUNT(n->c, network_refusals);
 	if (fails)
-		COUNT(network_errors);
+		COUNT(n->c, network_errors);
 	if (!call->rc && call->what == NETWORK_MAKE)
-		COUNT(network_made);
+		COUNT(n->c, network_made);
 	if (!call->rc && call->what == NETWORK_DROP)
-		COUNT(network_dropped);
+		COUNT(n->c, network_dropped);
 	if (fails && !n->failing)
 		event(EVENT_ERROR, "network", name, "%s", call->err.text);
 	if (!fails && n->failing)
@@ -187,7 +188,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* --- what they are asked about -------------------------------------------------------------------------- */
+/* --- what they are asked about ---------------------------------------------------------------- */
 
 static bool among(char (*names)[CONF_NAME], unsigned n, const char *name)
 {
@@ -226,19 +227,21 @@ int network_find(const struct ctlr *c, const char *name)
 
 bool network_forgets(const struct ctlr *c, unsigned net)
 {
-	return nets[net].p->ops->forgets;
+	return c->networks[net].p->ops->forgets;
 }
 
-/* --- start, stop -----------------------------------------------------------------------------------------
- */
+/* --- start, stop ------------------------------------------------------------------------------ */
 
 int networks_open(struct ctlr *c)
 {
+	c->networks = calloc(CTLR_PROVIDERS_MAX, sizeof(*c->networks));
+	if (!c->networks)
+		return RWY_ENOMEM;
 	for (unsigned i = 0; i < c->conf->providers; i++) {
 		const struct ctlr_provider *p = &c->conf->provider[i];
 		struct provider_option o[CTLR_OPTIONS_MAX];
 		struct provider_err err = {""};
-		struct network *n = &nets[i];
+		struct network *n = &c->networks[i];
 		int rc;
 
 		*n = (struct network){.c = c, .at = i};
@@ -259,26 +262,28 @@ int networks_open(struct ctlr *c)
 
 void networks_stop(struct ctlr *c)
 {
-	for (unsigned i = 0; i < c->conf->providers; i++) {
-		if (!nets[i].started)
+	for (unsigned i = 0; c->networks && i < c->conf->providers; i++) {
+		if (!c->networks[i].started)
 			continue;
-		pthread_mutex_lock(&nets[i].lock);
-		nets[i].stop = true;
-		pthread_cond_signal(&nets[i].more);
-		pthread_mutex_unlock(&nets[i].lock);
+		pthread_mutex_lock(&c->networks[i].lock);
+		c->networks[i].stop = true;
+		pthread_cond_signal(&c->networks[i].more);
+		pthread_mutex_unlock(&c->networks[i].lock);
 	}
-	for (unsigned i = 0; i < c->conf->providers; i++)
-		if (nets[i].started) {
-			pthread_join(nets[i].thread, NULL);
-			nets[i].started = false;
+	for (unsigned i = 0; c->networks && i < c->conf->providers; i++)
+		if (c->networks[i].started) {
+			pthread_join(c->networks[i].thread, NULL);
+			c->networks[i].started = false;
 		}
 }
 
 void networks_close(struct ctlr *c)
 {
-	for (unsigned i = 0; i < c->conf->providers; i++) {
-		if (nets[i].p)
-			nets[i].p->ops->close(nets[i].p);
-		nets[i].p = NULL;
+	for (unsigned i = 0; c->networks && i < c->conf->providers; i++) {
+		if (c->networks[i].p)
+			c->networks[i].p->ops->close(c->networks[i].p);
+		c->networks[i].p = NULL;
 	}
+	free(c->networks);
+	c->networks = NULL;
 }

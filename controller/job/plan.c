@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/schema.h"
 #include "controller/job/ask.h"
 #include "controller/job/jobs.h"
 #include "controller/plan/book.h"
 #include "controller/plan/job.h"
-#include "conf/schema.h"
+#include "controller/server/req.h"
+#include "controller/state/path.h"
+#include "controller/state/route_index.h"
 
 struct world {
 	struct ctlr *c;
@@ -19,8 +22,7 @@ struct world {
 	json_t *network; /* what networks made for the job, which stays */
 };
 
-/* --- what the planner asks
- * -------------------------------------------------------------------------------------------- */
+/* --- what the planner asks -------------------------------------------------------------------- */
 
 static const char *world_site(void *ctx, const struct rwy_ip *a)
 {
@@ -106,9 +108,7 @@ static const struct plan_world_ops world_ops_again = {.site_of = world_site,
     .routes = world_routes,
     .pair_up = world_pair_up};
 
-/* --- the job
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- the job ---------------------------------------------------------------------------------- */
 
 static uint32_t cut(uint64_t v)
 {
@@ -169,9 +169,7 @@ static int from_pairs(struct req *r, const struct model_job *m, struct plan_job_
 	return (int)m->pairs.n;
 }
 
-/* --- the answer
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 static json_t *ip(const struct rwy_ip *a)
 {
@@ -308,7 +306,7 @@ static struct plan_pair *now_of(
 	for (int i = 0; now && i < n; i++) {
 		conf_print_ip(&pairs[i].a, a, sizeof(a));
 		conf_print_ip(&pairs[i].b, b, sizeof(b));
-		now[i] = job_pair(c, old, a, b, pairs[i].a_qpn, pairs[i].b_qpn);
+		now[i] = route_index_pair(c, old, a, b, pairs[i].a_qpn, pairs[i].b_qpn);
 	}
 	return now;
 }
@@ -348,9 +346,7 @@ json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct m
 	return record;
 }
 
-/* --- again
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- again ------------------------------------------------------------------------------------ */
 
 /* The row's source or destination. */
 static bool is_end(const json_t *row, bool destination, const struct rwy_ip *a, uint32_t qpn)

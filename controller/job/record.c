@@ -2,6 +2,7 @@
 /* Is it a job's record? The store may have another version's, or somebody's own. Not here: what it means
  * (job.c). */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "controller/job/jobs.h"
 
@@ -91,4 +92,24 @@ bool job_record_ok(const json_t *record)
 	for (size_t i = 0; ok && i < json_array_size(network); i++)
 		ok = network_ok(json_array_get(network, i));
 	return ok;
+}
+
+unsigned job_takes(const json_t *record, struct plan_take **out)
+{
+	json_t *list = json_object_get(record, "takes"), *t;
+	struct plan_take *take = calloc(json_array_size(list) + 1, sizeof(*take));
+	unsigned n = 0;
+	size_t i;
+
+	json_array_foreach(list, i, t)
+	{
+		const char *name = json_string_value(json_object_get(t, "name"));
+
+		if (!take || !name)
+			continue;
+		snprintf(take[n].name, sizeof(take[n].name), "%s", name);
+		take[n++].bps = (uint64_t)json_integer_value(json_object_get(t, "bps"));
+	}
+	*out = take;
+	return n;
 }

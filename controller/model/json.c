@@ -108,7 +108,7 @@ __attribute__((format(printf, 3, 4))) static int fail(
 	return RWY_EINVAL;
 }
 
-/* --- scalars ------------------------------------------------------------------------------------ */
+/* --- scalars ---------------------------------------------------------------------------------- */
 
 static int read_int(
     const json_t *j, const struct mdl_field *f, void *out, const struct where *w, struct mdl_error *err)
@@ -200,7 +200,7 @@ static int read_string(const json_t *j, const struct mdl_field *f, enum mdl_type
 	rwy_unreachable();
 }
 
-/* --- objects ------------------------------------------------------------------------------------ */
+/* --- objects ---------------------------------------------------------------------------------- */
 
 static int read_object(
     const json_t *j, const struct mdl_table *t, void *out, const struct where *w, struct mdl_error *err);
@@ -387,7 +387,7 @@ void mdl_free(const struct mdl_table *t, void *s)
 	memset(s, 0, t->size);
 }
 
-/* --- the reverse ---------------------------------------------------------------------------------- */
+/* --- the reverse ------------------------------------------------------------------------------ */
 
 static json_t *write_scalar(const struct mdl_field *f, enum mdl_type type, const void *p)
 {

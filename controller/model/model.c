@@ -39,7 +39,7 @@
 #define US_MAX  3600000000u
 #define GEN_MAX ((uint64_t)INT64_MAX)
 
-/* --- registration --------------------------------------------------------------------------------- */
+/* --- registration ----------------------------------------------------------------------------- */
 
 static const struct mdl_field model_port_field[] = {
     KIND(model_port, name, REQ, MDL_NAMED),
@@ -97,7 +97,7 @@ static const struct mdl_field model_registration_field[] = {
 };
 TABLE(model_registration, "a registration");
 
-/* --- lease ------------------------------------------------------------------------------------------ */
+/* --- lease ------------------------------------------------------------------------------------ */
 
 static const struct mdl_field model_load_field[] = {
     INT(model_load, sessions, REQ, 0, UINT32_MAX),
@@ -126,7 +126,7 @@ static const struct mdl_field model_lease_field[] = {
 };
 TABLE(model_lease, "a lease");
 
-/* --- reports ---------------------------------------------------------------------------------------- */
+/* --- reports ---------------------------------------------------------------------------------- */
 
 static const struct mdl_field model_session_field[] = {
     KIND(model_session, id, REQ, MDL_IDENT),
@@ -187,7 +187,7 @@ static const struct mdl_field model_link_push_field[] = {
 };
 TABLE(model_link_push, "a link");
 
-/* --- sites, jobs -------------------------------------------------------------------------------------- */
+/* --- sites, jobs ------------------------------------------------------------------------------ */
 
 static const struct mdl_field model_site_field[] = {
     KIND(model_site, name, 0, MDL_NAMED),

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests, from their headers to their reply. One that has to wait is suspended: no thread waits with it.
- * Not here: connections (http_conn.c), threads (http_loop.c), what is answered (endpoints.c).
+ * Not here: connections (http_conn.c), threads (http_loop.c), what is answered (endpoint.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/server/endpoint.h"
 #include "controller/server/http.h"
+#include "controller/server/req.h"
+#include "controller/state/event.h"
 
 #define TOO_LARGE 413
 
-static bool stopping; /* under the state's lock */
-
-/* --- requests
- * ----------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 struct query {
 	struct req *r;
@@ -55,7 +55,7 @@ static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *
 }
 
 /* The handler, or NULL with the reply. plain: the listener without certificates. */
-static handler *find(
+static handler *find_handler(
     struct req *r, struct MHD_Connection *mhd, const char *url, const char *method, bool plain)
 {
 	const char *m = !strcmp(method, "HEAD") ? "GET" : method;
@@ -99,7 +99,7 @@ static bool too_large(struct MHD_Connection *mhd, struct req *r)
 	const char *te = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
 
 	if (!te && s && (strlen(s) > 18 || strtoull(s, NULL, 10) > r->c->conf->body)) {
-		COUNT(too_large);
+		COUNT(r->c, too_large);
 		event(EVENT_WARNING, "refused", r->who.name, "a body of %.18s bytes", s);
 		req_fail(
 		    r, TOO_LARGE, "", "expected at most %llu bytes", (unsigned long long)r->c->conf->body);
@@ -111,7 +111,7 @@ static bool too_large(struct MHD_Connection *mhd, struct req *r)
 static bool body_add(struct req *r, const char *data, size_t n)
 {
 	if (r->len + n > r->c->conf->body) {
-		COUNT(too_large);
+		COUNT(r->c, too_large);
 		event(EVENT_WARNING, "refused", r->who.name, "a body above %llu bytes",
 		    (unsigned long long)r->c->conf->body);
 		req_fail(
@@ -157,8 +157,8 @@ static enum MHD_Result first_call(
 	r->c = w->c;
 	r->worker = w;
 	r->connection = mhd;
-	if ((w->plain || http_conn_who(mhd, r)) && !too_large(mhd, r)) {
-		r->run = find(r, mhd, url, method, w->plain);
+	if ((w->plain || http_conn_who(w, mhd, r)) && !too_large(mhd, r)) {
+		r->run = find_handler(r, mhd, url, method, w->plain);
 		r->method = r->run ? (!strcmp(method, "PUT")         ? "PUT"
 		                         : !strcmp(method, "POST")   ? "POST"
 		                         : !strcmp(method, "DELETE") ? "DELETE"
@@ -175,7 +175,7 @@ static enum MHD_Result first_call(
 
 /* True: the reply is there. Only what has to wait is suspended, since the library walks all that are whenever
  * one goes on; under the lock, so that nobody finishes it before. */
-static bool run(struct req *r)
+static bool run_handler(struct req *r)
 {
 	struct ctlr *c = r->c;
 	bool done = true;
@@ -183,7 +183,7 @@ static bool run(struct req *r)
 	r->came = ctlr_now();
 	ctlr_lock(c);
 	r->saw = c->rev;
-	if (stopping)
+	if (r->worker->server->stopping)
 		req_fail(r, 503, "", "the controller stops");
 	else if (r->run(c, r) == REQ_WAIT && !r->finished) {
 		http_suspend(r->worker, r);
@@ -191,7 +191,7 @@ static bool run(struct req *r)
 		done = false;
 	}
 	if (done)
-		ask_end(r);
+		req_ended(r);
 	ctlr_unlock(c);
 	return done;
 }
@@ -217,31 +217,10 @@ enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *
 		return MHD_YES;
 	}
 	http_conn_heard(w, mhd);
-	if (!r->finished && !r->status && !run(r))
+	if (!r->finished && !r->status && !run_handler(r))
 		return MHD_YES;
 	http_conn_answered(w, mhd);
 	return http_reply(mhd, r, r->status == TOO_LARGE);
-}
-
-static void go_on(struct req *r)
-{
-	if (!r->waiting)
-		return;
-	r->waiting = false;
-	http_resume(r->worker, r);
-}
-
-void req_finish(struct req *r)
-{
-	ask_end(r);
-	r->finished = true;
-	go_on(r);
-}
-
-void req_go_on(struct req *r)
-{
-	r->status = 0;
-	go_on(r);
 }
 
 void http_completed(void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)
@@ -256,12 +235,13 @@ void http_completed(void *cls, struct MHD_Connection *mhd, void **state, enum MH
 		req_free(r);
 }
 
-void http_refuse(struct ctlr *c)
+void http_refuse(struct http_server *h)
 {
+	struct ctlr *c = h->c;
 	struct gateway *g;
 
 	ctlr_lock(c);
-	stopping = true;
+	h->stopping = true;
 	MAP_EACH(&c->gateways, g)
 	{
 		if (g->poll) {

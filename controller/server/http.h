@@ -7,11 +7,15 @@
 #ifndef CONTROLLER_SERVER_HTTP_H
 #define CONTROLLER_SERVER_HTTP_H
 
+#include <gnutls/gnutls.h>
 #include <microhttpd.h>
+#include <stdatomic.h>
 
-#include "controller/state/ctlr.h"
+#include "controller/server/req.h"
 
-struct worker;
+#define WORKERS_MAX 65
+
+struct http_server;
 struct conns;
 
 /* A connection. In a list from its first byte to its first request line, while a request comes, and until its
@@ -32,23 +36,32 @@ struct conns { /* in the order of `since` */
 
 struct worker { /* its thread's, but for what is said */
 	struct ctlr *c;
+	struct http_server *server;
 	bool plain; /* the listener without certificates */
 	struct MHD_Daemon *mhd;
 	int epoll; /* the library's */
 	struct conns greeting, sending, reading;
-	bool progress;                   /* something came since it was cleared */
-	unsigned connections, suspended; /* open; requests that wait. Others read them. */
-	rwy_time resumed;                /* some of them, last */
+	bool progress;      /* something came since it was cleared */
+	unsigned suspended; /* requests that wait */
+	rwy_time resumed;   /* some of them, last */
 	pthread_t thread;
 	int wake;                 /* any thread's: an eventfd */
 	pthread_mutex_t lock;     /* of what follows */
 	struct req *first, *last; /* those that go on */
 	unsigned urgent;          /* of them: not 304 */
-	bool stop;
+	atomic_bool stop;
 };
 
-/* --- http.c ----------------------------------------------------------------------------------------------
- */
+struct http_server {
+	struct ctlr *c;
+	struct worker w[WORKERS_MAX];
+	unsigned n;
+	bool stopping;             /* under the state's lock */
+	gnutls_datum_t ticket_key; /* all workers': a client may come back to any; GnuTLS turns it over */
+	atomic_uint greeting;      /* connections of all workers that have not said anything yet */
+};
+
+/* --- http.c ----------------------------------------------------------------------------------- */
 
 /* For the library. cls: the worker. */
 enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
@@ -56,37 +69,39 @@ enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *
 void http_completed(void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why);
 
 /* From now on whoever comes is refused; and so are the polls that wait. */
-void http_refuse(struct ctlr *c);
+void http_refuse(struct http_server *h);
 
-/* --- http_conn.c -----------------------------------------------------------------------------------------
- */
+/* --- http_conn.c ------------------------------------------------------------------------------ */
 
 /* For the library. cls: the worker. */
 void http_connection(
     void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code);
 void *http_uri(void *cls, const char *uri, struct MHD_Connection *mhd);
-RWY_MUST_CHECK int http_tickets_new(void); /* before the first connection */
-void http_tickets_free(void);
+RWY_MUST_CHECK int http_tickets_new(struct http_server *h); /* before the first connection */
+void http_tickets_free(struct http_server *h);
 /* Its request is there, or refused: nothing is waited for. */
 void http_conn_heard(struct worker *w, struct MHD_Connection *mhd);
 /* Its answer goes out: it has to be read. */
 void http_conn_answered(struct worker *w, struct MHD_Connection *mhd);
 /* Fills r->who; false: the refusal is in r. Found out once a connection, and again when the revocation list
  * is a new one. */
-bool http_conn_who(struct MHD_Connection *mhd, struct req *r);
+bool http_conn_who(struct worker *w, struct MHD_Connection *mhd, struct req *r);
 /* Ends the connections that take too long. */
 void http_conns_slow(struct worker *w, rwy_dur limit, rwy_time now);
 
-/* --- http_loop.c -----------------------------------------------------------------------------------------
- */
+/* --- http_wait.c ------------------------------------------------------------------------------ */
 
 /* The worker's thread, under the state's lock: the request waits until http_resume. */
 void http_suspend(struct worker *w, struct req *r);
 /* Any thread, under the state's lock. */
 void http_resume(struct worker *w, struct req *r);
+/* Wakes its thread. Any thread. */
+void http_wake(struct worker *w);
+/* The worker's thread. Some go on, if it is time, or all. Returns how long it is until the next may;
+ * RWY_NEVER: none is there. */
+rwy_dur http_resume_some(struct worker *w, rwy_time now, bool at_once);
 
-/* --- http_reply.c ----------------------------------------------------------------------------------------
- */
+/* --- http_reply.c ----------------------------------------------------------------------------- */
 
 /* Queues what r says. end: and closes the connection behind it. MHD_NO: out of memory. */
 enum MHD_Result http_reply(struct MHD_Connection *mhd, struct req *r, bool end);

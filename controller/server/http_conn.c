@@ -8,16 +8,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "controller/server/http.h"
-#include "controller/server/trust.h"
 #include "base/log.h"
+#include "controller/server/http.h"
+#include "controller/server/req.h"
+#include "controller/server/trust.h"
+#include "controller/state/event.h"
 
 #define HANDSHAKE (5 * RWY_MS) /* of our time */
 #define READING   6            /* times as long as a request: answers are larger */
-
-static gnutls_datum_t ticket_key; /* all workers': a client may come back to any; GnuTLS turns it over */
-
-static unsigned greeting; /* connections of all workers that have not said anything yet */
 
 static struct conn *conn_of(struct MHD_Connection *mhd)
 {
@@ -36,7 +34,7 @@ static void wait_no_more(struct worker *w, struct conn *k)
 	*(k->next ? &k->next->prev : &l->last) = k->prev;
 	l->n--;
 	if (l == &w->greeting)
-		__atomic_sub_fetch(&greeting, 1, __ATOMIC_RELAXED);
+		atomic_fetch_sub_explicit(&w->server->greeting, 1, memory_order_relaxed);
 	k->in = NULL;
 	k->next = k->prev = NULL;
 }
@@ -51,28 +49,28 @@ static void wait_for(struct worker *w, struct conn *k, struct conns *l)
 	l->last = k;
 	l->n++;
 	if (l == &w->greeting)
-		__atomic_add_fetch(&greeting, 1, __ATOMIC_RELAXED);
+		atomic_fetch_add_explicit(&w->server->greeting, 1, memory_order_relaxed);
 }
 
 /* Who comes back, or opens another connection, proves by a ticket that it has shaken hands: less than half
  * the work, for both. Who it is is in the ticket, and is held against the revocation list as always. */
-int http_tickets_new(void)
+int http_tickets_new(struct http_server *h)
 {
-	return gnutls_session_ticket_key_generate(&ticket_key) ? RWY_ENOMEM : 0;
+	return gnutls_session_ticket_key_generate(&h->ticket_key) ? RWY_ENOMEM : 0;
 }
 
-void http_tickets_free(void)
+void http_tickets_free(struct http_server *h)
 {
-	gnutls_memset(ticket_key.data, 0, ticket_key.size);
-	gnutls_free(ticket_key.data);
-	ticket_key = (gnutls_datum_t){NULL, 0};
+	gnutls_memset(h->ticket_key.data, 0, h->ticket_key.size);
+	gnutls_free(h->ticket_key.data);
+	h->ticket_key = (gnutls_datum_t){NULL, 0};
 }
 
-static void tickets(struct MHD_Connection *mhd)
+static void enable_tickets(struct http_server *h, struct MHD_Connection *mhd)
 {
 	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 
-	if (i && gnutls_session_ticket_enable_server((gnutls_session_t)i->tls_session, &ticket_key))
+	if (i && gnutls_session_ticket_enable_server((gnutls_session_t)i->tls_session, &h->ticket_key))
 		gw_log(GW_LOG_DEBUG, "http", "a connection without tickets");
 }
 
@@ -83,14 +81,17 @@ void http_connection(
 	struct conn *k = *context;
 
 	w->progress = true;
-	__atomic_add_fetch(&w->connections, code == MHD_CONNECTION_NOTIFY_STARTED ? 1 : -1, __ATOMIC_RELAXED);
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		atomic_fetch_add_explicit(&w->c->counters.connections, 1, memory_order_relaxed);
+	else
+		atomic_fetch_sub_explicit(&w->c->counters.connections, 1, memory_order_relaxed);
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
 		k = calloc(1, sizeof(*k));
 		if (!k)
 			return; /* its first request is refused */
 		k->mhd = mhd;
 		if (!w->plain)
-			tickets(mhd);
+			enable_tickets(w->server, mhd);
 		wait_for(w, k, &w->greeting);
 	} else if (k) {
 		wait_no_more(w, k);
@@ -128,7 +129,7 @@ void http_conn_answered(struct worker *w, struct MHD_Connection *mhd)
 		wait_for(w, k, &w->reading);
 }
 
-static unsigned slow(struct worker *w, struct conns *l, rwy_dur limit, rwy_time now)
+static unsigned end_slow(struct worker *w, struct conns *l, rwy_dur limit, rwy_time now)
 {
 	unsigned n = 0;
 
@@ -139,7 +140,7 @@ static unsigned slow(struct worker *w, struct conns *l, rwy_dur limit, rwy_time 
 		if (i)
 			shutdown(i->connect_fd, SHUT_RDWR); /* the library finds it closed */
 		wait_no_more(w, k);
-		COUNT(slow_clients);
+		COUNT(w->c, slow_clients);
 	}
 	return n;
 }
@@ -148,9 +149,10 @@ static unsigned slow(struct worker *w, struct conns *l, rwy_dur limit, rwy_time 
  * others. */
 void http_conns_slow(struct worker *w, rwy_dur limit, rwy_time now)
 {
-	const rwy_dur others = HANDSHAKE * __atomic_load_n(&greeting, __ATOMIC_RELAXED);
-	const unsigned n = slow(w, &w->greeting, limit + others, now) + slow(w, &w->sending, limit, now);
-	const unsigned reading = slow(w, &w->reading, READING * limit, now);
+	const rwy_dur others = HANDSHAKE * atomic_load_explicit(&w->server->greeting, memory_order_relaxed);
+	const unsigned n =
+	    end_slow(w, &w->greeting, limit + others, now) + end_slow(w, &w->sending, limit, now);
+	const unsigned reading = end_slow(w, &w->reading, READING * limit, now);
 
 	if (reading)
 		event(EVENT_WARNING, "refused", NULL, "%u clients took too long to read an answer", reading);
@@ -158,7 +160,7 @@ void http_conns_slow(struct worker *w, rwy_dur limit, rwy_time now)
 		event(EVENT_WARNING, "refused", NULL, "%u clients took too long to send a request", n);
 }
 
-bool http_conn_who(struct MHD_Connection *mhd, struct req *r)
+bool http_conn_who(struct worker *w, struct MHD_Connection *mhd, struct req *r)
 {
 	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 	struct conn *k = conn_of(mhd);
@@ -169,17 +171,17 @@ bool http_conn_who(struct MHD_Connection *mhd, struct req *r)
 		req_fail(r, 503, "", "out of memory");
 		return false;
 	}
-	if (k->trust == trust_generation()) {
+	if (k->trust == trust_generation(w->c->trust)) {
 		r->who = k->who;
 		return true;
 	}
-	status = trust_check((gnutls_session_t)i->tls_session, &r->who, text);
+	status = trust_check(w->c->trust, (gnutls_session_t)i->tls_session, &r->who, text);
 	if (!status) {
 		k->who = r->who;
-		k->trust = trust_generation();
+		k->trust = trust_generation(w->c->trust);
 		return true;
 	}
-	COUNT(unauthenticated);
+	COUNT(w->c, unauthenticated);
 	event(EVENT_WARNING, "refused", NULL, "%s", text);
 	req_fail(r, status, "", "%s", text);
 	return false;

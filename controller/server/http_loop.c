@@ -1,143 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The HTTP server's threads. Each has a daemon of the library's for itself, its part of the connections, and
- * turns it here, for two things that the library does badly by itself:
- *   - it walks all suspended connections whenever one goes on, and with a long poll of each gateway that is
- *     thousands: so some go on together, and the more there are the less often;
- *   - while a client shakes hands it asks it again and again without a pause: so there is one.
- * Not here: what the connections say (http.c).
+ * turns it here: while a client shakes hands the library asks it again and again without a pause, so there is
+ * one. Requests that wait: http_wait.c. What the connections say: http.c.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "controller/server/http.h"
-#include "controller/server/trust.h"
 #include "base/log.h"
+#include "controller/server/http.h"
+#include "controller/server/server.h"
+#include "controller/server/trust.h"
 
 #define IDLE_SECONDS 310u /* between requests; above the longest poll */
 #define CONN_MEMORY                                                                                          \
 	(8u << 10) /* of each connection, all of it in use: a request without its body, and a reply's head   \
 	            */
-#define PAGE_CONNS  64u
-#define BACKLOG     4096
-#define WORKERS_MAX 65
+#define PAGE_CONNS 64u
+#define BACKLOG    4096
 
 #define ROUND     (100 * RWY_MS) /* slow clients are looked for so often at least */
-#define WALK      (4 * RWY_US)   /* pause for each connection that a walk meets, which takes some 0.2 us */
-#define WALK_LAZY (100 * RWY_US) /* the same when only polls go on whose time is over */
-#define LAZY_MAX  (250 * RWY_MS)
-#define TOGETHER  32            /* so many go on at once, more where very many wait */
-#define ASK       (20 * RWY_US) /* the same for each one that shakes hands */
+#define ASK       (20 * RWY_US)  /* the same for each one that shakes hands */
 #define PAUSE_MAX (5 * RWY_MS)
 #define PAUSE_MIN RWY_MS /* when nothing comes */
 #define DRAIN     (500 * RWY_MS)
 
-static struct {
-	struct ctlr *c;
-	struct worker w[WORKERS_MAX];
-	unsigned n;
-} h;
-
-/* --- requests that wait ----------------------------------------------------------------------------------
- */
-
-void http_suspend(struct worker *w, struct req *r)
-{
-	MHD_suspend_connection(r->connection);
-	__atomic_add_fetch(&w->suspended, 1, __ATOMIC_RELAXED);
-}
-
-void http_count(unsigned *connections, unsigned *waiting)
-{
-	*connections = *waiting = 0;
-	for (unsigned i = 0; i < __atomic_load_n(&h.n, __ATOMIC_ACQUIRE); i++) {
-		*connections += __atomic_load_n(&h.w[i].connections, __ATOMIC_RELAXED);
-		*waiting += __atomic_load_n(&h.w[i].suspended, __ATOMIC_RELAXED);
-	}
-}
-
-static void wake(struct worker *w)
-{
-	const uint64_t one = 1;
-
-	if (write(w->wake, &one, sizeof(one)) != sizeof(one))
-		gw_log(GW_LOG_ERROR, "http", "a thread cannot be woken");
-}
-
-void http_resume(struct worker *w, struct req *r)
-{
-	bool first;
-
-	r->next = NULL;
-	pthread_mutex_lock(&w->lock);
-	*(w->first ? &w->last->next : &w->first) = r;
-	w->last = r;
-	first = r->status != 304 && !w->urgent++;
-	pthread_mutex_unlock(&w->lock);
-	if (first) /* else it looks by itself, soon enough */
-		wake(w);
-}
-
-/* Those that have waited long enough, but not so many that others wait for them. */
-static struct req *take(struct worker *w, unsigned most)
-{
-	struct req *list, *r;
-
-	pthread_mutex_lock(&w->lock);
-	list = w->first;
-	for (r = list; r; r = r->next) {
-		w->urgent -= r->status != 304;
-		if (!--most)
-			break;
-	}
-	w->first = r ? r->next : NULL;
-	if (r)
-		r->next = NULL;
-	pthread_mutex_unlock(&w->lock);
-	return list;
-}
-
-/* Between two walks; RWY_NEVER: nobody goes on. */
-static rwy_dur pause_of(struct worker *w)
-{
-	rwy_dur lazy = w->suspended * WALK_LAZY, pause;
-
-	lazy = lazy < LAZY_MAX ? lazy : LAZY_MAX;
-	pthread_mutex_lock(&w->lock);
-	pause = w->urgent ? w->suspended * WALK : w->first ? lazy : RWY_NEVER;
-	pthread_mutex_unlock(&w->lock);
-	return pause;
-}
-
-/* Some go on, if it is time. Returns how long it is until the next may; RWY_NEVER: none is there. */
-static rwy_dur resume(struct worker *w, rwy_time now, bool at_once)
-{
-	const rwy_dur pause = pause_of(w), since = rwy_since(w->resumed, now);
-	struct req *list, *next;
-
-	if (pause == RWY_NEVER)
-		return RWY_NEVER;
-	if (since < pause && !at_once)
-		return pause - since;
-	list = take(w, at_once ? w->suspended : TOGETHER + w->suspended / TOGETHER);
-	for (struct req *r = list; r; r = next) {
-		next = r->next; /* r is the library's again, and may be gone */
-		MHD_resume_connection(r->connection);
-		__atomic_sub_fetch(&w->suspended, 1, __ATOMIC_RELAXED);
-	}
-	w->resumed = now;
-	return pause;
-}
-
-/* --- the loop --------------------------------------------------------------------------------------------
- */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static void pause_for(rwy_dur d)
 {
@@ -169,7 +65,7 @@ static rwy_dur ask_pause(const struct worker *w)
 
 static void turn(struct worker *w)
 {
-	rwy_dur most = resume(w, ctlr_now(), false);
+	rwy_dur most = http_resume_some(w, ctlr_now(), false);
 	MHD_UNSIGNED_LONG_LONG ms;
 
 	if (MHD_get_timeout(w->mhd, &ms) == MHD_YES && ms < most / RWY_MS)
@@ -178,7 +74,7 @@ static void turn(struct worker *w)
 		pause_for(ask_pause(w));
 	wait_events(w, most < ROUND ? most : ROUND);
 	w->progress = false;
-	resume(w, ctlr_now(), false);
+	http_resume_some(w, ctlr_now(), false);
 	MHD_run(w->mhd);
 	http_conns_slow(w, w->c->conf->request, ctlr_now());
 }
@@ -188,20 +84,19 @@ static void *worker_main(void *arg)
 	struct worker *w = arg;
 	rwy_time end;
 
-	while (!__atomic_load_n(&w->stop, __ATOMIC_ACQUIRE))
+	while (!atomic_load_explicit(&w->stop, memory_order_acquire))
 		turn(w);
 	/* The library wants no suspended connection when it stops; and who waited is told. */
 	end = ctlr_now() + DRAIN;
 	do {
-		resume(w, ctlr_now(), true);
+		http_resume_some(w, ctlr_now(), true);
 		w->progress = false;
 		MHD_run(w->mhd);
 	} while ((w->suspended || w->progress) && ctlr_now() < end);
 	return NULL;
 }
 
-/* --- start, stop -----------------------------------------------------------------------------------------
- */
+/* --- start, stop ------------------------------------------------------------------------------ */
 
 static void on_log(void *cls, const char *fmt, va_list ap)
 {
@@ -238,9 +133,10 @@ static int listen_on(const char *address)
 static struct MHD_Daemon *daemon_new(struct worker *w, int fd, unsigned connections)
 {
 	const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-	const struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)trust_key()},
-	    {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)trust_cert()},
-	    {MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)trust_ca()},
+	const struct MHD_OptionItem tls[] = {
+	    {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)trust_key(w->c->trust)},
+	    {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)trust_cert(w->c->trust)},
+	    {MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)trust_ca(w->c->trust)},
 	    {MHD_OPTION_HTTPS_PRIORITIES, 0,
 	        (void *)(uintptr_t) "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
 	    {MHD_OPTION_END, 0, NULL}};
@@ -255,11 +151,13 @@ static struct MHD_Daemon *daemon_new(struct worker *w, int fd, unsigned connecti
 }
 
 /* One that does not start leaves nothing behind. */
-static int worker_new(struct worker *w, int listening, bool plain, unsigned connections)
+static int worker_new(
+    struct http_server *h, struct worker *w, int listening, bool plain, unsigned connections)
 {
 	const int fd = fcntl(listening, F_DUPFD_CLOEXEC, 0);
 
-	w->c = h.c;
+	w->server = h;
+	w->c = h->c;
 	w->plain = plain;
 	w->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	pthread_mutex_init(&w->lock, NULL);
@@ -279,7 +177,8 @@ static int worker_new(struct worker *w, int listening, bool plain, unsigned conn
 	return RWY_EINVAL;
 }
 
-static int listener(const char *address, bool plain, unsigned threads, unsigned connections)
+static int listener(
+    struct http_server *h, const char *address, bool plain, unsigned threads, unsigned connections)
 {
 	const int fd = listen_on(address);
 	int rc = fd < 0 ? RWY_EINVAL : 0;
@@ -287,12 +186,12 @@ static int listener(const char *address, bool plain, unsigned threads, unsigned 
 	if (fd < 0)
 		gw_log(GW_LOG_ERROR, "http", "cannot listen on %s", address);
 	for (unsigned i = 0; !rc && i < threads; i++) {
-		rc = worker_new(&h.w[h.n], fd, plain, connections / threads + 1);
+		rc = worker_new(h, &h->w[h->n], fd, plain, connections / threads + 1);
 		if (rc)
 			gw_log(GW_LOG_ERROR, "http", "%s: certificate and key do not fit, or no memory",
 			    address);
 		else
-			__atomic_add_fetch(&h.n, 1, __ATOMIC_RELEASE);
+			h->n++;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -301,34 +200,42 @@ static int listener(const char *address, bool plain, unsigned threads, unsigned 
 
 int http_start(struct ctlr *c)
 {
+	struct http_server *h = calloc(1, sizeof(*h));
 	int rc;
 
-	h.c = c;
-	rc = http_tickets_new();
+	if (!h)
+		return RWY_ENOMEM;
+	h->c = c;
+	c->http = h;
+	rc = http_tickets_new(h);
 	if (!rc)
-		rc = listener(c->conf->address, false, c->conf->threads, c->conf->connections);
+		rc = listener(h, c->conf->address, false, c->conf->threads, c->conf->connections);
 	if (!rc && *c->conf->page)
-		rc = listener(c->conf->page, true, 1, PAGE_CONNS);
+		rc = listener(h, c->conf->page, true, 1, PAGE_CONNS);
 	if (!rc)
 		gw_log(GW_LOG_NOTICE, "http", "listening on %s%s%s", c->conf->address,
 		    *c->conf->page ? ", the page on " : "", c->conf->page);
 	return rc;
 }
 
-/* After the writer's end: nobody waits for the store any more. */
 void http_stop(struct ctlr *c)
 {
-	http_refuse(c);
-	for (unsigned i = 0; i < h.n; i++) {
-		__atomic_store_n(&h.w[i].stop, true, __ATOMIC_RELEASE);
-		wake(&h.w[i]);
+	struct http_server *h = c->http;
+
+	if (!h)
+		return;
+	http_refuse(h);
+	for (unsigned i = 0; i < h->n; i++) {
+		atomic_store_explicit(&h->w[i].stop, true, memory_order_release);
+		http_wake(&h->w[i]);
 	}
-	for (unsigned i = 0; i < h.n; i++) {
-		pthread_join(h.w[i].thread, NULL);
-		MHD_stop_daemon(h.w[i].mhd);
-		close(h.w[i].wake);
-		pthread_mutex_destroy(&h.w[i].lock);
+	for (unsigned i = 0; i < h->n; i++) {
+		pthread_join(h->w[i].thread, NULL);
+		MHD_stop_daemon(h->w[i].mhd);
+		close(h->w[i].wake);
+		pthread_mutex_destroy(&h->w[i].lock);
 	}
-	h.n = 0;
-	http_tickets_free();
+	http_tickets_free(h);
+	free(h);
+	c->http = NULL;
 }

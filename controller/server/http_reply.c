@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A reply on its way out: its body, its headers. */
 #include "controller/server/http.h"
+#include "controller/server/req.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,9 @@ enum MHD_Result http_reply(struct MHD_Connection *mhd, struct req *r, bool end)
 	struct MHD_Response *resp = NULL;
 	enum MHD_Result rc;
 
-	COUNT(requests);
+	COUNT(r->c, requests);
 	if (r->status >= 400 && r->status < 500)
-		COUNT(refused);
+		COUNT(r->c, refused);
 	if (r->data) {
 		resp = MHD_create_response_from_buffer(
 		    r->data_len, (void *)(uintptr_t)r->data, MHD_RESPMEM_PERSISTENT);

@@ -6,29 +6,24 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "controller/state/ctlr.h"
-
-#define BUCKETS 12 /* 50 us and twice as much each, then more */
-
-struct counters counters;
-static uint64_t decision_bucket[BUCKETS + 1], decision_ns;
+#include "controller/server/metrics.h"
 
 static rwy_dur bound(unsigned i)
 {
 	return 50 * RWY_US << i;
 }
 
-void metrics_decision(rwy_dur took)
+void metrics_decision(struct ctlr *c, rwy_dur took)
 {
 	unsigned i = 0;
 
-	while (i < BUCKETS && took > bound(i))
+	while (i < COUNTER_BUCKETS && took > bound(i))
 		i++;
-	__atomic_add_fetch(&decision_bucket[i], 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&decision_ns, took, __ATOMIC_RELAXED);
+	atomic_fetch_add_explicit(&c->counters.decision_bucket[i], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->counters.decision_ns, took, memory_order_relaxed);
 }
 
-static void put_histogram(FILE *f)
+static void put_histogram(FILE *f, const struct ctlr *c)
 {
 	uint64_t sum = 0;
 
@@ -36,15 +31,15 @@ static void put_histogram(FILE *f)
 	      "answer\n"
 	      "# TYPE roceway_controller_decision_seconds histogram\n",
 	    f);
-	for (unsigned i = 0; i <= BUCKETS; i++) {
-		sum += __atomic_load_n(&decision_bucket[i], __ATOMIC_RELAXED);
-		if (i < BUCKETS)
+	for (unsigned i = 0; i <= COUNTER_BUCKETS; i++) {
+		sum += atomic_load_explicit(&c->counters.decision_bucket[i], memory_order_relaxed);
+		if (i < COUNTER_BUCKETS)
 			fprintf(f, "roceway_controller_decision_seconds_bucket{le=\"%.6f\"} %" PRIu64 "\n",
 			    (double)bound(i) / (double)RWY_SEC, sum);
 	}
 	fprintf(f, "roceway_controller_decision_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n", sum);
 	fprintf(f, "roceway_controller_decision_seconds_sum %.9f\n",
-	    (double)__atomic_load_n(&decision_ns, __ATOMIC_RELAXED) / (double)RWY_SEC);
+	    (double)atomic_load_explicit(&c->counters.decision_ns, memory_order_relaxed) / (double)RWY_SEC);
 	fprintf(f, "roceway_controller_decision_seconds_count %" PRIu64 "\n", sum);
 }
 
@@ -83,19 +78,17 @@ static double cpu(void)
 
 char *metrics_text(struct ctlr *c)
 {
-	unsigned connections, waiting;
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
 	if (!f)
 		return NULL;
-	http_count(&connections, &waiting);
 #define X(name, help)                                                                                        \
 	fprintf(f,                                                                                           \
 	    "# HELP roceway_controller_" #name "_total %s\n# TYPE roceway_controller_" #name                 \
 	    "_total counter\nroceway_controller_" #name "_total %" PRIu64 "\n",                              \
-	    help, __atomic_load_n(&counters.name, __ATOMIC_RELAXED));
+	    help, atomic_load_explicit(&c->counters.name, memory_order_relaxed));
 	COUNTERS(X)
 #undef X
 	put_gauge(f, "gateways", "gateways known", (double)c->gateways.n);
@@ -105,13 +98,15 @@ char *metrics_text(struct ctlr *c)
 	put_gauge(f, "flows", "address pairs with sessions", (double)c->flows.n);
 	put_gauge(f, "tenants", "tenants", (double)c->tenants.n);
 	put_gauge(f, "jobs", "jobs", (double)c->jobs.n);
-	put_gauge(f, "connections", "connections that are open", connections);
-	put_gauge(f, "requests_waiting", "requests that wait: for a change, for the store", waiting);
+	put_gauge(f, "connections", "connections that are open",
+	    atomic_load_explicit(&c->counters.connections, memory_order_relaxed));
+	put_gauge(f, "requests_waiting", "requests that wait: for a change, for the store",
+	    atomic_load_explicit(&c->counters.waiting, memory_order_relaxed));
 	put_gauge(f, "revision", "the store's, as far as it is applied", (double)c->rev);
 	put_gauge(f, "store_up", "1: the store answers", c->store_rc == 0);
 	put_gauge(f, "resident_bytes", "memory of this process", resident());
 	put_gauge(f, "cpu_seconds", "processor time of this process", cpu());
-	put_histogram(f);
+	put_histogram(f, c);
 	if (fclose(f)) {
 		free(text);
 		return NULL;

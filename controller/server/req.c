@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/state/ctlr.h"
+#include "controller/server/req.h"
+
+#include "controller/state/change.h"
 
 #define TRIES_MAX 100
 
@@ -102,8 +104,7 @@ bool req_is(const struct req *r, const char *gateway)
 	return false;
 }
 
-/* --- changes
- * ------------------------------------------------------------------------------------------------ */
+/* --- changes ---------------------------------------------------------------------------------- */
 
 struct pending {
 	struct req *r;
@@ -120,7 +121,7 @@ static const char *so(const struct req *r)
 
 void req_store_failed(struct req *r, int rc)
 {
-	COUNT(store_errors);
+	COUNT(r->c, store_errors);
 	req_fail(r, 503, "", "%s: %s", store_strerror(rc), so(r));
 }
 

@@ -10,14 +10,23 @@
 
 #include "base/log.h"
 
-#define FILE_MAX (1u << 20)
+#define FILE_MAX    (1u << 20)
+#define FOUND_SLOTS 32768u
+#define FOUND_FOR   (60 * RWY_SEC)
 
-static struct {
-	pthread_rwlock_t lock;
+struct trust {
+	pthread_rwlock_t lock; /* of the list and its generation */
 	gnutls_x509_trust_list_t list;
 	unsigned generation;
 	char *ca, *cert, *key;
-} t = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+	pthread_mutex_t found_lock;
+	struct found {
+		uint8_t hash[32]; /* SHA-256 of the certificates that it sent */
+		unsigned generation;
+		rwy_time at;
+		struct identity who;
+	} found[FOUND_SLOTS]; /* a later one takes the place of an earlier one */
+};
 
 static char *read_file(const char *path, const char *what)
 {
@@ -72,12 +81,24 @@ static int list_new(const struct ctlr_conf *conf, const char *ca, gnutls_x509_tr
 	return RWY_EINVAL;
 }
 
-int trust_load(const struct ctlr_conf *conf)
+int trust_new(struct trust **out)
 {
-	char *ca = read_file(conf->ca, "CA"), *cert = t.cert ? NULL : read_file(conf->cert, "certificate"),
-	     *key = t.key ? NULL : read_file(conf->key, "key");
+	struct trust *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return RWY_ENOMEM;
+	pthread_rwlock_init(&t->lock, NULL);
+	pthread_mutex_init(&t->found_lock, NULL);
+	*out = t;
+	return 0;
+}
+
+int trust_load(struct trust *t, const struct ctlr_conf *conf)
+{
+	char *ca = read_file(conf->ca, "CA"), *cert = t->cert ? NULL : read_file(conf->cert, "certificate"),
+	     *key = t->key ? NULL : read_file(conf->key, "key");
 	gnutls_x509_trust_list_t list;
-	int rc = ca && (t.cert || (cert && key)) ? list_new(conf, ca, &list) : RWY_EINVAL;
+	int rc = ca && (t->cert || (cert && key)) ? list_new(conf, ca, &list) : RWY_EINVAL;
 
 	if (rc) {
 		free(ca);
@@ -85,60 +106,60 @@ int trust_load(const struct ctlr_conf *conf)
 		free(key);
 		return rc;
 	}
-	pthread_rwlock_wrlock(&t.lock);
-	if (t.list)
-		gnutls_x509_trust_list_deinit(t.list, 1);
-	t.list = list;
-	t.generation++;
-	if (!t.ca) { /* what the HTTP library was given stays */
-		t.ca = ca;
-		t.cert = cert;
-		t.key = key;
+	pthread_rwlock_wrlock(&t->lock);
+	if (t->list)
+		gnutls_x509_trust_list_deinit(t->list, 1);
+	t->list = list;
+	t->generation++;
+	if (!t->ca) { /* what the HTTP library was given stays */
+		t->ca = ca;
+		t->cert = cert;
+		t->key = key;
 		ca = NULL;
 	}
-	pthread_rwlock_unlock(&t.lock);
+	pthread_rwlock_unlock(&t->lock);
 	free(ca);
 	return 0;
 }
 
-unsigned trust_generation(void)
+unsigned trust_generation(struct trust *t)
 {
 	unsigned g;
 
-	pthread_rwlock_rdlock(&t.lock);
-	g = t.generation;
-	pthread_rwlock_unlock(&t.lock);
+	pthread_rwlock_rdlock(&t->lock);
+	g = t->generation;
+	pthread_rwlock_unlock(&t->lock);
 	return g;
 }
 
-const char *trust_ca(void)
+const char *trust_ca(const struct trust *t)
 {
-	return t.ca;
+	return t->ca;
 }
 
-const char *trust_cert(void)
+const char *trust_cert(const struct trust *t)
 {
-	return t.cert;
+	return t->cert;
 }
 
-const char *trust_key(void)
+const char *trust_key(const struct trust *t)
 {
-	return t.key;
+	return t->key;
 }
 
-void trust_free(void)
+void trust_free(struct trust *t)
 {
-	if (t.list)
-		gnutls_x509_trust_list_deinit(t.list, 1);
-	free(t.ca);
-	free(t.cert);
-	free(t.key);
-	t.list = NULL;
-	t.ca = t.cert = t.key = NULL;
+	if (!t)
+		return;
+	if (t->list)
+		gnutls_x509_trust_list_deinit(t->list, 1);
+	free(t->ca);
+	free(t->cert);
+	free(t->key);
+	free(t);
 }
 
-/* --- a client ----------------------------------------------------------------------------------------------
- */
+/* --- a client --------------------------------------------------------------------------------- */
 
 static enum role role_of(const char *ou)
 {
@@ -182,16 +203,17 @@ static const char *reason(unsigned status)
 	                                                         : "the certificate does not hold";
 }
 
-static unsigned verify(gnutls_x509_crt_t *chain, unsigned n, struct identity *out, char *text)
+static unsigned verify(
+    struct trust *t, gnutls_x509_crt_t *chain, unsigned n, struct identity *out, char *text)
 {
 	gnutls_typed_vdata_st purpose = {
 	    .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT};
 	unsigned status = 0;
 	int rc;
 
-	pthread_rwlock_rdlock(&t.lock);
-	rc = gnutls_x509_trust_list_verify_crt2(t.list, chain, n, &purpose, 1, 0, &status, NULL);
-	pthread_rwlock_unlock(&t.lock);
+	pthread_rwlock_rdlock(&t->lock);
+	rc = gnutls_x509_trust_list_verify_crt2(t->list, chain, n, &purpose, 1, 0, &status, NULL);
+	pthread_rwlock_unlock(&t->lock);
 	if (!rc && !status)
 		return identify(chain[0], out, text);
 	snprintf(text, 128, "%s", rc ? gnutls_strerror(rc) : reason(status));
@@ -203,25 +225,12 @@ static unsigned verify(gnutls_x509_crt_t *chain, unsigned n, struct identity *ou
  * proved each time; that the certificate holds is remembered for a minute, or until the revocation list is
  * read again. */
 
-#define FOUND_SLOTS 32768u
-#define FOUND_FOR   (60 * RWY_SEC)
-
-static struct {
-	pthread_mutex_t lock;
-	struct found {
-		uint8_t hash[32]; /* SHA-256 of the certificates that it sent */
-		unsigned generation;
-		rwy_time at;
-		struct identity who;
-	} slot[FOUND_SLOTS]; /* a later one takes the place of an earlier one */
-} found = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static struct found *found_slot(const uint8_t hash[32])
+static struct found *found_slot(struct trust *t, const uint8_t hash[32])
 {
 	uint32_t i;
 
 	memcpy(&i, hash, sizeof(i));
-	return &found.slot[i % FOUND_SLOTS];
+	return &t->found[i % FOUND_SLOTS];
 }
 
 static bool chain_hash(const gnutls_datum_t *raw, unsigned n, uint8_t out[32])
@@ -236,37 +245,38 @@ static bool chain_hash(const gnutls_datum_t *raw, unsigned n, uint8_t out[32])
 	return true;
 }
 
-static bool found_get(const uint8_t hash[32], unsigned generation, struct identity *out)
+static bool found_get(struct trust *t, const uint8_t hash[32], unsigned generation, struct identity *out)
 {
-	const struct found *f = found_slot(hash);
+	const struct found *f = found_slot(t, hash);
 	bool is;
 
-	pthread_mutex_lock(&found.lock);
+	pthread_mutex_lock(&t->found_lock);
 	is = f->generation == generation && !memcmp(f->hash, hash, sizeof(f->hash)) &&
 	     rwy_since(f->at, ctlr_now()) < FOUND_FOR;
 	if (is)
 		*out = f->who;
-	pthread_mutex_unlock(&found.lock);
+	pthread_mutex_unlock(&t->found_lock);
 	return is;
 }
 
-static void found_put(const uint8_t hash[32], unsigned generation, const struct identity *who)
+static void found_put(
+    struct trust *t, const uint8_t hash[32], unsigned generation, const struct identity *who)
 {
-	struct found *f = found_slot(hash);
+	struct found *f = found_slot(t, hash);
 
-	pthread_mutex_lock(&found.lock);
+	pthread_mutex_lock(&t->found_lock);
 	memcpy(f->hash, hash, sizeof(f->hash));
 	f->generation = generation;
 	f->at = ctlr_now();
 	f->who = *who;
-	pthread_mutex_unlock(&found.lock);
+	pthread_mutex_unlock(&t->found_lock);
 }
 
-unsigned trust_check(gnutls_session_t session, struct identity *out, char *text)
+unsigned trust_check(struct trust *t, gnutls_session_t session, struct identity *out, char *text)
 {
 	unsigned n = 0, made = 0, rc = 403;
 	const gnutls_datum_t *raw = gnutls_certificate_get_peers(session, &n);
-	const unsigned generation = trust_generation(); /* before: what is found may be of a later one */
+	const unsigned generation = trust_generation(t); /* before: what is found may be of a later one */
 	gnutls_x509_crt_t chain[8];
 	uint8_t hash[32];
 	bool hashed;
@@ -277,7 +287,7 @@ unsigned trust_check(gnutls_session_t session, struct identity *out, char *text)
 		return 401;
 	}
 	hashed = chain_hash(raw, n, hash);
-	if (hashed && found_get(hash, generation, out))
+	if (hashed && found_get(t, hash, generation, out))
 		return 0;
 	snprintf(text, 128, "the certificate cannot be read");
 	for (; made < n && made < 8; made++) {
@@ -289,9 +299,9 @@ unsigned trust_check(gnutls_session_t session, struct identity *out, char *text)
 		}
 	}
 	if (made == n)
-		rc = verify(chain, n, out, text);
+		rc = verify(t, chain, n, out, text);
 	if (!rc && hashed)
-		found_put(hash, generation, out);
+		found_put(t, hash, generation, out);
 	while (made)
 		gnutls_x509_crt_deinit(chain[--made]);
 	return rc;

@@ -6,14 +6,22 @@
 
 #include <gnutls/gnutls.h>
 
-#include "controller/state/ctlr.h"
+#include "controller/conf/conf.h"
+#include "controller/server/req.h"
 
-/* Grows with each trust_load: what was found before is looked at again. */
-unsigned trust_generation(void);
-/* 0 and *out, or the HTTP status of a refusal with its reason in text (128 bytes). */
-unsigned trust_check(gnutls_session_t session, struct identity *out, char *text);
-/* The server's own, for the HTTP library; files read by trust_load. */
-const char *trust_ca(void), *trust_cert(void), *trust_key(void);
-void trust_free(void);
+struct trust;
+
+RWY_MUST_CHECK int trust_new(struct trust **out); /* RWY_ENOMEM */
+void trust_free(struct trust *t);                 /* NULL: fine */
+/* Reads the CA and the revocation list; again for a new list. An error leaves everything as it was. Any
+ * thread. */
+RWY_MUST_CHECK int trust_load(struct trust *t, const struct ctlr_conf *conf);
+/* Grows with each trust_load: what was found before is looked at again. Any thread. */
+unsigned trust_generation(struct trust *t);
+/* 0 and *out, or the HTTP status of a refusal with its reason in text (128 bytes). Any thread. */
+unsigned trust_check(struct trust *t, gnutls_session_t session, struct identity *out, char *text);
+/* The server's own, for the HTTP library, as the first trust_load read them. */
+const char *trust_ca(const struct trust *t), *trust_cert(const struct trust *t),
+    *trust_key(const struct trust *t);
 
 #endif

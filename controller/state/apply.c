@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "controller/state/ctlr.h"
+#include "controller/state/event.h"
+#include "controller/state/flow.h"
+#include "controller/state/work.h"
 
 static json_t *record(const struct store_kv *kv)
 {
@@ -26,8 +29,7 @@ bool replica_alive(const struct ctlr *c, const char *name)
 	return !strcmp(name, c->conf->name) || map_find(&c->replicas, name);
 }
 
-/* --- gateways
- * ---------------------------------------------------------------------------------------------------- */
+/* --- gateways --------------------------------------------------------------------------------- */
 
 /* When a gateway is lost that is not heard until then. While we were away it had nobody to talk to, and has
  * to find out that we are back. */
@@ -120,8 +122,7 @@ static void touch_apply(struct ctlr *c, const struct store_kv *kv, const char *n
 	}
 }
 
-/* --- sites
- * ----------------------------------------------------------------------------------------------------- */
+/* --- sites ------------------------------------------------------------------------------------ */
 
 static void site_prefixes(struct ctlr *c, struct site *s, bool add)
 {
@@ -166,8 +167,7 @@ static void site_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 	site_drop_unused(c, s);
 }
 
-/* --- tunnels
- * ---------------------------------------------------------------------------------------------------- */
+/* --- tunnels ---------------------------------------------------------------------------------- */
 
 static struct tunnel *tunnel_named(struct ctlr *c, const char *name, bool make)
 {
@@ -226,8 +226,7 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 	json_decref(j);
 }
 
-/* --- links, replicas
- * ------------------------------------------------------------------------------------------- */
+/* --- links, replicas -------------------------------------------------------------------------- */
 
 static void link_sites_plan(struct ctlr *c, const struct push *p)
 {
@@ -310,13 +309,28 @@ static void replica_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	}
 }
 
-/* --- all
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static void guard_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
 	c->guard_rev = kv->value ? kv->mod_rev : 0;
+}
+
+/* Records that other rooms keep. */
+
+static void other_grant(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	c->ops->grant_apply(c, kv, name);
+}
+
+static void other_job(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	c->ops->job_apply(c, kv, name);
+}
+
+static void other_tenant(struct ctlr *c, const struct store_kv *kv, const char *name)
+{
+	c->ops->tenant_apply(c, kv, name);
 }
 
 static const struct {
@@ -325,13 +339,13 @@ static const struct {
 	unsigned names; /* what follows */
 } kinds[] = {
     {"gateway/", gateway_apply, 1},
-    {"grant/", grant_apply, 1},
+    {"grant/", other_grant, 1},
     {"guard/", guard_apply, 1},
-    {"job/", job_apply, 1},
+    {"job/", other_job, 1},
     {"link/", link_apply, 3},
     {"replica/", replica_apply, 1},
     {"site/", site_apply, 1},
-    {"tenant/", tenant_apply, 1},
+    {"tenant/", other_tenant, 1},
     {"touch/", touch_apply, 1},
     {"tunnel/", tunnel_apply, 2},
 };

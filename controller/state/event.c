@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controller/state/ctlr.h"
 #include "base/log.h"
+#include "controller/state/ctlr.h"
+#include "controller/state/event.h"
 
 #define EVENTS 4096
 

@@ -98,8 +98,7 @@ void *map_next(const struct map *m, const void *it)
 	return NULL;
 }
 
-/* --- pages: a heap of the smallest so far, the largest of them on top ------------------------------------
- */
+/* --- pages: a heap of the smallest so far, the largest of them on top ------------------------- */
 
 static bool less(const void *a, const void *b)
 {

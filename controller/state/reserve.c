@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/state/work.h"
+
 struct part {
 	const struct job *job;
 	struct reserve r;

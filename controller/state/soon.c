@@ -5,6 +5,7 @@
  * many there are. All locked.
  */
 #include "controller/state/ctlr.h"
+#include "controller/state/work.h"
 
 void gateway_soon(struct ctlr *c, struct gateway *g, enum soon what)
 {
@@ -83,4 +84,16 @@ void tunnel_unplan(struct ctlr *c, struct tunnel *t)
 	if (t->plan_next)
 		t->plan_next->plan_prev = t->plan_prev;
 	t->plan = false;
+}
+
+static void renew(uint64_t *gen)
+{
+	const uint64_t now = ctlr_wall_ms();
+
+	*gen = now > *gen ? now : *gen + 1;
+}
+
+void routes_changed(struct ctlr *c, struct site *s)
+{
+	renew(s ? &s->routes_gen : &c->routes_gen);
 }

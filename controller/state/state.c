@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "controller/state/ctlr.h"
+#include "controller/state/flow.h"
 #include "controller/state/reserve.h"
+#include "controller/state/work.h"
 
-/* --- sites ---------------------------------------------------------------------------------------------- */
+/* --- sites ------------------------------------------------------------------------------------ */
 
 struct site *site_need(struct ctlr *c, const char *name)
 {
@@ -43,8 +45,7 @@ void site_drop_unused(struct ctlr *c, struct site *s)
 	free(s);
 }
 
-/* --- gateways --------------------------------------------------------------------------------------------
- */
+/* --- gateways --------------------------------------------------------------------------------- */
 
 struct gateway *gateway_need(struct ctlr *c, const char *name)
 {
@@ -94,13 +95,8 @@ void gateway_set_site(struct ctlr *c, struct gateway *g, struct site *s)
 
 void gateway_free(struct ctlr *c, struct gateway *g)
 {
-	if (g->poll) {
-		struct req *r = g->poll;
-
-		g->poll = NULL;
-		req_fail(r, 404, "", "gateway %s has been removed", g->name);
-		req_finish(r);
-	}
+	if (g->poll)
+		c->ops->gateway_removed(c, g);
 	while (g->session)
 		session_free(c, g->session);
 	for (struct tunnel *t = g->tunnel, *next; t; t = next) {
@@ -117,8 +113,7 @@ void gateway_free(struct ctlr *c, struct gateway *g)
 	free(g);
 }
 
-/* --- tunnels ----------------------------------------------------------------------------------------------
- */
+/* --- tunnels ---------------------------------------------------------------------------------- */
 
 static void tunnel_key(char out[2 * MDL_NAME], const char *a, const char *b)
 {
@@ -187,8 +182,7 @@ bool tunnel_up(const struct tunnel *t)
 	return t->has && t->end[0]->up && t->end[1]->up;
 }
 
-/* --- the end
- * ------------------------------------------------------------------------------------------------ */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 void state_free(struct ctlr *c)
 {
@@ -196,10 +190,6 @@ void state_free(struct ctlr *c)
 
 	while ((n = map_next(&c->gateways, NULL)))
 		gateway_free(c, (struct gateway *)n);
-	while ((n = map_next(&c->tenants, NULL)))
-		tenant_free(c, (struct net_tenant *)n);
-	while ((n = map_next(&c->jobs, NULL)))
-		job_free(c, (struct job *)n);
 	while ((n = map_next(&c->pushes, NULL))) {
 		map_del(&c->pushes, n);
 		free(n);
@@ -219,9 +209,6 @@ void state_free(struct ctlr *c)
 		mdl_free(&model_site_table, &s->m);
 		free(s);
 	}
-	while ((n = map_next(&c->grants, NULL)))
-		grant_free(c, (struct grant *)n);
-	map_free(&c->grants);
 	reserve_free(c);
 	lpm_free(&c->lpm);
 	map_free(&c->gateways);
@@ -236,4 +223,28 @@ void state_free(struct ctlr *c)
 	map_free(&c->vnis);
 	map_free(&c->routed);
 	plan_book_free(c->book);
+}
+
+struct tunnel *tunnel_of(struct ctlr *c, const char *pair)
+{
+	char a[MDL_NAME], b[MDL_NAME];
+
+	return pair && sscanf(pair, "%31[^/]/%31s", a, b) == 2 ? tunnel_find(c, a, b) : NULL;
+}
+
+struct job **jobs_by_name(struct ctlr *c)
+{
+	struct job **all = calloc(c->jobs.n + 1, sizeof(*all));
+
+	if (all)
+		(void)map_page(&c->jobs, NULL, (void **)all, c->jobs.n);
+	return all;
+}
+
+/* So that all of them together renew at most so often: three times a term. */
+uint32_t gateway_ttl_ms(const struct ctlr *c)
+{
+	const uint64_t lease = c->conf->lease / RWY_MS, spread = c->gateways.n * 3000 / c->conf->heartbeats;
+
+	return (uint32_t)(lease > spread ? lease : spread);
 }

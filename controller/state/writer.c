@@ -9,8 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "controller/state/ctlr.h"
 #include "base/log.h"
+#include "controller/state/change.h"
+#include "controller/state/ctlr.h"
+#include "controller/state/event.h"
 
 #define QUEUE_MAX   200000
 #define BATCH       256
@@ -30,7 +32,7 @@ struct change {
 	rwy_time done;
 };
 
-static struct {
+struct writer {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct change *first, *last;
@@ -38,28 +40,13 @@ static struct {
 	struct change *applying; /* taken by the store, not yet seen: under the state's lock */
 	rwy_time moved;          /* the watch's: it began, or told something */
 	atomic_bool stop;
+	bool watch_locked; /* the watcher holds the state's lock */
 	pthread_t writer, watcher;
 	uint64_t lease;
 	rwy_time renewed;
-} w = {.lock = PTHREAD_MUTEX_INITIALIZER};
+};
 
-rwy_time ctlr_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (rwy_time)ts.tv_sec * RWY_SEC + (rwy_time)ts.tv_nsec;
-}
-
-uint64_t ctlr_wall_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-/* --- changes -------------------------------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------------------- */
 
 struct change *change_new(change_cb *cb, void *ctx)
 {
@@ -175,53 +162,53 @@ unsigned change_ops(const struct change *ch)
 
 bool change_submit(struct ctlr *c, struct change *ch)
 {
+	struct writer *w = c->writer;
 	bool ok;
 
 	if (!ch)
 		return false;
-	pthread_mutex_lock(&w.lock);
-	ok = !ch->failed && w.n < QUEUE_MAX && !w.stop;
+	pthread_mutex_lock(&w->lock);
+	ok = !ch->failed && w->n < QUEUE_MAX && !w->stop;
 	if (ok) {
 		ch->next = NULL;
-		if (w.last)
-			w.last->next = ch;
+		if (w->last)
+			w->last->next = ch;
 		else
-			w.first = ch;
-		w.last = ch;
-		w.n++;
-		pthread_cond_signal(&w.more);
+			w->first = ch;
+		w->last = ch;
+		w->n++;
+		pthread_cond_signal(&w->more);
 	}
-	pthread_mutex_unlock(&w.lock);
+	pthread_mutex_unlock(&w->lock);
 	if (!ok)
 		change_free(ch);
 	return ok;
 }
 
-/* --- the writer --------------------------------------------------------------------------------------------
- */
+/* --- the writer ------------------------------------------------------------------------------- */
 
-static unsigned take(struct change **out, bool *stop)
+static unsigned next_batch(struct writer *w, struct change **out, bool *stop)
 {
 	struct timespec ts;
 	unsigned n = 0;
 
-	pthread_mutex_lock(&w.lock);
-	if (!w.first && !w.stop) {
+	pthread_mutex_lock(&w->lock);
+	if (!w->first && !w->stop) {
 		clock_gettime(CLOCK_MONOTONIC, &ts);
 		ts.tv_nsec += 200000000;
 		ts.tv_sec += ts.tv_nsec / 1000000000;
 		ts.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&w.more, &w.lock, &ts);
+		pthread_cond_timedwait(&w->more, &w->lock, &ts);
 	}
-	for (; w.first && n < BATCH; n++) {
-		out[n] = w.first;
-		w.first = w.first->next;
-		w.n--;
+	for (; w->first && n < BATCH; n++) {
+		out[n] = w->first;
+		w->first = w->first->next;
+		w->n--;
 	}
-	if (!w.first)
-		w.last = NULL;
-	*stop = w.stop && !n;
-	pthread_mutex_unlock(&w.lock);
+	if (!w->first)
+		w->last = NULL;
+	*stop = w->stop && !n;
+	pthread_mutex_unlock(&w->lock);
 	return n;
 }
 
@@ -249,10 +236,12 @@ static void store_health(struct ctlr *c, int rc)
 
 static void settle(struct ctlr *c, struct change *ch, const struct store_txn *t)
 {
+	struct writer *w = c->writer;
+
 	if (t->rc == 0)
-		COUNT(commits);
+		COUNT(c, commits);
 	if (t->rc == STORE_ECONFLICT)
-		COUNT(commit_conflicts);
+		COUNT(c, commit_conflicts);
 	store_health(c, t->rc);
 	if (t->rc || t->rev <= c->rev) {
 		ch->rev = t->rev;
@@ -261,8 +250,8 @@ static void settle(struct ctlr *c, struct change *ch, const struct store_txn *t)
 	}
 	ch->rev = t->rev;
 	ch->done = ctlr_now();
-	ch->next = w.applying;
-	w.applying = ch;
+	ch->next = w->applying;
+	w->applying = ch;
 }
 
 static void commit_batch(struct ctlr *c, struct change **ch, unsigned n)
@@ -286,25 +275,26 @@ static void commit_batch(struct ctlr *c, struct change **ch, unsigned n)
 /* Others see by it that this replica is there; here it says whether the store is. */
 static void replica_renew(struct ctlr *c)
 {
+	struct writer *w = c->writer;
 	char key[STORE_KEY_MAX];
 	struct store_op op = {key, "{}", 2, 0};
 	struct store_txn t = {.op = &op, .ops = 1};
-	int rc = w.lease ? store_lease_renew(c->store, w.lease) : STORE_ENOLEASE;
+	int rc = w->lease ? store_lease_renew(c->store, w->lease) : STORE_ENOLEASE;
 	bool well;
 
 	snprintf(key, sizeof(key), "replica/%s", c->conf->name);
 	ctlr_lock(c);
 	well = c->store_rc == 0;
 	ctlr_unlock(c);
-	op.lease = w.lease;
+	op.lease = w->lease;
 	if (rc == STORE_ENOLEASE) {
 		rc = store_lease(c->store, REPLICA_TTL, &op.lease);
-		w.lease = rc ? 0 : op.lease;
+		w->lease = rc ? 0 : op.lease;
 		well = false;
 	}
 	if (!rc && !well) /* one that is full renews, but takes nothing */
 		rc = store_commit(c->store, &t);
-	w.renewed = ctlr_now();
+	w->renewed = ctlr_now();
 	ctlr_lock(c);
 	store_health(c, rc);
 	ctlr_unlock(c);
@@ -317,25 +307,25 @@ static void *writer_main(void *arg)
 	bool stop = false;
 
 	while (!stop) {
-		const unsigned n = take(ch, &stop);
+		const unsigned n = next_batch(c->writer, ch, &stop);
 
 		if (n)
 			commit_batch(c, ch, n);
-		if (rwy_since(w.renewed, ctlr_now()) > REPLICA_TTL / 3 * RWY_MS)
+		if (rwy_since(c->writer->renewed, ctlr_now()) > REPLICA_TTL / 3 * RWY_MS)
 			replica_renew(c);
 	}
 	return NULL;
 }
 
-/* --- the watch
- * ---------------------------------------------------------------------------------------------- */
+/* --- the watch -------------------------------------------------------------------------------- */
 
 /* Those that are seen now; and those that have waited too long: they are in the store, and will be seen. */
 static void finish_applied(struct ctlr *c)
 {
+	struct writer *w = c->writer;
 	const rwy_time now = ctlr_now();
 
-	for (struct change **p = &w.applying, *ch; (ch = *p);) {
+	for (struct change **p = &w->applying, *ch; (ch = *p);) {
 		if (ch->rev > c->rev && rwy_since(ch->done, now) < APPLY_WAIT) {
 			p = &ch->next;
 			continue;
@@ -343,18 +333,18 @@ static void finish_applied(struct ctlr *c)
 		*p = ch->next;
 		finish(ch, 0);
 	}
-	req_again_all(c, false);
+	c->ops->applied(c, false);
 }
 
 /* Locked from the first change to the last of what the store tells at once: nobody sees half a transaction.
  */
-static bool watch_locked; /* the watcher's */
-
 static void watch_lock(struct ctlr *c, bool lock)
 {
-	if (lock == watch_locked)
+	struct writer *w = c->writer;
+
+	if (lock == w->watch_locked)
 		return;
-	watch_locked = lock;
+	w->watch_locked = lock;
 	if (lock)
 		ctlr_lock(c);
 	else
@@ -362,12 +352,12 @@ static void watch_lock(struct ctlr *c, bool lock)
 }
 
 /* A member of etcd that hangs tells nothing, for long. */
-static bool lags(void)
+static bool lags(const struct writer *w)
 {
 	const rwy_time now = ctlr_now();
 
-	for (const struct change *ch = w.applying; ch; ch = ch->next)
-		if (rwy_since(ch->done, now) > WATCH_LAG && rwy_since(w.moved, now) > WATCH_LAG)
+	for (const struct change *ch = w->applying; ch; ch = ch->next)
+		if (rwy_since(ch->done, now) > WATCH_LAG && rwy_since(w->moved, now) > WATCH_LAG)
 			return true;
 	return false;
 }
@@ -375,18 +365,19 @@ static bool lags(void)
 static int on_watch(void *ctx, const struct store_kv *kv, uint64_t rev)
 {
 	struct ctlr *c = ctx;
+	struct writer *w = c->writer;
 	int rc = 0;
 
 	watch_lock(c, true);
 	if (kv || rev > c->rev)
-		w.moved = ctlr_now();
+		w->moved = ctlr_now();
 	if (kv)
 		apply_kv(c, kv);
 	else if (rev > c->rev)
 		c->rev = rev;
 	if (!kv) {
 		finish_applied(c);
-		rc = lags() ? RWY_EAGAIN : 0;
+		rc = lags(c->writer) ? RWY_EAGAIN : 0;
 		watch_lock(c, false);
 	}
 	return rc;
@@ -395,16 +386,17 @@ static int on_watch(void *ctx, const struct store_kv *kv, uint64_t rev)
 static void *watcher_main(void *arg)
 {
 	struct ctlr *c = arg;
+	struct writer *w = c->writer;
 
-	while (!atomic_load_explicit(&w.stop, memory_order_acquire)) {
+	while (!atomic_load_explicit(&w->stop, memory_order_acquire)) {
 		int rc;
 
-		w.moved = ctlr_now();
-		rc = store_watch(c->store, "", c->rev, &w.stop, on_watch, c);
+		w->moved = ctlr_now();
+		rc = store_watch(c->store, "", c->rev, &w->stop, on_watch, c);
 		watch_lock(c, false); /* it broke off in between */
 		if (!rc)
 			break;
-		COUNT(watch_restarts);
+		COUNT(c, watch_restarts);
 		if (rc == STORE_ECOMPACT) {
 			event(EVENT_WARNING, "store", NULL, "%s: reading everything", store_strerror(rc));
 			rc = apply_load(c);
@@ -418,41 +410,52 @@ static void *watcher_main(void *arg)
 	return NULL;
 }
 
-/* --- start, stop
- * ---------------------------------------------------------------------------------------------- */
+/* --- start, stop ------------------------------------------------------------------------------ */
 
 int writer_start(struct ctlr *c)
 {
+	struct writer *w = calloc(1, sizeof(*w));
 	pthread_condattr_t attr;
 
+	if (!w)
+		return RWY_ENOMEM;
+	pthread_mutex_init(&w->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w.more, &attr);
-	w.stop = false;
-	if (pthread_create(&w.writer, NULL, writer_main, c))
+	pthread_cond_init(&w->more, &attr);
+	c->writer = w;
+	if (pthread_create(&w->writer, NULL, writer_main, c))
 		return RWY_ENOMEM;
-	if (pthread_create(&w.watcher, NULL, watcher_main, c))
+	if (pthread_create(&w->watcher, NULL, watcher_main, c))
 		return RWY_ENOMEM;
 	return 0;
 }
 
 void writer_stop(struct ctlr *c)
 {
-	pthread_mutex_lock(&w.lock);
-	atomic_store_explicit(&w.stop, true, memory_order_release);
-	pthread_cond_signal(&w.more);
-	pthread_mutex_unlock(&w.lock);
-	pthread_join(w.writer, NULL);
-	pthread_join(w.watcher, NULL);
-	ctlr_lock(c);
-	req_again_all(c, true);
-	while (w.applying) {
-		struct change *ch = w.applying;
+	struct writer *w = c->writer;
 
-		w.applying = ch->next;
+	pthread_mutex_lock(&w->lock);
+	atomic_store_explicit(&w->stop, true, memory_order_release);
+	pthread_cond_signal(&w->more);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->writer, NULL);
+	pthread_join(w->watcher, NULL);
+	ctlr_lock(c);
+	c->ops->applied(c, true);
+	while (w->applying) {
+		struct change *ch = w->applying;
+
+		w->applying = ch->next;
 		finish(ch, 0);
 	}
 	ctlr_unlock(c);
-	if (w.lease && store_lease_end(c->store, w.lease))
+	if (w->lease && store_lease_end(c->store, w->lease))
 		gw_log(GW_LOG_WARNING, "store", "this replica's lease is left to run out");
+}
+
+void writer_free(struct ctlr *c)
+{
+	free(c->writer);
+	c->writer = NULL;
 }

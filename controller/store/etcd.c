@@ -17,7 +17,7 @@ static json_t *number(uint64_t v)
 	return json_sprintf("%" PRIu64, v);
 }
 
-/* --- reading ------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static json_t *range_ask(
     const struct etcd_store *s, const char *from, bool prefix, const char *after, uint64_t rev, unsigned page)
@@ -100,7 +100,7 @@ static int etcd_range(
 	return rc;
 }
 
-/* --- writing ------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static json_t *cmp_json(const struct etcd_store *s, const struct store_cmp *c)
 {
@@ -219,7 +219,7 @@ static void etcd_commit_many(struct store *store, struct store_txn *t, unsigned 
 	}
 }
 
-/* --- leases -------------------------------------------------------------------------------------- */
+/* --- leases ----------------------------------------------------------------------------------- */
 
 static int etcd_lease(struct store *store, uint32_t ttl_ms, uint64_t *lease)
 {
@@ -258,7 +258,7 @@ static int etcd_lease_end(struct store *store, uint64_t lease)
 	return rc;
 }
 
-/* --- open, close ----------------------------------------------------------------------------------- */
+/* --- open, close ------------------------------------------------------------------------------ */
 
 static void etcd_close(struct store *store)
 {

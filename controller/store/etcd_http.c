@@ -99,7 +99,7 @@ static void set_common(const struct etcd_http *h, CURL *c, unsigned endpoint, co
 		curl_easy_setopt(c, CURLOPT_SSLKEY, h->key);
 }
 
-/* --- what an answer means ------------------------------------------------------------------------- */
+/* --- what an answer means --------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *j, const char *key)
 {
@@ -228,7 +228,7 @@ int etcd_http_post(struct etcd_http *h, const char *path, json_t *ask, bool agai
 	return rc;
 }
 
-/* --- streams ---------------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 struct stream {
 	struct body b;
@@ -337,7 +337,7 @@ void etcd_http_problem(struct etcd_http *h, char *text)
 	pthread_mutex_unlock(&h->lock);
 }
 
-/* --- open, close ------------------------------------------------------------------------------------- */
+/* --- open, close ------------------------------------------------------------------------------ */
 
 void etcd_http_free(struct etcd_http *h)
 {

@@ -23,7 +23,7 @@ struct store { /* each kind's own begins with it */
 	const struct store_ops *ops;
 };
 
-/* --- etcd: one request (etcd_http.c) --------------------------------------------------------------- */
+/* --- etcd: one request (etcd_http.c) ---------------------------------------------------------- */
 
 struct etcd_http;
 struct json_t;

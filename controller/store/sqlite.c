@@ -24,7 +24,7 @@ static const char *const sql[S_COUNT] = {
     [S_LEASE_DEL] = "DELETE FROM lease WHERE id = ?1",
 };
 
-/* --- reading ------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void row_kv(sqlite3_stmt *st, char key[STORE_KEY_MAX], struct store_kv *kv)
 {
@@ -108,7 +108,7 @@ static int revisions(struct sqlite_store *s, const char *key, uint64_t *created,
 	return sqlite_error(rc);
 }
 
-/* --- writing: all inside SQLite's transaction ------------------------------------------------------ */
+/* --- writing: all inside SQLite's transaction ------------------------------------------------- */
 
 static int put(struct sqlite_store *s, const struct store_op *op, uint64_t rev)
 {
@@ -205,7 +205,7 @@ static int sqlite_watch(struct store *store, const char *prefix, uint64_t from, 
 	return 0;
 }
 
-/* --- open, close ------------------------------------------------------------------------------------ */
+/* --- open, close ------------------------------------------------------------------------------ */
 
 static void sqlite_close(struct store *store)
 {

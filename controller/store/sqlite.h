@@ -36,7 +36,7 @@ struct sqlite_store {
 	char problem[STORE_TEXT];
 };
 
-/* --- sqlite_txn.c --- */
+/* --- sqlite_txn.c ----------------------------------------------------------------------------- */
 
 /* The STORE_E code of one of SQLite's. */
 int sqlite_error(int rc);
@@ -56,7 +56,7 @@ int sqlite_begin(struct sqlite_store *s);
 /* What was said since BEGIN, done or not. */
 int sqlite_finish(struct sqlite_store *s, uint64_t rev, int rc);
 
-/* --- sqlite_lease.c ---------------------------------------------------------------------------------- */
+/* --- sqlite_lease.c --------------------------------------------------------------------------- */
 
 struct lease *sqlite_lease_find(struct sqlite_store *s, uint64_t id);
 void sqlite_expire(struct sqlite_store *s);

@@ -9,12 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/job/ask.h"
-#include "controller/state/ctlr.h"
+#include "controller/fleet/fleet.h"
+#include "controller/job/jobs.h"
+#include "controller/state/event.h"
+#include "controller/tables.h"
 #include "base/log.h"
 
 static struct ctlr_conf conf;
-static struct ctlr ctlr = {.conf = &conf, .lock = PTHREAD_MUTEX_INITIALIZER};
+static const struct ctlr empty = {
+    .conf = &conf, .ops = &ctlr_ops, .endpoints = ctlr_endpoints, .lock = PTHREAD_MUTEX_INITIALIZER};
+static struct ctlr ctlr;
 static rwy_time now = 1000 * RWY_SEC;
 
 rwy_time ctlr_now(void)
@@ -27,8 +31,7 @@ uint64_t ctlr_wall_ms(void)
 	return 1700000000000 + now / RWY_MS;
 }
 
-/* --- in place of writer.c: a store that takes everything, at once
- * ------------------------------------------- */
+/* --- in place of writer.c: a store that takes everything, at once ----------------------------- */
 
 #define OPS 256
 
@@ -100,6 +103,10 @@ bool change_submit(struct ctlr *c, struct change *ch)
 	return true;
 }
 
+void writer_free(struct ctlr *c)
+{
+}
+
 static void apply(const char *key, const char *value, size_t len, uint64_t rev)
 {
 	const struct store_kv kv = {key, value, len, rev, rev, 0};
@@ -131,8 +138,7 @@ static void take_all(void)
 	}
 }
 
-/* --- in place of http.c: a request
- * ------------------------------------------------------------------------------ */
+/* --- in place of http.c: a request ------------------------------------------------------------ */
 
 static void req_end(struct req *r)
 {
@@ -141,7 +147,7 @@ static void req_end(struct req *r)
 	if ((r->json && !text) || !r->status)
 		abort();
 	free(text);
-	ask_end(r);
+	req_ended(r);
 	json_decref(r->json);
 	free(r->text);
 	free(r->body);
@@ -156,11 +162,6 @@ void req_finish(struct req *r)
 void req_go_on(struct req *r)
 {
 	abort(); /* of polls: there are none */
-}
-
-void http_count(unsigned *connections, unsigned *waiting)
-{
-	*connections = *waiting = 0;
 }
 
 /* One parameter; none that would have it wait. */
@@ -200,8 +201,7 @@ static void request(const char *method, const char *path, const char *body)
 		req_end(r);
 }
 
-/* --- all that is made of it
- * ----------------------------------------------------------------------------------- */
+/* --- all that is made of it ------------------------------------------------------------------- */
 
 static void look(void)
 {
@@ -268,6 +268,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = malloc(size + 1), *save = NULL;
 	struct conf_error err;
 
+	ctlr = empty;
 	gw_log_init(-1);
 	if (!text || ctlr_conf_parse(&conf, name, sizeof(name) - 1, "", &err) || plan_book_new(&ctlr.book))
 		abort();
@@ -289,8 +290,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			ch->cb(ch->ctx, STORE_EDOWN, 0);
 		change_cancel(ch);
 	}
-	state_free(&ctlr);
-	ctlr = (struct ctlr){.conf = &conf, .lock = PTHREAD_MUTEX_INITIALIZER};
+	ctlr_free(&ctlr);
 	free(text);
 	return 0;
 }

@@ -26,8 +26,7 @@ static const char *next(size_t *len)
 	return (const char *)from;
 }
 
-/* --- in place of etcd_http.c -------------------------------------------------------------------------------
- */
+/* --- in place of etcd_http.c ------------------------------------------------------------------ */
 
 int etcd_http_new(struct etcd_http **out, const struct store_etcd_cfg *cfg, char *text)
 {
@@ -79,8 +78,7 @@ void etcd_http_problem(struct etcd_http *h, char *text)
 	*text = 0;
 }
 
-/* --- what comes out
- * ------------------------------------------------------------------------------------------ */
+/* --- what comes out --------------------------------------------------------------------------- */
 
 static int on_kv(void *ctx, const struct store_kv *kv)
 {

@@ -81,7 +81,7 @@ static int etcd_teardown(void **state)
 	return 0;
 }
 
-/* --- short ways to say things ------------------------------------------------------------------------- */
+/* --- short ways to say things ----------------------------------------------------------------- */
 
 static struct store_op op_put(const char *key, const char *value)
 {
@@ -148,7 +148,7 @@ static struct seen one(struct store *s, const char *key, int want)
 	return seen;
 }
 
-/* --- the suite ------------------------------------------------------------------------------------------ */
+/* --- the suite -------------------------------------------------------------------------------- */
 
 static void what_is_put_is_there_in_order(void **state)
 {
@@ -310,8 +310,7 @@ static void a_lease_takes_its_keys_along(void **state)
 	assert_string_equal(all(store, "").text, "free=1 ");
 }
 
-/* --- watches ----------------------------------------------------------------------------------------------
- */
+/* --- watches ---------------------------------------------------------------------------------- */
 
 struct watcher {
 	pthread_t thread;
@@ -450,8 +449,7 @@ static void writers_at_once_are_told_in_one_order(void **state)
 	assert_string_equal(sa.text, sb.text);
 }
 
-/* --- SQLite alone
- * ------------------------------------------------------------------------------------------- */
+/* --- SQLite alone ----------------------------------------------------------------------------- */
 
 static void sqlite_keeps_all_over_a_restart(void **state)
 {
@@ -558,8 +556,7 @@ static void a_path_that_cannot_be_is_told(void **state)
 	assert_non_null(strstr(text, "/nowhere/at/all: "));
 }
 
-/* --- etcd alone
- * ---------------------------------------------------------------------------------------------- */
+/* --- etcd alone ------------------------------------------------------------------------------- */
 
 static void replicas_see_each_other(void **state)
 {

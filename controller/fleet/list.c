@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of gateways, tunnels and events; health; the page's files. */
-#include <stdio.h>
+/* Lists of gateways and tunnels, a page at a time. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "controller/state/ctlr.h"
-#include "controller/server/endpoints.h"
+#include "controller/fleet/fleet.h"
+#include "controller/server/req.h"
 
 /* A page of a map as {what: [...], next: ...}. */
 static enum outcome list(struct ctlr *c, struct req *r, const struct map *m, const char *what,
@@ -75,41 +73,4 @@ static json_t *tunnel_one(struct ctlr *c, const void *it)
 enum outcome tunnel_list(struct ctlr *c, struct req *r)
 {
 	return list(c, r, &c->tunnels, "tunnels", tunnel_one);
-}
-
-enum outcome event_list(struct ctlr *c, struct req *r)
-{
-	uint64_t limit, after;
-
-	if (!req_number(r, "limit", 1, 1000, 100, &limit) || !req_number(r, "after", 0, INT64_MAX, 0, &after))
-		return REQ_DONE;
-	return req_reply(r, 200, events_json(after, (unsigned)limit));
-}
-
-enum outcome health_get(struct ctlr *c, struct req *r)
-{
-	return req_reply(r, c->store_rc ? 503 : 200,
-	    json_pack("{s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "ok", !c->store_rc, "version", RWY_VERSION,
-	        "replica", c->conf->name, "store", c->store_rc ? store_strerror(c->store_rc) : "ok",
-	        "revision", (json_int_t)c->rev, "gateways", (json_int_t)c->gateways.n, "gateways_up",
-	        (json_int_t)c->up, "sessions", (json_int_t)c->sessions.n));
-}
-
-enum outcome metrics_get(struct ctlr *c, struct req *r)
-{
-	req_reply(r, 200, json_object());
-	r->text = metrics_text(c);
-	r->type = "text/plain; version=0.0.4; charset=utf-8";
-	return r->text ? REQ_DONE : req_fail(r, 503, "", "out of memory");
-}
-
-enum outcome page_get(struct ctlr *c, struct req *r)
-{
-	const struct page_file *f = r->data;
-
-	r->status = 200;
-	r->data = f->data;
-	r->data_len = f->len;
-	r->type = f->type;
-	return REQ_DONE;
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of paths, and how one is found. */
-#include "controller/server/endpoints.h"
+/*
+ * The two tables by which a lower room calls an upper one: the API's paths with their handlers, for server/,
+ * and the operations that state/ needs; and the end of it all. openapi.yaml says what the handlers do.
+ */
+#include "controller/tables.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "controller/fleet/fleet.h"
+#include "controller/job/grant.h"
+#include "controller/job/jobs.h"
+#include "controller/server/endpoint.h"
 
 #define GW   ROLE_GATEWAY
 #define OP   ROLE_OPERATOR
@@ -11,7 +16,7 @@
 #define NET  ROLE_NETWORK
 #define READ (OP | SCH | NET)
 
-static const struct endpoint endpoints[] = {
+const struct endpoint ctlr_endpoints[] = {
     {"GET", "/v1/gateways", READ, "limit after", gateway_list},
     {"GET", "/v1/gateways/{}", READ | GW, "", gateway_get},
     {"PUT", "/v1/gateways/{}", GW, "", gateway_put},
@@ -43,63 +48,22 @@ static const struct endpoint endpoints[] = {
     {"GET", "/v1/events", OP | SCH, "limit after", event_list},
     {"GET", "/v1/health", READ | GW, "", health_get},
     {"GET", "/metrics", OP, "", metrics_get},
+    {NULL, NULL, 0, NULL, NULL},
 };
-#define ENDPOINTS (sizeof(endpoints) / sizeof(endpoints[0]))
 
-/* {}: a name; {:}: GATEWAY:ID. */
-static bool match(const char *path, const char *url, struct req *r)
+const struct ctlr_ops ctlr_ops = {
+    .tenant_apply = tenant_apply,
+    .job_apply = job_apply,
+    .grant_apply = grant_apply,
+    .gateway_removed = gateway_poll_removed,
+    .applied = req_again_all,
+};
+
+void ctlr_free(struct ctlr *c)
 {
-	unsigned n = 0;
-
-	while (*path) {
-		size_t len;
-
-		if (*path != '{') {
-			if (*path++ != *url++)
-				return false;
-			continue;
-		}
-		len = strcspn(url, "/");
-		if (!len || len >= sizeof(r->arg[0]))
-			return false;
-		memcpy(r->arg[n], url, len);
-		r->arg[n][len] = 0;
-		if (path[1] != ':' && !mdl_is_name(r->arg[n]))
-			return false;
-		n++;
-		url += len;
-		path = strchr(path, '}') + 1;
-	}
-	return !*url;
-}
-
-const struct endpoint *endpoint_find(
-    const char *method, const char *url, struct req *r, bool *other, char allow[64])
-{
-	static const struct endpoint page = {"GET", "", OP | SCH | NET | GW, "", page_get};
-
-	*other = false;
-	*allow = 0;
-	for (unsigned i = 0; i < ENDPOINTS; i++) {
-		const size_t n = strlen(allow);
-
-		if (!match(endpoints[i].path, url, r))
-			continue;
-		if (!strcmp(endpoints[i].method, method))
-			return &endpoints[i];
-		*other = true;
-		snprintf(allow + n, 64 - n, "%s%s", n ? ", " : "", endpoints[i].method);
-	}
-	r->data = page_find(url);
-	if (r->data && strcmp(method, "GET") != 0) {
-		*other = true;
-		snprintf(allow, 64, "GET");
-		r->data = NULL;
-	}
-	return r->data ? &page : NULL;
-}
-
-const struct endpoint *endpoint_at(unsigned i)
-{
-	return i < ENDPOINTS ? &endpoints[i] : NULL;
+	jobs_free(c);
+	tenants_free(c);
+	state_free(c);
+	grants_free(c);
+	writer_free(c);
 }

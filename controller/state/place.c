@@ -9,35 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/job/jobs.h"
+#include "controller/state/event.h"
+#include "controller/state/flow.h"
+#include "controller/state/path.h"
+#include "controller/state/route_index.h"
+#include "controller/state/work.h"
 
 #define GATEWAYS_MAX 64
-
-static void flow_unlink(struct flow *f)
-{
-	if (!f->tunnel)
-		return;
-	if (f->prev)
-		f->prev->next = f->next;
-	else
-		f->tunnel->flow = f->next;
-	if (f->next)
-		f->next->prev = f->prev;
-	f->tunnel->flows--;
-	f->tunnel = NULL;
-	f->next = f->prev = NULL;
-}
-
-static void flow_link(struct flow *f, struct tunnel *t)
-{
-	f->tunnel = t;
-	f->prev = NULL;
-	f->next = t->flow;
-	if (t->flow)
-		t->flow->prev = f;
-	t->flow = f;
-	t->flows++;
-}
 
 /* Other queue pairs of its job. */
 static uint32_t flows_of_job(const struct tunnel *t, const struct flow *f)
@@ -61,7 +39,7 @@ static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel
 	const unsigned a = site_weights(f->site[0], g[0], w[0], GATEWAYS_MAX);
 	const unsigned b = site_weights(f->site[1], g[1], w[1], GATEWAYS_MAX);
 	const enum plan_grain grain = f->qpn[0] ? PLAN_GRAIN_QP : PLAN_GRAIN_ADDRESS;
-	struct tunnel *t = job_tunnel(c, f);
+	struct tunnel *t = route_index_tunnel(c, f);
 	struct plan_end end[2] = {{.qpn = f->qpn[0]}, {.qpn = f->qpn[1]}};
 	uint64_t key;
 	unsigned n = 0;
@@ -97,18 +75,9 @@ static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel
 	return k < 0 ? NULL : tunnel[k];
 }
 
-static struct flow *flow_new(struct ctlr *c, const char *key)
+static bool job_by_qp(const struct job *j)
 {
-	struct flow *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return NULL;
-	snprintf(f->key, sizeof(f->key), "%s", key);
-	if (map_add(&c->flows, &f->node, f->key)) {
-		free(f);
-		return NULL;
-	}
-	return f;
+	return !strcmp(mdl_text_of(json_object_get(j->json, "job"), "granularity"), "qp");
 }
 
 static void place(struct ctlr *c, struct flow *f, struct tunnel *now)
@@ -129,21 +98,12 @@ static struct site *site_of(struct ctlr *c, uint32_t vni, const char *addr)
 	return lpm_ip(addr, &a) ? lpm_find(&c->lpm, vni, &a) : NULL;
 }
 
-static void flow_key(char key[sizeof(((struct flow *)0)->key)], uint32_t vni, const char *first,
-    const char *second, uint32_t first_qpn, uint32_t second_qpn)
-{
-	const size_t size = sizeof(((struct flow *)0)->key);
-	const int n = snprintf(key, size, "%" PRIx32 "/%s/%s", vni, first, second);
-
-	if (first_qpn && second_qpn && n > 0 && (size_t)n < size)
-		snprintf(key + n, size - (size_t)n, "/%" PRIx32 "/%" PRIx32, first_qpn, second_qpn);
-}
-
 struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const char *destination,
     const uint32_t qpn[2], struct site *at, struct tunnel *now, const char **reason)
 {
 	struct site *s = site_of(c, vni, source), *d = site_of(c, vni, destination);
-	const struct job *j = qpn[0] && qpn[1] ? job_of(c, vni, source, destination, qpn[0], qpn[1]) : NULL;
+	const struct job *j =
+	    qpn[0] && qpn[1] ? route_index_job(c, vni, source, destination, qpn[0], qpn[1]) : NULL;
 	const bool by_qp = j && job_by_qp(j);
 	char key[sizeof(((struct flow *)0)->key)];
 	struct flow *f;
@@ -183,34 +143,13 @@ struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const
 	return f;
 }
 
-struct flow *flow_find(
-    struct ctlr *c, uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn)
-{
-	char key[sizeof(((struct flow *)0)->key)];
-	struct flow *f;
-
-	flow_key(key, vni, a, b, a_qpn, b_qpn);
-	f = map_find(&c->flows, key);
-	if (f)
-		return f;
-	flow_key(key, vni, b, a, b_qpn, a_qpn);
-	return map_find(&c->flows, key);
-}
-
 void flow_settle(struct ctlr *c, struct flow *f)
 {
 	if (!f->tunnel || !tunnel_up(f->tunnel))
 		place(c, f, NULL);
 }
 
-/* --- tunnels that come and go
- * ------------------------------------------------------------------------------------ */
-
-void flow_lost_tunnel(struct ctlr *c, struct tunnel *t)
-{
-	while (t->flow)
-		flow_unlink(t->flow);
-}
+/* --- tunnels that come and go ----------------------------------------------------------------- */
 
 void flows_replan(struct ctlr *c, struct gateway *g)
 {
@@ -225,27 +164,4 @@ void flows_replan(struct ctlr *c, struct gateway *g)
 		event(EVENT_INFO, "plan", g->name, "%u flows of its tunnels go elsewhere", n);
 }
 
-/* --- sessions that end
- * ---------------------------------------------------------------------------------------------- */
-
-void session_free(struct ctlr *c, struct session *s)
-{
-	struct flow *f = s->flow;
-
-	if (s->prev)
-		s->prev->next = s->next;
-	else
-		s->gateway->session = s->next;
-	if (s->next)
-		s->next->prev = s->prev;
-	s->gateway->sessions--;
-	map_del(&c->sessions, &s->node);
-	free(s);
-	if (!f || --f->refs)
-		return;
-	routes_changed(c, f->site[0]);
-	routes_changed(c, f->site[1]);
-	flow_unlink(f);
-	map_del(&c->flows, &f->node);
-	free(f);
-}
+/* --- sessions that end ------------------------------------------------------------------------ */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a path finds its handler. The table is in controller/tables.c. */
+#include "controller/server/endpoint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/server/page.h"
+#include "controller/server/req.h"
+
+#define ANYBODY (ROLE_GATEWAY | ROLE_OPERATOR | ROLE_SCHEDULER | ROLE_NETWORK)
+
+static bool match(const char *path, const char *url, struct req *r)
+{
+	unsigned n = 0;
+
+	while (*path) {
+		size_t len;
+
+		if (*path != '{') {
+			if (*path++ != *url++)
+				return false;
+			continue;
+		}
+		len = strcspn(url, "/");
+		if (!len || len >= sizeof(r->arg[0]))
+			return false;
+		memcpy(r->arg[n], url, len);
+		r->arg[n][len] = 0;
+		if (path[1] != ':' && !mdl_is_name(r->arg[n]))
+			return false;
+		n++;
+		url += len;
+		path = strchr(path, '}') + 1;
+	}
+	return !*url;
+}
+
+const struct endpoint *endpoint_find(
+    const char *method, const char *url, struct req *r, bool *other, char allow[64])
+{
+	static const struct endpoint page = {"GET", "", ANYBODY, "", page_get};
+
+	*other = false;
+	*allow = 0;
+	for (const struct endpoint *e = r->c->endpoints; e->method; e++) {
+		const size_t n = strlen(allow);
+
+		if (!match(e->path, url, r))
+			continue;
+		if (!strcmp(e->method, method))
+			return e;
+		*other = true;
+		snprintf(allow + n, 64 - n, "%s%s", n ? ", " : "", e->method);
+	}
+	r->data = page_find(url);
+	if (r->data && strcmp(method, "GET") != 0) {
+		*other = true;
+		snprintf(allow, 64, "GET");
+		r->data = NULL;
+	}
+	return r->data ? &page : NULL;
+}

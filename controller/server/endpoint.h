@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a path finds its handler. */
+#ifndef CONTROLLER_SERVER_ENDPOINT_H
+#define CONTROLLER_SERVER_ENDPOINT_H
+
+#include "controller/server/req.h"
+
+struct endpoint {
+	const char *method, *path; /* "/v1/gateways/{}/lease"; {}: a name, {:}: GATEWAY:ID */
+	unsigned roles;
+	const char *params; /* known ones */
+	handler *run;
+};
+/* Looks into c->endpoints, which end with a method of NULL, and among the page's files. NULL: none; other:
+ * the path has other methods, which allow lists. Fills r->arg. */
+const struct endpoint *endpoint_find(
+    const char *method, const char *path, struct req *r, bool *other, char allow[64]);
+
+#endif

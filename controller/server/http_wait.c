@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that wait, and how they go on. The library walks all suspended connections whenever one goes on,
+ * and with a long poll of each gateway that is thousands: so some go on together, and the more there are the
+ * less often. Not here: the thread that does it (http_loop.c).
+ */
+#include <unistd.h>
+
+#include "base/log.h"
+#include "controller/server/http.h"
+#include "controller/server/req.h"
+
+#define WALK      (4 * RWY_US)   /* pause for each connection that a walk meets, which takes some 0.2 us */
+#define WALK_LAZY (100 * RWY_US) /* the same when only polls go on whose time is over */
+#define LAZY_MAX  (250 * RWY_MS)
+#define TOGETHER  32 /* so many go on at once, more where very many wait */
+
+void http_suspend(struct worker *w, struct req *r)
+{
+	MHD_suspend_connection(r->connection);
+	w->suspended++;
+	atomic_fetch_add_explicit(&w->c->counters.waiting, 1, memory_order_relaxed);
+}
+
+void http_wake(struct worker *w)
+{
+	const uint64_t one = 1;
+
+	if (write(w->wake, &one, sizeof(one)) != sizeof(one))
+		gw_log(GW_LOG_ERROR, "http", "a thread cannot be woken");
+}
+
+void http_resume(struct worker *w, struct req *r)
+{
+	bool first;
+
+	r->next = NULL;
+	pthread_mutex_lock(&w->lock);
+	*(w->first ? &w->last->next : &w->first) = r;
+	w->last = r;
+	first = r->status != 304 && !w->urgent++;
+	pthread_mutex_unlock(&w->lock);
+	if (first) /* else it looks by itself, soon enough */
+		http_wake(w);
+}
+
+/* Those that have waited long enough, but not so many that others wait for them. */
+static struct req *next_ready(struct worker *w, unsigned most)
+{
+	struct req *list, *r;
+
+	pthread_mutex_lock(&w->lock);
+	list = w->first;
+	for (r = list; r; r = r->next) {
+		w->urgent -= r->status != 304;
+		if (!--most)
+			break;
+	}
+	w->first = r ? r->next : NULL;
+	if (r)
+		r->next = NULL;
+	pthread_mutex_unlock(&w->lock);
+	return list;
+}
+
+/* Between two walks; RWY_NEVER: nobody goes on. */
+static rwy_dur pause_of(struct worker *w)
+{
+	rwy_dur lazy = w->suspended * WALK_LAZY, pause;
+
+	lazy = lazy < LAZY_MAX ? lazy : LAZY_MAX;
+	pthread_mutex_lock(&w->lock);
+	pause = w->urgent ? w->suspended * WALK : w->first ? lazy : RWY_NEVER;
+	pthread_mutex_unlock(&w->lock);
+	return pause;
+}
+
+/* Some go on, if it is time. Returns how long it is until the next may; RWY_NEVER: none is there. */
+rwy_dur http_resume_some(struct worker *w, rwy_time now, bool at_once)
+{
+	const rwy_dur pause = pause_of(w), since = rwy_since(w->resumed, now);
+	struct req *list, *next;
+
+	if (pause == RWY_NEVER)
+		return RWY_NEVER;
+	if (since < pause && !at_once)
+		return pause - since;
+	list = next_ready(w, at_once ? w->suspended : TOGETHER + w->suspended / TOGETHER);
+	for (struct req *r = list; r; r = next) {
+		next = r->next; /* r is the library's again, and may be gone */
+		MHD_resume_connection(r->connection);
+		w->suspended--;
+		atomic_fetch_sub_explicit(&w->c->counters.waiting, 1, memory_order_relaxed);
+	}
+	w->resumed = now;
+	return pause;
+}
+
+static void continue_request(struct req *r)
+{
+	if (!r->waiting)
+		return;
+	r->waiting = false;
+	http_resume(r->worker, r);
+}
+
+void req_finish(struct req *r)
+{
+	req_ended(r);
+	r->finished = true;
+	continue_request(r);
+}
+
+void req_go_on(struct req *r)
+{
+	r->status = 0;
+	continue_request(r);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counters of the controller. Any thread. */
+#ifndef CONTROLLER_STATE_COUNTERS_H
+#define CONTROLLER_STATE_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define COUNTERS(X)                                                                                          \
+	X(requests, "requests answered")                                                                     \
+	X(refused, "requests refused: 4xx")                                                                  \
+	X(store_errors, "requests that the store did not take: 503")                                         \
+	X(unauthenticated, "requests without a certificate that holds")                                      \
+	X(slow_clients, "connections ended because a request or an answer took too long")                    \
+	X(too_large, "requests with a body above the limit")                                                 \
+	X(registrations, "registrations taken")                                                              \
+	X(leases, "leases renewed")                                                                          \
+	X(expired, "leases that ran out")                                                                    \
+	X(documents, "documents sent")                                                                       \
+	X(sessions_opened, "sessions reported as opened")                                                    \
+	X(sessions_refused, "sessions not kept: too many")                                                   \
+	X(decisions, "decisions answered")                                                                   \
+	X(links, "link measurements taken")                                                                  \
+	X(links_unknown, "link measurements to gateways that there is no tunnel to")                         \
+	X(tunnel_changes, "tunnels written")                                                                 \
+	X(commits, "transactions that the store took")                                                       \
+	X(commit_conflicts, "transactions that another one was before")                                      \
+	X(network_calls, "calls to networks' controllers")                                                   \
+	X(network_errors, "of those, calls that were not answered, or with nonsense")                        \
+	X(network_refusals, "of those, calls that were refused")                                             \
+	X(network_made, "tunnels in networks made or changed")                                               \
+	X(network_dropped, "tunnels in networks given back")                                                 \
+	X(watch_restarts, "times that the store's watch began again")
+
+#define COUNTER_BUCKETS 12 /* of decisions: 50 us and twice as much each, then more */
+
+struct counters {
+#define X(name, text) _Atomic uint64_t name;
+	COUNTERS(X)
+#undef X
+	_Atomic uint64_t decision_bucket[COUNTER_BUCKETS + 1], decision_ns;
+	_Atomic unsigned connections, waiting; /* open; requests that wait */
+};
+#define COUNT(c, name) atomic_fetch_add_explicit(&(c)->counters.name, 1, memory_order_relaxed)
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flows, their place in a tunnel's list, and the sessions that end. Not here: which tunnel one takes
+ * (place.c). */
+#include "controller/state/flow.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "controller/state/work.h"
+
+void flow_unlink(struct flow *f)
+{
+	if (!f->tunnel)
+		return;
+	if (f->prev)
+		f->prev->next = f->next;
+	else
+		f->tunnel->flow = f->next;
+	if (f->next)
+		f->next->prev = f->prev;
+	f->tunnel->flows--;
+	f->tunnel = NULL;
+	f->next = f->prev = NULL;
+}
+
+void flow_link(struct flow *f, struct tunnel *t)
+{
+	f->tunnel = t;
+	f->prev = NULL;
+	f->next = t->flow;
+	if (t->flow)
+		t->flow->prev = f;
+	t->flow = f;
+	t->flows++;
+}
+
+struct flow *flow_new(struct ctlr *c, const char *key)
+{
+	struct flow *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	snprintf(f->key, sizeof(f->key), "%s", key);
+	if (map_add(&c->flows, &f->node, f->key)) {
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+void flow_key(char key[sizeof(((struct flow *)0)->key)], uint32_t vni, const char *first, const char *second,
+    uint32_t first_qpn, uint32_t second_qpn)
+{
+	const size_t size = sizeof(((struct flow *)0)->key);
+	const int n = snprintf(key, size, "%" PRIx32 "/%s/%s", vni, first, second);
+
+	if (first_qpn && second_qpn && n > 0 && (size_t)n < size)
+		snprintf(key + n, size - (size_t)n, "/%" PRIx32 "/%" PRIx32, first_qpn, second_qpn);
+}
+
+struct flow *flow_find(
+    struct ctlr *c, uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn)
+{
+	char key[sizeof(((struct flow *)0)->key)];
+	struct flow *f;
+
+	flow_key(key, vni, a, b, a_qpn, b_qpn);
+	f = map_find(&c->flows, key);
+	if (f)
+		return f;
+	flow_key(key, vni, b, a, b_qpn, a_qpn);
+	return map_find(&c->flows, key);
+}
+
+void flow_lost_tunnel(struct ctlr *c, struct tunnel *t)
+{
+	while (t->flow)
+		flow_unlink(t->flow);
+}
+
+void session_free(struct ctlr *c, struct session *s)
+{
+	struct flow *f = s->flow;
+
+	if (s->prev)
+		s->prev->next = s->next;
+	else
+		s->gateway->session = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	s->gateway->sessions--;
+	map_del(&c->sessions, &s->node);
+	free(s);
+	if (!f || --f->refs)
+		return;
+	routes_changed(c, f->site[0]);
+	routes_changed(c, f->site[1]);
+	flow_unlink(f);
+	map_del(&c->flows, &f->node);
+	free(f);
+}
