@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# embed.py DIRECTORY: the files below it as C, for page_find (controller/server/page.h).
+# embed.py DIRECTORY: the files below it as C, for ctlr_page_find (controller/server/page.h).
 import sys
 from pathlib import Path
 
@@ -16,10 +16,10 @@ def main():
     for i, p in enumerate(files):
         data = p.read_bytes()
         print(f"static const unsigned char file{i}[] = {{{','.join(map(str, data))}{',' if data else ''}0}};")
-    print("\nstatic const struct page_file files[] = {")
+    print("\nstatic const struct ctlr_page_file files[] = {")
     for i, p in enumerate(files):
         print(f'    {{"/{p.relative_to(root)}", "{TYPES[p.suffix]}", file{i}, sizeof(file{i}) - 1}},')
-    print("};\n\nconst struct page_file *page_find(const char *path)\n{")
+    print("};\n\nconst struct ctlr_page_file *ctlr_page_find(const char *path)\n{")
     print('\tif (!strcmp(path, "/"))\n\t\tpath = "/index.html";')
     print("\tfor (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)")
     print("\t\tif (!strcmp(files[i].path, path))\n\t\t\treturn &files[i];\n\treturn NULL;\n}")

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/notify.h"
 #include "controller/fleet/fleet.h"
-#include "controller/job/grant.h"
+#include "controller/job/reservation.h"
 #include "controller/job/jobs.h"
 #include "controller/job/network.h"
 #include "controller/server/endpoint.h"
@@ -107,7 +107,7 @@ static int store_open(void)
 /* An etcd that is not there yet is waited for; a file that cannot be read stays so. */
 static int load(void)
 {
-	int rc = apply_load(&ctlr);
+	int rc = ctlr_load_all(&ctlr);
 	char text[STORE_TEXT];
 
 	if (!rc)
@@ -120,7 +120,7 @@ static int load(void)
 	gw_log(GW_LOG_WARNING, "store", "%s (%s): trying until it does", store_strerror(rc), text);
 	while (rc && !stop) {
 		nanosleep(&(struct timespec){0, 500000000}, NULL);
-		rc = apply_load(&ctlr);
+		rc = ctlr_load_all(&ctlr);
 	}
 	return rc;
 }
@@ -131,20 +131,20 @@ static void tick(void)
 
 	if (reload) {
 		reload = 0;
-		if (trust_load(ctlr.trust, &conf))
-			event(EVENT_ERROR, "tls", NULL,
+		if (ctlr_trust_load(ctlr.trust, &conf))
+			ctlr_event(&ctlr, EVENT_ERROR, "tls", NULL,
 			    "CA or revocation list cannot be read: the old ones stay");
 		else
-			event(EVENT_INFO, "tls", NULL, "CA and revocation list read again");
+			ctlr_event(&ctlr, EVENT_INFO, "tls", NULL, "CA and revocation list read again");
 	}
 	ctlr_lock(&ctlr);
-	gateway_tick(&ctlr, now);
-	routes_tick(&ctlr, now);
+	ctlr_gateway_tick(&ctlr, now);
+	ctlr_routes_tick(&ctlr, now);
 	ctlr_unlock(&ctlr);
 	ctlr_lock(&ctlr);
-	tunnels_tick(&ctlr, now);
-	job_tick(&ctlr);
-	grant_tick(&ctlr, now);
+	ctlr_tunnels_tick(&ctlr, now);
+	ctlr_job_tick(&ctlr);
+	ctlr_reservation_tick(&ctlr, now);
 	ctlr_unlock(&ctlr);
 }
 
@@ -159,22 +159,24 @@ static int run(void)
 	files_limit(conf.connections);
 	ctlr.conf = &conf;
 	ctlr.started = ctlr_now();
-	rc = trust_new(&ctlr.trust);
+	rc = ctlr_events_new(&ctlr.events);
 	if (!rc)
-		rc = trust_load(ctlr.trust, &conf);
+		rc = ctlr_trust_new(&ctlr.trust);
+	if (!rc)
+		rc = ctlr_trust_load(ctlr.trust, &conf);
 	if (!rc)
 		rc = plan_book_new(&ctlr.book);
 	if (!rc)
-		rc = networks_open(&ctlr);
+		rc = ctlr_networks_open(&ctlr);
 	if (!rc)
 		rc = store_open();
 	if (!rc)
 		rc = load();
 	if (!rc && !stop)
-		rc = writer_start(&ctlr);
+		rc = ctlr_writer_start(&ctlr);
 	if (rc || stop)
 		goto out;
-	rc = http_start(&ctlr);
+	rc = ctlr_http_start(&ctlr);
 	if (!rc)
 		gw_notify("READY=1");
 	while (!rc && !stop) {
@@ -182,15 +184,16 @@ static int run(void)
 		nanosleep(&(struct timespec){0, CTLR_TICK_MS * 1000000L}, NULL);
 	}
 	gw_log(GW_LOG_NOTICE, "main", "stopping");
-	networks_stop(&ctlr);
-	writer_stop(&ctlr);
-	http_stop(&ctlr);
+	ctlr_networks_stop(&ctlr);
+	ctlr_writer_stop(&ctlr);
+	ctlr_http_stop(&ctlr);
 out:
-	networks_stop(&ctlr);
-	networks_close(&ctlr);
+	ctlr_networks_stop(&ctlr);
+	ctlr_networks_close(&ctlr);
 	ctlr_free(&ctlr);
 	store_close(ctlr.store);
-	trust_free(ctlr.trust);
+	ctlr_trust_free(ctlr.trust);
+	ctlr_events_free(ctlr.events);
 	return rc ? 1 : 0;
 }
 
@@ -221,7 +224,7 @@ int main(int argc, char **argv)
 			only_check = opt == 'k';
 			break;
 		case 'e':
-			for (const struct endpoint *e = ctlr_endpoints; e->method; e++)
+			for (const struct ctlr_endpoint *e = ctlr_endpoints; e->method; e++)
 				printf("%s %s\n", e->method, e->path);
 			return 0;
 		case 'V':

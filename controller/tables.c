@@ -6,7 +6,7 @@
 #include "controller/tables.h"
 
 #include "controller/fleet/fleet.h"
-#include "controller/job/grant.h"
+#include "controller/job/reservation.h"
 #include "controller/job/jobs.h"
 #include "controller/server/endpoint.h"
 
@@ -16,54 +16,54 @@
 #define NET  ROLE_NETWORK
 #define READ (OP | SCH | NET)
 
-const struct endpoint ctlr_endpoints[] = {
-    {"GET", "/v1/gateways", READ, "limit after", gateway_list},
-    {"GET", "/v1/gateways/{}", READ | GW, "", gateway_get},
-    {"PUT", "/v1/gateways/{}", GW, "", gateway_put},
-    {"DELETE", "/v1/gateways/{}", GW | OP, "", gateway_delete},
-    {"POST", "/v1/gateways/{}/lease", GW, "", lease_post},
-    {"GET", "/v1/gateways/{}/document", GW | OP, "after wait_ms", document_get},
-    {"POST", "/v1/gateways/{}/sessions", GW, "", session_post},
-    {"POST", "/v1/gateways/{}/links", GW, "", link_post},
-    {"GET", "/v1/links", READ, "limit after", link_list},
-    {"PUT", "/v1/links/{}/{}/{}", NET | OP, "", link_put},
-    {"DELETE", "/v1/links/{}/{}/{}", NET | OP, "", link_delete},
-    {"GET", "/v1/sites", READ, "", site_list},
-    {"GET", "/v1/sites/{}", READ, "", site_get},
-    {"PUT", "/v1/sites/{}", OP, "", site_put},
-    {"DELETE", "/v1/sites/{}", OP, "", site_delete},
-    {"GET", "/v1/tenants", OP | SCH, "", tenant_list},
-    {"GET", "/v1/tenants/{}", OP | SCH, "", tenant_get},
-    {"PUT", "/v1/tenants/{}", OP, "", tenant_put},
-    {"DELETE", "/v1/tenants/{}", OP, "", tenant_delete},
-    {"GET", "/v1/jobs", OP | SCH, "", job_list},
-    {"POST", "/v1/jobs", OP | SCH, "", job_post},
-    {"GET", "/v1/jobs/{}", OP | SCH, "", job_get},
-    {"PUT", "/v1/jobs/{}", OP | SCH, "", job_put},
-    {"DELETE", "/v1/jobs/{}", OP | SCH, "", job_delete},
-    {"GET", "/v1/tunnels", READ, "limit after", tunnel_list},
-    {"GET", "/v1/sessions", OP | SCH, "limit after gateway", session_list},
-    {"GET", "/v1/sessions/{:}/explain", OP | SCH, "", session_explain},
-    {"GET", "/v1/routes", READ | GW, "site after wait_ms", routes_get},
-    {"GET", "/v1/events", OP | SCH, "limit after", event_list},
-    {"GET", "/v1/health", READ | GW, "", health_get},
-    {"GET", "/metrics", OP, "", metrics_get},
+const struct ctlr_endpoint ctlr_endpoints[] = {
+    {"GET", "/v1/gateways", READ, "limit after", ctlr_api_gateway_list},
+    {"GET", "/v1/gateways/{}", READ | GW, "", ctlr_api_gateway_get},
+    {"PUT", "/v1/gateways/{}", GW, "", ctlr_api_gateway_put},
+    {"DELETE", "/v1/gateways/{}", GW | OP, "", ctlr_api_gateway_delete},
+    {"POST", "/v1/gateways/{}/lease", GW, "", ctlr_api_lease_post},
+    {"GET", "/v1/gateways/{}/document", GW | OP, "after wait_ms", ctlr_api_document_get},
+    {"POST", "/v1/gateways/{}/sessions", GW, "", ctlr_api_session_post},
+    {"POST", "/v1/gateways/{}/links", GW, "", ctlr_api_link_post},
+    {"GET", "/v1/links", READ, "limit after", ctlr_api_link_list},
+    {"PUT", "/v1/links/{}/{}/{}", NET | OP, "", ctlr_api_link_put},
+    {"DELETE", "/v1/links/{}/{}/{}", NET | OP, "", ctlr_api_link_delete},
+    {"GET", "/v1/sites", READ, "", ctlr_api_site_list},
+    {"GET", "/v1/sites/{}", READ, "", ctlr_api_site_get},
+    {"PUT", "/v1/sites/{}", OP, "", ctlr_api_site_put},
+    {"DELETE", "/v1/sites/{}", OP, "", ctlr_api_site_delete},
+    {"GET", "/v1/tenants", OP | SCH, "", ctlr_api_tenant_list},
+    {"GET", "/v1/tenants/{}", OP | SCH, "", ctlr_api_tenant_get},
+    {"PUT", "/v1/tenants/{}", OP, "", ctlr_api_tenant_put},
+    {"DELETE", "/v1/tenants/{}", OP, "", ctlr_api_tenant_delete},
+    {"GET", "/v1/jobs", OP | SCH, "", ctlr_api_job_list},
+    {"POST", "/v1/jobs", OP | SCH, "", ctlr_api_job_post},
+    {"GET", "/v1/jobs/{}", OP | SCH, "", ctlr_api_job_get},
+    {"PUT", "/v1/jobs/{}", OP | SCH, "", ctlr_api_job_put},
+    {"DELETE", "/v1/jobs/{}", OP | SCH, "", ctlr_api_job_delete},
+    {"GET", "/v1/tunnels", READ, "limit after", ctlr_api_tunnel_list},
+    {"GET", "/v1/sessions", OP | SCH, "limit after gateway", ctlr_api_session_list},
+    {"GET", "/v1/sessions/{:}/explain", OP | SCH, "", ctlr_api_session_explain},
+    {"GET", "/v1/routes", READ | GW, "site after wait_ms", ctlr_api_routes_get},
+    {"GET", "/v1/events", OP | SCH, "limit after", ctlr_api_event_list},
+    {"GET", "/v1/health", READ | GW, "", ctlr_api_health_get},
+    {"GET", "/metrics", OP, "", ctlr_api_metrics_get},
     {NULL, NULL, 0, NULL, NULL},
 };
 
 const struct ctlr_ops ctlr_ops = {
-    .tenant_apply = tenant_apply,
-    .job_apply = job_apply,
-    .grant_apply = grant_apply,
-    .gateway_removed = gateway_poll_removed,
-    .applied = req_again_all,
+    .tenant_apply = ctlr_tenant_apply,
+    .job_apply = ctlr_job_apply,
+    .reservation_apply = ctlr_reservation_apply,
+    .gateway_removed = ctlr_gateway_end_poll,
+    .applied = ctlr_req_retry_all,
 };
 
 void ctlr_free(struct ctlr *c)
 {
-	jobs_free(c);
-	tenants_free(c);
-	state_free(c);
-	grants_free(c);
-	writer_free(c);
+	ctlr_jobs_free(c);
+	ctlr_tenants_free(c);
+	ctlr_state_free(c);
+	ctlr_reservations_free(c);
+	ctlr_writer_free(c);
 }

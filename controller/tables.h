@@ -6,7 +6,7 @@
 #include "controller/server/endpoint.h"
 #include "controller/state/ctlr.h"
 
-extern const struct endpoint ctlr_endpoints[]; /* ends with a method of NULL */
+extern const struct ctlr_endpoint ctlr_endpoints[]; /* ends with a method of NULL */
 extern const struct ctlr_ops ctlr_ops;
 
 /* Frees all that the controller knows; its threads have ended. */

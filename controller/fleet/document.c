@@ -17,12 +17,12 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 }
 
 /* Of what is said of a gateway's tunnels. */
-static uint64_t tunnels_rev(const struct gateway *g)
+static uint64_t tunnels_rev(const struct ctlr_gateway *g)
 {
 	uint64_t gen = 0;
 
-	for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)]) {
-		const struct gateway *peer = t->end[!tunnel_side(t, g)];
+	for (const struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)]) {
+		const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, g)];
 
 		if (!t->has)
 			continue;
@@ -33,21 +33,22 @@ static uint64_t tunnels_rev(const struct gateway *g)
 	return gen;
 }
 
-uint64_t document_generation(const struct ctlr *c, const struct gateway *g)
+uint64_t ctlr_document_generation(const struct ctlr *c, const struct ctlr_gateway *g)
 {
 	uint64_t gen = max_u64(max_u64(g->mod_rev, g->touch_rev), max_u64(c->touch_rev, g->job_rev));
 
 	if (g->site)
 		gen = max_u64(gen, max_u64(g->site->mod_rev, g->site->changed_rev));
 	gen = max_u64(gen, tunnels_rev(g));
-	for (const struct gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next)
+	for (const struct ctlr_gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next)
 		if (s != g)
 			gen = max_u64(gen, max_u64(max_u64(s->mod_rev, s->job_rev), tunnels_rev(s)));
 	return gen;
 }
 
 /* The first addresses of one family; NULL: none. */
-static const char *wan_pair(const struct gateway *g, const struct gateway *peer, char local[MDL_ADDR])
+static const char *wan_pair(
+    const struct ctlr_gateway *g, const struct ctlr_gateway *peer, char local[MDL_ADDR])
 {
 	const char(*mine)[MDL_ADDR] = g->reg.wan.at, (*theirs)[MDL_ADDR] = peer->reg.wan.at;
 
@@ -66,7 +67,7 @@ static const char *wan_pair(const struct gateway *g, const struct gateway *peer,
 	return NULL;
 }
 
-static json_t *prefixes(const struct site *s)
+static json_t *prefixes_json(const struct ctlr_site *s)
 {
 	const char(*p)[MDL_ADDR] = s->m.prefixes.at;
 	json_t *list = json_array();
@@ -76,9 +77,9 @@ static json_t *prefixes(const struct site *s)
 	return list;
 }
 
-static json_t *tunnel_for(const struct gateway *g, const struct tunnel *t)
+static json_t *tunnel_for(const struct ctlr_gateway *g, const struct ctlr_tunnel *t)
 {
-	const struct gateway *peer = t->end[!tunnel_side(t, g)];
+	const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, g)];
 	char local[MDL_ADDR];
 	const char *remote = wan_pair(g, peer, local);
 
@@ -87,11 +88,11 @@ static json_t *tunnel_for(const struct gateway *g, const struct tunnel *t)
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:o}", "name", peer->name, "peer",
 	    peer->name, "remote", remote, "local", local, "carrier", plan_carrier_name(t->carrier),
 	    "rate_bps", (json_int_t)t->rate_bps, "dscp", 0, "weight", (json_int_t)(peer->up ? t->weight : 0),
-	    "prefixes", peer->up ? prefixes(peer->site) : json_array());
+	    "prefixes", peer->up ? prefixes_json(peer->site) : json_array());
 }
 
-static json_t *assignment(
-    const struct job *j, const json_t *row, bool first, const char *pair, const char *slash)
+static json_t *assignment_json(
+    const struct ctlr_job *j, const json_t *row, bool first, const char *pair, const char *slash)
 {
 	json_t *a = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "job", j->name, "vni", (json_int_t)j->vni,
 	    "source", json_copy(json_object_get(row, first ? "source" : "destination")), "destination",
@@ -109,15 +110,15 @@ static json_t *assignment(
 }
 
 /* Each way as this gateway has it: from its site to the other. */
-static void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
+static void job_assignments(struct ctlr *c, struct ctlr_gateway *g, json_t *list)
 {
-	const struct tunnel *t;
-	struct job **all = jobs_by_name(c);
+	const struct ctlr_tunnel *t;
+	struct ctlr_job **all = ctlr_jobs_by_name(c);
 	json_t *row;
 	size_t i;
 
-	for (struct job **p = all; p && *p; p++) {
-		const struct job *j = *p;
+	for (struct ctlr_job **p = all; p && *p; p++) {
+		const struct ctlr_job *j = *p;
 
 		json_array_foreach(json_object_get(j->json, "plan"), i, row)
 		{
@@ -129,10 +130,10 @@ static void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
 
 			if (!first && !second)
 				continue;
-			t = tunnel_of(c, pair);
-			if (!t || !tunnel_up(t)) /* a broken job's pair that has no way */
+			t = ctlr_tunnel_of_pair(c, pair);
+			if (!t || !ctlr_tunnel_up(t)) /* a broken job's pair that has no way */
 				continue;
-			json_array_append_new(list, assignment(j, row, first, pair, slash));
+			json_array_append_new(list, assignment_json(j, row, first, pair, slash));
 		}
 	}
 	free(all);
@@ -140,14 +141,14 @@ static void job_assignments(struct ctlr *c, struct gateway *g, json_t *list)
 
 /* Another gateway of the site: where it is, which tunnels it has, and the address pairs that a plan gave to
  * it. NULL: it has no address on the LAN. */
-static json_t *sibling_for(struct ctlr *c, struct gateway *s)
+static json_t *sibling_for(struct ctlr *c, struct ctlr_gateway *s)
 {
 	const char(*lan)[MDL_ADDR] = s->reg.lan.at;
 	json_t *tunnels = json_array(), *pairs = json_array(), *all = json_array(), *a;
 	size_t i;
 
-	for (const struct tunnel *t = s->tunnel; t; t = t->next[tunnel_side(t, s)]) {
-		const struct gateway *peer = t->end[!tunnel_side(t, s)];
+	for (const struct ctlr_tunnel *t = s->tunnel; t; t = t->next[ctlr_tunnel_side(t, s)]) {
+		const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, s)];
 		char local[MDL_ADDR];
 
 		if (t->has && peer->site && wan_pair(s, peer, local))
@@ -175,35 +176,36 @@ static json_t *sibling_for(struct ctlr *c, struct gateway *s)
 	    s->up ? "up" : "lost", "tunnels", tunnels, "pairs", pairs);
 }
 
-json_t *document_json(struct ctlr *c, struct gateway *g)
+json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g)
 {
 	json_t *tenants = json_array(), *tunnels = json_array(), *assignments = json_array();
 	json_t *siblings = json_array();
-	struct net_tenant **all = calloc(c->tenants.n + 1, sizeof(struct net_tenant *));
+	struct ctlr_tenant **all = calloc(c->tenants.n + 1, sizeof(struct ctlr_tenant *));
 	size_t n;
 
-	for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)]) {
+	for (const struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)]) {
 		json_t *j = t->has ? tunnel_for(g, t) : NULL;
 
 		if (j)
 			json_array_append_new(tunnels, j);
 	}
 	/* in the same order at every replica */
-	n = all ? map_page(&c->tenants, NULL, (void **)all, c->tenants.n) : 0;
+	n = all ? ctlr_map_page(&c->tenants, NULL, (void **)all, c->tenants.n) : 0;
 	for (size_t i = 0; i < n; i++) {
-		json_t *j = tenant_for(c, all[i], g);
+		json_t *j = ctlr_tenant_for(c, all[i], g);
 
 		if (j)
 			json_array_append_new(tenants, j);
 	}
 	free(all);
 	job_assignments(c, g, assignments);
-	for (struct gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next) {
+	for (struct ctlr_gateway *s = g->site ? g->site->gateway : NULL; s; s = s->site_next) {
 		json_t *j = s != g ? sibling_for(c, s) : NULL;
 
 		if (j)
 			json_array_append_new(siblings, j);
 	}
-	return json_pack("{s:I, s:o, s:o, s:o, s:o}", "generation", (json_int_t)document_generation(c, g),
-	    "tenants", tenants, "tunnels", tunnels, "assignments", assignments, "siblings", siblings);
+	return json_pack("{s:I, s:o, s:o, s:o, s:o}", "generation",
+	    (json_int_t)ctlr_document_generation(c, g), "tenants", tenants, "tunnels", tunnels, "assignments",
+	    assignments, "siblings", siblings);
 }

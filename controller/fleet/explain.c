@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controller/state/reserve.h"
+#include "controller/state/reserved.h"
 #include "controller/fleet/fleet.h"
 #include "controller/job/jobs.h"
 #include "controller/plan/place.h"
@@ -17,23 +17,23 @@
 
 struct told {
 	struct ctlr *c;
-	const struct tunnel *t;
+	const struct ctlr_tunnel *t;
 	rwy_time now;
 };
 
-/* Numbers that tunnel_path gave: 0 assumed, 1 and 2 the tunnel's ends, then pushes; reserved. */
+/* Numbers that ctlr_path_get gave: 0 assumed, 1 and 2 the tunnel's ends, then pushes; reserved. */
 static const char *source_name(void *ctx, uint32_t source)
 {
 	const struct told *x = ctx;
-	struct push *p;
+	struct ctlr_push *p;
 
 	if (!source)
 		return "assumed";
-	if (source == RESERVE_SOURCE)
+	if (source == CTLR_RESERVED_SOURCE)
 		return "reserved";
 	if (source <= 2)
 		return x->t->end[source - 1]->name;
-	MAP_EACH(&x->c->pushes, p)
+	CTLR_MAP_EACH(&x->c->pushes, p)
 	{
 		if (p->id + 2 == source)
 			return p->source;
@@ -88,31 +88,31 @@ static json_t *alternatives_json(const struct plan_decision *d)
 	return list;
 }
 
-static json_t *pairs_json(struct ctlr *c, const struct flow *f)
+static json_t *pairs_json(struct ctlr *c, const struct ctlr_flow *f)
 {
-	struct gateway *g[2][GATEWAYS_MAX];
+	struct ctlr_gateway *g[2][GATEWAYS_MAX];
 	uint32_t w[2][GATEWAYS_MAX];
-	const unsigned n[2] = {site_weights(f->site[0], g[0], w[0], GATEWAYS_MAX),
-	    site_weights(f->site[1], g[1], w[1], GATEWAYS_MAX)};
+	const unsigned n[2] = {ctlr_path_weights(f->site[0], g[0], w[0], GATEWAYS_MAX),
+	    ctlr_path_weights(f->site[1], g[1], w[1], GATEWAYS_MAX)};
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < n[0]; i++)
 		for (unsigned k = 0; k < n[1]; k++) {
-			const struct tunnel *t = tunnel_find(c, g[0][i]->name, g[1][k]->name);
+			const struct ctlr_tunnel *t = ctlr_tunnel_find(c, g[0][i]->name, g[1][k]->name);
 
 			json_array_append_new(list,
 			    json_pack("{s:o, s:I, s:b, s:I, s:b}", "pair",
 			        json_sprintf("%s/%s", g[0][i]->name, g[1][k]->name), "weight",
-			        (json_int_t)plan_pair_weight(w[0][i], w[1][k]), "up", t && tunnel_up(t),
+			        (json_int_t)plan_pair_weight(w[0][i], w[1][k]), "up", t && ctlr_tunnel_up(t),
 			        "flows", (json_int_t)(t ? t->flows : 0), "chosen", t && t == f->tunnel));
 		}
 	return list;
 }
 
 /* The tunnel in the network that a job has for these sites, and by which rule it is one. */
-static json_t *network_json(struct ctlr *c, const struct flow *f)
+static json_t *network_json(struct ctlr *c, const struct ctlr_flow *f)
 {
-	const struct job *j = route_index_job(c, f->vni, f->addr[0], f->addr[1], f->qpn[0], f->qpn[1]);
+	const struct ctlr_job *j = ctlr_route_job(c, f->vni, f->addr[0], f->addr[1], f->qpn[0], f->qpn[1]);
 	json_t *n, *out;
 	size_t i;
 
@@ -133,7 +133,7 @@ static json_t *network_json(struct ctlr *c, const struct flow *f)
 	return NULL;
 }
 
-static void pair_reason(json_t *out, enum flow_why why)
+static void pair_reason(json_t *out, enum ctlr_flow_why why)
 {
 	static const char *const text[][2] = {
 #define X(e, w, s) {w, s},
@@ -154,9 +154,9 @@ static const char *rule_text(const char *name)
 	return "";
 }
 
-enum outcome session_explain(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_session_explain(struct ctlr *c, struct ctlr_req *r)
 {
-	const struct session *s = map_find(&c->sessions, r->arg[0]);
+	const struct ctlr_session *s = ctlr_map_find(&c->sessions, r->arg[0]);
 	struct told x = {.c = c, .now = ctlr_now()};
 	struct plan_question q;
 	struct plan_decision d;
@@ -165,8 +165,8 @@ enum outcome session_explain(struct ctlr *c, struct req *r)
 	json_t *out;
 
 	if (!s)
-		return req_fail(r, 404, "", "there is no session %s", r->arg[0]);
-	out = json_pack("{s:o}", "session", session_json(s));
+		return ctlr_req_fail(r, 404, "", "there is no session %s", r->arg[0]);
+	out = json_pack("{s:o}", "session", ctlr_session_json(s));
 	if (s->flow) {
 		json_t *network = network_json(c, s->flow);
 
@@ -179,12 +179,12 @@ enum outcome session_explain(struct ctlr *c, struct req *r)
 		json_object_set_new(out, "reason",
 		    json_string(
 		        s->reason ? s->reason : "no pair of gateways of these sites is up with a tunnel"));
-		return req_reply(r, 200, out);
+		return ctlr_req_reply(r, 200, out);
 	}
 	pair_reason(out, s->flow->why);
 	x.t = s->flow->tunnel;
 	hyst = x.t->hyst;
-	tunnel_question(c, x.t, &q, x.now);
+	ctlr_path_question(c, x.t, &q, x.now);
 	plan_decide(&d, &q, &c->conf->policy, &hyst, x.now);
 	plan_explain(text, sizeof(text), &d, source_name, &x);
 	json_object_set_new(out, "rule", json_string(plan_rule_name(d.rule)));
@@ -196,5 +196,5 @@ enum outcome session_explain(struct ctlr *c, struct req *r)
 	        "tunnel", x.t->name, "n_bps", (json_int_t)d.n_bps, "gateway_bps", (json_int_t)d.gateway_bps,
 	        "edge_bps", (json_int_t)d.edge_bps, "decided_by", x.t->rule, "decided_reason",
 	        rule_text(x.t->rule), "text", text));
-	return req_reply(r, 200, out);
+	return ctlr_req_reply(r, 200, out);
 }

@@ -16,7 +16,7 @@
 
 #define SWEEP 1024 /* slots of the table of gateways a tick: with more, leases are looked at less often */
 
-static json_t *gateway_record(const struct gateway *g, const char *owner, bool up)
+static json_t *gateway_record(const struct ctlr_gateway *g, const char *owner, bool up)
 {
 	return json_pack("{s:o, s:o, s:s, s:s}", "registration",
 	    mdl_write(&model_registration_table, &g->reg), "lease", json_sprintf("%016" PRIx64, g->lease),
@@ -30,25 +30,26 @@ static void record_key(char key[STORE_KEY_MAX], const char *name)
 
 /* --- register --------------------------------------------------------------------------------- */
 
-static void registered(void *ctx, int rc, uint64_t rev)
+static void reply_registered(void *ctx, int rc, uint64_t rev)
 {
-	struct req *r = ctx;
-	struct gateway *g = map_find(&r->c->gateways, r->arg[0]);
+	struct ctlr_req *r = ctx;
+	struct ctlr_gateway *g = ctlr_map_find(&r->c->gateways, r->arg[0]);
 
 	if (!g) {
-		req_fail(r, 503, "", "gateway %s was removed meanwhile: register again", r->arg[0]);
+		ctlr_req_fail(r, 503, "", "gateway %s was removed meanwhile: register again", r->arg[0]);
 		return;
 	}
 	g->heard = ctlr_now();
-	g->expires = g->heard + gateway_ttl_ms(r->c) * RWY_MS;
-	gateway_soon(r->c, g, SOON_TUNNELS);
+	g->expires = g->heard + ctlr_gateway_ttl_ms(r->c) * RWY_MS;
+	ctlr_work_add(r->c, g, CTLR_WORK_TUNNELS);
 	COUNT(r->c, registrations);
-	req_reply(r, 200,
+	ctlr_req_reply(r, 200,
 	    json_pack("{s:o, s:I, s:I}", "lease", json_sprintf("%016" PRIx64, g->lease), "ttl_ms",
-	        (json_int_t)gateway_ttl_ms(r->c), "generation", (json_int_t)document_generation(r->c, g)));
+	        (json_int_t)ctlr_gateway_ttl_ms(r->c), "generation",
+	        (json_int_t)ctlr_document_generation(r->c, g)));
 }
 
-static bool same(const struct ctlr *c, const struct gateway *g, const json_t *json)
+static bool registration_same(const struct ctlr *c, const struct ctlr_gateway *g, const json_t *json)
 {
 	json_t *has = mdl_write(&model_registration_table, &g->reg);
 	const bool equal = g->up && !strcmp(g->owner, c->conf->name) && json_equal(has, json);
@@ -57,132 +58,132 @@ static bool same(const struct ctlr *c, const struct gateway *g, const json_t *js
 	return equal;
 }
 
-enum outcome gateway_put(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_gateway_put(struct ctlr *c, struct ctlr_req *r)
 {
-	struct gateway *g = map_find(&c->gateways, r->arg[0]);
+	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
 	struct model_registration reg;
 	char key[STORE_KEY_MAX];
-	struct change *ch;
+	struct ctlr_change *ch;
 	uint64_t lease = 0;
 	json_t *canonical;
 
-	if (!req_is(r, r->arg[0]) || !req_read(r, &model_registration_table, &reg, NULL))
+	if (!ctlr_req_is_gateway(r, r->arg[0]) || !ctlr_req_read(r, &model_registration_table, &reg, NULL))
 		return REQ_DONE;
 	canonical = mdl_write(&model_registration_table, &reg);
 	mdl_free(&model_registration_table, &reg);
-	if (g && same(c, g, canonical)) {
+	if (g && registration_same(c, g, canonical)) {
 		json_decref(canonical);
-		registered(r, 0, c->rev);
+		reply_registered(r, 0, c->rev);
 		return REQ_DONE;
 	}
 	while (!lease)
 		if (getrandom(&lease, sizeof(lease), 0) != sizeof(lease))
 			lease = 0;
 	record_key(key, r->arg[0]);
-	ch = change_new(NULL, NULL);
-	change_cmp(ch, key, g ? g->mod_rev : 0);
-	change_put(ch, key,
+	ch = ctlr_change_new(NULL, NULL);
+	ctlr_change_cmp(ch, key, g ? g->mod_rev : 0);
+	ctlr_change_put(ch, key,
 	    json_pack("{s:o, s:o, s:s, s:s}", "registration", canonical, "lease",
 	        json_sprintf("%016" PRIx64, lease), "owner", c->conf->name, "state", "up"));
-	return req_commit_then(r, ch, registered);
+	return ctlr_req_commit_then(r, ch, reply_registered);
 }
 
-enum outcome gateway_delete(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
 {
-	struct gateway *g = map_find(&c->gateways, r->arg[0]);
+	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
 	char key[STORE_KEY_MAX];
-	struct change *ch;
+	struct ctlr_change *ch;
 
-	if (!req_is(r, r->arg[0]))
+	if (!ctlr_req_is_gateway(r, r->arg[0]))
 		return REQ_DONE;
 	if (!g)
-		return req_fail(r, 404, "", "there is no gateway %s", r->arg[0]);
-	ch = change_new(NULL, NULL);
+		return ctlr_req_fail(r, 404, "", "there is no gateway %s", r->arg[0]);
+	ch = ctlr_change_new(NULL, NULL);
 	if (g->up) { /* its jobs' pairs go elsewhere in the same step */
 		g->up = false;
-		job_moves(c, ch, false);
+		ctlr_job_moves(c, ch, false);
 		g->up = true;
 	}
 	record_key(key, g->name);
-	change_cmp(ch, key, g->mod_rev);
-	change_del(ch, key);
-	change_put(ch, "touch/", json_object()); /* tunnels go from others' documents */
-	for (struct tunnel *t = g->tunnel; t && change_ops(ch) < STORE_OPS_MAX;
-	     t = t->next[tunnel_side(t, g)])
+	ctlr_change_cmp(ch, key, g->mod_rev);
+	ctlr_change_del(ch, key);
+	ctlr_change_put(ch, "touch/", json_object()); /* tunnels go from others' documents */
+	for (struct ctlr_tunnel *t = g->tunnel; t && ctlr_change_ops(ch) < STORE_OPS_MAX;
+	     t = t->next[ctlr_tunnel_side(t, g)])
 		if (t->mod_rev) {
 			snprintf(key, sizeof(key), "tunnel/%s", t->name);
-			change_del(ch, key);
+			ctlr_change_del(ch, key);
 		}
-	return req_commit(r, ch, 200);
+	return ctlr_req_commit(r, ch, 200);
 }
 
 /* --- lease ------------------------------------------------------------------------------------ */
 
 /* The gateway talks to us now: others look after it no more. */
-static void take_over(struct ctlr *c, struct gateway *g)
+static void take_over_gateway(struct ctlr *c, struct ctlr_gateway *g)
 {
 	char key[STORE_KEY_MAX];
-	struct change *ch;
+	struct ctlr_change *ch;
 
 	if (g->changing || !strcmp(g->owner, c->conf->name))
 		return;
 	record_key(key, g->name);
-	ch = change_new(NULL, NULL);
-	change_cmp(ch, key, g->mod_rev);
-	change_put(ch, key, gateway_record(g, c->conf->name, true));
-	if (change_submit(c, ch))
-		event(EVENT_INFO, "gateway", g->name, "came here from replica %s", g->owner);
+	ch = ctlr_change_new(NULL, NULL);
+	ctlr_change_cmp(ch, key, g->mod_rev);
+	ctlr_change_put(ch, key, gateway_record(g, c->conf->name, true));
+	if (ctlr_change_submit(c, ch))
+		ctlr_event(c, EVENT_INFO, "gateway", g->name, "came here from replica %s", g->owner);
 }
 
-bool gateway_lease_holds(struct req *r, const struct gateway *g, uint64_t lease)
+bool ctlr_gateway_lease_holds(struct ctlr_req *r, const struct ctlr_gateway *g, uint64_t lease)
 {
 	if (g->lease == lease && g->up)
 		return true;
-	req_fail(r, 409, "lease", "lease: %s: register again",
+	ctlr_req_fail(r, 409, "lease", "lease: %s: register again",
 	    g->lease == lease ? "it has run out" : "it is not the present one");
-	event(EVENT_WARNING, "refused", g->name, "a stale lease");
+	ctlr_event(r->c, EVENT_WARNING, "refused", g->name, "a stale lease");
 	return false;
 }
 
-static void lease_take(struct ctlr *c, struct gateway *g, const struct model_lease *m)
+static void lease_apply(struct ctlr *c, struct ctlr_gateway *g, const struct model_lease *m)
 {
 	const bool news = m->has_refused && m->generation_refused != g->refused;
 
 	g->heard = ctlr_now();
-	g->expires = g->heard + gateway_ttl_ms(c) * RWY_MS;
+	g->expires = g->heard + ctlr_gateway_ttl_ms(c) * RWY_MS;
 	g->running = m->generation_running;
 	g->load = m->load;
 	g->refused = m->has_refused ? m->generation_refused : 0;
 	snprintf(g->refusal, sizeof(g->refusal), "%s", m->has_refused && m->refusal ? m->refusal : "");
 	if (news)
-		event(EVENT_ERROR, "gateway", g->name, "refuses generation %" PRIu64 ": %s", g->refused,
-		    g->refusal);
+		ctlr_event(c, EVENT_ERROR, "gateway", g->name, "refuses generation %" PRIu64 ": %s",
+		    g->refused, g->refusal);
 	COUNT(c, leases);
 }
 
-enum outcome lease_post(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_lease_post(struct ctlr *c, struct ctlr_req *r)
 {
-	struct gateway *g = map_find(&c->gateways, r->arg[0]);
+	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
 	struct model_lease m;
 
-	if (!req_is(r, r->arg[0]) || !req_read(r, &model_lease_table, &m, NULL))
+	if (!ctlr_req_is_gateway(r, r->arg[0]) || !ctlr_req_read(r, &model_lease_table, &m, NULL))
 		return REQ_DONE;
 	if (!g) {
-		req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
+		ctlr_req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
 	} else if (strcmp(m.boot_id, g->reg.boot_id) != 0) {
-		req_fail(r, 409, "boot_id", "boot_id: another start has registered: register again");
-		event(EVENT_WARNING, "refused", g->name, "a lease of another start");
+		ctlr_req_fail(r, 409, "boot_id", "boot_id: another start has registered: register again");
+		ctlr_event(c, EVENT_WARNING, "refused", g->name, "a lease of another start");
 	} else if (m.generation_running > c->rev) {
-		req_fail(r, 409, "generation_running",
+		ctlr_req_fail(r, 409, "generation_running",
 		    "generation_running: %" PRIu64 " was never issued: register again", m.generation_running);
-		event(EVENT_WARNING, "refused", g->name,
+		ctlr_event(c, EVENT_WARNING, "refused", g->name,
 		    "runs generation %" PRIu64 ", which was never issued", m.generation_running);
-	} else if (gateway_lease_holds(r, g, m.lease)) {
-		lease_take(c, g, &m);
-		take_over(c, g);
-		req_reply(r, 200,
-		    json_pack("{s:I, s:I}", "ttl_ms", (json_int_t)gateway_ttl_ms(c), "generation",
-		        (json_int_t)document_generation(c, g)));
+	} else if (ctlr_gateway_lease_holds(r, g, m.lease)) {
+		lease_apply(c, g, &m);
+		take_over_gateway(c, g);
+		ctlr_req_reply(r, 200,
+		    json_pack("{s:I, s:I}", "ttl_ms", (json_int_t)ctlr_gateway_ttl_ms(c), "generation",
+		        (json_int_t)ctlr_document_generation(c, g)));
 	}
 	mdl_free(&model_lease_table, &m);
 	return REQ_DONE;
@@ -190,45 +191,45 @@ enum outcome lease_post(struct ctlr *c, struct req *r)
 
 /* --- document --------------------------------------------------------------------------------- */
 
-void gateway_poll_removed(struct ctlr *c, struct gateway *g)
+void ctlr_gateway_end_poll(struct ctlr *c, struct ctlr_gateway *g)
 {
-	struct req *r = g->poll;
+	struct ctlr_req *r = g->poll;
 
 	g->poll = NULL;
-	req_fail(r, 404, "", "gateway %s has been removed", g->name);
-	req_finish(r);
+	ctlr_req_fail(r, 404, "", "gateway %s has been removed", g->name);
+	ctlr_req_finish(r);
 }
 
-static void poll_end(struct gateway *g)
+static void end_poll(struct ctlr_gateway *g)
 {
-	struct req *r = g->poll;
+	struct ctlr_req *r = g->poll;
 
 	g->poll = NULL;
-	req_finish(r);
+	ctlr_req_finish(r);
 }
 
-enum outcome document_get(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_document_get(struct ctlr *c, struct ctlr_req *r)
 {
-	struct gateway *g = map_find(&c->gateways, r->arg[0]);
+	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
 	uint64_t wait;
 
-	if (!req_is(r, r->arg[0]) || !req_number(r, "after", 0, INT64_MAX, 0, &r->after) ||
-	    !req_number(r, "wait_ms", 0, MODEL_WAIT_MAX_MS, 0, &wait))
+	if (!ctlr_req_is_gateway(r, r->arg[0]) || !ctlr_req_number(r, "after", 0, INT64_MAX, 0, &r->after) ||
+	    !ctlr_req_number(r, "wait_ms", 0, MODEL_WAIT_MAX_MS, 0, &wait))
 		return REQ_DONE;
 	if (!g)
-		return req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
+		return ctlr_req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
 	if (r->after > c->rev)
-		return req_fail(
+		return ctlr_req_fail(
 		    r, 409, "after", "after: %" PRIu64 " was never issued: ask with after=0", r->after);
-	if (document_generation(c, g) > r->after) {
+	if (ctlr_document_generation(c, g) > r->after) {
 		COUNT(c, documents);
-		return req_reply(r, 200, document_json(c, g));
+		return ctlr_req_reply(r, 200, ctlr_document_json(c, g));
 	}
 	r->status = 304;
 	if (!wait || r->who.role != ROLE_GATEWAY)
 		return REQ_DONE;
 	if (g->poll)
-		poll_end(g);
+		end_poll(g);
 	if (!r->until) /* else it has waited before */
 		r->until = ctlr_now() + wait * RWY_MS;
 	g->poll = r;
@@ -246,12 +247,12 @@ struct expiry {
 	char name[EXPIRE_MAX][MDL_NAME];
 };
 
-static void expired(void *ctx, int rc, uint64_t rev)
+static void on_expired(void *ctx, int rc, uint64_t rev)
 {
 	struct expiry *e = ctx;
 
 	for (unsigned i = 0; rc && i < e->n; i++) {
-		struct gateway *g = map_find(&e->c->gateways, e->name[i]);
+		struct ctlr_gateway *g = ctlr_map_find(&e->c->gateways, e->name[i]);
 
 		if (!g)
 			continue;
@@ -264,11 +265,11 @@ static void expired(void *ctx, int rc, uint64_t rev)
 }
 
 /* Those of one moment in one change, and what their jobs' pairs go to: flows follow. */
-static void expire(struct ctlr *c, struct gateway **g, unsigned n, bool alone)
+static void expire_gateways(struct ctlr *c, struct ctlr_gateway **g, unsigned n, bool alone)
 {
 	struct expiry *e = malloc(sizeof(*e));
 	char key[STORE_KEY_MAX];
-	struct change *ch = e ? change_new(expired, e) : NULL;
+	struct ctlr_change *ch = e ? ctlr_change_new(on_expired, e) : NULL;
 
 	if (!ch) {
 		free(e);
@@ -279,64 +280,64 @@ static void expire(struct ctlr *c, struct gateway **g, unsigned n, bool alone)
 	for (unsigned i = 0; i < n; i++)
 		g[i]->up = false;
 	if (!alone)
-		job_moves(c, ch, false);
+		ctlr_job_moves(c, ch, false);
 	for (unsigned i = 0; i < n; i++) {
 		g[i]->up = true;
 		memcpy(e->name[i], g[i]->name, sizeof(e->name[i]));
 		record_key(key, g[i]->name);
-		change_cmp(ch, key, g[i]->mod_rev);
-		change_put(ch, key, gateway_record(g[i], g[i]->owner, false));
+		ctlr_change_cmp(ch, key, g[i]->mod_rev);
+		ctlr_change_put(ch, key, gateway_record(g[i], g[i]->owner, false));
 		g[i]->changing = true;
 		COUNT(c, expired);
 	}
-	if (!change_submit(c, ch))
-		expired(e, RWY_ENOMEM, 0);
+	if (!ctlr_change_submit(c, ch))
+		on_expired(e, RWY_ENOMEM, 0);
 }
 
-static bool ran_out(const struct ctlr *c, const struct gateway *g, rwy_time now)
+static bool lease_ran_out(const struct ctlr *c, const struct ctlr_gateway *g, rwy_time now)
 {
 	return g->up && now >= g->expires && !g->changing &&
-	       (!strcmp(g->owner, c->conf->name) || !replica_alive(c, g->owner));
+	       (!strcmp(g->owner, c->conf->name) || !ctlr_replica_alive(c, g->owner));
 }
 
 struct due { /* of one tick: first those with their jobs, then those whose jobs follow */
-	struct gateway *g[2][EXPIRE_MAX];
+	struct ctlr_gateway *g[2][EXPIRE_MAX];
 	unsigned n[2];
 };
 
 /* A lease or a poll that ends. */
-static void look(struct ctlr *c, struct gateway *g, struct due *d, rwy_time now)
+static void check_gateway(struct ctlr *c, struct ctlr_gateway *g, struct due *d, rwy_time now)
 {
 	const bool alone = g->missed >= TOGETHER;
 
-	if (ran_out(c, g, now) && d->n[alone] < EXPIRE_MAX) /* else: the next time */
+	if (lease_ran_out(c, g, now) && d->n[alone] < EXPIRE_MAX) /* else: the next time */
 		d->g[alone][d->n[alone]++] = g;
 	if (g->poll && now >= g->poll->until)
-		poll_end(g);
+		end_poll(g);
 }
 
-void gateway_tick(struct ctlr *c, rwy_time now)
+void ctlr_gateway_tick(struct ctlr *c, rwy_time now)
 {
-	const struct map *m = &c->gateways;
+	const struct ctlr_map *m = &c->gateways;
 	struct due d = {.n = {0, 0}};
-	struct gateway *g;
+	struct ctlr_gateway *g;
 
-	while ((g = gateway_next_soon(c, SOON_DOCUMENT)))
-		if (g->poll && document_generation(c, g) > g->poll->after) {
-			req_go_on(g->poll); /* its thread makes the document, outside this tick */
+	while ((g = ctlr_work_next(c, CTLR_WORK_DOCUMENT)))
+		if (g->poll && ctlr_document_generation(c, g) > g->poll->after) {
+			ctlr_req_resume(g->poll); /* its thread makes the document, outside this tick */
 			g->poll = NULL;
 		}
 	for (size_t i = 0; i < SWEEP && i < m->slots; i++)
-		for (struct map_node *n = m->slot[c->swept_gateways++ & (m->slots - 1)]; n; n = n->next)
-			look(c, (struct gateway *)n, &d, now);
+		for (struct ctlr_map_node *n = m->slot[c->swept_gateways++ & (m->slots - 1)]; n; n = n->next)
+			check_gateway(c, (struct ctlr_gateway *)n, &d, now);
 	for (unsigned alone = 0; alone < 2; alone++)
 		if (d.n[alone])
-			expire(c, d.g[alone], d.n[alone], alone);
+			expire_gateways(c, d.g[alone], d.n[alone], alone);
 }
 
 /* --- what people see -------------------------------------------------------------------------- */
 
-static json_t *strings(const struct mdl_list *l, size_t size)
+static json_t *strings_json(const struct mdl_list *l, size_t size)
 {
 	json_t *out = json_array();
 
@@ -345,14 +346,14 @@ static json_t *strings(const struct mdl_list *l, size_t size)
 	return out;
 }
 
-json_t *gateway_json(struct ctlr *c, const struct gateway *g)
+json_t *ctlr_gateway_json(struct ctlr *c, const struct ctlr_gateway *g)
 {
 	json_t *reg = mdl_write(&model_registration_table, &g->reg);
 	json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:O, s:O, s:I, s:I, s:I, s:s}", "name", g->name,
 	    "site", g->reg.site, "version", g->reg.version, "state", g->up ? "up" : "lost", "lan",
-	    strings(&g->reg.lan, MDL_ADDR), "wan", strings(&g->reg.wan, MDL_ADDR), "ports",
+	    strings_json(&g->reg.lan, MDL_ADDR), "wan", strings_json(&g->reg.wan, MDL_ADDR), "ports",
 	    json_object_get(reg, "ports") ? json_object_get(reg, "ports") : json_array(), "capabilities",
-	    json_object_get(reg, "capabilities"), "generation", (json_int_t)document_generation(c, g),
+	    json_object_get(reg, "capabilities"), "generation", (json_int_t)ctlr_document_generation(c, g),
 	    "generation_running", (json_int_t)g->running, "age_ms",
 	    (json_int_t)(rwy_since(g->heard ? g->heard : c->started, ctlr_now()) / RWY_MS), "owner",
 	    g->owner);
@@ -370,13 +371,13 @@ json_t *gateway_json(struct ctlr *c, const struct gateway *g)
 	return j;
 }
 
-enum outcome gateway_get(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_gateway_get(struct ctlr *c, struct ctlr_req *r)
 {
-	const struct gateway *g = map_find(&c->gateways, r->arg[0]);
+	const struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
 
-	if (!req_is(r, r->arg[0]))
+	if (!ctlr_req_is_gateway(r, r->arg[0]))
 		return REQ_DONE;
 	if (!g)
-		return req_fail(r, 404, "", "there is no gateway %s", r->arg[0]);
-	return req_reply(r, 200, gateway_json(c, g));
+		return ctlr_req_fail(r, 404, "", "there is no gateway %s", r->arg[0]);
+	return ctlr_req_reply(r, 200, ctlr_gateway_json(c, g));
 }

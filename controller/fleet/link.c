@@ -9,41 +9,41 @@
 #include "controller/server/req.h"
 #include "controller/state/change.h"
 #include "controller/state/ctlr.h"
-#include "controller/state/reserve.h"
+#include "controller/state/reserved.h"
 #include "controller/state/work.h"
 
 /* --- measured --------------------------------------------------------------------------------- */
 
-static void link_take(struct ctlr *c, struct gateway *g, const struct model_link *m, rwy_time now)
+static void link_take(struct ctlr *c, struct ctlr_gateway *g, const struct model_link *m, rwy_time now)
 {
-	struct tunnel *t = tunnel_find(c, g->name, m->peer);
-	struct link *l;
+	struct ctlr_tunnel *t = ctlr_tunnel_find(c, g->name, m->peer);
+	struct ctlr_link *l;
 
 	if (!t) {
 		COUNT(c, links_unknown);
 		return;
 	}
-	l = &t->link[tunnel_side(t, g)][m->carrier];
+	l = &t->link[ctlr_tunnel_side(t, g)][m->carrier];
 	l->has = true;
 	l->m = *m;
 	l->at = now > m->age_ms * RWY_MS ? now - m->age_ms * RWY_MS : 0;
-	tunnel_plan(c, t);
+	ctlr_work_add_tunnel(c, t);
 	COUNT(c, links);
 }
 
-enum outcome link_post(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_link_post(struct ctlr *c, struct ctlr_req *r)
 {
-	struct gateway *g = map_find(&c->gateways, r->arg[0]);
+	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
 	struct model_link_report m;
 
-	if (!req_is(r, r->arg[0]) || !req_read(r, &model_link_report_table, &m, NULL))
+	if (!ctlr_req_is_gateway(r, r->arg[0]) || !ctlr_req_read(r, &model_link_report_table, &m, NULL))
 		return REQ_DONE;
 	if (!g)
-		req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
-	else if (gateway_lease_holds(r, g, m.has_lease ? m.lease : g->lease)) {
+		ctlr_req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
+	else if (ctlr_gateway_lease_holds(r, g, m.has_lease ? m.lease : g->lease)) {
 		for (unsigned i = 0; i < m.links.n; i++)
 			link_take(c, g, &((const struct model_link *)m.links.at)[i], ctlr_now());
-		req_done(r, 200, 0);
+		ctlr_req_reply_revision(r, 200, 0);
 	}
 	mdl_free(&model_link_report_table, &m);
 	return REQ_DONE;
@@ -51,68 +51,69 @@ enum outcome link_post(struct ctlr *c, struct req *r)
 
 /* --- pushed ----------------------------------------------------------------------------------- */
 
-static void push_key(const struct req *r, char key[STORE_KEY_MAX])
+static void push_key(const struct ctlr_req *r, char key[STORE_KEY_MAX])
 {
 	snprintf(key, STORE_KEY_MAX, "link/%.31s/%.31s/%.31s", r->arg[0], r->arg[1], r->arg[2]);
 }
 
-static bool may_push(struct req *r)
+static bool may_push(struct ctlr_req *r)
 {
 	if (r->who.role != ROLE_NETWORK || !strcmp(r->who.name, r->arg[2]))
 		return true;
-	req_fail(r, 403, "", "the certificate is %s's, not %s's", r->who.name, r->arg[2]);
+	ctlr_req_fail(r, 403, "", "the certificate is %s's, not %s's", r->who.name, r->arg[2]);
 	return false;
 }
 
-enum outcome link_put(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_link_put(struct ctlr *c, struct ctlr_req *r)
 {
 	struct model_link_push m;
-	const struct push *p;
+	const struct ctlr_push *p;
 	char key[STORE_KEY_MAX];
-	struct change *ch;
+	struct ctlr_change *ch;
 
-	if (!may_push(r) || !req_read(r, &model_link_push_table, &m, NULL))
+	if (!may_push(r) || !ctlr_req_read(r, &model_link_push_table, &m, NULL))
 		return REQ_DONE;
 	if (!strcmp(r->arg[0], r->arg[1]))
-		return req_fail(r, 400, "site_b", "site_b: expected another site than site_a");
+		return ctlr_req_fail(r, 400, "site_b", "site_b: expected another site than site_a");
 	for (unsigned i = 0; i < 2; i++)
-		if (!map_find(&c->sites, r->arg[i]))
-			return req_fail(r, 409, i ? "site_b" : "site_a", "there is no site %s", r->arg[i]);
+		if (!ctlr_map_find(&c->sites, r->arg[i]))
+			return ctlr_req_fail(
+			    r, 409, i ? "site_b" : "site_a", "there is no site %s", r->arg[i]);
 	push_key(r, key);
-	p = map_find(&c->pushes, key + strlen("link/"));
-	ch = change_new(NULL, NULL);
-	change_cmp(ch, key, p ? p->mod_rev : 0); /* one that comes late must not undo a later one */
-	change_put(ch, key,
+	p = ctlr_map_find(&c->pushes, key + strlen("link/"));
+	ch = ctlr_change_new(NULL, NULL);
+	ctlr_change_cmp(ch, key, p ? p->mod_rev : 0); /* one that comes late must not undo a later one */
+	ctlr_change_put(ch, key,
 	    json_pack("{s:o, s:I}", "link", mdl_write(&model_link_push_table, &m), "at_ms",
 	        (json_int_t)ctlr_wall_ms()));
-	return req_commit(r, ch, 200);
+	return ctlr_req_commit(r, ch, 200);
 }
 
-enum outcome link_delete(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_link_delete(struct ctlr *c, struct ctlr_req *r)
 {
-	const struct push *p;
+	const struct ctlr_push *p;
 	char key[STORE_KEY_MAX];
-	struct change *ch;
+	struct ctlr_change *ch;
 
 	if (!may_push(r))
 		return REQ_DONE;
 	push_key(r, key);
-	p = map_find(&c->pushes, key + strlen("link/"));
+	p = ctlr_map_find(&c->pushes, key + strlen("link/"));
 	if (!p)
-		return req_fail(r, 404, "", "there is no link %s", key + strlen("link/"));
-	ch = change_new(NULL, NULL);
-	change_cmp(ch, key, p->mod_rev);
-	change_del(ch, key);
-	return req_commit(r, ch, 200);
+		return ctlr_req_fail(r, 404, "", "there is no link %s", key + strlen("link/"));
+	ch = ctlr_change_new(NULL, NULL);
+	ctlr_change_cmp(ch, key, p->mod_rev);
+	ctlr_change_del(ch, key);
+	return ctlr_req_commit(r, ch, 200);
 }
 
 /* --- what people see -------------------------------------------------------------------------- */
 
-static void measured_add(json_t *list, const struct tunnel *t, rwy_time now)
+static void measured_add(json_t *list, const struct ctlr_tunnel *t, rwy_time now)
 {
 	for (unsigned e = 0; e < 2; e++)
 		for (unsigned k = 0; k < PLAN_CARRIER_COUNT; k++) {
-			const struct link *l = &t->link[e][k];
+			const struct ctlr_link *l = &t->link[e][k];
 
 			if (!l->has)
 				continue;
@@ -131,10 +132,10 @@ static json_t *pushed_json(struct ctlr *c)
 {
 	const uint64_t now = ctlr_wall_ms();
 	json_t *list = json_array();
-	struct push *p;
+	struct ctlr_push *p;
 	char class[MDL_NAME];
 
-	MAP_EACH(&c->pushes, p)
+	CTLR_MAP_EACH(&c->pushes, p)
 	{
 		const uint64_t age = now > p->at_ms ? now - p->at_ms : 0;
 
@@ -151,24 +152,24 @@ static json_t *pushed_json(struct ctlr *c)
 	return list;
 }
 
-enum outcome link_list(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_link_list(struct ctlr *c, struct ctlr_req *r)
 {
 	json_t *measured = json_array(), *reserved;
-	struct tunnel **page;
+	struct ctlr_tunnel **page;
 	uint64_t limit;
 	size_t n;
 
-	if (!req_number(r, "limit", 1, 1000, 100, &limit)) {
+	if (!ctlr_req_number(r, "limit", 1, 1000, 100, &limit)) {
 		json_decref(measured);
 		return REQ_DONE;
 	}
 	page = calloc(limit, sizeof(*page));
-	n = page ? map_page(&c->tunnels, req_param(r, "after"), (void **)page, limit) : 0;
+	n = page ? ctlr_map_page(&c->tunnels, ctlr_req_param(r, "after"), (void **)page, limit) : 0;
 	for (size_t i = 0; i < n; i++)
 		measured_add(measured, page[i], ctlr_now());
 	reserved = json_array();
-	reserve_list(c, reserved);
-	req_reply(r, 200,
+	ctlr_reserved_list(c, reserved);
+	ctlr_req_reply(r, 200,
 	    json_pack("{s:o, s:o, s:o, s:o}", "measured", measured, "pushed", pushed_json(c), "reserved",
 	        reserved, "next", n == limit ? json_string(page[n - 1]->name) : json_null()));
 	free(page);

@@ -6,23 +6,23 @@
 #include "controller/server/req.h"
 
 /* A page of a map as {what: [...], next: ...}. */
-static enum outcome list(struct ctlr *c, struct req *r, const struct map *m, const char *what,
-    json_t *(*one)(struct ctlr *c, const void *it))
+static enum ctlr_outcome list_page(struct ctlr *c, struct ctlr_req *r, const struct ctlr_map *m,
+    const char *what, json_t *(*one)(struct ctlr *c, const void *it))
 {
 	json_t *out = json_array();
-	struct map_node **page;
+	struct ctlr_map_node **page;
 	uint64_t limit;
 	size_t n;
 
-	if (!req_number(r, "limit", 1, 1000, 100, &limit)) {
+	if (!ctlr_req_number(r, "limit", 1, 1000, 100, &limit)) {
 		json_decref(out);
 		return REQ_DONE;
 	}
 	page = calloc(limit, sizeof(*page));
-	n = page ? map_page(m, req_param(r, "after"), (void **)page, limit) : 0;
+	n = page ? ctlr_map_page(m, ctlr_req_param(r, "after"), (void **)page, limit) : 0;
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(out, one(c, page[i]));
-	req_reply(r, 200,
+	ctlr_req_reply(r, 200,
 	    json_pack(
 	        "{s:o, s:o}", what, out, "next", n == limit ? json_string(page[n - 1]->key) : json_null()));
 	free(page);
@@ -31,18 +31,18 @@ static enum outcome list(struct ctlr *c, struct req *r, const struct map *m, con
 
 static json_t *gateway_one(struct ctlr *c, const void *it)
 {
-	return gateway_json(c, it);
+	return ctlr_gateway_json(c, it);
 }
 
-enum outcome gateway_list(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_gateway_list(struct ctlr *c, struct ctlr_req *r)
 {
-	return list(c, r, &c->gateways, "gateways", gateway_one);
+	return list_page(c, r, &c->gateways, "gateways", gateway_one);
 }
 
 /* The younger of both ends' measurements in the carrier that is used. */
-static const struct link *live(const struct tunnel *t)
+static const struct ctlr_link *latest_link(const struct ctlr_tunnel *t)
 {
-	const struct link *a = &t->link[0][t->carrier], *b = &t->link[1][t->carrier];
+	const struct ctlr_link *a = &t->link[0][t->carrier], *b = &t->link[1][t->carrier];
 
 	if (!a->has || !b->has)
 		return a->has ? a : b->has ? b : NULL;
@@ -51,11 +51,11 @@ static const struct link *live(const struct tunnel *t)
 
 static json_t *tunnel_one(struct ctlr *c, const void *it)
 {
-	const struct tunnel *t = it;
-	const struct link *l = live(t);
+	const struct ctlr_tunnel *t = it;
+	const struct ctlr_link *l = latest_link(t);
 	json_t *j = json_pack("{s:s, s:[s,s], s:[s,s], s:s, s:s, s:I, s:I, s:s, s:I}", "name", t->name,
 	    "gateways", t->end[0]->name, t->end[1]->name, "sites", t->end[0]->reg.site, t->end[1]->reg.site,
-	    "state", tunnel_up(t) ? "up" : "lost", "carrier", plan_carrier_name(t->carrier), "rate_bps",
+	    "state", ctlr_tunnel_up(t) ? "up" : "lost", "carrier", plan_carrier_name(t->carrier), "rate_bps",
 	    (json_int_t)t->rate_bps, "weight", (json_int_t)t->weight, "reason", t->rule, "sessions",
 	    (json_int_t)t->flows);
 
@@ -70,7 +70,7 @@ static json_t *tunnel_one(struct ctlr *c, const void *it)
 	return j;
 }
 
-enum outcome tunnel_list(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_tunnel_list(struct ctlr *c, struct ctlr_req *r)
 {
-	return list(c, r, &c->tunnels, "tunnels", tunnel_one);
+	return list_page(c, r, &c->tunnels, "tunnels", tunnel_one);
 }

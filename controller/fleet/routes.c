@@ -18,12 +18,12 @@
 #define GATEWAYS_MAX 64
 #define ROUTES_MAX   20000
 
-static uint64_t generation(const struct ctlr *c, const struct site *s)
+static uint64_t routes_generation(const struct ctlr *c, const struct ctlr_site *s)
 {
 	return s->routes_gen > c->routes_gen ? s->routes_gen : c->routes_gen;
 }
 
-static json_t *next_hop(const struct gateway *g, uint32_t weight, bool six)
+static json_t *next_hop(const struct ctlr_gateway *g, uint32_t weight, bool six)
 {
 	const char(*lan)[MDL_ADDR] = g->reg.lan.at;
 
@@ -56,21 +56,22 @@ static void route_add(json_t *list, uint32_t vni, const char *source, const char
 }
 
 /* Gateways here that have a way to that site. */
-static json_t *ways(struct ctlr *c, const struct site *here, const struct site *there, bool six)
+static json_t *next_hops(
+    struct ctlr *c, const struct ctlr_site *here, const struct ctlr_site *there, bool six)
 {
-	struct gateway *g[GATEWAYS_MAX];
+	struct ctlr_gateway *g[GATEWAYS_MAX];
 	uint32_t w[GATEWAYS_MAX];
-	const unsigned n = site_weights(here, g, w, GATEWAYS_MAX);
+	const unsigned n = ctlr_path_weights(here, g, w, GATEWAYS_MAX);
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < n; i++) {
 		bool way = false;
 		json_t *hop;
 
-		for (const struct gateway *p = there->gateway; p && !way && g[i]->up; p = p->site_next) {
-			const struct tunnel *t = tunnel_find(c, g[i]->name, p->name);
+		for (const struct ctlr_gateway *p = there->gateway; p && !way && g[i]->up; p = p->site_next) {
+			const struct ctlr_tunnel *t = ctlr_tunnel_find(c, g[i]->name, p->name);
 
-			way = t && tunnel_up(t);
+			way = t && ctlr_tunnel_up(t);
 		}
 		hop = way && w[i] ? next_hop(g[i], w[i], six) : NULL;
 		if (hop)
@@ -84,11 +85,11 @@ static void host_prefix(const char *addr, char out[MDL_ADDR])
 	snprintf(out, MDL_ADDR, strchr(addr, ':') ? "%.45s/128" : "%.45s/32", addr);
 }
 
-static void flow_route(json_t *list, const struct site *here, const struct flow *f)
+static void flow_route(json_t *list, const struct ctlr_site *here, const struct ctlr_flow *f)
 {
 	const unsigned mine = f->site[1] == here;
-	const struct tunnel *t = f->tunnel;
-	const struct gateway *g = t->end[t->end[1]->site == here];
+	const struct ctlr_tunnel *t = f->tunnel;
+	const struct ctlr_gateway *g = t->end[t->end[1]->site == here];
 	char source[MDL_ADDR], destination[MDL_ADDR];
 	json_t *gateways = json_array();
 
@@ -99,13 +100,13 @@ static void flow_route(json_t *list, const struct site *here, const struct flow 
 	    list, f->vni, source, destination, (const uint32_t[]){f->qpn[mine], f->qpn[!mine]}, gateways);
 }
 
-static void add_pair_route(json_t *list, struct ctlr *c, const struct site *s, const struct gateway *g,
-    uint32_t vni, const char (*addr)[MDL_ADDR], const uint32_t qpn[2])
+static void add_pair_route(json_t *list, struct ctlr *c, const struct ctlr_site *s,
+    const struct ctlr_gateway *g, uint32_t vni, const char (*addr)[MDL_ADDR], const uint32_t qpn[2])
 {
 	char source[MDL_ADDR], destination[MDL_ADDR];
 	json_t *gateways = json_array();
 	struct rwy_ip a;
-	const unsigned mine = lpm_ip(addr[1], &a) && lpm_find(&c->lpm, vni, &a) == s;
+	const unsigned mine = ctlr_lpm_ip(addr[1], &a) && ctlr_lpm_find(&c->lpm, vni, &a) == s;
 
 	host_prefix(addr[mine], source);
 	host_prefix(addr[!mine], destination);
@@ -113,11 +114,11 @@ static void add_pair_route(json_t *list, struct ctlr *c, const struct site *s, c
 	route_add(list, vni, source, destination, (const uint32_t[]){qpn[mine], qpn[!mine]}, gateways);
 }
 
-static void tenant_routes(struct ctlr *c, const struct site *here, json_t *list)
+static void tenant_routes(struct ctlr *c, const struct ctlr_site *here, json_t *list)
 {
-	struct net_tenant *nt;
+	struct ctlr_tenant *nt;
 
-	MAP_EACH(&c->tenants, nt)
+	CTLR_MAP_EACH(&c->tenants, nt)
 	{
 		json_t *sites = json_object_get(nt->json, "sites"), *there, *p;
 		const char *name;
@@ -127,7 +128,7 @@ static void tenant_routes(struct ctlr *c, const struct site *here, json_t *list)
 			continue;
 		json_object_foreach(sites, name, there)
 		{
-			const struct site *s = map_find(&c->sites, name);
+			const struct ctlr_site *s = ctlr_map_find(&c->sites, name);
 
 			json_array_foreach(json_object_get(there, "prefixes"), i, p)
 			{
@@ -135,68 +136,69 @@ static void tenant_routes(struct ctlr *c, const struct site *here, json_t *list)
 
 				if (s && s != here && prefix)
 					route_add(list, nt->vni, NULL, prefix, NULL,
-					    ways(c, here, s, strchr(prefix, ':') != NULL));
+					    next_hops(c, here, s, strchr(prefix, ':') != NULL));
 			}
 		}
 	}
 }
 
-static void job_routes(struct ctlr *c, struct site *s, json_t *list)
+static void job_routes(struct ctlr *c, struct ctlr_site *s, json_t *list)
 {
-	const struct route_row *x;
+	const struct ctlr_route *x;
 
-	MAP_EACH(&c->routed, x)
+	CTLR_MAP_EACH(&c->routes, x)
 	{
-		const struct gateway *a = map_find(&c->gateways, x->gateway[0]),
-		                     *b = map_find(&c->gateways, x->gateway[1]);
-		const struct flow *f;
+		const struct ctlr_gateway *a = ctlr_map_find(&c->gateways, x->gateway[0]),
+		                          *b = ctlr_map_find(&c->gateways, x->gateway[1]);
+		const struct ctlr_flow *f;
 
 		if (!a || !b || !a->up || !b->up || (a->site != s && b->site != s))
 			continue;
-		f = flow_find(c, x->vni, x->addr[0], x->addr[1], x->qpn[0], x->qpn[1]);
+		f = ctlr_flow_find(c, x->vni, x->addr[0], x->addr[1], x->qpn[0], x->qpn[1]);
 		if (!f || !f->tunnel) /* else: the flow's */
 			add_pair_route(list, c, s, a->site == s ? a : b, x->vni, x->addr, x->qpn);
 	}
 }
 
-static json_t *routes_json(struct ctlr *c, struct site *here)
+static json_t *routes_json(struct ctlr *c, struct ctlr_site *here)
 {
 	json_t *list = json_array();
-	struct site *s;
+	struct ctlr_site *s;
 
-	MAP_EACH(&c->sites, s)
+	CTLR_MAP_EACH(&c->sites, s)
 	{
 		const char(*p)[MDL_ADDR] = s->m.prefixes.at;
 
-		for (unsigned i = 0; i < s->m.prefixes.n && sites_want(here, s); i++)
-			route_add(list, 0, NULL, p[i], NULL, ways(c, here, s, strchr(p[i], ':') != NULL));
+		for (unsigned i = 0; i < s->m.prefixes.n && ctlr_sites_want(here, s); i++)
+			route_add(
+			    list, 0, NULL, p[i], NULL, next_hops(c, here, s, strchr(p[i], ':') != NULL));
 	}
 	tenant_routes(c, here, list);
 	job_routes(c, here, list);
-	for (const struct gateway *g = here->gateway; g; g = g->site_next)
-		for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
-			for (const struct flow *f = t->flow; f && json_array_size(list) < ROUTES_MAX;
+	for (const struct ctlr_gateway *g = here->gateway; g; g = g->site_next)
+		for (const struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)])
+			for (const struct ctlr_flow *f = t->flow; f && json_array_size(list) < ROUTES_MAX;
 			     f = f->next)
 				flow_route(list, here, f);
-	return json_pack("{s:I, s:s, s:o}", "generation", (json_int_t)generation(c, here), "site", here->name,
-	    "routes", list);
+	return json_pack("{s:I, s:s, s:o}", "generation", (json_int_t)routes_generation(c, here), "site",
+	    here->name, "routes", list);
 }
 
-enum outcome routes_get(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_routes_get(struct ctlr *c, struct ctlr_req *r)
 {
-	const char *name = req_param(r, "site");
+	const char *name = ctlr_req_param(r, "site");
 	uint64_t wait;
 
-	if (!req_number(r, "after", 0, INT64_MAX, 0, &r->after) ||
-	    !req_number(r, "wait_ms", 0, MODEL_WAIT_MAX_MS, 0, &wait))
+	if (!ctlr_req_number(r, "after", 0, INT64_MAX, 0, &r->after) ||
+	    !ctlr_req_number(r, "wait_ms", 0, MODEL_WAIT_MAX_MS, 0, &wait))
 		return REQ_DONE;
 	if (!name || !mdl_is_name(name))
-		return req_fail(r, 400, "site", "site: expected a site's name");
-	r->site = map_find(&c->sites, name);
+		return ctlr_req_fail(r, 400, "site", "site: expected a site's name");
+	r->site = ctlr_map_find(&c->sites, name);
 	if (!r->site)
-		return req_fail(r, 404, "", "there is no site %s", name);
-	if (generation(c, r->site) != r->after)
-		return req_reply(r, 200, routes_json(c, r->site));
+		return ctlr_req_fail(r, 404, "", "there is no site %s", name);
+	if (routes_generation(c, r->site) != r->after)
+		return ctlr_req_reply(r, 200, routes_json(c, r->site));
 	r->status = 304;
 	if (!wait)
 		return REQ_DONE;
@@ -207,19 +209,19 @@ enum outcome routes_get(struct ctlr *c, struct req *r)
 	return REQ_WAIT;
 }
 
-void routes_tick(struct ctlr *c, rwy_time now)
+void ctlr_routes_tick(struct ctlr *c, rwy_time now)
 {
-	for (struct req **p = &c->polls, *r; (r = *p);) {
-		const struct site *s = map_find(&c->sites, req_param(r, "site"));
+	for (struct ctlr_req **p = &c->polls, *r; (r = *p);) {
+		const struct ctlr_site *s = ctlr_map_find(&c->sites, ctlr_req_param(r, "site"));
 
-		if (s && generation(c, s) == r->after && now < r->until) {
+		if (s && routes_generation(c, s) == r->after && now < r->until) {
 			p = &r->next;
 			continue;
 		}
 		*p = r->next;
-		if (s && generation(c, s) == r->after)
-			req_finish(r);
+		if (s && routes_generation(c, s) == r->after)
+			ctlr_req_finish(r);
 		else
-			req_go_on(r); /* its thread makes the list, outside this tick */
+			ctlr_req_resume(r); /* its thread makes the list, outside this tick */
 	}
 }

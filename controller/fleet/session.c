@@ -16,9 +16,9 @@ static void session_key(char key[MDL_NAME + MDL_ID], const char *gateway, const 
 	snprintf(key, MDL_NAME + MDL_ID, "%s:%s", gateway, id);
 }
 
-static void pair_of(const struct flow *f, bool reverse, char out[2 * MDL_NAME])
+static void pair_of(const struct ctlr_flow *f, bool reverse, char out[2 * MDL_NAME])
 {
-	const struct gateway *a = f->tunnel->end[0], *b = f->tunnel->end[1];
+	const struct ctlr_gateway *a = f->tunnel->end[0], *b = f->tunnel->end[1];
 
 	/* the source's side first */
 	if ((a->site == f->site[0]) == reverse)
@@ -28,11 +28,11 @@ static void pair_of(const struct flow *f, bool reverse, char out[2 * MDL_NAME])
 }
 
 /* What a gateway does with it: the tunnel to the pair's other side. */
-static void decision_add(json_t *j, const struct session *s)
+static void decision_add(json_t *j, const struct ctlr_session *s)
 {
-	const struct flow *f = s->flow;
+	const struct ctlr_flow *f = s->flow;
 	char pair[2 * MDL_NAME];
-	const struct tunnel *t = f ? f->tunnel : NULL;
+	const struct ctlr_tunnel *t = f ? f->tunnel : NULL;
 
 	if (!t) {
 		json_object_set_new(j, "reason",
@@ -49,7 +49,7 @@ static void decision_add(json_t *j, const struct session *s)
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
-static bool complete(struct req *r, const struct model_session_report *m)
+static bool complete(struct ctlr_req *r, const struct model_session_report *m)
 {
 	const struct model_session *s = m->sessions.at;
 	char field[64];
@@ -66,21 +66,22 @@ static bool complete(struct req *r, const struct model_session_report *m)
 		if (!missing)
 			continue;
 		snprintf(field, sizeof(field), "sessions[%u].%s", i, missing);
-		req_fail(r, 400, field, "%s: missing", field);
+		ctlr_req_fail(r, 400, field, "%s: missing", field);
 		return false;
 	}
 	return true;
 }
 
-static struct session *session_open(struct ctlr *c, struct gateway *g, const struct model_session *m)
+static struct ctlr_session *session_open(
+    struct ctlr *c, struct ctlr_gateway *g, const struct model_session *m)
 {
 	char key[MDL_NAME + MDL_ID];
-	struct session *s;
+	struct ctlr_session *s;
 
 	session_key(key, g->name, m->id);
-	s = map_find(&c->sessions, key);
+	s = ctlr_map_find(&c->sessions, key);
 	if (s)
-		session_free(c, s); /* another one of that id */
+		ctlr_session_free(c, s); /* another one of that id */
 	if (c->sessions.n >= c->conf->sessions) {
 		COUNT(c, sessions_refused);
 		return NULL;
@@ -89,7 +90,7 @@ static struct session *session_open(struct ctlr *c, struct gateway *g, const str
 	if (!s)
 		return NULL;
 	memcpy(s->key, key, sizeof(key));
-	if (map_add(&c->sessions, &s->node, s->key)) {
+	if (ctlr_map_add(&c->sessions, &s->node, s->key)) {
 		free(s);
 		return NULL;
 	}
@@ -107,28 +108,29 @@ static struct session *session_open(struct ctlr *c, struct gateway *g, const str
 	memcpy(s->destination, m->destination, sizeof(s->destination));
 	s->bytes = m->bytes;
 	s->opened = ctlr_now();
-	s->flow = flow_decide(c, s->vni, s->source, s->destination,
+	s->flow = ctlr_flow_decide(c, s->vni, s->source, s->destination,
 	    (const uint32_t[]){s->source_qpn, s->destination_qpn}, g->site,
-	    *m->tunnel ? tunnel_find(c, g->name, m->tunnel) : NULL, &s->reason);
+	    *m->tunnel ? ctlr_tunnel_find(c, g->name, m->tunnel) : NULL, &s->reason);
 	if (s->flow)
 		s->flow->refs++;
 	COUNT(c, sessions_opened);
 	return s;
 }
 
-static void session_take(struct ctlr *c, struct gateway *g, const struct model_session *m, json_t *decisions)
+static void session_take(
+    struct ctlr *c, struct ctlr_gateway *g, const struct model_session *m, json_t *decisions)
 {
 	char key[MDL_NAME + MDL_ID];
-	struct session *s;
+	struct ctlr_session *s;
 	json_t *j;
 
 	session_key(key, g->name, m->id);
 	if (m->event != MODEL_OPENED) {
-		s = map_find(&c->sessions, key);
+		s = ctlr_map_find(&c->sessions, key);
 		if (s && m->has_bytes)
 			s->bytes = m->bytes;
 		if (s && m->event == MODEL_CLOSED)
-			session_free(c, s);
+			ctlr_session_free(c, s);
 		return;
 	}
 	s = session_open(c, g, m);
@@ -141,22 +143,22 @@ static void session_take(struct ctlr *c, struct gateway *g, const struct model_s
 	COUNT(c, decisions);
 }
 
-enum outcome session_post(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_session_post(struct ctlr *c, struct ctlr_req *r)
 {
-	struct gateway *g = map_find(&c->gateways, r->arg[0]);
+	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, r->arg[0]);
 	struct model_session_report m;
 	json_t *decisions;
 
-	if (!req_is(r, r->arg[0]) || !req_read(r, &model_session_report_table, &m, NULL))
+	if (!ctlr_req_is_gateway(r, r->arg[0]) || !ctlr_req_read(r, &model_session_report_table, &m, NULL))
 		return REQ_DONE;
 	if (!g)
-		req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
-	else if (complete(r, &m) && gateway_lease_holds(r, g, m.has_lease ? m.lease : g->lease)) {
+		ctlr_req_fail(r, 404, "", "there is no gateway %s: register", r->arg[0]);
+	else if (complete(r, &m) && ctlr_gateway_lease_holds(r, g, m.has_lease ? m.lease : g->lease)) {
 		decisions = json_array();
 		for (unsigned i = 0; i < m.sessions.n; i++)
 			session_take(c, g, &((const struct model_session *)m.sessions.at)[i], decisions);
-		req_reply(r, 200, json_pack("{s:o}", "decisions", decisions));
-		metrics_decision(r->c, rwy_since(r->came, ctlr_now()));
+		ctlr_req_reply(r, 200, json_pack("{s:o}", "decisions", decisions));
+		ctlr_metrics_decision(r->c, rwy_since(r->came, ctlr_now()));
 	}
 	mdl_free(&model_session_report_table, &m);
 	return REQ_DONE;
@@ -164,7 +166,7 @@ enum outcome session_post(struct ctlr *c, struct req *r)
 
 /* --- what people see -------------------------------------------------------------------------- */
 
-json_t *session_json(const struct session *s)
+json_t *ctlr_session_json(const struct ctlr_session *s)
 {
 	json_t *j = json_pack("{s:s, s:s, s:I, s:s, s:s, s:I, s:I, s:i, s:I, s:I}", "id", s->key, "gateway",
 	    s->gateway->name, "vni", (json_int_t)s->vni, "source", s->source, "destination", s->destination,
@@ -176,44 +178,44 @@ json_t *session_json(const struct session *s)
 	return j;
 }
 
-enum outcome session_list(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_session_list(struct ctlr *c, struct ctlr_req *r)
 {
-	const char *after = req_param(r, "after"), *name = req_param(r, "gateway");
-	const struct gateway *g = name ? map_find(&c->gateways, name) : NULL;
+	const char *after = ctlr_req_param(r, "after"), *name = ctlr_req_param(r, "gateway");
+	const struct ctlr_gateway *g = name ? ctlr_map_find(&c->gateways, name) : NULL;
 	json_t *list = json_array();
-	struct session **page;
+	struct ctlr_session **page;
 	uint64_t limit;
 	size_t n = 0;
 
-	if (!req_number(r, "limit", 1, 1000, 100, &limit) || (name && !mdl_is_name(name))) {
+	if (!ctlr_req_number(r, "limit", 1, 1000, 100, &limit) || (name && !mdl_is_name(name))) {
 		json_decref(list);
-		return r->status ? REQ_DONE : req_fail(r, 400, "gateway", "gateway: expected a name");
+		return r->status ? REQ_DONE : ctlr_req_fail(r, 400, "gateway", "gateway: expected a name");
 	}
 	page = calloc(limit, sizeof(*page));
 	if (page && name) { /* its own few */
-		struct map own = {0};
+		struct ctlr_map own = {0};
 		struct item {
-			struct map_node node;
-			struct session *s;
+			struct ctlr_map_node node;
+			struct ctlr_session *s;
 		} *items = calloc(g ? g->sessions + 1 : 1, sizeof(*items));
 		unsigned k = 0;
 
-		for (struct session *s = g && items ? g->session : NULL; s; s = s->next, k++) {
+		for (struct ctlr_session *s = g && items ? g->session : NULL; s; s = s->next, k++) {
 			items[k].s = s;
-			if (map_add(&own, &items[k].node, s->key))
+			if (ctlr_map_add(&own, &items[k].node, s->key))
 				break;
 		}
-		n = map_page(&own, after, (void **)page, limit);
+		n = ctlr_map_page(&own, after, (void **)page, limit);
 		for (size_t i = 0; i < n; i++)
 			page[i] = ((struct item *)page[i])->s;
-		map_free(&own);
+		ctlr_map_free(&own);
 		free(items);
 	} else if (page) {
-		n = map_page(&c->sessions, after, (void **)page, limit);
+		n = ctlr_map_page(&c->sessions, after, (void **)page, limit);
 	}
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(list, session_json(page[i]));
-	req_reply(r, 200,
+		json_array_append_new(list, ctlr_session_json(page[i]));
+	ctlr_req_reply(r, 200,
 	    json_pack("{s:o, s:o}", "sessions", list, "next",
 	        n == limit ? json_string(page[n - 1]->key) : json_null()));
 	free(page);

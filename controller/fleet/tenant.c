@@ -52,7 +52,7 @@ static const struct known at_site[] = {
 };
 
 /* NULL: it is one of them, and of its type; else what is wrong. */
-static const char *among(const struct known *k, const char *key, const json_t *v)
+static const char *key_problem(const struct known *k, const char *key, const json_t *v)
 {
 	while (k->key && strcmp(k->key, key) != 0)
 		k++;
@@ -78,7 +78,8 @@ static void copy_keys(json_t *to, const json_t *from, const struct known *k)
 /* name_of: the tunnel to a site, NULL when there is none now. */
 typedef const char *tunnel_name(void *ctx, const char *site);
 
-static json_t *entry(const json_t *tenant, const char *name, const char *site, tunnel_name *tunnel, void *ctx)
+static json_t *entry_json(
+    const json_t *tenant, const char *name, const char *site, tunnel_name *tunnel, void *ctx)
 {
 	json_t *sites = json_object_get(tenant, "sites"), *here = json_object_get(sites, site), *there, *p;
 	json_t *out = json_pack("{s:s, s:O}", "name", name, "vni", json_object_get(tenant, "vni"));
@@ -102,18 +103,18 @@ static json_t *entry(const json_t *tenant, const char *name, const char *site, t
 
 struct here {
 	struct ctlr *c;
-	const struct gateway *g;
+	const struct ctlr_gateway *g;
 };
 
 /* The heaviest tunnel to that site, by name among equals: all replicas say the same. */
-static const char *heaviest(void *ctx, const char *site)
+static const char *heaviest_tunnel(void *ctx, const char *site)
 {
 	const struct here *h = ctx;
-	const struct tunnel *best = NULL;
+	const struct ctlr_tunnel *best = NULL;
 	const char *name = NULL;
 
-	for (const struct tunnel *t = h->g->tunnel; t; t = t->next[tunnel_side(t, h->g)]) {
-		const struct gateway *peer = t->end[!tunnel_side(t, h->g)];
+	for (const struct ctlr_tunnel *t = h->g->tunnel; t; t = t->next[ctlr_tunnel_side(t, h->g)]) {
+		const struct ctlr_gateway *peer = t->end[!ctlr_tunnel_side(t, h->g)];
 
 		if (!t->has || !peer->up || !peer->site || strcmp(peer->site->name, site) != 0)
 			continue;
@@ -126,14 +127,14 @@ static const char *heaviest(void *ctx, const char *site)
 	return name;
 }
 
-json_t *tenant_for(struct ctlr *c, const struct net_tenant *nt, const struct gateway *g)
+json_t *ctlr_tenant_for(struct ctlr *c, const struct ctlr_tenant *nt, const struct ctlr_gateway *g)
 {
 	struct here h = {c, g};
 	json_t *e, *own;
 
 	if (!g->site || !json_object_get(json_object_get(nt->json, "sites"), g->site->name))
 		return NULL;
-	e = entry(nt->json, nt->name, g->site->name, heaviest, &h);
+	e = entry_json(nt->json, nt->name, g->site->name, heaviest_tunnel, &h);
 	own = json_deep_copy(e); /* it leaves the lock */
 	json_decref(e);
 	return own;
@@ -142,7 +143,7 @@ json_t *tenant_for(struct ctlr *c, const struct net_tenant *nt, const struct gat
 /* --- the check -------------------------------------------------------------------------------- */
 
 /* false: the reply says why. */
-static bool site_shape(struct req *r, const char *name, json_t *site)
+static bool site_shape(struct ctlr_req *r, const char *name, json_t *site)
 {
 	const char *key, *wrong;
 	char field[96];
@@ -150,24 +151,24 @@ static bool site_shape(struct req *r, const char *name, json_t *site)
 
 	snprintf(field, sizeof(field), "sites.%.64s", name);
 	if (!mdl_is_name(name) || !json_is_object(site) || !json_object_get(site, "prefixes")) {
-		req_fail(r, 400, field, "%s: expected a site's name and an object with prefixes", field);
+		ctlr_req_fail(r, 400, field, "%s: expected a site's name and an object with prefixes", field);
 		return false;
 	}
 	json_object_foreach(site, key, v)
 	{
-		wrong = among(at_site, key, v);
+		wrong = key_problem(at_site, key, v);
 		if (!wrong && !strcmp(key, "vlan") && json_integer_value(v) < 0)
 			wrong = "expected a number from 0 to 4094";
 		if (!wrong)
 			continue;
 		snprintf(field, sizeof(field), "sites.%.31s.%.48s", name, key);
-		req_fail(r, 400, field, "%s: %s", field, wrong);
+		ctlr_req_fail(r, 400, field, "%s: %s", field, wrong);
 		return false;
 	}
 	return true;
 }
 
-static bool shape(struct req *r, const json_t *j)
+static bool tenant_shape(struct ctlr_req *r, const json_t *j)
 {
 	json_t *sites = json_object_get(j, "sites"), *v;
 	const json_t *vni = json_object_get(j, "vni");
@@ -175,19 +176,19 @@ static bool shape(struct req *r, const json_t *j)
 
 	json_object_foreach((json_t *)(uintptr_t)j, key, v)
 	{
-		wrong =
-		    strcmp(key, "vni") != 0 && strcmp(key, "sites") != 0 ? among(everywhere, key, v) : NULL;
+		wrong = strcmp(key, "vni") != 0 && strcmp(key, "sites") != 0 ? key_problem(everywhere, key, v)
+		                                                             : NULL;
 		if (wrong) {
-			req_fail(r, 400, key, "%.64s: %s", key, wrong);
+			ctlr_req_fail(r, 400, key, "%.64s: %s", key, wrong);
 			return false;
 		}
 	}
 	if (!json_is_integer(vni) || json_integer_value(vni) < 1 || json_integer_value(vni) > 0xffffff) {
-		req_fail(r, 400, "vni", "vni: expected a number from 1 to 16777215");
+		ctlr_req_fail(r, 400, "vni", "vni: expected a number from 1 to 16777215");
 		return false;
 	}
 	if (!json_is_object(sites) || !json_object_size(sites) || json_object_size(sites) > SITES_MAX) {
-		req_fail(r, 400, "sites", "sites: expected an object of 1 to %u sites", SITES_MAX);
+		ctlr_req_fail(r, 400, "sites", "sites: expected an object of 1 to %u sites", SITES_MAX);
 		return false;
 	}
 	json_object_foreach(sites, key, v)
@@ -237,9 +238,9 @@ static struct conf *surroundings(const json_t *sites, const char *here, struct c
 }
 
 /* The site's entry as the gateway reads it. */
-static bool site_ok(struct req *r, const json_t *j, const char *name, const char *site)
+static bool site_ok(struct ctlr_req *r, const json_t *j, const char *name, const char *site)
 {
-	json_t *e = entry(j, name, site, same_name, NULL);
+	json_t *e = entry_json(j, name, site, same_name, NULL);
 	char *text = json_dumps(e, JSON_COMPACT), field[64];
 	struct conf_error err = {.msg = "out of memory"};
 	struct conf *conf = text ? surroundings(json_object_get(j, "sites"), site, &err) : NULL;
@@ -253,25 +254,26 @@ static bool site_ok(struct req *r, const json_t *j, const char *name, const char
 	json_decref(e);
 	snprintf(field, sizeof(field), "sites.%s", site);
 	if (rc)
-		req_fail(r, conf ? 400 : 503, field, "%s: %s", field, err.msg);
+		ctlr_req_fail(r, conf ? 400 : 503, field, "%s: %s", field, err.msg);
 	return !rc;
 }
 
 /* Whether another tenant has what this one wants. */
-static bool clashes(struct ctlr *c, struct req *r, const json_t *j, const char *own)
+static bool tenant_clashes(struct ctlr *c, struct ctlr_req *r, const json_t *j, const char *own)
 {
 	const json_int_t vni = json_integer_value(json_object_get(j, "vni"));
-	const struct net_tenant *nt;
+	const struct ctlr_tenant *nt;
 	const char *name;
 	char field[96];
 	json_t *site;
 
-	MAP_EACH(&c->tenants, nt)
+	CTLR_MAP_EACH(&c->tenants, nt)
 	{
 		if (!strcmp(nt->name, own))
 			continue;
 		if (nt->vni == vni)
-			return req_fail(r, 409, "vni", "vni: tenant %s has %" PRId64, nt->name, (int64_t)vni),
+			return ctlr_req_fail(
+			           r, 409, "vni", "vni: tenant %s has %" PRId64, nt->name, (int64_t)vni),
 			       true;
 		json_object_foreach(json_object_get(j, "sites"), name, site)
 		{
@@ -281,8 +283,8 @@ static bool clashes(struct ctlr *c, struct req *r, const json_t *j, const char *
 			if (!vlan || vlan != json_integer_value(json_object_get(other, "vlan")))
 				continue;
 			snprintf(field, sizeof(field), "sites.%.31s.vlan", name);
-			return req_fail(r, 409, field, "%s: tenant %s has %" PRId64 " there", field, nt->name,
-			           (int64_t)vlan),
+			return ctlr_req_fail(r, 409, field, "%s: tenant %s has %" PRId64 " there", field,
+			           nt->name, (int64_t)vlan),
 			       true;
 		}
 	}
@@ -290,7 +292,7 @@ static bool clashes(struct ctlr *c, struct req *r, const json_t *j, const char *
 }
 
 /* One prefix is at one site. */
-static bool prefix_twice(struct req *r, const json_t *sites)
+static bool prefix_twice(struct ctlr_req *r, const json_t *sites)
 {
 	json_t *seen = json_object(), *site, *p;
 	char canon[MDL_ADDR], field[96];
@@ -306,7 +308,7 @@ static bool prefix_twice(struct req *r, const json_t *sites)
 
 			snprintf(field, sizeof(field), "sites.%.31s.prefixes[%zu].prefix", name, i);
 			if (!bad && (!text || !mdl_prefix(text, canon) || json_object_get(seen, canon))) {
-				req_fail(
+				ctlr_req_fail(
 				    r, 400, field, "%s: expected a prefix that is at no other place", field);
 				bad = true;
 			}
@@ -319,75 +321,75 @@ static bool prefix_twice(struct req *r, const json_t *sites)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static bool acceptable(struct ctlr *c, struct req *r, json_t *j)
+static bool tenant_acceptable(struct ctlr *c, struct ctlr_req *r, json_t *j)
 {
 	const char *name = json_string_value(json_object_get(j, "name")), *site;
 	json_t *v;
 
 	if (json_object_get(j, "name") && (!name || strcmp(name, r->arg[0]) != 0)) {
-		req_fail(r, 400, "name", "name: the path says %s", r->arg[0]);
+		ctlr_req_fail(r, 400, "name", "name: the path says %s", r->arg[0]);
 		return false;
 	}
 	json_object_del(j, "name");
-	if (!shape(r, j) || prefix_twice(r, json_object_get(j, "sites")))
+	if (!tenant_shape(r, j) || prefix_twice(r, json_object_get(j, "sites")))
 		return false;
 	json_object_foreach(json_object_get(j, "sites"), site, v)
 	{
-		if (!map_find(&c->sites, site)) {
-			req_fail(r, 409, "sites", "sites: there is no site %s", site);
+		if (!ctlr_map_find(&c->sites, site)) {
+			ctlr_req_fail(r, 409, "sites", "sites: there is no site %s", site);
 			return false;
 		}
 		if (!site_ok(r, j, r->arg[0], site))
 			return false;
 	}
-	return !clashes(c, r, j, r->arg[0]);
+	return !tenant_clashes(c, r, j, r->arg[0]);
 }
 
-enum outcome tenant_put(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_tenant_put(struct ctlr *c, struct ctlr_req *r)
 {
-	const struct net_tenant *nt = map_find(&c->tenants, r->arg[0]);
+	const struct ctlr_tenant *nt = ctlr_map_find(&c->tenants, r->arg[0]);
 	char key[STORE_KEY_MAX];
 	struct mdl_error err;
-	struct change *ch;
+	struct ctlr_change *ch;
 	json_t *j = mdl_parse(r->body ? r->body : "", r->len, &err);
 
 	if (!j)
-		return req_wrong(r, &err);
-	if (!acceptable(c, r, j)) {
+		return ctlr_req_bad_body(r, &err);
+	if (!tenant_acceptable(c, r, j)) {
 		json_decref(j);
 		return REQ_DONE;
 	}
 	if (nt && json_equal(nt->json, j)) {
 		json_decref(j);
-		return req_done(r, 200, c->rev);
+		return ctlr_req_reply_revision(r, 200, c->rev);
 	}
-	ch = change_new(NULL, NULL);
-	change_cmp(ch, "guard/config", c->guard_rev);
-	change_put(ch, "guard/config", json_object());
+	ch = ctlr_change_new(NULL, NULL);
+	ctlr_change_cmp(ch, "guard/config", c->guard_rev);
+	ctlr_change_put(ch, "guard/config", json_object());
 	if (nt)
-		change_put(ch, "touch/", json_object()); /* sites may have gone from it */
+		ctlr_change_put(ch, "touch/", json_object()); /* sites may have gone from it */
 	snprintf(key, sizeof(key), "tenant/%.31s", r->arg[0]);
-	change_put(ch, key, j);
-	return req_commit(r, ch, nt ? 200 : 201);
+	ctlr_change_put(ch, key, j);
+	return ctlr_req_commit(r, ch, nt ? 200 : 201);
 }
 
-enum outcome tenant_delete(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_tenant_delete(struct ctlr *c, struct ctlr_req *r)
 {
 	char key[STORE_KEY_MAX];
-	struct change *ch;
+	struct ctlr_change *ch;
 
-	if (!map_find(&c->tenants, r->arg[0]))
-		return req_fail(r, 404, "", "there is no tenant %s", r->arg[0]);
-	ch = change_new(NULL, NULL);
-	change_cmp(ch, "guard/config", c->guard_rev);
-	change_put(ch, "guard/config", json_object());
-	change_put(ch, "touch/", json_object());
+	if (!ctlr_map_find(&c->tenants, r->arg[0]))
+		return ctlr_req_fail(r, 404, "", "there is no tenant %s", r->arg[0]);
+	ch = ctlr_change_new(NULL, NULL);
+	ctlr_change_cmp(ch, "guard/config", c->guard_rev);
+	ctlr_change_put(ch, "guard/config", json_object());
+	ctlr_change_put(ch, "touch/", json_object());
 	snprintf(key, sizeof(key), "tenant/%.31s", r->arg[0]);
-	change_del(ch, key);
-	return req_commit(r, ch, 200);
+	ctlr_change_del(ch, key);
+	return ctlr_req_commit(r, ch, 200);
 }
 
-static json_t *tenant_json(const struct net_tenant *nt)
+static json_t *tenant_json(const struct ctlr_tenant *nt)
 {
 	json_t *j = json_deep_copy(nt->json);
 
@@ -395,29 +397,29 @@ static json_t *tenant_json(const struct net_tenant *nt)
 	return j;
 }
 
-enum outcome tenant_get(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_tenant_get(struct ctlr *c, struct ctlr_req *r)
 {
-	const struct net_tenant *nt = map_find(&c->tenants, r->arg[0]);
+	const struct ctlr_tenant *nt = ctlr_map_find(&c->tenants, r->arg[0]);
 
-	return nt ? req_reply(r, 200, tenant_json(nt))
-	          : req_fail(r, 404, "", "there is no tenant %s", r->arg[0]);
+	return nt ? ctlr_req_reply(r, 200, tenant_json(nt))
+	          : ctlr_req_fail(r, 404, "", "there is no tenant %s", r->arg[0]);
 }
 
-enum outcome tenant_list(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_tenant_list(struct ctlr *c, struct ctlr_req *r)
 {
-	struct net_tenant **page = calloc(c->tenants.n + 1, sizeof(*page));
-	const size_t n = page ? map_page(&c->tenants, NULL, (void **)page, c->tenants.n) : 0;
+	struct ctlr_tenant **page = calloc(c->tenants.n + 1, sizeof(*page));
+	const size_t n = page ? ctlr_map_page(&c->tenants, NULL, (void **)page, c->tenants.n) : 0;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(list, tenant_json(page[i]));
 	free(page);
-	return req_reply(r, 200, json_pack("{s:o}", "tenants", list));
+	return ctlr_req_reply(r, 200, json_pack("{s:o}", "tenants", list));
 }
 
 /* --- from the store --------------------------------------------------------------------------- */
 
-static void places(struct ctlr *c, const struct net_tenant *nt, uint64_t rev, bool add)
+static void set_prefixes(struct ctlr *c, const struct ctlr_tenant *nt, uint64_t rev, bool add)
 {
 	json_t *site, *p;
 	const char *name;
@@ -426,7 +428,7 @@ static void places(struct ctlr *c, const struct net_tenant *nt, uint64_t rev, bo
 
 	json_object_foreach(json_object_get(nt->json, "sites"), name, site)
 	{
-		struct site *s = site_need(c, name);
+		struct ctlr_site *s = ctlr_site_need(c, name);
 
 		json_array_foreach(json_object_get(site, "prefixes"), i, p)
 		{
@@ -435,40 +437,40 @@ static void places(struct ctlr *c, const struct net_tenant *nt, uint64_t rev, bo
 			if (!s || !text || !mdl_prefix(text, canon))
 				continue;
 			if (!add)
-				lpm_del(&c->lpm, nt->vni, canon);
-			else if (lpm_add(&c->lpm, nt->vni, canon, s))
-				event(EVENT_ERROR, "tenant", nt->name, "%s is at two places", canon);
+				ctlr_lpm_del(&c->lpm, nt->vni, canon);
+			else if (ctlr_lpm_add(&c->lpm, nt->vni, canon, s))
+				ctlr_event(c, EVENT_ERROR, "tenant", nt->name, "%s is at two places", canon);
 		}
 		if (s && rev > s->changed_rev)
 			s->changed_rev = rev;
 		if (s)
-			site_dirty(c, s);
+			ctlr_work_add_site(c, s);
 	}
 }
 
-static void tenant_free(struct ctlr *c, struct net_tenant *nt)
+static void tenant_free(struct ctlr *c, struct ctlr_tenant *nt)
 {
-	map_del(&c->tenants, &nt->node);
+	ctlr_map_del(&c->tenants, &nt->node);
 	json_decref(nt->json);
 	free(nt);
 }
 
-void tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+void ctlr_tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
-	struct net_tenant *nt = map_find(&c->tenants, name);
+	struct ctlr_tenant *nt = ctlr_map_find(&c->tenants, name);
 	json_t *j = kv->value ? json_loadb(kv->value, kv->len, 0, NULL) : NULL;
 
 	if (kv->value && !json_is_object(j)) {
-		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		ctlr_event(c, EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
 		json_decref(j);
 		return;
 	}
 	if (nt)
-		places(c, nt, kv->mod_rev, false);
+		set_prefixes(c, nt, kv->mod_rev, false);
 	if (!kv->value) {
 		if (nt)
 			tenant_free(c, nt);
-		event(EVENT_INFO, "tenant", name, "removed");
+		ctlr_event(c, EVENT_INFO, "tenant", name, "removed");
 		return;
 	}
 	if (!nt) {
@@ -476,7 +478,7 @@ void tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 		if (!nt)
 			return;
 		snprintf(nt->name, sizeof(nt->name), "%.31s", name);
-		if (map_add(&c->tenants, &nt->node, nt->name)) {
+		if (ctlr_map_add(&c->tenants, &nt->node, nt->name)) {
 			free(nt);
 			return;
 		}
@@ -485,15 +487,15 @@ void tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	nt->json = j;
 	nt->vni = (uint32_t)json_integer_value(json_object_get(j, "vni"));
 	nt->mod_rev = kv->mod_rev;
-	places(c, nt, kv->mod_rev, true);
-	job_tenant(c, nt);
-	event(EVENT_INFO, "tenant", name, "set, VNI %u", nt->vni);
+	set_prefixes(c, nt, kv->mod_rev, true);
+	ctlr_job_set_tenant(c, nt);
+	ctlr_event(c, EVENT_INFO, "tenant", name, "set, VNI %u", nt->vni);
 }
 
-void tenants_free(struct ctlr *c)
+void ctlr_tenants_free(struct ctlr *c)
 {
-	struct map_node *n;
+	struct ctlr_map_node *n;
 
-	while ((n = map_next(&c->tenants, NULL)))
-		tenant_free(c, (struct net_tenant *)n);
+	while ((n = ctlr_map_next(&c->tenants, NULL)))
+		tenant_free(c, (struct ctlr_tenant *)n);
 }

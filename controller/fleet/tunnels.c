@@ -13,7 +13,7 @@
 #include "controller/state/ctlr.h"
 #include "controller/state/event.h"
 #include "controller/state/path.h"
-#include "controller/state/reserve.h"
+#include "controller/state/reserved.h"
 #include "controller/state/work.h"
 
 #define PER_CHANGE   60  /* tunnels */
@@ -23,7 +23,7 @@
 
 /* --- sites ------------------------------------------------------------------------------------ */
 
-static bool wants(const struct site *a, const struct site *b)
+static bool site_wants(const struct ctlr_site *a, const struct ctlr_site *b)
 {
 	const char(*p)[MDL_NAME] = a->m.peers.at;
 
@@ -35,9 +35,9 @@ static bool wants(const struct site *a, const struct site *b)
 	return false;
 }
 
-bool sites_want(const struct site *a, const struct site *b)
+bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b)
 {
-	return a != b && wants(a, b) && wants(b, a);
+	return a != b && site_wants(a, b) && site_wants(b, a);
 }
 
 /* --- the question ----------------------------------------------------------------------------- */
@@ -64,13 +64,13 @@ static uint64_t rate_of(
 	return rate ? rate : 1;
 }
 
-static uint32_t weight_of(const struct tunnel *t)
+static uint32_t weight_of(const struct ctlr_tunnel *t)
 {
-	struct gateway *g[GATEWAYS_MAX];
+	struct ctlr_gateway *g[GATEWAYS_MAX];
 	uint32_t w[GATEWAYS_MAX], end[2] = {0, 0};
 
 	for (unsigned i = 0; i < 2; i++) {
-		const unsigned n = site_weights(t->end[i]->site, g, w, GATEWAYS_MAX);
+		const unsigned n = ctlr_path_weights(t->end[i]->site, g, w, GATEWAYS_MAX);
 
 		for (unsigned k = 0; k < n; k++)
 			if (g[k] == t->end[i])
@@ -81,24 +81,24 @@ static uint32_t weight_of(const struct tunnel *t)
 	return end[0] && end[0] < 65536 ? 1 : end[0] >> 16;
 }
 
-static bool notable(uint64_t was, uint64_t is)
+static bool is_notable(uint64_t was, uint64_t is)
 {
 	const uint64_t diff = was > is ? was - is : is - was;
 
 	return diff > was / (1000000 / NOTABLE_PPM) || (!was != !is);
 }
 
-static bool responsible(const struct ctlr *c, const struct tunnel *t)
+static bool is_responsible(const struct ctlr *c, const struct ctlr_tunnel *t)
 {
 	for (unsigned i = 0; i < 2; i++)
-		if (t->end[i]->up && replica_alive(c, t->end[i]->owner))
+		if (t->end[i]->up && ctlr_replica_alive(c, t->end[i]->owner))
 			return !strcmp(t->end[i]->owner, c->conf->name);
 	return false;
 }
 
 struct batch {
 	struct ctlr *c;
-	struct change *ch;
+	struct ctlr_change *ch;
 	unsigned n;
 	char name[PER_CHANGE][2 * MDL_NAME];
 };
@@ -109,7 +109,7 @@ static void batch_done(void *ctx, int rc, uint64_t rev)
 	struct batch *b = ctx;
 
 	for (unsigned i = 0; i < b->n; i++) {
-		struct tunnel *t = map_find(&b->c->tunnels, b->name[i]);
+		struct ctlr_tunnel *t = ctlr_map_find(&b->c->tunnels, b->name[i]);
 
 		if (!t)
 			continue;
@@ -130,7 +130,7 @@ static bool batch_room(struct ctlr *c, struct batch **b)
 	*b = calloc(1, sizeof(**b));
 	if (*b) {
 		(*b)->c = c;
-		(*b)->ch = change_new(batch_done, *b);
+		(*b)->ch = ctlr_change_new(batch_done, *b);
 	}
 	if (*b && !(*b)->ch) {
 		free(*b);
@@ -144,14 +144,14 @@ static void batch_send(struct ctlr *c, struct batch **b)
 	if (!*b)
 		return;
 	if (!(*b)->n) {
-		change_cancel((*b)->ch);
+		ctlr_change_cancel((*b)->ch);
 		free(*b);
-	} else if (!change_submit(c, (*b)->ch))
+	} else if (!ctlr_change_submit(c, (*b)->ch))
 		batch_done(*b, RWY_ENOMEM, 0);
 	*b = NULL;
 }
 
-static void tunnel_write(struct batch *b, struct tunnel *t, enum plan_carrier k, uint64_t rate,
+static void tunnel_write(struct batch *b, struct ctlr_tunnel *t, enum plan_carrier k, uint64_t rate,
     uint64_t reserved, uint32_t weight, const char *rule)
 {
 	char key[STORE_KEY_MAX];
@@ -161,40 +161,40 @@ static void tunnel_write(struct batch *b, struct tunnel *t, enum plan_carrier k,
 	if (reserved)
 		json_object_set_new(j, "reserved_bps", json_integer((json_int_t)reserved));
 	snprintf(key, sizeof(key), "tunnel/%s", t->name);
-	change_put(b->ch, key, j);
+	ctlr_change_put(b->ch, key, j);
 	snprintf(b->name[b->n++], sizeof(b->name[0]), "%s", t->name);
 	t->changing = true;
 	COUNT(b->c, tunnel_changes);
 }
 
-static void tunnel_remove(struct ctlr *c, struct batch *b, struct tunnel *t)
+static void tunnel_remove(struct ctlr *c, struct batch *b, struct ctlr_tunnel *t)
 {
 	char key[STORE_KEY_MAX];
 
 	if (!t->mod_rev) {
-		tunnel_free(c, t);
+		ctlr_tunnel_free(c, t);
 		return;
 	}
 	snprintf(key, sizeof(key), "tunnel/%s", t->name);
-	change_del(b->ch, key);
-	change_put(b->ch, "touch/", json_object());
+	ctlr_change_del(b->ch, key);
+	ctlr_change_put(b->ch, "touch/", json_object());
 	snprintf(b->name[b->n++], sizeof(b->name[0]), "%s", t->name);
 	t->changing = true;
 }
 
-static void decide(struct ctlr *c, struct tunnel *t, struct batch **b, rwy_time now)
+static void decide_tunnel(struct ctlr *c, struct ctlr_tunnel *t, struct batch **b, rwy_time now)
 {
 	const struct plan_policy *policy = &c->conf->policy;
 	struct plan_decision d;
 	struct plan_question q;
-	struct reserve reserve;
+	struct ctlr_reserved_sum reserve;
 	uint64_t rate;
 	uint32_t weight;
 
 	t->again = 0;
-	if (t->changing || !responsible(c, t) || !batch_room(c, b))
+	if (t->changing || !is_responsible(c, t) || !batch_room(c, b))
 		return;
-	if (!sites_want(t->end[0]->site, t->end[1]->site)) {
+	if (!ctlr_sites_want(t->end[0]->site, t->end[1]->site)) {
 		batch_send(c, b); /* it touches: by itself */
 		if (batch_room(c, b))
 			tunnel_remove(c, *b, t);
@@ -203,20 +203,20 @@ static void decide(struct ctlr *c, struct tunnel *t, struct batch **b, rwy_time 
 	}
 	if (!t->end[0]->up || !t->end[1]->up)
 		return;
-	tunnel_question(c, t, &q, now);
+	ctlr_path_question(c, t, &q, now);
 	plan_decide(&d, &q, policy, &t->hyst, now);
 	if (d.carrier == PLAN_ANY) {
 		if (t->has || strcmp(t->rule, plan_rule_name(d.rule)) != 0)
-			event(EVENT_WARNING, "tunnel", t->name, "%s", plan_rule_text(d.rule));
+			ctlr_event(c, EVENT_WARNING, "tunnel", t->name, "%s", plan_rule_text(d.rule));
 		snprintf(t->rule, sizeof(t->rule), "%s", plan_rule_name(d.rule));
 		return;
 	}
 	t->again = d.again_at == RWY_NEVER ? 0 : d.again_at;
-	reserve_of(c, t->name, &reserve);
+	ctlr_reserved_get(c, t->name, &reserve);
 	rate = rate_of(&q, policy, d.carrier, reserve.bps);
 	weight = weight_of(t);
-	if (t->has && t->carrier == d.carrier && !notable(t->rate_bps, rate) && !notable(t->weight, weight) &&
-	    t->reserved_bps == reserve.bps)
+	if (t->has && t->carrier == d.carrier && !is_notable(t->rate_bps, rate) &&
+	    !is_notable(t->weight, weight) && t->reserved_bps == reserve.bps)
 		return;
 	tunnel_write(*b, t, d.carrier, rate, reserve.bps, weight, plan_rule_name(d.rule));
 	if ((*b)->n == PER_CHANGE)
@@ -225,72 +225,72 @@ static void decide(struct ctlr *c, struct tunnel *t, struct batch **b, rwy_time 
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-static void gateway_meets(struct ctlr *c, struct gateway *g, struct site *other, unsigned *left)
+static void gateway_meets(struct ctlr *c, struct ctlr_gateway *g, struct ctlr_site *other, unsigned *left)
 {
-	if (!sites_want(g->site, other))
+	if (!ctlr_sites_want(g->site, other))
 		return;
-	for (struct gateway *peer = other->gateway; peer; peer = peer->site_next) {
-		struct tunnel *t = tunnel_need(c, g, peer);
+	for (struct ctlr_gateway *peer = other->gateway; peer; peer = peer->site_next) {
+		struct ctlr_tunnel *t = ctlr_tunnel_need(c, g, peer);
 
 		if (t && !t->has && !t->changing)
-			tunnel_plan(c, t);
+			ctlr_work_add_tunnel(c, t);
 		*left -= *left > 0;
 	}
 }
 
-static void gateway_plan(struct ctlr *c, struct gateway *g, unsigned *left)
+static void gateway_plan(struct ctlr *c, struct ctlr_gateway *g, unsigned *left)
 {
 	const char(*p)[MDL_NAME] = g->site->m.peers.at;
-	struct site *s;
+	struct ctlr_site *s;
 
-	for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
-		tunnel_plan(c, t);
+	for (struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)])
+		ctlr_work_add_tunnel(c, t);
 	if (!g->site->m.has_peers)
-		MAP_EACH(&c->sites, s)
+		CTLR_MAP_EACH(&c->sites, s)
 	gateway_meets(c, g, s, left);
 	for (unsigned i = 0; i < g->site->m.peers.n; i++) {
-		s = map_find(&c->sites, p[i]);
+		s = ctlr_map_find(&c->sites, p[i]);
 		if (s)
 			gateway_meets(c, g, s, left);
 	}
 }
 
-static bool least(const struct tunnel *t)
+static bool has_least_site(const struct ctlr_tunnel *t)
 {
-	return site_least(t->end[0]->site) || site_least(t->end[1]->site);
+	return ctlr_site_least(t->end[0]->site) || ctlr_site_least(t->end[1]->site);
 }
 
 /* Once a second each: weights follow loads, observations grow old, decisions wanted to be asked again. */
-static void sweep(struct ctlr *c, rwy_time now)
+static void sweep_tunnels(struct ctlr *c, rwy_time now)
 {
 	const size_t step = c->tunnels.slots * CTLR_TICK_MS / 1000 + 1;
 
 	for (size_t i = 0; i < step && c->tunnels.slots; i++) {
-		struct map_node *n = c->tunnels.slot[c->swept++ & (c->tunnels.slots - 1)];
+		struct ctlr_map_node *n = c->tunnels.slot[c->swept++ & (c->tunnels.slots - 1)];
 
 		for (; n; n = n->next) {
-			struct tunnel *t = (struct tunnel *)n;
-			if (!t->has || (t->again && t->again <= now) || (c->least && least(t)))
-				tunnel_plan(c, t);
+			struct ctlr_tunnel *t = (struct ctlr_tunnel *)n;
+			if (!t->has || (t->again && t->again <= now) || (c->least && has_least_site(t)))
+				ctlr_work_add_tunnel(c, t);
 		}
 	}
 }
 
-void tunnels_tick(struct ctlr *c, rwy_time now)
+void ctlr_tunnels_tick(struct ctlr *c, rwy_time now)
 {
 	struct batch *b = NULL;
 	unsigned left = PER_TICK;
-	struct gateway *g;
+	struct ctlr_gateway *g;
 
-	while (left && (g = gateway_next_soon(c, SOON_TUNNELS)))
+	while (left && (g = ctlr_work_next(c, CTLR_WORK_TUNNELS)))
 		if (g->site)
 			gateway_plan(c, g, &left);
-	sweep(c, now);
+	sweep_tunnels(c, now);
 	for (left = PER_TICK; c->plan && left; left--) {
-		struct tunnel *t = c->plan;
+		struct ctlr_tunnel *t = c->plan;
 
-		tunnel_unplan(c, t);
-		decide(c, t, &b, now);
+		ctlr_work_remove_tunnel(c, t);
+		decide_tunnel(c, t, &b, now);
 	}
 	batch_send(c, &b);
 }

@@ -8,28 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/job/ask.h"
+#include "controller/job/query.h"
 #include "controller/job/jobs.h"
 #include "controller/server/req.h"
 #include "controller/state/change.h"
 #include "controller/state/ctlr.h"
 #include "controller/state/event.h"
-#include "controller/state/reserve.h"
+#include "controller/state/reserved.h"
 
 /* --- the job as posted ------------------------------------------------------------------------ */
 
-static bool sensible(struct req *r, const struct model_job *m)
+static bool job_sensible(struct ctlr_req *r, const struct model_job *m)
 {
 	if (!m->pairs.n == !m->ranks.n)
-		return req_fail(r, 400, "pairs", "pairs: expected either pairs or ranks"), false;
+		return ctlr_req_fail(r, 400, "pairs", "pairs: expected either pairs or ranks"), false;
 	if (m->ranks.n && !m->has_demand)
-		return req_fail(r, 400, "demand", "demand: missing: ranks need one"), false;
+		return ctlr_req_fail(r, 400, "demand", "demand: missing: ranks need one"), false;
 	if (m->pairs.n && (m->has_demand || m->ring))
-		return req_fail(r, 400, "demand", "demand, ring: are for ranks"), false;
+		return ctlr_req_fail(r, 400, "demand", "demand, ring: are for ranks"), false;
 	if (*m->name && *r->arg[0] && strcmp(m->name, r->arg[0]) != 0)
-		return req_fail(r, 400, "name", "name: the path says %s", r->arg[0]), false;
+		return ctlr_req_fail(r, 400, "name", "name: the path says %s", r->arg[0]), false;
 	if (!*m->name && !*r->arg[0])
-		return req_fail(r, 400, "name", "name: missing"), false;
+		return ctlr_req_fail(r, 400, "name", "name: missing"), false;
 	for (unsigned i = 0; i < m->pairs.n; i++) {
 		const struct model_pair *p = &((const struct model_pair *)m->pairs.at)[i];
 		char field[64];
@@ -37,12 +37,13 @@ static bool sensible(struct req *r, const struct model_job *m)
 		snprintf(field, sizeof(field), "pairs[%u].%s", i,
 		    p->source_qpn ? "destination_qpn" : "source_qpn");
 		if (!p->source_qpn != !p->destination_qpn)
-			return req_fail(r, 400, field, "%s: missing: both QPNs or none", field), false;
+			return ctlr_req_fail(r, 400, field, "%s: missing: both QPNs or none", field), false;
 		if (p->source_qpn && m->granularity != MODEL_QP)
-			return req_fail(r, 400, "granularity", "granularity: expected qp with QPNs"), false;
+			return ctlr_req_fail(r, 400, "granularity", "granularity: expected qp with QPNs"),
+			       false;
 	}
-	if (*m->tenant && !map_find(&r->c->tenants, m->tenant))
-		return req_fail(r, 409, "tenant", "tenant: there is no %s", m->tenant), false;
+	if (*m->tenant && !ctlr_map_find(&r->c->tenants, m->tenant))
+		return ctlr_req_fail(r, 409, "tenant", "tenant: there is no %s", m->tenant), false;
 	return true;
 }
 
@@ -62,155 +63,157 @@ static json_t *job_json(const char *name, const json_t *record)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static void planned(void *ctx, int rc, uint64_t rev)
+static void reply_planned(void *ctx, int rc, uint64_t rev)
 {
-	struct req *r = ctx;
-	const struct job *j = map_find(&r->c->jobs, r->arg[1]);
+	struct ctlr_req *r = ctx;
+	const struct ctlr_job *j = ctlr_map_find(&r->c->jobs, r->arg[1]);
 	const unsigned status = *r->arg[2] ? 200 : 201;
 
 	if (j)
-		req_reply(r, status, job_json(j->name, j->json));
+		ctlr_req_reply(r, status, job_json(j->name, j->json));
 	else
-		req_fail(r, 409, "", "the job was withdrawn meanwhile");
+		ctlr_req_fail(r, 409, "", "the job was withdrawn meanwhile");
 }
 
 /* Networks' tunnels that the record has not are given back. */
-static enum outcome keep(struct ctlr *c, struct req *r, const struct job *old, json_t *record)
+static enum ctlr_outcome store_job(
+    struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record)
 {
-	json_t *all = grant_tunnels(c, r->arg[1], old ? old->json : NULL);
-	struct change *ch = change_new(NULL, NULL);
+	json_t *all = ctlr_reservation_tunnels(c, r->arg[1], old ? old->json : NULL);
+	struct ctlr_change *ch = ctlr_change_new(NULL, NULL);
 	char key[STORE_KEY_MAX];
 
-	change_cmp(ch, "guard/config", c->guard_rev);
-	change_put(ch, "guard/config", json_object());
+	ctlr_change_cmp(ch, "guard/config", c->guard_rev);
+	ctlr_change_put(ch, "guard/config", json_object());
 	if (old)
-		change_put(ch, "touch/", json_object());
+		ctlr_change_put(ch, "touch/", json_object());
 	if (json_array_size(all))
-		grant_put(c, ch, r->arg[1], grant_without(all, record));
+		ctlr_reservation_put(c, ch, r->arg[1], ctlr_reservation_without(all, record));
 	json_decref(all);
 	snprintf(key, sizeof(key), "job/%.31s", r->arg[1]);
-	change_put(ch, key, record);
-	return req_commit_then(r, ch, planned);
+	ctlr_change_put(ch, key, record);
+	return ctlr_req_commit_then(r, ch, reply_planned);
 }
 
-static enum outcome put(struct ctlr *c, struct req *r, bool post)
+static enum ctlr_outcome put_job(struct ctlr *c, struct ctlr_req *r, bool post)
 {
 	struct model_job m;
-	struct job *old;
+	struct ctlr_job *old;
 	json_t *json = NULL, *record = NULL, *posted;
 	bool wait;
 
-	if (!req_read(r, &model_job_table, &m, &json))
+	if (!ctlr_req_read(r, &model_job_table, &m, &json))
 		return REQ_DONE;
 	r->status = 0;
-	if (!sensible(r, &m)) {
+	if (!job_sensible(r, &m)) {
 		mdl_free(&model_job_table, &m);
 		json_decref(json);
 		return REQ_DONE;
 	}
 	snprintf(r->arg[1], sizeof(r->arg[1]), "%s", *m.name ? m.name : r->arg[0]);
 	json_object_del(json, "name");
-	old = map_find(&c->jobs, r->arg[1]);
+	old = ctlr_map_find(&c->jobs, r->arg[1]);
 	posted = json_object_get(old ? old->json : NULL, "job");
 	*r->arg[2] = 0;
 	if (old)
 		snprintf(r->arg[2], sizeof(r->arg[2]), "again");
 	if (old && json_equal(posted, json))
-		req_reply(r, 200, job_json(old->name, old->json));
+		ctlr_req_reply(r, 200, job_json(old->name, old->json));
 	else if (old && post)
-		req_fail(r, 409, "name", "name: another job is %s", old->name);
-	wait = grant_taken(c, r->arg[1], r->ask);
+		ctlr_req_fail(r, 409, "name", "name: another job is %s", old->name);
+	wait = ctlr_reservation_locked(c, r->arg[1], r->query);
 	if (!r->status && !wait)
-		record = job_plan(c, r, r->arg[1], &m, json, old);
+		record = ctlr_job_plan(c, r, r->arg[1], &m, json, old);
 	mdl_free(&model_job_table, &m);
 	json_decref(json);
 	if (r->status)
 		return REQ_DONE;
 	if (wait)
-		return ask_wait(c, r, r->arg[1]);
-	if (!record || ask_missing(r)) {
+		return ctlr_query_wait(c, r, r->arg[1]);
+	if (!record || ctlr_query_missing(r)) {
 		json_decref(record);
-		return ask_paths(c, r, r->arg[1]);
+		return ctlr_query_paths(c, r, r->arg[1]);
 	}
-	if (json_object_get(record, "network") && !ask_made(r))
-		return ask_make(c, r, r->arg[1], record);
-	return keep(c, r, old, record);
+	if (json_object_get(record, "network") && !ctlr_query_made(r))
+		return ctlr_query_make(c, r, r->arg[1], record);
+	return store_job(c, r, old, record);
 }
 
-enum outcome job_post(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_job_post(struct ctlr *c, struct ctlr_req *r)
 {
-	return put(c, r, true);
+	return put_job(c, r, true);
 }
 
-enum outcome job_put(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_job_put(struct ctlr *c, struct ctlr_req *r)
 {
-	return put(c, r, false);
+	return put_job(c, r, false);
 }
 
 /* What networks made for it is given back when the store has that. */
-static struct change *withdrawal(struct ctlr *c, const struct job *j)
+static struct ctlr_change *withdrawal_change(struct ctlr *c, const struct ctlr_job *j)
 {
-	json_t *all = grant_tunnels(c, j->name, j->json);
-	struct change *ch = change_new(NULL, NULL);
+	json_t *all = ctlr_reservation_tunnels(c, j->name, j->json);
+	struct ctlr_change *ch = ctlr_change_new(NULL, NULL);
 	char key[STORE_KEY_MAX];
 
 	snprintf(key, sizeof(key), "job/%s", j->name);
-	change_cmp(ch, "guard/config", c->guard_rev);
-	change_put(ch, "guard/config", json_object());
-	change_put(ch, "touch/", json_object());
-	change_del(ch, key);
+	ctlr_change_cmp(ch, "guard/config", c->guard_rev);
+	ctlr_change_put(ch, "guard/config", json_object());
+	ctlr_change_put(ch, "touch/", json_object());
+	ctlr_change_del(ch, key);
 	if (json_array_size(all))
-		grant_put(c, ch, j->name, json_incref(all));
+		ctlr_reservation_put(c, ch, j->name, json_incref(all));
 	json_decref(all);
 	return ch;
 }
 
-enum outcome job_delete(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_job_delete(struct ctlr *c, struct ctlr_req *r)
 {
-	const struct job *j = map_find(&c->jobs, r->arg[0]);
+	const struct ctlr_job *j = ctlr_map_find(&c->jobs, r->arg[0]);
 
 	if (!j)
-		return req_fail(r, 404, "", "there is no job %s", r->arg[0]);
-	if (grant_taken(c, j->name, r->ask))
-		return ask_wait(c, r, j->name);
-	return req_commit(r, withdrawal(c, j), 200);
+		return ctlr_req_fail(r, 404, "", "there is no job %s", r->arg[0]);
+	if (ctlr_reservation_locked(c, j->name, r->query))
+		return ctlr_query_wait(c, r, j->name);
+	return ctlr_req_commit(r, withdrawal_change(c, j), 200);
 }
 
-enum outcome job_get(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_job_get(struct ctlr *c, struct ctlr_req *r)
 {
-	const struct job *j = map_find(&c->jobs, r->arg[0]);
+	const struct ctlr_job *j = ctlr_map_find(&c->jobs, r->arg[0]);
 
-	return j ? req_reply(r, 200, job_json(j->name, j->json))
-	         : req_fail(r, 404, "", "there is no job %s", r->arg[0]);
+	return j ? ctlr_req_reply(r, 200, job_json(j->name, j->json))
+	         : ctlr_req_fail(r, 404, "", "there is no job %s", r->arg[0]);
 }
 
-enum outcome job_list(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_job_list(struct ctlr *c, struct ctlr_req *r)
 {
-	struct job **all = jobs_by_name(c);
+	struct ctlr_job **all = ctlr_jobs_by_name(c);
 	json_t *list = json_array();
 
-	for (struct job **p = all; p && *p; p++)
+	for (struct ctlr_job **p = all; p && *p; p++)
 		json_array_append_new(list, job_json((*p)->name, (*p)->json));
 	free(all);
-	return req_reply(r, 200, json_pack("{s:o}", "jobs", list));
+	return ctlr_req_reply(r, 200, json_pack("{s:o}", "jobs", list));
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-void job_tick(struct ctlr *c)
+void ctlr_job_tick(struct ctlr *c)
 {
 	const uint64_t now = ctlr_wall_ms();
-	struct job *j;
+	struct ctlr_job *j;
 
-	MAP_EACH(&c->jobs, j)
+	CTLR_MAP_EACH(&c->jobs, j)
 	{
 		if (!j->until_ms || now < j->until_ms)
 			continue;
 		j->until_ms = now + 1000; /* again, if the store does not take it */
-		if (!grant_taken(c, j->name, NULL) && change_submit(c, withdrawal(c, j)))
-			event(EVENT_INFO, "job", j->name, "its time is over");
+		if (!ctlr_reservation_locked(c, j->name, NULL) &&
+		    ctlr_change_submit(c, withdrawal_change(c, j)))
+			ctlr_event(c, EVENT_INFO, "job", j->name, "its time is over");
 	}
-	job_move_tick(c);
+	ctlr_job_move_tick(c);
 }
 
 /* --- from the store --------------------------------------------------------------------------- */
@@ -218,24 +221,24 @@ void job_tick(struct ctlr *c)
 static uint32_t job_vni(const struct ctlr *c, const json_t *record)
 {
 	const char *tenant = json_string_value(json_object_get(json_object_get(record, "job"), "tenant"));
-	const struct net_tenant *nt = tenant ? map_find(&c->tenants, tenant) : NULL;
+	const struct ctlr_tenant *nt = tenant ? ctlr_map_find(&c->tenants, tenant) : NULL;
 
 	return nt ? nt->vni : 0;
 }
 
-static void job_free(struct ctlr *c, struct job *j)
+static void job_free(struct ctlr *c, struct ctlr_job *j)
 {
-	reserve_job(c, j, false);
-	job_rows(c, j, false);
-	plan_book_give(c->book, j->take, j->takes);
-	map_del(&c->jobs, &j->node);
+	ctlr_reserved_set_job(c, j, false);
+	ctlr_job_set_routes(c, j, false);
+	plan_book_release(c->book, j->claim, j->claims);
+	ctlr_map_del(&c->jobs, &j->node);
 	json_decref(j->json);
-	free(j->take);
+	free(j->claim);
 	free(j);
 }
 
 /* What became of a job that was moved: at every replica. */
-static void tell(const char *name, const json_t *was, const json_t *is)
+static void log_change(struct ctlr *c, const char *name, const json_t *was, const json_t *is)
 {
 	const json_t *old = json_object_get(was, "plan"), *plan = json_object_get(is, "plan");
 	const json_t *reason = json_object_get(is, "reason");
@@ -243,45 +246,46 @@ static void tell(const char *name, const json_t *was, const json_t *is)
 	size_t moved = 0;
 
 	if (!was || !json_equal(json_object_get(was, "job"), json_object_get(is, "job"))) {
-		event(EVENT_INFO, "job", name, "planned: %zu pairs", n);
+		ctlr_event(c, EVENT_INFO, "job", name, "planned: %zu pairs", n);
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
 		moved += !json_equal(json_object_get(json_array_get(old, i), "pair"),
 		    json_object_get(json_array_get(plan, i), "pair"));
 	if (moved)
-		event(EVENT_INFO, "job", name, "%zu of its %zu pairs moved to other gateways", moved, n);
+		ctlr_event(
+		    c, EVENT_INFO, "job", name, "%zu of its %zu pairs moved to other gateways", moved, n);
 	if (reason && !json_equal(reason, json_object_get(was, "reason")))
-		event(EVENT_WARNING, "job", name, "broken: %s", json_string_value(reason));
+		ctlr_event(c, EVENT_WARNING, "job", name, "broken: %s", json_string_value(reason));
 	if (!reason && json_object_get(was, "reason"))
-		event(EVENT_INFO, "job", name, "fits again");
+		ctlr_event(c, EVENT_INFO, "job", name, "fits again");
 }
 
-void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
+void ctlr_job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
-	struct job *j = map_find(&c->jobs, name);
+	struct ctlr_job *j = ctlr_map_find(&c->jobs, name);
 	json_t *record = kv->value ? json_loadb(kv->value, kv->len, 0, NULL) : NULL;
 
-	if (kv->value && !job_record_ok(record)) {
-		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+	if (kv->value && !ctlr_job_record_ok(record)) {
+		ctlr_event(c, EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
 		json_decref(record);
 		return;
 	}
 	if (record)
-		tell(name, j ? j->json : NULL, record);
-	grant_mirror(c, name, j ? j->json : NULL, record);
+		log_change(c, name, j ? j->json : NULL, record);
+	ctlr_reservation_mirror(c, name, j ? j->json : NULL, record);
 	if (j)
 		job_free(c, j);
 	c->jobs_look = true;
 	if (!kv->value) {
-		event(EVENT_INFO, "job", name, "withdrawn");
+		ctlr_event(c, EVENT_INFO, "job", name, "withdrawn");
 		return;
 	}
 	j = calloc(1, sizeof(*j));
 	if (!j)
 		return;
 	snprintf(j->name, sizeof(j->name), "%.31s", name);
-	if (map_add(&c->jobs, &j->node, j->name)) {
+	if (ctlr_map_add(&c->jobs, &j->node, j->name)) {
 		free(j);
 		return;
 	}
@@ -289,35 +293,35 @@ void job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	j->mod_rev = kv->mod_rev;
 	j->vni = job_vni(c, record);
 	j->until_ms = (uint64_t)json_integer_value(json_object_get(record, "until_ms"));
-	j->takes = job_takes(record, &j->take);
-	if (plan_book_take(c->book, j->take, j->takes))
-		j->takes = 0;
-	reserve_job(c, j, true);
-	job_rows(c, j, true);
+	j->claims = ctlr_job_claims(record, &j->claim);
+	if (plan_book_claim(c->book, j->claim, j->claims))
+		j->claims = 0;
+	ctlr_reserved_set_job(c, j, true);
+	ctlr_job_set_routes(c, j, true);
 }
 
 /* At start jobs come before their tenants. */
-void job_tenant(struct ctlr *c, const struct net_tenant *nt)
+void ctlr_job_set_tenant(struct ctlr *c, const struct ctlr_tenant *nt)
 {
-	struct job *j;
+	struct ctlr_job *j;
 
-	MAP_EACH(&c->jobs, j)
+	CTLR_MAP_EACH(&c->jobs, j)
 	{
 		const char *of =
 		    json_string_value(json_object_get(json_object_get(j->json, "job"), "tenant"));
 
 		if (!of || strcmp(of, nt->name) != 0 || j->vni == nt->vni)
 			continue;
-		job_rows(c, j, false);
+		ctlr_job_set_routes(c, j, false);
 		j->vni = nt->vni;
-		job_rows(c, j, true);
+		ctlr_job_set_routes(c, j, true);
 	}
 }
 
-void jobs_free(struct ctlr *c)
+void ctlr_jobs_free(struct ctlr *c)
 {
-	struct map_node *n;
+	struct ctlr_map_node *n;
 
-	while ((n = map_next(&c->jobs, NULL)))
-		job_free(c, (struct job *)n);
+	while ((n = ctlr_map_next(&c->jobs, NULL)))
+		job_free(c, (struct ctlr_job *)n);
 }

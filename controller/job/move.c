@@ -20,32 +20,32 @@
 #define STORE_PAUSE (RWY_SEC / 4)
 
 /* Has something that it needs gone? */
-static bool strays(struct ctlr *c, const struct job *j)
+static bool lost_a_pair(struct ctlr *c, const struct ctlr_job *j)
 {
-	const struct gateway *g;
-	const struct tunnel *t;
+	const struct ctlr_gateway *g;
+	const struct ctlr_tunnel *t;
 	json_t *row, *pair;
 	size_t i;
 
-	for (unsigned k = 0; k < j->takes; k++) {
-		if (strncmp(j->take[k].name, "gw/", 3) != 0)
+	for (unsigned k = 0; k < j->claims; k++) {
+		if (strncmp(j->claim[k].name, "gw/", 3) != 0)
 			continue;
-		g = map_find(&c->gateways, j->take[k].name + 3);
+		g = ctlr_map_find(&c->gateways, j->claim[k].name + 3);
 		if (!g || !g->up)
 			return true;
 	}
 	json_array_foreach(json_object_get(j->json, "plan"), i, row)
 	{
 		pair = json_object_get(row, "pair");
-		t = tunnel_of(c, json_string_value(pair));
-		if (pair && (!t || !tunnel_up(t)))
+		t = ctlr_tunnel_of_pair(c, json_string_value(pair));
+		if (pair && (!t || !ctlr_tunnel_up(t)))
 			return true;
 	}
 	return false;
 }
 
 /* Gateways that lose a pair: nothing else in their documents tells. */
-static void losers(json_t *touch, const json_t *was, const json_t *is)
+static void touch_losers(json_t *touch, const json_t *was, const json_t *is)
 {
 	json_t *old = json_object_get(was, "plan"), *plan = json_object_get(is, "plan"), *row;
 	char name[2][MDL_NAME];
@@ -63,84 +63,84 @@ static void losers(json_t *touch, const json_t *was, const json_t *is)
 	}
 }
 
-static void touch_all(struct change *ch, json_t *touch)
+static void put_touches(struct ctlr_change *ch, json_t *touch)
 {
 	char key[STORE_KEY_MAX];
 	const char *name;
 	json_t *v;
 
 	if (json_object_size(touch) > TOUCH_MAX) {
-		change_put(ch, "touch/", json_object());
+		ctlr_change_put(ch, "touch/", json_object());
 		return;
 	}
 	json_object_foreach(touch, name, v)
 	{
 		snprintf(key, sizeof(key), "touch/%s", name);
-		change_put(ch, key, json_incref(v));
+		ctlr_change_put(ch, key, json_incref(v));
 	}
 }
 
 struct move {
-	const struct job *job;
-	struct plan_take *take;
-	unsigned takes;
+	const struct ctlr_job *job;
+	struct plan_claim *claim;
+	unsigned claims;
 };
 
 /* The next job's plan is made with what this one takes now; what is booked is the store's again in the end.
  */
-static void book(struct ctlr *c, const struct move *m, bool forth)
+static void book_move(struct ctlr *c, const struct move *m, bool forth)
 {
 	if (forth) {
-		plan_book_give(c->book, m->job->take, m->job->takes);
-		if (plan_book_take(c->book, m->take, m->takes))
-			event(EVENT_ERROR, "job", m->job->name, "out of memory");
+		plan_book_release(c->book, m->job->claim, m->job->claims);
+		if (plan_book_claim(c->book, m->claim, m->claims))
+			ctlr_event(c, EVENT_ERROR, "job", m->job->name, "out of memory");
 		return;
 	}
-	plan_book_give(c->book, m->take, m->takes);
-	if (plan_book_take(c->book, m->job->take, m->job->takes))
-		event(EVENT_ERROR, "job", m->job->name, "out of memory");
+	plan_book_release(c->book, m->claim, m->claims);
+	if (plan_book_claim(c->book, m->job->claim, m->job->claims))
+		ctlr_event(c, EVENT_ERROR, "job", m->job->name, "out of memory");
 }
 
-unsigned job_moves(struct ctlr *c, struct change *ch, bool broken)
+unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken)
 {
 	struct move m[MOVES_MAX];
 	json_t *touch = json_object(), *record;
 	char key[STORE_KEY_MAX];
 	unsigned n = 0;
-	struct job **all = jobs_by_name(c);
+	struct ctlr_job **all = ctlr_jobs_by_name(c);
 	size_t rows = 0;
 
-	for (struct job **p = all; p && *p; p++) {
-		struct job *j = *p;
+	for (struct ctlr_job **p = all; p && *p; p++) {
+		struct ctlr_job *j = *p;
 
-		if (!strays(c, j) && !(broken && json_object_get(j->json, "reason")))
+		if (!lost_a_pair(c, j) && !(broken && json_object_get(j->json, "reason")))
 			continue;
 		if (n == MOVES_MAX || rows > ROWS_MAX) {
 			c->jobs_look = true; /* the others then */
 			break;
 		}
-		record = job_plan_again(c, j);
+		record = ctlr_job_plan_again(c, j);
 		if (!record || json_equal(record, j->json)) {
 			json_decref(record);
 			continue;
 		}
 		m[n].job = j;
-		m[n].takes = job_takes(record, &m[n].take);
-		book(c, &m[n++], true);
+		m[n].claims = ctlr_job_claims(record, &m[n].claim);
+		book_move(c, &m[n++], true);
 		rows += json_array_size(json_object_get(record, "plan"));
-		losers(touch, j->json, record);
+		touch_losers(touch, j->json, record);
 		snprintf(key, sizeof(key), "job/%s", j->name);
-		change_cmp(ch, key, j->mod_rev);
-		change_put(ch, key, record);
+		ctlr_change_cmp(ch, key, j->mod_rev);
+		ctlr_change_put(ch, key, record);
 	}
 	for (unsigned i = n; i-- > 0;) {
-		book(c, &m[i], false);
-		free(m[i].take);
+		book_move(c, &m[i], false);
+		free(m[i].claim);
 	}
 	if (n) {
-		change_cmp(ch, "guard/config", c->guard_rev);
-		change_put(ch, "guard/config", json_object());
-		touch_all(ch, touch);
+		ctlr_change_cmp(ch, "guard/config", c->guard_rev);
+		ctlr_change_put(ch, "guard/config", json_object());
+		put_touches(ch, touch);
 	}
 	json_decref(touch);
 	free(all);
@@ -149,7 +149,7 @@ unsigned job_moves(struct ctlr *c, struct change *ch, bool broken)
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-static void moved(void *ctx, int rc, uint64_t rev)
+static void on_moved(void *ctx, int rc, uint64_t rev)
 {
 	struct ctlr *c = ctx;
 
@@ -160,23 +160,23 @@ static void moved(void *ctx, int rc, uint64_t rev)
 	c->jobs_at = ctlr_now() + (rc == STORE_ECONFLICT ? 0 : STORE_PAUSE);
 }
 
-void job_move_tick(struct ctlr *c)
+void ctlr_job_move_tick(struct ctlr *c)
 {
 	const rwy_time now = ctlr_now();
-	struct change *ch;
+	struct ctlr_change *ch;
 
 	if (c->jobs_changing || now < c->jobs_at || (!c->jobs_look && now < c->jobs_broken_at))
 		return;
-	ch = change_new(moved, c);
+	ch = ctlr_change_new(on_moved, c);
 	if (!ch)
 		return;
 	c->jobs_look = false;
 	c->jobs_broken_at = now + BROKEN_EACH;
-	if (!job_moves(c, ch, true)) {
-		change_cancel(ch);
+	if (!ctlr_job_moves(c, ch, true)) {
+		ctlr_change_cancel(ch);
 		return;
 	}
 	c->jobs_changing = true;
-	if (!change_submit(c, ch))
-		moved(c, RWY_ENOMEM, 0);
+	if (!ctlr_change_submit(c, ch))
+		on_moved(c, RWY_ENOMEM, 0);
 }

@@ -12,7 +12,7 @@
 #define QUEUE_MAX 256            /* of calls that a request waits for */
 #define QUEUE_FOR (10 * RWY_SEC) /* as long as a request waits for its turn */
 
-struct network {
+struct ctlr_network {
 	struct ctlr *c;
 	unsigned at;
 	struct provider *p;
@@ -20,7 +20,7 @@ struct network {
 	bool started;
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	struct network_call *first, *last;
+	struct ctlr_network_call *first, *last;
 	unsigned n;
 	bool stop;
 	bool failing; /* under the state's lock */
@@ -28,10 +28,10 @@ struct network {
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-struct network_call *network_call_new(
-    enum network_what what, unsigned net, const char *name, const char *first, const char *second)
+struct ctlr_network_call *ctlr_network_call_new(
+    enum ctlr_network_what what, unsigned net, const char *name, const char *first, const char *second)
 {
-	struct network_call *call = calloc(1, sizeof(*call));
+	struct ctlr_network_call *call = calloc(1, sizeof(*call));
 
 	if (!call)
 		return NULL;
@@ -49,7 +49,7 @@ struct network_call *network_call_new(
 	return call;
 }
 
-static void push(struct network *n, struct network_call *call)
+static void queue_call(struct ctlr_network *n, struct ctlr_network_call *call)
 {
 	call->next = NULL;
 	if (n->last)
@@ -61,16 +61,16 @@ static void push(struct network *n, struct network_call *call)
 	pthread_cond_signal(&n->more);
 }
 
-void network_call_free(struct network_call *call)
+void ctlr_network_call_free(struct ctlr_network_call *call)
 {
 	if (call)
 		free(call->route);
 	free(call);
 }
 
-bool network_submit(struct ctlr *c, struct network_call *call)
+bool ctlr_network_submit(struct ctlr *c, struct ctlr_network_call *call)
 {
-	struct network *n = &c->networks[call->net];
+	struct ctlr_network *n = &c->networks[call->net];
 	bool ok;
 
 	call->since = ctlr_now();
@@ -79,14 +79,14 @@ bool network_submit(struct ctlr *c, struct network_call *call)
 	if (!call->patient && n->n >= QUEUE_MAX)
 		call->rc = NETWORK_BUSY; /* told in its turn, as everything */
 	if (ok)
-		push(n, call);
+		queue_call(n, call);
 	pthread_mutex_unlock(&n->lock);
 	if (!ok)
 		call->rc = NETWORK_STOPS;
 	return ok;
 }
 
-void network_text(const struct ctlr *c, const struct network_call *call, char *out, size_t len)
+void ctlr_network_text(const struct ctlr *c, const struct ctlr_network_call *call, char *out, size_t len)
 {
 	const char *text = call->err.text;
 
@@ -99,12 +99,12 @@ void network_text(const struct ctlr *c, const struct network_call *call, char *o
 
 /* --- a thread --------------------------------------------------------------------------------- */
 
-static void run(struct network *n, struct network_call *call)
+static void call_provider(struct ctlr_network *n, struct ctlr_network_call *call)
 {
 	const struct provider_ops *ops = n->p->ops;
 
 	switch (call->what) {
-	case NETWORK_ASK:
+	case NETWORK_QUERY:
 		call->n =
 		    ops->routes(n->p, call->first, call->second, call->route, PLAN_ROUTES_MAX, &call->err);
 		call->rc = call->n < 0 ? call->n : 0;
@@ -121,7 +121,7 @@ static void run(struct network *n, struct network_call *call)
 }
 
 /* The first that fails and the first that does not are told; how often is in the counters. */
-static void health(struct network *n, const struct network_call *call)
+static void note_health(struct ctlr_network *n, const struct ctlr_network_call *call)
 {
 	const char *name = n->c->conf->provider[n->at].name;
 	const bool fails = call->rc && call->rc != PROVIDER_EREFUSED;
@@ -136,15 +136,15 @@ static void health(struct network *n, const struct network_call *call)
 	if (!call->rc && call->what == NETWORK_DROP)
 		COUNT(n->c, network_dropped);
 	if (fails && !n->failing)
-		event(EVENT_ERROR, "network", name, "%s", call->err.text);
+		ctlr_event(n->c, EVENT_ERROR, "network", name, "%s", call->err.text);
 	if (!fails && n->failing)
-		event(EVENT_INFO, "network", name, "it answers again");
+		ctlr_event(n->c, EVENT_INFO, "network", name, "it answers again");
 	n->failing = fails;
 }
 
-static struct network_call *next(struct network *n, bool *stop)
+static struct ctlr_network_call *next_call(struct ctlr_network *n, bool *stop)
 {
-	struct network_call *call;
+	struct ctlr_network_call *call;
 
 	pthread_mutex_lock(&n->lock);
 	while (!n->first && !n->stop)
@@ -163,11 +163,11 @@ static struct network_call *next(struct network *n, bool *stop)
 
 static void *thread_main(void *arg)
 {
-	struct network *n = arg;
-	struct network_call *call;
+	struct ctlr_network *n = arg;
+	struct ctlr_network_call *call;
 	bool stop;
 
-	while ((call = next(n, &stop))) {
+	while ((call = next_call(n, &stop))) {
 		bool asked = false;
 
 		if (stop)
@@ -175,22 +175,22 @@ static void *thread_main(void *arg)
 		else if (!call->patient && rwy_since(call->since, ctlr_now()) > QUEUE_FOR)
 			call->rc = NETWORK_BUSY;
 		if (!call->rc) {
-			run(n, call);
+			call_provider(n, call);
 			asked = true;
 		}
 		ctlr_lock(n->c);
 		if (asked)
-			health(n, call);
+			note_health(n, call);
 		call->done(n->c, call);
 		ctlr_unlock(n->c);
-		network_call_free(call);
+		ctlr_network_call_free(call);
 	}
 	return NULL;
 }
 
 /* --- what they are asked about ---------------------------------------------------------------- */
 
-static bool among(char (*names)[CONF_NAME], unsigned n, const char *name)
+static bool in_list(char (*names)[CONF_NAME], unsigned n, const char *name)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (!strcmp(names[i], name))
@@ -198,26 +198,26 @@ static bool among(char (*names)[CONF_NAME], unsigned n, const char *name)
 	return !n;
 }
 
-bool network_serves(const struct ctlr *c, unsigned net, const char *first, const char *second)
+bool ctlr_network_serves(const struct ctlr *c, unsigned net, const char *first, const char *second)
 {
 	struct ctlr_provider *p = (struct ctlr_provider *)(uintptr_t)&c->conf->provider[net];
 
-	return among(p->site, p->sites, first) && among(p->site, p->sites, second);
+	return in_list(p->site, p->sites, first) && in_list(p->site, p->sites, second);
 }
 
-bool network_edge(const struct ctlr *c, unsigned net, const char *edge)
+bool ctlr_network_edge(const struct ctlr *c, unsigned net, const char *edge)
 {
 	struct ctlr_provider *p = (struct ctlr_provider *)(uintptr_t)&c->conf->provider[net];
 
-	return among(p->edge, p->edges, edge);
+	return in_list(p->edge, p->edges, edge);
 }
 
-bool network_sure(const struct ctlr *c, unsigned net)
+bool ctlr_network_sure(const struct ctlr *c, unsigned net)
 {
 	return c->conf->provider[net].sites;
 }
 
-int network_find(const struct ctlr *c, const char *name)
+int ctlr_network_find(const struct ctlr *c, const char *name)
 {
 	for (unsigned i = 0; i < c->conf->providers; i++)
 		if (!strcmp(c->conf->provider[i].name, name))
@@ -225,14 +225,14 @@ int network_find(const struct ctlr *c, const char *name)
 	return -1;
 }
 
-bool network_forgets(const struct ctlr *c, unsigned net)
+bool ctlr_network_forgets(const struct ctlr *c, unsigned net)
 {
 	return c->networks[net].p->ops->forgets;
 }
 
 /* --- start, stop ------------------------------------------------------------------------------ */
 
-int networks_open(struct ctlr *c)
+int ctlr_networks_open(struct ctlr *c)
 {
 	c->networks = calloc(CTLR_PROVIDERS_MAX, sizeof(*c->networks));
 	if (!c->networks)
@@ -241,10 +241,10 @@ int networks_open(struct ctlr *c)
 		const struct ctlr_provider *p = &c->conf->provider[i];
 		struct provider_option o[CTLR_OPTIONS_MAX];
 		struct provider_err err = {""};
-		struct network *n = &c->networks[i];
+		struct ctlr_network *n = &c->networks[i];
 		int rc;
 
-		*n = (struct network){.c = c, .at = i};
+		*n = (struct ctlr_network){.c = c, .at = i};
 		pthread_mutex_init(&n->lock, NULL);
 		pthread_cond_init(&n->more, NULL);
 		rc = provider_find(p->kind)->open(&n->p, o, ctlr_provider_options(p, o), &err);
@@ -260,7 +260,7 @@ int networks_open(struct ctlr *c)
 	return 0;
 }
 
-void networks_stop(struct ctlr *c)
+void ctlr_networks_stop(struct ctlr *c)
 {
 	for (unsigned i = 0; c->networks && i < c->conf->providers; i++) {
 		if (!c->networks[i].started)
@@ -277,7 +277,7 @@ void networks_stop(struct ctlr *c)
 		}
 }
 
-void networks_close(struct ctlr *c)
+void ctlr_networks_close(struct ctlr *c)
 {
 	for (unsigned i = 0; c->networks && i < c->conf->providers; i++) {
 		if (c->networks[i].p)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "conf/schema.h"
-#include "controller/job/ask.h"
+#include "controller/job/query.h"
 #include "controller/job/jobs.h"
 #include "controller/plan/book.h"
 #include "controller/plan/job.h"
@@ -17,9 +17,9 @@
 struct world {
 	struct ctlr *c;
 	uint32_t vni;
-	const struct job *old;
-	struct req *r;   /* who asks networks; NULL: nobody does */
-	json_t *network; /* what networks made for the job, which stays */
+	const struct ctlr_job *old;
+	struct ctlr_req *r; /* who asks networks; NULL: nobody does */
+	json_t *network;    /* what networks made for the job, which stays */
 };
 
 /* --- what the planner asks -------------------------------------------------------------------- */
@@ -27,31 +27,31 @@ struct world {
 static const char *world_site(void *ctx, const struct rwy_ip *a)
 {
 	const struct world *w = ctx;
-	const struct site *s = lpm_find(&w->c->lpm, w->vni, a);
+	const struct ctlr_site *s = ctlr_lpm_find(&w->c->lpm, w->vni, a);
 
 	return s ? s->name : NULL;
 }
 
-static uint64_t taken(const struct world *w, const char *gateway)
+static uint64_t claimed_by_others(const struct world *w, const char *gateway)
 {
 	char name[3 * PLAN_NAME_MAX];
 	uint64_t bps;
 
 	plan_book_gateway(name, sizeof(name), gateway);
-	bps = plan_book_taken(w->c->book, name);
-	for (unsigned i = 0; w->old && i < w->old->takes; i++)
-		if (!strcmp(w->old->take[i].name, name))
-			bps -= bps < w->old->take[i].bps ? bps : w->old->take[i].bps;
+	bps = plan_book_claimed(w->c->book, name);
+	for (unsigned i = 0; w->old && i < w->old->claims; i++)
+		if (!strcmp(w->old->claim[i].name, name))
+			bps -= bps < w->old->claim[i].bps ? bps : w->old->claim[i].bps;
 	return bps;
 }
 
 static unsigned world_gateways(void *ctx, const char *site, struct plan_gateway *out, unsigned max)
 {
 	const struct world *w = ctx;
-	const struct site *s = map_find(&w->c->sites, site);
-	struct gateway *g[PLAN_SITE_GATEWAYS_MAX];
+	const struct ctlr_site *s = ctlr_map_find(&w->c->sites, site);
+	struct ctlr_gateway *g[PLAN_SITE_GATEWAYS_MAX];
 	uint32_t weight[PLAN_SITE_GATEWAYS_MAX];
-	const unsigned n = s ? site_weights(s, g, weight, PLAN_SITE_GATEWAYS_MAX) : 0;
+	const unsigned n = s ? ctlr_path_weights(s, g, weight, PLAN_SITE_GATEWAYS_MAX) : 0;
 	unsigned k = 0;
 
 	for (unsigned i = 0; i < n && k < max; i++) {
@@ -60,8 +60,8 @@ static unsigned world_gateways(void *ctx, const char *site, struct plan_gateway 
 		out[k] = (struct plan_gateway){.id = plan_id(g[i]->name),
 		    .name = g[i]->name,
 		    .weight = weight[i],
-		    .taken_bps = taken(w, g[i]->name)};
-		tunnel_caps(g[i], &out[k++].caps);
+		    .claimed_bps = claimed_by_others(w, g[i]->name)};
+		ctlr_path_caps(g[i], &out[k++].caps);
 	}
 	return k;
 }
@@ -69,13 +69,14 @@ static unsigned world_gateways(void *ctx, const char *site, struct plan_gateway 
 static void world_path(void *ctx, const char *first, const char *second, struct plan_path *out)
 {
 	const struct world *w = ctx;
-	const struct site *a = map_find(&w->c->sites, first), *b = map_find(&w->c->sites, second);
+	const struct ctlr_site *a = ctlr_map_find(&w->c->sites, first),
+	                       *b = ctlr_map_find(&w->c->sites, second);
 
 	plan_path_default(out);
-	for (const struct gateway *g = a ? a->gateway : NULL; g; g = g->site_next)
-		for (const struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
-			if (b && t->end[!tunnel_side(t, g)]->site == b && tunnel_up(t)) {
-				tunnel_path(w->c, t, tunnel_side(t, g), out, ctlr_now());
+	for (const struct ctlr_gateway *g = a ? a->gateway : NULL; g; g = g->site_next)
+		for (const struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)])
+			if (b && t->end[!ctlr_tunnel_side(t, g)]->site == b && ctlr_tunnel_up(t)) {
+				ctlr_path_get(w->c, t, ctlr_tunnel_side(t, g), out, ctlr_now());
 				return;
 			}
 }
@@ -84,19 +85,19 @@ static int world_routes(
     void *ctx, const char *first, const char *second, struct plan_route *out, unsigned max)
 {
 	const struct world *w = ctx;
-	json_t *entry = ask_entry(w->network, first, second);
+	json_t *entry = ctlr_query_entry(w->network, first, second);
 
 	if (entry)
-		return ask_made_routes(entry, out, max);
-	return w->r ? ask_routes(w->c, w->r, w->old, first, second, out, max) : RWY_ENOENT;
+		return ctlr_query_made_routes(entry, out, max);
+	return w->r ? ctlr_query_routes(w->c, w->r, w->old, first, second, out, max) : RWY_ENOENT;
 }
 
 static bool world_pair_up(void *ctx, const char *first, const char *second)
 {
 	const struct world *w = ctx;
-	const struct tunnel *t = tunnel_find(w->c, first, second);
+	const struct ctlr_tunnel *t = ctlr_tunnel_find(w->c, first, second);
 
-	return t && tunnel_up(t);
+	return t && ctlr_tunnel_up(t);
 }
 
 /* A new job may come before its tunnels; one that is moved goes where there is a way. */
@@ -110,17 +111,17 @@ static const struct plan_world_ops world_ops_again = {.site_of = world_site,
 
 /* --- the job ---------------------------------------------------------------------------------- */
 
-static uint32_t cut(uint64_t v)
+static uint32_t saturate32(uint64_t v)
 {
 	return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
 }
 
 /* r NULL: nobody asked. */
-static int from_ranks(struct req *r, const struct model_job *m, struct plan_job_pair **out)
+static int from_ranks(struct ctlr_req *r, const struct model_job *m, struct plan_job_pair **out)
 {
 	const struct model_rank *from = m->ranks.at;
 	const struct plan_triple want = {
-	    m->demand.bandwidth_bps, cut(m->demand.delay_us), cut(m->demand.jitter_us)};
+	    m->demand.bandwidth_bps, saturate32(m->demand.delay_us), saturate32(m->demand.jitter_us)};
 	const unsigned max = 2 * m->ranks.n;
 	struct plan_rank *rank = calloc(m->ranks.n, sizeof(*rank));
 	uint32_t bad = 0;
@@ -131,38 +132,38 @@ static int from_ranks(struct req *r, const struct model_job *m, struct plan_job_
 		for (unsigned i = 0; i < m->ranks.n; i++) {
 			rank[i].rank = (uint32_t)from[i].rank;
 			rank[i].stage = (uint32_t)from[i].stage;
-			(void)lpm_ip(from[i].address, &rank[i].addr);
+			(void)ctlr_lpm_ip(from[i].address, &rank[i].addr);
 		}
 		n = plan_job_ranks(rank, m->ranks.n, &want, m->ring, *out, max, &bad);
 		if (n < 0 && r)
-			req_fail(r, 400, "ranks",
+			ctlr_req_fail(r, 400, "ranks",
 			    "ranks: rank %" PRIu32
 			    ": expected each rank once, stages 0, 1, 2, ... with as many ranks each",
 			    bad);
 		if (n > (int)max)
 			n = (int)max;
 	} else if (r) {
-		req_fail(r, 503, "", "out of memory");
+		ctlr_req_fail(r, 503, "", "out of memory");
 	}
 	free(rank);
 	return n;
 }
 
-static int from_pairs(struct req *r, const struct model_job *m, struct plan_job_pair **out)
+static int from_pairs(struct ctlr_req *r, const struct model_job *m, struct plan_job_pair **out)
 {
 	const struct model_pair *from = m->pairs.at;
 
 	*out = calloc(m->pairs.n, sizeof(**out));
 	if (!*out) {
 		if (r)
-			req_fail(r, 503, "", "out of memory");
+			ctlr_req_fail(r, 503, "", "out of memory");
 		return RWY_ENOMEM;
 	}
 	for (unsigned i = 0; i < m->pairs.n; i++) {
-		(void)lpm_ip(from[i].source, &(*out)[i].a);
-		(void)lpm_ip(from[i].destination, &(*out)[i].b);
+		(void)ctlr_lpm_ip(from[i].source, &(*out)[i].a);
+		(void)ctlr_lpm_ip(from[i].destination, &(*out)[i].b);
 		(*out)[i].want = (struct plan_triple){
-		    from[i].bandwidth_bps, cut(from[i].delay_us), cut(from[i].jitter_us)};
+		    from[i].bandwidth_bps, saturate32(from[i].delay_us), saturate32(from[i].jitter_us)};
 		(*out)[i].a_qpn = (uint32_t)from[i].source_qpn;
 		(*out)[i].b_qpn = (uint32_t)from[i].destination_qpn;
 	}
@@ -171,7 +172,7 @@ static int from_pairs(struct req *r, const struct model_job *m, struct plan_job_
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static json_t *ip(const struct rwy_ip *a)
+static json_t *ip_json(const struct rwy_ip *a)
 {
 	char text[MDL_ADDR];
 
@@ -187,8 +188,8 @@ static json_t *row_json(const struct plan_job_result *res, const struct plan_job
 	const enum plan_carrier k = g->decision.carrier;
 	const struct rwy_ip *a = row->swapped ? &p->b : &p->a, *b = row->swapped ? &p->a : &p->b;
 
-	json_t *j = json_pack("{s:o, s:o, s:s, s:I, s:I}", "source", ip(a), "destination", ip(b), "carrier",
-	    plan_carrier_name(k), "gateway_bps",
+	json_t *j = json_pack("{s:o, s:o, s:s, s:I, s:I}", "source", ip_json(a), "destination", ip_json(b),
+	    "carrier", plan_carrier_name(k), "gateway_bps",
 	    (json_int_t)plan_gateway_bps(p->want.bandwidth_bps, policy->gateway_ppm[k]), "edge_bps",
 	    (json_int_t)plan_edge_bps(p->want.bandwidth_bps, policy->gateway_ppm[k], policy->wan_ppm));
 
@@ -203,7 +204,7 @@ static json_t *row_json(const struct plan_job_result *res, const struct plan_job
 }
 
 /* Nothing was decided for it: there is no gateway, no way, or no site. */
-static bool unplaced(const struct plan_job_result *res, const struct plan_job_row *row)
+static bool is_unplaced(const struct plan_job_result *res, const struct plan_job_row *row)
 {
 	const struct plan_job_group *g = row->group < 0 ? NULL : &res->groups[row->group];
 
@@ -213,13 +214,13 @@ static bool unplaced(const struct plan_job_result *res, const struct plan_job_ro
 	return true;
 }
 
-static void take_json(json_t *takes, const char *name, json_int_t bps)
+static void add_claim(json_t *claims, const char *name, json_int_t bps)
 {
-	json_array_append_new(takes, json_pack("{s:s, s:I}", "name", name, "bps", bps));
+	json_array_append_new(claims, json_pack("{s:s, s:I}", "name", name, "bps", bps));
 }
 
 /* As it was made, whatever the plan would make of it now. */
-static void network_takes(json_t *takes, json_t *network)
+static void add_network_claims(json_t *claims, json_t *network)
 {
 	char name[5 * PLAN_NAME_MAX];
 	json_t *n, *leg;
@@ -231,7 +232,7 @@ static void network_takes(json_t *takes, json_t *network)
 		    json_string_value(json_object_get(n, "second")),
 		    json_string_value(json_object_get(leg, "edge")),
 		    json_string_value(json_object_get(leg, "path")));
-		take_json(takes, name, json_integer_value(json_object_get(leg, "bandwidth_bps")));
+		add_claim(claims, name, json_integer_value(json_object_get(leg, "bandwidth_bps")));
 	}
 }
 
@@ -241,19 +242,19 @@ static json_t *record_json(const struct ctlr *c, const struct plan_job_result *r
     const struct plan_job_pair *pairs, json_t *posted, json_t **was, json_t *network)
 {
 	const uint64_t duration = (uint64_t)json_integer_value(json_object_get(posted, "duration_ms"));
-	json_t *plan = json_array(), *takes = json_array(), *j;
+	json_t *plan = json_array(), *claims = json_array(), *j;
 
 	for (unsigned i = 0; i < res->n_rows; i++)
-		if (!unplaced(res, &res->rows[i]))
+		if (!is_unplaced(res, &res->rows[i]))
 			json_array_append_new(plan, row_json(res, &res->rows[i], &pairs[i], c));
 		else if (was && was[i])
 			json_array_append(plan, was[i]);
-	for (unsigned i = 0; i < res->n_takes; i++)
-		if (strncmp(res->takes[i].name, "net/", 4) != 0)
-			take_json(takes, res->takes[i].name, (json_int_t)res->takes[i].bps);
+	for (unsigned i = 0; i < res->n_claims; i++)
+		if (strncmp(res->claims[i].name, "net/", 4) != 0)
+			add_claim(claims, res->claims[i].name, (json_int_t)res->claims[i].bps);
 	if (res->fail == PLAN_JOB_FITS)
-		network_takes(takes, network);
-	j = json_pack("{s:O, s:o, s:o, s:I}", "job", posted, "plan", plan, "takes", takes, "until_ms",
+		add_network_claims(claims, network);
+	j = json_pack("{s:O, s:o, s:o, s:I}", "job", posted, "plan", plan, "claims", claims, "until_ms",
 	    (json_int_t)(duration ? ctlr_wall_ms() + duration : 0));
 	if (network)
 		json_object_set_new(j, "network", network);
@@ -264,7 +265,8 @@ static json_t *record_json(const struct ctlr *c, const struct plan_job_result *r
 static json_t *fits_json(const struct plan_job_group *g, const struct plan_job_pair *p)
 {
 	const bool network = g->fail == PLAN_JOB_NETWORK;
-	json_t *j = json_pack("{s:o, s:o, s:o, s:I}", "source", ip(&p->a), "destination", ip(&p->b), "reason",
+	json_t *j = json_pack("{s:o, s:o, s:o, s:I}", "source", ip_json(&p->a), "destination", ip_json(&p->b),
+	    "reason",
 	    json_sprintf("%s%s%s", plan_job_fail_text(g->fail), network ? ": " : "",
 	        network ? plan_place_fail_text(g->placement.fail) : ""),
 	    "bandwidth_bps", (json_int_t)g->fits.bandwidth_bps);
@@ -277,28 +279,29 @@ static json_t *fits_json(const struct plan_job_group *g, const struct plan_job_p
 }
 
 /* One line for each two sites that do not fit: by their first pair. */
-static void refuse(struct req *r, const struct plan_job_result *res, const struct plan_job_pair *pairs)
+static void refuse_job(
+    struct ctlr_req *r, const struct plan_job_result *res, const struct plan_job_pair *pairs)
 {
 	json_t *fits = json_array(), *j;
-	bool told[4096] = {false};
+	bool listed[4096] = {false};
 
 	for (unsigned i = 0; i < res->n_rows; i++) {
 		const int32_t k = res->rows[i].group;
 
-		if (k < 0 || k >= 4096 || told[k] || res->groups[k].fail == PLAN_JOB_FITS)
+		if (k < 0 || k >= 4096 || listed[k] || res->groups[k].fail == PLAN_JOB_FITS)
 			continue;
-		told[k] = true;
+		listed[k] = true;
 		json_array_append_new(fits, fits_json(&res->groups[k], &pairs[i]));
 	}
 	j = json_pack("{s:s, s:o}", "error", plan_job_fail_text(res->fail), "fits", fits);
 	if (res->fail == PLAN_JOB_NO_SITE)
 		json_object_set_new(j, "field", json_sprintf("pairs[%u]", res->fail_pair));
-	req_reply(r, 409, j);
+	ctlr_req_reply(r, 409, j);
 }
 
 /* Where the pairs are that the job had before. NULL: out of memory, or there was none. */
-static struct plan_pair *now_of(
-    struct ctlr *c, const struct job *old, const struct plan_job_pair *pairs, int n)
+static struct plan_pair *current_pairs(
+    struct ctlr *c, const struct ctlr_job *old, const struct plan_job_pair *pairs, int n)
 {
 	struct plan_pair *now = old && n > 0 ? calloc((size_t)n, sizeof(*now)) : NULL;
 	char a[MDL_ADDR], b[MDL_ADDR];
@@ -306,21 +309,21 @@ static struct plan_pair *now_of(
 	for (int i = 0; now && i < n; i++) {
 		conf_print_ip(&pairs[i].a, a, sizeof(a));
 		conf_print_ip(&pairs[i].b, b, sizeof(b));
-		now[i] = route_index_pair(c, old, a, b, pairs[i].a_qpn, pairs[i].b_qpn);
+		now[i] = ctlr_route_pair(c, old, a, b, pairs[i].a_qpn, pairs[i].b_qpn);
 	}
 	return now;
 }
 
 static const enum plan_grain grain[] = {PLAN_GRAIN_ADDRESS, PLAN_GRAIN_NIC, PLAN_GRAIN_QP};
 
-json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct model_job *m, json_t *posted,
-    const struct job *old)
+json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, const struct model_job *m,
+    json_t *posted, const struct ctlr_job *old)
 {
-	const struct net_tenant *nt = *m->tenant ? map_find(&c->tenants, m->tenant) : NULL;
+	const struct ctlr_tenant *nt = *m->tenant ? ctlr_map_find(&c->tenants, m->tenant) : NULL;
 	struct world w = {c, nt ? nt->vni : 0, old, r, NULL};
 	struct plan_job_pair *pairs = NULL;
 	const int n = m->ranks.n ? from_ranks(r, m, &pairs) : from_pairs(r, m, &pairs);
-	struct plan_pair *now = now_of(c, old, pairs, n);
+	struct plan_pair *now = current_pairs(c, old, pairs, n);
 	const struct plan_job job = {.name = name,
 	    .grain = grain[m->granularity],
 	    .vni = w.vni,
@@ -332,14 +335,16 @@ json_t *job_plan(struct ctlr *c, struct req *r, const char *name, const struct m
 	int rc = n > 0 ? plan_job_new(&res, &job, &c->conf->policy, &world_ops, &w, ctlr_now()) : RWY_EINVAL;
 
 	if (rc && !r->status)
-		req_fail(r, rc == RWY_ENOMEM ? 503 : 400, "", "%s",
+		ctlr_req_fail(r, rc == RWY_ENOMEM ? 503 : 400, "", "%s",
 		    rc == RWY_ENOMEM ? "out of memory" : "expected at least one pair");
-	else if (!rc && ask_missing(r) && res->fail != PLAN_JOB_NO_SITE && res->fail != PLAN_JOB_NO_GATEWAY)
+	else if (!rc && ctlr_query_missing(r) && res->fail != PLAN_JOB_NO_SITE &&
+	         res->fail != PLAN_JOB_NO_GATEWAY)
 		record = NULL; /* the networks' paths decide */
 	else if (!rc && res->fail != PLAN_JOB_FITS)
-		refuse(r, res, pairs);
+		refuse_job(r, res, pairs);
 	else if (!rc)
-		record = record_json(c, res, pairs, posted, NULL, ask_network(c, r, name, res, ask_made(r)));
+		record = record_json(
+		    c, res, pairs, posted, NULL, ctlr_query_network(c, r, name, res, ctlr_query_made(r)));
 	plan_job_free(res);
 	free(pairs);
 	free(now);
@@ -367,8 +372,8 @@ static bool is_pair(const json_t *row, const struct plan_job_pair *p)
 }
 
 /* The rows of a stored plan are in the order of its pairs; pairs within one site have none. */
-static void rows_of(
-    const struct job *j, const struct plan_job_pair *pairs, unsigned n, json_t **was, struct plan_pair *now)
+static void match_rows(const struct ctlr_job *j, const struct plan_job_pair *pairs, unsigned n, json_t **was,
+    struct plan_pair *now)
 {
 	json_t *plan = json_object_get(j->json, "plan"), *row;
 	char name[2][MDL_NAME];
@@ -398,7 +403,7 @@ static json_t *reason_json(const struct plan_job_result *res)
 
 /* First with everything where it is that can stay; if that does not fit, by shares; if that neither, the
  * first. */
-static struct plan_job_result *again(struct plan_job *job, struct world *w)
+static struct plan_job_result *plan_staying(struct plan_job *job, struct world *w)
 {
 	struct plan_job_result *res = NULL, *other = NULL;
 
@@ -417,7 +422,7 @@ static struct plan_job_result *again(struct plan_job *job, struct world *w)
 	return res;
 }
 
-json_t *job_plan_again(struct ctlr *c, const struct job *j)
+json_t *ctlr_job_plan_again(struct ctlr *c, const struct ctlr_job *j)
 {
 	json_t *posted = json_object_get(j->json, "job"), *record = NULL, **was = NULL;
 	json_t *network = json_object_get(j->json, "network");
@@ -444,12 +449,12 @@ json_t *job_plan_again(struct ctlr *c, const struct job *j)
 		    .n = (unsigned)n,
 		    .now = now};
 
-		rows_of(j, pairs, (unsigned)n, was, now);
-		res = again(&job, &w);
+		match_rows(j, pairs, (unsigned)n, was, now);
+		res = plan_staying(&job, &w);
 	}
 	if (res) {
 		if (network)
-			network = ask_network(c, NULL, j->name, res, network);
+			network = ctlr_query_network(c, NULL, j->name, res, network);
 		record = record_json(c, res, pairs, posted, was, network);
 		json_object_set(record, "until_ms", json_object_get(j->json, "until_ms"));
 		if (res->fail != PLAN_JOB_FITS)

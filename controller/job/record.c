@@ -6,7 +6,7 @@
 
 #include "controller/job/jobs.h"
 
-static bool amount(const json_t *v)
+static bool is_amount(const json_t *v)
 {
 	return json_is_integer(v) && json_integer_value(v) >= 0;
 }
@@ -25,10 +25,10 @@ static bool qpn_ok(const json_t *row, const char *key)
 {
 	const json_t *v = json_object_get(row, key);
 
-	return !v || (amount(v) && json_integer_value(v) <= 0xffffff);
+	return !v || (is_amount(v) && json_integer_value(v) <= 0xffffff);
 }
 
-static bool texts(const json_t *j, const char *const *key)
+static bool has_texts(const json_t *j, const char *const *key)
 {
 	while (*key && json_is_string(json_object_get(j, *key)))
 		key++;
@@ -37,7 +37,7 @@ static bool texts(const json_t *j, const char *const *key)
 
 static bool rate_ok(const json_t *v)
 {
-	return amount(v) && (uint64_t)json_integer_value(v) <= INT64_MAX / 4;
+	return is_amount(v) && (uint64_t)json_integer_value(v) <= INT64_MAX / 4;
 }
 
 /* A tunnel in a network: ask_json.c makes them. */
@@ -46,14 +46,15 @@ static bool network_ok(const json_t *n)
 	static const char *const words[] = {"name", "first", "second", "shape", NULL};
 	static const char *const leg_words[] = {"provider", "edge", "path", NULL};
 	json_t *legs = json_object_get(n, "legs"), *pairs = json_object_get(n, "pairs"), *v;
-	bool ok = texts(n, words) && json_is_array(legs) && json_is_object(pairs) &&
-	          rate_ok(json_object_get(n, "bandwidth_bps")) && amount(json_object_get(n, "granted_ms"));
+	bool ok = has_texts(n, words) && json_is_array(legs) && json_is_object(pairs) &&
+	          rate_ok(json_object_get(n, "bandwidth_bps")) &&
+	          is_amount(json_object_get(n, "reserved_ms"));
 	const char *pair;
 
 	for (size_t i = 0; ok && i < json_array_size(legs); i++) {
 		const json_t *leg = json_array_get(legs, i);
 
-		ok = texts(leg, leg_words) && rate_ok(json_object_get(leg, "bandwidth_bps"));
+		ok = has_texts(leg, leg_words) && rate_ok(json_object_get(leg, "bandwidth_bps"));
 	}
 	json_object_foreach(pairs, pair, v) ok = ok && pair_ok(pair) && rate_ok(v);
 	return ok;
@@ -71,33 +72,33 @@ static bool row_ok(const json_t *row)
 	       qpn_ok(row, "destination_qpn");
 }
 
-static bool take_ok(const json_t *take)
+static bool claim_ok(const json_t *claim)
 {
-	return json_is_string(json_object_get(take, "name")) && rate_ok(json_object_get(take, "bps"));
+	return json_is_string(json_object_get(claim, "name")) && rate_ok(json_object_get(claim, "bps"));
 }
 
-bool job_record_ok(const json_t *record)
+bool ctlr_job_record_ok(const json_t *record)
 {
 	const json_t *job = json_object_get(record, "job"), *plan = json_object_get(record, "plan");
-	const json_t *takes = json_object_get(record, "takes"), *reason = json_object_get(record, "reason");
+	const json_t *claims = json_object_get(record, "claims"), *reason = json_object_get(record, "reason");
 	const json_t *network = json_object_get(record, "network");
-	bool ok = json_is_object(job) && json_is_array(plan) && json_is_array(takes) &&
-	          amount(json_object_get(record, "until_ms")) && (!reason || json_is_string(reason)) &&
+	bool ok = json_is_object(job) && json_is_array(plan) && json_is_array(claims) &&
+	          is_amount(json_object_get(record, "until_ms")) && (!reason || json_is_string(reason)) &&
 	          (!network || json_is_array(network));
 
 	for (size_t i = 0; ok && i < json_array_size(plan); i++)
 		ok = row_ok(json_array_get(plan, i));
-	for (size_t i = 0; ok && i < json_array_size(takes); i++)
-		ok = take_ok(json_array_get(takes, i));
+	for (size_t i = 0; ok && i < json_array_size(claims); i++)
+		ok = claim_ok(json_array_get(claims, i));
 	for (size_t i = 0; ok && i < json_array_size(network); i++)
 		ok = network_ok(json_array_get(network, i));
 	return ok;
 }
 
-unsigned job_takes(const json_t *record, struct plan_take **out)
+unsigned ctlr_job_claims(const json_t *record, struct plan_claim **out)
 {
-	json_t *list = json_object_get(record, "takes"), *t;
-	struct plan_take *take = calloc(json_array_size(list) + 1, sizeof(*take));
+	json_t *list = json_object_get(record, "claims"), *t;
+	struct plan_claim *claim = calloc(json_array_size(list) + 1, sizeof(*claim));
 	unsigned n = 0;
 	size_t i;
 
@@ -105,11 +106,11 @@ unsigned job_takes(const json_t *record, struct plan_take **out)
 	{
 		const char *name = json_string_value(json_object_get(t, "name"));
 
-		if (!take || !name)
+		if (!claim || !name)
 			continue;
-		snprintf(take[n].name, sizeof(take[n].name), "%s", name);
-		take[n++].bps = (uint64_t)json_integer_value(json_object_get(t, "bps"));
+		snprintf(claim[n].name, sizeof(claim[n].name), "%s", name);
+		claim[n++].bps = (uint64_t)json_integer_value(json_object_get(t, "bps"));
 	}
-	*out = take;
+	*out = claim;
 	return n;
 }

@@ -6,27 +6,27 @@
 #include "controller/state/route_index.h"
 #include "controller/state/work.h"
 
-static void add_row(struct ctlr *c, const struct job *j, const json_t *row)
+static void add_row(struct ctlr *c, const struct ctlr_job *j, const json_t *row)
 {
-	const struct route_row *x = route_index_add(c, j, row);
-	struct gateway *g;
-	struct flow *f;
+	const struct ctlr_route *x = ctlr_route_add(c, j, row);
+	struct ctlr_gateway *g;
+	struct ctlr_flow *f;
 
 	if (!x)
 		return;
 	for (unsigned k = 0; k < 2; k++) {
-		g = map_find(&c->gateways, x->gateway[k]);
+		g = ctlr_map_find(&c->gateways, x->gateway[k]);
 		if (g && g->job_rev < j->mod_rev)
 			g->job_rev = j->mod_rev;
 		if (g)
-			gateway_dirty(c, g);
+			ctlr_work_add_documents(c, g);
 	}
-	f = flow_find(c, x->vni, x->addr[0], x->addr[1], x->qpn[0], x->qpn[1]);
+	f = ctlr_flow_find(c, x->vni, x->addr[0], x->addr[1], x->qpn[0], x->qpn[1]);
 	if (f)
-		flow_settle(c, f);
+		ctlr_flow_settle(c, f);
 }
 
-void job_rows(struct ctlr *c, const struct job *j, bool add)
+void ctlr_job_set_routes(struct ctlr *c, const struct ctlr_job *j, bool add)
 {
 	json_t *row;
 	size_t i;
@@ -39,7 +39,7 @@ void job_rows(struct ctlr *c, const struct job *j, bool add)
 		if (add)
 			add_row(c, j, row);
 		else
-			route_index_del(c, j, row);
+			ctlr_route_del(c, j, row);
 	}
-	routes_changed(c, NULL);
+	ctlr_work_routes_changed(c, NULL);
 }

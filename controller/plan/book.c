@@ -8,7 +8,7 @@
 #include "controller/plan/book.h"
 
 struct entry {
-	char name[sizeof(((struct plan_take *)0)->name)]; /* "": free */
+	char name[sizeof(((struct plan_claim *)0)->name)]; /* "": free */
 	uint64_t bps;
 };
 
@@ -79,7 +79,7 @@ static int reserve(struct plan_book *b, unsigned n)
 	return 0;
 }
 
-int plan_book_take(struct plan_book *b, const struct plan_take *t, unsigned n)
+int plan_book_claim(struct plan_book *b, const struct plan_claim *t, unsigned n)
 {
 	struct entry *e;
 	unsigned i;
@@ -99,7 +99,7 @@ int plan_book_take(struct plan_book *b, const struct plan_take *t, unsigned n)
 	return 0;
 }
 
-void plan_book_give(struct plan_book *b, const struct plan_take *t, unsigned n)
+void plan_book_release(struct plan_book *b, const struct plan_claim *t, unsigned n)
 {
 	struct entry *e;
 	unsigned i;
@@ -112,7 +112,7 @@ void plan_book_give(struct plan_book *b, const struct plan_take *t, unsigned n)
 	}
 }
 
-uint64_t plan_book_taken(const struct plan_book *b, const char *name)
+uint64_t plan_book_claimed(const struct plan_book *b, const char *name)
 {
 	return name[0] ? slot(b->e, b->size, name)->bps : 0;
 }

@@ -24,10 +24,10 @@ static uint64_t sum_of(uint64_t a, uint64_t b)
 	return a > PLAN_RATE_MAX || b > PLAN_RATE_MAX - a ? PLAN_RATE_MAX : a + b;
 }
 
-static uint64_t free_of(uint64_t has, uint64_t taken)
+static uint64_t free_of(uint64_t has, uint64_t claimed)
 {
 	has = has < PLAN_RATE_MAX ? has : PLAN_RATE_MAX;
-	return has > taken ? has - taken : 0;
+	return has > claimed ? has - claimed : 0;
 }
 
 /* The tighter of two bounds, where 0 is none. */
@@ -124,7 +124,7 @@ static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n, boo
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < PLAN_CARRIER_COUNT; k++)
 			c.bandwidth_bps[k] = sum_of(c.bandwidth_bps[k],
-			    free_of(gw[i].caps.bandwidth_bps[k], left ? gw[i].taken_bps : 0));
+			    free_of(gw[i].caps.bandwidth_bps[k], left ? gw[i].claimed_bps : 0));
 		c.tcp_algorithms =
 		    i ? c.tcp_algorithms & gw[i].caps.tcp_algorithms : gw[i].caps.tcp_algorithms;
 		streams += gw[i].caps.tcp_streams ? gw[i].caps.tcp_streams : PLAN_TCP_STREAMS;
@@ -303,8 +303,8 @@ static void check_gateways(struct plan_job_group *g)
 
 	for (side = 0; side < 2; side++) {
 		for (i = 0; i < g->n_gw[side]; i++) {
-			left = free_of(
-			    g->gw[side][i].caps.bandwidth_bps[g->decision.carrier], g->gw[side][i].taken_bps);
+			left = free_of(g->gw[side][i].caps.bandwidth_bps[g->decision.carrier],
+			    g->gw[side][i].claimed_bps);
 			if (g->gw_bps[side][i] <= left)
 				continue;
 			if (g->fail == PLAN_JOB_FITS) {
@@ -340,7 +340,7 @@ static int check_network(struct work *w, struct plan_job_group *g)
 	return 0;
 }
 
-static int ask_network(struct work *w, struct plan_job_group *g)
+static int ctlr_query_network(struct work *w, struct plan_job_group *g)
 {
 	int n;
 
@@ -359,7 +359,7 @@ static int ask_network(struct work *w, struct plan_job_group *g)
 }
 
 /* What earlier groups of the job put on a gateway is taken for this one: a site may be in several groups. */
-static void take_earlier(const struct plan_job_result *r, struct plan_job_group *g, unsigned side)
+static void claim_earlier_groups(const struct plan_job_result *r, struct plan_job_group *g, unsigned side)
 {
 	const char *site = side ? g->second : g->first;
 	const struct plan_job_group *o;
@@ -372,8 +372,8 @@ static void take_earlier(const struct plan_job_result *r, struct plan_job_group 
 		for (k = 0; k < g->n_gw[side]; k++)
 			for (j = 0; j < o->n_gw[os]; j++)
 				if (o->gw[os][j].id == g->gw[side][k].id)
-					g->gw[side][k].taken_bps =
-					    sum_of(g->gw[side][k].taken_bps, o->gw_bps[os][j]);
+					g->gw[side][k].claimed_bps =
+					    sum_of(g->gw[side][k].claimed_bps, o->gw_bps[os][j]);
 	}
 }
 
@@ -389,9 +389,9 @@ static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 		    w->ctx, side ? g->second : g->first, g->gw[side], PLAN_SITE_GATEWAYS_MAX);
 		if (g->n_gw[side] == 0)
 			fail(g, PLAN_JOB_NO_GATEWAY);
-		take_earlier(w->r, g, side);
+		claim_earlier_groups(w->r, g, side);
 	}
-	rc = ask_network(w, g);
+	rc = ctlr_query_network(w, g);
 	if (rc || g->fail != PLAN_JOB_FITS)
 		return rc;
 	w->world->path(w->ctx, g->first, g->second, &q.path);
@@ -452,7 +452,7 @@ int plan_job_new(struct plan_job_result **out, const struct plan_job *job, const
 			w.r->fail = w.r->groups[i].fail;
 	}
 	if (rc == 0 && w.r->fail == PLAN_JOB_FITS)
-		rc = plan_job_takes(w.r);
+		rc = plan_job_claims(w.r);
 	if (rc)
 		plan_job_free(w.r);
 	else
@@ -470,6 +470,6 @@ void plan_job_free(struct plan_job_result *r)
 	}
 	free(r->groups);
 	free(r->rows);
-	free(r->takes);
+	free(r->claims);
 	free(r);
 }

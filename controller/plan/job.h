@@ -2,7 +2,7 @@
 /*
  * Jobs of a scheduler: pairs of addresses, or a rank table, with <bandwidth, delay, jitter>; what comes back
  * is a plan (gateway pair, carrier and rates of each pair; tunnels in the network), or why not and what would
- * fit. Nothing is reserved here: the plan lists what it takes (struct plan_take), the caller books it
+ * fit. Nothing is reserved here: the plan lists what it takes (struct plan_claim), the caller books it
  * (plan/book.h) when it has been stored, and gives it back when the job is withdrawn or over.
  */
 #ifndef PLAN_JOB_H
@@ -52,8 +52,8 @@ struct plan_gateway {
 	uint64_t id; /* plan_id of its name */
 	const char *name;
 	struct plan_caps caps;
-	uint32_t weight;    /* of the site's weight algorithm */
-	uint64_t taken_bps; /* of its bandwidth, by other jobs */
+	uint32_t weight;      /* of the site's weight algorithm */
+	uint64_t claimed_bps; /* of its bandwidth, by other jobs */
 };
 
 /* The world a job is planned in: the caller's, asked for what is needed and nothing else. */
@@ -135,7 +135,7 @@ struct plan_job_group {
 };
 
 /* What a plan takes, for the book. */
-struct plan_take {
+struct plan_claim {
 	char name[5 * PLAN_NAME_MAX]; /* "gw/NAME" or "net/FIRST/SECOND/EDGE/PATH" */
 	uint64_t bps;
 };
@@ -143,10 +143,10 @@ struct plan_take {
 struct plan_job_result {
 	enum plan_job_fail fail;
 	unsigned fail_pair; /* index of the pair, of PLAN_JOB_NO_SITE */
-	unsigned n_groups, n_rows, n_takes;
+	unsigned n_groups, n_rows, n_claims;
 	struct plan_job_group *groups;
 	struct plan_job_row *rows; /* one for each pair of the job, in its order */
-	struct plan_take *takes;   /* if it fits */
+	struct plan_claim *claims; /* if it fits */
 };
 
 /* Plans; *out is the caller's to free. RWY_EINVAL: no pairs, too many of them or of sites, a bandwidth of 0.

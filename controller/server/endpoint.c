@@ -10,7 +10,7 @@
 
 #define ANYBODY (ROLE_GATEWAY | ROLE_OPERATOR | ROLE_SCHEDULER | ROLE_NETWORK)
 
-static bool match(const char *path, const char *url, struct req *r)
+static bool match_path(const char *path, const char *url, struct ctlr_req *r)
 {
 	unsigned n = 0;
 
@@ -36,24 +36,24 @@ static bool match(const char *path, const char *url, struct req *r)
 	return !*url;
 }
 
-const struct endpoint *endpoint_find(
-    const char *method, const char *url, struct req *r, bool *other, char allow[64])
+const struct ctlr_endpoint *ctlr_endpoint_find(
+    const char *method, const char *url, struct ctlr_req *r, bool *other, char allow[64])
 {
-	static const struct endpoint page = {"GET", "", ANYBODY, "", page_get};
+	static const struct ctlr_endpoint page = {"GET", "", ANYBODY, "", ctlr_api_page_get};
 
 	*other = false;
 	*allow = 0;
-	for (const struct endpoint *e = r->c->endpoints; e->method; e++) {
+	for (const struct ctlr_endpoint *e = r->c->endpoints; e->method; e++) {
 		const size_t n = strlen(allow);
 
-		if (!match(e->path, url, r))
+		if (!match_path(e->path, url, r))
 			continue;
 		if (!strcmp(e->method, method))
 			return e;
 		*other = true;
 		snprintf(allow + n, 64 - n, "%s%s", n ? ", " : "", e->method);
 	}
-	r->data = page_find(url);
+	r->data = ctlr_page_find(url);
 	if (r->data && strcmp(method, "GET") != 0) {
 		*other = true;
 		snprintf(allow, 64, "GET");

@@ -17,7 +17,7 @@
 /* --- requests --------------------------------------------------------------------------------- */
 
 struct query {
-	struct req *r;
+	struct ctlr_req *r;
 	const char *known;
 	bool ok;
 };
@@ -35,17 +35,17 @@ static bool word_in(const char *word, const char *words)
 static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	struct query *q = cls;
-	struct req *r = q->r;
+	struct ctlr_req *r = q->r;
 
 	if (!q->ok)
 		return MHD_YES;
 	q->ok = false;
 	if (strchr(name, ' ') || !word_in(name, q->known))
-		req_fail(r, 400, "", "unknown parameter %.64s", name);
-	else if (req_param(r, name))
-		req_fail(r, 400, name, "%s is given twice", name);
+		ctlr_req_fail(r, 400, "", "unknown parameter %.64s", name);
+	else if (ctlr_req_param(r, name))
+		ctlr_req_fail(r, 400, name, "%s is given twice", name);
 	else if (r->params == REQ_PARAMS || !value || strlen(value) >= sizeof(r->param[0].value))
-		req_fail(r, 400, name, "%s: expected a shorter value", name);
+		ctlr_req_fail(r, 400, name, "%s: expected a shorter value", name);
 	else {
 		snprintf(r->param[r->params].name, sizeof(r->param[0].name), "%s", name);
 		snprintf(r->param[r->params++].value, sizeof(r->param[0].value), "%s", value);
@@ -55,17 +55,17 @@ static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *
 }
 
 /* The handler, or NULL with the reply. plain: the listener without certificates. */
-static handler *find_handler(
-    struct req *r, struct MHD_Connection *mhd, const char *url, const char *method, bool plain)
+static ctlr_handler *find_handler(
+    struct ctlr_req *r, struct MHD_Connection *mhd, const char *url, const char *method, bool plain)
 {
 	const char *m = !strcmp(method, "HEAD") ? "GET" : method;
-	const struct endpoint *e;
+	const struct ctlr_endpoint *e;
 	struct query q = {r, "", true};
 	char list[64];
 	bool other;
 
 	if (plain && strcmp(m, "GET") != 0) {
-		req_fail(r, 405, "", "only GET without a certificate");
+		ctlr_req_fail(r, 405, "", "only GET without a certificate");
 		snprintf(r->allow, sizeof(r->allow), "GET, HEAD");
 		return NULL;
 	}
@@ -73,18 +73,18 @@ static handler *find_handler(
 		snprintf(r->who.name, sizeof(r->who.name), "page");
 	if (plain)
 		r->who.role = ROLE_OPERATOR;
-	e = endpoint_find(m, url, r, &other, list);
+	e = ctlr_endpoint_find(m, url, r, &other, list);
 	if (!e && other) {
-		req_fail(r, 405, "", "method %.16s is not allowed here: %s", method, list);
+		ctlr_req_fail(r, 405, "", "method %.16s is not allowed here: %s", method, list);
 		memcpy(r->allow, list, sizeof(list));
 		return NULL;
 	}
 	if (!e) {
-		req_fail(r, 404, "", "there is no %.128s", url);
+		ctlr_req_fail(r, 404, "", "there is no %.128s", url);
 		return NULL;
 	}
 	if (!(e->roles & r->who.role)) {
-		req_fail(r, 403, "", "%s may not %s this", r->who.name, m);
+		ctlr_req_fail(r, 403, "", "%s may not %s this", r->who.name, m);
 		return NULL;
 	}
 	q.known = e->params;
@@ -93,28 +93,28 @@ static handler *find_handler(
 }
 
 /* Refused by its headers alone: nothing of what follows is read. */
-static bool too_large(struct MHD_Connection *mhd, struct req *r)
+static bool body_too_large(struct MHD_Connection *mhd, struct ctlr_req *r)
 {
 	const char *s = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
 	const char *te = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
 
 	if (!te && s && (strlen(s) > 18 || strtoull(s, NULL, 10) > r->c->conf->body)) {
 		COUNT(r->c, too_large);
-		event(EVENT_WARNING, "refused", r->who.name, "a body of %.18s bytes", s);
-		req_fail(
+		ctlr_event(r->c, EVENT_WARNING, "refused", r->who.name, "a body of %.18s bytes", s);
+		ctlr_req_fail(
 		    r, TOO_LARGE, "", "expected at most %llu bytes", (unsigned long long)r->c->conf->body);
 		return true;
 	}
 	return false;
 }
 
-static bool body_add(struct req *r, const char *data, size_t n)
+static bool body_add(struct ctlr_req *r, const char *data, size_t n)
 {
 	if (r->len + n > r->c->conf->body) {
 		COUNT(r->c, too_large);
-		event(EVENT_WARNING, "refused", r->who.name, "a body above %llu bytes",
+		ctlr_event(r->c, EVENT_WARNING, "refused", r->who.name, "a body above %llu bytes",
 		    (unsigned long long)r->c->conf->body);
-		req_fail(
+		ctlr_req_fail(
 		    r, TOO_LARGE, "", "expected at most %llu bytes", (unsigned long long)r->c->conf->body);
 		return false;
 	}
@@ -126,7 +126,7 @@ static bool body_add(struct req *r, const char *data, size_t n)
 			cap *= 2;
 		more = realloc(r->body, cap);
 		if (!more) {
-			req_fail(r, 503, "", "out of memory");
+			ctlr_req_fail(r, 503, "", "out of memory");
 			return false;
 		}
 		r->body = more;
@@ -138,7 +138,7 @@ static bool body_add(struct req *r, const char *data, size_t n)
 	return true;
 }
 
-static void req_free(struct req *r)
+static void req_free(struct ctlr_req *r)
 {
 	json_decref(r->json);
 	free(r->text);
@@ -147,9 +147,9 @@ static void req_free(struct req *r)
 }
 
 static enum MHD_Result first_call(
-    struct worker *w, struct MHD_Connection *mhd, const char *url, const char *method, void **state)
+    struct ctlr_http_worker *w, struct MHD_Connection *mhd, const char *url, const char *method, void **state)
 {
-	struct req *r = calloc(1, sizeof(*r));
+	struct ctlr_req *r = calloc(1, sizeof(*r));
 
 	*state = r;
 	if (!r)
@@ -157,7 +157,7 @@ static enum MHD_Result first_call(
 	r->c = w->c;
 	r->worker = w;
 	r->connection = mhd;
-	if ((w->plain || http_conn_who(w, mhd, r)) && !too_large(mhd, r)) {
+	if ((w->plain || ctlr_http_conn_identify(w, mhd, r)) && !body_too_large(mhd, r)) {
 		r->run = find_handler(r, mhd, url, method, w->plain);
 		r->method = r->run ? (!strcmp(method, "PUT")         ? "PUT"
 		                         : !strcmp(method, "POST")   ? "POST"
@@ -168,14 +168,14 @@ static enum MHD_Result first_call(
 	if (r->run)
 		return MHD_YES;
 	if (r->status >= 401 && r->status <= 403 && *r->who.name)
-		event(EVENT_WARNING, "refused", r->who.name, "%s %.96s", method, url);
-	http_conn_answered(w, mhd);
-	return http_reply(mhd, r, r->status == 401 || r->status == TOO_LARGE);
+		ctlr_event(r->c, EVENT_WARNING, "refused", r->who.name, "%s %.96s", method, url);
+	ctlr_http_conn_answered(w, mhd);
+	return ctlr_http_reply(mhd, r, r->status == 401 || r->status == TOO_LARGE);
 }
 
 /* True: the reply is there. Only what has to wait is suspended, since the library walks all that are whenever
  * one goes on; under the lock, so that nobody finishes it before. */
-static bool run_handler(struct req *r)
+static bool run_handler(struct ctlr_req *r)
 {
 	struct ctlr *c = r->c;
 	bool done = true;
@@ -184,23 +184,23 @@ static bool run_handler(struct req *r)
 	ctlr_lock(c);
 	r->saw = c->rev;
 	if (r->worker->server->stopping)
-		req_fail(r, 503, "", "the controller stops");
+		ctlr_req_fail(r, 503, "", "the controller stops");
 	else if (r->run(c, r) == REQ_WAIT && !r->finished) {
-		http_suspend(r->worker, r);
+		ctlr_http_suspend(r->worker, r);
 		r->waiting = true;
 		done = false;
 	}
 	if (done)
-		req_ended(r);
+		ctlr_req_release(r);
 	ctlr_unlock(c);
 	return done;
 }
 
-enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+enum MHD_Result ctlr_http_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
     const char *version, const char *data, size_t *size, void **state)
 {
-	struct worker *w = cls;
-	struct req *r = *state;
+	struct ctlr_http_worker *w = cls;
+	struct ctlr_req *r = *state;
 
 	w->progress = true;
 	if (!r)
@@ -216,44 +216,45 @@ enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *
 		/* the rest is read as long as a request may take, and forgotten */
 		return MHD_YES;
 	}
-	http_conn_heard(w, mhd);
+	ctlr_http_conn_heard(w, mhd);
 	if (!r->finished && !r->status && !run_handler(r))
 		return MHD_YES;
-	http_conn_answered(w, mhd);
-	return http_reply(mhd, r, r->status == TOO_LARGE);
+	ctlr_http_conn_answered(w, mhd);
+	return ctlr_http_reply(mhd, r, r->status == TOO_LARGE);
 }
 
-void http_completed(void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)
+void ctlr_http_completed(
+    void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why)
 {
-	struct worker *w = cls;
-	struct req *r = *state;
+	struct ctlr_http_worker *w = cls;
+	struct ctlr_req *r = *state;
 
 	*state = NULL;
 	w->progress = true;
-	http_conn_heard(w, mhd);
+	ctlr_http_conn_heard(w, mhd);
 	if (r)
 		req_free(r);
 }
 
-void http_refuse(struct http_server *h)
+void ctlr_http_refuse(struct ctlr_http *h)
 {
 	struct ctlr *c = h->c;
-	struct gateway *g;
+	struct ctlr_gateway *g;
 
 	ctlr_lock(c);
 	h->stopping = true;
-	MAP_EACH(&c->gateways, g)
+	CTLR_MAP_EACH(&c->gateways, g)
 	{
 		if (g->poll) {
-			req_fail(g->poll, 503, "", "the controller stops");
-			req_finish(g->poll);
+			ctlr_req_fail(g->poll, 503, "", "the controller stops");
+			ctlr_req_finish(g->poll);
 			g->poll = NULL;
 		}
 	}
-	for (struct req *r = c->polls, *next; r; r = next) {
+	for (struct ctlr_req *r = c->polls, *next; r; r = next) {
 		next = r->next;
-		req_fail(r, 503, "", "the controller stops");
-		req_finish(r);
+		ctlr_req_fail(r, 503, "", "the controller stops");
+		ctlr_req_finish(r);
 	}
 	c->polls = NULL;
 	ctlr_unlock(c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside the HTTP server: its threads (http_loop.c), connections and who is at their other end (http_conn.c),
- * requests (http.c), replies (http_reply.c). Each connection belongs to one worker: everything of it happens
- * in that one's thread and without a lock, but for the news that a request is finished.
+ * requests (http.c), replies (ctlr_http_reply.c). Each connection belongs to one worker: everything of it
+ * happens in that one's thread and without a lock, but for the news that a request is finished.
  */
 #ifndef CONTROLLER_SERVER_HTTP_H
 #define CONTROLLER_SERVER_HTTP_H
@@ -15,46 +15,46 @@
 
 #define WORKERS_MAX 65
 
-struct http_server;
-struct conns;
+struct ctlr_http;
+struct ctlr_http_conns;
 
 /* A connection. In a list from its first byte to its first request line, while a request comes, and until its
  * answer has been read. */
-struct conn {
-	struct conns *in; /* NULL: nothing is waited for */
-	struct conn *next, *prev;
+struct ctlr_http_conn {
+	struct ctlr_http_conns *in; /* NULL: nothing is waited for */
+	struct ctlr_http_conn *next, *prev;
 	struct MHD_Connection *mhd;
 	rwy_time since;
 	unsigned trust; /* generation of `who` */
-	struct identity who;
+	struct ctlr_identity who;
 };
 
-struct conns { /* in the order of `since` */
-	struct conn *first, *last;
+struct ctlr_http_conns { /* in the order of `since` */
+	struct ctlr_http_conn *first, *last;
 	unsigned n;
 };
 
-struct worker { /* its thread's, but for what is said */
+struct ctlr_http_worker { /* its thread's, but for what is said */
 	struct ctlr *c;
-	struct http_server *server;
+	struct ctlr_http *server;
 	bool plain; /* the listener without certificates */
 	struct MHD_Daemon *mhd;
 	int epoll; /* the library's */
-	struct conns greeting, sending, reading;
+	struct ctlr_http_conns greeting, sending, reading;
 	bool progress;      /* something came since it was cleared */
 	unsigned suspended; /* requests that wait */
 	rwy_time resumed;   /* some of them, last */
 	pthread_t thread;
-	int wake;                 /* any thread's: an eventfd */
-	pthread_mutex_t lock;     /* of what follows */
-	struct req *first, *last; /* those that go on */
-	unsigned urgent;          /* of them: not 304 */
+	int wake;                      /* any thread's: an eventfd */
+	pthread_mutex_t lock;          /* of what follows */
+	struct ctlr_req *first, *last; /* those that go on */
+	unsigned urgent;               /* of them: not 304 */
 	atomic_bool stop;
 };
 
-struct http_server {
+struct ctlr_http {
 	struct ctlr *c;
-	struct worker w[WORKERS_MAX];
+	struct ctlr_http_worker w[WORKERS_MAX];
 	unsigned n;
 	bool stopping;             /* under the state's lock */
 	gnutls_datum_t ticket_key; /* all workers': a client may come back to any; GnuTLS turns it over */
@@ -64,46 +64,47 @@ struct http_server {
 /* --- http.c ----------------------------------------------------------------------------------- */
 
 /* For the library. cls: the worker. */
-enum MHD_Result http_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+enum MHD_Result ctlr_http_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
     const char *version, const char *data, size_t *size, void **state);
-void http_completed(void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why);
+void ctlr_http_completed(
+    void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why);
 
 /* From now on whoever comes is refused; and so are the polls that wait. */
-void http_refuse(struct http_server *h);
+void ctlr_http_refuse(struct ctlr_http *h);
 
 /* --- http_conn.c ------------------------------------------------------------------------------ */
 
 /* For the library. cls: the worker. */
-void http_connection(
+void ctlr_http_connection(
     void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code);
-void *http_uri(void *cls, const char *uri, struct MHD_Connection *mhd);
-RWY_MUST_CHECK int http_tickets_new(struct http_server *h); /* before the first connection */
-void http_tickets_free(struct http_server *h);
+void *ctlr_http_uri(void *cls, const char *uri, struct MHD_Connection *mhd);
+RWY_MUST_CHECK int ctlr_http_tickets_new(struct ctlr_http *h); /* before the first connection */
+void ctlr_http_tickets_free(struct ctlr_http *h);
 /* Its request is there, or refused: nothing is waited for. */
-void http_conn_heard(struct worker *w, struct MHD_Connection *mhd);
+void ctlr_http_conn_heard(struct ctlr_http_worker *w, struct MHD_Connection *mhd);
 /* Its answer goes out: it has to be read. */
-void http_conn_answered(struct worker *w, struct MHD_Connection *mhd);
+void ctlr_http_conn_answered(struct ctlr_http_worker *w, struct MHD_Connection *mhd);
 /* Fills r->who; false: the refusal is in r. Found out once a connection, and again when the revocation list
  * is a new one. */
-bool http_conn_who(struct worker *w, struct MHD_Connection *mhd, struct req *r);
+bool ctlr_http_conn_identify(struct ctlr_http_worker *w, struct MHD_Connection *mhd, struct ctlr_req *r);
 /* Ends the connections that take too long. */
-void http_conns_slow(struct worker *w, rwy_dur limit, rwy_time now);
+void ctlr_http_conns_slow(struct ctlr_http_worker *w, rwy_dur limit, rwy_time now);
 
 /* --- http_wait.c ------------------------------------------------------------------------------ */
 
-/* The worker's thread, under the state's lock: the request waits until http_resume. */
-void http_suspend(struct worker *w, struct req *r);
+/* The worker's thread, under the state's lock: the request waits until ctlr_http_resume. */
+void ctlr_http_suspend(struct ctlr_http_worker *w, struct ctlr_req *r);
 /* Any thread, under the state's lock. */
-void http_resume(struct worker *w, struct req *r);
+void ctlr_http_resume(struct ctlr_http_worker *w, struct ctlr_req *r);
 /* Wakes its thread. Any thread. */
-void http_wake(struct worker *w);
+void ctlr_http_wake(struct ctlr_http_worker *w);
 /* The worker's thread. Some go on, if it is time, or all. Returns how long it is until the next may;
  * RWY_NEVER: none is there. */
-rwy_dur http_resume_some(struct worker *w, rwy_time now, bool at_once);
+rwy_dur ctlr_http_resume_some(struct ctlr_http_worker *w, rwy_time now, bool at_once);
 
-/* --- http_reply.c ----------------------------------------------------------------------------- */
+/* --- ctlr_http_reply.c ------------------------------------------------------------------------ */
 
 /* Queues what r says. end: and closes the connection behind it. MHD_NO: out of memory. */
-enum MHD_Result http_reply(struct MHD_Connection *mhd, struct req *r, bool end);
+enum MHD_Result ctlr_http_reply(struct MHD_Connection *mhd, struct ctlr_req *r, bool end);
 
 #endif

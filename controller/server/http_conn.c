@@ -17,16 +17,16 @@
 #define HANDSHAKE (5 * RWY_MS) /* of our time */
 #define READING   6            /* times as long as a request: answers are larger */
 
-static struct conn *conn_of(struct MHD_Connection *mhd)
+static struct ctlr_http_conn *conn_of(struct MHD_Connection *mhd)
 {
 	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	return i ? i->socket_context : NULL;
 }
 
-static void wait_no_more(struct worker *w, struct conn *k)
+static void stop_waiting(struct ctlr_http_worker *w, struct ctlr_http_conn *k)
 {
-	struct conns *l = k->in;
+	struct ctlr_http_conns *l = k->in;
 
 	if (!l)
 		return;
@@ -39,9 +39,9 @@ static void wait_no_more(struct worker *w, struct conn *k)
 	k->next = k->prev = NULL;
 }
 
-static void wait_for(struct worker *w, struct conn *k, struct conns *l)
+static void start_waiting(struct ctlr_http_worker *w, struct ctlr_http_conn *k, struct ctlr_http_conns *l)
 {
-	wait_no_more(w, k);
+	stop_waiting(w, k);
 	k->since = ctlr_now();
 	k->in = l;
 	k->prev = l->last;
@@ -54,19 +54,19 @@ static void wait_for(struct worker *w, struct conn *k, struct conns *l)
 
 /* Who comes back, or opens another connection, proves by a ticket that it has shaken hands: less than half
  * the work, for both. Who it is is in the ticket, and is held against the revocation list as always. */
-int http_tickets_new(struct http_server *h)
+int ctlr_http_tickets_new(struct ctlr_http *h)
 {
 	return gnutls_session_ticket_key_generate(&h->ticket_key) ? RWY_ENOMEM : 0;
 }
 
-void http_tickets_free(struct http_server *h)
+void ctlr_http_tickets_free(struct ctlr_http *h)
 {
 	gnutls_memset(h->ticket_key.data, 0, h->ticket_key.size);
 	gnutls_free(h->ticket_key.data);
 	h->ticket_key = (gnutls_datum_t){NULL, 0};
 }
 
-static void enable_tickets(struct http_server *h, struct MHD_Connection *mhd)
+static void enable_tickets(struct ctlr_http *h, struct MHD_Connection *mhd)
 {
 	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 
@@ -74,11 +74,11 @@ static void enable_tickets(struct http_server *h, struct MHD_Connection *mhd)
 		gw_log(GW_LOG_DEBUG, "http", "a connection without tickets");
 }
 
-void http_connection(
+void ctlr_http_connection(
     void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code)
 {
-	struct worker *w = cls;
-	struct conn *k = *context;
+	struct ctlr_http_worker *w = cls;
+	struct ctlr_http_conn *k = *context;
 
 	w->progress = true;
 	if (code == MHD_CONNECTION_NOTIFY_STARTED)
@@ -92,9 +92,9 @@ void http_connection(
 		k->mhd = mhd;
 		if (!w->plain)
 			enable_tickets(w->server, mhd);
-		wait_for(w, k, &w->greeting);
+		start_waiting(w, k, &w->greeting);
 	} else if (k) {
-		wait_no_more(w, k);
+		stop_waiting(w, k);
 		free(k);
 		k = NULL;
 	}
@@ -102,44 +102,44 @@ void http_connection(
 }
 
 /* The request line is there: the rest has to follow. */
-void *http_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
+void *ctlr_http_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
-	struct worker *w = cls;
-	struct conn *k = conn_of(mhd);
+	struct ctlr_http_worker *w = cls;
+	struct ctlr_http_conn *k = conn_of(mhd);
 
 	w->progress = true;
 	if (k)
-		wait_for(w, k, &w->sending);
+		start_waiting(w, k, &w->sending);
 	return NULL;
 }
 
-void http_conn_heard(struct worker *w, struct MHD_Connection *mhd)
+void ctlr_http_conn_heard(struct ctlr_http_worker *w, struct MHD_Connection *mhd)
 {
-	struct conn *k = conn_of(mhd);
+	struct ctlr_http_conn *k = conn_of(mhd);
 
 	if (k)
-		wait_no_more(w, k);
+		stop_waiting(w, k);
 }
 
-void http_conn_answered(struct worker *w, struct MHD_Connection *mhd)
+void ctlr_http_conn_answered(struct ctlr_http_worker *w, struct MHD_Connection *mhd)
 {
-	struct conn *k = conn_of(mhd);
+	struct ctlr_http_conn *k = conn_of(mhd);
 
 	if (k)
-		wait_for(w, k, &w->reading);
+		start_waiting(w, k, &w->reading);
 }
 
-static unsigned end_slow(struct worker *w, struct conns *l, rwy_dur limit, rwy_time now)
+static unsigned end_slow(struct ctlr_http_worker *w, struct ctlr_http_conns *l, rwy_dur limit, rwy_time now)
 {
 	unsigned n = 0;
 
-	for (struct conn *k; (k = l->first) && rwy_since(k->since, now) >= limit; n++) {
+	for (struct ctlr_http_conn *k; (k = l->first) && rwy_since(k->since, now) >= limit; n++) {
 		const union MHD_ConnectionInfo *i =
 		    MHD_get_connection_info(k->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
 
 		if (i)
 			shutdown(i->connect_fd, SHUT_RDWR); /* the library finds it closed */
-		wait_no_more(w, k);
+		stop_waiting(w, k);
 		COUNT(w->c, slow_clients);
 	}
 	return n;
@@ -147,7 +147,7 @@ static unsigned end_slow(struct worker *w, struct conns *l, rwy_dur limit, rwy_t
 
 /* When very many come at once, it is we who take long over their handshakes: each one allows for that of the
  * others. */
-void http_conns_slow(struct worker *w, rwy_dur limit, rwy_time now)
+void ctlr_http_conns_slow(struct ctlr_http_worker *w, rwy_dur limit, rwy_time now)
 {
 	const rwy_dur others = HANDSHAKE * atomic_load_explicit(&w->server->greeting, memory_order_relaxed);
 	const unsigned n =
@@ -155,34 +155,36 @@ void http_conns_slow(struct worker *w, rwy_dur limit, rwy_time now)
 	const unsigned reading = end_slow(w, &w->reading, READING * limit, now);
 
 	if (reading)
-		event(EVENT_WARNING, "refused", NULL, "%u clients took too long to read an answer", reading);
+		ctlr_event(w->c, EVENT_WARNING, "refused", NULL, "%u clients took too long to read an answer",
+		    reading);
 	if (n)
-		event(EVENT_WARNING, "refused", NULL, "%u clients took too long to send a request", n);
+		ctlr_event(
+		    w->c, EVENT_WARNING, "refused", NULL, "%u clients took too long to send a request", n);
 }
 
-bool http_conn_who(struct worker *w, struct MHD_Connection *mhd, struct req *r)
+bool ctlr_http_conn_identify(struct ctlr_http_worker *w, struct MHD_Connection *mhd, struct ctlr_req *r)
 {
 	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-	struct conn *k = conn_of(mhd);
+	struct ctlr_http_conn *k = conn_of(mhd);
 	char text[128];
 	unsigned status;
 
 	if (!k || !i) {
-		req_fail(r, 503, "", "out of memory");
+		ctlr_req_fail(r, 503, "", "out of memory");
 		return false;
 	}
-	if (k->trust == trust_generation(w->c->trust)) {
+	if (k->trust == ctlr_trust_generation(w->c->trust)) {
 		r->who = k->who;
 		return true;
 	}
-	status = trust_check(w->c->trust, (gnutls_session_t)i->tls_session, &r->who, text);
+	status = ctlr_trust_check(w->c->trust, (gnutls_session_t)i->tls_session, &r->who, text);
 	if (!status) {
 		k->who = r->who;
-		k->trust = trust_generation(w->c->trust);
+		k->trust = ctlr_trust_generation(w->c->trust);
 		return true;
 	}
 	COUNT(w->c, unauthenticated);
-	event(EVENT_WARNING, "refused", NULL, "%s", text);
-	req_fail(r, status, "", "%s", text);
+	ctlr_event(w->c, EVENT_WARNING, "refused", NULL, "%s", text);
+	ctlr_req_fail(r, status, "", "%s", text);
 	return false;
 }

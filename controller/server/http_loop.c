@@ -41,7 +41,7 @@ static void pause_for(rwy_dur d)
 		nanosleep(&(struct timespec){(time_t)(d / RWY_SEC), (long)(d % RWY_SEC)}, NULL);
 }
 
-static void wait_events(struct worker *w, rwy_dur most)
+static void wait_events(struct ctlr_http_worker *w, rwy_dur most)
 {
 	struct pollfd fd[2] = {{.fd = w->epoll, .events = POLLIN}, {.fd = w->wake, .events = POLLIN}};
 	const struct timespec ts = {(time_t)(most / RWY_SEC), (long)(most % RWY_SEC)};
@@ -52,7 +52,7 @@ static void wait_events(struct worker *w, rwy_dur most)
 }
 
 /* Nothing to do at once but, perhaps, to ask those again that shake hands: not in a circle. */
-static rwy_dur ask_pause(const struct worker *w)
+static rwy_dur ask_pause(const struct ctlr_http_worker *w)
 {
 	rwy_dur d = w->greeting.n * ASK;
 
@@ -63,9 +63,9 @@ static rwy_dur ask_pause(const struct worker *w)
 	return d < PAUSE_MAX ? d : PAUSE_MAX;
 }
 
-static void turn(struct worker *w)
+static void worker_turn(struct ctlr_http_worker *w)
 {
-	rwy_dur most = http_resume_some(w, ctlr_now(), false);
+	rwy_dur most = ctlr_http_resume_some(w, ctlr_now(), false);
 	MHD_UNSIGNED_LONG_LONG ms;
 
 	if (MHD_get_timeout(w->mhd, &ms) == MHD_YES && ms < most / RWY_MS)
@@ -74,22 +74,22 @@ static void turn(struct worker *w)
 		pause_for(ask_pause(w));
 	wait_events(w, most < ROUND ? most : ROUND);
 	w->progress = false;
-	http_resume_some(w, ctlr_now(), false);
+	ctlr_http_resume_some(w, ctlr_now(), false);
 	MHD_run(w->mhd);
-	http_conns_slow(w, w->c->conf->request, ctlr_now());
+	ctlr_http_conns_slow(w, w->c->conf->request, ctlr_now());
 }
 
 static void *worker_main(void *arg)
 {
-	struct worker *w = arg;
+	struct ctlr_http_worker *w = arg;
 	rwy_time end;
 
 	while (!atomic_load_explicit(&w->stop, memory_order_acquire))
-		turn(w);
+		worker_turn(w);
 	/* The library wants no suspended connection when it stops; and who waited is told. */
 	end = ctlr_now() + DRAIN;
 	do {
-		http_resume_some(w, ctlr_now(), true);
+		ctlr_http_resume_some(w, ctlr_now(), true);
 		w->progress = false;
 		MHD_run(w->mhd);
 	} while ((w->suspended || w->progress) && ctlr_now() < end);
@@ -130,29 +130,30 @@ static int listen_on(const char *address)
 	return -1;
 }
 
-static struct MHD_Daemon *daemon_new(struct worker *w, int fd, unsigned connections)
+static struct MHD_Daemon *daemon_new(struct ctlr_http_worker *w, int fd, unsigned connections)
 {
 	const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
 	const struct MHD_OptionItem tls[] = {
-	    {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)trust_key(w->c->trust)},
-	    {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)trust_cert(w->c->trust)},
-	    {MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)trust_ca(w->c->trust)},
+	    {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)ctlr_trust_key(w->c->trust)},
+	    {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)ctlr_trust_cert(w->c->trust)},
+	    {MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)ctlr_trust_ca(w->c->trust)},
 	    {MHD_OPTION_HTTPS_PRIORITIES, 0,
 	        (void *)(uintptr_t) "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
 	    {MHD_OPTION_END, 0, NULL}};
 	const struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
 
-	return MHD_start_daemon(flags | (w->plain ? 0 : MHD_USE_TLS), 0, NULL, NULL, http_request, w,
+	return MHD_start_daemon(flags | (w->plain ? 0 : MHD_USE_TLS), 0, NULL, NULL, ctlr_http_request, w,
 	    MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-	    MHD_OPTION_NOTIFY_COMPLETED, http_completed, w, MHD_OPTION_NOTIFY_CONNECTION, http_connection, w,
-	    MHD_OPTION_URI_LOG_CALLBACK, http_uri, w, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_LIMIT, connections,
-	    MHD_OPTION_ARRAY, w->plain ? none : tls, MHD_OPTION_END);
+	    MHD_OPTION_NOTIFY_COMPLETED, ctlr_http_completed, w, MHD_OPTION_NOTIFY_CONNECTION,
+	    ctlr_http_connection, w, MHD_OPTION_URI_LOG_CALLBACK, ctlr_http_uri, w,
+	    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	    (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_ARRAY,
+	    w->plain ? none : tls, MHD_OPTION_END);
 }
 
 /* One that does not start leaves nothing behind. */
 static int worker_new(
-    struct http_server *h, struct worker *w, int listening, bool plain, unsigned connections)
+    struct ctlr_http *h, struct ctlr_http_worker *w, int listening, bool plain, unsigned connections)
 {
 	const int fd = fcntl(listening, F_DUPFD_CLOEXEC, 0);
 
@@ -177,8 +178,8 @@ static int worker_new(
 	return RWY_EINVAL;
 }
 
-static int listener(
-    struct http_server *h, const char *address, bool plain, unsigned threads, unsigned connections)
+static int add_listener(
+    struct ctlr_http *h, const char *address, bool plain, unsigned threads, unsigned connections)
 {
 	const int fd = listen_on(address);
 	int rc = fd < 0 ? RWY_EINVAL : 0;
@@ -198,36 +199,36 @@ static int listener(
 	return rc;
 }
 
-int http_start(struct ctlr *c)
+int ctlr_http_start(struct ctlr *c)
 {
-	struct http_server *h = calloc(1, sizeof(*h));
+	struct ctlr_http *h = calloc(1, sizeof(*h));
 	int rc;
 
 	if (!h)
 		return RWY_ENOMEM;
 	h->c = c;
 	c->http = h;
-	rc = http_tickets_new(h);
+	rc = ctlr_http_tickets_new(h);
 	if (!rc)
-		rc = listener(h, c->conf->address, false, c->conf->threads, c->conf->connections);
+		rc = add_listener(h, c->conf->address, false, c->conf->threads, c->conf->connections);
 	if (!rc && *c->conf->page)
-		rc = listener(h, c->conf->page, true, 1, PAGE_CONNS);
+		rc = add_listener(h, c->conf->page, true, 1, PAGE_CONNS);
 	if (!rc)
 		gw_log(GW_LOG_NOTICE, "http", "listening on %s%s%s", c->conf->address,
 		    *c->conf->page ? ", the page on " : "", c->conf->page);
 	return rc;
 }
 
-void http_stop(struct ctlr *c)
+void ctlr_http_stop(struct ctlr *c)
 {
-	struct http_server *h = c->http;
+	struct ctlr_http *h = c->http;
 
 	if (!h)
 		return;
-	http_refuse(h);
+	ctlr_http_refuse(h);
 	for (unsigned i = 0; i < h->n; i++) {
 		atomic_store_explicit(&h->w[i].stop, true, memory_order_release);
-		http_wake(&h->w[i]);
+		ctlr_http_wake(&h->w[i]);
 	}
 	for (unsigned i = 0; i < h->n; i++) {
 		pthread_join(h->w[i].thread, NULL);
@@ -235,7 +236,7 @@ void http_stop(struct ctlr *c)
 		close(h->w[i].wake);
 		pthread_mutex_destroy(&h->w[i].lock);
 	}
-	http_tickets_free(h);
+	ctlr_http_tickets_free(h);
 	free(h);
 	c->http = NULL;
 }

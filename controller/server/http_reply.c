@@ -8,7 +8,7 @@
 
 static const char *const page_csp = "default-src 'self'; img-src 'self' data:; style-src 'self'";
 
-enum MHD_Result http_reply(struct MHD_Connection *mhd, struct req *r, bool end)
+enum MHD_Result ctlr_http_reply(struct MHD_Connection *mhd, struct ctlr_req *r, bool end)
 {
 	struct MHD_Response *resp = NULL;
 	enum MHD_Result rc;

@@ -15,14 +15,14 @@
 #define LAZY_MAX  (250 * RWY_MS)
 #define TOGETHER  32 /* so many go on at once, more where very many wait */
 
-void http_suspend(struct worker *w, struct req *r)
+void ctlr_http_suspend(struct ctlr_http_worker *w, struct ctlr_req *r)
 {
 	MHD_suspend_connection(r->connection);
 	w->suspended++;
 	atomic_fetch_add_explicit(&w->c->counters.waiting, 1, memory_order_relaxed);
 }
 
-void http_wake(struct worker *w)
+void ctlr_http_wake(struct ctlr_http_worker *w)
 {
 	const uint64_t one = 1;
 
@@ -30,7 +30,7 @@ void http_wake(struct worker *w)
 		gw_log(GW_LOG_ERROR, "http", "a thread cannot be woken");
 }
 
-void http_resume(struct worker *w, struct req *r)
+void ctlr_http_resume(struct ctlr_http_worker *w, struct ctlr_req *r)
 {
 	bool first;
 
@@ -41,13 +41,13 @@ void http_resume(struct worker *w, struct req *r)
 	first = r->status != 304 && !w->urgent++;
 	pthread_mutex_unlock(&w->lock);
 	if (first) /* else it looks by itself, soon enough */
-		http_wake(w);
+		ctlr_http_wake(w);
 }
 
 /* Those that have waited long enough, but not so many that others wait for them. */
-static struct req *next_ready(struct worker *w, unsigned most)
+static struct ctlr_req *next_ready(struct ctlr_http_worker *w, unsigned most)
 {
-	struct req *list, *r;
+	struct ctlr_req *list, *r;
 
 	pthread_mutex_lock(&w->lock);
 	list = w->first;
@@ -64,7 +64,7 @@ static struct req *next_ready(struct worker *w, unsigned most)
 }
 
 /* Between two walks; RWY_NEVER: nobody goes on. */
-static rwy_dur pause_of(struct worker *w)
+static rwy_dur pause_of(struct ctlr_http_worker *w)
 {
 	rwy_dur lazy = w->suspended * WALK_LAZY, pause;
 
@@ -76,17 +76,17 @@ static rwy_dur pause_of(struct worker *w)
 }
 
 /* Some go on, if it is time. Returns how long it is until the next may; RWY_NEVER: none is there. */
-rwy_dur http_resume_some(struct worker *w, rwy_time now, bool at_once)
+rwy_dur ctlr_http_resume_some(struct ctlr_http_worker *w, rwy_time now, bool at_once)
 {
 	const rwy_dur pause = pause_of(w), since = rwy_since(w->resumed, now);
-	struct req *list, *next;
+	struct ctlr_req *list, *next;
 
 	if (pause == RWY_NEVER)
 		return RWY_NEVER;
 	if (since < pause && !at_once)
 		return pause - since;
 	list = next_ready(w, at_once ? w->suspended : TOGETHER + w->suspended / TOGETHER);
-	for (struct req *r = list; r; r = next) {
+	for (struct ctlr_req *r = list; r; r = next) {
 		next = r->next; /* r is the library's again, and may be gone */
 		MHD_resume_connection(r->connection);
 		w->suspended--;
@@ -96,22 +96,22 @@ rwy_dur http_resume_some(struct worker *w, rwy_time now, bool at_once)
 	return pause;
 }
 
-static void continue_request(struct req *r)
+static void continue_request(struct ctlr_req *r)
 {
 	if (!r->waiting)
 		return;
 	r->waiting = false;
-	http_resume(r->worker, r);
+	ctlr_http_resume(r->worker, r);
 }
 
-void req_finish(struct req *r)
+void ctlr_req_finish(struct ctlr_req *r)
 {
-	req_ended(r);
+	ctlr_req_release(r);
 	r->finished = true;
 	continue_request(r);
 }
 
-void req_go_on(struct req *r)
+void ctlr_req_resume(struct ctlr_req *r)
 {
 	r->status = 0;
 	continue_request(r);

@@ -8,16 +8,16 @@
 
 #include "controller/server/metrics.h"
 
-static rwy_dur bound(unsigned i)
+static rwy_dur bucket_bound(unsigned i)
 {
 	return 50 * RWY_US << i;
 }
 
-void metrics_decision(struct ctlr *c, rwy_dur took)
+void ctlr_metrics_decision(struct ctlr *c, rwy_dur took)
 {
 	unsigned i = 0;
 
-	while (i < COUNTER_BUCKETS && took > bound(i))
+	while (i < COUNTER_BUCKETS && took > bucket_bound(i))
 		i++;
 	atomic_fetch_add_explicit(&c->counters.decision_bucket[i], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->counters.decision_ns, took, memory_order_relaxed);
@@ -35,7 +35,7 @@ static void put_histogram(FILE *f, const struct ctlr *c)
 		sum += atomic_load_explicit(&c->counters.decision_bucket[i], memory_order_relaxed);
 		if (i < COUNTER_BUCKETS)
 			fprintf(f, "roceway_controller_decision_seconds_bucket{le=\"%.6f\"} %" PRIu64 "\n",
-			    (double)bound(i) / (double)RWY_SEC, sum);
+			    (double)bucket_bound(i) / (double)RWY_SEC, sum);
 	}
 	fprintf(f, "roceway_controller_decision_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n", sum);
 	fprintf(f, "roceway_controller_decision_seconds_sum %.9f\n",
@@ -51,7 +51,7 @@ static void put_gauge(FILE *f, const char *name, const char *text, double v)
 	    name, text, name, name, v);
 }
 
-static double resident(void)
+static double resident_bytes(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
 	char line[128];
@@ -67,7 +67,7 @@ static double resident(void)
 	return bytes;
 }
 
-static double cpu(void)
+static double cpu_seconds(void)
 {
 	struct rusage u;
 
@@ -76,7 +76,7 @@ static double cpu(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-char *metrics_text(struct ctlr *c)
+char *ctlr_metrics_text(struct ctlr *c)
 {
 	char *text = NULL;
 	size_t len;
@@ -104,8 +104,8 @@ char *metrics_text(struct ctlr *c)
 	    atomic_load_explicit(&c->counters.waiting, memory_order_relaxed));
 	put_gauge(f, "revision", "the store's, as far as it is applied", (double)c->rev);
 	put_gauge(f, "store_up", "1: the store answers", c->store_rc == 0);
-	put_gauge(f, "resident_bytes", "memory of this process", resident());
-	put_gauge(f, "cpu_seconds", "processor time of this process", cpu());
+	put_gauge(f, "resident_bytes", "memory of this process", resident_bytes());
+	put_gauge(f, "cpu_seconds", "processor time of this process", cpu_seconds());
 	put_histogram(f, c);
 	if (fclose(f)) {
 		free(text);

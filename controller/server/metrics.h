@@ -5,8 +5,8 @@
 
 #include "controller/state/ctlr.h"
 
-char *metrics_text(struct ctlr *c); /* locked; to free; NULL: out of memory */
+char *ctlr_metrics_text(struct ctlr *c); /* locked; to free; NULL: out of memory */
 /* How long a report's decisions took, for the histogram. */
-void metrics_decision(struct ctlr *c, rwy_dur took);
+void ctlr_metrics_decision(struct ctlr *c, rwy_dur took);
 
 #endif

@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 /* What is served at /: made from controller/page at build time. */
-struct page_file {
+struct ctlr_page_file {
 	const char *path, *type;
 	const unsigned char *data;
 	size_t len;
 };
-const struct page_file *page_find(const char *path);
+const struct ctlr_page_file *ctlr_page_find(const char *path);
 
 #endif

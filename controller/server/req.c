@@ -12,7 +12,7 @@
 
 #define TRIES_MAX 100
 
-static void reply_clear(struct req *r)
+static void reply_clear(struct ctlr_req *r)
 {
 	json_decref(r->json);
 	free(r->text);
@@ -21,7 +21,7 @@ static void reply_clear(struct req *r)
 	r->data = NULL;
 }
 
-enum outcome req_fail(struct req *r, unsigned status, const char *field, const char *fmt, ...)
+enum ctlr_outcome ctlr_req_fail(struct ctlr_req *r, unsigned status, const char *field, const char *fmt, ...)
 {
 	char text[384];
 	va_list ap;
@@ -39,39 +39,39 @@ enum outcome req_fail(struct req *r, unsigned status, const char *field, const c
 	return REQ_DONE;
 }
 
-enum outcome req_reply(struct req *r, unsigned status, json_t *json)
+enum ctlr_outcome ctlr_req_reply(struct ctlr_req *r, unsigned status, json_t *json)
 {
 	reply_clear(r);
 	r->status = status;
 	r->json = json;
-	return json ? REQ_DONE : req_fail(r, 503, "", "out of memory");
+	return json ? REQ_DONE : ctlr_req_fail(r, 503, "", "out of memory");
 }
 
-enum outcome req_done(struct req *r, unsigned status, uint64_t rev)
+enum ctlr_outcome ctlr_req_reply_revision(struct ctlr_req *r, unsigned status, uint64_t rev)
 {
-	return req_reply(r, status, json_pack("{s:I}", "revision", (json_int_t)rev));
+	return ctlr_req_reply(r, status, json_pack("{s:I}", "revision", (json_int_t)rev));
 }
 
-enum outcome req_wrong(struct req *r, const struct mdl_error *err)
+enum ctlr_outcome ctlr_req_bad_body(struct ctlr_req *r, const struct mdl_error *err)
 {
-	return req_fail(r, 400, err->field, "%s%s%s", err->field, *err->field ? ": " : "", err->text);
+	return ctlr_req_fail(r, 400, err->field, "%s%s%s", err->field, *err->field ? ": " : "", err->text);
 }
 
-bool req_read(struct req *r, const struct mdl_table *t, void *out, json_t **json)
+bool ctlr_req_read(struct ctlr_req *r, const struct mdl_table *t, void *out, json_t **json)
 {
 	struct mdl_error err;
 	json_t *j = mdl_parse(r->body ? r->body : "", r->len, &err);
 	int rc = j ? mdl_read(j, t, out, &err) : RWY_EINVAL;
 
 	if (rc)
-		req_wrong(r, &err);
+		ctlr_req_bad_body(r, &err);
 	if (json && !rc)
 		*json = json_incref(j);
 	json_decref(j);
 	return !rc;
 }
 
-const char *req_param(const struct req *r, const char *name)
+const char *ctlr_req_param(const struct ctlr_req *r, const char *name)
 {
 	for (unsigned i = 0; i < r->params; i++)
 		if (!strcmp(r->param[i].name, name))
@@ -79,9 +79,10 @@ const char *req_param(const struct req *r, const char *name)
 	return NULL;
 }
 
-bool req_number(struct req *r, const char *name, uint64_t min, uint64_t max, uint64_t dflt, uint64_t *out)
+bool ctlr_req_number(
+    struct ctlr_req *r, const char *name, uint64_t min, uint64_t max, uint64_t dflt, uint64_t *out)
 {
-	const char *s = req_param(r, name);
+	const char *s = ctlr_req_param(r, name);
 	const size_t n = s ? strspn(s, "0123456789") : 0;
 
 	*out = dflt;
@@ -91,157 +92,158 @@ bool req_number(struct req *r, const char *name, uint64_t min, uint64_t max, uin
 		*out = strtoull(s, NULL, 10);
 	if (n && n < 20 && !s[n] && *out >= min && *out <= max)
 		return true;
-	req_fail(r, 400, name, "%s: expected a number from %" PRIu64 " to %" PRIu64, name, min, max);
+	ctlr_req_fail(r, 400, name, "%s: expected a number from %" PRIu64 " to %" PRIu64, name, min, max);
 	return false;
 }
 
-bool req_is(const struct req *r, const char *gateway)
+bool ctlr_req_is_gateway(const struct ctlr_req *r, const char *gateway)
 {
 	if (r->who.role != ROLE_GATEWAY || !strcmp(r->who.name, gateway))
 		return true;
-	req_fail(
-	    (struct req *)(uintptr_t)r, 403, "", "the certificate is %s's, not %s's", r->who.name, gateway);
+	ctlr_req_fail((struct ctlr_req *)(uintptr_t)r, 403, "", "the certificate is %s's, not %s's",
+	    r->who.name, gateway);
 	return false;
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
 struct pending {
-	struct req *r;
-	change_cb *then;
-	handler *next;
+	struct ctlr_req *r;
+	ctlr_change_cb *then;
+	ctlr_handler *next;
 	unsigned status;
 };
 
 /* What a lost answer did may come to light at any time, even after we looked: then nothing is denied. */
-static const char *so(const struct req *r)
+static const char *outcome_text(const struct ctlr_req *r)
 {
 	return r->unsure ? "it may have been done" : "nothing has changed";
 }
 
-void req_store_failed(struct req *r, int rc)
+void ctlr_req_store_failed(struct ctlr_req *r, int rc)
 {
 	COUNT(r->c, store_errors);
-	req_fail(r, 503, "", "%s: %s", store_strerror(rc), so(r));
+	ctlr_req_fail(r, 503, "", "%s: %s", store_strerror(rc), outcome_text(r));
 }
 
 /* Refused now, after an answer was lost: that one may still take effect (but for what is gone as asked). */
-static void not_refused(struct req *r)
+static void deny_nothing(struct ctlr_req *r)
 {
 	char text[256];
 
 	if (r->status == 404 && !strcmp(r->method, "DELETE")) {
-		req_done(r, 200, r->c->rev);
+		ctlr_req_reply_revision(r, 200, r->c->rev);
 		return;
 	}
 	snprintf(text, sizeof(text), "%.255s", json_string_value(json_object_get(r->json, "error")));
-	req_fail(r, 503, "", "%s: it may have been done; now: %s", store_strerror(STORE_EUNSURE), text);
+	ctlr_req_fail(r, 503, "", "%s: it may have been done; now: %s", store_strerror(STORE_EUNSURE), text);
 }
 
-void req_over(struct req *r)
+void ctlr_req_conclude(struct ctlr_req *r)
 {
 	if (r->unsure && r->status >= 400)
-		not_refused(r);
-	req_finish(r);
+		deny_nothing(r);
+	ctlr_req_finish(r);
 }
 
-void req_run_again(struct req *r)
+void ctlr_req_run(struct ctlr_req *r)
 {
 	r->status = 0;
 	r->saw = r->c->rev;
 	if (r->run(r->c, r) == REQ_DONE)
-		req_over(r);
+		ctlr_req_conclude(r);
 }
 
 /* Something else was first, or we do not know: what there is now decides, once we have seen it. */
-static void again(struct req *r, int rc)
+static void retry_later(struct ctlr_req *r, int rc)
 {
 	if (++r->tries > TRIES_MAX) {
-		req_fail(r, 503, "", "%s again and again: try later", store_strerror(rc));
-		req_finish(r);
+		ctlr_req_fail(r, 503, "", "%s again and again: try later", store_strerror(rc));
+		ctlr_req_finish(r);
 	} else if (r->c->rev > r->saw) {
-		req_run_again(r);
+		ctlr_req_run(r);
 	} else {
-		r->next = r->c->again;
-		r->c->again = r;
+		r->next = r->c->retry;
+		r->c->retry = r;
 	}
 }
 
-void req_again_all(struct ctlr *c, bool stop)
+void ctlr_req_retry_all(struct ctlr *c, bool stop)
 {
-	struct req *list = c->again, *next;
+	struct ctlr_req *list = c->retry, *next;
 
-	c->again = NULL;
-	for (struct req *r = list; r; r = next) {
+	c->retry = NULL;
+	for (struct ctlr_req *r = list; r; r = next) {
 		next = r->next;
 		r->next = NULL;
 		if (!stop) {
-			req_run_again(r);
+			ctlr_req_run(r);
 			continue;
 		}
-		req_fail(r, 503, "", "the controller stops: %s", so(r));
-		req_finish(r);
+		ctlr_req_fail(r, 503, "", "the controller stops: %s", outcome_text(r));
+		ctlr_req_finish(r);
 	}
 }
 
-static void on_done(void *ctx, int rc, uint64_t rev)
+static void on_committed(void *ctx, int rc, uint64_t rev)
 {
 	struct pending *p = ctx;
-	struct req *r = p->r;
-	handler *next = p->next;
+	struct ctlr_req *r = p->r;
+	ctlr_handler *next = p->next;
 
 	if (rc == STORE_ECONFLICT || rc == STORE_EUNSURE) {
 		free(p);
 		r->unsure |=
 		    rc == STORE_EUNSURE && !next; /* what is before the change that was asked for is not it */
-		again(r, rc);
+		retry_later(r, rc);
 		return;
 	}
 	if (rc) {
-		req_store_failed(r, rc);
+		ctlr_req_store_failed(r, rc);
 		if (rc == RWY_EINVAL)
-			req_fail(r, 413, "", "%s", store_strerror(rc));
+			ctlr_req_fail(r, 413, "", "%s", store_strerror(rc));
 	} else if (next) {
 		free(p);
 		if (next(r->c, r) == REQ_DONE)
-			req_over(r);
+			ctlr_req_conclude(r);
 		return;
 	} else if (p->then) {
 		p->then(r, 0, rev);
 	} else {
-		req_done(r, p->status, rev);
+		ctlr_req_reply_revision(r, p->status, rev);
 	}
 	free(p);
-	req_finish(r);
+	ctlr_req_finish(r);
 }
 
-static enum outcome commit(struct req *r, struct change *ch, unsigned status, change_cb *then, handler *next)
+static enum ctlr_outcome submit_change(
+    struct ctlr_req *r, struct ctlr_change *ch, unsigned status, ctlr_change_cb *then, ctlr_handler *next)
 {
 	struct pending *p = ch ? malloc(sizeof(*p)) : NULL;
 
 	if (!p) {
-		change_cancel(ch);
-		return req_fail(r, 503, "", "out of memory");
+		ctlr_change_cancel(ch);
+		return ctlr_req_fail(r, 503, "", "out of memory");
 	}
 	*p = (struct pending){r, then, next, status};
-	change_set(ch, on_done, p);
-	if (change_submit(r->c, ch))
+	ctlr_change_set(ch, on_committed, p);
+	if (ctlr_change_submit(r->c, ch))
 		return REQ_WAIT; /* p is the change's */
 	free(p);
-	return req_fail(r, 503, "", "too many changes are waiting for the store");
+	return ctlr_req_fail(r, 503, "", "too many changes are waiting for the store");
 }
 
-enum outcome req_commit(struct req *r, struct change *ch, unsigned status)
+enum ctlr_outcome ctlr_req_commit(struct ctlr_req *r, struct ctlr_change *ch, unsigned status)
 {
-	return commit(r, ch, status, NULL, NULL);
+	return submit_change(r, ch, status, NULL, NULL);
 }
 
-enum outcome req_commit_then(struct req *r, struct change *ch, change_cb *then)
+enum ctlr_outcome ctlr_req_commit_then(struct ctlr_req *r, struct ctlr_change *ch, ctlr_change_cb *then)
 {
-	return commit(r, ch, 200, then, NULL);
+	return submit_change(r, ch, 200, then, NULL);
 }
 
-enum outcome req_commit_next(struct req *r, struct change *ch, handler *next)
+enum ctlr_outcome ctlr_req_commit_next(struct ctlr_req *r, struct ctlr_change *ch, ctlr_handler *next)
 {
-	return commit(r, ch, 200, NULL, next);
+	return submit_change(r, ch, 200, NULL, next);
 }

@@ -5,10 +5,11 @@
 
 #include "controller/state/ctlr.h"
 
-/* Listens and starts its threads. RWY_EINVAL or RWY_ENOMEM, told in the log; http_stop() frees in any case.
+/* Listens and starts its threads. RWY_EINVAL or RWY_ENOMEM, told in the log; ctlr_http_stop() frees in any
+ * case.
  */
-RWY_MUST_CHECK int http_start(struct ctlr *c);
+RWY_MUST_CHECK int ctlr_http_start(struct ctlr *c);
 /* After the writer's end: nobody waits for the store any more. */
-void http_stop(struct ctlr *c);
+void ctlr_http_stop(struct ctlr *c);
 
 #endif

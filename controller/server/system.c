@@ -10,35 +10,36 @@
 #include "controller/state/ctlr.h"
 #include "controller/state/event.h"
 
-enum outcome event_list(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_event_list(struct ctlr *c, struct ctlr_req *r)
 {
 	uint64_t limit, after;
 
-	if (!req_number(r, "limit", 1, 1000, 100, &limit) || !req_number(r, "after", 0, INT64_MAX, 0, &after))
+	if (!ctlr_req_number(r, "limit", 1, 1000, 100, &limit) ||
+	    !ctlr_req_number(r, "after", 0, INT64_MAX, 0, &after))
 		return REQ_DONE;
-	return req_reply(r, 200, events_json(after, (unsigned)limit));
+	return ctlr_req_reply(r, 200, ctlr_events_json(c, after, (unsigned)limit));
 }
 
-enum outcome health_get(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_health_get(struct ctlr *c, struct ctlr_req *r)
 {
-	return req_reply(r, c->store_rc ? 503 : 200,
+	return ctlr_req_reply(r, c->store_rc ? 503 : 200,
 	    json_pack("{s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "ok", !c->store_rc, "version", RWY_VERSION,
 	        "replica", c->conf->name, "store", c->store_rc ? store_strerror(c->store_rc) : "ok",
 	        "revision", (json_int_t)c->rev, "gateways", (json_int_t)c->gateways.n, "gateways_up",
 	        (json_int_t)c->up, "sessions", (json_int_t)c->sessions.n));
 }
 
-enum outcome metrics_get(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_metrics_get(struct ctlr *c, struct ctlr_req *r)
 {
-	req_reply(r, 200, json_object());
-	r->text = metrics_text(c);
+	ctlr_req_reply(r, 200, json_object());
+	r->text = ctlr_metrics_text(c);
 	r->type = "text/plain; version=0.0.4; charset=utf-8";
-	return r->text ? REQ_DONE : req_fail(r, 503, "", "out of memory");
+	return r->text ? REQ_DONE : ctlr_req_fail(r, 503, "", "out of memory");
 }
 
-enum outcome page_get(struct ctlr *c, struct req *r)
+enum ctlr_outcome ctlr_api_page_get(struct ctlr *c, struct ctlr_req *r)
 {
-	const struct page_file *f = r->data;
+	const struct ctlr_page_file *f = r->data;
 
 	r->status = 200;
 	r->data = f->data;

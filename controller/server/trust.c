@@ -14,7 +14,7 @@
 #define FOUND_SLOTS 32768u
 #define FOUND_FOR   (60 * RWY_SEC)
 
-struct trust {
+struct ctlr_trust {
 	pthread_rwlock_t lock; /* of the list and its generation */
 	gnutls_x509_trust_list_t list;
 	unsigned generation;
@@ -24,7 +24,7 @@ struct trust {
 		uint8_t hash[32]; /* SHA-256 of the certificates that it sent */
 		unsigned generation;
 		rwy_time at;
-		struct identity who;
+		struct ctlr_identity who;
 	} found[FOUND_SLOTS]; /* a later one takes the place of an earlier one */
 };
 
@@ -48,7 +48,7 @@ static char *read_file(const char *path, const char *what)
 	return text;
 }
 
-static gnutls_datum_t datum(char *text)
+static gnutls_datum_t pem_datum(char *text)
 {
 	return (gnutls_datum_t){(unsigned char *)text, (unsigned)strlen(text)};
 }
@@ -56,7 +56,7 @@ static gnutls_datum_t datum(char *text)
 /* A revocation list that is there but cannot be read is an error: nobody would be revoked. */
 static int list_new(const struct ctlr_conf *conf, const char *ca, gnutls_x509_trust_list_t *out)
 {
-	gnutls_datum_t d = datum((char *)(uintptr_t)ca);
+	gnutls_datum_t d = pem_datum((char *)(uintptr_t)ca);
 	char *crl = NULL;
 	int n;
 
@@ -67,7 +67,7 @@ static int list_new(const struct ctlr_conf *conf, const char *ca, gnutls_x509_tr
 		crl = read_file(conf->crl, "revocation list");
 		n = -1;
 		if (crl) {
-			d = datum(crl);
+			d = pem_datum(crl);
 			n = gnutls_x509_trust_list_add_trust_mem(
 			    *out, NULL, &d, GNUTLS_X509_FMT_PEM, 0, GNUTLS_TL_VERIFY_CRL);
 		}
@@ -81,9 +81,9 @@ static int list_new(const struct ctlr_conf *conf, const char *ca, gnutls_x509_tr
 	return RWY_EINVAL;
 }
 
-int trust_new(struct trust **out)
+int ctlr_trust_new(struct ctlr_trust **out)
 {
-	struct trust *t = calloc(1, sizeof(*t));
+	struct ctlr_trust *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return RWY_ENOMEM;
@@ -93,7 +93,7 @@ int trust_new(struct trust **out)
 	return 0;
 }
 
-int trust_load(struct trust *t, const struct ctlr_conf *conf)
+int ctlr_trust_load(struct ctlr_trust *t, const struct ctlr_conf *conf)
 {
 	char *ca = read_file(conf->ca, "CA"), *cert = t->cert ? NULL : read_file(conf->cert, "certificate"),
 	     *key = t->key ? NULL : read_file(conf->key, "key");
@@ -122,7 +122,7 @@ int trust_load(struct trust *t, const struct ctlr_conf *conf)
 	return 0;
 }
 
-unsigned trust_generation(struct trust *t)
+unsigned ctlr_trust_generation(struct ctlr_trust *t)
 {
 	unsigned g;
 
@@ -132,22 +132,22 @@ unsigned trust_generation(struct trust *t)
 	return g;
 }
 
-const char *trust_ca(const struct trust *t)
+const char *ctlr_trust_ca(const struct ctlr_trust *t)
 {
 	return t->ca;
 }
 
-const char *trust_cert(const struct trust *t)
+const char *ctlr_trust_cert(const struct ctlr_trust *t)
 {
 	return t->cert;
 }
 
-const char *trust_key(const struct trust *t)
+const char *ctlr_trust_key(const struct ctlr_trust *t)
 {
 	return t->key;
 }
 
-void trust_free(struct trust *t)
+void ctlr_trust_free(struct ctlr_trust *t)
 {
 	if (!t)
 		return;
@@ -161,7 +161,7 @@ void trust_free(struct trust *t)
 
 /* --- a client --------------------------------------------------------------------------------- */
 
-static enum role role_of(const char *ou)
+static enum ctlr_role role_of(const char *ou)
 {
 	return !strcmp(ou, "gateway")     ? ROLE_GATEWAY
 	       : !strcmp(ou, "operator")  ? ROLE_OPERATOR
@@ -170,20 +170,20 @@ static enum role role_of(const char *ou)
 	                                  : ROLE_NONE;
 }
 
-static bool subject(gnutls_x509_crt_t crt, const char *oid, char *out, size_t size)
+static bool subject_field(gnutls_x509_crt_t crt, const char *oid, char *out, size_t size)
 {
 	return !gnutls_x509_crt_get_dn_by_oid(crt, oid, 0, 0, out, &size);
 }
 
-static unsigned identify(gnutls_x509_crt_t crt, struct identity *out, char *text)
+static unsigned identify(gnutls_x509_crt_t crt, struct ctlr_identity *out, char *text)
 {
 	char cn[128], ou[64];
 
-	if (!subject(crt, GNUTLS_OID_X520_COMMON_NAME, cn, sizeof(cn)) || !mdl_is_name(cn)) {
+	if (!subject_field(crt, GNUTLS_OID_X520_COMMON_NAME, cn, sizeof(cn)) || !mdl_is_name(cn)) {
 		snprintf(text, 128, "the certificate's CN is no name");
 		return 403;
 	}
-	if (!subject(crt, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, ou, sizeof(ou)) || !role_of(ou)) {
+	if (!subject_field(crt, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, ou, sizeof(ou)) || !role_of(ou)) {
 		snprintf(text, 128, "the certificate's OU is no role");
 		return 403;
 	}
@@ -192,7 +192,7 @@ static unsigned identify(gnutls_x509_crt_t crt, struct identity *out, char *text
 	return 0;
 }
 
-static const char *reason(unsigned status)
+static const char *verify_reason(unsigned status)
 {
 	return status & GNUTLS_CERT_REVOKED                      ? "the certificate is revoked"
 	       : status & GNUTLS_CERT_SIGNER_NOT_FOUND           ? "the certificate is not of our CA"
@@ -203,8 +203,8 @@ static const char *reason(unsigned status)
 	                                                         : "the certificate does not hold";
 }
 
-static unsigned verify(
-    struct trust *t, gnutls_x509_crt_t *chain, unsigned n, struct identity *out, char *text)
+static unsigned verify_chain(
+    struct ctlr_trust *t, gnutls_x509_crt_t *chain, unsigned n, struct ctlr_identity *out, char *text)
 {
 	gnutls_typed_vdata_st purpose = {
 	    .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT};
@@ -216,7 +216,7 @@ static unsigned verify(
 	pthread_rwlock_unlock(&t->lock);
 	if (!rc && !status)
 		return identify(chain[0], out, text);
-	snprintf(text, 128, "%s", rc ? gnutls_strerror(rc) : reason(status));
+	snprintf(text, 128, "%s", rc ? gnutls_strerror(rc) : verify_reason(status));
 	return 403;
 }
 
@@ -225,7 +225,7 @@ static unsigned verify(
  * proved each time; that the certificate holds is remembered for a minute, or until the revocation list is
  * read again. */
 
-static struct found *found_slot(struct trust *t, const uint8_t hash[32])
+static struct found *found_slot(struct ctlr_trust *t, const uint8_t hash[32])
 {
 	uint32_t i;
 
@@ -245,7 +245,8 @@ static bool chain_hash(const gnutls_datum_t *raw, unsigned n, uint8_t out[32])
 	return true;
 }
 
-static bool found_get(struct trust *t, const uint8_t hash[32], unsigned generation, struct identity *out)
+static bool found_get(
+    struct ctlr_trust *t, const uint8_t hash[32], unsigned generation, struct ctlr_identity *out)
 {
 	const struct found *f = found_slot(t, hash);
 	bool is;
@@ -260,7 +261,7 @@ static bool found_get(struct trust *t, const uint8_t hash[32], unsigned generati
 }
 
 static void found_put(
-    struct trust *t, const uint8_t hash[32], unsigned generation, const struct identity *who)
+    struct ctlr_trust *t, const uint8_t hash[32], unsigned generation, const struct ctlr_identity *who)
 {
 	struct found *f = found_slot(t, hash);
 
@@ -272,11 +273,13 @@ static void found_put(
 	pthread_mutex_unlock(&t->found_lock);
 }
 
-unsigned trust_check(struct trust *t, gnutls_session_t session, struct identity *out, char *text)
+unsigned ctlr_trust_check(
+    struct ctlr_trust *t, gnutls_session_t session, struct ctlr_identity *out, char *text)
 {
 	unsigned n = 0, made = 0, rc = 403;
 	const gnutls_datum_t *raw = gnutls_certificate_get_peers(session, &n);
-	const unsigned generation = trust_generation(t); /* before: what is found may be of a later one */
+	const unsigned generation =
+	    ctlr_trust_generation(t); /* before: what is found may be of a later one */
 	gnutls_x509_crt_t chain[8];
 	uint8_t hash[32];
 	bool hashed;
@@ -299,7 +302,7 @@ unsigned trust_check(struct trust *t, gnutls_session_t session, struct identity 
 		}
 	}
 	if (made == n)
-		rc = verify(t, chain, n, out, text);
+		rc = verify_chain(t, chain, n, out, text);
 	if (!rc && hashed)
 		found_put(t, hash, generation, out);
 	while (made)

@@ -9,19 +9,20 @@
 #include "controller/conf/conf.h"
 #include "controller/server/req.h"
 
-struct trust;
+struct ctlr_trust;
 
-RWY_MUST_CHECK int trust_new(struct trust **out); /* RWY_ENOMEM */
-void trust_free(struct trust *t);                 /* NULL: fine */
+RWY_MUST_CHECK int ctlr_trust_new(struct ctlr_trust **out); /* RWY_ENOMEM */
+void ctlr_trust_free(struct ctlr_trust *t);                 /* NULL: fine */
 /* Reads the CA and the revocation list; again for a new list. An error leaves everything as it was. Any
  * thread. */
-RWY_MUST_CHECK int trust_load(struct trust *t, const struct ctlr_conf *conf);
-/* Grows with each trust_load: what was found before is looked at again. Any thread. */
-unsigned trust_generation(struct trust *t);
+RWY_MUST_CHECK int ctlr_trust_load(struct ctlr_trust *t, const struct ctlr_conf *conf);
+/* Grows with each ctlr_trust_load: what was found before is looked at again. Any thread. */
+unsigned ctlr_trust_generation(struct ctlr_trust *t);
 /* 0 and *out, or the HTTP status of a refusal with its reason in text (128 bytes). Any thread. */
-unsigned trust_check(struct trust *t, gnutls_session_t session, struct identity *out, char *text);
-/* The server's own, for the HTTP library, as the first trust_load read them. */
-const char *trust_ca(const struct trust *t), *trust_cert(const struct trust *t),
-    *trust_key(const struct trust *t);
+unsigned ctlr_trust_check(
+    struct ctlr_trust *t, gnutls_session_t session, struct ctlr_identity *out, char *text);
+/* The server's own, for the HTTP library, as the first ctlr_trust_load read them. */
+const char *ctlr_trust_ca(const struct ctlr_trust *t), *ctlr_trust_cert(const struct ctlr_trust *t),
+    *ctlr_trust_key(const struct ctlr_trust *t);
 
 #endif

@@ -12,40 +12,40 @@
 #include "controller/state/flow.h"
 #include "controller/state/work.h"
 
-static json_t *record(const struct store_kv *kv)
+static json_t *read_record(struct ctlr *c, const struct store_kv *kv)
 {
 	json_t *j = json_loadb(kv->value, kv->len, 0, NULL);
 
 	if (!json_is_object(j)) {
-		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		ctlr_event(c, EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
 		json_decref(j);
 		return NULL;
 	}
 	return j;
 }
 
-bool replica_alive(const struct ctlr *c, const char *name)
+bool ctlr_replica_alive(const struct ctlr *c, const char *name)
 {
-	return !strcmp(name, c->conf->name) || map_find(&c->replicas, name);
+	return !strcmp(name, c->conf->name) || ctlr_map_find(&c->replicas, name);
 }
 
 /* --- gateways --------------------------------------------------------------------------------- */
 
 /* When a gateway is lost that is not heard until then. While we were away it had nobody to talk to, and has
  * to find out that we are back. */
-static rwy_time expiry(const struct ctlr *c)
+static rwy_time lease_expiry(const struct ctlr *c)
 {
-	const rwy_dur term = gateway_ttl_ms(c) * RWY_MS;
+	const rwy_dur term = ctlr_gateway_ttl_ms(c) * RWY_MS;
 
 	return ctlr_now() + (c->loaded ? term : rwy_time_max(term, c->conf->grace));
 }
 
 static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
-	struct gateway *g = map_find(&c->gateways, name);
+	struct ctlr_gateway *g = ctlr_map_find(&c->gateways, name);
 	struct model_registration reg;
 	struct mdl_error err;
-	struct site *s;
+	struct ctlr_site *s;
 	json_t *j;
 	bool was_up;
 
@@ -54,25 +54,26 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 			char site[MDL_NAME];
 
 			snprintf(site, sizeof(site), "%s", g->site ? g->site->name : "");
-			event(EVENT_INFO, "gateway", name, "removed");
-			gateway_free(c, g);
+			ctlr_event(c, EVENT_INFO, "gateway", name, "removed");
+			ctlr_gateway_free(c, g);
 			c->jobs_look = true;
-			s = map_find(&c->sites, site); /* one that nobody names any more has gone with it */
+			s = ctlr_map_find(
+			    &c->sites, site); /* one that nobody names any more has gone with it */
 			if (s)
-				site_dirty(c, s);
+				ctlr_work_add_site(c, s);
 		}
 		return;
 	}
-	j = record(kv);
+	j = read_record(c, kv);
 	if (!j)
 		return;
 	if (mdl_read(json_object_get(j, "registration"), &model_registration_table, &reg, &err)) {
-		event(EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
+		ctlr_event(c, EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
 		json_decref(j);
 		return;
 	}
-	g = gateway_need(c, name);
-	s = g ? site_need(c, reg.site) : NULL;
+	g = ctlr_gateway_need(c, name);
+	s = g ? ctlr_site_need(c, reg.site) : NULL;
 	if (!s) {
 		mdl_free(&model_registration_table, &reg);
 		json_decref(j);
@@ -81,131 +82,131 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	was_up = g->up;
 	if (g->mod_rev && strcmp(g->reg.boot_id, reg.boot_id) != 0)
 		while (g->session) /* another start: it tells its sessions again */
-			session_free(c, g->session);
+			ctlr_session_free(c, g->session);
 	mdl_free(&model_registration_table, &g->reg);
 	g->reg = reg;
 	g->lease = strtoull(mdl_text_of(j, "lease"), NULL, 16);
 	snprintf(g->owner, sizeof(g->owner), "%.31s", mdl_text_of(j, "owner"));
 	g->up = !strcmp(mdl_text_of(j, "state"), "up");
 	g->mod_rev = kv->mod_rev;
-	g->expires = expiry(c);
-	gateway_set_site(c, g, s);
+	g->expires = lease_expiry(c);
+	ctlr_gateway_set_site(c, g, s);
 	c->up += g->up;
 	c->up -= was_up;
 	g->changing = false;
 	g->missed = 0;
 	c->jobs_look |= was_up != g->up;
 	if (was_up != g->up)
-		event(g->up ? EVENT_INFO : EVENT_WARNING, "gateway", name, "%s at site %s (%s)",
+		ctlr_event(c, g->up ? EVENT_INFO : EVENT_WARNING, "gateway", name, "%s at site %s (%s)",
 		    g->up ? "up" : "lost", s->name, g->owner);
-	site_dirty(c, s);
+	ctlr_work_add_site(c, s);
 	if (was_up && !g->up)
-		flows_replan(c, g);
+		ctlr_flow_replan_gateway(c, g);
 	json_decref(j);
 }
 
 static void touch_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
-	struct gateway *g = *name ? map_find(&c->gateways, name) : NULL;
+	struct ctlr_gateway *g = *name ? ctlr_map_find(&c->gateways, name) : NULL;
 
 	if (*name && g) {
 		g->touch_rev = kv->mod_rev;
-		gateway_dirty(c, g);
+		ctlr_work_add_documents(c, g);
 	}
 	if (*name)
 		return;
 	c->touch_rev = kv->mod_rev;
-	MAP_EACH(&c->gateways, g)
+	CTLR_MAP_EACH(&c->gateways, g)
 	{
-		gateway_soon(c, g, SOON_DOCUMENT);
-		gateway_soon(c, g, SOON_TUNNELS);
+		ctlr_work_add(c, g, CTLR_WORK_DOCUMENT);
+		ctlr_work_add(c, g, CTLR_WORK_TUNNELS);
 	}
 }
 
 /* --- sites ------------------------------------------------------------------------------------ */
 
-static void site_prefixes(struct ctlr *c, struct site *s, bool add)
+static void site_prefixes(struct ctlr *c, struct ctlr_site *s, bool add)
 {
 	const char(*p)[MDL_ADDR] = s->m.prefixes.at;
 
 	for (unsigned i = 0; i < s->m.prefixes.n; i++)
 		if (!add)
-			lpm_del(&c->lpm, 0, p[i]);
-		else if (lpm_add(&c->lpm, 0, p[i], s))
-			event(EVENT_ERROR, "site", s->name, "prefix %s is another site's", p[i]);
+			ctlr_lpm_del(&c->lpm, 0, p[i]);
+		else if (ctlr_lpm_add(&c->lpm, 0, p[i], s))
+			ctlr_event(c, EVENT_ERROR, "site", s->name, "prefix %s is another site's", p[i]);
 }
 
 static void site_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
-	struct site *s = map_find(&c->sites, name);
+	struct ctlr_site *s = ctlr_map_find(&c->sites, name);
 	struct model_site m = {0};
 	struct mdl_error err;
-	json_t *j = kv->value ? record(kv) : NULL;
+	json_t *j = kv->value ? read_record(c, kv) : NULL;
 
 	if (kv->value && (!j || mdl_read(j, &model_site_table, &m, &err))) {
 		if (j)
-			event(EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
+			ctlr_event(c, EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
 		json_decref(j);
 		return;
 	}
 	json_decref(j);
 	if (!s && !kv->value)
 		return;
-	s = s ? s : site_need(c, name);
+	s = s ? s : ctlr_site_need(c, name);
 	if (!s)
 		return;
 	site_prefixes(c, s, false);
-	c->least -= site_least(s);
+	c->least -= ctlr_site_least(s);
 	mdl_free(&model_site_table, &s->m);
 	s->m = m;
-	c->least += site_least(s);
+	c->least += ctlr_site_least(s);
 	s->stored = kv->value != NULL;
 	s->mod_rev = kv->mod_rev;
 	site_prefixes(c, s, true);
-	event(EVENT_INFO, "site", name, "%s", kv->value ? "set" : "removed");
-	site_dirty(c, s);
-	site_drop_unused(c, s);
+	ctlr_event(c, EVENT_INFO, "site", name, "%s", kv->value ? "set" : "removed");
+	ctlr_work_add_site(c, s);
+	ctlr_site_drop_unused(c, s);
 }
 
 /* --- tunnels ---------------------------------------------------------------------------------- */
 
-static struct tunnel *tunnel_named(struct ctlr *c, const char *name, bool make)
+static struct ctlr_tunnel *tunnel_named(struct ctlr *c, const char *name, bool make)
 {
 	const char *slash = strchr(name, '/');
 	char a[MDL_NAME];
-	struct gateway *g[2];
+	struct ctlr_gateway *g[2];
 
 	if (!make || !slash || (size_t)(slash - name) >= sizeof(a))
-		return map_find(&c->tunnels, name);
+		return ctlr_map_find(&c->tunnels, name);
 	snprintf(a, sizeof(a), "%.*s", (int)(slash - name), name);
-	g[0] = map_find(&c->gateways, a);
-	g[1] = map_find(&c->gateways, slash + 1);
-	return g[0] && g[1] && strcmp(a, slash + 1) < 0 ? tunnel_need(c, g[0], g[1]) : NULL;
+	g[0] = ctlr_map_find(&c->gateways, a);
+	g[1] = ctlr_map_find(&c->gateways, slash + 1);
+	return g[0] && g[1] && strcmp(a, slash + 1) < 0 ? ctlr_tunnel_need(c, g[0], g[1]) : NULL;
 }
 
 static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
-	struct tunnel *t = tunnel_named(c, name, kv->value != NULL);
+	struct ctlr_tunnel *t = tunnel_named(c, name, kv->value != NULL);
 	enum plan_carrier carrier;
 	json_t *j;
 
 	c->jobs_look |= !kv->value || !t || !t->has;
 	if (!kv->value && t)
-		tunnel_free(c, t);
+		ctlr_tunnel_free(c, t);
 	if (!kv->value || !t)
 		return;
-	j = record(kv);
+	j = read_record(c, kv);
 	if (!j)
 		return;
 	carrier = plan_carrier_find(mdl_text_of(j, "carrier"));
 	t->changing = false;
 	if (carrier >= PLAN_CARRIER_COUNT || !mdl_number_of(j, "rate_bps")) {
-		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		ctlr_event(c, EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
 		json_decref(j);
 		return;
 	}
 	if (t->has && t->carrier != carrier)
-		event(EVENT_INFO, "tunnel", name, "from %s to %s: %s", plan_carrier_name(t->carrier),
+		ctlr_event(c, EVENT_INFO, "tunnel", name, "from %s to %s: %s", plan_carrier_name(t->carrier),
 		    plan_carrier_name(carrier), mdl_text_of(j, "rule"));
 	if (!t->has || t->carrier != carrier || !t->hyst.has) {
 		/* decided elsewhere, or before we started */
@@ -221,45 +222,45 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 	t->weight = (uint32_t)mdl_number_of(j, "weight");
 	snprintf(t->rule, sizeof(t->rule), "%.23s", mdl_text_of(j, "rule"));
 	t->mod_rev = kv->mod_rev;
-	gateway_dirty(c, t->end[0]);
-	gateway_dirty(c, t->end[1]);
+	ctlr_work_add_documents(c, t->end[0]);
+	ctlr_work_add_documents(c, t->end[1]);
 	json_decref(j);
 }
 
 /* --- links, replicas -------------------------------------------------------------------------- */
 
-static void link_sites_plan(struct ctlr *c, const struct push *p)
+static void link_sites_plan(struct ctlr *c, const struct ctlr_push *p)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		struct site *s = map_find(&c->sites, p->site[i]);
+		struct ctlr_site *s = ctlr_map_find(&c->sites, p->site[i]);
 
-		for (struct gateway *g = s ? s->gateway : NULL; g; g = g->site_next)
-			for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
-				tunnel_plan(c, t);
+		for (struct ctlr_gateway *g = s ? s->gateway : NULL; g; g = g->site_next)
+			for (struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)])
+				ctlr_work_add_tunnel(c, t);
 	}
 }
 
 static void link_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
-	struct push *p = map_find(&c->pushes, name);
+	struct ctlr_push *p = ctlr_map_find(&c->pushes, name);
 	struct mdl_error err;
 	json_t *j;
 
 	if (!kv->value) {
 		if (p) {
 			link_sites_plan(c, p);
-			map_del(&c->pushes, &p->node);
+			ctlr_map_del(&c->pushes, &p->node);
 			free(p);
 		}
 		return;
 	}
-	j = record(kv);
+	j = read_record(c, kv);
 	if (j && !p) {
 		p = calloc(1, sizeof(*p));
 		if (p)
 			snprintf(p->key, sizeof(p->key), "%s", name);
 		if (p && (sscanf(name, "%31[^/]/%31[^/]/%31s", p->site[0], p->site[1], p->source) != 3 ||
-		             map_add(&c->pushes, &p->node, p->key))) {
+		             ctlr_map_add(&c->pushes, &p->node, p->key))) {
 			free(p);
 			p = NULL;
 		}
@@ -267,7 +268,7 @@ static void link_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 			p->id = ++c->push_id;
 	}
 	if (j && p && mdl_read(json_object_get(j, "link"), &model_link_push_table, &p->m, &err))
-		event(EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
+		ctlr_event(c, EVENT_ERROR, "store", kv->key, "%s: %s", err.field, err.text);
 	if (j && p) {
 		p->at_ms = mdl_number_of(j, "at_ms");
 		p->mod_rev = kv->mod_rev;
@@ -277,34 +278,34 @@ static void link_apply(struct ctlr *c, const struct store_kv *kv, const char *na
 }
 
 struct replica {
-	struct map_node node;
+	struct ctlr_map_node node;
 	char name[MDL_NAME];
 };
 
 static void replica_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
-	struct replica *r = map_find(&c->replicas, name);
-	struct gateway *g;
+	struct replica *r = ctlr_map_find(&c->replicas, name);
+	struct ctlr_gateway *g;
 
 	if (kv->value && !r) {
 		r = calloc(1, sizeof(*r));
 		if (!r)
 			return;
 		snprintf(r->name, sizeof(r->name), "%.31s", name);
-		if (map_add(&c->replicas, &r->node, r->name))
+		if (ctlr_map_add(&c->replicas, &r->node, r->name))
 			free(r);
-		event(EVENT_INFO, "replica", name, "is there");
+		ctlr_event(c, EVENT_INFO, "replica", name, "is there");
 	}
 	if (kv->value || !r)
 		return;
-	event(EVENT_WARNING, "replica", name, "is gone");
-	map_del(&c->replicas, &r->node);
+	ctlr_event(c, EVENT_WARNING, "replica", name, "is gone");
+	ctlr_map_del(&c->replicas, &r->node);
 	free(r);
-	MAP_EACH(&c->gateways, g)
+	CTLR_MAP_EACH(&c->gateways, g)
 	{ /* its gateways have a term to come to another one */
 		if (!strcmp(g->owner, name)) {
-			g->expires = expiry(c);
-			gateway_soon(c, g, SOON_TUNNELS);
+			g->expires = lease_expiry(c);
+			ctlr_work_add(c, g, CTLR_WORK_TUNNELS);
 		}
 	}
 }
@@ -318,9 +319,9 @@ static void guard_apply(struct ctlr *c, const struct store_kv *kv, const char *n
 
 /* Records that other rooms keep. */
 
-static void other_grant(struct ctlr *c, const struct store_kv *kv, const char *name)
+static void other_reservation(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
-	c->ops->grant_apply(c, kv, name);
+	c->ops->reservation_apply(c, kv, name);
 }
 
 static void other_job(struct ctlr *c, const struct store_kv *kv, const char *name)
@@ -339,7 +340,7 @@ static const struct {
 	unsigned names; /* what follows */
 } kinds[] = {
     {"gateway/", gateway_apply, 1},
-    {"grant/", other_grant, 1},
+    {"reservation/", other_reservation, 1},
     {"guard/", guard_apply, 1},
     {"job/", other_job, 1},
     {"link/", link_apply, 3},
@@ -351,7 +352,7 @@ static const struct {
 };
 
 /* So many names with a slash between. */
-static bool names(const char *s, unsigned n)
+static bool names_match(const char *s, unsigned n)
 {
 	char name[MDL_NAME];
 
@@ -369,7 +370,7 @@ static bool names(const char *s, unsigned n)
 	return true;
 }
 
-void apply_kv(struct ctlr *c, const struct store_kv *kv)
+void ctlr_apply_record(struct ctlr *c, const struct store_kv *kv)
 {
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		const size_t n = strlen(kinds[i].prefix);
@@ -377,9 +378,10 @@ void apply_kv(struct ctlr *c, const struct store_kv *kv)
 
 		if (strncmp(kv->key, kinds[i].prefix, n) != 0)
 			continue;
-		if (names(name, kinds[i].names) || (!*name && kinds[i].apply == touch_apply))
+		if (names_match(name, kinds[i].names) || (!*name && kinds[i].apply == touch_apply))
 			kinds[i].apply(c, kv, name);
 		else
-			event(EVENT_ERROR, "store", NULL, "%.80s: no key of ours: left alone", kv->key);
+			ctlr_event(
+			    c, EVENT_ERROR, "store", NULL, "%.80s: no key of ours: left alone", kv->key);
 	}
 }

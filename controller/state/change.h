@@ -13,19 +13,19 @@
 #include "rwy/err.h"
 
 struct ctlr;
-struct change;
+struct ctlr_change;
 /* Told once, locked, when the store has taken it and it is applied (0), or with the store's error. */
-typedef void change_cb(void *ctx, int rc, uint64_t rev);
-struct change *change_new(change_cb *cb, void *ctx);
-void change_set(struct change *ch, change_cb *cb, void *ctx);
+typedef void ctlr_change_cb(void *ctx, int rc, uint64_t rev);
+struct ctlr_change *ctlr_change_new(ctlr_change_cb *cb, void *ctx);
+void ctlr_change_set(struct ctlr_change *ch, ctlr_change_cb *cb, void *ctx);
 /* Of two for one key the later one counts. */
-void change_put(struct change *ch, const char *key, json_t *value); /* its reference is taken */
-void change_put_leased(struct change *ch, const char *key, const char *value, uint64_t lease);
-void change_del(struct change *ch, const char *key);
-void change_cmp(struct change *ch, const char *key, uint64_t mod_rev);
-unsigned change_ops(const struct change *ch);
+void ctlr_change_put(struct ctlr_change *ch, const char *key, json_t *value); /* its reference is taken */
+void ctlr_change_put_leased(struct ctlr_change *ch, const char *key, const char *value, uint64_t lease);
+void ctlr_change_del(struct ctlr_change *ch, const char *key);
+void ctlr_change_cmp(struct ctlr_change *ch, const char *key, uint64_t mod_rev);
+unsigned ctlr_change_ops(const struct ctlr_change *ch);
 /* Takes ch. false: out of memory, or no place in the queue: cb is not called, ch is gone. */
-bool change_submit(struct ctlr *c, struct change *ch);
-void change_cancel(struct change *ch);
+bool ctlr_change_submit(struct ctlr *c, struct ctlr_change *ch);
+void ctlr_change_cancel(struct ctlr_change *ch);
 
 #endif

@@ -34,7 +34,7 @@
 
 #define COUNTER_BUCKETS 12 /* of decisions: 50 us and twice as much each, then more */
 
-struct counters {
+struct ctlr_counters {
 #define X(name, text) _Atomic uint64_t name;
 	COUNTERS(X)
 #undef X

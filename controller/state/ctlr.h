@@ -32,74 +32,75 @@
 #define CTLR_TICK_MS 20 /* a lease is seen to have run out, and a poll answered, within one each */
 
 struct ctlr;
-struct endpoint;
-struct flow;
-struct gateway;
-struct http_server;
-struct network;
-struct req;
-struct session;
-struct trust;
-struct tunnel;
-struct writer;
+struct ctlr_endpoint;
+struct ctlr_events;
+struct ctlr_flow;
+struct ctlr_gateway;
+struct ctlr_http;
+struct ctlr_network;
+struct ctlr_req;
+struct ctlr_session;
+struct ctlr_trust;
+struct ctlr_tunnel;
+struct ctlr_writer;
 
-struct site {
-	struct map_node node;
+struct ctlr_site {
+	struct ctlr_map_node node;
 	char name[MDL_NAME];
 	bool stored; /* false: only gateways or tenants name it */
 	struct model_site m;
-	uint64_t mod_rev;        /* the record's */
-	uint64_t changed_rev;    /* of anything that the documents of its gateways show */
-	struct gateway *gateway; /* list */
+	uint64_t mod_rev;             /* the record's */
+	uint64_t changed_rev;         /* of anything that the documents of its gateways show */
+	struct ctlr_gateway *gateway; /* list */
 	unsigned gateways;
 	uint64_t routes_gen;
 };
 
-enum soon {
-	SOON_DOCUMENT, /* its document may have changed: its poll is looked at */
-	SOON_TUNNELS,  /* it may have other tunnels now */
-	SOON_KINDS
+enum ctlr_work {
+	CTLR_WORK_DOCUMENT, /* its document may have changed: its poll is looked at */
+	CTLR_WORK_TUNNELS,  /* it may have other tunnels now */
+	CTLR_WORK_KINDS
 };
 
-struct soon_link {
-	struct gateway *next, *prev;
+struct ctlr_work_link {
+	struct ctlr_gateway *next, *prev;
 	bool queued;
 };
 
-struct gateway {
-	struct map_node node;
+struct ctlr_gateway {
+	struct ctlr_map_node node;
 	char name[MDL_NAME];
 	struct model_registration reg;
 	uint64_t lease, mod_rev, touch_rev, job_rev;
 	char owner[MDL_NAME]; /* the replica that it talks to */
 	bool up;
-	struct site *site;
-	struct gateway *site_next;
-	struct tunnel *tunnel; /* list */
+	struct ctlr_site *site;
+	struct ctlr_gateway *site_next;
+	struct ctlr_tunnel *tunnel; /* list */
 	unsigned tunnels, sessions;
-	struct session *session; /* list */
+	struct ctlr_session *session; /* list */
 	/* not stored */
 	rwy_time heard, expires;
 	uint64_t running, refused;
 	char refusal[256];
 	struct model_load load;
-	struct soon_link soon[SOON_KINDS];
+	struct ctlr_work_link work[CTLR_WORK_KINDS];
 	bool changing;   /* a change of its record is on the way */
 	unsigned missed; /* times that the store did not take that its lease ran out */
-	struct req *poll;
+	struct ctlr_req *poll;
 };
 
-struct link { /* as one end measured it, by one carrier */
+struct ctlr_link { /* as one end measured it, by one carrier */
 	bool has;
 	struct model_link m;
 	rwy_time at;
 };
 
-struct tunnel {
-	struct map_node node;
+struct ctlr_tunnel {
+	struct ctlr_map_node node;
 	char name[2 * MDL_NAME]; /* "A/B", A < B */
-	struct gateway *end[2];
-	struct tunnel *next[2]; /* in the list of end[i] */
+	struct ctlr_gateway *end[2];
+	struct ctlr_tunnel *next[2]; /* in the list of end[i] */
 	uint64_t mod_rev;
 	/* stored */
 	bool has; /* there is a decision */
@@ -110,10 +111,10 @@ struct tunnel {
 	/* not stored */
 	struct plan_hyst hyst;
 	rwy_time again;
-	struct link link[2][PLAN_CARRIER_COUNT];
-	struct flow *flow; /* list */
+	struct ctlr_link link[2][PLAN_CARRIER_COUNT];
+	struct ctlr_flow *flow; /* list */
 	uint32_t flows;
-	struct tunnel *plan_next, *plan_prev; /* those to be looked at */
+	struct ctlr_tunnel *plan_next, *plan_prev; /* those to be looked at */
 	bool plan, changing;
 };
 
@@ -123,34 +124,34 @@ struct tunnel {
 	X(FLOW_UNDER_WAY, "under-way", "it was on this pair of gateways when it was reported")               \
 	X(FLOW_SPREAD, "spread", "weighted rendezvous with bounded loads, of the pairs that are up")
 
-enum flow_why {
+enum ctlr_flow_why {
 #define X(e, w, s) e,
 	FLOW_WHYS(X)
 #undef X
 };
 
-struct flow { /* what stays together on one tunnel */
-	struct map_node node;
+struct ctlr_flow { /* what stays together on one tunnel */
+	struct ctlr_map_node node;
 	char key[192];
 	uint32_t vni;
 	char addr[2][MDL_ADDR]; /* at end[0]'s site, at end[1]'s */
 	uint32_t qpn[2];        /* of a job that is spread by them; 0: all between the addresses */
 	uint64_t job;           /* that job: plan_id of its name */
-	struct site *site[2];
-	struct tunnel *tunnel;    /* NULL: none is there */
-	enum flow_why why;        /* that one */
-	struct flow *next, *prev; /* of the tunnel */
-	uint64_t rate_bps;        /* a job's share; 0: none */
+	struct ctlr_site *site[2];
+	struct ctlr_tunnel *tunnel;    /* NULL: none is there */
+	enum ctlr_flow_why why;        /* that one */
+	struct ctlr_flow *next, *prev; /* of the tunnel */
+	uint64_t rate_bps;             /* a job's share; 0: none */
 	unsigned refs;
 };
 
-struct session {
-	struct map_node node;
+struct ctlr_session {
+	struct ctlr_map_node node;
 	char key[MDL_NAME + MDL_ID]; /* "GATEWAY:ID" */
-	struct gateway *gateway;
-	struct session *next, *prev; /* of the gateway */
-	struct flow *flow;           /* NULL: no decision */
-	const char *reason;          /* why there is none */
+	struct ctlr_gateway *gateway;
+	struct ctlr_session *next, *prev; /* of the gateway */
+	struct ctlr_flow *flow;           /* NULL: no decision */
+	const char *reason;               /* why there is none */
 	uint32_t vni, source_qpn, destination_qpn;
 	uint16_t udp_port;
 	char source[MDL_ADDR], destination[MDL_ADDR];
@@ -158,26 +159,26 @@ struct session {
 	rwy_time opened;
 };
 
-struct net_tenant {
-	struct map_node node;
+struct ctlr_tenant {
+	struct ctlr_map_node node;
 	char name[MDL_NAME];
 	json_t *json; /* as it was put */
 	uint32_t vni;
 	uint64_t mod_rev;
 };
 
-struct job {
-	struct map_node node;
+struct ctlr_job {
+	struct ctlr_map_node node;
 	char name[MDL_NAME];
-	json_t *json; /* the record: job as it was posted, plan, takes, until_ms */
-	struct plan_take *take;
-	unsigned takes;
+	json_t *json; /* the record: job as it was posted, plan, claims, until_ms */
+	struct plan_claim *claim;
+	unsigned claims;
 	uint32_t vni;
 	uint64_t mod_rev, until_ms; /* of the wall's clock; 0: none */
 };
 
-struct push { /* what a network's controller said */
-	struct map_node node;
+struct ctlr_push { /* what a network's controller said */
+	struct ctlr_map_node node;
 	char key[3 * MDL_NAME];
 	char site[2][MDL_NAME], source[MDL_NAME];
 	struct model_link_push m;
@@ -190,9 +191,9 @@ struct ctlr_ops {
 	/* A record of the store that another room keeps. kv->value NULL: it is gone. */
 	void (*tenant_apply)(struct ctlr *c, const struct store_kv *kv, const char *name);
 	void (*job_apply)(struct ctlr *c, const struct store_kv *kv, const char *name);
-	void (*grant_apply)(struct ctlr *c, const struct store_kv *kv, const char *job);
+	void (*reservation_apply)(struct ctlr *c, const struct store_kv *kv, const char *job);
 	/* A gateway that has a poll is about to be freed. */
-	void (*gateway_removed)(struct ctlr *c, struct gateway *g);
+	void (*gateway_removed)(struct ctlr *c, struct ctlr_gateway *g);
 	/* The watch has applied what there was; stop: nothing more will come. */
 	void (*applied)(struct ctlr *c, bool stop);
 };
@@ -200,20 +201,21 @@ struct ctlr_ops {
 struct ctlr {
 	const struct ctlr_conf *conf;
 	const struct ctlr_ops *ops;
-	const struct endpoint *endpoints; /* the table of the API */
+	const struct ctlr_endpoint *endpoints; /* the table of the API */
 	struct store *store;
 	rwy_time started;
-	struct writer *writer;    /* writer.c */
-	struct trust *trust;      /* server/trust.c */
-	struct http_server *http; /* server/ */
-	struct network *networks; /* job/network.c */
-	struct counters counters;
+	struct ctlr_writer *writer;    /* writer.c */
+	struct ctlr_trust *trust;      /* server/trust.c */
+	struct ctlr_http *http;        /* server/ */
+	struct ctlr_network *networks; /* job/network.c */
+	struct ctlr_counters counters;
+	struct ctlr_events *events; /* event.c */
 
 	pthread_mutex_t lock;
-	struct map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routed, grants,
-	    reserved;
-	struct lpm lpm;  /* prefix -> struct site */
-	struct map vnis; /* "VNI" -> struct net_tenant: see fleet/tenant.c */
+	struct ctlr_map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routes,
+	    reservations, reserved;
+	struct ctlr_lpm lpm;  /* prefix -> struct ctlr_site */
+	struct ctlr_map vnis; /* "VNI" -> struct ctlr_tenant: see fleet/tenant.c */
 	struct plan_book *book;
 	uint64_t rev;       /* applied */
 	uint64_t guard_rev; /* of the key that every change of sites, tenants and jobs compares */
@@ -223,13 +225,13 @@ struct ctlr {
 	uint32_t push_id;
 	int store_rc; /* of the last call */
 	bool loaded;
-	struct req *polls;   /* of routes */
-	struct req *again;   /* something else was first: when that is applied */
-	uint64_t routes_gen; /* of all sites */
+	struct ctlr_req *polls; /* of routes */
+	struct ctlr_req *retry; /* something else was first: when that is applied */
+	uint64_t routes_gen;    /* of all sites */
 	struct {
-		struct gateway *first, *last;
-	} soon[SOON_KINDS];            /* queues */
-	struct tunnel *plan;           /* queue */
+		struct ctlr_gateway *first, *last;
+	} work[CTLR_WORK_KINDS];       /* queues */
+	struct ctlr_tunnel *plan;      /* queue */
 	bool jobs_look, jobs_changing; /* jobs are looked at; a change of theirs is on the way */
 	rwy_time jobs_at, jobs_broken_at;
 	size_t swept, swept_gateways;
@@ -248,42 +250,42 @@ uint64_t ctlr_wall_ms(void); /* since 1970 */
 
 /* --- state.c: objects and how they hang together ---------------------------------------------- */
 
-struct site *site_need(struct ctlr *c, const char *name); /* found or made; NULL: out of memory */
-void site_drop_unused(struct ctlr *c, struct site *s);    /* nobody names it any more */
-struct gateway *gateway_need(struct ctlr *c, const char *name);
-void gateway_set_site(struct ctlr *c, struct gateway *g, struct site *s);
-void gateway_free(struct ctlr *c, struct gateway *g);
-struct tunnel *tunnel_find(struct ctlr *c, const char *a, const char *b);
-struct tunnel *tunnel_need(struct ctlr *c, struct gateway *a, struct gateway *b);
-void tunnel_free(struct ctlr *c, struct tunnel *t);
-bool tunnel_up(const struct tunnel *t);
-static inline unsigned tunnel_side(const struct tunnel *t, const struct gateway *g)
+struct ctlr_site *ctlr_site_need(struct ctlr *c, const char *name); /* found or made; NULL: out of memory */
+void ctlr_site_drop_unused(struct ctlr *c, struct ctlr_site *s);    /* nobody names it any more */
+struct ctlr_gateway *ctlr_gateway_need(struct ctlr *c, const char *name);
+void ctlr_gateway_set_site(struct ctlr *c, struct ctlr_gateway *g, struct ctlr_site *s);
+void ctlr_gateway_free(struct ctlr *c, struct ctlr_gateway *g);
+struct ctlr_tunnel *ctlr_tunnel_find(struct ctlr *c, const char *a, const char *b);
+struct ctlr_tunnel *ctlr_tunnel_need(struct ctlr *c, struct ctlr_gateway *a, struct ctlr_gateway *b);
+void ctlr_tunnel_free(struct ctlr *c, struct ctlr_tunnel *t);
+bool ctlr_tunnel_up(const struct ctlr_tunnel *t);
+static inline unsigned ctlr_tunnel_side(const struct ctlr_tunnel *t, const struct ctlr_gateway *g)
 {
 	return t->end[1] == g;
 }
 /* Of "GATEWAY/GATEWAY", in any order; NULL: none. */
-struct tunnel *tunnel_of(struct ctlr *c, const char *pair);
+struct ctlr_tunnel *ctlr_tunnel_of_pair(struct ctlr *c, const char *pair);
 /* All of them: the same order at every replica. NULL at the end; to free; NULL: out of memory. */
-struct job **jobs_by_name(struct ctlr *c);
-uint32_t gateway_ttl_ms(const struct ctlr *c);
-static inline bool site_least(const struct site *s)
+struct ctlr_job **ctlr_jobs_by_name(struct ctlr *c);
+uint32_t ctlr_gateway_ttl_ms(const struct ctlr *c);
+static inline bool ctlr_site_least(const struct ctlr_site *s)
 {
 	return s->m.has_weighting && s->m.weighting == MODEL_LEAST;
 }
-void state_free(struct ctlr *c); /* after jobs and tenants */
+void ctlr_state_free(struct ctlr *c); /* after jobs and tenants */
 
 /* --- apply.c: the store's changes ------------------------------------------------------------- */
 
-int apply_load(struct ctlr *c);                           /* load.c: everything; takes the lock */
-void apply_kv(struct ctlr *c, const struct store_kv *kv); /* locked */
-bool replica_alive(const struct ctlr *c, const char *name);
+int ctlr_load_all(struct ctlr *c);                                 /* load.c: everything; takes the lock */
+void ctlr_apply_record(struct ctlr *c, const struct store_kv *kv); /* locked */
+bool ctlr_replica_alive(const struct ctlr *c, const char *name);
 
 /* --- writer.c --------------------------------------------------------------------------------- */
 
 /* Starts the thread that writes and the one that watches. RWY_ENOMEM. */
-RWY_MUST_CHECK int writer_start(struct ctlr *c);
+RWY_MUST_CHECK int ctlr_writer_start(struct ctlr *c);
 /* Writes what is queued, ends both threads and whatever waits. */
-void writer_stop(struct ctlr *c);
-void writer_free(struct ctlr *c); /* at the end: until then a change that is submitted is refused */
+void ctlr_writer_stop(struct ctlr *c);
+void ctlr_writer_free(struct ctlr *c); /* at the end: until then a change that is submitted is refused */
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "controller/state/work.h"
 
-void flow_unlink(struct flow *f)
+void ctlr_flow_unlink(struct ctlr_flow *f)
 {
 	if (!f->tunnel)
 		return;
@@ -24,7 +24,7 @@ void flow_unlink(struct flow *f)
 	f->next = f->prev = NULL;
 }
 
-void flow_link(struct flow *f, struct tunnel *t)
+void ctlr_flow_link(struct ctlr_flow *f, struct ctlr_tunnel *t)
 {
 	f->tunnel = t;
 	f->prev = NULL;
@@ -35,53 +35,53 @@ void flow_link(struct flow *f, struct tunnel *t)
 	t->flows++;
 }
 
-struct flow *flow_new(struct ctlr *c, const char *key)
+struct ctlr_flow *ctlr_flow_new(struct ctlr *c, const char *key)
 {
-	struct flow *f = calloc(1, sizeof(*f));
+	struct ctlr_flow *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
 	snprintf(f->key, sizeof(f->key), "%s", key);
-	if (map_add(&c->flows, &f->node, f->key)) {
+	if (ctlr_map_add(&c->flows, &f->node, f->key)) {
 		free(f);
 		return NULL;
 	}
 	return f;
 }
 
-void flow_key(char key[sizeof(((struct flow *)0)->key)], uint32_t vni, const char *first, const char *second,
-    uint32_t first_qpn, uint32_t second_qpn)
+void ctlr_flow_key(char key[sizeof(((struct ctlr_flow *)0)->key)], uint32_t vni, const char *first,
+    const char *second, uint32_t first_qpn, uint32_t second_qpn)
 {
-	const size_t size = sizeof(((struct flow *)0)->key);
+	const size_t size = sizeof(((struct ctlr_flow *)0)->key);
 	const int n = snprintf(key, size, "%" PRIx32 "/%s/%s", vni, first, second);
 
 	if (first_qpn && second_qpn && n > 0 && (size_t)n < size)
 		snprintf(key + n, size - (size_t)n, "/%" PRIx32 "/%" PRIx32, first_qpn, second_qpn);
 }
 
-struct flow *flow_find(
+struct ctlr_flow *ctlr_flow_find(
     struct ctlr *c, uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn)
 {
-	char key[sizeof(((struct flow *)0)->key)];
-	struct flow *f;
+	char key[sizeof(((struct ctlr_flow *)0)->key)];
+	struct ctlr_flow *f;
 
-	flow_key(key, vni, a, b, a_qpn, b_qpn);
-	f = map_find(&c->flows, key);
+	ctlr_flow_key(key, vni, a, b, a_qpn, b_qpn);
+	f = ctlr_map_find(&c->flows, key);
 	if (f)
 		return f;
-	flow_key(key, vni, b, a, b_qpn, a_qpn);
-	return map_find(&c->flows, key);
+	ctlr_flow_key(key, vni, b, a, b_qpn, a_qpn);
+	return ctlr_map_find(&c->flows, key);
 }
 
-void flow_lost_tunnel(struct ctlr *c, struct tunnel *t)
+void ctlr_flow_lost_tunnel(struct ctlr *c, struct ctlr_tunnel *t)
 {
 	while (t->flow)
-		flow_unlink(t->flow);
+		ctlr_flow_unlink(t->flow);
 }
 
-void session_free(struct ctlr *c, struct session *s)
+void ctlr_session_free(struct ctlr *c, struct ctlr_session *s)
 {
-	struct flow *f = s->flow;
+	struct ctlr_flow *f = s->flow;
 
 	if (s->prev)
 		s->prev->next = s->next;
@@ -90,13 +90,13 @@ void session_free(struct ctlr *c, struct session *s)
 	if (s->next)
 		s->next->prev = s->prev;
 	s->gateway->sessions--;
-	map_del(&c->sessions, &s->node);
+	ctlr_map_del(&c->sessions, &s->node);
 	free(s);
 	if (!f || --f->refs)
 		return;
-	routes_changed(c, f->site[0]);
-	routes_changed(c, f->site[1]);
-	flow_unlink(f);
-	map_del(&c->flows, &f->node);
+	ctlr_work_routes_changed(c, f->site[0]);
+	ctlr_work_routes_changed(c, f->site[1]);
+	ctlr_flow_unlink(f);
+	ctlr_map_del(&c->flows, &f->node);
 	free(f);
 }

@@ -9,12 +9,12 @@
 
 /* All of the store as it was at one revision, before any of it is applied. */
 struct load {
-	struct map seen;
+	struct ctlr_map seen;
 	struct seen *first, **last;
 };
 
 struct seen {
-	struct map_node node;
+	struct ctlr_map_node node;
 	struct seen *next;
 	struct store_kv kv;
 	char key[STORE_KEY_MAX], value[];
@@ -33,7 +33,7 @@ static int on_load(void *ctx, const struct store_kv *kv)
 	s->kv.key = s->key;
 	s->kv.value = s->value;
 	s->next = NULL;
-	if (map_add(&l->seen, &s->node, s->key)) {
+	if (ctlr_map_add(&l->seen, &s->node, s->key)) {
 		free(s);
 		return RWY_ENOMEM;
 	}
@@ -43,46 +43,47 @@ static int on_load(void *ctx, const struct store_kv *kv)
 }
 
 /* What is not in the store any more. */
-static void sweep(struct ctlr *c, struct load *l, const struct map *m, const char *prefix, uint64_t rev)
+static void sweep_missing(
+    struct ctlr *c, struct load *l, const struct ctlr_map *m, const char *prefix, uint64_t rev)
 {
-	struct map_node *n = map_next(m, NULL), *next;
+	struct ctlr_map_node *n = ctlr_map_next(m, NULL), *next;
 
 	for (; n; n = next) {
 		char key[STORE_KEY_MAX + 16];
 		const struct store_kv kv = {.key = key, .mod_rev = rev};
 
-		next = map_next(m, n);
+		next = ctlr_map_next(m, n);
 		snprintf(key, sizeof(key), "%s%s", prefix, n->key);
-		if (!map_find(&l->seen, key))
-			apply_kv(c, &kv);
+		if (!ctlr_map_find(&l->seen, key))
+			ctlr_apply_record(c, &kv);
 	}
 }
 
 static void all_applied(struct ctlr *c, struct load *l, uint64_t rev)
 {
 	for (const struct seen *s = l->first; s; s = s->next)
-		apply_kv(c, &s->kv);
-	sweep(c, l, &c->tunnels, "tunnel/", rev);
-	sweep(c, l, &c->gateways, "gateway/", rev);
-	sweep(c, l, &c->jobs, "job/", rev);
-	sweep(c, l, &c->tenants, "tenant/", rev);
-	sweep(c, l, &c->pushes, "link/", rev);
-	sweep(c, l, &c->grants, "grant/", rev);
-	sweep(c, l, &c->replicas, "replica/", rev);
-	for (struct site *it = map_next(&c->sites, NULL), *next; it; it = next) {
+		ctlr_apply_record(c, &s->kv);
+	sweep_missing(c, l, &c->tunnels, "tunnel/", rev);
+	sweep_missing(c, l, &c->gateways, "gateway/", rev);
+	sweep_missing(c, l, &c->jobs, "job/", rev);
+	sweep_missing(c, l, &c->tenants, "tenant/", rev);
+	sweep_missing(c, l, &c->pushes, "link/", rev);
+	sweep_missing(c, l, &c->reservations, "reservation/", rev);
+	sweep_missing(c, l, &c->replicas, "replica/", rev);
+	for (struct ctlr_site *it = ctlr_map_next(&c->sites, NULL), *next; it; it = next) {
 		char key[STORE_KEY_MAX];
 		const struct store_kv kv = {.key = key, .mod_rev = rev};
 
-		next = map_next(&c->sites, it);
+		next = ctlr_map_next(&c->sites, it);
 		snprintf(key, sizeof(key), "site/%s", it->name);
-		if (it->stored && !map_find(&l->seen, key))
-			apply_kv(c, &kv);
+		if (it->stored && !ctlr_map_find(&l->seen, key))
+			ctlr_apply_record(c, &kv);
 	}
 	c->rev = rev;
 	c->loaded = true;
 }
 
-int apply_load(struct ctlr *c)
+int ctlr_load_all(struct ctlr *c)
 {
 	struct load l = {.last = &l.first};
 	uint64_t rev = 0;
@@ -97,6 +98,6 @@ int apply_load(struct ctlr *c)
 		next = s->next;
 		free(s);
 	}
-	map_free(&l.seen);
+	ctlr_map_free(&l.seen);
 	return rc;
 }

@@ -9,12 +9,12 @@
 #define KEY 48
 
 struct entry {
-	struct map_node node;
+	struct ctlr_map_node node;
 	void *value;
 	char key[KEY];
 };
 
-bool lpm_ip(const char *text, struct rwy_ip *out)
+bool ctlr_lpm_ip(const char *text, struct rwy_ip *out)
 {
 	uint8_t v4[4];
 
@@ -25,7 +25,7 @@ bool lpm_ip(const char *text, struct rwy_ip *out)
 	return inet_pton(AF_INET6, text, out->b) == 1;
 }
 
-bool lpm_parse(const char *text, struct rwy_ip *addr, unsigned *len)
+bool ctlr_lpm_parse(const char *text, struct rwy_ip *addr, unsigned *len)
 {
 	const char *slash = strchr(text, '/');
 	char ip[64];
@@ -35,7 +35,7 @@ bool lpm_parse(const char *text, struct rwy_ip *addr, unsigned *len)
 	memcpy(ip, text, (size_t)(slash - text));
 	ip[slash - text] = 0;
 	*len = (unsigned)strtoul(slash + 1, NULL, 10) + (strchr(ip, ':') ? 0 : 96);
-	return *len <= 128 && lpm_ip(ip, addr);
+	return *len <= 128 && ctlr_lpm_ip(ip, addr);
 }
 
 static void key_of(char key[KEY], uint32_t vni, const struct rwy_ip *a, unsigned len)
@@ -56,24 +56,24 @@ static void key_of(char key[KEY], uint32_t vni, const struct rwy_ip *a, unsigned
 	key[n] = 0;
 }
 
-int lpm_add(struct lpm *l, uint32_t vni, const char *prefix, void *value)
+int ctlr_lpm_add(struct ctlr_lpm *l, uint32_t vni, const char *prefix, void *value)
 {
 	struct entry *e;
 	struct rwy_ip a;
 	unsigned len;
 
-	if (!lpm_parse(prefix, &a, &len))
+	if (!ctlr_lpm_parse(prefix, &a, &len))
 		return RWY_EINVAL;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return RWY_ENOMEM;
 	key_of(e->key, vni, &a, len);
 	e->value = value;
-	if (map_find(&l->map, e->key)) {
+	if (ctlr_map_find(&l->map, e->key)) {
 		free(e);
 		return RWY_EEXIST;
 	}
-	if (map_add(&l->map, &e->node, e->key)) {
+	if (ctlr_map_add(&l->map, &e->node, e->key)) {
 		free(e);
 		return RWY_ENOMEM;
 	}
@@ -81,38 +81,38 @@ int lpm_add(struct lpm *l, uint32_t vni, const char *prefix, void *value)
 	return 0;
 }
 
-static struct entry *exact(const struct lpm *l, uint32_t vni, const char *prefix, unsigned *len)
+static struct entry *find_exact(const struct ctlr_lpm *l, uint32_t vni, const char *prefix, unsigned *len)
 {
 	struct rwy_ip a;
 	char key[KEY];
 
-	if (!lpm_parse(prefix, &a, len))
+	if (!ctlr_lpm_parse(prefix, &a, len))
 		return NULL;
 	key_of(key, vni, &a, *len);
-	return map_find(&l->map, key);
+	return ctlr_map_find(&l->map, key);
 }
 
-void lpm_del(struct lpm *l, uint32_t vni, const char *prefix)
+void ctlr_lpm_del(struct ctlr_lpm *l, uint32_t vni, const char *prefix)
 {
 	unsigned len;
-	struct entry *e = exact(l, vni, prefix, &len);
+	struct entry *e = find_exact(l, vni, prefix, &len);
 
 	if (!e)
 		return;
 	l->used[len]--;
-	map_del(&l->map, &e->node);
+	ctlr_map_del(&l->map, &e->node);
 	free(e);
 }
 
-void *lpm_get(const struct lpm *l, uint32_t vni, const char *prefix)
+void *ctlr_lpm_get(const struct ctlr_lpm *l, uint32_t vni, const char *prefix)
 {
 	unsigned len;
-	const struct entry *e = exact(l, vni, prefix, &len);
+	const struct entry *e = find_exact(l, vni, prefix, &len);
 
 	return e ? e->value : NULL;
 }
 
-void *lpm_find(const struct lpm *l, uint32_t vni, const struct rwy_ip *a)
+void *ctlr_lpm_find(const struct ctlr_lpm *l, uint32_t vni, const struct rwy_ip *a)
 {
 	const unsigned lowest = rwy_ip_is4(a) ? 96 : 0;
 
@@ -123,21 +123,21 @@ void *lpm_find(const struct lpm *l, uint32_t vni, const struct rwy_ip *a)
 		if (!l->used[len])
 			continue;
 		key_of(key, vni, a, len);
-		e = map_find(&l->map, key);
+		e = ctlr_map_find(&l->map, key);
 		if (e)
 			return e->value;
 	}
 	return NULL;
 }
 
-void lpm_free(struct lpm *l)
+void ctlr_lpm_free(struct ctlr_lpm *l)
 {
-	struct entry *e = map_next(&l->map, NULL), *next;
+	struct entry *e = ctlr_map_next(&l->map, NULL), *next;
 
 	for (; e; e = next) {
-		next = map_next(&l->map, e);
+		next = ctlr_map_next(&l->map, e);
 		free(e);
 	}
-	map_free(&l->map);
+	ctlr_map_free(&l->map);
 	memset(l, 0, sizeof(*l));
 }

@@ -7,20 +7,20 @@
 #include "controller/state/map.h"
 #include "rwy/ip.h"
 
-struct lpm {
-	struct map map;
+struct ctlr_lpm {
+	struct ctlr_map map;
 	uint32_t used[129]; /* entries of a length; IPv4 counts from 96 */
 };
 
 /* Canonical text as controller/model has it. */
-bool lpm_ip(const char *text, struct rwy_ip *out);
-bool lpm_parse(const char *text, struct rwy_ip *addr, unsigned *len);
+bool ctlr_lpm_ip(const char *text, struct rwy_ip *out);
+bool ctlr_lpm_parse(const char *text, struct rwy_ip *addr, unsigned *len);
 
 /* RWY_EEXIST: the same prefix of the same VNI is there. */
-RWY_MUST_CHECK int lpm_add(struct lpm *l, uint32_t vni, const char *prefix, void *value);
-void lpm_del(struct lpm *l, uint32_t vni, const char *prefix);
-void *lpm_get(const struct lpm *l, uint32_t vni, const char *prefix); /* exactly this one */
-void *lpm_find(const struct lpm *l, uint32_t vni, const struct rwy_ip *a);
-void lpm_free(struct lpm *l);
+RWY_MUST_CHECK int ctlr_lpm_add(struct ctlr_lpm *l, uint32_t vni, const char *prefix, void *value);
+void ctlr_lpm_del(struct ctlr_lpm *l, uint32_t vni, const char *prefix);
+void *ctlr_lpm_get(const struct ctlr_lpm *l, uint32_t vni, const char *prefix); /* exactly this one */
+void *ctlr_lpm_find(const struct ctlr_lpm *l, uint32_t vni, const struct rwy_ip *a);
+void ctlr_lpm_free(struct ctlr_lpm *l);
 
 #endif

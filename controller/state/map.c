@@ -24,25 +24,25 @@ static uint64_t hash_of(const char *s)
 	return h ^ h >> 32;
 }
 
-void *map_find(const struct map *m, const char *key)
+void *ctlr_map_find(const struct ctlr_map *m, const char *key)
 {
 	const uint64_t hash = m->slots ? hash_of(key) : 0;
-	struct map_node *n = m->slots ? m->slot[hash & (m->slots - 1)] : NULL;
+	struct ctlr_map_node *n = m->slots ? m->slot[hash & (m->slots - 1)] : NULL;
 
 	while (n && (n->hash != hash || strcmp(n->key, key) != 0))
 		n = n->next;
 	return n;
 }
 
-static int grow(struct map *m)
+static int map_grow(struct ctlr_map *m)
 {
 	const size_t slots = m->slots ? m->slots * 2 : SLOTS_MIN;
-	struct map_node **slot = calloc(slots, sizeof(struct map_node *));
+	struct ctlr_map_node **slot = calloc(slots, sizeof(struct ctlr_map_node *));
 
 	if (!slot)
 		return RWY_ENOMEM;
 	for (size_t i = 0; i < m->slots; i++)
-		for (struct map_node *n = m->slot[i], *next; n; n = next) {
+		for (struct ctlr_map_node *n = m->slot[i], *next; n; n = next) {
 			next = n->next;
 			n->next = slot[n->hash & (slots - 1)];
 			slot[n->hash & (slots - 1)] = n;
@@ -53,9 +53,9 @@ static int grow(struct map *m)
 	return 0;
 }
 
-int map_add(struct map *m, struct map_node *node, const char *key)
+int ctlr_map_add(struct ctlr_map *m, struct ctlr_map_node *node, const char *key)
 {
-	if (m->n >= m->slots && grow(m) && !m->slots)
+	if (m->n >= m->slots && map_grow(m) && !m->slots)
 		return RWY_ENOMEM;
 	node->key = key;
 	node->hash = hash_of(key);
@@ -65,9 +65,9 @@ int map_add(struct map *m, struct map_node *node, const char *key)
 	return 0;
 }
 
-void map_del(struct map *m, struct map_node *node)
+void ctlr_map_del(struct ctlr_map *m, struct ctlr_map_node *node)
 {
-	struct map_node **p = m->slots ? &m->slot[node->hash & (m->slots - 1)] : NULL;
+	struct ctlr_map_node **p = m->slots ? &m->slot[node->hash & (m->slots - 1)] : NULL;
 
 	while (p && *p && *p != node)
 		p = &(*p)->next;
@@ -77,15 +77,15 @@ void map_del(struct map *m, struct map_node *node)
 	m->n--;
 }
 
-void map_free(struct map *m)
+void ctlr_map_free(struct ctlr_map *m)
 {
 	free(m->slot);
 	memset(m, 0, sizeof(*m));
 }
 
-void *map_next(const struct map *m, const void *it)
+void *ctlr_map_next(const struct ctlr_map *m, const void *it)
 {
-	const struct map_node *n = it;
+	const struct ctlr_map_node *n = it;
 	size_t i = 0;
 
 	if (n && n->next)
@@ -100,9 +100,9 @@ void *map_next(const struct map *m, const void *it)
 
 /* --- pages: a heap of the smallest so far, the largest of them on top ------------------------- */
 
-static bool less(const void *a, const void *b)
+static bool key_less(const void *a, const void *b)
 {
-	return strcmp(((const struct map_node *)a)->key, ((const struct map_node *)b)->key) < 0;
+	return strcmp(((const struct ctlr_map_node *)a)->key, ((const struct ctlr_map_node *)b)->key) < 0;
 }
 
 static void sift_down(void **heap, size_t n, size_t i)
@@ -112,7 +112,7 @@ static void sift_down(void **heap, size_t n, size_t i)
 		void *swap;
 
 		for (size_t c = 2 * i + 1; c <= 2 * i + 2 && c < n; c++)
-			if (less(heap[big], heap[c]))
+			if (key_less(heap[big], heap[c]))
 				big = c;
 		if (big == i)
 			return;
@@ -125,7 +125,7 @@ static void sift_down(void **heap, size_t n, size_t i)
 
 static void sift_up(void **heap, size_t i)
 {
-	while (i && less(heap[(i - 1) / 2], heap[i])) {
+	while (i && key_less(heap[(i - 1) / 2], heap[i])) {
 		void *swap = heap[i];
 
 		heap[i] = heap[(i - 1) / 2];
@@ -136,26 +136,26 @@ static void sift_up(void **heap, size_t i)
 
 static int order(const void *a, const void *b)
 {
-	const struct map_node *const *x = a, *const *y = b;
+	const struct ctlr_map_node *const *x = a, *const *y = b;
 
 	return strcmp((*x)->key, (*y)->key);
 }
 
-size_t map_page(const struct map *m, const char *after, void **out, size_t max)
+size_t ctlr_map_page(const struct ctlr_map *m, const char *after, void **out, size_t max)
 {
-	struct map_node *it;
+	struct ctlr_map_node *it;
 	size_t n = 0;
 
 	if (!max)
 		return 0;
-	MAP_EACH(m, it)
+	CTLR_MAP_EACH(m, it)
 	{
 		if (after && strcmp(it->key, after) <= 0)
 			continue;
 		if (n < max) {
 			out[n] = it;
 			sift_up(out, n++);
-		} else if (less(it, out[0])) {
+		} else if (key_less(it, out[0])) {
 			out[0] = it;
 			sift_down(out, n, 0);
 		}

@@ -7,12 +7,12 @@
 
 #include "controller/state/ctlr.h"
 #include "controller/state/path.h"
-#include "controller/state/reserve.h"
+#include "controller/state/reserved.h"
 
 #define GATEWAYS_MAX 64
 #define OBS_MAX      (2 * PLAN_CARRIER_COUNT + 17)
 
-unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, unsigned max)
+unsigned ctlr_path_weights(const struct ctlr_site *s, struct ctlr_gateway **g, uint32_t *w, unsigned max)
 {
 	static const char *const name[] = {"equal", "bandwidth", "least"};
 	const struct plan_weight_ops *ops =
@@ -20,7 +20,8 @@ unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, uns
 	struct plan_gateway_load load[GATEWAYS_MAX];
 	unsigned n = 0;
 
-	for (struct gateway *it = s->gateway; it && n < max && n < GATEWAYS_MAX; it = it->site_next, n++) {
+	for (struct ctlr_gateway *it = s->gateway; it && n < max && n < GATEWAYS_MAX;
+	     it = it->site_next, n++) {
 		g[n] = it;
 		load[n] = (struct plan_gateway_load){.up = it->up,
 		    .bandwidth_bps = it->reg.capabilities.rocev2.bandwidth_bps
@@ -36,7 +37,7 @@ unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, uns
 	return n;
 }
 
-void tunnel_caps(const struct gateway *g, struct plan_caps *out)
+void ctlr_path_caps(const struct ctlr_gateway *g, struct plan_caps *out)
 {
 	const struct model_caps *m = &g->reg.capabilities;
 	const char(*a)[MDL_NAME] = m->tcp.algorithms.at;
@@ -53,7 +54,7 @@ void tunnel_caps(const struct gateway *g, struct plan_caps *out)
 		                                                : 0;
 }
 
-static struct plan_obs measured(const struct link *l, uint32_t source)
+static struct plan_obs obs_measured(const struct ctlr_link *l, uint32_t source)
 {
 	const struct model_link *m = &l->m;
 	struct plan_obs o = {.source = source,
@@ -72,7 +73,7 @@ static struct plan_obs measured(const struct link *l, uint32_t source)
 	return o;
 }
 
-static bool pushed(const struct push *p, struct plan_obs *o, rwy_time now)
+static bool obs_pushed(const struct ctlr_push *p, struct plan_obs *o, rwy_time now)
 {
 	const uint64_t age = (ctlr_wall_ms() - p->at_ms) * RWY_MS;
 
@@ -92,32 +93,33 @@ static bool pushed(const struct push *p, struct plan_obs *o, rwy_time now)
 	return true;
 }
 
-void tunnel_path(struct ctlr *c, const struct tunnel *t, unsigned from, struct plan_path *out, rwy_time now)
+void ctlr_path_get(
+    struct ctlr *c, const struct ctlr_tunnel *t, unsigned from, struct plan_path *out, rwy_time now)
 {
-	const struct site *a = t->end[from]->site, *b = t->end[!from]->site;
+	const struct ctlr_site *a = t->end[from]->site, *b = t->end[!from]->site;
 	struct plan_obs obs[OBS_MAX];
 	const unsigned most = OBS_MAX;
 	bool reserved;
-	struct push *p;
+	struct ctlr_push *p;
 	unsigned n = 0;
 
 	/* The other end's first: of two measurements of one age the last one counts. */
 	for (unsigned e = 0; e < 2; e++)
 		for (unsigned k = 0; k < PLAN_CARRIER_COUNT; k++) {
-			const struct link *l = &t->link[e ? from : !from][k];
+			const struct ctlr_link *l = &t->link[e ? from : !from][k];
 
 			if (l->has)
-				obs[n++] = measured(l, 1 + (e ? from : !from));
+				obs[n++] = obs_measured(l, 1 + (e ? from : !from));
 		}
-	reserved = reserve_obs(c, t->name, &obs[n], now);
+	reserved = ctlr_reserved_obs(c, t->name, &obs[n], now);
 	n += reserved;
 	if (c->pushes.n && a && b)
-		MAP_EACH(&c->pushes, p)
+		CTLR_MAP_EACH(&c->pushes, p)
 		{
 			const bool way = !strcmp(p->site[0], a->name) && !strcmp(p->site[1], b->name);
 			const bool back = !strcmp(p->site[0], b->name) && !strcmp(p->site[1], a->name);
 
-			if ((!way && !back) || n == most || !pushed(p, &obs[n], now))
+			if ((!way && !back) || n == most || !obs_pushed(p, &obs[n], now))
 				continue;
 			if (reserved && obs[n].cls == PLAN_INTERNET)
 				obs[n].cls = PLAN_RESERVED; /* a part of it is */
@@ -126,11 +128,11 @@ void tunnel_path(struct ctlr *c, const struct tunnel *t, unsigned from, struct p
 	plan_path_merge(out, obs, n, now);
 }
 
-void tunnel_question(struct ctlr *c, const struct tunnel *t, struct plan_question *q, rwy_time now)
+void ctlr_path_question(struct ctlr *c, const struct ctlr_tunnel *t, struct plan_question *q, rwy_time now)
 {
 	memset(q, 0, sizeof(*q));
-	tunnel_caps(t->end[0], &q->source);
-	tunnel_caps(t->end[1], &q->destination);
-	tunnel_path(c, t, 0, &q->path, now);
+	ctlr_path_caps(t->end[0], &q->source);
+	ctlr_path_caps(t->end[1], &q->destination);
+	ctlr_path_get(c, t, 0, &q->path, now);
 	q->pinned = PLAN_ANY;
 }

@@ -6,10 +6,11 @@
 #include "controller/state/ctlr.h"
 
 /* What is known between the ends, first end[from]. */
-void tunnel_path(struct ctlr *c, const struct tunnel *t, unsigned from, struct plan_path *out, rwy_time now);
-void tunnel_caps(const struct gateway *g, struct plan_caps *out);
-void tunnel_question(struct ctlr *c, const struct tunnel *t, struct plan_question *q, rwy_time now);
+void ctlr_path_get(
+    struct ctlr *c, const struct ctlr_tunnel *t, unsigned from, struct plan_path *out, rwy_time now);
+void ctlr_path_caps(const struct ctlr_gateway *g, struct plan_caps *out);
+void ctlr_path_question(struct ctlr *c, const struct ctlr_tunnel *t, struct plan_question *q, rwy_time now);
 /* The weights of a site's gateways, in its list's order; returns how many. */
-unsigned site_weights(const struct site *s, struct gateway **g, uint32_t *w, unsigned max);
+unsigned ctlr_path_weights(const struct ctlr_site *s, struct ctlr_gateway **g, uint32_t *w, unsigned max);
 
 #endif

@@ -18,46 +18,47 @@
 #define GATEWAYS_MAX 64
 
 /* Other queue pairs of its job. */
-static uint32_t flows_of_job(const struct tunnel *t, const struct flow *f)
+static uint32_t flows_of_job(const struct ctlr_tunnel *t, const struct ctlr_flow *f)
 {
 	uint32_t n = 0;
 
-	for (const struct flow *x = t->flow; x; x = x->next)
+	for (const struct ctlr_flow *x = t->flow; x; x = x->next)
 		n += x != f && x->qpn[0] && x->job == f->job;
 	return n;
 }
 
 /* The tunnel of a flow: its job's, the one that it is on (it is under way, and known again after we were
  * away), else by weighted rendezvous over the pairs of its sites; NULL: none is up. */
-static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel *now, enum flow_why *why)
+static struct ctlr_tunnel *choose_tunnel(
+    struct ctlr *c, const struct ctlr_flow *f, struct ctlr_tunnel *now, enum ctlr_flow_why *why)
 {
 	static struct plan_pair pair[GATEWAYS_MAX * GATEWAYS_MAX]; /* under the lock */
-	static struct tunnel *tunnel[GATEWAYS_MAX * GATEWAYS_MAX];
+	static struct ctlr_tunnel *tunnel[GATEWAYS_MAX * GATEWAYS_MAX];
 	static uint32_t count[GATEWAYS_MAX * GATEWAYS_MAX];
-	struct gateway *g[2][GATEWAYS_MAX];
+	struct ctlr_gateway *g[2][GATEWAYS_MAX];
 	uint32_t w[2][GATEWAYS_MAX];
-	const unsigned a = site_weights(f->site[0], g[0], w[0], GATEWAYS_MAX);
-	const unsigned b = site_weights(f->site[1], g[1], w[1], GATEWAYS_MAX);
+	const unsigned a = ctlr_path_weights(f->site[0], g[0], w[0], GATEWAYS_MAX);
+	const unsigned b = ctlr_path_weights(f->site[1], g[1], w[1], GATEWAYS_MAX);
 	const enum plan_grain grain = f->qpn[0] ? PLAN_GRAIN_QP : PLAN_GRAIN_ADDRESS;
-	struct tunnel *t = route_index_tunnel(c, f);
+	struct ctlr_tunnel *t = ctlr_route_tunnel(c, f);
 	struct plan_end end[2] = {{.qpn = f->qpn[0]}, {.qpn = f->qpn[1]}};
 	uint64_t key;
 	unsigned n = 0;
 	int k;
 
 	*why = FLOW_JOB;
-	if (t && tunnel_up(t))
+	if (t && ctlr_tunnel_up(t))
 		return t;
 	*why = FLOW_UNDER_WAY;
-	if (now && tunnel_up(now) &&
+	if (now && ctlr_tunnel_up(now) &&
 	    ((now->end[0]->site == f->site[0] && now->end[1]->site == f->site[1]) ||
 	        (now->end[0]->site == f->site[1] && now->end[1]->site == f->site[0])))
 		return now;
 	*why = FLOW_SPREAD;
 	for (unsigned i = 0; i < a; i++)
 		for (unsigned j = 0; j < b; j++) {
-			t = tunnel_find(c, g[0][i]->name, g[1][j]->name);
-			if (!t || !tunnel_up(t))
+			t = ctlr_tunnel_find(c, g[0][i]->name, g[1][j]->name);
+			if (!t || !ctlr_tunnel_up(t))
 				continue;
 			pair[n] = (struct plan_pair){plan_id(g[0][i]->name), plan_id(g[1][j]->name),
 			    plan_pair_weight(w[0][i], w[1][j])};
@@ -65,7 +66,7 @@ static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel
 			tunnel[n++] = t;
 		}
 	for (unsigned i = 0; i < 2; i++)
-		if (!lpm_ip(f->addr[i], &end[i].addr))
+		if (!ctlr_lpm_ip(f->addr[i], &end[i].addr))
 			return NULL;
 	key = plan_key(grain, f->vni, &end[0], &end[1]);
 	if (grain == PLAN_GRAIN_QP && c->replicas.n > 1)
@@ -75,38 +76,38 @@ static struct tunnel *choose(struct ctlr *c, const struct flow *f, struct tunnel
 	return k < 0 ? NULL : tunnel[k];
 }
 
-static bool job_by_qp(const struct job *j)
+static bool job_by_qp(const struct ctlr_job *j)
 {
 	return !strcmp(mdl_text_of(json_object_get(j->json, "job"), "granularity"), "qp");
 }
 
-static void place(struct ctlr *c, struct flow *f, struct tunnel *now)
+static void place_flow(struct ctlr *c, struct ctlr_flow *f, struct ctlr_tunnel *now)
 {
-	struct tunnel *t = choose(c, f, now, &f->why);
+	struct ctlr_tunnel *t = choose_tunnel(c, f, now, &f->why);
 
-	flow_unlink(f);
+	ctlr_flow_unlink(f);
 	if (t)
-		flow_link(f, t);
-	routes_changed(c, f->site[0]);
-	routes_changed(c, f->site[1]);
+		ctlr_flow_link(f, t);
+	ctlr_work_routes_changed(c, f->site[0]);
+	ctlr_work_routes_changed(c, f->site[1]);
 }
 
-static struct site *site_of(struct ctlr *c, uint32_t vni, const char *addr)
+static struct ctlr_site *site_of(struct ctlr *c, uint32_t vni, const char *addr)
 {
 	struct rwy_ip a;
 
-	return lpm_ip(addr, &a) ? lpm_find(&c->lpm, vni, &a) : NULL;
+	return ctlr_lpm_ip(addr, &a) ? ctlr_lpm_find(&c->lpm, vni, &a) : NULL;
 }
 
-struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const char *destination,
-    const uint32_t qpn[2], struct site *at, struct tunnel *now, const char **reason)
+struct ctlr_flow *ctlr_flow_decide(struct ctlr *c, uint32_t vni, const char *source, const char *destination,
+    const uint32_t qpn[2], struct ctlr_site *at, struct ctlr_tunnel *now, const char **reason)
 {
-	struct site *s = site_of(c, vni, source), *d = site_of(c, vni, destination);
-	const struct job *j =
-	    qpn[0] && qpn[1] ? route_index_job(c, vni, source, destination, qpn[0], qpn[1]) : NULL;
+	struct ctlr_site *s = site_of(c, vni, source), *d = site_of(c, vni, destination);
+	const struct ctlr_job *j =
+	    qpn[0] && qpn[1] ? ctlr_route_job(c, vni, source, destination, qpn[0], qpn[1]) : NULL;
 	const bool by_qp = j && job_by_qp(j);
-	char key[sizeof(((struct flow *)0)->key)];
-	struct flow *f;
+	char key[sizeof(((struct ctlr_flow *)0)->key)];
+	struct ctlr_flow *f;
 	bool swap;
 
 	if (!s && d != at)
@@ -119,11 +120,11 @@ struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const
 		return NULL;
 	}
 	swap = !plan_first_site(s->name, d->name);
-	flow_key(key, vni, swap ? destination : source, swap ? source : destination, by_qp ? qpn[swap] : 0,
-	    by_qp ? qpn[!swap] : 0);
-	f = map_find(&c->flows, key);
+	ctlr_flow_key(key, vni, swap ? destination : source, swap ? source : destination,
+	    by_qp ? qpn[swap] : 0, by_qp ? qpn[!swap] : 0);
+	f = ctlr_map_find(&c->flows, key);
 	if (!f) {
-		f = flow_new(c, key);
+		f = ctlr_flow_new(c, key);
 		if (!f) {
 			*reason = "out of memory";
 			return NULL;
@@ -137,31 +138,31 @@ struct flow *flow_decide(struct ctlr *c, uint32_t vni, const char *source, const
 	}
 	f->site[0] = swap ? d : s;
 	f->site[1] = swap ? s : d;
-	if (!f->tunnel || !tunnel_up(f->tunnel))
-		place(c, f, now);
+	if (!f->tunnel || !ctlr_tunnel_up(f->tunnel))
+		place_flow(c, f, now);
 	*reason = f->tunnel ? NULL : "no pair of gateways of these sites is up with a tunnel";
 	return f;
 }
 
-void flow_settle(struct ctlr *c, struct flow *f)
+void ctlr_flow_settle(struct ctlr *c, struct ctlr_flow *f)
 {
-	if (!f->tunnel || !tunnel_up(f->tunnel))
-		place(c, f, NULL);
+	if (!f->tunnel || !ctlr_tunnel_up(f->tunnel))
+		place_flow(c, f, NULL);
 }
 
 /* --- tunnels that come and go ----------------------------------------------------------------- */
 
-void flows_replan(struct ctlr *c, struct gateway *g)
+void ctlr_flow_replan_gateway(struct ctlr *c, struct ctlr_gateway *g)
 {
 	unsigned n = 0;
 
-	for (struct tunnel *t = g->tunnel; t; t = t->next[tunnel_side(t, g)])
-		for (struct flow *f = t->flow, *next; f && !tunnel_up(t); f = next, n++) {
+	for (struct ctlr_tunnel *t = g->tunnel; t; t = t->next[ctlr_tunnel_side(t, g)])
+		for (struct ctlr_flow *f = t->flow, *next; f && !ctlr_tunnel_up(t); f = next, n++) {
 			next = f->next;
-			place(c, f, NULL);
+			place_flow(c, f, NULL);
 		}
 	if (n)
-		event(EVENT_INFO, "plan", g->name, "%u flows of its tunnels go elsewhere", n);
+		ctlr_event(c, EVENT_INFO, "plan", g->name, "%u flows of its tunnels go elsewhere", n);
 }
 
 /* --- sessions that end ------------------------------------------------------------------------ */

@@ -15,27 +15,27 @@ static void row_key(char key[192], uint32_t vni, const char *a, const char *b, u
 	    first ? a_qpn : b_qpn, first ? b_qpn : a_qpn);
 }
 
-static const struct route_row *row_find(
+static const struct ctlr_route *row_find(
     const struct ctlr *c, uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn)
 {
-	const struct route_row *x = NULL;
+	const struct ctlr_route *x = NULL;
 	char key[192];
 
 	if (a_qpn && b_qpn) {
 		row_key(key, vni, a, b, a_qpn, b_qpn);
-		x = map_find(&c->routed, key);
+		x = ctlr_map_find(&c->routes, key);
 	}
 	if (!x) {
 		row_key(key, vni, a, b, 0, 0);
-		x = map_find(&c->routed, key);
+		x = ctlr_map_find(&c->routes, key);
 	}
 	return x;
 }
 
-const struct route_row *route_index_add(struct ctlr *c, const struct job *j, const json_t *row)
+const struct ctlr_route *ctlr_route_add(struct ctlr *c, const struct ctlr_job *j, const json_t *row)
 {
 	const char *pair = json_string_value(json_object_get(row, "pair"));
-	struct route_row *x = calloc(1, sizeof(*x));
+	struct ctlr_route *x = calloc(1, sizeof(*x));
 
 	if (!x)
 		return NULL;
@@ -47,50 +47,50 @@ const struct route_row *route_index_add(struct ctlr *c, const struct job *j, con
 	x->qpn[1] = (uint32_t)mdl_number_of(row, "destination_qpn");
 	row_key(x->key, x->vni, x->addr[0], x->addr[1], x->qpn[0], x->qpn[1]);
 	if ((pair && sscanf(pair, "%31[^/]/%31s", x->gateway[0], x->gateway[1]) != 2) ||
-	    map_find(&c->routed, x->key) || map_add(&c->routed, &x->node, x->key)) {
+	    ctlr_map_find(&c->routes, x->key) || ctlr_map_add(&c->routes, &x->node, x->key)) {
 		free(x);
 		return NULL;
 	}
 	return x;
 }
 
-void route_index_del(struct ctlr *c, const struct job *j, const json_t *row)
+void ctlr_route_del(struct ctlr *c, const struct ctlr_job *j, const json_t *row)
 {
-	struct route_row *x;
+	struct ctlr_route *x;
 	char key[192];
 
 	row_key(key, j->vni, mdl_text_of(row, "source"), mdl_text_of(row, "destination"),
 	    (uint32_t)mdl_number_of(row, "source_qpn"), (uint32_t)mdl_number_of(row, "destination_qpn"));
-	x = map_find(&c->routed, key);
+	x = ctlr_map_find(&c->routes, key);
 	if (!x || x->job != j)
 		return;
-	map_del(&c->routed, &x->node);
+	ctlr_map_del(&c->routes, &x->node);
 	free(x);
 }
 
-struct tunnel *route_index_tunnel(struct ctlr *c, const struct flow *f)
+struct ctlr_tunnel *ctlr_route_tunnel(struct ctlr *c, const struct ctlr_flow *f)
 {
-	const struct route_row *x = row_find(c, f->vni, f->addr[0], f->addr[1], f->qpn[0], f->qpn[1]);
+	const struct ctlr_route *x = row_find(c, f->vni, f->addr[0], f->addr[1], f->qpn[0], f->qpn[1]);
 
-	return x && *x->gateway[0] ? tunnel_find(c, x->gateway[0], x->gateway[1]) : NULL;
+	return x && *x->gateway[0] ? ctlr_tunnel_find(c, x->gateway[0], x->gateway[1]) : NULL;
 }
 
-const struct job *route_index_job(
+const struct ctlr_job *ctlr_route_job(
     struct ctlr *c, uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn)
 {
-	const struct route_row *x = row_find(c, vni, a, b, a_qpn, b_qpn);
+	const struct ctlr_route *x = row_find(c, vni, a, b, a_qpn, b_qpn);
 
 	return x ? x->job : NULL;
 }
 
-struct plan_pair route_index_pair(
-    struct ctlr *c, const struct job *j, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn)
+struct plan_pair ctlr_route_pair(
+    struct ctlr *c, const struct ctlr_job *j, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn)
 {
-	const struct route_row *x;
+	const struct ctlr_route *x;
 	char key[192];
 
 	row_key(key, j->vni, a, b, a_qpn, b_qpn);
-	x = map_find(&c->routed, key);
+	x = ctlr_map_find(&c->routes, key);
 	if (!x || x->job != j || !*x->gateway[0])
 		return (struct plan_pair){0, 0, 0};
 	return (struct plan_pair){plan_id(x->gateway[0]), plan_id(x->gateway[1]), 0};

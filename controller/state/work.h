@@ -9,14 +9,17 @@
 
 #include "controller/state/ctlr.h"
 
-void gateway_soon(struct ctlr *c, struct gateway *g, enum soon what);
-void gateway_not_soon(struct ctlr *c, struct gateway *g, enum soon what);
-struct gateway *gateway_next_soon(struct ctlr *c, enum soon what); /* off the queue; NULL: none is left */
-void gateway_dirty(struct ctlr *c, struct gateway *g);             /* SOON_DOCUMENT, it and its siblings */
-void site_dirty(struct ctlr *c, struct site *s); /* its gateways, and those with tunnels to them */
-void tunnel_plan(struct ctlr *c, struct tunnel *t);
-void tunnel_unplan(struct ctlr *c, struct tunnel *t);
+void ctlr_work_add(struct ctlr *c, struct ctlr_gateway *g, enum ctlr_work what);
+void ctlr_work_remove(struct ctlr *c, struct ctlr_gateway *g, enum ctlr_work what);
+struct ctlr_gateway *ctlr_work_next(
+    struct ctlr *c, enum ctlr_work what); /* off the queue; NULL: none is left */
+void ctlr_work_add_documents(
+    struct ctlr *c, struct ctlr_gateway *g); /* CTLR_WORK_DOCUMENT, it and its siblings */
+void ctlr_work_add_site(
+    struct ctlr *c, struct ctlr_site *s); /* its gateways, and those with tunnels to them */
+void ctlr_work_add_tunnel(struct ctlr *c, struct ctlr_tunnel *t);
+void ctlr_work_remove_tunnel(struct ctlr *c, struct ctlr_tunnel *t);
 /* The routes of a site have a new generation; NULL: of all sites. */
-void routes_changed(struct ctlr *c, struct site *s);
+void ctlr_work_routes_changed(struct ctlr *c, struct ctlr_site *s);
 
 #endif

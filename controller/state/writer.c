@@ -20,9 +20,9 @@
 #define WATCH_LAG   RWY_SEC /* the store has taken it, and the watch does not say so: another watch */
 #define REPLICA_TTL 3000u   /* ms */
 
-struct change {
-	struct change *next;
-	change_cb *cb;
+struct ctlr_change {
+	struct ctlr_change *next;
+	ctlr_change_cb *cb;
 	void *ctx;
 	struct store_op *op;
 	struct store_cmp *cmp;
@@ -32,13 +32,13 @@ struct change {
 	rwy_time done;
 };
 
-struct writer {
+struct ctlr_writer {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	struct change *first, *last;
+	struct ctlr_change *first, *last;
 	unsigned n;
-	struct change *applying; /* taken by the store, not yet seen: under the state's lock */
-	rwy_time moved;          /* the watch's: it began, or told something */
+	struct ctlr_change *applying; /* taken by the store, not yet seen: under the state's lock */
+	rwy_time moved;               /* the watch's: it began, or told something */
 	atomic_bool stop;
 	bool watch_locked; /* the watcher holds the state's lock */
 	pthread_t writer, watcher;
@@ -48,9 +48,9 @@ struct writer {
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-struct change *change_new(change_cb *cb, void *ctx)
+struct ctlr_change *ctlr_change_new(ctlr_change_cb *cb, void *ctx)
 {
-	struct change *ch = calloc(1, sizeof(*ch));
+	struct ctlr_change *ch = calloc(1, sizeof(*ch));
 
 	if (ch) {
 		ch->cb = cb;
@@ -59,13 +59,13 @@ struct change *change_new(change_cb *cb, void *ctx)
 	return ch;
 }
 
-void change_set(struct change *ch, change_cb *cb, void *ctx)
+void ctlr_change_set(struct ctlr_change *ch, ctlr_change_cb *cb, void *ctx)
 {
 	ch->cb = cb;
 	ch->ctx = ctx;
 }
 
-static void change_free(struct change *ch)
+static void change_free(struct ctlr_change *ch)
 {
 	for (unsigned i = 0; i < ch->ops; i++) {
 		free((void *)(uintptr_t)ch->op[i].key);
@@ -78,13 +78,13 @@ static void change_free(struct change *ch)
 	free(ch);
 }
 
-void change_cancel(struct change *ch)
+void ctlr_change_cancel(struct ctlr_change *ch)
 {
 	if (ch)
 		change_free(ch);
 }
 
-static struct store_op *op_of(struct change *ch, const char *key)
+static struct store_op *op_of(struct ctlr_change *ch, const char *key)
 {
 	for (unsigned i = 0; ch && i < ch->ops; i++)
 		if (!strcmp(ch->op[i].key, key))
@@ -92,7 +92,7 @@ static struct store_op *op_of(struct change *ch, const char *key)
 	return NULL;
 }
 
-static void add_op(struct change *ch, const char *key, char *value, uint64_t lease)
+static void add_op(struct ctlr_change *ch, const char *key, char *value, uint64_t lease)
 {
 	struct store_op *has = op_of(ch, key), *more;
 	char *k;
@@ -117,7 +117,7 @@ static void add_op(struct change *ch, const char *key, char *value, uint64_t lea
 	ch->op[ch->ops++] = (struct store_op){k, value, value ? strlen(value) : 0, lease};
 }
 
-void change_put(struct change *ch, const char *key, json_t *value)
+void ctlr_change_put(struct ctlr_change *ch, const char *key, json_t *value)
 {
 	char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
 
@@ -128,17 +128,17 @@ void change_put(struct change *ch, const char *key, json_t *value)
 	json_decref(value);
 }
 
-void change_put_leased(struct change *ch, const char *key, const char *value, uint64_t lease)
+void ctlr_change_put_leased(struct ctlr_change *ch, const char *key, const char *value, uint64_t lease)
 {
 	add_op(ch, key, strdup(value), lease);
 }
 
-void change_del(struct change *ch, const char *key)
+void ctlr_change_del(struct ctlr_change *ch, const char *key)
 {
 	add_op(ch, key, NULL, 0);
 }
 
-void change_cmp(struct change *ch, const char *key, uint64_t mod_rev)
+void ctlr_change_cmp(struct ctlr_change *ch, const char *key, uint64_t mod_rev)
 {
 	struct store_cmp *more = ch ? realloc(ch->cmp, (ch->cmps + 1) * sizeof(*more)) : NULL;
 	char *k = strdup(key);
@@ -155,14 +155,14 @@ void change_cmp(struct change *ch, const char *key, uint64_t mod_rev)
 	ch->cmp[ch->cmps++] = (struct store_cmp){k, mod_rev};
 }
 
-unsigned change_ops(const struct change *ch)
+unsigned ctlr_change_ops(const struct ctlr_change *ch)
 {
 	return ch ? ch->ops : 0;
 }
 
-bool change_submit(struct ctlr *c, struct change *ch)
+bool ctlr_change_submit(struct ctlr *c, struct ctlr_change *ch)
 {
-	struct writer *w = c->writer;
+	struct ctlr_writer *w = c->writer;
 	bool ok;
 
 	if (!ch)
@@ -187,7 +187,7 @@ bool change_submit(struct ctlr *c, struct change *ch)
 
 /* --- the writer ------------------------------------------------------------------------------- */
 
-static unsigned next_batch(struct writer *w, struct change **out, bool *stop)
+static unsigned next_batch(struct ctlr_writer *w, struct ctlr_change **out, bool *stop)
 {
 	struct timespec ts;
 	unsigned n = 0;
@@ -212,7 +212,7 @@ static unsigned next_batch(struct writer *w, struct change **out, bool *stop)
 	return n;
 }
 
-static void finish(struct change *ch, int rc)
+static void finish_change(struct ctlr_change *ch, int rc)
 {
 	if (ch->cb)
 		ch->cb(ch->ctx, rc, ch->rev);
@@ -226,17 +226,17 @@ static void store_health(struct ctlr *c, int rc)
 
 	if (was && !is) {
 		store_problem(c->store, text);
-		event(EVENT_ERROR, "store", NULL, "%s: what is asked of it is refused (%.160s)",
+		ctlr_event(c, EVENT_ERROR, "store", NULL, "%s: what is asked of it is refused (%.160s)",
 		    store_strerror(rc), text);
 	}
 	if (!was && is)
-		event(EVENT_INFO, "store", NULL, "it answers again");
+		ctlr_event(c, EVENT_INFO, "store", NULL, "it answers again");
 	c->store_rc = is ? 0 : rc;
 }
 
-static void settle(struct ctlr *c, struct change *ch, const struct store_txn *t)
+static void settle_change(struct ctlr *c, struct ctlr_change *ch, const struct store_txn *t)
 {
-	struct writer *w = c->writer;
+	struct ctlr_writer *w = c->writer;
 
 	if (t->rc == 0)
 		COUNT(c, commits);
@@ -245,7 +245,7 @@ static void settle(struct ctlr *c, struct change *ch, const struct store_txn *t)
 	store_health(c, t->rc);
 	if (t->rc || t->rev <= c->rev) {
 		ch->rev = t->rev;
-		finish(ch, t->rc);
+		finish_change(ch, t->rc);
 		return;
 	}
 	ch->rev = t->rev;
@@ -254,7 +254,7 @@ static void settle(struct ctlr *c, struct change *ch, const struct store_txn *t)
 	w->applying = ch;
 }
 
-static void commit_batch(struct ctlr *c, struct change **ch, unsigned n)
+static void commit_batch(struct ctlr *c, struct ctlr_change **ch, unsigned n)
 {
 	struct store_txn t[BATCH];
 
@@ -268,14 +268,14 @@ static void commit_batch(struct ctlr *c, struct change **ch, unsigned n)
 	store_commit_many(c->store, t, n);
 	ctlr_lock(c);
 	for (unsigned i = 0; i < n; i++)
-		settle(c, ch[i], &t[i]);
+		settle_change(c, ch[i], &t[i]);
 	ctlr_unlock(c);
 }
 
 /* Others see by it that this replica is there; here it says whether the store is. */
 static void replica_renew(struct ctlr *c)
 {
-	struct writer *w = c->writer;
+	struct ctlr_writer *w = c->writer;
 	char key[STORE_KEY_MAX];
 	struct store_op op = {key, "{}", 2, 0};
 	struct store_txn t = {.op = &op, .ops = 1};
@@ -303,7 +303,7 @@ static void replica_renew(struct ctlr *c)
 static void *writer_main(void *arg)
 {
 	struct ctlr *c = arg;
-	struct change *ch[BATCH];
+	struct ctlr_change *ch[BATCH];
 	bool stop = false;
 
 	while (!stop) {
@@ -322,16 +322,16 @@ static void *writer_main(void *arg)
 /* Those that are seen now; and those that have waited too long: they are in the store, and will be seen. */
 static void finish_applied(struct ctlr *c)
 {
-	struct writer *w = c->writer;
+	struct ctlr_writer *w = c->writer;
 	const rwy_time now = ctlr_now();
 
-	for (struct change **p = &w->applying, *ch; (ch = *p);) {
+	for (struct ctlr_change **p = &w->applying, *ch; (ch = *p);) {
 		if (ch->rev > c->rev && rwy_since(ch->done, now) < APPLY_WAIT) {
 			p = &ch->next;
 			continue;
 		}
 		*p = ch->next;
-		finish(ch, 0);
+		finish_change(ch, 0);
 	}
 	c->ops->applied(c, false);
 }
@@ -340,7 +340,7 @@ static void finish_applied(struct ctlr *c)
  */
 static void watch_lock(struct ctlr *c, bool lock)
 {
-	struct writer *w = c->writer;
+	struct ctlr_writer *w = c->writer;
 
 	if (lock == w->watch_locked)
 		return;
@@ -352,11 +352,11 @@ static void watch_lock(struct ctlr *c, bool lock)
 }
 
 /* A member of etcd that hangs tells nothing, for long. */
-static bool lags(const struct writer *w)
+static bool lags(const struct ctlr_writer *w)
 {
 	const rwy_time now = ctlr_now();
 
-	for (const struct change *ch = w->applying; ch; ch = ch->next)
+	for (const struct ctlr_change *ch = w->applying; ch; ch = ch->next)
 		if (rwy_since(ch->done, now) > WATCH_LAG && rwy_since(w->moved, now) > WATCH_LAG)
 			return true;
 	return false;
@@ -365,14 +365,14 @@ static bool lags(const struct writer *w)
 static int on_watch(void *ctx, const struct store_kv *kv, uint64_t rev)
 {
 	struct ctlr *c = ctx;
-	struct writer *w = c->writer;
+	struct ctlr_writer *w = c->writer;
 	int rc = 0;
 
 	watch_lock(c, true);
 	if (kv || rev > c->rev)
 		w->moved = ctlr_now();
 	if (kv)
-		apply_kv(c, kv);
+		ctlr_apply_record(c, kv);
 	else if (rev > c->rev)
 		c->rev = rev;
 	if (!kv) {
@@ -386,7 +386,7 @@ static int on_watch(void *ctx, const struct store_kv *kv, uint64_t rev)
 static void *watcher_main(void *arg)
 {
 	struct ctlr *c = arg;
-	struct writer *w = c->writer;
+	struct ctlr_writer *w = c->writer;
 
 	while (!atomic_load_explicit(&w->stop, memory_order_acquire)) {
 		int rc;
@@ -398,8 +398,9 @@ static void *watcher_main(void *arg)
 			break;
 		COUNT(c, watch_restarts);
 		if (rc == STORE_ECOMPACT) {
-			event(EVENT_WARNING, "store", NULL, "%s: reading everything", store_strerror(rc));
-			rc = apply_load(c);
+			ctlr_event(
+			    c, EVENT_WARNING, "store", NULL, "%s: reading everything", store_strerror(rc));
+			rc = ctlr_load_all(c);
 		}
 		if (rc)
 			nanosleep(&(struct timespec){0, 200000000}, NULL);
@@ -412,9 +413,9 @@ static void *watcher_main(void *arg)
 
 /* --- start, stop ------------------------------------------------------------------------------ */
 
-int writer_start(struct ctlr *c)
+int ctlr_writer_start(struct ctlr *c)
 {
-	struct writer *w = calloc(1, sizeof(*w));
+	struct ctlr_writer *w = calloc(1, sizeof(*w));
 	pthread_condattr_t attr;
 
 	if (!w)
@@ -431,9 +432,9 @@ int writer_start(struct ctlr *c)
 	return 0;
 }
 
-void writer_stop(struct ctlr *c)
+void ctlr_writer_stop(struct ctlr *c)
 {
-	struct writer *w = c->writer;
+	struct ctlr_writer *w = c->writer;
 
 	pthread_mutex_lock(&w->lock);
 	atomic_store_explicit(&w->stop, true, memory_order_release);
@@ -444,17 +445,17 @@ void writer_stop(struct ctlr *c)
 	ctlr_lock(c);
 	c->ops->applied(c, true);
 	while (w->applying) {
-		struct change *ch = w->applying;
+		struct ctlr_change *ch = w->applying;
 
 		w->applying = ch->next;
-		finish(ch, 0);
+		finish_change(ch, 0);
 	}
 	ctlr_unlock(c);
 	if (w->lease && store_lease_end(c->store, w->lease))
 		gw_log(GW_LOG_WARNING, "store", "this replica's lease is left to run out");
 }
 
-void writer_free(struct ctlr *c)
+void ctlr_writer_free(struct ctlr *c)
 {
 	free(c->writer);
 	c->writer = NULL;

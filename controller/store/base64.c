@@ -7,7 +7,7 @@
 
 static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-char *etcd_b64(const void *data, size_t len)
+char *store_etcd_b64(const void *data, size_t len)
 {
 	const uint8_t *p = data;
 	char *out = malloc((len + 2) / 3 * 4 + 1), *o = out;
@@ -34,7 +34,7 @@ static int value(char c)
 	return p ? (int)(p - digit) : -1;
 }
 
-char *etcd_unb64(const char *text, size_t *len)
+char *store_etcd_unb64(const char *text, size_t *len)
 {
 	const size_t n = strlen(text);
 	char *out = n % 4 ? NULL : malloc(n / 4 * 3 + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store in etcd v3, through its JSON gateway: 64-bit integers are strings, keys and values base64, what
- * is 0 or empty is left out. Not here: the watch (etcd_watch.c), requests (etcd_http.c).
+ * is 0 or empty is left out. Not here: the watch (store_etcd_watch.c), requests (etcd_http.c).
  */
 #include "controller/store/etcd.h"
 
@@ -20,22 +20,22 @@ static json_t *number(uint64_t v)
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static json_t *range_ask(
-    const struct etcd_store *s, const char *from, bool prefix, const char *after, uint64_t rev, unsigned page)
+    const struct store_etcd *s, const char *from, bool prefix, const char *after, uint64_t rev, unsigned page)
 {
 	json_t *ask = json_object();
 
 	if (after) { /* the smallest key behind it: it and a 0 byte */
 		size_t n;
-		char *key = etcd_unb64(after, &n), *next = key ? etcd_b64(key, n + 1) : NULL;
+		char *key = store_etcd_unb64(after, &n), *next = key ? store_etcd_b64(key, n + 1) : NULL;
 
 		json_object_set_new(ask, "key", next ? json_string(next) : NULL);
 		free(key);
 		free(next);
 	} else {
-		json_object_set_new(ask, "key", etcd_key(s, from, false));
+		json_object_set_new(ask, "key", store_etcd_key(s, from, false));
 	}
 	if (prefix)
-		json_object_set_new(ask, "range_end", etcd_key(s, from, true));
+		json_object_set_new(ask, "range_end", store_etcd_key(s, from, true));
 	json_object_set_new(ask, "limit", number(page));
 	if (rev)
 		json_object_set_new(ask, "revision", number(rev));
@@ -46,7 +46,7 @@ static json_t *range_ask(
 static int go_on(char **after, const char *key64)
 {
 	size_t n = 0, m = 0;
-	char *key = etcd_unb64(key64, &n), *was = *after ? etcd_unb64(*after, &m) : NULL;
+	char *key = store_etcd_unb64(key64, &n), *was = *after ? store_etcd_unb64(*after, &m) : NULL;
 	int rc = 0;
 
 	if (!key || (was && (memcmp(key, was, n < m ? n : m) < 0 || (n <= m && !memcmp(key, was, n)))))
@@ -61,7 +61,7 @@ static int go_on(char **after, const char *key64)
 static int etcd_range(
     struct store *store, const char *from, bool prefix, uint64_t *rev, store_kv_cb *cb, void *ctx)
 {
-	struct etcd_store *s = (struct etcd_store *)store;
+	struct store_etcd *s = (struct store_etcd *)store;
 	unsigned page = PAGE;
 	bool more = true;
 	char *after = NULL;
@@ -72,7 +72,7 @@ static int etcd_range(
 		json_t *answer, *list, *e;
 		size_t i;
 
-		rc = etcd_http_post(
+		rc = store_etcd_http_post(
 		    s->http, "/v3/kv/range", range_ask(s, from, prefix, after, *rev, page), true, &answer);
 		if (rc == RWY_ENOMEM && page > 1) { /* large values */
 			page = page > 8 ? page / 8 : 1;
@@ -82,11 +82,11 @@ static int etcd_range(
 		if (rc)
 			break;
 		if (!*rev)
-			*rev = etcd_u64(json_object_get(answer, "header"), "revision");
+			*rev = store_etcd_u64(json_object_get(answer, "header"), "revision");
 		list = json_object_get(answer, "kvs");
 		json_array_foreach(list, i, e)
 		{
-			rc = etcd_kv_tell(s, e, false, cb, ctx);
+			rc = store_etcd_kv_tell(s, e, false, cb, ctx);
 			if (rc)
 				break;
 		}
@@ -102,24 +102,25 @@ static int etcd_range(
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static json_t *cmp_json(const struct etcd_store *s, const struct store_cmp *c)
+static json_t *cmp_json(const struct store_etcd *s, const struct store_cmp *c)
 {
-	json_t *j = json_pack("{s:o, s:s, s:s}", "key", etcd_key(s, c->key, false), "result", "EQUAL",
+	json_t *j = json_pack("{s:o, s:s, s:s}", "key", store_etcd_key(s, c->key, false), "result", "EQUAL",
 	    "target", c->mod_rev ? "MOD" : "CREATE");
 
 	json_object_set_new(j, c->mod_rev ? "mod_revision" : "create_revision", number(c->mod_rev));
 	return j;
 }
 
-static json_t *op_json(const struct etcd_store *s, const struct store_op *op)
+static json_t *op_json(const struct store_etcd *s, const struct store_op *op)
 {
 	char *value;
 	json_t *put;
 
 	if (!op->value)
-		return json_pack("{s:{s:o}}", "request_delete_range", "key", etcd_key(s, op->key, false));
-	value = etcd_b64(op->value, op->len);
-	put = json_pack("{s:o, s:s}", "key", etcd_key(s, op->key, false), "value", value ? value : "");
+		return json_pack(
+		    "{s:{s:o}}", "request_delete_range", "key", store_etcd_key(s, op->key, false));
+	value = store_etcd_b64(op->value, op->len);
+	put = json_pack("{s:o, s:s}", "key", store_etcd_key(s, op->key, false), "value", value ? value : "");
 	free(value);
 	if (op->lease)
 		json_object_set_new(put, "lease", number(op->lease));
@@ -127,7 +128,7 @@ static json_t *op_json(const struct etcd_store *s, const struct store_op *op)
 }
 
 /* n transactions as one. STORE_ECONFLICT: one of them, we do not know which. */
-static int commit(struct etcd_store *s, const struct store_txn *t, unsigned n, uint64_t *rev)
+static int commit(struct store_etcd *s, const struct store_txn *t, unsigned n, uint64_t *rev)
 {
 	json_t *cmps = json_array(), *ops = json_array(), *answer;
 	int rc;
@@ -138,12 +139,12 @@ static int commit(struct etcd_store *s, const struct store_txn *t, unsigned n, u
 		for (unsigned k = 0; k < t[i].ops; k++)
 			json_array_append_new(ops, op_json(s, &t[i].op[k]));
 	}
-	rc = etcd_http_post(
+	rc = store_etcd_http_post(
 	    s->http, "/v3/kv/txn", json_pack("{s:o, s:o}", "compare", cmps, "success", ops), false, &answer);
 	if (!rc && !json_is_true(json_object_get(answer, "succeeded")))
 		rc = STORE_ECONFLICT;
 	if (!rc)
-		*rev = etcd_u64(json_object_get(answer, "header"), "revision");
+		*rev = store_etcd_u64(json_object_get(answer, "header"), "revision");
 	json_decref(answer);
 	return rc;
 }
@@ -197,7 +198,7 @@ static bool beaten(const struct store_txn *t, const struct store_txn *first)
 
 static void etcd_commit_many(struct store *store, struct store_txn *t, unsigned n)
 {
-	struct etcd_store *s = (struct etcd_store *)store;
+	struct store_etcd *s = (struct store_etcd *)store;
 
 	for (unsigned i = 0; i < n;) {
 		unsigned m = together(t + i, n - i);
@@ -223,25 +224,25 @@ static void etcd_commit_many(struct store *store, struct store_txn *t, unsigned 
 
 static int etcd_lease(struct store *store, uint32_t ttl_ms, uint64_t *lease)
 {
-	struct etcd_store *s = (struct etcd_store *)store;
+	struct store_etcd *s = (struct store_etcd *)store;
 	json_t *answer;
-	int rc = etcd_http_post(s->http, "/v3/lease/grant",
+	int rc = store_etcd_http_post(s->http, "/v3/lease/grant",
 	    json_pack("{s:o}", "TTL", number((ttl_ms + 999) / 1000)), true, &answer);
 
 	if (!rc)
-		*lease = etcd_u64(answer, "ID");
+		*lease = store_etcd_u64(answer, "ID");
 	json_decref(answer);
 	return rc;
 }
 
 static int etcd_lease_renew(struct store *store, uint64_t lease)
 {
-	struct etcd_store *s = (struct etcd_store *)store;
+	struct store_etcd *s = (struct store_etcd *)store;
 	json_t *answer;
-	int rc = etcd_http_post(
+	int rc = store_etcd_http_post(
 	    s->http, "/v3/lease/keepalive", json_pack("{s:o}", "ID", number(lease)), true, &answer);
 
-	if (!rc && !etcd_u64(json_object_get(answer, "result"), "TTL"))
+	if (!rc && !store_etcd_u64(json_object_get(answer, "result"), "TTL"))
 		rc = STORE_ENOLEASE;
 	json_decref(answer);
 	return rc;
@@ -249,9 +250,9 @@ static int etcd_lease_renew(struct store *store, uint64_t lease)
 
 static int etcd_lease_end(struct store *store, uint64_t lease)
 {
-	struct etcd_store *s = (struct etcd_store *)store;
+	struct store_etcd *s = (struct store_etcd *)store;
 	json_t *answer;
-	int rc = etcd_http_post(
+	int rc = store_etcd_http_post(
 	    s->http, "/v3/lease/revoke", json_pack("{s:o}", "ID", number(lease)), true, &answer);
 
 	json_decref(answer);
@@ -262,15 +263,15 @@ static int etcd_lease_end(struct store *store, uint64_t lease)
 
 static void etcd_close(struct store *store)
 {
-	struct etcd_store *s = (struct etcd_store *)store;
+	struct store_etcd *s = (struct store_etcd *)store;
 
-	etcd_http_free(s->http);
+	store_etcd_http_free(s->http);
 	free(s);
 }
 
 static void etcd_problem(struct store *store, char *text)
 {
-	etcd_http_problem(((struct etcd_store *)store)->http, text);
+	store_etcd_http_problem(((struct store_etcd *)store)->http, text);
 }
 
 static const struct store_ops etcd_ops = {
@@ -282,13 +283,13 @@ static const struct store_ops etcd_ops = {
     .lease = etcd_lease,
     .lease_renew = etcd_lease_renew,
     .lease_end = etcd_lease_end,
-    .watch = etcd_watch,
+    .watch = store_etcd_watch,
 };
 
 int store_etcd_open(struct store **out, const struct store_etcd_cfg *cfg, char *text)
 {
 	const char *prefix = cfg->prefix && *cfg->prefix ? cfg->prefix : "/roceway/";
-	struct etcd_store *s = calloc(1, sizeof(*s));
+	struct store_etcd *s = calloc(1, sizeof(*s));
 	int rc;
 
 	if (!s)
@@ -300,7 +301,7 @@ int store_etcd_open(struct store **out, const struct store_etcd_cfg *cfg, char *
 		return RWY_EINVAL;
 	}
 	memcpy(s->prefix, prefix, strlen(prefix) + 1);
-	rc = etcd_http_new(&s->http, cfg, text);
+	rc = store_etcd_http_new(&s->http, cfg, text);
 	if (rc)
 		free(s);
 	else

@@ -7,17 +7,17 @@
 
 #include "controller/store/internal.h"
 
-struct etcd_store {
+struct store_etcd {
 	struct store store;
-	struct etcd_http *http;
+	struct store_etcd_http *http;
 	char prefix[STORE_KEY_MAX];
 };
 
-uint64_t etcd_u64(const json_t *j, const char *key); /* 0 when it is not there */
+uint64_t store_etcd_u64(const json_t *j, const char *key); /* 0 when it is not there */
 /* The key with the prefix, in base64; or the end of the range of all that begin with it. */
-json_t *etcd_key(const struct etcd_store *s, const char *key, bool end);
-int etcd_kv_tell(const struct etcd_store *s, const json_t *j, bool deleted, store_kv_cb *cb, void *ctx);
-int etcd_watch(struct store *store, const char *prefix, uint64_t from, const atomic_bool *stop,
+json_t *store_etcd_key(const struct store_etcd *s, const char *key, bool end);
+int store_etcd_kv_tell(const struct store_etcd *s, const json_t *j, bool deleted, store_kv_cb *cb, void *ctx);
+int store_etcd_watch(struct store *store, const char *prefix, uint64_t from, const atomic_bool *stop,
     store_watch_cb *cb, void *ctx);
 
 #endif

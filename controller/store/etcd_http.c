@@ -29,7 +29,7 @@ enum {
 	GRPC_UNAVAILABLE = 14
 };
 
-struct etcd_http {
+struct store_etcd_http {
 	pthread_mutex_t lock;
 	CURL *curl;
 	struct curl_slist *headers;
@@ -61,7 +61,7 @@ static size_t on_data(char *data, size_t one, size_t n, void *arg)
 	return n;
 }
 
-static struct curl_slist *headers_new(const struct etcd_http *h)
+static struct curl_slist *headers_new(const struct store_etcd_http *h)
 {
 	struct curl_slist *l = curl_slist_append(NULL, "Expect:");
 	char auth[512];
@@ -76,7 +76,7 @@ static struct curl_slist *headers_new(const struct etcd_http *h)
 	return l;
 }
 
-static void set_common(const struct etcd_http *h, CURL *c, unsigned endpoint, const char *path,
+static void set_common(const struct store_etcd_http *h, CURL *c, unsigned endpoint, const char *path,
     const char *ask, struct curl_slist *headers)
 {
 	char url[512];
@@ -134,7 +134,8 @@ static bool never_sent(CURLcode rc)
 }
 
 /* One request at one endpoint. STORE_EDOWN: it was not taken there. */
-static int ask_one(struct etcd_http *h, unsigned endpoint, const char *path, const char *ask, json_t **answer)
+static int ask_one(
+    struct store_etcd_http *h, unsigned endpoint, const char *path, const char *ask, json_t **answer)
 {
 	struct body b = {.max = ANSWER_MAX};
 	long status = 0;
@@ -167,7 +168,7 @@ static int ask_one(struct etcd_http *h, unsigned endpoint, const char *path, con
 	return rc;
 }
 
-static int login(struct etcd_http *h, unsigned endpoint)
+static int login(struct store_etcd_http *h, unsigned endpoint)
 {
 	json_t *ask = json_pack("{s:s, s:s}", "name", h->user, "password", h->password), *answer = NULL;
 	char *text = json_dumps(ask, JSON_COMPACT);
@@ -185,7 +186,8 @@ static int login(struct etcd_http *h, unsigned endpoint)
 	return rc;
 }
 
-static int ask_in_turn(struct etcd_http *h, const char *path, const char *ask, bool again, json_t **answer)
+static int ask_in_turn(
+    struct store_etcd_http *h, const char *path, const char *ask, bool again, json_t **answer)
 {
 	int rc = STORE_EDOWN;
 
@@ -212,7 +214,8 @@ static int ask_in_turn(struct etcd_http *h, const char *path, const char *ask, b
 	return rc == STORE_EUNSURE && again ? STORE_EDOWN : rc;
 }
 
-int etcd_http_post(struct etcd_http *h, const char *path, json_t *ask, bool again, json_t **answer)
+int store_etcd_http_post(
+    struct store_etcd_http *h, const char *path, json_t *ask, bool again, json_t **answer)
 {
 	char *text = ask ? json_dumps(ask, JSON_COMPACT) : NULL;
 	int rc = RWY_ENOMEM;
@@ -232,7 +235,7 @@ int etcd_http_post(struct etcd_http *h, const char *path, json_t *ask, bool agai
 
 struct stream {
 	struct body b;
-	etcd_line_cb *line;
+	store_etcd_line_cb *line;
 	void *ctx;
 	int rc;
 	struct timespec heard;
@@ -268,7 +271,7 @@ static bool silent(const struct stream *s)
 	       SILENCE_MS;
 }
 
-static int stream_run(CURLM *m, struct stream *s, etcd_tick_cb *tick)
+static int stream_run(CURLM *m, struct stream *s, store_etcd_tick_cb *tick)
 {
 	int running = 1, left, rc = 0;
 
@@ -284,8 +287,8 @@ static int stream_run(CURLM *m, struct stream *s, etcd_tick_cb *tick)
 	return s->rc ? s->rc : rc ? rc : STORE_EDOWN; /* a clean end is one as well: the server stops */
 }
 
-int etcd_http_stream(struct etcd_http *h, unsigned endpoint, const char *path, json_t *ask,
-    etcd_line_cb *line, etcd_tick_cb *tick, void *ctx)
+int store_etcd_http_stream(struct store_etcd_http *h, unsigned endpoint, const char *path, json_t *ask,
+    store_etcd_line_cb *line, store_etcd_tick_cb *tick, void *ctx)
 {
 	struct stream s = {.b.max = LINE_BYTES, .line = line, .ctx = ctx};
 	char *text = ask ? json_dumps(ask, JSON_COMPACT) : NULL;
@@ -315,12 +318,12 @@ int etcd_http_stream(struct etcd_http *h, unsigned endpoint, const char *path, j
 	return rc;
 }
 
-unsigned etcd_http_endpoints(const struct etcd_http *h)
+unsigned store_etcd_http_endpoints(const struct store_etcd_http *h)
 {
 	return h->endpoints;
 }
 
-unsigned etcd_http_good(struct etcd_http *h)
+unsigned store_etcd_http_good(struct store_etcd_http *h)
 {
 	unsigned good;
 
@@ -330,7 +333,7 @@ unsigned etcd_http_good(struct etcd_http *h)
 	return good;
 }
 
-void etcd_http_problem(struct etcd_http *h, char *text)
+void store_etcd_http_problem(struct store_etcd_http *h, char *text)
 {
 	pthread_mutex_lock(&h->lock);
 	memcpy(text, h->problem, STORE_TEXT);
@@ -339,7 +342,7 @@ void etcd_http_problem(struct etcd_http *h, char *text)
 
 /* --- open, close ------------------------------------------------------------------------------ */
 
-void etcd_http_free(struct etcd_http *h)
+void store_etcd_http_free(struct store_etcd_http *h)
 {
 	if (!h)
 		return;
@@ -363,9 +366,9 @@ static bool copy(char **out, const char *s)
 	return !s || *out;
 }
 
-int etcd_http_new(struct etcd_http **out, const struct store_etcd_cfg *cfg, char *text)
+int store_etcd_http_new(struct store_etcd_http **out, const struct store_etcd_cfg *cfg, char *text)
 {
-	struct etcd_http *h;
+	struct store_etcd_http *h;
 	bool ok;
 
 	if (!cfg->endpoints || cfg->endpoints > ENDPOINTS_MAX) {
@@ -391,6 +394,6 @@ int etcd_http_new(struct etcd_http **out, const struct store_etcd_cfg *cfg, char
 		return 0;
 	}
 	snprintf(text, STORE_TEXT, "out of memory");
-	etcd_http_free(h);
+	store_etcd_http_free(h);
 	return RWY_ENOMEM;
 }

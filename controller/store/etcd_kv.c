@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t etcd_u64(const json_t *j, const char *key)
+uint64_t store_etcd_u64(const json_t *j, const char *key)
 {
 	const json_t *v = json_object_get(j, key);
 	const char *s = json_string_value(v);
@@ -16,7 +16,7 @@ uint64_t etcd_u64(const json_t *j, const char *key)
 	return json_is_integer(v) ? (uint64_t)json_integer_value(v) : 0;
 }
 
-json_t *etcd_key(const struct etcd_store *s, const char *key, bool end)
+json_t *store_etcd_key(const struct store_etcd *s, const char *key, bool end)
 {
 	char text[2 * STORE_KEY_MAX];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s%s", s->prefix, key);
@@ -25,23 +25,23 @@ json_t *etcd_key(const struct etcd_store *s, const char *key, bool end)
 
 	if (end) /* all that begins with it: up to what begins with the next byte */
 		text[n - 1]++;
-	b64 = etcd_b64(text, n);
+	b64 = store_etcd_b64(text, n);
 	j = b64 ? json_string(b64) : NULL;
 	free(b64);
 	return j;
 }
 
-int etcd_kv_tell(const struct etcd_store *s, const json_t *j, bool deleted, store_kv_cb *cb, void *ctx)
+int store_etcd_kv_tell(const struct store_etcd *s, const json_t *j, bool deleted, store_kv_cb *cb, void *ctx)
 {
 	const char *key64 = json_string_value(json_object_get(j, "key"));
 	const char *value64 = json_string_value(json_object_get(j, "value"));
 	const size_t skip = strlen(s->prefix);
-	struct store_kv kv = {.create_rev = etcd_u64(j, "create_revision"),
-	    .mod_rev = etcd_u64(j, "mod_revision"),
-	    .lease = etcd_u64(j, "lease")};
+	struct store_kv kv = {.create_rev = store_etcd_u64(j, "create_revision"),
+	    .mod_rev = store_etcd_u64(j, "mod_revision"),
+	    .lease = store_etcd_u64(j, "lease")};
 	size_t n = 0;
-	char *key = key64 ? etcd_unb64(key64, &n) : NULL,
-	     *value = etcd_unb64(value64 ? value64 : "", &kv.len);
+	char *key = key64 ? store_etcd_unb64(key64, &n) : NULL,
+	     *value = store_etcd_unb64(value64 ? value64 : "", &kv.len);
 	int rc = key && value ? 0 : STORE_EDOWN;
 
 	/* what is of another length or form is somebody's own */

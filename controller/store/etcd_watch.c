@@ -14,7 +14,7 @@
 #define PAUSE_NS 50000000 /* before the next endpoint: one after the other may end it at once */
 
 struct watch {
-	struct etcd_store *s;
+	struct store_etcd *s;
 	const atomic_bool *stop;
 	store_watch_cb *cb;
 	void *ctx;
@@ -43,19 +43,19 @@ static int on_line(void *ctx, const char *text, size_t len)
 		return STORE_EDOWN;
 	}
 	if (json_is_true(json_object_get(result, "canceled")))
-		rc = etcd_u64(result, "compact_revision") ? STORE_ECOMPACT : STORE_EDOWN;
+		rc = store_etcd_u64(result, "compact_revision") ? STORE_ECOMPACT : STORE_EDOWN;
 	list = json_object_get(result, "events");
 	for (i = 0; !rc && i < json_array_size(list); i++) {
 		const char *type;
 
 		e = json_array_get(list, i);
 		type = json_string_value(json_object_get(e, "type"));
-		rc = etcd_kv_tell(
+		rc = store_etcd_kv_tell(
 		    w->s, json_object_get(e, "kv"), type && !strcmp(type, "DELETE"), on_event, w);
 	}
 	/* the header's revision may be ahead of events that come with the next line */
-	rev =
-	    etcd_u64(json_object_get(json_array_get(list, json_array_size(list) - 1), "kv"), "mod_revision");
+	rev = store_etcd_u64(
+	    json_object_get(json_array_get(list, json_array_size(list) - 1), "kv"), "mod_revision");
 	if (!rc && rev > w->done) {
 		w->done = rev;
 		rc = w->cb(w->ctx, NULL, w->done);
@@ -76,25 +76,25 @@ static int on_tick(void *ctx)
 	return w->cb(w->ctx, NULL, w->done);
 }
 
-static json_t *watch_ask(const struct etcd_store *s, const char *prefix, uint64_t from)
+static json_t *watch_ask(const struct store_etcd *s, const char *prefix, uint64_t from)
 {
-	json_t *create = json_pack("{s:o, s:o, s:o}", "key", etcd_key(s, prefix, false), "range_end",
-	    etcd_key(s, prefix, true), "start_revision", json_sprintf("%" PRIu64, from));
+	json_t *create = json_pack("{s:o, s:o, s:o}", "key", store_etcd_key(s, prefix, false), "range_end",
+	    store_etcd_key(s, prefix, true), "start_revision", json_sprintf("%" PRIu64, from));
 
 	return json_pack("{s:o}", "create_request", create);
 }
 
-int etcd_watch(struct store *store, const char *prefix, uint64_t from, const atomic_bool *stop,
+int store_etcd_watch(struct store *store, const char *prefix, uint64_t from, const atomic_bool *stop,
     store_watch_cb *cb, void *ctx)
 {
-	struct etcd_store *s = (struct etcd_store *)store;
+	struct store_etcd *s = (struct store_etcd *)store;
 	struct watch w = {.s = s, .stop = stop, .cb = cb, .ctx = ctx, .done = from};
-	unsigned endpoint = etcd_http_good(s->http), failed = 0;
+	unsigned endpoint = store_etcd_http_good(s->http), failed = 0;
 	int rc = 0;
 
-	while (!w.stopped && failed < etcd_http_endpoints(s->http)) {
+	while (!w.stopped && failed < store_etcd_http_endpoints(s->http)) {
 		w.progress = false;
-		rc = etcd_http_stream(
+		rc = store_etcd_http_stream(
 		    s->http, endpoint, "/v3/watch", watch_ask(s, prefix, w.done + 1), on_line, on_tick, &w);
 		if (w.stopped)
 			return 0;

@@ -63,13 +63,13 @@ static int walk(sqlite3_stmt *st, store_kv_cb *cb, void *ctx)
 	}
 	sqlite3_reset(st);
 	sqlite3_clear_bindings(st);
-	return out ? out : sqlite_error(rc);
+	return out ? out : store_sqlite_error(rc);
 }
 
 static int sqlite_range(
     struct store *store, const char *from, bool prefix, uint64_t *rev, store_kv_cb *cb, void *ctx)
 {
-	struct sqlite_store *s = (struct sqlite_store *)store;
+	struct store_sqlite *s = (struct store_sqlite *)store;
 	sqlite3_stmt *st = s->stmt[prefix ? S_RANGE : S_GET];
 	const size_t n = strlen(from);
 	char end[STORE_KEY_MAX + 2];
@@ -77,27 +77,27 @@ static int sqlite_range(
 
 	snprintf(end, sizeof(end), "%s\xff", from); /* above all that is UTF-8 */
 	pthread_mutex_lock(&s->lock);
-	sqlite_bind_text(st, 1, from, n);
+	store_sqlite_bind_text(st, 1, from, n);
 	if (prefix) {
 		sqlite3_bind_int(st, 2, (int)n);
-		sqlite_bind_text(st, 3, end, n + 1);
+		store_sqlite_bind_text(st, 3, end, n + 1);
 	}
 	*rev = s->rev;
 	rc = walk(st, cb, ctx);
 	if (rc == STORE_EDOWN)
-		sqlite_note_problem(s);
+		store_sqlite_note_problem(s);
 	pthread_mutex_unlock(&s->lock);
 	return rc;
 }
 
 /* The key's revisions, 0 when there is none. */
-static int revisions(struct sqlite_store *s, const char *key, uint64_t *created, uint64_t *modified)
+static int revisions(struct store_sqlite *s, const char *key, uint64_t *created, uint64_t *modified)
 {
 	sqlite3_stmt *st = s->stmt[S_GET];
 	int rc;
 
 	*created = *modified = 0;
-	sqlite_bind_text(st, 1, key, strlen(key));
+	store_sqlite_bind_text(st, 1, key, strlen(key));
 	rc = sqlite3_step(st);
 	if (rc == SQLITE_ROW) {
 		*created = (uint64_t)sqlite3_column_int64(st, 2);
@@ -105,12 +105,12 @@ static int revisions(struct sqlite_store *s, const char *key, uint64_t *created,
 	}
 	sqlite3_reset(st);
 	sqlite3_clear_bindings(st);
-	return sqlite_error(rc);
+	return store_sqlite_error(rc);
 }
 
 /* --- writing: all inside SQLite's transaction ------------------------------------------------- */
 
-static int put(struct sqlite_store *s, const struct store_op *op, uint64_t rev)
+static int put(struct store_sqlite *s, const struct store_op *op, uint64_t rev)
 {
 	struct store_kv kv = {op->key, op->value, op->len, rev, rev, op->lease};
 	sqlite3_stmt *st = s->stmt[S_PUT];
@@ -121,16 +121,16 @@ static int put(struct sqlite_store *s, const struct store_op *op, uint64_t rev)
 		return rc;
 	if (created)
 		kv.create_rev = created;
-	sqlite_bind_text(st, 1, op->key, strlen(op->key));
-	sqlite_bind_text(st, 2, op->value, op->len);
-	sqlite_bind_u64(st, 3, rev);
-	sqlite_bind_u64(st, 4, rev);
-	sqlite_bind_u64(st, 5, op->lease);
-	rc = sqlite_step(st);
-	return rc ? rc : sqlite_log_add(s->log, &kv);
+	store_sqlite_bind_text(st, 1, op->key, strlen(op->key));
+	store_sqlite_bind_text(st, 2, op->value, op->len);
+	store_sqlite_bind_u64(st, 3, rev);
+	store_sqlite_bind_u64(st, 4, rev);
+	store_sqlite_bind_u64(st, 5, op->lease);
+	rc = store_sqlite_step(st);
+	return rc ? rc : store_sqlite_log_add(s->log, &kv);
 }
 
-static int holds(struct sqlite_store *s, const struct store_txn *t)
+static int holds(struct store_sqlite *s, const struct store_txn *t)
 {
 	uint64_t created, modified;
 	int rc;
@@ -143,13 +143,13 @@ static int holds(struct sqlite_store *s, const struct store_txn *t)
 			return STORE_ECONFLICT;
 	}
 	for (unsigned i = 0; i < t->ops; i++)
-		if (t->op[i].value && t->op[i].lease && !sqlite_lease_find(s, t->op[i].lease))
+		if (t->op[i].value && t->op[i].lease && !store_sqlite_lease_find(s, t->op[i].lease))
 			return STORE_ENOLEASE;
 	return 0;
 }
 
 /* Gives the transaction its outcome; non-zero: SQLite failed, and with it everything since BEGIN. */
-static int txn_run(struct sqlite_store *s, struct store_txn *t, uint64_t *rev)
+static int txn_run(struct store_sqlite *s, struct store_txn *t, uint64_t *rev)
 {
 	int rc = holds(s, t);
 
@@ -158,30 +158,30 @@ static int txn_run(struct sqlite_store *s, struct store_txn *t, uint64_t *rev)
 		return rc == STORE_ECONFLICT || rc == STORE_ENOLEASE ? 0 : rc;
 	t->rev = *rev + 1;
 	for (unsigned i = 0; !rc && i < t->ops; i++)
-		rc = t->op[i].value ? put(s, &t->op[i], t->rev) : sqlite_del(s, t->op[i].key, t->rev);
+		rc = t->op[i].value ? put(s, &t->op[i], t->rev) : store_sqlite_del(s, t->op[i].key, t->rev);
 	*rev = t->rev;
 	return rc;
 }
 
-static int batch(struct sqlite_store *s, struct store_txn *t, unsigned n)
+static int batch(struct store_sqlite *s, struct store_txn *t, unsigned n)
 {
 	uint64_t rev = s->rev;
-	int rc = sqlite_begin(s);
+	int rc = store_sqlite_begin(s);
 
 	if (rc)
 		return rc;
 	for (unsigned i = 0; !rc && i < n; i++)
 		rc = txn_run(s, &t[i], &rev);
-	return sqlite_finish(s, rev, rc);
+	return store_sqlite_finish(s, rev, rc);
 }
 
 static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigned n)
 {
-	struct sqlite_store *s = (struct sqlite_store *)store;
+	struct store_sqlite *s = (struct store_sqlite *)store;
 	int rc;
 
 	pthread_mutex_lock(&s->lock);
-	sqlite_expire(s);
+	store_sqlite_expire(s);
 	rc = batch(s, t, n);
 	for (unsigned i = 0; rc && i < n; i++) /* one may be too large, and others not */
 		t[i].rc = n > 1 ? batch(s, &t[i], 1) : rc;
@@ -191,15 +191,15 @@ static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigne
 static int sqlite_watch(struct store *store, const char *prefix, uint64_t from, const atomic_bool *stop,
     store_watch_cb *cb, void *ctx)
 {
-	struct sqlite_store *s = (struct sqlite_store *)store;
+	struct store_sqlite *s = (struct store_sqlite *)store;
 
 	while (!atomic_load_explicit(stop, memory_order_acquire)) {
-		int rc = sqlite_log_tell(s->log, prefix, &from, cb, ctx);
+		int rc = store_sqlite_log_tell(s->log, prefix, &from, cb, ctx);
 
 		if (rc)
 			return rc;
 		pthread_mutex_lock(&s->lock);
-		sqlite_expire(s);
+		store_sqlite_expire(s);
 		pthread_mutex_unlock(&s->lock);
 	}
 	return 0;
@@ -209,12 +209,12 @@ static int sqlite_watch(struct store *store, const char *prefix, uint64_t from, 
 
 static void sqlite_close(struct store *store)
 {
-	struct sqlite_store *s = (struct sqlite_store *)store;
+	struct store_sqlite *s = (struct store_sqlite *)store;
 
 	for (unsigned i = 0; i < S_COUNT; i++)
 		sqlite3_finalize(s->stmt[i]);
 	sqlite3_close(s->db);
-	sqlite_log_free(s->log);
+	store_sqlite_log_free(s->log);
 	pthread_mutex_destroy(&s->lock);
 	free(s->path);
 	free(s);
@@ -222,7 +222,7 @@ static void sqlite_close(struct store *store)
 
 static void sqlite_problem(struct store *store, char *text)
 {
-	struct sqlite_store *s = (struct sqlite_store *)store;
+	struct store_sqlite *s = (struct store_sqlite *)store;
 
 	pthread_mutex_lock(&s->lock);
 	memcpy(text, s->problem, STORE_TEXT);
@@ -235,13 +235,13 @@ static const struct store_ops sqlite_ops = {
     .problem = sqlite_problem,
     .range = sqlite_range,
     .commit_many = sqlite_commit_many,
-    .lease = sqlite_lease,
-    .lease_renew = sqlite_lease_renew,
-    .lease_end = sqlite_lease_end,
+    .lease = store_sqlite_lease,
+    .lease_renew = store_sqlite_lease_renew,
+    .lease_end = store_sqlite_lease_end,
     .watch = sqlite_watch,
 };
 
-static int number(struct sqlite_store *s, const char *text, uint64_t *out)
+static int number(struct store_sqlite *s, const char *text, uint64_t *out)
 {
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(s->db, text, -1, &st, NULL);
@@ -254,11 +254,11 @@ static int number(struct sqlite_store *s, const char *text, uint64_t *out)
 	return rc == SQLITE_ROW ? 0 : STORE_EDOWN;
 }
 
-static int prepare(struct sqlite_store *s, uint64_t bytes_max)
+static int prepare(struct store_sqlite *s, uint64_t bytes_max)
 {
 	uint64_t page = 4096;
 	char text[96];
-	int rc = sqlite_run(s,
+	int rc = store_sqlite_run(s,
 	    "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
 	    "CREATE TABLE IF NOT EXISTS kv (key BLOB PRIMARY KEY, value BLOB NOT NULL, created INTEGER, "
 	    "modified INTEGER, lease INTEGER) WITHOUT ROWID;"
@@ -272,24 +272,24 @@ static int prepare(struct sqlite_store *s, uint64_t bytes_max)
 	if (!rc && bytes_max) {
 		snprintf(
 		    text, sizeof(text), "PRAGMA max_page_count=%llu", (unsigned long long)(bytes_max / page));
-		rc = sqlite_run(s, text);
+		rc = store_sqlite_run(s, text);
 	}
 	for (unsigned i = 0; !rc && i < S_COUNT; i++)
-		rc = sqlite_error(
+		rc = store_sqlite_error(
 		    sqlite3_prepare_v3(s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i], NULL));
 	if (!rc)
 		rc = number(s, "SELECT revision FROM meta", &s->rev);
 	/* writes once, so that a file that cannot be written is told now; and then there is a WAL */
 	if (!rc)
-		rc = sqlite_run(s, "UPDATE meta SET revision = revision");
-	if (!rc && !sqlite_files_are(s, true))
+		rc = store_sqlite_run(s, "UPDATE meta SET revision = revision");
+	if (!rc && !store_sqlite_files_same(s, true))
 		rc = STORE_EDOWN;
-	return rc ? rc : sqlite_leases_load(s);
+	return rc ? rc : store_sqlite_leases_load(s);
 }
 
 int store_sqlite_open(struct store **out, const char *path, uint64_t bytes_max, char *text)
 {
-	struct sqlite_store *s = calloc(1, sizeof(*s));
+	struct store_sqlite *s = calloc(1, sizeof(*s));
 	int rc;
 
 	if (!s)
@@ -297,18 +297,18 @@ int store_sqlite_open(struct store **out, const char *path, uint64_t bytes_max, 
 	s->store.ops = &sqlite_ops;
 	pthread_mutex_init(&s->lock, NULL);
 	s->path = strdup(path);
-	rc = s->path ? sqlite_error(sqlite3_open_v2(path, &s->db,
+	rc = s->path ? store_sqlite_error(sqlite3_open_v2(path, &s->db,
 	                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL))
 	             : RWY_ENOMEM;
 	if (!rc)
 		rc = prepare(s, bytes_max);
 	if (!rc)
-		rc = sqlite_log_new(&s->log, s->rev);
+		rc = store_sqlite_log_new(&s->log, s->rev);
 	if (!rc) {
 		*out = &s->store;
 		return 0;
 	}
-	sqlite_note_problem(s);
+	store_sqlite_note_problem(s);
 	snprintf(text, STORE_TEXT, "%.200s%s", s->problem,
 	    s->db && sqlite3_errcode(s->db) == SQLITE_BUSY ? ": another process has it open" : "");
 	sqlite_close(&s->store);

@@ -12,21 +12,21 @@
 
 #define LEASES_MAX 4096
 
-enum stmt { S_GET, S_RANGE, S_PUT, S_DEL, S_REV, S_LEASED, S_LEASE_PUT, S_LEASE_DEL, S_COUNT };
+enum store_sqlite_stmt { S_GET, S_RANGE, S_PUT, S_DEL, S_REV, S_LEASED, S_LEASE_PUT, S_LEASE_DEL, S_COUNT };
 
-struct lease {
+struct store_sqlite_lease {
 	uint64_t id, expires_ms;
 	uint32_t ttl_ms;
 };
 
-struct sqlite_store {
+struct store_sqlite {
 	struct store store;
 	pthread_mutex_t lock;
 	sqlite3 *db;
 	sqlite3_stmt *stmt[S_COUNT];
 	uint64_t rev; /* of the last change */
-	struct sqlite_log *log;
-	struct lease lease[LEASES_MAX];
+	struct store_sqlite_log *log;
+	struct store_sqlite_lease lease[LEASES_MAX];
 	unsigned leases;
 	char *path;
 	struct file {
@@ -39,30 +39,30 @@ struct sqlite_store {
 /* --- sqlite_txn.c ----------------------------------------------------------------------------- */
 
 /* The STORE_E code of one of SQLite's. */
-int sqlite_error(int rc);
-int sqlite_run(struct sqlite_store *s, const char *text);
-int sqlite_step(sqlite3_stmt *st); /* one that gives no rows */
-void sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v);
+int store_sqlite_error(int rc);
+int store_sqlite_run(struct store_sqlite *s, const char *text);
+int store_sqlite_step(sqlite3_stmt *st); /* one that gives no rows */
+void store_sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v);
 /* s stays as it is until the statement has run. */
-void sqlite_bind_text(sqlite3_stmt *st, int i, const char *s, size_t len);
+void store_sqlite_bind_text(sqlite3_stmt *st, int i, const char *s, size_t len);
 /* Keeps the reason of the last failure for store_problem(). */
-void sqlite_note_problem(struct sqlite_store *s);
-int sqlite_del(struct sqlite_store *s, const char *key, uint64_t rev);
+void store_sqlite_note_problem(struct store_sqlite *s);
+int store_sqlite_del(struct store_sqlite *s, const char *key, uint64_t rev);
 /* The file and its WAL are those that were opened. first: remembers which these are. */
-bool sqlite_files_are(struct sqlite_store *s, bool first);
+bool store_sqlite_files_same(struct store_sqlite *s, bool first);
 /* STORE_EDOWN: the file has been moved or deleted, and a write to it would be lost. */
-int sqlite_there(struct sqlite_store *s);
-int sqlite_begin(struct sqlite_store *s);
+int store_sqlite_there(struct store_sqlite *s);
+int store_sqlite_begin(struct store_sqlite *s);
 /* What was said since BEGIN, done or not. */
-int sqlite_finish(struct sqlite_store *s, uint64_t rev, int rc);
+int store_sqlite_finish(struct store_sqlite *s, uint64_t rev, int rc);
 
-/* --- sqlite_lease.c --------------------------------------------------------------------------- */
+/* --- store_sqlite_lease.c --------------------------------------------------------------------- */
 
-struct lease *sqlite_lease_find(struct sqlite_store *s, uint64_t id);
-void sqlite_expire(struct sqlite_store *s);
-RWY_MUST_CHECK int sqlite_leases_load(struct sqlite_store *s);
-int sqlite_lease(struct store *store, uint32_t ttl_ms, uint64_t *lease);
-int sqlite_lease_renew(struct store *store, uint64_t lease);
-int sqlite_lease_end(struct store *store, uint64_t lease);
+struct store_sqlite_lease *store_sqlite_lease_find(struct store_sqlite *s, uint64_t id);
+void store_sqlite_expire(struct store_sqlite *s);
+RWY_MUST_CHECK int store_sqlite_leases_load(struct store_sqlite *s);
+int store_sqlite_lease(struct store *store, uint32_t ttl_ms, uint64_t *lease);
+int store_sqlite_lease_renew(struct store *store, uint64_t lease);
+int store_sqlite_lease_end(struct store *store, uint64_t lease);
 
 #endif

@@ -16,7 +16,7 @@ struct event {
 	char text[]; /* key 0 value 0 */
 };
 
-struct sqlite_log {
+struct store_sqlite_log {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct event *ring[SQLITE_LOG_EVENTS];
@@ -26,9 +26,9 @@ struct sqlite_log {
 	    forgotten; /* all of these and before are told; those up to `forgotten` cannot be any more */
 };
 
-int sqlite_log_new(struct sqlite_log **out, uint64_t rev)
+int store_sqlite_log_new(struct store_sqlite_log **out, uint64_t rev)
 {
-	struct sqlite_log *l = calloc(1, sizeof(*l));
+	struct store_sqlite_log *l = calloc(1, sizeof(*l));
 	pthread_condattr_t attr;
 
 	if (!l)
@@ -42,7 +42,7 @@ int sqlite_log_new(struct sqlite_log **out, uint64_t rev)
 	return 0;
 }
 
-static struct event **slot(struct sqlite_log *l, uint64_t i)
+static struct event **slot(struct store_sqlite_log *l, uint64_t i)
 {
 	return &l->ring[i % SQLITE_LOG_EVENTS];
 }
@@ -53,7 +53,7 @@ static void release(struct event *e)
 		free(e);
 }
 
-void sqlite_log_free(struct sqlite_log *l)
+void store_sqlite_log_free(struct store_sqlite_log *l)
 {
 	if (!l)
 		return;
@@ -64,7 +64,7 @@ void sqlite_log_free(struct sqlite_log *l)
 	free(l);
 }
 
-static void forget_first(struct sqlite_log *l)
+static void forget_first(struct store_sqlite_log *l)
 {
 	struct event *e = *slot(l, l->first++);
 
@@ -75,7 +75,7 @@ static void forget_first(struct sqlite_log *l)
 	release(e);
 }
 
-int sqlite_log_add(struct sqlite_log *l, const struct store_kv *kv)
+int store_sqlite_log_add(struct store_sqlite_log *l, const struct store_kv *kv)
 {
 	const size_t key = strlen(kv->key) + 1, size = sizeof(struct event) + key + kv->len + 1;
 	struct event *e = malloc(size);
@@ -102,7 +102,7 @@ int sqlite_log_add(struct sqlite_log *l, const struct store_kv *kv)
 	return 0;
 }
 
-void sqlite_log_publish(struct sqlite_log *l, uint64_t rev)
+void store_sqlite_log_publish(struct store_sqlite_log *l, uint64_t rev)
 {
 	pthread_mutex_lock(&l->lock);
 	l->published = l->end;
@@ -111,7 +111,7 @@ void sqlite_log_publish(struct sqlite_log *l, uint64_t rev)
 	pthread_mutex_unlock(&l->lock);
 }
 
-void sqlite_log_undo(struct sqlite_log *l)
+void store_sqlite_log_undo(struct store_sqlite_log *l)
 {
 	pthread_mutex_lock(&l->lock);
 	while (l->end > l->published) {
@@ -123,7 +123,7 @@ void sqlite_log_undo(struct sqlite_log *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-static void wait_more(struct sqlite_log *l)
+static void wait_more(struct store_sqlite_log *l)
 {
 	struct timespec ts;
 
@@ -135,7 +135,7 @@ static void wait_more(struct sqlite_log *l)
 }
 
 /* The first event after rev; revisions grow along the ring. */
-static uint64_t find(struct sqlite_log *l, uint64_t rev)
+static uint64_t find(struct store_sqlite_log *l, uint64_t rev)
 {
 	uint64_t lo = l->first, hi = l->published;
 
@@ -150,7 +150,8 @@ static uint64_t find(struct sqlite_log *l, uint64_t rev)
 	return lo;
 }
 
-int sqlite_log_tell(struct sqlite_log *l, const char *prefix, uint64_t *from, store_watch_cb *cb, void *ctx)
+int store_sqlite_log_tell(
+    struct store_sqlite_log *l, const char *prefix, uint64_t *from, store_watch_cb *cb, void *ctx)
 {
 	const size_t n = strlen(prefix);
 	uint64_t rev;

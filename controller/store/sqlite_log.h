@@ -8,15 +8,16 @@
 #define SQLITE_LOG_EVENTS 65536u
 #define SQLITE_LOG_BYTES  (64u << 20)
 
-struct sqlite_log;
-RWY_MUST_CHECK int sqlite_log_new(struct sqlite_log **out, uint64_t rev); /* nothing is known up to rev */
-void sqlite_log_free(struct sqlite_log *l);
+struct store_sqlite_log;
+RWY_MUST_CHECK int store_sqlite_log_new(
+    struct store_sqlite_log **out, uint64_t rev); /* nothing is known up to rev */
+void store_sqlite_log_free(struct store_sqlite_log *l);
 /* Copies; not told before it is published, and gone when it is undone. */
-RWY_MUST_CHECK int sqlite_log_add(struct sqlite_log *l, const struct store_kv *kv);
-void sqlite_log_publish(struct sqlite_log *l, uint64_t rev);
-void sqlite_log_undo(struct sqlite_log *l);
+RWY_MUST_CHECK int store_sqlite_log_add(struct store_sqlite_log *l, const struct store_kv *kv);
+void store_sqlite_log_publish(struct store_sqlite_log *l, uint64_t rev);
+void store_sqlite_log_undo(struct store_sqlite_log *l);
 /* Tells what was published after *from, waits a moment when there is nothing; moves *from. As store_watch. */
-RWY_MUST_CHECK int sqlite_log_tell(
-    struct sqlite_log *l, const char *prefix, uint64_t *from, store_watch_cb *cb, void *ctx);
+RWY_MUST_CHECK int store_sqlite_log_tell(
+    struct store_sqlite_log *l, const char *prefix, uint64_t *from, store_watch_cb *cb, void *ctx);
 
 #endif

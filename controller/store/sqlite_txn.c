@@ -8,7 +8,7 @@
 
 #include "controller/store/sqlite.h"
 
-int sqlite_error(int rc)
+int store_sqlite_error(int rc)
 {
 	switch (rc & 0xff) {
 	case SQLITE_OK:
@@ -25,33 +25,33 @@ int sqlite_error(int rc)
 	}
 }
 
-int sqlite_run(struct sqlite_store *s, const char *text)
+int store_sqlite_run(struct store_sqlite *s, const char *text)
 {
-	return sqlite_error(sqlite3_exec(s->db, text, NULL, NULL, NULL));
+	return store_sqlite_error(sqlite3_exec(s->db, text, NULL, NULL, NULL));
 }
 
 /* A statement that gives no rows. */
-int sqlite_step(sqlite3_stmt *st)
+int store_sqlite_step(sqlite3_stmt *st)
 {
 	const int rc = sqlite3_step(st);
 
 	sqlite3_reset(st);
 	sqlite3_clear_bindings(st);
-	return sqlite_error(rc);
+	return store_sqlite_error(rc);
 }
 
-void sqlite_bind_text(sqlite3_stmt *st, int i, const char *s, size_t len)
+void store_sqlite_bind_text(sqlite3_stmt *st, int i, const char *s, size_t len)
 {
 	sqlite3_bind_blob(st, i, s, (int)len, SQLITE_STATIC);
 }
 
-void sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
+void store_sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
 {
 	sqlite3_bind_int64(st, i, (sqlite3_int64)v);
 }
 
 /* SQLite's words for what failed last, and why the file cannot be written. */
-void sqlite_note_problem(struct sqlite_store *s)
+void store_sqlite_note_problem(struct store_sqlite *s)
 {
 	const bool can = !s->path || !access(s->path, W_OK);
 	const int e = errno;
@@ -60,22 +60,22 @@ void sqlite_note_problem(struct sqlite_store *s)
 	    s->db ? sqlite3_errmsg(s->db) : "out of memory", can ? "" : ": ", can ? "" : strerror(e));
 }
 
-int sqlite_del(struct sqlite_store *s, const char *key, uint64_t rev)
+int store_sqlite_del(struct store_sqlite *s, const char *key, uint64_t rev)
 {
 	const struct store_kv kv = {key, NULL, 0, 0, rev, 0};
 	int rc;
 
-	sqlite_bind_text(s->stmt[S_DEL], 1, key, strlen(key));
-	rc = sqlite_step(s->stmt[S_DEL]);
+	store_sqlite_bind_text(s->stmt[S_DEL], 1, key, strlen(key));
+	rc = store_sqlite_step(s->stmt[S_DEL]);
 	if (rc || !sqlite3_changes(s->db))
 		return rc;
-	return sqlite_log_add(s->log, &kv);
+	return store_sqlite_log_add(s->log, &kv);
 }
 
-static int set_rev(struct sqlite_store *s, uint64_t rev)
+static int set_rev(struct store_sqlite *s, uint64_t rev)
 {
-	sqlite_bind_u64(s->stmt[S_REV], 1, rev);
-	return sqlite_step(s->stmt[S_REV]);
+	store_sqlite_bind_u64(s->stmt[S_REV], 1, rev);
+	return store_sqlite_step(s->stmt[S_REV]);
 }
 
 static bool file_is(const char *path, struct file *f, bool first)
@@ -89,7 +89,7 @@ static bool file_is(const char *path, struct file *f, bool first)
 	return f->dev == st.st_dev && f->ino == st.st_ino;
 }
 
-bool sqlite_files_are(struct sqlite_store *s, bool first)
+bool store_sqlite_files_same(struct store_sqlite *s, bool first)
 {
 	char wal[PATH_MAX];
 
@@ -97,41 +97,41 @@ bool sqlite_files_are(struct sqlite_store *s, bool first)
 	return file_is(s->path, &s->file, first) && file_is(wal, &s->wal, first);
 }
 
-int sqlite_there(struct sqlite_store *s)
+int store_sqlite_there(struct store_sqlite *s)
 {
-	if (sqlite_files_are(s, false))
+	if (store_sqlite_files_same(s, false))
 		return 0;
 	snprintf(s->problem, sizeof(s->problem), "%.160s or its WAL has been moved or deleted: start again",
 	    s->path);
 	return STORE_EDOWN;
 }
 
-int sqlite_begin(struct sqlite_store *s)
+int store_sqlite_begin(struct store_sqlite *s)
 {
-	int rc = sqlite_there(s);
+	int rc = store_sqlite_there(s);
 
 	if (rc)
 		return rc;
-	rc = sqlite_run(s, "BEGIN IMMEDIATE");
+	rc = store_sqlite_run(s, "BEGIN IMMEDIATE");
 	if (rc)
-		sqlite_note_problem(s);
+		store_sqlite_note_problem(s);
 	return rc;
 }
 
 /* What was said since BEGIN, done or not. */
-int sqlite_finish(struct sqlite_store *s, uint64_t rev, int rc)
+int store_sqlite_finish(struct store_sqlite *s, uint64_t rev, int rc)
 {
 	if (!rc)
 		rc = set_rev(s, rev);
 	if (!rc)
-		rc = sqlite_run(s, "COMMIT");
+		rc = store_sqlite_run(s, "COMMIT");
 	if (rc) {
-		sqlite_note_problem(s);
-		(void)sqlite_run(s, "ROLLBACK");
-		sqlite_log_undo(s->log);
+		store_sqlite_note_problem(s);
+		(void)store_sqlite_run(s, "ROLLBACK");
+		store_sqlite_log_undo(s->log);
 		return rc;
 	}
 	s->rev = rev;
-	sqlite_log_publish(s->log, rev);
+	store_sqlite_log_publish(s->log, rev);
 	return 0;
 }

@@ -277,7 +277,7 @@ def test_etcd_whose_node_hangs():
 def test_etcd_has_keys_of_others():
     def run(w, etcd, d):
         for key, value in (("/roceway/", "x"), ("/roceway/gateway/", "x"), ("/roceway/gateway/a b", "{}"), ("/roceway/job/" + "x" * 100, "{}"),
-                           ("/roceway/" + "y" * 5000, "z"), ("/roceway/job/j", '{"plan": [1, {"pair": 5}], "takes": 7, "until_ms": -1}'),
+                           ("/roceway/" + "y" * 5000, "z"), ("/roceway/job/j", '{"plan": [1, {"pair": 5}], "claims": 7, "until_ms": -1}'),
                            ("/roceway/tenant/t", '{"vni": "x", "sites": [1]}'), ("/roceway/site/s", "[" * 5000), ("/roceway/tunnel/a", "{}"),
                            ("/roceway/link/a/b", "{}"), ("/roceway/gateway/g", '{"registration": 1}'), ("/other", "x")):
             assert not etcd.ctl(0, "put", key, value).returncode

@@ -35,31 +35,31 @@ uint64_t ctlr_wall_ms(void)
 
 #define OPS 256
 
-struct change {
-	struct change *next;
-	change_cb *cb;
+struct ctlr_change {
+	struct ctlr_change *next;
+	ctlr_change_cb *cb;
 	void *ctx;
 	char *key[OPS], *value[OPS];
 	unsigned ops;
 };
 
-static struct change *queue;
+static struct ctlr_change *queue;
 
-struct change *change_new(change_cb *cb, void *ctx)
+struct ctlr_change *ctlr_change_new(ctlr_change_cb *cb, void *ctx)
 {
-	struct change *ch = calloc(1, sizeof(*ch));
+	struct ctlr_change *ch = calloc(1, sizeof(*ch));
 
-	change_set(ch, cb, ctx);
+	ctlr_change_set(ch, cb, ctx);
 	return ch;
 }
 
-void change_set(struct change *ch, change_cb *cb, void *ctx)
+void ctlr_change_set(struct ctlr_change *ch, ctlr_change_cb *cb, void *ctx)
 {
 	ch->cb = cb;
 	ch->ctx = ctx;
 }
 
-static void add(struct change *ch, const char *key, char *value)
+static void add(struct ctlr_change *ch, const char *key, char *value)
 {
 	if (ch->ops == OPS)
 		abort(); /* no store takes that */
@@ -67,7 +67,7 @@ static void add(struct change *ch, const char *key, char *value)
 	ch->value[ch->ops++] = value;
 }
 
-void change_put(struct change *ch, const char *key, json_t *value)
+void ctlr_change_put(struct ctlr_change *ch, const char *key, json_t *value)
 {
 	char *text = json_dumps(value, JSON_COMPACT);
 
@@ -77,33 +77,33 @@ void change_put(struct change *ch, const char *key, json_t *value)
 	json_decref(value);
 }
 
-void change_put_leased(struct change *ch, const char *key, const char *value, uint64_t lease)
+void ctlr_change_put_leased(struct ctlr_change *ch, const char *key, const char *value, uint64_t lease)
 {
 	add(ch, key, strdup(value));
 }
 
-void change_del(struct change *ch, const char *key)
+void ctlr_change_del(struct ctlr_change *ch, const char *key)
 {
 	add(ch, key, NULL);
 }
 
-void change_cmp(struct change *ch, const char *key, uint64_t mod_rev)
+void ctlr_change_cmp(struct ctlr_change *ch, const char *key, uint64_t mod_rev)
 {
 }
 
-unsigned change_ops(const struct change *ch)
+unsigned ctlr_change_ops(const struct ctlr_change *ch)
 {
 	return ch->ops;
 }
 
-bool change_submit(struct ctlr *c, struct change *ch)
+bool ctlr_change_submit(struct ctlr *c, struct ctlr_change *ch)
 {
 	ch->next = queue;
 	queue = ch;
 	return true;
 }
 
-void writer_free(struct ctlr *c)
+void ctlr_writer_free(struct ctlr *c)
 {
 }
 
@@ -111,10 +111,10 @@ static void apply(const char *key, const char *value, size_t len, uint64_t rev)
 {
 	const struct store_kv kv = {key, value, len, rev, rev, 0};
 
-	apply_kv(&ctlr, &kv);
+	ctlr_apply_record(&ctlr, &kv);
 }
 
-void change_cancel(struct change *ch)
+void ctlr_change_cancel(struct ctlr_change *ch)
 {
 	for (unsigned i = 0; ch && i < ch->ops; i++) {
 		free(ch->key[i]);
@@ -125,7 +125,7 @@ void change_cancel(struct change *ch)
 
 static void take_all(void)
 {
-	struct change *ch;
+	struct ctlr_change *ch;
 
 	for (unsigned i = 0; i < 20 && (ch = queue); i++) {
 		queue = ch->next;
@@ -134,38 +134,38 @@ static void take_all(void)
 			apply(ch->key[k], ch->value[k], ch->value[k] ? strlen(ch->value[k]) : 0, ctlr.rev);
 		if (ch->cb)
 			ch->cb(ch->ctx, 0, ctlr.rev);
-		change_cancel(ch);
+		ctlr_change_cancel(ch);
 	}
 }
 
 /* --- in place of http.c: a request ------------------------------------------------------------ */
 
-static void req_end(struct req *r)
+static void req_end(struct ctlr_req *r)
 {
 	char *text = r->json ? json_dumps(r->json, JSON_COMPACT) : NULL;
 
 	if ((r->json && !text) || !r->status)
 		abort();
 	free(text);
-	req_ended(r);
+	ctlr_req_release(r);
 	json_decref(r->json);
 	free(r->text);
 	free(r->body);
 	free(r);
 }
 
-void req_finish(struct req *r)
+void ctlr_req_finish(struct ctlr_req *r)
 {
 	req_end(r);
 }
 
-void req_go_on(struct req *r)
+void ctlr_req_resume(struct ctlr_req *r)
 {
 	abort(); /* of polls: there are none */
 }
 
 /* One parameter; none that would have it wait. */
-static void param(struct req *r, const char *text)
+static void param(struct ctlr_req *r, const char *text)
 {
 	const char *is = strchr(text, '=');
 
@@ -178,8 +178,8 @@ static void param(struct req *r, const char *text)
 
 static void request(const char *method, const char *path, const char *body)
 {
-	struct req *r = calloc(1, sizeof(*r));
-	const struct endpoint *e;
+	struct ctlr_req *r = calloc(1, sizeof(*r));
+	const struct ctlr_endpoint *e;
 	char allow[64], url[256];
 	bool other;
 
@@ -187,7 +187,7 @@ static void request(const char *method, const char *path, const char *body)
 	r->c = &ctlr;
 	r->method = method;
 	r->who.role = ROLE_OPERATOR;
-	e = endpoint_find(method, url, r, &other, allow);
+	e = ctlr_endpoint_find(method, url, r, &other, allow);
 	if (!e) {
 		free(r);
 		return;
@@ -207,12 +207,12 @@ static void look(void)
 {
 	static const char *const path[] = {
 	    "gateways", "tunnels", "sessions", "links", "sites", "tenants", "jobs"};
-	struct gateway *g;
+	struct ctlr_gateway *g;
 	char url[64];
 
-	MAP_EACH(&ctlr.gateways, g)
+	CTLR_MAP_EACH(&ctlr.gateways, g)
 	{
-		json_t *j = document_json(&ctlr, g);
+		json_t *j = ctlr_document_json(&ctlr, g);
 
 		if (!j)
 			abort();
@@ -227,9 +227,9 @@ static void look(void)
 static void tick(rwy_dur d)
 {
 	now += d;
-	gateway_tick(&ctlr, now);
-	tunnels_tick(&ctlr, now);
-	job_tick(&ctlr);
+	ctlr_gateway_tick(&ctlr, now);
+	ctlr_tunnels_tick(&ctlr, now);
+	ctlr_job_tick(&ctlr);
 	take_all();
 }
 
@@ -270,7 +270,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	ctlr = empty;
 	gw_log_init(-1);
-	if (!text || ctlr_conf_parse(&conf, name, sizeof(name) - 1, "", &err) || plan_book_new(&ctlr.book))
+	if (!text || ctlr_conf_parse(&conf, name, sizeof(name) - 1, "", &err) || plan_book_new(&ctlr.book) ||
+	    ctlr_events_new(&ctlr.events))
 		abort();
 	memcpy(text, data, size);
 	text[size] = 0;
@@ -283,14 +284,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	tick(60 * RWY_SEC);
 	look();
 	while (queue) {
-		struct change *ch = queue;
+		struct ctlr_change *ch = queue;
 
 		queue = ch->next;
 		if (ch->cb)
 			ch->cb(ch->ctx, STORE_EDOWN, 0);
-		change_cancel(ch);
+		ctlr_change_cancel(ch);
 	}
 	ctlr_free(&ctlr);
+	ctlr_events_free(ctlr.events);
 	free(text);
 	return 0;
 }

@@ -28,18 +28,18 @@ static const char *next(size_t *len)
 
 /* --- in place of etcd_http.c ------------------------------------------------------------------ */
 
-int etcd_http_new(struct etcd_http **out, const struct store_etcd_cfg *cfg, char *text)
+int store_etcd_http_new(struct store_etcd_http **out, const struct store_etcd_cfg *cfg, char *text)
 {
 	*out = NULL;
 	return 0;
 }
 
-void etcd_http_free(struct etcd_http *h)
+void store_etcd_http_free(struct store_etcd_http *h)
 {
 }
 
-int etcd_http_post(
-    struct etcd_http *h, const char *path, struct json_t *ask, bool again, struct json_t **answer)
+int store_etcd_http_post(
+    struct store_etcd_http *h, const char *path, struct json_t *ask, bool again, struct json_t **answer)
 {
 	size_t len = 0;
 	const char *text = next(&len);
@@ -51,8 +51,8 @@ int etcd_http_post(
 	return *answer ? 0 : STORE_EDOWN;
 }
 
-int etcd_http_stream(struct etcd_http *h, unsigned endpoint, const char *path, struct json_t *ask,
-    etcd_line_cb *line, etcd_tick_cb *tick, void *ctx)
+int store_etcd_http_stream(struct store_etcd_http *h, unsigned endpoint, const char *path, struct json_t *ask,
+    store_etcd_line_cb *line, store_etcd_tick_cb *tick, void *ctx)
 {
 	size_t len = 0;
 	int rc = 0;
@@ -63,17 +63,17 @@ int etcd_http_stream(struct etcd_http *h, unsigned endpoint, const char *path, s
 	return rc ? rc : tick(ctx) ? RWY_EAGAIN : STORE_EDOWN;
 }
 
-unsigned etcd_http_endpoints(const struct etcd_http *h)
+unsigned store_etcd_http_endpoints(const struct store_etcd_http *h)
 {
 	return 1;
 }
 
-unsigned etcd_http_good(struct etcd_http *h)
+unsigned store_etcd_http_good(struct store_etcd_http *h)
 {
 	return 0;
 }
 
-void etcd_http_problem(struct etcd_http *h, char *text)
+void store_etcd_http_problem(struct store_etcd_http *h, char *text)
 {
 	*text = 0;
 }

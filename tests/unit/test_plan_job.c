@@ -66,7 +66,7 @@ static unsigned gateways(void *ctx, const char *site, struct plan_gateway *out, 
 		out[n].caps.bandwidth_bps[PLAN_TCP] = w->tcp_bps;
 		out[n].weight = (uint32_t)(w->gw_bps[s][i] / G);
 		plan_book_gateway(take, sizeof(take), w->name[s][i]);
-		out[n].taken_bps = w->book ? plan_book_taken(w->book, take) : 0;
+		out[n].claimed_bps = w->book ? plan_book_claimed(w->book, take) : 0;
 		n++;
 	}
 	return n;
@@ -99,7 +99,7 @@ static int routes(void *ctx, const char *first, const char *second, struct plan_
 	for (i = 0; i < w->n_routes; i++) {
 		out[i] = w->route[i];
 		plan_book_route(take, sizeof(take), first, second, out[i].edge, out[i].name);
-		taken = w->book ? plan_book_taken(w->book, take) : 0;
+		taken = w->book ? plan_book_claimed(w->book, take) : 0;
 		out[i].free_bps = out[i].free_bps > taken ? out[i].free_bps - taken : 0;
 	}
 	return (int)w->n_routes;
@@ -202,7 +202,7 @@ static void test_table(void **state)
 		        (c->fits.bandwidth_bps && f->bandwidth_bps != c->fits.bandwidth_bps)))
 			fail_msg("%s: would fit %llu bit/s, %u us, %u us", c->name,
 			    (unsigned long long)f->bandwidth_bps, f->delay_us, f->jitter_us);
-		assert_int_equal(r->n_takes != 0, c->fail == PLAN_JOB_FITS);
+		assert_int_equal(r->n_claims != 0, c->fail == PLAN_JOB_FITS);
 		plan_job_free(r);
 	}
 }
@@ -216,7 +216,7 @@ static void test_again(void **state)
 	struct plan_job job = {.name = "j", .grain = PLAN_GRAIN_ADDRESS, .pairs = pairs, .n = 8};
 	struct world w = world();
 	struct plan_job_result *r;
-	struct plan_take full;
+	struct plan_claim full;
 	unsigned i;
 
 	fill(pairs, 8, 1, 3, (struct plan_triple){G, 0, 0});
@@ -236,10 +236,10 @@ static void test_again(void **state)
 	assert_int_equal(plan_book_new(&w.book), 0);
 	plan_book_gateway(full.name, sizeof(full.name), "gw-qingyang-0");
 	full.bps = 300 * G;
-	assert_int_equal(plan_book_take(w.book, &full, 1), 0);
+	assert_int_equal(plan_book_claim(w.book, &full, 1), 0);
 	r = plan(&w, &job);
 	assert_int_equal(r->fail, PLAN_JOB_GATEWAY);
-	assert_int_equal(r->n_takes, 0);
+	assert_int_equal(r->n_claims, 0);
 	for (i = 0; i < 8; i++)
 		assert_true(r->rows[i].first < 2 && r->rows[i].second == 0); /* hangzhou is first */
 	plan_job_free(r);
@@ -468,27 +468,27 @@ static void test_book(void **state)
 		r[n] = plan(&w, &job);
 		if (r[n]->fail != PLAN_JOB_FITS)
 			break;
-		assert_int_equal(plan_book_take(w.book, r[n]->takes, r[n]->n_takes), 0);
+		assert_int_equal(plan_book_claim(w.book, r[n]->claims, r[n]->n_claims), 0);
 	}
 	assert_int_equal(n, 4);
 	assert_int_equal(r[4]->fail, PLAN_JOB_NETWORK);
 	plan_job_free(r[4]);
-	plan_book_give(w.book, r[1]->takes, r[1]->n_takes);
+	plan_book_release(w.book, r[1]->claims, r[1]->n_claims);
 	r[4] = plan(&w, &job);
 	assert_int_equal(r[4]->fail, PLAN_JOB_FITS);
 	for (n = 0; n < 4; n++) {
-		plan_book_give(w.book, r[n]->takes, r[n]->n_takes);
+		plan_book_release(w.book, r[n]->claims, r[n]->n_claims);
 		plan_job_free(r[n]);
 	}
 	plan_job_free(r[4]);
-	assert_int_equal(plan_book_taken(w.book, "gw/gw-qingyang-0"), 0);
+	assert_int_equal(plan_book_claimed(w.book, "gw/gw-qingyang-0"), 0);
 	plan_book_free(w.book);
 }
 
 /* Many names, taken and given: sums are right, and what is gone leaves room. */
 static void test_book_many(void **state)
 {
-	struct plan_take t[3];
+	struct plan_claim t[3];
 	struct plan_book *b;
 	unsigned i, round;
 
@@ -500,22 +500,22 @@ static void test_book_many(void **state)
 			t[0].bps = i + 1;
 			strncpy(t[1].name, "gw/all", sizeof(t[1].name) - 1);
 			t[1].bps = 2;
-			assert_int_equal(plan_book_take(b, t, 3), 0); /* the third has no name */
+			assert_int_equal(plan_book_claim(b, t, 3), 0); /* the third has no name */
 		}
-		assert_int_equal(plan_book_taken(b, "gw/all"), 10000);
+		assert_int_equal(plan_book_claimed(b, "gw/all"), 10000);
 		for (i = 0; i < 5000; i++) {
 			snprintf(t[0].name, sizeof(t[0].name), "gw/%u/%u", round, i);
-			assert_int_equal(plan_book_taken(b, t[0].name), i + 1);
+			assert_int_equal(plan_book_claimed(b, t[0].name), i + 1);
 			t[0].bps = i + 1;
-			plan_book_give(b, t, 3);
-			assert_int_equal(plan_book_taken(b, t[0].name), 0);
+			plan_book_release(b, t, 3);
+			assert_int_equal(plan_book_claimed(b, t[0].name), 0);
 		}
 	}
 	t[1].bps = UINT64_MAX;
-	assert_int_equal(plan_book_take(b, &t[1], 1), 0);
-	assert_int_equal(plan_book_take(b, &t[1], 1), 0);
-	assert_int_equal(plan_book_taken(b, "gw/all"), UINT64_MAX);
-	assert_int_equal(plan_book_taken(b, ""), 0);
+	assert_int_equal(plan_book_claim(b, &t[1], 1), 0);
+	assert_int_equal(plan_book_claim(b, &t[1], 1), 0);
+	assert_int_equal(plan_book_claimed(b, "gw/all"), UINT64_MAX);
+	assert_int_equal(plan_book_claimed(b, ""), 0);
 	plan_book_free(b);
 	plan_book_free(NULL);
 }

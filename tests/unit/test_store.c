@@ -661,17 +661,17 @@ static void base64_of_any_length(void **state)
 
 		for (size_t i = 0; i < len; i++)
 			in[i] = (char)(i * 37 + len);
-		text = etcd_b64(in, len);
-		back = etcd_unb64(text, &n);
+		text = store_etcd_b64(in, len);
+		back = store_etcd_unb64(text, &n);
 		assert_int_equal(n, len);
 		assert_memory_equal(back, in, len);
 		free(text);
 		free(back);
 	}
-	assert_null(etcd_unb64("a", &n));
-	assert_null(etcd_unb64("a===", &n));
-	assert_null(etcd_unb64("ab c", &n));
-	assert_null(etcd_unb64("=abc", &n));
+	assert_null(store_etcd_unb64("a", &n));
+	assert_null(store_etcd_unb64("a===", &n));
+	assert_null(store_etcd_unb64("ab c", &n));
+	assert_null(store_etcd_unb64("=abc", &n));
 }
 
 #define SUITE(kind)                                                                                          \

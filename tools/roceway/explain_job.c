@@ -77,7 +77,7 @@ static void print_parts(const json_t *tunnels)
 			table_add(t, "%s", js(n, "name"));
 			table_add(t, "%s", pair);
 			table_add(t, "%s", explain_bps(json_object_get(n, "pairs"), pair));
-			table_add(t, "%s", when(n, "granted_ms"));
+			table_add(t, "%s", when(n, "reserved_ms"));
 		}
 	}
 	table_print(t);

@@ -83,9 +83,9 @@ const label = (k) => k.replace(/_(bps|us|ppm|ms)$/, '').replaceAll('_', ' ');
 const block = (title, x) => h('section', { class: 'card pad' }, h('h2', null, title), facts(Object.entries(x || {}).map(([k, v]) => [label(k), value(k, v)])));
 
 // Tunnels in networks: one line for each leg.
-const granted = (network) => table('granted', [col('Tunnel', (l) => l.name), col('Sites', (l) => `${l.first} – ${l.second}`), col('Rule', (l) => l.shape), col('Network', (l) => l.provider),
-  col('Edge', (l) => l.edge), col('Path', (l) => l.path), number('Granted', (l) => l.bandwidth_bps, f.rate), number('Delay', (l) => l.delay_us, f.time), number('Jitter', (l) => l.jitter_us, f.time),
-  col('Since (UTC)', (l) => l.granted_ms, (l) => f.when(l.granted_ms))], network.flatMap((n) => n.legs.map((leg) => ({ ...n, ...leg }))), { none: 'None.' });
+const reserved = (network) => table('reserved', [col('Tunnel', (l) => l.name), col('Sites', (l) => `${l.first} – ${l.second}`), col('Rule', (l) => l.shape), col('Network', (l) => l.provider),
+  col('Edge', (l) => l.edge), col('Path', (l) => l.path), number('Reserved', (l) => l.bandwidth_bps, f.rate), number('Delay', (l) => l.delay_us, f.time), number('Jitter', (l) => l.jitter_us, f.time),
+  col('Since (UTC)', (l) => l.reserved_ms, (l) => f.when(l.reserved_ms))], network.flatMap((n) => n.legs.map((leg) => ({ ...n, ...leg }))), { none: 'None.' });
 
 function choices(title, rows, chosen) {
   if (!rows || !rows.length) return null;
@@ -98,7 +98,7 @@ async function explain(id, signal) {
   const carrier = x.decision && x.decision.carrier, pair = x.decision && x.decision.pair;
   return [`Why ${id} goes as it does`, h('section', { class: 'card pad' }, h('p', { class: 'verdict' }, x.reason || x.rule), h('p', { class: 'note' }, 'Rule: ', h('code', null, x.rule))),
     choices('Carriers and what each promised', x.alternatives, (r) => r.carrier === carrier || r.chosen), choices('Pairs of gateways', x.pairs, (r) => r.pair === pair || r.chosen),
-    x.network ? [h('h2', null, 'In the network, for job ', h('a', { href: `#/jobs/${encodeURIComponent(x.network.job)}` }, x.network.job), `: ${x.network.reason}`), granted([x.network])] : null,
+    x.network ? [h('h2', null, 'In the network, for job ', h('a', { href: `#/jobs/${encodeURIComponent(x.network.job)}` }, x.network.job), `: ${x.network.reason}`), reserved([x.network])] : null,
     h('h2', null, 'What it was decided on'), h('div', { class: 'grid' }, block('Session', x.session), block('Decision', x.decision), block('Inputs', x.inputs)),
     h('p', null, h('a', { href: '#/sessions' }, 'All sessions'))];
 }
@@ -131,7 +131,7 @@ async function job(name, signal) {
   return [`Job ${j.name}`, h('p', { class: 'verdict' }, pill(j.state, j.state === 'planned' ? 'good' : 'bad'), ' ', j.reason || ''),
     table('plan', [col('From, to', (p) => `${p.source} ${p.destination}`, flow), ...qpns, col('Gateways', (p) => p.pair), col('Carrier', (p) => p.carrier),
       number('Gateway', (p) => p.gateway_bps, f.rate), number('WAN edge', (p) => p.edge_bps, f.rate)], j.plan, { none: 'The plan is empty.' }),
-    j.network ? [h('h2', null, 'Tunnels in networks'), granted(j.network)] : null, h('p', null, h('a', { href: '#/jobs' }, 'All jobs'))];
+    j.network ? [h('h2', null, 'Tunnels in networks'), reserved(j.network)] : null, h('p', null, h('a', { href: '#/jobs' }, 'All jobs'))];
 }
 
 async function links(rest, signal) {
@@ -142,11 +142,11 @@ async function links(rest, signal) {
   ], x.measured, { more: x.next, none: 'Nothing measured yet.' }), h('h2', null, 'Told by the networks’ controllers'), table('pushed', [
     col('From', (l) => l.site_a), col('To', (l) => l.site_b), col('Class', (l) => l.class), number('Bandwidth', (l) => l.bandwidth_bps, f.rate), number('Delay', (l) => l.delay_us, f.time), number('Jitter', (l) => l.jitter_us, f.time),
     number('Loss', (l) => l.loss_ppm, f.percent), col('Source', (l) => l.source), number('Age', (l) => l.age_ms, f.age),
-  ], x.pushed, { none: 'No network controller has said anything.' }), h('h2', null, 'Granted by networks for jobs'), table('reserved', [
+  ], x.pushed, { none: 'No network controller has said anything.' }), h('h2', null, 'Reserved in networks for jobs'), table('reserved', [
     col('Tunnel', (l) => l.name), col('Job', (l) => l.job, (l) => h('a', { href: `#/jobs/${encodeURIComponent(l.job)}` }, l.job)), col('From', (l) => l.site_a), col('To', (l) => l.site_b),
     number('Bandwidth', (l) => l.bandwidth_bps, f.rate), number('Delay', (l) => l.delay_us, f.time), number('Jitter', (l) => l.jitter_us, f.time), number('Loss', (l) => l.loss_ppm, f.percent),
     col('Source', (l) => l.source), number('Age', (l) => l.age_ms, f.age),
-  ], x.reserved, { none: 'Nothing is granted.' })];
+  ], x.reserved, { none: 'Nothing is reserved.' })];
 }
 
 async function events(rest, signal) {

@@ -6,18 +6,18 @@
 #include "controller/plan/job_int.h"
 
 /* What the plan takes: gateways by payload, paths by what is reserved. */
-int plan_job_takes(struct plan_job_result *r)
+int plan_job_claims(struct plan_job_result *r)
 {
 	const struct plan_job_group *g;
 	const struct plan_route *p;
-	struct plan_take *t;
+	struct plan_claim *t;
 	unsigned i, k, side;
 	size_t max = 0;
 
 	for (i = 0; i < r->n_groups; i++)
 		max += r->groups[i].n_gw[0] + r->groups[i].n_gw[1] + r->groups[i].placement.n;
-	r->takes = calloc(max ? max : 1, sizeof(*r->takes));
-	if (!r->takes)
+	r->claims = calloc(max ? max : 1, sizeof(*r->claims));
+	if (!r->claims)
 		return RWY_ENOMEM;
 	for (i = 0; i < r->n_groups; i++) {
 		g = &r->groups[i];
@@ -25,13 +25,13 @@ int plan_job_takes(struct plan_job_result *r)
 			for (k = 0; k < g->n_gw[side]; k++) {
 				if (g->gw_bps[side][k] == 0)
 					continue;
-				t = &r->takes[r->n_takes++];
+				t = &r->claims[r->n_claims++];
 				plan_book_gateway(t->name, sizeof(t->name), g->gw[side][k].name);
 				t->bps = g->gw_bps[side][k];
 			}
 		}
 		for (k = 0; g->has_network && k < g->placement.n; k++) {
-			t = &r->takes[r->n_takes++];
+			t = &r->claims[r->n_claims++];
 			p = &g->routes[g->placement.leg[k].route];
 			plan_book_route(t->name, sizeof(t->name), g->first, g->second, p->edge, p->name);
 			t->bps = g->placement.leg[k].bps;

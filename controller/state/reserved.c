@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reserved bandwidth of tunnels: see reserve.h. The records of jobs are the truth; this is an index to them.
+/* Reserved bandwidth of tunnels: see reserved.h. The records of jobs are the truth; this is an index to them.
  */
-#include "controller/state/reserve.h"
+#include "controller/state/reserved.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,18 +10,18 @@
 #include "controller/state/work.h"
 
 struct part {
-	const struct job *job;
-	struct reserve r;
+	const struct ctlr_job *job;
+	struct ctlr_reserved_sum r;
 	struct part *next;
 };
 
 struct reserved {
-	struct map_node node;
+	struct ctlr_map_node node;
 	char tunnel[2 * MDL_NAME];
 	struct part *part; /* list */
 };
 
-static uint32_t worst(const json_t *entry, const char *key)
+static uint32_t worst_of_legs(const json_t *entry, const char *key)
 {
 	uint64_t v = 0;
 	json_t *leg;
@@ -32,9 +32,9 @@ static uint32_t worst(const json_t *entry, const char *key)
 	return (uint32_t)v;
 }
 
-static struct reserved *need(struct ctlr *c, const char *tunnel)
+static struct reserved *reserved_need(struct ctlr *c, const char *tunnel)
 {
-	struct reserved *x = map_find(&c->reserved, tunnel);
+	struct reserved *x = ctlr_map_find(&c->reserved, tunnel);
 
 	if (x)
 		return x;
@@ -42,7 +42,7 @@ static struct reserved *need(struct ctlr *c, const char *tunnel)
 	if (!x)
 		return NULL;
 	snprintf(x->tunnel, sizeof(x->tunnel), "%s", tunnel);
-	if (map_add(&c->reserved, &x->node, x->tunnel)) {
+	if (ctlr_map_add(&c->reserved, &x->node, x->tunnel)) {
 		free(x);
 		return NULL;
 	}
@@ -50,26 +50,26 @@ static struct reserved *need(struct ctlr *c, const char *tunnel)
 }
 
 static void add_part(
-    struct ctlr *c, const struct job *j, const char *tunnel, const json_t *entry, uint64_t bps)
+    struct ctlr *c, const struct ctlr_job *j, const char *tunnel, const json_t *entry, uint64_t bps)
 {
-	struct reserved *x = need(c, tunnel);
+	struct reserved *x = reserved_need(c, tunnel);
 	struct part *p = x ? calloc(1, sizeof(*p)) : NULL;
 
 	if (!p)
 		return;
 	p->job = j;
-	p->r = (struct reserve){.bps = bps,
-	    .delay_us = worst(entry, "delay_us"),
-	    .jitter_us = worst(entry, "jitter_us"),
-	    .loss_ppm = worst(entry, "loss_ppm"),
-	    .at_ms = mdl_number_of(entry, "granted_ms")};
+	p->r = (struct ctlr_reserved_sum){.bps = bps,
+	    .delay_us = worst_of_legs(entry, "delay_us"),
+	    .jitter_us = worst_of_legs(entry, "jitter_us"),
+	    .loss_ppm = worst_of_legs(entry, "loss_ppm"),
+	    .at_ms = mdl_number_of(entry, "reserved_ms")};
 	p->next = x->part;
 	x->part = p;
 }
 
-static void del_parts(struct ctlr *c, const struct job *j, const char *tunnel)
+static void del_parts(struct ctlr *c, const struct ctlr_job *j, const char *tunnel)
 {
-	struct reserved *x = map_find(&c->reserved, tunnel);
+	struct reserved *x = ctlr_map_find(&c->reserved, tunnel);
 
 	for (struct part **p = x ? &x->part : NULL, *q; p && (q = *p);) {
 		if (q->job != j) {
@@ -81,15 +81,15 @@ static void del_parts(struct ctlr *c, const struct job *j, const char *tunnel)
 	}
 	if (!x || x->part)
 		return;
-	map_del(&c->reserved, &x->node);
+	ctlr_map_del(&c->reserved, &x->node);
 	free(x);
 }
 
-void reserve_job(struct ctlr *c, const struct job *j, bool add)
+void ctlr_reserved_set_job(struct ctlr *c, const struct ctlr_job *j, bool add)
 {
 	json_t *n, *bps;
 	const char *tunnel;
-	struct tunnel *t;
+	struct ctlr_tunnel *t;
 	size_t i;
 
 	json_array_foreach(json_object_get(j->json, "network"), i, n)
@@ -99,19 +99,19 @@ void reserve_job(struct ctlr *c, const struct job *j, bool add)
 			add_part(c, j, tunnel, n, (uint64_t)json_integer_value(bps));
 		else
 			del_parts(c, j, tunnel);
-		t = map_find(&c->tunnels, tunnel);
+		t = ctlr_map_find(&c->tunnels, tunnel);
 		if (t)
-			tunnel_plan(c, t);
+			ctlr_work_add_tunnel(c, t);
 	}
 }
 
-void reserve_of(const struct ctlr *c, const char *tunnel, struct reserve *out)
+void ctlr_reserved_get(const struct ctlr *c, const char *tunnel, struct ctlr_reserved_sum *out)
 {
-	const struct reserved *x = map_find(&c->reserved, tunnel);
+	const struct reserved *x = ctlr_map_find(&c->reserved, tunnel);
 
 	memset(out, 0, sizeof(*out));
 	for (const struct part *p = x ? x->part : NULL; p; p = p->next) {
-		const struct reserve *r = &p->r;
+		const struct ctlr_reserved_sum *r = &p->r;
 
 		out->bps += r->bps;
 		out->delay_us = r->delay_us > out->delay_us ? r->delay_us : out->delay_us;
@@ -121,18 +121,18 @@ void reserve_of(const struct ctlr *c, const char *tunnel, struct reserve *out)
 	}
 }
 
-bool reserve_obs(const struct ctlr *c, const char *tunnel, struct plan_obs *out, rwy_time now)
+bool ctlr_reserved_obs(const struct ctlr *c, const char *tunnel, struct plan_obs *out, rwy_time now)
 {
 	const uint64_t wall = ctlr_wall_ms();
-	struct reserve r;
+	struct ctlr_reserved_sum r;
 	rwy_dur age;
 
-	reserve_of(c, tunnel, &r);
+	ctlr_reserved_get(c, tunnel, &r);
 	if (!r.bps)
 		return false;
 	age = wall > r.at_ms ? (wall - r.at_ms) * RWY_MS : 0;
 	age = age < now ? age : now; /* our clock began later */
-	*out = (struct plan_obs){.source = RESERVE_SOURCE,
+	*out = (struct plan_obs){.source = CTLR_RESERVED_SOURCE,
 	    .pushed = true,
 	    .carrier = PLAN_ANY,
 	    .cls = PLAN_RESERVED,
@@ -146,21 +146,22 @@ bool reserve_obs(const struct ctlr *c, const char *tunnel, struct plan_obs *out,
 	return true;
 }
 
-void reserve_list(struct ctlr *c, json_t *list)
+void ctlr_reserved_list(struct ctlr *c, json_t *list)
 {
 	const uint64_t now = ctlr_wall_ms();
-	struct job *j;
+	struct ctlr_job *j;
 	json_t *n;
 	size_t i;
 
-	MAP_EACH(&c->jobs, j)
+	CTLR_MAP_EACH(&c->jobs, j)
 	json_array_foreach(json_object_get(j->json, "network"), i, n)
 	{
-		const uint64_t at = mdl_number_of(n, "granted_ms");
+		const uint64_t at = mdl_number_of(n, "reserved_ms");
 
 		json_t *one = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "job", j->name, "source",
-		    "reserved", "delay_us", (json_int_t)worst(n, "delay_us"), "jitter_us",
-		    (json_int_t)worst(n, "jitter_us"), "loss_ppm", (json_int_t)worst(n, "loss_ppm"), "age_ms",
+		    "reserved", "delay_us", (json_int_t)worst_of_legs(n, "delay_us"), "jitter_us",
+		    (json_int_t)worst_of_legs(n, "jitter_us"), "loss_ppm",
+		    (json_int_t)worst_of_legs(n, "loss_ppm"), "age_ms",
 		    (json_int_t)(now > at ? now - at : 0));
 
 		json_object_set_new(one, "name", json_copy(json_object_get(n, "name")));
@@ -171,7 +172,7 @@ void reserve_list(struct ctlr *c, json_t *list)
 	}
 }
 
-void reserve_free(struct ctlr *c)
+void ctlr_reserved_free(struct ctlr *c)
 {
-	map_free(&c->reserved); /* jobs took theirs along */
+	ctlr_map_free(&c->reserved); /* jobs took theirs along */
 }

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controller/job/ask_int.h"
+#include "controller/job/query_int.h"
 #include "controller/server/req.h"
 
-json_t *ask_entry(json_t *network, const char *first, const char *second)
+json_t *ctlr_query_entry(json_t *network, const char *first, const char *second)
 {
 	json_t *n;
 	size_t i;
@@ -18,7 +18,7 @@ json_t *ask_entry(json_t *network, const char *first, const char *second)
 }
 
 /* Made already: each leg is a path that has whatever is wanted of it, as it is not made another time. */
-int ask_made_routes(json_t *entry, struct plan_route *out, unsigned max)
+int ctlr_query_made_routes(json_t *entry, struct plan_route *out, unsigned max)
 {
 	unsigned n = 0;
 	json_t *leg;
@@ -38,7 +38,7 @@ int ask_made_routes(json_t *entry, struct plan_route *out, unsigned max)
 	return (int)n;
 }
 
-static json_t *legs_json(struct ctlr *c, const struct plan_job_group *g, const struct offer *o)
+static json_t *legs_json(struct ctlr *c, const struct plan_job_group *g, const struct ctlr_candidates *o)
 {
 	json_t *legs = json_array();
 
@@ -77,21 +77,21 @@ static json_t *pairs_json(const struct plan_job_group *g, uint64_t granted)
 }
 
 static json_t *entry_json(
-    struct ctlr *c, const struct ask *a, const char *job, const struct plan_job_group *g)
+    struct ctlr *c, const struct ctlr_query *a, const char *job, const struct plan_job_group *g)
 {
-	json_t *legs = legs_json(c, g, ask_offer(a, g->first, g->second));
+	json_t *legs = legs_json(c, g, ctlr_query_candidates(a, g->first, g->second));
 	uint64_t granted = 0;
 
 	for (unsigned i = 0; i < g->placement.n; i++)
 		granted += g->placement.leg[i].bps;
 	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:I, s:o}", "name",
 	    json_sprintf("%s~%s~%s", job, g->first, g->second), "first", g->first, "second", g->second,
-	    "shape", plan_shape_name(g->placement.shape), "bandwidth_bps", (json_int_t)granted, "granted_ms",
+	    "shape", plan_shape_name(g->placement.shape), "bandwidth_bps", (json_int_t)granted, "reserved_ms",
 	    (json_int_t)ctlr_wall_ms(), "legs", legs);
 }
 
-json_t *ask_network(
-    struct ctlr *c, const struct req *r, const char *job, const struct plan_job_result *res, json_t *given)
+json_t *ctlr_query_network(struct ctlr *c, const struct ctlr_req *r, const char *job,
+    const struct plan_job_result *res, json_t *given)
 {
 	json_t *out = json_array(), *entry;
 
@@ -99,9 +99,9 @@ json_t *ask_network(
 		const struct plan_job_group *g = &res->groups[i];
 
 		if (given)
-			entry = json_copy(ask_entry(given, g->first, g->second));
+			entry = json_copy(ctlr_query_entry(given, g->first, g->second));
 		else
-			entry = g->has_network && r ? entry_json(c, r->ask, job, g) : NULL;
+			entry = g->has_network && r ? entry_json(c, r->query, job, g) : NULL;
 		if (!entry)
 			continue;
 		json_object_set_new(entry, "pairs", pairs_json(g, mdl_number_of(entry, "bandwidth_bps")));
@@ -113,7 +113,8 @@ json_t *ask_network(
 	return NULL;
 }
 
-struct offer *ask_offer(const struct ask *a, const char *first, const char *second)
+struct ctlr_candidates *ctlr_query_candidates(
+    const struct ctlr_query *a, const char *first, const char *second)
 {
 	for (unsigned i = 0; a && i < a->offers; i++)
 		if (!strcmp(a->offer[i].first, first) && !strcmp(a->offer[i].second, second))

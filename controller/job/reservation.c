@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tunnels in networks and the records of who asked for them: see grant.h. */
-#include "controller/job/grant.h"
+/* Tunnels in networks and the records of who asked for them: see reservation.h. */
+#include "controller/job/reservation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 
 /* --- who is at it ----------------------------------------------------------------------------- */
 
-static struct grant *need(struct ctlr *c, const char *job)
+static struct ctlr_reservation *reservation_need(struct ctlr *c, const char *job)
 {
-	struct grant *g = map_find(&c->grants, job);
+	struct ctlr_reservation *g = ctlr_map_find(&c->reservations, job);
 
 	if (g)
 		return g;
@@ -25,50 +25,50 @@ static struct grant *need(struct ctlr *c, const char *job)
 	if (!g)
 		return NULL;
 	snprintf(g->job, sizeof(g->job), "%s", job);
-	if (map_add(&c->grants, &g->node, g->job)) {
+	if (ctlr_map_add(&c->reservations, &g->node, g->job)) {
 		free(g);
 		return NULL;
 	}
 	return g;
 }
 
-static void free_grant(struct ctlr *c, struct grant *g)
+static void reservation_free(struct ctlr *c, struct ctlr_reservation *g)
 {
-	map_del(&c->grants, &g->node);
+	ctlr_map_del(&c->reservations, &g->node);
 	json_decref(g->tunnels);
 	free(g);
 }
 
-static void drop_unused(struct ctlr *c, struct grant *g)
+static void drop_unused(struct ctlr *c, struct ctlr_reservation *g)
 {
 	if (!g->mod_rev && !g->by && !g->settling && !g->touched)
-		free_grant(c, g);
+		reservation_free(c, g);
 }
 
-static bool elsewhere(const struct ctlr *c, const struct grant *g)
+static bool locked_elsewhere(const struct ctlr *c, const struct ctlr_reservation *g)
 {
 	return g->mod_rev && strcmp(g->owner, c->conf->name) != 0;
 }
 
-bool grant_taken(struct ctlr *c, const char *job, const void *by)
+bool ctlr_reservation_locked(struct ctlr *c, const char *job, const void *by)
 {
-	const struct grant *g = map_find(&c->grants, job);
+	const struct ctlr_reservation *g = ctlr_map_find(&c->reservations, job);
 
-	return g && ((g->by && g->by != by) || g->settling || g->changing || elsewhere(c, g));
+	return g && ((g->by && g->by != by) || g->settling || g->changing || locked_elsewhere(c, g));
 }
 
-bool grant_claim(struct ctlr *c, const char *job, const void *by)
+bool ctlr_reservation_lock(struct ctlr *c, const char *job, const void *by)
 {
-	struct grant *g = need(c, job);
+	struct ctlr_reservation *g = reservation_need(c, job);
 
 	if (g)
 		g->by = by;
 	return g;
 }
 
-void grant_leave(struct ctlr *c, const char *job, const void *by)
+void ctlr_reservation_unlock(struct ctlr *c, const char *job, const void *by)
 {
-	struct grant *g = map_find(&c->grants, job);
+	struct ctlr_reservation *g = ctlr_map_find(&c->reservations, job);
 
 	if (!g || g->by != by)
 		return;
@@ -85,7 +85,7 @@ static bool same_tunnel(const json_t *a, const json_t *b)
 	       !strcmp(mdl_text_of(a, "name"), mdl_text_of(b, "name"));
 }
 
-static bool listed(const json_t *list, const json_t *one)
+static bool is_listed(const json_t *list, const json_t *one)
 {
 	size_t i;
 	json_t *t;
@@ -108,56 +108,57 @@ static void list_record(json_t *list, const json_t *record)
 			    json_object_get(leg, "provider"), "name", json_object_get(n, "name"), "first",
 			    json_object_get(n, "first"), "second", json_object_get(n, "second"));
 
-			if (one && !listed(list, one))
+			if (one && !is_listed(list, one))
 				json_array_append(list, one);
 			json_decref(one);
 		}
 	}
 }
 
-json_t *grant_tunnels(struct ctlr *c, const char *job, const json_t *record)
+json_t *ctlr_reservation_tunnels(struct ctlr *c, const char *job, const json_t *record)
 {
-	const struct grant *g = map_find(&c->grants, job);
+	const struct ctlr_reservation *g = ctlr_map_find(&c->reservations, job);
 	json_t *list = g && g->tunnels ? json_copy(g->tunnels) : json_array();
 
 	list_record(list, record);
 	return list;
 }
 
-json_t *grant_without(const json_t *tunnels, const json_t *record)
+json_t *ctlr_reservation_without(const json_t *tunnels, const json_t *record)
 {
 	json_t *has = json_array(), *out = json_array(), *t;
 	size_t i;
 
 	list_record(has, record);
-	json_array_foreach((json_t *)(uintptr_t)tunnels, i, t) if (!listed(has, t)) json_array_append(out, t);
+	json_array_foreach((json_t *)(uintptr_t)tunnels, i, t) if (!is_listed(has, t))
+	    json_array_append(out, t);
 	json_decref(has);
 	return out;
 }
 
-static void grant_key(char key[STORE_KEY_MAX], const char *job)
+static void reservation_key(char key[STORE_KEY_MAX], const char *job)
 {
-	snprintf(key, STORE_KEY_MAX, "grant/%.31s", job);
+	snprintf(key, STORE_KEY_MAX, "reservation/%.31s", job);
 }
 
-void grant_put(struct ctlr *c, struct change *ch, const char *job, json_t *tunnels)
+void ctlr_reservation_put(struct ctlr *c, struct ctlr_change *ch, const char *job, json_t *tunnels)
 {
-	const struct grant *g = map_find(&c->grants, job);
+	const struct ctlr_reservation *g = ctlr_map_find(&c->reservations, job);
 	const uint64_t rev = g ? g->mod_rev : 0;
 	char key[STORE_KEY_MAX];
 
-	grant_key(key, job);
-	change_cmp(ch, key, rev);
+	reservation_key(key, job);
+	ctlr_change_cmp(ch, key, rev);
 	if (json_array_size(tunnels))
-		change_put(ch, key, json_pack("{s:s, s:O}", "owner", c->conf->name, "tunnels", tunnels));
+		ctlr_change_put(ch, key, json_pack("{s:s, s:O}", "owner", c->conf->name, "tunnels", tunnels));
 	else if (rev)
-		change_del(ch, key);
+		ctlr_change_del(ch, key);
 	json_decref(tunnels);
 }
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static void call_leg(struct network_call *call, const json_t *leg)
+static void call_leg(struct ctlr_network_call *call, const json_t *leg)
 {
 	const unsigned n = call->placement.n;
 	struct plan_route *r = &call->route[n];
@@ -170,10 +171,10 @@ static void call_leg(struct network_call *call, const json_t *leg)
 	call->placement.n++;
 }
 
-struct network_call *grant_call(struct ctlr *c, unsigned net, const char *name, const char *first,
-    const char *second, const json_t *record)
+struct ctlr_network_call *ctlr_reservation_call(struct ctlr *c, unsigned net, const char *name,
+    const char *first, const char *second, const json_t *record)
 {
-	struct network_call *call = network_call_new(NETWORK_MAKE, net, name, first, second);
+	struct ctlr_network_call *call = ctlr_network_call_new(NETWORK_MAKE, net, name, first, second);
 	json_t *n, *leg;
 	size_t i, k;
 
@@ -186,7 +187,8 @@ struct network_call *grant_call(struct ctlr *c, unsigned net, const char *name, 
 		call->placement.shape =
 		    strcmp(mdl_text_of(n, "shape"), "multi-path") ? PLAN_SAME_PATH : PLAN_MULTI_PATH;
 		json_array_foreach(json_object_get(n, "legs"), k,
-		    leg) if (network_find(c, mdl_text_of(leg, "provider")) == (int)net) call_leg(call, leg);
+		    leg) if (ctlr_network_find(c, mdl_text_of(leg, "provider")) == (int)net)
+		    call_leg(call, leg);
 	}
 	if (!call->placement.n)
 		call->what = NETWORK_DROP;
@@ -195,15 +197,16 @@ struct network_call *grant_call(struct ctlr *c, unsigned net, const char *name, 
 
 /* --- settling --------------------------------------------------------------------------------- */
 
-static void settle_end(struct ctlr *c, struct grant *g);
+static void settle_end(struct ctlr *c, struct ctlr_reservation *g);
 
-static void settled(struct ctlr *c, struct network_call *call)
+static void on_settled(struct ctlr *c, struct ctlr_network_call *call)
 {
-	struct grant *g = call->ctx;
+	struct ctlr_reservation *g = call->ctx;
 
 	if (call->rc && call->what == NETWORK_MAKE && call->rc == PROVIDER_EREFUSED)
-		event(EVENT_ERROR, "job", g->job, "network %s has not got what it granted any more: %s",
-		    c->conf->provider[call->net].name, call->err.text);
+		ctlr_event(c, EVENT_ERROR, "job", g->job,
+		    "network %s has not got what it granted any more: %s", c->conf->provider[call->net].name,
+		    call->err.text);
 	else if (call->rc)
 		g->failed = true;
 	g->settling--;
@@ -219,7 +222,7 @@ struct removal {
 static void removal_done(void *ctx, int rc, uint64_t rev)
 {
 	struct removal *x = ctx;
-	struct grant *g = map_find(&x->c->grants, x->job);
+	struct ctlr_reservation *g = ctlr_map_find(&x->c->reservations, x->job);
 
 	if (g) {
 		g->changing = false;
@@ -232,10 +235,10 @@ static void removal_done(void *ctx, int rc, uint64_t rev)
 }
 
 /* The record with these tunnels; none: it goes. */
-static void rewrite(struct ctlr *c, struct grant *g, json_t *tunnels)
+static void rewrite_reservation(struct ctlr *c, struct ctlr_reservation *g, json_t *tunnels)
 {
 	struct removal *x = calloc(1, sizeof(*x));
-	struct change *ch = x ? change_new(removal_done, x) : NULL;
+	struct ctlr_change *ch = x ? ctlr_change_new(removal_done, x) : NULL;
 
 	if (!ch) {
 		free(x);
@@ -245,27 +248,27 @@ static void rewrite(struct ctlr *c, struct grant *g, json_t *tunnels)
 	}
 	x->c = c;
 	memcpy(x->job, g->job, sizeof(x->job));
-	grant_put(c, ch, g->job, tunnels);
+	ctlr_reservation_put(c, ch, g->job, tunnels);
 	g->changing = true;
-	if (!change_submit(c, ch))
+	if (!ctlr_change_submit(c, ch))
 		removal_done(x, RWY_ENOMEM, 0);
 }
 
-static void settle_end(struct ctlr *c, struct grant *g)
+static void settle_end(struct ctlr *c, struct ctlr_reservation *g)
 {
 	if (!g->mod_rev)
-		return; /* grant_tick sees to it */
+		return; /* ctlr_reservation_tick sees to it */
 	if (!g->failed) {
-		rewrite(c, g, NULL);
+		rewrite_reservation(c, g, NULL);
 		return;
 	}
 	g->pause = !g->pause ? PAUSE_MIN : g->pause < PAUSE_MAX / 2 ? 2 * g->pause : PAUSE_MAX;
 	g->at = ctlr_now() + g->pause;
 }
 
-static void settle(struct ctlr *c, struct grant *g)
+static void settle_reservation(struct ctlr *c, struct ctlr_reservation *g)
 {
-	const struct job *j = map_find(&c->jobs, g->job);
+	const struct ctlr_job *j = ctlr_map_find(&c->jobs, g->job);
 	json_t *t;
 	size_t i;
 
@@ -275,27 +278,27 @@ static void settle(struct ctlr *c, struct grant *g)
 	json_array_foreach(g->tunnels, i, t)
 	{
 		const char *provider = mdl_text_of(t, "provider");
-		const int net = network_find(c, provider);
-		struct network_call *call;
+		const int net = ctlr_network_find(c, provider);
+		struct ctlr_network_call *call;
 
 		if (net < 0) {
-			event(EVENT_WARNING, "job", g->job,
+			ctlr_event(c, EVENT_WARNING, "job", g->job,
 			    "network %s is not in the configuration any more: its tunnel %s is left to it",
 			    provider, mdl_text_of(t, "name"));
 			continue;
 		}
-		call = grant_call(c, (unsigned)net, mdl_text_of(t, "name"), mdl_text_of(t, "first"),
-		    mdl_text_of(t, "second"), j ? j->json : NULL);
+		call = ctlr_reservation_call(c, (unsigned)net, mdl_text_of(t, "name"),
+		    mdl_text_of(t, "first"), mdl_text_of(t, "second"), j ? j->json : NULL);
 		if (call) {
 			call->patient = true;
-			call->done = settled;
+			call->done = on_settled;
 			call->ctx = g;
 		}
-		if (call && network_submit(c, call)) {
+		if (call && ctlr_network_submit(c, call)) {
 			g->settling++;
 			continue;
 		}
-		network_call_free(call);
+		ctlr_network_call_free(call);
 		g->failed = true;
 	}
 	if (!--g->settling)
@@ -304,33 +307,33 @@ static void settle(struct ctlr *c, struct grant *g)
 
 /* The record went while calls were made: a change whose answer was lost has come to light, or another replica
  * was first. What the job has now is made sure of. */
-static void overtaken(struct ctlr *c, struct grant *g)
+static void overtaken(struct ctlr *c, struct ctlr_reservation *g)
 {
-	const struct job *j = map_find(&c->jobs, g->job);
+	const struct ctlr_job *j = ctlr_map_find(&c->jobs, g->job);
 
 	g->touched = false;
 	if (j && json_array_size(json_object_get(j->json, "network")))
-		rewrite(c, g, grant_tunnels(c, g->job, j->json));
+		rewrite_reservation(c, g, ctlr_reservation_tunnels(c, g->job, j->json));
 	else
 		drop_unused(c, g);
 }
 
-void grant_tick(struct ctlr *c, rwy_time now)
+void ctlr_reservation_tick(struct ctlr *c, rwy_time now)
 {
-	struct grant *g, *next;
+	struct ctlr_reservation *g, *next;
 
-	for (g = map_next(&c->grants, NULL); g; g = next) {
-		next = map_next(&c->grants, g);
+	for (g = ctlr_map_next(&c->reservations, NULL); g; g = next) {
+		next = ctlr_map_next(&c->reservations, g);
 		if (g->by || g->settling || g->changing || now < g->at)
 			continue;
 		if (!g->mod_rev && g->touched)
 			overtaken(c, g);
 		else if (!g->mod_rev)
 			continue;
-		else if (!elsewhere(c, g))
-			settle(c, g);
-		else if (!replica_alive(c, g->owner))
-			rewrite(c, g, json_incref(g->tunnels)); /* ours from now on */
+		else if (!locked_elsewhere(c, g))
+			settle_reservation(c, g);
+		else if (!ctlr_replica_alive(c, g->owner))
+			rewrite_reservation(c, g, json_incref(g->tunnels)); /* ours from now on */
 	}
 }
 
@@ -348,17 +351,17 @@ static bool record_ok(const json_t *record)
 	return ok;
 }
 
-void grant_apply(struct ctlr *c, const struct store_kv *kv, const char *job)
+void ctlr_reservation_apply(struct ctlr *c, const struct store_kv *kv, const char *job)
 {
 	json_t *record = kv->value ? json_loadb(kv->value, kv->len, 0, NULL) : NULL;
-	struct grant *g;
+	struct ctlr_reservation *g;
 
 	if (kv->value && !record_ok(record)) {
-		event(EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
+		ctlr_event(c, EVENT_ERROR, "store", kv->key, "the record cannot be read: left alone");
 		json_decref(record);
 		return;
 	}
-	g = kv->value ? need(c, job) : map_find(&c->grants, job);
+	g = kv->value ? reservation_need(c, job) : ctlr_map_find(&c->reservations, job);
 	if (g) {
 		json_decref(g->tunnels);
 		g->tunnels = json_incref(json_object_get(record, "tunnels"));
@@ -372,28 +375,28 @@ void grant_apply(struct ctlr *c, const struct store_kv *kv, const char *job)
 
 /* --- what forgets ----------------------------------------------------------------------------- */
 
-static void mirrored(struct ctlr *c, struct network_call *call)
+static void on_mirrored(struct ctlr *c, struct ctlr_network_call *call)
 {
 	if (call->rc && call->rc != NETWORK_STOPS)
-		event(EVENT_ERROR, "network", c->conf->provider[call->net].name, "tunnel %s: %s", call->name,
-		    call->err.text);
+		ctlr_event(c, EVENT_ERROR, "network", c->conf->provider[call->net].name, "tunnel %s: %s",
+		    call->name, call->err.text);
 }
 
 static void mirror_one(struct ctlr *c, const json_t *tunnel, const json_t *record)
 {
-	const int net = network_find(c, mdl_text_of(tunnel, "provider"));
-	struct network_call *call;
+	const int net = ctlr_network_find(c, mdl_text_of(tunnel, "provider"));
+	struct ctlr_network_call *call;
 
-	if (net < 0 || !network_forgets(c, (unsigned)net))
+	if (net < 0 || !ctlr_network_forgets(c, (unsigned)net))
 		return;
-	call = grant_call(c, (unsigned)net, mdl_text_of(tunnel, "name"), mdl_text_of(tunnel, "first"),
-	    mdl_text_of(tunnel, "second"), record);
+	call = ctlr_reservation_call(c, (unsigned)net, mdl_text_of(tunnel, "name"),
+	    mdl_text_of(tunnel, "first"), mdl_text_of(tunnel, "second"), record);
 	if (!call)
 		return;
 	call->patient = true;
-	call->done = mirrored;
-	if (!network_submit(c, call))
-		network_call_free(call);
+	call->done = on_mirrored;
+	if (!ctlr_network_submit(c, call))
+		ctlr_network_call_free(call);
 }
 
 static bool same_legs(const json_t *was, const json_t *is)
@@ -412,7 +415,7 @@ static bool same_legs(const json_t *was, const json_t *is)
 	return true;
 }
 
-void grant_mirror(struct ctlr *c, const char *job, const json_t *was, const json_t *is)
+void ctlr_reservation_mirror(struct ctlr *c, const char *job, const json_t *was, const json_t *is)
 {
 	json_t *list, *t;
 	size_t i;
@@ -426,11 +429,11 @@ void grant_mirror(struct ctlr *c, const char *job, const json_t *was, const json
 	json_decref(list);
 }
 
-void grants_free(struct ctlr *c)
+void ctlr_reservations_free(struct ctlr *c)
 {
-	struct map_node *n;
+	struct ctlr_map_node *n;
 
-	while ((n = map_next(&c->grants, NULL)))
-		free_grant(c, (struct grant *)n);
-	map_free(&c->grants);
+	while ((n = ctlr_map_next(&c->reservations, NULL)))
+		reservation_free(c, (struct ctlr_reservation *)n);
+	ctlr_map_free(&c->reservations);
 }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job's request on its way through networks' controllers. It is suspended while they are asked, and its
+ * handler runs again with what they said:
+ *
+ *   planned -> paths are missing: asked for -> planned again -> it does not fit: refused
+ *     -> fits: reservation/JOB stored -> tunnels made -> planned a last time, with what was made -> job
+ * stored
+ *
+ * What changes meanwhile (gateways, other jobs) is seen by the last plan. Whatever goes wrong after
+ * reservation/JOB is settled by reservation.c. Locked, all of it.
+ */
+#ifndef CONTROLLER_JOB_QUERY_H
+#define CONTROLLER_JOB_QUERY_H
+
+#include "controller/job/reservation.h"
+#include "controller/plan/job.h"
+
+struct ctlr_query;
+
+/* What the networks offer, as plan_world_ops has it; what is not known yet is noted. old: a job whose share
+ * is free. */
+int ctlr_query_routes(struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, const char *first,
+    const char *second, struct plan_route *out, unsigned max);
+/* Paths were wanted that have not been asked for. */
+bool ctlr_query_missing(const struct ctlr_req *r);
+/* "network" as it was made for this request; NULL: nothing was yet. */
+json_t *ctlr_query_made(const struct ctlr_req *r);
+/* The entry of "network" for two sites; NULL: none. Borrowed. */
+json_t *ctlr_query_entry(json_t *network, const char *first, const char *second);
+/* Its legs as paths that have whatever is wanted of them: what is made is not made another time. */
+int ctlr_query_made_routes(json_t *entry, struct plan_route *out, unsigned max);
+/* "network" of a record, from a plan; given: as it was made (NULL: as it is to be made). The caller's. */
+json_t *ctlr_query_network(struct ctlr *c, const struct ctlr_req *r, const char *job,
+    const struct plan_job_result *res, json_t *given);
+
+/* Asks for what is missing. */
+enum ctlr_outcome ctlr_query_paths(struct ctlr *c, struct ctlr_req *r, const char *job);
+/* Has what the record says made: its reference is taken. */
+enum ctlr_outcome ctlr_query_make(struct ctlr *c, struct ctlr_req *r, const char *job, json_t *record);
+/* Somebody else is at this job: again when they have done. */
+enum ctlr_outcome ctlr_query_wait(struct ctlr *c, struct ctlr_req *r, const char *job);
+/* What was made does not fit the plan any more: all of it anew. */
+enum ctlr_outcome ctlr_query_restart(struct ctlr *c, struct ctlr_req *r, const char *job);
+
+#endif
