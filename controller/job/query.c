@@ -152,7 +152,8 @@ enum ctlr_outcome ctlr_query_wait(struct ctlr *c, struct ctlr_req *r, const char
 	return REQ_WAIT;
 }
 
-enum ctlr_outcome ctlr_query_restart(struct ctlr *c, struct ctlr_req *r, const char *job)
+/* The tunnels that were made do not fit the plan any more: all of it anew. */
+static enum ctlr_outcome query_restart(struct ctlr *c, struct ctlr_req *r, const char *job)
 {
 	query_forget(r->query);
 	ctlr_reservation_unlock(c, job, r->query);
@@ -259,7 +260,7 @@ enum ctlr_outcome ctlr_query_paths(struct ctlr *c, struct ctlr_req *r, const cha
 	struct ctlr_query *a = r->query;
 
 	if (a->stale)
-		return ctlr_query_restart(c, r, job);
+		return query_restart(c, r, job);
 	if (!ctlr_reservation_lock(c, job, a))
 		return ctlr_req_fail(r, 503, "", "out of memory");
 	a->until = 0;
@@ -292,7 +293,7 @@ static void making_ended(struct ctlr *c, struct ctlr_query *a)
 		ctlr_req_run(r);
 	} else if (a->rc == PROVIDER_EREFUSED && ++a->refused < REFUSED_MAX) {
 		a->rc = 0;
-		if (ctlr_query_restart(c, r, a->job) == REQ_DONE) /* somebody was faster: look again */
+		if (query_restart(c, r, a->job) == REQ_DONE) /* somebody was faster: look again */
 			ctlr_req_conclude(r);
 	} else {
 		query_refuse(a);

@@ -40,7 +40,5 @@ enum ctlr_outcome ctlr_query_paths(struct ctlr *c, struct ctlr_req *r, const cha
 enum ctlr_outcome ctlr_query_make(struct ctlr *c, struct ctlr_req *r, const char *job, json_t *record);
 /* Somebody else is at this job: again when they have done. */
 enum ctlr_outcome ctlr_query_wait(struct ctlr *c, struct ctlr_req *r, const char *job);
-/* What was made does not fit the plan any more: all of it anew. */
-enum ctlr_outcome ctlr_query_restart(struct ctlr *c, struct ctlr_req *r, const char *job);
 
 #endif

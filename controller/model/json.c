@@ -13,15 +13,14 @@ static void *at(const void *base, size_t offset)
 	return (char *)(uintptr_t)base + offset;
 }
 
-int mdl_fail(struct mdl_error *err, const char *field, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void fail_whole(struct mdl_error *err, const char *fmt, ...)
 {
 	va_list ap;
 
-	snprintf(err->field, sizeof(err->field), "%s", field);
+	err->field[0] = 0;
 	va_start(ap, fmt);
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
-	return RWY_EINVAL;
 }
 
 const char *mdl_word(const char *words, unsigned i, char out[MDL_NAME])
@@ -336,14 +335,14 @@ json_t *mdl_parse(const char *text, size_t len, struct mdl_error *err)
 
 	memset(err, 0, sizeof(*err));
 	if (too_deep(text, len)) {
-		mdl_fail(err, "", "expected JSON at most %u deep", MDL_DEPTH);
+		fail_whole(err, "expected JSON at most %u deep", MDL_DEPTH);
 		return NULL;
 	}
 	j = json_loadb(text, len, JSON_REJECT_DUPLICATES, &e);
 	if (!j)
-		mdl_fail(err, "", "expected JSON: line %d, column %d: %s", e.line, e.column, e.text);
+		fail_whole(err, "expected JSON: line %d, column %d: %s", e.line, e.column, e.text);
 	if (j && !json_is_object(j)) {
-		mdl_fail(err, "", "expected an object, found %s", found(j));
+		fail_whole(err, "expected an object, found %s", found(j));
 		json_decref(j);
 		j = NULL;
 	}
@@ -361,7 +360,7 @@ int mdl_read(const json_t *j, const struct mdl_table *t, void *out, struct mdl_e
 	if (rc)
 		mdl_free(t, out);
 	if (rc == RWY_ENOMEM)
-		mdl_fail(err, "", "out of memory");
+		fail_whole(err, "out of memory");
 	return rc;
 }
 

@@ -95,7 +95,4 @@ bool mdl_ip_port(const char *s, char out[MDL_ADDR]);
 const char *mdl_text_of(const json_t *j, const char *key);
 uint64_t mdl_number_of(const json_t *j, const char *key);
 
-int mdl_fail(struct mdl_error *err, const char *field, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
 #endif

@@ -102,7 +102,6 @@ enum plan_job_fail {
 #undef X
 	    PLAN_JOB_FAIL_COUNT
 };
-const char *plan_job_fail_name(enum plan_job_fail f);
 const char *plan_job_fail_text(enum plan_job_fail f);
 
 #define PLAN_JOB_ANY_GATEWAY UINT16_MAX

@@ -13,24 +13,12 @@ static const char *const limit_names[] = {PLAN_LIMITS(NAME)};
 static const char *const limit_texts[] = {PLAN_LIMITS(TEXT)};
 static const char *const rule_names[] = {PLAN_RULES(NAME)};
 static const char *const rule_texts[] = {PLAN_RULES(TEXT)};
-static const char *const grain_names[] = {PLAN_GRAINS(NAME)};
 static const char *const shape_names[] = {PLAN_SHAPES(NAME)};
 static const char *const shape_texts[] = {PLAN_SHAPES(TEXT)};
-static const char *const place_names[] = {PLAN_PLACE_FAILS(NAME)};
 static const char *const place_texts[] = {PLAN_PLACE_FAILS(TEXT)};
-static const char *const job_names[] = {PLAN_JOB_FAILS(NAME)};
 static const char *const job_texts[] = {PLAN_JOB_FAILS(TEXT)};
 
 #define WORD(list, i) ((unsigned)(i) < sizeof(list) / sizeof(list[0]) ? list[i] : "?")
-
-static unsigned find(const char *const *list, unsigned n, const char *word)
-{
-	unsigned i = 0;
-
-	while (i < n && strcmp(list[i], word) != 0)
-		i++;
-	return i;
-}
 
 const char *plan_carrier_name(enum plan_carrier c)
 {
@@ -44,12 +32,11 @@ const char *plan_class_name(enum plan_class c)
 
 enum plan_carrier plan_carrier_find(const char *word)
 {
-	return (enum plan_carrier)find(carrier_names, PLAN_CARRIER_COUNT, word);
-}
+	unsigned i = 0;
 
-enum plan_class plan_class_find(const char *word)
-{
-	return (enum plan_class)find(class_names, PLAN_CLASS_COUNT, word);
+	while (i < PLAN_CARRIER_COUNT && strcmp(carrier_names[i], word) != 0)
+		i++;
+	return (enum plan_carrier)i;
 }
 
 const char *plan_limit_name(enum plan_limit l)
@@ -72,16 +59,6 @@ const char *plan_rule_text(enum plan_rule r)
 	return WORD(rule_texts, r);
 }
 
-const char *plan_grain_name(enum plan_grain g)
-{
-	return WORD(grain_names, g);
-}
-
-enum plan_grain plan_grain_find(const char *word)
-{
-	return (enum plan_grain)find(grain_names, PLAN_GRAIN_COUNT, word);
-}
-
 const char *plan_shape_name(enum plan_shape s)
 {
 	return WORD(shape_names, s);
@@ -95,19 +72,9 @@ const char *plan_shape_text(const char *name)
 	return "";
 }
 
-const char *plan_place_fail_name(enum plan_place_fail f)
-{
-	return WORD(place_names, f);
-}
-
 const char *plan_place_fail_text(enum plan_place_fail f)
 {
 	return WORD(place_texts, f);
-}
-
-const char *plan_job_fail_name(enum plan_job_fail f)
-{
-	return WORD(job_names, f);
 }
 
 const char *plan_job_fail_text(enum plan_job_fail f)

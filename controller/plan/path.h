@@ -50,7 +50,6 @@ const char *plan_carrier_name(enum plan_carrier c);
 const char *plan_class_name(enum plan_class c);
 /* By its word; PLAN_ANY / PLAN_CLASS_COUNT: no such. */
 enum plan_carrier plan_carrier_find(const char *word);
-enum plan_class plan_class_find(const char *word);
 
 /* Which fields of an observation are filled. */
 #define PLAN_HAS_BANDWIDTH 1u

@@ -59,7 +59,6 @@ enum plan_place_fail {
 #undef X
 	    PLAN_PLACE_FAIL_COUNT
 };
-const char *plan_place_fail_name(enum plan_place_fail f);
 const char *plan_place_fail_text(enum plan_place_fail f);
 
 /* A share of the demand on one path. Paths of one edge make one tunnel: they stand together. */

@@ -26,9 +26,7 @@ enum plan_grain {
 #undef X
 	    PLAN_GRAIN_COUNT
 };
-const char *plan_grain_name(enum plan_grain g);
 /* By its word; PLAN_GRAIN_COUNT: no such. */
-enum plan_grain plan_grain_find(const char *word);
 
 /* One end of a connection. */
 struct plan_end {

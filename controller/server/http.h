@@ -92,10 +92,8 @@ void ctlr_http_conns_slow(struct ctlr_http_worker *w, rwy_dur limit, rwy_time no
 
 /* --- http_wait.c ------------------------------------------------------------------------------ */
 
-/* The worker's thread, under the state's lock: the request waits until ctlr_http_resume. */
+/* The worker's thread, under the state's lock: the request waits until it is finished or resumed. */
 void ctlr_http_suspend(struct ctlr_http_worker *w, struct ctlr_req *r);
-/* Any thread, under the state's lock. */
-void ctlr_http_resume(struct ctlr_http_worker *w, struct ctlr_req *r);
 /* Wakes its thread. Any thread. */
 void ctlr_http_wake(struct ctlr_http_worker *w);
 /* The worker's thread. Some go on, if it is time, or all. Returns how long it is until the next may;

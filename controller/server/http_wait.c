@@ -30,7 +30,8 @@ void ctlr_http_wake(struct ctlr_http_worker *w)
 		gw_log(GW_LOG_ERROR, "http", "a thread cannot be woken");
 }
 
-void ctlr_http_resume(struct ctlr_http_worker *w, struct ctlr_req *r)
+/* Any thread, under the state's lock. */
+static void queue_resumed(struct ctlr_http_worker *w, struct ctlr_req *r)
 {
 	bool first;
 
@@ -101,7 +102,7 @@ static void continue_request(struct ctlr_req *r)
 	if (!r->waiting)
 		return;
 	r->waiting = false;
-	ctlr_http_resume(r->worker, r);
+	queue_resumed(r->worker, r);
 }
 
 void ctlr_req_finish(struct ctlr_req *r)

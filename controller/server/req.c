@@ -120,7 +120,7 @@ static const char *outcome_text(const struct ctlr_req *r)
 	return r->unsure ? "it may have been done" : "nothing has changed";
 }
 
-void ctlr_req_store_failed(struct ctlr_req *r, int rc)
+static void reply_store_failed(struct ctlr_req *r, int rc)
 {
 	COUNT(r->c, store_errors);
 	ctlr_req_fail(r, 503, "", "%s: %s", store_strerror(rc), outcome_text(r));
@@ -199,7 +199,7 @@ static void on_committed(void *ctx, int rc, uint64_t rev)
 		return;
 	}
 	if (rc) {
-		ctlr_req_store_failed(r, rc);
+		reply_store_failed(r, rc);
 		if (rc == RWY_EINVAL)
 			ctlr_req_fail(r, 413, "", "%s", store_strerror(rc));
 	} else if (next) {

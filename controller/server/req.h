@@ -87,7 +87,6 @@ enum ctlr_outcome ctlr_req_commit(struct ctlr_req *r, struct ctlr_change *ch, un
 enum ctlr_outcome ctlr_req_commit_then(struct ctlr_req *r, struct ctlr_change *ch, ctlr_change_cb *then);
 /* The same; then, in place of a reply, `next`, which makes it or waits. */
 enum ctlr_outcome ctlr_req_commit_next(struct ctlr_req *r, struct ctlr_change *ch, ctlr_handler *next);
-void ctlr_req_store_failed(struct ctlr_req *r, int rc);
 void ctlr_req_run(struct ctlr_req *r); /* locked; its handler, from the beginning */
 void ctlr_req_conclude(
     struct ctlr_req *r);                  /* locked; as ctlr_req_finish, for a reply that may be a refusal */

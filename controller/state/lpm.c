@@ -25,7 +25,7 @@ bool ctlr_lpm_ip(const char *text, struct rwy_ip *out)
 	return inet_pton(AF_INET6, text, out->b) == 1;
 }
 
-bool ctlr_lpm_parse(const char *text, struct rwy_ip *addr, unsigned *len)
+static bool parse_prefix(const char *text, struct rwy_ip *addr, unsigned *len)
 {
 	const char *slash = strchr(text, '/');
 	char ip[64];
@@ -62,7 +62,7 @@ int ctlr_lpm_add(struct ctlr_lpm *l, uint32_t vni, const char *prefix, void *val
 	struct rwy_ip a;
 	unsigned len;
 
-	if (!ctlr_lpm_parse(prefix, &a, &len))
+	if (!parse_prefix(prefix, &a, &len))
 		return RWY_EINVAL;
 	e = calloc(1, sizeof(*e));
 	if (!e)
@@ -86,7 +86,7 @@ static struct entry *find_exact(const struct ctlr_lpm *l, uint32_t vni, const ch
 	struct rwy_ip a;
 	char key[KEY];
 
-	if (!ctlr_lpm_parse(prefix, &a, len))
+	if (!parse_prefix(prefix, &a, len))
 		return NULL;
 	key_of(key, vni, &a, *len);
 	return ctlr_map_find(&l->map, key);

@@ -14,7 +14,6 @@ struct ctlr_lpm {
 
 /* Canonical text as controller/model has it. */
 bool ctlr_lpm_ip(const char *text, struct rwy_ip *out);
-bool ctlr_lpm_parse(const char *text, struct rwy_ip *addr, unsigned *len);
 
 /* RWY_EEXIST: the same prefix of the same VNI is there. */
 RWY_MUST_CHECK int ctlr_lpm_add(struct ctlr_lpm *l, uint32_t vni, const char *prefix, void *value);

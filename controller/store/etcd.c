@@ -20,7 +20,7 @@ static json_t *number(uint64_t v)
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static json_t *range_ask(
-    const struct store_etcd *s, const char *from, bool prefix, const char *after, uint64_t rev, unsigned page)
+    const struct store_etcd *s, const char *prefix, const char *after, uint64_t rev, unsigned page)
 {
 	json_t *ask = json_object();
 
@@ -32,10 +32,9 @@ static json_t *range_ask(
 		free(key);
 		free(next);
 	} else {
-		json_object_set_new(ask, "key", store_etcd_key(s, from, false));
+		json_object_set_new(ask, "key", store_etcd_key(s, prefix, false));
 	}
-	if (prefix)
-		json_object_set_new(ask, "range_end", store_etcd_key(s, from, true));
+	json_object_set_new(ask, "range_end", store_etcd_key(s, prefix, true));
 	json_object_set_new(ask, "limit", number(page));
 	if (rev)
 		json_object_set_new(ask, "revision", number(rev));
@@ -58,8 +57,7 @@ static int go_on(char **after, const char *key64)
 	return rc ? rc : *after ? 0 : RWY_ENOMEM;
 }
 
-static int etcd_range(
-    struct store *store, const char *from, bool prefix, uint64_t *rev, store_kv_cb *cb, void *ctx)
+static int etcd_range(struct store *store, const char *prefix, uint64_t *rev, store_kv_cb *cb, void *ctx)
 {
 	struct store_etcd *s = (struct store_etcd *)store;
 	unsigned page = PAGE;
@@ -73,7 +71,7 @@ static int etcd_range(
 		size_t i;
 
 		rc = store_etcd_http_post(
-		    s->http, "/v3/kv/range", range_ask(s, from, prefix, after, *rev, page), true, &answer);
+		    s->http, "/v3/kv/range", range_ask(s, prefix, after, *rev, page), true, &answer);
 		if (rc == RWY_ENOMEM && page > 1) { /* large values */
 			page = page > 8 ? page / 8 : 1;
 			rc = 0;
@@ -275,7 +273,6 @@ static void etcd_problem(struct store *store, char *text)
 }
 
 static const struct store_ops etcd_ops = {
-    .kind = "etcd",
     .close = etcd_close,
     .problem = etcd_problem,
     .range = etcd_range,

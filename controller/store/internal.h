@@ -6,11 +6,9 @@
 #include "controller/store/store.h"
 
 struct store_ops {
-	const char *kind;
 	void (*close)(struct store *s);
 	void (*problem)(struct store *s, char *text);
-	int (*range)(
-	    struct store *s, const char *from, bool prefix, uint64_t *rev, store_kv_cb *cb, void *ctx);
+	int (*range)(struct store *s, const char *prefix, uint64_t *rev, store_kv_cb *cb, void *ctx);
 	void (*commit_many)(struct store *s, struct store_txn *t, unsigned n);
 	int (*lease)(struct store *s, uint32_t ttl_ms, uint64_t *lease);
 	int (*lease_renew)(struct store *s, uint64_t lease);

@@ -66,22 +66,19 @@ static int walk(sqlite3_stmt *st, store_kv_cb *cb, void *ctx)
 	return out ? out : store_sqlite_error(rc);
 }
 
-static int sqlite_range(
-    struct store *store, const char *from, bool prefix, uint64_t *rev, store_kv_cb *cb, void *ctx)
+static int sqlite_range(struct store *store, const char *prefix, uint64_t *rev, store_kv_cb *cb, void *ctx)
 {
 	struct store_sqlite *s = (struct store_sqlite *)store;
-	sqlite3_stmt *st = s->stmt[prefix ? S_RANGE : S_GET];
-	const size_t n = strlen(from);
+	sqlite3_stmt *st = s->stmt[S_RANGE];
+	const size_t n = strlen(prefix);
 	char end[STORE_KEY_MAX + 2];
 	int rc;
 
-	snprintf(end, sizeof(end), "%s\xff", from); /* above all that is UTF-8 */
+	snprintf(end, sizeof(end), "%s\xff", prefix); /* above all that is UTF-8 */
 	pthread_mutex_lock(&s->lock);
-	store_sqlite_bind_text(st, 1, from, n);
-	if (prefix) {
-		sqlite3_bind_int(st, 2, (int)n);
-		store_sqlite_bind_text(st, 3, end, n + 1);
-	}
+	store_sqlite_bind_text(st, 1, prefix, n);
+	sqlite3_bind_int(st, 2, (int)n);
+	store_sqlite_bind_text(st, 3, end, n + 1);
 	*rev = s->rev;
 	rc = walk(st, cb, ctx);
 	if (rc == STORE_EDOWN)
@@ -230,7 +227,6 @@ static void sqlite_problem(struct store *store, char *text)
 }
 
 static const struct store_ops sqlite_ops = {
-    .kind = "sqlite",
     .close = sqlite_close,
     .problem = sqlite_problem,
     .range = sqlite_range,

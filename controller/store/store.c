@@ -38,11 +38,6 @@ void store_close(struct store *s)
 		s->ops->close(s);
 }
 
-const char *store_kind(const struct store *s)
-{
-	return s->ops->kind;
-}
-
 void store_problem(struct store *s, char *text)
 {
 	s->ops->problem(s, text);
@@ -55,35 +50,9 @@ static bool key_ok(const char *key)
 	return n && n < STORE_KEY_MAX;
 }
 
-struct once {
-	store_kv_cb *cb;
-	void *ctx;
-	bool found;
-};
-
-static int on_one(void *ctx, const struct store_kv *kv)
-{
-	struct once *o = ctx;
-
-	o->found = true;
-	return o->cb(o->ctx, kv);
-}
-
-int store_get(struct store *s, const char *key, store_kv_cb *cb, void *ctx)
-{
-	struct once o = {cb, ctx, false};
-	uint64_t rev;
-	int rc;
-
-	if (!key_ok(key))
-		return RWY_EINVAL;
-	rc = s->ops->range(s, key, false, &rev, on_one, &o);
-	return rc ? rc : o.found ? 0 : RWY_ENOENT;
-}
-
 int store_range(struct store *s, const char *prefix, uint64_t *rev, store_kv_cb *cb, void *ctx)
 {
-	return strlen(prefix) < STORE_KEY_MAX ? s->ops->range(s, prefix, true, rev, cb, ctx) : RWY_EINVAL;
+	return strlen(prefix) < STORE_KEY_MAX ? s->ops->range(s, prefix, rev, cb, ctx) : RWY_EINVAL;
 }
 
 static bool txn_ok(const struct store_txn *t)

@@ -83,13 +83,10 @@ struct store_etcd_cfg {
 /* Does not connect: an etcd that is down now may be up later. */
 RWY_MUST_CHECK int store_etcd_open(struct store **out, const struct store_etcd_cfg *cfg, char *text);
 
-void store_close(struct store *s);             /* NULL is allowed; no call and no watch may be under way */
-const char *store_kind(const struct store *s); /* "sqlite", "etcd" */
+void store_close(struct store *s); /* NULL is allowed; no call and no watch may be under way */
 /* What failed last in the store's own words, STORE_TEXT bytes; "": nothing has. */
 void store_problem(struct store *s, char *text);
 
-/* 0, RWY_ENOENT or an error; cb is called once. */
-RWY_MUST_CHECK int store_get(struct store *s, const char *key, store_kv_cb *cb, void *ctx);
 /* All keys that begin with prefix, as of one revision, *rev. */
 RWY_MUST_CHECK int store_range(
     struct store *s, const char *prefix, uint64_t *rev, store_kv_cb *cb, void *ctx);

@@ -174,10 +174,7 @@ static void test_words(void **state)
 
 	for (i = 0; i < PLAN_CARRIER_COUNT; i++)
 		assert_int_equal(plan_carrier_find(plan_carrier_name((enum plan_carrier)i)), i);
-	for (i = 0; i < PLAN_CLASS_COUNT; i++)
-		assert_int_equal(plan_class_find(plan_class_name((enum plan_class)i)), i);
 	assert_int_equal(plan_carrier_find("sctp"), PLAN_ANY);
-	assert_int_equal(plan_class_find(""), PLAN_CLASS_COUNT);
 	assert_string_equal(plan_carrier_name(PLAN_ANY), "?");
 }
 

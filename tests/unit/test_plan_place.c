@@ -79,7 +79,7 @@ static void test_table(void **state)
 			bps[pl.leg[k].route] = pl.leg[k].bps;
 		if (pl.fail != c->fail || (c->fail == PLAN_PLACED && pl.shape != c->shape) ||
 		    memcmp(bps, c->bps, sizeof(bps)))
-			fail_msg("%s: %s, %s, %llu %llu %llu", c->name, plan_place_fail_name(pl.fail),
+			fail_msg("%s: %s, %s, %llu %llu %llu", c->name, plan_place_fail_text(pl.fail),
 			    plan_shape_name(pl.shape), (unsigned long long)bps[0], (unsigned long long)bps[1],
 			    (unsigned long long)bps[2]);
 		if (pl.fits_bps != c->fits_bps || pl.fits_delay_us != c->fits_delay_us ||

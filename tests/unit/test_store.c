@@ -140,11 +140,25 @@ static struct seen all(struct store *s, const char *prefix)
 	return seen;
 }
 
+struct seen_of {
+	const char *key;
+	struct seen *seen;
+};
+
+static int on_kv_of(void *ctx, const struct store_kv *kv)
+{
+	struct seen_of *of = ctx;
+
+	return strcmp(kv->key, of->key) ? 0 : on_kv(of->seen, kv);
+}
+
 static struct seen one(struct store *s, const char *key, int want)
 {
 	struct seen seen = {0};
+	uint64_t rev;
+	int rc = store_range(s, key, &rev, on_kv_of, &(struct seen_of){key, &seen});
 
-	assert_int_equal(store_get(s, key, on_kv, &seen), want);
+	assert_int_equal(rc ? rc : seen.n ? 0 : RWY_ENOENT, want);
 	return seen;
 }
 
