@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What joins the rooms of the controller. */
+/* The tables that join the rooms of the controller. */
 #ifndef CONTROLLER_TABLES_H
 #define CONTROLLER_TABLES_H
 

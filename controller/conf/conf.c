@@ -240,7 +240,7 @@ static int fill_group(struct ctlr_conf *c, const struct conf_node *g, struct con
 	return 0;
 }
 
-/* What is missing is told at its group's line, or the first one. */
+/* A missing key is reported at its group's line, or the first one. */
 __attribute__((format(printf, 4, 0))) static int missing(struct conf_error *err, const struct conf_node *root,
     const char *group, const char *fmt, const char *what)
 {

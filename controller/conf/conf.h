@@ -22,7 +22,7 @@ struct ctlr_option {
 struct ctlr_provider {
 	char name[CONF_NAME], kind[CONF_NAME];
 	unsigned line;
-	/* What it is asked about: both sites are among these; 0: about all, and where it knows no path the
+	/* It is asked about pairs of these sites; 0: about all, and where it knows no path the
 	 * network is nobody's. Paths at these edges; 0: at all. */
 	char site[CTLR_PROVIDER_NAMES_MAX][CONF_NAME], edge[CTLR_PROVIDER_NAMES_MAX][CONF_NAME];
 	unsigned sites, edges;
@@ -59,11 +59,11 @@ struct ctlr_conf {
 RWY_MUST_CHECK int ctlr_conf_load(struct ctlr_conf *out, const char *path, struct conf_error *err);
 RWY_MUST_CHECK int ctlr_conf_parse(
     struct ctlr_conf *out, const char *text, size_t len, const char *name, struct conf_error *err);
-/* Of the above, the list `providers`. */
+/* Reads the list `providers` alone. */
 struct conf_node;
 RWY_MUST_CHECK int ctlr_conf_providers(
     struct ctlr_conf *c, const struct conf_node *list, struct conf_error *err);
-/* What the options are worth, files that they name included; nothing is opened. */
+/* Checks the providers' options and the files that they name; nothing is opened. */
 RWY_MUST_CHECK int ctlr_conf_providers_check(
     const struct ctlr_conf *c, const char *file, struct conf_error *err);
 struct provider_option; /* out: CTLR_OPTIONS_MAX */

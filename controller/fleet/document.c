@@ -16,7 +16,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Of what is said of a gateway's tunnels. */
+/* The last revision of a gateway's tunnels. */
 static uint64_t tunnels_rev(const struct ctlr_gateway *g)
 {
 	uint64_t gen = 0;

@@ -31,7 +31,7 @@ void ctlr_tunnels_tick(struct ctlr *c, rwy_time now);
 bool ctlr_sites_want(
     const struct ctlr_site *a, const struct ctlr_site *b); /* tunnels between their gateways */
 void ctlr_routes_tick(struct ctlr *c, rwy_time now);
-/* What a gateway of site s is told of a tenant; NULL: nothing of it is there. */
+/* A tenant's entry in the gateway's document; NULL: the tenant is not at its site. The caller's. */
 json_t *ctlr_tenant_for(struct ctlr *c, const struct ctlr_tenant *t, const struct ctlr_gateway *g);
 void ctlr_tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name);
 void ctlr_tenants_free(struct ctlr *c); /* at the end */

@@ -335,7 +335,7 @@ void ctlr_gateway_tick(struct ctlr *c, rwy_time now)
 			expire_gateways(c, d.g[alone], d.n[alone], alone);
 }
 
-/* --- what people see -------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static json_t *strings_json(const struct mdl_list *l, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of links: measured by gateways (in memory), pushed by networks' controllers (stored, with a
+/* Links: measured by gateways (in memory), pushed by networks' controllers (stored, with a
  * term). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ enum ctlr_outcome ctlr_api_link_delete(struct ctlr *c, struct ctlr_req *r)
 	return ctlr_req_commit(r, ch, 200);
 }
 
-/* --- what people see -------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void measured_add(json_t *list, const struct ctlr_tunnel *t, rwy_time now)
 {

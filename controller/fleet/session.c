@@ -27,7 +27,7 @@ static void pair_of(const struct ctlr_flow *f, bool reverse, char out[2 * MDL_NA
 		snprintf(out, 2 * (size_t)MDL_NAME, "%s/%s", a->name, b->name);
 }
 
-/* What a gateway does with it: the tunnel to the pair's other side. */
+/* The decision for a gateway: the tunnel to the pair's other side. */
 static void decision_add(json_t *j, const struct ctlr_session *s)
 {
 	const struct ctlr_flow *f = s->flow;
@@ -164,7 +164,7 @@ enum ctlr_outcome ctlr_api_session_post(struct ctlr *c, struct ctlr_req *r)
 	return REQ_DONE;
 }
 
-/* --- what people see -------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 json_t *ctlr_session_json(const struct ctlr_session *s)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants of all sites. What one is at a site goes to that site's gateways as an entry of their `tenants:`,
- * and is checked by their own parser before it is stored. Here: the VNI, the VLAN at each site, and which
- * prefix is where.
+ * Tenants of all sites. A tenant's part at a site goes to the gateways there as an entry of their `tenants:`,
+ * and their own parser checks it before it is stored. Here: VNI, VLAN at each site, the site of each prefix.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 #include "controller/fleet/fleet.h"
 #include "controller/server/req.h"
 #include "controller/state/change.h"
-#include "controller/state/ctlr.h"
 #include "controller/state/event.h"
 #include "controller/state/work.h"
 

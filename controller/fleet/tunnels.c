@@ -44,9 +44,9 @@ bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b)
 
 /* --- the decision ----------------------------------------------------------------------------- */
 
-/* What the tunnel may use: what both ends can do in this carrier, or what the network reserved for it, or
- * promises, less the network's own headers. What was measured is no bound: it is what congestion control
- * found, and would only ever shrink. */
+/* The rate that the tunnel may use: the capability of both ends in this carrier, or the network's reservation
+ * or promise less its own headers. A measured rate is no bound: congestion control found it, and it would
+ * only ever shrink. */
 static uint64_t rate_of(
     const struct plan_question *q, const struct plan_policy *p, enum plan_carrier k, uint64_t reserved)
 {

@@ -149,7 +149,7 @@ enum ctlr_outcome ctlr_api_job_put(struct ctlr *c, struct ctlr_req *r)
 	return put_job(c, r, false);
 }
 
-/* What networks made for it is given back when the store has that. */
+/* Networks get its tunnels back when the store has the withdrawal. */
 static struct ctlr_change *withdrawal_change(struct ctlr *c, const struct ctlr_job *j)
 {
 	json_t *all = ctlr_reservation_tunnels(c, j->name, j->json);
@@ -237,7 +237,7 @@ static void job_free(struct ctlr *c, struct ctlr_job *j)
 	free(j);
 }
 
-/* What became of a job that was moved: at every replica. */
+/* Reports how a job was moved; every replica does. */
 static void log_change(struct ctlr *c, const char *name, const json_t *was, const json_t *is)
 {
 	const json_t *old = json_object_get(was, "plan"), *plan = json_object_get(is, "plan");

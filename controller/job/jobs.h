@@ -13,7 +13,7 @@ void ctlr_job_set_tenant(struct ctlr *c, const struct ctlr_tenant *nt); /* its j
 void ctlr_job_tick(struct ctlr *c);
 void ctlr_jobs_free(struct ctlr *c); /* at the end */
 
-/* The record to store: {job, plan, takes, until_ms, network}. NULL: the reply says why not, and what would
+/* The record to store: {job, plan, claims, until_ms, network}. NULL: the reply says why not, and what would
  * fit; without a reply: networks are to be asked first (query.h). old: the plan that this one would replace,
  * whose share counts as free. */
 json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, const struct model_job *m,
@@ -30,7 +30,7 @@ void ctlr_job_move_tick(struct ctlr *c);
 void ctlr_job_set_routes(struct ctlr *c, const struct ctlr_job *j, bool add);
 /* A record as ctlr_job_plan makes them: others are left alone (record.c). */
 bool ctlr_job_record_ok(const json_t *record);
-/* What a record takes; *out is the caller's to free. */
+/* The claims of a record; returns how many. *out is the caller's to free. */
 unsigned ctlr_job_claims(const json_t *record, struct plan_claim **out);
 
 #endif

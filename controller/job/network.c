@@ -188,7 +188,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* --- what they are asked about ---------------------------------------------------------------- */
+/* --- properties ------------------------------------------------------------------------------- */
 
 static bool in_list(char (*names)[CONF_NAME], unsigned n, const char *name)
 {

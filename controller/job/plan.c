@@ -18,11 +18,11 @@ struct world {
 	struct ctlr *c;
 	uint32_t vni;
 	const struct ctlr_job *old;
-	struct ctlr_req *r; /* who asks networks; NULL: nobody does */
+	struct ctlr_req *r; /* the request that asks networks; NULL: none does */
 	json_t *network;    /* what networks made for the job, which stays */
 };
 
-/* --- what the planner asks -------------------------------------------------------------------- */
+/* --- the planner's questions ------------------------------------------------------------------ */
 
 static const char *world_site(void *ctx, const struct rwy_ip *a)
 {
@@ -261,7 +261,7 @@ static json_t *record_json(const struct ctlr *c, const struct plan_job_result *r
 	return j;
 }
 
-/* What would fit; delay and jitter where somebody measured or promised them. */
+/* The demand that would fit; delay and jitter where somebody measured or promised them. */
 static json_t *fits_json(const struct plan_job_group *g, const struct plan_job_pair *p)
 {
 	const bool network = g->fail == PLAN_JOB_NETWORK;

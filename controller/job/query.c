@@ -52,7 +52,7 @@ static struct ctlr_query *query_need(struct ctlr_req *r, const char *job)
 	return r->query;
 }
 
-/* --- what is offered -------------------------------------------------------------------------- */
+/* --- candidates ------------------------------------------------------------------------------- */
 
 static bool sites_served(const struct ctlr *c, const char *first, const char *second)
 {
@@ -62,7 +62,7 @@ static bool sites_served(const struct ctlr *c, const char *first, const char *se
 	return false;
 }
 
-/* What the job that this one replaces has of a path. */
+/* The share of a path that the replaced job has. */
 static uint64_t own_share(
     struct ctlr *c, const struct ctlr_job *old, const struct ctlr_candidates *o, unsigned route)
 {

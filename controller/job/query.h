@@ -18,8 +18,8 @@
 
 struct ctlr_query;
 
-/* What the networks offer, as plan_world_ops has it; what is not known yet is noted. old: a job whose share
- * is free. */
+/* The candidates of the networks, as plan_world_ops wants them; unknown ones are noted and asked for later.
+ * old: a job whose share is free. */
 int ctlr_query_routes(struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, const char *first,
     const char *second, struct plan_route *out, unsigned max);
 /* Paths were wanted that have not been asked for. */
@@ -38,7 +38,7 @@ json_t *ctlr_query_network(struct ctlr *c, const struct ctlr_req *r, const char 
 enum ctlr_outcome ctlr_query_paths(struct ctlr *c, struct ctlr_req *r, const char *job);
 /* Has what the record says made: its reference is taken. */
 enum ctlr_outcome ctlr_query_make(struct ctlr *c, struct ctlr_req *r, const char *job, json_t *record);
-/* Somebody else is at this job: again when they have done. */
+/* Another request works on this job: this one runs again when that one is done. */
 enum ctlr_outcome ctlr_query_wait(struct ctlr *c, struct ctlr_req *r, const char *job);
 
 #endif

@@ -12,7 +12,7 @@ struct ctlr_candidates {
 	bool asked, nobody; /* nobody: no network serves these sites */
 	unsigned n;
 	struct plan_route *route;
-	uint8_t *net; /* whose each is */
+	uint8_t *net; /* the network of each */
 };
 
 struct ctlr_query {

@@ -55,8 +55,8 @@ static json_t *legs_json(struct ctlr *c, const struct plan_job_group *g, const s
 	return legs;
 }
 
-/* Of what is granted the part of each pair of gateways: by what they are to carry. */
-static json_t *pairs_json(const struct plan_job_group *g, uint64_t granted)
+/* Each pair of gateways gets a part of the reservation, by the load that it is to carry. */
+static json_t *pairs_json(const struct plan_job_group *g, uint64_t reserved)
 {
 	json_t *out = json_object();
 	char name[2 * PLAN_NAME_MAX];
@@ -70,7 +70,7 @@ static json_t *pairs_json(const struct plan_job_group *g, uint64_t granted)
 			snprintf(name, sizeof(name), "%s/%s", first ? a : b, first ? b : a);
 			if (bps && g->want.bandwidth_bps)
 				json_object_set_new(out, name,
-				    json_integer((json_int_t)((unsigned __int128)granted * bps /
+				    json_integer((json_int_t)((unsigned __int128)reserved * bps /
 				                              g->want.bandwidth_bps)));
 		}
 	return out;
@@ -80,14 +80,14 @@ static json_t *entry_json(
     struct ctlr *c, const struct ctlr_query *a, const char *job, const struct plan_job_group *g)
 {
 	json_t *legs = legs_json(c, g, ctlr_query_candidates(a, g->first, g->second));
-	uint64_t granted = 0;
+	uint64_t reserved = 0;
 
 	for (unsigned i = 0; i < g->placement.n; i++)
-		granted += g->placement.leg[i].bps;
+		reserved += g->placement.leg[i].bps;
 	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:I, s:o}", "name",
 	    json_sprintf("%s~%s~%s", job, g->first, g->second), "first", g->first, "second", g->second,
-	    "shape", plan_shape_name(g->placement.shape), "bandwidth_bps", (json_int_t)granted, "reserved_ms",
-	    (json_int_t)ctlr_wall_ms(), "legs", legs);
+	    "shape", plan_shape_name(g->placement.shape), "bandwidth_bps", (json_int_t)reserved,
+	    "reserved_ms", (json_int_t)ctlr_wall_ms(), "legs", legs);
 }
 
 json_t *ctlr_query_network(struct ctlr *c, const struct ctlr_req *r, const char *job,

@@ -77,7 +77,7 @@ void ctlr_reservation_unlock(struct ctlr *c, const char *job, const void *by)
 	drop_unused(c, g);
 }
 
-/* --- what the records say --------------------------------------------------------------------- */
+/* --- tunnels of records ----------------------------------------------------------------------- */
 
 static bool same_tunnel(const json_t *a, const json_t *b)
 {
@@ -205,7 +205,7 @@ static void on_settled(struct ctlr *c, struct ctlr_network_call *call)
 
 	if (call->rc && call->what == NETWORK_MAKE && call->rc == PROVIDER_EREFUSED)
 		ctlr_event(c, EVENT_ERROR, "job", g->job,
-		    "network %s has not got what it granted any more: %s", c->conf->provider[call->net].name,
+		    "network %s has not got what it reserved any more: %s", c->conf->provider[call->net].name,
 		    call->err.text);
 	else if (call->rc)
 		g->failed = true;
@@ -373,7 +373,7 @@ void ctlr_reservation_apply(struct ctlr *c, const struct store_kv *kv, const cha
 	json_decref(record);
 }
 
-/* --- what forgets ----------------------------------------------------------------------------- */
+/* --- networks that forget --------------------------------------------------------------------- */
 
 static void on_mirrored(struct ctlr *c, struct ctlr_network_call *call)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What networks are to have made for jobs, and that they come to have it. The truth is a job's record
- * ("network": grants with their legs). Before a network is asked for a tunnel, the store has a record
- * reservation/JOB that names it and the replica that asks; it goes in the transaction that stores the job.
- * One that is left (the job was not stored, was withdrawn, the replica died) is settled: each of its tunnels
- * becomes what the job's record says of it, or is given back, and then the record goes. All of that may be
- * done twice. Locked, all of it.
+ * Reservations: tunnels that networks make for jobs. A job's record is the truth ("network": the tunnels with
+ * their legs). Before a network is asked for a tunnel, the store gets a record reservation/JOB that names the
+ * tunnel and the asking replica; the transaction that stores the job removes it. A record that is left (the
+ * job was not stored, was withdrawn, the replica died) is settled: each of its tunnels becomes what the job's
+ * record says of it, or is given back, and then the record goes. Each step may be done twice. Locked.
  */
 #ifndef CONTROLLER_JOB_RESERVATION_H
 #define CONTROLLER_JOB_RESERVATION_H
@@ -29,12 +28,13 @@ struct ctlr_reservation {
 	rwy_dur pause;
 };
 
+/* Applies a record reservation/JOB of the store. */
 void ctlr_reservation_apply(struct ctlr *c, const struct store_kv *kv, const char *job);
 void ctlr_reservations_free(struct ctlr *c); /* at the end */
 
-/* Is somebody else than `by` at this job's tunnels, here or at another replica? */
+/* Somebody else than `by` works on this job's tunnels, here or at another replica. */
 bool ctlr_reservation_locked(struct ctlr *c, const char *job, const void *by);
-/* Nobody else is, until ctlr_reservation_unlock. false: out of memory. */
+/* Nobody but `by` works on them until ctlr_reservation_unlock(). false: out of memory. */
 RWY_MUST_CHECK bool ctlr_reservation_lock(struct ctlr *c, const char *job, const void *by);
 void ctlr_reservation_unlock(struct ctlr *c, const char *job, const void *by);
 
@@ -46,9 +46,10 @@ void ctlr_reservation_put(struct ctlr *c, struct ctlr_change *ch, const char *jo
 /* Those of `tunnels` that a record has not. The caller's. */
 json_t *ctlr_reservation_without(const json_t *tunnels, const json_t *record);
 
+/* Settles what is left, and tries again after failures. */
 void ctlr_reservation_tick(struct ctlr *c, rwy_time now);
 
-/* A job's record changed (NULL: there was, is none): what forgets is told, at every replica. */
+/* A job's record changed (NULL: there was, is none): networks that forget are told, by every replica. */
 void ctlr_reservation_mirror(struct ctlr *c, const char *job, const json_t *was, const json_t *is);
 
 /* A call that makes what the record says of the tunnel at this network, or gives it back. NULL: out of

@@ -67,7 +67,7 @@ struct mdl_field {
 
 struct mdl_table {
 	const char *what;
-	size_t size; /* of the struct */
+	size_t size; /* the struct's, bytes */
 	const struct mdl_field *field;
 	unsigned fields;
 };
@@ -78,7 +78,7 @@ json_t *mdl_parse(const char *text, size_t len, struct mdl_error *err);
 RWY_MUST_CHECK int mdl_read(const json_t *j, const struct mdl_table *t, void *out, struct mdl_error *err);
 /* The reverse; absent fields are left out. NULL: out of memory. */
 json_t *mdl_write(const struct mdl_table *t, const void *in);
-void mdl_free(const struct mdl_table *t, void *s); /* what hangs below s; s is all 0 then */
+void mdl_free(const struct mdl_table *t, void *s); /* frees everything below s; s is all 0 then */
 /* "native", ... of a MDL_WORD. */
 const char *mdl_word(const char *words, unsigned i, char out[MDL_NAME]);
 
@@ -90,7 +90,7 @@ bool mdl_ip(const char *s, char out[MDL_ADDR]);
 bool mdl_prefix(const char *s, char out[MDL_ADDR]);
 bool mdl_ip_port(const char *s, char out[MDL_ADDR]);
 
-/* Of a record that was checked when it was stored: a text, "" when there is none (it is j's); a number, 0
+/* A record that was checked when it was stored has: a text, "" when there is none (it is j's); a number, 0
  * when there is none or it is negative. */
 const char *mdl_text_of(const json_t *j, const char *key);
 uint64_t mdl_number_of(const json_t *j, const char *key);

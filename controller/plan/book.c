@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The book: an open-addressed hash table of names and what is taken of each; emptied entries are kept for
+/* The book: an open-addressed hash table of names and the rate claimed of each; emptied entries are kept for
  * reuse. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,10 +14,10 @@ RWY_MUST_CHECK int plan_book_new(struct plan_book **out); /* RWY_ENOMEM */
 void plan_book_free(struct plan_book *b);                 /* NULL: fine */
 /* Books all of n, or nothing: RWY_ENOMEM. Sums stop at UINT64_MAX. */
 RWY_MUST_CHECK int plan_book_claim(struct plan_book *b, const struct plan_claim *t, unsigned n);
-/* Gives back what was taken; more than that counts as all of it. */
+/* Releases claims; more than was claimed counts as all of it. */
 void plan_book_release(struct plan_book *b, const struct plan_claim *t, unsigned n);
 uint64_t plan_book_claimed(const struct plan_book *b, const char *name);
-/* Names of takes: "gw/NAME", "net/FIRST/SECOND/EDGE/PATH". Always ended, cut at len. */
+/* Names of claims: "gw/NAME", "net/FIRST/SECOND/EDGE/PATH". Always ended, cut at len. */
 void plan_book_gateway(char *out, size_t len, const char *gateway);
 void plan_book_route(
     char *out, size_t len, const char *first, const char *second, const char *edge, const char *path);

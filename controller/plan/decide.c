@@ -63,7 +63,7 @@ uint64_t plan_edge_bps(uint64_t n_bps, uint32_t a_ppm, uint32_t b_ppm)
 	return over(over(n_bps, a_ppm), b_ppm);
 }
 
-/* What a carrier is worth: no more than is wanted. */
+/* A carrier's worth: its rate, at most the wanted one. */
 static uint64_t worth(const struct plan_decision *d, enum plan_carrier c)
 {
 	uint64_t g, n = d->asked.demand_bps;

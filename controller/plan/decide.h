@@ -54,7 +54,7 @@ void plan_policy_default(struct plan_policy *p);
 /* RWY_EINVAL: an efficiency of 0 or above 1, a tie above 1, a gain above 10. */
 RWY_MUST_CHECK int plan_policy_check(const struct plan_policy *p);
 
-/* What a tunnel remembers between decisions. All zero: nothing decided yet. */
+/* A tunnel's memory between decisions. All zero: nothing decided yet. */
 struct plan_hyst {
 	bool has;            /* a carrier is in use */
 	bool homing;         /* an earlier carrier is as good since `home_at` */

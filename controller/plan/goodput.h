@@ -13,7 +13,7 @@
 #define PLAN_TCP_CUBIC 2u
 #define PLAN_TCP_BBR   4u
 
-/* What one gateway can do. Bandwidth 0: it has not that carrier. */
+/* Capabilities of one gateway. Bandwidth 0: it has not that carrier. */
 struct plan_caps {
 	uint64_t bandwidth_bps[PLAN_CARRIER_COUNT]; /* of payload */
 	uint8_t tcp_algorithms;                     /* set of PLAN_TCP_; 0 counts as cubic */
@@ -24,7 +24,7 @@ struct plan_caps {
 #define PLAN_TCP_STREAMS 4u
 #define PLAN_TCP_WINDOW  (4u << 20) /* Linux lets a connection grow to this, if nobody says otherwise */
 
-/* What bounds a prediction. */
+/* The bound of a prediction. */
 #define PLAN_LIMITS(X)                                                                                       \
 	X(PLAN_BY_NOTHING, "nothing", "nothing known bounds it")                                             \
 	X(PLAN_BY_SOURCE, "source", "what the source's gateway can do in this carrier")                      \
@@ -46,7 +46,7 @@ const char *plan_limit_text(enum plan_limit l);
 
 struct plan_goodput {
 	uint64_t bps;          /* 0: not possible, see limit */
-	enum plan_limit limit; /* what bounds it */
+	enum plan_limit limit; /* the one that holds */
 };
 
 /* bps <= PLAN_RATE_MAX whatever the arguments. c < PLAN_CARRIER_COUNT. */

@@ -9,7 +9,7 @@
 
 #include "controller/plan/job_int.h"
 
-/* What is known while a plan is made. */
+/* State of one planning. */
 struct work {
 	const struct plan_job *job;
 	const struct plan_policy *policy;
@@ -114,7 +114,7 @@ static void fail(struct plan_job_group *g, enum plan_job_fail why)
 		g->fail = why;
 }
 
-/* What a site can do together: the sum of what its gateways have (left). */
+/* A site's capabilities: the sum of what its gateways have (left). */
 static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n, bool left)
 {
 	struct plan_caps c = {0};
@@ -225,7 +225,7 @@ static int now_at(const struct work *w, unsigned i, const struct plan_pair *mesh
 	return -1;
 }
 
-/* What has one key goes to one pair of gateways. */
+/* Pairs with one key go to one pair of gateways. */
 static int spread_keys(
     struct work *w, struct plan_job_group *g, int32_t group, const struct plan_pair *mesh, unsigned n)
 {
@@ -358,7 +358,8 @@ static int ctlr_query_network(struct work *w, struct plan_job_group *g)
 	return 0;
 }
 
-/* What earlier groups of the job put on a gateway is taken for this one: a site may be in several groups. */
+/* Load that earlier groups of the job put on a gateway is claimed for this one: a site may be in several
+ * groups. */
 static void claim_earlier_groups(const struct plan_job_result *r, struct plan_job_group *g, unsigned side)
 {
 	const char *site = side ? g->second : g->first;
@@ -396,7 +397,7 @@ static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 		return rc;
 	w->world->path(w->ctx, g->first, g->second, &q.path);
 	if (g->has_network) {
-		/* What is to be reserved does not bound: the placement does. */
+		/* The wish for a reservation is no bound; the placement is. */
 		for (k = 0; k < PLAN_CARRIER_COUNT; k++)
 			q.path.by[k].bandwidth_bps = (struct plan_value){0};
 	} else {

@@ -2,7 +2,7 @@
 /*
  * Jobs of a scheduler: pairs of addresses, or a rank table, with <bandwidth, delay, jitter>; what comes back
  * is a plan (gateway pair, carrier and rates of each pair; tunnels in the network), or why not and what would
- * fit. Nothing is reserved here: the plan lists what it takes (struct plan_claim), the caller books it
+ * fit. Nothing is reserved here: the plan lists its claims (struct plan_claim), the caller books it
  * (plan/book.h) when it has been stored, and gives it back when the job is withdrawn or over.
  */
 #ifndef PLAN_JOB_H
@@ -62,7 +62,7 @@ struct plan_world_ops {
 	const char *(*site_of)(void *ctx, const struct rwy_ip *a);
 	/* The gateways of a site that are up; at most max. Returns how many. */
 	unsigned (*gateways)(void *ctx, const char *site, struct plan_gateway *out, unsigned max);
-	/* What is known of the path between two sites. */
+	/* The path between two sites. */
 	void (*path)(void *ctx, const char *first, const char *second, struct plan_path *out);
 	/* The network's paths between two sites, less what other jobs took; at most max. Returns how many, or
 	 * RWY_ENOENT: this network is not asked (Internet path: nothing to reserve). */
@@ -133,7 +133,7 @@ struct plan_job_group {
 	struct plan_want fits;   /* if it failed: what would fit between these sites (payload); 0: nothing */
 };
 
-/* What a plan takes, for the book. */
+/* The claims of a plan, for the book. */
 struct plan_claim {
 	char name[5 * PLAN_NAME_MAX]; /* "gw/NAME" or "net/FIRST/SECOND/EDGE/PATH" */
 	uint64_t bps;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plan takes of gateways and of the network's paths. */
+/* The claims of a plan: on gateways and on the network's paths. */
 #include <stdlib.h>
 
 #include "controller/plan/book.h"
 #include "controller/plan/job_int.h"
 
-/* What the plan takes: gateways by payload, paths by what is reserved. */
+/* Gateways are claimed by payload, paths by the reservation. */
 int plan_job_claims(struct plan_job_result *r)
 {
 	const struct plan_job_group *g;

@@ -29,7 +29,7 @@ static uint64_t obs_field(const struct plan_obs *o, unsigned f)
 	return x < most[f] ? x : most[f];
 }
 
-/* Of bandwidth less is worse, of everything else more. */
+/* Less bandwidth is worse; more of anything else is. */
 static bool worse(unsigned f, uint64_t a, uint64_t b)
 {
 	return 1u << f == PLAN_HAS_BANDWIDTH ? a < b : a > b;

@@ -25,7 +25,7 @@ struct plan_route {
 	uint32_t jitter_us, loss_ppm;
 };
 
-/* What is wanted. 0 in a bound: any. bandwidth_bps is that at the edge, n/(a*b). */
+/* The demand. 0 in a bound: any. bandwidth_bps is that at the edge, n/(a*b). */
 struct plan_want {
 	uint64_t bandwidth_bps;
 	uint32_t delay_us, jitter_us, loss_ppm;
@@ -72,8 +72,9 @@ struct plan_placement {
 	enum plan_shape shape;
 	unsigned n;
 	struct plan_leg_share leg[PLAN_ROUTES_MAX]; /* the shares' sum is the demand exactly; none is 0 */
-	/* What would fit, whether placed or not: the most bandwidth within the wanted bounds, the shortest
-	 * delay of all paths, the least jitter and loss within the bounds before it. 0: there is none. */
+	/* The demand that would fit, whether placed or not: the most bandwidth within the wanted bounds, the
+	 * shortest delay of all paths, the least jitter and loss within the bounds before it. 0: there is
+	 * none. */
 	uint64_t fits_bps;
 	uint32_t fits_delay_us, fits_jitter_us, fits_loss_ppm;
 };

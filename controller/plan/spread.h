@@ -14,7 +14,7 @@
 #include "rwy/err.h"
 #include "rwy/ip.h"
 
-/* What stays together on one pair. */
+/* Granularity: traffic that stays together on one pair. */
 #define PLAN_GRAINS(X)                                                                                       \
 	X(PLAN_GRAIN_ADDRESS, "address-pair", "all between two addresses")                                   \
 	X(PLAN_GRAIN_NIC, "nic", "all of one address (a NIC has one) of the first site")                     \
@@ -41,7 +41,7 @@ struct plan_end {
 uint64_t plan_key(
     enum plan_grain g, uint32_t vni, const struct plan_end *first, const struct plan_end *second);
 
-/* Of two sites by name: is a the first? Names that are equal: true. */
+/* Site a is the first of the two, by name. Equal names: true. */
 bool plan_first_site(const char *a, const char *b);
 
 /* The id of a gateway, for pairs: of its name. */

@@ -64,7 +64,7 @@ static int three_way(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Who gets one more than `floor`: who has it, then the largest remainder, then whoever is before. */
+/* Pairs that get one more than `floor`: those that have it, then the largest remainder, then the first. */
 static int cmp_share(const void *va, const void *vb, void *ctx)
 {
 	const struct share *a = va, *b = vb;
@@ -86,7 +86,7 @@ static int cmp_pair(const void *va, const void *vb)
 	return three_way(a->pair, b->pair);
 }
 
-/* Of one pair those it likes most come first. */
+/* A pair's favourite keys come first. */
 static int cmp_have(const void *va, const void *vb)
 {
 	const struct have *a = va, *b = vb;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pair draws for a key, for spread.c and spread_bound.c alone. */
+/* A pair's rendezvous score for a key, for spread.c and spread_bound.c alone. */
 #ifndef PLAN_SPREAD_INT_H
 #define PLAN_SPREAD_INT_H
 

@@ -160,7 +160,7 @@ static int ask(
 	return (int)status;
 }
 
-/* What a status that is no success means. */
+/* The error for a status that is no success. */
 static int refused(struct http_net *h, int status, struct provider_err *err)
 {
 	char other[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the providers share: messages, options, and the memory of what was made where. */
+/* Shared parts of the providers: messages, options, and the memory of what was made where. */
 #ifndef CONTROLLER_PROVIDER_INTERNAL_H
 #define CONTROLLER_PROVIDER_INTERNAL_H
 
@@ -34,7 +34,7 @@ struct provider_tunnel {
 
 struct provider_made {
 	struct provider_path *path;
-	uint64_t *taken; /* of each */
+	uint64_t *taken; /* one for each path */
 	unsigned n;
 	struct provider_tunnel *tunnels;
 };

@@ -21,7 +21,7 @@ struct provider_path {
 
 #define PROVIDER_PATHS_MAX 4096
 
-/* What a document may have. */
+/* Parts that a document may have. */
 #define PROVIDER_JSON_SITES 1u /* paths name their sites, and have bandwidth_bps */
 #define PROVIDER_JSON_LINUX 2u /* ... interface and remote, too */
 

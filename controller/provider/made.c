@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the providers share: see internal.h. */
+/* Shared parts of the providers: see internal.h. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -104,7 +104,7 @@ struct provider_tunnel *provider_made_find(const struct provider_made *m, const 
 	return t;
 }
 
-/* What a tunnel has of a path. */
+/* A tunnel's share of a path. */
 static uint64_t part_of(const struct provider_tunnel *t, unsigned path)
 {
 	uint64_t sum = 0;

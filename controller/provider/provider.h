@@ -38,9 +38,9 @@ struct provider; /* the implementation's own, begins with `const struct provider
 struct provider_ops {
 	const char *name, *help;
 	const char *const *options; /* "name: what it is", NULL-ended */
-	/* What was made is known to this object alone, and forgotten with it: whoever opens it anew makes its
-	 * tunnels again, and so does every replica of the controller. Else a controller of the network keeps
-	 * them. */
+	/* This object alone knows its tunnels, and they are forgotten with it: whoever opens it anew makes
+	 * its tunnels again, and so does every replica of the controller. Else a controller of the network
+	 * keeps them. */
 	bool forgets;
 	/* RWY_EINVAL with a message naming option or file and line; RWY_ENOMEM. */
 	int (*open)(

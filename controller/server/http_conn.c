@@ -52,8 +52,9 @@ static void start_waiting(struct ctlr_http_worker *w, struct ctlr_http_conn *k, 
 		atomic_fetch_add_explicit(&w->server->greeting, 1, memory_order_relaxed);
 }
 
-/* Who comes back, or opens another connection, proves by a ticket that it has shaken hands: less than half
- * the work, for both. Who it is is in the ticket, and is held against the revocation list as always. */
+/* A client that comes back, or opens another connection, proves by a ticket that it has shaken hands: less
+ * than half the work for both. The ticket names the client, which is held against the revocation list as
+ * always. */
 int ctlr_http_tickets_new(struct ctlr_http *h)
 {
 	return gnutls_session_ticket_key_generate(&h->ticket_key) ? RWY_ENOMEM : 0;

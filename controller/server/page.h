@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* What is served at /: made from controller/page at build time. */
+/* A file that is served at /, made from controller/page at build time. */
 struct ctlr_page_file {
 	const char *path, *type;
 	const unsigned char *data;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What handlers use: replies, parameters, the body, changes of the store. Not here: connections (http.c). */
+/* Functions for handlers: replies, parameters, the body, changes of the store. Not here: connections
+ * (http.c). */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -114,7 +115,7 @@ struct pending {
 	unsigned status;
 };
 
-/* What a lost answer did may come to light at any time, even after we looked: then nothing is denied. */
+/* A change whose answer was lost may take effect at any time, even after we looked: deny nothing then. */
 static const char *outcome_text(const struct ctlr_req *r)
 {
 	return r->unsure ? "it may have been done" : "nothing has changed";
@@ -193,8 +194,7 @@ static void on_committed(void *ctx, int rc, uint64_t rev)
 
 	if (rc == STORE_ECONFLICT || rc == STORE_EUNSURE) {
 		free(p);
-		r->unsure |=
-		    rc == STORE_EUNSURE && !next; /* what is before the change that was asked for is not it */
+		r->unsure |= rc == STORE_EUNSURE && !next; /* a change before the requested one is not it */
 		retry_later(r, rc);
 		return;
 	}

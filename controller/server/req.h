@@ -68,33 +68,53 @@ static inline void ctlr_req_release(struct ctlr_req *r)
 		r->query_end(r);
 }
 
+/*
+ * Replies. Each replaces the reply that was there and returns REQ_DONE. Out of memory becomes a 503. Locked,
+ * or the thread of the request's worker before its handler runs.
+ */
+/* {"error": ..., "field": ...}; field "": none. */
 enum ctlr_outcome ctlr_req_fail(struct ctlr_req *r, unsigned status, const char *field, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-enum ctlr_outcome ctlr_req_reply(struct ctlr_req *r, unsigned status, json_t *json); /* takes json */
-enum ctlr_outcome ctlr_req_reply_revision(
-    struct ctlr_req *r, unsigned status, uint64_t rev);                               /* {"revision": rev} */
-enum ctlr_outcome ctlr_req_bad_body(struct ctlr_req *r, const struct mdl_error *err); /* 400 */
-/* The body as a struct of table t; false: the reply says why not. *json (may be NULL): the caller's
- * reference. */
+/* Takes the reference to json. */
+enum ctlr_outcome ctlr_req_reply(struct ctlr_req *r, unsigned status, json_t *json);
+/* {"revision": rev} */
+enum ctlr_outcome ctlr_req_reply_revision(struct ctlr_req *r, unsigned status, uint64_t rev);
+/* 400 with the field. */
+enum ctlr_outcome ctlr_req_bad_body(struct ctlr_req *r, const struct mdl_error *err);
+
+/* The body as a struct of table t, to mdl_free(); false: the reply says why not. *json (may be NULL): the
+ * caller's reference. */
 bool ctlr_req_read(struct ctlr_req *r, const struct mdl_table *t, void *out, json_t **json);
+/* NULL: not given. The request's. */
 const char *ctlr_req_param(const struct ctlr_req *r, const char *name);
+/* false: the reply says why not. */
 bool ctlr_req_number(
     struct ctlr_req *r, const char *name, uint64_t min, uint64_t max, uint64_t dflt, uint64_t *out);
-/* Submits; the reply is `status` with the revision, or what the store says; the handler runs again when
- * something else was first. */
+/* The caller is that gateway, or no gateway at all; false: the reply is a 403. */
+bool ctlr_req_is_gateway(const struct ctlr_req *r, const char *gateway);
+
+/*
+ * Changes of the store. All take ch (NULL: 503) and return REQ_WAIT, or REQ_DONE with a 503. When another
+ * change was first the handler runs again. Locked.
+ */
+/* The reply is `status` with the revision, or the store's error. */
 enum ctlr_outcome ctlr_req_commit(struct ctlr_req *r, struct ctlr_change *ch, unsigned status);
-/* The same, with a reply of its own made once it is applied. */
+/* `then` makes the reply once the change is applied. */
 enum ctlr_outcome ctlr_req_commit_then(struct ctlr_req *r, struct ctlr_change *ch, ctlr_change_cb *then);
-/* The same; then, in place of a reply, `next`, which makes it or waits. */
+/* `next` runs in place of a reply, and makes it or waits. */
 enum ctlr_outcome ctlr_req_commit_next(struct ctlr_req *r, struct ctlr_change *ch, ctlr_handler *next);
-void ctlr_req_run(struct ctlr_req *r); /* locked; its handler, from the beginning */
-void ctlr_req_conclude(
-    struct ctlr_req *r);                  /* locked; as ctlr_req_finish, for a reply that may be a refusal */
-void ctlr_req_finish(struct ctlr_req *r); /* locked; the reply is there: it goes out */
-void ctlr_req_resume(struct ctlr_req *r); /* locked; its handler runs again, in its thread */
-void ctlr_req_retry_all(struct ctlr *c, bool stop); /* locked; those that waited for what was first */
-bool ctlr_req_is_gateway(
-    const struct ctlr_req *r, const char *gateway); /* the caller is that gateway, or 403 */
+
+/* Waiting requests. Locked, any thread. */
+/* The reply is there and goes out. */
+void ctlr_req_finish(struct ctlr_req *r);
+/* The same; a refusal after a lost answer of the store becomes a 503, since the change may have been made. */
+void ctlr_req_conclude(struct ctlr_req *r);
+/* Its handler runs from the beginning, here and now. */
+void ctlr_req_run(struct ctlr_req *r);
+/* Its handler runs from the beginning, in its worker's thread. */
+void ctlr_req_resume(struct ctlr_req *r);
+/* Runs those in c->retry; stop: refuses them. */
+void ctlr_req_retry_all(struct ctlr *c, bool stop);
 
 /* Handlers of the server itself (system.c). */
 ctlr_handler ctlr_api_event_list, ctlr_api_health_get, ctlr_api_metrics_get, ctlr_api_page_get;

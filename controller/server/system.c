@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server tells of itself: events, health, metrics; the page's files. */
+/* The server's own pages: events, health, metrics; the page's files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #define FOUND_FOR   (60 * RWY_SEC)
 
 struct ctlr_trust {
-	pthread_rwlock_t lock; /* of the list and its generation */
+	pthread_rwlock_t lock; /* protects the list and its generation */
 	gnutls_x509_trust_list_t list;
 	unsigned generation;
 	char *ca, *cert, *key;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who a client is: its certificate held against our CA and its revocation list. The HTTP library only asks
- * for one. */
+/* Identifies a client: its certificate is held against our CA and its revocation list. The HTTP library only
+ * asks for one. */
 #ifndef CONTROLLER_SERVER_TRUST_H
 #define CONTROLLER_SERVER_TRUST_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the store tells becomes what the controller knows. The only way in for all that is stored, at start
- * and later. A record that cannot be read (another version's, or somebody's own) is told once and left alone.
+ * Applies the store's records to the objects in memory. It is the only way in for all that is stored, at
+ * start and later. A record that cannot be read (another version's, or foreign) is reported once and left
+ * alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +32,8 @@ bool ctlr_replica_alive(const struct ctlr *c, const char *name)
 
 /* --- gateways --------------------------------------------------------------------------------- */
 
-/* When a gateway is lost that is not heard until then. While we were away it had nobody to talk to, and has
- * to find out that we are back. */
+/* Lease expiry deadline. While this process was away the gateway had nobody to talk to, and it has to find
+ * out that we are back. */
 static rwy_time lease_expiry(const struct ctlr *c)
 {
 	const rwy_dur term = ctlr_gateway_ttl_ms(c) * RWY_MS;
@@ -337,7 +338,7 @@ static void other_tenant(struct ctlr *c, const struct store_kv *kv, const char *
 static const struct {
 	const char *prefix;
 	void (*apply)(struct ctlr *c, const struct store_kv *kv, const char *name);
-	unsigned names; /* what follows */
+	unsigned names; /* that follow the prefix */
 } kinds[] = {
     {"gateway/", gateway_apply, 1},
     {"reservation/", other_reservation, 1},

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside controller/ only: what the controller knows, and how its parts call each other.
+ * The objects that the controller knows, below struct ctlr; inside controller/ only.
  *
- * Everything below `lock` is in memory, indexed by hash. What has to outlive the process is in the store, and
- * gets here by one way only, whoever wrote it: a change goes to the store (writer.c), comes back through the
- * watch, and is applied in the order of revisions (apply.c). So what the store did not take has changed
- * nothing, and replicas agree. Sessions, measurements and loads are not stored: gateways tell them again.
+ * Everything below `lock` is in memory, indexed by hash. Records that outlive the process are in the store,
+ * and have one way in, whoever wrote them: a change goes to the store (writer.c), comes back through the
+ * watch, and is applied in the order of revisions (apply.c). So a change that the store did not take has
+ * changed nothing, and replicas agree. Sessions, measurements and loads are not stored: gateways report them
+ * again.
  *
- * Threads: HTTP's (requests), the writer's (the store's calls), the watch's, the ticker's (leases, polls,
- * tunnels). All take the lock for short; none holds it over a call of the store. A reply is made locked and
- * sent unlocked: it has copies, never a reference to JSON that is kept here (`make tsan`).
+ * Threads: HTTP's (requests), the writer's (the store's calls), the watcher's, the main thread (leases,
+ * polls, tunnels), one for each network's controller. All take the lock for a short time; none holds it over
+ * a call of the store or a network. A reply is made locked and sent unlocked: it has copies, never a
+ * reference to JSON that is kept here (`make tsan`). "Locked" in a comment means: the caller holds the lock.
  */
 #ifndef CONTROLLER_STATE_CTLR_H
 #define CONTROLLER_STATE_CTLR_H
@@ -218,12 +220,12 @@ struct ctlr {
 	struct ctlr_map vnis; /* "VNI" -> struct ctlr_tenant: see fleet/tenant.c */
 	struct plan_book *book;
 	uint64_t rev;       /* applied */
-	uint64_t guard_rev; /* of the key that every change of sites, tenants and jobs compares */
-	uint64_t touch_rev; /* of what concerns all documents */
+	uint64_t guard_rev; /* the key's that every change of sites, tenants and jobs compares */
+	uint64_t touch_rev; /* the last change that concerns all documents */
 	unsigned up;
 	unsigned least; /* sites whose weights follow their gateways' loads */
 	uint32_t push_id;
-	int store_rc; /* of the last call */
+	int store_rc; /* the last call's result */
 	bool loaded;
 	struct ctlr_req *polls; /* of routes */
 	struct ctlr_req *retry; /* something else was first: when that is applied */
@@ -263,7 +265,7 @@ static inline unsigned ctlr_tunnel_side(const struct ctlr_tunnel *t, const struc
 {
 	return t->end[1] == g;
 }
-/* Of "GATEWAY/GATEWAY", in any order; NULL: none. */
+/* The tunnel of "GATEWAY/GATEWAY", in any order; NULL: none. */
 struct ctlr_tunnel *ctlr_tunnel_of_pair(struct ctlr *c, const char *pair);
 /* All of them: the same order at every replica. NULL at the end; to free; NULL: out of memory. */
 struct ctlr_job **ctlr_jobs_by_name(struct ctlr *c);

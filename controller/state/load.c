@@ -42,7 +42,7 @@ static int on_load(void *ctx, const struct store_kv *kv)
 	return 0;
 }
 
-/* What is not in the store any more. */
+/* Removes objects that the store has no more. */
 static void sweep_missing(
     struct ctlr *c, struct load *l, const struct ctlr_map *m, const char *prefix, uint64_t rev)
 {

@@ -5,10 +5,12 @@
 
 #include "controller/state/ctlr.h"
 
-/* What is known between the ends, first end[from]. */
+/* The path from end[from] to the other end, from all that was measured, promised and reserved. */
 void ctlr_path_get(
     struct ctlr *c, const struct ctlr_tunnel *t, unsigned from, struct plan_path *out, rwy_time now);
+/* The gateway's capabilities as the planner has them. */
 void ctlr_path_caps(const struct ctlr_gateway *g, struct plan_caps *out);
+/* The question to plan_decide() about this tunnel. */
 void ctlr_path_question(struct ctlr *c, const struct ctlr_tunnel *t, struct plan_question *q, rwy_time now);
 /* The weights of a site's gateways, in its list's order; returns how many. */
 unsigned ctlr_path_weights(const struct ctlr_site *s, struct ctlr_gateway **g, uint32_t *w, unsigned max);

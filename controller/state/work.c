@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What is looked at with the next tick: gateways whose documents may have changed, or which may have other
- * tunnels now; tunnels that are decided again. In queues, so that a tick costs what there is to do, however
- * many there are. All locked.
- */
-#include "controller/state/ctlr.h"
+/* Work queues of the next tick: see work.h. */
 #include "controller/state/work.h"
 
 void ctlr_work_add(struct ctlr *c, struct ctlr_gateway *g, enum ctlr_work what)
@@ -40,7 +35,7 @@ struct ctlr_gateway *ctlr_work_next(struct ctlr *c, enum ctlr_work what)
 	return g;
 }
 
-/* What is said of it is in its siblings' documents, too. */
+/* The documents of its siblings describe it, too. */
 void ctlr_work_add_documents(struct ctlr *c, struct ctlr_gateway *g)
 {
 	ctlr_work_add(c, g, CTLR_WORK_DOCUMENT);

@@ -9,14 +9,17 @@
 
 #include "controller/state/ctlr.h"
 
+/* Queues the gateway, unless it is queued. */
 void ctlr_work_add(struct ctlr *c, struct ctlr_gateway *g, enum ctlr_work what);
+/* Nothing when it is not queued. */
 void ctlr_work_remove(struct ctlr *c, struct ctlr_gateway *g, enum ctlr_work what);
-struct ctlr_gateway *ctlr_work_next(
-    struct ctlr *c, enum ctlr_work what); /* off the queue; NULL: none is left */
-void ctlr_work_add_documents(
-    struct ctlr *c, struct ctlr_gateway *g); /* CTLR_WORK_DOCUMENT, it and its siblings */
-void ctlr_work_add_site(
-    struct ctlr *c, struct ctlr_site *s); /* its gateways, and those with tunnels to them */
+/* Takes one off the queue; NULL: none is left. */
+struct ctlr_gateway *ctlr_work_next(struct ctlr *c, enum ctlr_work what);
+/* Queues the documents of the gateway and of its siblings. */
+void ctlr_work_add_documents(struct ctlr *c, struct ctlr_gateway *g);
+/* Queues the site's gateways, their tunnels, and the documents of their peers; all routes change. */
+void ctlr_work_add_site(struct ctlr *c, struct ctlr_site *s);
+/* The tunnel is decided again. */
 void ctlr_work_add_tunnel(struct ctlr *c, struct ctlr_tunnel *t);
 void ctlr_work_remove_tunnel(struct ctlr *c, struct ctlr_tunnel *t);
 /* The routes of a site have a new generation; NULL: of all sites. */

@@ -99,7 +99,7 @@ static void set_common(const struct store_etcd_http *h, CURL *c, unsigned endpoi
 		curl_easy_setopt(c, CURLOPT_SSLKEY, h->key);
 }
 
-/* --- what an answer means --------------------------------------------------------------------- */
+/* --- meaning of answers ----------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *j, const char *key)
 {

@@ -53,7 +53,7 @@ bool store_sqlite_files_same(struct store_sqlite *s, bool first);
 /* STORE_EDOWN: the file has been moved or deleted, and a write to it would be lost. */
 int store_sqlite_there(struct store_sqlite *s);
 int store_sqlite_begin(struct store_sqlite *s);
-/* What was said since BEGIN, done or not. */
+/* Commits everything since BEGIN, or rolls it back when rc is an error; returns rc or the commit's. */
 int store_sqlite_finish(struct store_sqlite *s, uint64_t rev, int rc);
 
 /* --- store_sqlite_lease.c --------------------------------------------------------------------- */

@@ -118,7 +118,7 @@ int store_sqlite_begin(struct store_sqlite *s)
 	return rc;
 }
 
-/* What was said since BEGIN, done or not. */
+/* Commits everything since BEGIN, or rolls it back. */
 int store_sqlite_finish(struct store_sqlite *s, uint64_t rev, int rc)
 {
 	if (!rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is the same for every kind of store: bounds, and the way to the kind's own functions. */
+/* Common to every kind of store: bounds, and the way to the kind's own functions. */
 #include <stdlib.h>
 #include <string.h>
 

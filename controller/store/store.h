@@ -45,7 +45,7 @@ struct store_kv {
 
 struct store_cmp {
 	const char *key;
-	uint64_t mod_rev; /* what it has to be; 0: there is no such key */
+	uint64_t mod_rev; /* the expected one; 0: there is no such key */
 };
 
 struct store_op {
@@ -84,7 +84,7 @@ struct store_etcd_cfg {
 RWY_MUST_CHECK int store_etcd_open(struct store **out, const struct store_etcd_cfg *cfg, char *text);
 
 void store_close(struct store *s); /* NULL is allowed; no call and no watch may be under way */
-/* What failed last in the store's own words, STORE_TEXT bytes; "": nothing has. */
+/* The last failure in the store's own words, STORE_TEXT bytes; "": there was none. */
 void store_problem(struct store *s, char *text);
 
 /* All keys that begin with prefix, as of one revision, *rev. */
