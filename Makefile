@@ -4,7 +4,7 @@
 # How a file finds its place (nothing below needs an edit when a file is added):
 #   roce/ wan/ wan/fec/ cc/ vxlan/ tenant/ offload/ *.c -> build/lib/librwycore.a sans-I/O core: no DPDK, no socket, no clock
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
-#   base/*.c                   -> build/lib/librwybase.a   what the programs share: log, service notification
+#   base/*.c                   -> build/lib/librwybase.a   what the programs share: log, service notification, HTTP client
 #   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
 #   controller/plan/, provider/ -> build/lib/librwyplan.a  the planner and the ways to networks' controllers (controller/plan/plan.mk)
@@ -131,7 +131,7 @@ $(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(ENGINE_LIB) $(CONF_LIB) $(
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
-$(BUILD)/bin/roceway: $(call obj,$(CLI_SRC))
+$(BUILD)/bin/roceway: $(call obj,$(CLI_SRC)) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs jansson libcurl)

@@ -31,7 +31,7 @@ $(BUILD)/bin/roceway-controller: $(call obj,controller/main.c) $(CTLR_DEPS)
 $(if $(wildcard controller/main.c),$(eval all: $(BUILD)/bin/roceway-controller))
 
 STORE_TEST := $(filter $(BUILD)/tests/unit/test_store%,$(UNIT_BIN))
-$(STORE_TEST): $(call obj,$(wildcard tests/lib/store/*.c)) $(STORE_LIB)
+$(STORE_TEST): $(call obj,$(wildcard tests/lib/store/*.c)) $(STORE_LIB) $(BASE_LIB)
 $(STORE_TEST): LDFLAGS_ALL += $(shell $(PC) --libs libcurl sqlite3) -lpthread
 $(filter $(BUILD)/tests/unit/test_model%,$(UNIT_BIN)): $(MODEL_LIB)
 # Clients' JSON.

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <curl/curl.h>
-
+#include "base/http.h"
 #include "controller/plan/spread.h"
 #include "controller/provider/internal.h"
 
@@ -18,26 +17,11 @@
 
 struct http_net {
 	struct provider p;
-	CURL *curl;
-	char *url, *ca, *cert, *key;
+	struct rwy_http *http;
+	char *url;
 	long timeout_ms;
-	char *body;
-	size_t len; /* of the last answer */
-	bool too_long;
+	struct rwy_http_answer answer; /* the last one */
 };
-
-static size_t on_body(char *data, size_t size, size_t n, void *ctx)
-{
-	struct http_net *h = ctx;
-
-	if (n > BODY_MAX - h->len) {
-		h->too_long = true;
-		return 0;
-	}
-	memcpy(h->body + h->len, data, n);
-	h->len += n;
-	return n;
-}
 
 static void net_close(struct provider *p)
 {
@@ -45,13 +29,8 @@ static void net_close(struct provider *p)
 
 	if (!h)
 		return;
-	if (h->curl)
-		curl_easy_cleanup(h->curl);
+	rwy_http_free(h->http);
 	free(h->url);
-	free(h->ca);
-	free(h->cert);
-	free(h->key);
-	free(h->body);
 	free(h);
 }
 
@@ -66,9 +45,18 @@ static int timeout_of(const char *text, long *out)
 	return 0;
 }
 
-static char *copy(const char *s)
+static int client_new(struct rwy_http **out, const char *ca, const char *cert, const char *key)
 {
-	return s ? strdup(s) : NULL;
+	static const char *const headers[] = {"Content-Type: application/json", NULL};
+	const struct rwy_http_cfg cfg = {.ca = ca,
+	    .certificate = cert,
+	    .key = key,
+	    .protocols = "http,https",
+	    .headers = headers,
+	    .answer_max = BODY_MAX,
+	    .proxy = true};
+
+	return rwy_http_new(out, &cfg);
 }
 
 static int net_open(
@@ -95,15 +83,9 @@ static int net_open(
 	if (h) {
 		h->p.ops = &provider_http;
 		h->timeout_ms = timeout;
-		h->url = copy(url);
-		h->ca = copy(ca);
-		h->cert = copy(cert);
-		h->key = copy(key);
-		h->body = malloc(BODY_MAX + 1);
-		h->curl = curl_easy_init();
+		h->url = strdup(url);
 	}
-	if (!h || !h->url || !h->body || !h->curl || (ca && !h->ca) || (cert && !h->cert) ||
-	    (key && !h->key)) {
+	if (!h || !h->url || client_new(&h->http, ca, cert, key)) {
 		net_close(h ? &h->p : NULL);
 		return provider_fail(err, RWY_ENOMEM, "out of memory");
 	}
@@ -117,47 +99,20 @@ static int net_open(
 static int ask(
     struct http_net *h, const char *method, const char *path, const char *body, struct provider_err *err)
 {
-	struct curl_slist *head = curl_slist_append(NULL, "Content-Type: application/json");
-	char url[2048], why[CURL_ERROR_SIZE] = "";
-	long status = 0;
-	CURLcode rc;
+	enum rwy_http_fail fail;
+	char url[2048];
 
-	if (snprintf(url, sizeof(url), "%s%s", h->url, path) >= (int)sizeof(url)) {
-		curl_slist_free_all(head);
+	if (snprintf(url, sizeof(url), "%s%s", h->url, path) >= (int)sizeof(url))
 		return provider_fail(err, RWY_EINVAL, "the address is too long");
-	}
-	h->len = 0;
-	h->too_long = false;
-	curl_easy_reset(h->curl); /* connections stay */
-	curl_easy_setopt(h->curl, CURLOPT_URL, url);
-	curl_easy_setopt(h->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(h->curl, CURLOPT_CUSTOMREQUEST, method);
-	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, head);
-	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, h->timeout_ms);
-	curl_easy_setopt(h->curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(h->curl, CURLOPT_ERRORBUFFER, why);
-	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(h->curl, CURLOPT_WRITEDATA, h);
-	if (body)
-		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, body);
-	if (h->ca)
-		curl_easy_setopt(h->curl, CURLOPT_CAINFO, h->ca);
-	if (h->cert) {
-		curl_easy_setopt(h->curl, CURLOPT_SSLCERT, h->cert);
-		curl_easy_setopt(h->curl, CURLOPT_SSLKEY, h->key);
-	}
-	rc = curl_easy_perform(h->curl);
-	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
-	curl_slist_free_all(head);
-	if (h->too_long)
+	fail = rwy_http_ask(h->http, method, url, body, h->timeout_ms, &h->answer);
+	if (fail == RWY_HTTP_TOO_LARGE)
 		return provider_fail(err, PROVIDER_EBAD, "%.120s: the answer is longer than 1 MiB", url);
-	if (rc == CURLE_OPERATION_TIMEDOUT)
+	if (fail == RWY_HTTP_LATE)
 		return provider_fail(
 		    err, PROVIDER_ETIMEDOUT, "%.120s: no answer within %ld ms", url, h->timeout_ms);
-	if (rc != CURLE_OK)
-		return provider_fail(
-		    err, PROVIDER_EIO, "%.120s: %.110s", url, why[0] ? why : curl_easy_strerror(rc));
-	return (int)status;
+	if (fail)
+		return provider_fail(err, PROVIDER_EIO, "%.120s: %.110s", url, h->answer.why);
+	return (int)h->answer.status;
 }
 
 /* The error for a status that is no success. */
@@ -169,22 +124,22 @@ static int refused(struct http_net *h, int status, struct provider_err *err)
 	if (status < 0)
 		return status;
 	(void)snprintf(other, sizeof(other), "status %d", status);
-	provider_json_error(err->text, sizeof(err->text), h->body, h->len, other);
+	provider_json_error(err->text, sizeof(err->text), h->answer.body, h->answer.len, other);
 	return code;
 }
 
 /* Names from the API are plain words; what is not is escaped. */
-static int path_of(struct http_net *h, char *out, size_t len, const char *fmt, const char *a, const char *b,
-    struct provider_err *err)
+static int path_of(
+    char *out, size_t len, const char *fmt, const char *a, const char *b, struct provider_err *err)
 {
-	char *ea = curl_easy_escape(h->curl, a, 0), *eb = curl_easy_escape(h->curl, b ? b : "", 0);
+	char *ea = rwy_http_escape(a), *eb = rwy_http_escape(b ? b : "");
 	int n = -1;
 
 	if (ea && eb)
 		n = b ? snprintf(out, len, "%s?first=%s&second=%s", fmt, ea, eb)
 		      : snprintf(out, len, "%s/%s", fmt, ea);
-	curl_free(ea);
-	curl_free(eb);
+	free(ea);
+	free(eb);
 	if (n < 0 || (size_t)n >= len)
 		return provider_fail(err, RWY_EINVAL, "%.60s: the name is too long", a);
 	return 0;
@@ -198,7 +153,7 @@ static int net_routes(struct provider *p, const char *first, const char *second,
 	char where[1024];
 	int status, n, i;
 
-	status = path_of(h, where, sizeof(where), "/v1/paths", first, second, err);
+	status = path_of(where, sizeof(where), "/v1/paths", first, second, err);
 	if (status == 0)
 		status = ask(h, "GET", where, NULL, err);
 	if (status == 404) {
@@ -207,7 +162,7 @@ static int net_routes(struct provider *p, const char *first, const char *second,
 	}
 	if (status != 200)
 		return refused(h, status, err);
-	n = provider_json_paths(&path, h->body, h->len, 0, h->url, err);
+	n = provider_json_paths(&path, h->answer.body, h->answer.len, 0, h->url, err);
 	if (n == RWY_EINVAL)
 		return PROVIDER_EBAD;
 	for (i = 0; i < n && (unsigned)i < max; i++)
@@ -223,7 +178,7 @@ static int net_make(struct provider *p, const char *name, const char *first, con
 	char where[1024], *body;
 	int status;
 
-	status = path_of(h, where, sizeof(where), "/v1/tunnels", name, NULL, err);
+	status = path_of(where, sizeof(where), "/v1/tunnels", name, NULL, err);
 	if (status)
 		return status;
 	body = provider_json_tunnel(first, second, routes, pl);
@@ -240,7 +195,7 @@ static int net_drop(struct provider *p, const char *name, struct provider_err *e
 	char where[1024];
 	int status;
 
-	status = path_of(h, where, sizeof(where), "/v1/tunnels", name, NULL, err);
+	status = path_of(where, sizeof(where), "/v1/tunnels", name, NULL, err);
 	if (status == 0)
 		status = ask(h, "DELETE", where, NULL, err);
 	return status == 200 || status == 204 || status == 404 ? 0 : refused(h, status, err);

@@ -3,15 +3,16 @@
  * what is asked (explain.c). */
 #include "tools/roceway/roceway.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/http.h"
+
 #define ANSWER_MAX (64u << 20)
 #define CONNECT_MS 3000L
-#define SECONDS    30L
+#define TIMEOUT_MS 30000L
 #define URL_MAX    256
 
 struct control {
@@ -19,9 +20,7 @@ struct control {
 	char url[CONTROLS_MAX][URL_MAX];
 	char *problem[CONTROLS_MAX]; /* why it could not be asked; NULL: it could */
 	unsigned n;
-	CURL *curl;
-	char *text; /* the answer */
-	size_t len;
+	struct rwy_http *http;
 };
 
 /* --- what it is told ------------------------------------------------------------------------------- */
@@ -87,31 +86,16 @@ static bool read_settings(struct control *k, const struct cli *cli, int *rc)
 
 /* --- requests -------------------------------------------------------------------------------------- */
 
-static size_t on_data(char *data, size_t one, size_t n, void *arg)
+static int client_new(struct control *k)
 {
-	struct control *k = arg;
-	char *more;
+	const struct rwy_http_cfg cfg = {.ca = k->ca,
+	    .certificate = k->certificate,
+	    .key = k->key,
+	    .protocols = "https",
+	    .connect_ms = CONNECT_MS,
+	    .answer_max = ANSWER_MAX};
 
-	n *= one;
-	more = k->len + n < ANSWER_MAX ? realloc(k->text, k->len + n + 1) : NULL;
-	if (!more)
-		return 0; /* ends the transfer */
-	k->text = more;
-	memcpy(k->text + k->len, data, n);
-	k->len += n;
-	k->text[k->len] = 0;
-	return n;
-}
-
-static void set_tls(struct control *k)
-{
-	curl_easy_setopt(k->curl, CURLOPT_PROTOCOLS_STR, "https");
-	curl_easy_setopt(k->curl, CURLOPT_SSL_VERIFYPEER, 1L);
-	curl_easy_setopt(k->curl, CURLOPT_SSL_VERIFYHOST, 2L);
-	curl_easy_setopt(k->curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	curl_easy_setopt(k->curl, CURLOPT_CAINFO, k->ca);
-	curl_easy_setopt(k->curl, CURLOPT_SSLCERT, k->certificate);
-	curl_easy_setopt(k->curl, CURLOPT_SSLKEY, k->key);
+	return rwy_http_new(&k->http, &cfg);
 }
 
 struct control *control_new(const struct cli *cli, int *rc)
@@ -127,20 +111,11 @@ struct control *control_new(const struct cli *cli, int *rc)
 		control_free(k);
 		return NULL;
 	}
-	k->curl = curl_easy_init();
-	if (!k->curl) {
+	if (client_new(k)) {
 		cli_error("out of memory");
 		control_free(k);
 		return NULL;
 	}
-	set_tls(k);
-	curl_easy_setopt(k->curl, CURLOPT_PROXY, "");
-	curl_easy_setopt(k->curl, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(k->curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(k->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	curl_easy_setopt(k->curl, CURLOPT_TIMEOUT, SECONDS);
-	curl_easy_setopt(k->curl, CURLOPT_WRITEFUNCTION, on_data);
-	curl_easy_setopt(k->curl, CURLOPT_WRITEDATA, k);
 	*rc = EXIT_OK;
 	return k;
 }
@@ -149,11 +124,9 @@ void control_free(struct control *k)
 {
 	if (!k)
 		return;
-	if (k->curl)
-		curl_easy_cleanup(k->curl);
+	rwy_http_free(k->http);
 	for (unsigned i = 0; i < k->n; i++)
 		free(k->problem[i]);
-	free(k->text);
 	free(k);
 }
 
@@ -174,20 +147,18 @@ __attribute__((format(printf, 3, 4))) static void problem(struct control *k, uns
 	k->problem[i] = strdup(text);
 }
 
-/* err: the library's own words, often more to the point than the code's. */
-static void tell_transfer(struct control *k, unsigned i, CURLcode rc, const char *err)
+static void tell_transfer(struct control *k, unsigned i, enum rwy_http_fail fail, const char *why)
 {
-	const char *url = k->url[i], *words = *err ? err : curl_easy_strerror(rc);
+	const char *url = k->url[i];
 
-	if (rc == CURLE_PEER_FAILED_VERIFICATION)
-		problem(k, i, "%s is not trusted by the CA in %s: %s", url, k->ca, words);
-	else if (rc == CURLE_SSL_CACERT_BADFILE)
-		problem(k, i, "%s is no CA: %s", k->ca, words);
-	else if (rc == CURLE_SSL_CERTPROBLEM || rc == CURLE_SSL_CONNECT_ERROR)
-		problem(
-		    k, i, "no TLS with %s, certificate %s, key %s: %s", url, k->certificate, k->key, words);
+	if (fail == RWY_HTTP_UNTRUSTED)
+		problem(k, i, "%s is not trusted by the CA in %s: %s", url, k->ca, why);
+	else if (fail == RWY_HTTP_BAD_CA)
+		problem(k, i, "%s is no CA: %s", k->ca, why);
+	else if (fail == RWY_HTTP_BAD_TLS)
+		problem(k, i, "no TLS with %s, certificate %s, key %s: %s", url, k->certificate, k->key, why);
 	else
-		problem(k, i, "cannot reach the controller at %s: %s", url, words);
+		problem(k, i, "cannot reach the controller at %s: %s", url, why);
 }
 
 static void tell_status(struct control *k, unsigned i, const json_t *j, long status)
@@ -205,25 +176,19 @@ static void tell_status(struct control *k, unsigned i, const json_t *j, long sta
 
 json_t *control_get(struct control *k, unsigned i, const char *page, long *status)
 {
-	char url[URL_MAX + 1024], err[CURL_ERROR_SIZE] = "";
-	CURLcode rc;
+	struct rwy_http_answer a;
+	enum rwy_http_fail fail;
+	char url[URL_MAX + 1024];
 	json_t *j;
 
-	k->len = 0;
-	if (k->text)
-		*k->text = 0;
 	snprintf(url, sizeof(url), "%s%s", k->url[i], page);
-	curl_easy_setopt(k->curl, CURLOPT_URL, url);
-	curl_easy_setopt(k->curl, CURLOPT_ERRORBUFFER, err);
-	rc = curl_easy_perform(k->curl);
-	curl_easy_setopt(k->curl, CURLOPT_ERRORBUFFER, NULL);
-	*status = 0;
-	if (rc) {
-		tell_transfer(k, i, rc, err);
+	fail = rwy_http_ask(k->http, "GET", url, NULL, TIMEOUT_MS, &a);
+	*status = fail ? 0 : a.status;
+	if (fail) {
+		tell_transfer(k, i, fail, a.why);
 		return NULL;
 	}
-	curl_easy_getinfo(k->curl, CURLINFO_RESPONSE_CODE, status);
-	j = json_loads(k->text ? k->text : "", 0, NULL);
+	j = json_loads(a.body, 0, NULL);
 	if ((*status == 200 || *status == 404) && json_is_object(j))
 		return j;
 	tell_status(k, i, j, *status);

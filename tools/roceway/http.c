@@ -3,110 +3,75 @@
  * one line. */
 #include "tools/roceway/roceway.h"
 
-#include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/http.h"
+
 #define ANSWER_MAX (64u << 20)
-#define SECONDS    60L
+#define TIMEOUT_MS 60000L
 
-struct body {
-	char *text;
-	size_t len;
-};
-
-static size_t on_data(char *data, size_t one, size_t n, void *arg)
+/* NULL: out of memory. */
+static struct rwy_http *client(const char *path)
 {
-	struct body *b = arg;
-	char *more = b->len + n < ANSWER_MAX ? realloc(b->text, b->len + n + 1) : NULL;
+	static struct rwy_http *http; /* kept: --watch asks again and again */
+	const struct rwy_http_cfg cfg = {.unix_socket = path, .protocols = "http", .answer_max = ANSWER_MAX};
 
-	if (!more)
-		return 0;
-	b->text = more;
-	memcpy(b->text + b->len, data, n);
-	b->len += n;
-	b->text[b->len] = 0;
-	return n;
+	if (!http && rwy_http_new(&http, &cfg))
+		return NULL;
+	return http;
 }
 
-/* body NULL: only asked for. */
-static void set_request(CURL *curl, const char *method, const char *body)
+static enum rwy_http_fail transfer(
+    struct rwy_http *http, const char *method, const char *page, const char *send, struct rwy_http_answer *a)
 {
-	static struct curl_slist *headers;
-
-	if (!headers) /* without it a large body waits a second for permission */
-		headers = curl_slist_append(NULL, "Expect:");
-	curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
-	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, NULL);
-	if (!method)
-		return;
-	curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body ? body : "");
-	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
-}
-
-static CURLcode transfer(const char *path, const char *method, const char *page, const char *send,
-    struct body *b, long *status, long *os_error)
-{
-	static CURL *curl; /* kept: --watch asks again and again */
 	char url[2048];
-	CURLcode rc;
 
-	if (!curl)
-		curl = curl_easy_init();
-	if (!curl)
-		return CURLE_FAILED_INIT;
+	if (!http) {
+		*a = (struct rwy_http_answer){.body = "", .why = "out of memory"};
+		return RWY_HTTP_BROKEN;
+	}
 	snprintf(url, sizeof(url), "http://gateway%s", page);
-	curl_easy_setopt(curl, CURLOPT_URL, url);
-	curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, path);
-	curl_easy_setopt(curl, CURLOPT_PROXY, "");
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, b);
-	curl_easy_setopt(curl, CURLOPT_TIMEOUT, SECONDS);
-	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	set_request(curl, method, send);
-	rc = curl_easy_perform(curl);
-	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
-	curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, os_error);
-	return rc;
+	return rwy_http_ask(http, method, url, send, TIMEOUT_MS, a);
 }
 
-static void tell_http(const struct body *b, long status)
+static void tell_http(const struct rwy_http_answer *a)
 {
-	json_t *j = json_loads(b->text ? b->text : "", 0, NULL);
+	json_t *j = json_loads(a->body, 0, NULL);
 	const char *error = js(j, "error");
 
 	if (*error)
 		cli_error("the gateway answers: %s", error);
 	else
-		cli_error("the gateway answers with HTTP status %ld", status);
+		cli_error("the gateway answers with HTTP status %ld", a->status);
 	json_decref(j);
 }
 
-static void tell_unreachable(const struct cli *cli, CURLcode rc, long os_error)
+static void tell_unreachable(const struct cli *cli, const struct rwy_http_answer *a)
 {
 	cli_error("cannot reach the gateway at %s: %s (is roceway-gateway running? --socket or "
 	          "ROCEWAY_SOCKET tells where)",
-	    cli->socket, os_error ? strerror((int)os_error) : curl_easy_strerror(rc));
+	    cli->socket, a->os_error ? strerror((int)a->os_error) : a->why);
 }
 
 char *api_get(const struct cli *cli, const char *page, long *status)
 {
-	struct body b = {NULL, 0};
-	long code = 0, os_error = 0;
-	CURLcode rc = transfer(cli->socket, NULL, page, NULL, &b, &code, &os_error);
+	struct rwy_http_answer a;
+	struct rwy_http *http = client(cli->socket);
+	char *text;
 
-	if (rc) {
-		tell_unreachable(cli, rc, os_error);
-	} else if (code != 200 && !(status && b.text)) {
-		tell_http(&b, code);
-	} else {
-		if (status)
-			*status = code;
-		return b.text ? b.text : strdup("");
+	if (transfer(http, "GET", page, NULL, &a)) {
+		tell_unreachable(cli, &a);
+		return NULL;
 	}
-	free(b.text);
-	return NULL;
+	if (a.status != 200 && !(status && a.len)) {
+		tell_http(&a);
+		return NULL;
+	}
+	if (status)
+		*status = a.status;
+	text = rwy_http_take_body(http);
+	return text ? text : strdup("");
 }
 
 json_t *api_get_json(const struct cli *cli, const char *page, long *status)
@@ -141,38 +106,36 @@ static void tell_error(const json_t *j, const char *file)
 json_t *api_send(
     const struct cli *cli, const char *method, const char *page, const char *body, const char *file)
 {
-	struct body b = {NULL, 0};
-	long code = 0, os_error = 0;
-	CURLcode rc = transfer(cli->socket, method, page, body, &b, &code, &os_error);
-	json_t *j = rc ? NULL : json_loads(b.text ? b.text : "", 0, NULL);
+	struct rwy_http_answer a;
+	enum rwy_http_fail fail = transfer(client(cli->socket), method, page, body ? body : "", &a);
+	json_t *j = fail ? NULL : json_loads(a.body, 0, NULL);
 
-	free(b.text);
-	if (rc)
-		tell_unreachable(cli, rc, os_error);
-	else if (code >= 200 && code < 300 && json_is_object(j))
+	if (fail)
+		tell_unreachable(cli, &a);
+	else if (a.status >= 200 && a.status < 300 && json_is_object(j))
 		return j;
 	else if (*js(j, "error"))
 		tell_error(j, file);
 	else
-		cli_error("the gateway answers with HTTP status %ld", code);
+		cli_error("the gateway answers with HTTP status %ld", a.status);
 	json_decref(j);
 	return NULL;
 }
 
 void api_page_of(char *page, size_t size, const char *path, const char *name)
 {
-	char *escaped = curl_easy_escape(NULL, name, 0);
+	char *escaped = rwy_http_escape(name);
 
 	snprintf(page, size, "%s%s", path, escaped ? escaped : "");
-	curl_free(escaped);
+	free(escaped);
 }
 
 void api_query(char *page, size_t size, const char *name, const char *value)
 {
-	char *escaped = curl_easy_escape(NULL, value, 0);
+	char *escaped = rwy_http_escape(value);
 	const size_t used = strlen(page);
 
 	snprintf(
 	    page + used, size - used, "%c%s=%s", strchr(page, '?') ? '&' : '?', name, escaped ? escaped : "");
-	curl_free(escaped);
+	free(escaped);
 }

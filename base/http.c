@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/http.h"
+
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TICK_MS 100
+
+struct rwy_http {
+	CURL *curl;
+	struct curl_slist *headers;
+	char *body;
+	size_t len, max;
+	bool too_large;
+	char why[CURL_ERROR_SIZE];
+	/* lines */
+	const struct rwy_http_lines_ops *ops;
+	void *ctx;
+	int rc;
+	struct timespec heard;
+};
+
+static bool append(struct rwy_http *h, const char *data, size_t n)
+{
+	char *more = h->len + n <= h->max ? realloc(h->body, h->len + n + 1) : NULL;
+
+	h->too_large |= !more;
+	if (!more)
+		return false;
+	h->body = more;
+	memcpy(h->body + h->len, data, n);
+	h->len += n;
+	h->body[h->len] = 0;
+	return true;
+}
+
+/* Returning less than came ends the transfer. */
+static size_t on_data(char *data, size_t size, size_t n, void *arg)
+{
+	return append(arg, data, size * n) ? size * n : 0;
+}
+
+static size_t on_line_data(char *data, size_t size, size_t n, void *arg)
+{
+	struct rwy_http *h = arg;
+	size_t from = 0, look = h->len; /* before that there is no end of a line */
+
+	n *= size;
+	clock_gettime(CLOCK_MONOTONIC, &h->heard);
+	if (!append(h, data, n))
+		return 0;
+	for (char *nl; !h->rc && (nl = memchr(h->body + look, '\n', h->len - look));) {
+		const size_t at = (size_t)(nl - h->body);
+
+		h->rc = h->ops->line(h->ctx, h->body + from, at - from);
+		look = from = at + 1;
+	}
+	h->len -= from;
+	memmove(h->body, h->body + from, h->len);
+	return h->rc ? 0 : n;
+}
+
+static void set_policy(CURL *c, const struct rwy_http_cfg *cfg)
+{
+	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, cfg->protocols);
+	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L);
+	curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);
+	curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (!cfg->proxy)
+		curl_easy_setopt(c, CURLOPT_PROXY, "");
+	if (cfg->connect_ms)
+		curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, cfg->connect_ms);
+	if (cfg->unix_socket)
+		curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, cfg->unix_socket);
+	if (cfg->ca)
+		curl_easy_setopt(c, CURLOPT_CAINFO, cfg->ca);
+	if (cfg->certificate)
+		curl_easy_setopt(c, CURLOPT_SSLCERT, cfg->certificate);
+	if (cfg->key)
+		curl_easy_setopt(c, CURLOPT_SSLKEY, cfg->key);
+}
+
+int rwy_http_set_headers(struct rwy_http *h, const char *const *headers)
+{
+	/* without it a large body waits a second for permission */
+	struct curl_slist *list = curl_slist_append(NULL, "Expect:"), *more = list;
+
+	for (; more && headers && *headers; headers++)
+		more = curl_slist_append(list, *headers);
+	if (!more) {
+		curl_slist_free_all(list);
+		return RWY_ENOMEM;
+	}
+	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, list);
+	curl_slist_free_all(h->headers);
+	h->headers = list;
+	return 0;
+}
+
+int rwy_http_new(struct rwy_http **out, const struct rwy_http_cfg *cfg)
+{
+	struct rwy_http *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return RWY_ENOMEM;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	h->max = cfg->answer_max;
+	h->curl = curl_easy_init();
+	if (!h->curl || rwy_http_set_headers(h, cfg->headers)) {
+		rwy_http_free(h);
+		return RWY_ENOMEM;
+	}
+	set_policy(h->curl, cfg);
+	curl_easy_setopt(h->curl, CURLOPT_ERRORBUFFER, h->why);
+	curl_easy_setopt(h->curl, CURLOPT_WRITEDATA, h);
+	*out = h;
+	return 0;
+}
+
+void rwy_http_free(struct rwy_http *h)
+{
+	if (!h)
+		return;
+	curl_easy_cleanup(h->curl);
+	curl_slist_free_all(h->headers);
+	free(h->body);
+	free(h);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void set_request(struct rwy_http *h, const char *method, const char *url, const char *body)
+{
+	h->len = 0;
+	h->rc = 0;
+	h->too_large = false;
+	*h->why = 0;
+	curl_easy_setopt(h->curl, CURLOPT_URL, url);
+	if (body) {
+		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
+		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, body);
+	} else {
+		curl_easy_setopt(h->curl, CURLOPT_HTTPGET, 1L);
+	}
+	curl_easy_setopt(h->curl, CURLOPT_CUSTOMREQUEST, method);
+}
+
+static enum rwy_http_fail fail_of(const struct rwy_http *h, CURLcode rc)
+{
+	if (h->too_large)
+		return RWY_HTTP_TOO_LARGE;
+	switch ((int)rc) { /* the library's codes */
+	case CURLE_OK:
+		return RWY_HTTP_OK;
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_CONNECT:
+		return RWY_HTTP_UNREACHABLE;
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return RWY_HTTP_UNTRUSTED;
+	case CURLE_SSL_CACERT_BADFILE:
+		return RWY_HTTP_BAD_CA;
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_CONNECT_ERROR:
+		return RWY_HTTP_BAD_TLS;
+	case CURLE_OPERATION_TIMEDOUT:
+		return RWY_HTTP_LATE;
+	default:
+		return RWY_HTTP_BROKEN;
+	}
+}
+
+enum rwy_http_fail rwy_http_ask(struct rwy_http *h, const char *method, const char *url, const char *body,
+    long timeout_ms, struct rwy_http_answer *out)
+{
+	CURLcode rc;
+
+	memset(out, 0, sizeof(*out));
+	set_request(h, method, url, body);
+	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_data);
+	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, timeout_ms);
+	rc = curl_easy_perform(h->curl);
+	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &out->status);
+	curl_easy_getinfo(h->curl, CURLINFO_OS_ERRNO, &out->os_error);
+	out->body = h->len ? h->body : "";
+	out->len = h->len;
+	out->why = *h->why ? h->why : curl_easy_strerror(rc);
+	return fail_of(h, rc);
+}
+
+char *rwy_http_take_body(struct rwy_http *h)
+{
+	char *body = h->len ? h->body : NULL;
+
+	if (!body)
+		return NULL;
+	h->body = NULL;
+	h->len = 0;
+	return body;
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static bool silent(const struct rwy_http *h, long most_ms)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - h->heard.tv_sec) * 1000 + (now.tv_nsec - h->heard.tv_nsec) / 1000000 > most_ms;
+}
+
+static enum rwy_http_fail run_lines(struct rwy_http *h, CURLM *m, long silence_ms)
+{
+	int running = 1, left;
+	CURLcode rc = CURLE_OK;
+
+	while (running && !h->rc && !h->too_large) {
+		if (curl_multi_perform(m, &running) || curl_multi_poll(m, NULL, 0, TICK_MS, NULL))
+			return RWY_HTTP_BROKEN;
+		if (!h->rc)
+			h->rc = h->ops->tick(h->ctx);
+		if (!h->rc && silent(h, silence_ms))
+			return RWY_HTTP_LATE;
+	}
+	for (CURLMsg *msg; (msg = curl_multi_info_read(m, &left));)
+		rc = msg->data.result;
+	return h->rc ? RWY_HTTP_ENDED : fail_of(h, rc);
+}
+
+enum rwy_http_fail rwy_http_lines(struct rwy_http *h, const char *url, const char *body, long silence_ms,
+    const struct rwy_http_lines_ops *ops, void *ctx, int *rc)
+{
+	CURLM *m = curl_multi_init();
+	enum rwy_http_fail fail = RWY_HTTP_BROKEN;
+
+	*rc = 0;
+	if (!m)
+		return fail;
+	set_request(h, "POST", url, body);
+	h->ops = ops;
+	h->ctx = ctx;
+	clock_gettime(CLOCK_MONOTONIC, &h->heard);
+	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_line_data);
+	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, 0L);
+	curl_multi_add_handle(m, h->curl);
+	fail = run_lines(h, m, silence_ms);
+	curl_multi_remove_handle(m, h->curl);
+	curl_multi_cleanup(m);
+	*rc = h->rc;
+	return fail;
+}
+
+char *rwy_http_escape(const char *text)
+{
+	char *escaped = curl_easy_escape(NULL, text, 0), *out = escaped ? strdup(escaped) : NULL;
+
+	curl_free(escaped);
+	return out;
+}
