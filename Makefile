@@ -161,6 +161,8 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(EN
 TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) base/log.c $(wildcard tests/lib/gw/*.c))
 $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
 $(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/control/tunnel_watch.c)
+$(BUILD)/tests/unit/test_base_http: $(BASE_LIB)
+$(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl) -lpthread
 # The API's pages over a made-up gateway, for tests/component/cli_api.py.
 API_SERVER_SRC := $(wildcard gateway/api/*.c tests/component/api/*.c) \
                   $(addprefix gateway/control/,tenants.c tenants_eng.c tenants_info.c tunnels.c tunnels_merge.c reload.c) \

@@ -21,7 +21,7 @@ struct rwy_http_cfg {                  /* all of it is copied */
 	const char *protocols;         /* "https" or "http,https" */
 	const char *const *headers;    /* of each request, up to a NULL; may be NULL */
 	long connect_ms;               /* 0: the request's own bound */
-	size_t answer_max;             /* bytes of a body, or of a line */
+	size_t answer_max;             /* bytes of a body, or of lines that came at once */
 	bool proxy;                    /* as the environment says; else none */
 };
 

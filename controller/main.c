@@ -105,7 +105,7 @@ static int store_open(void)
 }
 
 /* An etcd that is not there yet is waited for; a file that cannot be read stays so. */
-static int load(void)
+static int load_store(void)
 {
 	int rc = ctlr_load_all(&ctlr);
 	char text[STORE_TEXT];
@@ -125,7 +125,7 @@ static int load(void)
 	return rc;
 }
 
-static void tick(void)
+static void main_tick(void)
 {
 	const rwy_time now = ctlr_now();
 
@@ -148,7 +148,7 @@ static void tick(void)
 	ctlr_unlock(&ctlr);
 }
 
-static int run(void)
+static int run_controller(void)
 {
 	int rc;
 
@@ -171,7 +171,7 @@ static int run(void)
 	if (!rc)
 		rc = store_open();
 	if (!rc)
-		rc = load();
+		rc = load_store();
 	if (!rc && !stop)
 		rc = ctlr_writer_start(&ctlr);
 	if (rc || stop)
@@ -180,7 +180,7 @@ static int run(void)
 	if (!rc)
 		gw_notify("READY=1");
 	while (!rc && !stop) {
-		tick();
+		main_tick();
 		nanosleep(&(struct timespec){0, CTLR_TICK_MS * 1000000L}, NULL);
 	}
 	gw_log(GW_LOG_NOTICE, "main", "stopping");
@@ -197,7 +197,7 @@ out:
 	return rc ? 1 : 0;
 }
 
-static int check(const char *path)
+static int check_file(const char *path)
 {
 	struct conf_error err;
 
@@ -242,6 +242,6 @@ int main(int argc, char **argv)
 		help(stderr);
 		return EXIT_USAGE;
 	}
-	rc = check(path);
-	return rc || only_check ? rc : run();
+	rc = check_file(path);
+	return rc || only_check ? rc : run_controller();
 }

@@ -156,7 +156,8 @@ static int word(int *at, const struct conf_node *n, const struct key *k, struct 
 	return wrong(err, n, k, text);
 }
 
-static int fill(struct ctlr_conf *c, const struct conf_node *n, const struct key *k, struct conf_error *err)
+static int fill_key(
+    struct ctlr_conf *c, const struct conf_node *n, const struct key *k, struct conf_error *err)
 {
 	void *at = (char *)c + k->offset;
 	struct sockaddr_storage a;
@@ -231,7 +232,7 @@ static int fill_group(struct ctlr_conf *c, const struct conf_node *g, struct con
 		if (!k && !strcmp(g->key, "store") && !strcmp(n->key, "endpoints"))
 			rc = fill_endpoints(c, n, err);
 		else
-			rc = k ? fill(c, n, k, err)
+			rc = k ? fill_key(c, n, k, err)
 			       : conf_fail(err, n->key_line, n->key_column, "unknown key `%s.%.64s`", g->key,
 			             n->key);
 		if (rc)
@@ -251,7 +252,7 @@ __attribute__((format(printf, 4, 0))) static int missing(struct conf_error *err,
 	return conf_fail(err, g ? g->key_line : 1, g ? g->key_column : 1, "%s", text);
 }
 
-static int check(const struct ctlr_conf *c, const struct conf_node *root, struct conf_error *err)
+static int check_all(const struct ctlr_conf *c, const struct conf_node *root, struct conf_error *err)
 {
 	for (unsigned i = 0; i < KEYS; i++) {
 		const struct conf_node *g = conf_node_get(root, keys[i].group);
@@ -301,7 +302,7 @@ int ctlr_conf_parse(
 	for (const struct conf_node *g = tree.root ? tree.root->child : NULL; !rc && g; g = g->next)
 		rc = fill_group(out, g, err);
 	if (!rc)
-		rc = check(out, tree.root, err);
+		rc = check_all(out, tree.root, err);
 	conf_tree_free(&tree);
 	if (rc && !err->line)
 		err->line = err->column = 1; /* of all of it */

@@ -32,7 +32,7 @@ static unsigned parse(const char *s, uint8_t b[16])
 	return inet_pton(AF_INET6, s, b) == 1 ? 128 : 0;
 }
 
-static void print(unsigned bits, const uint8_t b[16], char *out)
+static void print_address(unsigned bits, const uint8_t b[16], char *out)
 {
 	inet_ntop(bits == 32 ? AF_INET : AF_INET6, b, out, INET6_ADDRSTRLEN);
 }
@@ -46,7 +46,7 @@ bool mdl_ip(const char *s, char out[MDL_ADDR])
 		return false;
 	if (bits == 32 ? b[0] == 0 || b[0] >= 224 : b[0] == 0xff || !memcmp(b, (uint8_t[16]){0}, 16))
 		return false; /* nobody's: unspecified, a group, reserved */
-	print(bits, b, out);
+	print_address(bits, b, out);
 	return true;
 }
 
@@ -78,7 +78,7 @@ bool mdl_prefix(const char *s, char out[MDL_ADDR])
 	for (unsigned i = len; i < bits; i++)
 		if (b[i / 8] >> (7 - i % 8) & 1)
 			return false;
-	print(bits, b, addr);
+	print_address(bits, b, addr);
 	snprintf(out, MDL_ADDR, "%s/%u", addr, len);
 	return true;
 }

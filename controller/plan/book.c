@@ -44,7 +44,7 @@ void plan_book_free(struct plan_book *b)
 }
 
 /* Where a name is, or would be. */
-static struct entry *slot(struct entry *e, uint32_t size, const char *name)
+static struct entry *entry_slot(struct entry *e, uint32_t size, const char *name)
 {
 	uint32_t i = (uint32_t)plan_id(name) & (size - 1);
 
@@ -71,7 +71,7 @@ static int reserve(struct plan_book *b, unsigned n)
 		return RWY_ENOMEM;
 	for (i = 0; i < b->size; i++)
 		if (b->e[i].bps)
-			*slot(e, (uint32_t)size, b->e[i].name) = b->e[i];
+			*entry_slot(e, (uint32_t)size, b->e[i].name) = b->e[i];
 	free(b->e);
 	b->e = e;
 	b->size = (uint32_t)size;
@@ -89,7 +89,7 @@ int plan_book_claim(struct plan_book *b, const struct plan_claim *t, unsigned n)
 	for (i = 0; i < n; i++) {
 		if (!t[i].name[0])
 			continue;
-		e = slot(b->e, b->size, t[i].name);
+		e = entry_slot(b->e, b->size, t[i].name);
 		if (!e->name[0]) {
 			memcpy(e->name, t[i].name, sizeof(e->name));
 			b->used++;
@@ -107,14 +107,14 @@ void plan_book_release(struct plan_book *b, const struct plan_claim *t, unsigned
 	for (i = 0; i < n; i++) {
 		if (!t[i].name[0])
 			continue;
-		e = slot(b->e, b->size, t[i].name);
+		e = entry_slot(b->e, b->size, t[i].name);
 		e->bps = e->bps > t[i].bps ? e->bps - t[i].bps : 0;
 	}
 }
 
 uint64_t plan_book_claimed(const struct plan_book *b, const char *name)
 {
-	return name[0] ? slot(b->e, b->size, name)->bps : 0;
+	return name[0] ? entry_slot(b->e, b->size, name)->bps : 0;
 }
 
 void plan_book_gateway(char *out, size_t len, const char *gateway)

@@ -81,7 +81,7 @@ static bool at_least(uint64_t a, uint64_t b, uint32_t less_ppm)
 }
 
 /* The first in order that is as good as the best. */
-static enum plan_carrier pick(const struct plan_decision *d)
+static enum plan_carrier best_carrier(const struct plan_decision *d)
 {
 	uint64_t best = 0;
 	unsigned c;
@@ -120,7 +120,7 @@ static unsigned possible(const struct plan_decision *d)
 	return n;
 }
 
-static void use(struct plan_decision *d, struct plan_hyst *h, enum plan_carrier c, enum plan_rule rule)
+static void decide_for(struct plan_decision *d, struct plan_hyst *h, enum plan_carrier c, enum plan_rule rule)
 {
 	d->carrier = c;
 	d->rule = rule;
@@ -136,7 +136,7 @@ static void use(struct plan_decision *d, struct plan_hyst *h, enum plan_carrier 
 	h->homing = false;
 }
 
-static void keep(struct plan_decision *d, struct plan_hyst *h, enum plan_rule rule, rwy_time again)
+static void keep_carrier(struct plan_decision *d, struct plan_hyst *h, enum plan_rule rule, rwy_time again)
 {
 	d->carrier = (enum plan_carrier)h->carrier;
 	d->rule = rule;
@@ -155,16 +155,16 @@ static enum plan_carrier first_possible(const struct plan_decision *d)
 /* Nothing in use: the rules that need no memory. */
 static void decide_first(struct plan_decision *d, struct plan_hyst *h, enum plan_rule rule)
 {
-	enum plan_carrier c = pick(d);
+	enum plan_carrier c = best_carrier(d);
 
 	if (c == PLAN_ANY)
-		use(d, h, c, PLAN_RULE_NONE);
+		decide_for(d, h, c, PLAN_RULE_NONE);
 	else if (possible(d) == 1)
-		use(d, h, first_possible(d), rule == PLAN_RULE_FAILED ? rule : PLAN_RULE_ONLY);
+		decide_for(d, h, first_possible(d), rule == PLAN_RULE_FAILED ? rule : PLAN_RULE_ONLY);
 	else if (rule == PLAN_RULE_FIRST && d->asked.demand_bps && d->alt[c].enough)
-		use(d, h, c, PLAN_RULE_ENOUGH);
+		decide_for(d, h, c, PLAN_RULE_ENOUGH);
 	else
-		use(d, h, c, rule);
+		decide_for(d, h, c, rule);
 }
 
 /* Since when this holds: `now` where it has not held before, or time went back. */
@@ -182,28 +182,28 @@ static void decide_home(struct plan_decision *d, struct plan_hyst *h, enum plan_
 	if (c > (enum plan_carrier)h->carrier ||
 	    !at_least(worth(d, c), worth(d, (enum plan_carrier)h->carrier), d->policy.tie_ppm)) {
 		h->homing = false;
-		keep(d, h, PLAN_RULE_STAYS, RWY_NEVER);
+		keep_carrier(d, h, PLAN_RULE_STAYS, RWY_NEVER);
 		return;
 	}
 	h->home_at = since(h->homing, h->home_at, now);
 	h->homing = true;
 	due = h->home_at + rwy_time_max(d->policy.home, d->policy.hold);
 	if (now < due)
-		keep(d, h, PLAN_RULE_STAYS, due);
+		keep_carrier(d, h, PLAN_RULE_STAYS, due);
 	else
-		use(d, h, c, PLAN_RULE_HOME);
+		decide_for(d, h, c, PLAN_RULE_HOME);
 }
 
 /* A carrier is in use and possible. */
 static void decide_change(struct plan_decision *d, struct plan_hyst *h, rwy_time now)
 {
-	const enum plan_carrier c = pick(d), mine = (enum plan_carrier)h->carrier;
+	const enum plan_carrier c = best_carrier(d), mine = (enum plan_carrier)h->carrier;
 	rwy_time confirmed, free;
 
 	if (c == mine) {
 		h->rival = h->carrier;
 		h->homing = false;
-		keep(d, h, PLAN_RULE_STAYS, RWY_NEVER);
+		keep_carrier(d, h, PLAN_RULE_STAYS, RWY_NEVER);
 		return;
 	}
 	if ((unsigned __int128)worth(d, c) * PLAN_PPM <
@@ -218,11 +218,11 @@ static void decide_change(struct plan_decision *d, struct plan_hyst *h, rwy_time
 	confirmed = h->better_at + d->policy.confirm;
 	free = since(true, h->changed_at, now) + d->policy.hold;
 	if (now < confirmed)
-		keep(d, h, PLAN_RULE_CONFIRM, rwy_time_max(confirmed, free));
+		keep_carrier(d, h, PLAN_RULE_CONFIRM, rwy_time_max(confirmed, free));
 	else if (now < free)
-		keep(d, h, PLAN_RULE_HELD, free);
+		keep_carrier(d, h, PLAN_RULE_HELD, free);
 	else
-		use(d, h, c, PLAN_RULE_MOVED);
+		decide_for(d, h, c, PLAN_RULE_MOVED);
 }
 
 /* n, n/a and n/(a*b) of the carrier. */
@@ -263,7 +263,7 @@ void plan_decide(struct plan_decision *out, const struct plan_question *q, const
 	out->before = h->has ? (enum plan_carrier)h->carrier : PLAN_ANY;
 	predict(out);
 	if ((unsigned)q->pinned < PLAN_CARRIER_COUNT)
-		use(out, h, out->alt[q->pinned].goodput_bps ? q->pinned : PLAN_ANY,
+		decide_for(out, h, out->alt[q->pinned].goodput_bps ? q->pinned : PLAN_ANY,
 		    out->alt[q->pinned].goodput_bps ? PLAN_RULE_PINNED : PLAN_RULE_NONE);
 	else if (!h->has)
 		decide_first(out, h, PLAN_RULE_FIRST);

@@ -63,7 +63,7 @@ static unsigned stage_width(const struct plan_rank *r, unsigned n, uint32_t *bad
 	return width;
 }
 
-static void put(struct plan_job_pair *out, unsigned max, int at, const struct plan_rank *a,
+static void put_pair(struct plan_job_pair *out, unsigned max, int at, const struct plan_rank *a,
     const struct plan_rank *b, const struct plan_triple *want)
 {
 	if ((unsigned)at < max)
@@ -87,9 +87,9 @@ int plan_job_ranks(struct plan_rank *ranks, unsigned n, const struct plan_triple
 	if (width == 0)
 		return RWY_EINVAL;
 	for (i = width; i < n; i++)
-		put(out, max, pairs++, &ranks[i - width], &ranks[i], want);
+		put_pair(out, max, pairs++, &ranks[i - width], &ranks[i], want);
 	/* Two stages are neighbours already. */
 	for (i = 0; ring && n > 2 * width && i < width; i++)
-		put(out, max, pairs++, &ranks[n - width + i], &ranks[i], want);
+		put_pair(out, max, pairs++, &ranks[n - width + i], &ranks[i], want);
 	return pairs;
 }

@@ -70,7 +70,7 @@ static unsigned tier(const struct plan_obs *o, enum plan_carrier c)
 }
 
 /* The worst of what the sources say last about field f for carrier c, of the nearest tier. NULL: nothing. */
-static const struct plan_obs *pick(
+static const struct plan_obs *worst_observation(
     const struct plan_obs *obs, unsigned n, unsigned f, enum plan_carrier c, bool pushed, rwy_time now)
 {
 	const struct plan_obs *best = NULL, *o;
@@ -154,8 +154,8 @@ unsigned plan_path_merge(struct plan_path *out, const struct plan_obs *obs, unsi
 		used += counts(&obs[i], now);
 	for (c = 0; used && c < PLAN_CARRIER_COUNT; c++) {
 		for (f = 0; f < FIELDS; f++) {
-			seen = pick(obs, n, f, (enum plan_carrier)c, false, now);
-			said = pick(obs, n, f, (enum plan_carrier)c, true, now);
+			seen = worst_observation(obs, n, f, (enum plan_carrier)c, false, now);
+			said = worst_observation(obs, n, f, (enum plan_carrier)c, true, now);
 			o = seen ? seen : said;
 			if (seen && said && promised(out->cls, f) &&
 			    !worse(f, obs_field(seen, f), obs_field(said, f)))

@@ -97,8 +97,8 @@ static uint64_t one_each(const struct plan_route *r, unsigned n, const bool *use
 
 /* Shares `demand` over the marked paths, by their bandwidth `sum` >= demand: to the bit, and none above what
  * it has. */
-static void share(struct plan_placement *out, const struct plan_route *r, unsigned n, const bool *use,
-    uint64_t sum, uint64_t demand)
+static void share_by_bandwidth(struct plan_placement *out, const struct plan_route *r, unsigned n,
+    const bool *use, uint64_t sum, uint64_t demand)
 {
 	uint64_t left = demand, bps;
 	unsigned i;
@@ -152,10 +152,10 @@ int plan_place(
 	out->fits_bps = sum;
 	sum_best = one_each(routes, n, use, best);
 	if (sum_best >= want->bandwidth_bps) {
-		share(out, routes, n, best, sum_best, want->bandwidth_bps);
+		share_by_bandwidth(out, routes, n, best, sum_best, want->bandwidth_bps);
 	} else if (sum >= want->bandwidth_bps) {
 		out->shape = PLAN_MULTI_PATH;
-		share(out, routes, n, use, sum, want->bandwidth_bps);
+		share_by_bandwidth(out, routes, n, use, sum, want->bandwidth_bps);
 	} else {
 		out->fail = PLAN_NO_BANDWIDTH;
 	}

@@ -123,7 +123,7 @@ static void quotas(struct share *s, const struct plan_pair *pairs, unsigned n, u
 }
 
 /* The pair with room that rendezvous likes best. */
-static unsigned place(const struct share *s, const struct plan_pair *pairs, unsigned n, uint64_t key)
+static unsigned place_key(const struct share *s, const struct plan_pair *pairs, unsigned n, uint64_t key)
 {
 	uint64_t cost, best_cost = 0;
 	unsigned i, best = n;
@@ -186,7 +186,7 @@ int plan_spread_list(const struct plan_pair *pairs, unsigned n, const uint64_t *
 		}
 	}
 	for (i = 0; i < homeless; i++) {
-		k = place(s, pairs, n, h[i].key);
+		k = place_key(s, pairs, n, h[i].key);
 		s[k].have++;
 		assign[h[i].index] = (int)k;
 	}

@@ -116,7 +116,7 @@ static uint64_t part_of(const struct provider_tunnel *t, unsigned path)
 	return sum;
 }
 
-static int fill(struct provider_tunnel *t, const struct provider_made *m, const char *first,
+static int fill_tunnel(struct provider_tunnel *t, const struct provider_made *m, const char *first,
     const char *second, const struct plan_route *routes, const struct plan_placement *pl,
     struct provider_err *err)
 {
@@ -159,7 +159,7 @@ struct provider_tunnel *provider_made_new(const struct provider_made *m, const c
 		*code = provider_fail(err, RWY_EINVAL, "%.63s...: the name is too long", name);
 	} else {
 		memcpy(t->name, name, strlen(name) + 1);
-		*code = fill(t, m, first, second, routes, pl, err);
+		*code = fill_tunnel(t, m, first, second, routes, pl, err);
 	}
 	if (*code == 0)
 		return t;

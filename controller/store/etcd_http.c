@@ -252,7 +252,7 @@ void store_etcd_http_free(struct store_etcd_http *h)
 	free(h);
 }
 
-static bool copy(char **out, const char *s)
+static bool copy_text(char **out, const char *s)
 {
 	*out = s ? strdup(s) : NULL;
 	return !s || *out;
@@ -274,10 +274,10 @@ int store_etcd_http_new(struct store_etcd_http **out, const struct store_etcd_cf
 	pthread_mutex_init(&h->lock, NULL);
 	h->timeout_ms = cfg->timeout_ms ? (long)cfg->timeout_ms : 1000;
 	h->attempts = cfg->attempts ? cfg->attempts : 2;
-	ok = copy(&h->ca, cfg->ca) && copy(&h->cert, cfg->cert) && copy(&h->key, cfg->key) &&
-	     copy(&h->user, cfg->user) && copy(&h->password, cfg->password);
+	ok = copy_text(&h->ca, cfg->ca) && copy_text(&h->cert, cfg->cert) && copy_text(&h->key, cfg->key) &&
+	     copy_text(&h->user, cfg->user) && copy_text(&h->password, cfg->password);
 	for (; ok && h->endpoints < cfg->endpoints; h->endpoints++)
-		ok = copy(&h->endpoint[h->endpoints], cfg->endpoint[h->endpoints]);
+		ok = copy_text(&h->endpoint[h->endpoints], cfg->endpoint[h->endpoints]);
 	if (ok && !client_new(h, &h->http) && !set_headers(h, h->http)) {
 		*out = h;
 		return 0;

@@ -107,7 +107,7 @@ static int revisions(struct store_sqlite *s, const char *key, uint64_t *created,
 
 /* --- writing: all inside SQLite's transaction ------------------------------------------------- */
 
-static int put(struct store_sqlite *s, const struct store_op *op, uint64_t rev)
+static int put_record(struct store_sqlite *s, const struct store_op *op, uint64_t rev)
 {
 	struct store_kv kv = {op->key, op->value, op->len, rev, rev, op->lease};
 	sqlite3_stmt *st = s->stmt[S_PUT];
@@ -155,12 +155,13 @@ static int txn_run(struct store_sqlite *s, struct store_txn *t, uint64_t *rev)
 		return rc == STORE_ECONFLICT || rc == STORE_ENOLEASE ? 0 : rc;
 	t->rev = *rev + 1;
 	for (unsigned i = 0; !rc && i < t->ops; i++)
-		rc = t->op[i].value ? put(s, &t->op[i], t->rev) : store_sqlite_del(s, t->op[i].key, t->rev);
+		rc = t->op[i].value ? put_record(s, &t->op[i], t->rev)
+		                    : store_sqlite_del(s, t->op[i].key, t->rev);
 	*rev = t->rev;
 	return rc;
 }
 
-static int batch(struct store_sqlite *s, struct store_txn *t, unsigned n)
+static int commit_batch(struct store_sqlite *s, struct store_txn *t, unsigned n)
 {
 	uint64_t rev = s->rev;
 	int rc = store_sqlite_begin(s);
@@ -179,9 +180,9 @@ static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigne
 
 	pthread_mutex_lock(&s->lock);
 	store_sqlite_expire(s);
-	rc = batch(s, t, n);
+	rc = commit_batch(s, t, n);
 	for (unsigned i = 0; rc && i < n; i++) /* one may be too large, and others not */
-		t[i].rc = n > 1 ? batch(s, &t[i], 1) : rc;
+		t[i].rc = n > 1 ? commit_batch(s, &t[i], 1) : rc;
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -42,7 +42,7 @@ int store_sqlite_log_new(struct store_sqlite_log **out, uint64_t rev)
 	return 0;
 }
 
-static struct event **slot(struct store_sqlite_log *l, uint64_t i)
+static struct event **event_slot(struct store_sqlite_log *l, uint64_t i)
 {
 	return &l->ring[i % SQLITE_LOG_EVENTS];
 }
@@ -58,7 +58,7 @@ void store_sqlite_log_free(struct store_sqlite_log *l)
 	if (!l)
 		return;
 	for (uint64_t i = l->first; i < l->end; i++)
-		release(*slot(l, i));
+		release(*event_slot(l, i));
 	pthread_cond_destroy(&l->more);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -66,7 +66,7 @@ void store_sqlite_log_free(struct store_sqlite_log *l)
 
 static void forget_first(struct store_sqlite_log *l)
 {
-	struct event *e = *slot(l, l->first++);
+	struct event *e = *event_slot(l, l->first++);
 
 	l->forgotten = e->kv.mod_rev;
 	l->bytes -= e->bytes;
@@ -96,7 +96,7 @@ int store_sqlite_log_add(struct store_sqlite_log *l, const struct store_kv *kv)
 	while (l->end - l->first >= SQLITE_LOG_EVENTS ||
 	       (l->end > l->first && l->bytes + size > SQLITE_LOG_BYTES))
 		forget_first(l);
-	*slot(l, l->end++) = e;
+	*event_slot(l, l->end++) = e;
 	l->bytes += size;
 	pthread_mutex_unlock(&l->lock);
 	return 0;
@@ -115,7 +115,7 @@ void store_sqlite_log_undo(struct store_sqlite_log *l)
 {
 	pthread_mutex_lock(&l->lock);
 	while (l->end > l->published) {
-		struct event *e = *slot(l, --l->end);
+		struct event *e = *event_slot(l, --l->end);
 
 		l->bytes -= e->bytes;
 		release(e);
@@ -135,14 +135,14 @@ static void wait_more(struct store_sqlite_log *l)
 }
 
 /* The first event after rev; revisions grow along the ring. */
-static uint64_t find(struct store_sqlite_log *l, uint64_t rev)
+static uint64_t first_after(struct store_sqlite_log *l, uint64_t rev)
 {
 	uint64_t lo = l->first, hi = l->published;
 
 	while (lo < hi) {
 		const uint64_t mid = lo + (hi - lo) / 2;
 
-		if ((*slot(l, mid))->kv.mod_rev > rev)
+		if ((*event_slot(l, mid))->kv.mod_rev > rev)
 			hi = mid;
 		else
 			lo = mid + 1;
@@ -165,14 +165,14 @@ int store_sqlite_log_tell(
 		pthread_mutex_unlock(&l->lock);
 		return STORE_ECOMPACT;
 	}
-	for (uint64_t i = find(l, *from), end = l->published; !rc && i < end; i++) {
+	for (uint64_t i = first_after(l, *from), end = l->published; !rc && i < end; i++) {
 		struct event *e;
 
 		if (i < l->first) { /* forgotten while we told others */
 			rc = STORE_ECOMPACT;
 			break;
 		}
-		e = *slot(l, i);
+		e = *event_slot(l, i);
 		if (strncmp(e->kv.key, prefix, n) != 0)
 			continue;
 		e->refs++;
