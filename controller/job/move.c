@@ -86,8 +86,8 @@ struct move {
 	unsigned claims;
 };
 
-/* The next job's plan is made with what this one takes now; what is booked is the store's again in the end.
- */
+/* The next job's plan is made with what this one takes now; what is booked is the store's again
+ * in the end. */
 static void book_move(struct ctlr *c, const struct move *m, bool forth)
 {
 	if (forth) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table walker: JSON to structs and back, and what hangs below them freed. Not here: scalars (scalar.c).
- */
+/* The table walker: JSON to structs and back, and what hangs below them freed. Not
+ * here: scalars (scalar.c). */
 #include "controller/model/json.h"
 
 #include <stdarg.h>

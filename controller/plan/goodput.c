@@ -40,15 +40,15 @@ static double pow34(double x)
 /* Bits a second of one CUBIC connection at loss p > 0, `burst` in a row, round trip s. */
 static double cubic_bps(double p, double burst, double s)
 {
-	/* Losses in a row are one event to the window, but harder to repair: something between, burst^(3/4).
-	 */
+	/* Losses in a row are one event to the window, but harder to repair:
+	 * something between, burst^(3/4). */
 	double event = p / pow34(burst), reno = 1.2247 / sqrt(event), cubic = 1.054 * pow34(s / event);
 	double window = reno > cubic ? reno : cubic, stall = 3 * sqrt(3 * p / 8);
 
 	if (stall > 1)
 		stall = 1;
-	/* Most losses are repaired by SACK and RACK: two in five of what the formula has for timeouts remain.
-	 */
+	/* Most losses are repaired by SACK and RACK: two in five of what the formula has
+	 * for timeouts remain. */
 	return MSS_BITS / (s / window + 0.4 * (s + RTO_MIN_S) * stall * p * (1 + 32 * p * p));
 }
 

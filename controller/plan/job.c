@@ -272,8 +272,8 @@ out:
 	return rc;
 }
 
-/* Gateway pairs of the group's rows, and what that makes for each gateway. RWY_EINVAL: no pair has a weight.
- */
+/* Gateway pairs of the group's rows, and what that makes for each gateway. RWY_EINVAL: no pair
+ * has a weight. */
 static int spread_rows(struct work *w, struct plan_job_group *g, int32_t group)
 {
 	struct plan_pair *mesh = calloc((size_t)g->n_gw[0] * g->n_gw[1], sizeof(*mesh));

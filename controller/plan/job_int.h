@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between job.c, which plans, and ctlr_job_claims.c, which lists its claims. */
+/* Between job.c, which plans, and job_claims.c, which lists its claims. */
 #ifndef PLAN_JOB_INT_H
 #define PLAN_JOB_INT_H
 

@@ -45,8 +45,8 @@ struct provider_ops {
 	/* RWY_EINVAL with a message naming option or file and line; RWY_ENOMEM. */
 	int (*open)(
 	    struct provider **out, const struct provider_option *o, unsigned n, struct provider_err *err);
-	/* The same looks at the options, and nothing is opened or changed. NULL: open and close do no more.
-	 */
+	/* The same looks at the options, and nothing is opened or changed. NULL: open and close
+	 * do no more. */
 	int (*check)(const struct provider_option *o, unsigned n, struct provider_err *err);
 	void (*close)(struct provider *p); /* tunnels stay */
 	/* Paths between two sites, at most max; free_bps is what is left. Returns how many, or an error. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests, from their headers to their reply. One that has to wait is suspended: no thread waits with it.
- * Not here: connections (http_conn.c), threads (http_loop.c), what is answered (endpoint.c).
+ * Requests, from their headers to their reply. A request that has to wait is suspended, and occupies no
+ * thread. Not here: connections (http_conn.c), threads (http_loop.c), what is answered (endpoint.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static ctlr_handler *find_handler(
 	return q.ok ? e->run : NULL;
 }
 
-/* Refused by its headers alone: nothing of what follows is read. */
+/* Refuses by the headers alone; the body is not read. */
 static bool body_too_large(struct MHD_Connection *mhd, struct ctlr_req *r)
 {
 	const char *s = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -173,8 +173,8 @@ static enum MHD_Result first_call(
 	return ctlr_http_reply(mhd, r, r->status == 401 || r->status == TOO_LARGE);
 }
 
-/* True: the reply is there. Only what has to wait is suspended, since the library walks all that are whenever
- * one goes on; under the lock, so that nobody finishes it before. */
+/* True: the reply is there. Only requests that wait are suspended, because the library walks all suspended
+ * ones whenever one is resumed. The lock keeps others from finishing the request before it is suspended. */
 static bool run_handler(struct ctlr_req *r)
 {
 	struct ctlr *c = r->c;
@@ -213,7 +213,7 @@ enum MHD_Result ctlr_http_request(void *cls, struct MHD_Connection *mhd, const c
 			r->len = 0;
 		}
 		*size = 0;
-		/* the rest is read as long as a request may take, and forgotten */
+		/* the rest is read within the time of a request, and thrown away */
 		return MHD_YES;
 	}
 	ctlr_http_conn_heard(w, mhd);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside the HTTP server: its threads (http_loop.c), connections and who is at their other end (http_conn.c),
- * requests (http.c), replies (ctlr_http_reply.c). Each connection belongs to one worker: everything of it
- * happens in that one's thread and without a lock, but for the news that a request is finished.
+ * requests (http.c), replies (http_reply.c), requests that wait (http_wait.c). Each connection belongs to one
+ * worker: everything of it happens in that one's thread and without a lock, but for the news that a request
+ * is finished.
  */
 #ifndef CONTROLLER_SERVER_HTTP_H
 #define CONTROLLER_SERVER_HTTP_H
@@ -18,8 +19,8 @@
 struct ctlr_http;
 struct ctlr_http_conns;
 
-/* A connection. In a list from its first byte to its first request line, while a request comes, and until its
- * answer has been read. */
+/* A connection. It is in a list while we wait for its client: for the first request line, for the rest of a
+ * request, or for the client to read the answer. */
 struct ctlr_http_conn {
 	struct ctlr_http_conns *in; /* NULL: nothing is waited for */
 	struct ctlr_http_conn *next, *prev;
@@ -69,7 +70,7 @@ enum MHD_Result ctlr_http_request(void *cls, struct MHD_Connection *mhd, const c
 void ctlr_http_completed(
     void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why);
 
-/* From now on whoever comes is refused; and so are the polls that wait. */
+/* Refuses the polls that wait, and each request from now on. */
 void ctlr_http_refuse(struct ctlr_http *h);
 
 /* --- http_conn.c ------------------------------------------------------------------------------ */
@@ -80,12 +81,12 @@ void ctlr_http_connection(
 void *ctlr_http_uri(void *cls, const char *uri, struct MHD_Connection *mhd);
 RWY_MUST_CHECK int ctlr_http_tickets_new(struct ctlr_http *h); /* before the first connection */
 void ctlr_http_tickets_free(struct ctlr_http *h);
-/* Its request is there, or refused: nothing is waited for. */
+/* Its request is complete or refused: the client owes nothing. */
 void ctlr_http_conn_heard(struct ctlr_http_worker *w, struct MHD_Connection *mhd);
 /* Its answer goes out: it has to be read. */
 void ctlr_http_conn_answered(struct ctlr_http_worker *w, struct MHD_Connection *mhd);
-/* Fills r->who; false: the refusal is in r. Found out once a connection, and again when the revocation list
- * is a new one. */
+/* Fills r->who; false: the refusal is in r. The certificate is verified once a connection, and again after a
+ * new revocation list. */
 bool ctlr_http_conn_identify(struct ctlr_http_worker *w, struct MHD_Connection *mhd, struct ctlr_req *r);
 /* Ends the connections that take too long. */
 void ctlr_http_conns_slow(struct ctlr_http_worker *w, rwy_dur limit, rwy_time now);
@@ -96,11 +97,11 @@ void ctlr_http_conns_slow(struct ctlr_http_worker *w, rwy_dur limit, rwy_time no
 void ctlr_http_suspend(struct ctlr_http_worker *w, struct ctlr_req *r);
 /* Wakes its thread. Any thread. */
 void ctlr_http_wake(struct ctlr_http_worker *w);
-/* The worker's thread. Some go on, if it is time, or all. Returns how long it is until the next may;
- * RWY_NEVER: none is there. */
+/* Resumes some requests if it is time, or all (at_once). Returns the time until the next may be resumed;
+ * RWY_NEVER: none is there. The worker's thread. */
 rwy_dur ctlr_http_resume_some(struct ctlr_http_worker *w, rwy_time now, bool at_once);
 
-/* --- ctlr_http_reply.c ------------------------------------------------------------------------ */
+/* --- http_reply.c ----------------------------------------------------------------------------- */
 
 /* Queues what r says. end: and closes the connection behind it. MHD_NO: out of memory. */
 enum MHD_Result ctlr_http_reply(struct MHD_Connection *mhd, struct ctlr_req *r, bool end);

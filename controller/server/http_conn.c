@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections: who is at the other end, and who takes too long to say something. Those of which something is
- * waited for are in a list of their worker's, the oldest first, so that looking for slow ones costs nothing
+ * Connections: the identity of the client, and clients that are too slow. Connections whose client owes
+ * something are in a list of their worker's, the oldest first, so that a look for slow ones costs nothing
  * with very many connections. Not here: requests (http.c).
  */
 #include <stdlib.h>
@@ -146,8 +146,8 @@ static unsigned end_slow(struct ctlr_http_worker *w, struct ctlr_http_conns *l, 
 	return n;
 }
 
-/* When very many come at once, it is we who take long over their handshakes: each one allows for that of the
- * others. */
+/* When very many connect at once the controller is slow with their handshakes, so each one is allowed the
+ * time of the others'. */
 void ctlr_http_conns_slow(struct ctlr_http_worker *w, rwy_dur limit, rwy_time now)
 {
 	const rwy_dur others = HANDSHAKE * atomic_load_explicit(&w->server->greeting, memory_order_relaxed);

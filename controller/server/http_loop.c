@@ -27,7 +27,7 @@
 #define PAGE_CONNS 64u
 #define BACKLOG    4096
 
-#define ROUND     (100 * RWY_MS) /* slow clients are looked for so often at least */
+#define ROUND     (100 * RWY_MS) /* longest time between two looks for slow clients */
 #define ASK       (20 * RWY_US)  /* the same for each one that shakes hands */
 #define PAUSE_MAX (5 * RWY_MS)
 #define PAUSE_MIN RWY_MS /* when nothing comes */
@@ -51,7 +51,7 @@ static void wait_events(struct ctlr_http_worker *w, rwy_dur most)
 		gw_log(GW_LOG_DEBUG, "http", "nobody woke this thread");
 }
 
-/* Nothing to do at once but, perhaps, to ask those again that shake hands: not in a circle. */
+/* The pause before clients that shake hands are asked again, so that the loop does not spin. */
 static rwy_dur ask_pause(const struct ctlr_http_worker *w)
 {
 	rwy_dur d = w->greeting.n * ASK;
@@ -86,7 +86,8 @@ static void *worker_main(void *arg)
 
 	while (!atomic_load_explicit(&w->stop, memory_order_acquire))
 		worker_turn(w);
-	/* The library wants no suspended connection when it stops; and who waited is told. */
+	/* The library must have no suspended connection when it stops; requests that waited
+	 * get their reply. */
 	end = ctlr_now() + DRAIN;
 	do {
 		ctlr_http_resume_some(w, ctlr_now(), true);
@@ -119,8 +120,8 @@ static int listen_on(const char *address)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	/* For its connections: a handshake's flights are several writes, and would wait for each other's ACK.
-	 */
+	/* For its connections: a handshake's flights are several writes, and would wait for
+	 * each other's ACK. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (a.ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
@@ -151,7 +152,7 @@ static struct MHD_Daemon *daemon_new(struct ctlr_http_worker *w, int fd, unsigne
 	    w->plain ? none : tls, MHD_OPTION_END);
 }
 
-/* One that does not start leaves nothing behind. */
+/* A worker that does not start frees all that it had. */
 static int worker_new(
     struct ctlr_http *h, struct ctlr_http_worker *w, int listening, bool plain, unsigned connections)
 {

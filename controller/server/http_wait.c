@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait, and how they go on. The library walks all suspended connections whenever one goes on,
- * and with a long poll of each gateway that is thousands: so some go on together, and the more there are the
- * less often. Not here: the thread that does it (http_loop.c).
+ * Requests that wait, and their resumption. The library walks all suspended connections whenever one is
+ * resumed, which are thousands with a long poll of each gateway. So several are resumed together, and less
+ * often the more there are. Not here: the thread that does it (http_loop.c).
  */
 #include <unistd.h>
 
@@ -10,10 +10,11 @@
 #include "controller/server/http.h"
 #include "controller/server/req.h"
 
-#define WALK      (4 * RWY_US)   /* pause for each connection that a walk meets, which takes some 0.2 us */
-#define WALK_LAZY (100 * RWY_US) /* the same when only polls go on whose time is over */
+/* Pause between walks for each suspended connection, of which each takes 0.2 us of a walk. */
+#define WALK      (4 * RWY_US)
+#define WALK_LAZY (100 * RWY_US) /* the same when only polls that ran out of time are resumed */
 #define LAZY_MAX  (250 * RWY_MS)
-#define TOGETHER  32 /* so many go on at once, more where very many wait */
+#define TOGETHER  32 /* requests resumed at once; more where very many wait */
 
 void ctlr_http_suspend(struct ctlr_http_worker *w, struct ctlr_req *r)
 {
@@ -45,7 +46,7 @@ static void queue_resumed(struct ctlr_http_worker *w, struct ctlr_req *r)
 		ctlr_http_wake(w);
 }
 
-/* Those that have waited long enough, but not so many that others wait for them. */
+/* Takes at most `most` requests off the queue. */
 static struct ctlr_req *next_ready(struct ctlr_http_worker *w, unsigned most)
 {
 	struct ctlr_req *list, *r;
@@ -64,7 +65,7 @@ static struct ctlr_req *next_ready(struct ctlr_http_worker *w, unsigned most)
 	return list;
 }
 
-/* Between two walks; RWY_NEVER: nobody goes on. */
+/* The pause between two walks; RWY_NEVER: nothing is to be resumed. */
 static rwy_dur pause_of(struct ctlr_http_worker *w)
 {
 	rwy_dur lazy = w->suspended * WALK_LAZY, pause;
@@ -76,7 +77,6 @@ static rwy_dur pause_of(struct ctlr_http_worker *w)
 	return pause;
 }
 
-/* Some go on, if it is time. Returns how long it is until the next may; RWY_NEVER: none is there. */
 rwy_dur ctlr_http_resume_some(struct ctlr_http_worker *w, rwy_time now, bool at_once)
 {
 	const rwy_dur pause = pause_of(w), since = rwy_since(w->resumed, now);

@@ -127,7 +127,8 @@ static void reply_store_failed(struct ctlr_req *r, int rc)
 	ctlr_req_fail(r, 503, "", "%s: %s", store_strerror(rc), outcome_text(r));
 }
 
-/* Refused now, after an answer was lost: that one may still take effect (but for what is gone as asked). */
+/* Refused now, after an answer of the store was lost: the earlier change may still take effect. A DELETE that
+ * finds nothing has succeeded. */
 static void deny_nothing(struct ctlr_req *r)
 {
 	char text[256];
@@ -155,7 +156,8 @@ void ctlr_req_run(struct ctlr_req *r)
 		ctlr_req_conclude(r);
 }
 
-/* Something else was first, or we do not know: what there is now decides, once we have seen it. */
+/* Another change was first, or the answer was lost: the handler decides again once the watch
+ * has caught up. */
 static void retry_later(struct ctlr_req *r, int rc)
 {
 	if (++r->tries > TRIES_MAX) {

@@ -239,7 +239,8 @@ static bool chain_hash(const gnutls_datum_t *raw, unsigned n, uint8_t out[32])
 
 	if (gnutls_hash_init(&h, GNUTLS_DIG_SHA256))
 		return false;
-	for (unsigned i = 0; i < n; i++) /* DER says how long it is: what is hashed is what is read */
+	/* DER contains its length, so the hash covers what the parser reads */
+	for (unsigned i = 0; i < n; i++)
 		gnutls_hash(h, raw[i].data, raw[i].size);
 	gnutls_hash_deinit(h, out);
 	return true;

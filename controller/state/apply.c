@@ -58,8 +58,8 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 			ctlr_event(c, EVENT_INFO, "gateway", name, "removed");
 			ctlr_gateway_free(c, g);
 			c->jobs_look = true;
-			s = ctlr_map_find(
-			    &c->sites, site); /* one that nobody names any more has gone with it */
+			/* a site that nothing names any more is freed with it */
+			s = ctlr_map_find(&c->sites, site);
 			if (s)
 				ctlr_work_add_site(c, s);
 		}
@@ -303,7 +303,7 @@ static void replica_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	ctlr_map_del(&c->replicas, &r->node);
 	free(r);
 	CTLR_MAP_EACH(&c->gateways, g)
-	{ /* its gateways have a term to come to another one */
+	{ /* its gateways have one term to find another replica */
 		if (!strcmp(g->owner, name)) {
 			g->expires = lease_expiry(c);
 			ctlr_work_add(c, g, CTLR_WORK_TUNNELS);

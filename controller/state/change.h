@@ -14,7 +14,8 @@
 
 struct ctlr;
 struct ctlr_change;
-/* Told once, locked, when the store has taken it and it is applied (0), or with the store's error. */
+/* Called once, locked: rc 0 when the change is stored and applied, with its revision, or
+ * the store's error. */
 typedef void ctlr_change_cb(void *ctx, int rc, uint64_t rev);
 struct ctlr_change *ctlr_change_new(ctlr_change_cb *cb, void *ctx);
 void ctlr_change_set(struct ctlr_change *ch, ctlr_change_cb *cb, void *ctx);
@@ -24,7 +25,7 @@ void ctlr_change_put_leased(struct ctlr_change *ch, const char *key, const char 
 void ctlr_change_del(struct ctlr_change *ch, const char *key);
 void ctlr_change_cmp(struct ctlr_change *ch, const char *key, uint64_t mod_rev);
 unsigned ctlr_change_ops(const struct ctlr_change *ch);
-/* Takes ch. false: out of memory, or no place in the queue: cb is not called, ch is gone. */
+/* Takes ch. false: out of memory or the queue is full; ch is freed and cb is not called. */
 bool ctlr_change_submit(struct ctlr *c, struct ctlr_change *ch);
 void ctlr_change_cancel(struct ctlr_change *ch);
 

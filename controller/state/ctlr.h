@@ -31,7 +31,7 @@
 #include "controller/store/store.h"
 #include "rwy/time.h"
 
-#define CTLR_TICK_MS 20 /* a lease is seen to have run out, and a poll answered, within one each */
+#define CTLR_TICK_MS 20 /* longest delay before an expired lease is noticed, or a poll answered */
 
 struct ctlr;
 struct ctlr_endpoint;
@@ -52,7 +52,7 @@ struct ctlr_site {
 	bool stored; /* false: only gateways or tenants name it */
 	struct model_site m;
 	uint64_t mod_rev;             /* the record's */
-	uint64_t changed_rev;         /* of anything that the documents of its gateways show */
+	uint64_t changed_rev;         /* the last change that its gateways' documents show */
 	struct ctlr_gateway *gateway; /* list */
 	unsigned gateways;
 	uint64_t routes_gen;
@@ -88,7 +88,7 @@ struct ctlr_gateway {
 	struct model_load load;
 	struct ctlr_work_link work[CTLR_WORK_KINDS];
 	bool changing;   /* a change of its record is on the way */
-	unsigned missed; /* times that the store did not take that its lease ran out */
+	unsigned missed; /* failed attempts to store that its lease ran out */
 	struct ctlr_req *poll;
 };
 
@@ -196,7 +196,7 @@ struct ctlr_ops {
 	void (*reservation_apply)(struct ctlr *c, const struct store_kv *kv, const char *job);
 	/* A gateway that has a poll is about to be freed. */
 	void (*gateway_removed)(struct ctlr *c, struct ctlr_gateway *g);
-	/* The watch has applied what there was; stop: nothing more will come. */
+	/* The watch has applied all that came; stop: nothing more will come. */
 	void (*applied)(struct ctlr *c, bool stop);
 };
 
@@ -228,13 +228,13 @@ struct ctlr {
 	int store_rc; /* the last call's result */
 	bool loaded;
 	struct ctlr_req *polls; /* of routes */
-	struct ctlr_req *retry; /* something else was first: when that is applied */
+	struct ctlr_req *retry; /* another change was first: they run when that is applied */
 	uint64_t routes_gen;    /* of all sites */
 	struct {
 		struct ctlr_gateway *first, *last;
 	} work[CTLR_WORK_KINDS];       /* queues */
 	struct ctlr_tunnel *plan;      /* queue */
-	bool jobs_look, jobs_changing; /* jobs are looked at; a change of theirs is on the way */
+	bool jobs_look, jobs_changing; /* jobs are to be checked; a change of jobs is on the way */
 	rwy_time jobs_at, jobs_broken_at;
 	size_t swept, swept_gateways;
 };

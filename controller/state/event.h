@@ -13,8 +13,8 @@ struct ctlr_events;
 
 int ctlr_events_new(struct ctlr_events **out); /* RWY_ENOMEM */
 void ctlr_events_free(struct ctlr_events *v);  /* NULL: fine */
-/* what: the kind of object; name: which one, or NULL. It goes to the log as well. Any thread, locked or not.
- */
+/* what: the kind of object; name: which one, or NULL. It goes to the log as well. Any thread,
+ * locked or not. */
 void ctlr_event(struct ctlr *c, enum ctlr_severity severity, const char *what, const char *name,
     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Those behind number `after`, at most `limit`: {events, next}. The caller's. */

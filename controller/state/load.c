@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that the store has, at start and when the watch lost track. Not here: what a record means
- * (apply.c). */
+/* Reads the whole store, at start and when the watch lost track. Not here: the meaning of
+ * a record (apply.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

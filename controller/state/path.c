@@ -103,7 +103,7 @@ void ctlr_path_get(
 	struct ctlr_push *p;
 	unsigned n = 0;
 
-	/* The other end's first: of two measurements of one age the last one counts. */
+	/* The other end's come first: the later of two measurements of one age counts. */
 	for (unsigned e = 0; e < 2; e++)
 		for (unsigned k = 0; k < PLAN_CARRIER_COUNT; k++) {
 			const struct ctlr_link *l = &t->link[e ? from : !from][k];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flows: what stays together on one tunnel, the same for both directions and whoever reports it. One is
- * decided when its first session opens, keeps its tunnel while that lives, and is forgotten with its last
- * session.
+ * Placement of flows on tunnels. A flow is traffic that stays together on one tunnel, in both directions and
+ * whoever reports it. It is placed when its first session opens and keeps its tunnel while that is up. Its
+ * end: flow.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@ static uint32_t flows_of_job(const struct ctlr_tunnel *t, const struct ctlr_flow
 	return n;
 }
 
-/* The tunnel of a flow: its job's, the one that it is on (it is under way, and known again after we were
- * away), else by weighted rendezvous over the pairs of its sites; NULL: none is up. */
+/* The tunnel of a flow: its job's; else `now`, when a gateway reports the flow on it; else by weighted
+ * rendezvous over the pairs of its sites. NULL: none is up. */
 static struct ctlr_tunnel *choose_tunnel(
     struct ctlr *c, const struct ctlr_flow *f, struct ctlr_tunnel *now, enum ctlr_flow_why *why)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reserved bandwidth of tunnels: see reserved.h. The records of jobs are the truth; this is an index to them.
- */
+/* Reserved bandwidth of tunnels: see reserved.h. The records of jobs are the truth; this is an
+ * index to them. */
 #include "controller/state/reserved.h"
 
 #include <stdio.h>

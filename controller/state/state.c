@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects and how they hang together. Not here: what the store says of them (apply.c). All locked. */
+/* Objects and their links to each other. Not here: the store's records (apply.c). All locked. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool site_in_use(const struct ctlr *c, const struct ctlr_site *s)
 {
 	const struct ctlr_lpm *l = &c->lpm;
 
-	/* sites are few and come to stay: one that flows or tenants still name is kept */
+	/* sites are few: while there are flows or prefixes, every site is kept */
 	return s->stored || s->gateways || l->map.n || c->flows.n;
 }
 
@@ -241,7 +241,8 @@ struct ctlr_job **ctlr_jobs_by_name(struct ctlr *c)
 	return all;
 }
 
-/* So that all of them together renew at most so often: three times a term. */
+/* The term of a lease. It grows with the number of gateways, which renew three times a term, so that all
+ * together stay below `gateways.heartbeats`. */
 uint32_t ctlr_gateway_ttl_ms(const struct ctlr *c)
 {
 	const uint64_t lease = c->conf->lease / RWY_MS, spread = c->gateways.n * 3000 / c->conf->heartbeats;

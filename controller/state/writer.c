@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer: changes wait in a queue, go to the store many at a time, and are done when the watch has
- * brought them back. The watch: what the store tells is applied; when it broke off, from where it was, or
- * everything again.
+ * Two threads. The writer takes changes from a queue to the store, many at a time. The watcher applies the
+ * store's changes, and a change is done when it has come back that way. A watch that broke off goes on where
+ * it was, or the whole store is read again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define QUEUE_MAX   200000
 #define BATCH       256
 #define APPLY_WAIT  (5 * RWY_SEC)
-#define WATCH_LAG   RWY_SEC /* the store has taken it, and the watch does not say so: another watch */
+#define WATCH_LAG   RWY_SEC /* with a stored change unreported for longer another watch begins */
 #define REPLICA_TTL 3000u   /* ms */
 
 struct ctlr_change {
@@ -272,7 +272,7 @@ static void commit_batch(struct ctlr *c, struct ctlr_change **ch, unsigned n)
 	ctlr_unlock(c);
 }
 
-/* Others see by it that this replica is there; here it says whether the store is. */
+/* Renews the lease by which other replicas see this one; its outcome shows whether the store is well. */
 static void replica_renew(struct ctlr *c)
 {
 	struct ctlr_writer *w = c->writer;
@@ -319,7 +319,8 @@ static void *writer_main(void *arg)
 
 /* --- the watch -------------------------------------------------------------------------------- */
 
-/* Those that are seen now; and those that have waited too long: they are in the store, and will be seen. */
+/* Finishes changes that the watch has reported, and those that waited too long: they are stored, and will be
+ * reported. */
 static void finish_applied(struct ctlr *c)
 {
 	struct ctlr_writer *w = c->writer;
@@ -336,8 +337,8 @@ static void finish_applied(struct ctlr *c)
 	c->ops->applied(c, false);
 }
 
-/* Locked from the first change to the last of what the store tells at once: nobody sees half a transaction.
- */
+/* Keeps the lock from the first change of a transaction to the last, so that nobody sees
+ * half of it. */
 static void watch_lock(struct ctlr *c, bool lock)
 {
 	struct ctlr_writer *w = c->writer;
@@ -351,7 +352,7 @@ static void watch_lock(struct ctlr *c, bool lock)
 		ctlr_unlock(c);
 }
 
-/* A member of etcd that hangs tells nothing, for long. */
+/* The watch is behind: a member of etcd that hangs reports nothing for a long time. */
 static bool lags(const struct ctlr_writer *w)
 {
 	const rwy_time now = ctlr_now();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store in etcd v3, through its JSON gateway: 64-bit integers are strings, keys and values base64, what
- * is 0 or empty is left out. Not here: the watch (store_etcd_watch.c), requests (etcd_http.c).
+ * is 0 or empty is left out. Not here: the watch (etcd_watch.c), requests (etcd_http.c).
  */
 #include "controller/store/etcd.h"
 

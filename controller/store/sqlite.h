@@ -56,7 +56,7 @@ int store_sqlite_begin(struct store_sqlite *s);
 /* Commits everything since BEGIN, or rolls it back when rc is an error; returns rc or the commit's. */
 int store_sqlite_finish(struct store_sqlite *s, uint64_t rev, int rc);
 
-/* --- store_sqlite_lease.c --------------------------------------------------------------------- */
+/* --- sqlite_lease.c --------------------------------------------------------------------------- */
 
 struct store_sqlite_lease *store_sqlite_lease_find(struct store_sqlite *s, uint64_t id);
 void store_sqlite_expire(struct store_sqlite *s);

@@ -139,7 +139,7 @@ async function links(rest, signal) {
   return ['Links', h('h2', null, 'Measured by gateways'), table('measured', [
     col('From', (l) => l.gateway), col('To', (l) => l.peer), col('Carrier', (l) => l.carrier), number('RTT', (l) => l.rtt_us, f.time), number('Smallest', (l) => l.rtt_min_us, f.time), number('Jitter', (l) => l.jitter_us, f.time),
     number('Loss', (l) => l.loss_ppm, f.percent), col('Losses', (l) => (!l.loss_ppm || !l.burst ? '–' : l.burst > 1 ? `in bursts of ${l.burst}` : 'single')), number('Available', (l) => l.bandwidth_bps, f.rate), col('Source', (l) => l.source), number('Age', (l) => l.age_ms, f.age),
-  ], x.measured, { more: x.next, none: 'Nothing measured yet.' }), h('h2', null, 'Told by the networks’ controllers'), table('pushed', [
+  ], x.measured, { more: x.next, none: 'Nothing measured yet.' }), h('h2', null, 'Reported by the networks’ controllers'), table('pushed', [
     col('From', (l) => l.site_a), col('To', (l) => l.site_b), col('Class', (l) => l.class), number('Bandwidth', (l) => l.bandwidth_bps, f.rate), number('Delay', (l) => l.delay_us, f.time), number('Jitter', (l) => l.jitter_us, f.time),
     number('Loss', (l) => l.loss_ppm, f.percent), col('Source', (l) => l.source), number('Age', (l) => l.age_ms, f.age),
   ], x.pushed, { none: 'No network controller has said anything.' }), h('h2', null, 'Reserved in networks for jobs'), table('reserved', [
