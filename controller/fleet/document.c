@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A gateway's document, made from what is stored and nothing else: every replica makes the same. Its
- * generation is the last revision of anything that is in it; what is taken away leaves a revision under
- * touch/.
+ * A gateway's document. It is made from stored records alone, so every replica makes the same. Its generation
+ * is the last revision of anything in it; a removal leaves its revision under touch/.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,7 +108,7 @@ static json_t *assignment_json(
 	return a;
 }
 
-/* Each way as this gateway has it: from its site to the other. */
+/* The job's assignments as this gateway has them: from its site to the other. */
 static void job_assignments(struct ctlr *c, struct ctlr_gateway *g, json_t *list)
 {
 	const struct ctlr_tunnel *t;

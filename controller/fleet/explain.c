@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a session goes where it goes, and as it does: the inputs with their sources and ages, the rule, what
- * else there was. */
+/* Explains a session's tunnel and carrier: the inputs with their sources and ages, the rule, the
+ * alternatives. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ struct told {
 	rwy_time now;
 };
 
-/* Numbers that ctlr_path_get gave: 0 assumed, 1 and 2 the tunnel's ends, then pushes; reserved. */
+/* Source numbers of ctlr_path_get(): 0 assumed, 1 and 2 the tunnel's ends, then pushes; reserved. */
 static const char *source_name(void *ctx, uint32_t source)
 {
 	const struct told *x = ctx;
@@ -145,7 +145,7 @@ static void pair_reason(json_t *out, enum ctlr_flow_why why)
 	json_object_set_new(out, "pair_reason", json_string(text[why][1]));
 }
 
-/* The sentence of the rule that chose the carrier in use; "" for one that is not known any more. */
+/* The sentence of the rule that chose the carrier in use; "" for an unknown one. */
 static const char *rule_text(const char *name)
 {
 	for (unsigned r = 0; r < PLAN_RULE_COUNT; r++)

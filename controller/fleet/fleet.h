@@ -18,7 +18,7 @@ ctlr_handler ctlr_api_tenant_list, ctlr_api_tenant_get, ctlr_api_tenant_put,
 ctlr_handler ctlr_api_tunnel_list; /* list.c */
 ctlr_handler ctlr_api_routes_get;  /* routes.c */
 
-/* A report's lease, if it names one; else the reply says 409. */
+/* The lease of a report is the gateway's present one; false: the reply says 409. */
 bool ctlr_gateway_lease_holds(struct ctlr_req *r, const struct ctlr_gateway *g, uint64_t lease);
 uint64_t ctlr_document_generation(const struct ctlr *c, const struct ctlr_gateway *g);
 json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g);

@@ -14,7 +14,8 @@
 #include "controller/state/event.h"
 #include "controller/state/work.h"
 
-#define SWEEP 1024 /* slots of the table of gateways a tick: with more, leases are looked at less often */
+#define SWEEP                                                                                                \
+	1024 /* slots of the table of gateways a tick; with more of them leases are checked less often */
 
 static json_t *gateway_record(const struct ctlr_gateway *g, const char *owner, bool up)
 {
@@ -119,7 +120,7 @@ enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
 
 /* --- lease ------------------------------------------------------------------------------------ */
 
-/* The gateway talks to us now: others look after it no more. */
+/* The gateway talks to this replica now, which looks after it from now on. */
 static void take_over_gateway(struct ctlr *c, struct ctlr_gateway *g)
 {
 	char key[STORE_KEY_MAX];
@@ -239,7 +240,7 @@ enum ctlr_outcome ctlr_api_document_get(struct ctlr *c, struct ctlr_req *r)
 /* --- time ------------------------------------------------------------------------------------- */
 
 #define EXPIRE_MAX 16 /* gateways of one change */
-#define TOGETHER   3  /* times that it is tried with jobs in the same change */
+#define TOGETHER   3  /* attempts with jobs in the same change */
 
 struct expiry {
 	struct ctlr *c;
@@ -258,13 +259,13 @@ static void on_expired(void *ctx, int rc, uint64_t rev)
 			continue;
 		g->changing = false;
 		g->missed++;
-		/* a job changed meanwhile: again at once; else when the store may be there */
+		/* a job changed meanwhile: try again at once; else when the store may be well */
 		g->expires = ctlr_now() + (rc == STORE_ECONFLICT ? 0 : RWY_SEC / 4);
 	}
 	free(e);
 }
 
-/* Those of one moment in one change, and what their jobs' pairs go to: flows follow. */
+/* Stores in one change that these gateways are lost, together with their jobs' new plans. Flows follow. */
 static void expire_gateways(struct ctlr *c, struct ctlr_gateway **g, unsigned n, bool alone)
 {
 	struct expiry *e = malloc(sizeof(*e));
@@ -300,7 +301,7 @@ static bool lease_ran_out(const struct ctlr *c, const struct ctlr_gateway *g, rw
 	       (!strcmp(g->owner, c->conf->name) || !ctlr_replica_alive(c, g->owner));
 }
 
-struct due { /* of one tick: first those with their jobs, then those whose jobs follow */
+struct due { /* the expired gateways of a tick: [0] together with their jobs, [1] alone, jobs follow */
 	struct ctlr_gateway *g[2][EXPIRE_MAX];
 	unsigned n[2];
 };

@@ -82,7 +82,7 @@ enum ctlr_outcome ctlr_api_link_put(struct ctlr *c, struct ctlr_req *r)
 	push_key(r, key);
 	p = ctlr_map_find(&c->pushes, key + strlen("link/"));
 	ch = ctlr_change_new(NULL, NULL);
-	ctlr_change_cmp(ch, key, p ? p->mod_rev : 0); /* one that comes late must not undo a later one */
+	ctlr_change_cmp(ch, key, p ? p->mod_rev : 0); /* a late report must not undo a newer one */
 	ctlr_change_put(ch, key,
 	    json_pack("{s:o, s:I}", "link", mdl_write(&model_link_push_table, &m), "at_ms",
 	        (json_int_t)ctlr_wall_ms()));

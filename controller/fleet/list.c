@@ -39,7 +39,7 @@ enum ctlr_outcome ctlr_api_gateway_list(struct ctlr *c, struct ctlr_req *r)
 	return list_page(c, r, &c->gateways, "gateways", gateway_one);
 }
 
-/* The younger of both ends' measurements in the carrier that is used. */
+/* The newer one of both ends' measurements, of the carrier in use. */
 static const struct ctlr_link *latest_link(const struct ctlr_tunnel *t)
 {
 	const struct ctlr_link *a = &t->link[0][t->carrier], *b = &t->link[1][t->carrier];

@@ -17,8 +17,8 @@
 
 #define SITES_MAX 63 /* of one tenant: tunnels of a gateway */
 
-/* Keys that are the gateway's, at every site; and those of a site. YAML would take "1" for 1: JSON's types
- * are held to here. */
+/* Keys of the gateway's configuration: the same at every site, and those of a site. YAML would read "1" as 1,
+ * so JSON's types are checked here. */
 struct known {
 	const char *key;
 	json_type type; /* JSON_TRUE: either boolean */
@@ -49,7 +49,7 @@ static const struct known at_site[] = {
     {NULL, JSON_NULL},
 };
 
-/* NULL: it is one of them, and of its type; else what is wrong. */
+/* NULL: the key is known and the value has its type; else the fault. */
 static const char *key_problem(const struct known *k, const char *key, const json_t *v)
 {
 	while (k->key && strcmp(k->key, key) != 0)

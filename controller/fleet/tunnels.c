@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which tunnels there are, and what is decided for them: between the gateways of every two sites that want
- * each other. The replica that a tunnel's first gateway talks to looks after it, and writes what changed to
- * the store. Not here: how it is decided (plan/).
+ * Tunnels between the gateways of every two sites that want each other, and their decisions. The replica of a
+ * tunnel's first gateway looks after it, and writes changes to the store. Not here: the decision itself
+ * (plan/).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #define PER_CHANGE   60  /* tunnels */
 #define PER_TICK     600 /* decisions under the lock */
 #define GATEWAYS_MAX 64
-#define NOTABLE_PPM  100000 /* a rate or a weight that moved by more is told */
+#define NOTABLE_PPM  100000 /* a rate or a weight that moved by more is stored */
 
 /* --- sites ------------------------------------------------------------------------------------ */
 
@@ -103,7 +103,7 @@ struct batch {
 	char name[PER_CHANGE][2 * MDL_NAME];
 };
 
-/* Those that were not taken are looked at again. */
+/* Tunnels that the store did not take are decided again. */
 static void batch_done(void *ctx, int rc, uint64_t rev)
 {
 	struct batch *b = ctx;
@@ -260,7 +260,8 @@ static bool has_least_site(const struct ctlr_tunnel *t)
 	return ctlr_site_least(t->end[0]->site) || ctlr_site_least(t->end[1]->site);
 }
 
-/* Once a second each: weights follow loads, observations grow old, decisions wanted to be asked again. */
+/* Queues each tunnel once a second that may change without news: weights follow loads, observations grow old,
+ * decisions name a time. */
 static void sweep_tunnels(struct ctlr *c, rwy_time now)
 {
 	const size_t step = c->tunnels.slots * CTLR_TICK_MS / 1000 + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs: planned against what there is (plan/job.h), stored with their plan, booked when the store has them,
- * given back when they are withdrawn or over. What a job's pairs were given goes before any other choice.
+ * Jobs: planned against the present state (plan/job.h), stored with their plan, booked when the store has
+ * them, released when they are withdrawn or over. The gateways of a job's pairs go before any other choice.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void reply_planned(void *ctx, int rc, uint64_t rev)
 		ctlr_req_fail(r, 409, "", "the job was withdrawn meanwhile");
 }
 
-/* Networks' tunnels that the record has not are given back. */
+/* Networks get back the tunnels that the record has not. */
 static enum ctlr_outcome store_job(
     struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record)
 {

@@ -18,12 +18,12 @@ void ctlr_jobs_free(struct ctlr *c); /* at the end */
  * whose share counts as free. */
 json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, const struct model_job *m,
     json_t *posted, const struct ctlr_job *old);
-/* The record of a job some of whose pairs have no way any more, or that is broken: what can stay does. With
- * `reason` if it does not fit; its pairs are placed all the same where there is a way. NULL: out of memory.
+/* A new record for a job that lost tunnels or is broken; pairs whose tunnel is up stay. With `reason` if it
+ * does not fit; its pairs are placed all the same where a tunnel is up. NULL: out of memory.
  */
 json_t *ctlr_job_plan_again(struct ctlr *c, const struct ctlr_job *j);
-/* Jobs that lost a gateway or a tunnel, and with `broken` those that are broken, as they are to be: into ch,
- * with the comparisons. Returns how many. */
+/* Plans again jobs that lost a gateway or a tunnel, and with `broken` those that are broken, and adds the new
+ * records to ch with their comparisons. Returns how many. */
 unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken);
 void ctlr_job_move_tick(struct ctlr *c);
 /* Its plan comes into the index, or leaves it. */

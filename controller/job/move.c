@@ -16,7 +16,7 @@
 #define MOVES_MAX   24      /* jobs of one transaction */
 #define TOUCH_MAX   60      /* gateways of one transaction; more: all */
 #define ROWS_MAX    2500    /* of one transaction: etcd takes 1.5 MB */
-#define BROKEN_EACH RWY_SEC /* what is measured or taken may be another by now */
+#define BROKEN_EACH RWY_SEC /* measurements and claims may have changed by then */
 #define STORE_PAUSE (RWY_SEC / 4)
 
 /* Has something that it needs gone? */
@@ -44,7 +44,7 @@ static bool lost_a_pair(struct ctlr *c, const struct ctlr_job *j)
 	return false;
 }
 
-/* Gateways that lose a pair: nothing else in their documents tells. */
+/* Touches gateways that lose a pair, because nothing else in their documents changes. */
 static void touch_losers(json_t *touch, const json_t *was, const json_t *is)
 {
 	json_t *old = json_object_get(was, "plan"), *plan = json_object_get(is, "plan"), *row;
@@ -86,8 +86,7 @@ struct move {
 	unsigned claims;
 };
 
-/* The next job's plan is made with what this one takes now; what is booked is the store's again
- * in the end. */
+/* Books the new claims of a job, so that the next plan counts them, or the stored ones again at the end. */
 static void book_move(struct ctlr *c, const struct move *m, bool forth)
 {
 	if (forth) {

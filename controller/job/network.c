@@ -120,7 +120,7 @@ static void call_provider(struct ctlr_network *n, struct ctlr_network_call *call
 	rwy_unreachable();
 }
 
-/* The first that fails and the first that does not are told; how often is in the counters. */
+/* Reports the first failure and the first success after one; counters have the numbers. */
 static void note_health(struct ctlr_network *n, const struct ctlr_network_call *call)
 {
 	const char *name = n->c->conf->provider[n->at].name;

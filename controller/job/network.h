@@ -16,7 +16,7 @@
 enum ctlr_network_what { NETWORK_QUERY, NETWORK_MAKE, NETWORK_DROP };
 
 struct ctlr_network_call;
-/* Told once, locked. The call is freed afterwards. */
+/* Called once, locked. The call is freed afterwards. */
 typedef void ctlr_network_cb(struct ctlr *c, struct ctlr_network_call *call);
 
 struct ctlr_network_call {
@@ -53,11 +53,11 @@ RWY_MUST_CHECK bool ctlr_network_submit(struct ctlr *c, struct ctlr_network_call
 bool ctlr_network_serves(const struct ctlr *c, unsigned net, const char *first, const char *second);
 /* Paths at this edge are taken. */
 bool ctlr_network_edge(const struct ctlr *c, unsigned net, const char *edge);
-/* Its sites are named: where it knows no path there is none. */
+/* The network names its sites: between them there is no path but those it knows. */
 bool ctlr_network_sure(const struct ctlr *c, unsigned net);
 /* -1: none has that name. */
 int ctlr_network_find(const struct ctlr *c, const char *name);
-/* Forgets what was made with this process: every replica makes it for itself. */
+/* The network's tunnels end with this process, so each replica makes them for itself. */
 bool ctlr_network_forgets(const struct ctlr *c, unsigned net);
 /* For people: "network NAME: TEXT". */
 void ctlr_network_text(const struct ctlr *c, const struct ctlr_network_call *call, char *out, size_t len);

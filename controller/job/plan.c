@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job before the planner: the world as it is asked for, and the answer as JSON. Nothing changes here. */
+/* Gives a job and the present state to the planner, and makes the answer JSON. Nothing changes here. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +203,7 @@ static json_t *row_json(const struct plan_job_result *res, const struct plan_job
 	return j;
 }
 
-/* Nothing was decided for it: there is no gateway, no way, or no site. */
+/* The plan decided nothing for this row: no gateway, no tunnel, or no site. */
 static bool is_unplaced(const struct plan_job_result *res, const struct plan_job_row *row)
 {
 	const struct plan_job_group *g = row->group < 0 ? NULL : &res->groups[row->group];
@@ -219,7 +219,7 @@ static void add_claim(json_t *claims, const char *name, json_int_t bps)
 	json_array_append_new(claims, json_pack("{s:s, s:I}", "name", name, "bps", bps));
 }
 
-/* As it was made, whatever the plan would make of it now. */
+/* Claims of tunnels as networks made them, whatever the plan would be now. */
 static void add_network_claims(json_t *claims, json_t *network)
 {
 	char name[5 * PLAN_NAME_MAX];
@@ -299,7 +299,7 @@ static void refuse_job(
 	ctlr_req_reply(r, 409, j);
 }
 
-/* Where the pairs are that the job had before. NULL: out of memory, or there was none. */
+/* The pairs that the job had before. NULL: out of memory, or there were none. */
 static struct plan_pair *current_pairs(
     struct ctlr *c, const struct ctlr_job *old, const struct plan_job_pair *pairs, int n)
 {
@@ -401,8 +401,8 @@ static json_t *reason_json(const struct plan_job_result *res)
 	return json_string(plan_job_fail_text(res->fail));
 }
 
-/* First with everything where it is that can stay; if that does not fit, by shares; if that neither, the
- * first. */
+/* Plans with all pairs in place that can stay; if that does not fit, by shares; if that does not fit either,
+ * the first plan holds. */
 static struct plan_job_result *plan_staying(struct plan_job *job, struct world *w)
 {
 	struct plan_job_result *res = NULL, *other = NULL;

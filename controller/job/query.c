@@ -80,7 +80,7 @@ static uint64_t own_share(
 	return sum;
 }
 
-/* To be asked for, together with whatever else is. */
+/* Notes that these two sites are to be asked for. */
 static int query_note(struct ctlr *c, struct ctlr_req *r, const char *first, const char *second)
 {
 	struct ctlr_query *a = query_need(r, r->arg[1]);
@@ -309,7 +309,7 @@ static void on_made(struct ctlr *c, struct ctlr_network_call *call)
 		making_ended(c, a);
 }
 
-/* reservation/JOB is stored: whatever happens now, somebody will know. */
+/* Called when reservation/JOB is stored: after a crash it tells which tunnels to settle. */
 static enum ctlr_outcome make_tunnels(struct ctlr *c, struct ctlr_req *r)
 {
 	struct ctlr_query *a = r->query;

@@ -22,13 +22,13 @@ struct ctlr_query;
  * old: a job whose share is free. */
 int ctlr_query_routes(struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, const char *first,
     const char *second, struct plan_route *out, unsigned max);
-/* Paths were wanted that have not been asked for. */
+/* The plan wanted paths that no network was asked for yet. */
 bool ctlr_query_missing(const struct ctlr_req *r);
 /* "network" as it was made for this request; NULL: nothing was yet. */
 json_t *ctlr_query_made(const struct ctlr_req *r);
 /* The entry of "network" for two sites; NULL: none. Borrowed. */
 json_t *ctlr_query_entry(json_t *network, const char *first, const char *second);
-/* Its legs as paths that have whatever is wanted of them: what is made is not made another time. */
+/* The legs of an entry as paths with room for any demand: a tunnel that is made is not made again. */
 int ctlr_query_made_routes(json_t *entry, struct plan_route *out, unsigned max);
 /* "network" of a record, from a plan; given: as it was made (NULL: as it is to be made). The caller's. */
 json_t *ctlr_query_network(struct ctlr *c, const struct ctlr_req *r, const char *job,
@@ -36,7 +36,7 @@ json_t *ctlr_query_network(struct ctlr *c, const struct ctlr_req *r, const char 
 
 /* Asks for what is missing. */
 enum ctlr_outcome ctlr_query_paths(struct ctlr *c, struct ctlr_req *r, const char *job);
-/* Has what the record says made: its reference is taken. */
+/* Has the tunnels of the record made. Takes the reference. */
 enum ctlr_outcome ctlr_query_make(struct ctlr *c, struct ctlr_req *r, const char *job, json_t *record);
 /* Another request works on this job: this one runs again when that one is done. */
 enum ctlr_outcome ctlr_query_wait(struct ctlr *c, struct ctlr_req *r, const char *job);

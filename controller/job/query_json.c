@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "network" of a job's record: a tunnel in the network for each two sites, with its legs, and what of it is
- * for which pair of gateways. */
+/* "network" of a job's record: a tunnel in the network for each two sites, with its legs, and the part of
+ * each pair of gateways. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,6 @@ json_t *ctlr_query_entry(json_t *network, const char *first, const char *second)
 	return NULL;
 }
 
-/* Made already: each leg is a path that has whatever is wanted of it, as it is not made another time. */
 int ctlr_query_made_routes(json_t *entry, struct plan_route *out, unsigned max)
 {
 	unsigned n = 0;

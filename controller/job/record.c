@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is it a job's record? The store may have another version's, or somebody's own. Not here: what it means
- * (job.c). */
+/* Checks the form of a job's record: the store may have another version's, or a foreign one. Not here: its
+ * meaning (job.c). */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ static bool rate_ok(const json_t *v)
 	return is_amount(v) && (uint64_t)json_integer_value(v) <= INT64_MAX / 4;
 }
 
-/* A tunnel in a network: ask_json.c makes them. */
+/* A tunnel in a network: query_json.c makes them. */
 static bool network_ok(const json_t *n)
 {
 	static const char *const words[] = {"name", "first", "second", "shape", NULL};

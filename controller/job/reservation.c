@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tunnels in networks and the records of who asked for them: see reservation.h. */
+/* Tunnels in networks and their records: see reservation.h. */
 #include "controller/job/reservation.h"
 
 #include <stdio.h>
@@ -305,8 +305,8 @@ static void settle_reservation(struct ctlr *c, struct ctlr_reservation *g)
 		settle_end(c, g);
 }
 
-/* The record went while calls were made: a change whose answer was lost has come to light, or another replica
- * was first. What the job has now is made sure of. */
+/* The record went while calls were under way: a change whose answer was lost took effect, or another replica
+ * was first. The tunnels of the job's present record are made sure of. */
 static void overtaken(struct ctlr *c, struct ctlr_reservation *g)
 {
 	const struct ctlr_job *j = ctlr_map_find(&c->jobs, g->job);
@@ -339,7 +339,7 @@ void ctlr_reservation_tick(struct ctlr *c, rwy_time now)
 
 /* --- from the store --------------------------------------------------------------------------- */
 
-/* The store may have another version's, or somebody's own. */
+/* The store may have another version's record, or a foreign one. */
 static bool record_ok(const json_t *record)
 {
 	json_t *tunnels = json_object_get(record, "tunnels"), *t;
