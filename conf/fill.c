@@ -4,30 +4,7 @@
  * message for the first fault. Not here: single values (value.c, list.c), rules about more than one key
  * (check.c).
  */
-#include "conf/schema.h"
-
-/* The part of a key's path behind its group, when it is in it: "ports[].name" is "name" in "ports[]". */
-static const char *in_group(const struct conf_key *k, const char *group)
-{
-	const size_t n = strlen(group);
-
-	if (!n)
-		return strchr(k->path, '.') ? NULL : k->path;
-	if (strncmp(k->path, group, n) != 0 || k->path[n] != '.' || strchr(k->path + n + 1, '.'))
-		return NULL;
-	return k->path + n + 1;
-}
-
-struct conf_group conf_group_find(const char *path)
-{
-	struct conf_group g = {conf_keys, 0};
-
-	while (g.first < conf_keys + conf_keys_count && !in_group(g.first, path))
-		g.first++;
-	while (g.first + g.count < conf_keys + conf_keys_count && in_group(&g.first[g.count], path))
-		g.count++;
-	return g;
-}
+#include "conf/value.h"
 
 static int fail_unknown(struct conf_error *err, const char *group, const struct conf_node *n)
 {
@@ -42,7 +19,7 @@ static int fail_unknown(struct conf_error *err, const char *group, const struct 
 	char found[64];
 
 	for (unsigned i = 0; i < conf_keys_count; i++)
-		if (in_group(&conf_keys[i], group))
+		if (conf_key_in_group(&conf_keys[i], group))
 			words[count++] = conf_key_name(&conf_keys[i]);
 	words[count] = NULL;
 	near = conf_nearest(n->key, words);
@@ -78,6 +55,14 @@ struct fill {
 static int fill_groups(
     const struct fill *x, void *base, const struct conf_key *k, const struct conf_node *list);
 
+static int fill_value(const struct fill *x, void *base, const struct conf_key *k, const struct conf_node *n)
+{
+	if (k->type == CONF_T_GROUPS)
+		return fill_groups(x, base, k, n);
+	return conf_key_is_list(k) ? conf_fill_list(base, k, n, x->err)
+	                           : conf_fill_scalar(x->c, base, k, n, x->err);
+}
+
 /* The keys of map. Which of them were there: seen[]. */
 static int fill_given(const struct fill *x, void *base, const char *path, const struct conf_group *g,
     const struct conf_node *map, bool seen[CONF_GROUP_KEYS_MAX])
@@ -93,8 +78,7 @@ static int fill_given(const struct fill *x, void *base, const char *path, const 
 		if (seen[i])
 			return fail_twice(x->err, map, n);
 		seen[i] = true;
-		rc = g->first[i].type == CONF_T_GROUPS ? fill_groups(x, base, &g->first[i], n)
-		                                       : conf_fill_value(x->c, base, &g->first[i], n, x->err);
+		rc = fill_value(x, base, &g->first[i], n);
 		if (rc)
 			return rc;
 	}
@@ -192,7 +176,7 @@ int conf_fill(struct conf *c, const struct conf_tree *t, struct conf_error *err)
 		unsigned group = 0;
 
 		for (unsigned i = 0; i < conf_keys_count && !k; i++) {
-			if (!in_group(&conf_keys[i], ""))
+			if (!conf_key_in_group(&conf_keys[i], ""))
 				continue;
 			if (!strcmp(conf_keys[i].path, n->key))
 				k = &conf_keys[i];
@@ -208,7 +192,7 @@ int conf_fill(struct conf *c, const struct conf_tree *t, struct conf_error *err)
 	for (unsigned i = 0; i < conf_keys_count; i++) {
 		int rc = 0;
 
-		if (in_group(&conf_keys[i], ""))
+		if (conf_key_in_group(&conf_keys[i], ""))
 			rc = fill_top(&x, c, &conf_keys[i], conf_node_get(t->root, conf_keys[i].path));
 		if (rc)
 			return rc;

@@ -7,39 +7,6 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 
-bool conf_key_is_list(const struct conf_key *k)
-{
-	switch (k->type) {
-	case CONF_T_ADDRS:
-	case CONF_T_PREFIXES:
-	case CONF_T_STRINGS:
-	case CONF_T_WORDS:
-	case CONF_T_IPS:
-	case CONF_T_IP_EACH:
-		return true;
-	case CONF_T_GROUP:
-	case CONF_T_GROUPS:
-	case CONF_T_INT:
-	case CONF_T_PERCENT:
-	case CONF_T_ENUM:
-	case CONF_T_NAME:
-	case CONF_T_STRING:
-	case CONF_T_PATH:
-	case CONF_T_CPUS:
-	case CONF_T_SIZE:
-	case CONF_T_DURATION:
-	case CONF_T_RATE:
-	case CONF_T_IP:
-	case CONF_T_MAC:
-	case CONF_T_PREFIX:
-	case CONF_T_UDP:
-	case CONF_T_DSCP:
-	case CONF_T_PLACE:
-		return false;
-	}
-	rwy_unreachable();
-}
-
 /* The gateway's own address: a host's, not the subnet's or its broadcast address. */
 static int fill_addr(struct conf_prefix *p, const struct conf_node *n, struct conf_error *err)
 {

@@ -59,6 +59,23 @@ extern const unsigned conf_keys_count;
 
 /* What a value of this key looks like: "an integer from 1 to 64". */
 void conf_key_describe(const struct conf_key *k, char *out, size_t size);
+const char *conf_key_name(const struct conf_key *k); /* the last part of its path */
+/* The part of a key's path behind its group, when it is in it: "ports[].name" is "name" in "ports[]". */
+const char *conf_key_in_group(const struct conf_key *k, const char *group);
+bool conf_key_is_list(const struct conf_key *k); /* of scalars */
+
+/* A group's keys in the table; the keys of groups inside it are not among them. */
+struct conf_group {
+	const struct conf_key *first;
+	unsigned count;
+};
+#define CONF_GROUP_KEYS_MAX 32
+struct conf_group conf_group_find(const char *path); /* "", "gateway", "ports[]" */
+
+/* The idx-th of words separated by blanks; false when there are fewer. */
+bool conf_word_at(const char *words, unsigned idx, char out[CONF_NAME]);
+/* The number of a word of k->words; -1. */
+int conf_word_find(const struct conf_key *k, const char *text);
 
 /* --- YAML ------------------------------------------------------------------------------------- */
 
@@ -129,17 +146,6 @@ int conf_fail_at(struct conf_error *err, const struct conf_node *n, const char *
 /* The candidate that is closest to a mistyped word, or NULL if none is near. `words`: NULL-terminated. */
 const char *conf_nearest(const char *word, const char *const *words);
 
-/* A group's keys in the table; the keys of groups inside it are not among them. */
-struct conf_group {
-	const struct conf_key *first;
-	unsigned count;
-};
-#define CONF_GROUP_KEYS_MAX 32
-struct conf_group conf_group_find(const char *path); /* "", "gateway", "ports[]" */
-const char *conf_key_name(const struct conf_key *k); /* the last part of its path */
-/* The idx-th of words separated by blanks; false when there are fewer. */
-bool conf_word_at(const char *words, unsigned idx, char out[CONF_NAME]);
-
 RWY_MUST_CHECK int conf_fill(struct conf *c, const struct conf_tree *t, struct conf_error *err);
 /* One key of the top and what is in it. n: its value, NULL: it is not there. */
 RWY_MUST_CHECK int conf_fill_top(
@@ -149,16 +155,8 @@ RWY_MUST_CHECK int conf_fill_top(
  */
 RWY_MUST_CHECK int conf_fill_group(const struct conf *c, void *base, const char *path,
     const struct conf_node *map, bool keep, const char *given, struct conf_error *err);
-/* One value; c for the names of tunnels. */
-RWY_MUST_CHECK int conf_fill_value(const struct conf *c, void *base, const struct conf_key *k,
-    const struct conf_node *n, struct conf_error *err);
-RWY_MUST_CHECK int conf_fill_default(void *base, const struct conf_key *k, struct conf_error *err);
 /* "expected ... for `key`, found ..." */
 int conf_fail_type(struct conf_error *err, const struct conf_key *k, const struct conf_node *n);
-/* An array for all of a list's entries in place of the one that is there. */
-RWY_MUST_CHECK int conf_list_alloc(
-    void *base, const struct conf_key *k, const struct conf_node *list, struct conf_error *err);
-
 /* Whether these were given, or derived from other keys. */
 bool conf_tenant_own_mac(const struct conf_tenant *t);
 bool conf_tenant_own_congested(const struct conf_tenant *t);

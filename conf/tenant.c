@@ -1,48 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One tenant: what its keys leave to be derived, parsed by itself, copied, freed. Not here: rules about more
- * than one key (check_tenant.c).
+ * One tenant: parsed by itself, copied, freed. Not here: values that its keys leave to be derived (derive.c),
+ * rules about more than one key (check_tenant.c).
  */
 #include "conf/schema.h"
 
 #include <stdlib.h>
-
-/* Locally administered; the same at both gateways of a site, so that hosts need not notice which one it is.
- */
-static void mac_of_vni(uint8_t mac[6], uint32_t vni)
-{
-	const uint8_t m[6] = {0x02, 0x52, 0x57, (uint8_t)(vni >> 16), (uint8_t)(vni >> 8), (uint8_t)vni};
-
-	memcpy(mac, m, 6);
-}
-
-bool conf_tenant_own_mac(const struct conf_tenant *t)
-{
-	uint8_t derived[6];
-
-	mac_of_vni(derived, t->cfg.vni);
-	return memcmp(derived, t->cfg.gw_mac, 6) != 0;
-}
-
-bool conf_tenant_own_congested(const struct conf_tenant *t)
-{
-	return memcmp(&t->cfg.dscp_congested, &t->cfg.dscp, sizeof(t->cfg.dscp)) != 0;
-}
-
-void conf_tenant_finish(
-    const struct conf *c, struct conf_tenant *t, const struct conf_node *map, const struct conf_tenant *base)
-{
-	const struct conf_node *n = conf_node_get(map, "dscp_congested");
-
-	if (!base && !conf_node_get(map, "ack_mode"))
-		t->cfg.ack_mode = (enum tenant_ack)c->ack_mode;
-	if (!conf_node_get(map, "gateway_mac") && (!base || !conf_tenant_own_mac(base)))
-		mac_of_vni(t->cfg.gw_mac, t->cfg.vni);
-	if (n ? !strcmp(n->text, "keep") : !base || !conf_tenant_own_congested(base))
-		t->cfg.dscp_congested = t->cfg.dscp;
-	t->line = map->line;
-	t->column = map->column;
-}
 
 void conf_tenant_fini(struct conf_tenant *t)
 {

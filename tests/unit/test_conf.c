@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "conf/schema.h"
+#include "conf/value.h"
 #include "tests/lib/conf_change.h"
 #include "engine/engine.h"
 
