@@ -7,16 +7,6 @@
 
 #define FACT 10 /* width of the names in front */
 
-const char *explain_bps(const json_t *o, const char *key)
-{
-	return jn(o, key) > 0 ? say_bits(jn(o, key) / 8) : "-";
-}
-
-const char *explain_us(const json_t *o, const char *key)
-{
-	return say_time(jn(o, key) / 1e6);
-}
-
 __attribute__((format(printf, 2, 3))) static void fact(const char *name, const char *fmt, ...)
 {
 	char text[1024];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roceway, the operator's command: options, choice of the command, help. What a command does is in the file
- * that declares it.
+ * roceway, the operator's command: the command line, choice of the command, help. Not here: what a command
+ * does (the file that declares it).
  */
 #include "tools/roceway/roceway.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,17 +39,6 @@ static const struct cli_opt common_opts[] = {
     {"help", NULL, "this text"},
     {NULL, NULL, NULL},
 };
-
-void cli_error(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("roceway: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
 
 static const struct cli_cmd *command_find(const char *name)
 {
@@ -212,14 +200,6 @@ static int run_version(const struct cli *cli)
 const struct cli_cmd cmd_version = {.name = "version", .text = "this program's version", .run = run_version};
 
 /* --- the command line ------------------------------------------------------------------------------- */
-
-const char *cli_value(const struct cli *cli, const char *opt)
-{
-	for (unsigned i = 0; cli->cmd->opts && cli->cmd->opts[i].name; i++)
-		if (!strcmp(cli->cmd->opts[i].name, opt))
-			return cli->value[i];
-	return NULL;
-}
 
 struct line {
 	struct cli cli;

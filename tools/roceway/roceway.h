@@ -44,6 +44,7 @@ extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_
     cmd_neighbours, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant, cmd_tunnel, cmd_controller,
     cmd_reload, cmd_explain, cmd_metrics, cmd_help, cmd_list_commands, cmd_version;
 
+/* cli.c */
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */
 /* One line on standard error, "roceway: ...". */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

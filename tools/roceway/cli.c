@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For every command: its options' values, and the line on standard error when something is wrong. */
+#include "tools/roceway/roceway.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+void cli_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("roceway: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+const char *cli_value(const struct cli *cli, const char *opt)
+{
+	for (unsigned i = 0; cli->cmd->opts && cli->cmd->opts[i].name; i++)
+		if (!strcmp(cli->cmd->opts[i].name, opt))
+			return cli->value[i];
+	return NULL;
+}
