@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/word.h"
 #include "controller/server/endpoint.h"
 #include "controller/server/http.h"
 #include "controller/server/req.h"
@@ -22,16 +23,6 @@ struct query {
 	bool ok;
 };
 
-static bool word_in(const char *word, const char *words)
-{
-	const size_t n = strlen(word);
-
-	for (const char *at = words; n && (at = strstr(at, word)); at += n)
-		if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' '))
-			return true;
-	return false;
-}
-
 static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	struct query *q = cls;
@@ -40,7 +31,7 @@ static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *
 	if (!q->ok)
 		return MHD_YES;
 	q->ok = false;
-	if (strchr(name, ' ') || !word_in(name, q->known))
+	if (!base_word_in(name, q->known))
 		ctlr_req_fail(r, 400, "", "unknown parameter %.64s", name);
 	else if (ctlr_req_param(r, name))
 		ctlr_req_fail(r, 400, name, "%s is given twice", name);

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The local API: HTTP on a Unix socket, one thread of its own. This file is the server: requests, what
- * clients send, parameters, errors. Not here: the socket (socket.c), what a page says (the other
- * files here).
+ * The local API: HTTP on a Unix socket, one thread of its own. This file is the server: requests and what
+ * clients send. Not here: the socket (socket.c), parameters and errors (request.c), what a page says (the
+ * other files here).
  */
 #include "gateway/api/api.h"
 
-#include <errno.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/word.h"
 #include "gateway/control/tunnels.h"
 
 #define IDLE_SECONDS 10
@@ -67,61 +66,6 @@ static struct {
 	char path[CONF_STR];
 } api;
 
-/* --- for the pages ------------------------------------------------------------------------------ */
-
-void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
-{
-	char text[256];
-	va_list ap;
-
-	if (reply->status != MHD_HTTP_OK)
-		return; /* the first fault is the one to tell */
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	json_decref(reply->json);
-	free(reply->text);
-	reply->text = NULL;
-	reply->status = status;
-	reply->json = json_pack("{s:s}", "error", text);
-}
-
-const char *api_param(const struct api_req *req, const char *name)
-{
-	for (unsigned i = 0; i < req->params; i++)
-		if (!strcmp(req->param[i].name, name))
-			return req->param[i].value;
-	return NULL;
-}
-
-bool api_flag(const struct api_req *req, struct api_reply *reply, const char *name)
-{
-	const char *v = api_param(req, name);
-
-	if (v && *v && strcmp(v, "0") != 0 && strcmp(v, "1") != 0)
-		api_fail(reply, MHD_HTTP_BAD_REQUEST, "parameter %s: expected 0 or 1", name);
-	return v && strcmp(v, "0") != 0;
-}
-
-uint64_t api_number(
-    const struct api_req *req, struct api_reply *reply, const char *name, uint64_t dflt, uint64_t max)
-{
-	const char *s = api_param(req, name);
-	char *end;
-	uint64_t v;
-
-	if (!s)
-		return dflt;
-	errno = 0;
-	v = strtoull(s, &end, !strncmp(s, "0x", 2) ? 16 : 10);
-	if (*s < '0' || *s > '9' || *end || errno || v > max) {
-		api_fail(reply, MHD_HTTP_BAD_REQUEST, "parameter %s: expected a number up to %llu", name,
-		    (unsigned long long)max);
-		return dflt;
-	}
-	return v;
-}
-
 static void index_page(const struct api_req *req, struct api_reply *reply)
 {
 	json_t *list = json_array();
@@ -147,21 +91,11 @@ struct query {
 	const char *known; /* "limit cursor ..." */
 };
 
-static bool word_in(const char *word, const char *words)
-{
-	const size_t n = strlen(word);
-
-	for (const char *at = words; n && (at = strstr(at, word)); at += n)
-		if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' '))
-			return true;
-	return false;
-}
-
 static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	struct query *q = cls;
 
-	if (!word_in(name, q->known))
+	if (!base_word_in(name, q->known))
 		api_fail(q->reply, MHD_HTTP_BAD_REQUEST, "unknown parameter %.64s: this page knows %s", name,
 		    *q->known ? q->known : "none");
 	else if (api_param(q->req, name))
@@ -198,7 +132,7 @@ static void serve(struct MHD_Connection *conn, const char *url, const char *meth
 		api_fail(reply, MHD_HTTP_NOT_FOUND, "no page %.128s: GET /v1 lists them", url);
 		return;
 	}
-	if (!word_in(req.method, r->methods)) {
+	if (!base_word_in(req.method, r->methods)) {
 		api_fail(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "method %.32s is not allowed here: %s does",
 		    method, r->methods);
 		reply->allow = r->methods;

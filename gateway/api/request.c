@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters of a request, and the reply when something is wrong with it. */
+#include "gateway/api/api.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (reply->status != 200)
+		return; /* the first fault is the one to tell */
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	json_decref(reply->json);
+	free(reply->text);
+	reply->text = NULL;
+	reply->status = status;
+	reply->json = json_pack("{s:s}", "error", text);
+}
+
+const char *api_param(const struct api_req *req, const char *name)
+{
+	for (unsigned i = 0; i < req->params; i++)
+		if (!strcmp(req->param[i].name, name))
+			return req->param[i].value;
+	return NULL;
+}
+
+bool api_flag(const struct api_req *req, struct api_reply *reply, const char *name)
+{
+	const char *v = api_param(req, name);
+
+	if (v && *v && strcmp(v, "0") != 0 && strcmp(v, "1") != 0)
+		api_fail(reply, 400, "parameter %s: expected 0 or 1", name);
+	return v && strcmp(v, "0") != 0;
+}
+
+uint64_t api_number(
+    const struct api_req *req, struct api_reply *reply, const char *name, uint64_t dflt, uint64_t max)
+{
+	const char *s = api_param(req, name);
+	char *end;
+	uint64_t v;
+
+	if (!s)
+		return dflt;
+	errno = 0;
+	v = strtoull(s, &end, !strncmp(s, "0x", 2) ? 16 : 10);
+	if (*s < '0' || *s > '9' || *end || errno || v > max) {
+		api_fail(
+		    reply, 400, "parameter %s: expected a number up to %llu", name, (unsigned long long)max);
+		return dflt;
+	}
+	return v;
+}
