@@ -176,6 +176,8 @@ void conf_tenant_print(FILE *f, const struct conf *c, const struct conf_tenant *
  * conf_tunnels_check's. */
 RWY_MUST_CHECK int conf_tunnel_parse(const char *text, size_t len, const char *name,
     const struct conf_tunnel *base, struct conf_tunnel *out, struct conf_error *err);
+/* The number of a worker's half of a tunnel: the same at both ends, another for each worker. */
+uint64_t conf_tunnel_id(const struct conf_tunnel *t, unsigned worker);
 /* Whether c's tunnels can be together with its ports, workers and one another; port_idx is filled in. A place
  * without a name is free. */
 RWY_MUST_CHECK int conf_tunnels_check(struct conf *c, struct conf_error *err);

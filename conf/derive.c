@@ -54,3 +54,21 @@ void conf_finish_tenants(struct conf *c, const struct conf_tree *t)
 	for (unsigned i = 0; i < c->tenants; i++, n = n->next)
 		conf_tenant_finish(c, &c->tenant[i], n, NULL);
 }
+
+static uint64_t fnv1a(uint64_t h, const void *p, size_t n)
+{
+	for (const uint8_t *b = p; n--; b++)
+		h = (h ^ *b) * 0x100000001b3u;
+	return h;
+}
+
+/* The lower address first: so it is the same at both ends. */
+uint64_t conf_tunnel_id(const struct conf_tunnel *t, unsigned worker)
+{
+	bool swap = memcmp(t->local.b, t->remote.b, 16) > 0;
+	uint32_t port = (uint32_t)t->udp_port + worker;
+	uint64_t h = fnv1a(0xcbf29ce484222325u, (swap ? &t->remote : &t->local)->b, 16);
+
+	h = fnv1a(h, (swap ? &t->local : &t->remote)->b, 16);
+	return fnv1a(h, &port, sizeof(port));
+}

@@ -28,6 +28,9 @@ struct gw_port;
 struct gw_neigh;
 struct gw_carriers;
 struct gw_control;
+struct gw_kernel;
+struct gw_tenant_count;
+struct tenant_set;
 struct gw_ctrl;
 struct gw_tenants;
 struct gw_tunnels;
@@ -51,6 +54,9 @@ struct gw_app {
 	struct gw_worker *worker[GW_WORKERS_MAX];
 	struct gw_port *port[CONF_PORTS_MAX];
 	struct gw_neigh *neigh;
+	struct gw_kernel *kernel;                             /* port/kernel.h */
+	_Atomic(const struct tenant_set *) tenant_set;        /* control/tenants.c publishes, workers read */
+	struct gw_tenant_count *tenant_count[GW_WORKERS_MAX]; /* datapath/tenants.h */
 	struct gw_tenants *tenants;
 	struct gw_tunnels *tunnels;
 	struct gw_tunnel_told *tunnel_told; /* control/tunnel_tell.c */

@@ -25,6 +25,7 @@
 #define GW_ETH         14
 #define GW_VLAN        4
 #define GW_IFNAME      16
+#define GW_FRAME_EXTRA (GW_ETH + 2 * GW_VLAN) /* bytes of a frame beside the MTU */
 
 struct gw_nt;
 struct gw_overlay;
@@ -58,7 +59,7 @@ struct gw_port {
 	_Atomic bool up; /* control thread */
 	_Atomic uint32_t speed_mbps;
 	char driver[32];
-	char under[GW_IFNAME]; /* the kernel interface under it, or "" */
+	char kernel_if[GW_IFNAME]; /* the kernel interface under it, or "" */
 	char tap[GW_IFNAME];
 	int tap_fd;
 	int tap_ifindex;
@@ -204,20 +205,19 @@ void gw_tx_flush(struct gw_worker *w);
  * tenant's. */
 bool gw_hosts_clear(struct gw_worker *w, uint32_t index);
 
-/* datapath/call.c: the worker's end of gw_call */
+/* datapath/worker_call.c: the worker's end of gw_call */
 bool gw_call_pending(const struct gw_worker *w);
 void gw_call_serve(struct gw_worker *w);
 
-/* datapath/worker.c */
+/* wake.c: any thread; does something only when the worker sleeps with interrupts */
+void gw_worker_wake(struct gw_worker *w);
+
+/* datapath/worker.c: without tenants and siblings, see gw_worker_start */
 RWY_MUST_CHECK int gw_worker_new(
     struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools);
 void gw_worker_free(struct gw_worker *w);
-void gw_worker_wake(struct gw_worker *w); /* any thread; does something only when it sleeps with interrupts */
-int gw_worker_main(void *worker);         /* lcore function */
+int gw_worker_main(void *worker); /* lcore function */
 /* One turn of its loop: receive, engine, transmit. Returns how much there was to do. */
 unsigned gw_worker_turn(struct gw_worker *w);
-
-/* control/control.c */
-void gw_control_wake(struct gw_app *app); /* any thread; cheap when it is awake */
 
 #endif

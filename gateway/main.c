@@ -18,17 +18,15 @@
 #include "base/notify.h"
 #include "gateway/offload/offload.h"
 #include "gateway/control/reload.h"
+#include "gateway/port/kernel.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/port/neigh.h"
+#include "gateway/datapath/engcfg.h"
 #include "gateway/setup.h"
 #include "gateway/control/siblings.h"
 #include "gateway/control/tunnels.h"
 
 #define EXIT_USAGE 2
-
-/* The API is another part of the program (api.c): a gateway without it is a gateway all the same. */
-extern int gw_api_start(struct gw_app *app) __attribute__((weak));
-extern void gw_api_stop(struct gw_app *app) __attribute__((weak));
 
 static void help(FILE *f)
 {
@@ -66,7 +64,7 @@ static void log_summary(const struct gw_app *app)
 static int workers_start(struct gw_app *app, struct gw_pools *pools)
 {
 	for (unsigned i = 0; i < app->workers; i++) {
-		int rc = gw_worker_new(&app->worker[i], app, i, pools);
+		int rc = gw_worker_start(&app->worker[i], app, i, pools);
 
 		if (rc) {
 			gw_log(GW_LOG_ERROR, "main", "worker=%u cannot be set up: %s", i, strerror(-rc));
@@ -103,6 +101,8 @@ static int start(
 		rc = gw_taps_open(app);
 	if (!rc)
 		rc = gw_neigh_new(app);
+	if (!rc)
+		rc = gw_kernel_new(&app->kernel);
 	if (!rc)
 		rc = gw_control_new(app, pools);
 	if (!rc)
@@ -169,6 +169,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_siblings_free(app);
 	gw_jfile_close(app);
 	gw_control_free(app);
+	gw_kernel_free(app->kernel);
 	gw_neigh_free(app);
 	gw_taps_close(app);
 	gw_ports_stop(app);
@@ -193,7 +194,7 @@ static int run(struct conf *conf, const char *path)
 	gw_ctrl_first(conf, &first);
 	log_summary(&app);
 	rc = start(&app, &pools, conf, own_tunnels, own_tenants);
-	if (!rc && gw_api_start)
+	if (!rc)
 		api = (rc = gw_api_start(&app)) == 0;
 	if (!rc)
 		rc = gw_ctrl_start(&app, &first);
@@ -209,7 +210,7 @@ static int run(struct conf *conf, const char *path)
 		gw_notify("STOPPING=1");
 		atomic_store(&app.state, GW_STOPPING);
 	}
-	if (api && gw_api_stop)
+	if (api)
 		gw_api_stop(&app);
 	gw_ctrl_stop(&app);
 	stop(&app, &pools);

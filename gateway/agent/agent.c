@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "gateway/agent/http.h"
 #include "base/log.h"
+#include "base/random.h"
 
 #define ANSWER_MAX    (1u << 20)
 #define DOCUMENT_MAX  (32u << 20) /* one of DOCUMENT_ASSIGNMENTS_MAX has 20 MB */
@@ -533,8 +533,7 @@ int agent_new(struct agent **out, const struct agent_cfg *cfg, const struct agen
 	a->ops = ops;
 	a->ctx = ctx;
 	pthread_mutex_init(&a->lock, NULL);
-	if (getrandom(&a->random, sizeof(a->random), 0) < 0)
-		a->random = (uint32_t)agent_ms();
+	a->random = (uint32_t)base_random64();
 	a->st.generation = a->after = cfg->generation;
 	a->since = agent_ms();
 	state(a, AGENT_AWAY);

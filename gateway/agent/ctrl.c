@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "gateway/agent/internal.h"
 #include "gateway/agent/keep.h"
 #include "base/log.h"
-#include "gateway/control/reload.h"
+#include "base/random.h"
+#include "gateway/control/change_lock.h"
 #include "gateway/control/tunnels.h"
 
 /* --- documents ------------------------------------------------------------------------------------------ */
@@ -222,12 +222,9 @@ static int start(struct gw_ctrl *k, uint64_t generation)
 	const struct conf_controller *c = &k->app->conf->controller;
 	struct agent_cfg cfg;
 	sigset_t all, old;
-	uint64_t boot;
 	int rc;
 
-	if (getrandom(&boot, sizeof(boot), 0) != sizeof(boot))
-		return RWY_EINVAL;
-	snprintf(k->boot_id, sizeof(k->boot_id), "%016" PRIx64, boot);
+	snprintf(k->boot_id, sizeof(k->boot_id), "%016" PRIx64, base_random64());
 	agent_cfg_default(&cfg);
 	cfg.url = (const char *const *)c->url;
 	cfg.urls = c->urls;

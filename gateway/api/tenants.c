@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "gateway/control/change_lock.h"
 #include "gateway/control/reload.h"
 #include "gateway/control/tenants.h"
 

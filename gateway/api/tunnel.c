@@ -8,7 +8,7 @@
 
 #include "gateway/api/api.h"
 #include "base/log.h"
-#include "gateway/control/reload.h"
+#include "gateway/control/change_lock.h"
 #include "gateway/carrier/carrier.h"
 #include "gateway/control/tunnels.h"
 

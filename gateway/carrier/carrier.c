@@ -14,9 +14,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
+#include "base/random.h"
 #include "gateway/carrier/internal.h"
 #include "gateway/setup.h"
 
@@ -289,7 +289,7 @@ static int tunnel_add(struct gw_carriers *cs, unsigned idx, const struct conf_tu
 	t->conf = *c;
 	t->local = said(&c->tcp_local) ? c->tcp_local : c->local;
 	t->remote = said(&c->tcp_remote) ? c->tcp_remote : c->remote;
-	t->id = gw_tunnel_id(c, 0);
+	t->id = conf_tunnel_id(c, 0);
 	t->retry_at = gw_now() + gw_set_second(t);
 	t->agree.carrier = must ? WAN_CARRIER_TCP : WAN_CARRIER_NATIVE;
 	if (gw_sock_congestion(t) != 0) {
@@ -441,13 +441,12 @@ int gw_carriers_start(struct gw_app *app, struct gw_pools *pools)
 		return RWY_ENOMEM;
 	cs->app = app;
 	cs->pools = pools;
+	cs->conn_ops = &gw_set_conn_ops;
 	cs->epoll_fd = cs->wake_fd = -1;
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
 		cs->listener[i].fd = -1;
 	pthread_mutex_init(&cs->lock, NULL);
-	while (!cs->epoch)
-		if (getrandom(&cs->epoch, sizeof(cs->epoch), 0) != sizeof(cs->epoch))
-			cs->epoch = 0;
+	cs->epoch = base_random64();
 	app->carriers = cs;
 	rc = rings_new(cs);
 	return rc ? rc : thread_start(cs);

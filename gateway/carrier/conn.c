@@ -126,7 +126,7 @@ static bool record(
 {
 	switch (r->type) {
 	case WAN_REC_HELLO:
-		gw_set_hello(cs, c, r, why, now);
+		cs->conn_ops->hello(cs, c, r, why, now);
 		return true;
 	case WAN_REC_DATAGRAM:
 		if (c->state == GW_CONN_OPEN && c->t)
@@ -134,7 +134,7 @@ static bool record(
 		break;
 	case WAN_REC_WISH:
 		if (c->state == GW_CONN_OPEN && c->t) {
-			gw_set_wish(cs, c->t, r, why, now);
+			cs->conn_ops->wish(cs, c->t, r, why, now);
 			return true;
 		}
 		break;

@@ -110,9 +110,19 @@ struct gw_stash {
 	unsigned n;
 };
 
+struct gw_carriers;
+/* What a connection says to its set (set.c). *why: the connection is of no use any more. Carrier's thread. */
+struct gw_conn_ops {
+	void (*hello)(struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *rec, const char **why,
+	    rwy_time now);
+	void (*wish)(struct gw_carriers *cs, struct gw_carrier_tun *t, const struct wan_rec *rec,
+	    const char **why, rwy_time now);
+};
+
 struct gw_carriers {
 	struct gw_app *app;
 	struct gw_pools *pools;
+	const struct gw_conn_ops *conn_ops;
 	pthread_mutex_t lock;
 	pthread_t thread;
 	bool running;
@@ -161,10 +171,7 @@ void gw_conn_watch(struct gw_carriers *cs, struct gw_conn *c); /* tells epoll wh
 void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
 
 /* set.c: a tunnel's connections together */
-void gw_set_hello(
-    struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *rec, const char **why, rwy_time now);
-void gw_set_wish(struct gw_carriers *cs, struct gw_carrier_tun *t, const struct wan_rec *rec,
-    const char **why, rwy_time now);
+extern const struct gw_conn_ops gw_set_conn_ops;
 void gw_set_tell(struct gw_carriers *cs, struct gw_carrier_tun *t); /* our wish, on all connections */
 void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now);
 void gw_set_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/random.h"
 #include "gateway/carrier/internal.h"
 
 #define OPEN_TIME   (5 * RWY_SEC) /* for connecting and the handshake */
@@ -19,16 +19,6 @@
 #define QUIET       (500 * RWY_MS) /* after a move back: nothing came or went for so long, so nobody needs them */
 #define SECOND_TURN (1 * RWY_SEC) /* of two ends that would both connect, one waits so long for the other */
 #define LINGER_MAX  (15 * RWY_SEC)
-
-static uint64_t random64(void)
-{
-	uint64_t v = 0;
-
-	while (!v)
-		if (getrandom(&v, sizeof(v), 0) != sizeof(v))
-			v = 0;
-	return v;
-}
 
 /* --- what workers are told -------------------------------------------------------------------- */
 static bool links_new(struct gw_carriers *cs, struct gw_carrier_tun *t)
@@ -149,7 +139,7 @@ rwy_dur gw_set_second(const struct gw_carrier_tun *t)
 static void later(struct gw_carrier_tun *t, rwy_time now)
 {
 	t->backoff = !t->backoff ? BACKOFF_MIN : t->backoff * 2 < BACKOFF_MAX ? t->backoff * 2 : BACKOFF_MAX;
-	t->retry_at = now + t->backoff / 2 + random64() % t->backoff + gw_set_second(t);
+	t->retry_at = now + t->backoff / 2 + base_random64() % t->backoff + gw_set_second(t);
 }
 
 void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now)
@@ -228,7 +218,7 @@ static bool introduce(struct gw_carriers *cs, struct gw_conn *c, const struct wa
 	}
 	cs->unknown--;
 	c->t = t;
-	wan_conn_init(&c->hello, t->id, cs->epoch, random64(), false);
+	wan_conn_init(&c->hello, t->id, cs->epoch, base_random64(), false);
 	gw_sock_tune(c->fd, t);
 	return true;
 }
@@ -249,7 +239,7 @@ static void opened(struct gw_carriers *cs, struct gw_conn *c, rwy_time now)
 	gw_set_update(cs, t, now);
 }
 
-void gw_set_hello(
+static void on_hello(
     struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *rec, const char **why, rwy_time now)
 {
 	if (c->state != GW_CONN_HELLO) {
@@ -272,7 +262,7 @@ void gw_set_hello(
 		opened(cs, c, now);
 }
 
-void gw_set_wish(struct gw_carriers *cs, struct gw_carrier_tun *t, const struct wan_rec *rec,
+static void on_wish(struct gw_carriers *cs, struct gw_carrier_tun *t, const struct wan_rec *rec,
     const char **why, rwy_time now)
 {
 	int rc = wan_agree_get(&t->agree, rec);
@@ -285,6 +275,8 @@ void gw_set_wish(struct gw_carriers *cs, struct gw_carrier_tun *t, const struct 
 		gw_set_update(cs, t, now);
 	}
 }
+
+const struct gw_conn_ops gw_set_conn_ops = {.hello = on_hello, .wish = on_wish};
 
 /* --- time ------------------------------------------------------------------------------------- */
 static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
@@ -301,7 +293,7 @@ static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 	c->t = t;
 	c->peer = t->remote;
 	c->deadline = now + OPEN_TIME;
-	wan_conn_init(&c->hello, t->id, cs->epoch, random64(), true);
+	wan_conn_init(&c->hello, t->id, cs->epoch, base_random64(), true);
 	control_hello(c);
 }
 

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "gateway/gw.h"
+#include "gateway/port/kernel.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/port/neigh.h"
 #include "gateway/port/netlink.h"
@@ -34,28 +34,13 @@ enum source { SRC_SIGNAL = 1000, SRC_WAKE, SRC_NETLINK }; /* below: the tap of a
 struct gw_control {
 	struct gw_pools *pools;
 	struct gw_netlink *nl;
-	struct rte_ring *to_kernel;
-	int epoll_fd, signal_fd, wake_fd;
-	_Atomic bool asleep;
+	int epoll_fd, signal_fd;
 	bool quit;
 	unsigned ticks;
 	uint64_t beat[GW_WORKERS_MAX];
 	rwy_dur watchdog;
 	rwy_time watchdog_at;
 };
-
-void gw_control_wake(struct gw_app *app)
-{
-	struct gw_control *c = app->control;
-
-	if (atomic_exchange(&c->asleep, false) && write(c->wake_fd, &(uint64_t){1}, 8) < 0)
-		return; /* its counter is full: it wakes anyhow */
-}
-
-struct rte_ring *gw_control_ring(const struct gw_app *app)
-{
-	return app->control->to_kernel;
-}
 
 /* --- frames --------------------------------------------------------------------------------- */
 
@@ -73,7 +58,7 @@ static void frames_to_kernel(struct gw_app *app)
 	struct rte_mbuf *m[GW_BURST];
 	unsigned n;
 
-	while ((n = rte_ring_sc_dequeue_burst(app->control->to_kernel, (void **)m, GW_BURST, NULL)) > 0) {
+	while ((n = rte_ring_sc_dequeue_burst(app->kernel->frames, (void **)m, GW_BURST, NULL)) > 0) {
 		for (unsigned i = 0; i < n; i++) {
 			struct gw_port *p = port_by_id(app, m[i]->port);
 
@@ -123,7 +108,7 @@ static void asks_serve(struct gw_app *app)
 
 static bool pending(struct gw_app *app)
 {
-	if (!rte_ring_empty(app->control->to_kernel))
+	if (!rte_ring_empty(app->kernel->frames))
 		return true;
 	for (unsigned i = 0; i < app->workers; i++)
 		if (atomic_load(&app->worker[i]->ask_head) != atomic_load(&app->worker[i]->ask_tail))
@@ -200,7 +185,7 @@ static void event(struct gw_app *app, uint32_t src)
 		signal_read(app);
 	else if (src == SRC_NETLINK)
 		gw_netlink_ready(c->nl);
-	else if (src == SRC_WAKE && read(c->wake_fd, &v, sizeof(v)) < 0)
+	else if (src == SRC_WAKE && read(app->kernel->wake_fd, &v, sizeof(v)) < 0)
 		return; /* somebody else's wake-up was already taken */
 }
 
@@ -214,11 +199,11 @@ void gw_control_run(struct gw_app *app)
 		rwy_time now = gw_now();
 		int n, wait = now >= next ? 0 : (int)((next - now) / RWY_MS) + 1;
 
-		atomic_store(&c->asleep, true);
+		atomic_store(&app->kernel->asleep, true);
 		if (pending(app))
 			wait = 0;
 		n = epoll_wait(c->epoll_fd, ev, EVENTS, wait);
-		atomic_store(&c->asleep, false);
+		atomic_store(&app->kernel->asleep, false);
 		for (int i = 0; i < n; i++)
 			event(app, ev[i].data.u32);
 		frames_to_kernel(app);
@@ -243,27 +228,24 @@ int gw_control_new(struct gw_app *app, struct gw_pools *pools)
 {
 	struct gw_control *c = calloc(1, sizeof(*c));
 	sigset_t set;
-	int rc = RWY_ENOMEM;
+	int rc;
 
 	if (!c)
 		return RWY_ENOMEM;
 	app->control = c;
 	c->pools = pools;
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	c->watchdog = gw_notify_watchdog();
-	c->to_kernel = rte_ring_create("rwy_to_kernel", GW_KERNEL_LEN, SOCKET_ID_ANY, RING_F_SC_DEQ);
-	if (c->to_kernel)
-		rc = gw_netlink_new(&c->nl, app);
+	rc = gw_netlink_new(&c->nl, app);
 	if (!rc)
 		rc = watch(c, c->signal_fd, SRC_SIGNAL);
 	if (!rc)
-		rc = watch(c, c->wake_fd, SRC_WAKE);
+		rc = watch(c, app->kernel->wake_fd, SRC_WAKE);
 	if (!rc)
 		rc = watch(c, gw_netlink_fd(c->nl), SRC_NETLINK);
 	for (unsigned i = 0; i < app->ports && !rc; i++)
@@ -276,20 +258,14 @@ int gw_control_new(struct gw_app *app, struct gw_pools *pools)
 void gw_control_free(struct gw_app *app)
 {
 	struct gw_control *c = app->control;
-	void *m;
 
 	if (!c)
 		return;
 	gw_netlink_free(c->nl);
-	while (c->to_kernel && rte_ring_dequeue(c->to_kernel, &m) == 0)
-		rte_pktmbuf_free(m);
-	rte_ring_free(c->to_kernel);
 	if (c->epoll_fd >= 0)
 		close(c->epoll_fd);
 	if (c->signal_fd >= 0)
 		close(c->signal_fd);
-	if (c->wake_fd >= 0)
-		close(c->wake_fd);
 	free(c);
 	app->control = NULL;
 }

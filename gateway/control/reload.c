@@ -8,24 +8,8 @@
 
 #include "base/log.h"
 #include "base/notify.h"
+#include "gateway/control/change_lock.h"
 #include "gateway/control/siblings.h"
-
-static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-
-void gw_change_lock(void)
-{
-	pthread_mutex_lock(&changing);
-}
-
-bool gw_change_trylock(void)
-{
-	return pthread_mutex_trylock(&changing) == 0;
-}
-
-void gw_change_unlock(void)
-{
-	pthread_mutex_unlock(&changing);
-}
 
 /* sd_notify(3): RELOADING=1 comes with the time, and READY=1 ends it, well or not. */
 static void say_reloading(void)

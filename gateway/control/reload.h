@@ -28,9 +28,4 @@ void gw_reload_start(struct gw_app *app);
 /* Before the workers end: until no such thread is at work. */
 void gw_reload_finish(void);
 
-/* Who reads something, changes it and writes it back holds this meanwhile. */
-void gw_change_lock(void);
-bool gw_change_trylock(void);
-void gw_change_unlock(void);
-
 #endif

@@ -8,7 +8,7 @@
 
 #include "gateway/port/neigh.h"
 #include "gateway/port/netlink.h"
-#include "gateway/control/reload.h"
+#include "gateway/control/change_lock.h"
 #include "gateway/datapath/sibling.h"
 #include "rwy/spread.h"
 
@@ -31,16 +31,6 @@ struct gw_siblings {
 };
 
 /* --- a set -------------------------------------------------------------------------------------------- */
-
-static void set_free(struct gw_sib_set *s)
-{
-	if (!s)
-		return;
-	free(s->rival);
-	free(s->rival_of);
-	free(s->pair);
-	free(s);
-}
 
 static void rival_add(struct gw_sib_set *s, unsigned who, const char *peer, uint64_t weight)
 {
@@ -119,7 +109,7 @@ static int set_new(const struct gw_app *app, const struct gw_siblings *g, struct
 	s->rival = calloc((size_t)g->n * CONF_TUNNELS_MAX, sizeof(*s->rival));
 	s->rival_of = calloc((size_t)g->n, CONF_TUNNELS_MAX);
 	if (!s->rival || !s->rival_of || pairs_fill(g, s) != 0) {
-		set_free(s);
+		gw_sib_set_free(s);
 		return RWY_ENOMEM;
 	}
 	rivals_fill(app, g, s);
@@ -139,7 +129,6 @@ static void give(struct eng *e, void *arg)
 	struct give *x = arg;
 	struct gw_sib_set *old = x->w->sib, *now = x->set;
 
-	(void)e;
 	for (unsigned i = 0; now && i < now->n; i++) /* a place that is another's counts anew */
 		if (!old || i >= old->n || old->sib[i].id != now->sib[i].id)
 			x->w->sibw->sent[i] = 0;
@@ -154,7 +143,7 @@ static int tell_one(struct gw_app *app, unsigned worker)
 
 	if (!rc && x.w)
 		rc = gw_call(app, worker, give, &x);
-	set_free(x.set); /* the old one, or the one that was not taken */
+	gw_sib_set_free(x.set); /* the old one, or the one that was not taken */
 	return rc;
 }
 
@@ -183,17 +172,7 @@ static void tell(struct gw_app *app)
 
 int gw_siblings_join(struct gw_app *app, struct gw_worker *w)
 {
-	w->sibw = aligned_alloc(64, sizeof(*w->sibw));
-	if (!w->sibw)
-		return RWY_ENOMEM;
-	memset(w->sibw, 0, sizeof(*w->sibw));
 	return set_new(app, app->siblings, &w->sib);
-}
-
-void gw_siblings_leave(struct gw_worker *w)
-{
-	set_free(w->sib);
-	free(w->sibw);
 }
 
 /* --- what is said ------------------------------------------------------------------------------------- */
@@ -403,7 +382,6 @@ static void count(struct eng *e, void *arg)
 {
 	struct count *c = arg;
 
-	(void)e;
 	memcpy(c->sent, c->w->sibw->sent, sizeof(c->sent));
 }
 

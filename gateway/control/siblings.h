@@ -53,6 +53,8 @@ struct gw_siblings;
 /* Before any worker exists: those of app->conf. */
 RWY_MUST_CHECK int gw_siblings_new(struct gw_app *app);
 void gw_siblings_free(struct gw_app *app); /* after the workers have ended */
+/* The first set of a worker that does not run yet. RWY_ENOMEM. */
+RWY_MUST_CHECK int gw_siblings_join(struct gw_app *app, struct gw_worker *w);
 /* All of them anew, after the tunnels. Under gw_change_lock. RWY_ENOMEM: as they were. A worker that is late
  * is told by the tick. */
 RWY_MUST_CHECK int gw_siblings_set(struct gw_app *app, const struct gw_siblings_say *say);

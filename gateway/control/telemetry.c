@@ -11,8 +11,6 @@ static struct gw_app *the_app; /* the callbacks get no context */
 
 static int workers(const char *cmd, const char *params, struct rte_tel_data *d)
 {
-	(void)cmd;
-	(void)params;
 	rte_tel_data_start_dict(d);
 	for (unsigned i = 0; i < the_app->workers; i++) {
 		struct gw_worker_stats s;
@@ -43,8 +41,6 @@ static int counters(const char *cmd, const char *params, struct rte_tel_data *d)
 	struct gw_overlay_counters o;
 	struct gw_counters c;
 
-	(void)cmd;
-	(void)params;
 	gw_counters_get(the_app, the_app->workers, &c);
 	rte_tel_data_start_dict(d);
 #define X(f, s) rte_tel_data_add_dict_u64(d, #f, c.f);

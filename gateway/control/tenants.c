@@ -76,11 +76,6 @@ static int worker_refused(const struct ask *a, unsigned worker, int rc)
 
 /* --- generations -------------------------------------------------------------------------------------- */
 
-const struct tenant_set *gw_tenants_of(const struct gw_app *app)
-{
-	return atomic_load_explicit(&app->tenants->set, memory_order_acquire);
-}
-
 static uint64_t oldest(const struct gw_app *app)
 {
 	uint64_t gen = UINT64_MAX;
@@ -152,7 +147,7 @@ static void counts_clear(struct gw_app *app, const struct tenant_set *next)
 	for (uint32_t i = 1; i < next->top; i++)
 		if (tenant_by_index(next, i) && !tenant_by_index(old, i))
 			for (unsigned w = 0; w < app->workers; w++)
-				memset(&app->tenants->count[w][i], 0, sizeof(struct gw_tenant_count));
+				memset(&app->tenant_count[w][i], 0, sizeof(struct gw_tenant_count));
 }
 
 static int engines_feed(const struct ask *a, const struct gw_plan *p)
@@ -239,7 +234,7 @@ static int commit(const struct ask *a, struct tenant_txn *x, struct gw_tenants_d
 		goto back;
 	}
 	done->generation = next->generation;
-	atomic_store(&g->set, next);
+	atomic_store(&app->tenant_set, next);
 	if (wait_running(app, next->generation)) {
 		if (app->offload_hooks)
 			app->offload_hooks->commit(app);
@@ -477,7 +472,7 @@ void gw_tenants_tick(struct gw_app *app)
 static int counts_new(struct gw_app *app)
 {
 	for (unsigned i = 0; i < app->workers; i++) {
-		struct gw_tenant_count **c = &app->tenants->count[i];
+		struct gw_tenant_count **c = &app->tenant_count[i];
 
 		/* Mostly untouched: the kernel gives pages as indices are cleared for use. */
 		void *p = mmap(NULL, GW_TENANT_COUNTS * sizeof(**c), PROT_READ | PROT_WRITE,
@@ -523,7 +518,7 @@ int gw_tenants_new(struct gw_app *app)
 	if (rc)
 		gw_log(GW_LOG_ERROR, "tenant", "no memory for tenants");
 	else
-		atomic_store(&g->set, tenant_db_current(g->db));
+		atomic_store(&app->tenant_set, tenant_db_current(g->db));
 	return rc ? rc : first_set(app);
 }
 
@@ -562,8 +557,10 @@ void gw_tenants_free(struct gw_app *app)
 		return;
 	tenant_db_free(g->db);
 	for (unsigned i = 0; i < app->workers; i++)
-		if (g->count[i])
-			munmap(g->count[i], GW_TENANT_COUNTS * sizeof(*g->count[i]));
+		if (app->tenant_count[i]) {
+			munmap(app->tenant_count[i], GW_TENANT_COUNTS * sizeof(*app->tenant_count[i]));
+			app->tenant_count[i] = NULL;
+		}
 	free(g->clean);
 	free(g->gone);
 	pthread_mutex_destroy(&g->lock);

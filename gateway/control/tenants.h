@@ -26,6 +26,8 @@ struct gw_tenants;
 /* From app->conf, before any worker exists: the first set. What goes wrong is logged. */
 RWY_MUST_CHECK int gw_tenants_new(struct gw_app *app);
 void gw_tenants_free(struct gw_app *app); /* after the workers have ended */
+/* One worker's engine, before the worker runs: all tenants of the present set. */
+RWY_MUST_CHECK int gw_tenants_engine(struct gw_app *app, struct eng *e, unsigned worker, rwy_time now);
 
 /* How long a change took, ns: from the call to the last worker running it. */
 struct gw_tenants_done {

@@ -8,11 +8,6 @@
 
 #define SLICE (50 * RWY_US)
 
-struct gw_tenant_count *gw_tenants_counts(const struct gw_app *app, unsigned worker)
-{
-	return app->tenants->count[worker];
-}
-
 /* --- one, deeply copied ------------------------------------------------------------------------------- */
 
 int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out)
@@ -117,7 +112,7 @@ static void info_make(struct gw_app *app, struct gw_tenant_info *o, const struct
 {
 	info_cfg(o, t);
 	for (unsigned w = 0; w < app->workers; w++)
-		info_count(o, &app->tenants->count[w][t->index]);
+		info_count(o, &app->tenant_count[w][t->index]);
 }
 
 int gw_tenant_info_get(struct gw_app *app, const char *name, struct gw_tenant_info *out)

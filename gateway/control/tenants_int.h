@@ -9,8 +9,6 @@
 #include "gateway/control/tenants.h"
 
 struct gw_tenants {
-	_Atomic(const struct tenant_set *) set; /* workers read */
-
 	/* Who changes anything, or looks at what a change could free, holds the lock. */
 	pthread_mutex_t lock;
 	struct tenant_db *db;
@@ -18,7 +16,6 @@ struct gw_tenants {
 	uint64_t *clean;            /* by index of a removed tenant: set of workers with nothing left of it */
 	uint32_t *gone;             /* indices of removed tenants, until they are released */
 	unsigned gone_n;
-	struct gw_tenant_count *count[GW_WORKERS_MAX];
 };
 
 /* --- tenants_eng.c: lists of what an engine is to be told -------------------------------------------- */

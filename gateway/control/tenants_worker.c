@@ -4,8 +4,6 @@
 #include "gateway/gw.h"
 #include "gateway/control/tenants_int.h"
 
-extern bool gw_hosts_clear(struct gw_worker *w, uint32_t index) __attribute__((weak));
-
 uint64_t gw_tenants_worker_gen(const struct gw_app *app, unsigned worker)
 {
 	const struct gw_worker *w = app->worker[worker];
@@ -21,5 +19,5 @@ void gw_tenants_worker_wake(struct gw_app *app, unsigned worker)
 
 bool gw_tenants_worker_clear(struct gw_app *app, unsigned worker, uint32_t index)
 {
-	return !gw_hosts_clear || gw_hosts_clear(app->worker[worker], index);
+	return gw_hosts_clear(app->worker[worker], index);
 }

@@ -11,7 +11,7 @@
  * Two sides name tunnels and tenants: this gateway (its file, its local API) and the control center (its
  * document). A change by one leaves the other's as they are; a name belongs to one of them.
  *
- * Thread: who changes something holds gw_change_lock (reload.h). Threads other than workers read
+ * Thread: who changes something holds gw_change_lock (change_lock.h). Threads other than workers read
  * app->conf->tunnel[] and app->conf->tunnels under gw_tunnels_read. Workers have copies of their own.
  */
 #ifndef GATEWAY_CONTROL_TUNNELS_H

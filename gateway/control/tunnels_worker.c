@@ -5,6 +5,7 @@
 
 #include "gateway/gw.h"
 #include "gateway/port/mbuf.h"
+#include "gateway/datapath/engcfg.h"
 #include "gateway/setup.h"
 #include "gateway/control/tunnels_int.h"
 

@@ -72,8 +72,7 @@ struct gw_sib_worker {
  */
 bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k);
 
-/* control/siblings.c: worker w's first set, before it runs; and its last. */
-RWY_MUST_CHECK int gw_siblings_join(struct gw_app *app, struct gw_worker *w);
-void gw_siblings_leave(struct gw_worker *w);
+/* A set and what it points to; NULL is allowed. Sets are made by control/siblings.c. */
+void gw_sib_set_free(struct gw_sib_set *s);
 
 #endif

@@ -176,3 +176,13 @@ bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pk
 	hand_on(w, s, m, k, (unsigned)f->who);
 	return true;
 }
+
+void gw_sib_set_free(struct gw_sib_set *s)
+{
+	if (!s)
+		return;
+	free(s->rival);
+	free(s->rival_of);
+	free(s->pair);
+	free(s);
+}

@@ -8,8 +8,9 @@
 #include "rwy/err.h"
 #include "tenant/tenant.h"
 
-/* What a worker counts of one tenant; it alone writes. gw_worker.tenants[index]: all zeroes when an index is
- * given to a tenant. [0] has the drops before the tenant is known (TENANT_UNKNOWN_VNI, TENANT_UNKNOWN_VLAN).
+/* Counts of one tenant, allocated by gw_tenants_new: gw_app.tenant_count. The worker alone writes.
+ * gw_worker.tenants[index]: all zeroes when an index is given to a tenant. [0] has the drops before the
+ * tenant is known (TENANT_UNKNOWN_VNI, TENANT_UNKNOWN_VLAN).
  */
 #define GW_TENANT_COUNTS 65536 /* every index is below */
 struct gw_tenant_count {
@@ -19,14 +20,12 @@ struct gw_tenant_count {
 	uint64_t forged_host;              /* VTEP_FORGED, VTEP_HELD */
 	uint64_t drop[TENANT_ADMIT_COUNT]; /* by reason; [TENANT_OK] stays 0 */
 };
-/* A worker's, allocated by gw_tenants_new. */
-struct gw_tenant_count *gw_tenants_counts(const struct gw_app *app, unsigned worker);
-
-/* One worker's engine, before the worker runs: all tenants of the present set. */
-RWY_MUST_CHECK int gw_tenants_engine(struct gw_app *app, struct eng *e, unsigned worker, rwy_time now);
 
 /* The set of this turn: never NULL. Workers; the pointer holds until the worker reports a later generation.
  */
-const struct tenant_set *gw_tenants_of(const struct gw_app *app);
+static inline const struct tenant_set *gw_tenants_of(const struct gw_app *app)
+{
+	return atomic_load_explicit(&app->tenant_set, memory_order_acquire);
+}
 
 #endif

@@ -401,7 +401,6 @@ static void path_congested(void *ctx, unsigned tunnel, uint8_t path, const struc
 	struct gw_worker *w = ctx;
 	uint64_t bit = (uint64_t)1 << tunnel;
 
-	(void)path; /* a tunnel has one */
 	w->tunnel_congested = s->by ? w->tunnel_congested | bit : w->tunnel_congested & ~bit;
 }
 

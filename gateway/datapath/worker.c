@@ -22,9 +22,11 @@
 #include "gateway/carrier/carrier.h"
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/sessions.h"
+#include "gateway/datapath/engcfg.h"
 #include "gateway/setup.h"
 #include "gateway/datapath/sibling.h"
 #include "gateway/datapath/tenants.h"
+#include "gateway/port/kernel.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/port/neigh.h"
 
@@ -81,7 +83,7 @@ static void feed_kernel(struct gw_worker *w)
 {
 	if (!w->kernel_fed || w->now < w->wake_at)
 		return; /* stays set: a later turn wakes it */
-	gw_control_wake(w->app);
+	gw_kernel_wake(w->app->kernel);
 	w->kernel_fed = false;
 	w->wake_at = w->now + WAKE_EVERY;
 }
@@ -110,12 +112,6 @@ unsigned gw_worker_turn(struct gw_worker *w)
 }
 
 /* --- sleep ---------------------------------------------------------------------------------- */
-
-void gw_worker_wake(struct gw_worker *w)
-{
-	if (w->wake_fd >= 0 && atomic_exchange(&w->asleep, false) && write(w->wake_fd, &(uint64_t){1}, 8) < 0)
-		return; /* its counter is full: it wakes anyhow */
-}
 
 /* True when something may have come while the interrupts were being armed. */
 static bool arm(struct gw_worker *w)
@@ -314,8 +310,6 @@ static int engine_new(struct gw_worker *w)
 	}
 	if (cfg && !rc)
 		rc = eng_new(&w->eng, cfg, &gw_eng_ops, w, bufs, gw_now());
-	if (cfg && !rc) /* what the journal has of them is taken up before a packet comes */
-		rc = gw_tenants_engine(w->app, w->eng, w->idx, gw_now());
 	free(cfg);
 	return rc;
 }
@@ -334,13 +328,13 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	w->epoll_fd = w->intr_fd = w->wake_fd = -1;
 	w->nt = atomic_load(&app->neigh->nt);
 	w->ts = gw_tenants_of(app);
-	w->tenants = gw_tenants_counts(app, idx);
+	w->tenants = app->tenant_count[idx];
 	pthread_mutex_init(&w->call_lock, NULL);
 	take_queues(w);
-	rc = gw_siblings_join(app, w);
-	if (rc)
+	w->sibw = aligned_alloc(64, sizeof(*w->sibw));
+	if (!w->sibw)
 		goto err;
-	rc = RWY_ENOMEM;
+	memset(w->sibw, 0, sizeof(*w->sibw));
 	if (app->conf->controller.urls) {
 		w->sessions = aligned_alloc(64, sizeof(*w->sessions));
 		if (!w->sessions)
@@ -362,7 +356,7 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 		w->handoff = ring_new(w, "handoff", GW_HANDOFF_LEN, RING_F_SC_DEQ);
 	if (!w->nh_used || !w->seen || !w->from_kernel || (app->workers > 1 && !w->handoff))
 		goto err;
-	w->to_kernel = gw_control_ring(app);
+	w->to_kernel = app->kernel->frames;
 	intr_take(w);
 	rc = gw_overlay_new(w);
 	if (!rc)
@@ -405,7 +399,8 @@ void gw_worker_free(struct gw_worker *w)
 	if (w->intr_fd >= 0)
 		intr_drop(w, w->rxqs);
 	gw_overlay_free(w);
-	gw_siblings_leave(w);
+	gw_sib_set_free(w->sib);
+	free(w->sibw);
 	free(w->nh_used);
 	free(w->seen);
 	free(w->tun_conf);

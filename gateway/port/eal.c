@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "gateway/gw.h"
+#include "gateway/port/device.h"
 #include "gateway/setup.h"
 
 #define ARGS_MAX (CONF_EAL_ARGS_MAX + 2 * CONF_PORTS_MAX + 16)
@@ -44,7 +45,6 @@ static ssize_t log_write(void *cookie, const char *buf, size_t n)
 	    "TELEMETRY: No legacy callbacks"; /* said at every start, about a socket nobody wants */
 	int len = (int)n, level = level_of(rte_log_cur_msg_loglevel());
 
-	(void)cookie;
 	if (!strncmp(buf, legacy, sizeof(legacy) - 1))
 		level = GW_LOG_DEBUG;
 	while (len && isspace((unsigned char)buf[len - 1]))
@@ -154,11 +154,6 @@ static bool user_gave(const struct conf *c, const char *const *names)
 	return false;
 }
 
-bool gw_eal_is_vdev(const char *device)
-{
-	return !strncmp(device, "net_", 4) || !strncmp(device, "eth_", 4);
-}
-
 /*
  * The user's arguments. DPDK 22.11 refuses --no-huge together with --in-memory (ordinary memory is "legacy"
  * memory to it); what people mean by the pair is no files in hugetlbfs and none in the run directory:
@@ -231,9 +226,9 @@ int gw_eal_init(const struct conf *c)
 	argv[argc++] = (char *)"--lcores";
 	argv[argc++] = cores;
 	for (unsigned i = 0; i < c->ports; i++) {
-		bool v = gw_eal_is_vdev(c->port[i].device);
+		bool v = gw_device_is_vdev(c->port[i].device);
 
-		gw_port_device(&c->port[i], dev[i], sizeof(dev[i]));
+		gw_device_string(&c->port[i], dev[i], sizeof(dev[i]));
 		argv[argc++] = (char *)(v ? "--vdev" : "-a");
 		argv[argc++] = dev[i];
 		pci = pci || !v;

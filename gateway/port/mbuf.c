@@ -69,7 +69,6 @@ static struct rwy_buf *buf_alloc(void *ctx, uint32_t headroom, uint32_t len)
 
 static void buf_free(void *ctx, struct rwy_buf *b)
 {
-	(void)ctx;
 	rte_pktmbuf_free_seg(gw_mbuf_of(b));
 }
 

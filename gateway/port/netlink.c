@@ -157,9 +157,6 @@ static void tables_read(struct gw_netlink *n)
 
 static void on_change(struct nl_cache *c, struct nl_object *o, int action, void *arg)
 {
-	(void)c;
-	(void)o;
-	(void)action;
 	((struct gw_netlink *)arg)->changed = true;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ports: find the DPDK device of each, configure its queues, start it, watch its link. Not here: its kernel
  * interface (tap.c). */
-#include <ctype.h>
 #include <net/if.h>
 #include <rte_ethdev.h>
 #include <stdio.h>
@@ -13,69 +12,14 @@
 
 #include "gateway/gw.h"
 #include "gateway/port/mbuf.h"
+#include "gateway/port/device.h"
 #include "gateway/setup.h"
 
 #define RX_DESC      1024
 #define TX_DESC      1024
-#define FRAME_EXTRA  (GW_ETH + 2 * GW_VLAN)
-#define RING_HEAD    80 /* af_packet: bytes of a ring's frame before the packet, rounded up (TPACKET_V2) */
-#define RING_MBUF    32 /* af_packet: it asks for buffers of framesz less this */
-#define RING_STEP    1024
-#define RING_MIN     2048
-#define RING_BYTES   (8u << 20) /* of one direction of one queue */
-#define RING_FRAMES  2048
-#define RING_BLOCK   65536
 #define COPY_BUFFERS 1023
 #define COPY_WORTH                                                                                           \
 	4 /* a pool's buffers may be a quarter larger than needed before copying is the lesser evil */
-
-/* --- af_packet's ring ------------------------------------------------------------------------ */
-
-static bool is_af_packet(const char *device)
-{
-	return !strncmp(device, "net_af_packet", 13) || !strncmp(device, "eth_af_packet", 13);
-}
-
-/* The number behind "key=" in a device string, or 0. */
-static uint32_t device_number(const char *device, const char *key)
-{
-	size_t n = strlen(key);
-
-	for (const char *s = strchr(device, ','); s; s = strchr(s + 1, ','))
-		if (!strncmp(s + 1, key, n) && s[1 + n] == '=')
-			return (uint32_t)strtoul(s + 2 + n, NULL, 0);
-	return 0;
-}
-
-static uint32_t ring_frame(const struct conf_port *p)
-{
-	uint32_t given = device_number(p->device, "framesz");
-	uint32_t need = RTE_ALIGN(p->mtu + FRAME_EXTRA + RING_HEAD, RING_STEP);
-
-	return given ? given : RTE_MAX(need, (uint32_t)RING_MIN);
-}
-
-void gw_port_device(const struct conf_port *p, char *out, size_t size)
-{
-	uint32_t frame = ring_frame(p), block, count;
-	size_t n = (size_t)snprintf(out, size, "%s", p->device);
-
-	if (!is_af_packet(p->device))
-		return;
-	/* A block holds whole frames and is a multiple of the page size. */
-	block = device_number(p->device, "blocksz");
-	if (!block) {
-		block = RING_BLOCK % frame ? 4 * frame : RING_BLOCK;
-		n += (size_t)snprintf(out + n, size - n, ",blocksz=%u", block);
-	}
-	if (!device_number(p->device, "framesz"))
-		n += (size_t)snprintf(out + n, size - n, ",framesz=%u", frame);
-	if (!device_number(p->device, "framecnt")) {
-		count = RTE_MIN(RING_BYTES / frame, (uint32_t)RING_FRAMES);
-		count -= count % RTE_MAX(block / frame, 1u);
-		snprintf(out + n, size - n, ",framecnt=%u", count);
-	}
-}
 
 /* --- find ----------------------------------------------------------------------------------- */
 
@@ -111,8 +55,8 @@ static void describe(struct gw_port *p, const struct rte_eth_dev_info *info, uns
 
 	snprintf(p->driver, sizeof(p->driver), "%s", info->driver_name);
 	kernel_dev = !strcmp(p->driver, "net_af_packet") || !strcmp(p->driver, "net_af_xdp");
-	if (!kernel_dev || !info->if_index || !if_indextoname(info->if_index, p->under))
-		p->under[0] = 0;
+	if (!kernel_dev || !info->if_index || !if_indextoname(info->if_index, p->kernel_if))
+		p->kernel_if[0] = 0;
 	p->rxqs = fixed_queues(p->driver) ? info->max_rx_queues : RTE_MIN(workers, info->max_rx_queues);
 	p->txqs = RTE_MIN(workers, info->max_tx_queues);
 	p->rxqs = RTE_MAX(1u, p->rxqs);
@@ -171,10 +115,10 @@ uint32_t gw_ports_max_frame(const struct gw_app *app)
 	uint32_t max = 0, want = 0;
 
 	for (unsigned i = 0; i < app->ports; i++)
-		max = RTE_MAX(max, app->conf->port[i].mtu + FRAME_EXTRA);
+		max = RTE_MAX(max, app->conf->port[i].mtu + GW_FRAME_EXTRA);
 	for (unsigned i = 0; i < app->ports; i++)
-		if (is_af_packet(app->conf->port[i].device)) {
-			uint32_t frame = ring_frame(&app->conf->port[i]) - RING_MBUF;
+		if (gw_device_is_af_packet(app->conf->port[i].device)) {
+			uint32_t frame = gw_device_ring_frame(&app->conf->port[i]) - GW_RING_MBUF;
 
 			if (frame <= max + max / COPY_WORTH)
 				want = RTE_MAX(want, frame);
@@ -193,14 +137,14 @@ static void under_mtu(const struct gw_port *p)
 
 	if (s < 0)
 		return;
-	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", p->under);
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", p->kernel_if);
 	if (ioctl(s, SIOCGIFMTU, &r) == 0 && r.ifr_mtu < want) {
 		gw_log(GW_LOG_NOTICE, "port", "port=%s raising mtu of %s from %d to %d", p->conf->name,
-		    p->under, r.ifr_mtu, want);
+		    p->kernel_if, r.ifr_mtu, want);
 		r.ifr_mtu = want;
 		if (ioctl(s, SIOCSIFMTU, &r) != 0)
 			gw_log(GW_LOG_WARNING, "port", "port=%s %s keeps its mtu: long packets will be lost",
-			    p->conf->name, p->under);
+			    p->conf->name, p->kernel_if);
 	}
 	close(s);
 }
@@ -209,12 +153,12 @@ static int set_mtu(struct gw_port *p)
 {
 	int rc;
 
-	if (p->under[0]) {
+	if (p->kernel_if[0]) {
 		under_mtu(p);
 		return 0;
 	}
 	rc = rte_eth_dev_set_mtu(p->id, (uint16_t)p->conf->mtu);
-	if (rc == -ENOTSUP || (rc && gw_eal_is_vdev(p->conf->device)))
+	if (rc == -ENOTSUP || (rc && gw_device_is_vdev(p->conf->device)))
 		return 0; /* a memory device: its buffers are the only bound */
 	if (rc)
 		gw_log(GW_LOG_ERROR, "port", "port=%s mtu %u refused: %s", p->conf->name, p->conf->mtu,
@@ -242,11 +186,11 @@ static int configure(struct gw_port *p, const struct rte_eth_dev_info *info, boo
 /* Buffers for a driver that wants larger ones than the pool's: a few, copied from at once. */
 static int copy_pool(struct gw_port *p, const struct gw_pools *pools)
 {
-	uint32_t frame = is_af_packet(p->conf->device) ? ring_frame(p->conf) : 0;
+	uint32_t frame = gw_device_is_af_packet(p->conf->device) ? gw_device_ring_frame(p->conf) : 0;
 	uint32_t room = frame + RTE_PKTMBUF_HEADROOM;
 	char name[RTE_MEMPOOL_NAMESIZE];
 
-	if (!frame || room - RING_MBUF <= pools->room)
+	if (!frame || room - GW_RING_MBUF <= pools->room)
 		return 0;
 	snprintf(name, sizeof(name), "rwy_copy_%u", p->idx);
 	p->rx_pool =
@@ -292,7 +236,7 @@ static void mac_of(struct gw_port *p)
 /* Asking a memory device that has none makes DPDK log an error. */
 static bool may_interrupt(const struct gw_port *p)
 {
-	return !gw_eal_is_vdev(p->conf->device) || !strcmp(p->driver, "net_tap") ||
+	return !gw_device_is_vdev(p->conf->device) || !strcmp(p->driver, "net_tap") ||
 	       !strcmp(p->driver, "net_memif");
 }
 
@@ -322,8 +266,8 @@ static int port_start(struct gw_app *app, struct gw_port *p, struct gw_pools *po
 	p->rx_intr = intr && may_interrupt(p) && rte_eth_dev_rx_intr_ctl_q_get_fd(p->id, 0) >= 0;
 	rte_eth_allmulticast_enable(p->id); /* ND; drivers without a filter refuse, which is as good */
 	mac_of(p);
-	if (p->under[0])
-		gw_under_quiet(p->under);
+	if (p->kernel_if[0])
+		gw_ifquiet_set(p->kernel_if);
 	return 0;
 }
 
@@ -350,7 +294,7 @@ static void link_log(const struct gw_port *p, bool up, uint32_t mbps)
 		    "port=%s up speed=%uMbps mac=%02x:%02x:%02x:%02x:%02x:%02x mtu=%u driver=%s rxq=%u "
 		    "txq=%u%s%s",
 		    p->conf->name, mbps, m[0], m[1], m[2], m[3], m[4], m[5], p->conf->mtu, p->driver, p->rxqs,
-		    p->txqs, p->under[0] ? " iface=" : "", p->under);
+		    p->txqs, p->kernel_if[0] ? " iface=" : "", p->kernel_if);
 	else
 		gw_log(GW_LOG_WARNING, "port", "port=%s down", p->conf->name);
 }
@@ -385,7 +329,7 @@ void gw_ports_stop(struct gw_app *app)
 			rte_eth_dev_stop(app->port[i]->id);
 			rte_eth_dev_close(app->port[i]->id);
 		}
-	gw_under_restore();
+	gw_ifquiet_restore();
 }
 
 void gw_ports_free(struct gw_app *app)

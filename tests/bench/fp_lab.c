@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gateway/datapath/engcfg.h"
+#include "gateway/port/kernel.h"
 #include "gateway/setup.h"
 #include "gateway/control/siblings.h"
 #include "gateway/control/tunnels.h"
@@ -22,19 +24,7 @@ void fp_die(const char *what)
 	exit(1);
 }
 
-/* control.c is not linked: there is no kernel side here. */
-static struct rte_ring *to_kernel;
-
-struct rte_ring *gw_control_ring(const struct gw_app *app)
-{
-	(void)app;
-	return to_kernel;
-}
-
-void gw_control_wake(struct gw_app *app)
-{
-	(void)app;
-}
+static struct gw_kernel *kernel; /* of all gateways: nobody reads it */
 
 static struct rwy_ip ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 {
@@ -159,6 +149,7 @@ static void gateway_ports(struct fp_lab *l, enum fp_site s)
 	configure(g, &l->cfg, s);
 	g->app.conf = &g->conf;
 	g->app.workers = g->conf.workers;
+	g->app.kernel = kernel;
 	g->app.eng_cfg = malloc(sizeof(*g->app.eng_cfg));
 	if (!g->app.eng_cfg || gw_eng_cfg(g->app.eng_cfg, &g->conf, 0) != 0 || gw_ports_find(&g->app) != 0)
 		fp_die("no gateway");
@@ -190,7 +181,7 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 	if (gw_siblings_new(&g->app) != 0)
 		fp_die("no siblings");
 	for (unsigned i = 0; i < g->app.workers; i++)
-		if (gw_worker_new(&g->app.worker[i], &g->app, i, &l->pools) != 0)
+		if (gw_worker_start(&g->app.worker[i], &g->app, i, &l->pools) != 0)
 			fp_die("no worker");
 	g->w = g->app.worker[0];
 }
@@ -202,7 +193,8 @@ void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg)
 	memset(l, 0, sizeof(*l));
 	l->cfg = *cfg;
 	gw_clock_init();
-	to_kernel = rte_ring_create("fp_kernel", GW_KERNEL_LEN, SOCKET_ID_ANY, 0);
+	if (!kernel && gw_kernel_new(&kernel) != 0)
+		fp_die("no ring to the kernel");
 	for (unsigned s = 0; s < FP_SITES; s++)
 		for (unsigned i = 0; i < FP_PORTS; i++)
 			ring_port(&l->gw[s].port[i], s, i);

@@ -371,11 +371,11 @@ static void test_refused(void **state)
 	check_closed(fd);
 	/* the tunnel's, but without the answer that only its owner can give */
 	fd = dial(2, FP_A);
-	wan_conn_init(&c, gw_tunnel_id(&lab.gw[FP_A].conf.tunnel[0], 0), 1, 2, true);
+	wan_conn_init(&c, conf_tunnel_id(&lab.gw[FP_A].conf.tunnel[0], 0), 1, 2, true);
 	assert_int_equal(wan_conn_put(&c, bytes), WAN_REC_HELLO_LEN);
 	assert_int_equal(send(fd, bytes, WAN_REC_HELLO_LEN, MSG_NOSIGNAL), WAN_REC_HELLO_LEN);
 	assert_int_equal(recv(fd, bytes, WAN_REC_HELLO_LEN, MSG_WAITALL), WAN_REC_HELLO_LEN);
-	wan_conn_init(&c, gw_tunnel_id(&lab.gw[FP_A].conf.tunnel[0], 0), 1, 2, true);
+	wan_conn_init(&c, conf_tunnel_id(&lab.gw[FP_A].conf.tunnel[0], 0), 1, 2, true);
 	c.known = true;
 	c.peer_nonce = 4711;
 	c.peer_epoch = 1;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/control/reload.h"
+#include "gateway/control/change_lock.h"
 #include "gateway/control/siblings.h"
 #include "roce/icrc.h"
 #include "roce/parse.h"

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/control/reload.h"
+#include "gateway/control/change_lock.h"
+#include "gateway/control/tunnels.h"
 #include "rwy/endian.h"
 #include "tests/component/ov_lab.h"
 

@@ -170,7 +170,7 @@ void fake_workers(unsigned tunnels_of_last, struct eng_journal_entry *journal, u
 		w->app = &fake.app;
 		w->idx = i;
 		w->eng = engine(w, last ? tunnels_of_last : FAKE_TUNNELS, i ? NULL : journal, journal_n);
-		w->tenants = gw_tenants_counts(&fake.app, i);
+		w->tenants = fake.app.tenant_count[i];
 		pthread_mutex_init(&w->lock, NULL);
 		assert_int_equal(gw_tenants_engine(&fake.app, w->eng, i, gw_now()), 0);
 		fake.app.worker[i] = w;

@@ -2,10 +2,10 @@
 /* From the configuration to what one worker's engine is told. Bounds that the file gives for the gateway are
  * shared by its workers. */
 #include <string.h>
-#include <sys/random.h>
 
-#include "gateway/setup.h"
+#include "gateway/datapath/engcfg.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "rwy/spread.h"
 
 #define IP4_UDP             28
@@ -19,34 +19,6 @@
 ACK_MODE_SAME(CONF_ACK_NEAR, ENG_ACK_NEAR);
 ACK_MODE_SAME(CONF_ACK_FAR, ENG_ACK_FAR);
 ACK_MODE_SAME(CONF_ACK_END, ENG_ACK_END);
-
-static uint64_t random64(void)
-{
-	uint64_t v = 0;
-
-	while (!v)
-		if (getrandom(&v, sizeof(v), 0) != sizeof(v))
-			v = 0;
-	return v;
-}
-
-static uint64_t mix(uint64_t h, const void *p, size_t n)
-{
-	for (const uint8_t *b = p; n--; b++)
-		h = (h ^ *b) * 0x100000001b3u; /* FNV-1a */
-	return h;
-}
-
-/* The same number at both ends: the lower address first. */
-uint64_t gw_tunnel_id(const struct conf_tunnel *t, unsigned worker)
-{
-	bool swap = memcmp(t->local.b, t->remote.b, 16) > 0;
-	uint32_t port = (uint32_t)t->udp_port + worker;
-	uint64_t h = mix(0xcbf29ce484222325u, (swap ? &t->remote : &t->local)->b, 16);
-
-	h = mix(h, (swap ? &t->local : &t->remote)->b, 16);
-	return mix(h, &port, sizeof(port));
-}
 
 /* What must be remembered and held for a path of this rate to be full over a long distance. Memory bounds it
  * after this (gw_eng_cfg_memory); the defaults are enough for some 10 Gb/s. */
@@ -75,9 +47,9 @@ int gw_eng_tunnel_cfg(struct eng_tunnel_cfg *e, const struct conf *c, unsigned i
 	wan_cfg_default(&e->wan);
 	e->wan.paths = 1;
 	e->wan.mtu[0] = c->port[t->port_idx].mtu - over;
-	e->wan.epoch = random64();
-	e->wan.index = (uint32_t)random64();
-	e->wan.tunnel_id = gw_tunnel_id(t, worker);
+	e->wan.epoch = base_random64();
+	e->wan.index = (uint32_t)base_random64();
+	e->wan.tunnel_id = conf_tunnel_id(t, worker);
 	e->wan.cc = cc_find(t->cc);
 	if (!e->wan.cc) {
 		gw_log(GW_LOG_ERROR, "config", "tunnel=%s unknown congestion_control `%s`", t->name, t->cc);
@@ -138,7 +110,7 @@ int gw_eng_cfg(struct eng_cfg *out, const struct conf *c, unsigned worker)
 	out->np_percent = c->np_percent;
 	out->rp = c->near_destination == CONF_RP_DCQCN;
 	out->e2e = c->end_to_end == CONF_E2E_WINDOW;
-	out->seed = random64();
+	out->seed = base_random64();
 	out->gateway = rwy_spread_id(c->name);
 	return 0;
 }

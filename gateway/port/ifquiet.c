@@ -88,7 +88,7 @@ static bool has_address(const char *ifname)
 	return found;
 }
 
-void gw_under_quiet(const char *ifname)
+void gw_ifquiet_set(const char *ifname)
 {
 	if (has_address(ifname)) {
 		gw_log(GW_LOG_WARNING, "port",
@@ -101,7 +101,7 @@ void gw_under_quiet(const char *ifname)
 	change(ifname, "ipv6", "disable_ipv6", "1");
 }
 
-void gw_under_restore(void)
+void gw_ifquiet_restore(void)
 {
 	while (changes) {
 		changes--;

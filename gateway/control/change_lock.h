@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of the running gateway's configuration run one at a time: who reads something, changes it and
+ * writes it back holds this lock meanwhile. Any thread but a worker's. */
+#ifndef GATEWAY_CONTROL_CHANGE_LOCK_H
+#define GATEWAY_CONTROL_CHANGE_LOCK_H
+
+#include <stdbool.h>
+
+void gw_change_lock(void);
+bool gw_change_trylock(void);
+void gw_change_unlock(void);
+
+#endif

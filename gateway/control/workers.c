@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker as it begins: with its engine's tenants and the gateway's siblings. */
+#include "gateway/control/siblings.h"
+#include "gateway/control/tenants.h"
+#include "gateway/gw.h"
+#include "gateway/setup.h"
+
+int gw_worker_start(struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools)
+{
+	int rc = gw_worker_new(out, app, idx, pools);
+
+	if (rc)
+		return rc;
+	/* The engine takes up what the journal has of tenants before a packet comes. */
+	rc = gw_tenants_engine(app, (*out)->eng, idx, gw_now());
+	if (!rc)
+		rc = gw_siblings_join(app, *out);
+	if (!rc)
+		return 0;
+	gw_worker_free(*out);
+	*out = NULL;
+	return rc;
+}
