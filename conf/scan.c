@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "rwy/prefix.h"
+
 struct unit {
 	const char *name;
 	uint64_t factor;
@@ -226,10 +228,7 @@ struct rwy_ip conf_prefix_base(const struct conf_prefix *p)
 
 bool conf_prefix_has(const struct conf_prefix *p, const struct rwy_ip *a)
 {
-	const struct conf_prefix other = {*a, p->len};
-	const struct rwy_ip x = conf_prefix_base(p), y = conf_prefix_base(&other);
-
-	return rwy_ip_eq(&x, &y);
+	return rwy_prefix_match(&p->addr, p->len, a);
 }
 
 bool conf_prefix_overlap(const struct conf_prefix *a, const struct conf_prefix *b)

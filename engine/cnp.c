@@ -7,6 +7,7 @@
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
+#include "rwy/checksum.h"
 #include "rwy/endian.h"
 #include "roce/build.h"
 
@@ -32,20 +33,16 @@ void eng_cnp_send(struct eng_responder *rs, rwy_time now)
 
 /*
  * CE becomes ECT(0), so that the mark is answered once. ECN bits are not in the ICRC; the IPv4
- * checksum is updated (RFC 1624).
+ * checksum is updated.
  */
 static void clear_ce(struct rwy_buf *b, bool is6)
 {
 	uint8_t *ip = b->data;
-	uint32_t sum;
 
-	if (is6) {
+	if (is6)
 		ip[1] = (uint8_t)(ip[1] & ~0x10u);
-		return;
-	}
-	ip[1] = (uint8_t)(ip[1] & ~1u);
-	sum = rwy_get16(ip + 10) + 1u;
-	rwy_put16(ip + 10, (uint16_t)(sum + (sum >> 16)));
+	else
+		rwy_ip4_set16(ip, 0, rwy_get16(ip) & 0xfffe);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "engine/steer.h"
 #include "engine/tenants.h"
 #include "roce/icrc.h"
+#include "rwy/checksum.h"
 #include "rwy/endian.h"
 
 /*
@@ -62,8 +63,6 @@ static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
 /* False: the hop limit is used up. Not for RoCE, which some stacks send with TTL 1. */
 static bool decrement_ttl(uint8_t *ip, uint32_t len)
 {
-	uint32_t sum;
-
 	if (len >= 40 && ip[0] >> 4 == 6) {
 		if (ip[7] <= 1)
 			return false;
@@ -72,9 +71,7 @@ static bool decrement_ttl(uint8_t *ip, uint32_t len)
 	}
 	if (len < 20 || ip[8] <= 1)
 		return false;
-	ip[8]--;
-	sum = rwy_get16(ip + 10) + 0x100u; /* RFC 1141 */
-	rwy_put16(ip + 10, (uint16_t)(sum + (sum >> 16)));
+	rwy_ip4_set16(ip, 8, (uint16_t)(rwy_get16(ip + 8) - 0x100));
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "roce/icrc.h"
+#include "rwy/checksum.h"
 #include "rwy/endian.h"
 
 #define ON_ITS_WAY RWY_SEC /* responses may wait so long in the receive queue of a slow host */
@@ -14,20 +15,14 @@
 /* Sets the IP and UDP lengths of a packet, and computes the IPv4 header checksum anew. */
 static void set_packet_length(uint8_t *ip, uint32_t len)
 {
-	uint32_t hlen = ip[0] >> 4 == 6 ? 40 : (ip[0] & 15u) * 4, sum = 0;
+	uint32_t hlen = ip[0] >> 4 == 6 ? 40 : (ip[0] & 15u) * 4;
 
 	rwy_put16(ip + hlen + 4, (uint16_t)(len - hlen));
 	if (hlen == 40) {
 		rwy_put16(ip + 4, (uint16_t)(len - 40));
 		return;
 	}
-	rwy_put16(ip + 2, (uint16_t)len);
-	rwy_put16(ip + 10, 0);
-	for (uint32_t i = 0; i < hlen; i += 2)
-		sum += rwy_get16(ip + i);
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	rwy_put16(ip + 10, (uint16_t)~sum);
+	rwy_ip4_set16(ip, 2, (uint16_t)len);
 }
 
 /*

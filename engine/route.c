@@ -4,14 +4,7 @@
 
 #include <string.h>
 
-static bool prefix_match(const struct eng_prefix *p, const struct rwy_ip *a)
-{
-	unsigned full = p->len >> 3, rest = p->len & 7;
-
-	if (memcmp(p->addr.b, a->b, full) != 0)
-		return false;
-	return !rest || ((p->addr.b[full] ^ a->b[full]) & (uint8_t)(0xff00 >> rest)) == 0;
-}
+#include "rwy/prefix.h"
 
 int eng_route_of(const struct eng_prefix *prefix, unsigned n, const struct rwy_ip *dst)
 {
@@ -20,7 +13,7 @@ int eng_route_of(const struct eng_prefix *prefix, unsigned n, const struct rwy_i
 	for (unsigned i = 0; i < n; i++) {
 		const struct eng_prefix *p = &prefix[i];
 
-		if (p->len > best_len && prefix_match(p, dst)) {
+		if (p->len > best_len && rwy_prefix_match(&p->addr, p->len, dst)) {
 			best = p->tunnel;
 			best_len = p->len;
 		}
@@ -36,7 +29,7 @@ uint64_t eng_route_set(const struct eng_prefix *prefix, unsigned n, const struct
 	for (unsigned i = 0; i < n; i++) {
 		const struct eng_prefix *p = &prefix[i];
 
-		if (p->len < best_len || !prefix_match(p, dst))
+		if (p->len < best_len || !rwy_prefix_match(&p->addr, p->len, dst))
 			continue;
 		set = (p->len == best_len ? set : 0) | (uint64_t)1 << p->tunnel;
 		best_len = p->len;

@@ -8,6 +8,7 @@
 
 #include "roce/icrc.h"
 #include "roce/wire.h"
+#include "rwy/checksum.h"
 
 static_assert(ROCE_BUILD_MAX >= sizeof(struct roce_ip6) + sizeof(struct roce_udp) + sizeof(struct roce_bth) +
                                     sizeof(struct roce_reth) + ROCE_ICRC_LEN,
@@ -16,7 +17,6 @@ static_assert(ROCE_BUILD_MAX >= sizeof(struct roce_ip6) + sizeof(struct roce_udp
 static void put_ip4(uint8_t *out, const struct roce_addr *a, uint32_t tot)
 {
 	struct roce_ip4 *h = (struct roce_ip4 *)out;
-	uint32_t sum = 0;
 
 	h->ver_ihl = 0x45;
 	h->tos = a->tos;
@@ -28,11 +28,7 @@ static void put_ip4(uint8_t *out, const struct roce_addr *a, uint32_t tot)
 	rwy_put16(h->csum, 0);
 	memcpy(h->src, a->src.b + 12, 4);
 	memcpy(h->dst, a->dst.b + 12, 4);
-	for (unsigned i = 0; i < sizeof(*h); i += 2)
-		sum += rwy_get16(out + i);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	rwy_put16(h->csum, (uint16_t)~sum);
+	rwy_put16(h->csum, (uint16_t)~rwy_csum(out, sizeof(*h)));
 }
 
 static void put_ip6(uint8_t *out, const struct roce_addr *a, uint32_t tot)

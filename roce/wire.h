@@ -14,15 +14,13 @@
 #include <stdint.h>
 
 #include "rwy/endian.h"
+#include "rwy/ether.h"
 
 #define ROCE_WIRE_SIZE(type, size)   static_assert(sizeof(struct type) == (size), #type)
 #define ROCE_WIRE_AT(type, field, o) static_assert(offsetof(struct type, field) == (o), #type "." #field)
 
 /* --- below RoCE ------------------------------------------------------------------------------- */
 
-#define ROCE_ETYPE_VLAN  0x8100
-#define ROCE_ETYPE_IP4   0x0800
-#define ROCE_ETYPE_IP6   0x86dd
 #define ROCE_IPPROTO_UDP 17
 
 /* IEEE 802.3: destination 6 | source 6 | EtherType 2 */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "roce/wire.h"
+#include "rwy/checksum.h"
 #include "tenant/arp_int.h"
-#include "vxlan/csum.h"
 #include "vxlan/ipwalk.h"
 
 const uint8_t arp_broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -96,7 +96,7 @@ static enum arp_what read6(const uint8_t *eth, const uint8_t *p, uint32_t len, s
 	if (l.ext || l.proto != ND_ICMP6 || n < 1 || (icmp[0] != ND_SOLICIT && icmp[0] != ND_ADVERT))
 		return ARP_OTHER;
 	if (h->hlim != 255 || n < ND_LEN || icmp[1] != 0 ||
-	    vxlan_csum_fold((uint64_t)vxlan_csum(h->src, 32) + n + ND_ICMP6 + vxlan_csum(icmp, n)) != 0xffff)
+	    rwy_csum_fold((uint64_t)rwy_csum(h->src, 32) + n + ND_ICMP6 + rwy_csum(icmp, n)) != 0xffff)
 		return ARP_MALFORMED;
 	memcpy(src.b, h->src, 16);
 	memcpy(dst.b, h->dst, 16);
@@ -174,8 +174,8 @@ enum arp_what arp_rx(const struct tenant *t, enum tenant_side side, const uint8_
 		return ARP_OTHER;
 	memset(m, 0, sizeof(*m));
 	type = rwy_get16(eth + net_off - 2);
-	m->is6 = type == ROCE_ETYPE_IP6;
-	if (type == ARP_ETYPE)
+	m->is6 = type == RWY_ETHER_IP6;
+	if (type == RWY_ETHER_ARP)
 		w = read4(eth, eth + net_off, len - net_off, m);
 	else if (m->is6)
 		w = read6(eth, eth + net_off, len - net_off, m);

@@ -3,9 +3,9 @@
 #ifndef TENANT_ARP_INT_H
 #define TENANT_ARP_INT_H
 
+#include "rwy/ether.h"
 #include "tenant/arp.h"
 
-#define ARP_ETYPE  0x0806
 #define ARP_LEN    28
 #define ND_ICMP6   58
 #define ND_SOLICIT 135

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "roce/wire.h"
+#include "rwy/checksum.h"
 #include "tenant/arp_int.h"
-#include "vxlan/csum.h"
 
 #define NA_ROUTER    0x80
 #define NA_SOLICITED 0x40
@@ -17,7 +17,7 @@ static uint8_t *ether(uint8_t *o, const uint8_t dst[6], const uint8_t src[6], ui
 	memcpy(o + 6, src, 6);
 	o += 12;
 	if (tci) {
-		rwy_put16(o, ROCE_ETYPE_VLAN);
+		rwy_put16(o, RWY_ETHER_VLAN);
 		rwy_put16(o + 2, tci);
 		o += 4;
 	}
@@ -60,8 +60,8 @@ static uint8_t *nd(uint8_t *p, const struct rwy_ip *src, const struct rwy_ip *ds
 	icmp[ND_LEN] = type == ND_SOLICIT ? 1 : 2;
 	icmp[ND_LEN + 1] = 1;
 	memcpy(icmp + ND_LEN + 2, mac, 6);
-	rwy_put16(icmp + 2, (uint16_t)~vxlan_csum_fold(
-	                        (uint64_t)vxlan_csum(h->src, 32) + n + ND_ICMP6 + vxlan_csum(icmp, n)));
+	rwy_put16(icmp + 2,
+	    (uint16_t)~rwy_csum_fold((uint64_t)rwy_csum(h->src, 32) + n + ND_ICMP6 + rwy_csum(icmp, n)));
 	return icmp + n;
 }
 
@@ -73,12 +73,12 @@ uint32_t arp_make_answer(const uint8_t mac[6], const struct arp_msg *m, bool own
 	uint8_t flags = NA_ROUTER, *p;
 
 	if (!m->is6) {
-		p = ether(out, m->mac, mac, tci, ARP_ETYPE);
+		p = ether(out, m->mac, mac, tci, RWY_ETHER_ARP);
 		return (uint32_t)(arp(p, 2, mac, &m->target, m->mac, &m->sender) - out);
 	}
 	/* RFC 4861 7.2.4; a proxy does not override what a host may say itself (7.2.8). */
 	flags |= (uint8_t)((probe ? 0 : NA_SOLICITED) | (own ? NA_OVERRIDE : 0));
-	p = ether(out, probe ? all_mac : m->mac, mac, tci, ROCE_ETYPE_IP6);
+	p = ether(out, probe ? all_mac : m->mac, mac, tci, RWY_ETHER_IP6);
 	return (
 	    uint32_t)(nd(p, &m->target, probe ? &all_nodes : &m->sender, ND_ADVERT, flags, &m->target, mac) -
 	              out);
@@ -96,11 +96,11 @@ uint32_t arp_ask(const struct tenant *t, const uint8_t mac[6], const struct rwy_
 	if (arp_ip_none(from))
 		return 0;
 	if (!is6) {
-		p = ether(out, arp_broadcast, mac, tci, ARP_ETYPE);
+		p = ether(out, arp_broadcast, mac, tci, RWY_ETHER_ARP);
 		return (uint32_t)(arp(p, 1, mac, from, zero, target) - out);
 	}
 	arp_group_of(target, &group, to);
-	p = ether(out, to, mac, tci, ROCE_ETYPE_IP6);
+	p = ether(out, to, mac, tci, RWY_ETHER_IP6);
 	return (uint32_t)(nd(p, from, &group, ND_SOLICIT, 0, target, mac) - out);
 }
 

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "rwy/prefix.h"
+
 typedef unsigned __int128 u128;
 
 static u128 ip_num(const struct rwy_ip *a)
@@ -28,7 +30,7 @@ bool prefix_ok(const struct prefix *p)
 
 bool prefix_has(const struct prefix *p, const struct rwy_ip *a)
 {
-	return (ip_num(a) & ~host_mask(p->len)) == ip_num(&p->addr);
+	return rwy_prefix_match(&p->addr, p->len, a);
 }
 
 bool prefix_meets(const struct prefix *a, const struct prefix *b)

@@ -6,14 +6,12 @@
 
 #include "roce/parse.h"
 #include "roce/wire.h"
-#include "vxlan/csum.h"
+#include "rwy/checksum.h"
 #include "vxlan/ecn.h"
 #include "vxlan/ipwalk.h"
 
-#define FLAG_I     0x08
-#define FLAGS_GPE  0x34 /* version and next protocol of draft-ietf-nvo3-vxlan-gpe */
-#define ETYPE_ARP  0x0806
-#define ETYPE_QINQ 0x88a8
+#define FLAG_I    0x08
+#define FLAGS_GPE 0x34 /* version and next protocol of draft-ietf-nvo3-vxlan-gpe */
 
 void vxlan_cfg_default(struct vxlan_cfg *cfg)
 {
@@ -40,9 +38,9 @@ static bool udp_csum_ok(const uint8_t *ip, const struct ip_l4 *l)
 
 	if (!rwy_get16(udp + 6))
 		return true;
-	sum = ip[0] >> 4 == 4 ? vxlan_csum(ip + 12, 8) : vxlan_csum(ip + 8, 32);
-	sum += ROCE_IPPROTO_UDP + udp_len + vxlan_csum(udp, udp_len);
-	return vxlan_csum_fold(sum) == 0xffff;
+	sum = ip[0] >> 4 == 4 ? rwy_csum(ip + 12, 8) : rwy_csum(ip + 8, 32);
+	sum += ROCE_IPPROTO_UDP + udp_len + rwy_csum(udp, udp_len);
+	return rwy_csum_fold(sum) == 0xffff;
 }
 
 /* Outer headers; *l is what the IP header carries. */
@@ -53,7 +51,7 @@ static enum vxlan_reason outer(const struct vxlan_cfg *cfg, const uint8_t *ip, u
 
 	if (w != IP_WALK_OK)
 		return w == IP_WALK_TRUNCATED ? VXLAN_TRUNCATED : VXLAN_BAD_IP;
-	if (ip[0] >> 4 == 4 && vxlan_csum(ip, l->off) != 0xffff)
+	if (ip[0] >> 4 == 4 && rwy_csum(ip, l->off) != 0xffff)
 		return VXLAN_BAD_IP;
 	if (l->proto != ROCE_IPPROTO_UDP || l->later || l->end - l->off < 4)
 		return VXLAN_NOT_VXLAN;
@@ -97,7 +95,7 @@ static enum vxlan_reason frame(
 	memcpy(p->src_mac, ip + p->eth_off + 6, 6);
 	p->ethertype = rwy_get16(ip + p->eth_off + 12);
 	p->tci = 0;
-	p->tagged = p->ethertype == ROCE_ETYPE_VLAN;
+	p->tagged = p->ethertype == RWY_ETHER_VLAN;
 	if (p->src_mac[0] & 1 || !memcmp(p->src_mac, zero, 6))
 		return VXLAN_INNER_SOURCE;
 	if (p->tagged) {
@@ -109,7 +107,7 @@ static enum vxlan_reason frame(
 		p->ethertype = rwy_get16(ip + p->net_off + 2);
 		p->net_off += (uint32_t)sizeof(struct roce_vlan);
 	}
-	if (p->ethertype == ROCE_ETYPE_VLAN || p->ethertype == ETYPE_QINQ)
+	if (p->ethertype == RWY_ETHER_VLAN || p->ethertype == RWY_ETHER_QINQ)
 		return VXLAN_INNER_TAG;
 	return VXLAN_OK;
 }
@@ -122,11 +120,11 @@ static enum vxlan_reason inner(const struct vxlan_cfg *cfg, const uint8_t *ip, s
 	uint16_t dport;
 
 	p->roce = false;
-	if (p->ethertype != ROCE_ETYPE_IP4 && p->ethertype != ROCE_ETYPE_IP6) {
-		p->inner = p->ethertype == ETYPE_ARP ? VXLAN_INNER_ARP : VXLAN_INNER_OTHER;
+	if (p->ethertype != RWY_ETHER_IP4 && p->ethertype != RWY_ETHER_IP6) {
+		p->inner = p->ethertype == RWY_ETHER_ARP ? VXLAN_INNER_ARP : VXLAN_INNER_OTHER;
 		return VXLAN_OK;
 	}
-	p->inner = p->ethertype == ROCE_ETYPE_IP4 ? VXLAN_INNER_IP4 : VXLAN_INNER_IP6;
+	p->inner = p->ethertype == RWY_ETHER_IP4 ? VXLAN_INNER_IP4 : VXLAN_INNER_IP6;
 	if (ip_walk(in, p->end - p->net_off, &l) != IP_WALK_OK ||
 	    in[0] >> 4 != (p->inner == VXLAN_INNER_IP4 ? 4 : 6))
 		return VXLAN_INNER_IP;

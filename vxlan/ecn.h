@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rwy/checksum.h"
 #include "rwy/endian.h"
 #include "rwy/err.h"
-#include "vxlan/csum.h"
 
 /* RFC 3168 5: the two low bits of the byte, as they are on the wire. */
 enum vxlan_ecn { VXLAN_NOT_ECT = 0, VXLAN_ECT1 = 1, VXLAN_ECT0 = 2, VXLAN_CE = 3 };
@@ -30,12 +30,8 @@ static inline uint8_t vxlan_tos_get(const uint8_t *ip)
 static inline void vxlan_tos_set(uint8_t *ip, uint8_t tos)
 {
 	if (ip[0] >> 4 == 4) {
-		uint16_t before = rwy_get16(ip), after = (uint16_t)((before & 0xff00) | tos);
-
-		if (before != after) {
-			rwy_put16(ip + 10, vxlan_csum_adjust(rwy_get16(ip + 10), before, after));
-			ip[1] = tos;
-		}
+		if (ip[1] != tos)
+			rwy_ip4_set16(ip, 0, (uint16_t)(ip[0] << 8 | tos));
 	} else {
 		ip[0] = (uint8_t)(0x60 | tos >> 4);
 		ip[1] = (uint8_t)(tos << 4 | (ip[1] & 0x0f));

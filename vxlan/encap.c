@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "roce/wire.h"
-#include "vxlan/csum.h"
+#include "rwy/checksum.h"
 
 #define UDP_LEN  ((uint32_t)sizeof(struct roce_udp))
 #define IP_MAX   65535u /* longest IPv4 packet; also the bound we keep for IPv6 */
@@ -50,8 +50,8 @@ int vxlan_tmpl_init(struct vxlan_tmpl *t, const struct vxlan_tmpl_cfg *c)
 		h->proto = ROCE_IPPROTO_UDP;
 		memcpy(h->src, c->local.b + 12, 4);
 		memcpy(h->dst, c->remote.b + 12, 4);
-		t->ip_sum = vxlan_csum(p, sizeof(*h));
-		t->pseudo = vxlan_csum(h->src, 8) + ROCE_IPPROTO_UDP;
+		t->ip_sum = rwy_csum(p, sizeof(*h));
+		t->pseudo = rwy_csum(h->src, 8) + ROCE_IPPROTO_UDP;
 	} else {
 		struct roce_ip6 *h = (struct roce_ip6 *)p;
 
@@ -61,7 +61,7 @@ int vxlan_tmpl_init(struct vxlan_tmpl *t, const struct vxlan_tmpl_cfg *c)
 		h->hlim = c->ttl;
 		memcpy(h->src, c->local.b, 16);
 		memcpy(h->dst, c->remote.b, 16);
-		t->pseudo = vxlan_csum(h->src, 32) + ROCE_IPPROTO_UDP;
+		t->pseudo = rwy_csum(h->src, 32) + ROCE_IPPROTO_UDP;
 	}
 	p += t->ip_len;
 	rwy_put16(((struct roce_udp *)p)->dport, c->port);
@@ -72,7 +72,7 @@ int vxlan_tmpl_init(struct vxlan_tmpl *t, const struct vxlan_tmpl_cfg *c)
 	memcpy(p + 6, c->src_mac, 6);
 	t->eth_len = sizeof(struct roce_eth);
 	if (c->tag) {
-		rwy_put16(p + 12, ROCE_ETYPE_VLAN);
+		rwy_put16(p + 12, RWY_ETHER_VLAN);
 		rwy_put16(p + 14, c->tci);
 		t->eth_len += (uint8_t)sizeof(struct roce_vlan);
 	}
@@ -89,7 +89,7 @@ static inline void finish(const struct vxlan_tmpl *t, uint8_t *o, uint32_t tot, 
 	if (t->ip_len == sizeof(struct roce_ip4)) {
 		o[1] = tos;
 		rwy_put16(o + 2, (uint16_t)tot);
-		rwy_put16(o + 10, (uint16_t)~vxlan_csum_fold((uint64_t)t->ip_sum + tos + tot));
+		rwy_put16(o + 10, (uint16_t)~rwy_csum_fold((uint64_t)t->ip_sum + tos + tot));
 	} else {
 		/* The flow label as RFC 6438 has it: entropy for routers that do not look at ports. */
 		rwy_put32(o, 0x60000000u | (uint32_t)tos << 20 | sport);
@@ -98,9 +98,9 @@ static inline void finish(const struct vxlan_tmpl *t, uint8_t *o, uint32_t tot, 
 	rwy_put16(udp, sport);
 	rwy_put16(udp + 4, (uint16_t)udp_len);
 	if (t->udp_csum) {
-		uint16_t sum = vxlan_csum(udp, udp_len); /* its own field is 0 in the template */
+		uint16_t sum = rwy_csum(udp, udp_len); /* its own field is 0 in the template */
 
-		sum = (uint16_t)~vxlan_csum_fold((uint64_t)sum + t->pseudo + udp_len);
+		sum = (uint16_t)~rwy_csum_fold((uint64_t)sum + t->pseudo + udp_len);
 		rwy_put16(udp + 6, sum ? sum : 0xffff); /* RFC 768: 0 means none */
 	}
 }
@@ -121,7 +121,7 @@ uint8_t *vxlan_encap(const struct vxlan_tmpl *t, uint8_t *ip, uint32_t len, cons
 	else
 		memcpy(o, t->hdr, t->len);
 	memcpy(eth, dst_mac, 6);
-	rwy_put16(ip - ETH_TYPE, version == 4 ? ROCE_ETYPE_IP4 : ROCE_ETYPE_IP6);
+	rwy_put16(ip - ETH_TYPE, version == 4 ? RWY_ETHER_IP4 : RWY_ETHER_IP6);
 	finish(t, o, len + t->len, sport, tos);
 	return o;
 }

@@ -8,8 +8,8 @@
 
 #include "gateway/gw.h"
 #include "gateway/port/mbuf.h"
+#include "rwy/checksum.h"
 #include "rwy/endian.h"
-#include "vxlan/csum.h"
 #include "vxlan/vxlan.h"
 
 #define ET_IP4    0x0800
@@ -81,17 +81,13 @@ static inline uint64_t *gw_pkt_ip(
 static inline bool gw_pkt_hop(uint8_t *ip)
 {
 	uint8_t *left = ip[0] >> 4 == 4 ? ip + 8 : ip + 7;
-	uint16_t before;
 
 	if (*left <= 1)
 		return false;
-	if (ip[0] >> 4 != 4) {
+	if (ip[0] >> 4 == 4)
+		rwy_ip4_set16(ip, 8, (uint16_t)(rwy_get16(ip + 8) - 0x100));
+	else
 		--*left;
-		return true;
-	}
-	before = rwy_get16(ip + 8);
-	--*left;
-	rwy_put16(ip + 10, vxlan_csum_adjust(rwy_get16(ip + 10), before, rwy_get16(ip + 8)));
 	return true;
 }
 

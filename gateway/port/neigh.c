@@ -8,6 +8,8 @@
 
 #include "gateway/gw.h"
 #include "rwy/endian.h"
+#include "rwy/ether.h"
+#include "rwy/prefix.h"
 
 uint32_t gw_neigh_hash(uint16_t port, const struct rwy_ip *a)
 {
@@ -18,15 +20,6 @@ uint32_t gw_neigh_hash(uint16_t port, const struct rwy_ip *a)
 	x[0] ^= x[0] >> 31;
 	x[0] *= 0xc2b2ae3d27d4eb4fu;
 	return (uint32_t)(x[0] >> 32);
-}
-
-static bool route_match(const struct gw_route *r, const struct rwy_ip *a)
-{
-	unsigned full = r->len >> 3, rest = r->len & 7;
-
-	if (memcmp(r->dst.b, a->b, full) != 0)
-		return false;
-	return !rest || ((r->dst.b[full] ^ a->b[full]) & (uint8_t)(0xff00 >> rest)) == 0;
 }
 
 static const struct gw_route *route_find(
@@ -41,7 +34,7 @@ static const struct gw_route *route_find(
 		 * take it. */
 		if (rwy_ip_is4(dst) && r->len < 96)
 			continue;
-		if (route_match(r, dst))
+		if (rwy_prefix_match(&r->dst, r->len, dst))
 			return r;
 	}
 	return NULL;
@@ -130,7 +123,7 @@ static void nh_fill(struct gw_nh *nh, const struct gw_port *p, const struct gw_n
 	memcpy(nh->l2, b->mac, 6);
 	memcpy(nh->l2 + 6, p->mac, 6);
 	if (p->vlan) {
-		rwy_put16(nh->l2 + 12, 0x8100);
+		rwy_put16(nh->l2 + 12, RWY_ETHER_VLAN);
 		rwy_put16(nh->l2 + 14, p->vlan);
 	}
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tenant/arp.h"
-#include "vxlan/csum.h"
+#include "rwy/checksum.h"
 #include "vxlan/ecn.h"
 #include "vxlan/vxlan.h"
 
@@ -70,13 +70,13 @@ static void fold_ecn(uint8_t *b, const struct vxlan_pkt *p)
 {
 	struct vxlan_ecn_counters c = {0};
 	uint8_t *in = b + p->net_off, was = vxlan_tos_get(in);
-	bool is4 = in[0] >> 4 == 4, right = is4 && vxlan_csum(in, (in[0] & 15u) * 4) == 0xffff;
+	bool is4 = in[0] >> 4 == 4, right = is4 && rwy_csum(in, (in[0] & 15u) * 4) == 0xffff;
 	const struct vxlan_ecn_out *o = vxlan_ecn_decap(was, p->outer_tos);
 
 	CHECK(vxlan_ecn_apply(in, p->outer_tos, &c) == !o->drop);
 	CHECK(vxlan_tos_get(in) == (o->drop ? was : (was & 0xfc) | o->ecn));
 	if (is4) /* right stays right, wrong stays wrong */
-		CHECK(right == (vxlan_csum(in, (in[0] & 15u) * 4) == 0xffff));
+		CHECK(right == (rwy_csum(in, (in[0] & 15u) * 4) == 0xffff));
 }
 
 static void packet(uint8_t how, const uint8_t *data, uint32_t len)

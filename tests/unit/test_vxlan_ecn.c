@@ -104,7 +104,7 @@ static void test_wrong_stays_wrong(void **state)
 		header(a, false, 0x6a, &seed);
 		a[12] ^= 0x10;
 		vxlan_tos_set(a, (uint8_t)(tp_rand(&seed) & 0xff));
-		assert_int_not_equal(vxlan_csum(a, 20), 0xffff);
+		assert_int_not_equal(rwy_csum(a, 20), 0xffff);
 	}
 }
 
@@ -123,7 +123,7 @@ static void test_apply_counts(void **state)
 				if (vxlan_ecn_apply(b, o, &c)) {
 					assert_int_equal(vxlan_tos_get(b), 0x68 | vxlan_ecn_decap(i, o)->ecn);
 					if (!is6)
-						assert_int_equal(vxlan_csum(b, 20), 0xffff);
+						assert_int_equal(rwy_csum(b, 20), 0xffff);
 				} else {
 					assert_true(i == VXLAN_NOT_ECT && o == VXLAN_CE);
 					assert_memory_equal(a, b, 40);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Internet checksums (RFC 1071): whole and incremental. Values are in host order as the header field reads
+ * (rwy_get16), sums are not yet complemented.
+ */
+#ifndef RWY_CHECKSUM_H
+#define RWY_CHECKSUM_H
+
+#include <stdint.h>
+
+#include "rwy/endian.h"
+
+#define RWY_IP4_CSUM 10 /* of the checksum in an IPv4 header */
+
+static inline uint16_t rwy_csum_fold(uint64_t sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+/* Sum of len bytes; an odd last byte counts as if a zero followed it. Folded to 16 bits, host order. */
+static inline uint16_t rwy_csum(const uint8_t *p, uint32_t len)
+{
+	uint64_t sum = 0;
+	uint32_t w = 0;
+
+	for (; len >= 4; len -= 4, p += 4) {
+		memcpy(&w, p, 4);
+		sum += w;
+	}
+	w = 0;
+	memcpy(&w, p, len);
+	return __builtin_bswap16(
+	    rwy_csum_fold(sum + w)); /* byte order does not matter to the sum: RFC 1071 2 (B) */
+}
+
+/* The 16-bit word at an even offset of an IPv4 header becomes v, and its checksum follows (RFC 1624,
+ * equation 3). */
+static inline void rwy_ip4_set16(uint8_t *ip, unsigned at, uint16_t v)
+{
+	uint32_t sum = (uint32_t)(uint16_t)~rwy_get16(ip + RWY_IP4_CSUM) + (uint16_t)~rwy_get16(ip + at) + v;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	rwy_put16(ip + at, v);
+	rwy_put16(ip + RWY_IP4_CSUM, (uint16_t) ~(sum + (sum >> 16)));
+}
+
+#endif
