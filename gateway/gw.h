@@ -187,17 +187,17 @@ void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned);
 void gw_rx_flush(struct gw_worker *w);
 void gw_rx_forget(struct gw_worker *w); /* what it decided by the plain LAN's prefixes */
 
-/* datapath/tx.c */
-void gw_tx_meet(struct gw_worker *w, const struct rwy_ip *host); /* a local host sent something */
+/* datapath/eng_ops.c */
 extern const struct eng_ops gw_eng_ops;
-/* A tunnel on this worker: begins (c is copied), changes but for its ends, takes nothing more that comes, is
- * free. Before the worker runs, or on its thread. */
+/* datapath/tx_wan.c. A tunnel on this worker: begins (c is copied), changes but for its ends, takes nothing
+ * more that comes, is free. Before the worker runs, or on its thread. */
 void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c);
 void gw_tx_tunnel_set(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c);
 void gw_tx_tunnel_close(struct gw_worker *w, unsigned tunnel);
 void gw_tx_tunnel_fini(struct gw_worker *w, unsigned tunnel);
-void gw_tx_frame(
-    struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m); /* an untagged frame of the kernel */
+/* datapath/tx_frame.c: an untagged frame of the kernel */
+void gw_tx_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m);
+/* datapath/tx.c: all port queues */
 void gw_tx_flush(struct gw_worker *w);
 
 /* datapath/hosts.c. Forgets some of what the worker knows of a removed tenant's hosts, 20 us at most; on the

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "gateway/datapath/overlay.h"
-#include "gateway/datapath/pkt.h"
+#include "gateway/datapath/rx.h"
 #include "gateway/datapath/tx.h"
 
 #define CLEAR_BUDGET 256 /* entries of the host table a call */
@@ -75,24 +75,6 @@ bool gw_host_learn(
 		return true;
 	w->c.drop_host_forged++;
 	w->tenants[f->t->index].forged_host++;
-	return false;
-}
-
-bool gw_vtep_genuine(struct gw_worker *w, const struct gw_from *f)
-{
-	enum gw_nh_miss miss;
-	struct rwy_ip addr;
-	uint16_t port;
-	const struct gw_nh *nh = gw_nt_find(w->nt, w->app, &f->at, -1, &miss, &addr, &port);
-
-	if (!nh && miss == GW_NH_NO_ROUTE) {
-		w->c.drop_vtep_unreachable++;
-		return false;
-	}
-	if (!rwy_ip_eq(&addr, &f->at) || (nh && nh->port == f->port->idx && !memcmp(nh->l2, f->link, 6)))
-		return true;
-	gw_tx_ask(w, &addr, port);
-	(*(nh ? &w->c.drop_vtep_spoofed : &w->c.drop_vtep_unresolved))++;
 	return false;
 }
 

@@ -47,10 +47,10 @@ int gw_overlay_new(struct gw_worker *w)
 	told.again = SPREAD_AGAIN;
 	told.burst = SPREAD_BURST;
 	told.every = SPREAD_EVERY;
-	ov->pass = lines(GW_PASSES, sizeof(*ov->pass));
-	ov->place = lines(GW_PLACES, sizeof(*ov->place));
-	ov->way = lines(GW_WAYS, sizeof(*ov->way));
-	rc = ov->pass && ov->place && ov->way ? vtep_new(&ov->hosts, &hosts) : RWY_ENOMEM;
+	ov->admission = lines(GW_ADMISSIONS, sizeof(*ov->admission));
+	ov->binding = lines(GW_BINDINGS, sizeof(*ov->binding));
+	ov->adjacency = lines(GW_ADJACENCIES, sizeof(*ov->adjacency));
+	rc = ov->admission && ov->binding && ov->adjacency ? vtep_new(&ov->hosts, &hosts) : RWY_ENOMEM;
 	if (!rc)
 		rc = arp_rate_new(&ov->asks, &asks);
 	if (!rc && w->app->workers > 1)
@@ -67,9 +67,9 @@ void gw_overlay_free(struct gw_worker *w)
 	vtep_free(ov->hosts);
 	arp_rate_free(ov->asks);
 	arp_rate_free(ov->spread);
-	free(ov->pass);
-	free(ov->place);
-	free(ov->way);
+	free(ov->admission);
+	free(ov->binding);
+	free(ov->adjacency);
 	free(ov);
 	w->ov = NULL;
 }

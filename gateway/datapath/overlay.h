@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a worker knows of tenants' networks beside the set of tenants itself: where their hosts are, what was
+ * A worker's knowledge of tenants' networks beside the set of tenants itself: where their hosts are, what was
  * decided about a flow, how a packet gets to a host. Each worker has its own; nothing here is shared.
  *
  *   hosts.c       where hosts are: learning, asking, answering ARP and ND
  *   rx_overlay.c  frames of tenants' hosts, by VXLAN or VLAN, to the engine
- *   local.c       those between a host behind a VTEP and one on the VLAN, both here
+ *   hairpin.c     those between a host behind a VTEP and one on the VLAN, both here
  *   tx_overlay.c  packets of the engine to tenants' hosts
+ *   vtep.c        VTEPs: next hops, outer headers
  */
 #ifndef GATEWAY_DATAPATH_OVERLAY_H
 #define GATEWAY_DATAPATH_OVERLAY_H
@@ -19,18 +20,18 @@
 #include "tenant/vtep.h"
 #include "vxlan/vxlan.h"
 
-#define GW_PLACES    1024          /* power of two */
-#define GW_PASSES    4096          /* power of two */
-#define GW_WAYS      2048          /* power of two */
-#define GW_RECHECK   (10 * RWY_MS) /* a cached place of a host holds so long; well below vtep_cfg.hold */
-#define GW_ENCAP_TTL 64
+#define GW_BINDINGS    1024          /* power of two */
+#define GW_ADMISSIONS  4096          /* power of two */
+#define GW_ADJACENCIES 2048          /* power of two */
+#define GW_RECHECK     (10 * RWY_MS) /* a cached place of a host holds so long; well below vtep_cfg.hold */
+#define GW_ENCAP_TTL   64
 
 /*
- * What was decided about packets of one source, destination and UDP source port of a tenant, that came one
- * way: a packet like the last one costs a compare and a bit test. Holds while the tenant is what it was
+ * The decision about packets of one source, destination and UDP source port of a tenant, that came one way: a
+ * packet like the last one costs a compare and a bit test. Holds while the tenant is what it was
  * (tenant.changed), and what it says of the source's place for GW_RECHECK. One cache line.
  */
-struct gw_pass {
+struct gw_admission {
 	_Alignas(64) struct rwy_ip src;
 	struct rwy_ip dst;
 	uint64_t changed; /* 0: empty */
@@ -39,13 +40,13 @@ struct gw_pass {
 	uint16_t tag;     /* inner VLAN ID; on a VLAN 0 */
 	uint16_t allowed; /* set of 1 << enum acl_class */
 	bool local;       /* to a host here, on the tenant's other side: not the engine's */
-	uint16_t place;   /* gw_overlay.place[] that it came from, */
+	uint16_t binding; /* gw_overlay.binding[] that it came from, */
 	uint32_t serial;  /*   as long as that says the same */
 };
-static_assert(sizeof(struct gw_pass) == 64, "one cache line");
+static_assert(sizeof(struct gw_admission) == 64, "one cache line");
 
 /* A way that packets of a host came: many flows', and so in the nearest cache. */
-struct gw_place {
+struct gw_binding {
 	_Alignas(32) struct rwy_ip at; /* the VTEP, or gw_host_on_port() */
 	uint8_t mac[6];                /* of the host */
 	uint8_t link[6];               /* of what brought it: outer source MAC address; VLAN: 0 */
@@ -54,7 +55,7 @@ struct gw_place {
 
 /* How packets get to one host of a tenant. Holds for GW_RECHECK, while the tenant and the next-hop table are
  * what they were. */
-struct gw_way {
+struct gw_adjacency {
 	_Alignas(64) struct rwy_ip host;
 	uint64_t changed; /* 0: empty */
 	uint64_t nt_gen;
@@ -74,10 +75,10 @@ struct gw_overlay {
 	struct vtep_tab *hosts;
 	struct arp_rate *asks;   /* how often we ask for a host */
 	struct arp_rate *spread; /* how often we tell the other workers where one is */
-	struct gw_pass *pass;
-	struct gw_place *place;
-	uint32_t serial; /* the last one of a place */
-	struct gw_way *way;
+	struct gw_admission *admission;
+	struct gw_binding *binding;
+	uint32_t serial; /* the last one of a binding */
+	struct gw_adjacency *adjacency;
 	rwy_time age_at;
 	struct gw_overlay_counters c; /* `host`: what the host table does not count */
 };
@@ -119,11 +120,6 @@ struct gw_from {
 	const uint8_t *link; /* VXLAN: outer source MAC address */
 };
 
-/* A VTEP on a network of ours is known by its MAC address, too, as the kernel has resolved it: another
- * machine there cannot speak in its name. False: to be dropped, and counted. Behind a router the router
- * vouches. */
-bool gw_vtep_genuine(struct gw_worker *w, const struct gw_from *f);
-
 /* A packet of `host` came that way. False: it contradicts what is known, and is to be dropped. */
 bool gw_host_learn(
     struct gw_worker *w, const struct gw_from *f, const struct rwy_ip *host, const uint8_t mac[6]);
@@ -135,23 +131,12 @@ bool gw_host_arp(struct gw_worker *w, const struct gw_from *f, struct rte_mbuf *
 bool gw_host_find(struct gw_worker *w, const struct tenant *t, enum tenant_side side,
     const struct rwy_ip *host, struct vtep_host *out);
 
-/* --- local.c ----------------------------------------------------------------------------------------- */
+/* --- hairpin.c --------------------------------------------------------------------------------------- */
 
 struct gw_pkt;
 /* An admitted packet of a tenant's host, k->ip_len bytes at k->off, to a host on the tenant's other side
  * here. Takes m: sent, or dropped and counted. */
-void gw_local_forward(
+void gw_hairpin_forward(
     struct gw_worker *w, const struct tenant *t, struct rte_mbuf *m, const struct gw_pkt *k);
-
-/* --- tx_overlay.c ------------------------------------------------------------------------------------ */
-
-/* A packet of the engine for a tenant's host. */
-void gw_tx_tenant(struct gw_worker *w, const struct eng_lan_tx *tx);
-/* A whole Ethernet frame of ours to a VTEP, in VXLAN from `local`, or from the port's address that suits when
- * that is NULL. */
-void gw_tx_vxlan_frame(struct gw_worker *w, const struct tenant *t, const struct rwy_ip *local,
-    const struct rwy_ip *vtep, const uint8_t *eth, uint32_t len);
-/* One on a VLAN; tagged: it has its tag. */
-void gw_tx_vlan_frame(struct gw_worker *w, struct gw_port *p, uint16_t vid, const uint8_t *eth, uint32_t len);
 
 #endif

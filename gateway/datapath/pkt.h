@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first look at a received IP packet: addresses, lengths, and where the parts lie. Not here: what is in
- * it (roce/parse.h) and what becomes of it (rx.c, rx_overlay.c).
+ * A received IP packet at first sight: addresses, lengths, and where the parts lie, enough to say whose it
+ * is. Not here: what is in it (roce/parse.h) and what becomes of it (rx.h).
  */
 #ifndef GATEWAY_DATAPATH_PKT_H
 #define GATEWAY_DATAPATH_PKT_H
 
-#include "gateway/gw.h"
-#include "gateway/port/mbuf.h"
+#include <netinet/in.h>
+#include <rte_mbuf.h>
+
+#include "roce/parse.h"
+#include "roce/wire.h"
 #include "rwy/checksum.h"
 #include "rwy/endian.h"
-#include "vxlan/vxlan.h"
+#include "rwy/ether.h"
+#include "rwy/ip.h"
 
-#define ET_IP4    0x0800
-#define ET_ARP    0x0806
-#define ET_VLAN   0x8100
-#define ET_IP6    0x86dd
-#define IP4_LEN   20
-#define IP6_LEN   40
-#define UDP_LEN   8
-#define P_TCP     6
-#define P_UDP     17
-#define P_ICMP6   58
-#define ROCE_PORT 4791
-#define BTH_LEN   12
+#define IP4_LEN ((uint32_t)sizeof(struct roce_ip4))
+#define IP6_LEN ((uint32_t)sizeof(struct roce_ip6))
+#define UDP_LEN ((uint32_t)sizeof(struct roce_udp))
 
 struct gw_pkt {
 	uint32_t off;    /* of the IP header in the frame */
@@ -65,16 +60,17 @@ static inline bool gw_pkt_ip6(const uint8_t *d, uint32_t left, struct gw_pkt *k)
 	return true;
 }
 
-/* The IP header at k->off of a frame; its EtherType says which. NULL, or the counter of why it is none. */
-static inline uint64_t *gw_pkt_ip(
-    struct gw_worker *w, const struct rte_mbuf *m, uint16_t type, struct gw_pkt *k)
+enum gw_pkt_fault { GW_PKT_OK, GW_PKT_BAD_IP, GW_PKT_TRUNCATED };
+
+/* The IP header at k->off of a frame; its EtherType says which. */
+static inline enum gw_pkt_fault gw_pkt_ip(const struct rte_mbuf *m, uint16_t type, struct gw_pkt *k)
 {
 	const uint8_t *d = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off);
 	uint32_t left = m->data_len - k->off;
 
-	if (left == 0 || !(type == ET_IP4 ? gw_pkt_ip4(d, left, k) : gw_pkt_ip6(d, left, k)))
-		return &w->c.drop_bad_ip;
-	return k->ip_len > left ? &w->c.drop_rx_truncated : NULL;
+	if (left == 0 || !(type == RWY_ETHER_IP4 ? gw_pkt_ip4(d, left, k) : gw_pkt_ip6(d, left, k)))
+		return GW_PKT_BAD_IP;
+	return k->ip_len > left ? GW_PKT_TRUNCATED : GW_PKT_OK;
 }
 
 /* One hop less (RFC 1812 5.3.1, RFC 8200 3). False: it was the last one. No ICRC covers it (IBA A17.3.3). */
@@ -94,52 +90,24 @@ static inline bool gw_pkt_hop(uint8_t *ip)
 /* The UDP header of a whole packet; NULL: it has none. */
 static inline const uint8_t *gw_pkt_udp(const struct rte_mbuf *m, const struct gw_pkt *k)
 {
-	if (k->proto != P_UDP || k->fragment || k->ip_len < k->hdr + UDP_LEN)
+	if (k->proto != IPPROTO_UDP || k->fragment || k->ip_len < k->hdr + UDP_LEN)
 		return NULL;
 	return rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
 }
 
-/* --- what rx.c and rx_overlay.c do the same way ------------------------------------------------------ */
-
-static inline void gw_rx_drop(struct rte_mbuf *m, uint64_t *counter)
+/* The BTH of RoCEv2 in a whole packet (IBA A17.3); NULL: it is something else. */
+static inline const uint8_t *gw_pkt_bth(const struct rte_mbuf *m, const struct gw_pkt *k)
 {
-	(*counter)++;
-	rte_pktmbuf_free(m);
+	const uint8_t *udp = gw_pkt_udp(m, k);
+
+	if (!udp || rwy_get16(udp + 2) != ROCE_UDP_PORT || k->ip_len < k->hdr + UDP_LEN + ROCE_BTH_LEN)
+		return NULL;
+	return udp + UDP_LEN;
 }
 
-/* True: given away, to its owner or as a drop. */
-bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsigned owner);
-/* Dropped while packet buffers are short? Only what frees some is taken then. */
-bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k);
-/* To the engine with the next lot; the packet is k->ip_len bytes at k->off. */
-void gw_rx_engine(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k, uint32_t tenant);
-
-/* --- rx_overlay.c: frames of tenants ----------------------------------------------------------------- */
-
-/* An IP packet to one of the port's own addresses, while there are tenants. False: not VXLAN, and not taken.
- */
-bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off, bool owned);
-/* Fetches what a frame will probably need; its first lines are in the cache. */
-void gw_rx_overlay_ahead(const struct gw_worker *w, const struct rte_mbuf *m);
-/* An IPv6 packet with extension headers is VXLAN. */
-bool gw_rx_is_vxlan6(const struct gw_worker *w, const uint8_t *ip, uint32_t len);
-/* A packet of the plain LAN is VXLAN: while there are tenants it does not cross, for nobody on the other side
- * could tell it from a VTEP's. `len` bytes from the IP header on. */
-static inline bool gw_rx_transit(const struct gw_worker *w, const uint8_t *ip, uint32_t len)
+static inline uint32_t gw_bth_qpn(const uint8_t *bth)
 {
-	bool is4 = ip[0] >> 4 == 4;
-	uint32_t hdr = is4 ? (ip[0] & 15u) * 4 : IP6_LEN;
-	uint8_t proto = is4 ? ip[9] : ip[6];
-
-	if (len < hdr + 4)
-		return false;
-	if (proto == P_UDP)
-		return rwy_get16(ip + hdr + 2) == VXLAN_UDP_PORT && !(is4 && rwy_get16(ip + 6) & 0x1fff);
-	return !is4 && proto != P_TCP && proto != P_ICMP6 && gw_rx_is_vxlan6(w, ip, len);
+	return rwy_get24(bth + offsetof(struct roce_bth, dqpn));
 }
-
-/* A frame with a VLAN tag that is not the port's own; its EtherType and what lies behind it. */
-void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint16_t vid, uint16_t type,
-    uint32_t off, bool owned);
 
 #endif

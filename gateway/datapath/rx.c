@@ -8,15 +8,14 @@
 #include <rte_prefetch.h>
 #include <string.h>
 
-#include "gateway/datapath/pkt.h"
+#include "gateway/datapath/resolve.h"
+#include "gateway/datapath/rx.h"
 #include "gateway/datapath/sibling.h"
+#include "gateway/datapath/transit.h"
 #include "gateway/port/neigh.h"
 #include "tenant/tenant.h"
 
-#define OP_CNP             0x81
-#define OP_RC_ANSWER_FIRST 0x0d /* RDMA READ response First */
-#define OP_RC_ANSWER_LAST  0x12 /* ATOMIC Acknowledge; IBA table 38 */
-#define AHEAD              4    /* frames prefetched */
+#define AHEAD 4 /* frames prefetched */
 
 /* The kernel's interface is untagged: the tag goes, the addresses move up to the EtherType. */
 static void to_kernel(struct gw_worker *w, struct rte_mbuf *m, uint32_t off)
@@ -60,7 +59,7 @@ static bool parse_l2(struct gw_worker *w, const struct gw_port *p, struct rte_mb
 	l->vid = 0;
 	if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) {
 		l->vid = m->vlan_tci & 0xfff;
-	} else if (l->type == ET_VLAN && m->data_len >= GW_ETH + GW_VLAN) {
+	} else if (l->type == RWY_ETHER_VLAN && m->data_len >= GW_ETH + GW_VLAN) {
 		l->vid = rwy_get16(d + 14) & 0xfff;
 		l->type = rwy_get16(d + 16);
 		l->off = GW_ETH + GW_VLAN;
@@ -103,44 +102,6 @@ static int verdict(struct gw_worker *w, const struct gw_port *p, const struct rw
 	return v->tunnel;
 }
 
-/* True: given away, to its owner or as a drop. */
-bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
-{
-	if (owner == w->idx)
-		return false;
-	if (rte_ring_mp_enqueue(w->app->worker[owner]->handoff, m) != 0)
-		gw_rx_drop(m, &w->c.drop_handoff_full);
-	else
-		w->c.handoff++;
-	gw_worker_wake(w->app->worker[owner]);
-	return true;
-}
-
-/*
- * Short of buffers only what frees some is taken: answers of local hosts (RC read responses, ACK, ATOMIC ACK)
- * and CNPs. Anything else could fill memory to the last buffer, and then neither the peer's ACKs nor the
- * hosts' could come in to empty it.
- */
-bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k)
-{
-	const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
-	uint8_t op;
-
-	if (k->proto != P_UDP || k->ip_len < k->hdr + UDP_LEN + 1 || rwy_get16(udp + 2) != ROCE_PORT)
-		return false;
-	op = udp[UDP_LEN];
-	return op == OP_CNP || (op >= OP_RC_ANSWER_FIRST && op <= OP_RC_ANSWER_LAST);
-}
-
-void gw_rx_engine(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k, uint32_t tenant)
-{
-	w->lan_tenant[w->lan_n] = (uint16_t)tenant;
-	w->lan[w->lan_n++] = gw_buf_view(m, k->off, k->ip_len);
-	w->c.to_engine_lan++;
-	if (w->lan_n == GW_TX_BUF)
-		gw_rx_flush(w);
-}
-
 static void from_lan(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
 {
@@ -156,7 +117,7 @@ static void from_lan(
 		gw_rx_drop(m, &w->c.drop_lan_no_route);
 		return;
 	}
-	if (w->ts->n && gw_rx_transit(w, rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off), k->ip_len)) {
+	if (w->ts->n && gw_transit_vxlan(w, rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off), k->ip_len)) {
 		gw_rx_drop(m, &w->c.drop_vxlan_transit);
 		return;
 	}
@@ -176,7 +137,7 @@ static void from_lan(
 			return;
 		}
 	}
-	gw_tx_meet(w, &k->src);
+	gw_resolve_source(w, &k->src);
 	gw_rx_engine(w, m, k, 0);
 }
 
@@ -231,7 +192,7 @@ static void from_wan(
 		gw_rx_drop(m, &w->c.drop_wan_not_ours);
 		return;
 	}
-	if (k->proto == P_UDP && k->ip_len >= k->hdr + UDP_LEN) {
+	if (k->proto == IPPROTO_UDP && k->ip_len >= k->hdr + UDP_LEN) {
 		const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
 		uint16_t dport = rwy_get16(udp + 2);
 		bool peer;
@@ -270,15 +231,15 @@ static void rx_one(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, b
 			gw_rx_drop(m, &w->c.drop_rx_vlan);
 		return;
 	}
-	if (l.type == ET_ARP) {
+	if (l.type == RWY_ETHER_ARP) {
 		to_kernel(w, m, k.off);
 		return;
 	}
-	if (l.type != ET_IP4 && l.type != ET_IP6) {
+	if (l.type != RWY_ETHER_IP4 && l.type != RWY_ETHER_IP6) {
 		gw_rx_drop(m, &w->c.drop_rx_not_ip);
 		return;
 	}
-	bad = gw_pkt_ip(w, m, l.type, &k);
+	bad = gw_rx_ip(w, m, l.type, &k);
 	if (bad) {
 		gw_rx_drop(m, bad);
 		return;
@@ -297,13 +258,6 @@ void gw_rx_forget(struct gw_worker *w)
 {
 	for (unsigned i = 0; i < w->ports; i++)
 		memset(w->verdict[i], 0, GW_VERDICTS * sizeof(*w->verdict[i]));
-}
-
-void gw_rx_flush(struct gw_worker *w)
-{
-	if (w->lan_n)
-		eng_tenant_rx(w->eng, w->lan, w->lan_tenant, w->lan_n, w->now);
-	w->lan_n = 0;
 }
 
 /* The driver wanted larger buffers than ours: the bytes move to one of ours, so that custody does not hold

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames of tenants' hosts: by VXLAN to one of our addresses, or on a tenant's VLAN. Whose is it, may it be
- * his, where does it go: then the engine, or for a host here local.c, from the IP header on. Everything in
+ * his, where does it go: then the engine, or for a host here hairpin.c, from the IP header on. Everything in
  * front of that becomes headroom.
  *
- * What a packet needs is remembered by source, destination and port (struct gw_pass). Only what misses there
- * pays for admission, the ACL and the host table. A packet that belongs to another worker goes there whole,
- * before anything of this worker's has changed by it.
+ * What a packet needs is remembered by source, destination and port (struct gw_admission). Only what misses
+ * there pays for admission, the ACL and the host table. A packet that belongs to another worker goes there
+ * whole, before anything of this worker's has changed by it.
  */
 #include <rte_prefetch.h>
 
 #include "gateway/datapath/overlay.h"
-#include "gateway/datapath/pkt.h"
+#include "gateway/datapath/rx.h"
+#include "gateway/datapath/vtep.h"
 
 /* A packet of a tenant's host, and how it came in. */
 struct in {
@@ -25,19 +26,16 @@ struct in {
 
 static void classify(struct rte_mbuf *m, struct in *in)
 {
-	const uint8_t *udp = gw_pkt_udp(m, &in->k);
+	const uint8_t *udp = gw_pkt_udp(m, &in->k), *bth = gw_pkt_bth(m, &in->k);
 
 	in->sport = udp ? rwy_get16(udp) : 0;
-	if (udp && rwy_get16(udp + 2) == ROCE_PORT && in->k.ip_len >= in->k.hdr + UDP_LEN + BTH_LEN)
-		in->cls = acl_class_of(udp[UDP_LEN], rwy_get24(udp + UDP_LEN + 5));
-	else
-		in->cls = ACL_OTHER;
+	in->cls = bth ? acl_class_of(bth[0], gw_bth_qpn(bth)) : ACL_OTHER;
 }
 
 /* --- the decision ---------------------------------------------------------------------------------- */
 
 /* Of what gw_rx_overlay_ahead finds in a frame without having checked it: no table, no tenant. */
-static uint32_t pass_hash(uint32_t vni, uint32_t src, uint32_t dst, uint16_t sport)
+static uint32_t admission_hash(uint32_t vni, uint32_t src, uint32_t dst, uint16_t sport)
 {
 	uint64_t h = ((uint64_t)src << 32 | dst) * 0x9fb21c651e98df25u + ((uint64_t)vni << 16 | sport);
 
@@ -50,11 +48,11 @@ static uint32_t last4(const struct rwy_ip *a)
 	return rwy_get32(a->b + 12);
 }
 
-static struct gw_pass *pass_slot(const struct gw_worker *w, const struct in *in)
+static struct gw_admission *admission_slot(const struct gw_worker *w, const struct in *in)
 {
-	uint32_t h = pass_hash(in->f.t->cfg.vni, last4(&in->k.src), last4(&in->k.dst), in->sport);
+	uint32_t h = admission_hash(in->f.t->cfg.vni, last4(&in->k.src), last4(&in->k.dst), in->sport);
 
-	return &w->ov->pass[h & (GW_PASSES - 1)];
+	return &w->ov->admission[h & (GW_ADMISSIONS - 1)];
 }
 
 #define AHEAD_LEN (GW_ETH + IP4_LEN + UDP_LEN + VXLAN_HLEN + GW_ETH + IP4_LEN + UDP_LEN)
@@ -65,37 +63,38 @@ void gw_rx_overlay_ahead(const struct gw_worker *w, const struct rte_mbuf *m)
 	              *in = udp + UDP_LEN + VXLAN_HLEN + GW_ETH;
 	uint32_t h;
 
-	if (m->data_len < AHEAD_LEN || rwy_get16(d + 12) != ET_IP4 || rwy_get16(udp + 2) != VXLAN_UDP_PORT)
+	if (m->data_len < AHEAD_LEN || rwy_get16(d + 12) != RWY_ETHER_IP4 ||
+	    rwy_get16(udp + 2) != VXLAN_UDP_PORT)
 		return;
-	h = pass_hash(
+	h = admission_hash(
 	    rwy_get24(udp + UDP_LEN + 4), rwy_get32(in + 12), rwy_get32(in + 16), rwy_get16(in + IP4_LEN));
-	rte_prefetch0(&w->ov->pass[h & (GW_PASSES - 1)]);
+	rte_prefetch0(&w->ov->admission[h & (GW_ADMISSIONS - 1)]);
 }
 
-static bool place_fits(const struct gw_place *p, const struct in *in)
+static bool binding_fits(const struct gw_binding *p, const struct in *in)
 {
 	return rwy_ip_eq(&p->at, &in->f.at) && !memcmp(p->mac, in->eth + 6, 6) &&
 	       (!in->f.link || !memcmp(p->link, in->f.link, 6));
 }
 
-static bool pass_fits(const struct gw_worker *w, const struct gw_pass *p, const struct in *in)
+static bool admission_fits(const struct gw_worker *w, const struct gw_admission *p, const struct in *in)
 {
-	const struct gw_place *at = &w->ov->place[p->place];
+	const struct gw_binding *at = &w->ov->binding[p->binding];
 
 	return p->changed == in->f.t->changed && p->tenant == in->f.t->index && p->sport == in->sport &&
 	       p->tag == in->f.tag && rwy_ip_eq(&p->src, &in->k.src) && rwy_ip_eq(&p->dst, &in->k.dst) &&
-	       p->serial == at->serial && place_fits(at, in);
+	       p->serial == at->serial && binding_fits(at, in);
 }
 
 /* The place of a source, entered if another one has its slot. */
-static void place_make(struct gw_worker *w, struct gw_pass *p, const struct in *in)
+static void binding_make(struct gw_worker *w, struct gw_admission *p, const struct in *in)
 {
-	struct gw_place *at;
+	struct gw_binding *at;
 
-	p->place = gw_overlay_hash(in->f.t->index, &in->k.src) & (GW_PLACES - 1);
-	at = &w->ov->place[p->place];
-	if (!at->serial || !place_fits(at, in)) {
-		*at = (struct gw_place){.at = in->f.at, .serial = ++w->ov->serial};
+	p->binding = gw_overlay_hash(in->f.t->index, &in->k.src) & (GW_BINDINGS - 1);
+	at = &w->ov->binding[p->binding];
+	if (!at->serial || !binding_fits(at, in)) {
+		*at = (struct gw_binding){.at = in->f.at, .serial = ++w->ov->serial};
 		memcpy(at->mac, in->eth + 6, 6);
 		if (in->f.link)
 			memcpy(at->link, in->f.link, 6);
@@ -104,7 +103,7 @@ static void place_make(struct gw_worker *w, struct gw_pass *p, const struct in *
 }
 
 /* The VTEP and the tag may be the tenant's. */
-static enum tenant_admit way_in(struct gw_worker *w, const struct gw_from *f)
+static enum tenant_admit ingress_check(struct gw_worker *w, const struct gw_from *f)
 {
 	const struct tenant *t;
 
@@ -120,11 +119,11 @@ static bool own(const struct tenant *t, const struct rwy_ip *a)
 
 /* False: refused and counted, and nothing is remembered: what is sent in vain does not push out what is not.
  */
-static bool pass_make(struct gw_worker *w, struct gw_pass *p, const struct in *in)
+static bool admission_make(struct gw_worker *w, struct gw_admission *p, const struct in *in)
 {
 	const struct tenant *t = in->f.t;
 	struct acl_key key = {.src = in->k.src, .dst = in->k.dst, .sport = in->sport, .cls = in->cls};
-	enum tenant_admit why = way_in(w, &in->f);
+	enum tenant_admit why = ingress_check(w, &in->f);
 	struct tenant_at to = {0};
 	uint16_t rule;
 
@@ -140,7 +139,7 @@ static bool pass_make(struct gw_worker *w, struct gw_pass *p, const struct in *i
 		w->c.drop_tenant_local++;
 		return false;
 	}
-	*p = (struct gw_pass){.src = in->k.src,
+	*p = (struct gw_admission){.src = in->k.src,
 	    .dst = in->k.dst,
 	    .changed = t->changed,
 	    .tenant = (uint16_t)t->index,
@@ -148,12 +147,12 @@ static bool pass_make(struct gw_worker *w, struct gw_pass *p, const struct in *i
 	    .tag = in->f.tag,
 	    .local = to.side != TENANT_TUNNEL,
 	    .allowed = acl_allowed(t->acl, &key)};
-	place_make(w, p, in);
+	binding_make(w, p, in);
 	return true;
 }
 
 /* The source's place, now and then. */
-static bool learn(struct gw_worker *w, struct gw_pass *p, const struct in *in)
+static bool learn(struct gw_worker *w, struct gw_admission *p, const struct in *in)
 {
 	if ((in->f.side == TENANT_VTEP && !gw_vtep_genuine(w, &in->f)) ||
 	    !gw_host_learn(w, &in->f, &in->k.src, in->eth + 6)) {
@@ -167,9 +166,9 @@ static bool learn(struct gw_worker *w, struct gw_pass *p, const struct in *in)
 /* False: to be dropped, and counted. */
 static bool admit(struct gw_worker *w, struct in *in)
 {
-	struct gw_pass *p = pass_slot(w, in);
+	struct gw_admission *p = admission_slot(w, in);
 
-	if (!pass_fits(w, p, in) && !pass_make(w, p, in))
+	if (!admission_fits(w, p, in) && !admission_make(w, p, in))
 		return false;
 	if (w->now - p->learned >= GW_RECHECK && !learn(w, p, in))
 		return false;
@@ -212,7 +211,7 @@ static void deliver(struct gw_worker *w, struct rte_mbuf *m, const struct in *in
 	c->rx_packets++;
 	c->rx_bytes += in->k.ip_len;
 	if (in->local)
-		gw_local_forward(w, in->f.t, m, &in->k);
+		gw_hairpin_forward(w, in->f.t, m, &in->k);
 	else
 		gw_rx_engine(w, m, &in->k, in->f.t->index);
 }
@@ -225,9 +224,9 @@ static bool arp(struct gw_worker *w, const struct in *in, struct rte_mbuf *m, ui
 {
 	enum tenant_admit why;
 
-	if (type != ET_ARP && !(type == ET_IP6 && in->k.proto == P_ICMP6))
+	if (type != RWY_ETHER_ARP && !(type == RWY_ETHER_IP6 && in->k.proto == IPPROTO_ICMPV6))
 		return false;
-	why = way_in(w, &in->f);
+	why = ingress_check(w, &in->f);
 	if (why != TENANT_OK)
 		gw_overlay_drop(w, in->f.t->index, why);
 	if (why != TENANT_OK || (in->f.side == TENANT_VTEP && !gw_vtep_genuine(w, &in->f))) {
@@ -236,7 +235,7 @@ static bool arp(struct gw_worker *w, const struct in *in, struct rte_mbuf *m, ui
 	}
 	if (gw_host_arp(w, &in->f, m, eth, in->k.off, end, owned))
 		return true;
-	if (type != ET_ARP)
+	if (type != RWY_ETHER_ARP)
 		return false;
 	gw_rx_drop(m, &w->c.drop_tenant_not_ip);
 	return true;
@@ -268,7 +267,7 @@ static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf 
 		gw_rx_drop(m, &w->c.drop_tenant_not_ip);
 		return;
 	}
-	if (v->inner != VXLAN_INNER_ARP && (bad = gw_pkt_ip(w, m, v->ethertype, &in.k)) != NULL) {
+	if (v->inner != VXLAN_INNER_ARP && (bad = gw_rx_ip(w, m, v->ethertype, &in.k)) != NULL) {
 		gw_rx_drop(m, bad);
 		return;
 	}
@@ -293,14 +292,7 @@ static bool later_fragment(const struct rte_mbuf *m, uint32_t off)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, off);
 
-	return ip[0] >> 4 == 4 && ip[9] == P_UDP && (rwy_get16(ip + 6) & 0x1fff);
-}
-
-bool gw_rx_is_vxlan6(const struct gw_worker *w, const uint8_t *ip, uint32_t len)
-{
-	struct vxlan_pkt v;
-
-	return vxlan_decap(&w->ov->vxlan, ip, len, &v) != VXLAN_NOT_VXLAN;
+	return ip[0] >> 4 == 4 && ip[9] == IPPROTO_UDP && (rwy_get16(ip + 6) & ROCE_IP4_OFFMASK);
 }
 
 bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off, bool owned)
@@ -336,11 +328,11 @@ void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint
 		return;
 	}
 	in.f.at = gw_host_on_port(p->idx);
-	if (type != ET_ARP && type != ET_IP4 && type != ET_IP6) {
+	if (type != RWY_ETHER_ARP && type != RWY_ETHER_IP4 && type != RWY_ETHER_IP6) {
 		gw_rx_drop(m, &w->c.drop_tenant_not_ip);
 		return;
 	}
-	if (type != ET_ARP && (bad = gw_pkt_ip(w, m, type, &in.k)) != NULL) {
+	if (type != RWY_ETHER_ARP && (bad = gw_rx_ip(w, m, type, &in.k)) != NULL) {
 		gw_rx_drop(m, bad);
 		return;
 	}

@@ -5,6 +5,7 @@
 #define GATEWAY_DATAPATH_SIBLING_H
 
 #include "gateway/datapath/pkt.h"
+#include "gateway/gw.h"
 
 /* An address pair that is assigned, or one QP of it that the local host sends to. */
 struct gw_sib_pair {

@@ -4,13 +4,13 @@
  * to it. Asked once for each QP that a host sends to, then it is one look-up a packet. Not here: who the
  * siblings are (siblings.c).
  */
-#include "gateway/datapath/pkt.h"
+#include "gateway/datapath/resolve.h"
+#include "gateway/datapath/rx.h"
 #include "gateway/datapath/sibling.h"
 #include "gateway/datapath/tx.h"
 
-#define HERE    (-1)
-#define QP_GSI  1 /* communication management: many connections' */
-#define BTH_QPN 5
+#define HERE   (-1)
+#define QP_GSI 1 /* communication management: many connections' */
 
 /* --- what is said ------------------------------------------------------------------------------------- */
 
@@ -101,8 +101,9 @@ static void hops_renew(struct gw_worker *w, const struct gw_sib_set *s)
 		struct rwy_ip addr;
 		uint16_t port;
 
-		sw->hop[i] =
-		    s->sib[i].id ? gw_nt_find(w->nt, w->app, &s->sib[i].addr, -1, &miss, &addr, &port) : NULL;
+		sw->hop[i] = s->sib[i].id
+		                 ? gw_nt_find(w->nt, w->app, &s->sib[i].addr, GW_NH_LAN, &miss, &addr, &port)
+		                 : NULL;
 		if (sw->hop[i] && !rwy_ip_eq(&sw->hop[i]->addr, &s->sib[i].addr))
 			sw->hop[i] = NULL;
 		if (!sw->hop[i] && s->sib[i].id && !s->sib[i].lost)
@@ -116,9 +117,9 @@ static void ask(struct gw_worker *w, const struct rwy_ip *sibling)
 	struct rwy_ip addr;
 	uint16_t port;
 
-	if (!gw_nt_find(w->nt, w->app, sibling, -1, &miss, &addr, &port) && miss == GW_NH_UNRESOLVED &&
+	if (!gw_nt_find(w->nt, w->app, sibling, GW_NH_LAN, &miss, &addr, &port) && miss == GW_NH_UNRESOLVED &&
 	    rwy_ip_eq(&addr, sibling))
-		gw_tx_ask(w, &addr, port);
+		gw_resolve_ask(w, &addr, port);
 }
 
 static bool from_sibling(const struct gw_sib_worker *sw, unsigned n, const uint8_t mac[6])
@@ -157,12 +158,12 @@ static void hand_on(
 bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k)
 {
 	const struct gw_sib_set *s = w->sib;
-	const uint8_t *udp = gw_pkt_udp(m, k);
+	const uint8_t *bth = gw_pkt_bth(m, k);
 	struct gw_sib_flow *f;
 
-	if (!udp || rwy_get16(udp + 2) != ROCE_PORT || k->ip_len < k->hdr + UDP_LEN + BTH_LEN)
+	if (!bth)
 		return false;
-	f = flow_of(w, s, k, rwy_get24(udp + UDP_LEN + BTH_QPN));
+	f = flow_of(w, s, k, gw_bth_qpn(bth));
 	if (f->who < 0)
 		return false;
 	if (w->sibw->nt_gen != w->nt->gen || w->sibw->gen != s->gen)

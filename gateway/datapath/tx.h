@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internal to tx*.c: a packet with headers in front of it, and its way into a port's queue.
+ * Internal to the datapath: a packet with headers in front of it, and its way into a port's queue.
  *
  * A packet in custody may be sent while an earlier transmission of it still waits in a driver's ring. So:
  *   - nobody else holds the mbuf (count 1) and the headers fit the headroom: they are written in place, and
@@ -18,6 +18,10 @@
 #include "gateway/gw.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/port/neigh.h"
+#include "rwy/endian.h"
+#include "rwy/ether.h"
+
+struct tenant;
 
 /* The mbuf of a packet whose headers were written into the `hlen` bytes before b->data. */
 static inline struct rte_mbuf *gw_tx_in_place(struct rwy_buf *b, uint32_t hlen, uint32_t len, bool own)
@@ -62,9 +66,37 @@ struct rte_mbuf *gw_tx_refer(struct gw_worker *w, const uint8_t *h, uint32_t hle
 struct rte_mbuf *gw_tx_apart(struct gw_worker *w, const struct gw_port *p, const uint8_t *h, uint32_t hlen,
     struct rwy_buf *b, uint32_t off, uint32_t len, bool own);
 
+/* Ethernet in front of a packet of the given family: nh->l2_len bytes at `at`. */
+static inline void gw_tx_l2(uint8_t *at, const struct gw_nh *nh, bool is4)
+{
+	memcpy(at, nh->l2, nh->l2_len);
+	rwy_put16(at + nh->l2_len - 2, is4 ? RWY_ETHER_IP4 : RWY_ETHER_IP6);
+}
+
 /* tx.c */
-void gw_tx_put(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m);
-/* Tells the control thread what to resolve, each address at most once in a while. */
-void gw_tx_ask(struct gw_worker *w, const struct rwy_ip *addr, uint16_t port);
+void gw_txq_flush(struct gw_worker *w, struct gw_txq *q);
+/* Takes m; it leaves with the port's next burst. */
+static inline void gw_tx_put(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m)
+{
+	struct gw_txq *q = &w->txq[p->idx];
+
+	q->pkt[q->n++] = m;
+	if (q->n == GW_TX_BUF)
+		gw_txq_flush(w, q);
+}
+
+/* tx_lan.c, tx_wan.c: struct eng_ops; ctx is the worker. */
+void gw_tx_engine_lan(void *ctx, const struct eng_lan_tx *tx);
+void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx);
+
+/* tx_overlay.c: a packet of the engine for a tenant's host. */
+void gw_tx_tenant(struct gw_worker *w, const struct eng_lan_tx *tx);
+
+/* tx_frame.c: a whole Ethernet frame of ours to a VTEP, in VXLAN from `local`, or from the port's address
+ * that suits when that is NULL. */
+void gw_tx_vxlan_frame(struct gw_worker *w, const struct tenant *t, const struct rwy_ip *local,
+    const struct rwy_ip *vtep, const uint8_t *eth, uint32_t len);
+/* One on a VLAN; tagged: it has its tag. */
+void gw_tx_vlan_frame(struct gw_worker *w, struct gw_port *p, uint16_t vid, const uint8_t *eth, uint32_t len);
 
 #endif

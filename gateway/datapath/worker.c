@@ -21,6 +21,7 @@
 
 #include "gateway/carrier/carrier.h"
 #include "gateway/datapath/overlay.h"
+#include "gateway/datapath/tx.h"
 #include "gateway/datapath/sessions.h"
 #include "gateway/datapath/engcfg.h"
 #include "gateway/setup.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cycles a packet of a tenant's packets between its two sides of one site (gateway/datapath/local.c): VXLAN
+ * Cycles a packet of a tenant's packets between its two sides of one site (gateway/datapath/hairpin.c): VXLAN
  * to VLAN and back, in one gateway on memory-only ports (fp_lab.h). Nothing of RC is in it, so this is what
  * VXLAN, admission, ACL and headers cost, beside testpmd's forwarding on the same kind of port. One line of
  * JSON; run-fastpath makes the table. How cycles are counted: bench_fastpath.c.

@@ -277,7 +277,7 @@ static void test_slots(void **state)
 		for (unsigned k = 1; k < 250; k++) {
 			struct rwy_ip a = ov_host(FP_A, (uint8_t)i), b = ov_host(FP_A, (uint8_t)k);
 
-			if ((gw_overlay_hash(red, &a) ^ gw_overlay_hash(blue, &b)) & (GW_PLACES - 1))
+			if ((gw_overlay_hash(red, &a) ^ gw_overlay_hash(blue, &b)) & (GW_BINDINGS - 1))
 				continue;
 			found++;
 			TAKEN(vxlan, OV_RED, h.src = a);

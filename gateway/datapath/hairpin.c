@@ -10,11 +10,12 @@
  * and what is damaged.
  */
 #include "gateway/datapath/overlay.h"
-#include "gateway/datapath/pkt.h"
+#include "gateway/datapath/rx.h"
 #include "gateway/datapath/tx.h"
 #include "roce/parse.h"
 
-void gw_local_forward(struct gw_worker *w, const struct tenant *t, struct rte_mbuf *m, const struct gw_pkt *k)
+void gw_hairpin_forward(
+    struct gw_worker *w, const struct tenant *t, struct rte_mbuf *m, const struct gw_pkt *k)
 {
 	uint8_t *ip = rte_pktmbuf_mtod_offset(m, uint8_t *, k->off);
 	struct roce_pkt pkt;

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions that a worker's engine calls (struct eng_ops). Packets are sent by tx_lan.c and tx_wan.c. */
+#include "gateway/datapath/sessions.h"
+#include "gateway/datapath/tx.h"
+
+static void log_event(void *ctx, int level, const char *msg)
+{
+	const struct gw_worker *w = ctx;
+
+	if (w->app->workers > 1)
+		gw_log(level, "engine", "worker=%u %s", w->idx, msg);
+	else
+		gw_log(level, "engine", "%s", msg);
+}
+
+static void path_congested(void *ctx, unsigned tunnel, uint8_t path, const struct wan_congest_state *s)
+{
+	struct gw_worker *w = ctx;
+	uint64_t bit = (uint64_t)1 << tunnel;
+
+	w->tunnel_congested = s->by ? w->tunnel_congested | bit : w->tunnel_congested & ~bit;
+}
+
+/* For the control thread, which tells people (tunnel_tell.c). */
+static void tunnel_state(void *ctx, unsigned tunnel, bool up, rwy_time now)
+{
+	struct gw_worker *w = ctx;
+	_Atomic uint64_t *s = &w->tun_state[tunnel];
+
+	if ((atomic_load_explicit(s, memory_order_relaxed) & 1) !=
+	    up) /* also called when the peer restarted */
+		atomic_store_explicit(s, now << 1 | up, memory_order_relaxed);
+}
+
+static void session(void *ctx, bool open, const struct eng_session *s)
+{
+	struct gw_worker *w = ctx;
+
+	if (w->sessions && !gw_session_put(w->sessions, open, s))
+		w->c.drop_session_event++;
+}
+
+const struct eng_ops gw_eng_ops = {.lan_tx = gw_tx_engine_lan,
+    .wan_tx = gw_tx_engine_wan,
+    .log = log_event,
+    .path_congested = path_congested,
+    .tunnel_state = tunnel_state,
+    .session = session};

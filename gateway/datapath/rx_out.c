@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where received packets go: to the worker that owns them, to the engine. */
+#include "gateway/datapath/rx.h"
+#include "roce/opcode.h"
+
+void gw_rx_to_worker(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
+{
+	if (rte_ring_mp_enqueue(w->app->worker[owner]->handoff, m) != 0)
+		gw_rx_drop(m, &w->c.drop_handoff_full);
+	else
+		w->c.handoff++;
+	gw_worker_wake(w->app->worker[owner]);
+}
+
+/*
+ * Short of buffers only what frees some is taken: answers of local hosts (RC read responses, ACK, ATOMIC ACK)
+ * and CNPs. Anything else could fill memory to the last buffer, and then neither the peer's ACKs nor the
+ * hosts' could come in to empty it.
+ */
+bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k)
+{
+	const uint8_t *udp = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
+	uint8_t op;
+
+	if (k->proto != IPPROTO_UDP || k->ip_len < k->hdr + UDP_LEN + 1 ||
+	    rwy_get16(udp + 2) != ROCE_UDP_PORT)
+		return false;
+	op = udp[UDP_LEN];
+	return op == ROCE_OPCODE_CNP || (op >= ROCE_RC_READ_RESP_FIRST && op <= ROCE_RC_ATOMIC_ACK);
+}
+
+void gw_rx_flush(struct gw_worker *w)
+{
+	if (w->lan_n)
+		eng_tenant_rx(w->eng, w->lan, w->lan_tenant, w->lan_n, w->now);
+	w->lan_n = 0;
+}

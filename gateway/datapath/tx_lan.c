@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packets of the engine to local hosts: Ethernet in front. Not here: tenants' hosts (tx_overlay.c). */
+#include "gateway/datapath/overlay.h"
+#include "gateway/datapath/resolve.h"
+#include "gateway/datapath/transit.h"
+#include "gateway/datapath/tx.h"
+
+void gw_tx_lan(struct gw_worker *w, const struct gw_nh *nh, const struct eng_lan_tx *tx)
+{
+	struct gw_port *p = w->app->port[nh->port];
+	uint32_t len = tx->buf ? tx->buf->len : tx->len;
+	uint8_t l2[GW_L2_MAX];
+	struct rte_mbuf *m;
+
+	if (len > p->conf->mtu) {
+		w->c.drop_tx_too_long++;
+		gw_tx_give_up(tx);
+		return;
+	}
+	if (tx->buf && gw_tx_fits(p, tx->buf, nh->l2_len)) {
+		gw_tx_l2(tx->buf->data - nh->l2_len, nh, rwy_ip_is4(tx->dst));
+		m = gw_tx_in_place(tx->buf, nh->l2_len, len, tx->own);
+		w->c.tx_in_place++;
+	} else {
+		gw_tx_l2(l2, nh, rwy_ip_is4(tx->dst));
+		m = tx->buf ? gw_tx_apart(w, p, l2, nh->l2_len, tx->buf, 0, len, tx->own)
+		            : gw_tx_copy(w, l2, nh->l2_len, tx->bytes, len);
+	}
+	if (m)
+		gw_tx_put(w, p, m);
+}
+
+void gw_tx_engine_lan(void *ctx, const struct eng_lan_tx *tx)
+{
+	struct gw_worker *w = ctx;
+	const struct gw_nh *nh;
+	uint32_t len = tx->buf ? tx->buf->len : tx->len;
+
+	if (tx->tenant) {
+		gw_tx_tenant(w, tx);
+		return;
+	}
+	if (w->ts->n && gw_transit_vxlan(w, tx->buf ? tx->buf->data : tx->bytes, len)) {
+		w->c.drop_vxlan_transit++;
+		gw_tx_give_up(tx);
+		return;
+	}
+	nh = gw_next_hop(w, tx->dst, tx->nh, GW_NH_LAN);
+	if (nh)
+		gw_tx_lan(w, nh, tx);
+	else
+		gw_tx_give_up(tx);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Datagrams of tunnels: Ethernet, IP, UDP and the WAN header in front. How headers come in front of a packet:
+ * tx.h. */
+#include <rte_ip.h>
+#include <string.h>
+
+#include "gateway/carrier/carrier.h"
+#include "gateway/datapath/overlay.h"
+#include "gateway/datapath/pkt.h"
+#include "gateway/datapath/resolve.h"
+#include "gateway/datapath/tx.h"
+#include "rwy/checksum.h"
+
+#define ECT0    2
+#define VNI_LEN 4 /* in front of a packet of kind RWY_BUF_TENANT */
+#define TTL     64
+#define HDR_MAX (GW_L2_MAX + IP6_LEN + UDP_LEN + WAN_HDR_MAX)
+static_assert(HDR_MAX + RTE_PKTMBUF_HEADROOM <= GW_SMALL_ROOM, "all headers fit a small buffer");
+
+void gw_tx_tunnel_set(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c)
+{
+	w->tun_conf[tunnel] = *c;
+}
+
+void gw_tx_tunnel_close(struct gw_worker *w, unsigned tunnel)
+{
+	w->tun[tunnel].closed = true;
+}
+
+void gw_tx_tunnel_fini(struct gw_worker *w, unsigned tunnel)
+{
+	w->tun[tunnel] = (struct gw_tun){0};
+	w->tunnel_congested &= ~((uint64_t)1 << tunnel);
+	while (w->tunnels && !w->tun[w->tunnels - 1].conf)
+		w->tunnels--;
+}
+
+void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_tunnel *c)
+{
+	struct gw_tun *t = &w->tun[tunnel];
+	uint8_t *h = t->hdr, *udp;
+
+	*t = (struct gw_tun){.conf = &w->tun_conf[tunnel]};
+	atomic_store_explicit(&w->tun_state[tunnel], 0, memory_order_relaxed);
+	w->tun_conf[tunnel] = *c;
+	if (w->tunnels <= tunnel)
+		w->tunnels = tunnel + 1;
+	t->port = w->app->port[t->conf->port_idx];
+	t->udp_port = (uint16_t)(t->conf->udp_port + w->idx);
+	memset(h, 0, sizeof(t->hdr));
+	if (rwy_ip_is4(&t->conf->local)) {
+		t->ip_len = IP4_LEN;
+		h[0] = 0x45;
+		h[6] = 0x40; /* do not fragment: the path MTU is the tunnel's affair; identification 0 is then
+		                fine, RFC 6864 */
+		h[8] = TTL;
+		h[9] = IPPROTO_UDP;
+		memcpy(h + 12, t->conf->local.b + 12, 4);
+		memcpy(h + 16, t->conf->remote.b + 12, 4);
+		t->sum = rwy_csum(h, IP4_LEN);
+	} else {
+		t->ip_len = IP6_LEN;
+		h[0] = 0x60;
+		h[6] = IPPROTO_UDP;
+		h[7] = TTL;
+		memcpy(h + 8, t->conf->local.b, 16);
+		memcpy(h + 24, t->conf->remote.b, 16);
+	}
+	udp = h + t->ip_len;
+	rwy_put16(udp, t->udp_port);
+	rwy_put16(udp + 2, t->udp_port);
+}
+
+/* One value for all packets, not `keep`: such a table's ends are equal. */
+static bool says_one(const struct vxlan_dscp *d)
+{
+	return d->map[0] == d->map[63];
+}
+
+/* DSCP << 2 of a datagram: what its tenant says, or else its tunnel, of the packet inside. */
+static uint8_t wan_dscp(const struct gw_worker *w, const struct gw_tun *t, const struct wan_tx *tx)
+{
+	const struct tenant *who = tx->class_id ? tenant_by_index(w->ts, tx->class_id) : NULL;
+	const struct vxlan_dscp *d = tx->congested ? &t->conf->dscp_congested : &t->conf->dscp;
+	const uint8_t *ip = tx->buf && tx->buf->kind != RWY_BUF_CTRL
+	                        ? tx->buf->data + (tx->buf->kind == RWY_BUF_TENANT ? VNI_LEN : 0)
+	                        : NULL;
+
+	if (who && says_one(&who->cfg.dscp) && !tx->congested)
+		d = &who->cfg.dscp;
+	else if (who && says_one(&who->cfg.dscp_congested) && tx->congested)
+		d = &who->cfg.dscp_congested;
+	return (uint8_t)(d->map[ip ? vxlan_tos_get(ip) >> 2 : 0] << 2);
+}
+
+/* Ethernet, IP, UDP and the WAN header at `at`; returns how many bytes. `payload` bytes of the packet follow.
+ */
+static uint32_t wan_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh *nh,
+    const struct wan_tx *tx, uint8_t dscp, uint32_t payload)
+{
+	uint8_t *ip = at + nh->l2_len, *udp = ip + t->ip_len;
+	uint32_t udp_len = UDP_LEN + tx->hdr_len + payload;
+	uint8_t tos = dscp | (tx->ect ? ECT0 : 0);
+
+	gw_tx_l2(at, nh, t->ip_len == IP4_LEN);
+	memcpy(ip, t->hdr, t->ip_len + UDP_LEN);
+	rwy_put16(udp + 4, (uint16_t)udp_len);
+	if (t->ip_len == IP4_LEN) {
+		/* UDP checksum 0: the datagram carries a CRC32C of its own (wan/). */
+		ip[1] = tos;
+		rwy_put16(ip + 2, (uint16_t)(IP4_LEN + udp_len));
+		rwy_put16(ip + 10, (uint16_t)~rwy_csum_fold(t->sum + tos + IP4_LEN + udp_len));
+	} else {
+		rwy_put16(ip, (uint16_t)(0x6000 | tos << 4));
+		rwy_put16(ip + 4, (uint16_t)udp_len);
+	}
+	memcpy(udp + UDP_LEN, tx->hdr, tx->hdr_len);
+	return nh->l2_len + t->ip_len + UDP_LEN + tx->hdr_len;
+}
+
+/* IPv6: a zero checksum is allowed to tunnels (RFC 6936) but hosts and middleboxes drop it, so it is
+ * computed. */
+static void udp6_checksum(struct rte_mbuf *m, uint32_t l2_len)
+{
+	struct rte_ipv6_hdr *ip = rte_pktmbuf_mtod_offset(m, struct rte_ipv6_hdr *, l2_len);
+	uint32_t off = l2_len + IP6_LEN;
+	uint16_t raw, sum;
+	uint32_t all;
+
+	if (rte_raw_cksum_mbuf(m, off, m->pkt_len - off, &raw) != 0)
+		return;
+	all = (uint32_t)raw + rte_ipv6_phdr_cksum(ip, 0);
+	all = (all & 0xffff) + (all >> 16);
+	sum = (uint16_t)~all;
+	if (sum == 0)
+		sum = 0xffff;
+	memcpy((uint8_t *)(ip + 1) + 6, &sum, 2); /* already in network order */
+}
+
+void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx)
+{
+	struct gw_worker *w = ctx;
+	struct gw_tun *t = &w->tun[tunnel];
+	struct gw_port *p = t->port;
+	const struct gw_nh *nh;
+	uint32_t len = tx->buf ? tx->len : 0, hlen;
+	uint8_t h[HDR_MAX], dscp;
+	struct rte_mbuf *m;
+
+	if (tx->stream) {
+		gw_carrier_tx(w, tunnel, tx);
+		return;
+	}
+	nh = gw_next_hop(w, &t->conf->remote, &t->nh, p->idx);
+	if (nh && t->ip_len + UDP_LEN + tx->hdr_len + len > p->conf->mtu) {
+		w->c.drop_tx_too_long++;
+		nh = NULL;
+	}
+	if (!nh) {
+		if (tx->buf && tx->own)
+			rte_pktmbuf_free_seg(gw_mbuf_of(tx->buf));
+		return;
+	}
+	hlen = nh->l2_len + t->ip_len + UDP_LEN + tx->hdr_len;
+	dscp = wan_dscp(w, t, tx);
+	if (tx->buf && tx->off == 0 && gw_tx_fits(p, tx->buf, hlen)) {
+		wan_headers(tx->buf->data - hlen, t, nh, tx, dscp, len);
+		m = gw_tx_in_place(tx->buf, hlen, len, tx->own);
+		w->c.tx_in_place++;
+	} else {
+		wan_headers(h, t, nh, tx, dscp, len);
+		m = tx->buf ? gw_tx_apart(w, p, h, hlen, tx->buf, tx->off, len, tx->own)
+		            : gw_tx_copy(w, h, hlen, NULL, 0);
+	}
+	if (!m)
+		return;
+	if (t->ip_len == IP6_LEN)
+		udp6_checksum(m, nh->l2_len);
+	gw_tx_put(w, p, m);
+}
