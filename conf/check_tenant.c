@@ -318,7 +318,7 @@ static int check_vteps(const struct ctx *x, unsigned i)
 
 /* --- the set --------------------------------------------------------------------------------------- */
 
-static int build(const struct ctx *x, struct tenant_txn *txn)
+static int db_build(const struct ctx *x, struct tenant_txn *txn)
 {
 	const struct tenant_set *set;
 	struct tenant_err e = {0};
@@ -359,7 +359,7 @@ int conf_check_tenants(const struct conf *c, const struct conf_tenant *t, unsign
 	rc = tenant_db_new(&db, &lim);
 	if (rc)
 		return conf_fail(err, 0, 0, "out of memory");
-	rc = tenant_txn_begin(&txn, db) ? conf_fail(err, 0, 0, "out of memory") : build(&x, txn);
+	rc = tenant_txn_begin(&txn, db) ? conf_fail(err, 0, 0, "out of memory") : db_build(&x, txn);
 	tenant_db_free(db);
 	return rc;
 }

@@ -41,7 +41,7 @@ static bool same_list(const struct conf_key *k, const void *a, const void *b)
 	return true;
 }
 
-static bool same(const struct conf_key *k, const void *a, const void *b)
+static bool value_same(const struct conf_key *k, const void *a, const void *b)
 {
 	const char *x = (const char *)a + k->offset, *y = (const char *)b + k->offset;
 
@@ -50,7 +50,7 @@ static bool same(const struct conf_key *k, const void *a, const void *b)
 	return is_text(k) ? !strcmp(x, y) : !memcmp(x, y, k->size);
 }
 
-static int fail(const struct ctx *x, const struct conf_key *k, const void *now, const void *was,
+static int fail_restart(const struct ctx *x, const struct conf_key *k, const void *now, const void *was,
     const struct conf_node *n)
 {
 	char want[CONF_TEXT], found[CONF_TEXT];
@@ -76,8 +76,8 @@ static int check_group(
 	for (const struct conf_key *k = g.first; k < g.first + g.count; k++) {
 		const struct conf_node *n = conf_node_get(map, conf_key_name(k));
 
-		if (k->restart && !same(k, now, was))
-			return fail(x, k, now, was, n ? n : map);
+		if (k->restart && !value_same(k, now, was))
+			return fail_restart(x, k, now, was, n ? n : map);
 	}
 	return 0;
 }

@@ -35,8 +35,9 @@ uint64_t agent_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-static void say(const struct agent *a, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void say(const struct agent *a, int level, const char *fmt, ...)
+static void log_agent(const struct agent *a, int level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void log_agent(const struct agent *a, int level, const char *fmt, ...)
 {
 	char msg[AGENT_WHY + 256];
 	va_list ap;
@@ -61,7 +62,7 @@ static uint64_t jitter(struct agent *a, uint64_t ms)
 		pthread_mutex_unlock(&(a)->lock);                                                            \
 	} while (0)
 
-static void state(struct agent *a, enum agent_state s)
+static void state_set(struct agent *a, enum agent_state s)
 {
 	pthread_mutex_lock(&a->lock);
 	if (a->st.state != s)
@@ -111,10 +112,10 @@ static void give_up(struct agent *a, const char *fmt, ...)
 	memcpy(a->st.problem, why, sizeof(why));
 	a->st.failures++;
 	pthread_mutex_unlock(&a->lock);
-	say(a, told ? GW_LOG_DEBUG : GW_LOG_WARNING, "controller=%s %s", a->cfg.url[a->at], why);
+	log_agent(a, told ? GW_LOG_DEBUG : GW_LOG_WARNING, "controller=%s %s", a->cfg.url[a->at], why);
 	a->at = (a->at + 1) % a->cfg.urls;
 	retry(a, backoff(a));
-	state(a, AGENT_AWAY);
+	state_set(a, AGENT_AWAY);
 }
 
 static const char *name_of(enum agent_what what)
@@ -138,7 +139,8 @@ static const char *name_of(enum agent_what what)
 
 /* --- asking ------------------------------------------------------------------------------------------- */
 
-static void ask(struct agent *a, enum agent_what what, const char *method, const char *sub, json_t *body)
+static void request_start(
+    struct agent *a, enum agent_what what, const char *method, const char *sub, json_t *body)
 {
 	char path[160];
 
@@ -151,10 +153,10 @@ static void ask_register(struct agent *a)
 {
 	json_t *body = a->ops->registration(a->ctx);
 
-	state(a, AGENT_REGISTERING);
+	state_set(a, AGENT_REGISTERING);
 	if (body)
 		json_object_set_new(body, "boot_id", json_string(a->cfg.boot_id));
-	ask(a, REQ_REGISTER, "PUT", "", body);
+	request_start(a, REQ_REGISTER, "PUT", "", body);
 }
 
 static void ask_lease(struct agent *a)
@@ -167,7 +169,7 @@ static void ask_lease(struct agent *a)
 		json_object_set_new(body, "generation_refused", json_integer((json_int_t)a->st.refused));
 	if (body && *a->st.why)
 		json_object_set_new(body, "refusal", json_string(a->st.why));
-	ask(a, REQ_LEASE, "POST", "/lease", body);
+	request_start(a, REQ_LEASE, "POST", "/lease", body);
 }
 
 static void ask_document(struct agent *a)
@@ -189,7 +191,7 @@ static bool ask_reports(struct agent *a, uint64_t now)
 		list = a->ops->sessions(a->ctx);
 		a->sessions_at = now + SESSIONS_MS;
 		if (list) {
-			ask(a, REQ_SESSIONS, "POST", "/sessions",
+			request_start(a, REQ_SESSIONS, "POST", "/sessions",
 			    json_pack("{s:s, s:o}", "lease", a->lease, "sessions", list));
 			return true;
 		}
@@ -198,7 +200,7 @@ static bool ask_reports(struct agent *a, uint64_t now)
 		list = a->ops->links(a->ctx);
 		a->links_at = now + a->cfg.links_ms;
 		if (list) {
-			ask(a, REQ_LINKS, "POST", "/links",
+			request_start(a, REQ_LINKS, "POST", "/links",
 			    json_pack("{s:s, s:o}", "lease", a->lease, "links", list));
 			return true;
 		}
@@ -262,9 +264,9 @@ static void on_registered(struct agent *a, const json_t *j, uint64_t now)
 	if (generation < a->after) /* it has forgotten what it issued */
 		a->after = 0;
 	a->unknown = generation < a->st.generation;
-	state(a, AGENT_REGISTERED);
+	state_set(a, AGENT_REGISTERED);
 	COUNT(a, registrations);
-	say(a, GW_LOG_NOTICE, "controller=%s registered generation=%" PRIu64 " running=%" PRIu64,
+	log_agent(a, GW_LOG_NOTICE, "controller=%s registered generation=%" PRIu64 " running=%" PRIu64,
 	    a->cfg.url[a->at], generation, a->st.generation);
 	lease_taken(a, ttl < TTL_MIN ? TTL_MIN : ttl, now);
 	a->lease_at = now; /* it hears at once what runs */
@@ -293,8 +295,8 @@ static void refuse(struct agent *a, uint64_t generation, const char *why)
 	a->st.refused = generation;
 	snprintf(a->st.why, sizeof(a->st.why), "%s", why);
 	pthread_mutex_unlock(&a->lock);
-	say(a, GW_LOG_ERROR, "document generation=%" PRIu64 " refused, nothing has changed: %s", generation,
-	    why);
+	log_agent(a, GW_LOG_ERROR, "document generation=%" PRIu64 " refused, nothing has changed: %s",
+	    generation, why);
 	a->lease_at = 0; /* the controller hears of it at once */
 }
 
@@ -318,7 +320,7 @@ static void on_document(struct agent *a, const json_t *j, const char *text, uint
 	}
 	rc = a->ops->apply(a->ctx, j, text, why);
 	if (rc == RWY_EAGAIN || rc == RWY_ENOMEM) {
-		say(a, GW_LOG_WARNING, "document generation=%" PRIu64 " not now: %s", generation, why);
+		log_agent(a, GW_LOG_WARNING, "document generation=%" PRIu64 " not now: %s", generation, why);
 		a->poll_at = now + SOON_MS;
 		return;
 	}
@@ -355,13 +357,13 @@ static void register_again(struct agent *a, const char *why)
 	agent_req_end(a, &a->req);
 	agent_req_end(a, &a->poll);
 	COUNT(a, lease_lost);
-	say(a, GW_LOG_NOTICE, "controller=%s registering again: %s", a->cfg.url[a->at], why);
+	log_agent(a, GW_LOG_NOTICE, "controller=%s registering again: %s", a->cfg.url[a->at], why);
 	if (++a->failed > 3) { /* it takes us up, and does not know us then */
 		give_up(a, "lease: refused again and again: %s", why);
 		return;
 	}
 	retry(a, a->failed > 1 ? jitter(a, a->cfg.backoff_ms) : 0);
-	state(a, AGENT_AWAY);
+	state_set(a, AGENT_AWAY);
 }
 
 static void good(struct agent *a, enum agent_what what, const json_t *j, const char *text, uint64_t now)
@@ -400,7 +402,7 @@ static void bad(struct agent *a, enum agent_what what, long status, const json_t
 		register_again(a, why);
 	} else if ((what == REQ_SESSIONS || what == REQ_LINKS) && (status == 400 || status == 413)) {
 		COUNT(a, reports_refused);
-		say(a, GW_LOG_ERROR, "controller=%s %s refused (%ld): %.300s", a->cfg.url[a->at],
+		log_agent(a, GW_LOG_ERROR, "controller=%s %s refused (%ld): %.300s", a->cfg.url[a->at],
 		    name_of(what), status, why);
 	} else {
 		give_up(a, "%s: status %ld: %.300s", name_of(what), status, why);
@@ -536,7 +538,7 @@ int agent_new(struct agent **out, const struct agent_cfg *cfg, const struct agen
 	a->random = (uint32_t)base_random64();
 	a->st.generation = a->after = cfg->generation;
 	a->since = agent_ms();
-	state(a, AGENT_AWAY);
+	state_set(a, AGENT_AWAY);
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	a->multi = curl_multi_init();
 	a->headers = curl_slist_append(NULL, "Content-Type: application/json");

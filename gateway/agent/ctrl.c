@@ -209,7 +209,7 @@ static const struct agent_ops ops = {.registration = ctrl_registration,
     .apply = apply,
     .log = log_line};
 
-static void *run(void *arg)
+static void *agent_thread(void *arg)
 {
 	struct gw_ctrl *k = arg;
 
@@ -217,7 +217,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int start(struct gw_ctrl *k, uint64_t generation)
+static int agent_start(struct gw_ctrl *k, uint64_t generation)
 {
 	const struct conf_controller *c = &k->app->conf->controller;
 	struct agent_cfg cfg;
@@ -239,7 +239,7 @@ static int start(struct gw_ctrl *k, uint64_t generation)
 		return rc;
 	sigfillset(&all); /* signals are the main thread's */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&k->thread, NULL, run, k);
+	rc = pthread_create(&k->thread, NULL, agent_thread, k);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc ? RWY_EAGAIN : 0;
 }
@@ -266,7 +266,7 @@ int gw_ctrl_start(struct gw_app *app, struct gw_ctrl_first *first)
 	}
 	document_fini(&first->d);
 	if (!rc)
-		rc = start(k, first->generation);
+		rc = agent_start(k, first->generation);
 	if (rc) {
 		gw_log(GW_LOG_ERROR, "control", "no thread for the control center: %s", strerror(-rc));
 		agent_free(k->agent);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail(struct conf_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static int fail(struct conf_error *err, const char *fmt, ...)
+static int fail_document(struct conf_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int fail_document(struct conf_error *err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -32,7 +32,7 @@ static int keys_check(const json_t *o, const char *what, const char *keys, struc
 	json_t *v;
 
 	if (!json_is_object(o))
-		return fail(err, "%s: expected an object", what);
+		return fail_document(err, "%s: expected an object", what);
 	json_object_foreach((json_t *)(uintptr_t)o, key, v)
 	{
 		const char *at = strstr(keys, key);
@@ -41,7 +41,7 @@ static int keys_check(const json_t *o, const char *what, const char *keys, struc
 		while (at && !((at == keys || at[-1] == ' ') && (at[n] == ' ' || !at[n])))
 			at = strstr(at + 1, key);
 		if (!n || !at)
-			return fail(err, "%s: unknown field `%.40s`", what, key);
+			return fail_document(err, "%s: unknown field `%.40s`", what, key);
 	}
 	for (const char *at = keys; *at && *at != '|';) {
 		const size_t n = strcspn(at, " ");
@@ -49,7 +49,7 @@ static int keys_check(const json_t *o, const char *what, const char *keys, struc
 
 		snprintf(name, sizeof(name), "%.*s", (int)n, at);
 		if (!json_object_get(o, name))
-			return fail(err, "%s: expected `%s`, found nothing", what, name);
+			return fail_document(err, "%s: expected `%s`, found nothing", what, name);
 		at += n + strspn(at + n, " ");
 	}
 	return 0;
@@ -61,7 +61,7 @@ static int text_of(
 	*out = json_string_value(json_object_get(o, key));
 	if (*out && json_string_length(json_object_get(o, key)) == strlen(*out))
 		return 0;
-	return fail(err, "%s: expected text for `%s`", what, key);
+	return fail_document(err, "%s: expected text for `%s`", what, key);
 }
 
 static int number_of(const json_t *o, const char *what, const char *key, uint64_t lo, uint64_t hi,
@@ -71,7 +71,7 @@ static int number_of(const json_t *o, const char *what, const char *key, uint64_
 
 	if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) < lo ||
 	    (uint64_t)json_integer_value(v) > hi)
-		return fail(
+		return fail_document(
 		    err, "%s: expected a number from %" PRIu64 " to %" PRIu64 " for `%s`", what, lo, hi, key);
 	*out = (uint64_t)json_integer_value(v);
 	return 0;
@@ -159,16 +159,17 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	if (rc)
 		return rc;
 	if (!json_is_array(json_object_get(t, "prefixes")))
-		return fail(err, "%s: expected a list for `prefixes`", what);
+		return fail_document(err, "%s: expected a list for `prefixes`", what);
 	if (!addr_port(remote, host, &udp))
-		return fail(
+		return fail_document(
 		    err, "%s: expected an address with a port for `remote`, found `%.60s`", what, remote);
 	port = port_with(base, local);
 	if (!port)
-		return fail(err, "%s: expected an address of a port of role `wan` for `local`, found `%.60s`",
-		    what, local);
+		return fail_document(err,
+		    "%s: expected an address of a port of role `wan` for `local`, found `%.60s`", what,
+		    local);
 	if (strlen(peer) >= CONF_NAME)
-		return fail(err, "%s: expected a name for `peer`", what);
+		return fail_document(err, "%s: expected a name for `peer`", what);
 	rate_text(bps, rate);
 	to = json_pack("{s:O, s:O, s:s, s:s, s:s, s:i, s:s, s:i, s:i}", "name", json_object_get(t, "name"),
 	    "peer", json_object_get(t, "peer"), "port", port, "local", local, "remote", host, "udp_port",
@@ -185,7 +186,7 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	for (const char *const *k = (const char *const[]){"congestion_control", "fec", "ecn", NULL}; *k; k++)
 		if ((v = json_object_get(t, *k)))
 			json_object_set(to, *k, v);
-	return json_array_append_new(list, to) ? fail(err, "out of memory") : 0;
+	return json_array_append_new(list, to) ? fail_document(err, "out of memory") : 0;
 }
 
 static int network(const struct conf *base, const json_t *doc, json_t **out, struct conf_error *err)
@@ -197,9 +198,9 @@ static int network(const struct conf *base, const json_t *doc, json_t **out, str
 	int rc = 0;
 
 	if (!json_is_array(from) || !json_is_array(tenants))
-		rc = fail(err, "expected lists for `tunnels` and `tenants`");
+		rc = fail_document(err, "expected lists for `tunnels` and `tenants`");
 	if (!rc && json_array_size(from) > CONF_TUNNELS_MAX)
-		rc = fail(
+		rc = fail_document(
 		    err, "expected at most %d tunnels, found %zu", CONF_TUNNELS_MAX, json_array_size(from));
 	json_array_foreach((json_t *)(uintptr_t)from, i, t) rc = rc ? rc : tunnel(base, t, list, err);
 	if (rc) {
@@ -207,7 +208,7 @@ static int network(const struct conf *base, const json_t *doc, json_t **out, str
 		return rc;
 	}
 	*out = json_pack("{s:o, s:O}", "tunnels", list, "tenants", tenants);
-	return *out ? 0 : fail(err, "out of memory");
+	return *out ? 0 : fail_document(err, "out of memory");
 }
 
 /* --- assignments ---------------------------------------------------------------------------------------- */
@@ -245,9 +246,10 @@ static int assignment(const struct document *d, struct document_assignment *out,
 	if (rc)
 		return rc;
 	if (!ip_of(source, &out->source) || !ip_of(destination, &out->destination))
-		return fail(err, "%s: expected addresses for `source` and `destination`", what);
+		return fail_document(err, "%s: expected addresses for `source` and `destination`", what);
 	if (strlen(name) >= CONF_NAME || !tunnel_named(d->conf, name))
-		return fail(err, "%s: expected a tunnel's name for `tunnel`, found `%.40s`", what, name);
+		return fail_document(
+		    err, "%s: expected a tunnel's name for `tunnel`, found `%.40s`", what, name);
 	out->vni = (uint32_t)vni;
 	snprintf(out->tunnel, sizeof(out->tunnel), "%s", name);
 	return 0;
@@ -260,10 +262,11 @@ static int assignments(struct document *d, const json_t *doc, struct conf_error 
 	int rc = 0;
 
 	if (!json_is_array(list) || n > DOCUMENT_ASSIGNMENTS_MAX)
-		return fail(err, "expected a list of at most %d for `assignments`", DOCUMENT_ASSIGNMENTS_MAX);
+		return fail_document(
+		    err, "expected a list of at most %d for `assignments`", DOCUMENT_ASSIGNMENTS_MAX);
 	d->assignment = calloc(n ? n : 1, sizeof(*d->assignment));
 	if (!d->assignment)
-		return fail(err, "out of memory");
+		return fail_document(err, "out of memory");
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = assignment(d, &d->assignment[i], json_array_get(list, i), i, err);
 	d->assignments = (unsigned)n;
@@ -289,7 +292,8 @@ static int sibling_tunnels(struct gw_sibling *out, const json_t *s, const char *
 	json_t *t;
 
 	if (!json_is_array(list) || json_array_size(list) > CONF_TUNNELS_MAX)
-		return fail(err, "%s: expected a list of at most %d for `tunnels`", what, CONF_TUNNELS_MAX);
+		return fail_document(
+		    err, "%s: expected a list of at most %d for `tunnels`", what, CONF_TUNNELS_MAX);
 	json_array_foreach((json_t *)(uintptr_t)list, i, t)
 	{
 		struct gw_sibling_tunnel *to = &out->tunnel[i];
@@ -300,7 +304,7 @@ static int sibling_tunnels(struct gw_sibling *out, const json_t *s, const char *
 		rc = rc ? rc : text_of(t, what, "peer", &peer, err);
 		rc = rc ? rc : number_of(t, what, "weight", 0, 1000000, &weight, err);
 		if (!rc && (!*peer || strlen(peer) >= CONF_NAME))
-			rc = fail(err, "%s: expected a name for `peer`", what);
+			rc = fail_document(err, "%s: expected a name for `peer`", what);
 		if (rc)
 			return rc;
 		snprintf(to->peer, sizeof(to->peer), "%s", peer);
@@ -323,13 +327,14 @@ static int pair_add(struct document *d, const json_t *p, const char *what, int w
 	if (!rc && json_object_get(p, "source_qpn"))
 		rc = number_of(p, what, "source_qpn", 1, 0xffffff, &qpn, err);
 	if (!rc && !json_object_get(p, "source_qpn") != !json_object_get(p, "destination_qpn"))
-		rc = fail(err, "%s: expected both QPNs or none in `pairs`", what);
+		rc = fail_document(err, "%s: expected both QPNs or none in `pairs`", what);
 	if (!rc && qpn)
 		rc = number_of(p, what, "destination_qpn", 1, 0xffffff, &qpn, err);
 	if (rc)
 		return rc;
 	if (!ip_of(source, &out->local) || !ip_of(destination, &out->remote))
-		return fail(err, "%s: expected addresses for `source` and `destination` of `pairs`", what);
+		return fail_document(
+		    err, "%s: expected addresses for `source` and `destination` of `pairs`", what);
 	out->who = who;
 	out->dqpn = (uint32_t)qpn; /* what the local host sends to */
 	d->pairs += !vni;          /* tenants' packets are not handed on */
@@ -352,19 +357,21 @@ static int sibling(struct document *d, const json_t *s, int at, struct conf_erro
 	if (rc)
 		return rc;
 	if (!*name || strlen(name) >= CONF_NAME)
-		return fail(err, "%s: expected a name", what);
+		return fail_document(err, "%s: expected a name", what);
 	for (int i = 0; i < at; i++)
 		if (!strcmp(d->sibling[i].name, name))
-			return fail(err, "%s: expected each once", what);
+			return fail_document(err, "%s: expected each once", what);
 	if (!ip_of(address, &out->addr) || own_lan(d->conf, &out->addr))
-		return fail(err, "%s: expected another gateway's address, found `%.60s`", what, address);
+		return fail_document(
+		    err, "%s: expected another gateway's address, found `%.60s`", what, address);
 	if (strcmp(state, "up") != 0 && strcmp(state, "lost") != 0)
-		return fail(err, "%s: expected `up` or `lost` for `state`, found `%.20s`", what, state);
+		return fail_document(
+		    err, "%s: expected `up` or `lost` for `state`, found `%.20s`", what, state);
 	out->lost = *state == 'l';
 	snprintf(out->name, sizeof(out->name), "%s", name);
 	rc = sibling_tunnels(out, s, what, err);
 	if (!rc && !json_is_array(pairs))
-		rc = fail(err, "%s: expected a list for `pairs`", what);
+		rc = fail_document(err, "%s: expected a list for `pairs`", what);
 	for (size_t i = 0; !rc && i < json_array_size(pairs); i++)
 		rc = pair_add(d, json_array_get(pairs, i), what, at, err);
 	return rc;
@@ -381,15 +388,16 @@ static int siblings(struct document *d, const json_t *doc, struct conf_error *er
 	if (!list)
 		return 0;
 	if (!json_is_array(list) || n > CONF_SIBLINGS_MAX)
-		return fail(err, "expected a list of at most %d for `siblings`", CONF_SIBLINGS_MAX);
+		return fail_document(err, "expected a list of at most %d for `siblings`", CONF_SIBLINGS_MAX);
 	for (size_t i = 0; i < n; i++)
 		pairs += json_array_size(json_object_get(json_array_get(list, i), "pairs"));
 	if (pairs > DOCUMENT_ASSIGNMENTS_MAX)
-		return fail(err, "expected at most %d assigned pairs at a site", DOCUMENT_ASSIGNMENTS_MAX);
+		return fail_document(
+		    err, "expected at most %d assigned pairs at a site", DOCUMENT_ASSIGNMENTS_MAX);
 	d->sibling = calloc(n + 1, sizeof(*d->sibling));
 	d->pair = calloc(pairs + 1, sizeof(*d->pair));
 	if (!d->sibling || !d->pair)
-		return fail(err, "out of memory");
+		return fail_document(err, "out of memory");
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = sibling(d, json_array_get(list, i), (int)i, err);
 	d->siblings = (unsigned)n;
@@ -412,7 +420,7 @@ static int peers(struct document *d, const json_t *doc, unsigned owns, struct co
 
 	d->peer = calloc(CONF_TUNNELS_MAX, sizeof(*d->peer));
 	if (!d->peer)
-		return fail(err, "out of memory");
+		return fail_document(err, "out of memory");
 	json_array_foreach(json_object_get(doc, "tunnels"), i, t) if (owns + i < CONF_TUNNELS_MAX)
 	    snprintf(d->peer[owns + i], CONF_NAME, "%s", json_string_value(json_object_get(t, "peer")));
 	return 0;
@@ -433,7 +441,7 @@ int document_parse(struct document *out, const struct conf *base, const struct c
 	text = json_dumps(j, JSON_COMPACT);
 	json_decref(j);
 	rc = text ? conf_network_parse(&out->conf, base, own, owns, text, strlen(text), err)
-	          : fail(err, "out of memory");
+	          : fail_document(err, "out of memory");
 	free(text);
 	err->line = err->column = 0; /* of a text that nobody has seen */
 	if (!rc)

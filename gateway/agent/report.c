@@ -284,7 +284,7 @@ json_t *ctrl_links(void *ctx)
 /* --- sessions ---------------------------------------------------------------------------------------------
  */
 
-static void put(
+static void object_put(
     const struct gw_ctrl *k, json_t *list, unsigned worker, const struct eng_session *s, const char *event)
 {
 	const uint64_t bytes = s->tx_bytes + s->rx_bytes;
@@ -358,7 +358,8 @@ static void scan(struct gw_ctrl *k, json_t *list)
 		if (gw_call(k->app, k->scan_worker, scan_some, &s) != 0)
 			return; /* it hangs: later */
 		for (unsigned i = 0; i < s.n; i++)
-			put(k, list, k->scan_worker, &s.v[i], k->scan == SCAN_OPEN ? "opened" : "load");
+			object_put(
+			    k, list, k->scan_worker, &s.v[i], k->scan == SCAN_OPEN ? "opened" : "load");
 		k->scan_cursor = s.cursor;
 		if (!s.cursor)
 			k->scan_worker++;
@@ -373,7 +374,7 @@ static void events(struct gw_ctrl *k, json_t *list)
 		struct gw_session_ring *r = gw_sessions_of(k->app, w);
 
 		while (r && json_array_size(list) < CTRL_BATCH && gw_session_get(r, &e))
-			put(k, list, w, &e.s, e.open ? "opened" : "closed");
+			object_put(k, list, w, &e.s, e.open ? "opened" : "closed");
 		if (r && atomic_load(&r->lost) != k->lost[w])
 			ctrl_resync(k);
 	}

@@ -188,7 +188,7 @@ struct recent {
 	uint64_t matching;
 };
 
-static bool later(const struct recent *r, size_t a, size_t b)
+static bool is_later(const struct recent *r, size_t a, size_t b)
 {
 	return r->v[a].flow.last > r->v[b].flow.last;
 }
@@ -205,7 +205,7 @@ static void sift_down(struct recent *r, size_t at)
 {
 	for (size_t least = at;; at = least) {
 		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < r->n; child++)
-			if (later(r, least, child))
+			if (is_later(r, least, child))
 				least = child;
 		if (least == at)
 			return;
@@ -227,7 +227,7 @@ static void keep(struct recent *r, const struct eng_flow_info *flow, const char 
 	snprintf(r->v[at].tenant, sizeof(r->v[at].tenant), "%s", tenant);
 	if (!at)
 		sift_down(r, 0);
-	for (; at && later(r, (at - 1) / 2, at); at = (at - 1) / 2)
+	for (; at && is_later(r, (at - 1) / 2, at); at = (at - 1) / 2)
 		swap(r, at, (at - 1) / 2);
 }
 

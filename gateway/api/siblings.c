@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static unsigned get(const struct api_req *req, struct gw_sibling_info **out)
+static unsigned siblings_copy(const struct api_req *req, struct gw_sibling_info **out)
 {
 	*out = calloc(CONF_SIBLINGS_MAX, sizeof(**out));
 	return *out ? gw_siblings_get(req->app, *out, CONF_SIBLINGS_MAX) : 0;
@@ -15,7 +15,7 @@ static unsigned get(const struct api_req *req, struct gw_sibling_info **out)
 void api_siblings(const struct api_req *req, struct api_reply *reply)
 {
 	struct gw_sibling_info *s;
-	const unsigned n = get(req, &s);
+	const unsigned n = siblings_copy(req, &s);
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < n; i++)
@@ -32,7 +32,7 @@ void api_siblings(const struct api_req *req, struct api_reply *reply)
 void api_metrics_siblings(FILE *f, const struct api_req *req)
 {
 	struct gw_sibling_info *s;
-	const unsigned n = get(req, &s);
+	const unsigned n = siblings_copy(req, &s);
 
 	if (n)
 		fputs("# HELP roceway_sibling_up 1 unless the gateway of this site is lost.\n"

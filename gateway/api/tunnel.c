@@ -21,7 +21,7 @@ static void fail_body(struct api_reply *reply, const struct conf_error *err)
 	json_object_set_new(reply->json, "column", json_integer(err->column));
 }
 
-static void put(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
+static void tunnel_put(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
 {
 	struct conf_tunnel t;
 	struct conf_error err;
@@ -49,7 +49,7 @@ static int move(
 	return rc;
 }
 
-static void patch(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
+static void tunnel_patch(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
 {
 	const int at = gw_tunnel_find(req->app, req->name);
 	struct gw_carrier_info carrier;
@@ -78,7 +78,7 @@ static void patch(const struct api_req *req, struct api_reply *reply, struct gw_
 		done->changed = t.carrier != (enum conf_carrier)carrier.wanted;
 }
 
-static void del(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
+static void tunnel_delete(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
 {
 	struct conf_error err;
 	const int rc = gw_tunnel_del(req->app, req->name, done, &err);
@@ -97,7 +97,7 @@ void api_tunnel(const struct api_req *req, struct api_reply *reply)
 	const bool add = !strcmp(req->method, "PUT");
 
 	gw_change_lock();
-	(add ? put : !strcmp(req->method, "PATCH") ? patch : del)(req, reply, &done);
+	(add ? tunnel_put : !strcmp(req->method, "PATCH") ? tunnel_patch : tunnel_delete)(req, reply, &done);
 	gw_change_unlock();
 	if (reply->status != 200)
 		return;

@@ -144,7 +144,7 @@ static void wake_workers(struct gw_carriers *cs)
 	cs->touched = 0;
 }
 
-static void tick(struct gw_carriers *cs, rwy_time now)
+static void carriers_tick(struct gw_carriers *cs, rwy_time now)
 {
 	for (unsigned i = 0; cs->unknown && i < cs->top; i++) {
 		struct gw_conn *c = &cs->conn[i];
@@ -219,7 +219,7 @@ static void *carrier_main(void *arg)
 		events(cs, ev, n, now);
 		read_stalled(cs, now);
 		if (now >= next) {
-			tick(cs, now);
+			carriers_tick(cs, now);
 			next = now + TICK;
 		}
 		write_all(cs, now);

@@ -121,7 +121,7 @@ static bool deliver(struct gw_carriers *cs, struct gw_conn *c, const struct wan_
 }
 
 /* False: it has to wait. */
-static bool record(
+static bool record_dispatch(
     struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *r, const char **why, rwy_time now)
 {
 	switch (r->type) {
@@ -146,7 +146,7 @@ static bool record(
 }
 
 /* All records that are whole. False: one has to wait. */
-static bool records(struct gw_carriers *cs, struct gw_conn *c, const char **why, rwy_time now)
+static bool records_dispatch(struct gw_carriers *cs, struct gw_conn *c, const char **why, rwy_time now)
 {
 	uint32_t at = 0, use = c->use;
 	bool all = true;
@@ -154,7 +154,7 @@ static bool records(struct gw_carriers *cs, struct gw_conn *c, const char **why,
 	int n = 0;
 
 	while (!*why && (n = wan_rec_get(c->in + at, c->in_n - at, &r)) > 0) {
-		if (!(all = record(cs, c, &r, why, now)))
+		if (!(all = record_dispatch(cs, c, &r, why, now)))
 			break;
 		if (c->use != use || c->state == GW_CONN_FREE)
 			return true; /* what it said closed the tunnel's connections */
@@ -170,7 +170,7 @@ static bool records(struct gw_carriers *cs, struct gw_conn *c, const char **why,
 	return all;
 }
 
-static void stall(struct gw_carriers *cs, struct gw_conn *c, bool on)
+static void reading_stall(struct gw_carriers *cs, struct gw_conn *c, bool on)
 {
 	if (c->stalled == on)
 		return;
@@ -182,7 +182,7 @@ static void stall(struct gw_carriers *cs, struct gw_conn *c, bool on)
 }
 
 /* Open now: from here on there is much to read. */
-static bool grow(struct gw_conn *c)
+static bool input_grow(struct gw_conn *c)
 {
 	uint8_t *in;
 
@@ -205,16 +205,16 @@ const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now
 		ssize_t n;
 
 		if (c->in_n) { /* what waited */
-			bool all = records(cs, c, &why, now);
+			bool all = records_dispatch(cs, c, &why, now);
 
 			if (why || c->use != use || c->state == GW_CONN_FREE)
 				return why;
 			if (c->state == GW_CONN_OPEN)
-				stall(cs, c, !all);
+				reading_stall(cs, c, !all);
 			if (!all)
 				return NULL;
 		}
-		if (!grow(c))
+		if (!input_grow(c))
 			return "no memory";
 		n = recv(c->fd, c->in + c->in_n, c->in_cap - c->in_n, 0);
 		if (n == 0)
@@ -229,7 +229,7 @@ const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now
 }
 
 /* --- out -------------------------------------------------------------------------------------- */
-static bool fill(struct gw_carriers *cs, struct gw_conn *c)
+static bool output_fill(struct gw_carriers *cs, struct gw_conn *c)
 {
 	struct gw_carrier_tun *t = c->t;
 
@@ -285,7 +285,7 @@ static void written(struct gw_conn *c, uint64_t n)
 	c->off = (uint32_t)n;
 }
 
-static ssize_t put(struct gw_conn *c)
+static ssize_t output_write(struct gw_conn *c)
 {
 	struct iovec v[SEGMENTS];
 	struct msghdr h = {.msg_iov = v};
@@ -311,9 +311,9 @@ const char *gw_conn_write(struct gw_carriers *cs, struct gw_conn *c)
 	for (unsigned i = 0; i < WRITES; i++) {
 		ssize_t n;
 
-		if (c->out_at == c->out_n && !c->ctl_n && !fill(cs, c))
+		if (c->out_at == c->out_n && !c->ctl_n && !output_fill(cs, c))
 			break;
-		n = put(c);
+		n = output_write(c);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != EAGAIN)

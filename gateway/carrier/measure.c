@@ -23,7 +23,7 @@ static uint32_t less(uint32_t a, uint32_t b)
 	return a > b ? a - b : 0;
 }
 
-static void look(struct gw_conn *c, struct sum *s)
+static void conn_measure(struct gw_conn *c, struct sum *s)
 {
 	const struct gw_conn_seen was = c->seen;
 	socklen_t len = sizeof(struct tcp_info);
@@ -75,7 +75,7 @@ void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 	m->next = now + EVERY;
 	for (unsigned i = 0; i < cs->top; i++)
 		if (cs->conn[i].state == GW_CONN_OPEN && cs->conn[i].t == t)
-			look(&cs->conn[i], &s);
+			conn_measure(&cs->conn[i], &s);
 	if (s.segs)
 		loss_add(m, s.segs, s.lost);
 	if (!s.delivered)

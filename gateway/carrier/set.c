@@ -90,7 +90,7 @@ static void drain_links(struct gw_carriers *cs, struct gw_carrier_tun *t)
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
-static void control(struct gw_conn *c, const uint8_t *bytes, size_t n)
+static void control_append(struct gw_conn *c, const uint8_t *bytes, size_t n)
 {
 	if (c->ctl_n + n <= sizeof(c->ctl)) { /* else: the same is already waiting */
 		memcpy(c->ctl + c->ctl_n, bytes, n);
@@ -102,7 +102,7 @@ static void control_hello(struct gw_conn *c)
 {
 	uint8_t b[WAN_REC_HELLO_LEN];
 
-	control(c, b, wan_conn_put(&c->hello, b));
+	control_append(c, b, wan_conn_put(&c->hello, b));
 }
 
 static void control_wish(struct gw_conn *c)
@@ -110,7 +110,7 @@ static void control_wish(struct gw_conn *c)
 	uint8_t b[WAN_REC_WISH_LEN];
 
 	wan_agree_put(&c->t->agree, b);
-	control(c, b, sizeof(b));
+	control_append(c, b, sizeof(b));
 }
 
 void gw_set_tell(struct gw_carriers *cs, struct gw_carrier_tun *t)
@@ -136,7 +136,7 @@ rwy_dur gw_set_second(const struct gw_carrier_tun *t)
 	return memcmp(t->remote.b, t->local.b, sizeof(t->local.b)) < 0 ? SECOND_TURN : 0;
 }
 
-static void later(struct gw_carrier_tun *t, rwy_time now)
+static void retry_later(struct gw_carrier_tun *t, rwy_time now)
 {
 	t->backoff = !t->backoff ? BACKOFF_MIN : t->backoff * 2 < BACKOFF_MAX ? t->backoff * 2 : BACKOFF_MAX;
 	t->retry_at = now + t->backoff / 2 + base_random64() % t->backoff + gw_set_second(t);
@@ -161,12 +161,12 @@ void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy
 	if (!open) {
 		t->c.connect_failed++;
 		if (!c->accepted && t->retry_at <= now)
-			later(t, now);
+			retry_later(t, now);
 		return;
 	}
 	if (rwy_since(t->set_since, now) > LIVED)
 		t->backoff = 0;
-	later(t, now);
+	retry_later(t, now);
 	t->c.fallbacks += t->sending;
 	gw_log(GW_LOG_WARNING, "carrier", "tunnel=%s event=\"TCP lost: back to native\" why=\"%s\"",
 	    t->conf.name, why);
@@ -287,7 +287,7 @@ static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 	if (!c) {
 		snprintf(t->problem, sizeof(t->problem), "TCP: %s", strerror(errno));
 		t->c.connect_failed++;
-		later(t, now);
+		retry_later(t, now);
 		return;
 	}
 	c->t = t;

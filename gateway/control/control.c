@@ -152,7 +152,7 @@ static void watchdog_feed(struct gw_app *app)
 		gw_notify("WATCHDOG=1");
 }
 
-static void tick(struct gw_app *app)
+static void control_tick(struct gw_app *app)
 {
 	struct gw_control *c = app->control;
 	uint64_t published, running;
@@ -174,7 +174,7 @@ static void tick(struct gw_app *app)
 
 /* --- loop ----------------------------------------------------------------------------------- */
 
-static void event(struct gw_app *app, uint32_t src)
+static void event_dispatch(struct gw_app *app, uint32_t src)
 {
 	struct gw_control *c = app->control;
 	uint64_t v;
@@ -205,19 +205,19 @@ void gw_control_run(struct gw_app *app)
 		n = epoll_wait(c->epoll_fd, ev, EVENTS, wait);
 		atomic_store(&app->kernel->asleep, false);
 		for (int i = 0; i < n; i++)
-			event(app, ev[i].data.u32);
+			event_dispatch(app, ev[i].data.u32);
 		frames_to_kernel(app);
 		asks_serve(app);
 		if (gw_now() >= next) {
 			next += TICK;
-			tick(app);
+			control_tick(app);
 		}
 	}
 }
 
 /* --- creation ------------------------------------------------------------------------------- */
 
-static int watch(struct gw_control *c, int fd, uint32_t src)
+static int fd_watch(struct gw_control *c, int fd, uint32_t src)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = src};
 
@@ -243,13 +243,13 @@ int gw_control_new(struct gw_app *app, struct gw_pools *pools)
 	c->watchdog = gw_notify_watchdog();
 	rc = gw_netlink_new(&c->nl, app);
 	if (!rc)
-		rc = watch(c, c->signal_fd, SRC_SIGNAL);
+		rc = fd_watch(c, c->signal_fd, SRC_SIGNAL);
 	if (!rc)
-		rc = watch(c, app->kernel->wake_fd, SRC_WAKE);
+		rc = fd_watch(c, app->kernel->wake_fd, SRC_WAKE);
 	if (!rc)
-		rc = watch(c, gw_netlink_fd(c->nl), SRC_NETLINK);
+		rc = fd_watch(c, gw_netlink_fd(c->nl), SRC_NETLINK);
 	for (unsigned i = 0; i < app->ports && !rc; i++)
-		rc = watch(c, app->port[i]->tap_fd, i);
+		rc = fd_watch(c, app->port[i]->tap_fd, i);
 	if (rc)
 		gw_log(GW_LOG_ERROR, "main", "control thread: %s", strerror(errno));
 	return rc;

@@ -27,7 +27,7 @@ struct gw_siblings {
 	uint32_t own, gen;
 	unsigned missing[CONF_SIBLINGS_MAX], ticks;
 	uint64_t tunnels; /* what the workers' sets were made of */
-	bool stray[GW_WORKERS_MAX];
+	bool stale[GW_WORKERS_MAX];
 };
 
 /* --- a set -------------------------------------------------------------------------------------------- */
@@ -119,14 +119,14 @@ static int set_new(const struct gw_app *app, const struct gw_siblings *g, struct
 
 /* --- workers ------------------------------------------------------------------------------------------ */
 
-struct give {
+struct set_swap {
 	struct gw_worker *w;
 	struct gw_sib_set *set;
 };
 
-static void give(struct eng *e, void *arg)
+static void set_swap(struct eng *e, void *arg)
 {
-	struct give *x = arg;
+	struct set_swap *x = arg;
 	struct gw_sib_set *old = x->w->sib, *now = x->set;
 
 	for (unsigned i = 0; now && i < now->n; i++) /* a place that is another's counts anew */
@@ -136,13 +136,13 @@ static void give(struct eng *e, void *arg)
 	x->set = old;
 }
 
-static int tell_one(struct gw_app *app, unsigned worker)
+static int worker_update(struct gw_app *app, unsigned worker)
 {
-	struct give x = {.w = app->worker[worker]};
+	struct set_swap x = {.w = app->worker[worker]};
 	int rc = x.w ? set_new(app, app->siblings, &x.set) : 0;
 
 	if (!rc && x.w)
-		rc = gw_call(app, worker, give, &x);
+		rc = gw_call(app, worker, set_swap, &x);
 	gw_sib_set_free(x.set); /* the old one, or the one that was not taken */
 	return rc;
 }
@@ -160,14 +160,14 @@ static uint64_t tunnels_hash(const struct gw_app *app)
 	return h;
 }
 
-static void tell(struct gw_app *app)
+static void workers_update(struct gw_app *app)
 {
 	struct gw_siblings *g = app->siblings;
 
 	g->gen++;
 	g->tunnels = tunnels_hash(app);
 	for (unsigned w = 0; w < app->workers; w++)
-		g->stray[w] = tell_one(app, w) != 0;
+		g->stale[w] = worker_update(app, w) != 0;
 }
 
 int gw_siblings_join(struct gw_app *app, struct gw_worker *w)
@@ -200,7 +200,8 @@ static unsigned place_of(struct gw_siblings *g, const char *name)
 }
 
 /* A sibling keeps its place as long as it is there: what is under way is known by it. at[]: the places. */
-static void take(struct gw_siblings *g, const struct gw_siblings_say *s, unsigned at[CONF_SIBLINGS_MAX])
+static void siblings_merge(
+    struct gw_siblings *g, const struct gw_siblings_say *s, unsigned at[CONF_SIBLINGS_MAX])
 {
 	for (unsigned i = 0; i < g->n; i++)
 		if (!named(s, g->sib[i].name))
@@ -240,7 +241,8 @@ static bool same_pair(const struct gw_siblings *g, const struct gw_sibling_pair 
 }
 
 /* Nothing new: documents come for other reasons, too. */
-static bool same(const struct gw_siblings *g, const struct gw_siblings_say *s, bool controller, uint32_t own)
+static bool is_current(
+    const struct gw_siblings *g, const struct gw_siblings_say *s, bool controller, uint32_t own)
 {
 	unsigned n = 0, found = 0;
 
@@ -257,19 +259,19 @@ static bool same(const struct gw_siblings *g, const struct gw_siblings_say *s, b
 	return n == s->n && found == n;
 }
 
-static int say(struct gw_app *app, const struct gw_siblings_say *s, bool controller, uint32_t own)
+static int siblings_apply(struct gw_app *app, const struct gw_siblings_say *s, bool controller, uint32_t own)
 {
 	struct gw_siblings *g = app->siblings;
 	struct gw_sibling_pair *pair = malloc((s->pairs ? s->pairs : 1) * sizeof(*pair));
 	unsigned at[CONF_SIBLINGS_MAX];
 
-	if (!pair || same(g, s, controller, own)) {
+	if (!pair || is_current(g, s, controller, own)) {
 		free(pair);
 		return pair ? 0 : RWY_ENOMEM;
 	}
 	pthread_mutex_lock(&g->lock);
 	g->controller = controller;
-	take(g, s, at);
+	siblings_merge(g, s, at);
 	for (unsigned i = 0; i < s->pairs; i++) {
 		pair[i] = s->pair[i];
 		pair[i].who = pair[i].who < 0 ? -1 : (int)at[pair[i].who];
@@ -279,13 +281,13 @@ static int say(struct gw_app *app, const struct gw_siblings_say *s, bool control
 	g->pairs = s->pairs;
 	pthread_mutex_unlock(&g->lock);
 	g->own = own;
-	tell(app);
+	workers_update(app);
 	return 0;
 }
 
 int gw_siblings_set(struct gw_app *app, const struct gw_siblings_say *s)
 {
-	return app->siblings ? say(app, s, true, 1) : 0;
+	return app->siblings ? siblings_apply(app, s, true, 1) : 0;
 }
 
 int gw_siblings_own(struct gw_app *app, const struct conf *c)
@@ -305,7 +307,7 @@ int gw_siblings_own(struct gw_app *app, const struct conf *c)
 		v[i].weight = c->sibling[i].weight;
 	}
 	s.sib = v;
-	rc = say(app, &s, false, c->weight);
+	rc = siblings_apply(app, &s, false, c->weight);
 	free(v);
 	return rc;
 }
@@ -330,7 +332,7 @@ static bool mac_known(struct gw_app *app, struct gw_netlink *nl, const struct rw
 	return false;
 }
 
-static bool look(struct gw_app *app, struct gw_netlink *nl)
+static bool liveness_check(struct gw_app *app, struct gw_netlink *nl)
 {
 	struct gw_siblings *g = app->siblings;
 	/* A document says who is lost. */
@@ -363,24 +365,24 @@ void gw_siblings_tick(struct gw_app *app, struct gw_netlink *nl)
 
 	if (!g || !gw_change_trylock())
 		return;
-	if (look(app, nl) || (g->n && g->tunnels != tunnels_hash(app)))
-		tell(app);
+	if (liveness_check(app, nl) || (g->n && g->tunnels != tunnels_hash(app)))
+		workers_update(app);
 	for (unsigned w = 0; w < app->workers; w++)
-		if (g->stray[w] && tell_one(app, w) == 0)
-			g->stray[w] = false;
+		if (g->stale[w] && worker_update(app, w) == 0)
+			g->stale[w] = false;
 	gw_change_unlock();
 }
 
 /* --- for people --------------------------------------------------------------------------------------- */
 
-struct count {
+struct sent_copy {
 	const struct gw_worker *w;
 	uint64_t sent[CONF_SIBLINGS_MAX];
 };
 
-static void count(struct eng *e, void *arg)
+static void sent_copy(struct eng *e, void *arg)
 {
-	struct count *c = arg;
+	struct sent_copy *c = arg;
 
 	memcpy(c->sent, c->w->sibw->sent, sizeof(c->sent));
 }
@@ -404,9 +406,9 @@ unsigned gw_siblings_get(struct gw_app *app, struct gw_sibling_info *out, unsign
 	unsigned n = 0;
 
 	for (unsigned w = 0; g && w < app->workers; w++) {
-		struct count c = {.w = app->worker[w]};
+		struct sent_copy c = {.w = app->worker[w]};
 
-		if (c.w && gw_call(app, w, count, &c) == 0)
+		if (c.w && gw_call(app, w, sent_copy, &c) == 0)
 			for (unsigned i = 0; i < CONF_SIBLINGS_MAX; i++)
 				sent[i] += c.sent[i];
 	}

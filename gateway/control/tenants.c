@@ -14,22 +14,22 @@
 #include "gateway/offload/offload.h"
 #include "gateway/control/tenants_int.h"
 
-#define RUN_WAIT  (500 * RWY_MS)
-#define RUN_NAP   (20 * RWY_US)
-#define GONE_TURN 256           /* removed tenants looked at in one go */
-#define TICK_TIME (20 * RWY_MS) /* of the control thread, a worker */
+#define RUN_WAIT     (500 * RWY_MS)
+#define RUN_NAP      (20 * RWY_US)
+#define RETIRED_TURN 256           /* removed tenants looked at in one go */
+#define TICK_TIME    (20 * RWY_MS) /* of the control thread, a worker */
 
 /* --- errors in the words of the configuration --------------------------------------------------------- */
 
 /* One transaction's input and where its complaint goes. */
-struct ask {
+struct txn_input {
 	struct gw_app *app;
 	const struct conf_tenant *t;
 	unsigned n;
 	struct conf_error *err;
 };
 
-static void place(const struct ask *a, const struct conf_tenant *t)
+static void err_locate(const struct txn_input *a, const struct conf_tenant *t)
 {
 	*a->err = (struct conf_error){0};
 	if (!t || !t->line)
@@ -39,7 +39,7 @@ static void place(const struct ask *a, const struct conf_tenant *t)
 	a->err->column = t->column;
 }
 
-static int complain(const struct ask *a, int rc, const struct tenant_err *te)
+static int err_tenant(const struct txn_input *a, int rc, const struct tenant_err *te)
 {
 	const struct conf_tenant *t = NULL;
 	char text[sizeof(a->err->msg) - CONF_NAME];
@@ -48,7 +48,7 @@ static int complain(const struct ask *a, int rc, const struct tenant_err *te)
 	for (unsigned i = 0; i < a->n && !t; i++)
 		if (!strcmp(a->t[i].cfg.name, te->name))
 			t = &a->t[i];
-	place(a, t);
+	err_locate(a, t);
 	if (te->why == TENANT_E_GUARANTEE && te->item >= 0)
 		tunnel = a->app->conf->tunnel[te->item].name;
 	snprintf(a->err->msg, sizeof(a->err->msg), "%s%s%s", tenant_err_text(te, text, sizeof(text)),
@@ -56,16 +56,16 @@ static int complain(const struct ask *a, int rc, const struct tenant_err *te)
 	return rc;
 }
 
-static int no_memory(const struct ask *a)
+static int err_memory(const struct txn_input *a)
 {
-	place(a, NULL);
+	err_locate(a, NULL);
 	snprintf(a->err->msg, sizeof(a->err->msg), "out of memory");
 	return RWY_ENOMEM;
 }
 
-static int worker_refused(const struct ask *a, unsigned worker, int rc)
+static int err_worker(const struct txn_input *a, unsigned worker, int rc)
 {
-	place(a, NULL);
+	err_locate(a, NULL);
 	if (rc == RWY_EAGAIN)
 		snprintf(a->err->msg, sizeof(a->err->msg), "worker %u does not answer: try again", worker);
 	else
@@ -125,16 +125,16 @@ static void quiesced(struct gw_app *app)
 /* --- what a change does, in its order ------------------------------------------------------------------- */
 
 /* Workers that an earlier change did not reach. */
-static int strays_in(const struct ask *a)
+static int stale_resync(const struct txn_input *a)
 {
 	struct gw_tenants *g = a->app->tenants;
 
 	for (unsigned i = 0; i < a->app->workers; i++) {
-		int rc = g->stray[i] ? gw_feed_anew(a->app, i, tenant_db_current(g->db)) : 0;
+		int rc = g->stale[i] ? gw_delta_resync(a->app, i, tenant_db_current(g->db)) : 0;
 
 		if (rc)
-			return worker_refused(a, i, rc);
-		g->stray[i] = false;
+			return err_worker(a, i, rc);
+		g->stale[i] = false;
 	}
 	return 0;
 }
@@ -150,20 +150,20 @@ static void counts_clear(struct gw_app *app, const struct tenant_set *next)
 				memset(&app->tenant_count[w][i], 0, sizeof(struct gw_tenant_count));
 }
 
-static int engines_feed(const struct ask *a, const struct gw_plan *p)
+static int engines_update(const struct txn_input *a, const struct gw_plan *p)
 {
 	struct gw_app *app = a->app;
 	int rc = 0;
 	unsigned w;
 
 	for (w = 0; w < app->workers && !rc; w++)
-		rc = gw_feed_give(app, w, &p->forth);
+		rc = gw_delta_send(app, w, &p->forth);
 	if (!rc)
 		return 0;
-	(void)worker_refused(a, w - 1, rc);
+	(void)err_worker(a, w - 1, rc);
 	while (w--)
-		if (gw_feed_give(app, w, &p->back) != 0)
-			app->tenants->stray[w] = true;
+		if (gw_delta_send(app, w, &p->back) != 0)
+			app->tenants->stale[w] = true;
 	return rc;
 }
 
@@ -173,41 +173,41 @@ static void removed_begin(struct gw_app *app, const uint32_t *removed, unsigned 
 	struct gw_tenants *g = app->tenants;
 
 	for (unsigned w = 0; n && w < app->workers; w++)
-		if (gw_gone_clean(app, w, removed, n, UINT64_MAX) != 0)
-			g->stray[w] = true;
+		if (gw_retired_clean(app, w, removed, n, UINT64_MAX) != 0)
+			g->stale[w] = true;
 }
 
 /* What hardware may not do under the next set, it does no longer. */
-static int hardware_prepare(const struct ask *a, const struct tenant_set *next)
+static int hardware_prepare(const struct txn_input *a, const struct tenant_set *next)
 {
 	char why[OFFLOAD_WHY];
 	int rc = a->app->offload_hooks ? a->app->offload_hooks->prepare(a->app, next, why) : 0;
 
 	if (rc) {
-		place(a, NULL);
+		err_locate(a, NULL);
 		snprintf(a->err->msg, sizeof(a->err->msg), "%s: try again", why);
 	}
 	return rc;
 }
 
 /* Ends the transaction, well or not. */
-static int commit(const struct ask *a, struct tenant_txn *x, struct gw_tenants_done *done)
+static int commit(const struct txn_input *a, struct tenant_txn *x, struct gw_tenants_done *done)
 {
 	struct gw_app *app = a->app;
 	struct gw_tenants *g = app->tenants;
 	const struct tenant_set *old = tenant_db_current(g->db), *next;
-	unsigned before = g->gone_n;
+	unsigned before = g->retired_n;
 	struct tenant_err te;
 	struct gw_plan p;
 	int rc = tenant_txn_prepare(x, &next, &te);
 
 	if (rc) {
-		(void)complain(a, rc, &te);
+		(void)err_tenant(a, rc, &te);
 		goto abort;
 	}
 	rc = gw_plan_new(&p, app, old, next);
 	if (rc) {
-		(void)no_memory(a);
+		(void)err_memory(a);
 		goto abort;
 	}
 	*done = (struct gw_tenants_done){
@@ -220,17 +220,17 @@ static int commit(const struct ask *a, struct tenant_txn *x, struct gw_tenants_d
 	counts_clear(app, next);
 	rc = hardware_prepare(a, next);
 	if (!rc)
-		rc = engines_feed(a, &p);
+		rc = engines_update(a, &p);
 	gw_plan_free(&p);
 	if (rc)
 		goto back;
 	for (uint32_t i = 1; i < old->top; i++)
 		if (tenant_by_index(old, i) && !tenant_by_index(next, i))
-			g->gone[g->gone_n++] = i;
+			g->retired[g->retired_n++] = i;
 	rc = tenant_txn_commit(x, &next, &te);
 	if (rc) { /* cannot be: it was prepared */
-		g->gone_n = before;
-		(void)complain(a, rc, &te);
+		g->retired_n = before;
+		(void)err_tenant(a, rc, &te);
 		goto back;
 	}
 	done->generation = next->generation;
@@ -241,7 +241,7 @@ static int commit(const struct ask *a, struct tenant_txn *x, struct gw_tenants_d
 	} else
 		gw_log(GW_LOG_WARNING, "tenant", "generation=%lu is published, but a worker does not run it",
 		    (unsigned long)next->generation);
-	removed_begin(app, g->gone + before, g->gone_n - before);
+	removed_begin(app, g->retired + before, g->retired_n - before);
 	quiesced(app);
 	return 0;
 back:
@@ -254,11 +254,11 @@ abort:
 
 /* --- transactions --------------------------------------------------------------------------------------- */
 
-static int admissible(const struct ask *a, const struct conf_tenant *t)
+static int admissible(const struct txn_input *a, const struct conf_tenant *t)
 {
 	if (t->cfg.vni)
 		return 0;
-	place(a, t);
+	err_locate(a, t);
 	snprintf(a->err->msg, sizeof(a->err->msg),
 	    "tenant %.31s: needs a VNI: between gateways a tenant is known by it", t->cfg.name);
 	return RWY_EINVAL;
@@ -266,7 +266,7 @@ static int admissible(const struct ask *a, const struct conf_tenant *t)
 
 enum change { ADD, SET, REPLACE };
 
-static int fill(const struct ask *a, struct tenant_txn *x, enum change what)
+static int txn_fill(const struct txn_input *a, struct tenant_txn *x, enum change what)
 {
 	struct tenant_err te;
 	int rc = 0;
@@ -280,12 +280,13 @@ static int fill(const struct ask *a, struct tenant_txn *x, enum change what)
 		rc =
 		    what == SET ? tenant_txn_set(x, &a->t[i].cfg, &te) : tenant_txn_add(x, &a->t[i].cfg, &te);
 		if (rc)
-			(void)complain(a, rc, &te);
+			(void)err_tenant(a, rc, &te);
 	}
 	return rc;
 }
 
-static int change(const struct ask *a, enum change what, const char *del, struct gw_tenants_done *done)
+static int change_run(
+    const struct txn_input *a, enum change what, const char *del, struct gw_tenants_done *done)
 {
 	struct gw_tenants *g = a->app->tenants;
 	rwy_time start = gw_now();
@@ -296,14 +297,14 @@ static int change(const struct ask *a, enum change what, const char *del, struct
 	*a->err = (struct conf_error){0};
 	*done = (struct gw_tenants_done){0};
 	pthread_mutex_lock(&g->lock);
-	rc = strays_in(a);
+	rc = stale_resync(a);
 	if (!rc && tenant_txn_begin(&x, g->db) != 0)
-		rc = no_memory(a);
+		rc = err_memory(a);
 	if (!rc) {
 		if (!del)
-			rc = fill(a, x, what);
+			rc = txn_fill(a, x, what);
 		else if ((rc = tenant_txn_del(x, del, &te)) != 0)
-			(void)complain(a, rc, &te);
+			(void)err_tenant(a, rc, &te);
 		if (rc)
 			tenant_txn_abort(x);
 		else
@@ -317,24 +318,24 @@ static int change(const struct ask *a, enum change what, const char *del, struct
 int gw_tenant_add(
     struct gw_app *app, const struct conf_tenant *t, struct gw_tenants_done *done, struct conf_error *err)
 {
-	return change(&(struct ask){app, t, 1, err}, ADD, NULL, done);
+	return change_run(&(struct txn_input){app, t, 1, err}, ADD, NULL, done);
 }
 
 int gw_tenant_set(
     struct gw_app *app, const struct conf_tenant *t, struct gw_tenants_done *done, struct conf_error *err)
 {
-	return change(&(struct ask){app, t, 1, err}, SET, NULL, done);
+	return change_run(&(struct txn_input){app, t, 1, err}, SET, NULL, done);
 }
 
 int gw_tenant_del(struct gw_app *app, const char *name, struct gw_tenants_done *done, struct conf_error *err)
 {
-	return change(&(struct ask){app, NULL, 0, err}, ADD, name, done);
+	return change_run(&(struct txn_input){app, NULL, 0, err}, ADD, name, done);
 }
 
 int gw_tenants_replace(struct gw_app *app, const struct conf_tenant *t, unsigned n,
     struct gw_tenants_done *done, struct conf_error *err)
 {
-	return change(&(struct ask){app, t, n, err}, REPLACE, NULL, done);
+	return change_run(&(struct txn_input){app, t, n, err}, REPLACE, NULL, done);
 }
 
 /* --- tunnels that come and go
@@ -370,7 +371,7 @@ int gw_tenants_replace_all(struct gw_app *app, const struct conf_tenant *t, unsi
 
 int gw_tenants_tunnels(struct gw_app *app, struct conf_error *err)
 {
-	const struct ask a = {app, NULL, 0, err};
+	const struct txn_input a = {app, NULL, 0, err};
 	struct tenant_db *db = app->tenants->db;
 	struct tenant_limits lim, was;
 	const struct tenant_set *next;
@@ -382,9 +383,9 @@ int gw_tenants_tunnels(struct gw_app *app, struct conf_error *err)
 	pthread_mutex_lock(&app->tenants->lock);
 	rc = tenant_db_limits(db, &lim, &was);
 	if (!rc && tenant_txn_begin(&x, db) != 0)
-		rc = no_memory(&a);
+		rc = err_memory(&a);
 	if (!rc && (rc = tenant_txn_prepare(x, &next, &te)) != 0)
-		(void)complain(&a, rc, &te);
+		(void)err_tenant(&a, rc, &te);
 	tenant_txn_abort(x);
 	if (rc)
 		(void)!tenant_db_limits(db, &was, NULL);
@@ -398,8 +399,8 @@ void gw_tenants_shares(struct gw_app *app)
 
 	pthread_mutex_lock(&g->lock);
 	for (unsigned w = 0; w < app->workers; w++)
-		if (gw_feed_all(app, w, tenant_db_current(g->db)) != 0)
-			g->stray[w] = true; /* the tick tells it */
+		if (gw_delta_send_all(app, w, tenant_db_current(g->db)) != 0)
+			g->stale[w] = true; /* the tick tells it */
 	pthread_mutex_unlock(&g->lock);
 }
 
@@ -425,27 +426,28 @@ bool gw_tenants_use(struct gw_app *app, unsigned tunnel, char name[TENANT_NAME_M
  */
 
 /* Some of the removed tenants, another part each time. */
-static void gone_some(struct gw_app *app)
+static void retired_release(struct gw_app *app)
 {
 	struct gw_tenants *g = app->tenants;
 	uint64_t all = app->workers < 64 ? ((uint64_t)1 << app->workers) - 1 : UINT64_MAX;
-	unsigned n = g->gone_n < GONE_TURN ? g->gone_n : GONE_TURN, kept = 0, rest = g->gone_n - n;
-	uint32_t turn[GONE_TURN];
+	unsigned n = g->retired_n < RETIRED_TURN ? g->retired_n : RETIRED_TURN, kept = 0,
+	         rest = g->retired_n - n;
+	uint32_t turn[RETIRED_TURN];
 
 	for (unsigned w = 0; w < app->workers; w++)
-		if (gw_gone_clean(app, w, g->gone, n, gw_now() + TICK_TIME) != 0)
+		if (gw_retired_clean(app, w, g->retired, n, gw_now() + TICK_TIME) != 0)
 			return; /* it hangs: later */
 	for (unsigned i = 0; i < n; i++) {
-		uint32_t idx = g->gone[i];
+		uint32_t idx = g->retired[i];
 
 		if (g->clean[idx] == all && tenant_db_release(g->db, idx) == 0)
 			g->clean[idx] = 0;
 		else
 			turn[kept++] = idx;
 	}
-	memmove(g->gone, g->gone + n, rest * sizeof(*g->gone));
-	memcpy(g->gone + rest, turn, kept * sizeof(*turn));
-	g->gone_n = rest + kept;
+	memmove(g->retired, g->retired + n, rest * sizeof(*g->retired));
+	memcpy(g->retired + rest, turn, kept * sizeof(*turn));
+	g->retired_n = rest + kept;
 }
 
 void gw_tenants_tick(struct gw_app *app)
@@ -458,11 +460,11 @@ void gw_tenants_tick(struct gw_app *app)
 	s = tenant_db_current(g->db);
 	quiesced(app);
 	for (unsigned w = 0; w < app->workers; w++)
-		if (g->stray[w] && gw_tenants_worker_gen(app, w) >= s->generation &&
-		    gw_feed_anew(app, w, s) == 0)
-			g->stray[w] = false;
-	if (g->gone_n)
-		gone_some(app);
+		if (g->stale[w] && gw_tenants_worker_gen(app, w) >= s->generation &&
+		    gw_delta_resync(app, w, s) == 0)
+			g->stale[w] = false;
+	if (g->retired_n)
+		retired_release(app);
 	pthread_mutex_unlock(&g->lock);
 }
 
@@ -511,8 +513,8 @@ int gw_tenants_new(struct gw_app *app)
 	app->tenants = g;
 	limits_of(app, &lim);
 	g->clean = calloc(GW_TENANT_COUNTS, sizeof(*g->clean));
-	g->gone = calloc(GW_TENANT_COUNTS, sizeof(*g->gone));
-	rc = g->clean && g->gone ? counts_new(app) : RWY_ENOMEM;
+	g->retired = calloc(GW_TENANT_COUNTS, sizeof(*g->retired));
+	rc = g->clean && g->retired ? counts_new(app) : RWY_ENOMEM;
 	if (!rc)
 		rc = tenant_db_new(&g->db, &lim);
 	if (rc)
@@ -527,20 +529,20 @@ int gw_tenants_engine(struct gw_app *app, struct eng *e, unsigned worker, rwy_ti
 	struct gw_tenants *g = app->tenants;
 	const struct tenant_set *s;
 	size_t prefixes = 0;
-	struct gw_feed f;
+	struct gw_delta f;
 	int rc;
 
 	pthread_mutex_lock(&g->lock);
 	s = tenant_db_current(g->db);
 	for (uint32_t i = 1; i < s->top; i++)
 		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
-	rc = gw_feed_new(&f, s->n, prefixes);
+	rc = gw_delta_new(&f, s->n, prefixes);
 	for (uint32_t i = 1; i < s->top && !rc; i++)
 		if (tenant_by_index(s, i))
-			gw_feed_set(&f, app, tenant_by_index(s, i));
+			gw_delta_set(&f, app, tenant_by_index(s, i));
 	if (!rc) {
-		rc = gw_feed_direct(e, &f, now);
-		gw_feed_free(&f);
+		rc = gw_delta_apply(e, &f, now);
+		gw_delta_free(&f);
 	}
 	pthread_mutex_unlock(&g->lock);
 	if (rc)
@@ -562,7 +564,7 @@ void gw_tenants_free(struct gw_app *app)
 			app->tenant_count[i] = NULL;
 		}
 	free(g->clean);
-	free(g->gone);
+	free(g->retired);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
 	app->tenants = NULL;

@@ -21,31 +21,31 @@ static_assert(TENANT_WEIGHT_MAX <= WAN_WEIGHT_MAX && TENANT_RATE_MIN >= WAN_RATE
 
 /* --- lists ---------------------------------------------------------------------------------------- */
 
-int gw_feed_new(struct gw_feed *f, unsigned ops, size_t prefixes)
+int gw_delta_new(struct gw_delta *f, unsigned ops, size_t prefixes)
 {
-	*f = (struct gw_feed){.max = ops, .prefixes_max = prefixes};
+	*f = (struct gw_delta){.max = ops, .prefixes_max = prefixes};
 	f->op = malloc((ops ? ops : 1) * sizeof(*f->op));
 	f->prefix = malloc((prefixes ? prefixes : 1) * sizeof(*f->prefix));
 	if (f->op && f->prefix)
 		return 0;
-	gw_feed_free(f);
+	gw_delta_free(f);
 	return RWY_ENOMEM;
 }
 
-void gw_feed_free(struct gw_feed *f)
+void gw_delta_free(struct gw_delta *f)
 {
 	free(f->op);
 	free(f->prefix);
-	*f = (struct gw_feed){0};
+	*f = (struct gw_delta){0};
 }
 
-struct gw_feed_op *gw_feed_last(struct gw_feed *f)
+struct gw_delta_op *gw_delta_last(struct gw_delta *f)
 {
 	return &f->op[f->n - 1];
 }
 
 /* A rate is divided by the workers, who share every tunnel; below the least there is, it is that. */
-static uint64_t share(uint64_t rate_Bps, unsigned workers)
+static uint64_t worker_share(uint64_t rate_Bps, unsigned workers)
 {
 	uint64_t s = rate_Bps / workers;
 
@@ -53,7 +53,7 @@ static uint64_t share(uint64_t rate_Bps, unsigned workers)
 }
 
 /* No tenant takes more than half of the table: what the connections of one are, others do not lack. */
-void gw_feed_set(struct gw_feed *f, const struct gw_app *app, const struct tenant *t)
+void gw_delta_set(struct gw_delta *f, const struct gw_app *app, const struct tenant *t)
 {
 	const struct tenant_cfg *c = &t->cfg;
 	uint32_t conns = app->conf->conns_max / app->workers + 1,
@@ -67,24 +67,24 @@ void gw_feed_set(struct gw_feed *f, const struct gw_app *app, const struct tenan
 			    .len = c->prefix[i].p.len,
 			    .tunnel = c->prefix[i].at.tunnel};
 	f->prefixes += n;
-	f->op[f->n++] = (struct gw_feed_op){.index = t->index,
+	f->op[f->n++] = (struct gw_delta_op){.index = t->index,
 	    .memory_ppm = c->memory_ppm,
 	    .cfg = {.vni = c->vni,
 	        .ack_mode = (enum eng_ack_mode)c->ack_mode,
 	        .flows_max = conns / 2 + 1,
 	        .half_open_max = half_open / 2 + 1,
 	        .custody = UINT64_MAX,
-	        .share = {.guarantee_Bps = share(c->guarantee_Bps, app->workers),
-	            .limit_Bps = share(c->limit_Bps, app->workers),
+	        .share = {.guarantee_Bps = worker_share(c->guarantee_Bps, app->workers),
+	            .limit_Bps = worker_share(c->limit_Bps, app->workers),
 	            .weight = c->weight,
 	            .priority = c->priority},
 	        .prefix = to,
 	        .prefixes = n}};
 }
 
-void gw_feed_remove(struct gw_feed *f, uint32_t index)
+void gw_delta_remove(struct gw_delta *f, uint32_t index)
 {
-	f->op[f->n++] = (struct gw_feed_op){.index = index, .remove = true};
+	f->op[f->n++] = (struct gw_delta_op){.index = index, .remove = true};
 }
 
 /* --- from one set to another ------------------------------------------------------------------------ */
@@ -98,8 +98,8 @@ static bool vni_moves(const struct tenant_set *next, const struct tenant *was)
 }
 
 /* All tenants whose VNI moves, under numbers that neither set has. */
-static void park(
-    struct gw_feed *f, const struct gw_app *app, const struct tenant_set *old, const struct tenant_set *next)
+static void vni_park(
+    struct gw_delta *f, const struct gw_app *app, const struct tenant_set *old, const struct tenant_set *next)
 {
 	uint32_t vni = TENANT_VNI_MAX;
 
@@ -110,8 +110,8 @@ static void park(
 			continue;
 		while (tenant_by_vni(old, vni) || tenant_by_vni(next, vni))
 			vni--;
-		gw_feed_set(f, app, was);
-		gw_feed_last(f)->cfg.vni = vni--;
+		gw_delta_set(f, app, was);
+		gw_delta_last(f)->cfg.vni = vni--;
 	}
 }
 
@@ -120,18 +120,18 @@ static void plan_fill(
 {
 	uint32_t top = old->top > next->top ? old->top : next->top;
 
-	park(&p->forth, app, old, next);
-	park(&p->back, app, old, next);
+	vni_park(&p->forth, app, old, next);
+	vni_park(&p->back, app, old, next);
 	for (uint32_t i = 1; i < top; i++)
 		if (!tenant_by_index(old, i) && tenant_by_index(next, i))
-			gw_feed_remove(&p->back, i);
+			gw_delta_remove(&p->back, i);
 	for (uint32_t i = 1; i < top; i++) {
 		const struct tenant *was = tenant_by_index(old, i), *is = tenant_by_index(next, i);
 
 		if (is && is != was)
-			gw_feed_set(&p->forth, app, is);
+			gw_delta_set(&p->forth, app, is);
 		if (was && ((is && is != was) || vni_moves(next, was)))
-			gw_feed_set(&p->back, app, was);
+			gw_delta_set(&p->back, app, was);
 	}
 }
 
@@ -156,9 +156,9 @@ int gw_plan_new(
 		ops += 2; /* parked and set */
 		prefixes += (was ? 2 * was->cfg.prefixes : 0) + (is ? is->cfg.prefixes : 0);
 	}
-	rc = gw_feed_new(&p->forth, ops, prefixes);
+	rc = gw_delta_new(&p->forth, ops, prefixes);
 	if (!rc)
-		rc = gw_feed_new(&p->back, ops, prefixes);
+		rc = gw_delta_new(&p->back, ops, prefixes);
 	if (rc) {
 		gw_plan_free(p);
 		return rc;
@@ -169,13 +169,14 @@ int gw_plan_new(
 
 void gw_plan_free(struct gw_plan *p)
 {
-	gw_feed_free(&p->forth);
-	gw_feed_free(&p->back);
+	gw_delta_free(&p->forth);
+	gw_delta_free(&p->back);
 }
 
 /* --- on the worker's thread ------------------------------------------------------------------------- */
 
-static int set_one(struct eng *e, const struct gw_feed_op *op, const struct eng_tenant_cfg *cfg, rwy_time now)
+static int tenant_set(
+    struct eng *e, const struct gw_delta_op *op, const struct eng_tenant_cfg *cfg, rwy_time now)
 {
 	int rc = eng_tenant_set(e, op->index, cfg, now);
 
@@ -185,7 +186,7 @@ static int set_one(struct eng *e, const struct gw_feed_op *op, const struct eng_
 	return rc;
 }
 
-static int one(struct eng *e, const struct gw_feed_op *op, rwy_time now)
+static int op_apply(struct eng *e, const struct gw_delta_op *op, rwy_time now)
 {
 	struct eng_tenant_cfg cfg = op->cfg;
 	int rc;
@@ -196,114 +197,114 @@ static int one(struct eng *e, const struct gw_feed_op *op, rwy_time now)
 	}
 	if (op->memory_ppm)
 		cfg.reserve = (uint64_t)((unsigned __int128)eng_custody_max(e) * op->memory_ppm / TENANT_PPM);
-	rc = set_one(e, op, &cfg, now);
+	rc = tenant_set(e, op, &cfg, now);
 	if (rc == RWY_EINVAL && op->park_vni) {
 		cfg.vni = op->park_vni;
-		rc = set_one(e, op, &cfg, now);
+		rc = tenant_set(e, op, &cfg, now);
 	}
 	return rc;
 }
 
-int gw_feed_direct(struct eng *e, const struct gw_feed *f, rwy_time now)
+int gw_delta_apply(struct eng *e, const struct gw_delta *f, rwy_time now)
 {
 	int rc = 0;
 
 	for (unsigned i = 0; i < f->n && !rc; i++)
-		rc = one(e, &f->op[i], now);
+		rc = op_apply(e, &f->op[i], now);
 	return rc;
 }
 
-struct slice {
-	const struct gw_feed *f;
+struct delta_slice {
+	const struct gw_delta *f;
 	unsigned at;
 	int rc;
 };
 
-static void slice(struct eng *e, void *arg)
+static void delta_slice(struct eng *e, void *arg)
 {
-	struct slice *s = arg;
+	struct delta_slice *s = arg;
 	rwy_time now = gw_now(), end = now + SLICE;
 
 	while (s->at < s->f->n && !s->rc && now < end) {
-		s->rc = one(e, &s->f->op[s->at++], now);
+		s->rc = op_apply(e, &s->f->op[s->at++], now);
 		now = gw_now();
 	}
 }
 
-int gw_feed_give(struct gw_app *app, unsigned worker, const struct gw_feed *f)
+int gw_delta_send(struct gw_app *app, unsigned worker, const struct gw_delta *f)
 {
-	struct slice s = {.f = f};
+	struct delta_slice s = {.f = f};
 	int rc = 0;
 
 	if (!app->worker[worker])
 		return 0;
 	while (!rc && !s.rc && s.at < f->n)
-		rc = gw_call(app, worker, slice, &s);
+		rc = gw_call(app, worker, delta_slice, &s);
 	return rc ? rc : s.rc;
 }
 
-int gw_feed_all(struct gw_app *app, unsigned worker, const struct tenant_set *s)
+int gw_delta_send_all(struct gw_app *app, unsigned worker, const struct tenant_set *s)
 {
 	size_t prefixes = 0;
-	struct gw_feed f;
+	struct gw_delta f;
 	int rc;
 
 	for (uint32_t i = 1; i < s->top; i++)
 		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
-	rc = gw_feed_new(&f, s->n, prefixes);
+	rc = gw_delta_new(&f, s->n, prefixes);
 	if (rc)
 		return rc;
 	for (uint32_t i = 1; i < s->top; i++)
 		if (tenant_by_index(s, i))
-			gw_feed_set(&f, app, tenant_by_index(s, i));
-	rc = gw_feed_give(app, worker, &f);
-	gw_feed_free(&f);
+			gw_delta_set(&f, app, tenant_by_index(s, i));
+	rc = gw_delta_send(app, worker, &f);
+	gw_delta_free(&f);
 	return rc;
 }
 
-int gw_feed_anew(struct gw_app *app, unsigned worker, const struct tenant_set *s)
+int gw_delta_resync(struct gw_app *app, unsigned worker, const struct tenant_set *s)
 {
 	uint32_t vni = TENANT_VNI_MAX;
 	size_t prefixes = 0;
-	struct gw_feed f;
+	struct gw_delta f;
 	int rc;
 
 	for (uint32_t i = 1; i < s->top; i++)
 		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
-	rc = gw_feed_new(&f, GW_TENANT_COUNTS + 2 * s->n, 2 * prefixes);
+	rc = gw_delta_new(&f, GW_TENANT_COUNTS + 2 * s->n, 2 * prefixes);
 	if (rc)
 		return rc;
 	for (uint32_t i = 1; i < GW_TENANT_COUNTS; i++)
 		if (!tenant_by_index(s, i))
-			gw_feed_remove(&f, i);
+			gw_delta_remove(&f, i);
 	/* Who holds the VNI of another is itself in the list: after one round with parking all are free. */
 	for (unsigned round = 0; round < 2; round++)
 		for (uint32_t i = 1; i < s->top; i++) {
 			if (!tenant_by_index(s, i))
 				continue;
-			gw_feed_set(&f, app, tenant_by_index(s, i));
+			gw_delta_set(&f, app, tenant_by_index(s, i));
 			if (round)
 				continue;
 			while (tenant_by_vni(s, vni))
 				vni--;
-			gw_feed_last(&f)->park_vni = vni--;
+			gw_delta_last(&f)->park_vni = vni--;
 		}
-	rc = gw_feed_give(app, worker, &f);
-	gw_feed_free(&f);
+	rc = gw_delta_send(app, worker, &f);
+	gw_delta_free(&f);
 	return rc;
 }
 
 /* --- removed tenants ---------------------------------------------------------------------------------- */
 
-struct cleaning {
+struct retired_slice {
 	struct gw_app *app;
 	const uint32_t *index;
 	unsigned worker, n, at;
 };
 
-static void clean(struct eng *e, void *arg)
+static void retired_slice(struct eng *e, void *arg)
 {
-	struct cleaning *c = arg;
+	struct retired_slice *c = arg;
 	rwy_time end = gw_now() + SLICE;
 	uint64_t me = (uint64_t)1 << c->worker, *done = c->app->tenants->clean;
 
@@ -320,9 +321,9 @@ static void clean(struct eng *e, void *arg)
 	} while (c->at < c->n && gw_now() < end);
 }
 
-int gw_gone_clean(struct gw_app *app, unsigned worker, const uint32_t *index, unsigned n, rwy_time end)
+int gw_retired_clean(struct gw_app *app, unsigned worker, const uint32_t *index, unsigned n, rwy_time end)
 {
-	struct cleaning c = {.app = app, .index = index, .worker = worker, .n = n};
+	struct retired_slice c = {.app = app, .index = index, .worker = worker, .n = n};
 	int rc = 0;
 
 	if (!app->worker[worker]) {
@@ -331,6 +332,6 @@ int gw_gone_clean(struct gw_app *app, unsigned worker, const uint32_t *index, un
 		return 0;
 	}
 	while (!rc && c.at < n && gw_now() < end)
-		rc = gw_call(app, worker, clean, &c);
+		rc = gw_call(app, worker, retired_slice, &c);
 	return rc;
 }

@@ -61,14 +61,14 @@ static void info_count(struct gw_tenant_info *o, const struct gw_tenant_count *c
 		o->drop[i] += read64(&c->drop[i]);
 }
 
-struct asking {
+struct stats_slice {
 	struct gw_tenant_info *o;
 	unsigned n, at;
 };
 
-static void ask(struct eng *e, void *arg)
+static void stats_slice(struct eng *e, void *arg)
 {
-	struct asking *a = arg;
+	struct stats_slice *a = arg;
 	rwy_time end = gw_now() + SLICE;
 
 	do {
@@ -88,9 +88,9 @@ static void ask(struct eng *e, void *arg)
 static void info_engines(struct gw_app *app, struct gw_tenant_info *o, unsigned n)
 {
 	for (unsigned w = 0; w < app->workers; w++) {
-		struct asking a = {.o = o, .n = n};
+		struct stats_slice a = {.o = o, .n = n};
 
-		while (app->worker[w] && a.at < n && gw_call(app, w, ask, &a) == 0)
+		while (app->worker[w] && a.at < n && gw_call(app, w, stats_slice, &a) == 0)
 			;
 	}
 }

@@ -12,37 +12,37 @@ struct gw_tenants {
 	/* Who changes anything, or looks at what a change could free, holds the lock. */
 	pthread_mutex_t lock;
 	struct tenant_db *db;
-	bool stray[GW_WORKERS_MAX]; /* this worker's engine may not be as the set says: it was not reached */
+	bool stale[GW_WORKERS_MAX]; /* this worker's engine may not be as the set says: it was not reached */
 	uint64_t *clean;            /* by index of a removed tenant: set of workers with nothing left of it */
-	uint32_t *gone;             /* indices of removed tenants, until they are released */
-	unsigned gone_n;
+	uint32_t *retired;          /* indices of removed tenants, until they are released */
+	unsigned retired_n;
 };
 
 /* --- tenants_eng.c: lists of what an engine is to be told -------------------------------------------- */
 
-struct gw_feed_op {
+struct gw_delta_op {
 	uint32_t index;
 	bool remove;
 	uint32_t park_vni; /* when the VNI is another's for now: take this one instead; 0: that is an error */
 	uint32_t memory_ppm;       /* of the engine's custody memory, reserved */
 	struct eng_tenant_cfg cfg; /* prefix is in the list's own memory */
 };
-struct gw_feed {
-	struct gw_feed_op *op;
+struct gw_delta {
+	struct gw_delta_op *op;
 	unsigned n, max;
 	struct eng_prefix *prefix;
 	size_t prefixes, prefixes_max;
 };
-RWY_MUST_CHECK int gw_feed_new(struct gw_feed *f, unsigned ops, size_t prefixes);
-void gw_feed_free(struct gw_feed *f);
+RWY_MUST_CHECK int gw_delta_new(struct gw_delta *f, unsigned ops, size_t prefixes);
+void gw_delta_free(struct gw_delta *f);
 /* One tenant as it is to be, or gone. There must be room. */
-void gw_feed_set(struct gw_feed *f, const struct gw_app *app, const struct tenant *t);
-struct gw_feed_op *gw_feed_last(struct gw_feed *f);
-void gw_feed_remove(struct gw_feed *f, uint32_t index);
+void gw_delta_set(struct gw_delta *f, const struct gw_app *app, const struct tenant *t);
+struct gw_delta_op *gw_delta_last(struct gw_delta *f);
+void gw_delta_remove(struct gw_delta *f, uint32_t index);
 
 /* What leads from one set to another, and back. */
 struct gw_plan {
-	struct gw_feed forth, back;
+	struct gw_delta forth, back;
 	unsigned added, changed, removed, same;
 };
 RWY_MUST_CHECK int gw_plan_new(
@@ -51,17 +51,17 @@ void gw_plan_free(struct gw_plan *p);
 
 /* All of it at a worker, some at a time. RWY_EAGAIN: the worker did not come to it; or what the engine said.
  * Then some may have been done. A worker that is not there yet needs nothing. */
-RWY_MUST_CHECK int gw_feed_give(struct gw_app *app, unsigned worker, const struct gw_feed *f);
+RWY_MUST_CHECK int gw_delta_send(struct gw_app *app, unsigned worker, const struct gw_delta *f);
 /* The same on an engine that does not run yet. */
-RWY_MUST_CHECK int gw_feed_direct(struct eng *e, const struct gw_feed *f, rwy_time now);
+RWY_MUST_CHECK int gw_delta_apply(struct eng *e, const struct gw_delta *f, rwy_time now);
 /* Every tenant of `s` at a worker once more. */
-RWY_MUST_CHECK int gw_feed_all(struct gw_app *app, unsigned worker, const struct tenant_set *s);
+RWY_MUST_CHECK int gw_delta_send_all(struct gw_app *app, unsigned worker, const struct tenant_set *s);
 /* This worker's engine as `s` says, whatever it was told before. */
-RWY_MUST_CHECK int gw_feed_anew(struct gw_app *app, unsigned worker, const struct tenant_set *s);
+RWY_MUST_CHECK int gw_delta_resync(struct gw_app *app, unsigned worker, const struct tenant_set *s);
 
 /* Takes removed tenants from a worker's engine and hosts table. Marks in t->clean those that are gone, goes
  * on until `end`. RWY_EAGAIN: the worker did not come to it. */
-RWY_MUST_CHECK int gw_gone_clean(
+RWY_MUST_CHECK int gw_retired_clean(
     struct gw_app *app, unsigned worker, const uint32_t *index, unsigned n, rwy_time end);
 
 /* --- tenants_worker.c -------------------------------------------------------------------------------- */

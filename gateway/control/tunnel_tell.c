@@ -49,7 +49,7 @@ struct look {
 };
 
 /* On the worker's thread. */
-static void look(struct eng *e, void *arg)
+static void state_read(struct eng *e, void *arg)
 {
 	struct look *l = arg;
 	enum gw_nh_miss miss;
@@ -69,7 +69,7 @@ static void gather(struct gw_app *app, unsigned tunnel, struct watch_facts *f)
 
 	for (unsigned i = 0; l && i < app->workers; i++) {
 		*l = (struct look){.w = app->worker[i], .tunnel = tunnel};
-		if (gw_call(app, i, look, l))
+		if (gw_call(app, i, state_read, l))
 			continue;
 		f->sent += l->wan.c.tx_datagrams;
 		f->received += l->wan.c.rx_datagrams;
@@ -84,7 +84,7 @@ static void gather(struct gw_app *app, unsigned tunnel, struct watch_facts *f)
 	f->strangers = c.drop_wan_stranger;
 }
 
-static void tell(struct gw_app *app, unsigned tunnel, enum watch_say say, unsigned up, struct told *t)
+static void state_log(struct gw_app *app, unsigned tunnel, enum watch_say say, unsigned up, struct told *t)
 {
 	const struct conf_tunnel *c = &app->conf->tunnel[tunnel];
 	struct watch_facts f = {.conf = c,
@@ -123,7 +123,7 @@ static void step(struct gw_app *app, unsigned tunnel, struct told *t, rwy_time n
 	up = workers_up(app, tunnel, &at);
 	say = tunnel_watch_step(&t->w, up == app->workers, at, now);
 	if (say)
-		tell(app, tunnel, say, up, t);
+		state_log(app, tunnel, say, up, t);
 }
 
 void gw_tunnels_tell(struct gw_app *app)

@@ -22,7 +22,7 @@ static void refill(struct tunnel_watch *w, rwy_time now)
 			w->refill_at = now;
 }
 
-static void change(struct tunnel_watch *w, rwy_time at)
+static void state_change(struct tunnel_watch *w, rwy_time at)
 {
 	w->before = w->since;
 	w->since = at;
@@ -33,10 +33,10 @@ enum watch_say tunnel_watch_step(struct tunnel_watch *w, bool up, rwy_time chang
 {
 	refill(w, now);
 	if (up != w->up)
-		change(w, changed_at > w->since ? changed_at : now);
+		state_change(w, changed_at > w->since ? changed_at : now);
 	else if (w->was_up && changed_at > w->since) { /* there and back since the last look */
-		change(w, changed_at);
-		change(w, changed_at);
+		state_change(w, changed_at);
+		state_change(w, changed_at);
 	}
 	w->up = up;
 	w->was_up = w->was_up || up;
@@ -92,8 +92,8 @@ static const char *went(const struct watch_facts *f)
 	return "the peer is silent: it has stopped, or the path is broken";
 }
 
-static void add(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void add(char *out, size_t size, const char *fmt, ...)
+static void text_append(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void text_append(char *out, size_t size, const char *fmt, ...)
 {
 	const size_t n = strlen(out);
 	va_list ap;
@@ -108,12 +108,13 @@ static void add_ip(char *out, size_t size, const char *key, const struct rwy_ip 
 	char text[INET6_ADDRSTRLEN];
 
 	inet_ntop(rwy_ip_is4(a) ? AF_INET : AF_INET6, rwy_ip_is4(a) ? a->b + 12 : a->b, text, sizeof(text));
-	add(out, size, " %s=%s", key, text);
+	text_append(out, size, " %s=%s", key, text);
 }
 
 static void add_time(char *out, size_t size, const char *key, rwy_dur t)
 {
-	add(out, size, " %s=%" PRIu64 ".%" PRIu64 "s", key, t / RWY_SEC, t % RWY_SEC / (RWY_SEC / 10));
+	text_append(
+	    out, size, " %s=%" PRIu64 ".%" PRIu64 "s", key, t / RWY_SEC, t % RWY_SEC / (RWY_SEC / 10));
 }
 
 void tunnel_watch_text(char *out, size_t size, enum watch_say say, const struct watch_facts *f)
@@ -123,19 +124,19 @@ void tunnel_watch_text(char *out, size_t size, enum watch_say say, const struct 
 	snprintf(out, size, "tunnel=%s state=%s", c->name, say == WATCH_UP ? "up" : "down");
 	add_ip(out, size, "remote", &c->remote);
 	add_ip(out, size, "local", &c->local);
-	add(out, size, " port=%s udp_port=%u workers_up=%u/%u", c->port, c->udp_port, f->workers_up,
+	text_append(out, size, " port=%s udp_port=%u workers_up=%u/%u", c->port, c->udp_port, f->workers_up,
 	    f->workers);
-	add(out, size, " sent=%" PRIu64 " received=%" PRIu64, f->sent, f->received);
+	text_append(out, size, " sent=%" PRIu64 " received=%" PRIu64, f->sent, f->received);
 	if (say == WATCH_UP) {
 		add_time(out, size, "down_for", f->lasted);
-		add(out, size, " rtt_ms=%.2f", (double)f->rtt / RWY_MS);
+		text_append(out, size, " rtt_ms=%.2f", (double)f->rtt / RWY_MS);
 	} else if (say == WATCH_DOWN) {
 		add_time(out, size, "up_for", f->lasted);
 	}
 	if (f->flaps)
-		add(out, size, " changes_untold=%u", f->flaps);
+		text_append(out, size, " changes_untold=%u", f->flaps);
 	if (say == WATCH_ABSENT)
-		add(out, size, " event=\"does not come up: %s\"", cause(f));
+		text_append(out, size, " event=\"does not come up: %s\"", cause(f));
 	else if (say == WATCH_DOWN)
-		add(out, size, " event=\"%s\"", went(f));
+		text_append(out, size, " event=\"%s\"", went(f));
 }

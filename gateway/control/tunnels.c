@@ -26,14 +26,14 @@ struct change {
 	struct conf_error *err;
 };
 
-static int complain(const struct change *x, int rc, const char *fmt, const char *name)
+static int err_change(const struct change *x, int rc, const char *fmt, const char *name)
 {
 	*x->err = (struct conf_error){0};
 	snprintf(x->err->msg, sizeof(x->err->msg), fmt, name);
 	return rc;
 }
 
-static void plan(struct change *x)
+static void change_plan(struct change *x)
 {
 	const struct conf *now = x->app->conf;
 
@@ -60,7 +60,7 @@ static void plan(struct change *x)
 }
 
 /* Begins to take tunnels out of every engine. */
-static void take(struct gw_app *app, uint64_t set)
+static void tunnels_remove(struct gw_app *app, uint64_t set)
 {
 	struct gw_tunnels *g = app->tunnels;
 	uint64_t all = set;
@@ -68,20 +68,20 @@ static void take(struct gw_app *app, uint64_t set)
 	if (!set)
 		return;
 	for (unsigned w = 0; w < app->workers; w++) {
-		uint64_t gone;
+		uint64_t detached;
 
 		/* A worker that hangs: the tick comes back to it. */
-		if (gw_tunnels_take(app, w, set & ~g->gone[w], &gone) == 0)
-			g->gone[w] |= gone;
-		all &= g->gone[w];
+		if (gw_tunnels_detach(app, w, set & ~g->detached[w], &detached) == 0)
+			g->detached[w] |= detached;
+		all &= g->detached[w];
 	}
 	for (unsigned w = 0; w < app->workers; w++)
-		g->gone[w] &= ~all;
+		g->detached[w] &= ~all;
 	atomic_store(&g->removing, (atomic_load(&g->removing) | set) & ~all);
 }
 
 /* New tunnels in every engine; nothing leads to them. */
-static int build(const struct change *x)
+static int tunnels_build(const struct change *x)
 {
 	struct gw_app *app = x->app;
 
@@ -91,8 +91,8 @@ static int build(const struct change *x)
 
 			if (!rc)
 				continue;
-			take(app, x->added);
-			return complain(x, rc,
+			tunnels_remove(app, x->added);
+			return err_change(x, rc,
 			    rc == RWY_ENOMEM ? "tunnel %s: out of memory"
 			                     : "tunnel %s: a worker does not take it: try again",
 			    x->c->tunnel[i].name);
@@ -112,7 +112,7 @@ static void publish(struct gw_app *app, const struct conf_tunnel *t, unsigned n)
 
 /* Tenants as they are said, on tunnels as they will be: what was published is taken back when they do not
  * fit. */
-static int tenants(const struct change *x, const struct conf_tunnel *was, unsigned wases)
+static int tenants_apply(const struct change *x, const struct conf_tunnel *was, unsigned wases)
 {
 	struct gw_app *app = x->app;
 	int rc;
@@ -124,20 +124,20 @@ static int tenants(const struct change *x, const struct conf_tunnel *was, unsign
 		rc = gw_tenants_replace_all(app, x->c->tenant, x->c->tenants, &x->done->tenants, x->err);
 	if (rc) {
 		publish(app, was, wases);
-		take(app, x->added);
+		tunnels_remove(app, x->added);
 	}
 	return rc;
 }
 
 /* It stands: a worker that is late is told again by the tick. */
-static void tune(const struct change *x)
+static void tunnels_tune(const struct change *x)
 {
 	struct gw_app *app = x->app;
 
 	for (unsigned w = 0; w < app->workers; w++) {
-		const int rc = gw_tunnels_tune(app, w, x->c);
+		const int rc = gw_tunnels_set(app, w, x->c);
 
-		app->tunnels->stray[w] = rc != 0;
+		app->tunnels->stale[w] = rc != 0;
 		if (rc)
 			gw_log(GW_LOG_WARNING, "tunnel", "worker=%u is not told of a change yet: %s", w,
 			    strerror(-rc));
@@ -147,7 +147,7 @@ static void tune(const struct change *x)
 }
 
 /* The carrier's end of it. A carrier that cannot be had is logged and shown, and the tunnel is native. */
-static void carriers(const struct change *x, const struct conf_tunnel *was)
+static void carriers_apply(const struct change *x, const struct conf_tunnel *was)
 {
 	char why[160];
 
@@ -163,7 +163,7 @@ static void carriers(const struct change *x, const struct conf_tunnel *was)
 	}
 }
 
-static int commit(struct change *x)
+static int change_commit(struct change *x)
 {
 	struct gw_tunnels *g = x->app->tunnels;
 	struct conf_tunnel *was = malloc(sizeof(g->conf->tunnel));
@@ -171,31 +171,31 @@ static int commit(struct change *x)
 	int rc;
 
 	if (!was)
-		return complain(x, RWY_ENOMEM, "out of memory%s", "");
+		return err_change(x, RWY_ENOMEM, "out of memory%s", "");
 	memcpy(was, g->conf->tunnel, sizeof(g->conf->tunnel));
-	rc = build(x);
+	rc = tunnels_build(x);
 	if (!rc)
-		rc = tenants(x, was, wases);
+		rc = tenants_apply(x, was, wases);
 	if (!rc)
-		carriers(x, was);
+		carriers_apply(x, was);
 	free(was);
 	if (rc)
 		return rc;
 	g->there = x->next;
 	g->of_controller = x->next & ~x->own;
 	if (x->added | x->removed | x->retuned)
-		tune(x);
-	take(x->app, x->removed);
+		tunnels_tune(x);
+	tunnels_remove(x->app, x->removed);
 	return 0;
 }
 
-static int change(struct change *x)
+static int change_run(struct change *x)
 {
 	rwy_time start = gw_now();
 	int rc;
 
-	plan(x);
-	rc = commit(x);
+	change_plan(x);
+	rc = change_commit(x);
 	x->done->took = rwy_since(start, gw_now());
 	return rc;
 }
@@ -224,13 +224,13 @@ int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_side side, stru
 	int rc;
 
 	*done = (struct gw_network_done){0};
-	rc = gw_merge(app, c, side, &x.own, err);
+	rc = gw_tunnels_merge(app, c, side, &x.own, err);
 	if (!rc)
 		rc = conf_tunnels_check(c, err);
 	if (!rc)
-		rc = gw_place(app, c, &x.own, err);
+		rc = gw_tunnels_number(app, c, &x.own, err);
 	if (!rc)
-		rc = change(&x);
+		rc = change_run(&x);
 	if (!rc && side == GW_SIDE_CONTROLLER && names_note(app->tunnels, c, said) != 0)
 		gw_log(GW_LOG_ERROR, "tunnel",
 		    "out of memory: tenants of the control center are now the gateway's own");
@@ -238,7 +238,7 @@ int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_side side, stru
 }
 
 /* Every tunnel as it is, to be changed in one place. */
-static struct conf *copy(const struct gw_app *app)
+static struct conf *running_copy(const struct gw_app *app)
 {
 	struct conf *c = conf_network_new(app->conf);
 
@@ -255,10 +255,10 @@ static int apply_copy(
 	struct change x = {.app = app, .c = c, .own = own, .done = done, .err = err};
 	int rc = conf_tunnels_check(c, err);
 
-	return rc ? rc : change(&x);
+	return rc ? rc : change_run(&x);
 }
 
-static int fail(struct conf_error *err, int rc, const char *fmt, const char *name)
+static int err_tunnel(struct conf_error *err, int rc, const char *fmt, const char *name)
 {
 	*err = (struct conf_error){0};
 	snprintf(err->msg, sizeof(err->msg), fmt, name);
@@ -275,13 +275,13 @@ int gw_tunnel_add(
 
 	*done = (struct gw_network_done){0};
 	if (gw_tunnel_find(app, t->name) >= 0)
-		return fail(err, RWY_EEXIST, "tunnel %s is there already", t->name);
+		return err_tunnel(err, RWY_EEXIST, "tunnel %s is there already", t->name);
 	if (busy == UINT64_MAX)
-		return fail(
+		return err_tunnel(
 		    err, RWY_EAGAIN, "%s: too many tunnels, with those that are being removed", t->name);
-	c = copy(app);
+	c = running_copy(app);
 	if (!c)
-		return fail(err, RWY_ENOMEM, "%s: out of memory", t->name);
+		return err_tunnel(err, RWY_ENOMEM, "%s: out of memory", t->name);
 	at = (unsigned)__builtin_ctzll(~busy);
 	c->tunnel[at] = *t;
 	if (c->tunnels <= at)
@@ -298,9 +298,9 @@ static int own_find(const struct gw_app *app, const char *name, struct conf_erro
 	const int at = gw_tunnel_find(app, name);
 
 	if (at < 0)
-		return fail(err, RWY_ENOENT, "no tunnel %s", name);
+		return err_tunnel(err, RWY_ENOENT, "no tunnel %s", name);
 	if (gw_tunnel_side(app, (unsigned)at) == GW_SIDE_CONTROLLER)
-		return fail(err, RWY_EEXIST, "tunnel %s is the control center's", name);
+		return err_tunnel(err, RWY_EEXIST, "tunnel %s is the control center's", name);
 	return at;
 }
 
@@ -315,15 +315,15 @@ int gw_tunnel_set(
 	if (at < 0)
 		return at;
 	if (!gw_tunnel_same_ends(&app->conf->tunnel[at], t))
-		return fail(err, RWY_EINVAL,
+		return err_tunnel(err, RWY_EINVAL,
 		    "tunnel %s: only rate, carrier, DSCP, thresholds and prefixes change while it is there: "
 		    "else "
 		    "remove it "
 		    "and add it anew",
 		    t->name);
-	c = copy(app);
+	c = running_copy(app);
 	if (!c)
-		return fail(err, RWY_ENOMEM, "%s: out of memory", t->name);
+		return err_tunnel(err, RWY_ENOMEM, "%s: out of memory", t->name);
 	c->tunnel[at] = *t;
 	rc = apply_copy(app, c, app->tunnels->there & ~app->tunnels->of_controller, done, err);
 	conf_free(c);
@@ -341,12 +341,12 @@ int gw_tunnel_del(struct gw_app *app, const char *name, struct gw_network_done *
 	if (at < 0)
 		return at;
 	if (gw_tenants_use(app, (unsigned)at, user)) {
-		rc = fail(err, RWY_EEXIST, "tenant %s has prefixes behind it", user);
+		rc = err_tunnel(err, RWY_EEXIST, "tenant %s has prefixes behind it", user);
 		return rc;
 	}
-	c = copy(app);
+	c = running_copy(app);
 	if (!c)
-		return fail(err, RWY_ENOMEM, "%s: out of memory", name);
+		return err_tunnel(err, RWY_ENOMEM, "%s: out of memory", name);
 	memset(&c->tunnel[at], 0, sizeof(c->tunnel[at]));
 	while (c->tunnels && !*c->tunnel[c->tunnels - 1].name)
 		c->tunnels--;
@@ -390,7 +390,7 @@ int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n)
 		way_put(g, &v[i], (unsigned)at, true);
 	}
 	for (unsigned w = 0; w < app->workers; w++)
-		g->way_stray[w] = gw_ways_tell(app, w) != 0;
+		g->assignments_stale[w] = gw_assignments_send(app, w) != 0;
 	return 0;
 }
 
@@ -402,13 +402,13 @@ void gw_tunnels_tick(struct gw_app *app)
 
 	if (!g || !gw_change_trylock())
 		return; /* who changes something comes to it, or the next tick does */
-	take(app, atomic_load(&g->removing));
+	tunnels_remove(app, atomic_load(&g->removing));
 	for (unsigned w = 0; w < app->workers; w++)
-		if (g->stray[w] && gw_tunnels_tune(app, w, app->conf) == 0)
-			g->stray[w] = false;
+		if (g->stale[w] && gw_tunnels_set(app, w, app->conf) == 0)
+			g->stale[w] = false;
 	for (unsigned w = 0; w < app->workers; w++)
-		if (g->way_stray[w] && gw_ways_tell(app, w) == 0)
-			g->way_stray[w] = false;
+		if (g->assignments_stale[w] && gw_assignments_send(app, w) == 0)
+			g->assignments_stale[w] = false;
 	gw_change_unlock();
 }
 

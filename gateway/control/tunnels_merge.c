@@ -7,7 +7,7 @@
 
 #include "gateway/control/tunnels_int.h"
 
-static int complain(struct conf_error *err, int rc, const char *text)
+static int err_merge(struct conf_error *err, int rc, const char *text)
 {
 	*err = (struct conf_error){0};
 	snprintf(err->msg, sizeof(err->msg), "%s", text);
@@ -56,7 +56,7 @@ static int add_tunnels(struct gw_app *app, struct conf *c, enum gw_side side, ui
 		if (!*now->tunnel[i].name || gw_tunnel_side(app, i) != side)
 			continue;
 		if (c->tunnels == CONF_TUNNELS_MAX)
-			return complain(
+			return err_merge(
 			    err, RWY_EINVAL, "expected at most 64 tunnels, with those of the control center");
 		map[i] = (uint8_t)c->tunnels;
 		c->tunnel[c->tunnels++] = now->tunnel[i];
@@ -84,7 +84,7 @@ static struct conf_tenant *tenant_room(struct conf *c)
 }
 
 /* Places by number become places in c. */
-static void replace(struct conf_tenant *t, const uint8_t map[CONF_TUNNELS_MAX])
+static void places_renumber(struct conf_tenant *t, const uint8_t map[CONF_TUNNELS_MAX])
 {
 	struct tenant_prefix *p = (struct tenant_prefix *)(uintptr_t)t->cfg.prefix; /* its own copy */
 
@@ -108,15 +108,16 @@ static int add_tenants(struct gw_app *app, struct conf *c, enum gw_side side,
 			continue;
 		t = tenant_room(c);
 		if (!t || gw_tenant_get(app, info.name, t) == RWY_ENOMEM)
-			return complain(err, RWY_ENOMEM, "out of memory");
+			return err_merge(err, RWY_ENOMEM, "out of memory");
 		t->line = 0;
-		replace(t, map);
+		places_renumber(t, map);
 		c->tenants++;
 	}
 	return 0;
 }
 
-int gw_merge(struct gw_app *app, struct conf *c, enum gw_side side, uint64_t *own, struct conf_error *err)
+int gw_tunnels_merge(
+    struct gw_app *app, struct conf *c, enum gw_side side, uint64_t *own, struct conf_error *err)
 {
 	const enum gw_side other = side == GW_SIDE_OWN ? GW_SIDE_CONTROLLER : GW_SIDE_OWN;
 	uint8_t map[CONF_TUNNELS_MAX] = {0};
@@ -151,7 +152,7 @@ static int number_for(const struct gw_app *app, const struct conf_tunnel *t, uin
 	return -1;
 }
 
-int gw_place(struct gw_app *app, struct conf *c, uint64_t *own, struct conf_error *err)
+int gw_tunnels_number(struct gw_app *app, struct conf *c, uint64_t *own, struct conf_error *err)
 {
 	struct conf_tunnel *to = calloc(CONF_TUNNELS_MAX, sizeof(*to));
 	uint8_t map[CONF_TUNNELS_MAX] = {0};
@@ -159,13 +160,13 @@ int gw_place(struct gw_app *app, struct conf *c, uint64_t *own, struct conf_erro
 	unsigned top = 0;
 
 	if (!to)
-		return complain(err, RWY_ENOMEM, "out of memory");
+		return err_merge(err, RWY_ENOMEM, "out of memory");
 	for (unsigned i = 0; i < c->tunnels; i++) {
 		const int at = number_for(app, &c->tunnel[i], taken);
 
 		if (at < 0) {
 			free(to);
-			return complain(err, RWY_EAGAIN,
+			return err_merge(err, RWY_EAGAIN,
 			    "too many tunnels, with those that are being removed: try again");
 		}
 		to[at] = c->tunnel[i];
@@ -178,7 +179,7 @@ int gw_place(struct gw_app *app, struct conf *c, uint64_t *own, struct conf_erro
 	c->tunnels = top;
 	*own = owns;
 	for (unsigned i = 0; i < c->tenants; i++)
-		replace(&c->tenant[i], map);
+		places_renumber(&c->tenant[i], map);
 	free(to);
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "gateway/setup.h"
 #include "gateway/control/tunnels_int.h"
 
-static unsigned count(const struct conf *c)
+static unsigned tunnels_count(const struct conf *c)
 {
 	unsigned n = 0;
 
@@ -20,7 +20,7 @@ static unsigned count(const struct conf *c)
 
 /* --- one more ----------------------------------------------------------------------------------------- */
 
-struct build {
+struct tunnel_attach {
 	struct gw_worker *w;
 	const struct conf_tunnel *conf;
 	struct eng_tunnel_new *n;
@@ -28,9 +28,9 @@ struct build {
 	int rc;
 };
 
-static void give(struct eng *e, void *arg)
+static void tunnel_attach(struct eng *e, void *arg)
 {
-	struct build *b = arg;
+	struct tunnel_attach *b = arg;
 
 	gw_tx_tunnel_init(b->w, b->tunnel, b->conf);
 	b->rc = eng_tunnel_add(e, b->tunnel, b->n);
@@ -41,7 +41,7 @@ static void give(struct eng *e, void *arg)
 int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, unsigned i)
 {
 	struct gw_worker *w = app->worker[worker];
-	struct build b = {.w = w, .conf = &c->tunnel[i], .tunnel = i};
+	struct tunnel_attach b = {.w = w, .conf = &c->tunnel[i], .tunnel = i};
 	struct eng_tunnel_cfg *e = calloc(1, sizeof(*e));
 	int rc = RWY_ENOMEM;
 
@@ -51,10 +51,10 @@ int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, u
 	if (rc)
 		goto out;
 	gw_eng_tunnel_memory(
-	    &e->wan, count(c), app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
+	    &e->wan, tunnels_count(c), app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
 	rc = eng_tunnel_make(&b.n, w->eng, i, e, gw_now());
 	if (!rc) {
-		rc = gw_call(app, worker, give, &b);
+		rc = gw_call(app, worker, tunnel_attach, &b);
 		if (!rc)
 			rc = b.rc;
 		if (rc)
@@ -67,7 +67,7 @@ out:
 
 /* --- all as they are ---------------------------------------------------------------------------------- */
 
-struct tune {
+struct tunnels_set {
 	struct gw_worker *w;
 	const struct conf *c;
 	uint64_t set;
@@ -77,9 +77,9 @@ struct tune {
 	int rc;
 };
 
-static void tune(struct eng *e, void *arg)
+static void tunnels_set(struct eng *e, void *arg)
 {
-	struct tune *t = arg;
+	struct tunnels_set *t = arg;
 
 	for (unsigned i = 0; i < t->c->tunnels; i++)
 		if (t->set >> i & 1) {
@@ -90,11 +90,11 @@ static void tune(struct eng *e, void *arg)
 	gw_rx_forget(t->w);
 }
 
-int gw_tunnels_tune(struct gw_app *app, unsigned worker, const struct conf *c)
+int gw_tunnels_set(struct gw_app *app, unsigned worker, const struct conf *c)
 {
 	struct gw_worker *w = app->worker[worker];
 	struct eng_tunnel_cfg *e = malloc(sizeof(*e));
-	struct tune *t = calloc(1, sizeof(*t));
+	struct tunnels_set *t = calloc(1, sizeof(*t));
 	int rc = e && t ? 0 : RWY_ENOMEM;
 
 	if (t) {
@@ -105,8 +105,8 @@ int gw_tunnels_tune(struct gw_app *app, unsigned worker, const struct conf *c)
 		if (!*c->tunnel[i].name)
 			continue;
 		rc = gw_eng_tunnel_cfg(e, c, i, worker);
-		gw_eng_tunnel_memory(
-		    &e->wan, count(c), app->workers, w->pools->big_n, w->pools->room + GW_MBUF_OVERHEAD);
+		gw_eng_tunnel_memory(&e->wan, tunnels_count(c), app->workers, w->pools->big_n,
+		    w->pools->room + GW_MBUF_OVERHEAD);
 		t->set |= (uint64_t)1 << i;
 		t->tune[i] = (struct eng_tunnel_tune){.rate_Bps = e->wan.cc_cfg.rate_Bps,
 		    .rx_window = e->wan.rx_window,
@@ -117,7 +117,7 @@ int gw_tunnels_tune(struct gw_app *app, unsigned worker, const struct conf *c)
 			rc = gw_eng_prefixes(t->prefix, &t->prefixes, c, i);
 	}
 	if (!rc && w)
-		rc = gw_call(app, worker, tune, t);
+		rc = gw_call(app, worker, tunnels_set, t);
 	if (!rc && w)
 		rc = t->rc;
 	free(e);
@@ -134,7 +134,7 @@ static void ways_set(struct eng *e, void *arg)
 	*w = eng_steering_set(e, *w);
 }
 
-int gw_ways_tell(struct gw_app *app, unsigned worker)
+int gw_assignments_send(struct gw_app *app, unsigned worker)
 {
 	const struct gw_tunnels *g = app->tunnels;
 	struct eng_steering *w;
@@ -148,15 +148,15 @@ int gw_ways_tell(struct gw_app *app, unsigned worker)
 
 /* --- what goes ---------------------------------------------------------------------------------------- */
 
-struct take {
+struct tunnels_detach {
 	struct gw_worker *w;
-	uint64_t set, gone;
+	uint64_t set, detached;
 	struct eng_tunnel_old *old[CONF_TUNNELS_MAX];
 };
 
-static void take(struct eng *e, void *arg)
+static void tunnels_detach(struct eng *e, void *arg)
 {
-	struct take *t = arg;
+	struct tunnels_detach *t = arg;
 
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
 		if (!(t->set >> i & 1))
@@ -165,26 +165,26 @@ static void take(struct eng *e, void *arg)
 		if (!eng_tunnel_remove(e, i, &t->old[i], t->w->now))
 			continue;
 		gw_tx_tunnel_fini(t->w, i);
-		t->gone |= (uint64_t)1 << i;
+		t->detached |= (uint64_t)1 << i;
 	}
 }
 
-int gw_tunnels_take(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *gone)
+int gw_tunnels_detach(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *detached)
 {
-	struct take *t = calloc(1, sizeof(*t));
+	struct tunnels_detach *t = calloc(1, sizeof(*t));
 	int rc;
 
-	*gone = 0;
+	*detached = 0;
 	if (!t)
 		return RWY_ENOMEM;
 	t->w = app->worker[worker];
 	t->set = set;
 	if (!t->w)
-		t->gone = set;
-	rc = t->w ? gw_call(app, worker, take, t) : 0;
+		t->detached = set;
+	rc = t->w ? gw_call(app, worker, tunnels_detach, t) : 0;
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
 		eng_tunnel_gone(t->old[i]);
-	*gone = t->gone;
+	*detached = t->detached;
 	free(t);
 	return rc;
 }

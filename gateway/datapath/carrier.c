@@ -12,7 +12,7 @@
 
 #define HDR_MAX (WAN_REC_HDR + WAN_HDR_MAX)
 
-static unsigned receive(struct gw_worker *w, struct rte_ring *in)
+static unsigned streams_receive(struct gw_worker *w, struct rte_ring *in)
 {
 	struct rte_mbuf *m[GW_BURST];
 	unsigned n, got = 0;
@@ -27,7 +27,7 @@ static unsigned receive(struct gw_worker *w, struct rte_ring *in)
 	return got;
 }
 
-static void tell_room(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
+static void room_report(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
 {
 	uint64_t waits = l->given - atomic_load_explicit(&l->taken, memory_order_acquire);
 	uint64_t most = eng_stream_rate(w->eng, tunnel) >> 7; /* of a second */
@@ -36,7 +36,7 @@ static void tell_room(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
 	eng_stream_room(w->eng, tunnel, rte_ring_free_count(l->out), waits < most ? most - waits : 0);
 }
 
-static void turn(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
+static void link_turn(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
 {
 	uint32_t set = atomic_load_explicit(&l->set, memory_order_acquire);
 	bool on = set && atomic_load_explicit(&l->send, memory_order_relaxed);
@@ -49,7 +49,7 @@ static void turn(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
 	if (on != l->on && eng_stream_use(w->eng, tunnel, on, w->now) == 0)
 		l->on = on;
 	if (l->on)
-		tell_room(w, tunnel, l);
+		room_report(w, tunnel, l);
 	if (set)
 		atomic_store_explicit(
 		    &l->inflight, eng_stream_inflight(w->eng, tunnel), memory_order_relaxed);
@@ -66,11 +66,11 @@ unsigned gw_carrier_turn(struct gw_worker *w)
 	active = atomic_load_explicit(&cs->active, memory_order_acquire);
 	if (!active)
 		return 0;
-	got = receive(w, cs->in[w->idx]);
+	got = streams_receive(w, cs->in[w->idx]);
 	for (; active; active &= active - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(active);
 
-		turn(w, i, &cs->link[i][w->idx]);
+		link_turn(w, i, &cs->link[i][w->idx]);
 	}
 	return got;
 }

@@ -19,7 +19,7 @@
 /* --- learning ---------------------------------------------------------------------------------------- */
 
 /* The place of a host that is configured; NULL: it is learned. They are sorted by address. */
-static const struct tenant_host *configured(const struct tenant *t, const struct rwy_ip *host)
+static const struct tenant_host *host_configured(const struct tenant *t, const struct rwy_ip *host)
 {
 	unsigned lo = 0, hi = t->cfg.hosts;
 
@@ -38,7 +38,7 @@ static const struct tenant_host *configured(const struct tenant *t, const struct
 }
 
 /* On a VLAN the port is not configured, and may be any. */
-static bool as_configured(const struct tenant_host *h, const struct gw_from *f, const uint8_t mac[6])
+static bool host_is_configured(const struct tenant_host *h, const struct gw_from *f, const uint8_t mac[6])
 {
 	static const struct rwy_ip none;
 	const struct rwy_ip *at = f->side == TENANT_LAN ? &none : &f->at;
@@ -46,12 +46,12 @@ static bool as_configured(const struct tenant_host *h, const struct gw_from *f, 
 	return rwy_ip_eq(&h->vtep, at) && !memcmp(h->mac, mac, 6);
 }
 
-static bool learn(
+static bool host_learn(
     struct gw_worker *w, const struct gw_from *f, const struct rwy_ip *host, const uint8_t mac[6])
 {
-	const struct tenant_host *h = configured(f->t, host);
+	const struct tenant_host *h = host_configured(f->t, host);
 
-	if (h && !as_configured(h, f, mac)) {
+	if (h && !host_is_configured(h, f, mac)) {
 		w->ov->c.host.forged++;
 		return false;
 	}
@@ -71,7 +71,7 @@ static bool learn(
 bool gw_host_learn(
     struct gw_worker *w, const struct gw_from *f, const struct rwy_ip *host, const uint8_t mac[6])
 {
-	if (learn(w, f, host, mac))
+	if (host_learn(w, f, host, mac))
 		return true;
 	w->c.drop_host_forged++;
 	w->tenants[f->t->index].forged_host++;
@@ -79,7 +79,7 @@ bool gw_host_learn(
 }
 
 /* A frame that taught us something, for all other workers. */
-static void spread(
+static void host_spread(
     struct gw_worker *w, const struct gw_from *f, const struct rwy_ip *host, struct rte_mbuf *m)
 {
 	if (w->app->workers == 1 || m->data_len > SPREAD_ROOM ||
@@ -101,7 +101,7 @@ static void spread(
 
 /* --- ARP and ND -------------------------------------------------------------------------------------- */
 
-static void answer(struct gw_worker *w, const struct gw_from *f, const uint8_t *eth, uint32_t len)
+static void arp_answer(struct gw_worker *w, const struct gw_from *f, const uint8_t *eth, uint32_t len)
 {
 	w->c.tx_arp_answers++;
 	if (f->side == TENANT_VTEP)
@@ -111,7 +111,7 @@ static void answer(struct gw_worker *w, const struct gw_from *f, const uint8_t *
 }
 
 /* Answered for: when it is here, on the other side, the packet that follows should find it. */
-static void meet(struct gw_worker *w, const struct tenant *t, const struct rwy_ip *target)
+static void target_resolve(struct gw_worker *w, const struct tenant *t, const struct rwy_ip *target)
 {
 	enum tenant_side side = tenant_find(t, target).side;
 	struct vtep_host at;
@@ -134,15 +134,15 @@ bool gw_host_arp(struct gw_worker *w, const struct gw_from *f, struct rte_mbuf *
 		return false;
 	if (owned) { /* a copy: another worker received it, counted it and answered */
 		if (msg.learn)
-			learn(w, f, &msg.sender, msg.mac);
+			host_learn(w, f, &msg.sender, msg.mac);
 	} else if (!msg.learn || gw_host_learn(w, f, &msg.sender, msg.mac)) {
 		w->ov->c.arp[what]++;
 		if (msg.learn)
-			spread(w, f, &msg.sender, m);
+			host_spread(w, f, &msg.sender, m);
 		if (out_len)
-			answer(w, f, out, out_len);
+			arp_answer(w, f, out, out_len);
 		if (what == ARP_ANSWER_PROXY)
-			meet(w, f->t, &msg.target);
+			target_resolve(w, f->t, &msg.target);
 	}
 	rte_pktmbuf_free(m);
 	return true;
@@ -195,7 +195,7 @@ bool gw_host_find(struct gw_worker *w, const struct tenant *t, enum tenant_side 
     const struct rwy_ip *host, struct vtep_host *out)
 {
 	const struct vtep_host *at = vtep_find(w->ov->hosts, t->index, host, w->now);
-	const struct tenant_host *h = configured(t, host);
+	const struct tenant_host *h = host_configured(t, host);
 	int port = h && side == TENANT_LAN ? only_lan(w->app) : -1;
 
 	/* What was learned before its prefix moved to the other side, or it was configured, says nothing. */

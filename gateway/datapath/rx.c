@@ -73,7 +73,7 @@ static bool parse_l2(struct gw_worker *w, const struct gw_port *p, struct rte_mb
 	return true;
 }
 
-static int decide(const struct gw_worker *w, const struct gw_port *p, const struct rwy_ip *dst)
+static int verdict_decide(const struct gw_worker *w, const struct gw_port *p, const struct rwy_ip *dst)
 {
 	for (unsigned i = 0; i < p->conf->addrs; i++)
 		if (rwy_ip_eq(&p->conf->addr[i].addr, dst))
@@ -89,14 +89,14 @@ static int decide(const struct gw_worker *w, const struct gw_port *p, const stru
 	return GW_NO_ROUTE;
 }
 
-/* decide() behind a small cache: it walks lists. */
-static int verdict(struct gw_worker *w, const struct gw_port *p, const struct rwy_ip *dst)
+/* verdict_decide() behind a small cache: it walks lists. */
+static int verdict_find(struct gw_worker *w, const struct gw_port *p, const struct rwy_ip *dst)
 {
 	struct gw_verdict *v = &w->verdict[p->idx][gw_neigh_hash(0, dst) & (GW_VERDICTS - 1)];
 
 	if (!v->valid || !rwy_ip_eq(&v->addr, dst)) {
 		v->addr = *dst;
-		v->tunnel = (int16_t)decide(w, p, dst);
+		v->tunnel = (int16_t)verdict_decide(w, p, dst);
 		v->valid = 1;
 	}
 	return v->tunnel;
@@ -105,7 +105,7 @@ static int verdict(struct gw_worker *w, const struct gw_port *p, const struct rw
 static void from_lan(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
 {
-	int t = verdict(w, p, &k->dst);
+	int t = verdict_find(w, p, &k->dst);
 
 	if (t == GW_OWN && w->ts->n && gw_rx_vxlan(w, p, m, k->off, owned))
 		return;
@@ -186,7 +186,7 @@ static void from_tunnel(struct gw_worker *w, struct rte_mbuf *m, const struct gw
 static void from_wan(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
 {
-	int v = verdict(w, p, &k->dst);
+	int v = verdict_find(w, p, &k->dst);
 
 	if (v != GW_OWN && v != GW_TO_KERNEL) {
 		gw_rx_drop(m, &w->c.drop_wan_not_ours);

@@ -15,7 +15,7 @@
 #include "gateway/datapath/vtep.h"
 
 /* A packet of a tenant's host, and how it came in. */
-struct in {
+struct ingress {
 	struct gw_from f;
 	struct gw_pkt k;
 	const uint8_t *eth; /* the host's Ethernet header */
@@ -24,7 +24,7 @@ struct in {
 	bool local;         /* to a host here, on the tenant's other side */
 };
 
-static void classify(struct rte_mbuf *m, struct in *in)
+static void classify(struct rte_mbuf *m, struct ingress *in)
 {
 	const uint8_t *udp = gw_pkt_udp(m, &in->k), *bth = gw_pkt_bth(m, &in->k);
 
@@ -48,7 +48,7 @@ static uint32_t last4(const struct rwy_ip *a)
 	return rwy_get32(a->b + 12);
 }
 
-static struct gw_admission *admission_slot(const struct gw_worker *w, const struct in *in)
+static struct gw_admission *admission_slot(const struct gw_worker *w, const struct ingress *in)
 {
 	uint32_t h = admission_hash(in->f.t->cfg.vni, last4(&in->k.src), last4(&in->k.dst), in->sport);
 
@@ -71,13 +71,13 @@ void gw_rx_overlay_ahead(const struct gw_worker *w, const struct rte_mbuf *m)
 	rte_prefetch0(&w->ov->admission[h & (GW_ADMISSIONS - 1)]);
 }
 
-static bool binding_fits(const struct gw_binding *p, const struct in *in)
+static bool binding_fits(const struct gw_binding *p, const struct ingress *in)
 {
 	return rwy_ip_eq(&p->at, &in->f.at) && !memcmp(p->mac, in->eth + 6, 6) &&
 	       (!in->f.link || !memcmp(p->link, in->f.link, 6));
 }
 
-static bool admission_fits(const struct gw_worker *w, const struct gw_admission *p, const struct in *in)
+static bool admission_fits(const struct gw_worker *w, const struct gw_admission *p, const struct ingress *in)
 {
 	const struct gw_binding *at = &w->ov->binding[p->binding];
 
@@ -87,7 +87,7 @@ static bool admission_fits(const struct gw_worker *w, const struct gw_admission 
 }
 
 /* The place of a source, entered if another one has its slot. */
-static void binding_make(struct gw_worker *w, struct gw_admission *p, const struct in *in)
+static void binding_make(struct gw_worker *w, struct gw_admission *p, const struct ingress *in)
 {
 	struct gw_binding *at;
 
@@ -112,14 +112,14 @@ static enum tenant_admit ingress_check(struct gw_worker *w, const struct gw_from
 	return tenant_of_vxlan(w->ts, f->t->cfg.vni, &f->at, f->tag, &t);
 }
 
-static bool own(const struct tenant *t, const struct rwy_ip *a)
+static bool is_gateway_ip(const struct tenant *t, const struct rwy_ip *a)
 {
 	return rwy_ip_eq(a, &t->cfg.gw_ip[0]) || rwy_ip_eq(a, &t->cfg.gw_ip[1]);
 }
 
 /* False: refused and counted, and nothing is remembered: what is sent in vain does not push out what is not.
  */
-static bool admission_make(struct gw_worker *w, struct gw_admission *p, const struct in *in)
+static bool admission_make(struct gw_worker *w, struct gw_admission *p, const struct ingress *in)
 {
 	const struct tenant *t = in->f.t;
 	struct acl_key key = {.src = in->k.src, .dst = in->k.dst, .sport = in->sport, .cls = in->cls};
@@ -129,13 +129,13 @@ static bool admission_make(struct gw_worker *w, struct gw_admission *p, const st
 
 	if (why == TENANT_OK)
 		why = tenant_admits(t, in->f.side, &key, &to, &rule);
-	if (why == TENANT_OK && own(t, &in->k.src))
+	if (why == TENANT_OK && is_gateway_ip(t, &in->k.src))
 		why = TENANT_FORGED_SOURCE;
 	if (why != TENANT_OK) {
 		gw_overlay_drop(w, t->index, why);
 		return false;
 	}
-	if (to.side == in->f.side || own(t, &in->k.dst)) {
+	if (to.side == in->f.side || is_gateway_ip(t, &in->k.dst)) {
 		w->c.drop_tenant_local++;
 		return false;
 	}
@@ -152,7 +152,7 @@ static bool admission_make(struct gw_worker *w, struct gw_admission *p, const st
 }
 
 /* The source's place, now and then. */
-static bool learn(struct gw_worker *w, struct gw_admission *p, const struct in *in)
+static bool source_learn(struct gw_worker *w, struct gw_admission *p, const struct ingress *in)
 {
 	if ((in->f.side == TENANT_VTEP && !gw_vtep_genuine(w, &in->f)) ||
 	    !gw_host_learn(w, &in->f, &in->k.src, in->eth + 6)) {
@@ -164,13 +164,13 @@ static bool learn(struct gw_worker *w, struct gw_admission *p, const struct in *
 }
 
 /* False: to be dropped, and counted. */
-static bool admit(struct gw_worker *w, struct in *in)
+static bool admit(struct gw_worker *w, struct ingress *in)
 {
 	struct gw_admission *p = admission_slot(w, in);
 
 	if (!admission_fits(w, p, in) && !admission_make(w, p, in))
 		return false;
-	if (w->now - p->learned >= GW_RECHECK && !learn(w, p, in))
+	if (w->now - p->learned >= GW_RECHECK && !source_learn(w, p, in))
 		return false;
 	if (!(p->allowed >> in->cls & 1)) {
 		gw_overlay_drop(w, in->f.t->index, TENANT_DENIED);
@@ -183,7 +183,7 @@ static bool admit(struct gw_worker *w, struct in *in)
 /* --- what VXLAN and VLAN have in common -------------------------------------------------------------- */
 
 /* True: the packet is this worker's and admitted. False: m is gone. */
-static bool take(struct gw_worker *w, struct rte_mbuf *m, struct in *in, bool owned)
+static bool packet_admit(struct gw_worker *w, struct rte_mbuf *m, struct ingress *in, bool owned)
 {
 	const struct gw_app *app = w->app;
 
@@ -203,7 +203,7 @@ static bool take(struct gw_worker *w, struct rte_mbuf *m, struct in *in, bool ow
 	return true;
 }
 
-static void deliver(struct gw_worker *w, struct rte_mbuf *m, const struct in *in)
+static void packet_forward(struct gw_worker *w, struct rte_mbuf *m, const struct ingress *in)
 {
 	struct gw_tenant_count *c = &w->tenants[in->f.t->index];
 
@@ -219,8 +219,8 @@ static void deliver(struct gw_worker *w, struct rte_mbuf *m, const struct in *in
 /* ARP and ND before anything else: no flows, so where they come from is looked at here. True: the frame is
  * gone.
  */
-static bool arp(struct gw_worker *w, const struct in *in, struct rte_mbuf *m, uint16_t type, uint32_t eth,
-    uint32_t end, bool owned)
+static bool arp_handle(struct gw_worker *w, const struct ingress *in, struct rte_mbuf *m, uint16_t type,
+    uint32_t eth, uint32_t end, bool owned)
 {
 	enum tenant_admit why;
 
@@ -246,13 +246,13 @@ static bool arp(struct gw_worker *w, const struct in *in, struct rte_mbuf *m, ui
 static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off,
     const struct vxlan_pkt *v, bool owned)
 {
-	struct in in = {.f = {.t = tenant_by_vni(w->ts, v->vni),
-	                    .port = p,
-	                    .at = v->outer_src,
-	                    .local = v->outer_dst,
-	                    .side = TENANT_VTEP,
-	                    .tag = v->tci & 0xfff,
-	                    .link = rte_pktmbuf_mtod(m, const uint8_t *) + 6}};
+	struct ingress in = {.f = {.t = tenant_by_vni(w->ts, v->vni),
+	                         .port = p,
+	                         .at = v->outer_src,
+	                         .local = v->outer_dst,
+	                         .side = TENANT_VTEP,
+	                         .tag = v->tci & 0xfff,
+	                         .link = rte_pktmbuf_mtod(m, const uint8_t *) + 6}};
 	uint8_t *ip;
 	uint64_t *bad;
 
@@ -271,20 +271,20 @@ static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf 
 		gw_rx_drop(m, bad);
 		return;
 	}
-	if (arp(w, &in, m, v->ethertype, off + v->eth_off, off + v->end, owned))
+	if (arp_handle(w, &in, m, v->ethertype, off + v->eth_off, off + v->end, owned))
 		return;
 	if (memcmp(v->dst_mac, in.f.t->cfg.gw_mac, 6) != 0) {
 		gw_rx_drop(m, &w->c.drop_tenant_mac);
 		return;
 	}
-	if (!take(w, m, &in, owned))
+	if (!packet_admit(w, m, &in, owned))
 		return;
 	ip = rte_pktmbuf_mtod_offset(m, uint8_t *, in.k.off);
 	if (!vxlan_ecn_apply(ip, v->outer_tos & 3, &w->ov->c.ecn)) {
 		gw_rx_drop(m, &w->c.drop_vxlan_ecn);
 		return;
 	}
-	deliver(w, m, &in);
+	packet_forward(w, m, &in);
 }
 
 /* Of UDP over IPv4, behind the first. */
@@ -318,7 +318,8 @@ bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uin
 void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint16_t vid, uint16_t type,
     uint32_t off, bool owned)
 {
-	struct in in = {.f = {.t = tenant_by_vlan(w->ts, vid), .port = p, .side = TENANT_LAN}, .k.off = off};
+	struct ingress in = {
+	    .f = {.t = tenant_by_vlan(w->ts, vid), .port = p, .side = TENANT_LAN}, .k.off = off};
 	uint64_t *bad;
 
 	in.eth = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -336,12 +337,12 @@ void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint
 		gw_rx_drop(m, bad);
 		return;
 	}
-	if (arp(w, &in, m, type, 0, m->data_len, owned))
+	if (arp_handle(w, &in, m, type, 0, m->data_len, owned))
 		return;
 	if (memcmp(in.eth, p->mac, 6) != 0 && memcmp(in.eth, in.f.t->cfg.gw_mac, 6) != 0) {
 		gw_rx_drop(m, &w->c.drop_tenant_mac);
 		return;
 	}
-	if (take(w, m, &in, owned))
-		deliver(w, m, &in);
+	if (packet_admit(w, m, &in, owned))
+		packet_forward(w, m, &in);
 }

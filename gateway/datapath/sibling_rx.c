@@ -14,7 +14,7 @@
 
 /* --- what is said ------------------------------------------------------------------------------------- */
 
-static const struct gw_sib_pair *assigned(
+static const struct gw_sib_pair *pair_find(
     const struct gw_sib_set *s, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn)
 {
 	if (!s->pair)
@@ -25,23 +25,24 @@ static const struct gw_sib_pair *assigned(
 	return NULL;
 }
 
-static bool lives(const struct gw_sib_set *s, const struct gw_sib_pair *p)
+static bool pair_lives(const struct gw_sib_set *s, const struct gw_sib_pair *p)
 {
 	return p && (p->who < 0 || !s->sib[p->who].lost);
 }
 
-static int decide(struct gw_worker *w, const struct gw_sib_set *s, const struct gw_pkt *k, uint32_t dqpn)
+static int owner_decide(
+    struct gw_worker *w, const struct gw_sib_set *s, const struct gw_pkt *k, uint32_t dqpn)
 {
-	const struct gw_sib_pair *p = dqpn ? assigned(s, &k->src, &k->dst, dqpn) : NULL;
+	const struct gw_sib_pair *p = dqpn ? pair_find(s, &k->src, &k->dst, dqpn) : NULL;
 	int r;
 
 	/* Of a QP that is named it is known whose it is: others of its hosts may wait here to be learned. */
-	if (lives(s, p) && !eng_has(w->eng, &k->src, &k->dst, dqpn))
+	if (pair_lives(s, p) && !eng_has(w->eng, &k->src, &k->dst, dqpn))
 		return p->who;
 	if (eng_holds(w->eng, &k->src, &k->dst, dqpn))
 		return HERE;
-	p = assigned(s, &k->src, &k->dst, 0);
-	if (lives(s, p))
+	p = pair_find(s, &k->src, &k->dst, 0);
+	if (pair_lives(s, p))
 		return p->who;
 	r = eng_candidate_find(w->eng, &k->src, &k->dst, s->own, s->rival, s->rivals);
 	return r < 0 ? HERE : s->rival_of[r];
@@ -50,7 +51,7 @@ static int decide(struct gw_worker *w, const struct gw_sib_set *s, const struct 
 /* --- what was decided --------------------------------------------------------------------------------- */
 
 /* Something else is said since; what is under way stays where it is. */
-static bool stays(struct gw_worker *w, const struct gw_sib_set *s, const struct gw_sib_flow *f)
+static bool flow_stays(struct gw_worker *w, const struct gw_sib_set *s, const struct gw_sib_flow *f)
 {
 	if (f->dqpn == QP_GSI)
 		return false;
@@ -73,7 +74,7 @@ static struct gw_sib_flow *flow_of(
 			continue;
 		}
 		f = at;
-		if (rwy_since(f->last, w->now) < idle && (f->gen == s->gen || stays(w, s, f))) {
+		if (rwy_since(f->last, w->now) < idle && (f->gen == s->gen || flow_stays(w, s, f))) {
 			f->last = w->now;
 			f->gen = s->gen;
 			return f;
@@ -81,7 +82,7 @@ static struct gw_sib_flow *flow_of(
 		break;
 	}
 	*f = (struct gw_sib_flow){.src = k->src, .dst = k->dst, .last = w->now, .dqpn = dqpn, .gen = s->gen};
-	f->who = (int8_t)decide(w, s, k, dqpn);
+	f->who = (int8_t)owner_decide(w, s, k, dqpn);
 	f->id = f->who < 0 ? 0 : s->sib[f->who].id;
 	return f;
 }
@@ -111,7 +112,7 @@ static void hops_renew(struct gw_worker *w, const struct gw_sib_set *s)
 	}
 }
 
-static void ask(struct gw_worker *w, const struct rwy_ip *sibling)
+static void sibling_resolve(struct gw_worker *w, const struct rwy_ip *sibling)
 {
 	enum gw_nh_miss miss;
 	struct rwy_ip addr;
@@ -136,7 +137,7 @@ static void hand_on(
 	const struct gw_nh *nh = w->sibw->hop[who];
 
 	if (!nh) {
-		ask(w, &s->sib[who].addr);
+		sibling_resolve(w, &s->sib[who].addr);
 		gw_rx_drop(m, &w->c.drop_sibling_unresolved);
 		return;
 	}

@@ -17,7 +17,7 @@ struct rte_mbuf *gw_tx_small(struct gw_worker *w, uint32_t len)
 }
 
 /* Headers `h` in a buffer of their own, chained to payload by reference. */
-static struct rte_mbuf *chain(
+static struct rte_mbuf *mbuf_chain(
     struct gw_worker *w, const uint8_t *h, uint32_t hlen, struct rwy_buf *b, uint32_t off, uint32_t len)
 {
 	struct rte_mbuf *m = gw_tx_small(w, hlen), *ref, *base = gw_mbuf_of(b);
@@ -73,7 +73,7 @@ struct rte_mbuf *gw_tx_copy(
 struct rte_mbuf *gw_tx_refer(struct gw_worker *w, const uint8_t *h, uint32_t hlen, struct rwy_buf *b,
     uint32_t off, uint32_t len, bool own)
 {
-	struct rte_mbuf *m = chain(w, h, hlen, b, off, len);
+	struct rte_mbuf *m = mbuf_chain(w, h, hlen, b, off, len);
 
 	if (own)
 		rte_pktmbuf_free_seg(gw_mbuf_of(b));
@@ -86,7 +86,7 @@ struct rte_mbuf *gw_tx_apart(struct gw_worker *w, const struct gw_port *p, const
 {
 	bool refer = p->multi_seg && !p->copy_tx;
 	struct rte_mbuf *m =
-	    refer ? chain(w, h, hlen, b, off, len) : gw_tx_copy(w, h, hlen, b->data + off, len);
+	    refer ? mbuf_chain(w, h, hlen, b, off, len) : gw_tx_copy(w, h, hlen, b->data + off, len);
 
 	w->c.tx_payload_copied += !refer && m;
 	if (own)

@@ -89,7 +89,7 @@ static const struct gw_adjacency *adjacency_find(
 /* --- packets ----------------------------------------------------------------------------------------- */
 
 /* One flow, one source port; of what is no flow, one pair of hosts. */
-static uint16_t entropy(const uint8_t *ip, uint32_t len)
+static uint16_t source_port(const uint8_t *ip, uint32_t len)
 {
 	uint32_t qpn = 0;
 	uint16_t sport = 0;
@@ -106,7 +106,7 @@ static uint16_t entropy(const uint8_t *ip, uint32_t len)
 }
 
 /* The path that a packet came on is congested for good. */
-static bool congested(const struct gw_worker *w, const struct tenant *t, const uint8_t *ip)
+static bool path_is_congested(const struct gw_worker *w, const struct tenant *t, const uint8_t *ip)
 {
 	struct tenant_at at;
 	struct rwy_ip src;
@@ -123,14 +123,15 @@ static bool congested(const struct gw_worker *w, const struct tenant *t, const u
 
 /* Headers directly in front of `at`, where the packet is or, of headers that go apart, where it would be:
  * only its first byte is looked at there. `ip` is the packet. */
-static bool headers(const struct gw_worker *w, const struct gw_adjacency *y, const struct tenant *t,
+static bool headers_write(const struct gw_worker *w, const struct gw_adjacency *y, const struct tenant *t,
     uint8_t *at, const uint8_t *ip, uint32_t len)
 {
 	if (y->vxlan) {
-		const struct vxlan_dscp *d = congested(w, t, ip) ? &t->cfg.dscp_congested : &t->cfg.dscp;
+		const struct vxlan_dscp *d =
+		    path_is_congested(w, t, ip) ? &t->cfg.dscp_congested : &t->cfg.dscp;
 		uint8_t tos = vxlan_outer_tos(d, vxlan_tos_get(ip));
 
-		at = vxlan_encap(&y->tmpl, at, len, y->mac, entropy(ip, len), tos);
+		at = vxlan_encap(&y->tmpl, at, len, y->mac, source_port(ip, len), tos);
 		if (!at)
 			return false;
 		memcpy(at - y->l2_len, y->l2, y->l2_len);
@@ -141,14 +142,14 @@ static bool headers(const struct gw_worker *w, const struct gw_adjacency *y, con
 	return true;
 }
 
-static struct rte_mbuf *with_headers(struct gw_worker *w, const struct gw_adjacency *y,
+static struct rte_mbuf *packet_encapsulate(struct gw_worker *w, const struct gw_adjacency *y,
     const struct tenant *t, const struct eng_lan_tx *tx, uint32_t hlen, uint32_t len)
 {
 	const uint8_t *ip = tx->buf ? tx->buf->data : tx->bytes;
 	uint8_t h[HDR_MAX + 1];
 
 	if (tx->buf && gw_tx_fits(y->port, tx->buf, hlen)) {
-		if (!headers(w, y, t, tx->buf->data, ip, len)) {
+		if (!headers_write(w, y, t, tx->buf->data, ip, len)) {
 			gw_tx_give_up(tx);
 			return NULL;
 		}
@@ -156,7 +157,7 @@ static struct rte_mbuf *with_headers(struct gw_worker *w, const struct gw_adjace
 		return gw_tx_in_place(tx->buf, hlen, len, tx->own);
 	}
 	h[hlen] = ip[0];
-	if (!headers(w, y, t, h + hlen, ip, len)) {
+	if (!headers_write(w, y, t, h + hlen, ip, len)) {
 		gw_tx_give_up(tx);
 		return NULL;
 	}
@@ -182,7 +183,7 @@ void gw_tx_tenant(struct gw_worker *w, const struct eng_lan_tx *tx)
 		gw_tx_give_up(tx);
 		return;
 	}
-	m = with_headers(w, y, t, tx, y->l2_len + front, len);
+	m = packet_encapsulate(w, y, t, tx, y->l2_len + front, len);
 	if (!m)
 		return;
 	if (y->vxlan) {

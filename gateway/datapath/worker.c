@@ -41,7 +41,7 @@
 
 /* --- the loop ------------------------------------------------------------------------------- */
 
-static unsigned receive(struct gw_worker *w)
+static unsigned ports_receive(struct gw_worker *w)
 {
 	struct rte_mbuf *pkts[GW_BURST];
 	unsigned got = 0;
@@ -63,7 +63,7 @@ static unsigned receive(struct gw_worker *w)
 	return got;
 }
 
-static unsigned from_rings(struct gw_worker *w)
+static unsigned rings_receive(struct gw_worker *w)
 {
 	struct rte_mbuf *pkts[GW_BURST];
 	unsigned n, got = 0;
@@ -80,7 +80,7 @@ static unsigned from_rings(struct gw_worker *w)
 	return got + n;
 }
 
-static void feed_kernel(struct gw_worker *w)
+static void kernel_wake(struct gw_worker *w)
 {
 	if (!w->kernel_fed || w->now < w->wake_at)
 		return; /* stays set: a later turn wakes it */
@@ -99,14 +99,14 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	w->ts = gw_tenants_of(w->app);
 	atomic_store_explicit(&w->ts_gen, w->ts->generation, memory_order_release);
 	w->low = gw_pools_low(w->pools);
-	work = receive(w);
-	work += from_rings(w);
+	work = ports_receive(w);
+	work += rings_receive(w);
 	work += gw_carrier_turn(w);
 	work += eng_poll(w->eng, w->now);
 	gw_overlay_turn(w);
 	gw_tx_flush(w);
 	gw_carrier_flush(w);
-	feed_kernel(w);
+	kernel_wake(w);
 	gw_call_serve(w);
 	atomic_store_explicit(&w->heartbeat, w->st.turns, memory_order_relaxed);
 	return work;
@@ -115,7 +115,7 @@ unsigned gw_worker_turn(struct gw_worker *w)
 /* --- sleep ---------------------------------------------------------------------------------- */
 
 /* True when something may have come while the interrupts were being armed. */
-static bool arm(struct gw_worker *w)
+static bool intr_arm(struct gw_worker *w)
 {
 	for (unsigned i = 0; i < w->rxqs; i++)
 		rte_eth_dev_rx_intr_enable(w->rxq[i].port->id, w->rxq[i].queue);
@@ -133,7 +133,7 @@ static void sleep_intr(struct gw_worker *w, rwy_dur d)
 	struct rte_epoll_event seen[GW_RXQ_MAX];
 	struct epoll_event ev[2];
 	uint64_t v;
-	int n = arm(w) ? 0 : epoll_pwait2(w->epoll_fd, ev, 2, &ts, NULL);
+	int n = intr_arm(w) ? 0 : epoll_pwait2(w->epoll_fd, ev, 2, &ts, NULL);
 
 	atomic_store(&w->asleep, false);
 	for (int i = 0; i < n; i++) {
@@ -146,7 +146,7 @@ static void sleep_intr(struct gw_worker *w, rwy_dur d)
 		rte_eth_dev_rx_intr_disable(w->rxq[i].port->id, w->rxq[i].queue);
 }
 
-static void rest(struct gw_worker *w, rwy_dur *backoff)
+static void idle_sleep(struct gw_worker *w, rwy_dur *backoff)
 {
 	bool intr = w->intr_fd >= 0;
 	rwy_time next = eng_next(w->eng), now = gw_now();
@@ -168,7 +168,7 @@ static void rest(struct gw_worker *w, rwy_dur *backoff)
 		*backoff = *backoff * 2 > SLEEP_MAX ? SLEEP_MAX : *backoff * 2;
 }
 
-static void account(struct gw_worker *w, rwy_time start, rwy_time end, bool worked)
+static void turn_account(struct gw_worker *w, rwy_time start, rwy_time end, bool worked)
 {
 	rwy_dur d = rwy_since(start, end);
 
@@ -196,12 +196,12 @@ int gw_worker_main(void *worker)
 		bool worked = gw_worker_turn(w) > 0;
 		rwy_time end = gw_now();
 
-		account(w, w->began, end, worked);
+		turn_account(w, w->began, end, worked);
 		if (worked) {
 			last_work = end;
 			backoff = SLEEP_MIN;
 		} else if (adaptive && rwy_since(last_work, end) > SPIN) {
-			rest(w, &backoff);
+			idle_sleep(w, &backoff);
 		}
 	}
 	gw_tx_flush(w);

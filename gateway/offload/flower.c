@@ -30,26 +30,26 @@ struct put {
 	bool full;
 };
 
-static void put(struct put *p, int type, const void *data, int len)
+static void attr_put(struct put *p, int type, const void *data, int len)
 {
 	p->full = p->full || nla_put(p->m, type, len, data) < 0;
 }
 
 static void put8(struct put *p, int type, uint8_t v)
 {
-	put(p, type, &v, 1);
+	attr_put(p, type, &v, 1);
 }
 
 static void put16(struct put *p, int type, uint16_t v)
 {
 	v = htons(v);
-	put(p, type, &v, 2);
+	attr_put(p, type, &v, 2);
 }
 
 static void put32(struct put *p, int type, uint32_t v)
 {
 	v = htonl(v);
-	put(p, type, &v, 4);
+	attr_put(p, type, &v, 4);
 }
 
 static struct nlattr *nest(struct put *p, int type)
@@ -77,8 +77,8 @@ static void put_prefix(struct put *p, const struct prefix *x, bool is4, int key,
 		return;
 	for (unsigned i = 0; i < x->len; i++)
 		m[i / 8] |= (uint8_t)(0x80 >> i % 8);
-	put(p, key, x->addr.b + skip, (int)(16 - skip));
-	put(p, mask, m + skip, (int)(16 - skip));
+	attr_put(p, key, x->addr.b + skip, (int)(16 - skip));
+	attr_put(p, mask, m + skip, (int)(16 - skip));
 }
 
 static void put_ip(struct put *p, const struct rwy_ip *a, int key4, int mask4, int key6, int mask6)
@@ -99,7 +99,7 @@ static void keys_outer(struct put *p, const struct offload_match *m)
 		if (m->vlan) { /* not in network order, unlike all others: the kernel reads a number */
 			const uint16_t v = m->vlan;
 
-			put(p, TCA_FLOWER_KEY_VLAN_ID, &v, 2);
+			attr_put(p, TCA_FLOWER_KEY_VLAN_ID, &v, 2);
 		}
 		return;
 	}
@@ -119,10 +119,10 @@ static void keys_inner(struct put *p, const struct offload_match *m)
 	const bool is4 = m->family == 4;
 
 	if (m->by_mac) {
-		put(p, TCA_FLOWER_KEY_ETH_SRC, m->src_mac, 6);
-		put(p, TCA_FLOWER_KEY_ETH_SRC_MASK, all, 6);
-		put(p, TCA_FLOWER_KEY_ETH_DST, m->dst_mac, 6);
-		put(p, TCA_FLOWER_KEY_ETH_DST_MASK, all, 6);
+		attr_put(p, TCA_FLOWER_KEY_ETH_SRC, m->src_mac, 6);
+		attr_put(p, TCA_FLOWER_KEY_ETH_SRC_MASK, all, 6);
+		attr_put(p, TCA_FLOWER_KEY_ETH_DST, m->dst_mac, 6);
+		attr_put(p, TCA_FLOWER_KEY_ETH_DST_MASK, all, 6);
 	}
 	put_prefix(p, &m->src, is4, is4 ? TCA_FLOWER_KEY_IPV4_SRC : TCA_FLOWER_KEY_IPV6_SRC,
 	    is4 ? TCA_FLOWER_KEY_IPV4_SRC_MASK : TCA_FLOWER_KEY_IPV6_SRC_MASK);
@@ -181,7 +181,7 @@ static struct action action(struct put *p, int *number, const char *kind)
 	struct action a;
 
 	a.outer = nest(p, ++*number);
-	put(p, TCA_ACT_KIND, kind, (int)strlen(kind) + 1);
+	attr_put(p, TCA_ACT_KIND, kind, (int)strlen(kind) + 1);
 	a.options = nest(p, TCA_ACT_OPTIONS);
 	return a;
 }
@@ -197,7 +197,7 @@ static void act_gact(struct put *p, int *number, int verdict)
 	const struct tc_gact parms = {.action = verdict};
 	struct action a = action(p, number, "gact");
 
-	put(p, TCA_GACT_PARMS, &parms, sizeof(parms));
+	attr_put(p, TCA_GACT_PARMS, &parms, sizeof(parms));
 	action_end(p, a);
 }
 
@@ -207,7 +207,7 @@ static void act_redirect(struct put *p, int *number, int ifindex)
 	    .action = TC_ACT_STOLEN, .eaction = TCA_EGRESS_REDIR, .ifindex = (uint32_t)ifindex};
 	struct action a = action(p, number, "mirred");
 
-	put(p, TCA_MIRRED_PARMS, &parms, sizeof(parms));
+	attr_put(p, TCA_MIRRED_PARMS, &parms, sizeof(parms));
 	action_end(p, a);
 }
 
@@ -217,9 +217,9 @@ static void act_vlan(struct put *p, int *number, uint16_t push)
 	    .action = TC_ACT_PIPE, .v_action = push ? TCA_VLAN_ACT_PUSH : TCA_VLAN_ACT_POP};
 	struct action a = action(p, number, "vlan");
 
-	put(p, TCA_VLAN_PARMS, &parms, sizeof(parms));
+	attr_put(p, TCA_VLAN_PARMS, &parms, sizeof(parms));
 	if (push) {
-		put(p, TCA_VLAN_PUSH_VLAN_ID, &push, 2); /* a number, too */
+		attr_put(p, TCA_VLAN_PUSH_VLAN_ID, &push, 2); /* a number, too */
 		put16(p, TCA_VLAN_PUSH_VLAN_PROTOCOL, ETH_P_8021Q);
 	}
 	action_end(p, a);
@@ -231,14 +231,14 @@ static void act_tunnel(struct put *p, int *number, const struct offload_to *to)
 	    .action = TC_ACT_PIPE, .t_action = to->vni ? TCA_TUNNEL_KEY_ACT_SET : TCA_TUNNEL_KEY_ACT_RELEASE};
 	struct action a = action(p, number, "tunnel_key");
 
-	put(p, TCA_TUNNEL_KEY_PARMS, &parms, sizeof(parms));
+	attr_put(p, TCA_TUNNEL_KEY_PARMS, &parms, sizeof(parms));
 	if (to->vni && rwy_ip_is4(&to->vtep)) {
-		put(p, TCA_TUNNEL_KEY_ENC_IPV4_SRC, to->self.b + 12, 4);
-		put(p, TCA_TUNNEL_KEY_ENC_IPV4_DST, to->vtep.b + 12, 4);
+		attr_put(p, TCA_TUNNEL_KEY_ENC_IPV4_SRC, to->self.b + 12, 4);
+		attr_put(p, TCA_TUNNEL_KEY_ENC_IPV4_DST, to->vtep.b + 12, 4);
 		put8(p, TCA_TUNNEL_KEY_NO_CSUM, 1);
 	} else if (to->vni) {
-		put(p, TCA_TUNNEL_KEY_ENC_IPV6_SRC, to->self.b, 16);
-		put(p, TCA_TUNNEL_KEY_ENC_IPV6_DST, to->vtep.b, 16);
+		attr_put(p, TCA_TUNNEL_KEY_ENC_IPV6_SRC, to->self.b, 16);
+		attr_put(p, TCA_TUNNEL_KEY_ENC_IPV6_DST, to->vtep.b, 16);
 	}
 	if (to->vni) {
 		put32(p, TCA_TUNNEL_KEY_ENC_KEY_ID, to->vni);
@@ -279,7 +279,7 @@ static void act_rewrite(struct put *p, int *number, const struct offload_to *to,
 		parms.key[4] = pedit_key(8, (uint8_t[4]){0xff}, (uint8_t[4]){0, 0xff, 0xff, 0xff});
 	else
 		parms.key[4] = pedit_key(4, (uint8_t[4]){0, 0, 0, 0xff}, (uint8_t[4]){0xff, 0xff, 0xff, 0});
-	put(p, TCA_PEDIT_PARMS_EX, &parms, sizeof(parms));
+	attr_put(p, TCA_PEDIT_PARMS_EX, &parms, sizeof(parms));
 	ex = nest(p, TCA_PEDIT_KEYS_EX);
 	for (unsigned i = 0; i < PEDIT_KEYS; i++) {
 		const bool ttl = i == PEDIT_KEYS - 1;
@@ -289,8 +289,8 @@ static void act_rewrite(struct put *p, int *number, const struct offload_to *to,
 		const uint16_t cmd = ttl ? TCA_PEDIT_KEY_EX_CMD_ADD : TCA_PEDIT_KEY_EX_CMD_SET;
 		struct nlattr *one = nest(p, TCA_PEDIT_KEY_EX);
 
-		put(p, TCA_PEDIT_KEY_EX_HTYPE, &head, 2);
-		put(p, TCA_PEDIT_KEY_EX_CMD, &cmd, 2);
+		attr_put(p, TCA_PEDIT_KEY_EX_HTYPE, &head, 2);
+		attr_put(p, TCA_PEDIT_KEY_EX_CMD, &cmd, 2);
 		nest_end(p, one);
 	}
 	nest_end(p, ex);
@@ -302,7 +302,7 @@ static void act_csum(struct put *p, int *number)
 	const struct tc_csum parms = {.action = TC_ACT_PIPE, .update_flags = TCA_CSUM_UPDATE_FLAG_IPV4HDR};
 	struct action a = action(p, number, "csum");
 
-	put(p, TCA_CSUM_PARMS, &parms, sizeof(parms));
+	attr_put(p, TCA_CSUM_PARMS, &parms, sizeof(parms));
 	action_end(p, a);
 }
 
@@ -367,10 +367,10 @@ int offload_flower_put(struct nl_msg *m, const struct offload_rule *r, const str
 		snprintf(why, OFFLOAD_WHY, "there is no vxlan device");
 		return RWY_EINVAL;
 	}
-	put(&p, TCA_KIND, "flower", sizeof("flower"));
+	attr_put(&p, TCA_KIND, "flower", sizeof("flower"));
 	options = nest(&p, TCA_OPTIONS);
 	keys(&p, r);
-	put(&p, TCA_FLOWER_FLAGS, &flags, 4);
+	attr_put(&p, TCA_FLOWER_FLAGS, &flags, 4);
 	actions(&p, r, devs);
 	nest_end(&p, options);
 	if (p.full)

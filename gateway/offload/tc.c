@@ -50,7 +50,7 @@ static void refusal(const struct nlmsghdr *h, const struct nlmsgerr *err, char *
 }
 
 /* Calls `each` for the messages of an answer; 0, or a negative errno with `why`. */
-static int answer(
+static int reply_read(
     struct offload_tc *t, uint32_t seq, void (*each)(struct nlmsghdr *h, void *arg), void *arg, char *why)
 {
 	for (;;) {
@@ -98,7 +98,7 @@ static int request(
 		snprintf(why, OFFLOAD_WHY, "netlink: %s", nl_geterror(rc));
 		rc = -EIO;
 	} else {
-		rc = answer(t, nlmsg_hdr(m)->nlmsg_seq, each, arg, why);
+		rc = reply_read(t, nlmsg_hdr(m)->nlmsg_seq, each, arg, why);
 	}
 	nlmsg_free(m);
 	return rc;

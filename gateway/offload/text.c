@@ -12,8 +12,8 @@ struct text {
 	size_t size, n;
 };
 
-static void say(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct text *t, const char *fmt, ...)
+static void text_append(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void text_append(struct text *t, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -43,7 +43,7 @@ static void say_ip(struct text *t, const char *word, const struct rwy_ip *a)
 	char buf[INET6_ADDRSTRLEN];
 
 	if (!rwy_ip_eq(a, &none))
-		say(t, "%s %s", word, ip_text(a, buf));
+		text_append(t, "%s %s", word, ip_text(a, buf));
 }
 
 static void say_prefix(struct text *t, const char *word, const struct prefix *p)
@@ -51,12 +51,13 @@ static void say_prefix(struct text *t, const char *word, const struct prefix *p)
 	char buf[INET6_ADDRSTRLEN];
 
 	if (p->len)
-		say(t, "%s %s/%u", word, ip_text(&p->addr, buf), prefix_is4(p) ? p->len - 96u : p->len);
+		text_append(
+		    t, "%s %s/%u", word, ip_text(&p->addr, buf), prefix_is4(p) ? p->len - 96u : p->len);
 }
 
 static void say_mac(struct text *t, const char *word, const uint8_t m[6])
 {
-	say(t, "%s %02x:%02x:%02x:%02x:%02x:%02x", word, m[0], m[1], m[2], m[3], m[4], m[5]);
+	text_append(t, "%s %02x:%02x:%02x:%02x:%02x:%02x", word, m[0], m[1], m[2], m[3], m[4], m[5]);
 }
 
 const char *gw_offload_match_text(const struct offload_rule *r, char *buf, size_t size)
@@ -66,27 +67,27 @@ const char *gw_offload_match_text(const struct offload_rule *r, char *buf, size_
 
 	buf[0] = 0;
 	if (m->place == OFFLOAD_IN_VLAN && (m->vlan || r->act != OFFLOAD_NOTHING))
-		say(&t, m->vlan ? "vlan %u" : "any vlan", m->vlan);
+		text_append(&t, m->vlan ? "vlan %u" : "any vlan", m->vlan);
 	if (m->place == OFFLOAD_IN_VXLAN && (m->vni || r->act != OFFLOAD_NOTHING))
-		say(&t, m->vni ? "vni %u" : "any vni", m->vni);
+		text_append(&t, m->vni ? "vni %u" : "any vni", m->vni);
 	say_ip(&t, "to vtep", &m->self);
 	say_ip(&t, "from vtep", &m->vtep);
 	if (m->family)
-		say(&t, "ipv%u", m->family);
+		text_append(&t, "ipv%u", m->family);
 	say_prefix(&t, "src", &m->src);
 	say_prefix(&t, "dst", &m->dst);
 	if (m->by_mac)
 		say_mac(&t, "src mac", m->src_mac);
 	if (m->roce)
-		say(&t, "roce");
+		text_append(&t, "roce");
 	if (m->sport_mask)
-		say(&t, "port %u-%u", m->sport, m->sport | (uint16_t)~m->sport_mask);
+		text_append(&t, "port %u-%u", m->sport, m->sport | (uint16_t)~m->sport_mask);
 	if (m->opcode_mask)
-		say(&t, "opcode 0x%02x-0x%02x", m->opcode, m->opcode | (~m->opcode_mask & 0xff));
+		text_append(&t, "opcode 0x%02x-0x%02x", m->opcode, m->opcode | (~m->opcode_mask & 0xff));
 	if (m->qp1)
-		say(&t, "qp 1");
+		text_append(&t, "qp 1");
 	if (m->ttl_ends)
-		say(&t, "ttl 0-1");
+		text_append(&t, "ttl 0-1");
 	return buf;
 }
 
@@ -95,11 +96,11 @@ const char *gw_offload_act_text(const struct offload_rule *r, char *buf, size_t 
 	struct text t = {buf, size, 0};
 
 	buf[0] = 0;
-	say(&t, "%s", offload_act_name(r->act));
+	text_append(&t, "%s", offload_act_name(r->act));
 	if (r->act == OFFLOAD_TO_VLAN)
-		say(&t, "%u", r->to.vlan);
+		text_append(&t, "%u", r->to.vlan);
 	if (r->act == OFFLOAD_TO_VXLAN) {
-		say(&t, "vni %u", r->to.vni);
+		text_append(&t, "vni %u", r->to.vni);
 		say_ip(&t, "vtep", &r->to.vtep);
 	}
 	if (r->act == OFFLOAD_TO_VLAN || r->act == OFFLOAD_TO_VXLAN)

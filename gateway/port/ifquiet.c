@@ -50,7 +50,7 @@ bool gw_sysctl_write(const char *path, const char *value)
 	return ok;
 }
 
-static void change(const char *ifname, const char *dir, const char *key, const char *value)
+static void sysctl_change(const char *ifname, const char *dir, const char *key, const char *value)
 {
 	char path[128], old[16];
 
@@ -96,9 +96,9 @@ void gw_ifquiet_set(const char *ifname)
 		    ifname);
 		return;
 	}
-	change(ifname, "ipv4", "rp_filter", "1");
-	change(ifname, "ipv4", "arp_ignore", "8");
-	change(ifname, "ipv6", "disable_ipv6", "1");
+	sysctl_change(ifname, "ipv4", "rp_filter", "1");
+	sysctl_change(ifname, "ipv4", "arp_ignore", "8");
+	sysctl_change(ifname, "ipv6", "disable_ipv6", "1");
 }
 
 void gw_ifquiet_restore(void)

@@ -133,7 +133,7 @@ static bool usable(const struct gw_nb *b)
 	return b->valid && b->live && b->has_mac && b->state != GW_NH_INCOMPLETE && b->state != GW_NH_FAILED;
 }
 
-static bool same(const struct gw_nt *a, const struct gw_nt *b)
+static bool tables_equal(const struct gw_nt *a, const struct gw_nt *b)
 {
 	return a && a->nhs == b->nhs && a->routes == b->routes &&
 	       memcmp(a->nh, b->nh, a->nhs * sizeof(*a->nh)) == 0 &&
@@ -166,7 +166,7 @@ int gw_neigh_publish(struct gw_app *app, const struct gw_route *routes, unsigned
 		memcpy(t->route, routes, n * sizeof(*routes));
 	t->routes = n;
 	qsort(t->route, n, sizeof(*t->route), route_order);
-	if (same(old, t)) {
+	if (tables_equal(old, t)) {
 		nt_free(t);
 		return 0;
 	}

@@ -20,7 +20,7 @@
 #include "gateway/gw.h"
 #include "gateway/setup.h"
 
-static void set(const struct gw_port *p, const char *dir, const char *key, const char *value)
+static void sysctl_set(const struct gw_port *p, const char *dir, const char *key, const char *value)
 {
 	char path[128];
 
@@ -32,11 +32,11 @@ static void set(const struct gw_port *p, const char *dir, const char *key, const
  * are. */
 static void sysctls(const struct gw_port *p)
 {
-	set(p, "ipv4", "arp_ignore", "1");
-	set(p, "ipv4", "arp_announce", "2");
-	set(p, "ipv6", "disable_ipv6", "0");
-	set(p, "ipv6", "accept_ra", "0");
-	set(p, "ipv6", "router_solicitations", "0");
+	sysctl_set(p, "ipv4", "arp_ignore", "1");
+	sysctl_set(p, "ipv4", "arp_announce", "2");
+	sysctl_set(p, "ipv6", "disable_ipv6", "0");
+	sysctl_set(p, "ipv6", "accept_ra", "0");
+	sysctl_set(p, "ipv6", "router_solicitations", "0");
 }
 
 static int create(struct gw_port *p)

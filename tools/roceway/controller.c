@@ -57,7 +57,7 @@ static void print_state(const json_t *j)
 		row("problem", "%s", js(j, "problem"));
 }
 
-static int run(const struct cli *cli)
+static int run_controller(const struct cli *cli)
 {
 	json_t *j = api_get_json(cli, "/v1/controller", NULL), *v;
 	const char *key;
@@ -79,4 +79,4 @@ static int run(const struct cli *cli)
 }
 
 const struct cli_cmd cmd_controller = {
-    .name = "controller", .text = "the control center: who, since when, what runs", .run = run};
+    .name = "controller", .text = "the control center: who, since when, what runs", .run = run_controller};

@@ -168,7 +168,7 @@ static int watch(const struct cli *cli, const struct timespec *interval, unsigne
 	return before ? EXIT_OK : EXIT_ERROR;
 }
 
-static int run(const struct cli *cli)
+static int run_counters(const struct cli *cli)
 {
 	const char *interval = cli_value(cli, "watch"), *count = cli_value(cli, "count");
 	struct timespec ts;
@@ -199,7 +199,7 @@ const struct cli_cmd cmd_counters = {.name = "counters",
     .text = "every count with its meaning; drops are named drop_*",
     .more = "Shows those that are not 0. PATTERN: only where the name or the place has it (drop_, tunnel).\n",
     .opts = opts,
-    .run = run};
+    .run = run_counters};
 
 static int run_metrics(const struct cli *cli)
 {

@@ -37,7 +37,7 @@ static bool canonical(const char *s, char out[INET6_ADDRSTRLEN])
 	return inet_pton(family, s, ip) == 1 && inet_ntop(family, ip, out, INET6_ADDRSTRLEN);
 }
 
-static bool same(const json_t *o, const char *key, const char *addr)
+static bool addr_is(const json_t *o, const char *key, const char *addr)
 {
 	char text[INET6_ADDRSTRLEN];
 
@@ -52,8 +52,8 @@ static bool matches(const json_t *s, const struct wanted *w, bool reverse)
 	    (w->qpn >= 0 && ji(s, "source_qpn") != w->qpn && ji(s, "destination_qpn") != w->qpn))
 		return false;
 	if (w->both)
-		return same(s, from, w->a) && same(s, to, w->b);
-	return !*w->a || same(s, from, w->a) || same(s, to, w->a);
+		return addr_is(s, from, w->a) && addr_is(s, to, w->b);
+	return !*w->a || addr_is(s, from, w->a) || addr_is(s, to, w->a);
 }
 
 /* A number of an option or word, "0x" too. */
@@ -89,7 +89,7 @@ static bool read_wanted(const struct cli *cli, struct wanted *w)
 /* --- asking ----------------------------------------------------------------------------------------- */
 
 /* The first replica's answer that knows it; NULL after saying that none does. */
-static json_t *find(struct control *k, const char *page, const char *what, const char *name)
+static json_t *record_find(struct control *k, const char *page, const char *what, const char *name)
 {
 	bool known = false; /* to somebody, that there is none */
 	json_t *j;
@@ -262,7 +262,7 @@ static int explain_id(const struct cli *cli, struct control *k, const char *id)
 
 	api_page_of(escaped, sizeof(escaped), "/v1/sessions/", id);
 	snprintf(page, sizeof(page), "%s/explain", escaped);
-	x = find(k, page, "session", id);
+	x = record_find(k, page, "session", id);
 	if (!x)
 		return EXIT_ERROR;
 	if (cli->json) {
@@ -315,7 +315,7 @@ static int explain_job(const struct cli *cli, struct control *k, const char *nam
 	char page[1024];
 
 	api_page_of(page, sizeof(page), "/v1/jobs/", name);
-	j = find(k, page, "job", name);
+	j = record_find(k, page, "job", name);
 	if (j && cli->json) {
 		print_json(j);
 	} else {
@@ -330,7 +330,7 @@ static int explain_job(const struct cli *cli, struct control *k, const char *nam
 	return j ? EXIT_OK : EXIT_ERROR;
 }
 
-static int run(const struct cli *cli)
+static int run_explain(const struct cli *cli)
 {
 	const char *job = cli_value(cli, "job");
 	struct control *k;
@@ -367,4 +367,4 @@ const struct cli_cmd cmd_explain = {.name = "explain",
             "control center is asked over HTTPS with an operator's or a scheduler's certificate; of\n"
             "several URLs the next one when one does not answer, or does not know the session.\n",
     .opts = opts,
-    .run = run};
+    .run = run_explain};

@@ -169,7 +169,7 @@ static void print_count(const struct flows *f)
 	printf("; %lld flows in all\n", f->total);
 }
 
-static int run(const struct cli *cli)
+static int run_flows(const struct cli *cli)
 {
 	struct flows f = {0};
 	unsigned long limit;
@@ -212,4 +212,4 @@ const struct cli_cmd cmd_flows = {.name = "flows",
         "the\n"
         "far site (its credit: host or memory there), the memory here, or the window of the host itself.\n",
     .opts = opts,
-    .run = run};
+    .run = run_flows};

@@ -360,7 +360,7 @@ static void print_done(const struct cli *cli, const json_t *j, const char *what)
 	putchar('\n');
 }
 
-static int change(const struct cli *cli, const char *method, const char *done)
+static int tenant_change(const struct cli *cli, const char *method, const char *done)
 {
 	const char *name = cli->word[1], *file = cli_value(cli, "file");
 	char page[256], what[128], *body = NULL;
@@ -387,7 +387,7 @@ static int change(const struct cli *cli, const char *method, const char *done)
 	return EXIT_OK;
 }
 
-static int run(const struct cli *cli)
+static int run_tenant(const struct cli *cli)
 {
 	const char *action = cli->words ? cli->word[0] : "show";
 	const bool show = !strcmp(action, "show");
@@ -412,9 +412,9 @@ static int run(const struct cli *cli)
 		return show_one(cli, cli->word[1]);
 	if (show)
 		return cli_value(cli, "yaml") ? show_yaml(cli, "/v1/tenants") : show_all(cli);
-	return !strcmp(action, "add")   ? change(cli, "PUT", "added")
-	       : !strcmp(action, "set") ? change(cli, "PATCH", "changed")
-	                                : change(cli, "DELETE", "removed");
+	return !strcmp(action, "add")   ? tenant_change(cli, "PUT", "added")
+	       : !strcmp(action, "set") ? tenant_change(cli, "PATCH", "changed")
+	                                : tenant_change(cli, "DELETE", "removed");
 }
 
 const struct cli_cmd cmd_tenant = {.name = "tenant",
@@ -439,7 +439,7 @@ const struct cli_cmd cmd_tenant = {.name = "tenant",
         "It is done when every worker runs it. A restart or reload goes by the file: `show --yaml` prints\n"
         "what belongs there.\n",
     .opts = opts,
-    .run = run};
+    .run = run_tenant};
 
 /* --- reload ----------------------------------------------------------------------------------------------
  */

@@ -50,7 +50,7 @@ static int send_change(const struct cli *cli, const char *method, const char *do
 	return EXIT_OK;
 }
 
-static int run(const struct cli *cli)
+static int run_tunnel(const struct cli *cli)
 {
 	const char *action = cli->words ? cli->word[0] : "";
 	const bool del = !strcmp(action, "del"), add = !strcmp(action, "add");
@@ -105,4 +105,4 @@ const struct cli_cmd cmd_tunnel = {.name = "tunnel",
         "  roceway tunnel set site-c carrier=tcp   the other end moves with it\n"
         "\n"
         "A restart or reload goes by the file. Tunnels of the control center are not changed here.\n",
-    .run = run};
+    .run = run_tunnel};

@@ -207,17 +207,17 @@ int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, u
 	return (int)worker == fake.stuck ? RWY_EAGAIN : 0;
 }
 
-int gw_tunnels_tune(struct gw_app *app, unsigned worker, const struct conf *c)
+int gw_tunnels_set(struct gw_app *app, unsigned worker, const struct conf *c)
 {
 	return 0;
 }
 
-int gw_ways_tell(struct gw_app *app, unsigned worker)
+int gw_assignments_send(struct gw_app *app, unsigned worker)
 {
 	return 0;
 }
 
-int gw_tunnels_take(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *gone)
+int gw_tunnels_detach(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *gone)
 {
 	*gone = set;
 	return 0;
