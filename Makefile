@@ -165,7 +165,8 @@ $(BUILD)/tests/unit/test_base_http: $(BASE_LIB)
 $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl) -lpthread
 # The API's pages over a made-up gateway, for tests/component/cli_api.py.
 API_SERVER_SRC := $(wildcard gateway/api/*.c tests/component/api/*.c) \
-                  $(addprefix gateway/control/,tenants.c tenants_eng.c tenants_info.c tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
+                  $(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) \
+                  $(addprefix gateway/control/,tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
                   gateway/counters.c gateway/offload/text.c base/notify.c base/word.c
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)

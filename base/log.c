@@ -39,7 +39,7 @@ int gw_log_set(int level)
 	return atomic_exchange(&log_level, level);
 }
 
-int gw_log_on(int level)
+static int gw_log_on(int level)
 {
 	return level <= atomic_load_explicit(&log_level, memory_order_relaxed);
 }

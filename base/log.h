@@ -13,7 +13,5 @@ enum gw_log_level { GW_LOG_ERROR, GW_LOG_WARNING, GW_LOG_NOTICE, GW_LOG_INFO, GW
 void gw_log_init(int level);
 int gw_log_set(int level); /* the level that was */
 void gw_log(int level, const char *module, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* True when a line of that level would be written: guards costly arguments. */
-int gw_log_on(int level);
 
 #endif

@@ -5,7 +5,7 @@
  * What is registered, reported and applied comes by callbacks: nothing here knows a gateway, so that tests
  * run it against a server of their own.
  *
- * Thread: agent_run and every callback are one thread's. agent_status, agent_wake and agent_stop: any thread.
+ * Thread: agent_run and every callback are one thread's. agent_status and agent_stop: any thread.
  */
 #ifndef GATEWAY_AGENT_AGENT_H
 #define GATEWAY_AGENT_AGENT_H
@@ -82,7 +82,6 @@ RWY_MUST_CHECK int agent_new(
 void agent_free(struct agent *a);
 void agent_run(struct agent *a); /* until agent_stop */
 void agent_stop(struct agent *a);
-void agent_wake(struct agent *a); /* there is something to tell */
 void agent_status(struct agent *a, struct agent_status *out);
 
 #endif

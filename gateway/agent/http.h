@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to agent.c and http.c: one request and what is known of the controller. */
+/* Inside the agent only (agent.c, answer.c, state.c, http.c): one request, and what is known of the
+ * controller. All of it is the agent's thread. */
 #ifndef GATEWAY_AGENT_HTTP_H
 #define GATEWAY_AGENT_HTTP_H
 
@@ -43,7 +44,20 @@ struct agent {
 	struct agent_status st;
 };
 
-uint64_t agent_ms(void);
+/* state.c */
+uint64_t agent_ms(void);                           /* monotonic */
+const char *agent_what_name(enum agent_what what); /* "lease" */
+void agent_log(const struct agent *a, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Something between half of it and all of it: many gateways must not come back at once. */
+uint64_t agent_jitter(struct agent *a, uint64_t ms);
+void agent_state_set(struct agent *a, enum agent_state s);
+void agent_retry(struct agent *a, uint64_t ms);
+/* This controller is of no use now: the next one. What runs goes on. */
+void agent_give_up(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* answer.c: r is done, with curl's result. */
+void agent_answered(struct agent *a, struct agent_req *r, CURLcode rc);
+
 /* http.c. False: cannot begin; *why says it. */
 bool agent_req_new(struct agent *a, struct agent_req *r, size_t max);
 void agent_req_free(struct agent *a, struct agent_req *r);

@@ -38,6 +38,5 @@ json_t *ctrl_load(void *ctx);
 json_t *ctrl_links(void *ctx);
 json_t *ctrl_sessions(void *ctx);
 void ctrl_resync(void *ctx);
-json_t *ctrl_ip(const struct rwy_ip *a);
 
 #endif

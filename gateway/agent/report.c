@@ -23,7 +23,7 @@
 /* --- what it is ------------------------------------------------------------------------------------------
  */
 
-json_t *ctrl_ip(const struct rwy_ip *a)
+static json_t *ctrl_ip(const struct rwy_ip *a)
 {
 	char text[INET6_ADDRSTRLEN];
 

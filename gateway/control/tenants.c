@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/log.h"
 #include "gateway/offload/offload.h"
@@ -18,61 +17,6 @@
 #define RUN_NAP      (20 * RWY_US)
 #define RETIRED_TURN 256           /* removed tenants looked at in one go */
 #define TICK_TIME    (20 * RWY_MS) /* of the control thread, a worker */
-
-/* --- errors in the words of the configuration --------------------------------------------------------- */
-
-/* One transaction's input and where its complaint goes. */
-struct txn_input {
-	struct gw_app *app;
-	const struct conf_tenant *t;
-	unsigned n;
-	struct conf_error *err;
-};
-
-static void err_locate(const struct txn_input *a, const struct conf_tenant *t)
-{
-	*a->err = (struct conf_error){0};
-	if (!t || !t->line)
-		return;
-	snprintf(a->err->file, sizeof(a->err->file), "%s", a->app->conf_path ? a->app->conf_path : "");
-	a->err->line = t->line;
-	a->err->column = t->column;
-}
-
-static int err_tenant(const struct txn_input *a, int rc, const struct tenant_err *te)
-{
-	const struct conf_tenant *t = NULL;
-	char text[sizeof(a->err->msg) - CONF_NAME];
-	const char *tunnel = "";
-
-	for (unsigned i = 0; i < a->n && !t; i++)
-		if (!strcmp(a->t[i].cfg.name, te->name))
-			t = &a->t[i];
-	err_locate(a, t);
-	if (te->why == TENANT_E_GUARANTEE && te->item >= 0)
-		tunnel = a->app->conf->tunnel[te->item].name;
-	snprintf(a->err->msg, sizeof(a->err->msg), "%s%s%s", tenant_err_text(te, text, sizeof(text)),
-	    tunnel[0] ? " tunnel " : "", tunnel);
-	return rc;
-}
-
-static int err_memory(const struct txn_input *a)
-{
-	err_locate(a, NULL);
-	snprintf(a->err->msg, sizeof(a->err->msg), "out of memory");
-	return RWY_ENOMEM;
-}
-
-static int err_worker(const struct txn_input *a, unsigned worker, int rc)
-{
-	err_locate(a, NULL);
-	if (rc == RWY_EAGAIN)
-		snprintf(a->err->msg, sizeof(a->err->msg), "worker %u does not answer: try again", worker);
-	else
-		snprintf(a->err->msg, sizeof(a->err->msg), "worker %u cannot take it: %s", worker,
-		    rc == RWY_ENOMEM ? "out of memory" : "its engine refuses it");
-	return rc;
-}
 
 /* --- generations -------------------------------------------------------------------------------------- */
 
@@ -125,7 +69,7 @@ static void quiesced(struct gw_app *app)
 /* --- what a change does, in its order ------------------------------------------------------------------- */
 
 /* Workers that an earlier change did not reach. */
-static int stale_resync(const struct txn_input *a)
+static int stale_resync(const struct gw_txn_input *a)
 {
 	struct gw_tenants *g = a->app->tenants;
 
@@ -133,7 +77,7 @@ static int stale_resync(const struct txn_input *a)
 		int rc = g->stale[i] ? gw_delta_resync(a->app, i, tenant_db_current(g->db)) : 0;
 
 		if (rc)
-			return err_worker(a, i, rc);
+			return gw_txn_err_worker(a, i, rc);
 		g->stale[i] = false;
 	}
 	return 0;
@@ -150,7 +94,7 @@ static void counts_clear(struct gw_app *app, const struct tenant_set *next)
 				memset(&app->tenant_count[w][i], 0, sizeof(struct gw_tenant_count));
 }
 
-static int engines_update(const struct txn_input *a, const struct gw_plan *p)
+static int engines_update(const struct gw_txn_input *a, const struct gw_plan *p)
 {
 	struct gw_app *app = a->app;
 	int rc = 0;
@@ -160,7 +104,7 @@ static int engines_update(const struct txn_input *a, const struct gw_plan *p)
 		rc = gw_delta_send(app, w, &p->forth);
 	if (!rc)
 		return 0;
-	(void)err_worker(a, w - 1, rc);
+	(void)gw_txn_err_worker(a, w - 1, rc);
 	while (w--)
 		if (gw_delta_send(app, w, &p->back) != 0)
 			app->tenants->stale[w] = true;
@@ -178,20 +122,20 @@ static void removed_begin(struct gw_app *app, const uint32_t *removed, unsigned 
 }
 
 /* What hardware may not do under the next set, it does no longer. */
-static int hardware_prepare(const struct txn_input *a, const struct tenant_set *next)
+static int hardware_prepare(const struct gw_txn_input *a, const struct tenant_set *next)
 {
 	char why[OFFLOAD_WHY];
 	int rc = a->app->offload_hooks ? a->app->offload_hooks->prepare(a->app, next, why) : 0;
 
 	if (rc) {
-		err_locate(a, NULL);
+		gw_txn_err_locate(a, NULL);
 		snprintf(a->err->msg, sizeof(a->err->msg), "%s: try again", why);
 	}
 	return rc;
 }
 
 /* Ends the transaction, well or not. */
-static int commit(const struct txn_input *a, struct tenant_txn *x, struct gw_tenants_done *done)
+static int commit(const struct gw_txn_input *a, struct tenant_txn *x, struct gw_tenants_done *done)
 {
 	struct gw_app *app = a->app;
 	struct gw_tenants *g = app->tenants;
@@ -202,12 +146,12 @@ static int commit(const struct txn_input *a, struct tenant_txn *x, struct gw_ten
 	int rc = tenant_txn_prepare(x, &next, &te);
 
 	if (rc) {
-		(void)err_tenant(a, rc, &te);
+		(void)gw_txn_err_tenant(a, rc, &te);
 		goto abort;
 	}
 	rc = gw_plan_new(&p, app, old, next);
 	if (rc) {
-		(void)err_memory(a);
+		(void)gw_txn_err_memory(a);
 		goto abort;
 	}
 	*done = (struct gw_tenants_done){
@@ -230,7 +174,7 @@ static int commit(const struct txn_input *a, struct tenant_txn *x, struct gw_ten
 	rc = tenant_txn_commit(x, &next, &te);
 	if (rc) { /* cannot be: it was prepared */
 		g->retired_n = before;
-		(void)err_tenant(a, rc, &te);
+		(void)gw_txn_err_tenant(a, rc, &te);
 		goto back;
 	}
 	done->generation = next->generation;
@@ -254,11 +198,11 @@ abort:
 
 /* --- transactions --------------------------------------------------------------------------------------- */
 
-static int admissible(const struct txn_input *a, const struct conf_tenant *t)
+static int admissible(const struct gw_txn_input *a, const struct conf_tenant *t)
 {
 	if (t->cfg.vni)
 		return 0;
-	err_locate(a, t);
+	gw_txn_err_locate(a, t);
 	snprintf(a->err->msg, sizeof(a->err->msg),
 	    "tenant %.31s: needs a VNI: between gateways a tenant is known by it", t->cfg.name);
 	return RWY_EINVAL;
@@ -266,7 +210,7 @@ static int admissible(const struct txn_input *a, const struct conf_tenant *t)
 
 enum change { ADD, SET, REPLACE };
 
-static int txn_fill(const struct txn_input *a, struct tenant_txn *x, enum change what)
+static int txn_fill(const struct gw_txn_input *a, struct tenant_txn *x, enum change what)
 {
 	struct tenant_err te;
 	int rc = 0;
@@ -280,13 +224,13 @@ static int txn_fill(const struct txn_input *a, struct tenant_txn *x, enum change
 		rc =
 		    what == SET ? tenant_txn_set(x, &a->t[i].cfg, &te) : tenant_txn_add(x, &a->t[i].cfg, &te);
 		if (rc)
-			(void)err_tenant(a, rc, &te);
+			(void)gw_txn_err_tenant(a, rc, &te);
 	}
 	return rc;
 }
 
 static int change_run(
-    const struct txn_input *a, enum change what, const char *del, struct gw_tenants_done *done)
+    const struct gw_txn_input *a, enum change what, const char *del, struct gw_tenants_done *done)
 {
 	struct gw_tenants *g = a->app->tenants;
 	rwy_time start = gw_now();
@@ -299,12 +243,12 @@ static int change_run(
 	pthread_mutex_lock(&g->lock);
 	rc = stale_resync(a);
 	if (!rc && tenant_txn_begin(&x, g->db) != 0)
-		rc = err_memory(a);
+		rc = gw_txn_err_memory(a);
 	if (!rc) {
 		if (!del)
 			rc = txn_fill(a, x, what);
 		else if ((rc = tenant_txn_del(x, del, &te)) != 0)
-			(void)err_tenant(a, rc, &te);
+			(void)gw_txn_err_tenant(a, rc, &te);
 		if (rc)
 			tenant_txn_abort(x);
 		else
@@ -318,108 +262,24 @@ static int change_run(
 int gw_tenant_add(
     struct gw_app *app, const struct conf_tenant *t, struct gw_tenants_done *done, struct conf_error *err)
 {
-	return change_run(&(struct txn_input){app, t, 1, err}, ADD, NULL, done);
+	return change_run(&(struct gw_txn_input){app, t, 1, err}, ADD, NULL, done);
 }
 
 int gw_tenant_set(
     struct gw_app *app, const struct conf_tenant *t, struct gw_tenants_done *done, struct conf_error *err)
 {
-	return change_run(&(struct txn_input){app, t, 1, err}, SET, NULL, done);
+	return change_run(&(struct gw_txn_input){app, t, 1, err}, SET, NULL, done);
 }
 
 int gw_tenant_del(struct gw_app *app, const char *name, struct gw_tenants_done *done, struct conf_error *err)
 {
-	return change_run(&(struct txn_input){app, NULL, 0, err}, ADD, name, done);
+	return change_run(&(struct gw_txn_input){app, NULL, 0, err}, ADD, name, done);
 }
 
 int gw_tenants_replace(struct gw_app *app, const struct conf_tenant *t, unsigned n,
     struct gw_tenants_done *done, struct conf_error *err)
 {
-	return change_run(&(struct txn_input){app, t, n, err}, REPLACE, NULL, done);
-}
-
-/* --- tunnels that come and go
- * ------------------------------------------------------------------------------- */
-
-static void limits_of(const struct gw_app *app, struct tenant_limits *lim)
-{
-	*lim = (struct tenant_limits){.tenants = TENANT_COUNT_MAX, .tunnels = app->conf->tunnels};
-	for (unsigned i = 0; i < lim->tunnels; i++)
-		lim->capacity_Bps[i] = app->conf->tunnel[i].rate_Bps;
-}
-
-int gw_tenants_replace_all(struct gw_app *app, const struct conf_tenant *t, unsigned n,
-    struct gw_tenants_done *done, struct conf_error *err)
-{
-	struct tenant_db *db = app->tenants->db;
-	struct tenant_limits lim, was;
-	int rc;
-
-	limits_of(app, &lim);
-	pthread_mutex_lock(&app->tenants->lock);
-	rc = tenant_db_limits(db, &lim, &was);
-	pthread_mutex_unlock(&app->tenants->lock);
-	if (!rc)
-		rc = gw_tenants_replace(app, t, n, done, err);
-	if (rc) {
-		pthread_mutex_lock(&app->tenants->lock);
-		(void)!tenant_db_limits(db, &was, NULL);
-		pthread_mutex_unlock(&app->tenants->lock);
-	}
-	return rc;
-}
-
-int gw_tenants_tunnels(struct gw_app *app, struct conf_error *err)
-{
-	const struct txn_input a = {app, NULL, 0, err};
-	struct tenant_db *db = app->tenants->db;
-	struct tenant_limits lim, was;
-	const struct tenant_set *next;
-	struct tenant_txn *x = NULL;
-	struct tenant_err te;
-	int rc;
-
-	limits_of(app, &lim);
-	pthread_mutex_lock(&app->tenants->lock);
-	rc = tenant_db_limits(db, &lim, &was);
-	if (!rc && tenant_txn_begin(&x, db) != 0)
-		rc = err_memory(&a);
-	if (!rc && (rc = tenant_txn_prepare(x, &next, &te)) != 0)
-		(void)err_tenant(&a, rc, &te);
-	tenant_txn_abort(x);
-	if (rc)
-		(void)!tenant_db_limits(db, &was, NULL);
-	pthread_mutex_unlock(&app->tenants->lock);
-	return rc;
-}
-
-void gw_tenants_shares(struct gw_app *app)
-{
-	struct gw_tenants *g = app->tenants;
-
-	pthread_mutex_lock(&g->lock);
-	for (unsigned w = 0; w < app->workers; w++)
-		if (gw_delta_send_all(app, w, tenant_db_current(g->db)) != 0)
-			g->stale[w] = true; /* the tick tells it */
-	pthread_mutex_unlock(&g->lock);
-}
-
-bool gw_tenants_use(struct gw_app *app, unsigned tunnel, char name[TENANT_NAME_MAX])
-{
-	const struct tenant_set *s;
-	bool used = false;
-
-	pthread_mutex_lock(&app->tenants->lock);
-	s = tenant_db_current(app->tenants->db);
-	for (uint32_t i = 1; i < s->top && !used; i++) {
-		const struct tenant *t = tenant_by_index(s, i);
-
-		used = t && (t->tunnels >> tunnel & 1);
-		if (used)
-			snprintf(name, TENANT_NAME_MAX, "%s", t->cfg.name);
-	}
-	pthread_mutex_unlock(&app->tenants->lock);
-	return used;
+	return change_run(&(struct gw_txn_input){app, t, n, err}, REPLACE, NULL, done);
 }
 
 /* --- once a second ---------------------------------------------------------------------------------------
@@ -466,106 +326,4 @@ void gw_tenants_tick(struct gw_app *app)
 	if (g->retired_n)
 		retired_release(app);
 	pthread_mutex_unlock(&g->lock);
-}
-
-/* --- creation ----------------------------------------------------------------------------------------------
- */
-
-static int counts_new(struct gw_app *app)
-{
-	for (unsigned i = 0; i < app->workers; i++) {
-		struct gw_tenant_count **c = &app->tenant_count[i];
-
-		/* Mostly untouched: the kernel gives pages as indices are cleared for use. */
-		void *p = mmap(NULL, GW_TENANT_COUNTS * sizeof(**c), PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (p == MAP_FAILED)
-			return RWY_ENOMEM;
-		*c = p;
-	}
-	return 0;
-}
-
-static int first_set(struct gw_app *app)
-{
-	const struct conf *c = app->conf;
-	struct gw_tenants_done done;
-	struct conf_error err;
-	int rc = 0;
-
-	if (c->tenants)
-		rc = gw_tenants_replace(app, c->tenant, c->tenants, &done, &err);
-	if (rc)
-		gw_log(GW_LOG_ERROR, "config", "%s:%u:%u: %s", err.file, err.line, err.column, err.msg);
-	return rc;
-}
-
-int gw_tenants_new(struct gw_app *app)
-{
-	struct gw_tenants *g = calloc(1, sizeof(*g));
-	struct tenant_limits lim;
-	int rc;
-
-	if (!g)
-		return RWY_ENOMEM;
-	pthread_mutex_init(&g->lock, NULL);
-	app->tenants = g;
-	limits_of(app, &lim);
-	g->clean = calloc(GW_TENANT_COUNTS, sizeof(*g->clean));
-	g->retired = calloc(GW_TENANT_COUNTS, sizeof(*g->retired));
-	rc = g->clean && g->retired ? counts_new(app) : RWY_ENOMEM;
-	if (!rc)
-		rc = tenant_db_new(&g->db, &lim);
-	if (rc)
-		gw_log(GW_LOG_ERROR, "tenant", "no memory for tenants");
-	else
-		atomic_store(&app->tenant_set, tenant_db_current(g->db));
-	return rc ? rc : first_set(app);
-}
-
-int gw_tenants_engine(struct gw_app *app, struct eng *e, unsigned worker, rwy_time now)
-{
-	struct gw_tenants *g = app->tenants;
-	const struct tenant_set *s;
-	size_t prefixes = 0;
-	struct gw_delta f;
-	int rc;
-
-	pthread_mutex_lock(&g->lock);
-	s = tenant_db_current(g->db);
-	for (uint32_t i = 1; i < s->top; i++)
-		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
-	rc = gw_delta_new(&f, s->n, prefixes);
-	for (uint32_t i = 1; i < s->top && !rc; i++)
-		if (tenant_by_index(s, i))
-			gw_delta_set(&f, app, tenant_by_index(s, i));
-	if (!rc) {
-		rc = gw_delta_apply(e, &f, now);
-		gw_delta_free(&f);
-	}
-	pthread_mutex_unlock(&g->lock);
-	if (rc)
-		gw_log(
-		    GW_LOG_ERROR, "tenant", "worker=%u cannot take the tenants: %s", worker, strerror(-rc));
-	return rc;
-}
-
-void gw_tenants_free(struct gw_app *app)
-{
-	struct gw_tenants *g = app->tenants;
-
-	if (!g)
-		return;
-	tenant_db_free(g->db);
-	for (unsigned i = 0; i < app->workers; i++)
-		if (app->tenant_count[i]) {
-			munmap(app->tenant_count[i], GW_TENANT_COUNTS * sizeof(*app->tenant_count[i]));
-			app->tenant_count[i] = NULL;
-		}
-	free(g->clean);
-	free(g->retired);
-	pthread_mutex_destroy(&g->lock);
-	free(g);
-	app->tenants = NULL;
 }

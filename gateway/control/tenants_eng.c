@@ -39,7 +39,7 @@ void gw_delta_free(struct gw_delta *f)
 	*f = (struct gw_delta){0};
 }
 
-struct gw_delta_op *gw_delta_last(struct gw_delta *f)
+static struct gw_delta_op *delta_last(struct gw_delta *f)
 {
 	return &f->op[f->n - 1];
 }
@@ -82,7 +82,7 @@ void gw_delta_set(struct gw_delta *f, const struct gw_app *app, const struct ten
 	        .prefixes = n}};
 }
 
-void gw_delta_remove(struct gw_delta *f, uint32_t index)
+static void delta_remove(struct gw_delta *f, uint32_t index)
 {
 	f->op[f->n++] = (struct gw_delta_op){.index = index, .remove = true};
 }
@@ -111,7 +111,7 @@ static void vni_park(
 		while (tenant_by_vni(old, vni) || tenant_by_vni(next, vni))
 			vni--;
 		gw_delta_set(f, app, was);
-		gw_delta_last(f)->cfg.vni = vni--;
+		delta_last(f)->cfg.vni = vni--;
 	}
 }
 
@@ -124,7 +124,7 @@ static void plan_fill(
 	vni_park(&p->back, app, old, next);
 	for (uint32_t i = 1; i < top; i++)
 		if (!tenant_by_index(old, i) && tenant_by_index(next, i))
-			gw_delta_remove(&p->back, i);
+			delta_remove(&p->back, i);
 	for (uint32_t i = 1; i < top; i++) {
 		const struct tenant *was = tenant_by_index(old, i), *is = tenant_by_index(next, i);
 
@@ -276,7 +276,7 @@ int gw_delta_resync(struct gw_app *app, unsigned worker, const struct tenant_set
 		return rc;
 	for (uint32_t i = 1; i < GW_TENANT_COUNTS; i++)
 		if (!tenant_by_index(s, i))
-			gw_delta_remove(&f, i);
+			delta_remove(&f, i);
 	/* Who holds the VNI of another is itself in the list: after one round with parking all are free. */
 	for (unsigned round = 0; round < 2; round++)
 		for (uint32_t i = 1; i < s->top; i++) {
@@ -287,7 +287,7 @@ int gw_delta_resync(struct gw_app *app, unsigned worker, const struct tenant_set
 				continue;
 			while (tenant_by_vni(s, vni))
 				vni--;
-			gw_delta_last(&f)->park_vni = vni--;
+			delta_last(&f)->park_vni = vni--;
 		}
 	rc = gw_delta_send(app, worker, &f);
 	gw_delta_free(&f);

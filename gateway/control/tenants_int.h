@@ -18,6 +18,27 @@ struct gw_tenants {
 	unsigned retired_n;
 };
 
+/* One transaction's input and where its complaint goes. */
+struct gw_txn_input {
+	struct gw_app *app;
+	const struct conf_tenant *t;
+	unsigned n;
+	struct conf_error *err;
+};
+
+/* --- tenants_err.c: *a->err is filled; those with a code return it ----------------------------------- */
+
+/* Empty, at the place of t in the file; NULL: nowhere. */
+void gw_txn_err_locate(const struct gw_txn_input *a, const struct conf_tenant *t);
+int gw_txn_err_tenant(const struct gw_txn_input *a, int rc, const struct tenant_err *te);
+int gw_txn_err_memory(const struct gw_txn_input *a);
+int gw_txn_err_worker(const struct gw_txn_input *a, unsigned worker, int rc);
+
+/* --- tenants_tunnels.c ------------------------------------------------------------------------------- */
+
+/* The tunnels' capacities as they are configured. */
+void gw_tenants_limits(const struct gw_app *app, struct tenant_limits *lim);
+
 /* --- tenants_eng.c: lists of what an engine is to be told -------------------------------------------- */
 
 struct gw_delta_op {
@@ -37,8 +58,6 @@ RWY_MUST_CHECK int gw_delta_new(struct gw_delta *f, unsigned ops, size_t prefixe
 void gw_delta_free(struct gw_delta *f);
 /* One tenant as it is to be, or gone. There must be room. */
 void gw_delta_set(struct gw_delta *f, const struct gw_app *app, const struct tenant *t);
-struct gw_delta_op *gw_delta_last(struct gw_delta *f);
-void gw_delta_remove(struct gw_delta *f, uint32_t index);
 
 /* What leads from one set to another, and back. */
 struct gw_plan {

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent's state as others see it, and what a failure does to it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "gateway/agent/http.h"
+
+#define NEXT_MS 50 /* the next controller is tried so soon */
+
+uint64_t agent_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void agent_log(const struct agent *a, int level, const char *fmt, ...)
+{
+	char msg[AGENT_WHY + 256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	a->ops->log(a->ctx, level, msg);
+}
+
+/* Something between half of it and all of it: many gateways must not come back at once. */
+uint64_t agent_jitter(struct agent *a, uint64_t ms)
+{
+	a->random = a->random * 1664525u + 1013904223u;
+	return ms / 2 + (ms / 2 + 1) * (a->random >> 8) / (1u << 24);
+}
+
+void agent_state_set(struct agent *a, enum agent_state s)
+{
+	pthread_mutex_lock(&a->lock);
+	if (a->st.state != s)
+		a->since = agent_ms();
+	a->st.state = s;
+	snprintf(a->st.url, sizeof(a->st.url), "%s", a->cfg.url[a->at]);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void agent_retry(struct agent *a, uint64_t ms)
+{
+	pthread_mutex_lock(&a->lock);
+	a->retry_at = agent_ms() + ms;
+	pthread_mutex_unlock(&a->lock);
+}
+
+static uint64_t backoff(struct agent *a)
+{
+	unsigned round = a->failed / a->cfg.urls;
+	uint64_t ms = a->cfg.backoff_ms;
+
+	if (a->failed % a->cfg.urls)
+		return agent_jitter(a, 2 * NEXT_MS);
+	while (--round && ms < a->cfg.backoff_max_ms)
+		ms *= 2;
+	return agent_jitter(a, ms < a->cfg.backoff_max_ms ? ms : a->cfg.backoff_max_ms);
+}
+
+/* This controller is of no use now: the next one. What runs goes on. */
+void agent_give_up(struct agent *a, const char *fmt, ...)
+{
+	char why[AGENT_WHY];
+	va_list ap;
+	bool told;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	agent_req_end(a, &a->req);
+	agent_req_end(a, &a->poll);
+	a->failed++;
+	pthread_mutex_lock(&a->lock);
+	told = a->st.state != AGENT_REGISTERED && !strcmp(a->st.problem, why);
+	memcpy(a->st.problem, why, sizeof(why));
+	a->st.failures++;
+	pthread_mutex_unlock(&a->lock);
+	agent_log(a, told ? GW_LOG_DEBUG : GW_LOG_WARNING, "controller=%s %s", a->cfg.url[a->at], why);
+	a->at = (a->at + 1) % a->cfg.urls;
+	agent_retry(a, backoff(a));
+	agent_state_set(a, AGENT_AWAY);
+}
+
+const char *agent_what_name(enum agent_what what)
+{
+	switch (what) {
+	case REQ_REGISTER:
+		return "registration";
+	case REQ_LEASE:
+		return "lease";
+	case REQ_SESSIONS:
+		return "session report";
+	case REQ_LINKS:
+		return "link report";
+	case REQ_DOCUMENT:
+		return "document";
+	case REQ_NONE:
+		break;
+	}
+	return "";
+}
