@@ -53,7 +53,7 @@ static const char *prefix_text(const struct prefix *p, char *out, size_t size)
 	return out;
 }
 
-/* --- what one tenant says wrong ---------------------------------------------------------------- */
+/* --- what one tenant says wrong -------------------------------------------------------------- */
 
 static int fail_prefix_twice(const struct ctx *x, unsigned i, int item)
 {
@@ -172,7 +172,7 @@ static int fail_limit(const struct ctx *x, unsigned i)
 	    "expected at least `guarantee`, %s, for `limit`, found `%s`", want, found);
 }
 
-/* --- what several say wrong together ------------------------------------------------------------- */
+/* --- what several say wrong together --------------------------------------------------------- */
 
 static int fail_exists(const struct ctx *x, unsigned i)
 {
@@ -286,7 +286,7 @@ static int fail_tenant(const struct ctx *x, const struct tenant_err *e, unsigned
 	return conf_fail_at(x->err, map_of(x, i), "%s", tenant_err_text(e, text, sizeof(text)));
 }
 
-/* --- the plain LAN, the gateway ------------------------------------------------------------------ */
+/* --- the plain LAN, the gateway -------------------------------------------------------------- */
 
 static int check_vlan(const struct ctx *x, unsigned i)
 {
@@ -316,7 +316,7 @@ static int check_vteps(const struct ctx *x, unsigned i)
 	return 0;
 }
 
-/* --- the set --------------------------------------------------------------------------------------- */
+/* --- the set --------------------------------------------------------------------------------- */
 
 static int db_build(const struct ctx *x, struct tenant_txn *txn)
 {

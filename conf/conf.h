@@ -181,7 +181,7 @@ uint64_t conf_tunnel_id(const struct conf_tunnel *t, unsigned worker);
 /* Whether c's tunnels can be together with its ports, workers and one another; port_idx is filled in. A place
  * without a name is free. */
 RWY_MUST_CHECK int conf_tunnels_check(struct conf *c, struct conf_error *err);
-/* What a control center says: text with the keys `tunnels` and `tenants` of a file and no other. Its tunnels
+/* Parses a control center's text: the keys `tunnels` and `tenants` of a file and no other. Its tunnels
  * come after `own` in *out, which is like base otherwise; its tenants are all of *out's. Checked as a file
  * is. conf_free. */
 RWY_MUST_CHECK int conf_network_parse(struct conf **out, const struct conf *base,

@@ -127,7 +127,7 @@ static int fill_array(
 	return rc || *count >= k->min ? rc : conf_fail_type(err, k, list);
 }
 
-/* What has no count: a set of words, or one address of each family. */
+/* Lists without a count: a set of words, or one address of each family. */
 static int fill_set(
     void *base, const struct conf_key *k, const struct conf_node *list, struct conf_error *err)
 {

@@ -39,7 +39,7 @@ static int only_network(const struct conf_node *root, struct conf_error *err)
 	return 0;
 }
 
-/* What is the gateway's own comes first: its numbers stay. */
+/* The gateway's own tunnels come first: their numbers stay. */
 static int put_own(struct conf *c, const struct conf_tunnel *own, unsigned owns, struct conf_error *err)
 {
 	if (c->tunnels + owns > CONF_TUNNELS_MAX)

@@ -57,7 +57,7 @@ struct conf_key {
 extern const struct conf_key conf_keys[];
 extern const unsigned conf_keys_count;
 
-/* What a value of this key looks like: "an integer from 1 to 64". */
+/* A sentence on the values of this key: "an integer from 1 to 64". */
 void conf_key_describe(const struct conf_key *k, char *out, size_t size);
 const char *conf_key_name(const struct conf_key *k); /* the last part of its path */
 /* The part of a key's path behind its group, when it is in it: "ports[].name" is "name" in "ports[]". */
@@ -77,7 +77,7 @@ bool conf_word_at(const char *words, unsigned idx, char out[CONF_NAME]);
 /* The number of a word of k->words; -1. */
 int conf_word_find(const struct conf_key *k, const char *text);
 
-/* --- YAML ------------------------------------------------------------------------------------- */
+/* --- YAML ------------------------------------------------------------------------------------ */
 
 enum conf_kind { CONF_SCALAR, CONF_MAP, CONF_SEQ };
 
@@ -107,7 +107,7 @@ bool conf_node_is_null(const struct conf_node *n);
 /* "`10x`", "a list", "nothing": what stands there, safe to print. */
 void conf_node_found(const struct conf_node *n, char *out, size_t size);
 
-/* --- scalars: false when the text is not one (trailing junk included) -------------------------- */
+/* --- scalars: false when the text is not one (trailing junk included) ------------------------ */
 
 bool conf_scan_int(const char *s, uint64_t *out);
 bool conf_scan_size(const char *s, uint64_t *out);
@@ -136,7 +136,7 @@ bool conf_prefix_has(const struct conf_prefix *p, const struct rwy_ip *a);
 bool conf_prefix_overlap(const struct conf_prefix *a, const struct conf_prefix *b);
 struct rwy_ip conf_prefix_base(const struct conf_prefix *p); /* host bits cleared */
 
-/* --- the passes -------------------------------------------------------------------------------- */
+/* --- the passes ------------------------------------------------------------------------------ */
 
 /* Fills *err and returns RWY_EINVAL. */
 int conf_fail(struct conf_error *err, unsigned line, unsigned column, const char *fmt, ...)
@@ -160,7 +160,7 @@ int conf_fail_type(struct conf_error *err, const struct conf_key *k, const struc
 /* Whether these were given, or derived from other keys. */
 bool conf_tenant_own_mac(const struct conf_tenant *t);
 bool conf_tenant_own_congested(const struct conf_tenant *t);
-/* What a tenant's keys leave to be derived from others. base: as in conf_tenant_parse. */
+/* Fills the fields of a tenant that follow from others. base: as in conf_tenant_parse. */
 void conf_tenant_finish(
     const struct conf *c, struct conf_tenant *t, const struct conf_node *map, const struct conf_tenant *base);
 

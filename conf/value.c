@@ -142,7 +142,7 @@ int conf_fill_default(void *base, const struct conf_key *k, struct conf_error *e
 	return conf_fail(err, 0, 0, "the default of %s is wrong: `%s`", k->path, k->dflt);
 }
 
-/* --- scalars that say what is wrong with them -------------------------------------------------- */
+/* --- scalars that say what is wrong with them ------------------------------------------------ */
 
 int conf_fill_prefix(struct conf_prefix *p, const struct conf_node *n, struct conf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the application around the engine counts: ports, neighbours, kernel hand-over. One set per worker,
- * written by it alone. The engine's own counters are in engine/engine.h, the tunnels' in wan/wan.h.
+ * Counters of the application around the engine: ports, neighbours, frames for the kernel. One set per
+ * worker, written by it alone. The engine's own counters are in engine/engine.h, the tunnels' in wan/wan.h.
  */
 #ifndef GATEWAY_COUNTERS_H
 #define GATEWAY_COUNTERS_H
@@ -81,7 +81,7 @@ struct gw_counters {
 #undef X
 };
 
-/* What came from tenants' hosts, and where they are, by the lists of vxlan/ and tenant/. One set per worker,
+/* Counters of tenants' frames and of the host table, by the lists of vxlan/ and tenant/. One set per worker,
  * too. */
 struct gw_overlay_counters {
 	uint64_t vxlan[VXLAN_REASON_COUNT];

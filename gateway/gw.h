@@ -3,7 +3,7 @@
  * The inside of the DPDK application: what ports, workers and the control thread know of each other. app.h is
  * the outside.
  *
- * Who writes what: a worker's struct is written by that worker, except the rings and atomics marked
+ * Writers: a worker's struct is written by that worker, except the rings and atomics marked
  * otherwise; ports are written by the control thread before workers start, except `up`; the next-hop table is
  * published by the control thread (port/neigh.h).
  */
@@ -92,7 +92,7 @@ struct gw_tun {
 	uint8_t hdr[48];   /* IP and UDP headers */
 };
 
-/* What to do with a destination address, by the last packets that had it. */
+/* A cached decision on a destination address. */
 struct gw_verdict {
 	struct rwy_ip addr;
 	int16_t tunnel; /* >= 0, or enum gw_verdict_kind */

@@ -18,7 +18,7 @@
 #define SESSIONS_MS   200 /* not more often */
 #define IDLE_MS       1000
 
-/* --- asking ------------------------------------------------------------------------------------------- */
+/* --- asking ---------------------------------------------------------------------------------- */
 
 static void request_start(
     struct agent *a, enum agent_what what, const char *method, const char *sub, json_t *body)
@@ -108,7 +108,7 @@ static void due(struct agent *a, uint64_t now)
 		(void)ask_reports(a, now);
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------ */
+/* --- the loop -------------------------------------------------------------------------------- */
 
 static int wait_ms(const struct agent *a, uint64_t now)
 {
@@ -168,7 +168,7 @@ void agent_status(struct agent *a, struct agent_status *out)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* --- creation ------------------------------------------------------------------------------------------ */
+/* --- creation -------------------------------------------------------------------------------- */
 
 void agent_cfg_default(struct agent_cfg *cfg)
 {

@@ -2,8 +2,8 @@
 /*
  * The gateway's end of the control center's API (controller/openapi.yaml): registration, lease, the document
  * by long poll, reports; several controllers, one at a time, the next when one fails; back-off with jitter.
- * What is registered, reported and applied comes by callbacks: nothing here knows a gateway, so that tests
- * run it against a server of their own.
+ * Callbacks supply what is registered and reported, and apply documents: nothing here knows a gateway, so
+ * that tests run it against a server of their own.
  *
  * Thread: agent_run and every callback are one thread's. agent_status and agent_stop: any thread.
  */
@@ -28,7 +28,7 @@ struct agent_ops {
 	json_t *(*sessions)(void *ctx);
 	/* A controller has just taken us up: it knows no session of ours. */
 	void (*resync)(void *ctx);
-	/* What it said of the sessions just told. */
+	/* The answer to the sessions just reported. */
 	void (*decided)(void *ctx, const json_t *decisions);
 	/* A document, all or nothing. 0; RWY_EINVAL, why filled: refused; RWY_EAGAIN: try again soon. text:
 	 * as it came, to be kept. */

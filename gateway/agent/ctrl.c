@@ -15,7 +15,7 @@
 #include "gateway/control/change_lock.h"
 #include "gateway/control/tunnels.h"
 
-/* --- documents ------------------------------------------------------------------------------------------ */
+/* --- documents ------------------------------------------------------------------------------- */
 
 /* Which of its tunnels lead to whom. */
 static int peers_note(struct gw_ctrl *k, const struct conf *c, char (*peer)[CONF_NAME])
@@ -176,14 +176,14 @@ void gw_ctrl_first(struct conf *conf, struct gw_ctrl_first *out)
 	json_decref(doc);
 }
 
-/* --- the thread ----------------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------ */
 
 static void decided(void *ctx, const json_t *decisions)
 {
 	size_t i;
 	json_t *d;
 
-	/* What is decided for all comes as the next document; here it is only worth a line. */
+	/* A decision for all sessions comes as the next document; here it is only worth a line. */
 	json_array_foreach((json_t *)(uintptr_t)decisions, i, d)
 	{
 		const char *id = json_string_value(json_object_get(d, "id"));

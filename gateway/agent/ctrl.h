@@ -10,9 +10,8 @@
 #include "gateway/agent/agent.h"
 #include "gateway/agent/document.h"
 
-/* What was kept of the last document, before anything runs: added to conf, whose first *tunnels and *tenants
- * are then its own. What is wrong with it is logged, and then it is as if there were none. d: for
- * gw_ctrl_start, which takes it. */
+/* Adds the last document, as it was kept, to conf, whose first *tunnels and *tenants are then its own. Before
+ * anything runs. A document that is wrong is logged and ignored. d: for gw_ctrl_start, which takes it. */
 struct gw_ctrl_first {
 	uint64_t generation;
 	struct document d; /* conf is NULL */

@@ -23,7 +23,7 @@ static int fail_document(struct conf_error *err, const char *fmt, ...)
 
 #define WEIGHT_MAX 65535 /* tunnels[].weight */
 
-/* --- fields -------------------------------------------------------------------------------------------- */
+/* --- fields ---------------------------------------------------------------------------------- */
 
 /* Every key of o is one of `keys` ("a b c"), and those before '|' are there. */
 static int keys_check(const json_t *o, const char *what, const char *keys, struct conf_error *err)
@@ -114,7 +114,7 @@ static bool addr_port(const char *text, char host[64], unsigned *port)
 	return ip_of(host, &ip);
 }
 
-/* --- tunnels ------------------------------------------------------------------------------------------- */
+/* --- tunnels --------------------------------------------------------------------------------- */
 
 static const char *port_with(const struct conf *c, const char *local)
 {
@@ -211,7 +211,7 @@ static int network(const struct conf *base, const json_t *doc, json_t **out, str
 	return *out ? 0 : fail_document(err, "out of memory");
 }
 
-/* --- assignments ---------------------------------------------------------------------------------------- */
+/* --- assignments ----------------------------------------------------------------------------- */
 
 static bool tunnel_named(const struct conf *c, const char *name)
 {
@@ -273,7 +273,7 @@ static int assignments(struct document *d, const json_t *doc, struct conf_error 
 	return rc;
 }
 
-/* --- siblings ------------------------------------------------------------------------------------------- */
+/* --- siblings -------------------------------------------------------------------------------- */
 
 static bool own_lan(const struct conf *c, const struct rwy_ip *a)
 {
@@ -411,7 +411,7 @@ static int siblings(struct document *d, const json_t *doc, struct conf_error *er
 	return rc;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------ */
+/* --- all of it ------------------------------------------------------------------------------- */
 
 static int peers(struct document *d, const json_t *doc, unsigned owns, struct conf_error *err)
 {

@@ -10,7 +10,7 @@
 
 #define CTRL_BATCH 500 /* sessions in one report */
 
-/* What is read of sessions beside the workers' rings. */
+/* A reading of sessions beside the workers' rings. */
 enum ctrl_scan { SCAN_NONE, SCAN_OPEN, SCAN_LOAD };
 
 struct gw_ctrl {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the gateway tells its control center: what it is, how loaded, what its links are worth, its sessions.
+/* The gateway's reports to its control center: registration, load, quality of its links, its sessions.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -20,8 +20,7 @@
 /* Within this part of its own rate a tunnel fills it. */
 #define OWN_RATE_SHARE 8
 
-/* --- what it is ------------------------------------------------------------------------------------------
- */
+/* --- registration ------------------------------------------------------------------------------ */
 
 static json_t *ctrl_ip(const struct rwy_ip *a)
 {
@@ -61,7 +60,7 @@ static json_t *tcp_algorithms(const struct conf_controller *c)
 	return list;
 }
 
-/* What it can send by. */
+/* The carriers that it can send by. */
 static json_t *capabilities(const struct conf_controller *c, uint64_t bps)
 {
 	json_t *o = json_pack("{s:{s:I, s:b}}", "rocev2", "bandwidth_bps", (json_int_t)bps, "cnp", 1);
@@ -104,8 +103,7 @@ json_t *ctrl_registration(void *ctx)
 	    capabilities(&c->controller, most ? most : DEFAULT_BPS));
 }
 
-/* --- how loaded ------------------------------------------------------------------------------------------
- */
+/* --- load ------------------------------------------------------------------------------ */
 
 struct load {
 	uint64_t flows, custody, custody_max, bytes;
@@ -157,8 +155,7 @@ json_t *ctrl_load(void *ctx)
 	    (json_int_t)ppm(l.custody, l.custody_max));
 }
 
-/* --- links -----------------------------------------------------------------------------------------------
- */
+/* --- links ----------------------------------------------------------------------------------- */
 
 struct look {
 	struct wan_stats s[TUNNELS_CALL];
@@ -281,8 +278,7 @@ json_t *ctrl_links(void *ctx)
 	return NULL;
 }
 
-/* --- sessions ---------------------------------------------------------------------------------------------
- */
+/* --- sessions -------------------------------------------------------------------------------- */
 
 static void object_put(
     const struct gw_ctrl *k, json_t *list, unsigned worker, const struct eng_session *s, const char *event)
@@ -312,7 +308,7 @@ static void scan_begin(struct gw_ctrl *k, enum ctrl_scan scan)
 	k->scanned = gw_now();
 }
 
-/* What the rings hold is older than what is read now: it is forgotten. */
+/* The rings' content is older than what is read now: it is discarded. */
 void ctrl_resync(void *ctx)
 {
 	struct gw_ctrl *k = ctx;

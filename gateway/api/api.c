@@ -77,7 +77,7 @@ static void index_page(const struct api_req *req, struct api_reply *reply)
 	reply->json = json_pack("{s:o}", "pages", list);
 }
 
-/* --- requests ----------------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
 struct upload {
 	char *text;
@@ -156,7 +156,7 @@ static void serve(struct MHD_Connection *conn, const char *url, const char *meth
 	gw_tunnels_read_end(api.app);
 }
 
-/* --- what a client sends --------------------------------------------------------------------------- */
+/* --- what a client sends --------------------------------------------------------------------- */
 
 static void upload_add(struct upload *up, const char *data, size_t n)
 {
@@ -246,7 +246,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 	return answer(conn, &reply);
 }
 
-/* --- start, stop ---------------------------------------------------------------------------------- */
+/* --- start, stop ----------------------------------------------------------------------------- */
 
 int gw_api_start(struct gw_app *app)
 {

@@ -61,7 +61,7 @@ json_t *api_json_ip(const struct rwy_ip *a);
 json_t *api_json_prefix(const struct conf_prefix *p);
 json_t *api_json_mac(const uint8_t mac[6]);
 
-/* What one worker owns, copied on its thread. */
+/* One worker's figures, copied on its thread. */
 struct api_snap {
 	struct eng_counters eng;
 	uint32_t flows;
@@ -70,7 +70,7 @@ struct api_snap {
 };
 /* 0 or RWY_EAGAIN: the worker does not answer. */
 RWY_MUST_CHECK int api_snap_worker(struct gw_app *app, unsigned worker, struct api_snap *out);
-/* Of all workers, malloced; NULL, with the reply failed, when one does not answer. */
+/* Those of all workers, malloced; NULL, with the reply failed, when one does not answer. */
 struct api_snap *api_snap_all(const struct api_req *req, struct api_reply *reply);
 
 /* One tunnel over all workers. */

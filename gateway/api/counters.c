@@ -58,7 +58,7 @@ static bool port_values(const struct api_req *req, unsigned port, struct port_va
 	return true;
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------ */
 
 struct list {
 	json_t *json;
@@ -144,7 +144,7 @@ void api_counters(const struct api_req *req, struct api_reply *reply)
 	reply->json = json_pack("{s:I, s:o}", "time_ns", (json_int_t)gw_now(), "counters", l.json);
 }
 
-/* --- Prometheus: label values are names of the configuration, which need no escaping --------------- */
+/* --- Prometheus: label values are names of the configuration, which need no escaping --------- */
 
 static void head(FILE *f, const char *name, const char *type, const char *text)
 {

@@ -173,7 +173,7 @@ static bool collect(const struct api_req *req, struct api_reply *reply, const st
 	return false;
 }
 
-/* --- the most recently active ------------------------------------------------------------------------- */
+/* --- the most recently active ---------------------------------------------------------------- */
 
 struct found {
 	struct eng_flow_info flow;
@@ -276,7 +276,7 @@ static void recent(
 	free(r.v);
 }
 
-/* --- the page ------------------------------------------------------------------------------------------- */
+/* --- the page -------------------------------------------------------------------------------- */
 
 static bool read_sort(const struct api_req *req, struct api_reply *reply)
 {

@@ -121,9 +121,9 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 	    (json_int_t)avail);
 }
 
-/* --- tunnels ------------------------------------------------------------------------------------- */
+/* --- tunnels --------------------------------------------------------------------------------- */
 
-/* What a path is congested for, since when ("": never was), and what was measured. */
+/* The reason that a path is congested, since when ("": never was), and the measured values. */
 static json_t *congest_json(const struct gw_app *a, const struct wan_congest_state *s)
 {
 	char since[32] = "";
@@ -237,7 +237,7 @@ void api_tunnels(const struct api_req *req, struct api_reply *reply)
 	reply->json = json_pack("{s:o}", "tunnels", list);
 }
 
-/* --- ports, neighbours, workers -------------------------------------------------------------------- */
+/* --- ports, neighbours, workers -------------------------------------------------------------- */
 
 void api_ports(const struct api_req *req, struct api_reply *reply)
 {

@@ -19,7 +19,7 @@
 #define LIMIT_MAX 1000
 #define INDENT    4 /* of tenants[] in the file */
 
-/* --- what they are --------------------------------------------------------------------------------- */
+/* --- what they are --------------------------------------------------------------------------- */
 
 static json_t *drops_json(const struct gw_tenant_info *i)
 {
@@ -210,9 +210,9 @@ static void tenant_show(const struct api_req *req, struct api_reply *reply)
 	json_object_set_new(reply->json, "config", config);
 }
 
-/* --- their changes ----------------------------------------------------------------------------------- */
+/* --- their changes --------------------------------------------------------------------------- */
 
-/* What the client sent is wrong. */
+/* The client sent something wrong. */
 static void fail_body(struct api_reply *reply, const struct conf_error *err)
 {
 	api_fail(reply, 400, "%s", err->msg);

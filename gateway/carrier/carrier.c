@@ -38,7 +38,7 @@ static void wake(struct gw_carriers *cs)
 		return; /* its counter is full: it wakes anyhow */
 }
 
-/* --- events ----------------------------------------------------------------------------------- */
+/* --- events ---------------------------------------------------------------------------------- */
 static bool known_peer(const struct gw_carriers *cs, const struct gw_listener *l, const struct rwy_ip *peer)
 {
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
@@ -106,7 +106,7 @@ static void conn_event(struct gw_carriers *cs, uint64_t which, uint32_t events, 
 		gw_set_lost(cs, c, why, now);
 }
 
-/* --- turns ------------------------------------------------------------------------------------ */
+/* --- turns ----------------------------------------------------------------------------------- */
 static void write_all(struct gw_carriers *cs, rwy_time now)
 {
 	/* another one first each time, or the first would get all that is little */
@@ -236,7 +236,7 @@ static void lock(struct gw_carriers *cs)
 	atomic_fetch_sub(&cs->waiting, 1);
 }
 
-/* --- tunnels ---------------------------------------------------------------------------------- */
+/* --- tunnels --------------------------------------------------------------------------------- */
 static struct gw_listener *listen_on(struct gw_carriers *cs, struct gw_carrier_tun *t)
 {
 	struct gw_listener *l = NULL;
@@ -395,7 +395,7 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 	pthread_mutex_unlock(&cs->lock);
 }
 
-/* --- start, stop ------------------------------------------------------------------------------ */
+/* --- start, stop ----------------------------------------------------------------------------- */
 static int rings_new(struct gw_carriers *cs)
 {
 	char name[RTE_RING_NAMESIZE];

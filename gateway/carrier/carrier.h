@@ -40,7 +40,7 @@ struct gw_carrier_counters {
 #undef X
 };
 
-/* What the kernel measured of the path on a tunnel's connections, of what this end sends. */
+/* The path as the kernel measures it on a tunnel's connections, in the direction that this end sends. */
 struct gw_carrier_path {
 	rwy_dur srtt, min_rtt, rttvar;
 	uint32_t
@@ -77,7 +77,7 @@ RWY_MUST_CHECK int gw_carrier_set(
     struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size);
 void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out);
 
-/* --- the worker's end: its own thread ------------------------------------------------------------ */
+/* --- the worker's end: its own thread -------------------------------------------------------- */
 struct gw_worker;
 struct wan_tx;
 /* Before the engine's turn: what came, which carrier is used, how much room there is. Returns how much there

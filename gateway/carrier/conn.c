@@ -21,7 +21,7 @@
 
 static const char closed[] = "the peer closed the connection";
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------ */
 void gw_conn_watch(struct gw_carriers *cs, struct gw_conn *c)
 {
 	uint32_t idx = (uint32_t)(c - cs->conn);
@@ -80,7 +80,7 @@ void gw_conn_free(struct gw_carriers *cs, struct gw_conn *c)
 		cs->top--;
 }
 
-/* --- in --------------------------------------------------------------------------------------- */
+/* --- in -------------------------------------------------------------------------------------- */
 static struct rte_mbuf *stash_get(struct gw_stash *s, struct rte_mempool *pool)
 {
 	if (!s->n && rte_pktmbuf_alloc_bulk(pool, s->m, GW_STASH) == 0)
@@ -228,7 +228,7 @@ const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now
 	return NULL; /* the rest, with others between */
 }
 
-/* --- out -------------------------------------------------------------------------------------- */
+/* --- out ------------------------------------------------------------------------------------- */
 static bool output_fill(struct gw_carriers *cs, struct gw_conn *c)
 {
 	struct gw_carrier_tun *t = c->t;

@@ -67,7 +67,7 @@ struct gw_conn {
 	struct gw_conn_seen seen;
 };
 
-/* What a set of connections measures of the path; loss over the last segments. */
+/* The path as a set of connections measures it; loss over the last segments. */
 struct gw_carrier_measure {
 	struct gw_carrier_path path;
 	rwy_time next;
@@ -111,7 +111,7 @@ struct gw_stash {
 };
 
 struct gw_carriers;
-/* What a connection says to its set (set.c). *why: the connection is of no use any more. Carrier's thread. */
+/* A connection's calls to its set (set.c). *why is set when the connection must end. Carrier's thread. */
 struct gw_conn_ops {
 	void (*hello)(struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *rec, const char **why,
 	    rwy_time now);
@@ -162,7 +162,7 @@ int gw_sock_error(int fd);
 /* conn.c: one connection */
 struct gw_conn *gw_conn_new(struct gw_carriers *cs, int fd, bool accepted); /* takes fd; NULL: closed it */
 void gw_conn_free(struct gw_carriers *cs, struct gw_conn *c);
-/* What may be read or written is. NULL, or why the connection is of no use any more. */
+/* Read and write as much as is possible now. NULL, or why the connection must end. */
 const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now);
 const char *gw_conn_write(struct gw_carriers *cs, struct gw_conn *c);
 void gw_conn_watch(struct gw_carriers *cs, struct gw_conn *c); /* tells epoll what it waits for */

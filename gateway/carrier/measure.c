@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tunnel's TCP connections say of the path: round trips and losses, as the kernel counts them. While a
- * tunnel goes by TCP there is nothing else that measures its path. Reads counters, moves no bytes.
+ * Measures the path by a tunnel's TCP connections: round trips and losses, as the kernel counts them. While a
+ * tunnel sends by TCP nothing else measures its path. Reads counters, moves no bytes.
  */
 #include <linux/tcp.h>
 #include <stddef.h>

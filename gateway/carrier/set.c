@@ -20,7 +20,7 @@
 #define SECOND_TURN (1 * RWY_SEC) /* of two ends that would both connect, one waits so long for the other */
 #define LINGER_MAX  (15 * RWY_SEC)
 
-/* --- what workers are told -------------------------------------------------------------------- */
+/* --- what workers are told ------------------------------------------------------------------- */
 static bool links_new(struct gw_carriers *cs, struct gw_carrier_tun *t)
 {
 	unsigned workers = cs->app->workers;
@@ -89,7 +89,7 @@ static void drain_links(struct gw_carriers *cs, struct gw_carrier_tun *t)
 		}
 }
 
-/* --- connections ------------------------------------------------------------------------------ */
+/* --- connections ----------------------------------------------------------------------------- */
 static void control_append(struct gw_conn *c, const uint8_t *bytes, size_t n)
 {
 	if (c->ctl_n + n <= sizeof(c->ctl)) { /* else: the same is already waiting */
@@ -173,7 +173,7 @@ void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy
 	gw_set_close(cs, t, now);
 }
 
-/* --- the handshake ---------------------------------------------------------------------------- */
+/* --- the handshake --------------------------------------------------------------------------- */
 static struct gw_carrier_tun *tunnel_of(struct gw_carriers *cs, const struct gw_conn *c, uint64_t id)
 {
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++) {
@@ -278,7 +278,7 @@ static void on_wish(struct gw_carriers *cs, struct gw_carrier_tun *t, const stru
 
 const struct gw_conn_ops gw_set_conn_ops = {.hello = on_hello, .wish = on_wish};
 
-/* --- time ------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------ */
 static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
 	int fd = gw_sock_connect(t);

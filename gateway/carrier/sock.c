@@ -43,7 +43,7 @@ void gw_sock_ip(const struct gw_sockaddr *a, struct rwy_ip *out)
 		memcpy(out->b, &((const struct sockaddr_in6 *)&a->ss)->sin6_addr, 16);
 }
 
-/* --- congestion control ----------------------------------------------------------------------- */
+/* --- congestion control ---------------------------------------------------------------------- */
 static bool takes(int fd, const char *name)
 {
 	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0;
@@ -91,7 +91,7 @@ int gw_sock_congestion(struct gw_carrier_tun *t)
 	return 0;
 }
 
-/* --- sockets ---------------------------------------------------------------------------------- */
+/* --- sockets --------------------------------------------------------------------------------- */
 static void set_int(int fd, int level, int name, int value)
 {
 	(void)!setsockopt(fd, level, name, &value, sizeof(value)); /* each is only an improvement */

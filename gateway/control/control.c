@@ -42,7 +42,7 @@ struct gw_control {
 	rwy_time watchdog_at;
 };
 
-/* --- frames --------------------------------------------------------------------------------- */
+/* --- frames ---------------------------------------------------------------------------------- */
 
 static struct gw_port *port_by_id(struct gw_app *app, uint16_t id)
 {
@@ -52,7 +52,7 @@ static struct gw_port *port_by_id(struct gw_app *app, uint16_t id)
 	return NULL;
 }
 
-/* What the kernel does not take (interface down, queue full) is its own loss, and it counts it. */
+/* The kernel counts frames that it does not take (interface down, queue full). */
 static void frames_to_kernel(struct gw_app *app)
 {
 	struct rte_mbuf *m[GW_BURST];
@@ -116,7 +116,7 @@ static bool pending(struct gw_app *app)
 	return false;
 }
 
-/* --- signals, watchdog ---------------------------------------------------------------------- */
+/* --- signals, watchdog ----------------------------------------------------------------------- */
 
 static void signal_read(struct gw_app *app)
 {
@@ -172,7 +172,7 @@ static void control_tick(struct gw_app *app)
 		gw_netlink_refresh(c->nl);
 }
 
-/* --- loop ----------------------------------------------------------------------------------- */
+/* --- loop ------------------------------------------------------------------------------------ */
 
 static void event_dispatch(struct gw_app *app, uint32_t src)
 {
@@ -215,7 +215,7 @@ void gw_control_run(struct gw_app *app)
 	}
 }
 
-/* --- creation ------------------------------------------------------------------------------- */
+/* --- creation -------------------------------------------------------------------------------- */
 
 static int fd_watch(struct gw_control *c, int fd, uint32_t src)
 {

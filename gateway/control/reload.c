@@ -89,7 +89,7 @@ int gw_reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error
 	return rc;
 }
 
-/* --- in the background --------------------------------------------------------------------------- */
+/* --- in the background ----------------------------------------------------------------------- */
 
 static struct {
 	pthread_mutex_t lock;

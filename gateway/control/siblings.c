@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who the siblings are, and what workers are told of them. Not here: packets (sibling_rx.c). */
+/* The site's other gateways, and their publication to workers. Not here: packets (sibling_rx.c). */
 #include "gateway/control/siblings.h"
 
 #include <pthread.h>
@@ -16,21 +16,21 @@
 #define PROBE_TICKS 5 /* it is asked so often; the kernel asks three times, a second each */
 
 struct gw_siblings {
-	/* Who holds gw_change_lock writes, with the lock that the API reads with: */
+	/* Written under gw_change_lock and `lock`, which the API holds to read: */
 	pthread_mutex_t lock;
 	struct gw_sibling sib[CONF_SIBLINGS_MAX];
 	unsigned n;
 	bool controller; /* they are its */
 	struct gw_sibling_pair *pair;
 	unsigned pairs;
-	/* Of who holds gw_change_lock: */
+	/* Read and written under gw_change_lock: */
 	uint32_t own, gen;
 	unsigned missing[CONF_SIBLINGS_MAX], ticks;
 	uint64_t tunnels; /* what the workers' sets were made of */
 	bool stale[GW_WORKERS_MAX];
 };
 
-/* --- a set -------------------------------------------------------------------------------------------- */
+/* --- a set ----------------------------------------------------------------------------------- */
 
 static void rival_add(struct gw_sib_set *s, unsigned who, const char *peer, uint64_t weight)
 {
@@ -117,7 +117,7 @@ static int set_new(const struct gw_app *app, const struct gw_siblings *g, struct
 	return 0;
 }
 
-/* --- workers ------------------------------------------------------------------------------------------ */
+/* --- workers --------------------------------------------------------------------------------- */
 
 struct set_swap {
 	struct gw_worker *w;
@@ -175,7 +175,7 @@ int gw_siblings_join(struct gw_app *app, struct gw_worker *w)
 	return set_new(app, app->siblings, &w->sib);
 }
 
-/* --- what is said ------------------------------------------------------------------------------------- */
+/* --- what is said ---------------------------------------------------------------------------- */
 
 static bool named(const struct gw_siblings_say *s, const char *name)
 {
@@ -312,7 +312,7 @@ int gw_siblings_own(struct gw_app *app, const struct conf *c)
 	return rc;
 }
 
-/* --- once a second ------------------------------------------------------------------------------------ */
+/* --- once a second --------------------------------------------------------------------------- */
 
 /* Asks for its MAC address when that is not known, or with `probe` whether it still answers. */
 static bool mac_known(struct gw_app *app, struct gw_netlink *nl, const struct rwy_ip *a, bool probe)
@@ -373,7 +373,7 @@ void gw_siblings_tick(struct gw_app *app, struct gw_netlink *nl)
 	gw_change_unlock();
 }
 
-/* --- for people --------------------------------------------------------------------------------------- */
+/* --- for people ------------------------------------------------------------------------------ */
 
 struct sent_copy {
 	const struct gw_worker *w;
@@ -438,7 +438,7 @@ unsigned gw_siblings_get(struct gw_app *app, struct gw_sibling_info *out, unsign
 	return n;
 }
 
-/* --- creation ----------------------------------------------------------------------------------------- */
+/* --- creation -------------------------------------------------------------------------------- */
 
 int gw_siblings_new(struct gw_app *app)
 {

@@ -5,12 +5,12 @@
  * both sites. A RoCE packet of the plain LAN that came to the wrong one is handed to the right one over the
  * LAN, as a router does it: nothing is terminated, kept or copied.
  *
- *   siblings.c     who there is, by the file or the control center's document; workers are told
- *   sibling_rx.c   a worker's part: whose is a packet, and on with it
+ *   siblings.c     the list, from the file or the control center's document, given to workers
+ *   sibling_rx.c   a worker's part: which gateway owns a packet, and sending it there
  *
- * What is under way stays where it is: a queue pair that this gateway has state of is its own, and one that
- * it hands on goes on to the same sibling, whatever is said anew. A packet that a sibling handed on is never
- * handed on again. A sibling that is lost gets nothing.
+ * Connections stay where they are: a queue pair that this gateway has state of is its own, and one that it
+ * hands on goes on to the same sibling, whatever the list says later. A packet that a sibling handed on is
+ * never handed on again. A sibling that is lost gets nothing.
  */
 #ifndef GATEWAY_CONTROL_SIBLINGS_H
 #define GATEWAY_CONTROL_SIBLINGS_H

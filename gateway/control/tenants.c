@@ -18,7 +18,7 @@
 #define RETIRED_TURN 256           /* removed tenants looked at in one go */
 #define TICK_TIME    (20 * RWY_MS) /* of the control thread, a worker */
 
-/* --- generations -------------------------------------------------------------------------------------- */
+/* --- generations ----------------------------------------------------------------------------- */
 
 static uint64_t oldest(const struct gw_app *app)
 {
@@ -66,7 +66,7 @@ static void quiesced(struct gw_app *app)
 	tenant_db_quiesced(g->db, gen < top ? gen : top);
 }
 
-/* --- what a change does, in its order ------------------------------------------------------------------- */
+/* --- what a change does, in its order -------------------------------------------------------- */
 
 /* Workers that an earlier change did not reach. */
 static int stale_resync(const struct gw_txn_input *a)
@@ -121,7 +121,7 @@ static void removed_begin(struct gw_app *app, const uint32_t *removed, unsigned 
 			g->stale[w] = true;
 }
 
-/* What hardware may not do under the next set, it does no longer. */
+/* Hardware stops what the next set forbids. */
 static int hardware_prepare(const struct gw_txn_input *a, const struct tenant_set *next)
 {
 	char why[OFFLOAD_WHY];
@@ -196,7 +196,7 @@ abort:
 	return rc;
 }
 
-/* --- transactions --------------------------------------------------------------------------------------- */
+/* --- transactions ---------------------------------------------------------------------------- */
 
 static int admissible(const struct gw_txn_input *a, const struct conf_tenant *t)
 {
@@ -282,8 +282,7 @@ int gw_tenants_replace(struct gw_app *app, const struct conf_tenant *t, unsigned
 	return change_run(&(struct gw_txn_input){app, t, n, err}, REPLACE, NULL, done);
 }
 
-/* --- once a second ---------------------------------------------------------------------------------------
- */
+/* --- once a second --------------------------------------------------------------------------- */
 
 /* Some of the removed tenants, another part each time. */
 static void retired_release(struct gw_app *app)

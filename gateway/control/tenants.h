@@ -63,7 +63,7 @@ bool gw_tenants_use(struct gw_app *app, unsigned tunnel, char name[TENANT_NAME_M
 
 /* A tenant as it is now, deeply copied: conf_tenant_fini. RWY_ENOENT. */
 RWY_MUST_CHECK int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out);
-/* What people see of it. Counters are sums over workers. */
+/* A tenant for the API. Counters are sums over workers. */
 struct gw_tenant_info {
 	char name[TENANT_NAME_MAX];
 	uint32_t index, vni;

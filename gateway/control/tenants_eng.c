@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What engines are told of tenants: lists of changes, made beforehand, done on the worker's thread some at a
- * time. Not here: what the next set is, and when it is published (tenants.c).
+ * Changes of engines' tenants: lists, made beforehand, applied on the worker's thread some at a time. Not
+ * here: the next set and its publication (tenants.c).
  *
  * An engine refuses a VNI that another tenant has. So where a VNI goes from one tenant to another, or two
- * exchange theirs, who has it now is parked first under a number that nobody has.
+ * exchange theirs, the present owner is parked first under a number that nobody has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ ACK_MODE_SAME(TENANT_ACK_END, ENG_ACK_END);
 static_assert(TENANT_TUNNELS_MAX <= ENG_TUNNELS_MAX, "a tenant's tunnel is the engine's");
 static_assert(TENANT_WEIGHT_MAX <= WAN_WEIGHT_MAX && TENANT_RATE_MIN >= WAN_RATE_MIN, "shares fit");
 
-/* --- lists ---------------------------------------------------------------------------------------- */
+/* --- lists ----------------------------------------------------------------------------------- */
 
 int gw_delta_new(struct gw_delta *f, unsigned ops, size_t prefixes)
 {
@@ -87,7 +87,7 @@ static void delta_remove(struct gw_delta *f, uint32_t index)
 	f->op[f->n++] = (struct gw_delta_op){.index = index, .remove = true};
 }
 
-/* --- from one set to another ------------------------------------------------------------------------ */
+/* --- from one set to another ----------------------------------------------------------------- */
 
 /* Whether this tenant lets its VNI go, and somebody may want it. */
 static bool vni_moves(const struct tenant_set *next, const struct tenant *was)
@@ -173,14 +173,14 @@ void gw_plan_free(struct gw_plan *p)
 	gw_delta_free(&p->back);
 }
 
-/* --- on the worker's thread ------------------------------------------------------------------------- */
+/* --- on the worker's thread ------------------------------------------------------------------ */
 
 static int tenant_set(
     struct eng *e, const struct gw_delta_op *op, const struct eng_tenant_cfg *cfg, rwy_time now)
 {
 	int rc = eng_tenant_set(e, op->index, cfg, now);
 
-	/* What a change that was taken back left there: its last connections may be gone by now. */
+	/* A change that was taken back may have left a tenant there: its last connections may have ended. */
 	if (rc == RWY_EAGAIN && eng_tenant_remove(e, op->index))
 		rc = eng_tenant_set(e, op->index, cfg, now);
 	return rc;
@@ -277,7 +277,8 @@ int gw_delta_resync(struct gw_app *app, unsigned worker, const struct tenant_set
 	for (uint32_t i = 1; i < GW_TENANT_COUNTS; i++)
 		if (!tenant_by_index(s, i))
 			delta_remove(&f, i);
-	/* Who holds the VNI of another is itself in the list: after one round with parking all are free. */
+	/* A tenant that holds the VNI of another is in the list, too: after one round of parking all VNIs are
+	 * free. */
 	for (unsigned round = 0; round < 2; round++)
 		for (uint32_t i = 1; i < s->top; i++) {
 			if (!tenant_by_index(s, i))
@@ -294,7 +295,7 @@ int gw_delta_resync(struct gw_app *app, unsigned worker, const struct tenant_set
 	return rc;
 }
 
-/* --- removed tenants ---------------------------------------------------------------------------------- */
+/* --- removed tenants ------------------------------------------------------------------------- */
 
 struct retired_slice {
 	struct gw_app *app;

@@ -8,7 +8,7 @@
 
 #define SLICE (50 * RWY_US)
 
-/* --- one, deeply copied ------------------------------------------------------------------------------- */
+/* --- one, deeply copied ---------------------------------------------------------------------- */
 
 int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out)
 {
@@ -24,7 +24,7 @@ int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out)
 	return rc;
 }
 
-/* --- all ---------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {

@@ -9,7 +9,7 @@
 #include "gateway/control/tenants.h"
 
 struct gw_tenants {
-	/* Who changes anything, or looks at what a change could free, holds the lock. */
+	/* Held to change anything, and to read what a change could free. */
 	pthread_mutex_t lock;
 	struct tenant_db *db;
 	bool stale[GW_WORKERS_MAX]; /* this worker's engine may not be as the set says: it was not reached */
@@ -26,7 +26,7 @@ struct gw_txn_input {
 	struct conf_error *err;
 };
 
-/* --- tenants_err.c: *a->err is filled; those with a code return it ----------------------------------- */
+/* --- tenants_err.c: *a->err is filled; those with a code return it --------------------------- */
 
 /* Empty, at the place of t in the file; NULL: nowhere. */
 void gw_txn_err_locate(const struct gw_txn_input *a, const struct conf_tenant *t);
@@ -34,12 +34,12 @@ int gw_txn_err_tenant(const struct gw_txn_input *a, int rc, const struct tenant_
 int gw_txn_err_memory(const struct gw_txn_input *a);
 int gw_txn_err_worker(const struct gw_txn_input *a, unsigned worker, int rc);
 
-/* --- tenants_tunnels.c ------------------------------------------------------------------------------- */
+/* --- tenants_tunnels.c ----------------------------------------------------------------------- */
 
 /* The tunnels' capacities as they are configured. */
 void gw_tenants_limits(const struct gw_app *app, struct tenant_limits *lim);
 
-/* --- tenants_eng.c: lists of what an engine is to be told -------------------------------------------- */
+/* --- tenants_eng.c: lists of what an engine is to be told ------------------------------------ */
 
 struct gw_delta_op {
 	uint32_t index;
@@ -59,7 +59,7 @@ void gw_delta_free(struct gw_delta *f);
 /* One tenant as it is to be, or gone. There must be room. */
 void gw_delta_set(struct gw_delta *f, const struct gw_app *app, const struct tenant *t);
 
-/* What leads from one set to another, and back. */
+/* The changes that lead from one set to another, and back. */
 struct gw_plan {
 	struct gw_delta forth, back;
 	unsigned added, changed, removed, same;
@@ -83,7 +83,7 @@ RWY_MUST_CHECK int gw_delta_resync(struct gw_app *app, unsigned worker, const st
 RWY_MUST_CHECK int gw_retired_clean(
     struct gw_app *app, unsigned worker, const uint32_t *index, unsigned n, rwy_time end);
 
-/* --- tenants_worker.c -------------------------------------------------------------------------------- */
+/* --- tenants_worker.c ------------------------------------------------------------------------ */
 
 /* The oldest generation that the worker may read; UINT64_MAX: it is not there. */
 uint64_t gw_tenants_worker_gen(const struct gw_app *app, unsigned worker);

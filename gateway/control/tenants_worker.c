@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tenants*.c need of a worker, apart from them because the rest knows no DPDK type and is tested
- * without. */
+/* A worker's side of tenants*.c, in a file of its own: the rest knows no DPDK type and is tested without. */
 #include "gateway/gw.h"
 #include "gateway/control/tenants_int.h"
 

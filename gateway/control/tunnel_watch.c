@@ -55,7 +55,7 @@ enum watch_say tunnel_watch_step(struct tunnel_watch *w, bool up, rwy_time chang
 	return up ? WATCH_UP : WATCH_DOWN;
 }
 
-/* --- words -------------------------------------------------------------------------------------------- */
+/* --- words ----------------------------------------------------------------------------------- */
 
 /* Why nothing comes of it, most certain first. */
 static const char *cause(const struct watch_facts *f)

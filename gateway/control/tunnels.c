@@ -15,7 +15,7 @@
 #include "gateway/control/change_lock.h"
 #include "gateway/control/tunnels_int.h"
 
-/* --- a change ----------------------------------------------------------------------------------------- */
+/* --- a change -------------------------------------------------------------------------------- */
 
 struct change {
 	struct gw_app *app;
@@ -200,7 +200,7 @@ static int change_run(struct change *x)
 	return rc;
 }
 
-/* --- by side ------------------------------------------------------------------------------------------ */
+/* --- by side --------------------------------------------------------------------------------- */
 
 static int names_note(struct gw_tunnels *g, const struct conf *c, unsigned n)
 {
@@ -355,7 +355,7 @@ int gw_tunnel_del(struct gw_app *app, const char *name, struct gw_network_done *
 	return rc;
 }
 
-/* --- assignments --------------------------------------------------------------------------------------- */
+/* --- assignments ----------------------------------------------------------------------------- */
 
 static void way_put(struct gw_tunnels *g, const struct gw_assignment *a, unsigned tunnel, bool turned)
 {
@@ -394,7 +394,7 @@ int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n)
 	return 0;
 }
 
-/* --- once a second ------------------------------------------------------------------------------------ */
+/* --- once a second --------------------------------------------------------------------------- */
 
 void gw_tunnels_tick(struct gw_app *app)
 {
@@ -412,7 +412,7 @@ void gw_tunnels_tick(struct gw_app *app)
 	gw_change_unlock();
 }
 
-/* --- creation ----------------------------------------------------------------------------------------- */
+/* --- creation -------------------------------------------------------------------------------- */
 
 int gw_tunnels_new(struct gw_app *app, struct conf *conf, unsigned own_tunnels, unsigned own_tenants)
 {

@@ -38,7 +38,7 @@ struct gw_network_done {
 	rwy_dur took;
 };
 
-/* What one side says, all of it anew. c: its tunnels and tenants, as conf_reload (GW_SIDE_OWN) gives them; of
+/* Replaces all that one side says. c: its tunnels and tenants, as conf_reload (GW_SIDE_OWN) gives them; of
  * GW_SIDE_CONTROLLER as conf_network_parse does with gw_tunnels_own's as `own`. c is used up, but still the
  * caller's to free. RWY_EINVAL and RWY_EEXIST with *err; RWY_EAGAIN: a worker was not reached, or too many
  * tunnels are still being removed; RWY_ENOMEM. Then nothing has changed. */

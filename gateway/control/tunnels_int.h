@@ -10,7 +10,7 @@
 struct gw_tunnels {
 	struct conf *conf; /* app->conf, of which the tunnels change */
 	pthread_rwlock_t lock;
-	/* Of who holds gw_change_lock. Sets of tunnels: */
+	/* Read and written under gw_change_lock. Sets of tunnels: */
 	uint64_t there, of_controller;
 	_Atomic uint64_t removing;         /* taken from people's sight, not yet from every engine */
 	uint64_t detached[GW_WORKERS_MAX]; /* of these, by worker: its engine has it no more */
@@ -22,7 +22,7 @@ struct gw_tunnels {
 	unsigned tenants;
 };
 
-/* --- tunnels_merge.c: what both sides say together ---------------------------------------------------- */
+/* --- tunnels_merge.c: what both sides say together ------------------------------------------- */
 
 /* c gets what the other side has; *own: set of its tunnels (by present place) that are the gateway's own. */
 RWY_MUST_CHECK int gw_tunnels_merge(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both sides say together, and which number each tunnel has. Not here: how it comes into effect
- * (tunnels.c). */
+/* Merges the tunnels and tenants of both sides, and numbers the tunnels. Not here: how a change comes into
+ * effect (tunnels.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b)
 	       wan_congest_cfg_same(&a->congest, &b->congest);
 }
 
-/* --- tunnels ------------------------------------------------------------------------------------------ */
+/* --- tunnels --------------------------------------------------------------------------------- */
 
 /* The running tunnels of a side, densely, behind those that c has; map: number to place. */
 static int add_tunnels(struct gw_app *app, struct conf *c, enum gw_side side, uint8_t map[CONF_TUNNELS_MAX],
@@ -64,7 +64,7 @@ static int add_tunnels(struct gw_app *app, struct conf *c, enum gw_side side, ui
 	return 0;
 }
 
-/* --- tenants ------------------------------------------------------------------------------------------ */
+/* --- tenants --------------------------------------------------------------------------------- */
 
 static bool is_controllers(const struct gw_tunnels *g, const char *name)
 {
@@ -136,7 +136,7 @@ int gw_tunnels_merge(
 	return rc ? rc : add_tenants(app, c, other, map, err);
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------ */
+/* --- numbers --------------------------------------------------------------------------------- */
 
 static int number_for(const struct gw_app *app, const struct conf_tunnel *t, uint64_t taken)
 {

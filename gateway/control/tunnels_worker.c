@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker is told of tunnels. Not here: what changes, and in which order (tunnels.c). */
+/* Changes of one worker's tunnels, on its thread. Not here: what changes, and in which order (tunnels.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static unsigned tunnels_count(const struct conf *c)
 	return n ? n : 1;
 }
 
-/* --- one more ----------------------------------------------------------------------------------------- */
+/* --- one more -------------------------------------------------------------------------------- */
 
 struct tunnel_attach {
 	struct gw_worker *w;
@@ -65,7 +65,7 @@ out:
 	return w ? rc : 0;
 }
 
-/* --- all as they are ---------------------------------------------------------------------------------- */
+/* --- all as they are ------------------------------------------------------------------------- */
 
 struct tunnels_set {
 	struct gw_worker *w;
@@ -125,7 +125,7 @@ int gw_tunnels_set(struct gw_app *app, unsigned worker, const struct conf *c)
 	return rc;
 }
 
-/* --- assignments ------------------------------------------------------------------------------------ */
+/* --- assignments ----------------------------------------------------------------------------- */
 
 static void ways_set(struct eng *e, void *arg)
 {
@@ -146,7 +146,7 @@ int gw_assignments_send(struct gw_app *app, unsigned worker)
 	return rc;
 }
 
-/* --- what goes ---------------------------------------------------------------------------------------- */
+/* --- what goes ------------------------------------------------------------------------------- */
 
 struct tunnels_detach {
 	struct gw_worker *w;

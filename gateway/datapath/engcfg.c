@@ -20,8 +20,8 @@ ACK_MODE_SAME(CONF_ACK_NEAR, ENG_ACK_NEAR);
 ACK_MODE_SAME(CONF_ACK_FAR, ENG_ACK_FAR);
 ACK_MODE_SAME(CONF_ACK_END, ENG_ACK_END);
 
-/* What must be remembered and held for a path of this rate to be full over a long distance. Memory bounds it
- * after this (gw_eng_cfg_memory); the defaults are enough for some 10 Gb/s. */
+/* Raises the bounds on what is remembered and held, so that a path of this rate can be full over a long
+ * distance. Memory bounds it after this (gw_eng_cfg_memory); the defaults are enough for some 10 Gb/s. */
 static void fit_rate(struct wan_cfg *w, uint64_t rate_Bps)
 {
 	uint64_t flight = rate_Bps / (RWY_SEC / LONG_RTT), datagrams = flight / w->mtu[0];

@@ -5,9 +5,8 @@
  * terminated, nothing kept, and of a packet nothing is written but the hop and what covers it: the two hosts
  * are as near to each other as in any data center, and their RC is their own.
  *
- * Who may send what to whom was decided before (rx_overlay.c). What would slip around that is dropped here,
- * by the rules that the engine has for what goes to a tunnel: RoCE in a fragment or behind extension headers,
- * and what is damaged.
+ * The admission was decided before (rx_overlay.c). Packets that would slip around it are dropped here, by the
+ * engine's rules for packets to a tunnel: RoCE in a fragment or behind extension headers, and damaged ones.
  */
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/rx.h"

@@ -16,7 +16,7 @@
 #define CLEAR_BUDGET 256 /* entries of the host table a call */
 #define SPREAD_ROOM  (GW_SMALL_ROOM - RTE_PKTMBUF_HEADROOM)
 
-/* --- learning ---------------------------------------------------------------------------------------- */
+/* --- learning -------------------------------------------------------------------------------- */
 
 /* The place of a host that is configured; NULL: it is learned. They are sorted by address. */
 static const struct tenant_host *host_configured(const struct tenant *t, const struct rwy_ip *host)
@@ -99,7 +99,7 @@ static void host_spread(
 	}
 }
 
-/* --- ARP and ND -------------------------------------------------------------------------------------- */
+/* --- ARP and ND ------------------------------------------------------------------------------ */
 
 static void arp_answer(struct gw_worker *w, const struct gw_from *f, const uint8_t *eth, uint32_t len)
 {
@@ -148,7 +148,7 @@ bool gw_host_arp(struct gw_worker *w, const struct gw_from *f, struct rte_mbuf *
 	return true;
 }
 
-/* --- asking ------------------------------------------------------------------------------------------ */
+/* --- asking ---------------------------------------------------------------------------------- */
 
 static void ask_vlan(struct gw_worker *w, const struct tenant *t, const struct rwy_ip *host)
 {
@@ -198,7 +198,8 @@ bool gw_host_find(struct gw_worker *w, const struct tenant *t, enum tenant_side 
 	const struct tenant_host *h = host_configured(t, host);
 	int port = h && side == TENANT_LAN ? only_lan(w->app) : -1;
 
-	/* What was learned before its prefix moved to the other side, or it was configured, says nothing. */
+	/* An entry learned before its prefix moved to the other side, or before it was configured, is void.
+	 */
 	if (at && (at->vtep.b[0] == 0xff) == (side == TENANT_LAN) && (!h || !memcmp(h->mac, at->mac, 6)) &&
 	    (!h || side == TENANT_LAN || rwy_ip_eq(&h->vtep, &at->vtep))) {
 		*out = *at;
@@ -218,7 +219,7 @@ bool gw_host_find(struct gw_worker *w, const struct tenant *t, enum tenant_side 
 	return false;
 }
 
-/* --- forgetting -------------------------------------------------------------------------------------- */
+/* --- forgetting ------------------------------------------------------------------------------ */
 
 bool gw_hosts_clear(struct gw_worker *w, uint32_t index)
 {

@@ -84,7 +84,7 @@ static void take_over(struct head *to, const struct head *from)
 	free(used);
 }
 
-/* What the last process left; RWY_EAGAIN: it is not the last, it runs. */
+/* Takes over the last process's entries. RWY_EAGAIN: that process still runs. */
 static int read_old(struct head *to, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), rc = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker has for tenants' packets (overlay.h): made, looked after, counted, freed. */
+/* A worker's tables for tenants' packets (overlay.h): creation, ageing, counters, end. */
 #include "gateway/datapath/overlay.h"
 
 #include <stdlib.h>

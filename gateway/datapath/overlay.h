@@ -100,7 +100,7 @@ static inline void gw_overlay_drop(struct gw_worker *w, uint32_t tenant, enum te
 	w->tenants[tenant].drop[why]++;
 }
 
-/* --- hosts.c ----------------------------------------------------------------------------------------- */
+/* --- hosts.c --------------------------------------------------------------------------------- */
 
 /* In the place of a VTEP's address: the host is on a VLAN of this port. A group's address, which no VTEP can
  * have (vxlan_decap). */
@@ -131,7 +131,7 @@ bool gw_host_arp(struct gw_worker *w, const struct gw_from *f, struct rte_mbuf *
 bool gw_host_find(struct gw_worker *w, const struct tenant *t, enum tenant_side side,
     const struct rwy_ip *host, struct vtep_host *out);
 
-/* --- hairpin.c --------------------------------------------------------------------------------------- */
+/* --- hairpin.c ------------------------------------------------------------------------------- */
 
 struct gw_pkt;
 /* An admitted packet of a tenant's host, k->ip_len bytes at k->off, to a host on the tenant's other side

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What becomes of a received frame: the engine (packets of local hosts towards a tunnel, datagrams of a
+ * Decides where a received frame goes: the engine (packets of local hosts towards a tunnel, datagrams of a
  * tunnel's peer), the kernel (ARP, ND, multicast, packets for the gateway's own addresses), another worker
  * (which owns the flow), or a counted drop. Not here: what tenants' hosts send (rx_overlay.c).
  */
@@ -121,7 +121,7 @@ static void from_lan(
 		gw_rx_drop(m, &w->c.drop_vxlan_transit);
 		return;
 	}
-	/* What a sibling gets takes no memory; whose it is, the flow's worker knows. */
+	/* A packet for a sibling takes no memory; the flow's worker knows whether it is one. */
 	if (w->low && !w->sib && !gw_rx_frees_memory(m, k)) {
 		gw_rx_drop(m, &w->c.drop_low_memory);
 		return;

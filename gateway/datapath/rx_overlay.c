@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames of tenants' hosts: by VXLAN to one of our addresses, or on a tenant's VLAN. Whose is it, may it be
- * his, where does it go: then the engine, or for a host here hairpin.c, from the IP header on. Everything in
- * front of that becomes headroom.
+ * Frames of tenants' hosts: by VXLAN to one of our addresses, or on a tenant's VLAN. This file finds the
+ * tenant, admits the packet and passes it, from the IP header on, to the engine or, for a host here, to
+ * hairpin.c. Everything in front of that becomes headroom.
  *
- * What a packet needs is remembered by source, destination and port (struct gw_admission). Only what misses
+ * Admissions are cached by source, destination and port (struct gw_admission). Only a packet that misses
  * there pays for admission, the ACL and the host table. A packet that belongs to another worker goes there
  * whole, before anything of this worker's has changed by it.
  */
@@ -32,9 +32,9 @@ static void classify(struct rte_mbuf *m, struct ingress *in)
 	in->cls = bth ? acl_class_of(bth[0], gw_bth_qpn(bth)) : ACL_OTHER;
 }
 
-/* --- the decision ---------------------------------------------------------------------------------- */
+/* --- the decision ---------------------------------------------------------------------------- */
 
-/* Of what gw_rx_overlay_ahead finds in a frame without having checked it: no table, no tenant. */
+/* A hash of fields that gw_rx_overlay_ahead reads from an unchecked frame: no table, no tenant. */
 static uint32_t admission_hash(uint32_t vni, uint32_t src, uint32_t dst, uint16_t sport)
 {
 	uint64_t h = ((uint64_t)src << 32 | dst) * 0x9fb21c651e98df25u + ((uint64_t)vni << 16 | sport);
@@ -180,7 +180,7 @@ static bool admit(struct gw_worker *w, struct ingress *in)
 	return true;
 }
 
-/* --- what VXLAN and VLAN have in common -------------------------------------------------------------- */
+/* --- what VXLAN and VLAN have in common ------------------------------------------------------ */
 
 /* True: the packet is this worker's and admitted. False: m is gone. */
 static bool packet_admit(struct gw_worker *w, struct rte_mbuf *m, struct ingress *in, bool owned)
@@ -195,7 +195,7 @@ static bool packet_admit(struct gw_worker *w, struct rte_mbuf *m, struct ingress
 		rte_pktmbuf_free(m);
 		return false;
 	}
-	/* What stays here is not kept: it needs no memory. */
+	/* A packet for a host here is not kept: it needs no memory. */
 	if (w->low && !in->local && !gw_rx_frees_memory(m, &in->k)) {
 		gw_rx_drop(m, &w->c.drop_low_memory);
 		return false;
@@ -241,7 +241,7 @@ static bool arp_handle(struct gw_worker *w, const struct ingress *in, struct rte
 	return true;
 }
 
-/* --- VXLAN ----------------------------------------------------------------------------------------- */
+/* --- VXLAN ----------------------------------------------------------------------------------- */
 
 static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off,
     const struct vxlan_pkt *v, bool owned)
@@ -287,7 +287,7 @@ static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf 
 	packet_forward(w, m, &in);
 }
 
-/* Of UDP over IPv4, behind the first. */
+/* A fragment of UDP over IPv4, behind the first. */
 static bool later_fragment(const struct rte_mbuf *m, uint32_t off)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, off);
@@ -313,7 +313,7 @@ bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uin
 	return true;
 }
 
-/* --- VLAN ------------------------------------------------------------------------------------------ */
+/* --- VLAN ------------------------------------------------------------------------------------ */
 
 void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint16_t vid, uint16_t type,
     uint32_t off, bool owned)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker knows of siblings (siblings.h): written by it alone, but for the set, which is given to it
- * between two of its turns. */
+/* A worker's view of siblings (siblings.h): written by it alone, but for the set, which another thread
+ * exchanges between two of its turns. */
 #ifndef GATEWAY_DATAPATH_SIBLING_H
 #define GATEWAY_DATAPATH_SIBLING_H
 
@@ -28,7 +28,7 @@ static inline bool gw_sib_is(
 	return p->dqpn == dqpn && rwy_ip_eq(&p->local, local) && rwy_ip_eq(&p->remote, remote);
 }
 
-/* What is said of siblings: does not change. */
+/* The site's siblings and assigned pairs; does not change. */
 struct gw_sib_set {
 	uint32_t gen; /* another one for each content */
 	unsigned n;   /* places */
@@ -45,7 +45,7 @@ struct gw_sib_set {
 	struct gw_sib_pair *pair; /* open addressing by gw_sib_hash; NULL: none is assigned */
 };
 
-/* What was decided about a host's packets to one QP. */
+/* The decision about a host's packets to one QP. */
 struct gw_sib_flow {
 	_Alignas(64) struct rwy_ip src;
 	struct rwy_ip dst;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose is a RoCE packet of a local host, this gateway's or a sibling's; and one that is a sibling's goes on
- * to it. Asked once for each QP that a host sends to, then it is one look-up a packet. Not here: who the
- * siblings are (siblings.c).
+ * Decides which gateway of the site owns a RoCE packet of a local host, and sends a sibling's packet on to
+ * it. Decided once for each QP that a host sends to, then it is one look-up a packet. Not here: the list of
+ * siblings (siblings.c).
  */
 #include "gateway/datapath/resolve.h"
 #include "gateway/datapath/rx.h"
@@ -12,7 +12,7 @@
 #define HERE   (-1)
 #define QP_GSI 1 /* communication management: many connections' */
 
-/* --- what is said ------------------------------------------------------------------------------------- */
+/* --- owner ----------------------------------------------------------------------------------- */
 
 static const struct gw_sib_pair *pair_find(
     const struct gw_sib_set *s, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn)
@@ -36,7 +36,7 @@ static int owner_decide(
 	const struct gw_sib_pair *p = dqpn ? pair_find(s, &k->src, &k->dst, dqpn) : NULL;
 	int r;
 
-	/* Of a QP that is named it is known whose it is: others of its hosts may wait here to be learned. */
+	/* The owner of a named QP is known: other QPs of its hosts may wait here to be learned. */
 	if (pair_lives(s, p) && !eng_has(w->eng, &k->src, &k->dst, dqpn))
 		return p->who;
 	if (eng_holds(w->eng, &k->src, &k->dst, dqpn))
@@ -48,9 +48,9 @@ static int owner_decide(
 	return r < 0 ? HERE : s->rival_of[r];
 }
 
-/* --- what was decided --------------------------------------------------------------------------------- */
+/* --- flow cache ------------------------------------------------------------------------------ */
 
-/* Something else is said since; what is under way stays where it is. */
+/* The list has changed since; connections stay where they are. */
 static bool flow_stays(struct gw_worker *w, const struct gw_sib_set *s, const struct gw_sib_flow *f)
 {
 	if (f->dqpn == QP_GSI)
@@ -87,7 +87,7 @@ static struct gw_sib_flow *flow_of(
 	return f;
 }
 
-/* --- on with it --------------------------------------------------------------------------------------- */
+/* --- sending on ------------------------------------------------------------------------------ */
 
 /* Next hops of all of them; one that is behind a router is none: the router would send it to us again. */
 static void hops_renew(struct gw_worker *w, const struct gw_sib_set *s)

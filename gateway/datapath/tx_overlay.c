@@ -15,7 +15,7 @@
 #define HDR_MAX (GW_L2_MAX + VXLAN_ENCAP_MAX)
 static_assert(HDR_MAX <= RTE_PKTMBUF_HEADROOM, "a received frame has the room");
 
-/* --- the way to a host ------------------------------------------------------------------------------- */
+/* --- the way to a host ----------------------------------------------------------------------- */
 
 static bool adjacency_vlan(
     struct gw_worker *w, struct gw_adjacency *y, const struct tenant *t, const struct vtep_host *at)
@@ -86,7 +86,7 @@ static const struct gw_adjacency *adjacency_find(
 	return adjacency_make(w, y, t, dst) ? y : NULL;
 }
 
-/* --- packets ----------------------------------------------------------------------------------------- */
+/* --- packets --------------------------------------------------------------------------------- */
 
 /* One flow, one source port; of what is no flow, one pair of hosts. */
 static uint16_t source_port(const uint8_t *ip, uint32_t len)

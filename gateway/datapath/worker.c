@@ -39,7 +39,7 @@
 #define SLEEP_LEAD (5 * RWY_US)   /* a shorter wait is not worth a system call */
 #define WAKE_EVERY (100 * RWY_US) /* the control thread is woken at most so often by one worker */
 
-/* --- the loop ------------------------------------------------------------------------------- */
+/* --- the loop -------------------------------------------------------------------------------- */
 
 static unsigned ports_receive(struct gw_worker *w)
 {
@@ -112,7 +112,7 @@ unsigned gw_worker_turn(struct gw_worker *w)
 	return work;
 }
 
-/* --- sleep ---------------------------------------------------------------------------------- */
+/* --- sleep ----------------------------------------------------------------------------------- */
 
 /* True when something may have come while the interrupts were being armed. */
 static bool intr_arm(struct gw_worker *w)
@@ -210,7 +210,7 @@ int gw_worker_main(void *worker)
 	return 0;
 }
 
-/* --- creation ------------------------------------------------------------------------------- */
+/* --- creation -------------------------------------------------------------------------------- */
 
 /* Which receive queues this worker polls, and its transmit queue on each port. */
 static void take_queues(struct gw_worker *w)

@@ -66,7 +66,7 @@ static void nest_end(struct put *p, struct nlattr *a)
 		nla_nest_end(p->m, a);
 }
 
-/* --- keys --------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------ */
 
 static void put_prefix(struct put *p, const struct prefix *x, bool is4, int key, int mask)
 {
@@ -169,7 +169,7 @@ static void keys(struct put *p, const struct offload_rule *r)
 	keys_inner(p, &r->match);
 }
 
-/* --- actions ------------------------------------------------------------------------------------------ */
+/* --- actions --------------------------------------------------------------------------------- */
 
 /* One action of a filter: its number, kind, and where its options begin and end. */
 struct action {

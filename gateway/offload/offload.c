@@ -38,7 +38,7 @@ struct gw_offload {
 	uint64_t due; /* generation that was prepared and not committed; 0: none */
 };
 
-/* --- start and stop ----------------------------------------------------------------------------------- */
+/* --- start and stop -------------------------------------------------------------------------- */
 
 static void cfg_fill(struct offload_cfg *cfg, const struct gw_app *app, const struct gw_port *port)
 {
@@ -116,7 +116,7 @@ void gw_offload_free(struct gw_app *app)
 	app->offload_hooks = NULL;
 }
 
-/* --- following the set -------------------------------------------------------------------------------- */
+/* --- following the set ----------------------------------------------------------------------- */
 
 static void log_counts(struct port *p)
 {
@@ -210,7 +210,7 @@ int gw_offload_new(struct gw_app *app)
 	return 0;
 }
 
-/* --- once a second ------------------------------------------------------------------------------------ */
+/* --- once a second --------------------------------------------------------------------------- */
 
 static void lost_look(struct port *p)
 {
@@ -263,7 +263,7 @@ void gw_offload_tick(struct gw_app *app, uint64_t running)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* --- for people --------------------------------------------------------------------------------------- */
+/* --- for people ------------------------------------------------------------------------------ */
 
 static void port_info(const struct port *p, struct gw_offload_port *i)
 {

@@ -21,13 +21,13 @@ struct gw_offload;
 RWY_MUST_CHECK int gw_offload_new(struct gw_app *app);
 void gw_offload_free(struct gw_app *app); /* removes all rules */
 
-/* What a change of the set calls (app->offload_hooks), in this order; calls are the changer's, one change at
- * a time. */
+/* A change of the set calls these (app->offload_hooks), in this order, on its thread, one change at a time.
+ */
 struct gw_offload_hooks {
 	/* Before `next` is published: no rule contradicts the present set nor `next` any more. RWY_EAGAIN
 	 * with one sentence: hardware keeps a rule that `next` forbids; the change must be refused. */
 	int (*prepare)(struct gw_app *app, const struct tenant_set *next, char why[OFFLOAD_WHY]);
-	/* What was prepared, or could not be, is not to be: `present` holds. */
+	/* The change is taken back, prepared or not: `present` holds. */
 	void (*back)(struct gw_app *app, const struct tenant_set *present);
 	/* Every worker runs what was prepared: what is new goes in. When it is not called because a worker
 	 * hangs, gw_offload_tick does it later. */

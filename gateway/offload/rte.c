@@ -28,7 +28,7 @@ struct offload_rte {
 	atomic_bool reset;
 };
 
-/* --- patterns ----------------------------------------------------------------------------------------- */
+/* --- patterns -------------------------------------------------------------------------------- */
 
 /* A pattern with room for what its items point to. */
 struct pattern {
@@ -146,9 +146,9 @@ static void pattern_make(struct pattern *p, const struct offload_rte *o, const s
 	item(p, RTE_FLOW_ITEM_TYPE_END, NULL, NULL);
 }
 
-/* --- flows -------------------------------------------------------------------------------------------- */
+/* --- flows ----------------------------------------------------------------------------------- */
 
-/* What a pass does: as if there were no rule. */
+/* A pass rule acts as if there were no rule. */
 struct to_queues {
 	struct rte_flow_action_queue one;
 	struct rte_flow_action_rss all;
@@ -294,7 +294,7 @@ static int rte_read(void *ctx, struct offload_sync *s)
 
 const struct offload_ops offload_rte_ops = {rte_add, rte_del, rte_flush, rte_read};
 
-/* --- the port ----------------------------------------------------------------------------------------- */
+/* --- the port -------------------------------------------------------------------------------- */
 
 static int on_reset(uint16_t port, enum rte_eth_event_type type, void *arg, void *ret)
 {

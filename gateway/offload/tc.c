@@ -33,7 +33,7 @@ struct offload_tc {
 	char no_vxlan[OFFLOAD_WHY];
 };
 
-/* --- requests ----------------------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
 /* The kernel's sentence behind an error; else the error's own. */
 static void refusal(const struct nlmsghdr *h, const struct nlmsgerr *err, char *why)
@@ -123,7 +123,7 @@ static struct nl_msg *tc_msg(
 
 #define INGRESS TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)
 
-/* --- filters ------------------------------------------------------------------------------------------ */
+/* --- filters --------------------------------------------------------------------------------- */
 
 static int device_of(const struct offload_tc *t, const struct offload_rule *r)
 {
@@ -139,7 +139,7 @@ static uint32_t info_of(const struct offload_rule *r)
 	return TC_H_MAKE(pref << 16, htons(offload_flower_protocol(r)));
 }
 
-/* What one filter says of itself. */
+/* One filter as the kernel reports it. */
 struct filter {
 	uint32_t handle, info, flags;
 	uint64_t packets, bytes;
@@ -244,7 +244,7 @@ static int tc_del(void *ctx, const struct offload_rule *r, uint32_t handle)
 	return del(t, device_of(t, r), handle, info_of(r));
 }
 
-/* --- all of ours -------------------------------------------------------------------------------------- */
+/* --- all of ours ----------------------------------------------------------------------------- */
 
 struct found {
 	struct filter *f;
@@ -321,7 +321,7 @@ static int tc_read(void *ctx, struct offload_sync *s)
 
 const struct offload_ops offload_tc_ops = {tc_add, tc_del, tc_flush, tc_read};
 
-/* --- devices ------------------------------------------------------------------------------------------ */
+/* --- devices --------------------------------------------------------------------------------- */
 
 /* Where filters hang. One that is there already, of either kind, will do. */
 static int place_make(struct offload_tc *t, int ifindex, char *why)

@@ -41,7 +41,7 @@ const char *offload_tc_port(const struct offload_tc *t);
 const char *offload_tc_vxlan(const struct offload_tc *t);
 const char *offload_tc_no_vxlan(const struct offload_tc *t);
 
-/* --- inside tc.c, flower.c, vxlan.c ------------------------------------------- */
+/* --- inside tc.c, flower.c, vxlan.c ---------------------------------------------------------- */
 
 struct nl_msg;
 struct nl_sock;

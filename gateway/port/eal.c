@@ -22,7 +22,7 @@
 
 #define ARGS_MAX (CONF_EAL_ARGS_MAX + 2 * CONF_PORTS_MAX + 16)
 
-/* --- log ------------------------------------------------------------------------------------ */
+/* --- log ------------------------------------------------------------------------------------- */
 
 /* DPDK speaks a lot while starting: its notices are our details. */
 static int level_of(int dpdk)
@@ -64,7 +64,7 @@ static void log_redirect(void)
 	rte_openlog_stream(f);
 }
 
-/* --- CPUs ----------------------------------------------------------------------------------- */
+/* --- CPUs ------------------------------------------------------------------------------------ */
 
 /* Numbers of a list like "1-2,5" into a set; false when it is not one. */
 static bool cpu_list(const char *s, cpu_set_t *set, unsigned *order, unsigned *n)
@@ -141,7 +141,7 @@ unsigned gw_eal_lcore(unsigned worker)
 	return worker + 1;
 }
 
-/* --- arguments ------------------------------------------------------------------------------ */
+/* --- arguments ------------------------------------------------------------------------------- */
 
 static bool user_gave(const struct conf *c, const char *const *names)
 {

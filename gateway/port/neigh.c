@@ -69,7 +69,7 @@ const struct gw_nh *gw_nt_find(const struct gw_nt *t, const struct gw_app *app, 
 	return nh;
 }
 
-/* --- control thread ------------------------------------------------------------------------- */
+/* --- control thread -------------------------------------------------------------------------- */
 
 static struct gw_nt *nt_alloc(unsigned nhs, unsigned routes)
 {

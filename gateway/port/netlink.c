@@ -50,7 +50,7 @@ static bool ip_of(const struct nl_addr *a, struct rwy_ip *out)
 	return true;
 }
 
-/* --- neighbours ----------------------------------------------------------------------------- */
+/* --- neighbours ------------------------------------------------------------------------------ */
 
 static enum gw_nh_state state_of(int nud)
 {
@@ -110,7 +110,7 @@ static void neighs_read(struct gw_netlink *n)
 	pthread_mutex_unlock(&g->lock);
 }
 
-/* --- routes --------------------------------------------------------------------------------- */
+/* --- routes ---------------------------------------------------------------------------------- */
 
 struct routes {
 	struct gw_netlink *n;
@@ -175,7 +175,7 @@ void gw_netlink_ready(struct gw_netlink *n)
 	n->changed = false;
 }
 
-/* --- asking --------------------------------------------------------------------------------- */
+/* --- asking ---------------------------------------------------------------------------------- */
 
 /* Errors come back unasked (no acknowledgements are requested); they say nothing we would act on. */
 static void answers_discard(struct gw_netlink *n)
@@ -249,7 +249,7 @@ void gw_netlink_refresh(struct gw_netlink *n)
 	}
 }
 
-/* --- creation ------------------------------------------------------------------------------- */
+/* --- creation -------------------------------------------------------------------------------- */
 
 int gw_netlink_fd(const struct gw_netlink *n)
 {

@@ -21,7 +21,7 @@
 #define COPY_WORTH                                                                                           \
 	4 /* a pool's buffers may be a quarter larger than needed before copying is the lesser evil */
 
-/* --- find ----------------------------------------------------------------------------------- */
+/* --- find ------------------------------------------------------------------------------------ */
 
 static int find_id(const char *device, uint16_t *id)
 {
@@ -109,7 +109,7 @@ int gw_ports_find(struct gw_app *app)
 	return 0;
 }
 
-/* What a packet buffer must hold; af_packet's frame size counts while it is not far above the MTU. */
+/* Bytes that a packet buffer must hold; af_packet's frame size counts while it is not far above the MTU. */
 uint32_t gw_ports_max_frame(const struct gw_app *app)
 {
 	uint32_t max = 0, want = 0;
@@ -126,7 +126,7 @@ uint32_t gw_ports_max_frame(const struct gw_app *app)
 	return RTE_MAX(max, want);
 }
 
-/* --- configure ------------------------------------------------------------------------------ */
+/* --- configure ------------------------------------------------------------------------------- */
 
 /* The kernel's interface under the port must take frames as long as ours. It is raised, never lowered. */
 static void under_mtu(const struct gw_port *p)
@@ -283,7 +283,7 @@ int gw_ports_start(struct gw_app *app, struct gw_pools *pools)
 	return 0;
 }
 
-/* --- watch ---------------------------------------------------------------------------------- */
+/* --- watch ----------------------------------------------------------------------------------- */
 
 static void link_log(const struct gw_port *p, bool up, uint32_t mbps)
 {

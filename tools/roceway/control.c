@@ -23,7 +23,7 @@ struct control {
 	struct rwy_http *http;
 };
 
-/* --- what it is told ------------------------------------------------------------------------------- */
+/* --- what it is told ------------------------------------------------------------------------- */
 
 /* The option, else the environment's; NULL, after saying so, when it is nowhere. */
 static const char *setting(const struct cli *cli, const char *name, const char *env, const char *what)
@@ -84,7 +84,7 @@ static bool read_settings(struct control *k, const struct cli *cli, int *rc)
 	return readable(k->ca) && readable(k->certificate) && readable(k->key);
 }
 
-/* --- requests -------------------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
 static int client_new(struct control *k)
 {

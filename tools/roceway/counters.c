@@ -73,7 +73,7 @@ static void print_values(const json_t *j)
 	table_print(t);
 }
 
-/* --- watching ------------------------------------------------------------------------------------- */
+/* --- watching -------------------------------------------------------------------------------- */
 
 /* Two answers of the same page list the same counters in the same order: unless the gateway was replaced in
  * between. */

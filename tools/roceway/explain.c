@@ -86,7 +86,7 @@ static bool read_wanted(const struct cli *cli, struct wanted *w)
 	       (cli->words < 3 || number("QPN", cli->word[2], 1, 0xffffff, &w->qpn));
 }
 
-/* --- asking ----------------------------------------------------------------------------------------- */
+/* --- asking ---------------------------------------------------------------------------------- */
 
 /* The first replica's answer that knows it; NULL after saying that none does. */
 static json_t *record_find(struct control *k, const char *page, const char *what, const char *name)
@@ -179,7 +179,7 @@ static bool sessions_at(struct control *k, unsigned replica, const struct wanted
 	return true;
 }
 
-/* Of all replicas. NULL, after saying why, when none can be asked. To be freed. */
+/* The answers of all replicas, to be freed. NULL, after cli_error, when none can be asked. */
 static json_t *sessions(struct control *k, const struct wanted *w, bool reverse, unsigned long limit)
 {
 	json_t *all = json_array();
@@ -194,7 +194,7 @@ static json_t *sessions(struct control *k, const struct wanted *w, bool reverse,
 	return NULL;
 }
 
-/* --- answers ---------------------------------------------------------------------------------------- */
+/* --- answers --------------------------------------------------------------------------------- */
 
 static void print_sessions(const json_t *all, size_t limit)
 {

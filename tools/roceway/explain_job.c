@@ -39,7 +39,7 @@ static bool is_asked(const json_t *p, const json_t *row, bool reverse)
 	       ji(p, from_qpn) == ji(row, "source_qpn") && ji(p, to_qpn) == ji(row, "destination_qpn");
 }
 
-/* What was asked for a row of the plan: its pair's, either way round, or every one's. NULL: not found. */
+/* The demand behind a row of the plan: its pair's, either way round, or every pair's. NULL: not found. */
 static const json_t *asked(const json_t *job, const json_t *row)
 {
 	const json_t *p;

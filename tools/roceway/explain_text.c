@@ -18,7 +18,7 @@ __attribute__((format(printf, 2, 3))) static void fact(const char *name, const c
 	print_fact(name, FACT, text);
 }
 
-/* --- what was decided --------------------------------------------------------------------------------- */
+/* --- what was decided ------------------------------------------------------------------------ */
 
 static void print_session(const json_t *s)
 {
@@ -65,7 +65,7 @@ static void print_decision(const json_t *x)
 		fact("gateways", "%s: %s", js(x, "pair_rule"), js(x, "pair_reason"));
 }
 
-/* --- alternatives --------------------------------------------------------------------------------------- */
+/* --- alternatives ---------------------------------------------------------------------------- */
 
 static void print_carriers(const json_t *list)
 {
@@ -153,8 +153,7 @@ static void print_pairs(const json_t *x, const json_t *list)
 	table_print(t);
 }
 
-/* --- inputs -----------------------------------------------------------------------------------------------
- */
+/* --- inputs ---------------------------------------------------------------------------------- */
 
 static const char *value(const char *key, const json_t *v)
 {
@@ -203,7 +202,7 @@ static void add_values(struct table *t, const char *name, const char *key, json_
 	}
 }
 
-/* What a gateway can do: as it said when it registered. */
+/* A gateway's capabilities, as it registered them. */
 static void add_gateway(struct table *t, const char *name, json_t *caps)
 {
 	const char *key;

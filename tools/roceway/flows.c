@@ -105,7 +105,7 @@ static int fetch(const struct cli *cli, unsigned long limit, struct flows *f)
 	return EXIT_OK;
 }
 
-/* Of some of them: only then is there a column for it. */
+/* Some flow has it: only then is there a column for it. */
 static bool have_tenants(const json_t *all)
 {
 	const json_t *o;

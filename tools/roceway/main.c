@@ -48,7 +48,7 @@ static const struct cli_cmd *command_find(const char *name)
 	return NULL;
 }
 
-/* --- the nearest word ------------------------------------------------------------------------------ */
+/* --- the nearest word ------------------------------------------------------------------------ */
 
 #define WORD_MAX 32
 
@@ -118,7 +118,7 @@ static int fail_option(const struct cli_cmd *cmd, const char *name)
 	return EXIT_USAGE;
 }
 
-/* --- help ------------------------------------------------------------------------------------------ */
+/* --- help ------------------------------------------------------------------------------------ */
 
 static void print_opts(const struct cli_opt *o)
 {
@@ -199,7 +199,7 @@ static int run_version(const struct cli *cli)
 
 const struct cli_cmd cmd_version = {.name = "version", .text = "this program's version", .run = run_version};
 
-/* --- the command line ------------------------------------------------------------------------------- */
+/* --- the command line ------------------------------------------------------------------------ */
 
 struct line {
 	struct cli cli;

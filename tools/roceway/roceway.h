@@ -49,7 +49,7 @@ const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not give
 /* One line on standard error, "roceway: ...". */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* --- the API: http.c ---------------------------------------------------------------------------- */
+/* --- the API: http.c ------------------------------------------------------------------------- */
 
 /* GETs a page; NULL, after cli_error, when there is no good answer. *status (may be NULL) gets the HTTP
  * status; without it, anything but 200 is an error. malloced. */
@@ -64,11 +64,11 @@ void api_page_of(char *page, size_t size, const char *path, const char *name);
 /* name=value, escaped, appended to a page's address with ? or &. */
 void api_query(char *page, size_t size, const char *name, const char *value);
 
-/* --- the control center's API, over HTTPS: control.c --------------------------------------------------- */
+/* --- the control center's API, over HTTPS: control.c ----------------------------------------- */
 
 #define CONTROLS_MAX 16 /* replicas that --controller may name */
 
-/* What a command that asks the control center takes: these four among its options, or the environment. */
+/* Options of a command that asks the control center; the environment is used where one is missing. */
 #define CONTROL_OPTS                                                                                         \
 	{"controller", "URLS", "the control center: URL[,URL]; default: $ROCEWAY_CONTROLLER"},               \
 	    {"ca", "FILE", "its CA; default: $ROCEWAY_CA"},                                                  \
@@ -86,7 +86,7 @@ json_t *control_get(struct control *k, unsigned replica, const char *page, long 
 /* cli_error for each replica that could not be asked since control_new; returns how many. */
 unsigned control_tell(const struct control *k);
 
-/* --- for people: table.c --------------------------------------------------------------------------- */
+/* --- for people: table.c --------------------------------------------------------------------- */
 
 #define TABLE_WIDTH 100
 

@@ -23,7 +23,7 @@ static const char *plural(long long n)
 	return n == 1 ? "" : "s";
 }
 
-/* --- show ------------------------------------------------------------------------------------------ */
+/* --- show ------------------------------------------------------------------------------------ */
 
 static double drops_of(const json_t *o)
 {
@@ -159,7 +159,7 @@ static int show_one(const struct cli *cli, const char *name)
 	return EXIT_OK;
 }
 
-/* --- from words to YAML ------------------------------------------------------------------------------ */
+/* --- from words to YAML ---------------------------------------------------------------------- */
 
 /* Lists that are written entry by entry: prefix=10.1.0.0/24@vtep prefix=10.2.0.0/24@site-b */
 struct entry {
@@ -288,7 +288,7 @@ static int put_words(FILE *f, const char *const *word, unsigned n)
 	return rc;
 }
 
-/* --- changes ------------------------------------------------------------------------------------------ */
+/* --- changes --------------------------------------------------------------------------------- */
 
 static char *read_file(const char *path)
 {
@@ -313,7 +313,7 @@ static char *read_file(const char *path)
 	return text;
 }
 
-/* What is sent; NULL after telling why, *rc says which way. */
+/* The text to send; NULL after cli_error, *rc is then the exit code. */
 static char *make_body(const struct cli *cli, const char *file, int *rc)
 {
 	char *text = NULL;
@@ -441,8 +441,7 @@ const struct cli_cmd cmd_tenant = {.name = "tenant",
     .opts = opts,
     .run = run_tenant};
 
-/* --- reload ----------------------------------------------------------------------------------------------
- */
+/* --- reload ---------------------------------------------------------------------------------- */
 
 static int run_reload(const struct cli *cli)
 {
