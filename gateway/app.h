@@ -34,7 +34,7 @@ struct tenant_set;
 struct gw_ctrl;
 struct gw_tenants;
 struct gw_tunnels;
-struct gw_tunnel_told;
+struct gw_tunnel_log;
 struct gw_siblings;
 struct gw_offload;
 struct gw_offload_hooks;
@@ -59,8 +59,8 @@ struct gw_app {
 	struct gw_tenant_count *tenant_count[GW_WORKERS_MAX]; /* datapath/tenants.h */
 	struct gw_tenants *tenants;
 	struct gw_tunnels *tunnels;
-	struct gw_tunnel_told *tunnel_told; /* control/tunnel_tell.c */
-	struct gw_siblings *siblings;       /* gateway/control/siblings.h */
+	struct gw_tunnel_log *tunnel_log; /* control/tunnel_log.c */
+	struct gw_siblings *siblings;     /* gateway/control/siblings.h */
 	struct gw_offload *offload;
 	const struct gw_offload_hooks *offload_hooks; /* offload/offload.h; NULL: no port has offload */
 	struct gw_control *control;

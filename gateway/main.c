@@ -164,7 +164,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	}
 	gw_offload_free(app);
 	gw_tenants_free(app);
-	gw_tunnels_tell_end(app);
+	gw_tunnels_log_end(app);
 	gw_tunnels_free(app);
 	gw_siblings_free(app);
 	gw_jfile_close(app);

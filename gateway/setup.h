@@ -42,10 +42,10 @@ RWY_MUST_CHECK int gw_control_new(struct gw_app *app, struct gw_pools *pools);
 void gw_control_run(struct gw_app *app); /* until a signal */
 void gw_control_free(struct gw_app *app);
 
-/* control/tunnel_tell.c: once a second, what the log says of tunnels that come up, go down or do not come up.
+/* control/tunnel_log.c: once a second, log lines on tunnels that come up, go down or do not come up.
  */
-void gw_tunnels_tell(struct gw_app *app);
-void gw_tunnels_tell_end(struct gw_app *app);
+void gw_tunnels_log(struct gw_app *app);
+void gw_tunnels_log_end(struct gw_app *app);
 
 /* datapath/jfile.c: what hosts were promised, in memory that outlives the process. */
 RWY_MUST_CHECK int gw_jfile_open(struct gw_app *app); /* takes up what the last process left */

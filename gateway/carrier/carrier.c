@@ -229,7 +229,7 @@ static void *carrier_main(void *arg)
 	return NULL;
 }
 
-static void lock(struct gw_carriers *cs)
+static void carriers_lock(struct gw_carriers *cs)
 {
 	atomic_fetch_add(&cs->waiting, 1);
 	pthread_mutex_lock(&cs->lock);
@@ -327,7 +327,7 @@ int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tun
 
 	if (!cs || tunnel >= CONF_TUNNELS_MAX)
 		return 0;
-	lock(cs);
+	carriers_lock(cs);
 	tunnel_remove(cs, tunnel, gw_now());
 	if (c)
 		rc = tunnel_add(cs, tunnel, c);
@@ -346,7 +346,7 @@ int gw_carrier_set(struct gw_app *app, unsigned tunnel, enum wan_carrier c, char
 		snprintf(why, size, "no such tunnel");
 		return RWY_ENOENT;
 	}
-	lock(cs);
+	carriers_lock(cs);
 	t = &cs->tun[tunnel];
 	if (c == WAN_CARRIER_TCP && !t->conf.tcp_port) {
 		snprintf(why, size, "tunnel %s has `tcp_port: 0` in the configuration: no TCP", t->conf.name);
@@ -378,7 +378,7 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 	memset(out, 0, sizeof(*out));
 	if (!t)
 		return;
-	lock(cs);
+	carriers_lock(cs);
 	if (t->used) {
 		out->wanted = t->agree.carrier;
 		out->sending = t->sending ? WAN_CARRIER_TCP : WAN_CARRIER_NATIVE;

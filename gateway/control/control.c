@@ -162,7 +162,7 @@ static void control_tick(struct gw_app *app)
 	gw_neigh_reap(app);
 	gw_tenants_tick(app);
 	gw_tunnels_tick(app);
-	gw_tunnels_tell(app);
+	gw_tunnels_log(app);
 	gw_siblings_tick(app, c->nl);
 	gw_tenants_generation(app, &published, &running);
 	gw_offload_tick(app, running);

@@ -29,7 +29,7 @@ static void state_change(struct tunnel_watch *w, rwy_time at)
 	w->changes++;
 }
 
-enum watch_say tunnel_watch_step(struct tunnel_watch *w, bool up, rwy_time changed_at, rwy_time now)
+enum watch_line tunnel_watch_step(struct tunnel_watch *w, bool up, rwy_time changed_at, rwy_time now)
 {
 	refill(w, now);
 	if (up != w->up)
@@ -49,7 +49,7 @@ enum watch_say tunnel_watch_step(struct tunnel_watch *w, bool up, rwy_time chang
 		w->lines--;
 		return WATCH_ABSENT;
 	}
-	if (w->changes == w->told)
+	if (w->changes == w->logged)
 		return WATCH_NOTHING;
 	w->lines--;
 	return up ? WATCH_UP : WATCH_DOWN;
@@ -117,26 +117,26 @@ static void add_time(char *out, size_t size, const char *key, rwy_dur t)
 	    out, size, " %s=%" PRIu64 ".%" PRIu64 "s", key, t / RWY_SEC, t % RWY_SEC / (RWY_SEC / 10));
 }
 
-void tunnel_watch_text(char *out, size_t size, enum watch_say say, const struct watch_facts *f)
+void tunnel_watch_text(char *out, size_t size, enum watch_line line, const struct watch_facts *f)
 {
 	const struct conf_tunnel *c = f->conf;
 
-	snprintf(out, size, "tunnel=%s state=%s", c->name, say == WATCH_UP ? "up" : "down");
+	snprintf(out, size, "tunnel=%s state=%s", c->name, line == WATCH_UP ? "up" : "down");
 	add_ip(out, size, "remote", &c->remote);
 	add_ip(out, size, "local", &c->local);
 	text_append(out, size, " port=%s udp_port=%u workers_up=%u/%u", c->port, c->udp_port, f->workers_up,
 	    f->workers);
 	text_append(out, size, " sent=%" PRIu64 " received=%" PRIu64, f->sent, f->received);
-	if (say == WATCH_UP) {
+	if (line == WATCH_UP) {
 		add_time(out, size, "down_for", f->lasted);
 		text_append(out, size, " rtt_ms=%.2f", (double)f->rtt / RWY_MS);
-	} else if (say == WATCH_DOWN) {
+	} else if (line == WATCH_DOWN) {
 		add_time(out, size, "up_for", f->lasted);
 	}
 	if (f->flaps)
 		text_append(out, size, " changes_untold=%u", f->flaps);
-	if (say == WATCH_ABSENT)
+	if (line == WATCH_ABSENT)
 		text_append(out, size, " event=\"does not come up: %s\"", cause(f));
-	else if (say == WATCH_DOWN)
+	else if (line == WATCH_DOWN)
 		text_append(out, size, " event=\"%s\"", went(f));
 }

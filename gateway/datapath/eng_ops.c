@@ -21,7 +21,7 @@ static void path_congested(void *ctx, unsigned tunnel, uint8_t path, const struc
 	w->tunnel_congested = s->by ? w->tunnel_congested | bit : w->tunnel_congested & ~bit;
 }
 
-/* For the control thread, which tells people (tunnel_tell.c). */
+/* For the control thread, which tells people (tunnel_log.c). */
 static void tunnel_state(void *ctx, unsigned tunnel, bool up, rwy_time now)
 {
 	struct gw_worker *w = ctx;

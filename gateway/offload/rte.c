@@ -44,7 +44,7 @@ struct pattern {
 	uint8_t bth[8], bth_mask[8];
 };
 
-static void item(struct pattern *p, enum rte_flow_item_type type, const void *spec, const void *mask)
+static void pattern_item(struct pattern *p, enum rte_flow_item_type type, const void *spec, const void *mask)
 {
 	p->item[p->n++] = (struct rte_flow_item){.type = type, .spec = spec, .mask = mask};
 }
@@ -72,7 +72,7 @@ static void item_ip(struct pattern *p, unsigned k, bool is4, const struct prefix
 		p->ip4[k].hdr.next_proto_id = udp ? IPPROTO_UDP : 0;
 		p->ip4_mask[k].hdr.next_proto_id = udp ? 0xff : 0;
 		p->ip4_mask[k].hdr.fragment_offset = whole ? RTE_BE16(FRAG4) : 0;
-		item(p, RTE_FLOW_ITEM_TYPE_IPV4, &p->ip4[k], &p->ip4_mask[k]);
+		pattern_item(p, RTE_FLOW_ITEM_TYPE_IPV4, &p->ip4[k], &p->ip4_mask[k]);
 		return;
 	}
 	memcpy(p->ip6[k].hdr.src_addr, src->addr.b, 16);
@@ -81,14 +81,14 @@ static void item_ip(struct pattern *p, unsigned k, bool is4, const struct prefix
 	memcpy(p->ip6_mask[k].hdr.dst_addr, d, 16);
 	p->ip6[k].hdr.proto = udp ? IPPROTO_UDP : 0; /* the next header: nothing behind extension headers */
 	p->ip6_mask[k].hdr.proto = udp ? 0xff : 0;
-	item(p, RTE_FLOW_ITEM_TYPE_IPV6, &p->ip6[k], &p->ip6_mask[k]);
+	pattern_item(p, RTE_FLOW_ITEM_TYPE_IPV6, &p->ip6[k], &p->ip6_mask[k]);
 }
 
 static void item_vlan(struct pattern *p, uint16_t vid)
 {
 	p->vlan.tci = rte_cpu_to_be_16(vid);
 	p->vlan_mask.tci = vid ? RTE_BE16(TCI_VID) : 0;
-	item(p, RTE_FLOW_ITEM_TYPE_VLAN, &p->vlan, &p->vlan_mask);
+	pattern_item(p, RTE_FLOW_ITEM_TYPE_VLAN, &p->vlan, &p->vlan_mask);
 }
 
 static void outer(struct pattern *p, const struct offload_rte *o, const struct offload_match *m)
@@ -97,7 +97,7 @@ static void outer(struct pattern *p, const struct offload_rte *o, const struct o
 	static const struct rwy_ip none;
 	static const struct prefix any;
 
-	item(p, RTE_FLOW_ITEM_TYPE_ETH, NULL, NULL);
+	pattern_item(p, RTE_FLOW_ITEM_TYPE_ETH, NULL, NULL);
 	if (m->place == OFFLOAD_IN_VLAN) {
 		item_vlan(p, m->vlan);
 		return;
@@ -107,12 +107,12 @@ static void outer(struct pattern *p, const struct offload_rte *o, const struct o
 	item_ip(p, 0, rwy_ip_is4(&m->self), rwy_ip_eq(&m->vtep, &none) ? &any : &vtep, &self, true, false);
 	p->udp[0].hdr.dst_port = RTE_BE16(VXLAN_UDP_PORT);
 	p->udp_mask[0].hdr.dst_port = RTE_BE16(0xffff);
-	item(p, RTE_FLOW_ITEM_TYPE_UDP, &p->udp[0], &p->udp_mask[0]);
+	pattern_item(p, RTE_FLOW_ITEM_TYPE_UDP, &p->udp[0], &p->udp_mask[0]);
 	rwy_put24(p->vxlan.vni, m->vni);
 	memset(p->vxlan_mask.vni, m->vni ? 0xff : 0, 3);
-	item(p, RTE_FLOW_ITEM_TYPE_VXLAN, &p->vxlan, &p->vxlan_mask);
+	pattern_item(p, RTE_FLOW_ITEM_TYPE_VXLAN, &p->vxlan, &p->vxlan_mask);
 	if (m->family)
-		item(p, RTE_FLOW_ITEM_TYPE_ETH, NULL, NULL);
+		pattern_item(p, RTE_FLOW_ITEM_TYPE_ETH, NULL, NULL);
 }
 
 /* The operation is the first byte of the UDP payload, the destination QP its bytes 5 to 7. */
@@ -125,7 +125,7 @@ static void item_bth(struct pattern *p, const struct offload_match *m)
 	p->raw = (struct rte_flow_item_raw){.relative = 1, .length = m->qp1 ? 8 : 1, .pattern = p->bth};
 	p->raw_mask = rte_flow_item_raw_mask;
 	p->raw_mask.pattern = p->bth_mask;
-	item(p, RTE_FLOW_ITEM_TYPE_RAW, &p->raw, &p->raw_mask);
+	pattern_item(p, RTE_FLOW_ITEM_TYPE_RAW, &p->raw, &p->raw_mask);
 }
 
 static void pattern_make(struct pattern *p, const struct offload_rte *o, const struct offload_match *m)
@@ -139,11 +139,11 @@ static void pattern_make(struct pattern *p, const struct offload_rte *o, const s
 		p->udp_mask[1].hdr.src_port = rte_cpu_to_be_16(m->sport_mask);
 		p->udp[1].hdr.dst_port = RTE_BE16(ROCE_UDP_PORT);
 		p->udp_mask[1].hdr.dst_port = RTE_BE16(0xffff);
-		item(p, RTE_FLOW_ITEM_TYPE_UDP, &p->udp[1], &p->udp_mask[1]);
+		pattern_item(p, RTE_FLOW_ITEM_TYPE_UDP, &p->udp[1], &p->udp_mask[1]);
 	}
 	if (m->opcode_mask || m->qp1)
 		item_bth(p, m);
-	item(p, RTE_FLOW_ITEM_TYPE_END, NULL, NULL);
+	pattern_item(p, RTE_FLOW_ITEM_TYPE_END, NULL, NULL);
 }
 
 /* --- flows ----------------------------------------------------------------------------------- */

@@ -15,12 +15,12 @@
 static struct tunnel_watch w;
 static rwy_time now;
 
-static enum watch_say step(bool up, rwy_time changed)
+static enum watch_line step(bool up, rwy_time changed)
 {
-	enum watch_say say = tunnel_watch_step(&w, up, changed, now);
+	enum watch_line say = tunnel_watch_step(&w, up, changed, now);
 
 	if (say != WATCH_NOTHING)
-		w.told = w.changes;
+		w.logged = w.changes;
 	return say;
 }
 
@@ -71,22 +71,22 @@ static void test_flapping(void **state)
 {
 	unsigned lines = 0;
 	bool up = false;
-	enum watch_say last = WATCH_NOTHING;
+	enum watch_line last = WATCH_NOTHING;
 
 	for (unsigned i = 0; i < 3600; i++, now += RWY_SEC) {
-		enum watch_say say = step(up = !up, now);
+		enum watch_line say = step(up = !up, now);
 
 		lines += say != WATCH_NOTHING;
 		last = say ? say : last;
 	}
 	assert_in_range(lines, 100, WATCH_BURST + 3600 * RWY_SEC / WATCH_REFILL);
 	for (rwy_time end = now + WATCH_REFILL; now <= end; now += RWY_SEC) {
-		enum watch_say say = step(up, w.since);
+		enum watch_line say = step(up, w.since);
 
 		last = say ? say : last;
 	}
 	assert_int_equal(last, up ? WATCH_UP : WATCH_DOWN);
-	assert_int_equal(w.told, w.changes);
+	assert_int_equal(w.logged, w.changes);
 }
 
 /* After a quiet time a burst is told, and no more. */
@@ -103,7 +103,7 @@ static void test_burst(void **state)
 
 /* --- words -------------------------------------------------------------------------------------------- */
 
-static void assert_says(enum watch_say say, const struct watch_facts *f, const char *want)
+static void assert_says(enum watch_line say, const struct watch_facts *f, const char *want)
 {
 	char text[1024];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Once a second, on the control thread: how the tunnels stand on the workers, and what the log says of it.
+ * Once a second, on the control thread: reads the tunnels' states on the workers and logs them.
  * Workers leave changes in atomics; a worker is asked for more only when there is a line to write. Not here:
  * which line, and when (tunnel_watch.c).
  */
@@ -14,14 +14,14 @@
 #include "gateway/control/tunnel_watch.h"
 #include "gateway/control/tunnels.h"
 
-struct told {
+struct tunnel_log {
 	struct tunnel_watch w;
 	char name[CONF_NAME];    /* "": no tunnel has this number */
 	uint64_t sent, received; /* until the last line */
 };
 
-struct gw_tunnel_told {
-	struct told t[CONF_TUNNELS_MAX];
+struct gw_tunnel_log {
+	struct tunnel_log t[CONF_TUNNELS_MAX];
 };
 
 /* How many workers have it up; *at: the last change on any. */
@@ -41,7 +41,7 @@ static unsigned workers_up(const struct gw_app *app, unsigned tunnel, rwy_time *
 	return up;
 }
 
-struct look {
+struct tunnel_state {
 	struct gw_worker *w;
 	unsigned tunnel;
 	struct wan_stats wan;
@@ -51,7 +51,7 @@ struct look {
 /* On the worker's thread. */
 static void state_read(struct eng *e, void *arg)
 {
-	struct look *l = arg;
+	struct tunnel_state *l = arg;
 	enum gw_nh_miss miss;
 	struct rwy_ip addr;
 	uint16_t port;
@@ -62,13 +62,13 @@ static void state_read(struct eng *e, void *arg)
 	    t->conf && gw_nt_find(l->w->nt, l->w->app, &t->conf->remote, t->port->idx, &miss, &addr, &port);
 }
 
-static void gather(struct gw_app *app, unsigned tunnel, struct watch_facts *f)
+static void facts_gather(struct gw_app *app, unsigned tunnel, struct watch_facts *f)
 {
 	struct gw_counters c;
-	struct look *l = calloc(1, sizeof(*l));
+	struct tunnel_state *l = calloc(1, sizeof(*l));
 
 	for (unsigned i = 0; l && i < app->workers; i++) {
-		*l = (struct look){.w = app->worker[i], .tunnel = tunnel};
+		*l = (struct tunnel_state){.w = app->worker[i], .tunnel = tunnel};
 		if (gw_call(app, i, state_read, l))
 			continue;
 		f->sent += l->wan.c.tx_datagrams;
@@ -84,7 +84,8 @@ static void gather(struct gw_app *app, unsigned tunnel, struct watch_facts *f)
 	f->strangers = c.drop_wan_stranger;
 }
 
-static void state_log(struct gw_app *app, unsigned tunnel, enum watch_say say, unsigned up, struct told *t)
+static void state_log(
+    struct gw_app *app, unsigned tunnel, enum watch_line line, unsigned up, struct tunnel_log *t)
 {
 	const struct conf_tunnel *c = &app->conf->tunnel[tunnel];
 	struct watch_facts f = {.conf = c,
@@ -94,52 +95,52 @@ static void state_log(struct gw_app *app, unsigned tunnel, enum watch_say say, u
 	    .lasted = rwy_since(t->w.before, t->w.since)};
 	char text[768];
 
-	if (t->w.changes > t->w.told + 1)
-		f.flaps = t->w.changes - t->w.told - 1;
-	t->w.told = t->w.changes;
-	gather(app, tunnel, &f);
+	if (t->w.changes > t->w.logged + 1)
+		f.flaps = t->w.changes - t->w.logged - 1;
+	t->w.logged = t->w.changes;
+	facts_gather(app, tunnel, &f);
 	f.sent -= t->sent;
 	f.received -= t->received;
 	t->sent += f.sent;
 	t->received += f.received;
-	tunnel_watch_text(text, sizeof(text), say, &f);
-	gw_log(say == WATCH_UP ? GW_LOG_NOTICE : GW_LOG_WARNING, "tunnel", "%s", text);
+	tunnel_watch_text(text, sizeof(text), line, &f);
+	gw_log(line == WATCH_UP ? GW_LOG_NOTICE : GW_LOG_WARNING, "tunnel", "%s", text);
 }
 
-static void step(struct gw_app *app, unsigned tunnel, struct told *t, rwy_time now)
+static void state_follow(struct gw_app *app, unsigned tunnel, struct tunnel_log *t, rwy_time now)
 {
 	const char *name = tunnel < app->conf->tunnels ? app->conf->tunnel[tunnel].name : "";
-	enum watch_say say;
+	enum watch_line line;
 	unsigned up;
 	rwy_time at;
 
 	if (strcmp(t->name, name) != 0) {
-		*t = (struct told){0};
+		*t = (struct tunnel_log){0};
 		snprintf(t->name, sizeof(t->name), "%s", name);
 		tunnel_watch_init(&t->w, now);
 	}
 	if (!*name)
 		return;
 	up = workers_up(app, tunnel, &at);
-	say = tunnel_watch_step(&t->w, up == app->workers, at, now);
-	if (say)
-		state_log(app, tunnel, say, up, t);
+	line = tunnel_watch_step(&t->w, up == app->workers, at, now);
+	if (line)
+		state_log(app, tunnel, line, up, t);
 }
 
-void gw_tunnels_tell(struct gw_app *app)
+void gw_tunnels_log(struct gw_app *app)
 {
-	if (!app->tunnel_told)
-		app->tunnel_told = calloc(1, sizeof(*app->tunnel_told));
-	if (!app->tunnel_told)
+	if (!app->tunnel_log)
+		app->tunnel_log = calloc(1, sizeof(*app->tunnel_log));
+	if (!app->tunnel_log)
 		return;
 	gw_tunnels_read(app);
 	for (unsigned i = 0; i < CONF_TUNNELS_MAX; i++)
-		step(app, i, &app->tunnel_told->t[i], gw_now());
+		state_follow(app, i, &app->tunnel_log->t[i], gw_now());
 	gw_tunnels_read_end(app);
 }
 
-void gw_tunnels_tell_end(struct gw_app *app)
+void gw_tunnels_log_end(struct gw_app *app)
 {
-	free(app->tunnel_told);
-	app->tunnel_told = NULL;
+	free(app->tunnel_log);
+	app->tunnel_log = NULL;
 }
