@@ -8,7 +8,8 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 
-#define ROCE_UDP_PORT  4791
+#include "roce/parse.h"
+
 #define MBUF_BYTES     4096 /* what one packet buffer holds at most: the largest path MTU of InfiniBand */
 #define IPV6_MTU_MIN   1280 /* RFC 8200 section 5 */
 #define TUNNEL_MTU_MIN 576  /* UDP payload that a tunnel needs (wan.h) */

@@ -21,22 +21,22 @@ static_assert(TENANT_WEIGHT_MAX <= WAN_WEIGHT_MAX && TENANT_RATE_MIN >= WAN_RATE
 
 /* --- lists ----------------------------------------------------------------------------------- */
 
-int gw_delta_new(struct gw_delta *f, unsigned ops, size_t prefixes)
+static void delta_free(struct gw_delta *f)
+{
+	free(f->op);
+	free(f->prefix);
+	*f = (struct gw_delta){0};
+}
+
+static int delta_new(struct gw_delta *f, unsigned ops, size_t prefixes)
 {
 	*f = (struct gw_delta){.max = ops, .prefixes_max = prefixes};
 	f->op = malloc((ops ? ops : 1) * sizeof(*f->op));
 	f->prefix = malloc((prefixes ? prefixes : 1) * sizeof(*f->prefix));
 	if (f->op && f->prefix)
 		return 0;
-	gw_delta_free(f);
+	delta_free(f);
 	return RWY_ENOMEM;
-}
-
-void gw_delta_free(struct gw_delta *f)
-{
-	free(f->op);
-	free(f->prefix);
-	*f = (struct gw_delta){0};
 }
 
 static struct gw_delta_op *delta_last(struct gw_delta *f)
@@ -53,7 +53,7 @@ static uint64_t worker_share(uint64_t rate_Bps, unsigned workers)
 }
 
 /* No tenant takes more than half of the table: what the connections of one are, others do not lack. */
-void gw_delta_set(struct gw_delta *f, const struct gw_app *app, const struct tenant *t)
+static void delta_set(struct gw_delta *f, const struct gw_app *app, const struct tenant *t)
 {
 	const struct tenant_cfg *c = &t->cfg;
 	uint32_t conns = app->conf->conns_max / app->workers + 1,
@@ -110,7 +110,7 @@ static void vni_park(
 			continue;
 		while (tenant_by_vni(old, vni) || tenant_by_vni(next, vni))
 			vni--;
-		gw_delta_set(f, app, was);
+		delta_set(f, app, was);
 		delta_last(f)->cfg.vni = vni--;
 	}
 }
@@ -129,9 +129,9 @@ static void plan_fill(
 		const struct tenant *was = tenant_by_index(old, i), *is = tenant_by_index(next, i);
 
 		if (is && is != was)
-			gw_delta_set(&p->forth, app, is);
+			delta_set(&p->forth, app, is);
 		if (was && ((is && is != was) || vni_moves(next, was)))
-			gw_delta_set(&p->back, app, was);
+			delta_set(&p->back, app, was);
 	}
 }
 
@@ -156,9 +156,9 @@ int gw_plan_new(
 		ops += 2; /* parked and set */
 		prefixes += (was ? 2 * was->cfg.prefixes : 0) + (is ? is->cfg.prefixes : 0);
 	}
-	rc = gw_delta_new(&p->forth, ops, prefixes);
+	rc = delta_new(&p->forth, ops, prefixes);
 	if (!rc)
-		rc = gw_delta_new(&p->back, ops, prefixes);
+		rc = delta_new(&p->back, ops, prefixes);
 	if (rc) {
 		gw_plan_free(p);
 		return rc;
@@ -169,8 +169,8 @@ int gw_plan_new(
 
 void gw_plan_free(struct gw_plan *p)
 {
-	gw_delta_free(&p->forth);
-	gw_delta_free(&p->back);
+	delta_free(&p->forth);
+	delta_free(&p->back);
 }
 
 /* --- on the worker's thread ------------------------------------------------------------------ */
@@ -205,15 +205,6 @@ static int op_apply(struct eng *e, const struct gw_delta_op *op, rwy_time now)
 	return rc;
 }
 
-int gw_delta_apply(struct eng *e, const struct gw_delta *f, rwy_time now)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; i < f->n && !rc; i++)
-		rc = op_apply(e, &f->op[i], now);
-	return rc;
-}
-
 struct delta_slice {
 	const struct gw_delta *f;
 	unsigned at;
@@ -243,35 +234,57 @@ int gw_delta_send(struct gw_app *app, unsigned worker, const struct gw_delta *f)
 	return rc ? rc : s.rc;
 }
 
-int gw_delta_send_all(struct gw_app *app, unsigned worker, const struct tenant_set *s)
+static size_t prefixes_of(const struct tenant_set *s)
 {
-	size_t prefixes = 0;
-	struct gw_delta f;
-	int rc;
+	size_t n = 0;
 
 	for (uint32_t i = 1; i < s->top; i++)
-		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
-	rc = gw_delta_new(&f, s->n, prefixes);
+		n += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
+	return n;
+}
+
+/* Every tenant of a set. */
+static int delta_of_set(struct gw_delta *f, const struct gw_app *app, const struct tenant_set *s)
+{
+	int rc = delta_new(f, s->n, prefixes_of(s));
+
+	for (uint32_t i = 1; i < s->top && !rc; i++)
+		if (tenant_by_index(s, i))
+			delta_set(f, app, tenant_by_index(s, i));
+	return rc;
+}
+
+int gw_delta_apply_all(const struct gw_app *app, struct eng *e, const struct tenant_set *s, rwy_time now)
+{
+	struct gw_delta f;
+	int rc = delta_of_set(&f, app, s);
+
 	if (rc)
 		return rc;
-	for (uint32_t i = 1; i < s->top; i++)
-		if (tenant_by_index(s, i))
-			gw_delta_set(&f, app, tenant_by_index(s, i));
+	for (unsigned i = 0; i < f.n && !rc; i++)
+		rc = op_apply(e, &f.op[i], now);
+	delta_free(&f);
+	return rc;
+}
+
+int gw_delta_send_all(struct gw_app *app, unsigned worker, const struct tenant_set *s)
+{
+	struct gw_delta f;
+	int rc = delta_of_set(&f, app, s);
+
+	if (rc)
+		return rc;
 	rc = gw_delta_send(app, worker, &f);
-	gw_delta_free(&f);
+	delta_free(&f);
 	return rc;
 }
 
 int gw_delta_resync(struct gw_app *app, unsigned worker, const struct tenant_set *s)
 {
 	uint32_t vni = TENANT_VNI_MAX;
-	size_t prefixes = 0;
 	struct gw_delta f;
-	int rc;
+	int rc = delta_new(&f, GW_TENANT_COUNTS + 2 * s->n, 2 * prefixes_of(s));
 
-	for (uint32_t i = 1; i < s->top; i++)
-		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
-	rc = gw_delta_new(&f, GW_TENANT_COUNTS + 2 * s->n, 2 * prefixes);
 	if (rc)
 		return rc;
 	for (uint32_t i = 1; i < GW_TENANT_COUNTS; i++)
@@ -283,7 +296,7 @@ int gw_delta_resync(struct gw_app *app, unsigned worker, const struct tenant_set
 		for (uint32_t i = 1; i < s->top; i++) {
 			if (!tenant_by_index(s, i))
 				continue;
-			gw_delta_set(&f, app, tenant_by_index(s, i));
+			delta_set(&f, app, tenant_by_index(s, i));
 			if (round)
 				continue;
 			while (tenant_by_vni(s, vni))
@@ -291,7 +304,7 @@ int gw_delta_resync(struct gw_app *app, unsigned worker, const struct tenant_set
 			delta_last(&f)->park_vni = vni--;
 		}
 	rc = gw_delta_send(app, worker, &f);
-	gw_delta_free(&f);
+	delta_free(&f);
 	return rc;
 }
 

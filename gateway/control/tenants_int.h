@@ -54,10 +54,6 @@ struct gw_delta {
 	struct eng_prefix *prefix;
 	size_t prefixes, prefixes_max;
 };
-RWY_MUST_CHECK int gw_delta_new(struct gw_delta *f, unsigned ops, size_t prefixes);
-void gw_delta_free(struct gw_delta *f);
-/* One tenant as it is to be, or gone. There must be room. */
-void gw_delta_set(struct gw_delta *f, const struct gw_app *app, const struct tenant *t);
 
 /* The changes that lead from one set to another, and back. */
 struct gw_plan {
@@ -71,8 +67,9 @@ void gw_plan_free(struct gw_plan *p);
 /* All of it at a worker, some at a time. RWY_EAGAIN: the worker did not come to it; or what the engine said.
  * Then some may have been done. A worker that is not there yet needs nothing. */
 RWY_MUST_CHECK int gw_delta_send(struct gw_app *app, unsigned worker, const struct gw_delta *f);
-/* The same on an engine that does not run yet. */
-RWY_MUST_CHECK int gw_delta_apply(struct eng *e, const struct gw_delta *f, rwy_time now);
+/* Every tenant of `s` on an engine that does not run yet. */
+RWY_MUST_CHECK int gw_delta_apply_all(
+    const struct gw_app *app, struct eng *e, const struct tenant_set *s, rwy_time now);
 /* Every tenant of `s` at a worker once more. */
 RWY_MUST_CHECK int gw_delta_send_all(struct gw_app *app, unsigned worker, const struct tenant_set *s);
 /* This worker's engine as `s` says, whatever it was told before. */

@@ -63,23 +63,10 @@ int gw_tenants_new(struct gw_app *app)
 int gw_tenants_engine(struct gw_app *app, struct eng *e, unsigned worker, rwy_time now)
 {
 	struct gw_tenants *g = app->tenants;
-	const struct tenant_set *s;
-	size_t prefixes = 0;
-	struct gw_delta f;
 	int rc;
 
 	pthread_mutex_lock(&g->lock);
-	s = tenant_db_current(g->db);
-	for (uint32_t i = 1; i < s->top; i++)
-		prefixes += tenant_by_index(s, i) ? tenant_by_index(s, i)->cfg.prefixes : 0;
-	rc = gw_delta_new(&f, s->n, prefixes);
-	for (uint32_t i = 1; i < s->top && !rc; i++)
-		if (tenant_by_index(s, i))
-			gw_delta_set(&f, app, tenant_by_index(s, i));
-	if (!rc) {
-		rc = gw_delta_apply(e, &f, now);
-		gw_delta_free(&f);
-	}
+	rc = gw_delta_apply_all(app, e, tenant_db_current(g->db), now);
 	pthread_mutex_unlock(&g->lock);
 	if (rc)
 		gw_log(
