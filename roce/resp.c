@@ -67,6 +67,28 @@ void roce_resp_pmtu_least(struct roce_resp *r, uint32_t n)
 		r->pmtu = 4096;
 }
 
+void roce_resp_host_error(struct roce_resp *r, roce_psn psn)
+{
+	if (r->error != ROCE_RESP_NO_ERROR)
+		return;
+	r->error = ROCE_RESP_HELD;
+	r->fail_owed = true;
+	r->fail_psn = psn;
+	r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_INV_REQ);
+}
+
+void roce_resp_read_counted(struct roce_resp *r, struct roce_resp_rd *d)
+{
+	r->pmtu_wait = false;
+	if (d->cnt - 1 > ROCE_RESP_SPAN - roce_resp_outstanding(r)) {
+		d->cnt = 1; /* nobody can number these responses: epsn stays behind the request */
+		r->rd_n--;
+		roce_resp_host_error(r, d->psn);
+		return;
+	}
+	roce_resp_advance(r, d->cnt - 1);
+}
+
 uint32_t roce_resp_set_pmtu(struct roce_resp *r, uint32_t pmtu)
 {
 	struct roce_resp_rd *d;

@@ -38,8 +38,26 @@ static inline bool roce_resp_pmtu_ok(uint32_t pmtu)
 /* A packet had a payload of `n` bytes: the path MTU is not smaller. */
 void roce_resp_pmtu_least(struct roce_resp *r, uint32_t n);
 
+/* PSNs from the oldest that is not done with to epsn. */
+static inline uint32_t roce_resp_outstanding(const struct roce_resp *r)
+{
+	roce_psn oldest = r->acked;
+
+	if (r->rd_n && roce_psn_before(roce_resp_rd_at(r, 0)->psn, oldest))
+		oldest = roce_resp_rd_at(r, 0)->psn;
+	return (r->epsn - oldest) & ROCE_PSN_MASK;
+}
+
 /* Moves epsn over `cnt` PSNs and keeps [start, epsn) within half the PSN space. */
-void roce_resp_advance(struct roce_resp *r, uint32_t cnt);
+static inline void roce_resp_advance(struct roce_resp *r, uint32_t cnt)
+{
+	uint32_t span = ((r->epsn - r->start) & ROCE_PSN_MASK) + cnt;
+
+	r->epsn = roce_psn_add(r->epsn, cnt);
+	r->passed += cnt;
+	if (span > ROCE_RESP_SPAN)
+		r->start = roce_psn_add(r->epsn, ROCE_PSN_MASK + 1 - ROCE_RESP_SPAN);
+}
 
 /* d, the READ of pmtu_wait, has its count: epsn moves, or the count is an error of the host. */
 void roce_resp_read_counted(struct roce_resp *r, struct roce_resp_rd *d);

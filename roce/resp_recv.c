@@ -11,49 +11,6 @@
 #define NAK_AGAIN (100 * RWY_MS) /* after so long a gap gets another NAK */
 #define PMTU_MAX  4096u
 
-/* PSNs from the oldest one without ACK or response to epsn. */
-static uint32_t outstanding(const struct roce_resp *r)
-{
-	roce_psn oldest = r->acked;
-
-	if (r->rd_n && roce_psn_before(roce_resp_rd_at(r, 0)->psn, oldest))
-		oldest = roce_resp_rd_at(r, 0)->psn;
-	return (r->epsn - oldest) & ROCE_PSN_MASK;
-}
-
-void roce_resp_advance(struct roce_resp *r, uint32_t cnt)
-{
-	uint32_t span = ((r->epsn - r->start) & ROCE_PSN_MASK) + cnt;
-
-	r->epsn = roce_psn_add(r->epsn, cnt);
-	r->passed += cnt;
-	if (span > ROCE_RESP_SPAN)
-		r->start = roce_psn_add(r->epsn, ROCE_PSN_MASK + 1 - ROCE_RESP_SPAN);
-}
-
-void roce_resp_host_error(struct roce_resp *r, roce_psn psn)
-{
-	if (r->error != ROCE_RESP_NO_ERROR)
-		return;
-	r->error = ROCE_RESP_HELD;
-	r->fail_owed = true;
-	r->fail_psn = psn;
-	r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_INV_REQ);
-}
-
-void roce_resp_read_counted(struct roce_resp *r, struct roce_resp_rd *d)
-{
-	r->pmtu_wait = false;
-	if (d->cnt - 1 > ROCE_RESP_SPAN - outstanding(r)) {
-		/* The PSN space is too small for its responses: epsn stays behind the request. */
-		d->cnt = 1;
-		r->rd_n--;
-		roce_resp_host_error(r, d->psn);
-		return;
-	}
-	roce_resp_advance(r, d->cnt - 1);
-}
-
 static bool rd_grow(struct roce_resp *r)
 {
 	uint16_t cap = r->rd_cap ? (uint16_t)(r->rd_cap * 2) : 16;
@@ -187,7 +144,7 @@ static enum roce_resp_verdict accept_rd(
 {
 	bool atomic = pkt->info->op != ROCE_OP_READ_REQ;
 	uint32_t len = atomic ? 0 : roce_reth_len(pkt);
-	uint32_t out = outstanding(r);
+	uint32_t out = roce_resp_outstanding(r);
 	uint32_t cnt = 0;
 
 	if (len > DMA_MAX)
@@ -214,7 +171,7 @@ static enum roce_resp_verdict accept_data(
 {
 	bool ends = roce_op_ends(pkt->info);
 
-	if (outstanding(r) >= ROCE_RESP_SPAN)
+	if (roce_resp_outstanding(r) >= ROCE_RESP_SPAN)
 		return ROCE_RESP_TOO_MANY;
 	if (!length_ok(r, pkt) || !dma_ok(r, pkt))
 		return ROCE_RESP_BAD_LEN;

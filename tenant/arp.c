@@ -9,8 +9,6 @@
 #include "tenant/arp_int.h"
 #include "vxlan/ipwalk.h"
 
-const uint8_t arp_broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-
 static bool mac_ok(const uint8_t mac[6])
 {
 	static const uint8_t none[6];
@@ -18,30 +16,11 @@ static bool mac_ok(const uint8_t mac[6])
 	return !(mac[0] & 1) && memcmp(mac, none, 6) != 0;
 }
 
-bool arp_ip_none(const struct rwy_ip *a)
-{
-	static const struct rwy_ip none6;
-	static const uint8_t none4[4];
-
-	return rwy_ip_is4(a) ? !memcmp(a->b + 12, none4, 4) : rwy_ip_eq(a, &none6);
-}
-
 static bool host_ok(const struct rwy_ip *a)
 {
 	if (rwy_ip_is4(a))
 		return a->b[12] && a->b[12] != 127 && a->b[12] < 224;
 	return a->b[0] != 0xff && !arp_ip_none(a);
-}
-
-/* Solicited-node group of an address (RFC 4291 2.7.1) and the group's MAC (RFC 2464 7). */
-void arp_group_of(const struct rwy_ip *a, struct rwy_ip *group, uint8_t mac[6])
-{
-	static const uint8_t first[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};
-
-	memcpy(group->b, first, 13);
-	memcpy(group->b + 13, a->b + 13, 3);
-	mac[0] = mac[1] = 0x33;
-	memcpy(mac + 2, group->b + 12, 4);
 }
 
 /* RFC 826; a request to the broadcast or to us, an answer to us or, announcing, to all. */

@@ -11,6 +11,25 @@
 #define NA_SOLICITED 0x40
 #define NA_OVERRIDE  0x20
 
+bool arp_ip_none(const struct rwy_ip *a)
+{
+	static const struct rwy_ip none6;
+	static const uint8_t none4[4];
+
+	return rwy_ip_is4(a) ? !memcmp(a->b + 12, none4, 4) : rwy_ip_eq(a, &none6);
+}
+
+/* Solicited-node group of an address (RFC 4291 2.7.1) and the group's MAC (RFC 2464 7). */
+void arp_group_of(const struct rwy_ip *a, struct rwy_ip *group, uint8_t mac[6])
+{
+	static const uint8_t first[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};
+
+	memcpy(group->b, first, 13);
+	memcpy(group->b + 13, a->b + 13, 3);
+	mac[0] = mac[1] = 0x33;
+	memcpy(mac + 2, group->b + 12, 4);
+}
+
 static uint8_t *ether(uint8_t *o, const uint8_t dst[6], const uint8_t src[6], uint16_t tci, uint16_t type)
 {
 	memcpy(o, dst, 6);
@@ -87,7 +106,7 @@ uint32_t arp_make_answer(const uint8_t mac[6], const struct arp_msg *m, bool own
 uint32_t arp_ask(const struct tenant *t, const uint8_t mac[6], const struct rwy_ip *target, uint16_t tci,
     uint8_t out[ARP_FRAME_MAX])
 {
-	static const uint8_t zero[6];
+	static const uint8_t zero[6], broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	bool is6 = !rwy_ip_is4(target);
 	const struct rwy_ip *from = &t->cfg.gw_ip[is6];
 	struct rwy_ip group;
@@ -96,7 +115,7 @@ uint32_t arp_ask(const struct tenant *t, const uint8_t mac[6], const struct rwy_
 	if (arp_ip_none(from))
 		return 0;
 	if (!is6) {
-		p = ether(out, arp_broadcast, mac, tci, RWY_ETHER_ARP);
+		p = ether(out, broadcast, mac, tci, RWY_ETHER_ARP);
 		return (uint32_t)(arp(p, 1, mac, from, zero, target) - out);
 	}
 	arp_group_of(target, &group, to);

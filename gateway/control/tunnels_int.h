@@ -15,7 +15,7 @@ struct gw_tunnels {
 	_Atomic uint64_t removing;         /* taken from people's sight, not yet from every engine */
 	uint64_t detached[GW_WORKERS_MAX]; /* of these, by worker: its engine has it no more */
 	bool stale[GW_WORKERS_MAX]; /* this worker was not told the last change of rates and prefixes */
-	struct eng_steer_cfg *way;    /* assignments, in engines' words */
+	struct eng_steer_cfg *way;  /* assignments, in engines' words */
 	unsigned ways;
 	bool assignments_stale[GW_WORKERS_MAX]; /* this worker was not told of them */
 	char (*tenant)[TENANT_NAME_MAX];        /* the control center's, by name */
