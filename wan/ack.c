@@ -8,7 +8,7 @@
  * further frames follow, each beginning where the one before ended, down to the lowest that came late during
  * the last few ACKs.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define ACK_EVERY     64u
 #define ACK_AFTER_GAP 4u     /* the peer's packet threshold is 3 */

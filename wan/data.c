@@ -4,7 +4,7 @@
  * robin over the flows that have some and have credit. Also how a buffer is cut into fragments: at its first
  * sending, for good.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define TWIN_LOSS_PPM 1000u
 #define TWIN_GAP_MAX  (2 * RWY_MS)

@@ -3,7 +3,7 @@
  * Best-effort packets: a bounded queue out, and in at once. Too large ones are cut into fragments like data;
  * fragments that miss a sibling are forgotten when their place is needed.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 static void drop_head(struct wan_tunnel *t)
 {

@@ -5,7 +5,7 @@
  * unfit stays so for the session. What was rebuilt from repairs is acknowledged but was never seen, so exact
  * counts cannot be compared: unfit is who never counts any.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define ENOUGH 100u /* marked datagrams acknowledged: the path has shown what it does */
 

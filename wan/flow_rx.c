@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define RING_MIN 16u
 #define PART     ((uintptr_t)1) /* the buffer in this place is not complete */
@@ -29,13 +29,6 @@ bool wan_rx_slots_grow(struct wan_tunnel *t, uint32_t slot)
 	t->rx = v;
 	t->rx_cap = cap;
 	return true;
-}
-
-struct wan_rxflow *wan_rx_find(const struct wan_tunnel *t, uint32_t id)
-{
-	struct wan_rxflow *f = WAN_SLOT(id) < t->rx_cap ? t->rx[WAN_SLOT(id)].f : NULL;
-
-	return f && f->id == id ? f : NULL;
 }
 
 /* Is use a of a slot later than use b? They wrap. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define RING_MIN    16u
 #define FETCH_AHEAD 6 /* buffers, while delivered ones are freed */
@@ -15,21 +15,6 @@
 static bool muted(const struct wan_txflow *f)
 {
 	return f->closing || f->aborted;
-}
-
-struct wan_txflow *wan_tx_find(const struct wan_tunnel *t, uint32_t id)
-{
-	struct wan_txflow *f = WAN_SLOT(id) < t->tx_cap ? t->tx[WAN_SLOT(id)].f : NULL;
-
-	return f && f->id == id ? f : NULL;
-}
-
-bool wan_tx_sendable(const struct wan_txflow *f)
-{
-	if (f->dead || f->next_send >= f->end || f->next_send - f->base >= f->t->peer.rx_window)
-		return false;
-	/* Of a buffer that has begun all parts may go; one buffer may always be under way. */
-	return !f->window || f->next_frag || f->out < f->window;
 }
 
 void wan_tx_activate(struct wan_txflow *f)

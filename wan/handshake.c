@@ -20,7 +20,7 @@
  */
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define INTERVAL_MIN    (100 * RWY_MS)
 #define INTERVAL_MAX    RWY_SEC

@@ -2,7 +2,7 @@
 /* A FIFO of things to send again. It grows by doubling and never shrinks. */
 #include <stdlib.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 static bool grow(struct wan_itemq *q)
 {

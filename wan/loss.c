@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define PERSISTENT_PTOS 3
 #define DEAD_PTOS       2  /* with another path alive, its datagrams go there */
@@ -385,28 +385,6 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 }
 
 /* --- timers ------------------------------------------------------------------------------------- */
-static rwy_time pto_at(const struct wan_path *p)
-{
-	if (!p->inflight_n || !p->t->session)
-		return RWY_NEVER;
-	if (p->t->paths == 1)
-		return rwy_time_max(p->last_eliciting + wan_pto(p), p->pto_not_before);
-	/* With another path to go to, a dead one shall not be fed for as long as its window is open. */
-	rwy_time heard = rwy_time_max(p->progress, p->sent[p->tail & p->mask].sent);
-
-	return rwy_time_max(rwy_time_min(p->last_eliciting, heard) + wan_pto(p), p->pto_not_before);
-}
-
-/* A process that comes late itself may find the answers only after this: once it gets the time to read them.
- */
-static bool excused(struct wan_path *p, rwy_time now)
-{
-	if (p->pto_not_before || now - pto_at(p) <= WAN_GRANULARITY)
-		return false;
-	p->pto_not_before = now + WAN_GRANULARITY;
-	return true;
-}
-
 static bool another_usable(const struct wan_path *p)
 {
 	for (unsigned i = 0; i < p->t->paths; i++)
@@ -448,7 +426,7 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 		p->t->cfg.cc->on_tick(p->cc, now);
 		wan_path_pace(p);
 	}
-	if (now < pto_at(p) || excused(p, now))
+	if (now < wan_pto_at(p) || wan_pto_excused(p, now))
 		return;
 	p->pto_not_before = 0;
 	p->t->c.pto++;
@@ -486,5 +464,5 @@ bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now)
 
 rwy_time wan_loss_next(const struct wan_path *p)
 {
-	return rwy_time_min(rwy_time_min(p->loss_timer, p->cc_next), pto_at(p));
+	return rwy_time_min(rwy_time_min(p->loss_timer, p->cc_next), wan_pto_at(p));
 }

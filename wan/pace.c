@@ -6,7 +6,7 @@
  * burst is a queue that stays as long as there is something to send, for everybody. One multiplication a
  * datagram; the division is done when the rate changes.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define BURST_BYTES 65536u
 #define BURST_LEAST (10 * RWY_US)

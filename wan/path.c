@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 /* Takes what congestion control answers now, bounded. */
 void wan_path_pace(struct wan_path *p)

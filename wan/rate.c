@@ -4,7 +4,7 @@
  * between a datagram's sending and its acknowledgement. The longer of the sending and the acknowledging
  * interval counts, so that neither a burst sent nor a bunch of acknowledgements looks like a fast path.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 void wan_rate_on_sent(struct wan_path *p, struct wan_sent *s, rwy_time now)
 {

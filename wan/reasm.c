@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 struct rwy_buf *wan_reasm_new(struct wan_tunnel *t, const struct wan_f_data *d)
 {

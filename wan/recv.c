@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A datagram in: header, checksum, duplicates, then each frame to the file that knows it. Malformed bytes are
  * a counter and a drop. */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 /* A datagram being read. */
 struct in {

@@ -10,7 +10,7 @@
  * others'. On a path that reorders much, round trips are those of all datagrams: their mean, and how far they
  * are from it.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define PKT_THRESHOLD 3u
 #define CALM_ROUNDS   16u

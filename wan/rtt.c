@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Round trips of a path, and the probe timeout that follows from them (RFC 9002, 5 and 6.2). Different from
- * the RFC: how late an answer has been within the last seconds is remembered, because a process that was not
- * scheduled for some milliseconds will be so again, and a mean deviation forgets that within a few dozen
- * samples; and the back-off is capped, so that the end of an outage is noticed soon.
+ * Round trips of a path (RFC 9002, 5). Different from the RFC: how late an answer has been within the last
+ * seconds is remembered, because a process that was not scheduled for some milliseconds will be so again, and
+ * a mean deviation forgets that within a few dozen samples.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
-#define PTO_CAP        (200 * RWY_MS)
 #define MIN_RTT_WINDOW (10 * RWY_SEC)
 #define LATE_WINDOW    RWY_SEC /* remembered for one to two of these */
 #define LATE_MAX       (10 * RWY_MS)
@@ -74,18 +72,4 @@ void wan_rtt_mean(struct wan_path *p, rwy_dur rtt, rwy_dur dev, bool anew, rwy_t
 rwy_dur wan_rtt_late(const struct wan_path *p)
 {
 	return rwy_time_min(rwy_time_max(p->late[0], p->late[1]), p->srtt / 4 + LATE_MAX);
-}
-
-rwy_dur wan_pto(const struct wan_path *p)
-{
-	rwy_dur srtt = wan_rtt_base(p);
-	rwy_dur var = p->has_rtt ? rwy_time_max(4 * p->rttvar, wan_rtt_late(p)) : srtt;
-	rwy_dur delay = rwy_time_min(p->t->peer.ack_delay, srtt / 8);
-	rwy_dur pto = srtt + rwy_time_max(var, WAN_GRANULARITY) + delay;
-	unsigned shift = p->pto_count < 10 ? p->pto_count : 10;
-	rwy_dur cap = p->t->tx_bytes ? PTO_CAP : rwy_time_max(PTO_CAP, p->t->cfg.keepalive);
-
-	if (p->reorder.seen)
-		pto = rwy_time_max(pto, wan_reorder_limit(p) + delay);
-	return p->pto_count ? rwy_time_min(pto << shift, rwy_time_max(pto, srtt + cap)) : pto;
 }

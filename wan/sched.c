@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define WEIGHT_BITS 20
 #define TURN        16384u         /* bytes of one class in a row: batches stay in the cache */

@@ -3,7 +3,7 @@
  * Datagrams out: handshake, then what must go at once (acknowledgements, control, probes), then data as
  * pacing and window allow: lost buffers, second copies, best effort, new data.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
 {

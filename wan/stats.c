@@ -3,7 +3,7 @@
  * are sums. */
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 {

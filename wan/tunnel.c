@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define DOWN_AFTER 4 /* keep-alive intervals of silence */
 

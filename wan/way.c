@@ -10,7 +10,7 @@
  * second without that takes 244 us off the answer. A clock that jumps makes it wrong until then: too small,
  * or at most all of what the round trip is above its smallest.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define DRIFT_SHIFT 12 /* 244 ppm */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <x86intrin.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define PAYLOAD 4096
 #define ROOM    8192

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #include "tests/lib/wan_link.c"
 #include "tests/lib/wan_pair.c"

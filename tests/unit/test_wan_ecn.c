@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 static struct wan_stats run(struct wan_link_cfg l, bool ecn, const struct cc_ops *cc)
 {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define MTU   4400
 #define LEN   4096

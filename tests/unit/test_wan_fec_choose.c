@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 /* Loses in bursts of a mean length, so that a share is lost in all. */
 struct weather {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 static void start_cfg(struct wan_pair *p, struct wan_cfg *c, uint32_t loss_ppm, rwy_dur delay)
 {

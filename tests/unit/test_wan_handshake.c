@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 static void start(struct wan_pair *p, uint32_t loss_ppm, uint32_t streams, uint64_t total)
 {

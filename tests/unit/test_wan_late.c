@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define BURST 20 /* buffers that go between two pauses of the host */
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define RTT (20 * RWY_MS)
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 static void start(struct wan_pair *p, uint32_t loss_ppm)
 {

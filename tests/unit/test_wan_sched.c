@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_pair.h"
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define RATE 125000000 /* 1 Gb/s */
 #define LEN  4000

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define THERE (7 * RWY_MS)
 #define BACK  (13 * RWY_MS)

@@ -6,7 +6,7 @@
  * longer than the group is deep, again (geometric). Together that is a Polya-Aeppli distribution; without
  * bursts it is Poisson.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define TERMS (WAN_FEC_M_MAX + WAN_FEC_SHARED_MAX + 1)
 

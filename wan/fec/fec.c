@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define LINGER_END 128 /* parts of a round trip: a message ended; others may follow at once */
 #define LINGER_MID 16  /* more of a message must come */

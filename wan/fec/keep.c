@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 static struct wan_fec_keep *keep_of(struct wan_path *p)
 {

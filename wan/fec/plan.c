@@ -3,7 +3,7 @@
  * When forward error correction is worth its bytes, and how much of it: what loss is like, what a block
  * needs, what may be spent. Numbers only; fec.c does the work.
  */
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 #define MEMORY       65536.0   /* datagrams after which what was counted weighs half */
 #define MEMORY_RARE  8388608.0 /* so many, when few of them were lost */

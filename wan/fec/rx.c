@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 static struct wan_fec_rx *rx_of(struct wan_tunnel *t)
 {

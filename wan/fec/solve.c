@@ -8,7 +8,7 @@
 #include <isa-l.h>
 #include <string.h>
 
-#include "wan/internal.h"
+#include "wan/tunnel.h"
 
 struct work {
 	struct wan_tunnel *t;

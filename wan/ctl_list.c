@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flows with something to tell the peer: lists that ctl.c empties. A flow is on each list at most once.
+ */
+#include "wan/tunnel.h"
+
+#define DELIVERED_DELAY_MAX (2 * RWY_MS)
+#define DELIVERED_BATCH     ((WAN_HDR_MAX - WAN_PKT_HDR - WAN_DELIVERED_HEAD) / WAN_DELIVERED_ENTRY)
+
+static rwy_dur delivered_delay(const struct wan_tunnel *t)
+{
+	const struct wan_path *p = &t->path[0];
+
+	return p->has_rtt ? rwy_time_min(p->srtt / 16, DELIVERED_DELAY_MAX) : DELIVERED_DELAY_MAX;
+}
+
+void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now)
+{
+	struct wan_tunnel *t = f->t;
+
+	if (f->dirty)
+		return;
+	f->dirty = true;
+	f->dirty_next = NULL;
+	if (t->dirty_tail)
+		t->dirty_tail->dirty_next = f;
+	else
+		t->dirty_head = f;
+	t->dirty_tail = f;
+	if (t->dirty_n++ == 0)
+		t->dirty_at = RWY_NEVER;
+	/* A sender that waits for room is told sooner: what it hears late, it sends in bursts. */
+	t->dirty_at = rwy_time_min(t->dirty_at, now + delivered_delay(t) / (f->window ? 4 : 1));
+	if (t->dirty_n >= DELIVERED_BATCH)
+		t->dirty_at = now;
+}
+
+void wan_ctl_tx_dirty(struct wan_txflow *f)
+{
+	struct wan_tunnel *t = f->t;
+
+	if (f->ctl_dirty || f->dead)
+		return;
+	f->ctl_dirty = true;
+	f->ctl_next = NULL;
+	if (t->ctl_tail)
+		t->ctl_tail->ctl_next = f;
+	else
+		t->ctl_head = f;
+	t->ctl_tail = f;
+}
+
+void wan_ctl_rate_dirty(struct wan_rxflow *f)
+{
+	if (f->rate_dirty || f->dead)
+		return;
+	f->rate_dirty = true;
+	f->rate_next = f->t->rate_head;
+	f->t->rate_head = f;
+}
+
+void wan_ctl_reset(struct wan_tunnel *t, uint32_t id)
+{
+	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
+
+	if (s->reset_due || t->resets_n == sizeof(t->resets) / sizeof(t->resets[0]))
+		return; /* when the queue is full: the peer's next datagram asks again */
+	s->reset_due = true;
+	t->resets[t->resets_n++] = id;
+}

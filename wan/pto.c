@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The probe timeout of a path (RFC 9002, 6.2). Different from the RFC: the back-off is capped, so that the
+ * end of an outage is noticed soon.
+ */
+#include "wan/tunnel.h"
+
+#define PTO_CAP (200 * RWY_MS)
+
+rwy_dur wan_pto(const struct wan_path *p)
+{
+	rwy_dur srtt = wan_rtt_base(p);
+	rwy_dur var = p->has_rtt ? rwy_time_max(4 * p->rttvar, wan_rtt_late(p)) : srtt;
+	rwy_dur delay = rwy_time_min(p->t->peer.ack_delay, srtt / 8);
+	rwy_dur pto = srtt + rwy_time_max(var, WAN_GRANULARITY) + delay;
+	unsigned shift = p->pto_count < 10 ? p->pto_count : 10;
+	rwy_dur cap = p->t->tx_bytes ? PTO_CAP : rwy_time_max(PTO_CAP, p->t->cfg.keepalive);
+
+	if (p->reorder.seen)
+		pto = rwy_time_max(pto, wan_reorder_limit(p) + delay);
+	return p->pto_count ? rwy_time_min(pto << shift, rwy_time_max(pto, srtt + cap)) : pto;
+}
+
+rwy_time wan_pto_at(const struct wan_path *p)
+{
+	if (!p->inflight_n || !p->t->session)
+		return RWY_NEVER;
+	if (p->t->paths == 1)
+		return rwy_time_max(p->last_eliciting + wan_pto(p), p->pto_not_before);
+	/* With another path to go to, a dead one shall not be fed for as long as its window is open. */
+	rwy_time heard = rwy_time_max(p->progress, p->sent[p->tail & p->mask].sent);
+
+	return rwy_time_max(rwy_time_min(p->last_eliciting, heard) + wan_pto(p), p->pto_not_before);
+}
+
+/* A process that comes late itself may find the answers only after this: once it gets the time to read them.
+ */
+bool wan_pto_excused(struct wan_path *p, rwy_time now)
+{
+	if (p->pto_not_before || now - wan_pto_at(p) <= WAN_GRANULARITY)
+		return false;
+	p->pto_not_before = now + WAN_GRANULARITY;
+	return true;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reliable carrier's room, and what is measured of it: its rate, and what it has taken. */
+#include "wan/tunnel.h"
+
+#define RATE_EVERY (100 * RWY_MS)
+
+void wan_stream_room(struct wan_tunnel *t, uint32_t datagrams, uint64_t bytes)
+{
+	t->st.room = t->st.on ? datagrams : 0;
+	t->st.bytes = t->st.on ? bytes : 0;
+}
+
+bool wan_stream_on(const struct wan_tunnel *t)
+{
+	return t->st.on;
+}
+
+uint64_t wan_stream_inflight(const struct wan_tunnel *t)
+{
+	return wan_stream_path(t)->inflight;
+}
+
+uint64_t wan_stream_rate(const struct wan_tunnel *t)
+{
+	return t->st.rate_Bps;
+}
+
+void wan_stream_on_sent(struct wan_path *p, uint32_t bytes, bool eliciting, rwy_time now)
+{
+	struct wan_stream_tx *s = &p->t->st;
+
+	p->t->c.stream_sent++;
+	s->room -= s->room > 0;
+	s->bytes -= bytes < s->bytes ? bytes : s->bytes;
+	if (!eliciting || p->inflight_n)
+		return;
+	s->check_at = now + WAN_STREAM_CHECK;
+	s->rate_from = now;
+	s->acked = 0;
+}
+
+void wan_stream_on_acked(struct wan_tunnel *t, uint64_t bytes, rwy_time now)
+{
+	struct wan_stream_tx *s = &t->st;
+	rwy_dur d = rwy_since(s->rate_from, now);
+
+	s->acked += bytes;
+	if (d < RATE_EVERY)
+		return;
+	s->rate_Bps = (s->rate_Bps + 3 * (s->acked * RWY_SEC / d)) / 4;
+	s->acked = 0;
+	s->rate_from = now;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tunnel, and one datagram under construction. Shared by the files of wan/; nobody else includes it (tests
+ * may). A path is path.h, a flow flow.h. The functions stand under the file that has them.
+ */
+#ifndef WAN_TUNNEL_H
+#define WAN_TUNNEL_H
+
+#include "wan/flow.h"
+#include "wan/path.h"
+#include "wan/sched.h"
+
+/* Header bytes at most in front of a payload when control frames ride along: they fit the headroom. */
+#define WAN_PIGGY_MAX   72
+#define WAN_DGRAMS_MAX  512 /* best-effort packets waiting */
+#define WAN_REASM_ROOM  192 /* headroom of reassembled buffers: what the LAN side may put in front */
+#define WAN_DGRAM_PARTS 64  /* best-effort packets being reassembled */
+
+/* Control frames in flight, so that their loss can be repaired. */
+enum wan_log_kind {
+	WAN_LOG_DELIVERED,
+	WAN_LOG_CLOSE,
+	WAN_LOG_ABORT,
+	WAN_LOG_RESET,
+	WAN_LOG_CREDIT,
+	WAN_LOG_RATE
+};
+struct wan_log {
+	uint32_t id;
+	uint32_t count; /* DELIVERED: low bits of what was told */
+	uint8_t kind;
+};
+
+struct wan_hs {
+	uint64_t nonce;                  /* ours, until somebody echoes it */
+	uint64_t counter;                /* of nonces made */
+	uint64_t peer_nonce, peer_epoch; /* of the newest HELLO that wants an answer */
+	bool reply;
+	uint8_t tries;   /* left, while we challenge an unknown epoch */
+	uint8_t repeats; /* left of the answer to a peer that may not believe us yet */
+	rwy_time next;   /* RWY_NEVER: nothing to do */
+	rwy_dur interval;
+	rwy_time sent_at;
+	uint32_t sent_n; /* HELLOs with this nonce */
+};
+
+struct wan_peer {
+	uint64_t epoch;
+	uint32_t index, rx_window;
+	uint64_t rx_bytes;
+	rwy_dur ack_delay;
+	uint32_t mtu;
+	bool fec; /* it takes REPAIR */
+};
+
+/* Sending by the reliable carrier: stream.c. */
+struct wan_stream_tx {
+	bool on;
+	bool again;     /* no memory to take back what was lost: at the next tick */
+	uint32_t room;  /* datagrams that may still be handed over, */
+	uint64_t bytes; /* and bytes */
+	rwy_time since; /* of `on` */
+	rwy_time check_at;
+	uint64_t rate_Bps, acked; /* measured; bytes acknowledged since */
+	rwy_time rate_from;
+};
+
+/* A best-effort packet in parts. */
+struct wan_part {
+	struct rwy_buf *b;
+	uint32_t id;
+};
+
+struct wan_tunnel {
+	struct wan_cfg cfg;
+	bool session; /* the peer is known */
+	bool up;
+	rwy_time since; /* it came up, went down, or is there */
+	bool broken;    /* some tx flow is */
+	bool dgram_turn;
+	bool credit_dirty;
+	uint32_t index; /* what the present peer writes into its datagrams */
+	struct wan_peer peer;
+	struct wan_hs hs;
+	rwy_time last_rx;
+	struct wan_path *path; /* [paths]: the reliable carrier */
+	unsigned paths;
+	uint32_t mtu_own, mtu_min; /* smallest of our paths; of both sides */
+	uint8_t hs_path;
+
+	/* sending */
+	struct wan_txslot *tx;
+	uint32_t tx_cap, tx_free, tx_flows;
+	struct wan_sched sched;                 /* flows with something to send */
+	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to tell */
+	struct wan_txflow *tx_grave;
+	struct wan_itemq again, twins; /* lost; second copies */
+	uint64_t tx_bytes, tx_out;     /* in custody; of it sent in this session */
+	struct rwy_bufq dgrams;
+	uint32_t dgram_off, dgram_id; /* of the head, when it goes in parts */
+	uint8_t dgram_frag;
+
+	/* receiving */
+	struct wan_rxslot *rx;
+	uint32_t rx_cap, rx_flows;
+	uint64_t rx_held;
+	uint64_t bytes_limit; /* the most credit ever advertised: what the peer may use */
+	uint32_t window_limit;
+	struct wan_rxflow *dirty_head, *dirty_tail;
+	uint32_t dirty_n;
+	rwy_time dirty_at;            /* when DELIVERED must go */
+	struct wan_rxflow *rate_head; /* flows with RATE to tell */
+	struct wan_rxflow *close_head;
+	struct wan_rxflow *rx_grave;
+	uint32_t resets[256];
+	uint32_t resets_n;
+	struct wan_part part[WAN_DGRAM_PARTS];
+
+	struct wan_stream_tx st;
+	struct wan_log *log;
+	uint32_t log_mask, log_at;
+	struct wan_fec_code *fec_code; /* everybody's; NULL until first used */
+	struct wan_fec_rx *fec_rx;
+	bool rescan; /* a lost datagram's log entries were overwritten: tell every flow's count again */
+
+	struct wan_counters c;
+};
+
+/* The flow of an id, or NULL. */
+static inline struct wan_txflow *wan_tx_find(const struct wan_tunnel *t, uint32_t id)
+{
+	struct wan_txflow *f = WAN_SLOT(id) < t->tx_cap ? t->tx[WAN_SLOT(id)].f : NULL;
+
+	return f && f->id == id ? f : NULL;
+}
+
+static inline struct wan_rxflow *wan_rx_find(const struct wan_tunnel *t, uint32_t id)
+{
+	struct wan_rxflow *f = WAN_SLOT(id) < t->rx_cap ? t->rx[WAN_SLOT(id)].f : NULL;
+
+	return f && f->id == id ? f : NULL;
+}
+
+/* There is a buffer to send, and the peer has room for it in this flow. */
+static inline bool wan_tx_sendable(const struct wan_txflow *f)
+{
+	if (f->dead || f->next_send >= f->end || f->next_send - f->base >= f->t->peer.rx_window)
+		return false;
+	/* Of a buffer that has begun all parts may go; one buffer may always be under way. */
+	return !f->window || f->next_frag || f->out < f->window;
+}
+
+/* What one datagram under construction holds. */
+struct wan_out {
+	struct wan_tx *tx;
+	struct wan_path *p;
+	uint8_t *at;       /* where the next frame goes in tx->hdr */
+	uint32_t limit;    /* header bytes at most */
+	struct wan_sent s; /* becomes the sent-map entry */
+	bool eliciting, has_ack;
+	bool fec; /* to be protected */
+};
+
+/* ctl.c: DELIVERED, CLOSE, ABORT, RESET, CREDIT out, and their repair */
+rwy_time wan_ctl_next(const struct wan_tunnel *t); /* when something must be told */
+void wan_ctl_put(struct wan_tunnel *t, struct wan_out *o);
+void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s);
+void wan_ctl_on_lost(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
+void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now);
+
+/* ctl_list.c: what ctl.c tells with the next datagram */
+void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now);
+void wan_ctl_tx_dirty(struct wan_txflow *f);
+void wan_ctl_rate_dirty(struct wan_rxflow *f);
+void wan_ctl_reset(struct wan_tunnel *t, uint32_t id);
+
+/* reasm.c: fragments into one buffer, the carrier's one copy */
+struct rwy_buf *wan_reasm_new(struct wan_tunnel *t, const struct wan_f_data *d);
+/* Adds a fragment's bytes. False: it does not belong to this buffer or was there already. */
+bool wan_reasm_add(struct rwy_buf *part, const struct wan_f_data *d, const uint8_t *bytes, size_t len);
+bool wan_reasm_done(const struct rwy_buf *part);
+
+/* dgram.c */
+void wan_dgram_rx(struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now);
+bool wan_dgram_put(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
+void wan_dgram_fini(struct wan_tunnel *t);
+
+/* stream.c */
+#define WAN_PATH_STREAM    15 /* its number in datagrams */
+#define WAN_STREAM_RESERVE 32 /* places for acknowledgements and control, that data leaves free */
+static inline struct wan_path *wan_stream_path(const struct wan_tunnel *t)
+{
+	return &t->path[t->paths];
+}
+/* NULL: there is none */
+static inline struct wan_path *wan_path_of(const struct wan_tunnel *t, uint8_t id)
+{
+	return id < t->paths ? &t->path[id] : id == WAN_PATH_STREAM ? wan_stream_path(t) : NULL;
+}
+static inline bool wan_stream_open(const struct wan_tunnel *t)
+{
+	return t->st.room > WAN_STREAM_RESERVE && t->st.bytes && wan_sent_room(wan_stream_path(t));
+}
+void wan_stream_tick(struct wan_tunnel *t, rwy_time now);
+rwy_time wan_stream_next(const struct wan_tunnel *t);
+
+/* stream_rate.c */
+#define WAN_STREAM_CHECK RWY_SEC /* how often stream.c looks for what is not acknowledged */
+void wan_stream_on_sent(struct wan_path *p, uint32_t bytes, bool eliciting, rwy_time now);
+void wan_stream_on_acked(struct wan_tunnel *t, uint64_t bytes, rwy_time now);
+
+/* send.c */
+rwy_time wan_send_next(const struct wan_tunnel *t);
+
+/* data.c: what a DATA datagram carries next */
+bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
+bool wan_data_twin(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
+bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
+bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
+/* Puts frame d, and what control frames may ride along, and the payload into the datagram. */
+void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f_data *d, struct rwy_buf *b,
+    uint32_t off, uint32_t len, rwy_time now);
+bool wan_data_waiting(const struct wan_tunnel *t);
+
+/* recv.c */
+/* A datagram that was rebuilt: its checksum is right, its number was not seen. Takes b. */
+void wan_recv_rebuilt(struct wan_tunnel *t, struct wan_path *p, uint64_t pn, struct rwy_buf *b, rwy_time now);
+void wan_alive(struct wan_tunnel *t, rwy_time now);
+
+/* handshake.c */
+void wan_hs_init(struct wan_tunnel *t, rwy_time now);
+void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now);
+bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now);
+void wan_hs_probe(struct wan_tunnel *t, rwy_time now);    /* the peer is silent: ask who is there */
+void wan_hs_stranger(struct wan_tunnel *t, rwy_time now); /* frames came that are not of our session */
+rwy_time wan_hs_next(const struct wan_tunnel *t);
+
+#endif
