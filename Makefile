@@ -2,7 +2,7 @@
 # Roceway: one non-recursive Makefile. `make help` lists what it does.
 #
 # How a file finds its place (nothing below needs an edit when a file is added):
-#   roce/ wan/ wan/fec/ cc/ vxlan/ tenant/ offload/ *.c -> build/lib/librwycore.a sans-I/O core: no DPDK, no socket, no clock
+#   roce/ wan/ wan/fec/ wan/wire/ cc/ vxlan/ tenant/ offload/ *.c -> build/lib/librwycore.a sans-I/O core: no DPDK, no socket, no clock
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
 #   base/*.c                   -> build/lib/librwybase.a   what the programs share: log, service notification, HTTP client
 #   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
@@ -54,7 +54,7 @@ GW_PKGS    := libmicrohttpd jansson libnl-3.0 libnl-route-3.0 yaml-0.1
 GW_CFLAGS   = $(patsubst -I%,-isystem %,$(filter-out -march=%,$(DPDK_CFLAGS) $(shell $(PC) --cflags $(GW_PKGS))))
 GW_LIBS     = $(DPDK_LIBS) -lrte_pdump $(shell $(PC) --libs $(GW_PKGS)) -lpthread
 
-CORE_SRC   := $(wildcard roce/*.c wan/*.c wan/fec/*.c cc/*.c vxlan/*.c tenant/*.c offload/*.c)
+CORE_SRC   := $(wildcard roce/*.c wan/*.c wan/fec/*.c wan/wire/*.c cc/*.c vxlan/*.c tenant/*.c offload/*.c)
 BASE_SRC   := $(wildcard base/*.c)
 ENGINE_SRC := $(wildcard engine/*.c)
 CONF_SRC   := $(wildcard conf/*.c)

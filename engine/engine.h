@@ -46,7 +46,7 @@ struct eng_tunnel_cfg {
 	char name[ENG_NAME_MAX];
 	uint16_t weight;    /* its share of address pairs among tunnels with the same prefix */
 	uint64_t peer;      /* rwy_spread_id of the gateway at its other end; 0: not known */
-	struct wan_cfg wan; /* the engine sets ctx, ops and bufs, the caller the rest */
+	struct wan_cfg wan; /* the engine sets ctx, ops, bufs and fec_code, the caller the rest */
 };
 
 struct eng_cfg {

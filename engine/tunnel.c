@@ -26,6 +26,7 @@ int eng_tunnel_make(struct eng_tunnel_new **out, struct eng *e, unsigned tunnel,
 	n->cfg.wan.ctx = &e->tunnel[tunnel];
 	n->cfg.wan.ops = &eng_wan_ops;
 	n->cfg.wan.bufs = e->bufs;
+	n->cfg.wan.fec_code = &e->fec_code;
 	r = wan_new(&n->wan, &n->cfg.wan, now);
 	if (r) {
 		free(n);

@@ -138,9 +138,9 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 	if (p->ack_at == RWY_NEVER || room < WAN_ACK_MIN + 24)
 		return false;
 	/* Before the ACK that names them, or the peer takes them for late ones. */
-	if (p->fec_told_n) {
-		wan_fec_put_rebuilt(p, o);
-		if (p->fec_told_n)
+	if (p->fec.reports) {
+		o->at = wan_fec_put_rebuilt(&p->fec, o->at, o->tx->hdr + o->limit);
+		if (p->fec.reports)
 			return false;
 		room = o->limit - (uint32_t)(o->at - o->tx->hdr);
 		if (room < WAN_ACK_MIN + 24)

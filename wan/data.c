@@ -9,6 +9,27 @@
 #define TWIN_LOSS_PPM 1000u
 #define TWIN_GAP_MAX  (2 * RWY_MS)
 
+/* Is this datagram to be protected? */
+static bool wants_fec(struct wan_path *p, const struct wan_txflow *f, uint32_t len, rwy_time now)
+{
+	const struct wan_fec_flow x = {.waiting = f->end - f->next_send,
+	    .sent = f->run,
+	    .peak = f->peak,
+	    .last = &f->ring[(f->end - 1) & f->mask]};
+
+	return p->has_rtt && !p->stream && wan_fec_wants(&p->fec, &x, len, now);
+}
+
+static void earn_fec(struct wan_path *p, struct wan_txflow *f, uint32_t len)
+{
+	uint32_t left = (uint32_t)(f->end - f->next_send);
+
+	f->run += len;
+	if (f->peak > left)
+		f->peak -= (f->peak - left) >> 14;
+	wan_fec_earn(&p->fec, f->run + (uint64_t)left * len, len);
+}
+
 /* --- one datagram ------------------------------------------------------------------------------- */
 static void cut(struct wan_txflow *f, struct rwy_buf *b)
 {
@@ -127,10 +148,10 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 
 		if (!f)
 			continue;
-		o->fec = wan_fec_wants(o->p, f, f->ring[seq & f->mask]->len, now);
+		o->fec = wants_fec(o->p, f, f->ring[seq & f->mask]->len, now);
 		put(f, o, seq, i.frag, now);
 		plan_twin(t, f, o, i, now);
-		o->p->fec_credit -= o->tx->len;
+		o->p->fec.credit -= o->tx->len;
 		t->c.tx_retransmit++;
 		t->c.retransmit_moved += i.moved;
 		t->c.retransmit_lost += !i.moved;
@@ -152,7 +173,7 @@ bool wan_data_twin(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 			continue;
 		put(f, o, seq, i.frag, now);
 		o->s.flags |= WAN_S_TWIN;
-		o->p->fec_credit -= o->tx->len;
+		o->p->fec.credit -= o->tx->len;
 		t->c.tx_retransmit++;
 		t->c.retransmit_copy++;
 		return true;
@@ -211,9 +232,9 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		t->tx_out += b->len;
 		f->out += b->len;
 	}
-	o->fec = wan_fec_wants(o->p, f, b->len, now);
+	o->fec = wants_fec(o->p, f, b->len, now);
 	put(f, o, f->next_send, f->next_frag, now);
-	wan_fec_earn(o->p, f, o->tx->len);
+	earn_fec(o->p, f, o->tx->len);
 	wan_sched_sent(&t->sched, f, (uint32_t)(o->at - o->tx->hdr) + o->tx->len + t->cfg.wire_overhead);
 	if (++f->next_frag == WAN_W2_FRAGS(b->w2)) {
 		f->next_frag = 0;

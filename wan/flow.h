@@ -6,7 +6,7 @@
 #ifndef WAN_FLOW_H
 #define WAN_FLOW_H
 
-#include "wan/pkt.h"
+#include "wan/wire/pkt.h"
 #include "wan/wan.h"
 
 struct wan_sent;
@@ -117,7 +117,6 @@ bool wan_itemq_push(struct wan_itemq *q, const struct wan_tx_item *i);
 bool wan_itemq_pop(struct wan_itemq *q, struct wan_tx_item *i);
 
 /* flow_tx.c */
-bool wan_tx_ends(const struct rwy_buf *b); /* is it the last packet of a message? */
 void wan_tx_activate(struct wan_txflow *f);
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
 /* False: no memory, ask again. moved: given up for its path or carrier, not for itself. */

@@ -162,19 +162,11 @@ static bool ring_grow(struct wan_txflow *f)
 	return true;
 }
 
-/* A message's last packet, by its BTH opcode (RC: SEND, WRITE, READ response; the rest are of one packet), or
- * not a RoCE packet. */
-bool wan_tx_ends(const struct rwy_buf *b)
-{
-	uint8_t op = b->opcode & 0x1f;
-
-	return b->kind != RWY_BUF_PACKET || !(op <= 1 || op == 6 || op == 7 || op == 0xd || op == 0xe);
-}
-
 /* Before a buffer is added: does something new begin with it? */
 static void note_run(struct wan_txflow *f)
 {
-	if (f->next_send == f->end && (f->base == f->end || wan_tx_ends(f->ring[(f->end - 1) & f->mask]))) {
+	if (f->next_send == f->end &&
+	    (f->base == f->end || wan_fec_message_ends(f->ring[(f->end - 1) & f->mask]))) {
 		f->run = 0;
 		f->peak = 0;
 	}

@@ -157,8 +157,9 @@ static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
 	t->peer.rx_bytes = f->rx_bytes;
 	t->peer.ack_delay = f->ack_delay_us * RWY_US;
 	t->peer.mtu = f->mtu;
-	t->peer.fec = f->flags & WAN_HELLO_FEC;
-	t->mtu_min = f->mtu < t->mtu_own ? f->mtu : t->mtu_own;
+	t->fec.peer = f->flags & WAN_HELLO_FEC;
+	t->mtu_min = t->fec.mtu = f->mtu < t->mtu_own ? f->mtu : t->mtu_own;
+	t->index = t->fec.index = index_for(t, f->epoch);
 }
 
 static void restarted(struct wan_tunnel *t, const struct wan_f_hello *f, rwy_time now)
@@ -167,8 +168,7 @@ static void restarted(struct wan_tunnel *t, const struct wan_f_hello *f, rwy_tim
 	for (unsigned i = 0; i <= t->paths; i++)
 		wan_path_restart(&t->path[i], now);
 	peer_set(t, f);
-	t->index = index_for(t, f->epoch);
-	wan_fec_rx_reset(t);
+	wan_fec_rx_reset(&t->fec);
 	wan_rx_end_all(t, WAN_CLOSE_PEER_RESET, now);
 	wan_tx_restart(t, now);
 }
@@ -191,7 +191,6 @@ static void believe(struct wan_tunnel *t, struct wan_path *p, const struct wan_f
 		restarted(t, f, now);
 	} else if (first) {
 		peer_set(t, f);
-		t->index = index_for(t, f->epoch);
 		wan_tx_wake_all(t);
 	}
 	if (!t->up)

@@ -137,18 +137,49 @@ static void on_spurious(struct wan_path *p, const struct wan_sent *e, rwy_time n
 	congest_note(p, 0, -1, 0, 0, now);
 	p->loss_fp = p->loss_fp > unit ? p->loss_fp - unit : 0;
 	wan_reorder_on_spurious(p, now - e->sent);
-	wan_fec_note_spurious(p);
+	wan_fec_note_spurious(&p->fec);
+}
+
+/* Was this one lost, whatever became of it? */
+static bool was_lost(const struct wan_path *p, uint64_t pn)
+{
+	const struct wan_sent *e = slot(p, pn);
+
+	if (pn >= p->next_pn || p->next_pn - pn > p->mask)
+		return false;
+	return e->state == WAN_SENT_LOST || (e->flags & WAN_S_REBUILT);
+}
+
+static void fec_note_lost(struct wan_path *p, uint64_t pn, rwy_time now)
+{
+	unsigned beside = (unsigned)(pn && was_lost(p, pn - 1)) + was_lost(p, pn + 1);
+
+	wan_fec_note_lost(&p->fec, pn, beside, now);
 }
 
 /* The peer has it, but the path lost it. Where the path reorders, it may only be late: then it says nothing.
  */
-void wan_loss_on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now)
+static void on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now)
 {
 	if (p->reorder.seen)
 		return;
 	loss_average(p, 0, 1);
 	congest_note(p, 0, 1, 0, 0, now);
-	wan_fec_note_lost(p, pn, now);
+	fec_note_lost(p, pn, now);
+}
+
+void wan_loss_on_rebuilt(struct wan_path *p, uint64_t first, unsigned n, rwy_time now)
+{
+	for (uint64_t pn = first; pn < first + n && pn < p->next_pn; pn++) {
+		struct wan_sent *e = slot(p, pn);
+
+		if (p->next_pn - pn > p->mask || !e->group || (e->flags & WAN_S_REBUILT))
+			continue;
+		e->flags |= WAN_S_REBUILT;
+		p->fec.stats.reported++;
+		if (e->state != WAN_SENT_LOST) /* else it is counted */
+			on_rebuilt(p, pn, now);
+	}
 }
 
 static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
@@ -252,7 +283,7 @@ static struct lost detect(struct wan_path *p, rwy_time now)
 			/* One of a group counts as sent with its last repair. With that there, nothing more
 			 * comes to wait for, unless the path reorders. */
 			if (e->group)
-				wan_fec_judge(p, e, &pn, &sent);
+				wan_fec_outcome(&p->fec, e->group, &pn, &sent);
 			if ((p->largest_acked < pn || p->largest_acked - pn < behind) && sent + limit > now) {
 				p->loss_timer = sent + limit;
 				break;
@@ -261,7 +292,7 @@ static struct lost detect(struct wan_path *p, rwy_time now)
 				p->loss_timer = now + RWY_MS;
 				break;
 			}
-			wan_fec_note_lost(p, p->tail, now);
+			fec_note_lost(p, p->tail, now);
 		}
 		p->tail++;
 	}
@@ -332,7 +363,7 @@ static uint32_t take_ecn(struct wan_path *p, const struct wan_f_ack *f, rwy_time
 		return 0;
 	ce = f->ce - p->ce_seen;
 	p->ce_seen = f->ce;
-	p->fec_est.ce_until = now + 4 * wan_rtt_base(p);
+	p->fec.est.ce_until = now + 4 * wan_rtt_base(p);
 	return ce;
 }
 
@@ -355,7 +386,7 @@ static void on_progress(
 
 	loss_average(p, a->acked_n, lost.n);
 	congest_note(p, a->acked_n, (int32_t)lost.n, ce, rtt, now);
-	wan_fec_note_acked(p, a->acked_n);
+	wan_fec_note_acked(&p->fec, a->acked_n);
 	tell_cc(p, a, &lost, rtt, back, ce, now);
 }
 

@@ -21,7 +21,21 @@ void wan_path_pace(struct wan_path *p)
 	p->rate_Bps = a.rate_Bps;
 	p->cwnd = a.window;
 	p->cc_next = cc_guard_next(cfg->cc, p->cc, p->cc_ticked);
-	wan_fec_refresh(p);
+	wan_fec_refresh(&p->fec);
+}
+
+static void fec_init(struct wan_path *p)
+{
+	p->fec = (struct wan_fec_path){.fec = &p->t->fec,
+	    .id = p->id,
+	    .next_pn = &p->next_pn,
+	    .srtt = &p->srtt,
+	    .min_rtt = &p->min_rtt,
+	    .ns_fp = &p->pace.ns_fp,
+	    .seen = &p->seen,
+	    .mtu = p->mtu};
+	if (!p->stream)
+		p->t->fec.path[p->t->fec.paths++] = &p->fec;
 }
 
 int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time now)
@@ -32,6 +46,7 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	p->stream = id == WAN_PATH_STREAM;
 	p->mtu = t->cfg.mtu[p->stream ? 0 : id];
 	p->mask = t->cfg.tx_pkts_max - 1;
+	fec_init(p);
 	if (!p->stream) { /* else when it is first used */
 		p->sent = calloc(t->cfg.tx_pkts_max, sizeof(*p->sent));
 		if (!p->sent)
@@ -72,9 +87,7 @@ void wan_path_cc_anew(struct wan_path *p, rwy_time now)
 
 void wan_path_fini(struct wan_path *p)
 {
-	wan_fec_tx_reset(p, 0);
-	free(p->fec);
-	p->fec = NULL;
+	wan_fec_tx_free(&p->fec);
 	free(p->sent);
 	p->sent = NULL;
 }
@@ -95,7 +108,7 @@ void wan_path_restart(struct wan_path *p, rwy_time now)
 	p->reorder = (struct wan_reorder){.round_end = p->next_pn};
 	wan_ecn_restart(p);
 	p->last_rx = now;
-	p->fec_told_n = 0;
-	wan_fec_tx_reset(p, now);
+	p->fec.reports = 0;
+	wan_fec_tx_reset(&p->fec, now);
 	wan_ranges_reset(&p->seen);
 }

@@ -12,8 +12,8 @@
 #include "cc/guard.h"
 #include "wan/fec/fec.h"
 #include "wan/measure.h"
-#include "wan/pkt.h"
-#include "wan/ranges.h"
+#include "wan/wire/pkt.h"
+#include "wan/wire/ranges.h"
 #include "wan/wan.h"
 
 struct wan_out;
@@ -119,19 +119,7 @@ struct wan_path {
 	struct wan_congest congest;
 	struct wan_measure measure;
 
-	/* forward error correction */
-	struct wan_fec_est fec_est;
-	struct wan_fec_tx *fec; /* NULL until first used */
-	struct wan_fec_keep *fec_keep;
-	struct wan_fec_told fec_told[WAN_FEC_REBUILT];
-	unsigned fec_told_n;
-	double fec_credit; /* bytes that repairs may still cost */
-	/* What follows from rate, RTT and loss, as of the last ACK: a datagram only reads it. [1]: small
-	 * messages */
-	double fec_share[2], fec_most[2]; /* credit earned a byte; at most */
-	uint64_t fec_flight;              /* bytes sent in a round trip and a little */
-	struct wan_fec_stats fec_stats;
-
+	struct wan_fec_path fec;
 	struct wan_pace pace;
 	uint64_t rate_Bps;           /* what congestion control answered last, bounded */
 	rwy_time cc_next, cc_ticked; /* its timer: when it wants to be called, when it was called last */
@@ -202,7 +190,8 @@ void wan_loss_on_sent(
     struct wan_path *p, struct wan_sent *s, bool eliciting, rwy_time now); /* takes the next packet number */
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *a, rwy_time now);
 void wan_loss_tick(struct wan_path *p, rwy_time now);
-void wan_loss_on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now);
+/* The peer says that it rebuilt `n` datagrams from `first` on. */
+void wan_loss_on_rebuilt(struct wan_path *p, uint64_t first, unsigned n, rwy_time now);
 /* What was sent before `sent_before` and is not acknowledged goes again. False: no memory, ask again. */
 bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now);
 rwy_time wan_loss_next(const struct wan_path *p);
@@ -256,11 +245,5 @@ void wan_ack_on_received(struct wan_path *p, uint64_t pn, bool eliciting, rwy_ti
 bool wan_ack_due(const struct wan_path *p, rwy_time now);
 bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now); /* false: no room or nothing to say */
 void wan_ack_on_acked(struct wan_path *p, uint64_t pn);
-
-/* A 64-bit number from its low 32 bits: the one nearest to `near`. */
-static inline uint64_t wan_expand(uint64_t near, uint32_t low)
-{
-	return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
-}
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "rwy/endian.h"
-#include "wan/pkt.h"
+#include "wan/wire/pkt.h"
 
 #define WISH_BODY (WAN_REC_WISH_LEN - WAN_REC_HDR)
 static_assert(WAN_REC_HELLO_LEN == WAN_REC_HDR + WAN_PKT_HDR + WAN_HELLO_LEN, "a HELLO datagram");

@@ -132,7 +132,7 @@ static bool frame_rebuilt(struct in *i, rwy_time now)
 	if ((size_t)(i->end - i->at) < (size_t)n * WAN_REBUILT_ENTRY)
 		return false;
 	for (; n; n--, i->at += WAN_REBUILT_ENTRY)
-		wan_fec_on_rebuilt(p, rwy_get64(i->at), i->at[8] + 1u, now);
+		wan_loss_on_rebuilt(p, rwy_get64(i->at), i->at[8] + 1u, now);
 	return true;
 }
 
@@ -151,7 +151,7 @@ static bool frame_repair(struct in *i, rwy_time now)
 	b->headroom = (uint16_t)(b->headroom + skip);
 	i->at = i->end;
 	i->b = NULL;
-	wan_fec_on_repair(i->t, &r, i->flags, b, now);
+	wan_fec_on_repair(&i->t->fec, &r, i->flags, b, now);
 	return true; /* the frame is in order, whatever it says */
 }
 
@@ -255,10 +255,17 @@ static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, b
 	return true;
 }
 
-void wan_recv_rebuilt(struct wan_tunnel *t, struct wan_path *p, uint64_t pn, struct rwy_buf *b, rwy_time now)
+static void rebuilt(void *ctx, uint8_t path, uint64_t pn, struct rwy_buf *b, rwy_time now)
 {
+	struct wan_tunnel *t = ctx;
+	struct wan_path *p = &t->path[path];
+
 	frames(t, p, pn, b, 0, now);
+	if (wan_ranges_has(&p->seen, pn))
+		p->ack_at = now; /* the peer waits for just this */
 }
+
+const struct wan_fec_ops wan_recv_fec_ops = {.rebuilt = rebuilt};
 
 static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
@@ -276,10 +283,10 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 		struct wan_path *p = wan_path_of(t, h.path);
 
 		if (h.flags & WAN_PKT_FEC && !p->stream)
-			wan_fec_keep(p, h.pn, crc, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR);
+			wan_fec_keep(&p->fec, h.pn, crc, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR);
 		frames(t, p, h.pn, b, ecn, now);
-		if (h.flags & WAN_PKT_FEC && !p->stream && t->fec_rx && t->fec_rx->live)
-			wan_fec_on_data(p, h.pn, now);
+		if (h.flags & WAN_PKT_FEC && !p->stream && wan_fec_waiting(&t->fec))
+			wan_fec_on_data(&p->fec, h.pn, now);
 	}
 	if (t->close_head)
 		wan_rx_closings(t, now);

@@ -30,6 +30,19 @@ static bool mark(struct wan_out *o)
 	return true;
 }
 
+static void add_to_group(struct wan_out *o, rwy_time now)
+{
+	const struct wan_tx *tx = o->tx;
+
+	o->s.group = wan_fec_add(&o->p->fec,
+	    &(struct wan_fec_symbol){.hdr = tx->hdr,
+	        .hdr_len = tx->hdr_len,
+	        .payload = tx->buf ? tx->buf->data + tx->off : NULL,
+	        .len = tx->len,
+	        .ends = !tx->buf || wan_fec_message_ends(tx->buf)},
+	    now);
+}
+
 static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	struct wan_tx *tx = o->tx;
@@ -40,13 +53,13 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	    .pn = o->p->next_pn};
 
 	tx->hdr_len = (uint16_t)(o->at - tx->hdr);
-	o->fec = o->fec && wan_fec_take(o->p, o, now);
+	o->fec = o->fec && wan_fec_takes(&o->p->fec, tx->hdr_len + tx->len, now);
 	if (o->fec)
 		h.flags = WAN_PKT_FEC;
 	wan_pkt_put(tx->hdr, &h);
 	wan_pkt_seal(tx->hdr, tx->hdr_len, tx->buf ? tx->buf->data + tx->off : NULL, tx->len);
 	if (o->fec)
-		wan_fec_add(o->p, o, now);
+		add_to_group(o, now);
 	t->c.tx_datagrams++;
 	t->c.tx_bytes += tx->hdr_len + tx->len;
 	tx->ect = mark(o);
@@ -120,7 +133,7 @@ static struct wan_path *pick(struct wan_tunnel *t, rwy_time now)
 
 		if (!open_for_data(p) || !wan_pace_ok(&p->pace, now))
 			continue;
-		if (wan_fec_pending(p->fec))
+		if (wan_fec_pending(&p->fec))
 			return p;
 		if (!best || p->srtt < best->srtt)
 			best = p;
@@ -128,12 +141,28 @@ static struct wan_path *pick(struct wan_tunnel *t, rwy_time now)
 	return best;
 }
 
+static void put_repair(struct wan_out *o, rwy_time now)
+{
+	struct wan_f_repair r;
+	struct wan_tx *tx = o->tx;
+
+	tx->buf = wan_fec_next_repair(&o->p->fec, &r);
+	o->at = wan_f_repair_put(o->at, &r);
+	tx->off = 0;
+	tx->len = tx->buf->len;
+	tx->own = true;
+	o->eliciting = true;
+	wan_fec_repair_sent(&o->p->fec, (uint32_t)(o->at - tx->hdr) + tx->len, now);
+}
+
 static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	if (t->again.n && wan_data_again(t, o, now))
 		return true;
-	if (!o->p->stream && wan_fec_pending(o->p->fec) && wan_fec_put(o->p, o, now))
+	if (!o->p->stream && wan_fec_pending(&o->p->fec)) {
+		put_repair(o, now);
 		return true;
+	}
 	if (t->twins.n && wan_data_twin(t, o, now))
 		return true;
 	if (t->dgrams.n) { /* before data, but not more than every other datagram */
@@ -155,7 +184,7 @@ static void catch_up(struct wan_tunnel *t, rwy_time now)
 		if (wan_pace_catch_up(&p->pace, now))
 			wan_rate_app_limited(p);
 		p->pace.backlog = false;
-		wan_fec_age(p, now);
+		wan_fec_age(&p->fec, now);
 	}
 }
 
@@ -165,7 +194,7 @@ static bool dry(struct wan_tunnel *t, rwy_time now)
 	bool any = false;
 
 	for (unsigned i = 0; i < t->paths && !t->st.on; i++)
-		any |= wan_fec_dry(&t->path[i], now);
+		any |= wan_fec_dry(&t->path[i].fec, now);
 	return any;
 }
 
@@ -264,10 +293,10 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 			next = 0;
 		if (p->usable)
 			next = rwy_time_min(next, wan_ctl_next(t));
-		next = rwy_time_min(next, wan_fec_next(p));
+		next = rwy_time_min(next, wan_fec_next(&p->fec));
 		if (!open_for_data(p))
 			continue;
-		if (data || wan_fec_pending(p->fec))
+		if (data || wan_fec_pending(&p->fec))
 			next = rwy_time_min(next, p->pace.at);
 		else if (wan_sched_next(&t->sched) != RWY_NEVER)
 			next = rwy_time_min(next, rwy_time_max(p->pace.at, wan_sched_next(&t->sched)));

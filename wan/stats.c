@@ -5,12 +5,24 @@
 
 #include "wan/tunnel.h"
 
+static void fec_counters(struct wan_counters *c, const struct wan_fec_counters *f)
+{
+	c->repair_sent = f->sent;
+	c->repair_bytes = f->sent_bytes;
+	c->repair_received = f->received;
+	c->repair_unused = f->unused;
+	c->rebuilt = f->rebuilt;
+	c->drop_bad_repair = f->bad;
+	c->drop_no_buffer += f->no_buffer;
+}
+
 void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 {
 	const struct wan_path *first = &t->path[0];
 
 	memset(out, 0, sizeof(*out));
 	out->c = t->c;
+	fec_counters(&out->c, &t->fec.c);
 	out->up = t->up;
 	out->since = t->since;
 	out->tx_queued_bytes = t->tx_bytes;
@@ -37,7 +49,7 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 		out->cwnd = first->inflight + t->st.bytes;
 	}
 	for (unsigned i = 0; i < t->paths; i++)
-		out->fec[i] = t->path[i].fec_stats;
+		out->fec[i] = t->path[i].fec.stats;
 	out->srtt = first->srtt;
 	out->min_rtt = first->min_rtt;
 	out->rttvar = first->rttvar;

@@ -46,6 +46,19 @@ static bool cfg_ok(const struct wan_cfg *c)
 	return c->rx_window && c->rx_window <= 1u << 30 && c->keepalive && c->max_ack_delay <= 25 * RWY_MS;
 }
 
+static void fec_init(struct wan_tunnel *t)
+{
+	const struct wan_cfg *c = &t->cfg;
+
+	t->fec = (struct wan_fec){.ops = &wan_recv_fec_ops,
+	    .ctx = t,
+	    .bufs = &c->bufs,
+	    .on = c->fec == WAN_FEC_AUTO,
+	    .extra_max = c->fec_extra_max / 1000.0,
+	    .rx_bytes = c->fec_rx_bytes,
+	    .code = c->fec_code ? c->fec_code : &t->fec.own};
+}
+
 static int paths_new(struct wan_tunnel *t, rwy_time now)
 {
 	size_t size = (t->cfg.paths + 1) * sizeof(*t->path);
@@ -62,7 +75,7 @@ static int paths_new(struct wan_tunnel *t, rwy_time now)
 		if (t->cfg.mtu[i] < t->mtu_own)
 			t->mtu_own = t->cfg.mtu[i];
 	}
-	t->mtu_min = t->mtu_own;
+	t->mtu_min = t->fec.mtu = t->mtu_own;
 	return wan_path_init(wan_stream_path(t), t, WAN_PATH_STREAM, now);
 }
 
@@ -77,6 +90,7 @@ int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now)
 	if (!t)
 		return RWY_ENOMEM;
 	t->cfg = *cfg;
+	fec_init(t);
 	wan_sched_init(&t->sched);
 	t->log = calloc(log, sizeof(*t->log));
 	t->log_mask = log - 1;
@@ -104,7 +118,7 @@ void wan_free(struct wan_tunnel *t)
 	wan_tx_free_all(t);
 	wan_sched_fini(&t->sched);
 	wan_dgram_fini(t);
-	wan_fec_rx_free(t);
+	wan_fec_fini(&t->fec);
 	for (unsigned i = 0; t->path && i <= t->paths; i++)
 		wan_path_fini(&t->path[i]);
 	free(t->path);

@@ -13,7 +13,6 @@
 /* Header bytes at most in front of a payload when control frames ride along: they fit the headroom. */
 #define WAN_PIGGY_MAX   72
 #define WAN_DGRAMS_MAX  512 /* best-effort packets waiting */
-#define WAN_REASM_ROOM  192 /* headroom of reassembled buffers: what the LAN side may put in front */
 #define WAN_DGRAM_PARTS 64  /* best-effort packets being reassembled */
 
 /* Control frames in flight, so that their loss can be repaired. */
@@ -50,7 +49,6 @@ struct wan_peer {
 	uint64_t rx_bytes;
 	rwy_dur ack_delay;
 	uint32_t mtu;
-	bool fec; /* it takes REPAIR */
 };
 
 /* Sending by the reliable carrier: stream.c. */
@@ -119,8 +117,7 @@ struct wan_tunnel {
 	struct wan_stream_tx st;
 	struct wan_log *log;
 	uint32_t log_mask, log_at;
-	struct wan_fec_code *fec_code; /* everybody's; NULL until first used */
-	struct wan_fec_rx *fec_rx;
+	struct wan_fec fec;
 	bool rescan; /* a lost datagram's log entries were overwritten: tell every flow's count again */
 
 	struct wan_counters c;
@@ -223,8 +220,7 @@ void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f
 bool wan_data_waiting(const struct wan_tunnel *t);
 
 /* recv.c */
-/* A datagram that was rebuilt: its checksum is right, its number was not seen. Takes b. */
-void wan_recv_rebuilt(struct wan_tunnel *t, struct wan_path *p, uint64_t pn, struct rwy_buf *b, rwy_time now);
+extern const struct wan_fec_ops wan_recv_fec_ops; /* ctx: the tunnel */
 void wan_alive(struct wan_tunnel *t, rwy_time now);
 
 /* handshake.c */

@@ -23,14 +23,15 @@
 #include "rwy/err.h"
 #include "rwy/time.h"
 #include "wan/congest.h"
+#include "wan/fec/stats.h"
 #include "wan/stream.h"
+#include "wan/wire/limits.h"
 
+struct wan_fec_code;
 struct wan_tunnel;
 struct wan_txflow;
 struct wan_rxflow;
 
-#define WAN_HDR_MAX   224 /* bytes of WAN header and frames in front of the payload */
-#define WAN_OPEN_MAX  96  /* bytes of a flow's open information */
 #define WAN_PATHS_MAX 8
 
 enum wan_close_reason {
@@ -100,6 +101,9 @@ struct wan_cfg {
 	uint32_t fec_extra_max; /* per mille of the data that repairs may cost at most */
 	uint64_t fec_rx_bytes; /* copies of protected datagrams kept to rebuild others, each path: at least 32
 	                          MiB, or the peer's repairs will not all be of use */
+	/* Where the tables of forward error correction are kept, for the tunnels of one thread; freed with
+	 * free() after the last of them. NULL: each tunnel keeps its own. */
+	struct wan_fec_code **fec_code;
 	uint32_t wire_overhead; /* bytes a datagram costs on the wire besides its UDP payload: pacing counts
 	                           them */
 };
@@ -257,11 +261,6 @@ struct wan_counters {
 #define X(f, s) uint64_t f;
 	WAN_COUNTERS(X)
 #undef X
-};
-/* Of one path. */
-struct wan_fec_stats {
-	uint64_t sent, sent_bytes, received, unused, rebuilt;
-	uint64_t told; /* datagrams of ours that the peer rebuilt */
 };
 struct wan_stats {
 	struct wan_counters c;

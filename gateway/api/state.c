@@ -154,7 +154,7 @@ static json_t *halves_json(const struct gw_app *a, const struct api_snap *snap, 
 		        "loss_ratio", s->loss_ppm / 1e6, "congestion_control", s->cc, "ecn", s->ecn,
 		        "ecn_marks", (json_int_t)s->ce, "fec", "sent", (json_int_t)s->fec[0].sent,
 		        "sent_bytes", (json_int_t)s->fec[0].sent_bytes, "rebuilt",
-		        (json_int_t)s->fec[0].rebuilt, "rebuilt_by_peer", (json_int_t)s->fec[0].told,
+		        (json_int_t)s->fec[0].rebuilt, "rebuilt_by_peer", (json_int_t)s->fec[0].reported,
 		        "congestion", congest_json(a, &s->congest)));
 	}
 	return list;

@@ -127,7 +127,7 @@ static void believe(struct wan_tunnel *t, const struct weather *w)
 
 	p->has_rtt = true;
 	p->srtt = p->min_rtt = p->latest = RTT;
-	p->fec_est = (struct wan_fec_est){
+	p->fec.est = (struct wan_fec_est){
 	    .n = 4e6, .lost = 4e6 * w->loss, .runs = 4e6 * w->loss / w->burst, .off = w->loss <= 0};
 }
 

@@ -21,7 +21,7 @@
 #include "roce/icrc.h"
 #include "rwy/endian.h"
 #include "tests/lib/rc_pkt.h"
-#include "wan/pkt.h"
+#include "wan/wire/pkt.h"
 
 #define VNI 100
 #define CHECK(x)                                                                                             \

@@ -340,7 +340,7 @@ static void attack(struct input *in)
 		arrive_all(&s[1], now);
 	}
 	for (unsigned i = 0; mode & 2 && i < 4; i++) /* a path known to lose, so that there are repairs */
-		s[i & 1].t->path[i >> 1].fec_est =
+		s[i & 1].t->path[i >> 1].fec.est =
 		    (struct wan_fec_est){.n = 1000, .lost = 50, .runs = mode & 4 ? 10 : 50};
 	while (in->p < in->end) {
 		uint8_t op = u8(in);

@@ -72,7 +72,7 @@ static void begin(
 /* As if so much had been seen lost, in runs of so many. */
 static void know_loss(struct wan_path *p, double loss, double burst)
 {
-	p->fec_est = (struct wan_fec_est){.n = 60000, .lost = 60000 * loss, .runs = 60000 * loss / burst};
+	p->fec.est = (struct wan_fec_est){.n = 60000, .lost = 60000 * loss, .runs = 60000 * loss / burst};
 }
 
 /* n more buffers; how long until the last of them is there. */
@@ -157,7 +157,7 @@ static rwy_dur hurt(struct wan_pair *p, unsigned n, struct choice *c, unsigned m
 
 	c->first = from->next_pn;
 	s->total += n;
-	while (from->next_pn < c->first + n || wan_fec_pending(from->fec) || from->fec->open)
+	while (from->next_pn < c->first + n || wan_fec_pending(&from->fec) || from->fec.tx->open)
 		assert_true(wan_pair_step(p, p->now + RTT / 2));
 	repairs = counters(p, 0).repair_sent - repairs;
 	assert_in_range(repairs, 1, 200);
@@ -186,7 +186,7 @@ static void test_any_m(void **state)
 		know_loss(path_of(&p, 0), 0.01, 1);
 		rwy_dur took = hurt(&p, 32, &pick, 0, seed);
 
-		assert_int_equal(path_of(&p, 0)->fec->group, 1);
+		assert_int_equal(path_of(&p, 0)->fec.tx->group, 1);
 		assert_in_range(took, RTT / 2, RTT / 2 + RTT / 16);
 		assert_int_equal(counters(&p, 0).tx_retransmit, 0);
 		assert_int_equal(counters(&p, 0).spurious_retransmit, 0);
@@ -213,12 +213,12 @@ static void test_burst(void **state)
 			pick.chosen[at + i] = true;
 		rwy_dur took = hurt(&p, 250, &pick, 0, 0);
 
-		assert_true(path_of(&p, 0)->fec->depth * path_of(&p, 0)->fec->send_m >= 8);
+		assert_true(path_of(&p, 0)->fec.tx->depth * path_of(&p, 0)->fec.tx->send_m >= 8);
 		assert_in_range(took, RTT / 2, RTT / 2 + RTT / 8);
 		assert_int_equal(counters(&p, 1).rebuilt, 8);
 		assert_int_equal(counters(&p, 0).tx_retransmit, 0);
 		/* The sender knows that they were lost, and that they were one burst. */
-		assert_int_equal(path_of(&p, 0)->fec_stats.told, 8);
+		assert_int_equal(path_of(&p, 0)->fec.stats.reported, 8);
 		end(&p);
 	}
 }
@@ -240,7 +240,7 @@ static void test_shared(void **state)
 		know_loss(path_of(&p, 0), 0.01, 1);
 		message(&p, 450); /* what repairs may cost is known from its first ACK on */
 		message(&p, 450);
-		f = path_of(&p, 0)->fec;
+		f = path_of(&p, 0)->fec.tx;
 		assert_true(f->depth >= 3 && f->send_m > 0 && f->send_g > blocks);
 		for (unsigned b = 0; b < blocks; b++) {
 			/* the first block takes what the others leave; one is kept in reserve */
@@ -277,15 +277,15 @@ static void test_off(void **state)
 	for (int i = 0; i < 50; i++)
 		message(&p, 100);
 	assert_int_equal(counters(&p, 0).repair_sent, 0); /* nothing is lost */
-	assert_null(path_of(&p, 0)->fec);
-	assert_null(path_of(&p, 1)->fec_keep);
+	assert_null(path_of(&p, 0)->fec.tx);
+	assert_null(path_of(&p, 1)->fec.keep);
 	know_loss(path_of(&p, 0), 0.01, 1);
 	path_of(&p, 0)->srtt = 2 * RTT; /* a queue */
-	assert_true(wan_fec_congested(path_of(&p, 0), p.now));
+	assert_true(wan_fec_congested(&path_of(&p, 0)->fec, p.now));
 	message(&p, 100);
 	assert_int_equal(counters(&p, 0).repair_sent, 0);
 	path_of(&p, 0)->srtt = RTT;
-	path_of(&p, 0)->fec_est.ce_until = p.now + RTT; /* marks */
+	path_of(&p, 0)->fec.est.ce_until = p.now + RTT; /* marks */
 	message(&p, 100);
 	assert_int_equal(counters(&p, 0).repair_sent, 0);
 	p.now += 4 * RTT;
@@ -330,11 +330,11 @@ static void test_old_peer(void **state)
 	(void)state;
 	cfg_of(&c);
 	begin(&p, &c, &l, LEN, 1);
-	p.end[0].t->peer.fec = false;
+	p.end[0].t->fec.peer = false;
 	know_loss(path_of(&p, 0), 0.01, 1);
 	message(&p, 100);
 	assert_int_equal(counters(&p, 0).repair_sent, 0);
-	assert_null(path_of(&p, 1)->fec_keep);
+	assert_null(path_of(&p, 1)->fec.keep);
 	end(&p);
 }
 
@@ -522,7 +522,7 @@ static struct row measure(
 	} else {
 		p.link[0].cfg.loss_ppm = loss;
 	}
-	for (unsigned i = 0; i < messages / 4 + 1 || path_of(&p, 0)->fec_est.n < 40000; i++)
+	for (unsigned i = 0; i < messages / 4 + 1 || path_of(&p, 0)->fec.est.n < 40000; i++)
 		message(&p, bufs); /* it learns */
 	struct wan_stats s0, s1;
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_link.h"
-#include "wan/pkt.h"
+#include "wan/wire/pkt.h"
 
 static void test_header(void **state)
 {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/wan_link.h"
-#include "wan/ranges.h"
+#include "wan/wire/ranges.h"
 
 #define SPAN 4096
 

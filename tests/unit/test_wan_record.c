@@ -12,7 +12,7 @@
 
 #include "rwy/endian.h"
 #include "tests/lib/wan_link.h"
-#include "wan/pkt.h"
+#include "wan/wire/pkt.h"
 #include "wan/record.h"
 
 /* Any cut of the stream gives the same records, and no byte beyond what is there is looked at. */

@@ -238,13 +238,15 @@ static void test_rebuilt(void **state)
 	struct wan_path *p = start(RWY_SEC);
 
 	(void)state;
-	wan_loss_on_rebuilt(p, 0, RWY_SEC);
-	assert_true(wan_loss_ppm(p) > 0 && p->fec_est.lost > 0);
+	send_n(p, 2, RWY_SEC);
+	p->sent[0].group = p->sent[1].group = 1;
+	wan_loss_on_rebuilt(p, 0, 1, RWY_SEC);
+	assert_true(wan_loss_ppm(p) > 0 && p->fec.est.lost > 0);
 	p->reorder.seen = true;
 	p->loss_fp = 0;
-	p->fec_est.lost = 0;
-	wan_loss_on_rebuilt(p, 1, RWY_SEC);
-	assert_true(wan_loss_ppm(p) == 0 && p->fec_est.lost == 0);
+	p->fec.est.lost = 0;
+	wan_loss_on_rebuilt(p, 1, 1, RWY_SEC);
+	assert_true(wan_loss_ppm(p) == 0 && p->fec.est.lost == 0);
 	wan_free(p->t);
 }
 

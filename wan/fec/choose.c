@@ -6,7 +6,7 @@
  * longer than the group is deep, again (geometric). Together that is a Polya-Aeppli distribution; without
  * bursts it is Poisson.
  */
-#include "wan/tunnel.h"
+#include "wan/fec/fec.h"
 
 #define TERMS (WAN_FEC_M_MAX + WAN_FEC_SHARED_MAX + 1)
 
@@ -89,7 +89,7 @@ static double beyond(const double *over, unsigned g, double loss)
 	return good < 1 ? 1 - good : 0;
 }
 
-static void take(struct wan_fec_plan *plan, unsigned m, unsigned g, double fail)
+static void take_if_better(struct wan_fec_plan *plan, unsigned m, unsigned g, double fail)
 {
 	bool good = fail <= plan->eps, had = plan->m && plan->fail <= plan->eps;
 	unsigned cost = m * plan->depth + g, before = plan->m * plan->depth + plan->g;
@@ -130,7 +130,7 @@ void wan_fec_choose(unsigned k, const struct wan_fec_law *law, unsigned most, st
 
 			if (m + g > WAN_FEC_M_MAX || m * plan->depth + g > most)
 				break;
-			take(plan, m, g, fail);
+			take_if_better(plan, m, g, fail);
 			if (fail <= plan->eps)
 				break;
 		}

@@ -6,106 +6,77 @@
  * when there is nothing more to send, when it gets old.
  */
 #include <isa-l.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/tunnel.h"
+#include "wan/fec/fec.h"
 
 #define LINGER_END 128 /* parts of a round trip: a message ended; others may follow at once */
 #define LINGER_MID 16  /* more of a message must come */
-#define AGE_PARTS  3   /* less than what wan_fec_judge waits for */
-
-static struct wan_fec_code *code_new(void)
-{
-	enum { N = WAN_FEC_K_MAX + WAN_FEC_M_MAX };
-	uint8_t *all = malloc((size_t)N * WAN_FEC_K_MAX);
-	struct wan_fec_code *c = malloc(sizeof(*c));
-
-	if (!all || !c) {
-		free(c);
-		c = NULL;
-	} else {
-		gf_gen_cauchy1_matrix(all, N, WAN_FEC_K_MAX);
-		memcpy(c->coef, all + (size_t)WAN_FEC_K_MAX * WAN_FEC_K_MAX, sizeof(c->coef));
-		ec_init_tables(WAN_FEC_K_MAX, WAN_FEC_M_MAX, c->coef[0], c->tbl);
-	}
-	free(all);
-	return c;
-}
-
-/* Made by whoever needs it first, and everybody's then: a quarter of a megabyte that stays in the cache. */
-const struct wan_fec_code *wan_fec_code(struct wan_tunnel *t)
-{
-	static _Atomic(struct wan_fec_code *) code;
-	struct wan_fec_code *have = atomic_load_explicit(&code, memory_order_acquire), *c;
-
-	if (t->fec_code)
-		return t->fec_code;
-	if (!have && (c = code_new())) {
-		if (atomic_compare_exchange_strong(&code, &have, c))
-			have = c;
-		else
-			free(c); /* another thread was first: have is its */
-	}
-	return t->fec_code = have;
-}
+#define AGE_PARTS  3   /* less than what wan_fec_outcome waits for */
 
 /* --- a group ------------------------------------------------------------------------------------ */
-static void parity_free(struct wan_path *p)
+static void parity_free(struct wan_fec_path *p)
 {
-	const struct rwy_bufs *bufs = &p->t->cfg.bufs;
+	const struct rwy_bufs *bufs = p->fec->bufs;
 
 	for (unsigned i = 0; i < WAN_FEC_DEPTH_MAX; i++)
 		for (unsigned r = 0; r < WAN_FEC_M_MAX; r++)
-			if (p->fec->b[i].par[r]) {
-				rwy_buf_free(bufs, p->fec->b[i].par[r]);
-				p->fec->b[i].par[r] = NULL;
+			if (p->tx->b[i].par[r]) {
+				rwy_buf_free(bufs, p->tx->b[i].par[r]);
+				p->tx->b[i].par[r] = NULL;
 			}
 	for (unsigned i = 0; i < WAN_FEC_SHARED_MAX; i++)
-		if (p->fec->shared[i]) {
-			rwy_buf_free(bufs, p->fec->shared[i]);
-			p->fec->shared[i] = NULL;
+		if (p->tx->shared[i]) {
+			rwy_buf_free(bufs, p->tx->shared[i]);
+			p->tx->shared[i] = NULL;
 		}
 }
 
-static void decided(struct wan_path *p, rwy_time now)
+static void group_done(struct wan_fec_path *p, rwy_time now)
 {
-	struct wan_fec_tx *f = p->fec;
-	struct wan_fec_fate *x = &f->fate[f->group % WAN_FEC_GROUPS];
+	struct wan_fec_tx *f = p->tx;
+	struct wan_fec_outcome *x = &f->outcome[f->group % WAN_FEC_GROUPS];
 
 	f->pending = 0;
 	parity_free(p);
-	*x = (struct wan_fec_fate){
-	    .group = f->group, .done = true, .last_pn = p->next_pn ? p->next_pn - 1 : 0, .sent = now};
+	*x = (struct wan_fec_outcome){
+	    .group = f->group, .done = true, .last_pn = *p->next_pn ? *p->next_pn - 1 : 0, .sent = now};
 }
 
-void wan_fec_tx_reset(struct wan_path *p, rwy_time now)
+void wan_fec_tx_reset(struct wan_fec_path *p, rwy_time now)
 {
-	if (!p->fec)
+	if (!p->tx)
 		return;
-	if (p->fec->open || p->fec->pending)
-		decided(p, now);
-	p->fec->open = false;
-	p->fec_credit = 0;
+	if (p->tx->open || p->tx->pending)
+		group_done(p, now);
+	p->tx->open = false;
+	p->credit = 0;
 }
 
-static bool zeros(struct wan_path *p, struct rwy_buf **b)
+void wan_fec_tx_free(struct wan_fec_path *p)
 {
-	uint32_t len = p->t->mtu_min - WAN_PKT_HDR - WAN_REPAIR_MAX;
+	wan_fec_tx_reset(p, 0);
+	free(p->tx);
+	p->tx = NULL;
+}
 
-	*b = rwy_buf_alloc(&p->t->cfg.bufs, WAN_REASM_ROOM, len);
+static bool zeros(struct wan_fec_path *p, struct rwy_buf **b)
+{
+	uint32_t len = p->fec->mtu - WAN_PKT_HDR - WAN_REPAIR_MAX;
+
+	*b = rwy_buf_alloc(p->fec->bufs, WAN_REASM_ROOM, len);
 	if (*b)
 		memset((*b)->data, 0, len);
 	return *b;
 }
 
-static bool parity_new(struct wan_path *p, const struct wan_fec_plan *plan)
+static bool parity_new(struct wan_fec_path *p, const struct wan_fec_plan *plan)
 {
 	bool good = true;
 
 	for (unsigned i = 0; i < plan->depth; i++) {
-		struct wan_fec_block *b = &p->fec->b[i];
+		struct wan_fec_block *b = &p->tx->b[i];
 
 		b->k = 0;
 		memset(b->map, 0, sizeof(b->map));
@@ -113,27 +84,27 @@ static bool parity_new(struct wan_path *p, const struct wan_fec_plan *plan)
 			good = zeros(p, &b->par[r]);
 	}
 	for (unsigned i = 0; good && i < plan->g; i++)
-		good = zeros(p, &p->fec->shared[i]);
+		good = zeros(p, &p->tx->shared[i]);
 	if (!good)
 		parity_free(p);
 	return good;
 }
 
-static bool open_group(struct wan_path *p, const struct wan_fec_plan *plan, rwy_time now)
+static bool open_group(struct wan_fec_path *p, const struct wan_fec_plan *plan, rwy_time now)
 {
-	if (!wan_fec_code(p->t))
+	if (!wan_fec_code(p->fec))
 		return false;
-	if (!p->fec)
-		p->fec = calloc(1, sizeof(*p->fec));
-	if (!p->fec || !parity_new(p, plan))
+	if (!p->tx)
+		p->tx = calloc(1, sizeof(*p->tx));
+	if (!p->tx || !parity_new(p, plan))
 		return false;
-	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_tx *f = p->tx;
 
 	if (!++f->group)
 		f->group = 1; /* 0 means none */
-	f->fate[f->group % WAN_FEC_GROUPS] = (struct wan_fec_fate){.group = f->group};
+	f->outcome[f->group % WAN_FEC_GROUPS] = (struct wan_fec_outcome){.group = f->group};
 	f->open = true;
-	f->first = p->next_pn;
+	f->first = *p->next_pn;
 	f->depth = plan->depth;
 	f->m = plan->m;
 	f->g = plan->g;
@@ -149,11 +120,11 @@ static bool open_group(struct wan_path *p, const struct wan_fec_plan *plan, rwy_
 
 /* What of the planned repairs goes: a group may have ended early, loss may have changed, and the money may be
  * gone. */
-static void settle_on(struct wan_path *p, unsigned k, unsigned blocks)
+static void settle_on(struct wan_fec_path *p, unsigned k, unsigned blocks)
 {
-	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_tx *f = p->tx;
 	struct wan_fec_law law = {.loss = wan_fec_expect(p), .burst = wan_fec_burst(p)};
-	double most = p->fec_credit / (f->len ? f->len : 1);
+	double most = p->credit / (f->len ? f->len : 1);
 	struct wan_fec_plan plan = {.depth = blocks, .eps = f->eps};
 
 	f->send_m = f->send_g = 0;
@@ -174,9 +145,9 @@ static void settle_on(struct wan_path *p, unsigned k, unsigned blocks)
 		f->send_g = 0;
 }
 
-static void close_group(struct wan_path *p, rwy_time now)
+static void close_group(struct wan_fec_path *p, rwy_time now)
 {
-	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_tx *f = p->tx;
 	unsigned k = 0, blocks = 0;
 
 	f->open = false;
@@ -191,7 +162,7 @@ static void close_group(struct wan_path *p, rwy_time now)
 	f->at = 0;
 	f->pending = f->send_m * blocks + f->send_g;
 	if (!f->pending)
-		decided(p, now);
+		group_done(p, now);
 }
 
 /* A group of the few last datagrams could not afford repairs against a burst: the one before takes them. */
@@ -203,57 +174,57 @@ static void stretch(struct wan_fec_tx *f, uint64_t left)
 }
 
 /* --- a datagram --------------------------------------------------------------------------------- */
-bool wan_fec_wants(struct wan_path *p, struct wan_txflow *f, uint32_t len, rwy_time now)
+bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len, rwy_time now)
 {
-	struct wan_tunnel *t = p->t;
+	const struct wan_fec *x = p->fec;
 
-	if (t->cfg.fec != WAN_FEC_AUTO || !t->peer.fec || p->fec_est.off || !p->has_rtt || p->stream)
+	if (!x->on || !x->peer || p->est.off)
 		return false;
-	if (p->fec && p->fec->pending)
+	if (wan_fec_pending(p))
 		return false;
 	if (wan_fec_congested(p, now) || !wan_fec_near_end(p, f, len))
 		return false;
 	struct wan_fec_plan plan;
-	uint64_t n = f->end - f->next_send, left = n ? n * len : len;
-	uint32_t bytes = len < t->mtu_min ? len : t->mtu_min;
+	uint64_t n = f->waiting, left = n ? n * len : len;
+	uint32_t bytes = len < x->mtu ? len : x->mtu;
 
-	if (p->fec && p->fec->open) {
-		stretch(p->fec, left / bytes);
+	if (p->tx && p->tx->open) {
+		stretch(p->tx, left / bytes);
 		return true;
 	}
-	uint64_t total = f->run + left;
+	uint64_t total = f->sent + left;
 	bool small = total <= (uint64_t)1 << 20;
 
 	/* More of the message must come, however little of it is here. */
-	uint64_t more = p->fec_flight < WAN_FEC_WINDOW ? p->fec_flight : WAN_FEC_WINDOW;
+	uint64_t more = p->flight < WAN_FEC_WINDOW ? p->flight : WAN_FEC_WINDOW;
 
-	if (left < more && !wan_tx_ends(f->ring[(f->end - 1) & f->mask]))
+	if (left < more && !wan_fec_message_ends(*f->last))
 		left = more;
 	if (total < left)
 		total = left;
 	/* No plan costs less than one repair of this size: the common end of it while there is no credit. */
-	if (p->fec_share[small] * (double)(left < WAN_FEC_WINDOW ? left : WAN_FEC_WINDOW) + p->fec_credit +
-	        bytes * p->fec_share[small] <
+	if (p->share[small] * (double)(left < WAN_FEC_WINDOW ? left : WAN_FEC_WINDOW) + p->credit +
+	        bytes * p->share[small] <
 	    bytes)
 		return false;
 	return wan_fec_plan(p, total / bytes, (left + bytes - 1) / bytes, bytes, small, &plan) &&
 	       open_group(p, &plan, now);
 }
 
-bool wan_fec_take(struct wan_path *p, struct wan_out *o, rwy_time now)
+bool wan_fec_takes(struct wan_fec_path *p, uint32_t bytes, rwy_time now)
 {
-	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_tx *f = p->tx;
 
-	if (!f || !f->open || o->tx->hdr_len + o->tx->len + WAN_FEC_ROOM > p->t->mtu_min)
+	if (!f || !f->open || bytes + WAN_FEC_ROOM > p->fec->mtu)
 		return false;
-	uint64_t place = (p->next_pn - f->first) / f->depth;
+	uint64_t place = (*p->next_pn - f->first) / f->depth;
 
 	if (place >= (uint64_t)8 * WAN_FEC_MAP_MAX) {
 		close_group(p, now);
 		return false;
 	}
 	/* Numbers that went to other datagrams make one block fuller than another. */
-	return f->b[(p->next_pn - f->first) % f->depth].k < WAN_FEC_K_MAX;
+	return f->b[(*p->next_pn - f->first) % f->depth].k < WAN_FEC_K_MAX;
 }
 
 /* ISA-L's vectors begin here; what is shorter goes byte by byte, which for a header costs as much as for 4
@@ -265,9 +236,10 @@ static_assert(
 /* Adds bytes at an offset of a symbol to all repairs of its block, and to the shared ones. Their rows of
  * coefficients follow its own; they differ between blocks, or two that miss the same symbol could not be told
  * apart. */
-static void mix(struct wan_path *p, struct wan_fec_block *b, uint32_t at, const uint8_t *bytes, uint32_t len)
+static void mix(
+    struct wan_fec_path *p, struct wan_fec_block *b, uint32_t at, const uint8_t *bytes, uint32_t len)
 {
-	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_tx *f = p->tx;
 	uint8_t *out[WAN_FEC_M_MAX], padded[MIX_LEAST];
 	size_t row = (size_t)(b - f->b) % f->turns;
 
@@ -282,34 +254,33 @@ static void mix(struct wan_path *p, struct wan_fec_block *b, uint32_t at, const 
 	for (unsigned r = 0; r < f->g; r++)
 		out[f->m + r] = f->shared[r]->data + at;
 	ec_encode_data_update((int)len, WAN_FEC_K_MAX, (int)(f->m + f->g), (int)b->k,
-	    p->t->fec_code->tbl + row * WAN_FEC_K_MAX * 32, (uint8_t *)(uintptr_t)bytes, out);
+	    (*p->fec->code)->tbl + row * WAN_FEC_K_MAX * 32, (uint8_t *)(uintptr_t)bytes, out);
 }
 
-void wan_fec_add(struct wan_path *p, struct wan_out *o, rwy_time now)
+uint32_t wan_fec_add(struct wan_fec_path *p, const struct wan_fec_symbol *s, rwy_time now)
 {
-	struct wan_fec_tx *f = p->fec;
-	const struct wan_tx *tx = o->tx;
-	uint64_t nth = p->next_pn - f->first, place = nth / f->depth;
+	struct wan_fec_tx *f = p->tx;
+	uint64_t nth = *p->next_pn - f->first, place = nth / f->depth;
 	struct wan_fec_block *b = &f->b[nth % f->depth];
-	uint32_t head = tx->hdr_len - WAN_PKT_HDR, len = WAN_FEC_PREFIX + head + tx->len;
+	uint32_t head = s->hdr_len - WAN_PKT_HDR, len = WAN_FEC_PREFIX + head + s->len, group = f->group;
 	uint8_t front[WAN_FEC_PREFIX + WAN_HDR_MAX];
 
-	rwy_put16(front, (uint16_t)(head + tx->len));
-	memcpy(front + 2, tx->hdr + 16, 4);
-	memcpy(front + WAN_FEC_PREFIX, tx->hdr + WAN_PKT_HDR, head);
+	rwy_put16(front, (uint16_t)(head + s->len));
+	memcpy(front + 2, s->hdr + 16, 4);
+	memcpy(front + WAN_FEC_PREFIX, s->hdr + WAN_PKT_HDR, head);
 	mix(p, b, 0, front, WAN_FEC_PREFIX + head);
-	if (tx->len)
-		mix(p, b, WAN_FEC_PREFIX + head, tx->buf->data + tx->off, tx->len);
+	if (s->len)
+		mix(p, b, WAN_FEC_PREFIX + head, s->payload, s->len);
 	f->span = (unsigned)nth + 1;
 	b->map[place / 8] |= (uint8_t)(1u << place % 8);
 	b->k++;
 	if (len > f->len)
 		f->len = len;
-	o->s.group = f->group;
-	f->ended = !tx->buf || wan_tx_ends(tx->buf);
+	f->ended = s->ends;
 	f->close_at = RWY_NEVER;
 	if (++f->n >= f->n_max)
 		close_group(p, now);
+	return group;
 }
 
 /* --- repairs ------------------------------------------------------------------------------------ */
@@ -330,9 +301,9 @@ static void map_trim(struct wan_f_repair *r, const struct wan_fec_block *b, uint
 }
 
 /* One of each block in turn: a burst shall not take all of one. The shared ones come last. */
-static struct rwy_buf **next_repair(struct wan_path *p, struct wan_f_repair *r)
+static struct rwy_buf **next_repair(struct wan_fec_path *p, struct wan_f_repair *r)
 {
-	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_tx *f = p->tx;
 	struct wan_fec_block *b;
 	unsigned row;
 
@@ -362,72 +333,67 @@ static struct rwy_buf **next_repair(struct wan_path *p, struct wan_f_repair *r)
 	return &b->par[row];
 }
 
-bool wan_fec_put(struct wan_path *p, struct wan_out *o, rwy_time now)
+struct rwy_buf *wan_fec_next_repair(struct wan_fec_path *p, struct wan_f_repair *r)
 {
-	struct wan_fec_tx *f = p->fec;
-	struct wan_f_repair r;
-	struct rwy_buf **par = next_repair(p, &r);
+	struct rwy_buf **par = next_repair(p, r), *b = *par;
 
-	r.path = p->id;
-	r.depth = (uint8_t)f->depth;
-	o->at = wan_f_repair_put(o->at, &r);
-	o->tx->buf = *par;
-	o->tx->off = 0;
-	o->tx->len = f->len;
-	o->tx->own = true;
-	o->eliciting = true;
-	(*par)->len = f->len;
+	r->path = p->id;
+	r->depth = (uint8_t)p->tx->depth;
+	b->len = p->tx->len;
 	*par = NULL;
-
-	uint32_t bytes = (uint32_t)(o->at - o->tx->hdr) + f->len;
-
-	p->fec_credit -= bytes;
-	p->fec_stats.sent++;
-	p->fec_stats.sent_bytes += bytes;
-	p->t->c.repair_sent++;
-	p->t->c.repair_bytes += bytes;
-	if (--f->pending == 0) {
-		decided(p, now);
-		f->fate[f->group % WAN_FEC_GROUPS].last_pn = p->next_pn; /* this one's */
-	}
-	return true;
+	return b;
 }
 
-bool wan_fec_dry(struct wan_path *p, rwy_time now)
+void wan_fec_repair_sent(struct wan_fec_path *p, uint32_t bytes, rwy_time now)
 {
-	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_tx *f = p->tx;
+
+	p->credit -= bytes;
+	p->stats.sent++;
+	p->stats.sent_bytes += bytes;
+	p->fec->c.sent++;
+	p->fec->c.sent_bytes += bytes;
+	if (--f->pending == 0) {
+		group_done(p, now);
+		f->outcome[f->group % WAN_FEC_GROUPS].last_pn = *p->next_pn; /* this one's */
+	}
+}
+
+bool wan_fec_dry(struct wan_fec_path *p, rwy_time now)
+{
+	struct wan_fec_tx *f = p->tx;
 
 	if (!f || !f->open)
 		return false;
 	if (f->close_at == RWY_NEVER)
-		f->close_at = now + p->srtt / (f->ended ? LINGER_END : LINGER_MID);
+		f->close_at = now + *p->srtt / (f->ended ? LINGER_END : LINGER_MID);
 	if (now < f->close_at)
 		return false;
 	close_group(p, now);
 	return f->pending;
 }
 
-void wan_fec_age(struct wan_path *p, rwy_time now)
+void wan_fec_age(struct wan_fec_path *p, rwy_time now)
 {
-	struct wan_fec_tx *f = p->fec;
+	struct wan_fec_tx *f = p->tx;
 
-	if (f && f->open && now >= f->opened + p->srtt / AGE_PARTS)
+	if (f && f->open && now >= f->opened + *p->srtt / AGE_PARTS)
 		close_group(p, now);
 }
 
-rwy_time wan_fec_next(const struct wan_path *p)
+rwy_time wan_fec_next(const struct wan_fec_path *p)
 {
-	const struct wan_fec_tx *f = p->fec;
+	const struct wan_fec_tx *f = p->tx;
 
-	return f && f->open ? rwy_time_min(f->close_at, f->opened + p->srtt / AGE_PARTS) : RWY_NEVER;
+	return f && f->open ? rwy_time_min(f->close_at, f->opened + *p->srtt / AGE_PARTS) : RWY_NEVER;
 }
 
-void wan_fec_judge(const struct wan_path *p, const struct wan_sent *e, uint64_t *pn, rwy_time *sent)
+void wan_fec_outcome(const struct wan_fec_path *p, uint32_t group, uint64_t *pn, rwy_time *sent)
 {
-	const struct wan_fec_fate *x = p->fec ? &p->fec->fate[e->group % WAN_FEC_GROUPS] : NULL;
-	rwy_time latest = e->sent + p->srtt / 2; /* whatever holds the repairs up */
+	const struct wan_fec_outcome *x = p->tx ? &p->tx->outcome[group % WAN_FEC_GROUPS] : NULL;
+	rwy_time latest = *sent + *p->srtt / 2; /* whatever holds the repairs up */
 
-	if (!x || x->group != e->group)
+	if (!x || x->group != group)
 		return;
 	*pn = x->done ? x->last_pn : UINT64_MAX;
 	*sent = x->done ? rwy_time_min(x->sent, latest) : latest;

@@ -6,27 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/tunnel.h"
+#include "wan/fec/fec.h"
 
-static struct wan_fec_keep *keep_of(struct wan_path *p)
+static struct wan_fec_keep *keep_of(struct wan_fec_path *p)
 {
-	const struct wan_cfg *cfg = &p->t->cfg;
+	const struct wan_fec *x = p->fec;
 
-	if (p->fec_keep || cfg->fec != WAN_FEC_AUTO || cfg->fec_rx_bytes < UINT16_MAX)
-		return p->fec_keep;
-	p->fec_keep = calloc(1, sizeof(*p->fec_keep));
-	if (p->fec_keep) {
-		p->fec_keep->cap = cfg->fec_rx_bytes;
-		p->fec_keep->bytes = malloc(cfg->fec_rx_bytes);
+	if (p->keep || !x->on || x->rx_bytes < UINT16_MAX)
+		return p->keep;
+	p->keep = calloc(1, sizeof(*p->keep));
+	if (p->keep) {
+		p->keep->cap = x->rx_bytes;
+		p->keep->bytes = malloc(x->rx_bytes);
 	}
-	if (p->fec_keep && !p->fec_keep->bytes) {
-		free(p->fec_keep);
-		p->fec_keep = NULL;
+	if (p->keep && !p->keep->bytes) {
+		free(p->keep);
+		p->keep = NULL;
 	}
-	return p->fec_keep;
+	return p->keep;
 }
 
-void wan_fec_keep(struct wan_path *p, uint64_t pn, uint32_t crc, const uint8_t *frames, uint32_t len)
+void wan_fec_keep(struct wan_fec_path *p, uint64_t pn, uint32_t crc, const uint8_t *frames, uint32_t len)
 {
 	struct wan_fec_keep *k = keep_of(p);
 	uint32_t size = WAN_FEC_PREFIX + len;
@@ -49,9 +49,9 @@ void wan_fec_keep(struct wan_path *p, uint64_t pn, uint32_t crc, const uint8_t *
 	k->head += size;
 }
 
-const uint8_t *wan_fec_kept(const struct wan_path *p, uint64_t pn, uint32_t *len)
+const uint8_t *wan_fec_kept(const struct wan_fec_path *p, uint64_t pn, uint32_t *len)
 {
-	const struct wan_fec_keep *k = p->fec_keep;
+	const struct wan_fec_keep *k = p->keep;
 	const struct wan_fec_kept *s = k ? &k->slot[pn % WAN_FEC_KEEP] : NULL;
 
 	if (!s || s->pn1 != pn + 1 || k->head - s->at > k->cap)
@@ -60,16 +60,16 @@ const uint8_t *wan_fec_kept(const struct wan_path *p, uint64_t pn, uint32_t *len
 	return k->bytes + s->at % k->cap;
 }
 
-void wan_fec_keep_forget(struct wan_path *p)
+void wan_fec_keep_forget(struct wan_fec_path *p)
 {
-	if (p->fec_keep)
-		memset(p->fec_keep->slot, 0, sizeof(p->fec_keep->slot));
+	if (p->keep)
+		memset(p->keep->slot, 0, sizeof(p->keep->slot));
 }
 
-void wan_fec_keep_free(struct wan_path *p)
+void wan_fec_keep_free(struct wan_fec_path *p)
 {
-	if (p->fec_keep)
-		free(p->fec_keep->bytes);
-	free(p->fec_keep);
-	p->fec_keep = NULL;
+	if (p->keep)
+		free(p->keep->bytes);
+	free(p->keep);
+	p->keep = NULL;
 }

@@ -3,7 +3,7 @@
  * When forward error correction is worth its bytes, and how much of it: what loss is like, what a block
  * needs, what may be spent. Numbers only; fec.c does the work.
  */
-#include "wan/tunnel.h"
+#include "wan/fec/fec.h"
 
 #define MEMORY       65536.0   /* datagrams after which what was counted weighs half */
 #define MEMORY_RARE  8388608.0 /* so many, when few of them were lost */
@@ -23,9 +23,9 @@
 #define DEPTH_PLAIN  16 /* without bursts deeper groups gain little, and their repairs leave the cache */
 
 /* --- what loss is like -------------------------------------------------------------------------- */
-void wan_fec_note_acked(struct wan_path *p, uint32_t n)
+void wan_fec_note_acked(struct wan_fec_path *p, uint32_t n)
 {
-	struct wan_fec_est *e = &p->fec_est;
+	struct wan_fec_est *e = &p->est;
 
 	e->n += n;
 	if (e->n > MEMORY && (e->runs > RARE || e->n > MEMORY_RARE)) {
@@ -35,25 +35,15 @@ void wan_fec_note_acked(struct wan_path *p, uint32_t n)
 	}
 }
 
-bool wan_fec_congested(const struct wan_path *p, rwy_time now)
+bool wan_fec_congested(const struct wan_fec_path *p, rwy_time now)
 {
-	return now < p->fec_est.ce_until || p->srtt > p->min_rtt + p->min_rtt / 4 + 2 * RWY_MS;
-}
-
-/* Was this one lost, whatever became of it? */
-static bool was_lost(const struct wan_path *p, uint64_t pn)
-{
-	const struct wan_sent *e = &p->sent[pn & p->mask];
-
-	if (pn >= p->next_pn || p->next_pn - pn > p->mask)
-		return false;
-	return e->state == WAN_SENT_LOST || (e->flags & WAN_S_REBUILT);
+	return now < p->est.ce_until || *p->srtt > *p->min_rtt + *p->min_rtt / 4 + 2 * RWY_MS;
 }
 
 /* Losses from a queue that is full are not counted: more bytes would make more of them. */
-void wan_fec_note_lost(struct wan_path *p, uint64_t pn, rwy_time now)
+void wan_fec_note_lost(struct wan_fec_path *p, uint64_t pn, unsigned beside, rwy_time now)
 {
-	struct wan_fec_est *e = &p->fec_est;
+	struct wan_fec_est *e = &p->est;
 
 	e->run = e->last_lost == pn ? e->run + 1 : 1; /* last_lost is a number + 1 */
 	e->last_lost = pn + 1;
@@ -62,41 +52,40 @@ void wan_fec_note_lost(struct wan_path *p, uint64_t pn, rwy_time now)
 	e->lost++;
 	e->n++;
 	/* Not told in order: it may begin a run, lengthen one, or join two. */
-	e->runs += 1.0 - (pn && was_lost(p, pn - 1)) - was_lost(p, pn + 1);
+	e->runs += 1.0 - beside;
 	if (e->runs < 0)
 		e->runs = 0;
 }
 
-void wan_fec_note_spurious(struct wan_path *p)
+void wan_fec_note_spurious(struct wan_fec_path *p)
 {
-	struct wan_fec_est *e = &p->fec_est;
+	struct wan_fec_est *e = &p->est;
 
 	e->lost = e->lost > 1 ? e->lost - 1 : 0;
 	if (e->runs > e->lost)
 		e->runs = e->lost;
 }
 
-double wan_fec_loss(const struct wan_path *p)
+double wan_fec_loss(const struct wan_fec_path *p)
 {
-	const struct wan_fec_est *e = &p->fec_est;
+	const struct wan_fec_est *e = &p->est;
 
 	/* After the first few datagrams nothing is known: one of ten is not a tenth. */
 	return e->lost / (e->n > 1000 ? e->n : 1000);
 }
 
-double wan_fec_burst(const struct wan_path *p)
+double wan_fec_burst(const struct wan_fec_path *p)
 {
-	const struct wan_fec_est *e = &p->fec_est;
+	const struct wan_fec_est *e = &p->est;
 
 	return e->runs > 0 && e->lost > e->runs ? e->lost / e->runs : 1;
 }
 
 /* What to plan for: somewhat more than was seen, the more so the less was seen. Rare losses must be expected
  * before the first one. */
-double wan_fec_expect(const struct wan_path *p)
+double wan_fec_expect(const struct wan_fec_path *p)
 {
-	double loss = wan_fec_loss(p) * (1 + 8 / (p->fec_est.runs + 16)),
-	       rest = 0.5 / (p->fec_est.n + 0.5 / PRIOR);
+	double loss = wan_fec_loss(p) * (1 + 8 / (p->est.runs + 16)), rest = 0.5 / (p->est.n + 0.5 / PRIOR);
 
 	return loss > rest ? loss : rest;
 }
@@ -106,9 +95,9 @@ static double between(double x, double x0, double y0, double x1, double y1)
 	return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
 }
 
-double wan_fec_share(const struct wan_tunnel *t, double loss, bool small)
+double wan_fec_share(const struct wan_fec *x, double loss, bool small)
 {
-	double max = t->cfg.fec_extra_max / 1000.0, s;
+	double max = x->extra_max, s;
 
 	if (loss <= 3e-5)
 		s = 0.005;
@@ -125,9 +114,9 @@ double wan_fec_share(const struct wan_tunnel *t, double loss, bool small)
 	return s < max ? s : max;
 }
 
-static uint64_t bytes_in(const struct wan_path *p, rwy_dur t)
+static uint64_t bytes_in(const struct wan_fec_path *p, rwy_dur t)
 {
-	return (uint64_t)(((unsigned __int128)t << WAN_PACE_BITS) / (p->pace.ns_fp ? p->pace.ns_fp : 1));
+	return (uint64_t)(((unsigned __int128)t << WAN_FEC_RATE_BITS) / (*p->ns_fp ? *p->ns_fp : 1));
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -136,9 +125,9 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* The number of groups first, then equal ones: a last one of few datagrams would be poorly protected. */
-static unsigned group_size(const struct wan_path *p, uint64_t total, uint32_t bytes, unsigned depth)
+static unsigned group_size(const struct wan_fec_path *p, uint64_t total, uint32_t bytes, unsigned depth)
 {
-	uint64_t most = bytes_in(p, p->srtt / TIME_PARTS) / bytes;
+	uint64_t most = bytes_in(p, *p->srtt / TIME_PARTS) / bytes;
 
 	if (most < GROUP_MIN)
 		most = GROUP_MIN;
@@ -168,19 +157,19 @@ static void shape(unsigned n, const struct wan_fec_law *law, unsigned most, stru
 	}
 }
 
-bool wan_fec_plan(const struct wan_path *p, uint64_t total, uint64_t left, uint32_t bytes, bool small,
+bool wan_fec_plan(const struct wan_fec_path *p, uint64_t total, uint64_t left, uint32_t bytes, bool small,
     struct wan_fec_plan *plan)
 {
 	struct wan_fec_law law = {.loss = wan_fec_expect(p), .burst = wan_fec_burst(p)};
-	bool plain = law.burst < 1.5 && p->fec_est.lost >= FEW;
+	bool plain = law.burst < 1.5 && p->est.lost >= FEW;
 
 	if (law.loss < LOSS_MIN || !left || !bytes)
 		return false;
 	if (law.burst < 1.5)
 		law.burst = 1;
 	unsigned n = group_size(p, left, bytes, plain ? DEPTH_PLAIN : WAN_FEC_DEPTH_MAX);
-	double fail = total * bytes > p->fec_flight / LARGE_PARTS ? LARGE_FAIL : MESSAGE_FAIL;
-	double may = wan_fec_share(p->t, wan_fec_loss(p), small) * n + p->fec_credit / bytes;
+	double fail = total * bytes > p->flight / LARGE_PARTS ? LARGE_FAIL : MESSAGE_FAIL;
+	double may = wan_fec_share(p->fec, wan_fec_loss(p), small) * n + p->credit / bytes;
 
 	if (may < 1)
 		return false;
@@ -194,48 +183,43 @@ bool wan_fec_plan(const struct wan_path *p, uint64_t total, uint64_t left, uint3
 /* What of the flow waits goes within a round trip: sent again, a datagram would come after it. But a host
  * that streams has only a little waiting at any time, and nobody knows when it will stop. Then, what counts
  * is that the queue drains; or all is protected, if that costs next to nothing. */
-bool wan_fec_near_end(const struct wan_path *p, const struct wan_txflow *f, uint32_t len)
+bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len)
 {
-	uint64_t left = (f->end - f->next_send) * len;
-	uint64_t flight = p->fec_flight;
+	uint64_t left = f->waiting * len;
+	uint64_t flight = p->flight;
 
 	if (left > flight)
 		return false;
-	if (f->run + left <= flight)
+	if (f->sent + left <= flight)
 		return true;
 	if (left <= flight / 16 && wan_fec_loss(p) <= CHEAP_LOSS)
 		return true;
-	if (!wan_tx_ends(f->ring[(f->end - 1) & f->mask]))
+	if (!wan_fec_message_ends(*f->last))
 		return false; /* more of this message is to come */
-	return f->end - f->next_send <= f->peak - f->peak / 4;
+	return f->waiting <= f->peak - f->peak / 4;
 }
 
-void wan_fec_refresh(struct wan_path *p)
+void wan_fec_refresh(struct wan_fec_path *p)
 {
-	double loss = wan_fec_loss(p), round = (double)bytes_in(p, p->srtt + p->srtt / 4);
+	double loss = wan_fec_loss(p), round = (double)bytes_in(p, *p->srtt + *p->srtt / 4);
 
-	p->fec_est.off = wan_fec_expect(p) < LOSS_MIN;
-	p->fec_flight = bytes_in(p, p->srtt + p->srtt / 8);
+	p->est.off = wan_fec_expect(p) < LOSS_MIN;
+	p->flight = bytes_in(p, *p->srtt + *p->srtt / 8);
 	for (unsigned small = 0; small < 2; small++) {
-		p->fec_share[small] = wan_fec_share(p->t, loss, small);
-		p->fec_most[small] = p->fec_share[small] * round + 16.0 * p->mtu;
+		p->share[small] = wan_fec_share(p->fec, loss, small);
+		p->most[small] = p->share[small] * round + 16.0 * p->mtu;
 	}
 }
 
-void wan_fec_earn(struct wan_path *p, struct wan_txflow *f, uint32_t len)
+void wan_fec_earn(struct wan_fec_path *p, uint64_t total, uint32_t len)
 {
-	uint32_t left = (uint32_t)(f->end - f->next_send);
-	bool small;
+	bool small = total <= SMALL;
 
-	f->run += len;
-	if (f->peak > left)
-		f->peak -= (f->peak - left) >> 14;
-	if (!p->t->peer.fec)
+	if (!p->fec->peer)
 		return;
-	small = f->run + (uint64_t)left * len <= SMALL;
-	p->fec_credit += p->fec_share[small] * len;
-	if (p->fec_credit > p->fec_most[small])
-		p->fec_credit = p->fec_most[small];
-	if (p->fec_credit < -64.0 * p->mtu)
-		p->fec_credit = -64.0 * p->mtu;
+	p->credit += p->share[small] * len;
+	if (p->credit > p->most[small])
+		p->credit = p->most[small];
+	if (p->credit < -64.0 * p->mtu)
+		p->credit = -64.0 * p->mtu;
 }

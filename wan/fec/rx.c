@@ -9,104 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wan/tunnel.h"
+#include "wan/fec/fec.h"
 
-static struct wan_fec_rx *rx_of(struct wan_tunnel *t)
+static struct wan_fec_rx *rx_of(struct wan_fec *t)
 {
-	if (!t->fec_rx && t->cfg.fec == WAN_FEC_AUTO)
-		t->fec_rx = calloc(1, sizeof(*t->fec_rx));
-	return t->fec_rx;
-}
-
-static void unused(struct wan_tunnel *t, uint8_t path, unsigned n)
-{
-	t->c.repair_unused += n;
-	t->path[path].fec_stats.unused += n;
-}
-
-static void free_all(struct wan_tunnel *t, struct rwy_buf **rep, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		rwy_buf_free(&t->cfg.bufs, rep[i]);
-		rep[i] = NULL;
-	}
-	t->fec_rx->held -= n;
-}
-
-/* --- blocks ------------------------------------------------------------------------------------- */
-/* The block has its end: rebuilt, nothing missing, or given up. Its numbers stay for the repairs that follow,
- * and for its group. */
-void wan_fec_settle(struct wan_tunnel *t, struct wan_fec_wait *w)
-{
-	free_all(t, w->rep, w->n);
-	w->n = 0;
-	if (w->used && !w->done)
-		t->fec_rx->live--;
-	w->done = true;
-}
-
-static void give_up(struct wan_tunnel *t, struct wan_fec_wait *w)
-{
-	unused(t, w->r.path, w->n);
-	wan_fec_settle(t, w);
-}
-
-static struct wan_fec_wait *find(struct wan_fec_rx *x, const struct wan_f_repair *r, uint64_t first)
-{
-	for (unsigned i = 0; i < WAN_FEC_BLOCKS; i++)
-		if (x->w[i].used && x->w[i].first == first && x->w[i].r.path == r->path)
-			return &x->w[i];
-	return NULL;
-}
-
-static unsigned last_place(const struct wan_f_repair *r)
-{
-	unsigned last = 8 * WAN_FEC_MAP_MAX - 1;
-
-	while (!(r->map[last / 8] >> last % 8 & 1))
-		last--;
-	return last;
-}
-
-/* A new block, in a place never used or that of the oldest. */
-static struct wan_fec_wait *new_block(
-    struct wan_tunnel *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags, uint32_t len)
-{
-	struct wan_fec_rx *x = t->fec_rx;
-	struct wan_fec_wait *w = &x->w[x->age % WAN_FEC_BLOCKS];
-	uint64_t last = first + (uint64_t)last_place(r) * r->depth;
-
-	if (w->used)
-		give_up(t, w);
-	*w = (struct wan_fec_wait){
-	    .used = true, .flags = flags, .r = *r, .first = first, .len = len, .age = ++x->age};
-	x->live++;
-	if (last > x->last)
-		x->last = last;
-	return w;
-}
-
-static bool same_block(
-    const struct wan_fec_wait *w, const struct wan_f_repair *r, uint32_t len, uint8_t flags)
-{
-	return w->r.depth == r->depth && w->r.k == r->k && (w->r.m == r->m || !w->r.m) && w->flags == flags &&
-	       w->len == len && memcmp(w->r.map, r->map, sizeof(r->map)) == 0;
+	if (!t->rx && t->on)
+		t->rx = calloc(1, sizeof(*t->rx));
+	return t->rx;
 }
 
 /* --- groups ------------------------------------------------------------------------------------- */
-void wan_fec_settle_share(struct wan_tunnel *t, struct wan_fec_share *s)
-{
-	free_all(t, s->rep, s->n);
-	s->n = 0;
-	s->used = false;
-}
-
-static void give_up_share(struct wan_tunnel *t, struct wan_fec_share *s)
-{
-	unused(t, s->r.path, s->n);
-	wan_fec_settle_share(t, s);
-}
-
 static bool is_of(const struct wan_fec_share *s, const struct wan_fec_wait *w)
 {
 	return s->used && w->used && w->r.path == s->r.path && w->r.depth == s->r.depth &&
@@ -114,7 +26,7 @@ static bool is_of(const struct wan_fec_share *s, const struct wan_fec_wait *w)
 }
 
 /* A block of which no repair came, from what a shared one says of its group. */
-static struct wan_fec_wait *infer(struct wan_tunnel *t, const struct wan_fec_share *s, unsigned turn)
+static struct wan_fec_wait *infer(struct wan_fec *t, const struct wan_fec_share *s, unsigned turn)
 {
 	struct wan_f_repair r = {.path = s->r.path, .depth = s->r.depth};
 
@@ -123,16 +35,16 @@ static struct wan_fec_wait *infer(struct wan_tunnel *t, const struct wan_fec_sha
 		return NULL;
 	for (unsigned i = 0; i < r.k; i++)
 		r.map[i / 8] |= (uint8_t)(1u << i % 8);
-	struct wan_fec_wait *w = new_block(t, &r, s->first + turn, s->flags, s->len);
+	struct wan_fec_wait *w = wan_fec_block_new(t, &r, s->first + turn, s->flags, s->len);
 
-	wan_fec_look(&t->path[r.path], w);
+	wan_fec_look(t->path[r.path], w);
 	return w;
 }
 
 /* All blocks of the group. False: some are not known, for no repair of theirs came. */
-static bool blocks_of(struct wan_tunnel *t, const struct wan_fec_share *s, struct wan_fec_job *j)
+static bool blocks_of(struct wan_fec *t, const struct wan_fec_share *s, struct wan_fec_job *j)
 {
-	struct wan_fec_rx *x = t->fec_rx;
+	struct wan_fec_rx *x = t->rx;
 	struct wan_fec_wait *at[WAN_FEC_DEPTH_MAX] = {NULL};
 
 	for (unsigned i = 0; i < WAN_FEC_BLOCKS; i++)
@@ -151,9 +63,9 @@ static bool blocks_of(struct wan_tunnel *t, const struct wan_fec_share *s, struc
 }
 
 /* What blocks lost more than their own repairs make good, from the shared ones. False: a contradiction. */
-static bool try_group(struct wan_tunnel *t, struct wan_fec_share *s, rwy_time now)
+static bool try_group(struct wan_fec *t, struct wan_fec_share *s, rwy_time now)
 {
-	struct wan_fec_job j = {.p = &t->path[s->r.path], .s = s};
+	struct wan_fec_job j = {.p = t->path[s->r.path], .s = s};
 	unsigned missing = 0, have = s->n;
 
 	if (!blocks_of(t, s, &j))
@@ -166,7 +78,7 @@ static bool try_group(struct wan_tunnel *t, struct wan_fec_share *s, rwy_time no
 		have += j.of[i]->n;
 	}
 	if (!j.blocks)
-		give_up_share(t, s);
+		wan_fec_share_give_up(t, s);
 	if (!j.blocks || have < missing || missing > WAN_FEC_M_MAX)
 		return true;
 	/* Copies may be gone since they were looked for: then this is not all that is missing. */
@@ -177,78 +89,67 @@ static bool try_group(struct wan_tunnel *t, struct wan_fec_share *s, rwy_time no
 		if (whole != j.of[i]->whole)
 			return true;
 	}
-	unused(t, s->r.path, have - missing);
+	wan_fec_unused(t, s->r.path, have - missing);
 	return wan_fec_rebuild(t, &j, now);
 }
 
 /* --- when there is enough ----------------------------------------------------------------------- */
 /* False: the block contradicts itself. */
-static bool try_block(struct wan_tunnel *t, struct wan_fec_wait *w, rwy_time now)
+static bool try_block(struct wan_fec *t, struct wan_fec_wait *w, rwy_time now)
 {
-	struct wan_fec_job j = {.p = &t->path[w->r.path], .blocks = 1, .w = {w}};
+	struct wan_fec_job j = {.p = t->path[w->r.path], .blocks = 1, .w = {w}};
 	bool good = true;
 
 	if (w->done)
 		return true;
 	if (!wan_fec_look(j.p, w)) {
-		give_up(t, w);
+		wan_fec_block_give_up(t, w);
 	} else if (w->missing <= w->n) {
-		unused(t, w->r.path, w->n - w->missing);
+		wan_fec_unused(t, w->r.path, w->n - w->missing);
 		good = wan_fec_rebuild(t, &j, now);
 	}
 	for (unsigned i = 0; i < WAN_FEC_SHARES; i++)
-		if (is_of(&t->fec_rx->s[i], w))
-			good &= try_group(t, &t->fec_rx->s[i], now);
+		if (is_of(&t->rx->s[i], w))
+			good &= try_group(t, &t->rx->s[i], now);
 	return good;
 }
 
 /* --- repairs in --------------------------------------------------------------------------------- */
-static void make_room(struct wan_tunnel *t)
+static bool same_block(
+    const struct wan_fec_wait *w, const struct wan_f_repair *r, uint32_t len, uint8_t flags)
 {
-	struct wan_fec_rx *x = t->fec_rx;
-	struct wan_fec_wait *w = NULL;
-	struct wan_fec_share *s = NULL;
-
-	for (unsigned i = 0; i < WAN_FEC_BLOCKS; i++)
-		if (x->w[i].n && (!w || x->w[i].age < w->age))
-			w = &x->w[i];
-	for (unsigned i = 0; i < WAN_FEC_SHARES; i++)
-		if (x->s[i].n && (!s || x->s[i].age < s->age))
-			s = &x->s[i];
-	if (w && (!s || w->age < s->age))
-		give_up(t, w);
-	else if (s)
-		give_up_share(t, s);
+	return w->r.depth == r->depth && w->r.k == r->k && (w->r.m == r->m || !w->r.m) && w->flags == flags &&
+	       w->len == len && memcmp(w->r.map, r->map, sizeof(r->map)) == 0;
 }
 
 /* All of the block came: the common case, seen at the first repair. */
-static bool complete(const struct wan_path *p, const struct wan_f_repair *r, uint64_t first)
+static bool complete(const struct wan_fec_path *p, const struct wan_f_repair *r, uint64_t first)
 {
-	const struct wan_ranges *s = &p->seen;
+	const struct wan_ranges *s = p->seen;
 
 	return s->end > s->first && s->r[s->end - 1].lo <= first &&
-	       first + (uint64_t)last_place(r) * r->depth <= s->r[s->end - 1].hi;
+	       first + (uint64_t)wan_fec_last_place(r) * r->depth <= s->r[s->end - 1].hi;
 }
 
 /* For a block that is complete: remembered only as one of a group. */
 static void note_complete(
-    struct wan_tunnel *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags, uint32_t len)
+    struct wan_fec *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags, uint32_t len)
 {
-	if (r->depth == 1 || find(t->fec_rx, r, first))
+	if (r->depth == 1 || wan_fec_block_find(t->rx, r, first))
 		return;
-	struct wan_fec_wait *w = new_block(t, r, first, flags, len);
+	struct wan_fec_wait *w = wan_fec_block_new(t, r, first, flags, len);
 
 	w->whole = true;
-	wan_fec_settle(t, w);
+	wan_fec_block_end(t, w);
 }
 
 enum verdict { TAKEN, UNUSED, BAD };
 
-static enum verdict add(struct wan_tunnel *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags,
+static enum verdict add(struct wan_fec *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags,
     struct rwy_buf *b, rwy_time now)
 {
-	struct wan_fec_rx *x = t->fec_rx;
-	struct wan_fec_wait *w = find(x, r, first);
+	struct wan_fec_rx *x = t->rx;
+	struct wan_fec_wait *w = wan_fec_block_find(x, r, first);
 
 	if (w && w->done)
 		return UNUSED;
@@ -258,22 +159,22 @@ static enum verdict add(struct wan_tunnel *t, const struct wan_f_repair *r, uint
 		if (w->rows[i] == r->index)
 			return UNUSED;
 	if (!w)
-		w = new_block(t, r, first, flags, b->len);
+		w = wan_fec_block_new(t, r, first, flags, b->len);
 	else if (w->n == WAN_FEC_M_MAX)
 		return UNUSED;
 	w->rows[w->n] = r->index;
 	w->rep[w->n++] = b;
 	if (++x->held > WAN_FEC_HELD_MAX)
-		make_room(t);
+		wan_fec_make_room(t);
 	if (!try_block(t, w, now))
-		t->c.drop_bad_repair++;
+		t->c.bad++;
 	return TAKEN;
 }
 
-static enum verdict add_shared(struct wan_tunnel *t, const struct wan_f_repair *r, uint64_t first,
-    uint8_t flags, struct rwy_buf *b, rwy_time now)
+static enum verdict add_shared(struct wan_fec *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags,
+    struct rwy_buf *b, rwy_time now)
 {
-	struct wan_fec_rx *x = t->fec_rx;
+	struct wan_fec_rx *x = t->rx;
 	struct wan_fec_share *s = NULL, *old = &x->s[0];
 
 	for (unsigned i = 0; i < WAN_FEC_SHARES; i++) {
@@ -294,7 +195,7 @@ static enum verdict add_shared(struct wan_tunnel *t, const struct wan_f_repair *
 	if (s && s->n == WAN_FEC_SHARED_MAX)
 		return UNUSED;
 	if (!s) {
-		give_up_share(t, old);
+		wan_fec_share_give_up(t, old);
 		s = old;
 		*s = (struct wan_fec_share){
 		    .used = true, .flags = flags, .r = *r, .first = first, .len = b->len, .age = ++x->age};
@@ -302,27 +203,27 @@ static enum verdict add_shared(struct wan_tunnel *t, const struct wan_f_repair *
 	s->rows[s->n] = r->index;
 	s->rep[s->n++] = b;
 	if (++x->held > WAN_FEC_HELD_MAX)
-		make_room(t);
+		wan_fec_make_room(t);
 	if (!try_group(t, s, now))
-		t->c.drop_bad_repair++;
+		t->c.bad++;
 	return TAKEN;
 }
 
 static enum verdict repair(
-    struct wan_tunnel *t, const struct wan_f_repair *r, uint8_t flags, struct rwy_buf *b, rwy_time now)
+    struct wan_fec *t, const struct wan_f_repair *r, uint8_t flags, struct rwy_buf *b, rwy_time now)
 {
-	struct wan_path *p = r->path < t->paths ? &t->path[r->path] : NULL;
+	struct wan_fec_path *p = r->path < t->paths ? t->path[r->path] : NULL;
 
-	if (!p || !rx_of(t) || t->fec_rx->busy)
+	if (!p || !rx_of(t) || t->rx->busy)
 		return BAD;
-	uint64_t near = p->has_seen ? p->seen.r[p->seen.end - 1].hi : 0;
+	uint64_t near = wan_ranges_count(p->seen) ? p->seen->r[p->seen->end - 1].hi : 0;
 	uint64_t first = wan_expand(near, r->first);
 
 	/* Far ahead of everything, or before the first: no such block. */
 	if (first >> 62 || (first > near && first - near > WAN_FEC_KEEP))
 		return BAD;
-	t->c.repair_received++;
-	p->fec_stats.received++;
+	t->c.received++;
+	p->stats.received++;
 	if (r->shared)
 		return add_shared(t, r, first, flags, b, now);
 	if (complete(p, r, first)) {
@@ -333,21 +234,21 @@ static enum verdict repair(
 }
 
 void wan_fec_on_repair(
-    struct wan_tunnel *t, const struct wan_f_repair *r, uint8_t flags, struct rwy_buf *b, rwy_time now)
+    struct wan_fec *t, const struct wan_f_repair *r, uint8_t flags, struct rwy_buf *b, rwy_time now)
 {
 	enum verdict v = repair(t, r, flags, b, now);
 
 	if (v == UNUSED)
-		unused(t, r->path, 1);
+		wan_fec_unused(t, r->path, 1);
 	else if (v == BAD)
-		t->c.drop_bad_repair++;
+		t->c.bad++;
 	if (v != TAKEN)
-		rwy_buf_free(&t->cfg.bufs, b);
+		rwy_buf_free(t->bufs, b);
 }
 
-void wan_fec_on_data(struct wan_path *p, uint64_t pn, rwy_time now)
+void wan_fec_on_data(struct wan_fec_path *p, uint64_t pn, rwy_time now)
 {
-	struct wan_fec_rx *x = p->t->fec_rx;
+	struct wan_fec_rx *x = p->fec->rx;
 
 	for (unsigned i = 0; pn <= x->last && i < WAN_FEC_BLOCKS; i++) {
 		struct wan_fec_wait *w = &x->w[i];
@@ -359,71 +260,60 @@ void wan_fec_on_data(struct wan_path *p, uint64_t pn, rwy_time now)
 		if (nth % w->r.depth || at >= (uint64_t)8 * WAN_FEC_MAP_MAX ||
 		    !(w->r.map[at / 8] >> at % 8 & 1))
 			continue;
-		if (!try_block(p->t, w, now))
-			p->t->c.drop_bad_repair++;
+		if (!try_block(p->fec, w, now))
+			p->fec->c.bad++;
 		return;
 	}
 }
 
 /* --- REBUILT ------------------------------------------------------------------------------------ */
-void wan_fec_put_rebuilt(struct wan_path *p, struct wan_out *o)
+uint8_t *wan_fec_put_rebuilt(struct wan_fec_path *p, uint8_t *at, const uint8_t *end)
 {
-	uint32_t room = o->limit - (uint32_t)(o->at - o->tx->hdr);
+	uint32_t room = (uint32_t)(end - at);
 	unsigned n = room < WAN_REBUILT_HEAD ? 0 : (room - WAN_REBUILT_HEAD) / WAN_REBUILT_ENTRY;
 
-	n = n < p->fec_told_n ? n : p->fec_told_n;
+	n = n < p->reports ? n : p->reports;
 	if (!n)
-		return;
-	o->at[0] = WAN_F_REBUILT;
-	o->at[1] = p->id;
-	o->at[2] = (uint8_t)n;
-	o->at += WAN_REBUILT_HEAD;
-	for (; n; n--, o->at += WAN_REBUILT_ENTRY) {
-		const struct wan_fec_told *l = &p->fec_told[--p->fec_told_n];
+		return at;
+	at[0] = WAN_F_REBUILT;
+	at[1] = p->id;
+	at[2] = (uint8_t)n;
+	at += WAN_REBUILT_HEAD;
+	for (; n; n--, at += WAN_REBUILT_ENTRY) {
+		const struct wan_fec_rebuilt *l = &p->report[--p->reports];
 
-		rwy_put64(o->at, l->pn);
-		o->at[8] = l->more;
+		rwy_put64(at, l->pn);
+		at[8] = l->more;
 	}
-}
-
-void wan_fec_on_rebuilt(struct wan_path *p, uint64_t first, unsigned n, rwy_time now)
-{
-	for (uint64_t pn = first; pn < first + n && pn < p->next_pn; pn++) {
-		struct wan_sent *e = &p->sent[pn & p->mask];
-
-		if (p->next_pn - pn > p->mask || !e->group || (e->flags & WAN_S_REBUILT))
-			continue;
-		e->flags |= WAN_S_REBUILT;
-		p->fec_stats.told++;
-		if (e->state != WAN_SENT_LOST) /* else it is counted */
-			wan_loss_on_rebuilt(p, pn, now);
-	}
+	return at;
 }
 
 /* --- the end ------------------------------------------------------------------------------------ */
-void wan_fec_rx_reset(struct wan_tunnel *t)
+void wan_fec_rx_reset(struct wan_fec *t)
 {
-	struct wan_fec_rx *x = t->fec_rx;
+	struct wan_fec_rx *x = t->rx;
 
 	for (unsigned i = 0; x && i < WAN_FEC_BLOCKS; i++) {
-		wan_fec_settle(t, &x->w[i]);
+		wan_fec_block_end(t, &x->w[i]);
 		x->w[i].used = false;
 	}
 	for (unsigned i = 0; x && i < WAN_FEC_SHARES; i++)
-		wan_fec_settle_share(t, &x->s[i]);
+		wan_fec_share_end(t, &x->s[i]);
 	if (x) {
 		x->live = 0;
 		x->last = 0;
 	}
 	for (unsigned i = 0; i < t->paths; i++)
-		wan_fec_keep_forget(&t->path[i]);
+		wan_fec_keep_forget(t->path[i]);
 }
 
-void wan_fec_rx_free(struct wan_tunnel *t)
+void wan_fec_fini(struct wan_fec *t)
 {
 	wan_fec_rx_reset(t);
-	free(t->fec_rx);
-	t->fec_rx = NULL;
-	for (unsigned i = 0; t->path && i < t->paths; i++)
-		wan_fec_keep_free(&t->path[i]);
+	free(t->rx);
+	t->rx = NULL;
+	for (unsigned i = 0; i < t->paths; i++)
+		wan_fec_keep_free(t->path[i]);
+	free(t->own);
+	t->own = NULL;
 }

@@ -5,13 +5,14 @@
  * checksum its sender gave it and is read as if it had come from the wire; one that does not fit its checksum
  * is dropped.
  */
+#include <assert.h>
 #include <isa-l.h>
 #include <string.h>
 
-#include "wan/tunnel.h"
+#include "wan/fec/fec.h"
 
 struct work {
-	struct wan_tunnel *t;
+	struct wan_fec *t;
 	struct wan_fec_job *j;
 	const struct wan_fec_code *code;
 	uint32_t len;
@@ -33,7 +34,7 @@ static unsigned next_place(const struct wan_f_repair *r, unsigned i)
 	return i;
 }
 
-bool wan_fec_look(const struct wan_path *p, struct wan_fec_wait *w)
+bool wan_fec_look(const struct wan_fec_path *p, struct wan_fec_wait *w)
 {
 	unsigned wanted = 0;
 
@@ -47,7 +48,7 @@ bool wan_fec_look(const struct wan_path *p, struct wan_fec_wait *w)
 		if (wan_fec_kept(p, pn, &len))
 			continue;
 		w->missing++;
-		wanted += !wan_ranges_has(&p->seen, pn);
+		wanted += !wan_ranges_has(p->seen, pn);
 	}
 	w->whole = !w->missing;
 	return wanted;
@@ -114,7 +115,7 @@ static bool reduce(struct work *k, const struct wan_fec_wait *w)
 /* Into mat[1]: what makes the missing symbols of the repairs. False: these repairs are not independent. */
 static bool invert(struct work *k)
 {
-	struct wan_fec_rx *x = k->t->fec_rx;
+	struct wan_fec_rx *x = k->t->rx;
 
 	for (unsigned q = 0; q < k->e; q++)
 		for (unsigned c = 0; c < k->e; c++)
@@ -126,7 +127,7 @@ static bool invert(struct work *k)
 
 static void solve(struct work *k, struct rwy_buf *const *out)
 {
-	struct wan_fec_rx *x = k->t->fec_rx;
+	struct wan_fec_rx *x = k->t->rx;
 	uint8_t *from[WAN_FEC_M_MAX] = {0}, *to[WAN_FEC_M_MAX] = {0};
 
 	for (unsigned q = 0; q < k->e; q++) {
@@ -163,11 +164,11 @@ static bool unwrap(const struct work *k, const struct wan_fec_wait *w, struct rw
 	return true;
 }
 
-/* To be told to the peer. What is rebuilt of one burst comes block by block, not in order. */
-static void told(struct wan_path *p, uint64_t pn)
+/* To be reported to the peer. What is rebuilt of one burst comes block by block, not in order. */
+static void report(struct wan_fec_path *p, uint64_t pn)
 {
-	for (unsigned i = 0; i < p->fec_told_n; i++) {
-		struct wan_fec_told *l = &p->fec_told[i];
+	for (unsigned i = 0; i < p->reports; i++) {
+		struct wan_fec_rebuilt *l = &p->report[i];
 
 		if (l->more == UINT8_MAX || (l->pn + l->more + 1 != pn && pn + 1 != l->pn))
 			continue;
@@ -175,30 +176,28 @@ static void told(struct wan_path *p, uint64_t pn)
 		l->more++;
 		return;
 	}
-	if (p->fec_told_n < WAN_FEC_REBUILT)
-		p->fec_told[p->fec_told_n++] = (struct wan_fec_told){.pn = pn};
+	if (p->reports < WAN_FEC_REBUILT)
+		p->report[p->reports++] = (struct wan_fec_rebuilt){.pn = pn};
 	/* else: the peer takes it for one that came */
 }
 
 static void hand_on(const struct work *k, struct rwy_buf *b, uint64_t pn, rwy_time now)
 {
-	struct wan_tunnel *t = k->t;
+	struct wan_fec *t = k->t;
 	uint32_t crc = rwy_get32(b->data + WAN_PKT_HDR - 4);
 
-	if (wan_ranges_has(&k->j->p->seen, pn)) {
-		rwy_buf_free(&t->cfg.bufs, b);
+	if (wan_ranges_has(k->j->p->seen, pn)) {
+		rwy_buf_free(t->bufs, b);
 		return;
 	}
 	wan_fec_keep(k->j->p, pn, crc, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR);
 	t->c.rebuilt++;
-	k->j->p->fec_stats.rebuilt++;
-	t->fec_rx->busy = true;
-	wan_recv_rebuilt(t, k->j->p, pn, b, now);
-	t->fec_rx->busy = false;
-	if (wan_ranges_has(&k->j->p->seen, pn)) {
-		told(k->j->p, pn);
-		k->j->p->ack_at = now; /* the peer waits for just this */
-	}
+	k->j->p->stats.rebuilt++;
+	t->rx->busy = true;
+	t->ops->rebuilt(t->ctx, k->j->p->id, pn, b, now);
+	t->rx->busy = false;
+	if (wan_ranges_has(k->j->p->seen, pn))
+		report(k->j->p, pn);
 }
 
 static bool gather(struct work *k)
@@ -248,13 +247,13 @@ static bool prepare(struct work *k)
 
 static bool alloc_out(struct work *k, struct rwy_buf **out)
 {
-	const struct rwy_bufs *bufs = &k->t->cfg.bufs;
+	const struct rwy_bufs *bufs = k->t->bufs;
 
 	for (unsigned n = 0; n < k->e; n++) {
 		out[n] = rwy_buf_alloc(bufs, WAN_REASM_ROOM + WAN_PKT_HDR, k->len);
 		if (out[n])
 			continue;
-		k->t->c.drop_no_buffer++;
+		k->t->c.no_buffer++;
 		while (n)
 			rwy_buf_free(bufs, out[--n]);
 		return false;
@@ -265,12 +264,12 @@ static bool alloc_out(struct work *k, struct rwy_buf **out)
 static void free_repairs(struct work *k)
 {
 	for (unsigned i = 0; i < k->j->blocks; i++)
-		wan_fec_settle(k->t, k->j->w[i]);
+		wan_fec_block_end(k->t, k->j->w[i]);
 	if (k->j->s)
-		wan_fec_settle_share(k->t, k->j->s);
+		wan_fec_share_end(k->t, k->j->s);
 }
 
-bool wan_fec_rebuild(struct wan_tunnel *t, struct wan_fec_job *j, rwy_time now)
+bool wan_fec_rebuild(struct wan_fec *t, struct wan_fec_job *j, rwy_time now)
 {
 	struct work k = {.t = t, .j = j, .code = wan_fec_code(t)};
 	struct rwy_buf *out[WAN_FEC_M_MAX] = {0};
@@ -296,6 +295,6 @@ bool wan_fec_rebuild(struct wan_tunnel *t, struct wan_fec_job *j, rwy_time now)
 		if (good && out[i])
 			hand_on(&k, out[i], k.pn[i], now);
 		else if (out[i])
-			rwy_buf_free(&t->cfg.bufs, out[i]);
+			rwy_buf_free(t->bufs, out[i]);
 	return good;
 }

@@ -7,7 +7,7 @@
 
 #include "rwy/endian.h"
 #include "tests/sim/wan/seal.h"
-#include "wan/pkt.h"
+#include "wan/wire/pkt.h"
 
 bool seal_thin;
 uint16_t seal_hdr_len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ACK, DATA and DGRAM frames: bytes to structs and back. The fixed little frames are read and written where
  * they are used. */
-#include "wan/pkt.h"
+#include "wan/wire/pkt.h"
 
 #define PN_LIMIT ((uint64_t)1 << 62) /* what a variable-length integer can tell */
 

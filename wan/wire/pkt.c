@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #include <isa-l.h>
 
-#include "wan/pkt.h"
+#include "wan/wire/pkt.h"
 
 /* CRC-32C of a few bytes: the bulk routine wants long input. */
 static uint32_t crc_short(const uint8_t *p, size_t n, uint32_t crc)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "rwy/endian.h"
-#include "wan/wan.h"
+#include "wan/wire/limits.h"
 
 #define WAN_VERSION 1
 
@@ -201,6 +201,12 @@ struct wan_f_hello {
 };
 uint8_t *wan_f_hello_put(uint8_t *p, const struct wan_f_hello *h);
 bool wan_f_hello_get(const uint8_t *p, size_t len, struct wan_f_hello *h);
+
+/* A 64-bit number from its low 32 bits: the one nearest to `near`. */
+static inline uint64_t wan_expand(uint64_t near, uint32_t low)
+{
+	return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
+}
 
 /* Variable-length integers as RFC 9000 section 16: the two top bits of the first byte tell the length 1, 2, 4
  * or 8. */

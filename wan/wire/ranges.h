@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wan/pkt.h"
+#include "wan/wire/pkt.h"
 
 #define WAN_RANGES_KEEP  2048
 #define WAN_RANGES_SLOTS 4096

@@ -3,7 +3,7 @@
  * acknowledged. */
 #include <string.h>
 
-#include "wan/ranges.h"
+#include "wan/wire/ranges.h"
 
 #define NEAR 4
 
