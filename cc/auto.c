@@ -104,7 +104,7 @@ static void auto_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 
 	memset(m, 0, sizeof(*m));
 	m->cfg = *cfg;
-	m->min_rtt = m->round_rtt = m->round_back = m->probe_min = m->far_rtt = m->old_rtt = RWY_NEVER;
+	m->min_rtt = m->round_rtt = m->round_reverse = m->probe_min = m->far_rtt = m->old_rtt = RWY_NEVER;
 	m->min_rtt_at = m->phase_at = now;
 	m->makeup = GAIN_ONE;
 	m->seed = (uint32_t)(now ^ now >> 32);
@@ -150,11 +150,11 @@ static void bw_sample(struct cc_auto *m, const struct cc_ack *ack)
 		m->bw_max = ack->rate_Bps;
 }
 
-/* What the way back takes more than when our smallest RTT was seen: others', or our own other direction, fill
- * a queue there. */
-static rwy_dur more_back(const struct cc_auto *m, const struct cc_ack *ack)
+/* What the reverse delay is more than when our smallest RTT was seen: others', or our own other direction,
+ * fill a queue there. */
+static rwy_dur more_reverse(const struct cc_auto *m, const struct cc_ack *ack)
 {
-	rwy_dur more = ack->back > m->back_at_min ? ack->back - m->back_at_min : 0;
+	rwy_dur more = ack->reverse > m->reverse_at_min ? ack->reverse - m->reverse_at_min : 0;
 
 	return m->min_rtt == RWY_NEVER ? 0
 	                               : rwy_time_min(more, ack->rtt - rwy_time_min(ack->rtt, m->min_rtt));
@@ -167,16 +167,16 @@ static void rtt_sample(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 	if (!rtt)
 		return;
 	m->spread = ack->spread;
-	cc_auto_queue_sample(m, rtt, more_back(m, ack));
+	cc_auto_queue_sample(m, rtt, more_reverse(m, ack));
 	if (m->phase == PROBE_RTT && rtt < m->probe_min) {
 		m->probe_min = rtt;
-		m->back_at_probe = ack->back;
+		m->reverse_at_probe = ack->reverse;
 	}
 	if (m->min_rtt != RWY_NEVER && rtt < m->min_rtt)
 		cc_auto_path_lower(m, rtt, now);
 	if (m->min_rtt == RWY_NEVER || rtt < m->min_rtt) {
 		m->min_rtt = rtt;
-		m->back_at_min = ack->back;
+		m->reverse_at_min = ack->reverse;
 		m->min_rtt_at = now;
 	} else if (rtt <= m->min_rtt + m->min_rtt / 32 + 100 * RWY_US) {
 		m->min_rtt_at = now; /* confirmed */
@@ -229,8 +229,8 @@ static void round_end(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 	m->round_useful = false;
 	m->round_acked = m->round_lost = m->round_marked = 0;
 	m->round_best = 0;
-	m->back = m->round_back != RWY_NEVER ? m->round_back : m->back;
-	m->round_rtt = m->round_back = RWY_NEVER;
+	m->reverse = m->round_reverse != RWY_NEVER ? m->round_reverse : m->reverse;
+	m->round_rtt = m->round_reverse = RWY_NEVER;
 	m->round_most = m->round_sum = 0;
 	m->round_samples = 0;
 	m->round_at = now;
@@ -273,7 +273,7 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 	case PROBE_RTT:
 		if (now >= m->probe_rtt_until && m->probe_min != RWY_NEVER) {
 			m->min_rtt = m->probe_min;
-			m->back_at_min = m->back_at_probe;
+			m->reverse_at_min = m->reverse_at_probe;
 			m->min_rtt_at = now;
 			m->cycle = 3;
 			cc_auto_enter(m, PROBE, now);
@@ -281,7 +281,7 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 		break;
 	case COMPETE:
 		switch (cc_tcp_on_ack(&m->tcp, ack, m->overfull, m->overfull ? share_of_path(m) : 0,
-		    more_back(m, ack), model_rtt(m), model_empty_rtt(m), m->noise, now)) {
+		    more_reverse(m, ack), model_rtt(m), model_empty_rtt(m), m->noise, now)) {
 		case CC_TCP_STAYS:
 			break;
 		case CC_TCP_UNMOVED:

@@ -39,9 +39,9 @@ struct cc_auto {
 	uint64_t round_best; /* best sample of this round, bytes per second */
 	rwy_dur round_rtt;   /* smallest RTT of this round, RWY_NEVER: none */
 	rwy_dur min_rtt, probe_min;
-	/* How much more the way back takes (cc_ack.back): when min_rtt and probe_min were seen; at least, in
-	 * this round and in the last one */
-	rwy_dur back_at_min, back_at_probe, round_back, back;
+	/* How much longer the reverse delay is (cc_ack.reverse): when min_rtt and probe_min were seen; at
+	 * least, in this round and in the last one */
+	rwy_dur reverse_at_min, reverse_at_probe, round_reverse, reverse;
 	rwy_dur far_rtt;     /* smallest RTT of the last rounds that were far beyond min_rtt */
 	uint32_t far_rounds; /* how many these are */
 	rwy_time min_rtt_at, phase_at, probe_rtt_until;
@@ -101,7 +101,7 @@ static inline rwy_dur model_rtt(const struct cc_auto *m)
 /* What is on the way there without a queue, and on the way back, where others may have one. */
 static inline uint64_t model_bdp(const struct cc_auto *m, unsigned gain)
 {
-	return cc_bytes_in(m->bw_max, model_rtt(m) * gain / GAIN_ONE + m->back);
+	return cc_bytes_in(m->bw_max, model_rtt(m) * gain / GAIN_ONE + m->reverse);
 }
 
 /* The same with what is under way and will not arrive. */
@@ -166,7 +166,7 @@ unsigned cc_auto_cycle_gain(const struct cc_auto *m);
 /* Each ACK while it probes: goes on to the next phase of the cycle when this one is over. */
 void cc_auto_cycle_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now);
 
-/* Each RTT sample; more: of it, what the way back takes beyond the usual. */
+/* Each RTT sample; more: of it, what the reverse delay is above its usual. */
 void cc_auto_queue_sample(struct cc_auto *m, rwy_dur rtt, rwy_dur more);
 
 /* At the end of a round, after its losses and its path: drains, or competes. */

@@ -38,7 +38,7 @@ static void compete(struct cc_auto *m, rwy_time now)
 /* An RTT tells of the queue on the way there, the only one that our packets make. */
 void cc_auto_queue_sample(struct cc_auto *m, rwy_dur rtt, rwy_dur more)
 {
-	m->round_back = rwy_time_min(m->round_back, more);
+	m->round_reverse = rwy_time_min(m->round_reverse, more);
 	rtt -= more;
 	m->round_rtt = rwy_time_min(m->round_rtt, rtt);
 	m->round_most = rwy_time_max(m->round_most, rtt);

@@ -75,14 +75,14 @@ static enum cc_tcp_found test_end(
 }
 
 static enum cc_tcp_found test_step(
-    struct cc_tcp *c, const struct cc_ack *ack, rwy_dur back, rwy_dur base, rwy_dur noise, rwy_time now)
+    struct cc_tcp *c, const struct cc_ack *ack, rwy_dur reverse, rwy_dur base, rwy_dur noise, rwy_time now)
 {
 	if (!c->drained && ack->inflight <= c->test_window) {
 		c->drained = true;
 		c->round_from = now + ack->rtt;
 	}
 	if (c->drained && now >= c->round_from && ack->rtt)
-		c->test_min = rwy_time_min(c->test_min, ack->rtt - back);
+		c->test_min = rwy_time_min(c->test_min, ack->rtt - reverse);
 	if (now < c->test_at) /* as long as those who joined us later need */
 		return CC_TCP_STAYS;
 	bool empty = c->test_min <= base + c->queue / 16 + 100 * RWY_US;
@@ -93,19 +93,20 @@ static enum cc_tcp_found test_step(
 	    known && !empty && c->half && c->test_min + c->test_min / 16 + 2 * noise >= mean(c), now);
 }
 
-static void test_begin(struct cc_tcp *c, const struct cc_ack *ack, rwy_dur back, rwy_dur base, rwy_time now)
+static void test_begin(
+    struct cc_tcp *c, const struct cc_ack *ack, rwy_dur reverse, rwy_dur base, rwy_time now)
 {
-	uint64_t need = cc_mul_div(cc_cubic.window(c->cubic), base + back, ack->rtt);
+	uint64_t need = cc_mul_div(cc_cubic.window(c->cubic), base + reverse, ack->rtt);
 
 	c->testing = true;
 	c->drained = false;
 	c->test_min = RWY_NEVER;
-	c->queue = ack->rtt - back - base;
+	c->queue = ack->rtt - reverse - base;
 	c->test_window = need - need / 128;
 	uint64_t half = cc_cubic.window(c->cubic) / 2;
 
 	/* Also if the way back has become longer with the way there. */
-	c->half = base <= (ack->rtt - back) / 2;
+	c->half = base <= (ack->rtt - reverse) / 2;
 	if (c->half && c->test_window > half)
 		c->test_window = half;
 	c->test_at = now + 2 * ack->rtt + base;
@@ -150,10 +151,10 @@ static unsigned keep(unsigned share)
 }
 
 enum cc_tcp_found cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share,
-    rwy_dur back, rwy_dur base, rwy_dur late, rwy_dur noise, rwy_time now)
+    rwy_dur reverse, rwy_dur base, rwy_dur late, rwy_dur noise, rwy_time now)
 {
 	struct cc_ack a = *ack;
-	rwy_dur rtt = ack->rtt - rwy_time_min(back, ack->rtt);
+	rwy_dur rtt = ack->rtt - rwy_time_min(reverse, ack->rtt);
 
 	congestive = congestive && now >= c->settled_at;
 	if (congestive)
@@ -164,7 +165,7 @@ enum cc_tcp_found cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool
 	if (c->testing) {
 		a.app_limited = true; /* our window, but not its use */
 		cc_cubic.on_ack(c->cubic, &a, now);
-		return test_step(c, ack, back, base, noise, now);
+		return test_step(c, ack, reverse, base, noise, now);
 	}
 	if (!c->deep && rtt > base * DEEP_NUM / DEEP_DEN)
 		a.app_limited = true; /* we shall not be those who fill it */
@@ -182,7 +183,7 @@ enum cc_tcp_found cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool
 		return ++c->quiet >= QUIET_TESTS ? CC_TCP_ALONE : CC_TCP_STAYS;
 	}
 	if (rtt > late && (now >= c->test_at || somebody_tests(c, rtt, base, now)))
-		test_begin(c, ack, back, base, now);
+		test_begin(c, ack, reverse, base, now);
 	return CC_TCP_STAYS;
 }
 

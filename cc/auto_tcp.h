@@ -47,10 +47,11 @@ enum cc_tcp_found {
 };
 
 /* One ACK. congestive: its round lost more than the path's own. share: of the path's rate that is ours, in
- * 1/1024. back: of this round trip, what the way back takes more than usual. base: the round trip without a
- * queue; late: one that says that a queue stands; noise: what one RTT differs from the one before by. */
+ * 1/1024. reverse: of this round trip, what the reverse delay is above its usual. base: the round trip
+ * without a queue; late: one that says that a queue stands; noise: what one RTT differs from the one before
+ * by. */
 enum cc_tcp_found cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool congestive, unsigned share,
-    rwy_dur back, rwy_dur base, rwy_dur late, rwy_dur noise, rwy_time now);
+    rwy_dur reverse, rwy_dur base, rwy_dur late, rwy_dur noise, rwy_time now);
 uint64_t cc_tcp_window(const struct cc_tcp *c);
 uint64_t cc_tcp_rate(const struct cc_tcp *c);
 

@@ -33,8 +33,8 @@ struct cc_ack {
 	uint64_t inflight;    /* bytes in flight after it */
 	uint64_t rate_Bps; /* delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation), 0 if none */
 	rwy_dur rtt;       /* RTT sample, 0 if none */
-	rwy_dur back;      /* of rtt: how much longer the way back took than at the smallest RTT. What we send
-	                      makes no queue there. rtt - back >= min_rtt; 0: no longer, or not known */
+	rwy_dur reverse; /* of rtt: how much the reverse one-way delay is above that at the smallest RTT. What
+	                 we send makes no queue there. rtt - reverse >= min_rtt; 0: no longer, or not known */
 	rwy_dur spread;  /* by so much an RTT may differ without any queue: of a path that reorders; else 0 */
 	rwy_dur min_rtt; /* the connection's minimum */
 	uint64_t prior_delivered; /* `delivered` when the newest acked datagram was sent: a round has passed

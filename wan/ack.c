@@ -22,22 +22,21 @@ static rwy_dur ack_delay(const struct wan_path *p)
 {
 	rwy_dur max = p->t->cfg.max_ack_delay;
 
-	return rwy_time_min(p->has_rtt ? p->srtt / 8 : FIRST_DELAY, max);
+	return rwy_time_min(wan_path_has_rtt(p) ? p->srtt / 8 : FIRST_DELAY, max);
 }
 
 static bool is_gap(const struct wan_path *p, uint64_t pn)
 {
-	return p->has_seen && pn != p->seen.r[p->seen.end - 1].hi + 1;
+	return wan_path_received(p) && pn != p->seen.r[p->seen.end - 1].hi + 1;
 }
 
 void wan_ack_on_received(struct wan_path *p, uint64_t pn, bool eliciting, rwy_time now)
 {
-	bool gap = !p->stream && is_gap(p, pn);
-	bool newest = !p->has_seen || pn > p->seen.r[p->seen.end - 1].hi;
+	bool gap = !wan_path_is_stream(p) && is_gap(p, pn);
+	bool newest = !wan_path_received(p) || pn > p->seen.r[p->seen.end - 1].hi;
 
 	if (!wan_ranges_add(&p->seen, pn))
 		return;
-	p->has_seen = true;
 	if (newest)
 		p->largest_at = now;
 	if (pn < p->ack_floor)
@@ -188,7 +187,7 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 /* The peer has what our datagram pn acknowledged, and all that earlier ones did. */
 void wan_ack_on_acked(struct wan_path *p, uint64_t pn)
 {
-	if (!p->has_seen || !p->ack_mark || pn + 1 < p->ack_mark)
+	if (!wan_path_received(p) || !p->ack_mark || pn + 1 < p->ack_mark)
 		return;
 	p->ack_mark = 0;
 	uint64_t next = p->seen.r[p->seen.end - 1].hi + 1;

@@ -11,7 +11,7 @@ static rwy_dur delivered_delay(const struct wan_tunnel *t)
 {
 	const struct wan_path *p = &t->path[0];
 
-	return p->has_rtt ? rwy_time_min(p->srtt / 16, DELIVERED_DELAY_MAX) : DELIVERED_DELAY_MAX;
+	return wan_path_has_rtt(p) ? rwy_time_min(p->srtt / 16, DELIVERED_DELAY_MAX) : DELIVERED_DELAY_MAX;
 }
 
 void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now)

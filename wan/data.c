@@ -17,7 +17,7 @@ static bool wants_fec(struct wan_path *p, const struct wan_txflow *f, uint32_t l
 	    .peak = f->peak,
 	    .last = &f->ring[(f->end - 1) & f->mask]};
 
-	return p->has_rtt && !p->stream && wan_fec_wants(&p->fec, &x, len, now);
+	return wan_path_has_rtt(p) && !wan_path_is_stream(p) && wan_fec_wants(&p->fec, &x, len, now);
 }
 
 static void earn_fec(struct wan_path *p, struct wan_txflow *f, uint32_t len)
@@ -128,7 +128,7 @@ static void plan_twin(
 {
 	const struct wan_path *p = o->p;
 
-	if (p->stream || wan_loss_ppm(p) <= TWIN_LOSS_PPM ||
+	if (wan_path_is_stream(p) || wan_loss_ppm(p) <= TWIN_LOSS_PPM ||
 	    p->srtt > p->min_rtt + p->min_rtt / 4 + 2 * RWY_MS)
 		return;
 	if (f->next_send < f->end)

@@ -11,7 +11,7 @@
 
 void wan_ecn_restart(struct wan_path *p)
 {
-	p->ecn = p->t->cfg.ecn && !p->stream ? WAN_ECN_TRYING : WAN_ECN_OFF;
+	p->ecn = p->t->cfg.ecn && !wan_path_is_stream(p) ? WAN_ECN_TRYING : WAN_ECN_OFF;
 	p->ecn_acked = 0;
 }
 

@@ -12,8 +12,9 @@
  * closely at first, until something comes that only a believer sends. And B, when strange data comes while it
  * knows nobody, asks at once: there is somebody who knows B.
  *
- * A new epoch, believed, is a restart of the peer. The index a gateway gives depends on the peer's epoch, so
- * that datagrams of two lives of a gateway cannot be taken for each other.
+ * The states and what each event does in them: states.h. A new epoch, believed, is a restart of the peer. The
+ * index a gateway gives depends on the peer's epoch, so that datagrams of two lives of a gateway cannot be
+ * taken for each other.
  *
  * Without keys this keeps out accidents and blind forgery, not somebody who reads the path: that is what
  * `security` is for.
@@ -58,48 +59,18 @@ void wan_hs_init(struct wan_tunnel *t, rwy_time now)
 	nonce_fresh(t, now);
 }
 
-void wan_hs_probe(struct wan_tunnel *t, rwy_time now)
-{
-	t->hs.interval = INTERVAL_MIN;
-	t->hs.next = now;
-}
-
-void wan_hs_stranger(struct wan_tunnel *t, rwy_time now)
-{
-	if (!t->session && rwy_since(t->hs.sent_at, now) >= INTERVAL_MIN)
-		wan_hs_probe(t, now);
-}
-
 /* --- out ---------------------------------------------------------------------------------------- */
-static bool satisfied(const struct wan_tunnel *t)
-{
-	return t->session && t->up && !t->hs.tries && !t->hs.repeats;
-}
-
-static void schedule(struct wan_tunnel *t, rwy_time now)
-{
-	struct wan_hs *h = &t->hs;
-
-	if (satisfied(t)) {
-		h->next = RWY_NEVER;
-		return;
-	}
-	h->next = now + h->interval;
-	h->interval = rwy_time_min(h->interval * 2, INTERVAL_MAX);
-}
-
 bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 {
 	struct wan_hs *h = &t->hs;
+
+	if (now >= h->next && h->state == WAN_HS_UP)
+		h->next = RWY_NEVER;
 	bool timer = now >= h->next;
 
-	if (timer && satisfied(t)) {
-		h->next = RWY_NEVER;
-		timer = false;
-	}
 	if (!timer && !h->reply)
 		return false;
-	bool known = t->session && t->peer.epoch == h->peer_epoch;
+	bool known = wan_hs_session(t) && t->peer.epoch == h->peer_epoch;
 	bool ask = !known || (timer && !h->repeats);
 	struct wan_f_hello f = {
 	    .flags = (uint8_t)((ask ? WAN_HELLO_WANT : 0) | (t->cfg.fec == WAN_FEC_AUTO ? WAN_HELLO_FEC : 0)),
@@ -131,12 +102,8 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	h->sent_at = now;
 	h->sent_n++;
 	if (timer) {
-		if (h->tries)
-			h->tries--;
-		if (h->repeats)
-			h->repeats--;
 		t->hs_path = (uint8_t)(t->hs_path + 1u < t->paths ? t->hs_path + 1u : 0);
-		schedule(t, now);
+		wan_hs_event(t, WAN_HSE_TIMER, &(struct wan_hs_what){.now = now});
 	}
 	t->c.tx_datagrams++;
 	t->c.tx_bytes += tx->hdr_len;
@@ -149,6 +116,124 @@ rwy_time wan_hs_next(const struct wan_tunnel *t)
 }
 
 /* --- in ----------------------------------------------------------------------------------------- */
+void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now)
+{
+	struct wan_f_hello f;
+	const struct wan_hs_what what = {.p = p, .f = &f, .now = now};
+
+	if (!wan_f_hello_get(body, len, &f)) {
+		t->c.drop_bad_frame++;
+		return;
+	}
+	if (f.tunnel_id != t->cfg.tunnel_id || f.epoch == t->cfg.epoch) {
+		t->c.drop_unknown_tunnel++;
+		return;
+	}
+	t->c.rx_datagrams++;
+	t->c.rx_bytes += len + WAN_PKT_HDR;
+	bool known = wan_hs_session(t) && t->peer.epoch == f.epoch;
+
+	if (f.flags & WAN_HELLO_WANT)
+		wan_hs_event(t, known ? WAN_HSE_ASKED : WAN_HSE_OTHER, &what);
+	/* It is from now, and what it says is true. */
+	if (f.echo && f.echo == t->hs.nonce && f.echo_epoch == t->cfg.epoch)
+		wan_hs_event(t, known || !wan_hs_session(t) ? WAN_HSE_PROOF : WAN_HSE_RESTART, &what);
+}
+
+/* --- what is done ------------------------------------------------------------------------------- */
+static void enter(struct wan_tunnel *t, enum wan_hs_state to, rwy_time now)
+{
+	static const bool may[WAN_HS_STATE_COUNT][WAN_HS_STATE_COUNT] = {
+#define X(from, to) [WAN_HS_##from][WAN_HS_##to] = true,
+	    WAN_HS_CHANGES(X)
+#undef X
+	};
+	bool was_up = wan_hs_up(t);
+
+	assert(to == t->hs.state || may[t->hs.state][to]);
+	t->hs.state = to;
+	if (wan_hs_up(t) != was_up)
+		t->since = now;
+}
+
+/* Which of the states of a peer that answers. */
+static enum wan_hs_state up_state(const struct wan_hs *h)
+{
+	return h->tries ? WAN_HS_CHALLENGING : h->repeats ? WAN_HS_CONFIRMING : WAN_HS_UP;
+}
+
+static void report(struct wan_tunnel *t, bool restarted, rwy_time now)
+{
+	if (t->cfg.ops->state)
+		t->cfg.ops->state(t->cfg.ctx, wan_hs_up(t), restarted, now);
+}
+
+/* When the next HELLO goes by itself. */
+static void schedule(struct wan_hs *h, rwy_time now)
+{
+	if (h->state == WAN_HS_UP) {
+		h->next = RWY_NEVER;
+		return;
+	}
+	h->next = now + h->interval;
+	h->interval = rwy_time_min(h->interval * 2, INTERVAL_MAX);
+}
+
+static void hs_ignore(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+}
+
+static void hs_ask_later(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+	schedule(&t->hs, w->now);
+}
+
+static void ask_at_once(struct wan_hs *h, rwy_time now)
+{
+	h->interval = INTERVAL_MIN;
+	h->next = now;
+}
+
+static void hs_ask_now(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+	if (rwy_since(t->hs.sent_at, w->now) >= INTERVAL_MIN)
+		ask_at_once(&t->hs, w->now);
+}
+
+static void hs_count_down(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+	struct wan_hs *h = &t->hs;
+
+	h->tries -= h->tries > 0;
+	h->repeats -= h->repeats > 0;
+	if (wan_hs_up(t))
+		enter(t, up_state(h), w->now);
+	schedule(h, w->now);
+}
+
+static void hs_answer(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+	t->hs.reply = true;
+	t->hs.peer_nonce = w->f->nonce;
+	t->hs.peer_epoch = w->f->epoch;
+	t->hs_path = w->p->id == WAN_PATH_STREAM ? 0 : w->p->id;
+}
+
+/* Should the answer be lost, we ask again by ourselves. */
+static void hs_challenge(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+	struct wan_hs *h = &t->hs;
+
+	hs_answer(t, w);
+	if (h->tries)
+		return;
+	h->tries = CHALLENGE_TRIES;
+	h->interval = INTERVAL_MIN;
+	h->next = w->now + INTERVAL_MIN;
+	if (wan_hs_up(t))
+		enter(t, up_state(h), w->now);
+}
+
 static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
 {
 	t->peer.epoch = f->epoch;
@@ -162,74 +247,87 @@ static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
 	t->index = t->fec.index = index_for(t, f->epoch);
 }
 
-static void restarted(struct wan_tunnel *t, const struct wan_f_hello *f, rwy_time now)
+/* The HELLO is no replay: the peer is there. */
+static void accept_proof(struct wan_tunnel *t, const struct wan_hs_what *w)
 {
+	struct wan_hs *h = &t->hs;
+
+	if (h->sent_n == 1 && !wan_path_has_rtt(w->p))
+		wan_rtt_sample(w->p, w->now - h->sent_at, 0, w->now);
+	nonce_fresh(t, w->now);
+	h->tries = 0;
+	h->repeats = w->f->flags & WAN_HELLO_WANT ? REPEATS : 0;
+	h->interval = REPEAT_FIRST;
+	t->last_rx = w->p->last_rx = w->now;
+	w->p->state = WAN_PATH_USABLE;
+	enter(t, up_state(h), w->now);
+}
+
+static void hs_meet(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+	accept_proof(t, w);
+	peer_set(t, w->f);
+	wan_tx_wake_all(t);
+	report(t, false, w->now);
+	schedule(&t->hs, w->now);
+}
+
+static void hs_believe(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+	bool was_up = wan_hs_up(t);
+
+	accept_proof(t, w);
+	if (!was_up)
+		report(t, false, w->now);
+	schedule(&t->hs, w->now);
+}
+
+static void hs_restart(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+	accept_proof(t, w);
 	t->c.peer_restarts++;
 	for (unsigned i = 0; i <= t->paths; i++)
-		wan_path_restart(&t->path[i], now);
-	peer_set(t, f);
+		wan_path_restart(&t->path[i], w->now);
+	peer_set(t, w->f);
 	wan_fec_rx_reset(&t->fec);
-	wan_rx_end_all(t, WAN_CLOSE_PEER_RESET, now);
-	wan_tx_restart(t, now);
+	wan_rx_end_all(t, WAN_CLOSE_PEER_RESET, w->now);
+	wan_tx_restart(t, w->now);
+	report(t, true, w->now);
+	schedule(&t->hs, w->now);
 }
 
-/* The HELLO echoes our nonce: it is from now, and what it says is true. */
-static void believe(struct wan_tunnel *t, struct wan_path *p, const struct wan_f_hello *f, rwy_time now)
+static void hs_confirmed(struct wan_tunnel *t, const struct wan_hs_what *w)
 {
-	bool first = !t->session, again = t->session && t->peer.epoch != f->epoch;
-
-	if (t->hs.sent_n == 1 && !p->has_rtt)
-		wan_rtt_sample(p, now - t->hs.sent_at, 0, now);
-	nonce_fresh(t, now);
-	t->hs.tries = 0;
-	t->hs.repeats = f->flags & WAN_HELLO_WANT ? REPEATS : 0;
-	t->hs.interval = REPEAT_FIRST;
-	t->last_rx = p->last_rx = now;
-	p->usable = true;
-	t->session = true;
-	if (again) {
-		restarted(t, f, now);
-	} else if (first) {
-		peer_set(t, f);
-		wan_tx_wake_all(t);
-	}
-	if (!t->up)
-		t->since = now;
-	if ((first || again || !t->up) && t->cfg.ops->state) {
-		t->up = true;
-		t->cfg.ops->state(t->cfg.ctx, true, again, now);
-	}
-	t->up = true;
-	schedule(t, now);
+	t->hs.repeats = 0;
+	enter(t, up_state(&t->hs), w->now);
 }
 
-void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now)
+static void hs_back(struct wan_tunnel *t, const struct wan_hs_what *w)
 {
-	struct wan_f_hello f;
+	hs_confirmed(t, w);
+	report(t, false, w->now);
+}
 
-	if (!wan_f_hello_get(body, len, &f)) {
-		t->c.drop_bad_frame++;
-		return;
-	}
-	if (f.tunnel_id != t->cfg.tunnel_id || f.epoch == t->cfg.epoch) {
-		t->c.drop_unknown_tunnel++;
-		return;
-	}
-	t->c.rx_datagrams++;
-	t->c.rx_bytes += len + WAN_PKT_HDR;
-	if (f.flags & WAN_HELLO_WANT) {
-		bool unknown = !t->session || t->peer.epoch != f.epoch;
+static void hs_go_down(struct wan_tunnel *t, const struct wan_hs_what *w)
+{
+	enter(t, WAN_HS_SILENT, w->now);
+	t->c.went_down++;
+	ask_at_once(&t->hs, w->now);
+	report(t, false, w->now);
+}
 
-		t->hs.reply = true;
-		t->hs.peer_nonce = f.nonce;
-		t->hs.peer_epoch = f.epoch;
-		t->hs_path = p->stream ? 0 : p->id;
-		if (unknown && t->session && !t->hs.tries) {
-			t->hs.tries = CHALLENGE_TRIES; /* ask again by ourselves, should the answer be lost */
-			t->hs.interval = INTERVAL_MIN;
-			t->hs.next = now + INTERVAL_MIN;
-		}
-	}
-	if (f.echo && f.echo == t->hs.nonce && f.echo_epoch == t->cfg.epoch)
-		believe(t, p, &f, now);
+void wan_hs_event(struct wan_tunnel *t, enum wan_hs_event ev, const struct wan_hs_what *what)
+{
+	typedef void action(struct wan_tunnel * t, const struct wan_hs_what *w);
+	static action *const table[WAN_HS_STATE_COUNT][WAN_HS_EVENT_COUNT] = {
+#define hs_IMPOSSIBLE NULL
+#define ROW(s, a, b, c, d, e, f, g, h)                                                                       \
+	[WAN_HS_##s] = {hs_##a, hs_##b, hs_##c, hs_##d, hs_##e, hs_##f, hs_##g, hs_##h},
+	    WAN_HS_TABLE(ROW)
+#undef ROW
+	};
+	action *act = table[t->hs.state][ev];
+
+	assert(act);
+	act(t, what);
 }

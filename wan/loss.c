@@ -79,7 +79,7 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 		make_room(p, now);
 	s->sent = now;
 	s->state = eliciting ? WAN_SENT_INFLIGHT : WAN_SENT_QUIET;
-	if (p->stream)
+	if (wan_path_is_stream(p))
 		wan_stream_on_sent(p, s->bytes, eliciting, now);
 	else if (eliciting)
 		wan_rate_on_sent(p, s, now);
@@ -88,13 +88,13 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 		p->inflight_n++;
 		p->last_eliciting = now;
 	}
-	if (eliciting && !p->stream)
+	if (eliciting && !wan_path_is_stream(p))
 		p->t->cfg.cc->on_sent(p->cc, s->bytes, p->inflight, now);
 	*e = *s;
 	if (p->tail == p->next_pn && !eliciting)
 		p->tail++;
 	p->next_pn++;
-	if (!p->stream)
+	if (!wan_path_is_stream(p))
 		wan_pace_on_sent(&p->pace, s->bytes);
 }
 
@@ -161,7 +161,7 @@ static void fec_note_lost(struct wan_path *p, uint64_t pn, rwy_time now)
  */
 static void on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now)
 {
-	if (p->reorder.seen)
+	if (wan_path_reorders(p))
 		return;
 	loss_average(p, 0, 1);
 	congest_note(p, 0, 1, 0, 0, now);
@@ -186,7 +186,7 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 {
 	struct wan_path *p = a->p;
 
-	if (e->state == WAN_SENT_LOST && p->stream) {
+	if (e->state == WAN_SENT_LOST && wan_path_is_stream(p)) {
 		p->t->c.spurious_retransmit++;
 	} else if (e->state == WAN_SENT_LOST) {
 		if (!(e->flags & WAN_S_REBUILT))
@@ -202,10 +202,10 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 
 	if (pn < a->before && told && !e->group)
 		wan_reorder_on_late(p, a->now - e->sent);
-	if (p->reorder.much && told)
+	if (wan_path_reorders_much(p) && told)
 		wan_reorder_note(p, a->now - e->sent, a->now);
 	p->ecn_acked += !!(e->flags & WAN_S_ECT);
-	if (!p->stream)
+	if (!wan_path_is_stream(p))
 		wan_rate_on_acked(p, &a->rs, e, a->now);
 	else
 		a->rs.bytes += e->bytes;
@@ -274,7 +274,7 @@ static struct lost detect(struct wan_path *p, rwy_time now)
 		struct wan_sent *e = slot(p, p->tail);
 
 		if (e->state == WAN_SENT_INFLIGHT) {
-			if (!p->any_acked || p->tail >= p->largest_acked)
+			if (!wan_path_acked(p) || p->tail >= p->largest_acked)
 				break;
 			uint64_t pn = p->tail;
 			uint64_t behind = wan_reorder_behind(p, e->group);
@@ -301,7 +301,7 @@ static struct lost detect(struct wan_path *p, rwy_time now)
 
 /* --- an ACK frame ------------------------------------------------------------------------------- */
 static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lost *lost, rwy_dur rtt,
-    rwy_dur back, uint32_t ce, rwy_time now)
+    rwy_dur reverse, uint32_t ce, rwy_time now)
 {
 	struct cc_ack c = {
 	    .acked_bytes = a->rs.bytes,
@@ -311,8 +311,8 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lo
 	    .inflight = p->inflight,
 	    .rate_Bps = wan_rate_of(p, &a->rs),
 	    .rtt = rtt,
-	    .back = back,
-	    .spread = p->reorder.much ? p->rttvar / SPREAD_PART : 0,
+	    .reverse = reverse,
+	    .spread = wan_path_reorders_much(p) ? p->rttvar / SPREAD_PART : 0,
 	    .min_rtt = p->min_rtt,
 	    .prior_delivered = a->rs.delivered,
 	    .app_limited = a->rs.app_limited,
@@ -340,17 +340,17 @@ static void on_stream_ack(struct wan_path *p, const struct ack_ctx *a, bool samp
 
 /* The round trip of the newest datagram, or of all where the newest is not like the others. 0: none. */
 static rwy_dur take_sample(
-    struct wan_path *p, const struct ack_ctx *a, const struct wan_f_ack *f, rwy_dur *back, rwy_time now)
+    struct wan_path *p, const struct ack_ctx *a, const struct wan_f_ack *f, rwy_dur *reverse, rwy_time now)
 {
 	rwy_dur delay = rwy_time_min(f->delay_us * RWY_US, p->t->peer.ack_delay);
 
-	*back = 0;
-	if (p->reorder.much)
+	*reverse = 0;
+	if (wan_path_reorders_much(p))
 		return wan_reorder_sample(p, now);
 	if (a->newest != f->r[0].hi || a->newest < a->before)
 		return 0;
 	wan_rtt_sample(p, now - a->newest_sent, delay, now);
-	*back = wan_way_back(p, a->newest_sent, f->at_us, now);
+	*reverse = wan_reverse_delay(p, a->newest_sent, f->at_us, now);
 	return p->latest;
 }
 
@@ -371,28 +371,28 @@ static uint32_t take_ecn(struct wan_path *p, const struct wan_f_ack *f, rwy_time
 static void on_progress(
     struct wan_path *p, const struct ack_ctx *a, const struct wan_f_ack *f, uint32_t ce, rwy_time now)
 {
-	rwy_dur rtt, back;
+	rwy_dur rtt, reverse;
 
 	p->pto_count = 0;
 	p->pto_not_before = 0;
 	p->probes = 0;
-	p->usable = true;
+	p->state = WAN_PATH_USABLE;
 	p->progress = now;
 	if (p->app_limited && p->delivered > p->app_limited)
 		p->app_limited = 0;
 	wan_reorder_on_ack(p, a->acked_n, now);
-	rtt = take_sample(p, a, f, &back, now);
+	rtt = take_sample(p, a, f, &reverse, now);
 	struct lost lost = detect(p, now);
 
 	loss_average(p, a->acked_n, lost.n);
 	congest_note(p, a->acked_n, (int32_t)lost.n, ce, rtt, now);
 	wan_fec_note_acked(&p->fec, a->acked_n);
-	tell_cc(p, a, &lost, rtt, back, ce, now);
+	tell_cc(p, a, &lost, rtt, reverse, ce, now);
 }
 
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now)
 {
-	struct ack_ctx a = {.p = p, .now = now, .before = p->any_acked ? p->largest_acked + 1 : 0};
+	struct ack_ctx a = {.p = p, .now = now, .before = wan_path_acked(p) ? p->largest_acked + 1 : 0};
 	uint32_t ce;
 
 	if (f->r[0].hi >= p->next_pn) {
@@ -402,10 +402,9 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 	p->t->c.acks_received++;
 	if (f->r[0].hi >= a.before)
 		p->largest_acked = f->r[0].hi;
-	p->any_acked = true;
 	for (unsigned i = f->n; i-- > 0;)
 		wan_ranges_add_range(&p->acked, f->r[i].lo, f->r[i].hi, on_range_acked, &a);
-	if (p->stream) {
+	if (wan_path_is_stream(p)) {
 		if (a.newest_sent)
 			on_stream_ack(p, &a, a.newest == f->r[0].hi);
 		return;
@@ -419,7 +418,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 static bool another_usable(const struct wan_path *p)
 {
 	for (unsigned i = 0; i < p->t->paths; i++)
-		if (i != p->id && p->t->path[i].usable && !p->t->path[i].pto_count)
+		if (i != p->id && wan_path_usable(&p->t->path[i]) && !p->t->path[i].pto_count)
 			return true;
 	return false;
 }
@@ -429,7 +428,7 @@ static void abandon(struct wan_path *p, rwy_time now)
 {
 	struct lost l = {0};
 
-	p->usable = false;
+	p->state = WAN_PATH_SILENT;
 	for (; p->tail < p->next_pn; p->tail++) {
 		struct wan_sent *e = slot(p, p->tail);
 

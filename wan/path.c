@@ -34,7 +34,7 @@ static void fec_init(struct wan_path *p)
 	    .ns_fp = &p->pace.ns_fp,
 	    .seen = &p->seen,
 	    .mtu = p->mtu};
-	if (!p->stream)
+	if (!wan_path_is_stream(p))
 		p->t->fec.path[p->t->fec.paths++] = &p->fec;
 }
 
@@ -43,11 +43,10 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	memset(p, 0, sizeof(*p));
 	p->t = t;
 	p->id = id;
-	p->stream = id == WAN_PATH_STREAM;
-	p->mtu = t->cfg.mtu[p->stream ? 0 : id];
+	p->mtu = t->cfg.mtu[wan_path_is_stream(p) ? 0 : id];
 	p->mask = t->cfg.tx_pkts_max - 1;
 	fec_init(p);
-	if (!p->stream) { /* else when it is first used */
+	if (!wan_path_is_stream(p)) { /* else when it is first used */
 		p->sent = calloc(t->cfg.tx_pkts_max, sizeof(*p->sent));
 		if (!p->sent)
 			return RWY_ENOMEM;
@@ -102,8 +101,7 @@ void wan_path_restart(struct wan_path *p, rwy_time now)
 	p->probes = p->pto_count = 0;
 	p->loss_timer = p->ack_at = RWY_NEVER;
 	wan_ack_restart(p);
-	p->has_seen = false;
-	p->back_known = false;
+	p->reverse_at = 0;
 	p->ect0 = p->ect1 = p->ce = p->ce_seen = 0;
 	p->reorder = (struct wan_reorder){.round_end = p->next_pn};
 	wan_ecn_restart(p);

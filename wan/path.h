@@ -57,10 +57,14 @@ struct wan_pace {
 };
 
 /* Reordering of a path: reorder.c. */
+enum wan_order {
+	WAN_ORDER_KEPT,      /* three later ones make a loss */
+	WAN_ORDER_REORDERS,  /* of late: only time makes a loss */
+	WAN_ORDER_MUCH_ANEW, /* much: round trips are those of all datagrams; the first sample begins anew */
+	WAN_ORDER_MUCH,
+};
 struct wan_reorder {
-	bool seen;    /* of late: only time makes a loss */
-	bool much;    /* round trips are those of all datagrams */
-	bool fresh;   /* the next sample begins anew */
+	enum wan_order order;
 	uint8_t calm; /* rounds in a row without reordering */
 	uint8_t fine; /* rounds in a row with hardly anything given up too early */
 	/* of this round: acknowledged; of them late, given up before */
@@ -75,13 +79,19 @@ struct wan_reorder {
 
 #define WAN_ACK_LATE 4 /* ACKs that tell of one that came late: some are lost */
 
+#define WAN_PATH_STREAM 15 /* number of the reliable carrier in datagrams */
+
+enum wan_path_state {
+	WAN_PATH_UNPROVEN, /* nothing came back yet */
+	WAN_PATH_USABLE,   /* the peer answered */
+	WAN_PATH_SILENT,   /* probe timeouts, while another path worked: what it carried went there */
+};
+
 struct wan_path {
 	struct wan_tunnel *t;
 	uint8_t id;
-	bool stream; /* the reliable carrier: numbers, acknowledgements and round trips of its own, and
-	                nothing else */
-	bool usable; /* acknowledged something, and not silent since */
-	bool any_acked, has_rtt, ping, has_seen;
+	bool ping; /* a PING shall go */
+	enum wan_path_state state;
 	uint32_t mtu;
 
 	/* sent */
@@ -100,10 +110,9 @@ struct wan_path {
 	uint64_t cwnd, probe_pn;
 	rwy_dur latest, srtt, rttvar, min_rtt;
 	rwy_time min_rtt_at;
-	bool back_known; /* of the way back, see way.c: */
-	uint32_t back_base;
-	rwy_time back_at;
-	rwy_dur late[2]; /* answers came so much later than usual, in this window and the one before */
+	uint32_t reverse_base; /* see reverse.c */
+	rwy_time reverse_at;   /* 0: not known */
+	rwy_dur late[2];       /* answers came so much later than usual, in this window and the one before */
 	rwy_time late_at;
 	struct wan_reorder reorder;
 	rwy_time loss_timer, last_eliciting;
@@ -143,6 +152,37 @@ struct wan_path {
 
 	alignas(16) uint8_t cc[CC_STATE_SIZE];
 };
+
+/* Some datagram was acknowledged; some was received; a round trip was measured. */
+static inline bool wan_path_acked(const struct wan_path *p)
+{
+	return wan_ranges_count(&p->acked);
+}
+static inline bool wan_path_received(const struct wan_path *p)
+{
+	return wan_ranges_count(&p->seen);
+}
+static inline bool wan_path_has_rtt(const struct wan_path *p)
+{
+	return p->srtt;
+}
+/* The reliable carrier: numbers, acknowledgements and round trips of its own, and nothing else. */
+static inline bool wan_path_is_stream(const struct wan_path *p)
+{
+	return p->id == WAN_PATH_STREAM;
+}
+static inline bool wan_path_usable(const struct wan_path *p)
+{
+	return p->state == WAN_PATH_USABLE;
+}
+static inline bool wan_path_reorders(const struct wan_path *p)
+{
+	return p->reorder.order != WAN_ORDER_KEPT;
+}
+static inline bool wan_path_reorders_much(const struct wan_path *p)
+{
+	return p->reorder.order >= WAN_ORDER_MUCH_ANEW;
+}
 
 /* path.c */
 void wan_path_limits(struct wan_path *p); /* cfg.cc_cfg.rate_Bps is another */
@@ -197,7 +237,7 @@ bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now);
 rwy_time wan_loss_next(const struct wan_path *p);
 /* After the RTT sample of a datagram sent at `sent` that the peer's clock saw at `arrived_us`: how much
  * longer the way back took than when the RTT was smallest. 0: no more, or not known yet. */
-rwy_dur wan_way_back(struct wan_path *p, rwy_time sent, uint32_t arrived_us, rwy_time now);
+rwy_dur wan_reverse_delay(struct wan_path *p, rwy_time sent, uint32_t arrived_us, rwy_time now);
 #define WAN_SENT_RESERVE 64 /* places of the map kept for acknowledgements and probes */
 static inline bool wan_sent_room(const struct wan_path *p)
 {

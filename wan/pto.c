@@ -10,20 +10,20 @@
 rwy_dur wan_pto(const struct wan_path *p)
 {
 	rwy_dur srtt = wan_rtt_base(p);
-	rwy_dur var = p->has_rtt ? rwy_time_max(4 * p->rttvar, wan_rtt_late(p)) : srtt;
+	rwy_dur var = wan_path_has_rtt(p) ? rwy_time_max(4 * p->rttvar, wan_rtt_late(p)) : srtt;
 	rwy_dur delay = rwy_time_min(p->t->peer.ack_delay, srtt / 8);
 	rwy_dur pto = srtt + rwy_time_max(var, WAN_GRANULARITY) + delay;
 	unsigned shift = p->pto_count < 10 ? p->pto_count : 10;
 	rwy_dur cap = p->t->tx_bytes ? PTO_CAP : rwy_time_max(PTO_CAP, p->t->cfg.keepalive);
 
-	if (p->reorder.seen)
+	if (wan_path_reorders(p))
 		pto = rwy_time_max(pto, wan_reorder_limit(p) + delay);
 	return p->pto_count ? rwy_time_min(pto << shift, rwy_time_max(pto, srtt + cap)) : pto;
 }
 
 rwy_time wan_pto_at(const struct wan_path *p)
 {
-	if (!p->inflight_n || !p->t->session)
+	if (!p->inflight_n || !wan_hs_session(p->t))
 		return RWY_NEVER;
 	if (p->t->paths == 1)
 		return rwy_time_max(p->last_eliciting + wan_pto(p), p->pto_not_before);

@@ -13,16 +13,12 @@ struct in {
 	uint8_t flags; /* of the datagram */
 };
 
-void wan_alive(struct wan_tunnel *t, rwy_time now)
+/* The state UP has nothing to do for a datagram: no call. */
+static void note_alive(struct wan_tunnel *t, rwy_time now)
 {
 	t->last_rx = now;
-	t->hs.repeats = 0;
-	if (t->up || !t->session)
-		return;
-	t->up = true;
-	t->since = now;
-	if (t->cfg.ops->state)
-		t->cfg.ops->state(t->cfg.ctx, true, false, now);
+	if (t->hs.state != WAN_HS_UP)
+		wan_hs_event(t, WAN_HSE_DATAGRAM, &(struct wan_hs_what){.now = now});
 }
 
 static bool frame_ack(struct in *i, uint8_t type, rwy_time now)
@@ -205,9 +201,9 @@ static void frames(
 
 	t->c.rx_datagrams++;
 	t->c.rx_bytes += b->len;
-	t->c.stream_received += p->stream;
+	t->c.stream_received += wan_path_is_stream(p);
 	p->last_rx = now;
-	wan_alive(t, now);
+	note_alive(t, now);
 	count_ecn(p, ecn);
 	while (good && i.at < i.end)
 		good = frame(&i, now);
@@ -231,10 +227,11 @@ static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, b
 		t->c.drop_version++;
 		return false;
 	}
-	if (h->type == WAN_PKT_FRAMES && (!t->session || h->index != t->index || !wan_path_of(t, h->path) ||
-	                                     wan_path_of(t, h->path)->stream != stream)) {
+	if (h->type == WAN_PKT_FRAMES &&
+	    (!wan_hs_session(t) || h->index != t->index || !wan_path_of(t, h->path) ||
+	        wan_path_is_stream(wan_path_of(t, h->path)) != stream)) {
 		t->c.drop_unknown_tunnel++;
-		wan_hs_stranger(t, now);
+		wan_hs_event(t, WAN_HSE_STRANGER, &(struct wan_hs_what){.now = now});
 		return false;
 	}
 	if (!wan_pkt_open(b->data, b->len)) {
@@ -272,7 +269,7 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 	struct wan_pkt h;
 	uint32_t crc = b->len > WAN_PKT_HDR ? rwy_get32(b->data + 16) : 0; /* reading it clears it */
 
-	if (!accept(t, b, &h, from->stream, now)) {
+	if (!accept(t, b, &h, wan_path_is_stream(from), now)) {
 		rwy_buf_free(&t->cfg.bufs, b);
 		return;
 	}
@@ -282,10 +279,10 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 	} else {
 		struct wan_path *p = wan_path_of(t, h.path);
 
-		if (h.flags & WAN_PKT_FEC && !p->stream)
+		if (h.flags & WAN_PKT_FEC && !wan_path_is_stream(p))
 			wan_fec_keep(&p->fec, h.pn, crc, b->data + WAN_PKT_HDR, b->len - WAN_PKT_HDR);
 		frames(t, p, h.pn, b, ecn, now);
-		if (h.flags & WAN_PKT_FEC && !p->stream && wan_fec_waiting(&t->fec))
+		if (h.flags & WAN_PKT_FEC && !wan_path_is_stream(p) && wan_fec_waiting(&t->fec))
 			wan_fec_on_data(&p->fec, h.pn, now);
 	}
 	if (t->close_head)

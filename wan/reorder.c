@@ -24,7 +24,7 @@
 /* --- what is lost ------------------------------------------------------------------------------- */
 uint64_t wan_reorder_behind(const struct wan_path *p, bool repaired)
 {
-	if (p->reorder.seen)
+	if (wan_path_reorders(p))
 		return UINT64_MAX;
 	return repaired ? 0 : PKT_THRESHOLD;
 }
@@ -32,7 +32,7 @@ uint64_t wan_reorder_behind(const struct wan_path *p, bool repaired)
 /* The largest window: where many come late it may be longer than for a few. */
 static rwy_dur most(const struct wan_path *p)
 {
-	return p->reorder.much ? 2 * p->srtt : p->srtt;
+	return wan_path_reorders_much(p) ? 2 * p->srtt : p->srtt;
 }
 
 static rwy_dur window(const struct wan_path *p)
@@ -47,13 +47,14 @@ rwy_dur wan_reorder_limit(const struct wan_path *p)
 	rwy_dur rtt = rwy_time_max(p->latest, p->srtt);
 
 	rtt = rwy_time_max(rtt + rtt / 8, WAN_GRANULARITY);
-	return p->reorder.seen ? rwy_time_max(rtt, p->srtt + window(p)) : rtt;
+	return wan_path_reorders(p) ? rwy_time_max(rtt, p->srtt + window(p)) : rtt;
 }
 
 /* --- what is seen ------------------------------------------------------------------------------- */
 void wan_reorder_on_late(struct wan_path *p, rwy_dur took)
 {
-	p->reorder.seen = true;
+	if (!wan_path_reorders(p))
+		p->reorder.order = WAN_ORDER_REORDERS;
 	p->reorder.late++;
 	p->reorder.late_sum += took;
 }
@@ -64,7 +65,8 @@ void wan_reorder_on_spurious(struct wan_path *p, rwy_dur took)
 	rwy_dur over = rwy_since(p->srtt, took);
 
 	over = rwy_time_min(over + over / 8, most(p));
-	r->seen = true;
+	if (!wan_path_reorders(p))
+		r->order = WAN_ORDER_REORDERS;
 	r->spurious++;
 	if ((uint64_t)r->spurious * SPURIOUS_PART > (uint64_t)r->n + r->n_before) {
 		r->window = rwy_time_max(r->window, over);
@@ -73,15 +75,15 @@ void wan_reorder_on_spurious(struct wan_path *p, rwy_dur took)
 }
 
 /* Many come late, and late enough that the newest one's round trip is not the others'. */
-static void judge_much(struct wan_path *p, rwy_time now)
+static void note_much(struct wan_path *p, rwy_time now)
 {
 	struct wan_reorder *r = &p->reorder;
 
-	if (r->much || r->late <= r->n / MUCH_PART)
+	if (wan_path_reorders_much(p) || r->late <= r->n / MUCH_PART)
 		return;
 	if (r->late_sum / r->late <= p->srtt + p->srtt / 8 + 100 * RWY_US)
 		return;
-	r->much = r->fresh = true;
+	r->order = WAN_ORDER_MUCH_ANEW;
 	r->sum = r->dev = 0;
 	r->samples = 0;
 	/* Slow ones of those sent before are not there yet: the fast come first. */
@@ -95,10 +97,10 @@ void wan_reorder_on_ack(struct wan_path *p, uint32_t acked, rwy_time now)
 	r->n += acked;
 	if (p->largest_acked < r->round_end || r->n < ROUND_LEAST)
 		return;
-	judge_much(p, now);
+	note_much(p, now);
 	r->calm = r->late || r->spurious ? 0 : r->calm + 1;
 	if (r->calm >= CALM_ROUNDS) {
-		r->seen = r->much = false;
+		r->order = WAN_ORDER_KEPT;
 		r->window = 0;
 		r->calm = 0;
 	}
@@ -117,7 +119,7 @@ void wan_reorder_note(struct wan_path *p, rwy_dur took, rwy_time now)
 {
 	struct wan_reorder *r = &p->reorder;
 
-	if (r->fresh && now < r->sampled_at)
+	if (r->order == WAN_ORDER_MUCH_ANEW && now < r->sampled_at)
 		return;
 	r->sum += took;
 	r->dev += took > p->srtt ? took - p->srtt : p->srtt - took;
@@ -132,14 +134,15 @@ rwy_dur wan_reorder_sample(struct wan_path *p, rwy_time now)
 	    (r->samples < SAMPLE && rwy_since(r->sampled_at, now) < p->srtt))
 		return 0;
 	rwy_dur mean = r->sum / r->samples;
+	bool anew = r->order == WAN_ORDER_MUCH_ANEW;
 
-	wan_rtt_mean(p, mean, r->dev / r->samples, r->fresh, now);
+	wan_rtt_mean(p, mean, r->dev / r->samples, anew, now);
 	/* Measurements before are of another kind: all that compares with them starts again. */
-	if (r->fresh) {
+	if (anew) {
 		wan_congest_rebase(&p->congest, now);
 		wan_path_cc_anew(p, now);
 	}
-	r->fresh = false;
+	r->order = WAN_ORDER_MUCH;
 	r->sampled_at = now;
 	r->sum = r->dev = 0;
 	r->samples = 0;

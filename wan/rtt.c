@@ -12,7 +12,7 @@
 
 rwy_dur wan_rtt_base(const struct wan_path *p)
 {
-	return p->has_rtt ? p->srtt : p->t->cfg.cc_cfg.initial_rtt;
+	return wan_path_has_rtt(p) ? p->srtt : p->t->cfg.cc_cfg.initial_rtt;
 }
 
 static void note_min(struct wan_path *p, rwy_dur rtt, rwy_time now)
@@ -43,8 +43,7 @@ void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time
 	if (rtt >= p->min_rtt + ack_delay)
 		rtt -= ack_delay;
 	p->latest = rtt;
-	if (!p->has_rtt) {
-		p->has_rtt = true;
+	if (!wan_path_has_rtt(p)) {
 		p->srtt = rtt;
 		p->rttvar = rtt / 2;
 		return;
@@ -58,8 +57,9 @@ void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time
 
 void wan_rtt_mean(struct wan_path *p, rwy_dur rtt, rwy_dur dev, bool anew, rwy_time now)
 {
-	if (anew || !p->has_rtt) {
-		p->has_rtt = true;
+	if (!rtt)
+		rtt = 1;
+	if (anew || !wan_path_has_rtt(p)) {
 		p->min_rtt = p->srtt = rtt;
 		p->min_rtt_at = now;
 		p->rttvar = dev;

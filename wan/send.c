@@ -16,7 +16,7 @@ static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
 	tx->buf = NULL;
 	tx->off = tx->len = 0;
 	tx->own = tx->ect = false;
-	tx->stream = p->stream;
+	tx->stream = wan_path_is_stream(p);
 	tx->path = p->id;
 	tx->congested = p->congest.st.by != WAN_CONGEST_NONE;
 	tx->class_id = 0;
@@ -24,7 +24,7 @@ static void begin(struct wan_out *o, struct wan_tx *tx, struct wan_path *p)
 
 static bool mark(struct wan_out *o)
 {
-	if (o->p->ecn == WAN_ECN_OFF || o->p->stream)
+	if (o->p->ecn == WAN_ECN_OFF || wan_path_is_stream(o->p))
 		return false;
 	o->s.flags |= WAN_S_ECT;
 	return true;
@@ -70,7 +70,7 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 /* Where what is due for a path goes. */
 static struct wan_path *via(const struct wan_tunnel *t, struct wan_path *p)
 {
-	return t->st.on ? wan_stream_path(t) : p->stream ? &t->path[0] : p;
+	return t->st.on ? wan_stream_path(t) : wan_path_is_stream(p) ? &t->path[0] : p;
 }
 
 static bool may_send(const struct wan_tunnel *t)
@@ -100,7 +100,7 @@ static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *
 static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
 {
 	struct wan_out o;
-	bool usable = t->st.on || via(t, p)->usable;
+	bool usable = t->st.on || wan_path_usable(via(t, p));
 	bool ctl = usable && wan_ctl_next(t) <= now;
 
 	if ((!ctl && !wan_ack_due(p, now)) || !may_send(t))
@@ -118,7 +118,7 @@ static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx
 /* --- data --------------------------------------------------------------------------------------- */
 static bool open_for_data(const struct wan_path *p)
 {
-	return p->usable && p->inflight < p->cwnd && wan_sent_room(p);
+	return wan_path_usable(p) && p->inflight < p->cwnd && wan_sent_room(p);
 }
 
 /* The fastest path that may send now. */
@@ -159,7 +159,7 @@ static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	if (t->again.n && wan_data_again(t, o, now))
 		return true;
-	if (!o->p->stream && wan_fec_pending(&o->p->fec)) {
+	if (!wan_path_is_stream(o->p) && wan_fec_pending(&o->p->fec)) {
 		put_repair(o, now);
 		return true;
 	}
@@ -221,7 +221,7 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 		wan_rx_closings(t, now);
 	while (n < max && wan_hs_put(t, &out[n], now))
 		n++;
-	if (!t->session)
+	if (!wan_hs_session(t))
 		return n;
 	for (unsigned i = 0; i <= t->paths; i++) {
 		while (n < max && send_control(t, &t->path[i], &out[n], now))
@@ -278,7 +278,7 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 {
 	rwy_time next = t->close_head ? 0 : wan_hs_next(t);
 
-	if (!t->session)
+	if (!wan_hs_session(t))
 		return next;
 	if (t->st.on)
 		return rwy_time_min(next, stream_next(t));
@@ -291,7 +291,7 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 		next = rwy_time_min(next, p->ack_at);
 		if (p->probes || p->ping)
 			next = 0;
-		if (p->usable)
+		if (wan_path_usable(p))
 			next = rwy_time_min(next, wan_ctl_next(t));
 		next = rwy_time_min(next, wan_fec_next(&p->fec));
 		if (!open_for_data(p))

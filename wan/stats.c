@@ -23,19 +23,19 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	memset(out, 0, sizeof(*out));
 	out->c = t->c;
 	fec_counters(&out->c, &t->fec.c);
-	out->up = t->up;
+	out->up = wan_hs_up(t);
 	out->since = t->since;
 	out->tx_queued_bytes = t->tx_bytes;
 	out->rx_held_bytes = t->rx_held;
 	out->tx_flows = t->tx_flows;
 	out->rx_flows = t->rx_flows;
-	out->peer_epoch = t->session ? t->peer.epoch : 0;
+	out->peer_epoch = wan_hs_session(t) ? t->peer.epoch : 0;
 	for (unsigned i = t->paths; i-- > 0;) {
 		const struct wan_path *p = &t->path[i];
 
-		if (p->usable)
+		if (wan_path_usable(p))
 			first = p;
-		if (!p->usable && t->paths > 1)
+		if (!wan_path_usable(p) && t->paths > 1)
 			continue;
 		out->rate_Bps += p->rate_Bps;
 		out->cwnd += p->cwnd;
@@ -67,10 +67,10 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t)
 {
 	rwy_dur min = RWY_NEVER;
 
-	if (t->st.on && wan_stream_path(t)->has_rtt)
+	if (t->st.on && wan_path_has_rtt(wan_stream_path(t)))
 		return wan_stream_path(t)->min_rtt;
 	for (unsigned i = 0; i < t->paths; i++)
-		if (t->path[i].has_rtt && t->path[i].min_rtt < min)
+		if (wan_path_has_rtt(&t->path[i]) && t->path[i].min_rtt < min)
 			min = t->path[i].min_rtt;
 	return min == RWY_NEVER ? 0 : min;
 }

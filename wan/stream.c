@@ -13,7 +13,7 @@
 static void native_again(struct wan_path *p, bool anew, rwy_time now)
 {
 	p->pto_count = p->probes = 0;
-	if (!p->usable)
+	if (!wan_path_usable(p))
 		p->ping = true; /* data waits until it has shown that it works */
 	if (anew)
 		wan_path_cc_anew(p, now);

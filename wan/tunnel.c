@@ -141,35 +141,25 @@ static void keep_alive(const struct wan_tunnel *t, struct wan_path *p, rwy_time 
 
 static rwy_time down_at(const struct wan_tunnel *t)
 {
-	return t->up ? t->last_rx + DOWN_AFTER * t->cfg.keepalive : RWY_NEVER;
-}
-
-static void go_down(struct wan_tunnel *t, rwy_time now)
-{
-	t->up = false;
-	t->since = now;
-	t->c.went_down++;
-	wan_hs_probe(t, now);
-	if (t->cfg.ops->state)
-		t->cfg.ops->state(t->cfg.ctx, false, false, now);
+	return wan_hs_up(t) ? t->last_rx + DOWN_AFTER * t->cfg.keepalive : RWY_NEVER;
 }
 
 void wan_tick(struct wan_tunnel *t, rwy_time now)
 {
 	if (t->close_head)
 		wan_rx_closings(t, now);
-	for (unsigned i = 0; t->session && i < t->paths; i++) {
+	for (unsigned i = 0; wan_hs_session(t) && i < t->paths; i++) {
 		struct wan_path *p = &t->path[i];
 
 		wan_loss_tick(p, now);
 		if (!t->st.on)
 			keep_alive(t, p, now);
 	}
-	if (t->st.on && t->session)
+	if (t->st.on && wan_hs_session(t))
 		keep_alive(t, wan_stream_path(t), now);
 	wan_stream_tick(t, now);
 	if (now >= down_at(t))
-		go_down(t, now);
+		wan_hs_event(t, WAN_HSE_SILENCE, &(struct wan_hs_what){.now = now});
 	if (t->rescan)
 		wan_ctl_rescan(t, now);
 	if (t->broken)
@@ -182,12 +172,12 @@ rwy_time wan_next(const struct wan_tunnel *t)
 {
 	rwy_time next = t->rescan || t->broken ? 0 : wan_send_next(t);
 
-	for (unsigned i = 0; t->session && i < t->paths; i++) {
+	for (unsigned i = 0; wan_hs_session(t) && i < t->paths; i++) {
 		next = rwy_time_min(next, wan_loss_next(&t->path[i]));
 		if (!t->st.on)
 			next = rwy_time_min(next, keepalive_at(t, &t->path[i]));
 	}
-	if (t->st.on && t->session)
+	if (t->st.on && wan_hs_session(t))
 		next = rwy_time_min(next, keepalive_at(t, wan_stream_path(t)));
 	next = rwy_time_min(next, wan_stream_next(t));
 	return rwy_time_min(next, down_at(t));
@@ -217,9 +207,4 @@ void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_conges
 	}
 	t->cfg.congest = *congest;
 	(void)now;
-}
-
-bool wan_is_up(const struct wan_tunnel *t)
-{
-	return t->up;
 }

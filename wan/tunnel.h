@@ -9,6 +9,7 @@
 #include "wan/flow.h"
 #include "wan/path.h"
 #include "wan/sched.h"
+#include "wan/states.h"
 
 /* Header bytes at most in front of a payload when control frames ride along: they fit the headroom. */
 #define WAN_PIGGY_MAX   72
@@ -31,6 +32,7 @@ struct wan_log {
 };
 
 struct wan_hs {
+	enum wan_hs_state state;
 	uint64_t nonce;                  /* ours, until somebody echoes it */
 	uint64_t counter;                /* of nonces made */
 	uint64_t peer_nonce, peer_epoch; /* of the newest HELLO that wants an answer */
@@ -71,8 +73,6 @@ struct wan_part {
 
 struct wan_tunnel {
 	struct wan_cfg cfg;
-	bool session; /* the peer is known */
-	bool up;
 	rwy_time since; /* it came up, went down, or is there */
 	bool broken;    /* some tx flow is */
 	bool dgram_turn;
@@ -122,6 +122,18 @@ struct wan_tunnel {
 
 	struct wan_counters c;
 };
+
+/* The peer is known. */
+static inline bool wan_hs_session(const struct wan_tunnel *t)
+{
+	return t->hs.state != WAN_HS_ASKING;
+}
+
+/* And it answers. */
+static inline bool wan_hs_up(const struct wan_tunnel *t)
+{
+	return t->hs.state >= WAN_HS_UP;
+}
 
 /* The flow of an id, or NULL. */
 static inline struct wan_txflow *wan_tx_find(const struct wan_tunnel *t, uint32_t id)
@@ -183,7 +195,6 @@ bool wan_dgram_put(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 void wan_dgram_fini(struct wan_tunnel *t);
 
 /* stream.c */
-#define WAN_PATH_STREAM    15 /* its number in datagrams */
 #define WAN_STREAM_RESERVE 32 /* places for acknowledgements and control, that data leaves free */
 static inline struct wan_path *wan_stream_path(const struct wan_tunnel *t)
 {
@@ -221,14 +232,18 @@ bool wan_data_waiting(const struct wan_tunnel *t);
 
 /* recv.c */
 extern const struct wan_fec_ops wan_recv_fec_ops; /* ctx: the tunnel */
-void wan_alive(struct wan_tunnel *t, rwy_time now);
 
 /* handshake.c */
 void wan_hs_init(struct wan_tunnel *t, rwy_time now);
 void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now);
 bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now);
-void wan_hs_probe(struct wan_tunnel *t, rwy_time now);    /* the peer is silent: ask who is there */
-void wan_hs_stranger(struct wan_tunnel *t, rwy_time now); /* frames came that are not of our session */
 rwy_time wan_hs_next(const struct wan_tunnel *t);
+/* The table of states.h. */
+struct wan_hs_what {
+	struct wan_path *p;          /* HELLO: it came by */
+	const struct wan_f_hello *f; /* HELLO */
+	rwy_time now;
+};
+void wan_hs_event(struct wan_tunnel *t, enum wan_hs_event ev, const struct wan_hs_what *what);
 
 #endif

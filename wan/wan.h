@@ -209,7 +209,6 @@ void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, 
  * under way, sequence numbers and custody stay as they are. */
 void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_congest_cfg *congest, rwy_time now);
 
-bool wan_is_up(const struct wan_tunnel *t);
 /* The smallest round trip of any path, ns; 0 before the first sample. Cheap. */
 rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 

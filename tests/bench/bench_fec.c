@@ -125,7 +125,6 @@ static void believe(struct wan_tunnel *t, const struct weather *w)
 {
 	struct wan_path *p = &t->path[0];
 
-	p->has_rtt = true;
 	p->srtt = p->min_rtt = p->latest = RTT;
 	p->fec.est = (struct wan_fec_est){
 	    .n = 4e6, .lost = 4e6 * w->loss, .runs = 4e6 * w->loss / w->burst, .off = w->loss <= 0};
@@ -168,7 +167,7 @@ static int run(const struct weather *w, struct cycles *sum, struct wan_counters 
 			wan_tx_send(f, b, now);
 		}
 		there.send = __rdtsc() - t0;
-		if (t[0]->session)
+		if (wan_hs_session(t[0]))
 			believe(t[0], w);
 		transfer(t[0], t[1], &there, w->lose, now);
 		transfer(t[1], t[0], &back, false, now);

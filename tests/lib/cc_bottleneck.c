@@ -234,7 +234,7 @@ static void acknowledge(struct cc_bn *b, struct cc_bn_flow *f)
 	a.inflight = f->inflight;
 	a.rate_Bps = rate_sample(f, &newest);
 	a.rtt = f->rtt;
-	a.back = rwy_time_min(newest.way_back, f->rtt - f->min_rtt);
+	a.reverse = rwy_time_min(newest.way_back, f->rtt - f->min_rtt);
 	a.min_rtt = f->min_rtt;
 	a.prior_delivered = newest.delivered;
 	a.app_limited = newest.app;

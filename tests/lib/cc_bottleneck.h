@@ -20,7 +20,7 @@
 struct cc_bn_cfg {
 	uint64_t rate_Bps;
 	rwy_dur rtt;      /* without the queue */
-	rwy_dur way_back; /* on top, of others' making, as cc_ack.back tells */
+	rwy_dur way_back; /* on top, of others' making, as cc_ack.reverse tells */
 	uint64_t queue_bytes;
 	uint64_t mark_min, mark_max; /* RED: no marks below, all marked above; 0: no marking */
 	uint32_t mark_ppm;           /* at mark_max */

@@ -506,18 +506,18 @@ static void test_paths(void **state)
 	wan_pair_init(&p, &c, &l, &l, 5);
 	wan_pair_streams(&p, 4, 20000, 1000, 1000, 1000);
 	wan_pair_run(&p, p.now + RWY_SEC);
-	assert_true(p.end[0].t->path[0].usable && p.end[0].t->path[1].usable);
+	assert_true(wan_path_usable(&p.end[0].t->path[0]) && wan_path_usable(&p.end[0].t->path[1]));
 	assert_true(p.end[0].t->path[1].next_pn > 500 && p.end[0].t->path[0].next_pn > 500);
 	p.dead_path = 2; /* path 1 */
 	uint64_t before = p.stream[0].got;
 
 	/* Three probe timeouts, though the window would be open for long. */
 	wan_pair_run(&p, p.now + 200 * RWY_MS);
-	assert_false(p.end[0].t->path[1].usable);
+	assert_false(wan_path_usable(&p.end[0].t->path[1]));
 	assert_true(p.stream[0].got > before + 100);
 	p.dead_path = 0;
 	wan_pair_run(&p, p.now + 500 * RWY_MS);
-	assert_true(p.end[0].t->path[1].usable);
+	assert_true(wan_path_usable(&p.end[0].t->path[1]));
 	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
 	stop(&p);
 }

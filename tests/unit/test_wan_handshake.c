@@ -62,7 +62,7 @@ static void test_up(void **state)
 
 	(void)state;
 	start(&p, 0, 0, 0);
-	assert_false(wan_is_up(p.end[0].t));
+	assert_false(wan_hs_up(p.end[0].t));
 	while (wan_pair_step(&p, 1500 * RWY_MS) && !(p.end[0].up && p.end[1].up))
 		;
 	assert_true(p.end[0].up && p.end[1].up);

@@ -4,87 +4,28 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "tests/lib/wan_pair.h"
-#include "wan/tunnel.h"
+#include "tests/lib/wan_one_path.h"
 
 #define RTT (20 * RWY_MS)
 
-static struct wan_pool pool;
-
-static void *no_open(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_t len, rwy_time now)
-{
-	(void)ctx, (void)f, (void)info, (void)len, (void)now;
-	return NULL;
-}
-static void no_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
-{
-	(void)ctx, (void)user, (void)b, (void)now;
-}
-static void no_close(void *ctx, void *user, enum wan_close_reason reason, rwy_time now)
-{
-	(void)ctx, (void)user, (void)reason, (void)now;
-}
-static const struct wan_ops ops = {.rx_open = no_open, .rx_data = no_data, .rx_close = no_close};
-
-/* A tunnel as if its handshake were done. */
-static struct wan_path *start(rwy_time now)
-{
-	struct wan_cfg c;
-	struct wan_tunnel *t;
-
-	wan_pool_init(&pool);
-	wan_cfg_default(&c);
-	c.ops = &ops;
-	c.bufs = pool.bufs;
-	c.epoch = 1;
-	c.tx_pkts_max = 1024;
-	assert_int_equal(wan_new(&t, &c, now), 0);
-	t->session = t->up = true;
-	t->peer.rx_window = 100;
-	t->peer.rx_bytes = 1000000;
-	t->path[0].usable = true;
-	return &t->path[0];
-}
-
-static uint64_t send(struct wan_path *p, rwy_time now)
-{
-	struct wan_sent s = {.bytes = 1000};
-
-	wan_loss_on_sent(p, &s, true, now);
-	return p->next_pn - 1;
-}
-
-static void ack(struct wan_path *p, uint64_t lo, uint64_t hi, rwy_time now)
-{
-	struct wan_f_ack a = {.n = 1, .r = {{lo, hi}}};
-
-	wan_loss_on_ack(p, &a, now);
-}
-
-static int state_of(const struct wan_path *p, uint64_t pn)
-{
-	return p->sent[pn & p->mask].state;
-}
-
 static void test_packet_threshold(void **state)
 {
-	struct wan_path *p = start(RWY_SEC);
+	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC;
 
 	(void)state;
 	for (int i = 0; i < 10; i++)
-		send(p, now);
+		wan_one_send(p, now);
 	now += RTT;
-	ack(p, 1, 2, now); /* 0 is 2 behind: may be late */
-	assert_int_equal(state_of(p, 0), WAN_SENT_INFLIGHT);
+	wan_one_ack(p, 1, 2, now); /* 0 is 2 behind: may be late */
+	assert_int_equal(wan_one_state(p, 0), WAN_SENT_INFLIGHT);
 	assert_int_equal(p->inflight, 8000);
-	ack(p, 1, 3, now);
-	assert_int_equal(state_of(p, 0), WAN_SENT_LOST); /* RFC 9002 6.1.1: 3 */
+	wan_one_ack(p, 1, 3, now);
+	assert_int_equal(wan_one_state(p, 0), WAN_SENT_LOST); /* RFC 9002 6.1.1: 3 */
 	assert_int_equal(p->inflight, 6000);
 	assert_int_equal(p->t->c.lost, 1);
 	wan_free(p->t);
@@ -92,21 +33,21 @@ static void test_packet_threshold(void **state)
 
 static void test_time_threshold(void **state)
 {
-	struct wan_path *p = start(RWY_SEC);
+	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC, at;
 
 	(void)state;
-	send(p, now);
-	send(p, now);
+	wan_one_send(p, now);
+	wan_one_send(p, now);
 	now += RTT;
-	ack(p, 1, 1, now);
-	assert_int_equal(state_of(p, 0), WAN_SENT_INFLIGHT);
+	wan_one_ack(p, 1, 1, now);
+	assert_int_equal(wan_one_state(p, 0), WAN_SENT_INFLIGHT);
 	at = wan_loss_next(p);
 	assert_int_equal(at, RWY_SEC + RTT + RTT / 8); /* RFC 9002 6.1.2: 9/8 */
 	wan_loss_tick(p, at - 1);
-	assert_int_equal(state_of(p, 0), WAN_SENT_INFLIGHT);
+	assert_int_equal(wan_one_state(p, 0), WAN_SENT_INFLIGHT);
 	wan_loss_tick(p, at);
-	assert_int_equal(state_of(p, 0), WAN_SENT_LOST);
+	assert_int_equal(wan_one_state(p, 0), WAN_SENT_LOST);
 	assert_int_equal(p->inflight, 0);
 	assert_int_equal(wan_loss_next(p), RWY_NEVER);
 	wan_free(p->t);
@@ -114,7 +55,7 @@ static void test_time_threshold(void **state)
 
 static void test_rtt(void **state)
 {
-	struct wan_path *p = start(RWY_SEC);
+	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	struct wan_f_ack a = {.n = 1, .delay_us = 4000};
 
 	(void)state;
@@ -122,12 +63,12 @@ static void test_rtt(void **state)
 	wan_rtt_sample(p, RTT, 0, RWY_SEC);
 	assert_int_equal(p->srtt, RTT);
 	assert_int_equal(p->rttvar, RTT / 2);
-	uint64_t pn = send(p, RWY_SEC);
+	uint64_t pn = wan_one_send(p, RWY_SEC);
 
 	a.r[0] = (struct wan_range){pn, pn};
 	wan_loss_on_ack(p, &a, RWY_SEC + RTT + 4 * RWY_MS); /* the peer's delay does not count */
 	assert_int_equal(p->latest, RTT);
-	pn = send(p, RWY_SEC);
+	pn = wan_one_send(p, RWY_SEC);
 	a.r[0] = (struct wan_range){pn, pn};
 	a.delay_us = 1000000; /* but not more than it promised */
 	wan_loss_on_ack(p, &a, RWY_SEC + RTT + 9 * RWY_MS);
@@ -137,16 +78,16 @@ static void test_rtt(void **state)
 
 static void test_pto(void **state)
 {
-	struct wan_path *p = start(RWY_SEC);
+	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC;
 	rwy_dur first, last;
 
 	(void)state;
-	send(p, now);
-	ack(p, 0, 0, now + RTT);
+	wan_one_send(p, now);
+	wan_one_ack(p, 0, 0, now + RTT);
 	now += RTT;
 	assert_int_equal(wan_loss_next(p), RWY_NEVER); /* nothing in flight */
-	send(p, now);
+	wan_one_send(p, now);
 	p->t->tx_bytes = 1; /* custody waits */
 	first = wan_pto(p);
 	assert_int_equal(wan_loss_next(p), now + first);
@@ -163,8 +104,8 @@ static void test_pto(void **state)
 	}
 	assert_int_equal(p->t->c.pto, 20);
 	assert_int_equal(last, p->srtt + 200 * RWY_MS);
-	send(p, now);
-	ack(p, p->next_pn - 1, p->next_pn - 1, now + RTT); /* the outage is over: back to the first */
+	wan_one_send(p, now);
+	wan_one_ack(p, p->next_pn - 1, p->next_pn - 1, now + RTT); /* the outage is over: back to the first */
 	assert_int_equal(p->pto_count, 0);
 	wan_free(p->t);
 }
@@ -173,14 +114,14 @@ static void test_pto(void **state)
  */
 static void test_late_ourselves(void **state)
 {
-	struct wan_path *p = start(RWY_SEC);
+	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC;
 
 	(void)state;
-	send(p, now);
-	ack(p, 0, 0, now + RTT);
+	wan_one_send(p, now);
+	wan_one_ack(p, 0, 0, now + RTT);
 	now += RTT;
-	send(p, now);
+	wan_one_send(p, now);
 	now = wan_loss_next(p) + 5 * RWY_MS;
 	wan_loss_tick(p, now);
 	assert_int_equal(p->t->c.pto, 0);
@@ -193,12 +134,12 @@ static void test_late_ourselves(void **state)
 
 static void test_never_sent(void **state)
 {
-	struct wan_path *p = start(RWY_SEC);
+	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 
 	(void)state;
-	send(p, RWY_SEC);
-	ack(p, 0, 5, RWY_SEC + RTT);
-	assert_int_equal(state_of(p, 0), WAN_SENT_INFLIGHT);
+	wan_one_send(p, RWY_SEC);
+	wan_one_ack(p, 0, 5, RWY_SEC + RTT);
+	assert_int_equal(wan_one_state(p, 0), WAN_SENT_INFLIGHT);
 	assert_int_equal(p->t->c.drop_bad_frame, 1);
 	wan_free(p->t);
 }
@@ -207,24 +148,24 @@ static void test_never_sent(void **state)
  * a place. */
 static void test_ring(void **state)
 {
-	struct wan_path *p = start(RWY_SEC);
+	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC;
 
 	(void)state;
 	for (int i = 0; i < 5000; i++) {
-		uint64_t pn = send(p, now);
+		uint64_t pn = wan_one_send(p, now);
 
 		if (pn % 7)
-			ack(p, pn, pn, now + RTT);
+			wan_one_ack(p, pn, pn, now + RTT);
 		now += RWY_MS;
 	}
 	assert_true(p->next_pn - p->tail <= 4);
-	ack(p, 0, 10, now);
+	wan_one_ack(p, 0, 10, now);
 	for (int i = 0; i < 3000; i++) {
 		struct wan_sent s = {.bytes = 60};
 
 		wan_loss_on_sent(p, &s, false, now);
-		send(p, now);
+		wan_one_send(p, now);
 	}
 	assert_true(p->next_pn - p->tail <= p->mask + 1);
 	assert_false(wan_sent_room(p));
@@ -234,22 +175,22 @@ static void test_ring(void **state)
 
 static void test_loss_share(void **state)
 {
-	struct wan_path *p = start(RWY_SEC);
+	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC;
 
 	(void)state;
 	for (int i = 0; i < 40000; i++) {
-		uint64_t pn = send(p, now);
+		uint64_t pn = wan_one_send(p, now);
 
 		if (pn % 50)
-			ack(p, pn, pn, now + RTT);
+			wan_one_ack(p, pn, pn, now + RTT);
 		now += RWY_MS;
 	}
 	assert_in_range(wan_loss_ppm(p), 15000, 25000);
 	for (int i = 0; i < 40000; i++) {
-		uint64_t pn = send(p, now);
+		uint64_t pn = wan_one_send(p, now);
 
-		ack(p, pn, pn, now + RTT);
+		wan_one_ack(p, pn, pn, now + RTT);
 		now += RWY_MS;
 	}
 	assert_in_range(wan_loss_ppm(p), 0, 10);

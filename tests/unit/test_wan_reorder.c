@@ -4,80 +4,32 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "tests/lib/wan_pair.h"
-#include "wan/tunnel.h"
+#include "tests/lib/wan_link.h"
+#include "tests/lib/wan_one_path.h"
 
 #define RTT (20 * RWY_MS)
 
-static struct wan_pool pool;
-
-static void *no_open(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_t len, rwy_time now)
-{
-	(void)ctx, (void)f, (void)info, (void)len, (void)now;
-	return NULL;
-}
-static void no_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
-{
-	(void)ctx, (void)user, (void)b, (void)now;
-}
-static void no_close(void *ctx, void *user, enum wan_close_reason reason, rwy_time now)
-{
-	(void)ctx, (void)user, (void)reason, (void)now;
-}
-static const struct wan_ops ops = {.rx_open = no_open, .rx_data = no_data, .rx_close = no_close};
-
-/* A tunnel as if its handshake were done and one round trip measured. */
+/* One round trip measured. */
 static struct wan_path *start(rwy_time now)
 {
-	struct wan_cfg c;
-	struct wan_tunnel *t;
+	struct wan_path *p = wan_one_path(8192, now);
 
-	wan_pool_init(&pool);
-	wan_cfg_default(&c);
-	c.ops = &ops;
-	c.bufs = pool.bufs;
-	c.epoch = 1;
-	c.tx_pkts_max = 8192;
-	assert_int_equal(wan_new(&t, &c, now), 0);
-	t->session = t->up = true;
-	t->path[0].usable = true;
 	for (int i = 0; i < 40; i++)
-		wan_rtt_sample(&t->path[0], RTT, 0, now);
-	return &t->path[0];
-}
-
-static uint64_t send(struct wan_path *p, rwy_time now)
-{
-	struct wan_sent s = {.bytes = 1000};
-
-	wan_loss_on_sent(p, &s, true, now);
-	return p->next_pn - 1;
+		wan_rtt_sample(p, RTT, 0, now);
+	return p;
 }
 
 static uint64_t send_n(struct wan_path *p, unsigned n, rwy_time now)
 {
-	uint64_t first = send(p, now);
+	uint64_t first = wan_one_send(p, now);
 
 	while (--n)
-		send(p, now);
+		wan_one_send(p, now);
 	return first;
-}
-
-static void ack(struct wan_path *p, uint64_t lo, uint64_t hi, rwy_time now)
-{
-	struct wan_f_ack a = {.n = 1, .r = {{lo, hi}}};
-
-	wan_loss_on_ack(p, &a, now);
-}
-
-static int state_of(const struct wan_path *p, uint64_t pn)
-{
-	return p->sent[pn & p->mask].state;
 }
 
 /* A round in order. */
@@ -85,7 +37,7 @@ static rwy_time calm_round(struct wan_path *p, rwy_time now)
 {
 	uint64_t first = send_n(p, 40, now);
 
-	ack(p, first, first + 39, now + RTT);
+	wan_one_ack(p, first, first + 39, now + RTT);
 	return now + RTT;
 }
 
@@ -97,15 +49,15 @@ static void test_seen(void **state)
 	uint64_t first = send_n(p, 10, now);
 
 	(void)state;
-	ack(p, first + 1, first + 2, now + RTT);
-	ack(p, first, first + 2, now + RTT);
+	wan_one_ack(p, first + 1, first + 2, now + RTT);
+	wan_one_ack(p, first, first + 2, now + RTT);
 	assert_int_equal(p->t->c.lost, 0);
-	assert_true(p->reorder.seen);
-	ack(p, first + 4, first + 9, now + RTT);
-	assert_int_equal(state_of(p, first + 3), WAN_SENT_INFLIGHT);
+	assert_true(wan_path_reorders(p));
+	wan_one_ack(p, first + 4, first + 9, now + RTT);
+	assert_int_equal(wan_one_state(p, first + 3), WAN_SENT_INFLIGHT);
 	assert_int_equal(wan_loss_next(p), now + p->srtt + p->min_rtt / 4); /* RFC 8985 6.2: reo_wnd */
 	wan_loss_tick(p, now + p->srtt + p->min_rtt / 4);
-	assert_int_equal(state_of(p, first + 3), WAN_SENT_LOST);
+	assert_int_equal(wan_one_state(p, first + 3), WAN_SENT_LOST);
 	wan_free(p->t);
 }
 
@@ -117,22 +69,22 @@ static void test_spurious(void **state)
 	uint64_t first = send_n(p, 40, now);
 
 	(void)state;
-	ack(p, first + 1, first + 39, now + RTT);
-	assert_int_equal(state_of(p, first), WAN_SENT_LOST);
-	ack(p, first, first + 39, now + RTT + RTT / 2);
-	assert_int_equal(state_of(p, first), WAN_SENT_ACKED);
+	wan_one_ack(p, first + 1, first + 39, now + RTT);
+	assert_int_equal(wan_one_state(p, first), WAN_SENT_LOST);
+	wan_one_ack(p, first, first + 39, now + RTT + RTT / 2);
+	assert_int_equal(wan_one_state(p, first), WAN_SENT_ACKED);
 	assert_int_equal(p->t->c.spurious_retransmit, 1);
 	assert_in_range(p->reorder.window, RTT / 2, RTT * 5 / 8);
 	assert_true(wan_reorder_limit(p) >= RTT + RTT / 2);
 	assert_true(wan_pto(p) >= wan_reorder_limit(p));
 	now += 2 * RTT;
 	first = send_n(p, 40, now);
-	ack(p, first + 1, first + 39, now + RTT);
+	wan_one_ack(p, first + 1, first + 39, now + RTT);
 	wan_loss_tick(p, now + RTT + RTT / 2); /* the same again is no loss now */
-	assert_int_equal(state_of(p, first), WAN_SENT_INFLIGHT);
+	assert_int_equal(wan_one_state(p, first), WAN_SENT_INFLIGHT);
 	now += 10 * RTT;
 	wan_loss_tick(p, now);
-	ack(p, first, first + 39, now);
+	wan_one_ack(p, first, first + 39, now);
 	assert_int_equal(p->reorder.window, p->srtt);
 	wan_free(p->t);
 }
@@ -145,11 +97,11 @@ static void test_rare(void **state)
 	uint64_t first = send_n(p, 1000, now), late;
 
 	(void)state;
-	ack(p, first, first + 499, now + RTT);
+	wan_one_ack(p, first, first + 499, now + RTT);
 	late = first + 500;
-	ack(p, late + 1, first + 999, now + RTT);
-	assert_int_equal(state_of(p, late), WAN_SENT_LOST);
-	ack(p, late, late, now + RTT + RTT / 2);
+	wan_one_ack(p, late + 1, first + 999, now + RTT);
+	assert_int_equal(wan_one_state(p, late), WAN_SENT_LOST);
+	wan_one_ack(p, late, late, now + RTT + RTT / 2);
 	assert_int_equal(p->t->c.spurious_retransmit, 1);
 	assert_int_equal(p->reorder.window, 0);
 	wan_free(p->t);
@@ -163,19 +115,19 @@ static void test_calm(void **state)
 	uint64_t first = send_n(p, 40, now);
 
 	(void)state;
-	ack(p, first + 1, first + 39, now + RTT);
-	ack(p, first, first + 39, now + RTT + RTT / 2);
+	wan_one_ack(p, first + 1, first + 39, now + RTT);
+	wan_one_ack(p, first, first + 39, now + RTT + RTT / 2);
 	now += 2 * RTT;
 	for (int i = 0; i < 10; i++)
 		now = calm_round(p, now);
-	assert_true(p->reorder.seen && p->reorder.window);
+	assert_true(wan_path_reorders(p) && p->reorder.window);
 	for (int i = 0; i < 10; i++)
 		now = calm_round(p, now);
-	assert_false(p->reorder.seen);
+	assert_false(wan_path_reorders(p));
 	assert_int_equal(p->reorder.window, 0);
 	first = send_n(p, 10, now);
-	ack(p, first + 1, first + 3, now + RTT);
-	assert_int_equal(state_of(p, first), WAN_SENT_LOST);
+	wan_one_ack(p, first + 1, first + 3, now + RTT);
+	assert_int_equal(wan_one_state(p, first), WAN_SENT_LOST);
 	wan_free(p->t);
 }
 
@@ -187,12 +139,12 @@ static rwy_time jitter_for(struct wan_path *p, unsigned ticks, rwy_time now)
 	static rwy_time at[8192];
 
 	for (unsigned tick = 0; tick < ticks; tick++, now += 100 * RWY_US) {
-		uint64_t pn = send(p, now);
+		uint64_t pn = wan_one_send(p, now);
 
 		at[pn & 8191] = now + 15 * RWY_MS + wan_rng_below(&rng, 10000) * RWY_US;
 		for (uint64_t k = pn > 400 ? pn - 400 : 0; k <= pn; k++)
-			if (state_of(p, k) != WAN_SENT_ACKED && at[k & 8191] <= now)
-				ack(p, k, k, now);
+			if (wan_one_state(p, k) != WAN_SENT_ACKED && at[k & 8191] <= now)
+				wan_one_ack(p, k, k, now);
 		if (now >= wan_loss_next(p))
 			wan_loss_tick(p, now);
 	}
@@ -205,7 +157,7 @@ static void test_jitter(void **state)
 
 	(void)state;
 	jitter_for(p, 8000, RWY_SEC);
-	assert_true(p->reorder.seen && p->reorder.much);
+	assert_true(wan_path_reorders(p) && wan_path_reorders_much(p));
 	assert_in_range(p->srtt, 19 * RWY_MS, 21 * RWY_MS);
 	assert_in_range(p->min_rtt, 18 * RWY_MS, 21 * RWY_MS);
 	assert_in_range(p->t->c.lost, 0, 80); /* until it was known */
@@ -220,13 +172,13 @@ static void test_silence(void **state)
 	rwy_time now = jitter_for(p, 4000, RWY_SEC), end = now + 3 * RWY_SEC;
 
 	(void)state;
-	assert_true(p->reorder.much);
+	assert_true(wan_path_reorders_much(p));
 	uint64_t last = send_n(p, 100, now) + 99;
 
 	for (; now < end; now += RWY_MS)
 		wan_loss_tick(p, now);
 	for (uint64_t pn = last - 99; pn <= last; pn++)
-		ack(p, pn, pn, now);
+		wan_one_ack(p, pn, pn, now);
 	jitter_for(p, 1000, now);
 	assert_in_range(p->srtt, 15 * RWY_MS, 30 * RWY_MS);
 	wan_free(p->t);
@@ -242,7 +194,7 @@ static void test_rebuilt(void **state)
 	p->sent[0].group = p->sent[1].group = 1;
 	wan_loss_on_rebuilt(p, 0, 1, RWY_SEC);
 	assert_true(wan_loss_ppm(p) > 0 && p->fec.est.lost > 0);
-	p->reorder.seen = true;
+	p->reorder.order = WAN_ORDER_REORDERS;
 	p->loss_fp = 0;
 	p->fec.est.lost = 0;
 	wan_loss_on_rebuilt(p, 1, 1, RWY_SEC);

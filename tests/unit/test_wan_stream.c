@@ -114,7 +114,7 @@ static void test_rate_is_carriers(void **state)
 	start(&p, &none, &c, 4000, 2);
 	use(&p, 0, true);
 	use(&p, 1, true);
-	while (!wan_is_up(p.end[0].t) && wan_pair_step(&p, 10 * RWY_SEC))
+	while (!wan_hs_up(p.end[0].t) && wan_pair_step(&p, 10 * RWY_SEC))
 		;
 	began = p.now;
 	assert_true(wan_pair_run(&p, 60 * RWY_SEC));

@@ -40,7 +40,7 @@ static rwy_dur sample(struct world *w)
 	uint32_t at_us = (uint32_t)(((int64_t)arrived + apart) / (int64_t)RWY_US) + w->ahead_us;
 
 	wan_rtt_sample(&w->p, w->now - sent, 0, w->now);
-	rwy_dur told = wan_way_back(&w->p, sent, at_us, w->now);
+	rwy_dur told = wan_reverse_delay(&w->p, sent, at_us, w->now);
 
 	assert_true(told <= w->p.latest - w->p.min_rtt);
 	w->now += EVERY;
