@@ -150,8 +150,8 @@ static void bw_sample(struct cc_auto *m, const struct cc_ack *ack)
 		m->bw_max = ack->rate_Bps;
 }
 
-/* What the reverse delay is more than when our smallest RTT was seen: others', or our own other direction,
- * fill a queue there. */
+/* How much the reverse delay is above that of our smallest RTT: others, or our own other direction, fill a
+ * queue there. */
 static rwy_dur more_reverse(const struct cc_auto *m, const struct cc_ack *ack)
 {
 	rwy_dur more = ack->reverse > m->reverse_at_min ? ack->reverse - m->reverse_at_min : 0;
@@ -246,7 +246,8 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 {
 	switch (m->phase) {
 	case STARTUP:
-		/* Who has nothing more to send makes no queue: this one is others', or on the way back. */
+		/* A sender with nothing more to send makes no queue: this one is others', or in the reverse
+		 * direction. */
 		if (m->late_acks == LATE_ACKS && !ack->app_limited)
 			startup_end(m, now);
 		break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of "auto" share: its state, and what follows from it at once. auto.c has the phases and
+ * Shared by the files of "auto": its state, and what follows from it at once. auto.c has the phases and
  * answers, auto_probe.c the cycle that looks for more, auto_queue.c whose the queue is, auto_loss.c
  * what a round's losses mean, auto_path.c whether the path is another one. Rates are bytes per second,
  * times ns.
@@ -98,7 +98,8 @@ static inline rwy_dur model_rtt(const struct cc_auto *m)
 	return m->min_rtt != RWY_NEVER ? m->min_rtt : m->cfg.initial_rtt;
 }
 
-/* What is on the way there without a queue, and on the way back, where others may have one. */
+/* Bytes in flight without a queue of ours: in the forward direction without any queue, in the reverse
+ * direction with the queue of others. */
 static inline uint64_t model_bdp(const struct cc_auto *m, unsigned gain)
 {
 	return cc_bytes_in(m->bw_max, model_rtt(m) * gain / GAIN_ONE + m->reverse);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a round's losses mean to "auto": the path's own, or too many; see auto.h. */
+/* The losses of a round: the path's own, or too many; see auto.h. */
 #include <string.h>
 
 #include "cc/auto.h"
@@ -117,7 +117,7 @@ void cc_auto_round_losses(struct cc_auto *m)
 		reduce(m);
 	else if (marked > SHARE_ONE / 20)
 		reduce(m);
-	/* Of a round after one in which a queue stood the losses may be that one's. */
+	/* After a round in which a queue stood the losses may be that round's. */
 	rwy_dur rtt = m->phase == STARTUP || m->phase == DRAIN ? m->round_most : m->round_rtt;
 
 	m->calm = round_mean(m) <= model_empty_mean(m) ? m->calm + (m->calm < CALM) : 0;

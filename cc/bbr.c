@@ -153,7 +153,7 @@ static unsigned pacing_gain(const struct bbr *b)
 	rwy_unreachable();
 }
 
-/* What the loss of earlier rounds allows in this phase. */
+/* The bound that the loss of earlier rounds sets in this phase. */
 static uint64_t window_bound(const struct bbr *b)
 {
 	switch (b->phase) {

@@ -24,7 +24,7 @@ struct cc_cfg {
 	rwy_dur initial_rtt;   /* before the first sample */
 };
 
-/* What an acknowledgement told. */
+/* An acknowledgement. */
 struct cc_ack {
 	uint64_t acked_bytes; /* newly acknowledged by this ACK */
 	uint64_t lost_bytes;  /* newly declared lost together with it */

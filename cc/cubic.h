@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be told to a cc_cubic by an owner that knows more than its ACKs. */
+/* For an owner of a cc_cubic that knows more than its ACKs. */
 #ifndef CC_CUBIC_H
 #define CC_CUBIC_H
 

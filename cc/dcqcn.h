@@ -27,9 +27,9 @@ struct cc_dcqcn_params cc_dcqcn_params_default(uint64_t line_Bps);
 int cc_dcqcn_params_print(const struct cc_dcqcn_params *p, char *out, size_t size);
 
 /*
- * What the receiver was seen to take, bytes per second, while notifications came; 0: not known. DCQCN's
- * sender cannot know it and begins with half; one that does goes down to seven eighths of it at most, and
- * recovers to it and not to the rate that was too high. `state`: of cc_dcqcn, after init.
+ * The rate that the receiver was seen to take, bytes per second, while notifications came; 0: not known.
+ * DCQCN's sender cannot know it and begins with half; one that does goes down to seven eighths of it at most,
+ * and recovers to it and not to the rate that was too high. `state`: of cc_dcqcn, after init.
  */
 void cc_dcqcn_taken(void *state, uint64_t taken_Bps);
 

@@ -74,8 +74,8 @@ static bool set_window(struct cc_drain *d, uint64_t w)
 	return true;
 }
 
-/* What fits the measured rate; the sender's clock is the reports of what is delivered, slack is their delay
- * and the little queue that keeps the host busy. */
+/* The window for the measured rate; the sender's clock is the reports of what is delivered, slack is their
+ * delay and the little queue that keeps the host busy. */
 static uint64_t fitting(const struct cc_drain *d, rwy_dur rtt)
 {
 	return in_time(d->rate_Bps, rtt + d->slack);

@@ -16,7 +16,7 @@ static inline bool offload_behind_vteps(const struct tenant *t)
 void offload_rule_init(struct offload_rule *r, enum offload_what what, enum offload_act act, unsigned prio);
 /* A copy, with its id. RWY_ENOMEM. */
 RWY_MUST_CHECK int offload_list_add(struct offload_list *l, const struct offload_rule *r);
-/* What stays in software, for people to see. */
+/* Lists what stays in software, for people to see. */
 RWY_MUST_CHECK int offload_list_left(
     struct offload_list *l, const struct tenant *t, enum offload_what what, int item, enum offload_left left);
 

@@ -37,7 +37,7 @@ void offload_cfg_default(struct offload_cfg *cfg)
 	cfg->masks_max = 32;
 }
 
-/* What it is, without what people want to know of it. What is left to software is told apart by that, too. */
+/* The bytes that identify a rule, without those for people. They tell rules left to software apart, too. */
 #define IDENTITY offsetof(struct offload_rule, tenant)
 
 bool offload_rule_same(const struct offload_rule *a, const struct offload_rule *b)

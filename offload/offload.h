@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What hardware can do for the tenants, said once: from a tenant to a list of rules in a form that rte_flow
+ * Work that hardware can do for the tenants: from a tenant to a list of rules in a form that rte_flow
  * and tc flower can both be made from. What cannot be said exactly is in the list, too, as left to software.
  *
  * Rules act on what a LAN port receives, before software sees it:
@@ -34,7 +34,7 @@
 #define OFFLOAD_SELF_MAX 128
 #define OFFLOAD_LEVELS   16 /* of priority that one ACL may take */
 
-/* Of priority, for backends: those of forwarding come first, so that a device that does not forward can
+/* Priorities, for backends: those of forwarding come first, so that a device that does not forward can
  * subtract them. */
 #define OFFLOAD_PRIO_TTL     0
 #define OFFLOAD_PRIO_FORWARD 1
@@ -95,8 +95,8 @@ enum offload_left {
 };
 const char *offload_left_text(enum offload_left w);
 
-/* What matches. Fields that are 0 (prefixes: of length 0) match everything, unless it says otherwise. No
- * padding: matches are compared as bytes. */
+/* The packets that a rule matches. Fields that are 0 (prefixes: of length 0) match everything, unless it says
+ * otherwise. No padding: matches are compared as bytes. */
 struct offload_match {
 	uint32_t vni;         /* IN_VXLAN */
 	uint32_t opcode;      /* bth: of the BTH, first byte */

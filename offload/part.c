@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a device's rules: entries and their handles, and a tenant's entries after its rules
+/* A device's rules: entries and their handles, and a tenant's entries after its rules
  * changed. */
 #include <stdlib.h>
 #include <string.h>

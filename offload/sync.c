@@ -183,7 +183,7 @@ static int parts_make(struct offload_sync *s, const struct tenant_set *next)
 	return rc;
 }
 
-/* What the present set does not have, and what lacks a pass. */
+/* Deletes the rules that the present set does not have, and those that lack a pass. */
 static int contradicting_out(struct offload_sync *s)
 {
 	for (uint32_t i = 0; i < s->parts; i++) {

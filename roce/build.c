@@ -43,7 +43,7 @@ static void put_ip6(uint8_t *out, const struct roce_addr *a, uint32_t tot)
 	memcpy(h->dst, a->dst.b, 16);
 }
 
-/* What a packet is, besides its addresses. */
+/* A packet's headers, besides its addresses. */
 struct shape {
 	uint8_t opcode;
 	bool ack_req;

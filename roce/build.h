@@ -13,7 +13,7 @@
 /* Enough for any packet made here: IPv6 40 + UDP 8 + BTH 12 + RETH 16 + ICRC 4, rounded up. */
 #define ROCE_BUILD_MAX 96
 
-/* Who talks to whom, as it appears in the made packet. */
+/* The addresses in the packet that is made. */
 struct roce_addr {
 	struct rwy_ip src, dst; /* both of one family */
 	uint32_t dqpn;

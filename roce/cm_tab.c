@@ -223,7 +223,7 @@ static bool gid_is_set(const struct rwy_ip *gid)
 	return !rwy_ip_eq(gid, &zero);
 }
 
-/* What the REQ says: about a itself, and what b shall use when it sends. */
+/* A REQ tells about a itself, and what b shall use when it sends. */
 static void take_req(struct entry *e, const struct roce_cm_msg *m)
 {
 	struct roce_cm_conn *c = &e->conn;
@@ -250,7 +250,7 @@ static void take_req(struct entry *e, const struct roce_cm_msg *m)
 	c->srq_a = m->srq;
 }
 
-/* What the REP says: about b itself, and what a shall use when it sends. */
+/* A REP tells about b itself, and what a shall use when it sends. */
 static void take_rep(struct entry *e, const struct roce_cm_msg *m)
 {
 	struct roce_cm_conn *c = &e->conn;

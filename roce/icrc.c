@@ -98,7 +98,7 @@ static inline uint32_t terms_sum(const struct terms *t)
 /* --- computing ---------------------------------------------------------------------------------- */
 
 /*
- * What turning the masked fields into ones does to the CRC. Four words of the headers hold them all. A word's
+ * The change of the CRC when the masked fields become ones. Four words of the headers hold them all. A word's
  * own CRC is its value times x^32, so a word at distance d (from its first byte to the end) counts as word *
  * x^(8 d).
  */

@@ -42,7 +42,7 @@
 	    ROW((b) + 0x0b, T "_RDMA_WRITE_ONLY_WITH_IMMEDIATE", t, WRITE, ONLY,                             \
 	        REQ | PAY | ROCE_F_RETH | ROCE_F_IMMDT | (q))
 
-/* What only reliable services have. r: flags of the headers that every response has. */
+/* Opcodes of reliable services only. r: flags of the headers that every response has. */
 #define READ_ATOMIC(T, t, b, q, r)                                                                           \
 	ROW((b) + 0x0c, T "_RDMA_READ_REQUEST", t, READ_REQ, ONLY, REQ | ROCE_F_RETH | (q)),                 \
 	    ROW((b) + 0x0d, T "_RDMA_READ_RESPONSE_FIRST", t, READ_RESP, FIRST,                              \

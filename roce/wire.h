@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What RoCEv2 looks like on the wire: headers as byte arrays (no alignment, no host order), each under the
+ * RoCEv2 on the wire: headers as byte arrays (no alignment, no host order), each under the
  * standard's drawing. Multi-byte fields are big-endian (rwy/endian.h), the ICRC alone is little-endian. Not
  * here: any check; see roce/parse.h and roce/cm.h, which verify lengths before these structs are laid over
  * bytes.

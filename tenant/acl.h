@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may do what within a tenant: an ordered list of rules over source and destination prefix, UDP source
+ * Access control within a tenant: an ordered list of rules over source and destination prefix, UDP source
  * port and what the packet does; the first rule that matches decides, else the default. Compiled, a lookup
  * costs three searches and at most ACL_RULES_MAX / 64 steps over bitmaps, whatever the rules are (bit vectors
  * per field with a summary word: Lakshman and Stiliadis, SIGCOMM 1998; Baboescu and Varghese, SIGCOMM 2001).
@@ -21,7 +21,7 @@
 #define ACL_RULES_MAX 1024
 #define ACL_DEFAULT   UINT16_MAX /* "no rule matched" */
 
-/* What a packet does. X(enumerator, word in configurations, sentence) */
+/* Classes of packets. X(enumerator, word in configurations, sentence) */
 #define ACL_CLASSES(X)                                                                                       \
 	X(ACL_SEND, "send", "SEND of a connected transport, with immediate or invalidate too")               \
 	X(ACL_WRITE, "write", "RDMA WRITE")                                                                  \
@@ -104,7 +104,7 @@ struct acl_verdict acl_lookup(const struct acl *a, const struct acl_key *k);
  * made and when the tenant's generation changes; a packet then costs a bit test. */
 uint16_t acl_allowed(const struct acl *a, const struct acl_key *k);
 
-/* What the rules mean, read in order: the reference that the compiled form is held to. */
+/* Reads the rules in order: the reference that the compiled form is held to. */
 struct acl_verdict acl_linear(
     const struct acl_rule *rules, unsigned n, bool allow_default, const struct acl_key *k);
 

@@ -21,7 +21,7 @@
 
 #define ARP_FRAME_MAX 96 /* room for any frame made here */
 
-/* What a frame was. X(enumerator, counter name, sentence) */
+/* Verdict on a frame. X(enumerator, counter name, sentence) */
 #define ARP_WHATS(X)                                                                                         \
 	X(ARP_OTHER, "not_arp", "neither ARP nor neighbour discovery: not ours")                             \
 	X(ARP_ANSWER_OWN, "arp_answered", "asked for the gateway's own address: answered")                   \
@@ -56,8 +56,8 @@ struct arp_msg {
 };
 
 /*
- * What a frame of tenant t is that came in on `side` (TENANT_LAN, TENANT_VTEP), where the gateway's MAC
- * address is `mac`: cfg.gw_mac behind VTEPs, the port's on a VLAN (frames to cfg.gw_mac are taken there,
+ * The verdict on a frame of tenant t that came in on `side` (TENANT_LAN, TENANT_VTEP), where the gateway's
+ * MAC address is `mac`: cfg.gw_mac behind VTEPs, the port's on a VLAN (frames to cfg.gw_mac are taken there,
  * too). ARP_ANSWER_*: out[0..*out_len) is the answer, an Ethernet frame back to m->mac with the same VLAN
  * tag; else *out_len is 0. *m is filled but for OTHER, MALFORMED, BAD_MAC. Any frame may be given.
  */

@@ -8,14 +8,15 @@
 
 #define INDEX_MAX UINT16_MAX
 
-/* What is not seen from generation `since` on. */
+/* Retired at generation `since`: freed when every worker runs that. */
 struct retired {
 	uint64_t since;
 	const struct tenant *tenant; /* one of the two */
 	struct tenant_set *set;
 };
 
-struct limbo {
+/* The index of such a tenant: used again when every worker runs that generation. */
+struct retired_index {
 	uint32_t index;
 	uint64_t since;
 };
@@ -26,8 +27,8 @@ struct tenant_db {
 	uint64_t quiesced;
 	struct retired *retired;
 	size_t retired_n, retired_cap;
-	struct limbo *limbo;
-	size_t limbo_n, limbo_cap;
+	struct retired_index *waiting;
+	size_t waiting_n, waiting_cap;
 	uint16_t *free; /* indices to be used again */
 	size_t free_n, free_cap;
 	uint32_t next; /* indices from here on were never used */
@@ -209,7 +210,7 @@ void tenant_db_free(struct tenant_db *db)
 		tenant_unmake(db->set->by_index[i]);
 	free(db->set);
 	free(db->retired);
-	free(db->limbo);
+	free(db->waiting);
 	free(db->free);
 	free(db);
 }
@@ -241,20 +242,20 @@ uint32_t tenant_db_removed(const struct tenant_db *db, uint32_t after)
 {
 	uint32_t best = 0;
 
-	for (size_t i = 0; i < db->limbo_n; i++)
-		if (db->limbo[i].index > after && (!best || db->limbo[i].index < best))
-			best = db->limbo[i].index;
+	for (size_t i = 0; i < db->waiting_n; i++)
+		if (db->waiting[i].index > after && (!best || db->waiting[i].index < best))
+			best = db->waiting[i].index;
 	return best;
 }
 
 int tenant_db_release(struct tenant_db *db, uint32_t index)
 {
-	for (size_t i = 0; i < db->limbo_n; i++) {
-		if (db->limbo[i].index != index)
+	for (size_t i = 0; i < db->waiting_n; i++) {
+		if (db->waiting[i].index != index)
 			continue;
-		if (db->limbo[i].since > db->quiesced)
+		if (db->waiting[i].since > db->quiesced)
 			return RWY_EAGAIN;
-		db->limbo[i] = db->limbo[--db->limbo_n];
+		db->waiting[i] = db->waiting[--db->waiting_n];
 		db->free[db->free_n++] = (uint16_t)index; /* room was made when it was removed */
 		return 0;
 	}
@@ -488,7 +489,7 @@ static struct tenant_set *set_make(const struct tenant_txn *x, struct tenant_err
 	return s;
 }
 
-/* What was given out and is not used after all goes back. */
+/* Indices that were given out and are not used after all go back. */
 static void indices_settle(struct tenant_txn *x)
 {
 	struct tenant_db *db = x->db;
@@ -514,7 +515,7 @@ static void retire(struct tenant_db *db, const struct tenant_set *s)
 			db->retired[db->retired_n++] =
 			    (struct retired){.since = s->generation, .tenant = was};
 		if (was && !s->by_index[i])
-			db->limbo[db->limbo_n++] = (struct limbo){i, s->generation};
+			db->waiting[db->waiting_n++] = (struct retired_index){i, s->generation};
 	}
 	db->retired[db->retired_n++] = (struct retired){.since = s->generation, .set = old};
 }
@@ -531,9 +532,9 @@ int tenant_txn_prepare(struct tenant_txn *x, const struct tenant_set **next, str
 		left += was && !x->by_index[i];
 	}
 	/* Room for all that is to be noted first, so that nothing can fail half way. free: for each index
-	 * that is in limbo or will be, too. */
-	if (!RESERVE(db, retired, gone + 1) || !RESERVE(db, limbo, left) ||
-	    !RESERVE(db, free, db->limbo_n + left + x->fresh))
+	 * that waits or will wait. */
+	if (!RESERVE(db, retired, gone + 1) || !RESERVE(db, waiting, left) ||
+	    !RESERVE(db, free, db->waiting_n + left + x->fresh))
 		return tenant_fail(err, RWY_ENOMEM, TENANT_E_MEMORY, "", -1);
 	if (!x->prepared)
 		x->prepared = set_make(x, err);

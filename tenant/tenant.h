@@ -231,7 +231,7 @@ enum tenant_error {
 	    TENANT_ERROR_COUNT
 };
 
-/* What is wrong, and where. */
+/* An error in a configuration, and where it is. */
 struct tenant_err {
 	enum tenant_error why;
 	char name[TENANT_NAME_MAX];  /* of the tenant */
@@ -271,7 +271,7 @@ int tenant_db_release(struct tenant_db *db, uint32_t index);
  * A transaction. At most one is open on a db; each of the following is atomic: with a negative return *err
  * says why and the transaction is as it was. RWY_EINVAL, RWY_EEXIST, RWY_ENOENT (unknown tenant), RWY_ENOMEM,
  * RWY_EAGAIN (TENANT_E_BUSY).
- * What one tenant's configuration can say wrong is found here, what takes all of them at commit.
+ * Errors within one tenant's configuration are found here, those between tenants at commit.
  */
 struct tenant_txn;
 RWY_MUST_CHECK int tenant_txn_begin(struct tenant_txn **out, struct tenant_db *db);

@@ -11,7 +11,7 @@
 
 #define NONE UINT32_MAX
 
-/* What a packet needs: one cache line. */
+/* A packet needs this one cache line only. */
 struct entry {
 	struct rwy_ip host;
 	struct vtep_host where;

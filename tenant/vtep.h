@@ -42,7 +42,7 @@ struct vtep_counters {
 #undef X
 };
 
-/* What came of learning. FORGED and HELD: the packet should be dropped, its source is somebody else's. */
+/* Result of learning. FORGED and HELD: the packet should be dropped, its source is somebody else's. */
 enum vtep_learn { VTEP_KNOWN, VTEP_NEW, VTEP_MOVED, VTEP_HELD, VTEP_FORGED, VTEP_FULL };
 
 struct vtep_host {

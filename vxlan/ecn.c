@@ -7,14 +7,14 @@
 #define AT(inner, outer) ((VXLAN_##inner) << 2 | (VXLAN_##outer))
 #define IS(result, j)                                                                                        \
 	{                                                                                                    \
-		.ecn = VXLAN_##result, .judge = VXLAN_ECN_##j                                                \
+		.ecn = VXLAN_##result, .verdict = VXLAN_ECN_##j                                              \
 	}
 
 const struct vxlan_ecn_out vxlan_ecn_table[16] = {
     [AT(NOT_ECT, NOT_ECT)] = IS(NOT_ECT, FINE),
     [AT(NOT_ECT, ECT0)] = IS(NOT_ECT, DANGEROUS),
     [AT(NOT_ECT, ECT1)] = IS(NOT_ECT, DANGEROUS),
-    [AT(NOT_ECT, CE)] = {.ecn = VXLAN_NOT_ECT, .judge = VXLAN_ECN_DANGEROUS, .drop = true},
+    [AT(NOT_ECT, CE)] = {.ecn = VXLAN_NOT_ECT, .verdict = VXLAN_ECN_DANGEROUS, .drop = true},
 
     [AT(ECT0, NOT_ECT)] = IS(ECT0, FINE),
     [AT(ECT0, ECT0)] = IS(ECT0, FINE),
@@ -37,8 +37,8 @@ bool vxlan_ecn_apply(uint8_t *inner_ip, uint8_t outer_ecn, struct vxlan_ecn_coun
 	uint8_t tos = vxlan_tos_get(inner_ip), was = tos & 3;
 	const struct vxlan_ecn_out *o = vxlan_ecn_decap(was, outer_ecn);
 
-	c->ecn_unused += o->judge == VXLAN_ECN_UNUSED;
-	c->ecn_dangerous += o->judge == VXLAN_ECN_DANGEROUS;
+	c->ecn_unused += o->verdict == VXLAN_ECN_UNUSED;
+	c->ecn_dangerous += o->verdict == VXLAN_ECN_DANGEROUS;
 	if (o->drop) {
 		c->ecn_drop++;
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tunnel does to the traffic class byte: ECN by RFC 6040 (normal mode) in both directions, DSCP by a
+ * A tunnel's effect on the traffic class byte: ECN by RFC 6040 (normal mode) in both directions, DSCP by a
  * policy. Works on IPv4 and IPv6 headers. RoCEv2's ICRC does not cover this byte (IBA A17.3.3), so nothing
  * else has to follow.
  *
@@ -44,17 +44,17 @@ static inline uint8_t vxlan_ecn_encap(uint8_t inner)
 	return inner & 3;
 }
 
-/* How a combination of inner and outer field is to be judged, RFC 6040 4.2 (figure 4). */
-enum vxlan_ecn_judge {
+/* The verdict on a combination of inner and outer field, RFC 6040 4.2 (figure 4). */
+enum vxlan_ecn_verdict {
 	VXLAN_ECN_FINE,
 	VXLAN_ECN_UNUSED,    /* "(!)": nobody uses this today; worth a counter */
 	VXLAN_ECN_DANGEROUS, /* "(!!!)": a sign of a broken or lying tunnel entry; worth an alarm */
 };
 
 struct vxlan_ecn_out {
-	uint8_t ecn;   /* what the inner header gets */
-	uint8_t judge; /* enum vxlan_ecn_judge */
-	bool drop;     /* CE outside, Not-ECT inside: loss is the only signal its sender understands */
+	uint8_t ecn;     /* what the inner header gets */
+	uint8_t verdict; /* enum vxlan_ecn_verdict */
+	bool drop;       /* CE outside, Not-ECT inside: loss is the only signal its sender understands */
 };
 
 /* By inner * 4 + outer. */

@@ -40,7 +40,7 @@ struct vxlan_cfg {
 };
 void vxlan_cfg_default(struct vxlan_cfg *cfg); /* 4789, tags accepted, checksums not verified */
 
-/* What became of a packet; every reason but OK and NOT_VXLAN is a drop. X(enumerator, counter name, sentence)
+/* Verdict on a packet; every reason but OK and NOT_VXLAN is a drop. X(enumerator, counter name, sentence)
  */
 #define VXLAN_REASONS(X)                                                                                     \
 	X(VXLAN_OK, "ok", "decapsulated")                                                                    \
@@ -77,7 +77,7 @@ const char *vxlan_reason_text(enum vxlan_reason r);
 
 enum vxlan_inner { VXLAN_INNER_IP4, VXLAN_INNER_IP6, VXLAN_INNER_ARP, VXLAN_INNER_OTHER };
 
-/* What was found. Offsets count from the first byte of the outer IP header. */
+/* A parsed packet. Offsets count from the first byte of the outer IP header. */
 struct vxlan_pkt {
 	struct rwy_ip outer_src, outer_dst; /* the VTEPs */
 	uint32_t vni;                       /* 1 .. VXLAN_VNI_MAX */
@@ -131,7 +131,7 @@ struct vxlan_tmpl_cfg {
  * packet.
  */
 
-/* What stays the same for all packets of a tenant to one VTEP. Members are private. */
+/* Headers that are the same for all packets of a tenant to one VTEP. Members are private. */
 struct vxlan_tmpl {
 	uint8_t hdr[VXLAN_ENCAP_MAX]; /* outer IP .. inner Ethernet */
 	uint8_t len;                  /* bytes of it in front of an inner IP packet */

@@ -104,10 +104,10 @@ static uint64_t lowest_late(const struct wan_path *p)
 	return low;
 }
 
-/* Did anything come late that lies below what was told? Then the next frame is due at once. */
-static void go_on(struct wan_path *p, const struct wan_f_ack *a, unsigned told)
+/* A datagram came late and lies below the ranges reported: the next frame is due at once. */
+static void plan_next_frame(struct wan_path *p, const struct wan_f_ack *a, unsigned n)
 {
-	uint64_t below = a->r[told - 1].lo;
+	uint64_t below = a->r[n - 1].lo;
 
 	if (below > lowest_late(p) && (p->ack_reorders || p->ack_frames < FRAMES_MOST)) {
 		p->ack_below = below;
@@ -165,7 +165,7 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 	frame = o->at;
 	o->at = wan_f_ack_put(frame, room, &a);
 	o->has_ack = true;
-	go_on(p, &a, frame[WAN_ACK_COUNT]);
+	plan_next_frame(p, &a, frame[WAN_ACK_COUNT]);
 	if (!p->ack_below && o->p == p) { /* else nobody would know whose it was */
 		o->s.flags |= WAN_S_ACK;
 		floor_mark(p);

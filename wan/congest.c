@@ -87,7 +87,7 @@ void wan_congest_rebase(struct wan_congest *c, rwy_time now)
 }
 
 /* --- measures ----------------------------------------------------------------------------------- */
-/* Of a round trip above the base. */
+/* A round trip this much above the base is congestion. */
 static rwy_dur delay_limit(const struct wan_congest *c)
 {
 	rwy_dur share = (rwy_dur)((double)c->base * c->cfg.delay_ppm / PPM);

@@ -77,7 +77,7 @@ bool wan_congest_cfg_same(const struct wan_congest_cfg *a, const struct wan_cong
 void wan_congest_retune(struct wan_congest *c, const struct wan_congest_cfg *cfg);
 /* Round trips are measured in another way from now on: none before is to be compared with. */
 void wan_congest_rebase(struct wan_congest *c, rwy_time now);
-/* What an acknowledgement told: datagrams acknowledged, lost (negative: arrived after all), marked; its round
+/* An acknowledgement: datagrams acknowledged, lost (negative: arrived after all), marked; its round
  * trip, 0: none; and the smallest of late that the path knows of. True: the state changed. */
 bool wan_congest_note(struct wan_congest *c, uint32_t acked, int32_t lost, uint32_t ce, rwy_dur rtt,
     rwy_dur min_rtt, rwy_time now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Little frames about flows: DELIVERED, CLOSE, ABORT, RESET, and CREDIT. What has to be told waits on lists
- * of flows; what a datagram told is noted in a log, so that its loss puts the flows back on their lists. The
- * newest state is told, not the lost bytes.
+ * Frames about flows: DELIVERED, CLOSE, ABORT, RESET, RATE and CREDIT. A flow with something to report waits
+ * on a list. A log notes what each datagram reported, so that its loss puts the flows back on their lists.
+ * Then the newest state is reported, not the lost bytes.
  */
 #include "wan/tunnel.h"
 
@@ -47,7 +47,7 @@ static void put_delivered(struct wan_tunnel *t, struct wan_out *o)
 		f->dirty = false;
 		if (f->dead)
 			continue;
-		f->told = f->delivered;
+		f->reported = f->delivered;
 		rwy_put32(o->at, f->id);
 		rwy_put32(o->at + 4, (uint32_t)f->delivered);
 		o->at += WAN_DELIVERED_ENTRY;
@@ -125,7 +125,7 @@ static void put_rate(struct wan_tunnel *t, struct wan_out *o)
 		f->rate_dirty = false;
 		if (f->dead)
 			continue;
-		f->window_told = f->window;
+		f->window_reported = f->window;
 		rwy_put32(o->at, f->id);
 		rwy_put64(o->at + 4, f->window);
 		rwy_put64(o->at + 12, f->drain_Bps);
@@ -193,7 +193,7 @@ static void entry_lost(struct wan_tunnel *t, const struct wan_log *l, rwy_time n
 	switch ((enum wan_log_kind)l->kind) {
 	case WAN_LOG_DELIVERED:
 		r = wan_rx_find(t, l->id);
-		if (r && (uint32_t)r->told == l->count && r->confirmed != r->told)
+		if (r && (uint32_t)r->reported == l->count && r->confirmed != r->reported)
 			wan_ctl_rx_dirty(r, now);
 		return;
 	case WAN_LOG_CLOSE:
@@ -212,7 +212,7 @@ static void entry_lost(struct wan_tunnel *t, const struct wan_log *l, rwy_time n
 		return;
 	case WAN_LOG_RATE:
 		r = wan_rx_find(t, l->id);
-		if (r && (uint32_t)r->window_told == l->count)
+		if (r && (uint32_t)r->window_reported == l->count)
 			wan_ctl_rate_dirty(r);
 		return;
 	}
@@ -239,7 +239,7 @@ void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now)
 
 		if (f && f->confirmed != f->delivered)
 			wan_ctl_rx_dirty(f, now);
-		if (f && (f->window || f->window_told))
+		if (f && (f->window || f->window_reported))
 			wan_ctl_rate_dirty(f);
 		if (t->rx[i].refused)
 			wan_ctl_reset(t, i | (uint32_t)t->rx[i].use << WAN_SLOT_BITS);

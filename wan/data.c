@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a datagram carries next: a lost buffer again, its second copy, a probe, or new data by deficit round
+ * The next content of a datagram: a lost buffer again, its second copy, a probe, or new data by deficit round
  * robin over the flows that have some and have credit. Also how a buffer is cut into fragments: at its first
  * sending, for good.
  */
 #include "wan/tunnel.h"
 
-#define TWIN_LOSS_PPM 1000u
-#define TWIN_GAP_MAX  (2 * RWY_MS)
+#define COPY_LOSS_PPM 1000u
+#define COPY_GAP_MAX  (2 * RWY_MS)
 
 /* Is this datagram to be protected? */
 static bool wants_fec(struct wan_path *p, const struct wan_txflow *f, uint32_t len, rwy_time now)
@@ -44,7 +44,7 @@ static void cut(struct wan_txflow *f, struct rwy_buf *b)
 	while (n * fsize < b->len)
 		n++;
 	assert(n <= WAN_FRAGS_MAX); /* wan_tx_send's bound on a buffer */
-	/* Of equal size: then there is often room for what a repair of them is longer. */
+	/* Fragments of equal size often leave room for a repair, which is longer. */
 	b->w2 = WAN_W2((b->len + n - 1) / n, n);
 }
 
@@ -123,19 +123,19 @@ static struct wan_txflow *wanted(
  * the flow has something new to send: then this is no tail, and the copy would only take the place of new
  * data. A host that streams has only a little more waiting at any time, so how much does not matter.
  */
-static void plan_twin(
+static void plan_copy(
     struct wan_tunnel *t, const struct wan_txflow *f, struct wan_out *o, struct wan_tx_item i, rwy_time now)
 {
 	const struct wan_path *p = o->p;
 
-	if (wan_path_is_stream(p) || wan_loss_ppm(p) <= TWIN_LOSS_PPM ||
+	if (wan_path_is_stream(p) || wan_loss_ppm(p) <= COPY_LOSS_PPM ||
 	    p->srtt > p->min_rtt + p->min_rtt / 4 + 2 * RWY_MS)
 		return;
 	if (f->next_send < f->end)
 		return;
-	i.due = now + rwy_time_min(p->srtt / 16, TWIN_GAP_MAX);
-	if (wan_itemq_push(&t->twins, &i))
-		o->s.flags |= WAN_S_TWIN;
+	i.due = now + rwy_time_min(p->srtt / 16, COPY_GAP_MAX);
+	if (wan_itemq_push(&t->copies, &i))
+		o->s.flags |= WAN_S_COPIED;
 }
 
 bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
@@ -150,7 +150,7 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 			continue;
 		o->fec = wants_fec(o->p, f, f->ring[seq & f->mask]->len, now);
 		put(f, o, seq, i.frag, now);
-		plan_twin(t, f, o, i, now);
+		plan_copy(t, f, o, i, now);
 		o->p->fec.credit -= o->tx->len;
 		t->c.tx_retransmit++;
 		t->c.retransmit_moved += i.moved;
@@ -160,19 +160,19 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	return false;
 }
 
-bool wan_data_twin(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
+bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
-	while (t->twins.n && t->twins.v[t->twins.head].due <= now) {
+	while (t->copies.n && t->copies.v[t->copies.head].due <= now) {
 		struct wan_tx_item i;
 		uint64_t seq;
 
-		wan_itemq_pop(&t->twins, &i);
+		wan_itemq_pop(&t->copies, &i);
 		struct wan_txflow *f = wanted(t, i.flow, i.seq, i.frag, &seq);
 
 		if (!f)
 			continue;
 		put(f, o, seq, i.frag, now);
-		o->s.flags |= WAN_S_TWIN;
+		o->s.flags |= WAN_S_COPIED;
 		o->p->fec.credit -= o->tx->len;
 		t->c.tx_retransmit++;
 		t->c.retransmit_copy++;
@@ -203,8 +203,8 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		if (!f)
 			continue;
 		put(f, o, seq, e->frag, now);
-		o->s.flags |= WAN_S_TWIN;
-		e->flags |= WAN_S_TWIN;
+		o->s.flags |= WAN_S_COPIED;
+		e->flags |= WAN_S_COPIED;
 		t->c.tx_retransmit++;
 		t->c.retransmit_probe++;
 		p->probe_pn++;

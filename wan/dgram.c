@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Best-effort packets: a bounded queue out, and in at once. Too large ones are cut into fragments like data;
- * fragments that miss a sibling are forgotten when their place is needed.
+ * an incomplete packet is forgotten when its place is needed.
  */
 #include "wan/tunnel.h"
 

@@ -42,7 +42,7 @@ struct wan_txflow {
 	bool active;     /* on the list of flows with something to send */
 	bool closing;    /* ends after what was sent; muted */
 	bool aborted;    /* custody is freed; waits for the peer to acknowledge ABORT; muted */
-	bool dead;       /* on the grave list, out of the table */
+	bool dead;       /* retired: out of the table, freed when no list has it */
 	bool broken;     /* no memory for its ring: ends by tx_reset at the next tick */
 	bool ctl_dirty, close_sent, close_acked;
 	uint8_t info_len;
@@ -63,12 +63,12 @@ struct wan_txflow {
 	uint32_t peak;               /* most buffers waiting meanwhile, forgetting slowly */
 	struct wan_txflow *next;     /* active list */
 	struct wan_txflow *ctl_next; /* control list */
-	struct wan_txflow *grave_next;
+	struct wan_txflow *retired_next;
 	uint8_t info[WAN_OPEN_MAX];
 };
 
-/* A buffer in custody: rwy_buf.w0 fragments acknowledged, w1 fragments whose first twin is lost, w2 as
- * follows. */
+/* A buffer in custody: rwy_buf.w0 fragments acknowledged, w1 fragments of which one of two copies is lost, w2
+ * as follows. */
 #define WAN_W2(fsize, n) ((uint64_t)(fsize) | (uint64_t)(n) << 16)
 #define WAN_W2_FSIZE(w2) ((uint32_t)((w2)&0xffff))       /* payload of each fragment but the last */
 #define WAN_W2_FRAGS(w2) ((uint32_t)((w2) >> 16 & 0xff)) /* 0: not cut yet */
@@ -79,21 +79,21 @@ struct wan_rxflow {
 	uint32_t id;
 	bool dirty; /* on the delivered list */
 	bool ended; /* the engine does not know it any more; waits until the peer knows the last count */
-	bool dead;  /* on the grave list */
+	bool dead;  /* retired, as of wan_txflow */
 	bool has_final, closing; /* closing: on the list of flows whose rx_close is due */
 	uint32_t mask;
 	uintptr_t *ring;    /* [delivered, next): bytes; above: buffer or buffer | 1 while in parts; 0 none */
 	uint64_t next;      /* first not handed over */
 	uint64_t delivered; /* first not delivered */
-	uint64_t told, confirmed; /* the count last sent, the count the peer has acknowledged */
+	uint64_t reported, confirmed; /* the count last sent, the count the peer has acknowledged */
 	uint64_t final;
 	uint64_t bytes;             /* held: received, not delivered */
 	uint64_t window, drain_Bps; /* as wan_rx_window set them */
-	uint64_t window_told;       /* what the peer was told last */
+	uint64_t window_reported;   /* the last one reported */
 	bool rate_dirty;            /* on the list of flows with RATE to tell */
 	struct wan_rxflow *rate_next;
 	struct wan_rxflow *dirty_next;
-	struct wan_rxflow *close_next, *grave_next;
+	struct wan_rxflow *close_next, *retired_next;
 };
 
 /* The receiver's table, by slot. */

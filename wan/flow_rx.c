@@ -67,22 +67,22 @@ static void die(struct wan_rxflow *f, bool refused)
 	f->dead = true;
 	t->rx_flows--;
 	end_slot(t, f->id, refused);
-	f->grave_next = t->rx_grave;
-	t->rx_grave = f;
+	f->retired_next = t->rx_retired;
+	t->rx_retired = f;
 }
 
 void wan_rx_reap(struct wan_tunnel *t)
 {
-	struct wan_rxflow **at = &t->rx_grave;
+	struct wan_rxflow **at = &t->rx_retired;
 
 	while (*at) {
 		struct wan_rxflow *f = *at;
 
 		if (f->dirty || f->closing || f->rate_dirty) {
-			at = &f->grave_next;
+			at = &f->retired_next;
 			continue;
 		}
-		*at = f->grave_next;
+		*at = f->retired_next;
 		free(f->ring);
 		free(f);
 	}
@@ -97,7 +97,7 @@ static struct wan_rxflow *flow_open(struct wan_tunnel *t, const struct wan_f_dat
 		return NULL;
 	f->t = t;
 	f->id = d->flow;
-	f->next = f->delivered = f->told = f->confirmed = d->base;
+	f->next = f->delivered = f->reported = f->confirmed = d->base;
 	s->f = f;
 	s->use = (uint16_t)WAN_USE(d->flow);
 	s->state = WAN_SLOT_LIVE;

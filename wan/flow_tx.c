@@ -84,8 +84,8 @@ static void die(struct wan_txflow *f)
 	s->next_free = t->tx_free;
 	t->tx_free = WAN_SLOT(f->id) + 1;
 	t->tx_flows--;
-	f->grave_next = t->tx_grave;
-	t->tx_grave = f;
+	f->retired_next = t->tx_retired;
+	t->tx_retired = f;
 }
 
 static bool was_sent(const struct wan_txflow *f, uint64_t seq)
@@ -114,16 +114,16 @@ static void custody_free(struct wan_txflow *f)
 
 void wan_tx_reap(struct wan_tunnel *t)
 {
-	struct wan_txflow **at = &t->tx_grave;
+	struct wan_txflow **at = &t->tx_retired;
 
 	while (*at) {
 		struct wan_txflow *f = *at;
 
 		if (f->active || f->ctl_dirty) {
-			at = &f->grave_next; /* still linked: the list's next pass drops it */
+			at = &f->retired_next; /* still linked: the list's next pass drops it */
 			continue;
 		}
-		*at = f->grave_next;
+		*at = f->retired_next;
 		free(f->ring);
 		free(f);
 	}
@@ -280,7 +280,8 @@ void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 		close_step(f);
 }
 
-/* A datagram with part of a buffer is lost: it goes into the queue, unless its twin is still out. */
+/* A datagram with part of a buffer is lost: it goes into the queue, unless a second copy is still in flight.
+ */
 bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
 {
 	struct wan_txflow *f = wan_tx_find(t, s->flow);
@@ -293,7 +294,7 @@ bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
 
 	if (b->w0 & bit)
 		return true;
-	if ((s->flags & WAN_S_TWIN) && !(b->w1 & bit)) {
+	if ((s->flags & WAN_S_COPIED) && !(b->w1 & bit)) {
 		b->w1 |= bit;
 		return true;
 	}
@@ -418,7 +419,7 @@ static void rewind_flow(struct wan_txflow *f)
  * information on. */
 void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
 {
-	t->again.n = t->twins.n = 0;
+	t->again.n = t->copies.n = 0;
 	t->tx_out = 0;
 	for (uint32_t i = 0; i < t->tx_cap; i++)
 		if (t->tx[i].f)
@@ -454,10 +455,10 @@ void wan_tx_free_all(struct wan_tunnel *t)
 		custody_free(f);
 		die(f);
 	}
-	for (struct wan_txflow *f = t->tx_grave; f; f = f->grave_next)
+	for (struct wan_txflow *f = t->tx_retired; f; f = f->retired_next)
 		f->active = f->ctl_dirty = false;
 	wan_tx_reap(t);
 	free(t->tx);
 	free(t->again.v);
-	free(t->twins.v);
+	free(t->copies.v);
 }

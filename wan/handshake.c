@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is there: HELLO both ways, until each side has seen its own fresh nonce come back. What a HELLO says
+ * The handshake: HELLO both ways, until each side has seen its own fresh nonce come back. What a HELLO says
  * about its sender (epoch, index, credit) is believed only with that proof, so an old or forged one never
  * resets a live tunnel; it costs an answer at most.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loss recovery of one path (RFC 9002): the map of sent datagrams, which of them are acknowledged or lost,
- * probe timeouts. It knows datagrams, not flows: what an acknowledged or lost datagram carried is told to
- * flow_tx.c and ctl.c. How late is lost: reorder.c; round trips: rtt.c.
+ * probe timeouts. It knows datagrams, not flows: flow_tx.c and ctl.c hear what an acknowledged or lost
+ * datagram carried. The time after which a datagram is lost is in reorder.c, round trips are in rtt.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static struct wan_sent *slot(const struct wan_path *p, uint64_t pn)
 	return &p->sent[pn & p->mask];
 }
 
-/* What it means for the path as a whole; see congest.h. */
+/* Tells the measurement of the path as a whole (congest.h). */
 static void congest_note(
     struct wan_path *p, uint32_t acked, int32_t lost, uint32_t ce, rwy_dur rtt, rwy_time now)
 {
@@ -198,11 +198,11 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 	}
 	/* One of a group may have been rebuilt. What went before a silence may have arrived at once, and the
 	 * ACKs that said so are lost: when it is acknowledged says nothing of the path. */
-	bool told = !(e->flags & WAN_S_REBUILT) && e->sent >= p->silent_at;
+	bool telling = !(e->flags & WAN_S_REBUILT) && e->sent >= p->silent_at;
 
-	if (pn < a->before && told && !e->group)
+	if (pn < a->before && telling && !e->group)
 		wan_reorder_on_late(p, a->now - e->sent);
-	if (wan_path_reorders_much(p) && told)
+	if (wan_path_reorders_much(p) && telling)
 		wan_reorder_note(p, a->now - e->sent, a->now);
 	p->ecn_acked += !!(e->flags & WAN_S_ECT);
 	if (!wan_path_is_stream(p))
@@ -328,7 +328,7 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lo
 	wan_path_pace(p);
 }
 
-/* Of the reliable carrier: it says what arrived and how long that took, and nothing of losses or a rate. */
+/* An ACK of the reliable carrier tells what arrived and how long that took, nothing of losses or a rate. */
 static void on_stream_ack(struct wan_path *p, const struct ack_ctx *a, bool sample)
 {
 	if (sample)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a path is worth, measured by what goes over it: whether losses come alone or in bursts, and how much
+ * The quality of a path, measured by its traffic: whether losses come alone or in bursts, and how much
  * it has carried of late. Round trips, jitter and the share lost are loss recovery's (wan_stats). A path
  * without traffic is measured by the keep-alive probes, one a second.
  */

@@ -27,9 +27,9 @@ enum wan_sent_state {
 	WAN_SENT_LOST,
 };
 #define WAN_S_DATA    1u  /* carries (part of) a buffer: flow, seq, frag are set */
-#define WAN_S_TWIN    2u  /* another datagram in flight carries the same: only the loss of both counts */
+#define WAN_S_COPIED  2u  /* another datagram in flight carries the same: only the loss of both counts */
 #define WAN_S_APP     4u  /* sent while there was nothing more to send */
-#define WAN_S_ACK     8u  /* carries an ACK frame, the last of what was to be told */
+#define WAN_S_ACK     8u  /* carries an ACK frame, the last of one report */
 #define WAN_S_OPEN    16u /* carries the open information */
 #define WAN_S_ECT     64u /* went ECT(0) */
 #define WAN_S_REBUILT 32u /* never arrived: the peer rebuilt it */
@@ -144,7 +144,7 @@ struct wan_path {
 	uint64_t ack_floor;       /* ranges below were reported, and the peer told us so */
 	uint64_t ack_mark;        /* our datagram whose acknowledgement lets the floor rise, + 1; 0: none */
 	uint64_t ack_low;         /* the lowest number that came since it went */
-	uint64_t ack_below;       /* ranges below are still to be told in this ACK, 0: none */
+	uint64_t ack_below;       /* ranges below still belong to this ACK, 0: none */
 	uint64_t ack_late[WAN_ACK_LATE]; /* the lowest that was overtaken, of the last ACKs each */
 	uint8_t ack_round, ack_frames;   /* the present one's place; frames that it has */
 	uint8_t ack_reorders;            /* ACKs from now on that are of a path that reorders much */
@@ -232,7 +232,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *a, rwy_time now
 void wan_loss_tick(struct wan_path *p, rwy_time now);
 /* The peer says that it rebuilt `n` datagrams from `first` on. */
 void wan_loss_on_rebuilt(struct wan_path *p, uint64_t first, unsigned n, rwy_time now);
-/* What was sent before `sent_before` and is not acknowledged goes again. False: no memory, ask again. */
+/* Datagrams sent before `sent_before` and not acknowledged go again. False: no memory, call again. */
 bool wan_loss_take_back(struct wan_path *p, rwy_time sent_before, rwy_time now);
 rwy_time wan_loss_next(const struct wan_path *p);
 /* After the RTT sample of a datagram sent at `sent` that the peer's clock saw at `arrived_us`: how much

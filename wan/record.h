@@ -60,7 +60,7 @@ bool wan_conn_peek(const struct wan_rec *rec, uint64_t *tunnel_id);
 /* RWY_EMALFORMED: it is none, or damaged; RWY_ENOENT: of another tunnel, of ourselves, or an echo of what we
  * never said. Then the connection is to be closed. */
 RWY_MUST_CHECK int wan_conn_hello(struct wan_conn *c, const struct wan_rec *rec);
-/* What is to be sent before anything else. How many bytes, 0: nothing. */
+/* Bytes to be sent before anything else. Returns how many, 0: none. */
 size_t wan_conn_put(struct wan_conn *c, uint8_t out[WAN_REC_HELLO_LEN]);
 
 /* --- which carrier -------------------------------------------------------------------------------- */

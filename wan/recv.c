@@ -287,9 +287,9 @@ static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf 
 	}
 	if (t->close_head)
 		wan_rx_closings(t, now);
-	if (t->tx_grave)
+	if (t->tx_retired)
 		wan_tx_reap(t);
-	if (t->rx_grave)
+	if (t->rx_retired)
 		wan_rx_reap(t);
 }
 

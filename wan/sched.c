@@ -319,7 +319,7 @@ static void unpark(struct wan_sched *s, rwy_time now)
 	}
 }
 
-/* Of one priority: is a class due what it is guaranteed? */
+/* The class of one priority that is due what it is guaranteed, or NULL. */
 static struct wan_class *due_of(struct wan_sched *s, struct wan_heap *h, rwy_time now)
 {
 	while (h->n) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who sends next: a path's capacity is shared between classes (a tenant is one), a class's between its flows.
+ * The scheduler: a path's capacity is shared between classes (a tenant is one), a class's between its flows.
  *
  * A class with a guarantee goes first while it has had less than that (the highest priority, then the
  * earliest due time first). What is left is shared by weight between all that have something to send

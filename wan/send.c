@@ -163,7 +163,7 @@ static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		put_repair(o, now);
 		return true;
 	}
-	if (t->twins.n && wan_data_twin(t, o, now))
+	if (t->copies.n && wan_data_copy(t, o, now))
 		return true;
 	if (t->dgrams.n) { /* before data, but not more than every other datagram */
 		t->dgram_turn = !t->dgram_turn;
@@ -269,8 +269,8 @@ static rwy_time stream_next(const struct wan_tunnel *t)
 		return next;
 	if (wan_data_waiting(t))
 		return 0;
-	if (t->twins.n)
-		next = rwy_time_min(next, t->twins.v[t->twins.head].due);
+	if (t->copies.n)
+		next = rwy_time_min(next, t->copies.v[t->copies.head].due);
 	return rwy_time_min(next, wan_sched_next(&t->sched));
 }
 
@@ -300,8 +300,8 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 			next = rwy_time_min(next, p->pace.at);
 		else if (wan_sched_next(&t->sched) != RWY_NEVER)
 			next = rwy_time_min(next, rwy_time_max(p->pace.at, wan_sched_next(&t->sched)));
-		if (t->twins.n)
-			next = rwy_time_min(next, rwy_time_max(p->pace.at, t->twins.v[t->twins.head].due));
+		if (t->copies.n)
+			next = rwy_time_min(next, rwy_time_max(p->pace.at, t->copies.v[t->copies.head].due));
 	}
 	return next;
 }

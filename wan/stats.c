@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tunnel tells about itself. Of several paths the first usable one speaks for RTT; rates and windows
- * are sums. */
+/* Statistics of a tunnel. The first usable path gives the RTT; rates and windows are sums over the paths. */
 #include <string.h>
 
 #include "wan/tunnel.h"

@@ -5,7 +5,7 @@
  * sees when it changes. Datagrams come out of wan_poll with wan_tx.stream set; how they are laid into a byte
  * stream is record.h.
  *
- * What differs, because the carrier repairs losses and finds its rate by itself:
+ * Differences, because the carrier repairs losses and finds its rate by itself:
  * - The window is the carrier's: as much as it has room for (wan_stream_room), at once, without pacing.
  *   Congestion control and the path's RTT, loss and ECN state stay as they were; they hear nothing of it.
  * - Nothing is lost because something later arrived, or because nothing came for a while. Several connections
@@ -45,7 +45,7 @@ void wan_stream_lost(struct wan_tunnel *t, rwy_time now);
 bool wan_stream_on(const struct wan_tunnel *t);
 /* Bytes that the carrier was given and the peer has not acknowledged. */
 uint64_t wan_stream_inflight(const struct wan_tunnel *t);
-/* What the peer acknowledged of it a second, of late; 0: not known. */
+/* Bytes a second that the peer acknowledged of it of late; 0: not known. */
 uint64_t wan_stream_rate(const struct wan_tunnel *t);
 /* One datagram that came by the carrier from the tunnel's peer. Takes ownership of b. */
 void wan_recv_stream(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);

@@ -111,7 +111,7 @@ void wan_free(struct wan_tunnel *t)
 	if (!t)
 		return;
 	wan_rx_end_all(t, WAN_CLOSE_TUNNEL, t->last_rx);
-	for (struct wan_rxflow *f = t->rx_grave; f; f = f->grave_next)
+	for (struct wan_rxflow *f = t->rx_retired; f; f = f->retired_next)
 		f->dirty = f->closing = f->rate_dirty = false;
 	wan_rx_reap(t);
 	free(t->rx);

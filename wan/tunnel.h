@@ -27,7 +27,7 @@ enum wan_log_kind {
 };
 struct wan_log {
 	uint32_t id;
-	uint32_t count; /* DELIVERED: low bits of what was told */
+	uint32_t count; /* DELIVERED: low bits of what was reported */
 	uint8_t kind;
 };
 
@@ -91,9 +91,9 @@ struct wan_tunnel {
 	uint32_t tx_cap, tx_free, tx_flows;
 	struct wan_sched sched;                 /* flows with something to send */
 	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to tell */
-	struct wan_txflow *tx_grave;
-	struct wan_itemq again, twins; /* lost; second copies */
-	uint64_t tx_bytes, tx_out;     /* in custody; of it sent in this session */
+	struct wan_txflow *tx_retired;
+	struct wan_itemq again, copies; /* lost; second copies */
+	uint64_t tx_bytes, tx_out;      /* in custody; of it sent in this session */
 	struct rwy_bufq dgrams;
 	uint32_t dgram_off, dgram_id; /* of the head, when it goes in parts */
 	uint8_t dgram_frag;
@@ -109,7 +109,7 @@ struct wan_tunnel {
 	rwy_time dirty_at;            /* when DELIVERED must go */
 	struct wan_rxflow *rate_head; /* flows with RATE to tell */
 	struct wan_rxflow *close_head;
-	struct wan_rxflow *rx_grave;
+	struct wan_rxflow *rx_retired;
 	uint32_t resets[256];
 	uint32_t resets_n;
 	struct wan_part part[WAN_DGRAM_PARTS];
@@ -155,11 +155,11 @@ static inline bool wan_tx_sendable(const struct wan_txflow *f)
 {
 	if (f->dead || f->next_send >= f->end || f->next_send - f->base >= f->t->peer.rx_window)
 		return false;
-	/* Of a buffer that has begun all parts may go; one buffer may always be under way. */
+	/* All parts of a buffer that has begun may go; one buffer may always be under way. */
 	return !f->window || f->next_frag || f->out < f->window;
 }
 
-/* What one datagram under construction holds. */
+/* A datagram under construction. */
 struct wan_out {
 	struct wan_tx *tx;
 	struct wan_path *p;
@@ -222,7 +222,7 @@ rwy_time wan_send_next(const struct wan_tunnel *t);
 
 /* data.c: what a DATA datagram carries next */
 bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
-bool wan_data_twin(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
+bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 /* Puts frame d, and what control frames may ride along, and the payload into the datagram. */

@@ -183,8 +183,8 @@ uint32_t wan_tx_queued(const struct wan_txflow *f); /* buffers in custody */
 uint32_t wan_tx_unsent(const struct wan_txflow *f);
 bool wan_tx_blocked(const struct wan_txflow *f);
 uint64_t wan_tx_bytes(const struct wan_txflow *f); /* bytes in custody */
-/* What the peer's wan_rx_window said last: bytes sent and not delivered at most, 0: no bound; and what the
- * far host takes, bytes a second, 0: not known. */
+/* The values of the peer's last wan_rx_window: bytes sent and not delivered at most, 0: no bound; and what
+ * the far host takes, bytes a second, 0: not known. */
 uint64_t wan_tx_window(const struct wan_txflow *f, uint64_t *drain_Bps);
 /* Best effort, unordered; takes ownership. Oldest are dropped (counted) when more than a bound wait. */
 void wan_dgram_send(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);

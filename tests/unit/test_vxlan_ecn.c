@@ -26,7 +26,7 @@ static void test_decap_table(void **state)
 			assert_int_equal(r->drop, cell[0] == 'd');
 			if (cell[0] != 'd')
 				assert_int_equal(r->ecn, cell[0] - '0');
-			assert_int_equal(r->judge, cell[1] == '!'   ? VXLAN_ECN_DANGEROUS
+			assert_int_equal(r->verdict, cell[1] == '!'   ? VXLAN_ECN_DANGEROUS
 			                           : cell[1] == '?' ? VXLAN_ECN_UNUSED
 			                                            : VXLAN_ECN_FINE);
 		}
@@ -42,7 +42,7 @@ static void test_round_trip(void **state)
 		assert_int_equal(outer, inner);
 		assert_int_equal(r->ecn, inner);
 		assert_false(r->drop);
-		assert_int_equal(r->judge, VXLAN_ECN_FINE);
+		assert_int_equal(r->verdict, VXLAN_ECN_FINE);
 		r = vxlan_ecn_decap(inner, VXLAN_CE);
 		assert_true(inner == VXLAN_NOT_ECT ? r->drop : r->ecn == VXLAN_CE);
 	}

@@ -118,8 +118,8 @@ static bool open_group(struct wan_fec_path *p, const struct wan_fec_plan *plan, 
 	return true;
 }
 
-/* What of the planned repairs goes: a group may have ended early, loss may have changed, and the money may be
- * gone. */
+/* Decides how many of the planned repairs go: a group may have ended early, loss may have changed, and the
+ * credit may be used up. */
 static void settle_on(struct wan_fec_path *p, unsigned k, unsigned blocks)
 {
 	struct wan_fec_tx *f = p->tx;

@@ -41,7 +41,7 @@ struct wan_fec_path;
 
 #define WAN_FEC_PATHS 8
 
-/* What a tunnel's FEC asks of the transport. */
+/* Calls to the transport. */
 struct wan_fec_ops {
 	/* A datagram that was lost is here: its checksum is right, its number was not seen. Takes b. */
 	void (*rebuilt)(void *ctx, uint8_t path, uint64_t pn, struct rwy_buf *b, rwy_time now);
@@ -78,7 +78,7 @@ struct wan_fec_code {
 /* Made at the first use. NULL: no memory. */
 const struct wan_fec_code *wan_fec_code(struct wan_fec *x);
 
-/* What loss on a path is like. Kept longer than the tunnel's other averages: 1e-5 must still be seen. */
+/* Loss statistics of a path. Kept longer than the tunnel's other averages: 1e-5 must still be seen. */
 struct wan_fec_est {
 	double n, lost, runs;
 	uint64_t last_lost; /* packet number + 1 */
@@ -141,15 +141,14 @@ struct wan_fec_path {
 	struct wan_fec_rebuilt report[WAN_FEC_REBUILT];
 	unsigned reports;
 	double credit; /* bytes that repairs may still cost */
-	/* What follows from rate, RTT and loss, as of the last ACK: a datagram only reads it. [1]: small
-	 * messages */
+	/* Computed from rate, RTT and loss at the last ACK: a datagram only reads it. [1]: small messages */
 	double share[2], most[2]; /* credit earned a byte; at most */
 	uint64_t flight;          /* bytes sent in a round trip and a little */
 	struct wan_fec_stats stats;
 };
 #define WAN_FEC_RATE_BITS 26
 
-/* What a flow has to send, when a datagram of it is about to be built. */
+/* A flow, when a datagram of it is about to be built. */
 struct wan_fec_flow {
 	uint64_t waiting;            /* buffers never sent */
 	uint64_t sent;               /* bytes since it began to have something to send */

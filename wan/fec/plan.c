@@ -81,8 +81,8 @@ double wan_fec_burst(const struct wan_fec_path *p)
 	return e->runs > 0 && e->lost > e->runs ? e->lost / e->runs : 1;
 }
 
-/* What to plan for: somewhat more than was seen, the more so the less was seen. Rare losses must be expected
- * before the first one. */
+/* The loss to plan for: somewhat more than was seen, the more so the less was seen. Rare losses must be
+ * expected before the first one. */
 double wan_fec_expect(const struct wan_fec_path *p)
 {
 	double loss = wan_fec_loss(p) * (1 + 8 / (p->est.runs + 16)), rest = 0.5 / (p->est.n + 0.5 / PRIOR);
@@ -180,7 +180,7 @@ bool wan_fec_plan(const struct wan_fec_path *p, uint64_t total, uint64_t left, u
 }
 
 /* --- when --------------------------------------------------------------------------------------- */
-/* What of the flow waits goes within a round trip: sent again, a datagram would come after it. But a host
+/* The rest of the flow goes within a round trip: sent again, a datagram would come after it. But a host
  * that streams has only a little waiting at any time, and nobody knows when it will stop. Then, what counts
  * is that the queue drains; or all is protected, if that costs next to nothing. */
 bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len)

@@ -3,8 +3,8 @@
  * The receiving half of forward error correction: repairs that came, the blocks they belong to, and when
  * there are enough of them to rebuild what is missing (solve.c).
  *
- * What a peer can make us hold is bounded: cfg.fec_rx_bytes of copies a path, WAN_FEC_HELD_MAX repairs. When
- * it is too much the oldest goes; the peer sends again what we did not acknowledge.
+ * Memory that a peer can make us hold is bounded: cfg.fec_rx_bytes of copies a path, WAN_FEC_HELD_MAX
+ * repairs. When it is too much the oldest goes; the peer sends again what we did not acknowledge.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static bool blocks_of(struct wan_fec *t, const struct wan_fec_share *s, struct w
 	return j->all == s->r.k;
 }
 
-/* What blocks lost more than their own repairs make good, from the shared ones. False: a contradiction. */
+/* Rebuilds what blocks lost beyond their own repairs from the shared ones. False: a contradiction. */
 static bool try_group(struct wan_fec *t, struct wan_fec_share *s, rwy_time now)
 {
 	struct wan_fec_job j = {.p = t->path[s->r.path], .s = s};
