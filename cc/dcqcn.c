@@ -60,15 +60,6 @@ struct cc_dcqcn_params cc_dcqcn_params_default(uint64_t line_Bps)
 	};
 }
 
-int cc_dcqcn_params_print(const struct cc_dcqcn_params *p, char *out, size_t size)
-{
-	return snprintf(out, size,
-	    "line=%" PRIu64 "kB/s R_AI=%" PRIu64 "kB/s R_HAI=%" PRIu64 "kB/s B=%" PRIu64 " T=%" PRIu64
-	    "us K=%" PRIu64 "us N=%" PRIu64 "us F=%u g=1/%u",
-	    p->line_Bps / 1000, p->ai_Bps / 1000, p->hai_Bps / 1000, p->byte_counter, p->timer / RWY_US,
-	    p->alpha_timer / RWY_US, p->cut_interval / RWY_US, p->fast_steps, 1u << p->g_shift);
-}
-
 /* A period of the paper, on this path. */
 static rwy_dur period(const struct dcqcn *s, rwy_dur t)
 {

@@ -24,7 +24,6 @@ struct cc_dcqcn_params {
  * 40 Gb/s; R_HAI, which it leaves open, is ten times that, the relation in QCN (IEEE 802.1Qau). */
 struct cc_dcqcn_params cc_dcqcn_params_default(uint64_t line_Bps);
 /* One line for people. Returns as snprintf. */
-int cc_dcqcn_params_print(const struct cc_dcqcn_params *p, char *out, size_t size);
 
 /*
  * The rate that the receiver was seen to take, bytes per second, while notifications came; 0: not known.

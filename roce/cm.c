@@ -96,10 +96,3 @@ int roce_cm_parse(const struct roce_pkt *pkt, struct roce_cm_msg *msg)
 	}
 	return 0;
 }
-
-const char *roce_cm_attr_name(uint16_t attr)
-{
-	static const char *const names[] = {"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP"};
-
-	return attr >= ROCE_CM_REQ && attr <= ROCE_CM_DREP ? names[attr - ROCE_CM_REQ] : "?";
-}

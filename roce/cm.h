@@ -80,9 +80,6 @@ static inline bool roce_is_gsi(const struct roce_pkt *pkt)
  */
 int roce_cm_parse(const struct roce_pkt *pkt, struct roce_cm_msg *msg);
 
-/* The attribute's name, "?" for one not listed above. */
-const char *roce_cm_attr_name(uint16_t attr);
-
 /* --- tracker ------------------------------------------------------------------------------------ */
 
 /* One side of a connection. Everything is about what this side *sends*. */
@@ -189,8 +186,6 @@ const struct roce_cm_conn *roce_cm_find(const struct roce_cm_tab *tab, const str
 
 /* Forgets what is too old; roce_cm_track() does the same. */
 void roce_cm_expire(struct roce_cm_tab *tab, rwy_time now);
-/* When roce_cm_expire() has something to do; RWY_NEVER if nothing ages. */
-rwy_time roce_cm_next(const struct roce_cm_tab *tab);
 
 void roce_cm_stats_get(const struct roce_cm_tab *tab, struct roce_cm_stats *out);
 

@@ -552,22 +552,6 @@ void roce_cm_expire(struct roce_cm_tab *tab, rwy_time now)
 	}
 }
 
-rwy_time roce_cm_next(const struct roce_cm_tab *tab)
-{
-	rwy_time at = RWY_NEVER;
-
-	for (enum state s = HALF; s < STATES; s++) {
-		rwy_dur ttl = ttl_of(tab, s);
-		rwy_time touched;
-
-		if (!tab->lists[s].n)
-			continue;
-		touched = tab->e[tab->lists[s].head].touched;
-		at = rwy_time_min(at, ttl > RWY_NEVER - touched ? RWY_NEVER : touched + ttl);
-	}
-	return at;
-}
-
 void roce_cm_stats_get(const struct roce_cm_tab *tab, struct roce_cm_stats *out)
 {
 	*out = tab->stats;

@@ -217,17 +217,6 @@ enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pk
 	return ROCE_PARSE_OK;
 }
 
-const char *roce_parse_reason_name(enum roce_parse_reason r)
-{
-	static const char *const names[] = {
-#define X(e, n, s) n,
-	    ROCE_PARSE_REASONS(X)
-#undef X
-	};
-
-	return (unsigned)r < ROCE_PARSE_REASON_COUNT ? names[r] : "?";
-}
-
 /* Where the RETH is: RD and XRC requests have headers in front of it. */
 static const struct roce_reth *reth(const struct roce_pkt *p)
 {

@@ -72,8 +72,6 @@ struct roce_pkt {
  */
 enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pkt);
 
-const char *roce_parse_reason_name(enum roce_parse_reason r);
-
 /* Accessors of extension headers; each asserts nothing and is valid only when pkt->info->flags says the
  * header is there. */
 uint64_t roce_reth_va(const struct roce_pkt *p);

@@ -1,29 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules as they are written: words, checks, and the plain matcher. The compiled form is in acl_compile.c. */
+/* Rules as they are written: classes, checks, and the plain matcher. The compiled form is in acl_compile.c. */
 #include "tenant/acl.h"
 
 #include <string.h>
 
 #define QP1 1
-
-static const char *const class_names[] = {
-#define X(e, w, s) w,
-    ACL_CLASSES(X)
-#undef X
-};
-
-const char *acl_class_name(enum acl_class c)
-{
-	return (unsigned)c < ACL_CLASS_COUNT ? class_names[c] : "?";
-}
-
-int acl_class_find(const char *word)
-{
-	for (int i = 0; i < ACL_CLASS_COUNT; i++)
-		if (!strcmp(word, class_names[i]))
-			return i;
-	return -1;
-}
 
 enum acl_class acl_class_of(uint8_t opcode, uint32_t dqpn)
 {

@@ -41,9 +41,6 @@ enum acl_class {
 };
 #define ACL_ALL ((uint16_t)((1u << ACL_CLASS_COUNT) - 1))
 
-const char *acl_class_name(enum acl_class c);
-/* By its word; -1: no such class. */
-int acl_class_find(const char *word);
 /* The class of a RoCEv2 packet by its BTH. */
 enum acl_class acl_class_of(uint8_t opcode, uint32_t dqpn);
 

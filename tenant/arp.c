@@ -170,14 +170,3 @@ enum arp_what arp_rx(const struct tenant *t, enum tenant_side side, const uint8_
 	}
 	return w;
 }
-
-const char *arp_what_name(enum arp_what w)
-{
-	static const char *const names[] = {
-#define X(e, n, s) n,
-	    ARP_WHATS(X)
-#undef X
-	};
-
-	return (unsigned)w < ARP_WHAT_COUNT ? names[w] : "?";
-}

@@ -44,7 +44,6 @@ enum arp_what {
 #undef X
 	    ARP_WHAT_COUNT
 };
-const char *arp_what_name(enum arp_what w);
 
 struct arp_msg {
 	struct rwy_ip

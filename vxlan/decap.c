@@ -166,25 +166,3 @@ enum vxlan_reason vxlan_decap(
 	}
 	return VXLAN_OK;
 }
-
-const char *vxlan_reason_name(enum vxlan_reason r)
-{
-	static const char *const names[] = {
-#define X(e, n, s) n,
-	    VXLAN_REASONS(X)
-#undef X
-	};
-
-	return (unsigned)r < VXLAN_REASON_COUNT ? names[r] : "?";
-}
-
-const char *vxlan_reason_text(enum vxlan_reason r)
-{
-	static const char *const texts[] = {
-#define X(e, n, s) s,
-	    VXLAN_REASONS(X)
-#undef X
-	};
-
-	return (unsigned)r < VXLAN_REASON_COUNT ? texts[r] : "?";
-}

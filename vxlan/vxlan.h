@@ -72,8 +72,6 @@ enum vxlan_reason {
 #undef X
 	    VXLAN_REASON_COUNT
 };
-const char *vxlan_reason_name(enum vxlan_reason r);
-const char *vxlan_reason_text(enum vxlan_reason r);
 
 enum vxlan_inner { VXLAN_INNER_IP4, VXLAN_INNER_IP6, VXLAN_INNER_ARP, VXLAN_INNER_OTHER };
 

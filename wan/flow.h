@@ -117,7 +117,6 @@ bool wan_itemq_push(struct wan_itemq *q, const struct wan_tx_item *i);
 bool wan_itemq_pop(struct wan_itemq *q, struct wan_tx_item *i);
 
 /* flow_tx.c */
-void wan_tx_activate(struct wan_txflow *f);
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
 /* False: no memory, ask again. moved: given up for its path or carrier, not for itself. */
 bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved);
@@ -135,7 +134,6 @@ void wan_tx_free_all(struct wan_tunnel *t);
 enum wan_accept { WAN_ACCEPT, WAN_ACCEPT_RETRY /* do not acknowledge: the peer shall send it again */ };
 enum wan_accept wan_rx_data(
     struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now); /* takes b */
-bool wan_rx_slots_grow(struct wan_tunnel *t, uint32_t slot);
 void wan_rx_on_close(struct wan_tunnel *t, uint32_t id, uint64_t final, rwy_time now);
 void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now);
 void wan_rx_end(struct wan_rxflow *f);

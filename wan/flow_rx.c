@@ -13,7 +13,7 @@
 #define PART     ((uintptr_t)1) /* the buffer in this place is not complete */
 
 /* --- the table ---------------------------------------------------------------------------------- */
-bool wan_rx_slots_grow(struct wan_tunnel *t, uint32_t slot)
+static bool slots_grow(struct wan_tunnel *t, uint32_t slot)
 {
 	uint32_t cap = t->rx_cap ? t->rx_cap : 64;
 	struct wan_rxslot *v;
@@ -119,7 +119,7 @@ static struct wan_rxflow *flow_of(struct wan_tunnel *t, const struct wan_f_data 
 	*again = false;
 	if (f)
 		return f;
-	if (!wan_rx_slots_grow(t, WAN_SLOT(d->flow))) {
+	if (!slots_grow(t, WAN_SLOT(d->flow))) {
 		*again = true;
 		return NULL;
 	}
@@ -352,7 +352,7 @@ void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now)
 		return;
 	}
 	/* Not opened yet: the data that would open it may still be on its way. */
-	if (!wan_rx_slots_grow(t, WAN_SLOT(id)))
+	if (!slots_grow(t, WAN_SLOT(id)))
 		return;
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
 

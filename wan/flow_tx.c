@@ -17,7 +17,7 @@ static bool muted(const struct wan_txflow *f)
 	return f->closing || f->aborted;
 }
 
-void wan_tx_activate(struct wan_txflow *f)
+static void activate(struct wan_txflow *f)
 {
 	if (!f->active && wan_tx_sendable(f))
 		wan_sched_add(&f->t->sched, f);
@@ -194,7 +194,7 @@ void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now)
 	f->end++;
 	f->bytes += b->len;
 	t->tx_bytes += b->len;
-	wan_tx_activate(f);
+	activate(f);
 }
 
 void wan_tx_close(struct wan_txflow *f, rwy_time now)
@@ -328,7 +328,7 @@ void wan_tx_on_rate(struct wan_tunnel *t, uint32_t id, uint64_t window, uint64_t
 		return;
 	f->window = window;
 	f->drain_Bps = drain_Bps;
-	wan_tx_activate(f);
+	activate(f);
 }
 
 bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_time now)
@@ -354,7 +354,7 @@ bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_ti
 			rwy_buf_fetch(f->ring[(f->base + FETCH_AHEAD) & f->mask]);
 		deliver_first(f, now);
 	}
-	wan_tx_activate(f);
+	activate(f);
 	close_step(f);
 	return true;
 }
@@ -398,7 +398,7 @@ void wan_tx_wake_all(struct wan_tunnel *t)
 {
 	for (uint32_t i = 0; i < t->tx_cap; i++)
 		if (t->tx[i].f)
-			wan_tx_activate(t->tx[i].f);
+			activate(t->tx[i].f);
 }
 
 static void rewind_flow(struct wan_txflow *f)
@@ -440,7 +440,7 @@ void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
 		}
 		if (f->dead)
 			continue;
-		wan_tx_activate(f);
+		activate(f);
 		close_step(f);
 	}
 }

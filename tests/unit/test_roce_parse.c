@@ -464,15 +464,6 @@ static void test_payload_rules(void **state)
 	}
 }
 
-static void test_reason_names(void **state)
-{
-	assert_string_equal(roce_parse_reason_name(ROCE_PARSE_OK), "ok");
-	assert_string_equal(roce_parse_reason_name(ROCE_PARSE_BAD_LENGTH), "bad_length");
-	for (int r = 0; r < ROCE_PARSE_REASON_COUNT; r++)
-		assert_non_null(roce_parse_reason_name((enum roce_parse_reason)r));
-	assert_string_equal(roce_parse_reason_name(ROCE_PARSE_REASON_COUNT), "?");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -488,7 +479,6 @@ int main(void)
 	    cmocka_unit_test(test_bad_udp),
 	    cmocka_unit_test(test_bad_bth),
 	    cmocka_unit_test(test_payload_rules),
-	    cmocka_unit_test(test_reason_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,11 +213,8 @@ static void test_classes(void **state)
 	assert_int_equal(acl_class_of(ROCE_OPCODE_CNP, 17), ACL_CNP);
 	assert_int_equal(acl_class_of(ROCE_UD_SEND_ONLY, 1), ACL_CM);
 	assert_int_equal(acl_class_of(0x1f, 1), ACL_OTHER);
-	for (unsigned c = 0; c < ACL_CLASS_COUNT; c++) {
+	for (unsigned c = 0; c < ACL_CLASS_COUNT; c++)
 		assert_true(seen[c] > 0 || c == ACL_CM);
-		assert_int_equal(acl_class_find(acl_class_name(c)), c);
-	}
-	assert_int_equal(acl_class_find("nothing"), -1);
 }
 
 int main(void)

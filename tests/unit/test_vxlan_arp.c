@@ -10,6 +10,17 @@
 
 #include "tests/lib/vxlan_vectors.h"
 
+static const char *verdict_name(unsigned verdict)
+{
+	static const char *const names[] = {
+#define X(e, n, s) n,
+	    ARP_WHATS(X)
+#undef X
+	};
+
+	return names[verdict];
+}
+
 static const uint8_t host_mac[6] = {2, 0, 0, 0, 0, 1}, gw_mac[6] = {2, 0, 0, 0, 0, 0xfe};
 static const uint8_t all_mac[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
@@ -148,7 +159,7 @@ static void test_arp(void **state)
 
 			want = proxy ? row[i].proxy : row[i].plain;
 			if (w != want)
-				fail_msg("row %u: %s, not %s", i, arp_what_name(w), arp_what_name(want));
+				fail_msg("row %u: %s, not %s", i, verdict_name(w), verdict_name(want));
 			assert_int_equal(m.learn, row[i].learn);
 			assert_true(rwy_ip_eq(&m.sender, &row[i].sender));
 			assert_memory_equal(m.mac, host_mac, 6);
@@ -339,7 +350,7 @@ static void test_nd_refused(void **state)
 			fix_nd(b, sizeof(vec_ns));
 		w = rx_side(t, TENANT_VTEP, b, sizeof(vec_ns), &m, out, &n);
 		if (w != row[i].want)
-			fail_msg("row %u: %s, not %s", i, arp_what_name(w), arp_what_name(row[i].want));
+			fail_msg("row %u: %s, not %s", i, verdict_name(w), verdict_name(row[i].want));
 	}
 }
 
