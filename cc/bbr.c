@@ -21,182 +21,23 @@
  *
  * Units: bytes per second, bytes, ns; gains in 1/256.
  */
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cc/cc.h"
-#include "cc/limits.h"
+#include "cc/bbr.h"
 #include "rwy/err.h"
 
-#define GAIN_ONE       256u
-#define GAIN_STARTUP   709u /* 4 ln 2 */
-#define GAIN_DRAIN     90u
-#define GAIN_DOWN      230u
-#define GAIN_UP        320u
-#define WINDOW_GAIN    512u
-#define WINDOW_GAIN_UP 576u
 #define BETA_NUM       7 /* a bound goes down to 0.7 at most at once */
 #define BETA_DEN       10
-#define HEADROOM_NUM   17 /* 0.85: left for others while cruising */
-#define HEADROOM_DEN   20
-#define LOSS_DEN       50 /* 2 % */
-#define LOSS_PKTS      6  /* and so many datagrams: of few, one is already more */
 #define FULL_ROUNDS    3
-#define INITIAL_PKTS   100
-#define MIN_PKTS       4
 #define ROUNDS_MAX     63
 #define UP_SHIFT_MAX   20
 #define PROBE_WAIT     (2 * RWY_SEC)
 #define RTT_EXPIRY     (5 * RWY_SEC)
 #define PROBE_RTT_TIME (200 * RWY_MS)
-#define SLACK          (5 * RWY_MS)
-#define NONE           UINT64_MAX /* no bound */
 
-enum phase { STARTUP, DRAIN, DOWN, CRUISE, REFILL, UP, PROBE_RTT };
 static const char *const phase_name[] = {"startup", "drain", "down", "cruise", "refill", "up", "rtt"};
-
-struct bbr {
-	struct cc_cfg cfg;
-	enum phase phase;
-	bool round_start;   /* this ACK began a round */
-	bool probe_samples; /* what is acknowledged now was sent while probing */
-	bool advance;       /* the bandwidth filter moves on at the next round */
-	bool recovering;    /* after an outage: losses of these rounds tell nothing */
-	uint8_t skip_rounds, full_count, up_shift;
-	uint64_t next_round, rounds;
-	uint64_t bw[2]; /* best sample of this cycle and of the one before */
-	uint64_t bw_lo, inflight_hi, inflight_lo;
-	uint64_t bw_latest, inflight_latest; /* of this round */
-	uint64_t full_bw;
-	uint64_t round_acked, round_lost, round_marked;
-	rwy_dur min_rtt, probe_min;
-	rwy_time min_rtt_at, phase_at, cycle_at, probe_rtt_until;
-	rwy_dur wait;         /* until the next probe */
-	uint64_t cycle_round; /* `rounds` when the cycle began */
-	uint64_t seed;
-	uint64_t rate, window;
-};
-static_assert(sizeof(struct bbr) <= CC_STATE_SIZE, "private state fits");
-
-/* --- the model ---------------------------------------------------------------------------------- */
-static uint64_t bw_hi(const struct bbr *b)
-{
-	return b->bw[0] > b->bw[1] ? b->bw[0] : b->bw[1];
-}
-
-static uint64_t bw(const struct bbr *b)
-{
-	return bw_hi(b) < b->bw_lo ? bw_hi(b) : b->bw_lo;
-}
-
-static rwy_dur model_rtt(const struct bbr *b)
-{
-	return b->min_rtt != RWY_NEVER ? b->min_rtt : b->cfg.initial_rtt;
-}
-
-static uint64_t bdp(const struct bbr *b, unsigned gain)
-{
-	return cc_mul_div(cc_bytes_in(bw(b), model_rtt(b)), gain, GAIN_ONE);
-}
-
-static uint64_t pkts(const struct bbr *b, unsigned n)
-{
-	return n * (uint64_t)b->cfg.mtu;
-}
-
-static uint64_t least(uint64_t x, uint64_t y)
-{
-	return x < y ? x : y;
-}
-
-static uint64_t most(uint64_t x, uint64_t y)
-{
-	return x > y ? x : y;
-}
-
-static uint64_t with_headroom(const struct bbr *b)
-{
-	return b->inflight_hi == NONE ? NONE : b->inflight_hi / HEADROOM_DEN * HEADROOM_NUM;
-}
-
-/* Loss or marks beyond what a path may have of its own. */
-static bool too_high(const struct bbr *b)
-{
-	uint64_t seen = cc_add(b->round_acked, b->round_lost);
-
-	if (b->recovering)
-		return false;
-	if (b->round_lost > seen / LOSS_DEN + pkts(b, LOSS_PKTS))
-		return true;
-	return seen >= pkts(b, 32) && b->round_marked >= seen / b->cfg.mtu / 2;
-}
-
-/* --- answers ------------------------------------------------------------------------------------ */
-static unsigned pacing_gain(const struct bbr *b)
-{
-	switch (b->phase) {
-	case STARTUP:
-		return GAIN_STARTUP;
-	case DRAIN:
-		return GAIN_DRAIN;
-	case DOWN:
-		return GAIN_DOWN;
-	case UP:
-		return GAIN_UP;
-	case CRUISE:
-	case REFILL:
-	case PROBE_RTT:
-		return GAIN_ONE;
-	}
-	rwy_unreachable();
-}
-
-/* The bound that the loss of earlier rounds sets in this phase. */
-static uint64_t window_bound(const struct bbr *b)
-{
-	switch (b->phase) {
-	case STARTUP:
-		return NONE;
-	case DRAIN:
-	case DOWN:
-		return least(b->inflight_hi, b->inflight_lo);
-	case REFILL:
-	case UP:
-		return b->inflight_hi;
-	case CRUISE:
-	case PROBE_RTT:
-		return least(with_headroom(b), b->inflight_lo);
-	}
-	rwy_unreachable();
-}
-
-static void answer(struct bbr *b)
-{
-	uint64_t first = pkts(b, INITIAL_PKTS);
-	uint64_t first_rate = cc_pace(first, model_rtt(b), GAIN_ONE);
-
-	if (!bw_hi(b)) {
-		b->rate = cc_limit_rate(&b->cfg, cc_mul_div(first_rate, GAIN_STARTUP, GAIN_ONE));
-		b->window = first;
-		return;
-	}
-	uint64_t rate = cc_mul_div(bw(b), pacing_gain(b), GAIN_ONE);
-	uint64_t slack = cc_add(cc_bytes_in(bw(b), SLACK), pkts(b, 16));
-	uint64_t w = cc_add(bdp(b, b->phase == UP ? WINDOW_GAIN_UP : WINDOW_GAIN), slack);
-
-	w = least(w, window_bound(b));
-	if (b->phase == PROBE_RTT)
-		w = least(w, bdp(b, GAIN_ONE / 2));
-	w = most(w, pkts(b, MIN_PKTS));
-	if (b->phase == STARTUP) { /* of a first flight that was lost we learn nothing about the path */
-		rate = most(rate, first_rate);
-		w = most(w, first);
-	}
-	b->rate = cc_limit_rate(&b->cfg, rate);
-	b->window = cc_limit_window(&b->cfg, w);
-}
 
 /* --- phases ------------------------------------------------------------------------------------- */
 static void enter(struct bbr *b, enum phase p, rwy_time now)
@@ -384,7 +225,7 @@ static void bbr_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 	b->bw_lo = b->inflight_hi = b->inflight_lo = NONE;
 	b->min_rtt_at = b->phase_at = b->cycle_at = now;
 	b->seed = now;
-	answer(b);
+	cc_bbr_answer(b);
 }
 
 static void bbr_on_limits(void *state, const struct cc_cfg *cfg)
@@ -392,7 +233,7 @@ static void bbr_on_limits(void *state, const struct cc_cfg *cfg)
 	struct bbr *b = state;
 
 	b->cfg = *cfg;
-	answer(b);
+	cc_bbr_answer(b);
 }
 
 static void bbr_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
@@ -465,7 +306,7 @@ static void bbr_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 		b->next_round = ack->delivered;
 	if (b->round_start)
 		round_end(b);
-	answer(b);
+	cc_bbr_answer(b);
 }
 
 static void bbr_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t inflight, rwy_time now)
@@ -484,7 +325,7 @@ static void bbr_on_persistent(void *state, rwy_time now)
 	b->recovering = true;
 	b->skip_rounds = 2;
 	lower_bounds_reset(b);
-	answer(b);
+	cc_bbr_answer(b);
 }
 
 static uint64_t bbr_rate(const void *state)
