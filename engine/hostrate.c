@@ -79,8 +79,8 @@ void eng_rp_apply(struct eng_rp *p)
 	if (a.rate_Bps == p->rate_Bps)
 		return;
 	p->rate_Bps = a.rate_Bps;
-	p->ns_fp = (RWY_SEC << ENG_RP_PACE_BITS) / a.rate_Bps;
-	p->late = LATE_BYTES * p->ns_fp >> ENG_RP_PACE_BITS;
+	rwy_pace_set(&p->pace, a.rate_Bps);
+	p->late = rwy_pace_time(&p->pace, LATE_BYTES);
 	if (p->late < LATE)
 		p->late = LATE;
 }
@@ -133,7 +133,7 @@ static struct eng_rp *rp_start(struct eng_requester *rq, rwy_time now)
 	    .mtu = rq->reqr.pmtu ? rq->reqr.pmtu : 1024,
 	    .initial_rtt = rq->reqr.srtt ? rq->reqr.srtt : BASE_RTT};
 	p->ops->init(p->state, &p->cfg, now);
-	p->ticked = p->at = p->taken_at = now;
+	p->ticked = p->pace.at = p->taken_at = now;
 	p->chain = *b;
 	*b = p;
 	p->next = e->rp_list;
@@ -189,7 +189,7 @@ rwy_time eng_rp_next(const struct eng *e)
 	for (const struct eng_rp *p = e->rp_list; p; p = p->next) {
 		at = rwy_time_min(at, cc_guard_next(p->ops, p->state, p->ticked));
 		if (p->head)
-			at = rwy_time_min(at, p->at);
+			at = rwy_time_min(at, p->pace.at);
 	}
 	return at;
 }

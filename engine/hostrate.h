@@ -8,8 +8,7 @@
 
 #include "cc/cc.h"
 #include "engine/requester.h"
-
-#define ENG_RP_PACE_BITS 26 /* fraction bits of ns a byte, as in wan/pace.c */
+#include "rwy/pace.h"
 
 struct eng_rp {
 	struct rwy_ip host;
@@ -19,12 +18,10 @@ struct eng_rp {
 	struct cc_cfg cfg;
 	const struct cc_ops *ops;
 	rwy_time ticked, last_cnp;
-	rwy_time at;       /* when the next packet may go */
-	uint32_t frac;     /* fraction of `at`, ENG_RP_PACE_BITS bits of a ns */
-	uint64_t ns_fp;    /* time for a byte, ns with ENG_RP_PACE_BITS fraction bits */
-	rwy_dur late;      /* a late turn makes up for this time at most */
-	uint64_t rate_Bps; /* bytes a second */
-	uint64_t taken;    /* bytes that the host acknowledged since taken_at, all flows */
+	struct rwy_pace pace; /* when the next packet may go */
+	rwy_dur late;         /* a late turn makes up for this time at most */
+	uint64_t rate_Bps;    /* bytes a second */
+	uint64_t taken;       /* bytes that the host acknowledged since taken_at, all flows */
 	rwy_time taken_at;
 	_Alignas(64) uint8_t state[CC_STATE_SIZE];
 };

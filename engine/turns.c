@@ -14,20 +14,16 @@ static void send_turns(struct eng_rp *p, rwy_time now)
 {
 	struct eng_requester *rq;
 
-	if (p->at + p->late < now)
-		p->at = now - p->late;
-	while (p->head && p->at <= now) {
+	rwy_pace_limit(&p->pace, p->late, now);
+	while (p->head && p->pace.at <= now) {
 		uint32_t bytes;
-		uint64_t ns;
 
 		rq = eng_rp_pop(p);
 		bytes = eng_requester_send(rq, TURN, now);
 		if (!bytes)
 			continue;
 		eng_rp_push(p, rq);
-		ns = bytes * p->ns_fp + p->frac;
-		p->at += ns >> ENG_RP_PACE_BITS;
-		p->frac = ns & (((uint32_t)1 << ENG_RP_PACE_BITS) - 1);
+		rwy_pace_sent(&p->pace, bytes);
 		p->ops->on_sent(p->state, bytes, 0, now);
 		eng_rp_apply(p);
 	}
@@ -60,7 +56,7 @@ void eng_rp_poll(struct eng *e, rwy_time now)
 			eng_rp_end(e, at);
 			continue;
 		}
-		if (p->head && p->at <= now)
+		if (p->head && p->pace.at <= now)
 			send_turns(p, now);
 		at = &p->next;
 	}

@@ -95,7 +95,7 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 		p->tail++;
 	p->next_pn++;
 	if (!wan_path_is_stream(p))
-		wan_pace_on_sent(&p->pace, s->bytes);
+		rwy_pace_sent(&p->pace.clock, s->bytes);
 }
 
 /* --- acknowledged ------------------------------------------------------------------------------- */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pacing by a virtual clock: each datagram moves the clock on by its time at the rate. While data waits the
- * clock may lag behind by BURST_LATE, so that a process that wakes every 100 us, or late, still sends at the
- * full rate. What is saved while nothing waited is little (`burst`): on a path that takes just this rate a
- * burst is a queue that stays as long as there is something to send, for everybody. One multiplication a
- * datagram; the division is done when the rate changes.
+ * Pacing of a path (rwy/pace.h). While data waits the clock may lag behind by BURST_LATE, so that a process
+ * that wakes every 100 us, or late, still sends at the full rate. Little is saved while nothing waits
+ * (`burst`): on a path that takes just this rate a burst is a queue that stays as long as there is something
+ * to send, for everybody.
  */
 #include "wan/tunnel.h"
 
@@ -17,25 +16,16 @@ void wan_pace_set(struct wan_pace *c, uint64_t rate_Bps)
 {
 	rwy_dur time;
 
-	c->ns_fp = (RWY_SEC << WAN_PACE_BITS) / rate_Bps;
-	time = (BURST_BYTES * c->ns_fp) >> WAN_PACE_BITS;
+	rwy_pace_set(&c->clock, rate_Bps);
+	time = rwy_pace_time(&c->clock, BURST_BYTES);
 	c->burst = time > BURST_MOST ? BURST_MOST : time > BURST_LEAST ? time : BURST_LEAST;
 }
 
 bool wan_pace_catch_up(struct wan_pace *c, rwy_time now)
 {
 	rwy_dur lag = c->backlog ? BURST_LATE : c->burst;
-	bool late = c->backlog && c->at + lag < now;
+	bool late = c->backlog && c->clock.at + lag < now;
 
-	if (c->at + lag < now)
-		c->at = now - lag;
+	rwy_pace_limit(&c->clock, lag, now);
 	return late;
-}
-
-void wan_pace_on_sent(struct wan_pace *c, uint32_t bytes)
-{
-	uint64_t ns = bytes * c->ns_fp + c->frac;
-
-	c->at += ns >> WAN_PACE_BITS;
-	c->frac = ns & (((uint32_t)1 << WAN_PACE_BITS) - 1);
 }

@@ -31,7 +31,7 @@ static void fec_init(struct wan_path *p)
 	    .next_pn = &p->next_pn,
 	    .srtt = &p->srtt,
 	    .min_rtt = &p->min_rtt,
-	    .ns_fp = &p->pace.ns_fp,
+	    .ns_fp = &p->pace.clock.ns_fp,
 	    .seen = &p->seen,
 	    .mtu = p->mtu};
 	if (!wan_path_is_stream(p))

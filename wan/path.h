@@ -10,6 +10,7 @@
 #include <stdalign.h>
 
 #include "cc/guard.h"
+#include "rwy/pace.h"
 #include "wan/fec/fec.h"
 #include "wan/measure.h"
 #include "wan/wire/pkt.h"
@@ -45,15 +46,10 @@ struct wan_sent {
 static_assert(sizeof(struct wan_sent) <= 64, "one cache line for a datagram in flight");
 
 /* --- a path: packet numbers, loss recovery, pacing, congestion control ---------------------------- */
-/* At 400 Gb/s a byte takes 0.02 ns: with 16 fraction bits the rate was 0.05 % off, and a queue grew. At the
- * smallest rate 9000 bytes still fit 64 bits. */
-#define WAN_PACE_BITS 26
 struct wan_pace {
-	rwy_time at;    /* when the next datagram is due if sent at exactly the rate */
-	uint32_t frac;  /* of a ns, WAN_PACE_BITS */
-	uint64_t ns_fp; /* ns a byte, WAN_PACE_BITS fraction bits */
-	rwy_dur burst;  /* how far `at` may lag behind now when nothing waited */
-	bool backlog;   /* data waited for `at` when the last poll ended */
+	struct rwy_pace clock;
+	rwy_dur burst; /* how far the clock may lag behind now when nothing waited */
+	bool backlog;  /* data waited for the clock when the last poll ended */
 };
 
 /* Reordering of a path: reorder.c. */
@@ -272,9 +268,8 @@ static inline void wan_rate_app_limited(struct wan_path *p)
 void wan_pace_set(struct wan_pace *c, uint64_t rate_Bps);
 static inline bool wan_pace_ok(const struct wan_pace *c, rwy_time now)
 {
-	return c->at <= now;
+	return c->clock.at <= now;
 }
-void wan_pace_on_sent(struct wan_pace *c, uint32_t bytes);
 /* Before datagrams go: takes away credit that is too old. True: we are too late to keep up the rate, though
  * there was data. */
 bool wan_pace_catch_up(struct wan_pace *c, rwy_time now);

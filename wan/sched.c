@@ -85,27 +85,13 @@ static void heap_moved(struct wan_sched *s, struct wan_class *c, enum wan_heap_k
 		sift(heap_of(s, c, k), c->place[k] - 1, k);
 }
 
-/* --- clocks ------------------------------------------------------------------------------------- */
-static void clock_set(struct wan_clock *c, uint64_t rate_Bps)
-{
-	c->ns_fp = rate_Bps ? (RWY_SEC << WAN_PACE_BITS) / rate_Bps : 0;
-}
-
-static void clock_sent(struct wan_clock *c, uint32_t bytes)
-{
-	uint64_t ns = bytes * c->ns_fp + c->frac;
-
-	c->at += ns >> WAN_PACE_BITS;
-	c->frac = ns & (((uint32_t)1 << WAN_PACE_BITS) - 1);
-}
-
 /* --- classes ------------------------------------------------------------------------------------ */
 static void configure(struct wan_class *c, const struct wan_class_cfg *cfg)
 {
 	c->cfg = *cfg;
 	c->weight_inv = (1u << WEIGHT_BITS) / cfg->weight;
-	clock_set(&c->guarantee, cfg->guarantee_Bps);
-	clock_set(&c->limit, cfg->limit_Bps);
+	rwy_pace_set(&c->guarantee, cfg->guarantee_Bps);
+	rwy_pace_set(&c->limit, cfg->limit_Bps);
 }
 
 void wan_sched_init(struct wan_sched *s)
@@ -296,8 +282,7 @@ static bool over_limit(struct wan_sched *s, struct wan_class *c, rwy_time now)
 {
 	if (!c->limit.ns_fp)
 		return false;
-	if (c->limit.at + LIMIT_BURST < now)
-		c->limit.at = now - LIMIT_BURST;
+	rwy_pace_limit(&c->limit, LIMIT_BURST, now);
 	if (c->limit.at <= now)
 		return false;
 	leave(s, c);
@@ -394,10 +379,10 @@ void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes)
 	f->deficit -= (int32_t)bytes;
 	c->sent += bytes;
 	if (c->limit.ns_fp)
-		clock_sent(&c->limit, bytes);
+		rwy_pace_sent(&c->limit, bytes);
 	if (s->by_guarantee) {
 		c->sent_guaranteed += bytes;
-		clock_sent(&c->guarantee, bytes);
+		rwy_pace_sent(&c->guarantee, bytes);
 		c->key[WAN_HEAP_GUARANTEE] = c->guarantee.at;
 		heap_moved(s, c, WAN_HEAP_GUARANTEE);
 		return;

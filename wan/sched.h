@@ -17,15 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rwy/pace.h"
 #include "rwy/time.h"
 #include "wan/wan.h"
-
-/* Virtual clock of a rate; see pace.c. */
-struct wan_clock {
-	rwy_time at;
-	uint32_t frac;
-	uint64_t ns_fp; /* ns a byte, fixed point; 0: no rate */
-};
 
 enum wan_heap_kind { WAN_HEAP_SHARE, WAN_HEAP_PARKED, WAN_HEAP_GUARANTEE, WAN_HEAP_KINDS };
 #define WAN_HEAPS (WAN_HEAP_GUARANTEE + WAN_PRIORITIES) /* the guaranteed: one for each priority */
@@ -34,7 +28,7 @@ struct wan_class {
 	struct wan_class_cfg cfg;
 	uint32_t id;
 	struct wan_txflow *head, *tail; /* flows with something to send */
-	struct wan_clock guarantee, limit;
+	struct rwy_pace guarantee, limit;
 	uint32_t place[WAN_HEAP_KINDS]; /* 1 + where it is in that heap, 0: it is not */
 	uint64_t key[WAN_HEAP_KINDS];   /* virtual time; when it may go on; when due */
 	uint32_t weight_inv;

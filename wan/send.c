@@ -297,11 +297,12 @@ rwy_time wan_send_next(const struct wan_tunnel *t)
 		if (!open_for_data(p))
 			continue;
 		if (data || wan_fec_pending(&p->fec))
-			next = rwy_time_min(next, p->pace.at);
+			next = rwy_time_min(next, p->pace.clock.at);
 		else if (wan_sched_next(&t->sched) != RWY_NEVER)
-			next = rwy_time_min(next, rwy_time_max(p->pace.at, wan_sched_next(&t->sched)));
+			next = rwy_time_min(next, rwy_time_max(p->pace.clock.at, wan_sched_next(&t->sched)));
 		if (t->copies.n)
-			next = rwy_time_min(next, rwy_time_max(p->pace.at, t->copies.v[t->copies.head].due));
+			next = rwy_time_min(
+			    next, rwy_time_max(p->pace.clock.at, t->copies.v[t->copies.head].due));
 	}
 	return next;
 }

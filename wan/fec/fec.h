@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "rwy/buf.h"
+#include "rwy/pace.h"
 #include "rwy/time.h"
 #include "wan/fec/stats.h"
 #include "wan/wire/pkt.h"
@@ -131,7 +132,7 @@ struct wan_fec_path {
 	/* the path's own numbers, read here */
 	const uint64_t *next_pn;
 	const rwy_dur *srtt, *min_rtt;
-	const uint64_t *ns_fp; /* pacing: ns a byte, WAN_FEC_RATE_BITS fraction bits */
+	const uint64_t *ns_fp; /* pacing: ns a byte, RWY_PACE_BITS fraction bits */
 	const struct wan_ranges *seen;
 	uint32_t mtu;
 
@@ -146,7 +147,6 @@ struct wan_fec_path {
 	uint64_t flight;          /* bytes sent in a round trip and a little */
 	struct wan_fec_stats stats;
 };
-#define WAN_FEC_RATE_BITS 26
 
 /* A flow, when a datagram of it is about to be built. */
 struct wan_fec_flow {

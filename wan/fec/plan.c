@@ -116,7 +116,7 @@ double wan_fec_share(const struct wan_fec *x, double loss, bool small)
 
 static uint64_t bytes_in(const struct wan_fec_path *p, rwy_dur t)
 {
-	return (uint64_t)(((unsigned __int128)t << WAN_FEC_RATE_BITS) / (*p->ns_fp ? *p->ns_fp : 1));
+	return (uint64_t)(((unsigned __int128)t << RWY_PACE_BITS) / (*p->ns_fp ? *p->ns_fp : 1));
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
