@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "offload/internal.h"
+#include "rwy/hash.h"
 
 #define NAME(e, n, s) n,
 #define TEXT(e, s)    s,
@@ -48,12 +49,7 @@ bool offload_rule_same(const struct offload_rule *a, const struct offload_rule *
 
 static uint64_t identity_hash(const struct offload_rule *r)
 {
-	const uint8_t *p = (const uint8_t *)r;
-	uint64_t h = 0x9fb21c651e98df25u;
-
-	for (size_t i = 0; i < IDENTITY; i++)
-		h = (h ^ p[i]) * 0x100000001b3u;
-	return h ^ h >> 29;
+	return rwy_hash_bytes(0, r, IDENTITY);
 }
 
 void offload_rule_init(struct offload_rule *r, enum offload_what what, enum offload_act act, unsigned prio)

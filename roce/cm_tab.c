@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "roce/cm_int.h"
+#include "rwy/hash.h"
 
 /* --- lists and hashes --------------------------------------------------------------------------- */
 
@@ -43,29 +44,15 @@ static void list_append(struct roce_cm_tab *t, uint32_t i, enum roce_cm_state s)
 	l->n++;
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15u;
-	return h ^ h >> 32;
-}
-
-static uint64_t mix_ip(uint64_t h, const struct rwy_ip *ip)
-{
-	uint64_t w[2];
-
-	memcpy(w, ip->b, 16);
-	return mix(mix(h, w[0]), w[1]);
-}
-
 static uint32_t *key_bucket(
     const struct roce_cm_tab *t, const struct rwy_ip *a, const struct rwy_ip *b, uint32_t comm_a)
 {
-	return &t->by_key[mix(mix_ip(mix_ip(t->cfg.seed, a), b), comm_a) & t->mask];
+	return &t->by_key[rwy_hash(rwy_hash_ip(rwy_hash_ip(t->cfg.seed, a), b), comm_a) & t->mask];
 }
 
 static uint32_t *qp_bucket(const struct roce_cm_tab *t, const struct rwy_ip *ip, uint32_t qpn)
 {
-	return &t->by_qp[mix(mix_ip(~t->cfg.seed, ip), qpn) & t->mask];
+	return &t->by_qp[rwy_hash(rwy_hash_ip(~t->cfg.seed, ip), qpn) & t->mask];
 }
 
 struct roce_cm_side *roce_cm_side_of(struct roce_cm_entry *e, uint32_t side)

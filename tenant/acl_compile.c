@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tenant/acl.h"
+#include "rwy/hash.h"
 
 #define FIELDS 4 /* source, destination, source port, class */
 static_assert(ACL_RULES_MAX <= 64 * 64, "the summary is one word");
@@ -135,10 +136,8 @@ static uint32_t bits_keep(struct build *b, uint32_t k)
 	uint64_t h = 0;
 	uint32_t at;
 
-	for (uint32_t i = 0; i < b->stride; i++) {
-		h = (h ^ map[i]) * 0x9fb21c651e98df25u;
-		h ^= h >> 32;
-	}
+	for (uint32_t i = 0; i < b->stride; i++)
+		h = rwy_hash(h, map[i]);
 	for (at = (uint32_t)h & b->table_mask; b->table[at]; at = (at + 1) & b->table_mask) {
 		kept = b->raw + (size_t)(b->table[at] - 1) * b->stride;
 		if (!memcmp(kept, map, b->stride * sizeof(*map)))

@@ -5,6 +5,7 @@
 
 #include "roce/wire.h"
 #include "rwy/checksum.h"
+#include "rwy/hash.h"
 #include "tenant/arp_int.h"
 
 #define NA_ROUTER    0x80
@@ -178,11 +179,8 @@ bool arp_rate_ask(struct arp_rate *r, uint32_t tenant, const struct rwy_ip *targ
 {
 	rwy_time full = rwy_time_max(r->full_at[tenant], now);
 	struct asked *a;
-	uint64_t w[2];
 
-	memcpy(w, target->b, 16);
-	w[0] = (w[0] ^ (w[1] + tenant) * 0x9e3779b97f4a7c15u) * 0x9fb21c651e98df25u;
-	a = &r->slot[w[0] >> 40 & (r->cfg.slots - 1)];
+	a = &r->slot[rwy_hash_ip(tenant * RWY_HASH_MUL, target) & (r->cfg.slots - 1)];
 	if (a->tenant == tenant + 1 && rwy_ip_eq(&a->target, target) && rwy_since(a->at, now) < r->cfg.again)
 		return false;
 	if (full - now > (r->cfg.burst - 1) * r->cfg.every)

@@ -3,6 +3,9 @@
 #ifndef TENANT_INTERNAL_H
 #define TENANT_INTERNAL_H
 
+#include <string.h>
+
+#include "rwy/hash.h"
 #include "tenant/tenant.h"
 
 /* Checks what one configuration can say wrong, copies it and compiles it. index and changed are the caller's
@@ -28,11 +31,7 @@ int tenant_set_fill(struct tenant_set *s, const struct tenant *const *by_index,
 
 static inline uint32_t tenant_name_hash(const char *name)
 {
-	uint32_t h = 2166136261u;
-
-	for (unsigned i = 0; i < TENANT_NAME_MAX && name[i]; i++)
-		h = (h ^ (uint8_t)name[i]) * 16777619u;
-	return h ^ h >> 15;
+	return (uint32_t)rwy_hash_bytes(0, name, strnlen(name, TENANT_NAME_MAX));
 }
 
 /* Returns `ret` with *err filled. */

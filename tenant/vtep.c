@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rwy/hash.h"
+
 #define NONE UINT32_MAX
 
 /* A packet needs this one cache line only. */
@@ -101,12 +103,7 @@ void vtep_free(struct vtep_tab *t)
 
 static uint32_t hash(uint32_t tenant, const struct rwy_ip *host)
 {
-	uint64_t w[2], h;
-
-	memcpy(w, host->b, 16);
-	h = (w[0] ^ tenant * 0x9e3779b97f4a7c15u) * 0x9fb21c651e98df25u;
-	h = (h ^ h >> 32 ^ w[1]) * 0xc2b2ae3d27d4eb4fu;
-	return (uint32_t)(h >> 32);
+	return (uint32_t)rwy_hash_ip(tenant * RWY_HASH_MUL, host);
 }
 
 static uint32_t find(const struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host)

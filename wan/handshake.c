@@ -21,6 +21,7 @@
  */
 #include <string.h>
 
+#include "rwy/hash.h"
 #include "wan/tunnel.h"
 
 #define INTERVAL_MIN    (100 * RWY_MS)
@@ -30,18 +31,12 @@
 #define REPEATS         9       /* a second in all */
 #define INDEX_MIX       0xffffu /* the upper half stays as configured: a front end may steer by it */
 
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}
-
 static void nonce_fresh(struct wan_tunnel *t, rwy_time now)
 {
 	struct wan_hs *h = &t->hs;
 
-	h->nonce = mix(mix(t->cfg.epoch + ++h->counter) ^ mix(now ^ (uint64_t)t->cfg.index << 32));
+	h->nonce =
+	    rwy_mix64(rwy_mix64(t->cfg.epoch + ++h->counter) ^ rwy_mix64(now ^ (uint64_t)t->cfg.index << 32));
 	if (!h->nonce)
 		h->nonce = 1;
 	h->sent_n = 0;
@@ -49,7 +44,7 @@ static void nonce_fresh(struct wan_tunnel *t, rwy_time now)
 
 static uint32_t index_for(const struct wan_tunnel *t, uint64_t peer_epoch)
 {
-	return t->cfg.index ^ (uint32_t)(mix(peer_epoch) & INDEX_MIX);
+	return t->cfg.index ^ (uint32_t)(rwy_mix64(peer_epoch) & INDEX_MIX);
 }
 
 void wan_hs_init(struct wan_tunnel *t, rwy_time now)

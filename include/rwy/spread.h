@@ -16,23 +16,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "rwy/hash.h"
 #include "rwy/ip.h"
 
 #define RWY_SPREAD_LOG_BITS 40
 
-/* splitmix64's finalizer: every bit of the input moves half of the output's. */
-static inline uint64_t rwy_spread_mix(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= UINT64_C(0xbf58476d1ce4e5b9);
-	x ^= x >> 27;
-	x *= UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
-
 static inline uint64_t rwy_spread_add(uint64_t h, uint64_t v)
 {
-	return rwy_spread_mix((h ^ v) + UINT64_C(0x9e3779b97f4a7c15));
+	return rwy_mix64((h ^ v) + UINT64_C(0x9e3779b97f4a7c15));
 }
 
 static inline uint64_t rwy_spread_add_ip(uint64_t h, const struct rwy_ip *a)
@@ -50,7 +41,7 @@ static inline uint64_t rwy_spread_id(const char *name)
 
 	for (; *name; name++)
 		h = (h ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
-	h = rwy_spread_mix(h);
+	h = rwy_mix64(h);
 	return h ? h : 1;
 }
 
