@@ -192,13 +192,15 @@ void wan_path_pace(struct wan_path *p);
 
 /* rtt.c */
 #define WAN_GRANULARITY RWY_MS /* of timers: a process wakes so late now and then */
-/* Smoothed, or what is supposed before there is a sample. */
-rwy_dur wan_rtt_base(const struct wan_path *p);
 void wan_rtt_sample(struct wan_path *p, rwy_dur rtt, rwy_dur ack_delay, rwy_time now);
 /* The mean of some datagrams and their mean distance from the smoothed one. anew: nothing older counts. */
 void wan_rtt_mean(struct wan_path *p, rwy_dur rtt, rwy_dur dev, bool anew, rwy_time now);
+#define WAN_RTT_LATE_MAX (10 * RWY_MS)
 /* How much later than usual an answer has come of late, bounded. */
-rwy_dur wan_rtt_late(const struct wan_path *p);
+static inline rwy_dur wan_rtt_late(const struct wan_path *p)
+{
+	return rwy_time_min(rwy_time_max(p->late[0], p->late[1]), p->srtt / 4 + WAN_RTT_LATE_MAX);
+}
 
 /* reorder.c */
 /* A datagram is lost when one that was sent so many later is there. `repaired`: so are its repairs. */

@@ -8,12 +8,6 @@
 
 #define MIN_RTT_WINDOW (10 * RWY_SEC)
 #define LATE_WINDOW    RWY_SEC /* remembered for one to two of these */
-#define LATE_MAX       (10 * RWY_MS)
-
-rwy_dur wan_rtt_base(const struct wan_path *p)
-{
-	return wan_path_has_rtt(p) ? p->srtt : p->t->cfg.cc_cfg.initial_rtt;
-}
 
 static void note_min(struct wan_path *p, rwy_dur rtt, rwy_time now)
 {
@@ -67,9 +61,4 @@ void wan_rtt_mean(struct wan_path *p, rwy_dur rtt, rwy_dur dev, bool anew, rwy_t
 	p->rttvar = (3 * p->rttvar + dev) / 4;
 	p->latest = p->srtt = (3 * p->srtt + rtt) / 4;
 	note_min(p, p->srtt, now); /* the smallest of many means is an accident */
-}
-
-rwy_dur wan_rtt_late(const struct wan_path *p)
-{
-	return rwy_time_min(rwy_time_max(p->late[0], p->late[1]), p->srtt / 4 + LATE_MAX);
 }

@@ -135,6 +135,12 @@ static inline bool wan_hs_up(const struct wan_tunnel *t)
 	return t->hs.state >= WAN_HS_UP;
 }
 
+/* The smoothed round trip, or the one supposed before there is a sample. */
+static inline rwy_dur wan_rtt_base(const struct wan_path *p)
+{
+	return wan_path_has_rtt(p) ? p->srtt : p->t->cfg.cc_cfg.initial_rtt;
+}
+
 /* The flow of an id, or NULL. */
 static inline struct wan_txflow *wan_tx_find(const struct wan_tunnel *t, uint32_t id)
 {
