@@ -18,7 +18,7 @@ struct entry {
 	struct rwy_ip host;
 	struct vtep_host where;
 	uint16_t tenant;
-	bool used, fixed, moved;
+	bool used, moved;
 	uint32_t chain; /* of the hash, or of the free list */
 	rwy_time seen;
 	uint8_t fill[8];
@@ -34,7 +34,6 @@ struct rest {
 struct of_tenant {
 	uint32_t newest, oldest; /* learned entries */
 	uint32_t learned;
-	uint32_t fixed;
 };
 
 struct vtep_tab {
@@ -45,7 +44,6 @@ struct vtep_tab {
 	uint32_t *slot;
 	struct of_tenant *of;
 	uint32_t mask, free, total, sweep;
-	uint32_t clear_at; /* where vtep_clear goes on looking for configured entries */
 };
 
 void vtep_cfg_default(struct vtep_cfg *cfg)
@@ -82,7 +80,7 @@ int vtep_new(struct vtep_tab **out, const struct vtep_cfg *cfg)
 	}
 	memset(t->slot, 0xff, slots * sizeof(*t->slot));
 	for (uint32_t i = 0; i < cfg->tenants; i++)
-		t->of[i] = (struct of_tenant){NONE, NONE, 0, 0};
+		t->of[i] = (struct of_tenant){NONE, NONE, 0};
 	memset(t->e, 0, cfg->entries * sizeof(*t->e));
 	for (uint32_t i = 0; i < cfg->entries; i++)
 		t->e[i].chain = i + 1 < cfg->entries ? i + 1 : NONE;
@@ -117,7 +115,7 @@ static uint32_t find(const struct vtep_tab *t, uint32_t tenant, const struct rwy
 
 static bool old(const struct vtep_tab *t, const struct entry *e, rwy_time now)
 {
-	return !e->fixed && rwy_since(e->seen, now) > t->cfg.age;
+	return rwy_since(e->seen, now) > t->cfg.age;
 }
 
 /* --- the list of a tenant's learned entries --------------------------------------------------------- */
@@ -150,19 +148,15 @@ static void drop(struct vtep_tab *t, uint32_t i)
 	while (*p != i)
 		p = &t->e[*p].chain;
 	*p = e->chain;
-	if (e->fixed) {
-		t->of[e->tenant].fixed--;
-	} else {
-		list_remove(t, i);
-		t->of[e->tenant].learned--;
-	}
+	list_remove(t, i);
+	t->of[e->tenant].learned--;
 	e->used = false;
 	e->chain = t->free;
 	t->free = i;
 	t->total--;
 }
 
-static uint32_t take(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host, bool fixed)
+static uint32_t entry_new(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host)
 {
 	uint32_t i = t->free, *slot = &t->slot[hash(tenant, host) & t->mask];
 	struct entry *e;
@@ -171,15 +165,10 @@ static uint32_t take(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *h
 		return NONE;
 	e = &t->e[i];
 	t->free = e->chain;
-	*e = (struct entry){
-	    .host = *host, .tenant = (uint16_t)tenant, .used = true, .fixed = fixed, .chain = *slot};
+	*e = (struct entry){.host = *host, .tenant = (uint16_t)tenant, .used = true, .chain = *slot};
 	*slot = i;
-	if (fixed) {
-		t->of[tenant].fixed++;
-	} else {
-		list_front(t, i);
-		t->of[tenant].learned++;
-	}
+	list_front(t, i);
+	t->of[tenant].learned++;
 	t->total++;
 	return i;
 }
@@ -220,7 +209,7 @@ static enum vtep_learn learn_new(struct vtep_tab *t, uint32_t tenant, const stru
 		t->count.pushed_out += !aged;
 		drop(t, of->oldest);
 	}
-	i = take(t, tenant, host, false);
+	i = entry_new(t, tenant, host);
 	if (i == NONE) {
 		t->count.full++;
 		return VTEP_FULL;
@@ -239,12 +228,6 @@ enum vtep_learn vtep_learn(struct vtep_tab *t, uint32_t tenant, const struct rwy
 	if (i == NONE)
 		return learn_new(t, tenant, host, vtep, mac, now);
 	e = &t->e[i];
-	if (e->fixed) {
-		if (is_at(e, vtep, mac))
-			return VTEP_KNOWN;
-		t->count.forged++;
-		return VTEP_FORGED;
-	}
 	if (old(t, e, now)) { /* as if it had never been there */
 		t->count.aged++;
 		drop(t, i);
@@ -272,40 +255,7 @@ enum vtep_learn vtep_learn(struct vtep_tab *t, uint32_t tenant, const struct rwy
 	return VTEP_KNOWN;
 }
 
-/* --- configuration ---------------------------------------------------------------------------------- */
-
-int vtep_set(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host, const struct vtep_host *where)
-{
-	uint32_t i;
-
-	if (tenant >= t->cfg.tenants)
-		return RWY_EINVAL;
-	i = find(t, tenant, host);
-	if (i != NONE && !t->e[i].fixed) {
-		drop(t, i);
-		i = NONE;
-	}
-	if (i == NONE && t->free == NONE && t->of[tenant].learned) {
-		t->count.pushed_out++;
-		drop(t, t->of[tenant].oldest);
-	}
-	if (i == NONE)
-		i = take(t, tenant, host, true);
-	if (i == NONE)
-		return RWY_ENOMEM;
-	t->e[i].where = *where;
-	return 0;
-}
-
-int vtep_del(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host)
-{
-	uint32_t i = find(t, tenant, host);
-
-	if (i == NONE)
-		return RWY_ENOENT;
-	drop(t, i);
-	return 0;
-}
+/* --- entries that go ------------------------------------------------------------------------------ */
 
 bool vtep_clear(struct vtep_tab *t, uint32_t tenant, uint32_t budget)
 {
@@ -313,15 +263,7 @@ bool vtep_clear(struct vtep_tab *t, uint32_t tenant, uint32_t budget)
 
 	for (; budget && of->oldest != NONE; budget--)
 		drop(t, of->oldest);
-	/* Configured entries are in no list: few, and looked for all over. */
-	for (; budget && of->fixed; budget--) {
-		struct entry *e = &t->e[t->clear_at];
-
-		if (e->used && e->fixed && e->tenant == tenant)
-			drop(t, t->clear_at);
-		t->clear_at = (t->clear_at + 1) % t->cfg.entries;
-	}
-	return of->oldest == NONE && !of->fixed;
+	return of->oldest == NONE;
 }
 
 unsigned vtep_age(struct vtep_tab *t, uint32_t budget, rwy_time now)
@@ -342,11 +284,6 @@ unsigned vtep_age(struct vtep_tab *t, uint32_t budget, rwy_time now)
 	}
 	t->count.aged += n;
 	return n;
-}
-
-uint32_t vtep_count(const struct vtep_tab *t, uint32_t tenant)
-{
-	return t->of[tenant].learned;
 }
 
 uint32_t vtep_total(const struct vtep_tab *t)

@@ -42,8 +42,8 @@ struct vtep_counters {
 #undef X
 };
 
-/* Result of learning. FORGED and HELD: the packet should be dropped, its source is somebody else's. */
-enum vtep_learn { VTEP_KNOWN, VTEP_NEW, VTEP_MOVED, VTEP_HELD, VTEP_FORGED, VTEP_FULL };
+/* Result of learning. HELD: the packet should be dropped, its source is somebody else's. */
+enum vtep_learn { VTEP_KNOWN, VTEP_NEW, VTEP_MOVED, VTEP_HELD, VTEP_FULL };
 
 struct vtep_host {
 	struct rwy_ip vtep;
@@ -64,12 +64,7 @@ const struct vtep_host *vtep_find(
 enum vtep_learn vtep_learn(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host,
     const struct rwy_ip *vtep, const uint8_t mac[6], rwy_time now);
 
-/* A configured entry; replaces what was learned or configured before. RWY_EINVAL: tenant; RWY_ENOMEM: the
- * table is full. */
-RWY_MUST_CHECK int vtep_set(
-    struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host, const struct vtep_host *where);
-int vtep_del(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host); /* RWY_ENOENT */
-/* Forgets up to `budget` entries of a tenant, configured ones too. True: none is left; else call again. To be
+/* Forgets up to `budget` entries of a tenant. True: none is left; else call again. To be
  * called before the tenant's index is released. */
 bool vtep_clear(struct vtep_tab *t, uint32_t tenant, uint32_t budget);
 
@@ -77,9 +72,7 @@ bool vtep_clear(struct vtep_tab *t, uint32_t tenant, uint32_t budget);
  * found even if this was not called: it only makes room. The number freed. */
 unsigned vtep_age(struct vtep_tab *t, uint32_t budget, rwy_time now);
 
-uint32_t vtep_count(
-    const struct vtep_tab *t, uint32_t tenant); /* learned entries, aged ones not yet freed too */
-uint32_t vtep_total(const struct vtep_tab *t);  /* all entries */
+uint32_t vtep_total(const struct vtep_tab *t); /* entries; aged ones not yet freed too */
 const struct vtep_counters *vtep_counters(const struct vtep_tab *t);
 
 #endif

@@ -62,7 +62,6 @@ static bool host_learn(
 	case VTEP_FULL: /* may send; it is asked for when something comes back */
 		return true;
 	case VTEP_HELD:
-	case VTEP_FORGED:
 		return false;
 	}
 	rwy_unreachable();

@@ -17,7 +17,7 @@ struct gw_tenant_count {
 	_Alignas(64) uint64_t rx_packets;  /* admitted from its hosts */
 	uint64_t rx_bytes;                 /* from the IP header on */
 	uint64_t tx_packets, tx_bytes;     /* sent to its hosts, the same */
-	uint64_t forged_host;              /* VTEP_FORGED, VTEP_HELD */
+	uint64_t forged_host;              /* not as configured, or VTEP_HELD */
 	uint64_t drop[TENANT_ADMIT_COUNT]; /* by reason; [TENANT_OK] stays 0 */
 };
 
