@@ -123,7 +123,6 @@ static void auto_on_limits(void *state, const struct cc_cfg *cfg)
 
 static void auto_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
-	(void)state, (void)bytes, (void)inflight, (void)now;
 }
 
 static void bw_recompute(struct cc_auto *m)
@@ -322,7 +321,6 @@ static void auto_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t in
 {
 	struct cc_auto *m = state;
 
-	(void)sent, (void)inflight, (void)now;
 	m->round_lost += bytes;
 }
 
@@ -330,7 +328,6 @@ static void auto_on_persistent(void *state, rwy_time now)
 {
 	struct cc_auto *m = state;
 
-	(void)now;
 	m->recovering = true;
 	m->skip_rounds = 2;
 }

@@ -238,7 +238,6 @@ static void bbr_on_limits(void *state, const struct cc_cfg *cfg)
 
 static void bbr_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
-	(void)state, (void)bytes, (void)inflight, (void)now;
 }
 
 static void samples(struct bbr *b, const struct cc_ack *ack, rwy_time now)
@@ -313,7 +312,6 @@ static void bbr_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t inf
 {
 	struct bbr *b = state;
 
-	(void)sent, (void)inflight, (void)now;
 	b->round_lost = cc_add(b->round_lost, bytes);
 }
 
@@ -321,7 +319,6 @@ static void bbr_on_persistent(void *state, rwy_time now)
 {
 	struct bbr *b = state;
 
-	(void)now;
 	b->recovering = true;
 	b->skip_rounds = 2;
 	lower_bounds_reset(b);

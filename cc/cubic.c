@@ -91,7 +91,6 @@ void cc_cubic_yield(void *state, unsigned keep)
 
 static void cubic_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
-	(void)state, (void)bytes, (void)inflight, (void)now;
 }
 
 static uint64_t cube_root(uint64_t x)
@@ -222,7 +221,6 @@ static void cubic_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 
 static void cubic_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t inflight, rwy_time now)
 {
-	(void)bytes, (void)inflight;
 	congestion(state, sent, now);
 	answer(state);
 }

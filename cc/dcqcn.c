@@ -182,7 +182,6 @@ static void dcqcn_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_ti
 {
 	struct dcqcn *s = state;
 
-	(void)inflight, (void)now;
 	s->bytes += bytes;
 	if (s->bytes < s->byte_step || s->rate >= s->p.line_Bps)
 		return;
@@ -226,7 +225,6 @@ static void dcqcn_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 
 static void dcqcn_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t inflight, rwy_time now)
 {
-	(void)bytes, (void)sent, (void)inflight;
 	cut(state, now);
 }
 

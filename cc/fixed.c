@@ -36,7 +36,6 @@ static void fixed_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 {
 	struct fixed *s = state;
 
-	(void)now;
 	memset(s, 0, sizeof(*s));
 	s->cfg = *cfg;
 	s->rate = cc_limit_rate(cfg, cfg->rate_Bps ? cfg->rate_Bps : FIXED_DEFAULT_RATE);
@@ -54,14 +53,12 @@ static void fixed_on_limits(void *state, const struct cc_cfg *cfg)
 
 static void fixed_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
-	(void)state, (void)bytes, (void)inflight, (void)now;
 }
 
 static void fixed_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 {
 	struct fixed *s = state;
 
-	(void)now;
 	/* A change of an eighth is worth a multiplication, less is noise. */
 	if (ack->min_rtt && (ack->min_rtt < s->rtt - s->rtt / 8 || ack->min_rtt > s->rtt + s->rtt / 8))
 		set_rtt(s, ack->min_rtt);
@@ -69,12 +66,10 @@ static void fixed_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 
 static void fixed_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t inflight, rwy_time now)
 {
-	(void)state, (void)bytes, (void)sent, (void)inflight, (void)now;
 }
 
 static void fixed_on_persistent(void *state, rwy_time now)
 {
-	(void)state, (void)now;
 }
 
 static uint64_t fixed_rate(const void *state)

@@ -132,7 +132,6 @@ static void swift_on_limits(void *state, const struct cc_cfg *cfg)
 
 static void swift_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
-	(void)state, (void)bytes, (void)inflight, (void)now;
 }
 
 static void rtt_sample(struct swift *s, rwy_dur rtt, rwy_time now)
@@ -284,7 +283,6 @@ static void swift_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t i
 {
 	struct swift *s = state;
 
-	(void)sent, (void)inflight, (void)now;
 	s->lost = cc_add(s->lost, bytes);
 }
 

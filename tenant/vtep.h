@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Behind which VTEP a tenant's local host is: (tenant, inner address) -> (VTEP, inner MAC). Configured
- * entries are fixed; others are learned from decapsulated packets, age, and are bounded per tenant: a tenant
- * that invents sources pushes out its own oldest entries, never another's. Key is the tenant's index
- * (tenant/tenant.h), which stands for its VNI and makes the bound a counter.
+ * The VTEP of each learned host: (tenant, inner address) -> (VTEP, inner MAC). Entries are learned from
+ * decapsulated packets, age, and are bounded per tenant: a tenant that invents sources pushes out its own
+ * oldest entries, never another's. Configured hosts are not here (tenant/tenant.h). The key is the tenant's
+ * index, which stands for its VNI and makes the bound a counter.
  *
  * Memory is allocated once. Lookups and learning are O(1). Time is an argument.
  * Thread: one table belongs to one worker.

@@ -321,7 +321,6 @@ void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps)
 
 void wan_rx_reset(struct wan_rxflow *f, rwy_time now)
 {
-	(void)now;
 	if (!f->dead && !f->ended)
 		die(f, true);
 }
@@ -330,7 +329,6 @@ void wan_rx_on_close(struct wan_tunnel *t, uint32_t id, uint64_t final, rwy_time
 {
 	struct wan_rxflow *f = wan_rx_find(t, id);
 
-	(void)now;
 	if (!f || f->has_final || final < f->next)
 		return;
 	f->has_final = true;

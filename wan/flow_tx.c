@@ -48,7 +48,6 @@ int wan_tx_open(
 {
 	struct wan_txflow *f;
 
-	(void)now;
 	if (len > WAN_OPEN_MAX)
 		return RWY_EINVAL;
 	if (!t->tx_free && !slots_grow(t))
@@ -199,7 +198,6 @@ void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now)
 
 void wan_tx_close(struct wan_txflow *f, rwy_time now)
 {
-	(void)now;
 	f->closing = true;
 	close_step(f);
 }
@@ -208,7 +206,6 @@ void wan_tx_abort(struct wan_txflow *f, rwy_time now)
 {
 	bool peer_knows = f->open_acked || f->next_send > f->base || f->next_frag;
 
-	(void)now;
 	custody_free(f);
 	f->aborted = true;
 	if (peer_knows)

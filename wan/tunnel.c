@@ -185,7 +185,6 @@ rwy_time wan_next(const struct wan_tunnel *t)
 
 void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, rwy_time now)
 {
-	(void)now;
 	t->cfg.rx_window = rx_window ? rx_window : 1;
 	t->cfg.rx_bytes = rx_bytes;
 	if (t->window_limit < t->cfg.rx_window)
@@ -206,5 +205,4 @@ void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_conges
 		wan_congest_retune(&t->path[i].congest, congest);
 	}
 	t->cfg.congest = *congest;
-	(void)now;
 }

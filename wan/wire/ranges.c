@@ -111,7 +111,6 @@ void wan_ranges_add_range(struct wan_ranges *s, uint64_t lo, uint64_t hi,
 
 static void ignore(void *ctx, uint64_t lo, uint64_t hi)
 {
-	(void)ctx, (void)lo, (void)hi;
 }
 
 bool wan_ranges_add(struct wan_ranges *s, uint64_t pn)
