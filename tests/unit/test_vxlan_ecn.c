@@ -27,8 +27,8 @@ static void test_decap_table(void **state)
 			if (cell[0] != 'd')
 				assert_int_equal(r->ecn, cell[0] - '0');
 			assert_int_equal(r->verdict, cell[1] == '!'   ? VXLAN_ECN_DANGEROUS
-			                           : cell[1] == '?' ? VXLAN_ECN_UNUSED
-			                                            : VXLAN_ECN_FINE);
+			                             : cell[1] == '?' ? VXLAN_ECN_UNUSED
+			                                              : VXLAN_ECN_FINE);
 		}
 }
 
