@@ -132,6 +132,7 @@ static void believe(struct wan_tunnel *t, const struct weather *w)
 
 static int run(const struct weather *w, struct cycles *sum, struct wan_counters *count)
 {
+	struct wan_stats stats;
 	struct wan_cfg c;
 	struct wan_tunnel *t[2];
 	struct wan_txflow *f;
@@ -180,8 +181,10 @@ static int run(const struct weather *w, struct cycles *sum, struct wan_counters 
 		sum->recv += there.recv;
 	}
 	sum->datagrams = got - begin;
-	*count = t[0]->c;
-	count->rebuilt = t[1]->c.rebuilt;
+	wan_get_stats(t[0], &stats);
+	*count = stats.c;
+	wan_get_stats(t[1], &stats);
+	count->rebuilt = stats.c.rebuilt;
 	wan_free(t[0]);
 	wan_free(t[1]);
 	return 0;
