@@ -279,8 +279,8 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 .PHONY: format lint
 format: ## clang-format every C file in place
 	clang-format -i $(C_FILES)
-lint: ## formatting, forbidden tokens, SPDX lines, layers, clang-tidy; FULL=1: of all files, SHARD=I/N: of a part
-	@tests/lint/lint $(if $(FULL),--full) $(if $(SHARD),--shard $(SHARD))
+lint: all ## formatting, forbidden tokens, SPDX lines, layers, circles, clang-tidy; DEEP=1, FULL=1: of all files, SHARD=I/N: of a part
+	@tests/lint/lint $(if $(DEEP),--deep) $(if $(FULL),--full) $(if $(SHARD),--shard $(SHARD))
 
 .PHONY: install
 install: all ## install programs, configuration sample, unit, completion and documentation

@@ -65,8 +65,7 @@ static const struct {
                                                                  the one to the question where a host is */
     {60029587, F_REUSE | F_MOVES}, /* new queue pairs sooner than a round trip by the reliable carrier, which
                                       is longer than the path's: taken for the old ones */
-    {60635208,
-        F_LAN_LOSS | F_CRASH_NEAR}, /* the error was lost on the LAN, its host taken for a new one: the
+    {60635208, F_LAN_LOSS | F_CRASH_NEAR}, /* the error was lost on the LAN, its host taken for a new one: the
                                        far host in error answered nothing, and nobody knew whose it was */
     {60436239, F_HOST | F_CRASH_FAR | F_TENANTS | F_CHANGES}, /* paired after it had failed, it took requests
                                                                  again, for nobody: they leaked */
