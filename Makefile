@@ -207,13 +207,20 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 
 $(foreach f,$(FUZZ_SRC:tests/fuzz/fuzz_%.c=%),$(eval $(BUILD)/tests/fuzz/fuzz_$(f): $(call obj,$(wildcard tests/fuzz/$(f)_*.c))))
 
+# PART=plain|sanitized: those that make check runs so; see tests/run-unit.
+SIM_PROGS := $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc
+PLAIN_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(shell grep -l 'long_case();' $(UNIT_SRC)))
+UNIT_plain := $(PLAIN_TESTS)
+UNIT_sanitized := $(UNIT_BIN) $(GWTEST_BIN)
+UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
+UNIT_WITH := $(if $(filter plain,$(PART)),$(SIM_PROGS),$(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(if $(PART),,$(SIM_PROGS)) all)
 .PHONY: unit
-unit: $(UNIT_BIN) $(GWTEST_BIN) $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc all ## unit tests (cmocka) and the tools' own tests
-	@tests/run-unit $(BUILD) $(UNIT_BIN) $(GWTEST_BIN)
+unit: $(UNIT_RUN) $(UNIT_WITH) ## unit tests (cmocka) and the tools' own tests; FULL=1: also what has passed with the same inputs
+	@tests/run-unit $(if $(PART),--part $(PART)) $(BUILD) $(UNIT_RUN)
 
 .PHONY: sim
-sim: $(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim) ## seeded runs of the whole engine in virtual time: SEEDS=N
-	@$(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim --seeds $(or $(SEEDS),20000) --jobs $$(nproc))
+sim: $(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim) ## seeded runs of the whole engine in virtual time: SEEDS=N; SECONDS=S: as many as that gives
+	@$(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim --seeds $(or $(SEEDS),20000) $(if $(SECONDS),--seconds $(SECONDS)) --jobs $$(nproc))
 
 .PHONY: sim-long
 sim-long: $(BUILD)/tests/sim/rwysim ## the same for hours: N=SEEDS, FROM=SEED
@@ -233,25 +240,37 @@ fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60]
 	$(BUILD)/fuzz/bin/fuzz_$(F) -max_total_time=$(or $(SECONDS),60) tests/fuzz/corpus/$(F)
 
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-.PHONY: asan
-asan: ## unit, sim and fuzz replay under AddressSanitizer and UBSan
-	$(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g1' SAN='$(ASAN)' asan-inner SEEDS=$(or $(SEEDS),60)
-.PHONY: asan-inner
-asan-inner: unit sim fuzz-replay
+ASAN_MAKE = $(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g1' SAN='$(ASAN)'
+.PHONY: asan asan-unit asan-sim asan-sim-build asan-fuzz-replay
+asan: ## unit, sim and fuzz replay under AddressSanitizer and UBSan: also asan-unit, asan-sim, asan-fuzz-replay
+	$(ASAN_MAKE) unit
+	$(ASAN_MAKE) sim SEEDS=$(or $(SEEDS),60)
+	$(ASAN_MAKE) fuzz-replay
+asan-unit asan-sim asan-fuzz-replay: asan-%:
+	$(ASAN_MAKE) $*
+asan-sim-build:
+	$(ASAN_MAKE) $(BUILD)/asan/tests/sim/rwysim
 
 TSAN_TESTS := test_gw_tenants test_gw_tenants_race
 .PHONY: tsan
 tsan: ## what several threads change, under ThreadSanitizer
-	$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread' tsan-inner
-.PHONY: tsan-inner
-tsan-inner: $(TSAN_TESTS:%=$(BUILD)/tests/unit/%) $(BUILD)/bin/roceway-controller
+	$(TSAN_MAKE) tsan-inner
+TSAN_MAKE = $(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread'
+TSAN_BIN := $(TSAN_TESTS:%=$(BUILD)/tests/unit/%) $(BUILD)/bin/roceway-controller
+.PHONY: tsan-build tsan-progs tsan-inner
+tsan-build:
+	$(TSAN_MAKE) tsan-progs
+tsan-progs: $(TSAN_BIN)
+tsan-inner: $(TSAN_BIN)
 	@for t in $(filter $(BUILD)/tests/%,$^); do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done
 	@tests/component/controller_kill.py $(BUILD) calm
 
+# These folders are built with DPDK's headers out of reach: tests/lint/poison/ comes first, and DPDK's own are not on the path.
+NODPDK_SRC := $(CORE_SRC) $(ENGINE_SRC) $(CONF_SRC) $(BASE_SRC) $(wildcard controller/model/*.c controller/plan/*.c controller/provider/*.c)
+$(call obj,$(NODPDK_SRC)): private CPPFLAGS_ALL += -Itests/lint/poison
 .PHONY: nodpdk
-nodpdk: ## build the sans-I/O folders with DPDK's headers out of reach
+nodpdk: core ## the sans-I/O folders name nothing of DPDK, and are built without it
 	@tests/lint/no-dpdk
-	$(MAKE) BUILD=$(BUILD)/nodpdk CPPFLAGS='-Itests/lint/poison' core
 
 .PHONY: e2e
 e2e: all guest ## end-to-end tests on real hosts in QEMU: T=PATTERN
@@ -269,10 +288,13 @@ bench: $(addprefix bench-,$(BENCHES)) ## all benchmarks: build/bench/*.json
 $(addprefix bench-,$(BENCHES)): bench-%: all guest $(BENCH_BIN) $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc $(BUILD)/tests/sim/rwysim
 	@tests/bench/run-$* $(BUILD)
 
-.PHONY: check
-check: ## everything a change must pass
+.PHONY: check check-long
+check: ## everything a change must pass; FULL=1: also what has passed with the same inputs
 	@tools/setup/install
 	@tests/check
+check-long: ## what make check has no time for: every test both ways, 20,000 seeds, all of clang-tidy, every real-host test
+	@tools/setup/install
+	@tests/check --long
 
 # --- hygiene ----------------------------------------------------------------------------------
 C_FILES = $(shell git ls-files '*.c' '*.h')

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from lab import needs
+from lab import needs, short
 from lab.copy import Copy
 from lab.proc import ns_argv, sh, wait_for
 
@@ -51,6 +51,7 @@ def test_carrier_move(lab):
         assert c["tx_datagrams"] > 1000 and c["rx_datagrams"] > 1000, c
 
 
+@short
 @needs(gateway=True, carrier="tcp", tcp_connections=2, timeout=90)
 def test_carrier_dies(lab):
     """By TCP from the start; then TCP is cut off: natively on, and by TCP again when it passes. The file arrives."""

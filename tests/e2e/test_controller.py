@@ -5,7 +5,7 @@ import itertools
 import threading
 import time
 
-from lab import needs, pcap
+from lab import needs, pcap, short
 from lab.fleet import fleet, host_addresses
 from lab.proc import settled, wait_for
 
@@ -37,6 +37,7 @@ def write(f, pair, **how):
     return f.lab.perftest("ib_write_bw", ends=(f.end(f.lab.a, pair[0]), f.end(f.lab.b, pair[1])), **how)
 
 
+@short
 @needs(native=True, timeout=400)
 def test_controller_spread(lab):
     """16 connections spread 3 to 1 over the gateways of each site, both directions of each through its own pair: captures prove it."""

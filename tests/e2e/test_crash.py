@@ -36,7 +36,7 @@ def silent(gateway, seconds=0.4):
         time.sleep(0.05)
 
 
-@short
+@short(again=True, only="far")
 @needs(gateway=True, timeout=120)
 @each(which=["far", "near"])
 def test_gateway_killed(lab, which):
@@ -48,7 +48,7 @@ def test_gateway_killed(lab, which):
     exact_or_error(lab, t)
 
 
-@short
+@short(only="near")
 @needs(gateway=True, timeout=120)
 @each(which=["near", "both"])
 def test_custody_lost(lab, which):

@@ -25,7 +25,7 @@ def test_bw(lab, op):
     finishes(lab, f"ib_{op}_bw", iters=200, **sized(op, 65536))
 
 
-@short
+@short(only="send")
 @each(op=OPS)
 def test_lat(lab, op):
     """ib_OP_lat."""
@@ -77,7 +77,7 @@ def test_mtu(lab, mtu):
     finishes(lab, "ib_write_bw", size=16384, iters=50, mtu=mtu)
 
 
-@short
+@short(only="write")
 @each(op=["write", "read"])
 def test_ipv6(lab, op):
     """IPv6 GIDs, TCP bootstrap."""

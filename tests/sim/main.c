@@ -95,9 +95,9 @@ static const struct {
 static void help(void)
 {
 	printf(
-	    "rwysim [--seeds N] [--from SEED] [--jobs J] | --seed SEED  [--faults MASK | --with MASK] "
-	    "[--slow TIMES] "
-	    "[--hash] [--verbose]\n"
+	    "rwysim [--seeds N] [--seconds S] [--from SEED] [--jobs J] | --seed SEED\n"
+	    "       [--faults MASK | --with MASK] [--slow TIMES] [--hash] [--states] [--verbose]\n"
+	    "--seconds: N seeds, and more until S seconds are over\n"
 	    "faults, as a sum; default: drawn from the seed; --with: and these\n"
 	    "    1 outage of the WAN            2 the near gateway crashes    4 the far gateway crashes\n"
 	    "    8 loss on the LANs            16 QPNs used again            32 little memory, long outage\n"
@@ -121,6 +121,8 @@ static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, 
 
 struct plan {
 	uint64_t from, n;
+	double seconds; /* further seeds until then */
+	struct timespec start;
 	int faults;    /* < 0: from the seed */
 	unsigned with; /* and these */
 	struct how how;
@@ -164,12 +166,25 @@ static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint6
 		sh->failed++;
 }
 
+static double elapsed(const struct timespec *start)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
+}
+
+static bool goes_on(const struct plan *p, uint64_t i)
+{
+	return i < REGRESSIONS + p->n || (p->seconds > 0 && elapsed(&p->start) < p->seconds);
+}
+
 /* A seed at a time, so that a slow one keeps nobody waiting. */
 static void run_job(const struct plan *p, struct shared *sh, unsigned job)
 {
 	uint64_t i;
 
-	while ((i = sh->next++) < REGRESSIONS + p->n) {
+	while (goes_on(p, i = sh->next++)) {
 		uint64_t seed = p->from + i - REGRESSIONS;
 
 		if (i >= REGRESSIONS) {
@@ -217,11 +232,11 @@ static void in_parallel(const struct plan *p, struct shared *sh, unsigned jobs)
 
 int main(int argc, char **argv)
 {
-	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'}, {"from", 1, 0, 'f'},
-	    {"jobs", 1, 0, 'j'}, {"faults", 1, 0, 'x'}, {"with", 1, 0, 'm'}, {"slow", 1, 0, 'w'},
-	    {"hash", 0, 0, 'd'}, {"states", 0, 0, 't'}, {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
+	static const struct option opts[] = {{"seed", 1, 0, 's'}, {"seeds", 1, 0, 'n'},
+	    {"seconds", 1, 0, 'S'}, {"from", 1, 0, 'f'}, {"jobs", 1, 0, 'j'}, {"faults", 1, 0, 'x'},
+	    {"with", 1, 0, 'm'}, {"slow", 1, 0, 'w'}, {"hash", 0, 0, 'd'}, {"states", 0, 0, 't'},
+	    {"verbose", 0, 0, 'v'}, {"help", 0, 0, 'h'}, {0}};
 	struct plan plan = {.from = 1, .n = 100, .faults = -1};
-	struct timespec start, end;
 	struct shared *sh;
 	uint64_t seed = 0, all;
 	unsigned jobs = 1;
@@ -242,6 +257,9 @@ int main(int argc, char **argv)
 			break;
 		case 'n':
 			plan.n = strtoull(optarg, NULL, 0);
+			break;
+		case 'S':
+			plan.seconds = atof(optarg);
 			break;
 		case 'f':
 			plan.from = strtoull(optarg, NULL, 0);
@@ -273,7 +291,7 @@ int main(int argc, char **argv)
 		}
 	if (one)
 		return sim_run_seed(seed, faults_of(&plan, seed), &plan.how) ? 0 : 1;
-	clock_gettime(CLOCK_MONOTONIC, &start);
+	clock_gettime(CLOCK_MONOTONIC, &plan.start);
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (sh == MAP_FAILED)
 		abort();
@@ -282,9 +300,8 @@ int main(int argc, char **argv)
 		in_parallel(&plan, sh, jobs < JOBS_MAX ? jobs : JOBS_MAX);
 	else
 		run_job(&plan, sh, 0);
-	clock_gettime(CLOCK_MONOTONIC, &end);
 	all = sh->passed + sh->failed;
-	took = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+	took = elapsed(&plan.start);
 	sim_states_print(&sh->states, states);
 	printf("%llu passed, %llu failed\n", (unsigned long long)sh->passed, (unsigned long long)sh->failed);
 	printf("%llu seeds, %.1f seeds a second, %llu violations\n", (unsigned long long)all,

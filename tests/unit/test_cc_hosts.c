@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "cc/limits.h"
+#include "tests/lib/long_case.h"
 #include "tests/lib/cc_bottleneck.h"
 
 #define GBIT    ((uint64_t)125000000)
@@ -176,6 +177,7 @@ static void all(const struct cc_ops *ops, double least)
 static void test_auto(void **state)
 {
 	(void)state;
+	long_case();
 	all(&cc_auto, 0.9);
 }
 

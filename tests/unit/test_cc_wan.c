@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/long_case.h"
 #include "tests/lib/wan_pair.h"
 
 #define GBIT     ((uint64_t)125000000)
@@ -80,6 +81,7 @@ static void test_goodput(void **state)
 	    {"dcqcn", 4 * GBIT, 20 * RWY_MS, 0, 0, 250000, 0.8},
 	};
 
+	long_case();
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		goodput(&rows[i]);

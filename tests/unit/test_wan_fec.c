@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/long_case.h"
 #include "tests/lib/wan_pair.h"
 #include "wan/tunnel.h"
 
@@ -573,6 +574,7 @@ static void test_tail(void **state)
 	    {16384, 40, 1000, 1, 1.03, 1.35, 0.04},
 	};
 
+	long_case();
 	(void)state;
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		struct row r = measure(WAN_FEC_AUTO, row[i].bufs, row[i].messages, row[i].loss, row[i].burst);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/long_case.h"
 #include "tests/lib/wan_pair.h"
 
 #define GBIT     ((uint64_t)125000000)
@@ -223,6 +224,7 @@ static void test_goodput(void **state)
 	    {&cc_auto, 20 * RWY_MS, 0, 3 * RWY_MS, 10000, 0.93, 0.002},
 	};
 
+	long_case();
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		goodput(&all[i]);

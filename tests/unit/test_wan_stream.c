@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/long_case.h"
 #include "tests/lib/wan_pair.h"
 #include "wan/tunnel.h"
 
@@ -311,6 +312,7 @@ static void test_far_behind(void **state)
 	struct wan_pipe_cfg c = pipe_cfg;
 	struct wan_pair p;
 
+	long_case();
 	(void)state;
 	c.run = 1; /* the worst there is */
 	c.conns = 2;

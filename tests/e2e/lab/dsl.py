@@ -18,9 +18,12 @@ def needs(mtu=1500, gateway=False, native=False, timeout=60, **options):
     return mark
 
 
-def short(f):
-    """Part of the set that `make check` runs."""
-    f.short = True
+def short(f=None, *, again=False, only=None):
+    """Part of the set that `make check` runs. again: also when it runs again after a small change. only: those of its cases."""
+    if f is None:
+        return lambda g: short(g, again=again, only=only)
+    f.short = (lambda **case: only in case.values()) if only is not None else True
+    f.again = again
     return f
 
 

@@ -45,6 +45,7 @@ class Test:
     kwargs: dict
     needs: dict
     short: bool
+    again: bool = False
     log: list = field(default_factory=list)
 
     @property
@@ -70,8 +71,9 @@ def discover():
 def _test(func, name, case):
     label = ",".join(str(v) if isinstance(v, str) else f"{k}={v}" for k, v in case.items())
     case_short = getattr(func, "short", False)
-    return Test(f"{name}[{label}]" if case else name, func, case, getattr(func, "needs", DEFAULT_NEEDS),
-                case_short(**case) if callable(case_short) else case_short)
+    case_short = case_short(**case) if callable(case_short) else case_short
+    return Test(f"{name}[{label}]" if case else name, func, case, getattr(func, "needs", DEFAULT_NEEDS), case_short,
+                case_short and getattr(func, "again", False))
 
 
 def matches(test, pattern):
@@ -295,6 +297,7 @@ def parse(argv):
     p = argparse.ArgumentParser(prog="tests/e2e/run", description="End-to-end tests on two QEMU hosts with Soft-RoCE.")
     p.add_argument("-k", metavar="PATTERN", help="only tests whose name contains (or matches) it; several: 'a|b'")
     p.add_argument("--short", action="store_true", help="the set that `make check` runs")
+    p.add_argument("--again", action="store_true", help="those that it runs again after a small change")
     p.add_argument("--list", action="store_true", help="print the tests and stop")
     p.add_argument("--native", action="store_true", help="without gateways and impairments: checks the tests themselves")
     p.add_argument("--impair", action="store_true", help="with --native: keep the tests' WAN impairments")
@@ -310,10 +313,10 @@ def parse(argv):
 
 def main(argv):
     args = parse(argv)
-    tests = [t for t in discover() if (not args.k or matches(t, args.k)) and (not args.short or t.short)]
+    tests = [t for t in discover() if (not args.k or matches(t, args.k)) and (not args.short or t.short) and (not args.again or t.again)]
     if args.list:
         for t in tests:
-            print(f"{t.name:<52} {'short' if t.short else '     '} {t.doc}")
+            print(f"{t.name:<52} {'again' if t.again else 'short' if t.short else '     '} {t.doc}")
         return 0
     need_root()
     exit_on_signals()

@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `make check` need not run again (tests/passed.py): a test whose program and files are as they were when it passed, and no
+other; a test that failed; and everything with FULL=1. The second run of tests/check."""
+import importlib.machinery
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+sys.dont_write_bytecode = True
+import cases  # noqa: E402
+import passed  # noqa: E402
+
+
+def script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return path
+
+
+def runs(build, program, **env):
+    """How many times run-unit ran the program until now, and the last line of what it says."""
+    out = subprocess.run([ROOT / "tests/run-unit", "--no-scripts", build, program], capture_output=True, text=True, cwd=ROOT,
+                         env={**os.environ, "FULL": "", "ROCEWAY_LONG": "", **env}).stdout
+    log = build / "log"
+    return len(log.read_text()) if log.exists() else 0, out.splitlines()[-1]
+
+
+def test_only_what_changed():
+    with tempfile.TemporaryDirectory() as d:
+        build = Path(d)
+        body = f"printf x >> {build}/log; echo '3 passed, 0 failed'\n"
+        p = script(build / "tests/unit/test_made_up", body)
+        assert runs(build, p) == (1, "3 passed, 0 failed")
+        assert runs(build, p) == (1, "3 passed, 0 failed")  # counted, not run
+        assert runs(build, p, FULL="1") == (2, "3 passed, 0 failed")
+        assert runs(build, p, ROCEWAY_LONG="1") == (3, "3 passed, 0 failed")  # long cases are other tests
+        script(p, body + "# changed\n")
+        assert runs(build, p)[0] == 4
+        script(p, body + "exit 1\n")
+        assert [runs(build, p)[0] for _ in range(2)] == [5, 6]  # what fails runs again
+        assert runs(build, p)[1] == "3 passed, 1 failed"
+
+
+def inputs(test, build="build"):
+    return {os.path.relpath(f, ROOT) for f in passed.Passed(build).inputs(test)}
+
+
+def test_inputs():
+    """Files that tests open are among their inputs, and changes elsewhere are not."""
+    assert {"conf/samples/gateway.yaml", "docs/configuration.md"} <= inputs("build/tests/unit/test_conf")
+    assert {"tests/unit/rxe/read.txt", "tests/unit/rxe/write.txt"} <= inputs("build/tests/unit/test_rxe")
+    assert "tests/lib/provider/network.py" in inputs("build/tests/unit/test_provider")
+    api = inputs("tests/component/controller_api.py")
+    assert {"controller/openapi.yaml", "tests/component/ctlr/harness.py", "tests/component/ctlr/networks.py", "conf/samples/controller.yaml",
+            "tools/ca/roceway-ca", "tests/component/controller_api.py"} <= api
+    assert not [f for f in api if f.startswith("engine/") or f.endswith("roceway-gateway")], api
+    assert {"docs/cli.md", "docs/what-crosses.md", "engine/engine.h", "wan/wan.h", "gateway/counters.h"} <= inputs("tests/component/cli_api.py")
+    assert {"tests/e2e/lab/guest.py", "tests/e2e/lab/runner.py"} <= inputs("tests/component/e2e_runner.py")
+    assert "controller/page/style.css" in inputs("tests/component/controller_page.py")
+
+
+def test_every_file_that_a_program_opens():
+    """What a C test opens by a path of the tree."""
+    for source in sorted((ROOT / "tests/unit").glob("test_*.c")):
+        for path in re.findall(r'"((?:conf|docs|tests)/[\w/.-]+\.(?![ch]")\w+)"', source.read_text()):
+            if (ROOT / path).exists():
+                assert path in inputs(f"build/tests/unit/{source.stem}"), (source, path)
+
+
+def check():
+    loader = importlib.machinery.SourceFileLoader("check", str(ROOT / "tests/check"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check", loader))
+    loader.exec_module(module)
+    return module
+
+
+def test_second_run():
+    """After a few changed files it is short; after many, or none that passed, it is not."""
+    c = check()
+    was = {f"engine/{i}.c": "1" for i in range(100)}
+    assert not c.is_second(None, was)
+    assert c.is_second(was, {**was, "engine/1.c": "2", "engine/new.c": "1"})
+    assert not c.is_second(was, {**was, **{f"engine/{i}.c": "2" for i in range(c.FEW + 1)}})
+    names = [s.name for s in c.STAGES]
+    assert len(names) == len(set(names)) and {"lint", "plain", "asan", "tsan", "sim", "e2e"} <= set(names)
+
+
+def test_real_hosts():
+    """Each area has a test on real hosts in make check; few run again."""
+    sys.path.insert(0, str(ROOT / "tests/e2e"))
+    from lab import runner
+    tests = runner.discover()
+    short, again = {t.name for t in tests if t.short}, {t.name for t in tests if t.again}
+    for area in ("tenant", "carrier", "controller", "gateway_killed", "rping", "bw"):
+        assert [n for n in short if n.startswith(area)], area
+    assert again and again < short < {t.name for t in tests} and len(again) <= 4, again
+
+
+if __name__ == "__main__":
+    sys.exit(cases.run(globals()))
