@@ -243,23 +243,23 @@ ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-p
 ASAN_MAKE = $(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g1' SAN='$(ASAN)'
 .PHONY: asan asan-unit asan-sim asan-sim-build asan-fuzz-replay
 asan: ## unit, sim and fuzz replay under AddressSanitizer and UBSan: also asan-unit, asan-sim, asan-fuzz-replay
-	$(ASAN_MAKE) unit
-	$(ASAN_MAKE) sim SEEDS=$(or $(SEEDS),60)
-	$(ASAN_MAKE) fuzz-replay
+	+$(ASAN_MAKE) unit
+	+$(ASAN_MAKE) sim SEEDS=$(or $(SEEDS),60)
+	+$(ASAN_MAKE) fuzz-replay
 asan-unit asan-sim asan-fuzz-replay: asan-%:
-	$(ASAN_MAKE) $*
+	+$(ASAN_MAKE) $*
 asan-sim-build:
-	$(ASAN_MAKE) $(BUILD)/asan/tests/sim/rwysim
+	+$(ASAN_MAKE) $(BUILD)/asan/tests/sim/rwysim
 
 TSAN_TESTS := test_gw_tenants test_gw_tenants_race
 .PHONY: tsan
 tsan: ## what several threads change, under ThreadSanitizer
-	$(TSAN_MAKE) tsan-inner
+	+$(TSAN_MAKE) tsan-inner
 TSAN_MAKE = $(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread'
 TSAN_BIN := $(TSAN_TESTS:%=$(BUILD)/tests/unit/%) $(BUILD)/bin/roceway-controller
 .PHONY: tsan-build tsan-progs tsan-inner
 tsan-build:
-	$(TSAN_MAKE) tsan-progs
+	+$(TSAN_MAKE) tsan-progs
 tsan-progs: $(TSAN_BIN)
 tsan-inner: $(TSAN_BIN)
 	@for t in $(filter $(BUILD)/tests/%,$^); do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done

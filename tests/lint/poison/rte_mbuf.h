@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// Found instead of DPDK's rte_mbuf.h by `make nodpdk`.
+// Found instead of DPDK's rte_mbuf.h by what is built without DPDK.
 #error "rte_mbuf.h: the sans-I/O folders are built without DPDK"

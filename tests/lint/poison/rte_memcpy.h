@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// Found instead of DPDK's rte_memcpy.h by `make nodpdk`.
+// Found instead of DPDK's rte_memcpy.h by what is built without DPDK.
 #error "rte_memcpy.h: the sans-I/O folders are built without DPDK"

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// Found instead of DPDK's rte_udp.h by `make nodpdk`.
+// Found instead of DPDK's rte_udp.h by what is built without DPDK.
 #error "rte_udp.h: the sans-I/O folders are built without DPDK"
