@@ -12,7 +12,7 @@
 #   tools/wanem/*.c            -> build/bin/wanem
 #   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
 #   tests/component/test_*.c   -> build/tests/component/*  (cmocka, with DPDK): whole gateways over memory-only ports; and whole programs, *.py
-#   tests/lib/*.c              -> what several tests share: linked to each unit test; rc_*.c to the simulator, too
+#   tests/lib/*.c              -> build/lib/librwytest.a   what several tests share; rc_*.c is in the simulator, too
 #   tests/sim/*.c              -> build/tests/sim/rwysim,  run by `make sim`
 #   tests/sim/wan/*.c          -> build/tests/sim/rwywan,  the WAN segment alone: `make bench-wan`, docs/simulator.md
 #   tests/sim/dc/*.c           -> build/tests/sim/rwydc,   two data centers and the engines between them: the same page
@@ -80,6 +80,7 @@ BASE_LIB   := $(BUILD)/lib/librwybase.a
 ENGINE_LIB := $(BUILD)/lib/librwyengine.a
 CONF_LIB   := $(BUILD)/lib/librwyconf.a
 BENCH_LIB  := $(BUILD)/lib/librwybench.a
+TEST_LIB   := $(BUILD)/lib/librwytest.a
 UNIT_BIN   := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
 GWTEST_BIN := $(patsubst tests/component/%.c,$(BUILD)/tests/component/%,$(GWTEST_SRC))
 FUZZ_BIN   := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(FUZZ_SRC))
@@ -153,7 +154,9 @@ $(BUILD)/guest/%: tests/e2e/guest/%.c
 guest: $(GUEST_BIN)
 
 # --- tests ------------------------------------------------------------------------------------
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
+# A test takes from the library what it names: one whose program is the same after a change need not run again (tests/passed.py).
+$(TEST_LIB): $(call obj,$(UNIT_HELP)) ; $(archive)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm

@@ -38,6 +38,23 @@ def write(f, pair, **how):
 
 
 @short
+@needs(native=True, timeout=300)
+def test_controller_plan(lab):
+    """A job's 16 connections have a pair of gateways each; one of them sends, through the pair of the plan."""
+    with fleet(lab) as f:
+        lab.wan(rtt_ms=5)
+        said = f.ask("POST", "/v1/jobs", body=job())
+        by = plan(f)
+        assert said["state"] == "planned" and len(by) == 16, (said, by)
+        install(f, by)
+        pair, gws = next((p, g) for p, g in by.items() if not g[0].endswith("1"))
+        had = {n: g.sum("accepted") for n, g in f.gateways.items()}
+        r = write(f, pair, size=16384, iters=20, limit=60)
+        assert r.ok, (pair, gws, r.text)
+        sent = {n for n, g in f.gateways.items() if g.sum("accepted") >= had[n] + 20}
+        assert sent == {gws[0]}, (pair, gws, sent)
+
+
 @needs(native=True, timeout=400)
 def test_controller_spread(lab):
     """16 connections spread 3 to 1 over the gateways of each site, both directions of each through its own pair: captures prove it."""
