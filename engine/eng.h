@@ -20,7 +20,7 @@
  * R's QPN as well, so one look-up, of the responder side, serves every packet of the LAN; its
  * `requester` leads on. Pairing (pair.c) sets both pointers.
  *
- * Who calls whom: a file calls files of its own row or of a row below, and never in a circle.
+ * The layers of files: a file calls files of its own row or of a row below, and never in a circle.
  *
  *   engine  tunnel                                 creation, one turn, tunnels
  *   port  lan  info                                callbacks of wan/, packets of local hosts

@@ -155,8 +155,6 @@ void eng_free(struct eng *e);
  * each. Takes all n buffers. Parsed, checked, and handled at once; ACKs go out with eng_poll().
  */
 void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants, unsigned n, rwy_time now);
-/* The same, all of tenant 0. */
-void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now);
 /* A UDP payload from the tunnel's peer on `path`; ecn: bits of its IP header, 0..3. Takes b. */
 void eng_wan_rx(struct eng *e, unsigned tunnel, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
 /*
@@ -313,8 +311,6 @@ bool eng_has(const struct eng *e, const struct rwy_ip *local, const struct rwy_i
 /* The same, or an unpaired flow from the remote host waits for the local host's first response. */
 bool eng_holds(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote, uint32_t dqpn);
 
-/* Any thread: the tunnel of cfg that `dst` is behind; -1: none. */
-int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst);
 /* Any thread: a hash of an address pair, equal for both directions. The owner is hash % workers. */
 uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 

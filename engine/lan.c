@@ -246,14 +246,3 @@ void eng_tenant_rx(struct eng *e, struct rwy_buf **bufs, const uint16_t *tenants
 		lan_group(e, bufs, tenants, k, now);
 	}
 }
-
-void eng_lan_rx(struct eng *e, struct rwy_buf **bufs, unsigned n, rwy_time now)
-{
-	static const uint16_t plain[GROUP];
-
-	e->now = now;
-	for (unsigned k; n; n -= k, bufs += k) {
-		k = n < GROUP ? n : GROUP;
-		lan_group(e, bufs, plain, k, now);
-	}
-}

@@ -37,11 +37,6 @@ uint64_t eng_route_set(const struct eng_prefix *prefix, unsigned n, const struct
 	return set;
 }
 
-int eng_route(const struct eng_cfg *cfg, const struct rwy_ip *dst)
-{
-	return eng_route_of(cfg->prefix, cfg->prefixes, dst);
-}
-
 uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b)
 {
 	uint64_t x[2], y[2], h;

@@ -50,7 +50,7 @@ struct gw_app {
 	_Atomic int state;       /* enum gw_state */
 	unsigned workers;        /* == conf->workers */
 	unsigned ports;          /* == conf->ports; index is that of conf->port[] */
-	struct eng_cfg *eng_cfg; /* of worker 0; tunnel index is that of conf->tunnel[]. For eng_route */
+	struct eng_cfg *eng_cfg; /* of worker 0; tunnel index is that of conf->tunnel[]. */
 	struct gw_worker *worker[GW_WORKERS_MAX];
 	struct gw_port *port[CONF_PORTS_MAX];
 	struct gw_neigh *neigh;

@@ -4,11 +4,11 @@
  * handler runs again with what they said:
  *
  *   planned -> paths are missing: asked for -> planned again -> it does not fit: refused
- *     -> fits: reservation/JOB stored -> tunnels made -> planned a last time, with what was made -> job
- * stored
+ *     -> fits: reservation/JOB stored -> tunnels made -> planned a last time, with what was made ->
+ *     job stored
  *
- * What changes meanwhile (gateways, other jobs) is seen by the last plan. Whatever goes wrong after
- * reservation/JOB is settled by reservation.c. Locked, all of it.
+ * The last plan sees the changes made meanwhile (gateways, other jobs). reservation.c settles every failure
+ * after reservation/JOB. The caller of each function holds the lock.
  */
 #ifndef CONTROLLER_JOB_QUERY_H
 #define CONTROLLER_JOB_QUERY_H

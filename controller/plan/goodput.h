@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a carrier will carry over a path: a model per carrier over RTT, loss and how it clusters, held to
+ * The goodput that a carrier will have over a path: a model per carrier over RTT, loss and how it clusters, held to
  * measurements (docs/controller-planning.md says to which). Pure; only IEEE basic operations and square
  * roots, so two replicas come to the same bit.
  */

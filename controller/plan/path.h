@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known about the way between two sites: values from several sources, each with its age, brought
+ * The knowledge about the path between two sites: values from several sources, each with its age, brought
  * together into one view per carrier. Pure: no I/O, no clock (`now` is an argument), no allocation.
  *
  * Units: rates bit/s, times microseconds, loss parts per million of packets, burst packets lost in a row

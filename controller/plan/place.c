@@ -112,8 +112,7 @@ static void share_by_bandwidth(struct plan_placement *out, const struct plan_rou
 		out->n++;
 		left -= bps;
 	}
-	/* What rounding left, a bit a path; what a path has and did not get is at least that, or
-	 * it is full. */
+	/* Rounding left at most a bit a path: each path that is not full has room for one more. */
 	for (i = 0; left && i < out->n; i++) {
 		if (out->leg[i].bps < route_free(&r[out->leg[i].route])) {
 			out->leg[i].bps++;

@@ -42,6 +42,8 @@ struct provider_made {
 /* Takes `path` over. RWY_ENOMEM: it is freed. */
 int provider_made_init(struct provider_made *m, struct provider_path *path, unsigned n);
 void provider_made_fini(struct provider_made *m);
+/* A tunnel's share of a path, bits a second; t may be NULL: 0. */
+uint64_t provider_tunnel_bps(const struct provider_tunnel *t, unsigned path);
 /* As ops->routes. */
 int provider_made_routes(const struct provider_made *m, const char *first, const char *second,
     struct plan_route *out, unsigned max);

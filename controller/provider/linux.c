@@ -328,17 +328,6 @@ static int net_routes(struct provider *p, const char *first, const char *second,
 	return provider_made_routes(&((struct linux_net *)p)->made, first, second, out, max);
 }
 
-static uint64_t part_of(const struct provider_tunnel *t, unsigned path)
-{
-	uint64_t sum = 0;
-	unsigned i;
-
-	for (i = 0; t && i < t->n; i++)
-		if (t->leg[i].path == path)
-			sum += t->leg[i].bps;
-	return sum;
-}
-
 /* From the tunnel `was` to `is` (each may be NULL) on all paths. What fails leaves the kernel as it was. */
 static int change(struct linux_net *l, const struct provider_tunnel *was, const struct provider_tunnel *is,
     struct provider_err *err)
@@ -347,13 +336,14 @@ static int change(struct linux_net *l, const struct provider_tunnel *was, const 
 	int rc;
 
 	for (i = 0; i < l->made.n; i++) {
-		if (part_of(was, i) == part_of(is, i))
+		if (provider_tunnel_bps(was, i) == provider_tunnel_bps(is, i))
 			continue;
-		rc = set_path(l, i, l->made.taken[i] - part_of(was, i) + part_of(is, i));
+		rc = set_path(
+		    l, i, l->made.taken[i] - provider_tunnel_bps(was, i) + provider_tunnel_bps(is, i));
 		if (rc == 0)
 			continue;
 		for (back = 0; back < i; back++)
-			if (part_of(was, back) != part_of(is, back))
+			if (provider_tunnel_bps(was, back) != provider_tunnel_bps(is, back))
 				(void)set_path(l, back, l->made.taken[back]);
 		return provider_fail(
 		    err, PROVIDER_EIO, "interface %.60s: %.100s", l->made.path[i].interface, nl_geterror(rc));

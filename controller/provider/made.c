@@ -104,8 +104,7 @@ struct provider_tunnel *provider_made_find(const struct provider_made *m, const 
 	return t;
 }
 
-/* A tunnel's share of a path. */
-static uint64_t part_of(const struct provider_tunnel *t, unsigned path)
+uint64_t provider_tunnel_bps(const struct provider_tunnel *t, unsigned path)
 {
 	uint64_t sum = 0;
 	unsigned i;
@@ -134,7 +133,7 @@ static int fill_tunnel(struct provider_tunnel *t, const struct provider_made *m,
 		if (k == m->n)
 			return provider_fail(
 			    err, PROVIDER_EREFUSED, "no path %.63s at edge %.63s", r->name, r->edge);
-		if (part_of(t, k) + pl->leg[i].bps > left_of(m, k) + part_of(old, k))
+		if (provider_tunnel_bps(t, k) + pl->leg[i].bps > left_of(m, k) + provider_tunnel_bps(old, k))
 			return provider_fail(err, PROVIDER_EREFUSED,
 			    "path %.63s at edge %.63s has not the bandwidth", r->name, r->edge);
 		t->leg[t->n++] = (struct provider_leg){k, pl->leg[i].bps};

@@ -36,7 +36,7 @@ static void from_host(struct site *s, const uint8_t *ip, uint32_t len)
 	if (s->w->mode & 128)
 		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)(len & 4 ? 1 + s->idx : 0)}, 1, s->w->now);
 	else
-		eng_lan_rx(s->e, &b, 1, s->w->now);
+		eng_tenant_rx(s->e, &b, &(uint16_t){0}, 1, s->w->now);
 }
 
 static void send_mk(struct site *s, struct rc_mk *m, unsigned host, bool is6)

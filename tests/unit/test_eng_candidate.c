@@ -254,7 +254,7 @@ static void test_holds(void **state)
 	(void)state;
 	assert_false(eng_holds(eng[0][0], &a, &b, 0x42));
 	p->len = rc_pkt_make(p->data, &m);
-	eng_lan_rx(eng[0][0], &p, 1, RWY_SEC);
+	eng_tenant_rx(eng[0][0], &p, &(uint16_t){0}, 1, RWY_SEC);
 	assert_true(eng_holds(eng[0][0], &a, &b, 0x42));
 	assert_false(eng_holds(eng[0][0], &a, &b, 0x43));
 	assert_false(eng_holds(eng[0][0], &b, &a, 0x42));
