@@ -45,12 +45,11 @@ struct gw_app {
 	const struct conf *conf; /* its tunnels change: gateway/control/tunnels.h */
 	const char *conf_path;
 	const char *version;
-	time_t start_wall;       /* UTC */
-	rwy_time start;          /* gw_now() at the end of start-up */
-	_Atomic int state;       /* enum gw_state */
-	unsigned workers;        /* == conf->workers */
-	unsigned ports;          /* == conf->ports; index is that of conf->port[] */
-	struct eng_cfg *eng_cfg; /* of worker 0; tunnel index is that of conf->tunnel[]. */
+	time_t start_wall; /* UTC */
+	rwy_time start;    /* gw_now() at the end of start-up */
+	_Atomic int state; /* enum gw_state */
+	unsigned workers;  /* == conf->workers */
+	unsigned ports;    /* == conf->ports; index is that of conf->port[] */
 	struct gw_worker *worker[GW_WORKERS_MAX];
 	struct gw_port *port[CONF_PORTS_MAX];
 	struct gw_neigh *neigh;

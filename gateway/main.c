@@ -21,7 +21,6 @@
 #include "gateway/port/kernel.h"
 #include "gateway/port/mbuf.h"
 #include "gateway/port/neigh.h"
-#include "gateway/datapath/engcfg.h"
 #include "gateway/setup.h"
 #include "gateway/control/siblings.h"
 #include "gateway/control/tunnels.h"
@@ -85,10 +84,8 @@ static int start(
     struct gw_app *app, struct gw_pools *pools, struct conf *conf, unsigned own_tunnels, unsigned own_tenants)
 {
 	const struct conf *c = app->conf;
-	int rc = gw_eng_cfg(app->eng_cfg, c, 0);
+	int rc = gw_eal_init(c);
 
-	if (!rc)
-		rc = gw_eal_init(c);
 	if (rc)
 		return rc;
 	gw_clock_init();
@@ -188,9 +185,6 @@ static int run(struct conf *conf, const char *path)
 	bool api = false;
 	int rc;
 
-	app.eng_cfg = malloc(sizeof(*app.eng_cfg));
-	if (!app.eng_cfg)
-		return RWY_ENOMEM;
 	gw_ctrl_first(conf, &first);
 	log_summary(&app);
 	rc = start(&app, &pools, conf, own_tunnels, own_tenants);
@@ -214,7 +208,6 @@ static int run(struct conf *conf, const char *path)
 		gw_api_stop(&app);
 	gw_ctrl_stop(&app);
 	stop(&app, &pools);
-	free(app.eng_cfg);
 	return rc;
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gateway/datapath/engcfg.h"
 #include "gateway/port/kernel.h"
 #include "gateway/setup.h"
 #include "gateway/control/siblings.h"
@@ -150,8 +149,7 @@ static void gateway_ports(struct fp_lab *l, enum fp_site s)
 	g->app.conf = &g->conf;
 	g->app.workers = g->conf.workers;
 	g->app.kernel = kernel;
-	g->app.eng_cfg = malloc(sizeof(*g->app.eng_cfg));
-	if (!g->app.eng_cfg || gw_eng_cfg(g->app.eng_cfg, &g->conf, 0) != 0 || gw_ports_find(&g->app) != 0)
+	if (gw_ports_find(&g->app) != 0)
 		fp_die("no gateway");
 }
 
