@@ -348,14 +348,6 @@ static inline uint8_t eng_host_hash(const struct rwy_ip *host)
 }
 
 #define ENG_SIDE_LINES 6 /* cache lines of a side that a packet touches */
-#define ENG_LINE       64
-
-/* Prefetches so many cache lines. */
-static inline void eng_fetch(const void *p, unsigned lines)
-{
-	for (unsigned i = 0; i < lines; i++)
-		__builtin_prefetch((const uint8_t *)p + i * ENG_LINE);
-}
 
 /* The connection ended with an error. */
 static inline bool eng_failed(const struct eng_side *side)

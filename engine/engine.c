@@ -10,6 +10,7 @@
 #include "engine/responder.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
+#include "rwy/prefetch.h"
 
 #define TABLE_MIN 1024
 
@@ -119,7 +120,7 @@ static unsigned flush_dirty(struct eng *e, rwy_time now)
 		side->dirty = false;
 		side->dirty_next = NULL;
 		if (e->dirty_head)
-			eng_fetch(e->dirty_head, ENG_SIDE_LINES);
+			rwy_prefetch(e->dirty_head, ENG_SIDE_LINES);
 		n++;
 		if (!side->e) /* freed meanwhile */
 			eng_slab_put(side->is_requester ? &e->requester_slab : &e->responder_slab, side);

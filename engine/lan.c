@@ -10,6 +10,7 @@
 #include "roce/icrc.h"
 #include "rwy/checksum.h"
 #include "rwy/endian.h"
+#include "rwy/prefetch.h"
 
 /*
  * An RC packet with a good ICRC: a request to the responder side, a response to the requester side.
@@ -191,17 +192,17 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 /*
  * Prefetches the flows of a packet's connection. A freed side is still readable: slabs keep memory.
  */
-static void prefetch_connection(const struct lan_in *in)
+RWY_PREFETCHER void prefetch_connection(const struct lan_in *in)
 {
 	const struct eng_responder *rs = (const struct eng_responder *)in->side;
 
 	if (!rs || rs->side.is_requester)
 		return;
 	if (roce_op_is_request(in->pkt.info)) {
-		eng_fetch(rs->requests, 2);
+		rwy_prefetch(rs->requests, 2);
 		__builtin_prefetch(rs->journal, 1);
 	} else if (rs->requester) {
-		eng_fetch(rs->requester, ENG_SIDE_LINES);
+		rwy_prefetch(rs->requester, ENG_SIDE_LINES);
 	}
 }
 
@@ -228,12 +229,13 @@ static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tena
 	}
 	for (unsigned i = 0; i < n; i++)
 		if (in[i].bucket && (in[i].side = *in[i].bucket))
-			eng_fetch(in[i].side, ENG_SIDE_LINES);
+			rwy_prefetch(in[i].side, ENG_SIDE_LINES);
 	for (unsigned i = 0; i < n; i++) {
 		if (i + AHEAD < n)
 			prefetch_connection(&in[i + AHEAD]);
 		if (i + 1 < n)
-			eng_fetch(bufs[i + 1]->data + 2 * ENG_LINE, bufs[i + 1]->len > 6 * ENG_LINE ? 4 : 0);
+			rwy_prefetch(bufs[i + 1]->data + 2 * RWY_CACHE_LINE,
+			    bufs[i + 1]->len > 6 * RWY_CACHE_LINE ? 4 : 0);
 		lan_packet(e, &in[i], bufs[i], now);
 	}
 }

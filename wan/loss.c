@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rwy/prefetch.h"
 #include "wan/tunnel.h"
 
 #define PERSISTENT_PTOS 3
@@ -230,7 +231,7 @@ static void on_quiet_acked(struct wan_path *p, struct wan_sent *e, uint64_t pn)
 }
 
 /* The buffer that a datagram carried, if it is still in custody. */
-static void fetch_buffer(const struct wan_path *p, const struct wan_sent *e)
+RWY_PREFETCHER void fetch_buffer(const struct wan_path *p, const struct wan_sent *e)
 {
 	const struct wan_txflow *f = e->flags & WAN_S_DATA ? wan_tx_find(p->t, e->flow) : NULL;
 

@@ -13,6 +13,7 @@
 #include "gateway/datapath/sibling.h"
 #include "gateway/datapath/transit.h"
 #include "gateway/port/neigh.h"
+#include "rwy/prefetch.h"
 #include "tenant/tenant.h"
 
 #define AHEAD 4 /* frames prefetched */
@@ -286,7 +287,7 @@ static struct rte_mbuf *rx_copy(struct gw_worker *w, struct rte_mbuf *m)
 }
 
 /* Ethernet to BTH, and the headroom that the next header goes into. */
-static void prefetch_head(struct rte_mbuf *m)
+RWY_PREFETCHER void prefetch_head(struct rte_mbuf *m)
 {
 	uint8_t *d = rte_pktmbuf_mtod(m, uint8_t *);
 

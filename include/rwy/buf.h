@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rwy/prefetch.h"
 #include "rwy/time.h"
 
 enum rwy_buf_kind {
@@ -43,7 +44,7 @@ static_assert(sizeof(struct rwy_buf) <= 64, "one cache line a packet");
 
 /* Asks for what freeing a buffer touches: the buffer and, where a driver keeps its part, what lies before it.
  * Any address will do: it is only a hint. */
-static inline void rwy_buf_fetch(const struct rwy_buf *b)
+RWY_PREFETCHER void rwy_buf_fetch(const struct rwy_buf *b)
 {
 	__builtin_prefetch(b);
 	__builtin_prefetch((const uint8_t *)b - 64);

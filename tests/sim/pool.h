@@ -8,6 +8,7 @@
 #define TESTS_SIM_POOL_H
 
 #include "rwy/buf.h"
+#include "rwy/prefetch.h"
 
 #define SIM_ROOM 320 /* headroom of a packet */
 
@@ -25,7 +26,7 @@ struct sim_buf *sim_buf_new(uint32_t headroom, uint32_t len);
 void sim_buf_free(struct sim_buf *m);
 
 /* Asks for its beginning: it was written long ago. */
-static inline void sim_buf_fetch(const struct sim_buf *m)
+RWY_PREFETCHER void sim_buf_fetch(const struct sim_buf *m)
 {
 	__builtin_prefetch(m);
 	__builtin_prefetch(m->bytes + SIM_ROOM);
