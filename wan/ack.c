@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The receiving half of acknowledgement: which packet numbers came, when an ACK must go, what it says. One
- * ACK a batch: after 64 datagrams or an eighth of a round trip (max_ack_delay at most), at once when a gap
- * appears and again shortly after it, so that the peer can tell a loss from a swap of two datagrams.
+ * The receiver's side of acknowledgement: packet numbers received, when an ACK must go, what it
+ * reports. One ACK covers a batch: it is sent after 64 datagrams or an eighth of a round trip (at
+ * most max_ack_delay), at once when a gap appears, and again soon after the gap, so that the peer
+ * can tell a loss from two swapped datagrams.
  *
- * A path that reorders leaves more gaps than one ACK frame names, and what comes late lies below them. Then
- * further frames follow, each beginning where the one before ended, down to the lowest that came late during
- * the last few ACKs.
+ * A path that reorders has more gaps than one ACK frame can name, and late arrivals lie below them.
+ * Then further frames follow, each beginning where the one before ended, down to the lowest number
+ * that came late during the last few ACKs.
  */
 #include "wan/tunnel.h"
 
 #define ACK_EVERY     64u
 #define ACK_AFTER_GAP 4u     /* the peer's packet threshold is 3 */
-#define FIRST_DELAY   RWY_MS /* before there is an RTT */
-#define LATE_PART     4u     /* so many of them came late: a new gap is nothing new */
-#define FRAMES_MOST   4u     /* of an ACK where little comes late: the gaps are losses then */
-#define ELICIT_EVERY                                                                                         \
-	32u /* ACK-only datagrams until one asks to be acknowledged itself, so that old ranges can go */
+#define FIRST_DELAY   RWY_MS /* delay before there is an RTT */
+#define LATE_PART     4u     /* when one of this many came late, a new gap is nothing special */
+#define FRAMES_MOST   4u     /* frames of an ACK when few come late: then gaps are losses */
+/* ACK-only datagrams before one asks for an ACK itself, so that old ranges can be dropped */
+#define ELICIT_EVERY 32u
 
 static rwy_dur ack_delay(const struct wan_path *p)
 {
@@ -55,8 +56,8 @@ void wan_ack_on_received(struct wan_path *p, uint64_t pn, bool eliciting, rwy_ti
 		if (!p->ack_after)
 			p->ack_after = ACK_EVERY;
 	}
-	/* Under heavy reordering every datagram makes a gap: not more often than each sixteenth of a round
-	 * trip then. */
+	/* Under heavy reordering every datagram makes a gap: then at most sixteen ACKs a round trip
+	 * are sent for gaps. */
 	if (gap && ((p->unacked >= ACK_AFTER_GAP && !p->ack_reorders) ||
 	               rwy_since(p->last_ack, now) >= p->srtt / 16)) {
 		p->ack_at = now;
@@ -72,7 +73,7 @@ bool wan_ack_due(const struct wan_path *p, rwy_time now)
 	return now >= p->ack_at;
 }
 
-/* From the newest range below `below` on, as many as a frame holds. */
+/* Fills in as many ranges as a frame holds, from the newest range below `below` downwards. */
 static void fill(struct wan_path *p, struct wan_f_ack *a, uint64_t below, rwy_time now)
 {
 	const struct wan_ranges *s = &p->seen;
@@ -104,7 +105,7 @@ static uint64_t lowest_late(const struct wan_path *p)
 	return low;
 }
 
-/* A datagram came late and lies below the ranges reported: the next frame is due at once. */
+/* When a datagram came late and lies below the reported ranges, the next frame is due at once. */
 static void plan_next_frame(struct wan_path *p, const struct wan_f_ack *a, unsigned n)
 {
 	uint64_t below = a->r[n - 1].lo;
@@ -118,7 +119,8 @@ static void plan_next_frame(struct wan_path *p, const struct wan_f_ack *a, unsig
 	p->ack_late[p->ack_round] = UINT64_MAX;
 }
 
-/* The floor may rise to what came since some ACK went, once the peer has that ACK or a later one. */
+/* Begins a mark: the floor may rise to the lowest number received since this ACK was sent, once the
+ * peer has this ACK or a later one. */
 static void floor_mark(struct wan_path *p)
 {
 	if (p->ack_mark)
@@ -136,7 +138,8 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 
 	if (p->ack_at == RWY_NEVER || room < WAN_ACK_MIN + 24)
 		return false;
-	/* Before the ACK that names them, or the peer takes them for late ones. */
+	/* REBUILT goes before the ACK that names the same numbers; else the peer takes them for
+	 * late arrivals. */
 	if (p->fec.reports) {
 		o->at = wan_fec_put_rebuilt(&p->fec, o->at, o->tx->hdr + o->limit);
 		if (p->fec.reports)
@@ -146,12 +149,12 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 			return false;
 	}
 	fill(p, &a, first ? UINT64_MAX : p->ack_below, now);
-	if (!a.n) { /* what was late is below all that is remembered by now */
+	if (!a.n) { /* the late number is below everything remembered by now */
 		p->ack_below = 0;
 		return false;
 	}
-	/* In front of a payload only what fits; a longer one waits for its own datagram, so that no range is
-	 * cut off for long. */
+	/* In front of a payload only a short ACK is sent; a longer one waits for its own datagram,
+	 * so that no range is cut off for long. */
 	if (o->s.flags & WAN_S_DATA && (a.n > 4 || !first))
 		return false;
 	if (first) {
@@ -166,7 +169,8 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 	o->at = wan_f_ack_put(frame, room, &a);
 	o->has_ack = true;
 	plan_next_frame(p, &a, frame[WAN_ACK_COUNT]);
-	if (!p->ack_below && o->p == p) { /* else nobody would know whose it was */
+	/* on another path's datagram the acknowledgement could not be attributed */
+	if (!p->ack_below && o->p == p) {
 		o->s.flags |= WAN_S_ACK;
 		floor_mark(p);
 	}
@@ -184,7 +188,7 @@ bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now)
 	return true;
 }
 
-/* The peer has what our datagram pn acknowledged, and all that earlier ones did. */
+/* Datagram pn was acknowledged: the peer has the ACK in it and all earlier ones. */
 void wan_ack_on_acked(struct wan_path *p, uint64_t pn)
 {
 	if (!wan_path_received(p) || !p->ack_mark || pn + 1 < p->ack_mark)

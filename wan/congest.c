@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sustained congestion of a path; see congest.h. Counting costs a few additions an ACK; what divides runs
- * once a slot. */
+/* Sustained congestion of a path; see congest.h. Counting costs a few additions per ACK; divisions
+ * run once per slot. */
 #include "wan/congest.h"
 
 #include <string.h>
 
 #include "rwy/err.h"
 
-#define ENOUGH       128u /* datagrams for a share to mean anything */
+#define ENOUGH       128u /* fewest datagrams for a meaningful share */
 #define SLOT_ENOUGH  (ENOUGH / WAN_CONGEST_SLOTS)
-#define SLOT_LONGEST 32u /* slots that a slot with little in it may last */
-#define SOME_SLOTS   4u  /* with losses, or marks: not a burst */
-#define HIGH_SLOTS   6u  /* with nothing but high round trips */
-#define SUSTAINED    8u /* times in a row: losses in bursts make a share that chance does not explain, once */
+#define SLOT_LONGEST 32u /* most slot lengths that a slot with little traffic lasts */
+#define SOME_SLOTS   4u  /* fewest slots with losses or marks: a burst is in fewer */
+#define HIGH_SLOTS   6u  /* fewest slots with only high round trips */
+#define SUSTAINED    8u  /* consecutive findings: bursts of losses exceed chance once, not always */
 #define SIGMAS       2.0
 #define AGAIN_MAX    6u
-#define SOON         8u             /* clear times: who comes back sooner stays longer */
-#define BASE_MAX     (60 * RWY_SEC) /* a round trip that stays high, without loss or marks, is a longer way */
-#define PPM          1000000u
+/* clear times: congestion that returns sooner makes the next clear time longer */
+#define SOON 8u
+/* a round trip that stays high without loss or marks is a longer route */
+#define BASE_MAX (60 * RWY_SEC)
+#define PPM      1000000u
 
 const char *wan_congest_name(enum wan_congest_by by)
 {
@@ -86,8 +88,8 @@ void wan_congest_rebase(struct wan_congest *c, rwy_time now)
 	c->slots = c->bad = 0;
 }
 
-/* --- measures ----------------------------------------------------------------------------------- */
-/* A round trip this much above the base is congestion. */
+/* --- measures --------------------------------------------------------------------------------- */
+/* A round trip this far above the base is congestion. */
 static rwy_dur delay_limit(const struct wan_congest *c)
 {
 	rwy_dur share = (rwy_dur)((double)c->base * c->cfg.delay_ppm / PPM);
@@ -100,8 +102,8 @@ static rwy_dur above(const struct wan_congest *c, const struct wan_congest_slot 
 	return c->base && s->rtt != RWY_NEVER && s->rtt > c->base ? s->rtt - c->base : 0;
 }
 
-/* More of n than the threshold, and not by chance. `var`: of the count, as the slots have it; of events that
- * do not come in bursts it is the mean. */
+/* True when k of n exceeds the threshold by more than chance. `var`: variance of k, from the slots;
+ * without bursts it equals the mean. */
 static bool too_many(double k, double var, double n, uint32_t ppm)
 {
 	double usual = n * ppm / PPM;
@@ -118,7 +120,7 @@ static uint32_t share_of(double k, double n)
 
 struct sums {
 	double n, lost, ce;
-	double lost_var, ce_var; /* of the sums */
+	double lost_var, ce_var; /* variances of the sums */
 	unsigned with_loss, with_ce, high;
 };
 
@@ -162,7 +164,7 @@ static enum wan_congest_by why(const struct wan_congest *c, const struct sums *r
 	return r->high >= HIGH_SLOTS ? WAN_CONGEST_DELAY : WAN_CONGEST_NONE;
 }
 
-/* --- time --------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 static rwy_dur slot_len(const struct wan_congest *c)
 {
 	rwy_dur hold = c->cfg.hold > 4 * c->base ? c->cfg.hold : 4 * c->base;
@@ -177,8 +179,7 @@ static rwy_dur clear_len(const struct wan_congest *c)
 	return clear << c->again;
 }
 
-/* The base follows what the path knows while nothing stands in the way, and never upwards while a queue does.
- */
+/* The base follows the path's minimum while no queue stands, and never rises while one does. */
 static void follow(struct wan_congest *c, rwy_dur min_rtt, rwy_time now)
 {
 	const struct wan_congest_slot *s = &c->slot[c->at];
@@ -205,7 +206,7 @@ static bool begin(struct wan_congest *c, enum wan_congest_by by, rwy_time now)
 	return true;
 }
 
-/* So much of the calm time is over: was it calm? */
+/* True when the calm time is over and was calm. */
 static bool end(struct wan_congest *c, rwy_time now)
 {
 	double lost = c->calm.lost > 0 ? c->calm.lost : 0, n = c->calm.acked + lost;

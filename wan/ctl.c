@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames about flows: DELIVERED, CLOSE, ABORT, RESET, RATE and CREDIT. A flow with something to report waits
- * on a list. A log notes what each datagram reported, so that its loss puts the flows back on their lists.
- * Then the newest state is reported, not the lost bytes.
+ * Frames about flows: DELIVERED, CLOSE, ABORT, RESET, RATE and CREDIT. A flow with something to
+ * report waits on a list. A log notes what each datagram reported, so that its loss puts the flows
+ * back on their lists. Then the newest state is reported, not the lost bytes.
  */
 #include "wan/tunnel.h"
 
@@ -27,7 +27,7 @@ rwy_time wan_ctl_next(const struct wan_tunnel *t)
 	return t->dirty_head ? t->dirty_at : RWY_NEVER;
 }
 
-/* --- out ---------------------------------------------------------------------------------------- */
+/* --- out -------------------------------------------------------------------------------------- */
 static void put_delivered(struct wan_tunnel *t, struct wan_out *o)
 {
 	uint8_t *count = o->at + 1;
@@ -147,7 +147,7 @@ void wan_ctl_put(struct wan_tunnel *t, struct wan_out *o)
 	put_delivered(t, o);
 }
 
-/* --- what became of them ------------------------------------------------------------------------ */
+/* --- acknowledged or lost --------------------------------------------------------------------- */
 static bool lapped(const struct wan_tunnel *t, const struct wan_sent *s)
 {
 	return t->log_at - s->log > t->log_mask + 1;
@@ -229,7 +229,8 @@ void wan_ctl_on_lost(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 		entry_lost(t, &t->log[(s->log + i) & t->log_mask], now);
 }
 
-/* The log was too short for what was in flight: tell everything again that is not known to be known. */
+/* The log was too short for the datagrams in flight: reports everything again that the peer may not
+ * know. */
 void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now)
 {
 	t->rescan = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flows with something to tell the peer: lists that ctl.c empties. A flow is on each list at most once.
+ * Lists of flows with something to report, emptied by ctl.c. A flow is on each list at most once.
  */
 #include "wan/tunnel.h"
 
@@ -29,7 +29,7 @@ void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now)
 	t->dirty_tail = f;
 	if (t->dirty_n++ == 0)
 		t->dirty_at = RWY_NEVER;
-	/* A sender that waits for room is told sooner: what it hears late, it sends in bursts. */
+	/* A sender that waits for room gets its report sooner: late reports make it send bursts. */
 	t->dirty_at = rwy_time_min(t->dirty_at, now + delivered_delay(t) / (f->window ? 4 : 1));
 	if (t->dirty_n >= DELIVERED_BATCH)
 		t->dirty_at = now;
@@ -64,7 +64,7 @@ void wan_ctl_reset(struct wan_tunnel *t, uint32_t id)
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
 
 	if (s->reset_due || t->resets_n == sizeof(t->resets) / sizeof(t->resets[0]))
-		return; /* when the queue is full: the peer's next datagram asks again */
+		return; /* the queue is full: the peer's next datagram asks again */
 	s->reset_due = true;
 	t->resets[t->resets_n++] = id;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The next content of a datagram: a lost buffer again, its second copy, a probe, or new data by deficit round
- * robin over the flows that have some and have credit. Also how a buffer is cut into fragments: at its first
- * sending, for good.
+ * Chooses the next content of a datagram: a lost buffer, its second copy, a probe, or new data by
+ * deficit round robin over the flows with data and credit. Also cuts a buffer into fragments when
+ * it is first sent; they never change.
  */
 #include "wan/tunnel.h"
 
 #define COPY_LOSS_PPM 1000u
 #define COPY_GAP_MAX  (2 * RWY_MS)
 
-/* Is this datagram to be protected? */
+/* Whether this datagram is to be protected by FEC. */
 static bool wants_fec(struct wan_path *p, const struct wan_txflow *f, uint32_t len, rwy_time now)
 {
 	const struct wan_fec_flow x = {.waiting = f->end - f->next_send,
@@ -30,7 +30,7 @@ static void earn_fec(struct wan_path *p, struct wan_txflow *f, uint32_t len)
 	wan_fec_earn(&p->fec, f->run + (uint64_t)left * len, len);
 }
 
-/* --- one datagram ------------------------------------------------------------------------------- */
+/* --- one datagram ----------------------------------------------------------------------------- */
 static void cut(struct wan_txflow *f, struct rwy_buf *b)
 {
 	uint32_t open = f->open_acked ? 0 : WAN_OPEN_LEN + f->info_len;
@@ -43,8 +43,8 @@ static void cut(struct wan_txflow *f, struct rwy_buf *b)
 	}
 	while (n * fsize < b->len)
 		n++;
-	assert(n <= WAN_FRAGS_MAX); /* wan_tx_send's bound on a buffer */
-	/* Fragments of equal size often leave room for a repair, which is longer. */
+	assert(n <= WAN_FRAGS_MAX); /* wan_tx_send bounds the size of a buffer */
+	/* Fragments of equal size often leave room for their repair, which is longer. */
 	b->w2 = WAN_W2((b->len + n - 1) / n, n);
 }
 
@@ -100,7 +100,7 @@ static void put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint32_t 
 	wan_data_attach(f->t, o, &d, b, off, len, now);
 }
 
-/* The flow and sequence of something sent before, if the peer still needs it. */
+/* Returns the flow and sequence of a fragment sent before, if the peer still needs it. */
 static struct wan_txflow *wanted(
     struct wan_tunnel *t, uint32_t flow, uint32_t low, uint32_t frag, uint64_t *seq)
 {
@@ -116,12 +116,13 @@ static struct wan_txflow *wanted(
 	return f->ring[*seq & f->mask]->w0 & (1u << frag) ? NULL : f;
 }
 
-/* --- again -------------------------------------------------------------------------------------- */
+/* --- retransmission --------------------------------------------------------------------------- */
 /*
- * On a lossy path a second loss of the same buffer costs another round trip: send it twice, a little apart.
- * Not when there is a queue: then the loss is ours, and more of the same would make more of it. And not while
- * the flow has something new to send: then this is no tail, and the copy would only take the place of new
- * data. A host that streams has only a little more waiting at any time, so how much does not matter.
+ * On a lossy path a second loss of the same buffer costs another round trip, so it is sent twice, a
+ * little apart. There is no copy when a queue stands: then we cause the loss, and copies would add
+ * to it. There is no copy while the flow has new data: this is not the tail, and the copy would
+ * displace new data. A host that streams always has a little waiting, so the amount does not
+ * matter.
  */
 static void plan_copy(
     struct wan_tunnel *t, const struct wan_txflow *f, struct wan_out *o, struct wan_tx_item i, rwy_time now)
@@ -181,9 +182,9 @@ bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	return false;
 }
 
-/* Data in a probe saves a round trip if the data was lost, and is one copy too many if only the answer is
- * late. Where an answer may be later than a round trip takes, because processes sleep, the second is what
- * happens: there a PING asks, and what was lost goes again with its answer. */
+/* Data in a probe saves a round trip if the data was lost, and is a useless copy if only the answer
+ * is late. Where answers may be later than a round trip, because processes sleep, the second case
+ * is the usual one: there the probe is a PING, and its answer triggers the retransmission. */
 bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 {
 	struct wan_path *p = o->p;
@@ -213,7 +214,7 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	return false;
 }
 
-/* --- new ---------------------------------------------------------------------------------------- */
+/* --- new data --------------------------------------------------------------------------------- */
 static bool has_credit(const struct wan_tunnel *t, const struct wan_txflow *f)
 {
 	return f->next_frag || t->tx_out + f->ring[f->next_send & f->mask]->len <= t->peer.rx_bytes;
@@ -253,7 +254,8 @@ bool wan_data_waiting(const struct wan_tunnel *t)
 		return true;
 	if (!wan_sched_any(s))
 		return false;
-	/* Credit is the tunnel's: when one flow's next buffer does not fit, others' hardly will. */
+	/* Credit is shared by the tunnel: when it is too small for one flow's next buffer, it is so
+	 * for most others. */
 	f = s->heap[WAN_HEAP_SHARE].v[0]->head;
 	return f && (!wan_tx_sendable(f) || has_credit(t, f));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Best-effort packets: a bounded queue out, and in at once. Too large ones are cut into fragments like data;
- * an incomplete packet is forgotten when its place is needed.
+ * Best-effort packets: a bounded queue for sending; received ones are handed over at once. Large
+ * packets are cut into fragments like data; an incomplete packet is dropped when its entry is
+ * needed.
  */
 #include "wan/tunnel.h"
 

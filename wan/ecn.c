@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ECN of a path (RFC 3168; validation after RFC 9000 section 13.4.2): datagrams are sent ECT(0) until the
- * path has shown that it loses marked datagrams, clears the mark, or marks everything. A path that was found
- * unfit stays so for the session. What was rebuilt from repairs is acknowledged but was never seen, so exact
- * counts cannot be compared: unfit is who never counts any.
+ * ECN of a path (RFC 3168; validation after RFC 9000 section 13.4.2): datagrams are sent ECT(0)
+ * until the path turns out to lose marked datagrams, to clear the mark, or to mark everything. An
+ * unfit path stays so for the session. Datagrams rebuilt from repairs are acknowledged but were not
+ * counted by the peer, so exact counts cannot be compared: a path is unfit when the peer never
+ * counts any.
  */
 #include "wan/tunnel.h"
 
-#define ENOUGH 100u /* marked datagrams acknowledged: the path has shown what it does */
+#define ENOUGH 100u /* acknowledged ECT datagrams after which the path is judged */
 
 void wan_ecn_restart(struct wan_path *p)
 {

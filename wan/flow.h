@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flows of a tunnel: custody and order of each, the tables that find them by id, the lists of those with
- * something to tell. Shared by the files of wan/; nobody else includes it (tests may).
+ * Flows of a tunnel: their custody and order, the tables that find them by id, and the lists of
+ * flows with something to report. Private to wan/ and its tests.
  */
 #ifndef WAN_FLOW_H
 #define WAN_FLOW_H
@@ -11,8 +11,8 @@
 
 struct wan_sent;
 
-/* A flow id names a slot of the receiver's table and how often the slot was used: a late datagram of an ended
- * flow finds another use. */
+/* A flow id consists of a slot of the receiver's table and the slot's use count: a late datagram of
+ * an ended flow carries an old use count. */
 #define WAN_SLOT_BITS 20
 #define WAN_SLOTS_MAX (1u << WAN_SLOT_BITS)
 #define WAN_SLOT(id)  ((id) & (WAN_SLOTS_MAX - 1))
@@ -21,13 +21,14 @@ struct wan_sent;
 
 #define WAN_DRR_QUANTUM 16384
 
-/* Growing ring of fixed-size items, power of two. */
+/* A fragment to retransmit. */
 struct wan_tx_item {
 	uint32_t flow, seq;
 	uint8_t frag;
-	bool moved; /* its path or carrier is another now; else it was declared lost */
+	bool moved; /* true: the path or carrier changed; false: declared lost */
 	rwy_time due;
 };
+/* A ring of fragments that grows; cap is a power of two. */
 struct wan_itemq {
 	struct wan_tx_item *v;
 	uint32_t cap, head, n;
@@ -36,74 +37,79 @@ struct wan_itemq {
 /* --- flows ------------------------------------------------------------------------------------ */
 struct wan_txflow {
 	struct wan_tunnel *t;
-	void *user; /* NULL callbacks when muted */
+	void *user; /* passed to callbacks; a muted flow gets none */
 	uint32_t id;
 	bool open_acked; /* the peer knows the flow */
-	bool active;     /* on the list of flows with something to send */
+	bool active;     /* the flow is on the list of flows with data to send */
 	bool closing;    /* ends after what was sent; muted */
-	bool aborted;    /* custody is freed; waits for the peer to acknowledge ABORT; muted */
-	bool dead;       /* retired: out of the table, freed when no list has it */
-	bool broken;     /* no memory for its ring: ends by tx_reset at the next tick */
+	bool aborted;    /* custody is freed; waits for the acknowledgement of ABORT; muted */
+	bool dead;       /* retired: out of the table, freed when no list holds it */
+	bool broken;     /* no memory for its ring: the flow ends by tx_reset at the next tick */
 	bool ctl_dirty, close_sent, close_acked;
 	uint8_t info_len;
-	uint8_t next_frag; /* of the buffer next_send */
+	uint8_t next_frag; /* next fragment of the buffer next_send */
 	int32_t deficit;
 	struct wan_class *class;
 	uint32_t mask; /* ring size - 1 */
 	struct rwy_buf **ring;
-	uint64_t base;      /* first in custody */
-	uint64_t acked;     /* everything below is at the peer gateway */
-	uint64_t next_send; /* first never sent */
-	uint64_t end;       /* sequence of the next buffer from above */
-	uint64_t bytes;
-	uint64_t out;    /* of them sent in this session, the first parts of a buffer count for all of it */
-	uint64_t window; /* the peer's bound on `out`, 0: none */
-	uint64_t drain_Bps;          /* what its host takes, as the peer says; 0: not known */
-	uint64_t run;                /* bytes sent since the flow began to have something to send */
-	uint32_t peak;               /* most buffers waiting meanwhile, forgetting slowly */
-	struct wan_txflow *next;     /* active list */
-	struct wan_txflow *ctl_next; /* control list */
+	uint64_t base;      /* first buffer in custody */
+	uint64_t acked;     /* the peer gateway has everything below */
+	uint64_t next_send; /* first buffer never sent */
+	uint64_t end;       /* sequence of the next buffer that wan_tx_send gets */
+	uint64_t bytes;     /* bytes in custody */
+	uint64_t out;       /* bytes sent in this session; a partly sent buffer counts whole */
+	uint64_t window;    /* bound on `out` set by the peer; 0: none */
+	/* rate of the far host, bytes a second, reported by the peer; 0: unknown */
+	uint64_t drain_Bps;
+	uint64_t run;                /* bytes sent since the flow last became busy */
+	uint32_t peak;               /* most buffers waiting since then; decays slowly */
+	struct wan_txflow *next;     /* link of the active list */
+	struct wan_txflow *ctl_next; /* link of the control list */
 	struct wan_txflow *retired_next;
 	uint8_t info[WAN_OPEN_MAX];
 };
 
-/* A buffer in custody: rwy_buf.w0 fragments acknowledged, w1 fragments of which one of two copies is lost, w2
- * as follows. */
+/* A buffer in custody uses three words of rwy_buf. w0: bitmap of acknowledged fragments; w1: bitmap
+ * of fragments of which one of two copies was lost; w2: the fields below. */
 #define WAN_W2(fsize, n) ((uint64_t)(fsize) | (uint64_t)(n) << 16)
-#define WAN_W2_FSIZE(w2) ((uint32_t)((w2)&0xffff))       /* payload of each fragment but the last */
-#define WAN_W2_FRAGS(w2) ((uint32_t)((w2) >> 16 & 0xff)) /* 0: not cut yet */
+/* payload bytes of each fragment except the last */
+#define WAN_W2_FSIZE(w2) ((uint32_t)((w2)&0xffff))
+/* number of fragments; 0: not fragmented yet */
+#define WAN_W2_FRAGS(w2) ((uint32_t)((w2) >> 16 & 0xff))
 
 struct wan_rxflow {
 	struct wan_tunnel *t;
 	void *user;
 	uint32_t id;
-	bool dirty; /* on the delivered list */
-	bool ended; /* the engine does not know it any more; waits until the peer knows the last count */
-	bool dead;  /* retired, as of wan_txflow */
+	bool dirty; /* the flow is on the delivered list */
+	/* unknown to the engine; kept until the peer knows the last count */
+	bool ended;
+	bool dead;               /* retired, see wan_txflow.dead */
 	bool has_final, closing; /* closing: on the list of flows whose rx_close is due */
 	uint32_t mask;
-	uintptr_t *ring;    /* [delivered, next): bytes; above: buffer or buffer | 1 while in parts; 0 none */
-	uint64_t next;      /* first not handed over */
-	uint64_t delivered; /* first not delivered */
-	uint64_t reported, confirmed; /* the count last sent, the count the peer has acknowledged */
+	/* [delivered, next): sizes; above: buffer, or buffer | 1 while incomplete; 0: none */
+	uintptr_t *ring;
+	uint64_t next;                /* first buffer not handed over */
+	uint64_t delivered;           /* first buffer not delivered */
+	uint64_t reported, confirmed; /* count last sent; count that the peer acknowledged */
 	uint64_t final;
-	uint64_t bytes;             /* held: received, not delivered */
-	uint64_t window, drain_Bps; /* as wan_rx_window set them */
-	uint64_t window_reported;   /* the last one reported */
-	bool rate_dirty;            /* on the list of flows with RATE to tell */
+	uint64_t bytes;             /* bytes held: received and not delivered */
+	uint64_t window, drain_Bps; /* set by wan_rx_window */
+	uint64_t window_reported;   /* last window reported */
+	bool rate_dirty;            /* the flow is on the list of flows with a RATE to report */
 	struct wan_rxflow *rate_next;
 	struct wan_rxflow *dirty_next;
 	struct wan_rxflow *close_next, *retired_next;
 };
 
-/* The receiver's table, by slot. */
+/* A row of the receiver's table. */
 enum wan_slot_state { WAN_SLOT_NEW, WAN_SLOT_LIVE, WAN_SLOT_ENDED };
 struct wan_rxslot {
 	struct wan_rxflow *f;
 	uint16_t use;
 	uint8_t state;
-	bool refused;   /* tell the peer RESET when data comes */
-	bool reset_due; /* in the queue of RESETs */
+	bool refused;   /* answer data with RESET */
+	bool reset_due; /* the slot is in the queue of RESETs */
 };
 struct wan_txslot {
 	struct wan_txflow *f;
@@ -112,13 +118,14 @@ struct wan_txslot {
 };
 
 /* itemq.c */
-/* false: no memory */
+/* Returns false when memory is short. */
 bool wan_itemq_push(struct wan_itemq *q, const struct wan_tx_item *i);
 bool wan_itemq_pop(struct wan_itemq *q, struct wan_tx_item *i);
 
 /* flow_tx.c */
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
-/* False: no memory, ask again. moved: given up for its path or carrier, not for itself. */
+/* Returns false when memory is short: call again. moved: true: the path or carrier changed; false:
+ * declared lost. */
 bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved);
 void wan_tx_on_rate(struct wan_tunnel *t, uint32_t id, uint64_t window, uint64_t drain_Bps);
 bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t count, rwy_time now);
@@ -131,14 +138,19 @@ void wan_tx_reap(struct wan_tunnel *t);
 void wan_tx_free_all(struct wan_tunnel *t);
 
 /* flow_rx.c */
-enum wan_accept { WAN_ACCEPT, WAN_ACCEPT_RETRY /* do not acknowledge: the peer shall send it again */ };
+enum wan_accept {
+	WAN_ACCEPT,
+	WAN_ACCEPT_RETRY, /* do not acknowledge: the peer shall send it again */
+};
+/* Takes ownership of b. */
 enum wan_accept wan_rx_data(
-    struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now); /* takes b */
+    struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now);
 void wan_rx_on_close(struct wan_tunnel *t, uint32_t id, uint64_t final, rwy_time now);
 void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now);
 void wan_rx_end(struct wan_rxflow *f);
 void wan_rx_confirmed(struct wan_rxflow *f, uint32_t count);
-void wan_rx_closings(struct wan_tunnel *t, rwy_time now); /* rx_close of flows that ended */
+/* Calls rx_close for flows that ended. */
+void wan_rx_closings(struct wan_tunnel *t, rwy_time now);
 void wan_rx_end_all(struct wan_tunnel *t, enum wan_close_reason why, rwy_time now);
 void wan_rx_reap(struct wan_tunnel *t);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flows we receive: order per flow, credit, what the engine delivered, the end of a flow. A flow's ring holds
- * by sequence number first the sizes of buffers the engine has and did not deliver yet, then buffers that
- * wait for an earlier one.
+ * Flows that we receive: order per flow, credit, reports of delivery, the end of a flow. A flow's
+ * ring is indexed by sequence number. It holds first the sizes of buffers that the engine has and
+ * has not delivered, then buffers that wait for an earlier one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "wan/tunnel.h"
 
 #define RING_MIN 16u
-#define PART     ((uintptr_t)1) /* the buffer in this place is not complete */
+#define PART     ((uintptr_t)1) /* the buffer in this place is incomplete */
 
-/* --- the table ---------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 static bool slots_grow(struct wan_tunnel *t, uint32_t slot)
 {
 	uint32_t cap = t->rx_cap ? t->rx_cap : 64;
@@ -31,7 +31,7 @@ static bool slots_grow(struct wan_tunnel *t, uint32_t slot)
 	return true;
 }
 
-/* Is use a of a slot later than use b? They wrap. */
+/* Whether use count a of a slot is later than b. The counts wrap. */
 static bool later(uint32_t a, uint32_t b)
 {
 	uint32_t d = (a - b) & WAN_USE_MASK;
@@ -109,8 +109,8 @@ static struct wan_rxflow *flow_open(struct wan_tunnel *t, const struct wan_f_dat
 	return f->dead ? NULL : f;
 }
 
-/* The flow of a DATA frame, opened when it brings open information. NULL: drop it (counted); *again: let the
- * peer send it again. */
+/* Returns the flow of a DATA frame; opens it when the frame has open information. NULL: drop the
+ * frame (counted); *again: do not acknowledge it, so that the peer sends it again. */
 static struct wan_rxflow *flow_of(struct wan_tunnel *t, const struct wan_f_data *d, bool *again, rwy_time now)
 {
 	struct wan_rxflow *f = wan_rx_find(t, d->flow);
@@ -125,8 +125,9 @@ static struct wan_rxflow *flow_of(struct wan_tunnel *t, const struct wan_f_data 
 	}
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(d->flow)];
 
+	/* the peer uses the slot again, so it knows that the flow ended */
 	if (s->f && s->f->ended && later(use, WAN_USE(s->f->id)))
-		die(s->f, false); /* the peer uses the slot again: it knows that the flow ended */
+		die(s->f, false);
 	if (s->f)
 		return NULL;
 	if (s->state == WAN_SLOT_ENDED && !later(use, s->use)) {
@@ -143,7 +144,7 @@ static struct wan_rxflow *flow_of(struct wan_tunnel *t, const struct wan_f_data 
 	return f;
 }
 
-/* --- data --------------------------------------------------------------------------------------- */
+/* --- data ------------------------------------------------------------------------------------- */
 static bool ring_reach(struct wan_rxflow *f, uint64_t seq)
 {
 	uint32_t cap = f->ring ? f->mask + 1 : RING_MIN;
@@ -164,7 +165,7 @@ static bool ring_reach(struct wan_rxflow *f, uint64_t seq)
 	return true;
 }
 
-/* Hands over what is in order now. The engine may end the flow meanwhile. */
+/* Hands over the buffers that are in order. The engine may end the flow meanwhile. */
 static void hand_over(struct wan_rxflow *f, rwy_time now)
 {
 	struct wan_tunnel *t = f->t;
@@ -279,7 +280,7 @@ drop:
 	return r;
 }
 
-/* --- delivered, and the end --------------------------------------------------------------------- */
+/* --- delivery and end of a flow --------------------------------------------------------------- */
 static void close_step(struct wan_rxflow *f)
 {
 	struct wan_tunnel *t = f->t;
@@ -349,7 +350,7 @@ void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now)
 			t->cfg.ops->rx_close(t->cfg.ctx, user, WAN_CLOSE_BY_SENDER, now);
 		return;
 	}
-	/* Not opened yet: the data that would open it may still be on its way. */
+	/* The flow is not open yet: the data that opens it may be in flight. */
 	if (!slots_grow(t, WAN_SLOT(id)))
 		return;
 	struct wan_rxslot *s = &t->rx[WAN_SLOT(id)];
@@ -368,7 +369,7 @@ void wan_rx_confirmed(struct wan_rxflow *f, uint32_t low)
 		die(f, false);
 }
 
-/* The engine hears of the end here, not inside its own call of wan_rx_delivered. */
+/* The engine is told of the end here, not inside its own call of wan_rx_delivered. */
 void wan_rx_closings(struct wan_tunnel *t, rwy_time now)
 {
 	while (t->close_head) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flows we send: custody, what the peer has of it, the end of a flow. A flow's buffers stand in a ring by
- * sequence number; a buffer stays there until the peer's engine delivered it. What goes out next is decided
- * in data.c.
+ * Flows that we send: custody, what the peer has, the end of a flow. A flow's buffers are in a ring
+ * indexed by sequence number; a buffer stays there until the peer's engine delivered it. data.c
+ * decides what is sent next.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "wan/tunnel.h"
 
 #define RING_MIN    16u
-#define FETCH_AHEAD 6 /* buffers, while delivered ones are freed */
+#define FETCH_AHEAD 6 /* buffers prefetched while delivered ones are freed */
 
 static bool muted(const struct wan_txflow *f)
 {
@@ -23,7 +23,7 @@ static void activate(struct wan_txflow *f)
 		wan_sched_add(&f->t->sched, f);
 }
 
-/* --- birth and death ---------------------------------------------------------------------------- */
+/* --- open and free ---------------------------------------------------------------------------- */
 static bool slots_grow(struct wan_tunnel *t)
 {
 	uint32_t cap = t->tx_cap ? t->tx_cap * 2 : 64;
@@ -71,7 +71,8 @@ int wan_tx_open(
 	return 0;
 }
 
-/* Out of the table: its id names nothing from now on. The memory goes when no list has it any more. */
+/* Removes the flow from the table: its id becomes invalid. The memory is freed when no list holds
+ * it. */
 static void die(struct wan_txflow *f)
 {
 	struct wan_tunnel *t = f->t;
@@ -119,7 +120,8 @@ void wan_tx_reap(struct wan_tunnel *t)
 		struct wan_txflow *f = *at;
 
 		if (f->active || f->ctl_dirty) {
-			at = &f->retired_next; /* still linked: the list's next pass drops it */
+			/* still on the list: the list's next pass removes it */
+			at = &f->retired_next;
 			continue;
 		}
 		*at = f->retired_next;
@@ -128,8 +130,8 @@ void wan_tx_reap(struct wan_tunnel *t)
 	}
 }
 
-/* The end of a closing flow: CLOSE once everything is sent and the peer knows the flow; gone when it knows
- * the end and has all. */
+/* Ends a closing flow: CLOSE is sent once everything is sent and the peer knows the flow; the flow
+ * is freed when the peer knows the end and has delivered everything. */
 static void close_step(struct wan_txflow *f)
 {
 	if (!f->closing || f->aborted || f->dead)
@@ -144,7 +146,7 @@ static void close_step(struct wan_txflow *f)
 	}
 }
 
-/* --- the engine's calls ------------------------------------------------------------------------- */
+/* --- calls of the engine ---------------------------------------------------------------------- */
 static bool ring_grow(struct wan_txflow *f)
 {
 	uint32_t cap = f->ring ? (f->mask + 1) * 2 : RING_MIN;
@@ -152,7 +154,7 @@ static bool ring_grow(struct wan_txflow *f)
 
 	if (!v)
 		return false;
-	/* Without a ring the flow is empty: base == end. */
+	/* A flow without a ring is empty: base == end. */
 	for (uint64_t s = f->base; f->ring && s < f->end; s++)
 		v[s & (cap - 1)] = f->ring[s & f->mask];
 	free(f->ring);
@@ -161,7 +163,7 @@ static bool ring_grow(struct wan_txflow *f)
 	return true;
 }
 
-/* Before a buffer is added: does something new begin with it? */
+/* Called before a buffer is added: a flow that was idle begins a new run. */
 static void note_run(struct wan_txflow *f)
 {
 	if (f->next_send == f->end &&
@@ -242,7 +244,7 @@ uint64_t wan_tx_bytes(const struct wan_txflow *f)
 	return f->bytes;
 }
 
-/* --- what the peer says ------------------------------------------------------------------------- */
+/* --- reports of the peer ---------------------------------------------------------------------- */
 static bool all_fragments(const struct rwy_buf *b)
 {
 	uint32_t n = WAN_W2_FRAGS(b->w2);
@@ -277,8 +279,8 @@ void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time no
 		close_step(f);
 }
 
-/* A datagram with part of a buffer is lost: it goes into the queue, unless a second copy is still in flight.
- */
+/* A datagram with a fragment was lost: the fragment is queued, unless a second copy is in
+ * flight. */
 bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved)
 {
 	struct wan_txflow *f = wan_tx_find(t, s->flow);
@@ -337,7 +339,7 @@ bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t low, rwy_ti
 	uint64_t count = wan_expand(f->base, low);
 
 	if ((int64_t)(count - f->base) <= 0)
-		return true; /* old news */
+		return true; /* known already */
 	if (count > f->next_send)
 		return false;
 	f->open_acked = true;
@@ -374,7 +376,7 @@ void wan_tx_on_reset(struct wan_tunnel *t, uint32_t id, rwy_time now)
 		return;
 	bool tell = !muted(f);
 
-	f->aborted = true; /* whatever the engine still calls on it has no effect */
+	f->aborted = true; /* later calls of the engine have no effect */
 	if (tell && t->cfg.ops->tx_reset)
 		t->cfg.ops->tx_reset(t->cfg.ctx, f->user, now);
 	custody_free(f);
@@ -390,7 +392,7 @@ void wan_tx_broken(struct wan_tunnel *t, rwy_time now)
 			wan_tx_on_reset(t, t->tx[i].f->id, now);
 }
 
-/* --- sessions ----------------------------------------------------------------------------------- */
+/* --- sessions --------------------------------------------------------------------------------- */
 void wan_tx_wake_all(struct wan_tunnel *t)
 {
 	for (uint32_t i = 0; i < t->tx_cap; i++)
@@ -412,8 +414,8 @@ static void rewind_flow(struct wan_txflow *f)
 	f->open_acked = f->close_sent = f->close_acked = false;
 }
 
-/* The peer has a new epoch and knows none of our flows: everything undelivered goes again, from new open
- * information on. */
+/* The peer has a new epoch and knows none of our flows: everything undelivered is sent again, with
+ * new open information. */
 void wan_tx_restart(struct wan_tunnel *t, rwy_time now)
 {
 	t->again.n = t->copies.n = 0;

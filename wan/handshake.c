@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handshake: HELLO both ways, until each side has seen its own fresh nonce come back. What a HELLO says
- * about its sender (epoch, index, credit) is believed only with that proof, so an old or forged one never
- * resets a live tunnel; it costs an answer at most.
+ * The handshake: HELLO in both directions, until each side has received its own fresh nonce back.
+ * The contents of a HELLO (epoch, index, credit) are believed only with that proof, so an old or
+ * forged HELLO never resets a live tunnel; it costs at most an answer.
  *
  *   A: HELLO want, nonce a                    ->
  *                                             <-  B: HELLO want, nonce b, echo a     A believes B
  *   A: HELLO nonce a', echo b                 ->                                     B believes A
  *
- * A sends data at once, which B drops as a stranger's as long as the last HELLO is missing. So A repeats it,
- * closely at first, until something comes that only a believer sends. And B, when strange data comes while it
- * knows nobody, asks at once: there is somebody who knows B.
+ * A sends data at once. B drops it as a stranger's while the last HELLO is missing. Therefore A
+ * repeats that HELLO, quickly at first, until a datagram comes that B sends only after it believes
+ * A. And when B knows no peer and receives data of a stranger, it asks at once: some gateway knows
+ * B.
  *
- * The states and what each event does in them: states.h. A new epoch, believed, is a restart of the peer. The
- * index a gateway gives depends on the peer's epoch, so that datagrams of two lives of a gateway cannot be
- * taken for each other.
+ * States and what each event does in them: states.h. A new epoch, once believed, is a restart of
+ * the peer. The index that a gateway gives depends on the peer's epoch, so that datagrams of two
+ * incarnations of a gateway cannot be confused.
  *
- * Without keys this keeps out accidents and blind forgery, not somebody who reads the path: that is what
- * `security` is for.
+ * Without keys this prevents accidents and blind forgery. It does not stop an attacker who reads
+ * the path: `security` is for that.
  */
 #include <string.h>
 
@@ -28,8 +29,9 @@
 #define INTERVAL_MAX    RWY_SEC
 #define CHALLENGE_TRIES 5
 #define REPEAT_FIRST    (2 * RWY_MS)
-#define REPEATS         9       /* a second in all */
-#define INDEX_MIX       0xffffu /* the upper half stays as configured: a front end may steer by it */
+#define REPEATS         9 /* they span about a second */
+/* the upper half stays as configured: a load balancer may steer by it */
+#define INDEX_MIX 0xffffu
 
 static void nonce_fresh(struct wan_tunnel *t, rwy_time now)
 {
@@ -54,7 +56,7 @@ void wan_hs_init(struct wan_tunnel *t, rwy_time now)
 	nonce_fresh(t, now);
 }
 
-/* --- out ---------------------------------------------------------------------------------------- */
+/* --- out -------------------------------------------------------------------------------------- */
 bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 {
 	struct wan_hs *h = &t->hs;
@@ -110,7 +112,7 @@ rwy_time wan_hs_next(const struct wan_tunnel *t)
 	return t->hs.reply ? 0 : t->hs.next;
 }
 
-/* --- in ----------------------------------------------------------------------------------------- */
+/* --- in --------------------------------------------------------------------------------------- */
 void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now)
 {
 	struct wan_f_hello f;
@@ -130,12 +132,12 @@ void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, 
 
 	if (f.flags & WAN_HELLO_WANT)
 		wan_hs_event(t, known ? WAN_HSE_ASKED : WAN_HSE_OTHER, &what);
-	/* It is from now, and what it says is true. */
+	/* The HELLO is an answer to ours: it is fresh, and its contents are true. */
 	if (f.echo && f.echo == t->hs.nonce && f.echo_epoch == t->cfg.epoch)
 		wan_hs_event(t, known || !wan_hs_session(t) ? WAN_HSE_PROOF : WAN_HSE_RESTART, &what);
 }
 
-/* --- what is done ------------------------------------------------------------------------------- */
+/* --- actions ---------------------------------------------------------------------------------- */
 static void enter(struct wan_tunnel *t, enum wan_hs_state to, rwy_time now)
 {
 	static const bool may[WAN_HS_STATE_COUNT][WAN_HS_STATE_COUNT] = {
@@ -151,7 +153,7 @@ static void enter(struct wan_tunnel *t, enum wan_hs_state to, rwy_time now)
 		t->since = now;
 }
 
-/* Which of the states of a peer that answers. */
+/* The state of a peer that answers. */
 static enum wan_hs_state up_state(const struct wan_hs *h)
 {
 	return h->tries ? WAN_HS_CHALLENGING : h->repeats ? WAN_HS_CONFIRMING : WAN_HS_UP;
@@ -163,7 +165,7 @@ static void report(struct wan_tunnel *t, bool restarted, rwy_time now)
 		t->cfg.ops->state(t->cfg.ctx, wan_hs_up(t), restarted, now);
 }
 
-/* When the next HELLO goes by itself. */
+/* Sets the time of the next HELLO. */
 static void schedule(struct wan_hs *h, rwy_time now)
 {
 	if (h->state == WAN_HS_UP) {
@@ -214,7 +216,7 @@ static void hs_answer(struct wan_tunnel *t, const struct wan_hs_what *w)
 	t->hs_path = w->p->id == WAN_PATH_STREAM ? 0 : w->p->id;
 }
 
-/* Should the answer be lost, we ask again by ourselves. */
+/* If the answer is lost, the timer asks again. */
 static void hs_challenge(struct wan_tunnel *t, const struct wan_hs_what *w)
 {
 	struct wan_hs *h = &t->hs;
@@ -242,7 +244,7 @@ static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
 	t->index = t->fec.index = index_for(t, f->epoch);
 }
 
-/* The HELLO is no replay: the peer is there. */
+/* The HELLO is no replay: the peer is present. */
 static void accept_proof(struct wan_tunnel *t, const struct wan_hs_what *w)
 {
 	struct wan_hs *h = &t->hs;

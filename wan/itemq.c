@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A FIFO of things to send again. It grows by doubling and never shrinks. */
+/* A FIFO of fragments to retransmit. It grows by doubling and never shrinks. */
 #include <stdlib.h>
 
 #include "wan/tunnel.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loss recovery of one path (RFC 9002): the map of sent datagrams, which of them are acknowledged or lost,
- * probe timeouts. It knows datagrams, not flows: flow_tx.c and ctl.c hear what an acknowledged or lost
- * datagram carried. The time after which a datagram is lost is in reorder.c, round trips are in rtt.c.
+ * Loss recovery of one path (RFC 9002): the map of sent datagrams, their acknowledgement or loss,
+ * probe timeouts. It knows datagrams, not flows: flow_tx.c and ctl.c are told the outcome of each.
+ * reorder.c has the time after which a datagram is lost, rtt.c the round trips.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +11,17 @@
 #include "wan/tunnel.h"
 
 #define PERSISTENT_PTOS 3
-#define DEAD_PTOS       2  /* with another path alive, its datagrams go there */
-#define MEASURE_MIN     32 /* datagrams of a rate sample that is worth keeping */
-#define SPREAD_PART     1  /* of single RTTs' deviation is what a smoothed mean of them moves by */
-#define LOSS_MEMORY     12 /* smoothed loss: over 2^12 datagrams */
+#define DEAD_PTOS       2  /* PTOs after which a path's datagrams go to another live path */
+#define MEASURE_MIN     32 /* fewest datagrams of a useful rate sample */
+#define SPREAD_PART     1  /* a smoothed mean of RTTs moves by this part of their deviation */
+#define LOSS_MEMORY     12 /* the smoothed loss covers 2^12 datagrams */
 
 static struct wan_sent *slot(const struct wan_path *p, uint64_t pn)
 {
 	return &p->sent[pn & p->mask];
 }
 
-/* Tells the measurement of the path as a whole (congest.h). */
+/* Feeds the path's congestion measurement (congest.h). */
 static void congest_note(
     struct wan_path *p, uint32_t acked, int32_t lost, uint32_t ce, rwy_dur rtt, rwy_time now)
 {
@@ -34,7 +34,7 @@ static void congest_note(
 /* Datagrams declared lost together. */
 struct lost {
 	uint64_t bytes;
-	rwy_time sent; /* of the newest, 0: none */
+	rwy_time sent; /* sending time of the newest; 0: none */
 	uint32_t n;
 };
 
@@ -51,13 +51,12 @@ static bool give_up(struct wan_path *p, struct wan_sent *e, bool moved, struct l
 	l->sent = rwy_time_max(l->sent, e->sent);
 	l->n++;
 	p->t->c.lost++;
-	/* Its number: slots are as many as there are numbers between tail and next. */
+	/* The map has one slot per packet number between tail and next. */
 	wan_measure_on_lost(&p->measure, p->tail + (((uint64_t)(e - p->sent) - p->tail) & p->mask));
 	return true;
 }
 
-/* Acknowledgements and probes go out even when nothing came back for as long as the map reaches: the oldest
- * is given up. */
+/* Acknowledgements and probes go out even when the map is full: the oldest entry is given up. */
 static void make_room(struct wan_path *p, rwy_time now)
 {
 	struct lost l = {0};
@@ -71,7 +70,7 @@ static void make_room(struct wan_path *p, rwy_time now)
 	}
 }
 
-/* --- sending ------------------------------------------------------------------------------------ */
+/* --- sending ---------------------------------------------------------------------------------- */
 void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rwy_time now)
 {
 	struct wan_sent *e = slot(p, p->next_pn);
@@ -99,18 +98,18 @@ void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rw
 		rwy_pace_sent(&p->pace.clock, s->bytes);
 }
 
-/* --- acknowledged ------------------------------------------------------------------------------- */
+/* --- acknowledgement -------------------------------------------------------------------------- */
 struct ack_ctx {
 	struct wan_path *p;
 	struct wan_rate_sample rs;
 	rwy_time now;
-	rwy_time newest_sent; /* of the newest newly acknowledged, 0 none */
+	rwy_time newest_sent; /* sending time of the newest newly acknowledged; 0: none */
 	uint64_t newest;
-	uint64_t before; /* the largest acknowledged until now, + 1 */
+	uint64_t before; /* largest packet number acknowledged before this ACK, + 1 */
 	uint32_t acked_n;
 };
 
-/* One more (or, for a spurious loss, one less) in the smoothed share of datagrams lost. */
+/* Updates the smoothed share of losses; a spurious loss is subtracted. */
 static void loss_average(struct wan_path *p, uint32_t acked, uint32_t lost)
 {
 	uint64_t unit = (uint64_t)1000000 << (16 - LOSS_MEMORY);
@@ -129,7 +128,7 @@ uint32_t wan_loss_ppm(const struct wan_path *p)
 	return (uint32_t)(p->loss_fp >> 16);
 }
 
-/* A datagram we gave up on arrived. */
+/* A datagram that was declared lost arrived. */
 static void on_spurious(struct wan_path *p, const struct wan_sent *e, rwy_time now)
 {
 	uint64_t unit = (uint64_t)1000000 << (16 - LOSS_MEMORY);
@@ -141,7 +140,7 @@ static void on_spurious(struct wan_path *p, const struct wan_sent *e, rwy_time n
 	wan_fec_note_spurious(&p->fec);
 }
 
-/* Was this one lost, whatever became of it? */
+/* Whether this datagram was declared lost, whatever happened later. */
 static bool was_lost(const struct wan_path *p, uint64_t pn)
 {
 	const struct wan_sent *e = slot(p, pn);
@@ -158,8 +157,7 @@ static void fec_note_lost(struct wan_path *p, uint64_t pn, rwy_time now)
 	wan_fec_note_lost(&p->fec, pn, beside, now);
 }
 
-/* The peer has it, but the path lost it. Where the path reorders, it may only be late: then it says nothing.
- */
+/* The peer rebuilt a datagram that the path lost, or that is only late on a path that reorders. */
 static void on_rebuilt(struct wan_path *p, uint64_t pn, rwy_time now)
 {
 	if (wan_path_reorders(p))
@@ -178,7 +176,7 @@ void wan_loss_on_rebuilt(struct wan_path *p, uint64_t first, unsigned n, rwy_tim
 			continue;
 		e->flags |= WAN_S_REBUILT;
 		p->fec.stats.reported++;
-		if (e->state != WAN_SENT_LOST) /* else it is counted */
+		if (e->state != WAN_SENT_LOST) /* a lost one was counted before */
 			on_rebuilt(p, pn, now);
 	}
 }
@@ -197,8 +195,9 @@ static void on_pn_acked(struct ack_ctx *a, struct wan_sent *e, uint64_t pn)
 		p->inflight_n--;
 		a->acked_n++;
 	}
-	/* One of a group may have been rebuilt. What went before a silence may have arrived at once, and the
-	 * ACKs that said so are lost: when it is acknowledged says nothing of the path. */
+	/* Such an acknowledgement says nothing of the path: a datagram of a group may have been
+	 * rebuilt, and one sent before a silence may have arrived in time while the ACKs were
+	 * lost. */
 	bool telling = !(e->flags & WAN_S_REBUILT) && e->sent >= p->silent_at;
 
 	if (pn < a->before && telling && !e->group)
@@ -230,7 +229,7 @@ static void on_quiet_acked(struct wan_path *p, struct wan_sent *e, uint64_t pn)
 		wan_ack_on_acked(p, pn);
 }
 
-/* The buffer that a datagram carried, if it is still in custody. */
+/* Prefetches the buffer that a datagram carried, if it is in custody. */
 RWY_PREFETCHER void fetch_buffer(const struct wan_path *p, const struct wan_sent *e)
 {
 	const struct wan_txflow *f = e->flags & WAN_S_DATA ? wan_tx_find(p->t, e->flow) : NULL;
@@ -247,7 +246,7 @@ static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
 	if (hi >= p->next_pn)
 		hi = p->next_pn - 1;
 	if (p->next_pn > p->mask + 1 && lo < p->next_pn - p->mask - 1)
-		lo = p->next_pn - p->mask - 1; /* older ones are not remembered */
+		lo = p->next_pn - p->mask - 1; /* older datagrams are not in the map */
 	for (uint64_t pn = lo; pn <= hi; pn++) {
 		struct wan_sent *e = slot(p, pn);
 
@@ -262,9 +261,9 @@ static void on_range_acked(void *ctx, uint64_t lo, uint64_t hi)
 	}
 }
 
-/* --- lost --------------------------------------------------------------------------------------- */
-/* Walks from the oldest in flight. The first one that is neither late nor far enough behind ends the walk:
- * later ones cannot be. */
+/* --- loss detection --------------------------------------------------------------------------- */
+/* Walks from the oldest datagram in flight. The first one that is neither late nor far enough
+ * behind ends the walk, because later ones are not either. */
 static struct lost detect(struct wan_path *p, rwy_time now)
 {
 	rwy_dur limit = wan_reorder_limit(p);
@@ -281,8 +280,8 @@ static struct lost detect(struct wan_path *p, rwy_time now)
 			uint64_t behind = wan_reorder_behind(p, e->group);
 			rwy_time sent = e->sent;
 
-			/* One of a group counts as sent with its last repair. With that there, nothing more
-			 * comes to wait for, unless the path reorders. */
+			/* A datagram of a group counts as sent with the group's last repair. When
+			 * that was received, waiting longer helps only on a path that reorders. */
 			if (e->group)
 				wan_fec_outcome(&p->fec, e->group, &pn, &sent);
 			if ((p->largest_acked < pn || p->largest_acked - pn < behind) && sent + limit > now) {
@@ -300,7 +299,7 @@ static struct lost detect(struct wan_path *p, rwy_time now)
 	return l;
 }
 
-/* --- an ACK frame ------------------------------------------------------------------------------- */
+/* --- ACK frames ------------------------------------------------------------------------------- */
 static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lost *lost, rwy_dur rtt,
     rwy_dur reverse, uint32_t ce, rwy_time now)
 {
@@ -321,7 +320,7 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lo
 	};
 
 	p->t->cfg.cc->on_ack(p->cc, &c, now);
-	/* A handful of datagrams says nothing of what the path takes. */
+	/* A rate sample of few datagrams says nothing of the path's capacity. */
 	if (rtt)
 		wan_measure_on_ack(&p->measure,
 		    p->delivered - a->rs.delivered >= (uint64_t)MEASURE_MIN * p->mtu ? c.rate_Bps : 0,
@@ -329,7 +328,7 @@ static void tell_cc(struct wan_path *p, const struct ack_ctx *a, const struct lo
 	wan_path_pace(p);
 }
 
-/* An ACK of the reliable carrier tells what arrived and how long that took, nothing of losses or a rate. */
+/* An ACK of the reliable carrier tells arrivals and their time, no losses and no rate. */
 static void on_stream_ack(struct wan_path *p, const struct ack_ctx *a, bool sample)
 {
 	if (sample)
@@ -339,7 +338,7 @@ static void on_stream_ack(struct wan_path *p, const struct ack_ctx *a, bool samp
 	wan_stream_on_acked(p->t, a->rs.bytes, a->now);
 }
 
-/* The round trip of the newest datagram, or of all where the newest is not like the others. 0: none. */
+/* Takes the RTT of the newest datagram, or the mean if the path reorders much; 0: none. */
 static rwy_dur take_sample(
     struct wan_path *p, const struct ack_ctx *a, const struct wan_f_ack *f, rwy_dur *reverse, rwy_time now)
 {
@@ -368,7 +367,7 @@ static uint32_t take_ecn(struct wan_path *p, const struct wan_f_ack *f, rwy_time
 	return ce;
 }
 
-/* Something new was acknowledged: what follows from it for the path. */
+/* New data was acknowledged: updates the path. */
 static void on_progress(
     struct wan_path *p, const struct ack_ctx *a, const struct wan_f_ack *f, uint32_t ce, rwy_time now)
 {
@@ -397,7 +396,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 	uint32_t ce;
 
 	if (f->r[0].hi >= p->next_pn) {
-		p->t->c.drop_bad_frame++; /* acknowledges what was never sent */
+		p->t->c.drop_bad_frame++; /* it acknowledges a packet number that was never sent */
 		return;
 	}
 	p->t->c.acks_received++;
@@ -415,7 +414,7 @@ void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *f, rwy_time now
 		on_progress(p, &a, f, ce, now);
 }
 
-/* --- timers ------------------------------------------------------------------------------------- */
+/* --- timers ----------------------------------------------------------------------------------- */
 static bool another_usable(const struct wan_path *p)
 {
 	for (unsigned i = 0; i < p->t->paths; i++)
@@ -424,7 +423,7 @@ static bool another_usable(const struct wan_path *p)
 	return false;
 }
 
-/* The path looks dead while another one, or the reliable carrier, works: everything on it goes there. */
+/* The path looks dead while another one, or the carrier, works: its datagrams go there. */
 static void abandon(struct wan_path *p, rwy_time now)
 {
 	struct lost l = {0};
@@ -465,7 +464,8 @@ void wan_loss_tick(struct wan_path *p, rwy_time now)
 	p->silent_at = now;
 	p->probes = 2;
 	p->probe_pn = p->tail;
-	p->last_eliciting = p->progress = now; /* the next one counts from here, sent or not */
+	/* the next timeout counts from here, probe or not */
+	p->last_eliciting = p->progress = now;
 	wan_ecn_on_pto(p);
 	if (p->pto_count == PERSISTENT_PTOS) {
 		p->t->cfg.cc->on_persistent(p->cc, now);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses in a row and the best rate of late: see measure.h. */
+/* Consecutive losses and the recent best rate: see measure.h. */
 #include "wan/measure.h"
 
 #include <string.h>
 
-#define RUNS_MIN 8    /* fewer say nothing */
-#define RUNS_MAX 1024 /* then the past counts half */
+#define RUNS_MIN 8    /* fewest runs for a meaningful mean */
+#define RUNS_MAX 1024 /* then both counts are halved */
 
 void wan_measure_init(struct wan_measure *l, rwy_time now)
 {
@@ -39,8 +39,8 @@ void wan_measure_on_ack(struct wan_measure *l, uint64_t rate_Bps, bool app_limit
 {
 	l->at = now;
 	turn(l, now);
-	/* A sender with little to send shows what it sent, not what the path takes; but what was seen is
-	 * there. */
+	/* A sender with little to send shows its own rate, which is only a lower bound of the
+	 * path's. */
 	if (rate_Bps > l->best[0] &&
 	    (!app_limited || (wan_measure_rate(l) && rate_Bps > wan_measure_rate(l))))
 		l->best[0] = rate_Bps;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The quality of a path, measured by its traffic: whether losses come alone or in bursts, and how much
- * it has carried of late. Round trips, jitter and the share lost are loss recovery's (wan_stats). A path
- * without traffic is measured by the keep-alive probes, one a second.
+ * The quality of a path, measured by its traffic: whether losses come singly or in bursts, and the
+ * path's recent delivery rate. Loss recovery measures round trips, jitter and the share of losses
+ * (wan_stats). Keep-alive probes, one a second, measure a path without traffic.
  */
 #ifndef WAN_MEASURE_H
 #define WAN_MEASURE_H
@@ -12,25 +12,27 @@
 
 #include "rwy/time.h"
 
-#define WAN_MEASURE_WINDOW (10 * RWY_SEC) /* the best rate of this time, or of twice as long at most */
+#define WAN_MEASURE_WINDOW (10 * RWY_SEC) /* the best rate is that of the last one to two windows */
 
 struct wan_measure {
-	uint64_t lost_pn;    /* the last datagram lost */
-	uint32_t lost, runs; /* datagrams, and runs of them one behind the other; both halved now and then */
+	uint64_t lost_pn; /* packet number of the last datagram lost */
+	/* datagrams lost; runs of consecutive losses; both are halved at times */
+	uint32_t lost, runs;
 	bool any_lost;
-	uint64_t best[2]; /* bytes a second, of this window and of the one before */
+	uint64_t best[2]; /* bytes a second: best of this window, best of the one before */
 	rwy_time window_at;
-	rwy_time at; /* of the last round trip that was measured; 0: none */
+	rwy_time at; /* time of the last round-trip measurement; 0: none */
 };
 
 void wan_measure_init(struct wan_measure *l, rwy_time now);
-/* A datagram was declared lost. Numbers come in order, but for stragglers. */
+/* Notes that a datagram was declared lost. Numbers are in order except for stragglers. */
 void wan_measure_on_lost(struct wan_measure *l, uint64_t pn);
-/* An acknowledgement: its delivery rate (0: none), whether the sender had nothing more to send then. */
+/* Notes an acknowledgement: its delivery rate (0: none), and whether the sender had nothing more to
+ * send. */
 void wan_measure_on_ack(struct wan_measure *l, uint64_t rate_Bps, bool app_limited, rwy_time now);
-/* Datagrams lost in a row, the mean times 16: 16 is one by one; 0: too few were lost to say. */
+/* Mean number of consecutive losses, times 16: 16 means single losses; 0: too few losses. */
 uint32_t wan_measure_burst16(const struct wan_measure *l);
-/* The most that it has carried of late when there was more to send, bytes a second; 0: not known. */
+/* The recent best rate while there was more to send, bytes a second; 0: unknown. */
 uint64_t wan_measure_rate(const struct wan_measure *l);
 
 #endif

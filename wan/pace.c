@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pacing of a path (rwy/pace.h). While data waits the clock may lag behind by BURST_LATE, so that a process
- * that wakes every 100 us, or late, still sends at the full rate. Little is saved while nothing waits
- * (`burst`): on a path that takes just this rate a burst is a queue that stays as long as there is something
- * to send, for everybody.
+ * Pacing of a path (rwy/pace.h). While data waits, the clock may lag behind by BURST_LATE, so that
+ * a process that wakes every 100 us, or late, still sends at the full rate. While nothing waits,
+ * little credit is saved (`burst`): on a path of just this rate a burst makes a queue that delays
+ * everybody until the sender stops.
  */
 #include "wan/tunnel.h"
 
 #define BURST_BYTES 65536u
 #define BURST_LEAST (10 * RWY_US)
 #define BURST_MOST  (4 * RWY_MS) /* on slow paths BURST_BYTES would be a long burst */
-#define BURST_LATE  (4 * RWY_MS) /* with data waiting: a descheduled process catches up this much */
+#define BURST_LATE  (4 * RWY_MS) /* with data waiting, a descheduled process catches up this much */
 
 void wan_pace_set(struct wan_pace *c, uint64_t rate_Bps)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A path from its beginning to its end: what it starts with, a new session, other limits, and the rate and
- * window that congestion control gives it.
+ * The lifetime of a path: its initial state, a new session, other limits, and the rate and window
+ * that congestion control gives it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "wan/tunnel.h"
 
-/* Takes what congestion control answers now, bounded. */
+/* Takes over the rate and window of congestion control, clamped. */
 void wan_path_pace(struct wan_path *p)
 {
 	const struct wan_cfg *cfg = &p->t->cfg;
@@ -46,7 +46,7 @@ int wan_path_init(struct wan_path *p, struct wan_tunnel *t, uint8_t id, rwy_time
 	p->mtu = t->cfg.mtu[wan_path_is_stream(p) ? 0 : id];
 	p->mask = t->cfg.tx_pkts_max - 1;
 	fec_init(p);
-	if (!wan_path_is_stream(p)) { /* else when it is first used */
+	if (!wan_path_is_stream(p)) { /* the stream's map is allocated at its first use */
 		p->sent = calloc(t->cfg.tx_pkts_max, sizeof(*p->sent));
 		if (!p->sent)
 			return RWY_ENOMEM;

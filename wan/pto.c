@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The probe timeout of a path (RFC 9002, 6.2). Different from the RFC: the back-off is capped, so that the
+ * The probe timeout of a path (RFC 9002, 6.2). Unlike the RFC, the back-off is capped, so that the
  * end of an outage is noticed soon.
  */
 #include "wan/tunnel.h"
@@ -27,14 +27,14 @@ rwy_time wan_pto_at(const struct wan_path *p)
 		return RWY_NEVER;
 	if (p->t->paths == 1)
 		return rwy_time_max(p->last_eliciting + wan_pto(p), p->pto_not_before);
-	/* With another path to go to, a dead one shall not be fed for as long as its window is open. */
+	/* When another path exists, a dead one gets no data, however long its window is open. */
 	rwy_time heard = rwy_time_max(p->progress, p->sent[p->tail & p->mask].sent);
 
 	return rwy_time_max(rwy_time_min(p->last_eliciting, heard) + wan_pto(p), p->pto_not_before);
 }
 
-/* A process that comes late itself may find the answers only after this: once it gets the time to read them.
- */
+/* A process that is late may have unread answers: the timer waits until it had time to read
+ * them. */
 bool wan_pto_excused(struct wan_path *p, rwy_time now)
 {
 	if (p->pto_not_before || now - wan_pto_at(p) <= WAN_GRANULARITY)

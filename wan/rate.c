@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): how fast bytes arrived at the peer
- * between a datagram's sending and its acknowledgement. The longer of the sending and the acknowledging
- * interval counts, so that neither a burst sent nor a bunch of acknowledgements looks like a fast path.
+ * Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): the rate at which bytes
+ * arrived at the peer between a datagram's sending and its acknowledgement. The longer of the
+ * sending interval and the acknowledging interval counts, so that neither a burst of datagrams nor
+ * a burst of ACKs looks like a fast path.
  */
 #include "wan/tunnel.h"
 
@@ -46,6 +47,6 @@ uint64_t wan_rate_of(const struct wan_path *p, const struct wan_rate_sample *rs)
 	rwy_dur t = send > ack ? send : ack;
 
 	if (!t || (p->min_rtt && t < p->min_rtt))
-		return 0; /* shorter than a round trip: noise */
+		return 0; /* an interval shorter than a round trip is noise */
 	return (uint64_t)((unsigned __int128)(p->delivered - rs->delivered) * RWY_SEC / t);
 }

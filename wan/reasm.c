@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fragments into one buffer. This is the carrier's one copy: bytes that came in several datagrams cannot stay
- * where they are. Which fragments are there is a bitmap in the buffer itself; offsets follow from index and
- * fragment size, so that fragments never overlap (wan_f_data_get checked that index, size and total agree).
+ * Reassembles fragments into one buffer. This is the transport's only copy: bytes of several
+ * datagrams cannot stay in place. A bitmap in the buffer says which fragments are present. Offsets
+ * follow from index and fragment size, so fragments never overlap (wan_f_data_get checked that
+ * index, size and total agree).
  *
- * While in parts: w0 = fragments present, w1 = bytes present, w2 = fragment size.
+ * While incomplete: w0 = fragments present, w1 = bytes present, w2 = fragment size.
  */
 #include <string.h>
 

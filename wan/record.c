@@ -48,13 +48,13 @@ int wan_rec_get(uint8_t *p, size_t n, struct wan_rec *rec)
 	return (int)(WAN_REC_HDR + rec->len);
 }
 
-/* --- whose connection it is ----------------------------------------------------------------------- */
+/* --- identity of a connection ----------------------------------------------------------------- */
 void wan_conn_init(struct wan_conn *c, uint64_t tunnel_id, uint64_t epoch, uint64_t nonce, bool opener)
 {
 	*c = (struct wan_conn){.tunnel_id = tunnel_id, .epoch = epoch, .nonce = nonce, .owe = opener};
 }
 
-/* The body without its checksum field changed: a record is looked at twice. */
+/* Decodes the body and restores its checksum field: a record is read twice. */
 static bool hello_get(const struct wan_rec *rec, struct wan_f_hello *f)
 {
 	uint8_t copy[WAN_PKT_HDR + WAN_HELLO_LEN];
@@ -104,7 +104,7 @@ size_t wan_conn_put(struct wan_conn *c, uint8_t out[WAN_REC_HELLO_LEN])
 {
 	const struct wan_pkt h = {.version = WAN_VERSION, .type = WAN_PKT_HELLO};
 	const struct wan_f_hello f = {.flags = c->open ? 0 : WAN_HELLO_WANT,
-	    .mtu = 1472, /* what it says of a tunnel's half means nothing here, but must be in range */
+	    .mtu = 1472, /* unused here, but must be in range */
 	    .index = 1,
 	    .tunnel_id = c->tunnel_id,
 	    .epoch = c->epoch,
@@ -123,7 +123,7 @@ size_t wan_conn_put(struct wan_conn *c, uint8_t out[WAN_REC_HELLO_LEN])
 	return WAN_REC_HELLO_LEN;
 }
 
-/* --- which carrier -------------------------------------------------------------------------------- */
+/* --- agreement on the carrier ----------------------------------------------------------------- */
 const char *wan_carrier_name(enum wan_carrier c)
 {
 	switch (c) {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel's datagrams on a byte stream (docs/carriers.md): records with a length in front, how a new
- * connection shows whose it is, and how the two ends agree on the carrier. Bytes only: no sockets, no clock.
+ * A tunnel's datagrams on a byte stream (docs/carriers.md): records with a length in front, how a
+ * new connection proves which tunnel it belongs to, and how the two ends agree on the carrier.
+ * Bytes only: no sockets, no clock.
  *
  * A record:
- *  0 length of what follows these four bytes
- *  2 type
- *  3 DATAGRAM: which worker's half of the tunnel it is of; else 0
+ *   0  length of what follows these four bytes
+ *   2  type
+ *   3  DATAGRAM: number of the worker; else 0
  *
- * A connection begins with HELLO both ways, the native carrier's datagram of that name, until each end has
- * seen its own fresh nonce come back (handshake.c):
+ * A connection begins with HELLO in both directions, the same as the native carrier's HELLO
+ * datagram, until each end has received its own fresh nonce back (handshake.c):
  *
- *   opener: HELLO want, nonce a   ->
- *                                 <-  HELLO want, nonce b, echo a
- *   opener: HELLO, echo b         ->      and then whatever there is
+ *    opener: HELLO want, nonce a     ->
+ *                                    <-  HELLO want, nonce b, echo a
+ *    opener: HELLO, echo b           ->  then any records
  *
- * Until then nothing else is accepted. What keeps out whom is the same as there.
+ * Until then nothing else is accepted. The protection is that of the native handshake.
  */
 #ifndef WAN_RECORD_H
 #define WAN_RECORD_H
@@ -27,7 +28,7 @@
 #include "rwy/err.h"
 
 #define WAN_REC_HDR 4
-#define WAN_REC_MAX 9216 /* of a record's body: larger than any datagram */
+#define WAN_REC_MAX 9216 /* body bytes: more than any datagram has */
 
 enum wan_rec_type { WAN_REC_DATAGRAM, WAN_REC_HELLO, WAN_REC_WISH };
 
@@ -39,35 +40,39 @@ struct wan_rec {
 };
 
 void wan_rec_head(uint8_t out[WAN_REC_HDR], enum wan_rec_type type, uint8_t worker, uint32_t len);
-/* The first record of n bytes. How many bytes it takes; 0: it is not whole yet; RWY_EMALFORMED: no record
- * begins like this, and nothing after it can be read. rec->body points into p. */
+/* Reads the first record of n bytes; rec->body points into p. Returns its length; 0: it is
+ * incomplete; RWY_EMALFORMED: no record begins like this, so the rest of the stream is
+ * unreadable. */
 RWY_MUST_CHECK int wan_rec_get(uint8_t *p, size_t n, struct wan_rec *rec);
 
-/* --- whose connection it is ----------------------------------------------------------------------- */
+/* --- identity of a connection ----------------------------------------------------------------- */
 #define WAN_REC_HELLO_LEN (WAN_REC_HDR + 88)
 
 struct wan_conn {
 	uint64_t tunnel_id, epoch, nonce;
 	uint64_t peer_nonce, peer_epoch;
-	bool open; /* the peer has proved that it is there now, and knows the tunnel */
-	bool owe;  /* a HELLO is to be sent */
+	bool open; /* the peer has proved that it is present and knows the tunnel */
+	bool owe;  /* a HELLO must be sent */
 	bool known;
 };
-/* epoch: this process's. nonce: fresh, random, not 0. opener: we speak first. */
+/* epoch: of this process. nonce: fresh, random, not 0. opener: this end sends first. */
 void wan_conn_init(struct wan_conn *c, uint64_t tunnel_id, uint64_t epoch, uint64_t nonce, bool opener);
-/* A HELLO record's tunnel, so that the end that was connected to knows which it is. False: it is no HELLO. */
+/* Reads the tunnel of a HELLO record, for the end that accepted the connection. Returns false: not
+ * a HELLO. */
 bool wan_conn_peek(const struct wan_rec *rec, uint64_t *tunnel_id);
-/* RWY_EMALFORMED: it is none, or damaged; RWY_ENOENT: of another tunnel, of ourselves, or an echo of what we
- * never said. Then the connection is to be closed. */
+/* Processes a HELLO record. RWY_EMALFORMED: not a HELLO, or damaged; RWY_ENOENT: another tunnel,
+ * our own HELLO, or an echo of a nonce that was never sent. After an error the caller closes the
+ * connection. */
 RWY_MUST_CHECK int wan_conn_hello(struct wan_conn *c, const struct wan_rec *rec);
-/* Bytes to be sent before anything else. Returns how many, 0: none. */
+/* Writes bytes that must be sent before anything else. Returns their number; 0: none. */
 size_t wan_conn_put(struct wan_conn *c, uint8_t out[WAN_REC_HELLO_LEN]);
 
-/* --- which carrier -------------------------------------------------------------------------------- */
+/* --- agreement on the carrier ----------------------------------------------------------------- */
 /*
- * One value that both ends have, and either may change: who changes it counts on from the highest count it
- * knows, and the higher count wins; of the same count (both began, or both were asked at once) the later
- * carrier in the list. It is told at the beginning of each connection and when it changes.
+ * One value that both ends share and either may change. An end that changes it increments the
+ * highest count that it knows. The higher count wins; of two equal counts (both ends changed it at
+ * once) the carrier that comes later in the enum wins. The value is sent at the beginning of each
+ * connection and whenever it changes.
  */
 enum wan_carrier { WAN_CARRIER_NATIVE, WAN_CARRIER_TCP };
 #define WAN_CARRIERS 2
@@ -76,12 +81,13 @@ const char *wan_carrier_name(enum wan_carrier c); /* "native", "tcp" */
 struct wan_agree {
 	uint32_t count;
 	enum wan_carrier carrier;
-	bool by_peer; /* the present value is the peer's */
+	bool by_peer; /* the present value came from the peer */
 };
 #define WAN_REC_WISH_LEN (WAN_REC_HDR + 12)
-void wan_agree_ask(struct wan_agree *a, enum wan_carrier c); /* here somebody asked for it */
+/* Changes the value on behalf of this end. */
+void wan_agree_ask(struct wan_agree *a, enum wan_carrier c);
 void wan_agree_put(const struct wan_agree *a, uint8_t out[WAN_REC_WISH_LEN]);
-/* A WISH record. 1: it changed our value; 0: it did not; RWY_EMALFORMED. */
+/* Processes a WISH record. Returns 1: our value changed; 0: unchanged; RWY_EMALFORMED. */
 RWY_MUST_CHECK int wan_agree_get(struct wan_agree *a, const struct wan_rec *rec);
 
 #endif

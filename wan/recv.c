@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A datagram in: header, checksum, duplicates, then each frame to the file that knows it. Malformed bytes are
- * a counter and a drop. */
+/* Receives a datagram: header, checksum, duplicates, then each frame goes to its file. Malformed
+ * bytes are counted and dropped. */
 #include "wan/tunnel.h"
 
 /* A datagram being read. */
@@ -10,10 +10,10 @@ struct in {
 	const uint8_t *at, *end;
 	struct rwy_buf *b; /* NULL once a frame took it */
 	bool eliciting, again;
-	uint8_t flags; /* of the datagram */
+	uint8_t flags; /* flags of the datagram */
 };
 
-/* The state UP has nothing to do for a datagram: no call. */
+/* In state UP a datagram changes nothing: no call. */
 static void note_alive(struct wan_tunnel *t, rwy_time now)
 {
 	t->last_rx = now;
@@ -75,7 +75,7 @@ static bool frame_credit(struct in *i)
 	return true;
 }
 
-/* CLOSE, ABORT, RESET begin with a flow. */
+/* CLOSE, ABORT and RESET begin with a flow id. */
 static bool frame_flow(struct in *i, uint8_t type, rwy_time now)
 {
 	size_t len = type == WAN_F_CLOSE ? WAN_CLOSE_LEN - 1 : WAN_ABORT_LEN - 1;
@@ -94,7 +94,8 @@ static bool frame_flow(struct in *i, uint8_t type, rwy_time now)
 	return true;
 }
 
-/* DATA or DGRAM: the rest of the datagram. The buffer moves on, headers become headroom. */
+/* DATA or DGRAM: the payload is the rest of the datagram. The buffer is handed on; its headers
+ * become headroom. */
 static bool frame_data(struct in *i, rwy_time now)
 {
 	struct wan_f_data d;
@@ -148,7 +149,7 @@ static bool frame_repair(struct in *i, rwy_time now)
 	i->at = i->end;
 	i->b = NULL;
 	wan_fec_on_repair(&i->t->fec, &r, i->flags, b, now);
-	return true; /* the frame is in order, whatever it says */
+	return true; /* the frame is well-formed, whatever it says */
 }
 
 static bool frame(struct in *i, rwy_time now)
@@ -187,7 +188,8 @@ static void count_ecn(struct wan_path *p, uint8_t ecn)
 	p->ce += (ecn & 3) == 3;
 }
 
-/* Frames of a datagram that passed header and checksum. Consumes b. */
+/* Reads the frames of a datagram that passed the checks of header and checksum. Takes ownership of
+ * b. */
 static void frames(
     struct wan_tunnel *t, struct wan_path *p, uint64_t pn, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
@@ -215,7 +217,7 @@ static void frames(
 		rwy_buf_free(&t->cfg.bufs, i.b);
 }
 
-/* Header checks. True: go on with frames. */
+/* Checks the header. True: the frames may be read. */
 static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, bool stream, rwy_time now)
 {
 	if (b->len <= WAN_PKT_HDR || b->len > UINT16_MAX) {
@@ -238,8 +240,8 @@ static bool accept(struct wan_tunnel *t, struct rwy_buf *b, struct wan_pkt *h, b
 		t->c.drop_crc++;
 		return false;
 	}
-	/* Below the floor is what nobody remembers. The reliable carrier sends nothing twice, but one of its
-	 * connections may be far behind the others. */
+	/* Numbers below the floor are forgotten and count as duplicates. The reliable carrier sends
+	 * nothing twice, but one of its connections may be far behind the others. */
 	if (h->type == WAN_PKT_FRAMES && !(stream && h->pn < wan_stream_path(t)->seen.floor) &&
 	    wan_ranges_has(&wan_path_of(t, h->path)->seen, h->pn)) {
 		t->c.drop_duplicate_pn++;
@@ -259,7 +261,7 @@ static void rebuilt(void *ctx, uint8_t path, uint64_t pn, struct rwy_buf *b, rwy
 
 	frames(t, p, pn, b, 0, now);
 	if (wan_ranges_has(&p->seen, pn))
-		p->ack_at = now; /* the peer waits for just this */
+		p->ack_at = now; /* the peer waits for this ACK */
 }
 
 const struct wan_fec_ops wan_recv_fec_ops = {.rebuilt = rebuilt};
@@ -267,7 +269,8 @@ const struct wan_fec_ops wan_recv_fec_ops = {.rebuilt = rebuilt};
 static void receive(struct wan_tunnel *t, struct wan_path *from, struct rwy_buf *b, uint8_t ecn, rwy_time now)
 {
 	struct wan_pkt h;
-	uint32_t crc = b->len > WAN_PKT_HDR ? rwy_get32(b->data + 16) : 0; /* reading it clears it */
+	/* read now: wan_pkt_open clears it */
+	uint32_t crc = b->len > WAN_PKT_HDR ? rwy_get32(b->data + 16) : 0;
 
 	if (!accept(t, b, &h, wan_path_is_stream(from), now)) {
 		rwy_buf_free(&t->cfg.bufs, b);

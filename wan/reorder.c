@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a datagram may be overtaken before it counts as lost (RFC 8985, RACK). On a path that keeps the
- * order three later ones are enough. Once something arrives that others overtook, only time counts: a round
- * trip and a window. The window begins at a quarter of the smallest round trip and grows to what datagrams
- * took that were given up and came after all. It shrinks while none do, and is gone when the path has kept
- * the order for some rounds.
+ * How long a datagram may be overtaken before it counts as lost (RFC 8985, RACK). On a path that
+ * keeps the order, three later arrivals are enough. Once an overtaken datagram arrives, only time
+ * counts: a round trip plus a window. The window begins at a quarter of the smallest round trip and
+ * grows to the lateness of datagrams that were declared lost and still arrived. It shrinks while
+ * there are none, and is dropped when the path has kept the order for some rounds.
  *
- * With jitter the newest datagram acknowledged is the fastest of many, so its round trip says little of the
- * others'. On a path that reorders much, round trips are those of all datagrams: their mean, and how far they
- * are from it.
+ * With jitter the newest datagram acknowledged is the fastest of many, so its round trip does not
+ * represent the others'. On a path that reorders much, all datagrams count: round trips are means,
+ * with their mean deviation.
  */
 #include "wan/tunnel.h"
 
 #define PKT_THRESHOLD 3u
 #define CALM_ROUNDS   16u
-#define FINE_ROUNDS   16u  /* without a datagram given up too early, until the window shrinks */
-#define ROUND_LEAST   16u  /* datagrams: fewer can hardly be out of order */
-#define SPURIOUS_PART 256u /* so small a part of them is no reason for a longer window */
-#define MUCH_PART     8u   /* more than this part of a round came late: much */
-#define SAMPLE        16u  /* datagrams that make a sample */
-#define SAMPLE_PARTS  2    /* of a round trip: for so long at least, several ACKs have their part in it */
+#define FINE_ROUNDS   16u  /* rounds without a spurious loss before the window shrinks */
+#define ROUND_LEAST   16u  /* fewest datagrams of a round: fewer are hardly ever out of order */
+#define SPURIOUS_PART 256u /* a smaller part of spurious losses does not lengthen the window */
+/* when more than this part of a round came late, the path reorders much */
+#define MUCH_PART 8u
+#define SAMPLE    16u /* datagrams of an RTT sample */
+/* a sample lasts at least this part of a round trip, so that several ACKs contribute */
+#define SAMPLE_PARTS 2
 
-/* --- what is lost ------------------------------------------------------------------------------- */
+/* --- loss ------------------------------------------------------------------------------------- */
 uint64_t wan_reorder_behind(const struct wan_path *p, bool repaired)
 {
 	if (wan_path_reorders(p))
@@ -29,7 +31,7 @@ uint64_t wan_reorder_behind(const struct wan_path *p, bool repaired)
 	return repaired ? 0 : PKT_THRESHOLD;
 }
 
-/* The largest window: where many come late it may be longer than for a few. */
+/* The largest window. It is longer on a path that reorders much. */
 static rwy_dur most(const struct wan_path *p)
 {
 	return wan_path_reorders_much(p) ? 2 * p->srtt : p->srtt;
@@ -50,7 +52,7 @@ rwy_dur wan_reorder_limit(const struct wan_path *p)
 	return wan_path_reorders(p) ? rwy_time_max(rtt, p->srtt + window(p)) : rtt;
 }
 
-/* --- what is seen ------------------------------------------------------------------------------- */
+/* --- observations ----------------------------------------------------------------------------- */
 void wan_reorder_on_late(struct wan_path *p, rwy_dur took)
 {
 	if (!wan_path_reorders(p))
@@ -74,7 +76,8 @@ void wan_reorder_on_spurious(struct wan_path *p, rwy_dur took)
 	}
 }
 
-/* Many come late, and late enough that the newest one's round trip is not the others'. */
+/* Decides that the path reorders much: many come late, by enough that the newest one's round trip
+ * is not typical. */
 static void note_much(struct wan_path *p, rwy_time now)
 {
 	struct wan_reorder *r = &p->reorder;
@@ -86,7 +89,7 @@ static void note_much(struct wan_path *p, rwy_time now)
 	r->order = WAN_ORDER_MUCH_ANEW;
 	r->sum = r->dev = 0;
 	r->samples = 0;
-	/* Slow ones of those sent before are not there yet: the fast come first. */
+	/* The slow ones of the datagrams already sent arrive last: wait for them. */
 	r->sampled_at = now + 2 * p->srtt;
 }
 
@@ -114,7 +117,7 @@ void wan_reorder_on_ack(struct wan_path *p, uint32_t acked, rwy_time now)
 	r->late_sum = 0;
 }
 
-/* --- round trips -------------------------------------------------------------------------------- */
+/* --- round trips ------------------------------------------------------------------------------ */
 void wan_reorder_note(struct wan_path *p, rwy_dur took, rwy_time now)
 {
 	struct wan_reorder *r = &p->reorder;
@@ -137,7 +140,7 @@ rwy_dur wan_reorder_sample(struct wan_path *p, rwy_time now)
 	bool anew = r->order == WAN_ORDER_MUCH_ANEW;
 
 	wan_rtt_mean(p, mean, r->dev / r->samples, anew, now);
-	/* Measurements before are of another kind: all that compares with them starts again. */
+	/* Older measurements are of another kind: everything that compares with them restarts. */
 	if (anew) {
 		wan_congest_rebase(&p->congest, now);
 		wan_path_cc_anew(p, now);
@@ -146,5 +149,5 @@ rwy_dur wan_reorder_sample(struct wan_path *p, rwy_time now)
 	r->sampled_at = now;
 	r->sum = r->dev = 0;
 	r->samples = 0;
-	return p->srtt; /* one mean is as much by chance as by the path */
+	return p->srtt; /* a single mean is as much chance as path */
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reverse one-way delay: which direction has the queue? An ACK says when, by the receiver's clock, the newest
- * datagram arrived. That minus the time of sending, by our clock, is the forward delay plus the difference of
- * the clocks; the rest of the round trip is the reverse delay minus the same difference. Neither is known,
- * but how much the reverse delay is above its value at the smallest round trip is (RFC 6817 does the same for
- * the forward delay). A queue in the reverse direction is not made by what we send, so congestion control
- * must not answer it.
+ * Reverse one-way delay: tells which direction has the queue. An ACK says when, by the receiver's
+ * clock, the newest datagram arrived. That minus the time of sending, by our clock, is the forward
+ * delay plus the clocks' difference; the rest of the round trip is the reverse delay minus that
+ * difference. The difference is unknown, but the rise of the reverse delay above its value at the
+ * smallest round trip is not (RFC 6817 does this for the forward delay). A queue in the reverse
+ * direction is not caused by our data, so congestion control must not react to it.
  *
- * Clocks drift: the reference is taken anew each time the round trip is about its smallest, and each second
- * without that takes 244 us off the answer. A clock that jumps makes the answer wrong until then: too small,
- * or at most all of what the round trip is above its smallest.
+ * Clocks drift: the reference is renewed whenever the round trip is about its smallest, and each
+ * second without renewal takes 244 us off the result. A clock that jumps makes the result wrong
+ * until the next renewal: too small, or at most the rise of the round trip.
  */
 #include "wan/tunnel.h"
 

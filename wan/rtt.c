@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Round trips of a path (RFC 9002, 5). Different from the RFC: how late an answer has been within the last
- * seconds is remembered, because a process that was not scheduled for some milliseconds will be so again, and
- * a mean deviation forgets that within a few dozen samples.
+ * Round trips of a path (RFC 9002, 5). Unlike the RFC, the lateness of answers within the last
+ * seconds is remembered: a process that was not scheduled for some milliseconds will be so again,
+ * and a mean deviation forgets that within a few dozen samples.
  */
 #include "wan/tunnel.h"
 
 #define MIN_RTT_WINDOW (10 * RWY_SEC)
-#define LATE_WINDOW    RWY_SEC /* remembered for one to two of these */
+#define LATE_WINDOW    RWY_SEC /* the lateness is remembered for one to two windows */
 
 static void note_min(struct wan_path *p, rwy_dur rtt, rwy_time now)
 {
@@ -17,7 +17,7 @@ static void note_min(struct wan_path *p, rwy_dur rtt, rwy_time now)
 	p->min_rtt_at = now;
 }
 
-/* An answer came so much later than usual. */
+/* Remembers that an answer came this much later than usual. */
 static void note_late(struct wan_path *p, rwy_dur late, rwy_time now)
 {
 	if (now - p->late_at >= LATE_WINDOW) {
@@ -60,5 +60,5 @@ void wan_rtt_mean(struct wan_path *p, rwy_dur rtt, rwy_dur dev, bool anew, rwy_t
 	}
 	p->rttvar = (3 * p->rttvar + dev) / 4;
 	p->latest = p->srtt = (3 * p->srtt + rtt) / 4;
-	note_min(p, p->srtt, now); /* the smallest of many means is an accident */
+	note_min(p, p->srtt, now); /* the smallest of many means would be an accident */
 }

@@ -7,12 +7,13 @@
 #include "wan/tunnel.h"
 
 #define WEIGHT_BITS 20
-#define TURN        16384u         /* bytes of one class in a row: batches stay in the cache */
-#define LAG_MAX     (10 * RWY_MS)  /* a path slower than its guarantees owes no more than this */
-#define LAG_FRESH   (200 * RWY_US) /* who was idle between two polls was not idle */
+#define TURN        16384u        /* most bytes of one class in a row: batches stay in the cache */
+#define LAG_MAX     (10 * RWY_MS) /* a path slower than its guarantees owes no more than this */
+/* a class that was idle only between two polls does not count as idle */
+#define LAG_FRESH   (200 * RWY_US)
 #define LIMIT_BURST (200 * RWY_US)
 
-/* --- heaps -------------------------------------------------------------------------------------- */
+/* --- heaps ------------------------------------------------------------------------------------ */
 static bool sooner(const struct wan_class *a, const struct wan_class *b, enum wan_heap_kind k)
 {
 	return (int64_t)(a->key[k] - b->key[k]) < 0; /* virtual time wraps */
@@ -85,7 +86,7 @@ static void heap_moved(struct wan_sched *s, struct wan_class *c, enum wan_heap_k
 		sift(heap_of(s, c, k), c->place[k] - 1, k);
 }
 
-/* --- classes ------------------------------------------------------------------------------------ */
+/* --- classes ---------------------------------------------------------------------------------- */
 static void configure(struct wan_class *c, const struct wan_class_cfg *cfg)
 {
 	c->cfg = *cfg;
@@ -112,7 +113,8 @@ void wan_sched_fini(struct wan_sched *s)
 	wan_sched_init(s);
 }
 
-/* Room for class numbers below cap, in the table and, all at once, in the heaps: adding never allocates. */
+/* Makes room for class numbers below cap in the table and in all heaps at once: later additions
+ * never allocate. */
 static bool grow(struct wan_sched *s, uint32_t cap)
 {
 	struct wan_class **v = calloc(cap, sizeof(*v)), **h[WAN_HEAPS];
@@ -171,7 +173,7 @@ static void leave(struct wan_sched *s, struct wan_class *c)
 		s->serving = NULL;
 }
 
-/* Slower, and a datagram's time would not fit the clock. */
+/* At a slower rate the time of one datagram would overflow the clock. */
 static bool rate_ok(uint64_t rate_Bps)
 {
 	return !rate_Bps || rate_Bps >= WAN_RATE_MIN;
@@ -224,11 +226,11 @@ void wan_tx_class(struct wan_txflow *f, unsigned id)
 {
 	struct wan_class *c = find(&f->t->sched, id);
 
-	/* Where it stands in line now it leaves when its turn comes (wan_sched_pick). */
+	/* The flow leaves its old class's list when its turn comes (wan_sched_pick). */
 	f->class = c ? c : &f->t->sched.first;
 }
 
-/* --- flows of a class --------------------------------------------------------------------------- */
+/* --- flows of a class ------------------------------------------------------------------------- */
 static void push(struct wan_class *c, struct wan_txflow *f)
 {
 	f->active = true;
@@ -264,10 +266,10 @@ static struct wan_txflow *flow_of(struct wan_sched *s, struct wan_class *c)
 	while ((f = c->head)) {
 		if (!wan_tx_sendable(f)) {
 			pop(c);
-		} else if (f->class != c) { /* it was moved */
+		} else if (f->class != c) { /* it changed its class */
 			pop(c);
 			wan_sched_add(s, f);
-		} else if (f->deficit <= 0) { /* its turn is over: to the tail with a new one */
+		} else if (f->deficit <= 0) { /* turn over: to the tail, new quantum */
 			f->deficit += WAN_DRR_QUANTUM;
 			push(c, pop(c));
 		} else {
@@ -277,7 +279,7 @@ static struct wan_txflow *flow_of(struct wan_sched *s, struct wan_class *c)
 	return NULL;
 }
 
-/* --- who is next -------------------------------------------------------------------------------- */
+/* --- choice ----------------------------------------------------------------------------------- */
 static bool over_limit(struct wan_sched *s, struct wan_class *c, rwy_time now)
 {
 	if (!c->limit.ns_fp)
@@ -304,7 +306,7 @@ static void unpark(struct wan_sched *s, rwy_time now)
 	}
 }
 
-/* The class of one priority that is due what it is guaranteed, or NULL. */
+/* Returns the class of one priority that is below its guarantee, or NULL. */
 static struct wan_class *due_of(struct wan_sched *s, struct wan_heap *h, rwy_time now)
 {
 	while (h->n) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scheduler: a path's capacity is shared between classes (a tenant is one), a class's between its flows.
+ * The scheduler: classes (one per tenant) share a path's capacity, and the flows of a class share
+ * the class's part.
  *
- * A class with a guarantee goes first while it has had less than that (the highest priority, then the
- * earliest due time first). What is left is shared by weight between all that have something to send
- * (start-time fair queueing: Goyal, Vin and Chen, SIGCOMM 1996), the guaranteed ones too. A class over its
- * limit waits. Within a class flows take turns by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
- * With one class nothing of this costs anything.
+ * A class below its guarantee goes first: the highest priority, then the earliest due time. The
+ * rest is shared by weight between all classes with data to send, guaranteed ones included
+ * (start-time fair queueing: Goyal, Vin and Chen, SIGCOMM 1996). A class above its limit waits. The
+ * flows of a class take turns by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995). With a
+ * single class the scheduler costs nothing.
  *
- * Counted are bytes on the wire of data that goes for the first time; what is sent again is the path's
- * expense.
+ * Only first transmissions count, in bytes on the wire. The path bears the cost of retransmissions.
  */
 #ifndef WAN_SCHED_H
 #define WAN_SCHED_H
@@ -22,18 +22,19 @@
 #include "wan/wan.h"
 
 enum wan_heap_kind { WAN_HEAP_SHARE, WAN_HEAP_PARKED, WAN_HEAP_GUARANTEE, WAN_HEAP_KINDS };
-#define WAN_HEAPS (WAN_HEAP_GUARANTEE + WAN_PRIORITIES) /* the guaranteed: one for each priority */
+#define WAN_HEAPS (WAN_HEAP_GUARANTEE + WAN_PRIORITIES) /* one guarantee heap per priority */
 
 struct wan_class {
 	struct wan_class_cfg cfg;
 	uint32_t id;
-	struct wan_txflow *head, *tail; /* flows with something to send */
+	struct wan_txflow *head, *tail; /* flows with data to send */
 	struct rwy_pace guarantee, limit;
-	uint32_t place[WAN_HEAP_KINDS]; /* 1 + where it is in that heap, 0: it is not */
-	uint64_t key[WAN_HEAP_KINDS];   /* virtual time; when it may go on; when due */
+	uint32_t place[WAN_HEAP_KINDS]; /* 1 + index in each heap; 0: not in it */
+	uint64_t key[WAN_HEAP_KINDS];   /* virtual time; end of the wait; due time */
 	uint32_t weight_inv;
-	uint32_t turn;                  /* bytes it may still send before others are looked at */
-	bool fresh;                     /* it has just become active: what it did not use is not saved */
+	uint32_t turn; /* bytes left of this class's turn */
+	/* just became active: unused guarantee of its idle time does not accumulate */
+	bool fresh;
 	uint64_t sent, sent_guaranteed; /* bytes */
 };
 
@@ -44,25 +45,27 @@ struct wan_heap {
 
 struct wan_sched {
 	struct wan_class first; /* class 0 */
-	struct wan_class **v;   /* by number, NULL: class 0 stands for it; NULL: there is only class 0 */
+	/* classes by number; an entry may be NULL: class 0 serves it; NULL: only class 0 exists */
+	struct wan_class **v;
 	uint32_t cap;
 	struct wan_heap heap[WAN_HEAPS];
-	uint32_t waiting;                 /* bit p: the heap of priority p has somebody */
-	struct wan_class *one[WAN_HEAPS]; /* the heaps' memory while there is only class 0 */
-	struct wan_class *serving;        /* whose turn it is */
-	bool by_guarantee;                /* and why */
+	uint32_t waiting;                 /* bit p: the heap of priority p is not empty */
+	struct wan_class *one[WAN_HEAPS]; /* the heaps' memory while only class 0 exists */
+	struct wan_class *serving;        /* class whose turn it is */
+	bool by_guarantee;                /* the class was chosen for its guarantee */
 	uint64_t vtime;
 };
 
 void wan_sched_init(struct wan_sched *s);
 void wan_sched_fini(struct wan_sched *s);
-/* f has something to send and is not listed. */
+/* Lists f, which has data to send and is not listed. */
 void wan_sched_add(struct wan_sched *s, struct wan_txflow *f);
-/* The flow to send from, or NULL: none may now. It stays listed. */
+/* Returns the flow to send from, which stays listed; NULL: no flow may send now. */
 struct wan_txflow *wan_sched_pick(struct wan_sched *s, rwy_time now);
-/* So many bytes of the picked flow went out. */
+/* Charges bytes sent from the picked flow. */
 void wan_sched_sent(struct wan_sched *s, struct wan_txflow *f, uint32_t bytes);
-/* Whether anything is listed that is not over its limit; when the first may go on that is, RWY_NEVER. */
+/* wan_sched_any: a listed class is below its limit. wan_sched_next: when the first waiting class
+ * may go on; RWY_NEVER: none waits. */
 static inline bool wan_sched_any(const struct wan_sched *s)
 {
 	return s->heap[WAN_HEAP_SHARE].n;

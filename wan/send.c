@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Datagrams out: handshake, then what must go at once (acknowledgements, control, probes), then data as
- * pacing and window allow: lost buffers, second copies, best effort, new data.
+ * Sends datagrams: first the handshake, then what must go at once (acknowledgements, control,
+ * probes), then data as pacing and window allow: lost buffers, second copies, best effort, new
+ * data.
  */
 #include "wan/tunnel.h"
 
@@ -67,7 +68,7 @@ static void finish(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	wan_loss_on_sent(o->p, &o->s, o->eliciting, now);
 }
 
-/* Where what is due for a path goes. */
+/* Returns the path that replaces p for datagrams that are due. */
 static struct wan_path *via(const struct wan_tunnel *t, struct wan_path *p)
 {
 	return t->st.on ? wan_stream_path(t) : wan_path_is_stream(p) ? &t->path[0] : p;
@@ -78,7 +79,7 @@ static bool may_send(const struct wan_tunnel *t)
 	return !t->st.on || t->st.room;
 }
 
-/* --- at once ------------------------------------------------------------------------------------ */
+/* --- urgent datagrams ------------------------------------------------------------------------- */
 static bool send_probe(struct wan_tunnel *t, struct wan_path *p, struct wan_tx *tx, rwy_time now)
 {
 	struct wan_out o;
@@ -115,13 +116,13 @@ static bool send_control(struct wan_tunnel *t, struct wan_path *p, struct wan_tx
 	return true;
 }
 
-/* --- data --------------------------------------------------------------------------------------- */
+/* --- data ------------------------------------------------------------------------------------- */
 static bool open_for_data(const struct wan_path *p)
 {
 	return wan_path_usable(p) && p->inflight < p->cwnd && wan_sent_room(p);
 }
 
-/* The fastest path that may send now. */
+/* Returns the fastest path that may send now. */
 static struct wan_path *pick(struct wan_tunnel *t, rwy_time now)
 {
 	struct wan_path *best = NULL;
@@ -165,7 +166,7 @@ static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	}
 	if (t->copies.n && wan_data_copy(t, o, now))
 		return true;
-	if (t->dgrams.n) { /* before data, but not more than every other datagram */
+	if (t->dgrams.n) { /* best effort goes before data, but in at most every other datagram */
 		t->dgram_turn = !t->dgram_turn;
 		if ((t->dgram_turn || !wan_sched_any(&t->sched)) && wan_dgram_put(t, o, now))
 			return true;
@@ -175,7 +176,8 @@ static bool fill(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 	return t->dgrams.n && wan_dgram_put(t, o, now);
 }
 
-/* A process that slept too long sent less than the path would have taken: like having had no data. */
+/* A process that slept too long sent less than the path allows, as if it had had no data: the rate
+ * samples are marked so. */
 static void catch_up(struct wan_tunnel *t, rwy_time now)
 {
 	for (unsigned i = 0; i < t->paths; i++) {
@@ -188,7 +190,7 @@ static void catch_up(struct wan_tunnel *t, rwy_time now)
 	}
 }
 
-/* Nothing is left to send: what is protected so far gets its repairs. True: some wait now. */
+/* Nothing is left to send: the open FEC groups close. True: repairs wait now. */
 static bool dry(struct wan_tunnel *t, rwy_time now)
 {
 	bool any = false;
@@ -253,7 +255,8 @@ unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_ti
 	return n;
 }
 
-/* By the reliable carrier: what is due waits for room, and whoever has some says so. */
+/* On the reliable carrier everything due waits for room, and the carrier reports new room
+ * itself. */
 static rwy_time stream_next(const struct wan_tunnel *t)
 {
 	rwy_time next = wan_ctl_next(t);

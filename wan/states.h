@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states of a tunnel's handshake. What an event does in each of them is one table, carried out by
- * handshake.c. docs/states.md draws it, and a test compares the page with the table.
+ * States of a tunnel's handshake. One table says what each event does in each state; handshake.c
+ * executes it. docs/states.md draws it, and a test compares the page with the table.
  */
 #ifndef WAN_STATES_H
 #define WAN_STATES_H
 
-/* X(enumerator, name, sentence). From UP on the peer answers. */
+/* X(enumerator, name, sentence). The peer answers in UP and all later states. */
 #define WAN_HS_STATES(X)                                                                                     \
 	X(WAN_HS_ASKING, "asking", "no peer is known: HELLOs ask who is there")                              \
 	X(WAN_HS_SILENT, "silent", "the peer is known, and was silent for too long: HELLOs ask it")          \
@@ -26,8 +26,8 @@
 	X(WAN_HSE_STRANGER, "stranger", "a datagram that is not of the session")
 
 /*
- * ROW(state, one word an event): what is done. A word names the function hs_WORD; IMPOSSIBLE: the event does
- * not happen in this state, asserted.
+ * ROW(state, one word per event). A word names the action function hs_WORD; IMPOSSIBLE: the event
+ * cannot occur in this state, which is asserted.
  */
 #define WAN_HS_TABLE(ROW)                                                                                    \
 	ROW(ASKING, ask_later, IMPOSSIBLE, answer, meet, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE, ask_now)        \

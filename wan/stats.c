@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of a tunnel. The first usable path gives the RTT; rates and windows are sums over the paths. */
+/* Statistics of a tunnel. The first usable path gives the RTT; rates and windows are sums over the
+ * paths. */
 #include <string.h>
 
 #include "wan/tunnel.h"

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sending by a reliable carrier: on and off, its break. Its room and rate are stream_rate.c. Not here: what
- * it means for loss detection (loss.c), for what goes next (send.c), for acknowledging (ack.c).
+ * Sending by a reliable carrier: switching on and off, and its break. Room and rate are in
+ * stream_rate.c. Its effects are elsewhere: on loss detection in loss.c, on sending in send.c, on
+ * acknowledging in ack.c.
  */
 #include <stdlib.h>
 
 #include "wan/tunnel.h"
 
-#define ANEW_AFTER (10 * RWY_SEC) /* so long away, and what congestion control knew is worth nothing */
-#define OLD        (10 * RWY_SEC) /* not acknowledged for so long: sent again */
+#define ANEW_AFTER (10 * RWY_SEC) /* congestion control that was unused for this long restarts */
+#define OLD        (10 * RWY_SEC) /* retransmit what is unacknowledged for this long */
 
 static void native_again(struct wan_path *p, bool anew, rwy_time now)
 {
 	p->pto_count = p->probes = 0;
 	if (!wan_path_usable(p))
-		p->ping = true; /* data waits until it has shown that it works */
+		p->ping = true; /* data waits until the path has answered */
 	if (anew)
 		wan_path_cc_anew(p, now);
 }
@@ -45,7 +46,7 @@ int wan_stream_use(struct wan_tunnel *t, bool on, rwy_time now)
 	return 0;
 }
 
-/* --- lost --------------------------------------------------------------------------------------- */
+/* --- lost ------------------------------------------------------------------------------------- */
 static void take_back(struct wan_tunnel *t, rwy_time sent_before, rwy_time now)
 {
 	bool all = wan_loss_take_back(wan_stream_path(t), sent_before, now);
@@ -58,7 +59,7 @@ void wan_stream_lost(struct wan_tunnel *t, rwy_time now)
 {
 	t->c.stream_breaks += wan_stream_path(t)->inflight_n > 0;
 	if (t->st.on && wan_stream_use(t, false, now) < 0)
-		return; /* cannot be: only turning it on needs memory */
+		return; /* impossible: only switching it on needs memory */
 	take_back(t, RWY_NEVER, now);
 }
 

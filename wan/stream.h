@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel on a reliable carrier: kernel TCP connections now, QUIC streams later. It is the same tunnel: same
- * session, same custody, same flows; only the way of its datagrams is another one, and nobody above
- * sees when it changes. Datagrams come out of wan_poll with wan_tx.stream set; how they are laid into a byte
- * stream is record.h.
+ * A tunnel on a reliable carrier: kernel TCP connections now, QUIC streams later. Session, custody
+ * and flows stay the same; only the transport of datagrams changes, invisibly to the engine.
+ * wan_poll returns such datagrams with wan_tx.stream set; record.h has their framing in the byte
+ * stream.
  *
- * Differences, because the carrier repairs losses and finds its rate by itself:
- * - The window is the carrier's: as much as it has room for (wan_stream_room), at once, without pacing.
- *   Congestion control and the path's RTT, loss and ECN state stay as they were; they hear nothing of it.
- * - Nothing is lost because something later arrived, or because nothing came for a while. Several connections
- *   overtake each other, and one that stalls goes on. Lost is what was under way when the carrier broke
- *   (wan_stream_lost), and, so that no place is kept for ever, what was not acknowledged for ten seconds.
- * - No repairs (forward error correction), no second copies, no ECN.
- * - Its datagrams have packet numbers of their own (path 15): a sequence without losses, of which everything
- * is acknowledged sooner or later.
- * - A gap in them hastens no acknowledgement, and a datagram from far behind is no duplicate.
+ * The carrier repairs losses and finds its rate by itself. Therefore:
+ * - The window is the carrier's room (wan_stream_room); there is no pacing. Congestion control and
+ *   the path's RTT, loss and ECN state are frozen meanwhile.
+ * - A later arrival or a silence is no sign of loss: several connections overtake each other, and a
+ *   stalled one resumes. Lost are only datagrams in transit when the carrier broke
+ *   (wan_stream_lost) and, so that their entries become free, datagrams unacknowledged for ten
+ *   seconds.
+ * - There are no FEC repairs, no second copies, no ECN.
+ * - Its datagrams have packet numbers of their own (path 15): a sequence without losses, of which
+ *   all is acknowledged eventually.
+ * - A gap in these numbers triggers no immediate ACK, and a datagram far behind is not taken for a
+ *   duplicate.
  *
- * Receiving takes datagrams from both at any time: each end changes by itself, and during the change both are
- * in use. What went natively before is repaired natively; what is lost of it goes again by the carrier.
+ * The receiver takes datagrams from both carriers at any time: each end changes on its own, and
+ * during the change both are in use. Datagrams sent natively before the change are acknowledged
+ * natively; their losses are retransmitted by the carrier.
  *
- * Thread: as the tunnel's (wan.h).
+ * Thread: the tunnel's (wan.h).
  */
 #ifndef WAN_STREAM_H
 #define WAN_STREAM_H
@@ -33,21 +36,22 @@
 
 struct wan_tunnel;
 
-/* From now on datagrams go by the carrier, or natively again. The first goes when there is room. What the
- * carrier already has is still on its way: it must be delivered, or wan_stream_lost called.
- * RWY_ENOMEM: nothing changed; only the first time. */
+/* Sends by the carrier from now on, or natively again. The first datagram waits for room. What the
+ * carrier already has must still be delivered, or wan_stream_lost called. RWY_ENOMEM: nothing
+ * changed; possible at the first call only. */
 RWY_MUST_CHECK int wan_stream_use(struct wan_tunnel *t, bool on, rwy_time now);
-/* So much may be handed to the carrier now, in place of what was said before: datagrams and bytes. What comes
- * out of wan_poll is taken off; the carrier never has to drop any. Bytes may be exceeded by one datagram. */
+/* Sets the carrier's room in datagrams and bytes; replaces the former value. wan_poll subtracts
+ * what it returns, so the carrier never drops any. One datagram may exceed the bytes. */
 void wan_stream_room(struct wan_tunnel *t, uint32_t datagrams, uint64_t bytes);
-/* The carrier broke: natively from now on, and what it was given and nobody acknowledged goes again. */
+/* The carrier broke: sends natively from now on, and retransmits what the carrier had and nobody
+ * acknowledged. */
 void wan_stream_lost(struct wan_tunnel *t, rwy_time now);
 bool wan_stream_on(const struct wan_tunnel *t);
-/* Bytes that the carrier was given and the peer has not acknowledged. */
+/* Bytes given to the carrier and not acknowledged by the peer. */
 uint64_t wan_stream_inflight(const struct wan_tunnel *t);
-/* Bytes a second that the peer acknowledged of it of late; 0: not known. */
+/* The recent rate of acknowledged bytes a second; 0: unknown. */
 uint64_t wan_stream_rate(const struct wan_tunnel *t);
-/* One datagram that came by the carrier from the tunnel's peer. Takes ownership of b. */
+/* Processes one datagram that the tunnel's peer sent by the carrier. Takes ownership of b. */
 void wan_recv_stream(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);
 
 #endif

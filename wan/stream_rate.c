@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reliable carrier's room, and what is measured of it: its rate, and what it has taken. */
+/* The reliable carrier's room, its measured rate, and the bytes it has taken. */
 #include "wan/tunnel.h"
 
 #define RATE_EVERY (100 * RWY_MS)

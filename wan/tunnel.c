@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tunnel's birth, its clock, its end. Sending is send.c, receiving recv.c; nothing else belongs
- * here. */
+/* Creation, timers and end of a tunnel. Sending is in send.c, receiving in recv.c. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel, and one datagram under construction. Shared by the files of wan/; nobody else includes it (tests
- * may). A path is path.h, a flow flow.h. The functions stand under the file that has them.
+ * A tunnel, and a datagram under construction. Private to wan/ and its tests. Paths are in path.h,
+ * flows in flow.h. Functions are grouped by their .c file.
  */
 #ifndef WAN_TUNNEL_H
 #define WAN_TUNNEL_H
@@ -11,12 +11,12 @@
 #include "wan/sched.h"
 #include "wan/states.h"
 
-/* Header bytes at most in front of a payload when control frames ride along: they fit the headroom. */
+/* Most header bytes in front of a payload when control frames are added: they fit the headroom. */
 #define WAN_PIGGY_MAX   72
 #define WAN_DGRAMS_MAX  512 /* best-effort packets waiting */
 #define WAN_DGRAM_PARTS 64  /* best-effort packets being reassembled */
 
-/* Control frames in flight, so that their loss can be repaired. */
+/* Control frames in flight are logged, so that lost ones can be repeated. */
 enum wan_log_kind {
 	WAN_LOG_DELIVERED,
 	WAN_LOG_CLOSE,
@@ -27,18 +27,18 @@ enum wan_log_kind {
 };
 struct wan_log {
 	uint32_t id;
-	uint32_t count; /* DELIVERED: low bits of what was reported */
+	uint32_t count; /* DELIVERED: low bits of the reported count */
 	uint8_t kind;
 };
 
 struct wan_hs {
 	enum wan_hs_state state;
-	uint64_t nonce;                  /* ours, until somebody echoes it */
-	uint64_t counter;                /* of nonces made */
-	uint64_t peer_nonce, peer_epoch; /* of the newest HELLO that wants an answer */
+	uint64_t nonce;                  /* our nonce, until a HELLO echoes it */
+	uint64_t counter;                /* number of nonces made */
+	uint64_t peer_nonce, peer_epoch; /* values of the newest HELLO that wants an answer */
 	bool reply;
-	uint8_t tries;   /* left, while we challenge an unknown epoch */
-	uint8_t repeats; /* left of the answer to a peer that may not believe us yet */
+	uint8_t tries;   /* HELLOs left to challenge an unknown epoch */
+	uint8_t repeats; /* repetitions left of the answer to a peer that may not believe us yet */
 	rwy_time next;   /* RWY_NEVER: nothing to do */
 	rwy_dur interval;
 	rwy_time sent_at;
@@ -56,16 +56,17 @@ struct wan_peer {
 /* Sending by the reliable carrier: stream.c. */
 struct wan_stream_tx {
 	bool on;
-	bool again;     /* no memory to take back what was lost: at the next tick */
+	/* memory was short for retransmitting what was lost: try at the next tick */
+	bool again;
 	uint32_t room;  /* datagrams that may still be handed over, */
-	uint64_t bytes; /* and bytes */
-	rwy_time since; /* of `on` */
+	uint64_t bytes; /* bytes that may still be handed over */
+	rwy_time since; /* time of the last change of `on` */
 	rwy_time check_at;
-	uint64_t rate_Bps, acked; /* measured; bytes acknowledged since */
+	uint64_t rate_Bps, acked; /* measured rate; bytes acknowledged since rate_from */
 	rwy_time rate_from;
 };
 
-/* A best-effort packet in parts. */
+/* A best-effort packet being reassembled. */
 struct wan_part {
 	struct rwy_buf *b;
 	uint32_t id;
@@ -73,41 +74,42 @@ struct wan_part {
 
 struct wan_tunnel {
 	struct wan_cfg cfg;
-	rwy_time since; /* it came up, went down, or is there */
-	bool broken;    /* some tx flow is */
+	rwy_time since; /* time of the last up/down change; before the first: creation */
+	bool broken;    /* a tx flow is broken */
 	bool dgram_turn;
 	bool credit_dirty;
-	uint32_t index; /* what the present peer writes into its datagrams */
+	uint32_t index; /* index that the present peer writes into its datagrams */
 	struct wan_peer peer;
 	struct wan_hs hs;
 	rwy_time last_rx;
-	struct wan_path *path; /* [paths]: the reliable carrier */
+	struct wan_path *path; /* [paths]: the reliable carrier's */
 	unsigned paths;
-	uint32_t mtu_own, mtu_min; /* smallest of our paths; of both sides */
+	uint32_t mtu_own, mtu_min; /* smallest MTU of our paths; of both sides */
 	uint8_t hs_path;
 
 	/* sending */
 	struct wan_txslot *tx;
 	uint32_t tx_cap, tx_free, tx_flows;
-	struct wan_sched sched;                 /* flows with something to send */
-	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to tell */
+	struct wan_sched sched;                 /* flows with data to send */
+	struct wan_txflow *ctl_head, *ctl_tail; /* flows with CLOSE or ABORT to report */
 	struct wan_txflow *tx_retired;
-	struct wan_itemq again, copies; /* lost; second copies */
-	uint64_t tx_bytes, tx_out;      /* in custody; of it sent in this session */
+	struct wan_itemq again, copies; /* lost fragments to retransmit; second copies due */
+	uint64_t tx_bytes, tx_out;      /* bytes in custody; those of them sent in this session */
 	struct rwy_bufq dgrams;
-	uint32_t dgram_off, dgram_id; /* of the head, when it goes in parts */
+	/* state of the first packet of `dgrams` while it is being fragmented */
+	uint32_t dgram_off, dgram_id;
 	uint8_t dgram_frag;
 
 	/* receiving */
 	struct wan_rxslot *rx;
 	uint32_t rx_cap, rx_flows;
 	uint64_t rx_held;
-	uint64_t bytes_limit; /* the most credit ever advertised: what the peer may use */
+	uint64_t bytes_limit; /* highest credit ever advertised: the peer may use it */
 	uint32_t window_limit;
 	struct wan_rxflow *dirty_head, *dirty_tail;
 	uint32_t dirty_n;
-	rwy_time dirty_at;            /* when DELIVERED must go */
-	struct wan_rxflow *rate_head; /* flows with RATE to tell */
+	rwy_time dirty_at;            /* time when DELIVERED must be sent */
+	struct wan_rxflow *rate_head; /* flows with RATE to report */
 	struct wan_rxflow *close_head;
 	struct wan_rxflow *rx_retired;
 	uint32_t resets[256];
@@ -118,7 +120,7 @@ struct wan_tunnel {
 	struct wan_log *log;
 	uint32_t log_mask, log_at;
 	struct wan_fec fec;
-	bool rescan; /* a lost datagram's log entries were overwritten: tell every flow's count again */
+	bool rescan; /* log entries of a lost datagram were overwritten: report every flow again */
 
 	struct wan_counters c;
 };
@@ -129,19 +131,19 @@ static inline bool wan_hs_session(const struct wan_tunnel *t)
 	return t->hs.state != WAN_HS_ASKING;
 }
 
-/* And it answers. */
+/* The peer is known and answers. */
 static inline bool wan_hs_up(const struct wan_tunnel *t)
 {
 	return t->hs.state >= WAN_HS_UP;
 }
 
-/* The smoothed round trip, or the one supposed before there is a sample. */
+/* The smoothed round trip; before the first sample the configured initial RTT. */
 static inline rwy_dur wan_rtt_base(const struct wan_path *p)
 {
 	return wan_path_has_rtt(p) ? p->srtt : p->t->cfg.cc_cfg.initial_rtt;
 }
 
-/* The flow of an id, or NULL. */
+/* Returns the flow of an id, or NULL. */
 static inline struct wan_txflow *wan_tx_find(const struct wan_tunnel *t, uint32_t id)
 {
 	struct wan_txflow *f = WAN_SLOT(id) < t->tx_cap ? t->tx[WAN_SLOT(id)].f : NULL;
@@ -156,12 +158,12 @@ static inline struct wan_rxflow *wan_rx_find(const struct wan_tunnel *t, uint32_
 	return f && f->id == id ? f : NULL;
 }
 
-/* There is a buffer to send, and the peer has room for it in this flow. */
+/* A buffer waits, and the peer has room for it in this flow. */
 static inline bool wan_tx_sendable(const struct wan_txflow *f)
 {
 	if (f->dead || f->next_send >= f->end || f->next_send - f->base >= f->t->peer.rx_window)
 		return false;
-	/* All parts of a buffer that has begun may go; one buffer may always be under way. */
+	/* All fragments of a buffer that has begun may go. One buffer may always be in flight. */
 	return !f->window || f->next_frag || f->out < f->window;
 }
 
@@ -169,29 +171,30 @@ static inline bool wan_tx_sendable(const struct wan_txflow *f)
 struct wan_out {
 	struct wan_tx *tx;
 	struct wan_path *p;
-	uint8_t *at;       /* where the next frame goes in tx->hdr */
-	uint32_t limit;    /* header bytes at most */
+	uint8_t *at;       /* place of the next frame in tx->hdr */
+	uint32_t limit;    /* largest number of header bytes */
 	struct wan_sent s; /* becomes the sent-map entry */
 	bool eliciting, has_ack;
-	bool fec; /* to be protected */
+	bool fec; /* the datagram is to be protected by FEC */
 };
 
-/* ctl.c: DELIVERED, CLOSE, ABORT, RESET, CREDIT out, and their repair */
-rwy_time wan_ctl_next(const struct wan_tunnel *t); /* when something must be told */
+/* ctl.c: sends DELIVERED, CLOSE, ABORT, RESET, CREDIT and repeats lost ones */
+/* Returns when the next control frame must be sent. */
+rwy_time wan_ctl_next(const struct wan_tunnel *t);
 void wan_ctl_put(struct wan_tunnel *t, struct wan_out *o);
 void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s);
 void wan_ctl_on_lost(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
 void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now);
 
-/* ctl_list.c: what ctl.c tells with the next datagram */
+/* ctl_list.c: lists of flows that ctl.c reports with the next datagram */
 void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now);
 void wan_ctl_tx_dirty(struct wan_txflow *f);
 void wan_ctl_rate_dirty(struct wan_rxflow *f);
 void wan_ctl_reset(struct wan_tunnel *t, uint32_t id);
 
-/* reasm.c: fragments into one buffer, the carrier's one copy */
+/* reasm.c: reassembles fragments into one buffer, the only copy that the transport makes */
 struct rwy_buf *wan_reasm_new(struct wan_tunnel *t, const struct wan_f_data *d);
-/* Adds a fragment's bytes. False: it does not belong to this buffer or was there already. */
+/* Adds a fragment's bytes. Returns false: it does not belong to this buffer, or is a duplicate. */
 bool wan_reasm_add(struct rwy_buf *part, const struct wan_f_data *d, const uint8_t *bytes, size_t len);
 bool wan_reasm_done(const struct rwy_buf *part);
 
@@ -201,12 +204,13 @@ bool wan_dgram_put(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 void wan_dgram_fini(struct wan_tunnel *t);
 
 /* stream.c */
-#define WAN_STREAM_RESERVE 32 /* places for acknowledgements and control, that data leaves free */
+/* entries kept free of data, for acknowledgements and control frames */
+#define WAN_STREAM_RESERVE 32
 static inline struct wan_path *wan_stream_path(const struct wan_tunnel *t)
 {
 	return &t->path[t->paths];
 }
-/* NULL: there is none */
+/* Returns NULL when there is no such path. */
 static inline struct wan_path *wan_path_of(const struct wan_tunnel *t, uint8_t id)
 {
 	return id < t->paths ? &t->path[id] : id == WAN_PATH_STREAM ? wan_stream_path(t) : NULL;
@@ -219,19 +223,19 @@ void wan_stream_tick(struct wan_tunnel *t, rwy_time now);
 rwy_time wan_stream_next(const struct wan_tunnel *t);
 
 /* stream_rate.c */
-#define WAN_STREAM_CHECK RWY_SEC /* how often stream.c looks for what is not acknowledged */
+#define WAN_STREAM_CHECK RWY_SEC /* how often stream.c looks for unacknowledged datagrams */
 void wan_stream_on_sent(struct wan_path *p, uint32_t bytes, bool eliciting, rwy_time now);
 void wan_stream_on_acked(struct wan_tunnel *t, uint64_t bytes, rwy_time now);
 
 /* send.c */
 rwy_time wan_send_next(const struct wan_tunnel *t);
 
-/* data.c: what a DATA datagram carries next */
+/* data.c: chooses what a DATA datagram carries next */
 bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
-/* Puts frame d, and what control frames may ride along, and the payload into the datagram. */
+/* Puts frame d, pending control frames that fit, and the payload into the datagram. */
 void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f_data *d, struct rwy_buf *b,
     uint32_t off, uint32_t len, rwy_time now);
 bool wan_data_waiting(const struct wan_tunnel *t);
@@ -244,9 +248,9 @@ void wan_hs_init(struct wan_tunnel *t, rwy_time now);
 void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now);
 bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now);
 rwy_time wan_hs_next(const struct wan_tunnel *t);
-/* The table of states.h. */
+/* Arguments of an event of the table in states.h. */
 struct wan_hs_what {
-	struct wan_path *p;          /* HELLO: it came by */
+	struct wan_path *p;          /* HELLO: path it came by */
 	const struct wan_f_hello *f; /* HELLO */
 	rwy_time now;
 };

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The native carrier: a reliable WAN segment between two gateways over UDP datagrams (docs/wire-format.md).
+ * The native carrier: a reliable WAN segment between two gateways over UDP datagrams
+ * (docs/wire-format.md).
  *
- * One struct wan_tunnel is one worker's half of a tunnel: own packet-number space, own loss recovery, own
- * pacing; one thread uses it. It is sans-I/O: datagrams come in by wan_recv, go out by wan_poll, time is an
- * argument, wan_next says when to call again.
+ * One struct wan_tunnel is this end of the sub-tunnel between the two workers of one number. It has
+ * its own packet-number space, loss recovery and pacing; one thread uses it. It is sans-I/O:
+ * datagrams come in by wan_recv and go out by wan_poll, time is an argument, and wan_next returns
+ * when to call again.
  *
- * Flows: a *tx flow* carries buffers to the peer in order; the peer sees an *rx flow*. Delivery is in order
- * per flow and only per flow. Custody: a tx flow keeps each buffer until the peer's engine says it is
- * *delivered* (the far host acknowledged it), not merely received; a peer that restarts gets everything
- * undelivered again.
+ * Flows: a *tx flow* carries buffers to the peer in order; the peer sees an *rx flow*. Order holds
+ * within a flow and not between flows. Custody: a tx flow keeps each buffer until the peer's engine
+ * reports it *delivered* (the far host acknowledged it), not merely received. A peer that restarts
+ * gets everything undelivered again.
  */
 #ifndef WAN_WAN_H
 #define WAN_WAN_H
@@ -35,48 +37,50 @@ struct wan_rxflow;
 #define WAN_PATHS_MAX 8
 
 enum wan_close_reason {
-	WAN_CLOSE_BY_SENDER,  /* wan_tx_close at the other end, and everything before it was handed over and
-	                         delivered  (wan_rx_delivered); or wan_tx_abort at the other end, at any time
-	                       */
-	WAN_CLOSE_PEER_RESET, /* the peer restarted (new epoch): nothing more will come on this flow */
+	/* The other end called wan_tx_close and everything before it was handed over and delivered
+	 * (wan_rx_delivered); or it called wan_tx_abort, at any time. */
+	WAN_CLOSE_BY_SENDER,
+	WAN_CLOSE_PEER_RESET, /* the peer restarted (new epoch): the flow gets no more data */
 	WAN_CLOSE_TUNNEL,     /* wan_free */
 };
 
-/* The engine's side. `ctx` is wan_cfg.ctx; `user` is what the flow was opened with. All are called from
- * inside wan_recv, wan_poll or wan_tick, never from a wan_tx_* or wan_rx_* call; they may call wan_tx_*,
- * wan_rx_* and wan_dgram_send. */
+/* Calls to the engine. `ctx` is wan_cfg.ctx; `user` is the pointer that the flow was opened with.
+ * They are made from wan_recv, wan_poll or wan_tick, never from wan_tx_* or wan_rx_*; they may call
+ * wan_tx_*, wan_rx_* and wan_dgram_send. */
 struct wan_ops {
-	/* The peer opened a flow. Returns the `user` pointer of the rx flow, or NULL to refuse (its data is
-	 * then dropped and counted). */
+	/* The peer opened a flow. Returns the `user` pointer of the rx flow, or NULL to refuse it;
+	 * the data of a refused flow is dropped and counted. */
 	void *(*rx_open)(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_t len, rwy_time now);
-	/* The next buffer of the flow, in order, exactly once. Ownership moves to the callee; b->seq is its
-	 * flow sequence. */
+	/* Hands over the next buffer of the flow, in order, exactly once. Ownership moves to the
+	 * callee; b->seq is its flow sequence. */
 	void (*rx_data)(void *ctx, void *user, struct rwy_buf *b, rwy_time now);
-	/* The flow ended; *f is gone after the call. */
+	/* The flow ended; *f is freed after the call. */
 	void (*rx_close)(void *ctx, void *user, enum wan_close_reason reason, rwy_time now);
-	/* The peer *received* everything of this flow up to and including b (b is still in custody). For ack
-	 * mode `far`. */
+	/* The peer *received* everything of this flow up to and including b, which stays in
+	 * custody. For ack mode `far`. */
 	void (*tx_acked)(void *ctx, void *user, const struct rwy_buf *b, rwy_time now);
-	/* The peer's engine delivered b. Called once per buffer in order; wan frees b afterwards. */
+	/* The peer's engine delivered b. Called once per buffer, in order; wan frees b
+	 * afterwards. */
 	void (*tx_delivered)(void *ctx, void *user, const struct rwy_buf *b, rwy_time now);
-	/* The peer restarted: it has no state of this flow; wan sends everything undelivered again. Writes
-	 * fresh open information. */
+	/* The peer restarted and lost its state of this flow; wan retransmits everything
+	 * undelivered. Writes fresh open information and returns its length. */
 	size_t (*tx_reopen)(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_time now);
-	/* The peer refused or lost the flow (it answered FLOW_RESET): custody is freed by wan after the call;
-	 * the flow is gone. */
+	/* The peer refused or lost the flow (it sent RESET). After the call wan frees the custody
+	 * and the flow. */
 	void (*tx_reset)(void *ctx, void *user, rwy_time now);
-	/* A datagram (best effort). Ownership moves to the callee. */
+	/* A best-effort datagram arrived. Ownership moves to the callee. */
 	void (*rx_dgram)(void *ctx, struct rwy_buf *b, rwy_time now);
-	/* A path has become congested for good, or is so no more (congest.h): the place to move what can
-	 * be moved to another carrier. May be NULL. */
+	/* Sustained congestion of a path began or ended (congest.h); the engine may move tunnels to
+	 * another carrier. May be NULL. */
 	void (*congested)(void *ctx, uint8_t path, const struct wan_congest_state *s, rwy_time now);
-	/* The tunnel came up (handshake done; `restarted`: the peer has a new epoch) or went silent. */
+	/* The tunnel came up (handshake done; `restarted`: the peer has a new epoch) or the peer
+	 * fell silent. */
 	void (*state)(void *ctx, bool up, bool restarted, rwy_time now);
 };
 
 enum wan_fec_mode {
 	WAN_FEC_AUTO, /* repair datagrams near the ends of messages, as loss demands */
-	WAN_FEC_OFF,  /* none sent; the peer is told not to send any */
+	WAN_FEC_OFF,  /* none is sent, and the peer is asked to send none */
 };
 
 struct wan_cfg {
@@ -88,67 +92,76 @@ struct wan_cfg {
 	uint32_t mtu[WAN_PATHS_MAX]; /* largest UDP payload of each path, bytes, 576 .. 9000 */
 	unsigned paths;              /* 1 .. WAN_PATHS_MAX */
 	uint64_t epoch;              /* random, new at each start of this process */
-	uint32_t index;              /* random: the tunnel index the peer must write into what it sends us */
-	uint64_t tunnel_id; /* the same at both ends: configuration of the pair (hash of addresses, worker) */
-	uint32_t tx_pkts_max; /* datagrams in flight tracked at most, power of two */
-	uint32_t rx_window;   /* buffers of one flow we hold undelivered at most: advertised as flow credit */
-	uint64_t rx_bytes;    /* bytes we hold undelivered at most, all flows: advertised as tunnel credit */
-	rwy_dur keepalive;    /* probe when silent for this long; the peer is down after 4 of them */
+	/* random: the tunnel index that the peer writes into its datagrams */
+	uint32_t index;
+	/* equal at both ends: a hash of the addresses and the worker */
+	uint64_t tunnel_id;
+	uint32_t tx_pkts_max; /* most datagrams in flight, a power of two */
+	/* most undelivered buffers held of one flow: the flow credit */
+	uint32_t rx_window;
+	/* most undelivered bytes held of all flows: the tunnel credit */
+	uint64_t rx_bytes;
+	/* probe after this much silence; the peer is down after 4 of them */
+	rwy_dur keepalive;
 	rwy_dur max_ack_delay; /* 0 .. 25 ms */
-	bool ecn;              /* datagrams are ECN-capable, unless the path turns out not to be */
+	/* send ECN-capable datagrams, unless the path is found unfit */
+	bool ecn;
 	struct wan_congest_cfg congest;
 	enum wan_fec_mode fec;
-	uint32_t fec_extra_max; /* per mille of the data that repairs may cost at most */
-	uint64_t fec_rx_bytes; /* copies of protected datagrams kept to rebuild others, each path: at least 32
-	                          MiB, or the peer's repairs will not all be of use */
-	/* Where the tables of forward error correction are kept, for the tunnels of one thread; freed with
-	 * free() after the last of them. NULL: each tunnel keeps its own. */
+	uint32_t fec_extra_max; /* largest cost of repairs, per mille of the data */
+	/* Bytes of protected datagrams copied per path to rebuild others: at least 32 MiB, or some
+	 * of the peer's repairs are useless. */
+	uint64_t fec_rx_bytes;
+	/* Place of the FEC code tables, shared by the tunnels of one thread. The owner frees them
+	 * with free() after the last tunnel. NULL: each tunnel has its own. */
 	struct wan_fec_code **fec_code;
-	uint32_t wire_overhead; /* bytes a datagram costs on the wire besides its UDP payload: pacing counts
-	                           them */
+	/* bytes of a datagram on the wire besides its UDP payload; pacing counts them */
+	uint32_t wire_overhead;
 };
 void wan_cfg_default(struct wan_cfg *cfg);
 
-/* One datagram to send. `hdr` and then buf->data[off .. off+len) form the UDP payload. The buffer stays owned
- * by wan: take a reference or copy before the next call. */
+/* One datagram to send. The UDP payload is `hdr` followed by buf->data[off .. off+len). wan keeps
+ * ownership of the buffer: take a reference or copy it before the next call. */
 struct wan_tx {
 	struct rwy_buf *buf; /* NULL: header only */
 	uint32_t off, len;
 	uint16_t hdr_len;
 	uint8_t path;
-	bool own;       /* buf was a one-shot (dgram): ownership moves to the caller with this record */
-	bool ect;       /* send it ECN-capable, ECT(0) */
-	bool congested; /* its path is, for good: for whoever marks packets then in another way */
-	bool stream;    /* it goes by the reliable carrier (stream.h), not as a datagram of its own */
-	uint32_t
-	    class_id; /* of the flow whose data it carries (wan_tx_class); 0 as well for what is nobody's */
+	bool own;       /* buf is a best-effort packet: its ownership moves to the caller */
+	bool ect;       /* send with ECT(0) */
+	bool congested; /* the path is congested for good; the sender may change the DSCP */
+	bool stream;    /* send by the reliable carrier (stream.h), not as a UDP datagram */
+	/* class of the flow that the data belongs to (wan_tx_class); 0 if there is no data */
+	uint32_t class_id;
 	uint8_t hdr[WAN_HDR_MAX];
 };
 
 RWY_MUST_CHECK int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now);
-void wan_free(
-    struct wan_tunnel *t); /* NULL allowed; frees custody; rx_close(WAN_CLOSE_TUNNEL) for each rx flow */
+/* Frees the tunnel and its custody, and calls rx_close(WAN_CLOSE_TUNNEL) for each rx flow. NULL is
+ * allowed. */
+void wan_free(struct wan_tunnel *t);
 
-/* A datagram's UDP payload came from the tunnel's peer address (the caller checked the address). Takes
- * ownership of b. */
+/* Processes the UDP payload of a datagram from the tunnel's peer. The caller has checked the source
+ * address. Takes ownership of b. */
 void wan_recv(struct wan_tunnel *t, uint8_t path, struct rwy_buf *b, uint8_t ecn, rwy_time now);
-/* Fills up to max records with datagrams that may go now (pacing, window). Returns how many. Call again while
- * it returns max. */
+/* Fills up to max records with datagrams that pacing and window allow now. Returns their number.
+ * Call again while it returns max. */
 unsigned wan_poll(struct wan_tunnel *t, struct wan_tx *out, unsigned max, rwy_time now);
-/* Timers: loss detection, PTO, keep-alive, delayed ACK. Call at or after wan_next(); cheap when nothing is
- * due. */
+/* Runs the timers: loss detection, PTO, keep-alive, delayed ACK. Call it at or after wan_next(); it
+ * is cheap when nothing is due. */
 void wan_tick(struct wan_tunnel *t, rwy_time now);
 rwy_time wan_next(const struct wan_tunnel *t);
 
-/* Sending. */
+/* Sending. wan_tx_open opens a flow; info is copied, user is passed to callbacks. RWY_EINVAL: the
+ * information is too long; RWY_ENOMEM. */
 RWY_MUST_CHECK int wan_tx_open(
     struct wan_tunnel *t, struct wan_txflow **out, const uint8_t *info, size_t len, void *user, rwy_time now);
 
 /*
- * Classes share a tunnel's capacity (sched.h): a guarantee first, the rest by weight, never more than the
- * limit. Rates are bytes a second on the wire of this worker's half of the tunnel, 0: none, or at least
- * WAN_RATE_MIN. Class 0 is there from the start, weight 1; flows are in it unless wan_tx_class says
- * otherwise. A change takes effect at once.
+ * Classes share a tunnel's capacity (sched.h): guarantees first, the rest by weight, never above a
+ * limit. Rates are bytes a second on the wire of this worker's sub-tunnel; 0: none; otherwise at
+ * least WAN_RATE_MIN. Class 0 always exists with weight 1; flows belong to it unless wan_tx_class
+ * says otherwise. A change takes effect at once.
  */
 #define WAN_CLASSES_MAX 65536
 #define WAN_WEIGHT_MAX  1000
@@ -157,62 +170,65 @@ RWY_MUST_CHECK int wan_tx_open(
 struct wan_class_cfg {
 	uint64_t guarantee_Bps, limit_Bps;
 	uint32_t weight; /* 1 .. WAN_WEIGHT_MAX */
-	uint8_t
-	    priority; /* below WAN_PRIORITIES: of several that are due their guarantee the highest first */
+	/* below WAN_PRIORITIES; among classes below their guarantee, the highest is served first */
+	uint8_t priority;
 };
 struct wan_class_stats {
 	struct wan_class_cfg cfg;
-	uint64_t sent, sent_guaranteed; /* bytes: all, and those the guarantee paid for */
-	bool waiting, limited;          /* something waits; and would go but for the limit */
+	uint64_t sent, sent_guaranteed; /* bytes: all, and those that the guarantee paid for */
+	bool waiting, limited;          /* waiting: data waits; limited: only the limit stops it */
 };
-/* RWY_EINVAL: id, weight, or a limit below the guarantee; RWY_ENOMEM: nothing changed. */
+/* RWY_EINVAL: bad id or weight, or a limit below the guarantee; RWY_ENOMEM: nothing changed. */
 RWY_MUST_CHECK int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg *cfg);
 void wan_class_stats(const struct wan_tunnel *t, unsigned id, struct wan_class_stats *out);
-/* A class that was never set is class 0. */
+/* Puts f into a class. A class that was never set counts as class 0. */
 void wan_tx_class(struct wan_txflow *f, unsigned id);
-/* Takes ownership until delivered. Never fails and never drops: the caller bounds it by wan_tx_queued. Works
- * while the tunnel is down. */
+/* Takes ownership of b until it is delivered. Never fails and never drops: the caller bounds the
+ * custody by wan_tx_queued. Works while the tunnel is down. */
 void wan_tx_send(struct wan_txflow *f, struct rwy_buf *b, rwy_time now);
-/* Ends the flow after what was sent; it is freed when all is delivered. `user` gets no callbacks any more
- * from this call on. */
+/* Ends the flow after what was sent; it is freed when everything is delivered. From this call on
+ * `user` gets no callbacks. */
 void wan_tx_close(struct wan_txflow *f, rwy_time now);
-/* Ends the flow at once; custody is freed, the peer is told (rx_close BY_SENDER). No callbacks any more. */
+/* Ends the flow at once: custody is freed, the peer gets rx_close BY_SENDER. No callbacks
+ * follow. */
 void wan_tx_abort(struct wan_txflow *f, rwy_time now);
 uint32_t wan_tx_queued(const struct wan_txflow *f); /* buffers in custody */
-/* Buffers of the flow that were never sent; whether the peer's credit is what keeps them. */
+/* Number of the flow's buffers that were never sent; and whether the peer's credit stops them. */
 uint32_t wan_tx_unsent(const struct wan_txflow *f);
 bool wan_tx_blocked(const struct wan_txflow *f);
 uint64_t wan_tx_bytes(const struct wan_txflow *f); /* bytes in custody */
-/* The values of the peer's last wan_rx_window: bytes sent and not delivered at most, 0: no bound; and what
- * the far host takes, bytes a second, 0: not known. */
+/* Values of the peer's last wan_rx_window: the bound on bytes sent and not delivered (0: none); and
+ * the far host's rate in bytes a second (0: unknown). */
 uint64_t wan_tx_window(const struct wan_txflow *f, uint64_t *drain_Bps);
-/* Best effort, unordered; takes ownership. Oldest are dropped (counted) when more than a bound wait. */
+/* Sends a best-effort, unordered packet; takes ownership. When too many wait, the oldest are
+ * dropped and counted. */
 void wan_dgram_send(struct wan_tunnel *t, struct rwy_buf *b, rwy_time now);
 
-/* Receiving. All buffers up to and including flow sequence `seq` are delivered: the peer may free them,
- * credit opens. */
+/* Receiving. wan_rx_delivered reports that all buffers up to and including flow sequence `seq` are
+ * delivered: the peer frees them, and credit opens. */
 void wan_rx_delivered(struct wan_rxflow *f, uint64_t seq, rwy_time now);
 /*
- * End to end (design: RATE): at most `bytes` of this flow may be sent and not delivered, 0: no bound but
- * credit. One buffer may always be. A smaller value takes effect by waiting. `drain_Bps` is what the host
- * takes, bytes a second, for people at the other end; 0: not known. Told at once, and again when lost.
+ * End-to-end control (RATE frame, docs/wire-format.md): at most `bytes` of this flow may be sent
+ * and not delivered; 0: only credit bounds it. One buffer is always allowed. A smaller value takes
+ * effect as deliveries catch up. `drain_Bps` is the rate that the host takes, in bytes a second,
+ * shown at the other end; 0: unknown. The peer is told at once; a lost report is repeated.
  */
 void wan_rx_window(struct wan_rxflow *f, uint64_t bytes, uint64_t drain_Bps);
-/* Refuse the rest of this flow: the peer gets tx_reset; *f is gone. */
+/* Refuses the rest of this flow: the peer gets tx_reset; *f is freed. */
 void wan_rx_reset(struct wan_rxflow *f, rwy_time now);
 
-/* Changes what is advertised: buffers of one flow, bytes of all flows. Less takes effect as the peer hears of
- * it. */
+/* Changes the advertised credit: buffers of one flow, bytes of all flows. A reduction takes effect
+ * when the peer learns of it. */
 void wan_rx_credit(struct wan_tunnel *t, uint32_t rx_window, uint64_t rx_bytes, rwy_time now);
 
-/* Another rate (cc_cfg.rate_Bps) and other thresholds of what is congested, while traffic runs. Datagrams
- * under way, sequence numbers and custody stay as they are. */
+/* Changes the rate (cc_cfg.rate_Bps) and the congestion thresholds while traffic runs. Datagrams in
+ * flight, sequence numbers and custody stay as they are. */
 void wan_retune(struct wan_tunnel *t, uint64_t rate_Bps, const struct wan_congest_cfg *congest, rwy_time now);
 
 /* The smallest round trip of any path, ns; 0 before the first sample. Cheap. */
 rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 
-/* For people and tests: X(field, sentence). All monotonic counts. */
+/* Counters for operators and tests: X(field, sentence). All are monotonic. */
 #define WAN_COUNTERS(X)                                                                                      \
 	X(tx_datagrams, "datagrams sent")                                                                    \
 	X(tx_bytes, "UDP payload bytes sent")                                                                \
@@ -265,22 +281,24 @@ struct wan_stats {
 	struct wan_counters c;
 	struct wan_fec_stats fec[WAN_PATHS_MAX];
 	bool up;
-	rwy_time since; /* it is up, or down; of one that never was up: since it is there */
+	rwy_time since; /* time of the last up/down change; before the first: creation */
 	rwy_dur srtt, min_rtt, rttvar;
-	uint64_t rate_Bps, cwnd, inflight; /* of the path controller */
-	uint64_t tx_queued_bytes;          /* custody in all tx flows */
-	uint64_t rx_held_bytes;            /* received, not delivered */
+	uint64_t rate_Bps, cwnd, inflight; /* sums over the usable paths */
+	uint64_t tx_queued_bytes;          /* custody of all tx flows */
+	uint64_t rx_held_bytes;            /* received and not delivered */
 	uint32_t tx_flows, rx_flows;
-	uint32_t burst16;                 /* of the same path: measure.h */
-	uint64_t path_Bps;                /* what it has carried of late, 0: not known */
-	rwy_time measured_at;             /* when a round trip was last measured, 0: never */
+	/* mean burst of losses of the first usable path: see measure.h */
+	uint32_t burst16;
+	uint64_t path_Bps;                /* recent best rate of that path; 0: unknown */
+	rwy_time measured_at;             /* time of the last round-trip measurement; 0: never */
 	uint32_t loss_ppm;                /* smoothed share of datagrams lost, parts per million */
 	const char *ecn;                  /* "off", "trying", "on" */
-	uint32_t ce;                      /* marks the peer has reported, of the same path */
-	struct wan_congest_state congest; /* of the same path */
-	bool stream;                      /* we send by the reliable carrier: RTT and rate are its */
+	uint32_t ce;                      /* marks that the peer reported for that path */
+	struct wan_congest_state congest; /* congestion of that path */
+	/* sending by the reliable carrier: RTT and rate are its own */
+	bool stream;
 	uint64_t peer_epoch;
-	char cc[96]; /* the algorithm's own line */
+	char cc[96]; /* description by the algorithm */
 };
 void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out);
 

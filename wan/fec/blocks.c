@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repairs that wait at the receiver, by block and by group, and what became of those before. */
+/* Waiting repairs of the receiver, by block and by group, and the outcome of earlier blocks. */
 #include <stdlib.h>
 
 #include "wan/fec/fec.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many repairs a group of blocks needs, from what loss is like: probabilities only.
+ * How many repairs a group of blocks needs for given losses: probabilities only.
  *
- * Losses of one block: bursts hit it as a Poisson process, and each hits it once and, when the burst is
- * longer than the group is deep, again (geometric). Together that is a Polya-Aeppli distribution; without
- * bursts it is Poisson.
+ * Losses of one block: bursts hit it as a Poisson process; each burst hits it once and, when the
+ * burst is longer than the group is deep, again (geometric). Together this is a Polya-Aeppli
+ * distribution; without bursts it is Poisson.
  */
 #include "wan/fec/fec.h"
 
@@ -27,7 +27,8 @@ static double exp_minus(double x)
 	return power(1 - y + y * y / 2, 65536);
 }
 
-/* Probabilities that 0, 1, .. of n datagrams are lost, when every depth-th of a stretch is one of them. */
+/* Probabilities that 0, 1, .. of n datagrams are lost, when the block has every depth-th
+ * datagram. */
 static void losses(double *p, unsigned terms, unsigned n, unsigned depth, const struct wan_fec_law *law)
 {
 	double s = law->burst > 1 ? power(1 - 1 / law->burst, depth) : 0;
@@ -44,7 +45,7 @@ static void losses(double *p, unsigned terms, unsigned n, unsigned depth, const 
 	}
 }
 
-/* The sum of two counts, of which only 0 .. SHARED_MAX matter. */
+/* Adds two counts; only 0 .. SHARED_MAX matter. */
 static void sum(double *to, const double *a, const double *b)
 {
 	double r[WAN_FEC_SHARED_MAX + 1] = {0};
@@ -56,7 +57,8 @@ static void sum(double *to, const double *a, const double *b)
 		to[i] = r[i];
 }
 
-/* How much more all blocks together lose than their own m repairs make good: out[i], the probability of i. */
+/* Probability out[i] that all blocks together lose i datagrams more than their own m repairs
+ * rebuild. */
 static void overflow(double *out, unsigned k, unsigned m, unsigned depth, const struct wan_fec_law *law)
 {
 	double p[TERMS], one[WAN_FEC_SHARED_MAX + 1] = {0};
@@ -75,7 +77,8 @@ static void overflow(double *out, unsigned k, unsigned m, unsigned depth, const 
 
 static double beyond(const double *over, unsigned g, double loss)
 {
-	double bad = g * loss + 1.0 / 256; /* one of the last is lost; or it is no help, see solve.c */
+	/* a shared repair is lost, or does not help (see solve.c) */
+	double bad = g * loss + 1.0 / 256;
 	double good = over[0];
 
 	if (!g)
@@ -101,8 +104,8 @@ static void take_if_better(struct wan_fec_plan *plan, unsigned m, unsigned g, do
 	}
 }
 
-/* With bursts all blocks suffer together, which the sum above does not know. Simulated: a few shared ones
- * spare one or two repairs a block, where there are many. */
+/* With bursts all blocks lose datagrams together, which the sum above ignores. Simulation shows: a
+ * few shared repairs save one or two repairs per block, where a block has many. */
 static void trade(struct wan_fec_plan *plan)
 {
 	if (plan->depth < 8 || plan->m < 4 || plan->m + WAN_FEC_SHARED_MAX > WAN_FEC_M_MAX)
@@ -120,7 +123,7 @@ void wan_fec_choose(unsigned k, const struct wan_fec_law *law, unsigned most, st
 	losses(idle, 1, k * plan->depth, 1, law);
 	plan->m = plan->g = 0;
 	if (1 - idle[0] <= plan->eps)
-		return; /* without any */
+		return; /* no shared repairs */
 	for (unsigned m = 1; m <= WAN_FEC_M_MAX && m * plan->depth <= most; m++) {
 		if (plan->m && plan->fail <= plan->eps && m * plan->depth >= plan->m * plan->depth + plan->g)
 			break;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The code's tables, made by the first tunnel that needs them: their layout is the CPU's (ISA-L). */
+/* The code's tables, made by the first tunnel that needs them. Their layout depends on the CPU
+ * (ISA-L). */
 #include <isa-l.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sending half of forward error correction. Each protected datagram is added to the repair symbols of its
- * block while it is sent: bytes are read where they are, nothing is copied, and nothing of it is needed
- * later. The coefficients do not depend on how long a block becomes, so it can end any time: when it is full,
- * when there is nothing more to send, when it gets old.
+ * The sender's half of forward error correction. Each protected datagram is added to its block's
+ * repair symbols while it is sent: its bytes are read in place, not copied, and not needed later.
+ * The coefficients do not depend on the length of a block, so a block can end at any time: when it
+ * is full, when nothing more is to be sent, or when it is old.
  */
 #include <isa-l.h>
 #include <stdlib.h>
@@ -11,11 +11,12 @@
 
 #include "wan/fec/fec.h"
 
-#define LINGER_END 128 /* parts of a round trip: a message ended; others may follow at once */
-#define LINGER_MID 16  /* more of a message must come */
-#define AGE_PARTS  3   /* less than what wan_fec_outcome waits for */
+/* part of a round trip to wait after a message ended: others may follow at once */
+#define LINGER_END 128
+#define LINGER_MID 16 /* part of a round trip to wait within a message: more must come */
+#define AGE_PARTS  3  /* part of a round trip; less than wan_fec_outcome waits */
 
-/* --- a group ------------------------------------------------------------------------------------ */
+/* --- a group ---------------------------------------------------------------------------------- */
 static void parity_free(struct wan_fec_path *p)
 {
 	const struct rwy_bufs *bufs = p->fec->bufs;
@@ -118,8 +119,8 @@ static bool open_group(struct wan_fec_path *p, const struct wan_fec_plan *plan, 
 	return true;
 }
 
-/* Decides how many of the planned repairs go: a group may have ended early, loss may have changed, and the
- * credit may be used up. */
+/* Decides how many of the planned repairs are sent: the group may have ended early, the loss may
+ * have changed, and credit may be short. */
 static void settle_on(struct wan_fec_path *p, unsigned k, unsigned blocks)
 {
 	struct wan_fec_tx *f = p->tx;
@@ -128,7 +129,7 @@ static void settle_on(struct wan_fec_path *p, unsigned k, unsigned blocks)
 	struct wan_fec_plan plan = {.depth = blocks, .eps = f->eps};
 
 	f->send_m = f->send_g = 0;
-	/* One repair each or none at all: what little is missing for them is owed. */
+	/* One repair per block or none at all: a small lack of credit is borrowed. */
 	if (most < blocks && most + WAN_FEC_DEPTH_MAX >= blocks)
 		most = blocks;
 	if (most < blocks)
@@ -136,7 +137,7 @@ static void settle_on(struct wan_fec_path *p, unsigned k, unsigned blocks)
 	if (law.burst < 1.5)
 		law.burst = 1;
 	wan_fec_choose(k, &law, most < WAN_FEC_PARITY_MAX ? (unsigned)most : WAN_FEC_PARITY_MAX, &plan);
-	/* Rather what was planned than fewer repairs of one sort without more of the other. */
+	/* Keep the plan rather than send fewer repairs of one kind without more of the other. */
 	bool as_planned = plan.g > f->g && f->m * blocks + f->g <= most;
 
 	f->send_m = plan.m < f->m && !as_planned ? plan.m : f->m;
@@ -165,7 +166,8 @@ static void close_group(struct wan_fec_path *p, rwy_time now)
 		group_done(p, now);
 }
 
-/* A group of the few last datagrams could not afford repairs against a burst: the one before takes them. */
+/* A group of the few last datagrams could not afford repairs against a burst: the group before
+ * takes them in. */
 static void stretch(struct wan_fec_tx *f, uint64_t left)
 {
 	if (f->n + 1 >= f->n_max && left && left <= f->n_max / 8 &&
@@ -173,7 +175,7 @@ static void stretch(struct wan_fec_tx *f, uint64_t left)
 		f->n_max += (unsigned)left;
 }
 
-/* --- a datagram --------------------------------------------------------------------------------- */
+/* --- a datagram ------------------------------------------------------------------------------- */
 bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len, rwy_time now)
 {
 	const struct wan_fec *x = p->fec;
@@ -195,14 +197,14 @@ bool wan_fec_wants(struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_
 	uint64_t total = f->sent + left;
 	bool small = total <= (uint64_t)1 << 20;
 
-	/* More of the message must come, however little of it is here. */
+	/* More of the message must come, however few of its buffers are here. */
 	uint64_t more = p->flight < WAN_FEC_WINDOW ? p->flight : WAN_FEC_WINDOW;
 
 	if (left < more && !wan_fec_message_ends(*f->last))
 		left = more;
 	if (total < left)
 		total = left;
-	/* No plan costs less than one repair of this size: the common end of it while there is no credit. */
+	/* Short cut while credit is short: no plan costs less than one repair of this size. */
 	if (p->share[small] * (double)(left < WAN_FEC_WINDOW ? left : WAN_FEC_WINDOW) + p->credit +
 	        bytes * p->share[small] <
 	    bytes)
@@ -223,19 +225,19 @@ bool wan_fec_takes(struct wan_fec_path *p, uint32_t bytes, rwy_time now)
 		close_group(p, now);
 		return false;
 	}
-	/* Numbers that went to other datagrams make one block fuller than another. */
+	/* Packet numbers used by other datagrams make blocks unequally full. */
 	return f->b[(*p->next_pn - f->first) % f->depth].k < WAN_FEC_K_MAX;
 }
 
-/* ISA-L's vectors begin here; what is shorter goes byte by byte, which for a header costs as much as for 4
- * KiB. Zeros add nothing, and repairs are longer. */
+/* ISA-L's vector code needs this length; shorter input goes byte by byte, which for a header costs
+ * as much as 4 KiB. Padding with zeros changes no sum, and repairs are longer than that. */
 #define MIX_LEAST 64u
 static_assert(
     576 - WAN_PKT_HDR - WAN_REPAIR_MAX >= WAN_FEC_PREFIX + WAN_HDR_MAX + MIX_LEAST, "of the least MTU");
 
-/* Adds bytes at an offset of a symbol to all repairs of its block, and to the shared ones. Their rows of
- * coefficients follow its own; they differ between blocks, or two that miss the same symbol could not be told
- * apart. */
+/* Adds bytes at an offset of a symbol to all repairs of its block and to the shared ones. The
+ * shared rows of coefficients follow the block's own. They differ between blocks: otherwise two
+ * blocks that miss the same symbol could not be told apart. */
 static void mix(
     struct wan_fec_path *p, struct wan_fec_block *b, uint32_t at, const uint8_t *bytes, uint32_t len)
 {
@@ -283,8 +285,8 @@ uint32_t wan_fec_add(struct wan_fec_path *p, const struct wan_fec_symbol *s, rwy
 	return group;
 }
 
-/* --- repairs ------------------------------------------------------------------------------------ */
-/* The place of a block's first symbol is the first of its map. */
+/* --- repairs ---------------------------------------------------------------------------------- */
+/* Trims the map so that the block's first symbol has its first place. */
 static void map_trim(struct wan_f_repair *r, const struct wan_fec_block *b, uint64_t first, unsigned depth)
 {
 	unsigned skip = 0, n = 0;
@@ -300,7 +302,8 @@ static void map_trim(struct wan_f_repair *r, const struct wan_fec_block *b, uint
 	r->map_len = n == b->k ? 0 : (uint8_t)((n + 7) / 8);
 }
 
-/* One of each block in turn: a burst shall not take all of one. The shared ones come last. */
+/* Returns one repair of each block in turn, so that a burst does not take all of one block. The
+ * shared ones come last. */
 static struct rwy_buf **next_repair(struct wan_fec_path *p, struct wan_f_repair *r)
 {
 	struct wan_fec_tx *f = p->tx;
@@ -355,7 +358,8 @@ void wan_fec_repair_sent(struct wan_fec_path *p, uint32_t bytes, rwy_time now)
 	p->fec->c.sent_bytes += bytes;
 	if (--f->pending == 0) {
 		group_done(p, now);
-		f->outcome[f->group % WAN_FEC_GROUPS].last_pn = *p->next_pn; /* this one's */
+		/* packet number of this repair */
+		f->outcome[f->group % WAN_FEC_GROUPS].last_pn = *p->next_pn;
 	}
 }
 
@@ -391,7 +395,7 @@ rwy_time wan_fec_next(const struct wan_fec_path *p)
 void wan_fec_outcome(const struct wan_fec_path *p, uint32_t group, uint64_t *pn, rwy_time *sent)
 {
 	const struct wan_fec_outcome *x = p->tx ? &p->tx->outcome[group % WAN_FEC_GROUPS] : NULL;
-	rwy_time latest = *sent + *p->srtt / 2; /* whatever holds the repairs up */
+	rwy_time latest = *sent + *p->srtt / 2; /* limit, whatever delays the repairs */
 
 	if (!x || x->group != group)
 		return;

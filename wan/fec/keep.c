@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of protected datagrams at the receiver: cfg.fec_rx_bytes of them, the newest of a path. What they
- * are good for is in solve.c.
+ * Copies of protected datagrams at the receiver: the newest cfg.fec_rx_bytes of a path. solve.c
+ * uses them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ void wan_fec_keep(struct wan_fec_path *p, uint64_t pn, uint32_t crc, const uint8
 		return;
 	uint64_t off = k->head % k->cap;
 
-	if (off + size > k->cap) { /* in one piece */
+	if (off + size > k->cap) { /* a copy is contiguous */
 		k->head += k->cap - off;
 		off = 0;
 	}

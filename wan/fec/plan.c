@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When forward error correction is worth its bytes, and how much of it: what loss is like, what a block
- * needs, what may be spent. Numbers only; fec.c does the work.
+ * When forward error correction is worth its bytes, and how much of it: statistics of losses,
+ * repairs that a block needs, credit. Numbers only; fec.c does the work.
  */
 #include "wan/fec/fec.h"
 
-#define MEMORY       65536.0   /* datagrams after which what was counted weighs half */
-#define MEMORY_RARE  8388608.0 /* so many, when few of them were lost */
+#define MEMORY       65536.0   /* datagrams after which the counts are halved */
+#define MEMORY_RARE  8388608.0 /* the same bound when losses are rare */
 #define RARE         128
-#define RUN_MAX      32   /* a longer run of losses is an outage, not the weather */
-#define LOSS_MIN     2e-7 /* below: nothing is done */
-#define PRIOR        3e-6 /* supposed as long as nothing was lost */
-#define FEW          32   /* losses: too few to tell whether they come in bursts */
-#define CHEAP_LOSS   2e-4 /* up to here a block needs one or two repairs */
-#define MESSAGE_FAIL 3e-4 /* how often a message may still wait for a round trip */
-#define LARGE_FAIL   6e-3 /* longer than an eighth of a round trip: its repairs cost time, too */
-#define LARGE_PARTS  8
-#define SMALL        ((uint64_t)1 << 20)
-#define SMALL_SHARE  0.15
-#define GROUP_MIN    16 /* datagrams: a group may last so long, however slow the path */
-#define TIME_PARTS   4  /* of a round trip: how long a group may last. Its repairs end with it */
-#define DEPTH_PLAIN  16 /* without bursts deeper groups gain little, and their repairs leave the cache */
+#define RUN_MAX      32   /* a longer run of losses is an outage and does not count */
+#define LOSS_MIN     2e-7 /* below this loss nothing is protected */
+#define PRIOR        3e-6 /* assumed loss while none was seen */
+#define FEW          32   /* fewer losses do not show whether they come in bursts */
+#define CHEAP_LOSS   2e-4 /* up to this loss a block needs one or two repairs */
+#define MESSAGE_FAIL 3e-4 /* accepted probability that a message waits for a round trip */
+/* the same for messages longer than an eighth of a round trip: their repairs cost time, too */
+#define LARGE_FAIL  6e-3
+#define LARGE_PARTS 8
+#define SMALL       ((uint64_t)1 << 20)
+#define SMALL_SHARE 0.15
+#define GROUP_MIN   16 /* fewest datagrams of a full group, however slow the path */
+#define TIME_PARTS  4  /* part of a round trip that a group may last, repairs included */
+/* without bursts deeper groups gain little, and their repairs leave the cache */
+#define DEPTH_PLAIN 16
 
-/* --- what loss is like -------------------------------------------------------------------------- */
+/* --- loss statistics -------------------------------------------------------------------------- */
 void wan_fec_note_acked(struct wan_fec_path *p, uint32_t n)
 {
 	struct wan_fec_est *e = &p->est;
@@ -40,18 +42,18 @@ bool wan_fec_congested(const struct wan_fec_path *p, rwy_time now)
 	return now < p->est.ce_until || *p->srtt > *p->min_rtt + *p->min_rtt / 4 + 2 * RWY_MS;
 }
 
-/* Losses from a queue that is full are not counted: more bytes would make more of them. */
+/* Losses of a full queue do not count: more bytes would cause more of them. */
 void wan_fec_note_lost(struct wan_fec_path *p, uint64_t pn, unsigned beside, rwy_time now)
 {
 	struct wan_fec_est *e = &p->est;
 
-	e->run = e->last_lost == pn ? e->run + 1 : 1; /* last_lost is a number + 1 */
+	e->run = e->last_lost == pn ? e->run + 1 : 1; /* last_lost is the packet number + 1 */
 	e->last_lost = pn + 1;
 	if (e->run > RUN_MAX || wan_fec_congested(p, now))
 		return;
 	e->lost++;
 	e->n++;
-	/* Not told in order: it may begin a run, lengthen one, or join two. */
+	/* Losses are reported out of order: this one may begin a run, extend one, or join two. */
 	e->runs += 1.0 - beside;
 	if (e->runs < 0)
 		e->runs = 0;
@@ -70,7 +72,7 @@ double wan_fec_loss(const struct wan_fec_path *p)
 {
 	const struct wan_fec_est *e = &p->est;
 
-	/* After the first few datagrams nothing is known: one of ten is not a tenth. */
+	/* The first few datagrams prove nothing: one of ten is not a tenth. */
 	return e->lost / (e->n > 1000 ? e->n : 1000);
 }
 
@@ -81,8 +83,8 @@ double wan_fec_burst(const struct wan_fec_path *p)
 	return e->runs > 0 && e->lost > e->runs ? e->lost / e->runs : 1;
 }
 
-/* The loss to plan for: somewhat more than was seen, the more so the less was seen. Rare losses must be
- * expected before the first one. */
+/* The loss to plan for: somewhat above the measured one, the more so the fewer losses there were.
+ * Rare losses must be expected before the first one. */
 double wan_fec_expect(const struct wan_fec_path *p)
 {
 	double loss = wan_fec_loss(p) * (1 + 8 / (p->est.runs + 16)), rest = 0.5 / (p->est.n + 0.5 / PRIOR);
@@ -124,7 +126,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The number of groups first, then equal ones: a last one of few datagrams would be poorly protected. */
+/* Computes the number of groups first, then makes them equal: a last group of few datagrams would
+ * be poorly protected. */
 static unsigned group_size(const struct wan_fec_path *p, uint64_t total, uint32_t bytes, unsigned depth)
 {
 	uint64_t most = bytes_in(p, *p->srtt / TIME_PARTS) / bytes;
@@ -138,8 +141,9 @@ static unsigned group_size(const struct wan_fec_path *p, uint64_t total, uint32_
 	return (unsigned)((total + groups - 1) / groups);
 }
 
-/* So deep that each block is as long as it can be: long blocks even out what is lost. With bursts, deeper if
- * that takes fewer repairs: a burst then hits each block less often. */
+/* Chooses the depth so that each block is as long as possible: long blocks average losses. With
+ * bursts the group is deeper if that needs fewer repairs: a burst then hits each block less
+ * often. */
 static void shape(unsigned n, const struct wan_fec_law *law, unsigned most, struct wan_fec_plan *plan)
 {
 	unsigned depth = (n - 1) / WAN_FEC_K_MAX + 1;
@@ -179,10 +183,11 @@ bool wan_fec_plan(const struct wan_fec_path *p, uint64_t total, uint64_t left, u
 	return plan->m;
 }
 
-/* --- when --------------------------------------------------------------------------------------- */
-/* The rest of the flow goes within a round trip: sent again, a datagram would come after it. But a host
- * that streams has only a little waiting at any time, and nobody knows when it will stop. Then, what counts
- * is that the queue drains; or all is protected, if that costs next to nothing. */
+/* --- when to protect -------------------------------------------------------------------------- */
+/* Whether the rest of the flow is sent within a round trip, so that a retransmission would come
+ * after it. A host that streams always has only a little waiting, and its end is unknown. For such
+ * a flow the draining of the queue counts; or everything is protected, if that costs next to
+ * nothing. */
 bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f, uint32_t len)
 {
 	uint64_t left = f->waiting * len;
@@ -195,7 +200,7 @@ bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f
 	if (left <= flight / 16 && wan_fec_loss(p) <= CHEAP_LOSS)
 		return true;
 	if (!wan_fec_message_ends(*f->last))
-		return false; /* more of this message is to come */
+		return false; /* more of this message follows */
 	return f->waiting <= f->peak - f->peak / 4;
 }
 

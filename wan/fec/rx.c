@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The receiving half of forward error correction: repairs that came, the blocks they belong to, and when
- * there are enough of them to rebuild what is missing (solve.c).
+ * The receiver's half of forward error correction: received repairs, their blocks, and the moment
+ * when a block has enough of them to rebuild what is missing (solve.c).
  *
- * Memory that a peer can make us hold is bounded: cfg.fec_rx_bytes of copies a path, WAN_FEC_HELD_MAX
- * repairs. When it is too much the oldest goes; the peer sends again what we did not acknowledge.
+ * The memory that a peer can make us hold is bounded: cfg.fec_rx_bytes of copies per path,
+ * WAN_FEC_HELD_MAX repairs. Above a bound the oldest is dropped; the peer retransmits what we did
+ * not acknowledge.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +19,14 @@ static struct wan_fec_rx *rx_of(struct wan_fec *t)
 	return t->rx;
 }
 
-/* --- groups ------------------------------------------------------------------------------------- */
+/* --- groups ----------------------------------------------------------------------------------- */
 static bool is_of(const struct wan_fec_share *s, const struct wan_fec_wait *w)
 {
 	return s->used && w->used && w->r.path == s->r.path && w->r.depth == s->r.depth &&
 	       w->first >= s->first && w->first - s->first < s->r.span;
 }
 
-/* A block of which no repair came, from what a shared one says of its group. */
+/* Creates a block of which no repair came, from the group's data in a shared repair. */
 static struct wan_fec_wait *infer(struct wan_fec *t, const struct wan_fec_share *s, unsigned turn)
 {
 	struct wan_f_repair r = {.path = s->r.path, .depth = s->r.depth};
@@ -41,7 +42,7 @@ static struct wan_fec_wait *infer(struct wan_fec *t, const struct wan_fec_share 
 	return w;
 }
 
-/* All blocks of the group. False: some are not known, for no repair of theirs came. */
+/* Collects all blocks of the group. False: a block is unknown because none of its repairs came. */
 static bool blocks_of(struct wan_fec *t, const struct wan_fec_share *s, struct wan_fec_job *j)
 {
 	struct wan_fec_rx *x = t->rx;
@@ -62,7 +63,8 @@ static bool blocks_of(struct wan_fec *t, const struct wan_fec_share *s, struct w
 	return j->all == s->r.k;
 }
 
-/* Rebuilds what blocks lost beyond their own repairs from the shared ones. False: a contradiction. */
+/* Rebuilds, with the shared repairs, what blocks lost beyond their own repairs. False: a
+ * contradiction. */
 static bool try_group(struct wan_fec *t, struct wan_fec_share *s, rwy_time now)
 {
 	struct wan_fec_job j = {.p = t->path[s->r.path], .s = s};
@@ -81,7 +83,7 @@ static bool try_group(struct wan_fec *t, struct wan_fec_share *s, rwy_time now)
 		wan_fec_share_give_up(t, s);
 	if (!j.blocks || have < missing || missing > WAN_FEC_M_MAX)
 		return true;
-	/* Copies may be gone since they were looked for: then this is not all that is missing. */
+	/* Copies may have been dropped since the check: then more is missing. */
 	for (unsigned i = 0; i < j.all; i++) {
 		bool whole = j.of[i]->whole;
 
@@ -93,7 +95,7 @@ static bool try_group(struct wan_fec *t, struct wan_fec_share *s, rwy_time now)
 	return wan_fec_rebuild(t, &j, now);
 }
 
-/* --- when there is enough ----------------------------------------------------------------------- */
+/* --- enough repairs --------------------------------------------------------------------------- */
 /* False: the block contradicts itself. */
 static bool try_block(struct wan_fec *t, struct wan_fec_wait *w, rwy_time now)
 {
@@ -114,7 +116,7 @@ static bool try_block(struct wan_fec *t, struct wan_fec_wait *w, rwy_time now)
 	return good;
 }
 
-/* --- repairs in --------------------------------------------------------------------------------- */
+/* --- received repairs ------------------------------------------------------------------------- */
 static bool same_block(
     const struct wan_fec_wait *w, const struct wan_f_repair *r, uint32_t len, uint8_t flags)
 {
@@ -122,7 +124,7 @@ static bool same_block(
 	       w->len == len && memcmp(w->r.map, r->map, sizeof(r->map)) == 0;
 }
 
-/* All of the block came: the common case, seen at the first repair. */
+/* All of the block was received: the common case, found at the first repair. */
 static bool complete(const struct wan_fec_path *p, const struct wan_f_repair *r, uint64_t first)
 {
 	const struct wan_ranges *s = p->seen;
@@ -131,7 +133,7 @@ static bool complete(const struct wan_fec_path *p, const struct wan_f_repair *r,
 	       first + (uint64_t)wan_fec_last_place(r) * r->depth <= s->r[s->end - 1].hi;
 }
 
-/* For a block that is complete: remembered only as one of a group. */
+/* Remembers a complete block for its group only. */
 static void note_complete(
     struct wan_fec *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags, uint32_t len)
 {
@@ -219,7 +221,7 @@ static enum verdict repair(
 	uint64_t near = wan_ranges_count(p->seen) ? p->seen->r[p->seen->end - 1].hi : 0;
 	uint64_t first = wan_expand(near, r->first);
 
-	/* Far ahead of everything, or before the first: no such block. */
+	/* far ahead of everything, or before the first: no such block exists */
 	if (first >> 62 || (first > near && first - near > WAN_FEC_KEEP))
 		return BAD;
 	t->c.received++;
@@ -266,7 +268,7 @@ void wan_fec_on_data(struct wan_fec_path *p, uint64_t pn, rwy_time now)
 	}
 }
 
-/* --- REBUILT ------------------------------------------------------------------------------------ */
+/* --- REBUILT ---------------------------------------------------------------------------------- */
 uint8_t *wan_fec_put_rebuilt(struct wan_fec_path *p, uint8_t *at, const uint8_t *end)
 {
 	uint32_t room = (uint32_t)(end - at);
@@ -288,7 +290,7 @@ uint8_t *wan_fec_put_rebuilt(struct wan_fec_path *p, uint8_t *at, const uint8_t 
 	return at;
 }
 
-/* --- the end ------------------------------------------------------------------------------------ */
+/* --- reset ------------------------------------------------------------------------------------ */
 void wan_fec_rx_reset(struct wan_fec *t)
 {
 	struct wan_fec_rx *x = t->rx;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rebuilding: the missing symbols of one or several blocks are the unknowns, their repairs the equations.
- * What came is taken out of each repair, the rest is a small matrix over GF(256). A rebuilt datagram has the
- * checksum its sender gave it and is read as if it had come from the wire; one that does not fit its checksum
- * is dropped.
+ * Rebuilding: the missing symbols of one or several blocks are the unknowns, their repairs the
+ * equations. The received symbols are subtracted from each repair; a small matrix over GF(256)
+ * remains. A rebuilt datagram carries its sender's checksum and is read as if it had come from the
+ * wire; with a wrong checksum it is dropped.
  */
 #include <assert.h>
 #include <isa-l.h>
@@ -20,13 +20,13 @@ struct work {
 	struct wan_fec_wait *of[WAN_FEC_M_MAX];
 	uint8_t col[WAN_FEC_M_MAX];
 	uint64_t pn[WAN_FEC_M_MAX];
-	unsigned q; /* repairs: their block, NULL when shared, and row */
+	unsigned q; /* repairs: block (NULL: shared) and row */
 	struct wan_fec_wait *from[WAN_FEC_M_MAX];
 	uint8_t row[WAN_FEC_M_MAX];
 	struct rwy_buf *rep[WAN_FEC_M_MAX];
 };
 
-/* The next place of a block's map, from `i`. */
+/* Returns the next used place of a block's map, from `i` on. */
 static unsigned next_place(const struct wan_f_repair *r, unsigned i)
 {
 	while (!(r->map[i / 8] >> i % 8 & 1))
@@ -59,13 +59,13 @@ unsigned wan_fec_turn(const struct wan_fec_share *s, const struct wan_fec_wait *
 	return (unsigned)((w->first - s->first) % s->r.depth);
 }
 
-/* The row that repair q has for a block. */
+/* Returns the row of repair q for a block. */
 static unsigned row_for(const struct work *k, unsigned q, const struct wan_fec_wait *w)
 {
 	return k->row[q] + (k->from[q] ? 0 : wan_fec_turn(k->j->s, w) % k->j->s->r.m);
 }
 
-/* Notes what is missing. False: more than there may be. */
+/* Collects a block's missing symbols. False: more than allowed. */
 static bool unknowns(struct work *k, struct wan_fec_wait *w)
 {
 	for (unsigned i = 0, col = 0; col < w->r.k; col++, i++) {
@@ -85,9 +85,8 @@ static bool unknowns(struct work *k, struct wan_fec_wait *w)
 	return true;
 }
 
-/* Takes a block's symbols that came out of the repairs that hold them. False: one is longer
- * than its repairs.
- */
+/* Subtracts a block's received symbols from the repairs that contain them. False: a symbol is
+ * longer than its repairs. */
 static bool reduce(struct work *k, const struct wan_fec_wait *w)
 {
 	for (unsigned i = 0, col = 0; col < w->r.k; col++, i++) {
@@ -112,7 +111,8 @@ static bool reduce(struct work *k, const struct wan_fec_wait *w)
 	return true;
 }
 
-/* Into mat[1]: what makes the missing symbols of the repairs. False: these repairs are not independent. */
+/* Computes the inverse into mat[1], which turns repairs into missing symbols. False: these repairs
+ * are not independent. */
 static bool invert(struct work *k)
 {
 	struct wan_fec_rx *x = k->t->rx;
@@ -131,7 +131,7 @@ static void solve(struct work *k, struct rwy_buf *const *out)
 	uint8_t *from[WAN_FEC_M_MAX] = {0}, *to[WAN_FEC_M_MAX] = {0};
 
 	for (unsigned q = 0; q < k->e; q++) {
-		assert(out[q]); /* alloc_out */
+		assert(out[q]); /* alloc_out allocated it */
 		from[q] = k->rep[q]->data;
 		to[q] = out[q]->data;
 	}
@@ -139,7 +139,7 @@ static void solve(struct work *k, struct rwy_buf *const *out)
 	ec_encode_data((int)k->len, (int)k->e, (int)k->e, x->tbl, from, to);
 }
 
-/* From symbol to datagram. False: it is not what was sent. */
+/* Turns a symbol into its datagram. False: the checksum is wrong. */
 static bool unwrap(const struct work *k, const struct wan_fec_wait *w, struct rwy_buf *b, uint64_t pn)
 {
 	uint32_t len = rwy_get16(b->data), crc = rwy_get32(b->data + 2);
@@ -160,11 +160,12 @@ static bool unwrap(const struct work *k, const struct wan_fec_wait *w, struct rw
 	rwy_put32(b->data + 16, crc);
 	if (!wan_pkt_open(b->data, b->len))
 		return false;
-	rwy_put32(b->data + 16, crc); /* reading it cleared it; it is part of the symbol */
+	rwy_put32(b->data + 16, crc); /* wan_pkt_open cleared it; it is part of the symbol */
 	return true;
 }
 
-/* To be reported to the peer. What is rebuilt of one burst comes block by block, not in order. */
+/* Queues a report to the peer. A burst is rebuilt block by block, so the numbers are out of
+ * order. */
 static void report(struct wan_fec_path *p, uint64_t pn)
 {
 	for (unsigned i = 0; i < p->reports; i++) {
@@ -178,7 +179,7 @@ static void report(struct wan_fec_path *p, uint64_t pn)
 	}
 	if (p->reports < WAN_FEC_REBUILT)
 		p->report[p->reports++] = (struct wan_fec_rebuilt){.pn = pn};
-	/* else: the peer takes it for one that came */
+	/* without a report the peer takes the datagram for a received one */
 }
 
 static void hand_on(const struct work *k, struct rwy_buf *b, uint64_t pn, rwy_time now)
@@ -220,8 +221,8 @@ static bool gather(struct work *k)
 	return k->e;
 }
 
-/* Unknowns and repairs, as many as each other. The repairs of one block are always independent; together with
- * shared ones, 255 of 256 times. Then others of those may do. */
+/* Selects as many repairs as unknowns. Repairs of one block are always independent; with shared
+ * ones they are in 255 of 256 cases. Otherwise other shared repairs may do. */
 static bool prepare(struct work *k)
 {
 	const struct wan_fec_share *s = k->j->s;
@@ -276,7 +277,7 @@ bool wan_fec_rebuild(struct wan_fec *t, struct wan_fec_job *j, rwy_time now)
 	bool good;
 
 	if (!k.code || !prepare(&k))
-		return true; /* more may come */
+		return true; /* more repairs may come */
 	if (!alloc_out(&k, out)) {
 		free_repairs(&k);
 		return true;
@@ -290,7 +291,7 @@ bool wan_fec_rebuild(struct wan_fec *t, struct wan_fec_job *j, rwy_time now)
 		good = good && out[i] && unwrap(&k, k.of[i], out[i], k.pn[i]);
 	for (unsigned i = 0; good && i < j->blocks; i++)
 		j->w[i]->whole = true;
-	free_repairs(&k); /* before callbacks: they may lead anywhere */
+	free_repairs(&k); /* before the callbacks, which may end anything */
 	for (unsigned i = 0; i < k.e; i++)
 		if (good && out[i])
 			hand_on(&k, out[i], k.pn[i], now);

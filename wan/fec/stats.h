@@ -5,10 +5,10 @@
 
 #include <stdint.h>
 
-/* One path's. Monotonic. */
+/* Statistics of one path. Monotonic. */
 struct wan_fec_stats {
 	uint64_t sent, sent_bytes, received, unused, rebuilt;
-	uint64_t reported; /* datagrams of ours that the peer rebuilt */
+	uint64_t reported; /* our datagrams that the peer rebuilt */
 };
 
 #endif

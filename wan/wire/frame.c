@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ACK, DATA and DGRAM frames: bytes to structs and back. The fixed little frames are read and written where
- * they are used. */
+/* ACK, DATA and DGRAM frames: from bytes to structs and back. The small fixed frames are read and
+ * written where they are used. */
 #include "wan/wire/pkt.h"
 
-#define PN_LIMIT ((uint64_t)1 << 62) /* what a variable-length integer can tell */
+#define PN_LIMIT ((uint64_t)1 << 62) /* limit of a variable-length integer */
 
 uint8_t *wan_f_ack_put(uint8_t *p, size_t room, const struct wan_f_ack *a)
 {
@@ -123,8 +123,8 @@ uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d)
 	return p;
 }
 
-/* The payload of a fragment must be exactly what total, size and index say; then fragments can neither
- * overlap nor leave holes. */
+/* The payload of a fragment must be exactly what total, size and index say, so that fragments
+ * neither overlap nor leave holes. */
 static bool frag_fits(const struct wan_f_data *d, size_t len)
 {
 	uint32_t off = (uint32_t)d->index * d->fsize;
@@ -219,7 +219,7 @@ static unsigned ones(const uint8_t *map, unsigned n)
 	return sum;
 }
 
-/* The rows that a repair names must be there, and a group's blocks all in its depth. */
+/* A repair's rows must exist, and all blocks of a group must lie within its depth. */
 static bool repair_fits(const struct wan_f_repair *r)
 {
 	unsigned rows = r->shared ? r->index + r->m - 1u : r->index;
@@ -261,8 +261,8 @@ const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan
 	for (unsigned i = 0; !r->map_len && i < r->k; i++)
 		r->map[i / 8] |= (uint8_t)(1u << i % 8);
 	p += r->map_len;
-	/* The first bit names the first datagram; more than the length and the checksum stands in a symbol.
-	 */
+	/* The first bit names the first datagram; a symbol is longer than its length and checksum
+	 * fields. */
 	if (!repair_fits(r) || !(r->map[0] & 1) || ones(r->map, WAN_FEC_MAP_MAX) != r->k ||
 	    end - p <= WAN_FEC_PREFIX)
 		return NULL;

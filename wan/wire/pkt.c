@@ -7,7 +7,7 @@
 
 #include "wan/wire/pkt.h"
 
-/* CRC-32C of a few bytes: the bulk routine wants long input. */
+/* CRC-32C of a few bytes: the bulk routine is slow for short input. */
 static uint32_t crc_short(const uint8_t *p, size_t n, uint32_t crc)
 {
 	uint64_t c = crc, v;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of the native carrier: datagram header and frames, encode and decode (docs/wire-format.md has the
- * drawings). Nothing here keeps state or knows what a frame means for a tunnel. Encoders write at `p` and
- * return the byte after; the caller made sure that the sizes named here fit. Decoders check every length and
- * return false on bytes that cannot be.
+ * The bytes of the native carrier: encoding and decoding of the datagram header and of frames
+ * (docs/wire-format.md has the drawings). No state and no knowledge of what a frame does. Encoders
+ * write at `p` and return the byte after; the caller makes sure that the sizes named here fit.
+ * Decoders check every length and return false for impossible bytes.
  */
 #ifndef WAN_PKT_H
 #define WAN_PKT_H
@@ -28,7 +28,7 @@
  */
 #define WAN_PKT_HDR   20
 #define WAN_PKT_FLAGS 3u
-#define WAN_PKT_FEC   2u /* a REPAIR frame may follow that helps to rebuild this datagram: keep a copy */
+#define WAN_PKT_FEC   2u /* a REPAIR frame for this datagram may follow: keep a copy */
 
 enum wan_pkt_type { WAN_PKT_FRAMES = 0, WAN_PKT_HELLO = 1 };
 
@@ -49,7 +49,7 @@ static inline void wan_pkt_put(uint8_t *p, const struct wan_pkt *h)
 	rwy_put32(p + 16, 0);
 }
 
-/* The caller checked that WAN_PKT_HDR bytes are there. */
+/* The caller has checked that WAN_PKT_HDR bytes are present. */
 static inline void wan_pkt_get(const uint8_t *p, struct wan_pkt *h)
 {
 	h->version = p[0] >> 4;
@@ -62,7 +62,7 @@ static inline void wan_pkt_get(const uint8_t *p, struct wan_pkt *h)
 
 /* Writes the CRC over header bytes [0, hdr_len) and payload. The CRC field must be 0. */
 void wan_pkt_seal(uint8_t *hdr, size_t hdr_len, const uint8_t *payload, size_t len);
-/* Checks the CRC of a datagram of at least WAN_PKT_HDR bytes. Leaves the field 0. */
+/* Checks the CRC of a datagram of at least WAN_PKT_HDR bytes. Sets the field to 0. */
 bool wan_pkt_open(uint8_t *p, size_t len);
 
 /* Frame types. DATA and DGRAM carry flag bits and are the last frame of their datagram. */
@@ -85,10 +85,11 @@ enum wan_frame_type {
 #define WAN_DATA_OPEN 1u
 #define WAN_DATA_FRAG 2u
 
-/* ACK: what was received of one path. Ranges newest first, inclusive, with a gap between any two. */
+/* ACK: the packet numbers received of one path. Ranges are inclusive, newest first, with a gap
+ * between any two. */
 #define WAN_ACK_RANGES_MAX 32
 #define WAN_ACK_MIN        21
-#define WAN_ACK_COUNT      18 /* where the number of ranges stands */
+#define WAN_ACK_COUNT      18 /* offset of the number of ranges */
 #define WAN_ACK_MAX        (19 + 8 + 16 * (WAN_ACK_RANGES_MAX - 1) + 12)
 struct wan_range {
 	uint64_t lo, hi;
@@ -98,38 +99,39 @@ struct wan_f_ack {
 	uint8_t n;
 	bool has_ecn;
 	uint32_t delay_us;
-	uint32_t at_us; /* when the newest came, by the receiver's clock */
+	uint32_t at_us; /* arrival of the newest datagram, by the receiver's clock */
 	uint32_t ect0, ect1, ce;
 	struct wan_range r[WAN_ACK_RANGES_MAX];
 };
 /* Writes as many ranges as fit `room` (>= WAN_ACK_MIN + 12). */
 uint8_t *wan_f_ack_put(uint8_t *p, size_t room, const struct wan_f_ack *a);
-/* p is after the type byte. NULL: malformed. */
+/* p points after the type byte. Returns NULL: malformed. */
 const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type, struct wan_f_ack *a);
 
-/* DELIVERED: count byte, then (flow, low 32 bits of the count of buffers delivered) each. */
+/* DELIVERED: count byte, then for each entry: flow, low 32 bits of the count of delivered
+ * buffers. */
 #define WAN_DELIVERED_HEAD  2
 #define WAN_DELIVERED_ENTRY 8
 
-/* CREDIT: tunnel-wide: how many buffers of one flow, how many bytes of all flows the receiver holds
- * undelivered. */
+/* CREDIT, for the whole tunnel: most undelivered buffers of one flow, most undelivered bytes of all
+ * flows that the receiver holds. */
 #define WAN_CREDIT_LEN 13
-/* RATE: count byte, then (flow, bytes that may be sent and not delivered u64 (0: no bound), bytes a second
- * that the far host takes u64 (0: not known)) each. */
+/* RATE: count byte, then for each entry: flow; u64: most bytes sent and not delivered, 0: no bound;
+ * u64: bytes a second that the far host takes, 0: unknown. */
 #define WAN_RATE_HEAD  2
 #define WAN_RATE_ENTRY 20
 
-/* CLOSE: flow, number of buffers the flow ever had. ABORT, RESET: flow. */
+/* CLOSE: flow, number of buffers that the flow ever had. ABORT, RESET: flow. */
 #define WAN_CLOSE_LEN 13
 #define WAN_ABORT_LEN 5
 #define WAN_RESET_LEN 5
 
-/* DATA: type, kind, flow u32, sequence u32; then if FRAG: total u16, fragment size u16, index u8; then if
- * OPEN: base u64, info length u8, info. The payload is the rest of the datagram. DGRAM: type, kind; if FRAG:
- * id u32 and the same three fields. */
+/* DATA: type, kind, flow u32, sequence u32; then if FRAG: total u16, fragment size u16, index u8;
+ * then if OPEN: base u64, info length u8, info. The payload is the rest of the datagram. DGRAM:
+ * type, kind; if FRAG: id u32 and the same three fields. */
 #define WAN_DATA_LEN     10
 #define WAN_FRAG_LEN     5
-#define WAN_OPEN_LEN     9 /* and the information */
+#define WAN_OPEN_LEN     9 /* plus the information */
 #define WAN_DGRAM_LEN    2
 #define WAN_DGRAM_ID_LEN 4
 #define WAN_FRAGS_MAX    32
@@ -137,8 +139,9 @@ const uint8_t *wan_f_ack_get(const uint8_t *p, const uint8_t *end, uint8_t type,
 struct wan_f_data {
 	bool dgram, open, frag;
 	uint8_t kind;
-	uint32_t flow, seq;    /* seq: a DGRAM's id */
-	uint16_t total, fsize; /* of a fragment: bytes of the whole, bytes of every fragment but the last */
+	uint32_t flow, seq; /* seq: a DGRAM's id */
+	/* fragments: bytes of the whole; bytes of every fragment except the last */
+	uint16_t total, fsize;
 	uint8_t index;
 	uint64_t base;
 	const uint8_t *info;
@@ -146,55 +149,61 @@ struct wan_f_data {
 };
 size_t wan_f_data_size(const struct wan_f_data *d);
 uint8_t *wan_f_data_put(uint8_t *p, const struct wan_f_data *d);
-/* p is at the type byte. Returns where the payload starts. NULL: malformed, also when a fragment's numbers
- * contradict its length. */
+/* p points at the type byte. Returns the start of the payload. NULL: malformed, or a fragment's
+ * numbers contradict its length. */
 const uint8_t *wan_f_data_get(const uint8_t *p, const uint8_t *end, struct wan_f_data *d);
 
-/* REBUILT: path, count, then (first packet number u64, number of packets minus one u8) each. */
+/* REBUILT: path, count, then for each entry: u64 first packet number, u8 number of packets minus
+ * one. */
 #define WAN_REBUILT_HEAD  3
 #define WAN_REBUILT_ENTRY 9
 
-/* REPAIR: path, depth, k, m, index, map length, first packet number u32, map; the rest of the datagram is the
- * repair symbol. Symbol j of the block is datagram first + depth * (place of the j-th bit set in the map);
- * without a map the first k places are meant. `index`: row of the coefficients.
- * SHARED: the same fields. `first`: of the group of `depth` blocks, block i having the datagrams first + i +
- * depth * place; k blocks, those in the map; `index`: row of block 0, that of block i is (i mod m) more.
- * Before the map stands u16: the group lies in so many datagrams from `first` on; WAN_SHARED_GAPS: not all of
- * these are of it. */
+/* REPAIR: path, depth, k, m, index, map length, u32 first packet number, map; the rest of the
+ * datagram is the repair symbol. Symbol j of the block is datagram first + depth * (place of the
+ * j-th bit set in the map); without a map the first k places are meant. `index`: row of the
+ * coefficients.
+ * SHARED: the same fields. `first`: first datagram of the group of `depth` blocks; block i has the
+ * datagrams first + i + depth * place. k: number of blocks; the map names them. `index`: row for
+ * block 0; block i uses the row (i mod m) further on. A u16 before the map is the number of
+ * datagrams that the group spans from `first` on; WAN_SHARED_GAPS: some of them do not belong to
+ * it. */
 #define WAN_SHARED_GAPS 0x8000u
-#define WAN_FEC_K_MAX   224 /* with M_MAX all of the field GF(256) */
+#define WAN_FEC_K_MAX   224 /* together with M_MAX all of GF(256) */
 #define WAN_FEC_M_MAX   32
-#define WAN_FEC_MAP_MAX 32 /* bytes: places of a block */
-#define WAN_FEC_PREFIX  6  /* of a symbol: length of the frames u16, the datagram's checksum u32 */
-#define WAN_REPAIR_LEN  11 /* and the map */
-#define WAN_REPAIR_MAX  (WAN_REPAIR_LEN + WAN_FEC_MAP_MAX)
-/* A datagram this much below the MTU can be protected: its repair is so much longer. */
+#define WAN_FEC_MAP_MAX 32 /* bytes: the map of a block's places */
+/* prefix of a symbol: u16 length of the frames, u32 checksum of the datagram */
+#define WAN_FEC_PREFIX 6
+#define WAN_REPAIR_LEN 11 /* plus the map */
+#define WAN_REPAIR_MAX (WAN_REPAIR_LEN + WAN_FEC_MAP_MAX)
+/* A datagram can be protected if it is this much below the MTU: its repair is longer by that. */
 #define WAN_FEC_ROOM (WAN_REPAIR_MAX + WAN_FEC_PREFIX)
 struct wan_f_repair {
 	bool shared;
 	uint8_t path, depth, k, m, index, map_len;
-	uint16_t span; /* SHARED only, and gaps */
+	uint16_t span; /* SHARED only; gaps as well */
 	bool gaps;
 	uint32_t first;
 	uint8_t map[WAN_FEC_MAP_MAX];
 };
 uint8_t *wan_f_repair_put(uint8_t *p, const struct wan_f_repair *r);
-/* p is at the type byte. Returns where the symbol starts; NULL: malformed. The map is always filled in. */
+/* p points at the type byte. Returns the start of the symbol; NULL: malformed. Always fills in the
+ * map. */
 const uint8_t *wan_f_repair_get(const uint8_t *p, const uint8_t *end, struct wan_f_repair *r);
 
-/* HELLO: the only content of a WAN_PKT_HELLO datagram, whose index and packet number are 0. */
+/* HELLO: the only content of a WAN_PKT_HELLO datagram. The header's index and packet number are
+ * 0. */
 #define WAN_HELLO_LEN  68
-#define WAN_HELLO_WANT 1u /* please answer */
-#define WAN_HELLO_FEC  2u /* I take REPAIR */
+#define WAN_HELLO_WANT 1u /* an answer is wanted */
+#define WAN_HELLO_FEC  2u /* the sender accepts REPAIR */
 struct wan_f_hello {
 	uint8_t flags;
 	uint16_t mtu;
-	uint32_t index; /* what the receiver of this HELLO shall write into its datagrams */
+	uint32_t index; /* index that the receiver of this HELLO writes into its datagrams */
 	uint64_t tunnel_id;
 	uint64_t epoch;
-	uint64_t nonce;      /* fresh: an answer that echoes it cannot be old */
-	uint64_t echo;       /* the nonce this answers, 0 none */
-	uint64_t echo_epoch; /* the epoch of the gateway that sent that nonce */
+	uint64_t nonce;      /* fresh: an answer that echoes it is not old */
+	uint64_t echo;       /* nonce of the HELLO that this one answers; 0: none */
+	uint64_t echo_epoch; /* epoch of the gateway that sent that nonce */
 	uint32_t rx_window;
 	uint32_t ack_delay_us;
 	uint64_t rx_bytes;
@@ -202,14 +211,14 @@ struct wan_f_hello {
 uint8_t *wan_f_hello_put(uint8_t *p, const struct wan_f_hello *h);
 bool wan_f_hello_get(const uint8_t *p, size_t len, struct wan_f_hello *h);
 
-/* A 64-bit number from its low 32 bits: the one nearest to `near`. */
+/* Returns the 64-bit number nearest to `near` with these low 32 bits. */
 static inline uint64_t wan_expand(uint64_t near, uint32_t low)
 {
 	return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
 }
 
-/* Variable-length integers as RFC 9000 section 16: the two top bits of the first byte tell the length 1, 2, 4
- * or 8. */
+/* Variable-length integers as in RFC 9000 section 16: the two top bits of the first byte give the
+ * length 1, 2, 4 or 8. */
 uint8_t *wan_varint_put(uint8_t *p, uint64_t v);
 size_t wan_varint_size(uint64_t v);
 const uint8_t *wan_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of packet numbers: what we received (to acknowledge, to find duplicates) and what the peer
- * acknowledged. */
+/* Sets of packet numbers: those received (for acknowledgement and detection of duplicates) and
+ * those acknowledged by the peer. */
 #include <string.h>
 
 #include "wan/wire/ranges.h"
@@ -13,7 +13,8 @@ void wan_ranges_reset(struct wan_ranges *s)
 	s->floor = 0;
 }
 
-/* Looked for among the newest, then by halves: on a path that reorders much there are hundreds. */
+/* Searches the newest ranges one by one, then by bisection: a path that reorders much has
+ * hundreds. */
 uint32_t wan_ranges_find(const struct wan_ranges *s, uint64_t pn)
 {
 	uint32_t lo = s->first, hi = s->end;
@@ -32,7 +33,7 @@ uint32_t wan_ranges_find(const struct wan_ranges *s, uint64_t pn)
 	return lo;
 }
 
-/* The first range that touches or lies above pn - 1: where pn belongs. */
+/* Returns the first range that touches or lies above pn - 1: the place of pn. */
 static uint32_t place(const struct wan_ranges *s, uint64_t pn)
 {
 	return wan_ranges_find(s, pn ? pn - 1 : 0);
@@ -47,7 +48,7 @@ bool wan_ranges_has(const struct wan_ranges *s, uint64_t pn)
 	return i < s->end && s->r[i].lo <= pn;
 }
 
-/* Makes room for one more range; returns by how many places the live part moved down. */
+/* Makes room for one more range. Returns how many places the live ranges moved down. */
 static uint32_t make_room(struct wan_ranges *s)
 {
 	uint32_t moved = 0;
@@ -68,8 +69,9 @@ static uint32_t make_room(struct wan_ranges *s)
 static void insert(struct wan_ranges *s, uint32_t i, uint64_t lo, uint64_t hi)
 {
 	i -= make_room(s);
+	/* it would be the oldest range, which was dropped: it is now below the floor */
 	if ((int32_t)(i - s->first) < 0)
-		return; /* it would have become the oldest, which had to go: now below the floor */
+		return;
 	memmove(s->r + i + 1, s->r + i, (s->end - i) * sizeof(s->r[0]));
 	s->r[i] = (struct wan_range){lo, hi};
 	s->end++;
@@ -86,7 +88,7 @@ void wan_ranges_add_range(struct wan_ranges *s, uint64_t lo, uint64_t hi,
 		return;
 	i = place(s, lo);
 	if (i < s->end && s->r[i].lo <= lo && s->r[i].hi >= hi)
-		return; /* nothing new, the usual case for all but the newest range */
+		return; /* present already: the usual case for all but the newest range */
 	uint64_t at = lo;
 
 	for (j = i; j < s->end && s->r[j].lo <= hi + 1; j++) {
