@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "auto": finds the path's rate by itself. A model of the path (largest delivery rate of the last rounds,
- * smallest RTT) decides rate and window; a lost datagram by itself does not, since on a long path most losses
- * are not the network asking for less.
+ * "auto": finds the path's rate by itself. A model of the path (largest delivery rate of the last
+ * rounds, smallest RTT) decides rate and window. A single lost datagram does not: on a long path
+ * most losses are not a sign of congestion.
  *
- *   startup   2.77 x the model until three rounds bring no quarter more
+ *   startup   2.77 x the model until three rounds bring less than a quarter more
  *   drain     the inverse, until the queue is gone
- *   probe     eight phases of one RTT: 1.25, 0.75, then 1 x 6; beside others see shared_step
- *   rtt       half a window for a moment, when nothing confirmed the smallest RTT for five seconds
+ *   probe     eight phases of one RTT: 1.25, 0.75, then 1 x 6; while sharing see shared_step
+ *   rtt       half a window for a moment, when the smallest RTT was not confirmed for five seconds
  *   compete   as one more CUBIC flow (auto_tcp.h)
  *
- * A queue that stands for three rounds says that others are here, or that the model is too large: what the
- * last round delivered becomes the model, and a drain takes our packets out. All senders of this kind see the
- * same queue and drain together, so it empties. When it does not, six times in a row, or when a round with a
- * queue loses more than the path's own share, others wait for loss: then it competes. Rounds in which the
- * sender had nothing to send never shrink the model, nor does an outage. All arithmetic is integer: gains are
- * in 1/256, shares in 1/65536.
+ * A queue that stands for three rounds means that other senders are here, or that the model is too
+ * large: the rate delivered in the last round becomes the model, and a drain takes our packets out.
+ * All senders of this kind see the same queue and drain together, so it empties. When it survives
+ * six drains in a row, or when a round with a queue loses more than the path's own share, other
+ * senders fill it until it drops: then this one competes. Rounds in which the sender had nothing to
+ * send never shrink the model, nor does an outage. All arithmetic is integer: gains are in 1/256,
+ * shares in 1/65536.
  *
- * Not here: pacing itself (wan/), per-flow queues (the near-source loop).
+ * Pacing itself is in wan/, per-flow queues in the near-source loop.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,8 +27,8 @@
 #include "cc/auto.h"
 #include "rwy/err.h"
 
-#define GAIN_STARTUP                                                                                         \
-	709u /* 2 / ln 2 is 2.885 for a doubling each round; 4 ln 2 = 2.77 does it with a smaller queue */
+/* 4 ln 2; 2 / ln 2 = 2.885 doubles each round as well, with a larger queue */
+#define GAIN_STARTUP  709u
 #define GAIN_DRAIN    92u /* 1 / 2.77 */
 #define GAIN_WINDOW   512u
 #define FULL_ROUNDS   3
@@ -72,8 +73,8 @@ static uint64_t phase_window(const struct cc_auto *m)
 }
 
 /*
- * The two answers, after anything they depend on changed. While the rate is looked for, it is not below the
- * first window a round trip: when of a first flight little arrives, that says little about the path.
+ * Computes both answers after a change of the model. During startup the rate is at least the first
+ * window per round trip: if little of a first flight arrives, that says little about the path.
  */
 static void answer(struct cc_auto *m)
 {
@@ -149,8 +150,8 @@ static void bw_sample(struct cc_auto *m, const struct cc_ack *ack)
 		m->bw_max = ack->rate_Bps;
 }
 
-/* How much the reverse delay is above that of our smallest RTT: others, or our own other direction, fill a
- * queue there. */
+/* Increase of the reverse delay over its value at our smallest RTT: other senders, or our own other
+ * direction, fill a queue there. */
 static rwy_dur more_reverse(const struct cc_auto *m, const struct cc_ack *ack)
 {
 	rwy_dur more = ack->reverse > m->reverse_at_min ? ack->reverse - m->reverse_at_min : 0;
@@ -182,7 +183,7 @@ static void rtt_sample(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 	}
 }
 
-/* The queue of its end goes first. */
+/* Ends startup: the queue that startup built drains first. */
 static void startup_end(struct cc_auto *m, rwy_time now)
 {
 	m->drain_rtt = 0;
@@ -235,7 +236,8 @@ static void round_end(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 	m->round_at = now;
 }
 
-/* In 1/1024. Too much when all the time others had a part of it: then we are more modest than we need be. */
+/* Returns our share of the path's rate, in 1/1024. The share is too high when others always used a
+ * part of the path, which makes us more modest than needed. */
 static unsigned share_of_path(const struct cc_auto *m)
 {
 	return m->peak ? (unsigned)cc_mul_div(m->round_rate, 1024, m->peak) : 0;
@@ -245,8 +247,8 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 {
 	switch (m->phase) {
 	case STARTUP:
-		/* A sender with nothing more to send makes no queue: this one is others', or in the reverse
-		 * direction. */
+		/* An application-limited sender makes no queue: it comes from others, or from the
+		 * reverse direction. */
 		if (m->late_acks == LATE_ACKS && !ack->app_limited)
 			startup_end(m, now);
 		break;
@@ -255,7 +257,7 @@ static void phase_step(struct cc_auto *m, const struct cc_ack *ack, rwy_time now
 		    rwy_since(m->phase_at, now) > cc_auto_drain_most(m)) {
 			m->drain_left = ack->inflight;
 			m->drain_top = 0;
-			m->cycle = 3; /* begin with steady phases: the queue has just gone */
+			m->cycle = 3; /* begin with steady phases: the queue has just drained */
 			m->check_round = m->rounds + 3;
 			m->probed = m->rounds + 4;
 			cc_auto_enter(m, PROBE, now);

@@ -4,17 +4,18 @@
 
 #include "cc/auto.h"
 
-#define LOSS_MEMORY   16
-#define SHARE_MAX     (SHARE_ONE / 5) /* random loss we make up for: 20 % */
-#define SUSPECT_MOST  8
-#define FULL_PART     16 /* a queue this much shorter than a full one may be full, too: datagrams differ */
-#define CALM          3  /* rounds without a queue: what is lost now was not lost in one */
+#define LOSS_MEMORY  16
+#define SHARE_MAX    (SHARE_ONE / 5) /* largest random loss that is made up for: 20 % */
+#define SUSPECT_MOST 8
+/* a queue may be full although it is shorter by this part: datagrams differ in size */
+#define FULL_PART     16
+#define CALM          3 /* rounds without a queue after which no loss comes from a queue */
 #define SHARE_CONGEST (SHARE_ONE / 50)
 #define SHARE_MUCH    (SHARE_ONE / 8)
 
 /*
- * Random loss shows in every round, loss by our own overload not in the rounds after a slow phase: the
- * smallest share of the last rounds is the random part, and only that is made up for by sending more.
+ * Random loss appears in every round; overload of our own does not appear after a slow phase. So
+ * the smallest share of the last rounds is random, and only that is made up for by sending more.
  */
 static void makeup_update(struct cc_auto *m, uint32_t share)
 {
@@ -28,8 +29,8 @@ static void makeup_update(struct cc_auto *m, uint32_t share)
 	m->makeup = GAIN_ONE * SHARE_ONE / (SHARE_ONE - least);
 }
 
-/* Loss or marks together with a queue: the path has less than we think. Forget the old maxima, keep what this
- * round got through. */
+/* Loss or marks together with a queue: the path has less bandwidth than the model. Forgets the old
+ * maxima and keeps what this round delivered. */
 static void reduce(struct cc_auto *m)
 {
 	uint64_t floor = m->bw_max * 7 / 10;
@@ -55,17 +56,18 @@ static uint64_t square_root(uint64_t x)
 	return r;
 }
 
-/* More than the path's own share, by more than chance: four standard deviations, and four times what the
- * share varies by when losses come in bursts. */
+/* Losses exceed the path's own share by more than chance: by four standard deviations, and by four
+ * times the mean deviation of the share when losses come in bursts. */
 static bool too_many(const struct cc_auto *m, uint64_t seen)
 {
-	uint64_t n = seen / m->cfg.mtu, own = n * m->random; /* times SHARE_ONE, so its root is times 256 */
+	/* times SHARE_ONE, so its square root is times 256 */
+	uint64_t n = seen / m->cfg.mtu, own = n * m->random;
 	uint64_t most = own + 4 * 256 * square_root(own) + 4 * n * m->deviation;
 
 	return m->round_lost / m->cfg.mtu > most / SHARE_ONE;
 }
 
-/* The path's own share, of rounds in which our own overload cannot show. */
+/* Learns the path's own share from rounds without overload of our own. */
 static void own_losses(struct cc_auto *m, uint32_t share)
 {
 	int64_t d = (int64_t)share - (int64_t)m->random;
@@ -77,8 +79,8 @@ static void own_losses(struct cc_auto *m, uint32_t share)
 	    (uint32_t)((int64_t)m->deviation + ((d < 0 ? -d : d) - (int64_t)m->deviation) / LOSS_MEMORY);
 }
 
-/* A queue that is full drops at its full length, each time; of a shorter one that dropped nothing nothing
- * follows. */
+/* A full queue drops at its full length, each time. A shorter queue without drops proves
+ * nothing. */
 static void suspect(struct cc_auto *m)
 {
 	if (m->overfull) {
@@ -100,7 +102,7 @@ void cc_auto_round_losses(struct cc_auto *m)
 
 	m->overfull = false;
 	if (seen < 32 * (uint64_t)m->cfg.mtu)
-		return; /* too few to tell */
+		return; /* too few to judge */
 	uint32_t share = (uint32_t)(m->round_lost * SHARE_ONE / seen);
 	uint32_t marked = (uint32_t)(m->round_marked * m->cfg.mtu * SHARE_ONE / seen);
 	uint32_t random = SHARE_ONE - SHARE_ONE * GAIN_ONE / m->makeup;
@@ -109,15 +111,15 @@ void cc_auto_round_losses(struct cc_auto *m)
 		return;
 	m->overfull = (too_many(m, seen) && round_mean(m) > model_empty_mean(m)) || marked;
 	suspect(m);
-	/* A sender with little to send did not fill the queue in which these were lost, unless the path has
-	 * even less. */
+	/* A sender with little to send did not fill the queue that dropped these, unless the path
+	 * has even less bandwidth. */
 	uint32_t most = random + (m->round_useful ? SHARE_CONGEST : SHARE_MUCH);
 
 	if (m->round_rtt != RWY_NEVER && model_is_late(m, m->round_rtt) && share > most)
 		reduce(m);
 	else if (marked > SHARE_ONE / 20)
 		reduce(m);
-	/* After a round in which a queue stood the losses may be that round's. */
+	/* After a round with a standing queue the losses may be that round's. */
 	rwy_dur rtt = m->phase == STARTUP || m->phase == DRAIN ? m->round_most : m->round_rtt;
 
 	m->calm = round_mean(m) <= model_empty_mean(m) ? m->calm + (m->calm < CALM) : 0;

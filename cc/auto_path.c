@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Has the path become another one? What "auto" takes for a queue may be a longer path (a route changed), and
- * the smallest RTT it knows is then of a path that is gone: its window would be too small for good.
+ * Detects a changed path. A delay that "auto" takes for a queue may be a longer path (a route
+ * changed). Then the smallest RTT that it knows is of the old path, and its window would stay too
+ * small.
  */
 #include "cc/auto.h"
 
 #define MOVED_ROUNDS 3
 #define DRAINS_LONG  2
 
-#define DOUBT       (3 * RWY_SEC) /* who competes so soon after a new path was found found a queue of others */
-#define DOUBT_LOWER (30 * RWY_SEC) /* nor does a path of one's own become shorter so soon */
-#define AGAIN       (2 * RWY_SEC)  /* until the next one, twice as long for each that was none */
+/* competition this soon after a path change means that the delay was a queue of others */
+#define DOUBT (3 * RWY_SEC)
+/* an RTT this soon below the new one refutes the change as well */
+#define DOUBT_LOWER (30 * RWY_SEC)
+#define AGAIN       (2 * RWY_SEC) /* time until the next change, doubled for each refuted one */
 #define REFUTED_MAX 4
 #define IDLE_ROUNDS 8
 #define IDLE_TIME   (RWY_SEC / 4)
 
 /*
- * A delay that does not react to us may still be the queue of many others. To take it for the path's is an
- * experiment: startup shows what there is. It must not be made too often beside those others.
+ * A delay that does not react to us may still be the queue of many others. Assuming a changed path
+ * is an experiment: startup shows what bandwidth there is. It must be rare beside such others.
  */
 static bool may_move(struct cc_auto *m, rwy_time now)
 {
@@ -29,9 +32,10 @@ static bool may_move(struct cc_auto *m, rwy_time now)
 }
 
 /*
- * Another path, of this smallest RTT. What was known of the old one's queue and losses is worth nothing. With
- * a little longer a path the old rate was within two windows, and a fast phase that goes on while it brings
- * more is gentle to others, should there be any. Else the window kept the rate down, who knows how far.
+ * Assumes another path with this smallest RTT; the old path's queue and losses are forgotten. When
+ * the RTT is only a little longer, the old rate was within two windows, and a fast phase that
+ * continues while it finds more is gentle to others that may be there. Otherwise the window limited
+ * the rate by an unknown factor, so startup begins.
  */
 static void path_moved(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 {
@@ -70,15 +74,15 @@ static void refute(struct cc_auto *m)
 	m->peak = m->old_peak > m->peak ? m->old_peak : m->peak;
 }
 
-/* It begins to compete: a path that was found just before is a queue of others. */
+/* Competition begins: a path change assumed just before was a queue of others. */
 void cc_auto_path_shared(struct cc_auto *m, rwy_time now)
 {
 	if (m->moved_at && m->old_rtt != RWY_NEVER && rwy_since(m->moved_at, now) < DOUBT)
 		refute(m);
 }
 
-/* An RTT much below the smallest of a path that was found lately: it was a queue of others, which goes now.
- */
+/* An RTT is much below the smallest of a recently assumed path: that delay was a queue of others,
+ * which now drains. */
 void cc_auto_path_lower(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 {
 	if (m->moved_at && m->old_rtt != RWY_NEVER && rwy_since(m->moved_at, now) < DOUBT_LOWER &&
@@ -87,10 +91,10 @@ void cc_auto_path_lower(struct cc_auto *m, rwy_dur rtt, rwy_time now)
 }
 
 /*
- * The last drain took half of what we had under way off the path. Were the delay a queue of ours, it would
- * have become shorter by the time these bytes take at our rate; were it also others', by our share of that,
- * and longer again as they took the place. A delay that loses less than a quarter of that time, and then
- * stays as it is, is the path's.
+ * The last drain removed half of our bytes in flight. A queue of ours alone would have become
+ * shorter by the time that these bytes take at our rate; a shared queue by our part of that, and it
+ * would have grown again as others took the place. A delay that falls by less than a quarter of
+ * that time, and then stays, belongs to the path.
  */
 static bool delay_is_still(const struct cc_auto *m)
 {
@@ -126,17 +130,17 @@ rwy_dur cc_auto_drain_most(const struct cc_auto *m)
 	return m->blocked < DRAINS_LONG ? rwy_time_max(most, m->drain_rtt * 5 / 4) : most;
 }
 
-/* An RTT that is longer than another by more than chance. */
+/* Whether one RTT exceeds another by more than chance. */
 static bool differs(const struct cc_auto *m, rwy_dur rtt, rwy_dur from)
 {
 	return rtt > from && rtt - from > from / 16 + RWY_MS / 4 + 2 * m->noise;
 }
 
 /*
- * A sender with little to send makes no queue, unless the path has even less: then the queue grows until it
- * drops. A delay that stands and stays as it is may be the queue of others, and then costs them nothing when
- * it is taken for the path's: a sender that has more to send later, and meets a shorter RTT, knows better.
- * The window must not wait for the old minimum to expire until then.
+ * A sender with little to send makes no queue, unless the path has even less bandwidth: then the
+ * queue grows until it drops. A steady delay may also be the queue of others. Taking it for the
+ * path's costs them nothing: when the sender has more to send later and meets a shorter RTT, it
+ * corrects itself. Until then the window must not wait for the old minimum to expire.
  */
 static void idle_round(struct cc_auto *m, rwy_time now)
 {
@@ -160,10 +164,10 @@ static void idle_round(struct cc_auto *m, rwy_time now)
 }
 
 /*
- * The window lets us queue no more than one BDP and SLACK. Rounds whose smallest RTT lies far beyond that,
- * and is the same in several of them, are of another, longer path: its window must not wait for the old
- * minimum to expire. A path whose rate has become a part of what it was has such a queue, too, while it
- * grows, or until the drain that follows a queue that stands has shown what it is.
+ * The window lets us queue at most one BDP plus SLACK. Rounds whose smallest RTT is far above that,
+ * and equal in several of them, belong to another, longer path: its window must not wait for the
+ * old minimum to expire. A path whose rate fell to a fraction has such a queue as well while the
+ * queue grows, or until the drain that follows a standing queue has shown what it is.
  */
 void cc_auto_round_path(struct cc_auto *m, rwy_time now)
 {

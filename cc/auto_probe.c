@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How "auto" looks for more: the cycle of fast, slow and steady phases, alone and beside others. */
+/* How "auto" probes for more bandwidth: the cycle of fast, slow and steady phases, alone and while
+ * sharing. */
 #include "cc/auto.h"
 
-#define GAIN_SHARED 320u /* of a fast phase beside others */
+#define GAIN_SHARED 320u /* gain of a fast phase while sharing */
 #define CYCLE_LEN   8
 #define FAST_MAX    (32 * RWY_MS)
 #define VAIN_MAX    3
@@ -15,9 +16,9 @@ unsigned cc_auto_cycle_gain(const struct cc_auto *m)
 }
 
 /*
- * A fast phase is short, so that on a long path it does not fill a short queue. When the round trip after it
- * shows that the path has more (it has grown, or startup ended too early), the next one lasts until it meets
- * a queue.
+ * A fast phase is short, so that on a long path it does not fill a short queue. When the round trip
+ * after it shows more bandwidth (the path grew, or startup ended too early), the next fast phase
+ * lasts until it meets a queue.
  */
 static rwy_dur phase_length(const struct cc_auto *m)
 {
@@ -31,10 +32,10 @@ static rwy_dur phase_length(const struct cc_auto *m)
 }
 
 /*
- * Beside others: a fast phase each 4 to 7 round trips, at random, so that mostly one of us probes at a time.
- * It brings a small sender more than a large one (with a share x of the path the gain is 1.5 / (1 + x / 2)),
- * and the drains take from all alike: that makes the shares equal. No slow phase after one that gained: it
- * would give that back.
+ * While sharing: a fast phase every 4 to 7 round trips, at random, so that mostly one sender probes
+ * at a time. It gains a small sender more than a large one (with a share x of the path the gain is
+ * 1.5 / (1 + x / 2)), and drains take from all alike: so the shares become equal. No slow phase
+ * follows one that gained: it would give the gain back.
  */
 static void shared_step(struct cc_auto *m)
 {
@@ -43,7 +44,7 @@ static void shared_step(struct cc_auto *m)
 		return;
 	}
 	if (m->cycle == 2 && m->bw_max < m->cycle_bw + m->cycle_bw / 32) {
-		m->cycle = 1; /* brought nothing: back out of the queue */
+		m->cycle = 1; /* found nothing: leave the queue */
 		if (++m->vain >= VAIN_MAX)
 			m->shared = 0; /* the path has no more, and nobody else uses it */
 		return;

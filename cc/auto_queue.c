@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue that "auto" sees: ours, others', or none. When one stands although we do not probe, a drain takes
- * our packets out of it, and what the delay does then tells whose it is; see auto.c for the phases.
+ * The queue that "auto" sees: its own, that of others, or none. When a queue stands although we do
+ * not probe, a drain takes our packets out of it, and the reaction of the delay tells who causes
+ * it; auto.c has the phases.
  */
 #include <string.h>
 
@@ -9,12 +10,12 @@
 
 #define SUSPECTED    4
 #define LOSS_LEARNED 4
-#define STAND_ROUNDS 3 /* our own probing is gone from the queue after two */
-#define BLOCKED_MAX  6 /* drains in a row that the queue survived: it is not ours */
-/* 0.9: a drain ends with less in flight than the path needs, so that the queue empties. */
+#define STAND_ROUNDS 3 /* after two rounds our own probing has left the queue */
+#define BLOCKED_MAX  6 /* drains in a row after which the queue is not ours */
+/* 0.9: a drain ends with fewer bytes in flight than the path holds, so that the queue empties. */
 #define GAIN_EMPTY 230u
 
-/* Begins to share the queue as TCP does, with what we had in it before we tried to empty it. */
+/* Begins to share the queue as TCP does, with what we had in it before the drains. */
 static void compete(struct cc_auto *m, rwy_time now)
 {
 	rwy_dur rtt = rwy_time_max(m->rtt_before, model_rtt(m));
@@ -35,7 +36,8 @@ static void compete(struct cc_auto *m, rwy_time now)
 	cc_auto_enter(m, COMPETE, now);
 }
 
-/* An RTT tells of the queue on the way there, the only one that our packets make. */
+/* Takes the increase of the reverse delay out of an RTT: our packets make a queue in the forward
+ * direction only. */
 void cc_auto_queue_sample(struct cc_auto *m, rwy_dur rtt, rwy_dur more)
 {
 	m->round_reverse = rwy_time_min(m->round_reverse, more);
@@ -58,7 +60,7 @@ void cc_auto_queue_sample(struct cc_auto *m, rwy_dur rtt, rwy_dur more)
 		m->late_acks++;
 }
 
-/* The rate and the window to compete with, should it come to that. */
+/* Remembers rate and window in case a competition follows. */
 static void remember(struct cc_auto *m, const struct cc_ack *ack)
 {
 	m->window_before = ack->inflight;
@@ -84,7 +86,7 @@ static void drain(struct cc_auto *m, const struct cc_ack *ack, bool accused, rwy
 	cc_auto_enter(m, DRAIN, now);
 }
 
-/* The rounds after a drain show what it did. Returns true when that decided what comes next. */
+/* Evaluates a drain in the rounds after it. Returns true when it decided what comes next. */
 static bool drain_showed(struct cc_auto *m, rwy_time now)
 {
 	m->check_round = 0;
@@ -95,7 +97,7 @@ static bool drain_showed(struct cc_auto *m, rwy_time now)
 		compete(m, now);
 		return true;
 	}
-	if (m->accused) { /* the queue went: it may have been ours */
+	if (m->accused) { /* the queue drained: it may have been ours */
 		m->tried = m->rounds + SHARED_ROUNDS;
 		m->suspect = SUSPECTED - 2;
 	}
@@ -103,22 +105,23 @@ static bool drain_showed(struct cc_auto *m, rwy_time now)
 }
 
 /*
- * A queue that stands although we do not probe: others are here, or the model is too large. What the last
- * round delivered becomes the model, and a drain takes our packets out of the queue. When it stands all the
- * same, it is not ours.
+ * Handles a queue that stands although we do not probe: others are here, or the model is too large.
+ * The rate delivered in the last round becomes the model, and a drain takes our packets out of the
+ * queue. A queue that remains is not ours.
  */
 void cc_auto_round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time now)
 {
 	bool stands = m->round_rtt != RWY_NEVER && m->round_rtt > model_empty_rtt(m);
-	bool much = m->round_lost > m->round_acked / 4; /* nobody does that to us: the path has become less */
+	/* no other sender causes that: the path has less bandwidth */
+	bool much = m->round_lost > m->round_acked / 4;
 
 	m->stand_rounds = stands ? m->stand_rounds + 1 : 0;
 	if (m->recovering || m->phase != PROBE)
 		return;
 	if (m->check_round && m->rounds >= m->check_round && drain_showed(m, now))
 		return;
-	/* Losses that come in bursts make such a round now and then; others make one after the other. A delay
-	 * that does not react to a drain is not the queue they would stand in. */
+	/* Bursts of losses make an overfull round at times; other senders make one after the other.
+	 * A delay that does not react to a drain is not a queue that others fill. */
 	bool accused = m->overfull && m->suspect >= SUSPECTED && !much && m->learned >= LOSS_LEARNED;
 
 	if (accused && m->rounds < m->tried) {
@@ -132,8 +135,8 @@ void cc_auto_round_queue(struct cc_auto *m, const struct cc_ack *ack, rwy_time n
 	drain(m, ack, accused, now);
 }
 
-/* In flight when a drain ends: what the path holds without a queue; less when the delay has to show whose it
- * is. */
+/* Bytes in flight at which a drain ends: what the path holds without a queue, and less when the
+ * delay has to show who causes the queue. */
 uint64_t cc_auto_drain_target(const struct cc_auto *m)
 {
 	uint64_t empty = model_bdp_sent(m, GAIN_EMPTY);

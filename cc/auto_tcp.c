@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Beside loss-based TCP; see auto_tcp.h. */
+/* Competition with loss-based TCP; see auto_tcp.h. */
 #include <string.h>
 
 #include "cc/auto_tcp.h"
 #include "cc/limits.h"
 
-#define SEGMENT    1500u /* the others': CUBIC and Reno grow by segments */
+#define SEGMENT    1500u /* the others' segment: CUBIC and Reno grow by segments */
 #define TEST_EVERY (2 * RWY_SEC)
-#define TEST_RTTS  20 /* not closer than so many round trips */
-#define DEEP_NUM                                                                                             \
-	9 /* 2.25 round trips: who keeps more than that in the queue fills buffers until they drop; BBR does \
-	     not */
+#define TEST_RTTS  20 /* round trips between tests, at least */
+/* 2.25 round trips: a sender that keeps a longer queue fills buffers until they drop; BBR does
+ * not */
+#define DEEP_NUM    9
 #define DEEP_DEN    4
 #define TESTS_ALONE 2
-#define QUIET_TESTS 5 /* that nobody needed: CUBIC's queue is gone for a few seconds after each loss */
+/* tests without a queue that end it: CUBIC's queue is gone for some seconds after each loss */
+#define QUIET_TESTS 5
 #define TESTS_MOST  32
 #define AGAIN       (20 * RWY_SEC)
-#define MODEST      600u /* so much of the path, in 1/1024: a CUBIC flow like any other */
-#define GREEDY      900u
-#define KEEP_LEAST  512u /* from GREEDY on: of what a loss left, so that a loss leaves 0.35 */
-#define FAILED_MAX  3    /* tests that find others come up to eight times more rarely */
+/* our share of the path, in 1/1024, up to which we behave as any CUBIC flow */
+#define MODEST 600u
+#define GREEDY 900u
+/* part kept of what a loss left, from GREEDY on: the loss then leaves 0.35 */
+#define KEEP_LEAST 512u
+#define FAILED_MAX 3 /* tests that find others become up to eight times rarer */
 
 static void plan_test(struct cc_tcp *c, rwy_dur rtt, rwy_time now)
 {
 	rwy_dur least = rwy_time_max(TEST_EVERY, TEST_RTTS * rtt), gap = least << c->failed;
 
 	c->seed = c->seed * 1664525u + 1013904223u;
-	c->test_at = now + gap + gap / 256 * (c->seed >> 26); /* up to a quarter later */
+	/* the test comes up to a quarter later */
+	c->test_at = now + gap + gap / 256 * (c->seed >> 26);
 	c->join_at = now + least / 2;
 	c->testing = false;
 	c->sum = 0;
@@ -83,7 +87,7 @@ static enum cc_tcp_found test_step(
 	}
 	if (c->drained && now >= c->round_from && ack->rtt)
 		c->test_min = rwy_time_min(c->test_min, ack->rtt - reverse);
-	if (now < c->test_at) /* as long as those who joined us later need */
+	if (now < c->test_at) /* the test lasts as long as senders that joined it later need */
 		return CC_TCP_STAYS;
 	bool empty = c->test_min <= base + c->queue / 16 + 100 * RWY_US;
 	bool known = c->test_min != RWY_NEVER && c->samples;
@@ -105,15 +109,15 @@ static void test_begin(
 	c->test_window = need - need / 128;
 	uint64_t half = cc_cubic.window(c->cubic) / 2;
 
-	/* Also if the way back has become longer with the way there. */
+	/* True also if the reverse delay rose together with the forward delay. */
 	c->half = base <= (ack->rtt - reverse) / 2;
 	if (c->half && c->test_window > half)
 		c->test_window = half;
 	c->test_at = now + 2 * ack->rtt + base;
 }
 
-/* The queue became much shorter within a round, and nothing was lost: another of our kind looks whether it is
- * alone. If all of us look at once, we see it. */
+/* The queue became much shorter within a round without a loss: another sender of our kind tests
+ * whether it is alone. If all test at once, all see the result. */
 static bool somebody_tests(struct cc_tcp *c, rwy_dur rtt, rwy_dur base, rwy_time now)
 {
 	if (now < c->look_at)
@@ -126,8 +130,8 @@ static bool somebody_tests(struct cc_tcp *c, rwy_dur rtt, rwy_dur base, rwy_time
 	return drop && now >= c->join_at;
 }
 
-/* Until the first loss nobody has asked us for less: as the queue grows the window grows with it, so that we
- * keep our rate. */
+/* Until the first loss nobody has asked for less: the window grows with the queue, so that our rate
+ * stays. */
 static void hold(struct cc_tcp *c, const struct cc_ack *ack)
 {
 	uint64_t w = cc_bytes_in(c->hold_Bps, ack->rtt);
@@ -137,9 +141,11 @@ static void hold(struct cc_tcp *c, const struct cc_ack *ack)
 }
 
 /*
- * In 1/1024. At a loss all who were hit give back three tenths; of little that is little, and a CUBIC flow of
- * a long path takes tens of seconds to grow into what is left. So who has most of the path gives back more.
- * Only beside those who stay when we look whether we are alone: our own kind goes, too.
+ * Returns, in 1/1024, the part to keep of what a loss left. At a loss every sender hit gives back
+ * three tenths. Three tenths of little are little, and a CUBIC flow on a long path takes tens of
+ * seconds to grow into the free part; so a sender with most of the path gives back more. It does so
+ * only beside senders that stay when we test whether we are alone: senders of our kind leave as
+ * well.
  */
 static unsigned keep(unsigned share)
 {
@@ -163,12 +169,12 @@ enum cc_tcp_found cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool
 	a.lost_sent = now - rwy_time_min(now, ack->rtt);
 	uint64_t before = cc_cubic.window(c->cubic);
 	if (c->testing) {
-		a.app_limited = true; /* our window, but not its use */
+		a.app_limited = true; /* our window limits it, not its use by the sender */
 		cc_cubic.on_ack(c->cubic, &a, now);
 		return test_step(c, ack, reverse, base, noise, now);
 	}
 	if (!c->deep && rtt > base * DEEP_NUM / DEEP_DEN)
-		a.app_limited = true; /* we shall not be those who fill it */
+		a.app_limited = true; /* others shall fill it, not we */
 	cc_cubic.on_ack(c->cubic, &a, now);
 	if (congestive && c->failed && cc_cubic.window(c->cubic) < before)
 		cc_cubic_yield(c->cubic, keep(share));

@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "bbr": BBR after draft-ietf-ccwg-bbr (version 3), in the gateway's terms. Two measurements make the model:
- * the largest delivery rate of two probing cycles and the least RTT. Losses bound it from the side, but only
- * when they exceed 2 % of a round trip; below that they are taken for the path's own.
+ * "bbr": BBR after draft-ietf-ccwg-bbr (version 3). Two measurements make the model: the largest
+ * delivery rate of two probing cycles and the least RTT. Losses bound it, but only when they exceed
+ * 2 % of a round trip; below that they count as the path's own.
  *
- *   startup   2.77 x the rate, until three rounds bring no quarter more or one loses too much
+ *   startup   2.77 x the rate, until three rounds gain less than a quarter or one loses too much
  *   drain     0.35 x, until the queue of startup is gone
  *   down      0.9 x, until there is headroom for others
- *   cruise    1 x, for 2 to 3 s or 63 rounds; loss lowers bw_lo and inflight_lo, for this cycle only
+ *   cruise    1 x, for 2 to 3 s or 63 rounds; loss lowers bw_lo and inflight_lo in this cycle only
  *   refill    1 x for a round, so that probing begins with a full pipe and no queue
- *   up        1.25 x; inflight_hi rises faster and faster, until loss, a queue of a quarter, or a plateau
+ *   up        1.25 x; inflight_hi rises ever faster, until loss, a queue of a quarter, or a plateau
  *   rtt       half a window for 200 ms, when the least RTT was not seen for five seconds
  *
- * Different from the draft: losses count per round, not per datagram; random loss below the threshold does
- * not touch bw_lo (with a bound on every loss a path that loses 1 % would sink a little each round); up ends
- * at a queue of a quarter, as in version 2: waiting for the plateau alone filled every queue; the window has
- * 5 ms of slack for acknowledgements of sleeping processes in place of the extra_acked filter; ECN marks
- * count when half of a round has them. A sender that comes late gets its share slowly.
- * docs/congestion-control.md says where this and "auto" differ.
+ * Differences from the draft:
+ * - Losses count per round, not per datagram.
+ * - Random loss below the threshold does not touch bw_lo: with a bound at every loss, a path that
+ *   loses 1 % would sink a little each round.
+ * - "up" ends at a queue of a quarter, as in version 2: waiting for the plateau alone filled every
+ *   queue.
+ * - The window has 5 ms of slack for acknowledgements of sleeping processes, in place of the
+ *   extra_acked filter.
+ * - ECN marks count when half of a round has them.
+ *
+ * A sender that comes late gets its share slowly. docs/congestion-control.md compares this with
+ * "auto".
  *
  * Units: bytes per second, bytes, ns; gains in 1/256.
  */
@@ -28,7 +34,7 @@
 #include "cc/bbr.h"
 #include "rwy/err.h"
 
-#define BETA_NUM       7 /* a bound goes down to 0.7 at most at once */
+#define BETA_NUM       7 /* a bound falls to 0.7 at most in one step */
 #define BETA_DEN       10
 #define FULL_ROUNDS    3
 #define ROUNDS_MAX     63
@@ -39,7 +45,7 @@
 
 static const char *const phase_name[] = {"startup", "drain", "down", "cruise", "refill", "up", "rtt"};
 
-/* --- phases ------------------------------------------------------------------------------------- */
+/* --- phases ----------------------------------------------------------------------------------- */
 static void enter(struct bbr *b, enum phase p, rwy_time now)
 {
 	b->phase = p;
@@ -51,7 +57,8 @@ static void lower_bounds_reset(struct bbr *b)
 	b->bw_lo = b->inflight_lo = NONE;
 }
 
-/* When to probe next is spread over a second, so that several gateways do not probe together. */
+/* The time of the next probe is spread over a second, so that several gateways do not probe
+ * together. */
 static void enter_down(struct bbr *b, rwy_time now)
 {
 	b->seed = b->seed * 6364136223846793005u + 1442695040888963407u;
@@ -65,7 +72,7 @@ static void enter_down(struct bbr *b, rwy_time now)
 static void enter_refill(struct bbr *b, rwy_time now)
 {
 	lower_bounds_reset(b);
-	b->next_round = NONE; /* set by the caller's ACK: the round that begins now */
+	b->next_round = NONE; /* the caller's ACK sets it: the round that begins now */
 	b->up_shift = 0;
 	b->probe_samples = false;
 	enter(b, REFILL, now);
@@ -86,7 +93,7 @@ static bool time_to_probe(const struct bbr *b, rwy_time now)
 	return rwy_since(b->cycle_at, now) > b->wait || b->rounds - b->cycle_round > most(rounds, 4);
 }
 
-/* Three rounds without a quarter more: the rate is the path's. */
+/* Three rounds brought less than a quarter more: the rate is the path's. */
 static bool plateau(struct bbr *b, const struct cc_ack *ack)
 {
 	if (!b->round_start || ack->app_limited || b->recovering)
@@ -109,8 +116,8 @@ static void startup_step(struct bbr *b, const struct cc_ack *ack, rwy_time now)
 	}
 }
 
-/* inflight_hi rises by 1, 2, 4 ... datagrams a window, doubling each round: a little while it may hurt, a lot
- * when the path has become much larger. */
+/* inflight_hi rises by 1, 2, 4 ... datagrams a window, doubling each round: slowly while it may
+ * hurt, fast when the path has become much larger. */
 static void raise_inflight_hi(struct bbr *b, const struct cc_ack *ack)
 {
 	if (b->inflight_hi == NONE)
@@ -133,7 +140,7 @@ static void up_step(struct bbr *b, const struct cc_ack *ack, rwy_time now)
 		enter_down(b, now);
 }
 
-/* Loss of what was sent while probing: that much in flight was too much. */
+/* Datagrams sent while probing were lost: that much in flight was too much. */
 static void probe_losses(struct bbr *b, const struct cc_ack *ack, rwy_time now)
 {
 	if (!b->probe_samples || !too_high(b))
@@ -152,8 +159,9 @@ static void down_step(struct bbr *b, const struct cc_ack *ack, rwy_time now)
 {
 	if (b->round_start && b->advance && b->rounds > b->cycle_round + 1) {
 		b->advance = false;
-		b->probe_samples = false; /* a round trip later nothing of the probe is under way */
-		if (b->bw[0]) { /* a cycle without a sample (nothing to send) does not age the model */
+		b->probe_samples = false; /* a round trip later nothing of the probe is in flight */
+		/* a cycle without a sample (nothing to send) does not age the model */
+		if (b->bw[0]) {
 			b->bw[1] = b->bw[0];
 			b->bw[0] = 0;
 		}
@@ -214,7 +222,7 @@ static void phase_step(struct bbr *b, const struct cc_ack *ack, rwy_time now)
 	}
 }
 
-/* --- events ------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 static void bbr_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 {
 	struct bbr *b = state;
@@ -254,11 +262,11 @@ static void samples(struct bbr *b, const struct cc_ack *ack, rwy_time now)
 		b->probe_min = rwy_time_min(b->probe_min, ack->rtt);
 	if (b->min_rtt == RWY_NEVER || ack->rtt <= b->min_rtt + b->min_rtt / 64 + 50 * RWY_US) {
 		b->min_rtt = rwy_time_min(b->min_rtt, ack->rtt);
-		b->min_rtt_at = now; /* seen again */
+		b->min_rtt_at = now; /* confirmed */
 	}
 }
 
-/* Loss while we do not probe: the path has less for now. Keep what this round got through. */
+/* Loss while not probing: the path has less bandwidth for now. Keeps what this round delivered. */
 static void lower_bounds(struct bbr *b)
 {
 	switch (b->phase) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by bbr.c (phases) and bbr_answer.c (rate and window): the model, see bbr.c. */
+/* The model of "bbr", shared by bbr.c (phases) and bbr_answer.c (rate and window); see bbr.c. */
 #ifndef CC_BBR_H
 #define CC_BBR_H
 
@@ -10,10 +10,10 @@
 
 #define GAIN_ONE     256u
 #define GAIN_UP      320u
-#define HEADROOM_NUM 17 /* 0.85: left for others while cruising */
+#define HEADROOM_NUM 17 /* 0.85: the rest is left for others while cruising */
 #define HEADROOM_DEN 20
 #define LOSS_DEN     50         /* 2 % */
-#define LOSS_PKTS    6          /* and so many datagrams: of few, one is already more */
+#define LOSS_PKTS    6          /* plus this many datagrams: a single one of few exceeds 2 % */
 #define NONE         UINT64_MAX /* no bound */
 
 enum phase { STARTUP, DRAIN, DOWN, CRUISE, REFILL, UP, PROBE_RTT };
@@ -22,19 +22,19 @@ struct bbr {
 	struct cc_cfg cfg;
 	enum phase phase;
 	bool round_start;   /* this ACK began a round */
-	bool probe_samples; /* what is acknowledged now was sent while probing */
-	bool advance;       /* the bandwidth filter moves on at the next round */
-	bool recovering;    /* after an outage: losses of these rounds tell nothing */
+	bool probe_samples; /* datagrams acknowledged now were sent while probing */
+	bool advance;       /* the bandwidth filter advances at the next round */
+	bool recovering;    /* after an outage: losses of these rounds prove nothing */
 	uint8_t skip_rounds, full_count, up_shift;
 	uint64_t next_round, rounds;
-	uint64_t bw[2]; /* best sample of this cycle and of the one before */
+	uint64_t bw[2]; /* best samples of this cycle and of the one before */
 	uint64_t bw_lo, inflight_hi, inflight_lo;
-	uint64_t bw_latest, inflight_latest; /* of this round */
+	uint64_t bw_latest, inflight_latest; /* best of this round */
 	uint64_t full_bw;
 	uint64_t round_acked, round_lost, round_marked;
 	rwy_dur min_rtt, probe_min;
 	rwy_time min_rtt_at, phase_at, cycle_at, probe_rtt_until;
-	rwy_dur wait;         /* until the next probe */
+	rwy_dur wait;         /* time until the next probe */
 	uint64_t cycle_round; /* `rounds` when the cycle began */
 	uint64_t seed;
 	uint64_t rate, window;
@@ -81,7 +81,7 @@ static inline uint64_t with_headroom(const struct bbr *b)
 	return b->inflight_hi == NONE ? NONE : b->inflight_hi / HEADROOM_DEN * HEADROOM_NUM;
 }
 
-/* Loss or marks beyond what a path may have of its own. */
+/* Loss or marks above what the path may have of its own. */
 static inline bool too_high(const struct bbr *b)
 {
 	uint64_t seen = cc_add(b->round_acked, b->round_lost);

@@ -31,7 +31,7 @@ static unsigned pacing_gain(const struct bbr *b)
 	rwy_unreachable();
 }
 
-/* The bound that the loss of earlier rounds sets in this phase. */
+/* The bound that losses of earlier rounds set in this phase. */
 static uint64_t window_bound(const struct bbr *b)
 {
 	switch (b->phase) {
@@ -68,7 +68,7 @@ void cc_bbr_answer(struct bbr *b)
 	if (b->phase == PROBE_RTT)
 		w = least(w, bdp(b, GAIN_ONE / 2));
 	w = most(w, pkts(b, MIN_PKTS));
-	if (b->phase == STARTUP) { /* of a first flight that was lost we learn nothing about the path */
+	if (b->phase == STARTUP) { /* a lost first flight says nothing about the path */
 		rate = most(rate, first_rate);
 		w = most(w, first);
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "cubic": RFC 9438, with congestion events as RFC 9002 section 7 has them: a loss or mark of what was sent
- * before the present recovery began is no new event. A reference: what ordinary traffic does on the same
- * path. It takes every loss for congestion, so a long path with random loss stays nearly empty; that is why
- * it is not what a gateway should use.
+ * "cubic": RFC 9438, with congestion events as in RFC 9002 section 7: a loss or mark of data sent
+ * before the present recovery began is no new event. It is a reference for ordinary traffic on the
+ * same path. It takes every loss for congestion, so a long path with random loss stays nearly
+ * empty; a gateway should not use it.
  *
- * Units: windows in bytes, times in ns; the cubic function counts in 1/1024 s. Beside the RFC: the window is
- * paced (1.25 windows a round trip, 2 in slow start). Not here: HyStart++, undoing an event whose loss turned
- * out to be reordering.
+ * Units: windows in bytes, times in ns; the cubic function counts in 1/1024 s. Different from the
+ * RFC: the window is paced (1.25 windows a round trip, 2 in slow start). Not implemented:
+ * HyStart++, undoing an event whose loss was reordering.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -18,12 +18,13 @@
 #include "cc/cubic.h"
 #include "cc/limits.h"
 
-#define INITIAL_PKTS 100 /* as the other algorithms: a gateway's path is no single TCP connection */
-#define BETA_NUM     7   /* 0.7, section 4.6 */
+/* as in the other algorithms: a gateway's path carries more than one TCP connection */
+#define INITIAL_PKTS 100
+#define BETA_NUM     7 /* 0.7, section 4.6 */
 #define BETA_DEN     10
-#define GAIN_START   512u /* of pacing, 1/256 */
+#define GAIN_START   512u /* pacing gain, 1/256 */
 #define GAIN_AVOID   320u
-#define TIME_BITS    10 /* the cubic function's second */
+#define TIME_BITS    10 /* the cubic function's second has 2^10 units */
 #define TIME_MAX     ((int64_t)1 << 20)
 
 struct cubic {
@@ -32,7 +33,7 @@ struct cubic {
 	uint64_t w_max, w_est, prior;
 	uint64_t k; /* 1/1024 s from the epoch to w_max */
 	rwy_time epoch, last_ack;
-	rwy_time recovery; /* when it began; what was sent before belongs to it */
+	rwy_time recovery; /* beginning of the recovery; data sent before belongs to it */
 	rwy_dur srtt;
 	bool has_rtt, in_epoch, recovered; /* recovered: there was a recovery */
 	uint64_t rate;
@@ -106,7 +107,8 @@ static uint64_t cube_root(uint64_t x)
 	return r;
 }
 
-/* W_cubic at t (1/1024 s) after the epoch: w_max + C (t - K)^3 segments, C = 0.4; figure 1 of the RFC. */
+/* W_cubic at t (1/1024 s) after the epoch: w_max + C (t - K)^3 segments, C = 0.4; figure 1 of the
+ * RFC. */
 static uint64_t w_cubic(const struct cubic *s, uint64_t t)
 {
 	int64_t d = (int64_t)(t < (uint64_t)TIME_MAX ? t : (uint64_t)TIME_MAX) - (int64_t)s->k;
@@ -118,7 +120,7 @@ static uint64_t w_cubic(const struct cubic *s, uint64_t t)
 	return w > (__int128)CC_WINDOW_MAX ? CC_WINDOW_MAX : (uint64_t)w;
 }
 
-/* Section 4.2: congestion avoidance begins here; K is the time to get back to w_max. */
+/* Section 4.2: congestion avoidance begins; K is the time until w_max is reached again. */
 static void epoch_begin(struct cubic *s, rwy_time now)
 {
 	uint64_t short_of = s->w_max > s->window ? s->w_max - s->window : 0;
@@ -132,8 +134,9 @@ static void epoch_begin(struct cubic *s, rwy_time now)
 	s->in_epoch = true;
 }
 
-/* Section 4.3: what Reno would have, so that it is not beaten where it is fair: alpha is 3 (1 - b) / (1 + b)
- * segments a round trip, 9/17, until the window before the event is reached, 1 from there on. */
+/* Section 4.3: the window that Reno would have, so that CUBIC is not slower where Reno is fair:
+ * alpha is 3 (1 - b) / (1 + b) segments a round trip, 9/17, until the window before the event is
+ * reached, then 1. */
 static void reno_grow(struct cubic *s, uint64_t acked)
 {
 	uint64_t step = cc_mul_div(acked, s->cfg.mtu, s->window);
@@ -161,7 +164,7 @@ static void avoid(struct cubic *s, const struct cc_ack *ack, rwy_time now)
 		s->window += cc_mul_div(target - s->window, ack->acked_bytes, s->window);
 }
 
-/* Loss or mark of what was sent at `sent`. */
+/* Data sent at `sent` was lost or marked. */
 static void congestion(struct cubic *s, rwy_time sent, rwy_time now)
 {
 	if (s->recovered && sent <= s->recovery)
@@ -169,7 +172,8 @@ static void congestion(struct cubic *s, rwy_time sent, rwy_time now)
 	s->recovered = true;
 	s->recovery = now;
 	s->prior = s->window;
-	/* Section 4.7, fast convergence: twice lower in a row means that somebody new wants a share. */
+	/* Section 4.7, fast convergence: a second lower maximum means that a new sender wants a
+	 * share. */
 	if (s->window < s->w_max)
 		s->w_max = s->window * (BETA_DEN + BETA_NUM) / (2 * BETA_DEN);
 	else
@@ -184,7 +188,7 @@ static void grow(struct cubic *s, const struct cc_ack *ack, rwy_time sent, rwy_t
 	if (s->recovered && sent <= s->recovery)
 		return; /* RFC 9002 7.3.2: no growth in recovery */
 	if (!cc_window_used(ack, s->window, s->cfg.mtu)) {
-		s->epoch += rwy_since(s->last_ack, now); /* section 5.8: idle time is no time */
+		s->epoch += rwy_since(s->last_ack, now); /* section 5.8: idle time does not count */
 		return;
 	}
 	if (s->window >= s->threshold) {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "dcqcn": the reaction point of DCQCN (Zhu et al., SIGCOMM 2015). A notification (a CNP, or ECN marks in an
- * ACK) cuts the rate by alpha / 2, where alpha estimates how often notifications come. Without one, a timer
- * and a byte counter each make increase events: the first five halve the way back to the rate before the cut,
- * then that target rises in small steps, and in large ones when both have gone past five.
+ * "dcqcn": the reaction point of DCQCN (Zhu et al., SIGCOMM 2015). A notification (a CNP, or ECN
+ * marks in an ACK) cuts the rate by alpha / 2, where alpha estimates how often notifications come.
+ * Without one, a timer and a byte counter each produce increase events: the first five halve the
+ * distance to the rate before the cut, then that target rises in small steps, and in large ones
+ * when both have passed five.
  *
- * Different from the paper:
- *   - No period is shorter than a round trip. A cut shows its effect no sooner; with the paper's 50 us on a
- *     path of 20 ms the loop would act 400 times on one observation. In a data centre nothing changes.
- *   - A loss is a notification too: there is no PFC on a WAN, so what a queue could not mark it drops.
+ * Differences from the paper:
+ * - No period is shorter than a round trip. A cut shows its effect no sooner; with the paper's 50
+ *   us on a path of 20 ms the loop would act 400 times on one observation. In a data center nothing
+ *   changes.
+ * - A loss is a notification too: a WAN has no PFC, so a queue that cannot mark drops.
  *
- * Units: bytes per second, ns, bytes; alpha in 1/2^30. Not here: who sends CNPs (the notification point),
- * marking (the congestion point). Made for paths that mark; where losses are random use auto or bbr.
+ * Units: bytes per second, ns, bytes; alpha in 1/2^30. The notification point sends CNPs elsewhere
+ * (engine/cnp.c). This algorithm is for paths that mark; where losses are random use auto or bbr.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -21,25 +23,27 @@
 #include "cc/dcqcn.h"
 #include "cc/limits.h"
 
-#define ALPHA_BITS   30
-#define ALPHA_ONE    (1u << ALPHA_BITS)
-#define LINE_DEFAULT ((uint64_t)5000000000) /* the paper's 40 Gb/s, when the configuration names none */
-#define COUNT_MAX    1000                   /* of increase events: only "more than F" matters */
-#define EVENTS_MAX   16           /* increase events for one late tick: what was missed is not made up */
-#define SLACK        (5 * RWY_MS) /* how late an acknowledgement may be without stopping us */
-#define WINDOW_PKTS  64
+#define ALPHA_BITS 30
+#define ALPHA_ONE  (1u << ALPHA_BITS)
+/* the paper's 40 Gb/s, when the configuration has no rate */
+#define LINE_DEFAULT ((uint64_t)5000000000)
+#define COUNT_MAX    1000 /* cap of the counts: only "more than F" matters */
+/* most increase events of one late tick: missed ones are not made up for */
+#define EVENTS_MAX  16
+#define SLACK       (5 * RWY_MS) /* lateness of an acknowledgement that does not stop us */
+#define WINDOW_PKTS 64
 
 struct dcqcn {
 	struct cc_cfg cfg;
 	struct cc_dcqcn_params p;
 	uint64_t target, rate; /* R_T, R_C */
-	uint64_t taken;        /* cc_dcqcn_taken */
+	uint64_t taken;        /* set by cc_dcqcn_taken */
 	uint64_t window;
-	uint64_t bytes; /* sent since the last byte event */
+	uint64_t bytes; /* bytes sent since the last byte event */
 	uint64_t byte_step;
 	uint32_t alpha;
-	uint32_t timer_events, byte_events; /* since the last cut */
-	rwy_dur rtt;                        /* the path's least */
+	uint32_t timer_events, byte_events; /* events since the last cut */
+	rwy_dur rtt;                        /* the path's least RTT */
 	rwy_time timer_at, alpha_at, cut_at;
 	bool cut_ever;
 };
@@ -60,13 +64,13 @@ struct cc_dcqcn_params cc_dcqcn_params_default(uint64_t line_Bps)
 	};
 }
 
-/* A period of the paper, on this path. */
+/* A period of the paper, adapted to this path. */
 static rwy_dur period(const struct dcqcn *s, rwy_dur t)
 {
 	return rwy_time_max(rwy_time_max(t, s->rtt), 1);
 }
 
-/* The window only guards against a peer that went away: the rate is what DCQCN controls. */
+/* The window only guards against a peer that disappeared: DCQCN controls the rate. */
 static void set_window(struct dcqcn *s)
 {
 	uint64_t w = 2 * cc_bytes_in(s->rate, s->rtt + SLACK) + WINDOW_PKTS * (uint64_t)s->cfg.mtu;
@@ -89,7 +93,8 @@ static void dcqcn_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 	memset(s, 0, sizeof(*s));
 	s->cfg = *cfg;
 	s->p = cc_dcqcn_params_default(cc_limit_rate(cfg, cfg->rate_Bps ? cfg->rate_Bps : LINE_DEFAULT));
-	s->rate = s->target = s->p.line_Bps; /* a flow starts at line rate: the paper has no slow start */
+	/* a flow starts at line rate: the paper has no slow start */
+	s->rate = s->target = s->p.line_Bps;
 	s->alpha = ALPHA_ONE;
 	s->alpha_at = s->timer_at = now;
 	set_rtt(s, cfg->initial_rtt);
@@ -108,8 +113,8 @@ static void dcqcn_on_limits(void *state, const struct cc_cfg *cfg)
 	set_window(s);
 }
 
-/* (1 - g)^n of alpha, for the n periods that passed without a notification: made good when alpha is needed,
- * so that no timer runs for it. */
+/* Multiplies alpha by (1 - g)^n for the n periods without a notification. Done when alpha is
+ * needed, so that no timer runs for it. */
 static void alpha_decay(struct dcqcn *s, rwy_time now)
 {
 	rwy_dur k = period(s, s->p.alpha_timer);
@@ -166,9 +171,9 @@ static void increase(struct dcqcn *s)
 	if (s->target > s->p.line_Bps)
 		s->target = s->p.line_Bps;
 	s->rate += (s->target - s->rate) / 2;
+	/* arrived: halving would never get there, and the timer may rest */
 	if (s->p.line_Bps - s->rate <= s->p.line_Bps >> 10)
-		s->rate = s->target =
-		    s->p.line_Bps; /* arrived: halving never would, and the timer may rest */
+		s->rate = s->target = s->p.line_Bps;
 	set_window(s);
 }
 
@@ -233,7 +238,7 @@ static void dcqcn_on_cnp(void *state, rwy_time now)
 	cut(state, now);
 }
 
-/* An outage says nothing about the rate of the path after it. One cut, as for a loss. */
+/* An outage says nothing about the path's rate after it: one cut, as for a loss. */
 static void dcqcn_on_persistent(void *state, rwy_time now)
 {
 	cut(state, now);

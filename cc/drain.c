@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cc/drain.h"
 
-#define PERIOD_MIN  (100 * RWY_US)
-#define PERIOD_MAX  (2 * RWY_MS)
-#define OFF_MAX     2                     /* measurements that may be far off before they are believed */
-#define EARLY       ((uint64_t)256 << 10) /* bytes: so little waiting is nobody's congestion */
-#define LONG        (100 * RWY_MS)        /* hosts do stand still for some milliseconds */
-#define HELD_MIN    ((uint64_t)256 << 10)
-#define HELD_MAX    ((uint64_t)2 << 20)
-#define HELD        (50 * RWY_MS)
-#define SETTLE_MOST RWY_SEC /* of a host that takes almost nothing nobody waits for the queue to go down */
-#define GENTLE      1       /* steps of growth that may only answer noise */
-#define SAMPLE      ((uint64_t)2 << 20) /* bytes that make a measurement, or LONG */
+#define PERIOD_MIN (100 * RWY_US)
+#define PERIOD_MAX (2 * RWY_MS)
+/* measurements far off in a row before they are believed */
+#define OFF_MAX  2
+#define EARLY    ((uint64_t)256 << 10) /* bytes: a shorter queue is no congestion */
+#define LONG     (100 * RWY_MS)        /* hosts pause for some milliseconds */
+#define HELD_MIN ((uint64_t)256 << 10)
+#define HELD_MAX ((uint64_t)2 << 20)
+#define HELD     (50 * RWY_MS)
+/* longest wait for the queue of an almost stopped host to shrink */
+#define SETTLE_MOST RWY_SEC
+#define GENTLE      1                   /* growth steps that may be a reaction to noise */
+#define SAMPLE      ((uint64_t)2 << 20) /* bytes that make a measurement, or LONG of time */
 #define WINDOW_MIN  ((uint64_t)64 << 10)
 
 static rwy_dur period(rwy_dur rtt)
@@ -26,8 +28,8 @@ static uint64_t in_time(uint64_t rate_Bps, rwy_dur t)
 	return (uint64_t)((unsigned __int128)rate_Bps * t / RWY_SEC);
 }
 
-/* Bytes that may wait for a host of this rate: it goes on when what is under way comes late, and what it left
- * lying while it stood still is there when it runs again. */
+/* Bytes that may wait for a host of this rate: the host continues with them when data in flight is
+ * late, and finds them when it runs again after a pause. */
 static uint64_t held(uint64_t rate_Bps)
 {
 	uint64_t h = in_time(rate_Bps, HELD);
@@ -35,7 +37,7 @@ static uint64_t held(uint64_t rate_Bps)
 	return h < HELD_MIN ? HELD_MIN : h > HELD_MAX ? HELD_MAX : h;
 }
 
-/* The same as time. */
+/* Returns the same as a time. */
 static rwy_dur rest(const struct cc_drain *d, rwy_dur rtt)
 {
 	rwy_dur p = 2 * period(rtt), t;
@@ -61,7 +63,7 @@ static uint64_t per_second(uint64_t bytes, rwy_dur t)
 	return t ? (uint64_t)((unsigned __int128)bytes * RWY_SEC / t) : 0;
 }
 
-/* Told when it differs by a thirty-second: below that it is noise. */
+/* Sets the window. True: it differs by a thirty-second or more and must be told; less is noise. */
 static bool set_window(struct cc_drain *d, uint64_t w)
 {
 	uint64_t old = d->window, diff = w > old ? w - old : old - w;
@@ -74,8 +76,8 @@ static bool set_window(struct cc_drain *d, uint64_t w)
 	return true;
 }
 
-/* The window for the measured rate; the sender's clock is the reports of what is delivered, slack is their
- * delay and the little queue that keeps the host busy. */
+/* The window for the measured rate. Reports of deliveries clock the sender; slack is their delay
+ * and the short queue that keeps the host busy. */
 static uint64_t fitting(const struct cc_drain *d, rwy_dur rtt)
 {
 	return in_time(d->rate_Bps, rtt + d->slack);
@@ -90,9 +92,9 @@ static void more_slack(struct cc_drain *d, rwy_dur rtt, rwy_dur by)
 }
 
 /*
- * The rate is not what it was. What is under way arrives in a round trip; then the sender waits until the
- * queue is down. A host that stands still for a moment is not one that has stopped: one step is an eighth at
- * most, the next may follow.
+ * The rate has changed. Data in flight arrives within a round trip; then the sender waits until the
+ * queue is short. A host that pauses has not stopped: one step is an eighth at most, the next may
+ * follow.
  */
 static bool jump(
     struct cc_drain *d, uint64_t sample, uint64_t waits, uint64_t drained, rwy_dur rtt, rwy_time now)
@@ -124,7 +126,7 @@ static bool begin(
 	return told;
 }
 
-/* Once a round trip while the window binds. */
+/* Runs once a round trip while the window binds. */
 static bool adjust(struct cc_drain *d, uint64_t drained, rwy_dur rtt, rwy_time now)
 {
 	rwy_dur spent = now - d->epoch_at, idle = d->epoch_idle;
@@ -133,15 +135,15 @@ static bool adjust(struct cc_drain *d, uint64_t drained, rwy_dur rtt, rwy_time n
 
 	new_epoch(d, drained, now);
 	if (idle >= spent / 8 * 7) {
-		/* Less came than the window lets through: it is not what binds. */
+		/* Less came than the window allows: the window does not bind. */
 		if (in_time(got, rtt) < d->window / 2) {
 			*d = (struct cc_drain){
 			    .idle_since = d->idle_since, .period_at = now, .period_drained = drained};
 			new_epoch(d, drained, now);
 			return true;
 		}
-		/* A host that takes a little more than this looks as one that takes four times as much: first
-		 * a little more, then much. */
+		/* A host that takes a little more looks like one that takes four times as much:
+		 * grow a little first, then much. */
 		d->growth += d->growth < 8;
 		if (d->growth <= GENTLE && d->rate_Bps) {
 			more_slack(d, rtt, 2 * period(rtt));
@@ -163,7 +165,7 @@ static bool adjust(struct cc_drain *d, uint64_t drained, rwy_dur rtt, rwy_time n
 
 static void learn(struct cc_drain *d, uint64_t sample)
 {
-	/* Its best is not what it takes now: the first measurements need not be far off. */
+	/* The best rate of before is not the present rate: the first measurements count at once. */
 	uint64_t least = d->best ? d->rate_Bps - d->rate_Bps / 8 : d->rate_Bps / 2;
 	bool far_off = sample > d->rate_Bps + d->rate_Bps / 2 || sample < least;
 
@@ -175,8 +177,9 @@ static void learn(struct cc_drain *d, uint64_t sample)
 }
 
 /*
- * While the window does not bind: the best it took. What came when nothing waited says how much was sent, not
- * how much the host takes; only a queue, or much in a short time, does.
+ * Tracks the best rate while the window does not bind. Bytes that came while nothing waited tell
+ * how much was sent, not how much the host takes; only a queue, or much data in a short time, tells
+ * that.
  */
 static void best(struct cc_drain *d, uint64_t sample, uint64_t bytes, bool busy)
 {
@@ -199,7 +202,8 @@ static bool end_period(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy
 		best(d, sample, bytes, busy >= t / 2);
 		return false;
 	}
-	/* With nothing waiting at times it takes at least this; how much more nobody knows. */
+	/* When nothing waits at times, the host takes at least this rate; how much more is
+	 * unknown. */
 	if (busy >= t - t / 8)
 		learn(d, sample);
 	else if (d->rate_Bps && sample > d->rate_Bps)
@@ -209,7 +213,7 @@ static bool end_period(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy
 	if (now < d->settled_at) {
 		if (now - d->epoch_at > rtt)
 			new_epoch(d, drained, now);
-		/* The queue of before still goes down; a host that takes more meanwhile shall not run dry
+		/* The old queue still shrinks; a host that takes more meanwhile must not run dry
 		 * after it. */
 		return busy == t && fitting(d, rtt) > d->window + d->window / 16 &&
 		       set_window(d, fitting(d, rtt));
@@ -217,20 +221,22 @@ static bool end_period(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy
 	return now - d->epoch_at > rtt + rtt / 8 ? adjust(d, drained, rtt, now) : false;
 }
 
-/* A slow host's rate cannot be told from a few packets, unless more were to be expected. */
+/* Whether there is enough for a measurement: few packets do not tell a slow host's rate, unless
+ * more were expected. */
 static bool enough(const struct cc_drain *d, uint64_t drained, rwy_time now)
 {
 	rwy_dur t = now - d->period_at;
 
-	/* Asked for often: without a division. */
+	/* Called often, so it has no division. */
 	return drained - d->period_drained >= SAMPLE || t >= LONG ||
 	       (unsigned __int128)d->rate_Bps * t >= (unsigned __int128)2 * SAMPLE * RWY_SEC;
 }
 
 /*
- * Not on, and something waits. Whether the host stands still for a moment or takes less from now on nobody
- * can tell yet, and need not: no more under way than it took at its best costs the first nothing, and keeps
- * the queue of the second from growing after a round trip. What it really takes is measured while that holds.
+ * The window is off, and something waits. Whether the host pauses or has become slower is unknown
+ * and need not be known: a window of its best rate costs the first host nothing, and stops the
+ * second one's queue from growing after a round trip. The real rate is measured while this window
+ * holds.
  */
 static bool early(struct cc_drain *d, uint64_t waits, uint64_t drained, rwy_dur rtt, rwy_time now)
 {

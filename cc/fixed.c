@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "fixed": sends at the configured rate whatever happens. For reserved bandwidth and for tests. The window is
- * only a safety net against a peer that went away: four bandwidth-delay products.
+ * "fixed": sends at the configured rate, whatever happens. For reserved bandwidth and for tests.
+ * The window of four bandwidth-delay products only guards against a peer that disappeared.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -11,9 +11,10 @@
 #include "cc/cc.h"
 #include "cc/limits.h"
 
-#define FIXED_DEFAULT_RATE ((uint64_t)125000000) /* 1 Gb/s, when the configuration names none */
+#define FIXED_DEFAULT_RATE ((uint64_t)125000000) /* 1 Gb/s, when the configuration has no rate */
 #define FIXED_WINDOW_FLOOR ((uint64_t)1 << 20)
-#define FIXED_SLACK        (10 * RWY_MS) /* acknowledgements wait in batches and in sleeping processes */
+/* acknowledgements wait in batches and in sleeping processes */
+#define FIXED_SLACK (10 * RWY_MS)
 
 struct fixed {
 	struct cc_cfg cfg;
@@ -59,7 +60,7 @@ static void fixed_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 {
 	struct fixed *s = state;
 
-	/* A change of an eighth is worth a multiplication, less is noise. */
+	/* A change of an eighth is worth a multiplication; less is noise. */
 	if (ack->min_rtt && (ack->min_rtt < s->rtt - s->rtt / 8 || ack->min_rtt > s->rtt + s->rtt / 8))
 		set_rtt(s, ack->min_rtt);
 }

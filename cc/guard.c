@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes answers from an algorithm and bounds them. Asked once an ACK, not once a datagram.
- * Not here: what the bounds are (limits.h), who counts (wan/).
+ * Reads answers of an algorithm and clamps them. Called once per ACK, not per datagram. limits.h
+ * has the bounds; wan/ counts violations.
  */
 #include "cc/guard.h"
 #include "cc/limits.h"
@@ -16,8 +16,8 @@ unsigned cc_guard_ask(
 	return (unsigned)(out->rate_Bps != rate) + (unsigned)(out->window != window);
 }
 
-/* A time already past is no nonsense: the tick is merely due. A tick that does not move on is what must not
- * keep the worker awake. */
+/* A time in the past only means that the tick is due. A next() that never advances must not keep
+ * the worker awake. */
 rwy_time cc_guard_next(const struct cc_ops *ops, const void *state, rwy_time ticked)
 {
 	if (!ops->next || !ops->on_tick)

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "swift": holds a delay (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the
- * Datacenter", SIGCOMM 2020). Below the target the window grows by a fixed step a round trip, above it it
- * shrinks in proportion to the excess, at most once a round trip.
+ * "swift": holds a delay (Kumar et al., "Swift: Delay is Simple and Effective for Congestion
+ * Control in the Datacenter", SIGCOMM 2020). Below the target the window grows by a fixed step a
+ * round trip; above it the window shrinks in proportion to the excess, at most once a round trip.
  *
  *   target = least RTT + base + hops + a share for flows: alpha / sqrt(window) - beta
  *
- * The last part is Swift's scaling by flow: many flows have small windows each, and a queue that grows with
- * the square root of their number; a small window also gets more, which makes the flows equal.
+ * The last part is Swift's scaling by flows: many flows have small windows each, and a queue that
+ * grows with the square root of their number; a small window also gets more, which makes the flows
+ * equal.
  *
- * Different from the paper, since the path is long:
- *   - The target counts queueing, on top of the least RTT; in a data centre the RTT itself is the budget. The
- *     least RTT is measured again every ten seconds with half a window, or our own queue would pass for it;
- *     the smallest of three measurements counts, since others' queues stand while we measure.
- *   - It starts by doubling. One datagram a round trip would need minutes to fill the path.
- *   - The step is a datagram for each ms of round trip, or a share of the configured maximum if that is more.
- *   - Delay is the smallest of a few ACKs in a row: a process that sleeps is not a queue.
- *   - Random loss is not congestion: losses count once they exceed 2 % of a round trip.
+ * Differences from the paper, because the path is long:
+ * - The target counts queueing on top of the least RTT; in a data center the RTT itself is the
+ *   budget. The least RTT is measured again every ten seconds with half a window, or our own queue
+ *   would count as path; the smallest of three measurements counts, since others' queues stand
+ *   meanwhile.
+ * - It starts by doubling. One datagram a round trip would need minutes to fill the path.
+ * - The step is a datagram per ms of round trip, or a share of the configured maximum if that is
+ *   more.
+ * - Delay is the smallest of a few ACKs in a row: a process that sleeps is not a queue.
+ * - Random loss is not congestion: losses count once they exceed 2 % of a round trip.
  *
- * Units: windows in bytes, times in ns. Not here: separate end-host delay (the ACK delay is already taken out
- * of the RTT), windows below two datagrams.
+ * Units: windows in bytes, times in ns. Not implemented: separate end-host delay (the RTT already
+ * excludes the ACK delay), windows below two datagrams.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -30,9 +33,9 @@
 #include "cc/limits.h"
 
 #define INITIAL_PKTS  100
-#define BASE          RWY_MS /* of queueing: below it, a WAN's own jitter would decide */
+#define BASE          RWY_MS /* queueing delay: below this a WAN's own jitter would decide */
 #define HOP           (50 * RWY_US)
-#define HOPS          8 /* the TTL is not ours to see; a WAN path has about so many queues */
+#define HOPS          8 /* the TTL is invisible here; a WAN path has about this many queues */
 #define FS_RANGE      (2 * RWY_MS)
 #define FS_MIN_PKTS   16u /* windows at which the flow part is FS_RANGE and 0 */
 #define FS_MAX_PKTS   16384u
@@ -41,15 +44,15 @@
 #define INV_MAX       (65536u / 128)
 #define DECREASE_NUM  4 /* the paper's beta, 0.8 */
 #define DECREASE_DEN  5
-#define DECREASE_MOST 2 /* never below a half at once: its max_mdf */
+#define DECREASE_MOST 2 /* a decrease leaves at least half: the paper's max_mdf */
 #define DELAYS        4
-#define STEP_SHARE    512 /* of the BDP at the configured maximum */
+#define STEP_SHARE    512 /* part of the BDP at the configured maximum */
 #define RTT_EXPIRY    (10 * RWY_SEC)
 #define MEASURES      3
 #define FAR_PKTS      8
 #define LOSS_DEN      50
-#define LOSS_PKTS     6    /* and so many datagrams: of few, one is already more */
-#define GAIN_START    512u /* of pacing, 1/256 */
+#define LOSS_PKTS     6    /* plus this many datagrams: a single one of few exceeds 2 % */
+#define GAIN_START    512u /* pacing gain, 1/256 */
 #define GAIN_STEADY   288u
 
 static_assert(
@@ -62,15 +65,16 @@ struct swift {
 	struct cc_cfg cfg;
 	enum phase phase;
 	uint64_t window, rate;
-	uint64_t before; /* the window that MEASURE interrupted */
+	uint64_t before; /* window before MEASURE */
 	rwy_dur delay[DELAYS];
 	uint8_t delay_at, delays;
-	bool due; /* a measurement */
+	bool due; /* a measurement is due */
 	rwy_dur min_rtt, srtt, target;
-	rwy_dur measured[MEASURES]; /* least RTT in the present MEASURE and since, and of those before */
+	/* least RTT since the present MEASURE began, and of earlier ones */
+	rwy_dur measured[MEASURES];
 	uint8_t measured_at;
 	rwy_time min_rtt_at, cut_at, measure_until;
-	uint64_t next_round, acked, lost; /* of the present round */
+	uint64_t next_round, acked, lost; /* counts of the present round, and its end */
 };
 static_assert(sizeof(struct swift) <= CC_STATE_SIZE, "private state fits");
 
@@ -145,8 +149,8 @@ static void rtt_sample(struct swift *s, rwy_dur rtt, rwy_time now)
 	s->delay_at = (s->delay_at + 1) % DELAYS;
 	if (s->delays < DELAYS)
 		s->delays++;
-	/* Seen again: nothing to measure. As with BBR this brings several senders into step: what one's
-	 * measurement drains, all see. */
+	/* Confirmed: no measurement is needed. As in BBR this synchronizes several senders: all see
+	 * the queue that one's measurement drains. */
 	if (rtt <= s->min_rtt + s->min_rtt / 256)
 		s->min_rtt_at = now;
 	s->min_rtt = rwy_time_min(s->min_rtt, rtt);
@@ -162,7 +166,7 @@ static rwy_dur delay(const struct swift *s)
 	return d;
 }
 
-/* --- the window --------------------------------------------------------------------------------- */
+/* --- the window ------------------------------------------------------------------------------- */
 static uint64_t step(const struct swift *s)
 {
 	uint64_t ms = s->min_rtt / RWY_MS;
@@ -192,7 +196,7 @@ static void cut_to(struct swift *s, uint64_t window, rwy_time now)
 
 	s->window = window > least ? window : least;
 	s->cut_at = now;
-	if (s->phase == START) /* who comes to a path in use has not seen it empty */
+	if (s->phase == START) /* a sender that joins a path in use has not seen it empty */
 		s->due = true;
 	s->phase = STEADY;
 }
@@ -211,11 +215,11 @@ static bool too_lossy(const struct swift *s)
 	return s->lost > seen / LOSS_DEN + LOSS_PKTS * (uint64_t)s->cfg.mtu;
 }
 
-/* --- the least RTT ------------------------------------------------------------------------------ */
+/* --- the least RTT ---------------------------------------------------------------------------- */
 static bool measure_due(const struct swift *s, rwy_time now)
 {
-	/* A delay that stays when next to nothing is in flight is no queue of ours: the path may be another.
-	 */
+	/* A delay that stays when almost nothing is in flight is no queue of ours: the path may
+	 * have changed. */
 	bool far = s->window <= FAR_PKTS * (uint64_t)s->cfg.mtu && delay(s) > 2 * s->min_rtt + 4 * BASE;
 
 	return s->phase == STEADY && (s->due || far || rwy_since(s->min_rtt_at, now) > RTT_EXPIRY);
@@ -224,7 +228,7 @@ static bool measure_due(const struct swift *s, rwy_time now)
 static void measure_begin(struct swift *s, rwy_time now)
 {
 	s->before = s->window;
-	/* Half of what the path holds without a queue: window * min_rtt / srtt is that. */
+	/* Half of what the path holds without a queue, which is window * min_rtt / srtt. */
 	s->window = cc_mul_div(s->window, s->min_rtt, 2 * rwy_time_max(s->srtt, 1));
 	s->phase = MEASURE;
 	s->due = false;
@@ -236,7 +240,8 @@ static void measure_begin(struct swift *s, rwy_time now)
 static void measure_end(struct swift *s, rwy_time now)
 {
 	rwy_dur here = s->measured[s->measured_at], min = here;
-	bool longer = here > 2 * s->min_rtt; /* another path: what we know of the old one is worth nothing */
+	/* another path: what is known of the old one is worthless */
+	bool longer = here > 2 * s->min_rtt;
 
 	for (unsigned i = 0; i < MEASURES; i++) {
 		if (longer)
@@ -246,7 +251,7 @@ static void measure_end(struct swift *s, rwy_time now)
 	s->min_rtt = min;
 	s->min_rtt_at = s->cut_at = now;
 	s->window = s->before;
-	s->delays = s->delay_at = 1; /* those of before tell nothing now */
+	s->delays = s->delay_at = 1; /* older samples mean nothing now */
 	s->delay[0] = here;
 	s->phase = longer ? START : STEADY;
 }
@@ -286,8 +291,8 @@ static void swift_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t i
 	s->lost = cc_add(s->lost, bytes);
 }
 
-/* The paper goes to the least window after several timeouts. Here an outage is mostly a link that broke and
- * comes back as it was; what was lost in it must not count as congestion. */
+/* The paper goes to the least window after several timeouts. Here an outage is mostly a link that
+ * broke and comes back unchanged; its losses must not count as congestion. */
 static void swift_on_persistent(void *state, rwy_time now)
 {
 	struct swift *s = state;
