@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules as they are written: classes, checks, and the plain matcher. The compiled form is in acl_compile.c.
- */
+/* Rules as written: classes, checks, and the linear matcher. The compiled form is in
+ * acl_compile.c. */
 #include "tenant/acl.h"
 
 #include <string.h>

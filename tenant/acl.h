@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Access control within a tenant: an ordered list of rules over source and destination prefix, UDP source
- * port and what the packet does; the first rule that matches decides, else the default. Compiled, a lookup
- * costs three searches and at most ACL_RULES_MAX / 64 steps over bitmaps, whatever the rules are (bit vectors
- * per field with a summary word: Lakshman and Stiliadis, SIGCOMM 1998; Baboescu and Varghese, SIGCOMM 2001).
+ * Access control within a tenant: an ordered list of rules over source and destination prefix, UDP
+ * source port and class of packet. The first rule that matches decides, else the default. In
+ * compiled form a lookup costs three searches and at most ACL_RULES_MAX / 64 steps over bitmaps,
+ * whatever the rules are (bit vectors per field with a summary word: Lakshman and Stiliadis,
+ * SIGCOMM 1998; Baboescu and Varghese, SIGCOMM 2001).
  *
  * Thread: compiled by the control thread, then constant and read by any number of workers.
  */
@@ -19,7 +20,7 @@
 #include "tenant/range.h"
 
 #define ACL_RULES_MAX 1024
-#define ACL_DEFAULT   UINT16_MAX /* "no rule matched" */
+#define ACL_DEFAULT   UINT16_MAX /* no rule matched */
 
 /* Classes of packets. X(enumerator, word in configurations, sentence) */
 #define ACL_CLASSES(X)                                                                                       \
@@ -41,28 +42,29 @@ enum acl_class {
 };
 #define ACL_ALL ((uint16_t)((1u << ACL_CLASS_COUNT) - 1))
 
-/* The class of a RoCEv2 packet by its BTH. */
+/* Returns the class of a RoCEv2 packet from its BTH. */
 enum acl_class acl_class_of(uint8_t opcode, uint32_t dqpn);
 
 struct acl_rule {
-	struct prefix src, dst;      /* of one family, or len 0: any */
-	uint16_t sport_lo, sport_hi; /* UDP source port, both ends included; 0..65535: any */
-	uint16_t classes;            /* set of 1 << enum acl_class */
+	struct prefix src, dst;      /* both are of one family, or len 0: any */
+	uint16_t sport_lo, sport_hi; /* UDP source ports, both ends included; 0..65535: any */
+	uint16_t classes;            /* set of bits 1 << enum acl_class */
 	bool allow;
 };
 
 struct acl_key {
 	struct rwy_ip src, dst;
-	uint16_t sport; /* of UDP; 0 for what has none: only rules whose range begins at 0 match it */
-	uint8_t cls;    /* enum acl_class */
+	/* UDP source port; 0 for other packets: they match rules whose range begins at 0 */
+	uint16_t sport;
+	uint8_t cls; /* enum acl_class */
 };
 
 struct acl_verdict {
-	uint16_t rule; /* index, for its counter; ACL_DEFAULT */
+	uint16_t rule; /* index of the rule, for its counter; or ACL_DEFAULT */
 	bool allow;
 };
 
-/* Why rules do not compile. X(enumerator, sentence) */
+/* Reasons why rules do not compile. X(enumerator, sentence) */
 #define ACL_ERRORS(X)                                                                                        \
 	X(ACL_E_NONE, "no error")                                                                            \
 	X(ACL_E_RULES, "too many rules")                                                                     \
@@ -82,26 +84,26 @@ const char *acl_error_text(enum acl_error e);
 
 struct acl_err {
 	enum acl_error why;
-	unsigned rule; /* index; 0 for ACL_E_MEMORY, the number given for ACL_E_RULES */
+	unsigned rule; /* index; 0 for ACL_E_MEMORY; the given number of rules for ACL_E_RULES */
 };
 
-/* The same checks without compiling: 0 or RWY_EINVAL with *err. */
+/* Makes the same checks without compiling. Returns 0, or RWY_EINVAL with *err. */
 RWY_MUST_CHECK int acl_check(const struct acl_rule *rules, unsigned n, struct acl_err *err);
 
 struct acl;
-/* The rules are copied as far as needed. RWY_EINVAL or RWY_ENOMEM with *err; *out is then unchanged. n may be
- * 0: everything is as `allow_default` says. */
+/* Compiles rules; copies what it needs of them. Returns RWY_EINVAL or RWY_ENOMEM with *err; *out is
+ * then unchanged. n may be 0: then `allow_default` decides everything. */
 RWY_MUST_CHECK int acl_new(
     struct acl **out, const struct acl_rule *rules, unsigned n, bool allow_default, struct acl_err *err);
 void acl_free(struct acl *a);            /* NULL is allowed */
-uint64_t acl_bytes(const struct acl *a); /* memory it takes */
+uint64_t acl_bytes(const struct acl *a); /* memory in use */
 
 struct acl_verdict acl_lookup(const struct acl *a, const struct acl_key *k);
-/* All classes at once, k->cls ignored: the set of those allowed. For a flow table: asked when the flow is
- * made and when the tenant's generation changes; a packet then costs a bit test. */
+/* Returns the set of allowed classes; k->cls is ignored. A flow table asks when a flow is made and
+ * when the tenant's generation changes; then a packet costs a bit test. */
 uint16_t acl_allowed(const struct acl *a, const struct acl_key *k);
 
-/* Reads the rules in order: the reference that the compiled form is held to. */
+/* Reads the rules in order: the reference for tests of the compiled form. */
 struct acl_verdict acl_linear(
     const struct acl_rule *rules, unsigned n, bool allow_default, const struct acl_key *k);
 

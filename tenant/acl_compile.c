@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The compiled ACL. Each field's values fall into ranges within which the same rules match; a range has a
- * bitmap of those rules, lowest bit first. The rules that match a packet are the AND of its four bitmaps, the
- * first of them the lowest bit. A summary word in front of each bitmap says which of its words are not 0, so
- * that most need not be looked at. Equal bitmaps are kept once.
+ * The compiled ACL. The values of each field fall into ranges within which the same rules match; a
+ * range has a bitmap of those rules, lowest bit first. The AND of a packet's four bitmaps gives the
+ * rules that match it, and its lowest bit the first of them. A summary word in front of each bitmap
+ * marks its words that are not 0, so that most words are skipped. Equal bitmaps are stored once.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -18,26 +18,26 @@ static_assert(ACL_RULES_MAX <= 64 * 64, "the summary is one word");
 struct acl {
 	struct range_map src, dst;
 	uint32_t nports;
-	uint32_t words; /* of a bitmap without its summary */
+	uint32_t words; /* words of a bitmap without its summary */
 	bool allow_default;
-	/* By range: where its bitmap begins in `bits`. */
+	/* Per range: offset of its bitmap in `bits`. */
 	uint32_t *src_at, *dst_at, *port_at;
 	uint16_t *port_lo;
 	uint32_t class_at[ACL_CLASS_COUNT];
 	uint64_t *bits;  /* bitmaps: summary, then `words` words */
-	uint64_t *allow; /* by rule */
+	uint64_t *allow; /* per rule */
 	uint64_t bytes;
 };
 
-/* --- building --------------------------------------------------------------------------------------- */
+/* --- building --------------------------------------------------------------------------------- */
 
 struct build {
 	struct acl *a;
 	const struct acl_rule *rules;
 	unsigned n;
-	uint64_t *raw; /* bitmaps of all ranges of all fields before equal ones are merged */
+	uint64_t *raw; /* bitmaps of all ranges of all fields, before equal ones are merged */
 	uint32_t stride, ranges, kept;
-	uint32_t *table, table_mask; /* kept bitmaps by hash: 1 + number */
+	uint32_t *table, table_mask; /* stored bitmaps by hash: 1 + number */
 };
 
 static void bit_set(uint64_t *map, unsigned i)
@@ -107,7 +107,7 @@ static void prefix_bits(
 		bit_set(b->raw + (size_t)(first + k) * b->stride, i);
 }
 
-/* raw: the bitmaps of source, destination, port ranges and classes, one after the other. */
+/* raw: the bitmaps of source, destination, port ranges and classes, in this order. */
 static void bits_fill(struct build *b, const uint32_t first[FIELDS])
 {
 	struct acl *a = b->a;
@@ -128,7 +128,7 @@ static void bits_fill(struct build *b, const uint32_t first[FIELDS])
 	}
 }
 
-/* Where the kept copy of raw bitmap `k` begins. */
+/* Returns the offset of the stored copy of raw bitmap `k`. */
 static uint32_t bits_keep(struct build *b, uint32_t k)
 {
 	const uint64_t *map = b->raw + (size_t)k * b->stride;
@@ -226,7 +226,7 @@ uint64_t acl_bytes(const struct acl *a)
 	return a->bytes;
 }
 
-/* --- looking up ------------------------------------------------------------------------------------- */
+/* --- lookup ----------------------------------------------------------------------------------- */
 
 struct acl_verdict acl_lookup(const struct acl *a, const struct acl_key *k)
 {
@@ -253,7 +253,7 @@ uint16_t acl_allowed(const struct acl *a, const struct acl_key *k)
 	const uint64_t *s = a->bits + a->src_at[range_find(&a->src, &k->src)];
 	const uint64_t *d = a->bits + a->dst_at[range_find(&a->dst, &k->dst)];
 	const uint64_t *p = a->bits + a->port_at[port_find(a, k->sport)];
-	uint16_t open = ACL_ALL, allowed = 0; /* open: not decided yet */
+	uint16_t open = ACL_ALL, allowed = 0; /* open: undecided classes */
 
 	for (uint64_t some = s[0] & d[0] & p[0]; some && open; some &= some - 1) {
 		uint32_t w = (uint32_t)__builtin_ctzll(some);

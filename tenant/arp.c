@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading ARP and neighbour discovery strictly, and deciding. What is written is in arp_make.c. */
+/* Parses ARP and neighbor discovery strictly, and decides. arp_make.c writes frames. */
 #include "tenant/arp.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static bool host_ok(const struct rwy_ip *a)
 	return a->b[0] != 0xff && !arp_ip_none(a);
 }
 
-/* RFC 826; a request to the broadcast or to us, an answer to us or, announcing, to all. */
+/* RFC 826: a request to broadcast or to us, an answer to us, or an announcement to all. */
 static enum arp_what read4(const uint8_t *eth, const uint8_t *p, uint32_t len, struct arp_msg *m)
 {
 	static const uint8_t head[6] = {0, 1, 8, 0, 6, 4}; /* Ethernet, IPv4, their lengths */
@@ -39,7 +39,8 @@ static enum arp_what read4(const uint8_t *eth, const uint8_t *p, uint32_t len, s
 	return host_ok(&m->target) || !m->request ? ARP_HEARD : ARP_BAD_TARGET;
 }
 
-/* Source or target link-layer address option, as `want` says; NULL: not there. False: malformed options. */
+/* Finds the source or target link-layer address option, as `want` says; NULL: absent. False:
+ * malformed options. */
 static bool option_find(const uint8_t *p, uint32_t len, uint8_t want, const uint8_t **mac)
 {
 	*mac = NULL;
@@ -102,7 +103,8 @@ static bool own(const struct tenant *t, const struct rwy_ip *a)
 	return !arp_ip_none(a) && (rwy_ip_eq(a, &t->cfg.gw_ip[0]) || rwy_ip_eq(a, &t->cfg.gw_ip[1]));
 }
 
-/* An address that is every host's on its link and in nobody's prefix: may ask, is not learned. */
+/* A link-local address is on every link and in no tenant's prefix: it may ask, and is not
+ * learned. */
 static bool link_local(const struct rwy_ip *a)
 {
 	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
@@ -124,7 +126,7 @@ static enum arp_what decide(const struct tenant *t, enum tenant_side side, const
 	if (!m->request || announce)
 		return probe ? ARP_MALFORMED : ARP_HEARD;
 	if (own(t, &m->target))
-		return ARP_ANSWER_OWN; /* a probe, too: RFC 5227 2.1.1, RFC 4862 5.4.4 */
+		return ARP_ANSWER_OWN; /* also for a probe: RFC 5227 2.1.1, RFC 4862 5.4.4 */
 	if (probe)
 		return ARP_PROBE;
 	switch ((enum tenant_side)at.side) {
@@ -134,7 +136,7 @@ static enum arp_what decide(const struct tenant *t, enum tenant_side side, const
 	case TENANT_VTEP:
 		if (at.side == side)
 			return ARP_LOCAL;
-		break; /* no broadcast goes from one side to the other */
+		break; /* broadcasts do not go from one side to the other */
 	case TENANT_TUNNEL:
 		break;
 	}

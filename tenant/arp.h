@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ARP (RFC 826, 5227) and neighbour discovery (RFC 4861) inside a tenant's overlay: the gateway answers for
- * its own inner address, and, where the tenant asks for it (proxy_arp), for addresses that are behind a
- * tunnel or on the tenant's other side. Never for one on the side that asks: its host answers. And it asks,
- * at a bounded rate, for hosts it does not know. A frame goes in, a record and perhaps a frame come out;
- * sending and learning (tenant/vtep.h) are the caller's.
+ * ARP (RFC 826, 5227) and neighbor discovery (RFC 4861) inside a tenant's overlay. The gateway
+ * answers for its own inner address and, where the tenant asks for it (proxy_arp), for addresses
+ * behind a tunnel or on the tenant's other side. It never answers for an address on the asking
+ * side: that host answers. It also asks, at a bounded rate, for hosts that it does not know. A
+ * frame goes in, a record and perhaps a frame come out; the caller sends and learns
+ * (tenant/vtep.h).
  *
- * Frames begin at the inner Ethernet header; net_off is 14, or 18 behind a VLAN tag, as vxlan_decap says.
+ * Frames begin at the inner Ethernet header; net_off is 14, or 18 behind a VLAN tag, as set by
+ * vxlan_decap.
  */
 #ifndef TENANT_ARP_H
 #define TENANT_ARP_H
@@ -19,7 +21,7 @@
 #include "rwy/time.h"
 #include "tenant/tenant.h"
 
-#define ARP_FRAME_MAX 96 /* room for any frame made here */
+#define ARP_FRAME_MAX 96 /* room for any frame that is made here */
 
 /* Verdict on a frame. X(enumerator, counter name, sentence) */
 #define ARP_WHATS(X)                                                                                         \
@@ -46,46 +48,50 @@ enum arp_what {
 };
 
 struct arp_msg {
-	struct rwy_ip
-	    sender; /* all 0 (IPv4: 0.0.0.0): a probe. Of an advertisement: the address it is about */
+	/* address of the sender; all 0 (IPv4: 0.0.0.0): a probe. Advertisement: the address that it
+	 * is about */
+	struct rwy_ip sender;
 	struct rwy_ip target;
-	uint8_t mac[6]; /* the sender's */
+	uint8_t mac[6]; /* MAC address of the sender */
 	bool is6, request;
-	bool learn; /* sender and mac are sound: worth vtep_learn */
+	bool learn; /* sender and mac are valid: vtep_learn may learn them */
 };
 
 /*
- * The verdict on a frame of tenant t that came in on `side` (TENANT_LAN, TENANT_VTEP), where the gateway's
- * MAC address is `mac`: cfg.gw_mac behind VTEPs, the port's on a VLAN (frames to cfg.gw_mac are taken there,
- * too). ARP_ANSWER_*: out[0..*out_len) is the answer, an Ethernet frame back to m->mac with the same VLAN
- * tag; else *out_len is 0. *m is filled but for OTHER, MALFORMED, BAD_MAC. Any frame may be given.
+ * Decides on a frame of tenant t that came in on `side` (TENANT_LAN, TENANT_VTEP). `mac` is the
+ * gateway's MAC address there: cfg.gw_mac behind VTEPs, the port's on a VLAN (which also takes
+ * frames to cfg.gw_mac). ARP_ANSWER_*: out[0..*out_len) is the answer, an Ethernet frame to m->mac
+ * with the same VLAN tag; else *out_len is 0. *m is filled except for OTHER, MALFORMED, BAD_MAC.
+ * Accepts any frame.
  */
 enum arp_what arp_rx(const struct tenant *t, enum tenant_side side, const uint8_t mac[6], const uint8_t *eth,
     uint32_t net_off, uint32_t len, struct arp_msg *m, uint8_t out[ARP_FRAME_MAX], uint32_t *out_len);
 
-/* The frame that asks for `target` from `mac`, as above: broadcast, or to the solicited-node group. tci: VLAN
- * tag, 0: none. 0: the tenant has no address of its own in that family to ask from. */
+/* Makes the frame that asks for `target` from `mac` (see arp_rx): broadcast, or to the
+ * solicited-node group. tci: VLAN tag, 0: none. Returns its length; 0: the tenant has no gateway
+ * address of that family. */
 uint32_t arp_ask(const struct tenant *t, const uint8_t mac[6], const struct rwy_ip *target, uint16_t tci,
     uint8_t out[ARP_FRAME_MAX]);
 
-/* --- how often to ask ------------------------------------------------------------------------------- */
+/* --- rate of asking --------------------------------------------------------------------------- */
 
 struct arp_rate_cfg {
-	uint32_t slots;   /* targets remembered, a power of two, 1 .. 2^20 */
-	uint32_t tenants; /* indices are below, 1 .. 65536 */
-	rwy_dur again;    /* the same target is asked for once in so long at most */
-	uint32_t burst;   /* a tenant may ask so often at once, 1 .. 65535, */
-	rwy_dur every;    /*   and once more each `every` ns, > 0 */
+	uint32_t slots;   /* remembered targets, a power of two, 1 .. 2^20 */
+	uint32_t tenants; /* bound of tenant indices, 1 .. 65536 */
+	rwy_dur again;    /* least time between two requests for one target */
+	uint32_t burst;   /* requests that a tenant may make at once, 1 .. 65535, */
+	rwy_dur every;    /* and time after which it gets one more, > 0 */
 };
-void arp_rate_cfg_default(struct arp_rate_cfg *cfg); /* 4096 slots, 16384 tenants, 1 s, 16, 10 ms */
+/* Defaults: 4096 slots, 16384 tenants, 1 s, 16, 10 ms. */
+void arp_rate_cfg_default(struct arp_rate_cfg *cfg);
 
-/* Thread: a worker's own. */
+/* Thread: owned by one worker. */
 struct arp_rate;
-RWY_MUST_CHECK int arp_rate_new(
-    struct arp_rate **out, const struct arp_rate_cfg *cfg); /* RWY_EINVAL, RWY_ENOMEM */
-void arp_rate_free(struct arp_rate *r);                     /* NULL is allowed */
-/* A packet waits for a host that is not known: ask now? True at most `burst` + elapsed / `every` times a
- * tenant, whatever the targets are. */
+/* Errors: RWY_EINVAL, RWY_ENOMEM. */
+RWY_MUST_CHECK int arp_rate_new(struct arp_rate **out, const struct arp_rate_cfg *cfg);
+void arp_rate_free(struct arp_rate *r); /* NULL is allowed */
+/* Returns whether to ask now for an unknown host that a packet waits for. True at most `burst` +
+ * elapsed / `every` times per tenant, whatever the targets are. */
 bool arp_rate_ask(struct arp_rate *r, uint32_t tenant, const struct rwy_ip *target, rwy_time now);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frames of arp.h, and how often to ask. */
+/* Makes the frames of arp.h, and bounds the rate of asking. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static uint8_t *arp(uint8_t *p, uint8_t op, const uint8_t smac[6], const struct 
 	return p + ARP_LEN;
 }
 
-/* A solicitation or an advertisement with its one option. */
+/* Writes a solicitation or an advertisement with its one option. */
 static uint8_t *nd(uint8_t *p, const struct rwy_ip *src, const struct rwy_ip *dst, uint8_t type,
     uint8_t flags, const struct rwy_ip *target, const uint8_t mac[6])
 {
@@ -96,7 +96,7 @@ uint32_t arp_make_answer(const uint8_t mac[6], const struct arp_msg *m, bool own
 		p = ether(out, m->mac, mac, tci, RWY_ETHER_ARP);
 		return (uint32_t)(arp(p, 2, mac, &m->target, m->mac, &m->sender) - out);
 	}
-	/* RFC 4861 7.2.4; a proxy does not override what a host may say itself (7.2.8). */
+	/* RFC 4861 7.2.4; a proxy does not override what the host may say itself (7.2.8). */
 	flags |= (uint8_t)((probe ? 0 : NA_SOLICITED) | (own ? NA_OVERRIDE : 0));
 	p = ether(out, probe ? all_mac : m->mac, mac, tci, RWY_ETHER_IP6);
 	return (
@@ -124,7 +124,7 @@ uint32_t arp_ask(const struct tenant *t, const uint8_t mac[6], const struct rwy_
 	return (uint32_t)(nd(p, from, &group, ND_SOLICIT, 0, target, mac) - out);
 }
 
-/* --- how often -------------------------------------------------------------------------------------- */
+/* --- rate ------------------------------------------------------------------------------------- */
 
 struct asked {
 	struct rwy_ip target;
@@ -135,7 +135,7 @@ struct asked {
 struct arp_rate {
 	struct arp_rate_cfg cfg;
 	struct asked *slot;
-	/* By tenant: when its bucket would be full, so that one time stands for level and clock. */
+	/* Per tenant: time when its token bucket is full, which stands for level and clock. */
 	rwy_time *full_at;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tenants over time: transactions, publication of a set, and who frees what when. */
+/* Changes of the set of tenants: transactions, publication of a set, and the freeing of old sets
+ * and tenants. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,14 +8,14 @@
 
 #define INDEX_MAX UINT16_MAX
 
-/* Retired at generation `since`: freed when every worker runs that. */
+/* An object retired at generation `since`: freed when every worker runs that generation. */
 struct retired {
 	uint64_t since;
-	const struct tenant *tenant; /* one of the two */
+	const struct tenant *tenant; /* either tenant or set */
 	struct tenant_set *set;
 };
 
-/* The index of such a tenant: used again when every worker runs that generation. */
+/* The index of a retired tenant: reused when every worker runs that generation. */
 struct retired_index {
 	uint32_t index;
 	uint64_t since;
@@ -28,24 +29,25 @@ struct tenant_db {
 	size_t retired_n, retired_cap;
 	struct retired_index *waiting;
 	size_t waiting_n, waiting_cap;
-	uint16_t *free; /* indices to be used again */
+	uint16_t *free; /* indices to reuse */
 	size_t free_n, free_cap;
-	uint32_t next; /* indices from here on were never used */
-	bool open;     /* a transaction is */
+	uint32_t next; /* lowest index that was never used */
+	bool open;     /* a transaction is open */
 };
 
 struct tenant_txn {
 	struct tenant_db *db;
-	const struct tenant **by_index; /* the next set's; room for INDEX_MAX + 1 */
+	const struct tenant **by_index; /* tenants of the next set; room for INDEX_MAX + 1 */
 	uint16_t *name_slot;
 	uint32_t name_mask, n, top;
-	size_t free_n; /* of db->free, how many are left */
+	size_t free_n; /* number of unused indices in db->free */
 	uint32_t next;
-	uint32_t fresh;              /* indices given out: bounds the room above and the names in the table */
-	struct tenant_set *prepared; /* what commit would give, until the next change; NULL: not asked for */
+	uint32_t fresh; /* indices given out: bounds the room above and the names in the table */
+	/* set that commit would publish, until the next change; NULL: not made */
+	struct tenant_set *prepared;
 };
 
-/* --- the database ----------------------------------------------------------------------------------- */
+/* --- database --------------------------------------------------------------------------------- */
 
 int tenant_db_new(struct tenant_db **out, const struct tenant_limits *lim)
 {
@@ -140,15 +142,15 @@ int tenant_db_release(struct tenant_db *db, uint32_t index)
 		if (db->waiting[i].since > db->quiesced)
 			return RWY_EAGAIN;
 		db->waiting[i] = db->waiting[--db->waiting_n];
-		db->free[db->free_n++] = (uint16_t)index; /* room was made when it was removed */
+		db->free[db->free_n++] = (uint16_t)index; /* there is room since the removal */
 		return 0;
 	}
 	return RWY_ENOENT;
 }
 
-/* --- transactions ----------------------------------------------------------------------------------- */
+/* --- transactions ----------------------------------------------------------------------------- */
 
-/* Room for n more elements. */
+/* Makes room for n more elements. */
 static bool reserve(void **v, size_t *cap, size_t have, size_t more, size_t each)
 {
 	size_t want = have + more;
@@ -175,7 +177,8 @@ int tenant_txn_begin(struct tenant_txn **out, struct tenant_db *db)
 
 	if (db->open)
 		return RWY_EINVAL;
-	/* A transaction may take all away and add as many: names of both are in the table. */
+	/* A transaction may remove all tenants and add as many: the table holds the names of
+	 * both. */
 	while (slots < 2 * (s->n + db->lim.tenants + 1))
 		slots *= 2;
 	x = calloc(1, sizeof(*x) + room * sizeof(x->by_index[0]) + slots * sizeof(x->name_slot[0]));
@@ -198,13 +201,13 @@ int tenant_txn_begin(struct tenant_txn **out, struct tenant_db *db)
 	return 0;
 }
 
-/* Whether the present set has it, too: then it is not the transaction's to free. */
+/* Whether the present set has t as well: then the transaction must not free it. */
 static bool is_old(const struct tenant_txn *x, const struct tenant *t)
 {
 	return tenant_by_index(x->db->set, t->index) == t;
 }
 
-/* Puts t, or nothing, in place of what has this index. */
+/* Replaces the tenant of this index by t, which may be NULL. */
 static void put(struct tenant_txn *x, uint32_t index, const struct tenant *t)
 {
 	const struct tenant *was = x->by_index[index];
@@ -224,8 +227,8 @@ void tenant_txn_clear(struct tenant_txn *x)
 			put(x, i, NULL);
 }
 
-/* The index for a new name: what the present set has under it, one that was released, a fresh one. 0: none.
- */
+/* Returns the index for a new name: the one of the present set, a released one, or a fresh one. 0:
+ * none. */
 static uint32_t index_for(struct tenant_txn *x, const char *name)
 {
 	const struct tenant *was = tenant_by_name(x->db->set, name);
@@ -233,7 +236,7 @@ static uint32_t index_for(struct tenant_txn *x, const char *name)
 
 	if (was)
 		return was->index;
-	if (x->fresh >= x->db->lim.tenants) /* added, removed and added again without end */
+	if (x->fresh >= x->db->lim.tenants) /* a tenant was added and removed again and again */
 		return 0;
 	if (x->free_n)
 		i = x->db->free[--x->free_n];
@@ -251,7 +254,7 @@ static uint32_t txn_find(const struct tenant_txn *x, const char *name)
 	return tenant_name_find(x->name_slot, x->name_mask, x->by_index, name);
 }
 
-/* cfg under an index that is its name's; or as it was before, if nothing changed. */
+/* Puts cfg under its name's index; keeps the old tenant if nothing changed. */
 static int put_cfg(struct tenant_txn *x, uint32_t index, const struct tenant_cfg *cfg, struct tenant_err *err)
 {
 	const struct tenant *old = tenant_by_index(x->db->set, index);
@@ -344,7 +347,7 @@ const struct tenant *tenant_txn_get(const struct tenant_txn *x, const char *name
 	return x->by_index[txn_find(x, name)];
 }
 
-/* --- commit ----------------------------------------------------------------------------------------- */
+/* --- commit ----------------------------------------------------------------------------------- */
 
 static struct tenant_set *set_make(const struct tenant_txn *x, struct tenant_err *err)
 {
@@ -362,7 +365,7 @@ static struct tenant_set *set_make(const struct tenant_txn *x, struct tenant_err
 	return s;
 }
 
-/* Indices that were given out and are not used after all go back. */
+/* Returns unused indices of the transaction. */
 static void indices_settle(struct tenant_txn *x)
 {
 	struct tenant_db *db = x->db;
@@ -404,8 +407,8 @@ int tenant_txn_prepare(struct tenant_txn *x, const struct tenant_set **next, str
 		gone += was && was != x->by_index[i];
 		left += was && !x->by_index[i];
 	}
-	/* Room for all that is to be noted first, so that nothing can fail half way. free: for each index
-	 * that waits or will wait. */
+	/* Reserves room for all that will be noted, so that nothing fails half way. free: one for
+	 * each index that waits or will wait. */
 	if (!RESERVE(db, retired, gone + 1) || !RESERVE(db, waiting, left) ||
 	    !RESERVE(db, free, db->waiting_n + left + x->fresh))
 		return tenant_fail(err, RWY_ENOMEM, TENANT_E_MEMORY, "", -1);
@@ -436,7 +439,7 @@ void tenant_txn_abort(struct tenant_txn *x)
 {
 	if (!x)
 		return;
-	tenant_txn_clear(x); /* frees what is the transaction's own */
+	tenant_txn_clear(x); /* frees what belongs to the transaction */
 	free(x->prepared);
 	x->db->open = false;
 	free(x);

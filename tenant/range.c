@@ -13,7 +13,7 @@ static u128 ip_num(const struct rwy_ip *a)
 	return (u128)rwy_get64(a->b) << 64 | rwy_get64(a->b + 8);
 }
 
-/* The bits behind the length. */
+/* Returns the bits behind the length. */
 static u128 host_mask(uint8_t len)
 {
 	return len >= 128 ? 0 : ~(u128)0 >> len;
@@ -38,7 +38,7 @@ bool prefix_meets(const struct prefix *a, const struct prefix *b)
 	return a->len <= b->len ? prefix_has(a, &b->addr) : prefix_has(b, &a->addr);
 }
 
-/* Insertion while short, as nearly all are; else merging halves would be no faster than qsort. */
+/* Insertion sort for short arrays, which nearly all are; qsort for long ones. */
 #define SHORT 48
 #define SORT(type)                                                                                           \
 	static int cmp_##type(const void *a, const void *b)                                                  \
@@ -47,7 +47,7 @@ bool prefix_meets(const struct prefix *a, const struct prefix *b)
                                                                                                              \
 		return (x > y) - (x < y);                                                                    \
 	}                                                                                                    \
-	/* Sorts and drops what is there twice; the new length. */                                           \
+	/* Sorts and removes duplicates. Returns the new length. */                                          \
 	static uint32_t sort_##type(type *v, uint32_t n)                                                     \
 	{                                                                                                    \
 		uint32_t out = 1;                                                                            \
@@ -96,7 +96,7 @@ int range_init(struct range_map *m, const struct prefix *p, unsigned n)
 
 		if (prefix_is4(&p[i])) {
 			m->lo4[n4++] = (uint32_t)lo;
-			if ((uint32_t)end) /* else it ends where the space ends */
+			if ((uint32_t)end) /* otherwise it ends where the address space ends */
 				m->lo4[n4++] = (uint32_t)end;
 		} else {
 			m->lo6[n6++] = lo;
@@ -126,7 +126,8 @@ void range_of_prefix(const struct range_map *m, const struct prefix *p, uint32_t
 		at[1] = m->n4;
 		at[3] = m->n4 + m->n6;
 	} else if (prefix_is4(p)) {
-		/* Its end is close to its beginning, or there is much to do for the caller anyway. */
+		/* The prefix's end is close to its beginning, or the caller has much to do
+		 * anyway. */
 		for (k = at[0] = range_find4(m, (uint32_t)lo); k < m->n4 && m->lo4[k] <= (uint32_t)last;)
 			k++;
 		at[1] = k;

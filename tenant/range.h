@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Address prefixes, and the elementary ranges that a set of them cuts the address space into: within one
- * range every address lies in the same prefixes. Finding an address's range is one binary search without
- * branches over a packed array: with 16 IPv4 prefixes two cache lines, with 1,000 eleven steps. Both the ACL
- * and the tenant's longest-prefix match stand on it. IPv4 and IPv6 have arrays of their own.
+ * Address prefixes, and the elementary ranges into which a set of them divides the address space:
+ * all addresses of a range have the same prefixes. Finding an address's range is one binary search
+ * without branches over a packed array: with 16 IPv4 prefixes two cache lines, with 1,000 eleven
+ * steps. The ACL and the tenant's longest-prefix match use it. IPv4 and IPv6 have separate arrays.
  *
  * Thread: built by the control thread, then constant.
  */
@@ -19,14 +19,15 @@
 
 struct prefix {
 	struct rwy_ip addr;
-	uint8_t len; /* 0..128; IPv4 is mapped: 96 + its length. 0: every address of both families */
+	/* 0..128; IPv4 is mapped: 96 + its length; 0: all addresses of both families */
+	uint8_t len;
 };
 
-/* Well formed: length in range, no bits behind it, and not an IPv6 prefix so short that it would take all of
- * IPv4 in by accident (1..95 bits of ::). */
+/* Whether p is well-formed: its length is in range, no bits are set behind it, and it is not a
+ * short IPv6 prefix (1..95 bits of ::) that would include all of IPv4 by accident. */
 bool prefix_ok(const struct prefix *p);
 bool prefix_has(const struct prefix *p, const struct rwy_ip *a);
-/* One lies in the other. */
+/* Whether one prefix lies within the other. */
 bool prefix_meets(const struct prefix *a, const struct prefix *b);
 static inline bool prefix_is4(const struct prefix *p)
 {
@@ -37,22 +38,22 @@ static inline bool prefix_eq(const struct prefix *a, const struct prefix *b)
 	return a->len == b->len && rwy_ip_eq(&a->addr, &b->addr);
 }
 
-/* Ranges are numbered: IPv4's from 0, IPv6's from n4. */
+/* Ranges are numbered: IPv4 from 0, IPv6 from n4. */
 struct range_map {
-	unsigned __int128 *lo6; /* where each begins, ascending; the first is 0 */
+	unsigned __int128 *lo6; /* first address of each range, ascending; the first is 0 */
 	uint32_t *lo4;
 	uint32_t n4, n6; /* both >= 1 */
 };
 
-/* The prefixes must be prefix_ok. One allocation, at m->lo6. RWY_ENOMEM. */
+/* All prefixes must be prefix_ok. Makes one allocation, at m->lo6. RWY_ENOMEM. */
 RWY_MUST_CHECK int range_init(struct range_map *m, const struct prefix *p, unsigned n);
 void range_fini(struct range_map *m);
 
-/* The ranges that a prefix consists of, when it was among those given to range_init: [at[0], at[1]) of IPv4
- * and [at[2], at[3]) of IPv6, numbered as above. */
+/* Returns the ranges of a prefix that was given to range_init: [at[0], at[1]) of IPv4 and [at[2],
+ * at[3]) of IPv6, numbered as above. */
 void range_of_prefix(const struct range_map *m, const struct prefix *p, uint32_t at[4]);
 
-/* Sorts n >= 1 numbers and drops what is there twice; the new length. */
+/* Sorts n >= 1 numbers and removes duplicates. Returns the new length. */
 uint32_t range_sort16(uint16_t *v, uint32_t n);
 
 static inline uint32_t range_find4(const struct range_map *m, uint32_t key)

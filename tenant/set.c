@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One generation's set of tenants: its memory, its lookups, and the checks that concern all tenants together.
- */
+/* The set of tenants of one generation: its memory, lookups, and checks over all tenants. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tenant/internal.h"
 
-/* --- names ------------------------------------------------------------------------------------------ */
+/* --- names ------------------------------------------------------------------------------------ */
 
 uint32_t tenant_name_find(
     const uint16_t *slot, uint32_t mask, const struct tenant *const *by_index, const char *name)
@@ -36,7 +35,7 @@ const struct tenant *tenant_by_name(const struct tenant_set *s, const char *name
 	return s->by_index[tenant_name_find(s->name_slot, s->name_mask, s->by_index, name)];
 }
 
-/* --- sets ------------------------------------------------------------------------------------------- */
+/* --- sets ------------------------------------------------------------------------------------- */
 
 struct tenant_set *tenant_set_alloc(uint32_t n, uint32_t top)
 {
@@ -93,7 +92,7 @@ static int set_add(struct tenant_set *s, const struct tenant *t, struct tenant_e
 	return 0;
 }
 
-/* Sums over all; the tenant that does not fit any more is named. */
+/* Sums over all tenants; the first one that exceeds a limit is reported. */
 struct sums {
 	uint64_t guarantee[TENANT_TUNNELS_MAX];
 	uint64_t memory;
@@ -111,7 +110,7 @@ static int sums_add(
 		unsigned i = (unsigned)__builtin_ctzll(left);
 		uint64_t cap = lim->capacity_Bps[i];
 
-		/* cap - guarantee is compared so that no sum can wrap */
+		/* compares with cap - guarantee, so that no sum wraps */
 		if (cap && (t->cfg.guarantee_Bps > cap || sum->guarantee[i] > cap - t->cfg.guarantee_Bps))
 			return tenant_fail(err, RWY_EINVAL, TENANT_E_GUARANTEE, t->cfg.name, (int)i);
 		sum->guarantee[i] += cap ? t->cfg.guarantee_Bps : 0;

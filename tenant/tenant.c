@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One tenant: check, copy, compile, compare; admission of its packets. The set of all is in set.c. */
+/* One tenant: check, copy, compile, compare; admission of its packets. set.c has the set of all. */
 #include "tenant/tenant.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ void tenant_cfg_default(struct tenant_cfg *cfg)
 	vxlan_dscp_keep(&cfg->dscp_congested);
 }
 
-/* --- checks ----------------------------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 static bool name_ok(const char *name)
 {
@@ -86,12 +86,13 @@ static bool place_ok(const struct tenant_cfg *c, const struct tenant_at *at, con
 	case TENANT_TUNNEL:
 		return at->tunnel < lim->tunnels;
 	}
-	return false; /* a number that is none of them */
+	return false; /* not an enumerator */
 }
 
-/* --- the compiled form ------------------------------------------------------------------------------ */
+/* --- compiled form ---------------------------------------------------------------------------- */
 
-/* Longest match by range. A range that a prefix of the same length has already is the same prefix. */
+/* Longest match per range. A range that already has a prefix of the same length has the same
+ * prefix. */
 static int match_fill(struct tenant *t, const struct tenant_limits *lim, struct tenant_err *err)
 {
 	const struct tenant_cfg *c = &t->cfg;
@@ -142,7 +143,7 @@ static int prefixes_make(struct tenant *t, const struct tenant_limits *lim, stru
 	return r ? r : match_fill(t, lim, err);
 }
 
-/* Sorted in place; a bad one is reported by its number in the configuration. */
+/* Sorts in place; a bad one is reported by its number in the configuration. */
 static int vteps_make(struct rwy_ip *v, const struct tenant_cfg *from, struct tenant_err *err)
 {
 	for (unsigned i = 0; i < from->vteps; i++) {
@@ -158,7 +159,7 @@ static int vteps_make(struct rwy_ip *v, const struct tenant_cfg *from, struct te
 	return 0;
 }
 
-/* As vteps_make; the tenant's VTEPs and prefixes are there. */
+/* Like vteps_make; the tenant's VTEPs and prefixes must be made before. */
 static int hosts_make(
     struct tenant *t, struct tenant_host *h, const struct tenant_cfg *from, struct tenant_err *err)
 {
@@ -203,7 +204,7 @@ static int gateway_check(const struct tenant *t, struct tenant_err *err)
 	return 0;
 }
 
-/* Whether any of the tenant's prefixes meets p. */
+/* Whether one of the tenant's prefixes overlaps p. */
 static bool inside(const struct tenant *t, const struct prefix *p)
 {
 	uint32_t at[4];
@@ -237,7 +238,7 @@ static int acl_make(struct tenant *t, struct tenant_err *err)
 	return 0;
 }
 
-/* One block: the tenant, then its arrays, widest alignment first. */
+/* Allocates one block: the tenant, then its arrays in order of decreasing alignment. */
 static struct tenant *block(const struct tenant_cfg *c)
 {
 	size_t rules = c->rules * sizeof(struct acl_rule),
@@ -299,7 +300,7 @@ int tenant_make(struct tenant **out, const struct tenant_cfg *cfg, const struct 
 
 void tenant_unmake(const struct tenant *t)
 {
-	struct tenant *mine = (struct tenant *)(uintptr_t)t; /* built by tenant_make: not const there */
+	struct tenant *mine = (struct tenant *)(uintptr_t)t; /* tenant_make made it as not const */
 
 	if (!t)
 		return;
@@ -308,7 +309,7 @@ void tenant_unmake(const struct tenant *t)
 	free(mine);
 }
 
-/* --- comparing -------------------------------------------------------------------------------------- */
+/* --- comparison ------------------------------------------------------------------------------- */
 
 static bool rule_eq(const struct acl_rule *a, const struct acl_rule *b)
 {
@@ -321,7 +322,8 @@ static bool arrays_same(const struct tenant_cfg *a, const struct tenant_cfg *b)
 	if (a->prefixes != b->prefixes || a->vteps != b->vteps || a->rules != b->rules ||
 	    a->hosts != b->hosts)
 		return false;
-	for (unsigned i = 0; i < a->hosts; i++) /* given in another order: built anew, which is as good */
+	/* hosts in another order count as a change, which is harmless */
+	for (unsigned i = 0; i < a->hosts; i++)
 		if (!rwy_ip_eq(&a->host[i].addr, &b->host[i].addr) ||
 		    !rwy_ip_eq(&a->host[i].vtep, &b->host[i].vtep) ||
 		    memcmp(a->host[i].mac, b->host[i].mac, 6) != 0)
@@ -351,7 +353,8 @@ bool tenant_same(const struct tenant *t, const struct tenant_cfg *b)
 	    !rwy_ip_eq(&a->gw_ip[0], &b->gw_ip[0]) || !rwy_ip_eq(&a->gw_ip[1], &b->gw_ip[1]) ||
 	    a->proxy_arp != b->proxy_arp || !arrays_same(a, b))
 		return false;
-	for (unsigned i = 0; i < b->vteps; i++) { /* ours are sorted and differ from each other: so as sets */
+	/* ours are sorted and distinct, so compare as sets */
+	for (unsigned i = 0; i < b->vteps; i++) {
 		unsigned j = 0;
 
 		while (j < a->vteps && !rwy_ip_eq(&a->vtep[j], &b->vtep[i]))
@@ -360,12 +363,12 @@ bool tenant_same(const struct tenant *t, const struct tenant_cfg *b)
 			return false;
 		for (unsigned k = 0; k < i; k++)
 			if (rwy_ip_eq(&b->vtep[k], &b->vtep[i]))
-				return false; /* twice: to be refused, not shared */
+				return false; /* a duplicate must be refused, not shared */
 	}
 	return true;
 }
 
-/* --- admission -------------------------------------------------------------------------------------- */
+/* --- admission -------------------------------------------------------------------------------- */
 
 bool tenant_has_vtep(const struct tenant *t, const struct rwy_ip *vtep)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of vtep.h: chained hash over a fixed array of entries. Each tenant's learned entries are in a
- * list from the one confirmed last to the one confirmed longest ago.
+ * The table of vtep.h: a chained hash over a fixed array of entries. Each tenant has a list of its
+ * learned entries, from the most recently confirmed to the oldest.
  */
 #include "tenant/vtep.h"
 
@@ -13,26 +13,26 @@
 
 #define NONE UINT32_MAX
 
-/* A packet needs this one cache line only. */
+/* The part of an entry that a packet needs: one cache line. */
 struct entry {
 	struct rwy_ip host;
 	struct vtep_host where;
 	uint16_t tenant;
 	bool used, moved;
-	uint32_t chain; /* of the hash, or of the free list */
+	uint32_t chain; /* link of the hash chain, or of the free list */
 	rwy_time seen;
 	uint8_t fill[8];
 };
 static_assert(sizeof(struct entry) == 64, "one cache line");
 
-/* The rest of an entry: where it is in its tenant's list, and when it moved. */
+/* The rest of an entry: its links in the tenant's list, and the time of its last move. */
 struct rest {
 	uint32_t newer, older;
 	rwy_time moved_at;
 };
 
 struct of_tenant {
-	uint32_t newest, oldest; /* learned entries */
+	uint32_t newest, oldest; /* ends of the list of learned entries */
 	uint32_t learned;
 };
 
@@ -40,7 +40,7 @@ struct vtep_tab {
 	struct vtep_cfg cfg;
 	struct vtep_counters count;
 	struct entry *e;
-	struct rest *rest; /* by the same number */
+	struct rest *rest; /* indexed like the entries */
 	uint32_t *slot;
 	struct of_tenant *of;
 	uint32_t mask, free, total, sweep;
@@ -118,7 +118,7 @@ static bool old(const struct vtep_tab *t, const struct entry *e, rwy_time now)
 	return rwy_since(e->seen, now) > t->cfg.age;
 }
 
-/* --- the list of a tenant's learned entries --------------------------------------------------------- */
+/* --- list of a tenant's learned entries ------------------------------------------------------- */
 
 static void list_remove(struct vtep_tab *t, uint32_t i)
 {
@@ -173,7 +173,7 @@ static uint32_t entry_new(struct vtep_tab *t, uint32_t tenant, const struct rwy_
 	return i;
 }
 
-/* --- packets ---------------------------------------------------------------------------------------- */
+/* --- packets ---------------------------------------------------------------------------------- */
 
 const struct vtep_host *vtep_find(
     const struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host, rwy_time now)
@@ -201,7 +201,8 @@ static enum vtep_learn learn_new(struct vtep_tab *t, uint32_t tenant, const stru
 	struct of_tenant *of = &t->of[tenant];
 	uint32_t i;
 
-	/* Room is the tenant's own to make: at its bound always, and when all is taken, if it has any. */
+	/* A tenant makes room among its own entries: at its bound always, and when the table is
+	 * full, if it has any. */
 	if (of->learned && (of->learned >= t->cfg.per_tenant || t->free == NONE)) {
 		bool aged = old(t, &t->e[of->oldest], now);
 
@@ -228,7 +229,7 @@ enum vtep_learn vtep_learn(struct vtep_tab *t, uint32_t tenant, const struct rwy
 	if (i == NONE)
 		return learn_new(t, tenant, host, vtep, mac, now);
 	e = &t->e[i];
-	if (old(t, e, now)) { /* as if it had never been there */
+	if (old(t, e, now)) { /* an expired entry counts as absent */
 		t->count.aged++;
 		drop(t, i);
 		return learn_new(t, tenant, host, vtep, mac, now);
@@ -246,7 +247,7 @@ enum vtep_learn vtep_learn(struct vtep_tab *t, uint32_t tenant, const struct rwy
 		list_front(t, i);
 		return VTEP_MOVED;
 	}
-	/* The list is put in order a few times in an entry's life, not per packet. */
+	/* The list is reordered a few times in an entry's life, not per packet. */
 	if (rwy_since(e->seen, now) > t->cfg.age / 64) {
 		e->seen = now;
 		list_remove(t, i);
@@ -255,7 +256,7 @@ enum vtep_learn vtep_learn(struct vtep_tab *t, uint32_t tenant, const struct rwy
 	return VTEP_KNOWN;
 }
 
-/* --- entries that go ------------------------------------------------------------------------------ */
+/* --- removal ---------------------------------------------------------------------------------- */
 
 bool vtep_clear(struct vtep_tab *t, uint32_t tenant, uint32_t budget)
 {

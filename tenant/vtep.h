@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The VTEP of each learned host: (tenant, inner address) -> (VTEP, inner MAC). Entries are learned from
- * decapsulated packets, age, and are bounded per tenant: a tenant that invents sources pushes out its own
- * oldest entries, never another's. Configured hosts are not here (tenant/tenant.h). The key is the tenant's
- * index, which stands for its VNI and makes the bound a counter.
+ * The VTEP of each learned host: (tenant, inner address) -> (VTEP, inner MAC). Entries are learned
+ * from decapsulated packets and age. Each tenant has a bound: a tenant that invents sources
+ * displaces its own oldest entries, never another tenant's. Configured hosts are elsewhere
+ * (tenant/tenant.h). The key is the tenant's index in place of its VNI, so that the bound is a
+ * counter.
  *
  * Memory is allocated once. Lookups and learning are O(1). Time is an argument.
  * Thread: one table belongs to one worker.
@@ -19,13 +20,14 @@
 #include "rwy/time.h"
 
 struct vtep_cfg {
-	uint32_t entries;    /* in all, 1 .. 2^24 */
-	uint32_t per_tenant; /* learned entries of one tenant at most, 1 .. entries */
-	uint32_t tenants;    /* tenant indices are below, 1 .. 65536 */
-	rwy_dur age;         /* a learned entry that was not confirmed for so long is gone */
-	rwy_dur hold;        /* an entry that moved stays where it is for so long at least */
+	uint32_t entries;    /* total, 1 .. 2^24 */
+	uint32_t per_tenant; /* most learned entries of one tenant, 1 .. entries */
+	uint32_t tenants;    /* bound of tenant indices, 1 .. 65536 */
+	rwy_dur age;         /* a learned entry expires when it was not confirmed for this long */
+	rwy_dur hold;        /* after a move an entry stays for at least this long */
 };
-void vtep_cfg_default(struct vtep_cfg *cfg); /* 65536 entries, 4096 a tenant, 16384 tenants, 300 s, 100 ms */
+/* Defaults: 65536 entries, 4096 per tenant, 16384 tenants, 300 s, 100 ms. */
+void vtep_cfg_default(struct vtep_cfg *cfg);
 
 /* X(field, sentence): monotonic counts */
 #define VTEP_COUNTERS(X)                                                                                     \
@@ -42,7 +44,7 @@ struct vtep_counters {
 #undef X
 };
 
-/* Result of learning. HELD: the packet should be dropped, its source is somebody else's. */
+/* The result of learning. HELD: drop the packet, its source belongs to another host. */
 enum vtep_learn { VTEP_KNOWN, VTEP_NEW, VTEP_MOVED, VTEP_HELD, VTEP_FULL };
 
 struct vtep_host {
@@ -55,24 +57,25 @@ struct vtep_tab;
 RWY_MUST_CHECK int vtep_new(struct vtep_tab **out, const struct vtep_cfg *cfg);
 void vtep_free(struct vtep_tab *t); /* NULL is allowed */
 
-/* Where a host is; NULL: not known. Valid until the next call that is not a find. */
+/* Returns the place of a host; NULL: unknown. Valid until the next call other than vtep_find. */
 const struct vtep_host *vtep_find(
     const struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host, rwy_time now);
-/* A packet from `host` came through `vtep` with source `mac`. Its tenant, and that host and VTEP may be that
- * tenant's, have been checked (tenant_of_vxlan, tenant_find). Per packet: does nothing but compare and note
- * the time when all is as before. tenant: below cfg.tenants. */
+/* Learns from a packet of `host` that came through `vtep` with source `mac`. The caller has checked
+ * the tenant and that the tenant may have this host and this VTEP (tenant_of_vxlan, tenant_find).
+ * Called per packet: when nothing changed it only compares and notes the time. tenant: below
+ * cfg.tenants. */
 enum vtep_learn vtep_learn(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host,
     const struct rwy_ip *vtep, const uint8_t mac[6], rwy_time now);
 
-/* Forgets up to `budget` entries of a tenant. True: none is left; else call again. To be
- * called before the tenant's index is released. */
+/* Removes up to `budget` entries of a tenant. True: none is left; else call again. Call it before
+ * the tenant's index is released. */
 bool vtep_clear(struct vtep_tab *t, uint32_t tenant, uint32_t budget);
 
-/* Looks at up to `budget` slots and frees what has aged; call now and then. Entries that have aged are not
- * found even if this was not called: it only makes room. The number freed. */
+/* Checks up to `budget` slots and frees expired entries. Call it from time to time: it only makes
+ * room, as expired entries are not found anyway. Returns the number freed. */
 unsigned vtep_age(struct vtep_tab *t, uint32_t budget, rwy_time now);
 
-uint32_t vtep_total(const struct vtep_tab *t); /* entries; aged ones not yet freed too */
+uint32_t vtep_total(const struct vtep_tab *t); /* entries, including expired ones not yet freed */
 const struct vtep_counters *vtep_counters(const struct vtep_tab *t);
 
 #endif
