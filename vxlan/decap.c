@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decapsulation: outer IP, UDP, VXLAN, inner Ethernet, a look at the inner packet, in that order. */
+/* Decapsulation: outer IP, UDP, VXLAN, inner Ethernet, then the inner packet, in that order. */
 #include "vxlan/vxlan.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ void vxlan_cfg_default(struct vxlan_cfg *cfg)
 	*cfg = (struct vxlan_cfg){.port = VXLAN_UDP_PORT, .inner_vlan = true};
 }
 
-/* A VTEP is one host with an address of its own (RFC 1122 3.2.1.3, RFC 4291 2.7). */
+/* A VTEP is one host with a unicast address (RFC 1122 3.2.1.3, RFC 4291 2.7). */
 static bool source_ok(const uint8_t *ip)
 {
 	static const uint8_t zero[16];
@@ -43,7 +43,7 @@ static bool udp_csum_ok(const uint8_t *ip, const struct ip_l4 *l)
 	return rwy_csum_fold(sum) == 0xffff;
 }
 
-/* Outer headers; *l is what the IP header carries. */
+/* Parses the outer headers; *l is the payload of the IP header. */
 static enum vxlan_reason outer(const struct vxlan_cfg *cfg, const uint8_t *ip, uint32_t len, struct ip_l4 *l)
 {
 	enum ip_walk w = ip_walk(ip, len, l);
@@ -71,7 +71,7 @@ static enum vxlan_reason outer(const struct vxlan_cfg *cfg, const uint8_t *ip, u
 	return VXLAN_OK;
 }
 
-/* VXLAN and inner Ethernet with its tag, from `at` on. */
+/* Parses VXLAN and inner Ethernet with its tag, from `at` on. */
 static enum vxlan_reason frame(
     const struct vxlan_cfg *cfg, const uint8_t *ip, uint32_t at, struct vxlan_pkt *p)
 {
@@ -112,7 +112,7 @@ static enum vxlan_reason frame(
 	return VXLAN_OK;
 }
 
-/* The inner packet: is it what its EtherType says, is it RoCE, is it VXLAN again? */
+/* Classifies the inner packet: whether it fits its EtherType, is RoCE, or is VXLAN again. */
 static enum vxlan_reason inner(const struct vxlan_cfg *cfg, const uint8_t *ip, struct vxlan_pkt *p)
 {
 	const uint8_t *in = ip + p->net_off;

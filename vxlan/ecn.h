@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel's effect on the traffic class byte: ECN by RFC 6040 (normal mode) in both directions, DSCP by a
- * policy. Works on IPv4 and IPv6 headers. RoCEv2's ICRC does not cover this byte (IBA A17.3.3), so nothing
- * else has to follow.
+ * A tunnel's effect on the traffic class byte: ECN by RFC 6040 (normal mode) in both directions,
+ * DSCP by a policy. For IPv4 and IPv6 headers. RoCEv2's ICRC does not cover this byte (IBA
+ * A17.3.3), so nothing else has to be corrected.
  *
- * "ip" below is the first byte of an IP header of which at least 20 (version 4) or 40 bytes (version 6) are
- * there and whose version nibble has been checked.
+ * "ip" below is the first byte of an IP header with at least 20 (version 4) or 40 bytes (version 6)
+ * whose version nibble has been checked.
  */
 #ifndef VXLAN_ECN_H
 #define VXLAN_ECN_H
@@ -17,16 +17,17 @@
 #include "rwy/endian.h"
 #include "rwy/err.h"
 
-/* RFC 3168 5: the two low bits of the byte, as they are on the wire. */
+/* RFC 3168 5: the two low bits of the byte, as on the wire. */
 enum vxlan_ecn { VXLAN_NOT_ECT = 0, VXLAN_ECT1 = 1, VXLAN_ECT0 = 2, VXLAN_CE = 3 };
 
-/* DSCP << 2 | ECN, of either family. */
+/* Returns DSCP << 2 | ECN of either family. */
 static inline uint8_t vxlan_tos_get(const uint8_t *ip)
 {
 	return ip[0] >> 4 == 4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4);
 }
 
-/* Sets it; an IPv4 header checksum that was right stays right, one that was wrong stays wrong. */
+/* Sets DSCP << 2 | ECN; an IPv4 header checksum that was right stays right, one that was wrong
+ * stays wrong. */
 static inline void vxlan_tos_set(uint8_t *ip, uint8_t tos)
 {
 	if (ip[0] >> 4 == 4) {
@@ -38,7 +39,8 @@ static inline void vxlan_tos_set(uint8_t *ip, uint8_t tos)
 	}
 }
 
-/* Encapsulation, RFC 6040 4.1, normal mode: the outer field is a copy of the inner one, CE included. */
+/* Encapsulation, RFC 6040 4.1, normal mode: the outer field is a copy of the inner one, including
+ * CE. */
 static inline uint8_t vxlan_ecn_encap(uint8_t inner)
 {
 	return inner & 3;
@@ -47,17 +49,18 @@ static inline uint8_t vxlan_ecn_encap(uint8_t inner)
 /* The verdict on a combination of inner and outer field, RFC 6040 4.2 (figure 4). */
 enum vxlan_ecn_verdict {
 	VXLAN_ECN_FINE,
-	VXLAN_ECN_UNUSED,    /* "(!)": nobody uses this today; worth a counter */
-	VXLAN_ECN_DANGEROUS, /* "(!!!)": a sign of a broken or lying tunnel entry; worth an alarm */
+	VXLAN_ECN_UNUSED,    /* "(!)": unused combination; worth a counter */
+	VXLAN_ECN_DANGEROUS, /* "(!!!)": sign of a broken or lying tunnel entry; worth an alarm */
 };
 
 struct vxlan_ecn_out {
-	uint8_t ecn;     /* what the inner header gets */
+	uint8_t ecn;     /* new value of the inner header */
 	uint8_t verdict; /* enum vxlan_ecn_verdict */
-	bool drop;       /* CE outside, Not-ECT inside: loss is the only signal its sender understands */
+	/* CE outside, Not-ECT inside: loss is the only signal that the sender understands */
+	bool drop;
 };
 
-/* By inner * 4 + outer. */
+/* Index: inner * 4 + outer. */
 extern const struct vxlan_ecn_out vxlan_ecn_table[16];
 
 /* Decapsulation, RFC 6040 4.2. Only the two low bits of either argument count. */
@@ -80,31 +83,32 @@ struct vxlan_ecn_counters {
 };
 
 /*
- * The whole of decapsulation on a packet: folds the outer ECN field into the inner header at `inner_ip` and
- * counts. Returns false when the packet must be dropped; it is then unchanged.
+ * Applies decapsulation to a packet: combines the outer ECN field with the inner header at
+ * `inner_ip` and counts. Returns false when the packet must be dropped; it is then unchanged.
  */
 bool vxlan_ecn_apply(uint8_t *inner_ip, uint8_t outer_ecn, struct vxlan_ecn_counters *c);
 
 /* --- DSCP ------------------------------------------------------------------------------------- */
 
-/* A policy is always a table; keep and set are tables too, so that applying one costs a load. */
+/* A policy is always a table; "keep" and "set" are tables too, so that applying one costs a
+ * load. */
 struct vxlan_dscp {
-	uint8_t map[64]; /* by DSCP: the DSCP it becomes, 0..63 */
+	uint8_t map[64]; /* index: DSCP; value: the DSCP that it becomes, 0..63 */
 };
 
 void vxlan_dscp_keep(struct vxlan_dscp *p);
-/* Everything becomes `dscp`. RWY_EINVAL: above 63; *p is then unchanged, as below. */
+/* Maps every DSCP to `dscp`. RWY_EINVAL: above 63; *p is then unchanged, as in vxlan_dscp_map. */
 RWY_MUST_CHECK int vxlan_dscp_set(struct vxlan_dscp *p, uint8_t dscp);
 /* RWY_EINVAL: an entry above 63. */
 RWY_MUST_CHECK int vxlan_dscp_map(struct vxlan_dscp *p, const uint8_t map[64]);
 
-/* The byte with its DSCP as the policy has it and its ECN as it was. */
+/* Returns the byte with the policy's DSCP and its own ECN. */
 static inline uint8_t vxlan_dscp_tos(const struct vxlan_dscp *p, uint8_t tos)
 {
 	return (uint8_t)(p->map[tos >> 2] << 2 | (tos & 3));
 }
 
-/* The outer byte of a packet to encapsulate, from the inner one. */
+/* Returns the outer byte of a packet to encapsulate, from the inner byte. */
 static inline uint8_t vxlan_outer_tos(const struct vxlan_dscp *p, uint8_t inner)
 {
 	return (uint8_t)(p->map[inner >> 2] << 2 | vxlan_ecn_encap(inner));

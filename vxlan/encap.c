@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encapsulation: a template of all headers, copied in front of the packet and patched. */
+/* Encapsulation: a template of all headers is copied in front of the packet and patched. */
 #include "vxlan/vxlan.h"
 
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "rwy/checksum.h"
 
 #define UDP_LEN  ((uint32_t)sizeof(struct roce_udp))
-#define IP_MAX   65535u /* longest IPv4 packet; also the bound we keep for IPv6 */
+#define IP_MAX   65535u /* longest IPv4 packet; also used as the bound for IPv6 */
 #define ETH_TYPE 2
 
-/* One host's address: not unspecified, not a group. */
+/* Whether a is the address of one host: neither unspecified nor a group. */
 static bool unicast(const struct rwy_ip *a)
 {
 	static const struct rwy_ip zero;
@@ -23,7 +23,7 @@ static bool unicast(const struct rwy_ip *a)
 
 static bool cfg_ok(const struct vxlan_tmpl_cfg *c)
 {
-	/* The remote end may be a group: RFC 7348 4.2 sends what has no known VTEP to one. */
+	/* The remote end may be a group: RFC 7348 4.2 sends packets without a known VTEP to one. */
 	static const struct rwy_ip zero;
 	bool is4 = rwy_ip_is4(&c->local);
 
@@ -80,7 +80,8 @@ int vxlan_tmpl_init(struct vxlan_tmpl *t, const struct vxlan_tmpl_cfg *c)
 	return 0;
 }
 
-/* Lengths, TOS, ports and checksums of a packet of `tot` bytes whose headers were just copied to `o`. */
+/* Sets lengths, TOS, ports and checksums of a packet of `tot` bytes whose headers were just copied
+ * to `o`. */
 static inline void finish(const struct vxlan_tmpl *t, uint8_t *o, uint32_t tot, uint16_t sport, uint8_t tos)
 {
 	uint8_t *udp = o + t->ip_len;
@@ -91,14 +92,14 @@ static inline void finish(const struct vxlan_tmpl *t, uint8_t *o, uint32_t tot, 
 		rwy_put16(o + 2, (uint16_t)tot);
 		rwy_put16(o + 10, (uint16_t)~rwy_csum_fold((uint64_t)t->ip_sum + tos + tot));
 	} else {
-		/* The flow label as RFC 6438 has it: entropy for routers that do not look at ports. */
+		/* Flow label as in RFC 6438: entropy for routers that do not look at ports. */
 		rwy_put32(o, 0x60000000u | (uint32_t)tos << 20 | sport);
 		rwy_put16(o + 4, (uint16_t)udp_len);
 	}
 	rwy_put16(udp, sport);
 	rwy_put16(udp + 4, (uint16_t)udp_len);
 	if (t->udp_csum) {
-		uint16_t sum = rwy_csum(udp, udp_len); /* its own field is 0 in the template */
+		uint16_t sum = rwy_csum(udp, udp_len); /* the checksum field is 0 in the template */
 
 		sum = (uint16_t)~rwy_csum_fold((uint64_t)sum + t->pseudo + udp_len);
 		rwy_put16(udp + 6, sum ? sum : 0xffff); /* RFC 768: 0 means none */
@@ -113,7 +114,7 @@ uint8_t *vxlan_encap(const struct vxlan_tmpl *t, uint8_t *ip, uint32_t len, cons
 
 	if ((version != 4 && version != 6) || len > IP_MAX - t->len)
 		return NULL;
-	/* The usual lengths as constants: a few vector stores. */
+	/* Common lengths as constants: a few vector stores. */
 	if (t->len == VXLAN_ENCAP_IP4)
 		memcpy(o, t->hdr, VXLAN_ENCAP_IP4);
 	else if (t->len == VXLAN_ENCAP_IP6)

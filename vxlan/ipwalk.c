@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An IP header up to what it carries. */
+/* Walks an IP header up to its payload. */
 #include "vxlan/ipwalk.h"
 
 #include "roce/wire.h"

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * VXLAN (RFC 7348) over IPv4 and IPv6: taking the outer headers off a received packet and writing them into
- * the headroom of one to send. No payload is moved. The outer Ethernet header is the caller's, and so are the
- * tenant (tenant/tenant.h), ECN and DSCP of the inner header (vxlan/ecn.h) and who may talk to whom.
+ * VXLAN (RFC 7348) over IPv4 and IPv6: removes the outer headers of a received packet, and writes
+ * them into the headroom of a packet to send. No payload is moved. The caller handles the outer
+ * Ethernet header, the tenant and its access control (tenant/tenant.h), and ECN and DSCP of the
+ * inner header (vxlan/ecn.h).
  *
  *   outer IP | outer UDP 8 | VXLAN 8 | inner Ethernet 14 (+4 tag) | inner packet
  *   20 or 40 |  -> 4789    |
  *
- * VXLAN header:
- *   |R|R|R|R|I|R|R|R|            Reserved                           |
- *   |                VXLAN Network Identifier (VNI) |   Reserved    |
+ *   VXLAN header:
+ *     |R|R|R|R|I|R|R|R|            Reserved                           |
+ *     |                VXLAN Network Identifier (VNI) |   Reserved    |
  *
- * Thread: every function here works on its arguments alone; a template is written by the control thread and
- * read by any number of workers.
+ * Thread: every function works on its arguments alone; the control thread writes a template and any
+ * number of workers read it.
  */
 #ifndef VXLAN_VXLAN_H
 #define VXLAN_VXLAN_H
@@ -26,22 +27,24 @@
 #define VXLAN_UDP_PORT 4789
 #define VXLAN_VNI_MAX  0xffffffu
 #define VXLAN_HLEN     8
-#define VXLAN_ENCAP_MAX                                                                                      \
-	74 /* bytes in front of an inner IP packet: IPv6 40, UDP 8, VXLAN 8, Ethernet 14, tag 4 */
+/* bytes in front of an inner IP packet: IPv6 40, UDP 8, VXLAN 8, Ethernet 14, tag 4 */
+#define VXLAN_ENCAP_MAX   74
 #define VXLAN_ENCAP_IP4   50    /* IPv4, untagged */
 #define VXLAN_ENCAP_IP6   70    /* IPv6, untagged */
 #define VXLAN_SPORT_FIRST 49152 /* source ports carry entropy in the dynamic range (RFC 7348 5) */
 
 struct vxlan_cfg {
-	uint16_t port;   /* UDP destination port, host order */
-	bool inner_vlan; /* accept one VLAN tag in the inner frame; RFC 7348 6.1: discard unless configured */
-	bool verify_csum; /* check UDP checksums that are not 0 (RFC 7348 5: MAY); costs a pass over the
-	                     packet */
+	uint16_t port; /* UDP destination port, host order */
+	/* accept one VLAN tag in the inner frame; RFC 7348 6.1: discard unless configured */
+	bool inner_vlan;
+	/* check UDP checksums other than 0 (RFC 7348 5: MAY); costs a pass over the packet */
+	bool verify_csum;
 };
-void vxlan_cfg_default(struct vxlan_cfg *cfg); /* 4789, tags accepted, checksums not verified */
+/* Defaults: 4789, tags accepted, checksums not verified. */
+void vxlan_cfg_default(struct vxlan_cfg *cfg);
 
-/* Verdict on a packet; every reason but OK and NOT_VXLAN is a drop. X(enumerator, counter name, sentence)
- */
+/* Verdict on a packet; every reason except OK and NOT_VXLAN is a drop. X(enumerator, counter name,
+ * sentence) */
 #define VXLAN_REASONS(X)                                                                                     \
 	X(VXLAN_OK, "ok", "decapsulated")                                                                    \
 	X(VXLAN_NOT_VXLAN, "not_vxlan", "an IP packet that is not UDP to the VXLAN port; not an error")      \
@@ -79,30 +82,33 @@ enum vxlan_inner { VXLAN_INNER_IP4, VXLAN_INNER_IP6, VXLAN_INNER_ARP, VXLAN_INNE
 struct vxlan_pkt {
 	struct rwy_ip outer_src, outer_dst; /* the VTEPs */
 	uint32_t vni;                       /* 1 .. VXLAN_VNI_MAX */
-	uint32_t eth_off;                   /* the inner Ethernet header */
-	uint32_t net_off;                   /* what follows it and its tag: IP, ARP */
-	uint32_t end;                       /* the inner frame's end; >= net_off */
+	uint32_t eth_off;                   /* offset of the inner Ethernet header */
+	uint32_t net_off;                   /* offset of what follows it and its tag: IP, ARP */
+	uint32_t end;                       /* end of the inner frame; >= net_off */
 	uint16_t outer_sport;
-	uint16_t ethertype; /* behind the tag, if there is one; host order */
-	uint16_t tci;       /* the tag, host order; 0 when untagged */
+	uint16_t ethertype; /* behind the tag if there is one; host order */
+	uint16_t tci;       /* VLAN tag, host order; 0: untagged */
 	uint8_t dst_mac[6], src_mac[6];
 	uint8_t outer_tos; /* DSCP << 2 | ECN */
 	uint8_t outer_ttl;
 	uint8_t inner; /* enum vxlan_inner */
 	bool outer6;
 	bool tagged;
-	bool roce; /* inner is IP, not a fragment, UDP port 4791: the fast lane; roce_parse checks the rest */
+	/* inner packet is IP, not a fragment, UDP port 4791: the fast path; roce_parse checks the
+	 * rest */
+	bool roce;
 };
 
 /*
- * Looks at `len` bytes at `ip`, a frame from its outer IP header on; bytes behind the IP length (Ethernet
- * padding) are ignored. Whether the outer destination is ours is the caller's question, asked before or
- * after. *out is valid for VXLAN_OK only.
+ * Parses `len` bytes at `ip`, a frame from its outer IP header on; bytes behind the IP length
+ * (Ethernet padding) are ignored. The caller checks, before or after, that the outer destination is
+ * its own. *out is valid for VXLAN_OK only.
  *
- * Reserved bits are ignored (RFC 7348 5) but for those that VXLAN-GPE gave a meaning that changes what
- * follows: version (0x30) and next protocol (0x04). A later fragment shows no port and is NOT_VXLAN; the
- * first one is FRAGMENT. Inner IP headers are checked as far as needed to name the packet: version, lengths;
- * not their checksum. Nesting is found through inner IPv6 extension headers too.
+ * Reserved bits are ignored (RFC 7348 5), except those with which VXLAN-GPE changes the meaning of
+ * what follows: version (0x30) and next protocol (0x04). A later fragment has no port and is
+ * NOT_VXLAN; the first one is FRAGMENT. Inner IP headers are checked as far as needed to classify
+ * the packet (version, lengths), without their checksum. Nesting is found behind inner IPv6
+ * extension headers too.
  */
 enum vxlan_reason vxlan_decap(
     const struct vxlan_cfg *cfg, const uint8_t *ip, uint32_t len, struct vxlan_pkt *out);
@@ -116,58 +122,60 @@ struct vxlan_tmpl_cfg {
 	uint8_t ttl;                 /* outer TTL or hop limit, 1..255 */
 	bool udp_csum;               /* write UDP checksums; see below */
 	bool tag;                    /* inner frames get a VLAN tag */
-	uint16_t tci;                /*   with this PCP, DEI and VLAN ID */
-	uint8_t src_mac[6];          /* inner source: the gateway's own in that tenant */
+	uint16_t tci;                /* the tag's PCP, DEI and VLAN ID */
+	uint8_t src_mac[6];          /* inner source: the gateway's MAC in that tenant */
 };
 
 /*
- * UDP checksum. IPv4: 0 (RFC 7348 5: SHOULD). IPv6: RFC 6935 allows 0 for tunnels under the conditions of RFC
- * 6936, which VXLAN meets: the inner packet has a checksum of its own (RoCE: the ICRC over addresses, ports
- * and payload), and a packet that goes to a wrong endpoint is refused there by VNI and addresses. So 0 is the
- * default. The receiver must have been told to accept it: Linux needs `udp6zerocsumrx` on its vxlan device.
- * Where that cannot be had, udp_csum writes the checksum (either family) at the cost of a pass over the
- * packet.
+ * UDP checksum. IPv4: 0 (RFC 7348 5: SHOULD). IPv6: RFC 6935 allows 0 for tunnels under the
+ * conditions of RFC 6936, which VXLAN meets: the inner packet has a checksum of its own (RoCE: the
+ * ICRC over addresses, ports and payload), and a packet to a wrong endpoint is refused there by VNI
+ * and addresses. So 0 is the default. The receiver must be configured to accept it: Linux needs
+ * `udp6zerocsumrx` on its vxlan device. Where that is impossible, udp_csum writes the checksum
+ * (either family) at the cost of a pass over the packet.
  */
 
-/* Headers that are the same for all packets of a tenant to one VTEP. Members are private. */
+/* Headers common to all packets of a tenant to one VTEP. Members are private. */
 struct vxlan_tmpl {
 	uint8_t hdr[VXLAN_ENCAP_MAX]; /* outer IP .. inner Ethernet */
-	uint8_t len;                  /* bytes of it in front of an inner IP packet */
+	uint8_t len;                  /* bytes in front of an inner IP packet */
 	uint8_t ip_len;               /* 20 or 40 */
 	uint8_t eth_len;              /* 14 or 18 */
 	bool udp_csum;
-	uint32_t ip_sum; /* IPv4: of the header without TOS, length and checksum */
-	uint32_t pseudo; /* udp_csum: of the pseudo-header without the length */
+	uint32_t ip_sum; /* IPv4: sum of the header without TOS, length and checksum */
+	uint32_t pseudo; /* udp_csum: sum of the pseudo-header without the length */
 };
 
-/* RWY_EINVAL: families differ, or vni, ttl, tci or an address is out of range or a group address. */
+/* RWY_EINVAL: families differ, or vni, ttl, tci or an address is out of range or a group
+ * address. */
 RWY_MUST_CHECK int vxlan_tmpl_init(struct vxlan_tmpl *t, const struct vxlan_tmpl_cfg *cfg);
 
-/* Bytes that encapsulating takes of the headroom in front of an inner IP packet. */
+/* Returns the bytes of headroom that encapsulation needs in front of an inner IP packet. */
 static inline uint32_t vxlan_tmpl_headroom(const struct vxlan_tmpl *t)
 {
 	return t->len;
 }
 
 /*
- * Writes outer IP, UDP, VXLAN and inner Ethernet directly in front of the inner IP packet at `ip`, whose
- * version nibble says the EtherType, and returns the outer IP header; the packet then has `len` +
- * vxlan_tmpl_headroom bytes from there. The caller owns at least that much headroom. Nothing at or behind
- * `ip` is written. sport: vxlan_sport(). tos: the outer DSCP << 2 | ECN, vxlan_outer_tos(). NULL: the result
- * would be longer than an IP packet can be, or `ip` is neither version 4 nor 6; nothing is written. IPv4: DF
- * set, identification 0 (RFC 6864 4.1: DF makes it meaningless).
+ * Writes outer IP, UDP, VXLAN and inner Ethernet directly in front of the inner IP packet at `ip`,
+ * whose version nibble gives the EtherType, and returns the outer IP header; the packet then has
+ * `len` + vxlan_tmpl_headroom bytes from there. The caller owns at least that much headroom.
+ * Nothing at or behind `ip` is written. sport: vxlan_sport(). tos: the outer DSCP << 2 | ECN,
+ * vxlan_outer_tos(). Returns NULL and writes nothing when the result would exceed an IP packet, or
+ * `ip` is neither version 4 nor 6. IPv4: DF set, identification 0 (RFC 6864 4.1: DF makes it
+ * meaningless).
  */
 uint8_t *vxlan_encap(const struct vxlan_tmpl *t, uint8_t *ip, uint32_t len, const uint8_t dst_mac[6],
     uint16_t sport, uint8_t tos);
-/* The same for a whole inner Ethernet frame at `eth` (ARP, ND, anything): outer IP, UDP and VXLAN only, 36 or
- * 56 bytes. */
+/* The same for a whole inner Ethernet frame at `eth` (ARP, ND, anything): only outer IP, UDP and
+ * VXLAN, 36 or 56 bytes. */
 uint8_t *vxlan_encap_frame(
     const struct vxlan_tmpl *t, uint8_t *eth, uint32_t len, uint16_t sport, uint8_t tos);
 
-/* A flow's hash: the same for all packets of one direction of a connection, on every gateway. For other
- * packets than RoCE's: qpn 0. */
+/* Returns a flow's hash, equal for all packets of one direction of a connection, on every gateway.
+ * For packets other than RoCE: qpn 0. */
 uint32_t vxlan_flow_hash(const struct rwy_ip *src, const struct rwy_ip *dst, uint16_t sport, uint32_t dqpn);
-/* The outer source port of that flow: 49152..65535. */
+/* Returns the outer source port of a flow: 49152..65535. */
 static inline uint16_t vxlan_sport(uint32_t flow_hash)
 {
 	return (uint16_t)(VXLAN_SPORT_FIRST | flow_hash >> 18);
