@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Forwarding without software: RoCE between a host behind a VTEP and one on the tenant's VLAN, both
- * configured with their places, as far as the ACL leaves nothing of it open. Everything that admission would
- * look at is in the match: VTEP, VNI or VLAN, both MAC addresses, both IP addresses. The TTL goes down by 1,
- * so packets at the end of their hops go to software first.
+ * Forwarding without software: RoCE between a host behind a VTEP and a host on the tenant's VLAN,
+ * both with configured places, where the ACL allows all of it. The match has everything that
+ * admission would check: VTEP, VNI or VLAN, both MAC addresses, both IP addresses. The TTL is
+ * reduced by 1, so packets with an ending TTL go to software first.
  */
 #include <string.h>
 
@@ -11,7 +11,8 @@
 
 static const struct rwy_ip none;
 
-/* Every RoCE packet between the two is allowed; false also where that takes more than a look at each rule. */
+/* Whether every RoCE packet between the two is allowed; also false when rule-by-rule checks cannot
+ * tell. */
 static bool all_allowed(const struct tenant_cfg *c, const struct rwy_ip *src, const struct rwy_ip *dst)
 {
 	for (unsigned i = 0; i < c->rules; i++) {
@@ -35,7 +36,7 @@ static bool keeps_dscp(const struct tenant_cfg *c)
 	return true;
 }
 
-/* Our address of the VTEP's family; NULL: none. */
+/* Returns our address of the VTEP's family; NULL: none. */
 static const struct rwy_ip *self_for(const struct offload_cfg *cfg, const struct rwy_ip *vtep)
 {
 	for (unsigned i = 0; i < cfg->selfs; i++)
@@ -44,7 +45,7 @@ static const struct rwy_ip *self_for(const struct offload_cfg *cfg, const struct
 	return NULL;
 }
 
-/* `in`, `out`: the gateway's MAC addresses on either side. */
+/* `in`, `out`: the gateway's MAC addresses on the two sides. */
 static void addresses(struct offload_rule *r, const struct tenant_host *from, const uint8_t in[6],
     const struct tenant_host *to, const uint8_t out[6])
 {
@@ -58,7 +59,7 @@ static void addresses(struct offload_rule *r, const struct tenant_host *from, co
 	memcpy(r->to.dst_mac, to->mac, 6);
 }
 
-/* v is behind a VTEP, w on the VLAN. */
+/* v is behind a VTEP, w is on the VLAN. */
 static int off_vxlan(struct offload_list *l, const struct offload_cfg *cfg, const struct tenant *t,
     const struct tenant_host *v, const struct tenant_host *w)
 {
@@ -96,7 +97,7 @@ static int into_vxlan(struct offload_list *l, const struct offload_cfg *cfg, con
 	return offload_list_add(l, &r);
 }
 
-/* For people: which pair software forwards, and why. */
+/* Lists, for the operator, a pair that software forwards, and why. */
 static int left(struct offload_list *l, const struct tenant *t, const struct tenant_host *from,
     const struct tenant_host *to, enum offload_left why)
 {
@@ -156,7 +157,7 @@ int offload_forward(struct offload_list *l, const struct offload_cfg *cfg, const
 	return 0;
 }
 
-/* One tenant that forwards is enough: all their packets at the end of their hops go to software. */
+/* One rule for all tenants that forward: their packets with an ending TTL go to software. */
 int offload_forward_common(struct offload_list *l, const struct offload_cfg *cfg, const struct tenant_set *s)
 {
 	bool any = false;
@@ -176,7 +177,7 @@ int offload_forward_common(struct offload_list *l, const struct offload_cfg *cfg
 			rc = offload_list_add(l, &r);
 		}
 		memset(&r.match.self, 0, sizeof(r.match.self));
-		r.match.place = OFFLOAD_IN_VLAN; /* of any VLAN */
+		r.match.place = OFFLOAD_IN_VLAN; /* any VLAN */
 		if (!rc)
 			rc = offload_list_add(l, &r);
 	}

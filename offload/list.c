@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules as things: their names, when two are the same, lists of them. */
+/* Rules: their names, their identity, lists of them. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,8 @@ void offload_cfg_default(struct offload_cfg *cfg)
 	cfg->masks_max = 32;
 }
 
-/* The bytes that identify a rule, without those for people. They tell rules left to software apart, too. */
+/* The bytes that identify a rule; what follows is for the operator. Rules left to software are told
+ * apart as well. */
 #define IDENTITY offsetof(struct offload_rule, tenant)
 
 bool offload_rule_same(const struct offload_rule *a, const struct offload_rule *b)

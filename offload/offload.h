@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work that hardware can do for the tenants: from a tenant to a list of rules in a form that rte_flow
- * and tc flower can both be made from. What cannot be said exactly is in the list, too, as left to software.
+ * Work that hardware can do for tenants: turns a tenant into a list of rules in a form from which
+ * rte_flow and tc flower rules can be made. The list also names what no rule can express and what
+ * stays in software.
  *
- * Rules act on what a LAN port receives, before software sees it:
+ * Rules act on packets received on a LAN port, before software gets them:
  *
- *   pass     to software; shields what follows it in priority
- *   drop     software would have dropped it, too
- *   forward  VXLAN off, VLAN on, or the other way round, to a host whose place is configured; software would
- *            have sent the same frame
+ *   pass     to software; shields the packet from rules of lower priority
+ *   drop     software would drop it as well
+ *   forward  VXLAN off, VLAN on, or the reverse, to a host whose place is configured;
+ *            software would send the same frame
  *
- * Software never relies on a rule being there. A drop may match fewer packets than the policy denies, a pass
- * more than it allows, but a drop never one that is allowed: an ACL's deny is only as good as the passes of
- * the allow rules in front of it that it could meet. offload_needs says which those are; a drop may be
- * installed only while they all are.
+ * Software never relies on a rule. A drop may match fewer packets than the policy denies, and a
+ * pass more than it allows, but a drop never matches an allowed packet: an ACL's deny is correct
+ * only together with the passes of earlier allow rules that overlap it. offload_needs tells which
+ * those are; a drop may be installed only while all of them are.
  *
- * Only RoCEv2 (UDP to port 4791) is dropped by ACLs and forwarded: the rest is little and has exceptions
- * (ARP, neighbour discovery, the gateway's own addresses) that software knows.
+ * ACL drops and forwarding cover RoCEv2 (UDP to port 4791) only: other traffic is small and has
+ * exceptions (ARP, neighbor discovery, the gateway's own addresses) that software knows.
  *
- * Thread: the control thread's. Functions work on their arguments alone.
+ * Thread: the control thread. Functions work on their arguments alone.
  */
 #ifndef OFFLOAD_OFFLOAD_H
 #define OFFLOAD_OFFLOAD_H
@@ -32,10 +33,10 @@
 #include "tenant/tenant.h"
 
 #define OFFLOAD_SELF_MAX 128
-#define OFFLOAD_LEVELS   16 /* of priority that one ACL may take */
+#define OFFLOAD_LEVELS   16 /* priorities that one ACL may use */
 
-/* Priorities, for backends: those of forwarding come first, so that a device that does not forward can
- * subtract them. */
+/* Priorities for backends. Those of forwarding come first, so that a device that does not forward
+ * can subtract them. */
 #define OFFLOAD_PRIO_TTL     0
 #define OFFLOAD_PRIO_FORWARD 1
 #define OFFLOAD_PRIO_ACL     2
@@ -44,7 +45,7 @@
 #define OFFLOAD_PRIO_UNKNOWN (OFFLOAD_PRIO_VTEP + 2)
 #define OFFLOAD_PRIOS        (OFFLOAD_PRIO_VTEP + 3)
 
-/* Where a packet is seen. */
+/* The encapsulation in which a packet is seen. */
 enum offload_place { OFFLOAD_IN_VXLAN, OFFLOAD_IN_VLAN };
 
 /* X(enumerator, name, sentence) */
@@ -76,7 +77,7 @@ enum offload_act {
 };
 const char *offload_act_name(enum offload_act a);
 
-/* Why something is left to software before any hardware was asked. */
+/* Reasons why something stays in software before any hardware is asked. */
 #define OFFLOAD_LEFTS(X)                                                                                     \
 	X(OFFLOAD_LEFT_NOT, "it is not")                                                                     \
 	X(OFFLOAD_LEFT_NOT_ROCE, "it denies only what is not RoCE")                                          \
@@ -95,73 +96,77 @@ enum offload_left {
 };
 const char *offload_left_text(enum offload_left w);
 
-/* The packets that a rule matches. Fields that are 0 (prefixes: of length 0) match everything, unless it says
- * otherwise. No padding: matches are compared as bytes. */
+/* The packets that a rule matches. A field that is 0 (prefix: of length 0) matches everything
+ * unless noted. There is no padding: matches are compared as bytes. */
 struct offload_match {
 	uint32_t vni;         /* IN_VXLAN */
-	uint32_t opcode;      /* bth: of the BTH, first byte */
-	uint32_t opcode_mask; /* 0xff: this one */
+	uint32_t opcode;      /* first byte of the BTH */
+	uint32_t opcode_mask; /* 0xff: exactly this opcode */
 	uint16_t vlan;        /* IN_VLAN; 0: any */
 	uint16_t sport;       /* inner UDP source port under the mask */
 	uint16_t sport_mask;
 	uint8_t place;          /* enum offload_place */
-	uint8_t family;         /* 4, 6; 0: whatever the inner frame carries */
+	uint8_t family;         /* 4 or 6; 0: any inner frame */
 	uint8_t roce;           /* UDP to port 4791 */
-	uint8_t whole;          /* not a fragment */
-	uint8_t qp1;            /* BTH: destination QP 1 */
+	uint8_t whole;          /* the packet is not a fragment */
+	uint8_t qp1;            /* BTH: the destination is QP 1 */
 	uint8_t ttl_ends;       /* TTL or hop limit is 0 or 1 */
-	uint8_t by_mac, pad[3]; /* the next two count */
+	uint8_t by_mac, pad[3]; /* src_mac and dst_mac count */
 	uint8_t src_mac[6], dst_mac[6];
-	struct prefix src, dst; /* inner; of `family` */
+	struct prefix src, dst; /* inner addresses, of `family` */
 	uint8_t pad2[2];
-	struct rwy_ip self, vtep; /* IN_VXLAN: outer destination (never all 0) and source */
+	struct rwy_ip self, vtep; /* IN_VXLAN: outer destination (never all 0) and outer source */
 };
 
-/* TO_VLAN, TO_VXLAN: what the frame becomes; TTL or hop limit - 1. */
+/* TO_VLAN, TO_VXLAN: the new headers; TTL or hop limit is reduced by 1. */
 struct offload_to {
 	uint32_t vni;
 	uint16_t vlan;
 	uint8_t src_mac[6], dst_mac[6]; /* inner */
 	uint8_t pad[2];
-	struct rwy_ip self, vtep; /* outer source and destination */
+	struct rwy_ip self, vtep; /* outer source and outer destination */
 };
 
 struct offload_rule {
-	/* what it is: two rules are the same one when these are equal */
+	/* identity: two rules are the same when these fields are equal */
 	struct offload_match match;
 	struct offload_to to;
-	uint16_t prio; /* the lowest number is looked at first; those of one number do not meet, or agree */
+	uint16_t prio; /* lowest first; rules of equal priority do not overlap, or agree */
 	uint8_t what;  /* enum offload_what */
 	uint8_t act;   /* enum offload_act */
-	uint8_t left;  /* enum offload_left; for OFFLOAD_NOTHING */
+	uint8_t left;  /* enum offload_left; only for OFFLOAD_NOTHING */
 	uint8_t pad[3];
-	/* what people want to know of it */
-	uint32_t tenant; /* index; 0: all */
+	/* for the operator */
+	uint32_t tenant; /* index; 0: all tenants */
 	int32_t item;    /* ACL rule from 0; -1: the ACL's default, or no ACL */
-	uint64_t id;     /* hash of what it is; differs from others' with all likelihood */
+	uint64_t id;     /* hash of the identity; almost certainly unique */
 };
 bool offload_rule_same(const struct offload_rule *a, const struct offload_rule *b);
 
-/* `drop` (or forward) may be installed only while `pass` is: both of the present policy. */
+/* Whether `drop` (or a forward) may be installed only while `pass` is. Both are of the present
+ * policy. */
 bool offload_needs(const struct offload_rule *drop, const struct offload_rule *pass);
 
 struct offload_cfg {
-	struct rwy_ip self[OFFLOAD_SELF_MAX]; /* the gateway's LAN addresses: VTEPs of its own */
+	struct rwy_ip self[OFFLOAD_SELF_MAX]; /* LAN addresses of the gateway: its own VTEPs */
 	unsigned selfs;
-	bool forward;        /* between VTEPs and VLAN, as software does */
-	uint8_t mac[6];      /* the port's: the gateway's on every VLAN. Behind VTEPs it has the tenant's. */
-	unsigned tenant_max; /* rules of one tenant at most, 1 .. */
-	unsigned masks_max;  /* rules that one ACL rule may become for one place and family, 1 .. */
+	bool forward; /* forward between VTEPs and VLAN, as software does */
+	/* the port's MAC: the gateway's on each VLAN; behind VTEPs it has the tenant's */
+	uint8_t mac[6];
+	unsigned tenant_max; /* most rules of one tenant, 1 and above */
+	/* most rules that one ACL rule may become per place and family, 1 and above */
+	unsigned masks_max;
 };
-void offload_cfg_default(struct offload_cfg *cfg); /* no addresses, no forwarding, 1024 rules, 32 */
+/* Defaults: no addresses, no forwarding, 1024 rules, 32 masks. */
+void offload_cfg_default(struct offload_cfg *cfg);
 
 struct offload_list {
-	struct offload_rule *rule; /* malloced; offload_list_fini */
+	struct offload_rule *rule; /* malloced; freed by offload_list_fini */
 	unsigned n, room;
 };
 void offload_list_fini(struct offload_list *l);
 
-/* Appends the rules of one tenant; of all (tenant index 0). RWY_ENOMEM: the list is as before. */
+/* Append the rules of one tenant; of all tenants (index 0). RWY_ENOMEM: the list is unchanged. */
 RWY_MUST_CHECK int offload_tenant(
     struct offload_list *l, const struct offload_cfg *cfg, const struct tenant *t);
 RWY_MUST_CHECK int offload_common(

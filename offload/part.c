@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's rules: entries and their handles, and a tenant's entries after its rules
- * changed. */
+/* A device's rules: entries, their handles, and a part's entries after its rules changed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +7,7 @@
 
 const char offload_why_next[] = "not installed yet";
 
-/* --- entries ------------------------------------------------------------------------------------------ */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 static uint32_t handle_new(struct offload_sync *s, struct offload_entry *e)
 {
@@ -66,7 +65,7 @@ void offload_part_free(struct offload_sync *s, struct offload_part *p)
 	*p = (struct offload_part){0};
 }
 
-/* --- the next set ------------------------------------------------------------------------------------- */
+/* --- the next set ----------------------------------------------------------------------------- */
 
 static int by_identity(const void *a, const void *b)
 {
@@ -76,7 +75,7 @@ static int by_identity(const void *a, const void *b)
 	return (x->rule.id > y->rule.id) - (x->rule.id < y->rule.id);
 }
 
-/* The same rule in a sorted array, not taken yet; it is taken out of it. */
+/* Returns an unused entry of the same rule in a sorted array and marks it as used. */
 static struct offload_entry *take_same(
     struct offload_entry **sorted, unsigned n, const struct offload_rule *r)
 {
@@ -92,7 +91,7 @@ static struct offload_entry *take_same(
 	}
 	for (; lo < n && sorted[lo]->rule.id == r->id; lo++)
 		if (sorted[lo]->seen && offload_rule_same(&sorted[lo]->rule, r)) {
-			sorted[lo]->seen = false; /* `seen` marks here what is still to be had */
+			sorted[lo]->seen = false; /* here `seen` marks unused entries */
 			return sorted[lo];
 		}
 	return NULL;
@@ -115,9 +114,9 @@ int offload_part_make(struct offload_sync *s, struct offload_part *p, const stru
 			e[n] = entry_new(s, &l->rule[n]);
 		if (!e[n])
 			break;
-		e[n]->rule = l->rule[n]; /* the ACL rule may have another number now */
+		e[n]->rule = l->rule[n]; /* the ACL rule may have a new number */
 	}
-	if (n < l->n) { /* new ones are those that the old part does not hold */
+	if (n < l->n) { /* new entries are those that the old part does not have */
 		for (unsigned i = 0; i < p->n; i++)
 			p->e[i]->seen = true;
 		for (unsigned i = 0; i < n; i++)
@@ -129,7 +128,7 @@ int offload_part_make(struct offload_sync *s, struct offload_part *p, const stru
 	for (unsigned i = 0; i < n; i++) {
 		e[i]->stale = false;
 		if (offload_installed(e[i]))
-			e[i]->why = NULL; /* it could not be removed, and need not be any more */
+			e[i]->why = NULL; /* it could not be removed and is needed again */
 	}
 	for (unsigned i = 0; i < p->n; i++) {
 		if (p->e[i]->seen && offload_installed(p->e[i])) {

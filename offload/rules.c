@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From tenants to rules for hardware. Priorities, first to last: packets at the end of their hops;
- * forwarding; the ACL's levels; the tenant's VTEPs; what comes from other VTEPs; other VNIs.
+ * Turns tenants into rules for hardware. Priorities, first to last: packets with an ending TTL;
+ * forwarding; the ACL's levels; the tenant's VTEPs; other VTEPs; other VNIs.
  *
- * An ACL is an ordered list, hardware knows priorities. A rule's level is above those of the rules in front
- * of it that do the opposite and could meet it, so few levels hold long lists. Allow rules that no deny rule
- * behind them meets are not needed at all.
+ * An ACL is an ordered list, and hardware has priorities. A rule's level comes after those of the
+ * earlier rules with the opposite action that overlap it, so a few levels hold long lists. Allow
+ * rules that overlap no later deny rule are not needed.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "offload/internal.h"
 
-/* --- one ACL rule in masks ---------------------------------------------------------------------------- */
+/* --- one ACL rule as masks -------------------------------------------------------------------- */
 
 struct mask16 {
 	uint16_t value, mask;
@@ -22,7 +22,7 @@ struct op_mask {
 	bool qp1;
 };
 
-/* lo..hi as aligned blocks; how many, at most 30. */
+/* Divides lo..hi into aligned blocks. Returns their number, at most 30. */
 static unsigned port_masks(uint16_t lo, uint16_t hi, struct mask16 out[30])
 {
 	unsigned n = 0;
@@ -61,7 +61,8 @@ static unsigned op_blocks(const bool *set, unsigned lo, unsigned size, bool qp1,
 	return n + op_blocks(set, lo + size / 2, size / 2, qp1, out + n);
 }
 
-/* The RoCE packets of these classes; *left: what of them cannot be said. At most 256 masks. */
+/* Masks for the RoCE packets of these classes; *left: what no mask can express. At most 256
+ * masks. */
 static unsigned op_masks(uint16_t classes, struct op_mask *out, enum offload_left *left)
 {
 	bool any[256], qp1[256] = {false};
@@ -81,14 +82,14 @@ static unsigned op_masks(uint16_t classes, struct op_mask *out, enum offload_lef
 	return n + op_blocks(qp1, 0, 256, true, out + n);
 }
 
-/* --- order -------------------------------------------------------------------------------------------- */
+/* --- order ------------------------------------------------------------------------------------ */
 
-/* One rule of an ACL, its default the last of them. */
+/* A rule of an ACL; its default is the last one. */
 struct item {
 	const struct acl_rule *r;
 	int number;
 	uint8_t level;
-	bool used; /* becomes rules */
+	bool used; /* the device gets rules for it */
 	enum offload_left left;
 	unsigned ops, ports;
 };
@@ -99,7 +100,7 @@ static bool meets(const struct acl_rule *a, const struct acl_rule *b)
 	       prefix_meets(&a->src, &b->src) && prefix_meets(&a->dst, &b->dst);
 }
 
-/* Whether a deny rule can be said, an allow rule is needed. */
+/* Decides which deny rules masks can express and which allow rules they need. */
 static void items_choose(struct item *it, unsigned n, unsigned masks_max)
 {
 	struct op_mask ops[256];
@@ -121,9 +122,10 @@ static void items_choose(struct item *it, unsigned n, unsigned masks_max)
 	}
 }
 
-/* Above what stands in front and does the opposite. Deny rules too high are left out: the rules behind them
- * are then as if they were not there, which is what software makes of it. An allow rule too high stands for
- * itself on the last level; the deny rules behind it that need it are too high, too. */
+/* Computes levels: after the earlier rules with the opposite action that overlap. Deny rules beyond
+ * the last level are left out: later rules then act as if they did not exist, and software applies
+ * them. An allow rule beyond the last level is put on it; later deny rules that need it are beyond
+ * it as well. */
 static void items_level(struct item *it, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -141,7 +143,7 @@ static void items_level(struct item *it, unsigned n)
 	}
 }
 
-/* --- an ACL ------------------------------------------------------------------------------------------- */
+/* --- one ACL ---------------------------------------------------------------------------------- */
 
 struct build {
 	struct offload_list *l;
@@ -149,7 +151,7 @@ struct build {
 	const struct tenant *t;
 };
 
-/* Families in which the tenant has addresses. */
+/* Whether the tenant has addresses of a family. */
 static bool has_family(const struct tenant *t, unsigned family)
 {
 	for (unsigned i = 0; i < t->cfg.prefixes; i++)
@@ -163,9 +165,9 @@ static bool in_family(const struct prefix *p, unsigned family)
 	return !p->len || prefix_is4(p) == (family == 4);
 }
 
-/* A deny rule as it is; an allow rule at least as wide, for it only shields: all operations, and all ports
- * where its own would take many masks. Software takes the port of a fragment, or of UDP behind IPv6 extension
- * headers, for 0; hardware may see the real one. */
+/* Writes the masks of a rule: a deny rule exactly; an allow rule at least as wide, as it only
+ * shields: all operations, and all ports where its own need many masks. Software takes the port of
+ * a fragment, or of UDP behind IPv6 extension headers, as 0; hardware may see the real one. */
 static int item_rules(const struct build *b, const struct item *it, struct offload_rule *r)
 {
 	struct op_mask ops[256] = {{0}};
@@ -206,13 +208,13 @@ static int item_families(const struct build *b, const struct item *it, struct of
 	return rc;
 }
 
-/* Whatever the ports and operation are, and so what nobody can read them of. */
+/* A rule for all ports and operations applies also to packets whose ports cannot be read. */
 static bool takes_all(const struct acl_rule *r)
 {
 	return r->classes == ACL_ALL && !r->sport_lo && r->sport_hi == UINT16_MAX;
 }
 
-/* In every place where packets of the tenant's hosts come from. */
+/* Writes a rule for each place where packets of the tenant's hosts come from. */
 static int item_places(const struct build *b, const struct item *it)
 {
 	const struct tenant_cfg *c = &b->t->cfg;
@@ -273,7 +275,7 @@ static int acl_rules(const struct build *b)
 	return rc;
 }
 
-/* --- VTEPs -------------------------------------------------------------------------------------------- */
+/* --- VTEPs ------------------------------------------------------------------------------------ */
 
 static int vtep_rules(const struct build *b)
 {
@@ -301,9 +303,9 @@ static int vtep_rules(const struct build *b)
 	return rc;
 }
 
-/* --- all ---------------------------------------------------------------------------------------------- */
+/* --- tenants and common rules ----------------------------------------------------------------- */
 
-/* Rules of an ACL may say the same. */
+/* Rules of an ACL may be equal. */
 static void drop_doubles(struct offload_list *l, unsigned from)
 {
 	unsigned n = from;
@@ -359,7 +361,7 @@ int offload_common(struct offload_list *l, const struct offload_cfg *cfg, const 
 	return rc;
 }
 
-/* No packet is in two places, of two families, or to two of our addresses. */
+/* Whether no packet matches both: another place, another family, or another address of ours. */
 static bool apart(const struct offload_match *a, const struct offload_match *b)
 {
 	return a->place != b->place || !rwy_ip_eq(&a->self, &b->self) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules in step with the set. One part a tenant, part 0 for what concerns all; parts of tenants that did not
- * change are not touched. The order of operations is the point of this file: sync.h says why.
+ * Keeps rules in step with the set. Each tenant has a part, and part 0 has common rules; parts of
+ * unchanged tenants are not touched. The order of operations matters here: sync.h says why.
  */
 #include "offload/sync.h"
 
@@ -20,7 +20,7 @@ const char *offload_where_name(enum offload_where w)
 	return (unsigned)w <= OFFLOAD_HARDWARE ? names[w] : "?";
 }
 
-/* Devices say the same few things again and again. */
+/* A device repeats few reasons, so each is stored once. */
 static const char *why_keep(struct offload_sync *s, const char *text)
 {
 	unsigned i = 0;
@@ -47,7 +47,7 @@ static void uninstalled(struct offload_entry *e, const char *why, bool again)
 	e->again = again;
 }
 
-/* --- single operations -------------------------------------------------------------------------------- */
+/* --- single operations ------------------------------------------------------------------------ */
 
 static void all_software(struct offload_sync *s, const char *why)
 {
@@ -64,7 +64,7 @@ static int flush(struct offload_sync *s, const char *why)
 	return 0;
 }
 
-/* 0: it is not there any more, perhaps because nothing is. */
+/* Removes a rule. Returns 0: it is gone, perhaps because everything was flushed. */
 static int entry_out(struct offload_sync *s, struct offload_entry *e, const char *why)
 {
 	int rc = s->ops->del(s->ctx, &e->rule, e->handle);
@@ -92,7 +92,7 @@ static void entry_in(struct offload_sync *s, struct offload_entry *e, enum offlo
 	e->counted = false;
 }
 
-/* --- what needs what ---------------------------------------------------------------------------------- */
+/* --- dependencies ----------------------------------------------------------------------------- */
 
 static enum offload_where part_limit(const struct offload_part *p, const struct offload_rule *r)
 {
@@ -104,8 +104,9 @@ static enum offload_where part_limit(const struct offload_part *p, const struct 
 	return limit;
 }
 
-/* As far as the passes that it needs are in. What hardware drops never comes to a pass in the kernel. Those
- * of an ACL or VTEP rule are in its own part. */
+/* Returns how far a rule may be installed: as far as the passes that it needs are, since a hardware
+ * drop would hide a packet from a pass in the kernel. The passes of an ACL or VTEP rule are in its
+ * own part. */
 static enum offload_where limit_of(const struct offload_sync *s, uint32_t at, const struct offload_rule *r)
 {
 	enum offload_where limit = OFFLOAD_HARDWARE;
@@ -122,7 +123,7 @@ static enum offload_where limit_of(const struct offload_sync *s, uint32_t at, co
 	return limit;
 }
 
-/* All passes are where nothing is further. */
+/* Whether all passes are in hardware, so that no rule is limited. */
 static bool part_whole(const struct offload_part *p)
 {
 	for (unsigned i = 0; i < p->n; i++)
@@ -132,7 +133,7 @@ static bool part_whole(const struct offload_part *p)
 	return true;
 }
 
-/* Takes out what lacks a pass, everywhere: a flush may have taken passes of any part. */
+/* Removes rules that lack a pass, in all parts: a flush may have removed passes of any part. */
 static int unsatisfied_out(struct offload_sync *s)
 {
 	for (uint32_t i = 0; i < s->parts; i++) {
@@ -154,7 +155,7 @@ static int unsatisfied_out(struct offload_sync *s)
 	return 0;
 }
 
-/* --- the next set ------------------------------------------------------------------------------------- */
+/* --- the next set ----------------------------------------------------------------------------- */
 
 static int parts_make(struct offload_sync *s, const struct tenant_set *next)
 {
@@ -183,7 +184,7 @@ static int parts_make(struct offload_sync *s, const struct tenant_set *next)
 	return rc;
 }
 
-/* Deletes the rules that the present set does not have, and those that lack a pass. */
+/* Removes rules that the next set does not have, and rules that lack a pass. */
 static int contradicting_out(struct offload_sync *s)
 {
 	for (uint32_t i = 0; i < s->parts; i++) {
@@ -202,7 +203,7 @@ int offload_sync_prepare(struct offload_sync *s, const struct tenant_set *next)
 	int rc = parts_make(s, next);
 
 	s->off = rc != 0;
-	if (rc) { /* rather none than half of the old ones */
+	if (rc) { /* better no rules than half of the old ones */
 		for (uint32_t i = 0; i < s->parts; i++)
 			s->part[i].changed = UINT64_MAX;
 		return flush(s, why_memory);
@@ -218,7 +219,7 @@ int offload_sync_prepare(struct offload_sync *s, const struct tenant_set *next)
 	return contradicting_out(s);
 }
 
-/* --- after publication -------------------------------------------------------------------------------- */
+/* --- after publication ------------------------------------------------------------------------ */
 
 static void stale_out(struct offload_sync *s, struct offload_part *p)
 {
@@ -227,7 +228,7 @@ static void stale_out(struct offload_sync *s, struct offload_part *p)
 	for (unsigned k = 0; k < p->n; k++) {
 		struct offload_entry *e = p->e[k];
 
-		/* a pass that does not go stays where it is: it only shows packets to software */
+		/* a pass that cannot be removed is harmless: it only sends packets to software */
 		if (e->stale && offload_installed(e) && entry_out(s, e, offload_why_next) != 0)
 			e->why = "it cannot be removed";
 		if (e->stale && !offload_installed(e))
@@ -270,14 +271,14 @@ void offload_sync_commit(struct offload_sync *s)
 	for (uint32_t i = 0; i < s->parts; i++)
 		if (s->part[i].due)
 			part_in(s, i, true, UINT32_MAX);
-	for (uint32_t i = s->parts; i-- > 0;) { /* part 0 last: it needs the others' */
+	for (uint32_t i = s->parts; i-- > 0;) { /* part 0 last: it needs passes of the others */
 		if (s->part[i].due || !i)
 			part_in(s, i, false, UINT32_MAX);
 		s->part[i].due = s->part[i].n && s->part[i].e[s->part[i].n - 1]->stale;
 	}
 }
 
-/* --- when something happens to the device ------------------------------------------------------------- */
+/* --- events of the device --------------------------------------------------------------------- */
 
 void offload_sync_lost(struct offload_sync *s, const char *why)
 {
@@ -305,7 +306,7 @@ void offload_sync_seen(struct offload_sync *s, uint32_t handle, enum offload_whe
 	if (!e || !offload_installed(e))
 		return;
 	e->seen = true;
-	s->fell = s->fell || where < e->where; /* until what needs it is out */
+	s->fell = s->fell || where < e->where; /* until rules that need it are removed */
 	e->where = where;
 	e->counted = counted;
 	e->packets = packets;
@@ -336,7 +337,7 @@ int offload_sync_read(struct offload_sync *s)
 	return gone;
 }
 
-/* --- outside ------------------------------------------------------------------------------------------ */
+/* --- create, free, inspect -------------------------------------------------------------------- */
 
 int offload_sync_new(
     struct offload_sync **out, const struct offload_cfg *cfg, const struct offload_ops *ops, void *ctx)

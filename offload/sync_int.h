@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to sync.c and part.c: entries, and the parts they are kept in. */
+/* Internal to sync.c and part.c: entries, and the parts that hold them. */
 #ifndef OFFLOAD_SYNC_INT_H
 #define OFFLOAD_SYNC_INT_H
 
 #include "offload/sync.h"
 
-#define OFFLOAD_WHYS 64 /* different reasons that are remembered word by word */
+#define OFFLOAD_WHYS 64 /* distinct reasons that are stored as text */
 
+/* The entries of one tenant; part 0: those common to all tenants. */
 struct offload_part {
-	uint64_t changed; /* of the tenant it was made from */
+	uint64_t changed; /* the tenant's `changed` when the part was made */
 	struct offload_entry **e;
 	unsigned n;
-	bool due; /* for commit: changed since the last one */
+	bool due; /* changed since the last commit */
 };
 
 struct offload_sync {
 	struct offload_cfg cfg;
 	const struct offload_ops *ops;
 	void *ctx;
-	struct offload_part *part; /* by tenant index */
+	struct offload_part *part; /* indexed by tenant */
 	uint32_t parts;
 	struct offload_entry **by_handle;
-	uint32_t handles, handle_free; /* room; none below is free */
-	bool fell; /* a rule vanished or went back to the kernel, and what needs it may still be in */
-	bool off;  /* out of memory: nothing goes in until a set was taken whole */
+	uint32_t handles, handle_free; /* size of by_handle; lower bound of free handles */
+	/* a rule vanished or fell back to the kernel; rules that need it may still be installed */
+	bool fell;
+	bool off; /* out of memory: nothing is installed until a whole set was made */
 	unsigned whys;
 	char *why[OFFLOAD_WHYS];
 };
@@ -33,11 +35,11 @@ static inline bool offload_installed(const struct offload_entry *e)
 	return e->where != OFFLOAD_SOFTWARE;
 }
 
-/* A part from a list of rules: entries of the old one where they are the same, new ones else; what the device
- * still has of the old one goes to the end as stale. RWY_ENOMEM: nothing has changed. */
+/* Makes a part from a list of rules: keeps entries of equal rules and makes new ones. Entries of
+ * removed rules that the device still has go to the end as stale. RWY_ENOMEM: nothing changed. */
 RWY_MUST_CHECK int offload_part_make(
     struct offload_sync *s, struct offload_part *p, const struct offload_list *l);
-/* Parts below `top` are there. */
+/* Makes room for parts below `top`. */
 RWY_MUST_CHECK int offload_parts_room(struct offload_sync *s, uint32_t top);
 void offload_part_free(struct offload_sync *s, struct offload_part *p);
 void offload_entry_free(struct offload_sync *s, struct offload_entry *e);
