@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct rwy_buf: one packet. In the gateway it lives in the private area of the rte_mbuf that holds the
- * bytes, so nothing is copied between the wire, custody and the wire; in the simulator and the tests it is
- * malloced. One owner at a time; ownership moves by function call, as each function's comment says.
+ * struct rwy_buf: one packet. In the gateway it lives in the private area of the rte_mbuf that
+ * holds the bytes, so nothing is copied between wire, custody and wire; in the simulator and the
+ * tests it is malloced. It has one owner at a time; a function's comment says when it moves
+ * ownership.
  */
 #ifndef RWY_BUF_H
 #define RWY_BUF_H
@@ -17,33 +18,33 @@
 
 enum rwy_buf_kind {
 	RWY_BUF_PACKET, /* an inner packet from its IP header on */
-	RWY_BUF_CTRL,   /* a control message of the engine (see engine/msg.h) */
-	RWY_BUF_TENANT, /* a packet with its tenant's VNI in front, 32 bits (engine/tenant.c) */
+	RWY_BUF_CTRL,   /* a control message of the engine (engine/msg.h) */
+	RWY_BUF_TENANT, /* a packet behind its tenant's VNI, 32 bits (engine/tenants.c) */
 };
 
 struct rwy_buf {
-	uint8_t *data;        /* first byte: the IP header once the engine has it */
+	uint8_t *data;        /* first byte; the IP header once the engine has the packet */
 	uint32_t len;         /* bytes from data */
-	uint16_t headroom;    /* bytes before data that may be written when the buffer is transmitted */
+	uint16_t headroom;    /* writable bytes before data when the buffer is sent */
 	uint8_t kind;         /* enum rwy_buf_kind */
 	uint8_t opcode;       /* BTH opcode, RoCE packets only */
-	struct rwy_buf *next; /* list link of the present owner */
+	struct rwy_buf *next; /* link of the present owner's list */
 
 	/* Set by the flow that owns the buffer (roce/ and engine/). */
 	uint32_t psn;     /* first PSN */
-	uint32_t psn_cnt; /* PSNs it consumes: 1, or the number of response packets of a READ */
-	uint32_t msn;     /* MSN after this packet (messages completed, 24 bit) */
+	uint32_t psn_cnt; /* number of its PSNs: 1, or the response packets of a READ */
+	uint32_t msn;     /* MSN after this packet (messages completed, 24 bits) */
 
 	/* Set by wan/. */
-	uint32_t w2;     /* owner's use */
+	uint32_t w2;     /* free for use by the owner */
 	uint64_t seq;    /* flow sequence number, from 0 for each flow */
-	uint32_t w0, w1; /* owner's use */
-	rwy_time stamp;  /* owner's use: arrival or last transmission */
+	uint32_t w0, w1; /* free for use by the owner */
+	rwy_time stamp;  /* free for use by the owner: arrival or last transmission */
 };
 static_assert(sizeof(struct rwy_buf) <= 64, "one cache line a packet");
 
-/* Asks for what freeing a buffer touches: the buffer and, where a driver keeps its part, what lies before it.
- * Any address will do: it is only a hint. */
+/* Prefetches what freeing a buffer touches: the buffer, and what a driver keeps in front of it. Any
+ * address is allowed: it is only a hint. */
 RWY_PREFETCHER void rwy_buf_fetch(const struct rwy_buf *b)
 {
 	__builtin_prefetch(b);
@@ -86,9 +87,9 @@ static inline struct rwy_buf *rwy_bufq_pop(struct rwy_bufq *q)
 }
 
 /*
- * Where buffers come from and go to. The core never mallocs a packet.
- * alloc: a buffer with at least `headroom` and `len` bytes, data set, len set; NULL when there is none.
- * free:  gives a buffer back; never fails.
+ * Source and sink of buffers. The core never mallocs a packet.
+ * alloc: returns a buffer of `len` bytes with at least `headroom` before them; NULL: none is left.
+ * free: returns a buffer; never fails.
  */
 struct rwy_buf_ops {
 	struct rwy_buf *(*alloc)(void *ctx, uint32_t headroom, uint32_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internet checksums (RFC 1071): whole and incremental. Values are in host order as the header field reads
- * (rwy_get16), sums are not yet complemented.
+ * Internet checksums (RFC 1071), whole and incremental. Values are in host order, as rwy_get16
+ * reads the header field; sums are not yet complemented.
  */
 #ifndef RWY_CHECKSUM_H
 #define RWY_CHECKSUM_H
@@ -10,7 +10,7 @@
 
 #include "rwy/endian.h"
 
-#define RWY_IP4_CSUM 10 /* of the checksum in an IPv4 header */
+#define RWY_IP4_CSUM 10 /* offset of the checksum in an IPv4 header */
 
 static inline uint16_t rwy_csum_fold(uint64_t sum)
 {
@@ -21,7 +21,8 @@ static inline uint16_t rwy_csum_fold(uint64_t sum)
 	return (uint16_t)sum;
 }
 
-/* Sum of len bytes; an odd last byte counts as if a zero followed it. Folded to 16 bits, host order. */
+/* Returns the sum of len bytes, folded to 16 bits, in host order; an odd last byte is padded with
+ * zero. */
 static inline uint16_t rwy_csum(const uint8_t *p, uint32_t len)
 {
 	uint64_t sum = 0;
@@ -33,11 +34,11 @@ static inline uint16_t rwy_csum(const uint8_t *p, uint32_t len)
 	}
 	w = 0;
 	memcpy(&w, p, len);
-	return __builtin_bswap16(
-	    rwy_csum_fold(sum + w)); /* byte order does not matter to the sum: RFC 1071 2 (B) */
+	/* The sum does not depend on the byte order: RFC 1071 2 (B). */
+	return __builtin_bswap16(rwy_csum_fold(sum + w));
 }
 
-/* The 16-bit word at an even offset of an IPv4 header becomes v, and its checksum follows (RFC 1624,
+/* Sets the 16-bit word at an even offset of an IPv4 header and updates the checksum (RFC 1624,
  * equation 3). */
 static inline void rwy_ip4_set16(uint8_t *ip, unsigned at, uint16_t v)
 {

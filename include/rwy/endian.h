@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Big-endian loads and stores on byte arrays, any alignment. */
+/* Big-endian loads and stores on byte arrays of any alignment. */
 #ifndef RWY_ENDIAN_H
 #define RWY_ENDIAN_H
 

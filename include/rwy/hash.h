@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hashes of keys in memory: tables, not signatures. Values may change with the machine and the version.
- * Pure functions: any thread.
+ * Hashes of keys for tables in memory; they are no signatures. Values may change with the machine
+ * and the version. Pure functions: any thread.
  */
 #ifndef RWY_HASH_H
 #define RWY_HASH_H
@@ -13,8 +13,9 @@
 
 #define RWY_HASH_MUL UINT64_C(0x9fb21c651e98df25)
 
-/* Adds a word: one multiplication, of which both halves count. With the low half alone the last bytes of an
- * address would change the top bits only, and all hosts of a prefix would share a slot. */
+/* Adds a word with one multiplication and uses both halves of the product. With the low half alone
+ * the last bytes of an address would change the top bits only, and all hosts of a prefix would
+ * share a slot. */
 static inline uint64_t rwy_hash(uint64_t h, uint64_t v)
 {
 	unsigned __int128 p = (unsigned __int128)(h ^ v) * RWY_HASH_MUL;
@@ -39,7 +40,7 @@ static inline uint64_t rwy_hash_bytes(uint64_t h, const void *bytes, size_t n)
 	return h;
 }
 
-/* splitmix64's finalizer: every bit of the input moves half of the output's. */
+/* The finalizer of splitmix64: each input bit changes half of the output bits. */
 static inline uint64_t rwy_mix64(uint64_t x)
 {
 	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

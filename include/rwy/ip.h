@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An IP address of either family: IPv4 is kept IPv4-mapped (::ffff:a.b.c.d), as in RoCEv2 GIDs (IBA A17.4.5).
- */
+/* An IP address of either family. IPv4 is stored IPv4-mapped (::ffff:a.b.c.d), as in RoCEv2 GIDs
+ * (IBA A17.4.5). */
 #ifndef RWY_IP_H
 #define RWY_IP_H
 
@@ -12,8 +12,8 @@ struct rwy_ip {
 	uint8_t b[16];
 };
 
-/* Written by one store: the next thing that happens to an address is that it is read as a whole, and a load
- * that spans several young stores has to wait for them. */
+/* Written with one store: addresses are usually read as a whole right afterwards, and a load that
+ * spans several recent stores has to wait for them. */
 static inline struct rwy_ip rwy_ip_from4(const uint8_t v4[4])
 {
 	typedef uint64_t two __attribute__((vector_size(16)));

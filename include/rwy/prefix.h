@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Address prefixes. IPv4 is mapped: its lengths are 96 and more. */
+/* Address prefixes. IPv4 is mapped: its lengths are 96 and above. */
 #ifndef RWY_PREFIX_H
 #define RWY_PREFIX_H
 
@@ -9,7 +9,7 @@
 #include "rwy/endian.h"
 #include "rwy/ip.h"
 
-/* The first len bits, 0..128, of both are the same. */
+/* Whether the first len bits (0..128) of both are equal. */
 static inline bool rwy_prefix_match(const struct rwy_ip *prefix, unsigned len, const struct rwy_ip *a)
 {
 	uint64_t high = rwy_get64(prefix->b) ^ rwy_get64(a->b);

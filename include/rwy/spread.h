@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weighted rendezvous hashing over pairs of gateways: who carries what, the same wherever it is computed.
- * Each pair draws -log(u) / weight from a hash of (key, pair), the least wins. That is the race of
- * exponential clocks: each wins with probability weight / sum, and a pair that leaves takes with it only what
- * it had won (Schindelhauer and Schomaker, SPAA 2005). The logarithm is a fixed-point one, because what
- * floating point makes of it may differ in the last bit between machines.
+ * Weighted rendezvous hashing over pairs of gateways: chooses the pair that carries a key, with the
+ * same result wherever it is computed. Each pair draws -log(u) / weight from a hash of (key, pair),
+ * and the least wins. This is the race of exponential clocks: each pair wins with probability
+ * weight / sum, and a pair that leaves takes along only what it had won (Schindelhauer and
+ * Schomaker, SPAA 2005). The logarithm is fixed-point, because floating-point results may differ in
+ * the last bit between machines.
  *
  * Used by the control center (controller/plan/spread.h) and by gateways (engine/steer.c). Pure
  * functions: any thread.
@@ -34,7 +35,7 @@ static inline uint64_t rwy_spread_add_ip(uint64_t h, const struct rwy_ip *a)
 	return rwy_spread_add(rwy_spread_add(h, v[0]), v[1]);
 }
 
-/* The id of a gateway: of its name. Never 0. */
+/* Returns the id of a gateway, a hash of its name. Never 0. */
 static inline uint64_t rwy_spread_id(const char *name)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a, then mixed */
@@ -45,7 +46,7 @@ static inline uint64_t rwy_spread_id(const char *name)
 	return h ? h : 1;
 }
 
-/* The key of what is between two addresses, the same whichever way round. */
+/* Returns the key of traffic between two addresses, the same for both directions. */
 static inline uint64_t rwy_spread_key(uint32_t vni, const struct rwy_ip *a, const struct rwy_ip *b)
 {
 	const bool swap = memcmp(a->b, b->b, 16) > 0;
@@ -55,13 +56,15 @@ static inline uint64_t rwy_spread_key(uint32_t vni, const struct rwy_ip *a, cons
 	return rwy_spread_add_ip(h, swap ? a : b);
 }
 
-/* What a pair of gateways draws for a key: the higher, the better. The order of the two counts. */
+/* Returns the draw of a pair of gateways for a key: the highest wins. The order of the pair
+ * matters. */
 static inline uint64_t rwy_spread_draw(uint64_t key, uint64_t first, uint64_t second)
 {
 	return rwy_spread_add(rwy_spread_add(key, first), second);
 }
 
-/* -log2((draw + 1) / 2^64), RWY_SPREAD_LOG_BITS behind the point; 0..64 * 2^RWY_SPREAD_LOG_BITS. */
+/* Returns -log2((draw + 1) / 2^64) with RWY_SPREAD_LOG_BITS fraction bits; 0..64 *
+ * 2^RWY_SPREAD_LOG_BITS. */
 static inline uint64_t rwy_spread_cost(uint64_t draw)
 {
 	unsigned __int128 sq;
@@ -72,9 +75,10 @@ static inline uint64_t rwy_spread_cost(uint64_t draw)
 		return 0;
 	x = draw + 1;
 	e = 63u - (unsigned)__builtin_clzll(x);
-	x <<= 63 - e; /* 1 <= x < 2, with 63 bits behind the point */
+	x <<= 63 - e; /* 1 <= x < 2, with 63 fraction bits */
 	log = e;
-	/* A bit each: squaring doubles the logarithm; what passes 2 is a 1, and is halved. */
+	/* One bit per round: squaring doubles the logarithm; a result of 2 or more gives a 1 and is
+	 * halved. */
 	for (i = 0; i < RWY_SPREAD_LOG_BITS; i++) {
 		sq = (unsigned __int128)x * x;
 		log = log << 1 | (uint64_t)(sq >> 127);

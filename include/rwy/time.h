@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time for the sans-I/O core. Nothing here reads a clock: `now` is an argument, always the last one.
- * The epoch is the caller's (a monotonic clock, or the simulator's zero); only differences mean something.
+ * Time for the sans-I/O core. Nothing here reads a clock: `now` is an argument, always the last
+ * one. The caller chooses the epoch (a monotonic clock, or the simulator's zero); only differences
+ * have a meaning.
  */
 #ifndef RWY_TIME_H
 #define RWY_TIME_H
@@ -14,7 +15,7 @@ typedef uint64_t rwy_dur;  /* a length of time, ns */
 #define RWY_US    ((rwy_dur)1000)
 #define RWY_MS    ((rwy_dur)1000000)
 #define RWY_SEC   ((rwy_dur)1000000000)
-#define RWY_NEVER UINT64_MAX /* "do not call me for time's sake" */
+#define RWY_NEVER UINT64_MAX /* no call is needed */
 
 static inline rwy_time rwy_time_min(rwy_time a, rwy_time b)
 {
@@ -26,7 +27,7 @@ static inline rwy_time rwy_time_max(rwy_time a, rwy_time b)
 	return a > b ? a : b;
 }
 
-/* now - then, 0 when `then` lies ahead (clocks of two cores may differ by a few ns). */
+/* Returns now - then; 0 when `then` is later (clocks of two cores may differ by a few ns). */
 static inline rwy_dur rwy_since(rwy_time then, rwy_time now)
 {
 	return now > then ? now - then : 0;
