@@ -15,7 +15,7 @@ struct rwy_http {
 	size_t len, max;
 	bool too_large;
 	char why[CURL_ERROR_SIZE];
-	/* lines */
+	/* the two fields of a rwy_http_lines call */
 	const struct rwy_http_lines_ops *ops;
 	void *ctx;
 	int rc;
@@ -36,7 +36,7 @@ static bool append(struct rwy_http *h, const char *data, size_t n)
 	return true;
 }
 
-/* Returning less than came ends the transfer. */
+/* A return value below n ends the transfer. */
 static size_t on_data(char *data, size_t size, size_t n, void *arg)
 {
 	return append(arg, data, size * n) ? size * n : 0;
@@ -45,7 +45,7 @@ static size_t on_data(char *data, size_t size, size_t n, void *arg)
 static size_t on_line_data(char *data, size_t size, size_t n, void *arg)
 {
 	struct rwy_http *h = arg;
-	size_t from = 0, look = h->len; /* before that there is no end of a line */
+	size_t from = 0, look = h->len; /* the bytes before were searched already */
 
 	n *= size;
 	clock_gettime(CLOCK_MONOTONIC, &h->heard);
@@ -87,7 +87,7 @@ static void set_policy(CURL *c, const struct rwy_http_cfg *cfg)
 
 int rwy_http_set_headers(struct rwy_http *h, const char *const *headers)
 {
-	/* without it a large body waits a second for permission */
+	/* without this a large body waits a second for permission */
 	struct curl_slist *list = curl_slist_append(NULL, "Expect:"), *more = list;
 
 	for (; more && headers && *headers; headers++)
@@ -154,7 +154,7 @@ static enum rwy_http_fail fail_of(const struct rwy_http *h, CURLcode rc)
 {
 	if (h->too_large)
 		return RWY_HTTP_TOO_LARGE;
-	switch ((int)rc) { /* the library's codes */
+	switch ((int)rc) { /* codes of libcurl */
 	case CURLE_OK:
 		return RWY_HTTP_OK;
 	case CURLE_COULDNT_RESOLVE_HOST:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The logger. DPDK's own messages come through here too (eal.c). */
+/* The logger. DPDK's messages come here as well (gateway/port/eal.c). */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -16,8 +16,8 @@
 static _Atomic int log_level = GW_LOG_INFO;
 static bool log_journal;
 
-/* journald sets JOURNAL_STREAM to device:inode of the stream it reads; it may have been inherited by
- * something else's child. */
+/* journald sets JOURNAL_STREAM to device:inode of the stream that it reads; a child of another
+ * service may have inherited it. */
 static bool stderr_is_journal(void)
 {
 	const char *s = getenv("JOURNAL_STREAM");
@@ -77,10 +77,11 @@ void gw_log(int level, const char *module, const char *fmt, ...)
 	n = k < 0 ? n : n + k;
 	if (n > (int)sizeof(line) - 2)
 		n = (int)sizeof(line) - 2;
-	for (int i = 0; i < n; i++) /* one event, one line, whatever a peer or a file name contains */
+	/* one event is one line, whatever a peer's name or a file name contains */
+	for (int i = 0; i < n; i++)
 		if ((unsigned char)line[i] < ' ')
 			line[i] = ' ';
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
-		return; /* nowhere to say so */
+		return; /* there is no place to report this */
 }

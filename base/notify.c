@@ -18,12 +18,12 @@ void gw_notify(const char *state)
 	if (n < 2 || n >= sizeof(a.sun_path))
 		return;
 	memcpy(a.sun_path, path, n);
-	if (path[0] == '@') /* abstract */
+	if (path[0] == '@') /* abstract socket */
 		a.sun_path[0] = 0;
 	s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return;
-	/* Nobody to tell when it fails: systemd's own time-out follows. */
+	/* A failure is not reported: systemd's own time-out follows. */
 	if (sendto(s, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&a,
 	        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0) {
 		close(s);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systemd's notification protocol (sd_notify(3)): one datagram to $NOTIFY_SOCKET. Nothing happens when there
- * is none. */
+/* systemd's notification protocol (sd_notify(3)): one datagram to $NOTIFY_SOCKET. Does nothing when
+ * the variable is unset. */
 #ifndef BASE_NOTIFY_H
 #define BASE_NOTIFY_H
 
 #include "rwy/time.h"
 
-void gw_notify(const char *state); /* "READY=1\nSTATUS=..." */
-rwy_dur gw_notify_watchdog(void);  /* how often systemd wants to hear WATCHDOG=1, 0: never */
+/* state: "READY=1\nSTATUS=..." */
+void gw_notify(const char *state);
+/* Returns how often systemd wants to receive WATCHDOG=1; 0: never. */
+rwy_dur gw_notify_watchdog(void);
 
 #endif

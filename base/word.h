@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-/* True when `word` is one of `words`. False for an empty word and for one with a blank. Any thread. */
+/* Returns whether `word` is one of `words`. False for an empty word and for one with a blank. Any
+ * thread. */
 bool base_word_in(const char *word, const char *words);
 
 #endif
