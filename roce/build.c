@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the few packets a gateway makes itself. Each is a header skeleton, one extension header and the
- * ICRC. UDP checksum 0 (IBA A17.3.1 allows it for both families; the ICRC protects more), DF set,
- * identification 0 (RFC 6864).
+ * Writes the few packets that a gateway makes itself. Each is a header skeleton, one extension
+ * header and the ICRC. UDP checksum 0 (IBA A17.3.1 allows it for both families; the ICRC protects
+ * more), DF set, identification 0 (RFC 6864).
  */
 #include "roce/build.h"
 
@@ -43,7 +43,7 @@ static void put_ip6(uint8_t *out, const struct roce_addr *a, uint32_t tot)
 	memcpy(h->dst, a->dst.b, 16);
 }
 
-/* A packet's headers, besides its addresses. */
+/* The headers of a packet except its addresses. */
 struct shape {
 	uint8_t opcode;
 	bool ack_req;
@@ -52,8 +52,8 @@ struct shape {
 };
 
 /*
- * Writes IP, UDP and BTH of a packet whose extension headers are as long as its opcode says. Fills *pkt as
- * far as the ICRC needs it; the caller writes pkt->ext and calls finish().
+ * Writes IP, UDP and BTH of a packet; the opcode gives the length of its extension headers. Fills
+ * *pkt as far as the ICRC needs it; the caller writes pkt->ext and calls finish().
  */
 static void start(uint8_t *out, const struct roce_addr *a, const struct shape *s, struct roce_pkt *pkt)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets the gateway makes itself: ACK, NAK, RNR NAK, ATOMIC ACK replay, CNP, partial READ requests. From
- * the IP header to the ICRC.
+ * Packets that the gateway makes itself, from the IP header to the ICRC: ACK, NAK, RNR NAK,
+ * replayed ATOMIC ACK, CNP, partial READ request.
  */
 #ifndef ROCE_BUILD_H
 #define ROCE_BUILD_H
@@ -10,12 +10,12 @@
 
 #include "roce/parse.h"
 
-/* Enough for any packet made here: IPv6 40 + UDP 8 + BTH 12 + RETH 16 + ICRC 4, rounded up. */
+/* Room for any packet made here: IPv6 40 + UDP 8 + BTH 12 + RETH 16 + ICRC 4, rounded up. */
 #define ROCE_BUILD_MAX 96
 
-/* The addresses in the packet that is made. */
+/* Addresses of the packet to make. */
 struct roce_addr {
-	struct rwy_ip src, dst; /* both of one family */
+	struct rwy_ip src, dst; /* both are of one family */
 	uint32_t dqpn;
 	uint16_t sport; /* UDP source port */
 	uint16_t pkey;
@@ -31,10 +31,12 @@ uint32_t roce_build_atomic_ack(
     uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn, uint64_t original);
 uint32_t roce_build_read_req(
     uint8_t *out, const struct roce_addr *a, roce_psn psn, uint64_t va, uint32_t rkey, uint32_t len);
-/* RDMA WRITE ONLY without payload to address 0, rkey 0. len 0: legal and without effect (IBA 9.7.4.1.5: a
- * zero-length operation needs no rkey), to ask a responder which PSN it expects. Else a request that no
- * responder can accept: no memory has rkey 0, and DMA length and payload differ. */
+/* Makes an RDMA WRITE ONLY without payload to address 0, rkey 0. len 0: legal and without effect
+ * (IBA 9.7.4.1.5: a zero-length operation needs no rkey); it asks a responder which PSN it expects.
+ * Other len: a request that no responder accepts: no memory has rkey 0, and DMA length and payload
+ * differ. */
 uint32_t roce_build_write_only(uint8_t *out, const struct roce_addr *a, roce_psn psn, uint32_t len);
-uint32_t roce_build_cnp(uint8_t *out, const struct roce_addr *a); /* IBA A17.9.3: BECN set, 16 zero bytes */
+/* IBA A17.9.3: BECN set, 16 zero bytes. */
+uint32_t roce_build_cnp(uint8_t *out, const struct roce_addr *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads one CM message (IBA 12.6). Not here: what a sequence of them means, see roce/cm_tab.c. */
+/* Reads one CM message (IBA 12.6). roce/cm_tab.c and roce/cm_conn.c evaluate sequences of them. */
 #include "roce/cm.h"
 
 #include "roce/wire.h"
@@ -76,7 +76,8 @@ int roce_cm_parse(const struct roce_pkt *pkt, struct roce_cm_msg *msg)
 		return RWY_EMALFORMED;
 
 	*msg = (struct roce_cm_msg){.attr = rwy_get16(mad->attr_id), .tid = rwy_get64(mad->tid)};
-	/* Every message begins with the sender's ID, and all but the REQ with the receiver's next to it. */
+	/* Every message begins with the sender's ID; all except the REQ have the receiver's next to
+	 * it. */
 	msg->local_comm_id = rwy_get32(body);
 	if (msg->attr != ROCE_CM_REQ)
 		msg->remote_comm_id = rwy_get32(body + 4);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Communication management as a bystander: reads the CM messages that two hosts exchange (IBA 12.6) and tells
- * which queue pairs belong together. It answers nothing and changes nothing; the MADs themselves are carried
- * like any other packet.
+ * Communication management as a bystander: reads the CM messages that two hosts exchange (IBA 12.6)
+ * and finds out which queue pairs belong together. It answers nothing and changes nothing; the MADs
+ * are carried like any other packet.
  *
  * Sides: a is the active side (it sent the REQ), b the passive one (it sent the REP).
  */
@@ -16,9 +16,9 @@
 #include "rwy/ip.h"
 #include "rwy/time.h"
 
-#define ROCE_GSI_QPN 1 /* general services interface: where CM MADs go (IBA 13.5.1) */
+#define ROCE_GSI_QPN 1 /* general services interface, the destination of CM MADs (IBA 13.5.1) */
 
-/* CM attribute IDs (IBA table 105). Other values are carried through, not errors. */
+/* CM attribute IDs (IBA table 105). Other values are carried through and are no errors. */
 enum roce_cm_attr {
 	ROCE_CM_REQ = 0x0010,
 	ROCE_CM_MRA = 0x0011,
@@ -30,12 +30,12 @@ enum roce_cm_attr {
 };
 
 /*
- * One CM message, host order. Fields that the attribute does not have are 0. "local" is the sender of the
- * message.
+ * One CM message, in host order. Fields that the attribute does not have are 0. "local" is the
+ * sender of the message.
  *
- * IBA 12.7 lets a sender choose what its *peer* uses: starting_psn is the first PSN the receiver of the
- * message sends (the sender's expected PSN, 12.7.31), rnr_retry how often the receiver retries after RNR NAKs
- * (12.7.38), local_ack_timeout the receiver's transport timeout (12.7.34). responder_resources and
+ * IBA 12.7 lets a sender choose what its *peer* uses. starting_psn: first PSN that the receiver of
+ * the message sends (the sender's expected PSN, 12.7.31); rnr_retry: the receiver's RNR retry count
+ * (12.7.38); local_ack_timeout: the receiver's transport timeout (12.7.34). responder_resources and
  * initiator_depth are the sender's own.
  */
 struct roce_cm_msg {
@@ -43,51 +43,55 @@ struct roce_cm_msg {
 	uint64_t service_id;                 /* REQ */
 	struct rwy_ip local_gid, remote_gid; /* REQ: primary path; all zero otherwise */
 	uint32_t local_comm_id;
-	uint32_t remote_comm_id;     /* 0 in a REQ */
-	uint32_t qpn;                /* REQ, REP: the sender's; DREQ: the receiver's ("remote QPN") */
-	uint32_t eecn;               /* REQ, REP: EE context; an XRC REP puts its target QP here */
-	roce_psn starting_psn;       /* REQ, REP */
-	uint32_t flow_label;         /* REQ: hosts derive UDP source ports from it */
-	uint16_t attr;               /* enum roce_cm_attr or any other value */
-	uint16_t pkey;               /* REQ */
-	uint16_t path_mtu;           /* REQ: bytes, 256..4096; 0 when the code is reserved */
-	uint16_t rej_reason;         /* REJ (IBA 12.6.7.2) */
-	uint8_t msg;                 /* REJ, MRA: what it answers: 0 REQ, 1 REP, 2 other */
-	uint8_t transport;           /* REQ: enum roce_transport: ROCE_RC, ROCE_UC, ROCE_RD or ROCE_XRC */
-	uint8_t retry_count;         /* REQ: 0..7, both sides */
-	uint8_t rnr_retry;           /* REQ, REP: 0..7, 7 = for ever */
-	uint8_t local_ack_timeout;   /* REQ: 4.096 us * 2^n, 0 = none */
-	uint8_t ack_delay;           /* REP: target ACK delay, same unit */
-	uint8_t service_timeout;     /* MRA: same unit */
-	uint8_t responder_resources; /* REQ, REP: READs and ATOMICs the sender answers at a time */
-	uint8_t initiator_depth;     /* REQ, REP: READs and ATOMICs the sender has outstanding */
-	bool flow_control;           /* REQ, REP: end-to-end credits */
-	bool srq;                    /* REQ, REP */
+	uint32_t remote_comm_id; /* 0 in a REQ */
+	/* REQ, REP: of the sender; DREQ: of the receiver ("remote QPN") */
+	uint32_t qpn;
+	uint32_t eecn;         /* REQ, REP: EE context; an XRC REP has its target QP here */
+	roce_psn starting_psn; /* REQ, REP */
+	uint32_t flow_label;   /* REQ: hosts derive UDP source ports from it */
+	uint16_t attr;         /* enum roce_cm_attr or any other value */
+	uint16_t pkey;         /* REQ */
+	uint16_t path_mtu;     /* REQ: bytes, 256..4096; 0 when the code is reserved */
+	uint16_t rej_reason;   /* REJ (IBA 12.6.7.2) */
+	/* REJ, MRA: the message that it answers: 0 REQ, 1 REP, 2 other */
+	uint8_t msg;
+	/* REQ: enum roce_transport: ROCE_RC, ROCE_UC, ROCE_RD or ROCE_XRC */
+	uint8_t transport;
+	uint8_t retry_count;       /* REQ: 0..7, both sides */
+	uint8_t rnr_retry;         /* REQ, REP: 0..7, 7 = no limit */
+	uint8_t local_ack_timeout; /* REQ: 4.096 us * 2^n, 0 = none */
+	uint8_t ack_delay;         /* REP: target ACK delay, same unit */
+	uint8_t service_timeout;   /* MRA: same unit */
+	/* REQ, REP: READs and ATOMICs that the sender answers at a time */
+	uint8_t responder_resources;
+	uint8_t initiator_depth; /* REQ, REP: READs and ATOMICs that the sender has outstanding */
+	bool flow_control;       /* REQ, REP: end-to-end credits */
+	bool srq;                /* REQ, REP */
 };
 
-/* Is this a packet to the general services interface (CM and other management)? */
+/* Whether a packet goes to the general services interface (CM and other management). */
 static inline bool roce_is_gsi(const struct roce_pkt *pkt)
 {
 	return pkt->opcode == ROCE_UD_SEND_ONLY && pkt->dqpn == ROCE_GSI_QPN;
 }
 
 /*
- * Reads the CM message in a packet that roce_parse() accepted and whose ICRC is good.
- * Returns 0 and fills *msg (any attribute, also those not listed above);
- * RWY_ENOENT when the packet is not a CM MAD: not from QP1 to QP1 with the GSI's Q_Key (IBA 10.2.4: a host
- * drops it), other class, other version, or not a Send; RWY_EMALFORMED when it is one but its length is not
- * that of a MAD (256 bytes, IBA 13.4.2).
+ * Reads the CM message in a packet that roce_parse() accepted and whose ICRC is good. Returns 0 and
+ * fills *msg (any attribute, also those not listed above); RWY_ENOENT: the packet is not a CM MAD
+ * (not from QP1 to QP1 with the GSI's Q_Key, which a host drops (IBA 10.2.4), another class or
+ * version, or not a Send); RWY_EMALFORMED: it is a CM MAD whose length is not that of a MAD (256
+ * bytes, IBA 13.4.2).
  */
 int roce_cm_parse(const struct roce_pkt *pkt, struct roce_cm_msg *msg);
 
-/* --- tracker ------------------------------------------------------------------------------------ */
+/* --- tracker ---------------------------------------------------------------------------------- */
 
-/* One side of a connection. Everything is about what this side *sends*. */
+/* One side of a connection. All values concern what this side *sends*. */
 struct roce_cm_side {
 	struct rwy_ip ip;
 	uint32_t qpn;
-	roce_psn psn;                /* first PSN it sends: its peer's REQ or REP said so */
-	uint8_t rnr_retry;           /* 0..7: how often it retries after RNR NAKs; 7 = for ever */
+	roce_psn psn;                /* first PSN that it sends, from its peer's REQ or REP */
+	uint8_t rnr_retry;           /* 0..7: RNR retry count; 7 = no limit */
 	uint8_t responder_resources; /* as in its own REQ or REP */
 	uint8_t initiator_depth;
 };
@@ -98,45 +102,48 @@ struct roce_cm_conn {
 	uint32_t comm_a, comm_b; /* communication IDs */
 	uint32_t flow_label;
 	uint16_t pkey;
-	uint16_t path_mtu;   /* bytes; the REQ's: the REP cannot change it */
+	uint16_t path_mtu;   /* bytes, from the REQ; the REP cannot change it */
 	uint8_t transport;   /* enum roce_transport */
 	uint8_t retry_count; /* 0..7, both sides */
-	uint8_t ack_timeout; /* b's transport timeout, 4.096 us * 2^n; a's is of the same order */
+	uint8_t ack_timeout; /* b's transport timeout, 4.096 us * 2^n; a's is similar */
 	bool srq_a, srq_b;
-	/* The REQ's GIDs are not the addresses of the packets that carried it: a and b are the GIDs; the
-	 * caller may mistrust them. */
+	/* The REQ's GIDs differ from the addresses of the packets that carried it. a and b have the
+	 * GIDs, which the caller may distrust. */
 	bool gid_differs;
 };
 
 enum roce_cm_event_kind {
-	ROCE_CM_NONE,        /* nothing to do */
-	ROCE_CM_ESTABLISHED, /* REQ and REP seen: conn is complete (a candidate: the RTU may still turn into a
-	                        REJ) */
-	ROCE_CM_CLOSED,      /* DREQ, DREP or REJ: conn is what was established */
+	ROCE_CM_NONE, /* nothing to do */
+	/* REQ and REP were seen: conn is complete, though a REJ may still come in place of the
+	 * RTU */
+	ROCE_CM_ESTABLISHED,
+	ROCE_CM_CLOSED, /* DREQ, DREP or REJ was seen: conn is the established connection */
 };
 
 struct roce_cm_event {
 	enum roce_cm_event_kind kind;
 	struct roce_cm_conn conn; /* valid unless NONE */
 	/*
-	 * ESTABLISHED only: older connections that used one of conn's two (IP, QPN) or communication IDs and
-	 * were never seen to close. They are gone: a QPN in use again inherits nothing.
+	 * ESTABLISHED only: older connections that used one of conn's two (IP, QPN) or
+	 * communication IDs and whose close was never seen. They are over: a reused QPN inherits
+	 * nothing.
 	 */
 	unsigned superseded_count;
 	struct roce_cm_conn superseded[4];
 };
 
 struct roce_cm_cfg {
-	uint32_t capacity;      /* connections remembered in all, 1..2^24 */
-	uint32_t half_open_max; /* of these, at most so many with only a REQ or only a REP, 1..capacity */
-	rwy_dur half_open_ttl;  /* since its last message */
-	rwy_dur
-	    closed_ttl; /* a closed one is remembered so long, so that replayed messages do not revive it */
-	rwy_dur established_ttl; /* since its last message; RWY_NEVER: only a close ends it */
-	uint64_t seed;           /* of the hash: any number that hosts cannot guess */
+	uint32_t capacity;      /* most connections remembered, 1..2^24 */
+	uint32_t half_open_max; /* most of them with only a REQ or only a REP, 1..capacity */
+	rwy_dur half_open_ttl;  /* time since the last message */
+	/* a closed connection is remembered this long, so that replayed messages do not revive
+	 * it */
+	rwy_dur closed_ttl;
+	rwy_dur established_ttl; /* time since the last message; RWY_NEVER: only a close ends it */
+	uint64_t seed;           /* seed of the hash: a number that hosts cannot guess */
 };
 
-/* Everything dropped or not understood by the tracker. X(field, sentence) */
+/* Events of the tracker, including everything dropped or not understood. X(field, sentence) */
 #define ROCE_CM_COUNTERS(X)                                                                                  \
 	X(established, "connections learned from a REQ and its REP")                                         \
 	X(closed, "connections closed by DREQ, DREP or REJ")                                                 \
@@ -156,35 +163,36 @@ struct roce_cm_stats {
 	uint32_t half_open_now, established_now, closed_now;
 };
 
-/* One table for each tenant: addresses of two tenants may overlap. One thread. */
+/* One table per tenant, because addresses of two tenants may overlap. One thread. */
 struct roce_cm_tab;
 
-/* 1024 connections, 256 half-open, 70 s half-open (a CM retries a REQ for about 64 s), 60 s closed,
- * established for ever. */
+/* The defaults: 1024 connections, 256 half-open, 70 s half-open (a CM retries a REQ for about 64
+ * s), 60 s closed, established without limit. */
 void roce_cm_cfg_default(struct roce_cm_cfg *cfg);
 
-/* Allocates everything the table will ever use. 0, RWY_EINVAL (a range above), RWY_ENOMEM. */
+/* Allocates all memory of the table. Returns 0, RWY_EINVAL (a value out of its range),
+ * RWY_ENOMEM. */
 RWY_MUST_CHECK int roce_cm_tab_new(struct roce_cm_tab **out, const struct roce_cm_cfg *cfg);
-void roce_cm_tab_free(struct roce_cm_tab *tab); /* NULL allowed */
+void roce_cm_tab_free(struct roce_cm_tab *tab); /* NULL is allowed */
 
 /*
- * Takes in one message, seen in a packet from src to dst, and says in *ev what it means. Order, duplicates
- * and replays do not matter: each connection is reported ESTABLISHED once and CLOSED at most once. Also
- * forgets what is too old. When there is no room the oldest closed entry goes first, then the oldest
- * half-open one, then the oldest established one; none of these is an event.
+ * Processes one message, seen in a packet from src to dst, and reports its effect in *ev. Order,
+ * duplicates and replays do not matter: each connection is reported ESTABLISHED once and CLOSED at
+ * most once. Also removes expired entries. When there is no room, the oldest closed entry goes
+ * first, then the oldest half-open one, then the oldest established one; none of these is an event.
  */
 void roce_cm_track(struct roce_cm_tab *tab, const struct roce_cm_msg *msg, const struct rwy_ip *src,
     const struct rwy_ip *dst, struct roce_cm_event *ev, rwy_time now);
 
-/* The caller ended the connection that has this queue pair (idle, error): no CLOSED will follow. Unknown ones
- * are ignored. */
+/* The caller ended the connection of this queue pair (idle, error): no CLOSED will follow. An
+ * unknown queue pair is ignored. */
 void roce_cm_forget(struct roce_cm_tab *tab, const struct rwy_ip *ip, uint32_t qpn, rwy_time now);
 
-/* The established connection that has this queue pair; NULL if none. Valid until the next call on the table.
- */
+/* Returns the established connection of this queue pair; NULL: none. Valid until the next call on
+ * the table. */
 const struct roce_cm_conn *roce_cm_find(const struct roce_cm_tab *tab, const struct rwy_ip *ip, uint32_t qpn);
 
-/* Forgets what is too old; roce_cm_track() does the same. */
+/* Removes expired entries; roce_cm_track() does the same. */
 void roce_cm_expire(struct roce_cm_tab *tab, rwy_time now);
 
 void roce_cm_stats_get(const struct roce_cm_tab *tab, struct roce_cm_stats *out);

@@ -2,7 +2,7 @@
 /* The connection tracker of roce/cm.h: REQ, REP and the other messages change the table. */
 #include "roce/cm_int.h"
 
-/* --- REQ and REP -------------------------------------------------------------------------------- */
+/* --- REQ and REP ------------------------------------------------------------------------------ */
 
 static bool gid_is_set(const struct rwy_ip *gid)
 {
@@ -11,7 +11,7 @@ static bool gid_is_set(const struct rwy_ip *gid)
 	return !rwy_ip_eq(gid, &zero);
 }
 
-/* A REQ tells about a itself, and what b shall use when it sends. */
+/* A REQ describes a, and tells what b uses when it sends. */
 static void take_req(struct roce_cm_entry *e, const struct roce_cm_msg *m)
 {
 	struct roce_cm_conn *c = &e->conn;
@@ -38,7 +38,7 @@ static void take_req(struct roce_cm_entry *e, const struct roce_cm_msg *m)
 	c->srq_a = m->srq;
 }
 
-/* A REP tells about b itself, and what a shall use when it sends. */
+/* A REP describes b, and tells what a uses when it sends. */
 static void take_rep(struct roce_cm_entry *e, const struct roce_cm_msg *m)
 {
 	struct roce_cm_conn *c = &e->conn;
@@ -62,8 +62,8 @@ static void supersede(struct roce_cm_tab *t, uint32_t old, struct roce_cm_event 
 	roce_cm_set_state(t, old, ROCE_CM_S_CLOSED, now);
 }
 
-/* The established entry whose a and b are at these addresses with these communication IDs, or ROCE_CM_NIL.
- * NULL: any ID of b. */
+/* Returns the established entry with a and b at these addresses and with these communication IDs,
+ * or ROCE_CM_NIL. NULL: any ID of b. */
 static uint32_t established_find(const struct roce_cm_tab *t, const struct rwy_ip *a, const struct rwy_ip *b,
     uint32_t comm_a, const uint32_t *comm_b)
 {
@@ -76,16 +76,16 @@ static uint32_t established_find(const struct roce_cm_tab *t, const struct rwy_i
 }
 
 /*
- * REQ and REP are there: forget whoever had the queue pairs or the communication IDs before, and report. A
- * host has one connection under one ID (IBA 12.7.1), in whichever direction it was made: so a DREQ names one
- * connection at most.
+ * REQ and REP are present: removes former connections of the queue pairs or the communication IDs,
+ * and reports. A host has one connection under one ID (IBA 12.7.1), in whichever direction it was
+ * made, so a DREQ names at most one connection.
  */
 static void establish(struct roce_cm_tab *t, uint32_t i, struct roce_cm_event *ev, rwy_time now)
 {
 	struct roce_cm_entry *e = &t->e[i];
 	uint32_t old;
 
-	if (e->conn.transport == ROCE_XRC) /* annex A14: the target QP stands in the EECN field */
+	if (e->conn.transport == ROCE_XRC) /* annex A14: the EECN field has the target QP */
 		e->conn.b.qpn = e->rep_eecn;
 	for (uint32_t s = 0; s < 2; s++) {
 		old = roce_cm_qp_find(t, &roce_cm_side_of(e, s)->ip, roce_cm_side_of(e, s)->qpn);
@@ -115,15 +115,15 @@ static void on_req(struct roce_cm_tab *t, const struct roce_cm_msg *m, const str
 
 		if (e->has_req && e->tid == m->tid && e->req_qpn == m->qpn && e->req_psn == m->starting_psn) {
 			t->stats.duplicate++;
-			if (e->state == ROCE_CM_S_HALF) /* the sender is still waiting */
+			if (e->state == ROCE_CM_S_HALF) /* the sender still waits */
 				roce_cm_set_state(t, i, ROCE_CM_S_HALF, now);
 			return;
 		}
 		if (e->state == ROCE_CM_S_HALF && (!e->has_rep || e->tid == m->tid))
 			half = i;
 	}
-	/* A new attempt under the same ID replaces one that came to nothing; an established one stays until
-	 * the REP. */
+	/* A new attempt under the same ID replaces one that failed; an established entry stays
+	 * until the REP. */
 	if (half == ROCE_CM_NIL)
 		half = roce_cm_half_new(t, src, dst, m->local_comm_id, now);
 	take_req(&t->e[half], m);
@@ -133,7 +133,7 @@ static void on_req(struct roce_cm_tab *t, const struct roce_cm_msg *m, const str
 		roce_cm_set_state(t, half, ROCE_CM_S_HALF, now);
 }
 
-/* The REP was seen before: another copy, or a replay, whatever became of its connection. */
+/* The REP was seen before: it is a copy or a replay, whatever became of its connection. */
 static bool rep_is_known(struct roce_cm_tab *t, const struct roce_cm_msg *m, const struct rwy_ip *src,
     const struct rwy_ip *dst, rwy_time now)
 {
@@ -145,7 +145,7 @@ static bool rep_is_known(struct roce_cm_tab *t, const struct roce_cm_msg *m, con
 
 		if (e->has_rep && e->tid == m->tid && e->conn.comm_b == m->local_comm_id &&
 		    e->conn.a.psn == m->starting_psn) {
-			if (e->state == ROCE_CM_S_HALF) /* the sender is still waiting */
+			if (e->state == ROCE_CM_S_HALF) /* the sender still waits */
 				roce_cm_set_state(t, i, ROCE_CM_S_HALF, now);
 			return true;
 		}
@@ -162,8 +162,8 @@ static void on_rep(struct roce_cm_tab *t, const struct roce_cm_msg *m, const str
 		t->stats.duplicate++;
 		return;
 	}
-	/* The REP repeats the REQ's transaction ID (IBA 12.6.8): that tells attempts under one communication
-	 * ID apart. */
+	/* The REP repeats the REQ's transaction ID (IBA 12.6.8), which distinguishes attempts under
+	 * one communication ID. */
 	for (i = roce_cm_key_find(t, dst, src, m->remote_comm_id, ROCE_CM_NIL); i != ROCE_CM_NIL;
 	     i = roce_cm_key_find(t, dst, src, m->remote_comm_id, i)) {
 		struct roce_cm_entry *e = &t->e[i];
@@ -172,7 +172,7 @@ static void on_rep(struct roce_cm_tab *t, const struct roce_cm_msg *m, const str
 			continue;
 		if (e->has_rep) {
 			t->stats.mismatch++;
-		} else if (e->state == ROCE_CM_S_CLOSED) { /* rejected before this REP came by */
+		} else if (e->state == ROCE_CM_S_CLOSED) { /* rejected before this REP arrived */
 			t->stats.duplicate++;
 		} else {
 			take_rep(e, m);
@@ -180,13 +180,14 @@ static void on_rep(struct roce_cm_tab *t, const struct roce_cm_msg *m, const str
 		}
 		return;
 	}
-	/* Overtook its REQ, or the REQ was not ours to see: wait for it like for a REP. */
+	/* The REP overtook its REQ, or the REQ took another way: keep the REP and wait for the
+	 * REQ. */
 	t->stats.unknown++;
 	i = roce_cm_half_new(t, dst, src, m->remote_comm_id, now);
 	take_rep(&t->e[i], m);
 }
 
-/* --- the other messages ------------------------------------------------------------------------- */
+/* --- the other messages ----------------------------------------------------------------------- */
 
 static void close_entry(struct roce_cm_tab *t, uint32_t i, struct roce_cm_event *ev, rwy_time now)
 {
@@ -202,14 +203,15 @@ static void close_entry(struct roce_cm_tab *t, uint32_t i, struct roce_cm_event 
 	roce_cm_set_state(t, i, ROCE_CM_S_CLOSED, now);
 }
 
-/* MRA, RTU, REJ, DREQ, DREP on an entry it names. */
+/* Processes MRA, RTU, REJ, DREQ or DREP on the entry that it names. */
 static void on_named(struct roce_cm_tab *t, uint32_t i, const struct roce_cm_msg *m, bool from_a,
     struct roce_cm_event *ev, rwy_time now)
 {
 	struct roce_cm_entry *e = &t->e[i];
 
 	if (m->attr == ROCE_CM_DREQ && e->has_req && e->has_rep) {
-		uint32_t mine = from_a ? e->conn.b.qpn : e->conn.a.qpn; /* IBA 12.6.10: the receiver's QPN */
+		/* IBA 12.6.10: QPN of the receiver */
+		uint32_t mine = from_a ? e->conn.b.qpn : e->conn.a.qpn;
 
 		if (m->qpn != mine) {
 			t->stats.mismatch++;
@@ -226,15 +228,15 @@ static void on_named(struct roce_cm_tab *t, uint32_t i, const struct roce_cm_msg
 		close_entry(t, i, ev, now);
 }
 
-/* How a message may name an entry under its key. */
+/* Ways in which a message names an entry under its key. */
 enum naming {
-	BY_BOTH_ESTABLISHED, /* both communication IDs; which state, in this order */
+	BY_BOTH_ESTABLISHED, /* both communication IDs; by state, in this order */
 	BY_BOTH_HALF,
 	BY_BOTH_CLOSED,
 	/*
-	 * There is no ID of b to compare: before the REP, or in the REJ of a side a that gave up waiting for
-	 * a REP which we did see (reason 4). MRA and REJ repeat the set-up's transaction ID (IBA 12.6): the
-	 * newest attempt that has it is meant.
+	 * There is no ID of b to compare: before the REP, or in the REJ of a side a that gave up
+	 * waiting for a REP that was seen here (reason 4). MRA and REJ repeat the transaction ID
+	 * (IBA 12.6): the newest attempt with that ID is meant.
 	 */
 	BY_TID,
 	NAMINGS,
@@ -258,7 +260,7 @@ static void on_other(struct roce_cm_tab *t, const struct roce_cm_msg *m, const s
 {
 	bool seen = false;
 
-	/* Sent by a, its own ID is in the key; sent by b, the other one. */
+	/* A message of a has a's ID in its own field; a message of b has it in the other one. */
 	for (enum naming how = BY_BOTH_ESTABLISHED; how < NAMINGS; how++) {
 		for (int from_a = 1; from_a >= 0; from_a--) {
 			const struct rwy_ip *a = from_a ? src : dst, *b = from_a ? dst : src;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection tracker of roce/cm.h. An entry is found by (a's packet address, b's, a's communication ID),
- * which every message carries one way round or the other; an established one also by each (IP, QPN). Each
- * state has a list, oldest first.
+ * The connection tracker of roce/cm.h. An entry's key is (a's packet address, b's, a's
+ * communication ID), which every message carries in one order or the other; an established entry is
+ * also found by each (IP, QPN). Each state has a list, oldest first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "roce/cm_int.h"
 #include "rwy/hash.h"
 
-/* --- lists and hashes --------------------------------------------------------------------------- */
+/* --- lists and hashes ------------------------------------------------------------------------- */
 
 static void list_remove(struct roce_cm_tab *t, uint32_t i)
 {
@@ -121,7 +121,7 @@ static void drop(struct roce_cm_tab *t, uint32_t i)
 	roce_cm_set_state(t, i, ROCE_CM_S_FREE, 0);
 }
 
-/* --- finding and making entries ----------------------------------------------------------------- */
+/* --- finding and making entries --------------------------------------------------------------- */
 
 uint32_t roce_cm_key_find(const struct roce_cm_tab *t, const struct rwy_ip *a, const struct rwy_ip *b,
     uint32_t comm_a, uint32_t from)
@@ -167,7 +167,7 @@ uint32_t roce_cm_half_new(
 	return i;
 }
 
-/* --- the rest of the interface ------------------------------------------------------------------ */
+/* --- other functions -------------------------------------------------------------------------- */
 
 void roce_cm_forget(struct roce_cm_tab *tab, const struct rwy_ip *ip, uint32_t qpn, rwy_time now)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Powers of x modulo the CRC-32 polynomial, reflected (bit 31 is x^0): moving a CRC over n bytes of zeros
- * multiplies it by x^(8n) = roce_x8_hi[n / 128] * roce_x8_lo[n % 128]. Included by roce/icrc.c alone, whose
- * unit test exercises every distance.
+ * Powers of x modulo the CRC-32 polynomial, reflected (bit 31 is x^0): appending n zero bytes
+ * multiplies a CRC by x^(8n) = roce_x8_hi[n / 128] * roce_x8_lo[n % 128]. Only roce/icrc.c includes
+ * this file; its unit test checks every distance.
  */
 #ifndef ROCE_CRCPOW_H
 #define ROCE_CRCPOW_H

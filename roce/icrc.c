@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ICRC over a packet that roce_parse() accepted. ISA-L does the bulk; what is here is the masking and the
- * algebra that corrects a CRC from the bytes that changed. Not here: when a bad ICRC matters.
+ * ICRC over a packet that roce_parse() accepted. ISA-L computes the bulk; this file masks fields
+ * and has the algebra that corrects a CRC from the changed bytes.
  */
 #include "roce/icrc.h"
 
@@ -11,12 +11,13 @@
 #include "roce/crcpow.h"
 #include "roce/wire.h"
 
-#define SEED 0x2144df1cu /* CRC-32 of 8 bytes of 0xff, where IBA A17.3.3 puts the masked LRH */
+/* CRC-32 of 8 bytes of 0xff, which stand for the masked LRH of IBA A17.3.3 */
+#define SEED 0x2144df1cu
 #define POLY 0xedb88320u /* reflected */
 
 #define ADJUST_MAX 16 /* four words */
 
-/* Offsets, in their header, of fields that count as ones. */
+/* Offsets within their header of fields that count as ones. */
 enum { IP4_TOS = 1, IP4_TTL = 8, IP4_CSUM = 10, IP6_HLIM = 7, UDP_CSUM = 6, BTH_FB = 4 };
 
 static uint32_t load_le32(const uint8_t *p)
@@ -32,7 +33,7 @@ static void store_le32(uint8_t *p, uint32_t v)
 	memcpy(p, &v, 4);
 }
 
-/* --- arithmetic modulo the polynomial; everything is reflected: bit 31 is x^0 ------------------ */
+/* --- arithmetic modulo the polynomial; everything is reflected: bit 31 is x^0 ----------------- */
 
 static uint32_t mul_soft(uint32_t a, uint32_t b)
 {
@@ -53,7 +54,8 @@ PCLMUL static inline __m128i clmul(uint32_t a, uint32_t b)
 	return _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a), _mm_cvtsi32_si128((int)b), 0);
 }
 
-/* A sum of products, reduced (Barrett; the constants are the polynomial and x^64 / polynomial). */
+/* Returns a reduced sum of products (Barrett; the constants are the polynomial and x^64 /
+ * polynomial). */
 PCLMUL static inline uint32_t reduce(__m128i r)
 {
 	const __m128i k = _mm_set_epi64x(0x1db710641, 0x1f7011641);
@@ -66,8 +68,8 @@ PCLMUL static inline uint32_t reduce(__m128i r)
 	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(r, t), 1);
 }
 
-/* w0 x^(8 d0) + w1 x^(8 d1) + w2 x^(8 d2) + w3 x^(8 d3), all times x^(8 n). Each d is below 128, n below
- * 8192. */
+/* Terms of (w0 x^(8 d0) + w1 x^(8 d1) + w2 x^(8 d2) + w3 x^(8 d3)) x^(8 n). Each d is below 128, n
+ * below 8192. */
 struct terms {
 	uint32_t w[4], d[4], n;
 };
@@ -95,12 +97,12 @@ static inline uint32_t terms_sum(const struct terms *t)
 	return __builtin_cpu_supports("pclmul") ? terms_clmul(t) : terms_soft(t);
 }
 
-/* --- computing ---------------------------------------------------------------------------------- */
+/* --- computation ------------------------------------------------------------------------------ */
 
 /*
- * The change of the CRC when the masked fields become ones. Four words of the headers hold them all. A word's
- * own CRC is its value times x^32, so a word at distance d (from its first byte to the end) counts as word *
- * x^(8 d).
+ * Returns the change of the CRC when the masked fields become ones. Four words of the headers
+ * contain all of them. The CRC of a word is its value times x^32, so a word at distance d (from its
+ * first byte to the end) counts as word * x^(8 d).
  */
 static uint32_t mask_delta(const struct roce_pkt *pkt)
 {
@@ -108,7 +110,7 @@ static uint32_t mask_delta(const struct roce_pkt *pkt)
 	uint32_t hdrs = pkt->ip_hlen + (uint32_t)sizeof(struct roce_udp) + (uint32_t)sizeof(struct roce_bth);
 	struct terms t;
 
-	if (pkt->is6) { /* class and flow label; hop limit */
+	if (pkt->is6) { /* traffic class and flow label; hop limit */
 		t.w[0] = ~load_le32(ip) & 0xffffff0f;
 		t.w[1] = ~load_le32(ip + 4) & 0xff000000;
 		t.d[1] = hdrs - 4;
@@ -127,8 +129,8 @@ static uint32_t mask_delta(const struct roce_pkt *pkt)
 }
 
 /*
- * One pass over the packet as it lies there, then the masked fields are put in by linearity: no copy of the
- * headers, and the two halves do not wait for each other.
+ * One pass over the packet in place, then the masked fields are added by linearity: headers are not
+ * copied, and the two halves do not wait for each other.
  */
 uint32_t roce_icrc_compute(const struct roce_pkt *pkt)
 {
@@ -147,9 +149,9 @@ void roce_icrc_store(const struct roce_pkt *pkt)
 	store_le32(pkt->icrc, roce_icrc_compute(pkt));
 }
 
-/* --- adjusting ---------------------------------------------------------------------------------- */
+/* --- correction ------------------------------------------------------------------------------- */
 
-/* Is the byte at `off` from the IP header taken as ones, whatever it is? */
+/* Whether the byte at `off` from the IP header always counts as ones. */
 static bool is_masked(const struct roce_pkt *pkt, uint32_t off)
 {
 	uint32_t hlen = pkt->ip_hlen;
@@ -162,8 +164,8 @@ static bool is_masked(const struct roce_pkt *pkt, uint32_t off)
 	return off == IP4_TOS || off == IP4_TTL || off == IP4_CSUM || off == IP4_CSUM + 1;
 }
 
-/* Is it covered by the UDP checksum: the addresses, or UDP and what follows, but the checksum itself (RFC
- * 768, RFC 8200 8.1)? */
+/* Whether the UDP checksum covers the byte: the addresses, or UDP and what follows, except the
+ * checksum itself (RFC 768, RFC 8200 8.1). */
 static bool in_udp_sum(const struct roce_pkt *pkt, uint32_t off)
 {
 	uint32_t hlen = pkt->ip_hlen;
@@ -173,7 +175,7 @@ static bool in_udp_sum(const struct roce_pkt *pkt, uint32_t off)
 	return pkt->is6 ? off >= 8 : off >= 12 && off < 20;
 }
 
-/* Adds to a ones' complement sum what changing the byte at `off` from `was` to `is` does to it (RFC 1624,
+/* Adds the change of the byte at `off` from `was` to `is` to a ones' complement sum (RFC 1624,
  * equation 3). */
 static uint32_t sum_change(uint32_t sum, uint32_t off, uint8_t was, uint8_t is)
 {
@@ -191,7 +193,7 @@ static void udp_sum_mend(const struct roce_pkt *pkt, uint32_t sum)
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	v = (uint16_t)~sum;
-	rwy_put16(csum, v ? v : 0xffff); /* 0 would say "no checksum" */
+	rwy_put16(csum, v ? v : 0xffff); /* 0 would mean "no checksum" */
 }
 
 void roce_icrc_adjust(const struct roce_pkt *pkt, const uint8_t *at, const uint8_t *before, unsigned n)
@@ -204,8 +206,8 @@ void roce_icrc_adjust(const struct roce_pkt *pkt, const uint8_t *at, const uint8
 	uint32_t sum = 0;
 
 	/*
-	 * The changed bytes as four words that end with the last of them: byte i, counted from the end, is in
-	 * word i / 4 whose distance to that end is 4 (i / 4 + 1).
+	 * The changed bytes as four words aligned to the last byte: byte i, counted from the end,
+	 * is in word i / 4, whose distance to that end is 4 (i / 4 + 1).
 	 */
 	for (unsigned i = 0; i < n && i < ADJUST_MAX; i++) {
 		unsigned j = n - 1 - i;
@@ -239,7 +241,8 @@ void roce_icrc_set_ackreq(struct roce_pkt *pkt, bool ack_req)
 		roce_icrc_adjust(pkt, areq, &before, 1);
 		return;
 	}
-	/* The usual case, of every packet that goes to a host alone: one byte, which is not masked. */
+	/* The common case, for each packet that goes to a host alone: one byte that is not
+	 * masked. */
 	struct terms t = {
 	    .w = {(uint32_t)(before ^ *areq) << 24}, .d = {4}, .n = (uint32_t)(pkt->icrc - areq - 1)};
 

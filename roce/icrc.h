@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RoCEv2 invariant CRC (IBA A17.3.3): CRC-32 over 8 bytes of 0xff and the packet from the IP header to before
- * the ICRC, with the fields a router may change taken as ones: IPv4 TOS, TTL, header checksum; IPv6 traffic
- * class, flow label, hop limit; UDP checksum; BTH byte 4 (FECN, BECN, reserved). Stored little-endian.
+ * RoCEv2 invariant CRC (IBA A17.3.3): CRC-32 over 8 bytes of 0xff and the packet from the IP header
+ * up to the ICRC. Fields that a router may change count as ones: IPv4 TOS, TTL, header checksum;
+ * IPv6 traffic class, flow label, hop limit; UDP checksum; BTH byte 4 (FECN, BECN, reserved). It is
+ * stored little-endian.
  */
 #ifndef ROCE_ICRC_H
 #define ROCE_ICRC_H
@@ -12,7 +13,7 @@
 
 #include "roce/parse.h"
 
-/* The ICRC of the packet, as a host integer; store it little-endian. */
+/* Returns the ICRC of the packet as a host integer; store it little-endian. */
 uint32_t roce_icrc_compute(const struct roce_pkt *pkt);
 
 bool roce_icrc_ok(const struct roce_pkt *pkt);
@@ -21,16 +22,16 @@ bool roce_icrc_ok(const struct roce_pkt *pkt);
 void roce_icrc_store(const struct roce_pkt *pkt);
 
 /*
- * Corrects the stored ICRC after `n` bytes (1..16) at `at` (between the IP header and the ICRC) changed from
- * `before` to what is there now, by the linearity of the CRC: crc(a ^ d) = crc(a) ^ crc0(d). Constant cost,
- * no payload is read. The caller has verified the packet before it changed it: a bad ICRC stays bad. Masked
- * fields in the range do no harm. A UDP checksum that is not 0 is corrected too (RFC 1624), for the changed
- * bytes and the ICRC; so whoever changes BECN alone still calls this. The IPv4 header checksum is the
- * caller's.
+ * Corrects the stored ICRC after `n` bytes (1..16) at `at` (between the IP header and the ICRC)
+ * changed from `before` to their present value, by the linearity of the CRC: crc(a ^ d) = crc(a) ^
+ * crc0(d). The cost is constant and no payload is read. The caller has verified the packet before
+ * the change: a bad ICRC stays bad. Masked fields in the range do no harm. A UDP checksum other
+ * than 0 is corrected too (RFC 1624), for the changed bytes and the ICRC; so call this even when
+ * only BECN changes. The IPv4 header checksum is left to the caller.
  */
 void roce_icrc_adjust(const struct roce_pkt *pkt, const uint8_t *at, const uint8_t *before, unsigned n);
 
-/* Sets or clears BTH AckReq in place and corrects the ICRC. pkt->ack_req follows. */
+/* Sets or clears BTH AckReq in place, corrects the ICRC and updates pkt->ack_req. */
 void roce_icrc_set_ackreq(struct roce_pkt *pkt, bool ack_req);
 
 #endif

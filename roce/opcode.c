@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The opcode table. Each row is written once per transport service by a macro, because RC, RD and XRC are the
- * same 22 or 24 operations with other headers in front (IBA 9.2.1, table 38). Not here: any rule about what
- * may follow what.
+ * The opcode table. A macro writes each row once per transport service, because RC, RD and XRC are
+ * the same 22 or 24 operations behind other headers (IBA 9.2.1, table 38). Rules of sequence are
+ * elsewhere.
  */
 #include "roce/opcode.h"
 
@@ -12,7 +12,7 @@
 #define RESP (ROCE_F_VALID | ROCE_F_RESPONSE)
 #define PAY  ROCE_F_PAYLOAD
 
-/* Bytes of extension headers that a set of flags stands for. A constant expression. */
+/* Bytes of the extension headers of a set of flags; a constant expression. */
 #define HDR(f, bit, type) (((f) & (bit)) ? (unsigned)sizeof(struct type) : 0u)
 #define EXT_LEN(f)                                                                                           \
 	(HDR(f, ROCE_F_RDETH, roce_rdeth) + HDR(f, ROCE_F_DETH, roce_deth) +                                 \
@@ -24,8 +24,8 @@
 #define ROW(code, opname, t, o, p, f)                                                                        \
 	[code] = {opname, (uint16_t)(f), t, ROCE_OP_##o, ROCE_POS_##p, EXT_LEN(f)}
 
-/* SEND and WRITE: all connected services and RD. q: flags of the headers that every request of the service
- * has. */
+/* SEND and WRITE: all connected services and RD. q: flags of the headers that every request of the
+ * service has. */
 #define SEND_WRITE(T, t, b, q)                                                                               \
 	ROW((b) + 0x00, T "_SEND_FIRST", t, SEND, FIRST, REQ | PAY | (q)),                                   \
 	    ROW((b) + 0x01, T "_SEND_MIDDLE", t, SEND, MIDDLE, REQ | PAY | (q)),                             \
@@ -78,8 +78,8 @@ const struct roce_opinfo roce_opinfo[256] = {
     ROW(0x64, "UD_SEND_ONLY", ROCE_UD, SEND, ONLY, REQ | PAY | ROCE_F_DETH),
     ROW(0x65, "UD_SEND_ONLY_WITH_IMMEDIATE", ROCE_UD, SEND, ONLY, REQ | PAY | ROCE_F_DETH | ROCE_F_IMMDT),
 
-    /* IBA A17.9.3: 16 reserved bytes follow the BTH. They stand here as its extension header; there is no
-       payload. */
+    /* IBA A17.9.3: 16 reserved bytes follow the BTH. They count as its extension header; there is
+     * no payload. */
     [ROCE_OPCODE_CNP] = {"CNP", ROCE_F_VALID, ROCE_CNP_T, ROCE_OP_CNP, ROCE_POS_NONE, ROCE_CNP_PAD_LEN},
 
     SEND_WRITE("XRC", ROCE_XRC, 0xa0, ROCE_F_XRCETH),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The BTH opcode table (IBA 9.2, table 38), all 256 values. Everything the code wants to know about an opcode
- * is a column here; sequencing rules are derived from (operation, position), never listed again.
+ * The BTH opcode table (IBA 9.2, table 38), all 256 values. All properties of an opcode are columns
+ * here; sequencing rules are derived from (operation, position) and not listed again.
  */
 #ifndef ROCE_OPCODE_H
 #define ROCE_OPCODE_H
@@ -11,7 +11,7 @@
 
 enum roce_transport { ROCE_RC = 0, ROCE_UC = 1, ROCE_RD = 2, ROCE_UD = 3, ROCE_CNP_T = 4, ROCE_XRC = 5 };
 
-enum roce_op { /* what the packet is part of */
+enum roce_op { /* the operation that the packet belongs to */
 	ROCE_OP_NONE,
 	ROCE_OP_SEND,
 	ROCE_OP_WRITE,
@@ -44,9 +44,9 @@ enum roce_opflag {
 };
 
 struct roce_opinfo {
-	const char
-	    *name;      /* as tshark and the kernel say it, e.g. "RC_RDMA_WRITE_FIRST"; NULL when not VALID */
-	uint16_t flags; /* enum roce_opflag */
+	/* name in tshark and the kernel, e.g. "RC_RDMA_WRITE_FIRST"; NULL: not VALID */
+	const char *name;
+	uint16_t flags;    /* enum roce_opflag */
 	uint8_t transport; /* enum roce_transport */
 	uint8_t op;        /* enum roce_op */
 	uint8_t pos;       /* enum roce_pos */
@@ -88,7 +88,7 @@ static inline bool roce_op_ends(const struct roce_opinfo *i)
 	return i->pos == ROCE_POS_LAST || i->pos == ROCE_POS_ONLY;
 }
 
-/* RC opcodes by name, used when packets are made. */
+/* RC opcodes by name, for packets that are made. */
 enum {
 	ROCE_RC_SEND_FIRST = 0x00,
 	ROCE_RC_SEND_MIDDLE = 0x01,

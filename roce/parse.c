@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parser of roce/parse.h: IP, UDP, BTH, in that order, each length checked before it is used. Not here:
- * the ICRC, and any rule that needs to know the connection (PSN, P_Key, path MTU).
+ * The parser of roce/parse.h: IP, UDP, BTH, in that order, each length checked before use. It
+ * checks neither the ICRC nor what depends on the connection (PSN, P_Key, path MTU).
  */
 #include "roce/parse.h"
 
@@ -15,8 +15,8 @@
 
 #define MAX_PAYLOAD 4096 /* the largest path MTU (IBA 9.2, "PMTU") */
 
-/* Ones' complement sum of an IPv4 header of `words` 32-bit words; 0xffff when its checksum is right (RFC
- * 791 3.1). */
+/* Ones' complement sum of an IPv4 header of `words` 32-bit words; 0xffff when its checksum is right
+ * (RFC 791 3.1). */
 static uint32_t ip4_sum(const uint8_t *p, size_t words)
 {
 	uint64_t sum = 0;
@@ -39,8 +39,8 @@ static inline bool dport_is_roce(const uint8_t *udp)
 }
 
 /*
- * IPv4 up to UDP. On ROCE_PARSE_OK, pkt->ip_hlen and pkt->len are set and the rest of the packet is UDP.
- * A fragment counts as RoCEv2's only when it is the first one and shows port 4791: other fragments are other
+ * Parses IPv4 up to UDP. On ROCE_PARSE_OK, pkt->ip_hlen and pkt->len are set and the rest of the
+ * packet is UDP. Only a first fragment with port 4791 counts as RoCEv2: other fragments are other
  * IP traffic.
  */
 static enum roce_parse_reason parse_ip4(uint8_t *ip, uint32_t len, struct roce_pkt *pkt)
@@ -79,9 +79,10 @@ static enum roce_parse_reason parse_ip4(uint8_t *ip, uint32_t len, struct roce_p
 }
 
 /*
- * IPv6 extension headers. RoCEv2 has none (IBA A17.3.2: Next Header is UDP), so nothing behind them is taken
- * as RoCEv2; but UDP port 4791 behind them must not pass as other traffic either, around the session check:
- * that is BAD_IP. A chain that does not fit its packet is BAD_IP too (RFC 7112).
+ * Walks IPv6 extension headers. RoCEv2 has none (IBA A17.3.2: Next Header is UDP), so nothing
+ * behind them counts as RoCEv2; but UDP port 4791 behind them must not pass as other traffic around
+ * the session check either, and is BAD_IP. A chain that does not fit its packet is BAD_IP too (RFC
+ * 7112).
  */
 static enum roce_parse_reason parse_ip6_ext(const uint8_t *ip, uint32_t tot)
 {
@@ -99,7 +100,7 @@ static enum roce_parse_reason parse_ip6_ext(const uint8_t *ip, uint32_t tot)
 		if (next == IP6_FRAGMENT) {
 			uint16_t off_flags = rwy_get16(ip + at + 2);
 
-			if (off_flags & 0xfff8) /* not the first fragment: there is no UDP header in it */
+			if (off_flags & 0xfff8) /* a later fragment has no UDP header */
 				return ROCE_PARSE_NOT_ROCE;
 			found = ROCE_PARSE_FRAGMENT;
 			next = ip[at];
@@ -135,8 +136,8 @@ static enum roce_parse_reason parse_ip6(uint8_t *ip, uint32_t len, struct roce_p
 }
 
 /*
- * Does what follows the extension headers, `room` bytes of payload and pad, fit the opcode (IBA 9.7.4.1.6 and
- * C9-92, as far as it can be told without the path MTU)?
+ * Whether the bytes behind the extension headers, `room` bytes of payload and pad, fit the opcode
+ * (IBA 9.7.4.1.6 and C9-92, as far as possible without the path MTU).
  */
 static bool payload_fits(const struct roce_opinfo *info, uint32_t room, uint32_t pad)
 {
@@ -217,7 +218,7 @@ enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pk
 	return ROCE_PARSE_OK;
 }
 
-/* Where the RETH is: RD and XRC requests have headers in front of it. */
+/* Returns the RETH: RD and XRC requests have headers before it. */
 static const struct roce_reth *reth(const struct roce_pkt *p)
 {
 	uint32_t off = 0;
@@ -228,7 +229,7 @@ static const struct roce_reth *reth(const struct roce_pkt *p)
 	return (const struct roce_reth *)(p->ext + off);
 }
 
-/* Where the AETH is: only RD responses have a header in front of it. */
+/* Returns the AETH: only RD responses have a header before it. */
 static const struct roce_aeth *aeth(const struct roce_pkt *p)
 {
 	uint32_t off = p->info->flags & ROCE_F_RDETH ? sizeof(struct roce_rdeth) : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds-first parser of a RoCEv2 packet: IP header up to the ICRC. One pass, no copy; after it every offset
- * has been checked against the length, and the accessors below need no further checks.
+ * Bounds-first parser of a RoCEv2 packet, from the IP header to the ICRC. One pass, no copy;
+ * afterwards every offset has been checked against the length, and the accessors below need no
+ * checks.
  */
 #ifndef ROCE_PARSE_H
 #define ROCE_PARSE_H
@@ -18,7 +19,7 @@
 #define ROCE_BTH_LEN  12
 #define ROCE_ICRC_LEN 4
 
-/* Why a packet does not parse. X(enumerator, counter name, sentence) */
+/* Reasons why a packet does not parse. X(enumerator, counter name, sentence) */
 #define ROCE_PARSE_REASONS(X)                                                                                \
 	X(ROCE_PARSE_OK, "ok", "parsed")                                                                     \
 	X(ROCE_PARSE_NOT_ROCE, "not_roce", "an IP packet that is not UDP port 4791; not an error")           \
@@ -66,22 +67,24 @@ struct roce_pkt {
 };
 
 /*
- * Parse `len` bytes at `ip`. Bytes behind the IP total length (Ethernet padding) are ignored; pkt->len is the
- * IP length. Returns ROCE_PARSE_OK and fills *pkt, or the reason; *pkt's addresses are valid for every reason
- * but TRUNCATED and BAD_IP. Does not check the ICRC (roce/icrc.h). Checks the IPv4 header checksum.
+ * Parses `len` bytes at `ip`. Bytes behind the IP total length (Ethernet padding) are ignored;
+ * pkt->len is the IP length. Returns ROCE_PARSE_OK and fills *pkt, or the reason; *pkt's addresses
+ * are valid for every reason except TRUNCATED and BAD_IP. Does not check the ICRC (roce/icrc.h).
+ * Checks the IPv4 header checksum.
  */
 enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pkt);
 
-/* Accessors of extension headers; each asserts nothing and is valid only when pkt->info->flags says the
- * header is there. */
+/* Accessors of extension headers. Each is valid only when pkt->info->flags says that the header is
+ * present, which it does not assert. */
 uint64_t roce_reth_va(const struct roce_pkt *p);
 uint32_t roce_reth_rkey(const struct roce_pkt *p);
 uint32_t roce_reth_len(const struct roce_pkt *p); /* DMA length in bytes */
 uint8_t roce_aeth_syndrome(const struct roce_pkt *p);
 roce_msn roce_aeth_msn(const struct roce_pkt *p);
-uint64_t roce_atomic_original(const struct roce_pkt *p); /* of an ATOMIC ACK: what was there before */
+/* ATOMIC ACK: the value before the operation. */
+uint64_t roce_atomic_original(const struct roce_pkt *p);
 
-/* AETH syndrome (IBA 9.7.5.1, tables 44-46): bits 6:5 the type, 4:0 the value. */
+/* AETH syndrome (IBA 9.7.5.1, tables 44-46): type in bits 6:5, value in bits 4:0. */
 enum roce_aeth_type { ROCE_AETH_ACK = 0, ROCE_AETH_RNR = 1, ROCE_AETH_RSVD = 2, ROCE_AETH_NAK = 3 };
 enum roce_nak {
 	ROCE_NAK_PSN_SEQ = 0,    /* PSN sequence error */
@@ -105,8 +108,8 @@ static inline uint8_t roce_aeth_make(enum roce_aeth_type type, uint8_t value)
 	return (uint8_t)(type << 5 | value);
 }
 
-/* Number of response packets of a READ of `len` bytes at path MTU `pmtu` (256..4096): at least 1 (a READ of
- * length 0 has one). */
+/* Returns the number of response packets of a READ of `len` bytes at path MTU `pmtu` (256..4096); a
+ * READ of length 0 has one. */
 static inline uint32_t roce_read_packets(uint32_t len, uint32_t pmtu)
 {
 	uint32_t shift = 31u - (uint32_t)__builtin_clz(pmtu);
@@ -114,8 +117,8 @@ static inline uint32_t roce_read_packets(uint32_t len, uint32_t pmtu)
 	return len ? (uint32_t)(((uint64_t)len + pmtu - 1) >> shift) : 1;
 }
 
-/* The time an RNR NAK's timer value stands for (IBA table 45), ns: 0 -> 655.36 ms, 1 -> 10 us, ... 31 ->
- * 491.52 ms. */
+/* Returns the time of an RNR NAK's timer value (IBA table 45), ns: 0 -> 655.36 ms, 1 -> 10 us, ...
+ * 31 -> 491.52 ms. */
 uint64_t roce_rnr_time(uint8_t value);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 24-bit packet sequence numbers (IBA 9.7.2) and message sequence numbers (IBA 9.7.7).
- * They wrap; compare them only through these helpers. Half the space is "before": a value up to 2^23 ahead
- * counts as after, 2^23 and more as before (IBA C9-67: the valid duplicate region).
+ * 24-bit packet sequence numbers (IBA 9.7.2) and message sequence numbers (IBA 9.7.7). They wrap;
+ * compare them only with these helpers. A value less than 2^23 ahead counts as after, any other as
+ * before (IBA C9-67: the valid duplicate region).
  */
 #ifndef ROCE_PSN_H
 #define ROCE_PSN_H
@@ -14,7 +14,7 @@ typedef uint32_t roce_psn; /* 0 .. 0xffffff */
 typedef uint32_t roce_msn; /* 0 .. 0xffffff */
 
 #define ROCE_PSN_MASK        0xffffffu
-#define ROCE_OUTSTANDING_MAX (1u << 16) /* more PSNs than a host has outstanding */
+#define ROCE_OUTSTANDING_MAX (1u << 16) /* bound above the PSNs that a host has outstanding */
 
 static inline roce_psn roce_psn_add(roce_psn a, uint32_t n)
 {

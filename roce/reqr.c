@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RC requester: the queue in custody, its positions, window and timers. Sending is reqr_send.c,
- * responses are reqr_recv.c.
+ * RC requester: the queue in custody, its positions, window and timers. reqr_send.c sends,
+ * reqr_recv.c processes responses.
  */
 #include "roce/reqr.h"
 
@@ -12,9 +12,11 @@
 
 #define WINDOW_START 32u
 #define WINDOW_MAX   4096u
-#define UNFAIR       2u             /* a host may take twice its share of time for others' READs */
-#define BUSY_MAX     (10 * RWY_SEC) /* longest time allowed for READs that the host owes */
-#define ALIVE_TRIES  2u             /* timeouts without back-off while the host answers others */
+/* the host may need twice its share of time for others' READs */
+#define UNFAIR   2u
+#define BUSY_MAX (10 * RWY_SEC) /* longest time allowed for READs that the host owes */
+/* timeouts without back-off while the host answers other queue pairs */
+#define ALIVE_TRIES 2u
 
 void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg)
 {
@@ -63,7 +65,7 @@ void roce_reqr_settle(struct roce_reqr *r, uint64_t bytes)
 	roce_reqr_host_settled(r->host, bytes);
 }
 
-/* The BTH of a packet in custody; NULL: fewer than `need` bytes from it on. */
+/* Returns the BTH of a packet in custody; NULL: fewer than `need` bytes from it on. */
 static const uint8_t *bth_of(const struct rwy_buf *b, uint32_t need, uint32_t *ip_len)
 {
 	uint32_t hlen;
@@ -101,7 +103,7 @@ void roce_reqr_set_count(struct roce_reqr *r, struct rwy_buf *b, uint32_t cnt)
 	if (r->next == b)
 		return;
 	r->nxt = r->tail;
-	r->high = r->tail; /* it was sent, and nothing behind it can be queued */
+	r->high = r->tail; /* it was sent, and nothing can be queued behind it */
 }
 
 void roce_reqr_learn_pmtu(struct roce_reqr *r, uint32_t pmtu)
@@ -113,7 +115,7 @@ void roce_reqr_learn_pmtu(struct roce_reqr *r, uint32_t pmtu)
 		roce_reqr_set_count(r, r->q.tail, roce_read_packets(roce_reqr_read_len(r->q.tail), pmtu));
 }
 
-/* The PSN of a request behind a READ of unknown count gives the count, if it fits a path MTU. */
+/* The PSN of a request behind a READ of unknown count gives that count, if it fits a path MTU. */
 static bool count_fits(const struct rwy_buf *read, uint32_t cnt)
 {
 	uint32_t len = roce_reqr_read_len(read);
@@ -222,7 +224,7 @@ static rwy_dur rto(const struct roce_reqr *r, unsigned doubled)
 
 /*
  * The time that the host may be busy with READs before it answers: those owed when the timer began,
- * or owed now. An ACK waits at most for its turn in the host's send queue.
+ * or those owed now if more. An ACK waits at most for its turn in the host's send queue.
  */
 static rwy_dur busy(const struct roce_reqr *r)
 {
@@ -232,7 +234,7 @@ static rwy_dur busy(const struct roce_reqr *r)
 	return t < most ? t : most;
 }
 
-/* When the timer is looked at: with a shared host the back-off is known only then. */
+/* Time of the next check of the timer: with a shared host the back-off is known only then. */
 static rwy_time look_at(const struct roce_reqr *r, rwy_time now)
 {
 	return now + rto(r, r->host ? 0 : r->retry_count);
@@ -246,8 +248,8 @@ static void wait_anew(struct roce_reqr *r, rwy_time now)
 }
 
 /*
- * The timer was set for the shortest time. When it is due, the bytes that the host owes decide.
- * They may change, so it is looked at again.
+ * The timer was set to the shortest time. When it is due, the bytes that the host owes decide. They
+ * may change, so there may be another check.
  */
 static bool timed_out(struct roce_reqr *r, rwy_time now)
 {

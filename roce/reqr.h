@@ -25,58 +25,60 @@
 struct roce_reqr_cfg {
 	uint32_t window_max; /* request packets in flight to the host, 1 .. 4096 */
 	uint8_t rnr_retry;   /* 0..6, 7 = without limit (IBA 9.7.5.2.8) */
-	/* Timeouts in a row after which it resends, 1..255; the next one gives up. */
+	/* Consecutive timeouts after which it resends, 1..255; the next one gives up. */
 	uint8_t retry;
 	/* Bounds of the response timeout, without the time for READs before it. */
 	rwy_dur rto_min;
 	rwy_dur rto_max;
 };
-/* 128, 7, 7, 50 ms, 1 s. */
+/* The defaults: 128, 7, 7, 50 ms, 1 s. */
 void roce_reqr_cfg_default(struct roce_reqr_cfg *cfg);
 
 struct roce_reqr {
 	struct roce_reqr_cfg cfg;
-	struct rwy_bufq q;    /* requests without ACK, sent or not, in PSN order */
-	struct rwy_buf *next; /* first of q that is not in flight; NULL: all are */
+	struct rwy_bufq q;    /* unacknowledged requests, sent or not, in PSN order */
+	struct rwy_buf *next; /* first request of q that is not in flight; NULL: all are */
 	uint32_t inflight;    /* packets of q before next */
 	/* Oldest unacknowledged PSN; inside a READ the next response expected. */
 	roce_psn una;
-	roce_psn nxt;     /* PSN of `next`: all before it are in flight */
+	roce_psn nxt;     /* PSN of `next`: all requests before it are in flight */
 	roce_psn high;    /* end of what was ever sent */
 	roce_psn tail;    /* PSN that the next push must have */
-	uint32_t pmtu;    /* path MTU, from payloads and responses; 0: not known yet */
-	uint32_t window;  /* packets, <= cfg.window_max: halves at a loss, grows by ACKs */
+	uint32_t pmtu;    /* path MTU, from payloads and responses; 0: unknown */
+	uint32_t window;  /* packets, <= cfg.window_max; halved at a loss, grown by ACKs */
 	uint32_t credit;  /* packets acknowledged towards the next growth by one */
-	roce_psn recover; /* the window was cut: not again before una is here */
+	roce_psn recover; /* after a cut the window is not cut again before una reaches this */
 	bool recovering;
-	uint32_t since_ackreq; /* packets sent since the last with AckReq */
+	uint32_t since_ackreq; /* packets sent since the last one with AckReq */
 	uint8_t rnr_count, retry_count;
 	bool failed;
-	/* After a restart: the host may have more than was sent here; ACKs ahead are valid. */
+	/* After a restart the host may have more than was sent here: ACKs ahead are valid. */
 	bool resumed;
-	/* It went back for this gap: NAKs of the same PSN are ignored until progress. */
+	/* The requester went back for this gap: NAKs of the same PSN are ignored until there is
+	 * progress. */
 	bool nak_seen;
 	rwy_time rnr_until; /* 0: not waiting */
-	/* When the response timer is looked at; RWY_NEVER: nothing is in flight. */
+	/* Next check of the response timer; RWY_NEVER: nothing is in flight. */
 	rwy_time deadline;
-	rwy_time waits;              /* when that timer began */
+	rwy_time waits;              /* time when the response timer began */
 	struct roce_reqr_host *host; /* shared by the requesters of a host; NULL: none */
 	uint64_t owed;               /* bytes of READ responses that the host owes this requester */
-	uint64_t before;             /* bytes that it owed all requesters when the timer began */
-	/* When the packet of the RTT sample under way was sent; 0: none. */
+	/* bytes that the host owed all its requesters when the timer began */
+	uint64_t before;
+	/* Sending time of the packet that is being timed for an RTT sample; 0: none. */
 	rwy_time sample_at;
 	roce_psn sample_psn;
 	rwy_dur srtt, rttvar;
-	roce_msn host_msn; /* from the last AETH */
+	roce_msn host_msn; /* MSN of the last AETH */
 	bool probe;        /* unpaired: only the first packet may be in flight, with AckReq */
 	uint64_t sent, resent, rnr_naks, seq_naks, timeouts, implied_naks; /* counters, monotonic */
 };
 
-/* An empty queue from PSN `first` on; cfg is copied. pmtu: 0 when not known. */
+/* Makes an empty queue from PSN `first` on; cfg is copied. pmtu: 0: unknown. */
 void roce_reqr_init(struct roce_reqr *r, const struct roce_reqr_cfg *cfg, roce_psn first, uint32_t pmtu);
-/* Frees the queued requests to bufs. */
+/* Returns the queued requests to bufs. */
 void roce_reqr_fini(struct roce_reqr *r, const struct rwy_bufs *bufs);
-/* Before any packet: shares the host's record, which must outlive r. NULL allowed. */
+/* Shares the host's record, which must outlive r. Call it before any packet. NULL is allowed. */
 void roce_reqr_share(struct roce_reqr *r, struct roce_reqr_host *host);
 
 /*
@@ -84,21 +86,22 @@ void roce_reqr_share(struct roce_reqr *r, struct roce_reqr_host *host);
  * msn; b->data is the packet from its IP header on.
  */
 enum roce_reqr_push {
-	ROCE_REQR_PUSHED, /* b is the requester's */
-	ROCE_REQR_OLD,    /* PSN before tail: it is here already; b stays the caller's */
-	/* PSN after tail: requests were lost. b stays the caller's, who must end the connection. */
+	ROCE_REQR_PUSHED, /* b is owned by the requester */
+	ROCE_REQR_OLD,    /* PSN before tail: the request is here already; the caller keeps b */
+	/* PSN after tail: requests were lost. The caller keeps b and must end the connection. */
 	ROCE_REQR_HOLE,
 };
 enum roce_reqr_push roce_reqr_push(struct roce_reqr *r, struct rwy_buf *b);
 
 /* A packet to send to the host. */
 struct roce_reqr_tx {
-	struct rwy_buf *b; /* stays the requester's: the caller references or copies it */
+	struct rwy_buf *b; /* owned by the requester: the caller references or copies it */
 	bool ack_req;      /* BTH AckReq must be set in the packet sent */
 	bool again;        /* a retransmission */
-	uint32_t skip;     /* READ: responses that are here already; the packet requests the rest */
+	/* READ: number of responses received already; the packet requests the rest */
+	uint32_t skip;
 };
-/* Fills in up to max packets that may go now and counts them as sent; returns how many. */
+/* Fills in up to max packets that may go now and counts them as sent. Returns their number. */
 unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned max, rwy_time now);
 
 /* The reason for which a connection ended. */
@@ -110,27 +113,29 @@ enum roce_reqr_end {
 /* Static text for the log: "remote access error", "retry count exceeded", ... */
 const char *roce_reqr_end_name(enum roce_reqr_end end, uint8_t syndrome);
 
-/* The outcome of a response or a timer, for the caller to carry out. */
+/* The outcome of a response or a timer, which the caller carries out. */
 struct roce_reqr_act {
-	struct rwy_bufq done; /* acknowledged requests in PSN order, now the caller's */
-	/* This response is the next of the oldest READ or ATOMIC: to the remote host. */
+	struct rwy_bufq done; /* acknowledged requests in PSN order, now owned by the caller */
+	/* The response belongs to the oldest READ or ATOMIC and goes to the remote host. */
 	bool forward;
 	bool progress;
-	bool failed;            /* the connection is over, with the next three fields */
+	bool failed;            /* the connection is over; the next three fields are valid */
 	uint8_t fail_syndrome;  /* AETH syndrome for the remote host */
-	roce_psn fail_psn;      /* the request that failed */
+	roce_psn fail_psn;      /* PSN of the request that failed */
 	enum roce_reqr_end end; /* the reason */
-	const char *drop;       /* why the packet was ignored, as a counter's name; else NULL */
+	/* reason why the packet was ignored, as a counter's name; else NULL */
+	const char *drop;
 };
-/* A response of the host with a good ICRC: ACK, NAK, RNR NAK, READ RESPONSE or ATOMIC ACK. */
+/* Processes a response of the host with a good ICRC: ACK, NAK, RNR NAK, READ RESPONSE or ATOMIC
+ * ACK. */
 void roce_reqr_recv(struct roce_reqr *r, const struct roce_pkt *pkt, struct roce_reqr_act *act, rwy_time now);
-/* The time of roce_reqr_next() has come. */
+/* Runs the timers; call it at or after roce_reqr_next(). */
 void roce_reqr_tick(struct roce_reqr *r, struct roce_reqr_act *act, rwy_time now);
-/* When roce_reqr_tick() must be called at the latest; RWY_NEVER: no timer runs. */
+/* Returns the latest time for roce_reqr_tick(); RWY_NEVER: no timer runs. */
 rwy_time roce_reqr_next(const struct roce_reqr *r);
 
 /*
- * Responses to the oldest request from this PSN on were lost behind this gateway: it is sent again.
+ * Responses to the oldest request from this PSN on were lost beyond this gateway: it is sent again.
  */
 void roce_reqr_reread(struct roce_reqr *r, roce_psn from);
 

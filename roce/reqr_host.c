@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of a host: bytes owed and pace, a time for each unit of bytes (no division). */
+/* The record of a host: bytes owed, and pace, which is a time per unit of bytes (no division). */
 #include "roce/reqr_host.h"
 
 #define UNIT_BITS 16
 #define UNIT      (1u << UNIT_BITS)
 #define RISE_BITS 2 /* a slower pace counts soon, a faster one late: an early timer costs a copy */
 #define FALL_BITS 4
-#define JUMP      4             /* a unit counts at most so many paces: one pause is not the pace */
+#define JUMP      4             /* most paces that a unit counts: one pause is not the pace */
 #define PACE_MAX  (4 * RWY_SEC) /* with BYTES_MAX it bounds a product to 64 bits */
 #define BYTES_MAX ((uint64_t)1 << 31)
 
@@ -20,13 +20,14 @@ void roce_reqr_host_asked(struct roce_reqr_host *h, uint32_t bytes, rwy_time now
 {
 	if (!h)
 		return;
-	if (!h->owed) /* it was idle, which does not count for the unit */
+	if (!h->owed) /* it was idle, and idle time does not count for the unit */
 		h->since = h->read_at > h->since ? h->since + (now - h->read_at) : now;
 	h->owed += bytes;
 }
 
 /*
- * The time of the unit under way up to the latest response: shows a slow host before the unit ends.
+ * Returns the time of the present unit up to the latest response: shows a slow host before the unit
+ * ends.
  */
 static rwy_dur under_way(const struct roce_reqr_host *h)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host that several requesters ask. Its queue pairs share one machine and one link: it sends
- * the responses of 16 READs of 1 MiB one after the other, and meanwhile no packet is lost. This
- * record has the bytes that the host still owes, its pace, and the time of its latest response. The
- * requesters' timers (reqr.c) use it.
+ * The host that several requesters use. Its queue pairs share one machine and one link: it sends
+ * the responses of 16 READs of 1 MiB one after the other without any loss. This record has the
+ * bytes that the host still owes, its pace, and the time of its latest response. The requesters'
+ * timers (reqr.c) use it.
  *
- * The caller owns the record and gives it to each requester of that host. Every function takes
+ * The caller owns the record and gives it to each requester of that host. Every function accepts
  * NULL: then nothing is shared. Thread: one for each record.
  */
 #ifndef ROCE_REQR_HOST_H
@@ -16,25 +16,26 @@
 #include "rwy/time.h"
 
 struct roce_reqr_host {
-	/* Bytes of READ responses requested and not here yet, of all requesters. */
+	/* Bytes of READ responses requested and not received, of all requesters. */
 	uint64_t owed;
-	rwy_time heard;   /* the latest response of any kind, to any of them; 0: none */
-	rwy_time read_at; /* the latest READ response */
-	/* When the unit under way began, without the time when nothing was owed. */
+	rwy_time heard;   /* latest response of any kind to any of them; 0: none */
+	rwy_time read_at; /* latest READ response */
+	/* Beginning of the unit being measured, without the time when nothing was owed. */
 	rwy_time since;
 	uint32_t got; /* bytes of that unit */
-	rwy_dur pace; /* smoothed time for a unit of READ responses; 0: not measured */
+	rwy_dur pace; /* smoothed time per unit of READ responses; 0: not measured */
 };
 
 /* A response of any kind came. */
 void roce_reqr_host_heard(struct roce_reqr_host *h, rwy_time now);
-/* A READ request for so many bytes was sent. */
+/* A READ request for `bytes` was sent. */
 void roce_reqr_host_asked(struct roce_reqr_host *h, uint32_t bytes, rwy_time now);
-/* A READ response of so many bytes came; a useless one took the host's time, too. */
+/* A READ response of `bytes` came; a useless one took the host's time as well. */
 void roce_reqr_host_read(struct roce_reqr_host *h, uint32_t bytes, rwy_time now);
-/* So many bytes requested are here, or are no longer expected. */
+/* These requested bytes were received, or are no longer expected. */
 void roce_reqr_host_settled(struct roce_reqr_host *h, uint64_t bytes);
-/* Its time for `bytes`, or for what it owes if that is more; 0 while the pace is unknown. */
+/* Returns the host's time for `bytes`, or for what it owes if that is more; 0: the pace is
+ * unknown. */
 rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes);
 
 #endif

@@ -6,8 +6,8 @@
 
 /*
  * The host has everything before `upto` (IBA 9.7.5.1.2, coalesced acknowledge). Stops at a READ or
- * ATOMIC, which only its response completes. True: one stands before `upto`, and its response was
- * lost.
+ * ATOMIC, which only its response completes. Returns true when there is one before `upto`: its
+ * response was lost.
  */
 static bool release(struct roce_reqr *r, roce_psn upto, struct roce_reqr_act *act, rwy_time now)
 {
@@ -23,7 +23,7 @@ static bool release(struct roce_reqr *r, roce_psn upto, struct roce_reqr_act *ac
 	return b && roce_reqr_needs_response(b) && roce_psn_before(r->una, upto);
 }
 
-/* Goes back for a gap; false: it did so for this gap before. */
+/* Goes back for a gap. False: it did so for this gap before. */
 static bool again(struct roce_reqr *r)
 {
 	if (r->nak_seen)
@@ -33,7 +33,7 @@ static bool again(struct roce_reqr *r)
 	return true;
 }
 
-/* Implied NAK (IBA 9.7.5.1.2, 9.7.6.1): a response passed a READ or ATOMIC that has none. */
+/* Implied NAK (IBA 9.7.5.1.2, 9.7.6.1): a response passed a READ or ATOMIC without one. */
 static void implied_nak(struct roce_reqr *r)
 {
 	if (again(r))
@@ -43,7 +43,7 @@ static void implied_nak(struct roce_reqr *r)
 static void seq_nak(struct roce_reqr *r, struct roce_reqr_act *act)
 {
 	if (r->rnr_until) {
-		/* The host drops what follows the packet with RNR NAK. */
+		/* After an RNR NAK the host drops the packets that follow. */
 		act->drop = "nak_while_rnr";
 		return;
 	}
@@ -93,7 +93,7 @@ static void nak(struct roce_reqr *r, uint8_t syndrome, roce_psn psn, struct roce
 	act->drop = "bad_syndrome"; /* reserved code (IBA table 46) */
 }
 
-/* A PSN outside [una, high): before it old, after it a ghost (IBA 9.7.6.1: never sent). */
+/* Names a PSN outside [una, high): `old` if before, `ghost` if after (IBA 9.7.6.1: never sent). */
 static const char *outside(const struct roce_reqr *r, roce_psn psn, const char *old, const char *ghost)
 {
 	return roce_psn_before(psn, r->una) ? old : ghost;
@@ -118,7 +118,7 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 			act->drop = outside(r, psn, "old_ack", "ghost_ack");
 			return;
 		}
-		/* The host has more than this requester sent, so it has all of that. */
+		/* The host has more than this requester sent, so it has all of it. */
 		psn = r->high;
 		if (release(r, psn, act, now))
 			implied_nak(r);
@@ -134,7 +134,7 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 			implied_nak(r);
 			return;
 		}
-		/* A host in error sends no more responses: the READ before fails, too. */
+		/* A host in error sends no more responses: the READ before it fails as well. */
 		psn = r->una;
 	}
 	if (type == ROCE_AETH_RNR)
@@ -143,7 +143,8 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 		nak(r, syn, psn, act);
 }
 
-/* The response fits the READ: length, position, status (IBA 9.7.6.1). Sets path MTU and count. */
+/* Whether the response fits the READ: length, position, status (IBA 9.7.6.1). Sets path MTU and
+ * count. */
 static bool response_ok(struct roce_reqr *r, struct rwy_buf *b, const struct roce_pkt *pkt)
 {
 	bool last = roce_op_ends(pkt->info);
@@ -153,7 +154,7 @@ static bool response_ok(struct roce_reqr *r, struct rwy_buf *b, const struct roc
 		return false;
 	if (!last && !r->pmtu)
 		roce_reqr_learn_pmtu(r, pkt->payload_len);
-	if (!last && r->pmtu && !b->psn_cnt) /* the caller set the path MTU */
+	if (!last && r->pmtu && !b->psn_cnt) /* the caller has set the path MTU */
 		roce_reqr_set_count(r, b, roce_read_packets(len, r->pmtu));
 	if (!b->psn_cnt && pkt->opcode == ROCE_RC_READ_RESP_ONLY && pkt->payload_len == len)
 		roce_reqr_set_count(r, b, 1);
@@ -164,7 +165,8 @@ static bool response_ok(struct roce_reqr *r, struct rwy_buf *b, const struct roc
 	return pkt->payload_len == (b->psn_cnt == 1 ? len : len - (b->psn_cnt - 1) * r->pmtu);
 }
 
-/* After release(): the response is for the oldest request. Else it passed one, or is for none. */
+/* Called after release(). Whether the response is for the oldest request; otherwise it passed one,
+ * or matches none. */
 static bool head_is(struct roce_reqr *r, roce_psn psn, bool read, struct roce_reqr_act *act)
 {
 	struct rwy_buf *b = r->q.head;

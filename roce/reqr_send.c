@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RC requester: which packets go to the host now, and which have AckReq. */
+/* RC requester: chooses the packets that go to the host now, and which of them have AckReq. */
 #include "roce/reqr_int.h"
 
-#define ACKREQ_MOST 16u /* packets from one AckReq to the next at most */
+#define ACKREQ_MOST 16u /* most packets from one AckReq to the next */
 
-/* Packets, not PSNs: a READ of a million PSNs must go. A host that was not ready gets one. */
+/* Counts packets, not PSNs: a READ of a million PSNs must go. A host that was not ready gets one
+ * packet. */
 static uint32_t window(const struct roce_reqr *r)
 {
 	return r->probe || r->rnr_count ? 1 : r->window;

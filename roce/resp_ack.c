@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RC responder, the way back to the host: which response of the far host is the next one (READ,
- * ATOMIC), and which ACK or NAK may go now (IBA 9.7.5.1).
+ * RC responder, towards the host: which response of the far host is the next one (READ, ATOMIC),
+ * and which ACK or NAK may go now (IBA 9.7.5.1).
  */
 #include "roce/resp_int.h"
 
@@ -54,7 +54,7 @@ enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint
 	if (psn != next || !kind_ok(d, opcode) || roce_resp_over(r))
 		return ROCE_RESP_UNEXPECTED;
 	if (r->pmtu_wait && r->rd_n == 1) {
-		/* Without its path MTU the count stays unknown. */
+		/* The count stays unknown without the path MTU. */
 		if (opcode != ROCE_RC_READ_RESP_ONLY)
 			return ROCE_RESP_UNEXPECTED;
 		roce_resp_pmtu_least(r, d->dma_len);
@@ -84,7 +84,7 @@ static bool flush_fail(struct roce_resp *r, struct roce_resp_out *out)
 	r->fail_owed = false;
 	r->fail_sent = true;
 	r->want_ack = r->dup_ack = false;
-	/* Where psn is not the point this MSN may be wrong; after the error it does not matter. */
+	/* When psn is not the point, this MSN may be wrong; after the error it does not matter. */
 	roce_resp_point(r, &msn);
 	*out = (struct roce_resp_out){r->fail_psn, r->fail_psn == r->epsn ? r->msn : msn, r->fail_syndrome};
 	if (roce_psn_after(r->fail_psn, r->acked))
@@ -92,7 +92,7 @@ static bool flush_fail(struct roce_resp *r, struct roce_resp_out *out)
 	return true;
 }
 
-/* PSN sequence NAK at epsn. It acknowledges everything before, so all that must be allowed. */
+/* PSN sequence NAK at epsn. It acknowledges everything before, so all of that must be allowed. */
 static bool flush_nak(struct roce_resp *r, struct roce_resp_out *out, rwy_time now)
 {
 	roce_msn msn;
@@ -109,8 +109,8 @@ static bool flush_nak(struct roce_resp *r, struct roce_resp_out *out, rwy_time n
 
 /*
  * A plain ACK. Its PSN must not belong to a READ or an ATOMIC: some requesters (Soft-RoCE) would
- * complete that request without its data. So where a response stands right before the point, a
- * duplicate gets an ACK with its own PSN.
+ * complete that request without its data. So when a response is right before the point, a duplicate
+ * gets an ACK with its own PSN.
  */
 static bool flush_ack(struct roce_resp *r, struct roce_resp_out *out)
 {

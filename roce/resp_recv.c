@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RC responder: the verdict on a request packet (IBA 9.7.4.1). Checks have the standard's order:
+ * RC responder: the verdict on a request packet (IBA 9.7.4.1). Checks are in the standard's order:
  * PSN, opcode sequence, length. resp_ack.c decides what is sent for it.
  */
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "roce/resp_int.h"
 
 #define DMA_MAX   (1u << 31)     /* IBA 9.7.4.1.6: a message has at most 2^31 bytes */
-#define NAK_AGAIN (100 * RWY_MS) /* after so long a gap gets another NAK */
+#define NAK_AGAIN (100 * RWY_MS) /* time after which a gap gets another NAK */
 #define PMTU_MAX  4096u
 
 static bool rd_grow(struct roce_resp *r)
@@ -58,7 +58,7 @@ static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roc
 		if (r->pmtu || len <= r->pmtu_min)
 			act->psn_cnt = roce_read_packets(len, r->pmtu ? r->pmtu : r->pmtu_min);
 		note_restart(r, pkt->psn);
-		if (act->psn_cnt > room) /* C9-106: no more than the original request */
+		if (act->psn_cnt > room) /* C9-106: at most the original request */
 			act->psn_cnt = room;
 		return;
 	}
@@ -72,14 +72,15 @@ static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roc
 		if (!r->dup_ack || roce_psn_after(pkt->psn, r->dup_psn))
 			r->dup_psn = pkt->psn;
 		r->dup_ack = true;
-	} else if (pkt->ack_req) { /* no ACK is allowed yet: it goes when it is */
+	} else if (pkt->ack_req) { /* no ACK is allowed yet: it goes later */
 		if (!r->want_ack || roce_psn_after(pkt->psn, r->want_psn))
 			r->want_psn = pkt->psn;
 		r->want_ack = true;
 	}
 }
 
-/* The payload fits path MTU and position (IBA 9.7.4.1.6). A FIRST or MIDDLE shows the path MTU. */
+/* Whether the payload fits path MTU and position (IBA 9.7.4.1.6). A FIRST or MIDDLE shows the path
+ * MTU. */
 static bool length_ok(struct roce_resp *r, const struct roce_pkt *pkt)
 {
 	uint32_t n = pkt->payload_len;
@@ -101,7 +102,7 @@ static bool length_ok(struct roce_resp *r, const struct roce_pkt *pkt)
 	rwy_unreachable();
 }
 
-/* A WRITE's payloads must add up to its RETH's DMA length (IBA 9.7.4.1.6). */
+/* Whether a WRITE's payloads add up to its RETH's DMA length (IBA 9.7.4.1.6). */
 static bool dma_ok(struct roce_resp *r, const struct roce_pkt *pkt)
 {
 	if (pkt->info->op != ROCE_OP_WRITE)
@@ -125,7 +126,7 @@ static bool dma_ok(struct roce_resp *r, const struct roce_pkt *pkt)
 	return true;
 }
 
-/* The opcode may follow the one before (IBA 9.7.4.1.3). */
+/* Whether the opcode may follow the one before (IBA 9.7.4.1.3). */
 static bool sequence_ok(const struct roce_resp *r, const struct roce_pkt *pkt)
 {
 	const struct roce_opinfo *i = pkt->info;
@@ -138,7 +139,7 @@ static bool sequence_ok(const struct roce_resp *r, const struct roce_pkt *pkt)
 	return r->msg == i->op || r->msg == ROCE_RESP_JOINED;
 }
 
-/* READ or ATOMIC in order: its responses are expected from now on. */
+/* Accepts a READ or ATOMIC in order: its responses are expected from now on. */
 static enum roce_resp_verdict accept_rd(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
 {
@@ -165,7 +166,7 @@ static enum roce_resp_verdict accept_rd(
 	return ROCE_RESP_ACCEPT;
 }
 
-/* SEND or WRITE in order. */
+/* Accepts a SEND or WRITE in order. */
 static enum roce_resp_verdict accept_data(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
 {
@@ -204,7 +205,7 @@ static enum roce_resp_verdict recv_expected(
 	return v;
 }
 
-/* A gap (IBA 9.7.4.1.2, 9.7.5.1.3): one NAK, another after NAK_AGAIN. */
+/* A gap (IBA 9.7.4.1.2, 9.7.5.1.3): one NAK, and another after NAK_AGAIN. */
 static void recv_ahead(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
@@ -219,7 +220,7 @@ void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce
 
 	*act = (struct roce_resp_act){.verdict = ROCE_RESP_STALE};
 	if (pkt->info->transport != ROCE_RC ||
-	    !roce_op_is_request(pkt->info)) /* IBA 9.6.1: not for this QP's type */
+	    !roce_op_is_request(pkt->info)) /* IBA 9.6.1: not valid for this QP's type */
 		return;
 	if (ahead < 0 && ((pkt->psn - r->start) & ROCE_PSN_MASK) >= ((r->epsn - r->start) & ROCE_PSN_MASK))
 		return; /* IBA 9.7.2: outside the valid duplicate region */
@@ -233,7 +234,7 @@ void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce
 		act->verdict = ROCE_RESP_FAILED;
 		r->fail_owed = true;
 	} else if (ahead < 0) {
-		/* After an error, too: without a lost response the host ignores the NAK. */
+		/* Also after an error: without a lost response the host ignores the NAK. */
 		recv_dup(r, pkt, act);
 		r->fail_owed = r->fail_owed || (r->fail_sent && r->dup_ack);
 	} else if (r->pmtu_wait) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RoCEv2 on the wire: headers as byte arrays (no alignment, no host order), each under the
- * standard's drawing. Multi-byte fields are big-endian (rwy/endian.h), the ICRC alone is little-endian. Not
- * here: any check; see roce/parse.h and roce/cm.h, which verify lengths before these structs are laid over
- * bytes.
+ * standard's drawing. Multi-byte fields are big-endian (rwy/endian.h), only the ICRC is
+ * little-endian. Nothing is checked here: roce/parse.h and roce/cm.h verify lengths before these
+ * structs are laid over bytes.
  */
 #ifndef ROCE_WIRE_H
 #define ROCE_WIRE_H
@@ -31,8 +31,8 @@ struct roce_eth {
 };
 ROCE_WIRE_SIZE(roce_eth, 14);
 
-/* IEEE 802.1Q, after the two addresses: 0x8100 | PCP:3 DEI:1 VID:12 | EtherType. Here the tag from the TCI
- * on. */
+/* IEEE 802.1Q, after the two addresses: 0x8100 | PCP:3 DEI:1 VID:12 | EtherType. This struct begins
+ * at the TCI. */
 struct roce_vlan {
 	uint8_t tci[2];
 	uint8_t type[2];
@@ -232,8 +232,8 @@ ROCE_WIRE_AT(roce_mad, attr_id, 16);
 
 /* --- communication management messages (IBA 12.6), after the MAD header ----------------------- */
 
-/* One path of a REQ (IBA 12.6.5): LIDs, GIDs, then |flow label:20 rsvd:6 rate:6|tclass|hop limit|SL:4 local:1
- * rsvd:3|timeout:5 rsvd:3| */
+/* One path of a REQ (IBA 12.6.5): LIDs, GIDs, then
+ * |flow label:20 rsvd:6 rate:6|tclass|hop limit|SL:4 local:1 rsvd:3|timeout:5 rsvd:3| */
 struct roce_cm_path {
 	uint8_t local_lid[2];
 	uint8_t remote_lid[2];
@@ -296,8 +296,8 @@ static inline uint8_t roce_cm_req_remote_resp_timeout(const struct roce_cm_req *
 {
 	return m->b43 >> 3;
 }
-static inline uint8_t roce_cm_req_transport(
-    const struct roce_cm_req *m) /* 0 RC, 1 UC, 2 RD, 3 see extended type */
+/* 0 RC, 1 UC, 2 RD, 3 see extended type */
+static inline uint8_t roce_cm_req_transport(const struct roce_cm_req *m)
 {
 	return (m->b43 >> 1) & 3;
 }
@@ -313,8 +313,8 @@ static inline uint8_t roce_cm_req_retry_count(const struct roce_cm_req *m)
 {
 	return m->b47 & 7;
 }
-static inline uint8_t roce_cm_req_path_mtu(
-    const struct roce_cm_req *m) /* IBA enumeration: 1 = 256 .. 5 = 4096 */
+/* IBA enumeration: 1 = 256 .. 5 = 4096 */
+static inline uint8_t roce_cm_req_path_mtu(const struct roce_cm_req *m)
 {
 	return m->b50 >> 4;
 }
@@ -330,8 +330,8 @@ static inline bool roce_cm_req_srq(const struct roce_cm_req *m)
 {
 	return m->b51 & 8;
 }
-static inline uint8_t roce_cm_req_ext_transport(
-    const struct roce_cm_req *m) /* 1 = XRC when the transport is 3 */
+/* 1 = XRC when the transport is 3 */
+static inline uint8_t roce_cm_req_ext_transport(const struct roce_cm_req *m)
 {
 	return m->b51 & 7;
 }
@@ -339,7 +339,8 @@ static inline uint32_t roce_cm_path_flow_label(const struct roce_cm_path *p)
 {
 	return rwy_get32(p->flow_rate) >> 12;
 }
-static inline uint8_t roce_cm_path_ack_timeout(const struct roce_cm_path *p) /* 4.096 us x 2^n, 0 = none */
+/* 4.096 us * 2^n; 0: none */
+static inline uint8_t roce_cm_path_ack_timeout(const struct roce_cm_path *p)
 {
 	return p->ack_timeout >> 3;
 }
