@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device strings as EAL takes them: which kind of device, and what its driver needs filled in. */
+/* Device strings for EAL: the kind of device, and the values that its driver needs. */
 #include <rte_common.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,11 @@
 #include "gateway/gw.h"
 #include "gateway/port/device.h"
 
-#define RING_HEAD   80 /* af_packet: bytes of a ring's frame before the packet, rounded up (TPACKET_V2) */
+/* af_packet: bytes of a ring's frame before the packet, rounded up (TPACKET_V2) */
+#define RING_HEAD   80
 #define RING_STEP   1024
 #define RING_MIN    2048
-#define RING_BYTES  (8u << 20) /* of one direction of one queue */
+#define RING_BYTES  (8u << 20) /* size of the ring of one direction of one queue */
 #define RING_FRAMES 2048
 #define RING_BLOCK  65536
 
@@ -20,7 +21,7 @@ bool gw_device_is_af_packet(const char *device)
 	return !strncmp(device, "net_af_packet", 13) || !strncmp(device, "eth_af_packet", 13);
 }
 
-/* The number behind "key=" in a device string, or 0. */
+/* Returns the number behind "key=" in a device string, or 0. */
 static uint32_t device_number(const char *device, const char *key)
 {
 	size_t n = strlen(key);

@@ -9,14 +9,14 @@
 
 #include "conf/conf.h"
 
-#define GW_RING_MBUF 32 /* af_packet asks for buffers of gw_device_ring_frame() less this */
+#define GW_RING_MBUF 32 /* af_packet's buffers have gw_device_ring_frame() less this */
 
-/* A virtual device, which EAL takes by --vdev; else a PCI address. */
+/* Whether the device is virtual, for EAL's --vdev; else it is a PCI address. */
 bool gw_device_is_vdev(const char *device);
 bool gw_device_is_af_packet(const char *device);
-/* af_packet: bytes of a ring's frame, as given or as the MTU needs. */
+/* af_packet: returns the bytes of a ring's frame, as configured or as the MTU needs. */
 uint32_t gw_device_ring_frame(const struct conf_port *p);
-/* The string for EAL, with what the driver needs filled in (af_packet's ring). */
+/* Writes the string for EAL, with the values that the driver needs (af_packet's ring). */
 void gw_device_string(const struct conf_port *p, char *out, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DPDK's environment: its argument list from the configuration, its log lines into ours. Lcore 0 is the
- * control thread, on any CPU; lcore i + 1 is worker i, pinned to the i-th CPU of eal.cores when given, else
- * on any CPU the process may use.
+ * DPDK's environment: its arguments are made from the configuration, and its log lines go into our
+ * log. Lcore 0 is the control thread, on any CPU; lcore i + 1 is worker i, pinned to the i-th CPU
+ * of eal.cores if given, else on any CPU of the process.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 
 /* --- log ------------------------------------------------------------------------------------- */
 
-/* DPDK speaks a lot while starting: its notices are our details. */
+/* DPDK logs much at start: its notices count as our debug lines. */
 static int level_of(int dpdk)
 {
 	switch (dpdk) {
@@ -42,7 +42,7 @@ static int level_of(int dpdk)
 static ssize_t log_write(void *cookie, const char *buf, size_t n)
 {
 	static const char legacy[] =
-	    "TELEMETRY: No legacy callbacks"; /* said at every start, about a socket nobody wants */
+	    "TELEMETRY: No legacy callbacks"; /* logged at every start, about an unused socket */
 	int len = (int)n, level = level_of(rte_log_cur_msg_loglevel());
 
 	if (!strncmp(buf, legacy, sizeof(legacy) - 1))
@@ -66,7 +66,7 @@ static void log_redirect(void)
 
 /* --- CPUs ------------------------------------------------------------------------------------ */
 
-/* Numbers of a list like "1-2,5" into a set; false when it is not one. */
+/* Parses a list like "1-2,5" into a set. False: malformed. */
 static bool cpu_list(const char *s, cpu_set_t *set, unsigned *order, unsigned *n)
 {
 	CPU_ZERO(set);
@@ -155,9 +155,9 @@ static bool user_gave(const struct conf *c, const char *const *names)
 }
 
 /*
- * The user's arguments. DPDK 22.11 refuses --no-huge together with --in-memory (ordinary memory is "legacy"
- * memory to it); what people mean by the pair is no files in hugetlbfs and none in the run directory:
- * --no-huge --no-shconf.
+ * The user's arguments. DPDK 22.11 refuses --no-huge together with --in-memory (ordinary memory is
+ * "legacy" memory to it). The pair means: no files in hugetlbfs and none in the run directory,
+ * which is --no-huge --no-shconf.
  */
 static int user_args(const struct conf *c, char **argv)
 {
@@ -166,8 +166,8 @@ static int user_args(const struct conf *c, char **argv)
 	bool huge = !user_gave(c, no_huge);
 	int n = 0;
 
-	if (!user_gave(c, prefix)) { /* the name of the telemetry socket's directory; two gateways on one
-		                        machine differ */
+	/* directory of the telemetry socket; two gateways on one machine differ */
+	if (!user_gave(c, prefix)) {
 		snprintf(name, sizeof(name), "--file-prefix=rwy-%s", c->name);
 		argv[n++] = name;
 	}
@@ -177,7 +177,8 @@ static int user_args(const struct conf *c, char **argv)
 	return n;
 }
 
-/* DPDK prints its whole usage on standard output when it dislikes an argument; its log line says enough. */
+/* DPDK prints its whole usage on standard output when it rejects an argument; its log line is
+ * enough. */
 static int eal_quiet(int argc, char **argv)
 {
 	int out = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC), rc;
@@ -196,8 +197,8 @@ static int eal_quiet(int argc, char **argv)
 	return rc;
 }
 
-/* DPDK leaves its run directory behind. Its telemetry socket goes in an exit handler, so the directory goes
- * in an earlier-set one. */
+/* DPDK leaves its run directory behind. An exit handler removes its telemetry socket, so the
+ * directory is removed in a handler registered earlier, which runs later. */
 static char run_dir[256];
 
 static void run_dir_remove(void)

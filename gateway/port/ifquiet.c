@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel interface under an af_packet or af_xdp port. The kernel sees its frames too, and since the
- * gateway's addresses live on the taps in the same namespace, it would answer ARP and ping a second time,
- * send "port unreachable" for tunnel datagrams, or route the hosts' packets by itself. Strict reverse-path
- * filtering (their routes lead to the tap), no ARP and no IPv6 stop that. What was changed is put back at
- * exit. An interface with addresses of its own is somebody else's: left alone, with a warning.
+ * The kernel interface under an af_packet or af_xdp port. The kernel sees its frames too. The
+ * gateway's addresses are on the taps in the same namespace, so the kernel would answer ARP and
+ * ping a second time, send "port unreachable" for tunnel datagrams, or route the hosts' packets
+ * itself. Strict reverse-path filtering (their routes lead to the tap), no ARP and no IPv6 prevent
+ * that. Changed settings are restored at exit. An interface with addresses of its own belongs to
+ * somebody else: it is left alone, with a warning.
  */
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -67,7 +68,7 @@ static void sysctl_change(const char *ifname, const char *dir, const char *key, 
 	changes++;
 }
 
-/* Addresses that somebody gave it; the automatic link-local one does not count. */
+/* Whether the interface has configured addresses; the automatic link-local one does not count. */
 static bool has_address(const char *ifname)
 {
 	struct ifaddrs *all, *a;
@@ -105,6 +106,7 @@ void gw_ifquiet_restore(void)
 {
 	while (changes) {
 		changes--;
-		gw_sysctl_write(changed[changes].path, changed[changes].old); /* the interface may be gone */
+		/* the interface may be gone */
+		gw_sysctl_write(changed[changes].path, changed[changes].old);
 	}
 }

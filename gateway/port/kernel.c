@@ -12,7 +12,7 @@
 void gw_kernel_wake(struct gw_kernel *k)
 {
 	if (atomic_exchange(&k->asleep, false) && write(k->wake_fd, &(uint64_t){1}, 8) < 0)
-		return; /* its counter is full: it wakes anyhow */
+		return; /* a full counter wakes as well */
 }
 
 int gw_kernel_new(struct gw_kernel **out)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames from the workers to the kernel, and the wake-up of the control thread, which writes them to the
- * ports' taps. It says when it is about to sleep; a worker then writes an eventfd, and else nothing.
+ * Frames from the workers to the kernel, and the wake-up of the control thread, which writes them
+ * to the ports' taps. The control thread announces that it is about to sleep; only then does a
+ * worker write the eventfd.
  */
 #ifndef GATEWAY_PORT_KERNEL_H
 #define GATEWAY_PORT_KERNEL_H
@@ -20,7 +21,8 @@ struct gw_kernel {
 };
 
 RWY_MUST_CHECK int gw_kernel_new(struct gw_kernel **out);
-void gw_kernel_free(struct gw_kernel *k); /* with the frames in it */
-void gw_kernel_wake(struct gw_kernel *k); /* any thread; cheap when the control thread is awake */
+void gw_kernel_free(struct gw_kernel *k); /* also frees the queued frames */
+/* Wakes the control thread. Any thread; cheap when it is awake. */
+void gw_kernel_wake(struct gw_kernel *k);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mempools and the engine's buffer callbacks. Not here: headers in front of packets (tx.c). */
+/* The mempools and the engine's buffer callbacks. Headers are written elsewhere
+ * (datapath/tx*.c). */
 #include "gateway/port/mbuf.h"
 
 #include <rte_errno.h>
@@ -10,9 +11,10 @@
 #define RESERVE_SHARE 16
 #define RESERVE_MAX   4096
 #define ROOM_STEP     64
-#define ROOM_MIN      (2048 + RTE_PKTMBUF_HEADROOM) /* NICs want 2 KiB buffers to take a 1518-byte frame whole */
+/* NICs need 2 KiB buffers to receive a 1518-byte frame whole */
+#define ROOM_MIN (2048 + RTE_PKTMBUF_HEADROOM)
 
-/* A pool's name is process-wide; in one process there is one gateway. */
+/* Pool names are process-wide; a process has one gateway. */
 static struct rte_mempool *pool_new(const char *name, uint32_t n, uint32_t room)
 {
 	return rte_pktmbuf_pool_create_by_ops(

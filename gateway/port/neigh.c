@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The published next-hop table: build, publish, look up. Not here: where its content comes from (netlink.c).
- */
+/* The published next-hop table: build, publish, look up. netlink.c supplies its contents. */
 #include "gateway/port/neigh.h"
 
 #include <stdlib.h>
@@ -30,8 +29,8 @@ static const struct gw_route *route_find(
 
 		if (wan_port >= 0 ? r->port != wan_port : app->conf->port[r->port].role != CONF_ROLE_LAN)
 			continue;
-		/* An IPv4 destination is mapped: an IPv6 route shorter than the mapping's 96 bits must not
-		 * take it. */
+		/* An IPv4 destination is mapped: an IPv6 route shorter than the mapping's 96 bits
+		 * must not match it. */
 		if (rwy_ip_is4(dst) && r->len < 96)
 			continue;
 		if (rwy_prefix_match(&r->dst, r->len, dst))
@@ -215,7 +214,8 @@ struct gw_nb *gw_neigh_entry(struct gw_neigh *g, uint16_t port, const struct rwy
 			break;
 		if (b->port == port && rwy_ip_eq(&b->addr, addr))
 			return b;
-		if (b->seen + 1 < g->round && !forgotten) /* neither in this look nor in the one before */
+		/* neither in this reading nor in the one before */
+		if (b->seen + 1 < g->round && !forgotten)
 			forgotten = b;
 		b = NULL;
 	}

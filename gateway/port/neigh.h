@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Next hops: which port and MAC address a destination has. The kernel does ARP and ND; the control thread
- * reads its answers (netlink.c), builds a table (struct gw_nt), publishes a pointer to it, and frees the old
- * one when every worker has moved on. Workers only read. A flow remembers its next hop with the table's
- * generation: one compare per packet.
+ * Next hops: port and MAC address of each destination. The kernel does ARP and ND; the control
+ * thread reads the results (netlink.c), builds a table (struct gw_nt), publishes a pointer to it,
+ * and frees the old table when every worker has moved on. Workers only read. A flow caches its next
+ * hop with the table's generation: one compare per packet.
  */
 #ifndef GATEWAY_PORT_NEIGH_H
 #define GATEWAY_PORT_NEIGH_H
@@ -19,21 +19,21 @@
 #include "rwy/ip.h"
 #include "rwy/time.h"
 
-#define GW_NEIGH_MAX  8192 /* next hops known at once; power of two */
+#define GW_NEIGH_MAX  8192 /* most next hops known at once; power of two */
 #define GW_ROUTES_MAX 1024
 #define GW_L2_MAX     18
 
 /* A resolved next hop. */
 struct gw_nh {
 	struct rwy_ip addr;
-	uint16_t port;         /* index */
-	uint16_t id;           /* stable while the kernel knows the neighbour; index of gw_worker.nh_used */
-	uint8_t l2[GW_L2_MAX]; /* Ethernet header with the VLAN tag, if any; the last two bytes (EtherType)
-	                          are left open */
+	uint16_t port; /* index */
+	uint16_t id;   /* stable while the kernel knows the neighbor; index of gw_worker.nh_used */
+	/* Ethernet header with the VLAN tag, if any; the EtherType (last two bytes) is left open */
+	uint8_t l2[GW_L2_MAX];
 	uint8_t l2_len;
 };
 
-/* A route of the kernel that leads to one of our ports. */
+/* A kernel route that leads to one of our ports. */
 struct gw_route {
 	struct rwy_ip dst; /* IPv4 mapped */
 	uint8_t len;       /* 0..128; IPv4: 96 + n */
@@ -44,13 +44,13 @@ struct gw_route {
 };
 
 struct gw_nt {
-	uint64_t gen;       /* 1.. */
-	struct gw_nt *next; /* retired list */
+	uint64_t gen;       /* 1 and above */
+	struct gw_nt *next; /* link of the retired list */
 	unsigned nhs, routes;
-	uint32_t mask; /* of slot[] */
+	uint32_t mask; /* number of slots - 1 */
 	struct gw_nh *nh;
 	struct gw_route *route; /* longest prefix first, then lowest metric */
-	uint16_t *slot;         /* index into nh + 1 by hash of (port, address), 0 = empty */
+	uint16_t *slot;         /* index into nh + 1, by hash of (port, address); 0: empty */
 };
 
 enum gw_nh_state {
@@ -64,46 +64,48 @@ enum gw_nh_state {
 	GW_NH_PERMANENT
 };
 
-/* The kernel's view of one neighbour; control thread, under `lock`. */
+/* The kernel's view of one neighbor. Control thread, under `lock`. */
 struct gw_nb {
 	struct rwy_ip addr;
 	uint16_t port;
 	uint8_t mac[6];
 	uint8_t state; /* enum gw_nh_state */
 	bool has_mac;
-	bool live;     /* in the kernel's table at the last look */
-	uint32_t seen; /* gw_neigh.round in which it was last there */
-	bool used;     /* sent to lately */
-	bool valid;    /* an entry, perhaps of a neighbour the kernel has forgotten since */
+	bool live;     /* present in the kernel's table at the last reading */
+	uint32_t seen; /* gw_neigh.round of the last reading that had it */
+	bool used;     /* used recently */
+	bool valid;    /* the entry is in use, though the kernel may have forgotten the neighbor */
 };
 
 struct gw_neigh {
 	_Atomic(struct gw_nt *) nt;
 	struct gw_nt *retired;
 	uint64_t gen;
-	uint32_t round;       /* looks at the kernel's table so far */
+	uint32_t round;       /* readings of the kernel's table so far */
 	pthread_mutex_t lock; /* nb[]: control thread writes, API threads read */
-	struct gw_nb
-	    nb[GW_NEIGH_MAX]; /* open addressing by gw_neigh_hash; the index is the id of the next hop */
+	/* open addressing by gw_neigh_hash; the index is the next hop's id */
+	struct gw_nb nb[GW_NEIGH_MAX];
 };
 
-/* A worker's look-up. */
+/* Results of a worker's lookup without a next hop. */
 enum gw_nh_miss { GW_NH_NO_ROUTE = 1, GW_NH_UNRESOLVED = 2 };
 
-/* The next hop for dst: on a port of role LAN, or on exactly port `wan_port` when that is >= 0. NULL: *miss
- * says why, and for GW_NH_UNRESOLVED *ask_addr and *ask_port what to resolve. */
+/* Returns the next hop for dst, on a port of role LAN or, if `wan_port` >= 0, on exactly that port.
+ * NULL: *miss has the reason, and for GW_NH_UNRESOLVED *ask_addr and *ask_port what to resolve. */
 const struct gw_nh *gw_nt_find(const struct gw_nt *t, const struct gw_app *app, const struct rwy_ip *dst,
     int wan_port, enum gw_nh_miss *miss, struct rwy_ip *ask_addr, uint16_t *ask_port);
 
-/* Control thread. */
+/* The functions below run on the control thread. */
 RWY_MUST_CHECK int gw_neigh_new(struct gw_app *app);
-void gw_neigh_free(struct gw_app *app); /* after the workers have ended */
-/* Takes the list of routes and the present nb[] into a new table and publishes it, if anything changed for
- * the workers. */
+void gw_neigh_free(struct gw_app *app); /* call it after the workers have ended */
+/* Makes a new table from the routes and the present nb[] and publishes it, if it differs for the
+ * workers. */
 int gw_neigh_publish(struct gw_app *app, const struct gw_route *routes, unsigned n);
-/* The entry of a neighbour, made if there is none; NULL when the table is full. Under `lock`. */
+/* Returns the entry of a neighbor; makes it if there is none; NULL: the table is full. Under
+ * `lock`. */
 struct gw_nb *gw_neigh_entry(struct gw_neigh *g, uint16_t port, const struct rwy_ip *addr);
-void gw_neigh_reap(struct gw_app *app); /* frees tables that no worker reads any more */
+/* Frees tables that no worker reads any more. */
+void gw_neigh_reap(struct gw_app *app);
 
 uint32_t gw_neigh_hash(uint16_t port, const struct rwy_ip *a);
 

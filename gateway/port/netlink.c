@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the kernel's neighbour and route tables as far as they concern the taps, and asks it to resolve
- * addresses. The kernel does not see the packets that workers send, so it would let an entry in use go stale
- * for ever: entries in use are confirmed from here.
+ * Reads the kernel's neighbor and route tables of the taps, and asks the kernel to resolve
+ * addresses. The kernel does not see the packets that workers send and would leave an entry in use
+ * stale for ever, so this file has entries in use confirmed.
  */
 #include "gateway/port/netlink.h"
 
@@ -22,7 +22,7 @@
 struct gw_netlink {
 	struct gw_app *app;
 	struct nl_cache_mngr *mngr;
-	struct nl_cache *neighs, *routes; /* the manager's */
+	struct nl_cache *neighs, *routes; /* owned by the manager */
 	struct nl_sock *ask;
 	bool changed, full_said;
 	struct gw_route route[GW_ROUTES_MAX];
@@ -164,7 +164,7 @@ void gw_netlink_ready(struct gw_netlink *n)
 {
 	int rc = nl_cache_mngr_data_ready(n->mngr);
 
-	if (rc < 0) { /* events were lost: read both tables anew */
+	if (rc < 0) { /* events were lost: read both tables again */
 		gw_log(GW_LOG_NOTICE, "neigh", "netlink: %s: reading the tables anew", nl_geterror(rc));
 		nl_cache_refill(n->ask, n->neighs);
 		nl_cache_refill(n->ask, n->routes);
@@ -177,7 +177,7 @@ void gw_netlink_ready(struct gw_netlink *n)
 
 /* --- asking ---------------------------------------------------------------------------------- */
 
-/* Errors come back unasked (no acknowledgements are requested); they say nothing we would act on. */
+/* Errors arrive although no acknowledgement is requested; none needs a reaction. */
 static void answers_discard(struct gw_netlink *n)
 {
 	uint8_t junk[4096];
@@ -186,7 +186,7 @@ static void answers_discard(struct gw_netlink *n)
 		;
 }
 
-/* state 0: as if the kernel had a packet for it. */
+/* state 0: as if the kernel had a packet for the address. */
 static void neigh_ask(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr, int state)
 {
 	bool v4 = rwy_ip_is4(addr);

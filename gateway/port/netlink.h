@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's neighbours and routes of the taps, by libnl. Control thread only. */
+/* The kernel's neighbors and routes of the taps, by libnl. Control thread only. */
 #ifndef GATEWAY_PORT_NETLINK_H
 #define GATEWAY_PORT_NETLINK_H
 
@@ -10,13 +10,15 @@ struct gw_netlink;
 RWY_MUST_CHECK int gw_netlink_new(struct gw_netlink **out, struct gw_app *app);
 void gw_netlink_free(struct gw_netlink *n);
 int gw_netlink_fd(const struct gw_netlink *n);
-/* The fd is readable: takes what changed in, publishes a new next-hop table. */
+/* The fd is readable: processes changes and publishes a new next-hop table. */
 void gw_netlink_ready(struct gw_netlink *n);
-/* Asks the kernel to resolve an address on a port (ARP or ND), or to confirm it when it is stale. */
+/* Asks the kernel to resolve an address on a port (ARP or ND), or to confirm a stale one. */
 void gw_netlink_resolve(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr);
-/* Asks whether a neighbour that is known still answers; one that does not is failed after some seconds. */
+/* Asks the kernel whether a known neighbor still answers; if not, it becomes failed after some
+ * seconds. */
 void gw_netlink_probe(struct gw_netlink *n, uint16_t port, const struct rwy_ip *addr);
-/* Every few seconds: marks what workers use, has stale entries in use confirmed. */
+/* Called every few seconds: marks the entries that workers use, and has stale ones of them
+ * confirmed. */
 void gw_netlink_refresh(struct gw_netlink *n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports: find the DPDK device of each, configure its queues, start it, watch its link. Not here: its kernel
- * interface (tap.c). */
+/* Ports: find the DPDK device of each, configure its queues, start it, watch its link. tap.c has
+ * its kernel interface. */
 #include <net/if.h>
 #include <rte_ethdev.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
 #define RX_DESC      1024
 #define TX_DESC      1024
 #define COPY_BUFFERS 1023
-#define COPY_WORTH                                                                                           \
-	4 /* a pool's buffers may be a quarter larger than needed before copying is the lesser evil */
+/* a pool's buffers may be a quarter larger than needed before copying costs less */
+#define COPY_WORTH 4
 
 /* --- find ------------------------------------------------------------------------------------ */
 
@@ -42,7 +42,7 @@ static int find_id(const char *device, uint16_t *id)
 	return first == RTE_MAX_ETHPORTS ? RWY_ENOENT : 0;
 }
 
-/* Drivers whose queues are fed whether we poll them or not. */
+/* Drivers whose queues receive whether they are polled or not. */
 static bool fixed_queues(const char *driver)
 {
 	return !strcmp(driver, "net_af_packet") || !strcmp(driver, "net_af_xdp") ||
@@ -109,7 +109,8 @@ int gw_ports_find(struct gw_app *app)
 	return 0;
 }
 
-/* Bytes that a packet buffer must hold; af_packet's frame size counts while it is not far above the MTU. */
+/* Bytes that a packet buffer must hold; af_packet's frame size counts unless it is far above the
+ * MTU. */
 uint32_t gw_ports_max_frame(const struct gw_app *app)
 {
 	uint32_t max = 0, want = 0;
@@ -128,7 +129,8 @@ uint32_t gw_ports_max_frame(const struct gw_app *app)
 
 /* --- configure ------------------------------------------------------------------------------- */
 
-/* The kernel's interface under the port must take frames as long as ours. It is raised, never lowered. */
+/* The kernel's interface under the port must accept frames as long as ours. Its MTU is raised,
+ * never lowered. */
 static void under_mtu(const struct gw_port *p)
 {
 	struct ifreq r = {0};
@@ -159,7 +161,7 @@ static int set_mtu(struct gw_port *p)
 	}
 	rc = rte_eth_dev_set_mtu(p->id, (uint16_t)p->conf->mtu);
 	if (rc == -ENOTSUP || (rc && gw_device_is_vdev(p->conf->device)))
-		return 0; /* a memory device: its buffers are the only bound */
+		return 0; /* a memory device: only its buffers limit frames */
 	if (rc)
 		gw_log(GW_LOG_ERROR, "port", "port=%s mtu %u refused: %s", p->conf->name, p->conf->mtu,
 		    strerror(-rc));
@@ -183,7 +185,7 @@ static int configure(struct gw_port *p, const struct rte_eth_dev_info *info, boo
 	return rte_eth_dev_configure(p->id, (uint16_t)p->rxqs, (uint16_t)p->txqs, &conf);
 }
 
-/* Buffers for a driver that wants larger ones than the pool's: a few, copied from at once. */
+/* Buffers for a driver that needs larger ones than the pool's: a few, copied from at once. */
 static int copy_pool(struct gw_port *p, const struct gw_pools *pools)
 {
 	uint32_t frame = gw_device_is_af_packet(p->conf->device) ? gw_device_ring_frame(p->conf) : 0;
@@ -226,14 +228,14 @@ static void mac_of(struct gw_port *p)
 
 	rte_eth_macaddr_get(p->id, &a);
 	memcpy(p->mac, a.addr_bytes, 6);
+	/* the address belongs to the kernel's end, so this port needs another one */
 	if (!strcmp(p->driver, "net_tap"))
-		p->mac[5] ^=
-		    0x80; /* what DPDK tells is the address of the kernel's end, which is somebody else */
-	if (!memcmp(p->mac, none, 6)) /* memory devices have none: a locally administered one */
+		p->mac[5] ^= 0x80;
+	if (!memcmp(p->mac, none, 6)) /* memory devices have none: use a locally administered one */
 		memcpy(p->mac, (uint8_t[6]){0x02, 'r', 'w', 'y', 0, (uint8_t)p->idx}, 6);
 }
 
-/* Asking a memory device that has none makes DPDK log an error. */
+/* Asking a memory device for interrupts, which it lacks, makes DPDK log an error. */
 static bool may_interrupt(const struct gw_port *p)
 {
 	return !gw_device_is_vdev(p->conf->device) || !strcmp(p->driver, "net_tap") ||
@@ -264,7 +266,8 @@ static int port_start(struct gw_app *app, struct gw_port *p, struct gw_pools *po
 		return RWY_EINVAL;
 	}
 	p->rx_intr = intr && may_interrupt(p) && rte_eth_dev_rx_intr_ctl_q_get_fd(p->id, 0) >= 0;
-	rte_eth_allmulticast_enable(p->id); /* ND; drivers without a filter refuse, which is as good */
+	/* for ND; drivers without a filter refuse, which does no harm */
+	rte_eth_allmulticast_enable(p->id);
 	mac_of(p);
 	if (p->kernel_if[0])
 		gw_ifquiet_set(p->kernel_if);
@@ -309,8 +312,8 @@ void gw_ports_poll_link(struct gw_app *app)
 
 		if (rte_eth_link_get_nowait(p->id, &l) != 0)
 			continue;
-		/* net_tap asks the kernel for its interface by name, which fails once that was moved to a
-		 * namespace. */
+		/* net_tap asks the kernel for its interface by name, which fails once the interface
+		 * moved to another namespace. */
 		up = l.link_status == RTE_ETH_LINK_UP || !strcmp(p->driver, "net_tap");
 		mbps = l.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : l.link_speed;
 		if (p->link_seen && up == atomic_load(&p->up))

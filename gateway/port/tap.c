@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's interface of each port: a tap named rwy-<port> with the port's MAC address, MTU and configured
- * addresses. The kernel does ARP, ND and ICMP for the gateway there. The interface lives as long as its file
- * descriptor: it goes when the process goes.
+ * The kernel's interface of each port: a tap named rwy-<port> with the port's MAC address, MTU and
+ * configured addresses. The kernel does ARP, ND and ICMP for the gateway there. The interface lives
+ * as long as its file descriptor, so it vanishes with the process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,8 @@ static void sysctl_set(const struct gw_port *p, const char *dir, const char *key
 	gw_sysctl_write(path, value);
 }
 
-/* Answers only for its own addresses, takes no configuration from the network, whatever the system's defaults
- * are. */
+/* The tap answers only for its own addresses and takes no configuration from the network, whatever
+ * the system's defaults are. */
 static void sysctls(const struct gw_port *p)
 {
 	sysctl_set(p, "ipv4", "arp_ignore", "1");
