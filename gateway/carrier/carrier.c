@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The TCP carrier's thread: one epoll over all sockets, and between two of its turns what other threads ask
- * for. Not here: one connection (conn.c), a tunnel's connections together (set.c), sockets
- * (sock.c), the workers' end (gateway/datapath/carrier.c).
+ * The TCP carrier's thread: one epoll over all sockets, and requests of other threads between two
+ * turns. Elsewhere: one connection (conn.c), all connections of a tunnel (set.c), sockets (sock.c),
+ * the workers' end (gateway/datapath/carrier.c).
  */
 #include "gateway/carrier/carrier.h"
 
@@ -35,7 +35,7 @@ static_assert(
 static void wake(struct gw_carriers *cs)
 {
 	if (write(cs->wake_fd, &(uint64_t){1}, 8) < 0)
-		return; /* its counter is full: it wakes anyhow */
+		return; /* a full counter wakes as well */
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static void accept_all(struct gw_carriers *cs, struct gw_listener *l, rwy_time n
 	}
 }
 
-/* A connection that was opened: it is there, or will not be. */
+/* An outgoing connection is established, or failed. */
 static const char *connected(struct gw_carriers *cs, struct gw_conn *c)
 {
 	int e = gw_sock_error(c->fd);
@@ -109,7 +109,8 @@ static void conn_event(struct gw_carriers *cs, uint64_t which, uint32_t events, 
 /* --- turns ----------------------------------------------------------------------------------- */
 static void write_all(struct gw_carriers *cs, rwy_time now)
 {
-	/* another one first each time, or the first would get all that is little */
+	/* begin with another connection each time, or the first would get all of a scarce
+	 * resource */
 	unsigned n = cs->top, first = n ? ++cs->first % n : 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -159,7 +160,7 @@ static void carriers_tick(struct gw_carriers *cs, rwy_time now)
 			gw_set_tick(cs, &cs->tun[i], now);
 }
 
-/* Something waits, and a connection would take it. */
+/* Whether something waits and a connection could take it. */
 static bool work_waits(const struct gw_carriers *cs)
 {
 	for (unsigned i = 0; i < cs->top; i++) {
@@ -184,7 +185,7 @@ static void events(struct gw_carriers *cs, const struct epoll_event *ev, int n, 
 
 		if (which == EV_WAKE) {
 			if (read(cs->wake_fd, &v, sizeof(v)) < 0)
-				continue; /* already taken */
+				continue; /* already processed */
 		} else if (which & EV_LISTEN) {
 			accept_all(cs, &cs->listener[which & ~EV_LISTEN], now);
 		} else {
@@ -210,8 +211,9 @@ static void *carrier_main(void *arg)
 		if (work_waits(cs))
 			wait = 0;
 		pthread_mutex_unlock(&cs->lock);
+		/* a mutex is not fair */
 		if (atomic_load_explicit(&cs->waiting, memory_order_relaxed))
-			nanosleep(&(struct timespec){.tv_nsec = TURN_OVER}, NULL); /* a mutex is not fair */
+			nanosleep(&(struct timespec){.tv_nsec = TURN_OVER}, NULL);
 		n = epoll_wait(cs->epoll_fd, ev, EVENTS, wait);
 		pthread_mutex_lock(&cs->lock);
 		atomic_store(&cs->asleep, false);
@@ -252,7 +254,7 @@ static struct gw_listener *listen_on(struct gw_carriers *cs, struct gw_carrier_t
 		if (x->fd < 0 && !l)
 			l = x;
 	}
-	l->fd = gw_sock_listen(t); /* there is one for each tunnel */
+	l->fd = gw_sock_listen(t); /* one listener slot per tunnel */
 	if (l->fd < 0)
 		return NULL;
 	l->addr = t->local;
@@ -424,7 +426,7 @@ static int thread_start(struct gw_carriers *cs)
 		if (cs->app->conf->tunnel[i].name[0] &&
 		    (rc = tunnel_add(cs, i, &cs->app->conf->tunnel[i])) != 0)
 			return rc;
-	sigfillset(&all); /* signals are the control thread's */
+	sigfillset(&all); /* signals belong to the control thread */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = rte_ctrl_thread_create(&cs->thread, "rwy-carrier", NULL, carrier_main, cs);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

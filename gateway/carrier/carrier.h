@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel's datagrams over kernel TCP connections instead of UDP (docs/carriers.md): one thread of the
- * gateway has all sockets; workers give it datagrams and get some from it through rings, and never wait for
+ * A tunnel's datagrams over kernel TCP connections instead of UDP (docs/carriers.md). One thread of
+ * the gateway has all sockets; workers exchange datagrams with it through rings and never wait for
  * it. A tunnel moves to TCP and back while traffic runs.
  *
- * Functions may be called from any thread but a worker's, unless they say otherwise.
+ * Functions may be called from any thread except a worker's, unless noted.
  */
 #ifndef GATEWAY_CARRIER_CARRIER_H
 #define GATEWAY_CARRIER_CARRIER_H
@@ -18,7 +18,7 @@
 
 struct gw_pools;
 
-/* X(field, sentence): of one tunnel, monotonic. */
+/* X(field, sentence): counters of one tunnel, monotonic. */
 #define GW_CARRIER_COUNTERS(X)                                                                               \
 	X(moves_to_tcp, "times the tunnel began to send by TCP")                                             \
 	X(moves_to_native, "times it was moved back, as somebody asked for it")                              \
@@ -40,53 +40,54 @@ struct gw_carrier_counters {
 #undef X
 };
 
-/* The path as the kernel measures it on a tunnel's connections, in the direction that this end sends. */
+/* The path as the kernel measures it on a tunnel's connections, in this end's sending direction. */
 struct gw_carrier_path {
 	rwy_dur srtt, min_rtt, rttvar;
-	uint32_t
-	    loss_ppm; /* of TCP segments, smoothed: those that it sent again, but for what arrived twice */
-	rwy_time at;  /* when something was acknowledged last; 0: nothing yet */
+	/* smoothed share of TCP segments retransmitted, except those that arrived twice */
+	uint32_t loss_ppm;
+	rwy_time at; /* time of the last acknowledgement; 0: none yet */
 };
 
 struct gw_carrier_info {
 	enum wan_carrier wanted, sending;
-	bool by_peer; /* what is wanted was asked for at the other end */
+	bool by_peer; /* the other end asked for `wanted` */
 	unsigned connections;
-	char congestion[16];         /* the kernel's name for TCP's congestion control */
-	char problem[192];           /* why it does not send by what is wanted; "" */
-	struct gw_carrier_path path; /* of the connections that there are */
+	char congestion[16];         /* TCP's congestion control by the kernel's name */
+	char problem[192];           /* reason why it does not send by `wanted`; "" */
+	struct gw_carrier_path path; /* the path as the present connections measure it */
 	struct gw_carrier_counters c;
-	/* of all tunnels: connections from addresses that are no tunnel's peer; that did not say in time
-	 * which tunnel they are of */
+	/* Counts of all tunnels: connections from addresses without a tunnel; connections that did
+	 * not name their tunnel in time. */
 	uint64_t strangers, slow;
 };
 
-/* Starts the thread, with the tunnels of app->conf; before the workers. RWY_EINVAL: a tunnel asks for a
- * congestion control that the kernel has not, or for TCP on a port that is taken; logged. gw_carriers_stop is
- * due in any case. */
+/* Starts the thread with the tunnels of app->conf, before the workers. RWY_EINVAL: a tunnel needs a
+ * congestion control that the kernel lacks, or TCP on a port in use; logged. gw_carriers_stop must
+ * be called in any case. */
 RWY_MUST_CHECK int gw_carriers_start(struct gw_app *app, struct gw_pools *pools);
-/* After the workers have ended. */
+/* Call it after the workers have ended. */
 void gw_carriers_stop(struct gw_app *app);
-/* A tunnel came (the workers have it), or is about to go (c is NULL). Errors as above, nothing changed then.
- */
+/* A tunnel was added (the workers have it), or is about to be removed (c is NULL). Errors as
+ * gw_carriers_start; then nothing changed. */
 RWY_MUST_CHECK int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tunnel *c);
 
-/* Moves a tunnel, both directions, as soon as connections are there. 0; else RWY_E* with one sentence in
- * `why`, and nothing changed. */
+/* Moves a tunnel, in both directions, as soon as it has connections. Returns 0, or RWY_E* with one
+ * sentence in `why`; then nothing changed. */
 RWY_MUST_CHECK int gw_carrier_set(
     struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size);
 void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out);
 
-/* --- the worker's end: its own thread -------------------------------------------------------- */
+/* --- the worker's end: called on its own thread ----------------------------------------------- */
 struct gw_worker;
 struct wan_tx;
-/* Before the engine's turn: what came, which carrier is used, how much room there is. Returns how much there
- * was to do. */
+/* Called before the engine's turn: processes received datagrams, the carrier in use, and the room.
+ * Returns the amount of work. */
 unsigned gw_carrier_turn(struct gw_worker *w);
-/* A datagram with wan_tx.stream set; ownership as of eng_ops.wan_tx. */
+/* Sends a datagram with wan_tx.stream set; ownership as in eng_ops.wan_tx. */
 void gw_carrier_tx(struct gw_worker *w, unsigned tunnel, const struct wan_tx *tx);
-/* At the end of a turn: the thread is told if there is something for it. */
+/* Called at the end of a turn: wakes the carrier thread if there is work for it. */
 void gw_carrier_flush(struct gw_worker *w);
-bool gw_carrier_pending(const struct gw_worker *w); /* something came: no time to sleep */
+/* Returns whether something was received, so that the worker must not sleep. */
+bool gw_carrier_pending(const struct gw_worker *w);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One TCP connection: records out of it to the workers, workers' datagrams into it. Writing takes a run of
- * datagrams of one worker at a time, so that the peer sees few gaps; what a socket does not take stays where
- * it is. Reading stops while a worker or packet memory is behind: TCP then tells the peer.
+ * One TCP connection: its records go to the workers, the workers' datagrams into it. Writing takes
+ * a run of datagrams of one worker at a time, so that the peer sees few gaps; what a socket does
+ * not accept stays here. Reading stops while a worker or packet memory is behind: TCP then slows
+ * the peer.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,10 +14,10 @@
 
 #include "gateway/carrier/internal.h"
 
-#define IN_HELLO 256u /* room for what may come before the connection is open */
+#define IN_HELLO 256u /* room for data that may come before the connection is open */
 #define IN_OPEN  (256u << 10)
-#define READS    8  /* so many buffers full of one connection at a time */
-#define WRITES   32 /* so many runs */
+#define READS    8  /* most buffers read from one connection at a time */
+#define WRITES   32 /* most runs written */
 #define SEGMENTS (2 * GW_CONN_RUN)
 
 static const char closed[] = "the peer closed the connection";
@@ -88,7 +89,8 @@ static struct rte_mbuf *stash_get(struct gw_stash *s, struct rte_mempool *pool)
 	return s->n ? s->m[--s->n] : rte_pktmbuf_alloc(pool);
 }
 
-/* A datagram becomes a packet buffer of the worker's. False: not now. The carrier's one copy. */
+/* Copies a datagram into a packet buffer for the worker, the carrier's only copy. False: not
+ * now. */
 static bool deliver(struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *r, const char **why)
 {
 	bool small = r->len + RTE_PKTMBUF_HEADROOM <= GW_SMALL_ROOM;
@@ -120,7 +122,7 @@ static bool deliver(struct gw_carriers *cs, struct gw_conn *c, const struct wan_
 	return true;
 }
 
-/* False: it has to wait. */
+/* Processes one record. False: it has to wait. */
 static bool record_dispatch(
     struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *r, const char **why, rwy_time now)
 {
@@ -145,7 +147,7 @@ static bool record_dispatch(
 	return true;
 }
 
-/* All records that are whole. False: one has to wait. */
+/* Processes all complete records. False: one has to wait. */
 static bool records_dispatch(struct gw_carriers *cs, struct gw_conn *c, const char **why, rwy_time now)
 {
 	uint32_t at = 0, use = c->use;
@@ -157,7 +159,7 @@ static bool records_dispatch(struct gw_carriers *cs, struct gw_conn *c, const ch
 		if (!(all = record_dispatch(cs, c, &r, why, now)))
 			break;
 		if (c->use != use || c->state == GW_CONN_FREE)
-			return true; /* what it said closed the tunnel's connections */
+			return true; /* the record closed the tunnel's connections */
 		at += (uint32_t)n;
 	}
 	if (n < 0) {
@@ -181,7 +183,7 @@ static void reading_stall(struct gw_carriers *cs, struct gw_conn *c, bool on)
 	gw_conn_watch(cs, c);
 }
 
-/* Open now: from here on there is much to read. */
+/* Grows the buffer when the connection is open: much data follows. */
 static bool input_grow(struct gw_conn *c)
 {
 	uint8_t *in;
@@ -204,7 +206,7 @@ const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now
 	for (unsigned i = 0; i < READS; i++) {
 		ssize_t n;
 
-		if (c->in_n) { /* what waited */
+		if (c->in_n) { /* data that waited */
 			bool all = records_dispatch(cs, c, &why, now);
 
 			if (why || c->use != use || c->state == GW_CONN_FREE)
@@ -225,7 +227,7 @@ const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now
 		if (c->t)
 			c->t->c.rx_bytes += (uint64_t)n;
 	}
-	return NULL; /* the rest, with others between */
+	return NULL; /* the rest follows after other connections */
 }
 
 /* --- out ------------------------------------------------------------------------------------- */
@@ -247,7 +249,7 @@ static bool output_fill(struct gw_carriers *cs, struct gw_conn *c)
 		for (unsigned i = 0; i < c->out_n; i++)
 			bytes += c->out[i]->pkt_len;
 		atomic_fetch_add_explicit(&l->taken, bytes, memory_order_release);
-		if (bytes >= GW_LINK_MIN / 2) /* it may sleep for want of room */
+		if (bytes >= GW_LINK_MIN / 2) /* the worker may be asleep for lack of room */
 			cs->touched |= (uint64_t)1 << w;
 		return true;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside gateway/carrier/: tunnels, their connections, and what workers and the thread share. All but
- * struct gw_link and the rings belongs to the thread, under `lock`: it holds it except while it sleeps.
+ * Private to gateway/carrier/: tunnels, their connections, and the data shared by workers and the
+ * thread. Everything except struct gw_link and the rings belongs to the thread, under `lock`, which
+ * it holds unless it sleeps.
  */
 #ifndef GATEWAY_CARRIER_INTERNAL_H
 #define GATEWAY_CARRIER_INTERNAL_H
@@ -16,33 +17,35 @@
 #include "gateway/port/mbuf.h"
 
 #define GW_CONNS_MAX     512 /* sockets of all tunnels */
-#define GW_CONNS_UNKNOWN 32  /* of them, whose tunnel is not known yet */
-#define GW_CONN_RUN      64  /* datagrams taken from a worker for one connection at a time */
+#define GW_CONNS_UNKNOWN 32  /* sockets whose tunnel is not known yet */
+#define GW_CONN_RUN      64  /* most datagrams taken from a worker for one connection at a time */
 #define GW_LINK_RING     4096
-/* Bytes waiting between a worker and the sockets at most: what TCP carries in 8 ms, within these. More would
- * only be a queue. */
+/* Bounds of the bytes that wait between a worker and the sockets: what TCP carries in 8 ms, within
+ * these. More would only be a queue. */
 #define GW_LINK_MIN (96u << 10)
 #define GW_LINK_MAX (4u << 20)
 #define GW_IN_RING  8192
 
-/* Between the thread and one worker, of one tunnel. */
+/* Data shared by the thread and one worker, for one tunnel. */
 struct gw_link {
-	struct rte_ring *out;   /* the worker puts, the thread takes */
-	_Atomic uint32_t set;   /* the thread: number of the living set of connections, 0: none */
-	_Atomic bool send;      /* the thread: send by it */
-	_Atomic uint64_t taken; /* the thread: bytes that it took */
+	struct rte_ring *out; /* the worker puts, the thread takes */
+	/* written by the thread: number of the live set of connections; 0: none */
+	_Atomic uint32_t set;
+	_Atomic bool send;      /* written by the thread: the worker sends by TCP */
+	_Atomic uint64_t taken; /* written by the thread: bytes that it took */
 
-	_Alignas(64) _Atomic uint64_t inflight; /* the worker: handed over and not acknowledged */
-	uint64_t given;                         /* the worker: bytes put */
-	uint32_t seen;                          /* the worker: the set it knows of */
-	bool on;                                /* the worker: it sends by it */
-	bool failed;                            /* the worker: a datagram could not be handed over */
+	/* written by the worker: bytes handed over and not acknowledged */
+	_Alignas(64) _Atomic uint64_t inflight;
+	uint64_t given; /* worker: bytes put */
+	uint32_t seen;  /* worker: the set that it knows */
+	bool on;        /* worker: it sends by TCP */
+	bool failed;    /* worker: a datagram could not be handed over */
 };
 
 enum gw_conn_state { GW_CONN_FREE, GW_CONN_CONNECTING, GW_CONN_HELLO, GW_CONN_OPEN };
 
-/* The kernel's counts of a connection when they were read last: segments with data, those of them that were
- * sent again, duplicates that the peer told of, segments acknowledged. */
+/* The kernel's counts of a connection at the last reading: data segments, retransmissions,
+ * duplicates reported by the peer, segments acknowledged. */
 struct gw_conn_seen {
 	uint32_t segs, again, twice, delivered;
 };
@@ -50,31 +53,31 @@ struct gw_conn_seen {
 struct gw_conn {
 	enum gw_conn_state state;
 	int fd;
-	uint32_t use; /* of this place */
+	uint32_t use; /* use count of this entry */
 	bool accepted, blocked, stalled;
 	struct gw_carrier_tun *t; /* NULL: not known yet */
 	struct rwy_ip peer;
-	uint16_t port; /* ours, that it came to */
+	uint16_t port; /* our port that it came to */
 	struct wan_conn hello;
-	rwy_time deadline;                                       /* to be open */
-	uint8_t ctl[2 * (WAN_REC_HELLO_LEN + WAN_REC_WISH_LEN)]; /* goes before datagrams */
+	rwy_time deadline;                                       /* latest time to become open */
+	uint8_t ctl[2 * (WAN_REC_HELLO_LEN + WAN_REC_WISH_LEN)]; /* sent before datagrams */
 	unsigned ctl_n;
 	struct rte_mbuf *out[GW_CONN_RUN];
 	unsigned out_at, out_n;
-	uint32_t off; /* of the first that is written */
+	uint32_t off; /* bytes already written of the first one */
 	uint8_t *in;
 	uint32_t in_cap, in_n;
 	struct gw_conn_seen seen;
 };
 
-/* The path as a set of connections measures it; loss over the last segments. */
+/* The path as measured by a set of connections; the loss covers the most recent segments. */
 struct gw_carrier_measure {
 	struct gw_carrier_path path;
 	rwy_time next;
-	uint64_t segs, lost16; /* remembered, lost ones times 2^16 */
+	uint64_t segs, lost16; /* segments in the average; lost ones, times 2^16 */
 };
 
-/* Listens for all tunnels with this address and port. */
+/* A socket that accepts connections of all tunnels with this address and port. */
 struct gw_listener {
 	int fd; /* -1: free */
 	struct rwy_ip addr;
@@ -85,13 +88,13 @@ struct gw_listener {
 struct gw_carrier_tun {
 	bool used;
 	struct conf_tunnel conf;
-	struct rwy_ip local, remote; /* of its connections */
+	struct rwy_ip local, remote; /* addresses of its connections */
 	unsigned idx;
 	uint64_t id;
 	struct wan_agree agree;
-	struct gw_link *link; /* as in struct gw_carriers */
+	struct gw_link *link; /* the tunnel's entries of gw_carriers.link */
 	struct gw_listener *listener;
-	uint32_t set; /* number of the living set, 0: none */
+	uint32_t set; /* number of the live set; 0: none */
 	bool sending;
 	unsigned open, turn;
 	rwy_time set_since, retry_at, quiet_since, moved_at;
@@ -103,7 +106,8 @@ struct gw_carrier_tun {
 	struct gw_carrier_measure measure;
 };
 
-/* Packet buffers taken from a pool at once: a thread that is not a worker has no cache of its own. */
+/* Packet buffers are taken from a pool in bulk, because a thread that is not a worker has no
+ * cache. */
 #define GW_STASH 32
 struct gw_stash {
 	struct rte_mbuf *m[GW_STASH];
@@ -111,7 +115,8 @@ struct gw_stash {
 };
 
 struct gw_carriers;
-/* A connection's calls to its set (set.c). *why is set when the connection must end. Carrier's thread. */
+/* Calls of a connection to its set (set.c). *why is set when the connection must end. Carrier
+ * thread. */
 struct gw_conn_ops {
 	void (*hello)(struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *rec, const char **why,
 	    rwy_time now);
@@ -131,13 +136,14 @@ struct gw_carriers {
 	uint64_t epoch;
 	uint32_t sets;
 	unsigned unknown, stalled;
-	unsigned top, first; /* places of conn[] in use; where a turn begins */
-	_Atomic int waiting; /* other threads that want the lock */
+	unsigned top, first; /* entries of conn[] in use; where the next turn begins */
+	_Atomic int waiting; /* number of other threads that want the lock */
 	uint64_t strangers, slow;
-	uint64_t touched;        /* workers that got something */
-	_Atomic uint64_t active; /* tunnels with links */
+	uint64_t touched;        /* set of workers that got something */
+	_Atomic uint64_t active; /* set of tunnels with links */
 	struct rte_ring *in[GW_WORKERS_MAX];
-	struct gw_link *link[CONF_TUNNELS_MAX]; /* of each worker; NULL until first used, then for good */
+	/* indexed by worker; NULL until first used, then kept */
+	struct gw_link *link[CONF_TUNNELS_MAX];
 	struct gw_stash big, small;
 	struct gw_carrier_tun tun[CONF_TUNNELS_MAX];
 	struct gw_listener listener[CONF_TUNNELS_MAX];
@@ -151,33 +157,39 @@ struct gw_sockaddr {
 };
 void gw_sock_addr(struct gw_sockaddr *out, const struct rwy_ip *a, uint16_t port);
 void gw_sock_ip(const struct gw_sockaddr *a, struct rwy_ip *out);
-/* The congestion control a tunnel gets: name into t->congestion. RWY_EINVAL with a sentence in t->problem. */
+/* Chooses a tunnel's congestion control: sets t->congestion. RWY_EINVAL with a sentence in
+ * t->problem. */
 int gw_sock_congestion(struct gw_carrier_tun *t);
-/* A socket, or -1 with errno. */
+/* The next two return a socket, or -1 with errno. */
 int gw_sock_listen(const struct gw_carrier_tun *t);
-int gw_sock_connect(const struct gw_carrier_tun *t); /* non-blocking: under way, or there */
+int gw_sock_connect(const struct gw_carrier_tun *t); /* non-blocking: in progress or connected */
 void gw_sock_tune(int fd, const struct gw_carrier_tun *t);
 int gw_sock_error(int fd);
 
 /* conn.c: one connection */
-struct gw_conn *gw_conn_new(struct gw_carriers *cs, int fd, bool accepted); /* takes fd; NULL: closed it */
+/* Takes ownership of fd. NULL: no room, fd is closed. */
+struct gw_conn *gw_conn_new(struct gw_carriers *cs, int fd, bool accepted);
 void gw_conn_free(struct gw_carriers *cs, struct gw_conn *c);
-/* Read and write as much as is possible now. NULL, or why the connection must end. */
+/* Read and write as much as possible now. Return NULL, or the reason why the connection must
+ * end. */
 const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now);
 const char *gw_conn_write(struct gw_carriers *cs, struct gw_conn *c);
-void gw_conn_watch(struct gw_carriers *cs, struct gw_conn *c); /* tells epoll what it waits for */
+/* Tells epoll which events the connection waits for. */
+void gw_conn_watch(struct gw_carriers *cs, struct gw_conn *c);
 
-/* measure.c: what its connections say of the path, looked at twice a second */
+/* measure.c: measures the path by the kernel's counts, twice a second */
 void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
 
-/* set.c: a tunnel's connections together */
+/* set.c: all connections of a tunnel */
 extern const struct gw_conn_ops gw_set_conn_ops;
-void gw_set_tell(struct gw_carriers *cs, struct gw_carrier_tun *t); /* our wish, on all connections */
+/* Sends our wish on all connections. */
+void gw_set_tell(struct gw_carriers *cs, struct gw_carrier_tun *t);
 void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now);
 void gw_set_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
 void gw_set_close(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
-/* How much longer than the other end this one waits before it connects by itself. */
+/* Returns how much longer than the other end this one waits before it connects. */
 rwy_dur gw_set_second(const struct gw_carrier_tun *t);
-void gw_set_update(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now); /* who sends by what */
+/* Tells the workers which carrier to use. */
+void gw_set_update(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures the path by a tunnel's TCP connections: round trips and losses, as the kernel counts them. While a
- * tunnel sends by TCP nothing else measures its path. Reads counters, moves no bytes.
+ * Measures the path by a tunnel's TCP connections: round trips and losses, as counted by the
+ * kernel. While a tunnel sends by TCP nothing else measures its path.
  */
 #include <linux/tcp.h>
 #include <stddef.h>
@@ -10,11 +10,11 @@
 #include "gateway/carrier/internal.h"
 
 #define EVERY  (500 * RWY_MS)
-#define MEMORY 1024 /* segments, of which the share lost is told */
+#define MEMORY 1024 /* segments that the reported share of losses covers */
 
 struct sum {
 	uint64_t segs, lost, delivered;
-	uint64_t srtt_us; /* of each segment acknowledged */
+	uint64_t srtt_us; /* sum of the round trips of the acknowledged segments */
 	uint32_t min_us, var_us;
 };
 
@@ -40,7 +40,7 @@ static void conn_measure(struct gw_conn *c, struct sum *s)
 	s->lost += less(i.tcpi_total_retrans - was.again, i.tcpi_dsack_dups - was.twice);
 	delivered = i.tcpi_delivered - was.delivered;
 	if (!delivered || !i.tcpi_rtt)
-		return; /* its round trip is of some time ago */
+		return; /* the last round trip is old */
 	s->delivered += delivered;
 	s->srtt_us += (uint64_t)i.tcpi_rtt * delivered;
 	if (!s->min_us || i.tcpi_min_rtt < s->min_us)
@@ -49,7 +49,7 @@ static void conn_measure(struct gw_conn *c, struct sum *s)
 		s->var_us = i.tcpi_rttvar;
 }
 
-/* So many of so many segments were lost: older ones are forgotten for them. */
+/* Adds losses of new segments; old ones decay. */
 static void loss_add(struct gw_carrier_measure *m, uint64_t segs, uint64_t lost)
 {
 	const uint64_t keep = segs < MEMORY ? MEMORY - segs : 0;

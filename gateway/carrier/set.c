@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel's TCP connections together: opening them, agreeing with the peer what is sent by, and what happens
- * when one is lost. The connections that live together are a *set*: which of them took a datagram nobody
- * knows, so with one of them all go, and what was not acknowledged goes again natively.
+ * All TCP connections of a tunnel: opening them, agreeing with the peer on the carrier, and the
+ * loss of one. The connections that exist together are a *set*. It is unknown which of them carried
+ * a datagram, so when one is lost all are closed, and unacknowledged datagrams are retransmitted
+ * natively.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,15 +13,17 @@
 #include "base/random.h"
 #include "gateway/carrier/internal.h"
 
-#define OPEN_TIME   (5 * RWY_SEC) /* for connecting and the handshake */
+#define OPEN_TIME   (5 * RWY_SEC) /* time for connecting and the handshake */
 #define BACKOFF_MIN (200 * RWY_MS)
 #define BACKOFF_MAX (5 * RWY_SEC)
-#define LIVED       (10 * RWY_SEC) /* a set that lived so long was a good one */
-#define QUIET       (500 * RWY_MS) /* after a move back: nothing came or went for so long, so nobody needs them */
-#define SECOND_TURN (1 * RWY_SEC) /* of two ends that would both connect, one waits so long for the other */
+#define LIVED       (10 * RWY_SEC) /* a set that lived this long was a good one */
+/* after a move back: connections without traffic for this long are unused */
+#define QUIET (500 * RWY_MS)
+/* time that one of two ends waits for the other, when both would connect */
+#define SECOND_TURN (1 * RWY_SEC)
 #define LINGER_MAX  (15 * RWY_SEC)
 
-/* --- what workers are told ------------------------------------------------------------------- */
+/* --- links to workers ------------------------------------------------------------------------- */
 static bool links_new(struct gw_carriers *cs, struct gw_carrier_tun *t)
 {
 	unsigned workers = cs->app->workers;
@@ -56,7 +59,7 @@ void gw_set_update(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time no
 		atomic_store(&t->link[i].send, send);
 		atomic_store(&t->link[i].set, t->set);
 	}
-	cs->touched = UINT64_MAX; /* all of them shall see it */
+	cs->touched = UINT64_MAX; /* all workers must see the change */
 	if (send == t->sending)
 		return;
 	t->sending = send;
@@ -92,7 +95,7 @@ static void drain_links(struct gw_carriers *cs, struct gw_carrier_tun *t)
 /* --- connections ----------------------------------------------------------------------------- */
 static void control_append(struct gw_conn *c, const uint8_t *bytes, size_t n)
 {
-	if (c->ctl_n + n <= sizeof(c->ctl)) { /* else: the same is already waiting */
+	if (c->ctl_n + n <= sizeof(c->ctl)) { /* otherwise the same message already waits */
 		memcpy(c->ctl + c->ctl_n, bytes, n);
 		c->ctl_n += (unsigned)n;
 	}
@@ -200,7 +203,7 @@ static unsigned accepted_of(
 	return n;
 }
 
-/* An accepted connection says which tunnel it is of. */
+/* An accepted connection names its tunnel. */
 static bool introduce(struct gw_carriers *cs, struct gw_conn *c, const struct wan_rec *rec, const char **why)
 {
 	uint64_t id = 0;
@@ -297,7 +300,7 @@ static void open_one(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 	control_hello(c);
 }
 
-/* The peer's connections serve as well as ours: of two ends that both open some, only one goes on. */
+/* The peer's connections serve as well as ours: when both ends open some, only one continues. */
 static bool leave_it_to_peer(const struct gw_carriers *cs, const struct gw_carrier_tun *t)
 {
 	return accepted_of(cs, t, true, true) && (t->agree.by_peer || gw_set_second(t));
@@ -313,7 +316,7 @@ static void open_more(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time
 		open_one(cs, t, now);
 }
 
-/* Everything handed over has been acknowledged, in both directions as far as can be seen. */
+/* Whether everything handed over was acknowledged, in both directions as far as can be seen. */
 static bool drained(const struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now)
 {
 	bool busy = t->c.rx_bytes != t->seen_bytes;
@@ -325,7 +328,7 @@ static bool drained(const struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_
 		if (cs->conn[i].state == GW_CONN_OPEN && cs->conn[i].t == t)
 			busy |= cs->conn[i].out_at != cs->conn[i].out_n || cs->conn[i].ctl_n;
 	if (busy && rwy_since(rwy_time_max(t->set_since, t->moved_at), now) > LINGER_MAX)
-		return true; /* what is left goes again natively */
+		return true; /* the rest is retransmitted natively */
 	if (busy)
 		t->quiet_since = rwy_time_max(t->quiet_since, now - QUIET / 2);
 	return !busy && rwy_since(t->quiet_since, now) > QUIET;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sockets of the TCP carrier: addresses, options, congestion control. No bytes are moved here. */
+/* The sockets of the TCP carrier: addresses, options, congestion control. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -8,8 +8,9 @@
 
 #include "gateway/carrier/internal.h"
 
-#define NOTSENT      (48 << 10) /* bytes that wait in a socket and not in the network: the rest waits with us */
-#define USER_TIMEOUT 4000       /* ms without an acknowledgement: the connection is dead */
+#define NOTSENT (48 << 10) /* most unsent bytes in a socket: the rest waits here */
+/* ms without an acknowledgement after which the connection is dead */
+#define USER_TIMEOUT 4000
 #define BUFFER_MIN   (4u << 20)
 #define BUFFER_MAX   (64u << 20)
 #define BUFFER_TIME  5 /* a fifth of a second at the tunnel's rate */
@@ -94,11 +95,12 @@ int gw_sock_congestion(struct gw_carrier_tun *t)
 /* --- sockets --------------------------------------------------------------------------------- */
 static void set_int(int fd, int level, int name, int value)
 {
-	(void)!setsockopt(fd, level, name, &value, sizeof(value)); /* each is only an improvement */
+	/* each option is only an improvement */
+	(void)!setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* Large enough for the distance: the kernel's own limits end at a few MiB. Without the privilege it is they.
- */
+/* Sets buffers large enough for the distance: the kernel's own limits end at a few MiB and apply
+ * without the privilege. */
 static void buffers(int fd, const struct gw_carrier_tun *t)
 {
 	uint64_t want = t->conf.rate_Bps / BUFFER_TIME / t->conf.tcp_connections;
@@ -115,7 +117,7 @@ void gw_sock_tune(int fd, const struct gw_carrier_tun *t)
 	const uint8_t *map = t->conf.dscp.map;
 
 	buffers(fd, t);
-	(void)takes(fd, t->congestion); /* it was asked for before */
+	(void)takes(fd, t->congestion); /* it was accepted before */
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT);
 	set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT);
