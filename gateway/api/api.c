@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The local API: HTTP on a Unix socket, one thread of its own. This file is the server: requests and what
- * clients send. Not here: the socket (socket.c), parameters and errors (request.c), what a page says (the
+ * The local API: HTTP on a Unix socket, on a thread of its own. This file is the server: requests
+ * and uploads. Elsewhere: the socket (socket.c), parameters and errors (request.c), pages (the
  * other files here).
  */
 #include "gateway/api/api.h"
@@ -18,11 +18,11 @@
 #include "gateway/control/tunnels.h"
 
 #define IDLE_SECONDS 10
-#define TOO_LARGE    413 /* the library calls it one way or the other */
+#define TOO_LARGE    413 /* the library has two names for it */
 
 struct route {
-	const char *methods;              /* HEAD comes with GET */
-	const char *path, *params, *text; /* path ends with NAME: any name is there */
+	const char *methods;              /* GET includes HEAD */
+	const char *path, *params, *text; /* NAME at the end of path matches any name */
 	api_page *page;
 };
 
@@ -107,7 +107,7 @@ static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *
 	return MHD_YES;
 }
 
-/* *name: what stands in NAME's place. */
+/* *name: the part of the URL at NAME. */
 static const struct route *route_find(const char *url, const char **name)
 {
 	for (unsigned i = 0; i < ROUTES; i++) {
@@ -156,7 +156,7 @@ static void serve(struct MHD_Connection *conn, const char *url, const char *meth
 	gw_tunnels_read_end(api.app);
 }
 
-/* --- what a client sends --------------------------------------------------------------------- */
+/* --- uploads ---------------------------------------------------------------------------------- */
 
 static void upload_add(struct upload *up, const char *data, size_t n)
 {
@@ -166,7 +166,7 @@ static void upload_add(struct upload *up, const char *data, size_t n)
 		more = realloc(up->text, up->len + n + 1);
 	if (!more) {
 		up->too_large = true;
-		return; /* the rest is read and forgotten: the answer then comes */
+		return; /* the rest is read and dropped, then the answer follows */
 	}
 	memcpy(more + up->len, data, n);
 	up->text = more;
@@ -185,7 +185,7 @@ static void on_completed(
 	*state = NULL;
 }
 
-/* "GET PATCH" as Allow has it: "GET, HEAD, PATCH". */
+/* Turns "GET PATCH" into the value of Allow: "GET, HEAD, PATCH". */
 static void add_allow(struct MHD_Response *resp, const char *methods)
 {
 	char text[96] = "";
@@ -232,7 +232,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 {
 	struct api_reply reply = {.status = MHD_HTTP_OK};
 
-	/* called first with the headers, then with what a client sends, then for the answer */
+	/* the library calls first with the headers, then with the upload, then for the answer */
 	if (!*state) {
 		*state = calloc(1, sizeof(struct upload));
 		return *state ? MHD_YES : MHD_NO;
@@ -257,7 +257,7 @@ int gw_api_start(struct gw_app *app)
 		return fd;
 	api.app = app;
 	snprintf(api.path, sizeof(api.path), "%s", app->conf->api_socket);
-	sigfillset(&all); /* signals are the control thread's */
+	sigfillset(&all); /* signals belong to the control thread */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	api.daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
 	    on_request, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, API_CONNECTIONS_MAX,
@@ -278,7 +278,7 @@ void gw_api_stop(struct gw_app *app)
 {
 	if (!api.daemon)
 		return;
-	unlink(api.path); /* first: who comes now finds no gateway instead of a closing one */
+	unlink(api.path); /* first: a new client finds no gateway instead of a closing one */
 	MHD_stop_daemon(api.daemon);
 	api.daemon = NULL;
 }

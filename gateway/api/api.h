@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside gateway/api/ only: a request, a reply, and what several pages need. The HTTP server is api.c; each
- * page is a function from request to reply. All of it runs on the API's one thread: pages need no locks.
+ * Private to gateway/api/: a request, a reply, and helpers of several pages. api.c is the HTTP
+ * server; each page is a function from request to reply. Everything runs on the API's one thread,
+ * so pages need no locks.
  */
 #ifndef GATEWAY_API_API_H
 #define GATEWAY_API_API_H
@@ -13,14 +14,14 @@
 #define API_PARAMS_MAX      16
 #define API_CONNECTIONS_MAX 32
 
-/* A socket that listens at path, or a negative error, logged. */
+/* Returns a socket that listens at path, or a negative error, logged. */
 RWY_MUST_CHECK int api_socket_open(const char *path);
 
 struct api_req {
 	struct gw_app *app;
-	const char *method; /* one of the page's; HEAD is GET */
-	const char *name;   /* of a page /v1/.../NAME, else "" */
-	const char *body;   /* what the client sent, with a 0 behind it */
+	const char *method; /* a method of the page; HEAD becomes GET */
+	const char *name;   /* NAME of a page /v1/.../NAME, else "" */
+	const char *body;   /* body of the request, with a terminating 0 */
 	size_t body_len;
 	unsigned params;
 	struct {
@@ -29,31 +30,32 @@ struct api_req {
 };
 
 struct api_reply {
-	unsigned status; /* HTTP; 200 until api_fail, or the page says otherwise at its end */
-	json_t *json;    /* owned; or: */
+	unsigned status; /* HTTP status; 200 unless api_fail or the page sets another one */
+	json_t *json;    /* owned; or text: */
 	char *text;      /* malloced, with its media type: */
 	const char *type;
-	const char *allow; /* the methods that there are, when it is another one */
+	const char *allow; /* the supported methods, after an unsupported one */
 };
 
 typedef void api_page(const struct api_req *req, struct api_reply *reply);
 api_page api_status, api_flows, api_tunnels, api_counters, api_ports, api_neighbours, api_workers,
     api_metrics, api_offload;
 api_page api_siblings, api_controller, api_tenants, api_tenant, api_tunnel, api_reload;
-/* Siblings' metrics: nothing when there are none. */
+/* Writes the siblings' metrics; nothing without siblings. */
 void api_metrics_siblings(FILE *f, const struct api_req *req);
-/* Tunnels that there are: places of conf->tunnel[] with a name. */
+/* Returns the number of tunnels: entries of conf->tunnel[] with a name. */
 unsigned api_tunnels_count(const struct conf *c);
 api_page api_livez, api_readyz, api_healthz;
 
-/* The reply becomes {"error": ...} with that status. */
+/* Turns the reply into {"error": ...} with that status. */
 void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* A parameter's value, or NULL. */
+/* Returns a parameter's value, or NULL. */
 const char *api_param(const struct api_req *req, const char *name);
-/* ?name, ?name=1: true; absent, ?name=0: false; else fails the reply. */
+/* Returns true for ?name and ?name=1, false when absent or ?name=0; any other value fails the
+ * reply. */
 bool api_flag(const struct api_req *req, struct api_reply *reply, const char *name);
-/* A decimal or 0x number up to max; dflt when absent; fails the reply when it is none. */
+/* Returns a decimal or 0x number up to max; dflt when absent; a malformed one fails the reply. */
 uint64_t api_number(
     const struct api_req *req, struct api_reply *reply, const char *name, uint64_t dflt, uint64_t max);
 
@@ -61,28 +63,31 @@ json_t *api_json_ip(const struct rwy_ip *a);
 json_t *api_json_prefix(const struct conf_prefix *p);
 json_t *api_json_mac(const uint8_t mac[6]);
 
-/* One worker's figures, copied on its thread. */
+/* Values of one worker, copied on its thread. */
 struct api_snap {
 	struct eng_counters eng;
 	uint32_t flows;
 	uint64_t custody;
 	struct wan_stats wan[ENG_TUNNELS_MAX];
 };
-/* 0 or RWY_EAGAIN: the worker does not answer. */
+/* Returns 0, or RWY_EAGAIN: the worker does not answer. */
 RWY_MUST_CHECK int api_snap_worker(struct gw_app *app, unsigned worker, struct api_snap *out);
-/* Those of all workers, malloced; NULL, with the reply failed, when one does not answer. */
+/* Returns the values of all workers, malloced; NULL, with the reply failed, when one does not
+ * answer. */
 struct api_snap *api_snap_all(const struct api_req *req, struct api_reply *reply);
 
-/* One tunnel over all workers. */
+/* One tunnel, summed over all workers. */
 struct api_tunnel {
 	unsigned workers_up;
-	rwy_time since;                    /* it is up on all workers, or not */
-	rwy_dur srtt, min_rtt;             /* the slowest worker's; the least; 0: not measured */
+	rwy_time since; /* time since which it is up on all workers, or is not */
+	/* RTT of the slowest worker; smallest RTT; 0: not measured */
+	rwy_dur srtt, min_rtt;
 	uint64_t rate_Bps, cwnd, inflight; /* sums */
 	uint64_t tx_queued_bytes, rx_held_bytes;
 	uint32_t tx_flows, rx_flows;
-	uint32_t loss_ppm;                /* the worst worker's */
-	struct wan_congest_state congest; /* of the worker whose path is congested longest; else the last's */
+	uint32_t loss_ppm; /* loss of the worst worker */
+	/* congestion of the worker that has it longest; else the one that ended last */
+	struct wan_congest_state congest;
 	struct wan_counters c;
 };
 void api_tunnel_sum(const struct api_snap *snap, unsigned workers, unsigned tunnel, struct api_tunnel *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /v1/controller: how the gateway stands with its control center (docs/gateway-control.md). */
+/* /v1/controller: the gateway's relation to its control center (docs/gateway-control.md). */
 #include "gateway/api/api.h"
 #include "gateway/agent/ctrl.h"
 #include "gateway/control/tunnels.h"
@@ -27,7 +27,7 @@ static json_t *counters(const struct agent_status *s)
 	return o;
 }
 
-/* Which tunnels are the controller's. */
+/* Lists the tunnels that the controller made. */
 static json_t *tunnels(const struct gw_app *app)
 {
 	json_t *list = json_array();

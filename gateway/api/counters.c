@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every counter there is, straight from the X lists, in two dresses: GET /v1/counters (JSON) and GET /metrics
- * (Prometheus text). A counter added to a list shows up in both without an edit here.
+ * All counters, from the X lists, in two formats: GET /v1/counters (JSON) and GET /metrics
+ * (Prometheus text). A counter added to a list appears in both without a change here.
  */
 #include "gateway/api/api.h"
 
@@ -22,7 +22,7 @@ struct port_values {
 };
 #undef X
 
-/* The counter structs are nothing but uint64_t in the lists' order. */
+/* The counter structs consist of uint64_t in the lists' order. */
 _Static_assert(sizeof(struct eng_counters) == COUNT(engine_counters) * sizeof(uint64_t), "");
 _Static_assert(sizeof(struct wan_counters) == COUNT(tunnel_counters) * sizeof(uint64_t), "");
 _Static_assert(sizeof(struct gw_counters) == COUNT(gateway_counters) * sizeof(uint64_t), "");
@@ -65,7 +65,7 @@ struct list {
 	bool nonzero;
 };
 
-/* One set: of a tunnel or port if label is set, of one worker if worker >= 0. */
+/* Adds one set: of a tunnel or port if label is set, of one worker if worker >= 0. */
 static void list_add(struct list *l, const char *group, const struct gw_counter_name *c, size_t n,
     const void *values, const char *label, const char *label_value, int worker)
 {
@@ -85,7 +85,7 @@ static void list_add(struct list *l, const char *group, const struct gw_counter_
 	}
 }
 
-/* The sets of workers from .. to-1 summed. */
+/* Adds the sums of workers from .. to-1. */
 static void list_workers(struct list *l, const struct api_req *req, const struct api_snap *snap,
     unsigned from, unsigned to, int worker)
 {
@@ -144,7 +144,7 @@ void api_counters(const struct api_req *req, struct api_reply *reply)
 	reply->json = json_pack("{s:I, s:o}", "time_ns", (json_int_t)gw_now(), "counters", l.json);
 }
 
-/* --- Prometheus: label values are names of the configuration, which need no escaping --------- */
+/* --- Prometheus: label values are configured names, which need no escaping -------------------- */
 
 static void head(FILE *f, const char *name, const char *type, const char *text)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /v1/flows: connections by pages. A cursor is WORKER.CURSOR.SKIP: the engine's own cursor before a
- * batch, and how many entries of that batch were seen. One request looks at a bounded number of entries, so a
- * page may be short, even empty, with more to come.
+ * GET /v1/flows: connections in pages. A cursor is WORKER.CURSOR.SKIP: the engine's cursor before a
+ * batch, and the number of entries of that batch already returned. One request looks at a bounded
+ * number of entries, so a page may be short, even empty, with more to follow.
  *
- * With sort=recent one page has those of all that had a packet last, the latest first. Workers still give
- * their entries a batch at a time, with packets in between; what is kept of them is a heap of `limit`
- * entries.
+ * With sort=recent one page has the connections with the most recent packets, latest first. Workers
+ * still return their entries in batches, with packets in between; a heap of `limit` entries keeps
+ * the best.
  */
 #include "gateway/api/api.h"
 
@@ -17,7 +17,7 @@
 
 #include "gateway/control/tenants.h"
 
-#define BATCH     64 /* entries a worker copies in one go: packets wait meanwhile */
+#define BATCH     64 /* entries that a worker copies at once: packets wait meanwhile */
 #define LOOK_MAX  16384
 #define LIMIT     100
 #define LIMIT_MAX 1000
@@ -35,7 +35,7 @@ struct batch {
 	unsigned count;
 	uint32_t flows;
 	struct eng_flow_info flow[BATCH];
-	char tenant[BATCH][TENANT_NAME_MAX]; /* their names */
+	char tenant[BATCH][TENANT_NAME_MAX]; /* names of the tenants */
 };
 
 struct place {
@@ -140,7 +140,8 @@ static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsi
 	    (double)i->far_rtt / 1e9, "idle_seconds", (double)rwy_since(i->last, now) / 1e9);
 }
 
-/* Fills `list` from place on; returns true when p is where the next page starts, false at the end. */
+/* Fills `list` from a position on. Returns true: p is where the next page starts; false: the end is
+ * reached. */
 static bool collect(const struct api_req *req, struct api_reply *reply, const struct filter *f,
     struct place *p, size_t limit, json_t *list)
 {
@@ -181,7 +182,7 @@ struct found {
 	unsigned worker;
 };
 
-/* A heap with the one that is longest idle on top: who was active later takes its place. */
+/* A heap with the longest idle entry on top, which a more recent one replaces. */
 struct recent {
 	struct found *v;
 	size_t n, max;
@@ -253,7 +254,7 @@ static json_t *recent_list(struct recent *r)
 	const rwy_time now = gw_now();
 	json_t *list = json_array();
 
-	while (r->n) { /* the longest idle is the last of the list */
+	while (r->n) { /* the longest idle comes last in the list */
 		json_array_insert_new(list, 0, flow_json(&r->v[0].flow, r->v[0].tenant, r->v[0].worker, now));
 		r->v[0] = r->v[--r->n];
 		sift_down(r, 0);

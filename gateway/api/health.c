@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /livez, /readyz, /healthz: 200 or 503, with the checks that were made. Alive: the workers answer. Ready:
- * also running, every port has link and at least one tunnel is up. Healthy: also every tunnel is up.
+ * /livez, /readyz, /healthz: 200 or 503, with the checks made. Alive: the workers answer. Ready:
+ * also running, every port has link and at least one tunnel is up. Healthy: also every tunnel is
+ * up.
  */
 #include "gateway/api/api.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /v1/offload: ports with offload, and every rule of theirs: what it is, where it is, why it is in
- * software. ?tenant=NAME: of one tenant; ?summary=1: ports alone.
+ * GET /v1/offload: ports with offload, and each of their rules: what it is, where it is, why it is
+ * in software. ?tenant=NAME: only this tenant; ?summary=1: only ports.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 
 struct page {
 	json_t *ports, *rules;
-	const char *port;              /* of the rules to come */
-	char (*name)[TENANT_NAME_MAX]; /* of tenants, by index */
+	const char *port;              /* port of the rules that follow */
+	char (*name)[TENANT_NAME_MAX]; /* tenants' names, by index */
 	uint32_t names;
 	const char *only; /* NULL: all tenants */
 	bool summary;
@@ -57,7 +57,7 @@ static void on_rule(void *arg, const struct offload_entry *e)
 	json_array_append_new(page->rules, o);
 }
 
-/* Names by index, as they are now: rules know numbers. */
+/* Reads the present names by index: rules have numbers. */
 static void names_read(struct gw_app *app, struct page *page)
 {
 	struct gw_tenant_info info[64];

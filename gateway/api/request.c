@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of a request, and the reply when something is wrong with it. */
+/* Parameters of a request, and the reply to a faulty one. */
 #include "gateway/api/api.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
 	va_list ap;
 
 	if (reply->status != 200)
-		return; /* the first fault is the one to tell */
+		return; /* the first fault is reported */
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);

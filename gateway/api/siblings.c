@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /v1/siblings: other gateways of this site, and what was handed to them; the same for Prometheus. */
+/* /v1/siblings: other gateways of this site, and the packets handed to them; the same for
+ * Prometheus. */
 #include "gateway/api/api.h"
 #include "gateway/control/siblings.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of what workers own, made on their threads in bounded steps, and sums over workers.
+ * Copies of workers' data, made on their threads in bounded steps, and sums over workers.
  */
 #include "gateway/api/api.h"
 
@@ -65,7 +65,8 @@ void api_tunnel_sum(const struct api_snap *snap, unsigned workers, unsigned tunn
 	for (unsigned i = 0; i < workers; i++) {
 		const struct wan_stats *w = &snap[i].wan[tunnel];
 
-		/* The first worker that is down decides; when all are up, the last that came. */
+		/* The first worker that is down decides; when all are up, the last one that came
+		 * up. */
 		if (!i || w->up < all_up ||
 		    (w->up == all_up && (w->up ? w->since > out->since : w->since < out->since)))
 			out->since = w->since;

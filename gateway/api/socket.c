@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The local API's Unix socket: what is in its way, its mode. Not here: HTTP (api.c). */
+/* The local API's Unix socket: removal of a stale one, and its mode. */
 #include "gateway/api/api.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 
-/* Removes what a dead gateway left behind; refuses to touch anything else. */
+/* Removes the socket of a dead gateway; refuses to touch anything else. */
 static int socket_clear(const struct sockaddr_un *sa)
 {
 	struct stat st;
@@ -63,7 +63,7 @@ int api_socket_open(const char *path)
 	if (socket_clear(&sa))
 		return RWY_EEXIST;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* until listen() nobody can connect: the mode is right in time */
+	/* nobody can connect before listen(): the mode is set in time */
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) || chmod(path, 0660) ||
 	    listen(fd, API_CONNECTIONS_MAX)) {
 		gw_log(GW_LOG_ERROR, "api", "cannot listen on %s: %s", path, strerror(errno));

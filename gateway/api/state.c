@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pages about the gateway's parts: status, tunnels, ports, neighbours, workers. Counters are in
+ * Pages about the gateway's parts: status, tunnels, ports, neighbors, workers. Counters are in
  * counters.c, health in health.c.
  */
 #include "gateway/api/api.h"
@@ -39,7 +39,7 @@ static double seconds(rwy_dur d)
 	return (double)d / 1e9;
 }
 
-/* A time of gw_now() as UTC. */
+/* Converts a time of gw_now() to UTC text. */
 static void utc(const struct gw_app *a, rwy_time t, char text[32])
 {
 	const time_t at = a->start_wall + ((int64_t)t - (int64_t)a->start) / (int64_t)RWY_SEC;
@@ -57,7 +57,8 @@ unsigned api_tunnels_count(const struct conf *c)
 	return n;
 }
 
-/* down: by tunnel, since when; 0: it is up. */
+/* Makes the list of tunnels that are down. down: per tunnel, the time since which it is down; 0:
+ * up. */
 static json_t *down_json(const struct gw_app *a, const rwy_time *down)
 {
 	json_t *list = json_array();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /v1/tenants, /v1/tenants/NAME and /v1/reload: tenants as they are configured and what they did, and their
- * changes. What clients send are the keys of tenants[] (docs/configuration.md), as JSON or YAML. Not here:
- * what a change does (tenants.h), what keys mean (conf/).
+ * /v1/tenants, /v1/tenants/NAME and /v1/reload: tenants as configured, their activity, and changes.
+ * Clients send the keys of tenants[] (docs/configuration.md), as JSON or YAML. Elsewhere: effects
+ * of a change (tenants.h), meaning of the keys (conf/).
  */
 #include "gateway/api/api.h"
 
@@ -17,9 +17,9 @@
 
 #define LIMIT     100
 #define LIMIT_MAX 1000
-#define INDENT    4 /* of tenants[] in the file */
+#define INDENT    4 /* indentation of tenants[] in the file */
 
-/* --- what they are --------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static json_t *drops_json(const struct gw_tenant_info *i)
 {
@@ -46,7 +46,7 @@ static json_t *info_json(const struct gw_tenant_info *i)
 	    (json_int_t)i->limit_Bps, "weight", (json_int_t)i->weight, "drops", drops_json(i));
 }
 
-/* Appends to f; false when it is gone in the meantime. */
+/* Appends a tenant to f; false: it was removed meanwhile. */
 static bool print_one(const struct api_req *req, const char *name, enum conf_format format, FILE *f)
 {
 	struct conf_tenant t;
@@ -75,7 +75,8 @@ static json_t *config_json(const struct api_req *req, const char *name)
 	return j;
 }
 
-/* A page of tenants after `after`; NULL: the reply has failed. *more: there are others behind. */
+/* Returns a page of tenants after `after`; NULL: the reply has failed. *more: further tenants
+ * follow. */
 static struct gw_tenant_info *page_get(const struct api_req *req, struct api_reply *reply, const char *after,
     unsigned limit, unsigned *n, bool *more)
 {
@@ -91,7 +92,7 @@ static struct gw_tenant_info *page_get(const struct api_req *req, struct api_rep
 	return v;
 }
 
-/* text: what f was opened with; it is there when f is closed. */
+/* text: the buffer of f; valid once f is closed. */
 static void yaml_reply(struct api_reply *reply, FILE *f, char **text)
 {
 	if (fclose(f))
@@ -165,7 +166,8 @@ static void no_tenant(const struct api_req *req, struct api_reply *reply)
 	api_fail(reply, 404, "no tenant %.64s", req->name);
 }
 
-/* Its keys by themselves, as they can be sent again: without the indentation that they have in the file. */
+/* Prints a tenant's keys alone, as they can be sent again: without their indentation in the
+ * file. */
 static void tenant_yaml(const struct api_req *req, struct api_reply *reply)
 {
 	char *text, *from, *to;
@@ -210,9 +212,9 @@ static void tenant_show(const struct api_req *req, struct api_reply *reply)
 	json_object_set_new(reply->json, "config", config);
 }
 
-/* --- their changes --------------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------------------- */
 
-/* The client sent something wrong. */
+/* The client's body is wrong. */
 static void fail_body(struct api_reply *reply, const struct conf_error *err)
 {
 	api_fail(reply, 400, "%s", err->msg);
@@ -222,7 +224,7 @@ static void fail_body(struct api_reply *reply, const struct conf_error *err)
 	json_object_set_new(reply->json, "column", json_integer(err->column));
 }
 
-/* It is good by itself, but not beside the others, or not now. */
+/* The change is valid by itself, but conflicts with others or cannot be made now. */
 static void fail_change(struct api_reply *reply, int rc, const struct conf_error *err)
 {
 	api_fail(reply,

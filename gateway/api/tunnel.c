@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /v1/tunnels/NAME: one tunnel added, changed or removed. What clients send are the keys of tunnels[]
- * (docs/configuration.md), as JSON or YAML. Not here: what tunnels did (state.c), what a change does
- * (tunnels.h).
+ * /v1/tunnels/NAME: adds, changes or removes one tunnel. Clients send the keys of tunnels[]
+ * (docs/configuration.md), as JSON or YAML. Elsewhere: state of tunnels (state.c), effects of a
+ * change (tunnels.h).
  */
 #include <inttypes.h>
 
@@ -36,8 +36,8 @@ static void tunnel_put(const struct api_req *req, struct api_reply *reply, struc
 		api_fail(reply, rc == RWY_EAGAIN || rc == RWY_ENOMEM ? 503 : 409, "%s", err.msg);
 }
 
-/* A move that somebody asks for is made also when the configuration has said so all the time: the peer may
- * have moved it since. Done first: one that cannot be made changes nothing else. */
+/* A requested move is made even when the configuration already says so: the peer may have moved the
+ * tunnel. It comes first: if it fails, nothing else changes. */
 static int move(
     const struct api_req *req, struct api_reply *reply, unsigned at, enum wan_carrier now, enum wan_carrier c)
 {
