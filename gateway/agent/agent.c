@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to the controller, and when they are due: see agent.h. Not here: its answers (answer.c). */
+/* Requests to the controller, and their times: see agent.h. answer.c processes the answers. */
 #include "gateway/agent/agent.h"
 
 #include <inttypes.h>
@@ -12,13 +12,13 @@
 #include "base/random.h"
 
 #define ANSWER_MAX    (1u << 20)
-#define DOCUMENT_MAX  (32u << 20) /* one of DOCUMENT_ASSIGNMENTS_MAX has 20 MB */
+#define DOCUMENT_MAX  (32u << 20) /* a document with DOCUMENT_ASSIGNMENTS_MAX has 20 MB */
 #define REQUEST_MS    5000
 #define POLL_GRACE_MS 10000
-#define SESSIONS_MS   200 /* not more often */
+#define SESSIONS_MS   200 /* least interval of session reports */
 #define IDLE_MS       1000
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static void request_start(
     struct agent *a, enum agent_what what, const char *method, const char *sub, json_t *body)
@@ -63,7 +63,7 @@ static void ask_document(struct agent *a)
 		agent_give_up(a, "document: out of memory");
 }
 
-/* True: something to tell is on its way. */
+/* Returns true when a report is being sent. */
 static bool ask_reports(struct agent *a, uint64_t now)
 {
 	json_t *list = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway's end of the control center's API (controller/openapi.yaml): registration, lease, the document
- * by long poll, reports; several controllers, one at a time, the next when one fails; back-off with jitter.
- * Callbacks supply what is registered and reported, and apply documents: nothing here knows a gateway, so
- * that tests run it against a server of their own.
+ * The gateway's client of the control center's API (controller/openapi.yaml): registration, lease,
+ * the document by long poll, reports. It uses one of several controllers at a time and the next one
+ * when it fails; back-off has jitter. Callbacks supply registration and reports, and apply
+ * documents: nothing here knows a gateway, so tests run it against their own server.
  *
- * Thread: agent_run and every callback are one thread's. agent_status and agent_stop: any thread.
+ * Thread: agent_run and every callback run on one thread. agent_status and agent_stop: any thread.
  */
 #ifndef GATEWAY_AGENT_AGENT_H
 #define GATEWAY_AGENT_AGENT_H
@@ -19,19 +19,19 @@
 #define AGENT_WHY 512
 
 struct agent_ops {
-	/* Bodies, the callee's to free; NULL: no memory. */
+	/* Request bodies, freed by the caller; NULL: memory is short. */
 	json_t *(*registration)(void *ctx);
 	json_t *(*load)(void *ctx);
-	/* An array; NULL: nothing to tell. */
+	/* An array; NULL: nothing to report. */
 	json_t *(*links)(void *ctx);
-	/* The next sessions to tell, an array of at most 1000. NULL: none for now. */
+	/* The next sessions to report, an array of at most 1000; NULL: none for now. */
 	json_t *(*sessions)(void *ctx);
-	/* A controller has just taken us up: it knows no session of ours. */
+	/* A controller has just accepted our registration: it knows none of our sessions. */
 	void (*resync)(void *ctx);
-	/* The answer to the sessions just reported. */
+	/* The answer to the last session report. */
 	void (*decided)(void *ctx, const json_t *decisions);
-	/* A document, all or nothing. 0; RWY_EINVAL, why filled: refused; RWY_EAGAIN: try again soon. text:
-	 * as it came, to be kept. */
+	/* Applies a document completely or not at all. Returns 0; RWY_EINVAL with why: refused;
+	 * RWY_EAGAIN: try again soon. text: the document as received, to be stored. */
 	int (*apply)(void *ctx, const json_t *doc, const char *text, char why[AGENT_WHY]);
 	void (*log)(void *ctx, int level, const char *msg);
 };
@@ -41,10 +41,11 @@ struct agent_cfg {
 	unsigned urls;
 	const char *ca, *certificate, *key; /* files */
 	const char *name, *boot_id;
-	uint64_t generation;                 /* that runs already, 0: none */
-	uint32_t links_ms;                   /* how often links are told */
-	uint32_t poll_ms;                    /* how long a poll waits */
-	uint32_t backoff_ms, backoff_max_ms; /* after all controllers failed: doubles up to the latter */
+	uint64_t generation; /* generation that runs already; 0: none */
+	uint32_t links_ms;   /* interval of link reports */
+	uint32_t poll_ms;    /* longest wait of a poll */
+	/* delay after all controllers failed; doubles up to the maximum */
+	uint32_t backoff_ms, backoff_max_ms;
 };
 void agent_cfg_default(struct agent_cfg *cfg);
 
@@ -65,12 +66,13 @@ enum agent_state { AGENT_AWAY, AGENT_REGISTERING, AGENT_REGISTERED };
 
 struct agent_status {
 	enum agent_state state;
-	char url[128];                           /* of the controller that is talked to, or tried */
-	uint32_t ttl_ms;                         /* of the lease */
-	uint64_t generation, refused;            /* running; refused since, 0: none */
-	uint64_t since_ms, renewed_ms, retry_ms; /* ago: this state, the lease; until the next try */
-	char why[AGENT_WHY];                     /* why it was refused */
-	char problem[AGENT_WHY];                 /* the last failure */
+	char url[128];                /* address of the controller in use, or tried */
+	uint32_t ttl_ms;              /* time to live of the lease */
+	uint64_t generation, refused; /* running; refused since; 0: none */
+	/* ms since: this state, the lease; ms until: the next try */
+	uint64_t since_ms, renewed_ms, retry_ms;
+	char why[AGENT_WHY];     /* reason of the refusal */
+	char problem[AGENT_WHY]; /* last failure */
 #define X(f, s) uint64_t f;
 	AGENT_COUNTERS(X)
 #undef X
@@ -80,7 +82,7 @@ struct agent;
 RWY_MUST_CHECK int agent_new(
     struct agent **out, const struct agent_cfg *cfg, const struct agent_ops *ops, void *ctx);
 void agent_free(struct agent *a);
-void agent_run(struct agent *a); /* until agent_stop */
+void agent_run(struct agent *a); /* returns after agent_stop */
 void agent_stop(struct agent *a);
 void agent_status(struct agent *a, struct agent_status *out);
 

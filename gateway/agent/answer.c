@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller's answers, and what follows from them: see agent.h. */
+/* Processes the controller's answers: see agent.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "gateway/agent/http.h"
 
-#define VALUES_MAX 2000000u /* of JSON: each takes up to 300 bytes */
+#define VALUES_MAX 2000000u /* values in a JSON text: each takes up to 300 bytes */
 #define REPOLL_MS  200
-#define AGAIN_MS   5000 /* after a document that could not be read at all */
-#define SOON_MS    1000 /* a worker was not reached */
+#define AGAIN_MS   5000 /* after an unreadable document */
+#define SOON_MS    1000 /* after a worker did not answer */
 #define TTL_MIN    150
 #define TTL_MAX    3600000
 
@@ -22,7 +22,7 @@
 		pthread_mutex_unlock(&(a)->lock);                                                            \
 	} while (0)
 
-/* A number from lo to hi; false: it is none. */
+/* Reads a number from lo to hi. False: malformed. */
 static bool number(const json_t *o, const char *key, uint64_t lo, uint64_t hi, uint64_t *out)
 {
 	const json_t *v = json_object_get(o, key);
@@ -54,7 +54,7 @@ static void on_registered(struct agent *a, const json_t *j, uint64_t now)
 	}
 	memcpy(a->lease, lease, 17);
 	a->after = a->st.generation;
-	if (generation < a->after) /* it has forgotten what it issued */
+	if (generation < a->after) /* the controller has forgotten what it issued */
 		a->after = 0;
 	a->unknown = generation < a->st.generation;
 	agent_state_set(a, AGENT_REGISTERED);
@@ -62,7 +62,7 @@ static void on_registered(struct agent *a, const json_t *j, uint64_t now)
 	agent_log(a, GW_LOG_NOTICE, "controller=%s registered generation=%" PRIu64 " running=%" PRIu64,
 	    a->cfg.url[a->at], generation, a->st.generation);
 	lease_taken(a, ttl < TTL_MIN ? TTL_MIN : ttl, now);
-	a->lease_at = now; /* it hears at once what runs */
+	a->lease_at = now; /* report the running generation at once */
 	a->poll_at = a->sessions_at = now;
 	a->links_at = now + agent_jitter(a, a->cfg.links_ms);
 	a->ops->resync(a->ctx);
@@ -90,7 +90,7 @@ static void refuse(struct agent *a, uint64_t generation, const char *why)
 	pthread_mutex_unlock(&a->lock);
 	agent_log(a, GW_LOG_ERROR, "document generation=%" PRIu64 " refused, nothing has changed: %s",
 	    generation, why);
-	a->lease_at = 0; /* the controller hears of it at once */
+	a->lease_at = 0; /* report it at once */
 }
 
 static void on_document(struct agent *a, const json_t *j, const char *text, uint64_t now)
@@ -141,17 +141,17 @@ static void on_sessions(struct agent *a, const json_t *j)
 	a->st.decisions += json_array_size(list);
 	pthread_mutex_unlock(&a->lock);
 	a->ops->decided(a->ctx, list);
-	a->sessions_at = 0; /* there may be more */
+	a->sessions_at = 0; /* more sessions may wait */
 }
 
-/* It does not know us, or not any more: again, at the same controller. */
+/* The controller does not know us, or no longer: register again at the same one. */
 static void register_again(struct agent *a, const char *why)
 {
 	agent_req_end(a, &a->req);
 	agent_req_end(a, &a->poll);
 	COUNT(a, lease_lost);
 	agent_log(a, GW_LOG_NOTICE, "controller=%s registering again: %s", a->cfg.url[a->at], why);
-	if (++a->failed > 3) { /* it takes us up, and does not know us then */
+	if (++a->failed > 3) { /* it accepts registrations and then does not know us */
 		agent_give_up(a, "lease: refused again and again: %s", why);
 		return;
 	}
@@ -187,7 +187,7 @@ static void bad(struct agent *a, enum agent_what what, long status, const json_t
 	const char *why = json_string_value(json_object_get(j, "error"));
 
 	why = why ? why : "it does not say why";
-	if (what == REQ_DOCUMENT && status == 409) { /* it never issued that one */
+	if (what == REQ_DOCUMENT && status == 409) { /* it never issued that document */
 		a->after = 0;
 		a->unknown = true;
 		a->poll_at = agent_ms() + REPOLL_MS;
@@ -202,7 +202,7 @@ static void bad(struct agent *a, enum agent_what what, long status, const json_t
 	}
 }
 
-/* A text of a few megabytes can be of so many values that they fill the memory. */
+/* A text of a few megabytes can have so many values that they fill the memory. */
 static bool too_many(const char *text, size_t len)
 {
 	size_t n = 0;

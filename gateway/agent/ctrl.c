@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread, and documents coming into effect: see ctrl.h. What is reported: report.c. */
+/* The control center's thread, and applying documents: see ctrl.h. report.c has the reports. */
 #include "gateway/agent/ctrl.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 /* --- documents ------------------------------------------------------------------------------- */
 
-/* Which of its tunnels lead to whom. */
+/* Notes which tunnels of the document lead to which peers. */
 static int peers_note(struct gw_ctrl *k, const struct conf *c, char (*peer)[CONF_NAME])
 {
 	char(*to)[2][CONF_NAME] = calloc(CONF_TUNNELS_MAX, sizeof(*to));
@@ -117,7 +117,7 @@ static int apply(void *ctx, const json_t *doc, const char *text, char why[AGENT_
 	return 0;
 }
 
-/* Its own come first; the document's behind them. */
+/* The gateway's own come first, then the document's. */
 static int adopt(struct conf *conf, struct conf *c)
 {
 	struct conf_tenant *more = realloc(conf->tenant, (conf->tenants + c->tenants + 1) * sizeof(*more));
@@ -129,7 +129,7 @@ static int adopt(struct conf *conf, struct conf *c)
 	conf->tunnels = c->tunnels;
 	memcpy(more + conf->tenants, c->tenant, c->tenants * sizeof(*more));
 	conf->tenants += c->tenants;
-	c->tenants = 0; /* they have moved */
+	c->tenants = 0; /* ownership has moved */
 	return 0;
 }
 
@@ -183,7 +183,7 @@ static void decided(void *ctx, const json_t *decisions)
 	size_t i;
 	json_t *d;
 
-	/* A decision for all sessions comes as the next document; here it is only worth a line. */
+	/* A decision for all sessions comes with the next document; here it is only logged. */
 	json_array_foreach((json_t *)(uintptr_t)decisions, i, d)
 	{
 		const char *id = json_string_value(json_object_get(d, "id"));
@@ -237,7 +237,7 @@ static int agent_start(struct gw_ctrl *k, uint64_t generation)
 	rc = agent_new(&k->agent, &cfg, &ops, k);
 	if (rc)
 		return rc;
-	sigfillset(&all); /* signals are the main thread's */
+	sigfillset(&all); /* signals belong to the main thread */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&k->thread, NULL, agent_thread, k);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

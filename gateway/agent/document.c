@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a controller's document to the gateway's words: see document.h. */
+/* Translates a controller's document into the gateway's configuration: see document.h. */
 #include "gateway/agent/document.h"
 
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@ static int fail_document(struct conf_error *err, const char *fmt, ...)
 
 /* --- fields ---------------------------------------------------------------------------------- */
 
-/* Every key of o is one of `keys` ("a b c"), and those before '|' are there. */
+/* Checks that every key of o is one of `keys` ("a b c") and that those before '|' are present. */
 static int keys_check(const json_t *o, const char *what, const char *keys, struct conf_error *err)
 {
 	const char *key;
@@ -129,7 +129,7 @@ static const char *port_with(const struct conf *c, const char *local)
 	return NULL;
 }
 
-/* In the words of a file, to the bit. */
+/* Prints a rate as in a configuration file, exact to the bit. */
 static void rate_text(uint64_t bps, char out[32])
 {
 	snprintf(out, 32, "%" PRIu64 ".%06" PRIu64 "Mbps", bps / 1000000, bps % 1000000);
@@ -308,7 +308,8 @@ static int sibling_tunnels(struct gw_sibling *out, const json_t *s, const char *
 		if (rc)
 			return rc;
 		snprintf(to->peer, sizeof(to->peer), "%s", peer);
-		to->weight = (uint32_t)(weight > WEIGHT_MAX ? WEIGHT_MAX : weight); /* as of our own */
+		/* bounded like our own */
+		to->weight = (uint32_t)(weight > WEIGHT_MAX ? WEIGHT_MAX : weight);
 	}
 	out->tunnels = (unsigned)json_array_size(list);
 	return 0;
@@ -336,8 +337,8 @@ static int pair_add(struct document *d, const json_t *p, const char *what, int w
 		return fail_document(
 		    err, "%s: expected addresses for `source` and `destination` of `pairs`", what);
 	out->who = who;
-	out->dqpn = (uint32_t)qpn; /* what the local host sends to */
-	d->pairs += !vni;          /* tenants' packets are not handed on */
+	out->dqpn = (uint32_t)qpn; /* the destination QP of the local host's packets */
+	d->pairs += !vni;          /* tenants' packets are not handed to siblings */
 	return 0;
 }
 
@@ -377,7 +378,7 @@ static int sibling(struct document *d, const json_t *s, int at, struct conf_erro
 	return rc;
 }
 
-/* After the assignments: those are pairs, too. */
+/* Call it after the assignments, which contain pairs as well. */
 static int siblings(struct document *d, const json_t *doc, struct conf_error *err)
 {
 	const json_t *list = json_object_get(doc, "siblings");
@@ -411,7 +412,7 @@ static int siblings(struct document *d, const json_t *doc, struct conf_error *er
 	return rc;
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- whole document --------------------------------------------------------------------------- */
 
 static int peers(struct document *d, const json_t *doc, unsigned owns, struct conf_error *err)
 {
@@ -443,7 +444,7 @@ int document_parse(struct document *out, const struct conf *base, const struct c
 	rc = text ? conf_network_parse(&out->conf, base, own, owns, text, strlen(text), err)
 	          : fail_document(err, "out of memory");
 	free(text);
-	err->line = err->column = 0; /* of a text that nobody has seen */
+	err->line = err->column = 0; /* the text has no lines that the operator knows */
 	if (!rc)
 		rc = assignments(out, doc, err);
 	if (!rc)

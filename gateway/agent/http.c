@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One HTTPS request of the agent, with certificates on both sides. Not here: what is asked, and what follows
- * (agent.c). */
+/* One HTTPS request of the agent, with certificates on both sides. agent.c decides on requests,
+ * answer.c on answers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static size_t on_data(char *data, size_t size, size_t n, void *ctx)
 	return n;
 }
 
-/* The library keeps headers, as many as come. */
+/* Bounds the headers: the library would keep any number of them. */
 static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 {
 	struct agent_req *r = ctx;
@@ -87,7 +87,7 @@ void agent_req_end(struct agent *a, struct agent_req *r)
 	r->what = REQ_NONE;
 }
 
-/* Takes `body`; NULL: a GET. */
+/* Takes ownership of `body`; NULL: a GET. */
 bool agent_req_begin(struct agent *a, struct agent_req *r, enum agent_what what, const char *method,
     const char *path, json_t *body, long timeout_ms)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the agent only (agent.c, answer.c, state.c, http.c): one request, and what is known of the
- * controller. All of it is the agent's thread. */
+/* Private to the agent (agent.c, answer.c, state.c, http.c): one request, and the state of the
+ * connection to the controller. Used by the agent's thread only. */
 #ifndef GATEWAY_AGENT_HTTP_H
 #define GATEWAY_AGENT_HTTP_H
 
@@ -15,7 +15,7 @@ enum agent_what { REQ_NONE, REQ_REGISTER, REQ_LEASE, REQ_SESSIONS, REQ_LINKS, RE
 /* One request at a time on one connection. */
 struct agent_req {
 	CURL *curl;
-	enum agent_what what; /* REQ_NONE: nothing is under way */
+	enum agent_what what; /* REQ_NONE: no request is in progress */
 	char *body;
 	char *answer;
 	size_t len, max, head;
@@ -29,18 +29,21 @@ struct agent {
 	void *ctx;
 	CURLM *multi;
 	struct curl_slist *headers;
-	struct agent_req req, poll; /* all but the long poll; it */
+	/* req: all requests except the long poll; poll: the long poll */
+	struct agent_req req, poll;
 	_Atomic bool stop;
 
-	unsigned at;     /* of cfg.url */
-	unsigned failed; /* in a row */
+	unsigned at;     /* index in cfg.url */
+	unsigned failed; /* consecutive failures */
 	char lease[17];
-	uint64_t after; /* the newest document seen */
-	bool unknown;   /* it does not know the generation that runs: 0 is told instead */
-	uint64_t lease_at, poll_at, links_at, sessions_at, retry_at, since, renewed; /* ms, monotonic */
+	uint64_t after; /* newest document seen */
+	/* the controller does not know the running generation: 0 is reported instead */
+	bool unknown;
+	/* ms, monotonic */
+	uint64_t lease_at, poll_at, links_at, sessions_at, retry_at, since, renewed;
 	uint32_t random;
 
-	pthread_mutex_t lock; /* st */
+	pthread_mutex_t lock; /* protects st */
 	struct agent_status st;
 };
 
@@ -48,21 +51,22 @@ struct agent {
 uint64_t agent_ms(void);                           /* monotonic */
 const char *agent_what_name(enum agent_what what); /* "lease" */
 void agent_log(const struct agent *a, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Something between half of it and all of it: many gateways must not come back at once. */
+/* Returns a random time between ms / 2 and ms: many gateways must not come back at once. */
 uint64_t agent_jitter(struct agent *a, uint64_t ms);
 void agent_state_set(struct agent *a, enum agent_state s);
 void agent_retry(struct agent *a, uint64_t ms);
-/* This controller is of no use now: the next one. What runs goes on. */
+/* Gives up this controller and tries the next one. The running document stays in force. */
 void agent_give_up(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* answer.c: r is done, with curl's result. */
+/* answer.c: processes the end of request r with curl's result. */
 void agent_answered(struct agent *a, struct agent_req *r, CURLcode rc);
 
-/* http.c. False: cannot begin; *why says it. */
+/* http.c. False: the request cannot begin; *why says why. */
 bool agent_req_new(struct agent *a, struct agent_req *r, size_t max);
 void agent_req_free(struct agent *a, struct agent_req *r);
 bool agent_req_begin(struct agent *a, struct agent_req *r, enum agent_what what, const char *method,
     const char *path, json_t *body, long timeout_ms);
-void agent_req_end(struct agent *a, struct agent_req *r); /* also one that is under way */
+/* Ends a request, also one in progress. */
+void agent_req_end(struct agent *a, struct agent_req *r);
 
 #endif

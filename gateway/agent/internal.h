@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to ctrl.c and report.c. */
+/* Private to ctrl.c and report.c. */
 #ifndef GATEWAY_AGENT_INTERNAL_H
 #define GATEWAY_AGENT_INTERNAL_H
 
@@ -10,7 +10,7 @@
 
 #define CTRL_BATCH 500 /* sessions in one report */
 
-/* A reading of sessions beside the workers' rings. */
+/* A scan of all sessions besides the workers' rings. */
 enum ctrl_scan { SCAN_NONE, SCAN_OPEN, SCAN_LOAD };
 
 struct gw_ctrl {
@@ -18,7 +18,7 @@ struct gw_ctrl {
 	struct agent *agent;
 	pthread_t thread;
 	char boot_id[17];
-	char (*tunnel)[2][CONF_NAME]; /* the document's, with their peers */
+	char (*tunnel)[2][CONF_NAME]; /* tunnels of the document, with their peers */
 	unsigned tunnels;
 
 	/* report.c */

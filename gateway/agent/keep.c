@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last document on disk: see keep.h. A file that is only half there is never seen under its name. */
+/* The last document on disk: see keep.h. An incomplete file never appears under its name. */
 #include "gateway/agent/keep.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gateway's reports to its control center: registration, load, quality of its links, its sessions.
- */
+/* The gateway's reports to its control center: registration, load, quality of its links,
+ * sessions. */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,16 +11,17 @@
 #include "gateway/agent/internal.h"
 #include "gateway/control/tunnels.h"
 
-#define UDP_PORT      4793        /* of a tunnel's first worker: the default of tunnels[].udp_port */
-#define DEFAULT_BPS   10000000000 /* of tunnels[].rate: where a port does not know its speed */
+#define UDP_PORT 4793 /* port of a tunnel's first worker: the default of tunnels[].udp_port */
+/* default of tunnels[].rate, when a port does not know its speed */
+#define DEFAULT_BPS   10000000000
 #define LOAD_EVERY    (10 * RWY_SEC)
-#define A_CALL        64 /* sessions looked at in one call of a worker */
+#define A_CALL        64 /* sessions visited in one call of a worker */
 #define TUNNELS_CALL  8
 #define CALLS_A_BATCH 64
-/* Within this part of its own rate a tunnel fills it. */
+/* A tunnel within this part of its own rate counts as filling it. */
 #define OWN_RATE_SHARE 8
 
-/* --- registration ------------------------------------------------------------------------------ */
+/* --- registration ----------------------------------------------------------------------------- */
 
 static json_t *ctrl_ip(const struct rwy_ip *a)
 {
@@ -39,7 +40,7 @@ static json_t *with_port(const struct rwy_ip *a)
 	return all;
 }
 
-/* The congestion controls of TCP: the one of the file, or those that the kernel lets everybody choose. */
+/* Lists TCP congestion controls: the configured one, or those that the kernel allows everybody. */
 static json_t *tcp_algorithms(const struct conf_controller *c)
 {
 	static const char path[] = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
@@ -60,7 +61,7 @@ static json_t *tcp_algorithms(const struct conf_controller *c)
 	return list;
 }
 
-/* The carriers that it can send by. */
+/* Lists the carriers that this gateway can use. */
 static json_t *capabilities(const struct conf_controller *c, uint64_t bps)
 {
 	json_t *o = json_pack("{s:{s:I, s:b}}", "rocev2", "bandwidth_bps", (json_int_t)bps, "cnp", 1);
@@ -143,7 +144,7 @@ json_t *ctrl_load(void *ctx)
 		gw_worker_stats_get(k->app, w, &s);
 		busy += s.busy;
 	}
-	if (dt && l.bytes >= k->load_bytes) /* a worker that did not answer is missing in the sum */
+	if (dt && l.bytes >= k->load_bytes) /* the sum lacks a worker that did not answer */
 		rate = (uint64_t)((unsigned __int128)(l.bytes - k->load_bytes) * 8 * RWY_SEC / dt);
 	if (dt && busy >= k->load_busy)
 		cpu = ppm(busy - k->load_busy, dt * k->app->workers);
@@ -170,7 +171,7 @@ static void look_at(struct eng *e, void *arg)
 		eng_tunnel_stats(e, l->from + i, &l->s[i]);
 }
 
-/* A tunnel over all workers. */
+/* One tunnel, summed over all workers. */
 struct link {
 	rwy_dur srtt, min, var;
 	uint32_t loss_ppm, burst16;
@@ -198,8 +199,9 @@ static void link_add(struct link *k, const struct wan_stats *s)
 	k->at = rwy_time_max(k->at, s->measured_at);
 }
 
-/* By TCP nothing goes natively, not even probes: what the kernel measures of its connections is what is known
- * of the path. No bandwidth: what they get is TCP's answer to loss and distance, not what the path has. */
+/* While a tunnel sends by TCP nothing goes natively, not even probes, so the kernel's measurements
+ * of its connections are all that is known of the path. There is no bandwidth: TCP's rate is its
+ * reaction to loss and distance, not the path's capacity. */
 static void link_tcp(const struct gw_app *app, unsigned tunnel, struct link *k)
 {
 	struct gw_carrier_info i;
@@ -213,7 +215,7 @@ static void link_tcp(const struct gw_app *app, unsigned tunnel, struct link *k)
 	    .at = i.path.at};
 }
 
-/* A tunnel that fills its own rate shows that rate, not what the path would take. */
+/* A tunnel that fills its own rate shows that rate, not the path's capacity. */
 static void link_bound(struct link *k, uint64_t rate_Bps)
 {
 	if (k->Bps >= rate_Bps - rate_Bps / OWN_RATE_SHARE)
@@ -308,7 +310,7 @@ static void scan_begin(struct gw_ctrl *k, enum ctrl_scan scan)
 	k->scanned = gw_now();
 }
 
-/* The rings' content is older than what is read now: it is discarded. */
+/* The rings' contents are older than the scan that follows: they are discarded. */
 void ctrl_resync(void *ctx)
 {
 	struct gw_ctrl *k = ctx;
@@ -339,7 +341,7 @@ static void scan_some(struct eng *e, void *arg)
 	s->n = eng_sessions(e, &s->cursor, s->v, A_CALL);
 }
 
-/* Some of a scan. */
+/* Adds a part of a scan. */
 static void scan(struct gw_ctrl *k, json_t *list)
 {
 	struct scan s;
@@ -352,7 +354,7 @@ static void scan(struct gw_ctrl *k, json_t *list)
 		}
 		s.cursor = k->scan_cursor;
 		if (gw_call(k->app, k->scan_worker, scan_some, &s) != 0)
-			return; /* it hangs: later */
+			return; /* the worker hangs: try later */
 		for (unsigned i = 0; i < s.n; i++)
 			object_put(
 			    k, list, k->scan_worker, &s.v[i], k->scan == SCAN_OPEN ? "opened" : "load");
@@ -384,7 +386,7 @@ json_t *ctrl_sessions(void *ctx)
 	gw_tunnels_read(k->app);
 	if (k->scan == SCAN_NONE && rwy_since(k->scanned, gw_now()) > LOAD_EVERY)
 		scan_begin(k, SCAN_LOAD);
-	/* While all are told anew, what happens meanwhile waits: it comes after. */
+	/* During a full scan new events wait and follow it. */
 	if (k->scan != SCAN_OPEN)
 		events(k, list);
 	if (k->scan != SCAN_NONE && json_array_size(list) + A_CALL <= CTRL_BATCH)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's state as others see it, and what a failure does to it. */
+/* The agent's state as others see it, and the effect of failures on it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "gateway/agent/http.h"
 
-#define NEXT_MS 50 /* the next controller is tried so soon */
+#define NEXT_MS 50 /* delay before the next controller is tried */
 
 uint64_t agent_ms(void)
 {
@@ -29,7 +29,7 @@ void agent_log(const struct agent *a, int level, const char *fmt, ...)
 	a->ops->log(a->ctx, level, msg);
 }
 
-/* Something between half of it and all of it: many gateways must not come back at once. */
+/* Returns a random time between ms / 2 and ms: many gateways must not come back at once. */
 uint64_t agent_jitter(struct agent *a, uint64_t ms)
 {
 	a->random = a->random * 1664525u + 1013904223u;
@@ -65,7 +65,7 @@ static uint64_t backoff(struct agent *a)
 	return agent_jitter(a, ms < a->cfg.backoff_max_ms ? ms : a->cfg.backoff_max_ms);
 }
 
-/* This controller is of no use now: the next one. What runs goes on. */
+/* Gives up this controller and tries the next one. The running document stays in force. */
 void agent_give_up(struct agent *a, const char *fmt, ...)
 {
 	char why[AGENT_WHY];
