@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rule as the attributes of a tc flower filter: keys, then actions. Everything on the wire is in network
- * order, as the kernel keeps it.
+ * Writes a rule as the attributes of a tc flower filter: keys, then actions. Values on the wire are
+ * in network order, as the kernel keeps them.
  */
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -24,7 +24,7 @@
 
 static const struct rwy_ip none;
 
-/* libnl says "does not fit" for each attribute; one place remembers it. */
+/* libnl reports "does not fit" per attribute; this struct remembers it. */
 struct put {
 	struct nl_msg *m;
 	bool full;
@@ -96,7 +96,7 @@ static void put_ip(struct put *p, const struct rwy_ip *a, int key4, int mask4, i
 static void keys_outer(struct put *p, const struct offload_match *m)
 {
 	if (m->place == OFFLOAD_IN_VLAN) {
-		if (m->vlan) { /* not in network order, unlike all others: the kernel reads a number */
+		if (m->vlan) { /* host order, unlike all others: the kernel reads a number */
 			const uint16_t v = m->vlan;
 
 			attr_put(p, TCA_FLOWER_KEY_VLAN_ID, &v, 2);
@@ -171,7 +171,7 @@ static void keys(struct put *p, const struct offload_rule *r)
 
 /* --- actions --------------------------------------------------------------------------------- */
 
-/* One action of a filter: its number, kind, and where its options begin and end. */
+/* One action of a filter: its number, its kind, and the bounds of its options. */
 struct action {
 	struct nlattr *outer, *options;
 };
@@ -219,7 +219,7 @@ static void act_vlan(struct put *p, int *number, uint16_t push)
 
 	attr_put(p, TCA_VLAN_PARMS, &parms, sizeof(parms));
 	if (push) {
-		attr_put(p, TCA_VLAN_PUSH_VLAN_ID, &push, 2); /* a number, too */
+		attr_put(p, TCA_VLAN_PUSH_VLAN_ID, &push, 2); /* also a number */
 		put16(p, TCA_VLAN_PUSH_VLAN_PROTOCOL, ETH_P_8021Q);
 	}
 	action_end(p, a);
@@ -247,7 +247,7 @@ static void act_tunnel(struct put *p, int *number, const struct offload_to *to)
 	action_end(p, a);
 }
 
-/* Bytes that a key writes, and those it leaves: (old & mask) ^ value. Sums with CMD_ADD. */
+/* A key's written bytes and kept bytes: (old & mask) ^ value. With CMD_ADD it adds. */
 static struct tc_pedit_key pedit_key(uint32_t off, const uint8_t value[4], const uint8_t keep[4])
 {
 	struct tc_pedit_key k = {.off = off};
@@ -259,7 +259,7 @@ static struct tc_pedit_key pedit_key(uint32_t off, const uint8_t value[4], const
 
 #define PEDIT_KEYS 5
 
-/* Both MAC addresses, and TTL or hop limit less by 1. */
+/* Rewrites both MAC addresses and decrements TTL or hop limit. */
 static void act_rewrite(struct put *p, int *number, const struct offload_to *to, bool is4)
 {
 	static const uint8_t no[4], first[4] = {0, 0, 0xff, 0xff}, last[4] = {0xff, 0xff, 0, 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offload of all ports: starting backends, following the set of tenants, reading back, trying again. One lock
- * around all of it: changes come from the API's thread, ticks from the control thread.
+ * Offload of all ports: starts backends, follows the set of tenants, reads back, retries. One lock
+ * covers all of it: changes come from the API's thread, ticks from the control thread.
  */
 #include "gateway/offload/offload.h"
 
@@ -15,11 +15,11 @@
 #include "gateway/offload/tc.h"
 #include "gateway/datapath/tenants.h"
 
-#define READ_TICKS   5    /* counters and what is still there */
-#define MANY         2000 /* rules: reading them takes a while */
+#define READ_TICKS   5    /* counters and presence of rules */
+#define MANY         2000 /* rules: reading more takes a while */
 #define MANY_TICKS   60
-#define RETRY_TICKS  10  /* what was refused for want of room */
-#define RETRY_BUDGET 256 /* rules at a time */
+#define RETRY_TICKS  10  /* rules refused for lack of room */
+#define RETRY_BUDGET 256 /* rules per retry */
 
 struct port {
 	const struct gw_port *port;
@@ -28,14 +28,14 @@ struct port {
 	struct offload_tc *tc;
 	struct offload_sync *sync; /* NULL: the backend did not start */
 	char error[OFFLOAD_WHY];
-	unsigned shown; /* rules in hardware and kernel when it was last logged */
+	unsigned shown; /* rules in hardware and kernel at the last log line */
 };
 
 struct gw_offload {
 	pthread_mutex_t lock;
 	struct port port[CONF_PORTS_MAX];
 	unsigned n, ticks;
-	uint64_t due; /* generation that was prepared and not committed; 0: none */
+	uint64_t due; /* generation prepared and not committed; 0: none */
 };
 
 /* --- start and stop -------------------------------------------------------------------------- */
@@ -54,7 +54,8 @@ static void cfg_fill(struct offload_cfg *cfg, const struct gw_app *app, const st
 			if (cfg->selfs < OFFLOAD_SELF_MAX)
 				cfg->self[cfg->selfs++] = c->addr[a].addr;
 	}
-	/* A rule sends through the port that it is on; with several, a host's side does not tell its port. */
+	/* A rule sends through its own port; with several ports a host's side does not tell the
+	 * port. */
 	cfg->forward = lans == 1;
 }
 
@@ -78,7 +79,8 @@ static int backend_start(struct port *p, const struct offload_ops **ops, void **
 	return rc;
 }
 
-/* A backend that does not start leaves everything in software: no reason not to forward. */
+/* A backend that does not start leaves everything in software: the gateway forwards all the
+ * same. */
 static void port_start(struct port *p, const struct offload_cfg *cfg)
 {
 	const struct offload_ops *ops;
@@ -116,7 +118,7 @@ void gw_offload_free(struct gw_app *app)
 	app->offload_hooks = NULL;
 }
 
-/* --- following the set ----------------------------------------------------------------------- */
+/* --- the set of tenants ----------------------------------------------------------------------- */
 
 static void log_counts(struct port *p)
 {
@@ -263,7 +265,7 @@ void gw_offload_tick(struct gw_app *app, uint64_t running)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* --- for people ------------------------------------------------------------------------------ */
+/* --- inspection ------------------------------------------------------------------------------- */
 
 static void port_info(const struct port *p, struct gw_offload_port *i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rte_flow: patterns and actions of a rule, and the flows that came of them. */
+/* rte_flow: patterns and actions of a rule, and the flows made from them. */
 #include "gateway/offload/rte.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 struct offload_rte {
 	uint16_t port, vlan, queues;
-	struct rte_flow **flow; /* by handle */
+	struct rte_flow **flow; /* indexed by handle */
 	bool *counts;
 	uint32_t room;
 	bool is_tap;
@@ -30,7 +30,7 @@ struct offload_rte {
 
 /* --- patterns -------------------------------------------------------------------------------- */
 
-/* A pattern with room for what its items point to. */
+/* A pattern with the storage that its items point to. */
 struct pattern {
 	struct rte_flow_item item[ITEMS];
 	unsigned n;
@@ -56,7 +56,7 @@ static void prefix_mask(uint8_t out[16], unsigned len)
 		out[i / 8] |= (uint8_t)(0x80 >> i % 8);
 }
 
-/* One IP header, outer (0) or inner (1). */
+/* Adds one IP header, outer (0) or inner (1). */
 static void item_ip(struct pattern *p, unsigned k, bool is4, const struct prefix *src,
     const struct prefix *dst, bool udp, bool whole)
 {
@@ -79,7 +79,8 @@ static void item_ip(struct pattern *p, unsigned k, bool is4, const struct prefix
 	memcpy(p->ip6[k].hdr.dst_addr, dst->addr.b, 16);
 	memcpy(p->ip6_mask[k].hdr.src_addr, s, 16);
 	memcpy(p->ip6_mask[k].hdr.dst_addr, d, 16);
-	p->ip6[k].hdr.proto = udp ? IPPROTO_UDP : 0; /* the next header: nothing behind extension headers */
+	/* next header: no rule for packets with extension headers */
+	p->ip6[k].hdr.proto = udp ? IPPROTO_UDP : 0;
 	p->ip6_mask[k].hdr.proto = udp ? 0xff : 0;
 	pattern_item(p, RTE_FLOW_ITEM_TYPE_IPV6, &p->ip6[k], &p->ip6_mask[k]);
 }
@@ -115,7 +116,7 @@ static void outer(struct pattern *p, const struct offload_rte *o, const struct o
 		pattern_item(p, RTE_FLOW_ITEM_TYPE_ETH, NULL, NULL);
 }
 
-/* The operation is the first byte of the UDP payload, the destination QP its bytes 5 to 7. */
+/* Adds the opcode, first byte of the UDP payload, and the destination QP, its bytes 5 to 7. */
 static void item_bth(struct pattern *p, const struct offload_match *m)
 {
 	p->bth[0] = (uint8_t)m->opcode;
@@ -148,7 +149,7 @@ static void pattern_make(struct pattern *p, const struct offload_rte *o, const s
 
 /* --- flows ----------------------------------------------------------------------------------- */
 
-/* A pass rule acts as if there were no rule. */
+/* The action of a pass rule: the same as without any rule. */
 struct to_queues {
 	struct rte_flow_action_queue one;
 	struct rte_flow_action_rss all;
@@ -198,14 +199,15 @@ static int refused(int rc, const struct rte_flow_error *err, char *why)
 	return rc == -EAGAIN || rc == -EBUSY || rc == -EEXIST || rc == -EIO ? RWY_EAGAIN : RWY_EINVAL;
 }
 
-/* net_tap of DPDK 22.11 takes rules that it does not do: under a mask of 12 bits it keeps the low four bits
- * of a VLAN ID, and it leaves out masks of ports. Other VLANs and ports would be dropped. */
+/* net_tap of DPDK 22.11 accepts rules that it applies wrongly: with a mask of 12 bits it keeps the
+ * low four bits of a VLAN ID, and it ignores masks of ports. Other VLANs and ports would be
+ * dropped. */
 static bool taken_wrong(const struct offload_rte *o, const struct offload_match *m)
 {
 	return o->is_tap && ((m->vlan | o->vlan) & 0x0ff0 || (m->sport_mask && m->sport_mask != UINT16_MAX));
 }
 
-/* With a counter if the driver counts, else without. */
+/* Adds a flow, with a counter if the driver can count. */
 static int rte_add(
     void *ctx, const struct offload_rule *r, uint32_t handle, enum offload_where *where, char *why)
 {
@@ -258,7 +260,7 @@ static int rte_del(void *ctx, const struct offload_rule *r, uint32_t handle)
 	return 0;
 }
 
-/* A driver without flows has none. */
+/* A driver without flows has none to flush. */
 static int rte_flush(void *ctx)
 {
 	struct offload_rte *o = ctx;

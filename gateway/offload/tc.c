@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tc filters by netlink: adding, deleting, reading back. The messages' insides are in flower.c. Each
- * request waits for the kernel's answer, which comes with a sentence when it is no (extended
+ * tc filters by netlink: adding, deleting, reading back. flower.c writes the messages' contents.
+ * Each request waits for the kernel's answer, which has a reason when it is negative (extended
  * acknowledgement).
  */
 #include "gateway/offload/tc.h"
@@ -35,7 +35,7 @@ struct offload_tc {
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-/* The kernel's sentence behind an error; else the error's own. */
+/* Returns the kernel's reason behind an error; else the error's text. */
 static void refusal(const struct nlmsghdr *h, const struct nlmsgerr *err, char *why)
 {
 	const struct nlattr *msg = NULL;
@@ -49,7 +49,7 @@ static void refusal(const struct nlmsghdr *h, const struct nlmsgerr *err, char *
 		snprintf(why, OFFLOAD_WHY, "%s", strerror(-err->error));
 }
 
-/* Calls `each` for the messages of an answer; 0, or a negative errno with `why`. */
+/* Calls `each` for the messages of an answer. Returns 0, or a negative errno with `why`. */
 static int reply_read(
     struct offload_tc *t, uint32_t seq, void (*each)(struct nlmsghdr *h, void *arg), void *arg, char *why)
 {
@@ -69,7 +69,7 @@ static int reply_read(
 			const struct nlmsgerr *err = nlmsg_data(h);
 
 			if (h->nlmsg_seq != seq)
-				continue; /* of a request that was given up */
+				continue; /* the answer to an abandoned request */
 			if (h->nlmsg_type == NLMSG_DONE) {
 				rc = 0;
 			} else if (h->nlmsg_type == NLMSG_ERROR) {
@@ -86,7 +86,7 @@ static int reply_read(
 	}
 }
 
-/* Sends and frees. */
+/* Sends the message and frees it. */
 static int request(
     struct offload_tc *t, struct nl_msg *m, void (*each)(struct nlmsghdr *h, void *arg), void *arg, char *why)
 {
@@ -130,7 +130,7 @@ static int device_of(const struct offload_tc *t, const struct offload_rule *r)
 	return r->match.place == OFFLOAD_IN_VXLAN ? t->devs.vxlan : t->devs.port;
 }
 
-/* A preference belongs to one protocol. */
+/* Returns the filter's info: a preference belongs to one protocol. */
 static uint32_t info_of(const struct offload_rule *r)
 {
 	const uint32_t kind = r->match.family == 4 ? 0 : r->match.family == 6 ? 1 : 2;
@@ -173,7 +173,7 @@ static void filter_parse(struct nlmsghdr *h, struct filter *f)
 	f->flags = a ? nla_get_u32(a) : 0;
 	a = nla_find(nla_data(options), nla_len(options), TCA_FLOWER_ACT);
 	if (a && nla_len(a) >= NLA_HDRLEN)
-		stats_read(nla_data(a), f); /* the first action's: all see the same packets */
+		stats_read(nla_data(a), f); /* of the first action: all see the same packets */
 }
 
 static enum offload_where where_of(uint32_t flags)
@@ -197,7 +197,7 @@ static void on_added(struct nlmsghdr *h, void *arg)
 		filter_parse(h, arg);
 }
 
-/* NLM_F_ECHO: the kernel sends the filter as it now is, with what the driver said of it. */
+/* Adds a filter. NLM_F_ECHO: the kernel sends back the filter with the driver's result. */
 static int tc_add(
     void *ctx, const struct offload_rule *r, uint32_t handle, enum offload_where *where, char *why)
 {
@@ -232,7 +232,7 @@ static int del(struct offload_tc *t, int ifindex, uint32_t handle, uint32_t info
 		return RWY_ENOMEM;
 	}
 	rc = request(t, m, NULL, NULL, why);
-	if (rc == -ENOENT || rc == -ENODEV) /* the filter, or all of the device */
+	if (rc == -ENOENT || rc == -ENODEV) /* the filter is gone, or the device is */
 		return RWY_ENOENT;
 	return rc ? RWY_EAGAIN : 0;
 }
@@ -244,12 +244,12 @@ static int tc_del(void *ctx, const struct offload_rule *r, uint32_t handle)
 	return del(t, device_of(t, r), handle, info_of(r));
 }
 
-/* --- all of ours ----------------------------------------------------------------------------- */
+/* --- all our filters -------------------------------------------------------------------------- */
 
 struct found {
 	struct filter *f;
 	unsigned n, room;
-	bool lost; /* no memory for all */
+	bool lost; /* memory was too short for all */
 };
 
 static void on_found(struct nlmsghdr *h, void *arg)
@@ -280,7 +280,7 @@ static int flush_device(struct offload_tc *t, int ifindex)
 	struct found all = {0};
 	int rc = dump(t, ifindex, on_found, &all);
 
-	if (rc == -ENODEV || rc == -ENOENT) /* no device, or no place for filters on it: nor any filter */
+	if (rc == -ENODEV || rc == -ENOENT) /* no device, or no filter chain on it: so no filter */
 		rc = 0;
 	for (unsigned i = 0; i < all.n && !rc; i++) {
 		rc = del(t, ifindex, all.f[i].handle, all.f[i].info);
@@ -323,7 +323,7 @@ const struct offload_ops offload_tc_ops = {tc_add, tc_del, tc_flush, tc_read};
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-/* Where filters hang. One that is there already, of either kind, will do. */
+/* Makes the qdisc that holds filters. An existing one of either kind will do. */
 static int place_make(struct offload_tc *t, int ifindex, char *why)
 {
 	struct nl_msg *m = tc_msg(
@@ -358,9 +358,9 @@ static int socket_open(struct offload_tc *t, char *why)
 		snprintf(why, OFFLOAD_WHY, "netlink: %s", nl_geterror(rc));
 		return RWY_EINVAL;
 	}
-	nl_socket_disable_seq_check(t->sk); /* answers to tc requests are read here, not by libnl */
+	nl_socket_disable_seq_check(t->sk); /* this file reads answers to tc requests, not libnl */
 	fd = nl_socket_get_fd(t->sk);
-	/* without these the reasons are shorter */
+	/* without these options reasons are shorter */
 	setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
 	setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules for hardware in words: "vni 5001 from 192.0.2.11 src 10.1.0.66/32 roce". */
+/* Hardware rules as text: "vni 5001 from 192.0.2.11 src 10.1.0.66/32 roce". */
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>

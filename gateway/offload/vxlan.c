@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The vxlan device that filters on VXLAN hang on: one in collect-metadata mode ("external") takes the outer
- * headers of all VNIs off and remembers them. There can be one for a UDP port, so one that is there is used.
+ * The vxlan device that holds filters on VXLAN: a device in collect-metadata mode ("external")
+ * removes the outer headers of all VNIs and keeps their values. A UDP port can have only one, so an
+ * existing one is used.
  */
 #include <netlink/netlink.h>
 #include <netlink/route/link.h>
@@ -22,7 +23,7 @@ static bool takes_all_vxlan(struct rtnl_link *l)
 	       rtnl_link_vxlan_get_port(l, &port) == 0 && port == VXLAN_UDP_PORT;
 }
 
-/* The number of a device of that name, or of any that takes all VXLAN; 0: none. */
+/* Returns the number of a device of that name, or of any that takes all VXLAN; 0: none. */
 static int vxlan_find(struct nl_sock *sk, char name[IF_NAMESIZE])
 {
 	struct nl_cache *links = NULL;
@@ -53,7 +54,7 @@ static int vxlan_make(struct nl_sock *sk, char *why)
 		rtnl_link_vxlan_set_collect_metadata(l, 1);
 		rtnl_link_vxlan_set_port(l, VXLAN_UDP_PORT);
 		rtnl_link_vxlan_set_learning(l, 0);
-		rtnl_link_vxlan_set_udp_zero_csum6_rx(l, 1); /* as hosts send them (RFC 6935) */
+		rtnl_link_vxlan_set_udp_zero_csum6_rx(l, 1); /* hosts send them (RFC 6935) */
 		rtnl_link_vxlan_set_udp_zero_csum6_tx(l, 1);
 		rc = rtnl_link_add(sk, l, NLM_F_CREATE | NLM_F_EXCL);
 		rtnl_link_put(l);
