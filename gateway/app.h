@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The running gateway as its parts see each other: configuration, ports, workers, and how another thread
- * (API, telemetry) asks for what a worker owns. No DPDK type appears here.
+ * The running gateway as its parts see each other: configuration, ports, workers, and how another
+ * thread (API, telemetry) gets data that a worker owns. No DPDK type appears here.
  *
- * Threads: one control thread (the process's main thread), `workers` packet threads, and whatever the API
- * starts. Every function here may be called from any thread but a worker's own, unless it says otherwise.
+ * Threads: the control thread (the process's main thread); `workers` packet threads; the API's
+ * thread; the carrier's thread; the control center's thread, if one is configured; a thread for
+ * each reload. Every function here may be called from any thread except a worker's own, unless
+ * noted.
  */
 #ifndef GATEWAY_APP_H
 #define GATEWAY_APP_H
@@ -53,42 +55,45 @@ struct gw_app {
 	struct gw_worker *worker[GW_WORKERS_MAX];
 	struct gw_port *port[CONF_PORTS_MAX];
 	struct gw_neigh *neigh;
-	struct gw_kernel *kernel;                             /* port/kernel.h */
-	_Atomic(const struct tenant_set *) tenant_set;        /* control/tenants.c publishes, workers read */
+	struct gw_kernel *kernel; /* port/kernel.h */
+	/* control/tenants.c publishes, workers read */
+	_Atomic(const struct tenant_set *) tenant_set;
 	struct gw_tenant_count *tenant_count[GW_WORKERS_MAX]; /* datapath/tenants.h */
 	struct gw_tenants *tenants;
 	struct gw_tunnels *tunnels;
 	struct gw_tunnel_log *tunnel_log; /* control/tunnel_log.c */
 	struct gw_siblings *siblings;     /* gateway/control/siblings.h */
 	struct gw_offload *offload;
-	const struct gw_offload_hooks *offload_hooks; /* offload/offload.h; NULL: no port has offload */
+	/* offload/offload.h; NULL: no port has offload */
+	const struct gw_offload_hooks *offload_hooks;
 	struct gw_control *control;
 	struct gw_ctrl *ctrl;         /* NULL: no control center */
 	struct gw_jfile *jfile;       /* NULL: none */
 	struct gw_carriers *carriers; /* gateway/carrier/carrier.h; NULL: not started */
 };
 
-/* The clock that engines are given: monotonic ns. Flow times (eng_flow_info.last) are on it. Any thread. */
+/* The clock of the engines: monotonic ns. Flow times (eng_flow_info.last) use it. Any thread. */
 rwy_time gw_now(void);
 
-/* Runs fn(engine, arg) on the worker's thread between two of its loop turns and waits for the end. 0, or
- * RWY_EAGAIN when the worker did not come to it within 500 ms: fn has then not run and will not. fn must be
- * short (<= 100 us): packets wait. */
+/* Runs fn(engine, arg) on the worker's thread between two of its loop turns and waits until it
+ * ends. Returns 0, or RWY_EAGAIN when the worker did not start it within 500 ms: fn then never
+ * runs. fn must be short (<= 100 us): packets wait. */
 RWY_MUST_CHECK int gw_call(
     struct gw_app *app, unsigned worker, void (*fn)(struct eng *e, void *arg), void *arg);
 
-/* Counters of one worker, or of all when worker == app->workers. Fields are read one by one: monotonic, not a
- * snapshot. */
+/* Reads the counters of one worker, or of all when worker == app->workers. Fields are read one by
+ * one: they are monotonic, not a snapshot. */
 void gw_counters_get(const struct gw_app *app, unsigned worker, struct gw_counters *out);
-/* The same of what came from tenants' hosts. */
+/* The same for the counters of tenants' hosts. */
 void gw_overlay_counters_get(const struct gw_app *app, unsigned worker, struct gw_overlay_counters *out);
 
 struct gw_worker_stats {
-	uint64_t turns, busy_turns; /* loop turns; those that found work */
-	uint64_t sleeps;            /* how often it slept (adaptive polling) */
-	rwy_dur busy, idle, asleep; /* time in turns with work, in turns without, and sleeping, since start */
-	rwy_dur turn_max;           /* longest turn since start */
-	uint64_t rx_bursts, rx_packets; /* non-empty receive bursts and their packets: packets per burst */
+	uint64_t turns, busy_turns; /* loop turns; those with work */
+	uint64_t sleeps;            /* number of sleeps (adaptive polling) */
+	/* time since start in turns with work, in turns without, and asleep */
+	rwy_dur busy, idle, asleep;
+	rwy_dur turn_max;               /* longest turn since start */
+	uint64_t rx_bursts, rx_packets; /* receive bursts with packets, and their packets */
 	uint64_t heartbeat;             /* advances while the worker is alive */
 	int lcore;
 };
@@ -96,34 +101,36 @@ void gw_worker_stats_get(const struct gw_app *app, unsigned worker, struct gw_wo
 
 struct gw_port_stats {
 	bool up;
-	uint32_t speed_mbps; /* 0: not known */
+	uint32_t speed_mbps; /* 0: unknown */
 	uint8_t mac[6];
 	char driver[32];
-	char tap[16]; /* the kernel's interface for this port */
+	char tap[16]; /* the kernel's interface of this port */
 	unsigned rx_queues, tx_queues;
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
-	uint64_t rx_missed, rx_errors, rx_nombuf, tx_errors; /* the driver's words */
+	uint64_t rx_missed, rx_errors, rx_nombuf, tx_errors; /* as counted by the driver */
 };
-/* 0, or RWY_EINVAL for an unknown port. */
+/* Returns 0, or RWY_EINVAL: unknown port. */
 int gw_port_stats_get(const struct gw_app *app, unsigned port, struct gw_port_stats *out);
 
 struct gw_neigh_info {
 	struct rwy_ip addr;
 	uint8_t mac[6];
-	unsigned port;     /* index */
-	const char *state; /* the kernel's: "reachable", "stale", "delay", "probe", "permanent", "incomplete",
-	                      "failed", "noarp" */
-	bool used;         /* a flow used it lately */
+	unsigned port; /* index */
+	/* the kernel's state: "reachable", "stale", "delay", "probe", "permanent", "incomplete",
+	 * "failed", "noarp" */
+	const char *state;
+	bool used; /* a flow used it recently */
 };
-/* Fills up to max entries; returns how many there are. */
+/* Fills up to max entries. Returns the number that exist. */
 size_t gw_neighs_get(const struct gw_app *app, struct gw_neigh_info *out, size_t max);
 
-/* Packet buffers: in all, and free now (an estimate: caches are counted as free). */
+/* Returns the number of packet buffers, and how many are free now (an estimate: caches count as
+ * free). */
 void gw_buffers_get(const struct gw_app *app, uint32_t *total, uint32_t *avail);
 
-/* Provided by gateway/api/: the local HTTP/JSON API on conf->api_socket, in threads of its own. Called on
- * the control thread after the workers run and before READY; stop before the workers end. 0 or RWY_E*; what
- * went wrong is logged by the callee. Absent: no API. */
+/* The local HTTP/JSON API on conf->api_socket, on a thread of its own (gateway/api/). Started by
+ * the control thread after the workers run and before READY; stopped before the workers end.
+ * Returns 0 or RWY_E*; errors are logged. */
 int gw_api_start(struct gw_app *app);
 void gw_api_stop(struct gw_app *app);
 

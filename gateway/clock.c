@@ -4,7 +4,7 @@
 
 #include "gateway/setup.h"
 
-/* TSC to ns by a 32.32 fixed-point factor: no system call, no division. */
+/* Converts TSC to ns by a 32.32 fixed-point factor: no system call, no division. */
 static uint64_t clock_mult;
 static uint64_t clock_base;
 
@@ -16,6 +16,6 @@ void gw_clock_init(void)
 
 rwy_time gw_now(void)
 {
-	/* One second on: zero is left for "never happened". */
+	/* One second is added: zero means "never happened". */
 	return (rwy_time)(((unsigned __int128)(rte_rdtsc() - clock_base) * clock_mult) >> 32) + RWY_SEC;
 }

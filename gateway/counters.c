@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the counters that come from the lists of vxlan/ and tenant/. What is a drop begins with drop_.
- */
+/* Names of the counters that come from the lists of vxlan/ and tenant/. Drops begin with drop_. */
 #include "gateway/counters.h"
 
 const struct gw_counter_name gw_overlay_names[GW_OVERLAY_COUNTERS] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters of the application around the engine: ports, neighbours, frames for the kernel. One set per
- * worker, written by it alone. The engine's own counters are in engine/engine.h, the tunnels' in wan/wan.h.
+ * Counters of the application around the engine: ports, neighbors, frames for the kernel. Each
+ * worker has a set that only it writes. engine/engine.h has the engine's own counters, wan/wan.h
+ * the tunnels'.
  */
 #ifndef GATEWAY_COUNTERS_H
 #define GATEWAY_COUNTERS_H
@@ -81,8 +82,8 @@ struct gw_counters {
 #undef X
 };
 
-/* Counters of tenants' frames and of the host table, by the lists of vxlan/ and tenant/. One set per worker,
- * too. */
+/* Counters of tenants' frames and of the host table, from the lists of vxlan/ and tenant/. Each
+ * worker has a set of these as well. */
 struct gw_overlay_counters {
 	uint64_t vxlan[VXLAN_REASON_COUNT];
 	uint64_t admit[TENANT_ADMIT_COUNT];
@@ -91,7 +92,7 @@ struct gw_overlay_counters {
 	struct vtep_counters host;
 };
 #define GW_OVERLAY_COUNTERS (sizeof(struct gw_overlay_counters) / sizeof(uint64_t))
-/* Their names and sentences, in the order of the struct. */
+/* Names and sentences of these counters, in the order of the struct. */
 struct gw_counter_name {
 	const char *name, *text;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roceway-gateway: command line, order of starting and stopping. */
+/* roceway-gateway: command line, order of start and stop. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -227,8 +227,8 @@ static int check_only(const char *path)
 	return 0;
 }
 
-/* Before any thread exists, so that all inherit it: signals are read from a file descriptor by the control
- * thread. */
+/* Call it before any thread exists, so that all inherit the mask: the control thread reads signals
+ * from a file descriptor. */
 static void signals_block(void)
 {
 	sigset_t set;

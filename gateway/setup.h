@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting and stopping: what main.c calls, in this order. All on the control thread. Each logs what went
- * wrong and returns RWY_E*. */
+/* Start and stop: the functions that main.c calls, in this order. All run on the control thread.
+ * Each logs its errors and returns RWY_E*. */
 #ifndef GATEWAY_SETUP_H
 #define GATEWAY_SETUP_H
 
@@ -8,23 +8,25 @@
 
 struct gw_pools;
 
-/* port/eal.c: DPDK with the configuration's arguments, one lcore a worker besides the control thread's. */
+/* port/eal.c: starts DPDK with the configuration's arguments, one lcore per worker besides the
+ * control thread's. */
 RWY_MUST_CHECK int gw_eal_init(const struct conf *c);
 unsigned gw_eal_lcore(unsigned worker);
 void gw_eal_cleanup(void);
 
-/* clock.c: before gw_now() is called */
+/* clock.c: call it before gw_now() */
 void gw_clock_init(void);
 
 /* port/port.c: finds, configures and starts every port of the configuration. */
 RWY_MUST_CHECK int gw_ports_find(struct gw_app *app);
 uint32_t gw_ports_max_frame(const struct gw_app *app);
 RWY_MUST_CHECK int gw_ports_start(struct gw_app *app, struct gw_pools *pools);
-void gw_ports_poll_link(struct gw_app *app); /* logs and publishes changes */
+/* Logs and publishes changes. */
+void gw_ports_poll_link(struct gw_app *app);
 void gw_ports_stop(struct gw_app *app);
 void gw_ports_free(struct gw_app *app);
 
-/* port/ifquiet.c: keeps the kernel from answering on the interface that lies under an af_packet port. */
+/* port/ifquiet.c: keeps the kernel from answering on the interface under an af_packet port. */
 void gw_ifquiet_set(const char *ifname);
 void gw_ifquiet_restore(void);
 bool gw_sysctl_write(const char *path, const char *value);
@@ -33,25 +35,26 @@ bool gw_sysctl_write(const char *path, const char *value);
 RWY_MUST_CHECK int gw_taps_open(struct gw_app *app);
 void gw_taps_close(struct gw_app *app);
 
-/* control/workers.c: a worker with its engine's tenants and the gateway's siblings, before it runs. */
+/* control/workers.c: makes a worker with its engine's tenants and the gateway's siblings, before it
+ * runs. */
 RWY_MUST_CHECK int gw_worker_start(
     struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools);
 
-/* control/control.c: after gw_kernel_new */
+/* control/control.c: call it after gw_kernel_new */
 RWY_MUST_CHECK int gw_control_new(struct gw_app *app, struct gw_pools *pools);
-void gw_control_run(struct gw_app *app); /* until a signal */
+void gw_control_run(struct gw_app *app); /* returns at a signal */
 void gw_control_free(struct gw_app *app);
 
-/* control/tunnel_log.c: once a second, log lines on tunnels that come up, go down or do not come up.
- */
+/* control/tunnel_log.c: logs tunnels that come up, go down or stay down; called once a second. */
 void gw_tunnels_log(struct gw_app *app);
 void gw_tunnels_log_end(struct gw_app *app);
 
-/* datapath/jfile.c: what hosts were promised, in memory that outlives the process. */
-RWY_MUST_CHECK int gw_jfile_open(struct gw_app *app); /* takes up what the last process left */
+/* datapath/jfile.c: the promises to hosts, in memory that outlives the process. */
+/* Takes over what the last process left. */
+RWY_MUST_CHECK int gw_jfile_open(struct gw_app *app);
 void gw_jfile_region(const struct gw_app *app, unsigned worker, struct eng_cfg *out);
-void gw_jfile_alive(const struct gw_app *app); /* once a second */
-void gw_jfile_close(struct gw_app *app);       /* after the workers; the file stays */
+void gw_jfile_alive(const struct gw_app *app); /* called once a second */
+void gw_jfile_close(struct gw_app *app);       /* called after the workers ended; the file stays */
 
 /* control/telemetry.c */
 void gw_telemetry_start(struct gw_app *app);
