@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of the running gateway's configuration run one at a time: who reads something, changes it and
- * writes it back holds this lock meanwhile. Any thread but a worker's. */
+/* Changes of the running gateway's configuration run one at a time: a thread that reads something,
+ * changes it and writes it back holds this lock meanwhile. Any thread except a worker's. */
 #ifndef GATEWAY_CONTROL_CHANGE_LOCK_H
 #define GATEWAY_CONTROL_CHANGE_LOCK_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control thread: frames between workers and the kernel's taps, neighbours, link state, signals,
- * watchdog. It sleeps in epoll; a worker that has something for it writes an eventfd, only when it sleeps and
- * at most every 100 us.
+ * The control thread: frames between workers and the kernel's taps, neighbors, link state, signals,
+ * watchdog. It sleeps in epoll; a worker with work for it writes an eventfd, only while the thread
+ * sleeps and at most every 100 us.
  */
 #include <errno.h>
 #include <rte_mempool.h>
@@ -29,7 +29,7 @@
 #define TAP_BURST     64
 #define EVENTS        16
 
-enum source { SRC_SIGNAL = 1000, SRC_WAKE, SRC_NETLINK }; /* below: the tap of a port */
+enum source { SRC_SIGNAL = 1000, SRC_WAKE, SRC_NETLINK }; /* lower values: the tap of a port */
 
 struct gw_control {
 	struct gw_pools *pools;
@@ -52,7 +52,7 @@ static struct gw_port *port_by_id(struct gw_app *app, uint16_t id)
 	return NULL;
 }
 
-/* The kernel counts frames that it does not take (interface down, queue full). */
+/* The kernel counts frames that it does not accept (interface down, queue full). */
 static void frames_to_kernel(struct gw_app *app)
 {
 	struct rte_mbuf *m[GW_BURST];
@@ -80,7 +80,7 @@ static void frames_from_kernel(struct gw_app *app, struct gw_port *p)
 
 		if (n <= 0) {
 			rte_pktmbuf_free(m);
-			return; /* without buffers: epoll calls again */
+			return; /* no buffers: epoll calls again */
 		}
 		m->data_len = (uint16_t)n;
 		m->pkt_len = (uint32_t)n;
@@ -133,7 +133,7 @@ static void signal_read(struct gw_app *app)
 	c->quit = true;
 }
 
-/* Fed only while every worker moves on: systemd restarts a gateway that hangs. */
+/* Feeds the watchdog only while every worker advances: systemd restarts a gateway that hangs. */
 static void watchdog_feed(struct gw_app *app)
 {
 	struct gw_control *c = app->control;
@@ -186,7 +186,7 @@ static void event_dispatch(struct gw_app *app, uint32_t src)
 	else if (src == SRC_NETLINK)
 		gw_netlink_ready(c->nl);
 	else if (src == SRC_WAKE && read(app->kernel->wake_fd, &v, sizeof(v)) < 0)
-		return; /* somebody else's wake-up was already taken */
+		return; /* another thread's wake-up, already processed */
 }
 
 void gw_control_run(struct gw_app *app)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the file again: see reload.h. */
+/* Reads the file again: see reload.h. */
 #include "gateway/control/reload.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "gateway/control/change_lock.h"
 #include "gateway/control/siblings.h"
 
-/* sd_notify(3): RELOADING=1 comes with the time, and READY=1 ends it, well or not. */
+/* sd_notify(3): RELOADING=1 carries the time, and READY=1 ends the reload, successful or not. */
 static void say_reloading(void)
 {
 	char text[64];
@@ -89,7 +89,7 @@ int gw_reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error
 	return rc;
 }
 
-/* --- in the background ----------------------------------------------------------------------- */
+/* --- on a thread of its own ------------------------------------------------------------------- */
 
 static struct {
 	pthread_mutex_t lock;
@@ -115,7 +115,7 @@ static void *reload_thread(void *arg)
 	struct conf_error err;
 
 	do
-		(void)!gw_reload(arg, &done, &err); /* it has said what it did, or why not */
+		(void)!gw_reload(arg, &done, &err); /* it has logged the result */
 	while (once_more());
 	return NULL;
 }
@@ -126,8 +126,9 @@ void gw_reload_start(struct gw_app *app)
 	if (background.running) {
 		background.again = true;
 	} else {
+		/* the thread has ended, or is about to */
 		if (background.joinable)
-			pthread_join(background.thread, NULL); /* it has ended, or is about to */
+			pthread_join(background.thread, NULL);
 		background.joinable = background.running =
 		    pthread_create(&background.thread, NULL, reload_thread, app) == 0;
 		if (!background.running)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of the running gateway's configuration, one at a time: the whole file again (SIGHUP, `roceway
- * reload`), or what the local API changes. Not here: what tenants are (tenants.h), which keys need a restart
- * (conf/schema.c).
+ * Changes of the running gateway's configuration, one at a time: the whole file again (SIGHUP,
+ * `roceway reload`), or a change through the local API. Elsewhere: the meaning of tenants
+ * (tenants.h), the keys that need a restart (conf/schema.c).
  */
 #ifndef GATEWAY_CONTROL_RELOAD_H
 #define GATEWAY_CONTROL_RELOAD_H
@@ -12,20 +12,20 @@
 
 struct gw_reload_done {
 	struct gw_network_done network;
-	int log_level; /* from now on */
+	int log_level; /* the new level */
 	bool log_level_changed;
-	rwy_dur took; /* with reading the file */
+	rwy_dur took; /* includes reading the file */
 };
 
-/* Reads app->conf_path again and applies what may change while it runs, or, with one message in *err and a
- * negative return, nothing: RWY_EINVAL, or as gw_network_apply. Says so in the log and to systemd. Any
- * thread but a worker's; waits for other changes. */
+/* Reads app->conf_path again and applies what may change while the gateway runs. On error, with one
+ * message in *err, nothing changes: RWY_EINVAL, or an error of gw_network_apply. Reports the result
+ * in the log and to systemd. Any thread except a worker's; waits for other changes. */
 RWY_MUST_CHECK int gw_reload(struct gw_app *app, struct gw_reload_done *done, struct conf_error *err);
 
-/* The same in a thread of its own, for who cannot wait: the control thread, on SIGHUP. When one is at work
- * already, the file is read once more after it. */
+/* The same on a thread of its own, for a caller that cannot wait: the control thread, on SIGHUP.
+ * When such a thread already runs, it reads the file once more afterwards. */
 void gw_reload_start(struct gw_app *app);
-/* Before the workers end: until no such thread is at work. */
+/* Waits until no reload thread runs. Call it before the workers end. */
 void gw_reload_finish(void);
 
 #endif

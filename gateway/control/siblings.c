@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The site's other gateways, and their publication to workers. Not here: packets (sibling_rx.c). */
+/* The site's other gateways, and their publication to workers. sibling_rx.c handles packets. */
 #include "gateway/control/siblings.h"
 
 #include <pthread.h>
@@ -12,21 +12,21 @@
 #include "gateway/datapath/sibling.h"
 #include "rwy/spread.h"
 
-#define LOST_TICKS  3 /* without an answer to ARP, a sibling of the file is lost */
-#define PROBE_TICKS 5 /* it is asked so often; the kernel asks three times, a second each */
+#define LOST_TICKS  3 /* ticks without an answer to ARP after which a sibling of the file is lost */
+#define PROBE_TICKS 5 /* ticks between two probes; the kernel asks three times, a second each */
 
 struct gw_siblings {
-	/* Written under gw_change_lock and `lock`, which the API holds to read: */
+	/* Written under gw_change_lock and `lock`; the API holds `lock` to read: */
 	pthread_mutex_t lock;
 	struct gw_sibling sib[CONF_SIBLINGS_MAX];
 	unsigned n;
-	bool controller; /* they are its */
+	bool controller; /* the siblings come from the control center */
 	struct gw_sibling_pair *pair;
 	unsigned pairs;
 	/* Read and written under gw_change_lock: */
 	uint32_t own, gen;
 	unsigned missing[CONF_SIBLINGS_MAX], ticks;
-	uint64_t tunnels; /* what the workers' sets were made of */
+	uint64_t tunnels; /* set of tunnels from which the workers' sets were made */
 	bool stale[GW_WORKERS_MAX];
 };
 
@@ -47,7 +47,7 @@ static void rival_add(struct gw_sib_set *s, unsigned who, const char *peer, uint
 	s->rival_of[s->rivals++] = (uint8_t)who;
 }
 
-/* The file's siblings have the tunnels that we have, by the weights of both ends. */
+/* The file's siblings have the same tunnels as this gateway, with the weights of both ends. */
 static void rivals_fill(const struct gw_app *app, const struct gw_siblings *g, struct gw_sib_set *s)
 {
 	for (unsigned i = 0; i < g->n; i++) {
@@ -129,7 +129,7 @@ static void set_swap(struct eng *e, void *arg)
 	struct set_swap *x = arg;
 	struct gw_sib_set *old = x->w->sib, *now = x->set;
 
-	for (unsigned i = 0; now && i < now->n; i++) /* a place that is another's counts anew */
+	for (unsigned i = 0; now && i < now->n; i++) /* the counts of a reused index start again */
 		if (!old || i >= old->n || old->sib[i].id != now->sib[i].id)
 			x->w->sibw->sent[i] = 0;
 	x->w->sib = now;
@@ -143,7 +143,7 @@ static int worker_update(struct gw_app *app, unsigned worker)
 
 	if (!rc && x.w)
 		rc = gw_call(app, worker, set_swap, &x);
-	gw_sib_set_free(x.set); /* the old one, or the one that was not taken */
+	gw_sib_set_free(x.set); /* the old set, or the one that no worker took */
 	return rc;
 }
 
@@ -175,7 +175,7 @@ int gw_siblings_join(struct gw_app *app, struct gw_worker *w)
 	return set_new(app, app->siblings, &w->sib);
 }
 
-/* --- what is said ---------------------------------------------------------------------------- */
+/* --- configured siblings ---------------------------------------------------------------------- */
 
 static bool named(const struct gw_siblings_say *s, const char *name)
 {
@@ -185,7 +185,7 @@ static bool named(const struct gw_siblings_say *s, const char *name)
 	return false;
 }
 
-/* Its place, or a free one; g->n counts up to the last that is taken. */
+/* Returns the index of a name, or a free one; g->n counts up to the last used one. */
 static unsigned place_of(struct gw_siblings *g, const char *name)
 {
 	unsigned i = 0;
@@ -199,7 +199,8 @@ static unsigned place_of(struct gw_siblings *g, const char *name)
 	return i;
 }
 
-/* A sibling keeps its place as long as it is there: what is under way is known by it. at[]: the places. */
+/* A sibling keeps its index as long as it exists: packets in flight refer to it. at[]: the
+ * indices. */
 static void siblings_merge(
     struct gw_siblings *g, const struct gw_siblings_say *s, unsigned at[CONF_SIBLINGS_MAX])
 {
@@ -240,7 +241,7 @@ static bool same_pair(const struct gw_siblings *g, const struct gw_sibling_pair 
 	                                    : !strcmp(g->sib[is->who].name, s->sib[said->who].name);
 }
 
-/* Nothing new: documents come for other reasons, too. */
+/* Nothing changed: documents also come for other reasons. */
 static bool is_current(
     const struct gw_siblings *g, const struct gw_siblings_say *s, bool controller, uint32_t own)
 {
@@ -314,7 +315,7 @@ int gw_siblings_own(struct gw_app *app, const struct conf *c)
 
 /* --- once a second --------------------------------------------------------------------------- */
 
-/* Asks for its MAC address when that is not known, or with `probe` whether it still answers. */
+/* Asks for a MAC address when it is unknown, or with `probe` whether the sibling still answers. */
 static bool mac_known(struct gw_app *app, struct gw_netlink *nl, const struct rwy_ip *a, bool probe)
 {
 	const struct gw_nh *nh;
@@ -335,7 +336,7 @@ static bool mac_known(struct gw_app *app, struct gw_netlink *nl, const struct rw
 static bool liveness_check(struct gw_app *app, struct gw_netlink *nl)
 {
 	struct gw_siblings *g = app->siblings;
-	/* A document says who is lost. */
+	/* With a document the control center says who is lost. */
 	const bool probe = !g->controller && g->ticks++ % PROBE_TICKS == 0;
 	bool changed = false;
 
@@ -373,7 +374,7 @@ void gw_siblings_tick(struct gw_app *app, struct gw_netlink *nl)
 	gw_change_unlock();
 }
 
-/* --- for people ------------------------------------------------------------------------------ */
+/* --- inspection ------------------------------------------------------------------------------- */
 
 struct sent_copy {
 	const struct gw_worker *w;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Other gateways of this site. Hosts, ECMP or VRRP choose the gateway that a packet gets to; which one
- * carries an address pair is said by the control center's assignments, or else by rwy/spread.h, the same at
- * both sites. A RoCE packet of the plain LAN that came to the wrong one is handed to the right one over the
- * LAN, as a router does it: nothing is terminated, kept or copied.
+ * Other gateways of this site. Hosts, ECMP or VRRP choose the gateway that a packet reaches; the
+ * control center's assignments choose the one that carries an address pair, or else rwy/spread.h,
+ * with the same result at both sites. A RoCE packet of the plain LAN that reached the wrong gateway
+ * is handed to the right one over the LAN, as a router does it: it is not terminated, kept or
+ * copied.
  *
- *   siblings.c     the list, from the file or the control center's document, given to workers
- *   sibling_rx.c   a worker's part: which gateway owns a packet, and sending it there
+ *   siblings.c    the list, from the file or the control center's document, given to workers
+ *   sibling_rx.c  the worker's part: finds the gateway that owns a packet, and sends it there
  *
- * Connections stay where they are: a queue pair that this gateway has state of is its own, and one that it
- * hands on goes on to the same sibling, whatever the list says later. A packet that a sibling handed on is
- * never handed on again. A sibling that is lost gets nothing.
+ * Connections stay where they are: a queue pair with state in this gateway stays here, and one that
+ * is handed to a sibling stays with it, whatever the list says later. A packet that a sibling
+ * handed on is never handed on again. A lost sibling gets nothing.
  */
 #ifndef GATEWAY_CONTROL_SIBLINGS_H
 #define GATEWAY_CONTROL_SIBLINGS_H
@@ -25,56 +26,59 @@ struct gw_sibling_tunnel {
 	uint32_t weight;
 };
 
-/* One of them, as it is said. */
+/* One sibling as configured. */
 struct gw_sibling {
-	char name[CONF_NAME]; /* "": a free place */
-	struct rwy_ip addr;   /* on the LAN */
-	uint32_t weight;      /* the file's */
+	char name[CONF_NAME]; /* "": a free entry */
+	struct rwy_ip addr;   /* address on the LAN */
+	uint32_t weight;      /* weight in the file */
 	bool lost;
-	unsigned tunnels; /* the document's; the file's sibling has the tunnels that we have */
+	/* number in the document; a sibling of the file has the same tunnels as this gateway */
+	unsigned tunnels;
 	struct gw_sibling_tunnel tunnel[CONF_TUNNELS_MAX];
 };
 
-/* An address pair that is assigned. */
+/* An assigned address pair. */
 struct gw_sibling_pair {
 	struct rwy_ip local, remote;
-	int who;       /* place in gw_siblings_say.sib; -1: ours */
-	uint32_t dqpn; /* packets to this QP of the remote host alone, before what is said of all; 0: all */
+	int who; /* index in gw_siblings_say.sib; -1: this gateway */
+	/* only packets to this QP of the remote host, which has precedence; 0: all packets */
+	uint32_t dqpn;
 };
 
 struct gw_siblings_say {
 	const struct gw_sibling *sib;
-	unsigned n; /* CONF_SIBLINGS_MAX at most */
+	unsigned n; /* number of siblings, at most CONF_SIBLINGS_MAX */
 	const struct gw_sibling_pair *pair;
 	unsigned pairs;
 };
 
 struct gw_siblings;
-/* Before any worker exists: those of app->conf. */
+/* Makes the siblings of app->conf. Call it before any worker exists. */
 RWY_MUST_CHECK int gw_siblings_new(struct gw_app *app);
-void gw_siblings_free(struct gw_app *app); /* after the workers have ended */
-/* The first set of a worker that does not run yet. RWY_ENOMEM. */
+void gw_siblings_free(struct gw_app *app); /* call it after the workers have ended */
+/* Gives the first set to a worker that does not run yet. RWY_ENOMEM. */
 RWY_MUST_CHECK int gw_siblings_join(struct gw_app *app, struct gw_worker *w);
-/* All of them anew, after the tunnels. Under gw_change_lock. RWY_ENOMEM: as they were. A worker that is late
- * is told by the tick. */
+/* Replaces all siblings, after the tunnels. Under gw_change_lock. RWY_ENOMEM: nothing changed. The
+ * tick repeats it for a worker that is late. */
 RWY_MUST_CHECK int gw_siblings_set(struct gw_app *app, const struct gw_siblings_say *say);
-/* Those of a file, after a reload. Under gw_change_lock. */
+/* Replaces the siblings of the file after a reload. Under gw_change_lock. */
 RWY_MUST_CHECK int gw_siblings_own(struct gw_app *app, const struct conf *c);
-/* Once a second, control thread: MAC addresses are asked for; a sibling of the file that does not answer for
- * some seconds is lost until it does; workers that were not reached. nl NULL: nobody is asked. */
+/* Called once a second by the control thread: asks for MAC addresses; a sibling of the file that
+ * does not answer for some seconds is lost until it does; repeats changes for late workers. nl
+ * NULL: nobody is asked. */
 void gw_siblings_tick(struct gw_app *app, struct gw_netlink *nl);
 
 struct gw_sibling_info {
 	char name[CONF_NAME];
 	struct rwy_ip addr;
-	uint32_t weight; /* by the file; 0: by the document's tunnels */
+	uint32_t weight; /* weight in the file; 0: the document's tunnels have weights */
 	unsigned tunnels;
 	bool lost, controller, mac_known;
 	uint8_t mac[6];
-	unsigned pairs;   /* assigned to it */
-	uint64_t packets; /* handed to it */
+	unsigned pairs;   /* number assigned to it */
+	uint64_t packets; /* packets handed to it */
 };
-/* Fills up to max entries; returns how many there are. Any thread but a worker's. */
+/* Fills up to max entries. Returns the number that exist. Any thread except a worker's. */
 unsigned gw_siblings_get(struct gw_app *app, struct gw_sibling_info *out, unsigned max);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two commands for dpdk-telemetry.py. The full picture is the API's; DPDK's replies are small (16 KiB). */
+/* Two commands for dpdk-telemetry.py. The API has everything; DPDK's replies are small (16 KiB). */
 #include <rte_pdump.h>
 #include <rte_telemetry.h>
 

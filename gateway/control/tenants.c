@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of the set of tenants: check, tell the engines, publish, wait, clean up. What engines are told is
- * made in tenants_eng.c; what people see is tenants_info.c.
+ * Changes of the set of tenants: check, tell the engines, publish, wait, clean up. tenants_eng.c
+ * makes the changes for engines; tenants_info.c is for the API.
  */
 #include "gateway/control/tenants.h"
 
@@ -15,8 +15,8 @@
 
 #define RUN_WAIT     (500 * RWY_MS)
 #define RUN_NAP      (20 * RWY_US)
-#define RETIRED_TURN 256           /* removed tenants looked at in one go */
-#define TICK_TIME    (20 * RWY_MS) /* of the control thread, a worker */
+#define RETIRED_TURN 256           /* most removed tenants processed in one go */
+#define TICK_TIME    (20 * RWY_MS) /* time of the control thread per worker */
 
 /* --- generations ----------------------------------------------------------------------------- */
 
@@ -38,11 +38,11 @@ void gw_tenants_generation(const struct gw_app *app, uint64_t *published, uint64
 	*published = tenant_db_current(app->tenants->db)->generation;
 	pthread_mutex_unlock(&app->tenants->lock);
 	*running = oldest(app);
-	if (*running > *published) /* a worker that is not there runs none */
+	if (*running > *published) /* a worker that does not exist runs none */
 		*running = *published;
 }
 
-/* Until every worker runs it. False: one does not. */
+/* Waits until every worker runs the generation. False: one does not. */
 static bool wait_running(struct gw_app *app, uint64_t generation)
 {
 	rwy_time end = gw_now() + RUN_WAIT;
@@ -66,9 +66,9 @@ static void quiesced(struct gw_app *app)
 	tenant_db_quiesced(g->db, gen < top ? gen : top);
 }
 
-/* --- what a change does, in its order -------------------------------------------------------- */
+/* --- steps of a change, in order -------------------------------------------------------------- */
 
-/* Workers that an earlier change did not reach. */
+/* Updates workers that an earlier change did not reach. */
 static int stale_resync(const struct gw_txn_input *a)
 {
 	struct gw_tenants *g = a->app->tenants;
@@ -83,7 +83,7 @@ static int stale_resync(const struct gw_txn_input *a)
 	return 0;
 }
 
-/* An index that is used from now on has not counted anything. */
+/* Clears the counts of indices that are used from now on. */
 static void counts_clear(struct gw_app *app, const struct tenant_set *next)
 {
 	const struct tenant_set *old = tenant_db_current(app->tenants->db);
@@ -111,7 +111,8 @@ static int engines_update(const struct gw_txn_input *a, const struct gw_plan *p)
 	return rc;
 }
 
-/* Refused at the door by now: engines begin to forget them, and take their VNIs from others. */
+/* Packets of removed tenants are refused by now: engines begin to remove their connections and free
+ * their VNIs. */
 static void removed_begin(struct gw_app *app, const uint32_t *removed, unsigned n)
 {
 	struct gw_tenants *g = app->tenants;
@@ -134,7 +135,7 @@ static int hardware_prepare(const struct gw_txn_input *a, const struct tenant_se
 	return rc;
 }
 
-/* Ends the transaction, well or not. */
+/* Ends the transaction, successful or not. */
 static int commit(const struct gw_txn_input *a, struct tenant_txn *x, struct gw_tenants_done *done)
 {
 	struct gw_app *app = a->app;
@@ -172,7 +173,7 @@ static int commit(const struct gw_txn_input *a, struct tenant_txn *x, struct gw_
 		if (tenant_by_index(old, i) && !tenant_by_index(next, i))
 			g->retired[g->retired_n++] = i;
 	rc = tenant_txn_commit(x, &next, &te);
-	if (rc) { /* cannot be: it was prepared */
+	if (rc) { /* impossible: it was prepared */
 		g->retired_n = before;
 		(void)gw_txn_err_tenant(a, rc, &te);
 		goto back;
@@ -284,7 +285,7 @@ int gw_tenants_replace(struct gw_app *app, const struct conf_tenant *t, unsigned
 
 /* --- once a second --------------------------------------------------------------------------- */
 
-/* Some of the removed tenants, another part each time. */
+/* Processes some of the removed tenants, another part each time. */
 static void retired_release(struct gw_app *app)
 {
 	struct gw_tenants *g = app->tenants;
@@ -295,7 +296,7 @@ static void retired_release(struct gw_app *app)
 
 	for (unsigned w = 0; w < app->workers; w++)
 		if (gw_retired_clean(app, w, g->retired, n, gw_now() + TICK_TIME) != 0)
-			return; /* it hangs: later */
+			return; /* the worker hangs: try later */
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t idx = g->retired[i];
 
@@ -315,7 +316,7 @@ void gw_tenants_tick(struct gw_app *app)
 	const struct tenant_set *s;
 
 	if (pthread_mutex_trylock(&g->lock) != 0)
-		return; /* who changes something takes its time; frames for the kernel do not wait for it */
+		return; /* a change may take long, and frames for the kernel must not wait for it */
 	s = tenant_db_current(g->db);
 	quiesced(app);
 	for (unsigned w = 0; w < app->workers; w++)

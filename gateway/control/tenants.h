@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants of the running gateway: the set that workers read, its changes, and what becomes of a tenant that
- * was removed. The set itself, its checks and its look-ups are tenant/tenant.h; connections of tenants are
- * the engine's (eng_tenant_*).
+ * Tenants of the running gateway: the set that workers read, its changes, and the removal of
+ * tenants. The set itself, its checks and its lookups are in tenant/tenant.h; tenants' connections
+ * belong to the engine (eng_tenant_*).
  *
- * A change is checked as a whole, given to every worker's engine, published, and reported done when every
- * worker runs its generation. Order: what is new is in the engines before packets are admitted for it; what
- * is removed is refused at the door before its connections are forgotten. A refused change leaves everything
- * as it was.
+ * A change is checked as a whole, given to every worker's engine, published, and reported as done
+ * when every worker runs its generation. Order: engines have a new tenant before its packets are
+ * admitted; packets of a removed tenant are refused before its connections are removed. A refused
+ * change leaves everything unchanged.
  *
- * Thread: the functions with a gw_app may be called from any thread but a worker's; they wait for each other.
- * Workers read gw_tenants_of() once a turn and say in gw_worker.ts_gen which generation they run.
+ * Thread: the functions with a gw_app may be called from any thread except a worker's; they wait
+ * for each other. Workers read gw_tenants_of() once a turn and report in gw_worker.ts_gen which
+ * generation they run.
  */
 #ifndef GATEWAY_CONTROL_TENANTS_H
 #define GATEWAY_CONTROL_TENANTS_H
@@ -23,70 +24,75 @@
 
 struct gw_tenants;
 
-/* From app->conf, before any worker exists: the first set. What goes wrong is logged. */
+/* Makes the first set from app->conf, before any worker exists. Errors are logged. */
 RWY_MUST_CHECK int gw_tenants_new(struct gw_app *app);
-void gw_tenants_free(struct gw_app *app); /* after the workers have ended */
-/* One worker's engine, before the worker runs: all tenants of the present set. */
+void gw_tenants_free(struct gw_app *app); /* call it after the workers have ended */
+/* Gives all tenants of the present set to one worker's engine, before the worker runs. */
 RWY_MUST_CHECK int gw_tenants_engine(struct gw_app *app, struct eng *e, unsigned worker, rwy_time now);
 
-/* How long a change took, ns: from the call to the last worker running it. */
+/* The result of a change. took: ns from the call until the last worker runs it. */
 struct gw_tenants_done {
 	uint64_t generation;
 	rwy_dur took;
 	unsigned added, changed, removed, same;
 };
 
-/* One tenant: added (RWY_EEXIST when there is one of the name), or changed (RWY_ENOENT when there is none).
- * *err says why not, in the words of the configuration: RWY_EINVAL, RWY_EEXIST, RWY_ENOENT, RWY_ENOMEM, and
- * RWY_EAGAIN: a worker's engine was not reached, or indices are still in use; then nothing has changed. A
- * worker that has the change and is late in taking up the set is logged, and the change stands. */
+/* Adds one tenant (RWY_EEXIST: the name is in use) or changes one (RWY_ENOENT: no such name). On
+ * error *err has the reason in the words of the configuration, and nothing changed: RWY_EINVAL,
+ * RWY_EEXIST, RWY_ENOENT, RWY_ENOMEM; RWY_EAGAIN: a worker's engine was not reached, or indices are
+ * still in use. When a worker has the change but is late to run the set, this is logged and the
+ * change stands. */
 RWY_MUST_CHECK int gw_tenant_add(
     struct gw_app *app, const struct conf_tenant *t, struct gw_tenants_done *done, struct conf_error *err);
 RWY_MUST_CHECK int gw_tenant_set(
     struct gw_app *app, const struct conf_tenant *t, struct gw_tenants_done *done, struct conf_error *err);
-/* Its connections are forgotten some at a time, after this returns. */
+/* Removes a tenant. Its connections are removed step by step after this returns. */
 RWY_MUST_CHECK int gw_tenant_del(
     struct gw_app *app, const char *name, struct gw_tenants_done *done, struct conf_error *err);
-/* All of them anew: those that are the same stay the same objects, and no connection of theirs notices. */
+/* Replaces all tenants. Unchanged tenants keep their objects, and their connections are not
+ * affected. */
 RWY_MUST_CHECK int gw_tenants_replace(struct gw_app *app, const struct conf_tenant *t, unsigned n,
     struct gw_tenants_done *done, struct conf_error *err);
 
-/* The same after app->conf->tunnel[] has changed: guarantees and places are checked by what it says now. */
+/* The same after app->conf->tunnel[] has changed: guarantees and places are checked against its new
+ * contents. */
 RWY_MUST_CHECK int gw_tenants_replace_all(struct gw_app *app, const struct conf_tenant *t, unsigned n,
     struct gw_tenants_done *done, struct conf_error *err);
-/* Whether the tenants there are fit app->conf->tunnel[] as it is now; from then on it counts. */
+/* Checks the present tenants against the new app->conf->tunnel[] and uses it from then on. */
 RWY_MUST_CHECK int gw_tenants_tunnels(struct gw_app *app, struct conf_error *err);
-/* Every engine is told every tenant's share anew, for a tunnel that it has not had. */
+/* Repeats every tenant's share to every engine, for a tunnel that was added. */
 void gw_tenants_shares(struct gw_app *app);
-/* Whether a tenant has prefixes behind a tunnel, and one that has. */
+/* Returns whether a tenant has prefixes behind a tunnel, and the name of one. */
 bool gw_tenants_use(struct gw_app *app, unsigned tunnel, char name[TENANT_NAME_MAX]);
 
-/* A tenant as it is now, deeply copied: conf_tenant_fini. RWY_ENOENT. */
+/* Returns a deep copy of a tenant, for conf_tenant_fini. RWY_ENOENT. */
 RWY_MUST_CHECK int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out);
 /* A tenant for the API. Counters are sums over workers. */
 struct gw_tenant_info {
 	char name[TENANT_NAME_MAX];
 	uint32_t index, vni;
 	uint16_t vlan;
-	uint64_t generation;               /* in which it became what it is */
-	struct eng_tenant_stats eng;       /* of all workers */
-	uint64_t rx_packets, rx_bytes;     /* admitted from its hosts, from the IP header on */
+	uint64_t generation;         /* generation of its last change */
+	struct eng_tenant_stats eng; /* sums over all workers */
+	/* admitted from its hosts; bytes from the IP header on */
+	uint64_t rx_packets, rx_bytes;
 	uint64_t tx_packets, tx_bytes;     /* sent to its hosts */
-	uint64_t drop[TENANT_ADMIT_COUNT]; /* by reason; [TENANT_OK] is 0 */
-	uint64_t forged_host;              /* contradicted where its source is known to be (vtep.h) */
+	uint64_t drop[TENANT_ADMIT_COUNT]; /* drops by reason; [TENANT_OK] is 0 */
+	uint64_t forged_host;              /* contradicted the known place of its source (vtep.h) */
 	uint64_t guarantee_Bps, limit_Bps;
 	uint32_t weight;
 };
-/* Up to max tenants whose name comes after `after` ("" to start), by name. How many. */
+/* Fills in up to max tenants after `after` ("" to start), sorted by name. Returns their number. */
 unsigned gw_tenants_get(struct gw_app *app, const char *after, struct gw_tenant_info *out, unsigned max);
-/* One by its name: RWY_ENOENT. */
+/* Returns one tenant by its name. RWY_ENOENT. */
 RWY_MUST_CHECK int gw_tenant_info_get(struct gw_app *app, const char *name, struct gw_tenant_info *out);
-/* Names by index: "" of 0, "(removed)" where there is none any more. */
+/* Fills in names by index: "" for 0, "(removed)" when there is no such tenant. */
 void gw_tenant_names(struct gw_app *app, const uint32_t *index, unsigned n, char (*name)[TENANT_NAME_MAX]);
-/* The generation published, and the oldest one that a worker still runs. */
+/* Returns the published generation and the oldest one that a worker still runs. */
 void gw_tenants_generation(const struct gw_app *app, uint64_t *published, uint64_t *running);
 
-/* Once a second, control thread: what was removed and is gone everywhere gives its index back. */
+/* Called once a second by the control thread: releases the indices of tenants that are removed
+ * everywhere. */
 void gw_tenants_tick(struct gw_app *app);
 
 #endif

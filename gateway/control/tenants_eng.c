@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of engines' tenants: lists, made beforehand, applied on the worker's thread some at a time. Not
- * here: the next set and its publication (tenants.c).
+ * Changes of the engines' tenants: lists made beforehand and applied on the worker's thread in
+ * steps. tenants.c makes the next set and publishes it.
  *
- * An engine refuses a VNI that another tenant has. So where a VNI goes from one tenant to another, or two
- * exchange theirs, the present owner is parked first under a number that nobody has.
+ * An engine refuses a VNI that another tenant has. So when a VNI moves from one tenant to another,
+ * or two tenants swap theirs, the present owner is first parked under an unused VNI.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "gateway/control/tenants_int.h"
 
-#define SLICE               (50 * RWY_US) /* packets wait for so long */
+#define SLICE               (50 * RWY_US) /* packets wait at most this long */
 #define ACK_MODE_SAME(t, e) static_assert((int)(t) == (int)(e), "the two enums agree")
 ACK_MODE_SAME(TENANT_ACK_NEAR, ENG_ACK_NEAR);
 ACK_MODE_SAME(TENANT_ACK_FAR, ENG_ACK_FAR);
@@ -44,7 +44,8 @@ static struct gw_delta_op *delta_last(struct gw_delta *f)
 	return &f->op[f->n - 1];
 }
 
-/* A rate is divided by the workers, who share every tunnel; below the least there is, it is that. */
+/* Returns a worker's share of a rate: the workers share every tunnel. At least the smallest allowed
+ * rate. */
 static uint64_t worker_share(uint64_t rate_Bps, unsigned workers)
 {
 	uint64_t s = rate_Bps / workers;
@@ -52,7 +53,7 @@ static uint64_t worker_share(uint64_t rate_Bps, unsigned workers)
 	return !rate_Bps || s >= WAN_RATE_MIN ? s : WAN_RATE_MIN;
 }
 
-/* No tenant takes more than half of the table: what the connections of one are, others do not lack. */
+/* No tenant takes more than half of the connection table, so that others always find room. */
 static void delta_set(struct gw_delta *f, const struct gw_app *app, const struct tenant *t)
 {
 	const struct tenant_cfg *c = &t->cfg;
@@ -89,7 +90,7 @@ static void delta_remove(struct gw_delta *f, uint32_t index)
 
 /* --- from one set to another ----------------------------------------------------------------- */
 
-/* Whether this tenant lets its VNI go, and somebody may want it. */
+/* Whether this tenant gives up its VNI and another one may want it. */
 static bool vni_moves(const struct tenant_set *next, const struct tenant *was)
 {
 	const struct tenant *is = tenant_by_index(next, was->index);
@@ -97,7 +98,7 @@ static bool vni_moves(const struct tenant_set *next, const struct tenant *was)
 	return is ? is->cfg.vni != was->cfg.vni : tenant_by_vni(next, was->cfg.vni) != NULL;
 }
 
-/* All tenants whose VNI moves, under numbers that neither set has. */
+/* Parks all tenants whose VNI moves, under VNIs that neither set has. */
 static void vni_park(
     struct gw_delta *f, const struct gw_app *app, const struct tenant_set *old, const struct tenant_set *next)
 {
@@ -153,7 +154,7 @@ int gw_plan_new(
 		p->changed += was && is && was != is;
 		if (was == is)
 			continue;
-		ops += 2; /* parked and set */
+		ops += 2; /* park and set */
 		prefixes += (was ? 2 * was->cfg.prefixes : 0) + (is ? is->cfg.prefixes : 0);
 	}
 	rc = delta_new(&p->forth, ops, prefixes);
@@ -180,7 +181,8 @@ static int tenant_set(
 {
 	int rc = eng_tenant_set(e, op->index, cfg, now);
 
-	/* A change that was taken back may have left a tenant there: its last connections may have ended. */
+	/* A withdrawn change may have left the tenant there: its last connections may have ended by
+	 * now. */
 	if (rc == RWY_EAGAIN && eng_tenant_remove(e, op->index))
 		rc = eng_tenant_set(e, op->index, cfg, now);
 	return rc;
@@ -243,7 +245,7 @@ static size_t prefixes_of(const struct tenant_set *s)
 	return n;
 }
 
-/* Every tenant of a set. */
+/* Makes the list of every tenant of a set. */
 static int delta_of_set(struct gw_delta *f, const struct gw_app *app, const struct tenant_set *s)
 {
 	int rc = delta_new(f, s->n, prefixes_of(s));
@@ -290,8 +292,8 @@ int gw_delta_resync(struct gw_app *app, unsigned worker, const struct tenant_set
 	for (uint32_t i = 1; i < GW_TENANT_COUNTS; i++)
 		if (!tenant_by_index(s, i))
 			delta_remove(&f, i);
-	/* A tenant that holds the VNI of another is in the list, too: after one round of parking all VNIs are
-	 * free. */
+	/* A tenant that holds the VNI of another is in the list, too: after one round of parking
+	 * all VNIs are free. */
 	for (unsigned round = 0; round < 2; round++)
 		for (uint32_t i = 1; i < s->top; i++) {
 			if (!tenant_by_index(s, i))

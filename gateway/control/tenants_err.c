@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Refusals of a change of tenants, in the words of the configuration and at its place in the file. */
+/* Errors of a change of tenants, in the words of the configuration and with its place in the
+ * file. */
 #include <stdio.h>
 #include <string.h>
 

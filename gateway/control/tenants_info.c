@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tenants as people see them: one as it is configured, all with their counters. */
+/* Tenants for the API: one as configured, all with their counters. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define SLICE (50 * RWY_US)
 
-/* --- one, deeply copied ---------------------------------------------------------------------- */
+/* --- deep copy of one ------------------------------------------------------------------------- */
 
 int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out)
 {
@@ -84,7 +84,7 @@ static void stats_slice(struct eng *e, void *arg)
 	} while (a->at < a->n && gw_now() < end);
 }
 
-/* A worker that does not come to it is left out. */
+/* A worker that does not answer is left out. */
 static void info_engines(struct gw_app *app, struct gw_tenant_info *o, unsigned n)
 {
 	for (unsigned w = 0; w < app->workers; w++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first set of tenants, what a new worker is told of it, and the end. */
+/* The first set of tenants, its delivery to a new worker, and the end. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@ static int counts_new(struct gw_app *app)
 	for (unsigned i = 0; i < app->workers; i++) {
 		struct gw_tenant_count **c = &app->tenant_count[i];
 
-		/* Mostly untouched: the kernel gives pages as indices are cleared for use. */
+		/* Mostly untouched: the kernel provides pages as indices are cleared for use. */
 		void *p = mmap(NULL, GW_TENANT_COUNTS * sizeof(**c), PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tenants when the set of tunnels changes: capacities, shares, who uses a tunnel. */
+/* Tenants when the set of tunnels changes: capacities, shares, use of a tunnel. */
 #include <stdio.h>
 
 #include "gateway/control/tenants_int.h"
@@ -63,7 +63,7 @@ void gw_tenants_shares(struct gw_app *app)
 	pthread_mutex_lock(&g->lock);
 	for (unsigned w = 0; w < app->workers; w++)
 		if (gw_delta_send_all(app, w, tenant_db_current(g->db)) != 0)
-			g->stale[w] = true; /* the tick tells it */
+			g->stale[w] = true; /* the tick repeats it */
 	pthread_mutex_unlock(&g->lock);
 }
 

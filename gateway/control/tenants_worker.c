@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's side of tenants*.c, in a file of its own: the rest knows no DPDK type and is tested without. */
+/* The worker's side of tenants*.c. It is a separate file because the others know no DPDK type and
+ * are tested without DPDK. */
 #include "gateway/gw.h"
 #include "gateway/control/tenants_int.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Once a second, on the control thread: reads the tunnels' states on the workers and logs them.
- * Workers leave changes in atomics; a worker is asked for more only when there is a line to write. Not here:
- * which line, and when (tunnel_watch.c).
+ * Called once a second on the control thread: reads the tunnels' states on the workers and logs
+ * them. Workers leave changes in atomics; a worker is called only when there is a line to write.
+ * tunnel_watch.c decides which line to log, and when.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@
 struct tunnel_log {
 	struct tunnel_watch w;
 	char name[CONF_NAME];    /* "": no tunnel has this number */
-	uint64_t sent, received; /* until the last line */
+	uint64_t sent, received; /* counts at the last line */
 };
 
 struct gw_tunnel_log {
 	struct tunnel_log t[CONF_TUNNELS_MAX];
 };
 
-/* How many workers have it up; *at: the last change on any. */
+/* Returns the number of workers that have the tunnel up; *at: the last change on any. */
 static unsigned workers_up(const struct gw_app *app, unsigned tunnel, rwy_time *at)
 {
 	unsigned up = 0;
@@ -48,7 +48,7 @@ struct tunnel_state {
 	bool resolved;
 };
 
-/* On the worker's thread. */
+/* Runs on the worker's thread. */
 static void state_read(struct eng *e, void *arg)
 {
 	struct tunnel_state *l = arg;

@@ -34,7 +34,8 @@ enum watch_line tunnel_watch_step(struct tunnel_watch *w, bool up, rwy_time chan
 	refill(w, now);
 	if (up != w->up)
 		state_change(w, changed_at > w->since ? changed_at : now);
-	else if (w->was_up && changed_at > w->since) { /* there and back since the last look */
+	/* it changed and changed back since the last step */
+	else if (w->was_up && changed_at > w->since) {
 		state_change(w, changed_at);
 		state_change(w, changed_at);
 	}
@@ -57,7 +58,7 @@ enum watch_line tunnel_watch_step(struct tunnel_watch *w, bool up, rwy_time chan
 
 /* --- words ----------------------------------------------------------------------------------- */
 
-/* Why nothing comes of it, most certain first. */
+/* Returns the most certain cause of a tunnel that does not come up. */
 static const char *cause(const struct watch_facts *f)
 {
 	if (!f->link)

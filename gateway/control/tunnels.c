@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of the set of tunnels: check, build, publish, tell the workers, clean up. What both sides say
- * together is tunnels_merge.c, what a worker is told tunnels_worker.c.
+ * Changes of the set of tunnels: check, build, publish, tell the workers, clean up. tunnels_merge.c
+ * merges both sides, tunnels_worker.c changes a worker.
  */
 #include "gateway/carrier/carrier.h"
 #include "gateway/control/tunnels.h"
@@ -21,7 +21,7 @@ struct change {
 	struct gw_app *app;
 	const struct conf *c;                        /* every tunnel at its number */
 	uint64_t next, own, added, removed, retuned; /* sets of tunnels */
-	bool tenants;                                /* c says them */
+	bool tenants;                                /* c contains tenants */
 	struct gw_network_done *done;
 	struct conf_error *err;
 };
@@ -59,7 +59,7 @@ static void change_plan(struct change *x)
 	x->done->same = (unsigned)__builtin_popcountll(x->next) - x->done->added - x->done->changed;
 }
 
-/* Begins to take tunnels out of every engine. */
+/* Begins to remove tunnels from every engine. */
 static void tunnels_remove(struct gw_app *app, uint64_t set)
 {
 	struct gw_tunnels *g = app->tunnels;
@@ -70,7 +70,7 @@ static void tunnels_remove(struct gw_app *app, uint64_t set)
 	for (unsigned w = 0; w < app->workers; w++) {
 		uint64_t detached;
 
-		/* A worker that hangs: the tick comes back to it. */
+		/* When a worker hangs, the tick tries again. */
 		if (gw_tunnels_detach(app, w, set & ~g->detached[w], &detached) == 0)
 			g->detached[w] |= detached;
 		all &= g->detached[w];
@@ -80,7 +80,7 @@ static void tunnels_remove(struct gw_app *app, uint64_t set)
 	atomic_store(&g->removing, (atomic_load(&g->removing) | set) & ~all);
 }
 
-/* New tunnels in every engine; nothing leads to them. */
+/* Builds new tunnels in every engine; nothing uses them yet. */
 static int tunnels_build(const struct change *x)
 {
 	struct gw_app *app = x->app;
@@ -110,7 +110,7 @@ static void publish(struct gw_app *app, const struct conf_tunnel *t, unsigned n)
 	pthread_rwlock_unlock(&g->lock);
 }
 
-/* Tenants as they are said, on tunnels as they will be: what was published is taken back when they do not
+/* Applies the tenants to the new set of tunnels; withdraws the published set when they do not
  * fit. */
 static int tenants_apply(const struct change *x, const struct conf_tunnel *was, unsigned wases)
 {
@@ -129,7 +129,7 @@ static int tenants_apply(const struct change *x, const struct conf_tunnel *was, 
 	return rc;
 }
 
-/* It stands: a worker that is late is told again by the tick. */
+/* Applies rates and prefixes. The change stands: the tick repeats it for a late worker. */
 static void tunnels_tune(const struct change *x)
 {
 	struct gw_app *app = x->app;
@@ -146,7 +146,8 @@ static void tunnels_tune(const struct change *x)
 		gw_tenants_shares(app);
 }
 
-/* The carrier's end of it. A carrier that cannot be had is logged and shown, and the tunnel is native. */
+/* Applies the carriers. A carrier that is impossible is logged and shown, and the tunnel is
+ * native. */
 static void carriers_apply(const struct change *x, const struct conf_tunnel *was)
 {
 	char why[160];
@@ -200,7 +201,7 @@ static int change_run(struct change *x)
 	return rc;
 }
 
-/* --- by side --------------------------------------------------------------------------------- */
+/* --- changes by one side ---------------------------------------------------------------------- */
 
 static int names_note(struct gw_tunnels *g, const struct conf *c, unsigned n)
 {
@@ -237,7 +238,7 @@ int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_side side, stru
 	return rc;
 }
 
-/* Every tunnel as it is, to be changed in one place. */
+/* Copies all running tunnels, to change one of them. */
 static struct conf *running_copy(const struct gw_app *app)
 {
 	struct conf *c = conf_network_new(app->conf);
@@ -292,7 +293,7 @@ int gw_tunnel_add(
 	return rc;
 }
 
-/* The number of one that the local API may change. */
+/* Returns the number of a tunnel that the local API may change. */
 static int own_find(const struct gw_app *app, const char *name, struct conf_error *err)
 {
 	const int at = gw_tunnel_find(app, name);
@@ -361,7 +362,7 @@ static void way_put(struct gw_tunnels *g, const struct gw_assignment *a, unsigne
 {
 	const uint32_t dqpn = turned ? a->src_qpn : a->dst_qpn;
 
-	/* By QPs: a direction whose QP is not named is anybody's. */
+	/* A direction whose QP is not named matches any QP. */
 	if (!dqpn && (a->src_qpn || a->dst_qpn))
 		return;
 	g->way[g->ways++] = (struct eng_steer_cfg){.src = turned ? a->dst : a->src,
@@ -401,7 +402,7 @@ void gw_tunnels_tick(struct gw_app *app)
 	struct gw_tunnels *g = app->tunnels;
 
 	if (!g || !gw_change_trylock())
-		return; /* who changes something comes to it, or the next tick does */
+		return; /* the thread that holds the lock does the work, or the next tick */
 	tunnels_remove(app, atomic_load(&g->removing));
 	for (unsigned w = 0; w < app->workers; w++)
 		if (g->stale[w] && gw_tunnels_set(app, w, app->conf) == 0)

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tunnels of the running gateway: they come, change and go, and what others carry does not notice.
+ * Tunnels of the running gateway: they are added, changed and removed without effect on other
+ * tunnels' traffic.
  *
- * A tunnel's number (its place in conf->tunnel[], in engines, in tenants' prefixes) is its own as long as it
- * is there; a place without a name is free. A change is checked as a whole, new tunnels are built and given
- * to every worker's engine before anything leads to them, tenants follow, then rates, DSCP and prefixes, and
- * last what is removed is taken from engines, its connections some at a time. A refused change leaves
- * everything as it was.
+ * A tunnel keeps its number (its index in conf->tunnel[], in engines, in tenants' prefixes) as long
+ * as it exists; an entry without a name is free. A change is checked as a whole. New tunnels are
+ * built and given to every worker's engine before anything uses them; then tenants follow, then
+ * rates, DSCP and prefixes; last, removed tunnels are taken out of the engines, their connections
+ * step by step. A refused change leaves everything unchanged.
  *
- * Two sides name tunnels and tenants: this gateway (its file, its local API) and the control center (its
- * document). A change by one leaves the other's as they are; a name belongs to one of them.
+ * Two sides define tunnels and tenants: this gateway (its file, its local API) and the control
+ * center (its document). A change by one side keeps the other side's; a name belongs to one side.
  *
- * Thread: who changes something holds gw_change_lock (change_lock.h). Threads other than workers read
- * app->conf->tunnel[] and app->conf->tunnels under gw_tunnels_read. Workers have copies of their own.
+ * Thread: a thread that changes something holds gw_change_lock (change_lock.h). Threads other than
+ * workers read app->conf->tunnel[] and app->conf->tunnels under gw_tunnels_read. Workers have
+ * copies.
  */
 #ifndef GATEWAY_CONTROL_TUNNELS_H
 #define GATEWAY_CONTROL_TUNNELS_H
@@ -23,13 +25,15 @@
 enum gw_side { GW_SIDE_OWN, GW_SIDE_CONTROLLER };
 
 struct gw_tunnels;
-/* Before any worker exists, after gw_tenants_new. conf: what app->conf is, to be written. first: so many
- * tunnels and tenants are the gateway's own, the rest is the control center's. */
+/* Call it before any worker exists, after gw_tenants_new. conf: app->conf, writable. The first
+ * own_tunnels tunnels and own_tenants tenants are the gateway's own; the rest belongs to the
+ * control center. */
 RWY_MUST_CHECK int gw_tunnels_new(
     struct gw_app *app, struct conf *conf, unsigned own_tunnels, unsigned own_tenants);
-void gw_tunnels_free(struct gw_app *app); /* after the workers have ended */
+void gw_tunnels_free(struct gw_app *app); /* call it after the workers have ended */
 
-void gw_tunnels_read(struct gw_app *app); /* until gw_tunnels_read_end; not while changing something */
+/* Locks for reading until gw_tunnels_read_end; not while changing something. */
+void gw_tunnels_read(struct gw_app *app);
 void gw_tunnels_read_end(struct gw_app *app);
 
 struct gw_network_done {
@@ -38,42 +42,45 @@ struct gw_network_done {
 	rwy_dur took;
 };
 
-/* Replaces all that one side says. c: its tunnels and tenants, as conf_reload (GW_SIDE_OWN) gives them; of
- * GW_SIDE_CONTROLLER as conf_network_parse does with gw_tunnels_own's as `own`. c is used up, but still the
- * caller's to free. RWY_EINVAL and RWY_EEXIST with *err; RWY_EAGAIN: a worker was not reached, or too many
- * tunnels are still being removed; RWY_ENOMEM. Then nothing has changed. */
+/* Replaces all tunnels and tenants of one side. c: those of GW_SIDE_OWN from conf_reload, those of
+ * GW_SIDE_CONTROLLER from conf_network_parse with gw_tunnels_own's as `own`. Uses up the contents
+ * of c, which the caller still frees. On error nothing changed: RWY_EINVAL and RWY_EEXIST with
+ * *err; RWY_EAGAIN: a worker was not reached, or too many tunnels are still being removed;
+ * RWY_ENOMEM. */
 RWY_MUST_CHECK int gw_network_apply(struct gw_app *app, struct conf *c, enum gw_side side,
     struct gw_network_done *done, struct conf_error *err);
-/* The gateway's own tunnels, densely; at most CONF_TUNNELS_MAX. How many. */
+/* Copies the gateway's own tunnels without gaps; at most CONF_TUNNELS_MAX. Returns their number. */
 unsigned gw_tunnels_own(struct gw_app *app, struct conf_tunnel *out);
 
-/* A flow with a tunnel of its own. Both directions are meant: src is the local host at one end, dst at the
- * other. qpn 0: any. */
+/* A flow with a tunnel of its own. Both directions are meant: src is the local host at one end, dst
+ * at the other. qpn 0: any. */
 struct gw_assignment {
 	uint32_t vni;
 	struct rwy_ip src, dst;
 	uint32_t src_qpn, dst_qpn;
 	char tunnel[CONF_NAME];
 };
-/* All of them anew, after the tunnels are there; those of tunnels that are not are left out. Under
- * gw_change_lock. RWY_ENOMEM: as they were. A worker that is late is told by the tick. */
+/* Replaces all assignments, after the tunnels. Those of unknown tunnels are left out. Under
+ * gw_change_lock. RWY_ENOMEM: nothing changed. The tick repeats it for a worker that is late. */
 RWY_MUST_CHECK int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n);
 
-/* One tunnel of the gateway's own, as the local API says it. set: other ends are refused. del: RWY_ENOENT, or
- * RWY_EEXIST while tenants have prefixes behind it, or when it is the control center's. */
+/* Adds, changes or removes one of the gateway's own tunnels for the local API. set: other ends are
+ * refused. del: RWY_ENOENT; RWY_EEXIST: tenants have prefixes behind it, or it belongs to the
+ * control center. */
 RWY_MUST_CHECK int gw_tunnel_add(
     struct gw_app *app, const struct conf_tunnel *t, struct gw_network_done *done, struct conf_error *err);
 RWY_MUST_CHECK int gw_tunnel_set(
     struct gw_app *app, const struct conf_tunnel *t, struct gw_network_done *done, struct conf_error *err);
 RWY_MUST_CHECK int gw_tunnel_del(
     struct gw_app *app, const char *name, struct gw_network_done *done, struct conf_error *err);
-/* The number of a tunnel, -1: there is none. Under gw_tunnels_read or gw_change_lock. */
+/* Returns the number of a tunnel; -1: none. Under gw_tunnels_read or gw_change_lock. */
 int gw_tunnel_find(const struct gw_app *app, const char *name);
 enum gw_side gw_tunnel_side(const struct gw_app *app, unsigned tunnel);
 
-/* Once a second, control thread: what is being removed, and workers that were not reached. */
+/* Called once a second by the control thread: continues removals, and repeats changes for late
+ * workers. */
 void gw_tunnels_tick(struct gw_app *app);
-/* Tunnels that are still being removed. */
+/* Returns the number of tunnels still being removed. */
 unsigned gw_tunnels_removing(const struct gw_app *app);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The set of tunnels as other threads read it. Not here: its changes (tunnels.c). */
+/* The set of tunnels for other threads to read. tunnels.c changes it. */
 #include "gateway/control/tunnels_int.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to tunnels*.c: who owns what, what a change is, what workers are told. */
+/* Private to tunnels*.c: owners of tunnels and tenants, a change, and its parts for workers. */
 #ifndef GATEWAY_CONTROL_TUNNELS_INT_H
 #define GATEWAY_CONTROL_TUNNELS_INT_H
 
@@ -8,44 +8,45 @@
 #include "gateway/control/tunnels.h"
 
 struct gw_tunnels {
-	struct conf *conf; /* app->conf, of which the tunnels change */
+	struct conf *conf; /* app->conf, whose tunnels change */
 	pthread_rwlock_t lock;
 	/* Read and written under gw_change_lock. Sets of tunnels: */
 	uint64_t there, of_controller;
-	_Atomic uint64_t removing;         /* taken from people's sight, not yet from every engine */
-	uint64_t detached[GW_WORKERS_MAX]; /* of these, by worker: its engine has it no more */
-	bool stale[GW_WORKERS_MAX]; /* this worker was not told the last change of rates and prefixes */
-	struct eng_steer_cfg *way;  /* assignments, in engines' words */
+	_Atomic uint64_t removing; /* removed from the configuration, not yet from every engine */
+	/* those of `removing` that this worker's engine no longer has */
+	uint64_t detached[GW_WORKERS_MAX];
+	bool stale[GW_WORKERS_MAX]; /* this worker lacks the last change of rates and prefixes */
+	struct eng_steer_cfg *way;  /* assignments in the engine's form */
 	unsigned ways;
-	bool assignments_stale[GW_WORKERS_MAX]; /* this worker was not told of them */
-	char (*tenant)[TENANT_NAME_MAX];        /* the control center's, by name */
+	bool assignments_stale[GW_WORKERS_MAX]; /* this worker lacks the last assignments */
+	char (*tenant)[TENANT_NAME_MAX];        /* names of the control center's tenants */
 	unsigned tenants;
 };
 
-/* --- tunnels_merge.c: what both sides say together ------------------------------------------- */
+/* --- tunnels_merge.c: both sides together ----------------------------------------------------- */
 
-/* c gets what the other side has; *own: set of its tunnels (by present place) that are the gateway's own. */
+/* Adds the other side's to c; *own: set of c's tunnels (by present index) that are the gateway's
+ * own. */
 RWY_MUST_CHECK int gw_tunnels_merge(
     struct gw_app *app, struct conf *c, enum gw_side side, uint64_t *own, struct conf_error *err);
-/* Whether a and b have the same ends: rate, DSCP, thresholds and prefixes may differ. */
+/* Whether a and b have the same ends; rate, DSCP, thresholds and prefixes may differ. */
 bool gw_tunnel_same_ends(const struct conf_tunnel *a, const struct conf_tunnel *b);
 bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b);
-/* Gives each of c's tunnels its number: that of the running one of its name with the same ends, or a free
- * one. Tenants' places follow, and *own. RWY_EAGAIN: there are too many, with those that are being removed.
- */
+/* Gives each of c's tunnels its number: that of the running tunnel of its name with the same ends,
+ * or a free one. Tenants' places and *own follow. RWY_EAGAIN: too many, including those being
+ * removed. */
 RWY_MUST_CHECK int gw_tunnels_number(
     struct gw_app *app, struct conf *c, uint64_t *own, struct conf_error *err);
 
-/* --- tunnels_worker.c: what a worker is told, on its thread. All: RWY_EAGAIN when it does not come to it. -
- */
+/* --- tunnels_worker.c: run on the worker's thread; RWY_EAGAIN: no answer ---------------------- */
 
 /* Makes tunnel i of c and gives it to a worker. */
 RWY_MUST_CHECK int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, unsigned i);
-/* Rates, credit, thresholds, DSCP of all of c's tunnels, and the plain LAN's prefixes. */
+/* Sets rates, credit, thresholds and DSCP of all of c's tunnels, and the plain LAN's prefixes. */
 RWY_MUST_CHECK int gw_tunnels_set(struct gw_app *app, unsigned worker, const struct conf *c);
-/* The assignments that are in gw_tunnels. */
+/* Sends the assignments of gw_tunnels. */
 RWY_MUST_CHECK int gw_assignments_send(struct gw_app *app, unsigned worker);
-/* Takes those of `set` out of a worker's engine; *detached: which are out. */
+/* Removes the tunnels of `set` from a worker's engine; *detached: those that are removed. */
 RWY_MUST_CHECK int gw_tunnels_detach(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *detached);
 
 #endif

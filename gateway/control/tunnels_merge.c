@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Merges the tunnels and tenants of both sides, and numbers the tunnels. Not here: how a change comes into
- * effect (tunnels.c). */
+/* Merges the tunnels and tenants of both sides, and numbers the tunnels. tunnels.c applies a
+ * change. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ bool gw_tunnel_same(const struct conf_tunnel *a, const struct conf_tunnel *b)
 
 /* --- tunnels --------------------------------------------------------------------------------- */
 
-/* The running tunnels of a side, densely, behind those that c has; map: number to place. */
+/* Appends the running tunnels of a side to those of c; map: number to index. */
 static int add_tunnels(struct gw_app *app, struct conf *c, enum gw_side side, uint8_t map[CONF_TUNNELS_MAX],
     struct conf_error *err)
 {
@@ -83,17 +83,18 @@ static struct conf_tenant *tenant_room(struct conf *c)
 	return more ? &more[c->tenants] : NULL;
 }
 
-/* Places by number become places in c. */
+/* Turns tunnel numbers into indices in c. */
 static void places_renumber(struct conf_tenant *t, const uint8_t map[CONF_TUNNELS_MAX])
 {
-	struct tenant_prefix *p = (struct tenant_prefix *)(uintptr_t)t->cfg.prefix; /* its own copy */
+	/* its own copy */
+	struct tenant_prefix *p = (struct tenant_prefix *)(uintptr_t)t->cfg.prefix;
 
 	for (unsigned i = 0; i < t->cfg.prefixes; i++)
 		if (p[i].at.side == TENANT_TUNNEL)
 			p[i].at.tunnel = map[p[i].at.tunnel];
 }
 
-/* The running tenants of a side, behind those that c has. */
+/* Appends the running tenants of a side to those of c. */
 static int add_tenants(struct gw_app *app, struct conf *c, enum gw_side side,
     const uint8_t map[CONF_TUNNELS_MAX], struct conf_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of one worker's tunnels, on its thread. Not here: what changes, and in which order (tunnels.c). */
+/* Changes of one worker's tunnels, on its thread. tunnels.c decides what changes, and in which
+ * order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static unsigned tunnels_count(const struct conf *c)
 	return n ? n : 1;
 }
 
-/* --- one more -------------------------------------------------------------------------------- */
+/* --- add one ---------------------------------------------------------------------------------- */
 
 struct tunnel_attach {
 	struct gw_worker *w;
@@ -65,7 +66,7 @@ out:
 	return w ? rc : 0;
 }
 
-/* --- all as they are ------------------------------------------------------------------------- */
+/* --- change all ------------------------------------------------------------------------------- */
 
 struct tunnels_set {
 	struct gw_worker *w;
@@ -142,11 +143,11 @@ int gw_assignments_send(struct gw_app *app, unsigned worker)
 
 	if (!rc && app->worker[worker])
 		rc = gw_call(app, worker, ways_set, &w);
-	eng_steering_free(w); /* the old ones, or those that were not taken */
+	eng_steering_free(w); /* the old assignments, or those that were not taken */
 	return rc;
 }
 
-/* --- what goes ------------------------------------------------------------------------------- */
+/* --- remove ----------------------------------------------------------------------------------- */
 
 struct tunnels_detach {
 	struct gw_worker *w;

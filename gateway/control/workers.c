@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker as it begins: with its engine's tenants and the gateway's siblings. */
+/* Starts a worker with its engine's tenants and the gateway's siblings. */
 #include "gateway/control/siblings.h"
 #include "gateway/control/tenants.h"
 #include "gateway/gw.h"
@@ -11,7 +11,7 @@ int gw_worker_start(struct gw_worker **out, struct gw_app *app, unsigned idx, st
 
 	if (rc)
 		return rc;
-	/* The engine takes up what the journal has of tenants before a packet comes. */
+	/* The engine reads the tenants' part of the journal before a packet comes. */
 	rc = gw_tenants_engine(app, (*out)->eng, idx, gw_now());
 	if (!rc)
 		rc = gw_siblings_join(app, *out);
