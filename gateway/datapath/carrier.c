@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workers' end of the TCP carrier. It never waits and never drops: the engine is told how much room there
- * is, and gives no more than that. A datagram that cannot be handed over all the same (no packet buffer) is
- * as if the carrier had broken: all that is on the way goes again.
+ * The workers' side of the TCP carrier. It never waits and never drops: the engine is told the room
+ * and sends no more. If a datagram cannot be handed over nevertheless (no packet buffer), the
+ * carrier counts as broken: everything in flight is retransmitted.
  */
 #include <stdatomic.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ static unsigned streams_receive(struct gw_worker *w, struct rte_ring *in)
 static void room_report(struct gw_worker *w, unsigned tunnel, struct gw_link *l)
 {
 	uint64_t waits = l->given - atomic_load_explicit(&l->taken, memory_order_acquire);
-	uint64_t most = eng_stream_rate(w->eng, tunnel) >> 7; /* of a second */
+	uint64_t most = eng_stream_rate(w->eng, tunnel) >> 7; /* bytes of 1/128 s */
 
 	most = most < GW_LINK_MIN ? GW_LINK_MIN : most > GW_LINK_MAX ? GW_LINK_MAX : most;
 	eng_stream_room(w->eng, tunnel, rte_ring_free_count(l->out), waits < most ? most - waits : 0);
@@ -119,5 +119,5 @@ void gw_carrier_flush(struct gw_worker *w)
 	w->carrier_fed = false;
 	if (atomic_load(&cs->asleep) && atomic_exchange(&cs->asleep, false) &&
 	    write(cs->wake_fd, &(uint64_t){1}, 8) < 0)
-		return; /* its counter is full: it wakes anyhow */
+		return; /* a full counter wakes as well */
 }

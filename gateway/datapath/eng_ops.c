@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that a worker's engine calls (struct eng_ops). Packets are sent by tx_lan.c and tx_wan.c. */
+/* The functions that a worker's engine calls (struct eng_ops). tx_lan.c and tx_wan.c send
+ * packets. */
 #include "gateway/datapath/sessions.h"
 #include "gateway/datapath/tx.h"
 
@@ -21,7 +22,7 @@ static void path_congested(void *ctx, unsigned tunnel, uint8_t path, const struc
 	w->tunnel_congested = s->by ? w->tunnel_congested | bit : w->tunnel_congested & ~bit;
 }
 
-/* For the control thread, which tells people (tunnel_log.c). */
+/* Stores the state for the control thread, which logs it (tunnel_log.c). */
 static void tunnel_state(void *ctx, unsigned tunnel, bool up, rwy_time now)
 {
 	struct gw_worker *w = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the configuration to what one worker's engine is told. Bounds that the file gives for the gateway are
- * shared by its workers. */
+/* Turns the configuration into that of one worker's engine. The workers share bounds that the file
+ * gives for the gateway. */
 #include <string.h>
 
 #include "gateway/datapath/engcfg.h"
@@ -12,16 +12,17 @@
 #define IP6_UDP             48
 #define LONG_RTT            (100 * RWY_MS)
 #define CONGEST_DELAY_MIN   (5 * RWY_MS)
-#define HOLD                3          /* flights held out of order while losses are repaired */
-#define DATAGRAMS_MAX       (1u << 20) /* 64 MiB of records a tunnel and worker */
+#define HOLD                3          /* BDPs held out of order while losses are repaired */
+#define DATAGRAMS_MAX       (1u << 20) /* 64 MiB of records per tunnel and worker */
 #define MIN_RATE            125000     /* bytes per second: 1 Mbit/s */
 #define ACK_MODE_SAME(c, e) static_assert((int)(c) == (int)(e), "the two enums agree")
 ACK_MODE_SAME(CONF_ACK_NEAR, ENG_ACK_NEAR);
 ACK_MODE_SAME(CONF_ACK_FAR, ENG_ACK_FAR);
 ACK_MODE_SAME(CONF_ACK_END, ENG_ACK_END);
 
-/* Raises the bounds on what is remembered and held, so that a path of this rate can be full over a long
- * distance. Memory bounds it after this (gw_eng_cfg_memory); the defaults are enough for some 10 Gb/s. */
+/* Raises the bounds of sent and held packets, so that a path of this rate can be full over a long
+ * distance. Memory limits them afterwards (gw_eng_cfg_memory); the defaults suffice for some 10
+ * Gb/s. */
 static void fit_rate(struct wan_cfg *w, uint64_t rate_Bps)
 {
 	uint64_t flight = rate_Bps / (RWY_SEC / LONG_RTT), datagrams = flight / w->mtu[0];

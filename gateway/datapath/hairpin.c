@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets of a tenant between its two sides of one site: from a host behind a VTEP to one on the VLAN, and
- * back. Forwarded as a router does it: they lose a hop and get the other side's headers. Nothing is
- * terminated, nothing kept, and of a packet nothing is written but the hop and what covers it: the two hosts
- * are as near to each other as in any data center, and their RC is their own.
+ * Packets between a tenant's two sides of one site: from a host behind a VTEP to a host on the
+ * VLAN, and back. They are forwarded as by a router: TTL or hop limit is decremented, and they get
+ * the other side's headers. Nothing is terminated or kept, and only the hop count and its checksum
+ * are written: the two hosts are as near to each other as in any data center, and their RC is their
+ * own.
  *
- * The admission was decided before (rx_overlay.c). Packets that would slip around it are dropped here, by the
- * engine's rules for packets to a tunnel: RoCE in a fragment or behind extension headers, and damaged ones.
+ * rx_overlay.c has admitted them. Packets that would evade the admission are dropped here by the
+ * engine's rules for packets to a tunnel: RoCE in a fragment or behind extension headers, and
+ * damaged ones.
  */
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/rx.h"

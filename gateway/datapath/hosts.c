@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where tenants' hosts are, of one worker: the host table (tenant/vtep.h), ARP and ND (tenant/arp.h). A host
- * is learned from what it sends. One that is to get a packet and is not known is asked for, at a bounded
- * rate: on its VLAN on every LAN port, or at each of its tenant's VTEPs (head-end replication).
+ * The places of tenants' hosts in one worker: the host table (tenant/vtep.h), ARP and ND
+ * (tenant/arp.h). A host is learned from its packets. The destination of a packet is asked for when
+ * it is unknown, at a bounded rate: on its VLAN on every LAN port, or at each of its tenant's VTEPs
+ * (head-end replication).
  *
- * A host's answer comes in at any worker. It is copied to all others, which learn from it as well, so that
- * the one that asked hears it.
+ * A host's answer arrives at any worker. It is copied to all others, which learn from it as well,
+ * so that the one that asked gets it.
  */
 #include <string.h>
 
@@ -13,12 +14,12 @@
 #include "gateway/datapath/rx.h"
 #include "gateway/datapath/tx.h"
 
-#define CLEAR_BUDGET 256 /* entries of the host table a call */
+#define CLEAR_BUDGET 256 /* entries of the host table per call */
 #define SPREAD_ROOM  (GW_SMALL_ROOM - RTE_PKTMBUF_HEADROOM)
 
 /* --- learning -------------------------------------------------------------------------------- */
 
-/* The place of a host that is configured; NULL: it is learned. They are sorted by address. */
+/* Returns the configured place of a host; NULL: it is learned. The places are sorted by address. */
 static const struct tenant_host *host_configured(const struct tenant *t, const struct rwy_ip *host)
 {
 	unsigned lo = 0, hi = t->cfg.hosts;
@@ -37,7 +38,7 @@ static const struct tenant_host *host_configured(const struct tenant *t, const s
 	return NULL;
 }
 
-/* On a VLAN the port is not configured, and may be any. */
+/* On a VLAN the port is not configured and may be any. */
 static bool host_is_configured(const struct tenant_host *h, const struct gw_from *f, const uint8_t mac[6])
 {
 	static const struct rwy_ip none;
@@ -59,7 +60,7 @@ static bool host_learn(
 	case VTEP_KNOWN:
 	case VTEP_NEW:
 	case VTEP_MOVED:
-	case VTEP_FULL: /* may send; it is asked for when something comes back */
+	case VTEP_FULL: /* the host may send; it is asked for when a packet for it comes */
 		return true;
 	case VTEP_HELD:
 		return false;
@@ -77,7 +78,7 @@ bool gw_host_learn(
 	return false;
 }
 
-/* A frame that taught us something, for all other workers. */
+/* Copies a frame from which this worker learned to all other workers. */
 static void host_spread(
     struct gw_worker *w, const struct gw_from *f, const struct rwy_ip *host, struct rte_mbuf *m)
 {
@@ -109,7 +110,8 @@ static void arp_answer(struct gw_worker *w, const struct gw_from *f, const uint8
 		gw_tx_vlan_frame(w, f->port, f->t->cfg.vlan, eth, len);
 }
 
-/* Answered for: when it is here, on the other side, the packet that follows should find it. */
+/* Resolves the target of an answered request on the tenant's other side, so that the packet that
+ * follows finds it. */
 static void target_resolve(struct gw_worker *w, const struct tenant *t, const struct rwy_ip *target)
 {
 	enum tenant_side side = tenant_find(t, target).side;
@@ -131,7 +133,7 @@ bool gw_host_arp(struct gw_worker *w, const struct gw_from *f, struct rte_mbuf *
 
 	if (what == ARP_OTHER)
 		return false;
-	if (owned) { /* a copy: another worker received it, counted it and answered */
+	if (owned) { /* a copy: another worker received, counted and answered it */
 		if (msg.learn)
 			host_learn(w, f, &msg.sender, msg.mac);
 	} else if (!msg.learn || gw_host_learn(w, f, &msg.sender, msg.mac)) {
@@ -175,7 +177,7 @@ static void ask_vteps(struct gw_worker *w, const struct tenant *t, const struct 
 	}
 }
 
-/* The only LAN port there is; -1: there are several. */
+/* Returns the only LAN port; -1: there are several. */
 static int only_lan(const struct gw_app *app)
 {
 	int found = -1;
@@ -197,8 +199,8 @@ bool gw_host_find(struct gw_worker *w, const struct tenant *t, enum tenant_side 
 	const struct tenant_host *h = host_configured(t, host);
 	int port = h && side == TENANT_LAN ? only_lan(w->app) : -1;
 
-	/* An entry learned before its prefix moved to the other side, or before it was configured, is void.
-	 */
+	/* An entry is void if it was learned before its prefix moved to the other side, or before
+	 * the host was configured. */
 	if (at && (at->vtep.b[0] == 0xff) == (side == TENANT_LAN) && (!h || !memcmp(h->mac, at->mac, 6)) &&
 	    (!h || side == TENANT_LAN || rwy_ip_eq(&h->vtep, &at->vtep))) {
 		*out = *at;
@@ -218,7 +220,7 @@ bool gw_host_find(struct gw_worker *w, const struct tenant *t, enum tenant_side 
 	return false;
 }
 
-/* --- forgetting ------------------------------------------------------------------------------ */
+/* --- removal ---------------------------------------------------------------------------------- */
 
 bool gw_hosts_clear(struct gw_worker *w, uint32_t index)
 {

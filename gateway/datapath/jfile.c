@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file behind the engines' journals (engine/journal.h): a mapping in tmpfs that outlives the process, not
- * the machine. A new process reads what the last one left, spreads it over its workers and writes a file of
- * its own, which replaces the old one in one step: whenever a process dies, one whole file is there.
+ * The file behind the engines' journals (engine/journal.h): a mapping in tmpfs that outlives the
+ * process, not the machine. A new process reads the entries of the last one, distributes them to
+ * its workers and writes a file of its own, which replaces the old one atomically: whenever a
+ * process dies, there is one complete file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,22 +21,23 @@
 #include "base/log.h"
 #include "gateway/setup.h"
 
-#define MAGIC    UINT64_C(0x524f434557415931) /* "ROCEWAY1" */
-#define HEAD     4096
-#define PER_MAX  (1u << 22)
-#define TOO_LONG (60 * RWY_SEC) /* hosts have given up by then, and their QPNs may be somebody else's */
+#define MAGIC   UINT64_C(0x524f434557415931) /* "ROCEWAY1" */
+#define HEAD    4096
+#define PER_MAX (1u << 22)
+/* by then hosts have given up, and other connections may use their QPNs */
+#define TOO_LONG (60 * RWY_SEC)
 
 struct head {
 	uint64_t magic;
 	uint32_t workers, per_worker;
-	_Atomic uint64_t alive; /* CLOCK_BOOTTIME, ns: the process was there */
+	_Atomic uint64_t alive; /* CLOCK_BOOTTIME, ns: the process was alive */
 };
 
 struct gw_jfile {
 	struct head *head;
 	size_t size;
 	char path[CONF_STR + CONF_NAME + 32];
-	int fd; /* locked: nobody else takes it up */
+	int fd; /* locked: no other process takes it over */
 };
 
 static uint64_t boot_ns(void)
@@ -56,7 +58,7 @@ static struct eng_journal_entry *entries(const struct head *h)
 	return (struct eng_journal_entry *)(void *)((uint8_t *)(uintptr_t)h + HEAD);
 }
 
-/* Ours, whole, and of a process that was there a moment ago. */
+/* Whether the file is ours, complete, and of a process that was alive recently. */
 static bool usable(const struct head *h, size_t size)
 {
 	uint64_t now = boot_ns();
@@ -66,7 +68,7 @@ static bool usable(const struct head *h, size_t size)
 	       now - h->alive <= TOO_LONG;
 }
 
-/* An entry goes to the worker that owns its flow now. */
+/* Gives an entry to the worker that owns its flow now. */
 static void take_over(struct head *to, const struct head *from)
 {
 	uint32_t *used = calloc(to->workers, sizeof(*used));
@@ -112,7 +114,7 @@ static int map_new(struct gw_jfile *f, const char *path, uint32_t workers, uint3
 	void *p;
 
 	f->size = size_of(workers, per);
-	unlink(path); /* of a process that died before it was in place */
+	unlink(path); /* left by a process that died before the rename */
 	f->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (f->fd < 0 || flock(f->fd, LOCK_EX | LOCK_NB) != 0 || ftruncate(f->fd, (off_t)f->size) != 0)
 		return -errno;
@@ -135,7 +137,7 @@ int gw_jfile_open(struct gw_app *app)
 	int rc;
 
 	if (!c->journal_dir[0])
-		return 0; /* the benchmark's choice; a file always names one */
+		return 0; /* only the benchmark has none; a file always names one */
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return RWY_ENOMEM;

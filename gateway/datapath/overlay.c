@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AGE_BUDGET   64
-#define AGE_EVERY    (10 * RWY_MS) /* so the whole host table is looked at in some 10 s */
-#define SPREAD_AGAIN (50 * RWY_MS) /* one host's place is told to other workers at most so often, */
-#define SPREAD_BURST 256           /*   and so many of a tenant at once, */
-#define SPREAD_EVERY RWY_MS        /*   and one more each ms */
+#define AGE_BUDGET 64
+#define AGE_EVERY  (10 * RWY_MS) /* the whole host table is checked in some 10 s */
+/* least time between two reports of one host's place to other workers, */
+#define SPREAD_AGAIN (50 * RWY_MS)
+#define SPREAD_BURST 256    /* reports of one tenant at once, */
+#define SPREAD_EVERY RWY_MS /* time after which a tenant gets one more report */
 
 void gw_overlay_turn(struct gw_worker *w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A received IP packet at first sight: addresses, lengths, and where the parts lie, enough to say whose it
- * is. Not here: what is in it (roce/parse.h) and what becomes of it (rx.h).
+ * A first parse of a received IP packet: addresses, lengths and offsets, enough to find its owner.
+ * roce/parse.h reads its contents, rx.h decides about it.
  */
 #ifndef GATEWAY_DATAPATH_PKT_H
 #define GATEWAY_DATAPATH_PKT_H
@@ -21,10 +21,11 @@
 #define UDP_LEN ((uint32_t)sizeof(struct roce_udp))
 
 struct gw_pkt {
-	uint32_t off;    /* of the IP header in the frame */
-	uint32_t ip_len; /* bytes from the IP header on, without Ethernet's padding */
+	uint32_t off;    /* offset of the IP header in the frame */
+	uint32_t ip_len; /* bytes from the IP header on, without Ethernet padding */
 	uint32_t hdr;    /* bytes of the IP header */
-	uint8_t proto;   /* IPv6: the first next-header; tunnel datagrams have no extension headers */
+	/* IPv6: the first next-header; tunnel datagrams have no extension headers */
+	uint8_t proto;
 	uint8_t ecn;
 	bool fragment;
 	struct rwy_ip src, dst;
@@ -62,7 +63,7 @@ static inline bool gw_pkt_ip6(const uint8_t *d, uint32_t left, struct gw_pkt *k)
 
 enum gw_pkt_fault { GW_PKT_OK, GW_PKT_BAD_IP, GW_PKT_TRUNCATED };
 
-/* The IP header at k->off of a frame; its EtherType says which. */
+/* Parses the IP header at k->off of a frame; its EtherType gives the family. */
 static inline enum gw_pkt_fault gw_pkt_ip(const struct rte_mbuf *m, uint16_t type, struct gw_pkt *k)
 {
 	const uint8_t *d = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off);
@@ -73,7 +74,8 @@ static inline enum gw_pkt_fault gw_pkt_ip(const struct rte_mbuf *m, uint16_t typ
 	return k->ip_len > left ? GW_PKT_TRUNCATED : GW_PKT_OK;
 }
 
-/* One hop less (RFC 1812 5.3.1, RFC 8200 3). False: it was the last one. No ICRC covers it (IBA A17.3.3). */
+/* Decrements TTL or hop limit (RFC 1812 5.3.1, RFC 8200 3). False: it was the last hop. The ICRC
+ * does not cover it (IBA A17.3.3). */
 static inline bool gw_pkt_hop(uint8_t *ip)
 {
 	uint8_t *left = ip[0] >> 4 == 4 ? ip + 8 : ip + 7;
@@ -87,7 +89,7 @@ static inline bool gw_pkt_hop(uint8_t *ip)
 	return true;
 }
 
-/* The UDP header of a whole packet; NULL: it has none. */
+/* Returns the UDP header of a whole packet; NULL: it has none. */
 static inline const uint8_t *gw_pkt_udp(const struct rte_mbuf *m, const struct gw_pkt *k)
 {
 	if (k->proto != IPPROTO_UDP || k->fragment || k->ip_len < k->hdr + UDP_LEN)
@@ -95,7 +97,7 @@ static inline const uint8_t *gw_pkt_udp(const struct rte_mbuf *m, const struct g
 	return rte_pktmbuf_mtod_offset(m, const uint8_t *, k->off + k->hdr);
 }
 
-/* The BTH of RoCEv2 in a whole packet (IBA A17.3); NULL: it is something else. */
+/* Returns the BTH of a whole RoCEv2 packet (IBA A17.3); NULL: it is another packet. */
 static inline const uint8_t *gw_pkt_bth(const struct rte_mbuf *m, const struct gw_pkt *k)
 {
 	const uint8_t *udp = gw_pkt_udp(m, k);

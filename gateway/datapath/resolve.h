@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's look-ups in the next-hop table (port/neigh.h), and its requests to resolve what is not in it.
- * Worker's thread only. */
+/* A worker's lookups in the next-hop table (port/neigh.h), and its requests to resolve missing
+ * entries. Worker's thread only. */
 #ifndef GATEWAY_DATAPATH_RESOLVE_H
 #define GATEWAY_DATAPATH_RESOLVE_H
 
@@ -9,16 +9,17 @@
 
 #define GW_NH_LAN (-1) /* in place of a WAN port: any port of role LAN */
 
-/* Tells the control thread what to resolve, each address at most once in a while. */
+/* Asks the control thread to resolve an address; each address at most once in a while. */
 void gw_resolve_ask(struct gw_worker *w, const struct rwy_ip *addr, uint16_t port);
-/* A local host sent something: its own address is resolved before the first answer for it comes. */
+/* A local host sent something: resolves its address before the first response to it arrives. */
 void gw_resolve_source(struct gw_worker *w, const struct rwy_ip *host);
-/* The next hop for dst, entered in *cache (may be NULL). NULL: asked for, or there is none; counted. */
+/* Returns the next hop for dst and enters it in *cache (may be NULL). NULL: asked for, or there is
+ * none; counted. */
 const struct gw_nh *gw_resolve_next_hop(
     struct gw_worker *w, const struct rwy_ip *dst, struct eng_nexthop *cache, int wan_port);
 
-/* The same for a packet: a flow's cache is one compare. cache[0]: generation of the table, 0 = empty;
- * cache[1]: the entry's index in it. */
+/* The same for a packet: with a flow's cache it costs one compare. cache[0]: generation of the
+ * table, 0 = empty; cache[1]: index in it. */
 static inline const struct gw_nh *gw_next_hop(
     struct gw_worker *w, const struct rwy_ip *dst, struct eng_nexthop *cache, int wan_port)
 {

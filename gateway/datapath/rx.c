@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides where a received frame goes: the engine (packets of local hosts towards a tunnel, datagrams of a
- * tunnel's peer), the kernel (ARP, ND, multicast, packets for the gateway's own addresses), another worker
- * (which owns the flow), or a counted drop. Not here: what tenants' hosts send (rx_overlay.c).
+ * Decides where a received frame goes: the engine (packets of local hosts towards a tunnel,
+ * datagrams of a tunnel's peer), the kernel (ARP, ND, multicast, packets for the gateway's own
+ * addresses), another worker (which owns the flow), or a counted drop. rx_overlay.c handles
+ * tenants' hosts.
  */
 #include <rte_ether.h>
 #include <rte_prefetch.h>
@@ -18,7 +19,8 @@
 
 #define AHEAD 4 /* frames prefetched */
 
-/* The kernel's interface is untagged: the tag goes, the addresses move up to the EtherType. */
+/* The kernel's interface is untagged: removes the tag by moving the addresses up to the
+ * EtherType. */
 static void to_kernel(struct gw_worker *w, struct rte_mbuf *m, uint32_t off)
 {
 	if (off > GW_ETH) {
@@ -35,14 +37,15 @@ static void to_kernel(struct gw_worker *w, struct rte_mbuf *m, uint32_t off)
 	w->kernel_fed = true;
 }
 
-/* An Ethernet header. */
+/* A parsed Ethernet header. */
 struct l2 {
-	uint32_t off; /* of what is behind it */
+	uint32_t off; /* offset of the payload */
 	uint16_t type;
 	uint16_t vid; /* 0: untagged */
 };
 
-/* False: dropped. On a VLAN of a tenant the address may be the tenant's, too: gw_rx_vlan looks at it. */
+/* Parses the header. False: dropped. On a tenant's VLAN the destination may be the tenant's MAC
+ * address, which gw_rx_vlan checks. */
 static bool parse_l2(struct gw_worker *w, const struct gw_port *p, struct rte_mbuf *m, struct l2 *l)
 {
 	const uint8_t *d = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -65,7 +68,7 @@ static bool parse_l2(struct gw_worker *w, const struct gw_port *p, struct rte_mb
 		l->type = rwy_get16(d + 16);
 		l->off = GW_ETH + GW_VLAN;
 	}
-	/* Not for us, or what we sent ourselves and a bridge or af_packet showed to us again. */
+	/* not for us, or sent by us and reflected by a bridge or af_packet */
 	if ((!(d[0] & 1) && memcmp(d, p->mac, 6) != 0 && l->vid == p->vlan) ||
 	    memcmp(d + 6, p->mac, 6) == 0) {
 		gw_rx_drop(m, &w->c.drop_rx_not_ours);
@@ -90,7 +93,7 @@ static int verdict_decide(const struct gw_worker *w, const struct gw_port *p, co
 	return GW_NO_ROUTE;
 }
 
-/* verdict_decide() behind a small cache: it walks lists. */
+/* verdict_decide() behind a small cache, because it walks lists. */
 static int verdict_find(struct gw_worker *w, const struct gw_port *p, const struct rwy_ip *dst)
 {
 	struct gw_verdict *v = &w->verdict[p->idx][gw_neigh_hash(0, dst) & (GW_VERDICTS - 1)];
@@ -122,7 +125,7 @@ static void from_lan(
 		gw_rx_drop(m, &w->c.drop_vxlan_transit);
 		return;
 	}
-	/* A packet for a sibling takes no memory; the flow's worker knows whether it is one. */
+	/* A packet for a sibling takes no memory; the flow's owner knows whether it is one. */
 	if (w->low && !w->sib && !gw_rx_frees_memory(m, k)) {
 		gw_rx_drop(m, &w->c.drop_low_memory);
 		return;
@@ -142,8 +145,8 @@ static void from_lan(
 	gw_rx_engine(w, m, k, 0);
 }
 
-/* The tunnel on port p whose local address and UDP ports fit; *peer: it comes from the tunnel's peer. -1:
- * none. */
+/* Returns the tunnel on port p that matches the local address and UDP ports; *peer: it comes from
+ * the tunnel's peer. -1: none. */
 static int tunnel_find(
     const struct gw_worker *w, const struct gw_port *p, const struct gw_pkt *k, uint16_t dport, bool *peer)
 {
@@ -199,7 +202,7 @@ static void from_wan(
 		bool peer;
 		int t;
 
-		if (k->fragment) { /* tunnels never send fragments, and the kernel has no use for UDP */
+		if (k->fragment) { /* tunnels never send fragments, and the kernel needs no UDP */
 			gw_rx_drop(m, &w->c.drop_bad_ip);
 			return;
 		}
@@ -245,7 +248,8 @@ static void rx_one(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, b
 		gw_rx_drop(m, bad);
 		return;
 	}
-	if (rte_pktmbuf_mtod(m, const uint8_t *)[0] & 1) { /* ND, broadcast, multicast: the kernel's */
+	/* ND, broadcast, multicast: for the kernel */
+	if (rte_pktmbuf_mtod(m, const uint8_t *)[0] & 1) {
 		to_kernel(w, m, k.off);
 		return;
 	}
@@ -261,8 +265,8 @@ void gw_rx_forget(struct gw_worker *w)
 		memset(w->verdict[i], 0, GW_VERDICTS * sizeof(*w->verdict[i]));
 }
 
-/* The driver wanted larger buffers than ours: the bytes move to one of ours, so that custody does not hold
- * the large ones. */
+/* The driver needs larger buffers than ours: copies the bytes into one of ours, so that custody
+ * does not hold large ones. */
 static struct rte_mbuf *rx_copy(struct gw_worker *w, struct rte_mbuf *m)
 {
 	struct rte_mbuf *c = rte_pktmbuf_alloc(w->pools->big);
@@ -286,7 +290,7 @@ static struct rte_mbuf *rx_copy(struct gw_worker *w, struct rte_mbuf *m)
 	return c;
 }
 
-/* Ethernet to BTH, and the headroom that the next header goes into. */
+/* Prefetches Ethernet to BTH, and the headroom for the next headers. */
 RWY_PREFETCHER void prefetch_head(struct rte_mbuf *m)
 {
 	uint8_t *d = rte_pktmbuf_mtod(m, uint8_t *);

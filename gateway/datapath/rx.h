@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internal to the datapath: ways that a received frame takes. Worker's thread only. */
+/* Private to the datapath: destinations of a received frame. Worker's thread only. */
 #ifndef GATEWAY_DATAPATH_RX_H
 #define GATEWAY_DATAPATH_RX_H
 
@@ -7,14 +7,15 @@
 #include "gateway/gw.h"
 #include "gateway/port/mbuf.h"
 
-/* Frees m and counts it. */
+/* Frees m and counts the drop. */
 static inline void gw_rx_drop(struct rte_mbuf *m, uint64_t *counter)
 {
 	(*counter)++;
 	rte_pktmbuf_free(m);
 }
 
-/* The IP header at k->off of a frame; its EtherType says which. NULL, or the counter of why it is none. */
+/* Parses the IP header at k->off of a frame; its EtherType gives the family. Returns NULL, or the
+ * counter of the error. */
 static inline uint64_t *gw_rx_ip(
     struct gw_worker *w, const struct rte_mbuf *m, uint16_t type, struct gw_pkt *k)
 {
@@ -29,9 +30,10 @@ static inline uint64_t *gw_rx_ip(
 	rwy_unreachable();
 }
 
-/* rx_out.c: to another worker, or dropped and counted. */
+/* rx_out.c: hands m to another worker, or drops and counts it. */
 void gw_rx_to_worker(struct gw_worker *w, struct rte_mbuf *m, unsigned owner);
-/* True: given away, to its owner or as a drop. */
+/* Hands m to its owner. True: m is gone, handed over or dropped. False: this worker is the
+ * owner. */
 static inline bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
 {
 	if (owner == w->idx)
@@ -40,9 +42,9 @@ static inline bool gw_rx_hand_over(struct gw_worker *w, struct rte_mbuf *m, unsi
 	return true;
 }
 
-/* Dropped while packet buffers are short? Only packets that free some are taken then. */
+/* Whether a packet is accepted while packet buffers are short: only packets that free some are. */
 bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k);
-/* To the engine with the next lot; the packet is k->ip_len bytes at k->off. */
+/* Queues a packet for the engine's next batch; it is k->ip_len bytes at k->off. */
 static inline void gw_rx_engine(
     struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k, uint32_t tenant)
 {
@@ -53,13 +55,14 @@ static inline void gw_rx_engine(
 		gw_rx_flush(w);
 }
 
-/* rx_overlay.c: an IP packet to one of the port's own addresses, while there are tenants. False: not VXLAN,
- * and not taken. */
+/* rx_overlay.c: an IP packet to one of the port's own addresses, while there are tenants. False:
+ * not VXLAN, and not taken. */
 bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint32_t off, bool owned);
-/* A frame with a VLAN tag that is not the port's own; its EtherType and where the rest lies. Takes m. */
+/* Processes a frame with a VLAN tag other than the port's; its EtherType, and the offset of the
+ * rest. Takes m. */
 void gw_rx_vlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uint16_t vid, uint16_t type,
     uint32_t off, bool owned);
-/* Fetches what a frame will probably need; its first lines are in the cache. */
+/* Prefetches what a frame will probably need; its first lines are in the cache. */
 void gw_rx_overlay_ahead(const struct gw_worker *w, const struct rte_mbuf *m);
 
 #endif

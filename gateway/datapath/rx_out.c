@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where received packets go: to the worker that owns them, to the engine. */
+/* Destinations of received packets: the worker that owns them, the engine. */
 #include "gateway/datapath/rx.h"
 #include "roce/opcode.h"
 
@@ -13,9 +13,9 @@ void gw_rx_to_worker(struct gw_worker *w, struct rte_mbuf *m, unsigned owner)
 }
 
 /*
- * Short of buffers only what frees some is taken: answers of local hosts (RC read responses, ACK, ATOMIC ACK)
- * and CNPs. Anything else could fill memory to the last buffer, and then neither the peer's ACKs nor the
- * hosts' could come in to empty it.
+ * When buffers are short, only packets that free some are accepted: responses of local hosts (RC
+ * READ responses, ACK, ATOMIC ACK) and CNPs. Others could fill memory to the last buffer, and then
+ * neither the peer's ACKs nor the hosts' could be received to empty it.
  */
 bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames of tenants' hosts: by VXLAN to one of our addresses, or on a tenant's VLAN. This file finds the
- * tenant, admits the packet and passes it, from the IP header on, to the engine or, for a host here, to
- * hairpin.c. Everything in front of that becomes headroom.
+ * Frames of tenants' hosts: in VXLAN to one of our addresses, or on a tenant's VLAN. This file
+ * finds the tenant, admits the packet and passes it, from the IP header on, to the engine or, for a
+ * local host, to hairpin.c. The headers in front become headroom.
  *
- * Admissions are cached by source, destination and port (struct gw_admission). Only a packet that misses
- * there pays for admission, the ACL and the host table. A packet that belongs to another worker goes there
- * whole, before anything of this worker's has changed by it.
+ * Admissions are cached by source, destination and port (struct gw_admission). Only a packet that
+ * misses the cache pays for admission, the ACL and the host table. A packet that belongs to another
+ * worker goes there whole, before it changes anything of this worker.
  */
 #include <rte_prefetch.h>
 
@@ -14,14 +14,14 @@
 #include "gateway/datapath/rx.h"
 #include "gateway/datapath/vtep.h"
 
-/* A packet of a tenant's host, and how it came in. */
+/* A packet of a tenant's host, and its source. */
 struct ingress {
 	struct gw_from f;
 	struct gw_pkt k;
-	const uint8_t *eth; /* the host's Ethernet header */
+	const uint8_t *eth; /* Ethernet header of the host */
 	uint16_t sport;     /* UDP source port; 0: none */
 	uint8_t cls;        /* enum acl_class */
-	bool local;         /* to a host here, on the tenant's other side */
+	bool local;         /* the destination is a local host on the tenant's other side */
 };
 
 static void classify(struct rte_mbuf *m, struct ingress *in)
@@ -32,9 +32,9 @@ static void classify(struct rte_mbuf *m, struct ingress *in)
 	in->cls = bth ? acl_class_of(bth[0], gw_bth_qpn(bth)) : ACL_OTHER;
 }
 
-/* --- the decision ---------------------------------------------------------------------------- */
+/* --- admission -------------------------------------------------------------------------------- */
 
-/* A hash of fields that gw_rx_overlay_ahead reads from an unchecked frame: no table, no tenant. */
+/* Hash of fields that gw_rx_overlay_ahead reads from an unchecked frame: no table, no tenant. */
 static uint32_t admission_hash(uint32_t vni, uint32_t src, uint32_t dst, uint16_t sport)
 {
 	uint64_t h = ((uint64_t)src << 32 | dst) * 0x9fb21c651e98df25u + ((uint64_t)vni << 16 | sport);
@@ -86,7 +86,7 @@ static bool admission_fits(const struct gw_worker *w, const struct gw_admission 
 	       p->serial == at->serial && binding_fits(at, in);
 }
 
-/* The place of a source, entered if another one has its slot. */
+/* Enters the source's binding, if another one has its slot. */
 static void binding_make(struct gw_worker *w, struct gw_admission *p, const struct ingress *in)
 {
 	struct gw_binding *at;
@@ -102,7 +102,7 @@ static void binding_make(struct gw_worker *w, struct gw_admission *p, const stru
 	p->serial = at->serial;
 }
 
-/* The VTEP and the tag may be the tenant's. */
+/* Checks that the VTEP and the tag can be the tenant's. */
 static enum tenant_admit ingress_check(struct gw_worker *w, const struct gw_from *f)
 {
 	const struct tenant *t;
@@ -117,8 +117,8 @@ static bool is_gateway_ip(const struct tenant *t, const struct rwy_ip *a)
 	return rwy_ip_eq(a, &t->cfg.gw_ip[0]) || rwy_ip_eq(a, &t->cfg.gw_ip[1]);
 }
 
-/* False: refused and counted, and nothing is remembered: what is sent in vain does not push out what is not.
- */
+/* Makes an admission. False: refused and counted. Refusals are not cached, so packets sent in vain
+ * do not displace good entries. */
 static bool admission_make(struct gw_worker *w, struct gw_admission *p, const struct ingress *in)
 {
 	const struct tenant *t = in->f.t;
@@ -151,7 +151,7 @@ static bool admission_make(struct gw_worker *w, struct gw_admission *p, const st
 	return true;
 }
 
-/* The source's place, now and then. */
+/* Checks the source's place from time to time. */
 static bool source_learn(struct gw_worker *w, struct gw_admission *p, const struct ingress *in)
 {
 	if ((in->f.side == TENANT_VTEP && !gw_vtep_genuine(w, &in->f)) ||
@@ -163,7 +163,7 @@ static bool source_learn(struct gw_worker *w, struct gw_admission *p, const stru
 	return true;
 }
 
-/* False: to be dropped, and counted. */
+/* Admits a packet. False: drop; counted. */
 static bool admit(struct gw_worker *w, struct ingress *in)
 {
 	struct gw_admission *p = admission_slot(w, in);
@@ -180,7 +180,7 @@ static bool admit(struct gw_worker *w, struct ingress *in)
 	return true;
 }
 
-/* --- what VXLAN and VLAN have in common ------------------------------------------------------ */
+/* --- common to VXLAN and VLAN ----------------------------------------------------------------- */
 
 /* True: the packet is this worker's and admitted. False: m is gone. */
 static bool packet_admit(struct gw_worker *w, struct rte_mbuf *m, struct ingress *in, bool owned)
@@ -195,7 +195,7 @@ static bool packet_admit(struct gw_worker *w, struct rte_mbuf *m, struct ingress
 		rte_pktmbuf_free(m);
 		return false;
 	}
-	/* A packet for a host here is not kept: it needs no memory. */
+	/* A packet for a local host is not kept: it needs no memory. */
 	if (w->low && !in->local && !gw_rx_frees_memory(m, &in->k)) {
 		gw_rx_drop(m, &w->c.drop_low_memory);
 		return false;
@@ -216,9 +216,8 @@ static void packet_forward(struct gw_worker *w, struct rte_mbuf *m, const struct
 		gw_rx_engine(w, m, &in->k, in->f.t->index);
 }
 
-/* ARP and ND before anything else: no flows, so where they come from is looked at here. True: the frame is
- * gone.
- */
+/* ARP and ND come first: they are no flows, so their source is checked here. True: the frame is
+ * gone. */
 static bool arp_handle(struct gw_worker *w, const struct ingress *in, struct rte_mbuf *m, uint16_t type,
     uint32_t eth, uint32_t end, bool owned)
 {
@@ -287,7 +286,7 @@ static void vxlan_frame(struct gw_worker *w, struct gw_port *p, struct rte_mbuf 
 	packet_forward(w, m, &in);
 }
 
-/* A fragment of UDP over IPv4, behind the first. */
+/* Whether this is a later fragment of UDP over IPv4. */
 static bool later_fragment(const struct rte_mbuf *m, uint32_t off)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, off);
@@ -304,7 +303,7 @@ bool gw_rx_vxlan(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, uin
 	if (r == VXLAN_NOT_VXLAN && !later_fragment(m, off))
 		return false;
 	if (r == VXLAN_NOT_VXLAN)
-		r = VXLAN_FRAGMENT; /* of what, the first one said */
+		r = VXLAN_FRAGMENT; /* the first fragment showed the port */
 	w->ov->c.vxlan[r] += !owned || r != VXLAN_OK;
 	if (r == VXLAN_OK)
 		vxlan_frame(w, p, m, off, &v, owned);

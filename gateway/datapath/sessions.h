@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections that workers tell the control center's thread of: a ring a worker, which never waits. What does
- * not fit is counted, and whoever reads then asks for all connections anew (eng_sessions).
+ * Events of connections from workers to the control center's thread: one ring per worker, which
+ * never waits. Events that do not fit are counted, and the reader then asks for all connections
+ * again (eng_sessions).
  */
 #ifndef GATEWAY_DATAPATH_SESSIONS_H
 #define GATEWAY_DATAPATH_SESSIONS_H
@@ -20,13 +21,13 @@ struct gw_session_event {
 };
 
 struct gw_session_ring {
-	_Alignas(64) _Atomic uint32_t head; /* the worker writes */
-	_Atomic uint64_t lost;              /* the same */
-	_Alignas(64) _Atomic uint32_t tail; /* the reader writes */
+	_Alignas(64) _Atomic uint32_t head; /* written by the worker */
+	_Atomic uint64_t lost;              /* written by the worker */
+	_Alignas(64) _Atomic uint32_t tail; /* written by the reader */
 	struct gw_session_event v[GW_SESSION_RING];
 };
 
-/* The worker. False: there was no room. */
+/* Called by the worker. False: there was no room. */
 static inline bool gw_session_put(struct gw_session_ring *r, bool open, const struct eng_session *s)
 {
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -41,7 +42,7 @@ static inline bool gw_session_put(struct gw_session_ring *r, bool open, const st
 	return true;
 }
 
-/* The reader. False: it is empty. */
+/* Called by the reader. False: the ring is empty. */
 static inline bool gw_session_get(struct gw_session_ring *r, struct gw_session_event *out)
 {
 	uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
@@ -54,7 +55,7 @@ static inline bool gw_session_get(struct gw_session_ring *r, struct gw_session_e
 }
 
 struct gw_app;
-/* A worker's; NULL: nobody reads. */
+/* Returns a worker's ring; NULL: nobody reads. */
 struct gw_session_ring *gw_sessions_of(const struct gw_app *app, unsigned worker);
 
 #endif

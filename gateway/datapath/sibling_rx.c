@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides which gateway of the site owns a RoCE packet of a local host, and sends a sibling's packet on to
- * it. Decided once for each QP that a host sends to, then it is one look-up a packet. Not here: the list of
- * siblings (siblings.c).
+ * Decides which gateway of the site owns a RoCE packet of a local host, and sends a sibling's
+ * packet on to it. The decision is made once for each QP that a host sends to; then a packet costs
+ * one lookup. siblings.c has the list.
  */
 #include "gateway/datapath/resolve.h"
 #include "gateway/datapath/rx.h"
@@ -10,7 +10,7 @@
 #include "gateway/datapath/tx.h"
 
 #define HERE   (-1)
-#define QP_GSI 1 /* communication management: many connections' */
+#define QP_GSI 1 /* communication management: shared by many connections */
 
 /* --- owner ----------------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ static int owner_decide(
 	const struct gw_sib_pair *p = dqpn ? pair_find(s, &k->src, &k->dst, dqpn) : NULL;
 	int r;
 
-	/* The owner of a named QP is known: other QPs of its hosts may wait here to be learned. */
+	/* The owner of a named QP is certain; other QPs of its hosts may wait here to be paired. */
 	if (pair_lives(s, p) && !eng_has(w->eng, &k->src, &k->dst, dqpn))
 		return p->who;
 	if (eng_holds(w->eng, &k->src, &k->dst, dqpn))
@@ -87,9 +87,10 @@ static struct gw_sib_flow *flow_of(
 	return f;
 }
 
-/* --- sending on ------------------------------------------------------------------------------ */
+/* --- hand over -------------------------------------------------------------------------------- */
 
-/* Next hops of all of them; one that is behind a router is none: the router would send it to us again. */
+/* Finds the next hops of all siblings. One behind a router has none: the router would send the
+ * packet back to us. */
 static void hops_renew(struct gw_worker *w, const struct gw_sib_set *s)
 {
 	struct gw_sib_worker *sw = w->sibw;
@@ -141,8 +142,9 @@ static void hand_on(
 		gw_rx_drop(m, &w->c.drop_sibling_unresolved);
 		return;
 	}
-	/* Some stacks send RoCE with one hop, and it is carried as if the hosts were on one link. That is no
-	 * loop as long as we know all siblings when they send us something. */
+	/* Some stacks send RoCE with a hop limit of one, and it is carried as if the hosts were on
+	 * one link. This makes no loop as long as we recognize every sibling that sends us a
+	 * packet. */
 	if (!gw_pkt_hop(rte_pktmbuf_mtod_offset(m, uint8_t *, k->off)) && !w->sibw->all_known) {
 		gw_rx_drop(m, &w->c.drop_sibling_hops);
 		return;
@@ -170,7 +172,7 @@ bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pk
 	if (w->sibw->nt_gen != w->nt->gen || w->sibw->gen != s->gen)
 		hops_renew(w, s);
 	if (from_sibling(w->sibw, s->n, rte_pktmbuf_mtod(m, const uint8_t *) + 6)) {
-		/* It knows better, or else nobody would take the packet. */
+		/* The sibling knows better; otherwise nobody would take the packet. */
 		f->who = HERE;
 		w->c.sibling_kept++;
 		return false;

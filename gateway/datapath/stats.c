@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters and figures of workers, read by other threads. */
+/* Counters and statistics of workers for other threads. */
 #include <string.h>
 
 #include "gateway/gw.h"

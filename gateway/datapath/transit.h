@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* VXLAN on the plain LAN: while there are tenants it does not cross, for nobody on the other side could tell
- * it from a VTEP's. */
+/* VXLAN on the plain LAN does not cross the WAN while there are tenants: the other side could not
+ * tell it from a VTEP's. */
 #ifndef GATEWAY_DATAPATH_TRANSIT_H
 #define GATEWAY_DATAPATH_TRANSIT_H
 
@@ -8,10 +8,10 @@
 #include "gateway/gw.h"
 #include "vxlan/vxlan.h"
 
-/* An IPv6 packet with extension headers is VXLAN. */
+/* Whether an IPv6 packet with extension headers is VXLAN. */
 bool gw_transit_vxlan6(const struct gw_worker *w, const uint8_t *ip, uint32_t len);
 
-/* A packet of the plain LAN is VXLAN. `len` bytes from the IP header on. */
+/* Whether a packet of the plain LAN is VXLAN. `len` bytes from the IP header on. */
 static inline bool gw_transit_vxlan(const struct gw_worker *w, const uint8_t *ip, uint32_t len)
 {
 	bool is4 = ip[0] >> 4 == 4;

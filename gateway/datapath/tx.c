@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports' transmit queues of one worker. */
+/* Transmit queues of one worker. */
 #include "gateway/datapath/tx.h"
 
 #include <rte_ethdev.h>

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internal to the datapath: a packet with headers in front of it, and its way into a port's queue.
+ * Private to the datapath: a packet with headers in front of it, and its way into a port's queue.
  *
- * A packet in custody may be sent while an earlier transmission of it still waits in a driver's ring. So:
- *   - nobody else holds the mbuf (count 1) and the headers fit the headroom: they are written in place, and
- * the driver gets a reference; payload is not touched, rwy_buf.data/len stay as they are (the mbuf's own
- * offsets are set anew at each sending);
- *   - else the headers go into a buffer of their own, chained to an indirect mbuf that refers to the payload;
- *   - else, where the driver sends no chains, header and payload are copied into a fresh buffer (counted as
- * tx_copied).
+ * A packet in custody may be sent while an earlier transmission of it still waits in a driver's
+ * ring. So there are three cases:
+ * - Nobody else holds the mbuf (count 1) and the headers fit the headroom: they are written in
+ *   place, and the driver gets a reference. The payload is not touched, rwy_buf.data/len stay as
+ *   they are, and the mbuf's own offsets are set at each transmission.
+ * - Otherwise the headers go into a separate buffer, chained to an indirect mbuf that refers to the
+ *   payload.
+ * - If the driver cannot send chains, header and payload are copied into a fresh buffer (counted as
+ *   tx_copied).
  */
 #ifndef GATEWAY_DATAPATH_TX_H
 #define GATEWAY_DATAPATH_TX_H
@@ -23,7 +25,7 @@
 
 struct tenant;
 
-/* The mbuf of a packet whose headers were written into the `hlen` bytes before b->data. */
+/* Returns the mbuf of a packet whose headers were written into the `hlen` bytes before b->data. */
 static inline struct rte_mbuf *gw_tx_in_place(struct rwy_buf *b, uint32_t hlen, uint32_t len, bool own)
 {
 	struct rte_mbuf *m = gw_mbuf_of(b);
@@ -44,29 +46,29 @@ static inline bool gw_tx_fits(const struct gw_port *p, struct rwy_buf *b, uint32
 	return !p->copy_tx && b->headroom >= hlen && rte_mbuf_refcnt_read(gw_mbuf_of(b)) == 1;
 }
 
-/* A packet of the engine that is not sent after all. */
+/* Frees a packet of the engine that is not sent. */
 static inline void gw_tx_give_up(const struct eng_lan_tx *tx)
 {
 	if (tx->buf && tx->own)
 		rte_pktmbuf_free_seg(gw_mbuf_of(tx->buf));
 }
 
-/* A packet to a next hop on a LAN: own says whose it is then. */
+/* Sends a packet to a next hop on a LAN; tx->own: ownership of the buffer moves. */
 void gw_tx_lan(struct gw_worker *w, const struct gw_nh *nh, const struct eng_lan_tx *tx);
 
-/* A small buffer with `len` bytes of room at its data. */
+/* Returns a small buffer with `len` bytes of room at its data. */
 struct rte_mbuf *gw_tx_small(struct gw_worker *w, uint32_t len);
-/* Headers and payload copied into one buffer. */
+/* Copies headers and payload into one buffer. */
 struct rte_mbuf *gw_tx_copy(
     struct gw_worker *w, const uint8_t *h, uint32_t hlen, const uint8_t *data, uint32_t len);
-/* By reference, for who takes chains. Gives b up when it is ours. */
+/* Refers to the payload, for ports that send chains. If own, b is released. */
 struct rte_mbuf *gw_tx_refer(struct gw_worker *w, const uint8_t *h, uint32_t hlen, struct rwy_buf *b,
     uint32_t off, uint32_t len, bool own);
-/* By reference or by copy, for a packet that cannot take its headers in place. Gives b up when it is ours. */
+/* Refers or copies, for a packet that cannot have its headers in place. If own, b is released. */
 struct rte_mbuf *gw_tx_apart(struct gw_worker *w, const struct gw_port *p, const uint8_t *h, uint32_t hlen,
     struct rwy_buf *b, uint32_t off, uint32_t len, bool own);
 
-/* Ethernet in front of a packet of the given family: nh->l2_len bytes at `at`. */
+/* Writes Ethernet in front of a packet of the given family: nh->l2_len bytes at `at`. */
 static inline void gw_tx_l2(uint8_t *at, const struct gw_nh *nh, bool is4)
 {
 	memcpy(at, nh->l2, nh->l2_len);
@@ -75,7 +77,7 @@ static inline void gw_tx_l2(uint8_t *at, const struct gw_nh *nh, bool is4)
 
 /* tx.c */
 void gw_txq_flush(struct gw_worker *w, struct gw_txq *q);
-/* Takes m; it leaves with the port's next burst. */
+/* Queues m for the port's next burst; takes m. */
 static inline void gw_tx_put(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m)
 {
 	struct gw_txq *q = &w->txq[p->idx];
@@ -85,18 +87,18 @@ static inline void gw_tx_put(struct gw_worker *w, struct gw_port *p, struct rte_
 		gw_txq_flush(w, q);
 }
 
-/* tx_lan.c, tx_wan.c: struct eng_ops; ctx is the worker. */
+/* tx_lan.c, tx_wan.c: functions of struct eng_ops; ctx is the worker. */
 void gw_tx_engine_lan(void *ctx, const struct eng_lan_tx *tx);
 void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx);
 
-/* tx_overlay.c: a packet of the engine for a tenant's host. */
+/* tx_overlay.c: sends a packet of the engine to a tenant's host. */
 void gw_tx_tenant(struct gw_worker *w, const struct eng_lan_tx *tx);
 
-/* tx_frame.c: a whole Ethernet frame of ours to a VTEP, in VXLAN from `local`, or from the port's address
- * that suits when that is NULL. */
+/* tx_frame.c: sends a whole Ethernet frame of ours to a VTEP, in VXLAN from `local`; NULL: from a
+ * suitable address of the port. */
 void gw_tx_vxlan_frame(struct gw_worker *w, const struct tenant *t, const struct rwy_ip *local,
     const struct rwy_ip *vtep, const uint8_t *eth, uint32_t len);
-/* One on a VLAN; tagged: it has its tag. */
+/* Sends one on a VLAN, with its tag. */
 void gw_tx_vlan_frame(struct gw_worker *w, struct gw_port *p, uint16_t vid, const uint8_t *eth, uint32_t len);
 
 #endif

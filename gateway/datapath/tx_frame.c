@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole Ethernet frames: those of the kernel, and ARP and ND of our own to tenants' hosts. */
+/* Sends whole Ethernet frames: the kernel's, and our own ARP and ND to tenants' hosts. */
 #include <string.h>
 
 #include "gateway/datapath/tx.h"
@@ -40,7 +40,8 @@ void gw_tx_vxlan_frame(struct gw_worker *w, const struct tenant *t, const struct
 
 	if (!nh || !gw_vtep_template(w, &tmpl, t, p, local, vtep))
 		return;
-	front = nh->l2_len + vxlan_tmpl_headroom(&tmpl) - GW_ETH; /* the frame brings its Ethernet header */
+	/* the frame has its own Ethernet header */
+	front = nh->l2_len + vxlan_tmpl_headroom(&tmpl) - GW_ETH;
 	m = gw_tx_small(w, front + len);
 	if (!m)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets of the engine to local hosts: Ethernet in front. Not here: tenants' hosts (tx_overlay.c). */
+/* Sends packets of the engine to local hosts: adds Ethernet. tx_overlay.c is for tenants' hosts. */
 #include "gateway/datapath/overlay.h"
 #include "gateway/datapath/resolve.h"
 #include "gateway/datapath/transit.h"

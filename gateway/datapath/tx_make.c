@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets with headers in front that cannot be written in place: by reference, or copied (tx.h). */
+/* Makes packets whose headers cannot be written in place: by reference, or by copy (tx.h). */
 #include "gateway/datapath/tx.h"
 
-/* A small buffer with `len` bytes of room at its data. */
+/* Returns a small buffer with `len` bytes of room at its data. */
 struct rte_mbuf *gw_tx_small(struct gw_worker *w, uint32_t len)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pools->small);
@@ -16,7 +16,7 @@ struct rte_mbuf *gw_tx_small(struct gw_worker *w, uint32_t len)
 	return m;
 }
 
-/* Headers `h` in a buffer of their own, chained to payload by reference. */
+/* Puts headers `h` into a separate buffer, chained to the payload by reference. */
 static struct rte_mbuf *mbuf_chain(
     struct gw_worker *w, const uint8_t *h, uint32_t hlen, struct rwy_buf *b, uint32_t off, uint32_t len)
 {
@@ -43,7 +43,7 @@ static struct rte_mbuf *mbuf_chain(
 	return m;
 }
 
-/* Headers and payload copied into one buffer. */
+/* Copies headers and payload into one buffer. */
 struct rte_mbuf *gw_tx_copy(
     struct gw_worker *w, const uint8_t *h, uint32_t hlen, const uint8_t *data, uint32_t len)
 {
@@ -80,7 +80,7 @@ struct rte_mbuf *gw_tx_refer(struct gw_worker *w, const uint8_t *h, uint32_t hle
 	return m;
 }
 
-/* By reference or by copy, for a packet that cannot take its headers in place. Gives b up when it is ours. */
+/* Refers or copies, for a packet that cannot have its headers in place. If own, b is released. */
 struct rte_mbuf *gw_tx_apart(struct gw_worker *w, const struct gw_port *p, const uint8_t *h, uint32_t hlen,
     struct rwy_buf *b, uint32_t off, uint32_t len, bool own)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets to tenants' hosts: in VXLAN to the VTEP that a host is behind, or with the tenant's tag on its
+ * Sends packets to tenants' hosts: in VXLAN to the host's VTEP, or with the tenant's tag on its
  * VLAN. Headers go into the headroom as for all packets (tx.h).
  *
- * The way to a host is remembered (struct gw_adjacency): a packet costs a compare and the copy of a template.
+ * The adjacency of a host is cached (struct gw_adjacency): a packet costs a compare and the copy of
+ * a template.
  */
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #define HDR_MAX (GW_L2_MAX + VXLAN_ENCAP_MAX)
 static_assert(HDR_MAX <= RTE_PKTMBUF_HEADROOM, "a received frame has the room");
 
-/* --- the way to a host ----------------------------------------------------------------------- */
+/* --- adjacency -------------------------------------------------------------------------------- */
 
 static bool adjacency_vlan(
     struct gw_worker *w, struct gw_adjacency *y, const struct tenant *t, const struct vtep_host *at)
@@ -50,7 +51,7 @@ static bool adjacency_vxlan(
 	return gw_vtep_template(w, &y->tmpl, t, y->port, NULL, &at->vtep);
 }
 
-/* False: nobody knows it now; counted. */
+/* Makes an adjacency. False: the host is unknown now; counted. */
 static bool adjacency_make(
     struct gw_worker *w, struct gw_adjacency *y, const struct tenant *t, const struct rwy_ip *dst)
 {
@@ -88,7 +89,8 @@ static const struct gw_adjacency *adjacency_find(
 
 /* --- packets --------------------------------------------------------------------------------- */
 
-/* One flow, one source port; of what is no flow, one pair of hosts. */
+/* Returns the same source port for a flow; for packets without a flow, the same for a pair of
+ * hosts. */
 static uint16_t source_port(const uint8_t *ip, uint32_t len)
 {
 	uint32_t qpn = 0;
@@ -105,7 +107,7 @@ static uint16_t source_port(const uint8_t *ip, uint32_t len)
 	return vxlan_sport(vxlan_flow_hash(&k.src, &k.dst, sport, qpn));
 }
 
-/* The path that a packet came on is congested for good. */
+/* Whether the packet's path is in sustained congestion. */
 static bool path_is_congested(const struct gw_worker *w, const struct tenant *t, const uint8_t *ip)
 {
 	struct tenant_at at;
@@ -121,8 +123,8 @@ static bool path_is_congested(const struct gw_worker *w, const struct tenant *t,
 	return at.side == TENANT_TUNNEL && w->tunnel_congested >> at.tunnel & 1;
 }
 
-/* Headers directly in front of `at`, where the packet is or, of headers that go apart, where it would be:
- * only its first byte is looked at there. `ip` is the packet. */
+/* Writes headers directly in front of `at`: where the packet is, or, for separate headers, where it
+ * would be; only the first byte there is read. `ip` is the packet. */
 static bool headers_write(const struct gw_worker *w, const struct gw_adjacency *y, const struct tenant *t,
     uint8_t *at, const uint8_t *ip, uint32_t len)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Datagrams of tunnels: Ethernet, IP, UDP and the WAN header in front. How headers come in front of a packet:
- * tx.h. */
+/* Sends datagrams of tunnels: adds Ethernet, IP, UDP and the WAN header. tx.h tells how headers are
+ * put in front of a packet. */
 #include <rte_ip.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "rwy/checksum.h"
 
 #define ECT0    2
-#define VNI_LEN 4 /* in front of a packet of kind RWY_BUF_TENANT */
+#define VNI_LEN 4 /* bytes of the VNI in front of a packet of kind RWY_BUF_TENANT */
 #define TTL     64
 #define HDR_MAX (GW_L2_MAX + IP6_LEN + UDP_LEN + WAN_HDR_MAX)
 static_assert(HDR_MAX + RTE_PKTMBUF_HEADROOM <= GW_SMALL_ROOM, "all headers fit a small buffer");
@@ -51,8 +51,8 @@ void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_t
 	if (rwy_ip_is4(&t->conf->local)) {
 		t->ip_len = IP4_LEN;
 		h[0] = 0x45;
-		h[6] = 0x40; /* do not fragment: the path MTU is the tunnel's affair; identification 0 is then
-		                fine, RFC 6864 */
+		/* DF: the tunnel handles the path MTU; so identification may be 0 (RFC 6864) */
+		h[6] = 0x40;
 		h[8] = TTL;
 		h[9] = IPPROTO_UDP;
 		memcpy(h + 12, t->conf->local.b + 12, 4);
@@ -71,13 +71,14 @@ void gw_tx_tunnel_init(struct gw_worker *w, unsigned tunnel, const struct conf_t
 	rwy_put16(udp + 2, t->udp_port);
 }
 
-/* One value for all packets, not `keep`: such a table's ends are equal. */
+/* Whether all packets get one value. In a `keep` table the first and the last entry differ. */
 static bool says_one(const struct vxlan_dscp *d)
 {
 	return d->map[0] == d->map[63];
 }
 
-/* DSCP << 2 of a datagram: what its tenant says, or else its tunnel, of the packet inside. */
+/* Returns DSCP << 2 of a datagram: its tenant's policy, or else its tunnel's, for the packet
+ * inside. */
 static uint8_t wan_dscp(const struct gw_worker *w, const struct gw_tun *t, const struct wan_tx *tx)
 {
 	const struct tenant *who = tx->class_id ? tenant_by_index(w->ts, tx->class_id) : NULL;
@@ -93,8 +94,8 @@ static uint8_t wan_dscp(const struct gw_worker *w, const struct gw_tun *t, const
 	return (uint8_t)(d->map[ip ? vxlan_tos_get(ip) >> 2 : 0] << 2);
 }
 
-/* Ethernet, IP, UDP and the WAN header at `at`; returns how many bytes. `payload` bytes of the packet follow.
- */
+/* Writes Ethernet, IP, UDP and the WAN header at `at`; `payload` bytes of the packet follow.
+ * Returns their length. */
 static uint32_t wan_headers(uint8_t *at, const struct gw_tun *t, const struct gw_nh *nh,
     const struct wan_tx *tx, uint8_t dscp, uint32_t payload)
 {
@@ -106,7 +107,7 @@ static uint32_t wan_headers(uint8_t *at, const struct gw_tun *t, const struct gw
 	memcpy(ip, t->hdr, t->ip_len + UDP_LEN);
 	rwy_put16(udp + 4, (uint16_t)udp_len);
 	if (t->ip_len == IP4_LEN) {
-		/* UDP checksum 0: the datagram carries a CRC32C of its own (wan/). */
+		/* UDP checksum 0: the datagram has its own CRC32C (wan/). */
 		ip[1] = tos;
 		rwy_put16(ip + 2, (uint16_t)(IP4_LEN + udp_len));
 		rwy_put16(ip + 10, (uint16_t)~rwy_csum_fold(t->sum + tos + IP4_LEN + udp_len));
@@ -118,7 +119,7 @@ static uint32_t wan_headers(uint8_t *at, const struct gw_tun *t, const struct gw
 	return nh->l2_len + t->ip_len + UDP_LEN + tx->hdr_len;
 }
 
-/* IPv6: a zero checksum is allowed to tunnels (RFC 6936) but hosts and middleboxes drop it, so it is
+/* IPv6: tunnels may use a zero checksum (RFC 6936), but hosts and middleboxes drop it, so it is
  * computed. */
 static void udp6_checksum(struct rte_mbuf *m, uint32_t l2_len)
 {

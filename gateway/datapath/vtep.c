@@ -24,7 +24,7 @@ bool gw_vtep_genuine(struct gw_worker *w, const struct gw_from *f)
 	return false;
 }
 
-/* Its next hop; NULL: asked for, or there is none; counted. */
+/* Returns the VTEP's next hop; NULL: asked for, or there is none; counted. */
 const struct gw_nh *gw_vtep_next_hop(struct gw_worker *w, const struct rwy_ip *vtep)
 {
 	enum gw_nh_miss miss;
@@ -45,7 +45,8 @@ const struct gw_nh *gw_vtep_next_hop(struct gw_worker *w, const struct rwy_ip *v
 	return NULL;
 }
 
-/* The port's own address to send to `vtep` from: one of the same network, else of the same family. */
+/* Returns the port's source address towards `vtep`: one of the same network, else of the same
+ * family. */
 static const struct rwy_ip *local_for(const struct gw_port *p, const struct rwy_ip *vtep)
 {
 	const struct rwy_ip *found = NULL;
@@ -62,7 +63,7 @@ static const struct rwy_ip *local_for(const struct gw_port *p, const struct rwy_
 	return found;
 }
 
-/* False: no address of ours, counted. */
+/* False: we have no address of the family; counted. */
 bool gw_vtep_template(struct gw_worker *w, struct vxlan_tmpl *out, const struct tenant *t,
     const struct gw_port *p, const struct rwy_ip *local, const struct rwy_ip *vtep)
 {

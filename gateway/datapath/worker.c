@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A packet thread: receive, hand to the engine, let it send, and sleep when there is nothing to do (adaptive
- * polling).
+ * A packet thread: receives, calls the engine, sends, and sleeps when there is nothing to do
+ * (adaptive polling).
  *
- * Sleeping. After SPIN without work the worker sleeps until the engine's next timer, but never longer than a
- * back-off that grows from SLEEP_MIN to SLEEP_MAX: a host's packet must be answered within a millisecond
- * although most drivers cannot wake anybody. When all its receive queues have interrupts, packets wake it and
- * only the engine's timers bound the sleep.
+ * Sleep. After SPIN without work the worker sleeps until the engine's next timer, but never longer
+ * than a back-off that grows from SLEEP_MIN to SLEEP_MAX: a host's packet must be answered within a
+ * millisecond although most drivers cannot wake a thread. When all its receive queues have
+ * interrupts, packets wake it and only the engine's timers bound the sleep.
  */
 #include <errno.h>
 #include <rte_ethdev.h>
@@ -34,10 +34,11 @@
 #define SPIN      (15 * RWY_US)
 #define SLEEP_MIN (20 * RWY_US)
 #define SLEEP_MAX (300 * RWY_US)
-#define SLEEP_INTR                                                                                           \
-	(10 * RWY_MS) /* with interrupts: heartbeat, calls and the kernel's frames are looked at so often */
-#define SLEEP_LEAD (5 * RWY_US)   /* a shorter wait is not worth a system call */
-#define WAKE_EVERY (100 * RWY_US) /* the control thread is woken at most so often by one worker */
+/* interval of heartbeat, calls and the kernel's frames, with interrupts */
+#define SLEEP_INTR (10 * RWY_MS)
+#define SLEEP_LEAD (5 * RWY_US) /* a shorter wait is not worth a system call */
+/* least time between two wake-ups of the control thread by one worker */
+#define WAKE_EVERY (100 * RWY_US)
 
 /* --- the loop -------------------------------------------------------------------------------- */
 
@@ -51,8 +52,9 @@ static unsigned ports_receive(struct gw_worker *w)
 
 		if (!n)
 			continue;
-		/* After the burst: were the thread descheduled between the clock and the burst, an ACK would
-		 * seem to come before it came, and the smallest RTT be shorter than the path. */
+		/* The clock is read after the burst: if the thread were descheduled between clock
+		 * and burst, an ACK would seem to come before its time, and the smallest RTT would
+		 * be shorter than the path. */
 		w->now = gw_now();
 		w->st.rx_bursts++;
 		w->st.rx_packets += n;
@@ -83,7 +85,7 @@ static unsigned rings_receive(struct gw_worker *w)
 static void kernel_wake(struct gw_worker *w)
 {
 	if (!w->kernel_fed || w->now < w->wake_at)
-		return; /* stays set: a later turn wakes it */
+		return; /* the flag stays set: a later turn wakes it */
 	gw_kernel_wake(w->app->kernel);
 	w->kernel_fed = false;
 	w->wake_at = w->now + WAKE_EVERY;
@@ -114,7 +116,7 @@ unsigned gw_worker_turn(struct gw_worker *w)
 
 /* --- sleep ----------------------------------------------------------------------------------- */
 
-/* True when something may have come while the interrupts were being armed. */
+/* Returns true when something may have come while the interrupts were being armed. */
 static bool intr_arm(struct gw_worker *w)
 {
 	for (unsigned i = 0; i < w->rxqs; i++)
@@ -137,10 +139,11 @@ static void sleep_intr(struct gw_worker *w, rwy_dur d)
 
 	atomic_store(&w->asleep, false);
 	for (int i = 0; i < n; i++) {
+		/* DPDK reads the event counters */
 		if (ev[i].data.fd == w->intr_fd)
-			rte_epoll_wait(w->intr_fd, seen, GW_RXQ_MAX, 0); /* DPDK reads the event counters */
+			rte_epoll_wait(w->intr_fd, seen, GW_RXQ_MAX, 0);
 		else if (read(w->wake_fd, &v, sizeof(v)) < 0)
-			continue; /* already taken */
+			continue; /* already processed */
 	}
 	for (unsigned i = 0; i < w->rxqs; i++)
 		rte_eth_dev_rx_intr_disable(w->rxq[i].port->id, w->rxq[i].queue);
@@ -212,7 +215,7 @@ int gw_worker_main(void *worker)
 
 /* --- creation -------------------------------------------------------------------------------- */
 
-/* Which receive queues this worker polls, and its transmit queue on each port. */
+/* Chooses the receive queues that this worker polls, and its transmit queue on each port. */
 static void take_queues(struct gw_worker *w)
 {
 	unsigned workers = w->app->workers;
@@ -245,8 +248,9 @@ static void intr_drop(struct gw_worker *w, unsigned queues)
 }
 
 /*
- * Sets up waking by interrupts, if every receive queue has one. Two epoll sets: DPDK's own, whose events only
- * DPDK can read, and around it ours, with the eventfd by which other threads wake this one.
+ * Sets up wake-up by interrupts, if every receive queue has one. There are two epoll sets: DPDK's,
+ * whose events only DPDK can read, and around it ours, which has also the eventfd for other
+ * threads.
  */
 static void intr_take(struct gw_worker *w)
 {
@@ -274,7 +278,8 @@ static void intr_take(struct gw_worker *w)
 	intr_drop(w, n);
 }
 
-/* Names are process-wide: the gateway's own name keeps two gateways in one process apart (tests/bench). */
+/* Names are process-wide: the gateway's own name keeps two gateways in one process apart
+ * (tests/bench). */
 static struct rte_ring *ring_new(const struct gw_worker *w, const char *what, unsigned len, unsigned flags)
 {
 	char name[RTE_RING_NAMESIZE];
@@ -283,7 +288,7 @@ static struct rte_ring *ring_new(const struct gw_worker *w, const char *what, un
 	return rte_ring_create(name, len, SOCKET_ID_ANY, flags);
 }
 
-/* The fastest LAN port's, as far as the drivers know: bytes a second. */
+/* Returns the rate of the fastest LAN port, as far as drivers know it: bytes a second. */
 static uint64_t lan_rate(const struct gw_app *app)
 {
 	uint64_t mbps = 0;
