@@ -33,7 +33,8 @@
  *   tenants  steer         |  turns  send          which tunnel, when to send
  *   pair  hostrate  drain                          which QPNs, which rate
  *   emit  session  host  route  kept  journal      output and memory
- *   table  wheel  states  vni  msg
+ *   table  wheel  states  vni  msg                indices and messages
+ *   carrier  config                                calls passed to wan/, defaults of eng_cfg
  *
  * Thread: one engine belongs to one worker, as engine.h says.
  */
@@ -110,11 +111,13 @@ struct eng_responder {
 	uint64_t session;                /* number of its session, 0: none yet */
 	uint32_t local_qpn;              /* QPN of the local host, where ACKs go; 0: not known */
 	/*
-	 * local_qpn of the incarnation before: it gets the error when the far host never answers.
+	 * local_qpn of the incarnation before. When the far host gives up without an answer, the
+	 * QPN is unknown, and the error goes to this one.
 	 */
 	uint32_t local_qpn_before;
 	uint32_t incarnation; /* random; another one each time the connection begins anew */
 	bool ack_blocked;     /* ACKs are withheld because custody memory is short */
+	/* BTH MigReq of the local host's requests, copied into its responses */
 	bool migreq;
 	uint8_t tos, ttl;
 	uint16_t pkey, sport;
@@ -220,7 +223,9 @@ struct eng_requester {
 	uint64_t acked_seq;    /* one more than the last request that the local host acknowledged */
 	uint64_t reported_seq; /* one more than the last request that was reported delivered */
 	uint64_t responses_sent, responses_taken;
-	struct eng_response_wait *wait; /* ring; its capacity is a power of two and grows */
+	/* Ring of answered READs and ATOMICs whose responses the near gateway does not have yet. */
+	struct eng_response_wait *wait;
+	/* Its oldest entry, its length, its capacity: a power of two that grows. */
 	uint32_t wait_head, wait_n, wait_cap;
 	uint64_t packets, bytes; /* requests that the local host acknowledged */
 };
@@ -230,11 +235,12 @@ struct eng_pair {
 	struct rwy_ip remote, local;
 	uint32_t tenant;
 	struct eng_pair *chain;
-	struct eng_requester *turn;        /* its first packet is out */
-	struct eng_requester *head, *tail; /* these wait */
-	/* After a turn without a response: a late one must not be taken for the next flow's. */
+	struct eng_requester *turn;        /* its first packet is out; NULL: no flow has the turn */
+	struct eng_requester *head, *tail; /* flows that wait for the turn */
+	/* No turn begins before this: a late response of the last turn would name the wrong
+	 * flow. */
 	rwy_time quiet_until;
-	rwy_time turn_end;
+	rwy_time turn_end; /* from then on the turn may end without a response */
 	struct eng_pair *all_next;
 };
 
@@ -323,8 +329,9 @@ struct eng {
 	uint32_t journal_free_n;
 	struct eng_orphan *orphans; /* entries of an earlier process, by VNI */
 	uint32_t orphans_n;
-	bool closing;      /* eng_free runs: journal entries stay for the next process */
-	uint32_t learning; /* requester sides that wait for their turn of pairing, or have it */
+	bool closing; /* eng_free runs: journal entries stay for the next process */
+	/* Number of requester sides that wait for the turn of pairing, or have it. */
+	uint32_t learning;
 	rwy_time started;
 	rwy_time now;
 };
@@ -385,7 +392,7 @@ static inline uint64_t eng_buf_cost(const struct eng *e, const struct rwy_buf *b
 	return b->len > e->cfg.buf_cost ? b->len : e->cfg.buf_cost;
 }
 
-/* One unpaired flow more (1) or less (-1). */
+/* Counts one unpaired flow more (1) or less (-1). */
 static inline void eng_count_half_open(struct eng_responder *rs, int by)
 {
 	rs->side.e->half_open += (uint32_t)by;
@@ -420,7 +427,7 @@ static inline void eng_custody_release(struct eng_responder *rs, uint64_t bytes)
 }
 
 /* The packet in the buffer is IPv6. Only for packets that parsed. */
-static inline bool rwy_buf_is6(const struct rwy_buf *b)
+static inline bool eng_buf_is6(const struct rwy_buf *b)
 {
 	return b->data[0] >> 4 == 6;
 }

@@ -195,7 +195,8 @@ struct eng_tenant_cfg {
 	 * total.
 	 */
 	uint64_t reserve;
-	/* Its share of every tunnel in this worker; weight 0: common with all without one. */
+	/* Share of every tunnel in this worker. weight 0: it shares class 0 with other such
+	 * tenants. */
 	struct wan_class_cfg share;
 	const struct eng_prefix *prefix; /* destinations behind tunnels; copied */
 	unsigned prefixes;
@@ -300,9 +301,9 @@ struct eng_candidate {          /* a tunnel of another gateway of this site */
 	uint64_t weight;
 };
 /*
- * Index in cand of the candidate that the pair of a local and a remote host belongs to; -1: it is
- * this gateway's, or no tunnel leads there. own multiplies the weights of this gateway's tunnels.
- * Costs a step for each pair of gateways.
+ * Returns the index in cand of the tunnel that carries the pair of a local and a remote host; -1:
+ * this gateway carries it, or no tunnel leads there. own: factor of the weights of this gateway's
+ * tunnels. Computes one hash for each pair of gateways.
  */
 int eng_candidate_find(const struct eng *e, const struct rwy_ip *local, const struct rwy_ip *remote,
     uint32_t own, const struct eng_candidate *cand, unsigned n);

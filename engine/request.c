@@ -145,8 +145,8 @@ static uint64_t *refuse_request(
 }
 
 /*
- * The host does not go back to the PSN that the NAKs name: it has the ACK of a gateway that is gone. The
- * error goes to its oldest outstanding request, from which it always resends.
+ * The host does not go back to the PSN that the NAKs name: it has the ACK of a gateway that is
+ * gone. The error goes to its oldest outstanding request, from which it always resends.
  */
 static void fail_lost_requests(struct eng_responder *rs, rwy_time now)
 {

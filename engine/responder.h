@@ -14,8 +14,9 @@
 
 /* --- responder.c: creation, start, end --- */
 /*
- * Finds or creates. stranger: only the packet speaks for the connection, so that the bound of
- * unpaired flows holds; else the caller pairs it at once. NULL: refused; counted.
+ * Returns the side of a key; creates it if there is none. stranger: the packet is all that is known
+ * of the connection, so it counts as an unpaired flow, which are bounded; else the caller pairs it
+ * at once. NULL: refused; counted.
  */
 struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now);
 /* Frees the side, its custody, its kept responses and its flows; undoes the pairing. */

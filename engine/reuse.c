@@ -56,8 +56,9 @@ static bool stale(const struct question *q)
 }
 
 /*
- * A repeated READ has the same address, length and rkey; only at the first PSN a new connection's
- * READ may have them, too. Soft-RoCE's timer runs on while responses arrive, so a slow host repeats
+ * Whether the host repeats an answered READ: address, length and rkey are those of the READ at this
+ * PSN. At the first PSN they prove nothing, because a new connection may begin with the same READ.
+ * Repeats are normal: Soft-RoCE's timer runs on while responses arrive, so a slow host repeats
  * READs whose responses wait in its own receive queue.
  */
 static bool repeated_read(const struct question *q)

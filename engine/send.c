@@ -40,7 +40,7 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 		rq->last_tx = now;
 	for (unsigned i = 0; i < n; i++) {
 		struct rwy_buf *b = tx[i].b;
-		uint8_t *bth = b->data + (rwy_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8;
+		uint8_t *bth = b->data + (eng_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8;
 		struct roce_pkt pkt;
 
 		e->c.host_resent += tx[i].again;
