@@ -304,7 +304,7 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 .PHONY: format lint
 format: ## clang-format every C file in place
 	clang-format -i $(C_FILES)
-lint: all ## formatting, forbidden tokens, SPDX lines, layers, circles, clang-tidy; DEEP=1, FULL=1: of all files, SHARD=I/N: of a part
+lint: all ## formatting, forbidden tokens, SPDX lines, layers, columns, circles, clang-tidy; DEEP=1, FULL=1: of all files, SHARD=I/N: of a part
 	@tests/lint/lint $(if $(DEEP),--deep) $(if $(FULL),--full) $(if $(SHARD),--shard $(SHARD))
 
 .PHONY: install
