@@ -8,7 +8,7 @@
 #   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
 #   controller/plan/, provider/ -> build/lib/librwyplan.a  the planner and the ways to networks' controllers (controller/plan/plan.mk)
-#   tools/roceway/*.c          -> build/bin/roceway
+#   tools/roceway/*.c tools/analyze/*.c -> build/bin/roceway
 #   tools/wanem/*.c            -> build/bin/wanem
 #   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
 #   tests/component/test_*.c   -> build/tests/component/*  (cmocka, with DPDK): whole gateways over memory-only ports; and whole programs, *.py
@@ -60,6 +60,7 @@ ENGINE_SRC := $(wildcard engine/*.c)
 CONF_SRC   := $(wildcard conf/*.c)
 GW_SRC     := $(wildcard gateway/*.c gateway/*/*.c)
 CLI_SRC    := $(wildcard tools/roceway/*.c)
+ANALYZE_SRC := $(wildcard tools/analyze/*.c)
 WANEM_SRC  := $(wildcard tools/wanem/*.c)
 UNIT_SRC   := $(wildcard tests/unit/test_*.c)
 GWTEST_SRC := $(wildcard tests/component/test_*.c)
@@ -79,6 +80,7 @@ CORE_LIB   := $(BUILD)/lib/librwycore.a
 BASE_LIB   := $(BUILD)/lib/librwybase.a
 ENGINE_LIB := $(BUILD)/lib/librwyengine.a
 CONF_LIB   := $(BUILD)/lib/librwyconf.a
+ANALYZE_LIB := $(BUILD)/lib/librwyanalyze.a
 BENCH_LIB  := $(BUILD)/lib/librwybench.a
 TEST_LIB   := $(BUILD)/lib/librwytest.a
 UNIT_BIN   := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
@@ -122,6 +124,7 @@ $(CORE_LIB): $(call obj,$(CORE_SRC)) ; $(archive)
 $(BASE_LIB): $(call obj,$(BASE_SRC)) ; $(archive)
 $(ENGINE_LIB): $(call obj,$(ENGINE_SRC)) ; $(archive)
 $(CONF_LIB): $(call obj,$(CONF_SRC)) ; $(archive)
+$(ANALYZE_LIB): $(call obj,$(ANALYZE_SRC)) ; $(archive)
 # For benchmarks: the gateway without its main, and what the benchmarks share. A benchmark takes from it what it names.
 $(BENCH_LIB): $(call obj,$(BENCH_HELP) $(filter-out gateway/main.c,$(GW_SRC))) ; $(archive)
 # The control center's parts bring their own rules.
@@ -132,10 +135,10 @@ $(BUILD)/bin/roceway-gateway: $(call obj,$(GW_SRC)) $(ENGINE_LIB) $(CONF_LIB) $(
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(GW_LIBS) $(CORE_LIBS)
-$(BUILD)/bin/roceway: $(call obj,$(CLI_SRC)) $(BASE_LIB)
+$(BUILD)/bin/roceway: $(call obj,$(CLI_SRC)) $(ANALYZE_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
-	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs jansson libcurl)
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(shell $(PC) --libs jansson libcurl libpcap) $(CORE_LIBS) -lm
 $(BUILD)/bin/wanem: $(call obj,$(WANEM_SRC))
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
@@ -163,6 +166,9 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(ENGINE_LIB) $(C
 # What the control thread does, over workers without DPDK.
 TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) base/log.c $(wildcard tests/lib/gw/*.c))
 $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
+# Without file.c, which needs libpcap.
+$(BUILD)/tests/unit/test_analyze $(BUILD)/tests/fuzz/fuzz_analyze: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c)
+FUZZ_LIBS_analyze = $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a
 $(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/control/tunnel_watch.c)
 $(BUILD)/tests/unit/test_base_http: $(BASE_LIB)
 $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl) -lpthread

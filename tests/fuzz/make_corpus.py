@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_corpus.py: writes the seeds of the roce_parse, cm, vxlan and acl corpora, seed-* in tests/fuzz/corpus/NAME/. Other files there were found by
+"""make_corpus.py: writes the seeds of the roce_parse, cm, vxlan, acl and analyze corpora, seed-* in tests/fuzz/corpus/NAME/. Other files there were found by
 fuzzing and stay. Written from the standards, not from roce/."""
 import random
 import struct
@@ -188,8 +188,30 @@ def acl_seeds():
     yield "raw-second-bad", bytes([2, 0x80]) + any_rule + b"\1" * 41
 
 
+def analyze_seeds():
+    def capture(*frames):
+        out = b""
+        for step, ip in frames:
+            frame = b"\0" * 12 + b"\x08\x00" + ip
+            frame += b"\0" * (len(frame) & 1)  # an even length: Ethernet
+            out += struct.pack(">BHB", step, len(frame), 0) + frame
+        return out
+
+    writes = [(3, packet(0x0A, struct.pack(">QII", 0, 7, 64), b"d" * 64, psn=i)) for i in range(4)]
+    acks = [(200, packet(0x11, struct.pack(">I", 0x1F << 24 | i + 1), psn=i, swap=True, qpn=0x34)) for i in range(4)]
+    nak = (50, packet(0x11, struct.pack(">I", 0x60 << 24), psn=1, swap=True, qpn=0x34))
+    rnr = (50, packet(0x11, struct.pack(">I", 0x21 << 24), psn=2, swap=True, qpn=0x34))
+    read = (5, packet(0x0C, struct.pack(">QII", 0, 7, 2000), psn=4))
+    answers = [(9, packet(op, ext, b"r" * n, psn=4 + i, swap=True, qpn=0x34)) for i, (op, ext, n) in enumerate(
+        ((0x0D, struct.pack(">I", 5), 1024), (0x0F, struct.pack(">I", 5), 976)))]
+    yield "writes", capture(*writes, *acks)
+    yield "nak", capture(*writes, nak, *writes[1:], *acks[1:])
+    yield "rnr", capture(*writes, rnr, *writes[2:], *acks)
+    yield "read", capture(*writes, *acks, read, *answers)
+
+
 def main():
-    for name, seeds in (("roce_parse", parse_seeds()), ("cm", cm_seeds()), ("vxlan", vxlan_seeds()), ("acl", acl_seeds())):
+    for name, seeds in (("roce_parse", parse_seeds()), ("cm", cm_seeds()), ("vxlan", vxlan_seeds()), ("acl", acl_seeds()), ("analyze", analyze_seeds())):
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds:

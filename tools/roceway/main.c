@@ -25,6 +25,7 @@ static const struct cli_cmd *const commands[] = {
     &cmd_tenant,
     &cmd_controller,
     &cmd_explain,
+    &cmd_analyze,
     &cmd_reload,
     &cmd_metrics,
     &cmd_help,
@@ -278,7 +279,7 @@ static int read_line(struct line *l, char **argv)
 			l->version = true;
 		else if (!strncmp(*argv, "--", 2) && (*argv)[2])
 			rc = read_option(l, &argv);
-		else if (**argv == '-') {
+		else if (**argv == '-' && (*argv)[1]) {
 			cli_error("no option %s: roceway -h lists them", *argv);
 			rc = EXIT_USAGE;
 		} else

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/say.h"
+
 enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2 };
 
 #define CLI_OPTS_MAX 16
@@ -42,7 +44,7 @@ struct cli_cmd {
 };
 extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_counters, cmd_ports,
     cmd_neighbours, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant, cmd_tunnel, cmd_controller,
-    cmd_reload, cmd_explain, cmd_metrics, cmd_help, cmd_list_commands, cmd_version;
+    cmd_reload, cmd_explain, cmd_analyze, cmd_metrics, cmd_help, cmd_list_commands, cmd_version;
 
 /* cli.c */
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */
@@ -97,13 +99,6 @@ struct table *table_new(const char *const *columns);
 void table_add(struct table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* the next cell; rows fill up */
 void table_print(struct table *t);         /* and frees */
-
-/* Texts for cells, in a ring of static buffers: good for one row. */
-const char *say_bytes(double bytes);
-const char *say_bits(double bytes_per_second);
-const char *say_time(double seconds);
-const char *say_count(double n);
-const char *say_share(double ratio);
 
 /* An object's members line by line; arrays on one line. */
 void print_object(const json_t *o);

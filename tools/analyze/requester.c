@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Follows one requester. PSNs are unwrapped to 64 bits from the first one seen. Packets from una to
+ * nxt are outstanding and lie in a ring; messages likewise. A packet below nxt that was seen before
+ * is a repeat; one that was not is late, or lost before the place of the capture and repeated.
+ */
+#include "tools/analyze/requester.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SENT_MIN      64u
+#define SENT_MAX      (1u << 18)
+#define MESSAGES_MIN  16u
+#define LATE_IS_ORDER 3 /* PSNs: a packet not more late than that was reordered */
+
+struct an_requester *an_requester_new(size_t points)
+{
+	struct an_requester *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->sent = calloc(SENT_MIN, sizeof(*q->sent));
+	q->message = calloc(MESSAGES_MIN, sizeof(*q->message));
+	q->sent_mask = SENT_MIN - 1;
+	q->message_mask = MESSAGES_MIN - 1;
+	q->points_max = points;
+	q->point_stride = 1;
+	q->credits = ROCE_AETH_CREDIT_INVALID;
+	if (q->sent && q->message)
+		return q;
+	an_requester_free(q);
+	return NULL;
+}
+
+void an_requester_free(struct an_requester *q)
+{
+	if (!q)
+		return;
+	free(q->sent);
+	free(q->message);
+	free(q);
+}
+
+static uint64_t unwrap(const struct an_requester *q, roce_psn psn)
+{
+	uint64_t base = q->nxt;
+	int32_t d = roce_psn_diff(psn, roce_psn_add(q->origin, (uint32_t)(base & ROCE_PSN_MASK)));
+
+	return d < 0 && (uint64_t)-d > base ? UINT64_MAX : base + (uint64_t)(int64_t)d;
+}
+
+static struct an_sent *sent_at(const struct an_requester *q, uint64_t psn)
+{
+	return &q->sent[psn & q->sent_mask];
+}
+
+/* Room for PSNs from una to before `end`. */
+static int sent_grow(struct an_requester *q, uint64_t end)
+{
+	uint64_t size = q->sent_mask + 1;
+	struct an_sent *s;
+
+	if (end - q->una <= size)
+		return 0;
+	while (end - q->una > size && size < SENT_MAX)
+		size *= 2;
+	if (end - q->una > size)
+		q->una = end - size; /* acknowledgements were not captured: forget the oldest */
+	s = calloc(size, sizeof(*s));
+	if (!s)
+		return RWY_ENOMEM;
+	for (uint64_t p = q->una; p < q->nxt; p++)
+		s[p & (size - 1)] = *sent_at(q, p);
+	free(q->sent);
+	q->sent = s;
+	q->sent_mask = size - 1;
+	return 0;
+}
+
+static int message_push(struct an_requester *q, const struct an_message *m)
+{
+	uint32_t size = q->message_mask + 1, n = q->message_tail - q->message_head;
+
+	if (n == size) {
+		struct an_message *ring = calloc((size_t)size * 2, sizeof(*ring));
+
+		if (!ring)
+			return RWY_ENOMEM;
+		for (uint32_t i = 0; i < n; i++)
+			ring[i] = q->message[(q->message_head + i) & q->message_mask];
+		free(q->message);
+		q->message = ring;
+		q->message_mask = size * 2 - 1;
+		q->message_head = 0;
+		q->message_tail = n;
+	}
+	q->message[q->message_tail++ & q->message_mask] = *m;
+	return 0;
+}
+
+static void count_begin(struct an_flow *f, const struct roce_pkt *pkt)
+{
+	switch (pkt->info->op) {
+	case ROCE_OP_SEND:
+		f->c.sends++;
+		break;
+	case ROCE_OP_WRITE:
+		f->c.writes++;
+		break;
+	case ROCE_OP_READ_REQ:
+		f->c.reads++;
+		break;
+	default:
+		f->c.atomics++;
+	}
+}
+
+static int message_begin(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+	struct an_message m = {.begin = psn, .first = now, .op = pkt->info->op};
+
+	if (m.op == ROCE_OP_READ_REQ) {
+		m.read_bytes = roce_reth_len(pkt);
+		if (f->pmtu)
+			m.end = psn + roce_read_packets(m.read_bytes, f->pmtu);
+		q->read_open = psn + roce_read_packets(m.read_bytes, 256);
+		q->reads_out++;
+		q->bytes_out += m.read_bytes;
+	} else if (roce_op_ends(pkt->info) || roce_op_is_atomic(pkt->info)) {
+		m.end = psn + 1;
+	}
+	count_begin(f, pkt);
+	return message_push(q, &m);
+}
+
+/* The message that the packet with this PSN belongs to, among those that are known; NULL: none. */
+static struct an_message *message_of(const struct an_requester *q, uint64_t psn)
+{
+	for (uint32_t i = q->message_tail; i != q->message_head; i--) {
+		struct an_message *m = &q->message[(i - 1) & q->message_mask];
+
+		if (m->begin <= psn)
+			return m;
+	}
+	return NULL;
+}
+
+/* A packet that was lost before this place begins or ends a message after all. */
+static int message_mend(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+	struct an_message *m;
+	int rc;
+
+	if (roce_op_starts(pkt->info) || roce_op_is_atomic(pkt->info)) {
+		if ((rc = message_begin(f, pkt, psn, now)) != 0)
+			return rc;
+		for (uint32_t i = q->message_tail - 1; i != q->message_head; i--) {
+			struct an_message *a = &q->message[(i - 1) & q->message_mask],
+			                  *b = &q->message[i & q->message_mask], t = *b;
+
+			if (a->begin < b->begin)
+				break;
+			*b = *a;
+			*a = t;
+		}
+	}
+	if (roce_op_ends(pkt->info) && (m = message_of(q, psn)) && !m->end)
+		m->end = psn + 1;
+	return 0;
+}
+
+static struct an_message *newest(const struct an_requester *q)
+{
+	return q->message_head == q->message_tail ? NULL
+	                                          : &q->message[(q->message_tail - 1) & q->message_mask];
+}
+
+/* A packet with a PSN that was not sent before. */
+static int take_new(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+	struct an_message *m = newest(q);
+	uint64_t span = 1;
+	uint32_t n;
+	int rc;
+
+	/* A READ whose path MTU was not known ends where the next request begins. */
+	if (m && m->op == ROCE_OP_READ_REQ && !m->end && psn <= q->read_open)
+		m->end = psn;
+	if (roce_op_starts(pkt->info) || pkt->info->op == ROCE_OP_READ_REQ || roce_op_is_atomic(pkt->info)) {
+		if ((rc = message_begin(f, pkt, psn, now)) != 0)
+			return rc;
+		m = newest(q);
+		if (m->op == ROCE_OP_READ_REQ && m->end)
+			span = m->end - m->begin;
+	} else if (m && roce_op_ends(pkt->info)) {
+		m->end = psn + 1;
+	}
+	if ((rc = sent_grow(q, psn + span)) != 0)
+		return rc;
+	for (uint64_t p = q->nxt; p < psn + span; p++)
+		*sent_at(q, p) = (struct an_sent){0};
+	*sent_at(q, psn) = (struct an_sent){now, now, pkt->payload_len, 1};
+	q->nxt = psn + span;
+	f->c.packets++;
+	f->c.bytes += pkt->payload_len;
+	an_bins_add(f, pkt->payload_len, false, now);
+	q->bytes_out += pkt->payload_len;
+	n = q->message_tail - q->message_head;
+	if (n > f->most_messages)
+		f->most_messages = n;
+	if (q->reads_out > f->most_reads)
+		f->most_reads = q->reads_out;
+	if (q->bytes_out > f->most_bytes)
+		f->most_bytes = q->bytes_out;
+	an_point_add(f, psn, AN_MARK_SENT, now);
+	return 0;
+}
+
+/* The requester goes back to psn. */
+static void go_back(struct an_flow *f, uint64_t psn, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+
+	q->cause = q->rnr_at ? AN_BY_RNR : an_answers_nak(q, now) ? AN_BY_NAK : AN_BY_TIMER;
+	q->back = true;
+	q->back_end = q->nxt;
+	q->back_since = now;
+	f->c.resends++;
+	if (q->cause == AN_BY_RNR) {
+		f->c.resends_rnr++;
+	} else if (q->cause == AN_BY_NAK) {
+		f->c.resends_nak++;
+	} else {
+		f->c.resends_timeout++;
+		an_hist_add(&f->timer, rwy_since(rwy_time_max(q->last_progress, q->last_sent), now));
+		an_point_add(f, psn, AN_MARK_TIMEOUT, now);
+	}
+	q->by_timer = q->cause == AN_BY_TIMER;
+	if (psn < q->una) {
+		f->c.resends_needless++;
+		q->by_timer = false;
+	} else if (q->by_timer && sent_at(q, psn)->copies == 1) {
+		q->timer_psn = psn;
+		q->timer_first = sent_at(q, psn)->first;
+	}
+	f->stalled_resends++;
+	q->rnr_at = q->nak_at = 0;
+}
+
+/* A repeat that does not go on where the last one was. */
+static bool goes_back(const struct an_requester *q, uint64_t psn)
+{
+	return !q->back || psn < q->back_at;
+}
+
+static int take_old(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+	struct an_sent *s = psn >= q->una ? sent_at(q, psn) : NULL;
+	bool asked = q->back || q->nak_at || q->rnr_at;
+
+	if (s && !s->first && pkt->info->op != ROCE_OP_READ_REQ) {
+		if (asked || q->nxt - psn > LATE_IS_ORDER)
+			f->c.lost_before++;
+		else
+			f->c.reordered++;
+		*s = (struct an_sent){now, now, pkt->payload_len, 1};
+		f->c.packets++;
+		f->c.bytes += pkt->payload_len;
+		if (message_mend(f, pkt, psn, now) != 0)
+			return RWY_ENOMEM;
+		if (q->back || !asked)
+			return 0;
+	}
+	if (goes_back(q, psn))
+		go_back(f, psn, now);
+	q->back_at = psn + 1;
+	if (s) {
+		s->last = now;
+		s->copies++;
+	}
+	f->c.resent_packets++;
+	f->c.resent_bytes += pkt->payload_len;
+	an_bins_add(f, pkt->payload_len, true, now);
+	an_point_add(f, psn, AN_MARK_RESENT, now);
+	return 0;
+}
+
+static void see_payload(struct an_flow *f, const struct roce_pkt *pkt)
+{
+	uint32_t mtu = 256;
+
+	if (pkt->payload_len <= f->pmtu)
+		return;
+	while (mtu < pkt->payload_len)
+		mtu *= 2;
+	f->pmtu = mtu;
+}
+
+/* The QPN is used again: another connection, of which nothing is known. */
+static void begin_anew(struct an_requester *q, roce_psn first)
+{
+	q->origin = first;
+	q->una = q->nxt = q->read_open = q->read_expect = 0;
+	q->message_head = q->message_tail = q->reads_out = 0;
+	q->bytes_out = 0;
+	q->back = false;
+	q->nak_at = q->rnr_at = 0;
+	q->last_sent = 0;
+}
+
+int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+	bool read = pkt->info->op == ROCE_OP_READ_REQ, old;
+	uint64_t psn;
+	int rc = 0;
+
+	if (!q->started) {
+		q->started = true;
+		q->origin = pkt->psn;
+		f->first = now;
+	}
+	see_payload(f, pkt);
+	psn = unwrap(q, pkt->psn);
+	f->last = now;
+	if (psn == UINT64_MAX)
+		return 0; /* before the capture began */
+	if (psn > q->nxt + ROCE_OUTSTANDING_MAX) {
+		begin_anew(q, pkt->psn);
+		psn = 0;
+	}
+	old = psn < q->nxt;
+	an_gap(f, old, old && goes_back(q, psn), read, now);
+	if (old)
+		rc = take_old(f, pkt, psn, now);
+	else
+		rc = take_new(f, pkt, psn, now);
+	q->last_sent = now;
+	q->progress = q->read_done = q->was_full = false;
+	return rc;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside tools/analyze: one requester, followed packet by packet. */
+#ifndef TOOLS_ANALYZE_REQUESTER_H
+#define TOOLS_ANALYZE_REQUESTER_H
+
+#include "tools/analyze/analyze.h"
+
+/* A request packet that is outstanding, at its PSN in a ring. */
+struct an_sent {
+	rwy_time first, last; /* first and last time it was seen; first 0: never seen */
+	uint32_t len;         /* payload */
+	uint16_t copies;      /* times seen */
+};
+
+/* A message that is outstanding. */
+struct an_message {
+	uint64_t begin, end; /* unwrapped: its first PSN; after its last, 0: not known */
+	rwy_time first;
+	uint8_t op;          /* enum roce_op */
+	uint32_t read_bytes; /* READ: its length */
+};
+
+/* Why the requester went back. */
+enum an_cause { AN_BY_TIMER, AN_BY_NAK, AN_BY_RNR };
+
+struct an_requester {
+	size_t points_max;                  /* plot points at most */
+	uint64_t points_seen, point_stride; /* one plain point of so many is kept */
+	bool started;
+	roce_psn origin;    /* PSN that is 0 unwrapped */
+	uint64_t una, nxt;  /* unwrapped: oldest unacknowledged; after the highest seen */
+	uint64_t read_open; /* > nxt: a READ of unknown path MTU may end up to here */
+	struct an_sent *sent;
+	uint64_t sent_mask;
+	struct an_message *message; /* ring */
+	uint32_t message_mask, message_head, message_tail;
+	uint32_t reads_out;
+	uint64_t bytes_out;
+	/* Repeats. */
+	bool back;         /* it is sending again */
+	uint64_t back_at;  /* the next PSN of the repeat */
+	uint64_t back_end; /* nxt when it began: the repeat is over when una gets here */
+	rwy_time back_since;
+	enum an_cause cause;
+	bool by_timer;      /* it went back after its timer: needed or not? */
+	uint64_t timer_psn; /* to this PSN, which it had sent first at that time: */
+	rwy_time timer_first;
+	rwy_dur maybe_rtt;       /* the round trip, if the repeat was needless */
+	rwy_time nak_at, rnr_at; /* not answered by a packet yet; 0: none */
+	/* The gap before the next packet. */
+	rwy_time last_sent, last_progress, emptied, last_cnp;
+	rwy_dur gap_mid;      /* running median of the gaps */
+	bool progress;        /* an ACK or response since the last packet */
+	bool read_done;       /* ... and it ended a READ */
+	bool was_full;        /* when it came as much was out as ever */
+	rwy_dur rtt;          /* latest sample */
+	uint8_t credits;      /* AETH credit count of the latest ACK; 31: none */
+	bool no_credit;       /* the responder granted no message more than are out */
+	uint64_t read_expect; /* next READ response, unwrapped */
+	uint32_t acked_len;   /* largest payload of a packet that was acknowledged */
+};
+
+/* A request packet of this flow. payload: bytes. RWY_ENOMEM. */
+int an_request(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now);
+/* A response to this flow's requests: ACK, NAK, READ response, ATOMIC ACK. */
+void an_response(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now);
+void an_cnp(struct an_flow *f, rwy_time now);
+/* Could a response with this PSN answer a request of f that is outstanding? */
+bool an_answers(const struct an_flow *f, roce_psn psn);
+void an_point_add(struct an_flow *f, uint64_t psn, enum an_mark mark, rwy_time now);
+
+/* plot.c: bytes of payload at a moment. */
+void an_bins_add(struct an_flow *f, uint32_t bytes, bool again, rwy_time now);
+
+struct an_requester *an_requester_new(size_t points);
+void an_requester_free(struct an_requester *q);
+
+/*
+ * gap.c: is the NAK that is not answered yet the cause of a packet that goes now? A requester
+ * answers at once; one that took no notice of the NAK (Soft-RoCE, of a second one) repeats when its
+ * timer fires.
+ */
+bool an_answers_nak(const struct an_requester *q, rwy_time now);
+/*
+ * gap.c: adds the gap that ends now to the phase that explains it. repeat: with a packet that was
+ * sent before; goes_back: which begins a repeat.
+ */
+void an_gap(struct an_flow *f, bool repeat, bool goes_back, bool read, rwy_time now);
+/* verdict.c: the findings, from all that was counted. end: time of the capture's last packet. */
+void an_verdict(struct an_flow *f, rwy_time end);
+
+#endif

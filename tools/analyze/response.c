@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the responder says to a requester: ACKs and NAKs move una; READ responses move it packet by
+ * packet and acknowledge what is before the READ (IBA 9.7.5.1.6).
+ */
+#include "tools/analyze/requester.h"
+
+static uint64_t unwrap_answer(const struct an_requester *q, roce_psn psn)
+{
+	int32_t d = roce_psn_diff(psn, roce_psn_add(q->origin, (uint32_t)(q->una & ROCE_PSN_MASK)));
+
+	return d < 0 && (uint64_t)-d > q->una ? UINT64_MAX : q->una + (uint64_t)(int64_t)d;
+}
+
+static uint64_t end_of_known(const struct an_requester *q)
+{
+	return q->read_open > q->nxt ? q->read_open : q->nxt;
+}
+
+bool an_answers(const struct an_flow *f, roce_psn psn)
+{
+	const struct an_requester *q = f->rq;
+	uint64_t p;
+
+	if (!q || !q->started)
+		return false;
+	p = unwrap_answer(q, psn);
+	return p != UINT64_MAX && p >= q->una && p < end_of_known(q);
+}
+
+static void complete(struct an_flow *f, const struct an_message *m, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+
+	f->c.messages++;
+	an_hist_add(&f->completion, rwy_since(m->first, now));
+	if (m->op != ROCE_OP_READ_REQ)
+		return;
+	q->reads_out--;
+	q->read_done = true;
+	q->bytes_out -= m->read_bytes < q->bytes_out ? m->read_bytes : q->bytes_out;
+}
+
+/* Everything before `end` is acknowledged. */
+static void advance(struct an_flow *f, uint64_t end, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+	const struct an_sent *s = &q->sent[(end - 1) & q->sent_mask];
+
+	if (end <= q->una)
+		return;
+	if (s->first && s->copies == 1 && end - q->una <= q->sent_mask + 1) {
+		q->rtt = rwy_since(s->first, now);
+		an_hist_add(&f->rtt, q->rtt);
+	}
+	q->was_full =
+	    q->bytes_out * 10 >= f->most_bytes * 9 || (q->reads_out && q->reads_out == f->most_reads);
+	for (uint64_t p = q->una; p < end && p < q->nxt; p++) {
+		struct an_sent *e = &q->sent[p & q->sent_mask];
+
+		q->bytes_out -= e->len < q->bytes_out ? e->len : q->bytes_out;
+		if (e->len > q->acked_len)
+			q->acked_len = e->len;
+		/* PSNs inside a READ have no packet; the message says so. */
+		if (!e->first && !q->reads_out)
+			f->c.not_captured++;
+		*e = (struct an_sent){0};
+	}
+	q->una = end;
+	while (q->message_head != q->message_tail) {
+		struct an_message *m = &q->message[q->message_head & q->message_mask];
+
+		/* Its last packet is not in the capture: it ends where the next one begins. */
+		if (!m->end && q->message_tail - q->message_head > 1)
+			m->end = q->message[(q->message_head + 1) & q->message_mask].begin;
+		if (!m->end || m->end > end)
+			break;
+		complete(f, m, now);
+		q->message_head++;
+	}
+	if (q->nxt < end)
+		q->nxt = end;
+	if (q->una == q->nxt)
+		q->emptied = now;
+	q->progress = true;
+	q->last_progress = now;
+	f->stalled_resends = 0;
+	if (q->back && q->una >= q->back_end)
+		q->back = false;
+	an_point_add(f, end, AN_MARK_ACK, now);
+}
+
+/*
+ * A repeat after the timer was needless when the answer to the first transmission comes after it:
+ * too soon for an answer to the repeat, or followed by a second answer to the last packet that was
+ * outstanding.
+ */
+static void judge_repeat(struct an_flow *f, uint64_t end, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+	bool again = end <= q->una, soon;
+
+	if (!q->by_timer || end <= q->timer_psn)
+		return;
+	soon = f->rtt.n && rwy_since(q->back_since, now) * 2 < f->rtt.min;
+	if (!again)
+		q->maybe_rtt = rwy_since(q->timer_first, now);
+	if (!(again && end >= q->back_end) && !soon)
+		return;
+	f->c.resends_needless++;
+	an_hist_add(&f->rtt, q->maybe_rtt);
+	q->by_timer = false; /* judged once */
+}
+
+static void take_nak(struct an_flow *f, uint64_t psn, uint8_t value, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+
+	advance(f, psn, now);
+	if (value == ROCE_NAK_PSN_SEQ) {
+		f->c.naks_sequence++;
+		q->nak_at = now;
+		an_point_add(f, psn, AN_MARK_NAK, now);
+		return;
+	}
+	f->c.naks_other++;
+	f->fatal = roce_aeth_make(ROCE_AETH_NAK, value);
+}
+
+static void take_aeth(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+	uint8_t syndrome = roce_aeth_syndrome(pkt), value = roce_aeth_value(syndrome);
+
+	switch (roce_aeth_type(syndrome)) {
+	case ROCE_AETH_ACK:
+		f->c.acks++;
+		judge_repeat(f, psn + 1, now);
+		advance(f, psn + 1, now);
+		q->credits = value;
+		q->no_credit = value == 0;
+		break;
+	case ROCE_AETH_RNR:
+		f->c.naks_rnr++;
+		advance(f, psn, now);
+		q->rnr_at = now;
+		an_point_add(f, psn, AN_MARK_RNR, now);
+		break;
+	case ROCE_AETH_NAK:
+		take_nak(f, psn, value, now);
+		break;
+	default:
+		break;
+	}
+}
+
+static void take_read(struct an_flow *f, const struct roce_pkt *pkt, uint64_t psn, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+
+	if (pkt->payload_len > f->pmtu && pkt->info->pos != ROCE_POS_LAST && pkt->info->pos != ROCE_POS_ONLY)
+		f->pmtu = pkt->payload_len;
+	if (psn < q->una) {
+		f->c.responses_repeated++;
+		return;
+	}
+	if (roce_op_starts(pkt->info))
+		q->read_expect = psn;
+	if (psn > q->read_expect) {
+		/* The rest waits for the requester, who asks again for what is missing. */
+		f->c.responses_lost += psn - q->read_expect;
+		q->nak_at = now;
+		return;
+	}
+	q->read_expect = psn + 1;
+	f->c.bytes += pkt->payload_len;
+	an_bins_add(f, pkt->payload_len, false, now);
+	judge_repeat(f, psn + 1, now);
+	if (roce_op_ends(pkt->info) && q->message_head != q->message_tail) {
+		struct an_message *m = &q->message[q->message_head & q->message_mask];
+
+		if (m->op == ROCE_OP_READ_REQ && !m->end)
+			m->end = psn + 1;
+	}
+	advance(f, psn + 1, now);
+}
+
+void an_response(struct an_flow *f, const struct roce_pkt *pkt, rwy_time now)
+{
+	struct an_requester *q = f->rq;
+	uint64_t psn;
+
+	if (!q || !q->started)
+		return;
+	psn = unwrap_answer(q, pkt->psn);
+	if (psn == UINT64_MAX || psn >= end_of_known(q))
+		return;
+	f->last = now;
+	if (pkt->ecn == 3)
+		f->c.ce_marked++;
+	if (pkt->info->op == ROCE_OP_READ_RESP)
+		take_read(f, pkt, psn, now);
+	else if (pkt->info->op == ROCE_OP_ATOMIC_ACK)
+		advance(f, psn + 1, now);
+	else if (pkt->info->flags & ROCE_F_AETH)
+		take_aeth(f, pkt, psn, now);
+}
+
+void an_cnp(struct an_flow *f, rwy_time now)
+{
+	f->c.cnps++;
+	f->rq->last_cnp = now;
+	an_point_add(f, f->rq->nxt, AN_MARK_CNP, now);
+}
