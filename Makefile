@@ -166,9 +166,8 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(ENGINE_LIB) $(C
 # What the control thread does, over workers without DPDK.
 TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) base/log.c $(wildcard tests/lib/gw/*.c))
 $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN)): $(TENANT_OBJ)
-# Without file.c, which needs libpcap.
-$(BUILD)/tests/unit/test_analyze $(BUILD)/tests/fuzz/fuzz_analyze: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c)
-FUZZ_LIBS_analyze = $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a
+$(BUILD)/tests/unit/test_gw_publish: $(call obj,gateway/publish.c)
+$(BUILD)/tests/unit/test_gw_publish: LDFLAGS_ALL += $(DPDK_LIBS)
 $(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/control/tunnel_watch.c)
 $(BUILD)/tests/unit/test_base_http: $(BASE_LIB)
 $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl) -lpthread
@@ -260,7 +259,7 @@ asan-unit asan-sim asan-fuzz-replay: asan-%:
 asan-sim-build:
 	+$(ASAN_MAKE) $(BUILD)/asan/tests/sim/rwysim
 
-TSAN_TESTS := test_gw_tenants test_gw_tenants_race
+TSAN_TESTS := test_gw_publish test_gw_tenants test_gw_tenants_race
 .PHONY: tsan
 tsan: ## what several threads change, under ThreadSanitizer
 	+$(TSAN_MAKE) tsan-inner
