@@ -28,11 +28,11 @@
 struct gw_worker;
 struct gw_port;
 struct gw_neigh;
+struct gw_publisher;
 struct gw_carriers;
 struct gw_control;
 struct gw_kernel;
 struct gw_tenant_count;
-struct tenant_set;
 struct gw_ctrl;
 struct gw_tenants;
 struct gw_tunnels;
@@ -54,10 +54,9 @@ struct gw_app {
 	unsigned ports;    /* == conf->ports; index is that of conf->port[] */
 	struct gw_worker *worker[GW_WORKERS_MAX];
 	struct gw_port *port[CONF_PORTS_MAX];
+	struct gw_publisher *publisher; /* publish.h */
 	struct gw_neigh *neigh;
-	struct gw_kernel *kernel; /* port/kernel.h */
-	/* control/tenants.c publishes, workers read */
-	_Atomic(const struct tenant_set *) tenant_set;
+	struct gw_kernel *kernel;                             /* port/kernel.h */
 	struct gw_tenant_count *tenant_count[GW_WORKERS_MAX]; /* datapath/tenants.h */
 	struct gw_tenants *tenants;
 	struct gw_tunnels *tunnels;

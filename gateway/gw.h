@@ -3,9 +3,9 @@
  * The inside of the DPDK application: what ports, workers and the control thread know of each
  * other. app.h is the outside.
  *
- * Writers: a worker's struct is written by that worker, except the rings and atomics noted below;
- * ports are written by the control thread before workers start, except `up`; the next-hop table is
- * published by the control thread (port/neigh.h).
+ * Writers: a worker's struct is written by that worker, except the rings and atomics marked
+ * otherwise; ports are written by the control thread before workers start, except `up`. What all workers read
+ * is published (publish.h).
  */
 #ifndef GATEWAY_GW_H
 #define GATEWAY_GW_H
@@ -15,6 +15,7 @@
 #include <rte_spinlock.h>
 
 #include "gateway/app.h"
+#include "gateway/publish.h"
 #include "base/log.h"
 
 #define GW_BURST       32
@@ -123,18 +124,16 @@ struct gw_worker {
 	struct gw_app *app;
 	struct eng *eng;
 	struct gw_pools *pools;
-	struct gw_nt *nt;            /* next-hop table of this turn */
-	const struct tenant_set *ts; /* tenants of this turn, never NULL */
-	/* datapath/sibling.h; NULL: this gateway has no siblings */
-	struct gw_sib_set *sib;
-	struct gw_tenant_count *tenants; /* GW_TENANT_COUNTS, by tenant index; 0: unknown tenant */
-	/* time of this turn; advances with each burst that has packets */
-	rwy_time now;
-	rwy_time began;            /* beginning of this turn */
-	uint64_t tunnel_congested; /* set of tunnels with a path in sustained congestion */
-	rwy_time wake_at;          /* the control thread is not woken before this time */
-	/* index: next-hop id; a packet went there since the control thread cleared the entry */
-	uint8_t *nh_used;
+	const struct gw_nt *nt;          /* published, of this turn: the next-hop table, */
+	const struct tenant_set *ts;     /*   the tenants */
+	struct gw_sib_set *sib;          /* datapath/sibling.h; NULL: this gateway is alone */
+	struct gw_tenant_count *tenants; /* GW_TENANT_COUNTS, by tenant index; 0: whose tenant is not known */
+	rwy_time now;                    /* of this turn; moves on with each burst that brings packets */
+	rwy_time began;                  /* when this turn did */
+	uint64_t tunnel_congested;       /* set of tunnels whose path is, for good */
+	rwy_time wake_at;                /* the control thread is not woken before */
+	uint8_t
+	    *nh_used; /* by next-hop id: a packet went there since the control thread looked (it clears) */
 	struct gw_seen *seen;
 	struct rte_ring *handoff;       /* frames that another worker received and this one owns */
 	struct rte_ring *from_kernel;   /* frames that the kernel sends through our ports */
@@ -155,13 +154,7 @@ struct gw_worker {
 	rwy_time ask_time[GW_ASKS];
 	struct gw_counters c;
 	struct gw_worker_stats st;
-	/* time of the last change << 1 | up; 0: none yet */
-	_Atomic uint64_t tun_state[CONF_TUNNELS_MAX];
-	/* oldest table that this worker may still read; the control thread reads it */
-	_Atomic uint64_t nt_gen;
-	/* oldest set of tenants that this worker may still read; threads that change tenants read
-	 * it */
-	_Atomic uint64_t ts_gen;
+	_Atomic uint64_t tun_state[CONF_TUNNELS_MAX]; /* time of the last change << 1 | up; 0: none yet */
 	_Atomic uint64_t heartbeat;
 	struct gw_ask ask[GW_ASKS];
 	_Atomic uint32_t ask_head;
@@ -224,7 +217,8 @@ void gw_call_serve(struct gw_worker *w);
 /* wake.c: any thread; acts only when the worker sleeps with interrupts */
 void gw_worker_wake(struct gw_worker *w);
 
-/* datapath/worker.c: makes a worker without tenants and siblings; see gw_worker_start */
+/* datapath/worker.c: without siblings, and tenants in its engine: see gw_worker_start. It reads what is
+ * published from now on: nothing that is replaced is freed before its first turn. */
 RWY_MUST_CHECK int gw_worker_new(
     struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools);
 void gw_worker_free(struct gw_worker *w);

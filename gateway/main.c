@@ -97,6 +97,8 @@ static int start(
 	if (!rc)
 		rc = gw_taps_open(app);
 	if (!rc)
+		rc = gw_publisher_new(&app->publisher, app->workers);
+	if (!rc)
 		rc = gw_neigh_new(app);
 	if (!rc)
 		rc = gw_kernel_new(&app->kernel);
@@ -167,6 +169,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_jfile_close(app);
 	gw_control_free(app);
 	gw_kernel_free(app->kernel);
+	gw_publisher_free(app->publisher);
 	gw_neigh_free(app);
 	gw_taps_close(app);
 	gw_ports_stop(app);

@@ -23,8 +23,8 @@
 
 /* All that is published. Each has one writer at a time and one function that gives it its type. */
 enum gw_published {
-	GW_NEXT_HOPS, /* struct gw_nt */
-	GW_TENANTS,   /* struct tenant_set */
+	GW_NEXT_HOPS, /* struct gw_nt, by port/neigh.c: gw_nt_of() */
+	GW_TENANTS,   /* struct tenant_set, by control/tenants.c: gw_tenants_of() */
 	GW_SIBLINGS,  /* struct gw_sib_set or NULL */
 	GW_STEERING,  /* struct eng_steering or NULL */
 	GW_PUBLISHED

@@ -159,7 +159,7 @@ static void control_tick(struct gw_app *app)
 
 	c->ticks++;
 	gw_ports_poll_link(app);
-	gw_neigh_reap(app);
+	gw_publisher_reap(app->publisher);
 	gw_tenants_tick(app);
 	gw_tunnels_tick(app);
 	gw_tunnels_log(app);

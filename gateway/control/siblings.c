@@ -323,7 +323,7 @@ static bool mac_known(struct gw_app *app, struct gw_netlink *nl, const struct rw
 	struct rwy_ip addr;
 	uint16_t port;
 
-	nh = gw_nt_find(atomic_load(&app->neigh->nt), app, a, -1, &miss, &addr, &port);
+	nh = gw_nt_find(gw_nt_of(app), app, a, -1, &miss, &addr, &port);
 	if (nh && nl && probe && rwy_ip_eq(&addr, a))
 		gw_netlink_probe(nl, nh->port, a);
 	if (nh)

@@ -13,57 +13,44 @@
 #include "gateway/offload/offload.h"
 #include "gateway/control/tenants_int.h"
 
-#define RUN_WAIT     (500 * RWY_MS)
-#define RUN_NAP      (20 * RWY_US)
-#define RETIRED_TURN 256           /* most removed tenants processed in one go */
-#define TICK_TIME    (20 * RWY_MS) /* time of the control thread per worker */
+#define RETIRED_TURN 256           /* removed tenants looked at in one go */
+#define TICK_TIME    (20 * RWY_MS) /* of the control thread, a worker */
 
 /* --- generations ----------------------------------------------------------------------------- */
 
-static uint64_t oldest(const struct gw_app *app)
+/* Under the lock. */
+static uint64_t generation_running(struct gw_app *app)
 {
-	uint64_t gen = UINT64_MAX;
+	struct gw_tenants *g = app->tenants;
 
-	for (unsigned i = 0; i < app->workers; i++) {
-		uint64_t g = gw_tenants_worker_gen(app, i);
-
-		gen = g < gen ? g : gen;
-	}
-	return gen;
+	if (g->running < g->published && gw_publish_passed(app->publisher, g->token))
+		g->running = g->published;
+	return g->running;
 }
 
-void gw_tenants_generation(const struct gw_app *app, uint64_t *published, uint64_t *running)
+void gw_tenants_publish(struct gw_app *app)
 {
-	pthread_mutex_lock(&app->tenants->lock);
-	*published = tenant_db_current(app->tenants->db)->generation;
-	pthread_mutex_unlock(&app->tenants->lock);
-	*running = oldest(app);
-	if (*running > *published) /* a worker that does not exist runs none */
-		*running = *published;
+	struct gw_tenants *g = app->tenants;
+	const struct tenant_set *s = tenant_db_current(g->db);
+
+	(void)generation_running(app); /* of the generation before: its token goes */
+	g->token = gw_publish(app->publisher, GW_TENANTS, s, NULL);
+	g->published = s->generation;
 }
 
-/* Waits until every worker runs the generation. False: one does not. */
-static bool wait_running(struct gw_app *app, uint64_t generation)
+void gw_tenants_generation(struct gw_app *app, uint64_t *published, uint64_t *running)
 {
-	rwy_time end = gw_now() + RUN_WAIT;
+	struct gw_tenants *g = app->tenants;
 
-	while (oldest(app) < generation) {
-		if (gw_now() > end)
-			return false;
-		for (unsigned i = 0; i < app->workers; i++)
-			if (gw_tenants_worker_gen(app, i) < generation)
-				gw_tenants_worker_wake(app, i);
-		nanosleep(&(struct timespec){.tv_nsec = RUN_NAP}, NULL);
-	}
-	return true;
+	pthread_mutex_lock(&g->lock);
+	*published = g->published;
+	*running = generation_running(app);
+	pthread_mutex_unlock(&g->lock);
 }
 
 static void quiesced(struct gw_app *app)
 {
-	struct gw_tenants *g = app->tenants;
-	uint64_t gen = oldest(app), top = tenant_db_current(g->db)->generation;
-
-	tenant_db_quiesced(g->db, gen < top ? gen : top);
+	tenant_db_quiesced(app->tenants->db, generation_running(app));
 }
 
 /* --- steps of a change, in order -------------------------------------------------------------- */
@@ -179,8 +166,8 @@ static int commit(const struct gw_txn_input *a, struct tenant_txn *x, struct gw_
 		goto back;
 	}
 	done->generation = next->generation;
-	atomic_store(&app->tenant_set, next);
-	if (wait_running(app, next->generation)) {
+	gw_tenants_publish(app);
+	if (gw_publish_wait(app->publisher, g->token, GW_TAKE_UP_WAIT)) {
 		if (app->offload_hooks)
 			app->offload_hooks->commit(app);
 	} else
@@ -313,15 +300,12 @@ static void retired_release(struct gw_app *app)
 void gw_tenants_tick(struct gw_app *app)
 {
 	struct gw_tenants *g = app->tenants;
-	const struct tenant_set *s;
 
 	if (pthread_mutex_trylock(&g->lock) != 0)
-		return; /* a change may take long, and frames for the kernel must not wait for it */
-	s = tenant_db_current(g->db);
+		return; /* who changes something takes its time; frames for the kernel do not wait for it */
 	quiesced(app);
-	for (unsigned w = 0; w < app->workers; w++)
-		if (g->stale[w] && gw_tenants_worker_gen(app, w) >= s->generation &&
-		    gw_delta_resync(app, w, s) == 0)
+	for (unsigned w = 0; w < app->workers && g->running == g->published; w++)
+		if (g->stale[w] && gw_delta_resync(app, w, tenant_db_current(g->db)) == 0)
 			g->stale[w] = false;
 	if (g->retired_n)
 		retired_release(app);

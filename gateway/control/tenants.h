@@ -9,9 +9,8 @@
  * admitted; packets of a removed tenant are refused before its connections are removed. A refused
  * change leaves everything unchanged.
  *
- * Thread: the functions with a gw_app may be called from any thread except a worker's; they wait
- * for each other. Workers read gw_tenants_of() once a turn and report in gw_worker.ts_gen which
- * generation they run.
+ * Thread: the functions with a gw_app may be called from any thread but a worker's; they wait for each other.
+ * Workers read gw_tenants_of() once a turn (gateway/publish.h).
  */
 #ifndef GATEWAY_CONTROL_TENANTS_H
 #define GATEWAY_CONTROL_TENANTS_H
@@ -88,8 +87,8 @@ unsigned gw_tenants_get(struct gw_app *app, const char *after, struct gw_tenant_
 RWY_MUST_CHECK int gw_tenant_info_get(struct gw_app *app, const char *name, struct gw_tenant_info *out);
 /* Fills in names by index: "" for 0, "(removed)" when there is no such tenant. */
 void gw_tenant_names(struct gw_app *app, const uint32_t *index, unsigned n, char (*name)[TENANT_NAME_MAX]);
-/* Returns the published generation and the oldest one that a worker still runs. */
-void gw_tenants_generation(const struct gw_app *app, uint64_t *published, uint64_t *running);
+/* The generation published, and the last one that every worker was seen to run. */
+void gw_tenants_generation(struct gw_app *app, uint64_t *published, uint64_t *running);
 
 /* Called once a second by the control thread: releases the indices of tenants that are removed
  * everywhere. */

@@ -12,15 +12,18 @@ struct gw_tenants {
 	/* Held to change anything, and to read what a change could free. */
 	pthread_mutex_t lock;
 	struct tenant_db *db;
-	/* this worker's engine was not reached and may differ from the set */
-	bool stale[GW_WORKERS_MAX];
-	/* indexed by removed tenant: set of workers that have nothing left of it */
-	uint64_t *clean;
-	uint32_t *retired; /* indices of removed tenants, until their release */
+	uint64_t published, token;  /* the generation published last; its token (gateway/publish.h) */
+	uint64_t running;           /* every worker runs this generation or a later one */
+	bool stale[GW_WORKERS_MAX]; /* this worker's engine may not be as the set says: it was not reached */
+	uint64_t *clean;            /* by index of a removed tenant: set of workers with nothing left of it */
+	uint32_t *retired;          /* indices of removed tenants, until they are released */
 	unsigned retired_n;
 };
 
-/* Input of one transaction, and the place of its error. */
+/* tenants.c: publishes the db's present set. Under the lock. */
+void gw_tenants_publish(struct gw_app *app);
+
+/* One transaction's input and where its complaint goes. */
 struct gw_txn_input {
 	struct gw_app *app;
 	const struct conf_tenant *t;
@@ -86,10 +89,7 @@ RWY_MUST_CHECK int gw_retired_clean(
 
 /* --- tenants_worker.c ------------------------------------------------------------------------ */
 
-/* Returns the oldest generation that the worker may read; UINT64_MAX: it does not exist. */
-uint64_t gw_tenants_worker_gen(const struct gw_app *app, unsigned worker);
-void gw_tenants_worker_wake(struct gw_app *app, unsigned worker);
-/* Calls gw_hosts_clear on the worker's thread. */
+/* On the worker's thread: gw_hosts_clear. */
 bool gw_tenants_worker_clear(struct gw_app *app, unsigned worker, uint32_t index);
 
 #endif

@@ -56,7 +56,7 @@ int gw_tenants_new(struct gw_app *app)
 	if (rc)
 		gw_log(GW_LOG_ERROR, "tenant", "no memory for tenants");
 	else
-		atomic_store(&app->tenant_set, tenant_db_current(g->db));
+		gw_tenants_publish(app);
 	return rc ? rc : first_set(app);
 }
 

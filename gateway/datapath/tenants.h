@@ -5,6 +5,7 @@
 #define GATEWAY_DATAPATH_TENANTS_H
 
 #include "gateway/app.h"
+#include "gateway/publish.h"
 #include "rwy/err.h"
 #include "tenant/tenant.h"
 
@@ -20,11 +21,10 @@ struct gw_tenant_count {
 	uint64_t drop[TENANT_ADMIT_COUNT]; /* drops by reason; [TENANT_OK] stays 0 */
 };
 
-/* Returns the set of this turn: never NULL. For workers; the pointer is valid until the worker
- * reports a later generation. */
+/* The present set, never NULL. Workers, for a turn; others under the lock of gateway/control/tenants.c. */
 static inline const struct tenant_set *gw_tenants_of(const struct gw_app *app)
 {
-	return atomic_load_explicit(&app->tenant_set, memory_order_acquire);
+	return gw_published_get(app->publisher, GW_TENANTS);
 }
 
 #endif

@@ -91,15 +91,19 @@ static void kernel_wake(struct gw_worker *w)
 	w->wake_at = w->now + WAKE_EVERY;
 }
 
+static void published_load(struct gw_worker *w)
+{
+	w->nt = gw_nt_of(w->app);
+	w->ts = gw_tenants_of(w->app);
+}
+
 unsigned gw_worker_turn(struct gw_worker *w)
 {
 	unsigned work;
 
 	w->now = w->began = gw_now();
-	w->nt = atomic_load_explicit(&w->app->neigh->nt, memory_order_acquire);
-	atomic_store_explicit(&w->nt_gen, w->nt->gen, memory_order_release);
-	w->ts = gw_tenants_of(w->app);
-	atomic_store_explicit(&w->ts_gen, w->ts->generation, memory_order_release);
+	gw_reader_quiescent(w->app->publisher, w->idx); /* it keeps nothing of the turn before */
+	published_load(w);
 	w->low = gw_pools_low(w->pools);
 	work = ports_receive(w);
 	work += rings_receive(w);
@@ -162,10 +166,12 @@ static void idle_sleep(struct gw_worker *w, rwy_dur *backoff)
 	if (d < SLEEP_LEAD)
 		return;
 	w->st.sleeps++;
+	gw_reader_offline(w->app->publisher, w->idx);
 	if (intr)
 		sleep_intr(w, d);
 	else
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = (long)d}, NULL);
+	gw_reader_online(w->app->publisher, w->idx);
 	w->st.asleep += rwy_since(now, gw_now());
 	if (*backoff < SLEEP_MAX)
 		*backoff = *backoff * 2 > SLEEP_MAX ? SLEEP_MAX : *backoff * 2;
@@ -208,8 +214,7 @@ int gw_worker_main(void *worker)
 		}
 	}
 	gw_tx_flush(w);
-	atomic_store(&w->nt_gen, UINT64_MAX);
-	atomic_store(&w->ts_gen, UINT64_MAX);
+	gw_reader_offline(w->app->publisher, w->idx);
 	return 0;
 }
 
@@ -332,7 +337,8 @@ int gw_worker_new(struct gw_worker **out, struct gw_app *app, unsigned idx, stru
 	w->idx = idx;
 	w->pools = pools;
 	w->epoll_fd = w->intr_fd = w->wake_fd = -1;
-	w->nt = atomic_load(&app->neigh->nt);
+	gw_reader_join(app->publisher, idx);
+	w->nt = gw_nt_of(app);
 	w->ts = gw_tenants_of(app);
 	w->tenants = app->tenant_count[idx];
 	pthread_mutex_init(&w->call_lock, NULL);
@@ -412,5 +418,6 @@ void gw_worker_free(struct gw_worker *w)
 	free(w->tun_conf);
 	free(w->sessions);
 	pthread_mutex_destroy(&w->call_lock);
+	gw_reader_leave(w->app->publisher, w->idx);
 	free(w);
 }

@@ -92,10 +92,10 @@ static struct gw_nt *nt_alloc(unsigned nhs, unsigned routes)
 	return NULL;
 }
 
-static void nt_free(struct gw_nt *t)
+static void nt_free(void *table)
 {
-	if (!t)
-		return;
+	struct gw_nt *t = table;
+
 	free(t->nh);
 	free(t->route);
 	free(t->slot);
@@ -142,7 +142,7 @@ static bool tables_equal(const struct gw_nt *a, const struct gw_nt *b)
 int gw_neigh_publish(struct gw_app *app, const struct gw_route *routes, unsigned n)
 {
 	struct gw_neigh *g = app->neigh;
-	struct gw_nt *old = atomic_load(&g->nt), *t;
+	struct gw_nt *t;
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < GW_NEIGH_MAX; i++)
@@ -165,42 +165,18 @@ int gw_neigh_publish(struct gw_app *app, const struct gw_route *routes, unsigned
 		memcpy(t->route, routes, n * sizeof(*routes));
 	t->routes = n;
 	qsort(t->route, n, sizeof(*t->route), route_order);
-	if (tables_equal(old, t)) {
+	if (tables_equal(gw_nt_of(app), t)) {
 		nt_free(t);
 		return 0;
 	}
 	t->gen = ++g->gen;
-	atomic_store(&g->nt, t);
-	if (old) {
-		old->next = g->retired;
-		g->retired = old;
+	if (!gw_publish(app->publisher, GW_NEXT_HOPS, t, nt_free)) {
+		nt_free(t);
+		return RWY_ENOMEM;
 	}
 	gw_log(GW_LOG_DEBUG, "neigh", "next-hop table gen=%lu hops=%u routes=%u", (unsigned long)t->gen,
 	    t->nhs, n);
 	return 0;
-}
-
-void gw_neigh_reap(struct gw_app *app)
-{
-	struct gw_neigh *g = app->neigh;
-	uint64_t oldest = UINT64_MAX;
-
-	if (!g->retired)
-		return;
-	for (unsigned i = 0; i < app->workers; i++) {
-		uint64_t gen = app->worker[i] ? atomic_load(&app->worker[i]->nt_gen) : UINT64_MAX;
-
-		if (gen < oldest)
-			oldest = gen;
-	}
-	for (struct gw_nt **p = &g->retired, *t; (t = *p);) {
-		if (t->gen < oldest) {
-			*p = t->next;
-			nt_free(t);
-		} else {
-			p = &t->next;
-		}
-	}
 }
 
 struct gw_nb *gw_neigh_entry(struct gw_neigh *g, uint16_t port, const struct rwy_ip *addr)
@@ -243,13 +219,6 @@ void gw_neigh_free(struct gw_app *app)
 
 	if (!g)
 		return;
-	nt_free(atomic_load(&g->nt));
-	while (g->retired) {
-		struct gw_nt *t = g->retired;
-
-		g->retired = t->next;
-		nt_free(t);
-	}
 	pthread_mutex_destroy(&g->lock);
 	free(g);
 	app->neigh = NULL;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Next hops: port and MAC address of each destination. The kernel does ARP and ND; the control
- * thread reads the results (netlink.c), builds a table (struct gw_nt), publishes a pointer to it,
- * and frees the old table when every worker has moved on. Workers only read. A flow caches its next
- * hop with the table's generation: one compare per packet.
+ * Next hops: which port and MAC address a destination has. The kernel does ARP and ND; the control thread
+ * reads its answers (netlink.c), builds a table (struct gw_nt) and publishes it (gateway/publish.h). Workers
+ * only read. A flow remembers its next hop with the table's generation: one compare per packet.
  */
 #ifndef GATEWAY_PORT_NEIGH_H
 #define GATEWAY_PORT_NEIGH_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "gateway/app.h"
+#include "gateway/publish.h"
 #include "rwy/err.h"
 #include "rwy/ip.h"
 #include "rwy/time.h"
@@ -44,8 +43,7 @@ struct gw_route {
 };
 
 struct gw_nt {
-	uint64_t gen;       /* 1 and above */
-	struct gw_nt *next; /* link of the retired list */
+	uint64_t gen; /* 1.. */
 	unsigned nhs, routes;
 	uint32_t mask; /* number of slots - 1 */
 	struct gw_nh *nh;
@@ -78,16 +76,20 @@ struct gw_nb {
 };
 
 struct gw_neigh {
-	_Atomic(struct gw_nt *) nt;
-	struct gw_nt *retired;
-	uint64_t gen;
-	uint32_t round;       /* readings of the kernel's table so far */
+	uint64_t gen;         /* of the last table */
+	uint32_t round;       /* looks at the kernel's table so far */
 	pthread_mutex_t lock; /* nb[]: control thread writes, API threads read */
 	/* open addressing by gw_neigh_hash; the index is the next hop's id */
 	struct gw_nb nb[GW_NEIGH_MAX];
 };
 
-/* Results of a worker's lookup without a next hop. */
+/* The present table, never NULL. Workers, for a turn; the control thread. */
+static inline const struct gw_nt *gw_nt_of(const struct gw_app *app)
+{
+	return gw_published_get(app->publisher, GW_NEXT_HOPS);
+}
+
+/* A worker's look-up. */
 enum gw_nh_miss { GW_NH_NO_ROUTE = 1, GW_NH_UNRESOLVED = 2 };
 
 /* Returns the next hop for dst, on a port of role LAN or, if `wan_port` >= 0, on exactly that port.
@@ -97,15 +99,13 @@ const struct gw_nh *gw_nt_find(const struct gw_nt *t, const struct gw_app *app, 
 
 /* The functions below run on the control thread. */
 RWY_MUST_CHECK int gw_neigh_new(struct gw_app *app);
-void gw_neigh_free(struct gw_app *app); /* call it after the workers have ended */
-/* Makes a new table from the routes and the present nb[] and publishes it, if it differs for the
- * workers. */
+void gw_neigh_free(struct gw_app *app); /* after the workers have ended */
+/* Takes the list of routes and the present nb[] into a new table and publishes it, if anything changed for
+ * the workers. RWY_ENOMEM. */
 int gw_neigh_publish(struct gw_app *app, const struct gw_route *routes, unsigned n);
 /* Returns the entry of a neighbor; makes it if there is none; NULL: the table is full. Under
  * `lock`. */
 struct gw_nb *gw_neigh_entry(struct gw_neigh *g, uint16_t port, const struct rwy_ip *addr);
-/* Frees tables that no worker reads any more. */
-void gw_neigh_reap(struct gw_app *app);
 
 uint32_t gw_neigh_hash(uint16_t port, const struct rwy_ip *a);
 

@@ -130,7 +130,7 @@ static void next_hops(struct fp_lab *l, enum fp_site s)
 	    {.dst = ip6(own, 0), .len = 64, .port = FP_LAN},
 	    {.dst = ip4(192, 0, 2, 0), .len = 96 + 24, .port = FP_WAN}};
 
-	if (gw_neigh_new(&g->app) != 0)
+	if (gw_publisher_new(&g->app.publisher, g->app.workers) != 0 || gw_neigh_new(&g->app) != 0)
 		fp_die("no memory");
 	fp_neighbour(g, FP_LAN, ip4(10, own, 0, 2), host);
 	fp_neighbour(g, FP_LAN, ip6(own, 2), host);

@@ -381,7 +381,8 @@ static int start(char **argv)
 		fake.eng[i].worker = i;
 	for (unsigned i = 0; i < fake.app.workers; i++)
 		fake.app.worker[i] = (struct gw_worker *)&fake.eng[i]; /* there; nobody looks into it */
-	if (gw_tenants_new(&fake.app) || gw_tunnels_new(&fake.app, c, c->tunnels, c->tenants))
+	if (gw_publisher_new(&fake.app.publisher, fake.app.workers) || gw_tenants_new(&fake.app) ||
+	    gw_tunnels_new(&fake.app, c, c->tunnels, c->tenants))
 		return 1;
 	return gw_api_start(&fake.app) ? 1 : 0;
 }
@@ -399,6 +400,7 @@ int main(int argc, char **argv)
 	gw_api_stop(&fake.app);
 	gw_tenants_free(&fake.app);
 	gw_tunnels_free(&fake.app);
+	gw_publisher_free(fake.app.publisher);
 	conf_free(fake.conf);
 	return 0;
 }

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What gateway/control/tenants*.c ask of workers and engines, made up: every worker is at once where it
- * should be, engines take everything. The set itself, its checks and its transactions are the real ones.
+ * What gateway/control/tenants*.c ask of workers and engines, made up: nobody reads what is published,
+ * engines take everything. The set itself, its checks and its transactions are the real ones.
  */
 #include "gateway/control/tenants_int.h"
 
 static struct eng_tenant_cfg told[GW_TENANT_COUNTS];
-
-uint64_t gw_tenants_worker_gen(const struct gw_app *app, unsigned worker)
-{
-	return UINT64_MAX;
-}
-
-void gw_tenants_worker_wake(struct gw_app *app, unsigned worker)
-{
-}
 
 bool gw_tenants_worker_clear(struct gw_app *app, unsigned worker, uint32_t index)
 {
