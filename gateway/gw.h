@@ -125,8 +125,9 @@ struct gw_worker {
 	struct eng *eng;
 	struct gw_pools *pools;
 	const struct gw_nt *nt;          /* published, of this turn: the next-hop table, */
-	const struct tenant_set *ts;     /*   the tenants */
-	struct gw_sib_set *sib;          /* datapath/sibling.h; NULL: this gateway is alone */
+	const struct tenant_set *ts;     /*   the tenants, */
+	const struct gw_sib_set *sib;    /*   the siblings; NULL: this gateway is alone */
+	uint32_t sib_gen;                /* of the siblings' set that sibw is of; 0: of none */
 	struct gw_tenant_count *tenants; /* GW_TENANT_COUNTS, by tenant index; 0: whose tenant is not known */
 	rwy_time now;                    /* of this turn; moves on with each burst that brings packets */
 	rwy_time began;                  /* when this turn did */
@@ -217,8 +218,8 @@ void gw_call_serve(struct gw_worker *w);
 /* wake.c: any thread; acts only when the worker sleeps with interrupts */
 void gw_worker_wake(struct gw_worker *w);
 
-/* datapath/worker.c: without siblings, and tenants in its engine: see gw_worker_start. It reads what is
- * published from now on: nothing that is replaced is freed before its first turn. */
+/* datapath/worker.c: without tenants in its engine, see gw_worker_start. It reads what is published from now
+ * on: nothing that is replaced is freed before its first turn. */
 RWY_MUST_CHECK int gw_worker_new(
     struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools);
 void gw_worker_free(struct gw_worker *w);

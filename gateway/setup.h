@@ -35,8 +35,7 @@ bool gw_sysctl_write(const char *path, const char *value);
 RWY_MUST_CHECK int gw_taps_open(struct gw_app *app);
 void gw_taps_close(struct gw_app *app);
 
-/* control/workers.c: makes a worker with its engine's tenants and the gateway's siblings, before it
- * runs. */
+/* control/workers.c: a worker with its engine's tenants, before it runs. */
 RWY_MUST_CHECK int gw_worker_start(
     struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools);
 

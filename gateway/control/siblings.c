@@ -26,11 +26,23 @@ struct gw_siblings {
 	/* Read and written under gw_change_lock: */
 	uint32_t own, gen;
 	unsigned missing[CONF_SIBLINGS_MAX], ticks;
-	uint64_t tunnels; /* set of tunnels from which the workers' sets were made */
-	bool stale[GW_WORKERS_MAX];
+	uint64_t tunnels; /* what the workers' set was made of */
+	bool stale;       /* there was no memory for the last set */
 };
 
 /* --- a set ----------------------------------------------------------------------------------- */
+
+static void set_free(void *set)
+{
+	struct gw_sib_set *s = set;
+
+	if (!s)
+		return;
+	free(s->rival);
+	free(s->rival_of);
+	free(s->pair);
+	free(s);
+}
 
 static void rival_add(struct gw_sib_set *s, unsigned who, const char *peer, uint64_t weight)
 {
@@ -109,7 +121,7 @@ static int set_new(const struct gw_app *app, const struct gw_siblings *g, struct
 	s->rival = calloc((size_t)g->n * CONF_TUNNELS_MAX, sizeof(*s->rival));
 	s->rival_of = calloc((size_t)g->n, CONF_TUNNELS_MAX);
 	if (!s->rival || !s->rival_of || pairs_fill(g, s) != 0) {
-		gw_sib_set_free(s);
+		set_free(s);
 		return RWY_ENOMEM;
 	}
 	rivals_fill(app, g, s);
@@ -117,35 +129,7 @@ static int set_new(const struct gw_app *app, const struct gw_siblings *g, struct
 	return 0;
 }
 
-/* --- workers --------------------------------------------------------------------------------- */
-
-struct set_swap {
-	struct gw_worker *w;
-	struct gw_sib_set *set;
-};
-
-static void set_swap(struct eng *e, void *arg)
-{
-	struct set_swap *x = arg;
-	struct gw_sib_set *old = x->w->sib, *now = x->set;
-
-	for (unsigned i = 0; now && i < now->n; i++) /* the counts of a reused index start again */
-		if (!old || i >= old->n || old->sib[i].id != now->sib[i].id)
-			x->w->sibw->sent[i] = 0;
-	x->w->sib = now;
-	x->set = old;
-}
-
-static int worker_update(struct gw_app *app, unsigned worker)
-{
-	struct set_swap x = {.w = app->worker[worker]};
-	int rc = x.w ? set_new(app, app->siblings, &x.set) : 0;
-
-	if (!rc && x.w)
-		rc = gw_call(app, worker, set_swap, &x);
-	gw_sib_set_free(x.set); /* the old set, or the one that no worker took */
-	return rc;
-}
+/* --- publication --------------------------------------------------------------------------------- */
 
 static uint64_t tunnels_hash(const struct gw_app *app)
 {
@@ -160,19 +144,26 @@ static uint64_t tunnels_hash(const struct gw_app *app)
 	return h;
 }
 
-static void workers_update(struct gw_app *app)
+/* Another set. Without memory for it workers have the one before; the tick comes back to it. */
+static void set_publish(struct gw_app *app)
 {
 	struct gw_siblings *g = app->siblings;
+	struct gw_sib_set *s;
+	uint64_t token;
 
 	g->gen++;
 	g->tunnels = tunnels_hash(app);
-	for (unsigned w = 0; w < app->workers; w++)
-		g->stale[w] = worker_update(app, w) != 0;
-}
-
-int gw_siblings_join(struct gw_app *app, struct gw_worker *w)
-{
-	return set_new(app, app->siblings, &w->sib);
+	g->stale = true;
+	if (set_new(app, g, &s) != 0)
+		return;
+	token = gw_publish(app->publisher, GW_SIBLINGS, s, set_free);
+	if (!token) {
+		set_free(s);
+		return;
+	}
+	g->stale = false;
+	/* A worker that is late takes it up with its next turn. */
+	(void)gw_publish_wait(app->publisher, token, GW_TAKE_UP_WAIT);
 }
 
 /* --- configured siblings ---------------------------------------------------------------------- */
@@ -282,7 +273,7 @@ static int siblings_apply(struct gw_app *app, const struct gw_siblings_say *s, b
 	g->pairs = s->pairs;
 	pthread_mutex_unlock(&g->lock);
 	g->own = own;
-	workers_update(app);
+	set_publish(app);
 	return 0;
 }
 
@@ -366,11 +357,8 @@ void gw_siblings_tick(struct gw_app *app, struct gw_netlink *nl)
 
 	if (!g || !gw_change_trylock())
 		return;
-	if (liveness_check(app, nl) || (g->n && g->tunnels != tunnels_hash(app)))
-		workers_update(app);
-	for (unsigned w = 0; w < app->workers; w++)
-		if (g->stale[w] && worker_update(app, w) == 0)
-			g->stale[w] = false;
+	if (liveness_check(app, nl) || g->stale || (g->n && g->tunnels != tunnels_hash(app)))
+		set_publish(app);
 	gw_change_unlock();
 }
 

@@ -6,8 +6,8 @@
  * is handed to the right one over the LAN, as a router does it: it is not terminated, kept or
  * copied.
  *
- *   siblings.c    the list, from the file or the control center's document, given to workers
- *   sibling_rx.c  the worker's part: finds the gateway that owns a packet, and sends it there
+ *   siblings.c     the list, from the file or the control center's document, published to workers
+ *   sibling_rx.c   a worker's part: which gateway owns a packet, and sending it there
  *
  * Connections stay where they are: a queue pair with state in this gateway stays here, and one that
  * is handed to a sibling stays with it, whatever the list says later. A packet that a sibling
@@ -55,17 +55,14 @@ struct gw_siblings_say {
 struct gw_siblings;
 /* Makes the siblings of app->conf. Call it before any worker exists. */
 RWY_MUST_CHECK int gw_siblings_new(struct gw_app *app);
-void gw_siblings_free(struct gw_app *app); /* call it after the workers have ended */
-/* Gives the first set to a worker that does not run yet. RWY_ENOMEM. */
-RWY_MUST_CHECK int gw_siblings_join(struct gw_app *app, struct gw_worker *w);
-/* Replaces all siblings, after the tunnels. Under gw_change_lock. RWY_ENOMEM: nothing changed. The
- * tick repeats it for a worker that is late. */
+void gw_siblings_free(struct gw_app *app); /* after the workers have ended */
+/* All of them anew, after the tunnels. Under gw_change_lock. Waits until every worker has them, but for one
+ * that hangs. RWY_ENOMEM: as they were. */
 RWY_MUST_CHECK int gw_siblings_set(struct gw_app *app, const struct gw_siblings_say *say);
 /* Replaces the siblings of the file after a reload. Under gw_change_lock. */
 RWY_MUST_CHECK int gw_siblings_own(struct gw_app *app, const struct conf *c);
-/* Called once a second by the control thread: asks for MAC addresses; a sibling of the file that
- * does not answer for some seconds is lost until it does; repeats changes for late workers. nl
- * NULL: nobody is asked. */
+/* Once a second, control thread: MAC addresses are asked for; a sibling of the file that does not answer for
+ * some seconds is lost until it does. nl NULL: nobody is asked. */
 void gw_siblings_tick(struct gw_app *app, struct gw_netlink *nl);
 
 struct gw_sibling_info {

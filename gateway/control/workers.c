@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts a worker with its engine's tenants and the gateway's siblings. */
-#include "gateway/control/siblings.h"
+/* A worker as it begins: with its engine's tenants. */
 #include "gateway/control/tenants.h"
 #include "gateway/gw.h"
 #include "gateway/setup.h"
@@ -13,8 +12,6 @@ int gw_worker_start(struct gw_worker **out, struct gw_app *app, unsigned idx, st
 		return rc;
 	/* The engine reads the tenants' part of the journal before a packet comes. */
 	rc = gw_tenants_engine(app, (*out)->eng, idx, gw_now());
-	if (!rc)
-		rc = gw_siblings_join(app, *out);
 	if (!rc)
 		return 0;
 	gw_worker_free(*out);

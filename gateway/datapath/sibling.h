@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's view of siblings (siblings.h). Only the worker writes it, except the set, which
- * another thread replaces between two of its turns. */
+/* A worker's view of siblings (siblings.h): the published set, and what the worker alone writes. */
 #ifndef GATEWAY_DATAPATH_SIBLING_H
 #define GATEWAY_DATAPATH_SIBLING_H
 
@@ -28,10 +27,10 @@ static inline bool gw_sib_is(
 	return p->dqpn == dqpn && rwy_ip_eq(&p->local, local) && rwy_ip_eq(&p->remote, remote);
 }
 
-/* The site's siblings and assigned pairs; constant. */
+/* The site's siblings and assigned pairs; does not change. Made and published by control/siblings.c. */
 struct gw_sib_set {
-	uint32_t gen; /* unique per content */
-	unsigned n;   /* number of entries */
+	uint32_t gen; /* 1..; another one for each content */
+	unsigned n;   /* places */
 	struct {
 		uint64_t id; /* rwy_spread_id; 0: a free entry */
 		struct rwy_ip addr;
@@ -67,15 +66,22 @@ struct gw_sib_worker {
 	const struct gw_nh *hop[CONF_SIBLINGS_MAX];
 	uint64_t nt_gen;
 	uint32_t gen;
-	bool all_known; /* the next hop of every present sibling is known */
+	bool all_known;                 /* every sibling that lives */
+	uint64_t id[CONF_SIBLINGS_MAX]; /* who has the place; 0: nobody */
 	uint64_t sent[CONF_SIBLINGS_MAX];
 };
 
-/* Takes a packet that belongs to a sibling. False: it is ours. Call it only with siblings, on the
- * flow's owner. */
-bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k);
+/* NULL: this gateway is alone. Workers, for a turn. */
+static inline const struct gw_sib_set *gw_sib_set_of(const struct gw_app *app)
+{
+	return gw_published_get(app->publisher, GW_SIBLINGS);
+}
 
-/* Frees a set and everything in it; NULL is allowed. control/siblings.c makes sets. */
-void gw_sib_set_free(struct gw_sib_set *s);
+/* The worker has another set than in the turn before. */
+void gw_sibling_begin(struct gw_worker *w);
+
+/* Takes a packet that is a sibling's. False: it is ours. There are siblings; the worker is the flow's owner.
+ */
+bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k);
 
 #endif

@@ -12,6 +12,21 @@
 #define HERE   (-1)
 #define QP_GSI 1 /* communication management: shared by many connections */
 
+void gw_sibling_begin(struct gw_worker *w)
+{
+	const struct gw_sib_set *s = w->sib;
+	struct gw_sib_worker *sw = w->sibw;
+
+	for (unsigned i = 0; i < CONF_SIBLINGS_MAX; i++) {
+		const uint64_t id = s && i < s->n ? s->sib[i].id : 0;
+
+		if (id != sw->id[i]) /* a place that is another's counts anew */
+			sw->sent[i] = 0;
+		sw->id[i] = id;
+	}
+	w->sib_gen = s ? s->gen : 0;
+}
+
 /* --- owner ----------------------------------------------------------------------------------- */
 
 static const struct gw_sib_pair *pair_find(
@@ -179,14 +194,4 @@ bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pk
 	}
 	hand_on(w, s, m, k, (unsigned)f->who);
 	return true;
-}
-
-void gw_sib_set_free(struct gw_sib_set *s)
-{
-	if (!s)
-		return;
-	free(s->rival);
-	free(s->rival_of);
-	free(s->pair);
-	free(s);
 }

@@ -95,6 +95,9 @@ static void published_load(struct gw_worker *w)
 {
 	w->nt = gw_nt_of(w->app);
 	w->ts = gw_tenants_of(w->app);
+	w->sib = gw_sib_set_of(w->app);
+	if ((w->sib ? w->sib->gen : 0) != w->sib_gen)
+		gw_sibling_begin(w);
 }
 
 unsigned gw_worker_turn(struct gw_worker *w)
@@ -411,7 +414,6 @@ void gw_worker_free(struct gw_worker *w)
 	if (w->intr_fd >= 0)
 		intr_drop(w, w->rxqs);
 	gw_overlay_free(w);
-	gw_sib_set_free(w->sib);
 	free(w->sibw);
 	free(w->nh_used);
 	free(w->seen);
