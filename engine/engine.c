@@ -83,7 +83,6 @@ void eng_free(struct eng *e)
 	for (unsigned i = 0; i < e->cfg.tunnels; i++)
 		wan_free(e->tunnel[i].wan);
 	free(e->fec_code);
-	eng_steering_free(e->steering);
 	eng_rp_fini(e);
 	eng_tenants_fini(e);
 	eng_slab_fini(&e->responder_slab);

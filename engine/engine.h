@@ -286,9 +286,10 @@ RWY_MUST_CHECK int eng_steering_new(struct eng_steering **out, const struct eng_
 /* Any thread. NULL allowed. */
 void eng_steering_free(struct eng_steering *w);
 /*
- * Takes w (NULL: no assignments). Returns the set that was in use, for the caller to free; or NULL.
+ * Decides by w from now on (NULL: no assignments), which stays the caller's and is only read: several
+ * engines may share it. It must last until the engine gets another one.
  */
-struct eng_steering *eng_steering_set(struct eng *e, struct eng_steering *w);
+void eng_steering_set(struct eng *e, const struct eng_steering *w);
 
 /*
  * Several gateways at both sites. An address pair belongs to one pair of gateways: the winner of

@@ -61,12 +61,9 @@ void eng_steering_free(struct eng_steering *w)
 	free(w);
 }
 
-struct eng_steering *eng_steering_set(struct eng *e, struct eng_steering *w)
+void eng_steering_set(struct eng *e, const struct eng_steering *w)
 {
-	struct eng_steering *old = e->steering;
-
 	e->steering = w;
-	return old;
 }
 
 static int assignment_find(const struct eng_steering *w, uint32_t vni, const struct rwy_ip *src,

@@ -26,7 +26,7 @@ enum gw_published {
 	GW_NEXT_HOPS, /* struct gw_nt, by port/neigh.c: gw_nt_of() */
 	GW_TENANTS,   /* struct tenant_set, by control/tenants.c: gw_tenants_of() */
 	GW_SIBLINGS,  /* struct gw_sib_set or NULL, by control/siblings.c: gw_sib_set_of() */
-	GW_STEERING,  /* struct eng_steering or NULL */
+	GW_STEERING,  /* struct eng_steering or NULL, by control/assignments.c */
 	GW_PUBLISHED
 };
 

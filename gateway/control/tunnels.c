@@ -356,45 +356,6 @@ int gw_tunnel_del(struct gw_app *app, const char *name, struct gw_network_done *
 	return rc;
 }
 
-/* --- assignments ----------------------------------------------------------------------------- */
-
-static void way_put(struct gw_tunnels *g, const struct gw_assignment *a, unsigned tunnel, bool turned)
-{
-	const uint32_t dqpn = turned ? a->src_qpn : a->dst_qpn;
-
-	/* A direction whose QP is not named matches any QP. */
-	if (!dqpn && (a->src_qpn || a->dst_qpn))
-		return;
-	g->way[g->ways++] = (struct eng_steer_cfg){.src = turned ? a->dst : a->src,
-	    .dst = turned ? a->src : a->dst,
-	    .vni = a->vni,
-	    .dqpn = dqpn,
-	    .tunnel = (uint8_t)tunnel};
-}
-
-int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n)
-{
-	struct gw_tunnels *g = app->tunnels;
-	struct eng_steer_cfg *way = malloc((2 * (size_t)n + 1) * sizeof(*way));
-
-	if (!way)
-		return RWY_ENOMEM;
-	free(g->way);
-	g->way = way;
-	g->ways = 0;
-	for (unsigned i = 0; i < n; i++) {
-		const int at = gw_tunnel_find(app, v[i].tunnel);
-
-		if (at < 0)
-			continue;
-		way_put(g, &v[i], (unsigned)at, false);
-		way_put(g, &v[i], (unsigned)at, true);
-	}
-	for (unsigned w = 0; w < app->workers; w++)
-		g->assignments_stale[w] = gw_assignments_send(app, w) != 0;
-	return 0;
-}
-
 /* --- once a second --------------------------------------------------------------------------- */
 
 void gw_tunnels_tick(struct gw_app *app)
@@ -407,9 +368,6 @@ void gw_tunnels_tick(struct gw_app *app)
 	for (unsigned w = 0; w < app->workers; w++)
 		if (g->stale[w] && gw_tunnels_set(app, w, app->conf) == 0)
 			g->stale[w] = false;
-	for (unsigned w = 0; w < app->workers; w++)
-		if (g->assignments_stale[w] && gw_assignments_send(app, w) == 0)
-			g->assignments_stale[w] = false;
 	gw_change_unlock();
 }
 
@@ -449,7 +407,6 @@ void gw_tunnels_free(struct gw_app *app)
 		return;
 	pthread_rwlock_destroy(&g->lock);
 	free(g->tenant);
-	free(g->way);
 	free(g);
 	app->tunnels = NULL;
 }

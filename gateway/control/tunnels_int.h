@@ -12,14 +12,10 @@ struct gw_tunnels {
 	pthread_rwlock_t lock;
 	/* Read and written under gw_change_lock. Sets of tunnels: */
 	uint64_t there, of_controller;
-	_Atomic uint64_t removing; /* removed from the configuration, not yet from every engine */
-	/* those of `removing` that this worker's engine no longer has */
-	uint64_t detached[GW_WORKERS_MAX];
-	bool stale[GW_WORKERS_MAX]; /* this worker lacks the last change of rates and prefixes */
-	struct eng_steer_cfg *way;  /* assignments in the engine's form */
-	unsigned ways;
-	bool assignments_stale[GW_WORKERS_MAX]; /* this worker lacks the last assignments */
-	char (*tenant)[TENANT_NAME_MAX];        /* names of the control center's tenants */
+	_Atomic uint64_t removing;         /* taken from people's sight, not yet from every engine */
+	uint64_t detached[GW_WORKERS_MAX]; /* of these, by worker: its engine has it no more */
+	bool stale[GW_WORKERS_MAX];      /* this worker was not told the last change of rates and prefixes */
+	char (*tenant)[TENANT_NAME_MAX]; /* the control center's, by name */
 	unsigned tenants;
 };
 
@@ -44,9 +40,7 @@ RWY_MUST_CHECK int gw_tunnels_number(
 RWY_MUST_CHECK int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, unsigned i);
 /* Sets rates, credit, thresholds and DSCP of all of c's tunnels, and the plain LAN's prefixes. */
 RWY_MUST_CHECK int gw_tunnels_set(struct gw_app *app, unsigned worker, const struct conf *c);
-/* Sends the assignments of gw_tunnels. */
-RWY_MUST_CHECK int gw_assignments_send(struct gw_app *app, unsigned worker);
-/* Removes the tunnels of `set` from a worker's engine; *detached: those that are removed. */
+/* Takes those of `set` out of a worker's engine; *detached: which are out. */
 RWY_MUST_CHECK int gw_tunnels_detach(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *detached);
 
 #endif

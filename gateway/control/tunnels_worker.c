@@ -126,28 +126,7 @@ int gw_tunnels_set(struct gw_app *app, unsigned worker, const struct conf *c)
 	return rc;
 }
 
-/* --- assignments ----------------------------------------------------------------------------- */
-
-static void ways_set(struct eng *e, void *arg)
-{
-	struct eng_steering **w = arg;
-
-	*w = eng_steering_set(e, *w);
-}
-
-int gw_assignments_send(struct gw_app *app, unsigned worker)
-{
-	const struct gw_tunnels *g = app->tunnels;
-	struct eng_steering *w;
-	int rc = eng_steering_new(&w, g->way, g->ways);
-
-	if (!rc && app->worker[worker])
-		rc = gw_call(app, worker, ways_set, &w);
-	eng_steering_free(w); /* the old assignments, or those that were not taken */
-	return rc;
-}
-
-/* --- remove ----------------------------------------------------------------------------------- */
+/* --- what goes ------------------------------------------------------------------------------- */
 
 struct tunnels_detach {
 	struct gw_worker *w;

@@ -98,6 +98,7 @@ static void published_load(struct gw_worker *w)
 	w->sib = gw_sib_set_of(w->app);
 	if ((w->sib ? w->sib->gen : 0) != w->sib_gen)
 		gw_sibling_begin(w);
+	eng_steering_set(w->eng, gw_published_get(w->app->publisher, GW_STEERING));
 }
 
 unsigned gw_worker_turn(struct gw_worker *w)

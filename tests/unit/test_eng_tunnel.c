@@ -208,13 +208,23 @@ static uint64_t data_sent(unsigned tunnel)
 	return s.c.tx_data;
 }
 
+static struct eng_steering *given[2]; /* assignments, by site */
+
 static void assign(unsigned at, struct rwy_ip src, struct rwy_ip dst, uint32_t dqpn, uint8_t tunnel)
 {
 	const struct eng_steer_cfg c = {.src = src, .dst = dst, .dqpn = dqpn, .tunnel = tunnel};
-	struct eng_steering *w;
+	struct eng_steering *old = given[at];
 
-	assert_int_equal(eng_steering_new(&w, &c, 1), 0);
-	eng_steering_free(eng_steering_set(site[at].e, w));
+	assert_int_equal(eng_steering_new(&given[at], &c, 1), 0);
+	eng_steering_set(site[at].e, given[at]);
+	eng_steering_free(old);
+}
+
+static void assign_none(unsigned at)
+{
+	eng_steering_set(site[at].e, NULL);
+	eng_steering_free(given[at]);
+	given[at] = NULL;
 }
 
 /* Both tunnels lead to the same hosts: the first takes what is not assigned, the other what is, until it
@@ -268,6 +278,8 @@ static void test_assigned(void **state)
 	assert_true(eng_route_plain(site[0].e, &b) == 0);
 	send_one(0, FIRST + 2);
 	assert_int_equal(eng_counters(site[0].e)->drop_no_route, 0);
+	assign_none(0);
+	assign_none(1);
 }
 
 /* Address pairs are shared by weight, both ways round alike, and stay where they are when a weight changes.

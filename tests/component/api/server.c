@@ -212,11 +212,6 @@ int gw_tunnels_set(struct gw_app *app, unsigned worker, const struct conf *c)
 	return 0;
 }
 
-int gw_assignments_send(struct gw_app *app, unsigned worker)
-{
-	return 0;
-}
-
 int gw_tunnels_detach(struct gw_app *app, unsigned worker, uint64_t set, uint64_t *gone)
 {
 	*gone = set;
