@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tunnels that come, change and go at two whole gateways (ov_lab.h), with one and with two workers, while
- * blue's connection goes through another one and notices nothing. Red's moves over. And
- * who owns what: a reload leaves what the control center named, and the other way round.
+ * blue's connection goes through another one and notices nothing. Red's moves over, by its prefix and by
+ * assignment. And who owns what: a reload leaves what the control center named, and the other way round.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -291,6 +291,56 @@ static void test_come_and_go(void **state)
 	assert_int_equal(SUM(FP_A, 0, peer_restarts), 0);
 }
 
+/* --- assignments ---------------------------------------------------------------------------------------- */
+
+static int assign_red(struct gw_app *app, enum fp_site s, struct conf_error *err)
+{
+	const struct gw_assignment v[] = {
+	    {.vni = ov_vni[OV_RED], .src = ov_host(FP_A, 1), .dst = ov_host(FP_B, 1), .tunnel = "u"},
+	    {.vni = ov_vni[OV_BLUE],
+	        .src = ov_host(FP_A, 1),
+	        .dst = ov_host(FP_B, 1),
+	        .tunnel = "no such tunnel"}};
+
+	(void)s;
+	(void)err;
+	return gw_assign(app, v, 2);
+}
+
+static int assign_none(struct gw_app *app, enum fp_site s, struct conf_error *err)
+{
+	(void)s;
+	(void)err;
+	return gw_assign(app, NULL, 0);
+}
+
+/* New connections of an address pair take the tunnel that is assigned to it, as long as it is. */
+static void test_assigned(void **state)
+{
+	uint32_t blue = 300, red = 3000, qpn = 0x101;
+	uint64_t sent;
+
+	(void)state;
+	good(add_u);
+	ov_settle(&lab, 300); /* its handshake */
+	for (unsigned round = 0; round < 3; round++) {
+		good(assign_red);
+		sent = SUM(FP_A, 1, tx_data);
+		qpn += 0x10;
+		exchange(OV_RED, qpn, red++);
+		assert_true(SUM(FP_A, 1, tx_data) > sent);
+		sent = SUM(FP_A, 1, tx_data);
+		exchange(OV_BLUE, qpn, blue++);
+		assert_int_equal(SUM(FP_A, 1, tx_data), sent);
+		good(assign_none);
+		qpn += 0x10;
+		exchange(OV_RED, qpn, red++);
+		assert_int_equal(SUM(FP_A, 1, tx_data), sent);
+	}
+	good(del_u);
+	until_gone();
+}
+
 /* --- two sides ------------------------------------------------------------------------------------------ */
 
 static int controller_says(struct gw_app *app, const char *text, struct conf_error *err)
@@ -433,7 +483,8 @@ static void test_sides(void **state)
 
 static int tests(void)
 {
-	const struct CMUnitTest t[] = {cmocka_unit_test(test_come_and_go), cmocka_unit_test(test_sides)};
+	const struct CMUnitTest t[] = {cmocka_unit_test(test_come_and_go), cmocka_unit_test(test_assigned),
+	    cmocka_unit_test(test_sides)};
 
 	return cmocka_run_group_tests(t, NULL, NULL);
 }
