@@ -165,6 +165,9 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(ENGINE_LIB) $(C
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
 # What the control thread does, over workers without DPDK; of that, the publisher has rte_rcu_qsbr.
 TENANT_OBJ := $(call obj,$(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) base/log.c $(wildcard tests/lib/gw/*.c))
+# Without file.c, which needs libpcap.
+$(BUILD)/tests/unit/test_analyze $(BUILD)/tests/fuzz/fuzz_analyze: $(call obj,$(filter-out tools/analyze/file.c,$(ANALYZE_SRC)) base/say.c)
+FUZZ_LIBS_analyze = $(BUILD)/fuzz/lib/librwyanalyze.a $(BUILD)/fuzz/lib/librwybase.a
 TENANT_BIN := $(filter $(BUILD)/tests/unit/test_gw_tenants%,$(UNIT_BIN))
 TENANT_WRAP := gw_publish_passed gw_publish_wait
 $(TENANT_BIN): $(TENANT_OBJ)

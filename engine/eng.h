@@ -292,7 +292,8 @@ struct eng {
 	struct wan_fec_code *fec_code;       /* shared by its tunnels, see wan_cfg */
 	const struct eng_steering *steering; /* the caller's; NULL: none */
 	struct eng_side **table;             /* hash table of both sides */
-	uint64_t *occupied;                  /* a bit for each slot in use: the sweep skips empty ones */
+	/* a bit for each slot in use: the sweep skips empty ones */
+	uint64_t *occupied;
 	uint32_t table_mask;
 	uint32_t sides, half_open; /* all sides; unpaired responder sides */
 	uint32_t paired;           /* connections with both sides here */

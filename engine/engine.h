@@ -286,8 +286,8 @@ RWY_MUST_CHECK int eng_steering_new(struct eng_steering **out, const struct eng_
 /* Any thread. NULL allowed. */
 void eng_steering_free(struct eng_steering *w);
 /*
- * Decides by w from now on (NULL: no assignments), which stays the caller's and is only read: several
- * engines may share it. It must last until the engine gets another one.
+ * Decides by w from now on (NULL: no assignments), which stays the caller's and is only read:
+ * several engines may share it. It must last until the engine gets another one.
  */
 void eng_steering_set(struct eng *e, const struct eng_steering *w);
 

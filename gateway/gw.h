@@ -4,8 +4,8 @@
  * other. app.h is the outside.
  *
  * Writers: a worker's struct is written by that worker, except the rings and atomics marked
- * otherwise; ports are written by the control thread before workers start, except `up`. What all workers read
- * is published (publish.h).
+ * otherwise; ports are written by the control thread before workers start, except `up`. What all
+ * workers read is published (publish.h).
  */
 #ifndef GATEWAY_GW_H
 #define GATEWAY_GW_H
@@ -124,17 +124,19 @@ struct gw_worker {
 	struct gw_app *app;
 	struct eng *eng;
 	struct gw_pools *pools;
-	const struct gw_nt *nt;          /* published, of this turn: the next-hop table, */
-	const struct tenant_set *ts;     /*   the tenants, */
-	const struct gw_sib_set *sib;    /*   the siblings; NULL: this gateway is alone */
-	uint32_t sib_gen;                /* of the siblings' set that sibw is of; 0: of none */
-	struct gw_tenant_count *tenants; /* GW_TENANT_COUNTS, by tenant index; 0: whose tenant is not known */
-	rwy_time now;                    /* of this turn; moves on with each burst that brings packets */
-	rwy_time began;                  /* when this turn did */
-	uint64_t tunnel_congested;       /* set of tunnels whose path is, for good */
-	rwy_time wake_at;                /* the control thread is not woken before */
-	uint8_t
-	    *nh_used; /* by next-hop id: a packet went there since the control thread looked (it clears) */
+	const struct gw_nt *nt;       /* published, of this turn: the next-hop table, */
+	const struct tenant_set *ts;  /*   the tenants, */
+	const struct gw_sib_set *sib; /*   the siblings; NULL: this gateway is alone */
+	uint32_t sib_gen;             /* of the siblings' set that sibw is of; 0: of none */
+	/* GW_TENANT_COUNTS, by tenant index; 0: the tenant is not known. */
+	struct gw_tenant_count *tenants;
+	/* Time of this turn; moves on with each burst that brings packets. */
+	rwy_time now;
+	rwy_time began;            /* when this turn did */
+	uint64_t tunnel_congested; /* tunnels whose path is congested for good, as bits */
+	rwy_time wake_at;          /* the control thread is not woken before */
+	/* By next-hop id: set when the next hop is used; cleared by the control thread. */
+	uint8_t *nh_used;
 	struct gw_seen *seen;
 	struct rte_ring *handoff;       /* frames that another worker received and this one owns */
 	struct rte_ring *from_kernel;   /* frames that the kernel sends through our ports */
@@ -155,7 +157,8 @@ struct gw_worker {
 	rwy_time ask_time[GW_ASKS];
 	struct gw_counters c;
 	struct gw_worker_stats st;
-	_Atomic uint64_t tun_state[CONF_TUNNELS_MAX]; /* time of the last change << 1 | up; 0: none yet */
+	/* Time of the last change << 1 | up; 0: none yet. */
+	_Atomic uint64_t tun_state[CONF_TUNNELS_MAX];
 	_Atomic uint64_t heartbeat;
 	struct gw_ask ask[GW_ASKS];
 	_Atomic uint32_t ask_head;
@@ -218,8 +221,10 @@ void gw_call_serve(struct gw_worker *w);
 /* wake.c: any thread; acts only when the worker sleeps with interrupts */
 void gw_worker_wake(struct gw_worker *w);
 
-/* datapath/worker.c: without tenants in its engine, see gw_worker_start. It reads what is published from now
- * on: nothing that is replaced is freed before its first turn. */
+/*
+ * datapath/worker.c: without tenants in its engine, see gw_worker_start. It reads what is published
+ * from now on: nothing that is replaced is freed before its first turn.
+ */
 RWY_MUST_CHECK int gw_worker_new(
     struct gw_worker **out, struct gw_app *app, unsigned idx, struct gw_pools *pools);
 void gw_worker_free(struct gw_worker *w);

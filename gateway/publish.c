@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The publisher around rte_rcu_qsbr. Objects wait for their end in a list of our own: rte_rcu_qsbr_dq has a
- * fixed size and may refuse one, and is experimental in DPDK 22.11.
+ * The publisher around rte_rcu_qsbr. Objects wait for their end in a list of our own:
+ * rte_rcu_qsbr_dq has a fixed size and may refuse one, and is experimental in DPDK 22.11.
  */
 #include "gateway/publish.h"
 
@@ -26,7 +26,8 @@ struct gw_publication {
 
 void gw_reader_join(struct gw_publisher *p, unsigned reader)
 {
-	(void)rte_rcu_qsbr_thread_register(p->qs, reader); /* fails for a number out of range only */
+	/* fails for a number out of range only */
+	(void)rte_rcu_qsbr_thread_register(p->qs, reader);
 	rte_rcu_qsbr_thread_online(p->qs, reader);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Publication: how other threads hand workers an object that all of them read. A writer builds the object,
- * exchanges a pointer, and frees the old object when no worker can have it any more. DPDK's rte_rcu_qsbr
- * (quiescent-state based reclamation) says when that is.
+ * Publication: how other threads hand workers an object that all of them read. A writer builds the
+ * object, exchanges a pointer, and frees the old object when no worker can have it any more. DPDK's
+ * rte_rcu_qsbr (quiescent-state based reclamation) says when that is.
  *
- * A reader (a worker, by its index) reports once a turn that it holds nothing of an earlier turn, then loads
- * the pointers that it needs for this turn. A reader that sleeps goes offline: nothing waits for it. It loads
- * every pointer again when it is back.
+ * A reader (a worker, by its index) reports once a turn that it holds nothing of an earlier turn,
+ * then loads the pointers that it needs for this turn. A reader that sleeps goes offline: nothing
+ * waits for it. It loads every pointer again when it is back.
  *
  * Not here: orders to one worker about what it alone owns (gw_call, app.h).
  */
@@ -50,7 +50,10 @@ RWY_MUST_CHECK int gw_publisher_new(struct gw_publisher **out, unsigned readers)
 /* After the last reader has left. Frees what is published and what is retired. NULL is allowed. */
 void gw_publisher_free(struct gw_publisher *p);
 
-/* --- readers: each on its own thread, but for the first join and the last leave ------------------------- */
+/*
+ * --- readers: each on its own thread, but for the first join and the last leave
+ * -------------------------
+ */
 
 /* Before the reader's first load; after its last one. A reader that has joined is online. */
 void gw_reader_join(struct gw_publisher *p, unsigned reader);
@@ -61,21 +64,30 @@ void gw_reader_quiescent(struct gw_publisher *p, unsigned reader);
 void gw_reader_offline(struct gw_publisher *p, unsigned reader);
 void gw_reader_online(struct gw_publisher *p, unsigned reader);
 
-/* A reader's copy for this turn. A writer may load what it publishes itself, as long as it holds the lock
- * that makes it the only one. */
+/*
+ * A reader's copy for this turn. A writer may load what it publishes itself, as long as it holds
+ * the lock that makes it the only one.
+ */
 static inline const void *gw_published_get(const struct gw_publisher *p, enum gw_published what)
 {
 	return atomic_load_explicit(&p->slot[what], memory_order_acquire);
 }
 
-/* --- writers: any thread but a reader's ------------------------------------------------------------------ */
+/*
+ * --- writers: any thread but a reader's
+ * ------------------------------------------------------------------
+ */
 
-/* Exchanges the pointer. The publisher frees the object that was there, if it came with a free_fn, in a later
- * gw_publisher_reap(); now it owns `object`, if free_fn is not NULL. Returns a token for the functions below;
- * 0: out of memory, which needs a free_fn: nothing has changed. */
+/*
+ * Exchanges the pointer. The publisher frees the object that was there, if it came with a free_fn,
+ * in a later gw_publisher_reap(); now it owns `object`, if free_fn is not NULL. Returns a token for
+ * the functions below; 0: out of memory, which needs a free_fn: nothing has changed.
+ */
 uint64_t gw_publish(
     struct gw_publisher *p, enum gw_published what, const void *object, void (*free_fn)(void *));
-/* Every reader that is online has reported since, and so has what was published, and nothing older. */
+/*
+ * Every reader that is online has reported since, and so has what was published, and nothing older.
+ */
 bool gw_publish_passed(struct gw_publisher *p, uint64_t token);
 /* Waits for that, but not longer than at_most. False: a reader has not reported. */
 bool gw_publish_wait(struct gw_publisher *p, uint64_t token, rwy_dur at_most);

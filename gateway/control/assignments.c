@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows with a tunnel of their own, in engines' words, and their publication to workers (tunnels.h). */
+/*
+ * Flows with a tunnel of their own, in engines' words, and their publication to workers
+ * (tunnels.h).
+ */
 #include <stdlib.h>
 
 #include "gateway/control/tunnels.h"

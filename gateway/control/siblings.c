@@ -129,7 +129,9 @@ static int set_new(const struct gw_app *app, const struct gw_siblings *g, struct
 	return 0;
 }
 
-/* --- publication --------------------------------------------------------------------------------- */
+/*
+ * --- publication ---------------------------------------------------------------------------------
+ */
 
 static uint64_t tunnels_hash(const struct gw_app *app)
 {

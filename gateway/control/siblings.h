@@ -56,13 +56,17 @@ struct gw_siblings;
 /* Makes the siblings of app->conf. Call it before any worker exists. */
 RWY_MUST_CHECK int gw_siblings_new(struct gw_app *app);
 void gw_siblings_free(struct gw_app *app); /* after the workers have ended */
-/* All of them anew, after the tunnels. Under gw_change_lock. Waits until every worker has them, but for one
- * that hangs. RWY_ENOMEM: as they were. */
+/*
+ * All of them anew, after the tunnels. Under gw_change_lock. Waits until every worker has them, but
+ * for one that hangs. RWY_ENOMEM: as they were.
+ */
 RWY_MUST_CHECK int gw_siblings_set(struct gw_app *app, const struct gw_siblings_say *say);
 /* Replaces the siblings of the file after a reload. Under gw_change_lock. */
 RWY_MUST_CHECK int gw_siblings_own(struct gw_app *app, const struct conf *c);
-/* Once a second, control thread: MAC addresses are asked for; a sibling of the file that does not answer for
- * some seconds is lost until it does. nl NULL: nobody is asked. */
+/*
+ * Once a second, control thread: MAC addresses are asked for; a sibling of the file that does not
+ * answer for some seconds is lost until it does. nl NULL: nobody is asked.
+ */
 void gw_siblings_tick(struct gw_app *app, struct gw_netlink *nl);
 
 struct gw_sibling_info {

@@ -302,7 +302,8 @@ void gw_tenants_tick(struct gw_app *app)
 	struct gw_tenants *g = app->tenants;
 
 	if (pthread_mutex_trylock(&g->lock) != 0)
-		return; /* who changes something takes its time; frames for the kernel do not wait for it */
+		/* who changes something takes its time; frames for the kernel do not wait for it */
+		return;
 	quiesced(app);
 	for (unsigned w = 0; w < app->workers && g->running == g->published; w++)
 		if (g->stale[w] && gw_delta_resync(app, w, tenant_db_current(g->db)) == 0)

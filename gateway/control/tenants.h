@@ -9,8 +9,8 @@
  * admitted; packets of a removed tenant are refused before its connections are removed. A refused
  * change leaves everything unchanged.
  *
- * Thread: the functions with a gw_app may be called from any thread but a worker's; they wait for each other.
- * Workers read gw_tenants_of() once a turn (gateway/publish.h).
+ * Thread: the functions with a gw_app may be called from any thread but a worker's; they wait for
+ * each other. Workers read gw_tenants_of() once a turn (gateway/publish.h).
  */
 #ifndef GATEWAY_CONTROL_TENANTS_H
 #define GATEWAY_CONTROL_TENANTS_H

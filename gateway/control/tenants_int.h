@@ -12,11 +12,14 @@ struct gw_tenants {
 	/* Held to change anything, and to read what a change could free. */
 	pthread_mutex_t lock;
 	struct tenant_db *db;
-	uint64_t published, token;  /* the generation published last; its token (gateway/publish.h) */
-	uint64_t running;           /* every worker runs this generation or a later one */
-	bool stale[GW_WORKERS_MAX]; /* this worker's engine may not be as the set says: it was not reached */
-	uint64_t *clean;            /* by index of a removed tenant: set of workers with nothing left of it */
-	uint32_t *retired;          /* indices of removed tenants, until they are released */
+	/* the generation published last; its token (gateway/publish.h) */
+	uint64_t published, token;
+	uint64_t running; /* every worker runs this generation or a later one */
+	/* this worker's engine may not be as the set says: it was not reached */
+	bool stale[GW_WORKERS_MAX];
+	/* by index of a removed tenant: set of workers with nothing left of it */
+	uint64_t *clean;
+	uint32_t *retired; /* indices of removed tenants, until they are released */
 	unsigned retired_n;
 };
 

@@ -60,8 +60,11 @@ struct gw_assignment {
 	uint32_t src_qpn, dst_qpn;
 	char tunnel[CONF_NAME];
 };
-/* All of them anew, after the tunnels are there; those of tunnels that are not are left out. Under
- * gw_change_lock. Waits until every worker has them, but for one that hangs. RWY_ENOMEM: as they were. */
+/*
+ * All of them anew, after the tunnels are there; those of tunnels that are not are left out. Under
+ * gw_change_lock. Waits until every worker has them, but for one that hangs. RWY_ENOMEM: as they
+ * were.
+ */
 RWY_MUST_CHECK int gw_assign(struct gw_app *app, const struct gw_assignment *v, unsigned n);
 
 /* Adds, changes or removes one of the gateway's own tunnels for the local API. set: other ends are

@@ -12,9 +12,11 @@ struct gw_tunnels {
 	pthread_rwlock_t lock;
 	/* Read and written under gw_change_lock. Sets of tunnels: */
 	uint64_t there, of_controller;
-	_Atomic uint64_t removing;         /* taken from people's sight, not yet from every engine */
+	/* taken from people's sight, not yet from every engine */
+	_Atomic uint64_t removing;
 	uint64_t detached[GW_WORKERS_MAX]; /* of these, by worker: its engine has it no more */
-	bool stale[GW_WORKERS_MAX];      /* this worker was not told the last change of rates and prefixes */
+	/* this worker was not told the last change of rates and prefixes */
+	bool stale[GW_WORKERS_MAX];
 	char (*tenant)[TENANT_NAME_MAX]; /* the control center's, by name */
 	unsigned tenants;
 };

@@ -27,7 +27,10 @@ static inline bool gw_sib_is(
 	return p->dqpn == dqpn && rwy_ip_eq(&p->local, local) && rwy_ip_eq(&p->remote, remote);
 }
 
-/* The site's siblings and assigned pairs; does not change. Made and published by control/siblings.c. */
+/*
+ * The site's siblings and assigned pairs; does not change. Made and published by
+ * control/siblings.c.
+ */
 struct gw_sib_set {
 	uint32_t gen; /* 1..; another one for each content */
 	unsigned n;   /* places */
@@ -80,7 +83,9 @@ static inline const struct gw_sib_set *gw_sib_set_of(const struct gw_app *app)
 /* The worker has another set than in the turn before. */
 void gw_sibling_begin(struct gw_worker *w);
 
-/* Takes a packet that is a sibling's. False: it is ours. There are siblings; the worker is the flow's owner.
+/*
+ * Takes a packet that is a sibling's. False: it is ours. There are siblings; the worker is the
+ * flow's owner.
  */
 bool gw_sibling_take(struct gw_worker *w, struct rte_mbuf *m, const struct gw_pkt *k);
 

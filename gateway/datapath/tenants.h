@@ -21,7 +21,10 @@ struct gw_tenant_count {
 	uint64_t drop[TENANT_ADMIT_COUNT]; /* drops by reason; [TENANT_OK] stays 0 */
 };
 
-/* The present set, never NULL. Workers, for a turn; others under the lock of gateway/control/tenants.c. */
+/*
+ * The present set, never NULL. Workers, for a turn; others under the lock of
+ * gateway/control/tenants.c.
+ */
 static inline const struct tenant_set *gw_tenants_of(const struct gw_app *app)
 {
 	return gw_published_get(app->publisher, GW_TENANTS);

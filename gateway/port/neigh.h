@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Next hops: which port and MAC address a destination has. The kernel does ARP and ND; the control thread
- * reads its answers (netlink.c), builds a table (struct gw_nt) and publishes it (gateway/publish.h). Workers
- * only read. A flow remembers its next hop with the table's generation: one compare per packet.
+ * Next hops: which port and MAC address a destination has. The kernel does ARP and ND; the control
+ * thread reads its answers (netlink.c), builds a table (struct gw_nt) and publishes it
+ * (gateway/publish.h). Workers only read. A flow remembers its next hop with the table's
+ * generation: one compare per packet.
  */
 #ifndef GATEWAY_PORT_NEIGH_H
 #define GATEWAY_PORT_NEIGH_H
@@ -100,8 +101,10 @@ const struct gw_nh *gw_nt_find(const struct gw_nt *t, const struct gw_app *app, 
 /* The functions below run on the control thread. */
 RWY_MUST_CHECK int gw_neigh_new(struct gw_app *app);
 void gw_neigh_free(struct gw_app *app); /* after the workers have ended */
-/* Takes the list of routes and the present nb[] into a new table and publishes it, if anything changed for
- * the workers. RWY_ENOMEM. */
+/*
+ * Takes the list of routes and the present nb[] into a new table and publishes it, if anything
+ * changed for the workers. RWY_ENOMEM.
+ */
 int gw_neigh_publish(struct gw_app *app, const struct gw_route *routes, unsigned n);
 /* Returns the entry of a neighbor; makes it if there is none; NULL: the table is full. Under
  * `lock`. */
