@@ -320,7 +320,8 @@ lint: all ## formatting, forbidden tokens, SPDX lines, layers, columns, circles,
 
 .PHONY: install
 install: all ## install programs, configuration sample, unit, completion and documentation
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/roceway
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/share/roceway/wireshark
+	install -m 644 tools/dissector/roceway.lua tools/dissector/roceway.colors $(DESTDIR)$(PREFIX)/share/roceway/wireshark/
 	install -m 755 $(BUILD)/bin/roceway $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/wanem $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BUILD)/bin/roceway-gateway $(BUILD)/bin/roceway-controller $(DESTDIR)$(PREFIX)/sbin/
