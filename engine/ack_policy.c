@@ -30,7 +30,7 @@ void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_ti
 {
 	struct roce_resp *r = &rs->resp;
 
-	if (!rs->ack_blocked || !r->started || pkt->psn != r->allow_psn || now < rs->single_ack_at)
+	if (!rs->ack_blocked || !roce_resp_started(r) || pkt->psn != r->allow_psn || now < rs->single_ack_at)
 		return;
 	rs->single_ack_at = now + SINGLE_INTERVAL;
 	rs->side.e->c.ack_single++;

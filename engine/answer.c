@@ -42,7 +42,7 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 	if (!rs->resp.pmtu &&
 	    (pkt.opcode == ROCE_RC_READ_RESP_FIRST || pkt.opcode == ROCE_RC_READ_RESP_MIDDLE))
 		roce_resp_set_pmtu(&rs->resp, pkt.payload_len);
-	switch (roce_resp_response(&rs->resp, pkt.psn, pkt.opcode, now)) {
+	switch (roce_resp_response(&rs->resp, pkt.psn, pkt.opcode)) {
 	case ROCE_RESP_SERVE:
 		/* After a restart a response may come ahead of SYNC. */
 		if (!rs->local_qpn)
@@ -55,7 +55,7 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 		break;
 	}
 	rs->side.last = rs->asked_at = now;
-	if (rs->parked.n && !rs->resp.pmtu_wait)
+	if (rs->parked.n && !roce_resp_parks(&rs->resp))
 		eng_responder_unpark(rs, now);
 }
 
@@ -77,7 +77,7 @@ static void apply_sync(struct eng_responder *rs, const struct eng_ctrl *c)
 {
 	struct eng *e = rs->side.e;
 
-	if (rs->resp.started)
+	if (roce_resp_started(&rs->resp))
 		return;
 	if (c->qpn)
 		rs->local_qpn = c->qpn;

@@ -118,7 +118,7 @@ size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out)
 	     * Only of this incarnation: the QPN of an earlier pairing may be in use by another
 	     * host.
 	     */
-	    .peer_qpn = rs->resp.started || rs->side.state == ENG_R_RESUMING ? rs->local_qpn : 0,
+	    .peer_qpn = roce_resp_started(&rs->resp) || rs->side.state == ENG_R_RESUMING ? rs->local_qpn : 0,
 	    .vni = rs->side.tenant->cfg.vni,
 	    .key = rs->side.key,
 	};
@@ -154,6 +154,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	}
 	eng_journal_forget(rs);
 	roce_resp_init(&rs->resp, first, pmtu);
+	rs->resp.seen = &rs->side.e->seen.resp;
 	eng_responder_enter(rs, ENG_R_WAITING);
 	rs->ack_blocked = false;
 	rs->acked_at = rs->suppress_until = 0;
@@ -201,7 +202,7 @@ void eng_responder_fail(
 	eng_responder_abort(rs, now);
 	rwy_bufq_drain(&e->bufs, &rs->parked);
 	/* SYNC does not come any more, and the error must go out. */
-	if (rs->local_qpn && !rs->resp.started)
+	if (rs->local_qpn && !roce_resp_started(&rs->resp))
 		roce_resp_go(&rs->resp, 0);
 	roce_resp_fail(&rs->resp, psn, syndrome);
 	eng_dirty(&rs->side);

@@ -25,7 +25,8 @@ static bool before_start(const struct question *q)
 {
 	const struct roce_resp *r = &q->rs->resp;
 
-	return q->verdict == ROCE_RESP_STALE && !r->started && roce_psn_before(q->pkt->psn, r->start);
+	return q->verdict == ROCE_RESP_STALE && !roce_resp_started(r) &&
+	       roce_psn_before(q->pkt->psn, r->start);
 }
 
 /* A host that got the error NAK expects no more responses. */
@@ -33,7 +34,8 @@ static bool in_custody(const struct question *q)
 {
 	const struct eng_responder *rs = q->rs;
 
-	return (rs->resp.rd_n && !rs->resp.fail_sent) || (rs->requests && wan_tx_queued(rs->requests));
+	return (rs->resp.rd_n && !roce_resp_error_sent(&rs->resp)) ||
+	       (rs->requests && wan_tx_queued(rs->requests));
 }
 
 /*
@@ -42,7 +44,8 @@ static bool in_custody(const struct question *q)
  */
 static bool middle_late(const struct question *q)
 {
-	return !roce_op_starts(q->pkt->info) && q->verdict == ROCE_RESP_DUP && q->rs->resp.started && q->late;
+	return !roce_op_starts(q->pkt->info) && q->verdict == ROCE_RESP_DUP &&
+	       roce_resp_started(&q->rs->resp) && q->late;
 }
 
 static bool middle(const struct question *q)
@@ -83,8 +86,8 @@ static bool error_not_sent(const struct question *q)
 {
 	const struct roce_resp *r = &q->rs->resp;
 
-	return q->verdict == ROCE_RESP_FAILED && !r->fail_sent && !roce_psn_before(q->pkt->psn, r->acked) &&
-	       !roce_psn_after(q->pkt->psn, r->epsn);
+	return q->verdict == ROCE_RESP_FAILED && !roce_resp_error_sent(r) &&
+	       !roce_psn_before(q->pkt->psn, r->acked) && !roce_psn_after(q->pkt->psn, r->epsn);
 }
 
 /*
@@ -141,7 +144,7 @@ bool eng_reuse_ack_in_flight(struct eng_responder *rs, enum roce_resp_verdict v,
 {
 	if (v != ROCE_RESP_DUP || !rs->acked_at || now - rs->acked_at >= ACK_IN_FLIGHT)
 		return false;
-	rs->resp.dup_ack = false;
+	roce_resp_forget_repeats(&rs->resp);
 	rs->suppress_until = now + ACK_IN_FLIGHT;
 	return true;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "roce/resp_states.h"
+
 /* X(enumerator, name, sentence): states of the requester side, which asks a local host. */
 #define ENG_REQUESTER_STATES(X)                                                                              \
 	X(ENG_Q_IDLE, "idle", "no request is here")                                                          \
@@ -163,6 +165,7 @@ struct eng_states_seen {
 	uint32_t requester[ENG_Q_STATES][ENG_QE_EVENTS];
 	uint32_t responder[ENG_R_STATES][ENG_RE_EVENTS];
 	uint32_t reuse[ENG_REUSE_CASE_COUNT];
+	struct roce_resp_seen resp;
 };
 
 #endif

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RC responder: creation, path MTU, watermark, failure. See also resp_recv.c, resp_ack.c. */
+/*
+ * RC responder: creation, and its events. Each calls the function that the table in resp_states.h
+ * names: on requests resp_recv.c, on responses and ACKs resp_ack.c, the others resp_state.c.
+ */
 #include "roce/resp.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +19,7 @@ void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu)
 	r->pmtu_min = 256;
 	r->msg = ROCE_RESP_JOINED;
 	r->left = UINT32_MAX;
+	r->msn0 = ROCE_RESP_MSN_UNKNOWN;
 }
 
 void roce_resp_resume(struct roce_resp *r)
@@ -31,8 +36,7 @@ void roce_resp_fini(struct roce_resp *r)
 
 void roce_resp_go(struct roce_resp *r, roce_msn msn_base)
 {
-	r->started = true;
-	r->msn0 = roce_psn_add(r->msn0, msn_base);
+	r->msn0 = roce_psn_add(roce_resp_first_msn(r), msn_base);
 	r->msn = roce_psn_add(r->msn, msn_base);
 	r->allow_msn = roce_psn_add(r->allow_msn, msn_base);
 	for (uint16_t i = 0; i < r->rd_n; i++) {
@@ -42,110 +46,98 @@ void roce_resp_go(struct roce_resp *r, roce_msn msn_base)
 	}
 }
 
-void roce_resp_rewind(struct roce_resp *r, roce_psn epsn)
+/* --- events ----------------------------------------------------------------------------------- */
+
+static const struct {
+	roce_resp_on_request *request[3]; /* REPEATED, NEXT, AHEAD */
+	roce_resp_on_response *response;
+	roce_resp_on_pmtu *pmtu;
+	roce_resp_on_fail *fail;
+	roce_resp_on_psn *lost, *rewind;
+	roce_resp_on_flush *flush;
+} table[ROCE_RS_COUNT] = {
+#define roce_resp_do_IMPOSSIBLE NULL
+#define ROW(s, p, n, a, r, m, f, l, w, o)                                                                    \
+	[ROCE_RS_##s] = {{roce_resp_do_##p, roce_resp_do_##n, roce_resp_do_##a}, roce_resp_do_##r,           \
+	    roce_resp_do_##m, roce_resp_do_##f, roce_resp_do_##l, roce_resp_do_##w, roce_resp_do_##o},
+    ROCE_RESP_TABLE(ROW)
+#undef ROW
+};
+
+static inline void count_event(struct roce_resp *r, enum roce_resp_event ev)
 {
-	r->start = r->epsn = r->allow_psn = r->acked = r->want_psn = epsn & ROCE_PSN_MASK;
-	r->msn = r->allow_msn = r->msn0;
-	r->msg = ROCE_RESP_JOINED;
-	r->left = UINT32_MAX;
-	r->pmtu_wait = r->want_ack = r->dup_ack = false;
-	r->rd_head = r->rd_n = 0;
-	/* An error of the host was in what is forgotten now; the host sends it again. */
-	r->error = roce_resp_over(r) ? ROCE_RESP_REFUSED : ROCE_RESP_NO_ERROR;
-	r->fail_owed = r->fail_sent = false;
-	r->fail_psn = r->epsn;
-	r->gap = ROCE_RESP_NAK_OWED;
+	if (r->seen)
+		r->seen->cell[r->state][ev]++;
 }
 
-void roce_resp_pmtu_least(struct roce_resp *r, uint32_t n)
+void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
-	if (n > 4096)
-		return;
-	while (r->pmtu_min < n)
-		r->pmtu_min *= 2;
-	if (r->pmtu_min == 4096)
-		r->pmtu = 4096;
-}
+	int32_t ahead = roce_psn_diff(pkt->psn, r->epsn);
+	enum roce_resp_event ev = ahead < 0 ? ROCE_RSE_REPEATED : ahead ? ROCE_RSE_AHEAD : ROCE_RSE_NEXT;
 
-void roce_resp_host_error(struct roce_resp *r, roce_psn psn)
-{
-	if (r->error != ROCE_RESP_NO_ERROR)
+	*act = (struct roce_resp_act){.verdict = ROCE_RESP_STALE};
+	if (pkt->info->transport != ROCE_RC ||
+	    !roce_op_is_request(pkt->info)) /* IBA 9.6.1: not for this QP's type */
 		return;
-	r->error = ROCE_RESP_HELD;
-	r->fail_owed = true;
-	r->fail_psn = psn;
-	r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_INV_REQ);
-}
-
-void roce_resp_read_counted(struct roce_resp *r, struct roce_resp_rd *d)
-{
-	r->pmtu_wait = false;
-	if (d->cnt - 1 > ROCE_RESP_SPAN - roce_resp_outstanding(r)) {
-		d->cnt = 1; /* nobody can number these responses: epsn stays behind the request */
-		r->rd_n--;
-		roce_resp_host_error(r, d->psn);
-		return;
-	}
-	roce_resp_advance(r, d->cnt - 1);
+	if (ahead < 0 && ((pkt->psn - r->start) & ROCE_PSN_MASK) >= ((r->epsn - r->start) & ROCE_PSN_MASK))
+		return; /* IBA 9.7.2: outside the valid duplicate region */
+	count_event(r, ev);
+	act->verdict = table[r->state].request[ev](r, pkt, act, now);
 }
 
 uint32_t roce_resp_set_pmtu(struct roce_resp *r, uint32_t pmtu)
 {
-	struct roce_resp_rd *d;
-
 	if (!roce_resp_pmtu_ok(pmtu))
 		return 0;
 	if (!r->pmtu)
 		r->pmtu = pmtu;
-	if (!r->pmtu_wait)
-		return 0;
-	d = roce_resp_rd_at(r, (uint16_t)(r->rd_n - 1));
-	d->cnt = roce_read_packets(d->dma_len, r->pmtu);
-	roce_resp_read_counted(r, d);
-	return d->cnt;
+	count_event(r, ROCE_RSE_PMTU);
+	return table[r->state].pmtu(r);
 }
 
-void roce_resp_allow(struct roce_resp *r, roce_psn psn, roce_msn msn)
+enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint8_t opcode)
 {
-	if (!roce_psn_after(psn, r->allow_psn) || roce_psn_after(psn, r->epsn))
-		return;
-	r->allow_psn = psn;
-	r->allow_msn = msn & ROCE_PSN_MASK;
+	struct roce_resp_rd *d;
+	roce_psn next;
+
+	if (!r->rd_n)
+		return roce_psn_before(psn, r->epsn) && !roce_psn_before(psn, r->start)
+		           ? ROCE_RESP_SERVED
+		           : ROCE_RESP_UNEXPECTED;
+	d = roce_resp_rd_at(r, 0);
+	next = roce_psn_add(d->psn, d->served);
+	if (roce_psn_before(psn, next))
+		return ROCE_RESP_SERVED;
+	if (psn != next || roce_op(opcode)->op != (d->atomic ? ROCE_OP_ATOMIC_ACK : ROCE_OP_READ_RESP))
+		return ROCE_RESP_UNEXPECTED;
+	count_event(r, ROCE_RSE_RESPONSE);
+	assert(table[r->state].response);
+	return table[r->state].response(r, d, opcode);
 }
 
 void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome)
 {
-	if (roce_resp_over(r))
-		return;
-	if (r->rd_n) {
-		const struct roce_resp_rd *d = roce_resp_rd_at(r, 0);
-		roce_psn unserved = roce_psn_add(d->psn, d->served);
-
-		if (roce_psn_after(psn, unserved))
-			psn = unserved;
-	}
-	if (roce_psn_before(psn, r->acked)) { /* it has its ACK: the next request gets an error */
-		psn = r->acked;
-		syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP);
-	}
-	if (roce_psn_after(psn, r->epsn))
-		psn = r->epsn;
-	if (r->error == ROCE_RESP_HELD &&
-	    roce_psn_before(r->fail_psn, psn)) { /* an error of the host is before it */
-		psn = r->fail_psn;
-		syndrome = r->fail_syndrome;
-	}
-	r->error = ROCE_RESP_REFUSED;
-	r->fail_psn = psn;
-	r->fail_syndrome = syndrome;
-	/* A NAK of a PSN not sent yet would be a ghost (IBA 9.7.6.1): it waits for a request. */
-	r->fail_owed = r->fail_owed || psn != r->epsn;
+	count_event(r, ROCE_RSE_FAIL);
+	table[r->state].fail(r, psn, syndrome);
 }
 
 void roce_resp_lost(struct roce_resp *r, roce_psn psn)
 {
-	r->error = ROCE_RESP_GONE;
-	r->fail_owed = true;
-	r->fail_psn = psn;
-	r->fail_syndrome = roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP);
+	count_event(r, ROCE_RSE_LOST);
+	assert(table[r->state].lost);
+	table[r->state].lost(r, psn);
+}
+
+void roce_resp_rewind(struct roce_resp *r, roce_psn epsn)
+{
+	count_event(r, ROCE_RSE_REWIND);
+	table[r->state].rewind(r, epsn);
+}
+
+bool roce_resp_flush(struct roce_resp *r, struct roce_resp_out *out, rwy_time now)
+{
+	if (!roce_resp_started(r))
+		return false;
+	count_event(r, ROCE_RSE_FLUSH);
+	return table[r->state].flush(r, out, now);
 }

@@ -18,6 +18,7 @@
 
 #include "roce/parse.h"
 #include "roce/psn.h"
+#include "roce/resp_states.h"
 #include "rwy/buf.h"
 #include "rwy/time.h"
 
@@ -68,19 +69,11 @@ struct roce_resp_rd {
 
 #define ROCE_RESP_RD_MAX 256 /* READs and ATOMICs outstanding at most (IBA: 8 bits) */
 
-/* A gap in the host's PSNs (IBA 9.7.4.1.2). */
-enum roce_resp_gap { ROCE_RESP_NO_GAP, ROCE_RESP_NAK_OWED, ROCE_RESP_NAK_SENT };
-
-enum roce_resp_error {
-	ROCE_RESP_NO_ERROR,
-	/* An error of the host: its NAK waits for the ACK of everything before it. */
-	ROCE_RESP_HELD,
-	ROCE_RESP_REFUSED, /* the connection is over */
-	ROCE_RESP_GONE,    /* the same; fail_psn is of a READ or ATOMIC that the host repeated */
-};
-
 /* roce_resp.msg: nothing was accepted yet, so any position in a message is valid. */
 #define ROCE_RESP_JOINED 0xffu
+
+/* roce_resp.msn0 before the far host answered. */
+#define ROCE_RESP_MSN_UNKNOWN UINT32_MAX
 
 struct roce_resp {
 	roce_psn start;     /* first PSN of this incarnation */
@@ -90,36 +83,61 @@ struct roce_resp {
 	roce_psn allow_psn; /* watermark: ACKs are allowed for everything before this */
 	roce_msn allow_msn; /* MSN of such an ACK */
 	roce_psn acked;     /* the host has ACKs for everything before this */
-	roce_psn want_psn;  /* highest PSN accepted with AckReq */
+	roce_psn want_psn;  /* the host asked for ACKs for everything before this; not before `acked` */
 	uint32_t pmtu;      /* path MTU, 256..4096; 0 until known */
 	uint32_t pmtu_min;  /* while unknown: it is not smaller than this */
+	uint8_t state;      /* enum roce_resp_state */
 	/* The message being received: enum roce_op, NONE between messages, or JOINED. */
 	uint8_t msg;
-	uint8_t gap;   /* enum roce_resp_gap */
-	uint8_t error; /* enum roce_resp_error */
+	uint8_t serve_opcode; /* after ROCE_RESP_SERVE: opcode of the response towards the host */
+	uint8_t fail_syndrome;
 	/* WRITE: bytes of the RETH's DMA length still to come; UINT32_MAX: not known */
 	uint32_t left;
-	roce_msn msn0;    /* MSN at `start` */
-	bool want_ack;    /* an ACK is owed */
-	bool dup_ack;     /* a duplicate is owed another ACK */
-	roce_psn dup_psn; /* PSN of the latest such duplicate */
-	bool started;     /* false: the far host has not answered, and no ACK may go */
-	bool pmtu_wait;   /* the last request accepted is a READ of unknown response count */
-	uint8_t fail_syndrome;
-	bool fail_sent; /* the error NAK went to the host */
-	bool fail_owed; /* it is to go, perhaps once more */
-	roce_psn fail_psn;
+	roce_msn msn0;     /* MSN at `start`; UNKNOWN: no ACK may go, for it would name an MSN */
+	uint32_t repeats;  /* duplicates that wait for another ACK */
+	roce_psn dup_psn;  /* PSN of the latest of them */
+	roce_psn fail_psn; /* from HELD on: requests from here on are refused */
 	rwy_time nak_time; /* of the latest PSN sequence NAK */
 	/* End of the last response sent: no plain ACK may name the PSN before it. */
 	roce_psn resp_end;
-	uint8_t serve_opcode; /* after ROCE_RESP_SERVE: opcode of the response towards the host */
 	/*
 	 * READs and ATOMICs outstanding, oldest first: a ring that grows by malloc up to
 	 * ROCE_RESP_RD_MAX, seldom on the packet path.
 	 */
 	struct roce_resp_rd *rd;
 	uint16_t rd_head, rd_n, rd_cap;
+	struct roce_resp_seen *seen; /* counts the cells that are entered; NULL: they are not counted */
 };
+
+/* The far host answered: ACKs may go. */
+static inline bool roce_resp_started(const struct roce_resp *r)
+{
+	return r->msn0 != ROCE_RESP_MSN_UNKNOWN;
+}
+
+/* An error of the host or of the far host: the connection does not go on. */
+static inline bool roce_resp_broken(const struct roce_resp *r)
+{
+	return r->state >= ROCE_RS_HELD;
+}
+
+/* The host got the error NAK. */
+static inline bool roce_resp_error_sent(const struct roce_resp *r)
+{
+	return r->state >= ROCE_RS_ERROR_SENT;
+}
+
+/* Requests are parked: the caller gives them to roce_resp_recv when this ends. */
+static inline bool roce_resp_parks(const struct roce_resp *r)
+{
+	return r->state == ROCE_RS_UNCOUNTED;
+}
+
+/* The caller knows that duplicates met their ACK on the way: they get no other. */
+static inline void roce_resp_forget_repeats(struct roce_resp *r)
+{
+	r->repeats = 0;
+}
 
 /* A number for a PSN before epsn that is unique in this incarnation: PSNs repeat after 2^24. */
 static inline uint64_t roce_resp_serial(const struct roce_resp *r, roce_psn psn)
@@ -129,7 +147,8 @@ static inline uint64_t roce_resp_serial(const struct roce_resp *r, roce_psn psn)
 
 /*
  * Begins at the first PSN seen or named by CM. pmtu: bytes, 0: not known. No ACK goes before
- * roce_resp_go. roce_resp_fini frees what it allocates later.
+ * roce_resp_go. roce_resp_fini frees what it allocates later. No cell is counted; set `seen` for
+ * that.
  */
 void roce_resp_init(struct roce_resp *r, roce_psn first, uint32_t pmtu);
 /*
@@ -162,9 +181,9 @@ void roce_resp_allow(struct roce_resp *r, roce_psn psn, roce_msn msn);
 
 /*
  * A response of the far host (READ RESPONSE FIRST, MIDDLE, LAST or ONLY; ATOMIC ACK). While
- * pmtu_wait is set the caller first gives the payload length of a FIRST or MIDDLE to
- * roce_resp_set_pmtu; an ONLY settles the count here. When pmtu_wait is no longer set, parked
- * packets may be given to roce_resp_recv again.
+ * roce_resp_parks() the caller first gives the payload length of a FIRST or MIDDLE to
+ * roce_resp_set_pmtu; an ONLY settles the count here. Then parked packets may be given to
+ * roce_resp_recv again.
  *
  * The far gateway may have requested the rest of a READ anew. Then a FIRST comes where the host
  * expects a MIDDLE, and an ONLY instead of a LAST: after SERVE, serve_opcode is the one that the
@@ -175,7 +194,7 @@ enum roce_resp_answer {
 	ROCE_RESP_SERVED,     /* it was sent before: the caller drops it */
 	ROCE_RESP_UNEXPECTED, /* nothing waits for it, or it leaves a gap: the caller drops it */
 };
-enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint8_t opcode, rwy_time now);
+enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint8_t opcode);
 
 /* The opcode of response `i` of the `n` of a READ request (IBA 9.4.4), also in replays. */
 static inline uint8_t roce_resp_read_opcode(uint32_t i, uint32_t n)
@@ -195,9 +214,9 @@ static inline uint8_t roce_resp_read_opcode(uint32_t i, uint32_t n)
 void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome);
 
 /*
- * The host repeats the READ or ATOMIC `psn`, whose response is no longer kept: the connection ends
- * with a remote operational error at exactly this PSN. A NAK further on would be an implied NAK to
- * the host (IBA 9.7.6.1).
+ * After roce_resp_fail: the host repeats the READ or ATOMIC `psn`, whose response is no longer kept,
+ * or resends from `psn` on. The connection ends with a remote operational error at exactly this PSN.
+ * A NAK further on would be an implied NAK to the host (IBA 9.7.6.1).
  */
 void roce_resp_lost(struct roce_resp *r, roce_psn psn);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RC responder: the verdict on a request packet (IBA 9.7.4.1). Checks are in the standard's order:
- * PSN, opcode sequence, length. resp_ack.c decides what is sent for it.
+ * RC responder: the verdict on a request packet (IBA 9.7.4.1), one function for each word of the
+ * table. Checks have the standard's order: PSN (resp.c), opcode sequence, length. resp_ack.c decides
+ * what is sent for it.
  */
 #include <stdlib.h>
 
@@ -44,39 +45,39 @@ static void note_restart(struct roce_resp *r, roce_psn psn)
 	}
 }
 
-/* A duplicate (IBA 9.7.5.1.5; C9-105 SEND and WRITE, C9-106 READ, C9-110 ATOMIC). */
-static void recv_dup(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
+/* A duplicate READ (IBA C9-106): as many responses as the original request has at most. */
+static enum roce_resp_verdict repeat_read(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
 {
-	roce_psn point;
+	uint32_t len = roce_reth_len(pkt);
+	uint32_t room = (r->epsn - pkt->psn) & ROCE_PSN_MASK;
+
+	if (r->pmtu || len <= r->pmtu_min)
+		act->psn_cnt = roce_read_packets(len, r->pmtu ? r->pmtu : r->pmtu_min);
+	note_restart(r, pkt->psn);
+	if (act->psn_cnt > room)
+		act->psn_cnt = room;
+	return ROCE_RESP_DUP_READ;
+}
+
+/* A duplicate (IBA 9.7.5.1.5; C9-105 SEND and WRITE, C9-106 READ, C9-110 ATOMIC). */
+enum roce_resp_verdict roce_resp_do_repeat(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
 	roce_msn msn;
 
-	if (pkt->info->op == ROCE_OP_READ_REQ) {
-		uint32_t len = roce_reth_len(pkt);
-		uint32_t room = (r->epsn - pkt->psn) & ROCE_PSN_MASK;
-
-		act->verdict = ROCE_RESP_DUP_READ;
-		if (r->pmtu || len <= r->pmtu_min)
-			act->psn_cnt = roce_read_packets(len, r->pmtu ? r->pmtu : r->pmtu_min);
-		note_restart(r, pkt->psn);
-		if (act->psn_cnt > room) /* C9-106: at most the original request */
-			act->psn_cnt = room;
-		return;
-	}
-	if (roce_op_is_atomic(pkt->info)) {
-		act->verdict = ROCE_RESP_DUP_ATOMIC;
-		return;
-	}
-	act->verdict = ROCE_RESP_DUP;
-	point = roce_resp_point(r, &msn);
-	if (roce_psn_before(pkt->psn, point)) {
-		if (!r->dup_ack || roce_psn_after(pkt->psn, r->dup_psn))
+	if (pkt->info->op == ROCE_OP_READ_REQ)
+		return repeat_read(r, pkt, act);
+	if (roce_op_is_atomic(pkt->info))
+		return ROCE_RESP_DUP_ATOMIC;
+	if (roce_psn_before(pkt->psn, roce_resp_point(r, &msn))) {
+		if (!r->repeats || roce_psn_after(pkt->psn, r->dup_psn))
 			r->dup_psn = pkt->psn;
-		r->dup_ack = true;
-	} else if (pkt->ack_req) { /* no ACK is allowed yet: it goes later */
-		if (!r->want_ack || roce_psn_after(pkt->psn, r->want_psn))
-			r->want_psn = pkt->psn;
-		r->want_ack = true;
+		r->repeats++;
+	} else if (pkt->ack_req && !roce_psn_before(pkt->psn, r->want_psn)) {
+		r->want_psn = roce_psn_add(pkt->psn, 1); /* no ACK is allowed yet: it goes when it is */
 	}
+	return ROCE_RESP_DUP;
 }
 
 /* Whether the payload fits path MTU and position (IBA 9.7.4.1.6). A FIRST or MIDDLE shows the path
@@ -159,7 +160,6 @@ static enum roce_resp_verdict accept_rd(
 	*roce_resp_rd_at(r, r->rd_n++) = (struct roce_resp_rd){
 	    .psn = pkt->psn, .cnt = cnt ? cnt : 1, .msn_before = r->msn, .dma_len = len, .atomic = atomic};
 	r->msg = ROCE_OP_NONE;
-	r->pmtu_wait = !cnt;
 	act->psn_cnt = cnt;
 	roce_resp_advance(r, cnt ? cnt : 1);
 	r->msn = roce_psn_add(r->msn, 1);
@@ -181,70 +181,110 @@ static enum roce_resp_verdict accept_data(
 		r->msn = roce_psn_add(r->msn, 1); /* IBA 9.7.7.1: MSN counts completed messages */
 	act->psn_cnt = 1;
 	roce_resp_advance(r, 1);
-	if (pkt->ack_req) {
-		r->want_ack = true;
-		r->want_psn = pkt->psn;
-	}
+	if (pkt->ack_req)
+		r->want_psn = r->epsn;
 	return ROCE_RESP_ACCEPT;
 }
 
-static enum roce_resp_verdict recv_expected(
-    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
+enum roce_resp_verdict roce_resp_do_accept(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
 	enum roce_resp_verdict v = ROCE_RESP_BAD_SEQ;
+	enum roce_resp_state to;
 
 	if (sequence_ok(r, pkt))
 		v = pkt->info->op == ROCE_OP_SEND || pkt->info->op == ROCE_OP_WRITE ? accept_data(r, pkt, act)
 		                                                                    : accept_rd(r, pkt, act);
 	if (v == ROCE_RESP_ACCEPT) {
 		act->msn = r->msn;
-		r->gap = ROCE_RESP_NO_GAP; /* a gap is closed */
+		to = act->psn_cnt ? ROCE_RS_IN_ORDER : ROCE_RS_UNCOUNTED;
+		if (r->state != to) /* a gap is closed, or a READ has no count */
+			roce_resp_enter(r, to);
 	} else if (v != ROCE_RESP_TOO_MANY) {
 		roce_resp_host_error(r, pkt->psn);
 	}
 	return v;
 }
 
-/* A gap (IBA 9.7.4.1.2, 9.7.5.1.3): one NAK, and another after NAK_AGAIN. */
-static void recv_ahead(
+enum roce_resp_verdict roce_resp_do_park(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
-	act->verdict = ROCE_RESP_GAP;
-	if (r->gap != ROCE_RESP_NAK_SENT || rwy_since(r->nak_time, now) >= NAK_AGAIN)
-		r->gap = ROCE_RESP_NAK_OWED;
+	if ((pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_MIDDLE) &&
+	    roce_resp_pmtu_ok(pkt->payload_len))
+		act->pmtu = pkt->payload_len;
+	return ROCE_RESP_PARK;
 }
 
-void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
-{
-	int32_t ahead = roce_psn_diff(pkt->psn, r->epsn);
+/* --- gaps (IBA 9.7.4.1.2, 9.7.5.1.3) ---------------------------------------------------------- */
 
-	*act = (struct roce_resp_act){.verdict = ROCE_RESP_STALE};
-	if (pkt->info->transport != ROCE_RC ||
-	    !roce_op_is_request(pkt->info)) /* IBA 9.6.1: not valid for this QP's type */
-		return;
-	if (ahead < 0 && ((pkt->psn - r->start) & ROCE_PSN_MASK) >= ((r->epsn - r->start) & ROCE_PSN_MASK))
-		return; /* IBA 9.7.2: outside the valid duplicate region */
-	/*
-	 * The repeated READ that got the error may have come late: a host that has its responses
-	 * ignores a NAK of that PSN. So the error moves to the PSN that the host resends first.
-	 */
-	if (r->error == ROCE_RESP_GONE && !r->fail_owed && roce_psn_after(pkt->psn, r->fail_psn))
-		r->fail_psn = roce_psn_after(pkt->psn, r->acked) ? r->acked : pkt->psn;
-	if (r->error != ROCE_RESP_NO_ERROR && !roce_psn_before(pkt->psn, r->fail_psn)) {
-		act->verdict = ROCE_RESP_FAILED;
-		r->fail_owed = true;
-	} else if (ahead < 0) {
-		/* Also after an error: without a lost response the host ignores the NAK. */
-		recv_dup(r, pkt, act);
-		r->fail_owed = r->fail_owed || (r->fail_sent && r->dup_ack);
-	} else if (r->pmtu_wait) {
-		act->verdict = ROCE_RESP_PARK;
-		if ((pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_MIDDLE) &&
-		    roce_resp_pmtu_ok(pkt->payload_len))
-			act->pmtu = pkt->payload_len;
-	} else if (ahead > 0) {
-		recv_ahead(r, pkt, act, now);
-	} else {
-		act->verdict = recv_expected(r, pkt, act);
-	}
+enum roce_resp_verdict roce_resp_do_gap(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	if (r->state != ROCE_RS_GAP)
+		roce_resp_enter(r, ROCE_RS_GAP);
+	return ROCE_RESP_GAP;
+}
+
+enum roce_resp_verdict roce_resp_do_gap_again(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	if (rwy_since(r->nak_time, now) >= NAK_AGAIN)
+		roce_resp_enter(r, ROCE_RS_GAP);
+	return ROCE_RESP_GAP;
+}
+
+/* --- after an error --------------------------------------------------------------------------- */
+
+enum roce_resp_verdict roce_resp_do_refuse(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	if (r->state == ROCE_RS_FAILED)
+		roce_resp_enter(r, ROCE_RS_ERROR_OWED);
+	else if (r->state == ROCE_RS_ERROR_SENT)
+		roce_resp_enter(r, ROCE_RS_ERROR_AGAIN);
+	return ROCE_RESP_FAILED;
+}
+
+/* roce_resp_lost may name a PSN after the expected one: requests before it are dropped. */
+enum roce_resp_verdict roce_resp_do_refuse_from(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	return roce_psn_before(pkt->psn, r->fail_psn) ? ROCE_RESP_GAP : roce_resp_do_refuse(r, pkt, act, now);
+}
+
+/*
+ * The repeated READ that got the error may have come late: a host that has its responses ignores a
+ * NAK of that PSN. So the error moves to the PSN that the host resends first.
+ */
+static void move_error(struct roce_resp *r, roce_psn psn)
+{
+	if (roce_psn_after(psn, r->fail_psn))
+		r->fail_psn = roce_psn_after(psn, r->acked) ? r->acked : psn;
+}
+
+enum roce_resp_verdict roce_resp_do_refuse_error(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	move_error(r, pkt->psn);
+	return roce_resp_do_refuse_from(r, pkt, act, now);
+}
+
+enum roce_resp_verdict roce_resp_do_repeat_failed(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	return roce_psn_before(pkt->psn, r->fail_psn) ? roce_resp_do_repeat(r, pkt, act, now)
+	                                              : roce_resp_do_refuse(r, pkt, act, now);
+}
+
+/* Without a lost response the host ignores the NAK, so a duplicate is handled first. */
+enum roce_resp_verdict roce_resp_do_repeat_error(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	enum roce_resp_verdict v;
+
+	move_error(r, pkt->psn);
+	v = roce_resp_do_repeat_failed(r, pkt, act, now);
+	if (r->repeats && r->state == ROCE_RS_ERROR_SENT)
+		roce_resp_enter(r, ROCE_RS_ERROR_AGAIN);
+	return v;
 }

@@ -85,7 +85,7 @@ static void check(struct fuzz *f)
 		last = roce_psn_add(d->psn, d->cnt);
 		CHECK(!roce_psn_after(last, r->epsn));
 	}
-	CHECK(!r->pmtu_wait || (r->rd_n && roce_resp_rd_at(r, (uint16_t)(r->rd_n - 1))->cnt == 1));
+	CHECK(!roce_resp_parks(r) || (r->rd_n && roce_resp_rd_at(r, (uint16_t)(r->rd_n - 1))->cnt == 1));
 	CHECK(!r->pmtu || roce_resp_pmtu_ok(r->pmtu));
 }
 
@@ -130,7 +130,7 @@ static void step_response(struct fuzz *f, struct in *in)
 		from = roce_psn_add(d->psn, d->served);
 	}
 	psn = psn_at(in, from);
-	if (roce_resp_response(&f->r, psn, op, f->now) == ROCE_RESP_SERVE) {
+	if (roce_resp_response(&f->r, psn, op) == ROCE_RESP_SERVE) {
 		CHECK(psn == from && f->r.acked == roce_psn_add(psn, 1));
 		CHECK(roce_op(f->r.serve_opcode)->op == roce_op(op)->op);
 		reach(f, roce_psn_add(psn, 1));
@@ -143,14 +143,15 @@ static void step_flush(struct fuzz *f)
 	unsigned n = 0;
 
 	while (roce_resp_flush(&f->r, &o, f->now)) {
-		CHECK(f->r.started && ++n < 4);
+		CHECK(roce_resp_started(&f->r) && ++n < 4);
 		if (roce_aeth_type(o.syndrome) == ROCE_AETH_ACK) {
 			CHECK(roce_psn_before(o.psn, f->reach));
 			CHECK(!f->r.rd_n || roce_psn_before(o.psn, roce_resp_rd_at(&f->r, 0)->psn));
 		} else if (o.syndrome == 0x60) {
 			CHECK(o.psn == f->r.epsn && !roce_psn_after(o.psn, f->reach));
 		} else {
-			CHECK(f->r.error && o.psn == f->r.fail_psn && !roce_psn_after(o.psn, f->r.epsn));
+			CHECK(roce_resp_broken(&f->r) && o.psn == f->r.fail_psn &&
+			      !roce_psn_after(o.psn, f->r.epsn));
 			reach(f, o.psn); /* it acknowledges what is before */
 		}
 	}
@@ -167,10 +168,10 @@ static void step_other(struct fuzz *f, struct in *in)
 	case 1:
 		psn = psn_at(in, f->r.epsn);
 		roce_resp_fail(&f->r, psn, (uint8_t)(0x60 | (1 + u8(in) % 3)));
-		CHECK(f->r.error);
+		CHECK(roce_resp_broken(&f->r));
 		break;
 	case 2:
-		if (!f->r.started)
+		if (!roce_resp_started(&f->r))
 			roce_resp_go(&f->r, u16(in));
 		break;
 	case 3:
@@ -179,6 +180,13 @@ static void step_other(struct fuzz *f, struct in *in)
 		psn = psn_at(in, f->r.epsn);
 		roce_resp_rewind(&f->r, psn);
 		f->reach = psn;
+		break;
+	case 4: /* the host repeats what is no longer kept */
+		if (f->r.state >= ROCE_RS_FAILED && f->r.epsn != f->r.start) {
+			roce_resp_lost(&f->r, roce_psn_add(f->r.start, u8(in) % dist(f->r.start, f->r.epsn)));
+			break;
+		}
+		f->now += (rwy_dur)u8(in) * RWY_MS;
 		break;
 	default:
 		f->now += (rwy_dur)u8(in) * RWY_MS;

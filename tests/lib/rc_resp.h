@@ -47,7 +47,7 @@ static inline enum roce_resp_verdict rx_in(
 
 static inline enum roce_resp_answer rx_answer(struct rx *x, roce_psn psn, uint8_t opcode)
 {
-	return roce_resp_response(&x->r, psn & ROCE_PSN_MASK, opcode, x->now);
+	return roce_resp_response(&x->r, psn & ROCE_PSN_MASK, opcode);
 }
 
 static inline void rx_allow_all(struct rx *x)

@@ -214,7 +214,7 @@ static void near_request(struct rc_world *w, uint8_t *bytes, uint32_t len)
 /* Parked packets again, once the READ before them has its count. */
 static void near_unpark(struct rc_world *w)
 {
-	while (w->park_n && !w->resp.pmtu_wait) {
+	while (w->park_n && !roce_resp_parks(&w->resp)) {
 		uint8_t *bytes[RC_PARK];
 		uint32_t len[RC_PARK], n = w->park_n;
 
@@ -241,8 +241,8 @@ static void near_response(struct rc_world *w, uint8_t *bytes, uint32_t len)
 	}
 	if (pkt.opcode == ROCE_RC_READ_RESP_FIRST)
 		roce_resp_set_pmtu(&w->resp, pkt.payload_len);
-	if (roce_resp_response(&w->resp, pkt.psn, pkt.opcode, w->now) != ROCE_RESP_SERVE) {
-		w->broken = w->resp.error ? w->broken : "a forwarded response was not the next";
+	if (roce_resp_response(&w->resp, pkt.psn, pkt.opcode) != ROCE_RESP_SERVE) {
+		w->broken = roce_resp_broken(&w->resp) ? w->broken : "a forwarded response was not the next";
 		return;
 	}
 	k = pkt.psn % RC_CACHE;

@@ -18,6 +18,11 @@ static const char *const responder_word[ENG_R_STATES][ENG_RE_EVENTS] = {
     ENG_RESPONDER_TABLE(ROW)
 #undef ROW
 };
+static const char *const resp_word[ROCE_RS_COUNT][ROCE_RSE_COUNT] = {
+#define ROW(s, p, n, a, r, m, f, l, w, o) [ROCE_RS_##s] = {#p, #n, #a, #r, #m, #f, #l, #w, #o},
+    ROCE_RESP_TABLE(ROW)
+#undef ROW
+};
 
 #define X(c, a, s) #c,
 static const char *const reuse_case[] = {ENG_REUSE_CASES(X)};
@@ -31,6 +36,8 @@ static const char *const requester_state[] = {ENG_REQUESTER_STATES(X)};
 static const char *const requester_event[] = {ENG_REQUESTER_EVENTS(X)};
 static const char *const responder_state[] = {ENG_RESPONDER_STATES(X)};
 static const char *const responder_event[] = {ENG_RESPONDER_EVENTS(X)};
+static const char *const resp_state[] = {ROCE_RESP_STATES(X)};
+static const char *const resp_event[] = {ROCE_RESP_EVENTS(X)};
 #undef X
 
 void sim_states_into(struct sim_states *s)
@@ -50,6 +57,9 @@ void sim_states_add(const struct eng_states_seen *seen)
 			into->responder[s][e] += seen->responder[s][e];
 	for (unsigned c = 0; c < ENG_REUSE_CASE_COUNT; c++)
 		into->reuse[c] += seen->reuse[c];
+	for (unsigned s = 0; s < ROCE_RS_COUNT; s++)
+		for (unsigned e = 0; e < ROCE_RSE_COUNT; e++)
+			into->resp[s][e] += seen->resp.cell[s][e];
 }
 
 struct cells {
@@ -81,10 +91,11 @@ void sim_states_print(const struct sim_states *s, bool all)
 	                        requester_word[0], s->requester[0], 0, 0},
 	    {"responder", ENG_R_STATES, ENG_RE_EVENTS, responder_state, responder_event, responder_word[0],
 	        s->responder[0], 0, 0},
-	    {"reuse", ENG_REUSE_CASE_COUNT, 1, reuse_case, reuse_event, reuse_word, s->reuse, 0, 0}};
+	    {"reuse", ENG_REUSE_CASE_COUNT, 1, reuse_case, reuse_event, reuse_word, s->reuse, 0, 0},
+	    {"resp", ROCE_RS_COUNT, ROCE_RSE_COUNT, resp_state, resp_event, resp_word[0], s->resp[0], 0, 0}};
 	unsigned entered = 0, possible = 0;
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		print_cells(&c[i], all);
 		entered += c[i].entered;
 		possible += c[i].possible;

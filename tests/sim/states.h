@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often the engines of all worlds entered each cell of their state tables (engine/states.h). */
+/*
+ * How often the engines of all worlds entered each cell of their state tables (engine/states.h,
+ * roce/resp_states.h).
+ */
 #ifndef TESTS_SIM_STATES_H
 #define TESTS_SIM_STATES_H
 
@@ -13,6 +16,7 @@ struct sim_states {
 	_Atomic uint64_t requester[ENG_Q_STATES][ENG_QE_EVENTS];
 	_Atomic uint64_t responder[ENG_R_STATES][ENG_RE_EVENTS];
 	_Atomic uint64_t reuse[ENG_REUSE_CASE_COUNT];
+	_Atomic uint64_t resp[ROCE_RS_COUNT][ROCE_RSE_COUNT];
 };
 
 /* Where sim_states_add adds; NULL at first: nowhere. */

@@ -115,7 +115,7 @@ static void test_silent_until_go(void **state)
 	struct rx x;
 
 	rx_init(&x, START, 1024);
-	x.r.started = false;
+	x.r.msn0 = ROCE_RESP_MSN_UNKNOWN;
 	rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0);
 	rx_in(&x, ROCE_RC_READ_REQ, START + 1, 0, 8);
 	rx_in(&x, ROCE_RC_SEND_ONLY, START + 5, 4, 0);
@@ -381,7 +381,7 @@ static void test_pmtu_wait(void **state)
 	assert_int_equal(x.act.psn_cnt, 1);
 	assert_int_equal(rx_in(&x, ROCE_RC_READ_REQ, START + 1, 0, 5000), ROCE_RESP_ACCEPT);
 	assert_int_equal(x.act.psn_cnt, 0);
-	assert_true(x.r.pmtu_wait);
+	assert_true(roce_resp_parks(&x.r));
 	assert_int_equal(rx_in(&x, ROCE_RC_READ_REQ, START + 1, 0, 5000), ROCE_RESP_DUP_READ);
 	assert_int_equal(x.act.psn_cnt, 0);
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START + 6, 4, 0), ROCE_RESP_PARK);
@@ -389,9 +389,9 @@ static void test_pmtu_wait(void **state)
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_FIRST, START + 7, 1024, 0), ROCE_RESP_PARK);
 	assert_int_equal(x.act.pmtu, 1024);
 	assert_int_equal(roce_resp_set_pmtu(&x.r, 1000), 0);
-	assert_true(x.r.pmtu_wait);
+	assert_true(roce_resp_parks(&x.r));
 	assert_int_equal(roce_resp_set_pmtu(&x.r, 1024), 5);
-	assert_false(x.r.pmtu_wait);
+	assert_false(roce_resp_parks(&x.r));
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START + 6, 4, 0), ROCE_RESP_ACCEPT);
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_FIRST, START + 7, 1024, 0), ROCE_RESP_ACCEPT);
 	assert_int_equal(rx_answer(&x, START, ROCE_RC_READ_RESP_ONLY), ROCE_RESP_SERVE);
@@ -413,7 +413,7 @@ static void test_pmtu_wait_settled_by_only(void **state)
 	assert_int_equal(rx_answer(&x, START, ROCE_RC_READ_RESP_FIRST), ROCE_RESP_UNEXPECTED);
 	assert_int_equal(rx_answer(&x, START, ROCE_RC_READ_RESP_ONLY), ROCE_RESP_SERVE);
 	assert_int_equal(x.r.serve_opcode, ROCE_RC_READ_RESP_ONLY);
-	assert_false(x.r.pmtu_wait);
+	assert_false(roce_resp_parks(&x.r));
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START + 1, 4, 0), ROCE_RESP_ACCEPT);
 	/* so the MTU is 1024 at least: its replay and the next such READ have a count */
 	assert_int_equal(rx_in(&x, ROCE_RC_READ_REQ, START, 0, 1000), ROCE_RESP_DUP_READ);

@@ -145,7 +145,7 @@ static void test_stale(void **state)
 	/* not a request, not RC */
 	assert_int_equal(rx_in(&x, ROCE_RC_ACK, START + 1, 0, 0), ROCE_RESP_STALE);
 	assert_int_equal(rx_in(&x, 0x24, START + 1, 4, 0), ROCE_RESP_STALE);
-	assert_false(x.r.error);
+	assert_false(roce_resp_broken(&x.r));
 	rx_fini(&x);
 }
 
@@ -188,7 +188,7 @@ static void check_bad(uint8_t first, uint32_t first_len, uint8_t op, uint32_t le
 		assert_int_equal(rx_in(&x, first, START + 1, 1024, first_len), ROCE_RESP_ACCEPT);
 	rx_allow_all(&x);
 	assert_int_equal(rx_in(&x, op, at, len, dma), verdict);
-	assert_true(x.r.error);
+	assert_true(roce_resp_broken(&x.r));
 	assert_true(rx_flush(&x));
 	assert_int_equal(x.out.psn, at);
 	assert_int_equal(x.out.syndrome, INV_REQ);
