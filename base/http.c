@@ -6,13 +6,19 @@
 #include <string.h>
 #include <time.h>
 
-#define TICK_MS 100
+#define TICK_MS  100
+#define HEAD_MAX 65536 /* bytes of an answer's headers */
+
+struct rwy_http_loop {
+	CURLM *multi;
+};
 
 struct rwy_http {
 	CURL *curl;
 	struct curl_slist *headers;
+	struct rwy_http_loop *loop; /* of the request under way there; NULL: none is */
 	char *body;
-	size_t len, max;
+	size_t len, max, head;
 	bool too_large;
 	char why[CURL_ERROR_SIZE];
 	/* the two fields of a rwy_http_lines call */
@@ -40,6 +46,16 @@ static bool append(struct rwy_http *h, const char *data, size_t n)
 static size_t on_data(char *data, size_t size, size_t n, void *arg)
 {
 	return append(arg, data, size * n) ? size * n : 0;
+}
+
+/* libcurl keeps headers, as many as come. */
+static size_t on_header(char *data, size_t size, size_t n, void *arg)
+{
+	struct rwy_http *h = arg;
+
+	h->head += size * n;
+	h->too_large |= h->head > HEAD_MAX;
+	return h->too_large ? 0 : size * n;
 }
 
 static size_t on_line_data(char *data, size_t size, size_t n, void *arg)
@@ -118,6 +134,9 @@ int rwy_http_new(struct rwy_http **out, const struct rwy_http_cfg *cfg)
 	set_policy(h->curl, cfg);
 	curl_easy_setopt(h->curl, CURLOPT_ERRORBUFFER, h->why);
 	curl_easy_setopt(h->curl, CURLOPT_WRITEDATA, h);
+	curl_easy_setopt(h->curl, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(h->curl, CURLOPT_HEADERDATA, h);
+	curl_easy_setopt(h->curl, CURLOPT_PRIVATE, h);
 	*out = h;
 	return 0;
 }
@@ -126,6 +145,7 @@ void rwy_http_free(struct rwy_http *h)
 {
 	if (!h)
 		return;
+	rwy_http_end(h);
 	curl_easy_cleanup(h->curl);
 	curl_slist_free_all(h->headers);
 	free(h->body);
@@ -134,16 +154,20 @@ void rwy_http_free(struct rwy_http *h)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static void set_request(struct rwy_http *h, const char *method, const char *url, const char *body)
+enum body_of { BODY_CALLER, BODY_COPIED };
+
+static void set_request(
+    struct rwy_http *h, const char *method, const char *url, const char *body, enum body_of whose)
 {
-	h->len = 0;
+	h->len = h->head = 0;
 	h->rc = 0;
 	h->too_large = false;
 	*h->why = 0;
 	curl_easy_setopt(h->curl, CURLOPT_URL, url);
 	if (body) {
 		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
-		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, body);
+		curl_easy_setopt(
+		    h->curl, whose == BODY_COPIED ? CURLOPT_COPYPOSTFIELDS : CURLOPT_POSTFIELDS, body);
 	} else {
 		curl_easy_setopt(h->curl, CURLOPT_HTTPGET, 1L);
 	}
@@ -174,22 +198,24 @@ static enum rwy_http_fail fail_of(const struct rwy_http *h, CURLcode rc)
 	}
 }
 
-enum rwy_http_fail rwy_http_ask(struct rwy_http *h, const char *method, const char *url, const char *body,
-    long timeout_ms, struct rwy_http_answer *out)
+static enum rwy_http_fail get_answer(struct rwy_http *h, CURLcode rc, struct rwy_http_answer *out)
 {
-	CURLcode rc;
-
 	memset(out, 0, sizeof(*out));
-	set_request(h, method, url, body);
-	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_data);
-	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, timeout_ms);
-	rc = curl_easy_perform(h->curl);
 	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &out->status);
 	curl_easy_getinfo(h->curl, CURLINFO_OS_ERRNO, &out->os_error);
 	out->body = h->len ? h->body : "";
 	out->len = h->len;
 	out->why = *h->why ? h->why : curl_easy_strerror(rc);
 	return fail_of(h, rc);
+}
+
+enum rwy_http_fail rwy_http_ask(struct rwy_http *h, const char *method, const char *url, const char *body,
+    long timeout_ms, struct rwy_http_answer *out)
+{
+	set_request(h, method, url, body, BODY_CALLER);
+	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_data);
+	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, timeout_ms);
+	return get_answer(h, curl_easy_perform(h->curl), out);
 }
 
 char *rwy_http_take_body(struct rwy_http *h)
@@ -201,6 +227,80 @@ char *rwy_http_take_body(struct rwy_http *h)
 	h->body = NULL;
 	h->len = 0;
 	return body;
+}
+
+/* --- requests that do not block --------------------------------------------------------------- */
+
+int rwy_http_loop_new(struct rwy_http_loop **out)
+{
+	struct rwy_http_loop *l = calloc(1, sizeof(*l));
+
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	if (l)
+		l->multi = curl_multi_init();
+	if (!l || !l->multi) {
+		free(l);
+		return RWY_ENOMEM;
+	}
+	*out = l;
+	return 0;
+}
+
+void rwy_http_loop_free(struct rwy_http_loop *l)
+{
+	if (!l)
+		return;
+	curl_multi_cleanup(l->multi);
+	free(l);
+}
+
+int rwy_http_begin(struct rwy_http_loop *l, struct rwy_http *h, const char *method, const char *url,
+    const char *body, long timeout_ms)
+{
+	set_request(h, method, url, body, BODY_COPIED);
+	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_data);
+	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, timeout_ms);
+	if (curl_multi_add_handle(l->multi, h->curl) != CURLM_OK)
+		return RWY_ENOMEM;
+	h->loop = l;
+	return 0;
+}
+
+void rwy_http_end(struct rwy_http *h)
+{
+	if (h->loop)
+		curl_multi_remove_handle(h->loop->multi, h->curl);
+	h->loop = NULL;
+}
+
+struct rwy_http *rwy_http_done(struct rwy_http_loop *l, enum rwy_http_fail *fail, struct rwy_http_answer *out)
+{
+	CURLMsg *msg;
+	int n;
+
+	curl_multi_perform(l->multi, &n);
+	while ((msg = curl_multi_info_read(l->multi, &n))) {
+		const CURLcode rc = msg->data.result;
+		struct rwy_http *h = NULL;
+
+		if (msg->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &h);
+		rwy_http_end(h);
+		*fail = get_answer(h, rc, out);
+		return h;
+	}
+	return NULL;
+}
+
+void rwy_http_loop_wait(struct rwy_http_loop *l, int most_ms)
+{
+	curl_multi_poll(l->multi, NULL, 0, most_ms, NULL);
+}
+
+void rwy_http_loop_wake(struct rwy_http_loop *l)
+{
+	curl_multi_wakeup(l->multi);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -240,7 +340,7 @@ enum rwy_http_fail rwy_http_lines(struct rwy_http *h, const char *url, const cha
 	*rc = 0;
 	if (!m)
 		return fail;
-	set_request(h, "POST", url, body);
+	set_request(h, "POST", url, body, BODY_CALLER);
 	h->ops = ops;
 	h->ctx = ctx;
 	clock_gettime(CLOCK_MONOTONIC, &h->heard);

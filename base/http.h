@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP client over libcurl: one request at a time over a kept connection, with bounds of time and
- * size, and TLS files of both sides. Retries, other servers and the meaning of a status are the
- * caller's. One thread at a time uses a client.
+ * HTTP client over libcurl: one request at a time over a kept connection, bounded in time and in
+ * size, with TLS files on both sides. A request blocks, or several clients' requests share a loop.
+ * The client knows nothing of what is asked: retries, other servers and the meaning of a status are
+ * the caller's. A client and its loop belong to one thread at a time.
  */
 #ifndef BASE_HTTP_H
 #define BASE_HTTP_H
@@ -19,11 +20,10 @@ struct rwy_http_cfg {                  /* all strings are copied */
 	const char *certificate, *key; /* our own files; NULL: none */
 	const char *unix_socket;       /* NULL: connect to the URL's host */
 	const char *protocols;         /* "https" or "http,https" */
-	/* headers of each request, terminated by NULL; may be NULL */
-	const char *const *headers;
-	long connect_ms;   /* 0: the bound of the request */
-	size_t answer_max; /* most bytes of a body, or of lines received at once */
-	bool proxy;        /* use the environment's proxy; else none */
+	const char *const *headers;    /* of each request, up to a NULL; may be NULL */
+	long connect_ms;               /* 0: the request's own bound */
+	size_t answer_max;             /* bytes of a body, or of lines that came at once; headers: 64 KiB */
+	bool proxy;                    /* as the environment says; else none */
 };
 
 enum rwy_http_fail {
@@ -67,7 +67,31 @@ enum rwy_http_fail rwy_http_ask(struct rwy_http *h, const char *method, const ch
 /* Hands the last answer's body to the caller, who frees it; NULL: it was empty. */
 char *rwy_http_take_body(struct rwy_http *h);
 
-/* Called in the thread of rwy_http_lines; a value other than 0 ends it. */
+/* Requests under way in one thread, none of which blocks it. */
+struct rwy_http_loop;
+
+/* RWY_ENOMEM. */
+RWY_MUST_CHECK int rwy_http_loop_new(struct rwy_http_loop **out);
+void rwy_http_loop_free(struct rwy_http_loop *l); /* after all its clients; NULL: fine */
+/*
+ * Begins a request of h, which has none under way; rwy_http_done() tells its end, within timeout_ms.
+ * body is copied; NULL: none is sent. RWY_ENOMEM.
+ */
+RWY_MUST_CHECK int rwy_http_begin(struct rwy_http_loop *l, struct rwy_http *h, const char *method,
+    const char *url, const char *body, long timeout_ms);
+/* Gives up the request of h that is under way, if there is one: rwy_http_done() does not name it. */
+void rwy_http_end(struct rwy_http *h);
+/*
+ * Does what is due, and gives the next client whose request is done, with what rwy_http_ask() would
+ * return; NULL: none is. Never blocks.
+ */
+struct rwy_http *rwy_http_done(
+    struct rwy_http_loop *l, enum rwy_http_fail *fail, struct rwy_http_answer *out);
+/* Waits until there is something to do, most_ms have passed, or rwy_http_loop_wake() was called. */
+void rwy_http_loop_wait(struct rwy_http_loop *l, int most_ms);
+void rwy_http_loop_wake(struct rwy_http_loop *l); /* any thread */
+
+/* Called in the thread of rwy_http_lines; another value than 0 ends it. */
 struct rwy_http_lines_ops {
 	/* text has neither its line end nor a terminating 0 */
 	int (*line)(void *ctx, const char *text, size_t len);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/agent/http.h"
+#include "gateway/agent/request.h"
 #include "base/log.h"
 #include "base/random.h"
 
@@ -131,29 +131,21 @@ static int wait_ms(const struct agent *a, uint64_t now)
 void agent_run(struct agent *a)
 {
 	while (!atomic_load(&a->stop)) {
-		CURLMsg *m;
-		int n;
+		struct rwy_http_answer answer;
+		enum rwy_http_fail fail;
+		struct rwy_http *h;
 
 		due(a, agent_ms());
-		curl_multi_perform(a->multi, &n);
-		while ((m = curl_multi_info_read(a->multi, &n))) {
-			struct agent_req *r = NULL;
-			CURLcode rc = m->data.result;
-
-			if (m->msg != CURLMSG_DONE)
-				continue;
-			curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &r);
-			if (r->what != REQ_NONE)
-				agent_answered(a, r, rc);
-		}
-		curl_multi_poll(a->multi, NULL, 0, wait_ms(a, agent_ms()), NULL);
+		while ((h = rwy_http_done(a->loop, &fail, &answer)))
+			agent_answered(a, h == a->poll.http ? &a->poll : &a->req, fail, &answer);
+		rwy_http_loop_wait(a->loop, wait_ms(a, agent_ms()));
 	}
 }
 
 void agent_stop(struct agent *a)
 {
 	atomic_store(&a->stop, true);
-	curl_multi_wakeup(a->multi);
+	rwy_http_loop_wake(a->loop);
 }
 
 void agent_status(struct agent *a, struct agent_status *out)
@@ -190,11 +182,7 @@ int agent_new(struct agent **out, const struct agent_cfg *cfg, const struct agen
 	a->st.generation = a->after = cfg->generation;
 	a->since = agent_ms();
 	agent_state_set(a, AGENT_AWAY);
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-	a->multi = curl_multi_init();
-	a->headers = curl_slist_append(NULL, "Content-Type: application/json");
-	a->headers = curl_slist_append(a->headers, "Expect:");
-	if (a->multi && a->headers && agent_req_new(a, &a->req, ANSWER_MAX) &&
+	if (rwy_http_loop_new(&a->loop) == 0 && agent_req_new(a, &a->req, ANSWER_MAX) &&
 	    agent_req_new(a, &a->poll, DOCUMENT_MAX)) {
 		*out = a;
 		return 0;
@@ -207,11 +195,9 @@ void agent_free(struct agent *a)
 {
 	if (!a)
 		return;
-	agent_req_free(a, &a->req);
-	agent_req_free(a, &a->poll);
-	curl_slist_free_all(a->headers);
-	if (a->multi)
-		curl_multi_cleanup(a->multi);
+	rwy_http_free(a->req.http);
+	rwy_http_free(a->poll.http);
+	rwy_http_loop_free(a->loop);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The gateway's control thread: gateway/agent/*.c, part of roceway-gateway; and the agent alone, for tests/component/ctrl_agent.py.
+# The control center's thread: gateway/agent/*.c, part of roceway-gateway; and the agent alone, for tests/component/ctrl_agent.py.
 GW_LIBS += $(shell $(PC) --libs libcurl)
-$(BUILD)/tests/ctrl_agent: $(call obj,tests/component/agent/main.c gateway/agent/agent.c gateway/agent/answer.c gateway/agent/state.c gateway/agent/http.c gateway/agent/keep.c base/random.c)
+$(BUILD)/tests/ctrl_agent: $(call obj,tests/component/agent/main.c gateway/agent/agent.c gateway/agent/answer.c gateway/agent/state.c gateway/agent/request.c gateway/agent/keep.c base/http.c base/random.c)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(LDFLAGS_ALL) $(shell $(PC) --libs libcurl jansson) -lpthread

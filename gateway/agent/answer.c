@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "gateway/agent/http.h"
+#include "gateway/agent/request.h"
 
 #define VALUES_MAX 2000000u /* values in a JSON text: each takes up to 300 bytes */
 #define REPOLL_MS  200
@@ -147,8 +147,8 @@ static void on_sessions(struct agent *a, const json_t *j)
 /* The controller does not know us, or no longer: register again at the same one. */
 static void register_again(struct agent *a, const char *why)
 {
-	agent_req_end(a, &a->req);
-	agent_req_end(a, &a->poll);
+	agent_req_end(&a->req);
+	agent_req_end(&a->poll);
 	COUNT(a, lease_lost);
 	agent_log(a, GW_LOG_NOTICE, "controller=%s registering again: %s", a->cfg.url[a->at], why);
 	if (++a->failed > 3) { /* it accepts registrations and then does not know us */
@@ -212,24 +212,22 @@ static bool too_many(const char *text, size_t len)
 	return n > VALUES_MAX;
 }
 
-void agent_answered(struct agent *a, struct agent_req *r, CURLcode rc)
+void agent_answered(
+    struct agent *a, struct agent_req *r, enum rwy_http_fail fail, const struct rwy_http_answer *answer)
 {
 	const enum agent_what what = r->what;
 	const uint64_t now = agent_ms();
-	char *text = r->answer, err[CURL_ERROR_SIZE];
-	const bool too_large = r->too_large || too_many(text, r->len);
+	const bool too_large = fail == RWY_HTTP_TOO_LARGE || too_many(answer->body, answer->len);
+	const long status = answer->status;
+	char *text = rwy_http_take_body(r->http);
 	json_t *j = NULL;
-	long status = 0;
 
-	curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
-	snprintf(err, sizeof(err), "%s", *r->err ? r->err : curl_easy_strerror(rc));
-	if (rc == CURLE_OK && r->len && !too_large)
-		j = json_loadb(text, r->len, JSON_REJECT_DUPLICATES, NULL);
-	r->answer = NULL;
-	agent_req_end(a, r);
-	if (rc != CURLE_OK || too_large) {
+	if (fail == RWY_HTTP_OK && text && !too_large)
+		j = json_loadb(text, answer->len, JSON_REJECT_DUPLICATES, NULL);
+	r->what = REQ_NONE;
+	if (fail != RWY_HTTP_OK || too_large) {
 		agent_give_up(
-		    a, "%s: %s", agent_what_name(what), too_large ? "the answer is too large" : err);
+		    a, "%s: %s", agent_what_name(what), too_large ? "the answer is too large" : answer->why);
 	} else if (what == REQ_DOCUMENT && status == 304) {
 		a->poll_at = now + (a->cfg.poll_ms < REPOLL_MS ? a->cfg.poll_ms : REPOLL_MS);
 	} else if (status != 200) {

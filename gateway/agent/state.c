@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "gateway/agent/http.h"
+#include "gateway/agent/request.h"
 
 #define NEXT_MS 50 /* delay before the next controller is tried */
 
@@ -75,8 +75,8 @@ void agent_give_up(struct agent *a, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	agent_req_end(a, &a->req);
-	agent_req_end(a, &a->poll);
+	agent_req_end(&a->req);
+	agent_req_end(&a->poll);
 	a->failed++;
 	pthread_mutex_lock(&a->lock);
 	told = a->st.state != AGENT_REGISTERED && !strcmp(a->st.problem, why);

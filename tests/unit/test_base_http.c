@@ -210,12 +210,117 @@ static void failures_have_names(void **state)
 	stop(h);
 }
 
+/* The server says one header without end. */
+static void headers_are_bounded(void **state)
+{
+	static char say[70000 + 64];
+	struct rwy_http *h = client(100);
+	struct rwy_http_answer a;
+
+	snprintf(say, sizeof(say), "HTTP/1.1 200 OK\r\n");
+	while (strlen(say) < 70000)
+		strcat(say, "X-More: 0123456789012345678901234567890123456789\r\n");
+	start_tcp(true, SAY(say));
+	assert_int_equal(rwy_http_ask(h, "GET", server.url, NULL, LONG_MS, &a), RWY_HTTP_TOO_LARGE);
+	stop(h);
+}
+
 static void names_are_escaped(void **state)
 {
 	char *s = rwy_http_escape("a/b c?");
 
 	assert_string_equal(s, "a%2Fb%20c%3F");
 	free(s);
+}
+
+/* --- requests that do not block --------------------------------------------------------------- */
+
+static struct rwy_http *wait_done(
+    struct rwy_http_loop *l, enum rwy_http_fail *fail, struct rwy_http_answer *out)
+{
+	struct rwy_http *h;
+
+	while (!(h = rwy_http_done(l, fail, out)))
+		rwy_http_loop_wait(l, LONG_MS);
+	return h;
+}
+
+/* One client asks a server that accepts no connection; the other's answers come meanwhile. */
+static void a_request_waits_for_no_other(void **state)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rwy_http *slow = client(100), *h = client(100);
+	const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char body[] = "{1}", url[64];
+	socklen_t len = sizeof(in);
+	struct rwy_http_loop *l;
+	struct rwy_http_answer a;
+	enum rwy_http_fail fail;
+
+	assert_int_equal(bind(silent, (struct sockaddr *)&in, len), 0);
+	assert_int_equal(listen(silent, 4), 0);
+	assert_int_equal(getsockname(silent, (struct sockaddr *)&in, &len), 0);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", ntohs(in.sin_port));
+	assert_int_equal(rwy_http_loop_new(&l), 0);
+	assert_null(rwy_http_done(l, &fail, &a));
+	assert_int_equal(rwy_http_begin(l, slow, "GET", url, NULL, LONG_MS), 0);
+	start_tcp(false, SAY(OK(5, "first"), OK(0, "")));
+	assert_int_equal(rwy_http_begin(l, h, "PUT", server.url, body, LONG_MS), 0);
+	body[1] = '2'; /* it was copied */
+	assert_ptr_equal(wait_done(l, &fail, &a), h);
+	assert_int_equal(fail, RWY_HTTP_OK);
+	assert_int_equal(a.status, 200);
+	assert_string_equal(a.body, "first");
+	assert_int_equal(rwy_http_begin(l, h, "GET", server.url, NULL, LONG_MS), 0);
+	assert_ptr_equal(wait_done(l, &fail, &a), h);
+	assert_string_equal(a.body, "");
+	stop(h);
+	assert_non_null(strstr(server.heard, "\r\n\r\n{1}GET /x"));
+	rwy_http_end(slow);
+	rwy_http_end(slow); /* none is under way: fine */
+	assert_null(rwy_http_done(l, &fail, &a));
+	rwy_http_free(slow);
+	rwy_http_loop_free(l);
+	close(silent);
+}
+
+static void a_request_fails_in_time(void **state)
+{
+	struct rwy_http *h = client(100);
+	struct rwy_http_loop *l;
+	struct rwy_http_answer a;
+	enum rwy_http_fail fail;
+
+	assert_int_equal(rwy_http_loop_new(&l), 0);
+	start_tcp(true, SAY("HTTP/1.1 200 OK\r\n"));
+	assert_int_equal(rwy_http_begin(l, h, "GET", server.url, NULL, 50), 0);
+	assert_ptr_equal(wait_done(l, &fail, &a), h);
+	assert_int_equal(fail, RWY_HTTP_LATE);
+	assert_true(*a.why);
+	assert_string_equal(a.body, "");
+	/* It is freed with a request under way. */
+	assert_int_equal(rwy_http_begin(l, h, "GET", server.url, NULL, LONG_MS), 0);
+	stop(h);
+	rwy_http_loop_free(l);
+}
+
+static void *wake(void *loop)
+{
+	rwy_http_loop_wake(loop);
+	return NULL;
+}
+
+/* Without the wake-up the test would not end in an hour. */
+static void another_thread_wakes(void **state)
+{
+	struct rwy_http_loop *l;
+	pthread_t thread;
+
+	assert_int_equal(rwy_http_loop_new(&l), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wake, l), 0);
+	rwy_http_loop_wait(l, 3600 * 1000);
+	pthread_join(thread, NULL);
+	rwy_http_loop_free(l);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -286,7 +391,11 @@ int main(void)
 	    cmocka_unit_test(a_socket_of_this_machine),
 	    cmocka_unit_test(an_answer_is_bounded),
 	    cmocka_unit_test(failures_have_names),
+	    cmocka_unit_test(headers_are_bounded),
 	    cmocka_unit_test(names_are_escaped),
+	    cmocka_unit_test(a_request_waits_for_no_other),
+	    cmocka_unit_test(a_request_fails_in_time),
+	    cmocka_unit_test(another_thread_wakes),
 	    cmocka_unit_test(lines_come_whole),
 	    cmocka_unit_test(lines_end),
 	};

@@ -1,36 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the agent (agent.c, answer.c, state.c, http.c): one request, and the state of the
- * connection to the controller. Used by the agent's thread only. */
-#ifndef GATEWAY_AGENT_HTTP_H
-#define GATEWAY_AGENT_HTTP_H
+/*
+ * Inside the agent only (agent.c, answer.c, state.c, request.c): its requests, and what is known of
+ * the controller. All of it is the agent's thread.
+ */
+#ifndef GATEWAY_AGENT_REQUEST_H
+#define GATEWAY_AGENT_REQUEST_H
 
-#include <curl/curl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/http.h"
 #include "gateway/agent/agent.h"
 
 enum agent_what { REQ_NONE, REQ_REGISTER, REQ_LEASE, REQ_SESSIONS, REQ_LINKS, REQ_DOCUMENT };
 
 /* One request at a time on one connection. */
 struct agent_req {
-	CURL *curl;
-	enum agent_what what; /* REQ_NONE: no request is in progress */
-	char *body;
-	char *answer;
-	size_t len, max, head;
-	bool too_large;
-	char err[CURL_ERROR_SIZE];
+	struct rwy_http *http;
+	enum agent_what what; /* REQ_NONE: nothing is under way */
 };
 
 struct agent {
 	struct agent_cfg cfg;
 	const struct agent_ops *ops;
 	void *ctx;
-	CURLM *multi;
-	struct curl_slist *headers;
-	/* req: all requests except the long poll; poll: the long poll */
-	struct agent_req req, poll;
+	struct rwy_http_loop *loop;
+	struct agent_req req, poll; /* all but the long poll; it */
 	_Atomic bool stop;
 
 	unsigned at;     /* index in cfg.url */
@@ -58,15 +53,15 @@ void agent_retry(struct agent *a, uint64_t ms);
 /* Gives up this controller and tries the next one. The running document stays in force. */
 void agent_give_up(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* answer.c: processes the end of request r with curl's result. */
-void agent_answered(struct agent *a, struct agent_req *r, CURLcode rc);
+/* answer.c: r is done. */
+void agent_answered(
+    struct agent *a, struct agent_req *r, enum rwy_http_fail fail, const struct rwy_http_answer *answer);
 
-/* http.c. False: the request cannot begin; *why says why. */
-bool agent_req_new(struct agent *a, struct agent_req *r, size_t max);
-void agent_req_free(struct agent *a, struct agent_req *r);
+/* request.c. max: bytes of an answer. False: no memory. */
+bool agent_req_new(const struct agent *a, struct agent_req *r, size_t max);
+/* Takes `body`; NULL: none is sent. False: no memory. */
 bool agent_req_begin(struct agent *a, struct agent_req *r, enum agent_what what, const char *method,
     const char *path, json_t *body, long timeout_ms);
-/* Ends a request, also one in progress. */
-void agent_req_end(struct agent *a, struct agent_req *r);
+void agent_req_end(struct agent_req *r); /* also one that is under way */
 
 #endif
