@@ -427,12 +427,6 @@ static inline void eng_custody_release(struct eng_responder *rs, uint64_t bytes)
 	rs->side.e->common -= over - eng_custody_over(rs->side.tenant);
 }
 
-/* The packet in the buffer is IPv6. Only for packets that parsed. */
-static inline bool eng_buf_is6(const struct rwy_buf *b)
-{
-	return b->data[0] >> 4 == 6;
-}
-
 /* The side's tunnel; NULL: it was removed. */
 static inline struct wan_tunnel *eng_wan(const struct eng_side *side)
 {

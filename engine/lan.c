@@ -12,33 +12,43 @@
 #include "rwy/endian.h"
 #include "rwy/prefetch.h"
 
+/* A packet of a burst, parsed. */
+struct lan_in {
+	struct roce_pkt pkt;
+	uint32_t tenant;
+	enum roce_parse_reason reason;
+	/* RC only: the key of its connection's responder side, its hash, and its bucket. */
+	struct eng_key key;
+	uint32_t hash;
+	struct eng_side **bucket; /* NULL: not an RC packet */
+	/* First in the bucket, probably its connection: only prefetched. */
+	struct eng_side *side;
+};
+
 /*
  * An RC packet with a good ICRC: a request to the responder side, a response to the requester side.
  */
-static void rc_packet(struct eng *e, uint32_t tenant, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+static void rc_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
 {
-	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, tenant};
-	struct eng_responder *rs;
+	struct eng_responder *rs = (struct eng_responder *)eng_find_hashed(e, &in->key, in->hash, false);
 	struct eng_requester *rq;
 
-	if (roce_op_is_request(pkt->info)) {
-		rs = eng_responder_get(e, &k, true, now);
-		if (rs)
-			eng_responder_request(rs, pkt, b, now);
+	if (roce_op_is_request(in->pkt.info)) {
+		if (rs || (rs = eng_responder_get(e, &in->key, true, now)))
+			eng_responder_request(rs, &in->pkt, b, now);
 		else
 			rwy_buf_free(&e->bufs, b); /* counted by eng_responder_get */
 		return;
 	}
-	rs = (struct eng_responder *)eng_find(e, &k, false);
-	rq = eng_pair_owner(e, tenant, rs, pkt, now);
-	if (!rq || !(rs || (rs = eng_responder_get(e, &k, false, now)))) {
+	rq = eng_pair_owner(e, in->tenant, rs, &in->pkt, now);
+	if (!rq || !(rs || (rs = eng_responder_get(e, &in->key, false, now)))) {
 		eng_drop(e, b, &e->c.drop_unknown_qpn);
 		return;
 	}
 	if (rs->requester != rq)
 		eng_pair_join(rs, rq, ENG_BY_PROBE);
 	rs->side.last = now;
-	eng_requester_response(rs->requester, pkt, b, now);
+	eng_requester_response(rs->requester, &in->pkt, b, now);
 }
 
 /* A CNP asks the sender to slow down: that is the gateway here, and it does not cross the WAN. */
@@ -114,16 +124,6 @@ static void best_effort(
 #define GROUP 16 /* packets of a burst whose memory is prefetched together */
 #define AHEAD 3  /* packets from the prefetch of a connection's flow to its use */
 
-/* A packet of a burst, parsed. */
-struct lan_in {
-	struct roce_pkt pkt;
-	uint32_t tenant;
-	enum roce_parse_reason reason;
-	struct eng_side **bucket; /* of its connection; NULL: not an RC packet */
-	/* First in the bucket, probably its connection: only prefetched. */
-	struct eng_side *side;
-};
-
 static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
 {
 	struct roce_pkt *pkt = &in->pkt;
@@ -171,7 +171,7 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 	}
 	switch ((enum roce_transport)pkt->info->transport) {
 	case ROCE_RC:
-		rc_packet(e, in->tenant, pkt, b, now);
+		rc_packet(e, in, b, now);
 		return;
 	case ROCE_UD:
 	case ROCE_UC:
@@ -222,9 +222,9 @@ static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tena
 		in[i].side = NULL;
 		if (in[i].reason != ROCE_PARSE_OK || in[i].pkt.info->transport != ROCE_RC)
 			continue;
-		struct eng_key k = {in[i].pkt.src, in[i].pkt.dst, in[i].pkt.dqpn, in[i].tenant};
-
-		in[i].bucket = &e->table[eng_key_hash(&k, false) & e->table_mask];
+		in[i].key = (struct eng_key){in[i].pkt.src, in[i].pkt.dst, in[i].pkt.dqpn, in[i].tenant};
+		in[i].hash = eng_key_hash(&in[i].key, false);
+		in[i].bucket = &e->table[in[i].hash & e->table_mask];
 		__builtin_prefetch(in[i].bucket);
 	}
 	for (unsigned i = 0; i < n; i++)

@@ -40,19 +40,18 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 		rq->last_tx = now;
 	for (unsigned i = 0; i < n; i++) {
 		struct rwy_buf *b = tx[i].b;
-		uint8_t *bth = b->data + (eng_buf_is6(b) ? 40 : (b->data[0] & 15) * 4) + 8;
 		struct roce_pkt pkt;
 
 		e->c.host_resent += tx[i].again;
 		bytes += b->len;
-		if (tx[i].skip || (tx[i].ack_req && !(bth[8] & 0x80))) {
-			/* It parsed when it came, and has not changed since. */
-			if (roce_parse(b->data, b->len, &pkt) != ROCE_PARSE_OK)
-				continue;
-			if (tx[i].skip) {
+		if (tx[i].skip) {
+			if (roce_parse(b->data, b->len, &pkt) == ROCE_PARSE_OK)
 				send_partial(rq, &pkt, tx[i].skip);
-				continue;
-			}
+			continue;
+		}
+		if (tx[i].ack_req) {
+			/* It parsed when it came, and has not changed since. */
+			roce_parse_offsets(b->data, &pkt);
 			roce_icrc_set_ackreq(&pkt, true);
 		}
 		eng_lan_send(e, rq->side.key.tenant, b, false, &rq->side.key.dst, &rq->nh);

@@ -24,9 +24,9 @@ uint32_t eng_key_hash(const struct eng_key *k, bool is_requester)
 	return (uint32_t)(mix64(w[2] * 0xc2b2ae3d27d4eb4fu + w[0]) + is_requester);
 }
 
-struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_requester)
+struct eng_side *eng_find_hashed(
+    const struct eng *e, const struct eng_key *k, uint32_t hash, bool is_requester)
 {
-	uint32_t hash = eng_key_hash(k, is_requester);
 	struct eng_side *side = e->table[hash & e->table_mask];
 
 	while (side && !(side->hash == hash && side->is_requester == is_requester &&
@@ -34,6 +34,11 @@ struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_
 	                   rwy_ip_eq(&side->key.src, &k->src) && rwy_ip_eq(&side->key.dst, &k->dst)))
 		side = side->chain;
 	return side;
+}
+
+struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_requester)
+{
+	return eng_find_hashed(e, k, eng_key_hash(k, is_requester), is_requester);
 }
 
 void eng_insert(struct eng *e, struct eng_side *side)

@@ -218,7 +218,21 @@ enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pk
 	return ROCE_PARSE_OK;
 }
 
-/* Returns the RETH: RD and XRC requests have headers before it. */
+void roce_parse_offsets(uint8_t *ip, struct roce_pkt *pkt)
+{
+	uint8_t *udp;
+
+	pkt->ip = ip;
+	pkt->is6 = ip[0] >> 4 == 6;
+	pkt->ip_hlen = pkt->is6 ? sizeof(struct roce_ip6) : (uint8_t)((ip[0] & 0xf) * 4);
+	udp = ip + pkt->ip_hlen;
+	pkt->len = pkt->ip_hlen + (uint32_t)rwy_get16(udp + 4);
+	pkt->bth = udp + sizeof(struct roce_udp);
+	pkt->ext = pkt->bth + ROCE_BTH_LEN;
+	pkt->icrc = ip + pkt->len - ROCE_ICRC_LEN;
+}
+
+/* Where the RETH is: RD and XRC requests have headers in front of it. */
 static const struct roce_reth *reth(const struct roce_pkt *p)
 {
 	uint32_t off = 0;

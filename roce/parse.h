@@ -74,8 +74,14 @@ struct roce_pkt {
  */
 enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pkt);
 
-/* Accessors of extension headers. Each is valid only when pkt->info->flags says that the header is
- * present, which it does not assert. */
+/*
+ * Where the parts of a packet lie that roce_parse() accepted before and that has not changed since.
+ * Sets ip, bth, ext, icrc, len, ip_hlen and is6, nothing else, and checks nothing.
+ */
+void roce_parse_offsets(uint8_t *ip, struct roce_pkt *pkt);
+
+/* Accessors of extension headers; each asserts nothing and is valid only when pkt->info->flags says the
+ * header is there. */
 uint64_t roce_reth_va(const struct roce_pkt *p);
 uint32_t roce_reth_rkey(const struct roce_pkt *p);
 uint32_t roce_reth_len(const struct roce_pkt *p); /* DMA length in bytes */

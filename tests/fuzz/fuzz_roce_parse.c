@@ -31,6 +31,15 @@ static void check_offsets(const struct roce_pkt *p, const uint8_t *ip, uint32_t 
 	CHECK(p->is6 == (ip[0] >> 4 == 6));
 }
 
+static void check_found_again(uint8_t *ip, const struct roce_pkt *p)
+{
+	struct roce_pkt again;
+
+	roce_parse_offsets(ip, &again);
+	CHECK(again.ip == p->ip && again.bth == p->bth && again.ext == p->ext && again.icrc == p->icrc);
+	CHECK(again.len == p->len && again.ip_hlen == p->ip_hlen && again.is6 == p->is6);
+}
+
 static bool same(const struct roce_pkt *a, const struct roce_pkt *b)
 {
 	return a->ip == b->ip && a->icrc == b->icrc && a->payload == b->payload && a->info == b->info &&
@@ -91,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(roce_parse(b, p.len, &again) == ROCE_PARSE_OK && same(&p, &again));
 		if (p.len > 0)
 			CHECK(roce_parse(b, p.len - 1, &again) == ROCE_PARSE_TRUNCATED);
+		check_found_again(b, &p);
 		use_accessors(&p);
 		check_icrc(&p);
 	} else if (r != ROCE_PARSE_TRUNCATED && r != ROCE_PARSE_BAD_IP) {

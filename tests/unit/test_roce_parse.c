@@ -153,6 +153,32 @@ static void test_every_opcode(void **state)
 	}
 }
 
+/* The offsets of a packet that parsed before are found again, with options and padding, too. */
+static void test_offsets(void **state)
+{
+	for (unsigned v = 0; v < 3; v++) {
+		struct roce_pkt p, again;
+		struct tp t = write_only();
+		uint8_t b[TP_MAX + 32];
+		uint32_t len;
+
+		t.is6 = v == 1;
+		t.ihl = v == 2 ? 15 : 5;
+		len = tp_make(b, &t);
+		memset(b + len, 0xee, 32);
+		memset(&again, 0xee, sizeof(again));
+		assert_int_equal(roce_parse(b, len + 32, &p), ROCE_PARSE_OK);
+		roce_parse_offsets(b, &again);
+		assert_ptr_equal(again.ip, p.ip);
+		assert_ptr_equal(again.bth, p.bth);
+		assert_ptr_equal(again.ext, p.ext);
+		assert_ptr_equal(again.icrc, p.icrc);
+		assert_int_equal(again.len, p.len);
+		assert_int_equal(again.ip_hlen, p.ip_hlen);
+		assert_int_equal(again.is6, p.is6);
+	}
+}
+
 /* Shorter than its headers say, at every length; longer is Ethernet padding. */
 static void test_every_truncation(void **state)
 {
@@ -470,6 +496,7 @@ int main(void)
 	    cmocka_unit_test(test_fields),
 	    cmocka_unit_test(test_ext_behind_others),
 	    cmocka_unit_test(test_every_opcode),
+	    cmocka_unit_test(test_offsets),
 	    cmocka_unit_test(test_every_truncation),
 	    cmocka_unit_test(test_every_consistent_shortening),
 	    cmocka_unit_test(test_bad_ip),
