@@ -173,7 +173,6 @@ static size_t tx_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_t
 	struct eng_tunnel *t = ctx;
 	struct eng_open o = {.type = ENG_OPEN_MGMT, .rnr_retry = 255, .retry = 255};
 
-	(void)now;
 	if (is_tunnel(t->e, user))
 		return eng_open_encode(info, &o);
 	return ((struct eng_side *)user)->is_requester ? eng_requester_open_info(user, info)
@@ -225,7 +224,6 @@ static void wan_path_congested(void *ctx, uint8_t path, const struct wan_congest
 	struct eng *e = t->e;
 	const char *name = e->cfg.tunnel[t->idx].name;
 
-	(void)now;
 	if (s->by == WAN_CONGEST_NONE)
 		eng_log(e, 2, "tunnel=%s path=%u event=\"congested no more\"", name, path);
 	else

@@ -59,7 +59,6 @@ static void both_sides(struct conf *c, enum fp_site s)
 	t->host = h;
 	t->hosts++;
 	t->vlan = FP_VTAG;
-	(void)s;
 }
 
 /* A host's packet from its IP header on. */

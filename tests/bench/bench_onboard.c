@@ -123,7 +123,6 @@ static void *packets(void *arg)
 	const struct fp_stats *st = fp_hosts_stats(r.hosts);
 	cpu_set_t all;
 
-	(void)arg;
 	CPU_ZERO(&all);
 	for (int i = 0; i < CPU_SETSIZE; i++)
 		CPU_SET(i, &all);

@@ -29,7 +29,6 @@ static struct rwy_buf *pool_alloc(void *ctx, uint32_t headroom, uint32_t len)
 	struct pool *p = ctx;
 	struct rwy_buf *b = p->free;
 
-	(void)len;
 	if (b)
 		p->free = b->next;
 	else
@@ -56,14 +55,12 @@ static uint64_t got;
 
 static void *on_open(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_t len, rwy_time now)
 {
-	(void)ctx, (void)info, (void)len, (void)now;
 	rx = f;
 	return &rx;
 }
 
 static void on_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 {
-	(void)ctx, (void)user;
 	got++;
 	wan_rx_delivered(rx, b->seq, now);
 	rwy_buf_free(&bufs, b);
@@ -71,7 +68,6 @@ static void on_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 
 static void on_close(void *ctx, void *user, enum wan_close_reason reason, rwy_time now)
 {
-	(void)ctx, (void)user, (void)reason, (void)now;
 }
 
 static const struct wan_ops ops = {.rx_open = on_open, .rx_data = on_data, .rx_close = on_close};

@@ -190,7 +190,6 @@ static struct wan_counters wan_sum(enum fp_site s)
 /* --- moves --------------------------------------------------------------------------------------------- */
 static void test_move(void **state)
 {
-	(void)state;
 	carry(2000);
 	assert_true(both_native());
 	ask(FP_A, WAN_CARRIER_TCP);
@@ -228,7 +227,6 @@ static void test_move(void **state)
 /* Many moves, by either end, some before the one before is done. */
 static void test_many_moves(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 30; i++) {
 		ask((enum fp_site)(i * 7 / 3 % 2), i % 2 ? WAN_CARRIER_NATIVE : WAN_CARRIER_TCP);
 		carry(i % 3 ? 300 : 3000);
@@ -275,7 +273,6 @@ static bool both_fell(void)
 
 static void test_die(void **state)
 {
-	(void)state;
 	ask(FP_B, WAN_CARRIER_TCP);
 	for (unsigned i = 0; i < 5; i++) {
 		until(both_tcp, true);
@@ -293,7 +290,6 @@ static void test_die(void **state)
 /* No UDP at all gets through: by TCP it does. */
 static void test_no_udp(void **state)
 {
-	(void)state;
 	ask(FP_A, WAN_CARRIER_TCP);
 	until(both_tcp, true);
 	no_udp = true;
@@ -346,7 +342,6 @@ static void test_refused(void **state)
 	struct wan_conn c;
 	int fd, idle[100];
 
-	(void)state;
 	/* an address that is no peer's */
 	check_closed(dial(9, FP_A));
 	assert_int_equal(info(FP_A).strangers, was.strangers + 1);
@@ -405,7 +400,6 @@ static void test_refused_set(void **state)
 	struct gw_app *a = app(FP_A);
 	char why[160];
 
-	(void)state;
 	assert_int_equal(gw_carrier_set(a, 7, WAN_CARRIER_TCP, why, sizeof(why)), RWY_ENOENT);
 	/* a congestion control that no kernel has: said so, with those that it has */
 	snprintf(t.tcp_cc, sizeof(t.tcp_cc), "nosuch");
@@ -466,7 +460,6 @@ static void set_up(unsigned workers)
 
 static void test_end(void **state)
 {
-	(void)state;
 	for (unsigned s = 0; s < FP_SITES; s++) {
 		gw_carriers_stop(app(s));
 		for (unsigned i = 0; i < app(s)->workers; i++)

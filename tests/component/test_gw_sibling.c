@@ -267,7 +267,6 @@ static void test_rule(void **state)
 	const uint64_t before = at_a().sibling_tx;
 	unsigned theirs = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 256; i++) {
 		struct fr_roce r = packet((uint8_t)(i % HOSTS), 0x300000 + i, 1, false);
 		uint8_t ip[FR_MAX];
@@ -294,7 +293,6 @@ static void test_rule(void **state)
 /* What goes on is what came, but for its MAC addresses and one hop; its ICRC and its checksum are right. */
 static void test_rewrite(void **state)
 {
-	(void)state;
 	say_all(A2);
 	for (unsigned v6 = 0; v6 < 2; v6++) {
 		const struct gw_counters before = at_a();
@@ -329,7 +327,6 @@ static void test_named_qp(void **state)
 	const uint32_t named = fresh(), other = fresh(), last = fresh(), late = fresh(), theirs = fresh();
 	struct said x = {.no3 = true, .weight = 1, .all = true, .dqpn = named, .who = A2};
 
-	(void)state;
 	for (unsigned n = 0; n < HOSTS; n++)
 		x.pair[n] = -1;
 	say(&x);
@@ -373,7 +370,6 @@ static void test_last_hop(void **state)
 	const uint32_t len = fr_write(ip, &r);
 	struct fr_seen f;
 
-	(void)state;
 	say(&x);
 	ip[7] = 1;
 	inject(FP_A, host_mac, ip, len);
@@ -391,7 +387,6 @@ static void test_under_way(void **state)
 {
 	const uint32_t here = fresh(), there = fresh(), later = fresh();
 
-	(void)state;
 	say_all(-1);
 	send_write(1, here, 1);
 	expect_carried(here);
@@ -422,7 +417,6 @@ static void test_first_answer(void **state)
 	uint8_t ip[FR_MAX], buf[FR_MAX];
 	struct fr_seen f;
 
-	(void)state;
 	say_all(A2);
 	r.src = r.dst;
 	r.dst = a;
@@ -447,7 +441,6 @@ static void test_never_twice(void **state)
 	const uint32_t qpn = fresh();
 	const uint64_t kept = at_a().sibling_kept, sent = at_a().sibling_tx;
 
-	(void)state;
 	say_all(A2);
 	send_from(sib_mac[A2], 6, qpn, 1);
 	expect_carried(qpn);
@@ -465,7 +458,6 @@ static void test_lost(void **state)
 	struct said x = {.all = true, .weight = 0};
 	const uint32_t qpn = fresh();
 
-	(void)state;
 	say(&x);
 	send_write(7, qpn, 1);
 	expect_handed(A2, qpn);
@@ -492,7 +484,6 @@ static void test_unresolved(void **state)
 	struct fr_seen f;
 	bool asked = false;
 
-	(void)state;
 	say_all(A3);
 	send_write(8, qpn, 1);
 	assert_false(next(FP_A, NOTHING, buf, &f));
@@ -514,7 +505,6 @@ static void test_what_is_not_roce(void **state)
 	uint8_t ip[FR_MAX], buf[FR_MAX];
 	struct fr_seen f;
 
-	(void)state;
 	say_all(A2);
 	inject(FP_A, host_mac, ip, fr_udp(ip, &r.src, &r.dst, 1000, 2000, 64));
 	do
@@ -545,7 +535,6 @@ static void test_shown(void **state)
 	static struct seen x, after;
 	const uint32_t qpn = fresh();
 
-	(void)state;
 	say(&y);
 	run(see, &x.j);
 	send_write(10, qpn, 1);
@@ -580,7 +569,6 @@ static void test_file_sibling_lost(void **state)
 {
 	static struct conf c;
 
-	(void)state;
 	c = *lab.fp.gw[FP_A].app.conf;
 	c.sibling[0].address = sibling(A3); /* nobody answers there */
 	own = &c;

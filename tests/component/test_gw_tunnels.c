@@ -243,7 +243,6 @@ static void test_come_and_go(void **state)
 {
 	uint32_t blue = 100, red = 1000, qpn = 0x31;
 
-	(void)state;
 	ov_settle(&lab, 300);
 	for (unsigned s = 0; s < FP_SITES; s++) {
 		announce((enum fp_site)s, OV_BLUE);
@@ -446,7 +445,6 @@ static void test_sides(void **state)
 	uint32_t psn = 200;
 	uint64_t gen, run;
 
-	(void)state;
 	exchange(OV_BLUE, 0x21, psn++);
 	good(doc_two);
 	there("c1", "teal", true);

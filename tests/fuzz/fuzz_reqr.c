@@ -178,7 +178,6 @@ static void step_time(struct fuzz *f)
 
 static void buf_free(void *ctx, struct rwy_buf *b)
 {
-	(void)ctx;
 	free(b);
 }
 

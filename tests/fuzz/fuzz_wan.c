@@ -60,7 +60,6 @@ static void *f_open(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_t
 	struct fside *s = ctx;
 
 	CHECK(len <= WAN_OPEN_MAX && (len == 0 || info));
-	(void)now;
 	if ((s->mood & 7) == 7)
 		return NULL;
 	struct frx *r = calloc(1, sizeof(*r));
@@ -109,7 +108,6 @@ static void f_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 
 static void f_close(void *ctx, void *user, enum wan_close_reason reason, rwy_time now)
 {
-	(void)reason, (void)now;
 	forget(ctx, user);
 }
 
@@ -117,7 +115,6 @@ static void f_acked(void *ctx, void *user, const struct rwy_buf *b, rwy_time now
 {
 	struct ftx *x = user;
 
-	(void)ctx, (void)now;
 	CHECK(x->f && b->seq + 1 > x->acked && b->seq < x->sent);
 	x->acked = b->seq + 1;
 }
@@ -139,7 +136,6 @@ static size_t f_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_ti
 {
 	struct ftx *x = user;
 
-	(void)ctx, (void)now;
 	CHECK(x->f);
 	x->acked = x->delivered;
 	memset(info, 7, 5);
@@ -148,13 +144,11 @@ static size_t f_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_ti
 
 static void f_reset(void *ctx, void *user, rwy_time now)
 {
-	(void)ctx, (void)now;
 	((struct ftx *)user)->f = NULL;
 }
 
 static void f_dgram(void *ctx, struct rwy_buf *b, rwy_time now)
 {
-	(void)now;
 	rwy_buf_free(&((struct fside *)ctx)->pool->bufs, b);
 }
 

@@ -105,7 +105,6 @@ static void *on_open(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_
 	struct wan_end *e = ctx;
 	struct wan_pair *p = e->pair;
 
-	(void)now;
 	if (e->refuse)
 		return NULL;
 	if (len != 12 || rwy_get32(info) >= p->streams) {
@@ -168,7 +167,6 @@ static void on_close(void *ctx, void *user, enum wan_close_reason reason, rwy_ti
 	struct wan_end *e = ctx;
 	struct wan_stream *s = user;
 
-	(void)now;
 	s->rx = NULL;
 	s->rx_closed = true;
 	e->closes++;
@@ -180,7 +178,6 @@ static void on_acked(void *ctx, void *user, const struct rwy_buf *b, rwy_time no
 {
 	struct wan_stream *s = user;
 
-	(void)ctx, (void)now;
 	s->acked = b->seq + 1;
 }
 
@@ -190,7 +187,6 @@ static void on_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_tim
 	struct wan_end *e = ctx;
 	struct wan_stream *s = user;
 
-	(void)now;
 	if (b->seq + 1 > s->acked)
 		error(e->pair, "delivered before received", s, b->seq);
 	if (b->psn != (uint32_t)s->delivered)
@@ -211,7 +207,6 @@ static size_t on_reopen(void *ctx, void *user, uint8_t info[WAN_OPEN_MAX], rwy_t
 {
 	struct wan_stream *s = user;
 
-	(void)ctx, (void)now;
 	return open_info(s, s->tx_first, info);
 }
 
@@ -220,7 +215,6 @@ static void on_reset(void *ctx, void *user, rwy_time now)
 	struct wan_end *e = ctx;
 	struct wan_stream *s = user;
 
-	(void)now;
 	e->resets++;
 	s->tx = NULL;
 	s->tx_closed = true;
@@ -230,7 +224,6 @@ static void on_dgram(void *ctx, struct rwy_buf *b, rwy_time now)
 {
 	struct wan_end *e = ctx;
 
-	(void)now;
 	e->dgrams_got++;
 	for (uint32_t i = 0; i < b->len; i++)
 		if (b->data[i] != (uint8_t)(b->len + i)) {
@@ -244,7 +237,6 @@ static void on_state(void *ctx, bool up, bool restarted, rwy_time now)
 {
 	struct wan_end *e = ctx;
 
-	(void)now;
 	e->up = up;
 	e->restarts_seen += restarted;
 }
@@ -253,7 +245,6 @@ static void on_congested(void *ctx, uint8_t path, const struct wan_congest_state
 {
 	struct wan_end *e = ctx;
 
-	(void)path, (void)now;
 	e->congest = *s;
 	e->congest_changes++;
 }

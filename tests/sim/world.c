@@ -108,7 +108,6 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	uint32_t len = tx->buf ? tx->len : 0;
 	struct sim_buf *m = sim_buf_new(SIM_ROOM, tx->hdr_len + len);
 
-	(void)tunnel;
 	memcpy(m->b.data, tx->hdr, tx->hdr_len);
 	if (len)
 		memcpy(m->b.data + tx->hdr_len, tx->buf->data + tx->off, len);

@@ -114,7 +114,6 @@ static uint64_t share(struct path *p, unsigned ms)
 
 static void test_find(void **state)
 {
-	(void)state;
 	assert_ptr_equal(cc_find("fixed"), &cc_fixed);
 	assert_ptr_equal(cc_find("auto"), &cc_auto);
 	assert_null(cc_find("reno"));
@@ -124,7 +123,6 @@ static void test_limits(void **state)
 {
 	struct cc_cfg c = {.rate_Bps = 1000000, .min_rate_Bps = 5000, .mtu = 1500};
 
-	(void)state;
 	assert_int_equal(cc_limit_rate(&c, 0), 5000);
 	assert_int_equal(cc_limit_rate(&c, UINT64_MAX), 1000000);
 	assert_int_equal(cc_limit_rate(&c, 70000), 70000);
@@ -142,7 +140,6 @@ static void test_fixed(void **state)
 	struct path p;
 	char line[96];
 
-	(void)state;
 	start(&p, &cc_fixed, RATE);
 	assert_int_equal(cc_fixed.rate(p.state), RATE);
 	assert_true(cc_fixed.window(p.state) >= 4 * RATE / 10);
@@ -157,7 +154,6 @@ static void test_fixed(void **state)
 
 static void test_auto_finds_the_rate(void **state)
 {
-	(void)state;
 	for (uint64_t rate = 1250000; rate <= 125000000000; rate *= 10) {
 		struct path p;
 
@@ -173,7 +169,6 @@ static void test_auto_bounded(void **state)
 {
 	struct path p;
 
-	(void)state;
 	start(&p, &cc_auto, RATE / 2);
 	run(&p, 1000);
 	assert_in_range(share(&p, 1000), 470, 500);
@@ -184,7 +179,6 @@ static void test_auto_random_loss(void **state)
 {
 	static const uint32_t losses[] = {1000, 10000, 100000, 180000};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		struct path p;
 
@@ -200,7 +194,6 @@ static void test_auto_follows(void **state)
 {
 	struct path p;
 
-	(void)state;
 	start(&p, &cc_auto, 0);
 	run(&p, 1000);
 	p.rate = RATE / 4;
@@ -216,7 +209,6 @@ static void test_auto_app_limited(void **state)
 {
 	struct path p;
 
-	(void)state;
 	start(&p, &cc_auto, 0);
 	run(&p, 1000);
 	uint64_t window = cc_auto.window(p.state);
@@ -234,7 +226,6 @@ static void test_auto_first_flight_lost(void **state)
 {
 	struct path p;
 
-	(void)state;
 	start(&p, &cc_auto, 0);
 	uint64_t window = cc_auto.window(p.state);
 	struct cc_ack a = {.acked_bytes = 600,
@@ -257,7 +248,6 @@ static void test_auto_outage(void **state)
 {
 	struct path p;
 
-	(void)state;
 	start(&p, &cc_auto, 0);
 	run(&p, 1000);
 	uint64_t window = cc_auto.window(p.state);
@@ -276,7 +266,6 @@ static void test_auto_nonsense(void **state)
 	struct path p;
 	uint64_t x = 1;
 
-	(void)state;
 	start(&p, &cc_auto, 0);
 	for (unsigned i = 0; i < 200000; i++) {
 		struct cc_ack a;
@@ -312,7 +301,6 @@ static void test_auto_longer_path(void **arg)
 	uint64_t delivered = 0;
 	rwy_time now = RWY_SEC;
 
-	(void)arg;
 	cc_auto.init(state, &cfg, now);
 	for (int i = 0; i < 220; i++) {
 		rwy_dur rtt = i < 200 ? 200 * RWY_US : 100 * RWY_MS;

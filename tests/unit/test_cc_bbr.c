@@ -37,7 +37,6 @@ static void test_phases(void **state)
 	struct cc_bn_cfg c;
 	struct cc_bn b;
 
-	(void)state;
 	cc_bn_default(&c);
 	begin(&b, &c);
 	/* A second one keeps a queue standing, so that the least RTT is not seen by chance. */
@@ -68,7 +67,6 @@ static void test_startup_time(void **state)
 	struct cc_bn_cfg c;
 	struct cc_bn b;
 
-	(void)state;
 	cc_bn_default(&c);
 	begin(&b, &c);
 	cc_bn_run(&b, 500 * RWY_MS);
@@ -84,7 +82,6 @@ static void test_short_queue(void **state)
 	struct cc_bn_cfg c;
 	struct cc_bn b;
 
-	(void)state;
 	cc_bn_default(&c);
 	c.queue_bytes = 250000;
 	begin(&b, &c);
@@ -109,7 +106,6 @@ static void test_loss_threshold(void **state)
 		double at_least;
 	} all[] = {{1000, 0.95}, {5000, 0.95}, {10000, 0.95}, {15000, 0.2}, {100000, 0.001}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct cc_bn_cfg c;
 		struct cc_bn b;
@@ -132,7 +128,6 @@ static void test_marks(void **state)
 	struct cc_bn_cfg c;
 	struct cc_bn b;
 
-	(void)state;
 	cc_bn_default(&c);
 	c.mark_min = c.mark_max = 250000; /* above 2 ms of queue */
 	begin(&b, &c);
@@ -152,7 +147,6 @@ static void test_outage(void **state)
 	struct cc_bn_cfg c;
 	struct cc_bn b;
 
-	(void)state;
 	cc_bn_default(&c);
 	begin(&b, &c);
 	cc_bn_run(&b, 3 * RWY_SEC);

@@ -73,7 +73,6 @@ static void test_start_and_loss(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = window(&o);
@@ -92,7 +91,6 @@ static void test_one_event_a_round(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	for (int i = 0; i < 5; i++)
 		round_trip(&o);
@@ -118,7 +116,6 @@ static void test_curve(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	for (int i = 0; i < 6; i++)
 		round_trip(&o);
@@ -149,7 +146,6 @@ static void test_fast_convergence(void **state)
 {
 	struct one a, b;
 
-	(void)state;
 	start(&a);
 	for (int i = 0; i < 6; i++)
 		round_trip(&a);
@@ -177,7 +173,6 @@ static void test_app_limited(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	uint64_t before = window(&o);
 
@@ -193,7 +188,6 @@ static void test_small_window(void **state)
 {
 	struct one o;
 
-	(void)state;
 	for (uint64_t tenths = 20; tenths < 60; tenths++) {
 		start(&o);
 		cc_cubic_window_set(o.state, tenths * MTU / 10, false);
@@ -210,7 +204,6 @@ static void test_persistent(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	for (int i = 0; i < 5; i++)
 		round_trip(&o);

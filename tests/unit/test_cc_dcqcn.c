@@ -63,7 +63,6 @@ static void test_params(void **state)
 {
 	struct cc_dcqcn_params p = cc_dcqcn_params_default(LINE);
 
-	(void)state;
 	assert_in_range(p.ai_Bps, 5000000, 5000001); /* 40 Mb/s */
 	assert_int_equal(p.byte_counter, 10000000);
 	assert_int_equal(p.timer, 55 * RWY_US);
@@ -78,7 +77,6 @@ static void test_cut(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	assert_int_equal(rate(&o), LINE);
 	assert_int_equal(cc_dcqcn.next(o.state), RWY_NEVER);
@@ -103,7 +101,6 @@ static void test_other_notifications(void **state)
 	struct cc_ack clean = {.acked_bytes = 1500, .min_rtt = RTT, .rtt = RTT};
 	struct one o;
 
-	(void)state;
 	start(&o);
 	cc_dcqcn.on_ack(o.state, &clean, o.now);
 	assert_int_equal(rate(&o), LINE);
@@ -126,7 +123,6 @@ static void test_taken(void **state)
 	uint64_t before;
 	struct one o;
 
-	(void)state;
 	for (uint64_t more = 0; more <= took / 16; more += took / 32) {
 		start(&o);
 		cc_dcqcn_taken(o.state, took);
@@ -153,7 +149,6 @@ static void test_increase(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	cnp(&o);
 	o.now += 50 * RWY_US;
@@ -175,7 +170,6 @@ static void test_hyper(void **state)
 {
 	struct one timer, both;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct one *o = i ? &both : &timer;
 
@@ -203,7 +197,6 @@ static void test_alpha(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	cnp(&o);
 	pass(&o, 10 * RWY_SEC);
@@ -219,7 +212,6 @@ static void test_stretched(void **state)
 	struct cc_ack a = {.acked_bytes = 1500, .ce_count = 1, .min_rtt = 20 * RWY_MS, .rtt = 20 * RWY_MS};
 	struct one o;
 
-	(void)state;
 	start(&o);
 	for (int i = 0; i < 40; i++, o.now += RWY_MS) {
 		cc_dcqcn.on_ack(o.state, &a, o.now);
@@ -256,7 +248,6 @@ static void share(const struct cc_bn_cfg *c, unsigned flows, rwy_dur apart, rwy_
 /* The paper's own setting: 40 Gb/s, its RED, CNPs. */
 static void test_fair_near(void **state)
 {
-	(void)state;
 	for (unsigned flows = 2; flows <= 4; flows += 2) {
 		struct cc_bn_cfg c = {.rate_Bps = LINE,
 		    .rtt = 50 * RWY_US,
@@ -279,7 +270,6 @@ static void test_fair_far(void **state)
 {
 	struct cc_bn_cfg c;
 
-	(void)state;
 	cc_bn_default(&c);
 	c.mark_min = 100000;
 	c.mark_max = 1000000;
@@ -293,7 +283,6 @@ static void test_finds_the_rate(void **state)
 	struct cc_bn_cfg c;
 	struct cc_bn b;
 
-	(void)state;
 	cc_bn_default(&c);
 	c.mark_min = 100000;
 	c.mark_max = 1000000;

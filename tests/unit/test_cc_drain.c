@@ -114,7 +114,6 @@ static const rwy_dur RTTS[] = {RWY_MS, 10 * RWY_MS, 25 * RWY_MS, 100 * RWY_MS};
  * host never idle. */
 static void test_fall(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(RTTS) / sizeof(*RTTS); i++) {
 		struct model m;
 		uint64_t floor = bytes_in(75 * GBIT, RTTS[i]), bdp = bytes_in(100 * GBIT, RTTS[i]), took;
@@ -140,7 +139,6 @@ static void test_slow_host(void **state)
 	unsigned known = 0;
 	struct model m;
 
-	(void)state;
 	set_up(&m, 40 * RWY_MS, GBIT);
 	m.noise = 60;
 	run(&m, 400 * RWY_MS, 2 * GBIT);
@@ -196,7 +194,6 @@ static void test_stalls(void **state)
 	static const unsigned offered[] = {50, 90, 150, 1000}; /* per cent of what the host can */
 	static const rwy_dur offs[] = {RWY_MS, 4 * RWY_MS, 12 * RWY_MS};
 
-	(void)state;
 	for (unsigned i = 0; i < 4 * 4 * 3 * 2; i++) {
 		uint64_t host = i % 2 ? 12 * GBIT / 10 : GBIT / 5, can, took,
 		         want; /* 75 MB/s, 12.5 MB/s, half of it stalled */
@@ -224,7 +221,6 @@ static void test_rise(void **state)
 	struct model m;
 	uint64_t took;
 
-	(void)state;
 	set_up(&m, 25 * RWY_MS, 100 * GBIT);
 	m.noise = 10;
 	run(&m, 200 * RWY_MS, 200 * GBIT);
@@ -243,7 +239,6 @@ static void test_pause(void **state)
 	struct model m;
 	uint64_t took;
 
-	(void)state;
 	set_up(&m, 25 * RWY_MS, 100 * GBIT);
 	run(&m, 200 * RWY_MS, 110 * GBIT);
 	took = run(&m, 2 * RWY_MS, 0);
@@ -257,7 +252,6 @@ static void test_application(void **state)
 {
 	struct model m;
 
-	(void)state;
 	set_up(&m, 25 * RWY_MS, 100 * GBIT);
 	m.offered_Bps = 3 * GBIT;
 	run(&m, 500 * RWY_MS, 100 * GBIT);
@@ -279,7 +273,6 @@ static void test_flood(void **state)
 	struct model m;
 	uint64_t took;
 
-	(void)state;
 	set_up(&m, 25 * RWY_MS, 40 * GBIT);
 	for (unsigned i = 0; i < 3; i++) {
 		m.offered_Bps = 100000;
@@ -299,7 +292,6 @@ static void test_stop(void **state)
 	struct model m;
 	uint64_t took;
 
-	(void)state;
 	set_up(&m, 25 * RWY_MS, 100 * GBIT);
 	run(&m, 200 * RWY_MS, 110 * GBIT);
 	run(&m, 500 * RWY_MS, 0);

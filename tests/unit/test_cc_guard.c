@@ -24,57 +24,47 @@ static rwy_time evil_next_now = RWY_NEVER;
 
 static void evil_init(void *state, const struct cc_cfg *cfg, rwy_time now)
 {
-	(void)cfg, (void)now;
 	memset(state, 0xa5, CC_STATE_SIZE);
 }
 
 static void evil_on_sent(void *state, uint32_t bytes, uint64_t inflight, rwy_time now)
 {
-	(void)state, (void)bytes, (void)inflight, (void)now;
 }
 
 static void evil_on_ack(void *state, const struct cc_ack *ack, rwy_time now)
 {
-	(void)state, (void)ack, (void)now;
 }
 
 static void evil_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t inflight, rwy_time now)
 {
-	(void)state, (void)bytes, (void)sent, (void)inflight, (void)now;
 }
 
 static void evil_on_persistent(void *state, rwy_time now)
 {
-	(void)state, (void)now;
 }
 
 static void evil_on_tick(void *state, rwy_time now)
 {
-	(void)state, (void)now;
 	evil_ticks++;
 }
 
 static rwy_time evil_next(const void *state)
 {
-	(void)state;
 	return evil_next_now;
 }
 
 static uint64_t evil_rate(const void *state)
 {
-	(void)state;
 	return evil_rate_now;
 }
 
 static uint64_t evil_window(const void *state)
 {
-	(void)state;
 	return evil_window_now;
 }
 
 static int evil_print(const void *state, char *out, size_t size)
 {
-	(void)state;
 	memset(out, '\n', size); /* not terminated */
 	return 1 << 30;
 }
@@ -103,7 +93,6 @@ static void test_bounds(void **state)
 {
 	struct cc_cfg cfg = {.rate_Bps = MAX_RATE, .min_rate_Bps = MIN_RATE, .mtu = 1500};
 
-	(void)state;
 	for (size_t i = 0; i < VALUES; i++) {
 		for (size_t k = 0; k < VALUES; k++) {
 			struct cc_answer a;
@@ -125,7 +114,6 @@ static void test_odd_configuration(void **state)
 {
 	struct cc_cfg none = {.mtu = 1500}, crossed = {.rate_Bps = 50000, .min_rate_Bps = 90000, .mtu = 1500};
 
-	(void)state;
 	evil_window_now = 100000;
 	for (size_t i = 0; i < VALUES; i++) {
 		struct cc_answer a;
@@ -143,7 +131,6 @@ static void test_timer(void **state)
 {
 	rwy_time now = 5 * RWY_SEC;
 
-	(void)state;
 	evil_next_now = 0;
 	assert_int_equal(cc_guard_next(&evil, NULL, now), now + CC_TICK_MIN);
 	evil_next_now = now + RWY_SEC;
@@ -157,7 +144,6 @@ static void test_print(void **state)
 {
 	char line[16];
 
-	(void)state;
 	memset(line, 'x', sizeof(line));
 	cc_guard_print(&evil, NULL, line, sizeof(line));
 	assert_int_equal(strlen(line), sizeof(line) - 1);
@@ -199,7 +185,6 @@ static void tunnel(uint64_t rate, uint64_t window, rwy_time next)
 
 static void test_tunnel(void **state)
 {
-	(void)state;
 	tunnel(0, 0, RWY_NEVER);
 	tunnel(UINT64_MAX, UINT64_MAX, RWY_NEVER);
 	tunnel(1, UINT64_MAX, 0);
@@ -211,7 +196,6 @@ static void test_ours(void **state)
 {
 	static const char *const names[] = {"auto", "fixed", "bbr", "swift", "dcqcn", "cubic"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct wan_cfg c;
 		struct wan_pair p;

@@ -176,7 +176,6 @@ static void all(const struct cc_ops *ops, double least)
 
 static void test_auto(void **state)
 {
-	(void)state;
 	long_case();
 	all(&cc_auto, 0.9);
 }

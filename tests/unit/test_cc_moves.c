@@ -93,19 +93,16 @@ static void all_steps(bool idle, uint32_t loss_ppm)
 
 static void test_busy(void **state)
 {
-	(void)state;
 	all_steps(false, 0);
 }
 
 static void test_busy_loss(void **state)
 {
-	(void)state;
 	all_steps(false, 10000);
 }
 
 static void test_idle(void **state)
 {
-	(void)state;
 	all_steps(true, 0);
 }
 
@@ -118,7 +115,6 @@ static void test_way_back(void **state)
 	static const rwy_dur rtts[] = {RWY_MS, 20 * RWY_MS, 100 * RWY_MS};
 	unsigned bad = 0;
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rtts) / sizeof(rtts[0]); k++)
 		for (size_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++)
 			for (unsigned busy = 0; busy < 2; busy++) {
@@ -165,7 +161,6 @@ static void test_told_way_back(void **state)
 	static const rwy_dur rtts[] = {RWY_MS, 20 * RWY_MS, 100 * RWY_MS};
 	unsigned bad = 0;
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(rtts) / sizeof(rtts[0]); k++)
 		for (size_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
 			struct cc_bn_cfg c;

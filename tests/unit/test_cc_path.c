@@ -58,7 +58,6 @@ static void invariants(const struct cc_bn *b)
 /* 1 Gb/s, 20 ms, a queue of one BDP, no loss of its own: 90 % in the first ten seconds, more after that. */
 static void test_fill(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS; i++) {
 		struct cc_bn_cfg c;
 		struct cc_bn b;
@@ -87,7 +86,6 @@ static void test_paths(void **state)
 	} paths[] = {{GBIT / 10, 5 * RWY_MS}, {GBIT / 10, 100 * RWY_MS}, {2 * GBIT, 5 * RWY_MS},
 	    {2 * GBIT, 100 * RWY_MS}, {8 * GBIT, RWY_MS}};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) {
 		for (size_t i = 0; i < ROWS; i++) {
 			struct cc_bn_cfg c;
@@ -119,7 +117,6 @@ static void test_random_loss(void **state)
 		double at_least;
 	} all[] = {{&cc_auto, 0.95}, {&cc_bbr, 0.95}, {&cc_swift, 0.9}, {&cc_cubic, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		for (unsigned seed = 1; seed <= 5; seed++) {
 			struct cc_bn_cfg c;
@@ -151,7 +148,6 @@ static void test_path_changes(void **state)
 	} all[] = {{&cc_auto, 2 * RWY_SEC, 3 * RWY_SEC}, {&cc_bbr, 8 * RWY_SEC, 5 * RWY_SEC},
 	    {&cc_swift, 2 * RWY_SEC, 5 * RWY_SEC}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct cc_bn_cfg c;
 		struct cc_bn b;
@@ -183,7 +179,6 @@ static void test_app_limited(void **state)
 {
 	static const struct cc_ops *const all[] = {&cc_auto, &cc_bbr, &cc_swift};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct cc_bn_cfg c;
 		struct cc_bn b;
@@ -213,7 +208,6 @@ static void test_share(void **state)
 		double jain;
 	} all[] = {{&cc_auto, 0.9}, {&cc_bbr, 0.4}, {&cc_swift, 0.9}, {&cc_cubic, 0.8}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct cc_bn_cfg c;
 		struct cc_bn b;
@@ -247,7 +241,6 @@ static void test_beside_cubic(void **state)
 		unsigned others;
 	} all[] = {{625000, 1}, {625000, 4}, {2500000, 1}, {2500000, 4}, {10000000, 1}, {10000000, 4}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		double fair = 1. / (all[i].others + 1);
 		struct cc_bn_cfg c;
@@ -280,7 +273,6 @@ static void test_others_leave(void **state)
 	struct cc_bn_cfg c;
 	struct cc_bn b;
 
-	(void)state;
 	cc_bn_default(&c);
 	c.queue_bytes = 10000000;
 	cc_bn_init(&b, &c);
@@ -344,14 +336,12 @@ static void nonsense(const struct cc_ops *ops)
 
 static void test_nonsense(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS; i++)
 		nonsense(rows[i].ops);
 }
 
 static void test_names(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ROWS; i++)
 		assert_ptr_equal(cc_find(rows[i].ops->name), rows[i].ops);
 	assert_null(cc_find(""));

@@ -62,7 +62,6 @@ static void test_start(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = cc_swift.window(o.state);
@@ -79,7 +78,6 @@ static void test_target_scaling(void **state)
 	struct one o;
 	uint64_t last;
 
-	(void)state;
 	start(&o);
 	ack(&o, MTU, RTT, 0);
 	last = target_us(&o);
@@ -99,7 +97,6 @@ static void test_one_decrease_a_round(void **state)
 	struct one o;
 	unsigned cuts = 0;
 
-	(void)state;
 	start(&o);
 	for (int i = 0; i < 4; i++, o.now += RTT)
 		ack(&o, cc_swift.window(o.state), RTT, 0);
@@ -127,7 +124,6 @@ static void test_a_single_delay(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	for (int i = 0; i < 100; i++, o.now += RTT / 4) {
 		uint64_t before = cc_swift.window(o.state);
@@ -142,7 +138,6 @@ static void test_losses(void **state)
 {
 	struct one o;
 
-	(void)state;
 	start(&o);
 	for (int i = 0; i < 4; i++, o.now += RTT)
 		ack(&o, cc_swift.window(o.state), RTT, 0);
@@ -163,7 +158,6 @@ static void test_holds_its_target(void **state)
 {
 	static const unsigned flows[] = {1, 2, 4, 8};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(flows) / sizeof(flows[0]); k++) {
 		struct cc_bn_cfg c;
 		struct cc_bn b;
@@ -195,7 +189,6 @@ static void test_path_moves(void **state)
 	struct cc_bn_cfg c;
 	struct cc_bn b;
 
-	(void)state;
 	cc_bn_default(&c);
 	c.rtt = 5 * RWY_MS;
 	c.queue_bytes = 6000000;

@@ -82,7 +82,6 @@ static void test_goodput(void **state)
 	};
 
 	long_case();
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		goodput(&rows[i]);
 }
@@ -92,7 +91,6 @@ static void test_outage(void **state)
 {
 	static const char *const names[] = {"bbr", "swift"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct wan_link_cfg l = {.delay = 10 * RWY_MS,
 		    .rate_Bps = GBIT,

@@ -58,7 +58,6 @@ static int set_up(void **state)
 {
 	struct conf_error err;
 
-	(void)state;
 	if (conf_parse(&base, file, sizeof(file) - 1, "file", &err))
 		fail_msg("%s", err.msg);
 	return 0;
@@ -66,7 +65,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	conf_free(base);
 	return 0;
 }
@@ -94,7 +92,6 @@ static void test_good(void **state)
 	struct conf_error err;
 	struct document d;
 
-	(void)state;
 	if (parse(&d, DOC(TUN ", " TUN2, TEN, ASG), &err))
 		fail_msg("%s", err.msg);
 	assert_int_equal(d.conf->tunnels, 3);
@@ -180,7 +177,6 @@ static void test_bad(void **state)
 {
 	static const char good[] = DOC(TUN ", " TUN2, TEN, ASG);
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const char *at = strstr(good, bad[i].from);
 		struct conf_error err;
@@ -220,7 +216,6 @@ static void test_siblings(void **state)
 	struct conf_error err;
 	struct document d;
 
-	(void)state;
 	if (parse(&d, good, &err))
 		fail_msg("%s", err.msg);
 	assert_int_equal(d.siblings, 1);
@@ -260,7 +255,6 @@ static void test_keep(void **state)
 	json_t *j;
 	FILE *f;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/new/document.json", dir);
 	assert_int_equal(keep_read(path, &j, why, sizeof(why)), RWY_ENOENT);

@@ -27,7 +27,6 @@ static unsigned to_host;
 
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
-	(void)ctx;
 	to_host++;
 	if (tx->buf && tx->own)
 		heap_buf_free(&bufs, tx->buf);
@@ -35,8 +34,6 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
-	(void)ctx;
-	(void)tunnel;
 	if (tx->buf && tx->own)
 		heap_buf_free(&bufs, tx->buf);
 }
@@ -50,7 +47,6 @@ static struct rwy_ip host(unsigned site, unsigned n)
 
 static int set_up(void **state)
 {
-	(void)state;
 	for (unsigned s = 0; s < 2; s++)
 		for (unsigned g = 0; g < 2; g++) {
 			struct eng_cfg *c = malloc(sizeof(*c));
@@ -83,7 +79,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	for (unsigned s = 0; s < 2; s++)
 		for (unsigned g = 0; g < 2; g++)
 			eng_free(eng[s][g]);
@@ -130,7 +125,6 @@ static void test_both_sites_agree(void **state)
 {
 	unsigned first[2] = {0, 0};
 
-	(void)state;
 	for (unsigned i = 0; i < PAIRS; i++) {
 		struct rwy_ip a, b;
 		unsigned ga, gb;
@@ -155,7 +149,6 @@ static void test_only_the_lost_ones_move(void **state)
 	static uint8_t was[PAIRS][2];
 	unsigned moved = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < PAIRS; i++) {
 		struct rwy_ip a, b;
 
@@ -193,7 +186,6 @@ static void test_scale_and_unknown(void **state)
 	struct rwy_ip a, b;
 	unsigned theirs = 0;
 
-	(void)state;
 	candidates(0, 0, r);
 	for (unsigned i = 0; i < 2; i++) {
 		k[i] = r[i];
@@ -221,7 +213,6 @@ static void test_two_tunnels_to_a_peer(void **state)
 {
 	unsigned to[2] = {0, 0}, theirs = 0;
 
-	(void)state;
 	eng[0][0]->cfg.tunnel[1].peer = eng[0][0]->cfg.tunnel[0].peer;
 	for (unsigned i = 0; i < PAIRS; i++) {
 		const struct eng_candidate r = {rwy_spread_id("a2"), rwy_spread_id("b1"), 12};
@@ -251,7 +242,6 @@ static void test_holds(void **state)
 	const struct rwy_ip a = host(0, 1), b = host(1, 1);
 	struct rwy_buf *p = heap_buf_alloc(&bufs, 128, RC_PKT_MAX);
 
-	(void)state;
 	assert_false(eng_holds(eng[0][0], &a, &b, 0x42));
 	p->len = rc_pkt_make(p->data, &m);
 	eng_tenant_rx(eng[0][0], &p, &(uint16_t){0}, 1, RWY_SEC);

@@ -211,7 +211,6 @@ static void test_short_of_memory(void **state)
 	    .dst = {10, 2, 0, 3}};
 	const uint64_t custody[] = {64 << 20, 3 << 19};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct eng_tenant_cfg c = {.vni = 100,
 		    .custody = 64 << 20,

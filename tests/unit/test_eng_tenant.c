@@ -83,7 +83,6 @@ static void connect_as(unsigned t)
 
 static void test_same_addresses(void **state)
 {
-	(void)state;
 	both();
 	connect_as(0);
 	connect_as(1);
@@ -122,7 +121,6 @@ static void test_forged_answers(void **state)
 	    .dst = {10, 1, 0, 3}};
 	uint64_t unknown;
 
-	(void)state;
 	both();
 	connect_as(0);
 	a_sends(1, FIRST + 1);
@@ -146,7 +144,6 @@ static void test_forged_answers(void **state)
 /* A tenant that is not here, at one end or at the other. */
 static void test_unknown(void **state)
 {
-	(void)state;
 	both();
 	a_sends(5, FIRST);
 	assert_int_equal(eng_counters(site[0].e)->drop_unknown_tenant, 1);
@@ -161,7 +158,6 @@ static void test_unknown(void **state)
 /* The other gateway hears of the tenant later: the host's next try goes through. */
 static void test_late(void **state)
 {
-	(void)state;
 	set(0, 3, (struct eng_tenant_cfg){.vni = 300});
 	for (unsigned i = 0; i < 3; i++) {
 		a_sends(3, FIRST);
@@ -188,7 +184,6 @@ static void test_datagrams(void **state)
 	    .src = {10, 1, 0, 3},
 	    .dst = {10, 2, 0, 3}};
 
-	(void)state;
 	both();
 	eng_host_sends_as(0, 1, &m, 2);
 	eng_host_sends_as(0, 1, &m, 2);
@@ -203,7 +198,6 @@ static void test_datagrams(void **state)
 /* ACKs of a tenant over its share of memory are held back; another's are not. */
 static void test_memory_share(void **state)
 {
-	(void)state;
 	both();
 	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = 4096});
 	connect_as(0);
@@ -241,7 +235,6 @@ static void test_memory_reserved(void **state)
 {
 	uint64_t all = eng_custody_max(site[0].e);
 
-	(void)state;
 	both();
 	connect_as(0);
 	connect_as(1);
@@ -303,7 +296,6 @@ static void test_many_vnis(void **state)
 	struct eng *e = site[0].e;
 	uint32_t s = 1;
 
-	(void)state;
 	memset(vni, 0, sizeof(vni));
 	for (unsigned i = 0; i < STEPS; i++) {
 		uint32_t idx, want, has = 0;
@@ -339,7 +331,6 @@ static void test_places(void **state)
 	    .src = {10, 1, 0, 9},
 	    .dst = {10, 2, 0, 3}};
 
-	(void)state;
 	both();
 	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .half_open_max = 10, .flows_max = 30});
 	for (unsigned i = 0; i < 3 * HALF_MAX; i++) {
@@ -366,7 +357,6 @@ static void test_places(void **state)
 /* Changed while it runs; removed, its flows are forgotten, nobody else's; the number is free again. */
 static void test_live(void **state)
 {
-	(void)state;
 	both();
 	connect_as(0);
 	connect_as(1);
@@ -401,7 +391,6 @@ static void test_ack_mode(void **state)
 	static const enum eng_ack_mode modes[] = {ENG_ACK_END, ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END};
 	roce_psn psn = FIRST;
 
-	(void)state;
 	both();
 	connect_as(0);
 	for (unsigned i = 0; i + 1 < sizeof(modes) / sizeof(*modes); i++) {
@@ -424,7 +413,6 @@ static void test_arguments(void **state)
 	struct eng_prefix p = {.tunnel = 1};
 	struct eng *e = site[0].e;
 
-	(void)state;
 	both();
 	assert_int_equal(eng_tenant_set(e, 0, &(struct eng_tenant_cfg){.vni = 9}, eng_now), RWY_EINVAL);
 	assert_int_equal(eng_tenant_set(e, 3, &(struct eng_tenant_cfg){.vni = 0}, eng_now), RWY_EINVAL);

@@ -128,7 +128,6 @@ static void test_others_go_on(void **state)
 	roce_psn psn = FIRST, other = FIRST;
 	struct wan_stats before, after;
 
-	(void)state;
 	send_one(0, psn++);
 	for (unsigned round = 0; round < 3; round++) {
 		unsigned naks;
@@ -177,7 +176,6 @@ static void test_nothing_behind(void **state)
 	struct rwy_ip dst = rwy_ip_from4((uint8_t[4]){10, 4, 0, 3});
 	uint64_t unrouted;
 
-	(void)state;
 	add();
 	assert_int_equal(eng_route_plain(site[0].e, &dst), 1);
 	send_one(1, FIRST);
@@ -236,7 +234,6 @@ static void test_assigned(void **state)
 	struct rc_mk m = from_a(0, FIRST);
 	uint64_t zero, one;
 
-	(void)state;
 	add();
 	for (unsigned at = 0; at < 2; at++) {
 		struct eng_prefix p[2] = {
@@ -292,7 +289,6 @@ static void test_weights(void **state)
 	unsigned one = 0, moved = 0;
 	int was[4000];
 
-	(void)state;
 	wan_congest_cfg_default(&t.congest);
 	add();
 	assert_int_equal(eng_prefixes_set(site[0].e, p, 2), 0);
@@ -337,7 +333,6 @@ static void test_tenants(void **state)
 	    .share = {.weight = 3, .guarantee_Bps = 100000}};
 	struct wan_class_stats s;
 
-	(void)state;
 	assert_int_equal(eng_tenant_set(site[0].e, 1, &c, eng_now), RWY_EINVAL);
 	add();
 	assert_int_equal(eng_tenant_set(site[0].e, 1, &c, eng_now), 0);
@@ -353,7 +348,6 @@ static void test_rate(void **state)
 	struct eng_tunnel_tune t = {.rate_Bps = 250000, .rx_window = 1024, .rx_bytes = 1 << 20};
 	struct wan_stats s;
 
-	(void)state;
 	wan_congest_cfg_default(&t.congest);
 	send_one(0, FIRST);
 	eng_tunnel_set(site[0].e, 0, &t, eng_now);
@@ -378,7 +372,6 @@ static void test_sessions(void **state)
 	uint32_t cursor = 0;
 	unsigned n = 0;
 
-	(void)state;
 	add();
 	assert_int_equal(site[0].opened, 0);
 	send_one(0, FIRST);

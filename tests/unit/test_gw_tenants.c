@@ -12,14 +12,12 @@ static struct conf_error err;
 
 static int set_up(void **state)
 {
-	(void)state;
 	fake_new(3);
 	return gw_tenants_new(&fake.app);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	fake_end();
 	return 0;
 }
@@ -67,7 +65,6 @@ static void test_first_set(void **state)
 {
 	struct conf_tenant t[2] = {fake_tenant("red", 1), fake_tenant("blue", 2)};
 
-	(void)state;
 	gw_tenants_free(&fake.app);
 	fake.conf.tenant = t;
 	fake.conf.tenants = 2;
@@ -83,7 +80,6 @@ static void test_shares(void **state)
 	struct conf_tenant t = fake_tenant("red", 7);
 	const struct eng_tenant_cfg *c;
 
-	(void)state;
 	fake_workers(FAKE_TUNNELS, NULL, 0);
 	t.cfg.guarantee_Bps = 300000;
 	t.cfg.limit_Bps = 900000;
@@ -122,7 +118,6 @@ static void test_refusals(void **state)
 	struct conf_tenant t = fake_tenant("red", 7), all[3];
 	uint64_t published, running;
 
-	(void)state;
 	fake_workers(FAKE_TUNNELS, NULL, 0);
 	add("red", 7);
 	assert_int_equal(gw_tenant_add(&fake.app, &t, &done, &err), RWY_EEXIST);
@@ -164,7 +159,6 @@ static void look_at_call(unsigned worker)
 {
 	const struct tenant_set *s = gw_tenants_of(&fake.app);
 
-	(void)worker;
 	looked++;
 	for (unsigned w = 0; w < fake.app.workers; w++)
 		for (uint32_t i = 1; i < s->top; i++)
@@ -175,7 +169,6 @@ static void look_at_call(unsigned worker)
 /* When hosts are forgotten, no worker admits the tenant any more. */
 static void look_at_clear(unsigned worker, uint32_t index)
 {
-	(void)worker;
 	looked++;
 	assert_null(tenant_by_index(gw_tenants_of(&fake.app), index));
 	for (unsigned w = 0; w < fake.app.workers; w++)
@@ -187,7 +180,6 @@ static void test_order(void **state)
 {
 	struct conf_tenant t[2] = {fake_tenant("green", 3), fake_tenant("blue", 20)};
 
-	(void)state;
 	fake_workers(FAKE_TUNNELS, NULL, 0);
 	fake_on_call = look_at_call;
 	fake_on_clear = look_at_clear;
@@ -210,7 +202,6 @@ static void test_vni_moves(void **state)
 {
 	struct conf_tenant t[3];
 
-	(void)state;
 	fake_workers(FAKE_TUNNELS, NULL, 0);
 	add("red", 1);
 	add("blue", 2);
@@ -251,7 +242,6 @@ static void test_engine_refuses(void **state)
 	struct conf_tenant t[3];
 	struct tenant_prefix p;
 
-	(void)state;
 	fake_workers(1, NULL, 0);
 	t[0] = fake_tenant("red", 1);
 	p = t[0].cfg.prefix[1];
@@ -287,7 +277,6 @@ static void test_worker_hangs(void **state)
 	struct conf_tenant t[2];
 	struct gw_worker *w;
 
-	(void)state;
 	fake_workers(FAKE_TUNNELS, NULL, 0);
 	w = fake.app.worker[1];
 	add("red", 1);
@@ -328,7 +317,6 @@ static void test_worker_late(void **state)
 	uint64_t published, running;
 	const struct tenant *red;
 
-	(void)state;
 	fake_workers(FAKE_TUNNELS, NULL, 0);
 	add("red", 1);
 	red = named("red");
@@ -355,7 +343,6 @@ static void test_removal(void **state)
 {
 	struct gw_tenant_count *c;
 
-	(void)state;
 	fake_workers(FAKE_TUNNELS, NULL, 0);
 	add("red", 1);
 	c = &fake.app.worker[1]->tenants[1];
@@ -388,7 +375,6 @@ static void test_info(void **state)
 	struct gw_tenant_info in[5];
 	struct conf_tenant t;
 
-	(void)state;
 	fake_workers(FAKE_TUNNELS, NULL, 0);
 	add("red", 1);
 	add("blue", 2);
@@ -425,7 +411,6 @@ static void test_journal(void **state)
 	struct conf_tenant t = fake_tenant("red", 77), other = fake_tenant("blue", 78);
 	struct eng_journal_entry *j = calloc(3, sizeof(*j));
 
-	(void)state;
 	assert_non_null(j);
 	for (unsigned i = 0; i < 2; i++) {
 		j[i].src = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3});

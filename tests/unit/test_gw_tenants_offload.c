@@ -44,7 +44,6 @@ static const struct gw_offload_hooks hooks = {prepare, back, commit};
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&seen, 0, sizeof(seen));
 	fake_new(2);
 	if (gw_tenants_new(&fake.app) != 0)
@@ -56,7 +55,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	fake.app.offload_hooks = NULL;
 	fake_end();
 	return 0;
@@ -66,7 +64,6 @@ static void test_order(void **state)
 {
 	struct conf_tenant t = fake_tenant("red", 7);
 
-	(void)state;
 	assert_int_equal(gw_tenant_add(&fake.app, &t, &done, &err), 0);
 	assert_int_equal(seen.prepared, 1);
 	assert_int_equal(seen.committed, 1);
@@ -85,7 +82,6 @@ static void test_hardware_refuses(void **state)
 {
 	struct conf_tenant t = fake_tenant("red", 7);
 
-	(void)state;
 	seen.refuse = true;
 	assert_int_equal(gw_tenant_add(&fake.app, &t, &done, &err), RWY_EAGAIN);
 	assert_non_null(strstr(err.msg, "port lan keeps a rule"));
@@ -102,7 +98,6 @@ static void test_worker_hangs(void **state)
 {
 	struct conf_tenant t = fake_tenant("red", 7);
 
-	(void)state;
 	fake.app.worker[1]->hung = true;
 	assert_int_equal(gw_tenant_add(&fake.app, &t, &done, &err), RWY_EAGAIN);
 	assert_int_equal(seen.prepared, 1);

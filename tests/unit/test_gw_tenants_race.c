@@ -104,7 +104,6 @@ static void *reloader(void *arg)
 	struct gw_tenants_done done;
 	struct conf_error err;
 
-	(void)arg;
 	while (!atomic_load(&stop)) {
 		struct conf_tenant t[CHANGERS * EACH];
 		unsigned n = 0, turned = rnd(&s);
@@ -128,7 +127,6 @@ static void *looker(void *arg)
 	struct gw_tenant_info in[10];
 	struct conf_tenant t;
 
-	(void)arg;
 	while (!atomic_load(&stop)) {
 		uint64_t published, running;
 		unsigned n = gw_tenants_get(&fake.app, "t1", in, 10);
@@ -169,7 +167,6 @@ static void test_all_at_once(void **state)
 {
 	pthread_t th[CHANGERS + 2];
 
-	(void)state;
 	fake_new(2);
 	assert_int_equal(gw_tenants_new(&fake.app), 0);
 	fake_workers(FAKE_TUNNELS, NULL, 0);

@@ -31,8 +31,6 @@ struct trace {
 
 static void on_done(void *ctx, const struct rc_comp *c)
 {
-	(void)ctx;
-	(void)c;
 }
 
 static void load(struct trace *t, const char *name)
@@ -132,25 +130,21 @@ static void play(const char *name, unsigned least)
 
 static void test_write(void **state)
 {
-	(void)state;
 	play("write", 90);
 }
 
 static void test_send(void **state)
 {
-	(void)state;
 	play("send", 270);
 }
 
 static void test_read(void **state)
 {
-	(void)state;
 	play("read", 1500);
 }
 
 static void test_atomic(void **state)
 {
-	(void)state;
 	play("atomic", 190);
 }
 

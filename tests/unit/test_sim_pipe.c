@@ -112,7 +112,6 @@ static void free_messages_cost_nothing(void **state)
 
 					assert_int_equal(run(&r, &c, 0, 0), (m + p - 1) * 2100);
 				}
-	(void)state;
 }
 
 /* Each stage computes each micro-batch once each way, and 1F1B keeps at most stages - stage of them. */
@@ -131,7 +130,6 @@ static void passes_and_memory(void **state)
 	run(&r, &c, 50, 50);
 	for (unsigned s = 0; s < 6; s++)
 		assert_int_equal(r.most[s], 6 - s + (s < 4));
-	(void)state;
 }
 
 /* Two stages, one micro-batch: forward, message, forward, backward, message, backward. */
@@ -146,7 +144,6 @@ static void a_message_is_waited_for(void **state)
 	assert_int_equal(run(&r, &c, 40, 90), 600 + 2 * 40);
 	assert_int_equal(r.p.stage[0].spent[PIPE_SPAN_SEND], 90);
 	assert_int_equal(r.p.stage[0].spent[PIPE_SPAN_WAIT], 40 + 300 + 40 - 90);
-	(void)state;
 }
 
 /*
@@ -168,7 +165,6 @@ static void what_distance_costs(void **state)
 	c.early = 0;
 	c.overlap = false;
 	assert_true(run(&r, &c, d, 2 * d) > t); /* a sender that waits for its completion costs more */
-	(void)state;
 }
 
 int main(void)

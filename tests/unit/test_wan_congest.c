@@ -92,7 +92,6 @@ static const double rates[] = {50, 500, 5000, 50000};
 
 static void test_clean(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < RATES; i++) {
 		struct path p;
 
@@ -112,7 +111,6 @@ static void test_bursts(void **state)
 {
 	struct path p;
 
-	(void)state;
 	path_init(&p, 5000, 1);
 	p.burst = 400;
 	p.burst_every = 2;
@@ -171,7 +169,6 @@ static void begins_and_ends(struct path *p, enum wan_congest_by by, double loss,
 
 static void test_sustained(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < RATES; i++) {
 		struct path p;
 
@@ -187,7 +184,6 @@ static void test_sustained(void **state)
 /* At the threshold, and at half of it, and right between: some changes, not many. */
 static void test_edge(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < RATES; i++)
 		for (unsigned k = 2; k <= 6; k++) {
 			struct path p;
@@ -206,7 +202,6 @@ static void test_own_effect(void **state)
 {
 	struct path p;
 
-	(void)state;
 	path_init(&p, 5000, 3);
 	p.loss = .2;
 	p.remarked_is_clean = true;
@@ -228,7 +223,6 @@ static void test_longer_way(void **state)
 {
 	struct path p;
 
-	(void)state;
 	path_init(&p, 1000, 4);
 	run(&p, 10 * RWY_SEC);
 	p.rtt = 3 * RTT;
@@ -249,7 +243,6 @@ static void test_not(void **state)
 	struct wan_congest_cfg cfg = {.hold = 100 * RWY_MS, .clear = RWY_SEC};
 	struct path p;
 
-	(void)state;
 	path_init(&p, 5000, 5);
 	for (unsigned i = 0; i < 5000; i++, p.now += RWY_MS) {
 		assert_false(wan_congest_note(&p.c, 6, 2, 0, RTT, RTT, p.now));
@@ -298,7 +291,6 @@ static void test_tunnel(void **state)
 {
 	struct wan_end e = over((struct wan_link_cfg){.queue_bytes = 200000, .loss_ppm = 10000}, &cc_auto, 0);
 
-	(void)state;
 	assert_int_equal(e.congest_changes, 0); /* what the carrier is made for */
 	assert_int_equal(e.congested_sent, 0);
 	e = over((struct wan_link_cfg){.queue_bytes = 200000, .loss_ppm = 120000}, &cc_auto, 0);
@@ -317,7 +309,6 @@ static void test_tunnel(void **state)
 
 static void test_names(void **state)
 {
-	(void)state;
 	assert_string_equal(wan_congest_name(WAN_CONGEST_NONE), "none");
 	assert_string_equal(wan_congest_name(WAN_CONGEST_LOSS), "loss");
 	assert_string_equal(wan_congest_name(WAN_CONGEST_MARKS), "marks");

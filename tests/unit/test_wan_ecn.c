@@ -38,7 +38,6 @@ static void test_fit(void **state)
 {
 	struct wan_stats s = run((struct wan_link_cfg){.ecn_bytes = 50000}, true, &cc_cubic);
 
-	(void)state;
 	assert_string_equal(s.ecn, "on");
 	assert_true(s.ce > 0);
 	assert_int_equal(s.c.lost, 0); /* it slowed down for marks, before the queue was full */
@@ -53,7 +52,6 @@ static void test_lossy(void **state)
 {
 	struct wan_stats s = run((struct wan_link_cfg){.loss_ppm = 30000}, true, &cc_auto);
 
-	(void)state;
 	assert_string_equal(s.ecn, "on");
 }
 
@@ -61,7 +59,6 @@ static void test_cleared(void **state)
 {
 	struct wan_stats s = run((struct wan_link_cfg){.ecn_clear = true}, true, &cc_auto);
 
-	(void)state;
 	assert_string_equal(s.ecn, "off");
 	assert_int_equal(s.c.lost, 0);
 }
@@ -71,7 +68,6 @@ static void test_dropped(void **state)
 {
 	struct wan_stats s = run((struct wan_link_cfg){.ecn_drop = true}, true, &cc_auto);
 
-	(void)state;
 	assert_string_equal(s.ecn, "off");
 	assert_true(s.c.pto >= 2);
 }
@@ -80,7 +76,6 @@ static void test_all_marked(void **state)
 {
 	struct wan_stats s = run((struct wan_link_cfg){.ecn_bytes = 1}, true, &cc_fixed);
 
-	(void)state;
 	assert_string_not_equal(s.ecn, "trying");
 }
 

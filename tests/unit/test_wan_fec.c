@@ -173,7 +173,6 @@ static rwy_dur hurt(struct wan_pair *p, unsigned n, struct choice *c, unsigned m
 /* Any m of the k + m: rebuilt, byte for byte, without a round trip; one more: sent again, still right. */
 static void test_any_m(void **state)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct wan_link_cfg l = link_of();
 		struct wan_cfg c;
@@ -200,7 +199,6 @@ static void test_any_m(void **state)
 
 static void test_burst(void **state)
 {
-	(void)state;
 	for (unsigned at = 0; at < 100; at += 9) {
 		struct wan_link_cfg l = link_of();
 		struct wan_cfg c;
@@ -231,7 +229,6 @@ static void test_shared(void **state)
 	struct wan_cfg c;
 	struct wan_pair p;
 
-	(void)state;
 	cfg_of(&c);
 	begin(&p, &c, &l, LEN, 3);
 	for (unsigned blocks = 1; blocks <= 3; blocks++) {
@@ -272,7 +269,6 @@ static void test_off(void **state)
 	struct wan_cfg c;
 	struct wan_pair p;
 
-	(void)state;
 	cfg_of(&c);
 	begin(&p, &c, &l, LEN, 1);
 	for (int i = 0; i < 50; i++)
@@ -309,7 +305,6 @@ static void test_congestion(void **state)
 	struct wan_cfg c;
 	struct wan_pair p;
 
-	(void)state;
 	l.rate_Bps = RATE / 10;
 	l.queue_bytes = RATE / 10 * 20 / 1000;
 	cfg_of(&c);
@@ -328,7 +323,6 @@ static void test_old_peer(void **state)
 	struct wan_cfg c;
 	struct wan_pair p;
 
-	(void)state;
 	cfg_of(&c);
 	begin(&p, &c, &l, LEN, 1);
 	p.end[0].t->fec.peer = false;
@@ -369,7 +363,6 @@ static void test_lies(void **state)
 	struct wan_cfg c;
 	struct wan_pair p;
 
-	(void)state;
 	cfg_of(&c);
 	begin(&p, &c, &l, LEN, 1);
 	know_loss(path_of(&p, 0), 0.01, 1);
@@ -446,7 +439,6 @@ static void test_no_buffers(void **state)
 	struct wan_cfg c;
 	struct wan_pair p;
 
-	(void)state;
 	cfg_of(&c);
 	begin(&p, &c, &l, LEN, 1);
 	know_loss(path_of(&p, 0), 0.01, 1);
@@ -462,7 +454,6 @@ static void test_no_buffers(void **state)
 /* Data in parts, two paths' worth of weather, restarts in the middle. */
 static void test_weather(void **state)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct wan_link_cfg l = link_of();
 		struct wan_cfg c;
@@ -575,7 +566,6 @@ static void test_tail(void **state)
 	};
 
 	long_case();
-	(void)state;
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		struct row r = measure(WAN_FEC_AUTO, row[i].bufs, row[i].messages, row[i].loss, row[i].burst);
 

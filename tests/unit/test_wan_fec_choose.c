@@ -66,7 +66,6 @@ static void test_enough(void **state)
 	    {0.0001, 8, 3e-3, 27, 224, 0.01},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		struct weather w = {.loss = row[i].loss, .burst = row[i].burst, .seed = i + 1};
 		struct wan_fec_law law = {.loss = row[i].loss, .burst = row[i].burst};
@@ -91,7 +90,6 @@ static void test_enough(void **state)
 
 static void test_bounds(void **state)
 {
-	(void)state;
 	for (unsigned depth = 1; depth <= WAN_FEC_DEPTH_MAX; depth++)
 		for (unsigned most = 0; most <= WAN_FEC_PARITY_MAX; most += 13)
 			for (int l = 0; l < 8; l++)

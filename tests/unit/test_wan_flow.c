@@ -57,7 +57,6 @@ static void test_custody(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 0);
 	wan_pair_streams(&p, 1, 10, 500, 500, 10);
 	p.end[1].stall = true;
@@ -88,7 +87,6 @@ static void test_flow_credit(void **state)
 	struct wan_pair p;
 	struct wan_cfg c;
 
-	(void)state;
 	wan_cfg_default(&c);
 	c.rx_window = 7;
 	start_cfg(&p, &c, 0, 5 * RWY_MS);
@@ -112,7 +110,6 @@ static void test_tunnel_credit(void **state)
 	struct wan_pair p;
 	struct wan_cfg c;
 
-	(void)state;
 	wan_cfg_default(&c);
 	c.rx_bytes = 10000;
 	start_cfg(&p, &c, 0, 5 * RWY_MS);
@@ -132,7 +129,6 @@ static void test_beyond_credit(void **state)
 	struct wan_pair p;
 	struct wan_cfg c;
 
-	(void)state;
 	wan_cfg_default(&c);
 	c.rx_window = 5;
 	start_cfg(&p, &c, 0, 5 * RWY_MS);
@@ -152,7 +148,6 @@ static void test_beyond_credit(void **state)
 
 static void test_fragments(void **state)
 {
-	(void)state;
 	for (uint32_t len = 1; len <= 9000; len += len < 1500 && len > 1380 ? 1 : 97) {
 		struct wan_pair p;
 		struct wan_cfg c;
@@ -172,7 +167,6 @@ static void test_fragment_count(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 0);
 	wan_pair_streams(&p, 1, 1000, 4096 + 58, 4096 + 58, 1);
 	assert_true(wan_pair_run(&p, p.now + 100 * RWY_SEC));
@@ -188,7 +182,6 @@ static void test_reassembly(void **state)
 	struct wan_f_data d = {.frag = true, .total = 250, .fsize = 100, .kind = 1};
 	uint8_t bytes[250];
 
-	(void)state;
 	memset(&t, 0, sizeof(t));
 	wan_pool_init(&pool);
 	t.cfg.bufs = pool.bufs;
@@ -226,7 +219,6 @@ static void test_reassembly(void **state)
 
 static void test_close(void **state)
 {
-	(void)state;
 	for (uint32_t loss = 0; loss < 400000; loss += 100000) {
 		struct wan_pair p;
 
@@ -250,7 +242,6 @@ static void test_close_early(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 50000);
 	wan_pair_streams(&p, 2, 200, 100, 3000, 200);
 	settle(&p, 100 * RWY_US);
@@ -270,7 +261,6 @@ static void test_close_unused(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 0);
 	wan_pair_streams(&p, 2, 0, 1, 1, 1);
 	wan_tx_close(p.stream[0].tx, p.now);
@@ -286,7 +276,6 @@ static void test_close_unused(void **state)
  * again. */
 static void test_abort(void **state)
 {
-	(void)state;
 	for (rwy_dur at = 0; at < 60 * RWY_MS; at += 3 * RWY_MS) {
 		struct wan_pair p;
 		struct wan_txflow *again;
@@ -317,7 +306,6 @@ static void test_refuse(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 100000);
 	wan_pair_streams(&p, 8, 20, 100, 3000, 20);
 	p.end[1].refuse = true;
@@ -335,7 +323,6 @@ static void test_reset_later(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 0);
 	wan_pair_streams(&p, 2, 10, 100, 3000, 10);
 	p.end[1].stall = true;
@@ -356,7 +343,6 @@ static void test_late_opener(void **state)
 	struct wan_pair p;
 	struct wan_link_pkt *late = NULL;
 
-	(void)state;
 	start(&p, 0);
 	wan_pair_streams(&p, 1, 5, 500, 500, 5);
 	p.stream[0].close_after = true;
@@ -391,7 +377,6 @@ static void test_no_buffers(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 0);
 	p.pool.fail_ppm = 300000;
 	wan_pair_streams(&p, 4, 50, 3000, 4000, 50);
@@ -405,7 +390,6 @@ static void test_many(void **state)
 	struct wan_pair p;
 	struct wan_cfg c;
 
-	(void)state;
 	wan_cfg_default(&c);
 	start_cfg(&p, &c, 5000, 5 * RWY_MS);
 	wan_pair_streams(&p, 10000, 3, 64, 300, 3);
@@ -425,7 +409,6 @@ static void test_fair(void **state)
 	struct wan_cfg c;
 	struct wan_pair p;
 
-	(void)state;
 	wan_cfg_default(&c);
 	c.cc = &cc_fixed;
 	c.cc_cfg.rate_Bps = 12500000;
@@ -447,7 +430,6 @@ static void test_dgrams(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 0);
 	settle(&p, 50 * RWY_MS);
 	for (uint32_t i = 0; i < 300; i++)
@@ -473,7 +455,6 @@ static void test_arguments(void **state)
 	struct wan_txflow *f;
 	uint8_t info[WAN_OPEN_MAX + 1] = {0};
 
-	(void)state;
 	start(&p, 0);
 	assert_int_equal(wan_tx_open(p.end[0].t, &f, info, sizeof(info), NULL, p.now), RWY_EINVAL);
 	c = p.end[0].cfg;
@@ -497,7 +478,6 @@ static void test_paths(void **state)
 	struct wan_cfg c;
 	struct wan_pair p;
 
-	(void)state;
 	wan_cfg_default(&c);
 	c.paths = 2;
 	c.cc = &cc_fixed;

@@ -60,7 +60,6 @@ static void test_up(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 0, 0, 0);
 	assert_false(wan_hs_up(p.end[0].t));
 	while (wan_pair_step(&p, 1500 * RWY_MS) && !(p.end[0].up && p.end[1].up))
@@ -82,7 +81,6 @@ static void test_up(void **state)
 
 static void test_up_under_loss(void **state)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 50; seed++) {
 		struct wan_pair p;
 
@@ -101,7 +99,6 @@ static void test_last_hello_lost(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 0, 2, 500);
 	for (int i = 0; i < 2; i++) {
 		p.link[i].cfg.outage_from = p.now + (i ? 0 : 19 * RWY_MS);
@@ -128,7 +125,6 @@ static void test_data_ask(void **state)
 	struct wan_pair p;
 	rwy_time from, clear;
 
-	(void)state;
 	start(&p, 0, 2, 500);
 	from = p.now;
 	clear = from + 701 * RWY_MS; /* end 1 asked at 0.7 s, and would ask again at 1.5 s */
@@ -150,7 +146,6 @@ static void test_data_ask(void **state)
 
 static void test_restart_of_each(void **state)
 {
-	(void)state;
 	for (int end = 0; end < 2; end++) {
 		struct wan_pair p;
 
@@ -172,7 +167,6 @@ static void test_replay(void **state)
 	struct wan_link_pkt *kept[3000];
 	uint32_t n = 0;
 
-	(void)state;
 	start(&p, 0, 4, 300);
 	/* A life of end 0 that is over... */
 	for (int life = 0; life < 2; life++) {
@@ -213,7 +207,6 @@ static void test_forged(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 0, 2, 2000);
 	wan_pair_run(&p, p.now + 100 * RWY_MS);
 	for (uint64_t i = 0; i < 50; i++) {
@@ -246,7 +239,6 @@ static void test_strangers(void **state)
 	struct wan_pair p;
 	uint8_t d[WAN_PKT_HDR + 200];
 
-	(void)state;
 	start(&p, 0, 0, 0);
 	wan_pair_run(&p, p.now + 50 * RWY_MS);
 	while (wan_pair_step(&p, 2 * RWY_SEC))
@@ -291,7 +283,6 @@ static void test_silence(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 0, 2, 100000);
 	wan_pair_run(&p, p.now + 100 * RWY_MS);
 	assert_true(p.end[0].up);
@@ -321,7 +312,6 @@ static void test_both_restart(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 20000, 4, 3000);
 	for (int i = 0; i < 10; i++) {
 		wan_pair_run(&p, p.now + 77 * RWY_MS);

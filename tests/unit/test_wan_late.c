@@ -78,7 +78,6 @@ static void no_repeats(rwy_dur delay, unsigned bursts, uint64_t most)
 
 static void test_short_path(void **state)
 {
-	(void)state;
 	no_repeats(3500, 400, 0);
 	no_repeats(100 * RWY_US, 400, 0);
 }
@@ -86,7 +85,6 @@ static void test_short_path(void **state)
 /* The first few times nobody knows yet how late this peer can be. */
 static void test_long_path(void **state)
 {
-	(void)state;
 	no_repeats(10 * RWY_MS, 400, 12);
 }
 
@@ -96,7 +94,6 @@ static void test_tail(void **state)
 	struct wan_pair p;
 	rwy_time began;
 
-	(void)state;
 	start(&p, 100 * RWY_US, 100000, 3);
 	p.stream[0].total = p.stream[1].total = BURST;
 	assert_true(wan_pair_run(&p, p.now + 10 * RWY_SEC));

@@ -149,14 +149,12 @@ static unsigned seeds(void)
 
 static void test_weather(void **state)
 {
-	(void)state;
 	for (unsigned i = 1; i <= seeds(); i++)
 		one_seed(i, false);
 }
 
 static void test_restarts(void **state)
 {
-	(void)state;
 	for (unsigned i = 1; i <= seeds(); i++)
 		one_seed(i, true);
 }
@@ -225,7 +223,6 @@ static void test_goodput(void **state)
 	};
 
 	long_case();
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		goodput(&all[i]);
 }
@@ -242,7 +239,6 @@ static void test_outage(void **state)
 	struct wan_cfg c;
 	struct wan_pair p;
 
-	(void)state;
 	wan_cfg_default(&c);
 	wan_pair_init(&p, &c, &l, &l, 3);
 	wan_pair_streams(&p, 1, 1u << 24, 1024, 1024, 1u << 15);

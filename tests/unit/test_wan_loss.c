@@ -17,7 +17,6 @@ static void test_packet_threshold(void **state)
 	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC;
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		wan_one_send(p, now);
 	now += RTT;
@@ -36,7 +35,6 @@ static void test_time_threshold(void **state)
 	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC, at;
 
-	(void)state;
 	wan_one_send(p, now);
 	wan_one_send(p, now);
 	now += RTT;
@@ -58,7 +56,6 @@ static void test_rtt(void **state)
 	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	struct wan_f_ack a = {.n = 1, .delay_us = 4000};
 
-	(void)state;
 	p->t->peer.ack_delay = 5 * RWY_MS;
 	wan_rtt_sample(p, RTT, 0, RWY_SEC);
 	assert_int_equal(p->srtt, RTT);
@@ -82,7 +79,6 @@ static void test_pto(void **state)
 	rwy_time now = RWY_SEC;
 	rwy_dur first, last;
 
-	(void)state;
 	wan_one_send(p, now);
 	wan_one_ack(p, 0, 0, now + RTT);
 	now += RTT;
@@ -117,7 +113,6 @@ static void test_late_ourselves(void **state)
 	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC;
 
-	(void)state;
 	wan_one_send(p, now);
 	wan_one_ack(p, 0, 0, now + RTT);
 	now += RTT;
@@ -136,7 +131,6 @@ static void test_never_sent(void **state)
 {
 	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 
-	(void)state;
 	wan_one_send(p, RWY_SEC);
 	wan_one_ack(p, 0, 5, RWY_SEC + RTT);
 	assert_int_equal(wan_one_state(p, 0), WAN_SENT_INFLIGHT);
@@ -151,7 +145,6 @@ static void test_ring(void **state)
 	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC;
 
-	(void)state;
 	for (int i = 0; i < 5000; i++) {
 		uint64_t pn = wan_one_send(p, now);
 
@@ -178,7 +171,6 @@ static void test_loss_share(void **state)
 	struct wan_path *p = wan_one_path(1024, RWY_SEC);
 	rwy_time now = RWY_SEC;
 
-	(void)state;
 	for (int i = 0; i < 40000; i++) {
 		uint64_t pn = wan_one_send(p, now);
 

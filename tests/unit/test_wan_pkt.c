@@ -20,7 +20,6 @@ static void test_header(void **state)
 	static const uint8_t want[16] = {
 	    0x10, 1, 3, 0, 0x12, 0x34, 0x56, 0x78, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
 
-	(void)state;
 	wan_pkt_put(p, &in);
 	assert_memory_equal(p, want, sizeof(want));
 	wan_pkt_get(p, &out);
@@ -32,7 +31,6 @@ static void test_crc(void **state)
 {
 	uint8_t p[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(p); i++)
 		p[i] = (uint8_t)i;
 	memset(p + 16, 0, 4);
@@ -64,7 +62,6 @@ static void test_varint(void **state)
 	uint8_t p[8];
 	uint64_t v;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		assert_int_equal(wan_varint_size(all[i].v), all[i].n);
 		assert_ptr_equal(wan_varint_put(p, all[i].v), p + all[i].n);
@@ -79,7 +76,6 @@ static void test_ack(void **state)
 {
 	uint64_t rng = 1;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		struct wan_f_ack a = {.path = (uint8_t)wan_rng_below(&rng, 8),
 		                     .delay_us = (uint32_t)wan_rng_next(&rng),
@@ -125,7 +121,6 @@ static void test_ack_malformed(void **state)
 	uint8_t p[44] = {0};
 	struct wan_f_ack a;
 
-	(void)state;
 	rwy_put64(p + 1, 10);
 	p[17] = 0; /* no range */
 	assert_null(wan_f_ack_get(p, p + 19, WAN_F_ACK, &a));
@@ -187,7 +182,6 @@ static void test_data(void **state)
 	uint8_t info[WAN_OPEN_MAX] = "information about the flow";
 	struct wan_f_data d = {.kind = 1, .flow = 0xfedcba98, .seq = 0x01020304};
 
-	(void)state;
 	assert_int_equal(wan_f_data_size(&d) + WAN_PKT_HDR, 30);
 	data_round_trip(d, 100);
 	d.open = true;
@@ -220,7 +214,6 @@ static void test_fragment_numbers(void **state)
 	struct wan_f_data d = {.frag = true, .total = 1000, .fsize = 100, .index = 10}, out;
 	uint8_t p[400];
 
-	(void)state;
 	uint8_t *end = wan_f_data_put(p, &d);
 
 	assert_null(wan_f_data_get(p, end + 100, &out)); /* begins after the end */
@@ -253,7 +246,6 @@ static void test_hello(void **state)
 	struct wan_f_hello out;
 	uint8_t p[WAN_HELLO_LEN];
 
-	(void)state;
 	memset(&out, 0, sizeof(out));
 	assert_ptr_equal(wan_f_hello_put(p, &in), p + WAN_HELLO_LEN);
 	assert_true(wan_f_hello_get(p, WAN_HELLO_LEN, &out));

@@ -39,7 +39,6 @@ static void test_random(void **state)
 {
 	struct wan_ranges *s = malloc(sizeof(*s));
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		uint64_t rng = seed;
 		uint8_t seen[SPAN] = {0};
@@ -73,7 +72,6 @@ static void test_bounded(void **state)
 {
 	struct wan_ranges *s = malloc(sizeof(*s));
 
-	(void)state;
 	wan_ranges_reset(s);
 	for (uint64_t pn = 0; pn < 100000; pn += 2) {
 		assert_true(wan_ranges_add(s, pn));

@@ -51,7 +51,6 @@ static void test_bound(void **state)
 	struct wan_pair p;
 	uint64_t before, drain;
 
-	(void)state;
 	start(&p, 0);
 	open_flows(&p, 2);
 	settle(&p, 100 * RWY_MS);
@@ -78,7 +77,6 @@ static void test_lost(void **state)
 {
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, 400000);
 	open_flows(&p, 1);
 	for (unsigned i = 0; i < 20; i++) {
@@ -101,7 +99,6 @@ static void test_restart(void **state)
 	struct wan_pair p;
 	uint64_t drain;
 
-	(void)state;
 	start(&p, 0);
 	open_flows(&p, 1);
 	wan_rx_window(p.stream[0].rx, 1000, 1);

@@ -22,7 +22,6 @@ static void test_partial(void **state)
 	uint8_t stream[4 * WAN_REC_MAX];
 	size_t n = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		wan_rec_head(stream + n, WAN_REC_DATAGRAM, (uint8_t)i, len[i]);
 		memset(stream + n + WAN_REC_HDR, (int)i + 1, len[i]);
@@ -72,7 +71,6 @@ static void test_sizes(void **state)
 	    {WAN_REC_HELLO, 1, 88, false}, {WAN_REC_WISH, 0, 12, true}, {WAN_REC_WISH, 0, 13, false},
 	    {WAN_REC_WISH, 2, 12, false}, {3, 0, 12, false}, {255, 0, 88, false}, {'G', 'E', 0x4745, false}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		uint8_t head[WAN_REC_HDR];
 		struct wan_rec r;
@@ -90,7 +88,6 @@ static void test_garbage(void **state)
 {
 	uint64_t rng = 7, bad = 0;
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		uint32_t n = wan_rng_below(&rng, 120), at = 0;
 		uint8_t *b = malloc(n + 1);
@@ -141,7 +138,6 @@ static void test_hello(void **state)
 	struct wan_rec r;
 	uint64_t id;
 
-	(void)state;
 	wan_conn_init(&x, 77, 1, 100, true);
 	wan_conn_init(&y, 77, 2, 200, false);
 	assert_int_equal(wan_conn_put(&y, b), 0); /* who was connected to waits */
@@ -163,7 +159,6 @@ static void test_hello_refused(void **state)
 	struct wan_conn x, y, z;
 	struct wan_rec r;
 
-	(void)state;
 	/* another tunnel; ourselves */
 	wan_conn_init(&x, 78, 1, 100, true);
 	wan_conn_init(&y, 77, 2, 200, false);
@@ -209,7 +204,6 @@ static void test_agree(void **state)
 {
 	struct wan_agree a = {.carrier = WAN_CARRIER_TCP}, b = {.carrier = WAN_CARRIER_NATIVE};
 
-	(void)state;
 	/* at the start: one end's wish for TCP is enough */
 	assert_int_equal(tell(&b, &a), 0);
 	assert_int_equal(tell(&a, &b), 1);
@@ -238,7 +232,6 @@ static void test_agree_random(void **state)
 {
 	uint64_t rng = 3;
 
-	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		struct wan_agree e[2] = {
 		    {.carrier = wan_rng_below(&rng, 2)}, {.carrier = wan_rng_below(&rng, 2)}};

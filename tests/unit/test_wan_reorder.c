@@ -48,7 +48,6 @@ static void test_seen(void **state)
 	rwy_time now = RWY_SEC;
 	uint64_t first = send_n(p, 10, now);
 
-	(void)state;
 	wan_one_ack(p, first + 1, first + 2, now + RTT);
 	wan_one_ack(p, first, first + 2, now + RTT);
 	assert_int_equal(p->t->c.lost, 0);
@@ -68,7 +67,6 @@ static void test_spurious(void **state)
 	rwy_time now = RWY_SEC;
 	uint64_t first = send_n(p, 40, now);
 
-	(void)state;
 	wan_one_ack(p, first + 1, first + 39, now + RTT);
 	assert_int_equal(wan_one_state(p, first), WAN_SENT_LOST);
 	wan_one_ack(p, first, first + 39, now + RTT + RTT / 2);
@@ -96,7 +94,6 @@ static void test_rare(void **state)
 	rwy_time now = RWY_SEC;
 	uint64_t first = send_n(p, 1000, now), late;
 
-	(void)state;
 	wan_one_ack(p, first, first + 499, now + RTT);
 	late = first + 500;
 	wan_one_ack(p, late + 1, first + 999, now + RTT);
@@ -114,7 +111,6 @@ static void test_calm(void **state)
 	rwy_time now = RWY_SEC;
 	uint64_t first = send_n(p, 40, now);
 
-	(void)state;
 	wan_one_ack(p, first + 1, first + 39, now + RTT);
 	wan_one_ack(p, first, first + 39, now + RTT + RTT / 2);
 	now += 2 * RTT;
@@ -155,7 +151,6 @@ static void test_jitter(void **state)
 {
 	struct wan_path *p = start(RWY_SEC);
 
-	(void)state;
 	jitter_for(p, 8000, RWY_SEC);
 	assert_true(wan_path_reorders(p) && wan_path_reorders_much(p));
 	assert_in_range(p->srtt, 19 * RWY_MS, 21 * RWY_MS);
@@ -171,7 +166,6 @@ static void test_silence(void **state)
 	struct wan_path *p = start(RWY_SEC);
 	rwy_time now = jitter_for(p, 4000, RWY_SEC), end = now + 3 * RWY_SEC;
 
-	(void)state;
 	assert_true(wan_path_reorders_much(p));
 	uint64_t last = send_n(p, 100, now) + 99;
 
@@ -189,7 +183,6 @@ static void test_rebuilt(void **state)
 {
 	struct wan_path *p = start(RWY_SEC);
 
-	(void)state;
 	send_n(p, 2, RWY_SEC);
 	p->sent[0].group = p->sent[1].group = 1;
 	wan_loss_on_rebuilt(p, 0, 1, RWY_SEC);
@@ -231,7 +224,6 @@ static void test_acks(void **state)
 	rwy_time now = RWY_SEC;
 	bool got[1000] = {0};
 
-	(void)state;
 	for (uint64_t pn = 0; pn < 400; pn += 2)
 		wan_ack_on_received(p, pn, true, now);
 	now += RWY_SEC;
@@ -268,7 +260,6 @@ static void test_floor(void **state)
 	rwy_time now = RWY_SEC;
 	uint64_t carrier = p->next_pn;
 
-	(void)state;
 	for (uint64_t pn = 0; pn < 40; pn += 2)
 		wan_ack_on_received(p, pn, true, now);
 	now += RWY_SEC;

@@ -78,7 +78,6 @@ static void queues(uint32_t ahead_us, int drift_ppm)
 
 static void test_queues(void **state)
 {
-	(void)state;
 	queues(0, 0);
 	queues(0x12345678, 0);
 	queues(UINT32_MAX - 2000000, 0);
@@ -92,7 +91,6 @@ static void test_jump(void **state)
 {
 	static const int32_t by_us[] = {1000, -1000, 50000, -50000, 100000000, -100000000, INT32_MIN};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(by_us) / sizeof(by_us[0]); i++) {
 		struct world w;
 
@@ -117,7 +115,6 @@ static void test_longer(void **state)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w, 5);
 	run(&w, RWY_SEC);
 	w.back = 30 * RWY_MS;

@@ -81,7 +81,6 @@ static void test_guarantees(void **state)
 	struct wan_pair p;
 	double s[4];
 
-	(void)state;
 	start(&p, 40, 400);
 	set(&p, 1, RATE / 2, 0, 1);
 	set(&p, 2, RATE / 10 * 3, 0, 2);
@@ -106,7 +105,6 @@ static void test_weights(void **state)
 	struct wan_pair p;
 	double s[4];
 
-	(void)state;
 	start(&p, 40, 400);
 	set(&p, 1, 0, 0, 500);
 	set(&p, 2, 0, 0, 300);
@@ -128,7 +126,6 @@ static void test_limit(void **state)
 	struct wan_pair p;
 	double s[3];
 
-	(void)state;
 	start(&p, 4, 400);
 	set(&p, 1, RATE / 4, RATE / 2, 1);
 	set(&p, 2, 0, RATE / 10, 1000);
@@ -158,7 +155,6 @@ static void test_priority(void **state)
 	struct wan_pair p;
 	double s[3];
 
-	(void)state;
 	start(&p, 40, 400);
 	set(&p, 1, RATE / 2, 0, 1);
 	for (uint32_t i = 0; i < 20; i++)
@@ -192,7 +188,6 @@ static void test_latency(void **state)
 	struct wan_class_stats st;
 	uint64_t got;
 
-	(void)state;
 	start(&p, 402, 100);
 	set(&p, 1, RATE / 10, 0, 1);
 	set(&p, 2, 0, 0, 1000);
@@ -217,7 +212,6 @@ static void test_arguments(void **state)
 	struct wan_class_stats s;
 	struct wan_tunnel *t;
 
-	(void)state;
 	start(&p, 2, 10);
 	t = p.end[0].t;
 	assert_int_equal(wan_class_set(t, WAN_CLASSES_MAX, &(struct wan_class_cfg){.weight = 1}), RWY_EINVAL);

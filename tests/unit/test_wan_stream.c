@@ -79,7 +79,6 @@ static void test_only_stream(void **state)
 	struct wan_link_cfg none = {.delay = DELAY, .loss_ppm = 1000000};
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, &none, &pipe_cfg, 3000, 1);
 	use(&p, 0, true);
 	use(&p, 1, true);
@@ -110,7 +109,6 @@ static void test_rate_is_carriers(void **state)
 	struct wan_pair p;
 	rwy_time began;
 
-	(void)state;
 	c.stall_ppm = 0;
 	start(&p, &none, &c, 4000, 2);
 	use(&p, 0, true);
@@ -164,7 +162,6 @@ static void move_seed(uint64_t seed)
 
 static void test_move(void **state)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 40; seed++)
 		move_seed(seed);
 }
@@ -199,7 +196,6 @@ static void break_seed(uint64_t seed)
 
 static void test_break(void **state)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 40; seed++)
 		break_seed(seed);
 }
@@ -230,7 +226,6 @@ static void often_seed(uint64_t seed)
 
 static void test_moves_often(void **state)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 100; seed++)
 		often_seed(seed);
 }
@@ -242,7 +237,6 @@ static void test_native_dies(void **state)
 	struct wan_link_cfg l = {.delay = DELAY, .rate_Bps = 20000000};
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, &l, &pipe_cfg, 3000, 5);
 	run_for(&p, 300 * RWY_MS);
 	assert_true(p.end[0].t->path[0].inflight > 50000);
@@ -263,7 +257,6 @@ static void test_restart(void **state)
 	struct wan_link_cfg l = {.delay = DELAY, .rate_Bps = 20000000};
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, &l, &pipe_cfg, 2000, 6);
 	for (int round = 0; round < 3; round++) {
 		run_for(&p, 200 * RWY_MS);
@@ -288,7 +281,6 @@ static void test_no_room(void **state)
 	struct wan_tx tx[64];
 	struct wan_pair p;
 
-	(void)state;
 	start(&p, &none, &pipe_cfg, 500, 8);
 	use(&p, 0, true);
 	use(&p, 1, true);
@@ -313,7 +305,6 @@ static void test_far_behind(void **state)
 	struct wan_pair p;
 
 	long_case();
-	(void)state;
 	c.run = 1; /* the worst there is */
 	c.conns = 2;
 	c.stall = 400 * RWY_MS;

@@ -161,14 +161,11 @@ void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrie
 
 int gw_siblings_own(struct gw_app *app, const struct conf *c)
 {
-	(void)app;
-	(void)c;
 	return 0;
 }
 
 unsigned gw_siblings_get(struct gw_app *app, struct gw_sibling_info *out, unsigned max)
 {
-	(void)app;
 	if (!fake.siblings || max < 2)
 		return 0;
 	out[0] = (struct gw_sibling_info){.name = "gw-a2",

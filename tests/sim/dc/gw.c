@@ -164,7 +164,6 @@ static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 	struct rwy_buf *b = slot(to);
 	uint32_t len = tx->buf ? tx->len : 0, stored = dc_thin && len > DC_THIN_BYTES ? DC_THIN_BYTES : len;
 
-	(void)tunnel;
 	b->data = (uint8_t *)(b + 1);
 	b->len = tx->hdr_len + len;
 	b->w0 = tx->hdr_len;
@@ -262,7 +261,6 @@ static void on_rx(struct node *n, struct port *in, struct dc_pkt *p, rwy_time no
 {
 	struct gw *g = (struct gw *)n;
 
-	(void)in;
 	dc_pktq_push(&g->rx, p);
 	turn_at(g, now);
 }

@@ -73,7 +73,6 @@ static void on_rx(struct node *n, struct port *in, struct dc_pkt *p, rwy_time no
 {
 	struct host *h = (struct host *)n;
 
-	(void)in;
 	if (p->kind != DC_DATA || (!h->rx_ns_byte && !h->rxq.head)) {
 		take(h, p, now);
 		return;
@@ -87,7 +86,6 @@ static void on_rx(struct node *n, struct port *in, struct dc_pkt *p, rwy_time no
 
 static struct dc_pkt *on_pull(struct node *n, struct port *p, rwy_time now)
 {
-	(void)p;
 	return qp_pull((struct host *)n, now);
 }
 

@@ -86,7 +86,6 @@ static void ready(struct qp *qp, rwy_time now)
 	else
 		h->ready = qp;
 	h->ready_tail = qp;
-	(void)now;
 }
 
 static void take_turn(struct qp *qp, rwy_time now)
@@ -262,7 +261,6 @@ void qp_acked(struct qp *qp, uint32_t psn24, uint32_t msn, bool nak, rwy_time no
 {
 	uint64_t una = psn_full(qp->una, psn24) + !nak;
 
-	(void)msn;
 	if (qp->failed)
 		return;
 	if (una > qp->high) {

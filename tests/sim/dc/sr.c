@@ -138,7 +138,6 @@ void sr_timeout(struct qp *qp, rwy_time now)
 {
 	struct sr *r = qp->sr;
 
-	(void)now;
 	if (r->high_sack <= qp->una)
 		r->high_sack = qp->una + 1;
 	recovery(qp);

@@ -108,7 +108,6 @@ static void on_sent(struct node *n, struct port *out, struct dc_pkt *p, rwy_time
 	struct sw *s = (struct sw *)n;
 	struct port *in = &n->port[p->in];
 
-	(void)out;
 	s->used -= p->wire;
 	in->held -= p->wire;
 	if (in->xoff &&

@@ -210,7 +210,6 @@ static void warm_complete(struct dc_msg *m, bool failed, rwy_time now)
 {
 	struct train *t = m->ctx;
 
-	(void)failed, (void)now;
 	t->warming--;
 }
 

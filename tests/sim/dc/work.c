@@ -179,7 +179,6 @@ static void warm_complete(struct dc_msg *m, bool failed, rwy_time now)
 {
 	struct work *w = m->ctx;
 
-	(void)failed, (void)now;
 	w->warming--;
 }
 
@@ -284,7 +283,6 @@ static void on_set(struct ev *ev, rwy_time now)
 	unsigned i = (unsigned)s->set_tenant;
 	struct dc_tenant *t = &w->tenant[i];
 
-	(void)now;
 	t->guarantee = s->set_guarantee;
 	t->limit = s->set_limit;
 	t->weight = s->set_weight > 0 ? s->set_weight : t->weight;
@@ -296,7 +294,6 @@ static void on_skip(struct ev *ev, rwy_time now)
 {
 	struct work *w = EV_OWNER(ev, struct work, skip_ev);
 
-	(void)now;
 	for (unsigned i = 0; i < w->flows; i++)
 		w->flow[i].skip_rx = w->flow[i].qp->rx_bytes;
 }

@@ -63,7 +63,6 @@ static double message(
 	uint64_t bad = 0;
 	double done = 0;
 
-	(void)s;
 	while (n && w->at + w->rtt / 2 < until) {
 		uint64_t k = n < K ? n : K, missing;
 		double whole = block(w, r, k, &missing);

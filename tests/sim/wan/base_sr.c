@@ -35,7 +35,6 @@ static double message(
 	struct fifo again = {.v = malloc(64 * sizeof(double)), .mask = 63};
 	double done = 0;
 
-	(void)s;
 	if (!again.v)
 		abort();
 	while ((n || again.head != again.tail) && w->at + w->rtt / 2 < until) {

@@ -6,6 +6,5 @@
 
 bool fec_configure(struct wan_cfg *c, const char *word)
 {
-	(void)c;
 	return strcmp(word, "default") == 0 || strcmp(word, "off") == 0;
 }

@@ -300,7 +300,6 @@ static void *on_open(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_
 {
 	struct world *w = ((struct end *)ctx)->w;
 
-	(void)now;
 	if (len != 4 || rwy_get32(info) >= w->streams || w->stream[rwy_get32(info)].rx) {
 		violation(w, "a flow opened that nobody opened, or twice", len, 0);
 		return NULL;
@@ -356,7 +355,6 @@ static void on_close(void *ctx, void *user, enum wan_close_reason reason, rwy_ti
 	struct world *w = ((struct end *)ctx)->w;
 	struct stream *s = user;
 
-	(void)now;
 	if (s->got != s->fed || reason != WAN_CLOSE_BY_SENDER)
 		violation(w, "a flow ended before its time", s->got, s->fed);
 	s->rx = NULL;
@@ -364,7 +362,6 @@ static void on_close(void *ctx, void *user, enum wan_close_reason reason, rwy_ti
 
 static void on_reset(void *ctx, void *user, rwy_time now)
 {
-	(void)user, (void)now;
 	violation(((struct end *)ctx)->w, "a flow was reset", 0, 0);
 }
 
