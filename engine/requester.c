@@ -109,7 +109,8 @@ bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now)
 	return true;
 }
 
-void eng_requester_send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now)
+/* Sends a control message in the flow of responses. Without memory nothing is sent. */
+static void send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now)
 {
 	struct rwy_buf *b;
 
@@ -227,7 +228,7 @@ void eng_requester_send_sync(
 	    .psn = psn,
 	    .msn = msn};
 
-	eng_requester_send_control(rq, &c, now);
+	send_control(rq, &c, now);
 }
 
 void eng_requester_report(struct eng_requester *rq, rwy_time now)
@@ -295,7 +296,7 @@ void eng_requester_fail(
 	rq->side.error = eng_end_text(end, syndrome, true);
 	e->c.conns_failed++;
 	eng_log_side(e, 1, &rq->side, rq->side.error);
-	eng_requester_send_control(rq,
+	send_control(rq,
 	    &(struct eng_ctrl){.type = ENG_CTRL_FAIL,
 	        .incarnation = rq->incarnation,
 	        .qpn = rq->remote_qpn,

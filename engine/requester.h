@@ -41,8 +41,6 @@ void eng_requester_fail(
 size_t eng_requester_open_info(const struct eng_requester *rq, uint8_t *out);
 /* Opens the flow of responses if it is closed. False: no memory. */
 bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now);
-/* Sends a control message in the flow of responses. Without memory nothing is sent. */
-void eng_requester_send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now);
 /* Sends SYNC or REWIND. */
 void eng_requester_send_sync(
     struct eng_requester *rq, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now);

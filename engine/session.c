@@ -4,6 +4,20 @@
 
 #define SLOTS 4096 /* table slots looked at in one call, so that no call is long */
 
+static void describe_session(const struct eng_responder *rs, struct eng_session *out)
+{
+	*out = (struct eng_session){.id = rs->session,
+	    .vni = rs->side.tenant->cfg.vni,
+	    .local = rs->side.key.src,
+	    .remote = rs->side.key.dst,
+	    .local_qpn = rs->local_qpn,
+	    .remote_qpn = rs->side.key.qpn,
+	    .udp_port = rs->sport,
+	    .tunnel = rs->side.tunnel,
+	    .tx_bytes = rs->bytes,
+	    .rx_bytes = rs->requester ? rs->requester->bytes : 0};
+}
+
 static void report_session(struct eng_responder *rs, bool open)
 {
 	struct eng *e = rs->side.e;
@@ -11,7 +25,7 @@ static void report_session(struct eng_responder *rs, bool open)
 
 	if (!e->ops->session || e->closing)
 		return;
-	eng_session_of(rs, &s);
+	describe_session(rs, &s);
 	e->ops->session(e->ctx, open, &s);
 }
 
@@ -31,20 +45,6 @@ void eng_session_close(struct eng_responder *rs)
 	rs->session = 0;
 }
 
-void eng_session_of(const struct eng_responder *rs, struct eng_session *out)
-{
-	*out = (struct eng_session){.id = rs->session,
-	    .vni = rs->side.tenant->cfg.vni,
-	    .local = rs->side.key.src,
-	    .remote = rs->side.key.dst,
-	    .local_qpn = rs->local_qpn,
-	    .remote_qpn = rs->side.key.qpn,
-	    .udp_port = rs->sport,
-	    .tunnel = rs->side.tunnel,
-	    .tx_bytes = rs->bytes,
-	    .rx_bytes = rs->requester ? rs->requester->bytes : 0};
-}
-
 unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session *out, unsigned max)
 {
 	uint32_t end = *cursor + SLOTS;
@@ -59,7 +59,7 @@ unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session 
 			return n;
 		for (const struct eng_side *side = e->table[*cursor]; side && n < max; side = side->chain)
 			if (!side->is_requester && ((const struct eng_responder *)side)->session)
-				eng_session_of((const struct eng_responder *)side, &out[n++]);
+				describe_session((const struct eng_responder *)side, &out[n++]);
 	}
 	if (*cursor > e->table_mask)
 		*cursor = 0;

@@ -9,7 +9,5 @@
 void eng_session_open(struct eng_responder *rs);
 /* The responder side is freed or failed: the session closes, if it is open. */
 void eng_session_close(struct eng_responder *rs);
-/* Describes the session of rs in *out. */
-void eng_session_of(const struct eng_responder *rs, struct eng_session *out);
 
 #endif

@@ -311,25 +311,6 @@ void roce_reqr_still_answers(struct roce_reqr *r, rwy_time now)
 		wait_anew(r, now);
 }
 
-const char *roce_reqr_end_name(enum roce_reqr_end end, uint8_t syndrome)
-{
-	switch (end) {
-	case ROCE_REQR_SILENT:
-		return "retry count exceeded";
-	case ROCE_REQR_NOT_READY:
-		return "RNR retry count exceeded";
-	case ROCE_REQR_REFUSED:
-		break;
-	}
-	switch (roce_aeth_value(syndrome)) {
-	case ROCE_NAK_INV_REQ:
-		return "remote invalid request";
-	case ROCE_NAK_REM_ACCESS:
-		return "remote access error";
-	}
-	return "remote operational error";
-}
-
 void roce_reqr_give_up(
     struct roce_reqr *r, struct roce_reqr_act *act, uint8_t syndrome, roce_psn psn, enum roce_reqr_end end)
 {

@@ -110,8 +110,6 @@ enum roce_reqr_end {
 	ROCE_REQR_SILENT,    /* retry count exceeded */
 	ROCE_REQR_NOT_READY, /* RNR retry count exceeded */
 };
-/* Static text for the log: "remote access error", "retry count exceeded", ... */
-const char *roce_reqr_end_name(enum roce_reqr_end end, uint8_t syndrome);
 
 /* The outcome of a response or a timer, which the caller carries out. */
 struct roce_reqr_act {

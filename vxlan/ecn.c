@@ -64,12 +64,3 @@ int vxlan_dscp_set(struct vxlan_dscp *p, uint8_t dscp)
 	memset(p->map, dscp, sizeof(p->map));
 	return 0;
 }
-
-int vxlan_dscp_map(struct vxlan_dscp *p, const uint8_t map[64])
-{
-	for (unsigned i = 0; i < 64; i++)
-		if (map[i] > 63)
-			return RWY_EINVAL;
-	memcpy(p->map, map, 64);
-	return 0;
-}

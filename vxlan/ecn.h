@@ -97,16 +97,8 @@ struct vxlan_dscp {
 };
 
 void vxlan_dscp_keep(struct vxlan_dscp *p);
-/* Maps every DSCP to `dscp`. RWY_EINVAL: above 63; *p is then unchanged, as in vxlan_dscp_map. */
+/* Everything becomes `dscp`. RWY_EINVAL: above 63; *p is then unchanged. */
 RWY_MUST_CHECK int vxlan_dscp_set(struct vxlan_dscp *p, uint8_t dscp);
-/* RWY_EINVAL: an entry above 63. */
-RWY_MUST_CHECK int vxlan_dscp_map(struct vxlan_dscp *p, const uint8_t map[64]);
-
-/* Returns the byte with the policy's DSCP and its own ECN. */
-static inline uint8_t vxlan_dscp_tos(const struct vxlan_dscp *p, uint8_t tos)
-{
-	return (uint8_t)(p->map[tos >> 2] << 2 | (tos & 3));
-}
 
 /* Returns the outer byte of a packet to encapsulate, from the inner byte. */
 static inline uint8_t vxlan_outer_tos(const struct vxlan_dscp *p, uint8_t inner)

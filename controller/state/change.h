@@ -21,7 +21,6 @@ struct ctlr_change *ctlr_change_new(ctlr_change_cb *cb, void *ctx);
 void ctlr_change_set(struct ctlr_change *ch, ctlr_change_cb *cb, void *ctx);
 /* The later one of two for one key counts. */
 void ctlr_change_put(struct ctlr_change *ch, const char *key, json_t *value); /* its reference is taken */
-void ctlr_change_put_leased(struct ctlr_change *ch, const char *key, const char *value, uint64_t lease);
 void ctlr_change_del(struct ctlr_change *ch, const char *key);
 void ctlr_change_cmp(struct ctlr_change *ch, const char *key, uint64_t mod_rev);
 unsigned ctlr_change_ops(const struct ctlr_change *ch);

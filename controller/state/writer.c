@@ -92,14 +92,14 @@ static struct store_op *op_of(struct ctlr_change *ch, const char *key)
 	return NULL;
 }
 
-static void add_op(struct ctlr_change *ch, const char *key, char *value, uint64_t lease)
+static void add_op(struct ctlr_change *ch, const char *key, char *value)
 {
 	struct store_op *has = op_of(ch, key), *more;
 	char *k;
 
 	if (has) {
 		free((void *)(uintptr_t)has->value);
-		*has = (struct store_op){has->key, value, value ? strlen(value) : 0, lease};
+		*has = (struct store_op){has->key, value, value ? strlen(value) : 0, 0};
 		return;
 	}
 	more = ch ? realloc(ch->op, (ch->ops + 1) * sizeof(*more)) : NULL;
@@ -114,7 +114,7 @@ static void add_op(struct ctlr_change *ch, const char *key, char *value, uint64_
 		return;
 	}
 	ch->op = more;
-	ch->op[ch->ops++] = (struct store_op){k, value, value ? strlen(value) : 0, lease};
+	ch->op[ch->ops++] = (struct store_op){k, value, value ? strlen(value) : 0, 0};
 }
 
 void ctlr_change_put(struct ctlr_change *ch, const char *key, json_t *value)
@@ -124,18 +124,13 @@ void ctlr_change_put(struct ctlr_change *ch, const char *key, json_t *value)
 	if (!text && ch)
 		ch->failed = true;
 	else
-		add_op(ch, key, text, 0);
+		add_op(ch, key, text);
 	json_decref(value);
-}
-
-void ctlr_change_put_leased(struct ctlr_change *ch, const char *key, const char *value, uint64_t lease)
-{
-	add_op(ch, key, strdup(value), lease);
 }
 
 void ctlr_change_del(struct ctlr_change *ch, const char *key)
 {
-	add_op(ch, key, NULL, 0);
+	add_op(ch, key, NULL);
 }
 
 void ctlr_change_cmp(struct ctlr_change *ch, const char *key, uint64_t mod_rev)

@@ -77,11 +77,6 @@ void ctlr_change_put(struct ctlr_change *ch, const char *key, json_t *value)
 	json_decref(value);
 }
 
-void ctlr_change_put_leased(struct ctlr_change *ch, const char *key, const char *value, uint64_t lease)
-{
-	add(ch, key, strdup(value));
-}
-
 void ctlr_change_del(struct ctlr_change *ch, const char *key)
 {
 	add(ch, key, NULL);

@@ -102,7 +102,8 @@ static int command_outage(struct wanem *w, char *args, struct wanem_err *err, ui
 	return 0;
 }
 
-void wanem_ctl_command(struct wanem *w, char *line, FILE *reply, uint64_t now)
+/* Executes one command and prints the reply, one line but for `help` and `stats text`. */
+static void execute_command(struct wanem *w, char *line, FILE *reply, uint64_t now)
 {
 	size_t word_len = strcspn(line, " \t");
 	char *args = line + word_len + strspn(line + word_len, " \t");
@@ -236,7 +237,7 @@ static bool answer(struct client *c, struct wanem *w, char *line, uint64_t now)
 
 	if (!f)
 		return false;
-	wanem_ctl_command(w, line, f, now);
+	execute_command(w, line, f, now);
 	fclose(f);
 	is_sent = send(c->fd, text, len, MSG_NOSIGNAL) == (ssize_t)len;
 	free(text);

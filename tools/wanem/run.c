@@ -40,7 +40,7 @@ static uint64_t read_clock(clockid_t id)
 	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
-uint64_t wanem_now(void)
+static uint64_t clock_now(void)
 {
 	return read_clock(CLOCK_MONOTONIC);
 }
@@ -121,7 +121,7 @@ static bool send_batch(struct wanem *w, struct wanem_dir *dir, struct loop *loop
 	struct wanem_out out[WANEM_TX_BATCH];
 	int sent;
 
-	loop->now = wanem_now();
+	loop->now = clock_now();
 	if (!dir->pend_count) {
 		dir->pend_head = 0;
 		while (dir->pend_count < WANEM_TX_BATCH &&
@@ -227,7 +227,7 @@ static int wait_for_work(struct wanem *w, struct loop *loop, const sigset_t *mas
 	unsigned n = 0, ours;
 	bool is_timed = true;
 
-	loop->now = wanem_now();
+	loop->now = clock_now();
 	gather = loop->is_busy ? gather_until(w, until, loop->now) : 0;
 	if (loop->is_full) {
 		if (loop->now - loop->ctl_at < CTL_PERIOD)
@@ -256,7 +256,7 @@ static int wait_for_work(struct wanem *w, struct loop *loop, const sigset_t *mas
 		timeout = NULL;
 	if (ppoll(fd, n, timeout, mask) < 0)
 		return 0; /* a signal */
-	loop->ctl_at = loop->now = wanem_now();
+	loop->ctl_at = loop->now = clock_now();
 	if (!check_interfaces(w, fd, ours, err))
 		return -1;
 	if (w->ctl)
@@ -278,12 +278,12 @@ int wanem_run(struct wanem *w, const volatile sig_atomic_t *stop, const sigset_t
 {
 	struct loop loop = {.stats_at = UINT64_MAX};
 
-	w->started = loop.now = wanem_now();
+	w->started = loop.now = clock_now();
 	if (w->stats_interval)
 		loop.stats_at = w->started + w->stats_interval;
 	while (!*stop) {
 		loop.is_busy = loop.is_full = false;
-		loop.now = wanem_now();
+		loop.now = clock_now();
 		loop.real_minus_mono = (int64_t)(read_clock(CLOCK_REALTIME) - loop.now);
 		for (int d = 0; d < 2; d++)
 			receive(&w->dir[d], &loop);

@@ -39,9 +39,6 @@ struct wanem {
 	uint64_t started;
 };
 
-/* CLOCK_MONOTONIC, ns. */
-uint64_t wanem_now(void);
-
 /* Runs until *stop is set by a signal handler; the signals are blocked but while waiting, when `mask` is in
  * force. 0, or -1 and a sentence if an interface is gone. */
 int wanem_run(

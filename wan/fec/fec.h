@@ -181,13 +181,10 @@ void wan_fec_note_acked(struct wan_fec_path *p, uint32_t n);
 void wan_fec_note_lost(struct wan_fec_path *p, uint64_t pn, unsigned beside, rwy_time now);
 void wan_fec_note_spurious(struct wan_fec_path *p);
 bool wan_fec_congested(const struct wan_fec_path *p, rwy_time now);
-/* wan_fec_loss: share of datagrams lost, 0 .. 1. wan_fec_burst: mean losses per burst, >= 1. */
-double wan_fec_loss(const struct wan_fec_path *p);
+/* Datagrams in one burst, >= 1. */
 double wan_fec_burst(const struct wan_fec_path *p);
 /* The loss to plan for. */
 double wan_fec_expect(const struct wan_fec_path *p);
-/* The share of extra bytes allowed at a loss; it is larger for small messages. */
-double wan_fec_share(const struct wan_fec *x, double loss, bool small);
 struct wan_fec_plan {
 	/* repairs per block; shared repairs; most datagrams of the group */
 	unsigned depth, m, g, n;

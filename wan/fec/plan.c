@@ -68,7 +68,8 @@ void wan_fec_note_spurious(struct wan_fec_path *p)
 		e->runs = e->lost;
 }
 
-double wan_fec_loss(const struct wan_fec_path *p)
+/* Share of datagrams lost, 0 .. 1. */
+static double loss_seen(const struct wan_fec_path *p)
 {
 	const struct wan_fec_est *e = &p->est;
 
@@ -87,7 +88,7 @@ double wan_fec_burst(const struct wan_fec_path *p)
  * Rare losses must be expected before the first one. */
 double wan_fec_expect(const struct wan_fec_path *p)
 {
-	double loss = wan_fec_loss(p) * (1 + 8 / (p->est.runs + 16)), rest = 0.5 / (p->est.n + 0.5 / PRIOR);
+	double loss = loss_seen(p) * (1 + 8 / (p->est.runs + 16)), rest = 0.5 / (p->est.n + 0.5 / PRIOR);
 
 	return loss > rest ? loss : rest;
 }
@@ -97,7 +98,8 @@ static double between(double x, double x0, double y0, double x1, double y1)
 	return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
 }
 
-double wan_fec_share(const struct wan_fec *x, double loss, bool small)
+/* Share of extra bytes allowed at a loss; more for small messages. */
+static double extra_share(const struct wan_fec *x, double loss, bool small)
 {
 	double max = x->extra_max, s;
 
@@ -173,7 +175,7 @@ bool wan_fec_plan(const struct wan_fec_path *p, uint64_t total, uint64_t left, u
 		law.burst = 1;
 	unsigned n = group_size(p, left, bytes, plain ? DEPTH_PLAIN : WAN_FEC_DEPTH_MAX);
 	double fail = total * bytes > p->flight / LARGE_PARTS ? LARGE_FAIL : MESSAGE_FAIL;
-	double may = wan_fec_share(p->fec, wan_fec_loss(p), small) * n + p->credit / bytes;
+	double may = extra_share(p->fec, loss_seen(p), small) * n + p->credit / bytes;
 
 	if (may < 1)
 		return false;
@@ -197,7 +199,7 @@ bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f
 		return false;
 	if (f->sent + left <= flight)
 		return true;
-	if (left <= flight / 16 && wan_fec_loss(p) <= CHEAP_LOSS)
+	if (left <= flight / 16 && loss_seen(p) <= CHEAP_LOSS)
 		return true;
 	if (!wan_fec_message_ends(*f->last))
 		return false; /* more of this message follows */
@@ -206,12 +208,12 @@ bool wan_fec_near_end(const struct wan_fec_path *p, const struct wan_fec_flow *f
 
 void wan_fec_refresh(struct wan_fec_path *p)
 {
-	double loss = wan_fec_loss(p), round = (double)bytes_in(p, *p->srtt + *p->srtt / 4);
+	double loss = loss_seen(p), round = (double)bytes_in(p, *p->srtt + *p->srtt / 4);
 
 	p->est.off = wan_fec_expect(p) < LOSS_MIN;
 	p->flight = bytes_in(p, *p->srtt + *p->srtt / 8);
 	for (unsigned small = 0; small < 2; small++) {
-		p->share[small] = wan_fec_share(p->fec, loss, small);
+		p->share[small] = extra_share(p->fec, loss, small);
 		p->most[small] = p->share[small] * round + 16.0 * p->mtu;
 	}
 }
