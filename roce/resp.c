@@ -48,18 +48,27 @@ void roce_resp_go(struct roce_resp *r, roce_msn msn_base)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
+/* Apart from the others: their index is a shift. */
+static roce_resp_on_request *const on_request[ROCE_RS_COUNT][4] = {
+#define roce_resp_do_IMPOSSIBLE NULL
+#define ROW(s, p, n, a, r, m, f, l, w, o)                                                                    \
+	[ROCE_RS_##s] = {[ROCE_RSE_REPEATED] = roce_resp_do_##p,                                             \
+	    [ROCE_RSE_NEXT] = roce_resp_do_##n,                                                              \
+	    [ROCE_RSE_AHEAD] = roce_resp_do_##a},
+    ROCE_RESP_TABLE(ROW)
+#undef ROW
+};
+
 static const struct {
-	roce_resp_on_request *request[3]; /* REPEATED, NEXT, AHEAD */
 	roce_resp_on_response *response;
 	roce_resp_on_pmtu *pmtu;
 	roce_resp_on_fail *fail;
 	roce_resp_on_psn *lost, *rewind;
 	roce_resp_on_flush *flush;
-} table[ROCE_RS_COUNT] = {
-#define roce_resp_do_IMPOSSIBLE NULL
+} on_other[ROCE_RS_COUNT] = {
 #define ROW(s, p, n, a, r, m, f, l, w, o)                                                                    \
-	[ROCE_RS_##s] = {{roce_resp_do_##p, roce_resp_do_##n, roce_resp_do_##a}, roce_resp_do_##r,           \
-	    roce_resp_do_##m, roce_resp_do_##f, roce_resp_do_##l, roce_resp_do_##w, roce_resp_do_##o},
+	[ROCE_RS_##s] = {roce_resp_do_##r, roce_resp_do_##m, roce_resp_do_##f, roce_resp_do_##l,             \
+	    roce_resp_do_##w, roce_resp_do_##o},
     ROCE_RESP_TABLE(ROW)
 #undef ROW
 };
@@ -82,7 +91,7 @@ void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce
 	if (ahead < 0 && ((pkt->psn - r->start) & ROCE_PSN_MASK) >= ((r->epsn - r->start) & ROCE_PSN_MASK))
 		return; /* IBA 9.7.2: outside the valid duplicate region */
 	count_event(r, ev);
-	act->verdict = table[r->state].request[ev](r, pkt, act, now);
+	on_request[r->state][ev](r, pkt, act, now);
 }
 
 uint32_t roce_resp_set_pmtu(struct roce_resp *r, uint32_t pmtu)
@@ -92,7 +101,7 @@ uint32_t roce_resp_set_pmtu(struct roce_resp *r, uint32_t pmtu)
 	if (!r->pmtu)
 		r->pmtu = pmtu;
 	count_event(r, ROCE_RSE_PMTU);
-	return table[r->state].pmtu(r);
+	return on_other[r->state].pmtu(r);
 }
 
 enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint8_t opcode)
@@ -111,27 +120,27 @@ enum roce_resp_answer roce_resp_response(struct roce_resp *r, roce_psn psn, uint
 	if (psn != next || roce_op(opcode)->op != (d->atomic ? ROCE_OP_ATOMIC_ACK : ROCE_OP_READ_RESP))
 		return ROCE_RESP_UNEXPECTED;
 	count_event(r, ROCE_RSE_RESPONSE);
-	assert(table[r->state].response);
-	return table[r->state].response(r, d, opcode);
+	assert(on_other[r->state].response);
+	return on_other[r->state].response(r, d, opcode);
 }
 
 void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome)
 {
 	count_event(r, ROCE_RSE_FAIL);
-	table[r->state].fail(r, psn, syndrome);
+	on_other[r->state].fail(r, psn, syndrome);
 }
 
 void roce_resp_lost(struct roce_resp *r, roce_psn psn)
 {
 	count_event(r, ROCE_RSE_LOST);
-	assert(table[r->state].lost);
-	table[r->state].lost(r, psn);
+	assert(on_other[r->state].lost);
+	on_other[r->state].lost(r, psn);
 }
 
 void roce_resp_rewind(struct roce_resp *r, roce_psn epsn)
 {
 	count_event(r, ROCE_RSE_REWIND);
-	table[r->state].rewind(r, epsn);
+	on_other[r->state].rewind(r, epsn);
 }
 
 bool roce_resp_flush(struct roce_resp *r, struct roce_resp_out *out, rwy_time now)
@@ -139,5 +148,5 @@ bool roce_resp_flush(struct roce_resp *r, struct roce_resp_out *out, rwy_time no
 	if (!roce_resp_started(r))
 		return false;
 	count_event(r, ROCE_RSE_FLUSH);
-	return table[r->state].flush(r, out, now);
+	return on_other[r->state].flush(r, out, now);
 }

@@ -85,8 +85,8 @@ roce_psn roce_resp_point(const struct roce_resp *r, roce_msn *msn);
 
 /* --- the words of the table ------------------------------------------------------------------- */
 
-/* The verdict on a request; act has the rest, and verdict STALE before. */
-typedef enum roce_resp_verdict roce_resp_on_request(
+/* Sets the verdict on a request, and the rest of *act, which is zero before. */
+typedef void roce_resp_on_request(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now);
 /* The next response to d, the oldest READ or ATOMIC. */
 typedef enum roce_resp_answer roce_resp_on_response(

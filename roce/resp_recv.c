@@ -12,7 +12,8 @@
 #define NAK_AGAIN (100 * RWY_MS) /* time after which a gap gets another NAK */
 #define PMTU_MAX  4096u
 
-static bool rd_grow(struct roce_resp *r)
+/* Out of line, as accept_rd: their registers would be saved for each SEND and WRITE. */
+__attribute__((noinline)) static bool rd_grow(struct roce_resp *r)
 {
 	uint16_t cap = r->rd_cap ? (uint16_t)(r->rd_cap * 2) : 16;
 	struct roce_resp_rd *rd;
@@ -46,8 +47,7 @@ static void note_restart(struct roce_resp *r, roce_psn psn)
 }
 
 /* A duplicate READ (IBA C9-106): as many responses as the original request has at most. */
-static enum roce_resp_verdict repeat_read(
-    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
+static void repeat_read(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
 {
 	uint32_t len = roce_reth_len(pkt);
 	uint32_t room = (r->epsn - pkt->psn) & ROCE_PSN_MASK;
@@ -57,19 +57,22 @@ static enum roce_resp_verdict repeat_read(
 	note_restart(r, pkt->psn);
 	if (act->psn_cnt > room)
 		act->psn_cnt = room;
-	return ROCE_RESP_DUP_READ;
+	act->verdict = ROCE_RESP_DUP_READ;
 }
 
 /* A duplicate (IBA 9.7.5.1.5; C9-105 SEND and WRITE, C9-106 READ, C9-110 ATOMIC). */
-enum roce_resp_verdict roce_resp_do_repeat(
+void roce_resp_do_repeat(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
 	roce_msn msn;
 
-	if (pkt->info->op == ROCE_OP_READ_REQ)
-		return repeat_read(r, pkt, act);
-	if (roce_op_is_atomic(pkt->info))
-		return ROCE_RESP_DUP_ATOMIC;
+	if (pkt->info->op == ROCE_OP_READ_REQ) {
+		repeat_read(r, pkt, act);
+		return;
+	}
+	act->verdict = roce_op_is_atomic(pkt->info) ? ROCE_RESP_DUP_ATOMIC : ROCE_RESP_DUP;
+	if (act->verdict == ROCE_RESP_DUP_ATOMIC)
+		return;
 	if (roce_psn_before(pkt->psn, roce_resp_point(r, &msn))) {
 		if (!r->repeats || roce_psn_after(pkt->psn, r->dup_psn))
 			r->dup_psn = pkt->psn;
@@ -77,7 +80,6 @@ enum roce_resp_verdict roce_resp_do_repeat(
 	} else if (pkt->ack_req && !roce_psn_before(pkt->psn, r->want_psn)) {
 		r->want_psn = roce_psn_add(pkt->psn, 1); /* no ACK is allowed yet: it goes when it is */
 	}
-	return ROCE_RESP_DUP;
 }
 
 /* Whether the payload fits path MTU and position (IBA 9.7.4.1.6). A FIRST or MIDDLE shows the path
@@ -140,8 +142,8 @@ static bool sequence_ok(const struct roce_resp *r, const struct roce_pkt *pkt)
 	return r->msg == i->op || r->msg == ROCE_RESP_JOINED;
 }
 
-/* Accepts a READ or ATOMIC in order: its responses are expected from now on. */
-static enum roce_resp_verdict accept_rd(
+/* READ or ATOMIC in order: its responses are expected from now on. */
+__attribute__((noinline)) static enum roce_resp_verdict accept_rd(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act)
 {
 	bool atomic = pkt->info->op != ROCE_OP_READ_REQ;
@@ -186,7 +188,7 @@ static enum roce_resp_verdict accept_data(
 	return ROCE_RESP_ACCEPT;
 }
 
-enum roce_resp_verdict roce_resp_do_accept(
+void roce_resp_do_accept(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
 	enum roce_resp_verdict v = ROCE_RESP_BAD_SEQ;
@@ -203,53 +205,56 @@ enum roce_resp_verdict roce_resp_do_accept(
 	} else if (v != ROCE_RESP_TOO_MANY) {
 		roce_resp_host_error(r, pkt->psn);
 	}
-	return v;
+	act->verdict = v;
 }
 
-enum roce_resp_verdict roce_resp_do_park(
+void roce_resp_do_park(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
 	if ((pkt->info->pos == ROCE_POS_FIRST || pkt->info->pos == ROCE_POS_MIDDLE) &&
 	    roce_resp_pmtu_ok(pkt->payload_len))
 		act->pmtu = pkt->payload_len;
-	return ROCE_RESP_PARK;
+	act->verdict = ROCE_RESP_PARK;
 }
 
 /* --- gaps (IBA 9.7.4.1.2, 9.7.5.1.3) ---------------------------------------------------------- */
 
-enum roce_resp_verdict roce_resp_do_gap(
+void roce_resp_do_gap(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
 	if (r->state != ROCE_RS_GAP)
 		roce_resp_enter(r, ROCE_RS_GAP);
-	return ROCE_RESP_GAP;
+	act->verdict = ROCE_RESP_GAP;
 }
 
-enum roce_resp_verdict roce_resp_do_gap_again(
+void roce_resp_do_gap_again(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
 	if (rwy_since(r->nak_time, now) >= NAK_AGAIN)
 		roce_resp_enter(r, ROCE_RS_GAP);
-	return ROCE_RESP_GAP;
+	act->verdict = ROCE_RESP_GAP;
 }
 
 /* --- after an error --------------------------------------------------------------------------- */
 
-enum roce_resp_verdict roce_resp_do_refuse(
+void roce_resp_do_refuse(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
 	if (r->state == ROCE_RS_FAILED)
 		roce_resp_enter(r, ROCE_RS_ERROR_OWED);
 	else if (r->state == ROCE_RS_ERROR_SENT)
 		roce_resp_enter(r, ROCE_RS_ERROR_AGAIN);
-	return ROCE_RESP_FAILED;
+	act->verdict = ROCE_RESP_FAILED;
 }
 
 /* roce_resp_lost may name a PSN after the expected one: requests before it are dropped. */
-enum roce_resp_verdict roce_resp_do_refuse_from(
+void roce_resp_do_refuse_from(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
-	return roce_psn_before(pkt->psn, r->fail_psn) ? ROCE_RESP_GAP : roce_resp_do_refuse(r, pkt, act, now);
+	if (roce_psn_before(pkt->psn, r->fail_psn))
+		act->verdict = ROCE_RESP_GAP;
+	else
+		roce_resp_do_refuse(r, pkt, act, now);
 }
 
 /*
@@ -262,29 +267,28 @@ static void move_error(struct roce_resp *r, roce_psn psn)
 		r->fail_psn = roce_psn_after(psn, r->acked) ? r->acked : psn;
 }
 
-enum roce_resp_verdict roce_resp_do_refuse_error(
+void roce_resp_do_refuse_error(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
 	move_error(r, pkt->psn);
-	return roce_resp_do_refuse_from(r, pkt, act, now);
+	roce_resp_do_refuse_from(r, pkt, act, now);
 }
 
-enum roce_resp_verdict roce_resp_do_repeat_failed(
+void roce_resp_do_repeat_failed(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
-	return roce_psn_before(pkt->psn, r->fail_psn) ? roce_resp_do_repeat(r, pkt, act, now)
-	                                              : roce_resp_do_refuse(r, pkt, act, now);
+	if (roce_psn_before(pkt->psn, r->fail_psn))
+		roce_resp_do_repeat(r, pkt, act, now);
+	else
+		roce_resp_do_refuse(r, pkt, act, now);
 }
 
 /* Without a lost response the host ignores the NAK, so a duplicate is handled first. */
-enum roce_resp_verdict roce_resp_do_repeat_error(
+void roce_resp_do_repeat_error(
     struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
 {
-	enum roce_resp_verdict v;
-
 	move_error(r, pkt->psn);
-	v = roce_resp_do_repeat_failed(r, pkt, act, now);
+	roce_resp_do_repeat_failed(r, pkt, act, now);
 	if (r->repeats && r->state == ROCE_RS_ERROR_SENT)
 		roce_resp_enter(r, ROCE_RS_ERROR_AGAIN);
-	return v;
 }
