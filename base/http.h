@@ -22,8 +22,9 @@ struct rwy_http_cfg {                  /* all strings are copied */
 	const char *protocols;         /* "https" or "http,https" */
 	const char *const *headers;    /* of each request, up to a NULL; may be NULL */
 	long connect_ms;               /* 0: the request's own bound */
-	size_t answer_max;             /* bytes of a body, or of lines that came at once; headers: 64 KiB */
-	bool proxy;                    /* as the environment says; else none */
+	/* Bytes of a body, or of lines that came at once. Headers have 64 KiB at most. */
+	size_t answer_max;
+	bool proxy; /* as the environment says; else none */
 };
 
 enum rwy_http_fail {
@@ -74,12 +75,12 @@ struct rwy_http_loop;
 RWY_MUST_CHECK int rwy_http_loop_new(struct rwy_http_loop **out);
 void rwy_http_loop_free(struct rwy_http_loop *l); /* after all its clients; NULL: fine */
 /*
- * Begins a request of h, which has none under way; rwy_http_done() tells its end, within timeout_ms.
+ * Begins a request of h, which has none under way; rwy_http_done() tells its end in timeout_ms.
  * body is copied; NULL: none is sent. RWY_ENOMEM.
  */
 RWY_MUST_CHECK int rwy_http_begin(struct rwy_http_loop *l, struct rwy_http *h, const char *method,
     const char *url, const char *body, long timeout_ms);
-/* Gives up the request of h that is under way, if there is one: rwy_http_done() does not name it. */
+/* Gives up the request of h, if one is under way: rwy_http_done() does not name it. */
 void rwy_http_end(struct rwy_http *h);
 /*
  * Does what is due, and gives the next client whose request is done, with what rwy_http_ask() would
