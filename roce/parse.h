@@ -80,8 +80,10 @@ enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pk
  */
 void roce_parse_offsets(uint8_t *ip, struct roce_pkt *pkt);
 
-/* Accessors of extension headers; each asserts nothing and is valid only when pkt->info->flags says the
- * header is there. */
+/*
+ * Accessors of extension headers; each asserts nothing and is valid only when pkt->info->flags says
+ * the header is there.
+ */
 uint64_t roce_reth_va(const struct roce_pkt *p);
 uint32_t roce_reth_rkey(const struct roce_pkt *p);
 uint32_t roce_reth_len(const struct roce_pkt *p); /* DMA length in bytes */

@@ -83,10 +83,11 @@ struct roce_resp {
 	roce_psn allow_psn; /* watermark: ACKs are allowed for everything before this */
 	roce_msn allow_msn; /* MSN of such an ACK */
 	roce_psn acked;     /* the host has ACKs for everything before this */
-	roce_psn want_psn;  /* the host asked for ACKs for everything before this; not before `acked` */
-	uint32_t pmtu;      /* path MTU, 256..4096; 0 until known */
-	uint32_t pmtu_min;  /* while unknown: it is not smaller than this */
-	uint8_t state;      /* enum roce_resp_state */
+	/* the host asked for ACKs for everything before this; not before `acked` */
+	roce_psn want_psn;
+	uint32_t pmtu;     /* path MTU, 256..4096; 0 until known */
+	uint32_t pmtu_min; /* while unknown: it is not smaller than this */
+	uint8_t state;     /* enum roce_resp_state */
 	/* The message being received: enum roce_op, NONE between messages, or JOINED. */
 	uint8_t msg;
 	uint8_t serve_opcode; /* after ROCE_RESP_SERVE: opcode of the response towards the host */
@@ -106,7 +107,8 @@ struct roce_resp {
 	 */
 	struct roce_resp_rd *rd;
 	uint16_t rd_head, rd_n, rd_cap;
-	struct roce_resp_seen *seen; /* counts the cells that are entered; NULL: they are not counted */
+	/* counts the cells that are entered; NULL: they are not counted */
+	struct roce_resp_seen *seen;
 };
 
 /* The far host answered: ACKs may go. */
@@ -214,9 +216,9 @@ static inline uint8_t roce_resp_read_opcode(uint32_t i, uint32_t n)
 void roce_resp_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome);
 
 /*
- * After roce_resp_fail: the host repeats the READ or ATOMIC `psn`, whose response is no longer kept,
- * or resends from `psn` on. The connection ends with a remote operational error at exactly this PSN.
- * A NAK further on would be an implied NAK to the host (IBA 9.7.6.1).
+ * After roce_resp_fail: the host repeats the READ or ATOMIC `psn`, whose response is no longer
+ * kept, or resends from `psn` on. The connection ends with a remote operational error at exactly
+ * this PSN. A NAK further on would be an implied NAK to the host (IBA 9.7.6.1).
  */
 void roce_resp_lost(struct roce_resp *r, roce_psn psn);
 

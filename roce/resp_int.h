@@ -99,7 +99,8 @@ typedef void roce_resp_on_psn(struct roce_resp *r, roce_psn psn);
 typedef bool roce_resp_on_flush(struct roce_resp *r, struct roce_resp_out *out, rwy_time now);
 
 /* resp_recv.c */
-roce_resp_on_request roce_resp_do_accept;        /* the expected one: accepted, or an error of the host */
+/* the expected one: accepted, or an error of the host */
+roce_resp_on_request roce_resp_do_accept;
 roce_resp_on_request roce_resp_do_repeat;        /* a duplicate */
 roce_resp_on_request roce_resp_do_repeat_failed; /* the same, or it is refused */
 roce_resp_on_request roce_resp_do_repeat_error;  /* the same; the host gets the error NAK again */

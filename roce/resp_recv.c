@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RC responder: the verdict on a request packet (IBA 9.7.4.1), one function for each word of the
- * table. Checks have the standard's order: PSN (resp.c), opcode sequence, length. resp_ack.c decides
- * what is sent for it.
+ * table. Checks have the standard's order: PSN (resp.c), opcode sequence, length. resp_ack.c
+ * decides what is sent for it.
  */
 #include <stdlib.h>
 
@@ -78,7 +78,8 @@ void roce_resp_do_repeat(
 			r->dup_psn = pkt->psn;
 		r->repeats++;
 	} else if (pkt->ack_req && !roce_psn_before(pkt->psn, r->want_psn)) {
-		r->want_psn = roce_psn_add(pkt->psn, 1); /* no ACK is allowed yet: it goes when it is */
+		/* no ACK is allowed yet: it goes when it is */
+		r->want_psn = roce_psn_add(pkt->psn, 1);
 	}
 }
 
