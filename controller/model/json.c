@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table walker: JSON to structs and back, and what hangs below them freed. Not
- * here: scalars (scalar.c). */
+/* Reads JSON into structs by a table, writes structs as JSON, and frees what a struct owns. Scalars
+ * are in scalar.c. */
 #include "controller/model/json.h"
 
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static const char *found(const json_t *j)
 	return "something else";
 }
 
-/* Where we are, for messages. */
+/* The place in the document, for messages. */
 struct where {
 	const struct where *up;
 	const char *name; /* NULL: an entry of a list */
@@ -309,7 +309,7 @@ static int read_object(
 	return 0;
 }
 
-/* jansson itself stops at a depth that is of the stack's size, not of ours. */
+/* Jansson has a depth limit of its own, but it is chosen for the stack, not for this API. */
 static bool too_deep(const char *s, size_t len)
 {
 	unsigned depth = 0;
@@ -386,7 +386,7 @@ void mdl_free(const struct mdl_table *t, void *s)
 	memset(s, 0, t->size);
 }
 
-/* --- the reverse ------------------------------------------------------------------------------ */
+/* --- structs to JSON -------------------------------------------------------------------------- */
 
 static json_t *write_scalar(const struct mdl_field *f, enum mdl_type type, const void *p)
 {

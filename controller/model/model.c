@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of model.h. */
+/* The tables that model.h declares. */
 #include "controller/model/model.h"
 
 #define REQ            MDL_REQUIRED

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API's objects as structs, with their tables for json.h. controller/openapi.yaml says the same to
- * clients. */
+/* The objects of the API as structs, with their tables for json.h. controller/openapi.yaml
+ * describes the same objects to clients. */
 #ifndef CONTROLLER_MODEL_MODEL_H
 #define CONTROLLER_MODEL_MODEL_H
 
@@ -8,7 +8,7 @@
 
 #define MODEL_BPS_MAX      1000000000000000ull
 #define MODEL_WAIT_MAX_MS  300000u
-#define MODEL_SESSIONS_MAX 1000u /* of one report */
+#define MODEL_SESSIONS_MAX 1000u /* sessions in one report */
 #define MODEL_CARRIERS     "native tcp quic"
 #define MODEL_CLASSES      "internet deterministic reserved"
 
@@ -100,7 +100,7 @@ struct model_link_push {
 };
 
 struct model_site {
-	char name[MDL_NAME];      /* "" when the path says it */
+	char name[MDL_NAME];      /* "" when the request's path names it */
 	struct mdl_list prefixes; /* char[MDL_ADDR] */
 	char *location;
 	bool has_latitude, has_longitude;
@@ -114,7 +114,7 @@ struct model_site {
 struct model_pair {
 	char source[MDL_ADDR], destination[MDL_ADDR];
 	uint64_t bandwidth_bps, delay_us, jitter_us;
-	uint64_t source_qpn, destination_qpn; /* 0: not said */
+	uint64_t source_qpn, destination_qpn; /* 0: not given */
 };
 
 struct model_rank {
@@ -137,12 +137,13 @@ struct model_job {
 	struct model_demand demand;
 };
 
-/* The keys of a tenant at a site, and those that are the same everywhere, are the gateway's: they go there as
- * they came, checked by the gateway's own parser (controller/fleet/tenant.c). */
+/* The gateway defines a tenant's keys, both the ones common to all sites and those of one site. So
+ * they are passed on unchanged, and the gateway's own parser checks them
+ * (controller/fleet/tenant.c). */
 struct model_tenant {
 	char name[MDL_NAME];
 	uint64_t vni;
-	json_t *sites; /* object */
+	json_t *sites; /* a JSON object */
 };
 
 extern const struct mdl_table model_registration_table, model_lease_table, model_session_report_table,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, addresses and prefixes as text: what is one, and its canonical form. */
+/* Names, addresses and prefixes as text: checks them and writes their canonical form. */
 #include "controller/model/json.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,8 @@ static bool word_of(const char *s, size_t max)
 {
 	const size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 
-	return n && n <= max && !s[n] && !strchr("._-", *s); /* as names in the gateway's file */
+	/* the same rule as for names in the gateway's file */
+	return n && n <= max && !s[n] && !strchr("._-", *s);
 }
 
 bool mdl_is_name(const char *s)
@@ -24,7 +25,7 @@ bool mdl_is_ident(const char *s)
 	return word_of(s, MDL_ID - 1);
 }
 
-/* The address's bytes, its family's length in bits, or 0. */
+/* Fills the address's bytes. Returns its length in bits by its family, or 0. */
 static unsigned parse(const char *s, uint8_t b[16])
 {
 	if (inet_pton(AF_INET, s, b) == 1)
@@ -45,12 +46,12 @@ bool mdl_ip(const char *s, char out[MDL_ADDR])
 	if (!bits)
 		return false;
 	if (bits == 32 ? b[0] == 0 || b[0] >= 224 : b[0] == 0xff || !memcmp(b, (uint8_t[16]){0}, 16))
-		return false; /* nobody's: unspecified, a group, reserved */
+		return false; /* not a host's address: unspecified, multicast or reserved */
 	print_address(bits, b, out);
 	return true;
 }
 
-/* Decimal, without sign, blanks, or leading zeros. */
+/* Reads a decimal number without sign, blanks or leading zeros. */
 static bool number(const char *s, unsigned max, unsigned *out)
 {
 	const size_t n = strspn(s, "0123456789");
