@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The book: an open-addressed hash table of names and the rate claimed of each; emptied entries are kept for
- * reuse. */
+/* The book: an open-addressed hash table from names to claimed rates. An entry whose rate fell to 0
+ * stays for reuse. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct entry {
 
 struct plan_book {
 	struct entry *e;
-	uint32_t size, used; /* size: a power of two, at least twice used */
+	uint32_t size, used; /* size is a power of two, at least twice `used` */
 };
 
 #define BOOK_START 64u
@@ -43,7 +43,7 @@ void plan_book_free(struct plan_book *b)
 	free(b);
 }
 
-/* Where a name is, or would be. */
+/* The entry of a name, or the free one where it belongs. */
 static struct entry *entry_slot(struct entry *e, uint32_t size, const char *name)
 {
 	uint32_t i = (uint32_t)plan_id(name) & (size - 1);
@@ -53,7 +53,7 @@ static struct entry *entry_slot(struct entry *e, uint32_t size, const char *name
 	return &e[i];
 }
 
-/* Room for n more names; what is empty by now is left behind. */
+/* Makes room for n more names. Entries without a claim are not copied to the new table. */
 static int reserve(struct plan_book *b, unsigned n)
 {
 	uint64_t live = 0, size = BOOK_START;

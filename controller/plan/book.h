@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The book of what jobs took: bandwidth by name of gateway or path. Memory of the controller's, rebuilt from
- * the stored jobs at start. One thread at a time. All operations O(1) in what is booked elsewhere.
+ * The book of claimed bandwidth: what jobs use of each gateway and path, by name, in bit/s. It is
+ * memory only; the controller rebuilds it from the stored jobs at start. The cost of an operation
+ * does not depend on how much is booked.
+ *
+ * Thread: one at a time.
  */
 #ifndef PLAN_BOOK_H
 #define PLAN_BOOK_H
@@ -11,13 +14,14 @@
 struct plan_book;
 
 RWY_MUST_CHECK int plan_book_new(struct plan_book **out); /* RWY_ENOMEM */
-void plan_book_free(struct plan_book *b);                 /* NULL: fine */
-/* Books all of n, or nothing: RWY_ENOMEM. Sums stop at UINT64_MAX. */
+void plan_book_free(struct plan_book *b);                 /* NULL is allowed */
+/* Books all n claims, or none: RWY_ENOMEM. Sums stop at UINT64_MAX. */
 RWY_MUST_CHECK int plan_book_claim(struct plan_book *b, const struct plan_claim *t, unsigned n);
-/* Releases claims; more than was claimed counts as all of it. */
+/* Releases claims. A release of more than was claimed leaves 0. */
 void plan_book_release(struct plan_book *b, const struct plan_claim *t, unsigned n);
+/* The rate claimed under this name, bit/s; 0: none. */
 uint64_t plan_book_claimed(const struct plan_book *b, const char *name);
-/* Names of claims: "gw/NAME", "net/FIRST/SECOND/EDGE/PATH". Always ended, cut at len. */
+/* Names of claims: "gw/NAME", "net/FIRST/SECOND/EDGE/PATH". Always terminated, cut at len bytes. */
 void plan_book_gateway(char *out, size_t len, const char *gateway);
 void plan_book_route(
     char *out, size_t len, const char *first, const char *second, const char *edge, const char *path);

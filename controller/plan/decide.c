@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The decision. Three predictions are compared by what they are worth to the demand; between equals the order
- * of the carriers decides. A tunnel that has a carrier leaves it only for a gain, confirmed over time, and
- * not soon after the last change; or when it is no longer possible.
+ * The decision. It compares the predictions of three carriers by what each is worth to the demand;
+ * if they are equal, the order of carriers decides. A tunnel keeps its carrier unless another one
+ * promises a gain for some time and the last change is not too recent, or unless its carrier is no
+ * longer possible.
  */
 #include <string.h>
 
@@ -38,7 +39,7 @@ int plan_policy_check(const struct plan_policy *p)
 	return 0;
 }
 
-/* v / (ppm / 10^6), rounded up, cut. */
+/* V / (ppm / 10^6), rounded up, at most PLAN_RATE_MAX. */
 static uint64_t over(uint64_t v, uint32_t ppm)
 {
 	unsigned __int128 x;
@@ -63,7 +64,7 @@ uint64_t plan_edge_bps(uint64_t n_bps, uint32_t a_ppm, uint32_t b_ppm)
 	return over(over(n_bps, a_ppm), b_ppm);
 }
 
-/* A carrier's worth: its rate, at most the wanted one. */
+/* The worth of a carrier: its rate, but no more than the demand. */
 static uint64_t worth(const struct plan_decision *d, enum plan_carrier c)
 {
 	uint64_t g, n = d->asked.demand_bps;
@@ -74,13 +75,13 @@ static uint64_t worth(const struct plan_decision *d, enum plan_carrier c)
 	return n && g > n ? n : g;
 }
 
-/* Is a at least b, or below it by no more than this share? */
+/* True if a >= b, or if it is less by no more than the share less_ppm. */
 static bool at_least(uint64_t a, uint64_t b, uint32_t less_ppm)
 {
 	return (unsigned __int128)a * PLAN_PPM >= (unsigned __int128)b * (PLAN_PPM - less_ppm);
 }
 
-/* The first in order that is as good as the best. */
+/* The first carrier in order among those as good as the best one. */
 static enum plan_carrier best_carrier(const struct plan_decision *d)
 {
 	uint64_t best = 0;
@@ -152,7 +153,7 @@ static enum plan_carrier first_possible(const struct plan_decision *d)
 	return (enum plan_carrier)c;
 }
 
-/* Nothing in use: the rules that need no memory. */
+/* Decides where no carrier is in use yet: by the rules that need no memory. */
 static void decide_first(struct plan_decision *d, struct plan_hyst *h, enum plan_rule rule)
 {
 	enum plan_carrier c = best_carrier(d);
@@ -167,13 +168,15 @@ static void decide_first(struct plan_decision *d, struct plan_hyst *h, enum plan
 		decide_for(d, h, c, rule);
 }
 
-/* Since when this holds: `now` where it has not held before, or time went back. */
+/* The time since which a condition holds: `now` where it did not hold before, or where time went
+ * back. */
 static rwy_time since(bool held, rwy_time at, rwy_time now)
 {
 	return held && at <= now ? at : now;
 }
 
-/* An earlier carrier that is as good, not better: for long enough it is taken again. */
+/* An earlier carrier in order is as good as the one in use: the tunnel returns to it after
+ * `home`. */
 static void decide_home(struct plan_decision *d, struct plan_hyst *h, enum plan_carrier c, rwy_time now)
 {
 	rwy_time due;
@@ -194,7 +197,7 @@ static void decide_home(struct plan_decision *d, struct plan_hyst *h, enum plan_
 		decide_for(d, h, c, PLAN_RULE_HOME);
 }
 
-/* A carrier is in use and possible. */
+/* Decides where the carrier in use is still possible. */
 static void decide_change(struct plan_decision *d, struct plan_hyst *h, rwy_time now)
 {
 	const enum plan_carrier c = best_carrier(d), mine = (enum plan_carrier)h->carrier;
@@ -211,7 +214,7 @@ static void decide_change(struct plan_decision *d, struct plan_hyst *h, rwy_time
 		decide_home(d, h, c, now);
 		return;
 	}
-	/* Which carrier is better may change while it is confirmed that one is. */
+	/* The best carrier may change while the gain is confirmed; confirmation goes on. */
 	h->better_at = since(h->rival != h->carrier, h->better_at, now);
 	h->rival = (uint8_t)c;
 	h->homing = false;
@@ -225,7 +228,7 @@ static void decide_change(struct plan_decision *d, struct plan_hyst *h, rwy_time
 		decide_for(d, h, c, PLAN_RULE_MOVED);
 }
 
-/* n, n/a and n/(a*b) of the carrier. */
+/* Fills the rates n, n/a and n/(a*b) of the carrier. */
 static void rates(struct plan_decision *d)
 {
 	const struct plan_alternative *a;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A decision in words: result, rule, alternatives, inputs with their sources and ages. */
+/* A decision in words: result, rule, alternatives, and inputs with their sources and ages. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Predicted goodput. Each carrier takes a share of the path's bandwidth for its headers, and answers to loss
- * in its way: native  repeats what is lost and takes loss that does not come with delay for what it is: (1 -
- * p) bbr     the same until its bandwidth filter sees loss as the rate: (1 - p), less of it above 10 % cubic
- * the larger of its own response function (RFC 9438, 5.) and Reno's, with the time that it stands still for
- *           retransmission timeouts (Padhye et al., SIGCOMM 1998), for each connection
- * Powers are square roots of square roots, so that the result is the same everywhere.
+ * Predicted goodput. Each carrier takes a share of the path's bandwidth for its headers, and each
+ * answers to loss (share p of the packets) in its own way:
+ *   native  repairs losses, and slows down for loss only when delay grows too: 1 - p
+ *   bbr     the same until its bandwidth filter takes loss for the rate: 1 - p, and less above 10 %
+ *   cubic   the larger of its own response function (RFC 9438, 5.) and Reno's, less the time that
+ *           it waits for retransmission timeouts (Padhye et al., SIGCOMM 1998); per connection
+ * Powers are square roots of square roots, so the result is the same on every machine.
  */
 #include <math.h>
 
@@ -14,7 +15,7 @@
 #define MSS_BITS  (1448.0 * 8.0)
 #define RTO_MIN_S 0.2 /* Linux adds it to the round trip */
 
-/* Payload of RoCE packets of 4096 bytes over links of 1500: what headers leave. */
+/* The share that headers leave of links with MTU 1500, for RoCE packets of 4096 bytes. */
 static const double header_share[PLAN_CARRIER_COUNT] = {
     [PLAN_NATIVE] = 0.92, [PLAN_TCP] = 0.92, [PLAN_QUIC] = 0.90};
 
@@ -37,24 +38,25 @@ static double pow34(double x)
 	return sqrt(x) * sqrt(sqrt(x));
 }
 
-/* Bits a second of one CUBIC connection at loss p > 0, `burst` in a row, round trip s. */
+/* bit/s of one CUBIC connection at loss p > 0, `burst` losses in a row, round-trip time s
+ * seconds. */
 static double cubic_bps(double p, double burst, double s)
 {
-	/* Losses in a row are one event to the window, but harder to repair:
-	 * something between, burst^(3/4). */
+	/* Losses in a row are one event for the window but take longer to repair. burst^(3/4) lies
+	 * between. */
 	double event = p / pow34(burst), reno = 1.2247 / sqrt(event), cubic = 1.054 * pow34(s / event);
 	double window = reno > cubic ? reno : cubic, stall = 3 * sqrt(3 * p / 8);
 
 	if (stall > 1)
 		stall = 1;
-	/* Most losses are repaired by SACK and RACK: two in five of what the formula has
-	 * for timeouts remain. */
+	/* SACK and RACK repair most losses: two fifths of the formula's timeouts remain. */
 	return MSS_BITS / (s / window + 0.4 * (s + RTO_MIN_S) * stall * p * (1 + 32 * p * p));
 }
 
 static uint8_t algorithm(const struct plan_caps *src, const struct plan_caps *dst)
 {
-	/* Each end chooses for what it sends; both directions count, so the worse of the two. */
+	/* Each end chooses the algorithm for what it sends. Both directions count, so the worse one
+	 * does. */
 	return src->tcp_algorithms & dst->tcp_algorithms & PLAN_TCP_BBR;
 }
 
@@ -111,6 +113,6 @@ struct plan_goodput plan_goodput(
 		break;
 	}
 	if (!(b.bps >= 1))
-		b.bps = 1; /* possible, if hardly */
+		b.bps = 1; /* possible, but hardly */
 	return (struct plan_goodput){(uint64_t)b.bps, b.limit};
 }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The goodput that a carrier will have over a path: a model per carrier over RTT, loss and how it clusters, held to
- * measurements (docs/controller-planning.md says to which). Pure; only IEEE basic operations and square
- * roots, so two replicas come to the same bit.
+ * Predicts the goodput of a carrier over a path, from RTT, loss and how losses cluster.
+ * Measurements hold the models; docs/controller-planning.md names them. Pure functions, and only
+ * IEEE basic operations and square roots: two replicas get the same bits.
  */
 #ifndef PLAN_GOODPUT_H
 #define PLAN_GOODPUT_H
 
 #include "controller/plan/path.h"
 
-#define PLAN_TCP_RENO  1u /* not answered to by the model: counted as cubic */
+#define PLAN_TCP_RENO  1u /* the model has no Reno and counts it as CUBIC */
 #define PLAN_TCP_CUBIC 2u
 #define PLAN_TCP_BBR   4u
 
-/* Capabilities of one gateway. Bandwidth 0: it has not that carrier. */
+/* Capabilities of one gateway. A bandwidth of 0: it does not have that carrier. */
 struct plan_caps {
-	uint64_t bandwidth_bps[PLAN_CARRIER_COUNT]; /* of payload */
-	uint8_t tcp_algorithms;                     /* set of PLAN_TCP_; 0 counts as cubic */
-	uint8_t tcp_streams;                        /* connections a tunnel; 0: PLAN_TCP_STREAMS */
-	uint32_t tcp_window; /* bytes a connection can have in flight; 0: PLAN_TCP_WINDOW */
-	bool cnp;            /* tells its hosts of congestion */
+	uint64_t bandwidth_bps[PLAN_CARRIER_COUNT]; /* payload */
+	uint8_t tcp_algorithms;                     /* set of PLAN_TCP_; 0 counts as CUBIC */
+	uint8_t tcp_streams;                        /* per tunnel; 0: PLAN_TCP_STREAMS */
+	uint32_t tcp_window; /* bytes in flight that a connection can have; 0: PLAN_TCP_WINDOW */
+	bool cnp;            /* it sends CNPs to its hosts */
 };
 #define PLAN_TCP_STREAMS 4u
-#define PLAN_TCP_WINDOW  (4u << 20) /* Linux lets a connection grow to this, if nobody says otherwise */
+#define PLAN_TCP_WINDOW  (4u << 20) /* the largest window of Linux by default */
 
-/* The bound of a prediction. */
+/* The bound that limits a prediction. X(enumerator, word, sentence) */
 #define PLAN_LIMITS(X)                                                                                       \
 	X(PLAN_BY_NOTHING, "nothing", "nothing known bounds it")                                             \
 	X(PLAN_BY_SOURCE, "source", "what the source's gateway can do in this carrier")                      \
@@ -41,15 +41,17 @@ enum plan_limit {
 #undef X
 	    PLAN_LIMIT_COUNT
 };
+/* The limit's word and its sentence; static text. */
 const char *plan_limit_name(enum plan_limit l);
 const char *plan_limit_text(enum plan_limit l);
 
 struct plan_goodput {
-	uint64_t bps;          /* 0: not possible, see limit */
-	enum plan_limit limit; /* the one that holds */
+	uint64_t bps;          /* 0: not possible; `limit` says why */
+	enum plan_limit limit; /* the bound that is reached */
 };
 
-/* bps <= PLAN_RATE_MAX whatever the arguments. c < PLAN_CARRIER_COUNT. */
+/* Predicts the payload rate from src to dst. bps <= PLAN_RATE_MAX whatever the arguments. c <
+ * PLAN_CARRIER_COUNT. */
 struct plan_goodput plan_goodput(enum plan_carrier c, const struct plan_caps *src,
     const struct plan_caps *dst, const struct plan_leg *leg);
 

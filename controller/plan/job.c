@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Planning of a job: its pairs are gathered by pair of sites (a group), and each group goes through the same
- * steps: gateways, bounds of the path, carrier, gateway pairs, what the gateways have left, the network.
- * Every group is looked at, also behind one that failed.
+ * Plans a job. Its pairs of addresses are collected by pair of sites (a group), and each group
+ * takes the same steps: gateways, bounds of the path, carrier, pairs of gateways, the bandwidth
+ * that gateways have left, the network. A group that fails does not end the planning of the others.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/plan/job_int.h"
 
-/* State of one planning. */
+/* The state of one planning. */
 struct work {
 	const struct plan_job *job;
 	const struct plan_policy *policy;
@@ -30,7 +30,7 @@ static uint64_t free_of(uint64_t has, uint64_t claimed)
 	return has > claimed ? has - claimed : 0;
 }
 
-/* The tighter of two bounds, where 0 is none. */
+/* The tighter of two bounds; 0 is no bound. */
 static uint32_t tighter(uint32_t a, uint32_t b)
 {
 	if (a == 0 || b == 0)
@@ -38,13 +38,13 @@ static uint32_t tighter(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* v * ppm / 10^6, down. */
+/* v * ppm / 10^6, rounded down. */
 static uint64_t part_of(uint64_t v, uint32_t ppm)
 {
 	return (uint64_t)((unsigned __int128)v * ppm / PLAN_PPM);
 }
 
-/* The group of two sites (in order); -1: too many, -2: no memory. */
+/* The group of two sites, given in order; -1: too many groups, -2: no memory. */
 static int group_find(struct plan_job_result *r, const char *first, const char *second)
 {
 	struct plan_job_group *g;
@@ -55,7 +55,7 @@ static int group_find(struct plan_job_result *r, const char *first, const char *
 			return (int)i;
 	if (r->n_groups == PLAN_JOB_GROUPS_MAX)
 		return -1;
-	/* A power of two is full: twice the room. */
+	/* A power of two is full: double the room. */
 	if ((r->n_groups & (r->n_groups - 1)) == 0) {
 		g = realloc(r->groups, (r->n_groups ? 2 * (size_t)r->n_groups : 1) * sizeof(*g));
 		if (!g)
@@ -69,7 +69,7 @@ static int group_find(struct plan_job_result *r, const char *first, const char *
 	return (int)r->n_groups++;
 }
 
-/* Pairs into groups. */
+/* Assigns the job's pairs to groups. */
 static int gather(struct work *w)
 {
 	struct plan_job_result *r = w->r;
@@ -114,7 +114,7 @@ static void fail(struct plan_job_group *g, enum plan_job_fail why)
 		g->fail = why;
 }
 
-/* A site's capabilities: the sum of what its gateways have (left). */
+/* A site's capabilities: the sum over its gateways, of all they have or of what they have left. */
 static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n, bool left)
 {
 	struct plan_caps c = {0};
@@ -135,8 +135,8 @@ static struct plan_caps site_caps(const struct plan_gateway *gw, unsigned n, boo
 	return c;
 }
 
-/* Without a network that promises them, delay and jitter are the measured ones; what nobody knows is no
- * promise. */
+/* Where no network promises delay and jitter, the measured ones count. Unknown values bound
+ * nothing. */
 static void check_bounds(struct plan_job_group *g, const struct plan_path *path)
 {
 	const struct plan_leg *l = &path->by[PLAN_NATIVE];
@@ -150,7 +150,7 @@ static void check_bounds(struct plan_job_group *g, const struct plan_path *path)
 	g->fits.jitter_us = l->jitter_us.source ? (uint32_t)l->jitter_us.v : 0;
 }
 
-/* Gateways that have not the carrier take nothing. */
+/* Builds the pairs of gateways. A gateway without the carrier gets the weight 0. */
 static unsigned make_mesh(const struct work *w, const struct plan_job_group *g, struct plan_pair *p)
 {
 	const struct plan_gateway *a, *b;
@@ -192,13 +192,13 @@ static void load(struct plan_job_group *g, unsigned pair, uint64_t bps)
 	g->pair_bps[pair] = sum_of(g->pair_bps[pair], bps);
 }
 
-/* Queue pairs by themselves, that nobody knows yet. */
+/* True for an entry that means all queue pairs between two addresses, none of them known yet. */
 static bool unknown(const struct plan_job *job, const struct plan_job_pair *p)
 {
 	return job->grain == PLAN_GRAIN_QP && (!p->a_qpn || !p->b_qpn);
 }
 
-/* So each pair of gateways is to expect its share of them. */
+/* Spreads such an entry over the pairs of gateways: each expects its share of the queue pairs. */
 static void spread_unknown(
     const struct work *w, struct plan_job_group *g, int32_t group, const struct plan_pair *mesh, unsigned n)
 {
@@ -214,7 +214,7 @@ static void spread_unknown(
 		load(g, i, (uint64_t)(((unsigned __int128)bps * mesh[i].weight + weights - 1) / weights));
 }
 
-/* Where in the mesh row i is now; -1: nowhere. */
+/* The index in the mesh where row i is now; -1: none. */
 static int now_at(const struct work *w, unsigned i, const struct plan_pair *mesh, unsigned n)
 {
 	const struct plan_pair *now = w->job->now;
@@ -225,7 +225,7 @@ static int now_at(const struct work *w, unsigned i, const struct plan_pair *mesh
 	return -1;
 }
 
-/* Pairs with one key go to one pair of gateways. */
+/* Pairs of addresses with one key go to one pair of gateways. */
 static int spread_keys(
     struct work *w, struct plan_job_group *g, int32_t group, const struct plan_pair *mesh, unsigned n)
 {
@@ -272,7 +272,7 @@ out:
 	return rc;
 }
 
-/* Gateway pairs of the group's rows, and what that makes for each gateway. RWY_EINVAL: no pair
+/* Chooses gateway pairs for the group's rows and sums the load of each gateway. RWY_EINVAL: no pair
  * has a weight. */
 static int spread_rows(struct work *w, struct plan_job_group *g, int32_t group)
 {
@@ -295,7 +295,8 @@ static int spread_rows(struct work *w, struct plan_job_group *g, int32_t group)
 	return rc;
 }
 
-/* Has each gateway what it is to carry? If not: the most of the whole that would fit, spread like this. */
+/* Checks that each gateway has room for its load. If one has not: `fits` is the largest demand that
+ * would fit when spread in the same way. */
 static void check_gateways(struct plan_job_group *g)
 {
 	uint64_t left, most;
@@ -358,8 +359,8 @@ static int ctlr_query_network(struct work *w, struct plan_job_group *g)
 	return 0;
 }
 
-/* Load that earlier groups of the job put on a gateway is claimed for this one: a site may be in several
- * groups. */
+/* A site may be in several groups. The load that earlier groups of this job put on a gateway counts
+ * as claimed for this one. */
 static void claim_earlier_groups(const struct plan_job_result *r, struct plan_job_group *g, unsigned side)
 {
 	const char *site = side ? g->second : g->first;
@@ -397,13 +398,15 @@ static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 		return rc;
 	w->world->path(w->ctx, g->first, g->second, &q.path);
 	if (g->has_network) {
-		/* The wish for a reservation is no bound; the placement is. */
+		/* A demand for a reservation does not bound the carrier; the placement decides
+		 * about it later. */
 		for (k = 0; k < PLAN_CARRIER_COUNT; k++)
 			q.path.by[k].bandwidth_bps = (struct plan_value){0};
 	} else {
 		check_bounds(g, &q.path);
 	}
-	for (k = 0; k < 2; k++) { /* if nothing is left: what is under way needs a place all the same */
+	/* second time with all bandwidth: where nothing is left, running jobs still need a place */
+	for (k = 0; k < 2; k++) {
 		q.source = site_caps(g->gw[0], g->n_gw[0], !k);
 		q.destination = site_caps(g->gw[1], g->n_gw[1], !k);
 		plan_decide(&g->decision, &q, w->policy, &none, w->now);
@@ -421,7 +424,8 @@ static int plan_group(struct work *w, struct plan_job_group *g, int32_t group)
 		fail(g, PLAN_JOB_GOODPUT);
 	rc = spread_rows(w, g, group);
 	if (rc == RWY_EINVAL) {
-		fail(g, PLAN_JOB_NO_CARRIER); /* both sites have it, but no two gateways with a weight */
+		/* both sites have it, but no two gateways with a weight */
+		fail(g, PLAN_JOB_NO_CARRIER);
 		g->fits.bandwidth_bps = 0;
 		return 0;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The claims of a plan: on gateways and on the network's paths. */
+/* Lists the claims of a plan: on gateways and on the network's paths. */
 #include <stdlib.h>
 
 #include "controller/plan/book.h"
 #include "controller/plan/job_int.h"
 
-/* Gateways are claimed by payload, paths by the reservation. */
+/* A gateway is claimed by payload, a path by what is reserved on it. */
 int plan_job_claims(struct plan_job_result *r)
 {
 	const struct plan_job_group *g;

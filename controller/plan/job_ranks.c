@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pairs of a rank table: neighbouring stages of the pipeline, one to one. */
+/* The pairs of a rank table: neighbouring stages of the pipeline, rank by rank. */
 #include <stdlib.h>
 
 #include "controller/plan/job.h"
@@ -20,7 +20,7 @@ static int cmp_number(const void *va, const void *vb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* No rank twice, in whichever stages. */
+/* Checks that no rank appears twice, in whatever stages. */
 static int check_unique(const struct plan_rank *r, unsigned n, uint32_t *bad)
 {
 	uint32_t *all = malloc(n * sizeof(*all));
@@ -42,8 +42,8 @@ static int check_unique(const struct plan_rank *r, unsigned n, uint32_t *bad)
 	return rc;
 }
 
-/* Sorted by stage: stages 0, 1, 2 ..., each with as many ranks as the first. Returns how many, 0: *bad is at
- * fault. */
+/* Checks that ranks sorted by stage have stages 0, 1, 2, ... of equal size. Returns that size; 0:
+ * *bad is the rank at fault. */
 static unsigned stage_width(const struct plan_rank *r, unsigned n, uint32_t *bad)
 {
 	unsigned width = 0, i;
@@ -88,7 +88,7 @@ int plan_job_ranks(struct plan_rank *ranks, unsigned n, const struct plan_triple
 		return RWY_EINVAL;
 	for (i = width; i < n; i++)
 		put_pair(out, max, pairs++, &ranks[i - width], &ranks[i], want);
-	/* Two stages are neighbours already. */
+	/* With two stages the ring would repeat the pair that exists. */
 	for (i = 0; ring && n > 2 * width && i < width; i++)
 		put_pair(out, max, pairs++, &ranks[n - width + i], &ranks[i], want);
 	return pairs;

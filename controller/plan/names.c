@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of the planner's enumerations, and their sentences, from the lists in the headers. */
+/* The words of the planner's enumerations and their sentences, from the lists in the headers. */
 #include <string.h>
 
 #include "controller/plan/job.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Observations of several sources brought together: what counts before what, field by field. */
+/* Merges observations of several sources: which source counts before which, field by field. */
 #include <stddef.h>
 
 #include "controller/plan/path.h"
@@ -29,7 +29,7 @@ static uint64_t obs_field(const struct plan_obs *o, unsigned f)
 	return x < most[f] ? x : most[f];
 }
 
-/* Less bandwidth is worse; more of anything else is. */
+/* Bandwidth is worse when less, every other field when more. */
 static bool worse(unsigned f, uint64_t a, uint64_t b)
 {
 	return 1u << f == PLAN_HAS_BANDWIDTH ? a < b : a > b;
@@ -46,7 +46,8 @@ static bool counts(const struct plan_obs *o, rwy_time now)
 	return now - o->at <= ttl;
 }
 
-/* Is there a younger word of the same source about the same? Of two of one time the later in the list. */
+/* True if the same source has a younger observation of the same thing. Of two with equal time the
+ * later in the list is younger. */
 static bool outdated(const struct plan_obs *obs, unsigned n, unsigned i, unsigned f, rwy_time now)
 {
 	const struct plan_obs *o = &obs[i], *x;
@@ -61,7 +62,7 @@ static bool outdated(const struct plan_obs *obs, unsigned n, unsigned i, unsigne
 	return false;
 }
 
-/* How near an observation is to a carrier: its own, the path's, another carrier's. */
+/* The distance of an observation from a carrier: its own 0, the path's 1, another carrier's 2. */
 static unsigned tier(const struct plan_obs *o, enum plan_carrier c)
 {
 	if (o->carrier == c)
@@ -69,7 +70,8 @@ static unsigned tier(const struct plan_obs *o, enum plan_carrier c)
 	return o->carrier == PLAN_ANY ? 1 : 2;
 }
 
-/* The worst of what the sources say last about field f for carrier c, of the nearest tier. NULL: nothing. */
+/* The worst of the sources' latest values of field f for carrier c, within the nearest tier. NULL:
+ * there is none. */
 static const struct plan_obs *worst_observation(
     const struct plan_obs *obs, unsigned n, unsigned f, enum plan_carrier c, bool pushed, rwy_time now)
 {
@@ -120,7 +122,8 @@ void plan_path_default(struct plan_path *p)
 	}
 }
 
-/* The class is what the network's controllers said last; of two at once the one that promises more. */
+/* The class is what a network's controller said last; of two at the same time the better
+ * promise. */
 static enum plan_class class_of(const struct plan_obs *obs, unsigned n, rwy_time now)
 {
 	static const uint8_t rank[PLAN_CLASS_COUNT] = {

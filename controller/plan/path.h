@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The knowledge about the path between two sites: values from several sources, each with its age, brought
- * together into one view per carrier. Pure: no I/O, no clock (`now` is an argument), no allocation.
+ * What is known about the path between two sites: values from several sources, each with its age,
+ * merged into one view per carrier. Pure: no I/O, no clock (`now` is an argument), no allocation.
  *
- * Units: rates bit/s, times microseconds, loss parts per million of packets, burst packets lost in a row
- * (mean; 1: independent). Thread: none of its own; any thread, one at a time per object.
+ * Units: rates in bit/s, times in microseconds, loss in packets per million, burst in packets lost
+ * in a row (mean; 1: independent losses).
+ *
+ * Thread: none of its own; one at a time per object.
  */
 #ifndef PLAN_PATH_H
 #define PLAN_PATH_H
@@ -16,10 +18,10 @@
 #include "rwy/time.h"
 
 #define PLAN_PPM      1000000u
-#define PLAN_RATE_MAX UINT64_C(1000000000000000) /* 1 Pbit/s: what lies above is a mistake and cut here */
-#define PLAN_US_MAX   60000000u                  /* a minute: the same for times */
+#define PLAN_RATE_MAX UINT64_C(1000000000000000) /* 1 Pbit/s: larger values are cut to this */
+#define PLAN_US_MAX   60000000u                  /* one minute, likewise */
 
-/* X(enumerator, word, sentence): in the order of preference between equals. */
+/* X(enumerator, word, sentence), in the order of preference between equals. */
 #define PLAN_CARRIERS(X)                                                                                     \
 	X(PLAN_NATIVE, "native", "UDP datagrams of the tunnel itself")                                       \
 	X(PLAN_TCP, "tcp", "the same datagrams over kernel TCP connections")                                 \
@@ -31,7 +33,7 @@ enum plan_carrier {
 #undef X
 	    PLAN_CARRIER_COUNT
 };
-#define PLAN_ANY PLAN_CARRIER_COUNT /* "not said which", "no carrier" */
+#define PLAN_ANY PLAN_CARRIER_COUNT /* "not given" or "no carrier" */
 
 #define PLAN_CLASSES(X)                                                                                      \
 	X(PLAN_INTERNET, "internet", "nothing is promised: what is measured counts")                         \
@@ -45,42 +47,42 @@ enum plan_class {
 	    PLAN_CLASS_COUNT
 };
 
-/* "?" for what is none (PLAN_ANY too). */
+/* The words; "?" for PLAN_ANY and for values that are out of range. Static text. */
 const char *plan_carrier_name(enum plan_carrier c);
 const char *plan_class_name(enum plan_class c);
-/* By its word; PLAN_ANY / PLAN_CLASS_COUNT: no such. */
+/* The carrier or class with this word; PLAN_ANY or PLAN_CLASS_COUNT: there is none. */
 enum plan_carrier plan_carrier_find(const char *word);
 
-/* Which fields of an observation are filled. */
+/* The fields of an observation that are valid. */
 #define PLAN_HAS_BANDWIDTH 1u
 #define PLAN_HAS_RTT       2u
 #define PLAN_HAS_JITTER    4u
 #define PLAN_HAS_LOSS      8u
 #define PLAN_HAS_BURST     16u
 
-/* One report: of a gateway (a link probe) or of a network's controller. */
+/* One report, by a gateway (a link probe) or by a network's controller. */
 struct plan_obs {
-	uint32_t source;           /* the caller's number for who said it; not 0 */
-	bool pushed;               /* said by the network's controller; else measured by a gateway */
-	enum plan_carrier carrier; /* measured in this carrier; PLAN_ANY: of the path itself */
-	enum plan_class cls;       /* if pushed */
+	uint32_t source;           /* the caller's number of the reporter; not 0 */
+	bool pushed;               /* promised by a network's controller; else measured */
+	enum plan_carrier carrier; /* the carrier it was measured in; PLAN_ANY: the path itself */
+	enum plan_class cls;       /* valid if pushed */
 	uint8_t has;               /* set of PLAN_HAS_ */
-	rwy_time at;               /* when it was true */
-	rwy_dur ttl;               /* how long it counts; 0: PLAN_TTL */
-	uint64_t bandwidth_bps;    /* available to us (measured), or promised */
-	uint32_t rtt_us;           /* a pushed one-way delay counts twice: set rtt_us = 2 * delay_us */
+	rwy_time at;               /* time of the observation */
+	rwy_dur ttl;               /* how long it is valid; 0: PLAN_TTL */
+	uint64_t bandwidth_bps;    /* available to us (measured) or promised */
+	uint32_t rtt_us;           /* for a pushed one-way delay the caller sets 2 * delay_us */
 	uint32_t jitter_us, loss_ppm, burst;
 };
 #define PLAN_TTL (60 * RWY_SEC)
 
-/* One value of the view, who said it and when. source 0: nobody, it is assumed. */
+/* One value of the view, with its source and time. source 0: an assumption. */
 struct plan_value {
 	uint64_t v;
 	rwy_time at;
 	uint32_t source;
 };
 
-/* The path as one carrier meets it. bandwidth 0: nobody knows (no bound by the path). */
+/* The path as one carrier meets it. Bandwidth 0: unknown, and no bound. */
 struct plan_leg {
 	struct plan_value bandwidth_bps, rtt_us, jitter_us, loss_ppm, burst;
 };
@@ -90,15 +92,17 @@ struct plan_path {
 	struct plan_leg by[PLAN_CARRIER_COUNT];
 };
 
-/* Nothing known: class internet, 50 ms, 100 ppm, everything assumed. */
+/* The view without any observation: class internet, 50 ms, 100 ppm, all of it assumed. */
 void plan_path_default(struct plan_path *p);
 /*
- * Brings n observations together. What is older than its ttl does not count. Of several measurements of the
- * same thing the youngest counts; one made in a carrier counts for that carrier before one of the path.
- * A promise (deterministic: all values; reserved: bandwidth) counts before a measurement, except where the
- * measurement is worse than the promise. A promise of loss or delay on another class counts only where
- * nothing was measured. Nonsense (no source, a class or carrier that is none, from the future) is left out.
- * Returns how many observations counted.
+ * Merges n observations into a view. Returns how many counted.
+ *
+ * An observation older than its ttl does not count. Of several measurements of the same thing by
+ * one source the youngest counts; one made in a carrier precedes, for that carrier, one of the
+ * path. A promise (deterministic: all values; reserved: bandwidth) precedes a measurement unless
+ * the measurement is worse. On the other classes a promise of loss or delay counts only where
+ * nothing is measured. Invalid observations (no source, unknown class or carrier, from the future)
+ * do not count.
  */
 unsigned plan_path_merge(struct plan_path *out, const struct plan_obs *obs, unsigned n, rwy_time now);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Placement of a demand on a network's paths. First one path at each edge, the best of it; else all paths
- * that are within the bounds. Either way everything offered is used, in proportion to its bandwidth: that
- * leaves each path the same share free, and an edge or path that fails takes the least with it.
+ * Places a demand on a network's paths: first on one path per edge, the best of each; if they do
+ * not suffice, on all paths within the bounds. Either way all of them carry a part in proportion to
+ * their bandwidth. So each path keeps the same share free, and a failing edge or path takes the
+ * least away.
  */
 #include <string.h>
 
@@ -24,8 +25,8 @@ static uint64_t route_free(const struct plan_route *r)
 	return least(r->free_bps, PLAN_RATE_MAX);
 }
 
-/* Is a the better path of two at the same edge: wider, then shorter, then by name, so that order plays no
- * part. */
+/* True if a is the better of two paths at one edge: wider, then shorter, then by name. The name
+ * makes the order of the list irrelevant. */
 static bool better(const struct plan_route *a, const struct plan_route *b)
 {
 	if (route_free(a) != route_free(b))
@@ -40,8 +41,8 @@ static bool same_edge(const struct plan_route *a, const struct plan_route *b)
 	return strncmp(a->edge, b->edge, sizeof(a->edge)) == 0;
 }
 
-/* Marks in `use` what is within the bounds; fills what would fit of delay, jitter and loss, and why nothing
- * is left. */
+/* Marks in `use` the paths within the bounds. Fills the delay, jitter and loss that would fit, and
+ * returns why no path is left. */
 static enum plan_place_fail filter(struct plan_placement *out, const struct plan_want *want,
     const struct plan_route *r, unsigned n, bool *use)
 {
@@ -77,7 +78,7 @@ static enum plan_place_fail filter(struct plan_placement *out, const struct plan
 	return clean ? PLAN_PLACED : PLAN_NO_LOSS;
 }
 
-/* The best path of each edge among those in use. Returns what they have together. */
+/* Marks the best path of each edge among those in use. Returns the sum of their bandwidths. */
 static uint64_t one_each(const struct plan_route *r, unsigned n, const bool *use, bool *best)
 {
 	uint64_t sum = 0;
@@ -95,8 +96,8 @@ static uint64_t one_each(const struct plan_route *r, unsigned n, const bool *use
 	return sum;
 }
 
-/* Shares `demand` over the marked paths, by their bandwidth `sum` >= demand: to the bit, and none above what
- * it has. */
+/* Shares `demand` over the marked paths in proportion to their bandwidth; `sum` of it >= demand.
+ * The shares add up exactly, and none exceeds its path. */
 static void share_by_bandwidth(struct plan_placement *out, const struct plan_route *r, unsigned n,
     const bool *use, uint64_t sum, uint64_t demand)
 {
@@ -112,7 +113,8 @@ static void share_by_bandwidth(struct plan_placement *out, const struct plan_rou
 		out->n++;
 		left -= bps;
 	}
-	/* Rounding left at most a bit a path: each path that is not full has room for one more. */
+	/* Rounding left at most one bit per path: each path that is not full has room for one
+	 * more. */
 	for (i = 0; left && i < out->n; i++) {
 		if (out->leg[i].bps < route_free(&r[out->leg[i].route])) {
 			out->leg[i].bps++;

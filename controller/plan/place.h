@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a demand between two sites goes in the network: at every edge (PE) a tunnel over one path if those
- * suffice together; else at every edge a tunnel over several paths, shared by their bandwidth; else it fails,
- * and says what would fit. Pure: what the network offers comes in, what to ask of it goes out
- * (controller/provider/ does the asking).
+ * Places a demand between two sites in the network: one path at every edge (PE) if those suffice;
+ * else several paths at every edge, shared by their bandwidth; else it fails and says what would
+ * fit. Pure: the caller passes what the network offers and makes the tunnels
+ * (controller/provider/).
  */
 #ifndef PLAN_PLACE_H
 #define PLAN_PLACE_H
@@ -13,19 +13,19 @@
 
 #include "rwy/err.h"
 
-#define PLAN_NAME_MAX   64  /* with its end: sites, gateways, edges, paths, jobs */
-#define PLAN_ROUTES_MAX 256 /* a placement looks at */
+#define PLAN_NAME_MAX   64  /* bytes with the 0: sites, gateways, edges, paths, jobs */
+#define PLAN_ROUTES_MAX 256 /* routes that a placement considers */
 
 /* A path through the network between two sites, at one edge. */
 struct plan_route {
-	char edge[PLAN_NAME_MAX]; /* paths of one edge have the same word here */
+	char edge[PLAN_NAME_MAX]; /* paths at one edge have the same word */
 	char name[PLAN_NAME_MAX]; /* the network's name of the path */
 	uint64_t free_bps;
 	uint32_t delay_us; /* one way */
 	uint32_t jitter_us, loss_ppm;
 };
 
-/* The demand. 0 in a bound: any. bandwidth_bps is that at the edge, n/(a*b). */
+/* The demand. A bound of 0: any. bandwidth_bps is the rate at the edge, n/(a*b). */
 struct plan_want {
 	uint64_t bandwidth_bps;
 	uint32_t delay_us, jitter_us, loss_ppm;
@@ -41,8 +41,9 @@ enum plan_shape {
 #undef X
 	    PLAN_SHAPE_COUNT
 };
+/* The shape's word; static text. */
 const char *plan_shape_name(enum plan_shape s);
-/* The sentence to a name; "" for what is none. */
+/* The sentence for a shape's word; "" for an unknown word. */
 const char *plan_shape_text(const char *name);
 
 #define PLAN_PLACE_FAILS(X)                                                                                  \
@@ -59,27 +60,30 @@ enum plan_place_fail {
 #undef X
 	    PLAN_PLACE_FAIL_COUNT
 };
+/* The failure as a sentence; static text. */
 const char *plan_place_fail_text(enum plan_place_fail f);
 
-/* A share of the demand on one path. Paths of one edge make one tunnel: they stand together. */
+/* A share of the demand on one path. The paths of one edge make one tunnel, and stand together. */
 struct plan_leg_share {
-	uint16_t route; /* index into the routes given */
+	uint16_t route; /* index into the routes */
 	uint64_t bps;
 };
 
 struct plan_placement {
-	enum plan_place_fail fail; /* PLAN_PLACED: the rest is valid up to `fits` */
+	enum plan_place_fail fail; /* PLAN_PLACED: the fields up to `fits` are valid */
 	enum plan_shape shape;
 	unsigned n;
-	struct plan_leg_share leg[PLAN_ROUTES_MAX]; /* the shares' sum is the demand exactly; none is 0 */
-	/* The demand that would fit, whether placed or not: the most bandwidth within the wanted bounds, the
-	 * shortest delay of all paths, the least jitter and loss within the bounds before it. 0: there is
-	 * none. */
+	/* the shares add up to the demand exactly; none is 0 */
+	struct plan_leg_share leg[PLAN_ROUTES_MAX];
+	/* The demand that would fit, whether placed or not: the most bandwidth within the wanted
+	 * bounds, the shortest delay of all paths, the least jitter within that delay bound, and
+	 * the least loss within both. 0: there is none. */
 	uint64_t fits_bps;
 	uint32_t fits_delay_us, fits_jitter_us, fits_loss_ppm;
 };
 
-/* RWY_EINVAL: more than PLAN_ROUTES_MAX routes, or a demand of 0. Else 0, and out->fail says how it went. */
+/* Places `want` on the n routes. Returns 0 with the outcome in out->fail. RWY_EINVAL: more than
+ * PLAN_ROUTES_MAX routes, or a demand of 0. */
 RWY_MUST_CHECK int plan_place(
     struct plan_placement *out, const struct plan_want *want, const struct plan_route *routes, unsigned n);
 

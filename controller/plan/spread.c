@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weighted rendezvous hashing over a list of pairs; the hash and what a pair draws are rwy/spread.h.
+ * Weighted rendezvous hashing over a list of pairs. rwy/spread.h has the hash and the draw.
  */
 #include <string.h>
 
@@ -49,7 +49,8 @@ uint32_t plan_pair_weight(uint32_t first, uint32_t second)
 	return first * second;
 }
 
-/* a before b, whatever the order of the list, where both drew the same. */
+/* Breaks a tie of two draws by the pairs themselves, so that the order of the list does not
+ * matter. */
 static bool before(const struct plan_pair *a, const struct plan_pair *b)
 {
 	return a->first != b->first ? a->first < b->first : a->second < b->second;

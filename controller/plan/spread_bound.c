@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rendezvous with bounded loads: the same preferences, but no pair takes more than its share (the idea is
- * that of consistent hashing with bounded loads, Mirrokni, Thorup, Zadimoghaddam, SODA 2018, with a bound of
- * exactly one share).
+ * Rendezvous hashing with bounded loads: the same preferences, but no pair takes more than its
+ * share. The idea is that of consistent hashing with bounded loads (Mirrokni, Thorup,
+ * Zadimoghaddam, SODA 2018), with a bound of exactly one share.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/plan/spread_int.h"
 
-/* tenths: how many tenths of a percent of its share a pair may have before it counts as full. */
+/* A pair counts as full from `tenths` of a percent of its share on. */
 static int next_below(const struct plan_pair *pairs, unsigned n, const uint32_t *count, uint64_t key,
     uint64_t weights, uint64_t keys, unsigned tenths)
 {
@@ -17,7 +17,8 @@ static int next_below(const struct plan_pair *pairs, unsigned n, const uint32_t 
 	int best = -1;
 
 	for (unsigned i = 0; i < n; i++) {
-		/* Above: count >= keys * weight / weights, so rounding up needs no division. */
+		/* Full: count >= keys * weight / weights. As a product it needs no division, and
+		 * rounds up. */
 		if (pairs[i].weight == 0 || (unsigned __int128)count[i] * weights * 1000 >=
 		                                (unsigned __int128)keys * pairs[i].weight * tenths)
 			continue;
@@ -41,8 +42,8 @@ int plan_spread_next(const struct plan_pair *pairs, unsigned n, const uint32_t *
 			keys += count[i];
 		}
 	}
-	/* Weights are rounded: 3.0002 to 1 is 3 to 1, not one key more. Without that one pair is always
-	 * below. */
+	/* Weights are rounded: 3.0002 to 1 means 3 to 1, not one key more. Without the tolerance
+	 * one pair would always be below its share. */
 	best = next_below(pairs, n, count, key, weights, keys, 999);
 	return best < 0 ? next_below(pairs, n, count, key, weights, keys, 1000) : best;
 }
@@ -50,7 +51,8 @@ int plan_spread_next(const struct plan_pair *pairs, unsigned n, const uint32_t *
 struct share {
 	uint64_t floor, rest; /* of keys * weight / weights */
 	uint32_t have, quota;
-	bool over; /* has more than `floor` now: one more is given there first, so that it need not move */
+	/* it has more than `floor` now, so it gets one more first: then no key need move */
+	bool over;
 	unsigned pair;
 };
 
@@ -64,7 +66,8 @@ static int three_way(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Pairs that get one more than `floor`: those that have it, then the largest remainder, then the first. */
+/* Order in which pairs get one more than `floor`: those that hold it, then the largest remainder,
+ * then the first. */
 static int cmp_share(const void *va, const void *vb, void *ctx)
 {
 	const struct share *a = va, *b = vb;
@@ -86,7 +89,7 @@ static int cmp_pair(const void *va, const void *vb)
 	return three_way(a->pair, b->pair);
 }
 
-/* A pair's favourite keys come first. */
+/* Sorts the keys that a pair prefers to the front. */
 static int cmp_have(const void *va, const void *vb)
 {
 	const struct have *a = va, *b = vb;
@@ -113,7 +116,7 @@ static void quotas(struct share *s, const struct plan_pair *pairs, unsigned n, u
 		left -= s[i].floor;
 	}
 	qsort_r(s, n, sizeof(*s), cmp_share, (void *)(uintptr_t)pairs);
-	for (i = 0; left; i++) { /* left < how many have a remainder */
+	for (i = 0; left; i++) { /* left < the number of pairs with a remainder */
 		if (s[i].rest) {
 			s[i].quota++;
 			left--;
@@ -122,7 +125,7 @@ static void quotas(struct share *s, const struct plan_pair *pairs, unsigned n, u
 	qsort(s, n, sizeof(*s), cmp_pair);
 }
 
-/* The pair with room that rendezvous likes best. */
+/* The pair with room that rendezvous prefers. */
 static unsigned place_key(const struct share *s, const struct plan_pair *pairs, unsigned n, uint64_t key)
 {
 	uint64_t cost, best_cost = 0;
@@ -173,7 +176,8 @@ int plan_spread_list(const struct plan_pair *pairs, unsigned n, const uint64_t *
 	}
 	quotas(s, pairs, n, m, weights);
 	qsort(h, m, sizeof(*h),
-	    cmp_have); /* those without a pair last, by key: the list's order plays no part */
+	    /* keys without a pair come last, by key: the order of the list does not matter */
+	    cmp_have);
 	for (i = 0; i < n; i++)
 		s[i].have = 0;
 	for (i = 0; i < m; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Weights of a site's gateways. An algorithm is one file (weight_NAME.c) with one `const struct
- * plan_weight_ops` and one line in PLAN_WEIGHTS. Pure; integers, so the same everywhere.
+ * plan_weight_ops`, and one line in PLAN_WEIGHTS. Pure; integers only, so the same on every
+ * machine.
  */
 #ifndef PLAN_WEIGHT_H
 #define PLAN_WEIGHT_H
@@ -18,17 +19,17 @@
 	X(least)
 
 struct plan_gateway_load {
-	bool up;                /* its lease runs */
-	uint64_t bandwidth_bps; /* it can do */
-	uint64_t rate_bps;      /* it does */
+	bool up;                /* its lease is valid */
+	uint64_t bandwidth_bps; /* capacity */
+	uint64_t rate_bps;      /* current rate */
 	uint32_t sessions;
 	uint32_t cpu_ppm, custody_ppm; /* used; above 10^6 counts as 10^6 */
 };
 
 struct plan_weight_ops {
 	const char *name, *help;
-	/* w[i] 0..PLAN_WEIGHT_MAX; 0: nothing new goes there. A gateway that is down gets 0. If any is up,
-	 * one weight at least is not 0. */
+	/* Fills w[i] with 0..PLAN_WEIGHT_MAX; 0: the gateway gets nothing new. A gateway that is
+	 * down gets 0. If one is up, at least one weight is not 0. */
 	void (*weigh)(const struct plan_gateway_load *g, unsigned n, uint32_t *w);
 };
 
@@ -36,9 +37,9 @@ struct plan_weight_ops {
 PLAN_WEIGHTS(X)
 #undef X
 
-/* NULL: no such algorithm. */
+/* NULL: there is no such algorithm. */
 const struct plan_weight_ops *plan_weight_find(const char *name);
-/* The i-th, NULL behind the last: for lists in help texts and messages. */
+/* The i-th algorithm, NULL after the last: for help texts and messages. */
 const struct plan_weight_ops *plan_weight_at(unsigned i);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weights: by what each gateway can do. Scaled by a power of two, so that a gateway that comes or goes leaves
- * the others' weights as they are (but for a halving), and rendezvous moves nothing between them.
+ * Weights by the capacity of each gateway. They are scaled by a power of two: when a gateway comes
+ * or goes the others keep their weights, except that all may be halved, and rendezvous moves
+ * nothing between them.
  */
 #include "controller/plan/weight.h"
 
@@ -35,7 +36,7 @@ static void weigh(const struct plan_gateway_load *g, unsigned n, uint32_t *w)
 	for (i = 0; i < n; i++) {
 		w[i] = (uint32_t)(g[i].bandwidth_bps / unit >> shift) * g[i].up;
 		if (g[i].up && w[i] == 0)
-			w[i] = 1; /* it can do little, or did not say: little is better than nothing */
+			w[i] = 1; /* its capacity is small or unknown: it still gets a little */
 	}
 }
 

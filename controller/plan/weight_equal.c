@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights: every gateway that is up the same. */
+/* Weights: the same for every gateway that is up. */
 #include "controller/plan/weight.h"
 
 static void weigh(const struct plan_gateway_load *g, unsigned n, uint32_t *w)

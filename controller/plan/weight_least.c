@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weights: by what each gateway has left of its bandwidth, processor and custody memory. In eighths of what
- * it can do, so that a load that trembles does not move connections about.
+ * Weights by what each gateway has left of its bandwidth, processor and custody memory, in eighths
+ * of its capacity: a small change of load moves no connections.
  */
 #include "controller/plan/weight.h"
 
@@ -12,7 +12,7 @@ static uint64_t free_ppm(uint32_t used)
 	return used < 1000000 ? 1000000 - used : 0;
 }
 
-/* 1..STEPS: how much of the gateway is free, of its scarcest resource. */
+/* The free share of the gateway's scarcest resource, 1..STEPS. */
 static uint32_t headroom(const struct plan_gateway_load *g)
 {
 	uint64_t left = free_ppm(g->cpu_ppm), x = free_ppm(g->custody_ppm);
