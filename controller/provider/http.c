@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Provider `http`: a network's controller behind the REST contract of docs/controller-planning.md. One
- * request at a time over one kept connection, each bounded in time and in the size of its answer.
+ * Provider `http`: a network's controller behind the REST contract of docs/controller-planning.md.
+ * It sends one request at a time over one kept connection; time and size of each answer are
+ * bounded.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -95,7 +96,7 @@ static int net_open(
 	return 0;
 }
 
-/* One request; the status, or an error with a message. */
+/* Sends one request. Returns the HTTP status, or an error with a message. */
 static int ask(
     struct http_net *h, const char *method, const char *path, const char *body, struct provider_err *err)
 {
@@ -115,7 +116,7 @@ static int ask(
 	return (int)h->answer.status;
 }
 
-/* The error for a status that is no success. */
+/* The error for a status that is not a success. */
 static int refused(struct http_net *h, int status, struct provider_err *err)
 {
 	char other[32];
@@ -128,7 +129,7 @@ static int refused(struct http_net *h, int status, struct provider_err *err)
 	return code;
 }
 
-/* Names from the API are plain words; what is not is escaped. */
+/* Names from the API are plain words; other characters are escaped. */
 static int path_of(
     char *out, size_t len, const char *fmt, const char *a, const char *b, struct provider_err *err)
 {
@@ -158,7 +159,7 @@ static int net_routes(struct provider *p, const char *first, const char *second,
 		status = ask(h, "GET", where, NULL, err);
 	if (status == 404) {
 		err->text[0] = '\0';
-		return 0; /* it does not know these sites: no paths */
+		return 0; /* the network does not know these sites, so it has no paths */
 	}
 	if (status != 200)
 		return refused(h, status, err);

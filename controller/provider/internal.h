@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared parts of the providers: messages, options, and the memory of what was made where. */
+/* Shared by the providers: messages, options, and the record of the tunnels that a provider
+ * made. */
 #ifndef CONTROLLER_PROVIDER_INTERNAL_H
 #define CONTROLLER_PROVIDER_INTERNAL_H
 
@@ -10,16 +11,18 @@
 PROVIDERS(X)
 #undef X
 
-/* Sets the message and returns `code`. */
+/* Fills the message and returns `code`. */
 __attribute__((format(printf, 3, 4))) int provider_fail(
     struct provider_err *err, int code, const char *fmt, ...);
-/* The value of an option; NULL: not there. */
+/* The value of an option; NULL: it is not set. */
 const char *provider_option(const struct provider_option *o, unsigned n, const char *name);
-/* All options are among `known` ("name: ..."), and none is twice. RWY_EINVAL with a message. */
+/* Checks that all options are among `known` ("name: ...") and that none is repeated. RWY_EINVAL
+ * with a message. */
 int provider_options_check(
     const struct provider_option *o, unsigned n, const char *const *known, struct provider_err *err);
 
-/* Tunnels that were made, by a provider that has to know by itself what is left of each path. */
+/* The tunnels that a provider made, and what each takes of the paths: for a provider whose network
+ * does not keep account. */
 struct provider_leg {
 	unsigned path; /* index into the paths */
 	uint64_t bps;
@@ -34,26 +37,30 @@ struct provider_tunnel {
 
 struct provider_made {
 	struct provider_path *path;
-	uint64_t *taken; /* one for each path */
+	uint64_t *taken; /* bit/s, one for each path */
 	unsigned n;
 	struct provider_tunnel *tunnels;
 };
 
-/* Takes `path` over. RWY_ENOMEM: it is freed. */
+/* Takes over `path`, also on failure. RWY_ENOMEM: it is freed. */
 int provider_made_init(struct provider_made *m, struct provider_path *path, unsigned n);
+/* Frees the paths and tunnels. */
 void provider_made_fini(struct provider_made *m);
-/* A tunnel's share of a path, bits a second; t may be NULL: 0. */
+/* A tunnel's share of a path in bit/s; 0 if t is NULL. */
 uint64_t provider_tunnel_bps(const struct provider_tunnel *t, unsigned path);
 /* As ops->routes. */
 int provider_made_routes(const struct provider_made *m, const char *first, const char *second,
     struct plan_route *out, unsigned max);
-/* The tunnel as it would be; checked against what is left without the one of that name. NULL with *code. */
+/* A new tunnel by that name, checked against what is left without the existing one of that name.
+ * The caller owns it until provider_made_put(). NULL with *code on an error. */
 struct provider_tunnel *provider_made_new(const struct provider_made *m, const char *name, const char *first,
     const char *second, const struct plan_route *routes, const struct plan_placement *pl, int *code,
     struct provider_err *err);
+/* The tunnel with this name; NULL: there is none. */
 struct provider_tunnel *provider_made_find(const struct provider_made *m, const char *name);
-/* In place of what has its name. Takes it over. */
+/* Stores the tunnel in place of the one with its name. Takes it over. */
 void provider_made_put(struct provider_made *m, struct provider_tunnel *t);
+/* Removes and frees the tunnel with this name, if there is one. */
 void provider_made_drop(struct provider_made *m, const char *name);
 void provider_tunnel_free(struct provider_tunnel *t);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths and tunnels in JSON: the schema is a table, the reader goes by it. */
+/* Paths and tunnels in JSON. A table is the schema, and the reader follows it. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,8 @@ enum kind { NAME, WORD, RATE, US, PPM };
 struct field {
 	const char *name;
 	enum kind kind;
-	unsigned have, without; /* only with these of PROVIDER_JSON_; not with those */
+	/* allowed only with the first PROVIDER_JSON_ flags, and not with the second */
+	unsigned have, without;
 	bool optional;
 	size_t at;
 };
@@ -45,7 +46,7 @@ static bool applies(const struct field *f, unsigned have)
 	return (f->have & have) == f->have && !(f->without & have);
 }
 
-/* Names are words of the API: letters, digits and -_. */
+/* Names consist of the API's characters: letters, digits and -_. */
 static bool name_ok(const char *s, size_t len)
 {
 	static const char ok[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
@@ -167,7 +168,7 @@ static int cmp_path(const void *va, const void *vb)
 	return d ? d : strcmp(a->route.name, b->route.name);
 }
 
-/* The same path twice would be counted twice. */
+/* A path that is listed twice would count twice. */
 static int check_twice(const struct provider_path *p, unsigned n, const char *where, struct provider_err *err)
 {
 	const struct provider_path **s = calloc(n ? n : 1, sizeof(*s));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Provider `linux`: the network is this machine's own interfaces, and what is reserved is enforced by the
- * kernel: a path is an interface and a destination; what tunnels have of it together is the rate of an htb
- * class, a u32 filter brings what goes there into it. What belongs to no tunnel is not held back. Works in
- * the network namespace that the process is in.
- *
- * The root qdisc is ours (handle 5257:); opening the provider makes it anew, so what an earlier process left
- * is gone until its tunnels are made again.
+ * Provider `linux`: the network is this machine's own interfaces, and the kernel enforces
+ * reservations. A path is an interface and a destination. The tunnels of a path share one htb
+ * class, whose rate is their sum; a u32 filter puts packets for the destination into it. Other
+ * traffic is not limited. The provider works in the process's network namespace and owns the root
+ * qdisc (handle 5257:). Opening it makes a new one, so reservations of an earlier process are gone
+ * until its tunnels are made again.
  */
 #include <arpa/inet.h>
 #include <stddef.h>
@@ -32,13 +31,13 @@ struct where {
 	int family;
 	uint8_t addr[16];
 	unsigned len;
-	bool has; /* its class and filter are there */
+	bool has; /* its class and filter exist */
 };
 
 struct linux_net {
 	struct provider p;
 	struct provider_made made;
-	struct where *where; /* of each path */
+	struct where *where; /* one for each path */
 	struct nl_sock *sock;
 };
 
@@ -72,7 +71,7 @@ static int set_class(struct linux_net *l, unsigned path, uint64_t bps)
 	if (!c)
 		return -NLE_NOMEM;
 	if (burst < 20000)
-		burst = 20000; /* a few packets of any MTU */
+		burst = 20000; /* bytes: a few packets of any MTU */
 	if (burst > 16u << 20)
 		burst = 16u << 20;
 	tc_place(c, l->where[path].ifindex, TC_HANDLE(ROOT, 0), TC_HANDLE(ROOT, path + 1));
@@ -105,7 +104,7 @@ static struct rtnl_cls *filter_of(const struct linux_net *l, unsigned path)
 	return f;
 }
 
-/* The destination in 32-bit words of the IP header. */
+/* Matches the destination in 32-bit words of the IP header. */
 static int add_keys(struct rtnl_cls *f, const struct where *w)
 {
 	unsigned i, bits, at = w->family == AF_INET ? 16 : 24, words = w->family == AF_INET ? 1 : 4;
@@ -168,7 +167,7 @@ static int del_filter(struct linux_net *l, unsigned path)
 	return rc == -NLE_OBJ_NOTFOUND ? 0 : rc;
 }
 
-/* Makes the kernel's state of a path that of `bps` taken; 0: nothing is held back. */
+/* Sets the kernel's reservation of a path to `bps`; 0: removes it. */
 static int set_path(struct linux_net *l, unsigned path, uint64_t bps)
 {
 	struct where *w = &l->where[path];
@@ -215,7 +214,7 @@ static int parse_remote(struct where *w, const char *text, struct provider_err *
 	return 0;
 }
 
-/* Our htb at the root of an interface, empty. */
+/* Makes our empty htb the root qdisc of an interface. */
 static int make_root(struct linux_net *l, int ifindex)
 {
 	struct rtnl_qdisc *q = rtnl_qdisc_alloc();
@@ -263,7 +262,7 @@ static int find_interfaces(struct linux_net *l, struct provider_err *err)
 	return 0;
 }
 
-/* The file alone: interfaces may come later, and belong to whoever runs. */
+/* Checks the file alone: interfaces may appear later, and other programs may own them. */
 static int net_check(const struct provider_option *o, unsigned n, struct provider_err *err)
 {
 	const char *file = provider_option(o, n, "file");
@@ -328,7 +327,8 @@ static int net_routes(struct provider *p, const char *first, const char *second,
 	return provider_made_routes(&((struct linux_net *)p)->made, first, second, out, max);
 }
 
-/* From the tunnel `was` to `is` (each may be NULL) on all paths. What fails leaves the kernel as it was. */
+/* Changes all paths from the tunnel `was` to `is`; each may be NULL. On an error the kernel's state
+ * is as before. */
 static int change(struct linux_net *l, const struct provider_tunnel *was, const struct provider_tunnel *is,
     struct provider_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared parts of the providers: see internal.h. */
+/* Shared by the providers: messages, options and made tunnels; see internal.h. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Provider `static`: a network without a controller. A file says which paths there are and what they have;
- * what is taken of them is kept here, in memory, and enforced by nobody.
+ * Provider `static`: a network without a controller. A file lists the paths and their bandwidth.
+ * The provider counts in memory what tunnels use; nothing enforces it.
  */
 #include <stddef.h>
 #include <stdlib.h>
