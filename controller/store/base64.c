@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base64 (RFC 4648, 4), as etcd's JSON has keys and values. */
+/* Base64 (RFC 4648, 4): the form of keys and values in etcd's JSON. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store in etcd v3, through its JSON gateway: 64-bit integers are strings, keys and values base64, what
- * is 0 or empty is left out. Not here: the watch (etcd_watch.c), requests (etcd_http.c).
+ * The store in etcd v3, through its JSON gateway: 64-bit integers are strings, keys and values are
+ * in base64, and fields that are 0 or empty are absent. The watch is in etcd_watch.c, requests in
+ * etcd_http.c.
  */
 #include "controller/store/etcd.h"
 
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 1000 /* keys of one answer */
+#define PAGE 1000 /* keys in one answer */
 
 static json_t *number(uint64_t v)
 {
@@ -24,7 +25,7 @@ static json_t *range_ask(
 {
 	json_t *ask = json_object();
 
-	if (after) { /* the smallest key behind it: it and a 0 byte */
+	if (after) { /* the smallest key above it is the same with a 0 byte added */
 		size_t n;
 		char *key = store_etcd_unb64(after, &n), *next = key ? store_etcd_b64(key, n + 1) : NULL;
 
@@ -41,7 +42,8 @@ static json_t *range_ask(
 	return ask;
 }
 
-/* The next page is behind this key, which is behind the last one's: else there would be no end. */
+/* The next page begins after this key. It must be above the last page's, or reading would never
+ * end. */
 static int go_on(char **after, const char *key64)
 {
 	size_t n = 0, m = 0;
@@ -72,7 +74,7 @@ static int etcd_range(struct store *store, const char *prefix, uint64_t *rev, st
 
 		rc = store_etcd_http_post(
 		    s->http, "/v3/kv/range", range_ask(s, prefix, after, *rev, page), true, &answer);
-		if (rc == RWY_ENOMEM && page > 1) { /* large values */
+		if (rc == RWY_ENOMEM && page > 1) { /* values are large: ask for fewer */
 			page = page > 8 ? page / 8 : 1;
 			rc = 0;
 			continue;
@@ -125,7 +127,7 @@ static json_t *op_json(const struct store_etcd *s, const struct store_op *op)
 	return json_pack("{s:o}", "request_put", put);
 }
 
-/* n transactions as one. STORE_ECONFLICT: one of them, we do not know which. */
+/* Commits n transactions as one. STORE_ECONFLICT: one of them failed, it is not known which. */
 static int commit(struct store_etcd *s, const struct store_txn *t, unsigned n, uint64_t *rev)
 {
 	json_t *cmps = json_array(), *ops = json_array(), *answer;
@@ -160,7 +162,8 @@ static bool shares_key(const struct store_txn *a, const struct store_txn *b)
 	return false;
 }
 
-/* How many from t on can go together: etcd's bound, and none looks at what another one writes. */
+/* How many transactions from t on fit into one: etcd's limits, and none reads a key that another
+ * writes. */
 static unsigned together(const struct store_txn *t, unsigned n)
 {
 	unsigned ops = t->ops, cmps = t->cmps, k = 1;
@@ -182,7 +185,7 @@ static unsigned together(const struct store_txn *t, unsigned n)
 	return k;
 }
 
-/* One of those that were done changed what this one compares: no need to ask. */
+/* True if a transaction that was committed before changed a key that this one compares. */
 static bool beaten(const struct store_txn *t, const struct store_txn *first)
 {
 	for (const struct store_txn *b = first; b < t; b++)

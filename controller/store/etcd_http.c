@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to etcd's JSON gateway: endpoints in turn, what a failure means, streams. Not here: what is asked
- * (etcd.c).
+ * Requests to etcd's JSON gateway: endpoints in turn, the meaning of failures, streams.
  */
 #include <jansson.h>
 #include <pthread.h>
@@ -13,10 +12,10 @@
 #include "controller/store/internal.h"
 
 #define ANSWER_MAX    (64u << 20)
-#define SILENCE_MS    15000 /* a watch on a member that is cut off says nothing for ever */
+#define SILENCE_MS    15000 /* a watch on a member that is cut off stays silent for ever */
 #define ENDPOINTS_MAX 16
 
-/* gRPC's status codes that etcd's answers carry. */
+/* GRPC status codes in etcd's answers. */
 enum {
 	GRPC_UNKNOWN = 2,
 	GRPC_INVALID = 3,
@@ -30,13 +29,13 @@ struct store_etcd_http {
 	pthread_mutex_t lock;
 	struct rwy_http *http;
 	char *endpoint[ENDPOINTS_MAX], *ca, *cert, *key, *user, *password;
-	char *token; /* etcd's, once we logged in */
+	char *token; /* etcd's, after the login */
 	char problem[STORE_TEXT];
 	unsigned endpoints, good, attempts;
 	long timeout_ms;
 };
 
-/* A client of its own for each stream; they have the token of that moment. */
+/* Makes a client. Each stream has its own, with the token of that moment. */
 static int client_new(const struct store_etcd_http *h, struct rwy_http **out)
 {
 	const struct rwy_http_cfg cfg = {.ca = h->ca,
@@ -52,7 +51,7 @@ static int client_new(const struct store_etcd_http *h, struct rwy_http **out)
 static int set_headers(const struct store_etcd_http *h, struct rwy_http *http)
 {
 	char auth[512];
-	/* without "hasleader" a member that has no leader says nothing */
+	/* without "hasleader" a member that has lost its leader stays silent */
 	const char *const list[] = {
 	    "Content-Type: application/json", "Grpc-Metadata-hasleader: true", h->token ? auth : NULL, NULL};
 
@@ -61,7 +60,7 @@ static int set_headers(const struct store_etcd_http *h, struct rwy_http *http)
 	return rwy_http_set_headers(http, list);
 }
 
-/* --- meaning of answers ----------------------------------------------------------------------- */
+/* --- the meaning of answers ------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *j, const char *key)
 {
@@ -70,7 +69,8 @@ static const char *text_of(const json_t *j, const char *key)
 	return s ? s : "";
 }
 
-/* NULL when it is none: etcd's {"error": ..., "code": ...}. */
+/* The store's error for an answer; j is NULL if it is not JSON. etcd reports {"error": ..., "code":
+ * ...}. */
 static int meaning(long status, const json_t *j)
 {
 	const char *error = text_of(j, "error");
@@ -89,7 +89,7 @@ static int meaning(long status, const json_t *j)
 	return STORE_EUNSURE; /* timed out, leader changed, unavailable: it may have been done */
 }
 
-/* One request at one endpoint. STORE_EDOWN: it was not taken there. */
+/* Sends one request to one endpoint. STORE_EDOWN: the endpoint has not executed it. */
 static int ask_one(
     struct store_etcd_http *h, unsigned endpoint, const char *path, const char *ask, json_t **answer)
 {
@@ -149,7 +149,7 @@ static int ask_in_turn(
 		rc = ask_one(h, endpoint, path, ask, answer);
 		if (rc == RWY_ENOMEM && !again)
 			rc = STORE_EUNSURE;
-		if (rc == RWY_EAGAIN) { /* our token is too old */
+		if (rc == RWY_EAGAIN) { /* the token has expired */
 			free(h->token);
 			h->token = NULL;
 			rc = STORE_EDOWN;
@@ -157,7 +157,7 @@ static int ask_in_turn(
 		}
 		if (rc == STORE_EDOWN || (rc == STORE_EUNSURE && again))
 			continue;
-		/* one that keeps us waiting is not asked first the next time */
+		/* the next request does not begin with an endpoint that timed out */
 		h->good = rc == STORE_EUNSURE ? (endpoint + 1) % h->endpoints : endpoint;
 		return rc;
 	}
@@ -207,7 +207,8 @@ int store_etcd_http_stream(struct store_etcd_http *h, unsigned endpoint, const c
 		return rc;
 	if (fail == RWY_HTTP_ENDED)
 		return ended;
-	/* too long a line has too much that was missed; a clean end is the server's that stops */
+	/* a line that is too long holds too much to catch up with; a clean end is a server that
+	 * stops */
 	return fail == RWY_HTTP_TOO_LARGE ? STORE_ECOMPACT : STORE_EDOWN;
 }
 

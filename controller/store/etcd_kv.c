@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys and values of etcd's JSON: base64 in both directions, 64-bit numbers as strings. */
+/* Keys and values of etcd's JSON: base64 both ways, 64-bit numbers as strings. */
 #include "controller/store/etcd.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ json_t *store_etcd_key(const struct store_etcd *s, const char *key, bool end)
 	char *b64;
 	json_t *j;
 
-	if (end) /* all that begins with it: up to what begins with the next byte */
+	if (end) /* the range ends where keys begin with the next byte value */
 		text[n - 1]++;
 	b64 = store_etcd_b64(text, n);
 	j = b64 ? json_string(b64) : NULL;
@@ -44,7 +44,7 @@ int store_etcd_kv_tell(const struct store_etcd *s, const json_t *j, bool deleted
 	     *value = store_etcd_unb64(value64 ? value64 : "", &kv.len);
 	int rc = key && value ? 0 : STORE_EDOWN;
 
-	/* what is of another length or form is somebody's own */
+	/* a key of another length or form belongs to somebody else */
 	if (!rc && strlen(key) == n && n > skip && n - skip < STORE_KEY_MAX &&
 	    !strncmp(key, s->prefix, skip)) {
 		kv.key = key + skip;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watching etcd: one POST whose answer never ends, a line an event or several. It ends for many reasons (a
- * server that stops says so in a last line and closes cleanly): the next endpoint goes on from the revision
- * after the last.
+ * Watches etcd: one POST whose answer never ends, with one or several events a line. The stream may
+ * end for many reasons; a server that stops says so in a last line and closes cleanly. The next
+ * endpoint continues after the last revision.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,15 +11,15 @@
 
 #include "controller/store/etcd.h"
 
-#define PAUSE_NS 50000000 /* before the next endpoint: one after the other may end it at once */
+#define PAUSE_NS 50000000 /* pause before the next endpoint; all may fail at once */
 
 struct watch {
 	struct store_etcd *s;
 	const atomic_bool *stop;
 	store_watch_cb *cb;
 	void *ctx;
-	uint64_t done; /* told up to here */
-	bool progress; /* this stream has told something */
+	uint64_t done; /* the revision up to which changes are reported */
+	bool progress; /* this stream has reported something */
 	bool stopped;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store in one SQLite file, of one process. Revisions count in the file; the last changes are also kept
- * in memory, for watches (sqlite_log.c). Statements and transactions: sqlite_txn.c. Several transactions
- * share one of SQLite's, so that they share its fsync.
+ * The store in one SQLite file, for one process. The file counts revisions; the last changes are
+ * also in memory for watches (sqlite_log.c). Statements and transactions are in sqlite_txn.c.
+ * Several transactions of the store share one of SQLite, and its fsync.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static int walk(sqlite3_stmt *st, store_kv_cb *cb, void *ctx)
 		char *copy;
 
 		row_kv(st, key, &kv);
-		copy = malloc(kv.len + 1); /* SQLite ends a blob with nothing */
+		copy = malloc(kv.len + 1); /* SQLite does not terminate a blob */
 		if (!copy) {
 			out = RWY_ENOMEM;
 			break;
@@ -74,7 +74,7 @@ static int sqlite_range(struct store *store, const char *prefix, uint64_t *rev, 
 	char end[STORE_KEY_MAX + 2];
 	int rc;
 
-	snprintf(end, sizeof(end), "%s\xff", prefix); /* above all that is UTF-8 */
+	snprintf(end, sizeof(end), "%s\xff", prefix); /* above all UTF-8 text with this prefix */
 	pthread_mutex_lock(&s->lock);
 	store_sqlite_bind_text(st, 1, prefix, n);
 	sqlite3_bind_int(st, 2, (int)n);
@@ -87,7 +87,7 @@ static int sqlite_range(struct store *store, const char *prefix, uint64_t *rev, 
 	return rc;
 }
 
-/* The key's revisions, 0 when there is none. */
+/* Revisions of the key's creation and last change; 0: it does not exist. */
 static int revisions(struct store_sqlite *s, const char *key, uint64_t *created, uint64_t *modified)
 {
 	sqlite3_stmt *st = s->stmt[S_GET];
@@ -105,7 +105,7 @@ static int revisions(struct store_sqlite *s, const char *key, uint64_t *created,
 	return store_sqlite_error(rc);
 }
 
-/* --- writing: all inside SQLite's transaction ------------------------------------------------- */
+/* --- writing, inside a transaction of SQLite -------------------------------------------------- */
 
 static int put_record(struct store_sqlite *s, const struct store_op *op, uint64_t rev)
 {
@@ -145,7 +145,8 @@ static int holds(struct store_sqlite *s, const struct store_txn *t)
 	return 0;
 }
 
-/* Gives the transaction its outcome; non-zero: SQLite failed, and with it everything since BEGIN. */
+/* Runs the transaction and sets its outcome. Non-zero: SQLite failed, and all since BEGIN with
+ * it. */
 static int txn_run(struct store_sqlite *s, struct store_txn *t, uint64_t *rev)
 {
 	int rc = holds(s, t);
@@ -181,7 +182,7 @@ static void sqlite_commit_many(struct store *store, struct store_txn *t, unsigne
 	pthread_mutex_lock(&s->lock);
 	store_sqlite_expire(s);
 	rc = commit_batch(s, t, n);
-	for (unsigned i = 0; rc && i < n; i++) /* one may be too large, and others not */
+	for (unsigned i = 0; rc && i < n; i++) /* one alone may be too large, and the others not */
 		t[i].rc = n > 1 ? commit_batch(s, &t[i], 1) : rc;
 	pthread_mutex_unlock(&s->lock);
 }
@@ -276,7 +277,7 @@ static int prepare(struct store_sqlite *s, uint64_t bytes_max)
 		    sqlite3_prepare_v3(s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i], NULL));
 	if (!rc)
 		rc = number(s, "SELECT revision FROM meta", &s->rev);
-	/* writes once, so that a file that cannot be written is told now; and then there is a WAL */
+	/* the first write shows whether the file is writable, and creates the WAL */
 	if (!rc)
 		rc = store_sqlite_run(s, "UPDATE meta SET revision = revision");
 	if (!rc && !store_sqlite_files_same(s, true))

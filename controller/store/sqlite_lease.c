@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leases of the SQLite store: kept in the file, timed here. Who was before a restart gets a whole term to
- * come back. */
+/* Leases of the SQLite store: kept in the file, timed here. After a restart every owner gets a full
+ * term to come back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -87,7 +87,7 @@ void store_sqlite_expire(struct store_sqlite *s)
 int store_sqlite_lease(struct store *store, uint32_t ttl_ms, uint64_t *lease)
 {
 	struct store_sqlite *s = (struct store_sqlite *)store;
-	int rc = RWY_ENOMEM; /* too many */
+	int rc = RWY_ENOMEM; /* too many leases */
 	uint64_t id;
 
 	pthread_mutex_lock(&s->lock);
@@ -140,7 +140,7 @@ int store_sqlite_lease_end(struct store *store, uint64_t lease)
 	return rc;
 }
 
-/* Those of the process before us: their owners get a whole term to come back. */
+/* The leases of the process before: their owners get a full term to come back. */
 int store_sqlite_leases_load(struct store_sqlite *s)
 {
 	sqlite3_stmt *st = NULL;

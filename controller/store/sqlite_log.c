@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring of changes; whoever tells one holds it, so that nothing is told under the lock. */
+/* A ring of changes. A reader holds a reference to the event it reports, so the lock is not held
+ * during callbacks. */
 #include "controller/store/sqlite_log.h"
 
 #include <pthread.h>
@@ -20,10 +21,10 @@ struct store_sqlite_log {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct event *ring[SQLITE_LOG_EVENTS];
-	uint64_t first, published, end; /* counts of events ever */
+	uint64_t first, published, end; /* counts of events since the start */
 	uint64_t bytes;
-	uint64_t rev,
-	    forgotten; /* all of these and before are told; those up to `forgotten` cannot be any more */
+	/* changes up to rev are published; those up to `forgotten` are no longer in the ring */
+	uint64_t rev, forgotten;
 };
 
 int store_sqlite_log_new(struct store_sqlite_log **out, uint64_t rev)
@@ -134,7 +135,7 @@ static void wait_more(struct store_sqlite_log *l)
 	pthread_cond_timedwait(&l->more, &l->lock, &ts);
 }
 
-/* The first event after rev; revisions grow along the ring. */
+/* Index of the first event after rev. Revisions grow along the ring. */
 static uint64_t first_after(struct store_sqlite_log *l, uint64_t rev)
 {
 	uint64_t lo = l->first, hi = l->published;
@@ -168,7 +169,7 @@ int store_sqlite_log_tell(
 	for (uint64_t i = first_after(l, *from), end = l->published; !rc && i < end; i++) {
 		struct event *e;
 
-		if (i < l->first) { /* forgotten while we told others */
+		if (i < l->first) { /* overwritten during a callback */
 			rc = STORE_ECOMPACT;
 			break;
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements and transactions of SQLite, and whether the file is still ours. All under the store's lock. */
+/* Statements and transactions of SQLite, and whether the opened file is still in its place. The
+ * caller holds the store's lock. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ int store_sqlite_run(struct store_sqlite *s, const char *text)
 	return store_sqlite_error(sqlite3_exec(s->db, text, NULL, NULL, NULL));
 }
 
-/* A statement that gives no rows. */
+/* Runs a statement that yields no rows. */
 int store_sqlite_step(sqlite3_stmt *st)
 {
 	const int rc = sqlite3_step(st);
@@ -50,7 +51,7 @@ void store_sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
 	sqlite3_bind_int64(st, i, (sqlite3_int64)v);
 }
 
-/* SQLite's words for what failed last, and why the file cannot be written. */
+/* Keeps SQLite's message about the last failure, and the reason why the file cannot be written. */
 void store_sqlite_note_problem(struct store_sqlite *s)
 {
 	const bool can = !s->path || !access(s->path, W_OK);
@@ -118,7 +119,7 @@ int store_sqlite_begin(struct store_sqlite *s)
 	return rc;
 }
 
-/* Commits everything since BEGIN, or rolls it back. */
+/* Commits all since BEGIN, or rolls it back. */
 int store_sqlite_finish(struct store_sqlite *s, uint64_t rev, int rc)
 {
 	if (!rc)

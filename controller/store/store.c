@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Common to every kind of store: bounds, and the way to the kind's own functions. */
+/* Common to all kinds of store: limits, and the call of the kind's own functions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ static bool txn_ok(const struct store_txn *t)
 	return true;
 }
 
-/* The wrong ones are told so and left out: runs of right ones go to the store. */
+/* Invalid transactions get RWY_EINVAL and are skipped; runs of valid ones go to the store. */
 void store_commit_many(struct store *s, struct store_txn *t, unsigned n)
 {
 	for (unsigned i = 0, from = 0; i <= n; i++) {
