@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies the store's records to the objects in memory. It is the only way in for all that is stored, at
- * start and later. A record that cannot be read (another version's, or foreign) is reported once and left
- * alone.
+ * Applies the store's records to the objects in memory, at start and later. Stored state has no
+ * other way in. A record that cannot be read, of another version or a foreign one, is reported once
+ * and left alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ bool ctlr_replica_alive(const struct ctlr *c, const char *name)
 
 /* --- gateways --------------------------------------------------------------------------------- */
 
-/* Lease expiry deadline. While this process was away the gateway had nobody to talk to, and it has to find
- * out that we are back. */
+/* The time when a gateway's lease runs out. After a start it includes the grace: the gateway must
+ * first notice that this controller is back. */
 static rwy_time lease_expiry(const struct ctlr *c)
 {
 	const rwy_dur term = ctlr_gateway_ttl_ms(c) * RWY_MS;
@@ -58,7 +58,7 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 			ctlr_event(c, EVENT_INFO, "gateway", name, "removed");
 			ctlr_gateway_free(c, g);
 			c->jobs_look = true;
-			/* a site that nothing names any more is freed with it */
+			/* a site that nothing else names is freed with its gateway */
 			s = ctlr_map_find(&c->sites, site);
 			if (s)
 				ctlr_work_add_site(c, s);
@@ -82,7 +82,7 @@ static void gateway_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	}
 	was_up = g->up;
 	if (g->mod_rev && strcmp(g->reg.boot_id, reg.boot_id) != 0)
-		while (g->session) /* another start: it tells its sessions again */
+		while (g->session) /* the gateway started anew and reports its sessions again */
 			ctlr_session_free(c, g->session);
 	mdl_free(&model_registration_table, &g->reg);
 	g->reg = reg;
@@ -210,7 +210,7 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 		ctlr_event(c, EVENT_INFO, "tunnel", name, "from %s to %s: %s", plan_carrier_name(t->carrier),
 		    plan_carrier_name(carrier), mdl_text_of(j, "rule"));
 	if (!t->has || t->carrier != carrier || !t->hyst.has) {
-		/* decided elsewhere, or before we started */
+		/* another replica decided it, or this one before it started */
 		t->hyst = (struct plan_hyst){.has = 1,
 		    .carrier = (uint8_t)carrier,
 		    .rival = (uint8_t)carrier,
@@ -311,14 +311,14 @@ static void replica_apply(struct ctlr *c, const struct store_kv *kv, const char 
 	}
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all records ------------------------------------------------------------------------------ */
 
 static void guard_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
 	c->guard_rev = kv->value ? kv->mod_rev : 0;
 }
 
-/* Records that other rooms keep. */
+/* Records of other rooms' objects. */
 
 static void other_reservation(struct ctlr *c, const struct store_kv *kv, const char *name)
 {
@@ -338,7 +338,7 @@ static void other_tenant(struct ctlr *c, const struct store_kv *kv, const char *
 static const struct {
 	const char *prefix;
 	void (*apply)(struct ctlr *c, const struct store_kv *kv, const char *name);
-	unsigned names; /* that follow the prefix */
+	unsigned names; /* names that follow the prefix, separated by slashes */
 } kinds[] = {
     {"gateway/", gateway_apply, 1},
     {"reservation/", other_reservation, 1},
@@ -352,7 +352,7 @@ static const struct {
     {"tunnel/", tunnel_apply, 2},
 };
 
-/* So many names with a slash between. */
+/* True if s consists of n names separated by slashes. */
 static bool names_match(const char *s, unsigned n)
 {
 	char name[MDL_NAME];

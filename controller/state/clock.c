@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two clocks of the controller. A file of its own, so that a test can put another one in its place. */
+/* The two clocks of the controller, in a file of its own: a test links another one in its place. */
 #include <time.h>
 
 #include "controller/state/ctlr.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters of the controller. Any thread. */
+/*
+ * Counters of the controller.
+ * Thread: any.
+ */
 #ifndef CONTROLLER_STATE_COUNTERS_H
 #define CONTROLLER_STATE_COUNTERS_H
 
@@ -32,14 +35,15 @@
 	X(network_dropped, "tunnels in networks given back")                                                 \
 	X(watch_restarts, "times that the store's watch began again")
 
-#define COUNTER_BUCKETS 12 /* of decisions: 50 us and twice as much each, then more */
+#define COUNTER_BUCKETS 12 /* of decisions: up to 50 us, 100 us, ...; then all longer ones */
 
 struct ctlr_counters {
 #define X(name, text) _Atomic uint64_t name;
 	COUNTERS(X)
 #undef X
 	_Atomic uint64_t decision_bucket[COUNTER_BUCKETS + 1], decision_ns;
-	_Atomic unsigned connections, waiting; /* open; requests that wait */
+	/* open connections; requests that wait for a change */
+	_Atomic unsigned connections, waiting;
 };
 #define COUNT(c, name) atomic_fetch_add_explicit(&(c)->counters.name, 1, memory_order_relaxed)
 

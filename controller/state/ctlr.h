@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The objects that the controller knows, below struct ctlr; inside controller/ only.
+ * The objects that the controller knows. All hang on struct ctlr; only controller/ includes this.
  *
- * Everything below `lock` is in memory, indexed by hash. Records that outlive the process are in the store,
- * and have one way in, whoever wrote them: a change goes to the store (writer.c), comes back through the
- * watch, and is applied in the order of revisions (apply.c). So a change that the store did not take has
- * changed nothing, and replicas agree. Sessions, measurements and loads are not stored: gateways report them
- * again.
+ * The objects are in memory, indexed by hash, and `lock` protects them. Records that outlive the
+ * process are in the store, and have one way in, whoever wrote them: a change goes to the store
+ * (writer.c), comes back through the watch, and is applied in the order of revisions (apply.c). So
+ * a change that the store did not accept has no effect, and replicas agree. Sessions, measurements
+ * and loads are not stored; gateways report them again.
  *
- * Threads: HTTP's (requests), the writer's (the store's calls), the watcher's, the main thread (leases,
- * polls, tunnels), one for each network's controller. All take the lock for a short time; none holds it over
- * a call of the store or a network. A reply is made locked and sent unlocked: it has copies, never a
- * reference to JSON that is kept here (`make tsan`). "Locked" in a comment means: the caller holds the lock.
+ * Threads: HTTP's (requests), the writer's (calls to the store), the watcher's, the main thread
+ * (leases, polls, tunnels), and one for each network's controller. Each holds the lock for a short
+ * time, never over a call to the store or a network. A reply is made locked and sent unlocked, so
+ * it holds copies and no reference to JSON that is kept here (`make tsan`).
+ *
+ * "Locked" in a comment means: the caller holds the lock. "List" and "queue" mark a list's head.
  */
 #ifndef CONTROLLER_STATE_CTLR_H
 #define CONTROLLER_STATE_CTLR_H
@@ -31,7 +33,7 @@
 #include "controller/store/store.h"
 #include "rwy/time.h"
 
-#define CTLR_TICK_MS 20 /* longest delay before an expired lease is noticed, or a poll answered */
+#define CTLR_TICK_MS 20 /* longest delay before an expired lease is noticed or a poll answered */
 
 struct ctlr;
 struct ctlr_endpoint;
@@ -51,16 +53,16 @@ struct ctlr_site {
 	char name[MDL_NAME];
 	bool stored; /* false: only gateways or tenants name it */
 	struct model_site m;
-	uint64_t mod_rev;             /* the record's */
-	uint64_t changed_rev;         /* the last change that its gateways' documents show */
+	uint64_t mod_rev;             /* of its record */
+	uint64_t changed_rev;         /* of the last change that its gateways' documents show */
 	struct ctlr_gateway *gateway; /* list */
 	unsigned gateways;
 	uint64_t routes_gen;
 };
 
 enum ctlr_work {
-	CTLR_WORK_DOCUMENT, /* its document may have changed: its poll is looked at */
-	CTLR_WORK_TUNNELS,  /* it may have other tunnels now */
+	CTLR_WORK_DOCUMENT, /* its document may have changed, and its poll may be answered */
+	CTLR_WORK_TUNNELS,  /* it may need other tunnels */
 	CTLR_WORK_KINDS
 };
 
@@ -81,18 +83,18 @@ struct ctlr_gateway {
 	struct ctlr_tunnel *tunnel; /* list */
 	unsigned tunnels, sessions;
 	struct ctlr_session *session; /* list */
-	/* not stored */
+	/* The rest is not stored. */
 	rwy_time heard, expires;
 	uint64_t running, refused;
 	char refusal[256];
 	struct model_load load;
 	struct ctlr_work_link work[CTLR_WORK_KINDS];
-	bool changing;   /* a change of its record is on the way */
-	unsigned missed; /* failed attempts to store that its lease ran out */
+	bool changing;   /* a change of its record is submitted and not yet applied */
+	unsigned missed; /* failed attempts to store the end of its lease */
 	struct ctlr_req *poll;
 };
 
-struct ctlr_link { /* as one end measured it, by one carrier */
+struct ctlr_link { /* a measurement by one end, for one carrier */
 	bool has;
 	struct model_link m;
 	rwy_time at;
@@ -102,25 +104,25 @@ struct ctlr_tunnel {
 	struct ctlr_map_node node;
 	char name[2 * MDL_NAME]; /* "A/B", A < B */
 	struct ctlr_gateway *end[2];
-	struct ctlr_tunnel *next[2]; /* in the list of end[i] */
+	struct ctlr_tunnel *next[2]; /* next in the list of end[i] */
 	uint64_t mod_rev;
-	/* stored */
-	bool has; /* there is a decision */
+	/* These are stored. */
+	bool has; /* a decision exists */
 	uint8_t carrier;
-	uint64_t rate_bps, reserved_bps; /* reserved: by networks, for jobs; 0: nothing */
+	uint64_t rate_bps, reserved_bps; /* reserved: by networks for jobs; 0: none */
 	uint32_t weight;
 	char rule[24];
-	/* not stored */
+	/* The rest is not stored. */
 	struct plan_hyst hyst;
 	rwy_time again;
 	struct ctlr_link link[2][PLAN_CARRIER_COUNT];
 	struct ctlr_flow *flow; /* list */
 	uint32_t flows;
-	struct ctlr_tunnel *plan_next, *plan_prev; /* those to be looked at */
+	struct ctlr_tunnel *plan_next, *plan_prev; /* queue of tunnels to decide again */
 	bool plan, changing;
 };
 
-/* Why a flow has its pair of gateways. X(enumerator, word, sentence) */
+/* The reason for a flow's pair of gateways. X(enumerator, word, sentence) */
 #define FLOW_WHYS(X)                                                                                         \
 	X(FLOW_JOB, "job", "the plan of its job names the pair of gateways")                                 \
 	X(FLOW_UNDER_WAY, "under-way", "it was on this pair of gateways when it was reported")               \
@@ -132,18 +134,18 @@ enum ctlr_flow_why {
 #undef X
 };
 
-struct ctlr_flow { /* what stays together on one tunnel */
+struct ctlr_flow { /* traffic that stays together on one tunnel */
 	struct ctlr_map_node node;
 	char key[192];
 	uint32_t vni;
 	char addr[2][MDL_ADDR]; /* at end[0]'s site, at end[1]'s */
-	uint32_t qpn[2];        /* of a job that is spread by them; 0: all between the addresses */
-	uint64_t job;           /* that job: plan_id of its name */
+	uint32_t qpn[2];        /* of a job spread by queue pairs; 0: all between the addresses */
+	uint64_t job;           /* plan_id() of that job's name */
 	struct ctlr_site *site[2];
-	struct ctlr_tunnel *tunnel;    /* NULL: none is there */
-	enum ctlr_flow_why why;        /* that one */
-	struct ctlr_flow *next, *prev; /* of the tunnel */
-	uint64_t rate_bps;             /* a job's share; 0: none */
+	struct ctlr_tunnel *tunnel;    /* NULL: no tunnel is up */
+	enum ctlr_flow_why why;        /* why that tunnel */
+	struct ctlr_flow *next, *prev; /* in the tunnel's list */
+	uint64_t rate_bps;             /* share of a job's rate; 0: none */
 	unsigned refs;
 };
 
@@ -151,9 +153,9 @@ struct ctlr_session {
 	struct ctlr_map_node node;
 	char key[MDL_NAME + MDL_ID]; /* "GATEWAY:ID" */
 	struct ctlr_gateway *gateway;
-	struct ctlr_session *next, *prev; /* of the gateway */
+	struct ctlr_session *next, *prev; /* in the gateway's list */
 	struct ctlr_flow *flow;           /* NULL: no decision */
-	const char *reason;               /* why there is none */
+	const char *reason;               /* why there is no decision */
 	uint32_t vni, source_qpn, destination_qpn;
 	uint16_t udp_port;
 	char source[MDL_ADDR], destination[MDL_ADDR];
@@ -164,7 +166,7 @@ struct ctlr_session {
 struct ctlr_tenant {
 	struct ctlr_map_node node;
 	char name[MDL_NAME];
-	json_t *json; /* as it was put */
+	json_t *json; /* as a client put it */
 	uint32_t vni;
 	uint64_t mod_rev;
 };
@@ -172,38 +174,38 @@ struct ctlr_tenant {
 struct ctlr_job {
 	struct ctlr_map_node node;
 	char name[MDL_NAME];
-	json_t *json; /* the record: job as it was posted, plan, claims, until_ms */
+	json_t *json; /* the record: the job as posted, plan, claims, until_ms */
 	struct plan_claim *claim;
 	unsigned claims;
 	uint32_t vni;
-	uint64_t mod_rev, until_ms; /* of the wall's clock; 0: none */
+	uint64_t mod_rev, until_ms; /* until_ms: wall clock; 0: no end */
 };
 
-struct ctlr_push { /* what a network's controller said */
+struct ctlr_push { /* a report by a network's controller */
 	struct ctlr_map_node node;
 	char key[3 * MDL_NAME];
 	char site[2][MDL_NAME], source[MDL_NAME];
 	struct model_link_push m;
-	uint64_t at_ms, mod_rev; /* of the wall's clock */
+	uint64_t at_ms, mod_rev; /* at_ms: wall clock */
 	uint32_t id;
 };
 
-/* The state calls the rooms above it by these only. All of them locked. */
+/* The calls of state/ to the rooms above it, which fill this table. All run locked. */
 struct ctlr_ops {
-	/* A record of the store that another room keeps. kv->value NULL: it is gone. */
+	/* Applies a record of an object that another room keeps. kv->value NULL: it was deleted. */
 	void (*tenant_apply)(struct ctlr *c, const struct store_kv *kv, const char *name);
 	void (*job_apply)(struct ctlr *c, const struct store_kv *kv, const char *name);
 	void (*reservation_apply)(struct ctlr *c, const struct store_kv *kv, const char *job);
 	/* A gateway that has a poll is about to be freed. */
 	void (*gateway_removed)(struct ctlr *c, struct ctlr_gateway *g);
-	/* The watch has applied all that came; stop: nothing more will come. */
+	/* The watch has applied all that arrived. `stop`: nothing more will arrive. */
 	void (*applied)(struct ctlr *c, bool stop);
 };
 
 struct ctlr {
 	const struct ctlr_conf *conf;
 	const struct ctlr_ops *ops;
-	const struct ctlr_endpoint *endpoints; /* the table of the API */
+	const struct ctlr_endpoint *endpoints; /* the API's paths */
 	struct store *store;
 	rwy_time started;
 	struct ctlr_writer *writer;    /* writer.c */
@@ -216,25 +218,27 @@ struct ctlr {
 	pthread_mutex_t lock;
 	struct ctlr_map gateways, sites, tunnels, sessions, flows, tenants, jobs, pushes, replicas, routes,
 	    reservations, reserved;
-	struct ctlr_lpm lpm;  /* prefix -> struct ctlr_site */
-	struct ctlr_map vnis; /* "VNI" -> struct ctlr_tenant: see fleet/tenant.c */
+	struct ctlr_lpm lpm;  /* (VNI, prefix) -> struct ctlr_site */
+	struct ctlr_map vnis; /* "VNI" -> struct ctlr_tenant; fleet/tenant.c */
 	struct plan_book *book;
-	uint64_t rev;       /* applied */
-	uint64_t guard_rev; /* the key's that every change of sites, tenants and jobs compares */
-	uint64_t touch_rev; /* the last change that concerns all documents */
+	uint64_t rev;       /* the store's revision that is applied */
+	uint64_t guard_rev; /* of the key that every change of sites, tenants and jobs compares */
+	uint64_t touch_rev; /* of the last change that concerns all documents */
 	unsigned up;
 	unsigned least; /* sites whose weights follow their gateways' loads */
 	uint32_t push_id;
-	int store_rc; /* the last call's result */
+	int store_rc; /* result of the last call */
 	bool loaded;
-	struct ctlr_req *polls; /* of routes */
-	struct ctlr_req *retry; /* another change was first: they run when that is applied */
-	uint64_t routes_gen;    /* of all sites */
+	struct ctlr_req *polls; /* polls for routes */
+	/* requests that lost against another change; they run again when that one is applied */
+	struct ctlr_req *retry;
+	uint64_t routes_gen; /* generation of the routes of all sites */
 	struct {
 		struct ctlr_gateway *first, *last;
-	} work[CTLR_WORK_KINDS];       /* queues */
-	struct ctlr_tunnel *plan;      /* queue */
-	bool jobs_look, jobs_changing; /* jobs are to be checked; a change of jobs is on the way */
+	} work[CTLR_WORK_KINDS];  /* queues of gateways */
+	struct ctlr_tunnel *plan; /* queue of tunnels */
+	/* jobs must be checked; a change of jobs is submitted and not yet applied */
+	bool jobs_look, jobs_changing;
 	rwy_time jobs_at, jobs_broken_at;
 	size_t swept, swept_gateways;
 };
@@ -247,47 +251,59 @@ static inline void ctlr_unlock(struct ctlr *c)
 {
 	pthread_mutex_unlock(&c->lock);
 }
-rwy_time ctlr_now(void);     /* monotonic */
-uint64_t ctlr_wall_ms(void); /* since 1970 */
+rwy_time ctlr_now(void);     /* monotonic, ns */
+uint64_t ctlr_wall_ms(void); /* ms since 1970 */
 
-/* --- state.c: objects and how they hang together ---------------------------------------------- */
+/* --- state.c: objects and their links. All locked --------------------------------------------- */
 
-struct ctlr_site *ctlr_site_need(struct ctlr *c, const char *name); /* found or made; NULL: out of memory */
-void ctlr_site_drop_unused(struct ctlr *c, struct ctlr_site *s);    /* nobody names it any more */
+/* Finds or makes; NULL: out of memory. */
+struct ctlr_site *ctlr_site_need(struct ctlr *c, const char *name);
+void ctlr_site_drop_unused(struct ctlr *c, struct ctlr_site *s); /* frees it if nothing names it */
+/* Finds or makes the gateway; NULL: out of memory. */
 struct ctlr_gateway *ctlr_gateway_need(struct ctlr *c, const char *name);
+/* Moves the gateway to a site; NULL: to none. */
 void ctlr_gateway_set_site(struct ctlr *c, struct ctlr_gateway *g, struct ctlr_site *s);
+/* Frees the gateway with its tunnels and sessions. */
 void ctlr_gateway_free(struct ctlr *c, struct ctlr_gateway *g);
+/* The tunnel of two gateways, in any order; NULL: there is none. */
 struct ctlr_tunnel *ctlr_tunnel_find(struct ctlr *c, const char *a, const char *b);
+/* Finds or makes it; NULL: out of memory. */
 struct ctlr_tunnel *ctlr_tunnel_need(struct ctlr *c, struct ctlr_gateway *a, struct ctlr_gateway *b);
+/* Frees the tunnel; its flows are on none then. */
 void ctlr_tunnel_free(struct ctlr *c, struct ctlr_tunnel *t);
+/* True if both gateways' leases are valid and the tunnel has a carrier. */
 bool ctlr_tunnel_up(const struct ctlr_tunnel *t);
 static inline unsigned ctlr_tunnel_side(const struct ctlr_tunnel *t, const struct ctlr_gateway *g)
 {
 	return t->end[1] == g;
 }
-/* The tunnel of "GATEWAY/GATEWAY", in any order; NULL: none. */
+/* The tunnel of "GATEWAY/GATEWAY", in any order; NULL: there is none. */
 struct ctlr_tunnel *ctlr_tunnel_of_pair(struct ctlr *c, const char *pair);
-/* All of them: the same order at every replica. NULL at the end; to free; NULL: out of memory. */
+/* All jobs in the order of their names, which all replicas share; NULL-terminated. The caller frees
+ * the array. NULL: out of memory. */
 struct ctlr_job **ctlr_jobs_by_name(struct ctlr *c);
+/* The term of gateways' leases in ms; it grows with their number. */
 uint32_t ctlr_gateway_ttl_ms(const struct ctlr *c);
 static inline bool ctlr_site_least(const struct ctlr_site *s)
 {
 	return s->m.has_weighting && s->m.weighting == MODEL_LEAST;
 }
-void ctlr_state_free(struct ctlr *c); /* after jobs and tenants */
+void ctlr_state_free(struct ctlr *c); /* frees all objects; jobs and tenants are freed before */
 
-/* --- apply.c: the store's changes ------------------------------------------------------------- */
+/* --- apply.c, load.c: the store's records ----------------------------------------------------- */
 
-int ctlr_load_all(struct ctlr *c);                                 /* load.c: everything; takes the lock */
+int ctlr_load_all(struct ctlr *c); /* reads and applies everything; takes the lock */
 void ctlr_apply_record(struct ctlr *c, const struct store_kv *kv); /* locked */
+/* True if the replica's lease is valid. Locked. */
 bool ctlr_replica_alive(const struct ctlr *c, const char *name);
 
 /* --- writer.c --------------------------------------------------------------------------------- */
 
-/* Starts the thread that writes and the one that watches. RWY_ENOMEM. */
+/* Starts the writer's thread and the watcher's. RWY_ENOMEM. */
 RWY_MUST_CHECK int ctlr_writer_start(struct ctlr *c);
-/* Writes what is queued, ends both threads and whatever waits. */
+/* Writes what is queued, ends both threads, and ends the changes that still wait. */
 void ctlr_writer_stop(struct ctlr *c);
-void ctlr_writer_free(struct ctlr *c); /* at the end: until then a change that is submitted is refused */
+/* The last call: until then changes are still submitted, and refused. */
+void ctlr_writer_free(struct ctlr *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last events, in memory: for the page and the log. */
+/* The last events in memory; see event.h. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 struct ctlr_events {
 	pthread_mutex_t lock;
-	uint64_t n; /* ever */
+	uint64_t n; /* number of events since the start */
 	struct {
 		uint64_t time_ms;
 		enum ctlr_severity severity;
@@ -81,7 +81,7 @@ json_t *ctlr_events_json(struct ctlr *c, uint64_t after, unsigned limit)
 		    (json_int_t)events->e[i].time_ms, "severity", word[events->e[i].severity], "what",
 		    events->e[i].what, "text", events->e[i].text);
 
-		if (!e) /* not UTF-8: from a client */
+		if (!e) /* a client's text that is not UTF-8 */
 			continue;
 		if (*events->e[i].name)
 			json_object_set_new(e, "name", json_string(events->e[i].name));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows, their place in a tunnel's list, and the sessions that end. Not here: which tunnel one takes
- * (place.c). */
+/* Flows, their place in a tunnel's list, and the end of sessions. place.c chooses the tunnel. */
 #include "controller/state/flow.h"
 
 #include <inttypes.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the whole store, at start and when the watch lost track. Not here: the meaning of
- * a record (apply.c). */
+/* Reads the whole store: at start, and when the watch has lost track. apply.c knows what a record
+ * means. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/state/ctlr.h"
 
-/* All of the store as it was at one revision, before any of it is applied. */
+/* All records of the store at one revision; none is applied before all are read. */
 struct load {
 	struct ctlr_map seen;
 	struct seen *first, **last;
@@ -42,7 +42,7 @@ static int on_load(void *ctx, const struct store_kv *kv)
 	return 0;
 }
 
-/* Removes objects that the store has no more. */
+/* Removes objects whose records are gone. */
 static void sweep_missing(
     struct ctlr *c, struct load *l, const struct ctlr_map *m, const char *prefix, uint64_t rev)
 {

@@ -7,7 +7,7 @@
 
 #define SLOTS_MIN 64
 
-/* FNV-1a over a seed of this process and a last mix: names come from outside. */
+/* FNV-1a with a seed of this process and a final mix, since names come from outside. */
 static uint64_t hash_of(const char *s)
 {
 	static uint64_t seed;
@@ -98,7 +98,7 @@ void *ctlr_map_next(const struct ctlr_map *m, const void *it)
 	return NULL;
 }
 
-/* --- pages: a heap of the smallest so far, the largest of them on top ------------------------- */
+/* --- pages: a heap of the smallest keys so far, the largest of them on top -------------------- */
 
 static bool key_less(const void *a, const void *b)
 {

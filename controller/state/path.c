@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Planner input from the state: weights of a site's gateways, a gateway's capabilities, and the path between
- * two gateways as measurements, networks' promises and reservations describe it. Nothing changes here.
+ * Input for the planner: weights of a site's gateways, a gateway's capabilities, and the path
+ * between two gateways from measurements, networks' promises and reservations. Changes nothing.
  */
 #include <string.h>
 
@@ -103,7 +103,8 @@ void ctlr_path_get(
 	struct ctlr_push *p;
 	unsigned n = 0;
 
-	/* The other end's come first: the later of two measurements of one age counts. */
+	/* The other end's measurements come first: of two of the same age the later in the list
+	 * counts. */
 	for (unsigned e = 0; e < 2; e++)
 		for (unsigned k = 0; k < PLAN_CARRIER_COUNT; k++) {
 			const struct ctlr_link *l = &t->link[e ? from : !from][k];
@@ -122,7 +123,7 @@ void ctlr_path_get(
 			if ((!way && !back) || n == most || !obs_pushed(p, &obs[n], now))
 				continue;
 			if (reserved && obs[n].cls == PLAN_INTERNET)
-				obs[n].cls = PLAN_RESERVED; /* a part of it is */
+				obs[n].cls = PLAN_RESERVED; /* networks reserve a part of it */
 			n++;
 		}
 	plan_path_merge(out, obs, n, now);

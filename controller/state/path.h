@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planner input from the state. Locked; nothing changes here. */
+/* Input for the planner from the state. All locked; nothing changes here. */
 #ifndef CONTROLLER_STATE_PATH_H
 #define CONTROLLER_STATE_PATH_H
 
 #include "controller/state/ctlr.h"
 
-/* The path from end[from] to the other end, from all that was measured, promised and reserved. */
+/* The path from end[from] to the other end, from all measurements, promises and reservations. */
 void ctlr_path_get(
     struct ctlr *c, const struct ctlr_tunnel *t, unsigned from, struct plan_path *out, rwy_time now);
-/* The gateway's capabilities as the planner has them. */
+/* The gateway's capabilities in the planner's form. */
 void ctlr_path_caps(const struct ctlr_gateway *g, struct plan_caps *out);
-/* The question to plan_decide() about this tunnel. */
+/* Fills the question for plan_decide() about this tunnel. */
 void ctlr_path_question(struct ctlr *c, const struct ctlr_tunnel *t, struct plan_question *q, rwy_time now);
-/* The weights of a site's gateways, in its list's order; returns how many. */
+/* The weights of a site's gateways, in the order of its list. Returns how many. */
 unsigned ctlr_path_weights(const struct ctlr_site *s, struct ctlr_gateway **g, uint32_t *w, unsigned max);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Placement of flows on tunnels. A flow is traffic that stays together on one tunnel, in both directions and
- * whoever reports it. It is placed when its first session opens and keeps its tunnel while that is up. Its
- * end: flow.c.
+ * Places flows on tunnels. A flow is placed when its first session opens, and keeps its tunnel
+ * while that is up. Both directions, and all reporters, share the flow. flow.c ends it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 
 #define GATEWAYS_MAX 64
 
-/* Other queue pairs of its job. */
+/* Counts the other queue pairs of the flow's job on this tunnel. */
 static uint32_t flows_of_job(const struct ctlr_tunnel *t, const struct ctlr_flow *f)
 {
 	uint32_t n = 0;
@@ -27,12 +26,13 @@ static uint32_t flows_of_job(const struct ctlr_tunnel *t, const struct ctlr_flow
 	return n;
 }
 
-/* The tunnel of a flow: its job's; else `now`, when a gateway reports the flow on it; else by weighted
- * rendezvous over the pairs of its sites. NULL: none is up. */
+/* The tunnel of a flow: the one that its job's plan names; else `now`, the one that a gateway
+ * reports; else by weighted rendezvous over the pairs of its sites' gateways. NULL: none is up. */
 static struct ctlr_tunnel *choose_tunnel(
     struct ctlr *c, const struct ctlr_flow *f, struct ctlr_tunnel *now, enum ctlr_flow_why *why)
 {
-	static struct plan_pair pair[GATEWAYS_MAX * GATEWAYS_MAX]; /* under the lock */
+	/* static for its size; the lock protects it */
+	static struct plan_pair pair[GATEWAYS_MAX * GATEWAYS_MAX];
 	static struct ctlr_tunnel *tunnel[GATEWAYS_MAX * GATEWAYS_MAX];
 	static uint32_t count[GATEWAYS_MAX * GATEWAYS_MAX];
 	struct ctlr_gateway *g[2][GATEWAYS_MAX];
@@ -70,7 +70,8 @@ static struct ctlr_tunnel *choose_tunnel(
 			return NULL;
 	key = plan_key(grain, f->vni, &end[0], &end[1]);
 	if (grain == PLAN_GRAIN_QP && c->replicas.n > 1)
-		k = plan_spread(pair, n, key); /* both ends may be told by different replicas */
+		/* different replicas may decide about its two ends */
+		k = plan_spread(pair, n, key);
 	else
 		k = n ? plan_spread_next(pair, n, count, key) : -1;
 	return k < 0 ? NULL : tunnel[k];
@@ -150,7 +151,7 @@ void ctlr_flow_settle(struct ctlr *c, struct ctlr_flow *f)
 		place_flow(c, f, NULL);
 }
 
-/* --- tunnels that come and go ----------------------------------------------------------------- */
+/* --- changes of tunnels ----------------------------------------------------------------------- */
 
 void ctlr_flow_replan_gateway(struct ctlr *c, struct ctlr_gateway *g)
 {
@@ -165,4 +166,4 @@ void ctlr_flow_replan_gateway(struct ctlr *c, struct ctlr_gateway *g)
 		ctlr_event(c, EVENT_INFO, "plan", g->name, "%u flows of its tunnels go elsewhere", n);
 }
 
-/* --- sessions that end ------------------------------------------------------------------------ */
+/* --- the end of sessions ---------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reserved bandwidth of tunnels: see reserved.h. The records of jobs are the truth; this is an
- * index to them. */
+/* Reserved bandwidth of tunnels; see reserved.h. This is an index to the records of jobs. */
 #include "controller/state/reserved.h"
 
 #include <stdio.h>
@@ -131,14 +130,14 @@ bool ctlr_reserved_obs(const struct ctlr *c, const char *tunnel, struct plan_obs
 	if (!r.bps)
 		return false;
 	age = wall > r.at_ms ? (wall - r.at_ms) * RWY_MS : 0;
-	age = age < now ? age : now; /* our clock began later */
+	age = age < now ? age : now; /* our clock may have begun later */
 	*out = (struct plan_obs){.source = CTLR_RESERVED_SOURCE,
 	    .pushed = true,
 	    .carrier = PLAN_ANY,
 	    .cls = PLAN_RESERVED,
 	    .has = PLAN_HAS_BANDWIDTH | PLAN_HAS_RTT | PLAN_HAS_JITTER | PLAN_HAS_LOSS,
 	    .at = now - age,
-	    .ttl = age + RWY_SEC, /* as long as the job is there */
+	    .ttl = age + RWY_SEC, /* valid as long as the job exists */
 	    .bandwidth_bps = r.bps,
 	    .rtt_us = 2 * (r.delay_us < PLAN_US_MAX / 2 ? r.delay_us : PLAN_US_MAX / 2),
 	    .jitter_us = r.jitter_us,
@@ -174,5 +173,5 @@ void ctlr_reserved_list(struct ctlr *c, json_t *list)
 
 void ctlr_reserved_free(struct ctlr *c)
 {
-	ctlr_map_free(&c->reserved); /* jobs took theirs along */
+	ctlr_map_free(&c->reserved); /* its entries were freed with the jobs */
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The same key for both directions. */
+/* The key of a row; it is the same for both directions. */
 static void row_key(char key[192], uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn)
 {
 	const bool first = strcmp(a, b) < 0;

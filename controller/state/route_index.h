@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An index from addresses, or queue pairs, to the pair of gateways that a job's plan names for them. The
- * records of jobs are the truth. Locked.
+ * Index from addresses, or queue pairs, to the pair of gateways that a job's plan names for them.
+ * The records of jobs are the truth. All locked.
  */
 #ifndef CONTROLLER_STATE_ROUTE_INDEX_H
 #define CONTROLLER_STATE_ROUTE_INDEX_H
@@ -12,23 +12,24 @@
 struct ctlr_route {
 	struct ctlr_map_node node;
 	char key[192];
-	uint32_t vni, qpn[2]; /* at addr[0], at addr[1]; 0: of all */
+	uint32_t vni, qpn[2]; /* at addr[0] and addr[1]; 0: all */
 	char addr[2][MDL_ADDR];
-	char gateway[2][MDL_NAME]; /* "": of each queue pair its own */
+	char gateway[2][MDL_NAME]; /* "": each queue pair has its own */
 	const struct ctlr_job *job;
 };
 
-/* Adds a row of the job's plan; the index keeps it. NULL: another row is there, it is malformed, or out of
- * memory. */
+/* Adds a row of the job's plan; the index owns it. NULL: another job has such a row, the row is
+ * malformed, or out of memory. */
 const struct ctlr_route *ctlr_route_add(struct ctlr *c, const struct ctlr_job *j, const json_t *row);
+/* Removes and frees the row, if it is this job's. */
 void ctlr_route_del(struct ctlr *c, const struct ctlr_job *j, const json_t *row);
 
 /* The tunnel that a job's plan names for the flow; NULL: none does. */
 struct ctlr_tunnel *ctlr_route_tunnel(struct ctlr *c, const struct ctlr_flow *f);
-/* The job that these belong to; NULL: none. */
+/* The job to which these addresses and QPNs belong; NULL: none. */
 const struct ctlr_job *ctlr_route_job(
     struct ctlr *c, uint32_t vni, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn);
-/* The gateways that this job's plan names for these, by plan_id (0, 0: none). */
+/* The gateways that this job's plan names for them, by plan_id(); 0, 0: none. */
 struct plan_pair ctlr_route_pair(
     struct ctlr *c, const struct ctlr_job *j, const char *a, const char *b, uint32_t a_qpn, uint32_t b_qpn);
 

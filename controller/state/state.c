@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects and their links to each other. Not here: the store's records (apply.c). All locked. */
+/* The objects and their links to each other. apply.c reads the store's records. All locked. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool site_in_use(const struct ctlr *c, const struct ctlr_site *s)
 {
 	const struct ctlr_lpm *l = &c->lpm;
 
-	/* sites are few: while there are flows or prefixes, every site is kept */
+	/* sites are few: every one is kept while there are flows or prefixes */
 	return s->stored || s->gateways || l->map.n || c->flows.n;
 }
 
@@ -80,7 +80,7 @@ void ctlr_gateway_set_site(struct ctlr *c, struct ctlr_gateway *g, struct ctlr_s
 		ctlr_work_add_site(c, old);
 	}
 	g->site = s;
-	if (s) { /* by name: replicas weigh them in the same order */
+	if (s) { /* sorted by name: replicas list them in the same order */
 		struct ctlr_gateway **p = &s->gateway;
 
 		while (*p && strcmp((*p)->name, g->name) < 0)
@@ -146,7 +146,8 @@ struct ctlr_tunnel *ctlr_tunnel_need(struct ctlr *c, struct ctlr_gateway *a, str
 	}
 	t->end[0] = strcmp(a->name, b->name) < 0 ? a : b;
 	t->end[1] = t->end[0] == a ? b : a;
-	for (unsigned i = 0; i < 2; i++) { /* by the peer's name: documents are the same at all replicas */
+	/* sorted by the peer's name: documents are the same at all replicas */
+	for (unsigned i = 0; i < 2; i++) {
 		struct ctlr_tunnel **p = &t->end[i]->tunnel;
 		const char *peer = t->end[!i]->name;
 
@@ -182,7 +183,7 @@ bool ctlr_tunnel_up(const struct ctlr_tunnel *t)
 	return t->has && t->end[0]->up && t->end[1]->up;
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- freeing all ------------------------------------------------------------------------------ */
 
 void ctlr_state_free(struct ctlr *c)
 {
@@ -241,8 +242,8 @@ struct ctlr_job **ctlr_jobs_by_name(struct ctlr *c)
 	return all;
 }
 
-/* The term of a lease. It grows with the number of gateways, which renew three times a term, so that all
- * together stay below `gateways.heartbeats`. */
+/* The term of a gateway's lease in ms. A gateway renews three times a term; with many gateways the
+ * term grows, so that all renewals together stay below `gateways.heartbeats`. */
 uint32_t ctlr_gateway_ttl_ms(const struct ctlr *c)
 {
 	const uint64_t lease = c->conf->lease / RWY_MS, spread = c->gateways.n * 3000 / c->conf->heartbeats;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work queues of the next tick: see work.h. */
+/* Work queues of the next tick; see work.h. */
 #include "controller/state/work.h"
 
 void ctlr_work_add(struct ctlr *c, struct ctlr_gateway *g, enum ctlr_work what)
@@ -35,7 +35,7 @@ struct ctlr_gateway *ctlr_work_next(struct ctlr *c, enum ctlr_work what)
 	return g;
 }
 
-/* The documents of its siblings describe it, too. */
+/* The documents of a gateway's siblings describe it, too. */
 void ctlr_work_add_documents(struct ctlr *c, struct ctlr_gateway *g)
 {
 	ctlr_work_add(c, g, CTLR_WORK_DOCUMENT);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two threads. The writer takes changes from a queue to the store, many at a time. The watcher applies the
- * store's changes, and a change is done when it has come back that way. A watch that broke off goes on where
- * it was, or the whole store is read again.
+ * Two threads. The writer passes changes from a queue to the store, many at a time. The watcher
+ * applies the store's changes; a change is done when the watch has reported it. A watch that broke
+ * off continues where it was, or the whole store is read again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define QUEUE_MAX   200000
 #define BATCH       256
 #define APPLY_WAIT  (5 * RWY_SEC)
-#define WATCH_LAG   RWY_SEC /* with a stored change unreported for longer another watch begins */
+#define WATCH_LAG   RWY_SEC /* the watch restarts when a stored change is unreported for so long */
 #define REPLICA_TTL 3000u   /* ms */
 
 struct ctlr_change {
@@ -37,8 +37,9 @@ struct ctlr_writer {
 	pthread_cond_t more;
 	struct ctlr_change *first, *last;
 	unsigned n;
-	struct ctlr_change *applying; /* taken by the store, not yet seen: under the state's lock */
-	rwy_time moved;               /* the watch's: it began, or told something */
+	/* stored, but not reported by the watch yet; under the state's lock */
+	struct ctlr_change *applying;
+	rwy_time moved; /* the watch's last start or report */
 	atomic_bool stop;
 	bool watch_locked; /* the watcher holds the state's lock */
 	pthread_t writer, watcher;
@@ -267,7 +268,8 @@ static void commit_batch(struct ctlr *c, struct ctlr_change **ch, unsigned n)
 	ctlr_unlock(c);
 }
 
-/* Renews the lease by which other replicas see this one; its outcome shows whether the store is well. */
+/* Renews the lease by which other replicas see this one. The outcome shows whether the store
+ * works. */
 static void replica_renew(struct ctlr *c)
 {
 	struct ctlr_writer *w = c->writer;
@@ -287,7 +289,7 @@ static void replica_renew(struct ctlr *c)
 		w->lease = rc ? 0 : op.lease;
 		well = false;
 	}
-	if (!rc && !well) /* one that is full renews, but takes nothing */
+	if (!rc && !well) /* a full store renews leases but accepts no writes */
 		rc = store_commit(c->store, &t);
 	w->renewed = ctlr_now();
 	ctlr_lock(c);
@@ -314,8 +316,8 @@ static void *writer_main(void *arg)
 
 /* --- the watch -------------------------------------------------------------------------------- */
 
-/* Finishes changes that the watch has reported, and those that waited too long: they are stored, and will be
- * reported. */
+/* Finishes changes that the watch has reported, and those that have waited too long: they are
+ * stored, and the watch will report them. */
 static void finish_applied(struct ctlr *c)
 {
 	struct ctlr_writer *w = c->writer;
@@ -332,8 +334,7 @@ static void finish_applied(struct ctlr *c)
 	c->ops->applied(c, false);
 }
 
-/* Keeps the lock from the first change of a transaction to the last, so that nobody sees
- * half of it. */
+/* Holds the lock from the first change of a transaction to the last: nobody sees half of it. */
 static void watch_lock(struct ctlr *c, bool lock)
 {
 	struct ctlr_writer *w = c->writer;
@@ -347,7 +348,7 @@ static void watch_lock(struct ctlr *c, bool lock)
 		ctlr_unlock(c);
 }
 
-/* The watch is behind: a member of etcd that hangs reports nothing for a long time. */
+/* True if the watch is behind: a member of etcd that hangs reports nothing. */
 static bool lags(const struct ctlr_writer *w)
 {
 	const rwy_time now = ctlr_now();
@@ -389,7 +390,7 @@ static void *watcher_main(void *arg)
 
 		w->moved = ctlr_now();
 		rc = store_watch(c->store, "", c->rev, &w->stop, on_watch, c);
-		watch_lock(c, false); /* it broke off in between */
+		watch_lock(c, false); /* the watch broke off within a transaction */
 		if (!rc)
 			break;
 		COUNT(c, watch_restarts);
