@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a path finds its handler. The table is in controller/tables.c. */
+/* Finds the handler of a path. The table is in controller/tables.c. */
 #include "controller/server/endpoint.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests, from their headers to their reply. A request that has to wait is suspended, and occupies no
- * thread. Not here: connections (http_conn.c), threads (http_loop.c), what is answered (endpoint.c).
+ * Requests, from their headers to their reply. A request that waits is suspended and occupies no
+ * thread. Connections are in http_conn.c, threads in http_loop.c, paths in endpoint.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static enum MHD_Result on_param(void *cls, enum MHD_ValueKind kind, const char *
 	return MHD_YES;
 }
 
-/* The handler, or NULL with the reply. plain: the listener without certificates. */
+/* The handler, or NULL with the reply set. plain: the listener without certificates. */
 static ctlr_handler *find_handler(
     struct ctlr_req *r, struct MHD_Connection *mhd, const char *url, const char *method, bool plain)
 {
@@ -83,7 +83,7 @@ static ctlr_handler *find_handler(
 	return q.ok ? e->run : NULL;
 }
 
-/* Refuses by the headers alone; the body is not read. */
+/* Refuses a request by its headers; its body is not read. */
 static bool body_too_large(struct MHD_Connection *mhd, struct ctlr_req *r)
 {
 	const char *s = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -164,8 +164,9 @@ static enum MHD_Result first_call(
 	return ctlr_http_reply(mhd, r, r->status == 401 || r->status == TOO_LARGE);
 }
 
-/* True: the reply is there. Only requests that wait are suspended, because the library walks all suspended
- * ones whenever one is resumed. The lock keeps others from finishing the request before it is suspended. */
+/* Runs the handler. true: the reply is set. Only requests that wait are suspended, because the
+ * library walks all suspended ones whenever one is resumed. The lock keeps other threads from
+ * finishing the request before it is suspended. */
 static bool run_handler(struct ctlr_req *r)
 {
 	struct ctlr *c = r->c;
@@ -204,7 +205,7 @@ enum MHD_Result ctlr_http_request(void *cls, struct MHD_Connection *mhd, const c
 			r->len = 0;
 		}
 		*size = 0;
-		/* the rest is read within the time of a request, and thrown away */
+		/* the rest of the body is read within the request's time, and discarded */
 		return MHD_YES;
 	}
 	ctlr_http_conn_heard(w, mhd);

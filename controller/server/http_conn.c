@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections: the identity of the client, and clients that are too slow. Connections whose client owes
- * something are in a list of their worker's, the oldest first, so that a look for slow ones costs nothing
- * with very many connections. Not here: requests (http.c).
+ * Connections: the client's identity, and clients that are too slow. A connection whose client owes
+ * something is in a list of its worker, the oldest first, so finding slow ones is cheap with very
+ * many connections. Requests are in http.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "controller/server/trust.h"
 #include "controller/state/event.h"
 
-#define HANDSHAKE (5 * RWY_MS) /* of our time */
-#define READING   6            /* times as long as a request: answers are larger */
+#define HANDSHAKE (5 * RWY_MS) /* processor time of a handshake */
+#define READING   6            /* times a request's limit, since answers are larger */
 
 static struct ctlr_http_conn *conn_of(struct MHD_Connection *mhd)
 {
@@ -52,9 +52,8 @@ static void start_waiting(struct ctlr_http_worker *w, struct ctlr_http_conn *k, 
 		atomic_fetch_add_explicit(&w->server->greeting, 1, memory_order_relaxed);
 }
 
-/* A client that comes back, or opens another connection, proves by a ticket that it has shaken hands: less
- * than half the work for both. The ticket names the client, which is held against the revocation list as
- * always. */
+/* A ticket proves an earlier handshake, which saves both sides more than half of the work. It names
+ * the client, which is checked against the revocation list as always. */
 int ctlr_http_tickets_new(struct ctlr_http *h)
 {
 	return gnutls_session_ticket_key_generate(&h->ticket_key) ? RWY_ENOMEM : 0;
@@ -102,7 +101,7 @@ void ctlr_http_connection(
 	*context = k;
 }
 
-/* The request line is there: the rest has to follow. */
+/* The request line has arrived; the rest has to follow. */
 void *ctlr_http_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
 	struct ctlr_http_worker *w = cls;
@@ -139,15 +138,16 @@ static unsigned end_slow(struct ctlr_http_worker *w, struct ctlr_http_conns *l, 
 		    MHD_get_connection_info(k->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
 
 		if (i)
-			shutdown(i->connect_fd, SHUT_RDWR); /* the library finds it closed */
+			/* the library finds the connection closed */
+			shutdown(i->connect_fd, SHUT_RDWR);
 		stop_waiting(w, k);
 		COUNT(w->c, slow_clients);
 	}
 	return n;
 }
 
-/* When very many connect at once the controller is slow with their handshakes, so each one is allowed the
- * time of the others'. */
+/* When very many clients connect at once the handshakes are slow because of the controller. So each
+ * client gets the time that the others' handshakes take. */
 void ctlr_http_conns_slow(struct ctlr_http_worker *w, rwy_dur limit, rwy_time now)
 {
 	const rwy_dur others = HANDSHAKE * atomic_load_explicit(&w->server->greeting, memory_order_relaxed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP server's threads. Each has a daemon of the library's for itself, its part of the connections, and
- * turns it here: while a client shakes hands the library asks it again and again without a pause, so there is
- * one. Requests that wait: http_wait.c. What the connections say: http.c.
+ * The threads of the HTTP server. Each runs a daemon of the library for its share of the
+ * connections. The loop is our own because the library polls a client during its handshake without
+ * a pause; here it pauses. Requests that wait are in http_wait.c, requests in http.c.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -20,17 +20,17 @@
 #include "controller/server/server.h"
 #include "controller/server/trust.h"
 
-#define IDLE_SECONDS 310u /* between requests; above the longest poll */
+#define IDLE_SECONDS 310u /* between requests; longer than the longest poll */
 #define CONN_MEMORY                                                                                          \
 	(8u << 10) /* of each connection, all of it in use: a request without its body, and a reply's head   \
 	            */
 #define PAGE_CONNS 64u
 #define BACKLOG    4096
 
-#define ROUND     (100 * RWY_MS) /* longest time between two looks for slow clients */
-#define ASK       (20 * RWY_US)  /* the same for each one that shakes hands */
+#define ROUND     (100 * RWY_MS) /* longest time between two searches for slow clients */
+#define ASK       (20 * RWY_US)  /* pause for each client in its handshake */
 #define PAUSE_MAX (5 * RWY_MS)
-#define PAUSE_MIN RWY_MS /* when nothing comes */
+#define PAUSE_MIN RWY_MS /* when nothing arrives */
 #define DRAIN     (500 * RWY_MS)
 
 /* --- the loop --------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ static void wait_events(struct ctlr_http_worker *w, rwy_dur most)
 		gw_log(GW_LOG_DEBUG, "http", "nobody woke this thread");
 }
 
-/* The pause before clients that shake hands are asked again, so that the loop does not spin. */
+/* The pause before clients in their handshake are polled again, so that the loop does not spin. */
 static rwy_dur ask_pause(const struct ctlr_http_worker *w)
 {
 	rwy_dur d = w->greeting.n * ASK;
@@ -86,8 +86,8 @@ static void *worker_main(void *arg)
 
 	while (!atomic_load_explicit(&w->stop, memory_order_acquire))
 		worker_turn(w);
-	/* The library must have no suspended connection when it stops; requests that waited
-	 * get their reply. */
+	/* The library must not have suspended connections when it stops. Requests that wait get
+	 * their reply. */
 	end = ctlr_now() + DRAIN;
 	do {
 		ctlr_http_resume_some(w, ctlr_now(), true);
@@ -120,8 +120,8 @@ static int listen_on(const char *address)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	/* For its connections: a handshake's flights are several writes, and would wait for
-	 * each other's ACK. */
+	/* Its connections inherit this: a handshake consists of several writes, which would wait
+	 * for ACKs. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (a.ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
@@ -152,7 +152,7 @@ static struct MHD_Daemon *daemon_new(struct ctlr_http_worker *w, int fd, unsigne
 	    w->plain ? none : tls, MHD_OPTION_END);
 }
 
-/* A worker that does not start frees all that it had. */
+/* Starts a worker. On failure it frees all that it made. */
 static int worker_new(
     struct ctlr_http *h, struct ctlr_http_worker *w, int listening, bool plain, unsigned connections)
 {
@@ -165,7 +165,7 @@ static int worker_new(
 	pthread_mutex_init(&w->lock, NULL);
 	if (fd >= 0 && w->wake >= 0)
 		w->mhd = daemon_new(w, fd, connections);
-	if (w->mhd) { /* fd is its own now */
+	if (w->mhd) { /* it owns fd */
 		w->epoll = MHD_get_daemon_info(w->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 		if (!pthread_create(&w->thread, NULL, worker_main, w))
 			return 0;

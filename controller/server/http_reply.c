@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reply on its way out: its body, its headers. */
+/* A reply's body and headers. */
 #include "controller/server/http.h"
 #include "controller/server/req.h"
 

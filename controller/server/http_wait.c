@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait, and their resumption. The library walks all suspended connections whenever one is
- * resumed, which are thousands with a long poll of each gateway. So several are resumed together, and less
- * often the more there are. Not here: the thread that does it (http_loop.c).
+ * Requests that wait, and their resumption. The library walks all suspended connections whenever
+ * one is resumed, and with a long poll of each gateway these are thousands. So several are resumed
+ * together, and less often the more there are. The thread is in http_loop.c.
  */
 #include <unistd.h>
 
@@ -10,11 +10,11 @@
 #include "controller/server/http.h"
 #include "controller/server/req.h"
 
-/* Pause between walks for each suspended connection, of which each takes 0.2 us of a walk. */
+/* Pause between two walks for each suspended connection, which takes 0.2 us of a walk. */
 #define WALK      (4 * RWY_US)
-#define WALK_LAZY (100 * RWY_US) /* the same when only polls that ran out of time are resumed */
+#define WALK_LAZY (100 * RWY_US) /* the same if only expired polls are resumed */
 #define LAZY_MAX  (250 * RWY_MS)
-#define TOGETHER  32 /* requests resumed at once; more where very many wait */
+#define TOGETHER  32 /* requests resumed together; more if very many wait */
 
 void ctlr_http_suspend(struct ctlr_http_worker *w, struct ctlr_req *r)
 {
@@ -42,11 +42,11 @@ static void queue_resumed(struct ctlr_http_worker *w, struct ctlr_req *r)
 	w->last = r;
 	first = r->status != 304 && !w->urgent++;
 	pthread_mutex_unlock(&w->lock);
-	if (first) /* else it looks by itself, soon enough */
+	if (first) /* otherwise the thread looks soon enough by itself */
 		ctlr_http_wake(w);
 }
 
-/* Takes at most `most` requests off the queue. */
+/* Removes at most `most` requests from the queue. */
 static struct ctlr_req *next_ready(struct ctlr_http_worker *w, unsigned most)
 {
 	struct ctlr_req *list, *r;
@@ -65,7 +65,7 @@ static struct ctlr_req *next_ready(struct ctlr_http_worker *w, unsigned most)
 	return list;
 }
 
-/* The pause between two walks; RWY_NEVER: nothing is to be resumed. */
+/* The pause between two walks; RWY_NEVER: the queue is empty. */
 static rwy_dur pause_of(struct ctlr_http_worker *w)
 {
 	rwy_dur lazy = w->suspended * WALK_LAZY, pause;
@@ -88,7 +88,7 @@ rwy_dur ctlr_http_resume_some(struct ctlr_http_worker *w, rwy_time now, bool at_
 		return pause - since;
 	list = next_ready(w, at_once ? w->suspended : TOGETHER + w->suspended / TOGETHER);
 	for (struct ctlr_req *r = list; r; r = next) {
-		next = r->next; /* r is the library's again, and may be gone */
+		next = r->next; /* resuming gives r to the library, which may free it */
 		MHD_resume_connection(r->connection);
 		w->suspended--;
 		atomic_fetch_sub_explicit(&w->c->counters.waiting, 1, memory_order_relaxed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prometheus text: counters, sizes, how long decisions took, this process. */
+/* Metrics as Prometheus text: counters, sizes, durations of decisions, this process. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions for handlers: replies, parameters, the body, changes of the store. Not here: connections
- * (http.c). */
+/* Functions for handlers: replies, parameters, the body, changes of the store. http.c has the
+ * requests themselves. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ enum ctlr_outcome ctlr_req_fail(struct ctlr_req *r, unsigned status, const char 
 	reply_clear(r);
 	r->status = status;
 	r->json = json_pack("{s:s}", "error", text);
-	if (!r->json) /* the text is from a client and not UTF-8 */
+	if (!r->json) /* a client's text that is not UTF-8 */
 		r->json = json_pack("{s:s}", "error", "refused");
 	if (*field)
 		json_object_set_new(r->json, "field", json_string(field));
@@ -115,7 +115,8 @@ struct pending {
 	unsigned status;
 };
 
-/* A change whose answer was lost may take effect at any time, even after we looked: deny nothing then. */
+/* The reply after a lost answer of the store. The change may still take effect, even if it is not
+ * visible yet, so the text denies nothing. */
 static const char *outcome_text(const struct ctlr_req *r)
 {
 	return r->unsure ? "it may have been done" : "nothing has changed";
@@ -127,8 +128,8 @@ static void reply_store_failed(struct ctlr_req *r, int rc)
 	ctlr_req_fail(r, 503, "", "%s: %s", store_strerror(rc), outcome_text(r));
 }
 
-/* Refused now, after an answer of the store was lost: the earlier change may still take effect. A DELETE that
- * finds nothing has succeeded. */
+/* The handler refuses now, but an answer of the store was lost, and the earlier change may still
+ * take effect. A DELETE that finds nothing has succeeded. */
 static void deny_nothing(struct ctlr_req *r)
 {
 	char text[256];
@@ -156,8 +157,8 @@ void ctlr_req_run(struct ctlr_req *r)
 		ctlr_req_conclude(r);
 }
 
-/* Another change was first, or the answer was lost: the handler decides again once the watch
- * has caught up. */
+/* Another change was first, or the answer was lost: the handler decides again when the watch has
+ * caught up. */
 static void retry_later(struct ctlr_req *r, int rc)
 {
 	if (++r->tries > TRIES_MAX) {
@@ -196,7 +197,8 @@ static void on_committed(void *ctx, int rc, uint64_t rev)
 
 	if (rc == STORE_ECONFLICT || rc == STORE_EUNSURE) {
 		free(p);
-		r->unsure |= rc == STORE_EUNSURE && !next; /* a change before the requested one is not it */
+		/* a change before the requested one does not count */
+		r->unsure |= rc == STORE_EUNSURE && !next;
 		retry_later(r, rc);
 		return;
 	}
@@ -230,7 +232,7 @@ static enum ctlr_outcome submit_change(
 	*p = (struct pending){r, then, next, status};
 	ctlr_change_set(ch, on_committed, p);
 	if (ctlr_change_submit(r->c, ch))
-		return REQ_WAIT; /* p is the change's */
+		return REQ_WAIT; /* the change owns p now */
 	free(p);
 	return ctlr_req_fail(r, 503, "", "too many changes are waiting for the store");
 }

@@ -19,8 +19,8 @@ struct ctlr_identity {
 #define REQ_PARAMS 8
 
 enum ctlr_outcome {
-	REQ_DONE, /* the reply is there */
-	REQ_WAIT, /* somebody has it: ctlr_req_finish later */
+	REQ_DONE, /* the reply is set */
+	REQ_WAIT, /* ctlr_req_finish() comes later */
 };
 
 typedef enum ctlr_outcome ctlr_handler(struct ctlr *c, struct ctlr_req *r);
@@ -31,33 +31,33 @@ struct ctlr_req_param {
 
 struct ctlr_req {
 	struct ctlr *c;
-	void *connection; /* MHD's */
+	void *connection; /* the library's */
 	struct ctlr_http_worker *worker;
 	ctlr_handler *run;
 	const char *method;
 	struct ctlr_identity who;
-	char arg[REQ_ARGS][MDL_NAME + MDL_ID]; /* of the path */
+	char arg[REQ_ARGS][MDL_NAME + MDL_ID]; /* from the path */
 	struct ctlr_req_param param[REQ_PARAMS];
 	unsigned params;
 	char *body;
 	size_t len, cap;
-	/* the reply */
+	/* The reply. */
 	unsigned status;
 	json_t *json;
-	char *text; /* instead; malloced, or: */
+	char *text; /* instead of json: malloced, or static `data` */
 	const void *data;
 	size_t data_len;
 	const char *type;
-	char allow[64]; /* of a 405 */
-	/* waiting */
+	char allow[64]; /* for a 405 */
+	/* While it waits. */
 	unsigned tries;
 	bool waiting, finished;
-	bool unsure;          /* the store's answer to it was lost once */
+	bool unsure;          /* the store's answer was lost once */
 	uint64_t after, saw;  /* saw: the revision that the handler knew */
-	rwy_time came, until; /* whole; at the latest */
+	rwy_time came, until; /* time of its last byte; end of its wait */
 	struct ctlr_req *next;
 	struct ctlr_site *site;
-	struct ctlr_query *query;              /* of networks' controllers: job/query.c */
+	struct ctlr_query *query;              /* networks' controllers; job/query.c */
 	void (*query_end)(struct ctlr_req *r); /* frees it; locked */
 };
 
@@ -69,54 +69,55 @@ static inline void ctlr_req_release(struct ctlr_req *r)
 }
 
 /*
- * Replies. Each replaces the reply that was there and returns REQ_DONE. Out of memory becomes a 503. Locked,
- * or the thread of the request's worker before its handler runs.
+ * Replies. Each replaces an earlier reply and returns REQ_DONE; out of memory becomes a 503.
+ * Locked, or on the worker's thread before the handler runs.
  */
-/* {"error": ..., "field": ...}; field "": none. */
+/* {"error": ..., "field": ...}; field "": no field. */
 enum ctlr_outcome ctlr_req_fail(struct ctlr_req *r, unsigned status, const char *field, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* Takes the reference to json. */
+/* Takes over the reference to json. */
 enum ctlr_outcome ctlr_req_reply(struct ctlr_req *r, unsigned status, json_t *json);
 /* {"revision": rev} */
 enum ctlr_outcome ctlr_req_reply_revision(struct ctlr_req *r, unsigned status, uint64_t rev);
-/* 400 with the field. */
+/* 400 with the error's field. */
 enum ctlr_outcome ctlr_req_bad_body(struct ctlr_req *r, const struct mdl_error *err);
 
-/* The body as a struct of table t, to mdl_free(); false: the reply says why not. *json (may be NULL): the
- * caller's reference. */
+/* Reads the body as a struct of table t, to free with mdl_free(). false: the reply says why. *json
+ * gets a reference for the caller; json may be NULL. */
 bool ctlr_req_read(struct ctlr_req *r, const struct mdl_table *t, void *out, json_t **json);
-/* NULL: not given. The request's. */
+/* The value of a query parameter, which belongs to r; NULL: it is not given. */
 const char *ctlr_req_param(const struct ctlr_req *r, const char *name);
-/* false: the reply says why not. */
+/* Reads a number from a parameter. false: the reply says why. */
 bool ctlr_req_number(
     struct ctlr_req *r, const char *name, uint64_t min, uint64_t max, uint64_t dflt, uint64_t *out);
-/* The caller is that gateway, or no gateway at all; false: the reply is a 403. */
+/* True if the caller is this gateway, or no gateway at all; else the reply is a 403. */
 bool ctlr_req_is_gateway(const struct ctlr_req *r, const char *gateway);
 
 /*
- * Changes of the store. All take ch (NULL: 503) and return REQ_WAIT, or REQ_DONE with a 503. When another
- * change was first the handler runs again. Locked.
+ * Changes of the store. All take over ch (NULL: 503) and return REQ_WAIT, or REQ_DONE with a 503.
+ * If another change was first the handler runs again. Locked.
  */
 /* The reply is `status` with the revision, or the store's error. */
 enum ctlr_outcome ctlr_req_commit(struct ctlr_req *r, struct ctlr_change *ch, unsigned status);
-/* `then` makes the reply once the change is applied. */
+/* `then` makes the reply when the change is applied. */
 enum ctlr_outcome ctlr_req_commit_then(struct ctlr_req *r, struct ctlr_change *ch, ctlr_change_cb *then);
-/* `next` runs in place of a reply, and makes it or waits. */
+/* `next` runs instead of a reply; it replies or waits. */
 enum ctlr_outcome ctlr_req_commit_next(struct ctlr_req *r, struct ctlr_change *ch, ctlr_handler *next);
 
-/* Waiting requests. Locked, any thread. */
-/* The reply is there and goes out. */
+/* Requests that wait. Locked, any thread. */
+/* Sends the reply, which is set. */
 void ctlr_req_finish(struct ctlr_req *r);
-/* The same; a refusal after a lost answer of the store becomes a 503, since the change may have been made. */
+/* The same, but after a lost answer of the store a refusal becomes a 503, since the change may have
+ * been made. */
 void ctlr_req_conclude(struct ctlr_req *r);
-/* Its handler runs from the beginning, here and now. */
+/* Runs its handler from the beginning, at once. */
 void ctlr_req_run(struct ctlr_req *r);
-/* Its handler runs from the beginning, in its worker's thread. */
+/* Runs its handler from the beginning, on its worker's thread. */
 void ctlr_req_resume(struct ctlr_req *r);
-/* Runs those in c->retry; stop: refuses them. */
+/* Runs the requests in c->retry; stop: refuses them. */
 void ctlr_req_retry_all(struct ctlr *c, bool stop);
 
-/* Handlers of the server itself (system.c). */
+/* Handlers of the server itself; system.c. */
 ctlr_handler ctlr_api_event_list, ctlr_api_health_get, ctlr_api_metrics_get, ctlr_api_page_get;
 
 #endif

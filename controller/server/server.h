@@ -5,11 +5,11 @@
 
 #include "controller/state/ctlr.h"
 
-/* Listens and starts its threads. RWY_EINVAL or RWY_ENOMEM, told in the log; ctlr_http_stop() frees in any
- * case.
- */
+/* Listens and starts the threads. RWY_EINVAL (the log says why) or RWY_ENOMEM; ctlr_http_stop()
+ * frees after a failure, too. */
 RWY_MUST_CHECK int ctlr_http_start(struct ctlr *c);
-/* After the writer's end: nobody waits for the store any more. */
+/* Stops the threads and frees the server, after ctlr_writer_stop(): no request waits for the
+ * store. */
 void ctlr_http_stop(struct ctlr *c);
 
 #endif

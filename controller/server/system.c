@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's own pages: events, health, metrics; the page's files. */
+/* Handlers of the server itself: events, health, metrics, the page's files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -21,11 +21,11 @@ struct ctlr_trust {
 	char *ca, *cert, *key;
 	pthread_mutex_t found_lock;
 	struct found {
-		uint8_t hash[32]; /* SHA-256 of the certificates that it sent */
+		uint8_t hash[32]; /* SHA-256 of the certificates that the client sent */
 		unsigned generation;
 		rwy_time at;
 		struct ctlr_identity who;
-	} found[FOUND_SLOTS]; /* a later one takes the place of an earlier one */
+	} found[FOUND_SLOTS]; /* a later one replaces an earlier one */
 };
 
 static char *read_file(const char *path, const char *what)
@@ -53,7 +53,7 @@ static gnutls_datum_t pem_datum(char *text)
 	return (gnutls_datum_t){(unsigned char *)text, (unsigned)strlen(text)};
 }
 
-/* A revocation list that is there but cannot be read is an error: nobody would be revoked. */
+/* A revocation list that cannot be read is an error: without it no certificate would be revoked. */
 static int list_new(const struct ctlr_conf *conf, const char *ca, gnutls_x509_trust_list_t *out)
 {
 	gnutls_datum_t d = pem_datum((char *)(uintptr_t)ca);
@@ -111,7 +111,7 @@ int ctlr_trust_load(struct ctlr_trust *t, const struct ctlr_conf *conf)
 		gnutls_x509_trust_list_deinit(t->list, 1);
 	t->list = list;
 	t->generation++;
-	if (!t->ca) { /* what the HTTP library was given stays */
+	if (!t->ca) { /* the HTTP library keeps the ones it was given */
 		t->ca = ca;
 		t->cert = cert;
 		t->key = key;
@@ -159,7 +159,7 @@ void ctlr_trust_free(struct ctlr_trust *t)
 	free(t);
 }
 
-/* --- a client --------------------------------------------------------------------------------- */
+/* --- checking a client ------------------------------------------------------------------------ */
 
 static enum ctlr_role role_of(const char *ou)
 {
@@ -220,10 +220,11 @@ static unsigned verify_chain(
 	return 403;
 }
 
-/* --- who was found lately --------------------------------------------------------------------------------
- * A gateway opens several connections one after the other, with the same certificate. That it has the key is
- * proved each time; that the certificate holds is remembered for a minute, or until the revocation list is
- * read again. */
+/* --- results of recent checks ----------------------------------------------------------------- */
+
+/* A gateway opens several connections one after the other, with the same certificate. Each time it
+ * proves that it has the key. The result for the certificate is kept for a minute, or until the
+ * revocation list is read again. */
 
 static struct found *found_slot(struct ctlr_trust *t, const uint8_t hash[32])
 {
@@ -279,8 +280,8 @@ unsigned ctlr_trust_check(
 {
 	unsigned n = 0, made = 0, rc = 403;
 	const gnutls_datum_t *raw = gnutls_certificate_get_peers(session, &n);
-	const unsigned generation =
-	    ctlr_trust_generation(t); /* before: what is found may be of a later one */
+	/* read before the check: the result may belong to a later one */
+	const unsigned generation = ctlr_trust_generation(t);
 	gnutls_x509_crt_t chain[8];
 	uint8_t hash[32];
 	bool hashed;
