@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A gateway's document. It is made from stored records alone, so every replica makes the same. Its generation
- * is the last revision of anything in it; a removal leaves its revision under touch/.
+ * Makes a gateway's document. It comes from stored records alone, so every replica makes the same
+ * one. Its generation is the revision of the last change of anything in it; a removal leaves its
+ * revision under touch/.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* The last revision of a gateway's tunnels. */
+/* The revision of the last change of a gateway's tunnels. */
 static uint64_t tunnels_rev(const struct ctlr_gateway *g)
 {
 	uint64_t gen = 0;
@@ -45,7 +46,8 @@ uint64_t ctlr_document_generation(const struct ctlr *c, const struct ctlr_gatewa
 	return gen;
 }
 
-/* The first addresses of one family; NULL: none. */
+/* The first addresses of both in one family: fills local, returns the peer's. NULL: there are
+ * none. */
 static const char *wan_pair(
     const struct ctlr_gateway *g, const struct ctlr_gateway *peer, char local[MDL_ADDR])
 {
@@ -108,7 +110,7 @@ static json_t *assignment_json(
 	return a;
 }
 
-/* The job's assignments as this gateway has them: from its site to the other. */
+/* Appends the job's assignments in the gateway's own terms: from its site to the other one. */
 static void job_assignments(struct ctlr *c, struct ctlr_gateway *g, json_t *list)
 {
 	const struct ctlr_tunnel *t;
@@ -130,7 +132,7 @@ static void job_assignments(struct ctlr *c, struct ctlr_gateway *g, json_t *list
 			if (!first && !second)
 				continue;
 			t = ctlr_tunnel_of_pair(c, pair);
-			if (!t || !ctlr_tunnel_up(t)) /* a broken job's pair that has no way */
+			if (!t || !ctlr_tunnel_up(t)) /* a broken job's pair that has no tunnel */
 				continue;
 			json_array_append_new(list, assignment_json(j, row, first, pair, slash));
 		}
@@ -138,8 +140,8 @@ static void job_assignments(struct ctlr *c, struct ctlr_gateway *g, json_t *list
 	free(all);
 }
 
-/* Another gateway of the site: where it is, which tunnels it has, and the address pairs that a plan gave to
- * it. NULL: it has no address on the LAN. */
+/* Another gateway of the site: its LAN address, its tunnels, and the address pairs that a plan
+ * assigns to it. NULL: it has no LAN address. */
 static json_t *sibling_for(struct ctlr *c, struct ctlr_gateway *s)
 {
 	const char(*lan)[MDL_ADDR] = s->reg.lan.at;
@@ -159,7 +161,7 @@ static json_t *sibling_for(struct ctlr *c, struct ctlr_gateway *s)
 	{
 		json_t *p = json_integer_value(json_object_get(a, "vni")) ? NULL : json_deep_copy(a);
 
-		json_object_del(p, "job"); /* the rest says which packets */
+		json_object_del(p, "job"); /* the other fields say which packets */
 		json_object_del(p, "tunnel");
 		json_object_del(p, "rate_bps");
 		if (p)
@@ -188,7 +190,7 @@ json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g)
 		if (j)
 			json_array_append_new(tunnels, j);
 	}
-	/* in the same order at every replica */
+	/* sorted by name, as at every replica */
 	n = all ? ctlr_map_page(&c->tenants, NULL, (void **)all, c->tenants.n) : 0;
 	for (size_t i = 0; i < n; i++) {
 		json_t *j = ctlr_tenant_for(c, all[i], g);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explains a session's tunnel and carrier: the inputs with their sources and ages, the rule, the
+/* Explains a session's tunnel and carrier: inputs with sources and ages, the rule, the
  * alternatives. */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,8 @@ struct told {
 	rwy_time now;
 };
 
-/* Source numbers of ctlr_path_get(): 0 assumed, 1 and 2 the tunnel's ends, then pushes; reserved. */
+/* The name of a source number of ctlr_path_get(): 0 is an assumption, 1 and 2 are the tunnel's
+ * ends, then come networks' reports, last the reservations. */
 static const char *source_name(void *ctx, uint32_t source)
 {
 	const struct told *x = ctx;
@@ -109,7 +110,7 @@ static json_t *pairs_json(struct ctlr *c, const struct ctlr_flow *f)
 	return list;
 }
 
-/* The tunnel in the network that a job has for these sites, and by which rule it is one. */
+/* The network's tunnel that a job has between these sites, and the rule that placed it. */
 static json_t *network_json(struct ctlr *c, const struct ctlr_flow *f)
 {
 	const struct ctlr_job *j = ctlr_route_job(c, f->vni, f->addr[0], f->addr[1], f->qpn[0], f->qpn[1]);
@@ -145,7 +146,7 @@ static void pair_reason(json_t *out, enum ctlr_flow_why why)
 	json_object_set_new(out, "pair_reason", json_string(text[why][1]));
 }
 
-/* The sentence of the rule that chose the carrier in use; "" for an unknown one. */
+/* The sentence of a rule's word; "" for an unknown word. */
 static const char *rule_text(const char *name)
 {
 	for (unsigned r = 0; r < PLAN_RULE_COUNT; r++)

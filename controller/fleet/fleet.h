@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fleet: gateways and their leases, documents, tunnels, sites, tenants, sessions, routes. Locked. */
+/* Gateways and their leases, documents, tunnels, sites, tenants, sessions, routes. All locked. */
 #ifndef CONTROLLER_FLEET_FLEET_H
 #define CONTROLLER_FLEET_FLEET_H
 
@@ -18,22 +18,30 @@ ctlr_handler ctlr_api_tenant_list, ctlr_api_tenant_get, ctlr_api_tenant_put,
 ctlr_handler ctlr_api_tunnel_list; /* list.c */
 ctlr_handler ctlr_api_routes_get;  /* routes.c */
 
-/* The lease of a report is the gateway's present one; false: the reply says 409. */
+/* True if `lease` is the gateway's present one; else the reply is a 409. */
 bool ctlr_gateway_lease_holds(struct ctlr_req *r, const struct ctlr_gateway *g, uint64_t lease);
+/* The document's generation: the last revision that changed it. */
 uint64_t ctlr_document_generation(const struct ctlr *c, const struct ctlr_gateway *g);
+/* The gateway's document; the caller owns it. NULL: out of memory. */
 json_t *ctlr_document_json(struct ctlr *c, struct ctlr_gateway *g);
-void ctlr_gateway_tick(struct ctlr *c, rwy_time now); /* leases that run out, polls */
-/* Ends the poll of a gateway that is removed: ctlr_ops.gateway_removed. */
+/* Ends expired leases and polls, answers polls with new documents. */
+void ctlr_gateway_tick(struct ctlr *c, rwy_time now);
+/* Ends the poll of a gateway that is removed; ctlr_ops.gateway_removed. */
 void ctlr_gateway_end_poll(struct ctlr *c, struct ctlr_gateway *g);
+/* A session, or a gateway, as the API shows it; the caller owns it. */
 json_t *ctlr_session_json(const struct ctlr_session *s);
 json_t *ctlr_gateway_json(struct ctlr *c, const struct ctlr_gateway *g);
+/* Makes, decides and removes tunnels that are queued. */
 void ctlr_tunnels_tick(struct ctlr *c, rwy_time now);
-bool ctlr_sites_want(
-    const struct ctlr_site *a, const struct ctlr_site *b); /* tunnels between their gateways */
+/* True if tunnels connect the gateways of these sites. */
+bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b);
+/* Answers polls for routes. */
 void ctlr_routes_tick(struct ctlr *c, rwy_time now);
-/* A tenant's entry in the gateway's document; NULL: the tenant is not at its site. The caller's. */
+/* A tenant's entry in the gateway's document, which the caller owns. NULL: the tenant is not at the
+ * gateway's site. */
 json_t *ctlr_tenant_for(struct ctlr *c, const struct ctlr_tenant *t, const struct ctlr_gateway *g);
+/* Applies a record tenants/NAME of the store. */
 void ctlr_tenant_apply(struct ctlr *c, const struct store_kv *kv, const char *name);
-void ctlr_tenants_free(struct ctlr *c); /* at the end */
+void ctlr_tenants_free(struct ctlr *c); /* frees all tenants */
 
 #endif

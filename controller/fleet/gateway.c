@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gateways: they register, keep a lease, ask for their document; a lease that runs out. */
+/* Gateways: registration, lease, document, and the end of a lease. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "controller/state/event.h"
 #include "controller/state/work.h"
 
-#define SWEEP                                                                                                \
-	1024 /* slots of the table of gateways a tick; with more of them leases are checked less often */
+/* Slots of the table of gateways that a tick checks; a larger table is checked less often. */
+#define SWEEP 1024
 
 static json_t *gateway_record(const struct ctlr_gateway *g, const char *owner, bool up)
 {
@@ -29,7 +29,7 @@ static void record_key(char key[STORE_KEY_MAX], const char *name)
 	snprintf(key, STORE_KEY_MAX, "gateway/%s", name);
 }
 
-/* --- register --------------------------------------------------------------------------------- */
+/* --- registration ----------------------------------------------------------------------------- */
 
 static void reply_registered(void *ctx, int rc, uint64_t rev)
 {
@@ -100,7 +100,7 @@ enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
 	if (!g)
 		return ctlr_req_fail(r, 404, "", "there is no gateway %s", r->arg[0]);
 	ch = ctlr_change_new(NULL, NULL);
-	if (g->up) { /* its jobs' pairs go elsewhere in the same step */
+	if (g->up) { /* its jobs' pairs are placed anew in the same transaction */
 		g->up = false;
 		ctlr_job_moves(c, ch, false);
 		g->up = true;
@@ -108,7 +108,7 @@ enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
 	record_key(key, g->name);
 	ctlr_change_cmp(ch, key, g->mod_rev);
 	ctlr_change_del(ch, key);
-	ctlr_change_put(ch, "touch/", json_object()); /* tunnels go from others' documents */
+	ctlr_change_put(ch, "touch/", json_object()); /* others' documents lose its tunnels */
 	for (struct ctlr_tunnel *t = g->tunnel; t && ctlr_change_ops(ch) < STORE_OPS_MAX;
 	     t = t->next[ctlr_tunnel_side(t, g)])
 		if (t->mod_rev) {
@@ -120,7 +120,7 @@ enum ctlr_outcome ctlr_api_gateway_delete(struct ctlr *c, struct ctlr_req *r)
 
 /* --- lease ------------------------------------------------------------------------------------ */
 
-/* The gateway talks to this replica now, which looks after it from now on. */
+/* This replica becomes the gateway's owner, because the gateway talks to it now. */
 static void take_over_gateway(struct ctlr *c, struct ctlr_gateway *g)
 {
 	char key[STORE_KEY_MAX];
@@ -231,7 +231,7 @@ enum ctlr_outcome ctlr_api_document_get(struct ctlr *c, struct ctlr_req *r)
 		return REQ_DONE;
 	if (g->poll)
 		end_poll(g);
-	if (!r->until) /* else it has waited before */
+	if (!r->until) /* set in an earlier run of this handler otherwise */
 		r->until = ctlr_now() + wait * RWY_MS;
 	g->poll = r;
 	return REQ_WAIT;
@@ -239,8 +239,8 @@ enum ctlr_outcome ctlr_api_document_get(struct ctlr *c, struct ctlr_req *r)
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-#define EXPIRE_MAX 16 /* gateways of one change */
-#define TOGETHER   3  /* attempts with jobs in the same change */
+#define EXPIRE_MAX 16 /* gateways in one change */
+#define TOGETHER   3  /* attempts to store the change together with jobs */
 
 struct expiry {
 	struct ctlr *c;
@@ -259,13 +259,14 @@ static void on_expired(void *ctx, int rc, uint64_t rev)
 			continue;
 		g->changing = false;
 		g->missed++;
-		/* a job changed meanwhile: try again at once; else when the store may be well */
+		/* a job changed meanwhile: try again at once; a failing store gets a pause */
 		g->expires = ctlr_now() + (rc == STORE_ECONFLICT ? 0 : RWY_SEC / 4);
 	}
 	free(e);
 }
 
-/* Stores in one change that these gateways are lost, together with their jobs' new plans. Flows follow. */
+/* Stores in one change that these gateways are down, together with the new plans of their jobs.
+ * Flows move when the change is applied. */
 static void expire_gateways(struct ctlr *c, struct ctlr_gateway **g, unsigned n, bool alone)
 {
 	struct expiry *e = malloc(sizeof(*e));
@@ -301,17 +302,17 @@ static bool lease_ran_out(const struct ctlr *c, const struct ctlr_gateway *g, rw
 	       (!strcmp(g->owner, c->conf->name) || !ctlr_replica_alive(c, g->owner));
 }
 
-struct due { /* the expired gateways of a tick: [0] together with their jobs, [1] alone, jobs follow */
+struct due { /* gateways that expire in a tick: [0] with their jobs, [1] alone, jobs later */
 	struct ctlr_gateway *g[2][EXPIRE_MAX];
 	unsigned n[2];
 };
 
-/* A lease or a poll that ends. */
+/* Collects the gateway if its lease has run out, and ends its poll if that has. */
 static void check_gateway(struct ctlr *c, struct ctlr_gateway *g, struct due *d, rwy_time now)
 {
 	const bool alone = g->missed >= TOGETHER;
 
-	if (lease_ran_out(c, g, now) && d->n[alone] < EXPIRE_MAX) /* else: the next time */
+	if (lease_ran_out(c, g, now) && d->n[alone] < EXPIRE_MAX) /* if full, the next tick */
 		d->g[alone][d->n[alone]++] = g;
 	if (g->poll && now >= g->poll->until)
 		end_poll(g);
@@ -325,7 +326,8 @@ void ctlr_gateway_tick(struct ctlr *c, rwy_time now)
 
 	while ((g = ctlr_work_next(c, CTLR_WORK_DOCUMENT)))
 		if (g->poll && ctlr_document_generation(c, g) > g->poll->after) {
-			ctlr_req_resume(g->poll); /* its thread makes the document, outside this tick */
+			/* its thread makes the document, outside this tick */
+			ctlr_req_resume(g->poll);
 			g->poll = NULL;
 		}
 	for (size_t i = 0; i < SWEEP && i < m->slots; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links: measured by gateways (in memory), pushed by networks' controllers (stored, with a
- * term). */
+/* Links: measured by gateways (in memory), and reported by networks' controllers (stored, with an
+ * end). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "controller/state/reserved.h"
 #include "controller/state/work.h"
 
-/* --- measured --------------------------------------------------------------------------------- */
+/* --- measured links --------------------------------------------------------------------------- */
 
 static void link_take(struct ctlr *c, struct ctlr_gateway *g, const struct model_link *m, rwy_time now)
 {
@@ -49,7 +49,7 @@ enum ctlr_outcome ctlr_api_link_post(struct ctlr *c, struct ctlr_req *r)
 	return REQ_DONE;
 }
 
-/* --- pushed ----------------------------------------------------------------------------------- */
+/* --- reported links --------------------------------------------------------------------------- */
 
 static void push_key(const struct ctlr_req *r, char key[STORE_KEY_MAX])
 {
@@ -82,7 +82,8 @@ enum ctlr_outcome ctlr_api_link_put(struct ctlr *c, struct ctlr_req *r)
 	push_key(r, key);
 	p = ctlr_map_find(&c->pushes, key + strlen("link/"));
 	ch = ctlr_change_new(NULL, NULL);
-	ctlr_change_cmp(ch, key, p ? p->mod_rev : 0); /* a late report must not undo a newer one */
+	/* a delayed report must not replace a newer one */
+	ctlr_change_cmp(ch, key, p ? p->mod_rev : 0);
 	ctlr_change_put(ch, key,
 	    json_pack("{s:o, s:I}", "link", mdl_write(&model_link_push_table, &m), "at_ms",
 	        (json_int_t)ctlr_wall_ms()));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of gateways and tunnels, a page at a time. */
+/* Lists of gateways and tunnels in pages. */
 #include <stdlib.h>
 
 #include "controller/fleet/fleet.h"
 #include "controller/server/req.h"
 
-/* A page of a map as {what: [...], next: ...}. */
+/* Replies with a page of a map: {what: [...], next: ...}. */
 static enum ctlr_outcome list_page(struct ctlr *c, struct ctlr_req *r, const struct ctlr_map *m,
     const char *what, json_t *(*one)(struct ctlr *c, const void *it))
 {
@@ -39,7 +39,7 @@ enum ctlr_outcome ctlr_api_gateway_list(struct ctlr *c, struct ctlr_req *r)
 	return list_page(c, r, &c->gateways, "gateways", gateway_one);
 }
 
-/* The newer one of both ends' measurements, of the carrier in use. */
+/* The newer of both ends' measurements for the carrier in use. */
 static const struct ctlr_link *latest_link(const struct ctlr_tunnel *t)
 {
 	const struct ctlr_link *a = &t->link[0][t->carrier], *b = &t->link[1][t->carrier];

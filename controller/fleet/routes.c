@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Routes for the agents of a site's hosts: for each prefix elsewhere the gateways here, with weights; and for
- * each address pair that has a tunnel, the gateway of that tunnel. Sessions are in them, which are not
- * stored: so their generation is not the store's, but the time of the last change.
+ * Routes for the agents of a site's hosts: for each prefix at another site the gateways of this
+ * site, with weights; for each address pair that has a tunnel, that tunnel's gateway. Routes depend
+ * on sessions, which are not stored. So their generation is the time of the last change, not a
+ * revision of the store.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static json_t *next_hop(const struct ctlr_gateway *g, uint32_t weight, bool six)
 	return NULL;
 }
 
-/* qpn: of source and destination; NULL, or 0: of all. */
+/* Qpn: of source and destination; NULL or 0: all. */
 static void route_add(json_t *list, uint32_t vni, const char *source, const char *destination,
     const uint32_t *qpn, json_t *gateways)
 {
@@ -55,7 +56,7 @@ static void route_add(json_t *list, uint32_t vni, const char *source, const char
 	json_array_append_new(list, j);
 }
 
-/* Gateways here that have a way to that site. */
+/* The gateways of this site that have a tunnel to that site. */
 static json_t *next_hops(
     struct ctlr *c, const struct ctlr_site *here, const struct ctlr_site *there, bool six)
 {
@@ -155,7 +156,7 @@ static void job_routes(struct ctlr *c, struct ctlr_site *s, json_t *list)
 		if (!a || !b || !a->up || !b->up || (a->site != s && b->site != s))
 			continue;
 		f = ctlr_flow_find(c, x->vni, x->addr[0], x->addr[1], x->qpn[0], x->qpn[1]);
-		if (!f || !f->tunnel) /* else: the flow's */
+		if (!f || !f->tunnel) /* otherwise the flow has its own entry */
 			add_pair_route(list, c, s, a->site == s ? a : b, x->vni, x->addr, x->qpn);
 	}
 }
@@ -202,7 +203,7 @@ enum ctlr_outcome ctlr_api_routes_get(struct ctlr *c, struct ctlr_req *r)
 	r->status = 304;
 	if (!wait)
 		return REQ_DONE;
-	if (!r->until) /* else it has waited before */
+	if (!r->until) /* set in an earlier run of this handler otherwise */
 		r->until = ctlr_now() + wait * RWY_MS;
 	r->next = c->polls;
 	c->polls = r;

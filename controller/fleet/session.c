@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: reported by gateways, decided at once, listed for people. */
+/* Sessions: gateways report them, the controller decides at once, the API lists them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +20,14 @@ static void pair_of(const struct ctlr_flow *f, bool reverse, char out[2 * MDL_NA
 {
 	const struct ctlr_gateway *a = f->tunnel->end[0], *b = f->tunnel->end[1];
 
-	/* the source's side first */
+	/* the end at the source's site comes first */
 	if ((a->site == f->site[0]) == reverse)
 		snprintf(out, 2 * (size_t)MDL_NAME, "%s/%s", b->name, a->name);
 	else
 		snprintf(out, 2 * (size_t)MDL_NAME, "%s/%s", a->name, b->name);
 }
 
-/* The decision for a gateway: the tunnel to the pair's other side. */
+/* Adds the decision in a gateway's form: the tunnel to the other gateway of the pair. */
 static void decision_add(json_t *j, const struct ctlr_session *s)
 {
 	const struct ctlr_flow *f = s->flow;
@@ -81,7 +81,7 @@ static struct ctlr_session *session_open(
 	session_key(key, g->name, m->id);
 	s = ctlr_map_find(&c->sessions, key);
 	if (s)
-		ctlr_session_free(c, s); /* another one of that id */
+		ctlr_session_free(c, s); /* an earlier session with the same id */
 	if (c->sessions.n >= c->conf->sessions) {
 		COUNT(c, sessions_refused);
 		return NULL;
@@ -192,7 +192,7 @@ enum ctlr_outcome ctlr_api_session_list(struct ctlr *c, struct ctlr_req *r)
 		return r->status ? REQ_DONE : ctlr_req_fail(r, 400, "gateway", "gateway: expected a name");
 	}
 	page = calloc(limit, sizeof(*page));
-	if (page && name) { /* its own few */
+	if (page && name) { /* this gateway's sessions only, which are few */
 		struct ctlr_map own = {0};
 		struct item {
 			struct ctlr_map_node node;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sites: which addresses are where. */
+/* Sites and their prefixes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants of all sites. A tenant's part at a site goes to the gateways there as an entry of their `tenants:`,
- * and their own parser checks it before it is stored. Here: VNI, VLAN at each site, the site of each prefix.
+ * Tenants of all sites. The gateways of a site get a tenant's part as an entry of their `tenants:`,
+ * and the gateways' own parser checks it before it is stored. This file checks VNI, the VLAN at
+ * each site, and the site of each prefix.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,13 +16,13 @@
 #include "controller/state/event.h"
 #include "controller/state/work.h"
 
-#define SITES_MAX 63 /* of one tenant: tunnels of a gateway */
+#define SITES_MAX 63 /* per tenant: a gateway's limit of tunnels */
 
-/* Keys of the gateway's configuration: the same at every site, and those of a site. YAML would read "1" as 1,
- * so JSON's types are checked here. */
+/* Keys of the gateway's configuration, common to all sites or of one site. YAML would read "1" as
+ * the number 1, so JSON's types are checked here. */
 struct known {
 	const char *key;
-	json_type type; /* JSON_TRUE: either boolean */
+	json_type type; /* JSON_TRUE stands for both booleans */
 };
 
 static const struct known everywhere[] = {
@@ -49,7 +50,7 @@ static const struct known at_site[] = {
     {NULL, JSON_NULL},
 };
 
-/* NULL: the key is known and the value has its type; else the fault. */
+/* NULL: the key is known and its value has the right type; else the fault. */
 static const char *key_problem(const struct known *k, const char *key, const json_t *v)
 {
 	while (k->key && strcmp(k->key, key) != 0)
@@ -73,7 +74,7 @@ static void copy_keys(json_t *to, const json_t *from, const struct known *k)
 			json_object_set(to, k->key, json_object_get(from, k->key));
 }
 
-/* name_of: the tunnel to a site, NULL when there is none now. */
+/* The tunnel to a site; NULL: there is none now. */
 typedef const char *tunnel_name(void *ctx, const char *site);
 
 static json_t *entry_json(
@@ -104,7 +105,8 @@ struct here {
 	const struct ctlr_gateway *g;
 };
 
-/* The heaviest tunnel to that site, by name among equals: all replicas say the same. */
+/* The tunnel of the largest weight to that site, the first by name among equals, so that all
+ * replicas choose the same. */
 static const char *heaviest_tunnel(void *ctx, const char *site)
 {
 	const struct here *h = ctx;
@@ -133,14 +135,14 @@ json_t *ctlr_tenant_for(struct ctlr *c, const struct ctlr_tenant *nt, const stru
 	if (!g->site || !json_object_get(json_object_get(nt->json, "sites"), g->site->name))
 		return NULL;
 	e = entry_json(nt->json, nt->name, g->site->name, heaviest_tunnel, &h);
-	own = json_deep_copy(e); /* it leaves the lock */
+	own = json_deep_copy(e); /* a copy, because it is used without the lock */
 	json_decref(e);
 	return own;
 }
 
 /* --- the check -------------------------------------------------------------------------------- */
 
-/* false: the reply says why. */
+/* Checks a site's part of a tenant. false: the reply says why. */
 static bool site_shape(struct ctlr_req *r, const char *name, json_t *site)
 {
 	const char *key, *wrong;
@@ -202,7 +204,7 @@ static const char *same_name(void *ctx, const char *site)
 	return site;
 }
 
-/* A configuration with a tunnel to each other site, for the gateway's parser. */
+/* A configuration that has a tunnel to each other site, as the gateway's parser needs it. */
 static struct conf *surroundings(const json_t *sites, const char *here, struct conf_error *err)
 {
 	struct conf *conf = NULL;
@@ -235,7 +237,7 @@ static struct conf *surroundings(const json_t *sites, const char *here, struct c
 	return conf;
 }
 
-/* The site's entry as the gateway reads it. */
+/* Checks the site's entry with the gateway's parser. */
 static bool site_ok(struct ctlr_req *r, const json_t *j, const char *name, const char *site)
 {
 	json_t *e = entry_json(j, name, site, same_name, NULL);
@@ -256,7 +258,7 @@ static bool site_ok(struct ctlr_req *r, const json_t *j, const char *name, const
 	return !rc;
 }
 
-/* Whether another tenant has what this one wants. */
+/* True if another tenant has the VNI or VLAN; the reply names it. */
 static bool tenant_clashes(struct ctlr *c, struct ctlr_req *r, const json_t *j, const char *own)
 {
 	const json_int_t vni = json_integer_value(json_object_get(j, "vni"));
@@ -289,7 +291,7 @@ static bool tenant_clashes(struct ctlr *c, struct ctlr_req *r, const json_t *j, 
 	return false;
 }
 
-/* One prefix is at one site. */
+/* True if a prefix is at two sites; the reply names it. */
 static bool prefix_twice(struct ctlr_req *r, const json_t *sites)
 {
 	json_t *seen = json_object(), *site, *p;
@@ -365,7 +367,8 @@ enum ctlr_outcome ctlr_api_tenant_put(struct ctlr *c, struct ctlr_req *r)
 	ctlr_change_cmp(ch, "guard/config", c->guard_rev);
 	ctlr_change_put(ch, "guard/config", json_object());
 	if (nt)
-		ctlr_change_put(ch, "touch/", json_object()); /* sites may have gone from it */
+		/* sites may have been removed from it */
+		ctlr_change_put(ch, "touch/", json_object());
 	snprintf(key, sizeof(key), "tenant/%.31s", r->arg[0]);
 	ctlr_change_put(ch, key, j);
 	return ctlr_req_commit(r, ch, nt ? 200 : 201);

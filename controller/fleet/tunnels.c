@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tunnels between the gateways of every two sites that want each other, and their decisions. The replica of a
- * tunnel's first gateway looks after it, and writes changes to the store. Not here: the decision itself
- * (plan/).
+ * Tunnels between the gateways of any two sites that want each other, and their decisions (plan/).
+ * The replica that owns a tunnel's first gateway decides about the tunnel and writes changes to the
+ * store.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #include "controller/state/reserved.h"
 #include "controller/state/work.h"
 
-#define PER_CHANGE   60  /* tunnels */
-#define PER_TICK     600 /* decisions under the lock */
+#define PER_CHANGE   60  /* tunnels in a change */
+#define PER_TICK     600 /* decisions in a tick, since it holds the lock */
 #define GATEWAYS_MAX 64
-#define NOTABLE_PPM  100000 /* a rate or a weight that moved by more is stored */
+#define NOTABLE_PPM  100000 /* a change of rate or weight above this is stored */
 
 /* --- sites ------------------------------------------------------------------------------------ */
 
@@ -40,13 +40,11 @@ bool ctlr_sites_want(const struct ctlr_site *a, const struct ctlr_site *b)
 	return a != b && site_wants(a, b) && site_wants(b, a);
 }
 
-/* --- the question ----------------------------------------------------------------------------- */
-
 /* --- the decision ----------------------------------------------------------------------------- */
 
-/* The rate that the tunnel may use: the capability of both ends in this carrier, or the network's reservation
- * or promise less its own headers. A measured rate is no bound: congestion control found it, and it would
- * only ever shrink. */
+/* The rate that the tunnel may use: the capability of both ends with this carrier, and at most the
+ * network's reservation or promise less the WAN's own headers. A measured rate does not bound it:
+ * congestion control found that rate, and a bound taken from it would only ever shrink. */
 static uint64_t rate_of(
     const struct plan_question *q, const struct plan_policy *p, enum plan_carrier k, uint64_t reserved)
 {
@@ -76,7 +74,7 @@ static uint32_t weight_of(const struct ctlr_tunnel *t)
 			if (g[k] == t->end[i])
 				end[i] = w[k];
 	}
-	/* to 16 bits; what has a weight keeps one */
+	/* reduced to 16 bits; a weight that is not 0 stays so */
 	end[0] = plan_pair_weight(end[0], end[1]);
 	return end[0] && end[0] < 65536 ? 1 : end[0] >> 16;
 }
@@ -103,7 +101,7 @@ struct batch {
 	char name[PER_CHANGE][2 * MDL_NAME];
 };
 
-/* Tunnels that the store did not take are decided again. */
+/* After a failure the tunnels of the change are decided again. */
 static void batch_done(void *ctx, int rc, uint64_t rev)
 {
 	struct batch *b = ctx;
@@ -195,7 +193,7 @@ static void decide_tunnel(struct ctlr *c, struct ctlr_tunnel *t, struct batch **
 	if (t->changing || !is_responsible(c, t) || !batch_room(c, b))
 		return;
 	if (!ctlr_sites_want(t->end[0]->site, t->end[1]->site)) {
-		batch_send(c, b); /* it touches: by itself */
+		batch_send(c, b); /* a removal needs a change of its own */
 		if (batch_room(c, b))
 			tunnel_remove(c, *b, t);
 		batch_send(c, b);
@@ -260,8 +258,8 @@ static bool has_least_site(const struct ctlr_tunnel *t)
 	return ctlr_site_least(t->end[0]->site) || ctlr_site_least(t->end[1]->site);
 }
 
-/* Queues each tunnel once a second that may change without news: weights follow loads, observations grow old,
- * decisions name a time. */
+/* Once a second queues each tunnel whose decision may change without a report: weights follow
+ * loads, observations expire, and decisions name a time. */
 static void sweep_tunnels(struct ctlr *c, rwy_time now)
 {
 	const size_t step = c->tunnels.slots * CTLR_TICK_MS / 1000 + 1;
