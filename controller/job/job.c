@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs: planned against the present state (plan/job.h), stored with their plan, booked when the store has
- * them, released when they are withdrawn or over. The gateways of a job's pairs go before any other choice.
+ * Jobs. A job is planned against the present state (plan/job.h), stored with its plan, booked when
+ * the store has it, and released when it is withdrawn or ends. A plan's gateways precede any other
+ * choice for the pairs of the job.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,7 +76,7 @@ static void reply_planned(void *ctx, int rc, uint64_t rev)
 		ctlr_req_fail(r, 409, "", "the job was withdrawn meanwhile");
 }
 
-/* Networks get back the tunnels that the record has not. */
+/* Stores a job; networks get back the tunnels that the new record no longer has. */
 static enum ctlr_outcome store_job(
     struct ctlr *c, struct ctlr_req *r, const struct ctlr_job *old, json_t *record)
 {
@@ -149,7 +150,7 @@ enum ctlr_outcome ctlr_api_job_put(struct ctlr *c, struct ctlr_req *r)
 	return put_job(c, r, false);
 }
 
-/* Networks get its tunnels back when the store has the withdrawal. */
+/* The change that withdraws a job. After it networks get its tunnels back. */
 static struct ctlr_change *withdrawal_change(struct ctlr *c, const struct ctlr_job *j)
 {
 	json_t *all = ctlr_reservation_tunnels(c, j->name, j->json);
@@ -208,7 +209,7 @@ void ctlr_job_tick(struct ctlr *c)
 	{
 		if (!j->until_ms || now < j->until_ms)
 			continue;
-		j->until_ms = now + 1000; /* again, if the store does not take it */
+		j->until_ms = now + 1000; /* tried again if the store refuses it */
 		if (!ctlr_reservation_locked(c, j->name, NULL) &&
 		    ctlr_change_submit(c, withdrawal_change(c, j)))
 			ctlr_event(c, EVENT_INFO, "job", j->name, "its time is over");
@@ -237,7 +238,7 @@ static void job_free(struct ctlr *c, struct ctlr_job *j)
 	free(j);
 }
 
-/* Reports how a job was moved; every replica does. */
+/* Logs how a job moved; every replica does. */
 static void log_change(struct ctlr *c, const char *name, const json_t *was, const json_t *is)
 {
 	const json_t *old = json_object_get(was, "plan"), *plan = json_object_get(is, "plan");
@@ -300,7 +301,7 @@ void ctlr_job_apply(struct ctlr *c, const struct store_kv *kv, const char *name)
 	ctlr_job_set_routes(c, j, true);
 }
 
-/* At start jobs come before their tenants. */
+/* At start jobs are applied before their tenants. */
 void ctlr_job_set_tenant(struct ctlr *c, const struct ctlr_tenant *nt)
 {
 	struct ctlr_job *j;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs whose gateways or tunnels went: their pairs are placed anew on what is up, and the plan that results
- * goes to the store, compared with the revision it was made from, so that of several replicas one is first. A
- * lease that runs out takes the new plans along in its own transaction (gateway.c): gateways and hosts see
- * one step. What comes back moves nothing, but a job that is broken is tried again.
+ * Moves jobs that lost gateways or tunnels: places their pairs anew on what is up and stores the
+ * new plan. The change compares the revision that the plan was made from, so only one of several
+ * replicas succeeds. A lease that runs out takes the new plans along in its own transaction
+ * (gateway.c), so gateways and hosts see one step. A gateway that comes back moves nothing, but
+ * broken jobs are tried again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +14,13 @@
 #include "controller/state/change.h"
 #include "controller/state/event.h"
 
-#define MOVES_MAX   24      /* jobs of one transaction */
-#define TOUCH_MAX   60      /* gateways of one transaction; more: all */
-#define ROWS_MAX    2500    /* of one transaction: etcd takes 1.5 MB */
-#define BROKEN_EACH RWY_SEC /* measurements and claims may have changed by then */
+#define MOVES_MAX   24      /* jobs in a transaction */
+#define TOUCH_MAX   60      /* gateways in a transaction; if more, all are touched */
+#define ROWS_MAX    2500    /* rows in a transaction: etcd accepts 1.5 MB */
+#define BROKEN_EACH RWY_SEC /* after this time measurements and claims may have changed */
 #define STORE_PAUSE (RWY_SEC / 4)
 
-/* Has something that it needs gone? */
+/* True if a pair of the job has lost its gateway or tunnel. */
 static bool lost_a_pair(struct ctlr *c, const struct ctlr_job *j)
 {
 	const struct ctlr_gateway *g;
@@ -44,7 +45,7 @@ static bool lost_a_pair(struct ctlr *c, const struct ctlr_job *j)
 	return false;
 }
 
-/* Touches gateways that lose a pair, because nothing else in their documents changes. */
+/* Touches the gateways that lose a pair: nothing else in their documents changes. */
 static void touch_losers(json_t *touch, const json_t *was, const json_t *is)
 {
 	json_t *old = json_object_get(was, "plan"), *plan = json_object_get(is, "plan"), *row;
@@ -86,7 +87,7 @@ struct move {
 	unsigned claims;
 };
 
-/* Books the new claims of a job, so that the next plan counts them, or the stored ones again at the end. */
+/* Books a job's new claims so that the next plan counts them (forth), or the stored ones again. */
 static void book_move(struct ctlr *c, const struct move *m, bool forth)
 {
 	if (forth) {
@@ -115,7 +116,7 @@ unsigned ctlr_job_moves(struct ctlr *c, struct ctlr_change *ch, bool broken)
 		if (!lost_a_pair(c, j) && !(broken && json_object_get(j->json, "reason")))
 			continue;
 		if (n == MOVES_MAX || rows > ROWS_MAX) {
-			c->jobs_look = true; /* the others then */
+			c->jobs_look = true; /* the next tick has the others */
 			break;
 		}
 		record = ctlr_job_plan_again(c, j);
@@ -155,7 +156,7 @@ static void on_moved(void *ctx, int rc, uint64_t rev)
 	c->jobs_changing = false;
 	if (!rc)
 		return;
-	c->jobs_look = true; /* another replica was first: then there is nothing to do any more */
+	c->jobs_look = true; /* another replica may have been first; then nothing is left to do */
 	c->jobs_at = ctlr_now() + (rc == STORE_ECONFLICT ? 0 : STORE_PAUSE);
 }
 

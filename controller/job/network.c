@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads and queues to networks' controllers: see network.h. */
+/* Threads and queues for networks' controllers; see network.h. */
 #include "controller/job/network.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "controller/state/event.h"
 
-#define QUEUE_MAX 256            /* of calls that a request waits for */
-#define QUEUE_FOR (10 * RWY_SEC) /* as long as a request waits for its turn */
+#define QUEUE_MAX 256            /* calls that requests wait for */
+#define QUEUE_FOR (10 * RWY_SEC) /* a request's longest wait for its turn */
 
 struct ctlr_network {
 	struct ctlr *c;
@@ -77,7 +77,7 @@ bool ctlr_network_submit(struct ctlr *c, struct ctlr_network_call *call)
 	pthread_mutex_lock(&n->lock);
 	ok = !n->stop;
 	if (!call->patient && n->n >= QUEUE_MAX)
-		call->rc = NETWORK_BUSY; /* told in its turn, as everything */
+		call->rc = NETWORK_BUSY; /* reported by its thread, as any outcome */
 	if (ok)
 		queue_call(n, call);
 	pthread_mutex_unlock(&n->lock);
@@ -97,7 +97,7 @@ void ctlr_network_text(const struct ctlr *c, const struct ctlr_network_call *cal
 	snprintf(out, len, "network %s: %s", c->conf->provider[call->net].name, *text ? text : "it failed");
 }
 
-/* --- a thread --------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 static void call_provider(struct ctlr_network *n, struct ctlr_network_call *call)
 {
@@ -120,7 +120,7 @@ static void call_provider(struct ctlr_network *n, struct ctlr_network_call *call
 	rwy_unreachable();
 }
 
-/* Reports the first failure and the first success after one; counters have the numbers. */
+/* Logs the first failure, and the first success after one; counters have the numbers. */
 static void note_health(struct ctlr_network *n, const struct ctlr_network_call *call)
 {
 	const char *name = n->c->conf->provider[n->at].name;

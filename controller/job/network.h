@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way from the server to networks' controllers (provider/): each has a thread of its own and a queue, so
- * that one that is slow or down holds up nobody else, and no call is made under the lock. Not here: what is
- * asked for and why (query.c, reservation.c).
+ * Calls to networks' controllers (controller/provider/). Each controller has a thread and a queue
+ * of its own: a slow one delays nobody else, and no call happens under the lock. query.c and
+ * reservation.c decide what to ask.
  */
 #ifndef CONTROLLER_JOB_NETWORK_H
 #define CONTROLLER_JOB_NETWORK_H
@@ -10,8 +10,8 @@
 #include "controller/state/ctlr.h"
 #include "controller/provider/provider.h"
 
-#define NETWORK_STOPS (-220) /* the controller stops: nothing was asked */
-#define NETWORK_BUSY  (-221) /* too much is waiting for it, or for too long: nothing was asked */
+#define NETWORK_STOPS (-220) /* the controller stops; nothing was asked */
+#define NETWORK_BUSY  (-221) /* the queue is full, or the wait was too long; nothing was asked */
 
 enum ctlr_network_what { NETWORK_QUERY, NETWORK_MAKE, NETWORK_DROP };
 
@@ -21,45 +21,49 @@ typedef void ctlr_network_cb(struct ctlr *c, struct ctlr_network_call *call);
 
 struct ctlr_network_call {
 	struct ctlr_network_call *next;
-	unsigned net; /* which: its place in the configuration */
+	unsigned net; /* index of the network in the configuration */
 	enum ctlr_network_what what;
-	bool patient; /* however long others take */
+	bool patient; /* never NETWORK_BUSY, however long the queue */
 	char name[PROVIDER_TUNNEL_MAX], first[MDL_NAME], second[MDL_NAME];
-	struct plan_route *route;        /* ASK: the answer. MAKE: the legs'. PLAN_ROUTES_MAX of them */
-	struct plan_placement placement; /* MAKE: its legs */
-	int n;                           /* of ASK: how many */
-	int rc;                          /* 0, PROVIDER_E, NETWORK_ */
+	/* QUERY: the answer; MAKE: the routes of the legs. Room for PLAN_ROUTES_MAX */
+	struct plan_route *route;
+	struct plan_placement placement; /* MAKE: the legs */
+	int n;                           /* QUERY: number of routes */
+	int rc;                          /* 0, PROVIDER_E or NETWORK_ */
 	struct provider_err err;
 	ctlr_network_cb *done;
 	void *ctx;
 	rwy_time since;
 };
 
-/* Opens the configured ones and starts their threads. RWY_EINVAL, told in the log. */
+/* Opens the configured networks and starts their threads. RWY_EINVAL: the log says why.
+ * RWY_ENOMEM. */
 RWY_MUST_CHECK int ctlr_networks_open(struct ctlr *c);
-/* Calls that wait end with NETWORK_STOPS, those under way are waited for. Not locked. */
+/* Ends queued calls with NETWORK_STOPS and waits for running ones. The caller does not hold the
+ * lock. */
 void ctlr_networks_stop(struct ctlr *c);
+/* Frees the networks, after ctlr_networks_stop(); tunnels stay where the network keeps them. */
 void ctlr_networks_close(struct ctlr *c);
 
-/* With room for routes if it is to ask or make. NULL: out of memory. */
+/* Makes a call; for QUERY and MAKE with room for routes. NULL: out of memory. */
 struct ctlr_network_call *ctlr_network_call_new(
     enum ctlr_network_what what, unsigned net, const char *name, const char *first, const char *second);
 void ctlr_network_call_free(struct ctlr_network_call *call);
-/* Takes it; `done` comes later, locked, never from in here. false: the controller stops, it is still the
- * caller's. */
+/* Queues the call and takes it over. `done` runs later, locked, never during this function. false:
+ * the controller stops, and the call stays the caller's. */
 RWY_MUST_CHECK bool ctlr_network_submit(struct ctlr *c, struct ctlr_network_call *call);
 
-/* Is asked about these two sites. */
+/* True if the network is responsible for this pair of sites. */
 bool ctlr_network_serves(const struct ctlr *c, unsigned net, const char *first, const char *second);
-/* Paths at this edge are taken. */
+/* True if paths at this edge may be used. */
 bool ctlr_network_edge(const struct ctlr *c, unsigned net, const char *edge);
-/* The network names its sites: between them there is no path but those it knows. */
+/* True if the network names its sites: then between them there are no paths but its own. */
 bool ctlr_network_sure(const struct ctlr *c, unsigned net);
-/* -1: none has that name. */
+/* The index of a network's name; -1: there is none. */
 int ctlr_network_find(const struct ctlr *c, const char *name);
-/* The network's tunnels end with this process, so each replica makes them for itself. */
+/* True if the network's tunnels end with this process, so that each replica makes them. */
 bool ctlr_network_forgets(const struct ctlr *c, unsigned net);
-/* For people: "network NAME: TEXT". */
+/* The call's outcome as text: "network NAME: TEXT". */
 void ctlr_network_text(const struct ctlr *c, const struct ctlr_network_call *call, char *out, size_t len);
 
 #endif

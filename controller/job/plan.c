@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives a job and the present state to the planner, and makes the answer JSON. Nothing changes here. */
+/* Passes a job and the present state to the planner and writes the answer as JSON. Changes
+ * nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@ struct world {
 	struct ctlr *c;
 	uint32_t vni;
 	const struct ctlr_job *old;
-	struct ctlr_req *r; /* the request that asks networks; NULL: none does */
-	json_t *network;    /* what networks made for the job, which stays */
+	struct ctlr_req *r; /* the request that asks networks; NULL: networks are not asked */
+	json_t *network;    /* made by networks for the job; it stays */
 };
 
 /* --- the planner's questions ------------------------------------------------------------------ */
@@ -100,7 +101,7 @@ static bool world_pair_up(void *ctx, const char *first, const char *second)
 	return t && ctlr_tunnel_up(t);
 }
 
-/* A new job may come before its tunnels; one that is moved goes where there is a way. */
+/* A new job may come before its tunnels. A job that moves needs a tunnel that is up. */
 static const struct plan_world_ops world_ops = {
     .site_of = world_site, .gateways = world_gateways, .path = world_path, .routes = world_routes};
 static const struct plan_world_ops world_ops_again = {.site_of = world_site,
@@ -116,7 +117,7 @@ static uint32_t saturate32(uint64_t v)
 	return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
 }
 
-/* r NULL: nobody asked. */
+/* R NULL: no request waits for the result. */
 static int from_ranks(struct ctlr_req *r, const struct model_job *m, struct plan_job_pair **out)
 {
 	const struct model_rank *from = m->ranks.at;
@@ -197,13 +198,14 @@ static json_t *row_json(const struct plan_job_result *res, const struct plan_job
 		json_object_set_new(j, "source_qpn", json_integer(row->swapped ? p->b_qpn : p->a_qpn));
 		json_object_set_new(j, "destination_qpn", json_integer(row->swapped ? p->a_qpn : p->b_qpn));
 	}
-	if (row->first < g->n_gw[0] && row->second < g->n_gw[1]) /* else: of each queue pair its own */
+	/* otherwise each queue pair has its own */
+	if (row->first < g->n_gw[0] && row->second < g->n_gw[1])
 		json_object_set_new(
 		    j, "pair", json_sprintf("%s/%s", g->gw[0][row->first].name, g->gw[1][row->second].name));
 	return j;
 }
 
-/* The plan decided nothing for this row: no gateway, no tunnel, or no site. */
+/* True if the plan has no decision for this row: no gateway, no tunnel, or no site. */
 static bool is_unplaced(const struct plan_job_result *res, const struct plan_job_row *row)
 {
 	const struct plan_job_group *g = row->group < 0 ? NULL : &res->groups[row->group];
@@ -219,7 +221,7 @@ static void add_claim(json_t *claims, const char *name, json_int_t bps)
 	json_array_append_new(claims, json_pack("{s:s, s:I}", "name", name, "bps", bps));
 }
 
-/* Claims of tunnels as networks made them, whatever the plan would be now. */
+/* Adds the claims of the tunnels as networks made them, whatever the plan would be now. */
 static void add_network_claims(json_t *claims, json_t *network)
 {
 	char name[5 * PLAN_NAME_MAX];
@@ -236,8 +238,8 @@ static void add_network_claims(json_t *claims, json_t *network)
 	}
 }
 
-/* network: taken over. was: of each pair its row so far, which it keeps if it has no new one; NULL: a new
- * job. */
+/* Makes the record. network: its reference is taken over. was: the row of each pair in the present
+ * record, which it keeps if it has no new one; NULL: a new job. */
 static json_t *record_json(const struct ctlr *c, const struct plan_job_result *res,
     const struct plan_job_pair *pairs, json_t *posted, json_t **was, json_t *network)
 {
@@ -261,7 +263,7 @@ static json_t *record_json(const struct ctlr *c, const struct plan_job_result *r
 	return j;
 }
 
-/* The demand that would fit; delay and jitter where somebody measured or promised them. */
+/* The demand that would fit. Delay and jitter only where they were measured or promised. */
 static json_t *fits_json(const struct plan_job_group *g, const struct plan_job_pair *p)
 {
 	const bool network = g->fail == PLAN_JOB_NETWORK;
@@ -278,7 +280,8 @@ static json_t *fits_json(const struct plan_job_group *g, const struct plan_job_p
 	return j;
 }
 
-/* One line for each two sites that do not fit: by their first pair. */
+/* Refuses the job: one line for each pair of sites that does not fit, with its first pair of
+ * addresses. */
 static void refuse_job(
     struct ctlr_req *r, const struct plan_job_result *res, const struct plan_job_pair *pairs)
 {
@@ -299,7 +302,7 @@ static void refuse_job(
 	ctlr_req_reply(r, 409, j);
 }
 
-/* The pairs that the job had before. NULL: out of memory, or there were none. */
+/* The gateways that the job's pairs have now. NULL: out of memory, or it had none. */
 static struct plan_pair *current_pairs(
     struct ctlr *c, const struct ctlr_job *old, const struct plan_job_pair *pairs, int n)
 {
@@ -351,9 +354,9 @@ json_t *ctlr_job_plan(struct ctlr *c, struct ctlr_req *r, const char *name, cons
 	return record;
 }
 
-/* --- again ------------------------------------------------------------------------------------ */
+/* --- planning again --------------------------------------------------------------------------- */
 
-/* The row's source or destination. */
+/* True if the address and QPN are the row's source or destination. */
 static bool is_end(const json_t *row, bool destination, const struct rwy_ip *a, uint32_t qpn)
 {
 	const char *has = json_string_value(json_object_get(row, destination ? "destination" : "source"));
@@ -371,7 +374,7 @@ static bool is_pair(const json_t *row, const struct plan_job_pair *p)
 	       (is_end(row, false, &p->b, p->b_qpn) && is_end(row, true, &p->a, p->a_qpn));
 }
 
-/* The rows of a stored plan are in the order of its pairs; pairs within one site have none. */
+/* The rows of a stored plan are in the order of its pairs. Pairs within one site have no row. */
 static void match_rows(const struct ctlr_job *j, const struct plan_job_pair *pairs, unsigned n, json_t **was,
     struct plan_pair *now)
 {
@@ -401,8 +404,8 @@ static json_t *reason_json(const struct plan_job_result *res)
 	return json_string(plan_job_fail_text(res->fail));
 }
 
-/* Plans with all pairs in place that can stay; if that does not fit, by shares; if that does not fit either,
- * the first plan holds. */
+/* Plans with all pairs in place that can stay; if that does not fit, by shares; if that does not
+ * fit either, returns the first plan. */
 static struct plan_job_result *plan_staying(struct plan_job *job, struct world *w)
 {
 	struct plan_job_result *res = NULL, *other = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that wait for networks' controllers: see query.h. */
+/* Requests that wait for networks' controllers; see query.h. */
 #include "controller/job/query_int.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "controller/state/change.h"
 #include "controller/state/event.h"
 
-#define WAIT_MAX    (30 * RWY_SEC) /* for somebody else who is at the same job */
-#define REFUSED_MAX 3              /* times that a network refuses what it offered */
+#define WAIT_MAX    (30 * RWY_SEC) /* for another request or replica that works on the same job */
+#define REFUSED_MAX 3              /* times that a network may refuse what it offered */
 
 static void query_forget(struct ctlr_query *a)
 {
@@ -80,7 +80,7 @@ static uint64_t own_share(
 	return sum;
 }
 
-/* Notes that these two sites are to be asked for. */
+/* Notes that the networks must be asked about these two sites. */
 static int query_note(struct ctlr *c, struct ctlr_req *r, const char *first, const char *second)
 {
 	struct ctlr_query *a = query_need(r, r->arg[1]);
@@ -111,7 +111,7 @@ int ctlr_query_routes(struct ctlr *c, struct ctlr_req *r, const struct ctlr_job 
 	if (entry)
 		return ctlr_query_made_routes(entry, out, max);
 	if (a && a->made && !o && sites_served(c, first, second))
-		a->stale = true; /* a way between these sites is new */
+		a->stale = true; /* these sites became a pair after the tunnels were made */
 	if (!o && sites_served(c, first, second))
 		return query_note(c, r, first, second);
 	if (!o || o->nobody)
@@ -147,12 +147,13 @@ enum ctlr_outcome ctlr_query_wait(struct ctlr *c, struct ctlr_req *r, const char
 	if (now > a->until)
 		return ctlr_req_fail(r, 503, "",
 		    "job %s: somebody else changes it, or its network does not answer: try later", job);
-	r->next = c->retry; /* several times a second, and when the store has told something */
+	/* runs again several times a second, and when the store reports a change */
+	r->next = c->retry;
 	c->retry = r;
 	return REQ_WAIT;
 }
 
-/* The tunnels that were made do not fit the plan any more: all of it anew. */
+/* The tunnels that were made no longer fit the plan: starts again from the beginning. */
 static enum ctlr_outcome query_restart(struct ctlr *c, struct ctlr_req *r, const char *job)
 {
 	query_forget(r->query);
@@ -164,7 +165,7 @@ static enum ctlr_outcome query_restart(struct ctlr *c, struct ctlr_req *r, const
 
 static void note_failure(struct ctlr *c, struct ctlr_query *a, const struct ctlr_network_call *call)
 {
-	if (!call->rc || (a->rc && a->rc != PROVIDER_EREFUSED)) /* what is worse counts */
+	if (!call->rc || (a->rc && a->rc != PROVIDER_EREFUSED)) /* the worse failure counts */
 		return;
 	a->rc = call->rc;
 	ctlr_network_text(c, call, a->text, sizeof(a->text));
@@ -188,7 +189,7 @@ static void query_refuse(struct ctlr_query *a)
 	ctlr_req_conclude(a->r);
 }
 
-/* true: all calls came back, and it goes on. */
+/* True if this was the last call to return. */
 static bool all_returned(struct ctlr_query *a)
 {
 	return --a->waiting == 0;
@@ -212,7 +213,7 @@ static void submit_call(
 	ctlr_network_call_free(call);
 }
 
-/* --- asking for paths ------------------------------------------------------------------------- */
+/* --- querying paths --------------------------------------------------------------------------- */
 
 static void add_candidates(struct ctlr *c, struct ctlr_candidates *o, const struct ctlr_network_call *call)
 {
@@ -282,7 +283,7 @@ enum ctlr_outcome ctlr_query_paths(struct ctlr *c, struct ctlr_req *r, const cha
 	return ctlr_req_fail(r, 503, "", "%s", a->text);
 }
 
-/* --- making ----------------------------------------------------------------------------------- */
+/* --- making tunnels --------------------------------------------------------------------------- */
 
 static void making_ended(struct ctlr *c, struct ctlr_query *a)
 {
@@ -293,7 +294,8 @@ static void making_ended(struct ctlr *c, struct ctlr_query *a)
 		ctlr_req_run(r);
 	} else if (a->rc == PROVIDER_EREFUSED && ++a->refused < REFUSED_MAX) {
 		a->rc = 0;
-		if (query_restart(c, r, a->job) == REQ_DONE) /* somebody was faster: look again */
+		/* the path was taken by another job: query again */
+		if (query_restart(c, r, a->job) == REQ_DONE)
 			ctlr_req_conclude(r);
 	} else {
 		query_refuse(a);
@@ -309,7 +311,8 @@ static void on_made(struct ctlr *c, struct ctlr_network_call *call)
 		making_ended(c, a);
 }
 
-/* Called when reservation/JOB is stored: after a crash it tells which tunnels to settle. */
+/* Makes the tunnels. reservation/JOB is stored before: after a crash it names the tunnels to
+ * settle. */
 static enum ctlr_outcome make_tunnels(struct ctlr *c, struct ctlr_req *r)
 {
 	struct ctlr_query *a = r->query;
@@ -323,7 +326,7 @@ static enum ctlr_outcome make_tunnels(struct ctlr *c, struct ctlr_req *r)
 		struct ctlr_network_call *call = ctlr_reservation_call(
 		    c, k, mdl_text_of(n, "name"), mdl_text_of(n, "first"), mdl_text_of(n, "second"), record);
 
-		if (call && call->what == NETWORK_DROP) /* has no leg of it */
+		if (call && call->what == NETWORK_DROP) /* no leg of it is there */
 			ctlr_network_call_free(call);
 		else
 			submit_call(c, a, call, on_made);

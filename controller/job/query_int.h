@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between query.c, which asks networks and waits, and query_json.c, which has candidates and reservations as
- * records. */
+/* Shared by query.c, which asks networks and waits, and query_json.c, which turns candidates and
+ * reservations into records. */
 #ifndef CONTROLLER_JOB_QUERY_INT_H
 #define CONTROLLER_JOB_QUERY_INT_H
 
@@ -9,10 +9,10 @@
 /* The paths that networks offer between two sites. */
 struct ctlr_candidates {
 	char first[MDL_NAME], second[MDL_NAME];
-	bool asked, nobody; /* nobody: no network serves these sites */
+	bool asked, nobody; /* nobody: no network is responsible for these sites */
 	unsigned n;
 	struct plan_route *route;
-	uint8_t *net; /* the network of each */
+	uint8_t *net; /* index of each route's network */
 };
 
 struct ctlr_query {
@@ -21,15 +21,15 @@ struct ctlr_query {
 	struct ctlr_candidates *offer;
 	unsigned offers;
 	bool missing, stale;
-	json_t *network; /* as it is being made, or was */
+	json_t *network; /* the tunnels, being made or made */
 	bool made;
 	unsigned waiting, refused;
 	int rc;
 	char text[320];
-	rwy_time until; /* waits for others; 0: does not */
+	rwy_time until; /* end of the wait for another request; 0: it does not wait */
 };
 
-/* NULL: not asked for. */
+/* The candidates between two sites; NULL: not asked for yet. */
 struct ctlr_candidates *ctlr_query_candidates(
     const struct ctlr_query *a, const char *first, const char *second);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "network" of a job's record: a tunnel in the network for each two sites, with its legs, and the part of
- * each pair of gateways. */
+/* The "network" of a job's record: one network tunnel for each pair of sites, with its legs and the
+ * share of each pair of gateways. */
 #include <stdio.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static json_t *legs_json(struct ctlr *c, const struct plan_job_group *g, const s
 	return legs;
 }
 
-/* Each pair of gateways gets a part of the reservation, by the load that it is to carry. */
+/* Each pair of gateways gets a share of the reservation, by the load that it carries. */
 static json_t *pairs_json(const struct plan_job_group *g, uint64_t reserved)
 {
 	json_t *out = json_object();

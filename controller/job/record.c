@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the form of a job's record: the store may have another version's, or a foreign one. Not here: its
- * meaning (job.c). */
+/* Checks the form of a job's record, since the store may have one of another version or a foreign
+ * one. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ static bool is_amount(const json_t *v)
 	return json_is_integer(v) && json_integer_value(v) >= 0;
 }
 
-/* "GATEWAY/GATEWAY" */
+/* True for "GATEWAY/GATEWAY". */
 static bool pair_ok(const char *pair)
 {
 	char a[MDL_NAME], b[MDL_NAME], rest;
@@ -20,7 +20,7 @@ static bool pair_ok(const char *pair)
 	       mdl_is_name(b);
 }
 
-/* 0 or a queue pair's. */
+/* True if the field is absent, 0 or a QPN. */
 static bool qpn_ok(const json_t *row, const char *key)
 {
 	const json_t *v = json_object_get(row, key);
@@ -40,7 +40,7 @@ static bool rate_ok(const json_t *v)
 	return is_amount(v) && (uint64_t)json_integer_value(v) <= INT64_MAX / 4;
 }
 
-/* A tunnel in a network: query_json.c makes them. */
+/* Checks an entry of "network", which query_json.c makes. */
 static bool network_ok(const json_t *n)
 {
 	static const char *const words[] = {"name", "first", "second", "shape", NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tunnels in networks and their records: see reservation.h. */
+/* Tunnels in networks and their records; see reservation.h. */
 #include "controller/job/reservation.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define PAUSE_MIN RWY_SEC
 #define PAUSE_MAX (60 * RWY_SEC)
 
-/* --- who is at it ----------------------------------------------------------------------------- */
+/* --- locks ------------------------------------------------------------------------------------ */
 
 static struct ctlr_reservation *reservation_need(struct ctlr *c, const char *job)
 {
@@ -94,7 +94,7 @@ static bool is_listed(const json_t *list, const json_t *one)
 	return false;
 }
 
-/* A tunnel of a job has legs at one provider or more: one entry for each. */
+/* A tunnel of a job may have legs at several providers: lists one entry for each. */
 static void list_record(json_t *list, const json_t *record)
 {
 	json_t *network = json_object_get(record, "network"), *n, *leg;
@@ -234,7 +234,7 @@ static void removal_done(void *ctx, int rc, uint64_t rev)
 	free(x);
 }
 
-/* The record with these tunnels; none: it goes. */
+/* Stores the record with these tunnels; without tunnels deletes it. */
 static void rewrite_reservation(struct ctlr *c, struct ctlr_reservation *g, json_t *tunnels)
 {
 	struct removal *x = calloc(1, sizeof(*x));
@@ -257,7 +257,7 @@ static void rewrite_reservation(struct ctlr *c, struct ctlr_reservation *g, json
 static void settle_end(struct ctlr *c, struct ctlr_reservation *g)
 {
 	if (!g->mod_rev)
-		return; /* ctlr_reservation_tick sees to it */
+		return; /* ctlr_reservation_tick() continues */
 	if (!g->failed) {
 		rewrite_reservation(c, g, NULL);
 		return;
@@ -305,8 +305,8 @@ static void settle_reservation(struct ctlr *c, struct ctlr_reservation *g)
 		settle_end(c, g);
 }
 
-/* The record went while calls were under way: a change whose answer was lost took effect, or another replica
- * was first. The tunnels of the job's present record are made sure of. */
+/* The record was deleted while calls ran: a change whose answer was lost took effect, or another
+ * replica was first. The tunnels of the job's present record are then settled again. */
 static void overtaken(struct ctlr *c, struct ctlr_reservation *g)
 {
 	const struct ctlr_job *j = ctlr_map_find(&c->jobs, g->job);
@@ -333,13 +333,14 @@ void ctlr_reservation_tick(struct ctlr *c, rwy_time now)
 		else if (!locked_elsewhere(c, g))
 			settle_reservation(c, g);
 		else if (!ctlr_replica_alive(c, g->owner))
-			rewrite_reservation(c, g, json_incref(g->tunnels)); /* ours from now on */
+			/* this replica takes it over */
+			rewrite_reservation(c, g, json_incref(g->tunnels));
 	}
 }
 
 /* --- from the store --------------------------------------------------------------------------- */
 
-/* The store may have another version's record, or a foreign one. */
+/* The store may have a record of another version, or a foreign one. */
 static bool record_ok(const json_t *record)
 {
 	json_t *tunnels = json_object_get(record, "tunnels"), *t;
@@ -420,7 +421,8 @@ void ctlr_reservation_mirror(struct ctlr *c, const char *job, const json_t *was,
 	json_t *list, *t;
 	size_t i;
 
-	if (!c->conf->providers || same_legs(was, is)) /* its gateways changed, or nothing of this */
+	/* only its gateways changed, or no network has a part in it */
+	if (!c->conf->providers || same_legs(was, is))
 		return;
 	list = json_array();
 	list_record(list, was);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of a job's plan enter the route index and leave it; the gateways and flows that they concern
- * follow. */
+/* Adds the rows of a job's plan to the route index and removes them. The gateways and flows that
+ * they concern follow. */
 #include "controller/job/jobs.h"
 #include "controller/state/flow.h"
 #include "controller/state/route_index.h"
