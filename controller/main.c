@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roceway-controller: command line, order of starting and stopping. */
+/* roceway-controller: command line, and the order of starting and stopping. */
 #include <getopt.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,7 +26,7 @@
 
 static struct ctlr ctlr = {.ops = &ctlr_ops, .endpoints = ctlr_endpoints, .lock = PTHREAD_MUTEX_INITIALIZER};
 static struct ctlr_conf conf;
-static _Atomic int stop, reload; /* a signal may come to any thread */
+static _Atomic int stop, reload; /* a signal may interrupt any thread */
 
 static void help(FILE *f)
 {
@@ -62,7 +62,7 @@ static void signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Two connections for each gateway, and what the store needs. */
+/* Raises the limit of open files: two connections for each gateway, and those of the store. */
 static void files_limit(unsigned connections)
 {
 	struct rlimit l;
@@ -104,7 +104,8 @@ static int store_open(void)
 	return rc;
 }
 
-/* An etcd that is not there yet is waited for; a file that cannot be read stays so. */
+/* Loads the store. It waits for an etcd that does not answer yet, but not for a file that cannot be
+ * read. */
 static int load_store(void)
 {
 	int rc = ctlr_load_all(&ctlr);

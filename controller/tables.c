@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two tables by which a lower room calls an upper one: the API's paths with their handlers, for server/,
- * and the operations that state/ needs; and the end of it all. openapi.yaml says what the handlers do.
+ * The two tables by which a lower room calls an upper one: the API's paths with their handlers, for
+ * server/, and the operations of struct ctlr_ops, for state/. Also the end of the program, which
+ * frees all rooms' objects. openapi.yaml says what the handlers do.
  */
 #include "controller/tables.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration's keys as a table over the gateway's YAML reader. */
+/* The controller's configuration: a table of keys over the gateway's YAML reader. */
 #include "controller/conf/conf.h"
 
 #include <arpa/inet.h>
@@ -241,7 +241,7 @@ static int fill_group(struct ctlr_conf *c, const struct conf_node *g, struct con
 	return 0;
 }
 
-/* A missing key is reported at its group's line, or the first one. */
+/* Reports a missing key at the line of its group, or at the first line. */
 __attribute__((format(printf, 4, 0))) static int missing(struct conf_error *err, const struct conf_node *root,
     const char *group, const char *fmt, const char *what)
 {
@@ -275,7 +275,8 @@ static void defaults(struct ctlr_conf *c)
 	c->log_level = 3;
 	c->threads = 2;
 	c->lease = 3 * RWY_SEC;
-	c->grace = 35 * RWY_SEC; /* gateways that met nobody try again after 30 s at most */
+	/* gateways that found no controller try again after at most 30 s */
+	c->grace = 35 * RWY_SEC;
 	c->heartbeats = 2000;
 	c->body = 1 << 20;
 	c->request = 10 * RWY_SEC;
@@ -305,7 +306,7 @@ int ctlr_conf_parse(
 		rc = check_all(out, tree.root, err);
 	conf_tree_free(&tree);
 	if (rc && !err->line)
-		err->line = err->column = 1; /* of all of it */
+		err->line = err->column = 1; /* the error is about the whole file */
 	snprintf(err->file, sizeof(err->file), "%s", name);
 	return rc;
 }

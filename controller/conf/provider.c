@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `providers:` of the configuration: networks' controllers, each with the options of its kind, and what it is
- * asked about. Not here: what the options mean (provider/).
+ * The list `providers:` of the configuration: networks' controllers, the options of their kinds,
+ * their sites and edges. controller/provider/ knows the meaning of the options.
  */
 #include <string.h>
 
