@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules about more than one key. Each message points at the value that should change.
- * Not here: types and ranges (fill.c, from schema.c).
+ * Rules over more than one key. Each message points at the value that should change. Types and
+ * ranges are checked in fill.c, from schema.c.
  */
 #include "conf/schema.h"
 
@@ -10,22 +10,22 @@
 
 #include "roce/parse.h"
 
-#define MBUF_BYTES     4096 /* what one packet buffer holds at most: the largest path MTU of InfiniBand */
+#define MBUF_BYTES     4096 /* of a packet buffer: InfiniBand's largest path MTU */
 #define IPV6_MTU_MIN   1280 /* RFC 8200 section 5 */
 #define TUNNEL_MTU_MIN 576  /* UDP payload that a tunnel needs (wan.h) */
 #define UDP4_BYTES     28
 #define PREFIXES_ALL   256     /* ENG_PREFIXES_MAX (engine.h); a test holds them equal */
-#define MIN_RATE_BPS   1000000 /* of one worker: slower, a keep-alive would fill the tunnel */
+#define MIN_RATE_BPS   1000000 /* per worker: at a lower rate keep-alives would fill the tunnel */
 #define ADDR_TEXT      INET6_ADDRSTRLEN
 
 struct ctx {
 	const struct conf *c;
 	const struct conf_node *root;
 	struct conf_error *err;
-	unsigned own; /* so many of c's tunnels are not in the text */
+	unsigned own; /* the number of c's tunnels that are not in the text */
 };
 
-/* The node of a value, for its line: the whole entry when the key is not in the file. */
+/* The node of a value, for its line. If the key is not in the file: its whole entry. */
 static const struct conf_node *where(
     const struct ctx *x, const char *groups, unsigned idx, const char *key, unsigned item)
 {
@@ -58,7 +58,8 @@ static int check_port_names(const struct ctx *x, unsigned i)
 	return 0;
 }
 
-/* An address is used once; two ports do not share a subnet, or the way out would be a matter of luck. */
+/* An address is used once, and two ports do not share a subnet, since routing would be
+ * ambiguous. */
 static int check_port_addrs(const struct ctx *x, unsigned i)
 {
 	const struct conf_port *p = &x->c->port[i];
@@ -197,7 +198,8 @@ static int check_tunnel_udp(const struct ctx *x, unsigned i)
 	return 0;
 }
 
-/* Destinations behind it, of the plain LAN or of tenants; and a name that is no other place's. */
+/* A tunnel must have destinations, on the plain LAN or of tenants, and a name that no other place
+ * has. */
 static int check_tunnel_use(const struct ctx *x, unsigned i)
 {
 	const struct conf_tunnel *t = &x->c->tunnel[i];
@@ -242,7 +244,7 @@ static int check_prefix(const struct ctx *x, unsigned i, unsigned k)
 
 		if (j != i && u->shared && x->c->tunnel[i].shared)
 			continue;
-		/* To several gateways of one site: address pairs are shared among them. */
+		/* tunnels to several gateways of one site share address pairs */
 		if (*u->peer && *x->c->tunnel[i].peer && strcmp(u->peer, x->c->tunnel[i].peer) != 0)
 			continue;
 		for (unsigned m = 0; *u->name && m < (j == i ? k : u->prefixes); m++)
@@ -343,8 +345,8 @@ static int check_workers(const struct ctx *x)
 	return 0;
 }
 
-/* Threads are placed by eal.cores and gateway.workers, ports by their device: DPDK must not be told
- * otherwise. */
+/* eal.cores and gateway.workers place the threads, and `device` chooses the ports: the EAL's own
+ * options must not contradict. */
 static int check_eal_args(const struct ctx *x)
 {
 	static const char *const ours[] = {"-l", "-c", "--lcores", "--vdev"};
@@ -381,7 +383,7 @@ static int check_near_source(const struct ctx *x)
 	    "expected less than %s for `near_source_min`: `near_source_max`, found `%s`", a, b);
 }
 
-/* A file without tunnels has a control center that names them. */
+/* A file without tunnels needs a control center that names them. */
 static int check_any_tunnel(const struct ctx *x)
 {
 	if (x->c->tunnels || x->c->controller.urls)
@@ -390,7 +392,7 @@ static int check_any_tunnel(const struct ctx *x)
 	    "expected `tunnels`: a list of 1 to %u entries, found nothing", CONF_TUNNELS_MAX);
 }
 
-/* https://host[:port], without a path, a user or blanks. */
+/* True for https://host[:port], without path, user or blanks. */
 static bool url_ok(const char *url)
 {
 	const char *at = url + 8, *end;

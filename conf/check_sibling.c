@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about a file's siblings. Each message points at the value that should change. */
+/* Rules over a file's siblings. Each message points at the value that should change. */
 #include "conf/schema.h"
 
 static bool on_lan(const struct conf *c, const struct rwy_ip *a)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules about tenants. tenant/tenant.h knows what a set of tenants may be: it is built here once for its
- * verdict, which becomes a message at the value that should change. And what the set does not see: clashes
- * with the plain LAN and with the gateway itself.
+ * Rules over tenants. tenant/tenant.h knows which tenants may exist together: a set is built here
+ * once, and its verdict becomes a message at the value that should change. This file adds what the
+ * set does not see: conflicts with the plain LAN and with the gateway itself.
  */
 #include "conf/schema.h"
 
@@ -12,7 +12,7 @@ struct ctx {
 	const struct conf *c;
 	const struct conf_tenant *t;
 	unsigned n;
-	const struct conf_node *map; /* of the first */
+	const struct conf_node *map; /* the node of the first tenant */
 	struct conf_error *err;
 };
 
@@ -25,7 +25,7 @@ static const struct conf_node *map_of(const struct ctx *x, unsigned idx)
 	return n;
 }
 
-/* The node of a value, or of an entry of a list: the tenant's when the key is not in the text. */
+/* The node of a value, or of an entry of a list. If the key is not in the text: the tenant's. */
 static const struct conf_node *where(const struct ctx *x, unsigned idx, const char *key, int item)
 {
 	const struct conf_node *map = map_of(x, idx), *n = conf_node_get(map, key);
@@ -35,7 +35,7 @@ static const struct conf_node *where(const struct ctx *x, unsigned idx, const ch
 	return n ? n : map;
 }
 
-/* A key of an entry of a list of groups. */
+/* The node of a key within an entry of a list of groups. */
 static const struct conf_node *where_in(
     const struct ctx *x, unsigned idx, const char *list, int item, const char *key)
 {
@@ -53,7 +53,7 @@ static const char *prefix_text(const struct prefix *p, char *out, size_t size)
 	return out;
 }
 
-/* --- what one tenant says wrong -------------------------------------------------------------- */
+/* --- faults within one tenant ----------------------------------------------------------------- */
 
 static int fail_prefix_twice(const struct ctx *x, unsigned i, int item)
 {
@@ -79,7 +79,7 @@ static int fail_vtep(const struct ctx *x, unsigned i, int item)
 	    x->err, where(x, i, "vteps", item), "expected each VTEP once, found `%s` again", text);
 }
 
-/* Where an address of the tenant is, by the longest match: TENANT_NOWHERE. */
+/* The place of an address of the tenant by longest match; TENANT_NOWHERE: none. */
 static uint8_t side_of(const struct tenant_cfg *t, const struct rwy_ip *a)
 {
 	const struct tenant_prefix *best = NULL;
@@ -172,7 +172,7 @@ static int fail_limit(const struct ctx *x, unsigned i)
 	    "expected at least `guarantee`, %s, for `limit`, found `%s`", want, found);
 }
 
-/* --- what several say wrong together --------------------------------------------------------- */
+/* --- faults between tenants ------------------------------------------------------------------- */
 
 static int fail_exists(const struct ctx *x, unsigned i)
 {
@@ -263,7 +263,7 @@ static int fail_tenant(const struct ctx *x, const struct tenant_err *e, unsigned
 		return fail_guarantee(x, i, (unsigned)e->item);
 	case TENANT_E_MEMORY:
 		return conf_fail(x->err, 0, 0, "out of memory");
-	/* what a single value's type and range leave no room for */
+	/* types and ranges of the keys exclude these */
 	case TENANT_E_NONE:
 	case TENANT_E_BUSY:
 	case TENANT_E_COUNT:
@@ -286,7 +286,7 @@ static int fail_tenant(const struct ctx *x, const struct tenant_err *e, unsigned
 	return conf_fail_at(x->err, map_of(x, i), "%s", tenant_err_text(e, text, sizeof(text)));
 }
 
-/* --- the plain LAN, the gateway -------------------------------------------------------------- */
+/* --- the plain LAN and the gateway ------------------------------------------------------------ */
 
 static int check_vlan(const struct ctx *x, unsigned i)
 {
@@ -332,7 +332,7 @@ static int db_build(const struct ctx *x, struct tenant_txn *txn)
 	}
 	if (i == x->n && !tenant_txn_commit(txn, &set, &e))
 		return 0;
-	if (i == x->n) /* found when all were together: whose fault it is, is said by name */
+	if (i == x->n) /* the conflict is between tenants: find the one at fault by its name */
 		for (i = 0; i < x->n - 1 && strcmp(x->t[i].cfg.name, e.name) != 0; i++)
 			;
 	tenant_txn_abort(txn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder's front: file or text in, struct conf or one message out.
- * Not here: YAML (tree.c), keys (schema.c, key.c, fill.c), rules between keys (check.c).
+ * The entry of the folder: takes a file or text, returns struct conf or one message. YAML is in
+ * tree.c, keys are in schema.c, key.c and fill.c, rules between keys in check.c.
  */
 #include "conf/schema.h"
 

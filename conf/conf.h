@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway's configuration: what conf/samples/gateway.yaml says, parsed and checked. No DPDK, no side
- * effects: the parser, `--check`, the fuzzer and the reference manual come from one schema table (schema.c).
+ * The gateway's configuration (conf/samples/gateway.yaml), parsed and checked. No DPDK, no side
+ * effects. The parser, `--check`, the fuzzer and the reference manual use one table of keys
+ * (schema.c).
+ *
+ * Thread: any; a struct conf that is shared is not changed.
  */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
@@ -26,9 +29,10 @@
 #define CONF_SIBLINGS_MAX 63
 #define CONF_STR          128
 #define CONF_NAME         32
-#define CONF_IFNAME       16 /* of a kernel interface */
+#define CONF_IFNAME       16 /* bytes of a kernel interface's name */
 
-struct conf_prefix { /* an address with a prefix length; IPv4 is mapped, len counts 0..128 (IPv4: 96 + n) */
+/* An address with a prefix length; IPv4 is mapped, len 0..128 (IPv4: 96 + n). */
+struct conf_prefix {
 	struct rwy_ip addr;
 	uint8_t len;
 };
@@ -48,12 +52,13 @@ struct conf_port {
 	char name[CONF_NAME];
 	char device[CONF_STR * 2]; /* PCI address, or a DPDK vdev string "net_x0,key=value" */
 	enum conf_role role;
-	struct conf_prefix addr[CONF_ADDRS_MAX]; /* the gateway's own addresses, host bits kept */
+	/* the gateway's own addresses, with their host bits */
+	struct conf_prefix addr[CONF_ADDRS_MAX];
 	unsigned addrs;
-	uint32_t mtu;  /* 576..9000: IP MTU */
-	uint16_t vlan; /* 0: untagged, 1..4094 */
+	uint32_t mtu;  /* IP MTU, 576..9000 */
+	uint16_t vlan; /* 1..4094; 0: untagged */
 	enum conf_offload offload;
-	char offload_device[CONF_IFNAME]; /* CONF_OFFLOAD_TC: the kernel's switch port */
+	char offload_device[CONF_IFNAME]; /* for CONF_OFFLOAD_TC: the kernel's switch port */
 };
 
 struct conf_tunnel {
@@ -61,24 +66,24 @@ struct conf_tunnel {
 	char port[CONF_NAME]; /* a port of role wan */
 	unsigned port_idx;
 	struct rwy_ip local, remote;
-	uint16_t udp_port; /* worker i uses udp_port + i */
+	uint16_t udp_port; /* of worker 0; worker i uses udp_port + i */
 	struct conf_prefix prefix[CONF_PREFIXES_MAX];
 	unsigned prefixes;
 	enum conf_security security;
 	enum conf_fec fec;
 	enum conf_ecn ecn;
 	char cc[CONF_NAME];
-	enum conf_carrier carrier; /* what it begins with */
+	enum conf_carrier carrier; /* the carrier at start */
 	uint16_t tcp_port;         /* 0: no TCP */
 	uint16_t tcp_connections;
 	char tcp_cc[CONF_NAME];
 	struct rwy_ip tcp_local, tcp_remote;    /* all zeros: local and remote */
 	uint64_t rate_Bps;                      /* bytes per second */
-	struct vxlan_dscp dscp, dscp_congested; /* of its datagrams, by the DSCP of the packet inside */
+	struct vxlan_dscp dscp, dscp_congested; /* by the DSCP of the inner packet */
 	struct wan_congest_cfg congest;
-	uint16_t weight;      /* beside others with the same prefix */
-	char peer[CONF_NAME]; /* the gateway at the other end, by its name; "": not said */
-	bool shared;          /* of the control center: others of its tunnels may have the same prefixes */
+	uint16_t weight;      /* compared with other tunnels of the same prefix */
+	char peer[CONF_NAME]; /* name of the gateway at the other end; "": not given */
+	bool shared;          /* the control center's: other tunnels may have its prefixes */
 };
 
 /* Another gateway of this site (docs/gateway-control.md, "Several gateways at a site"). */
@@ -88,27 +93,29 @@ struct conf_sibling {
 	uint16_t weight;
 };
 
-/* One tenant as the file or the API says it. */
+/* One tenant, as the file or the API describes it. */
 struct conf_tenant {
-	struct tenant_cfg cfg; /* its arrays are the conf_tenant's: conf_tenant_fini */
-	unsigned line, column; /* where it begins in its file, 1-based; 0: not from a file */
+	/* its arrays belong to the conf_tenant; conf_tenant_fini() frees them */
+	struct tenant_cfg cfg;
+	unsigned line, column; /* where it begins in its file, 1-based; 0: it is not from a file */
 };
 
-/* The control center (docs/gateway-control.md). No URL: there is none. */
+/* The control center (docs/gateway-control.md). Without a URL there is none. */
 struct conf_controller {
 	char *url[CONF_URLS_MAX]; /* https://host[:port], tried in this order; malloced */
 	unsigned urls;
 	char ca[CONF_STR], certificate[CONF_STR], key[CONF_STR]; /* PEM files */
 	char site[CONF_NAME];
-	uint64_t bandwidth_Bps;     /* what it offers, bytes a second; 0: its WAN port's speed */
-	uint64_t tcp_bandwidth_Bps; /* the same by TCP; 0: as above */
-	char tcp_cc[CONF_NAME];     /* of the control center's tunnels: "auto", or the kernel's name */
-	char document[CONF_STR];    /* the last document is kept here */
+	/* bytes per second that the gateway offers; 0: its WAN port's speed */
+	uint64_t bandwidth_Bps;
+	uint64_t tcp_bandwidth_Bps; /* the same for TCP; 0: bandwidth_Bps */
+	char tcp_cc[CONF_NAME];     /* for the control center's tunnels: "auto" or a kernel's name */
+	char document[CONF_STR];    /* file that keeps the last document */
 };
 
 struct conf {
 	char name[CONF_NAME];
-	uint16_t weight;  /* beside siblings' */
+	uint16_t weight;  /* compared with siblings' weights */
 	unsigned workers; /* 1..64 */
 	enum conf_polling polling;
 	int log_level; /* 0 error .. 4 debug */
@@ -119,7 +126,7 @@ struct conf {
 	unsigned ports;
 	struct conf_tunnel tunnel[CONF_TUNNELS_MAX];
 	unsigned tunnels;
-	struct conf_tenant *tenant; /* malloced; NULL when there is none */
+	struct conf_tenant *tenant; /* malloced; NULL: no tenant */
 	unsigned tenants;
 	struct conf_sibling sibling[CONF_SIBLINGS_MAX];
 	unsigned siblings;
@@ -130,7 +137,7 @@ struct conf {
 	uint32_t host_window;
 	uint32_t buffers;
 	uint64_t custody_conn, custody_total, read_cache_conn;
-	uint64_t np_min, np_max; /* near source: a flow's queue, bytes */
+	uint64_t np_min, np_max; /* bytes of a flow's queue, for CNPs near the source */
 	uint32_t np_percent;
 	enum conf_rp near_destination;
 	enum conf_e2e end_to_end;
@@ -141,59 +148,60 @@ struct conf {
 
 struct conf_error {
 	char file[CONF_STR];
-	unsigned line, column; /* 1-based; 0: the file as a whole */
+	unsigned line, column; /* 1-based; 0: the whole file */
 	char msg[512];         /* "expected ..., found ..." */
 };
 
-/* Reads, parses and checks a file (or a memory image, for tests and fuzzing). On success *out is malloced:
- * conf_free. On failure returns RWY_EINVAL and fills *err with one message; nothing is left allocated. */
+/* Reads, parses and checks a file, or text in memory. On success the caller owns *out (conf_free).
+ * On failure returns RWY_EINVAL and fills *err with one message. */
 RWY_MUST_CHECK int conf_load(struct conf **out, const char *path, struct conf_error *err);
 RWY_MUST_CHECK int conf_parse(
     struct conf **out, const char *text, size_t len, const char *name, struct conf_error *err);
-/* The file again, while the gateway runs with `running`: refused, too, when a key differs that needs a
- * restart. Then *err names it. */
+/* Reads the file again while the gateway runs with `running`. RWY_EINVAL also if a key differs that
+ * needs a restart; *err names it. */
 RWY_MUST_CHECK int conf_reload(
     struct conf **out, const char *path, const struct conf *running, struct conf_error *err);
 void conf_free(struct conf *c);
 void conf_tenant_fini(struct conf_tenant *t);
-/* A deep copy: conf_tenant_fini. RWY_ENOMEM. */
+/* Makes a deep copy, which conf_tenant_fini() frees. RWY_ENOMEM. */
 RWY_MUST_CHECK int conf_tenant_copy(struct conf_tenant *out, const struct conf_tenant *t);
 
 #define CONF_TENANT_MAX (1u << 20) /* bytes of one tenant's text */
-/* One tenant's keys by themselves, YAML or JSON (JSON is YAML's flow style), as a client of the local API
- * sends them: the keys of `tenants[]`, with the tunnels of `c` as places for prefixes. name: what the tenant
- * is called; the text may then leave it out, but not say otherwise; NULL: the text says it. base: keys that
- * are left out stay as they are there (a change); NULL: their defaults (a new tenant). What takes all tenants
- * together is checked where they are (tenant_txn). 0 with *out filled: conf_tenant_fini; RWY_EINVAL with
- * *err, of which file stays empty. */
+/* Parses the keys of one tenant, as a client of the local API sends them, in YAML or JSON (which is
+ * YAML's flow style). The tunnels of c are places for prefixes. name: the tenant's name, which the
+ * text may repeat but not contradict; NULL: the text has the name. base: keys that the text omits
+ * keep base's values (a change); NULL: they get their defaults (a new tenant). Rules over all
+ * tenants are checked by conf_tenants_check(). Returns 0 with *out (conf_tenant_fini), or
+ * RWY_EINVAL with *err, whose file is empty. */
 RWY_MUST_CHECK int conf_tenant_parse(const struct conf *c, const char *text, size_t len, const char *name,
     const struct conf_tenant *base, struct conf_tenant *out, struct conf_error *err);
-/* The reverse: one tenant's keys. JSON: all of them, one object on one line. YAML: an entry of the file's
- * `tenants:`, without what is as its default. c as above: the one that the tenant was parsed with. */
+/* Prints one tenant's keys so that parsing gives the same tenant. JSON: all keys, one object on one
+ * line. YAML: an entry of `tenants:`, without the keys that have their default. c: as in
+ * parsing. */
 enum conf_format { CONF_YAML, CONF_JSON };
 void conf_tenant_print(FILE *f, const struct conf *c, const struct conf_tenant *t, enum conf_format format);
-/* One tunnel's keys, the same way. base as above. What takes the other tunnels together is
- * conf_tunnels_check's. */
+/* Parses the keys of one tunnel in the same way. conf_tunnels_check() checks the rules over several
+ * tunnels. */
 RWY_MUST_CHECK int conf_tunnel_parse(const char *text, size_t len, const char *name,
     const struct conf_tunnel *base, struct conf_tunnel *out, struct conf_error *err);
-/* The number of a worker's half of a tunnel: the same at both ends, another for each worker. */
+/* The number of a worker's part of a tunnel: equal at both ends, different for each worker. */
 uint64_t conf_tunnel_id(const struct conf_tunnel *t, unsigned worker);
-/* Whether c's tunnels can be together with its ports, workers and one another; port_idx is filled in. A place
- * without a name is free. */
+/* Checks c's tunnels together with its ports and workers, and fills port_idx. An entry without a
+ * name is free. */
 RWY_MUST_CHECK int conf_tunnels_check(struct conf *c, struct conf_error *err);
-/* Parses a control center's text: the keys `tunnels` and `tenants` of a file and no other. Its tunnels
- * come after `own` in *out, which is like base otherwise; its tenants are all of *out's. Checked as a file
- * is. conf_free. */
+/* Parses a control center's text, which has the keys `tunnels` and `tenants` and no other. *out is
+ * a copy of base with these tenants, and with these tunnels after `own`. It is checked as a file
+ * is. The caller owns it (conf_free). */
 RWY_MUST_CHECK int conf_network_parse(struct conf **out, const struct conf *base,
     const struct conf_tunnel *own, unsigned owns, const char *text, size_t len, struct conf_error *err);
-/* Whether c's tenants can be together, and with its tunnels. */
+/* Checks c's tenants together, and with its tunnels. */
 RWY_MUST_CHECK int conf_tenants_check(const struct conf *c, struct conf_error *err);
-/* base without its tunnels, tenants and other lists of its own: conf_free. NULL: no memory. */
+/* A copy of base without tunnels, tenants and other lists; conf_free(). NULL: no memory. */
 struct conf *conf_network_new(const struct conf *base);
-/* "file:line: message" */
+/* Prints "file:line:column: message". */
 void conf_error_print(FILE *f, const struct conf_error *err);
-/* The reference (all keys: type, range, default, restart needed, sentence) as Markdown: docs/configuration.md
- * is its output. */
+/* Prints the reference in Markdown: type, range, default, restart and a sentence for each key.
+ * docs/configuration.md is its output. */
 void conf_print_reference(FILE *f);
 
 #endif

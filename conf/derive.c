@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that follow from other keys: a tunnel's port by its name, what a tenant leaves out. */
+/* Values that follow from other keys: the port of a tunnel, and the keys that a tenant omits. */
 #include "conf/schema.h"
 
 void conf_resolve_ports(struct conf *c)
@@ -10,8 +10,8 @@ void conf_resolve_ports(struct conf *c)
 				c->tunnel[i].port_idx = j;
 }
 
-/* Locally administered; the same at both gateways of a site, so that hosts need not notice which one it is.
- */
+/* A locally administered address. It is the same at all gateways of a site, so hosts need not
+ * notice which one they use. */
 static void mac_of_vni(uint8_t mac[6], uint32_t vni)
 {
 	const uint8_t m[6] = {0x02, 0x52, 0x57, (uint8_t)(vni >> 16), (uint8_t)(vni >> 8), (uint8_t)vni};
@@ -62,7 +62,7 @@ static uint64_t fnv1a(uint64_t h, const void *p, size_t n)
 	return h;
 }
 
-/* The lower address first: so it is the same at both ends. */
+/* The lower address comes first, so that both ends get the same number. */
 uint64_t conf_tunnel_id(const struct conf_tunnel *t, unsigned worker)
 {
 	bool swap = memcmp(t->local.b, t->remote.b, 16) > 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one message that a faulty file gets: its place, its words, and the word that was probably meant. */
+/* The one message about a faulty file: its place and text, and the word that was probably meant. */
 #include "conf/schema.h"
 
 #include <stdarg.h>
@@ -22,8 +22,8 @@ int conf_fail_at(struct conf_error *err, const struct conf_node *n, const char *
 {
 	va_list ap;
 
-	bool by_key =
-	    n && n->key && n->kind != CONF_SCALAR; /* people see "ports:", not where its list begins */
+	/* people look for "ports:", not for the place where its list begins */
+	bool by_key = n && n->key && n->kind != CONF_SCALAR;
 
 	err->line = by_key ? n->key_line : n ? n->line : 0;
 	err->column = by_key ? n->key_column : n ? n->column : 0;

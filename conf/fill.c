@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From tree to struct conf by the schema: groups of keys, lists of groups, known keys, what is required. One
- * message for the first fault. Not here: single values (value.c, list.c), rules about more than one key
- * (check.c).
+ * Fills struct conf from the tree by the schema: groups of keys, lists of groups, unknown keys,
+ * required keys. It stops with one message at the first fault. Single values are in value.c and
+ * list.c, rules over more than one key in check.c.
  */
 #include "conf/value.h"
 
@@ -63,7 +63,7 @@ static int fill_value(const struct fill *x, void *base, const struct conf_key *k
 	                           : conf_fill_scalar(x->c, base, k, n, x->err);
 }
 
-/* The keys of map. Which of them were there: seen[]. */
+/* Fills the keys that the map has; seen[] notes which. */
 static int fill_given(const struct fill *x, void *base, const char *path, const struct conf_group *g,
     const struct conf_node *map, bool seen[CONF_GROUP_KEYS_MAX])
 {
@@ -85,7 +85,8 @@ static int fill_given(const struct fill *x, void *base, const char *path, const 
 	return 0;
 }
 
-/* path: "ports[]"; map: NULL when the file has no such group; base: the struct that its keys live in. */
+/* path: "ports[]"; map: NULL if the file has no such group; base: the struct with the group's
+ * fields. */
 static int fill_group(const struct fill *x, void *base, const char *path, const struct conf_group *g,
     const struct conf_node *map, bool keep, const char *given)
 {
@@ -93,7 +94,7 @@ static int fill_group(const struct fill *x, void *base, const char *path, const 
 	int rc;
 
 	if (map && conf_node_is_null(map))
-		map = NULL; /* "connections:" with everything below it commented out */
+		map = NULL; /* "connections:" with all its keys commented out */
 	rc = fill_given(x, base, path, g, map, seen);
 	for (unsigned i = 0; i < g->count && !rc && !keep; i++)
 		if (!seen[i] && (!given || strcmp(conf_key_name(&g->first[i]), given) != 0))
@@ -110,7 +111,7 @@ int conf_fill_group(const struct conf *c, void *base, const char *path, const st
 	return fill_group(&(struct fill){c, err}, base, path, &g, map, keep, given);
 }
 
-/* A group inside an entry is empty before its entry is filled: what goes wrong half way can be freed. */
+/* Groups inside an entry are emptied before the entry is filled: after a fault it can be freed. */
 static int fill_groups(
     const struct fill *x, void *base, const struct conf_key *k, const struct conf_node *list)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of the schema: their groups, names and words, and what a value of a key looks like. */
+/* Rows of the schema: groups, names and words of keys, and the description of a key's values. */
 #include "conf/schema.h"
 
-/* The part of a key's path behind its group, when it is in it: "ports[].name" is "name" in "ports[]". */
+/* The part of a key's path after its group, if it is in it: "ports[].name" is "name" in
+ * "ports[]". */
 const char *conf_key_in_group(const struct conf_key *k, const char *group)
 {
 	const size_t n = strlen(group);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of scalars from the tree into arrays and sets. Not here: lists of groups (fill.c).
+ * Lists of scalars: from the tree into arrays and sets. Lists of groups are in fill.c.
  */
 #include "conf/value.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 
-/* The gateway's own address: a host's, not the subnet's or its broadcast address. */
+/* A gateway's own address: a host's, not the subnet's or its broadcast address. */
 static int fill_addr(struct conf_prefix *p, const struct conf_node *n, struct conf_error *err)
 {
 	char found[64];
@@ -38,7 +38,7 @@ static int fill_ip(
 	return 0;
 }
 
-/* Into one of two places by its family. */
+/* Stores the address in one of two places by its family. */
 static int fill_ip_each(
     struct rwy_ip two[2], const struct conf_key *k, const struct conf_node *n, struct conf_error *err)
 {
@@ -68,7 +68,7 @@ static int fill_word(
 	return 0;
 }
 
-/* One entry; at: its place in the array. */
+/* Fills one entry; at: its place in the array. */
 static int fill_entry(void *at, const struct conf_key *k, const struct conf_node *n, struct conf_error *err)
 {
 	char *s;
@@ -99,7 +99,7 @@ int conf_list_alloc(
 	free(*at);
 	*at = NULL;
 	if (n > k->max)
-		n = k->max; /* one more is refused when it comes */
+		n = k->max; /* one entry too many is enough; it is refused where it comes */
 	if (!n)
 		return 0;
 	*at = calloc(n, k->size);

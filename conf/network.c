@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tunnels and tenants by themselves: as a control center says them, or one tunnel as the local API does. Not
- * here: rules about them (check.c, check_tenant.c).
+ * Tunnels and tenants without a whole file: a control center's, or one tunnel of the local API.
+ * Rules about them are in check.c and check_tenant.c.
  */
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ static int only_network(const struct conf_node *root, struct conf_error *err)
 	return 0;
 }
 
-/* The gateway's own tunnels come first: their numbers stay. */
+/* The gateway's own tunnels come first, so that their indices stay. */
 static int put_own(struct conf *c, const struct conf_tunnel *own, unsigned owns, struct conf_error *err)
 {
 	if (c->tunnels + owns > CONF_TUNNELS_MAX)
@@ -118,7 +118,7 @@ int conf_tunnel_parse(const char *text, size_t len, const char *name, const stru
 	rc = conf_tree_parse(&tree, text, len, err);
 	if (rc)
 		return rc;
-	if (conf_node_get(tree.root, "prefixes")) /* all of them, or those that are */
+	if (conf_node_get(tree.root, "prefixes")) /* both: all prefixes, or the listed ones */
 		out->prefixes = 0;
 	rc = conf_fill_group(NULL, out, "tunnels[]", tree.root, base != NULL, "name", err);
 	n = conf_node_get(tree.root, "name");

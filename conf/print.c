@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tenant as text, by the schema: YAML for the file, or JSON, such that parsing it again gives the same
- * tenant. Not here: JSON for anything else (gateway/api/).
+ * Prints a tenant by the schema, as YAML for the file or as JSON, so that parsing gives the same
+ * tenant. JSON for other objects is in gateway/api/.
  */
 #include "conf/schema.h"
 
@@ -127,7 +127,7 @@ static void scalar_text(const struct print *x, const struct conf_key *k, const v
 		conf_value_text(x->c, k, at, out);
 }
 
-/* Numbers, true and false as they are; texts in quotes where they need them. */
+/* Prints numbers, true and false plainly, and texts in quotes where they need them. */
 static void put_scalar(const struct print *x, const struct conf_key *k, const char *text)
 {
 	const bool number = strspn(text, "0123456789.") == strlen(text);
@@ -139,7 +139,7 @@ static void put_scalar(const struct print *x, const struct conf_key *k, const ch
 	fprintf(x->f, quote ? "\"%s\"" : "%s", text);
 }
 
-/* Hosts' addresses, or the words of a set. */
+/* Prints addresses, or the words of a set. */
 static void put_list(const struct print *x, const struct conf_key *k, const void *base)
 {
 	static const struct rwy_ip none;
@@ -167,7 +167,7 @@ static void put_list(const struct print *x, const struct conf_key *k, const void
 	fputc(']', x->f);
 }
 
-/* In YAML a key is left out when parsing gives the same without it. */
+/* True if YAML can omit the key, because parsing gives the same without it. */
 static bool is_default(const struct print *x, const struct conf_key *k, const void *base)
 {
 	static const struct rwy_ip none[2];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference manual from the schema, as Markdown. A test holds docs/configuration.md equal to it. */
+/* Prints the reference manual from the schema, as Markdown. A test compares it with
+ * docs/configuration.md. */
 #include "conf/schema.h"
 
 static const char head[] =
@@ -18,7 +19,7 @@ static const char head[] =
     "bits per second:\n"
     "`500Mbps`, `2.5Gbps`. An unknown key, a key given twice, an alias, an anchor or a tag is an error.\n";
 
-/* Keys of groups inside groups have a table of their own, after that of the group they are in. */
+/* Keys of an inner group have a table of their own, after the table of the outer group. */
 static size_t group_len(const struct conf_key *k)
 {
 	const char *dot = strrchr(k->path, '.');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that is read while the gateway runs: keys that need a restart must be as they are. Not here: what
- * the others do (gateway/control/reload.c).
+ * Checks a file that is read while the gateway runs: keys that need a restart must be unchanged.
+ * gateway/control/reload.c applies the others.
  */
 #include "conf/schema.h"
 
@@ -67,7 +67,7 @@ static int fail_restart(const struct ctx *x, const struct conf_key *k, const voi
 	    *found ? "`" : "");
 }
 
-/* The keys of one group; map: where it is in the file, NULL when it is not. */
+/* Checks the keys of one group; map: its place in the file, NULL if the file does not have it. */
 static int check_group(
     const struct ctx *x, const char *path, const void *now, const void *was, const struct conf_node *map)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scalars from text and back: numbers with units, addresses, CPU lists, names. A text is either wholly a
- * value or none: "10x" is no number. Not here: ranges, messages (fill.c).
+ * Scalars from text and back: numbers with units, addresses, CPU lists, names. The whole text must
+ * be a value: "10x" is no number. Ranges and messages are in fill.c.
  */
 #include "conf/schema.h"
 
@@ -24,7 +24,7 @@ static const struct unit durations[] = {{"h", 3600 * RWY_SEC}, {"min", 60 * RWY_
 static const struct unit rates[] = {{"Tbps", UINT64_C(1000000000000)}, {"Gbps", 1000000000},
     {"Mbps", 1000000}, {"kbps", 1000}, {"bps", 1}, {NULL, 0}};
 
-/* Digits without a leading zero; returns what follows, or NULL. */
+/* Reads digits without a leading zero. Returns the rest of the text, or NULL. */
 static const char *scan_digits(const char *s, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -45,7 +45,7 @@ bool conf_scan_int(const char *s, uint64_t *out)
 	return end && !*end;
 }
 
-/* "1.5GiB": at most 6 decimals, and the result must be whole. */
+/* Reads "1.5GiB": at most 6 decimals, and the result must be whole. */
 static bool scan_unit(const char *s, const struct unit *units, uint64_t *out)
 {
 	uint64_t v, frac = 0, scale = 1;
@@ -91,7 +91,7 @@ bool conf_scan_rate(const char *s, uint64_t *bits_per_s)
 	return scan_unit(s, rates, bits_per_s);
 }
 
-/* "0.5": at most 4 decimals. */
+/* Reads "0.5": at most 4 decimals. */
 bool conf_scan_percent(const char *s, uint64_t *ppm)
 {
 	static const struct unit percent[] = {{"", 10000}, {NULL, 0}};
@@ -99,7 +99,7 @@ bool conf_scan_percent(const char *s, uint64_t *ppm)
 	return scan_unit(s, percent, ppm);
 }
 
-/* "4791" or "49152-65535". */
+/* Reads "4791" or "49152-65535". */
 bool conf_scan_ports(const char *s, uint16_t lo_hi[2])
 {
 	uint64_t lo, hi;
@@ -169,11 +169,11 @@ bool conf_scan_ip(const char *s, struct rwy_ip *out)
 		*out = rwy_ip_from4(v4);
 		return true;
 	}
-	/* an IPv4-mapped address is an IPv4 address in disguise: only one way to write it */
+	/* an IPv4-mapped address has only one form: as IPv4 */
 	return inet_pton(AF_INET6, s, out->b) == 1 && !rwy_ip_is4(out);
 }
 
-/* Not unspecified, loopback, multicast, broadcast. */
+/* True unless unspecified, loopback, multicast or broadcast. */
 bool conf_ip_unicast(const struct rwy_ip *a)
 {
 	static const struct rwy_ip zero;
@@ -236,7 +236,7 @@ bool conf_prefix_overlap(const struct conf_prefix *a, const struct conf_prefix *
 	return a->len < b->len ? conf_prefix_has(a, &b->addr) : conf_prefix_has(b, &a->addr);
 }
 
-/* "0-3,8": ascending, so that nothing is counted twice. */
+/* Reads "0-3,8". Numbers ascend, so that none is counted twice. */
 bool conf_scan_cpus(const char *s, unsigned *count)
 {
 	uint64_t next = 0, from, to;

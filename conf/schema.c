@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schema: every key there is. Parser, messages, --check and docs/configuration.md follow this table.
- * Not here: rules about more than one key (check.c).
+ * The schema: all keys. Parser, messages, --check and docs/configuration.md follow this table.
+ * Rules over more than one key are in check.c.
  */
 #include "conf/schema.h"
 

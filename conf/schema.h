@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside conf/ only: the schema table, the tree that YAML becomes, and the scalar parsers.
- * Not here: what other folders may use (conf.h).
+ * Inside conf/ only: the table of keys, the tree that YAML becomes, the parsers of scalars, the
+ * passes. conf.h is for other folders.
  */
 #ifndef CONF_SCHEMA_H
 #define CONF_SCHEMA_H
@@ -9,62 +9,66 @@
 #include "conf/conf.h"
 
 #define CONF_FILE_MAX  (64u << 20) /* bytes of a file */
-#define CONF_NODES_MAX 2000000     /* values in a file: 16384 tenants with 10 rules each have 1.7 million */
-#define CONF_DEPTH_MAX 6           /* nesting of a file: a rule's operations are that deep */
+#define CONF_NODES_MAX 2000000     /* in a file; 16384 tenants with 10 rules have 1.7 million */
+#define CONF_DEPTH_MAX 6           /* nesting in a file: the operations of a rule are that deep */
 
 /* --- the schema ------------------------------------------------------------------------------ */
 
 enum conf_type {
-	CONF_T_GROUP,    /* a mapping of keys */
-	CONF_T_GROUPS,   /* a list of mappings */
-	CONF_T_INT,      /* decimal */
-	CONF_T_PERCENT,  /* stored in millionths: 0.5 */
-	CONF_T_ENUM,     /* one of words, stored as its index (int) or, size CONF_NAME, as text */
+	CONF_T_GROUP,   /* a mapping of keys */
+	CONF_T_GROUPS,  /* a list of mappings */
+	CONF_T_INT,     /* decimal */
+	CONF_T_PERCENT, /* in millionths: "0.5" is 5000 */
+	/* one of `words`, stored as its index (int), or as text if the size is CONF_NAME */
+	CONF_T_ENUM,
 	CONF_T_NAME,     /* letters, digits, '.', '_', '-' */
 	CONF_T_STRING,   /* printable text */
-	CONF_T_PATH,     /* an absolute path that fits a Unix socket address */
+	CONF_T_PATH,     /* an absolute path, short enough for a Unix socket's address */
 	CONF_T_CPUS,     /* "0-3,8" */
 	CONF_T_SIZE,     /* bytes: 64KiB */
 	CONF_T_DURATION, /* stored in ns: 10min */
-	CONF_T_RATE,     /* bits per second, stored in bytes per second: 10Gbps */
-	CONF_T_IP,       /* a host's address */
+	CONF_T_RATE,     /* bits per second, stored as bytes per second: 10Gbps */
+	CONF_T_IP,       /* the address of a host */
 	CONF_T_MAC,      /* of one station: 02:00:00:00:00:01 */
 	CONF_T_PREFIX,   /* prefix/length without host bits, or `any` */
-	CONF_T_UDP,      /* UDP ports "49152-65535", stored as the first and the last */
-	CONF_T_DSCP,     /* 0..63 or `keep`, stored as a map of all 64 */
-	CONF_T_PLACE,    /* where a prefix is: vtep, vlan or a tunnel's name, stored as struct tenant_at */
-	CONF_T_ADDRS,    /* list of address/length, host bits kept */
-	CONF_T_PREFIXES, /* list of prefix/length, no host bits */
-	CONF_T_STRINGS,  /* list of text, each malloced */
+	CONF_T_UDP,      /* UDP ports "49152-65535", stored as first and last */
+	CONF_T_DSCP,     /* 0..63 or `keep`, stored as a map of all 64 values */
+	/* the place of a prefix: vtep, vlan or a tunnel's name, stored as struct tenant_at */
+	CONF_T_PLACE,
+	CONF_T_ADDRS,    /* list of address/length, with host bits */
+	CONF_T_PREFIXES, /* list of prefix/length, without host bits */
+	CONF_T_STRINGS,  /* list of texts, each malloced */
 	CONF_T_WORDS,    /* list of words, stored as a set of bits */
 	CONF_T_IPS,      /* list of hosts' addresses */
-	CONF_T_IP_EACH,  /* list of an IPv4 address, an IPv6 address or both, in an array of these two */
+	/* list of an IPv4 address, an IPv6 address or both, stored in an array of two */
+	CONF_T_IP_EACH,
 };
 
 struct conf_key {
 	const char *path; /* "gateway.name", "ports[].mtu" */
 	enum conf_type type;
-	uint64_t min, max; /* numbers: the range; lists: how many */
-	const char *dflt;  /* as written in a file; NULL: required; "": may be left out */
-	const char
-	    *words; /* CONF_T_ENUM, CONF_T_WORDS: "near far end"; others: a word that means 0 (or any) */
-	uint32_t offset, size,
-	    count;        /* in the struct of its group; lists: element size, offset of the count */
-	bool malloced;    /* lists: a pointer is there, to an array of its own */
+	uint64_t min, max; /* numbers: the range; lists: the number of entries */
+	const char *dflt;  /* as a file has it; NULL: the key is required; "": it may be omitted */
+	/* CONF_T_ENUM, CONF_T_WORDS: "near far end"; other types: a word that means 0 (or any) */
+	const char *words;
+	/* offset in the group's struct; lists: also an element's size and the count's offset */
+	uint32_t offset, size, count;
+	bool malloced;    /* for lists: the field is a pointer to a malloced array */
 	bool restart;     /* a change needs a restart */
 	const char *text; /* a sentence for operators */
 };
 extern const struct conf_key conf_keys[];
 extern const unsigned conf_keys_count;
 
-/* A sentence on the values of this key: "an integer from 1 to 64". */
+/* Describes the values of this key: "an integer from 1 to 64". */
 void conf_key_describe(const struct conf_key *k, char *out, size_t size);
 const char *conf_key_name(const struct conf_key *k); /* the last part of its path */
-/* The part of a key's path behind its group, when it is in it: "ports[].name" is "name" in "ports[]". */
+/* The part of a key's path after its group, if it is in it: "ports[].name" is "name" in "ports[]".
+ * NULL: it is not. */
 const char *conf_key_in_group(const struct conf_key *k, const char *group);
-bool conf_key_is_list(const struct conf_key *k); /* of scalars */
+bool conf_key_is_list(const struct conf_key *k); /* true for lists of scalars */
 
-/* A group's keys in the table; the keys of groups inside it are not among them. */
+/* A group's keys in the table, without the keys of groups inside it. */
 struct conf_group {
 	const struct conf_key *first;
 	unsigned count;
@@ -72,9 +76,9 @@ struct conf_group {
 #define CONF_GROUP_KEYS_MAX 32
 struct conf_group conf_group_find(const char *path); /* "", "gateway", "ports[]" */
 
-/* The idx-th of words separated by blanks; false when there are fewer. */
+/* Copies the idx-th of words separated by blanks; false: there are fewer. */
 bool conf_word_at(const char *words, unsigned idx, char out[CONF_NAME]);
-/* The number of a word of k->words; -1. */
+/* The index of a word in k->words; -1: it is not one of them. */
 int conf_word_find(const struct conf_key *k, const char *text);
 
 /* --- YAML ------------------------------------------------------------------------------------ */
@@ -83,11 +87,11 @@ enum conf_kind { CONF_SCALAR, CONF_MAP, CONF_SEQ };
 
 struct conf_node {
 	enum conf_kind kind;
-	bool plain; /* scalar without quotes */
+	bool plain; /* a scalar without quotes */
 	unsigned line, column;
-	char *text; /* scalar */
+	char *text; /* of a scalar */
 	size_t len;
-	char *key; /* when the parent is a map */
+	char *key; /* if the parent is a map */
 	unsigned key_line, key_column;
 	struct conf_node *child, *last, *next;
 };
@@ -97,18 +101,23 @@ struct conf_tree {
 	unsigned nodes;
 };
 
+/* Parses YAML into a tree, which conf_tree_free() frees. RWY_EINVAL with *err: the text is no YAML,
+ * exceeds a limit above, or memory ran out. */
 RWY_MUST_CHECK int conf_tree_parse(struct conf_tree *t, const char *text, size_t len, struct conf_error *err);
 void conf_tree_free(struct conf_tree *t);
-/* The value of a map's key, or NULL. */
+/* The value of a map's key; NULL: the map does not have it. */
 const struct conf_node *conf_node_get(const struct conf_node *map, const char *key);
+/* The idx-th entry of a list; NULL: it has fewer. */
 const struct conf_node *conf_node_at(const struct conf_node *seq, unsigned idx);
-/* `key:` with nothing behind it. */
+/* True for `key:` without a value. */
 bool conf_node_is_null(const struct conf_node *n);
-/* "`10x`", "a list", "nothing": what stands there, safe to print. */
+/* Describes a node for a message: "`10x`", "a list", "nothing"; safe to print. */
 void conf_node_found(const struct conf_node *n, char *out, size_t size);
 
-/* --- scalars: false when the text is not one (trailing junk included) ------------------------ */
+/* --- scalars: false if the text is not one, or something follows it --------------------------- */
 
+/* Units of *out: bytes (size), ns (duration), bit/s (rate), ppm (percent). conf_scan_ports() gives
+ * the first and the last port, conf_scan_cpus() the number of CPUs. */
 bool conf_scan_int(const char *s, uint64_t *out);
 bool conf_scan_size(const char *s, uint64_t *out);
 bool conf_scan_duration(const char *s, uint64_t *out);
@@ -117,66 +126,69 @@ bool conf_scan_percent(const char *s, uint64_t *ppm);
 bool conf_scan_ports(const char *s, uint16_t lo_hi[2]);
 bool conf_scan_mac(const char *s, uint8_t mac[6]); /* of one station, not all 0 */
 bool conf_scan_ip(const char *s, struct rwy_ip *out);
-bool conf_ip_unicast(const struct rwy_ip *a); /* a host or gateway can have it */
+bool conf_ip_unicast(const struct rwy_ip *a); /* true if a host or gateway can have it */
 bool conf_scan_prefix(const char *s, struct conf_prefix *out);
 bool conf_scan_cpus(const char *s, unsigned *count);
 bool conf_scan_name(const char *s, size_t max);
 bool conf_scan_printable(const char *s);
 
-/* The reverse, with the largest unit that divides. */
+/* Prints a value with the largest unit that divides it. */
 void conf_print_value(enum conf_type type, uint64_t v, char *out, size_t size);
 void conf_print_ip(const struct rwy_ip *a, char *out, size_t size);
 void conf_print_prefix(const struct conf_prefix *p, char *out, size_t size);
 
-/* A scalar as it is written in a file; "": there is none, or it is a list. c for the names of tunnels. */
+/* Prints a scalar as a file has it; "": it is absent, or a list. c has the names of tunnels. */
 #define CONF_TEXT 256
 void conf_value_text(const struct conf *c, const struct conf_key *k, const void *at, char out[CONF_TEXT]);
 
+/* True if the prefix contains the address; true if the prefixes have an address in common. */
 bool conf_prefix_has(const struct conf_prefix *p, const struct rwy_ip *a);
 bool conf_prefix_overlap(const struct conf_prefix *a, const struct conf_prefix *b);
 struct rwy_ip conf_prefix_base(const struct conf_prefix *p); /* host bits cleared */
 
 /* --- the passes ------------------------------------------------------------------------------ */
 
-/* Fills *err and returns RWY_EINVAL. */
+/* Fills *err with a place and a message. Returns RWY_EINVAL. */
 int conf_fail(struct conf_error *err, unsigned line, unsigned column, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 int conf_fail_at(struct conf_error *err, const struct conf_node *n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* The candidate that is closest to a mistyped word, or NULL if none is near. `words`: NULL-terminated. */
+/* The candidate closest to a mistyped word; NULL: none is close. `words` is NULL-terminated. */
 const char *conf_nearest(const char *word, const char *const *words);
 
+/* Fills all keys from the tree. RWY_EINVAL with *err, RWY_ENOMEM, as the functions below. */
 RWY_MUST_CHECK int conf_fill(struct conf *c, const struct conf_tree *t, struct conf_error *err);
-/* One key of the top and what is in it. n: its value, NULL: it is not there. */
+/* Fills one top-level key and all below it. n: its value; NULL: the file does not have it. */
 RWY_MUST_CHECK int conf_fill_top(
     struct conf *c, const char *key, const struct conf_node *n, struct conf_error *err);
-/* The keys of a group from its map into the struct at base. map NULL: there is none. keep: what is left out
- * stays as it is, instead of its default, and nothing is required. given: a key that is not required; NULL.
- */
+/* Fills the keys of a group from its map into the struct at base. map NULL: the file does not have
+ * it. keep: omitted keys keep their values instead of getting their defaults, and none is required.
+ * given: a key that is not required; may be NULL. */
 RWY_MUST_CHECK int conf_fill_group(const struct conf *c, void *base, const char *path,
     const struct conf_node *map, bool keep, const char *given, struct conf_error *err);
-/* "expected ... for `key`, found ..." */
+/* Fills *err: "expected ... for `key`, found ...". Returns RWY_EINVAL. */
 int conf_fail_type(struct conf_error *err, const struct conf_key *k, const struct conf_node *n);
-/* Whether these were given, or derived from other keys. */
+/* True if the value was given; false: it is derived from other keys. */
 bool conf_tenant_own_mac(const struct conf_tenant *t);
 bool conf_tenant_own_congested(const struct conf_tenant *t);
-/* Fills the fields of a tenant that follow from others. base: as in conf_tenant_parse. */
+/* Fills the fields of a tenant that follow from others. base: as in conf_tenant_parse(). */
 void conf_tenant_finish(
     const struct conf *c, struct conf_tenant *t, const struct conf_node *map, const struct conf_tenant *base);
 
+/* Checks the rules over more than one key. RWY_EINVAL with *err. */
 RWY_MUST_CHECK int conf_check(const struct conf *c, const struct conf_tree *t, struct conf_error *err);
-/* The same of tunnels and tenants alone; `own`: so many tunnels come before those of the text. */
+/* The same for tunnels and tenants alone; the first `own` tunnels of c are not in the text. */
 RWY_MUST_CHECK int conf_check_network(
     const struct conf *c, const struct conf_tree *t, unsigned own, struct conf_error *err);
-/* The siblings of a file. */
+/* Checks the siblings of a file. */
 RWY_MUST_CHECK int conf_check_siblings(
     const struct conf *c, const struct conf_node *root, struct conf_error *err);
-void conf_resolve_ports(struct conf *c); /* tunnels' port_idx, by their port's name */
+void conf_resolve_ports(struct conf *c); /* fills tunnels' port_idx from their port's name */
 void conf_finish_tenants(struct conf *c, const struct conf_tree *t);
-/* Keys that need a restart are as in the running gateway. */
+/* Checks that keys which need a restart equal those of the running gateway. */
 RWY_MUST_CHECK int conf_check_restart(
     const struct conf *c, const struct conf *running, const struct conf_tree *t, struct conf_error *err);
-/* n tenants at `t`, whose maps are `map` and what follows it. */
+/* Checks n tenants at t; `map` is the first one's node, the others follow it. */
 RWY_MUST_CHECK int conf_check_tenants(const struct conf *c, const struct conf_tenant *t, unsigned n,
     const struct conf_node *map, struct conf_error *err);
 

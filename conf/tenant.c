@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One tenant: parsed by itself, copied, freed. Not here: values that its keys leave to be derived (derive.c),
- * rules about more than one key (check_tenant.c).
+ * One tenant: parsed alone, copied, freed. Derived values are in derive.c, rules over more than one
+ * key in check_tenant.c.
  */
 #include "conf/schema.h"
 
@@ -9,7 +9,8 @@
 
 void conf_tenant_fini(struct conf_tenant *t)
 {
-	free((void *)(uintptr_t)t->cfg.prefix); /* const for those who read the tenant */
+	/* const for readers of the tenant; this struct owns it */
+	free((void *)(uintptr_t)t->cfg.prefix);
 	free((void *)(uintptr_t)t->cfg.vtep);
 	free((void *)(uintptr_t)t->cfg.host);
 	free((void *)(uintptr_t)t->cfg.rule);
@@ -45,7 +46,7 @@ int conf_tenant_copy(struct conf_tenant *out, const struct conf_tenant *t)
 	return RWY_ENOMEM;
 }
 
-/* Its name is said by who asks: the text may repeat it. */
+/* The caller gives the name; the text may repeat it. */
 static int name_given(
     struct conf_tenant *t, const char *name, const struct conf_node *map, struct conf_error *err)
 {
@@ -53,7 +54,8 @@ static int name_given(
 
 	if (n && strcmp(t->cfg.name, name) != 0)
 		return conf_fail_at(err, n, "expected `%s` for `name`, found `%s`", name, t->cfg.name);
-	memcpy(t->cfg.name, name, strlen(name) + 1); /* conf_scan_name had it before */
+	/* conf_scan_name() accepted its length before */
+	memcpy(t->cfg.name, name, strlen(name) + 1);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * YAML text to a tree of nodes with their lines and columns. Only what a configuration needs: mappings,
- * lists, scalars, in one document. Aliases, anchors and tags are refused: nothing can multiply. Not here:
- * what the keys mean (fill.c).
+ * Turns YAML into a tree of nodes with lines and columns. It accepts what a configuration needs:
+ * mappings, lists and scalars in one document. Aliases, anchors and tags are refused, so nothing
+ * can multiply. fill.c knows the keys.
  */
 #include "conf/schema.h"
 
@@ -12,9 +12,9 @@
 struct build {
 	struct conf_tree *tree;
 	struct conf_error *err;
-	struct conf_node *open[CONF_DEPTH_MAX]; /* the maps and lists we are in */
+	struct conf_node *open[CONF_DEPTH_MAX]; /* the open maps and lists, outermost first */
 	unsigned depth;
-	char *key; /* read, its value is next */
+	char *key; /* a key that waits for its value */
 	unsigned key_line, key_column;
 };
 
@@ -38,7 +38,7 @@ static struct conf_node *node_new(struct build *b, enum conf_kind kind, const ya
 	return n;
 }
 
-/* Hangs n below the innermost open map or list. */
+/* Appends n to the innermost open map or list. */
 static int node_add(struct build *b, struct conf_node *n)
 {
 	struct conf_node *up = b->depth ? b->open[b->depth - 1] : NULL;
@@ -145,7 +145,7 @@ static int on_event(struct build *b, const yaml_event_t *ev)
 	rwy_unreachable();
 }
 
-/* The position of a byte, for errors that libyaml gives as an offset only. */
+/* Line and column of a byte, for errors of libyaml that have only an offset. */
 static void locate(const char *text, size_t len, size_t offset, unsigned *line, unsigned *column)
 {
 	*line = *column = 1;

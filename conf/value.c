@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One scalar of the tree into its place in a struct, by its key's type.
- * Not here: texts to numbers and addresses (scan.c), lists (list.c), groups of keys (fill.c).
+ * Fills one scalar from the tree into its field, by its key's type. scan.c turns text into numbers
+ * and addresses, list.c has lists, fill.c groups of keys.
  */
 #include "conf/value.h"
 
@@ -116,10 +116,10 @@ static bool scan_one(void *base, const struct conf_key *k, const char *text)
 		return conf_scan_ports(text, at);
 	case CONF_T_DSCP:
 		return scan_dscp(at, text);
-	case CONF_T_PREFIX: /* as a default: the word */
+	case CONF_T_PREFIX: /* a default is the word */
 		memset(at, 0, k->size);
 		return k->words && !strcmp(text, k->words);
-	case CONF_T_WORDS: /* as a default: all of them */
+	case CONF_T_WORDS: /* a default is the set of all words */
 		conf_store(base, k, (UINT64_C(1) << k->max) - 1);
 		return true;
 	case CONF_T_GROUP:
@@ -142,7 +142,7 @@ int conf_fill_default(void *base, const struct conf_key *k, struct conf_error *e
 	return conf_fail(err, 0, 0, "the default of %s is wrong: `%s`", k->path, k->dflt);
 }
 
-/* --- scalars that say what is wrong with them ------------------------------------------------ */
+/* --- scalars with messages of their own ------------------------------------------------------- */
 
 int conf_fill_prefix(struct conf_prefix *p, const struct conf_node *n, struct conf_error *err)
 {
@@ -167,7 +167,7 @@ int conf_fill_prefix(struct conf_prefix *p, const struct conf_node *n, struct co
 	return 0;
 }
 
-/* struct prefix (tenant/range.h), or a word that means any. */
+/* Fills a struct prefix (tenant/range.h) from a prefix, or from a word that means any. */
 static int fill_prefix_or_word(
     void *base, const struct conf_key *k, const struct conf_node *n, struct conf_error *err)
 {
