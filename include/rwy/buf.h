@@ -30,7 +30,7 @@ struct rwy_buf {
 	uint8_t opcode;       /* BTH opcode, RoCE packets only */
 	struct rwy_buf *next; /* link of the present owner's list */
 
-	/* Set by the flow that owns the buffer (roce/ and engine/). */
+	/* The flow that owns the buffer (roce/, engine/) sets these. */
 	uint32_t psn;     /* first PSN */
 	uint32_t psn_cnt; /* number of its PSNs: 1, or the response packets of a READ */
 	uint32_t msn;     /* MSN after this packet (messages completed, 24 bits) */
@@ -52,7 +52,8 @@ RWY_PREFETCHER void rwy_buf_fetch(const struct rwy_buf *b)
 	__builtin_prefetch((const uint8_t *)b - 128);
 }
 
-/* Singly linked FIFO of buffers, counting packets and bytes. Zeroed memory is an empty queue. */
+/* A singly linked FIFO of buffers that counts packets and bytes. Zeroed memory is an empty
+ * queue. */
 struct rwy_bufq {
 	struct rwy_buf *head, *tail;
 	uint32_t n;

@@ -41,7 +41,7 @@ static inline void rwy_pace_sent(struct rwy_pace *c, uint32_t bytes)
 	c->frac = ns & (((uint32_t)1 << RWY_PACE_BITS) - 1);
 }
 
-/* Credit older than `lag` is lost. */
+/* Limits the lag: credit older than `lag` is lost. */
 static inline void rwy_pace_limit(struct rwy_pace *c, rwy_dur lag, rwy_time now)
 {
 	if (c->at + lag < now)

@@ -7,8 +7,8 @@
  * Schomaker, SPAA 2005). The logarithm is fixed-point, because floating-point results may differ in
  * the last bit between machines.
  *
- * Used by the control center (controller/plan/spread.h) and by gateways (engine/steer.c). Pure
- * functions: any thread.
+ * Users: the control center (controller/plan/spread.h) and gateways (engine/steer.c).
+ * Thread: any; pure functions.
  */
 #ifndef RWY_SPREAD_H
 #define RWY_SPREAD_H

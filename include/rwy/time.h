@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-typedef uint64_t rwy_time; /* a point in time, ns */
-typedef uint64_t rwy_dur;  /* a length of time, ns */
+typedef uint64_t rwy_time; /* a point in time in ns */
+typedef uint64_t rwy_dur;  /* a length of time in ns */
 
 #define RWY_US    ((rwy_dur)1000)
 #define RWY_MS    ((rwy_dur)1000000)
