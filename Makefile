@@ -159,7 +159,7 @@ guest: $(GUEST_BIN)
 # --- tests ------------------------------------------------------------------------------------
 # A test takes from the library what it names: one whose program is the same after a change need not run again (tests/passed.py).
 $(TEST_LIB): $(call obj,$(UNIT_HELP)) ; $(archive)
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) -lcmocka -lyaml -ljansson $(CORE_LIBS) -lm
@@ -214,7 +214,7 @@ $(BUILD)/tests/component/%: $(BUILD)/obj/tests/component/%.o $(call obj,$(GWTEST
 
 # A fuzzer defines LLVMFuzzerTestOneInput, in fuzz_NAME.c; NAME_*.c beside it are parts of it. Here it is linked with a small main that replays files;
 # `make fuzz F=NAME` builds it with libFuzzer instead.
-$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay_main.o $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB)
+$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay_main.o $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) -lyaml $(CORE_LIBS) -lm
@@ -249,7 +249,7 @@ fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60]
 	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang OPT='-O1 -g' SAN='-fsanitize=address,undefined,fuzzer-no-link' fuzz-libs
 	@mkdir -p $(BUILD)/fuzz/bin tests/fuzz/corpus/$(F)
 	clang $(CSTD) -O1 -g -Iinclude -I. -fsanitize=address,undefined,fuzzer tests/fuzz/fuzz_$(F).c $(wildcard tests/fuzz/$(F)_*.c) -o $(BUILD)/fuzz/bin/fuzz_$(F) \
-	  $(FUZZ_LIBS_$(F)) $(BUILD)/fuzz/lib/librwyengine.a $(BUILD)/fuzz/lib/librwyconf.a $(BUILD)/fuzz/lib/librwymodel.a $(BUILD)/fuzz/lib/librwycore.a \
+	  $(FUZZ_LIBS_$(F)) $(BUILD)/fuzz/lib/librwyengine.a $(BUILD)/fuzz/lib/librwyconf.a $(BUILD)/fuzz/lib/librwymodel.a $(BUILD)/fuzz/lib/librwycore.a $(BUILD)/fuzz/lib/librwybase.a \
 	  -lyaml -ljansson $(CORE_LIBS) -lm
 	$(BUILD)/fuzz/bin/fuzz_$(F) -max_total_time=$(or $(SECONDS),60) tests/fuzz/corpus/$(F)
 

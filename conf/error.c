@@ -4,7 +4,7 @@
 
 #include <stdarg.h>
 
-#define WORD_MAX 40
+#include "base/word.h"
 
 int conf_fail(struct conf_error *err, unsigned line, unsigned column, const char *fmt, ...)
 {
@@ -33,41 +33,13 @@ int conf_fail_at(struct conf_error *err, const struct conf_node *n, const char *
 	return RWY_EINVAL;
 }
 
-/* Edits (insert, delete, replace) from a to b; long words are never near. */
-static unsigned distance(const char *a, const char *b)
-{
-	const size_t n = strlen(a), m = strlen(b);
-	unsigned row[WORD_MAX + 1];
-
-	if (n > WORD_MAX || m > WORD_MAX)
-		return WORD_MAX;
-	for (size_t j = 0; j <= m; j++)
-		row[j] = (unsigned)j;
-	for (size_t i = 1; i <= n; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = (unsigned)i;
-		for (size_t j = 1; j <= m; j++) {
-			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			diagonal = row[j];
-			row[j] = best;
-		}
-	}
-	return row[m];
-}
-
 const char *conf_nearest(const char *word, const char *const *words)
 {
 	const char *near = NULL;
 	unsigned best = (unsigned)strlen(word) / 2 + 1; /* half of it must be right */
 
 	for (; *words; words++) {
-		unsigned d = distance(word, *words);
+		const unsigned d = base_word_distance(word, *words);
 
 		if (d < best) {
 			best = d;

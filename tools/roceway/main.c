@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roceway, the operator's command: the command line, choice of the command, help. Not here: what a command
- * does (the file that declares it).
+ * roceway, the operator's command: the command line, choice of the command, help. Each command is
+ * in the file that declares it.
  */
 #include "tools/roceway/roceway.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/word.h"
+
 #define DEFAULT_SOCKET "/run/roceway/gateway.sock"
+#define OPTION_MAX     32 /* bytes of an option's name */
 
 static const struct cli_cmd *const commands[] = {
     &cmd_status,
@@ -51,36 +54,9 @@ static const struct cli_cmd *command_find(const char *name)
 
 /* --- the nearest word ------------------------------------------------------------------------ */
 
-#define WORD_MAX 32
-
-/* Edits (insert, delete, replace) between two words. */
-static unsigned distance(const char *a, const char *b)
-{
-	const size_t n = strlen(a), m = strlen(b);
-	unsigned row[WORD_MAX + 1];
-
-	if (n > WORD_MAX || m > WORD_MAX)
-		return WORD_MAX;
-	for (size_t j = 0; j <= m; j++)
-		row[j] = (unsigned)j;
-	for (size_t i = 1; i <= n; i++) {
-		unsigned diagonal = row[0]++;
-
-		for (size_t j = 1; j <= m; j++) {
-			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-
-			best = row[j] + 1 < best ? row[j] + 1 : best;
-			best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-			diagonal = row[j];
-			row[j] = best;
-		}
-	}
-	return row[m];
-}
-
 static void nearer(const char *word, const char *candidate, const char **near, unsigned *best)
 {
-	const unsigned d = !strncmp(word, candidate, strlen(word)) ? 1 : distance(word, candidate);
+	const unsigned d = !strncmp(word, candidate, strlen(word)) ? 1 : base_word_distance(word, candidate);
 
 	if (d < *best) {
 		*best = d;
@@ -217,11 +193,12 @@ static void apply_common(struct line *l, const char *name, const char *value)
 		l->help = true;
 }
 
-/* --name, --name=value or --name value; returns an exit code, and moves *argv to the last word used. */
+/* Reads --name, --name=value or --name value. Returns an exit code, and advances *argv to the last
+ * word used. */
 static int read_option(struct line *l, char ***argv)
 {
 	const char *word = **argv + 2, *value = strchr(word, '=');
-	char name[WORD_MAX + 1];
+	char name[OPTION_MAX + 1];
 	const struct cli_opt *table[2] = {l->cli.cmd ? l->cli.cmd->opts : NULL, common_opts};
 
 	snprintf(name, sizeof(name), "%.*s", (int)(value ? value - word : (long)strlen(word)), word);
