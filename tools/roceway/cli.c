@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For every command: its options' values, and the line on standard error when something is wrong. */
+/* Shared by all commands: the values of options, and the line on standard error after a fault. */
 #include "tools/roceway/roceway.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the control center over HTTPS, with certificates on both sides, one replica after the other. Not here:
- * what is asked (explain.c). */
+/* HTTPS requests to the control center, with certificates on both sides, to one replica after
+ * another. explain.c decides what to ask. */
 #include "tools/roceway/roceway.h"
 
 #include <errno.h>
@@ -18,14 +18,15 @@
 struct control {
 	const char *ca, *certificate, *key;
 	char url[CONTROLS_MAX][URL_MAX];
-	char *problem[CONTROLS_MAX]; /* why it could not be asked; NULL: it could */
+	char *problem[CONTROLS_MAX]; /* why the replica could not be asked; NULL: it could */
 	unsigned n;
 	struct rwy_http *http;
 };
 
-/* --- what it is told ------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
-/* The option, else the environment's; NULL, after saying so, when it is nowhere. */
+/* The value of an option, or of the environment variable. NULL: neither is set, and an error is
+ * printed. */
 static const char *setting(const struct cli *cli, const char *name, const char *env, const char *what)
 {
 	const char *v = cli_value(cli, name);
@@ -45,7 +46,7 @@ static bool readable(const char *path)
 	return false;
 }
 
-/* URL[,URL]: a scheme, a name and perhaps a port. */
+/* Reads URL[,URL], each a scheme, a name and perhaps a port. */
 static bool read_urls(struct control *k, const char *s)
 {
 	for (; *s; s += *s == ',') {
@@ -201,7 +202,7 @@ unsigned control_tell(const struct control *k)
 	unsigned told = 0;
 
 	for (unsigned i = 0; i < k->n; i++) {
-		bool same = false; /* what is wrong with a file is so for every replica */
+		bool same = false; /* a fault of a file concerns every replica */
 
 		for (unsigned m = 0; m < i; m++)
 			same |= k->problem[i] && k->problem[m] && !strcmp(k->problem[i], k->problem[m]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roceway controller: how the gateway stands with its control center. */
+/* roceway controller: the gateway's relation to its control center. */
 #include <string.h>
 
 #include "tools/roceway/roceway.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roceway counters and roceway metrics. Every counter comes with its sentence from the gateway: none is known
- * here. */
+/* roceway counters and roceway metrics. The gateway sends each counter with its sentence; none is
+ * known here. */
 #include "tools/roceway/roceway.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static const struct cli_opt opts[] = {
     {NULL, NULL, NULL},
 };
 
-/* "tunnel site-b" */
+/* Writes the counter's object: "tunnel site-b". */
 static void scope(const json_t *c, char *out, size_t size)
 {
 	const char *name = *js(c, "tunnel") ? js(c, "tunnel") : js(c, "port");
@@ -75,8 +75,8 @@ static void print_values(const json_t *j)
 
 /* --- watching -------------------------------------------------------------------------------- */
 
-/* Two answers of the same page list the same counters in the same order: unless the gateway was replaced in
- * between. */
+/* Two answers of a page have the same counters in the same order, unless the gateway was replaced
+ * in between. */
 static bool same_shape(const json_t *a, const json_t *b)
 {
 	return json_array_size(a) == json_array_size(b);

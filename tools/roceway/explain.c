@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roceway explain: why the control center decided for a session or a job as it did. Finds it, among the
- * sessions of all replicas that are named: each knows those that were reported to it. Not here: what is
- * printed of it (explain_text.c, explain_job.c).
+ * roceway explain: why the control center decided as it did about a session or a job. It looks in
+ * all replicas that --controller names, since each knows the sessions that were reported to it.
+ * explain_text.c and explain_job.c print the answer.
  */
 #include "tools/roceway/explain.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define PAGE       1000
-#define SHOWN_MAX  20 /* of several that match */
+#define SHOWN_MAX  20 /* sessions listed when several match */
 #define EVENTS_MAX 5
 #define LIMIT_MAX  (1 << 30)
 
@@ -22,11 +22,11 @@ static const struct cli_opt opts[] = {
     {NULL, NULL, NULL},
 };
 
-/* Which sessions are meant: as they are written by inet_ntop; "" or -1: any. */
+/* The sessions to find. Addresses are in the form of inet_ntop(); "" or -1: any. */
 struct wanted {
 	char a[INET6_ADDRSTRLEN], b[INET6_ADDRSTRLEN];
 	long long vni, qpn;
-	bool both; /* a and b are an address pair; else `a`, if there is one, at either end */
+	bool both; /* a and b are an address pair; if false `a`, if set, is either end */
 };
 
 static bool canonical(const char *s, char out[INET6_ADDRSTRLEN])
@@ -56,7 +56,7 @@ static bool matches(const json_t *s, const struct wanted *w, bool reverse)
 	return !*w->a || addr_is(s, from, w->a) || addr_is(s, to, w->a);
 }
 
-/* A number of an option or word, "0x" too. */
+/* Reads a number from an option or word, also "0x...". */
 static bool number(const char *what, const char *s, long long min, long long max, long long *out)
 {
 	char *end;
@@ -86,12 +86,13 @@ static bool read_wanted(const struct cli *cli, struct wanted *w)
 	       (cli->words < 3 || number("QPN", cli->word[2], 1, 0xffffff, &w->qpn));
 }
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
-/* The first replica's answer that knows it; NULL after saying that none does. */
+/* The answer of the first replica that knows the object. NULL: none does, and an error is
+ * printed. */
 static json_t *record_find(struct control *k, const char *page, const char *what, const char *name)
 {
-	bool known = false; /* to somebody, that there is none */
+	bool known = false; /* a replica answered that the object does not exist */
 	json_t *j;
 	long status;
 
@@ -108,7 +109,7 @@ static json_t *record_find(struct control *k, const char *page, const char *what
 	return NULL;
 }
 
-/* The events of that name; of the replica that answers first. To be freed. */
+/* The events with that name, from the first replica that answers. The caller frees them. */
 static json_t *events_of(struct control *k, const char *name)
 {
 	json_t *all = json_array(), *j = NULL, *list, *e;
@@ -148,11 +149,12 @@ static bool has_id(const json_t *all, const char *id)
 	return false;
 }
 
-/* Adds those that match to `all`, up to one more than `limit`; false: this replica cannot be asked. */
+/* Adds matching sessions to `all`, at most one more than `limit`. false: this replica cannot be
+ * asked. */
 static bool sessions_at(struct control *k, unsigned replica, const struct wanted *w, bool reverse,
     unsigned long limit, json_t *all)
 {
-	const bool others = json_array_size(all); /* an id that two replicas know is one session */
+	const bool others = json_array_size(all); /* a session that two replicas know has one id */
 	char page[256], next[128] = "";
 	json_t *j, *s;
 	long status;
@@ -179,7 +181,8 @@ static bool sessions_at(struct control *k, unsigned replica, const struct wanted
 	return true;
 }
 
-/* The answers of all replicas, to be freed. NULL, after cli_error, when none can be asked. */
+/* The matching sessions of all replicas; the caller frees them. NULL: no replica can be asked, and
+ * an error is printed. */
 static json_t *sessions(struct control *k, const struct wanted *w, bool reverse, unsigned long limit)
 {
 	json_t *all = json_array();
@@ -276,7 +279,7 @@ static int explain_id(const struct cli *cli, struct control *k, const char *id)
 	return EXIT_OK;
 }
 
-/* By its addresses; those of the other direction when nobody reported this one. */
+/* Explains an address pair; if nobody reported this direction, the other one. */
 static int explain_pair(const struct cli *cli, struct control *k, const struct wanted *w)
 {
 	json_t *all = sessions(k, w, false, SHOWN_MAX);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job's plan for people: what was asked for and given, its tunnels in networks, what happened to it. */
+/* Prints a job's plan: demand and result, its tunnels in networks, its events. */
 #include "tools/roceway/explain.h"
 
 #include <string.h>
 
 #define FACT 10
 
-/* Which part of a network's tunnel each pair of gateways has. */
+/* Prints the share of each pair of gateways in the networks' tunnels. */
 static void print_parts(const json_t *tunnels)
 {
 	static const char *const columns[] = {"~TUNNEL", "~GATEWAYS", ">PART", "SINCE", NULL};
@@ -39,7 +39,8 @@ static bool is_asked(const json_t *p, const json_t *row, bool reverse)
 	       ji(p, from_qpn) == ji(row, "source_qpn") && ji(p, to_qpn) == ji(row, "destination_qpn");
 }
 
-/* The demand behind a row of the plan: its pair's, either way round, or every pair's. NULL: not found. */
+/* The demand for a row of the plan: that of its pair, in either order, or of every pair. NULL:
+ * none. */
 static const json_t *asked(const json_t *job, const json_t *row)
 {
 	const json_t *p;
@@ -55,7 +56,7 @@ static const char *at_most(const json_t *o, const char *key)
 	return ji(o, key) ? explain_us(o, key) : "any";
 }
 
-/* Whether a pair of the job, or all of them, ask for it. */
+/* True if a pair of the job, or all of them, asks for this. */
 static bool any(const json_t *job, const char *key)
 {
 	const json_t *p;
@@ -65,7 +66,7 @@ static bool any(const json_t *job, const char *key)
 	return ji(json_object_get(job, "demand"), key);
 }
 
-/* Columns that are empty for all are left out. */
+/* Prints the plan, without columns that are empty in all rows. */
 static void print_plan(const json_t *job, const json_t *plan)
 {
 	const bool qpns = any(job, "source_qpn"), delay = any(job, "delay_us"),

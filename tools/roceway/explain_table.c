@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells and tables that the explanation of a session and that of a job share. */
+/* Cells and tables shared by the explanations of sessions and jobs. */
 #include "tools/roceway/explain.h"
 
 #include <time.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session's explanation for people: the decision, the rule, the inputs with source and age, what else there
- * was. */
+/* Prints a session's explanation: the decision, its rule, the inputs with source and age, the
+ * alternatives. */
 #include "tools/roceway/explain.h"
 
 #include <string.h>
 
-#define FACT 10 /* width of the names in front */
+#define FACT 10 /* columns of a fact's name */
 
 __attribute__((format(printf, 2, 3))) static void fact(const char *name, const char *fmt, ...)
 {
@@ -18,7 +18,7 @@ __attribute__((format(printf, 2, 3))) static void fact(const char *name, const c
 	print_fact(name, FACT, text);
 }
 
-/* --- what was decided ------------------------------------------------------------------------ */
+/* --- the decision ----------------------------------------------------------------------------- */
 
 static void print_session(const json_t *s)
 {
@@ -47,7 +47,8 @@ static void print_decision(const json_t *x)
 		fact("because", "%s", js(x, "reason"));
 		return;
 	}
-	if (strcmp(js(s, "carrier"), js(d, "carrier")) != 0) /* decided again for this answer */
+	/* the decision made for this answer differs */
+	if (strcmp(js(s, "carrier"), js(d, "carrier")) != 0)
 		fact("decision", "%s by %s, so far %s", js(d, "carrier"), js(s, "pair"), js(s, "carrier"));
 	else
 		fact("decision", "%s by %s", js(d, "carrier"), js(s, "pair"));
@@ -112,7 +113,7 @@ static const char *not_taken(const json_t *x, const json_t *p)
 	return ji(p, "weight") ? "rendezvous by weight took another one" : "no weight";
 }
 
-/* The API has the sites in its own order, people read from the source on. */
+/* Adds a pair of gateways. The API orders by site; people read from the source on (turn). */
 static void add_pair(struct table *t, const char *pair, bool turn)
 {
 	const char *slash = strchr(pair, '/');
@@ -170,7 +171,7 @@ static const char *value(const char *key, const json_t *v)
 	return explain_us(v, "value");
 }
 
-/* One row for all carriers that have the same value of the same source. */
+/* Adds a value: one row for all carriers that have the same value from the same source. */
 static void add_values(struct table *t, const char *name, const char *key, json_t *path)
 {
 	const char *c, *k;
@@ -189,7 +190,7 @@ static void add_values(struct table *t, const char *name, const char *key, json_
 				continue;
 			mine |= k == c || !strcmp(k, c);
 			if (!mine)
-				first = false; /* it had its row with the one before */
+				first = false; /* part of the row before */
 			snprintf(of + strlen(of), sizeof(of) - strlen(of), "%s%s", *of ? " " : "", k);
 		}
 		if (!first || !v)
@@ -202,7 +203,7 @@ static void add_values(struct table *t, const char *name, const char *key, json_
 	}
 }
 
-/* A gateway's capabilities, as it registered them. */
+/* Adds a gateway's capabilities, as it registered them. */
 static void add_gateway(struct table *t, const char *name, json_t *caps)
 {
 	const char *key;

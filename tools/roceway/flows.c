@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roceway flows: connections, the most recently active first. */
+/* roceway flows: connections, the most recently active one first. */
 #include "tools/roceway/roceway.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void first_page(const struct cli *cli, char *page, size_t size)
 
 struct flows {
 	json_t *list;
-	long long matching, total; /* those that the filters let through; all */
+	long long matching, total; /* flows that pass the filters; all flows */
 };
 
 static int by_idle(const void *a, const void *b)
@@ -41,7 +41,7 @@ static int by_idle(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* In place: the most recently active first, no more than `limit`. */
+/* Sorts in place, the most recently active one first, and keeps at most `limit`. */
 static void sort_and_cut(struct flows *f, unsigned long limit)
 {
 	const size_t n = json_array_size(f->list), most = n < limit ? n : limit;
@@ -58,7 +58,7 @@ static void sort_and_cut(struct flows *f, unsigned long limit)
 	f->list = sorted;
 }
 
-/* More than a page of the gateway may have: all of them by pages, sorted here. */
+/* Fetches all flows in pages and sorts them here: the gateway sorts no more than a page. */
 static int fetch_all(const struct cli *cli, const char *base, unsigned long limit, struct flows *f)
 {
 	char page[1200], next[64] = "";
@@ -105,7 +105,7 @@ static int fetch(const struct cli *cli, unsigned long limit, struct flows *f)
 	return EXIT_OK;
 }
 
-/* Some flow has it: only then is there a column for it. */
+/* True if a flow has a tenant: only then there is a column for it. */
 static bool have_tenants(const json_t *all)
 {
 	const json_t *o;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the gateway's API over its Unix socket. What comes back is text or JSON; what went wrong is told in
- * one line. */
+/* Requests to the gateway's API over its Unix socket. An answer is text or JSON; a fault is one
+ * line. */
 #include "tools/roceway/roceway.h"
 
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #define ANSWER_MAX (64u << 20)
 #define TIMEOUT_MS 60000L
 
-/* NULL: out of memory. */
+/* The client for this socket; NULL: out of memory. */
 static struct rwy_http *client(const char *path)
 {
-	static struct rwy_http *http; /* kept: --watch asks again and again */
+	static struct rwy_http *http; /* kept for the repeated requests of --watch */
 	const struct rwy_http_cfg cfg = {.unix_socket = path, .protocols = "http", .answer_max = ANSWER_MAX};
 
 	if (!http && rwy_http_new(&http, &cfg))

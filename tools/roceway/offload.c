@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roceway offload: what of the tenants' rules hardware does, and why not the rest. */
+/* roceway offload: the tenants' rules that hardware carries out, and why not the others. */
 #include <string.h>
 
 #include "tools/roceway/roceway.h"

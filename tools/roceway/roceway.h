@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the roceway command only: commands, the connection to the gateway's API, tables for people.
- * Not here: anything the gateway knows; this program only asks its API.
+ * Inside the roceway command only: commands, the connection to the gateway's API, tables for
+ * people. The command knows nothing of the gateway but its API.
  */
 #ifndef TOOLS_ROCEWAY_H
 #define TOOLS_ROCEWAY_H
@@ -27,50 +27,52 @@ struct cli {
 	const char *socket;
 	bool json;
 	const struct cli_cmd *cmd;
-	const char *value[CLI_OPTS_MAX]; /* of cmd->opts, "" for a flag, NULL: not given */
+	const char *value[CLI_OPTS_MAX]; /* values of cmd->opts; "": a set flag; NULL: not given */
 	const char *operand;             /* NULL: none */
-	const char **word;               /* all of them, when the command takes many */
+	const char **word;               /* all operands of a command that takes several */
 	unsigned words;
 };
 
-/* One command, declared in the file of its handler and listed in main.c. */
+/* A command, declared in the file of its handler and listed in main.c. */
 struct cli_cmd {
 	const char *name, *operand;        /* operand: "PATTERN", or NULL */
-	bool many;                         /* any number of them */
+	bool many;                         /* any number of operands */
 	const char *text;                  /* one line */
-	const char *more;                  /* paragraphs for -h, or NULL */
-	const struct cli_opt *opts;        /* up to a NULL name, or NULL */
+	const char *more;                  /* paragraphs for --help, or NULL */
+	const struct cli_opt *opts;        /* ends with a NULL name; or NULL */
 	int (*run)(const struct cli *cli); /* returns an exit code */
 };
 extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_counters, cmd_ports,
     cmd_neighbours, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant, cmd_tunnel, cmd_controller,
     cmd_reload, cmd_explain, cmd_analyze, cmd_metrics, cmd_help, cmd_list_commands, cmd_version;
 
-/* cli.c */
+/* Options and errors: cli.c */
 const char *cli_value(const struct cli *cli, const char *opt); /* NULL: not given */
-/* One line on standard error, "roceway: ...". */
+/* Prints "roceway: ..." and a line end on standard error. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- the API: http.c ------------------------------------------------------------------------- */
 
-/* GETs a page; NULL, after cli_error, when there is no good answer. *status (may be NULL) gets the HTTP
- * status; without it, anything but 200 is an error. malloced. */
+/* GETs a page; the caller frees the text. NULL, after cli_error(): there is no good answer. *status
+ * gets the HTTP status; with status NULL anything but 200 is an error. */
 char *api_get(const struct cli *cli, const char *page, long *status);
+/* The same as JSON; the caller owns it. */
 json_t *api_get_json(const struct cli *cli, const char *page, long *status);
-/* Sends `body` (NULL: nothing) with another method, "PUT". NULL, after telling why, unless the gateway did
- * it: in one line that begins with `about` (NULL: none). */
+/* Sends `body` (NULL: none) with another method, such as "PUT". NULL unless the gateway did it;
+ * then an error line is printed that begins with `about` (NULL: nothing). */
 json_t *api_send(
     const struct cli *cli, const char *method, const char *page, const char *body, const char *file);
-/* A page's address with a name in it, escaped. */
+/* Writes a page's path with a name in it, escaped. */
 void api_page_of(char *page, size_t size, const char *path, const char *name);
-/* name=value, escaped, appended to a page's address with ? or &. */
+/* Appends name=value, escaped, to a page's path, with ? or &. */
 void api_query(char *page, size_t size, const char *name, const char *value);
 
 /* --- the control center's API, over HTTPS: control.c ----------------------------------------- */
 
 #define CONTROLS_MAX 16 /* replicas that --controller may name */
 
-/* Options of a command that asks the control center; the environment is used where one is missing. */
+/* Options of a command that asks the control center. The environment replaces those that are
+ * missing. */
 #define CONTROL_OPTS                                                                                         \
 	{"controller", "URLS", "the control center: URL[,URL]; default: $ROCEWAY_CONTROLLER"},               \
 	    {"ca", "FILE", "its CA; default: $ROCEWAY_CA"},                                                  \
@@ -78,14 +80,15 @@ void api_query(char *page, size_t size, const char *name, const char *value);
 	    {"key", "FILE", "its key; default: $ROCEWAY_KEY"},
 
 struct control;
-/* NULL, after cli_error, when an option is missing or wrong: *rc gets the exit code. */
+/* NULL, after cli_error(): an option is missing or wrong; *rc gets the exit code. */
 struct control *control_new(const struct cli *cli, int *rc);
 void control_free(struct control *k);
-unsigned control_count(const struct control *k); /* replicas */
-/* GETs a page of one replica. The answer, a JSON object, with its HTTP status: 200 or 404. NULL: that one
- * could not be asked, control_tell says why. */
+unsigned control_count(const struct control *k); /* number of replicas */
+/* GETs a page of one replica. Returns the answer, a JSON object, with its HTTP status: 200 or 404.
+ * NULL: the replica could not be asked; control_tell() reports why. */
 json_t *control_get(struct control *k, unsigned replica, const char *page, long *status);
-/* cli_error for each replica that could not be asked since control_new; returns how many. */
+/* Calls cli_error() for each replica that could not be asked since control_new(). Returns how
+ * many. */
 unsigned control_tell(const struct control *k);
 
 /* --- for people: table.c --------------------------------------------------------------------- */
@@ -93,21 +96,21 @@ unsigned control_tell(const struct control *k);
 #define TABLE_WIDTH 100
 
 struct table;
-/* Columns: a heading each; '>' in front: right-aligned; '~' in front: may be wrapped when the table is too
- * wide. NULL ends. */
+/* Makes a table; `columns` has the headings, NULL-terminated. '>' in front: right-aligned; '~' in
+ * front: may be wrapped if the table is too wide. */
 struct table *table_new(const char *const *columns);
-void table_add(struct table *t, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3))); /* the next cell; rows fill up */
-void table_print(struct table *t);         /* and frees */
+/* Adds the next cell; rows fill up. */
+void table_add(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void table_print(struct table *t); /* prints and frees it */
 
 /* An object's members line by line; arrays on one line. */
 void print_object(const json_t *o);
 void print_json(const json_t *j);
-/* One line "name  value", the name padded to `width`; what is too long goes on in lines of its own. */
+/* Prints "name value" with the name padded to `width`; a long value continues on further lines. */
 void print_fact(const char *name, size_t width, const char *value);
 
-const char *js(const json_t *o, const char *key); /* a string, "" when there is none */
-double jn(const json_t *o, const char *key);      /* a number, 0 when there is none */
+const char *js(const json_t *o, const char *key); /* the member's text; "": there is none */
+double jn(const json_t *o, const char *key);      /* the member's number; 0: there is none */
 long long ji(const json_t *o, const char *key);
 bool jb(const json_t *o, const char *key);
 

@@ -65,8 +65,8 @@ const struct cli_cmd cmd_health = {.name = "health",
     .more = "Exits with 0 when everything is well, else with 1.\n",
     .run = run_health};
 
-/* Fetches {KEY: [objects]} and prints it as JSON, in detail, or as a table by `row`; what `more` (NULL:
- * nothing) has to say of an object comes behind the table. */
+/* Fetches {KEY: [objects]} and prints it as JSON, in detail, or as a table by `row`. `more` (NULL:
+ * nothing) prints what follows an object's table row. */
 static int run_list(const struct cli *cli, const char *page, const char *key, const char *const *columns,
     void (*row)(struct table *t, const json_t *o), void (*more)(const json_t *o))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output for people: tables that fit TABLE_WIDTH columns (wide cells wrap, nothing is cut off), numbers with
- * units.
+ * Output for people: tables within TABLE_WIDTH columns (wide cells wrap, nothing is cut off), and
+ * numbers with units.
  */
 #include "tools/roceway/roceway.h"
 
@@ -11,7 +11,7 @@
 
 #define COLUMNS_MAX 12
 #define GAP         2
-#define WRAP_MIN    8 /* a wrapped column is not made narrower */
+#define WRAP_MIN    8 /* smallest width of a wrapped column */
 
 struct table {
 	unsigned columns;
@@ -84,7 +84,7 @@ static void fit(struct table *t)
 	}
 }
 
-/* How much of text goes on a line of that width: up to a space if there is one. */
+/* How much of the text fits on a line of that width: up to a space if there is one. */
 static size_t line_len(const char *text, size_t width)
 {
 	size_t n = strlen(text), cut;
@@ -105,7 +105,7 @@ static void print_row(const struct table *t, char *const *cell)
 	for (size_t c = 0; c < t->columns; c++)
 		rest[c] = cell[c];
 	while (more) {
-		size_t pending = 0; /* spaces owed: none are printed at a line's end */
+		size_t pending = 0; /* spaces not printed yet: a line does not end in spaces */
 
 		more = false;
 		for (size_t c = 0; c < t->columns; c++) {

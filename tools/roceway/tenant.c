@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roceway tenant: what tenants are and did, and their changes, while traffic runs; roceway reload. KEY=VALUE
- * becomes YAML as in the file; what it means, the gateway knows.
+ * roceway tenant: lists and changes tenants while traffic runs; roceway reload. KEY=VALUE becomes
+ * YAML as in the file; the gateway knows its meaning.
  */
 #include "tools/roceway/roceway.h"
 
@@ -59,7 +59,7 @@ static void print_table(const json_t *all)
 	table_print(t);
 }
 
-/* All pages in one; NULL after telling why. */
+/* Fetches all pages as one; NULL after an error line. */
 static json_t *fetch_all(const struct cli *cli)
 {
 	json_t *all = json_array(), *j = NULL;
@@ -115,7 +115,7 @@ static int show_yaml(const struct cli *cli, const char *path)
 	return EXIT_OK;
 }
 
-/* Its configuration, then what it did; of the drops only those that there were. */
+/* Prints the tenant's configuration, then its counters; drops only if there were any. */
 static int show_one(const struct cli *cli, const char *name)
 {
 	char path[256];
@@ -152,7 +152,7 @@ static int show_one(const struct cli *cli, const char *name)
 	for (const char *const *k =
 	         (const char *const[]){"name", "vni", "vlan", "guarantee_Bps", "limit_Bps", "weight", NULL};
 	     *k; k++)
-		json_object_del(j, *k); /* said above */
+		json_object_del(j, *k); /* printed above */
 	putchar('\n');
 	print_object(j);
 	json_decref(j);
@@ -161,10 +161,10 @@ static int show_one(const struct cli *cli, const char *name)
 
 /* --- from words to YAML ---------------------------------------------------------------------- */
 
-/* Lists that are written entry by entry: prefix=10.1.0.0/24@vtep prefix=10.2.0.0/24@site-b */
+/* Lists that are given entry by entry: prefix=10.1.0.0/24@vtep prefix=10.2.0.0/24@site-b */
 struct entry {
 	const char *word, *key;
-	const char *part[3]; /* keys of an entry's parts; none: in flow style */
+	const char *part[3]; /* keys of an entry's parts; none: the entry is in flow style */
 	unsigned least;
 	bool plain; /* an entry is a value without parts */
 };
@@ -191,7 +191,7 @@ static int fail_value(const char *word)
 	return EXIT_USAGE;
 }
 
-/* Flow style ({...}, [...]) as it is; else a text, in quotes where YAML wants them. */
+/* Prints flow style ({...}, [...]) unchanged, other text in quotes where YAML needs them. */
 static void put_value(FILE *f, const char *v, size_t n)
 {
 	const bool quote = n && *v != '{' && *v != '[' && memchr(v, ':', n);
@@ -224,7 +224,7 @@ static int put_entry(FILE *f, const struct entry *e, const char *word)
 	return EXIT_USAGE;
 }
 
-/* A list given at once: vteps=10.1.0.11,10.1.0.12 */
+/* Prints a list that is given at once: vteps=10.1.0.11,10.1.0.12 */
 static void put_list(FILE *f, const char *v)
 {
 	fputc('[', f);
@@ -313,7 +313,7 @@ static char *read_file(const char *path)
 	return text;
 }
 
-/* The text to send; NULL after cli_error, *rc is then the exit code. */
+/* The text to send. NULL, after cli_error(): *rc is the exit code. */
 static char *make_body(const struct cli *cli, const char *file, int *rc)
 {
 	char *text = NULL;

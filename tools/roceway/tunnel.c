@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roceway tunnel: tunnels added, changed and removed while traffic runs. Not here: what they do (state.c). */
+/* roceway tunnel: adds, changes and removes tunnels while traffic runs. state.c shows them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #define UNWANTED "\"\\\n\r\t#"
 
-/* KEY=VALUE as a line of YAML; prefixes are a list. */
+/* Prints KEY=VALUE as a line of YAML; prefixes are a list. */
 static bool put_word(FILE *f, const char *word)
 {
 	const size_t n = strcspn(word, "=");

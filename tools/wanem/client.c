@@ -35,7 +35,7 @@ static int connect_to(const char *path)
 	errno = ENAMETOOLONG;
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -1;
-	memcpy(addr.sun_path, path, strlen(path) + 1); /* fits: checked above */
+	memcpy(addr.sun_path, path, strlen(path) + 1); /* its length is checked above */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
@@ -47,7 +47,7 @@ static int connect_to(const char *path)
 	return fd;
 }
 
-/* Prints the reply; errors go to stderr. The exit code. */
+/* Prints the reply, errors on standard error. Returns the exit code. */
 static int print_reply(int fd)
 {
 	bool is_first = true, is_error = false;
@@ -79,7 +79,7 @@ int wanem_ctl_client(int argc, char **argv)
 		fprintf(stderr, "wanem: usage: wanem ctl PATH set|outage|stats|help ... (stats [--json])\n");
 		return 2;
 	}
-	/* For people a table is the better default, for programs JSON. */
+	/* People get a table by default; programs ask for JSON. */
 	if (!strcmp(argv[1], "stats") && argc == 2)
 		snprintf(line, sizeof(line), "stats text\n");
 	else if (!strcmp(argv[1], "stats") && argc == 3 && !strcmp(argv[2], "--json"))

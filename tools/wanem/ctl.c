@@ -44,7 +44,7 @@ static void help(FILE *reply)
 	fputc('\n', reply);
 }
 
-/* Which directions a word names: bit 0 a-to-b, bit 1 b-to-a; 0 none. */
+/* The directions that a word names: bit 0 a-to-b, bit 1 b-to-a; 0: none. */
 static unsigned directions(const char *word)
 {
 	if (!strcmp(word, "both"))
@@ -64,7 +64,7 @@ static int command_set(struct wanem *w, char *args, struct wanem_err *err)
 		snprintf(err->text, sizeof(err->text), "set: expected both, a-to-b or b-to-a");
 		return -1;
 	}
-	for (unsigned d = 0; d < 2; d++) { /* all or nothing */
+	for (unsigned d = 0; d < 2; d++) { /* both or none */
 		cfg[d] = w->dir[d].link.cfg;
 		if ((which >> d & 1) && wanem_set_list(&cfg[d], save, err))
 			return -1;
@@ -224,10 +224,10 @@ static void accept_client(struct wanem_ctl *ctl)
 		ctl->client[i].len = 0;
 		return;
 	}
-	close(fd); /* too many */
+	close(fd); /* too many clients */
 }
 
-/* False if the client does not read its reply: it is not waited for. */
+/* False if the client does not read its reply: wanem does not wait for it. */
 static bool answer(struct client *c, struct wanem *w, char *line, uint64_t now)
 {
 	char *text = NULL;
@@ -268,7 +268,7 @@ static void serve_client(struct client *c, struct wanem *w, uint64_t now)
 	c->len -= (size_t)(line - c->buf);
 	memmove(c->buf, line, c->len);
 	if (c->len == sizeof(c->buf))
-		client_close(c); /* a line without end */
+		client_close(c); /* a line that does not end */
 }
 
 void wanem_ctl_serve(

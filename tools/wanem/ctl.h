@@ -11,12 +11,14 @@
 #define WANEM_CTL_CLIENTS 8
 #define WANEM_CTL_FDS     (1 + WANEM_CTL_CLIENTS)
 
-/* Listens on path, replacing a socket nobody listens on any more. 0, or -1 and a sentence. */
+/* Listens on path, replacing a socket on which nobody listens. 0, or -1 with a sentence in *err. */
 int wanem_ctl_open(struct wanem_ctl **out, const char *path, struct wanem_err *err);
 void wanem_ctl_close(struct wanem_ctl *ctl);
 
-/* Fills fd (WANEM_CTL_FDS entries), returns how many; after poll, hand the same ones to wanem_ctl_serve. */
+/* Fills fd (WANEM_CTL_FDS entries) and returns how many. After poll() the caller passes the same
+ * ones to wanem_ctl_serve(). */
 unsigned wanem_ctl_poll(const struct wanem_ctl *ctl, struct pollfd *fd);
+/* Accepts clients and executes their commands, after poll(). Slow clients are dropped. */
 void wanem_ctl_serve(
     struct wanem_ctl *ctl, struct wanem *w, const struct pollfd *fd, unsigned count, uint64_t now);
 

@@ -17,7 +17,8 @@ struct wanem_hist {
 void wanem_hist_add(struct wanem_hist *h, uint64_t value);
 uint64_t wanem_hist_mean(const struct wanem_hist *h);
 
-/* The value that `share` (0..1) of the samples do not exceed, at most 1/16 too high; 0 if there is none. */
+/* The value that `share` (0..1) of the samples do not exceed, at most 1/16 too high; 0: no
+ * samples. */
 uint64_t wanem_hist_quantile(const struct wanem_hist *h, double share);
 
 #endif

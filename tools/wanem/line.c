@@ -93,7 +93,8 @@ static void heap_pop(struct wanem_line *line)
 	line->heap[i] = last;
 }
 
-/* One held-back packet at the tail sends its followers to the heap until it has left: slower, still right. */
+/* A packet that is held back at the tail sends its followers to the heap until it has left. That is
+ * slower, but right. */
 static bool fits_fifo(const struct wanem_line *line, uint64_t at)
 {
 	return !line->fifo_count ||

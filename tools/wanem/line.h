@@ -10,42 +10,46 @@
 #include <stdint.h>
 
 #define WANEM_FRAME_MAX 9022 /* 9018 and a VLAN tag */
-/* Not a multiple of 4096, so that the heads of frames do not all fall into the same cache sets. */
+/* Not a multiple of 4096, so that the beginnings of frames do not share cache sets. */
 #define WANEM_SLOT_SIZE 9280
 
 struct wanem_pkt {
 	uint64_t at;
-	uint64_t seq; /* among equal times: first in, first out */
+	uint64_t seq; /* orders packets of equal time: first in, first out */
 	uint32_t slot;
 	uint32_t len;
 };
 
-/* Packets whose time is not before the last one's go through a ring, the others through a heap. */
+/* A packet whose time is not before the last one's goes through a ring, any other through a
+ * heap. */
 struct wanem_line {
 	uint8_t *slots;
 	uint32_t *free_slot; /* stack */
 	uint32_t free_count;
-	uint32_t cap, mask; /* frames held at most; ring size - 1 */
+	uint32_t cap, mask; /* most frames held; size of the ring - 1 */
 	struct wanem_pkt *fifo, *heap;
 	uint32_t fifo_head, fifo_count, heap_count;
 	uint64_t seq;
 	uint32_t held_max;
 };
 
-/* Room for cap frames (1..1<<24); address space is reserved, memory is taken as it is used. 0 or -1 (errno).
- */
+/* Makes room for cap frames (1..1<<24). It reserves address space; memory is used as frames come.
+ * 0, or -1 with errno. */
 int wanem_line_init(struct wanem_line *line, uint32_t cap);
 void wanem_line_free(struct wanem_line *line);
 
-/* A buffer of WANEM_SLOT_SIZE bytes; false if all are in use. Give it back by push or put. */
+/* Gets a slot of WANEM_SLOT_SIZE bytes; false: all are in use. wanem_line_push() or
+ * wanem_line_put() returns it. */
 bool wanem_line_get(struct wanem_line *line, uint32_t *slot);
 void wanem_line_put(struct wanem_line *line, uint32_t slot);
+/* Queues the frame in the slot for time `at`, ns. The slot belongs to the line until it is
+ * popped. */
 void wanem_line_push(struct wanem_line *line, uint32_t slot, uint32_t len, uint64_t at);
 
-/* Takes out the next frame that is due; its slot is the caller's until wanem_line_put. */
+/* Takes the next frame that is due; the caller owns its slot until wanem_line_put(). */
 bool wanem_line_pop(struct wanem_line *line, struct wanem_pkt *out, uint64_t now);
 
-/* When the next frame is due, UINT64_MAX if there is none. */
+/* The time when the next frame is due; UINT64_MAX: there is none. */
 uint64_t wanem_line_next(const struct wanem_line *line);
 
 static inline uint8_t *wanem_line_data(const struct wanem_line *line, uint32_t slot)

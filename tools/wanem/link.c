@@ -9,7 +9,7 @@
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
-/* splitmix64's finaliser: a bijection that passes as a random function of a counter. */
+/* Splitmix64's finalizer: a bijection whose values look random for a counter. */
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -98,14 +98,13 @@ void wanem_link_set(struct wanem_link *link, const struct wanem_cfg *cfg)
 		link->ge_r = cfg->ge_r;
 		link->ge_bad = cfg->ge_bad;
 		link->ge_good = cfg->ge_good;
-	} else { /* all is lost in the bad state: its mean length 1/r is the burst, its share p/(p+r) the loss
-		  */
+	} else { /* all is lost in the bad state: 1/r is the mean burst, p/(p+r) the loss */
 		link->ge_r = 1 / cfg->burst;
 		link->ge_p = link->ge_r * cfg->loss / (1 - cfg->loss);
 		link->ge_bad = 1;
 		link->ge_good = 0;
 	}
-	if (!was_on) /* start as if it had always run */
+	if (!was_on) /* start as if the process had always run */
 		link->ge_is_bad = hit(link, WANEM_RND_GE_STATE, link->ge_p / (link->ge_p + link->ge_r));
 }
 
@@ -144,7 +143,7 @@ static bool svc_grow(struct wanem_link *link)
 	return true;
 }
 
-/* The bottleneck. False: no room. Otherwise *finish is when the last bit is on the line. */
+/* The bottleneck. False: no room. Else *finish is the time when the last bit is on the line. */
 static bool serve(struct wanem_link *link, uint32_t len, uint64_t *finish, uint64_t now)
 {
 	const struct wanem_cfg *cfg = &link->cfg;
@@ -176,8 +175,8 @@ static bool serve(struct wanem_link *link, uint32_t len, uint64_t *finish, uint6
 	return true;
 }
 
-/* Twelve uniform 16-bit numbers add up to a normal one, mean 6, deviation 1, bounds +-6: no floating point.
- */
+/* The sum of twelve uniform 16-bit numbers is nearly normal: mean 6, deviation 1, bounds +-6,
+ * without floating point. */
 static int64_t normal_16(uint64_t r)
 {
 	int64_t sum = -6 * INT64_C(65535);
@@ -188,7 +187,7 @@ static int64_t normal_16(uint64_t r)
 	return sum;
 }
 
-/* delay + jitter of this packet, never negative */
+/* This packet's delay with jitter, never negative. */
 static uint64_t line_delay(const struct wanem_link *link)
 {
 	const struct wanem_cfg *cfg = &link->cfg;
@@ -208,7 +207,8 @@ static uint64_t line_delay(const struct wanem_link *link)
 	return off > 0 ? (uint64_t)off : 0;
 }
 
-/* Steps the loss state for every packet, so that packet n meets the same luck whatever else happens to it. */
+/* Steps the loss state for every packet, so that packet n has the same draw whatever else happens
+ * to it. */
 static bool ge_loses(struct wanem_link *link)
 {
 	if (!link->ge_on)

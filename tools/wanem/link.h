@@ -34,10 +34,10 @@ struct wanem_cfg {
 	uint64_t delay;
 	uint64_t jitter;
 	enum wanem_jitter jitter_dist;
-	bool keep_order;        /* jitter and changes of delay never reorder */
-	uint64_t rate;          /* bit/s of Ethernet frame, 0: unlimited */
-	uint64_t queue;         /* limit of what waits for the rate, with the packet in service */
-	bool queue_in_bytes;    /* unit of queue; otherwise packets */
+	bool keep_order;        /* jitter and changes of delay do not reorder */
+	uint64_t rate;          /* bit/s of Ethernet frames; 0: unlimited */
+	uint64_t queue;         /* limit of what waits for the rate and is in service */
+	bool queue_in_bytes;    /* unit of `queue`: bytes; false: packets */
 	double loss;            /* mean loss; independent if burst is <= 1 */
 	double burst;           /* mean length of a loss burst, packets */
 	double ge_p;            /* raw Gilbert-Elliott: good -> bad; 0: not used */
@@ -45,7 +45,7 @@ struct wanem_cfg {
 	double ge_bad;          /* loss in the bad state */
 	double ge_good;         /* loss in the good state */
 	double reorder;         /* share of packets held back ... */
-	uint64_t reorder_delay; /* ... by this much more */
+	uint64_t reorder_delay; /* ... for this much longer */
 	double dup;
 	double corrupt;
 	unsigned corrupt_bits; /* 1..corrupt_bits bits are flipped */
@@ -71,14 +71,14 @@ struct wanem_service { /* a packet not yet serialised */
 struct wanem_link {
 	struct wanem_cfg cfg;
 	uint64_t key[WANEM_RND_COUNT];
-	uint64_t n; /* packets seen: index of the random draws */
+	uint64_t n; /* packets so far: index of the random draws */
 	bool ge_on, ge_is_bad;
-	double ge_p, ge_r, ge_bad, ge_good; /* in force, from loss/burst or raw */
+	double ge_p, ge_r, ge_bad, ge_good; /* in effect, from loss and burst or given directly */
 	uint64_t down_until;                /* 0: up */
-	uint64_t busy_until;                /* the bottleneck has sent everything accepted so far */
+	uint64_t busy_until;                /* when the bottleneck has sent all of its queue */
 	uint64_t rate_rem;                  /* remainder of the serialisation division */
-	uint64_t last_at;                   /* latest delivery given to a packet that was not reordered */
-	struct wanem_service *svc;          /* ring, svc_cap is a power of two */
+	uint64_t last_at;                   /* latest delivery of a packet not reordered */
+	struct wanem_service *svc;          /* ring; svc_cap is a power of two */
 	uint32_t svc_cap, svc_head, svc_count;
 	uint64_t svc_bytes;
 	uint32_t queue_max;
@@ -87,44 +87,47 @@ struct wanem_link {
 };
 
 struct wanem_copy {
-	uint64_t at;           /* deliver then */
-	uint64_t corrupt_key;  /* for wanem_copy_corrupt */
+	uint64_t at;           /* time of delivery */
+	uint64_t corrupt_key;  /* for wanem_copy_corrupt() */
 	unsigned corrupt_bits; /* 0: unchanged */
 };
 
 struct wanem_fate {
-	unsigned count; /* copies to deliver: 0 dropped, 1, or 2 duplicated */
+	unsigned count; /* copies to deliver: 0 (dropped), 1, or 2 (duplicated) */
 	struct wanem_copy copy[2];
 	enum wanem_ctr drop; /* the reason, if count is 0 */
 };
 
-/* The neutral link: no delay, no loss, no rate, queue of 1000 packets, order kept. */
+/* The neutral link: no delay, no loss, no rate, a queue of 1000 packets, order kept. */
 void wanem_cfg_default(struct wanem_cfg *cfg);
 
-/* NULL if cfg is usable, otherwise a sentence (static storage) saying what is wrong. */
+/* NULL if cfg is usable; else a sentence (static) that says what is wrong. */
 const char *wanem_cfg_check(const struct wanem_cfg *cfg);
 
-/* cfg must have passed wanem_cfg_check. Two directions should get different seeds. */
+/* Starts a link. cfg must have passed wanem_cfg_check(). The two directions should get different
+ * seeds. */
 void wanem_link_init(struct wanem_link *link, uint64_t seed, const struct wanem_cfg *cfg);
 void wanem_link_free(struct wanem_link *link);
 
-/* New settings for packets from now on; what was accepted keeps its delivery time and its place. */
+/* Applies new settings to packets from now on. Accepted packets keep their delivery time and
+ * order. */
 void wanem_link_set(struct wanem_link *link, const struct wanem_cfg *cfg);
 
-/* Packets that come before `until` are dropped: 0 is up, WANEM_FOREVER is down until told. In-flight ones go
- * on. */
+/* Drops packets that arrive before `until`; 0: the link is up; WANEM_FOREVER: it is down until the
+ * next call. Packets in flight continue. */
 void wanem_link_outage(struct wanem_link *link, uint64_t until);
 bool wanem_link_is_down(const struct wanem_link *link, uint64_t now);
 
-/* A packet of len bytes (Ethernet header on, no FCS; at most 65535) came in. `now` must not go back. Fills
- * *out and counts everything but what only the caller can know (delivered, drop_held, drop_offload, drop_tx,
- * drop_rx_ring). */
+/* A packet of len bytes arrived (from the Ethernet header on, no FCS; at most 65535). `now` must
+ * not go back. Fills *out and counts all that is decided here; the caller counts delivered,
+ * drop_held, drop_offload, drop_tx and drop_rx_ring. */
 void wanem_link_in(struct wanem_link *link, uint32_t len, struct wanem_fate *out, uint64_t now);
 
-/* What waits in front of the rate limit, with the packet in service. bytes may be NULL. */
+/* Packets that wait for the rate, including the one in service. bytes may be NULL. */
 uint32_t wanem_link_queue(struct wanem_link *link, uint64_t *bytes, uint64_t now);
 
-/* Flips copy->corrupt_bits different bits (fewer if the frame has fewer) after the Ethernet header. */
+/* Flips copy->corrupt_bits different bits after the Ethernet header, fewer if the frame is
+ * shorter. */
 void wanem_copy_corrupt(const struct wanem_copy *copy, uint8_t *frame, uint32_t len);
 
 #endif

@@ -139,7 +139,7 @@ static int take_key(struct args *a, int key, const char *value)
 	return usage("--%s", err.text);
 }
 
-/* One option of args. 0, 2 after a message, -1: done, exit with 0. */
+/* Applies one option to args. 0; 2 after a message; -1: exit with 0. */
 static int take(struct args *a, int opt, const char *value)
 {
 	uint64_t v;
@@ -218,7 +218,7 @@ static int parse(struct args *a, int argc, char **argv)
 	return 0;
 }
 
-/* The settings of each direction, checked. */
+/* Fills the settings of each direction and checks them. */
 static int configure(const struct args *a, struct wanem *w)
 {
 	const char *wrong = wanem_cfg_check(&a->cfg);
@@ -289,7 +289,8 @@ static int run(const struct args *a, struct wanem *w, const sigset_t *mask)
 	return rc;
 }
 
-/* Ending signals are taken only while the loop waits, with the mask returned here. */
+/* Signals that end the program are accepted only while the loop waits, with the mask returned
+ * here. */
 static void catch_signals(sigset_t *mask)
 {
 	struct sigaction act = {.sa_handler = on_signal};

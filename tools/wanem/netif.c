@@ -53,7 +53,8 @@ static int bind_to(int fd, int ifindex, uint16_t protocol)
 	return bind(fd, (struct sockaddr *)&addr, sizeof(addr));
 }
 
-/* Frames merged on receipt would leave as super-frames. Not all drivers know these switches: no error. */
+/* Switches merging off: merged frames would leave as super-frames. Not all drivers have these
+ * switches, so a failure is no error. */
 static void merge_off(const struct wanem_netif *nif)
 {
 	struct ethtool_value value = {.cmd = ETHTOOL_SGRO};
@@ -106,7 +107,7 @@ static int open_tx(struct wanem_netif *nif)
 		return -1;
 	if (setsockopt(nif->tx_fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
 		setsockopt(nif->tx_fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	set_opt(nif->tx_fd, PACKET_QDISC_BYPASS, 1); /* saves time only: no error */
+	set_opt(nif->tx_fd, PACKET_QDISC_BYPASS, 1); /* only saves time: a failure is no error */
 	return bind_to(nif->tx_fd, nif->ifindex, 0);
 }
 
@@ -191,7 +192,8 @@ void wanem_netif_release(struct wanem_netif *nif)
 	nif->cur = nif->cur + 1 == FRAME_COUNT ? 0 : nif->cur + 1;
 }
 
-/* Internet checksum from start to the end, to start + offset, where the pseudo header's sum already is. */
+/* Computes the Internet checksum from start to the end and stores it at start + offset, where the
+ * pseudo header's sum is. */
 static void finish_csum(uint8_t *frame, uint32_t len, uint32_t start, uint32_t offset)
 {
 	uint32_t sum = 0;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* NULL on failure (errno). Close with fclose. */
+/* Opens a capture file; NULL with errno on failure. fclose() closes it. */
 FILE *wanem_pcap_open(const char *path);
 void wanem_pcap_write(FILE *f, const uint8_t *frame, uint32_t len, uint64_t realtime_ns);
 

@@ -15,10 +15,10 @@
 #include <poll.h>
 #include <time.h>
 
-#define BUDGET          256 /* frames a direction before the other has its turn */
+#define BUDGET          256 /* frames of one direction before the other has its turn */
 #define CTL_PERIOD      UINT64_C(1000000)
 #define AUTO_GATHER_MAX UINT64_C(200000)
-#define BLIND_MAX       UINT64_C(1000000) /* the receive ring must hold what comes meanwhile */
+#define BLIND_MAX       UINT64_C(1000000) /* ns; the receive ring must hold what arrives */
 #define DOWN_PERIOD     UINT64_C(200000000)
 #define MAX_SKEW        UINT64_C(1000000000)
 #define MAX_FDS         (4 + WANEM_CTL_FDS)
@@ -26,10 +26,10 @@
 struct loop {
 	uint64_t now;
 	int64_t real_minus_mono;
-	uint64_t ctl_at;   /* control sockets were looked at then */
+	uint64_t ctl_at;   /* when the control sockets were served last */
 	uint64_t stats_at; /* next line of statistics */
 	bool is_busy;      /* frames moved in this round */
-	bool is_full;      /* a budget ran out: no sleep */
+	bool is_full;      /* a budget was used up: do not sleep */
 };
 
 static uint64_t read_clock(clockid_t id)
@@ -45,7 +45,7 @@ static uint64_t clock_now(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
-/* The kernel's time of arrival on our clock; a step of the wall clock must not turn into a delay. */
+/* The kernel's time of arrival on our clock. A step of the wall clock must not become a delay. */
 static uint64_t arrival(struct wanem_dir *dir, const struct loop *loop, const struct wanem_frame *frame)
 {
 	uint64_t t = frame->time_ns - (uint64_t)loop->real_minus_mono;
@@ -95,7 +95,7 @@ static void receive(struct wanem_dir *dir, struct loop *loop)
 	loop->is_full |= n == BUDGET;
 }
 
-/* The first n of the pending frames have left, or (is_lost) could not. */
+/* Releases the first n pending frames, which have left or (is_lost) could not. */
 static void retire(struct wanem *w, struct wanem_dir *dir, const struct loop *loop, unsigned n, bool is_lost)
 {
 	for (; n; n--, dir->pend_head++, dir->pend_count--) {
@@ -115,7 +115,8 @@ static void retire(struct wanem *w, struct wanem_dir *dir, const struct loop *lo
 	}
 }
 
-/* Sends one batch of what is due. False if there is nothing to send or the kernel takes no more. */
+/* Sends one batch of frames that are due. False if there is nothing to send or the kernel accepts
+ * no more. */
 static bool send_batch(struct wanem *w, struct wanem_dir *dir, struct loop *loop)
 {
 	struct wanem_out out[WANEM_TX_BATCH];
@@ -156,7 +157,8 @@ static void transmit(struct wanem *w, struct wanem_dir *dir, struct loop *loop)
 	}
 }
 
-/* No frame leaves sooner than that after it came, in either direction (but for the tail of normal jitter). */
+/* The least time between a frame's arrival and departure in either direction, except for the tail
+ * of normal jitter. */
 static uint64_t least_delay(const struct wanem *w)
 {
 	uint64_t least = UINT64_MAX;
@@ -172,8 +174,8 @@ static uint64_t least_delay(const struct wanem *w)
 	return least;
 }
 
-/* When to wake up while frames flow; 0: listen for them. Not before frames have gathered, not long after the
- * next is due, and early enough that those now arriving are not late. */
+/* The time to wake up while frames flow; 0: wait for frames. It lets frames gather, but is not long
+ * after the next one is due, and early enough for those that arrive meanwhile. */
 static uint64_t gather_until(const struct wanem *w, uint64_t due, uint64_t now)
 {
 	uint64_t least = least_delay(w), gather = w->coalesce, blind = least / 2;
@@ -202,7 +204,7 @@ static uint64_t next_due(const struct wanem *w)
 	return next;
 }
 
-/* After an error on a socket, and from time to time while an interface is down. */
+/* Called after an error on a socket, and now and then while an interface is down. */
 static bool check_interfaces(struct wanem *w, const struct pollfd *fd, unsigned count, struct wanem_err *err)
 {
 	bool is_error = false;
@@ -218,7 +220,7 @@ static bool check_interfaces(struct wanem *w, const struct pollfd *fd, unsigned 
 	return true;
 }
 
-/* Sleeps until there is something to do; serves the control sockets. */
+/* Sleeps until there is work, and serves the control sockets. */
 static int wait_for_work(struct wanem *w, struct loop *loop, const sigset_t *mask, struct wanem_err *err)
 {
 	uint64_t until = next_due(w), gather;

@@ -21,9 +21,9 @@ struct wanem_dir {
 	struct wanem_netif *from, *to;
 	struct wanem_link link;
 	struct wanem_line line;
-	struct wanem_hist late;                /* left minus asked, ns */
-	uint64_t last_in;                      /* arrival times never go back */
-	struct wanem_pkt pend[WANEM_TX_BATCH]; /* due, not yet taken by the kernel */
+	struct wanem_hist late;                /* departure minus due time, ns */
+	uint64_t last_in;                      /* arrival times do not go back */
+	struct wanem_pkt pend[WANEM_TX_BATCH]; /* due, not yet accepted by the kernel */
 	unsigned pend_head, pend_count;
 	bool is_blocked; /* the kernel's send buffer is full */
 };
@@ -34,7 +34,7 @@ struct wanem {
 	struct wanem_ctl *ctl;   /* NULL: no control socket */
 	FILE *pcap;              /* NULL: no capture */
 	uint64_t seed;
-	uint64_t coalesce; /* ns; how long frames are gathered before a wake-up; or WANEM_COALESCE_AUTO */
+	uint64_t coalesce;       /* ns that frames gather before a wake-up; or ..._AUTO */
 	uint64_t stats_interval; /* ns, 0: none */
 	uint64_t started;
 };

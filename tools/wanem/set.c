@@ -45,7 +45,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct wanem_err *err, c
 	return -1;
 }
 
-/* A plain decimal number, not negative; *end behind it. False if there is none. */
+/* Reads a decimal number without sign; *end is the text after it. False: there is none. */
 static bool number(const char *text, double *out, const char **end)
 {
 	size_t digits = strspn(text, "0123456789.");
@@ -66,7 +66,8 @@ struct unit {
 	double factor;
 };
 
-/* NULL name ends the list; an empty name is the number alone. */
+/* Reads a number with a unit. A NULL name ends the list of units; an empty name is a number without
+ * unit. */
 static bool scaled(const char *text, const struct unit *units, double *out)
 {
 	const char *end;
@@ -187,7 +188,7 @@ static int set_number(const char *text, double min, double max, double *out, str
 	return 0;
 }
 
-/* One of two words; *second says which. */
+/* Reads one of two words; *second: it is the second. */
 static int set_word(const char *text, const char *a, const char *b, bool *second, struct wanem_err *err)
 {
 	*second = !strcmp(text, b);

@@ -15,27 +15,28 @@ struct wanem_err {
 
 struct wanem_key {
 	const char *name;
-	const char *arg;  /* what the value looks like, for the help */
+	const char *arg;  /* form of the value, for the help */
 	const char *help; /* one line */
 };
 
-/* The keys, ended by a NULL name. */
+/* The keys; a NULL name ends them. */
 const struct wanem_key *wanem_set_keys(void);
 
-/* Sets one key. 0, or -1 and a sentence in *err. Relations between keys: wanem_cfg_check. */
+/* Sets one key. 0, or -1 with a sentence in *err. wanem_cfg_check() checks relations between
+ * keys. */
 int wanem_set_key(struct wanem_cfg *cfg, const char *key, const char *value, struct wanem_err *err);
 
-/* "key=value,key=value", separated by commas or blanks; then checks the whole. cfg is changed only on
- * success. */
+/* Sets "key=value,key=value", separated by commas or blanks, and checks the result. cfg changes
+ * only on success. */
 int wanem_set_list(struct wanem_cfg *cfg, const char *list, struct wanem_err *err);
 
-/* Durations: a number with ns, us, ms or s; 0 alone too. At most max ns. 0 or -1. */
+/* Reads a duration: a number with ns, us, ms or s, or 0; at most max ns. 0 or -1. */
 int wanem_set_time(const char *text, uint64_t max, uint64_t *out, struct wanem_err *err);
 
-/* Prints cfg as the members of a JSON object, without the braces. */
+/* Prints cfg as the members of a JSON object, without its braces. */
 void wanem_set_json(FILE *f, const struct wanem_cfg *cfg);
 
-/* Prints "delay=.. loss=..": the delay, and what is switched on. */
+/* Prints "delay=.. loss=..": the delay, and all that is switched on. */
 void wanem_set_text(FILE *f, const struct wanem_cfg *cfg);
 
 #endif

@@ -6,11 +6,11 @@
 
 #include "tools/wanem/run.h"
 
-/* One line. */
+/* Prints the statistics as one line of JSON. */
 void wanem_stats_json(FILE *f, struct wanem *w, uint64_t now);
 void wanem_stats_text(FILE *f, struct wanem *w, uint64_t now);
 
-/* "wanem: a-to-b in 10 out 9 lost 1; b-to-a ..." */
+/* Prints "wanem: a-to-b in 10 out 9 lost 1; b-to-a ...". */
 void wanem_stats_line(FILE *f, struct wanem *w);
 
 #endif
