@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Put in front of malloc by the linker (--wrap): the engines' one block that is too large for malloc to keep
- * (copies for forward error correction, wan/fec/rx.c), and that comes from the kernel page by page each time,
- * is kept from world to world. Nobody expects anything in it.
+ * Wraps malloc (linker option --wrap) for the engines' one very large block: the copies for forward
+ * error correction, wan/fec/rx.c. malloc would return it to the kernel and get it back page by page
+ * for each world, so it is kept from world to world. Nobody relies on its content.
  */
 #include <stdbool.h>
 #include <stddef.h>

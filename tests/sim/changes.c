@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants that change, go and come back while their connections run (F_CHANGES). The plain LAN and whoever
- * was only given another share, limit, memory or ack mode must not notice. A tenant that was removed at a
- * site loses what that site held of it: its operations may be missing from some point on, until somebody
- * speaks again and gets an error; what is in memory is right.
+ * Tenants that change, are removed and come back while their connections run (F_CHANGES). The plain
+ * LAN, and tenants that only get another share, limit, memory or ack mode, must not notice. A
+ * tenant that is removed at a site loses what that site held of it: operations may be missing from
+ * some point on, until one of its hosts sends again and gets an error. The memory that it has
+ * reached is right.
  */
 #include "tests/sim/explore.h"
 
@@ -70,7 +71,7 @@ static void step(struct run *r)
 			}
 	} else {
 		draw_share(r, k);
-		/* Squeezed, the outage is longer than hosts wait for an honest answer. */
+		/* With F_SQUEEZE the outage is longer than these hosts wait for an answer. */
 		if (sim_chance(g, .3) && !(r->faults & F_SQUEEZE))
 			k->ack_mode = (enum eng_ack_mode)sim_below(g, 3);
 		r->near |= (k->ack_mode == ENG_ACK_NEAR) << t;
@@ -85,7 +86,8 @@ void sim_changes_begin(struct run *r)
 	r->mortal = sim_chance(&r->rng, .7) ? 1 + sim_below(&r->rng, SIM_TENANTS) : 0;
 }
 
-/* The last steps bring back whoever is missing: nobody's retries are for ever, but some hosts' are. */
+/* The last steps bring back every tenant that is missing, since hosts give up after some
+ * retries. */
 void sim_changes_tick(struct run *r, rwy_time now)
 {
 	if (now < r->change_at)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A world from a seed, its run, and what must be true at its end. */
+/* Makes a world from a seed, runs it, and checks what must be true at its end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +9,18 @@
 #define OUTAGE         (300 * RWY_MS)
 #define SQUEEZE_OUTAGE (4 * RWY_SEC)
 
-/* --- how long it took ------------------------------------------------------------------------------ */
+/* --- how long it may take --------------------------------------------------------------------- */
 
-/* Packets of an operation, or of the answer to it. */
+/* Packets of an operation, or of its answer. */
 static uint32_t packets(const struct rc_wr *w, uint32_t mtu)
 {
 	return w->len ? (w->len + mtu - 1) / mtu : 1;
 }
 
 /*
- * A generous guess of when a queue pair's operations can be complete: the handshake and learning, a round
- * trip for each window of packets (two if packets are lost: one is in most windows) and for each set of
- * READs, all bytes of the round at half the WAN's rate.
+ * A generous estimate of when a queue pair's operations are complete: the handshake and learning,
+ * one round trip for each window of packets (two if packets are lost, since most windows lose one)
+ * and for each set of READs, and all bytes of the round at half the WAN's rate.
  */
 static rwy_dur expected(const struct run *r, const struct side *s)
 {
@@ -77,12 +77,14 @@ static void check(struct run *r)
 			struct side *s = &r->qp[i][j];
 			const struct rc_host_bad *b = &s->h.bad;
 
-			/* Whose QPN was forgotten with its tenant cannot be told by anybody when its peer has
-			 * said all it will say (a gap's one NAK, or an error): its own retries end it. */
+			/* When a host's QPN is forgotten with its tenant, and its peer has sent all
+			 * that it will (a gap's one NAK, or an error), nobody can tell the host.
+			 * Its own retries end it. */
 			if (s->done < s->wrs && !side_dead(s) && !(side_removed(r, s) && s->h.cfg.retry == 7))
 				sim_fail(r, "hangs: not complete and no error", s, i);
 			if (s->gone || r->qp[i][!j].gone)
-				continue; /* no hang is all that can be asked of the other side */
+				/* without a hang; more cannot be expected of the other side */
+				continue;
 			if (side_dead(s) && !(r->faults & ~(F_MILD | F_SQUEEZE)) && !side_removed(r, s))
 				sim_fail(r, "an error without a fault", s, i);
 			if (!(r->faults & ~F_MILD) && !side_removed(r, s) &&
@@ -129,7 +131,7 @@ static void draw_links(struct run *r)
 	}
 }
 
-/* Kept from run to run. */
+/* Memory is kept from run to run. */
 static uint8_t *memory_of(unsigned qp, unsigned site)
 {
 	static uint8_t *kept[QPS_MAX][2];
@@ -167,7 +169,7 @@ static void draw_qps(struct run *r)
 			s->mem = memory_of(i, j);
 			s->wr = wrs_of(i, j);
 		}
-	/* Queue pairs of the tenants have the same hosts and QPNs. */
+	/* Queue pairs of different tenants have the same hosts and QPNs. */
 	for (unsigned i = 0; i < r->qps && r->cfg.tenants; i++)
 		for (unsigned j = 0; j < 2; j++) {
 			const struct side *first = &r->qp[i - i % (SIM_TENANTS + 1)][j];
@@ -179,9 +181,9 @@ static void draw_qps(struct run *r)
 }
 
 /*
- * Custody so small and an outage so long that hosts are held back for seconds, with the retry
- * budget of a NIC (67 ms, 7 times): being held must never cost a connection. Not with READs and ATOMICs,
- * which nobody can answer during an outage.
+ * Custody is so small and an outage so long that hosts wait for seconds, with the retry budget of a
+ * NIC (67 ms, 7 times). Withheld ACKs must never cost a connection. READs and ATOMICs are left out,
+ * since nobody can answer them during an outage.
  */
 static void draw_squeeze(struct run *r)
 {
@@ -196,12 +198,13 @@ static void draw_squeeze(struct run *r)
 	r->cfg.custody_conn = (16u << 10) << sim_below(&r->rng, 3);
 	if (sim_chance(&r->rng, .5))
 		r->cfg.custody_total = 64u << 10;
-	/* Not before every connection was confirmed by its far host: only then is anything acknowledged. Nor
-	 * does the tunnel move before: a carrier may break unknown for longer than these hosts try. */
+	/* Not before the far host has confirmed every connection, since nothing is acknowledged
+	 * before that. Nor before a move of the tunnel: a carrier may be broken, without being
+	 * noticed, for longer than these hosts try. */
 	r->fault_at = 1700 * RWY_MS + RWY_MS * sim_below(&r->rng, 200);
 }
 
-/* 2 to 20 MB/s, as Soft-RoCE has it. */
+/* 2 to 20 MB/s, like Soft-RoCE. */
 static void draw_slow(struct run *r)
 {
 	for (unsigned j = 0; j < 2; j++)
@@ -209,7 +212,7 @@ static void draw_slow(struct run *r)
 			r->slow[j][k] = 50 + sim_below(&r->rng, 450);
 }
 
-/* A fresh connection between the two sides of qp[i], and its workload. */
+/* A new connection between the two sides of qp[i], and its workload. */
 static void connect_qp(struct run *r, struct side *s)
 {
 	struct sim_rng *g = &r->rng;
@@ -235,15 +238,16 @@ static void connect_qp(struct run *r, struct side *s)
 		c.sq_psn = psn[j];
 		c.rq_psn = psn[!j];
 		c.rkey = 0x1000 + (uint32_t)sim_below(g, 1000);
-		/* With so little credit a READ waits long behind WRITEs that were acknowledged early. */
+		/* With so little credit a READ waits long behind WRITEs that were acknowledged
+		 * early. */
 		c.timeout = r->faults & F_SQUEEZE ? 67 * RWY_MS
 		            : r->faults & F_SLOW  ? 5 * RWY_SEC
 		            : r->cfg.rx_window    ? 2 * RWY_SEC
 		                                  : 500 * RWY_MS;
-		/* 7 is without limit, as Soft-RoCE has it: then nobody but a gateway can end a connection. */
+		/* 7 means no limit, as in Soft-RoCE: then only a gateway can end a connection. */
 		c.retry = (r->faults & F_CRASH) && !(r->faults & F_HOST) ? 7 : 6;
 		c.rnr_retry = 7;
-		c.continues = r->cfg.seed & 1; /* Soft-RoCE, or as the standard has it */
+		c.continues = r->cfg.seed & 1; /* as Soft-RoCE does, or as the standard says */
 		if (r->faults & F_MASS) {
 			c.rd_max = 1u << sim_below(g, 8);
 			c.resources = RC_HOST_RES;
@@ -278,8 +282,8 @@ static void begin_round(struct run *r)
 		}
 }
 
-/* The same QPNs again: with the same peer, or with another one. As soon as two hosts can agree on it: a round
- * trip later. */
+/* Uses the same QPNs again, with the same peer or another one, as soon as two hosts can agree on
+ * it: a round trip later. */
 static void reuse_qpns(struct run *r)
 {
 	rwy_dur rtt = r->cfg.wan[0].delay + r->cfg.wan[1].delay;
@@ -287,22 +291,23 @@ static void reuse_qpns(struct run *r)
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++)
 			rc_host_fini(&r->qp[i][j].h);
-	/* Hosts fall silent: rc_host_fini leaves a host without work. */
+	/* Hosts fall silent: rc_host_fini() leaves a host without work. */
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++)
 			memset(&r->qp[i][j].h, 0, sizeof(r->qp[i][j].h));
 	r->deaf = true;
-	/* An outage longer than hosts try is for connections that are there: a new one may give up in it. */
+	/* An outage longer than hosts try is for existing connections; a new one may give up in
+	 * it. */
 	if ((r->faults & F_SQUEEZE) && sim_now(r->w) < r->fault_end)
 		sim_run(r->w, r->fault_end, NULL, r);
 	sim_run(r->w,
 	    sim_now(r->w) + rtt + RWY_MS * (2 + sim_below(&r->rng, sim_chance(&r->rng, .5) ? 20 : 3000)),
 	    NULL, r);
 	r->deaf = false;
-	for (unsigned i = 0; i < r->qps; i++) /* a host that died has come up again */
+	for (unsigned i = 0; i < r->qps; i++) /* a dead host has restarted */
 		for (unsigned j = 0; j < 2; j++)
 			r->qp[i][j].gone = false;
-	/* Not where two of one tenant would get the same number. */
+	/* Not if two queue pairs of one tenant would get the same number. */
 	if (sim_chance(&r->rng, .5) && r->qps > 1 && !(r->cfg.tenants && r->qps % (SIM_TENANTS + 1))) {
 		uint32_t qpn = r->qp[0][1].qpn;
 		unsigned host = r->qp[0][1].host;
@@ -324,7 +329,7 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	uint64_t left;
 	bool ok;
 
-	if (faults & F_SQUEEZE) /* its hosts have NICs' timers, and no READs */
+	if (faults & F_SQUEEZE) /* its hosts have the timers of NICs and post no READs */
 		faults &= ~(unsigned)F_SLOW;
 	/* Mixed, so that neighbouring seeds draw different worlds. */
 	r->rng.s = seed;
@@ -357,7 +362,7 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	if (faults & F_SLOW)
 		draw_slow(r);
 	r->change_at = r->move_at = RWY_NEVER;
-	if (faults & F_SQUEEZE) { /* a gateway that has just started asks nobody for its first 200 ms */
+	if (faults & F_SQUEEZE) { /* a gateway asks no host in its first 200 ms */
 		r->deaf = true;
 		sim_run(r->w, sim_now(r->w) + 300 * RWY_MS, NULL, r);
 		r->deaf = false;
@@ -380,14 +385,15 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 			check(r);
 		}
 	}
-	/* Let custody come home. */
+	/* Lets custody drain. */
 	sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, NULL, r);
-	if (r->removed && !r->why) /* what is for hosts that do not answer any more is given up later */
+	/* data for hosts that do not answer any more is given up later */
+	if (r->removed && !r->why)
 		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, NULL, r);
 	if (!r->why && !(faults & F_REUSE))
 		check(r);
 	sim_changes_end(r);
-	if (!r->why && sim_drained(r)) /* else a host that is dead has something coming */
+	if (!r->why && sim_drained(r)) /* otherwise data is still on its way to a dead host */
 		sim_check_buffers(r, true);
 	if (!r->why && !(faults & ~(F_TENANTS | F_CHANGES | F_MOVES)))
 		for (unsigned i = 0; i < 2; i++)

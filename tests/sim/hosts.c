@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts of the explorer: their packets, their timers, and the fault when its time has come. */
+/* Hosts of the explorer: their packets, their timers, and the faults when they are due. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +38,8 @@ static void note_due(struct run *r, const struct side *s)
 	rwy_time *due = &r->due[0][0] + (s - &r->qp[0][0]), at = s->gone ? RWY_NEVER : rc_host_next(&s->h);
 
 	if (r->busy[s->site][s->host] > sim_now(r->w) && !s->gone)
-		at = rwy_time_min(at, r->busy[s->site][s->host]); /* then it may have more to send */
+		/* then it may have more to send */
+		at = rwy_time_min(at, r->busy[s->site][s->host]);
 	if (*due == at)
 		return;
 	*due = at;
@@ -88,7 +89,7 @@ static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint
 	}
 }
 
-/* One side of a queue pair is gone for ever, without a word. */
+/* One side of a queue pair dies without a packet. */
 static void host_dies(struct run *r)
 {
 	struct side *s = &r->qp[sim_below(&r->rng, r->qps)][sim_below(&r->rng, 2)];
@@ -181,7 +182,7 @@ bool sim_finished(void *ctx)
 	return true;
 }
 
-/* Everything a gateway answered for has reached the hosts. */
+/* True if all that gateways acknowledged has reached the hosts. */
 bool sim_drained(void *ctx)
 {
 	struct run *r = ctx;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAP SIM_LINKS /* its place in first[] */
+#define HEAP SIM_LINKS /* the heap's place in first[] */
 
-/* --- what is due, in order ---------------------------------------------------------------------- */
+/* --- packets that are due, in order ----------------------------------------------------------- */
 
 static bool before(const struct sim_event *a, const struct sim_event *b)
 {
@@ -73,8 +73,8 @@ void sim_links_at(struct sim_links *l, rwy_time at, uint32_t where, struct sim_b
 	heap_push(l, &(struct sim_event){.at = at, .order = l->order++, .b = b, .where = where});
 }
 
-/* To the end of the link's queue. What is late or overtakes others does not wait there, so that the rest can.
- */
+/* Puts it at the end of the link's queue. A packet that is late or overtakes others goes elsewhere,
+ * so that it does not delay the rest. */
 static void put(struct sim_links *l, uint32_t id, struct sim_buf *b, rwy_time at, bool late)
 {
 	struct sim_fifo *q = &l->fifo[id];
@@ -117,7 +117,7 @@ bool sim_links_pop(struct sim_links *l, struct sim_event *ev, rwy_time now)
 	*ev = q->v[q->head];
 	q->head = (q->head + 1) & (q->cap - 1);
 	note_first(l, best, --q->n ? &q->v[q->head] : NULL);
-	if (q->n) /* soon */
+	if (q->n) /* likely needed soon */
 		sim_buf_fetch(q->v[q->head].b);
 	return true;
 }
@@ -150,8 +150,9 @@ static bool lost(struct sim_links *l, struct sim_link *k, rwy_time now)
 
 	if (b <= 1)
 		return sim_chance(l->rng, p);
-	/* Gilbert: bad lasts b packets in the mean, entered so that the share lost is p. */
-	/* A burst is also over in time: else a silent link would stay bad for many keep-alives. */
+	/* Gilbert: a bad state lasts b packets on average, and is entered so that the share p is
+	 * lost. */
+	/* A burst also ends by time: else a silent link would stay bad for many keep-alives. */
 	if (k->bad) {
 		k->bad = !sim_chance(l->rng, 1 / b) && now - k->bad_since < (rwy_dur)b * RWY_MS;
 	} else {
@@ -161,7 +162,7 @@ static bool lost(struct sim_links *l, struct sim_link *k, rwy_time now)
 	return k->bad;
 }
 
-/* One bit of it, perhaps. Again with the same: undone. */
+/* Perhaps flips one bit of the packet. The same call again restores it. */
 struct flip {
 	uint32_t at;
 	uint8_t bit; /* 0: none */

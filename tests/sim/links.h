@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Links in virtual time and what is on them. A link keeps what leaves it in order as a queue; only what is
- * overtaken waits in a heap. So the next arrival is the first of a few queues, however much is on the way.
+ * Links in virtual time, and the packets on them. A link keeps packets that stay in order in a
+ * queue; only those that are overtaken wait in a heap. So the next arrival is the first of a few
+ * queues, however many packets are on the way.
  */
 #ifndef TESTS_SIM_LINKS_H
 #define TESTS_SIM_LINKS_H
@@ -18,7 +19,7 @@ struct sim_rng {
 
 #define SIM_STEP 0x9e3779b97f4a7c15u
 
-/* The number of a state (or of a vector of them). */
+/* A number that identifies a state (or a vector of states). */
 #define SIM_MIX(s)                                                                                           \
 	({                                                                                                   \
 		__auto_type z_ = (s);                                                                        \
@@ -43,25 +44,25 @@ static inline bool sim_chance(struct sim_rng *r, double p)
 	return p > 0 && (double)(sim_next(r) >> 11) < p * 9007199254740992.0;
 }
 
-/* What a link does to a packet. Probabilities 0..1. */
+/* The properties of a link. Probabilities 0..1. */
 struct sim_link_cfg {
 	rwy_dur delay, jitter;
-	uint64_t rate_Bps;  /* 0: infinite */
-	rwy_dur queue;      /* drop what would wait longer; 0: never */
-	double loss, burst; /* burst: mean length of a loss burst, <= 1: independent */
+	uint64_t rate_Bps;  /* 0: unlimited */
+	rwy_dur queue;      /* drop packets that would wait longer; 0: never */
+	double loss, burst; /* burst: mean length of a loss burst; <= 1: independent losses */
 	double reorder, dup, corrupt;
 	bool keep_order; /* jitter does not reorder */
 };
 
-/* A packet on its way, or (b is NULL) something else that is due. */
+/* A packet on its way, or (b NULL) something else that is due. */
 struct sim_event {
 	rwy_time at;
-	uint64_t order; /* among those of the same time: as they were scheduled */
+	uint64_t order; /* orders events of equal time as they were scheduled */
 	struct sim_buf *b;
-	uint32_t where; /* the link, or whatever sim_at() was given */
+	uint32_t where; /* the link, or the argument of sim_links_at() */
 };
 
-/* A growing ring, power of two. */
+/* A growing ring, whose size is a power of two. */
 struct sim_fifo {
 	struct sim_event *v;
 	uint32_t head, n, cap;
@@ -90,22 +91,22 @@ struct sim_links {
 	struct sim_event *heap;
 	uint32_t n, cap;
 	uint64_t order;
-	/* When the first of each queue and, last, of the heap is due; RWY_NEVER: none. */
+	/* When the first of each queue and, last, of the heap is due; RWY_NEVER: it is empty. */
 	struct {
 		rwy_time at;
 		uint64_t order;
 	} first[SIM_LINKS + 1];
-	uint64_t *hash; /* not NULL: of all that is sent */
+	uint64_t *hash; /* if not NULL: hash of all packets sent */
 };
 
 void sim_links_init(struct sim_links *l, struct sim_rng *rng);
 void sim_links_fini(struct sim_links *l);
 
-/* Sends a packet, which is the link's now. */
+/* Sends a packet, which then belongs to the link. */
 void sim_link_send(struct sim_links *l, uint32_t id, struct sim_buf *b, rwy_time now);
-/* Anything that is not sent over a link. */
+/* Schedules an event that is not sent over a link. */
 void sim_links_at(struct sim_links *l, rwy_time at, uint32_t where, struct sim_buf *b);
-/* Takes the next that is due by `now`; false: none. Packets are the caller's then. */
+/* Takes the next event that is due by `now`; false: none. A packet then belongs to the caller. */
 bool sim_links_pop(struct sim_links *l, struct sim_event *ev, rwy_time now);
 
 static inline rwy_time sim_links_next(const struct sim_links *l)

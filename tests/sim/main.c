@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rwysim: two gateway engines, hosts and links in virtual time. Each seed draws a world (links, losses, ack
- * mode, queue pairs, faults) and a workload; at the end the hosts' memories must be what the operations say,
- * or the queue pair must have an error. A failing seed prints the command that repeats it.
+ * rwysim: two gateway engines, hosts and links in virtual time. Each seed draws a world (links,
+ * losses, ack mode, queue pairs, faults) and a workload. At the end the hosts' memories must be
+ * what the operations make of them, or the queue pair must have an error. A failing seed prints the
+ * command that repeats it.
  */
 #include <getopt.h>
 #include <malloc.h>
@@ -17,79 +18,95 @@
 #include "tests/sim/explore.h"
 #include "tests/sim/states.h"
 
-/* Seeds that once failed, and what was wrong. They run first. */
+/* Seeds that once failed, with the reason. They run first. */
 static const struct {
 	uint64_t seed;
 	unsigned faults;
 } regressions[] = {
-    {569, F_REUSE}, /* of the first flight only the end arrived: congestion control took it for the path's
-                       rate */
-    {540, F_REUSE}, /* the same */
-    {1534, 0},      /* the same */
-    {1506, F_CRASH_NEAR}, /* the error for a host that cannot go back was wiped out by a fresh start */
+    /* only the end of the first flight arrived, and congestion control took it for the path's
+     * rate */
+    {569, F_REUSE},
+    {540, F_REUSE},       /* the same */
+    {1534, 0},            /* the same */
+    {1506, F_CRASH_NEAR}, /* a fresh start erased the error for a host that cannot go back */
     {2164, F_CRASH_FAR},  /* the same */
     {2228, F_CRASH_FAR},  /* the same */
-    {1123, F_CRASH_NEAR}, /* the word to begin went down with a flow that the restarted gateway had refused */
+    /* the permission to begin was lost with a flow that the restarted gateway had refused */
+    {1123, F_CRASH_NEAR},
     {1526, F_CRASH_NEAR}, /* the same */
-    {39, F_CRASH_FAR},    /* the request that ends an idle host's QP came at a PSN it had seen */
-    {2005036, F_LAN_LOSS | F_CRASH_NEAR}, /* the NAK for a READ whose answer was lost named a late duplicate:
-                                             the host had gone on and did not hear it */
-    {2005051, F_LAN_LOSS | F_CRASH_FAR},  /* the same */
-    {2005202, F_LAN_LOSS | F_CRASH_NEAR}, /* the first packet and the NAK that asked for it were lost: nobody
-                                             began earlier */
-    {2005095, F_LAN_LOSS | F_CRASH_NEAR}, /* the last ACK before the crash was lost: what it acknowledged came
-                                             again, from the middle of a message, and was nobody's */
-    {4036971, F_LAN_LOSS |
-                  F_CRASH_FAR}, /* failed before the far gateway's word to begin: the error waited for it */
-    {7403, F_LAN_LOSS | F_CRASH_FAR}, /* the same, and nobody knew yet whose queue pair the error was for */
+    /* the request that ends an idle host's QP came at a PSN that the QP had seen */
+    {39, F_CRASH_FAR},
+    /* the NAK for a READ with a lost answer named a late duplicate: the host had gone on and
+     * ignored it */
+    {2005036, F_LAN_LOSS | F_CRASH_NEAR},
+    {2005051, F_LAN_LOSS | F_CRASH_FAR}, /* the same */
+    /* the first packet was lost, and the NAK that asked for it: no side began earlier */
+    {2005202, F_LAN_LOSS | F_CRASH_NEAR},
+    /* the last ACK before the crash was lost: its requests came again, from the middle of a
+     * message, and matched no connection */
+    {2005095, F_LAN_LOSS | F_CRASH_NEAR},
+    /* it failed before the far gateway's permission to begin, and the error waited for that */
+    {4036971, F_LAN_LOSS | F_CRASH_FAR},
+    /* the same, and it was not known yet which queue pair the error was for */
+    {7403, F_LAN_LOSS | F_CRASH_FAR},
     {2015467, F_LAN_LOSS | F_CRASH_FAR},
-    {13, F_TENANTS | F_CHANGES}, /* accepted before the ack mode changed: never acknowledged */
+    {13, F_TENANTS | F_CHANGES}, /* accepted before the ack mode changed, and never acknowledged */
     {22, F_TENANTS | F_CHANGES},
-    {10033005, F_LAN_LOSS | F_REUSE}, /* the first packets of a new connection were lost, the rest taken for
-                                         old ones that had arrived */
+    /* the first packets of a new connection were lost, and the rest taken for old ones that had
+     * arrived */
+    {10033005, F_LAN_LOSS | F_REUSE},
     {10054909, F_LAN_LOSS | F_REUSE}, /* the same */
-    {10113247, F_HOST | F_CRASH_FAR}, /* requests that came while a host was asked, to be told the worst,
-                                         ended the asking */
-    {20111131, F_LAN_LOSS | F_CRASH_FAR}, /* the answers' flow of an earlier life came late, and took the
-                                             place of the present one's: the answers in that never came */
-    {20015766, F_SQUEEZE}, /* held back until an ACK crossed the host's retransmission, which was taken for a
-                              new connection's, and an outage kept the far host from saying that it was not */
-    {21203549, F_HOST | F_LAN_LOSS | F_REUSE}, /* the first ATOMIC of a new connection was answered with that
-                                                  of one that had failed */
+    /* requests that came during a probe of a host that was to get an error ended the probe */
+    {10113247, F_HOST | F_CRASH_FAR},
+    /* a response flow of an earlier incarnation came late and replaced the present one, whose
+     * answers were lost */
+    {20111131, F_LAN_LOSS | F_CRASH_FAR},
+    /* ACKs were withheld until one met the host's retransmission on the LAN; that was taken for a
+     * new connection's packet, and an outage kept the far host from saying that it was not */
+    {20015766, F_SQUEEZE},
+    /* the first ATOMIC of a new connection got the answer of a failed connection's ATOMIC */
+    {21203549, F_HOST | F_LAN_LOSS | F_REUSE},
     {42003584, F_LAN_LOSS | F_REUSE | F_TENANTS | F_CHANGES}, /* the same, where the flow was refused */
-    {21171757, F_LAN_LOSS | F_REUSE | F_TENANTS | F_CHANGES}, /* the near gateway had failed a connection;
-                                                                 what the far one had of it was executed on
-                                                                 the next queue pair of that number */
-    {42002036, F_HOST | F_LAN_LOSS | F_REUSE},                /* the same */
-    {21243039, F_HOST | F_CRASH_FAR | F_TENANTS | F_CHANGES}, /* an answer to a READ of before was taken for
-                                                                 the one to the question where a host is */
-    {60029587, F_REUSE | F_MOVES}, /* new queue pairs sooner than a round trip by the reliable carrier, which
-                                      is longer than the path's: taken for the old ones */
-    {60635208, F_LAN_LOSS | F_CRASH_NEAR}, /* the error was lost on the LAN, its host taken for a new one: the
-                                       far host in error answered nothing, and nobody knew whose it was */
-    {60436239, F_HOST | F_CRASH_FAR | F_TENANTS | F_CHANGES}, /* paired after it had failed, it took requests
-                                                                 again, for nobody: they leaked */
-    {60932231,
-        F_LAN_LOSS | F_REUSE | F_HOST}, /* a new connection's first request came late, after what its host
-                                           answered: it was taken for the old one's, an ATOMIC was not done */
-    {60520948, F_REUSE | F_SQUEEZE}, /* a queue on the way back was taken for one of ours, and the rate became
-                                        next to nothing: hosts' first answers came too late */
-    {60562834, F_REUSE | F_SQUEEZE}, {60616654, F_REUSE | F_SQUEEZE},
-    {60520447, F_REUSE | F_MOVES},   /* moves to the carrier and back began the wait for a lost datagram anew,
-                                        each time */
-    {80690218, F_REUSE | F_SQUEEZE}, /* a new connection's requests came while the last of the old one was in
-                                        custody, far ahead of its: told what was missing, once, and from then
-                                        on nobody asked whose they were */
+    /* the near gateway failed a connection; what the far gateway had of it was executed on the next
+     * queue pair with that number */
+    {21171757, F_LAN_LOSS | F_REUSE | F_TENANTS | F_CHANGES},
+    {42002036, F_HOST | F_LAN_LOSS | F_REUSE}, /* the same */
+    /* an answer to an earlier READ was taken for the answer to a probe */
+    {21243039, F_HOST | F_CRASH_FAR | F_TENANTS | F_CHANGES},
+    /* new queue pairs came sooner than a round trip of the reliable carrier, which is longer than
+     * the path's, and were taken for the old ones */
+    {60029587, F_REUSE | F_MOVES},
+    /* the error was lost on the LAN, and its host taken for a new one; the far host in error
+     * answered nothing, and the owner was unknown */
+    {60635208, F_LAN_LOSS | F_CRASH_NEAR},
+    /* paired after it had failed, it accepted requests for no connection: they leaked */
+    {60436239, F_HOST | F_CRASH_FAR | F_TENANTS | F_CHANGES},
+    /* a new connection's first request came after its host's answers and was taken for the old
+     * connection's: an ATOMIC was not done */
+    {60932231, F_LAN_LOSS | F_REUSE | F_HOST},
+    /* a queue on the reverse path was taken for the forward path's, and the rate fell to almost
+     * nothing: hosts' first answers came too late */
+    {60520948, F_REUSE | F_SQUEEZE},
+    {60562834, F_REUSE | F_SQUEEZE},
+    {60616654, F_REUSE | F_SQUEEZE},
+    /* each move to the carrier and back began the wait for a lost datagram anew */
+    {60520447, F_REUSE | F_MOVES},
+    /* a new connection's requests came while the last of the old one was in custody, far ahead of
+     * its PSNs; they got one NAK, and were not probed from then on */
+    {80690218, F_REUSE | F_SQUEEZE},
     {80940562, F_REUSE | F_SQUEEZE}, /* the same */
-    {80880995, F_LAN_LOSS | F_CRASH_FAR | F_TENANTS}, /* the host had said which PSN it expects, to a gateway
-                                                         that then crashed, and did not answer the question
-                                                         where it stands: what was lost was not told */
-    {85, F_SLOW},        /* a host that still answered the READs of its other queue pairs was asked again */
-    {94, F_SLOW},        /* the same */
-    {700713, F_SQUEEZE}, /* what was acknowledged after an outage that lost its ACKs made the round trip of a
-                            path that reorders 2 s long */
-    {408, F_SLOW | F_LAN_LOSS | F_CRASH_NEAR}, /* half of a READ's answer went down with the near gateway, and
-                                                  the other half was of no use to the next one */
+    /* the host had named the PSN that it expects to a gateway that then crashed, and did not answer
+     * the probe of the next: what was lost was not reported */
+    {80880995, F_LAN_LOSS | F_CRASH_FAR | F_TENANTS},
+    /* a host that still answered READs of its other queue pairs was probed again */
+    {85, F_SLOW},
+    {94, F_SLOW}, /* the same */
+    /* after an outage that lost ACKs, a late acknowledgement gave a path that reorders a round trip
+     * of 2 s */
+    {700713, F_SQUEEZE},
+    /* half of a READ's answer was lost with the near gateway, and the other half was useless to the
+     * next one */
+    {408, F_SLOW | F_LAN_LOSS | F_CRASH_NEAR},
 };
 
 static void help(void)
@@ -109,7 +126,7 @@ static void help(void)
 	    " 8192 hosts are slow, and asked for much\n");
 }
 
-/* A single fault, or two that meet, from the seed. */
+/* A single fault, or two that meet, chosen by the seed. */
 static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, F_CRASH_NEAR, F_SQUEEZE,
     F_CRASH_BOTH, F_PAUSE, F_HOST, F_LAN_LOSS | F_OUTAGE, F_LAN_LOSS | F_CRASH_FAR, F_LAN_LOSS | F_CRASH_NEAR,
     F_LAN_LOSS | F_REUSE, F_PAUSE | F_OUTAGE, F_HOST | F_CRASH_FAR, F_SQUEEZE | F_REUSE,
@@ -121,21 +138,21 @@ static const unsigned kinds[] = {0, F_REUSE, F_LAN_LOSS, F_OUTAGE, F_CRASH_FAR, 
 
 struct plan {
 	uint64_t from, n;
-	double seconds; /* further seeds until then */
+	double seconds; /* run further seeds until then */
 	struct timespec start;
-	int faults;    /* < 0: from the seed */
-	unsigned with; /* and these */
+	int faults;    /* < 0: chosen by the seed */
+	unsigned with; /* added to them */
 	struct how how;
 };
 
-/* What the jobs, processes of ours, share. */
+/* Shared by the jobs, which are processes. */
 struct shared {
-	_Atomic uint64_t next; /* work nobody has taken yet: first the seeds that once failed */
+	_Atomic uint64_t next; /* next piece of work: first the seeds that once failed */
 	_Atomic uint64_t passed, failed;
 	struct {
 		uint64_t seed;
 		unsigned faults;
-	} at[JOBS_MAX]; /* what each job runs */
+	} at[JOBS_MAX]; /* the seed of each job */
 	struct sim_states states;
 };
 
@@ -144,8 +161,9 @@ static unsigned faults_of(const struct plan *p, uint64_t seed)
 	if (p->faults >= 0)
 		return (unsigned)p->faults;
 	unsigned kind = kinds[seed % KINDS];
-	/* New connections of hosts that try for half a second: not where a carrier may break and its sender
-	 * not know for as long, nor where other tenants may be guaranteed more than the path has. */
+	/* New connections of hosts that try for half a second are left out where a carrier may
+	 * break, unnoticed, for as long, and where tenants may be guaranteed more than the path
+	 * has. */
 	bool calm = kind == (F_SQUEEZE | F_REUSE);
 
 	return kind | (seed / KINDS % 4 ? 0 : F_TENANTS) | (seed / KINDS % 8 || calm ? 0 : F_CHANGES) |
@@ -179,7 +197,7 @@ static bool goes_on(const struct plan *p, uint64_t i)
 	return i < REGRESSIONS + p->n || (p->seconds > 0 && elapsed(&p->start) < p->seconds);
 }
 
-/* A seed at a time, so that a slow one keeps nobody waiting. */
+/* Takes one seed at a time, so that a slow one delays no other. */
 static void run_job(const struct plan *p, struct shared *sh, unsigned job)
 {
 	uint64_t i;
@@ -222,7 +240,7 @@ static void in_parallel(const struct plan *p, struct shared *sh, unsigned jobs)
 		pid[k] = start_job(p, sh, k);
 	while ((ended = wait(&status)) > 0)
 		for (unsigned k = 0; status && k < jobs; k++)
-			if (pid[k] == ended) { /* it died, and another goes on */
+			if (pid[k] == ended) { /* it died; another process continues */
 				sh->failed++;
 				printf("FAIL seed=%llu faults=%u: died, status %#x\n",
 				    (unsigned long long)sh->at[k].seed, sh->at[k].faults, status);
@@ -244,11 +262,11 @@ int main(int argc, char **argv)
 	bool one = false, states = false;
 	int c;
 
-	/* The large tables of engines come from the kernel, zeroed page by page as they are used, and not
-	 * from free memory, which would have to be cleared: there is never so much of it in a row. */
+	/* The large tables of engines come zeroed from the kernel, page by page as they are used.
+	 * Free memory would have to be cleared, and there is never so much of it in one piece. */
 	mallopt(M_MMAP_THRESHOLD, 2 << 20);
 	mallopt(M_TRIM_THRESHOLD, 2 << 20);
-	setvbuf(stdout, NULL, _IOLBF, 0); /* jobs share it */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* the jobs share it */
 	while ((c = getopt_long(argc, argv, "vh", opts, NULL)) != -1)
 		switch (c) {
 		case 's':

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The workload of the explorer, and what memory must be after it. */
+/* The workload of the explorer, and the content that memory must have after it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 
 typedef uint64_t four __attribute__((vector_size(32)));
 
-/* What sim_next() gives from a state on. It is a counter, mixed: four at a time. */
+/* Fills memory with the results of sim_next() from a state on. The state is a counter, so four
+ * results are mixed at once. */
 static void fill(uint8_t *mem, uint64_t state)
 {
 	four s = state + (four){1, 2, 3, 4} * SIM_STEP;
@@ -28,7 +29,7 @@ void sim_draw_memory(struct run *r, struct side *s)
 	r->rng.s += MEM / 8 * SIM_STEP;
 }
 
-/* Drawn again rather than kept: it stays in the cache. */
+/* Drawing it again costs less than keeping it, which would not stay in the cache. */
 void sim_recall_memory(struct side *s)
 {
 	static uint8_t before[2][MEM];
@@ -45,8 +46,8 @@ static uint32_t draw_len(struct run *r, uint32_t max)
 	return n < max ? n : max;
 }
 
-/* In masses: ATOMICs, or small READs, or both with WRITEs between. Not READs and ATOMICs where an outage is
- * longer than hosts try. */
+/* For F_MASS: ATOMICs, small READs, or both with WRITEs between. No READs and ATOMICs where an
+ * outage is longer than hosts try. */
 static enum rc_wr_op draw_op(struct run *r, unsigned mass)
 {
 	enum rc_wr_op op;
@@ -124,11 +125,11 @@ static uint64_t get64(const uint8_t *p)
 	return v;
 }
 
-/* What an operation makes of the responder's memory: bytes[0 .. len) at `at`. */
+/* The effect of an operation on the responder's memory: bytes[0 .. len) at `at`. */
 struct effect {
 	uint32_t at, len;
 	const uint8_t *bytes;
-	uint64_t counter; /* where an ATOMIC's bytes are */
+	uint64_t counter; /* for an ATOMIC: the bytes */
 };
 
 static uint64_t atomic(const struct rc_wr *w, uint64_t old)
@@ -138,7 +139,8 @@ static uint64_t atomic(const struct rc_wr *w, uint64_t old)
 	return old == w->compare ? w->swap_add : old;
 }
 
-/* Of s's next operation; `recv`: receives taken before it, `theirs`: the memory before it. */
+/* The effect of s's next operation. recv: receives consumed before it; theirs: the memory before
+ * it. */
 static void effect_of(
     struct effect *e, const struct side *s, const struct rc_wr *w, unsigned recv, const uint8_t *theirs)
 {
@@ -168,7 +170,7 @@ static void effect_of(
 #define CHUNK 4096
 #define NONE  UINT32_MAX
 
-/* The first byte from `at` on where the two differ in what others' operations may touch. */
+/* The first byte from `at` on that differs, within the area that operations touch. */
 static uint32_t differ(const uint8_t *x, const uint8_t *y, uint32_t at)
 {
 	while (at < READ_TO && !(at % CHUNK) && !memcmp(x + at, y + at, CHUNK))
@@ -190,8 +192,8 @@ static bool has(const struct effect *e, const uint8_t *mem, uint32_t at)
 	return at >= e->at && at - e->at < e->len && mem[at] == e->bytes[at - e->at];
 }
 
-/* Is `mem` what `theirs` is, or that with some of the operation's bytes? *witness: a byte that was not so
- * for the operation before, and if not, one that is not so now. */
+/* True if `mem` equals `theirs` except for bytes of the operation. *witness: on entry a byte that
+ * contradicted the operation before (NONE: none); after false a byte that contradicts this one. */
 static bool explained(const uint8_t *mem, const uint8_t *theirs, const struct effect *e, uint32_t *witness)
 {
 	if (*witness != NONE && mem[*witness] != theirs[*witness] && !has(e, mem, *witness))
@@ -204,7 +206,8 @@ static bool explained(const uint8_t *mem, const uint8_t *theirs, const struct ef
 	return true;
 }
 
-/* What s's READs and ATOMICs brought: into s->before, as if all were done on p's memory of the beginning. */
+/* Puts the results of s's READs and ATOMICs into s->before, as if all were executed on p's first
+ * memory. */
 static void read_all(struct side *s, const struct side *p, uint64_t counter)
 {
 	for (unsigned k = 0; k < s->wrs; k++) {
@@ -219,7 +222,8 @@ static void read_all(struct side *s, const struct side *p, uint64_t counter)
 	}
 }
 
-/* How many of s's operations can be in p's memory, which the first k explain: a READ leaves nothing there. */
+/* How many of s's operations may be in p's memory, if the first k explain it: a READ leaves no
+ * trace there. */
 static unsigned most(const struct side *s, struct side *p, unsigned k, unsigned recv)
 {
 	unsigned found = k;
@@ -239,20 +243,20 @@ static unsigned most(const struct side *s, struct side *p, unsigned k, unsigned 
 }
 
 /*
- * The direction s -> p. What s's operations touch in p is [SINK, READ_TO) and the counter; in s [READ_TO,
- * COUNTER); what they take from is [SRC, SINK) of either. So both directions of a queue pair are executed in
- * place on what memory was before. All done: all must be equal. With an error: the state after some prefix of
- * the operations, at least the READs and ATOMICs that completed; the operation after the prefix may be there
- * in part.
+ * Checks the direction s -> p. In p, s's operations touch [SINK, READ_TO) and the counter; in s
+ * they touch [READ_TO, COUNTER); they read from [SRC, SINK) of either. So both directions of a
+ * queue pair can be executed in place on the first content. If all are done, all must be equal.
+ * With an error memory must be the state after a prefix of the operations that includes at least
+ * the completed READs and ATOMICs; the operation after the prefix may be there in part.
  */
 void sim_check_direction(struct run *r, struct side *s, struct side *p)
 {
 	uint64_t counter = get64(p->before + COUNTER);
 	uint32_t witness = NONE;
 	unsigned recv = 0, k = 0;
-	/* In ack mode `near` a completion says that the near gateway has it. When that gateway dies, or the
-	 * other queue pair does, one of the two hosts must have an error: the other one when this one is
-	 * idle. */
+	/* In ack mode `near` a completion says that the near gateway has the data. If that gateway
+	 * dies, or the other queue pair does, one of the two hosts must have an error; if this host
+	 * is idle, the other. */
 	bool all = !s->error && !side_removed(r, s) &&
 	           !((r->near >> s->tenant & 1 || (r->fault_done && (r->faults & F_CRASH))) && side_dead(p));
 	bool ok = false;
@@ -270,9 +274,9 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 		recv += sim_takes_recv(&s->wr[k]);
 	}
 	/*
-	 * Lost with the gateway that had acknowledged it: both must know, for both may be waiting for the
-	 * other. A host whose peer's queue pair is in error for another reason (packets lost on the LAN after
-	 * the crash) hears of it with its next request only.
+	 * Data was lost with the gateway that acknowledged it. Both hosts must get an error, since
+	 * each may wait for the other. A host whose peer's queue pair is in error for another
+	 * reason (packets lost on the LAN after the crash) gets it with its next request only.
 	 */
 	if (ok && k < s->done && !side_dead(s) && (r->faults & (F_CRASH_NEAR | F_CRASH_FAR)) &&
 	    !(r->faults & F_LAN_LOSS) && s->site == r->fault_site && !side_removed(r, s) &&
@@ -280,7 +284,7 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 		sim_fail(r, "completed, lost, and not told", s, k);
 	if (!ok)
 		sim_fail(r, "memory at the responder is not what the operations make it", s, k);
-	/* What the requester read. */
+	/* The data that the requester has read. */
 	if (s->done < s->wrs)
 		return;
 	read_all(s, p, counter);
@@ -288,10 +292,9 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 		sim_fail(r, "what was read is not what was there", s, s->done);
 }
 
-#define REPAIRS                                                                                              \
-	WAN_FEC_HELD_MAX /* datagrams of the last blocks that a tunnel's receiver may still repair           \
-	                  */
-/* The most that a queue pair has under way at a site: requests of either host, and answers. */
+/* Datagrams of the last blocks that a tunnel's receiver may still repair. */
+#define REPAIRS WAN_FEC_HELD_MAX
+/* Most packets that a queue pair has in flight at a site: requests of either host, and answers. */
 #define UNDER_WAY (4 * 128)
 
 void sim_check_buffers(struct run *r, bool ended)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel that moves to a reliable carrier and back while connections run (F_MOVES), each end by itself, and
- * a carrier that breaks with what is on it. No host may notice.
+ * A tunnel that moves to a reliable carrier and back while connections run (F_MOVES), each end
+ * alone, and a carrier that breaks with its packets. No host may notice.
  */
 #include "tests/sim/explore.h"
 
-#define EACH_MAX   250 /* ms */
+#define EACH_MAX   250 /* ms between moves */
 #define BREAKS     .2
-#define ONLY_UNTIL (20 * RWY_SEC) /* afterwards it stays as it is, now and then a break included */
+#define ONLY_UNTIL (20 * RWY_SEC) /* from then on the carrier stays, and only breaks now and then */
 
 void sim_moves_tick(struct run *r, rwy_time now)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define STEP    512
-#define CLASSES 40 /* of STEP bytes each; what is larger is malloc's */
+#define CLASSES 40 /* of STEP bytes each; larger ones come from malloc */
 
 #ifdef __SANITIZE_ADDRESS__
 #define KEEP 0

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets of the simulated worlds, on links and in engines: the same memory, so that a packet that arrives at
- * a gateway is handed over and not copied. Freed ones are kept by size for the next. Under AddressSanitizer
- * each is malloc's, so that nobody uses one that is gone.
+ * Packets of the simulated worlds. Links and engines use the same memory, so a packet that arrives
+ * at a gateway is passed on, not copied. Freed packets are kept by size for reuse. Under
+ * AddressSanitizer each packet is malloced, so that a use after free is found.
  */
 #ifndef TESTS_SIM_POOL_H
 #define TESTS_SIM_POOL_H
@@ -10,22 +10,22 @@
 #include "rwy/buf.h"
 #include "rwy/prefetch.h"
 
-#define SIM_ROOM 320 /* headroom of a packet */
+#define SIM_ROOM 320 /* bytes of headroom */
 
 struct sim_buf {
-	struct rwy_buf b; /* first */
+	struct rwy_buf b; /* first member */
 	union {
-		struct sim_buf *next; /* free */
-		uint64_t size_class;  /* in use */
+		struct sim_buf *next; /* while it is free */
+		uint64_t size_class;  /* while it is in use */
 	};
 	uint8_t bytes[];
 };
 
-/* A packet of `len` bytes of any content behind `headroom`; b is as an engine expects it. */
+/* A packet of `len` bytes of any content after `headroom`; b is as an engine expects it. */
 struct sim_buf *sim_buf_new(uint32_t headroom, uint32_t len);
 void sim_buf_free(struct sim_buf *m);
 
-/* Asks for its beginning: it was written long ago. */
+/* Prefetches its beginning, which was written long ago. */
 RWY_PREFETCHER void sim_buf_fetch(const struct sim_buf *m)
 {
 	__builtin_prefetch(m);

@@ -7,7 +7,7 @@
 
 static struct sim_states *into;
 
-/* What is done in each cell: the words of the tables. */
+/* The action of each cell: the words of the tables. */
 static const char *const requester_word[ENG_Q_STATES][ENG_QE_EVENTS] = {
 #define ROW(s, f, m, r, t) [ENG_Q_##s] = {#f, #m, #r, #t},
     ENG_REQUESTER_TABLE(ROW)

@@ -11,7 +11,7 @@
 
 #include "engine/states.h"
 
-/* Shared by the processes of a run. */
+/* The counts, shared by the processes of a run. */
 struct sim_states {
 	_Atomic uint64_t requester[ENG_Q_STATES][ENG_QE_EVENTS];
 	_Atomic uint64_t responder[ENG_R_STATES][ENG_RE_EVENTS];
@@ -19,12 +19,12 @@ struct sim_states {
 	_Atomic uint64_t resp[ROCE_RS_COUNT][ROCE_RSE_COUNT];
 };
 
-/* Where sim_states_add adds; NULL at first: nowhere. */
+/* Sets the target of sim_states_add(); before the first call there is none. */
 void sim_states_into(struct sim_states *s);
-/* An engine goes. */
+/* Adds the counts of an engine that ends. */
 void sim_states_add(const struct eng_states_seen *seen);
 
-/* Prints which possible cells were never entered; `all`: each cell with its count. */
+/* Prints the possible cells that were never entered; `all`: every cell with its count. */
 void sim_states_print(const struct sim_states *s, bool all);
 
 #endif

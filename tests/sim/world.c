@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START   SIM_LINKS       /* an event, of the gateway of site 0; + 1: of site 1 */
-#define STREAM  (SIM_LINKS + 2) /* a datagram from that site by the reliable carrier */
-#define BROKEN  (SIM_LINKS + 4) /* the gateway hears that it broke */
+#define START   SIM_LINKS       /* an event: the start of site 0's gateway; + 1: site 1's */
+#define STREAM  (SIM_LINKS + 2) /* a datagram from that site over the reliable carrier */
+#define BROKEN  (SIM_LINKS + 4) /* the gateway learns that the carrier broke */
 #define CONNS   3
-#define RUN     8    /* datagrams in a row on one connection */
-#define ROOM    1024 /* datagrams on the way at most */
-#define PAUSE   .002 /* probability that a connection stands still, for two round trips */
+#define RUN     8    /* consecutive datagrams on one connection */
+#define ROOM    1024 /* most datagrams on the way */
+#define PAUSE   .002 /* probability that a connection stalls for two round trips */
 #define JOURNAL 1024
 #define RING    512
 
@@ -21,15 +21,16 @@ struct site {
 	struct eng *e;
 	struct world *w;
 	unsigned idx;
-	uint64_t bufs; /* alive in the engine */
+	uint64_t bufs; /* buffers that the engine holds */
 	rwy_time paused_until;
-	rwy_time next; /* what eng_next() said after the engine was last called */
+	rwy_time next; /* result of the last eng_next() */
 	unsigned ring; /* packets that wait for the end of a pause */
 	struct sim_tenant ten[SIM_TENANTS + 1];
-	uint8_t world_of[SIM_TENANT_IDX]; /* by index in the engine: the world's number, 0: of none */
-	struct eng_journal_entry journal[JOURNAL]; /* outlives a crash */
+	uint8_t world_of[SIM_TENANT_IDX];          /* by engine index: the world's tenant */
+	struct eng_journal_entry journal[JOURNAL]; /* survives a crash */
 	bool stream;
-	unsigned stream_n, stream_at, stream_run; /* on the way; connection, and left of its run */
+	/* on the way; present connection, and what is left of its run */
+	unsigned stream_n, stream_at, stream_run;
 	rwy_time stream_free[CONNS];
 };
 
@@ -42,7 +43,7 @@ struct world {
 	struct site site[2];
 	struct sim_links links;
 	uint64_t hash, streamed;
-	uint32_t set; /* number of the carrier's life; 0: nobody has used one */
+	uint32_t set; /* number of the carrier's incarnation; 0: none yet */
 };
 
 /* --- buffers of an engine --------------------------------------------------------------------- */
@@ -74,7 +75,7 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 
 	memcpy(m->b.data, tx->buf ? tx->buf->data : tx->bytes, tx->len);
 	m->b.w0 = tx->tenant ? s->world_of[tx->tenant] : 0;
-	if (tx->tenant && !m->b.w0) /* to a host of a tenant that is not there: the door is shut */
+	if (tx->tenant && !m->b.w0) /* a host of a tenant that is not admitted here */
 		sim_buf_free(m);
 	else
 		sim_link_send(&s->w->links, sim_link_id(SIM_LAN_DOWN, s->idx), m, s->w->now);
@@ -155,7 +156,7 @@ static void tenant_give(struct site *s, unsigned t)
 	s->world_of[k->idx] = (uint8_t)t;
 }
 
-/* As they are at the beginning. A site has another index for each. */
+/* The tenants at the beginning. Each site has another index for a tenant. */
 static void tenants_init(struct site *s)
 {
 	const struct sim_cfg *c = &s->w->cfg;
@@ -178,15 +179,15 @@ void sim_tenant_apply(struct world *w, unsigned site, unsigned t)
 	struct site *s = &w->site[site];
 
 	if (!s->e)
-		return; /* as soon as it starts again */
+		return; /* applied at its next start */
 	if (s->ten[t].there) {
 		tenant_give(s, t);
 	} else {
 		s->ten[t].removing = true;
-		s->world_of[s->ten[t].idx] = 0; /* nothing is admitted any more */
+		s->world_of[s->ten[t].idx] = 0; /* no packet is admitted any more */
 		sim_tenant_gone(w, site, t);
 	}
-	s->next = 0; /* the engine's timers may be others now */
+	s->next = 0; /* the engine's timers may have changed */
 }
 
 bool sim_tenant_gone(struct world *w, unsigned site, unsigned t)
@@ -240,7 +241,7 @@ static void start(struct site *s)
 		abort();
 	memset(s->world_of, 0, sizeof(s->world_of));
 	for (unsigned t = 1; w->cfg.tenants && t <= SIM_TENANTS; t++) {
-		s->ten[t].removing = false; /* nothing is left of it */
+		s->ten[t].removing = false; /* the engine has nothing of it left */
 		if (s->ten[t].there)
 			tenant_give(s, t);
 	}
@@ -274,7 +275,7 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 	w->ops = ops;
 	w->ctx = ctx;
 	w->rng.s = cfg->seed;
-	w->now = RWY_SEC; /* not zero: 0 means "not set" in places */
+	w->now = RWY_SEC; /* not 0, which means "not set" in places */
 	sim_links_init(&w->links, &w->rng);
 	if (cfg->hash)
 		w->links.hash = &w->hash;
@@ -323,7 +324,8 @@ static void poll(struct site *s, rwy_time now)
 	s->next = eng_next(s->e);
 }
 
-/* To a gateway. It may be dead, or stand still: then it finds what its receive ring held. */
+/* Passes a packet to a gateway. A dead one loses it; a paused one finds later what its receive ring
+ * held. */
 static void to_gateway(struct world *w, struct site *s, const struct sim_event *ev)
 {
 	struct rwy_buf *b = &ev->b->b;
@@ -352,7 +354,7 @@ static void to_gateway(struct world *w, struct site *s, const struct sim_event *
 	poll(s, w->now);
 }
 
-/* Two of a sender's life apart are told by the number of the carrier's: the rest went with it. */
+/* A datagram of an earlier incarnation of the carrier was lost with it. */
 static void stream_deliver(struct world *w, unsigned from, const struct sim_event *ev)
 {
 	struct site *s = &w->site[from];
@@ -367,7 +369,7 @@ static void stream_deliver(struct world *w, unsigned from, const struct sim_even
 	}
 	s->stream_n--;
 	w->streamed++;
-	s->next = rwy_time_min(s->next, w->now); /* there is room */
+	s->next = rwy_time_min(s->next, w->now); /* there is room again */
 	to_gateway(w, &w->site[!from], ev);
 }
 
@@ -504,7 +506,7 @@ void sim_stream_break(struct world *w)
 		s->stream = false;
 		s->stream_n = 0;
 		memset(s->stream_free, 0, sizeof(s->stream_free));
-		if (s->e && late) { /* it has no room, and knows nothing */
+		if (s->e && late) { /* it finds no room, and does not know why yet */
 			eng_stream_room(s->e, 0, 0, 0);
 			sim_links_at(
 			    &w->links, w->now + RWY_MS * (1 + sim_below(&w->rng, 500)), BROKEN + i, NULL);

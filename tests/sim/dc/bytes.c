@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real bytes at the edge of the gateway; see bytes.h. */
+/* Packet records as bytes at the edge of the gateway; see bytes.h. */
 #include "tests/sim/dc/bytes.h"
 
 #include <string.h>
@@ -184,7 +184,7 @@ bool dc_bytes_read(const struct dc *dc, uint8_t *ip, uint32_t len, struct dc_pkt
 	case ROCE_OP_ACK:
 		p->kind = roce_aeth_type(roce_aeth_syndrome(&k)) == ROCE_AETH_ACK ? DC_ACK : DC_NAK;
 		p->aux = roce_aeth_msn(&k);
-		/* No host of ours is ever not ready, and none sends what cannot be. */
+		/* Simulated hosts send no RNR NAK and no invalid packet. */
 		return p->kind == DC_ACK || (roce_aeth_type(roce_aeth_syndrome(&k)) == ROCE_AETH_NAK &&
 		                                roce_aeth_value(roce_aeth_syndrome(&k)) == ROCE_NAK_PSN_SEQ);
 	case ROCE_OP_CNP:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole: building the two sites, pools, running, ending. */
+/* Builds the two sites, runs them and frees them; memory pools. */
 #include "tests/sim/dc/dc.h"
 
 #include <stdlib.h>
@@ -166,7 +166,7 @@ static bool node_quiet(const struct node *n)
 bool dc_quiet(const struct dc *dc)
 {
 	if (dc->pkts_live)
-		return false; /* whatever is somewhere has a record */
+		return false; /* each packet has a record */
 	for (unsigned i = 0; i < 2; i++)
 		if (!node_quiet(&dc->border[i].n) || (dc->gw[i] && !dc_gw_quiet(dc->gw[i])))
 			return false;

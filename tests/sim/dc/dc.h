@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two sites in virtual time: hosts with RC NICs, leaf-spine fabrics, and between them either two Roceway
- * gateways (the engine's own objects) or two border switches. This header is what workloads use: connections,
- * messages, timers, counts. Single threaded; everything follows from the scenario and its seed.
+ * Two sites in virtual time: hosts with RC NICs, leaf-spine fabrics, and between them two Roceway
+ * gateways (the engine's own objects) or two border switches. This header is for workloads:
+ * connections, messages, timers, counts. Single-threaded; the scenario and its seed decide
+ * everything.
  */
 #ifndef SIM_DC_DC_H
 #define SIM_DC_DC_H
@@ -20,29 +21,32 @@ struct border;
 
 /* --- messages --------------------------------------------------------------------------------------- */
 
-/* One SEND or WRITE. Its memory is the simulator's: valid until both have happened, delivery and completion.
- */
+/* One SEND or WRITE. The simulator owns it; it is valid until both delivery and completion have
+ * happened. */
 struct dc_msg {
 	struct dc_msg *next;
 	struct qp *qp;
-	uint64_t bytes, pkts, first;           /* first packet's sequence number in the queue pair */
+	/* first: sequence number of its first packet in the queue pair */
+	uint64_t bytes, pkts, first;
 	rwy_time posted, delivered, completed; /* 0: not yet */
-	/* The last byte is in order at the receiver; then, or before it (a gateway acknowledges early): the
-	 * sender's completion. `failed`: the queue pair is in error, there is no completion and perhaps no
-	 * delivery. Each at most once. May be NULL. */
+	/* on_delivered: the last byte is in order at the receiver. on_completed: the sender's
+	 * completion, at delivery or, since a gateway acknowledges early, before it. failed: the
+	 * queue pair is in error, so there is no completion and perhaps no delivery. Each is called
+	 * at most once and may be NULL. */
 	void (*on_delivered)(struct dc_msg *m, rwy_time now);
 	void (*on_complete)(struct dc_msg *m, bool failed, rwy_time now);
 	void *ctx;
 };
 
-/* A connection from host src to host dst (numbers through both sites), with a queue pair at each end; data
+/* Connects host src to host dst (numbers across both sites), with a queue pair at each end. Data
  * goes one way. New connections start at line rate. */
 struct qp *dc_qp_new(struct dc *dc, unsigned src, unsigned dst);
-/* Gives a connection within a site back as soon as all its messages are done; between sites they stay. */
+/* Frees a connection within a site as soon as all its messages are done. Connections between sites
+ * stay. */
 void dc_qp_free(struct qp *qp);
 bool dc_qp_failed(const struct qp *qp);
-/* Posts a message of 1 byte and more. The caller bounds how many are outstanding (depth). NULL: the queue
- * pair is in error. */
+/* Posts a message of at least 1 byte. The caller limits the outstanding ones (depth). NULL: the
+ * queue pair is in error. */
 struct dc_msg *dc_post(struct qp *qp, uint64_t bytes, void (*on_delivered)(struct dc_msg *, rwy_time),
     void (*on_complete)(struct dc_msg *, bool, rwy_time), void *ctx, rwy_time now);
 
@@ -55,17 +59,17 @@ struct dc_counts {
 };
 
 struct dc {
-	struct scen s, given; /* resolved, and as it was said */
+	struct scen s, given; /* resolved, and as given */
 	struct evq evq;
-	uint64_t rng_net, rng_work; /* apart, so that the same work meets different networks */
+	uint64_t rng_net, rng_work; /* separate, so that the same work meets different networks */
 	unsigned leaves, per_leaf, per_site, spines, hosts;
 	struct host *host;
 	struct sw *leaf[2], *spine[2];
 	struct sw border[2];
 	struct gw *gw[2];
 	struct border *rules[2];
-	/* A baseline's rule at a border, of a packet that there is room for: false when it keeps it for now.
-	 */
+	/* A baseline's rule at a border switch, for a packet that has room there; false: the rule
+	 * keeps the packet for now. */
 	bool (*border_rule)(
 	    struct dc *dc, struct sw *s, struct port *in, struct port *out, struct dc_pkt *p, rwy_time now);
 	struct qp **qps;
@@ -76,18 +80,18 @@ struct dc {
 	void *chunks; /* memory of the pools */
 	uint64_t pkts_live, pkts_peak, msgs_live, qps_live;
 	bool warm;     /* connections between the sites are still being made */
-	rwy_time zero; /* the scenario's time 0 */
+	rwy_time zero; /* time 0 of the scenario */
 	struct dc_counts c;
 	uint64_t hash;
 	char first_violation[160];
 };
 
 struct dc *dc_new(const struct scen *s);
-/* Ends it; counts what leaked as violations in *c (may be NULL). */
+/* Frees everything; adds what leaked to the violations in *c, which may be NULL. */
 void dc_free(struct dc *dc, struct dc_counts *c);
-/* Until `until` (absolute), or until stop() says so after an event. */
+/* Runs until `until` (absolute), or until stop() returns true after an event. */
 void dc_run(struct dc *dc, rwy_time until, bool (*stop)(void *ctx), void *ctx);
-/* What is queued, in flight or unanswered in the network and in the gateways; true: nothing. */
+/* True if nothing is queued, in flight or unanswered in the network and the gateways. */
 bool dc_quiet(const struct dc *dc);
 void dc_violation(struct dc *dc, const char *what, uint64_t a, uint64_t b);
 void *dc_alloc(struct dc *dc, size_t size); /* zeroed, until dc_free */
@@ -113,10 +117,11 @@ static inline void dc_hash(struct dc *dc, uint64_t v)
 /* host.c */
 void dc_hosts_init(struct dc *dc);
 void dc_hosts_fini(struct dc *dc);
-struct port *dc_host_port(struct dc *dc, unsigned host);      /* the host's own end of its link */
-void dc_host_slow(struct dc *dc, unsigned host, double bits); /* its NIC takes no more than this; 0: all */
+struct port *dc_host_port(struct dc *dc, unsigned host); /* the host's end of its link */
+/* Limits what its NIC receives, bit/s; 0: no limit. */
+void dc_host_slow(struct dc *dc, unsigned host, double bits);
 
-/* rules.c: baselines at the border switches */
+/* Rules.c: baselines at the border switches. */
 void dc_rules_init(struct dc *dc);
 void dc_rules_fini(struct dc *dc);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event queue: a heap of four children a node; see ev.h. There are about as many events as ports and busy
- * queue pairs, not as packets. */
+/* The event queue, a heap with four children per node; see ev.h. It has about as many events as
+ * there are ports and busy queue pairs, far fewer than packets. */
 #include "tests/sim/dc/ev.h"
 
 #include <stdlib.h>

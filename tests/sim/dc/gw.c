@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Roceway gateway at the border switch: the engine itself, with real packet bytes, behind a port of the
- * fabric, and its end of the WAN. Its worker takes a turn at most every `wake`; what the turn costs a
- * processor is not modelled. What the engine sends to hosts waits in the port's queue without bound (the peak
- * is told): a real port would push back by its ring.
+ * A Roceway gateway at the border switch: the engine itself with real packet bytes, a port of the
+ * fabric, and its end of the WAN. Its worker takes a turn at most every `wake`; the processor time
+ * of a turn is not modelled. Packets to hosts wait in the port's queue without limit (the peak is
+ * reported); a real port would push back through its ring.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,18 +25,18 @@
 #define BURST        64
 
 struct gw {
-	struct node n; /* first; port 0 goes to the border switch */
+	struct node n; /* first member; port 0 goes to the border switch */
 	struct eng *e;
 	struct ev turn_ev, wire_ev;
 	rwy_time last;
 	struct dc_pktq rx;
-	/* this end's way out over the WAN */
-	struct rwy_bufq wire; /* w0: bytes of datagram header, stamp: arrival */
+	/* This end's direction of the WAN. */
+	struct rwy_bufq wire; /* w0: bytes of the datagram header; stamp: arrival */
 	rwy_time free_at;
 	double frac;
 	uint64_t lost, sent;
-	uint64_t sent_of[DC_TENANTS_MAX + 1]; /* bytes on the wire by tenant */
-	/* buffers */
+	uint64_t sent_of[DC_TENANTS_MAX + 1]; /* bytes on the wire, by tenant */
+	/* Buffers. */
 	struct rwy_buf *free;
 	uint64_t live, credit, custody;
 	struct gw_peaks peak;
@@ -55,7 +55,7 @@ static struct rwy_buf *slot(struct gw *g)
 	struct rwy_buf *b = g->free;
 
 	if (!b) {
-		/* One slot more: a thin packet's length reaches beyond its bytes. */
+		/* One slot more, because a thin packet's length reaches beyond its bytes. */
 		uint8_t *chunk = dc_alloc(g->n.dc, step * CHUNK + 8192);
 
 		for (unsigned i = 0; i < CHUNK; i++) {
@@ -105,7 +105,7 @@ static void on_free(void *ctx, struct rwy_buf *b)
 	slot_free(g, b);
 }
 
-/* --- out ----------------------------------------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 {
@@ -157,7 +157,7 @@ static bool to_wire(struct gw *g, struct rwy_buf *b, uint32_t tenant)
 	return true;
 }
 
-/* Copied once, into the buffer in which the other gateway will have it. */
+/* Copies the datagram once, into the buffer that the other gateway will get. */
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
 	struct gw *g = ctx, *to = g->n.dc->gw[!g->n.site];
@@ -249,7 +249,7 @@ static void on_turn(struct ev *ev, rwy_time now)
 	turn_at(g, rwy_time_max(eng_next(g->e), now));
 }
 
-/* The head of what this gateway sent arrives at the other one. */
+/* The first datagram on this gateway's wire arrives at the other gateway. */
 static void on_wire(struct ev *ev, rwy_time now)
 {
 	struct gw *g = EV_OWNER(ev, struct gw, wire_ev);
@@ -267,7 +267,7 @@ static void on_rx(struct node *n, struct port *in, struct dc_pkt *p, rwy_time no
 
 static const struct node_ops gw_ops = {.rx = on_rx};
 
-/* --- life ---------------------------------------------------------------------------------------------- */
+/* --- making and freeing ----------------------------------------------------------------------- */
 
 static void tunnel(struct wan_cfg *w, const struct scen *s)
 {
@@ -334,7 +334,7 @@ static void tenants(struct gw *g)
 	char err[200];
 
 	if (!dc_tenants_read(s, t, err, sizeof(err)))
-		abort(); /* it was checked */
+		abort(); /* scen_check() has checked it */
 	for (unsigned i = 1; i <= (unsigned)s->tenants; i++)
 		dc_gw_tenant(g, i, &t[i]);
 }

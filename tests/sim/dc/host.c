@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host: which queue pair a packet is for, and a NIC that takes less than the line gives. */
+/* A host: finds the queue pair of a packet, and models a NIC that receives less than the line
+ * carries. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "tests/sim/dc/nic.h"
 
-#define RX_XOFF  (256u << 10) /* what a slow NIC has before it pauses its switch */
+#define RX_XOFF  (256u << 10) /* bytes at which a slow NIC pauses its switch */
 #define RX_XON   (128u << 10)
 #define PFC_WIRE 84
 
@@ -18,7 +19,7 @@ static void take(struct host *h, struct dc_pkt *p, rwy_time now)
 	if (!qp || (qp->inter ? (p->dqpn & 1 ? qp->dst : qp->src) != h->n.id : qp->gen != p->gen)) {
 		if (qp && qp->inter)
 			dc_violation(dc, "a packet for another host", p->dqpn, h->n.id);
-		dc_pkt_put(dc, p); /* of an earlier connection */
+		dc_pkt_put(dc, p); /* belongs to an earlier connection */
 		return;
 	}
 	switch ((enum dc_kind)p->kind) {

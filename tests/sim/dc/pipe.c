@@ -39,7 +39,7 @@ static void span(struct pipe *p, unsigned stage, enum pipe_span what, unsigned m
 	s->since = now;
 }
 
-/* Goes on if it can. */
+/* Starts the stage's next pass if it can. */
 static void proceed(struct pipe *p, unsigned stage, rwy_time now)
 {
 	struct pipe_stage *s = &p->stage[stage];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The 1F1B schedule of pipeline-parallel training, alone: which stage computes which micro-batch when. How
- * long a message takes is the caller's. Stage s begins with p - s - 1 forward passes (of p stages), then
- * takes one forward and one backward in turn, then the backward passes that remain; forward results go to
- * stage s + 1, gradients to s - 1, each in the order of micro-batches.
+ * The 1F1B schedule of pipeline-parallel training: which stage computes which micro-batch when. The
+ * caller decides how long a message takes.
  *
- * Without overlap a stage does nothing from the moment it begins to send until the send is complete; with it
- * sending costs no compute time. With overlap and distance `early` further forward passes come first on the
- * stages before `boundary`: they have that many more micro-batches' activations to keep.
+ * Stage s of p begins with p - s - 1 forward passes, then alternates one forward and one backward
+ * pass, then makes the remaining backward passes. Results of forward passes go to stage s + 1,
+ * gradients to s - 1, in the order of micro-batches. Without overlap a stage does nothing from the
+ * beginning of a send until its completion; with overlap sending costs no compute time. With
+ * overlap and distance the stages before `boundary` make `early` more forward passes first, and
+ * keep the activations of that many more micro-batches.
  */
 #ifndef SIM_DC_PIPE_H
 #define SIM_DC_PIPE_H
@@ -29,21 +30,22 @@ struct pipe_cfg {
 };
 
 struct pipe_ops {
-	/* pipe_computed() after so long. */
+	/* Starts a computation; the caller calls pipe_computed() after `time`. */
 	void (*compute)(void *ctx, unsigned stage, rwy_dur time, rwy_time now);
-	/* pipe_arrived() when it is there, pipe_sent() when the sender has its completion; both may come from
-	 * inside. */
+	/* Starts a message; the caller calls pipe_arrived() when it is there and pipe_sent() when
+	 * the sender has its completion. Both calls may come from inside. */
 	void (*send)(void *ctx, unsigned stage, enum pipe_kind kind, rwy_time now);
-	/* What a stage did from..to; micro is the micro-batch computed, sent or waited for. May be NULL. */
+	/* Reports a stage's activity; micro is the micro-batch that is computed, sent or waited
+	 * for. May be NULL. */
 	void (*span)(
 	    void *ctx, unsigned stage, enum pipe_span span, unsigned micro, rwy_time from, rwy_time to);
 };
 
 struct pipe_stage {
-	unsigned op;         /* how many of its 2 x micro passes are done */
+	unsigned op;         /* passes done, of 2 x micro */
 	unsigned arrived[2]; /* by enum pipe_kind */
 	bool computing, sending;
-	rwy_time since;   /* of the present state */
+	rwy_time since;   /* beginning of the present state */
 	rwy_dur spent[4]; /* by enum pipe_span */
 	rwy_time done;    /* 0: not yet */
 };
@@ -54,17 +56,17 @@ struct pipe {
 	void *ctx;
 	struct pipe_stage stage[PIPE_STAGES_MAX];
 	unsigned running; /* stages that are not done */
-	rwy_time done;    /* the last one's */
+	rwy_time done;    /* of the last stage */
 };
 
 void pipe_start(
     struct pipe *p, const struct pipe_cfg *cfg, const struct pipe_ops *ops, void *ctx, rwy_time now);
 void pipe_computed(struct pipe *p, unsigned stage, rwy_time now);
-/* The next message of the kind is at the stage: of the next micro-batch, they come in order. */
+/* The next message of this kind is at the stage. Messages come in the order of micro-batches. */
 void pipe_arrived(struct pipe *p, unsigned stage, enum pipe_kind kind, rwy_time now);
-/* What the stage sent last is complete. */
+/* The stage's last send is complete. */
 void pipe_sent(struct pipe *p, unsigned stage, rwy_time now);
-/* The pass that a stage makes as its `op`th, from 0. */
+/* The pass that a stage makes as its `op`-th, from 0. */
 enum pipe_kind pipe_op(const struct pipe_cfg *cfg, unsigned stage, unsigned op, unsigned *micro);
 
 #endif

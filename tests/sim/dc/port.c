@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links: serialization, delay, pause, loss. What is on a wire is a FIFO with one event for its head. */
+/* Links: serialization, delay, pause, loss. A wire is a FIFO with one event, for its first
+ * packet. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

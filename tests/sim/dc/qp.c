@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requester of a queue pair: messages to packets, window, go-back-N, the local ACK timer, DCQCN's
- * reaction point. A NIC's timer goes by itself, whatever was configured: `rto`, times `backoff` after each
- * expiry, until `retry` expiries without progress end the queue pair.
+ * The requester of a queue pair: packets from messages, window, go-back-N, the local ACK timer,
+ * DCQCN's reaction point. As in a NIC the timer does not follow the configured timeout: it is
+ * `rto`, times `backoff` after each expiry, until `retry` expiries without progress end the queue
+ * pair.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #define OUTSTANDING_MAX (1u << 22)    /* PSNs are compared modulo 2^24 */
 #define MIN_RATE        1250000       /* 10 Mbit/s */
-#define NIC_RTT         (10 * RWY_US) /* a NIC's DCQCN knows of no distance */
+#define NIC_RTT         (10 * RWY_US) /* a NIC's DCQCN does not know the distance */
 
 static struct host *home(const struct qp *qp)
 {
@@ -161,7 +162,7 @@ static struct dc_pkt *make(struct qp *qp, uint64_t psn, rwy_time now)
 	p->len = (uint16_t)(p->last ? m->bytes - at * (uint64_t)s->pmtu : (uint64_t)s->pmtu);
 	p->aux = p->first ? (uint32_t)m->bytes : 0;
 	p->wire = p->len + DC_OVERHEAD + (p->first && s->op == OP_WRITE ? 16 : 0);
-	/* Also where the window ends: nothing more would ask. */
+	/* Also at the end of the window, since no later packet would ask. */
 	p->ackreq = p->last || ++qp->since_req >= (unsigned)s->ackreq ||
 	            (qp->window && psn + 1 - qp->una >= qp->window);
 	if (p->ackreq)
@@ -175,7 +176,7 @@ static struct dc_pkt *make(struct qp *qp, uint64_t psn, rwy_time now)
 	} else {
 		qp->high = psn + 1;
 	}
-	if (p->ackreq) { /* the timer is of what was asked for (IBA 9.7.6.1.3) */
+	if (p->ackreq) { /* the timer belongs to packets with AckReq (IBA 9.7.6.1.3) */
 		if (qp->rto_at == RWY_NEVER || qp->req_end <= qp->una)
 			arm_rto(qp, now);
 		qp->req_end = psn + 1 > qp->req_end ? psn + 1 : qp->req_end;
@@ -193,7 +194,7 @@ struct dc_pkt *qp_pull(struct host *h, rwy_time now)
 		h->ready = qp->ready_next;
 		if (!h->ready)
 			h->ready_tail = NULL;
-		take_turn(qp, now); /* to the end of the line, if it still may */
+		take_turn(qp, now); /* to the end of the line, if it may send */
 		if (qp->turn != QP_READY)
 			continue;
 		psn = qp->nxt;
@@ -294,7 +295,7 @@ void qp_fail(struct qp *qp, rwy_time now)
 			continue;
 		m->completed = now;
 		if (!m->delivered)
-			m->delivered = RWY_NEVER; /* it will not be */
+			m->delivered = RWY_NEVER; /* it will not be delivered */
 		dc->c.failed++;
 		if (m->on_complete)
 			m->on_complete(m, true, now);
@@ -330,7 +331,7 @@ static void on_rto(struct ev *ev, rwy_time now)
 	qp_wake(qp, now);
 }
 
-/* --- life ------------------------------------------------------------------------------------------- */
+/* --- making and freeing ----------------------------------------------------------------------- */
 
 static uint32_t mix(uint32_t x)
 {
@@ -396,7 +397,7 @@ void dc_qp_free(struct qp *qp)
 	struct dc *dc = qp->dc;
 
 	if (qp->inter || qp->head || qp->turn != QP_IDLE) {
-		qp->once = true; /* as soon as it can be */
+		qp->once = true; /* freed as soon as possible */
 		return;
 	}
 	qp->once = false;

@@ -18,7 +18,7 @@ void qp_answer(struct qp *qp, enum dc_kind kind, uint32_t psn24, uint32_t aux, r
 	dc_port_send(dc_host_port(qp->dc, qp->dst), p, now);
 }
 
-/* In order: does it carry what the sender posted? */
+/* A packet in order: checks that it carries what the sender posted. */
 void qp_deliver(struct qp *qp, const struct dc_pkt *p, rwy_time now)
 {
 	struct dc *dc = qp->dc;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Baselines at the border switches of mode=native, from what their abstracts, repositories and notes tell;
- * where those are silent, as said here.
+ * Baselines at the border switches for mode=native, from their abstracts, repositories and notes;
+ * where those are silent, as described here.
  *
- * themis (ICNP 2025): PNP: the exit switch takes the marks of what leaves for the WAN, its own included, and
- * sends the CNPs itself, one in 5 us a flow at most. TRP: when a CNP of a local receiver passes on its way
- * out, the switch holds that flow's packets, in order, for 500 us from the CNP that began it; then they go on
- * (recirculation).
+ * themis (ICNP 2025). PNP: the exit switch takes over the marking of packets that leave for the
+ * WAN, its own marks included, and sends the CNPs itself, at most one in 5 us per flow. TRP: when a
+ * CNP of a local receiver passes on its way out, the switch holds that flow's packets in order, for
+ * 500 us from the CNP that began it; then they continue (recirculation).
  *
- * grc (ICNP 2026): the exit switch samples the round trip to the other site by AckReq and ACK. Each epoch of
- * 2 ms moves a reference rate: up by 1/50 of the WAN, to 1.2 x what was really sent at most, when the mean
- * was below least + 1 ms, else down by the share that the mean is above it, at most a half; never below 1/100
- * of the WAN. A packet that takes the bytes sent beyond the reference line by more than K = 1 MB makes a CNP
- * for its flow, one in 50 us; of the excess 2 K are carried over to the next epoch (all of it, and no flow
- * recovers from its start at line rate).
+ * grc (ICNP 2026): the exit switch samples the round trip to the other site by AckReq and ACK. Each
+ * epoch of 2 ms moves a reference rate. It goes up by 1/50 of the WAN, to at most 1.2 times the
+ * rate really sent, if the mean was below the least + 1 ms; else down by the share that the mean is
+ * above it, by at most a half; never below 1/100 of the WAN. A packet that takes the bytes sent
+ * beyond the reference line by more than K = 1 MB causes a CNP for its flow, one in 50 us. Of the
+ * excess 2 K carry over to the next epoch (with all of it no flow would recover from its start at
+ * line rate).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@
 
 struct flow_rule {
 	rwy_time cnp_at, hold_until;
-	uint32_t high; /* grc: end of the PSNs seen: what is sent again tells no round trip */
+	uint32_t high; /* grc: end of the PSNs seen; retransmissions give no round trip */
 	struct dc_pktq held;
 	struct ev ev;
 	struct border *b;
@@ -39,11 +40,11 @@ struct flow_rule {
 struct border {
 	struct dc *dc;
 	struct sw *sw;
-	struct flow_rule **flow; /* by connection */
+	struct flow_rule **flow; /* index: connection */
 	uint32_t flows;
-	/* grc */
+	/* For grc. */
 	struct ev epoch_ev;
-	double rate, line, sent, sent_mark; /* bytes a ns; bytes */
+	double rate, line, sent, sent_mark; /* bytes per ns; bytes */
 	rwy_time line_at, sample_at;
 	uint32_t sample_qpn, sample_psn;
 	double rtt_sum, rtt_n, rtt_least;
@@ -106,7 +107,7 @@ static void send_cnp(
 	dc_sw_enqueue(b->sw, p, now);
 }
 
-/* False: the packet was taken. */
+/* False: the rule took over the packet. */
 static bool themis(struct border *b, bool leaves, bool comes, struct dc_pkt *p, rwy_time now)
 {
 	struct flow_rule *f = rule_of(b, p);
@@ -140,7 +141,7 @@ static void on_epoch(struct ev *ev, rwy_time now)
 			b->rate *= 1 - fmin(.5, (mean - b->rtt_least - GRC_SLACK) / mean);
 	}
 	b->rate = fmax(b->rate, wan / 100);
-	if (b->line > b->sent) /* what was not used is not saved up */
+	if (b->line > b->sent) /* unused rate does not accumulate */
 		b->line = b->sent;
 	if (b->line < b->sent - 2 * GRC_EXCESS)
 		b->line = b->sent - 2 * GRC_EXCESS;
@@ -175,7 +176,7 @@ static void grc(struct border *b, bool leaves, bool comes, struct dc_pkt *p, rwy
 		b->sample_at = 0;
 	}
 	if (b->sample_at && now - b->sample_at > 4 * (rwy_dur)b->dc->s.rtt)
-		b->sample_at = 0; /* lost */
+		b->sample_at = 0; /* the sample is lost */
 }
 
 static bool rule(

@@ -167,7 +167,7 @@ bool scen_file(struct scen *s, const char *path, char *err, size_t size)
 	return words_file(&words, s, path, err, size);
 }
 
-/* All flows of the tenants' own. */
+/* All flows that belong to tenants. */
 static double tenants_flows(const struct scen *s)
 {
 	struct dc_tenant t[DC_TENANTS_MAX + 1];

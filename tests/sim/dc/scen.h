@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A scenario of the data-center simulator: everything that decides a run. Rates in bits a second, times in
- * ns, sizes in bytes. docs/simulator.md has the keys. */
+/* A scenario of the data-center simulator; it decides the whole run. Rates in bit/s, times in ns,
+ * sizes in bytes. docs/simulator.md has the keys. */
 #ifndef SIM_DC_SCEN_H
 #define SIM_DC_SCEN_H
 
@@ -22,27 +22,27 @@ enum scen_slow { SLOW_PORT, SLOW_NIC };
 struct scen {
 	double seed;
 	unsigned mode, rule;
-	/* a site's fabric */
+	/* A site's fabric. */
 	double leaves, hosts, spines, rate, frate, delay;
 	double buf, bbuf, alpha, pfc_alpha, kmin, kmax, pmax;
 	unsigned pfc, ecn;
-	/* between the sites */
+	/* Between the sites. */
 	double wan, rtt, loss, jitter, wkmin, wkmax;
-	/* the gateways */
+	/* The gateways. */
 	double gwrate, wake, credit, custody, np_min, np_max, hwin, ccrate;
 	char cc[16];
 	unsigned np, rp, fec, payload;
-	/* the hosts */
+	/* The hosts. */
 	double pmtu, depth, msg, window, ackreq, rto, backoff, retry, cnp;
 	unsigned host, dcqcn, op;
-	/* the work */
+	/* The work. */
 	double load, isize, flows, bidir, start, stagger, stop, fsize, xload, xqps, xsize;
 	unsigned sizes, place;
 	double slow_at, slow_len, slow_rate;
 	unsigned slow;
 	double time, skip, drain, sample;
-	/* tenants: lists of a value each, tenants.h; whose the Poisson messages are; hosts of the flows only;
-	 * one live change */
+	/* Tenants: lists of one value each, see tenants.h; the tenant of the Poisson messages;
+	 * hosts that only the flows use; one change while it runs. */
 	double tenants, xtenant, fhosts, set_at, set_tenant, set_guarantee, set_limit, set_weight;
 	char t_guarantee[160], t_limit[160], t_weight[96], t_priority[64], t_custody[160], t_reserve[96],
 	    t_flows[96], t_start[160];
@@ -51,11 +51,11 @@ struct scen {
 void scen_default(struct scen *s);
 bool scen_word(struct scen *s, const char *word, const char *where, char *err, size_t size);
 bool scen_file(struct scen *s, const char *path, char *err, size_t size);
-/* What only the whole can tell. */
+/* Checks that concern several keys. False: err has one line. */
 bool scen_check(const struct scen *s, char *err, size_t size);
-/* The same with everything filled in that was left to follow from the rest (0, auto). */
+/* The scenario with all values that follow from others (0, auto) filled in. */
 struct scen scen_resolved(const struct scen *s);
-/* The words that repeat this run. */
+/* Prints the words that repeat this run. */
 void scen_print(const struct scen *s, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of a run; see show.h. One list feeds all forms. */
+/* The figures of a run; see show.h. One list serves all formats. */
 #include "tests/sim/dc/show.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 struct out {
 	FILE *f;
 	enum show_form form;
-	bool head; /* of CSV: names, then values */
+	bool head; /* for CSV: print names first, then values */
 	unsigned n;
 };
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Selective repeat after IRN (Mittal et al., SIGCOMM 2018), a baseline: the responder keeps what comes out of
- * order and names it in a NAK together with what it expects; the requester repeats what is missing, each
- * packet once a recovery, and has a bandwidth-delay product in flight at most. Its timer is never shorter
- * than three round trips of the path (IRN knows its network). In a NAK, psn is what is expected, aux what
- * arrived.
+ * A baseline: selective repeat after IRN (Mittal et al., SIGCOMM 2018). The responder keeps packets
+ * out of order and names each in a NAK together with the PSN it expects. The requester repeats
+ * missing packets, each once per recovery, and has at most a bandwidth-delay product in flight. Its
+ * timer is never shorter than three round trips of the path, since IRN knows its network. In a NAK
+ * psn is the expected PSN, aux the one that arrived.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "tests/sim/dc/nic.h"
 
-#define BASE_HOPS 8 /* links there and back within a site */
+#define BASE_HOPS 8 /* links of a round trip within a site */
 
-struct kept { /* a packet out of order at the responder */
+struct kept { /* a packet that the responder has out of order */
 	uint32_t aux;
 	uint16_t len;
 	bool here, first, last;
@@ -21,11 +21,12 @@ struct kept { /* a packet out of order at the responder */
 
 struct sr {
 	uint64_t mask; /* ring size - 1 */
-	/* requester */
+	/* The requester. */
 	uint8_t *sacked;
 	bool recovering;
-	uint64_t recover, high_sack, retx; /* recovery ends there; end of what was named; next to look at */
-	/* responder */
+	/* end of the recovery; end of the PSNs named; next PSN to examine */
+	uint64_t recover, high_sack, retx;
+	/* The responder. */
 	struct kept *kept;
 };
 
@@ -75,7 +76,7 @@ bool sr_next(const struct qp *qp, uint64_t *psn)
 	return qp->nxt < qp->end && qp->nxt - qp->una < qp->window;
 }
 
-/* To the next that is missing. */
+/* Advances to the next missing packet. */
 static void skip(struct sr *r)
 {
 	while (r->retx < r->high_sack && r->sacked[r->retx & r->mask])
@@ -116,7 +117,7 @@ void sr_acked(struct qp *qp, const struct dc_pkt *p, rwy_time now)
 
 		qp_progress(qp, una, now);
 		if (qp->gen != gen)
-			return; /* that was its last message */
+			return; /* the queue pair is freed */
 	}
 	if (nak && got >= qp->una && got < qp->nxt) {
 		qp->dc->c.naks++;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Switches: where a packet goes, whether there is room, marking, pausing; see net.h. */
+/* Switches: routing, buffer, marking, pausing; see net.h. */
 #include "tests/sim/dc/dc.h"
 
 #define PFC_WIRE 84 /* 64 bytes, preamble, gap */
 #define MTU_WIRE 4200
 
-/* Up by the hash of the flow, down by the destination. */
+/* Upwards by the flow's hash, downwards by the destination. */
 static struct port *route(const struct sw *s, const struct dc_pkt *p)
 {
 	const struct dc *dc = s->n.dc;
@@ -43,7 +43,7 @@ static uint64_t unused(const struct sw *s)
 	return s->used < shared ? shared - s->used : 0;
 }
 
-/* RED on the egress queue in front of which the packet stands. */
+/* Marks by RED on the egress queue that the packet joins. */
 void dc_sw_mark(struct port *out, struct dc_pkt *p)
 {
 	uint64_t q = out->q[1].bytes;
@@ -63,7 +63,7 @@ void dc_sw_enqueue(struct sw *s, struct dc_pkt *p, rwy_time now)
 	struct port *out = route(s, p);
 
 	if (p->kind == DC_DATA && !(s->ruled && out->idx == dc->spines))
-		dc_sw_mark(out, p); /* a rule has marked what leaves for the WAN */
+		dc_sw_mark(out, p); /* for packets to the WAN the rule has done the marking */
 	dc_port_send(out, p, now);
 }
 
@@ -139,9 +139,9 @@ void dc_sw_ready(struct sw *s)
 			p->kmin = (uint64_t)(wan ? c->wkmin : c->kmin * bits / 100e9);
 			p->kmax = (uint64_t)(wan ? c->wkmax : c->kmax * bits / 100e9) + 1;
 		}
-		/* Nobody pauses across the WAN. */
+		/* No pause crosses the WAN. */
 		p->pfc = c->pfc == SCEN_ON && !wan;
-		if (p->pfc) /* what still comes after a pause was sent */
+		if (p->pfc) /* room for packets that were sent before the pause arrives */
 			s->headroom += (uint64_t)(2 * (double)p->delay * bits / 8e9) + 3 * MTU_WIRE;
 	}
 	if (s->headroom > s->buf / 2)

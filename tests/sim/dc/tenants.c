@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tenants: from the scenario's lists to what engines are told; see tenants.h. */
+/* Tenants: turns the scenario's lists into the engines' configuration; see tenants.h. */
 #include "tests/sim/dc/tenants.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 static const struct {
 	struct word word;
-	size_t list; /* in the scenario */
+	size_t list; /* offset of the list in the scenario */
 } lists[] = {
     L(guarantee, "guarantee", W_BITS, 0, 1e12),
     L(limit, "limit", W_BITS, 0, 1e12),
@@ -27,7 +27,7 @@ static const struct {
     L(start, "tstart", W_TIME, 0, 864e11),
 };
 
-/* One value for tenant i: the i-th of the list, or its only one. */
+/* Reads tenant i's value: the i-th of the list, or its only one. */
 static bool read_one(
     const struct word *w, const char *list, unsigned i, struct dc_tenant *t, char *err, size_t size)
 {

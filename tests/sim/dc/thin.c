@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ICRC of a thin run, put in place of roce/'s own by the linker (--wrap): packets whose payload does not
- * exist have none. Small packets, and every packet of a full run, use roce/'s own.
+ * Replaces roce/'s ICRC in a thin run (linker option --wrap): packets whose payload does not exist
+ * have none. Small packets, and all packets of a full run, use roce/'s own.
  */
 #include "roce/icrc.h"
 #include "tests/sim/dc/bytes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run as a time series (CSV): one row a sample, for tests/sim/plot and for whoever develops a control loop.
- */
+/* A run as a time series (CSV) with one row per sample, for tests/sim/plot and for work on control
+ * loops. */
 #include <string.h>
 
 #include "engine/engine.h"
@@ -26,7 +26,8 @@ void trace_head(struct work *w)
 	fprintf(w->trace, "\n");
 }
 
-/* Of a tenant: Gb/s on the WAN's wire and delivered to its hosts, MB in custody of the near gateway. */
+/* A tenant's columns: Gb/s on the WAN and delivered to its hosts, MB in the near gateway's
+ * custody. */
 static void tenant_cells(struct work *w, unsigned i, double got, double dt)
 {
 	uint64_t wire = dc_gw_sent(w->dc->gw[0], i);
@@ -52,7 +53,7 @@ static uint64_t drops(const struct dc *dc)
 	return n;
 }
 
-/* The rates that near-destination congestion control bounds the flows to, Gb/s; 0: none. */
+/* The rates to which near-destination congestion control limits the flows, Gb/s; 0: no limit. */
 static void far_rates(const struct work *w, double *rate)
 {
 	struct eng_flow_info info[64];

@@ -8,7 +8,7 @@
 #include "tests/sim/dc/gw.h"
 #include "tests/sim/dc/nic.h"
 
-#define QUIET_START (250 * RWY_MS) /* of tunnels, before connections are learned */
+#define QUIET_START (250 * RWY_MS) /* a gateway's quiet time, before connections are learned */
 #define WARM_LIMIT  (60 * RWY_SEC)
 
 static rwy_dur rtt(const struct train *t)
@@ -16,7 +16,7 @@ static rwy_dur rtt(const struct train *t)
 	return (rwy_dur)t->dc->s.rtt;
 }
 
-/* --- where a GPU is ------------------------------------------------------------------------------------- */
+/* --- the places of GPUs ----------------------------------------------------------------------- */
 
 static bool far_site(const struct train *t, unsigned stage)
 {
@@ -103,7 +103,7 @@ static void on_complete(struct dc_msg *m, bool failed, rwy_time now)
 	pipe_sent(&t->pipe, l->from, now);
 }
 
-/* Within a server: a time, no packets. */
+/* A message within a server: it takes a time but no packets. */
 static void on_due(struct ev *ev, rwy_time now)
 {
 	struct train_link *l = EV_OWNER(ev, struct train_link, ev);
@@ -142,7 +142,7 @@ static void send(void *ctx, unsigned stage, enum pipe_kind kind, rwy_time now)
 		ev_set(&t->dc->evq, &l->ev, l->due[l->there]);
 }
 
-/* --- the others ----------------------------------------------------------------------------------------- */
+/* --- cross traffic ---------------------------------------------------------------------------- */
 
 static void cross_complete(struct dc_msg *m, bool failed, rwy_time now);
 
@@ -245,7 +245,7 @@ static void connect_link(struct train *t, struct train_link *l)
 		l->qp[i] = connect(t, host_of(t, l->from, i), host_of(t, l->to, i));
 }
 
-/* The others' hosts are on the last leaf of each site. */
+/* The hosts of the cross traffic are on the last leaf of each site. */
 static void connect_cross(struct train *t)
 {
 	struct dc *dc = t->dc;
@@ -283,7 +283,7 @@ static void connect_all(struct train *t)
 		train_class(t);
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- making and freeing ----------------------------------------------------------------------- */
 
 static void link_init(struct train *t, enum pipe_kind kind, unsigned stage)
 {

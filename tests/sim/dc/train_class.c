@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A guarantee for the training on the WAN: what an operator would configure for a tenant, here given to the
- * flows of the training's hosts by hand, after the gateways have learned them.
+ * A guarantee for the training on the WAN. An operator would configure a tenant; here the flows of
+ * the training's hosts get the class by hand, after the gateways have learned them.
  */
 #include "engine/eng.h"
 #include "tests/sim/dc/gw.h"
@@ -22,7 +22,8 @@ static void classify(struct train *t, struct eng *e)
 		for (struct eng_side *side = e->table[i]; side; side = side->chain) {
 			struct eng_responder *near = (struct eng_responder *)side;
 
-			/* The others are on the last leaf: bytes.c has how a host's address is made. */
+			/* The greedy flows' hosts are on the last leaf; bytes.c makes the hosts'
+			 * addresses. */
 			if (side->is_requester || !near->requests ||
 			    side->key.src.b[15] - 2u >= dc->per_site - dc->per_leaf)
 				continue;

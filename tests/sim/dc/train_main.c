@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `rwydc train`: words, one step, its figures. */
+/* `rwydc train`: reads the words, runs one step, prints its figures. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -40,7 +40,7 @@ static const struct word keys[] = {
 };
 static const struct words words = {keys, sizeof(keys) / sizeof(keys[0])};
 
-/* The paper's job and plan: docs/simulator.md says where each comes from. */
+/* The paper's job and plan; docs/simulator.md has the sources. */
 static const struct train_cfg train_default = {.stages = 6,
     .split = 4,
     .tp = 4,

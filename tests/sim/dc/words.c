@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scenario words by table; see words.h. */
+/* Reads and prints scenario words by a table; see words.h. */
 #include "tests/sim/dc/words.h"
 
 #include <errno.h>

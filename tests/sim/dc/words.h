@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scenario words: `key=value` on the command line or `key value` lines of a file, set into a struct by a
- * table. Numbers are doubles, choices unsigned ints, names char arrays. What cannot be gives one line that
- * says where and why.
+ * Scenario words: `key=value` on the command line or `key value` lines in a file, stored in a
+ * struct by a table. Numbers are doubles, choices unsigned ints, names char arrays. A fault gives
+ * one line with its place and reason.
  */
 #ifndef SIM_DC_WORDS_H
 #define SIM_DC_WORDS_H
@@ -17,7 +17,7 @@ struct word {
 	const char *name;
 	enum word_unit unit;
 	size_t at;           /* offset in the struct */
-	double min, max;     /* of numbers; max of W_NAME: size of the array */
+	double min, max;     /* of numbers; max of a W_NAME: size of the array */
 	const char *choices; /* separated by spaces, in the order of the enum */
 };
 
@@ -26,10 +26,10 @@ struct words {
 	unsigned n;
 };
 
-/* Each returns false after writing one line into err. `where` names the origin. */
+/* Each returns false after writing one line into err. `where` names the origin of the word. */
 bool words_set(const struct words *w, void *to, const char *word, const char *where, char *err, size_t size);
 bool words_file(const struct words *w, void *to, const char *path, char *err, size_t size);
-/* The words in which `of` differs from `base`, separated by spaces. */
+/* Prints the words in which `of` differs from `base`, separated by spaces. */
 void words_print(const struct words *w, const void *of, const void *base, char *out, size_t size);
 
 #endif

@@ -10,8 +10,8 @@
 #include "tests/sim/dc/nic.h"
 
 #define WARM_LIMIT (30 * RWY_SEC)
-/* A gateway that has just started asks no host for so long (probe_timeout): late answers must not name the
- * wrong flow. */
+/* For this time a gateway that has just started asks no host (probe_timeout): a late answer must
+ * not name the wrong flow. */
 #define QUIET_START (250 * RWY_MS)
 
 static const struct scen *scen(const struct work *w)
@@ -101,14 +101,15 @@ static unsigned host_at(const struct dc *dc, unsigned n)
 	return (n % dc->leaves) * dc->per_leaf + n / dc->leaves % dc->per_leaf;
 }
 
-/* pairs: host i to host i over there, all hosts in turn; incast: to the first host; onesrc: from the first.
- */
+/* pairs: host i to host i of the other site, all hosts in turn; incast: to the first host; onesrc:
+ * from the first. */
 static void flow_place(struct flow *f, unsigned i)
 {
 	const struct dc *dc = f->w->dc;
 	const struct scen *s = scen(f->w);
 	unsigned back = (s->bidir > 0) && (i & 1), n = s->bidir > 0 ? i / 2 : i;
-	/* One leaf after the other (host_at), so that two flows do not share a leaf for no reason. */
+	/* Consecutive flows use different leaves (host_at), so that they do not share one
+	 * needlessly. */
 	unsigned host = host_at(dc, s->fhosts > 0 ? n % (unsigned)s->fhosts : n);
 
 	f->src = s->place == PLACE_ONESRC ? 0 : host;
@@ -163,7 +164,7 @@ static void poisson_init(struct work *w, struct poisson *p, unsigned site, bool 
 	double bits = inter ? s->xload * s->wan : s->load * s->rate * w->dc->per_site;
 
 	*p = (struct poisson){.w = w, .ev = {.fn = poisson_fire}, .site = site, .inter = inter};
-	/* A stream of its own: the same messages come whatever else there is. */
+	/* Random numbers of its own: the messages do not depend on other work. */
 	p->rng = w->dc->rng_work * 4 + site * 2 + inter;
 	rng_next(&p->rng);
 	if (bits <= 0 || (inter && site && !s->bidir))
@@ -172,8 +173,7 @@ static void poisson_init(struct work *w, struct poisson *p, unsigned site, bool 
 	ev_set(&w->dc->evq, &p->ev, at(w, s->start) + (rwy_dur)(-log(rng_unit(&p->rng)) * p->every));
 }
 
-/* --- making the connections between the sites
- * --------------------------------------------------------------- */
+/* --- making the connections between the sites ------------------------------------------------- */
 
 static void warm_complete(struct dc_msg *m, bool failed, rwy_time now)
 {
@@ -234,7 +234,7 @@ static void connect_all(struct work *w)
 			w->xqp[i] = connect(w, a + (back ? n : 0), b + (back ? 0 : n), (unsigned)s->xtenant);
 	}
 	dc_run(dc, dc->evq.now + WARM_LIMIT, warm_over, w);
-	/* What late acknowledgements there are. */
+	/* Lets late acknowledgements arrive. */
 	dc_run(dc, dc->evq.now + (rwy_dur)(2 * s->rtt) + 10 * RWY_MS, NULL, NULL);
 	dc->warm = false;
 	dc->zero = dc->evq.now;
@@ -244,8 +244,7 @@ static void connect_all(struct work *w)
 		dc_gw_peaks_reset(dc->gw[i]);
 }
 
-/* --- time
- * ---------------------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 static void on_sample(struct ev *ev, rwy_time now)
 {
@@ -275,7 +274,7 @@ static void on_slow(struct ev *ev, rwy_time now)
 		ev_set(&dc->evq, ev, now + (rwy_dur)s->slow_len);
 }
 
-/* One call a gateway. */
+/* One call per gateway. */
 static void on_set(struct ev *ev, rwy_time now)
 {
 	struct work *w = EV_OWNER(ev, struct work, set_ev);
@@ -324,7 +323,7 @@ void work_init(struct work *w, struct dc *dc, FILE *trace)
 	w->skip_ev.fn = on_skip;
 	w->set_ev.fn = on_set;
 	if (!dc_tenants_read(s, w->tenant, err, sizeof(err)))
-		abort(); /* it was checked */
+		abort(); /* scen_check() has checked it */
 	for (unsigned i = 0, t = 1, n = 0; i < w->flows; i++, n++) {
 		while (t <= (unsigned)s->tenants && n >= (unsigned)w->tenant[t].flows) {
 			n = 0;
@@ -363,7 +362,7 @@ void work_run(struct work *w)
 	ev_set(&dc->evq, &w->sample_ev, at(w, s->sample));
 	dc_run(dc, at(w, s->time), NULL, NULL);
 	for (unsigned i = 0; i < w->flows; i++)
-		w->flow[i].sample_rx = w->flow[i].qp->rx_bytes; /* what the figures are made of */
+		w->flow[i].sample_rx = w->flow[i].qp->rx_bytes; /* the figures begin here */
 	ev_cancel(&dc->evq, &w->sample_ev);
 	dc_run(dc, at(w, s->time + s->drain), drained, w);
 	if (dc->msgs_live)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scenario's own work on the simulated hosts: Poisson messages within each site, long-lived flows and
- * Poisson messages between the sites; what is measured of them. Another program (a workload of its own) uses
- * dc.h and not this.
+ * The scenario's own work on the simulated hosts: Poisson messages within each site, long-lived
+ * flows and Poisson messages between the sites, and their measurements. A program with a workload
+ * of its own uses dc.h without this.
  */
 #ifndef SIM_DC_WORK_H
 #define SIM_DC_WORK_H
@@ -18,16 +18,16 @@ struct flow {
 	struct ev ev; /* its start */
 	unsigned src, dst, tenant, outstanding;
 	uint64_t posted;               /* bytes */
-	uint64_t skip_rx;              /* bytes delivered when measuring began */
-	uint64_t sample_rx, sample_tx; /* at the last row of the trace */
+	uint64_t skip_rx;              /* bytes delivered before measuring began */
+	uint64_t sample_rx, sample_tx; /* at the trace's last row */
 	rwy_time began, done;          /* with fsize */
 };
 
-/* Times of messages of one kind. */
+/* Durations of one kind of messages. */
 struct fct {
 	float *us;
 	uint32_t n, cap;
-	double sum, small_sum, large_sum; /* us; below 100 kB, from 1 MB */
+	double sum, small_sum, large_sum; /* us; small: below 100 kB, large: from 1 MB */
 	uint32_t small_n, large_n;
 };
 
@@ -36,7 +36,7 @@ struct poisson {
 	struct ev ev;
 	unsigned site;
 	bool inter;
-	double every; /* ns, mean */
+	double every; /* mean interval in ns */
 	uint64_t rng;
 };
 
@@ -44,13 +44,13 @@ struct work {
 	struct dc *dc;
 	struct flow *flow;
 	unsigned flows;
-	struct qp **xqp; /* of the Poisson messages between the sites: [direction * xqps + i] */
+	struct qp **xqp; /* for Poisson messages between the sites: [direction * xqps + i] */
 	unsigned xqps;
 	struct poisson intra[2], inter[2];
-	struct fct fct[2]; /* within a site, between sites */
+	struct fct fct[2]; /* [0] within a site, [1] between sites */
 	struct ev sample_ev, slow_ev, skip_ev, set_ev;
 	struct dc_tenant tenant[DC_TENANTS_MAX + 1];
-	uint64_t sample_wire[DC_TENANTS_MAX + 1]; /* at the last row of the trace */
+	uint64_t sample_wire[DC_TENANTS_MAX + 1]; /* at the trace's last row */
 	bool slowed;
 	unsigned warming;
 	FILE *trace;
@@ -59,7 +59,7 @@ struct work {
 };
 
 void work_init(struct work *w, struct dc *dc, FILE *trace);
-void work_run(struct work *w); /* all of it, drained */
+void work_run(struct work *w); /* runs everything until the network is empty */
 void work_fini(struct work *w);
 
 uint64_t size_draw(unsigned sizes, double fixed, uint64_t *rng);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the reference models share: the wire, the messages, the counting. */
+/* Shared by the reference models: the wire, the messages, the counts. */
 #include <math.h>
 
 #include "tests/sim/wan/base.h"
@@ -22,7 +22,7 @@ void base_run(const struct scen *s, struct result *r, base_message *one)
 	    .rtt = s->rtt, .loss = &loss, .packet = s->pmtu + INNER_HEAD + WAN_DATA_HEAD + s->overhead};
 
 	w.per = w.packet * 8e9 / s->rate;
-	/* As link_init does for the link there. */
+	/* as link_init() does for this link */
 	uint64_t link_seed = rng_next(&seed);
 
 	loss_init(&loss, s->loss, s->burst, rng_next(&link_seed));
@@ -37,7 +37,7 @@ void base_run(const struct scen *s, struct result *r, base_message *one)
 		double begin = w.at, end = one(&w, s, r, n, HUGE_VAL, &have);
 
 		result_ct(r, (rwy_dur)(end - begin));
-		base_wait(&w, end + s->rtt / 2); /* the sender hears of it */
+		base_wait(&w, end + s->rtt / 2); /* the sender learns of it */
 		r->payload += (uint64_t)s->size;
 		r->span = (rwy_dur)w.at;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference: fixed EC(32,8) over consecutive packets with selective repeat behind it. */
+/* Reference: fixed EC(32,8) over consecutive packets, with selective repeat for the rest. */
 #include <math.h>
 
 #include "tests/sim/wan/base.h"
@@ -8,8 +8,8 @@
 #define K 32
 #define M 8
 
-/* A block of k packets and its parity. Returns when it is whole at the receiver, or < 0 and how many are
- * missing. */
+/* A block of k packets and its parity. Returns when the receiver has all of it; < 0: *missing
+ * packets are lost. */
 static double block(struct wire *w, struct result *r, uint64_t k, uint64_t *missing)
 {
 	uint64_t m = (k * M + K - 1) / K, got = 0, data = 0;
@@ -33,7 +33,7 @@ static double block(struct wire *w, struct result *r, uint64_t k, uint64_t *miss
 	return whole;
 }
 
-/* Rounds of a round trip each until all are there. */
+/* Repeats in rounds of one round trip until all have arrived. */
 static double repeat(struct wire *w, struct result *r, uint64_t missing)
 {
 	double done = 0;

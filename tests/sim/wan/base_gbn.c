@@ -8,12 +8,13 @@
 static double message(
     struct wire *w, const struct scen *s, struct result *r, uint64_t n, double until, uint64_t *have)
 {
-	uint64_t next = 0, sent = 0; /* next: what the receiver waits for; sent: the furthest ever sent */
+	/* next: packet that the receiver expects; sent: end of those ever sent */
+	uint64_t next = 0, sent = 0;
 	double done = 0;
 
 	while (next < n && w->at + w->rtt / 2 < until) {
 		bool gap = false;
-		double back = HUGE_VAL; /* when the NAK is here */
+		double back = HUGE_VAL; /* when the NAK arrives */
 		uint64_t i = next;
 
 		for (; i < n && w->at < back && w->at + w->rtt / 2 < until; i++) {

@@ -6,7 +6,7 @@
 #include "tests/sim/wan/base.h"
 #include "tests/sim/wan/loss.h"
 
-/* Times at which a repair may go, oldest first: repairs of repairs come behind. */
+/* Times at which repairs may go, oldest first. Repairs of repairs come later. */
 struct fifo {
 	double *v;
 	uint64_t head, tail, mask;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference: one TCP connection. Its payload is counted as ours is: what a full RoCE packet would carry. */
+/* Reference: one TCP connection. Its payload is counted like ours: what full RoCE packets would
+ * carry. */
 #include <stdlib.h>
 
 #include "tests/sim/wan/base.h"

@@ -6,7 +6,7 @@
 
 #include "tests/sim/wan/bufs.h"
 
-#define GUARD     16384 /* behind a slab: where the last thin buffer's length reaches to */
+#define GUARD     16384 /* bytes after a slab, where the last thin buffer's length reaches to */
 #define BIG_CHUNK 64
 #define WAN_ROOM  256
 

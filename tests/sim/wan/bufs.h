@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packet memory of a run. A *thin* buffer says its full length but keeps only its first bytes for itself;
- * what lies behind belongs to other buffers and may be read, never trusted. So a packet costs two or four
- * cache lines and not four kilobytes. What wan/ allocates itself (reassembly, parity) is real memory.
+ * Packet memory of a run. A *thin* buffer has its full length but owns only its first bytes; those
+ * after them belong to other buffers and may be read but not relied on. So a packet costs two or
+ * four cache lines, not four kilobytes. Memory that wan/ allocates (reassembly, parity) is real.
  */
 #ifndef SIM_WAN_BUFS_H
 #define SIM_WAN_BUFS_H
@@ -11,8 +11,8 @@
 
 #include "rwy/buf.h"
 
-#define BUF_BIG     (512 + 9216) /* bytes of a real buffer, headroom included */
-#define THIN_BYTES  64           /* payload bytes that a thin packet really carries */
+#define BUF_BIG     (512 + 9216) /* bytes of a real buffer with headroom */
+#define THIN_BYTES  64           /* payload bytes that a thin packet owns */
 #define TX_SLOT     (sizeof(struct rwy_buf) + THIN_BYTES)
 #define RX_SLOT     256
 #define RX_THIN_MAX (RX_SLOT - sizeof(struct rwy_buf))
@@ -34,9 +34,10 @@ struct bufs {
 
 bool bufs_init(struct bufs *p, uint64_t packets, bool full);
 void bufs_fini(struct bufs *p);
-struct rwy_buf *bufs_tx(struct bufs *p, uint32_t len); /* what a host sent; NULL: the bound was too small */
-struct rwy_buf *bufs_rx(struct bufs *p, uint32_t len, uint32_t stored); /* a datagram from the wire; stored >
-                                                                         RX_THIN_MAX: real memory */
+/* A packet from a host; NULL: the limit was too small. */
+struct rwy_buf *bufs_tx(struct bufs *p, uint32_t len);
+/* A datagram from the wire; stored > RX_THIN_MAX: real memory. */
+struct rwy_buf *bufs_rx(struct bufs *p, uint32_t len, uint32_t stored);
 static inline bool bufs_is_tx(const struct bufs *p, const struct rwy_buf *b)
 {
 	return (const uint8_t *)b >= p->tx.base && (const uint8_t *)b < p->tx.base + p->tx.cap;

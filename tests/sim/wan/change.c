@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See change.h. */
+/* A path that changes; see change.h. */
 #include "tests/sim/wan/change.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "tests/sim/wan/stat.h"
 
 #define ENOUGH      0.9
-#define OVER        10            /* bins that nine tenths must hold for */
-#define SETTLE      (2 * RWY_SEC) /* or so many round trips: */
+#define OVER        10            /* bins over which nine tenths must be reached */
+#define SETTLE      (2 * RWY_SEC) /* or this many round trips: */
 #define SETTLE_RTTS 40
 
 static bool is_path_key(const char *word)
@@ -22,7 +22,7 @@ static bool is_path_key(const char *word)
 	return false;
 }
 
-/* "3s:rtt=60ms,loss=1%" */
+/* Reads "3s:rtt=60ms,loss=1%". */
 static bool one(struct change *c, char *text, char *err, size_t size)
 {
 	char *save, *colon = strchr(text, ':'), word[64];
@@ -143,7 +143,7 @@ void changes_wanted(struct changes *c, uint64_t bytes, rwy_dur at)
 }
 
 /* --- afterwards ----------------------------------------------------------------------------------- */
-/* Bytes that the path takes in a bin, or that the hosts have for it. */
+/* Bytes that the path can carry in a bin, or that the hosts have for it. */
 static double most(const struct changes *c, const struct scen *s, size_t bin)
 {
 	double path = s->rate * payload_share(s) * (1 - s->loss) * CHANGE_BIN / 8e9;
@@ -151,7 +151,7 @@ static double most(const struct changes *c, const struct scen *s, size_t bin)
 	return c->want && (double)c->want[bin] < path ? (double)c->want[bin] : path;
 }
 
-/* The part of the most that could come in these bins that came; 1 when nothing could. */
+/* The share of what could arrive in these bins that did; 1 if nothing could. */
 static double share(const struct changes *c, const struct scen *s, size_t from, size_t to)
 {
 	double got = 0, could = 0;

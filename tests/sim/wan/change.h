@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A path that changes during a run: at given times its round trip, rate, loss or jitter are others. And what
- * became of the goodput after each change: how long until nine tenths of the new path are there, and what
- * share of it is there once that time is over.
+ * A path that changes during a run: at given times its round trip, rate, loss or jitter change. For
+ * each change it measures the time until the goodput reaches nine tenths of the new path, and the
+ * share of the new path from then on.
  */
 #ifndef SIM_WAN_CHANGE_H
 #define SIM_WAN_CHANGE_H
@@ -18,38 +18,41 @@
 
 struct change {
 	double at;     /* ns since the beginning */
-	struct scen s; /* the scenario from then on; only path keys differ */
+	struct scen s; /* the scenario from then on; only keys of the path differ */
 };
 
 struct changes {
 	struct change c[CHANGES_MAX];
 	unsigned n, done;
-	uint64_t *bin;  /* payload bytes that reached the far host in each CHANGE_BIN */
-	uint64_t *want; /* that the hosts would have given; NULL: all that the path takes */
+	uint64_t *bin; /* payload bytes that reached the far host in each CHANGE_BIN */
+	/* bytes that the hosts would have given; NULL: as much as the path carries */
+	uint64_t *want;
 	size_t bins;
 };
 
-/* "3s:rtt=60ms,loss=1%/6s:rtt=30ms": reads them, each from the state before. False: err has one line. */
+/* Reads "3s:rtt=60ms,loss=1%/6s:rtt=30ms", each change relative to the state before it. False: err
+ * has one line. */
 bool change_parse(const struct scen *s, struct change *out, unsigned *n, char *err, size_t size);
-/* The largest BDP that any state of the scenario has: rate in bits a second, round trip in ns. */
+/* The largest bandwidth-delay product of any state: rate in bit/s, round trip in ns. */
 void change_largest(const struct scen *s, double *rate, double *rtt);
 
 /* False: no memory. */
 bool changes_init(struct changes *c, const struct scen *s, rwy_dur all);
 void changes_fini(struct changes *c);
-/* When the next change is due, since the beginning; RWY_NEVER: none. */
+/* The time of the next change since the beginning; RWY_NEVER: none. */
 rwy_dur changes_next(const struct changes *c);
-/* Makes the next change, on both links. */
+/* Makes the next change on both links. */
 void changes_make(struct changes *c, struct link *there, struct link *back);
 void changes_count(struct changes *c, uint64_t bytes, rwy_dur at);
 void changes_wanted(struct changes *c, uint64_t bytes, rwy_dur at);
 
-/* One change's outcome. back_s < 0: it did not come back before the next change, or the end. */
+/* The outcome of a change. back_s < 0: the goodput did not recover before the next change or the
+ * end. */
 struct change_result {
 	double at_s, back_s, share;
 	double rtt_ms, rate_bps, loss;
 };
-/* Returns how many. `end`: of the run, since its beginning. */
+/* Fills the results and returns how many. `end`: duration of the run. */
 unsigned changes_results(const struct changes *c, rwy_dur end, struct change_result *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other traffic; see cross.h. */
+/* Cross traffic; see cross.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ bool cross_init(struct cross *c, const struct scen *s, struct line *line, rwy_ti
 			    .stop = s->cross_stop > 0 ? start + (rwy_time)s->cross_stop : RWY_NEVER,
 			    .seed = rng_next(&seed)};
 
-			t.start += rng_next(&seed) % RWY_MS; /* no two in step */
+			t.start += rng_next(&seed) % RWY_MS; /* so that no two are in step */
 			if (!tcp_init(&c->flow[c->n], &t))
 				return false;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Other traffic over the same bottleneck: classes of flows ("cubic:4,bbr:2"), what each got, and what is
- * fair: an equal part for everybody, one of our tunnels counting as one.
+ * Cross traffic over the same bottleneck: classes of flows ("cubic:4,bbr:2"), what each got, and
+ * the fair share: an equal part for every flow, where one of our tunnels counts as one flow.
  */
 #ifndef SIM_WAN_CROSS_H
 #define SIM_WAN_CROSS_H
@@ -17,7 +17,8 @@ struct cross_class {
 	unsigned n;
 };
 
-/* "cubic:4,bbr": classes into v, their number returned; 0: nothing or nonsense, *bad is where. */
+/* Reads "cubic:4,bbr" into v and returns the number of classes; 0: the word is empty or wrong, at
+ * *bad. */
 unsigned cross_parse(const char *word, struct cross_class *v, const char **bad);
 
 struct cross {
@@ -30,7 +31,7 @@ struct cross {
 /* False: no memory. `start`: time 0 of the scenario. */
 bool cross_init(struct cross *c, const struct scen *s, struct line *line, rwy_time start, uint64_t seed);
 void cross_fini(struct cross *c);
-void cross_run(struct cross *c); /* the one event that is next */
+void cross_run(struct cross *c); /* executes the next event */
 uint64_t cross_passed(const struct cross *c);
 
 #endif

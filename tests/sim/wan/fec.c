@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only file here that knows which settings of forward error correction wan/ has. */
+/* Knows the settings of wan/'s forward error correction, as no other file here does. */
 #include <string.h>
 
 #include "tests/sim/wan/fec.h"

@@ -11,8 +11,8 @@
 
 #include "tests/sim/wan/rng.h"
 
-#define SIGMAS 4.0 /* netem's tables end there */
-/* Pareto with alpha 3 and least value 1 has this mean and standard deviation. */
+#define SIGMAS 4.0 /* where netem's tables end */
+/* Mean and standard deviation of a Pareto distribution with alpha 3 and least value 1. */
 #define PARETO_MEAN 1.5
 #define PARETO_DEV  0.8660254037844386
 
@@ -74,7 +74,8 @@ bool jitter_init(struct jitter *j, const struct scen *s, uint64_t *rng)
 	j->trace_n = j->trace ? jitter_read(s->jitter_trace, j->trace, err, sizeof(err)) : 0;
 	if (!j->trace_n)
 		return false;
-	j->at = rng_next(rng) % j->trace_n; /* both directions do not have the same at once */
+	/* so that the two directions do not have equal values at once */
+	j->at = rng_next(rng) % j->trace_n;
 	return true;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much longer than the fixed delay a datagram takes, one draw each: uniform, normal or Pareto around the
- * delay as Linux netem has them, or the next value of a recorded trace. A draw knows nothing of the one
- * before. Order is the link's business (link.h).
+ * Jitter: how much longer than the fixed delay a datagram takes, one independent draw each. It is
+ * uniform, normal or Pareto around the delay, as in Linux netem, or the next value of a recorded
+ * trace. link.h decides about order.
  */
 #ifndef SIM_WAN_JITTER_H
 #define SIM_WAN_JITTER_H
@@ -19,19 +19,19 @@
 struct jitter {
 	enum scen_jitter dist;
 	double size;   /* ns */
-	double *trace; /* ns, `trace_n` of them; NULL: none */
+	double *trace; /* ns, `trace_n` values; NULL: none */
 	size_t trace_n, at;
 };
 
-/* Reads a trace: one delay in microseconds a line, `#` begins a comment. Returns how many, 0 with one line in
- * err. `out` may be NULL: only checks. */
+/* Reads a trace: one delay in microseconds per line; `#` begins a comment. Returns how many; 0: err
+ * has one line. `out` may be NULL, to check the file only. */
 size_t jitter_read(const char *path, double *out, char *err, size_t size);
-/* False: no memory, or the trace is gone. */
+/* False: no memory, or the trace cannot be read. */
 bool jitter_init(struct jitter *j, const struct scen *s, uint64_t *rng);
 void jitter_fini(struct jitter *j);
-/* The delay of the next datagram: `delay` with its jitter, never negative. */
+/* The delay of the next datagram: `delay` with jitter, never negative. */
 rwy_dur jitter_next(struct jitter *j, rwy_dur delay, uint64_t *rng);
-/* ns above the fixed delay that hardly any datagram exceeds. */
+/* Ns above the fixed delay that hardly any datagram exceeds. */
 double jitter_most(const struct scen *s);
 
 #endif

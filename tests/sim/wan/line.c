@@ -3,7 +3,7 @@
 #include "tests/sim/wan/line.h"
 #include "tests/sim/wan/rng.h"
 
-/* The queue only shrinks between two packets: its area is a triangle, cut off at `now`. */
+/* Between two packets the queue only shrinks: its area is a triangle, cut off at `now`. */
 static void area_until(struct line *l, double now)
 {
 	double dt = now - l->at, wait = l->busy - l->at;

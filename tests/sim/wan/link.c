@@ -8,7 +8,7 @@
 #include "tests/sim/wan/wire.h"
 
 #define RING_FIRST 1024
-#define DUP_LATER  (RWY_MS) /* a copy comes at most so much later */
+#define DUP_LATER  (RWY_MS) /* longest delay of a copy */
 
 bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed)
 {
@@ -130,7 +130,7 @@ static struct heap_item heap_pop(struct link *l)
 	return top;
 }
 
-/* --- in ------------------------------------------------------------------------------------------- */
+/* --- input ------------------------------------------------------------------------------------ */
 static void write_pkt(
     struct link *l, struct pkt *p, uint8_t **full, const struct link_dgram *d, bool ce, rwy_time at)
 {
@@ -216,10 +216,10 @@ bool link_send(struct link *l, const struct link_dgram *d, rwy_time now)
 	return true;
 }
 
-/* --- out ------------------------------------------------------------------------------------------ */
+/* --- output ----------------------------------------------------------------------------------- */
 const struct pkt *link_recv(struct link *l, const uint8_t **bytes, rwy_time now)
 {
-	static struct pkt out; /* of the heap's last one: the program has one thread */
+	static struct pkt out; /* for the packet taken from the heap; the program has one thread */
 	static uint8_t out_full[BUF_BIG];
 	rwy_time ring = l->head != l->tail ? l->ring[l->head & l->mask].at : RWY_NEVER;
 	rwy_time heap = l->heap_n ? l->heap[0].at : RWY_NEVER;

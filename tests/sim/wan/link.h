@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One direction of the path in virtual time: a line with its queue, delay, jitter, loss, reordering,
- * duplication, corruption, outage. What keeps its order waits in a ring; only what is overtaken or doubled
- * goes through a heap. A datagram's payload is kept short when the run is thin; its length on the wire never
- * is.
+ * One direction of the path in virtual time: a line with its queue, delay, jitter, loss,
+ * reordering, duplication, corruption, outage. Packets in order wait in a ring; only those that are
+ * overtaken or duplicated go through a heap. In a thin run a datagram's payload is stored short;
+ * its length on the wire is always the full one.
  */
 #ifndef SIM_WAN_LINK_H
 #define SIM_WAN_LINK_H
@@ -18,12 +18,12 @@
 struct pkt {
 	rwy_time at;
 	uint16_t len;    /* UDP payload */
-	uint16_t stored; /* bytes of it in data, or in full */
+	uint16_t stored; /* bytes of it in data or in full */
 	uint16_t hdr_len;
 	uint8_t path;
 	bool bad;  /* a bit was flipped */
 	bool real; /* parity: the receiver may write all of it, so it gets real memory */
-	bool ce;   /* marked on the way */
+	bool ce;   /* ECN-marked on the way */
 	uint8_t data[PKT_KEEP];
 };
 _Static_assert(sizeof(struct pkt) == 256, "four cache lines a datagram under way");
@@ -41,19 +41,20 @@ struct link_stats {
 };
 
 struct link {
-	struct line *line; /* its own one, or one that others use too */
+	struct line *line; /* its own, or one that it shares */
 	struct line own;
 	rwy_dur delay, reorder_delay;
 	struct jitter jitter;
 	bool free_order;
-	double reorder, dup, corrupt, overhead, packet; /* packet: a full one on the wire, bytes */
+	/* packet: bytes on the wire of a full one */
+	double reorder, dup, corrupt, overhead, packet;
 	rwy_time outage_from, outage_to;
 	bool full;
 	uint64_t rng;
 	struct loss loss;
 	rwy_time last_at;
 	struct pkt *ring;
-	uint8_t **full_ring; /* the bytes of each place, when the run is full */
+	uint8_t **full_ring; /* in a full run: the bytes of each place */
 	uint64_t head, tail, mask;
 	struct heap_item *heap;
 	uint32_t heap_n, heap_cap;
@@ -71,11 +72,12 @@ struct link_dgram {
 
 bool link_init(struct link *l, const struct scen *s, bool back, uint64_t seed);
 void link_fini(struct link *l);
-/* The path is another one from now on: rate, delay, loss, jitter of s. What is under way keeps its time. */
+/* Changes the path to rate, delay, loss and jitter of s. Packets in flight keep their arrival. */
 void link_change(struct link *l, const struct scen *s, bool back);
 /* False: it will not arrive. */
 bool link_send(struct link *l, const struct link_dgram *d, rwy_time now);
-/* The next arrival not later than now, with its bytes at *bytes; valid until the next call. */
+/* The next arrival not later than now, its bytes at *bytes; valid until the next call. NULL:
+ * none. */
 const struct pkt *link_recv(struct link *l, const uint8_t **bytes, rwy_time now);
 static inline rwy_time link_next(const struct link *l)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which packets a path loses: independently, or in bursts (Gilbert-Elliott: nothing is lost in the good
- * state, everything in the bad one). Bursts are clocked by the line: they pass while nothing is sent, too.
- * Shared by the links and by the reference models, so that the same seed loses the same packets of both.
+ * The losses of a path: independent, or in bursts (Gilbert-Elliott: nothing is lost in the good
+ * state, everything in the bad one). The line clocks the bursts: they also pass while nothing is
+ * sent. Links and reference models share this, so that both lose the same packets for a seed.
  */
 #ifndef SIM_WAN_LOSS_H
 #define SIM_WAN_LOSS_H
@@ -15,7 +15,7 @@ struct loss {
 	uint64_t rng;
 	double enter;       /* probability that a packet after a delivered one is lost */
 	double stay;        /* probability that a packet after a lost one is lost */
-	uint64_t good, bad; /* packets left in the present stretch of each state */
+	uint64_t good, bad; /* packets left in the present stay in each state */
 };
 
 static inline void loss_init(struct loss *l, double p, double burst, uint64_t seed)
@@ -24,13 +24,13 @@ static inline void loss_init(struct loss *l, double p, double burst, uint64_t se
 
 	l->rng = seed;
 	l->stay = bursts ? 1 - 1 / burst : 0;
-	/* In the long run a share p is lost: p = enter / (enter + 1 - stay). */
+	/* In the long run the share p is lost: p = enter / (enter + 1 - stay). */
 	l->enter = bursts ? p / (1 - p) / burst : p;
 	l->good = rng_geometric(&l->rng, l->enter);
 	l->bad = 0;
 }
 
-/* The line had nothing to send for so many packet times. */
+/* The line was idle for so many packet times. */
 static inline void loss_idle(struct loss *l, double packets)
 {
 	l->bad = packets >= (double)l->bad ? 0 : l->bad - (uint64_t)packets;
@@ -49,7 +49,7 @@ static inline bool loss_next(struct loss *l)
 	if (l->stay > 0) {
 		l->bad = rng_geometric(&l->rng, 1 - l->stay);
 		l->good = rng_geometric(&l->rng, l->enter);
-		/* the packet that ends a burst was not drawn: it is delivered */
+		/* The packet that ends a burst was not drawn; it is delivered. */
 		l->good = l->good == UINT64_MAX ? l->good : l->good + 1;
 	} else {
 		l->good = rng_geometric(&l->rng, l->enter);

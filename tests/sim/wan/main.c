@@ -103,8 +103,8 @@ static int run(const struct scen *s, struct result *r, FILE *trace, FILE *rates)
 	return rc;
 }
 
-/* The mean completion time of some of the same messages when nothing is lost. The reference models are
- * measured against plain packets, without their parity. */
+/* The mean completion time of some of these messages without losses. The reference models are
+ * compared with plain packets, without their parity. */
 static int lossless_of(const struct args *a, double *mean)
 {
 	struct scen s = scen_lossless(&a->s);

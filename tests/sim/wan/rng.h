@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers of a run: splitmix64, and how many trials pass before one with probability p comes true. */
+/* Random numbers of a run: splitmix64, and the number of trials before one of probability p
+ * succeeds. */
 #ifndef SIM_WAN_RNG_H
 #define SIM_WAN_RNG_H
 
@@ -21,7 +22,8 @@ static inline double rng_unit(uint64_t *state)
 	return (double)((rng_next(state) >> 11) + 1) * 0x1p-53;
 }
 
-/* Failures before the first success: one draw for a whole run of packets. UINT64_MAX: never. */
+/* Failures before the first success: one draw for a whole run of packets. UINT64_MAX: it never
+ * succeeds. */
 static inline uint64_t rng_geometric(uint64_t *state, double p)
 {
 	if (p <= 0)

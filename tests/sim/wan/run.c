@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop of a run: whose turn is next, what an end does in its turn, when it is over and what must hold
- * then. */
+/* The loop of a run: which end is next, what it does in its turn, when the run ends, and what must
+ * hold then. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "tests/sim/wan/run.h"
 #include "tests/sim/wan/wire.h"
 
-#define START     RWY_SEC /* not 0: nothing may depend on it */
+#define START     RWY_SEC /* not 0, since nothing may depend on it */
 #define BURST     32
-#define HANG      (600 * RWY_SEC) /* without a message done: stuck */
+#define HANG      (600 * RWY_SEC) /* without a completed message: it hangs */
 #define QUIET     (5 * RWY_SEC)
-#define QUIET_MAX 100 /* datagrams in that time: keep-alives, last acknowledgements */
+#define QUIET_MAX 100 /* datagrams in that time: keep-alives and last acknowledgements */
 #define SLACK     (20 * RWY_MS)
 #define ECN_ECT   2
 #define ECN_CE    3
@@ -28,7 +28,7 @@ static uint64_t pow2_from(double x)
 	return n;
 }
 
-/* Bytes the path holds, what timers and batches add included. */
+/* Bytes that the path holds, including the effects of timers and batches. */
 static double in_flight(const struct scen *s)
 {
 	double rate, rtt;
@@ -90,7 +90,7 @@ static void receive(struct end *e, rwy_time now)
 			continue; /* no memory: as if lost */
 		memcpy(b->data, bytes, p->stored);
 		seal_hdr_len = p->hdr_len;
-		w->now = w->s.stalls > 0 ? now : p->at; /* who was stalled sees it now */
+		w->now = w->s.stalls > 0 ? now : p->at; /* a stalled process sees it only now */
 		wan_recv(e->t, p->path, b, p->ce ? ECN_CE : ECN_ECT, w->now);
 	}
 }
@@ -125,7 +125,7 @@ static void transmit(struct end *e, rwy_time now)
 	} while (n == BURST);
 }
 
-/* Others have the processor now and then, for a time between nothing and `stall`. */
+/* Now and then other processes have the processor, for at most `stall`. */
 static void maybe_stall(struct end *e, rwy_time now)
 {
 	struct world *w = e->w;
@@ -146,7 +146,7 @@ static void turn(struct end *e, rwy_time now)
 	if (e == &w->end[0])
 		work_feed(w, now);
 	transmit(e, now);
-	if (e == &w->end[0] && w->feeding) /* the wire took some: the hosts have room for more */
+	if (e == &w->end[0] && w->feeding) /* the wire took some, so the hosts have room for more */
 		work_feed(w, now);
 	e->last = now;
 	e->next = wan_next(e->t);
@@ -218,7 +218,7 @@ static void change(struct world *w, rwy_time now)
 		changes_make(&w->changes, &w->link[0], &w->link[1]);
 }
 
-/* One turn of whoever is next. */
+/* Executes the next turn of any end. */
 static rwy_time step(struct run *u)
 {
 	rwy_time now = RWY_NEVER;
@@ -299,7 +299,7 @@ static void quiet(struct run *u)
 
 	for (unsigned i = 0; i < u->tunnels; i++) {
 		work_close(&u->world[i]);
-		u->world[i].end[0].next = u->world[i].now; /* somebody called it */
+		u->world[i].end[0].next = u->world[i].now; /* it was called from outside */
 		now = rwy_time_max(now, u->world[i].now);
 	}
 	for (until = now + QUIET; now < until && now != RWY_NEVER;)
@@ -332,7 +332,7 @@ static void add_rest(struct world *w)
 		w->r->span = w->stop_at - w->measure_at;
 }
 
-/* Tunnel number k of the run. */
+/* Makes tunnel number k of the run. */
 static int world_init(struct world *w, const struct scen *s, unsigned k, struct result *r)
 {
 	uint64_t seed = s->seed + ((uint64_t)k << 40);
@@ -416,11 +416,11 @@ static void run_fini(struct run *u)
 
 int run_roceway(const struct scen *s, struct result *r, FILE *trace_to, FILE *rates)
 {
-	static struct run u; /* large */
+	static struct run u; /* static because of its size */
 	int rc = run_init(&u, s, r, rates);
 
 	if (rc < 0)
-		return rc; /* the program ends now */
+		return rc; /* the program ends next */
 	trace_begin(&u.world[0], trace_to);
 	work_until_done(&u);
 	uint64_t first = r->first_bytes, extra = r->extra_bytes, datagrams = r->datagrams, events = r->events;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting on a shared link while a run goes on: snapshots for the shares, a table of rates over time. */
+/* Counts during a run on a shared link: snapshots for the shares, and a table of rates over
+ * time. */
 #include <string.h>
 
 #include "tests/sim/wan/run.h"
@@ -19,7 +20,7 @@ static unsigned everybody(const struct run *u)
 	return u->tunnels + u->cross.n;
 }
 
-/* The three instants: begin, middle, end of the measured window. */
+/* Called three times: at the begin, middle and end of the measured window. */
 static void snapshot(struct run *u, rwy_time now)
 {
 	struct share *h = &u->world[0].r->share;

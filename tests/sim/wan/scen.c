@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scenarios in and out: one table names each key, its unit and its bounds. */
+/* Reads and prints scenarios: one table has each key, its unit and its bounds. */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -178,7 +178,7 @@ static bool set_number(struct scen *s, const struct key *k, const char *v, char 
 		return false;
 	}
 	if (x < 0)
-		factor = 1; /* minus so many of them is none */
+		factor = 1; /* a negative number of them means none */
 	if (x != 0)
 		x *= factor;
 	if (factor < 0 && x >= -1e3) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The datagram checksum of a thin run, put in place of wan/'s own by the linker (--wrap): over the header
- * alone, because that is all a thin datagram carries for certain. A full run uses wan/'s own.
+ * Replaces wan/'s datagram checksum in a thin run (linker option --wrap): it covers the header
+ * only, since a thin datagram owns no more for certain. A full run uses wan/'s own.
  */
 #include <isa-l.h>
 
@@ -22,8 +22,8 @@ void __wrap_wan_pkt_seal(uint8_t *hdr, size_t hdr_len, const uint8_t *payload, s
 	__real_wan_pkt_seal(hdr, hdr_len, payload, seal_thin ? 0 : len);
 }
 
-/* A datagram rebuilt by forward error correction tells nobody how long its header was: the length at which
- * the checksum fits is the one. */
+/* The header length of a datagram that forward error correction rebuilt is unknown here: it is the
+ * length at which the checksum fits. */
 static bool fits_somewhere(const uint8_t *p, size_t len, uint32_t want)
 {
 	uint32_t crc = crc32_iscsi((unsigned char *)(uintptr_t)p, WAN_PKT_HDR, 0xffffffff);

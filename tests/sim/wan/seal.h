@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The datagram checksum of a thin run (seal.c): what the simulators tell it. */
+/* The datagram checksum of a thin run (seal.c): input from the simulators. */
 #ifndef SIM_WAN_SEAL_H
 #define SIM_WAN_SEAL_H
 

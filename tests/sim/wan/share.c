@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shares of a link; see share.h. */
+/* The shares of a link; see share.h. */
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who got how much of a shared link: each tunnel and each flow of the cross traffic, over the measured window
- * and over its second half, and what stood in the queue meanwhile. Rates are bits a second on the wire, of
- * what was not lost. Not here: who sends (run.c, cross.c).
+ * The shares of a link: what each tunnel and each flow of the cross traffic got, over the measured
+ * window and over its second half, and the queue meanwhile. Rates are bit/s on the wire without
+ * losses. Senders are in run.c and cross.c.
  */
 #ifndef SIM_WAN_SHARE_H
 #define SIM_WAN_SHARE_H
@@ -19,24 +19,25 @@ struct share_flow {
 };
 
 struct share {
-	unsigned n, ours; /* 0: the link was not shared. The first `ours` are tunnels */
+	unsigned n, ours; /* 0: the link was not shared; the first `ours` are tunnels */
 	struct share_flow flow[SHARE_FLOWS];
 	double queue_mean, queue_max; /* ns */
 	double drops, marks;
 };
 
 struct share_figures {
-	double fair;                   /* bits a second: the link over everybody */
-	double ours, ours_half;        /* mean of the tunnels over fair */
-	double ours_least;             /* second half: the tunnel that got least, over fair */
-	double cross, cross_half;      /* mean of the others over fair */
-	double cross_least;            /* second half: the flow that got least, over fair */
-	double jain, ours_jain, total; /* second half: of all flows, of ours; share of the link in use */
+	double fair;              /* bit/s: the link divided by the number of senders */
+	double ours, ours_half;   /* mean of the tunnels / fair */
+	double ours_least;        /* second half: the tunnel that got least / fair */
+	double cross, cross_half; /* mean of the cross traffic / fair */
+	double cross_least;       /* second half: the flow that got least / fair */
+	/* second half: Jain's index of all, and of ours; used share of the link */
+	double jain, ours_jain, total;
 };
 
 struct share_figures share_figures(const struct scen *s, const struct share *h);
 void share_table(FILE *f, const struct scen *s, const struct share *h);
-/* ", "flows": [...]" */
+/* Prints `, "flows": [...]`. */
 void share_json(FILE *f, const struct share *h);
 
 #endif

@@ -39,7 +39,7 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The smallest value that a share q of all does not exceed. */
+/* The smallest value that the share q of all does not exceed. */
 static double quantile(const double *v, uint64_t n, double q)
 {
 	if (!n)
@@ -127,7 +127,7 @@ void show_table(FILE *f, const struct scen *s, const struct result *r, double lo
 	fprintf(f, "violations    %llu\n", (unsigned long long)r->violations);
 }
 
-/* One list of names and values for JSON and CSV. */
+/* The names and values for JSON and CSV. */
 #define FIGURES(X)                                                                                           \
 	X("messages", (double)r->ct_n)                                                                       \
 	X("lossless_us", lossless / 1e3)                                                                     \

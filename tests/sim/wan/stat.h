@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run measured, the same for Roceway and for the reference models, and how it is shown. */
+/* The measurements of a run, the same for Roceway and for the reference models, and their
+ * output. */
 #ifndef SIM_WAN_STAT_H
 #define SIM_WAN_STAT_H
 
@@ -9,20 +10,22 @@
 #include "tests/sim/wan/share.h"
 
 struct result {
-	/* completion times of the messages, ns */
+	/* Completion times of the messages, ns. */
 	double *ct;
 	uint64_t ct_n, ct_cap;
-	/* since the warm-up ended */
-	uint64_t first_bytes, extra_bytes; /* on the wire: data for the first time; data again and parity */
-	uint64_t parity_bytes;             /* of extra_bytes */
-	uint64_t packets, again, needless; /* data sent first, again, again although a copy arrives */
-	uint64_t payload;                  /* bytes handed to the far host */
-	rwy_dur span;                      /* they took so long */
-	uint64_t duplicates;               /* handed over twice: never */
-	/* whole run */
+	/* Since the end of the warm-up. */
+	/* on the wire: data sent first; data sent again, and parity */
+	uint64_t first_bytes, extra_bytes;
+	uint64_t parity_bytes; /* part of extra_bytes */
+	/* data sent first; sent again; sent again although a copy arrives */
+	uint64_t packets, again, needless;
+	uint64_t payload;    /* bytes delivered to the far host */
+	rwy_dur span;        /* the time that this took */
+	uint64_t duplicates; /* delivered twice, which must not happen */
+	/* Of the whole run. */
 	uint64_t datagrams, events, hash;
-	uint64_t held_max, custody_max; /* bytes at the receiver, packets of memory */
-	uint64_t congest_begins;        /* the path became congested for good; for how long in all */
+	uint64_t held_max, custody_max; /* bytes at the receiver; packets of memory */
+	uint64_t congest_begins;        /* times that the path became congested; how long in all */
 	rwy_dur congested;
 	double wall;
 	uint64_t violations;
@@ -32,7 +35,8 @@ struct result {
 };
 
 struct figures {
-	double mean, p50, p99, p999, max; /* over the lossless mean when there is one, else us */
+	/* relative to the lossless mean if there is one, else us */
+	double mean, p50, p99, p999, max;
 	double extra, goodput, goodput_share, needless;
 };
 
@@ -40,7 +44,7 @@ void result_ct(struct result *r, rwy_dur ct);
 void result_fini(struct result *r);
 struct figures result_figures(const struct scen *s, const struct result *r, double lossless);
 double result_mean(const struct result *r);
-/* Share of the wire that is RoCE payload when every packet is full. */
+/* The share of the wire that is RoCE payload if every packet is full. */
 double payload_share(const struct scen *s);
 
 void show_table(FILE *f, const struct scen *s, const struct result *r, double lossless);

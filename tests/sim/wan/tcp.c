@@ -8,10 +8,10 @@
 #include "tests/sim/wan/tcp.h"
 
 #define FIRST_SEGS     10           /* RFC 6928 */
-#define BURST_MAX      65536u       /* bytes of segmentation offload */
-#define BURST_SHIFT    10           /* about a millisecond of the rate */
-#define ACK_SEGS       16           /* receive offload: an ACK for so many, */
-#define ACK_GAP        (RWY_MS / 2) /* or so late */
+#define BURST_MAX      65536u       /* bytes of a segmentation-offload burst */
+#define BURST_SHIFT    10           /* about a millisecond at the rate */
+#define ACK_SEGS       16           /* receive offload: one ACK for so many segments, */
+#define ACK_GAP        (RWY_MS / 2) /* or after this time */
 #define MIN_RTT_WINDOW (10 * RWY_SEC)
 #define HYSTART_MIN    (4 * RWY_MS) /* RFC 9406 section 4.3 */
 #define HYSTART_MAX    (16 * RWY_MS)
@@ -108,7 +108,7 @@ static void send_one(struct tcp *f)
 	rwy_time out = line_send(f->cfg.line, wire, &p->ce, f->now);
 
 	p->lost = loss_next(&f->loss) || out == RWY_NEVER;
-	if (out == RWY_NEVER) /* those behind it tell */
+	if (out == RWY_NEVER) /* later packets reveal the loss */
 		out = rwy_time_max((rwy_time)f->cfg.line->busy, f->now);
 	p->back = out + f->cfg.rtt;
 	f->sent++;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Erasure coding in a thin run, put in front of ISA-L by the linker (--wrap): only the columns that thin
- * packets carry are computed. Each column of a Reed-Solomon code depends on the same column of the other
- * packets alone, so what is computed is what a full run computes there.
+ * Wraps ISA-L's erasure coding in a thin run (linker option --wrap): computes only the columns that
+ * thin packets own. A column of a Reed-Solomon code depends only on the same column of the other
+ * packets, so the results equal those of a full run.
  */
 #include <isa-l.h>
 
 #include "tests/sim/wan/run.h"
 
-#define COLUMNS 128 /* THIN_BYTES and what a frame may put in front */
+#define COLUMNS 128 /* THIN_BYTES and the bytes that a frame may put in front */
 
 void __real_ec_encode_data(int len, int k, int rows, uint8_t *tables, uint8_t **data, uint8_t **coding);
 void __wrap_ec_encode_data(int len, int k, int rows, uint8_t *tables, uint8_t **data, uint8_t **coding);

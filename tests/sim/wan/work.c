@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hosts: messages as trains of RDMA WRITE packets, given to the near tunnel no faster than `ahead`
- * allows, checked one by one as the far tunnel hands them over. Every packet says which it is.
+ * The hosts: messages as trains of RDMA WRITE packets, passed to the near tunnel as `ahead` allows
+ * and checked one by one when the far tunnel delivers them. Every packet has its number.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 
 #define ID_LEN      12 /* stream, number */
 #define MARKS       16
-#define HOST_WINDOW 131072u /* bytes of a host that wait for the gateway at most */
+#define HOST_WINDOW 131072u /* most bytes of a host that wait for the gateway */
 
 enum { OP_FIRST = 6, OP_MIDDLE = 7, OP_LAST = 8, OP_ONLY = 10 }; /* RC RDMA WRITE */
 
@@ -179,8 +179,8 @@ static bool feed_one(struct world *w, struct stream *s, rwy_time now)
 	return true;
 }
 
-/* The hosts have data in chunks, `demand` bits a second of it, and pause between transfers. Whose window is
- * full does not catch up later. */
+/* Gives the hosts data in chunks, `demand` bit/s, with pauses between transfers. A host whose
+ * window is full does not catch up later. */
 static void give(struct world *w, rwy_time now)
 {
 	uint64_t chunk = w->s.chunk > w->s.pmtu ? (uint64_t)(w->s.chunk / w->s.pmtu) : 1;
@@ -205,7 +205,7 @@ static bool may_begin(const struct world *w, const struct stream *s)
 	if (w->s.rtts <= 0 && w->begun >= (uint64_t)(w->s.messages + w->s.warm))
 		return false;
 	if (w->s.arrival == ARRIVE_BACK)
-		return true; /* `ahead` is the bound */
+		return true; /* `ahead` is the limit */
 	return w->begun == w->done && w->begun % w->streams == s->id && !wan_tx_queued(s->tx);
 }
 
@@ -255,7 +255,7 @@ void work_close(struct world *w)
 		}
 }
 
-/* Which fragment: their offsets differ by more than a 32nd of the packet. */
+/* The bit of a fragment: offsets differ by more than a 32nd of the packet. */
 static uint32_t copy_bit(const struct wan_tx *x)
 {
 	return 1u << ((uint64_t)x->off * 31 / x->buf->len);
