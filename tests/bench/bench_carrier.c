@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tunnel carries natively and by TCP over an emulated WAN (tests/bench/run-carriers): two whole
- * gateways in this process (fp_lab.h) with hosts that always have something to send; between them a device in
- * each of two network namespaces, with wanem between the devices. Native datagrams go out and come in by
- * packet sockets, TCP is the kernel's own with sockets in those namespaces. One JSON object on standard
- * output.
+ * The rates of a tunnel over the native carrier and over TCP across an emulated WAN
+ * (tests/bench/run-carriers). Two whole gateways run in this process (fp_lab.h), with hosts that
+ * always have data. Between them are two network namespaces with a device each, and wanem between
+ * the devices. Native datagrams go through packet sockets; TCP is the kernel's own, with sockets in
+ * those namespaces. Prints one JSON object on standard output.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "tests/bench/fp_lab.h"
 
 #define FRAME   2048
-#define BACKLOG 6000 /* packets on the way at most: always more than the path holds */
+#define BACKLOG 6000 /* most packets on the way: always more than the path holds */
 #define BURST   64
 
 static struct {
@@ -46,7 +46,7 @@ static void conf(struct conf *c, enum fp_site s)
 	struct conf_tunnel *t = &c->tunnel[0];
 
 	snprintf(t->cc, sizeof(t->cc), "auto");
-	t->rate_Bps = 1250000000 / 10; /* 1 Gbit/s: an upper bound */
+	t->rate_Bps = 1250000000 / 10; /* 1 Gbit/s, an upper limit */
 	t->tcp_port = 4793;
 	t->tcp_connections = (uint16_t)opt.connections;
 	snprintf(t->tcp_cc, sizeof(t->tcp_cc), "%s", opt.cc);
@@ -69,7 +69,7 @@ static void enter(enum fp_site s)
 	close(fd);
 }
 
-/* Frames as they are on a wire: no segments larger than it takes, no checksums left for later. */
+/* Makes frames as they are on a wire: no segments above its MTU, no checksum left to the device. */
 static void plain(const char *dev)
 {
 	static const uint32_t off[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM};
@@ -134,7 +134,7 @@ static unsigned wire_in(enum fp_site s)
 	       (got = recvfrom(wire[s], frame, sizeof(frame), 0, (struct sockaddr *)&from, &len)) > 0) {
 		n++;
 		if (from.sll_pkttype == PACKET_OUTGOING || got < 34 || frame[23] != 17)
-			continue; /* what we sent, and TCP */
+			continue; /* our own frames, and TCP */
 		fp_arrive(&lab.gw[s].port[FP_WAN], fp_copy(&lab, frame, (uint32_t)got));
 	}
 	return n;
@@ -247,8 +247,8 @@ int main(int argc, char **argv)
 	for (unsigned s = 0; s < FP_SITES; s++) {
 		enter((enum fp_site)s);
 		wire_open((enum fp_site)s);
-		if (gw_carriers_start(&lab.gw[s].app, &lab.pools) !=
-		    0) /* its thread stays in the namespace */
+		/* its thread stays in the namespace */
+		if (gw_carriers_start(&lab.gw[s].app, &lab.pools) != 0)
 			fp_die("no carrier");
 	}
 	return run();

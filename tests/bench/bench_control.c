@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Thousands of simulated gateways against a controller, over real HTTPS with a certificate each: they all
- * register at once, keep their leases, wait for documents (long poll), and report sessions at a given rate.
- * Measures how long the storm takes and how long a report waits for its decisions. One thread; the controller
- * is another process (run-control starts it).
+ * Thousands of simulated gateways against a controller, over real HTTPS with one certificate each.
+ * They all register at once, keep their leases, wait for documents (long poll), and report sessions
+ * at a given rate. It measures the duration of the storm, and how long a report waits for its
+ * decisions. One thread; the controller is another process (run-control starts it).
  *
- *   bench_control --certs DIR                           ca.pem, server.*, operator.* for the controller's
- * configuration; then waits for a line on stdin, so that it can sign for its gateways
- *   ... --port N --sites N --gateways N --peers N       so many sites with so many gateways, a ring of peers
- *   ... --rate N --seconds N                            session reports a second, for how long
- *   ... --storm-seconds N --opening N                   how long the storm may take, how many register at a
- * time The result is one JSON object on stdout.
+ *   bench_control --certs DIR                   writes ca.pem, server.*, operator.* for the controller's
+ *                                               configuration, then waits for a line on stdin, so that
+ *                                               it can sign for its gateways
+ *     --port N --sites N --gateways N --peers N number of sites, gateways per site, peers in a ring
+ *     --rate N --seconds N                      session reports per second, and for how long
+ *     --storm-seconds N --opening N             limit of the storm; gateways that register at a time
+ *
+ * Prints one JSON object on stdout.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -32,7 +34,7 @@ struct gw {
 	struct ctl_conn *ask, *poll;
 	char lease[32];
 	uint64_t generation, registered_at, document_at, lease_due;
-	uint64_t started; /* of the request under way */
+	uint64_t started; /* start of the present request */
 	unsigned sessions, tunnels;
 	uint64_t retry_at;
 	bool registered, was_registered;
@@ -62,7 +64,7 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* Of this process: its part of the machine that both ends run on. */
+/* Processor time of this process, which shares the machine with the controller. */
 static uint64_t cpu_us(void)
 {
 	struct timespec ts;
@@ -82,7 +84,7 @@ static void complain(const char *what, int status, const char *body, size_t len)
 		    (int)(len < 200 ? len : 200), body);
 }
 
-/* The number behind "name": in a body of ours; strict enough for a benchmark. */
+/* The number after "name": in a body of ours; strict enough for a benchmark. */
 static uint64_t number(const char *body, size_t len, const char *name)
 {
 	char key[48];
@@ -109,7 +111,7 @@ static void address(char *out, size_t len, unsigned site, unsigned host)
 	(void)snprintf(out, len, "10.%u.%u.%u", site >> 8, site & 255, 1 + host % 250);
 }
 
-/* --- sites: an operator's ------------------------------------------------------------------------ */
+/* --- sites, by an operator -------------------------------------------------------------------- */
 
 static void site_put(struct ctl_conn *c, unsigned site);
 
@@ -117,7 +119,7 @@ static void on_site(struct ctl_conn *c, void *ctx, int status, const char *body,
 {
 	unsigned *site = ctx;
 
-	if (status == 503) { /* others changed something meanwhile: as the answer says, later again */
+	if (status == 503) { /* another change was first: try again later, as the answer says */
 		b.site_retries++;
 		site_put(c, *site);
 		return;
@@ -130,7 +132,7 @@ static void on_site(struct ctl_conn *c, void *ctx, int status, const char *body,
 		site_put(c, *site);
 }
 
-/* Sites in a ring, each with the next ones and the ones before as its peers. */
+/* Puts sites in a ring; the peers of each are the next ones and the ones before. */
 static void site_put(struct ctl_conn *c, unsigned site)
 {
 	char path[64], body[4096];
@@ -219,7 +221,7 @@ static void on_registered(struct ctl_conn *c, void *ctx, int status, const char 
 		(void)snprintf(g->lease, sizeof(g->lease), "%.16s", p + 9);
 	b.ttl_ms = (unsigned)number(body, len, "ttl_ms");
 	g->registered_at = now_us();
-	/* Spread over a third of the lease, as gateways that start by chance are. */
+	/* Spread over a third of the lease, like gateways that start at random times. */
 	g->lease_due =
 	    g->registered_at + ((uint64_t)b.ttl_ms * 1000 / 3 * ((uint32_t)(g - b.gw) * 2654435761u) >> 32);
 	if (!g->was_registered)
@@ -282,7 +284,7 @@ static void gw_lease(struct gw *g)
 	    "\"cpu_ppm\":200000,\"custody_ppm\":1000}}",
 	    g->lease, g->in_site, g->generation, g->sessions, g->sessions * 1000000);
 	g->started = now_us();
-	/* When this program was late, they do not all become one crowd for ever. */
+	/* If this program was late, its gateways must not stay in one crowd. */
 	g->lease_due += (uint64_t)b.ttl_ms * 1000 / 3;
 	if (g->lease_due <= g->started)
 		g->lease_due = g->started + (uint64_t)b.ttl_ms * 1000 / 3;
@@ -304,7 +306,7 @@ static void on_sessions(struct ctl_conn *c, void *ctx, int status, const char *b
 		b.undecided++;
 }
 
-/* A session between a host here and one of a site that we have tunnels to. */
+/* Reports a session between a host of this site and one of a site to which there are tunnels. */
 static void gw_report(struct gw *g)
 {
 	char path[128], body[512], src[32], dst[32];
@@ -353,7 +355,7 @@ static void renew(uint64_t now)
 	static unsigned at;
 	unsigned i;
 
-	/* A part of them each time: nobody is late by more than some milliseconds. */
+	/* A part of them each time, so that each is late by a few milliseconds at most. */
 	for (i = 0; i < b.n / 16 + 1; i++) {
 		struct gw *g = &b.gw[at++ % b.n];
 
@@ -366,9 +368,9 @@ static void renew(uint64_t now)
 	}
 }
 
-/* Everybody at once, as far as one thread can: so many open a connection at a time, else all of them would be
- * slow together, which gateways with processors of their own are not. Until the last has its first document
- * with all its tunnels, or time is up. */
+/* All gateways register at once, as far as one thread can: a limited number opens connections at a
+ * time, because together they would all be slow, which real gateways are not. It ends when the last
+ * one has a document with all its tunnels, or at the time limit. */
 static uint64_t storm(uint64_t *registered_us)
 {
 	uint64_t start = now_us(), now = start, last = start;
@@ -387,7 +389,7 @@ static uint64_t storm(uint64_t *registered_us)
 			tunnels = b.tunnels;
 			last = now;
 		}
-		/* All are there, and for two seconds nothing new came. */
+		/* All have registered, and for two seconds nothing new came. */
 		if (*registered_us && b.documents == b.n && now - last > 2000000)
 			break;
 	}
@@ -402,7 +404,7 @@ static void steady(unsigned seconds)
 
 	while (now - start < (uint64_t)seconds * 1000000) {
 		for (; due * 1000000 / b.rate <= now - start; due++) {
-			/* Whoever has a request under way is left alone: the next one reports. */
+			/* A gateway with a request in progress is skipped; the next one reports. */
 			for (i = 0; i < 64; i++) {
 				x ^= x << 13;
 				x ^= x >> 17;
@@ -495,8 +497,8 @@ int main(int argc, char **argv)
 		    stderr, "bench_control: see the head of bench_control.c; sites 3 to 60000, peers even\n");
 		return 2;
 	}
-	/* Two connections a gateway, as far as this process may: the others ask when a lease says that
-	 * something is new. */
+	/* Two connections per gateway, as far as this process may open them. The others ask for a
+	 * document when a lease announces one. */
 	(void)getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &files);

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cycles a packet of the near and the far gateway on one core, from memory-only ports. One line of JSON on
- * standard output for one packet size and number of queue pairs; run-fastpath makes the table.
+ * Cycles per packet of the near and the far gateway on one core, from memory-only ports. Prints one
+ * line of JSON for one packet size and number of queue pairs; run-fastpath makes the table.
  *
- * What runs is the gateway: its ports, its worker's turn (rte_eth_rx_burst, rx.c, engine, tx.c,
- * rte_eth_tx_burst), its engine. Two of them, A and B, in one thread, because each needs the other's
- * datagrams: A takes the requests of a host into custody and sends them on, B gives them to a host and
- * reports them delivered, A frees them. They take turns:
+ * The program runs the gateway itself: its ports, its worker's turn (rte_eth_rx_burst, rx.c,
+ * engine, tx_lan.c, tx_wan.c, rte_eth_tx_burst), its engine. Two of them, A and B, run in one
+ * thread, since each needs the other's datagrams: A takes the requests of a host into custody and
+ * sends them on, B passes them to a host and reports them delivered, A frees them. They take turns:
  *
- *   1. the host behind A fills A's LAN ring with a batch of requests, the wire A's WAN ring with what B sent
- *      `delay` batches ago;
+ *   1. the host behind A fills A's LAN ring with a batch of requests, the wire A's WAN ring with what B
+ *      sent `delay` batches ago;
  *   2. A runs until its rings are empty                                          <- near gateway's cycles
- *   3. the wire copies A's datagrams, fills B's WAN ring with those of `delay` batches ago;
+ *   3. the wire copies A's datagrams and fills B's WAN ring with those of `delay` batches ago;
  *   4. B runs until its rings are empty; after each turn the host behind B reads <- far gateway's cycles
- *      its packets and acknowledges those that ask for it.
+ *      its packets and acknowledges those with AckReq.
  *
- * Cycles are time-stamp counter ticks around each worker turn, all of it, nothing taken off: the turns with
- * ACKs and DELIVERED in them, the timers, the port's own cost. What hosts and wire cost stands outside, as it
- * does with real hosts and a real wire, and is told by itself (`harness`). The batch is as long as a NIC's
- * ring and is written before it is read, so a packet comes from the second- or third-level cache as it does
- * behind a NIC that writes there, not from the first. What a ring port does not have is a NIC's
- * descriptors, buffer refill and completion: testpmd's figures on the same kind of port say what such a port
- * costs, and `port` here is the same bursts through the same rings with no gateway between.
+ * Cycles are time-stamp counter ticks around each whole turn: with ACKs and DELIVERED, timers, and
+ * the port's own cost. The cost of hosts and wire is outside, as with real ones, and is printed
+ * separately (`harness`). The batch is as long as a NIC's ring and is written before it is read, so
+ * a packet comes from the second- or third-level cache, as from a NIC that writes there. A ring
+ * port lacks a NIC's descriptors, buffer refill and completion. testpmd on the same kind of port
+ * shows the cost of such a port, and `port` here is the same bursts through the same rings without
+ * a gateway.
  *
- * Between batches, a hundred times a second, a fixed loop is timed as well (fp_reference.h), and a batch that
- * is not counted warms the caches again.
+ * A hundred times a second, between batches, a fixed loop is timed (fp_reference.h), and then a
+ * batch that does not count warms the caches again.
  *
- * Figures are the median of many batches. Batches in which the kernel took the CPU away are left out (and
- * counted): they would measure other programs.
+ * Figures are the median of many batches. Batches in which the kernel used the CPU are left out and
+ * counted, since they would measure other programs.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -59,7 +59,7 @@ struct wire {
 struct run {
 	struct fp_lab lab;
 	struct fp_hosts *hosts;
-	struct wire wire[FP_SITES]; /* by the site it leads to */
+	struct wire wire[FP_SITES]; /* by destination site */
 	uint64_t batch_no;
 	uint64_t cycles[FP_SITES], turns[FP_SITES];
 };
@@ -71,7 +71,7 @@ struct series {
 
 /* --- the wire ----------------------------------------------------------------------------------- */
 
-/* The bytes of a datagram into a buffer of the receiver's, as two NICs and a fibre do it. */
+/* Copies a datagram into a buffer of the receiver, as two NICs and a fibre do. */
 static void wire_take(struct run *r, enum fp_site from)
 {
 	struct wire *w = &r->wire[1 - from];
@@ -136,7 +136,7 @@ static void batch(struct run *r)
 	r->batch_no++;
 }
 
-/* The same bursts from A's LAN port to its WAN port, nothing between. */
+/* The same bursts from A's LAN port to its WAN port, without a gateway. */
 static void port_batch(struct run *r)
 {
 	struct fp_port *p = r->lab.gw[FP_A].port;
@@ -153,7 +153,7 @@ static void port_batch(struct run *r)
 		rte_pktmbuf_free_bulk(m, n);
 }
 
-/* All flows are the sibling's from now on: what the hosts sent comes out of A's LAN port again. */
+/* Assigns all flows to the sibling: the hosts' packets leave through A's LAN port again. */
 static void hand_over(struct run *r)
 {
 	struct gw_worker *w = r->lab.gw[FP_A].w;
@@ -241,7 +241,7 @@ static void slice(struct run *r, enum kind kind)
 	add(&both, (double)all / n);
 }
 
-/* The fixed loop; then a batch that does not count. */
+/* Times the fixed loop; then runs a batch that does not count. */
 static void refer(struct run *r)
 {
 	long before_it = switches();
@@ -261,8 +261,8 @@ static bool before(uint64_t end)
 	return rte_rdtsc() < end;
 }
 
-/* Every queue pair sends one batch's share at a time until the gateways have paired all of them: an unpaired
- * one has one packet out at a time. */
+/* Every queue pair sends one batch's share at a time until the gateways have paired all of them: an
+ * unpaired flow has one packet out at a time. */
 static void warm_up(struct run *r)
 {
 	uint64_t end = rte_rdtsc() + 20 * rte_get_tsc_hz();
@@ -381,7 +381,8 @@ static enum fp_overlay overlay(const char *s)
 	fp_die("--overlay plain, vxlan, vxlan6 or vlan");
 }
 
-/* Another gateway at A: each packet is looked up, and is ours, as the far gateway's name is not said. */
+/* Adds another gateway at A: each packet is looked up, and stays with A, since the far gateway's
+ * name is not given. */
 static void with_sibling(struct conf *c, enum fp_site s)
 {
 	if (s != FP_A)
@@ -436,8 +437,8 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	/* FIRST and MIDDLE are as long as the path MTU, 256 at least (IBA 9.7.4.1.6): shorter ones are whole
-	 * messages. */
+	/* FIRST and MIDDLE packets have the length of the path MTU, at least 256 (IBA 9.7.4.1.6).
+	 * Shorter ones are whole messages. */
 	if (cfg.payload < 256 || (cfg.payload & (cfg.payload - 1)))
 		cfg.message = 1;
 	cfg.hops = cfg.conf ? sibling_hop : NULL;

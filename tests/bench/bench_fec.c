@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cycles per datagram that forward error correction adds: two tunnels in one process, messages of 16 MiB in
- * 4 KiB buffers, the sender told that so much is lost. Counted as in bench_wan.c: the sender (wan_tx_send,
- * wan_poll with the repairs it makes), the receiver (wan_recv: the copies it keeps, repairs it has no use
- * for). In the last row every 500th datagram does not come, and is rebuilt. Not counted: the wire.
+ * Cycles per datagram that forward error correction adds: two tunnels in one process, messages of
+ * 16 MiB in 4 KiB buffers, and a sender that believes in a given loss. Counted as in bench_wan.c:
+ * the sender (wan_tx_send(), wan_poll() with its repairs), the receiver (wan_recv(): the copies it
+ * keeps, and repairs that it does not need). In the last row every 500th datagram is lost and
+ * rebuilt. The wire does not count.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #define COUNT   (1u << 18)
 #define WARM    (1u << 15)
 #define MESSAGE 4096 /* buffers */
-#define NS      90   /* between two datagrams: 400 Gb/s */
+#define NS      90   /* ns between two datagrams: 400 Gb/s */
 #define RTT     (25 * RWY_MS)
 
 struct pool {
@@ -84,7 +85,7 @@ struct weather {
 
 struct cycles {
 	uint64_t send, recv;
-	uint64_t datagrams; /* with data for the first time */
+	uint64_t datagrams; /* with new data */
 };
 
 static unsigned transfer(
@@ -117,7 +118,7 @@ static unsigned transfer(
 	return n;
 }
 
-/* What the sender believes: a long path that loses so much. Its own measurements say something else. */
+/* Makes the sender believe in a long path with this loss; its own measurements differ. */
 static void believe(struct wan_tunnel *t, const struct weather *w)
 {
 	struct wan_path *p = &t->path[0];

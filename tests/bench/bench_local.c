@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cycles a packet of a tenant's packets between its two sides of one site (gateway/datapath/hairpin.c): VXLAN
- * to VLAN and back, in one gateway on memory-only ports (fp_lab.h). Nothing of RC is in it, so this is what
- * VXLAN, admission, ACL and headers cost, beside testpmd's forwarding on the same kind of port. One line of
- * JSON; run-fastpath makes the table. How cycles are counted: bench_fastpath.c.
+ * Cycles per packet of a tenant's packets between the two parts of one site
+ * (gateway/datapath/hairpin.c): VXLAN to VLAN and back, in one gateway on memory-only ports
+ * (fp_lab.h). RC does not take part, so this is the cost of VXLAN, admission, ACL and headers,
+ * beside testpmd's forwarding on the same kind of port. Prints one line of JSON; run-fastpath makes
+ * the table. bench_fastpath.c says how cycles are counted.
  *
- * The tenant is fp_overlay.c's, with a VLAN beside its VTEP, an ACL of 10 rules that are all looked through,
- * and a host on each side. Packets are RC WRITE ONLY of FLOWS connections in turn, each with a UDP source
- * port of its own.
+ * The tenant is fp_overlay.c's, with a VLAN beside its VTEP, an ACL of 10 rules that are all
+ * examined, and a host on each side. Packets are RC WRITE ONLY of FLOWS connections in turn, each
+ * with a UDP source port of its own.
  */
 #include <inttypes.h>
 #include <rte_cycles.h>
@@ -33,7 +34,7 @@ static struct fp_lab lab;
 static const uint8_t vlan_mac[6] = {0x02, 0xaa, 0, 0, 0, 3};
 static unsigned flows;
 
-/* Behind the VTEP fp_lab's host, on the VLAN 192.168.3.2. */
+/* The host of fp_lab behind the VTEP; on the VLAN 192.168.3.2. */
 static struct rwy_ip host(bool vlan)
 {
 	return vlan ? rwy_ip_from4((uint8_t[4]){192, 168, 3, 2}) : fp_host_ip(&lab.cfg, FP_A);
@@ -61,7 +62,7 @@ static void both_sides(struct conf *c, enum fp_site s)
 	t->vlan = FP_VTAG;
 }
 
-/* A host's packet from its IP header on. */
+/* Writes a host's packet, from its IP header on. */
 static void write_only(uint8_t *ip, bool from_vlan)
 {
 	struct rwy_ip src = host(from_vlan), dst = host(!from_vlan);
@@ -91,7 +92,8 @@ static void write_only(uint8_t *ip, bool from_vlan)
 		fp_die("the benchmark's packet is wrong");
 }
 
-/* The frame of a side to the gateway, its source port still 0; how many bytes, and where IP is. */
+/* Writes a frame from one side to the gateway, with source port 0. Returns its length and where IP
+ * is. */
 static uint32_t frame(uint8_t *out, bool from_vlan, uint32_t *ip_at)
 {
 	struct fp_lab as = {.cfg = lab.cfg};
@@ -122,7 +124,7 @@ static long switches(void)
 	return u.ru_nivcsw + u.ru_nvcsw;
 }
 
-/* One batch in and out; cycles of the gateway's turns. */
+/* Sends one batch through. Returns the cycles of the gateway's turns. */
 static uint64_t batch(const uint8_t *f, uint32_t len, uint32_t ip_at, unsigned *out)
 {
 	static uint32_t n;
@@ -180,7 +182,7 @@ static void direction(const char *name, bool from_vlan, double seconds)
 	    name, v[slices / 2], v[0], v[slices / 10], sent, slices, disturbed);
 }
 
-/* bench_local [EAL arguments] -- FLOWS MS */
+/* Bench_local [EAL arguments] -- FLOWS MS. */
 int main(int argc, char **argv)
 {
 	static const struct fp_cfg cfg = {.overlay = FP_VXLAN,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants that come, change and go while packets flow: how long each change takes from the call until every
- * worker runs it, and what the packets of others notice. One line of JSON.
+ * Tenants that are added, changed and removed while packets flow: how long each change takes until
+ * every worker runs it, and how it disturbs other tenants' packets. Prints one line of JSON.
  *
- * The gateways and hosts of fp_lab.h, two workers each: one thread runs all workers and a host that sends
- * WRITEs without a pause through the plain LAN; the main thread changes gateway A's tenants. Nothing may be
- * lost, and no queue pair may see a NAK. The longest turn of a worker of A is told too, of those turns in
- * which the kernel left it alone.
+ * It uses the gateways and hosts of fp_lab.h with two workers each. One thread runs all workers and
+ * a host that sends WRITEs without pause over the plain LAN; the main thread changes gateway A's
+ * tenants. No packet may be lost, and no queue pair may get a NAK. It also prints the longest turn
+ * of a worker of A, among the turns that the kernel did not interrupt.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@ struct run {
 	struct fp_lab lab;
 	struct fp_hosts *hosts;
 	_Atomic bool stop;
-	_Atomic uint64_t turn_max, turns; /* ticks of A's longest turn since it was reset */
+	_Atomic uint64_t turn_max, turns; /* ticks of A's longest turn since the last reset */
 };
 
 static struct run r;
@@ -126,7 +126,8 @@ static void *packets(void *arg)
 	CPU_ZERO(&all);
 	for (int i = 0; i < CPU_SETSIZE; i++)
 		CPU_SET(i, &all);
-	sched_setaffinity(0, sizeof(all), &all); /* EAL has tied the main thread to one, and so this one */
+	/* EAL has bound the main thread to one CPU, and this thread with it */
+	sched_setaffinity(0, sizeof(all), &all);
 	while (!atomic_load(&r.stop))
 		batch(r.lab.cfg.batch);
 	for (uint64_t end = gw_now() + 5 * RWY_SEC; gw_now() < end && st->received < st->sent;)
@@ -134,7 +135,7 @@ static void *packets(void *arg)
 	return NULL;
 }
 
-/* Every queue pair is paired before anything is measured. */
+/* Every queue pair is paired before measuring begins. */
 static void warm_up(void)
 {
 	uint64_t end = gw_now() + 20 * RWY_SEC;
@@ -200,7 +201,7 @@ static double ms(uint64_t ns)
 	return (double)ns / 1e6;
 }
 
-/* Of the main thread, since it was asked last: what a change costs besides waiting. */
+/* Processor time of the main thread since the last call: the cost of a change besides waiting. */
 static double cpu_ms(void)
 {
 	static double last;
@@ -302,7 +303,7 @@ static uint32_t number(const char *s, uint32_t lo, uint32_t hi)
 	return (uint32_t)v;
 }
 
-/* bench_onboard [EAL arguments] -- [--tenants N] [--changes N] */
+/* Bench_onboard [EAL arguments] -- [--tenants N] [--changes N]. */
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What vxlan/ and tenant/ cost, without a network: TSC cycles a call and CPU times of the control thread. One
- * core, everything in one process; inputs are drawn before the clock starts, the best of 15 rounds is printed
- * (other work on the machine can only add). No DPDK; no verdict: tests assert, this prints.
+ * The cost of vxlan/ and tenant/ without a network: TSC cycles per call, and CPU time of the
+ * control thread. One core, one process. Inputs are drawn before the clock starts; the best of 15
+ * rounds is printed, since other work on the machine can only add. No DPDK; it judges nothing,
+ * since tests do.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* Runs `body` for i in 0..n-1, ROUNDS times; `best` becomes the least cycles of one i. */
+/* Runs `body` for i in 0..n-1, ROUNDS times; `best` becomes the least cycles per i. */
 #define CYCLES(best, n, body)                                                                                \
 	do {                                                                                                 \
 		best = 1e18;                                                                                 \
@@ -148,7 +149,8 @@ static void ecn(void)
 static struct acl_rule rules[ACL_RULES_MAX];
 static struct acl_key keys[KEYS];
 
-/* Host and network pairs in 10/8 as an operator's list has them, some for some operations or ports only. */
+/* Draws pairs of hosts and networks in 10/8 as in an operator's list, some for certain operations
+ * or ports only. */
 static void rules_draw(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

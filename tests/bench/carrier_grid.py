@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# carrier_grid.py [BUILD] [OUT.csv]: goodput of the carriers over RTT x loss x burst, for the planner's model (docs/controller-planning.md).
-# TCP: the kernel's own (cubic and bbr, four connections) between two network namespaces with wanem between them, in real time.
-# Native: the gateway's wan/ and cc/ in the simulator rwywan (congestion control auto), in virtual time; also where a policer
-# leaves UDP a share of the link. Needs root. SECONDS=5 and WARM=4
-# of a TCP cell (100 and 75 round trips at least), RATE=200 Mbit/s, ONLY=native|tcp, RTTS=5,20,50,100,200 ms.
+# carrier_grid.py [BUILD] [OUT.csv]: goodput of the carriers over RTT x loss x burst, for the
+# planner's model (docs/controller-planning.md).
+#
+# TCP is the kernel's own (cubic and bbr, four connections) between two network namespaces with
+# wanem between them, in real time. Native is the gateway's wan/ and cc/ in the simulator rwywan
+# (congestion control auto), in virtual time, also where a policer limits UDP to a share of the
+# link. Needs root. SECONDS=5 and WARM=4 for a TCP cell (at least 100 and 75 round trips), RATE=200
+# Mbit/s, ONLY=native|tcp, RTTS=5,20,50,100,200 ms.
 import csv
 import json
 import os
@@ -21,11 +24,11 @@ WARM = float(os.environ.get("WARM", 4))
 STREAMS = 4
 RTTS_MS = [int(x) for x in os.environ.get("RTTS", "5,20,50,100,200").split(",")]
 LOSSES = [(0, 1), (1e-4, 1), (1e-3, 1), (1e-2, 1), (3e-2, 1), (1e-1, 1), (1e-3, 8), (1e-2, 8), (3e-2, 8)]
-SHARES = [1.0, 0.5, 0.1]  # of the link that UDP may use
+SHARES = [1.0, 0.5, 0.1]  # shares of the link that UDP may use
 TAG = f"rwycg{os.getpid()}"
 NS = [f"{TAG}a", f"{TAG}w", f"{TAG}b"]
 
-# One process, both ends: what arrives at the sink between the end of the warm-up and the end is counted.
+# One process for both ends. It counts what arrives at the sink from the end of the warm-up on.
 SINK = r"""
 import socket, sys, threading, time
 n, warm, secs = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
@@ -82,10 +85,11 @@ def build_net():
         sh("ip", "link", "add", here, "netns", ns, "type", "veth", "peer", "name", there, "netns", NS[1])
         net(ns, "ip", "addr", "add", addr, "dev", here)
         net(ns, "ip", "link", "set", here, "up")
-        net(ns, "ip", "link", "set", here, "gso_max_segs", "1")  # wanem takes no super-frames
+        # wanem does not accept super-frames
+        net(ns, "ip", "link", "set", here, "gso_max_segs", "1")
         net(NS[1], "sysctl", "-qw", f"net.ipv6.conf.{there}.disable_ipv6=1")
         net(NS[1], "ip", "link", "set", there, "up")
-        # As the carrier asks for: room for a bandwidth-delay product a connection.
+        # As the carrier does: room for one bandwidth-delay product per connection.
         net(ns, "sysctl", "-qw", "net.ipv4.tcp_wmem=4096 1048576 16777216", "net.ipv4.tcp_rmem=4096 1048576 33554432",
             "net.ipv4.tcp_no_metrics_save=1")
 
@@ -119,13 +123,13 @@ def tcp_cell(cc, rtt_ms, loss, burst):
 
 
 def native_cell(rtt_ms, loss, burst, share):
-    """The median of three seeds: now and then a run has a slow stretch."""
+    """The median of three seeds, since some runs have a slow stretch."""
     return sorted(native_run(rtt_ms, loss, burst, share, seed) for seed in (1, 2, 3))[1]
 
 
 def native_run(rtt_ms, loss, burst, share, seed):
     rate = int(RATE * share)
-    # A policer has hardly a queue; the link has one of a bandwidth-delay product.
+    # A policer has hardly any queue; the link has one of a bandwidth-delay product.
     bdp = rate / 8 * rtt_ms / 1000
     queue = str(max(65536, int(bdp if share == 1 else bdp / 10)))
     n = max(60, int(4000 / rtt_ms))

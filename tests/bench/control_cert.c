@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates for thousands of simulated gateways: an own CA, one key for all clients. */
+/* Certificates for thousands of simulated gateways: a CA, and one key for all clients. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

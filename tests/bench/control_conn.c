@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thousands of HTTPS connections in one thread: see control_conn.h. */
+/* Thousands of HTTPS connections in one thread; see control_conn.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -21,7 +21,8 @@ enum state { CLOSED, CONNECTING, HANDSHAKING, IDLE, WRITING, READING };
 struct ctl_loop {
 	int epoll;
 	struct sockaddr_in to;
-	uint32_t from; /* 127.x.y.z, a new one every so many connections: ports are few */
+	/* 127.x.y.z; it changes after so many connections, since an address has few ports */
+	uint32_t from;
 	uint64_t opened, handshakes, lost;
 };
 
@@ -153,7 +154,8 @@ static bool again(ssize_t rc)
 	return rc == GNUTLS_E_AGAIN || rc == GNUTLS_E_INTERRUPTED;
 }
 
-/* The answer in c->in, if it is whole. Returns its length with head; 0: not yet; -1: nonsense. */
+/* The answer in c->in if it is complete: returns its length with the head. 0: incomplete; -1:
+ * invalid. */
 static ssize_t parse(const struct ctl_conn *c, int *status, size_t *head)
 {
 	const char *end = memmem(c->in, c->in_len, "\r\n\r\n", 4), *p;
@@ -205,7 +207,8 @@ static void on_read(struct ctl_conn *c)
 		if (len > 0)
 			break;
 	}
-	/* One request, one answer: what comes behind it nobody asked for. The callback may ask again. */
+	/* One request, one answer: further bytes are ignored. The callback may send the next
+	 * request. */
 	body = c->in;
 	c->in = NULL;
 	c->in_len = c->in_size = 0;
@@ -275,7 +278,8 @@ void ctl_request(
 	}
 }
 
-/* Nobody asked: session tickets, or the server is tired of us; the next request opens it again. */
+/* Bytes without a request: session tickets, or the server closes. The next request connects
+ * again. */
 static void on_idle(struct ctl_conn *c)
 {
 	char byte;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals G4 to G6, two data centers in virtual time (docs/simulator.md); run-wan calls run(). Every figure is of a seeded run of rwydc; beside Roceway
-stand the same scenario natively and, for G5, the baselines."""
+"""Goals G4 to G6: two data centers in virtual time (docs/simulator.md). run-wan calls run(). Every
+figure is from a seeded run of rwydc; beside Roceway stand the same scenario natively and, for G5,
+the baselines."""
 import csv
 import json
 import os
@@ -12,15 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 import report
 
 JOBS = min(2, os.cpu_count() or 1)
-LIMIT = 600  # seconds a run
-# Links between switches have room: what is measured is the WAN and the receiver, not how flows hash onto spines.
+LIMIT = 600  # seconds per run
+# Links between switches have room: the WAN and the receiver are measured, not how flows hash onto
+# spines.
 SMALL = "leaves=4 hosts=2 spines=2 frate=400G"
 SITE = "leaves=4 hosts=4 spines=4"
-# A gateway controls the queue in front of the WAN only if that is where the queue is: its port is faster than the WAN.
+# A gateway controls the queue in front of the WAN only if the queue is there: its port is faster
+# than the WAN.
 PORT = "gwrate=400G"
 ARMS = (("native", "mode=native"), ("themis", "mode=native rule=themis"), ("grc", "mode=native rule=grc"), ("sr", "mode=native host=sr pfc=off"))
 RTTS = (0.1, 1, 10, 25, 50, 100, 200)
-WINDOW = 0.5  # ms: what a rate is the mean of
+WINDOW = 0.5  # ms: a rate is the mean over this time
 
 
 class Run:
@@ -73,14 +76,15 @@ def g4_rows(r):
 
 
 def join_words(place):
-    """Four flows, one after the other; WAN 100G is what they share, or one receiver of 100G."""
+    """Four flows, one after the other. They share a WAN of 100G, or one receiver of 100G."""
     common = f"{SMALL} flows=4 depth=64 msg=1MiB rtt=6ms start=5ms stagger=20ms time=90ms sample=50us"
     return f"{common} {PORT}" if place == "source" else f"{common} place=incast wan=400G gwrate=800G"
 
 
 def settle(rows, flows, start, stagger, column):
-    """Worst time, ms, from a flow's start until all are within 10 % of their mean and stay so while nothing changes; `stagger`: never. And the share of
-    the time between that they are."""
+    """The longest time, in ms, from a flow's start until all flows are within 10 % of their mean
+    and stay so while nothing changes (`stagger`: they never do), and the share of the remaining
+    time in which they are."""
     t = [r["ms"] for r in rows]
     w = max(1, round(WINDOW / (t[1] - t[0])))
     worst, good_n, all_n = 0, 0, 0
@@ -157,7 +161,8 @@ def g6_rows(r):
         rows = d["rows"]
         before = [x["rx0"] for x in rows if SLOW_AT - G6_RTT < x["ms"] < SLOW_AT]
         after = [x for x in rows if x["ms"] > SLOW_AT + 6 * G6_RTT]
-        # What comes until the sender can know, less what the host takes meanwhile; bytes from the IP header on, as the gateway counts.
+        # The bytes that come before the sender can know, less what the host takes meanwhile; bytes
+        # from the IP header on, as the gateway counts.
         header, wire = 4140 / 4096, 4178 / 4140
         floor = (sum(before) / len(before) * header - SLOW_TO / wire) * G6_RTT / 8
         peak = max(x["far_held_mb"] for x in rows)
@@ -176,13 +181,14 @@ GOALS = (("G4", g4_runs, g4_rows), ("G5", g5_runs, g5_rows), ("G6", g6_runs, g6_
 
 
 def run(build, only):
-    """Rows, and how many runs had no figure or violations. `only`: goals (G4, G5, G6) that one of these begins with; empty: all."""
+    """Rows, and the number of runs without a figure or with violations. `only`: beginnings of goals
+    (G4, G5, G6) to run; empty: all."""
     rows, broken, begin = [], 0, time.monotonic()
     for goal, runs, rows_of in GOALS:
         if only and not any(o.startswith(goal) for o in only):
             continue
         cells = list(runs())
-        # The long ones first; the order says nothing.
+        # The long runs begin first; the order does not matter for the result.
         with ThreadPoolExecutor(JOBS) as pool:
             done = list(pool.map(lambda c: c.run(build), sorted(cells, key=lambda c: -len(c.words))))
         bad = [c.name for c in done if c.out is None or c.out["violations"]]

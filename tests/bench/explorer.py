@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goal X, the fault explorer (docs/simulator.md); run-wan calls run(): so many seeds of new worlds, none of which may end wrongly. SEEDS=N, FULL=1."""
+"""Goal X: the fault explorer (docs/simulator.md) over seeds of new worlds, none of which may fail.
+run-wan calls run(). SEEDS=N, FULL=1."""
 import os
 import re
 import subprocess
@@ -7,13 +8,13 @@ import time
 
 import report
 
-# Not the seeds of `make check`, which begin at 1.
+# These are not the seeds of `make check`, which begin at 1.
 FROM = 10_000_000
 SEEDS = int(os.environ.get("SEEDS", 1_000_000 if os.environ.get("FULL") == "1" else 6000))
 
 
 def run(build, only):
-    """Rows, and how many runs had no figure or violations."""
+    """Rows, and the number of runs without a figure or with violations."""
     if only and not any(o.startswith("X") for o in only):
         return [], 0
     jobs = os.cpu_count() or 1

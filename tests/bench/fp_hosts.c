@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hosts: RC WRITEs of many queue pairs with real PSNs and ICRCs, taken packet by packet from one queue
- * pair after the other, and a responder that checks what it gets and acknowledges every packet that asks.
+ * The hosts: RC WRITEs with real PSNs and ICRCs, one packet of each queue pair in turn, and a
+ * responder that checks packets and acknowledges those with AckReq.
  */
 #include "tests/bench/fp_lab.h"
 
@@ -21,7 +21,7 @@
 
 enum { T_FIRST, T_MIDDLE, T_LAST, T_ONLY, T_N };
 
-/* A whole frame, and where its parts are. */
+/* A whole frame, and the offsets of its parts. */
 struct tmpl {
 	uint8_t frame[96 + 4200];
 	uint32_t len;
@@ -29,8 +29,8 @@ struct tmpl {
 };
 
 struct qp {
-	roce_psn psn; /* of the next packet sent */
-	unsigned at;  /* in its message */
+	roce_psn psn; /* of the next packet to send */
+	unsigned at;  /* its packet within the message */
 	roce_psn acked;
 	roce_psn expected; /* responder */
 	roce_msn msn;
@@ -40,7 +40,7 @@ struct fp_hosts {
 	struct fp_lab *l;
 	struct tmpl t[T_N];
 	struct rwy_ip ip[FP_SITES];
-	uint32_t front; /* bytes in front of an IP packet on the LANs */
+	uint32_t front; /* bytes before an IP packet on the LANs */
 	struct qp *qp;
 	unsigned next;
 	bool verify;
@@ -140,8 +140,7 @@ static unsigned kind_of(const struct qp *q, unsigned message)
 	return q->at + 1 == message ? T_LAST : T_MIDDLE;
 }
 
-/* The template's ICRC is corrected for the bytes that differ: the parts of the header that name queue pair
- * and PSN. */
+/* Fills in queue pair and PSN; the template's ICRC is corrected for these bytes. */
 static void fill_in(
     const struct tmpl *t, uint8_t *frame, uint32_t front, unsigned qp, roce_psn psn, bool ack_req)
 {
@@ -240,7 +239,7 @@ static void read_request(struct fp_hosts *h, const uint8_t *bth)
 		acknowledge(h, i, psn);
 }
 
-/* In full, payload and all. */
+/* True if the whole packet is right, payload included. */
 static bool good(const struct fp_hosts *h, const struct rte_mbuf *m)
 {
 	struct roce_pkt p;

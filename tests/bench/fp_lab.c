@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gateways of fp_lab.h: configuration, ports, next hops, workers, by the gateway's own functions. */
+/* The gateways of fp_lab.h, made by the gateway's own functions: configuration, ports, next hops,
+ * workers. */
 #include "tests/bench/fp_lab.h"
 
 #include <rte_eth_ring.h>
@@ -15,7 +16,7 @@
 #include "gateway/control/tunnels.h"
 
 #define BUFFERS 32768
-#define RATE    ((uint64_t)50000000000) /* bytes per second: pacing never waits */
+#define RATE    ((uint64_t)50000000000) /* bytes per second, at which pacing never waits */
 
 void fp_die(const char *what)
 {
@@ -23,7 +24,7 @@ void fp_die(const char *what)
 	exit(1);
 }
 
-static struct gw_kernel *kernel; /* of all gateways: nobody reads it */
+static struct gw_kernel *kernel; /* for all gateways; nobody reads it */
 
 static struct rwy_ip ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 {
@@ -35,9 +36,8 @@ static struct rwy_ip ip6(uint8_t site, uint8_t host)
 	return (struct rwy_ip){{0xfd, 0, [3] = site, [15] = host}};
 }
 
-/* Site s: LAN 10.(s+1).0.0/24 and fd00:(s+1)::/64 with the gateway at .1 and the host at .2; WAN
- * 192.0.2.(s+1).
- */
+/* Site s: LAN 10.(s+1).0.0/24 and fd00:(s+1)::/64, with the gateway at .1 and the host at .2; WAN
+ * 192.0.2.(s+1). */
 static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 {
 	struct conf *c = &g->conf;
@@ -76,7 +76,7 @@ static void configure(struct fp_gw *g, const struct fp_cfg *cfg, enum fp_site s)
 	t->prefix[0] = (struct conf_prefix){.addr = ip4(10, other, 0, 0), .len = 96 + 24};
 	t->prefixes = 1;
 	t->rate_Bps = RATE;
-	/* The rest as conf/samples/gateway.yaml has it. */
+	/* The other values are those of conf/samples/gateway.yaml. */
 	c->ack_mode = CONF_ACK_NEAR;
 	c->conns_max = 100000;
 	c->half_open_max = 4096;
@@ -163,8 +163,8 @@ static void gateway_start(struct fp_lab *l, enum fp_site s)
 		fp_die("ports do not start");
 	for (unsigned i = 0; i < FP_PORTS; i++) {
 		memcpy(g->app.port[i]->mac, g->port[i].mac, 6);
-		/* The driver of a ring port cannot know what becomes of an mbuf; ours is read and given back,
-		 * as a NIC does it. */
+		/* The driver of a ring port cannot know how an mbuf is used; here it is read and
+		 * returned, as a NIC does. */
 		g->app.port[i]->copy_tx = false;
 	}
 	next_hops(l, s);

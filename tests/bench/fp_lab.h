@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two gateways in one process, each with two ports made of rings (net_ring), and what stands around them: the
- * hosts and the wire. bench_fastpath.c and tests/component/ use it.
- *
- * A ring port is like a NIC in what it asks of the gateway: bursts of mbufs come in, bursts go out, and the
- * one who takes them out gives each mbuf back when it has read it. It never writes into one.
+ * Two gateways in one process, each with two ports made of rings (net_ring), and their
+ * surroundings: the hosts and the wire. bench_fastpath.c and tests/component/ use it. To the
+ * gateway a ring port is like a NIC: bursts of mbufs come in and go out, and whoever takes one out
+ * frees it after reading, without writing to it.
  */
 #ifndef TESTS_BENCH_FP_LAB_H
 #define TESTS_BENCH_FP_LAB_H
@@ -20,7 +19,7 @@
 #define FP_RING 4096 /* entries of a port's ring */
 
 struct fp_port {
-	struct rte_ring *rx, *tx; /* as the gateway sees them */
+	struct rte_ring *rx, *tx; /* from the gateway's point of view */
 	uint16_t id;              /* DPDK's */
 	uint8_t mac[6];
 };
@@ -31,23 +30,24 @@ enum { FP_LAN, FP_WAN, FP_PORTS };
 struct fp_gw {
 	struct conf conf;
 	struct gw_app app;
-	struct gw_worker *w; /* the first, of app.workers */
+	struct gw_worker *w; /* the first of app.workers */
 	struct fp_port port[FP_PORTS];
 };
 
-/* How hosts are attached, on both sides. */
+/* How the hosts of both sides are attached. */
 enum fp_overlay { FP_PLAIN, FP_VXLAN, FP_VXLAN6, FP_VLAN };
 
 struct fp_cfg {
-	enum fp_overlay overlay; /* fp_overlay_conf makes the tenant for it */
+	enum fp_overlay overlay; /* fp_overlay_conf() makes its tenant */
 	uint32_t payload;        /* bytes of a packet's payload */
 	unsigned qps;
-	unsigned message;                              /* packets of a message */
-	unsigned batch;                                /* packets that lie ready at a port */
-	unsigned delay;                                /* batches a datagram is under way */
-	unsigned workers;                              /* of each gateway; 0: one */
-	void (*conf)(struct conf *c, enum fp_site s);  /* changes the configuration; NULL: none */
-	void (*hops)(struct fp_gw *g, enum fp_site s); /* more next hops, by fp_neighbour; NULL: none */
+	unsigned message;                             /* packets per message */
+	unsigned batch;                               /* packets that wait at a port */
+	unsigned delay;                               /* batches that a datagram is on its way */
+	unsigned workers;                             /* per gateway; 0: one */
+	void (*conf)(struct conf *c, enum fp_site s); /* changes the configuration; may be NULL */
+	/* adds next hops by fp_neighbour(); may be NULL */
+	void (*hops)(struct fp_gw *g, enum fp_site s);
 };
 
 struct fp_lab {
@@ -56,38 +56,41 @@ struct fp_lab {
 	struct fp_gw gw[FP_SITES];
 };
 
-/* Never returns when something is wrong: says so and ends the process. */
+/* Makes the lab. On an error it prints it and ends the process. */
 void fp_lab_new(struct fp_lab *l, const struct fp_cfg *cfg);
 void fp_die(const char *what) __attribute__((noreturn));
 
-/* A resolved next hop, before the gateway runs. */
+/* Adds a resolved next hop, before the gateway runs. */
 void fp_neighbour(struct fp_gw *g, unsigned port, struct rwy_ip addr, const uint8_t *mac);
 
-/* A packet that came over a wire: a fresh buffer with these bytes, in the port's receive ring. */
+/* A new buffer with these bytes, as received by a port. */
 struct rte_mbuf *fp_copy(struct fp_lab *l, const void *bytes, uint32_t len);
 void fp_arrive(struct fp_port *p, struct rte_mbuf *m);
 
-/* --- fp_overlay.c: the tenant whose the hosts are, when overlay is not FP_PLAIN ---------------------- */
+/* --- fp_overlay.c: the hosts' tenant, unless overlay is FP_PLAIN ------------------------------ */
 #define FP_VNI  5001
 #define FP_VTAG 101
 void fp_overlay_conf(struct conf *c, const struct fp_cfg *cfg, enum fp_site s);
 struct rwy_ip fp_host_ip(const struct fp_cfg *cfg, enum fp_site s);
-extern const uint8_t fp_host_mac[6], fp_gw_mac[6]; /* inside: the hosts', the gateways' */
-/* What is in front of a host's IP packet of ip_len bytes, from host to gateway of a site; how many bytes. */
+/* Of the inner headers: the hosts', the gateways'. */
+extern const uint8_t fp_host_mac[6], fp_gw_mac[6];
+/* Writes the bytes before a host's IP packet of ip_len bytes, from host to gateway. Returns how
+ * many. */
 uint32_t fp_front(const struct fp_lab *l, enum fp_site s, uint32_t ip_len, uint8_t out[96]);
 
 /* --- fp_hosts.c: the requester behind A, the responder behind B ------------------------------------ */
 struct fp_hosts;
 struct fp_hosts *fp_hosts_new(struct fp_lab *l);
-/* The requester: the next n packets of all queue pairs in turn. */
+/* The requester sends the next n packets, of all queue pairs in turn. */
 void fp_hosts_send(struct fp_hosts *h, unsigned n);
-/* The requester reads what gateway A sent to it, the responder what B sent; the responder acknowledges. */
+/* The requester reads what gateway A sent to it; the responder reads what B sent, and
+ * acknowledges. */
 void fp_hosts_read(struct fp_hosts *h, enum fp_site site);
 struct fp_stats {
 	uint64_t sent, received, acks, nak, wrong, again;
 };
 const struct fp_stats *fp_hosts_stats(const struct fp_hosts *h);
-/* Responder: whether the ICRC of each packet is checked too. */
+/* The responder checks the ICRC of each packet (on), or not. */
 void fp_hosts_verify(struct fp_hosts *h, bool on);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hosts of a tenant for the benchmark: behind VTEPs, with an ACL and the rest as a tenant has it, or on a
+ * Hosts of a tenant for the benchmark: behind VTEPs, with an ACL and all that a tenant has, or on a
  * VLAN. A host and its VTEP are one machine: fp_lab's host is the VTEP, its overlay address is
  * 192.168.(s+1).2.
  */
@@ -67,7 +67,7 @@ void fp_overlay_conf(struct conf *c, const struct fp_cfg *cfg, enum fp_site s)
 	t->cfg.host = h;
 	t->cfg.hosts = 1;
 	memcpy(t->cfg.gw_mac, fp_gw_mac, 6);
-	/* None of them matches what the hosts send: all are looked through. */
+	/* No rule matches the hosts' packets, so all are examined. */
 	for (uint16_t i = 0; i < RULES; i++)
 		r[i] = (struct acl_rule){
 		    .src = net(s), .sport_lo = i, .sport_hi = i, .classes = ACL_ALL, .allow = false};

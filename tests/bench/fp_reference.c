@@ -5,7 +5,7 @@
 #include <rte_cycles.h>
 #include <stdalign.h>
 
-#define LINES 2048 /* of 64 bytes: more than the first-level cache has, less than the second-level one */
+#define LINES 2048 /* of 64 bytes: between the sizes of the two cache levels */
 #define STEPS 1024
 #define CRCS  32
 
@@ -16,11 +16,11 @@ struct line {
 
 static alignas(64) struct line chain[LINES];
 static alignas(64) uint8_t text[1024];
-static volatile uint32_t crc; /* the work is not left out */
+static volatile uint32_t crc; /* keeps the compiler from removing the work */
 static const struct line *at;
 
-/* One circle through all lines. Multiplier and increment give a permutation of 0 .. LINES - 1 (Hull and
- * Dobell); neighbours in the circle are far apart, so that no prefetcher helps. */
+/* One circle through all lines. Multiplier and increment give a permutation of 0 .. LINES - 1 (Hull
+ * and Dobell). Neighbours in the circle are far apart, so prefetchers do not help. */
 void fp_reference_init(void)
 {
 	unsigned i = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A loop that no change of ours touches, timed in the same process as the gateways: a CRC over 1 KiB in the
- * first-level cache, and a chase of pointers through 128 KiB. A packet's cycles over its cycles tell one
- * landing from another on a machine whose clock and neighbours change.
+ * A loop that our changes do not touch, timed in the same process as the gateways: a CRC over 1 KiB
+ * in the first-level cache, and a chain of pointers through 128 KiB. Cycles per packet divided by
+ * its cycles compare runs on a machine whose clock and neighbours change.
  */
 #ifndef TESTS_BENCH_FP_REFERENCE_H
 #define TESTS_BENCH_FP_REFERENCE_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 void fp_reference_init(void);
-/* Cycles of one round, warm. */
+/* The cycles of one round, with warm caches. */
 uint64_t fp_reference_round(void);
 
 #endif

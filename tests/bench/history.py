@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of the fast path: what a landing cost beside the one before it.
+"""The history of the fast path: its cost compared with the last recorded one.
 
-tests/bench/history/fastpath.jsonl has one line a figure: commit (the subject of the commit that was measured), machine (CPU model and page
-size: figures of other machines are not compared), row, cycles a packet, to_reference and to_csum (those cycles over the cycles of a fixed
-loop of the same run, and over testpmd csum's), load (of the machine, when it was measured) and bench (what measured: other benchmarks'
-figures are not compared). `to_reference` is what is compared.
+tests/bench/history/fastpath.jsonl has one line per figure: commit (the subject of the measured
+commit), machine (CPU model and page size; only figures of one machine are compared), row, cycles
+per packet, to_reference and to_csum (these cycles over those of a fixed loop of the same run, and
+over testpmd csum's), load (of the machine at that time) and bench (version of the benchmark; only
+figures of one version are compared). The comparison uses `to_reference`.
 """
 import json
 import re
@@ -12,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 FILE = Path(__file__).parent / "history" / "fastpath.jsonl"
-BENCH = 1  # one more when bench_fastpath or its fixed loop measures something else
+BENCH = 1  # incremented when bench_fastpath or its fixed loop measures something else
 WORSE = 1.05
 REASON = re.compile(r"^Fastpath: *\S", re.M)
 
@@ -27,17 +28,17 @@ def latest(rows, machine):
 
 
 def compare(now, last):
-    """[(row, figure now, figure then or None, change as a factor or None)]"""
+    """[(row, present figure, earlier figure or None, change as a factor or None)]"""
     return [(r["row"], r, last.get(r["row"]), r["to_reference"] / last[r["row"]]["to_reference"] if r["row"] in last else None) for r in now]
 
 
 def best(one, other):
-    """Of two runs each row's better figure: what other programs do only adds."""
+    """The better figure of two runs for each row, since other programs can only add."""
     return [min(a, b, key=lambda r: r["to_reference"]) for a, b in zip(one, other)]
 
 
 def verdict(changes, reasons):
-    """What to say at the end, and whether that is a failure."""
+    """The text for the end of the run, and whether it is a failure."""
     worse = [f"{name} {100 * (x - 1):+.1f} %" for name, _, _, x in changes if x and x > WORSE]
     if not any(x for *_, x in changes):
         return "fastpath: nothing to compare with on this kind of machine: --record begins its history", False
@@ -69,7 +70,7 @@ def subject():
 
 
 def reasons():
-    """`Fastpath:` lines of the commits since the history was written last."""
+    """The `Fastpath:` lines of the commits since the last entry of the history."""
     since = _git("log", "-1", "--format=%H", "--", str(FILE))
     bodies = _git("log", "--format=%b", f"{since}..HEAD" if since else "-1")
     return [line for line in bodies.splitlines() if REASON.match(line)]

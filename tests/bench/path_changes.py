@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goal C of run-wan: the path changes under hosts that send less than it takes, in bursts and with pauses, from a gateway whose process
-shares its processor (docs/simulator.md: changes, demand, stalls). Two seconds or 40 round trips after each change nine tenths of
-what the hosts have on the new path are there; beside it what bbr and cubic make of the same."""
+"""Goal C of run-wan: the path changes under hosts that send less than it carries, in bursts and
+with pauses, from a gateway whose process shares its processor (docs/simulator.md: changes, demand,
+stalls). Two seconds or 40 round trips after each change the goodput must reach nine tenths of the
+hosts' demand on the new path. bbr and cubic stand beside it."""
 import json
 import subprocess
 import sys
@@ -10,19 +11,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import report
 
-LIMIT = 600  # seconds a cell
+LIMIT = 600  # seconds per cell
 SEEDS = 3
 GOAL = 0.9
 SECONDS = 14
 REFERENCES = ("bbr", "cubic")
-# What hosts and the gateways' processors do. 136 Mb/s is what a Soft-RoCE host of the lab makes.
+# The behaviour of hosts and of the gateways' processors. A Soft-RoCE host of the lab sends 136
+# Mb/s.
 HOSTS = {
     "busy": "demand=136M chunk=64KiB stalls=0",
     "stalls": "demand=136M chunk=64KiB stalls=300 stall=6ms",
     "little": "demand=32M chunk=4KiB stalls=40 stall=4ms",
     "pauses": "demand=136M chunk=128KiB stalls=20 stall=10ms on=1500ms off=500ms",
 }
-# Path before, changes.
+# The path before, and its changes.
 PATHS = {
     "0.2 to 20 ms": ("rate=10G rtt=0.2ms", "3s:rtt=20ms"),
     "0.2 to 20 ms and 1 %": ("rate=10G rtt=0.2ms", "3s:rtt=20ms,loss=1%"),
@@ -67,7 +69,8 @@ class Cell:
 
 
 def worst(runs):
-    """(least share after it settled, longest time until nine tenths; None: never) over all changes of all runs."""
+    """(least share after it settled, longest time until nine tenths; None: never) over all changes
+    and runs."""
     all_changes = [c for d in runs if d for c in d["changes"]]
     times = [c["back_s"] for c in all_changes]
     return min(c["share"] for c in all_changes), None if min(times) < 0 else max(times)

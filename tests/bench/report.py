@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every benchmark does with its figures: rows into build/bench/NAME.json and a table of at most 100 columns.
+"""The output of every benchmark: rows in build/bench/NAME.json and a table of at most 100 columns.
 
-A row: name, value, unit, and if there is something to compare with: reference, reference_name, ratio (value / reference); if
-there is something to reach: goal, ok; conditions, a sentence. A missed goal is told, it is no failure.
+A row has name, value and unit; with a reference also reference, reference_name and ratio (value /
+reference); with a goal also goal and ok; and conditions, a sentence. A missed goal is reported, but
+it is no failure.
 """
 import json
 import os
@@ -21,7 +22,7 @@ def cpu_model():
 
 
 def row(name, value, unit, reference=None, reference_name=None, goal=None, at_most=False, conditions=""):
-    """`at_most`: the goal is an upper bound."""
+    """`at_most`: the goal is an upper limit."""
     ratio = value / reference if reference else None
     ok = None if goal is None else (value <= goal if at_most else value >= goal)
     return {"name": name, "value": round(value, 4), "unit": unit,
@@ -44,7 +45,7 @@ def table(rows, out=sys.stdout):
     left = (0, 2, 4)
     width = [max(len(l[i]) for l in lines) for i in range(len(head))]
     over = sum(width) + 2 * (len(width) - 1) - WIDTH
-    if over > 0:  # names give way, figures do not
+    if over > 0:  # names are shortened, figures are not
         width[0] -= over
     for l in lines:
         cells = [c[:w].ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(l, width))]

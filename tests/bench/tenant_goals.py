@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals T4, tenants in two data centers in virtual time (docs/simulator.md); run-tenants calls run(). The gateways are the engine's own objects; rates
-are what the simulator counts on the WAN's wire, tenant by tenant, in sliding windows; times of messages end with the last byte at the receiver."""
+"""Goals T4: tenants in two data centers in virtual time (docs/simulator.md). run-tenants calls
+run(). The gateways are the engine's own objects. Rates are what the simulator counts on the WAN, by
+tenant, in sliding windows. A message's time ends with its last byte at the receiver."""
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,18 +9,20 @@ from dc_goals import JOBS, Run
 
 import report
 
-# The hosts' links and the fabric have room: what is shared is the WAN, 100 Gb/s. 4 hosts of 100 Gb/s send four times that.
+# The hosts' links and the fabric have room: the WAN, 100 Gb/s, is shared. 4 hosts of 100 Gb/s send
+# four times that.
 SITE = "leaves=4 hosts=1 spines=2 frate=400G gwrate=400G"
 PAIR = "leaves=4 hosts=2 spines=4 frate=800G gwrate=800G fhosts=4"
-BEGIN = 25  # ms: the overload
+BEGIN = 25  # ms: begin of the overload
 WINDOW = 2  # ms
 SHARES = (50, 30, 10)
 WEIGHTS = (1, 2, 1)
 OVER = f"tenants=3 tflows=16,16,16 tstart={BEGIN}ms,{BEGIN}ms,0 weight=1,2,1"
-# The tenant's messages: 64 KiB, Poisson, on queue pairs of their own from hosts of their own.
+# The tenant's messages: 64 KiB, Poisson, on queue pairs and hosts of their own.
 SMALL = "xtenant=1 xqps=32 xload=0.2 xsize=65536"
 AGGRESSOR = f"{PAIR} tenants=2 guarantee=40G,0 treserve=40%,0 {SMALL} time=70ms skip=30ms"
-# Priority 7 and a guarantee: a page now and then, beside two others that have nearly all the rest guaranteed and send all they can.
+# Priority 7 and a guarantee: a message now and then, beside two tenants that have nearly all the
+# rest guaranteed and send as fast as they can.
 LOW = f"{PAIR} rtt=2ms tenants=3 treserve=10%,30%,30% xtenant=1 xqps=16 xload=0.02 xsize=4096 time=60ms skip=20ms"
 LOADED = "tflows=0,32,32"
 
@@ -30,7 +33,7 @@ def words(rtt=10, guarantee="50G,30G,10G", more=""):
 
 def runs():
     yield Run("overload", words(), True)
-    # A tenth of everything and every byte there: losses are repaired. What is repeated is the path's expense.
+    # A tenth of all packets is lost, and every byte must arrive. What is repeated costs the path.
     yield Run("overload lossy", "leaves=4 hosts=1 spines=2 frate=40G gwrate=40G rate=10G wan=10G rtt=10ms loss=0.01 guarantee=5G,3G,1G "
               f"{OVER} treserve=40%,25%,10% time=160ms skip=60ms", True)
     for rtt in (1, 10):
@@ -42,7 +45,7 @@ def runs():
     yield Run("low idle", f"{LOW} priority=7,0,0 guarantee=5G,60G,30G tflows=0,0,0")
     yield Run("low loaded", f"{LOW} priority=7,0,0 guarantee=5G,60G,30G {LOADED}")
     yield Run("low plain", f"{LOW} guarantee=0,60G,30G {LOADED}")
-    # A limited tenant's hosts, beside one whose memory is its own.
+    # The hosts of a limited tenant, beside a tenant with memory of its own.
     near = f"{PAIR} rtt=10ms tenants=2 limit=0,10G treserve=40%,20% {SMALL} time=150ms skip=50ms"
     yield Run("near alone", f"{near} tflows=0,0")
     yield Run("near", f"{near} tflows=0,64", True)
@@ -52,7 +55,7 @@ def runs():
 
 
 def sliding(rows, column, window, begin=0, end=1e9):
-    """(end of window, mean of the column over it), for each sample."""
+    """(end of the window, mean of the column over it), for each sample."""
     t = [r["ms"] for r in rows]
     w = max(1, round(window / (t[1] - t[0])))
     acc, out = 0.0, []
@@ -64,7 +67,8 @@ def sliding(rows, column, window, begin=0, end=1e9):
 
 
 def since(points, good, begin):
-    """How long after `begin` all later windows are good; None: the last is not. A window counts from its end."""
+    """The time after `begin` from which on all windows are good; None: the last one is not. A
+    window counts from its end."""
     at = None
     for t, v in points:
         at = (t if at is None else at) if good(v) else None
@@ -136,7 +140,7 @@ def rows_of(r):
 
 
 def run(build, only):
-    """Rows, and how many runs had no figure or violations."""
+    """Rows, and the number of runs without a figure or with violations."""
     begin = time.monotonic()
     if only and not any(o.startswith("T4") for o in only):
         return [], 0

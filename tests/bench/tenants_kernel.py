@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# RoCE of a tenant over distance: hosts on the kernel's own VXLAN devices through a pair of gateways, beside the same hosts with the
-# kernel's encapsulation and a Linux bridge as forwarder, over the same emulated WAN, in turns. Two references:
+# RoCE of a tenant over distance: hosts on the kernel's own VXLAN devices through a pair of
+# gateways, beside the same hosts with the kernel's encapsulation and a Linux bridge as forwarder,
+# alternating over the same emulated WAN. Two references:
 #   guests      VXLAN from guest to guest, a bridge between each guest and the WAN
 #   forwarder   plain guests; a bridge with a kernel VXLAN device at each site encapsulates
-# and what the hosts do without distance (kernel VXLAN, 0.2 ms): where that is not well above one window in a round trip, 6.5 MB/s, it is
-# the hosts' processors that are compared, and no gateway can be faster than they are.
-# Rows begin with "vxlan path". Only ratios of one run mean something: hosts are emulated and share the machine.
+# The third figure is the hosts without distance (kernel VXLAN, 0.2 ms). Where that is not well
+# above one window per round trip, 6.5 MB/s, the hosts' processors are compared, and no gateway can
+# be faster than they are. Rows begin with "vxlan path". Only ratios of one run are meaningful:
+# hosts are emulated and share the machine.
 import contextlib
 import fcntl
 import os
@@ -33,7 +35,7 @@ CONDITIONS = ("ib_write_bw, 64 KiB, one QP, RoCE MTU 1024, QP timeout 16, 20 ms 
 
 
 def measure(lab, ends, loss, seconds, rtt=RTT):
-    """MB/s; of a run that did not end: what had arrived by then."""
+    """MB/s; for a run that did not end: what had arrived by then."""
     lab.wan(rtt_ms=rtt, loss=loss)
     lab.counters_mark()
     begin = time.monotonic()
@@ -50,7 +52,8 @@ def measure(lab, ends, loss, seconds, rtt=RTT):
 
 @contextlib.contextmanager
 def forwarder(lab):
-    """Bridges that encapsulate: the WAN's ends get addresses, and a vxlan device takes their place in the bridge."""
+    """Bridges that encapsulate: the WAN's ends get addresses, and a vxlan device replaces them in
+    the bridge."""
     sites = ((lab.net.gwa, "a", 1), (lab.net.gwb, "b", 2))
     for ns, side, n in sites:
         sh(IP, "-n", ns, "link", "set", f"wan{side}", "nomaster")
@@ -69,7 +72,7 @@ def forwarder(lab):
 
 
 def turn(lab, seconds):
-    """One measurement of everything: {(who, loss): MB/s}"""
+    """One measurement of all: {(who, loss): MB/s}"""
     got = {}
 
     def take(who, ends):
@@ -85,7 +88,7 @@ def turn(lab, seconds):
     lab.use("native")
     with forwarder(lab):
         take("forwarder", (lab.a, lab.b))
-    lab.wan(rtt_ms=RTT)  # before the tunnel begins: its path has one length, and a sudden 20 ms more would be taken for a queue
+    lab.wan(rtt_ms=RTT)  # before the tunnel starts, since it would take a sudden 20 ms more for a queue
     lab.use("gateway", tenants=(RED,))
     take("roceway", lab.tenant("red"))
     return got
@@ -94,7 +97,8 @@ def turn(lab, seconds):
 def rows(rounds=3, seconds=6):
     OUT.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, -15)  # hosts, gateways: what else runs here is not what is compared
+        # for hosts and gateways: other programs must not disturb the comparison
+        os.setpriority(os.PRIO_PROCESS, 0, -15)
     with open(OUT / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lab = Lab(None)

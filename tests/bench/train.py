@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goal T of run-wan: a training step over two sites (rwydc train, docs/simulator.md), its efficiency against one site.
+"""Goal T of run-wan: a training step over two sites (rwydc train, docs/simulator.md), its
+efficiency against one site.
 
-What is compared with is a published measurement of the same job between two sites 2000 km apart: 60.7 s on one site and 68.4 s
-on two (88.75 %), 64.4 s with computing and communication overlapped (94.26 %), with 128 instead of 30 sequences 210.4 s
-and 214.8 s (97.95 %); with other traffic on the WAN 171.1 s (60 % less), with that traffic kept away by the network 70.2 s.
+The reference is a published measurement of the same job between two sites 2000 km apart: 60.7 s on
+one site and 68.4 s on two (88.75 %), 64.4 s with computing and communication overlapped (94.26 %),
+with 128 instead of 30 sequences 210.4 s and 214.8 s (97.95 %); with other traffic on the WAN 171.1
+s (60 % less), with that traffic kept away by the network 70.2 s.
 """
 import json
 import os
@@ -15,12 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import report
 
-LIMIT = 1500  # seconds a cell
-# The job of the table: 15 or 64 micro-batches; what a stage computes for one, so that one site takes what it took there.
+LIMIT = 1500  # seconds per cell
+# The job of the table: 15 or 64 micro-batches. The compute time of a stage is such that one site
+# takes the published time.
 BATCH = {30: "micro=15 slot=3.0302s", 128: "micro=64 slot=3.0445s"}
 SITE = {30: 60.7, 128: 210.4}
-GATEWAY = "custody=30"  # 440 MB of memory for what is in custody
-NATIVE = "mode=native rto=1s"  # NIC timers that heed what they are told
+GATEWAY = "custody=30"  # 440 MB of memory for custody
+NATIVE = "mode=native rto=1s"  # NIC timers that follow their configuration
 OVERLAP = "overlap=on early=1"
 CROSS = "cross=16"
 AHEAD = "ahead=100ms"
@@ -97,7 +100,7 @@ def rows(c):
 
 
 def run(build, only, full):
-    """(rows, how many cells are without a figure or with violations)."""
+    """(rows, number of cells without a figure or with violations)"""
     todo = [c for c in cells(full) if not only or any(o in c.name for o in only)]
     long = ("cross", "128", "loss", "")
     longest = sorted(todo, key=lambda c: next(i for i, w in enumerate(long) if w in c.name))
