@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the near gateway answers, seen on the wire between it and its host.
+# The near gateway's answers on the wire between it and its host.
 from lab import needs, pcap
 
 
 @needs(gateway=True)
 def test_near_ack(lab):
-    """On an idle gateway the host has its ACK within 1 ms (p99), 20 ms from the far host; and no RNR NAK, ever."""
+    """On an idle gateway the host has its ACK within 1 ms (p99), 20 ms from the far host, and never
+    an RNR NAK."""
     lab.wan(rtt_ms=20)
     best = min(ack_p99(lab) for _ in range(3))  # other programs on this machine delay some runs
     assert best < 1e-3, f"p99 {best * 1e3:.3f} ms in the best of three runs"

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# Masses of ATOMICs and of small READs, more than a gateway has packet buffers, beside another program's WRITE: all are answered,
-# nothing is dropped for lack of memory, and afterwards the buffers are free again.
+# Masses of ATOMICs and of small READs, more than a gateway has packet buffers, beside another
+# program's WRITE: all are answered, nothing is dropped for lack of memory, and afterwards the
+# buffers are free again.
 import threading
 
 from lab import TIMEOUT, each, needs, perftest
 from lab.proc import wait_for
 
 BUFFERS = 8192
-FEW = 64      # in receive rings and workers' hands, now more, now fewer
-REPEAT = 256  # answers of READs kept for a connection
+FEW = 64  # buffers in receive rings and in the workers' hands, which vary
+REPEAT = 256  # READ responses that are kept for a connection
 QPS = 4
-# No more posted than may be outstanding. With more, ib_atomic_bw over rxe soon stops for ever, with every answer in its host's hands, also
-# without gateways; with this it seldom does. So what counts is not that it ends, but that all it asked was answered.
+# No more posted than may be outstanding. With more, ib_atomic_bw over rxe soon stops for ever
+# although its host has every answer, also without gateways; with this it seldom does. So the test
+# does not require that it ends, but that all its requests were answered.
 DEPTH = "-t 16 -o 16"
 MEMORY = f"memory: {{buffers: {BUFFERS}, custody_total: 16MiB, custody_per_connection: 16MiB}}\n"
 
@@ -43,7 +45,8 @@ class Watch:
 
 
 def write_beside(lab, seconds, ends=None):
-    """ib_write_bw of 16 KiB messages, few at a time; a thread and the list that its result comes into."""
+    """ib_write_bw of 16 KiB messages, few at a time: a thread, and the list that gets its result.
+    """
     a, b = ends or (lab.a, lab.b)
     opt = [perftest.options(gid=h.gid(), dev=h.rxe, size=16384, seconds=seconds, timeout=TIMEOUT, extra="-t 8 -p 18600") for h in (a, b)]
     found = []
@@ -56,7 +59,7 @@ def write_beside(lab, seconds, ends=None):
 @needs(gateway=True, memory=MEMORY, timeout=120)
 @each(op=["atomic", "read"])
 def test_masses(lab, op):
-    """Three times as many as there are buffers, on 4 QPs."""
+    """Three times as many requests as there are buffers, on 4 QPs."""
     lab.wan(rtt_ms=2)
     before = {g.side: free(g) for g in lab.gateways}
     answered = lab.gwb.sum("tx_data")

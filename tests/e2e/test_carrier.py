@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The TCP carrier: a tunnel moves to the kernel's TCP and back while hosts' traffic runs, and they notice nothing.
+# The TCP carrier: a tunnel moves to the kernel's TCP and back while hosts' traffic runs, and they
+# do not notice.
 import threading
 import time
 
@@ -9,7 +10,7 @@ from lab.proc import ns_argv, sh, wait_for
 
 
 def both(lab, carrier):
-    """Both ends send by it."""
+    """True if both ends send by this carrier."""
     return all(g.carrier()["sending"] == carrier for g in (lab.gwa, lab.gwb))
 
 
@@ -27,7 +28,8 @@ def no_errors(lab):
 
 @needs(gateway=True, timeout=120)
 def test_carrier_move(lab):
-    """ib_write_bw both ways and a file with a checksum, at 20 ms and 1 % loss, while the tunnel goes to TCP and back, twice, asked at either end."""
+    """ib_write_bw both ways and a file with a checksum, at 20 ms and 1 % loss, while the tunnel
+    moves to TCP and back, twice, on request of either end."""
     lab.wan(rtt_ms=20, loss=1)
     copy = Copy(lab, (lab.a, lab.b), mib=8)
     result = []
@@ -54,7 +56,8 @@ def test_carrier_move(lab):
 @short
 @needs(gateway=True, carrier="tcp", tcp_connections=2, timeout=90)
 def test_carrier_dies(lab):
-    """By TCP from the start; then TCP is cut off: natively on, and by TCP again when it passes. The file arrives."""
+    """Over TCP from the start; then TCP is cut off: native from there on, and over TCP again when
+    it passes. The file arrives."""
     lab.wan(rtt_ms=20)
     wait_for("both ends send by TCP", lambda: both(lab, "tcp"), 20, 0.1)
     copy = Copy(lab, (lab.a, lab.b), mib=24)
@@ -65,4 +68,4 @@ def test_carrier_dies(lab):
     assert lab.gwa.carrier()["wanted"] == "tcp" and lab.gwa.carrier()["fallbacks"] == 1, lab.gwa.carrier()
     sh(*rule, "del", "pref", "10")
     wait_for("by TCP again", lambda: both(lab, "tcp"), 30, 0.1)
-    copy.check()  # and no queue pair of it had an error; connections that an earlier test left behind may have
+    copy.check()  # and none of its queue pairs had an error; connections of an earlier test may have one

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two sites with two gateways each, which know only where the controller is; real hosts with four addresses each, whose routes are those that
-# the controller publishes for hosts' agents.
+# Two sites with two gateways each, whose files name only the controller; real hosts with four
+# addresses each, whose routes are those that the controller publishes for hosts' agents.
 import itertools
 import threading
 import time
@@ -13,7 +13,8 @@ PAIRS = list(itertools.product(host_addresses(1), host_addresses(2)))
 
 
 def routes(f, site):
-    """{(source, destination): gateway} that the controller publishes for the hosts of a site, and its generation."""
+    """{(source, destination): gateway} that the controller publishes for the hosts of a site, and
+    its generation."""
     said = f.ask("GET", f"/v1/routes?site=site-{site}")
     return {(r["source"].split("/")[0], r["destination"].split("/")[0]): r["gateways"][0]["gateway"]
             for r in said["routes"] if "source" in r and r["gateways"]}, said["generation"]
@@ -40,7 +41,8 @@ def write(f, pair, **how):
 @short
 @needs(native=True, timeout=300)
 def test_controller_plan(lab):
-    """A job's 16 connections have a pair of gateways each; one of them sends, through the pair of the plan."""
+    """Each of a job's 16 connections has a pair of gateways; one of them sends, through the pair of
+    the plan."""
     with fleet(lab) as f:
         lab.wan(rtt_ms=5)
         said = f.ask("POST", "/v1/jobs", body=job())
@@ -57,7 +59,8 @@ def test_controller_plan(lab):
 
 @needs(native=True, timeout=400)
 def test_controller_spread(lab):
-    """16 connections spread 3 to 1 over the gateways of each site, both directions of each through its own pair: captures prove it."""
+    """16 connections are spread 3 to 1 over the gateways of each site, both directions of each
+    through one pair: captures prove it."""
     with fleet(lab) as f:
         lab.wan(rtt_ms=5)
         said = f.ask("POST", "/v1/jobs", body=job())
@@ -93,7 +96,8 @@ def test_controller_spread(lab):
 
 @needs(native=True, timeout=300)
 def test_controller_gateway_dies(lab):
-    """SIGKILL of one gateway: its pairs are planned anew within a second, the others stay where they were and their transfer goes on."""
+    """SIGKILL of a gateway: its pairs are planned anew within a second, the others stay and their
+    transfer continues."""
     with fleet(lab) as f:
         lab.wan(rtt_ms=5)
         f.ask("POST", "/v1/jobs", body=job())
@@ -105,12 +109,12 @@ def test_controller_gateway_dies(lab):
         t.start()
         lab.wait_traffic(100)
         watch = f.watch(f"/v1/routes?site=site-a&after={routes(f, 'a')[1]}&wait_ms=15000")
-        time.sleep(0.3)  # the question is on its way: nobody can see when it waits there
+        time.sleep(0.3)  # for the request to arrive: nothing shows when it waits there
         killed = time.monotonic()
         f.gateways["a2"].kill()
         new, at = watch.answer()
         lab.log(f"new routes {at - killed:.2f} s after the kill")
-        assert new and at - killed <= 1.0 + 0.1, at - killed  # the tenth: the question's own process
+        assert new and at - killed <= 1.0 + 0.1, at - killed  # 0.1 s for the process that asks
         wait_for("a2 in no route", lambda: all("a2" not in gws for gws in plan(f).values()), 5, 0.1)
         after = plan(f)
         assert len(after) == 16
@@ -126,18 +130,20 @@ def test_controller_gateway_dies(lab):
 
 
 def losses(f):
-    """{(gateway, counter): value} of what a gateway dropped, or ended with an error; but for acknowledgements that a host repeats."""
+    """{(gateway, counter): value} of a gateway's drops and errors, except for ACKs that a host
+    repeats."""
     return {(n, c["name"], c.get("port"), c.get("tunnel")): c["value"] for n, g in f.gateways.items() for c in g.counters()["counters"]
             if c["name"] == "conns_failed" or (c["name"].startswith("drop_") and c["name"] != "drop_ghost_ack")}
 
 
 def again(f):
-    """How many datagrams went again: on a busy machine some do without any loss."""
+    """The number of repeated datagrams: on a busy machine there are some without any loss."""
     return sum(g.sum("tx_retransmit") for g in f.gateways.values())
 
 
 def right(f):
-    """The controller has heard all gateways of late, and each runs the generation that it should."""
+    """True if the controller has heard from all gateways lately, and each runs the generation that
+    it should."""
     said = f.ask("GET", "/v1/gateways")
     return said and len(said["gateways"]) == 4 and all(
         g["state"] == "up" and g["age_ms"] < 1000 and g["generation_running"] == g["generation"] for g in said["gateways"])
@@ -145,8 +151,10 @@ def right(f):
 
 @needs(native=True, timeout=400)
 def test_controller_away(lab):
-    """The controller is killed for a minute under load: not a packet is lost by that, a gateway starts without it, and when it is back all is right."""
-    with fleet(lab, offers=("bandwidth: 12Mbps", "bandwidth: 4Mbps")) as f:  # a rate that a busy machine has: one transfer lasts over all of it
+    """The controller is killed for a minute under load: no packet is lost by it, a gateway starts
+    without it, and when it is back all is right."""
+    # a rate that a busy machine reaches: one transfer lasts the whole time
+    with fleet(lab, offers=("bandwidth: 12Mbps", "bandwidth: 4Mbps")) as f:
         lab.wan(rtt_ms=5)
         f.ask("POST", "/v1/jobs", body=job(bps=100_000))
         by = plan(f)
@@ -171,7 +179,8 @@ def test_controller_away(lab):
         assert not load.client.done.is_set(), "no load"
         assert {n: g.ask("controller")["generation"] for n, g in f.gateways.items()} == documents
         f.controller(0)
-        wait_for("leases and generations are right again", lambda: right(f), 60, 0.2)  # they ask every 30 s at least
+        # gateways ask at least every 30 s
+        wait_for("leases and generations are right again", lambda: right(f), 60, 0.2)
         assert plan(f) == by
         wait_for("both ends' sessions are known again", lambda: {
             s["gateway"] for s in f.ask("GET", "/v1/sessions?limit=100")["sessions"] if {s["source"], s["destination"]} == {x, y}} == {"a1", "b1"}, 20, 0.2)
@@ -184,7 +193,8 @@ def test_controller_away(lab):
 
 @needs(native=True, timeout=400)
 def test_controller_etcd(lab):
-    """Two controllers over three etcd nodes: one node and one controller are killed, and nobody notices."""
+    """Two controllers over three etcd nodes: one node and one controller are killed, without any
+    effect."""
     with fleet(lab, n=2, etcd=3) as f:
         lab.wan(rtt_ms=5)
         f.ask("POST", "/v1/jobs", body=job())
@@ -195,7 +205,7 @@ def test_controller_etcd(lab):
         t.start()
         lab.wait_traffic(100)
         f.processes["etcd0"].kill()
-        time.sleep(3)  # three leases: who was not heard would be lost by now
+        time.sleep(3)  # three leases: a gateway that was not heard would be lost by now
         assert f.up() == 4
         f.ask("PUT", "/v1/sites/site-a", body={"prefixes": ["10.1.0.0/24"], "location": "moved"})
         f.processes["controller-1"].kill()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# A path gets bad and good again under load, and the controller moves its tunnel to the carrier that carries more, and back. Nothing is told to
-# it but what the gateways measure and what they offer: 8 Mbit/s natively, 200 by TCP with cubic (as where a network lets UDP have a part).
-# Cubic fills a good path and gets 3 Mbit/s of one with 3 % loss over 100 ms; natively it is 8 of both.
+# A path becomes bad and good again under load, and the controller moves its tunnel to the carrier
+# that carries more, and back. It knows only the gateways' measurements and their offers: 8 Mbit/s
+# natively, 200 over TCP with cubic (as where a network limits UDP). Cubic fills a good path and
+# gets 3 Mbit/s of one with 3 % loss over 100 ms; the native carrier gets 8 of both.
 import itertools
 import json
 import re
@@ -24,7 +25,8 @@ def by(f, carrier):
 
 
 def mbps(f, windows):
-    """Mbit/s to host B, headers of RoCE included, in the best of so many windows of 3 s: between two transfers it gets little."""
+    """Mbit/s to host B, with RoCE's headers, in the best of `n` windows of 3 s: between two
+    transfers it gets little."""
     best = 0
     for _ in range(windows):
         had, at = f.gateways["b1"].sum("lan_tx_bytes"), time.monotonic()
@@ -34,20 +36,21 @@ def mbps(f, windows):
 
 
 def goes_by(f, carrier, seconds):
-    """Until the controller has moved the tunnel; how long that took."""
+    """Waits until the controller has moved the tunnel; logs how long that took."""
     start = time.monotonic()
     wait_for(f"by {carrier}", lambda: by(f, carrier), seconds, 0.1)
     f.lab.log(f"by {carrier} {time.monotonic() - start:.1f} s later; the controller: {f.ask('GET', '/v1/tunnels')}, {f.ask('GET', '/v1/links')}")
 
 
 def carries(f, most, seconds=60):
-    """Mbit/s, when it is more than that."""
+    """Waits for more than this many Mbit/s and returns them."""
     return wait_for(f"more than {most:.1f} Mbit/s", lambda: (lambda x: x > most and x)(mbps(f, 1)), seconds)
 
 
 @needs(native=True, timeout=300)
 def test_controller_path(lab):
-    """0 % over 10 ms, 3 % over 100 ms, and back: a tunnel goes by TCP, natively, by TCP, each time to what measures best, and not once more."""
+    """0 % over 10 ms, 3 % over 100 ms, and back: a tunnel goes over TCP, natively, over TCP, each
+    time to the carrier that measures best, and not once more."""
     with fleet(lab, per_site=1, offers=(OFFERS,)) as f:
         lab.wan(**GOOD)
         f.routes({})
@@ -73,7 +76,7 @@ def test_controller_path(lab):
             time.sleep(2)
         lab.wan(**GOOD)
         rate["native, good"] = mbps(f, 3)
-        goes_by(f, "tcp", 90)  # what TCP measured last counts for a minute
+        goes_by(f, "tcp", 90)  # TCP's last measurement counts for a minute
         rate["tcp, good again"] = carries(f, 1.1 * rate["native, good"])
         load.stop()
         lab.log(f"{load.runs} runs, {load.files} files; Mbit/s: { {k: round(v, 1) for k, v in rate.items()} }")
@@ -87,32 +90,33 @@ def test_controller_path(lab):
 
 
 def sent(said):
-    """(now, bytes that the one class of `tc -s class show` has let out)"""
+    """(now, bytes that the only class of `tc -s class show` has sent)"""
     (n,) = re.findall(r"Sent (\d+) bytes", said)
     return time.monotonic(), int(n)
 
 
 def bucket(said):
-    """Bytes that a class may send at once after a pause."""
+    """The bytes that a class may send at once after a pause."""
     n, unit = re.search(r" burst (\d+)(K|M)?b", said).groups()
     return int(n) * {None: 1, "K": 1024, "M": 1 << 20}[unit]
 
 
 @needs(native=True, timeout=200)
 def test_controller_network(lab):
-    """A job reserves 4 Mbit/s with the `linux` provider: the kernel holds a tunnel to that which is not paced by its gateway, until the job goes."""
+    """A job reserves 4 Mbit/s with the `linux` provider: the kernel limits a tunnel that its
+    gateway does not pace to that rate, until the job ends."""
     paths = lab.net.dir / "paths.json"
     paths.write_text(json.dumps({"paths": [{"first": "site-a", "second": "site-b", "edge": "pe-1", "name": "p", "bandwidth_bps": 100_000_000,
                                             "delay_us": 5000, "interface": "wan", "remote": "192.0.2.0/24"}]}))
     more = f"providers:\n  - name: underlay\n    kind: linux\n    file: {paths}\n"
     with fleet(lab, per_site=1, offers=(OFFERS,), beside="a1", more=more) as f:
         def shaped():
-            """What the kernel says of the classes of the underlay interface; "": it has none."""
+            """The kernel's classes on the underlay interface; "": none."""
             return sh(*ns_argv(f.home), "tc", "-s", "class", "show", "dev", "wan").strip()
 
         lab.wan(**GOOD)
         f.routes({})
-        goes_by(f, "tcp", 20)  # whose rate is the kernel's affair, not the gateway's
+        goes_by(f, "tcp", 20)  # the kernel decides its rate, not the gateway
         load = Load(lab)
         free = carries(f, 1.1 * OFFERED)
         assert not shaped()
@@ -121,7 +125,7 @@ def test_controller_network(lab):
         assert 4_000_000 <= reserved <= 5_000_000, said
         wait_for("the class", shaped, 10, 0.2)
         looks = [sent(shaped())]
-        while len(looks) < 5:  # by TCP: some time later the controller finds that it would have more natively, and moves it
+        while len(looks) < 5:  # over TCP: later the controller finds that it would carry more natively, and moves it
             time.sleep(2)
             look = sent(shaped())
             if not by(f, "tcp"):
@@ -131,8 +135,9 @@ def test_controller_network(lab):
         best, said = max((b[1] - a[1]) * 8 / (b[0] - a[0]) for a, b in zip(looks, looks[1:])), shaped()
         lab.log(f"{free:.1f} Mbit/s, with {reserved * 1e-6:.2f} reserved {best * 1e-6:.2f} in the best window: {looks} {said}")
         assert int(re.search(r"overlimits (\d+)", said)[1]) > 100, said
-        # By the kernel's own count of what left: what hosts get comes late and in lumps behind a loss. In any time at most rate x time, and once
-        # the bucket; the packet that empties it may be a segment of 64 KiB for the card to cut.
+        # By the kernel's own count of bytes sent, since hosts receive late and in lumps after a
+        # loss. In any time at most rate x time plus the bucket once; the packet that empties it may
+        # be a segment of 64 KiB for the card to cut.
         for a, b in itertools.combinations(looks, 2):
             assert b[1] - a[1] <= 1.01 * reserved / 8 * (b[0] - a[0]) + bucket(said) + 65536, (a, b, said)
         assert best >= 0.5 * reserved, looks

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Custody: whatever dies, a transfer ends byte-exact or its QP reports an error; never wrong data, never a hang. And when it is
-# over, a new connection works. QP timeout 18 with 7 retries: a host gives up after some 9 s.
+# Custody: whatever dies, a transfer ends byte-exact or its QP reports an error; never wrong data,
+# never a hang. Afterwards a new connection works. QP timeout 18 with 7 retries: a host gives up
+# after some 9 s.
 import time
 
 from lab import each, needs, short
@@ -18,7 +19,8 @@ def under_way(lab, extra="--timeout 18"):
 def exact_or_error(lab, t):
     r = t.wait()
     assert r.client.code in (EXACT, QP_ERROR), r
-    assert r.server.code in (EXACT, QP_ERROR, 143), r  # 143: told to stop, its client had reported the error
+    # 143: it was told to stop, since its client had reported the error
+    assert r.server.code in (EXACT, QP_ERROR, 143), r
     lab.wait_path()
     again = lab.nccl(qps=2, steps=8)
     assert again.ok, f"afterwards: {again}"
@@ -26,7 +28,8 @@ def exact_or_error(lab, t):
 
 
 def silent(gateway, seconds=0.4):
-    """Until a gateway has taken nothing from its hosts for so long; the RoCE timers of the hosts here are 1 s."""
+    """Waits until a gateway has accepted nothing from its hosts for this time; the hosts' RoCE
+    timers are 1 s here."""
     taken, since = None, time.monotonic()
     while time.monotonic() - since < seconds:
         now = gateway.ask("counters", "--all")["counters"]
@@ -40,7 +43,7 @@ def silent(gateway, seconds=0.4):
 @needs(gateway=True, timeout=120)
 @each(which=["far", "near"])
 def test_gateway_killed(lab, which):
-    """SIGKILL of a gateway in mid-transfer, and its restart."""
+    """SIGKILL of a gateway during a transfer, and its restart."""
     t = under_way(lab)
     gateway = lab.gwb if which == "far" else lab.gwa
     gateway.kill()
@@ -52,10 +55,11 @@ def test_gateway_killed(lab, which):
 @needs(gateway=True, timeout=120)
 @each(which=["near", "both"])
 def test_custody_lost(lab, which):
-    """A gateway dies with acknowledged data while the hosts wait for each other: an error, not a hang."""
+    """A gateway dies with acknowledged data while the hosts wait for each other: an error, no hang.
+    """
     t = under_way(lab)
     lab.outage(3, wait=False)
-    silent(lab.gwa)  # what the sender may have outstanding is in custody now, and acknowledged
+    silent(lab.gwa)  # all that the sender may have outstanding is in custody now, and acknowledged
     gateways = [lab.gwa] if which == "near" else lab.gateways
     for g in gateways:
         g.kill()
@@ -67,7 +71,7 @@ def test_custody_lost(lab, which):
 
 @needs(gateway=True, timeout=120)
 def test_both_gateways_killed(lab):
-    """SIGKILL of both gateways in mid-transfer, and their restart."""
+    """SIGKILL of both gateways during a transfer, and their restart."""
     t = under_way(lab)
     for g in lab.gateways:
         g.kill()
@@ -79,7 +83,8 @@ def test_both_gateways_killed(lab):
 @short
 @needs(timeout=120)
 def test_outage(lab):
-    """3 s without WAN in mid-transfer: shorter than the hosts' patience, so the transfer completes."""
+    """3 s without WAN during a transfer: shorter than the hosts' retries, so the transfer
+    completes."""
     t = under_way(lab)
     lab.outage(3)
     r = t.wait()

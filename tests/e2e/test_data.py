@@ -48,7 +48,7 @@ def test_rc_pingpong(lab, ip):
 
 @each(qps=[1, 16])
 def test_nccl(lab, qps):
-    """The NCCL-shaped workload, every byte checked, data both ways."""
+    """The NCCL-like workload, every byte checked, data both ways."""
     lab.wan(**BAD_WAN)
     nccl(lab, qps, "--bidir")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `roceway flows` says what keeps a host from sending faster. What it says is sampled while a transfer runs.
+# `roceway flows` names what limits a host's rate. The tests sample it while a transfer runs.
 import contextlib
 import threading
 import time
@@ -9,9 +9,10 @@ from lab.proc import ns_argv, sh
 
 
 def sampled(lab, seconds=5, size=65536, extra=""):
-    """[what gateway A says of the flow of ib_write_bw] while that runs for so many seconds; and what perftest measured."""
+    """[limits that gateway A names for the flow of ib_write_bw] while it runs for `seconds`, and
+    perftest's result."""
     def ours():
-        """By their ends; earlier tests' are among them, and a QPN may be used again."""
+        """By their ends: earlier tests' flows are there, too, and a QPN may be used again."""
         said = lab.gwa.ask("flows", "--local", lab.a.ip4, "--remote", lab.b.ip4)["flows"]
         return {(f["local_qpn"], f["remote_qpn"]): f for f in said}
 
@@ -36,7 +37,8 @@ def most(flows):
 
 @needs(gateway=True, rate="40Mbps", cc="fixed", timeout=90)
 def test_limit_path(lab):
-    """A tunnel of 40 Mbit/s: `path`, and `memory` or `near-source` once so much waits that the host is held back."""
+    """A tunnel of 40 Mbit/s: `path`, then `memory` or `near-source` once so much waits that ACKs
+    are withheld."""
     lab.wan(rtt_ms=20)
     flows, p = sampled(lab)
     what, said = most(flows)
@@ -47,7 +49,7 @@ def test_limit_path(lab):
 
 @contextlib.contextmanager
 def slow_host(lab, rate):
-    """Host B takes no more than this from its gateway."""
+    """Limits what host B accepts from its gateway."""
     tc = [*ns_argv(lab.net.gwb), "tc", "qdisc"]
     sh(*tc, "replace", "dev", "tapb", "root", "tbf", "rate", rate, "burst", "20k", "limit", "4m")
     try:
@@ -58,7 +60,8 @@ def slow_host(lab, rate):
 
 @needs(gateway=True, end_to_end="window", timeout=90)
 def test_limit_far_host(lab):
-    """The far host takes 16 Mbit/s: `host`, and the far gateway holds little of what waits (RATE)."""
+    """The far host accepts 16 Mbit/s: `host`, and the far gateway holds little of what waits
+    (RATE)."""
     lab.wan(rtt_ms=40)
     with slow_host(lab, "16mbit"):
         flows, p = sampled(lab, 6)
@@ -74,7 +77,7 @@ def test_limit_far_host(lab):
 
 @needs(gateway=True, timeout=90)
 def test_limit_window(lab):
-    """Nothing is slow but the host itself, which has one message of 1 KiB outstanding: `window`."""
+    """Only the host itself is slow, with one message of 1 KiB outstanding: `window`."""
     lab.wan(rtt_ms=20)
     flows, p = sampled(lab, size=1024, extra="-t 1")
     what, said = most(flows)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Offload by tc flower against a real kernel: a guest's. rwy_flower (tests/e2e/guest/rwy_flower.c) holds the gateway's own rules
-# and backend against packets; here the devices are made, and iproute2 says what it reads in the filters that the kernel has.
+# Offload by tc flower on a guest's real kernel. rwy_flower (tests/e2e/guest/rwy_flower.c) tests the
+# gateway's own rules and backend with packets. Here the devices are made, and iproute2 reads the
+# kernel's filters.
 import json
 
 from lab import needs
@@ -16,7 +17,7 @@ CLEAN = f"ip link del {PORT}; ip link del rwy-vxlan; true"
 
 
 def filters(host, name):
-    """[(preference, protocol, keys, [action], packets)] as `tc -s -j` tells them."""
+    """[(preference, protocol, keys, [action], packets)], from `tc -s -j`."""
     found = []
     for f in json.loads(host.get(f"/tmp/{name}.json") or b"[]"):
         o = f.get("options", {})
@@ -27,7 +28,7 @@ def filters(host, name):
 
 
 def one(found, **want):
-    """The filter with these keys, and no other."""
+    """The only filter with these keys."""
     hit = [f for f in found if all(f[2].get(k) == v for k, v in want.items())]
     assert len(hit) == 1, (want, len(hit), [f[2] for f in found])
     return hit[0]
@@ -39,7 +40,8 @@ def kinds(f):
 
 @needs(timeout=120)
 def test_offload_flower(lab):
-    """Rules as tc flower filters in a kernel: what they drop, pass and forward; counters; changes; filters removed by hand."""
+    """Rules as tc flower filters in a kernel: what they drop, pass and forward; counters; changes;
+    filters that an operator removes."""
     host = lab.a
     host.run(CLEAN, check=False)
     host.run(SETUP)
@@ -54,11 +56,11 @@ def test_offload_flower(lab):
     finally:
         host.run(CLEAN, check=False)
     lab.log(f"port: {port}\nvxlan: {vxlan}")
-    # a host of red's, in VXLAN only: its network is behind VTEPs
+    # to a host of red's, in VXLAN only: its network is behind VTEPs
     f = one(vxlan, enc_key_id=5001, src_ip="10.1.0.66")
     assert f[1] == "ip" and f[2]["enc_dst_ip"] == "192.0.2.1" and f[2]["ip_proto"] == "udp" and f[2]["dst_port"] == 4791, f
     assert f[3][0]["control_action"]["type"] == "drop" and f[4] == 10 and f[5].get("not_in_hw"), f
-    # the allow rule in front of the one that denies ports
+    # the allow rule before the rule that denies ports
     f = one(vxlan, enc_key_id=5001, dst_ip="10.9.1.0/24")
     assert f[3][0]["control_action"]["type"] == "pass", f
     assert f[0] < one(vxlan, enc_key_id=5001, dst_ip="10.9.0.0/16")[0], vxlan

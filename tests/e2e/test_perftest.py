@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# perftest programs over a bad WAN: every operation, size, QP count, MTU, address family and bootstrap. What is asserted is
-# that they finish and that no host had to retransmit; figures belong to the benchmarks.
+# perftest programs over a bad WAN: every operation, size, QP count, MTU, address family and
+# bootstrap. The tests assert that they finish and that no host had to retransmit; benchmarks have
+# the figures.
 from lab import BAD_WAN, TIMEOUT, each, needs, short
 
 OPS = ["send", "write", "read", "atomic"]

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# READs over distance: the host that answers them is asked once, however long it takes. Asserted on counters, not on rates.
+# READs over distance: the host that answers them is asked once, however long it takes. The tests
+# assert counters, not rates.
 from lab import needs
 
 QPS = 4
-READS = 8       # of each QP
+READS = 8  # per QP
 PACKETS = 1024  # of a READ of 1 MiB at RoCE MTU 1024
 TIMEOUT = 18    # 1.07 s: longer than a host has to wait for its turn
 
 
 @needs(gateway=True, timeout=90)
 def test_read_asked_once(lab):
-    """4 QPs with READs of 1 MiB at 20 ms, no loss: the far gateway's timer never fires, and few responses come for nothing."""
+    """4 QPs with READs of 1 MiB at 20 ms, no loss: the far gateway's timer never fires, and few
+    responses are useless."""
     names = ("local_ack_timeout_err", "drop_old_response", "implied_nak_seq_err")
     lab.wan(rtt_ms=20)
     before = {n: lab.gwb.sum(n) for n in names}
@@ -19,6 +21,6 @@ def test_read_asked_once(lab):
     said = {n: lab.gwb.sum(n) - before[n] for n in names}
     lab.log(f"far gateway: {said}; {p.bw:.1f} MB/s")
     assert said["local_ack_timeout_err"] == 0, said
-    # What follows a response that the lab's own LAN loses is of no use, up to the end of its READ.
+    # After a response that the lab's own LAN loses, the rest of its READ is useless.
     most = QPS * READS * PACKETS // 100 + PACKETS * said["implied_nak_seq_err"]
     assert said["drop_old_response"] <= most, said

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two sites with two gateways each, and hosts that have one route: A's by a1, B's by b2. What another gateway carries is handed to it, so that
-# both directions of a connection go by one pair of gateways. Captures on all gateways' LAN ports prove it.
+# Two sites with two gateways each, and hosts with one route: A's through a1, B's through b2.
+# Packets of flows that another gateway carries are handed to it, so that both directions of a
+# connection use one pair of gateways. Captures on all gateways' LAN ports prove it.
 import itertools
 import threading
 
@@ -9,11 +10,11 @@ from lab.fleet import Fleet, fleet, host_addresses
 from lab.proc import settled, wait_for
 
 PAIRS = list(itertools.product(host_addresses(1), host_addresses(2)))
-SOME = PAIRS[::3]  # of all, where 16 transfers would take too long
+SOME = PAIRS[::3]  # a part of them, where 16 transfers would take too long
 
 
 def one_route(f):
-    """No routes by pair of addresses: what every host has."""
+    """Gives each host one route, as every host has, instead of routes by pair of addresses."""
     for host, site, gateway in ((f.lab.a, 1, "a1"), (f.lab.b, 2, "b2")):
         host.run(f"ip rule flush; ip rule add pref 32766 table main; ip route replace 10.{3 - site}.0.0/24 via {f.gateways[gateway].lan} dev eth0; "
                  "ip neigh flush dev eth0")
@@ -28,12 +29,13 @@ def siblings(gateway):
 
 
 def known(f):
-    """Each gateway has its sibling, with its MAC address."""
+    """True if each gateway has its sibling, with its MAC address."""
     return all([(s["state"], s["mac_known"]) for s in siblings(g).values()] == [("up", True)] for g in f.gateways.values())
 
 
 def carriers(f, files):
-    """{(source, destination): gateways that gave its packets to the host}, and the same of what came from a gateway and not from the host."""
+    """{(source, destination): gateways that passed its packets to the host}, and the same for
+    packets that came from a gateway instead of the host."""
     of_mac = {next(p["mac"] for p in g.ask("ports")["ports"] if p["name"] == "lan"): name for name, g in f.gateways.items()}
     given, handed = {}, {}
     for path in files.values():
@@ -55,7 +57,8 @@ def transfers(f, pairs, directory):
 
 
 def by_one_pair(f, pairs, given, handed):
-    """{pair: (gateway at A, gateway at B)}: each direction was given to its host by one gateway, and nothing was handed on but from the hosts' next hop."""
+    """{pair: (gateway at A, gateway at B)}: one gateway passed each direction to its host, and only
+    the hosts' next hop handed packets on."""
     by = {}
     for x, y in pairs:
         assert len(given.get((y, x), ())) == len(given.get((x, y), ())) == 1, ((x, y), given.get((y, x)), given.get((x, y)))
@@ -67,8 +70,9 @@ def by_one_pair(f, pairs, given, handed):
 
 @needs(native=True, timeout=500)
 def test_sibling_plan(lab):
-    """A job's 16 connections spread 3 to 1 at both sites, both directions on the pair of the plan, though all packets of a site come to one gateway;
-    without the job, and without the controller, pairs go by the weights, the same at both sites."""
+    """A job's 16 connections spread 3 to 1 at both sites, both directions on the pair of the plan,
+    though all packets of a site come to one gateway. Without the job, and without the controller,
+    pairs follow the weights, equally at both sites."""
     with fleet(lab) as f:
         lab.wan(rtt_ms=5)
         one_route(f)
@@ -92,7 +96,8 @@ def test_sibling_plan(lab):
 
 @needs(native=True, timeout=400)
 def test_sibling_returns(lab):
-    """A gateway is away and its pairs go by the others; it comes back while a transfer is under way, which stays and does not notice."""
+    """A gateway is away and its pairs use the others. It comes back during a transfer, which stays
+    and does not notice."""
     with fleet(lab) as f:
         lab.wan(rtt_ms=5)
         one_route(f)
@@ -120,7 +125,8 @@ def test_sibling_returns(lab):
 
 @needs(native=True, timeout=400)
 def test_sibling_file(lab):
-    """The same without a control center: each gateway's file names its sibling and both tunnels. A sibling that is gone is lost."""
+    """The same without a control center: each gateway's file names its sibling and both tunnels. A
+    sibling that does not answer is lost."""
     f = Fleet(lab)
     try:
         f.build()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tenants through one pair of gateways, on real VTEPs and VLANs: data byte-exact, addresses and QPNs that clash, each tenant's counters
-# its own. Changes while traffic runs: test_tenant_live.py. Forgeries: test_tenant_forged.py.
+# Tenants through one pair of gateways, on real VTEPs and VLANs: data byte-exact, clashing addresses
+# and QPNs, counters for each tenant. Changes while traffic runs: test_tenant_live.py. Forgeries:
+# test_tenant_forged.py.
 from lab import CM_TIMER, TIMEOUT, needs, short
 from lab.copy import Copy
 from lab.proc import wait_for
@@ -14,11 +15,12 @@ BLUE6 = Tenant("blue", 5002, hosts=("c", "d"), underlay=6)
 TAGGED = Tenant("red", 5001, at=("vlan", "vtep"), vlan=101)
 TAGGED_BLUE = Tenant("blue", 5002, hosts=("c", "d"), at=("vlan", "vlan"), vlan=102)
 MIB = 1 << 20
-SLOW = ("limit: 8Mbps",)  # so that transfers of a short test are there at the same time
+SLOW = ("limit: 8Mbps",)  # so that transfers of a short test overlap
 
 
 def copies(lab, mib):
-    """rcopy in several tenants at once, {name: MiB}. Fresh devices: the same sequence of QPs in each."""
+    """rcopy in several tenants at once, {name: MiB}. The devices are new, so each has the same
+    sequence of QPs."""
     for m in lab.members.values():
         m.renew()
     lab.counters_mark()
@@ -44,7 +46,8 @@ def quiet(lab, timer=CM_TIMER, ends=None):
 
 
 def clash(lab, red=3, blue=6):
-    """rcopy of different sizes in both tenants at once: every byte right, same addresses, same QPNs, counters apart."""
+    """rcopy of different sizes in both tenants at once: every byte right, same addresses, same
+    QPNs, separate counters."""
     lab.wan(**LOSSY)
     mib = {"red": red, "blue": blue}
     before = {n: lab.gwa.tenant(n) for n in mib}
@@ -75,13 +78,14 @@ def test_tenant_underlay6(lab):
 
 @needs(gateway=True, timeout=180, tenants=(TAGGED, TAGGED_BLUE))
 def test_tenant_vlan(lab):
-    """VLAN-tagged hosts: one tenant's against VXLAN hosts of the other site, another's tagged at both."""
+    """VLAN-tagged hosts: one tenant's against VXLAN hosts of the other site, another tenant's
+    tagged at both."""
     clash(lab)
 
 
 @needs(timeout=180, tenants=(RED, BLUE))
 def test_tenant_perftest(lab):
-    """WRITE, SEND, READ, ATOMIC and inner IPv6 in a tenant, with RNG-chosen PSNs."""
+    """WRITE, SEND, READ, ATOMIC and inner IPv6 in a tenant, with random PSNs."""
     lab.wan(**LOSSY)
     ends = lab.tenant("red")
     for op, ip in (("write", 4), ("send", 6), ("read", 4), ("read", 6), ("atomic", 4)):
@@ -105,7 +109,7 @@ def test_tenant_vlan_perftest(lab):
 
 @needs(gateway=True, timeout=180, tenants=(RED, BLUE))
 def test_tenant_beside_plain(lab):
-    """Two hosts without a tenant beside two tenants: nobody is disturbed."""
+    """Two hosts without a tenant beside two tenants: none disturbs another."""
     lab.wan(**LOSSY)
     running = copies(lab, {"red": 2, "blue": 2})
     plain = Copy(lab, (lab.a, lab.b), 2, port=7428)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# A tenant's host that knows everything about another tenant forges its packets (lab/forgery.py): nothing arrives, nothing moves, every
-# frame is one drop with a counter. The attacker is on the LAN of site A beside the victim's near host, with a MAC address of its own.
+# A tenant's host that knows everything about another tenant forges its packets (lab/forgery.py):
+# nothing arrives, no state changes, every frame is one drop with a counter. The attacker is on the
+# LAN of site A beside the victim's near host, with a MAC address of its own.
 import logging
 import signal
 import time
@@ -12,27 +13,28 @@ from lab.host import MACS
 from lab.proc import ns_argv, sh, wait_for
 from lab.tenant import Tenant
 
-SLOW = ("limit: 8Mbps",)  # so that the transfer is still there when it is stopped
+SLOW = ("limit: 8Mbps",)  # so that the transfer still runs when it is stopped
 RED = Tenant("red", 5001, more=SLOW)
 BLUE = Tenant("blue", 5002, hosts=("c", "d"))
 RED6 = Tenant("red", 5001, underlay=6, more=SLOW)
 BLUE6 = Tenant("blue", 5002, hosts=("c", "d"), underlay=6)
-# On a VLAN the source MAC is all that tells hosts apart: it is configured.
+# On a VLAN only the source MAC tells hosts apart, so it is configured.
 TAGGED = Tenant("red", 5001, at=("vlan", "vtep"), vlan=101, more=SLOW, here=(("a", (f'hosts: [{{address: 172.16.1.2, mac: "{MACS["a"]}"}}]',)),))
 SEED = 4711
-RING = 256  # frames that are on their way to the gateway at most: its port holds 512
-BACKGROUND = ("drop_tenant_mac", "drop_wan_unresolved")  # guests' multicasts; the WAN's ARP. No forgery here is one of them.
+RING = 256  # most frames on their way to the gateway: its port holds 512
+BACKGROUND = ("drop_tenant_mac", "drop_wan_unresolved")  # guests' multicasts; the WAN's ARP. No forgery counts here.
 QUIET_FLOW = ("local", "local_qpn", "remote", "remote_qpn", "state", "near_psn", "near_acked", "far_una", "far_nxt", "tx_packets", "rx_packets")
 
 
 def knowledge(lab):
-    """Everything about red, for a packet source beside host c."""
+    """All about red, for a packet source beside host c."""
     v = lab.tenants[0].underlay
     red_a, red_b = lab.tenant("red")
     flows = [f for g in lab.gateways for f in g.flows("red")]
     lan_mac = sh(*ns_argv(lab.net.gwa), "cat", "/sys/class/net/lana/address").strip()
     def link(m): return frames.mac(m.run(f"cat /sys/class/net/{m.dev}/address").out.strip())
-    def own(t): return b"\x02\x52\x57" + t.vni.to_bytes(3, "big")  # the gateway's in a tenant, unless configured
+    # the gateway's MAC in a tenant, unless configured
+    def own(t): return b"\x02\x52\x57" + t.vni.to_bytes(3, "big")
     return Known(mac=frames.mac(lab.c.mac), gw_mac=frames.mac(lan_mac), ip=frames.addr(lab.c.ip(v)),
                  gw_ip=frames.addr(lab.c.gw4 if v == 4 else lab.c.gw6), vni=lab.tenants[1].vni, inner_gw_mac=own(lab.tenants[1]),
                  v_vni=lab.tenants[0].vni, v_vlan=lab.tenants[0].vlan or 101, v_inner_gw_mac=own(lab.tenants[0]), v_mac=link(red_a),
@@ -41,7 +43,8 @@ def knowledge(lab):
 
 
 def inject(lab, known, seed, count, wait=True):
-    """Send that many; {kind: frames}. wait: until the gateway has taken them, every now and then, so that no ring overflows."""
+    """Sends so many; {kind: frames}. wait: waits now and then until the gateway has taken them, so
+    that no ring overflows."""
     wire, kinds = frames.Injector(lab.net.gwa, "atk"), {}
     taken, sent = lab.gwa.sum("rx_packets"), 0
     for kind, frame in draw(known, seed, count):
@@ -66,14 +69,14 @@ def arrived(path):
 
 
 def state(lab):
-    """What is of red at both gateways, but for how often something was refused."""
+    """The state of red at both gateways, without the counters of refusals."""
     flows = [sorted(tuple(f[k] for k in QUIET_FLOW) for f in g.flows("red")) for g in lab.gateways]
     count = [{k: g.tenant("red")[k] for k in ("accepted", "delivered", "flows", "rx_packets", "tx_packets")} for g in lab.gateways]
     return flows, count
 
 
 def scapy_agrees(known):
-    """Another maker of packets reads the same out of a sample, and computes the same ICRC."""
+    """Another maker of packets reads a sample in the same way and computes the same ICRC."""
     logging.getLogger("scapy").setLevel(logging.ERROR)
     from scapy.contrib.roce import BTH
     from scapy.layers.l2 import Ether
@@ -96,7 +99,7 @@ def forge(lab, count=20000, more=10000):
     blue.check()
     red = Copy(lab, lab.tenant("red"), 4)
     wait_for("red's transfer", lambda: any(f["rx_packets"] > 50 for f in lab.gwb.flows("red")), 40, 0.01)
-    red.client.kill(signal.SIGSTOP)  # the connection stays, with nothing on its way
+    red.client.kill(signal.SIGSTOP)  # the connection stays, without packets on their way
     at_rest(lambda: state(lab))
     known = knowledge(lab)
     assert red.running() and known.qpns, "red's connection is gone before anybody attacked it"
@@ -111,7 +114,7 @@ def forge(lab, count=20000, more=10000):
     assert (arrived(wire_a), arrived(wire_b)) == (0, 0), "forged packets reached the victim's hosts"
     assert after == before, f"{before}\n{after}"
     assert sum(moved.values()) == count, f"{sum(moved.values())} drops for {count} frames: {moved}; sent {kinds}"
-    # The same while the victim's transfer goes on: every byte right.
+    # The same while the victim's transfer continues: every byte right.
     red.client.kill(signal.SIGCONT)
     with lab.capture("tapb") as wire_b:
         inject(lab, known, SEED + 1, more)
@@ -121,7 +124,7 @@ def forge(lab, count=20000, more=10000):
 
 
 def at_rest(look, seconds=30):
-    """What `look` gives once it gives the same twice."""
+    """The result of `look` once it is equal twice."""
     last, end = look(), time.monotonic() + seconds
     while time.monotonic() < end:
         time.sleep(0.5)
@@ -146,5 +149,5 @@ def test_tenant_forged_underlay6(lab):
 
 @needs(gateway=True, timeout=240, tenants=(TAGGED, BLUE))
 def test_tenant_forged_vlan(lab):
-    """The same against a victim on a VLAN, whose tag the attacker's port lets through."""
+    """The same against a victim on a VLAN, whose tag the attacker's port passes."""
     forge(lab)

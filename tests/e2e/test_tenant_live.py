@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tenants that come, change and go while traffic of another runs, by the local API and by SIGHUP; and gateways that die.
+# Tenants that are added, changed and removed while another's traffic runs, by the local API and by
+# SIGHUP; and gateways that die.
 import time
 
 from lab import CM_TIMER, TIMEOUT, each, needs
@@ -11,12 +12,13 @@ RED = Tenant("red", 5001)
 BLUE = Tenant("blue", 5002, hosts=("c", "d"))
 SLOW_RED = Tenant("red", 5001, more=("limit: 8Mbps",))  # 1 MB/s, so that a transfer takes its time
 SLOW = Tenant("blue", 5002, hosts=("c", "d"), more=("limit: 8Mbps",))
-EXACT, QP_ERROR, TOLD = 0, 3, 143  # exit codes of rwy_ncclish; TOLD: to stop, its client had reported the error
-LIMIT = 1_000_000  # bytes a second
+# exit codes of rwy_ncclish; TOLD: to stop, because its client had reported the error
+EXACT, QP_ERROR, TOLD = 0, 3, 143
+LIMIT = 1_000_000  # bytes per second
 
 
 def under_way(lab, name, packets=50):
-    """A transfer of this tenant has begun, and not ended: so many packets of a connection are delivered."""
+    """Waits until a transfer of this tenant runs: so many packets of a connection are delivered."""
     wait_for(f"{name} sends", lambda: any(f["rx_packets"] + f["tx_packets"] > packets for f in lab.gwb.flows(name)), 40)
 
 
@@ -26,7 +28,8 @@ def reaches(lab, ends, seconds=1):
 
 @needs(gateway=True, timeout=240, tenants=(RED, SLOW))
 def test_tenant_add_del(lab):
-    """A tenant removed, added, changed through the API while another's transfer runs: not a packet of it is lost."""
+    """A tenant is removed, added and changed through the API during another's transfer, which loses
+    no packet."""
     lab.wan(rtt_ms=20, loss=1)
     red, blue = lab.tenant("red"), Copy(lab, lab.tenant("blue"), 24)
     under_way(lab, "blue")
@@ -51,7 +54,7 @@ def test_tenant_add_del(lab):
 
 
 def rate(gateway, name, seconds):
-    """Bytes a second of a tenant to its hosts behind this gateway."""
+    """Bytes per second of a tenant to its hosts behind this gateway."""
     begin, from_ = time.monotonic(), gateway.tenant(name)["tx_bytes"]
     time.sleep(seconds)
     return (gateway.tenant(name)["tx_bytes"] - from_) / (time.monotonic() - begin)
@@ -59,7 +62,8 @@ def rate(gateway, name, seconds):
 
 @needs(gateway=True, timeout=240, tenants=(RED, BLUE))
 def test_tenant_limit(lab):
-    """A limit set through the API while it sends: seen in its rate within a second, gone as soon; another tenant does not notice."""
+    """A limit is set through the API during a transfer: the rate follows within a second, also when
+    the limit goes; another tenant does not notice."""
     lab.wan(rtt_ms=20)
     red, blue = lab.tenant("red"), Copy(lab, lab.tenant("blue"), 2)
     run = lab.nccl_start(qps=1, steps=4000, extra=f"--timeout {TIMEOUT}", limit=60, ends=red)
@@ -86,7 +90,8 @@ def test_tenant_limit(lab):
 
 @needs(gateway=True, timeout=240, tenants=(SLOW_RED, SLOW))
 def test_tenant_reload(lab):
-    """SIGHUP with one tenant changed and one new: no connection is dropped, nothing repeated; a bad file changes nothing."""
+    """SIGHUP with one changed and one new tenant: no connection is dropped, nothing repeated; a bad
+    file changes nothing."""
     lab.wan(rtt_ms=20, loss=1)
     running = [Copy(lab, lab.tenant(n), 12) for n in ("red", "blue")]
     for n in ("red", "blue"):
@@ -113,7 +118,8 @@ def test_tenant_reload(lab):
 @needs(gateway=True, timeout=240, tenants=(RED, BLUE))
 @each(which=["far", "near"])
 def test_tenant_gateway_killed(lab, which):
-    """SIGKILL of a gateway with two tenants in mid-transfer, and its restart: exact, or the error is told; then all is well again."""
+    """SIGKILL of a gateway with two tenants during transfers, and its restart: exact, or an error;
+    then all works again."""
     lab.wan(rtt_ms=20, loss=0.5)
     names = ("red", "blue")
     running = {n: lab.nccl_start(qps=2, steps=100, extra="--timeout 18", ends=lab.tenant(n)) for n in names}

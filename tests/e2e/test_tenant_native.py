@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The hosts' side of tenants without a gateway: RoCE over the kernel's own VXLAN devices, guest to guest, as a packet dissector that
-# is not ours sees it. What fails here is the lab's fault.
+# The hosts' side of tenants without a gateway: RoCE over the kernel's own VXLAN devices, guest to
+# guest, as a foreign packet dissector sees it. A failure here is the lab's fault.
 from lab import needs
 from lab.copy import Copy
 from lab.dissect import fields

@@ -1,15 +1,17 @@
-// SPDX-License-Identifier: Apache-2.0
-// The lab's agent: runs in a guest as the last act of /init and executes what the lab asks over a
-// virtio-serial port. Several jobs at once, each in a process group of its own. It is not a shell and knows
-// nothing about RDMA.
-//
-// Frames, both ways: u32 type, u32 job id, u32 length (little-endian), then the payload.
-//   lab -> guest   'R' run payload with /bin/sh -c (stdin closed)     'S' the same, with stdin frames to
-//   follow
-//                  'I' stdin bytes, length 0 ends them                'K' payload u32: signal for the job's
-//                  process group
-//   guest -> lab   'H' hello after start    'O' stdout    'E' stderr    'Z' payload u32: wait status, the job
-//   is gone
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lab's agent. It is the last program of /init in a guest and executes the lab's requests from
+ * a virtio-serial port: several jobs at once, each in a process group of its own. It is not a shell
+ * and knows nothing about RDMA.
+ *
+ * Frames, both ways: u32 type, u32 job id, u32 length (little-endian), then the payload.
+ *   lab -> guest   'R' run the payload with /bin/sh -c, stdin closed
+ *                  'S' the same; stdin comes in frames
+ *                  'I' bytes of stdin; length 0 ends it
+ *                  'K' payload u32: a signal for the job's process group
+ *   guest -> lab   'H' hello after the start    'O' stdout    'E' stderr
+ *                  'Z' payload u32: wait status; the job has ended
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -27,9 +29,9 @@
 
 struct job {
 	uint32_t id;
-	pid_t pid; // 0: slot free
+	pid_t pid; /* 0: slot free */
 	int pidfd;
-	int in, out, err; // -1: closed
+	int in, out, err; /* -1: closed */
 };
 
 struct head {
@@ -61,7 +63,7 @@ static void write_all(int fd, const void *data, size_t len)
 			continue;
 		}
 		if (n <= 0)
-			return; // reader gone: the rest has nowhere to go
+			return; /* the reader is gone, and the rest is discarded */
 		p += n;
 		len -= (size_t)n;
 	}
@@ -78,7 +80,7 @@ static void read_all(int fd, void *data, size_t len)
 			continue;
 		if (n < 0 && errno != EAGAIN)
 			die("port read");
-		if (n <= 0) { // the lab's end is closed: wait for it
+		if (n <= 0) { /* the lab has closed its end: wait for it */
 			usleep(20000);
 			continue;
 		}
@@ -255,7 +257,7 @@ static void poll_once(void)
 	if (pfd[0].revents & POLLIN)
 		frame_recv();
 	else if (pfd[0].revents)
-		usleep(20000); // the lab has not opened its end
+		usleep(20000); /* the lab has not opened its end yet */
 }
 
 int main(int argc, char **argv)

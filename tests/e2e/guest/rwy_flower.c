@@ -1,13 +1,14 @@
-// SPDX-License-Identifier: Apache-2.0
-// tc flower against a real kernel: the gateway's own rules (offload/) and its own backend
-// (gateway/offload/tc.c, gateway/offload/flower.c, gateway/offload/vxlan.c), on one end of a veth pair, with
-// hosts' packets sent from the other. Each case says what must become of its packets; what came out where is
-// looked at with packet sockets, what the kernel counted is read back by the backend.
-// tests/e2e/test_offload.py makes the devices, and holds what `tc` says of the filters against what was
-// meant.
-//
-//   rwy_flower PORT PEER DUMPDIR      PORT has 192.0.2.1, PEER is its other end; runs `tc` into
-//   DUMPDIR/*.json
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tc flower on a real kernel: the gateway's own rules (offload/) and backend (gateway/offload/tc.c,
+ * gateway/offload/flower.c, gateway/offload/vxlan.c) on one end of a veth pair, and hosts' packets
+ * sent from the other. Each case says where its packets must come out. Packet sockets show what
+ * came out, and the backend reads the kernel's counters. tests/e2e/test_offload.py makes the
+ * devices, and compares the filters that `tc` prints with the expected ones.
+ *
+ *   rwy_flower PORT PEER DUMPDIR      PORT has 192.0.2.1, PEER is its other end; the output of `tc`
+ *                                     goes to DUMPDIR/*.json
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -63,7 +64,7 @@ static struct prefix net(const char *s, unsigned len)
 	return p;
 }
 
-// --- tenants ----------------------------------------------------------------------------------------
+/* --- tenants ---------------------------------------------------------------------------------------- */
 
 #define RULES 5
 
@@ -79,7 +80,7 @@ static void rules(struct acl_rule r[RULES])
 	r[4].src = net("fd00:1::66", 128);
 }
 
-// Two tenants of the same addresses; only red has an ACL.
+/* Two tenants with the same addresses; only red has an ACL. */
 static const struct tenant_set *set_new(struct tenant_db **db)
 {
 	static const struct tenant_limits lim = {.tenants = 2, .tunnels = 1};
@@ -133,14 +134,14 @@ static const struct tenant_set *set_acl(struct tenant_db *db, const struct acl_r
 	return s;
 }
 
-// --- packets ----------------------------------------------------------------------------------------
+/* --- packets ---------------------------------------------------------------------------------------- */
 
 enum fate { PASS, DROP, TO_VLAN, TO_VXLAN };
 static const char *const fates[] = {"pass", "drop", "to-vlan", "to-vxlan"};
 
 struct packet {
 	const char *name;
-	uint32_t vni; // 0: on the VLAN
+	uint32_t vni; /* 0: on the VLAN */
 	uint16_t vlan;
 	const char *vtep, *src, *dst;
 	uint16_t sport, dport;
@@ -204,7 +205,7 @@ static size_t put_udp(uint8_t *p, unsigned sport, unsigned dport, size_t payload
 	return 8;
 }
 
-// IP, UDP, BTH with the marker as its PSN and behind it: 16 bytes of UDP payload.
+/* IP, UDP, BTH with the marker as its PSN, and the marker again: 16 bytes of UDP payload. */
 #define PAYLOAD 16
 static size_t inner_make(uint8_t *p, const struct packet *k, uint32_t marker)
 {
@@ -254,7 +255,7 @@ static size_t frame_make(uint8_t *f, const struct packet *k, uint32_t marker)
 	return n + 8 + len;
 }
 
-// --- where they come out ----------------------------------------------------------------------------
+/* --- where packets come out ------------------------------------------------------------------- */
 
 static int sock_on(const char *dev, int kind, int proto)
 {
@@ -278,14 +279,14 @@ static bool has_marker(const uint8_t *p, size_t n, uint32_t marker)
 	return n >= 4 && !memcmp(p + n - 4, &marker, 4);
 }
 
-// The inner packet after forwarding: TTL one less, header checksum right.
+/* True if the inner packet is right after forwarding: TTL one less, header checksum correct. */
 static bool inner_good(const uint8_t *p, const struct packet *k)
 {
 	return p[8] == 63 && sum16(p, 20) == 0 && !memcmp(p + 12, ip(k->src).b + 12, 4) &&
 	       !memcmp(p + 16, ip(k->dst).b + 12, 4);
 }
 
-// A frame on the other end of the port: what was forwarded comes out there.
+/* A frame at the other end of the port, where forwarded packets come out. */
 static void peer_frame(const uint8_t *f, size_t n, unsigned tci, const struct packet *k, struct seen *seen)
 {
 	if (tci) {
@@ -337,7 +338,7 @@ static void receive(int s, bool peer, const struct packet *k, uint32_t marker, s
 		}
 	if (!peer && s != socks[k->vni ? SOCK_VX4 : SOCK_PORT4].fd &&
 	    s != socks[k->vni ? SOCK_VX6 : SOCK_PORT6].fd)
-		return; // the port shows the outer packet, too
+		return; /* the outer packet, which the port also shows */
 	if (peer)
 		peer_frame(buf, (size_t)n, tci, k, seen);
 	else
@@ -352,7 +353,8 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-// Sends COUNT packets and looks until all were seen where they belong, or for a while where none may be.
+/* Sends COUNT packets and waits until all have come out where they belong; if none may come out,
+ * waits a while. */
 static void packet_case(const struct packet *k)
 {
 	static uint32_t marker = 0x52570000;
@@ -389,7 +391,7 @@ static void check(const char *what, bool good)
 	printf("%s %s\n", good ? "ok  " : "FAIL", what);
 }
 
-// --- the story --------------------------------------------------------------------------------------
+/* --- the cases in order ----------------------------------------------------------------------- */
 
 #define CASE(n, v, l, t, s, d, sp, dp, f, ...)                                                               \
 	{                                                                                                    \
@@ -503,11 +505,11 @@ static void changes(struct offload_sync *s, struct tenant_db *db)
 	p67.fate = DROP;
 	p67.name = "host 67 afterwards";
 	packet_case(&p67);
-	packet_case(&cases[3]); // the other rules are still there
+	packet_case(&cases[3]); /* the other rules are still there */
 	packet_case(&cases[4]);
 }
 
-// Somebody removes all filters of the port by hand.
+/* Removes all filters of the port, as an operator would by hand. */
 static void by_hand(struct offload_sync *s)
 {
 	struct packet p = cases[14];

@@ -1,14 +1,18 @@
-// SPDX-License-Identifier: Apache-2.0
-// A workload shaped like NCCL's InfiniBand transport, that checks every byte: many QPs over a TCP bootstrap,
-// all with the same start PSN, flow label 0 unless told; the receiver clears the sender to send by RDMA
-// WRITEs into its fifo; the sender answers with WRITEs and WRITE WITH IMMEDIATE (with data, or 0-length after
-// the data); 8 steps outstanding; timeout 20, retry 7, rnr 7. Every step's bytes are a seeded pattern of (QP,
-// step), its size too; around them lies a poison that must stay. It is a workload, not a benchmark: its rate
-// includes making and checking the pattern.
-//
-//   rwy_ncclish [options]           serves one client       rwy_ncclish [options] HOST
-// Prints one JSON line. Exit: 0 all bytes right; 3 a QP or the peer reported an error; 4 wrong data; 5 no end
-// within --limit; 1 could not start; 2 usage.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A workload like NCCL's InfiniBand transport that checks every byte. Many QPs are set up over TCP,
+ * all with the same start PSN and, by default, flow label 0. The receiver clears the sender to send
+ * by RDMA WRITEs into the sender's fifo. The sender answers with WRITEs and WRITE WITH IMMEDIATE
+ * (with data, or 0-length after the data). 8 steps are outstanding; timeout 20, retry 7, rnr 7. The
+ * bytes and the size of each step are a seeded pattern of (QP, step); around them lies a poison
+ * that must stay. It is no benchmark: its rate includes making and checking the pattern.
+ *
+ *   rwy_ncclish [options]           serves one client
+ *   rwy_ncclish [options] HOST      connects
+ *
+ * Prints one line of JSON. Exit: 0 all bytes are right; 3 a QP or the peer reported an error; 4
+ * wrong data; 5 no end within --limit; 1 could not start; 2 usage.
+ */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -27,10 +31,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEPTH     8 // steps outstanding on a QP: NCCL_STEPS
+#define DEPTH     8 /* steps outstanding on a QP: NCCL_STEPS */
 #define QPS_MAX   1024
 #define POISON    0xa7
-#define WRS_STEP  3 // most work requests a step takes
+#define WRS_STEP  3 /* most work requests of a step */
 #define EXIT_QP   3
 #define EXIT_BAD  4
 #define EXIT_LATE 5
@@ -42,15 +46,15 @@ struct options {
 	bool bidir, psn_random;
 };
 
-// What the receiver writes into the sender's memory: room for this step.
+/* The receiver's write into the sender's memory: room for this step. */
 struct cts {
 	uint64_t addr;
 	uint32_t rkey;
 	uint32_t size;
-	uint64_t step; // step + 1; written last, as part of the same WRITE
+	uint64_t step; /* step + 1; written last, as part of the same WRITE */
 };
 
-// What the two sides tell each other over TCP, big-endian, one for the process and one for each QP.
+/* The bootstrap messages over TCP, big-endian: one for the process and one for each QP. */
 struct hello {
 	uint32_t qps, steps, chunk, seed, bidir, mtu;
 	uint8_t gid[16];
@@ -66,11 +70,11 @@ struct flow {
 	bool sender;
 	uint32_t psn;
 	struct qp_hello far;
-	uint8_t *slots;      // DEPTH slots: source of the sender, target of the receiver
-	struct cts *fifo;    // sender: written by the receiver
-	struct cts *staging; // receiver: source of the clear-to-send WRITEs
-	unsigned int next;   // sender: next step to post; receiver: next step expected
-	unsigned int done;   // sender: steps acknowledged; receiver: steps checked
+	uint8_t *slots;      /* DEPTH slots: source of the sender, target of the receiver */
+	struct cts *fifo;    /* sender: written by the receiver */
+	struct cts *staging; /* receiver: source of the clear-to-send WRITEs */
+	unsigned int next;   /* sender: next step to post; receiver: next step expected */
+	unsigned int done;   /* sender: steps acknowledged; receiver: steps checked */
 	unsigned int cts_sent, cts_done;
 };
 
@@ -88,7 +92,7 @@ struct run {
 	struct hello far;
 	struct flow *flows;
 	size_t slot;
-	unsigned int left; // flows that are not finished
+	unsigned int left; /* flows that are not finished */
 	uint64_t bytes, bad_bytes, bad_imm;
 	int status;
 	char error[160];
@@ -107,14 +111,14 @@ static void fail(struct run *r, int status, const char *format, ...)
 	va_list ap;
 
 	if (r->status)
-		return; // the first error is the interesting one
+		return; /* the first error matters */
 	r->status = status;
 	va_start(ap, format);
 	vsnprintf(r->error, sizeof(r->error), format, ap);
 	va_end(ap);
 }
 
-// --- the pattern --------------------------------------------------------------------------------
+/* --- the pattern -------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t x)
 {
@@ -129,7 +133,7 @@ static uint64_t step_seed(const struct run *r, unsigned int qp, unsigned int ste
 	return mix(((uint64_t)r->opt.seed << 48) ^ ((uint64_t)qp << 32) ^ step);
 }
 
-// Most steps are full, some short and odd, a few one byte or nothing but the immediate.
+/* Most steps are full; some are short and odd, a few have one byte or only the immediate. */
 static uint32_t step_size(const struct run *r, unsigned int qp, unsigned int step)
 {
 	uint64_t h = mix(step_seed(r, qp, step));
@@ -160,7 +164,7 @@ static void pattern_fill(uint8_t *to, uint64_t seed, uint32_t size)
 		to[i] = pattern_byte(seed, i);
 }
 
-// Bytes that differ from the pattern, or from the poison behind it.
+/* Counts the bytes that differ from the pattern, or from the poison after it. */
 static uint64_t pattern_check(const uint8_t *at, uint64_t seed, uint32_t size, size_t slot)
 {
 	uint64_t word = seed, bad = 0;
@@ -180,7 +184,7 @@ static uint64_t pattern_check(const uint8_t *at, uint64_t seed, uint32_t size, s
 	return bad;
 }
 
-// --- bootstrap ----------------------------------------------------------------------------------
+/* --- bootstrap ---------------------------------------------------------------------------------- */
 
 static int tcp_open(struct run *r)
 {
@@ -226,7 +230,7 @@ static int tcp_swap(struct run *r, const void *mine, void *theirs, size_t size)
 	return 0;
 }
 
-// --- verbs --------------------------------------------------------------------------------------
+/* --- verbs -------------------------------------------------------------------------------------- */
 
 static int device_open(struct run *r)
 {
@@ -369,9 +373,9 @@ out:
 	return rc;
 }
 
-// --- the transfer -------------------------------------------------------------------------------
+/* --- the transfer ------------------------------------------------------------------------------- */
 
-// Work request ids: flow index, and what finished.
+/* Work request ids: index of the flow, and the kind of work. */
 enum wr_kind { WR_RECV, WR_CTS, WR_STEP };
 
 static uint64_t wr_id(const struct run *r, const struct flow *f, enum wr_kind kind)
@@ -398,7 +402,7 @@ static void write_post(struct run *r, struct flow *f, struct ibv_send_wr *wr, co
 		fail(r, EXIT_QP, "post_send: %s", strerror(errno));
 }
 
-// Receiver: poison the slot and let the sender write it.
+/* Receiver: poisons the slot and lets the sender write it. */
 static void cts_post(struct run *r, struct flow *f)
 {
 	unsigned int step = f->cts_sent++, at = step % DEPTH;
@@ -417,8 +421,10 @@ static void cts_post(struct run *r, struct flow *f)
 	write_post(r, f, &wr, &f->staging[at], sizeof(struct cts));
 }
 
-// Sender: one step. By turns: data with the immediate; data, then a 0-length immediate; data in halves, then
-// the immediate.
+/*
+ * Sender: one step, in turn as data with the immediate; data, then a 0-length immediate; data in
+ * halves, then the immediate.
+ */
 static void step_post(struct run *r, struct flow *f)
 {
 	unsigned int step = f->next++, qp = (unsigned int)(f - r->flows);
@@ -499,7 +505,7 @@ static void wc_handle(struct run *r, const struct ibv_wc *wc)
 	flow_finished(r, f);
 }
 
-// True if something happened.
+/* True if something happened. */
 static bool flows_advance(struct run *r)
 {
 	struct ibv_wc wc[16];
@@ -511,7 +517,7 @@ static bool flows_advance(struct run *r)
 	for (unsigned int i = 0; i < r->opt.qps && !r->status; i++) {
 		struct flow *f = &r->flows[i];
 
-		// One step of a QP at a time, so that the QPs' packets mix.
+		/* One step per QP at a time, so that the QPs' packets mix. */
 		if (f->sender && f->next < r->opt.steps && f->next - f->done < DEPTH &&
 		    be64toh(__atomic_load_n(&f->fifo[f->next % DEPTH].step, __ATOMIC_ACQUIRE)) ==
 		        f->next + 1) {
@@ -522,8 +528,10 @@ static bool flows_advance(struct run *r)
 	return moved;
 }
 
-// Nothing to do: sleep until a completion or 1 ms (a clear-to-send makes no completion). Notices a peer that
-// is gone.
+/*
+ * Sleeps until a completion or for 1 ms, since a clear-to-send makes no completion. Notices a peer
+ * that is gone.
+ */
 static void flows_wait(struct run *r)
 {
 	struct pollfd p[2] = {{.fd = r->channel->fd, .events = POLLIN}, {.fd = r->tcp, .events = POLLRDHUP}};
@@ -555,7 +563,7 @@ static void transfer(struct run *r)
 	}
 }
 
-// --- main ---------------------------------------------------------------------------------------
+/* --- main --------------------------------------------------------------------------------------- */
 
 static int usage(void)
 {
@@ -656,7 +664,7 @@ int main(int argc, char **argv)
 	transfer(&r);
 	double seconds = now() - begin;
 
-	// The last acknowledgements of the other side need this side's QPs: leave together.
+	/* The other side's last acknowledgements need this side's QPs: both end together. */
 	if (!r.status && tcp_swap(&r, &mine, &theirs, 1))
 		fail(&r, EXIT_QP, "the peer ended with an error");
 	printf("{\"role\": \"%s\", \"qps\": %u, \"steps\": %u, \"chunk\": %u, \"bytes\": %llu, \"seconds\": "

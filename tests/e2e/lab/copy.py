@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# rcopy of a file of random bytes between two endpoints, while other things go on; checksums decide.
+# rcopy of a file of random bytes between two endpoints, while other things happen; checksums
+# decide.
 
 
 class Copy:
@@ -21,7 +22,8 @@ class Copy:
         return not self.client.done.is_set()
 
     def end(self, limit=60):
-        """(result of the client, do the checksums agree). After `limit` seconds it is killed: exit code 124."""
+        """(result of the client, whether the checksums agree). After `limit` seconds it is killed:
+        exit code 124."""
         r = self.client.wait(limit)
         self.server.kill()
         self.server.wait(5)
@@ -30,7 +32,7 @@ class Copy:
         return r, sums[0] == sums[1] != ""
 
     def check(self, limit=60):
-        """It is done, and every byte is right."""
+        """Asserts that it has ended and every byte is right."""
         r, same = self.end(limit)
         assert r.ok, r
         assert same, f"{self.src.name} to {self.dst.name}: checksums differ"

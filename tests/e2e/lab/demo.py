@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The demo's table: WRITE, SEND, READ at three distances with and without loss, native and through Roceway.
+# The demo's table: WRITE, SEND, READ at three distances, with and without loss, natively and
+# through Roceway.
 import argparse
 import fcntl
 import json
@@ -15,8 +16,10 @@ OPS = ["write", "send", "read"]
 RTTS = [0.2, 20, 100]
 LOSSES = [0, 1]
 SIZE = 65536
-SECONDS = 5    # perftest -D; the first and the last second are not measured
-TIMEOUT = 16   # QP timeout (268 ms) of both sides: above the longest RTT, and no longer, since native recovery waits for it
+SECONDS = 5  # perftest -D; it does not measure the first and the last second
+# QP timeout (268 ms) of both sides: longer than the longest RTT, but short, since native recovery
+# waits for it
+TIMEOUT = 16
 LIMIT = 12     # a run that takes longer is ended
 FOOTER = f"""One QP, {SIZE // 1024} KiB messages, RoCE MTU 1024, {SECONDS} s a run of which the middle {SECONDS - 2} s count,
 QP timeout {TIMEOUT} (268 ms), retry 7, the same on both sides. Loss is independent, each way.
@@ -53,7 +56,7 @@ class Demo:
             self.lab.close()
 
     def keep(self):
-        """Logs of a demo in which something did not finish."""
+        """Keeps the logs of a demo in which something did not finish."""
         out = OUT / "demo"
         out.mkdir(parents=True, exist_ok=True)
         (out / "log.txt").write_text("\n".join(self.log_lines) + "\n")
@@ -72,8 +75,9 @@ class Demo:
         self.say(f"{'native ' if mode == 'native' else 'Roceway'}  RTT {rtt:g} ms, loss {loss:g} %: {', '.join(words)} MB/s")
 
     def path(self, impairments):
-        """After a run that failed: do the hosts still reach each other? If not, an emulated network device hung (QEMU's does, on a machine
-        that is very busy), and the run said nothing: the hosts are booted again."""
+        """After a failed run: checks that the hosts still reach each other. If they do not, an
+        emulated network device hung (QEMU's does on a very busy machine), and the run means
+        nothing: the hosts are booted again."""
         lab, mode = self.lab, self.lab.mode
         lab.wan()
         try:
@@ -91,7 +95,7 @@ class Demo:
         return False
 
     def one(self, op, impairments, again=True):
-        """(MB/s, note); what arrived, with a note, if perftest reported nothing."""
+        """(MB/s, note). If perftest reported nothing: what arrived, with a note."""
         lab = self.lab
         lab.counters_mark()
         start = time.monotonic()
@@ -114,7 +118,7 @@ class Demo:
         return got, why
 
     def gateways_renew(self):
-        """One run that failed must not spoil the next."""
+        """Starts new gateways, so that a failed run does not spoil the next."""
         for g in self.lab.gateways:
             g.kill()
         for g in self.lab.gateways:
@@ -153,7 +157,7 @@ class Demo:
 
 
 def reason(text):
-    """What perftest said last before it ended without a result."""
+    """perftest's last line before it ended without a result."""
     if "exit 124" in text:
         return f"no end within {LIMIT} s"
     words = [line.strip() for line in text.splitlines() if "rror" in line or "ailed" in line or "Completion" in line]

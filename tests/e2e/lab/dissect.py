@@ -4,6 +4,7 @@ from .proc import sh
 
 
 def fields(path, *names, where="infiniband"):
-    """The fields of every packet that the display filter `where` takes, as a list of tuples of text."""
+    """The fields of every packet that the display filter `where` accepts, as a list of tuples of
+    text."""
     out = sh("tshark", "-r", path, "-Y", where, "-T", "fields", *(w for n in names for w in ("-e", n)), timeout=60)
     return [tuple(line.split("\t")) for line in out.splitlines()]

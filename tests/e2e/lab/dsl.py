@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a test file says about its tests: marks and parameters. The runner reads them.
+# Marks and parameters of the tests in a test file. The runner reads them.
 
 # The WAN of the acceptance tests: 20 ms RTT, 1 % loss, 1 % reordering, 0.1 % duplication, 0.1 % corruption.
 BAD_WAN = {"rtt_ms": 20, "loss": 1, "reorder": 1, "dup": 0.1, "corrupt": 0.1}
-# QP timeout of tests that count retransmissions (17 s): longer than they take, see Lab.host_retransmits.
+# QP timeout for tests that count retransmissions (17 s): longer than they take, see
+# Lab.host_retransmits.
 TIMEOUT = 22
-CM_TIMER = 2.1         # seconds: QP timeout 19, which rdma_cm gives its QPs
+CM_TIMER = 2.1  # seconds: QP timeout 19, which rdma_cm sets
 PINGPONG_TIMER = 0.067  # QP timeout 14 of ibv_rc_pingpong
 
 
 def needs(mtu=1500, gateway=False, native=False, timeout=60, **options):
-    """What the test's lab must be: guest MTU; gateway=True: makes no sense natively, native=True: is native always; options: gateway
-    configuration."""
+    """Requirements of the test. mtu: the guests'; gateway=True: it is not run natively;
+    native=True: it is always native; options: gateway configuration."""
     def mark(f):
         f.needs = {"mtu": mtu, "gateway": gateway, "native": native, "timeout": timeout, "options": options}
         return f
@@ -19,7 +20,8 @@ def needs(mtu=1500, gateway=False, native=False, timeout=60, **options):
 
 
 def short(f=None, *, again=False, only=None):
-    """Part of the set that `make check` runs. again: also when it runs again after a small change. only: those of its cases."""
+    """Marks a test that `make check` runs. again: also when it runs again after a small change.
+    only: those of its cases."""
     if f is None:
         return lambda g: short(g, again=again, only=only)
     f.short = (lambda **case: only in case.values()) if only is not None else True
@@ -28,7 +30,7 @@ def short(f=None, *, again=False, only=None):
 
 
 def each(**lists):
-    """Run the test once for every combination: each(op=["send", "read"], qps=[1, 16])."""
+    """Runs the test once for every combination: each(op=["send", "read"], qps=[1, 16])."""
     def mark(f):
         f.cases = [{}]
         for name, values in lists.items():

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# Several gateways at each site, for tests of the controller: each in a namespace of its own, on the site's LAN and WAN by kernel
-# bridges, and on a management network (10.255.0.0/24) with the controllers.
+# Several gateways at each site, for tests of the controller. Each runs in a namespace of its own,
+# with kernel bridges to the site's LAN and WAN, and on a management network (10.255.0.0/24) with
+# the controllers.
 #
 #   gwa: host's tap, and switches fl (LAN) and fw (WAN, with the cable to the emulated WAN)
-#   gwa1, gwa2: lan, wan, mgmt            gwb, gwb1, gwb2: the same at site B            ctl: switch mg, the controllers
+#   gwa1, gwa2: lan, wan, mgmt            gwb, gwb1, gwb2: the same at site B
+#   ctl: switch mg, the controllers
 #
-# controllers listen on 10.255.0.1, ports 7443, 7444, ...; etcd, if asked for, on 10.255.0.1, too.
-# The hosts get some addresses each and, as a host's agent would install them, routes by pair of addresses.
+# Controllers listen on 10.255.0.1, ports 7443, 7444, ...; etcd, if a test wants it, is on
+# 10.255.0.1, too. The hosts get several addresses each and, as a host's agent would install them,
+# routes by pair of addresses.
 import contextlib
 import json
 import shutil
@@ -20,7 +23,7 @@ from .net import IP, MTU_MAX
 from .proc import LabError, ns_argv, sh
 
 CA = Path(__file__).resolve().parents[3] / "tools/ca/roceway-ca"
-ADDRESSES = 4  # of each host, for ADDRESSES * ADDRESSES pairs
+ADDRESSES = 4  # of each host; ADDRESSES * ADDRESSES pairs
 _CONFIG = """# SPDX-License-Identifier: Apache-2.0
 gateway:
   name: {name}
@@ -51,7 +54,7 @@ def host_addresses(site):
 
 
 class FleetGateway(Gateway):
-    """The n-th gateway of a side; `more` is what follows in its file (tunnels, controller)."""
+    """The n-th gateway of a side; `more` is appended to its file (tunnels, controller)."""
 
     def __init__(self, side, n, net, log):
         super().__init__(side, net, log)
@@ -63,7 +66,7 @@ class FleetGateway(Gateway):
         self.side, self.more = self.name, ""
 
     def tunnels(self):
-        """Those that are up."""
+        """The tunnels that are up."""
         return [t for t in self.ask("tunnels")["tunnels"] if t["state"] == "up"]
 
     def write_config(self):
@@ -85,7 +88,7 @@ def _switch(ns, name):
 
 
 def _plug(ns, switch, port, far_ns, dev):
-    """A cable from a switch's port to a device in another namespace."""
+    """Connects a switch's port with a device in another namespace."""
     sh(IP, "-n", ns, "link", "add", port, "mtu", MTU_MAX, "type", "veth", "peer", "name", dev, "mtu", MTU_MAX, "netns", far_ns)
     sh(IP, "-n", ns, "link", "set", port, "master", switch, "up")
     sh(IP, "-n", far_ns, "link", "set", dev, "up")
@@ -102,7 +105,7 @@ class Watch:
 
 
 class Alias:
-    """A host, of which one of the further addresses is used."""
+    """A host that uses one of its further addresses."""
 
     def __init__(self, host, address):
         self.host, self.ip4 = host, address
@@ -114,7 +117,7 @@ class Alias:
         return self.ip4
 
     def gid(self, version=4):
-        self.host.gid()  # the table, once
+        self.host.gid()  # reads the table once
         return self.host.gids[self.ip4]
 
 
@@ -128,7 +131,7 @@ class Fleet:
         self.home, self.address = self.ctl, "10.255.0.1"  # of the controllers
 
     def build(self):
-        """The cables; the lab's own two gateways stop."""
+        """Lays the cables; the lab's own two gateways stop."""
         lab, net = self.lab, self.lab.net
         lab.gateways_stop()
         lab.cable(True, (), MTU_MAX)
@@ -153,9 +156,11 @@ class Fleet:
             host.gids = {}
 
     def routes(self, pairs):
-        """{(address at A, address at B): gateway at A's LAN address, gateway at B's}: both hosts' routes."""
+        """{(address at A, address at B): gateway at A's LAN address, gateway at B's}: both hosts'
+        routes."""
         for host, site, way in ((self.lab.a, 1, lambda p, g: (p[0], p[1], g[0])), (self.lab.b, 2, lambda p, g: (p[1], p[0], g[1]))):
-            first = self.gateways[f"{'ab'[site - 1]}1"].lan  # for perftest's own words over TCP, from the host's first address
+            # for perftest's own messages over TCP, from the host's first address
+            first = self.gateways[f"{'ab'[site - 1]}1"].lan
             lines = ["ip rule flush; ip rule add pref 32766 table main", f"ip route replace 10.{3 - site}.0.0/24 via {first} dev eth0"]
             lines += [f"ip rule add pref {100 + i} from {x} table {100 + i}; ip route flush table {100 + i} 2>/dev/null"
                       for i, x in enumerate(host_addresses(site))]
@@ -165,7 +170,8 @@ class Fleet:
             host.run("; ".join(lines) + "; ip neigh flush dev eth0")
 
     def capture(self, directory):
-        """tcpdump on every gateway's WAN port; {gateway: file}. capture_stop() of the lab ends it."""
+        """tcpdump on every gateway's WAN port; {gateway: file}. The lab's capture_stop() ends it.
+        """
         directory.mkdir(parents=True, exist_ok=True)
         files = {}
         for g in self.gateways.values():
@@ -177,7 +183,7 @@ class Fleet:
         return files
 
     def run(self, name, argv, ready, seconds=15):
-        """A process of the controllers' namespace."""
+        """Starts a process in the controllers' namespace."""
         p = proc.start([*ns_argv(self.home), *argv], self.lab.net.dir / f"{name}.log")
         self.processes[name] = p
         proc.wait_for(f"{name}: ready", lambda: p.poll() is not None or ready(), seconds, 0.1)
@@ -186,8 +192,9 @@ class Fleet:
 
     # --- controllers --------------------------------------------------------------------------
     def controllers(self, n=1, etcd=0, lease="900ms", offers=("bandwidth: 3Gbps", "bandwidth: 1Gbps"), beside=None, more=""):
-        """A CA, `n` controllers over SQLite (one) or over `etcd` nodes, and what the gateways' files need to find them; `offers`: what each
-        gateway of a site says it can do; `beside`: the gateway in whose namespace they run; `more` for their files."""
+        """Makes a CA and `n` controllers over SQLite (one) or over `etcd` nodes, and the files that
+        gateways need to find them. offers: capabilities of each gateway of a site; beside: the
+        gateway in whose namespace they run; more: lines for the controllers' files."""
         if beside:
             self.home, self.address = self.gateways[beside].netns, self.gateways[beside].mgmt
         self.ca = self.lab.net.dir / "ca"
@@ -219,7 +226,7 @@ class Fleet:
             (self.lab.net.dir / f"document-{g.name}.json").unlink(missing_ok=True)
 
     def controller(self, i):
-        """Start the i-th controller (again)."""
+        """Starts the i-th controller (again)."""
         d, name = self.lab.net.dir, f"controller-{i + 1}"
         if not (self.ca / f"{name}.pem").exists():
             self._ca("issue", name, "controller", self.address)
@@ -263,13 +270,14 @@ policy:
         return urls
 
     def curl(self, method, path, i=0, body=None, wait=10):
-        """The command that asks the i-th controller as the operator; the status on a line of its own at the end."""
+        """The command that asks the i-th controller as the operator. The status is the last line of
+        its output."""
         argv = [*ns_argv(self.ctl), "curl", "-s", "-m", str(wait), "-X", method, "--cacert", self.ca / "ca.pem", "--cert", self.ca / "operator.pem",
                 "--key", self.ca / "operator.key", "-w", "\n%{http_code}", f"https://{self.address}:{7443 + i}{path}"]
         return argv + (["-H", "Content-Type: application/json", "-d", json.dumps(body)] if body is not None else [])
 
     def ask(self, method, path, i=0, body=None, want=(200, 201)):
-        """The answer as JSON; None if nobody answered; LabError if it is a refusal."""
+        """The answer as JSON; None: nobody answered; LabError: it is a refusal."""
         r = subprocess.run([str(x) for x in self.curl(method, path, i, body)], capture_output=True, text=True)
         text, _, status = r.stdout.rpartition("\n")
         if r.returncode or status == "000":
@@ -279,16 +287,16 @@ policy:
         return json.loads(text) if text else {}
 
     def watch(self, path, i=0, wait=20):
-        """A long poll under way; its answer() is (JSON, the time it came)."""
+        """Starts a long poll; its answer() is (JSON, time of arrival)."""
         return Watch(self.curl("GET", path, i, wait=wait))
 
     def up(self, i=0):
-        """Of how many gateways the i-th controller has a lease."""
+        """The number of gateways from which the i-th controller has a lease."""
         said = self.ask("GET", "/v1/gateways", i)
         return sum(g["state"] == "up" for g in said["gateways"]) if said else 0
 
     def end(self, host, address):
-        """The host as an endpoint of one of its addresses, for `ends=` of the lab's verbs."""
+        """The host as an endpoint with one of its addresses, for `ends=` of the lab's verbs."""
         return Alias(host, address)
 
     def close(self):
@@ -298,7 +306,7 @@ policy:
             host.run("ip rule flush; ip rule add pref 32766 table main; " + "; ".join(f"ip addr del {x}/24 dev eth0" for x in host_addresses(site)) + "; true")
             host.gids = {}
         for ns in (self.lab.net.gwa, self.lab.net.gwb):
-            cables = [f"{x}-{g.name}" for g in self.gateways.values() for x in ("fl", "fw")]  # a namespace takes its time to let them go
+            cables = [f"{x}-{g.name}" for g in self.gateways.values() for x in ("fl", "fw")]  # a namespace releases them some time later
             for dev in ("fl", "fw", *cables):
                 sh(IP, "-n", ns, "link", "del", dev, check=False)
         for ns in (*(g.netns for g in self.gateways.values()), self.ctl):
@@ -308,7 +316,7 @@ policy:
 
 @contextlib.contextmanager
 def fleet(lab, per_site=2, **how):
-    """Gateways and controllers that run, and know of each other; `how`: words of controllers()."""
+    """Gateways and controllers that run and know each other; `how`: arguments of controllers()."""
     f = Fleet(lab, per_site)
     try:
         f.build()

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a host of one tenant (the attacker) may send to get at another's (the victim's), drawn by seed: it knows everything, addresses,
-# MACs, QPNs, PSNs, and forges all but its own source MAC address on the LAN, which its switch port sees to. One function a kind of
-# forgery, in KINDS; each gives one frame. None of them may reach the victim, and each is one drop.
+# Packets with which a host of one tenant (the attacker) may try to reach another's (the victim's),
+# drawn by seed. The attacker knows everything: addresses, MACs, QPNs, PSNs. It forges all but its
+# own source MAC address on the LAN, which its switch port enforces. KINDS has one function per kind
+# of forgery; each gives one frame. None may reach the victim, and each is one drop.
 import random
 from dataclasses import dataclass
 
 from . import frames as f
 
 MARK = b"FORGED!!"
-SPORT = 0x6f6f  # of forged inner packets that have no room for the mark
+SPORT = 0x6f6f  # of forged inner packets that are too short for the mark
 
 
 @dataclass
 class Known:
-    """What the attacker knows. Addresses packed, MACs bytes."""
+    """The attacker's knowledge. Addresses are packed, MACs are bytes."""
     mac: bytes          # the attacker's own
     gw_mac: bytes       # the gateway's on the LAN
     ip: bytes           # the attacker's VTEP
-    gw_ip: bytes        # the gateway's, its remote VTEP
+    gw_ip: bytes  # the gateway's VTEP, its remote one
     vni: int
     inner_gw_mac: bytes
     v_vni: int          # the victim's
@@ -38,7 +39,7 @@ class Forger:
 
     # --- parts ------------------------------------------------------------------------------------
     def roce(self, src=None, dst=None, **args):
-        """A RoCE packet such as the victim sends or gets: mostly right, sometimes anything."""
+        """A RoCE packet as the victim sends or receives it: mostly right, sometimes random."""
         r, k = self.r, self.k
         opcode = r.choice(list(f.EXT) + [0, 1, 2, 4, 7, 8, 14]) if r.random() < 0.9 else r.randrange(256)
         qpn = r.choice(k.qpns) if r.random() < 0.7 else r.randrange(1 << 24)
@@ -66,14 +67,15 @@ class Forger:
         return self.outer(self.k.v_vni, self.inner(self.roce()))
 
     def victims_vni_other(self):
-        """The same with what is not RoCE: UDP, TCP, ICMP to the victim."""
+        """The same without RoCE: UDP, TCP, ICMP to the victim."""
         r, k = self.r, self.k
         proto = r.choice([1, 6, 17])
         body = f.udp(SPORT, r.randrange(1, 65536), MARK) if proto == 17 else MARK + r.randbytes(24)
         return self.outer(k.v_vni, self.inner(f.ip(k.src, k.dst, body, proto=proto)))
 
     def victims_vtep(self):
-        """The victim's VNI and the victim's VTEP as outer source: only the source MAC is the attacker's."""
+        """The victim's VNI with the victim's VTEP as outer source: only the source MAC is the
+        attacker's."""
         return self.outer(self.k.v_vni, self.inner(self.roce()), src=self.k.v_ip)
 
     def strange_vtep(self):
@@ -85,7 +87,7 @@ class Forger:
         return self.outer(self.k.v_vni, self.inner(self.roce()), src=src)
 
     def unknown_vni(self):
-        """VNIs that nobody has."""
+        """VNIs of no tenant."""
         while (vni := self.r.randrange(1, 1 << 24)) in (self.k.vni, self.k.v_vni):
             pass
         return self.outer(vni, self.inner(self.roce()))
@@ -99,19 +101,20 @@ class Forger:
         return self.outer(self.r.choice([self.k.v_vni, self.k.vni]), self.inner(self.roce()), flags=flags)
 
     def nested(self):
-        """VXLAN with the victim's VNI inside the attacker's own."""
+        """VXLAN with the victim's VNI inside the attacker's VNI."""
         k = self.k
         deep = f.vxlan(k.v_vni, self.inner(self.roce()))
         return self.outer(k.vni, self.inner(f.ip(k.src, self.r.choice([x for x in (k.dst, k.gw_ip, k.v_far_ip) if len(x) == len(k.src)]), f.udp(4000, f.VXLAN, deep)),
                                             src_mac=k.mac, dst_mac=k.inner_gw_mac))
 
     def inner_fragment(self):
-        """First fragments of RoCE in the attacker's own tenant. (Later ones show no port: other IP, carried to that tenant's host.)"""
+        """First fragments of RoCE in the attacker's tenant. (Later ones show no port: they are
+        other IP, carried to a host of that tenant.)"""
         k = self.k
         return self.outer(k.vni, self.inner(self.roce(frag=0x2000), k.mac, k.inner_gw_mac))
 
     def inner_source(self):
-        """The attacker's own VNI with inner sources that its tenant has not got on that side."""
+        """The attacker's VNI with inner sources that its tenant does not have on that side."""
         k = self.k
         src = self.r.choice([self.any_address(k.src), k.dst])
         while src[:-1] == k.src[:-1]:
@@ -119,51 +122,55 @@ class Forger:
         return self.outer(k.vni, self.inner(self.roce(src=src), k.mac, k.inner_gw_mac))
 
     def inner_destination(self):
-        """The attacker's own VNI to addresses outside its tenant: the victim's VTEPs, other networks."""
+        """The attacker's VNI to addresses outside its tenant: the victim's VTEPs, other networks.
+        """
         k = self.k
         return self.outer(k.vni, self.inner(self.roce(dst=self.r.choice([x for x in (k.v_far_ip, k.v_ip) if len(x) == len(k.src)] + [self.any_address(k.src)])), k.mac, k.inner_gw_mac))
 
     def inner_tag(self):
-        """The victim's VLAN, or any, as a tag in the attacker's VXLAN."""
+        """The victim's VLAN, or a random one, as a tag in the attacker's VXLAN."""
         return self.outer(self.k.vni, self.inner(self.roce(), self.k.mac, self.k.inner_gw_mac, vlan=self.r.choice([self.k.v_vlan, self.r.randrange(2, 4094)])))
 
     def inner_mac(self):
-        """Group addresses and 0 as inner source."""
+        """Multicast addresses and 0 as inner source."""
         return self.outer(self.k.vni, self.inner(self.roce(), self.r.choice([b"\xff" * 6, bytes(6), b"\x01\x00\x5e\x00\x00\x01"]), self.k.inner_gw_mac))
 
     def truncated(self):
-        """Cut inside the inner headers, all lengths consistent or not."""
+        """Cut inside the inner headers, with consistent lengths or not."""
         k, r = self.k, self.r
         inner = self.inner(self.roce(), k.mac, k.inner_gw_mac)
         return self.outer(k.vni, inner[:r.randrange(0, 33)])
 
     def own_bad_icrc(self):
-        """In the attacker's own tenant: RoCE requests whose ICRC is wrong."""
+        """In the attacker's tenant: RoCE requests with a wrong ICRC."""
         k = self.k
         return self.outer(k.vni, self.inner(f.roce(k.src, k.dst, SPORT, 10, self.r.choice(k.qpns), self.r.choice(k.psns), bytes(16), MARK,
                                                    icrc_xor=self.r.randrange(1, 1 << 32)), k.mac, k.inner_gw_mac))
 
     def own_answers(self):
-        """In the attacker's own tenant: answers to the victim's connections, which are not this tenant's."""
+        """In the attacker's tenant: responses to the victim's connections, which this tenant does
+        not have."""
         k, r = self.k, self.r
         opcode = r.choice([13, 15, 16, 17, 18])
         return self.outer(k.vni, self.inner(f.roce(k.src, k.dst, SPORT, opcode, r.choice(k.qpns), r.choice(k.psns), r.randbytes(f.EXT[opcode]),
                                                    MARK if opcode < 17 else b""), k.mac, k.inner_gw_mac))
 
     def vlan(self):
-        """Tagged: the victim's VLAN, or any."""
+        """Tagged with the victim's VLAN, or a random one."""
         return self.frame(self.roce(), vlan=self.r.choice([self.k.v_vlan, self.r.randrange(2, 4094)]))
 
     def plain(self):
-        """Untagged and without VXLAN, the victim's inner addresses."""
+        """Untagged, without VXLAN, with the victim's inner addresses."""
         return self.frame(self.roce())
 
     def transit(self):
-        """VXLAN past the gateway: straight to the victim's far VTEP, from the attacker's VTEP or the victim's."""
+        """VXLAN past the gateway: directly to the victim's far VTEP, from the attacker's VTEP or
+        the victim's."""
         return self.outer(self.k.v_vni, self.inner(self.roce()), src=self.r.choice([self.k.ip, self.k.v_ip]), dst=self.k.v_far_ip)
 
     def arp_victim(self):
-        """ARP in the victim's VNI: the victim's or the gateway's address is at the attacker's."""
+        """ARP in the victim's VNI: it claims the victim's or the gateway's address for the
+        attacker."""
         k, r = self.k, self.r
         if len(k.src) == 16:
             return self.nd(k.v_vni)
@@ -172,7 +179,8 @@ class Forger:
         return self.outer(k.v_vni, self.inner(msg, k.mac, r.choice([b"\xff" * 6, k.v_inner_gw_mac]), kind=0x0806))
 
     def arp_own(self):
-        """ARP in the attacker's own VNI: the gateway's address, or one that is not its tenant's; MACs that disagree."""
+        """ARP in the attacker's VNI: the gateway's address, or one outside its tenant; MACs that
+        disagree."""
         k, r = self.k, self.r
         if len(k.src) == 16:
             return self.nd(k.vni)
@@ -188,8 +196,8 @@ class Forger:
         return self.outer(vni, self.inner(f.advert(k.src, f.addr("ff02::1"), target, k.mac, hop), k.mac, b"\x33\x33\0\0\0\x01"))
 
 
-# In how many of a thousand frames. Outer fragments are not among them: the kernel puts them together, or keeps them, before the
-# gateway's af_packet port sees them (tests/component/ has them).
+# Frames per thousand. Outer fragments are not among them: the kernel reassembles or keeps them
+# before the gateway's af_packet port sees them (tests/component/ has them).
 KINDS = {"victims_vni": 200, "victims_vni_other": 40, "victims_vtep": 150, "strange_vtep": 50, "unknown_vni": 40, "zero_vni": 20,
          "flags": 70, "nested": 50, "inner_fragment": 40, "inner_source": 60, "inner_destination": 40,
          "inner_tag": 30, "inner_mac": 20, "truncated": 30, "own_bad_icrc": 30, "own_answers": 40, "vlan": 40, "plain": 20,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Frames from bytes up: Ethernet, VLAN, IPv4/IPv6, UDP, VXLAN, BTH with a right ICRC, ARP and neighbour discovery; and a socket that
-# puts them on a wire. Made for sending many that differ a little; scapy checks a sample of them in the test that uses it.
+# Builds frames from bytes: Ethernet, VLAN, IPv4/IPv6, UDP, VXLAN, BTH with a right ICRC, ARP and
+# neighbour discovery; and a socket that sends them. It can make many that differ little; scapy
+# checks a sample of them in the test that uses it.
 import ctypes
 import ipaddress
 import os
@@ -11,7 +12,7 @@ import zlib
 ROCE, VXLAN = 4791, 4789
 _libc = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNET = 0x40000000
-# Bytes between BTH and payload by RC opcode; others: none.
+# Bytes between BTH and payload by RC opcode; opcodes that are missing have none.
 EXT = {6: 16, 10: 16, 12: 16, 9: 4, 11: 20, 13: 4, 15: 4, 16: 4, 17: 4, 18: 12, 19: 28, 20: 28, 3: 4, 5: 4, 8: 0, 22: 4, 23: 4}
 
 
@@ -31,14 +32,14 @@ def checksum(data):
 
 
 def ether(dst, src, payload, kind=None, vlan=None):
-    """kind: EtherType; by default the payload's IP version says it."""
+    """kind: EtherType; by default it follows from the payload's IP version."""
     kind = kind or (0x0800 if payload[0] >> 4 == 4 else 0x86dd)
     tag = b"" if vlan is None else struct.pack("!HH", 0x8100, vlan)
     return dst + src + tag + struct.pack("!H", kind) + payload
 
 
 def ip(src, dst, payload, proto=17, ttl=64, frag=0x4000, tos=0, ident=0):
-    """src, dst: packed; the version is their length's. frag: flags and offset of IPv4."""
+    """src, dst: packed; their length gives the version. frag: flags and offset of IPv4."""
     if len(src) == 16:
         return struct.pack("!IHBB", 6 << 28 | tos << 20, len(payload), proto, ttl) + src + dst + payload
     head = struct.pack("!BBHHHBBH", 0x45, tos, 20 + len(payload), ident, frag, ttl, proto, 0) + src + dst
@@ -65,7 +66,7 @@ def roce(src, dst, sport, opcode, qpn, psn, ext=b"", payload=b"", ack_req=True, 
 
 
 def icrc(pkt):
-    """Of an IP packet, whose last four bytes are the ICRC's place (IBA A17.3.3)."""
+    """The ICRC of an IP packet, whose last four bytes are its place (IBA A17.3.3)."""
     p = bytearray(pkt[:-4])
     if p[0] >> 4 == 4:
         p[1] = p[8] = 0xff

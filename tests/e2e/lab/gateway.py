@@ -8,7 +8,7 @@ import subprocess
 from . import proc
 from .proc import LabError
 
-# qdisc_bypass=0: what the gateway sends shows in captures.
+# qdisc_bypass=0: captures show what the gateway sends.
 _CONFIG = """# SPDX-License-Identifier: Apache-2.0
 gateway:
   name: site-{side}
@@ -49,7 +49,8 @@ congestion:
 {memory}api:
   socket: {sock}
 {tenant_list}"""
-# With the option `second`: one host address of each site has a tunnel of its own, between the same two gateways.
+# With the option `second` one host address of each site has a tunnel of its own between the same
+# two gateways.
 _SECOND = """  - name: site-{far}-second
     port: wan
     local: 192.0.2.1{site}
@@ -102,7 +103,7 @@ class Gateway:
             raise LabError(f"gateway {self.side}: ended: {self.log_file.read_text(errors='replace')[-800:]}")
 
     def stop(self):
-        """Clean stop; LabError if it did not end by itself within 5 s or not with 0."""
+        """Stops it; LabError if it does not end within 5 s, or not with 0."""
         child, self.child, self.expected_down = self.child, None, True
         if child is None:
             return
@@ -111,7 +112,7 @@ class Gateway:
             raise LabError(f"gateway {self.side}: SIGTERM: {'exit ' + str(child.returncode) if clean else 'no end in 5 s'}")
 
     def kill(self):
-        """Crash it: SIGKILL."""
+        """Crashes it: SIGKILL."""
         self.log(f"[gw-{self.side}] SIGKILL")
         child, self.child, self.expected_down = self.child, None, True
         if child is not None:
@@ -119,14 +120,14 @@ class Gateway:
             child.wait(10)
 
     def forget(self):
-        """What it knows of connections: of hosts that begin anew."""
+        """It forgets all connections, for hosts that begin anew."""
         (self.net.dir / f"roceway-site-{self.side}.journal").unlink(missing_ok=True)
 
     def alive(self):
         return self.child is not None and self.child.poll() is None
 
     def died(self):
-        """True if it ended without being asked to."""
+        """True if it ended without a request."""
         return not self.expected_down and not self.alive()
 
     def _cli(self, *words, timeout=5):
@@ -138,20 +139,20 @@ class Gateway:
         return r.returncode, r.stdout, r.stderr
 
     def ask(self, *words):
-        """JSON answer of `roceway WORDS --json`."""
+        """The JSON answer of `roceway WORDS --json`."""
         code, out, err = self._cli(*words, "--json")
         if code:
             raise LabError(f"roceway {' '.join(words)} on gateway {self.side}: exit {code}: {err.strip()}")
         return json.loads(out)
 
     def reload(self, **options):
-        """Change options in its configuration, SIGHUP."""
+        """Changes options in its configuration and sends SIGHUP."""
         self.options = dict(self.options, **options)
         self.write_config()
         self.child.send_signal(signal.SIGHUP)
 
     def tenant(self, name):
-        """What `roceway tenant show` says of one tenant."""
+        """The output of `roceway tenant show` for one tenant."""
         said = self.ask("tenant", "show")
         found = [t for t in said["tenants"] if t["name"] == name]
         if not found:
@@ -174,18 +175,18 @@ class Gateway:
         return self._do("tenant", "set", name, *words, *(f"{k}={v}" for k, v in keys.items()))
 
     def move(self, carrier):
-        """Its tunnel to another carrier, while traffic runs."""
+        """Moves its tunnel to another carrier while traffic runs."""
         return self._do("tunnel", "set", f"site-{'b' if self.side == 'a' else 'a'}", f"carrier={carrier}")
 
     def carrier(self):
-        """What `roceway tunnels` says of its tunnel's carrier."""
+        """The carrier of its tunnel, by `roceway tunnels`."""
         return self.ask("tunnels")["tunnels"][0]["carrier"]
 
     def tenant_del(self, name):
         return self._do("tenant", "del", name)
 
     def flows(self, tenant=""):
-        """Its flows of one tenant; "": of the plain LAN."""
+        """Its flows of one tenant; "": those of the plain LAN."""
         return [f for f in self.ask("flows")["flows"] if f.get("tenant", "") == tenant]
 
     def get(self, page):
@@ -198,15 +199,15 @@ class Gateway:
         return json.loads(said.partition(b"\r\n\r\n")[2])
 
     def sum(self, name):
-        """A counter, over all groups; cheap."""
+        """The sum of a counter over all groups; cheap."""
         return sum(c["value"] for c in self.get("/v1/counters")["counters"] if c["name"] == name and "port" not in c)
 
     def congestion_control(self):
-        """The algorithm's own line, of the first worker."""
+        """The algorithm's line of the first worker."""
         return self.get("/v1/tunnels?workers=1")["tunnels"][0]["halves"][0]["congestion_control"]
 
     def drops(self):
-        """{name: value} of all counters of packets from hosts that were dropped."""
+        """{name: value} of all counters of dropped packets from hosts."""
         found = {}
         for c in self.ask("counters")["counters"]:
             if c["name"].startswith("drop_") and "port" not in c and "tunnel" not in c:
@@ -214,5 +215,5 @@ class Gateway:
         return found
 
     def counters(self):
-        """Every counter by name, as the CLI gives them."""
+        """Every counter by name, as the CLI prints them."""
         return self.ask("counters")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# One QEMU guest: starting it, and running commands in it through its agent (tests/e2e/guest/rwy_agent.c has the frame
-# format). Knows nothing about addresses or RDMA.
+# One QEMU guest: starts it, and runs commands in it through its agent (tests/e2e/guest/rwy_agent.c
+# has the frame format). It knows nothing about addresses or RDMA.
 import os
 import re
 import signal
@@ -18,13 +18,15 @@ _OFFLOADS = ",".join(f"{o}=off" for o in """csum gso host_tso4 host_tso6 host_ec
                      guest_csum guest_tso4 guest_tso6 guest_ecn guest_ufo""".split())
 
 
-# What a guest's kernel says when its network device does not send any more. That is QEMU's, nothing that a test did.
+# A guest's kernel prints this when its network device does not send any more. That is QEMU's fault,
+# not a test's.
 _HUNG = re.compile(rb"NETDEV WATCHDOG|TX timeout on queue")
 
 
 @dataclass
 class Result:
-    """What a finished command left: exit code (128 + signal if killed, 124 if the lab's time limit ended it)."""
+    """The result of a command: exit code (128 + signal if killed, 124 if the lab's time limit ended
+    it)."""
     cmd: str
     code: int
     out: str
@@ -41,7 +43,7 @@ class Result:
 
 
 class Job:
-    """A command running in a guest."""
+    """A command that runs in a guest."""
 
     def __init__(self, guest, jid, cmd):
         self.guest, self.id, self.cmd = guest, jid, cmd
@@ -55,7 +57,7 @@ class Job:
             self.guest._send("K", self.id, struct.pack("<I", sig))
 
     def wait(self, timeout):
-        """Result of the command; after `timeout` seconds it is killed and the code is 124."""
+        """The result of the command; after `timeout` seconds it is killed and the code is 124."""
         late = not self.done.wait(timeout)
         if late:
             self.kill()
@@ -73,12 +75,12 @@ class Guest:
         self.serial_log = rundir / f"serial-{name}.log"
         self.serial_sock = rundir / f"serial-{name}.sock"
         self.qemu = self.sock = None
-        self.watched = 0  # of the console's log: looked at from here on
+        self.watched = 0  # in the console's log: where watching begins
         self.jobs, self.next_id = {}, 1
         self.lock, self.hello = threading.Lock(), threading.Event()
 
     def boot(self):
-        """Start QEMU; returns at once, ready() waits."""
+        """Starts QEMU and returns at once; ready() waits."""
         agent = self.rundir / f"agent-{self.name}.sock"
         for s in (agent, self.serial_sock):
             s.unlink(missing_ok=True)
@@ -111,11 +113,11 @@ class Guest:
             raise LabError(f"guest {self.name}: did not boot within {timeout} s, see {self.serial_log}")
 
     def watch(self):
-        """From now on hung() looks."""
+        """Starts watching for hung()."""
         self.watched = self.serial_log.stat().st_size if self.serial_log.exists() else 0
 
     def hung(self):
-        """Its network device has stopped sending since watch()."""
+        """True if its network device has stopped sending since watch()."""
         if not self.serial_log.exists():
             return False
         with open(self.serial_log, "rb") as f:
@@ -131,7 +133,7 @@ class Guest:
         self.jobs.clear()
 
     def start(self, cmd, stdin=False):
-        """Start a command in the background."""
+        """Starts a command in the background."""
         with self.lock:
             job = Job(self, self.next_id, cmd)
             self.next_id += 1
@@ -140,14 +142,14 @@ class Guest:
         return job
 
     def run(self, cmd, timeout=20, check=True):
-        """Run a command to its end. With `check`, an exit code other than 0 is a LabError."""
+        """Runs a command to its end. With `check` an exit code other than 0 is a LabError."""
         r = self.start(cmd).wait(timeout)
         if check and not r.ok:
             raise LabError(f"host {self.name}: {cmd}: exit {r.code}: {r.text.strip()[-400:]}")
         return r
 
     def put(self, data, path, timeout=60):
-        """Write bytes to a file in the guest."""
+        """Writes bytes to a file in the guest."""
         job = self.start(f"cat > {path}", stdin=True)
         for at in range(0, len(data), 1 << 16):
             self._send("I", job.id, data[at:at + (1 << 16)])
@@ -156,14 +158,14 @@ class Guest:
             raise LabError(f"host {self.name}: cannot write {path}: {job.err.decode(errors='replace')}")
 
     def get(self, path, timeout=60):
-        """Bytes of a file in the guest."""
+        """The bytes of a file in the guest."""
         job = self.start(f"cat {path}")
         if not job.done.wait(timeout) or job.code:
             raise LabError(f"host {self.name}: cannot read {path}")
         return bytes(job.out)
 
     def kill_all(self):
-        """End every job; True if the guest still answers."""
+        """Ends every job; True if the guest still answers."""
         for job in list(self.jobs.values()):
             job.kill()
         for job in list(self.jobs.values()):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# The lab's hosts: guests with an address on the LAN and a Soft-RoCE device. An endpoint is what a test sends from and to: a host
-# itself, or its membership in a tenant (tenant.py).
+# The lab's hosts: guests with an address on the LAN and a Soft-RoCE device. A test sends from and
+# to endpoints: a host itself, or its membership in a tenant (tenant.py).
 import ipaddress
 
 from .guest import Guest
 from .proc import LabError
 
-SITES = {"a": "ac", "b": "bd"}  # hosts of each site; c and d boot only for tests that need them
+SITES = {"a": "ac", "b": "bd"}  # hosts of each site; c and d boot only if a test needs them
 MACS = {n: f"52:54:00:00:00:0{i}" for i, n in enumerate("abcd", 1)}
 
 
@@ -22,7 +22,7 @@ def underlay(host, version=4):
 
 
 class Endpoint:
-    """Something with a name, ip4, ip6, an RDMA device `rxe`, and a guest's run(), start()."""
+    """An endpoint has a name, ip4, ip6, an RDMA device `rxe`, and a guest's run() and start()."""
     rxe = "rxe0"
 
     def ip(self, version=4):
@@ -33,7 +33,7 @@ class Endpoint:
         return f"/sys/class/infiniband/{self.rxe}/ports/1"
 
     def gid(self, version=4):
-        """Index of the RoCEv2 GID that holds this endpoint's address."""
+        """The index of the RoCEv2 GID with this endpoint's address."""
         if not self.gids:
             out = self.run(f"cd {self.port_dir}/gids; grep -v -E '^[0:]+$' /dev/null *").out
             for index, _, gid in (line.partition(":") for line in out.splitlines()):
@@ -46,7 +46,8 @@ class Endpoint:
 
 
 def counters_of(ends):
-    """{name: {counter: value}} of the endpoints' RDMA devices; all hosts at once, one program in each: they are slow."""
+    """{name: {counter: value}} of the endpoints' RDMA devices. All hosts read at once, with one
+    program each, because they are slow."""
     jobs = [(e.name, e.start(f"grep . {e.port_dir}/hw_counters/*")) for e in ends]
     found = {}
     for name, job in jobs:
@@ -58,7 +59,7 @@ def counters_of(ends):
 
 
 class Host(Guest, Endpoint):
-    """A guest with its place in the topology."""
+    """A guest and its place in the topology."""
 
     def __init__(self, name, net, log):
         self.site = site_of(name)
@@ -70,13 +71,14 @@ class Host(Guest, Endpoint):
         self.gids = {}
 
     def setup(self):
-        """Addresses and Soft-RoCE, once after boot. A plain queue, since fq_codel drops part of a burst of 16 QPs, and the
-        tests count every repeated packet as the WAN's."""
+        """Sets addresses and Soft-RoCE, once after boot. The queue is a plain one, since fq_codel
+        drops part of a burst of 16 QPs, and the tests count every repeated packet as lost on the
+        WAN."""
         self.run(f"""set -e; ip link set eth0 mtu 1500 up; ip addr add {self.ip4}/24 dev eth0
             ip addr add {self.ip6}/64 dev eth0 nodad; tc qdisc replace dev eth0 root pfifo limit 20000; rdma link add rxe0 type rxe netdev eth0; mkdir -p /tmp/t""")
 
     def route(self, native, mtu):
-        """Way to the other site: through the gateway, or on the link itself for native runs."""
+        """Sets the route to the other site: through the gateway, or on the link for native runs."""
         via4, via6 = ("", "") if native else (f"via {self.gw4}", f"via {self.gw6}")
         self.run(f"""set -e; ip link set eth0 mtu {mtu}; ip route replace {self.far4} {via4} dev eth0
             ip -6 route replace {self.far6} {via6} dev eth0; ip neigh flush dev eth0""")

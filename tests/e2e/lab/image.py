@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The guests' kernel and initramfs. The kernel is Debian's own, downloaded once and unpacked (never installed) under the
-# user's cache, keyed by version. The initramfs is busybox, the modules, rdma-core, perftest and our guest programs; it is
-# written here as a plain cpio archive, again only when an input changed. Knows nothing about running guests.
+# The guests' kernel and initramfs. The kernel is Debian's own, downloaded once and unpacked (never
+# installed) in the user's cache, keyed by version. The initramfs is busybox, the modules,
+# rdma-core, perftest and our guest programs. It is written here as a plain cpio archive, again only
+# when an input has changed. It knows nothing about running guests.
 import fcntl
 import hashlib
 import os
@@ -15,7 +16,8 @@ from pathlib import Path
 from .paths import CACHE, GUEST_BIN, OUT
 
 META = "linux-image-amd64"
-# Load order matters; what each needs besides is added from modules.dep. crc32_generic: `rdma link add` fails without it.
+# The order of loading matters; dependencies are added from modules.dep. crc32_generic: `rdma link
+# add` fails without it.
 MODULES = """crc32_generic virtio_pci virtio_net virtio_console virtio_rng rdma_rxe ib_uverbs rdma_cm rdma_ucm
              sch_netem vxlan 8021q
              veth sch_ingress cls_flower act_gact act_mirred act_vlan act_tunnel_key act_pedit crc32c_generic act_csum""".split()
@@ -25,7 +27,7 @@ PROGRAMS = """/bin/dash /usr/bin/rping /usr/bin/rcopy /usr/bin/ucmatose /usr/bin
               /usr/sbin/ip /usr/sbin/tc /usr/bin/rdma /usr/bin/ss""".split()
 BUSYBOX = "/bin/busybox"
 LIBDIR = "/usr/lib/x86_64-linux-gnu"
-# Opened by name at run time, so ldd does not show them.
+# Programs open these by name at run time, so ldd does not list them.
 EXTRA = ["/etc/libibverbs.d/rxe.driver", "/lib/x86_64-linux-gnu/libgcc_s.so.1"]
 
 INIT = """#!/bin/sh
@@ -69,7 +71,8 @@ def _kernel_dirs():
 
 
 def kernel(refresh=False):
-    """Directory of the unpacked kernel package; the newest cached one unless `refresh` asks the archive again."""
+    """The directory of the unpacked kernel package; the newest cached one unless `refresh` asks the
+    archive again."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / "kernel.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -180,7 +183,8 @@ def _guest_programs():
 
 
 def initramfs(kdir):
-    """Path of the archive, rebuilt only if a program, a library, a module or this file changed."""
+    """The path of the archive, which is rebuilt only if a program, a library, a module or this file
+    has changed."""
     own = _guest_programs()
     if not any(p.name == "rwy_agent" for p in own):
         raise ImageError(f"{GUEST_BIN}/rwy_agent is missing: run `make guest`")
@@ -211,7 +215,8 @@ def _pack(cpio, programs, providers, own, mods):
     cpio.add("init", INIT.encode())
     cpio.node("dev/console", 0o600, (5, 1))
     cpio.add("bin/busybox", Path(BUSYBOX).read_bytes())
-    cpio.link("bin/sh", "/opt/rwy/dash")  # dash, not busybox sh: that one prefers its own `ip` and `tc` to PATH
+    # dash instead of busybox sh, which prefers its own `ip` and `tc` to PATH
+    cpio.link("bin/sh", "/opt/rwy/dash")
     libs = {}
     for p in [*programs, *providers, *own]:
         for lib in _libs(p):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The lab that a test gets: two hosts or four, two gateways or none, a WAN, and the verbs a test is written in.
-# Guests boot once; everything else changes under them.
+# The lab of a test: two hosts or four, two gateways or none, a WAN, and the verbs for tests. Guests
+# boot once; all else changes under them.
 import contextlib
 import signal
 import time
@@ -14,16 +14,17 @@ from .proc import LabError
 from .tenant import Member
 from .wan import Wan
 
-# rxe counters that move only when a host sent something twice, saw a gap or was told that the far host was not ready.
+# rxe counters that grow only when a host sends something twice, sees a gap, or learns that the far
+# host is not ready.
 RETRANSMIT = ("completer_retry_err", "rcvd_seq_err", "out_of_seq_request", "rcvd_rnr_err", "retry_exceeded_err",
               "retry_rnr_exceeded_err")
 LISTEN_TIMEOUT = 15
-BOOT_MAX = 60  # s; a boot takes 8 s alone on a 2-core machine, and five times that beside other work
+BOOT_MAX = 60  # s; alone on a 2-core machine a boot takes 8 s, beside other work five times that
 
 
 @dataclass
 class Pair:
-    """A server and a client command that ran together."""
+    """The results of a server and a client command that ran together."""
     server: object
     client: object
 
@@ -42,7 +43,8 @@ class Pair:
 
 
 class Nccl:
-    """A running rwy_ncclish pair: data flows from A to B (or between `ends`), both ends check or report."""
+    """A running rwy_ncclish pair. Data flows from A to B (or between `ends`); both ends check or
+    report."""
 
     def __init__(self, lab, qps, steps, extra, limit, ends=None):
         opts = f"rwy_ncclish --qps {qps} --steps {steps} --limit {limit} {extra}".strip()
@@ -53,7 +55,7 @@ class Nccl:
 
     def wait(self):
         client = self.client.wait(self.limit + 15)
-        if not client.ok:  # the server may not have learned of the client's end
+        if not client.ok:  # the server may not know yet that the client has ended
             self.server.done.wait(10)
             self.server.kill(signal.SIGTERM)
         return Pair(self.server.wait(15), client)
@@ -61,20 +63,21 @@ class Nccl:
 
 class Lab:
     def __init__(self, log=None, say=None):
-        self.say = say or (lambda text: print(f"lab: {text}", flush=True))  # what whoever reads a run's result must know
+        # prints notes that readers of a run's result need
+        self.say = say or (lambda text: print(f"lab: {text}", flush=True))
         self.booted_again = 0
         self._sinks = [log] if log else []
         self.net = Net()
         self.guests = {n: Host(n, self.net, self.log) for n in "abcd"}
         self.a, self.b, self.c, self.d = self.guests.values()
-        self.hosts = (self.a, self.b)  # those that run
-        self.members = {}              # (tenant's name, site): Member
+        self.hosts = (self.a, self.b)  # the hosts that run
+        self.members = {}  # (name of the tenant, site): Member
         self.gwa, self.gwb = Gateway("a", self.net, self.log), Gateway("b", self.net, self.log)
         self.gateways = (self.gwa, self.gwb)
         self.link = Wan(self.net, self.log)
         self.mode = self.mtu = self.tenants = None
         self.captures, self._base = [], {}
-        self.plain_wan = False  # a --native run: tests' impairments are left out
+        self.plain_wan = False  # a --native run leaves tests' impairments out
 
     def log(self, text):
         for sink in self._sinks:
@@ -87,7 +90,7 @@ class Lab:
         self._boot(self.hosts)
 
     def _boot(self, hosts):
-        """All of them, or none."""
+        """Boots all of them, or none."""
         try:
             for h in hosts:
                 h.boot()
@@ -101,7 +104,8 @@ class Lab:
     def _boot_end(self, h):
         try:
             h.ready(BOOT_MAX)
-        except LabError as e:  # once: QEMU's emulation of one in many boots hangs, two in a row mean something
+        # once: QEMU's emulation hangs in one of many boots, but twice in a row is a fault
+        except LabError as e:
             self.booted_again += 1
             self.say(f"{e}: booted again")
             h.halt()
@@ -114,7 +118,7 @@ class Lab:
             h.watch()
 
     def hung(self):
-        """Names of hosts whose network device has stopped sending since watch()."""
+        """The names of hosts whose network device has stopped sending since watch()."""
         return [h.name for h in self.hosts if h.hung()]
 
     def reboot(self):
@@ -127,7 +131,7 @@ class Lab:
         self.changed()
 
     def changed(self):
-        """The rig is not what use() made it any more: the next use() makes it anew."""
+        """The state is not that of use() any more: the next use() sets it up anew."""
         self.mode = None
 
     def close(self):
@@ -140,7 +144,8 @@ class Lab:
         self.net.close()
 
     def use(self, mode, mtu=1500, **options):
-        """Make the lab 'native' or 'gateway', with this MTU on the hosts and these gateway options; no reboot."""
+        """Makes the lab 'native' or 'gateway', with this MTU on the hosts and these gateway
+        options, without a reboot."""
         want = dict(DEFAULTS, mtu=mtu, **options)
         tenants = want["tenants"]
         if mode == "gateway" and not all((self.net.bin / p).exists() for p in ("roceway-gateway", "roceway")):
@@ -164,11 +169,12 @@ class Lab:
         self.wait_path()
 
     def cable(self, native, tenants, wan_mtu):
-        """Bring up the hosts that these tenants need, and join them: natively with the WAN, else with the gateway."""
+        """Starts the hosts that these tenants need and connects them: natively with the WAN, else
+        with the gateway."""
         self.net.wan_mtu(9000 if native else wan_mtu)
         self.leave()
         for g in self.gateways:
-            g.forget()  # members' devices will be new ones: their QPNs begin again, with nobody to tell
+            g.forget()  # members get new devices whose QPNs begin again, and no gateway learns of it
         want = {"a", "b"}.union(*(t.hosts for t in tenants))
         for h in self.hosts:
             if h.name not in want:
@@ -192,7 +198,7 @@ class Lab:
         self.members = {}
 
     def join(self, tenants, native, mtu):
-        """The hosts' devices of these tenants."""
+        """Makes the hosts' devices of these tenants."""
         self.leave()
         for t in tenants:
             pair = [Member(t, self.guests[n]) for n in t.hosts]
@@ -201,12 +207,12 @@ class Lab:
                 m.up(mtu, far if native else None)
 
     def tenant(self, name):
-        """A tenant's members at site A and B."""
+        """A tenant's members at sites A and B."""
         return self.members[name, "a"], self.members[name, "b"]
 
     @property
     def ends(self):
-        """Everything with an RDMA device of its own."""
+        """All endpoints with an RDMA device of their own."""
         return [*self.hosts, *(m for m in self.members.values() if m.vtep)]
 
     def gateways_stop(self):
@@ -214,7 +220,7 @@ class Lab:
             g.stop()
 
     def wait_path(self, seconds=20):
-        """Until all pairs of hosts reach each other by IPv4 and IPv6."""
+        """Waits until all pairs of hosts reach each other by IPv4 and IPv6."""
         pairs = [(self.a, self.b)] + [self.tenant(t.name) for t in self.tenants or ()]
         for a, b in pairs:
             script = f"until ping -c 1 -W 1 {b.ip4} && ping -6 -c 1 -W 1 {b.ip6}; do usleep 50000; done"
@@ -223,29 +229,32 @@ class Lab:
                 raise LabError(f"{a.name} cannot reach {b.name} ({self.mode}): {r.text.strip()[-300:]}")
 
     def wan(self, **impairments):
-        """Set the WAN: rtt_ms, loss, reorder, dup, corrupt, jitter_ms in ms and percent; nothing given: clean."""
+        """Sets the WAN: rtt_ms, loss, reorder, dup, corrupt, jitter_ms in ms and percent; without
+        arguments: clean."""
         self.link.set(**({} if self.plain_wan else impairments))
 
     def outage(self, seconds, wait=True):
-        """Cut the WAN for this long (not in a plain native run)."""
+        """Cuts the WAN for this time (not in a plain native run)."""
         if not self.plain_wan:
             self.link.outage(seconds, wait)
 
     def slow_hosts(self, mbit):
-        """The hosts' own links take so many Mbit/s: what they send is the same in each run, however busy this machine is."""
+        """Limits the hosts' own links to so many Mbit/s: they send the same in each run, however
+        busy this machine is."""
         for h in self.hosts:
             h.run(f"tc qdisc replace dev eth0 root netem limit 20000 rate {mbit}mbit")
 
     # --- running programs ---------------------------------------------------------------------
     def listening(self, host, port, cm=False, seconds=LISTEN_TIMEOUT):
-        """Wait until something on the host listens on a TCP port, or on a port of the RDMA connection manager."""
+        """Waits until a program on the host listens on a TCP port, or on a port of the RDMA
+        connection manager."""
         cond = f"rdma res show cm_id | grep -q 'LISTEN.*:{port} '" if cm else f"ss -Hltn sport = :{port} | grep -q ."
         r = host.start(f"until {cond}; do usleep 30000; done").wait(seconds)
         if not r.ok:
             raise LabError(f"host {host.name}: nobody listens on port {port} after {seconds} s")
 
     def serve(self, command, port, cm=False, host=None):
-        """Start a server (on B unless told) and wait until it listens; returns its job."""
+        """Starts a server (on B by default) and waits until it listens; returns its job."""
         host = host or self.b
         job = host.start(command)
         try:
@@ -257,12 +266,14 @@ class Lab:
         return job
 
     def _two(self, on, ends):
-        """Client's and server's endpoint: A and B, the other way round (on=lab.a), or the two of `ends`."""
+        """The client's and the server's endpoint: A and B, the reverse (on=lab.a), or the two of
+        `ends`."""
         return ends or ((self.b, self.a) if on is self.a else (self.a, self.b))
 
     def pair(self, server, client, port, cm=False, timeout=40, on=None, ends=None):
-        """Server on B (or the host `on`), client on the other, both to their ends; or `ends`: (client's, server's). {server} and
-        {server6} in the client's command stand for the server's addresses."""
+        """Runs a server on B (or on the host `on`) and a client on the other to their ends; or on
+        `ends`: (client's, server's). {server} and {server6} in the client's command stand for the
+        server's addresses."""
         c_host, s_host = self._two(on, ends)
         client = client.format(server=s_host.ip4, server6=s_host.ip6)
         job = self.serve(server, port, cm, s_host)
@@ -273,8 +284,9 @@ class Lab:
         return Pair(s, c)
 
     def perftest(self, tool, ip=4, limit=40, on=None, ends=None, **how):
-        """Run a perftest pair, e.g. perftest("ib_write_bw", size=65536, iters=1000, qps=16, mtu=1024, cm=True). `limit`:
-        seconds until it is ended; the other words are those of perftest.options()."""
+        """Runs a perftest pair: perftest("ib_write_bw", size=65536, iters=1000, qps=16, mtu=1024,
+        cm=True). `limit`: seconds until it is ended; the other arguments are those of
+        perftest.options()."""
         c_host, s_host = self._two(on, ends)
         cm = how.get("cm", False)
         s_opt = perftest.options(gid=s_host.gid(ip), dev=s_host.rxe, **how)
@@ -289,15 +301,17 @@ class Lab:
                              seconds=time.monotonic() - start, text="" if ok else repr(r))
 
     def nccl_start(self, qps=4, steps=64, extra="", limit=50, ends=None):
-        """Start the NCCL-shaped workload (tests/e2e/guest/rwy_ncclish.c); wait() gives the result of both ends."""
+        """Starts the NCCL-like workload (tests/e2e/guest/rwy_ncclish.c); wait() gives the results
+        of both ends."""
         return Nccl(self, qps, steps, extra, limit, ends)
 
     def nccl(self, qps, steps, extra="", ends=None):
-        """The NCCL-shaped workload to its end."""
+        """Runs the NCCL-like workload to its end."""
         return self.nccl_start(qps, steps, extra, ends=ends).wait()
 
     def wait_traffic(self, packets, host=None, seconds=20):
-        """Until this many RoCE packets more have reached the host (B unless told): a transfer is under way."""
+        """Waits until this many more RoCE packets have reached the host (B by default): a transfer
+        is running."""
         host = host or self.b
         read = f"cat {host.port_dir}/hw_counters/rcvd_pkts"
         goal = int(host.run(read).out) + packets
@@ -305,9 +319,9 @@ class Lab:
         if not r.ok:
             raise LabError(f"host {host.name}: not {packets} packets more within {seconds} s")
 
-    # --- what the hosts saw -------------------------------------------------------------------
+    # --- counters of the hosts --------------------------------------------------------------------
     def counters_mark(self):
-        """Remember the hosts' rxe counters; the runner does it before each test."""
+        """Remembers the hosts' rxe counters; the runner calls it before each test."""
         self._base = counters_of(self.ends)
         self._base_time = time.monotonic()
 
@@ -318,14 +332,18 @@ class Lab:
         return {name: {k: v - self._base[name].get(k, 0) for k, v in now.items()} for name, now in counters_of(ends).items()}
 
     def host_retransmits(self, timer=None, qps=1, ends=None):
-        """How often a host repeated something or saw a gap since the mark, by counter; empty is good.
+        """How often a host repeated something or saw a gap since the mark, by counter; empty is
+        good.
 
-        Duplicates that a host received are not among them: what the other host repeated is counted there, and what the far
-        gateway repeats to a slow host never crossed the WAN twice; they are logged.
+        Duplicates that a host received do not count: repetitions of the other host are counted
+        there, and what the far gateway repeats to a slow host does not cross the WAN twice. They
+        are logged.
 
-        rxe's retransmission timer is not stopped by an acknowledgement: armed once, it fires one QP timeout later and repeats
-        whatever is outstanding at that moment, however young, also on a perfect link. Tests that choose the timeout choose one
-        longer than they take. For programs with a timeout of their own (`timer`, in s) that many repetitions are allowed."""
+        An acknowledgement does not stop rxe's retransmission timer. Armed once, it fires one QP
+        timeout later and repeats all that is outstanding at that moment, however young, also on a
+        perfect link. Tests that choose the timeout choose one longer than they take. For programs
+        with a timeout of their own (`timer`, in s) this many repetitions are allowed.
+        """
         found = {}
         allowed = qps * (1 + (time.monotonic() - self._base_time) / timer) if timer else 0
         for name, delta in self.rxe_deltas(ends or self.ends).items():
@@ -337,7 +355,8 @@ class Lab:
 
     # --- evidence -----------------------------------------------------------------------------
     def capture_start(self, directory, only=None):
-        """tcpdump on all hosts' taps and both WAN ends, or `only` one of them; the first bytes of each packet."""
+        """tcpdump on all hosts' taps and both WAN ends, or `only` one of them; the first bytes of
+        each packet."""
         directory.mkdir(parents=True, exist_ok=True)
         for ns, dev in (*((h.netns, h.tap) for h in self.hosts), (self.net.gwa, "wana"), (self.net.gwb, "wanb")):
             if only not in (None, dev):
@@ -349,7 +368,8 @@ class Lab:
 
     @contextlib.contextmanager
     def capture(self, dev):
-        """Capture one of tapa, tapb, tapc, tapd, wana, wanb for a test's own use; gives the file, complete after the block."""
+        """Captures one of tapa, tapb, tapc, tapd, wana, wanb for a test; gives the file, which is
+        complete after the block."""
         self.capture_start(self.net.dir / "capture", dev)
         mine = self.captures.pop()
         try:
@@ -364,7 +384,7 @@ class Lab:
         self.captures = []
 
     def describe(self):
-        """Into the log: what hosts, gateways and WAN counted."""
+        """Logs the counters of hosts, gateways and WAN."""
         try:
             self.host_retransmits()
         except (LabError, KeyError) as e:
@@ -382,7 +402,8 @@ class Lab:
         return [p for p in self.net.dir.iterdir() if p.suffix in (".log", ".yaml")]
 
     def settle(self):
-        """After a test: end what it left running; reboot guests that no longer answer. Gateways that died are down."""
+        """After a test: ends what it left running, and reboots guests that do not answer. Gateways
+        that died stay down."""
         for h in self.hosts:
             try:
                 fine = h.kill_all()

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Traffic that goes on while other things happen, and of which every byte is compared.
+# Traffic in the background, of which every byte is compared.
 import threading
 
 from .copy import Copy
 
 
 class Load:
-    """What NCCL sends (between `ends`), and files from host A to B, each one behind the other until stop()."""
+    """NCCL-like traffic (between `ends`), and files from host A to B one after the other, until
+    stop()."""
 
     def __init__(self, lab, ends=None, steps=48):
         self.lab, self.ends, self.steps = lab, ends, steps
@@ -19,7 +20,7 @@ class Load:
         while not self.ended.is_set() and not self.problems:
             try:
                 once()
-            except Exception as e:  # stop() tells: a thread's own exception is only printed
+            except Exception as e:  # stop() raises it: a thread's own exception is only printed
                 self.problems.append(repr(e))
 
     def _nccl(self):
@@ -32,7 +33,7 @@ class Load:
         self.files += 1
 
     def stop(self):
-        """To the end of what is under way; AssertionError if anything of it was wrong."""
+        """Waits for the end of what runs; AssertionError if anything of it was wrong."""
         self.ended.set()
         for t in self.threads:
             t.join()

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Namespaces, taps and cables of one lab run, and their removal, also when the run itself was killed.
+# Namespaces, taps and cables of one lab run, and their removal, also after the run was killed.
 #
 #   gwa: tapa (host A), wana      wan: wa, wb      gwb: wanb, tapb (host B)
-#        wana <-> wa and wb <-> wanb are veth pairs; what joins wa and wb is the emulated WAN.
-# Between tapX and wanX stands a gateway process or, for native runs, a kernel bridge. With several hosts at a site their taps are
-# ports of a switch (a kernel bridge), and the gateway's LAN port is lanX.
+#        wana <-> wa and wb <-> wanb are veth pairs; the emulated WAN connects wa and wb.
+#
+# Between tapX and wanX is a gateway process or, for native runs, a kernel bridge. With several
+# hosts at a site their taps are ports of a switch (a kernel bridge), and the gateway's LAN port is
+# lanX.
 import fcntl
 import os
 import shutil
@@ -38,7 +40,8 @@ class Net:
         self._build()
 
     def _copy_programs(self):
-        """The run's own copy of the programs: a build meanwhile must not change them under it."""
+        """The run's own copy of the programs, so that a build does not change them during the run.
+        """
         self.bin = self.dir / "bin"
         self.bin.mkdir()
         for p in ("roceway-gateway", "roceway", "roceway-controller", "wanem"):
@@ -48,7 +51,7 @@ class Net:
     def _build(self):
         for ns in (self.gwa, self.gwb, self.wan):
             sh(IP, "netns", "add", ns)
-            # The cables carry other machines' frames: the kernel must not speak on them by itself.
+            # The cables carry other machines' frames: the kernel must not send on them by itself.
             sh(IP, "netns", "exec", ns, "sh", "-c", "cd /proc/sys/net && echo 1 >ipv6/conf/default/disable_ipv6"
                " && echo 0 >ipv4/ip_forward")
             sh(IP, "-n", ns, "link", "set", "lo", "up")
@@ -60,13 +63,13 @@ class Net:
         self.wan_mtu(MTU_MAX)
 
     def wan_mtu(self, mtu):
-        """MTU of the whole WAN cable."""
+        """Sets the MTU of the whole WAN cable."""
         for side, ns in (("a", self.gwa), ("b", self.gwb)):
             sh(IP, "-n", ns, "link", "set", f"wan{side}", "mtu", mtu, "up")
             sh(IP, "-n", self.wan, "link", "set", f"w{side}", "mtu", mtu, "up")
 
     def bridge(self, ns, on, *devs):
-        """Join two devices of a namespace by a kernel bridge, or part them again."""
+        """Joins two devices of a namespace by a kernel bridge, or separates them again."""
         if not on:
             sh(IP, "-n", ns, "link", "del", "br0", check=False)
             return
@@ -77,8 +80,9 @@ class Net:
         sh(IP, "-n", ns, "link", "set", "br0", "mtu", MTU_MAX, "up", check=False)
 
     def switch(self, ns, on, gateway, *hosts):
-        """A LAN switch between these hosts' devices and the gateway's port `gateway`, made here; or none. Hosts' ports are isolated:
-        what they send reaches the gateway alone. `atk` is the far end of one more such port, for frames that no guest's kernel sends."""
+        """Makes a LAN switch between these hosts' devices and the gateway's port `gateway`, or
+        none. Hosts' ports are isolated: they reach only the gateway. `atk` is the far end of one
+        more such port, for frames that no guest's kernel sends."""
         if not on:
             sh(IP, "-n", ns, "link", "del", "sw0", check=False)
             for dev in (gateway, "atk"):
@@ -101,7 +105,7 @@ class Net:
 
 
 def clean(run_id):
-    """Kill what runs in the run's namespaces, then delete them and its directory."""
+    """Kills the processes in the run's namespaces, then deletes them and the run's directory."""
     mine = [ns for ns in _namespaces() if ns.startswith(f"{PREFIX}{run_id}-")]
     for sig in (signal.SIGTERM, signal.SIGKILL):
         pids = [int(p) for ns in mine for p in sh(IP, "netns", "pids", ns, check=False).split()]
@@ -118,7 +122,7 @@ def clean(run_id):
 
 
 def clean_stale():
-    """Remove what runs that are dead by now left behind."""
+    """Removes what dead runs left behind."""
     ids = {ns[len(PREFIX):].split("-")[0] for ns in _namespaces()} | {p.name for p in RUN.glob("*")}
     for run_id in ids:
         try:
@@ -136,7 +140,8 @@ def _namespaces():
 
 
 def _janitor(run_id, lock):
-    """A process that cleans up when this one is gone, however it went. Returns the pipe end that says we live."""
+    """Starts a process that cleans up when this one has ended, in whatever way. Returns the end of
+    a pipe that stays open as long as this process lives."""
     rd, wr = os.pipe()
     os.set_inheritable(rd, False)
     if os.fork():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where things are. Nothing else.
+# The paths of files and programs.
 import os
 from pathlib import Path
 

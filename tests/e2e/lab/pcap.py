@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads RoCEv2 packets over IPv4 out of a capture of Ethernet frames. Looks at headers only; no dissector.
+# Reads RoCEv2 packets over IPv4 from a capture of Ethernet frames. It reads headers only and is no
+# dissector.
 import struct
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ class Packet:
 
 
 def roce(path):
-    """Every RoCEv2/IPv4 packet of the capture, in order."""
+    """All RoCEv2/IPv4 packets of the capture, in order."""
     data = path.read_bytes()
     at = 24
     while at + 16 <= len(data):
@@ -44,7 +45,8 @@ def roce(path):
 
 
 def ack_delays(path, host):
-    """Seconds from each packet of `host` that asks for an acknowledgement until one that covers it was on the same wire."""
+    """The seconds from each packet of `host` with AckReq until an ACK that covers it was on the
+    same wire."""
     waiting, delays = [], []
     for p in roce(path):
         if p.src == host and p.ack_req and p.opcode < ACK:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# perftest command lines and their printed results. Runs nothing.
+# perftest command lines, and the results that perftest prints. It runs nothing.
 import re
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ class Perf:
 
 def options(size=None, iters=None, seconds=None, qps=1, mtu=None, gid=None, cm=False, bidir=False, timeout=18, all_sizes=False,
             dev="rxe0", extra=""):
-    """Options both sides of a perftest program get."""
+    """The options for both sides of a perftest program."""
     o = ["-F", "-d", dev, "-u", str(timeout)]
     if all_sizes:
         o.append("-a")

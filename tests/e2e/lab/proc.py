@@ -18,14 +18,14 @@ def _die_with_parent():
 
 
 def start(argv, log, **kw):
-    """Start a child (call it from the main thread only); its output goes to the file `log`."""
+    """Starts a child (only the main thread may call it); its output goes to the file `log`."""
     with open(log, "ab") as out:
         return subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                                 start_new_session=True, preexec_fn=_die_with_parent, **kw)
 
 
 def stop(child, seconds=5.0):
-    """SIGTERM, then SIGKILL after `seconds`. Returns True if SIGTERM was enough."""
+    """SIGTERM, then SIGKILL after `seconds`. True if SIGTERM was enough."""
     if child is None or child.poll() is not None:
         return True
     child.send_signal(signal.SIGTERM)
@@ -44,7 +44,7 @@ def kill(child):
 
 
 def sh(*argv, timeout=20, check=True):
-    """Run a short command on this machine, return its stdout."""
+    """Runs a short command on this machine and returns its stdout."""
     r = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
     if check and r.returncode:
         raise LabError(f"{' '.join(map(str, argv))}: exit {r.returncode}: {r.stderr.strip() or r.stdout.strip()}")
@@ -52,7 +52,7 @@ def sh(*argv, timeout=20, check=True):
 
 
 def wait_for(what, cond, seconds, every=0.05):
-    """Poll `cond` until it is true; LabError naming `what` after `seconds`."""
+    """Polls `cond` until it is true; after `seconds` a LabError that names `what`."""
     end = time.monotonic() + seconds
     while True:
         got = cond()
@@ -64,7 +64,7 @@ def wait_for(what, cond, seconds, every=0.05):
 
 
 def settled(path, quiet=0.3, seconds=5):
-    """Until a file has not grown for a while."""
+    """Waits until a file has not grown for a while."""
     end, size, since = time.monotonic() + seconds, -1, 0
     while time.monotonic() < end:
         if path.stat().st_size != size:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds tests, orders them so that the lab changes seldom, runs each under a time limit, prints a line for each.
+# Finds tests, orders them so that the lab changes seldom, runs each under a time limit, and prints
+# a line for each.
 import argparse
 import contextlib
 import fcntl
@@ -24,9 +25,9 @@ from .paths import BIN, OUT, ROOT
 from .proc import LabError
 
 TESTS = ROOT / "tests/e2e"
-CAPTURED_MAX = 3  # failed tests that are run again with captures
-SETUP_MAX = 300  # s until the lab is as a test needs it; a guest may have to boot twice
-BROKEN_MAX = 3  # tests in a row for which the lab could not be set up, before giving up
+CAPTURED_MAX = 3  # failed tests that run again with captures
+SETUP_MAX = 300  # s until the lab is ready for a test; a guest may have to boot twice
+BROKEN_MAX = 3  # consecutive failures to set up the lab, before giving up
 DEFAULT_NEEDS = {"mtu": 1500, "gateway": False, "native": False, "timeout": 60, "options": {}}
 
 
@@ -128,8 +129,9 @@ class Runner:
             self.lab.close()
 
     def run_one(self, test):
-        """Run, report, and run a failed test again with captures: their presence decides nothing. A test that failed while a guest's
-        network device hung says nothing: it is run again, once, and that counts."""
+        """Runs a test, reports it, and runs a failed one again with captures, which does not change
+        the verdict. A test that failed while a guest's network device hung means nothing: it runs
+        again once, and that counts."""
         verdict, why, seconds = self.attempt(test, self.args.capture)
         if verdict == "failed" and self.hung:
             self.lab.say(f"{test.name}: the network device of host {' and '.join(self.hung)} hung ({why.strip().splitlines()[0] if why else ''}): "
@@ -171,7 +173,7 @@ class Runner:
             verdict, why = "skipped", str(e)
         except TestTimeout:
             verdict, why = "failed", f"not done after {limit:g} s"
-        except Exception as e:  # whatever a test raises is its verdict
+        except Exception as e:  # any exception of a test is its verdict
             verdict, why = "failed", f"{type(e).__name__}: {e}" if str(e) else _failed_line(e)
             self.log(traceback.format_exc())
         seconds = time.monotonic() - begin
@@ -192,7 +194,7 @@ class Runner:
         self.lab.settle()
         if verdict == "failed" and self.mode == "gateway":
             for g in self.lab.gateways:
-                g.kill()  # the next test starts from fresh ones
+                g.kill()  # the next test begins with new ones
 
     def report(self, test, verdict, seconds, why=""):
         self.counts[verdict] += 1
@@ -205,8 +207,8 @@ class Runner:
         return OUT / "".join(c if c.isalnum() or c in "._-=" else "_" for c in test.name).strip("_")
 
     def keep(self, test, marks, captured):
-        """Leave the evidence of a failed attempt under build/e2e/NAME/: log, consoles, gateways; the second attempt's, with captures,
-        under again/."""
+        """Keeps the evidence of a failed attempt under build/e2e/NAME/: log, consoles, gateways;
+        that of the second attempt, with captures, under again/."""
         out = self.out(test) / "again" if captured else self.out(test)
         if not captured:
             shutil.rmtree(out, ignore_errors=True)
@@ -237,7 +239,7 @@ def time_limit(seconds):
 
 
 def shell(args):
-    """Boot, set the WAN if asked, and connect this terminal to a guest's console."""
+    """Boots, sets the WAN if asked, and connects this terminal to a guest's console."""
     lab = Lab(print if args.verbose else None)
     try:
         lab.boot()
@@ -278,7 +280,7 @@ def _console(path):
 
 
 def need_root():
-    """The lab makes namespaces and taps: start again under sudo if need be."""
+    """The lab makes namespaces and taps: starts again under sudo if necessary."""
     if os.geteuid() != 0:
         if not shutil.which("sudo"):
             sys.exit("run: the lab needs root (or sudo)")
@@ -286,7 +288,8 @@ def need_root():
 
 
 def exit_on_signals():
-    """SIGTERM and SIGHUP end a run as Ctrl-C does: through the clean-up. (SIGINT too where a shell had it ignored.)"""
+    """SIGTERM and SIGHUP end a run like Ctrl-C, through the clean-up. (SIGINT too, where a shell
+    ignored it.)"""
     def end(signum, _frame):
         raise KeyboardInterrupt(signum)
     for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -322,7 +325,7 @@ def main(argv):
     exit_on_signals()
     OUT.mkdir(parents=True, exist_ok=True)
     with open(OUT / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two labs at once on a small machine would only spoil each other's figures
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two labs at once on a small machine spoil each other's figures
         try:
             if args.shell:
                 return shell(args)

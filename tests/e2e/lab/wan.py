@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The emulated WAN between wa and wb: tools/wanem as a process, changed over its control socket while it runs.
-# Without the program (not built) a kernel bridge stands in, and impairments are refused.
+# The emulated WAN between wa and wb: tools/wanem as a process, changed over its control socket
+# while it runs. If the program is not built a kernel bridge replaces it, and impairments are
+# refused.
 import subprocess
 import time
 
@@ -30,7 +31,8 @@ class Wan:
             raise LabError(f"wanem ended: {(self.net.dir / 'wanem.log').read_text()[-500:]}")
 
     def set(self, rtt_ms=0, loss=0, reorder=0, dup=0, corrupt=0, jitter_ms=0, rate=None, **more):
-        """Both directions: round-trip time in ms, the rest in percent, rate as wanem takes it (None: no limit)."""
+        """Sets both directions: round-trip time in ms, the rest in percent, rate in wanem's form
+        (None: no limit)."""
         want = dict(CLEAN, delay=f"{rtt_ms / 2:g}ms", jitter=f"{jitter_ms:g}ms", loss=f"{loss:g}%", reorder=f"{reorder:g}%",
                     dup=f"{dup:g}%", corrupt=f"{corrupt:g}%", rate=rate or "unlimited", **more)
         if self.bridged:
@@ -40,7 +42,7 @@ class Wan:
         self.ctl("set", "both", *(f"{k}={v}" for k, v in want.items()))
 
     def outage(self, seconds, wait=True):
-        """Cut both directions for this long; returns when it is over, or at once."""
+        """Cuts both directions for this time; returns when it is over, or at once."""
         if self.bridged:
             raise LabError("build/bin/wanem is not built: no outage")
         self.ctl("outage", f"{seconds:g}s")
@@ -48,7 +50,7 @@ class Wan:
             time.sleep(seconds)
 
     def ctl(self, *words):
-        """A raw control command; returns wanem's answer."""
+        """Sends a raw control command; returns wanem's answer."""
         r = subprocess.run([self.net.bin / "wanem", "ctl", str(self.sock), *words], capture_output=True, text=True, timeout=10,
                            stdin=subprocess.DEVNULL)
         self.log(f"[wan] {' '.join(words)}: {(r.stdout + r.stderr).strip()}")
