@@ -1,7 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-// A main() for fuzzers built without libFuzzer: feeds LLVMFuzzerTestOneInput each file named on the command
-// line, and each file in a directory named there. It finds nothing new; it shows that what was found once
-// stays fixed.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A main() for fuzzers built without libFuzzer: passes each named file, and each file in a named
+ * directory, to LLVMFuzzerTestOneInput. It finds nothing new, but shows that known faults stay
+ * mended.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -17,8 +19,8 @@ static unsigned long inputs;
 static int file_feed(const char *path, size_t size)
 {
 	FILE *f = fopen(path, "rb");
-	uint8_t *data =
-	    malloc(size ? size : 1); // exactly as large as the input, so that a sanitizer sees overreads
+	/* exactly as large as the input, so that a sanitizer sees overreads */
+	uint8_t *data = malloc(size ? size : 1);
 	size_t got;
 
 	if (!f || !data) {

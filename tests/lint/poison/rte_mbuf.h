@@ -1,3 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-// Found instead of DPDK's rte_mbuf.h by what is built without DPDK.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands in for DPDK's rte_mbuf.h where the build leaves DPDK out: it must not be included. */
 #error "rte_mbuf.h: the sans-I/O folders are built without DPDK"
