@@ -328,9 +328,12 @@ install: all ## install programs, configuration sample, unit, completion and doc
 	install -m 644 conf/samples/*.yaml $(DESTDIR)$(PREFIX)/share/roceway/
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 644 conf/systemd/*.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/doc/roceway
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 644 conf/completion/roceway $(DESTDIR)$(PREFIX)/share/bash-completion/completions/roceway
-	install -m 644 README.md CHANGELOG.md LICENSE docs/*.md docs/*.png $(DESTDIR)$(PREFIX)/share/doc/roceway/
+	install -d $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/measurements
+	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/roceway/
+	install -m 644 docs/*.md docs/*.png $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/
+	install -m 644 docs/measurements/*.md $(DESTDIR)$(PREFIX)/share/doc/roceway/docs/measurements/
 
 .PHONY: clean
 clean: ## remove build/
