@@ -81,8 +81,8 @@ void eng_log_side(struct eng *e, int level, const struct eng_side *side, const c
 	if (rwy_ip_is4(&side->key.src))
 		eng_log(e, level, "flow=%u.%u.%u.%u->%u.%u.%u.%u qpn=%u side=%s event=\"%s\"", s[12], s[13],
 		    s[14], s[15], d[12], d[13], d[14], d[15], side->key.qpn,
-		    side->is_requester ? "far" : "near", what);
+		    side->is_requester ? "requester" : "responder", what);
 	else
 		eng_log(e, level, "flow=..%02x%02x->..%02x%02x qpn=%u side=%s event=\"%s\"", s[14], s[15],
-		    d[14], d[15], side->key.qpn, side->is_requester ? "far" : "near", what);
+		    d[14], d[15], side->key.qpn, side->is_requester ? "requester" : "responder", what);
 }

@@ -401,15 +401,14 @@ struct eng_flow_info {
 	const char *learned; /* "cm", "passive", "peer", "" */
 	const char *error;   /* why it failed, or "" */
 	uint32_t pmtu;
-	/* Responder side: next expected PSN; acknowledged before this. */
-	roce_psn near_psn, near_acked;
-	roce_psn far_una, far_nxt;     /* requester side: oldest unacknowledged PSN; next to send */
-	uint64_t tx_packets, tx_bytes; /* requests of the local host taken into custody */
-	uint64_t rx_packets, rx_bytes; /* requests that the local host acknowledged */
+	roce_psn responder_psn, responder_acked; /* next expected PSN; acknowledged before this */
+	roce_psn requester_una, requester_nxt;   /* oldest unacknowledged PSN; next to send */
+	uint64_t tx_packets, tx_bytes;           /* requests of the local host taken into custody */
+	uint64_t rx_packets, rx_bytes;           /* requests that the local host acknowledged */
 	uint64_t custody_bytes;
-	uint32_t far_queue;    /* requests that wait for the local host */
-	uint64_t far_rate_Bps; /* bound that the local host's CNPs set; 0: none */
-	rwy_dur far_rtt;       /* smoothed response time of the local host; 0: not measured */
+	uint32_t requester_queue;    /* requests that wait for the local host */
+	uint64_t requester_rate_Bps; /* bound that the local host's CNPs set; 0: none */
+	rwy_dur requester_rtt;       /* smoothed response time of the local host; 0: not measured */
 	/*
 	 * The bound of what the local host sends: "path"; "far" (credit of the far gateway); "host"
 	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "" (idle).

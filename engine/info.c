@@ -88,8 +88,8 @@ static void add_responder(struct eng_flow_info *o, const struct eng_responder *r
 		o->remote_window = wan_tx_window(rs->requests, &o->remote_drain_Bps);
 	if (rs->side.state == ENG_R_NEW)
 		return;
-	o->near_psn = rs->resp.epsn;
-	o->near_acked = rs->resp.acked;
+	o->responder_psn = rs->resp.epsn;
+	o->responder_acked = rs->resp.acked;
 	o->pmtu = rs->resp.pmtu;
 }
 
@@ -99,11 +99,11 @@ static void add_requester(struct eng_flow_info *o, const struct eng_requester *r
 	o->rx_bytes = rq->bytes;
 	if (!eng_requester_active(rq))
 		return;
-	o->far_una = rq->reqr.una;
-	o->far_nxt = rq->reqr.nxt;
-	o->far_queue = rq->reqr.q.n;
-	o->far_rate_Bps = eng_rp_rate(rq);
-	o->far_rtt = rq->reqr.srtt;
+	o->requester_una = rq->reqr.una;
+	o->requester_nxt = rq->reqr.nxt;
+	o->requester_queue = rq->reqr.q.n;
+	o->requester_rate_Bps = eng_rp_rate(rq);
+	o->requester_rtt = rq->reqr.srtt;
 	o->host_resent = rq->reqr.resent;
 	o->rnr_naks = rq->reqr.rnr_naks;
 	if (!o->pmtu)

@@ -129,15 +129,16 @@ static json_t *flow_json(const struct eng_flow_info *i, const char *tenant, unsi
 	    "worker", (int)worker, "tenant", tenant, "local", api_json_ip(&i->local), "remote",
 	    api_json_ip(&i->remote), "local_qpn", (json_int_t)i->local_qpn, "remote_qpn",
 	    (json_int_t)i->remote_qpn, "tunnel", i->tunnel, "state", i->state, "learned", i->learned, "error",
-	    i->error, "pmtu", (json_int_t)i->pmtu, "near_psn", (json_int_t)i->near_psn, "near_acked",
-	    (json_int_t)i->near_acked, "far_una", (json_int_t)i->far_una, "far_nxt", (json_int_t)i->far_nxt,
-	    "tx_packets", (json_int_t)i->tx_packets, "tx_bytes", (json_int_t)i->tx_bytes, "rx_packets",
-	    (json_int_t)i->rx_packets, "rx_bytes", (json_int_t)i->rx_bytes, "custody_bytes",
-	    (json_int_t)i->custody_bytes, "far_queue", (json_int_t)i->far_queue, "host_resent",
-	    (json_int_t)i->host_resent, "rnr_naks", (json_int_t)i->rnr_naks, "limit", i->limit,
-	    "remote_window", (json_int_t)i->remote_window, "remote_drain_Bps",
-	    (json_int_t)i->remote_drain_Bps, "far_rate_Bps", (json_int_t)i->far_rate_Bps, "far_rtt_seconds",
-	    (double)i->far_rtt / 1e9, "idle_seconds", (double)rwy_since(i->last, now) / 1e9);
+	    i->error, "pmtu", (json_int_t)i->pmtu, "responder_psn", (json_int_t)i->responder_psn,
+	    "responder_acked", (json_int_t)i->responder_acked, "requester_una", (json_int_t)i->requester_una,
+	    "requester_nxt", (json_int_t)i->requester_nxt, "tx_packets", (json_int_t)i->tx_packets,
+	    "tx_bytes", (json_int_t)i->tx_bytes, "rx_packets", (json_int_t)i->rx_packets, "rx_bytes",
+	    (json_int_t)i->rx_bytes, "custody_bytes", (json_int_t)i->custody_bytes, "requester_queue",
+	    (json_int_t)i->requester_queue, "host_resent", (json_int_t)i->host_resent, "rnr_naks",
+	    (json_int_t)i->rnr_naks, "limit", i->limit, "remote_window", (json_int_t)i->remote_window,
+	    "remote_drain_Bps", (json_int_t)i->remote_drain_Bps, "requester_rate_Bps",
+	    (json_int_t)i->requester_rate_Bps, "requester_rtt_seconds", (double)i->requester_rtt / 1e9,
+	    "idle_seconds", (double)rwy_since(i->last, now) / 1e9);
 }
 
 /* Fills `list` from a position on. Returns true: p is where the next page starts; false: the end is

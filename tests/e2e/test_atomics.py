@@ -72,7 +72,7 @@ def test_masses(lab, op):
     answers = lab.gwb.sum("tx_data") - answered
     lab.log(f"{answers} answers; it ended: {p.ok}")
     assert answers > 2 * BUFFERS, f"{answers} answers: too few to tell; {p.text}"
-    assert all(f["near_psn"] == f["near_acked"] for f in lab.gwa.flows()), lab.gwa.flows()
+    assert all(f["responder_psn"] == f["responder_acked"] for f in lab.gwa.flows()), lab.gwa.flows()
     assert written and written[0].ok, written
     kept = REPEAT * QPS if op == "read" else 0
     for g in lab.gateways:

@@ -23,7 +23,7 @@ TAGGED = Tenant("red", 5001, at=("vlan", "vtep"), vlan=101, more=SLOW, here=(("a
 SEED = 4711
 RING = 256  # most frames on their way to the gateway: its port holds 512
 BACKGROUND = ("drop_tenant_mac", "drop_wan_unresolved")  # guests' multicasts; the WAN's ARP. No forgery counts here.
-QUIET_FLOW = ("local", "local_qpn", "remote", "remote_qpn", "state", "near_psn", "near_acked", "far_una", "far_nxt", "tx_packets", "rx_packets")
+QUIET_FLOW = ("local", "local_qpn", "remote", "remote_qpn", "state", "responder_psn", "responder_acked", "requester_una", "requester_nxt", "tx_packets", "rx_packets")
 
 
 def knowledge(lab):
@@ -39,7 +39,7 @@ def knowledge(lab):
                  gw_ip=frames.addr(lab.c.gw4 if v == 4 else lab.c.gw6), vni=lab.tenants[1].vni, inner_gw_mac=own(lab.tenants[1]),
                  v_vni=lab.tenants[0].vni, v_vlan=lab.tenants[0].vlan or 101, v_inner_gw_mac=own(lab.tenants[0]), v_mac=link(red_a),
                  v_ip=frames.addr(lab.a.ip(v)), v_far_ip=frames.addr(lab.b.ip(v)), src=frames.addr(red_a.ip4), dst=frames.addr(red_b.ip4),
-                 qpns=sorted({f[k] for f in flows for k in ("local_qpn", "remote_qpn")}), psns=[f[k] for f in flows for k in ("near_psn", "far_nxt")])
+                 qpns=sorted({f[k] for f in flows for k in ("local_qpn", "remote_qpn")}), psns=[f[k] for f in flows for k in ("responder_psn", "requester_nxt")])
 
 
 def inject(lab, known, seed, count, wait=True):

@@ -124,7 +124,7 @@ static void test_reaction(void **state)
 	assert_true(during < before / 2);
 	while (!eng_flows(site[1].e, &cursor, &info, 1) && cursor)
 		;
-	assert_true(info.far_rate_Bps > 0);
+	assert_true(info.requester_rate_Bps > 0);
 	flow_for(3 * RWY_SEC, &next);
 	after = flow_for(20 * RWY_MS, &next);
 	assert_true(after >= before - before / 10);

@@ -241,7 +241,7 @@ static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 	f->limit = i % 3 ? "window" : "path";
 	f->error = i % 3 == 2 ? "the far host did not answer 7 retransmissions" : "";
 	f->pmtu = 1024;
-	f->near_psn = i;
+	f->responder_psn = i;
 	f->tx_packets = UINT64_C(1000) * i;
 	f->tx_bytes = (uint64_t)i * 1000000007;
 	f->rx_bytes = UINT64_C(1234567890123);

@@ -54,7 +54,7 @@ static uint64_t drops(const struct dc *dc)
 }
 
 /* The rates to which near-destination congestion control limits the flows, Gb/s; 0: no limit. */
-static void far_rates(const struct work *w, double *rate)
+static void requester_rates(const struct work *w, double *rate)
 {
 	struct eng_flow_info info[64];
 	uint32_t cursor = 0;
@@ -66,9 +66,9 @@ static void far_rates(const struct work *w, double *rate)
 	do {
 		n = eng_flows(dc_gw_engine(w->dc->gw[1]), &cursor, info, 64);
 		for (unsigned i = 0; i < n; i++)
-			for (unsigned k = 0; info[i].far_rate_Bps && k < shown(w); k++)
+			for (unsigned k = 0; info[i].requester_rate_Bps && k < shown(w); k++)
 				if (info[i].local_qpn == dc_qpn(w->flow[k].qp->id, true))
-					rate[k] = (double)info[i].far_rate_Bps * 8e-9;
+					rate[k] = (double)info[i].requester_rate_Bps * 8e-9;
 	} while (cursor);
 }
 
@@ -77,10 +77,10 @@ void trace_row(struct work *w, rwy_time now)
 	struct dc *dc = w->dc;
 	unsigned host = w->flows ? w->flow[0].dst : dc->per_site;
 	double dt = (double)(now - w->sampled), held = 0, custody = 0, port = 0, rate = 0, queued = 0;
-	double far[FLOWS_MAX], got[DC_TENANTS_MAX + 1] = {0};
+	double bound[FLOWS_MAX], got[DC_TENANTS_MAX + 1] = {0};
 	struct wan_stats st;
 
-	far_rates(w, far);
+	requester_rates(w, bound);
 	if (dc->gw[0]) {
 		held = (double)dc_gw_held(dc->gw[1]) / 1e6;
 		custody = (double)eng_custody_bytes(dc_gw_engine(dc->gw[0])) / 1e6;
@@ -103,7 +103,7 @@ void trace_row(struct work *w, rwy_time now)
 		if (i < shown(w))
 			fprintf(w->trace, ",%.3f,%.3f,%.3f",
 			    (double)(f->qp->tx_bytes - f->sample_tx) * 8 / dt,
-			    (double)(f->qp->rx_bytes - f->sample_rx) * 8 / dt, far[i]);
+			    (double)(f->qp->rx_bytes - f->sample_rx) * 8 / dt, bound[i]);
 		f->sample_rx = f->qp->rx_bytes;
 		f->sample_tx = f->qp->tx_bytes;
 	}
