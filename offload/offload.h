@@ -61,6 +61,7 @@ enum offload_what {
 #undef X
 	    OFFLOAD_WHAT_COUNT
 };
+/* The name for API and CLI; static text. */
 const char *offload_what_name(enum offload_what w);
 
 #define OFFLOAD_ACTS(X)                                                                                      \
@@ -141,6 +142,7 @@ struct offload_rule {
 	int32_t item;    /* ACL rule from 0; -1: the ACL's default, or no ACL */
 	uint64_t id;     /* hash of the identity; almost certainly unique */
 };
+/* True if the rules have the same identity. */
 bool offload_rule_same(const struct offload_rule *a, const struct offload_rule *b);
 
 /* Whether `drop` (or a forward) may be installed only while `pass` is. Both are of the present

@@ -29,6 +29,7 @@
 #define OFFLOAD_WHY 128 /* bytes of a reason, with the terminating 0 */
 
 enum offload_where { OFFLOAD_SOFTWARE, OFFLOAD_KERNEL, OFFLOAD_HARDWARE };
+/* The name for API and CLI; static text. */
 const char *offload_where_name(enum offload_where w);
 
 struct offload_entry {
@@ -91,6 +92,7 @@ void offload_sync_seen(struct offload_sync *s, uint32_t handle, enum offload_whe
 struct offload_counts {
 	unsigned hardware, kernel, software; /* rules, and what could not become a rule */
 };
+/* Counts entries by place, and their packets and bytes. */
 void offload_sync_count(const struct offload_sync *s, struct offload_counts *out);
 /* Calls fn for each entry, by tenant. The entry is valid during the call. */
 void offload_sync_each(
