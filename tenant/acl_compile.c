@@ -143,7 +143,7 @@ static uint32_t bits_keep(struct build *b, uint32_t k)
 		if (!memcmp(kept, map, b->stride * sizeof(*map)))
 			return (b->table[at] - 1) * b->stride;
 	}
-	kept = b->raw + (size_t)b->kept * b->stride; /* in place: kept <= k */
+	kept = b->raw + (size_t)b->kept * b->stride; /* in place, since kept <= k */
 	if (kept != map)
 		memcpy(kept, map, b->stride * sizeof(*map));
 	b->table[at] = ++b->kept;

@@ -23,7 +23,7 @@
 
 #define ARP_FRAME_MAX 96 /* room for any frame that is made here */
 
-/* Verdict on a frame. X(enumerator, counter name, sentence) */
+/* The verdict on a frame. X(enumerator, counter name, sentence) */
 #define ARP_WHATS(X)                                                                                         \
 	X(ARP_OTHER, "not_arp", "neither ARP nor neighbour discovery: not ours")                             \
 	X(ARP_ANSWER_OWN, "arp_answered", "asked for the gateway's own address: answered")                   \

@@ -20,7 +20,6 @@ bool arp_ip_none(const struct rwy_ip *a)
 	return rwy_ip_is4(a) ? !memcmp(a->b + 12, none4, 4) : rwy_ip_eq(a, &none6);
 }
 
-/* Solicited-node group of an address (RFC 4291 2.7.1) and the group's MAC (RFC 2464 7). */
 void arp_group_of(const struct rwy_ip *a, struct rwy_ip *group, uint8_t mac[6])
 {
 	static const uint8_t first[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};

@@ -5,7 +5,7 @@
  * without branches over a packed array: with 16 IPv4 prefixes two cache lines, with 1,000 eleven
  * steps. The ACL and the tenant's longest-prefix match use it. IPv4 and IPv6 have separate arrays.
  *
- * Thread: built by the control thread, then constant.
+ * Thread: the control thread builds it; then it is constant.
  */
 #ifndef TENANT_RANGE_H
 #define TENANT_RANGE_H
@@ -82,7 +82,7 @@ static inline uint32_t range_find6(const struct range_map *m, unsigned __int128 
 	return (uint32_t)(base - m->lo6);
 }
 
-/* The range of an address: < m->n4 + m->n6. */
+/* The number of an address's range: < m->n4 + m->n6. */
 static inline uint32_t range_find(const struct range_map *m, const struct rwy_ip *a)
 {
 	uint64_t hi = rwy_get64(a->b), lo = rwy_get64(a->b + 8);

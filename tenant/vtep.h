@@ -6,8 +6,7 @@
  * (tenant/tenant.h). The key is the tenant's index in place of its VNI, so that the bound is a
  * counter.
  *
- * Memory is allocated once. Lookups and learning are O(1). Time is an argument.
- * Thread: one table belongs to one worker.
+ * Thread: a table belongs to one worker.
  */
 #ifndef TENANT_VTEP_H
 #define TENANT_VTEP_H
@@ -29,7 +28,7 @@ struct vtep_cfg {
 /* Defaults: 65536 entries, 4096 per tenant, 16384 tenants, 300 s, 100 ms. */
 void vtep_cfg_default(struct vtep_cfg *cfg);
 
-/* X(field, sentence): monotonic counts */
+/* X(field, sentence): counters, never reset. */
 #define VTEP_COUNTERS(X)                                                                                     \
 	X(learned, "hosts learned")                                                                          \
 	X(moved, "hosts that moved to another VTEP or MAC address")                                          \
@@ -53,7 +52,7 @@ struct vtep_host {
 };
 
 struct vtep_tab;
-/* RWY_EINVAL: a bound out of range; RWY_ENOMEM. */
+/* Makes a table. RWY_EINVAL: a limit is out of range; RWY_ENOMEM. */
 RWY_MUST_CHECK int vtep_new(struct vtep_tab **out, const struct vtep_cfg *cfg);
 void vtep_free(struct vtep_tab *t); /* NULL is allowed */
 
