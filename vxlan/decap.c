@@ -27,7 +27,7 @@ static bool source_ok(const uint8_t *ip)
 		return ip[12] != 0 && ip[12] != 127 && ip[12] < 224;
 	if (ip[8] == 0xff)
 		return false;
-	return memcmp(ip + 8, zero, 15) != 0 || ip[23] > 1; /* neither :: nor ::1 */
+	return memcmp(ip + 8, zero, 15) != 0 || ip[23] > 1; /* not :: and not ::1 */
 }
 
 static bool udp_csum_ok(const uint8_t *ip, const struct ip_l4 *l)

@@ -102,7 +102,7 @@ static inline void finish(const struct vxlan_tmpl *t, uint8_t *o, uint32_t tot, 
 		uint16_t sum = rwy_csum(udp, udp_len); /* the checksum field is 0 in the template */
 
 		sum = (uint16_t)~rwy_csum_fold((uint64_t)sum + t->pseudo + udp_len);
-		rwy_put16(udp + 6, sum ? sum : 0xffff); /* RFC 768: 0 means none */
+		rwy_put16(udp + 6, sum ? sum : 0xffff); /* RFC 768: 0 means no checksum */
 	}
 }
 
