@@ -76,6 +76,7 @@ struct wan_congest {
 	rwy_time ended;
 };
 
+/* Starts without measurements. */
 void wan_congest_init(struct wan_congest *c, const struct wan_congest_cfg *cfg, rwy_time now);
 bool wan_congest_cfg_same(const struct wan_congest_cfg *a, const struct wan_congest_cfg *b);
 /* Replaces the thresholds; measurements are kept. */

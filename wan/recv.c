@@ -3,12 +3,12 @@
  * bytes are counted and dropped. */
 #include "wan/tunnel.h"
 
-/* A datagram being read. */
+/* A datagram that is being read. */
 struct in {
 	struct wan_tunnel *t;
 	struct wan_path *p;
 	const uint8_t *at, *end;
-	struct rwy_buf *b; /* NULL once a frame took it */
+	struct rwy_buf *b; /* NULL once a frame took it over */
 	bool eliciting, again;
 	uint8_t flags; /* flags of the datagram */
 };

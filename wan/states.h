@@ -36,7 +36,7 @@
 	ROW(CONFIRMING, count_down, answer, challenge, believe, restart, confirmed, go_down, ignore)         \
 	ROW(CHALLENGING, count_down, answer, answer, believe, restart, confirmed, go_down, ignore)
 
-/* X(from, to): every change of state. */
+/* X(from, to): all changes of state. */
 #define WAN_HS_CHANGES(X)                                                                                    \
 	X(ASKING, UP)                                                                                        \
 	X(ASKING, CONFIRMING)                                                                                \

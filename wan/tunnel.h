@@ -87,7 +87,7 @@ struct wan_tunnel {
 	uint32_t mtu_own, mtu_min; /* smallest MTU of our paths; of both sides */
 	uint8_t hs_path;
 
-	/* sending */
+	/* Sending. */
 	struct wan_txslot *tx;
 	uint32_t tx_cap, tx_free, tx_flows;
 	struct wan_sched sched;                 /* flows with data to send */
@@ -100,7 +100,7 @@ struct wan_tunnel {
 	uint32_t dgram_off, dgram_id;
 	uint8_t dgram_frag;
 
-	/* receiving */
+	/* Receiving. */
 	struct wan_rxslot *rx;
 	uint32_t rx_cap, rx_flows;
 	uint64_t rx_held;
@@ -125,7 +125,7 @@ struct wan_tunnel {
 	struct wan_counters c;
 };
 
-/* The peer is known. */
+/* True if the peer is known. */
 static inline bool wan_hs_session(const struct wan_tunnel *t)
 {
 	return t->hs.state != WAN_HS_ASKING;

@@ -118,6 +118,7 @@ struct wan_cfg {
 	/* bytes of a datagram on the wire besides its UDP payload; pacing counts them */
 	uint32_t wire_overhead;
 };
+/* Fills the defaults. */
 void wan_cfg_default(struct wan_cfg *cfg);
 
 /* One datagram to send. The UDP payload is `hdr` followed by buf->data[off .. off+len). wan keeps
@@ -136,6 +137,7 @@ struct wan_tx {
 	uint8_t hdr[WAN_HDR_MAX];
 };
 
+/* Makes a tunnel. RWY_EINVAL: cfg is out of range; RWY_ENOMEM. */
 RWY_MUST_CHECK int wan_new(struct wan_tunnel **out, const struct wan_cfg *cfg, rwy_time now);
 /* Frees the tunnel and its custody, and calls rx_close(WAN_CLOSE_TUNNEL) for each rx flow. NULL is
  * allowed. */
@@ -300,6 +302,7 @@ struct wan_stats {
 	uint64_t peer_epoch;
 	char cc[96]; /* description by the algorithm */
 };
+/* Copies the statistics; cheap enough for one call a second. */
 void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef WAN_WIRE_LIMITS_H
 #define WAN_WIRE_LIMITS_H
 
-#define WAN_HDR_MAX    224 /* bytes of WAN header and frames in front of the payload */
+#define WAN_HDR_MAX    224 /* bytes of WAN header and frames before the payload */
 #define WAN_OPEN_MAX   96  /* bytes of a flow's open information */
 #define WAN_REASM_ROOM 192 /* headroom of reassembled buffers, for the headers of the LAN side */
 
