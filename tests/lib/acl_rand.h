@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random ACLs and packets out of a stream of bytes, close to each other on purpose: few networks, few ports,
- * so that rules overlap and packets hit their edges. For the unit test (a generator behind it) and the fuzzer
- * (its input).
+ * Random ACLs and packets from a stream of bytes. They are close to each other on purpose: few
+ * networks and ports, so that rules overlap and packets meet their edges. The unit test passes a
+ * generator, the fuzzer its input.
  */
 #ifndef TESTS_LIB_ACL_RAND_H
 #define TESTS_LIB_ACL_RAND_H
@@ -41,7 +41,7 @@ static inline void acl_rand_ip(const struct acl_src *s, struct rwy_ip *a)
 		memset(a->b, 0, 16);
 }
 
-/* Well formed, unless it cannot be mended by clearing bits. */
+/* Makes a prefix valid by clearing bits, if that is possible. */
 static inline void acl_rand_prefix(const struct acl_src *s, struct prefix *p)
 {
 	uint8_t k = s->byte(s->ctx);
@@ -74,7 +74,7 @@ static inline void acl_rand_rule(const struct acl_src *s, struct acl_rule *r)
 	acl_rand_prefix(s, &r->src);
 	acl_rand_prefix(s, &r->dst);
 	if (r->src.len && r->dst.len && prefix_is4(&r->src) != prefix_is4(&r->dst)) {
-		r->dst = (struct prefix){.len = 0}; /* or nothing would compile */
+		r->dst = (struct prefix){.len = 0}; /* otherwise nothing would compile */
 	}
 	r->sport_lo = acl_rand_port(s);
 	r->sport_hi = acl_rand_port(s);
@@ -94,7 +94,7 @@ static inline void acl_rand_rule(const struct acl_src *s, struct acl_rule *r)
 		r->classes = 1;
 }
 
-/* A packet; with rules, often at the very edge of one of them. */
+/* Makes a packet; with rules it is often at the edge of one of them. */
 static inline void acl_rand_key(
     const struct acl_src *s, const struct acl_rule *rules, unsigned n, struct acl_key *k)
 {
@@ -112,7 +112,7 @@ static inline void acl_rand_key(
 	if (how & 2) /* the last address instead of the first */
 		for (unsigned bit = rules->src.len; bit < 128; bit++)
 			k->src.b[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
-	if (how & 4) /* the one before, mostly outside */
+	if (how & 4) /* the address before, mostly outside */
 		k->dst.b[15]--;
 	k->sport = how & 8 ? rules->sport_lo : how & 16 ? rules->sport_hi : (uint16_t)(rules->sport_hi + 1);
 }

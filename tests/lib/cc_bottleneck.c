@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See cc_bottleneck.h. */
+/* A bottleneck in virtual time; see cc_bottleneck.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "tests/lib/wan_link.h"
 
 #define MTU            1500u
-#define BURST          (100 * RWY_US) /* how far a flow may lag behind its pace */
-#define BURST_LATE     (4 * RWY_MS)   /* with data waiting, as in wan/ */
+#define BURST          (100 * RWY_US) /* how far a flow may lag behind its pacing */
+#define BURST_LATE     (4 * RWY_MS)   /* the same with data waiting, as in wan/ */
 #define CNP_GAP        (50 * RWY_US)
 #define MIN_RTT_WINDOW (10 * RWY_SEC) /* as in wan/ */
 
@@ -92,7 +92,8 @@ static bool red(struct cc_bn *b, uint64_t queue)
 	    &b->rng, (uint32_t)((queue - c->mark_min) * c->mark_ppm / (c->mark_max - c->mark_min)));
 }
 
-/* Into the queue, or lost. Its ACK comes when it would have come in either case: order is kept. */
+/* Puts a packet into the queue, or loses it. Its ACK comes at the time that it would have in either
+ * case, which keeps the order. */
 static void enqueue(struct cc_bn *b, struct cc_bn_pkt *p)
 {
 	uint64_t queue = queue_bytes(b);
@@ -125,9 +126,9 @@ static void send_one(struct cc_bn *b, struct cc_bn_flow *f)
 	f->ops->on_sent(f->state, MTU, f->inflight, b->now);
 }
 
-#define HOST_WINDOW 131072u /* a host's packets that wait for the path at most */
+#define HOST_WINDOW 131072u /* most bytes of a host that wait for the path */
 
-/* A host that gives its data in bursts, and stops while its window waits. */
+/* A host that gives its data in bursts, and stops while its window is full. */
 static void send_bursts(struct cc_bn *b, struct cc_bn_flow *f)
 {
 	rwy_dur lag = f->backlog ? BURST_LATE : BURST;
@@ -207,7 +208,7 @@ static void take(struct cc_bn *b, struct cc_bn_flow *f, const struct cc_bn_pkt *
 		a->ce_count += p->marked;
 }
 
-/* Everything whose ACK is back by now, as one ACK. */
+/* Passes all ACKs that are back by now as one. */
 static void acknowledge(struct cc_bn *b, struct cc_bn_flow *f)
 {
 	struct cc_bn_pkt newest = {0};
@@ -252,7 +253,8 @@ static bool ack_due(const struct cc_bn *b, const struct cc_bn_flow *f)
 	return f->n > last && f->ring[(f->head + last) & (f->cap - 1)].back <= b->now;
 }
 
-/* A process that others keep from running: some times a second, for a time between nothing and the most. */
+/* True while other processes run instead of this one: some times a second, for at most the given
+ * time. */
 static bool stalled(struct cc_bn *b, struct cc_bn_flow *f)
 {
 	if (!b->cfg.stalls)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One bottleneck in virtual time, for congestion control by itself: flows that always have data (or a
- * demand), paced and windowed as their algorithm says, through one FIFO queue with tail drop, RED-like
- * marking and random loss; acknowledgements come in batches, a round trip later, as wan/ would tell them.
- * Everything random comes from the seed. Not here: loss detection and retransmission (tests with wan_pair
- * have them).
+ * One bottleneck in virtual time, to test congestion control alone. Flows always have data (or a
+ * demand), are paced and limited as their algorithm says, and share one FIFO queue with tail drop,
+ * RED-like marking and random loss. Acknowledgements come in batches, a round trip later, in the
+ * form of wan/. The seed decides all random values. It has no loss detection and retransmission;
+ * tests with wan_pair have them.
  */
 #ifndef TESTS_LIB_CC_BOTTLENECK_H
 #define TESTS_LIB_CC_BOTTLENECK_H
@@ -20,22 +20,23 @@
 struct cc_bn_cfg {
 	uint64_t rate_Bps;
 	rwy_dur rtt;      /* without the queue */
-	rwy_dur way_back; /* on top, of others' making, as cc_ack.reverse tells */
+	rwy_dur way_back; /* queueing delay on the reverse path, as cc_ack.reverse reports it */
 	uint64_t queue_bytes;
-	uint64_t mark_min, mark_max; /* RED: no marks below, all marked above; 0: no marking */
-	uint32_t mark_ppm;           /* at mark_max */
+	/* RED: no marks below min, all marked above max; 0: no marking */
+	uint64_t mark_min, mark_max;
+	uint32_t mark_ppm; /* at mark_max */
 	uint32_t loss_ppm;
-	bool cnp;        /* marks come back as CNPs, one in 50 us at most, not as counts in ACKs */
+	bool cnp;        /* marks come back as CNPs, at most one in 50 us */
 	rwy_dur step;    /* of virtual time */
-	rwy_dur ack_gap; /* an ACK at least so often while data comes */
+	rwy_dur ack_gap; /* while data comes there is an ACK at least this often */
 	uint32_t ack_pkts;
-	uint32_t stalls; /* how often a second a sender's process does not run for a while; 0: never */
+	uint32_t stalls; /* times per second that a sender's process is stopped; 0: never */
 	rwy_dur stall_most;
 	uint64_t seed;
 };
 
 struct cc_bn_pkt {
-	rwy_time sent, first_sent, delivered_at, back; /* back: when the ACK is */
+	rwy_time sent, first_sent, delivered_at, back; /* back: arrival of the ACK */
 	rwy_dur way_back;
 	uint64_t delivered;
 	bool lost, marked, app;
@@ -47,19 +48,19 @@ struct cc_bn_flow {
 	alignas(16) uint8_t state[CC_STATE_SIZE];
 	struct cc_answer answer;
 	rwy_time start, pace_at, ticked, next, last_ack, last_cnp;
-	uint64_t demand_Bps;  /* 0: always more */
+	uint64_t demand_Bps;  /* 0: unlimited */
 	uint64_t burst_bytes; /* the demand comes in bursts of so many bytes; 0: evenly */
-	uint64_t backlog;     /* of those bursts, not sent yet */
-	rwy_time burst_at;    /* the next one */
-	rwy_time stalled;     /* the process does not run until then */
+	uint64_t backlog;     /* bytes of those bursts that are not sent yet */
+	rwy_time burst_at;    /* time of the next burst */
+	rwy_time stalled;     /* the process is stopped until then */
 	struct cc_bn_pkt *ring;
 	uint32_t cap, head, n;
 	uint64_t inflight, delivered, lost, marked;
 	rwy_time delivered_at, first_sent, min_rtt_at;
 	rwy_dur min_rtt, rtt;
-	uint64_t app_limited; /* as wan_path's */
+	uint64_t app_limited; /* as in wan_path */
 	uint64_t nonsense;
-	uint64_t from; /* delivered when the present measurement began */
+	uint64_t from; /* delivered bytes when the present measurement began */
 };
 
 struct cc_bn {
@@ -68,10 +69,10 @@ struct cc_bn {
 	unsigned flows;
 	rwy_time now, busy_until;
 	uint64_t rng;
-	/* since cc_bn_measure: */
+	/* Since cc_bn_measure(): */
 	rwy_time from;
 	uint64_t queue_max, drops;
-	double queue_sum; /* bytes times steps */
+	double queue_sum; /* bytes * steps */
 	uint64_t steps;
 };
 
@@ -79,10 +80,10 @@ struct cc_bn {
 void cc_bn_default(struct cc_bn_cfg *cfg);
 void cc_bn_init(struct cc_bn *b, const struct cc_bn_cfg *cfg);
 void cc_bn_fini(struct cc_bn *b);
-/* A flow that starts now. max_Bps: its configured maximum. Returns its number. */
+/* Adds a flow that starts now. max_Bps: its configured maximum. Returns its number. */
 unsigned cc_bn_add(struct cc_bn *b, const struct cc_ops *ops, uint64_t max_Bps);
 void cc_bn_run(struct cc_bn *b, rwy_dur t);
-/* Begins a measurement: the functions below are about the time since. */
+/* Begins a measurement; the functions below report the time since then. */
 void cc_bn_measure(struct cc_bn *b);
 double cc_bn_share(const struct cc_bn *b, unsigned flow); /* of the bottleneck's rate */
 double cc_bn_total(const struct cc_bn *b);

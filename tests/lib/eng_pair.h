@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two engines, a perfect WAN of a millisecond between them, and hosts that the test speaks for. */
+/* Two engines, a perfect WAN with one millisecond between them, and hosts whose packets the test
+ * makes. */
 #ifndef TESTS_LIB_ENG_PAIR_H
 #define TESTS_LIB_ENG_PAIR_H
 
@@ -18,43 +19,44 @@
 
 struct eng_site {
 	struct eng *e;
-	/* Each packet to a host of this site; NULL: nobody listens. Hosts answer after eng_pair_run. */
+	/* Called with each packet to a host of this site; may be NULL. Hosts answer after
+	 * eng_pair_run(). */
 	void (*heard)(struct eng_site *s, const struct roce_pkt *pkt);
 	unsigned idx;
 	uint64_t bufs;
-	unsigned requests;    /* that reached the host */
-	unsigned of_qpn[256]; /* the same, by the low byte of their QPN */
+	unsigned requests;    /* requests that reached the host */
+	unsigned of_qpn[256]; /* the same by the low byte of their QPN */
 	roce_psn psn_of[256];
-	uint32_t qpn; /* of the last */
+	uint32_t qpn; /* of the last one */
 	unsigned acks, cnps;
 	uint32_t tenant; /* of the last packet to a host */
 	struct {
 		unsigned requests, acks, naks, others;
-		roce_psn psn, ack_psn; /* of the last request, of the last ACK */
+		roce_psn psn, ack_psn; /* of the last request; of the last ACK */
 	} of[PAIR_TENANTS];
-	unsigned opened, closed;    /* sessions */
-	struct eng_session session; /* the last of these */
+	unsigned opened, closed;    /* number of sessions */
+	struct eng_session session; /* the last one reported */
 	uint8_t ecn;                /* of the last request */
-	roce_psn psn;               /* the same */
+	roce_psn psn;               /* likewise */
 	bool ip_sum_ok;
 	unsigned responses;    /* READ RESPONSE and ATOMIC ACK packets */
-	uint8_t response;      /* opcode of the last */
-	roce_psn response_psn; /* the same */
+	uint8_t response;      /* opcode of the last one */
+	roce_psn response_psn; /* likewise */
 	uint64_t original;     /* of the last ATOMIC ACK */
-	uint64_t bufs_most;    /* buffers that the engine had after any step */
+	uint64_t bufs_most;    /* most buffers that the engine held after any step */
 };
 
-/* Changes the configuration of both engines before they begin; NULL: nothing. */
+/* Changes the configuration of both engines before they start; may be NULL. */
 extern void (*eng_pair_tune)(struct eng_cfg *c);
 
 extern struct eng_site site[2];
 extern rwy_time eng_now;
 
 int eng_pair_set_up(void **state);
-int eng_pair_tear_down(void **state); /* fails when a buffer leaked */
+int eng_pair_tear_down(void **state); /* fails if a buffer leaked */
 void eng_pair_run(rwy_dur time);
-void eng_pair_delay(rwy_dur one_way); /* of the WAN from now on; longer, never shorter */
-/* A packet of a host of this site; `tos` with its ECN bits. */
+void eng_pair_delay(rwy_dur one_way); /* sets the WAN's delay from now on; it may only grow */
+/* Sends a packet of a host of this site; `tos` contains its ECN bits. */
 void eng_host_sends(unsigned from, const struct rc_mk *m, uint8_t tos);
 void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, uint8_t tos);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packet buffers for tests: each from malloc, with exactly the room it claims, so that the sanitizers see
- * what goes beyond; and counted, so that one that is lost is seen. struct rwy_bufs.ctx is the count, a
- * uint64_t.
+ * Packet buffers for tests, each malloced with exactly the room it claims, so that sanitizers find
+ * overruns, and counted, so that a leak is found. struct rwy_bufs.ctx is the count, a uint64_t.
  */
 #ifndef TESTS_LIB_HEAP_BUF_H
 #define TESTS_LIB_HEAP_BUF_H

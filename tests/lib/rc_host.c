@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Model host: life, packets in and out, responder half. The requester half is rc_host_reqr.c. */
+/* The model host: start and end, packets in and out, responder. rc_host_reqr.c has the
+ * requester. */
 #include "tests/lib/rc_host.h"
 
 #include <stdlib.h>
@@ -167,7 +168,8 @@ uint32_t rc_resp_output(struct rc_host *h, uint8_t *out)
 static void resp_dup(struct rc_host *h, const struct roce_pkt *pkt)
 {
 	if (pkt->info->op == ROCE_OP_SEND || pkt->info->op == ROCE_OP_WRITE) {
-		/* the latest PSN executed, whatever it was: harsher than Soft-RoCE, which spares READs */
+		/* The last PSN executed, of whatever operation: stricter than Soft-RoCE, which
+		 * excepts READs. */
 		owe_ack(h, roce_psn_add(h->epsn, ROCE_PSN_MASK), ROCE_AETH_CREDIT_INVALID);
 		return;
 	}
@@ -258,7 +260,7 @@ static bool length_ok(const struct rc_host *h, const struct roce_pkt *pkt)
 	return n <= h->cfg.mtu && (n || pkt->info->pos == ROCE_POS_ONLY);
 }
 
-/* Does this packet take a receive that is not there? */
+/* True if this packet needs a receive and there is none. */
 static bool not_ready(const struct rc_host *h, const struct roce_pkt *pkt)
 {
 	bool takes =
@@ -279,7 +281,7 @@ static void receive_done(struct rc_host *h, const struct roce_pkt *pkt, uint32_t
 	h->rq_i++;
 }
 
-/* SEND or WRITE at the expected PSN. Returns false when it was refused. */
+/* A SEND or WRITE at the expected PSN. False: it was refused. */
 static bool resp_data(struct rc_host *h, const struct roce_pkt *pkt)
 {
 	bool send = pkt->info->op == ROCE_OP_SEND;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model host: one RC queue pair with memory, packets in, packets out. Its requester does what Soft-RoCE's
- * does (a window of 128 PSNs, go-back-N from the oldest unacknowledged PSN, one retry until progress, partial
- * READ after a loss), its responder executes on a byte array and remembers READs and ATOMICs. Sans-I/O: no
- * socket, no clock. Not a reference of the standard: a stand-in for a real host that also counts what a real
- * host could be hurt by (struct rc_host_bad).
+ * A model host: one RC queue pair with memory, packets in, packets out. Its requester behaves like
+ * Soft-RoCE's: a window of 128 PSNs, go-back-N from the oldest unacknowledged PSN, one retry until
+ * progress, partial READ after a loss. Its responder executes on a byte array and remembers READs
+ * and ATOMICs. Sans-I/O: no socket, no clock. It is no reference of the standard, but stands for a
+ * real host and counts what could hurt one (struct rc_host_bad).
  */
 #ifndef TESTS_LIB_RC_HOST_H
 #define TESTS_LIB_RC_HOST_H
@@ -30,8 +30,9 @@ enum rc_status {
 struct rc_wr {
 	uint64_t id;
 	enum rc_wr_op op;
-	uint32_t local; /* offset in this host's memory: source, or destination of READ and of an ATOMIC's 8
-	                   bytes */
+	/* offset in this host's memory: the source, or the destination of a READ and of an ATOMIC's
+	 * 8 bytes */
+	uint32_t local;
 	uint32_t len;
 	uint64_t remote; /* offset in the other host's memory */
 	uint32_t rkey;
@@ -42,7 +43,7 @@ struct rc_wr {
 struct rc_comp {
 	uint64_t id;
 	enum rc_status status;
-	bool recv; /* of a receive: */
+	bool recv; /* a receive was consumed: */
 	uint32_t len;
 	uint32_t imm;
 	bool with_imm;
@@ -56,25 +57,25 @@ struct rc_host_cfg {
 	uint32_t rkey;      /* of the whole memory */
 	uint32_t window;    /* PSNs, 128 */
 	uint32_t rd_max;    /* READs and ATOMICs outstanding, <= RC_HOST_RES */
-	uint32_t ack_every; /* AckReq at least each so many packets */
+	uint32_t ack_every; /* AckReq at least once in so many packets */
 	rwy_dur timeout;
-	uint32_t resources; /* READs and ATOMICs remembered for their duplicates, <= RC_HOST_RES */
-	/* What is left of a READ is answered as the middle and end of the first answer, as Soft-RoCE does it,
+	uint32_t resources; /* READs and ATOMICs remembered for duplicates, <= RC_HOST_RES */
+	/* The rest of a READ is answered as middle and end of the first answer, as Soft-RoCE does,
 	 * not as a READ of its own. */
 	bool continues;
-	uint8_t retry, rnr_retry; /* 7: without limit, as Soft-RoCE has it */
-	uint8_t rnr_timer;        /* AETH timer value in RNR NAKs sent */
+	uint8_t retry, rnr_retry; /* 7: no limit, as in Soft-RoCE */
+	uint8_t rnr_timer;        /* AETH timer value in the RNR NAKs that it sends */
 	void (*done)(void *ctx, const struct rc_comp *c);
 	void *ctx;
 };
 
-/* What no right peer makes happen. */
+/* Events that a correct peer does not cause. */
 struct rc_host_bad {
 	unsigned ghost;  /* ACK or response of a PSN that was never sent */
 	unsigned ack;    /* plain ACK of a READ's or ATOMIC's own PSN */
 	unsigned opcode; /* READ RESPONSE with the wrong position */
-	unsigned msn;    /* MSN lower than what the PSN completes */
-	unsigned length; /* READ RESPONSE of a wrong length */
+	unsigned msn;    /* MSN lower than the one that the PSN completes */
+	unsigned length; /* READ RESPONSE of wrong length */
 };
 
 #define RC_HOST_RES 128
@@ -127,17 +128,17 @@ void rc_host_fini(struct rc_host *h);
 void rc_host_post(struct rc_host *h, const struct rc_wr *wr);
 void rc_host_post_recv(struct rc_host *h, uint32_t off, uint32_t len);
 
-/* A packet for this host, from the IP header on. Bad ones are dropped. */
+/* Takes a packet for this host, from its IP header on. Invalid ones are dropped. */
 void rc_host_input(struct rc_host *h, uint8_t *bytes, uint32_t len, rwy_time now);
-/* The same for who has read it already (rc_pkt_read). */
+/* The same with a parsed packet (rc_pkt_read()). */
 void rc_host_packet(struct rc_host *h, const struct roce_pkt *pkt, rwy_time now);
-/* The next packet to send into out[RC_PKT_MAX]: its length, 0: none now. */
+/* Writes the next packet into out[RC_PKT_MAX]. Returns its length; 0: there is none now. */
 uint32_t rc_host_output(struct rc_host *h, uint8_t *out, rwy_time now);
 void rc_host_tick(struct rc_host *h, rwy_time now);
 rwy_time rc_host_next(const struct rc_host *h);
 
-/* A packet of this host: m with the addresses and QPN that all of them have. Also for who speaks in its name.
- */
+/* A packet of this host: m with the host's addresses and QPN. Tests also use it to speak for the
+ * host. */
 static inline uint32_t rc_host_make(const struct rc_host *h, uint8_t *out, struct rc_mk m)
 {
 	memcpy(m.src, h->cfg.ip, 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the model host share. */
+/* Shared by the two halves of the model host. */
 #ifndef TESTS_LIB_RC_HOST_INT_H
 #define TESTS_LIB_RC_HOST_INT_H
 
@@ -14,10 +14,11 @@ struct rc_wqe {
 	bool counted;     /* in rd_out */
 };
 
-/* One thing the responder owes: an ACK or NAK, an ATOMIC's answer, or a row of READ responses. */
+/* One answer that the responder owes: an ACK or NAK, an ATOMIC's answer, or a series of READ
+ * responses. */
 struct rc_out {
 	uint8_t opcode, syndrome;
-	bool continued; /* a READ answered from its middle */
+	bool continued; /* a READ that is answered from its middle */
 	roce_psn psn;
 	roce_msn msn;
 	uint64_t original, off;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Model host: requester half. */
+/* The model host: requester. */
 #include <string.h>
 
 #include "rwy/endian.h"
@@ -137,7 +137,7 @@ static void retry(struct rc_host *h, bool timeout)
 static void progress(struct rc_host *h, roce_psn una, rwy_time now)
 {
 	h->una = una;
-	if (roce_psn_before(h->nxt, una)) { /* answered late, after a go-back */
+	if (roce_psn_before(h->nxt, una)) { /* an answer that came late, after a go-back */
 		h->nxt = una;
 		h->send_i = h->comp_i;
 		h->send_k = h->comp_i < h->sq_n ? (una - h->sq[h->comp_i].first) & ROCE_PSN_MASK : 0;
@@ -247,7 +247,7 @@ void rc_reqr_input(struct rc_host *h, const struct roce_pkt *pkt, rwy_time now)
 		h->bad.ghost++;
 		return;
 	}
-	for (;;) { /* it answers this PSN, so what is before it was received */
+	for (;;) { /* it answers this PSN, so all before it were received */
 		w = &h->sq[h->comp_i];
 		if (((pkt->psn - w->first) & ROCE_PSN_MASK) < w->npkts)
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RC packets for tests and model hosts: IPv4, UDP, BTH, extension headers, payload, pad, ICRC. Not a packet
- * builder of the product: it makes whatever it is told, also what no host would send.
+ * RC packets for tests and model hosts: IPv4, UDP, BTH, extension headers, payload, pad, ICRC. It
+ * makes whatever the caller asks for, also packets that no host sends.
  */
 #ifndef TESTS_LIB_RC_PKT_H
 #define TESTS_LIB_RC_PKT_H
@@ -24,13 +24,13 @@ struct rc_mk {
 	uint64_t original; /* AtomicAckETH */
 	uint32_t imm;      /* ImmDt, IETH */
 	const uint8_t *payload;
-	uint32_t payload_len; /* payload NULL: that many zero bytes */
+	uint32_t payload_len; /* payload NULL: so many zero bytes */
 };
 
-/* Writes the packet to out[RC_PKT_MAX]; returns its length. */
+/* Writes the packet to out[RC_PKT_MAX]. Returns its length. */
 uint32_t rc_pkt_make(uint8_t *out, const struct rc_mk *m);
 
-/* Parses; true when it is a RoCE packet with a good ICRC. */
+/* Parses a packet; true if it is RoCE with a good ICRC. */
 bool rc_pkt_read(uint8_t *bytes, uint32_t len, struct roce_pkt *pkt);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A requester with the requests, transmissions and responses of a test around it. */
+/* A requester, with the requests, transmissions and responses of a test. */
 #ifndef TESTS_LIB_RC_REQR_H
 #define TESTS_LIB_RC_REQR_H
 
@@ -61,7 +61,7 @@ static inline struct rwy_buf *rq_buf(struct rq *q, const struct rc_mk *m, uint32
 	return b;
 }
 
-/* The next request, of `cnt` PSNs, `len`: payload or READ length. */
+/* Pushes the next request, of `cnt` PSNs; `len`: bytes of payload or of a READ. */
 static inline enum roce_reqr_push rq_push_len(struct rq *q, uint8_t opcode, uint32_t cnt, uint32_t len)
 {
 	bool read = opcode == ROCE_RC_READ_REQ;
@@ -92,7 +92,7 @@ static inline unsigned rq_send(struct rq *q)
 	return q->ntx;
 }
 
-/* Frees what was released; a released request must be the next one. */
+/* Frees released requests, and checks that each was the next one. */
 static inline void rq_done(struct rq *q)
 {
 	struct rwy_buf *b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A responder with the packets, verdicts and answers of a test around it. */
+/* A responder, with the packets, verdicts and answers of a test. */
 #ifndef TESTS_LIB_RC_RESP_H
 #define TESTS_LIB_RC_RESP_H
 
@@ -30,7 +30,7 @@ static inline void rx_fini(struct rx *x)
 	roce_resp_fini(&x->r);
 }
 
-/* A request with AckReq. dma: RETH length. */
+/* Passes a request with AckReq. dma: RETH length. */
 static inline enum roce_resp_verdict rx_in(
     struct rx *x, uint8_t opcode, roce_psn psn, uint32_t payload, uint32_t dma)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual-time world for the property test; see rc_world.h. */
+/* The virtual-time world of the property test; see rc_world.h. */
 #include "tests/lib/rc_world.h"
 
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static void pipe_put(struct rc_world *w, struct rc_event e)
 	push(w, e);
 }
 
-/* --- near ------------------------------------------------------------------------------------ */
+/* --- the near gateway's responder ------------------------------------------------------------- */
 
 static void near_flush(struct rc_world *w)
 {
@@ -136,7 +136,7 @@ static void near_flush(struct rc_world *w)
 	}
 }
 
-/* A cached response with the opcode it must have now. */
+/* Sends a cached response with the opcode that it must have now. */
 static void near_send_response(struct rc_world *w, const uint8_t *cached, uint32_t len, uint8_t opcode)
 {
 	uint8_t bytes[RC_PKT_MAX], *c = copy(cached, len);
@@ -211,7 +211,7 @@ static void near_request(struct rc_world *w, uint8_t *bytes, uint32_t len)
 	}
 }
 
-/* Parked packets again, once the READ before them has its count. */
+/* Takes parked packets again when the READ before them has its count. */
 static void near_unpark(struct rc_world *w)
 {
 	while (w->park_n && !roce_resp_parks(&w->resp)) {
@@ -253,7 +253,7 @@ static void near_response(struct rc_world *w, uint8_t *bytes, uint32_t len)
 	near_send_response(w, bytes, len, w->resp.serve_opcode);
 }
 
-/* --- far ------------------------------------------------------------------------------------- */
+/* --- the far gateway's requester -------------------------------------------------------------- */
 
 static void far_push(struct rc_world *w, struct rwy_buf *b)
 {

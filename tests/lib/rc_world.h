@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual-time world for the property test: model host A - lossy LAN - our responder - perfect ordered pipe
- * with delay - our requester - lossy LAN - model host B. The glue between responder and requester is the
- * least that a gateway must do: custody, watermarks by ack mode, a cache of responses for replays. Not the
- * gateway's engine.
+ * The virtual-time world of the property test: model host A - lossy LAN - our responder - perfect
+ * ordered pipe with delay - our requester - lossy LAN - model host B. The parts between responder
+ * and requester are the least that a gateway needs: custody, watermarks by ack mode, a cache of
+ * responses for replays. It is not the gateway's engine.
  */
 #ifndef TESTS_LIB_RC_WORLD_H
 #define TESTS_LIB_RC_WORLD_H
@@ -19,7 +19,7 @@ struct rc_world_cfg {
 	uint64_t seed;
 	enum rc_mode mode;
 	bool pmtu_known;
-	/* LAN, per packet, in 1/65536 */
+	/* LAN: probability per packet, in 1/65536. */
 	uint32_t loss, dup, reorder, corrupt;
 	rwy_dur lan_delay, lan_jitter, reorder_delay;
 	rwy_dur wan_delay, wan_jitter;
@@ -54,7 +54,7 @@ struct rc_world {
 	uint32_t park_n;
 	unsigned hole, verdicts[ROCE_RESP_VERDICT_COUNT], drops;
 	bool far_failed;
-	const char *broken; /* an invariant that did not hold */
+	const char *broken; /* the first invariant that did not hold */
 };
 
 uint64_t rc_rand(uint64_t *s);
@@ -64,7 +64,7 @@ void rc_world_init(struct rc_world *w, const struct rc_world_cfg *cfg, const str
     uint8_t *mem_a, uint32_t len_a, const struct rc_host_cfg *b, uint8_t *mem_b, uint32_t len_b);
 void rc_world_fini(struct rc_world *w);
 
-/* Sends what the parts have to send, then goes on to the next thing that happens. false: nothing will, or not
+/* Sends what the parts have to send, then advances to the next event. False: there is none, or none
  * before `until`. */
 bool rc_world_step(struct rc_world *w, rwy_time until);
 

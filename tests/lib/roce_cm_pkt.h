@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CM messages for tests, each field at its offset of IBA 12.6 as a number: shares nothing with roce/wire.h.
- */
+/* CM messages for tests, with each field at its offset of IBA 12.6 as a number: independent of
+ * roce/wire.h. */
 #ifndef TESTS_LIB_ROCE_CM_PKT_H
 #define TESTS_LIB_ROCE_CM_PKT_H
 
@@ -72,7 +72,7 @@ static inline void cp_make_rep(uint8_t *m, const struct cp_rep *r)
 	b[27] = (uint8_t)(r->rnr << 5 | 1 << 4);
 }
 
-/* RTU 0x14, DREP 0x16, and with two bytes more MRA 0x11, REJ 0x12 */
+/* RTU 0x14, DREP 0x16 and, with two bytes more, MRA 0x11, REJ 0x12. */
 static inline void cp_make_ids(uint8_t *m, uint16_t attr, uint64_t tid, uint32_t local, uint32_t remote)
 {
 	cp_mad(m, attr, tid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets for the tests of roce/, written byte by byte: shares nothing with roce/build.c or roce/icrc.c, so
- * that the tests compare two independent opinions.
+ * Packets for the tests of roce/, written byte by byte, independent of roce/build.c and
+ * roce/icrc.c: the tests compare two implementations.
  */
 #ifndef TESTS_LIB_ROCE_PKT_H
 #define TESTS_LIB_ROCE_PKT_H
@@ -31,11 +31,11 @@ struct tp {
 	const uint8_t *ext;
 	uint32_t ext_len;
 	uint32_t payload_len;
-	int pad; /* -1: as needed */
+	int pad; /* -1: as much as needed */
 	uint32_t seed;
 };
 
-/* A small generator, so that a failing case can be named by its seed. */
+/* A small generator: a failing case is named by its seed. */
 static inline uint32_t tp_rand(uint32_t *s)
 {
 	*s ^= *s << 13;
@@ -69,7 +69,7 @@ static inline void tp_fix_csum(uint8_t *b)
 	tp_be(b + 10, tp_ip4_csum(b, (b[0] & 15u) * 4), 2);
 }
 
-/* Bit by bit, most literal reading of IEEE 802.3 CRC-32; no table. */
+/* CRC-32 of IEEE 802.3 bit by bit, literally, without a table. */
 static inline uint32_t tp_crc(uint32_t state, const uint8_t *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -81,7 +81,7 @@ static inline uint32_t tp_crc(uint32_t state, const uint8_t *p, uint32_t n)
 	return state;
 }
 
-/* ICRC of a packet of `len` bytes (ICRC included), by masking a copy. */
+/* The ICRC of a packet of `len` bytes (ICRC included), by masking a copy. */
 static inline uint32_t tp_icrc(const uint8_t *b, uint32_t len)
 {
 	uint8_t c[8 + TP_MAX];
@@ -104,8 +104,8 @@ static inline uint32_t tp_icrc(const uint8_t *b, uint32_t len)
 	return ~tp_crc(0xffffffff, c, 8 + len - 4);
 }
 
-/* UDP checksum over pseudo header, UDP header and data; the field itself is counted, so a right packet gives
- * 0. */
+/* The UDP checksum over pseudo header, UDP header and data, with the field itself: 0 for a right
+ * packet. */
 static inline uint16_t tp_udp_residue(const uint8_t *b, uint32_t len)
 {
 	bool is6 = b[0] >> 4 == 6;
@@ -121,7 +121,7 @@ static inline uint16_t tp_udp_residue(const uint8_t *b, uint32_t len)
 	return (uint16_t)~s;
 }
 
-/* Writes the packet with its ICRC; returns its length. */
+/* Writes the packet with its ICRC. Returns its length. */
 static inline uint32_t tp_make(uint8_t *b, const struct tp *t)
 {
 	uint32_t pad = t->pad < 0 ? (4 - t->payload_len % 4) % 4 : (uint32_t)t->pad;

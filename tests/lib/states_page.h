@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What docs/states.md should say, made from a state table. */
+/* The content of docs/states.md, made from a state table. */
 #ifndef TESTS_STATES_PAGE_H
 #define TESTS_STATES_PAGE_H
 
 void states_begin(void);
 void states_add(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Fails the test unless the page has what was added; prints it then. Run in the root of the tree. */
+/* Fails the test unless the page has what was added, and prints that. Runs in the root of the
+ * tree. */
 void states_compare(void);
-/* An enumerator's word as the page writes it. Good until four more are asked for. */
+/* An enumerator's word as the page writes it. Valid for the next three calls. */
 const char *states_lower(const char *word);
 
 #endif

@@ -86,7 +86,7 @@ static bool is_lost(struct wan_link *l, rwy_time now)
 	return wan_rng_ppm(&l->rng, l->cfg.loss_ppm);
 }
 
-/* When the last byte leaves the sender's queue; RWY_NEVER: the queue is full. */
+/* The time when the last byte leaves the sender's queue; RWY_NEVER: the queue is full. */
 static rwy_time departs(struct wan_link *l, uint32_t bytes, uint8_t *ecn, rwy_time now)
 {
 	const struct wan_link_cfg *c = &l->cfg;
@@ -112,7 +112,7 @@ static struct wan_link_pkt *copy(const struct wan_link_pkt *p)
 	return q;
 }
 
-/* Takes q. */
+/* Takes over q. */
 static void arrive(struct wan_link *l, struct wan_link_pkt *q, rwy_time at)
 {
 	q->at = at;
@@ -158,7 +158,7 @@ void wan_link_send(struct wan_link *l, uint8_t path, const void *hdr, size_t hdr
 		l->last_at = at;
 	}
 	if (l->cfg.dup_ppm)
-		twice = copy(p); /* as it was sent, whatever becomes of the first one */
+		twice = copy(p); /* as it was sent, whatever happens to the first one */
 	arrive(l, p, at);
 	if (wan_rng_ppm(&l->rng, l->cfg.dup_ppm)) {
 		l->stats.duplicated++;

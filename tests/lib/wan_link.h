@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One direction of a WAN link in virtual time: delay, jitter, rate with a tail-drop queue, independent and
- * bursty loss, reordering, duplication, corruption, outages. Everything random comes from the seed. It
- * carries bytes and knows nothing of what they mean.
+ * One direction of a WAN link in virtual time: delay, jitter, rate with a tail-drop queue,
+ * independent and bursty loss, reordering, duplication, corruption, outages. The seed decides all
+ * random values. It carries bytes without knowing their meaning.
  */
 #ifndef TESTS_LIB_WAN_LINK_H
 #define TESTS_LIB_WAN_LINK_H
@@ -15,21 +15,21 @@
 
 struct wan_link_cfg {
 	rwy_dur delay;
-	rwy_dur jitter;       /* uniform 0 .. jitter on top, order kept */
-	uint64_t rate_Bps;    /* 0: no bound */
-	uint32_t overhead;    /* bytes a datagram costs on the wire besides its own */
-	uint64_t queue_bytes; /* 0: no bound */
-	uint64_t ecn_bytes;   /* mark CE when the queue is longer; 0: never */
+	rwy_dur jitter;       /* uniform 0 .. jitter in addition; order is kept */
+	uint64_t rate_Bps;    /* 0: unlimited */
+	uint32_t overhead;    /* bytes on the wire besides the datagram's own */
+	uint64_t queue_bytes; /* 0: unlimited */
+	uint64_t ecn_bytes;   /* mark CE if the queue is longer; 0: never */
 	bool ecn_clear;       /* a middlebox clears ECN */
-	bool ecn_drop;        /* one drops what is ECN-capable */
+	bool ecn_drop;        /* a middlebox drops ECN-capable packets */
 	uint32_t loss_ppm;
-	uint32_t burst_ppm;   /* a loss burst begins with this probability */
+	uint32_t burst_ppm;   /* probability that a loss burst begins */
 	uint32_t burst_len;   /* its mean length, datagrams */
-	uint32_t reorder_ppm; /* delayed by reorder_extra more, others overtake */
+	uint32_t reorder_ppm; /* delayed by reorder_extra more, so that others overtake */
 	rwy_dur reorder_extra;
 	uint32_t dup_ppm;
 	uint32_t corrupt_ppm;
-	rwy_time outage_from, outage_to; /* everything sent in between is lost */
+	rwy_time outage_from, outage_to; /* all that is sent in between is lost */
 };
 
 struct wan_link_pkt {
@@ -44,7 +44,7 @@ struct wan_link_stats {
 	uint64_t sent, bytes, lost, dropped, corrupted, duplicated, delivered;
 };
 
-/* Under way. The keys are beside the pointer: sorting does not fetch datagrams. */
+/* In flight. The keys are beside the pointer, so sorting does not read datagrams. */
 struct wan_link_due {
 	rwy_time at;
 	uint64_t order;
@@ -54,27 +54,27 @@ struct wan_link_due {
 struct wan_link {
 	struct wan_link_cfg cfg;
 	struct wan_link_stats stats;
-	bool ect; /* what is sent next is ECN-capable */
+	bool ect; /* the next datagrams are ECN-capable */
 	uint64_t rng;
 	uint64_t order;
-	rwy_time busy_until; /* the queue is empty then */
-	rwy_time last_at;    /* jitter keeps the order */
+	rwy_time busy_until; /* the queue is empty from then on */
+	rwy_time last_at;    /* with this jitter keeps the order */
 	uint32_t burst_left;
-	struct wan_link_due *heap; /* by arrival */
+	struct wan_link_due *heap; /* sorted by arrival */
 	uint32_t n, cap;
 };
 
 void wan_link_init(struct wan_link *l, const struct wan_link_cfg *cfg, uint64_t seed);
 void wan_link_fini(struct wan_link *l);
-/* The datagram is hdr and payload one after the other. */
+/* Sends a datagram that consists of hdr and payload. */
 void wan_link_send(struct wan_link *l, uint8_t path, const void *hdr, size_t hdr_len, const void *payload,
     size_t len, rwy_time now);
-/* The next datagram that arrived, or NULL. The caller frees it with free(). */
+/* The next datagram that has arrived, or NULL. The caller frees it with free(). */
 struct wan_link_pkt *wan_link_recv(struct wan_link *l, rwy_time now);
 rwy_time wan_link_next(const struct wan_link *l);
 
 uint64_t wan_rng_next(uint64_t *state);
-/* 0 .. n-1 */
+/* A number in 0 .. n-1. */
 static inline uint32_t wan_rng_below(uint64_t *state, uint32_t n)
 {
 	return (uint32_t)((wan_rng_next(state) >> 32) * n >> 32);

@@ -5,12 +5,12 @@
 
 #include "wan/tunnel.h"
 
-/* As if the handshake were done, with room for so many datagrams in flight (a power of two). End:
- * wan_free(p->t). */
+/* Makes a path as after the handshake, with room for so many datagrams in flight (a power of two).
+ * wan_free(p->t) frees it. */
 struct wan_path *wan_one_path(uint32_t tx_pkts_max, rwy_time now);
-/* 1000 bytes, eliciting. Returns its packet number. */
+/* Sends 1000 bytes that elicit an ACK. Returns the packet number. */
 uint64_t wan_one_send(struct wan_path *p, rwy_time now);
-/* An ACK of [lo, hi]. */
+/* Acknowledges [lo, hi]. */
 void wan_one_ack(struct wan_path *p, uint64_t lo, uint64_t hi, rwy_time now);
 enum wan_sent_state wan_one_state(const struct wan_path *p, uint64_t pn);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two tunnels and their little engines. See wan_pair.h. */
+/* Two tunnels and their small engines; see wan_pair.h. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,8 @@ static void fill(const struct wan_stream *s, uint64_t n, uint8_t *p, uint32_t le
 	p[len - 1] = len > 12 ? (uint8_t)~x : p[len - 1];
 }
 
-/* The bytes of fill, looked at where they are: the first of the equal ones, and that each is as the next. */
+/* Compares the bytes with those of fill(), in place: the first of the equal ones, and each with the
+ * next. */
 static bool right(const struct wan_stream *s, uint64_t n, const uint8_t *p, uint32_t len)
 {
 	uint8_t want[16];
@@ -154,7 +155,7 @@ static void on_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 		s->bytes += b->len;
 		if (s->got == s->total)
 			s->done_at = now;
-	} /* below: known to the host, sent again because a gateway forgot it */
+	} /* below: the host has it, and it is sent again because a gateway forgot it */
 	if (e->stall || p->deliver_delay)
 		due_push(e, &(struct wan_due){now + p->deliver_delay, s, s->life, b->seq});
 	else
@@ -181,7 +182,8 @@ static void on_acked(void *ctx, void *user, const struct rwy_buf *b, rwy_time no
 	s->acked = b->seq + 1;
 }
 
-/* Buffers carry their number: custody is told in order whatever the flow's sequence numbers are. */
+/* Buffers carry their number, so the order of custody can be checked whatever the flow's sequence
+ * numbers are. */
 static void on_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_time now)
 {
 	struct wan_end *e = ctx;
@@ -282,7 +284,7 @@ void wan_pair_init(struct wan_pair *p, const struct wan_cfg *cfg, const struct w
 {
 	memset(p, 0, sizeof(*p));
 	p->rng = seed;
-	p->now = RWY_SEC; /* not 0: nothing may depend on it */
+	p->now = RWY_SEC; /* not 0, since nothing may depend on it */
 	wan_pool_init(&p->pool);
 	wan_link_init(&p->link[0], ab, wan_rng_next(&p->rng));
 	wan_link_init(&p->link[1], ba, wan_rng_next(&p->rng));
@@ -431,7 +433,7 @@ static bool awake(const struct wan_pair *p, int i)
 	return p->now >= p->end[i].asleep_until;
 }
 
-/* When end i has something to do: by itself, or because something arrived. */
+/* The time when end i has something to do: by itself, or because something arrives. */
 static rwy_time turn_at(const struct wan_pair *p, int i)
 {
 	rwy_time next = end_next(&p->end[i]);

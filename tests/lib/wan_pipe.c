@@ -47,7 +47,7 @@ static void pipe_push(struct wan_pipe *p, unsigned c, struct wan_link_pkt *k)
 	p->q[c][(p->head[c] + p->n[c]++) & (p->cap[c] - 1)] = k;
 }
 
-/* Bytes that have not left yet. */
+/* The bytes that have not left yet. */
 static uint64_t waiting(const struct wan_pipe *p, uint32_t *datagrams, rwy_time now)
 {
 	uint64_t bytes = 0;
@@ -123,7 +123,7 @@ rwy_time wan_pipe_next(const struct wan_pipe *p, rwy_time now)
 		if (p->n[c])
 			next = rwy_time_min(next, p->q[c][p->head[c] & (p->cap[c] - 1)]->at);
 	waiting(p, &waits, now);
-	if (waits) /* room comes */
+	if (waits) /* there will be room */
 		next = rwy_time_min(next, now + 100 * RWY_US);
 	return next;
 }

@@ -11,7 +11,7 @@ struct fake fake;
 void (*fake_on_call)(unsigned worker);
 void (*fake_on_clear)(unsigned worker, uint32_t index);
 
-/* --- what the gateway has elsewhere ---------------------------------------------------------------- */
+/* --- functions of other parts of the gateway -------------------------------------------------- */
 
 rwy_time gw_now(void)
 {
@@ -137,7 +137,7 @@ void fake_send(struct gw_worker *w, uint16_t tenant, uint32_t qpn, uint32_t psn)
 	eng_tenant_rx(w->eng, &b, &tenant, 1, gw_now());
 }
 
-/* --- life -------------------------------------------------------------------------------------------- */
+/* --- start and stop --------------------------------------------------------------------------- */
 
 void fake_new(unsigned workers)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts and ends etcd nodes: free ports, a directory of their own, no output. */
+/* Starts and ends etcd nodes, with free ports, directories of their own and no output. */
 #include "tests/lib/store/etcd.h"
 
 #include <arpa/inet.h>
@@ -59,7 +59,7 @@ bool cluster_node_start(struct cluster *c, unsigned i)
 	return pid > 0;
 }
 
-/* A member that has a leader answers reads. */
+/* True if the member answers reads, which needs a leader. */
 static bool answers(const char *url)
 {
 	char cmd[256];

@@ -14,7 +14,7 @@ struct cluster {
 	pid_t pid[CLUSTER_NODES];
 };
 
-bool cluster_start(struct cluster *c); /* false: there is no etcd, or it does not start */
+bool cluster_start(struct cluster *c); /* false: etcd is not installed, or does not start */
 bool cluster_node_start(struct cluster *c, unsigned i);
 void cluster_node_kill(struct cluster *c, unsigned i, int sig);
 void cluster_stop(struct cluster *c);
