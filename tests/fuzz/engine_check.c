@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold in an engine after each step of its fuzzer. See engine_world.h. */
+/* Invariants of an engine after each step of its fuzzer; see engine_world.h. */
 #include "tests/fuzz/engine_world.h"
 
 static void check_responder(const struct eng_responder *rs, uint64_t *custody, uint32_t *half_open)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hosts send to the engines of the fuzzer: requests, answers, CM, and none of these. See engine_world.h.
- */
+/* Packets from hosts to the fuzzer's engines: requests, responses, CM, and invalid ones; see
+ * engine_world.h. */
 #include "tests/fuzz/engine_world.h"
 #include "tests/lib/rc_pkt.c"
 
-/* The IPv4 packet in `in` as IPv6, with its ICRC. */
+/* Turns the IPv4 packet in `in` into IPv6, with its ICRC. */
 static uint32_t to_ip6(uint8_t *out, const uint8_t *in, uint32_t len, unsigned site, unsigned host)
 {
 	struct rwy_ip src = fz_host_ip(site, host, true), dst = fz_host_ip(!site, host, true);
@@ -175,7 +175,8 @@ void fz_cm(struct site *s, uint8_t what)
 	}
 	if (what & 32)
 		mad[8 + more] ^= fz_u8(w);
-	/* rc_pkt_make knows no DETH: its bytes stand in front of the payload, and the length is right. */
+	/* rc_pkt_make() has no DETH: its bytes are put before the payload, and the length is
+	 * right. */
 	m.payload = mad + 8;
 	m.payload_len = what & 64 ? more : 256;
 	memcpy(m.src, src.b + 12, 4);

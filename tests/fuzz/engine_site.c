@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A site of the engine's fuzzer: buffers, what its engine sends, start and stop. See engine_world.h. */
+/* A site of the engine's fuzzer: buffers, the engine's output, start and stop; see
+ * engine_world.h. */
 #include "tests/fuzz/engine_world.h"
 
-#define L2_ROOM  18 /* Ethernet and a VLAN tag in front of an IP packet */
-#define L4_ROOM  66 /* the same, IPv6 and UDP in front of a tunnel datagram */
+#define L2_ROOM  18 /* bytes of Ethernet and a VLAN tag before an IP packet */
+#define L4_ROOM  66 /* the same, with IPv6 and UDP, before a tunnel datagram */
 #define BUFS_MAX 20000
 
 /* --- buffers ---------------------------------------------------------------------------------- */
 
 struct mem {
-	struct rwy_buf b; /* first */
+	struct rwy_buf b; /* first member */
 	uint8_t bytes[];
 };
 
@@ -47,9 +48,9 @@ static void buf_free(void *ctx, struct rwy_buf *b)
 
 static const struct rwy_buf_ops buf_ops = {buf_alloc, buf_free};
 
-/* --- what engines send ------------------------------------------------------------------------ */
+/* --- the engine's output ---------------------------------------------------------------------- */
 
-/* Headers in front, as the gateway writes them. */
+/* Writes headers in front, as the gateway does. */
 static void scribble(struct rwy_buf *b, uint32_t room)
 {
 	if (b && b->headroom >= room)
@@ -102,7 +103,7 @@ void fz_put(struct site *to, const uint8_t *bytes, uint32_t len)
 	to->in[to->in_n++] = d;
 }
 
-/* What becomes of a datagram: the script's present choice. */
+/* Delivers a datagram, or not, as the script's present choice says. */
 static void carry(struct site *from, uint8_t *bytes, uint32_t len)
 {
 	struct world *w = from->w;
@@ -120,7 +121,7 @@ static void carry(struct site *from, uint8_t *bytes, uint32_t len)
 	if (fate == 3)
 		bytes[w->allocs++ % len] ^= (uint8_t)(1u << (len & 7));
 	fz_put(to, bytes, len);
-	if (fate == 4 && to->in_n > 1) { /* overtakes */
+	if (fate == 4 && to->in_n > 1) { /* it overtakes */
 		struct dgram d = to->in[to->in_n - 1];
 
 		memmove(to->in + 1, to->in, (to->in_n - 1) * sizeof(d));
@@ -199,7 +200,7 @@ void fz_site_start(struct site *s)
 	wan->rx_window = w->mode & 16 ? 4 : 64;
 	wan->rx_bytes = w->mode & 16 ? 20000 : 1 << 20;
 	CHECK(eng_new(&s->e, c, &eng_ops, s, (struct rwy_bufs){&buf_ops, s}, w->now) == 0);
-	if (w->mode & 128) { /* a second world of the same addresses */
+	if (w->mode & 128) { /* a second tenant with the same addresses */
 		struct eng_tenant_cfg t = {.vni = VNI,
 		    .ack_mode = c->ack_mode,
 		    .flows_max = 16,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internal to the fuzzer of the whole engine (fuzz_engine.c): two sites with an engine each, a WAN in memory
- * between them, and the bytes that say what happens. Functions are used by one input at a time.
+ * Shared by the files of the fuzzer of the whole engine (fuzz_engine.c): two sites with an engine
+ * each, a WAN in memory between them, and the bytes of the script. One input at a time.
  *
- *   fuzz_engine.c    the script, time, the WAN's lies
- *   engine_site.c    buffers with exactly the room they claim, what engines send, start and stop
- *   engine_hosts.c   what hosts send, right or wrong
- *   engine_check.c   what must hold after each step
+ *   fuzz_engine.c    the script, time, forged WAN frames
+ *   engine_site.c    buffers with exactly the room they claim, the engine's output, start and stop
+ *   engine_hosts.c   packets from hosts, valid or not
+ *   engine_check.c   invariants after each step
  */
 #ifndef TESTS_FUZZ_ENGINE_WORLD_H
 #define TESTS_FUZZ_ENGINE_WORLD_H
@@ -44,7 +44,7 @@ struct dgram {
 	uint8_t *bytes;
 };
 
-/* A request that a host got. */
+/* A request that a host received. */
 struct got {
 	struct rwy_ip src, dst;
 	uint32_t qpn, psn, len;
@@ -64,9 +64,9 @@ struct site {
 	uint32_t in_n;
 	struct dgram old[KEEP]; /* for replays */
 	uint32_t old_n;
-	uint8_t fate; /* of what leaves this site, see fate() */
+	uint8_t fate; /* what happens to this site's output; see deliver() */
 	uint32_t psn[4];
-	uint8_t last[RC_PKT_MAX]; /* what a host of the site sent last */
+	uint8_t last[RC_PKT_MAX]; /* last packet of a host of this site */
 	uint32_t last_len;
 };
 
@@ -77,8 +77,8 @@ struct world {
 	uint64_t seed;
 	struct site site[2];
 	uint8_t mode;
-	bool evil;           /* the peer gateway itself has lied: what it carries may be anything */
-	uint32_t alloc_fail; /* every so many allocations fail; 0: none */
+	bool evil;           /* the peer gateway has lied itself: what it carries may be anything */
+	uint32_t alloc_fail; /* every n-th allocation fails; 0: none */
 	uint32_t allocs;
 };
 
@@ -106,33 +106,34 @@ static inline uint32_t fz_u24(struct world *w)
 
 /* --- engine_site.c ---------------------------------------------------------------------------- */
 
-/* A buffer of `len` bytes behind `room` bytes of headroom; never fails. The engine's may: alloc_fail. */
+/* A buffer of `len` bytes after `room` bytes of headroom; never fails. The engine's own may:
+ * alloc_fail. */
 struct rwy_buf *fz_buf_new(struct site *s, uint32_t room, uint32_t len);
-/* A datagram on its way to a site; lost when its queue is full. */
+/* Sends a datagram to a site; it is lost if the site's queue is full. */
 void fz_put(struct site *to, const uint8_t *bytes, uint32_t len);
-/* Host 0 or 1 of site 0 or 1. */
+/* The address of host 0 or 1 of site 0 or 1. */
 struct rwy_ip fz_host_ip(unsigned site, unsigned host, bool is6);
 void fz_site_start(struct site *s);
-void fz_site_stop(struct site *s); /* nothing may be left of its buffers */
+void fz_site_stop(struct site *s); /* checks that none of its buffers is left */
 
 /* --- engine_check.c --------------------------------------------------------------------------- */
 
-/* Counts and links of the flow table, limits, custody: after each step. */
+/* Checks counts and links of the flow table, limits and custody, after each step. */
 void fz_check(struct site *s);
-/* What the API asks. */
+/* Makes the calls of the API. */
 void fz_look(struct site *s);
 
 /* --- engine_hosts.c --------------------------------------------------------------------------- */
 
-/* A request of one of four queue pairs of the site. `how`: pair 0..1, IPv6 2, AckReq 3, PSN odd 4, length
- * 5..7. */
+/* A request of one of four queue pairs of the site. Bits of `how`: pair 0..1, IPv6 2, AckReq 3, odd
+ * PSN 4, length 5..7. */
 void fz_request(struct site *s, uint8_t opcode, uint8_t how);
-/* The answer a host would give to a request that it got. */
+/* The response of a host to a request that it received. */
 void fz_answer(struct site *s, uint8_t which, uint8_t how);
 void fz_any_response(struct site *s, uint8_t op);
-/* A CM message over few names. */
+/* A CM message with one of a few names. */
 void fz_cm(struct site *s, uint8_t what);
-/* The last packet again, with bytes changed and cut. */
+/* Repeats the last packet with changed bytes and another length. */
 void fz_mutate(struct site *s, uint8_t how);
 void fz_garbage(struct site *s, uint8_t n);
 

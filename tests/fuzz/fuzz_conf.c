@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a configuration: either a checked configuration or one message with a position inside the
- * text; nothing leaks. */
+/* Any bytes as a configuration: the result is a checked configuration, or one message with a
+ * position inside the text; nothing leaks. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as one tenant, as clients of the local API send it. First byte: bit 0, a change of the tenant
- * that is there; bit 1, its name comes with the request. Either one message, or a tenant that says the same
- * after it was printed and read again, in both formats.
+ * Any bytes as one tenant, as clients of the local API send it. First byte: bit 0, a change of the
+ * existing tenant; bit 1, the request has its name. The result is one message, or a tenant that is
+ * the same after printing and reading it in both formats.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the controller's configuration: one that can be run, or one message with a line of the text.
- */
+/* Any bytes as the controller's configuration: the result is valid, or one message with a line of
+ * the text. */
 #include <stdlib.h>
 #include <string.h>
 

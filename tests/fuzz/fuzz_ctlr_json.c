@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What clients of the controller send: JSON by the tables of controller/model. The first byte says which
- * table. What is taken is written and read again: the same; what is refused names a field or says why, and
- * leaves nothing behind.
+ * JSON from clients of the controller, by the tables of controller/model; the first byte chooses
+ * the table. Accepted input is written and read again, with the same result. A refusal names a
+ * field or a reason, and leaves nothing allocated.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzer of the whole engine: two of them, a WAN in memory between them that keeps, loses, doubles, swaps and
- * corrupts, and hosts that say whatever the byte string tells, right or wrong. Buffers have exactly the room
- * they claim, and headers are written in front of what is sent as the gateway does it. Checked after each
- * step: counts and links of the flow table, limits, custody, buffers, what goes to the hosts, and that the
- * clock moves on. Not here: what a host must see in the end; that is tests/sim.
- * Its parts: engine_world.h.
+ * Fuzzer of the whole engine: two of them, a WAN in memory between them that keeps, loses,
+ * duplicates, swaps and corrupts, and hosts that send what the input says, valid or not. Buffers
+ * have exactly the room they claim, and headers are written before output as the gateway does it.
+ * After each step it checks counts and links of the flow table, limits, custody, buffers, packets
+ * to hosts, and that time advances. What a host must see in the end is tested in tests/sim.
+ * engine_world.h lists the parts.
  */
 #include "tests/fuzz/engine_world.h"
 
@@ -13,11 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define INPUT_MAX  3000
 #define IDLE_POLLS 64
-#define EVENTS_MAX 3000 /* looks at the clock in one step of the script */
+#define EVENTS_MAX 3000 /* polls of the clock in one step of the script */
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-/* Nothing may stay due that polling does not do. */
+/* Polls a site: nothing may stay due that polling does not do. */
 static void poll_site(struct site *s)
 {
 	unsigned idle = 0;
@@ -30,7 +30,7 @@ static void poll_site(struct site *s)
 		if (eng_next(s->e) > s->w->now)
 			return;
 	}
-	CHECK(idle < IDLE_POLLS); /* due for ever */
+	CHECK(idle < IDLE_POLLS); /* otherwise it is due for ever */
 }
 
 static bool deliver(struct site *s)
@@ -89,7 +89,7 @@ static void replay(struct site *s, uint8_t which)
 		fz_put(s, d->bytes, d->len);
 }
 
-/* Frames of the peer's address with a right checksum, saying anything. */
+/* Sends frames from the peer's address with a right checksum and any content. */
 static void lie(struct site *s, uint8_t n)
 {
 	struct dgram *d = &s->old[(s->old_n - 1) % KEEP];
@@ -101,7 +101,7 @@ static void lie(struct site *s, uint8_t n)
 	s->w->evil = true;
 	memcpy(out, d->bytes, 20);
 	rwy_put64(out + 8, rwy_get64(d->bytes + 8) + 1 + (n >> 6));
-	if (n & 32) { /* what a flow opens with, so that the engines see it */
+	if (n & 32) { /* open information of a flow, so that the engines see it */
 		struct eng_open o = {.type = (uint8_t)(1 + fz_u8(s->w) % 3), .rnr_retry = 7, .retry = 7};
 		uint8_t which = fz_u8(s->w), info[WAN_OPEN_MAX];
 		struct wan_f_data f = {.open = true, .kind = which >> 6 & 1, .info = info};
@@ -195,7 +195,7 @@ static void step(struct world *w)
 	fz_check(&w->site[1]);
 }
 
-/* Everything works again: what is left must end by itself, and nothing may stay due. */
+/* From here on everything works: all that is left must end by itself, and nothing may stay due. */
 static void finish(struct world *w)
 {
 	w->alloc_fail = 0;

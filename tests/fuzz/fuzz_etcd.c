@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What etcd answers, or whoever is there instead: the bytes are cut at 0 into answers, which are given to all
- * that the store asks, one after the other; the watch gets the rest as lines. Keys and values that come out
- * are whole, and whatever is asked ends.
+ * Any answers of etcd. Zero bytes divide the input into answers for all requests of the store, in
+ * order; the watch gets the rest as lines. Keys and values must be complete, and every request must
+ * end.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 static const uint8_t *at, *end;
 static unsigned asked;
 
-/* The next answer; NULL: there is none any more. */
+/* The next answer; NULL: there is none left. */
 static const char *next(size_t *len)
 {
 	const uint8_t *from = at, *stop = at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
@@ -26,7 +26,7 @@ static const char *next(size_t *len)
 	return (const char *)from;
 }
 
-/* --- in place of etcd_http.c ------------------------------------------------------------------ */
+/* --- replaces etcd_http.c --------------------------------------------------------------------- */
 
 int store_etcd_http_new(struct store_etcd_http **out, const struct store_etcd_cfg *cfg, char *text)
 {
@@ -78,7 +78,7 @@ void store_etcd_http_problem(struct store_etcd_http *h, char *text)
 	*text = 0;
 }
 
-/* --- what comes out --------------------------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------------------- */
 
 static int on_kv(void *ctx, const struct store_kv *kv)
 {

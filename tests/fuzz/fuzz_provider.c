@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a network's paths (a file's, an http answer's): paths within their ranges, or one message; and
- * what is read is placed on: the shares are the demand, within what each path has. The first byte says which
- * fields are due. */
+/* Any bytes as a network's paths, from a file or an http answer: paths within their ranges, or one
+ * message. Then a demand is placed on them: the shares must add up to it, within each path's
+ * bandwidth. The first byte says which fields are required. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzer of the RC responder: a byte string is a script of packets, responses, watermarks, failures and time.
- * After each step the state must make sense: acknowledged <= accepted, no ACK past an unanswered READ or the
- * watermark, READs in order.
+ * Fuzzer of the RC responder: the input is a script of packets, responses, watermarks, failures and
+ * time. After each step the state must be consistent: acknowledged <= accepted, no ACK past an
+ * unanswered READ or the watermark, READs in order.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ static uint32_t u16(struct in *in)
 	return hi << 8 | u8(in);
 }
 
-/* PSNs are told as distances: near, or anywhere. */
+/* A PSN as a distance: near, or anywhere. */
 static roce_psn psn_at(struct in *in, roce_psn from)
 {
 	uint8_t d = u8(in);
@@ -55,7 +55,7 @@ static uint32_t dist(roce_psn from, roce_psn to)
 
 struct fuzz {
 	struct roce_resp r;
-	roce_psn reach; /* what the watermark, responses and NAKs allow to be acknowledged */
+	roce_psn reach; /* end of what the watermark, responses and NAKs allow to be acknowledged */
 	rwy_time now;
 };
 
@@ -207,7 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (in.n) {
 		uint8_t c = u8(&in);
 
-		if (c & 8) { /* near: allowed as it is accepted */
+		if (c & 8) { /* mode near: allowed when accepted */
 			roce_resp_allow(&f.r, f.r.epsn, f.r.msn);
 			reach(&f, f.r.allow_psn);
 		}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a packet. What the parser accepts has its offsets inside the packet, parses to the same again,
- * and obeys the algebra of its ICRC; what it refuses stays refused when only bytes behind the packet change.
+ * Any bytes as a packet. An accepted packet has its offsets inside, parses to the same result
+ * again, and obeys the algebra of its ICRC. A refused one stays refused when only bytes after it
+ * change.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static void check_icrc(struct roce_pkt *p)
 
 	memcpy(stored, p->icrc, 4);
 	roce_icrc_set_ackreq(p, !was_req);
-	CHECK(roce_icrc_ok(p) == was_ok); /* a bad one is never made good */
+	CHECK(roce_icrc_ok(p) == was_ok); /* a wrong ICRC never becomes right */
 	roce_icrc_set_ackreq(p, was_req);
 	CHECK(!memcmp(stored, p->icrc, 4));
 
@@ -94,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(b, data, size);
 	r = roce_parse(b, (uint32_t)size, &p);
 	CHECK(r < ROCE_PARSE_REASON_COUNT);
-	CHECK(!memcmp(b, data, size)); /* reading does not write */
+	CHECK(!memcmp(b, data, size)); /* parsing writes nothing */
 	if (r == ROCE_PARSE_OK) {
 		check_offsets(&p, b, (uint32_t)size);
 		CHECK(roce_parse(b, p.len, &again) == ROCE_PARSE_OK && same(&p, &again));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a VXLAN packet (first byte even) or as an ARP or ND frame (odd). What is decapsulated has its
- * offsets inside the packet, folds its ECN as the table says, and comes back the same from its own
- * encapsulation; what is answered is an answer to the one who asked, in one frame.
+ * Any bytes as a VXLAN packet (even first byte) or as an ARP or ND frame (odd). A decapsulated
+ * packet has its offsets inside, folds its ECN as the table says, and is the same after
+ * encapsulation and decapsulation. An answer is one frame to the sender of the question.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void check_offsets(const struct vxlan_pkt *p, uint32_t len)
 	CHECK(p->tagged || !p->tci);
 }
 
-/* The inner frame in an envelope of ours: read again it is the same. */
+/* Encapsulates the inner frame by ourselves: reading it must give the same. */
 static void encap_again(const uint8_t *b, const struct vxlan_pkt *p, uint8_t how)
 {
 	struct vxlan_tmpl_cfg c = {.local = p->outer_src,
@@ -75,7 +75,7 @@ static void fold_ecn(uint8_t *b, const struct vxlan_pkt *p)
 
 	CHECK(vxlan_ecn_apply(in, p->outer_tos, &c) == !o->drop);
 	CHECK(vxlan_tos_get(in) == (o->drop ? was : (was & 0xfc) | o->ecn));
-	if (is4) /* right stays right, wrong stays wrong */
+	if (is4) /* a right checksum stays right, a wrong one wrong */
 		CHECK(right == (rwy_csum(in, (in[0] & 15u) * 4) == 0xffff));
 }
 
@@ -93,7 +93,7 @@ static void packet(uint8_t how, const uint8_t *data, uint32_t len)
 	if (r == VXLAN_OK) {
 		check_offsets(&p, len);
 		CHECK(!p.tagged || cfg.inner_vlan);
-		/* a byte less than the headers say */
+		/* One byte less than the headers announce. */
 		CHECK(vxlan_decap(&cfg, b, p.end - 1, &q) == VXLAN_TRUNCATED);
 		encap_again(b, &p, how);
 		if (p.inner <= VXLAN_INNER_IP6)
@@ -102,8 +102,8 @@ static void packet(uint8_t how, const uint8_t *data, uint32_t len)
 	free(b);
 }
 
-/* 10.0.0.0/8 and fd00::/16 are here, 10.1.0.0/16 and fd00:1::/32 behind a tunnel; the gateway is 10.0.0.254
- * and fd00::fe. */
+/* 10.0.0.0/8 and fd00::/16 are at this site, 10.1.0.0/16 and fd00:1::/32 behind a tunnel; the
+ * gateway is 10.0.0.254 and fd00::fe. */
 static const struct tenant *tenant(void)
 {
 	static const struct tenant *t;
@@ -115,7 +115,7 @@ static const struct tenant *tenant(void)
 	    {{{{0xfd}}, 16}, {TENANT_VTEP, 0}},
 	    {{{{0xfd, 0, 0, 1}}, 32}, {TENANT_TUNNEL, 0}},
 	};
-	static struct tenant_db *db; /* for the process's life */
+	static struct tenant_db *db; /* lives as long as the process */
 	const struct tenant_set *s;
 	struct tenant_txn *x;
 	struct tenant_cfg c;
@@ -160,8 +160,8 @@ static void arp(uint8_t how, const uint8_t *data, uint32_t len)
 		CHECK(!memcmp(out, m.mac, 6) || out[0] == 0x33);
 		CHECK(w == ARP_ANSWER_OWN ? rwy_ip_eq(&m.target, &t->cfg.gw_ip[m.is6])
 		                          : at.side == TENANT_TUNNEL);
-		/* What we write we can read: our own address is a conflict to whoever hears it, a proxied one
-		 * is not on this side. */
+		/* Our own frames must be readable: our own address is a conflict for the reader, a
+		 * proxied one is not on this side. */
 		memcpy(out, t->cfg.gw_mac, 6);
 		w = arp_rx(t, TENANT_VTEP, t->cfg.gw_mac, out, off2, n, &again, back, &n2);
 		CHECK(!n2 && (w == ARP_CONFLICT || w == ARP_FORGED));

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes against the WAN carrier, in two readings of the input by its first byte.
- * Even: frames and datagrams in valid wrapping (index, packet number, checksum) thrown into two live tunnels
- * that talk to each other: nothing may break, sequence rules of the callbacks hold, no buffer is lost. Odd:
- * bad weather only (drop, repeat, delay, damage, restart): nothing may be lost either, and in the end
- * everything arrives.
+ * Any bytes against the WAN transport. An even first byte: frames and datagrams with a valid header
+ * (index, packet number, checksum) for two live tunnels that talk to each other: nothing may crash,
+ * the callbacks' order must hold, no buffer may be lost. Odd: a bad link only (drop, repeat, delay,
+ * damage, restart): nothing may be lost either, and in the end everything arrives.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,7 @@ static uint8_t u8(struct input *in)
 	return in->p < in->end ? *in->p++ : 0;
 }
 
-/* --- an engine that believes nothing ------------------------------------------------------------ */
+/* --- an engine that checks everything --------------------------------------------------------- */
 struct fside;
 struct frx {
 	struct fside *side;
@@ -51,7 +50,7 @@ struct fside {
 	struct fside *peer;
 	struct wan_link_pkt *fly[64]; /* on the way to this side */
 	unsigned flying;
-	uint8_t mood; /* what the callbacks do */
+	uint8_t mood; /* behaviour of the callbacks */
 	uint64_t pn;
 };
 
@@ -209,7 +208,7 @@ static void arrive_all(struct fside *s, rwy_time now)
 	}
 }
 
-/* Frames from the input, wrapped as the peer would. */
+/* Sends frames from the input with a header as the peer would write it. */
 static void wrapped(struct fside *s, struct input *in, uint8_t how, rwy_time now)
 {
 	uint8_t d[WAN_PKT_HDR + 255];
@@ -224,7 +223,7 @@ static void wrapped(struct fside *s, struct input *in, uint8_t how, rwy_time now
 	for (uint32_t i = 0; i < len; i++)
 		d[WAN_PKT_HDR + i] = u8(in);
 	if (how & 8 && how & 4 &&
-	    len >= WAN_HELLO_LEN) { /* a proof of freshness the fuzzer could not guess */
+	    len >= WAN_HELLO_LEN) { /* a proof of freshness that the fuzzer could not guess */
 		rwy_put64(d + WAN_PKT_HDR + 8, s->t->cfg.tunnel_id);
 		rwy_put64(d + WAN_PKT_HDR + 32, s->t->hs.nonce);
 		rwy_put64(d + WAN_PKT_HDR + 40, s->t->cfg.epoch);
@@ -291,7 +290,7 @@ static void damage(struct fside *s, struct input *in)
 	struct wan_link_pkt *k = s->fly[which % s->flying];
 
 	k->data[at % k->len] ^= v;
-	if (v & 1) { /* in valid wrapping */
+	if (v & 1) { /* with a valid header */
 		memset(k->data + 16, 0, 4);
 		wan_pkt_seal(k->data, k->len, NULL, 0);
 	}
@@ -333,7 +332,8 @@ static void attack(struct input *in)
 		arrive_all(&s[0], now);
 		arrive_all(&s[1], now);
 	}
-	for (unsigned i = 0; mode & 2 && i < 4; i++) /* a path known to lose, so that there are repairs */
+	/* a path that is known to lose, so that there are repairs */
+	for (unsigned i = 0; mode & 2 && i < 4; i++)
 		s[i & 1].t->path[i >> 1].fec.est =
 		    (struct wan_fec_est){.n = 1000, .lost = 50, .runs = mode & 4 ? 10 : 50};
 	while (in->p < in->end) {
@@ -382,7 +382,7 @@ static void attack(struct input *in)
 	CHECK(pool.live == 0);
 }
 
-/* --- weather ------------------------------------------------------------------------------------ */
+/* --- a bad link ------------------------------------------------------------------------------- */
 static void storm(struct input *in)
 {
 	struct wan_link_cfg l = {.delay = u8(in) % 30 * RWY_MS};
@@ -403,14 +403,14 @@ static void storm(struct input *in)
 		struct wan_link_pkt *k = link->n ? link->heap[arg % link->n].p : NULL;
 
 		switch (op & 7) {
-		case 0: /* lost: it will be, by its checksum */
+		case 0: /* lost: its checksum is wrong */
 		case 1:
 			if (k)
 				k->data[(op >> 3) % k->len] ^= (uint8_t)(arg | 1);
 			break;
 		case 2:
 			if (k)
-				arrive(link, copy(k), p.now + arg * RWY_MS); /* once more */
+				arrive(link, copy(k), p.now + arg * RWY_MS); /* twice */
 			break;
 		case 3:
 			link->cfg.loss_ppm = arg * 2000u;
