@@ -99,7 +99,7 @@ static inline bool side_dead(const struct side *s)
 	return s->error || s->h.rq_error;
 }
 
-/* Memory.c: the workload, and the content that memory must have. */
+/* memory.c: the workload, and the content that memory must have. */
 void sim_draw_memory(struct run *r, struct side *s);
 /* S->before becomes the content as drawn, until the next call for its site. */
 void sim_recall_memory(struct side *s);
@@ -113,14 +113,14 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p);
  * which there are none at the end. */
 void sim_check_buffers(struct run *r, bool ended);
 
-/* Hosts.c: hosts, their packets and timers, and the faults at fault_at. */
+/* hosts.c: hosts, their packets and timers, and the faults at fault_at. */
 extern const struct sim_ops sim_host_ops;
 void sim_completed(void *ctx, const struct rc_comp *c);
 void sim_pump(struct run *r, struct side *s); /* called after everything that made a host act */
 bool sim_finished(void *ctx); /* true if every operation is done, or its queue pair in error */
 bool sim_drained(void *ctx);  /* true if all that gateways acknowledged has reached the hosts */
 
-/* Changes.c: tenants that change while they run. */
+/* changes.c: tenants that change while they run. */
 void sim_changes_begin(struct run *r);
 void sim_changes_tick(struct run *r, rwy_time now);
 void sim_changes_end(struct run *r);
@@ -131,7 +131,7 @@ static inline bool side_removed(const struct run *r, const struct side *s)
 	return r->removed >> s->tenant & 1;
 }
 
-/* Moves.c: changes of the carrier while all runs. */
+/* moves.c: changes of the carrier while all runs. */
 void sim_moves_tick(struct run *r, rwy_time now);
 
 /* explore.c */

@@ -10,7 +10,7 @@ void explain_print(const json_t *x, const json_t *events);
 /* Prints a job with its plan and its events. explain_job.c */
 void explain_print_job(const json_t *job, const json_t *events);
 
-/* Explain_table.c: a job's tunnels in networks; events, oldest first. */
+/* explain_table.c: a job's tunnels in networks; events, oldest first. */
 void explain_print_network(const json_t *tunnels);
 /* Prints events, oldest first. */
 void explain_print_events(const json_t *events);

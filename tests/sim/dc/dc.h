@@ -121,7 +121,7 @@ struct port *dc_host_port(struct dc *dc, unsigned host); /* the host's end of it
 /* Limits what its NIC receives, bit/s; 0: no limit. */
 void dc_host_slow(struct dc *dc, unsigned host, double bits);
 
-/* Rules.c: baselines at the border switches. */
+/* rules.c: baselines at the border switches. */
 void dc_rules_init(struct dc *dc);
 void dc_rules_fini(struct dc *dc);
 

@@ -73,7 +73,7 @@ void qp_release(struct qp *qp); /* frees messages that are delivered and complet
 void qp_data(struct qp *qp, struct dc_pkt *p, rwy_time now);
 void qp_deliver(struct qp *qp, const struct dc_pkt *p, rwy_time now);
 void qp_answer(struct qp *qp, enum dc_kind kind, uint32_t psn24, uint32_t aux, rwy_time now);
-/* Sr.c: selective repeat. */
+/* sr.c: selective repeat. */
 void sr_new(struct qp *qp);
 void sr_free(struct qp *qp);
 bool sr_next(const struct qp *qp, uint64_t *psn); /* the packet to send now */

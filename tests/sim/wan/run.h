@@ -99,10 +99,10 @@ struct run {
 /* Runs the scenario. 0, or RWY_ENOMEM. Both files may be NULL. */
 int run_roceway(const struct scen *s, struct result *r, FILE *trace, FILE *rates);
 
-/* Run_share.c: counts what each sender has got so far. */
+/* run_share.c: counts what each sender has got so far. */
 void run_count(struct run *u, rwy_time now);
 
-/* Work.c: the hosts. */
+/* work.c: the hosts. */
 int work_init(struct world *w);
 void work_fini(struct world *w);
 void work_feed(struct world *w, rwy_time now);
