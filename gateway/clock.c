@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock that all threads of the gateway share: the CPU's time stamp counter in nanoseconds. */
+/* The clock of all threads of the gateway: the CPU's time stamp counter in nanoseconds. */
 #include <rte_cycles.h>
 
 #include "gateway/setup.h"

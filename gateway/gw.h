@@ -84,7 +84,7 @@ struct gw_txq {
 
 /* Headers of one tunnel in front of the WAN header, rebuilt when the next hop changes. */
 struct gw_tun {
-	const struct conf_tunnel *conf; /* the worker's own copy; NULL: this number is free */
+	const struct conf_tunnel *conf; /* the worker's copy; NULL: this number is free */
 	struct gw_port *port;
 	struct eng_nexthop nh;
 	bool closed;       /* being removed: no received datagram belongs to it */

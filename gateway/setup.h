@@ -17,7 +17,7 @@ void gw_eal_cleanup(void);
 /* clock.c: call it before gw_now() */
 void gw_clock_init(void);
 
-/* port/port.c: finds, configures and starts every port of the configuration. */
+/* port/port.c: finds, configures and starts every configured port. */
 RWY_MUST_CHECK int gw_ports_find(struct gw_app *app);
 uint32_t gw_ports_max_frame(const struct gw_app *app);
 RWY_MUST_CHECK int gw_ports_start(struct gw_app *app, struct gw_pools *pools);

@@ -108,7 +108,7 @@ static void due(struct agent *a, uint64_t now)
 		(void)ask_reports(a, now);
 }
 
-/* --- the loop -------------------------------------------------------------------------------- */
+/* --- loop ------------------------------------------------------------------------------------ */
 
 static int wait_ms(const struct agent *a, uint64_t now)
 {

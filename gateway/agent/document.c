@@ -88,7 +88,7 @@ static bool ip_of(const char *text, struct rwy_ip *out)
 	return inet_pton(AF_INET6, text, out->b) == 1;
 }
 
-/* "192.0.2.1:4793", "[2001:db8::1]:4793" */
+/* Parses "192.0.2.1:4793" or "[2001:db8::1]:4793". */
 static bool addr_port(const char *text, char host[64], unsigned *port)
 {
 	const char *colon = strrchr(text, ':'), *from = text;
@@ -175,7 +175,8 @@ static int tunnel(const struct conf *base, const json_t *t, json_t *list, struct
 	    "peer", json_object_get(t, "peer"), "port", port, "local", local, "remote", host, "udp_port",
 	    (int)udp, "rate", rate, "dscp", (int)dscp, "weight",
 	    (int)(weight > WEIGHT_MAX ? WEIGHT_MAX : weight));
-	if (json_array_size(json_object_get(t, "prefixes"))) /* none: a peer that is lost for now */
+	/* without any: the peer is lost for now */
+	if (json_array_size(json_object_get(t, "prefixes")))
 		json_object_set(to, "prefixes", json_object_get(t, "prefixes"));
 	v = json_object_get(t, "security");
 	json_object_set_new(to, "security", v ? json_incref(v) : json_string("none"));

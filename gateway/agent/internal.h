@@ -32,7 +32,7 @@ struct gw_ctrl {
 	rwy_dur load_busy;
 };
 
-/* report.c: agent_ops, ctx is struct gw_ctrl */
+/* report.c: agent_ops; ctx is the struct gw_ctrl. */
 json_t *ctrl_registration(void *ctx);
 json_t *ctrl_load(void *ctx);
 json_t *ctrl_links(void *ctx);

@@ -104,7 +104,7 @@ json_t *ctrl_registration(void *ctx)
 	    capabilities(&c->controller, most ? most : DEFAULT_BPS));
 }
 
-/* --- load ------------------------------------------------------------------------------ */
+/* --- load ------------------------------------------------------------------------------------ */
 
 struct load {
 	uint64_t flows, custody, custody_max, bytes;

@@ -14,7 +14,7 @@
 
 enum agent_what { REQ_NONE, REQ_REGISTER, REQ_LEASE, REQ_SESSIONS, REQ_LINKS, REQ_DOCUMENT };
 
-/* One request at a time on one connection. */
+/* Requests of one connection run one after the other. */
 struct agent_req {
 	struct rwy_http *http;
 	enum agent_what what; /* REQ_NONE: nothing is under way */

@@ -147,7 +147,7 @@ static void serve(struct MHD_Connection *conn, const char *url, const char *meth
 	MHD_get_connection_values(conn, MHD_GET_ARGUMENT_KIND, on_param, &q);
 	if (reply->status != MHD_HTTP_OK)
 		return;
-	if (strcmp(req.method, "GET") != 0) { /* it may change what others read */
+	if (strcmp(req.method, "GET") != 0) { /* the request may change what others read */
 		r->page(&req, reply);
 		return;
 	}
@@ -212,7 +212,7 @@ static enum MHD_Result answer(struct MHD_Connection *conn, struct api_reply *rep
 	}
 	json_decref(reply->json);
 	if (!reply->text)
-		return MHD_NO; /* out of memory: the connection is closed */
+		return MHD_NO; /* no memory: the connection is closed */
 	resp = MHD_create_response_from_buffer(strlen(reply->text), reply->text, MHD_RESPMEM_MUST_FREE);
 	if (!resp) {
 		free(reply->text);

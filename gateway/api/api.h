@@ -25,7 +25,7 @@ struct api_req {
 	size_t body_len;
 	unsigned params;
 	struct {
-		const char *name, *value; /* "" when there is no value */
+		const char *name, *value; /* "" if there is no value */
 	} param[API_PARAMS_MAX];
 };
 

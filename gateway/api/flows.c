@@ -175,7 +175,7 @@ static bool collect(const struct api_req *req, struct api_reply *reply, const st
 	return false;
 }
 
-/* --- the most recently active ---------------------------------------------------------------- */
+/* --- most recent ----------------------------------------------------------------------------- */
 
 struct found {
 	struct eng_flow_info flow;

@@ -19,7 +19,7 @@ static int socket_clear(const struct sockaddr_un *sa)
 	int fd, rc;
 
 	if (lstat(sa->sun_path, &st))
-		return 0; /* nothing there; other faults show at bind */
+		return 0; /* nothing there; bind() reports other faults */
 	if (!S_ISSOCK(st.st_mode)) {
 		gw_log(GW_LOG_ERROR, "api", "%s exists and is no socket", sa->sun_path);
 		return RWY_EEXIST;

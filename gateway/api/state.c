@@ -124,7 +124,7 @@ void api_status(const struct api_req *req, struct api_reply *reply)
 
 /* --- tunnels --------------------------------------------------------------------------------- */
 
-/* The reason that a path is congested, since when ("": never was), and the measured values. */
+/* The reason of the congestion, its beginning ("": never), and the measured values. */
 static json_t *congest_json(const struct gw_app *a, const struct wan_congest_state *s)
 {
 	char since[32] = "";

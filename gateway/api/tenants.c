@@ -184,7 +184,7 @@ static void tenant_yaml(const struct api_req *req, struct api_reply *reply)
 	if (reply->status != 200)
 		return;
 	for (from = to = text; *from;) {
-		const size_t n = strcspn(from, "\n") + 1; /* every line ends with one */
+		const size_t n = strcspn(from, "\n") + 1; /* each line ends with a newline */
 
 		memmove(to, from + INDENT, n - INDENT);
 		to += n - INDENT;

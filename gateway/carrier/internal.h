@@ -150,7 +150,7 @@ struct gw_carriers {
 	struct gw_conn conn[GW_CONNS_MAX];
 };
 
-/* sock.c: sockets and what is asked of them */
+/* sock.c: sockets and their options. */
 struct gw_sockaddr {
 	struct sockaddr_storage ss;
 	socklen_t len;

@@ -33,7 +33,7 @@ static void conn_measure(struct gw_conn *c, struct sum *s)
 	memset(&i, 0, sizeof(i));
 	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0 ||
 	    len < offsetof(struct tcp_info, tcpi_dsack_dups) + sizeof(i.tcpi_dsack_dups))
-		return; /* a kernel before 5.0 */
+		return; /* kernel before 5.0 */
 	c->seen = (struct gw_conn_seen){
 	    i.tcpi_data_segs_out, i.tcpi_total_retrans, i.tcpi_dsack_dups, i.tcpi_delivered};
 	s->segs += i.tcpi_data_segs_out - was.segs;

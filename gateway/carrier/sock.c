@@ -122,7 +122,7 @@ void gw_sock_tune(int fd, const struct gw_carrier_tun *t)
 	set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT);
 	set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT);
 	if (map[0] != map[63])
-		return; /* `keep` has no meaning for a stream of many hosts' packets */
+		return; /* `keep` has no meaning for a stream with packets of many hosts */
 	if (rwy_ip_is4(&t->local))
 		set_int(fd, IPPROTO_IP, IP_TOS, map[0] << 2);
 	else

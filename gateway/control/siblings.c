@@ -30,7 +30,7 @@ struct gw_siblings {
 	bool stale;       /* there was no memory for the last set */
 };
 
-/* --- a set ----------------------------------------------------------------------------------- */
+/* --- sets ------------------------------------------------------------------------------------ */
 
 static void set_free(void *set)
 {
@@ -99,7 +99,7 @@ static int pairs_fill(const struct gw_siblings *g, struct gw_sib_set *s)
 	return 0;
 }
 
-/* NULL in *out: there are no siblings. */
+/* *out is NULL if there are no siblings. */
 static int set_new(const struct gw_app *app, const struct gw_siblings *g, struct gw_sib_set **out)
 {
 	struct gw_sib_set *s;

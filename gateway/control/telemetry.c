@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "gateway/setup.h"
 
-static struct gw_app *the_app; /* the callbacks get no context */
+static struct gw_app *the_app; /* callbacks get no context */
 
 static int workers(const char *cmd, const char *params, struct rte_tel_data *d)
 {

@@ -24,7 +24,7 @@ int gw_tenant_get(struct gw_app *app, const char *name, struct conf_tenant *out)
 	return rc;
 }
 
-/* --- all ------------------------------------------------------------------------------------- */
+/* --- all tenants ----------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {

@@ -9,7 +9,7 @@
 #include "gateway/control/tenants.h"
 
 struct gw_tenants {
-	/* Held to change anything, and to read what a change could free. */
+	/* Held to change anything, and to read data that a change could free. */
 	pthread_mutex_t lock;
 	struct tenant_db *db;
 	/* the generation published last; its token (gateway/publish.h) */

@@ -56,7 +56,7 @@ enum watch_line tunnel_watch_step(struct tunnel_watch *w, bool up, rwy_time chan
 	return up ? WATCH_UP : WATCH_DOWN;
 }
 
-/* --- words ----------------------------------------------------------------------------------- */
+/* --- sentences ------------------------------------------------------------------------------- */
 
 /* Returns the most certain cause of a tunnel that does not come up. */
 static const char *cause(const struct watch_facts *f)

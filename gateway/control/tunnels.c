@@ -15,7 +15,7 @@
 #include "gateway/control/change_lock.h"
 #include "gateway/control/tunnels_int.h"
 
-/* --- a change -------------------------------------------------------------------------------- */
+/* --- changes --------------------------------------------------------------------------------- */
 
 struct change {
 	struct gw_app *app;

@@ -38,7 +38,7 @@ RWY_MUST_CHECK int gw_tunnels_number(
 
 /* --- tunnels_worker.c: run on the worker's thread; RWY_EAGAIN: no answer ---------------------- */
 
-/* Makes tunnel i of c and gives it to a worker. */
+/* Creates tunnel i of c and gives it to a worker. */
 RWY_MUST_CHECK int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, unsigned i);
 /* Sets rates, credit, thresholds and DSCP of all of c's tunnels, and the plain LAN's prefixes. */
 RWY_MUST_CHECK int gw_tunnels_set(struct gw_app *app, unsigned worker, const struct conf *c);

@@ -127,7 +127,7 @@ int gw_tunnels_merge(
 
 	if (side == GW_SIDE_OWN) {
 		rc = add_tunnels(app, c, other, map, err);
-	} else { /* conf_network_parse had them */
+	} else { /* conf_network_parse() had them */
 		for (unsigned i = 0; i < app->conf->tunnels; i++)
 			if (*app->conf->tunnel[i].name && gw_tunnel_side(app, i) == GW_SIDE_OWN)
 				map[i] = (uint8_t)n++;

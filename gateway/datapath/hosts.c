@@ -149,7 +149,7 @@ bool gw_host_arp(struct gw_worker *w, const struct gw_from *f, struct rte_mbuf *
 	return true;
 }
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
 static void ask_vlan(struct gw_worker *w, const struct tenant *t, const struct rwy_ip *host)
 {

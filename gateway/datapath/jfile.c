@@ -86,7 +86,7 @@ static void take_over(struct head *to, const struct head *from)
 	free(used);
 }
 
-/* Takes over the last process's entries. RWY_EAGAIN: that process still runs. */
+/* Reads the last process's entries. RWY_EAGAIN: that process still runs. */
 static int read_old(struct head *to, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), rc = 0;
@@ -189,7 +189,7 @@ void gw_jfile_close(struct gw_app *app)
 
 	if (!f)
 		return;
-	gw_jfile_alive(app); /* the next process counts from here */
+	gw_jfile_alive(app); /* the next process measures from this time */
 	if (f->head && f->path[0] && !promised_anything(f))
 		unlink(f->path);
 	if (f->head)

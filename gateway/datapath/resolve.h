@@ -7,7 +7,7 @@
 #include "gateway/gw.h"
 #include "gateway/port/neigh.h"
 
-#define GW_NH_LAN (-1) /* in place of a WAN port: any port of role LAN */
+#define GW_NH_LAN (-1) /* instead of a WAN port: any port of role LAN */
 
 /* Asks the control thread to resolve an address; each address at most once in a while. */
 void gw_resolve_ask(struct gw_worker *w, const struct rwy_ip *addr, uint16_t port);

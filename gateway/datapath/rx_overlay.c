@@ -182,7 +182,7 @@ static bool admit(struct gw_worker *w, struct ingress *in)
 
 /* --- common to VXLAN and VLAN ----------------------------------------------------------------- */
 
-/* True: the packet is this worker's and admitted. False: m is gone. */
+/* True: the packet is this worker's and admitted. False: m was taken. */
 static bool packet_admit(struct gw_worker *w, struct rte_mbuf *m, struct ingress *in, bool owned)
 {
 	const struct gw_app *app = w->app;

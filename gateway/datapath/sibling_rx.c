@@ -65,7 +65,7 @@ static int owner_decide(
 
 /* --- flow cache ------------------------------------------------------------------------------ */
 
-/* The list has changed since; connections stay where they are. */
+/* The list has changed since the decision; connections keep their gateway. */
 static bool flow_stays(struct gw_worker *w, const struct gw_sib_set *s, const struct gw_sib_flow *f)
 {
 	if (f->dqpn == QP_GSI)

@@ -4,7 +4,7 @@
 
 #include <rte_ethdev.h>
 
-#define TX_TRIES 16 /* short retries when the driver's ring is full */
+#define TX_TRIES 16 /* short retries while the driver's ring is full */
 
 static void queue_drop(struct gw_worker *w, struct gw_txq *q, unsigned from, uint64_t *counter)
 {

@@ -75,7 +75,7 @@ static inline void gw_tx_l2(uint8_t *at, const struct gw_nh *nh, bool is4)
 	rwy_put16(at + nh->l2_len - 2, is4 ? RWY_ETHER_IP4 : RWY_ETHER_IP6);
 }
 
-/* tx.c */
+/* tx.c: sends the queue's packets. */
 void gw_txq_flush(struct gw_worker *w, struct gw_txq *q);
 /* Queues m for the port's next burst; takes m. */
 static inline void gw_tx_put(struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m)

@@ -135,7 +135,7 @@ static void udp6_checksum(struct rte_mbuf *m, uint32_t l2_len)
 	sum = (uint16_t)~all;
 	if (sum == 0)
 		sum = 0xffff;
-	memcpy((uint8_t *)(ip + 1) + 6, &sum, 2); /* already in network order */
+	memcpy((uint8_t *)(ip + 1) + 6, &sum, 2); /* in network order already */
 }
 
 void gw_tx_engine_wan(void *ctx, unsigned tunnel, const struct wan_tx *tx)

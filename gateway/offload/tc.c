@@ -139,7 +139,7 @@ static uint32_t info_of(const struct offload_rule *r)
 	return TC_H_MAKE(pref << 16, htons(offload_flower_protocol(r)));
 }
 
-/* One filter as the kernel reports it. */
+/* A filter as the kernel reports it. */
 struct filter {
 	uint32_t handle, info, flags;
 	uint64_t packets, bytes;

@@ -47,7 +47,7 @@ void gw_device_string(const struct conf_port *p, char *out, size_t size)
 
 	if (!gw_device_is_af_packet(p->device))
 		return;
-	/* A block holds whole frames and is a multiple of the page size. */
+	/* A block holds complete frames, and is a multiple of the page size. */
 	block = device_number(p->device, "blocksz");
 	if (!block) {
 		block = RING_BLOCK % frame ? 4 * frame : RING_BLOCK;

@@ -108,7 +108,7 @@ static void all_cpus(char *out, size_t size)
 			n += (size_t)snprintf(out + n, size - n, "%s%d", n ? "," : "", i);
 }
 
-/* "0@(0,1),1@2,..." */
+/* Writes "0@(0,1),1@2,...". */
 static int lcores(const struct conf *c, char *out, size_t size)
 {
 	char all[1024];

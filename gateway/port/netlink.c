@@ -175,7 +175,7 @@ void gw_netlink_ready(struct gw_netlink *n)
 	n->changed = false;
 }
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
 /* Errors arrive although no acknowledgement is requested; none needs a reaction. */
 static void answers_discard(struct gw_netlink *n)

@@ -98,7 +98,8 @@ static int address_add(struct nl_sock *s, const struct gw_port *p, const struct 
 		nl_addr_set_prefixlen(n, v4 ? c->len - 96 : c->len);
 		rtnl_addr_set_ifindex(a, p->tap_ifindex);
 		rtnl_addr_set_local(a, n);
-		if (!v4) /* ready means ready: no second of duplicate address detection */
+		/* addresses are usable at once: no second of duplicate address detection */
+		if (!v4)
 			rtnl_addr_set_flags(a, IFA_F_NODAD);
 		rc = rtnl_addr_add(s, a, 0);
 		nl_addr2str(n, text, sizeof(text));
