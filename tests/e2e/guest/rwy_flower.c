@@ -7,7 +7,7 @@
  * devices, and compares the filters that `tc` prints with the expected ones.
  *
  *   rwy_flower PORT PEER DUMPDIR      PORT has 192.0.2.1, PEER is its other end; the output of `tc`
- *                                     goes to DUMPDIR/*.json
+ *                                     goes to DUMPDIR/NAME.json
  */
 #include <arpa/inet.h>
 #include <errno.h>
