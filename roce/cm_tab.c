@@ -169,14 +169,6 @@ uint32_t roce_cm_half_new(
 
 /* --- other functions -------------------------------------------------------------------------- */
 
-void roce_cm_forget(struct roce_cm_tab *tab, const struct rwy_ip *ip, uint32_t qpn, rwy_time now)
-{
-	uint32_t i = roce_cm_qp_find(tab, ip, qpn);
-
-	if (i != ROCE_CM_NIL)
-		roce_cm_set_state(tab, i, ROCE_CM_S_CLOSED, now);
-}
-
 const struct roce_cm_conn *roce_cm_find(const struct roce_cm_tab *tab, const struct rwy_ip *ip, uint32_t qpn)
 {
 	uint32_t i = roce_cm_qp_find(tab, ip, qpn);

@@ -6,7 +6,7 @@
  * whatever the rules are (bit vectors per field with a summary word: Lakshman and Stiliadis,
  * SIGCOMM 1998; Baboescu and Varghese, SIGCOMM 2001).
  *
- * Thread: compiled by the control thread, then constant and read by any number of workers.
+ * Thread: the control thread compiles; then it is constant, and any number of workers reads it.
  */
 #ifndef TENANT_ACL_H
 #define TENANT_ACL_H
@@ -80,6 +80,7 @@ enum acl_error {
 #undef X
 	    ACL_ERROR_COUNT
 };
+/* The fault as a sentence; static text. */
 const char *acl_error_text(enum acl_error e);
 
 struct acl_err {
@@ -98,6 +99,7 @@ RWY_MUST_CHECK int acl_new(
 void acl_free(struct acl *a);            /* NULL is allowed */
 uint64_t acl_bytes(const struct acl *a); /* memory in use */
 
+/* The verdict for a packet. */
 struct acl_verdict acl_lookup(const struct acl *a, const struct acl_key *k);
 /* Returns the set of allowed classes; k->cls is ignored. A flow table asks when a flow is made and
  * when the tenant's generation changes; then a packet costs a bit test. */

@@ -124,16 +124,6 @@ unsigned tenant_db_quiesced(struct tenant_db *db, uint64_t generation)
 	return freed;
 }
 
-uint32_t tenant_db_removed(const struct tenant_db *db, uint32_t after)
-{
-	uint32_t best = 0;
-
-	for (size_t i = 0; i < db->waiting_n; i++)
-		if (db->waiting[i].index > after && (!best || db->waiting[i].index < best))
-			best = db->waiting[i].index;
-	return best;
-}
-
 int tenant_db_release(struct tenant_db *db, uint32_t index)
 {
 	for (size_t i = 0; i < db->waiting_n; i++) {

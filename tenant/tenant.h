@@ -119,7 +119,7 @@ struct tenant {
 	struct tenant_cfg cfg; /* owns its arrays; vtep and host are sorted */
 	uint64_t tunnels;      /* set of tunnels that lead to its prefixes */
 	const struct acl *acl;
-	/* private: longest prefix match, by range */
+	/* Private: longest prefix match by range. */
 	struct range_map map;
 	struct tenant_at *at;
 	size_t bytes;
@@ -143,7 +143,7 @@ struct tenant_set {
 	uint64_t *vni_slot;                 /* VNI << 16 | index; 0: empty */
 	uint16_t *name_slot;                /* index; 0: empty */
 	uint32_t vni_shift, name_mask;      /* a slot is hash >> shift */
-	uint16_t vlan[TENANT_VLAN_MAX + 2]; /* index */
+	uint16_t vlan[TENANT_VLAN_MAX + 2]; /* index by VLAN ID */
 };
 
 /* Each returns NULL when there is no such tenant. */
@@ -165,6 +165,7 @@ static inline const struct tenant *tenant_by_vni(const struct tenant_set *s, uin
 			return s->by_index[s->vni_slot[at] & 0xffff];
 	return NULL;
 }
+/* NULL: there is no such tenant. */
 const struct tenant *tenant_by_name(const struct tenant_set *s, const char *name);
 
 /* --- admission of packets from local hosts ---------------------------------------------------- */
@@ -186,6 +187,7 @@ enum tenant_admit {
 #undef X
 	    TENANT_ADMIT_COUNT
 };
+/* The name of the reason's counter; static text. */
 const char *tenant_admit_name(enum tenant_admit r);
 
 /* Finds the tenant of a VXLAN packet by its VNI and checks its VTEP and the VLAN ID of the inner
@@ -201,7 +203,7 @@ enum tenant_admit tenant_admits(const struct tenant *t, enum tenant_side side, c
 
 /* --- building --------------------------------------------------------------------------------- */
 
-/* X(enumerator, sentence) */
+/* Faults of a configuration. X(enumerator, sentence) */
 #define TENANT_ERRORS(X)                                                                                     \
 	X(TENANT_E_NONE, "no error")                                                                         \
 	X(TENANT_E_MEMORY, "out of memory")                                                                  \
@@ -268,6 +270,7 @@ void tenant_db_free(struct tenant_db *db);
  * RWY_EINVAL: out of range. */
 RWY_MUST_CHECK int tenant_db_limits(
     struct tenant_db *db, const struct tenant_limits *limits, struct tenant_limits *was);
+/* The present set. */
 const struct tenant_set *tenant_db_current(const struct tenant_db *db);
 /* Every worker runs `generation` or a later one: frees sets and tenants that only earlier ones
  * used. Returns the number freed. */

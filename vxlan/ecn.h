@@ -63,13 +63,13 @@ struct vxlan_ecn_out {
 /* Index: inner * 4 + outer. */
 extern const struct vxlan_ecn_out vxlan_ecn_table[16];
 
-/* Decapsulation, RFC 6040 4.2. Only the two low bits of either argument count. */
+/* Decapsulation, RFC 6040 4.2. Only the two low bits of the arguments count. */
 static inline const struct vxlan_ecn_out *vxlan_ecn_decap(uint8_t inner, uint8_t outer)
 {
 	return &vxlan_ecn_table[(inner & 3) << 2 | (outer & 3)];
 }
 
-/* X(field, sentence): monotonic counts. */
+/* X(field, sentence): counters, never reset. */
 #define VXLAN_ECN_COUNTERS(X)                                                                                \
 	X(ecn_ce, "packets that met congestion under way: CE taken over from the outer header")              \
 	X(ecn_ect1, "packets whose ECT(0) became ECT(1) under way")                                          \
@@ -96,6 +96,7 @@ struct vxlan_dscp {
 	uint8_t map[64]; /* index: DSCP; value: the DSCP that it becomes, 0..63 */
 };
 
+/* A table that keeps every DSCP. */
 void vxlan_dscp_keep(struct vxlan_dscp *p);
 /* Everything becomes `dscp`. RWY_EINVAL: above 63; *p is then unchanged. */
 RWY_MUST_CHECK int vxlan_dscp_set(struct vxlan_dscp *p, uint8_t dscp);

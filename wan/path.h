@@ -52,7 +52,7 @@ struct wan_pace {
 	bool backlog;  /* data waited for the clock when the last poll ended */
 };
 
-/* Reordering of a path: reorder.c. */
+/* How a path reorders; see reorder.c. */
 enum wan_order {
 	WAN_ORDER_KEPT,     /* the path keeps the order: three later arrivals make a loss */
 	WAN_ORDER_REORDERS, /* reordering seen recently: only time makes a loss */
@@ -94,19 +94,19 @@ struct wan_path {
 	enum wan_path_state state;
 	uint32_t mtu;
 
-	/* sent */
+	/* Sent. */
 	struct wan_sent *sent;
-	uint64_t mask, next_pn, tail; /* tail: everything below is acknowledged or lost */
+	uint64_t mask, next_pn, tail; /* tail: everything below it is acknowledged or lost */
 	uint64_t largest_acked;
 	uint64_t inflight; /* bytes */
 	uint32_t inflight_n;
 	struct wan_ranges acked;
 
-	/* delivery rate */
+	/* Delivery rate. */
 	uint64_t delivered, app_limited;
 	rwy_time delivered_at, first_sent;
 
-	/* RTT and loss */
+	/* RTT and loss. */
 	uint64_t cwnd, probe_pn;
 	rwy_dur latest, srtt, rttvar, min_rtt;
 	rwy_time min_rtt_at;
@@ -135,7 +135,7 @@ struct wan_path {
 	uint64_t rate_Bps;           /* last answer of congestion control, clamped */
 	rwy_time cc_next, cc_ticked; /* timer of congestion control: next call, last call */
 
-	/* received */
+	/* Received. */
 	struct wan_ranges seen;
 	/* ack_at: time of the next ACK; RWY_NEVER: nothing to acknowledge */
 	rwy_time largest_at, ack_at;

@@ -16,14 +16,7 @@
 #define ENDPOINTS_MAX 16
 
 /* GRPC status codes in etcd's answers. */
-enum {
-	GRPC_UNKNOWN = 2,
-	GRPC_INVALID = 3,
-	GRPC_DEADLINE = 4,
-	GRPC_NOT_FOUND = 5,
-	GRPC_EXHAUSTED = 8,
-	GRPC_UNAVAILABLE = 14
-};
+enum { GRPC_INVALID = 3, GRPC_EXHAUSTED = 8 };
 
 struct store_etcd_http {
 	pthread_mutex_t lock;

@@ -39,7 +39,6 @@ struct gw_control {
 	unsigned ticks;
 	uint64_t beat[GW_WORKERS_MAX];
 	rwy_dur watchdog;
-	rwy_time watchdog_at;
 };
 
 /* --- frames ---------------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ struct offload_rte {
 struct pattern {
 	struct rte_flow_item item[ITEMS];
 	unsigned n;
-	struct rte_flow_item_eth eth[2], eth_mask;
+	struct rte_flow_item_eth eth[2];
 	struct rte_flow_item_vlan vlan, vlan_mask;
 	struct rte_flow_item_ipv4 ip4[2], ip4_mask[2];
 	struct rte_flow_item_ipv6 ip6[2], ip6_mask[2];

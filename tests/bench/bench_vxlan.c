@@ -17,6 +17,7 @@
 #include "tenant/tenant.h"
 #include "tenant/vtep.h"
 #include "vxlan/vxlan.h"
+#include "tests/lib/acl_linear.h"
 
 #define ROUNDS   15
 #define KEYS     4096

@@ -115,8 +115,10 @@ static void tenant_conf(struct conf_tenant *c, enum ov_tenant t, enum fp_site s)
 	c->cfg.proxy_arp = t != OV_GREEN;
 	memcpy(c->cfg.gw_mac, ov_gw_mac(t), 6);
 	c->cfg.gw_ip[0] = ov_gw(s);
-	if (t == OV_RED && (vxlan_dscp_set(&c->cfg.dscp, 26) || vxlan_dscp_set(&c->cfg.dscp_congested, 10)))
-		fp_die("DSCP");
+	if (t == OV_RED) {
+		memset(c->cfg.dscp.map, 26, sizeof(c->cfg.dscp.map));
+		memset(c->cfg.dscp_congested.map, 10, sizeof(c->cfg.dscp_congested.map));
+	}
 	if (t == OV_BLUE)
 		c->cfg.gw_ip[1] = ov_host6(s, 0xfe);
 	*r = (struct acl_rule){.sport_lo = 50000, .sport_hi = 50000, .classes = 1 << ACL_WRITE};

@@ -172,8 +172,7 @@ static int slow_u(struct gw_app *app, enum fp_site s, struct conf_error *err)
 	struct gw_network_done done;
 
 	u.rate_Bps = 12500000;
-	if (vxlan_dscp_set(&u.dscp, 33))
-		return RWY_EINVAL;
+	memset(u.dscp.map, 33, sizeof(u.dscp.map));
 	return gw_tunnel_set(app, &u, &done, err);
 }
 

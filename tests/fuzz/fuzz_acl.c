@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules and packets out of the input: the compiled ACL says what the plain matcher says. First byte: how many
- * rules (0..255) the input has; a set top bit of the second: rules as raw bytes, most of them refused, and
- * then the refusal names the first bad one.
+ * Makes rules and packets from the input: the compiled ACL must agree with the plain matcher. First
+ * byte: number of rules (0..255). Top bit of the second byte: rules are raw bytes, of which most
+ * are refused; the refusal must name the first bad one.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/acl_linear.h"
 #include "tests/lib/acl_rand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a conversation of CM messages, fed to a small tracker. Two readings of the input, by its first
- * byte: even: packets, each behind a 2-byte length, through the whole parser; odd: commands of 8 bytes that
- * become messages over few names, which reach deep states sooner. The tracker keeps its limits, reports each
- * connection once, and never has one queue pair in two connections.
+ * Any bytes as a conversation of CM messages for a small tracker. An even first byte: packets, each
+ * after a 2-byte length, through the whole parser. Odd: commands of 8 bytes that become messages
+ * with few names, which reach deep states sooner. The tracker must keep its limits, report each
+ * connection once, and never have one queue pair in two connections.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void step(
 
 	roce_cm_track(w->tab, m, src, dst, &ev, w->now);
 	check_event(w, &ev);
-	roce_cm_track(w->tab, m, src, dst, &ev, w->now); /* at once again: nothing new, whatever it was */
+	roce_cm_track(w->tab, m, src, dst, &ev, w->now); /* the same message again is never new */
 	CHECK(ev.kind == ROCE_CM_NONE);
 	check_event(w, &ev);
 }
@@ -99,12 +99,6 @@ static void run_commands(struct world *w, const uint8_t *data, size_t size)
 		struct roce_cm_msg m = {.attr = (uint16_t)(0x0f + data[0] % 9)};
 		struct rwy_ip src = {{[15] = data[1] & 1}}, dst = {{[15] = !(data[1] & 1)}};
 
-		if (data[0] & 0x80) {
-			roce_cm_forget(w->tab, &src, data[5] & 3, w->now);
-			roce_cm_stats_get(w->tab, &w->last);
-			w->live = w->last.established_now;
-			continue;
-		}
 		m.tid = data[2] & 3;
 		m.local_comm_id = data[3] & 3;
 		m.remote_comm_id = data[4] & 3;

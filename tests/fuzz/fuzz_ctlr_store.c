@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the store holds, or somebody put there: the bytes are lines "KEY VALUE", or "KEY" for what is deleted;
- * each is applied as the watch would, then everything that is made of what there is is made: documents,
- * routes, lists. A line "GET PATH" or "PUT PATH BODY", "POST", "DELETE" is a request; what it changes is
+ * Any content of the store. The input has lines "KEY VALUE", or "KEY" for a deletion. Each is
+ * applied as by the watch; then everything that depends on the state is made: documents, routes,
+ * lists. A line "GET PATH" or "PUT PATH BODY", "POST", "DELETE" is a request, whose changes are
  * applied at once.
  */
 #include <stdio.h>
@@ -31,7 +31,7 @@ uint64_t ctlr_wall_ms(void)
 	return 1700000000000 + now / RWY_MS;
 }
 
-/* --- in place of writer.c: a store that takes everything, at once ----------------------------- */
+/* --- replaces writer.c: a store that accepts everything at once ------------------------------- */
 
 #define OPS 256
 
@@ -62,7 +62,7 @@ void ctlr_change_set(struct ctlr_change *ch, ctlr_change_cb *cb, void *ctx)
 static void add(struct ctlr_change *ch, const char *key, char *value)
 {
 	if (ch->ops == OPS)
-		abort(); /* no store takes that */
+		abort(); /* no store accepts that */
 	ch->key[ch->ops] = strdup(key);
 	ch->value[ch->ops++] = value;
 }
@@ -133,7 +133,7 @@ static void take_all(void)
 	}
 }
 
-/* --- in place of http.c: a request ------------------------------------------------------------ */
+/* --- replaces http.c: a request --------------------------------------------------------------- */
 
 static void req_end(struct ctlr_req *r)
 {
@@ -156,10 +156,10 @@ void ctlr_req_finish(struct ctlr_req *r)
 
 void ctlr_req_resume(struct ctlr_req *r)
 {
-	abort(); /* of polls: there are none */
+	abort(); /* polls do not occur here */
 }
 
-/* One parameter; none that would have it wait. */
+/* Adds one parameter, unless the request would wait because of it. */
 static void param(struct ctlr_req *r, const char *text)
 {
 	const char *is = strchr(text, '=');
@@ -196,7 +196,7 @@ static void request(const char *method, const char *path, const char *body)
 		req_end(r);
 }
 
-/* --- all that is made of it ------------------------------------------------------------------- */
+/* --- all that depends on the state ------------------------------------------------------------ */
 
 static void look(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzer of the RC requester: a byte string is a script of requests, transmissions, responses and time. After
- * each step: una <= nxt <= tail, what is in flight is what is before `next`, requests are released once, in
- * order, and READs and ATOMICs only by their responses.
+ * Fuzzer of the RC requester: the input is a script of requests, transmissions, responses and time.
+ * After each step una <= nxt <= tail; packets in flight are those before `next`; requests are
+ * released once, in order, and READs and ATOMICs only by their responses.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -152,7 +152,7 @@ static void step_recv(struct fuzz *f)
 	pkt.info = roce_op(pkt.opcode);
 	pkt.psn = sel & 8 ? roce_psn_add(una, (uint32_t)(int8_t)u8(f)) : una;
 	ext[0] = sel & 16 ? u8(f) : 31;
-	if (pkt.info->flags & ROCE_F_PAYLOAD) /* the right length mostly */
+	if (pkt.info->flags & ROCE_F_PAYLOAD) /* usually the right length */
 		pkt.payload_len = sel & 32 ? u16(f) : f->r.pmtu ? f->r.pmtu : 256;
 	if (sel & 64 && f->r.q.head && f->r.q.head->opcode == ROCE_RC_READ_REQ && f->r.q.head->len >= 60) {
 		uint32_t left = rwy_get32(f->r.q.head->data + 28 + 12 + 12);

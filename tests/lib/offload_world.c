@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offload_world.h: what it says there. Knows nothing of how rules are made. */
+/* The tests' world for offload/; see offload_world.h. It does not know how rules are made. */
 #include "tests/lib/offload_world.h"
 
 #include <stdio.h>
 
 #include "tests/lib/roce_pkt.h"
+#include "tests/lib/acl_linear.h"
 
 static const struct rwy_ip none;
 
@@ -25,7 +26,7 @@ static struct rwy_ip ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 	return rwy_ip_from4(v);
 }
 
-/* The gateway's own on VLANs. */
+/* The gateway's MAC on VLANs. */
 static const uint8_t port_mac[6] = {2, 0, 0, 0, 0, 0xfc};
 
 static struct rwy_ip self_ip(unsigned i)
@@ -192,7 +193,7 @@ bool ow_denied(const struct tenant_set *s, const struct ow_pkt *p)
 		return foreign;
 	k.cls = (uint8_t)sw_class(p);
 	if (p->ext || p->fragment)
-		k.sport = 0; /* software does not look behind extension headers, nor into fragments */
+		k.sport = 0; /* software reads no port after extension headers or in fragments */
 	return !acl_linear(t->cfg.rule, t->cfg.rules, t->cfg.allow_default, &k).allow;
 }
 
@@ -219,7 +220,7 @@ bool ow_forwards(const struct tenant_set *s, const struct ow_pkt *p, const struc
 	    memcmp(r->to.src_mac, in ? port_mac : t->cfg.gw_mac, 6) != 0 ||
 	    memcmp(r->to.dst_mac, to->mac, 6) != 0)
 		return false;
-	if (!rwy_ip_eq(&out->vtep, &none)) /* the one on the VLAN */
+	if (!rwy_ip_eq(&out->vtep, &none)) /* the host on the VLAN */
 		return false;
 	if (in)
 		return rwy_ip_eq(&from->vtep, &p->vtep) && r->act == OFFLOAD_TO_VLAN &&
@@ -260,7 +261,8 @@ const struct offload_rule *ow_match(
 		if (rule[i]->act == OFFLOAD_NOTHING || !matches(&rule[i]->match, p))
 			continue;
 		if (first && first->prio == rule[i]->prio)
-			assert_int_equal(first->act, rule[i]->act); /* or it would be the device's choice */
+			/* otherwise the device could choose */
+			assert_int_equal(first->act, rule[i]->act);
 		if (!first || rule[i]->prio < first->prio)
 			first = rule[i];
 	}

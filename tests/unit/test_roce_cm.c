@@ -641,21 +641,6 @@ static void test_expiry(void **state)
 	roce_cm_tab_free(t);
 }
 
-static void test_forget(void **state)
-{
-	struct roce_cm_event ev;
-	struct roce_cm_tab *t = connected(&ev);
-	uint8_t mad[256];
-
-	roce_cm_forget(t, &ip_b, 0xcc, T0);
-	assert_int_equal(stats(t).established_now, 1);
-	roce_cm_forget(t, &ip_b, 0xbb, T0);
-	assert_null(roce_cm_find(t, &ip_a, 0xaa));
-	cp_make_dreq(mad, 9, req0.comm, rep0.comm, rep0.qpn);
-	assert_int_equal(feed(t, mad, true, &ev, T0), ROCE_CM_NONE);
-	roce_cm_tab_free(t);
-}
-
 static void test_bad_cfg(void **state)
 {
 	struct roce_cm_cfg cfg;
@@ -739,7 +724,6 @@ int main(void)
 	    cmocka_unit_test(test_half_open_limit),
 	    cmocka_unit_test(test_no_room),
 	    cmocka_unit_test(test_expiry),
-	    cmocka_unit_test(test_forget),
 	    cmocka_unit_test(test_bad_cfg),
 	    cmocka_unit_test(test_random_walk),
 	};

@@ -4,6 +4,7 @@
  * by hand. */
 #include "tests/lib/roce_pkt.h"
 
+#include "tests/lib/acl_linear.h"
 #include "tests/lib/acl_rand.h"
 
 static uint8_t rand_byte(void *ctx)

@@ -13,6 +13,8 @@
 #define DEFAULT_SOCKET "/run/roceway/gateway.sock"
 #define OPTION_MAX     32 /* bytes of an option's name */
 
+static const struct cli_cmd cmd_help, cmd_list_commands, cmd_version;
+
 static const struct cli_cmd *const commands[] = {
     &cmd_status,
     &cmd_health,
@@ -142,7 +144,7 @@ static int run_help(const struct cli *cli)
 	return EXIT_OK;
 }
 
-const struct cli_cmd cmd_help = {
+static const struct cli_cmd cmd_help = {
     .name = "help", .operand = "COMMAND", .text = "what the commands do", .run = run_help};
 
 static int run_list_commands(const struct cli *cli)
@@ -160,7 +162,7 @@ static int run_list_commands(const struct cli *cli)
 	return EXIT_OK;
 }
 
-const struct cli_cmd cmd_list_commands = {.name = "list-commands",
+static const struct cli_cmd cmd_list_commands = {.name = "list-commands",
     .operand = "COMMAND",
     .text = "the commands' names, or a command's options, one a line",
     .run = run_list_commands};
@@ -174,7 +176,8 @@ static int run_version(const struct cli *cli)
 	return EXIT_OK;
 }
 
-const struct cli_cmd cmd_version = {.name = "version", .text = "this program's version", .run = run_version};
+static const struct cli_cmd cmd_version = {
+    .name = "version", .text = "this program's version", .run = run_version};
 
 /* --- the command line ------------------------------------------------------------------------ */
 

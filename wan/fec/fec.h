@@ -204,7 +204,8 @@ void wan_fec_earn(struct wan_fec_path *p, uint64_t total, uint32_t len);
 
 /* choose.c */
 struct wan_fec_law {
-	double loss, burst; /* share of datagrams lost; datagrams in one burst, 1: independent */
+	/* share of datagrams lost; datagrams per burst, 1: independent losses */
+	double loss, burst;
 };
 /* Chooses the fewest repairs m, g for plan->depth blocks of k symbols that keep the probability of
  * failure below plan->eps, or the best use of `most` repairs. m == 0: no repairs are needed, or
@@ -260,7 +261,7 @@ struct wan_fec_keep {
 /* a block that waits for repairs, or a finished one remembered for its group */
 struct wan_fec_wait {
 	bool used, done;
-	bool whole; /* copies of all its symbols are kept */
+	bool whole; /* copies of all its symbols exist */
 	uint8_t flags, rows[WAN_FEC_M_MAX];
 	struct wan_f_repair r; /* first repair's frame: map and numbers */
 	uint64_t first;
@@ -286,7 +287,7 @@ struct wan_fec_rx {
 	struct wan_fec_share s[WAN_FEC_SHARES];
 	uint64_t age, last; /* last: highest packet number of any block that waited */
 	unsigned held, live;
-	bool busy; /* frames of a rebuilt datagram are being read */
+	bool busy; /* the frames of a rebuilt datagram are being read */
 	uint8_t mat[2][WAN_FEC_M_MAX * WAN_FEC_M_MAX];
 	uint8_t tbl[WAN_FEC_M_MAX * WAN_FEC_M_MAX * 32];
 };

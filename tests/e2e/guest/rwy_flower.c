@@ -124,12 +124,15 @@ static const struct tenant_set *set_new(struct tenant_db **db)
 
 static const struct tenant_set *set_acl(struct tenant_db *db, const struct acl_rule *r, unsigned n)
 {
+	struct tenant_cfg c = tenant_by_name(tenant_db_current(db), "red")->cfg;
 	const struct tenant_set *s;
 	struct tenant_err err;
 	struct tenant_txn *x;
 
-	if (tenant_txn_begin(&x, db) || tenant_txn_acl(x, "red", r, n, true, &err) ||
-	    tenant_txn_commit(x, &s, &err))
+	c.rule = r;
+	c.rules = n;
+	c.allow_default = true;
+	if (tenant_txn_begin(&x, db) || tenant_txn_set(x, &c, &err) || tenant_txn_commit(x, &s, &err))
 		die("change");
 	return s;
 }
