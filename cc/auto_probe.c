@@ -46,7 +46,7 @@ static void shared_step(struct cc_auto *m)
 	if (m->cycle == 2 && m->bw_max < m->cycle_bw + m->cycle_bw / 32) {
 		m->cycle = 1; /* found nothing: leave the queue */
 		if (++m->vain >= VAIN_MAX)
-			m->shared = 0; /* the path has no more, and nobody else uses it */
+			m->shared = 0; /* the path has no more, and no other flow uses it */
 		return;
 	}
 	if (m->cycle == 2)

@@ -229,7 +229,7 @@ static void cubic_on_lost(void *state, uint64_t bytes, rwy_time sent, uint64_t i
 	answer(state);
 }
 
-/* RFC 9002 7.6: the minimum window, and slow start from there. */
+/* RFC 9002 7.6: the minimum window, then slow start. */
 static void cubic_on_persistent(void *state, rwy_time now)
 {
 	struct cubic *s = state;
