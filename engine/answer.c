@@ -129,7 +129,8 @@ void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_ti
 
 void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy_time now)
 {
-	/* Requests were lost: both hosts may be idle. For a host that is gone it is REM_OP. */
+	/* Requests were lost: both hosts may be idle. For a host that no longer exists, the error
+	 * is REM_OP. */
 	if (c->syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
 		eng_requester_end_lost(rs, now);
 	eng_responder_given_up(rs, c, now);

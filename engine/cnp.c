@@ -81,8 +81,7 @@ static bool red_marks(struct eng *e, uint64_t queue, uint64_t min, uint64_t max)
 
 /*
  * The far host takes drain_Bps, and the WAN flow carries no more (RATE frame): the queue here is
- * the backlog of a round trip and drains by itself. The host is asked for less only while it sends
- * more.
+ * the backlog of a round trip and drains by itself. The host gets CNPs only while it sends more.
  */
 static bool above_drain(struct eng_responder *rs, uint64_t drain_Bps, rwy_time now)
 {

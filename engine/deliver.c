@@ -26,7 +26,8 @@ static bool shows_pmtu(const struct roce_pkt *pkt)
 	       !(pkt->payload_len & (pkt->payload_len - 1));
 }
 
-/* The first request of an opened flow: the queue goes on, or the host is asked where it stands. */
+/* The first request of an opened flow: continues the queue, or asks the host which PSN it
+ * expects. */
 static void continue_or_probe(
     struct eng_requester *rq, const struct roce_pkt *pkt, uint64_t seq, rwy_time now)
 {

@@ -115,7 +115,7 @@ struct eng_responder {
 	 * QPN is unknown, and the error goes to this one.
 	 */
 	uint32_t local_qpn_before;
-	uint32_t incarnation; /* random; another one each time the connection begins anew */
+	uint32_t incarnation; /* random; changes each time the connection begins again */
 	bool ack_blocked;     /* ACKs are withheld because custody memory is short */
 	/* BTH MigReq of the local host's requests, copied into its responses */
 	bool migreq;
@@ -186,7 +186,7 @@ enum eng_flow {
 	ENG_FLOW_FIRST,   /* opened; its first message decides how to go on */
 	ENG_FLOW_OPEN,    /* its messages are requests */
 	ENG_FLOW_DISCARD, /* rewound: messages are dropped until the flow is opened again */
-	ENG_FLOW_LEFT,    /* ended by the near gateway, which expects nothing from it any more */
+	ENG_FLOW_LEFT,    /* ended by the near gateway, which expects nothing more from it */
 };
 
 /* Whether the first packet of an unpaired flow may go to the host (pair.c). */
@@ -287,7 +287,7 @@ struct eng {
 	struct rwy_bufs bufs;
 	struct eng_counters c;
 	struct eng_states_seen seen;
-	/* The last one is for failed connections whose tunnel is gone. */
+	/* The last one is for failed connections of removed tunnels. */
 	struct eng_tunnel tunnel[ENG_TUNNELS_MAX + 1];
 	struct wan_fec_code *fec_code;       /* shared by its tunnels, see wan_cfg */
 	const struct eng_steering *steering; /* the caller's; NULL: none */
@@ -363,7 +363,7 @@ static inline bool eng_failed(const struct eng_side *side)
 	return side->state == (side->is_requester ? ENG_Q_FAILED : ENG_R_FAILED);
 }
 
-/* It is not known yet which QPN is at the other end. */
+/* True while the QPN at the other end is unknown. */
 static inline bool eng_unpaired(const struct eng_side *side)
 {
 	return side->learned == ENG_BY_NOBODY && !eng_failed(side);

@@ -8,9 +8,9 @@
 
 #define SWEEP_INTERVAL (2 * RWY_MS)
 #define SWEEP_SLOTS    256
-/* After so long a silence an unpaired host has given up, or begins anew. It has no ACK. */
+/* After this silence an unpaired host has given up, or begins again. It has no ACK. */
 #define HALF_OPEN_SILENT (10 * RWY_SEC)
-#define GIVEN_UP         (60 * RWY_SEC) /* after so long a silence a host repeats no READ */
+#define GIVEN_UP         (60 * RWY_SEC) /* after this silence a host repeats no READ */
 
 static void leave_tunnel(struct eng_side *side, rwy_time now)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of local hosts: a host's queue pairs share what it can answer (roce/reqr_host.h). */
+/* Records of local hosts: a host's queue pairs share its rate of responses (roce/reqr_host.h). */
 #include "engine/table.h"
 
 struct eng_host *eng_host_get(struct eng *e, uint32_t tenant, const struct rwy_ip *addr)

@@ -13,7 +13,7 @@
 #include "engine/emit.h"
 
 #define MIN_RATE   1250000        /* 10 Mbit/s */
-#define QUIET      (200 * RWY_MS) /* at full rate without a CNP for so long: it ends */
+#define QUIET      (200 * RWY_MS) /* time at full rate without a CNP after which it ends */
 #define BASE_RTT   (20 * RWY_US)
 #define MEASURE    (100 * RWY_US) /* shortest time over which the host's rate is averaged */
 #define LATE       (50 * RWY_US)  /* a late turn makes up for this time, or for LATE_BYTES */
@@ -99,7 +99,7 @@ void eng_rp_end(struct eng *e, struct eng_rp **at)
 		b = &(*b)->chain;
 	*b = p->chain;
 	while (p->head)
-		eng_dirty(&eng_rp_pop(p)->side); /* it goes on unpaced */
+		eng_dirty(&eng_rp_pop(p)->side); /* it continues without pacing */
 	e->rps--;
 	free(p);
 }

@@ -71,7 +71,7 @@ static const char *send_limit(const struct eng_responder *rs)
 		return "memory";
 	if (!rs->requests || !wan_tx_queued(rs->requests))
 		return "";
-	if (!wan_tx_unsent(rs->requests)) /* all requests are under way: the host sends no more */
+	if (!wan_tx_unsent(rs->requests)) /* all requests are in flight: the host sends no more */
 		return rs->side.e->now < rs->cnp_at + NEAR_SOURCE ? "near-source" : "window";
 	if (!wan_tx_blocked(rs->requests))
 		return "path";

@@ -31,7 +31,7 @@ struct eng_open {
 	uint8_t type;             /* enum eng_open_type */
 	uint8_t rnr_retry, retry; /* of the QP of key.src; 255: not known */
 	uint16_t pmtu;            /* bytes; 0: not known */
-	uint32_t incarnation;     /* another one when the near gateway begins the connection anew */
+	uint32_t incarnation;     /* changes when the near gateway begins the connection again */
 	uint32_t peer_qpn;        /* QPN of key.src; 0: not known */
 	uint32_t vni;             /* of the tenant; 0: plain LAN */
 	struct eng_key key;       /* decoded with tenant 0: the receiver looks up the VNI */

@@ -13,7 +13,7 @@
 #include "engine/emit.h"
 #include "engine/session.h"
 
-#define TURN_MAX RWY_SEC /* a QP that is silent for so long goes to the end of the queue */
+#define TURN_MAX RWY_SEC /* a QP that is silent this long goes to the end of the queue */
 
 static unsigned pair_slot(const struct rwy_ip *remote, const struct rwy_ip *local)
 {
@@ -134,7 +134,7 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 
 /*
  * The requester side of rs is the owner, unless it had nothing outstanding for so long that no late
- * response can be under way: then the QPN is in use again with another peer.
+ * response can still arrive: then another connection uses the QPN.
  */
 struct eng_requester *eng_pair_owner(
     struct eng *e, uint32_t tenant, const struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)

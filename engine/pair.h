@@ -17,7 +17,7 @@ void eng_pair_join(struct eng_responder *rs, struct eng_requester *rq, enum eng_
 void eng_pair_undo(struct eng_requester *rq);
 /* An unpaired flow has its first packet: queues it for its turn. */
 void eng_pair_queue(struct eng_requester *rq, rwy_time now);
-/* The flow is paired, failed or freed: it needs no turn any more. Nothing if it had none. */
+/* The flow is paired, failed or freed: it gives up its turn, if it had one. */
 void eng_pair_leave(struct eng_requester *rq, rwy_time now);
 /*
  * The requester side that a local host's response pkt belongs to; NULL: none. rs is the responder

@@ -10,9 +10,9 @@
 #include "rwy/checksum.h"
 #include "rwy/endian.h"
 
-#define ON_ITS_WAY RWY_SEC /* responses may wait so long in the receive queue of a slow host */
+#define ON_ITS_WAY RWY_SEC /* time that responses may wait in the receive queue of a slow host */
 
-/* Sets the IP and UDP lengths of a packet, and computes the IPv4 header checksum anew. */
+/* Sets the IP and UDP lengths of a packet, and recomputes the IPv4 header checksum. */
 static void set_packet_length(uint8_t *ip, uint32_t len)
 {
 	uint32_t hlen = ip[0] >> 4 == 6 ? 40 : (ip[0] & 15u) * 4;
@@ -80,7 +80,7 @@ bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn)
 	return eng_responder_kept(rs, &rs->reads, psn) || response_pending(rs, psn);
 }
 
-/* The response is not kept and cannot come any more: the host gets an error, never silence. */
+/* The response is not kept and cannot arrive later: the host gets an error, never silence. */
 static void fail_not_kept(struct eng_responder *rs, roce_psn psn, const char *why, rwy_time now)
 {
 	eng_responder_fail(rs, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), why, now);

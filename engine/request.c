@@ -39,7 +39,7 @@ static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt,
 	eng_ack_in_custody(rs, now);
 }
 
-/* The connection begins anew at pkt's PSN, unpaired and unacknowledged. */
+/* The connection begins again at pkt's PSN, unpaired and unacknowledged. */
 static void restart_connection(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
 	/*

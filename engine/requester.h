@@ -29,8 +29,8 @@ void eng_requester_open(
 void eng_requester_start_cm(
     struct eng_requester *rq, uint32_t rqpn, roce_psn psn, uint32_t pmtu, rwy_time now);
 /*
- * An empty queue from PSN `first` on. pmtu: bytes, 0: not known. probe: state PROBING, one packet
- * at a time until the host answers; else state RUNNING. What was queued before is freed.
+ * Begins with an empty queue at PSN `first`; frees the old queue. pmtu: bytes, 0: not known. probe:
+ * state PROBING, one packet at a time until the host answers; otherwise state RUNNING.
  */
 void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu, bool probe);
 /* The connection ends, unless it has: frees the queue and sends FAIL to the near gateway. */
@@ -74,7 +74,7 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
  * response to an earlier READ or ATOMIC cannot, nor an RNR NAK to an earlier SEND.
  */
 bool eng_requester_names_psn(const struct roce_pkt *pkt);
-/* The host's response named the PSN that it expects: the connection goes on there, or ends. */
+/* The host's response named the PSN that it expects: the connection continues there, or ends. */
 void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now);
 /*
  * The host was silent: asks with a PSN far back. A host sends the PSN sequence NAK only once (IBA
@@ -127,7 +127,7 @@ void eng_requester_timeout(struct eng_requester *rq, rwy_time now);
 void eng_requester_not_located(struct eng_requester *rq, rwy_time now);
 
 /* --- hostrate.c and turns.c: near destination (docs/congestion-control.md) --- */
-/* The host acknowledged so many bytes of requests. */
+/* The host has acknowledged this many bytes of requests. */
 void eng_rp_taken(struct eng_requester *rq, uint64_t bytes);
 /* A CNP of the host. */
 void eng_rp_cnp(struct eng_requester *rq, rwy_time now);
@@ -149,7 +149,7 @@ void eng_rp_fini(struct eng *e);
 void eng_sweep(struct eng *e, rwy_time now);
 
 /* --- drain.c: end to end --- */
-/* Bounds what the near gateway has under way by what the host takes. Call after each flush. */
+/* Limits the near gateway's data in flight by the host's rate. Call after each flush. */
 void eng_drain(struct eng_requester *rq, rwy_time now);
 
 #endif

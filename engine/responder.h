@@ -45,7 +45,8 @@ size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out);
 void eng_responder_abort(struct eng_responder *rs, rwy_time now);
 /* Addresses and header fields of packets to the host in the far host's name. */
 void eng_responder_address(const struct eng_responder *rs, struct roce_addr *a);
-/* After so many NAKs of one PSN without effect the host is known to be unable to go back to it. */
+/* After this many NAKs of one PSN without effect, the host is known to be unable to go back to
+ * it. */
 #define ENG_NAKS_MAX 5
 
 /* --- responder_states.c: the events. Those with b take it. --- */
@@ -114,7 +115,7 @@ void eng_journal_release(struct eng *e, struct eng_journal_entry *j);
 void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now);
 
 /* --- replay.c: responses that the host lost on the LAN --- */
-/* Sends cnt READ responses from psn on, those that are kept; an error when psn's is gone. */
+/* Sends cnt READ responses from psn on, as far as they are kept; an error if psn's is not. */
 void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, rwy_time now);
 /* Sends the ATOMIC ACK of psn again, or an error when it is not kept (C9-110). */
 void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_time now);
@@ -133,7 +134,7 @@ const struct eng_kept *eng_responder_kept(
     const struct eng_responder *rs, const struct eng_keptq *q, roce_psn psn);
 /* The response kept after k; NULL: no more. */
 const struct eng_kept *eng_responder_kept_next(const struct eng_keptq *q, const struct eng_kept *k);
-/* Frees the kept READ responses: the host was silent for so long that it asks for none again. */
+/* Frees the kept READ responses: after this silence the host repeats no READ. */
 void eng_responder_forget_reads(struct eng_responder *rs);
 /* Frees all kept responses: a new incarnation, or the end. */
 void eng_responder_forget_answers(struct eng_responder *rs);

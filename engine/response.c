@@ -49,7 +49,7 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 	eng_dirty(&rq->side);
 }
 
-/* The first response: SYNC or REWIND tells the near gateway where the host stands. */
+/* The first response: SYNC or REWIND tells the near gateway which PSN the host expects. */
 static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, rwy_time now)
 {
 	bool aeth = pkt->info->flags & ROCE_F_AETH;

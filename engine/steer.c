@@ -49,7 +49,7 @@ int eng_steering_new(struct eng_steering **out, const struct eng_steer_cfg *v, u
 		       !assignment_matches(&w->slot[at], v[i].vni, &v[i].src, &v[i].dst, v[i].dqpn))
 			at = (at + 1) & w->mask;
 		w->n += !w->slot[at].tunnel;
-		w->slot[at] = v[i]; /* of two for one flow the last counts */
+		w->slot[at] = v[i]; /* the last entry of a flow counts */
 		w->slot[at].tunnel = (uint8_t)(v[i].tunnel + 1);
 	}
 	*out = w;
@@ -168,7 +168,7 @@ static uint64_t tunnels_to_peer(const struct eng *e, uint64_t set, uint64_t peer
 	return out;
 }
 
-/* The best pair of this gateway and a peer; who is a tunnel to that peer. */
+/* The best pair of this gateway and a peer; winner.who is a tunnel to that peer. */
 static struct winner own_winner(const struct eng *e, uint64_t set, uint64_t key, uint32_t times)
 {
 	struct winner best = {.who = -1};

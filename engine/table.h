@@ -35,7 +35,7 @@ void eng_host_put(struct eng *e, struct eng_host *h);
 /* Due in the tick of `at`, or earlier if it was armed so. RWY_NEVER: nothing changes. */
 void eng_wheel_arm(struct eng_requester *rq, rwy_time at);
 void eng_wheel_disarm(struct eng_requester *rq);
-/* Disarms each requester side whose time has come and calls `due` for it. */
+/* Disarms each requester side whose timer has expired, and calls `due` for it. */
 void eng_wheel_run(struct eng *e, void (*due)(struct eng_requester *rq, rwy_time now), rwy_time now);
 
 #endif

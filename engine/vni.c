@@ -44,7 +44,7 @@ int eng_vni_rebuild(struct eng *e)
 
 int eng_vni_enter(struct eng *e, uint32_t idx)
 {
-	/* At half full the table is built anew, without the slots of removed tenants. */
+	/* At half full the table is rebuilt, without the slots of removed tenants. */
 	if (2 * (e->vni_used + 1) > e->vni_mask)
 		return eng_vni_rebuild(e);
 	vni_put(e, idx);

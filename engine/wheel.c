@@ -2,7 +2,7 @@
 /*
  * A coarse timer wheel for the response timers of requester sides. A slot is about a millisecond;
  * arming and disarming are O(1). Most timers never fire: a side whose deadline moves later stays in
- * its slot and is looked at when that comes.
+ * its slot, which is examined when it expires.
  */
 #include "engine/table.h"
 
