@@ -35,7 +35,7 @@ static json_t *next_hop(const struct ctlr_gateway *g, uint32_t weight, bool six)
 	return NULL;
 }
 
-/* Qpn: of source and destination; NULL or 0: all. */
+/* qpn: of source and destination; NULL or 0: all. */
 static void route_add(json_t *list, uint32_t vni, const char *source, const char *destination,
     const uint32_t *qpn, json_t *gateways)
 {

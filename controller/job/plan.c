@@ -117,7 +117,7 @@ static uint32_t saturate32(uint64_t v)
 	return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
 }
 
-/* R NULL: no request waits for the result. */
+/* r NULL: no request waits for the result. */
 static int from_ranks(struct ctlr_req *r, const struct model_job *m, struct plan_job_pair **out)
 {
 	const struct model_rank *from = m->ranks.at;

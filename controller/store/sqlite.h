@@ -44,7 +44,7 @@ int store_sqlite_error(int rc);
 int store_sqlite_run(struct store_sqlite *s, const char *text);
 int store_sqlite_step(sqlite3_stmt *st); /* runs a statement that yields no rows */
 void store_sqlite_bind_u64(sqlite3_stmt *st, int i, uint64_t v);
-/* S must not change until the statement has run. */
+/* s must not change until the statement has run. */
 void store_sqlite_bind_text(sqlite3_stmt *st, int i, const char *s, size_t len);
 /* Keeps the reason of the last failure for store_problem(). */
 void store_sqlite_note_problem(struct store_sqlite *s);

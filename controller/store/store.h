@@ -99,7 +99,7 @@ RWY_MUST_CHECK int store_commit(struct store *s, struct store_txn *t);
  * can. */
 void store_commit_many(struct store *s, struct store_txn *t, unsigned n);
 
-/* Ttl_ms >= 1000; the store may round it up. */
+/* ttl_ms >= 1000; the store may round it up. */
 RWY_MUST_CHECK int store_lease(struct store *s, uint32_t ttl_ms, uint64_t *lease);
 /* Renews a lease for its whole term. STORE_ENOLEASE: it has expired. */
 RWY_MUST_CHECK int store_lease_renew(struct store *s, uint64_t lease);

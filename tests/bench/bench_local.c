@@ -182,7 +182,7 @@ static void direction(const char *name, bool from_vlan, double seconds)
 	    name, v[slices / 2], v[0], v[slices / 10], sent, slices, disturbed);
 }
 
-/* Bench_local [EAL arguments] -- FLOWS MS. */
+/* bench_local [EAL arguments] -- FLOWS MS. */
 int main(int argc, char **argv)
 {
 	static const struct fp_cfg cfg = {.overlay = FP_VXLAN,

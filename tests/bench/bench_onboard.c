@@ -303,7 +303,7 @@ static uint32_t number(const char *s, uint32_t lo, uint32_t hi)
 	return (uint32_t)v;
 }
 
-/* Bench_onboard [EAL arguments] -- [--tenants N] [--changes N]. */
+/* bench_onboard [EAL arguments] -- [--tenants N] [--changes N]. */
 int main(int argc, char **argv)
 {
 	static const struct option opts[] = {

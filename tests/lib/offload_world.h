@@ -33,7 +33,7 @@ struct ow_pkt {
 	uint8_t src_mac[6], dst_mac[6];
 };
 
-/* Simple: ACLs that hardware can express exactly. */
+/* simple: ACLs that hardware can express exactly. */
 void ow_tenant_rand(struct ow_tenant *t, unsigned number, bool simple, uint32_t *seed);
 void ow_cfg(struct offload_cfg *cfg);
 void ow_pkt_rand(struct ow_pkt *p, const struct tenant_set *s, uint32_t *seed);

@@ -101,7 +101,7 @@ static inline bool side_dead(const struct side *s)
 
 /* memory.c: the workload, and the content that memory must have. */
 void sim_draw_memory(struct run *r, struct side *s);
-/* S->before becomes the content as drawn, until the next call for its site. */
+/* s->before becomes the content as drawn, until the next call for its site. */
 void sim_recall_memory(struct side *s);
 void sim_draw_wrs(struct run *r, struct side *s, struct side *peer);
 bool sim_takes_recv(const struct rc_wr *w);
