@@ -161,6 +161,7 @@ RWY_MUST_CHECK int conf_parse(
  * needs a restart; *err names it. */
 RWY_MUST_CHECK int conf_reload(
     struct conf **out, const char *path, const struct conf *running, struct conf_error *err);
+/* Free all that a configuration or tenant owns; conf_free() also frees c itself. */
 void conf_free(struct conf *c);
 void conf_tenant_fini(struct conf_tenant *t);
 /* Makes a deep copy, which conf_tenant_fini() frees. RWY_ENOMEM. */

@@ -38,6 +38,7 @@ struct eng_open {
 };
 #define ENG_OPEN_LEN 56
 
+/* Writes ENG_OPEN_LEN bytes and returns their number; reads them, false if malformed. */
 size_t eng_open_encode(uint8_t *out, const struct eng_open *o);
 bool eng_open_decode(struct eng_open *o, const uint8_t *p, size_t len);
 
@@ -79,6 +80,7 @@ struct eng_ctrl {
 };
 #define ENG_CTRL_LEN 20
 
+/* Writes ENG_CTRL_LEN bytes and returns their number; reads them, false if malformed. */
 size_t eng_ctrl_encode(uint8_t *out, const struct eng_ctrl *c);
 bool eng_ctrl_decode(struct eng_ctrl *c, const uint8_t *p, size_t len);
 

@@ -96,6 +96,7 @@ struct gw_worker_stats {
 	uint64_t heartbeat;             /* advances while the worker is alive */
 	int lcore;
 };
+/* Copies the figures of one worker; each is monotonic, but they are no snapshot. */
 void gw_worker_stats_get(const struct gw_app *app, unsigned worker, struct gw_worker_stats *out);
 
 struct gw_port_stats {

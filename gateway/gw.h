@@ -192,6 +192,7 @@ static inline unsigned gw_owner(
 /* datapath/rx.c: processes one burst of frames from the wire or from another worker (`owned`: no
  * further hand-over). Takes all frames. */
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned);
+/* Gives the collected packets to the engine. */
 void gw_rx_flush(struct gw_worker *w);
 /* Forgets decisions made by the plain LAN's prefixes. */
 void gw_rx_forget(struct gw_worker *w);

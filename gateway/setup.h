@@ -29,6 +29,7 @@ void gw_ports_free(struct gw_app *app);
 /* port/ifquiet.c: keeps the kernel from answering on the interface under an af_packet port. */
 void gw_ifquiet_set(const char *ifname);
 void gw_ifquiet_restore(void);
+/* Writes a file of /proc/sys; false: not possible. */
 bool gw_sysctl_write(const char *path, const char *value);
 
 /* port/tap.c: the kernel's interface of each port. */

@@ -20,7 +20,8 @@ RWY_MUST_CHECK int offload_list_add(struct offload_list *l, const struct offload
 RWY_MUST_CHECK int offload_list_left(
     struct offload_list *l, const struct tenant *t, enum offload_what what, int item, enum offload_left left);
 
-/* forward.c */
+/* forward.c: append a tenant's forwarding rules; and, if any tenant forwards, the rules for all
+ * that keep packets without hops left in software. RWY_ENOMEM. */
 RWY_MUST_CHECK int offload_forward(
     struct offload_list *l, const struct offload_cfg *cfg, const struct tenant *t);
 RWY_MUST_CHECK int offload_forward_common(

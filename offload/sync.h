@@ -72,6 +72,7 @@ int offload_sync_free(struct offload_sync *s);
 /* Returns 0; RWY_EAGAIN: the device keeps a rule that `next` forbids, so the change must be
  * refused. When memory is short, everything is flushed and stays in software. */
 RWY_MUST_CHECK int offload_sync_prepare(struct offload_sync *s, const struct tenant_set *next);
+/* Workers run the prepared set: installs its rules; failures stay in software. */
 void offload_sync_commit(struct offload_sync *s);
 
 /* The device lost all rules (a reset): they are in software now; commit or retry installs them

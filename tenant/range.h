@@ -26,6 +26,7 @@ struct prefix {
 /* Whether p is well-formed: its length is in range, no bits are set behind it, and it is not a
  * short IPv6 prefix (1..95 bits of ::) that would include all of IPv4 by accident. */
 bool prefix_ok(const struct prefix *p);
+/* True if the address is in the prefix. */
 bool prefix_has(const struct prefix *p, const struct rwy_ip *a);
 /* Whether one prefix lies within the other. */
 bool prefix_meets(const struct prefix *a, const struct prefix *b);

@@ -123,18 +123,28 @@ bool wan_itemq_push(struct wan_itemq *q, const struct wan_tx_item *i);
 bool wan_itemq_pop(struct wan_itemq *q, struct wan_tx_item *i);
 
 /* flow_tx.c */
+/* A DATA frame was acknowledged: frees its custody in order, and completes a closed flow. */
 void wan_tx_on_acked(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
 /* Returns false when memory is short: call again. moved: true: the path or carrier changed; false:
  * declared lost. */
 bool wan_tx_on_lost(struct wan_tunnel *t, const struct wan_sent *s, bool moved);
+/* Frames of the receiver. RATE: its limit of undelivered bytes and the host's rate.
+ * DELIVERED: `count` is the low 32 bits of the buffers delivered; false: more than were sent.
+ * RESET: ends the flow and tells the engine. */
 void wan_tx_on_rate(struct wan_tunnel *t, uint32_t id, uint64_t window, uint64_t drain_Bps);
 bool wan_tx_on_delivered(struct wan_tunnel *t, uint32_t id, uint32_t count, rwy_time now);
 void wan_tx_on_reset(struct wan_tunnel *t, uint32_t id, rwy_time now);
+/* CLOSE or ABORT was acknowledged: the flow may be freed. */
 void wan_tx_on_ctl_acked(struct wan_txflow *f, bool abort);
+/* Resets all flows marked broken. */
 void wan_tx_broken(struct wan_tunnel *t, rwy_time now);
+/* The credit of the tunnel has grown: schedules all flows that can send. */
 void wan_tx_wake_all(struct wan_tunnel *t);
+/* New epoch of the peer: all undelivered data is sent again, after new open information. */
 void wan_tx_restart(struct wan_tunnel *t, rwy_time now);
+/* Frees dead flows that no list holds any longer. */
 void wan_tx_reap(struct wan_tunnel *t);
+/* Frees all flows with their custody, without callbacks. */
 void wan_tx_free_all(struct wan_tunnel *t);
 
 /* flow_rx.c */
@@ -145,13 +155,15 @@ enum wan_accept {
 /* Takes ownership of b. */
 enum wan_accept wan_rx_data(
     struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now);
+/* CLOSE: the flow ends after `final` buffers. ABORT: it ends now. */
 void wan_rx_on_close(struct wan_tunnel *t, uint32_t id, uint64_t final, rwy_time now);
 void wan_rx_on_abort(struct wan_tunnel *t, uint32_t id, rwy_time now);
-void wan_rx_end(struct wan_rxflow *f);
+/* The peer has the report that `count` buffers (its low 32 bits) are delivered. */
 void wan_rx_confirmed(struct wan_rxflow *f, uint32_t count);
 /* Calls rx_close for flows that ended. */
 void wan_rx_closings(struct wan_tunnel *t, rwy_time now);
 void wan_rx_end_all(struct wan_tunnel *t, enum wan_close_reason why, rwy_time now);
+/* Frees dead flows that no list holds any longer. */
 void wan_rx_reap(struct wan_tunnel *t);
 
 #endif

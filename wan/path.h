@@ -243,7 +243,9 @@ bool wan_pto_excused(struct wan_path *p, rwy_time now);
 /* loss.c */
 /* Assigns the next packet number. */
 void wan_loss_on_sent(struct wan_path *p, struct wan_sent *s, bool eliciting, rwy_time now);
+/* An ACK frame: acknowledges, detects losses, and asks congestion control. */
 void wan_loss_on_ack(struct wan_path *p, const struct wan_f_ack *a, rwy_time now);
+/* Loss timer and PTO, when wan_loss_next() is due. */
 void wan_loss_tick(struct wan_path *p, rwy_time now);
 /* The peer reports that it rebuilt `n` datagrams, beginning with packet number `first`. */
 void wan_loss_on_rebuilt(struct wan_path *p, uint64_t first, unsigned n, rwy_time now);
@@ -260,10 +262,12 @@ static inline bool wan_sent_room(const struct wan_path *p)
 {
 	return p->next_pn - p->tail + WAN_SENT_RESERVE <= p->mask;
 }
+/* Smoothed share of lost datagrams, parts per million. */
 uint32_t wan_loss_ppm(const struct wan_path *p);
 
 /* ecn.c */
 enum wan_ecn { WAN_ECN_OFF, WAN_ECN_TRYING, WAN_ECN_ON };
+/* Test whether the path carries ECN marks: begin, an ACK with counts, no answer; "off", ... */
 void wan_ecn_restart(struct wan_path *p);
 void wan_ecn_on_ack(struct wan_path *p, const struct wan_f_ack *a);
 void wan_ecn_on_pto(struct wan_path *p);
@@ -277,6 +281,7 @@ struct wan_rate_sample {
 	rwy_time sent, first_sent, delivered_at;
 	bool app_limited, any;
 };
+/* As in draft-cheng-iccrg-delivery-rate-estimation. wan_rate_of(): bytes per second, 0: none. */
 void wan_rate_on_sent(struct wan_path *p, struct wan_sent *s, rwy_time now);
 void wan_rate_on_acked(
     struct wan_path *p, struct wan_rate_sample *rs, const struct wan_sent *s, rwy_time now);
@@ -300,9 +305,11 @@ bool wan_pace_catch_up(struct wan_pace *c, rwy_time now);
 /* Forgets what was received. */
 void wan_ack_restart(struct wan_path *p);
 void wan_ack_on_received(struct wan_path *p, uint64_t pn, bool eliciting, rwy_time now);
+/* True if an ACK must be sent now. */
 bool wan_ack_due(const struct wan_path *p, rwy_time now);
 /* Returns false when there is no room or nothing to acknowledge. */
 bool wan_ack_put(struct wan_path *p, struct wan_out *o, rwy_time now);
+/* The peer has our ACK in datagram pn: ranges below it may be dropped. */
 void wan_ack_on_acked(struct wan_path *p, uint64_t pn);
 
 #endif

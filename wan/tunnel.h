@@ -182,23 +182,28 @@ struct wan_out {
 /* Returns when the next control frame must be sent. */
 rwy_time wan_ctl_next(const struct wan_tunnel *t);
 void wan_ctl_put(struct wan_tunnel *t, struct wan_out *o);
+/* The control frames of a datagram were acknowledged, or are lost and due again. */
 void wan_ctl_on_acked(struct wan_tunnel *t, const struct wan_sent *s);
 void wan_ctl_on_lost(struct wan_tunnel *t, const struct wan_sent *s, rwy_time now);
+/* The log was shorter than the data in flight: all unconfirmed state is due again. */
 void wan_ctl_rescan(struct wan_tunnel *t, rwy_time now);
 
 /* ctl_list.c: lists of flows that ctl.c reports with the next datagram */
 void wan_ctl_rx_dirty(struct wan_rxflow *f, rwy_time now);
 void wan_ctl_tx_dirty(struct wan_txflow *f);
 void wan_ctl_rate_dirty(struct wan_rxflow *f);
+/* A RESET of this flow number is due. */
 void wan_ctl_reset(struct wan_tunnel *t, uint32_t id);
 
 /* reasm.c: reassembles fragments into one buffer, the only copy that the transport makes */
 struct rwy_buf *wan_reasm_new(struct wan_tunnel *t, const struct wan_f_data *d);
 /* Adds a fragment's bytes. Returns false: it does not belong to this buffer, or is a duplicate. */
 bool wan_reasm_add(struct rwy_buf *part, const struct wan_f_data *d, const uint8_t *bytes, size_t len);
+/* True if all bytes are there. */
 bool wan_reasm_done(const struct rwy_buf *part);
 
-/* dgram.c */
+/* dgram.c: best-effort packets. Takes a received frame and its buffer; writes the next packet,
+ * false if there is none; frees the queue. */
 void wan_dgram_rx(struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now);
 bool wan_dgram_put(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 void wan_dgram_fini(struct wan_tunnel *t);
@@ -219,6 +224,7 @@ static inline bool wan_stream_open(const struct wan_tunnel *t)
 {
 	return t->st.room > WAN_STREAM_RESERVE && t->st.bytes && wan_sent_room(wan_stream_path(t));
 }
+/* Takes back datagrams without an ACK when wan_stream_next() is due. */
 void wan_stream_tick(struct wan_tunnel *t, rwy_time now);
 rwy_time wan_stream_next(const struct wan_tunnel *t);
 
@@ -228,6 +234,7 @@ void wan_stream_on_sent(struct wan_path *p, uint32_t bytes, bool eliciting, rwy_
 void wan_stream_on_acked(struct wan_tunnel *t, uint64_t bytes, rwy_time now);
 
 /* send.c */
+/* When the tunnel has something to send; 0: now. */
 rwy_time wan_send_next(const struct wan_tunnel *t);
 
 /* data.c: chooses what a DATA datagram carries next */
@@ -238,6 +245,7 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 /* Puts frame d, pending control frames that fit, and the payload into the datagram. */
 void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f_data *d, struct rwy_buf *b,
     uint32_t off, uint32_t len, rwy_time now);
+/* True if data could be sent now but for pacing and window. */
 bool wan_data_waiting(const struct wan_tunnel *t);
 
 /* recv.c */
@@ -245,6 +253,7 @@ extern const struct wan_fec_ops wan_recv_fec_ops; /* ctx: the tunnel */
 
 /* handshake.c */
 void wan_hs_init(struct wan_tunnel *t, rwy_time now);
+/* A HELLO from the peer; the next HELLO, false if none is due; the time of the next one. */
 void wan_hs_recv(struct wan_tunnel *t, struct wan_path *p, const uint8_t *body, size_t len, rwy_time now);
 bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now);
 rwy_time wan_hs_next(const struct wan_tunnel *t);

@@ -48,7 +48,9 @@ const char *agent_what_name(enum agent_what what); /* "lease" */
 void agent_log(const struct agent *a, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Returns a random time between ms / 2 and ms: many gateways must not come back at once. */
 uint64_t agent_jitter(struct agent *a, uint64_t ms);
+/* Changes the state that agent_status() shows. */
 void agent_state_set(struct agent *a, enum agent_state s);
+/* Sets the time of the next attempt, in ms from now. */
 void agent_retry(struct agent *a, uint64_t ms);
 /* Gives up this controller and tries the next one. The running document stays in force. */
 void agent_give_up(struct agent *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -59,6 +59,7 @@ bool api_flag(const struct api_req *req, struct api_reply *reply, const char *na
 uint64_t api_number(
     const struct api_req *req, struct api_reply *reply, const char *name, uint64_t dflt, uint64_t max);
 
+/* Text of an address, prefix or MAC address; NULL: no memory. */
 json_t *api_json_ip(const struct rwy_ip *a);
 json_t *api_json_prefix(const struct conf_prefix *p);
 json_t *api_json_mac(const uint8_t mac[6]);
@@ -90,6 +91,7 @@ struct api_tunnel {
 	struct wan_congest_state congest;
 	struct wan_counters c;
 };
+/* Sums a tunnel over the snapshots of `workers` workers. */
 void api_tunnel_sum(const struct api_snap *snap, unsigned workers, unsigned tunnel, struct api_tunnel *out);
 
 #define API_PORT_COUNTERS(X)                                                                                 \

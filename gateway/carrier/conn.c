@@ -81,7 +81,7 @@ void gw_conn_free(struct gw_carriers *cs, struct gw_conn *c)
 		cs->top--;
 }
 
-/* --- in -------------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------------------- */
 static struct rte_mbuf *stash_get(struct gw_stash *s, struct rte_mempool *pool)
 {
 	if (!s->n && rte_pktmbuf_alloc_bulk(pool, s->m, GW_STASH) == 0)
@@ -230,7 +230,7 @@ const char *gw_conn_read(struct gw_carriers *cs, struct gw_conn *c, rwy_time now
 	return NULL; /* the rest follows after other connections */
 }
 
-/* --- out ------------------------------------------------------------------------------------- */
+/* --- sending --------------------------------------------------------------------------------- */
 static bool output_fill(struct gw_carriers *cs, struct gw_conn *c)
 {
 	struct gw_carrier_tun *t = c->t;

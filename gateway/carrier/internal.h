@@ -155,6 +155,7 @@ struct gw_sockaddr {
 	struct sockaddr_storage ss;
 	socklen_t len;
 };
+/* Convert between an address with a port and a socket address. */
 void gw_sock_addr(struct gw_sockaddr *out, const struct rwy_ip *a, uint16_t port);
 void gw_sock_ip(const struct gw_sockaddr *a, struct rwy_ip *out);
 /* Chooses a tunnel's congestion control: sets t->congestion. RWY_EINVAL with a sentence in
@@ -164,11 +165,13 @@ int gw_sock_congestion(struct gw_carrier_tun *t);
 int gw_sock_listen(const struct gw_carrier_tun *t);
 int gw_sock_connect(const struct gw_carrier_tun *t); /* non-blocking: in progress or connected */
 void gw_sock_tune(int fd, const struct gw_carrier_tun *t);
+/* The pending error of a socket, a positive errno; 0: none. */
 int gw_sock_error(int fd);
 
 /* conn.c: one connection */
 /* Takes ownership of fd. NULL: no room, fd is closed. */
 struct gw_conn *gw_conn_new(struct gw_carriers *cs, int fd, bool accepted);
+/* Closes the connection and frees its slot; its set is not told. */
 void gw_conn_free(struct gw_carriers *cs, struct gw_conn *c);
 /* Read and write as much as possible now. Return NULL, or the reason why the connection must
  * end. */
@@ -184,8 +187,11 @@ void gw_measure_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time 
 extern const struct gw_conn_ops gw_set_conn_ops;
 /* Sends our wish on all connections. */
 void gw_set_tell(struct gw_carriers *cs, struct gw_carrier_tun *t);
+/* A connection has ended: closes the whole set if it was open. */
 void gw_set_lost(struct gw_carriers *cs, struct gw_conn *c, const char *why, rwy_time now);
+/* Deadlines, connections to open or close, and measurement of one tunnel; call periodically. */
 void gw_set_tick(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
+/* Closes all connections of a tunnel. */
 void gw_set_close(struct gw_carriers *cs, struct gw_carrier_tun *t, rwy_time now);
 /* Returns how much longer than the other end this one waits before it connects. */
 rwy_dur gw_set_second(const struct gw_carrier_tun *t);

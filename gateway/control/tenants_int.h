@@ -69,6 +69,7 @@ struct gw_plan {
 	struct gw_delta forth, back;
 	unsigned added, changed, removed, same;
 };
+/* RWY_ENOMEM. gw_plan_free() frees the lists. */
 RWY_MUST_CHECK int gw_plan_new(
     struct gw_plan *p, const struct gw_app *app, const struct tenant_set *old, const struct tenant_set *next);
 void gw_plan_free(struct gw_plan *p);

@@ -31,6 +31,7 @@ struct tunnel_watch {
 	rwy_time refill_at;
 };
 
+/* The tunnel is down from `now` on. */
 void tunnel_watch_init(struct tunnel_watch *w, rwy_time now);
 /* Takes the present state; changed_at: the last change on any worker, 0: none yet. Returns the line
  * to log now. */

@@ -88,6 +88,7 @@ struct gw_overlay {
 	struct gw_overlay_counters c; /* `host`: counts beyond those of the host table */
 };
 
+/* Creates and frees a worker's tables, w->ov. RWY_ENOMEM. */
 RWY_MUST_CHECK int gw_overlay_new(struct gw_worker *w);
 void gw_overlay_free(struct gw_worker *w);
 /* Called once a turn. */

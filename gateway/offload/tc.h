@@ -58,6 +58,7 @@ RWY_MUST_CHECK int offload_flower_put(struct nl_msg *m, const struct offload_rul
 /* Returns the number of a vxlan device that takes all VXLAN: of that name; if the name is empty, of
  * any or of a new one (*made). Fills in the name. 0 with `why`: none. */
 int offload_vxlan_open(struct nl_sock *sk, char name[IF_NAMESIZE], bool *made, char *why);
+/* Deletes a device that offload_vxlan_open() made. */
 void offload_vxlan_delete(struct nl_sock *sk, int ifindex);
 
 #endif

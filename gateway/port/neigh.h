@@ -110,6 +110,7 @@ int gw_neigh_publish(struct gw_app *app, const struct gw_route *routes, unsigned
  * `lock`. */
 struct gw_nb *gw_neigh_entry(struct gw_neigh *g, uint16_t port, const struct rwy_ip *addr);
 
+/* The hash of the tables: gw_nt.slot[] and gw_neigh.nb[]. */
 uint32_t gw_neigh_hash(uint16_t port, const struct rwy_ip *a);
 
 #endif

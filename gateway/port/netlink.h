@@ -7,6 +7,7 @@
 
 struct gw_netlink;
 
+/* Opens the socket and reads both tables. RWY_ENOMEM, RWY_EINVAL: no netlink; logged. */
 RWY_MUST_CHECK int gw_netlink_new(struct gw_netlink **out, struct gw_app *app);
 void gw_netlink_free(struct gw_netlink *n);
 int gw_netlink_fd(const struct gw_netlink *n);

@@ -179,7 +179,9 @@ static inline bool wan_fec_message_ends(const struct rwy_buf *b)
 void wan_fec_note_acked(struct wan_fec_path *p, uint32_t n);
 /* `beside`: how many of its two neighbours were lost as well. */
 void wan_fec_note_lost(struct wan_fec_path *p, uint64_t pn, unsigned beside, rwy_time now);
+/* A datagram counted as lost has arrived. */
 void wan_fec_note_spurious(struct wan_fec_path *p);
+/* True while marks or a queue show congestion: losses may come from it. */
 bool wan_fec_congested(const struct wan_fec_path *p, rwy_time now);
 /* Datagrams in one burst, >= 1. */
 double wan_fec_burst(const struct wan_fec_path *p);
@@ -235,6 +237,7 @@ static inline bool wan_fec_pending(const struct wan_fec_path *p)
 }
 /* Called when nothing is left to send. True: a group was closed and repairs wait. */
 bool wan_fec_dry(struct wan_fec_path *p, rwy_time now);
+/* Closes the open group when it is old enough; the time of that, or RWY_NEVER. */
 void wan_fec_age(struct wan_fec_path *p, rwy_time now);
 rwy_time wan_fec_next(const struct wan_fec_path *p);
 /* For loss detection: a datagram of a group counts as sent with the group's last repair. *pn,
@@ -295,6 +298,7 @@ struct wan_fec_rx {
 void wan_fec_keep(struct wan_fec_path *p, uint64_t pn, uint32_t crc, const uint8_t *frames, uint32_t len);
 /* Returns the copy and its length; NULL: none. */
 const uint8_t *wan_fec_kept(const struct wan_fec_path *p, uint64_t pn, uint32_t *len);
+/* Forgets the copies; frees their memory. */
 void wan_fec_keep_forget(struct wan_fec_path *p);
 void wan_fec_keep_free(struct wan_fec_path *p);
 /* Called after a datagram's frames were read: a block may now be complete. */
@@ -335,10 +339,12 @@ struct wan_fec_wait *wan_fec_block_new(
 void wan_fec_block_end(struct wan_fec *t, struct wan_fec_wait *w);
 /* Ends a block and counts its repairs as unused. */
 void wan_fec_block_give_up(struct wan_fec *t, struct wan_fec_wait *w);
+/* The same two for repairs of a group. */
 void wan_fec_share_end(struct wan_fec *t, struct wan_fec_share *s);
 void wan_fec_share_give_up(struct wan_fec *t, struct wan_fec_share *s);
 /* Gives up the oldest block or group. */
 void wan_fec_make_room(struct wan_fec *t);
+/* Counts n repairs of a path as unused. */
 void wan_fec_unused(struct wan_fec *t, uint8_t path, unsigned n);
 
 /* solve.c: rebuilds the missing symbols of several blocks of one path together, from the blocks'
