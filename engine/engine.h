@@ -61,7 +61,7 @@ struct eng_cfg {
 	uint8_t rnr_retry, retry; /* for connections that did not say theirs */
 	/* Bytes in custody above which ACKs are withheld: of one connection, of this worker. */
 	uint64_t custody_conn, custody_total;
-	uint32_t buf_cost; /* least bytes that a packet counts in custody: what a buffer takes */
+	uint32_t buf_cost; /* least bytes that a packet counts in custody: the size of its buffer */
 	/*
 	 * Near source: bytes of a flow that wait for the WAN. CNPs begin at np_min with a
 	 * probability that rises to np_percent (1..100) at np_max; above np_max each packet gets
@@ -71,8 +71,9 @@ struct eng_cfg {
 	uint32_t np_percent;
 	/* Near destination: CNPs of a local host set the rate towards it (DCQCN). */
 	bool rp;
-	uint64_t lan_Bps; /* fastest port of a local host, where that rate begins; 0: not known */
-	bool e2e;         /* end to end: what a host takes bounds what its flow has under way */
+	/* fastest port of a local host, the first value of its rate; 0: not known */
+	uint64_t lan_Bps;
+	bool e2e; /* end to end: a host's rate limits the data in flight of its flow */
 	/*
 	 * Bytes of buffers of READ responses kept for replays: of one connection, of this worker.
 	 */
@@ -167,7 +168,7 @@ RWY_MUST_CHECK int eng_stream_use(struct eng *e, unsigned tunnel, bool on, rwy_t
 void eng_stream_room(struct eng *e, unsigned tunnel, uint32_t datagrams, uint64_t bytes);
 void eng_stream_lost(struct eng *e, unsigned tunnel, rwy_time now);
 uint64_t eng_stream_inflight(const struct eng *e, unsigned tunnel);
-/* Bytes a second, of late; 0: not known. */
+/* Recent rate, bytes per second; 0: not known. */
 uint64_t eng_stream_rate(const struct eng *e, unsigned tunnel);
 /*
  * One turn: timers, owed ACKs, requests for local hosts, datagrams. Call after each burst and at
@@ -190,8 +191,8 @@ struct eng_tenant_cfg {
 	uint32_t flows_max, half_open_max;
 	uint64_t custody; /* bytes in custody above which its ACKs are withheld */
 	/*
-	 * Bytes of eng_cfg.custody_total that are its own. Above them it takes from the part that
-	 * nobody reserved, like tenants without a reservation. The sum of all should not exceed the
+	 * Bytes of eng_cfg.custody_total that are reserved for it. Above them it uses the part that
+	 * is not reserved, like tenants without a reservation. The sum of all should not exceed the
 	 * total.
 	 */
 	uint64_t reserve;
@@ -216,8 +217,8 @@ struct eng_tenant_stats {
 RWY_MUST_CHECK int eng_tenant_set(
     struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg, rwy_time now);
 /*
- * The tenant takes no new flow, and the sweep forgets its connections, some at a time. True: it is
- * gone; false: call again later.
+ * The tenant accepts no new flow, and the sweep removes its connections in steps. True: it is
+ * removed; false: call again later.
  */
 bool eng_tenant_remove(struct eng *e, uint32_t idx);
 /* False: no such tenant. */
@@ -252,11 +253,11 @@ struct eng_tunnel_tune {
 };
 /* Sets another rate, credit, weight and other thresholds. Does nothing for a free number. */
 void eng_tunnel_set(struct eng *e, unsigned tunnel, const struct eng_tunnel_tune *tune, rwy_time now);
-struct eng_tunnel_old; /* a tunnel that no engine has any more */
+struct eng_tunnel_old; /* a tunnel that is in no engine */
 /*
- * The tunnel takes no new connection; the sweep forgets its connections, some at a time, and gives
- * up their custody. True: it is gone, and *out is the caller's, for eng_tunnel_gone; *out is NULL
- * when the number was free. False: call again later.
+ * The tunnel accepts no new connection; the sweep removes its connections in steps, and releases
+ * their custody. True: it is removed, and the caller owns *out, for eng_tunnel_gone(); *out is NULL
+ * if the number was free. False: call again later.
  */
 bool eng_tunnel_remove(struct eng *e, unsigned tunnel, struct eng_tunnel_old **out, rwy_time now);
 /* Any thread: frees it. NULL allowed. */
@@ -332,10 +333,10 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(delivered, "requests the far host acknowledged")                                                   \
 	X(duplicate_request, "requests seen before")                                                         \
 	X(duplicate_read, "READs or ATOMICs answered from memory")                                           \
-	X(read_cache_full, "READ responses not kept for their host: those of others take all the memory")    \
+	X(read_cache_full, "READ responses not kept for their host: those of others fill the memory")        \
 	X(out_of_sequence, "request ahead of the expected PSN")                                              \
 	X(drop_resuming,                                                                                     \
-	    "requests before the far gateway said where a connection of an earlier process stands")          \
+	    "requests that came before the far gateway reported the state of a restored connection")         \
 	X(parked, "requests held until the path MTU is known")                                               \
 	X(host_resent, "packets sent again to a local host")                                                 \
 	X(packet_seq_err, "PSN sequence NAKs received from local hosts")                                     \
@@ -351,9 +352,9 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(cm_connections, "connections learned from CM")                                                     \
 	X(dgrams, "UD, UC and other IP packets carried best effort")                                         \
 	X(ack_blocked, "ACKs held back for lack of custody memory")                                          \
-	X(ack_single, "held ACKs given one at a time to hosts whose timer ran out")                          \
+	X(ack_single, "held ACKs sent one at a time to hosts whose timer expired")                           \
 	X(drop_not_ip, "not an IP packet")                                                                   \
-	X(drop_unknown_tenant, "a packet or flow of a tenant that is not here")                              \
+	X(drop_unknown_tenant, "a packet or flow of a tenant that this gateway does not have")               \
 	X(drop_no_route, "no tunnel leads to the destination")                                               \
 	X(drop_no_tunnel, "a datagram of a tunnel that has been removed")                                    \
 	X(drop_truncated, "shorter than its headers say")                                                    \
@@ -365,10 +366,10 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_bad_length, "payload does not fit the opcode")                                                \
 	X(drop_icrc, "ICRC wrong")                                                                           \
 	X(drop_unknown_qpn, "response for a connection that is not known")                                   \
-	X(drop_ack_in_flight, "sent again while the ACK for it was on the way, or right after that")         \
+	X(drop_ack_in_flight, "resent while the ACK for it was on the way, or right after it")               \
 	X(drop_stale_psn, "PSN outside the connection's window")                                             \
 	X(drop_bad_sequence, "opcode out of sequence or wrong length: answered with NAK")                    \
-	X(drop_read_on_its_way, "READs asked again of which answers not kept may still reach the host")      \
+	X(drop_read_on_its_way, "repeated READs whose responses may still reach the host")                   \
 	X(drop_too_many_outstanding, "too many READs or ATOMICs outstanding")                                \
 	X(drop_after_error, "request on a failed connection: answered with NAK")                             \
 	X(drop_flow_table_full, "flow table is full")                                                        \
@@ -414,7 +415,7 @@ struct eng_flow_info {
 	 * (the far host); "memory"; "near-source" (our CNPs); "window" (its own); "" (idle).
 	 */
 	const char *limit;
-	/* End to end: bytes under way at most, and the far host's rate; 0: not bounded. */
+	/* End to end: most bytes in flight, and the far host's rate; 0: not limited. */
 	uint64_t remote_window, remote_drain_Bps;
 	uint64_t host_resent, rnr_naks;
 	rwy_time last; /* last packet, in either direction */
@@ -432,6 +433,7 @@ unsigned eng_sessions(const struct eng *e, uint32_t *cursor, struct eng_session 
 uint32_t eng_flow_count(const struct eng *e);
 /* Zero for a free number. */
 void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *out);
+/* Bytes in custody now, and the configured maximum. */
 uint64_t eng_custody_bytes(const struct eng *e);
 uint64_t eng_custody_max(const struct eng *e); /* eng_cfg.custody_total */
 /* Buffers of READ responses kept for replays, and their bytes. */

@@ -98,8 +98,8 @@ const char *eng_end_text(enum eng_end end, uint8_t syndrome, bool beside)
 	case ENG_END_ANSWER_LOST:
 		return "an answer was lost in a gateway restart";
 	case ENG_END_FORGOTTEN:
-		return beside ? "the host does not know this connection any more"
-		              : "the far host does not know this connection any more";
+		return beside ? "the host no longer knows this connection"
+		              : "the far host no longer knows this connection";
 	case ENG_END_MALFORMED:
 		return beside ? "malformed request from the peer"
 		              : "the far gateway found a request malformed";

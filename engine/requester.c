@@ -139,7 +139,7 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 	rq->reqr.probe = probe;
 	eng_requester_enter(rq, probe ? ENG_Q_PROBING : ENG_Q_RUNNING);
 	rq->side.error = "";
-	eng_log(rq->side.e, 4, "far local_qpn=%u starts at psn=%u%s", rq->side.key.qpn, first,
+	eng_log(rq->side.e, 4, "requester local_qpn=%u starts at psn=%u%s", rq->side.key.qpn, first,
 	    probe ? " asking" : "");
 }
 

@@ -131,7 +131,7 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now)
 	uint8_t info[WAN_OPEN_MAX];
 	size_t len = eng_responder_open_info(rs, info);
 
-	if (!eng_wan(&rs->side)) { /* it failed with its tunnel, and begins anew */
+	if (!eng_wan(&rs->side)) { /* it failed with its tunnel, and begins again */
 		int to = eng_steer(
 		    rs->side.e, rs->side.key.tenant, &rs->side.key.src, &rs->side.key.dst, rs->side.key.qpn);
 
@@ -160,7 +160,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	rs->acked_at = rs->suppress_until = 0;
 	rs->reads_asked = 0;
 	rs->incarnation = (uint32_t)eng_random(rs->side.e) | 1;
-	eng_log(rs->side.e, 4, "near remote_qpn=%u starts at psn=%u", rs->side.key.qpn, first);
+	eng_log(rs->side.e, 4, "responder remote_qpn=%u starts at psn=%u", rs->side.key.qpn, first);
 }
 
 void eng_responder_start_cm(

@@ -57,7 +57,7 @@ void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 	while ((j = eng_journal_next_orphan(e, vni, &cursor))) {
 		struct eng_key k = {j->src, j->dst, j->qpn, tenant};
 
-		/* Released: an invalid entry, or one of a connection that is gone from here. */
+		/* Released: an invalid entry, or one of a connection that exists no longer. */
 		if (j->qpn > 0xffffff || !j->lqpn || j->lqpn > 0xffffff || eng_find(e, &k, false) ||
 		    !resume_connection(e, &k, j, now)) {
 			eng_journal_release(e, j);
@@ -68,5 +68,5 @@ void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now)
 	}
 	if (taken_up || left)
 		eng_log(e, left ? 1 : 2,
-		    "event=\"connections of an earlier process taken up\" flows=%u left=%u", taken_up, left);
+		    "event=\"connections of an earlier process restored\" flows=%u left=%u", taken_up, left);
 }

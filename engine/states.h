@@ -34,7 +34,7 @@
 #define ENG_RESPONDER_STATES(X)                                                                              \
 	X(ENG_R_NEW, "new", "the host has sent no request")                                                  \
 	X(ENG_R_WAITING, "waiting", "requests are carried; the far host has not answered")                   \
-	X(ENG_R_RESUMING, "resuming", "taken up from the journal; the far gateway has not answered")         \
+	X(ENG_R_RESUMING, "resuming", "restored from the journal; the far gateway has not answered")         \
 	X(ENG_R_RUNNING, "running", "requests are acknowledged")                                             \
 	X(ENG_R_FAILED, "failed", "the connection ended with an error")
 
@@ -118,7 +118,7 @@
 	    "a duplicate in mid-message, more than a round trip after the last packet")                      \
 	X(middle, NOT_NEW, "another packet in mid-message")                                                  \
 	X(stale, MAY_BE_NEW, "a PSN that this connection never had")                                         \
-	X(repeated_read, NOT_NEW, "a READ, or the rest of one, again, and its responses are here")           \
+	X(repeated_read, NOT_NEW, "a repeated READ, or the rest of one, whose responses are kept")           \
 	X(error_not_sent, NOT_NEW, "a failed connection whose host did not get the error NAK yet")           \
 	X(gap_asked, NOT_NEW, "the far host itself named the PSN that is missing")                           \
 	X(gap_wide, MAY_BE_NEW, "a gap of 2^14 PSNs or more")                                                \

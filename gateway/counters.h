@@ -29,10 +29,10 @@
 	X(tx_copied, "packets copied because the port takes no chains or the packet was made here")          \
 	X(tx_payload_copied, "of these, packets of hosts: their payload was copied")                         \
 	X(neigh_misses, "first packets of a flow, or after a change, that looked up their next hop")         \
-	X(sibling_tx, "RoCE packets handed to another gateway of this site, which has their address pair")   \
-	X(sibling_kept, "packets that a sibling handed on although another one has their pair: taken here")  \
+	X(sibling_tx, "RoCE packets forwarded to the gateway of this site that owns their pair")             \
+	X(sibling_kept, "packets that a sibling forwarded but another one owns: accepted")                   \
 	X(drop_sibling_unresolved, "MAC address of a sibling not known yet, or it is on none of our LANs")   \
-	X(drop_sibling_hops, "for a sibling at the end of its hops, while not all siblings are known")       \
+	X(drop_sibling_hops, "packet for a sibling without hops left, while some sibling is unknown")        \
 	X(drop_rx_truncated, "frame shorter than its headers say")                                           \
 	X(drop_rx_not_ours, "frame for another MAC address")                                                 \
 	X(drop_rx_vlan, "frame of another VLAN, or untagged where a tag is expected")                        \
@@ -56,25 +56,25 @@
 	X(tx_vlan, "packets sent to a tenant's VLAN")                                                        \
 	X(tx_arp_asks, "ARP requests and neighbour solicitations sent for tenants' hosts")                   \
 	X(tx_arp_answers, "ARP and ND answers sent to tenants' hosts")                                       \
-	X(host_spread, "places of tenants' hosts told to other workers")                                     \
+	X(host_spread, "locations of tenants' hosts copied to other workers")                                \
 	X(drop_tenant_mac, "tenant's frame to a MAC address that is not the gateway's, multicast included")  \
 	X(drop_tenant_not_ip, "tenant's frame that is neither ARP nor IP")                                   \
 	X(tenant_local, "tenants' packets between a VTEP and a VLAN of this site")                           \
 	X(drop_tenant_local,                                                                                 \
 	    "tenant's packet to a host on its own side of this site, or to the gateway itself")              \
 	X(drop_tenant_bad, "between hosts of one site: damaged, or RoCE in a fragment or behind extensions") \
-	X(drop_tenant_hops, "between hosts of one site, at the end of its hops")                             \
-	X(drop_host_forged, "tenant's packet or ARP from where its source is known not to be")               \
-	X(drop_vxlan_ecn, "congestion outside a packet whose sender does not understand ECN (RFC 6040)")     \
+	X(drop_tenant_hops, "between hosts of one site, without hops left")                                  \
+	X(drop_host_forged, "tenant's packet or ARP that contradicts its source's known location")           \
+	X(drop_vxlan_ecn, "congestion mark on the outer header of a packet without ECN (RFC 6040)")          \
 	X(drop_tenant_gone, "packet from the WAN for a tenant that was removed")                             \
-	X(drop_tenant_not_here, "packet from the WAN to an address that is not here in its tenant")          \
-	X(drop_tenant_unresolved, "where the tenant's host is is not known yet: it was asked for")           \
+	X(drop_tenant_not_here, "packet from the WAN to an address outside its tenant at this site")         \
+	X(drop_tenant_unresolved, "location of the tenant's host not known yet: requested")                  \
 	X(drop_vtep_unresolved, "MAC address of a VTEP's next hop not known yet")                            \
 	X(drop_vtep_unreachable, "no LAN port leads to the VTEP, or it has no address of its family")        \
 	X(drop_vtep_spoofed, "VXLAN in the name of a VTEP, but from another MAC address than the VTEP's")    \
 	X(drop_vxlan_transit, "VXLAN of the plain LAN to another address than the gateway's own")            \
 	X(drop_port_down, "port without link")                                                               \
-	X(drop_session_event, "connections that the control thread was too slow to hear of: it asks anew")   \
+	X(drop_session_event, "connections not reported for lack of room: all are read again")               \
 	X(drop_no_mbuf, "no packet buffer for a made packet or a header")
 struct gw_counters {
 #define X(f, s) uint64_t f;

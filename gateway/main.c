@@ -34,8 +34,7 @@ static void help(FILE *f)
 	      "       roceway-gateway --print-reference | --version | --help\n"
 	      "\n"
 	      "  -c, --config FILE      run with this configuration\n"
-	      "  -k, --check [FILE]     read the configuration, say what is wrong with it, start nothing; "
-	      "exit 2 if wrong\n"
+	      "  -k, --check [FILE]     check the configuration and exit; status 2 if it is wrong\n"
 	      "      --print-reference  every configuration key, as Markdown\n"
 	      "  -V, --version\n"
 	      "  -h, --help\n",

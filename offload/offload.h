@@ -51,10 +51,10 @@ enum offload_place { OFFLOAD_IN_VXLAN, OFFLOAD_IN_VLAN };
 /* X(enumerator, name, sentence) */
 #define OFFLOAD_WHATS(X)                                                                                     \
 	X(OFFLOAD_ACL, "acl", "a rule of the tenant's ACL")                                                  \
-	X(OFFLOAD_VTEP, "vtep", "the tenant's VTEPs, and what comes from others")                            \
-	X(OFFLOAD_VNI, "unknown-vni", "VXLAN of nobody's VNI")                                               \
-	X(OFFLOAD_FORWARD, "forward", "between two hosts whose places are configured")                       \
-	X(OFFLOAD_TTL, "ttl", "packets at the end of their hops, which forwarding must not take")
+	X(OFFLOAD_VTEP, "vtep", "the tenant's VTEPs, and packets from others")                               \
+	X(OFFLOAD_VNI, "unknown-vni", "VXLAN with an unknown VNI")                                           \
+	X(OFFLOAD_FORWARD, "forward", "between two hosts with configured locations")                         \
+	X(OFFLOAD_TTL, "ttl", "packets without hops left, which must not be forwarded")
 enum offload_what {
 #define X(e, n, s) e,
 	OFFLOAD_WHATS(X)
@@ -68,7 +68,7 @@ const char *offload_what_name(enum offload_what w);
 	X(OFFLOAD_NOTHING, "software", "left to software")                                                   \
 	X(OFFLOAD_PASS, "pass", "to software")                                                               \
 	X(OFFLOAD_DROP, "drop", "dropped")                                                                   \
-	X(OFFLOAD_TO_VLAN, "to-vlan", "VXLAN taken off, sent on the VLAN")                                   \
+	X(OFFLOAD_TO_VLAN, "to-vlan", "VXLAN removed, sent on the VLAN")                                     \
 	X(OFFLOAD_TO_VXLAN, "to-vxlan", "VLAN taken off, sent in VXLAN")
 enum offload_act {
 #define X(e, n, s) e,
@@ -81,11 +81,11 @@ const char *offload_act_name(enum offload_act a);
 /* Reasons why something stays in software before any hardware is asked. */
 #define OFFLOAD_LEFTS(X)                                                                                     \
 	X(OFFLOAD_LEFT_NOT, "it is not")                                                                     \
-	X(OFFLOAD_LEFT_NOT_ROCE, "it denies only what is not RoCE")                                          \
+	X(OFFLOAD_LEFT_NOT_ROCE, "it denies only packets that are not RoCE")                                 \
 	X(OFFLOAD_LEFT_UD, "datagrams to QP1 and to others are denied differently")                          \
 	X(OFFLOAD_LEFT_MASKS, "its ports and operations need too many masks")                                \
 	X(OFFLOAD_LEFT_LEVELS, "allow and deny alternate too often")                                         \
-	X(OFFLOAD_LEFT_MANY, "the tenant needs more rules than one may have")                                \
+	X(OFFLOAD_LEFT_MANY, "the tenant needs more rules than a tenant may have")                           \
 	X(OFFLOAD_LEFT_DENIED, "the ACL denies a part of it")                                                \
 	X(OFFLOAD_LEFT_DSCP, "the tenant's DSCP policy changes packets")                                     \
 	X(OFFLOAD_LEFT_SELF, "the gateway has no address of the VTEP's family")

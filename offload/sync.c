@@ -10,7 +10,7 @@
 
 #include "offload/sync_int.h"
 
-static const char *const why_waits = "a rule that must stand in front of it is not installed";
+static const char *const why_waits = "a rule that must come before it is not installed";
 static const char *const why_memory = "out of memory";
 
 const char *offload_where_name(enum offload_where w)
@@ -327,7 +327,7 @@ int offload_sync_read(struct offload_sync *s)
 
 		if (!e || !offload_installed(e) || e->seen)
 			continue;
-		uninstalled(e, "somebody removed it", true);
+		uninstalled(e, "another process removed it", true);
 		gone++;
 	}
 	s->fell = s->fell || gone;

@@ -32,7 +32,7 @@
 	X(ACL_CNP, "cnp", "congestion notification")                                                         \
 	X(ACL_CM, "cm", "datagram to QP1: connection management")                                            \
 	X(ACL_UD, "ud", "other unreliable datagram")                                                         \
-	X(ACL_OTHER, "other", "everything that is not RoCEv2 (TCP, ICMP, ...), and reserved opcodes")
+	X(ACL_OTHER, "other", "all packets other than RoCEv2 (TCP, ICMP, ...), and reserved opcodes")
 
 enum acl_class {
 #define X(e, w, s) e,
@@ -68,8 +68,8 @@ struct acl_verdict {
 #define ACL_ERRORS(X)                                                                                        \
 	X(ACL_E_NONE, "no error")                                                                            \
 	X(ACL_E_RULES, "too many rules")                                                                     \
-	X(ACL_E_SRC, "source prefix: bad length, bits behind it, or an IPv6 one over all of IPv4")           \
-	X(ACL_E_DST, "destination prefix: bad length, bits behind it, or an IPv6 one over all of IPv4")      \
+	X(ACL_E_SRC, "source prefix: bad length, host bits, or IPv6 that covers all of IPv4")                \
+	X(ACL_E_DST, "destination prefix: bad length, host bits, or IPv6 that covers all of IPv4")           \
 	X(ACL_E_FAMILY, "source and destination are of different families: no packet can match")             \
 	X(ACL_E_PORTS, "first source port is above the last one")                                            \
 	X(ACL_E_CLASSES, "no operation, or one that does not exist")                                         \

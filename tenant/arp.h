@@ -30,15 +30,15 @@
 	X(ARP_ANSWER_PROXY, "arp_proxied", "asked for an address elsewhere: answered for it")                \
 	X(ARP_HEARD, "arp_heard", "an answer, or an announcement")                                           \
 	X(ARP_LOCAL, "arp_local", "asked for an address of the side that asks: its host answers")            \
-	X(ARP_NO_PROXY, "arp_no_proxy", "asked for an address elsewhere; the tenant wants no proxy")         \
+	X(ARP_NO_PROXY, "arp_no_proxy", "asked for an address elsewhere; the tenant has no proxy")           \
 	X(ARP_NOWHERE, "arp_nowhere", "asked for an address in none of the tenant's prefixes")               \
 	X(ARP_PROBE, "arp_probe", "duplicate address detection for an address that is not the gateway's")    \
 	X(ARP_NOT_US, "arp_not_us", "sent to another station")                                               \
-	X(ARP_CONFLICT, "arp_conflict", "somebody else claims the gateway's own address")                    \
+	X(ARP_CONFLICT, "arp_conflict", "another host claims the gateway's own address")                     \
 	X(ARP_FORGED, "arp_forged", "sender's address is not one of the tenant's on that side")              \
 	X(ARP_MALFORMED, "arp_malformed",                                                                    \
 	    "too short, wrong types, lengths, checksum, hop limit or options (RFC 826, RFC 4861 7.1)")       \
-	X(ARP_BAD_MAC, "arp_bad_mac", "sender's MAC address is a group's, 0, or not that of the frame")      \
+	X(ARP_BAD_MAC, "arp_bad_mac", "sender's MAC address is multicast, 0, or not the frame's")            \
 	X(ARP_BAD_TARGET, "arp_bad_target", "asks for an address that no single host can have")
 enum arp_what {
 #define X(e, n, s) e,

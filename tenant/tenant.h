@@ -218,7 +218,7 @@ enum tenant_admit tenant_admits(const struct tenant *t, enum tenant_side side, c
 	X(TENANT_E_VLAN, "VLAN out of range")                                                                \
 	X(TENANT_E_VLAN_TWICE, "another tenant has this VLAN")                                               \
 	X(TENANT_E_PREFIXES, "too many prefixes")                                                            \
-	X(TENANT_E_PREFIX, "prefix: bad length, bits behind it, or an IPv6 one over all of IPv4")            \
+	X(TENANT_E_PREFIX, "prefix: bad length, host bits, or IPv6 that covers all of IPv4")                 \
 	X(TENANT_E_PREFIX_TWICE, "the same prefix twice")                                                    \
 	X(TENANT_E_PLACE, "prefix: no such tunnel, on the LAN without a VLAN, at VTEPs without a VNI")       \
 	X(TENANT_E_VTEPS, "too many VTEPs")                                                                  \
@@ -229,12 +229,12 @@ enum tenant_admit tenant_admits(const struct tenant *t, enum tenant_side side, c
 	X(TENANT_E_RULE, "rule")                                                                             \
 	X(TENANT_E_RULE_OUTSIDE, "rule: prefix outside all of the tenant's prefixes")                        \
 	X(TENANT_E_ACK_MODE, "ack mode does not exist")                                                      \
-	X(TENANT_E_RATE, "rate below the least there is, or limit below the guarantee")                      \
+	X(TENANT_E_RATE, "rate below the minimum, or limit below the guarantee")                             \
 	X(TENANT_E_WEIGHT, "weight out of range")                                                            \
 	X(TENANT_E_PRIORITY, "priority out of range")                                                        \
 	X(TENANT_E_DSCP, "DSCP out of range")                                                                \
 	X(TENANT_E_SHARE, "memory share out of range, or the sum of all above the whole")                    \
-	X(TENANT_E_GUARANTEE, "the sum of all guarantees is above what the tunnel has")
+	X(TENANT_E_GUARANTEE, "the sum of all guarantees is above the tunnel's rate")
 enum tenant_error {
 #define X(e, s) e,
 	TENANT_ERRORS(X)
@@ -292,6 +292,7 @@ RWY_MUST_CHECK int tenant_txn_begin(struct tenant_txn **out, struct tenant_db *d
 /* Removes all tenants: the adds that follow make up the whole configuration (a reload). A tenant
  * added again under its name keeps its index and, when unchanged, its compiled form. */
 void tenant_txn_clear(struct tenant_txn *x);
+/* Add a tenant, change the one of that name, remove it. */
 RWY_MUST_CHECK int tenant_txn_add(struct tenant_txn *x, const struct tenant_cfg *cfg, struct tenant_err *err);
 RWY_MUST_CHECK int tenant_txn_set(struct tenant_txn *x, const struct tenant_cfg *cfg, struct tenant_err *err);
 RWY_MUST_CHECK int tenant_txn_del(struct tenant_txn *x, const char *name, struct tenant_err *err);

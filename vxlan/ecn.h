@@ -71,11 +71,11 @@ static inline const struct vxlan_ecn_out *vxlan_ecn_decap(uint8_t inner, uint8_t
 
 /* X(field, sentence): counters, never reset. */
 #define VXLAN_ECN_COUNTERS(X)                                                                                \
-	X(ecn_ce, "packets that met congestion under way: CE taken over from the outer header")              \
-	X(ecn_ect1, "packets whose ECT(0) became ECT(1) under way")                                          \
-	X(ecn_drop, "packets dropped: congestion under way, and their sender does not understand ECN")       \
-	X(ecn_unused, "combinations nobody uses (RFC 6040: ECT(1) inside ECT(0))")                           \
-	X(ecn_dangerous, "combinations that only a broken tunnel entry makes (RFC 6040), drops included")
+	X(ecn_ce, "packets marked on the way: CE copied from the outer header")                              \
+	X(ecn_ect1, "packets whose ECT(0) became ECT(1) on the way")                                         \
+	X(ecn_drop, "packets dropped: marked on the way, and their sender does not support ECN")             \
+	X(ecn_unused, "unused combinations (RFC 6040: ECT(1) inside ECT(0))")                                \
+	X(ecn_dangerous, "combinations that only a faulty tunnel ingress makes (RFC 6040), drops included")
 struct vxlan_ecn_counters {
 #define X(f, s) uint64_t f;
 	VXLAN_ECN_COUNTERS(X)

@@ -58,14 +58,14 @@ void vxlan_cfg_default(struct vxlan_cfg *cfg);
 	X(VXLAN_BAD_UDP, "vxlan_bad_udp",                                                                    \
 	    "outer UDP length does not match the IP length, or no VXLAN header fits")                        \
 	X(VXLAN_BAD_CSUM, "vxlan_bad_csum", "outer UDP checksum is not 0 and wrong")                         \
-	X(VXLAN_NO_VNI, "vxlan_no_vni", "the I flag is not set: the VNI means nothing (RFC 7348 5)")         \
+	X(VXLAN_NO_VNI, "vxlan_no_vni", "the I flag is not set: the VNI is not valid (RFC 7348 5)")          \
 	X(VXLAN_BAD_FLAGS, "vxlan_bad_flags",                                                                \
 	    "flags of VXLAN-GPE (version, next protocol): what follows may not be Ethernet")                 \
 	X(VXLAN_ZERO_VNI, "vxlan_zero_vni", "VNI 0")                                                         \
-	X(VXLAN_INNER_SHORT, "vxlan_inner_short", "no whole Ethernet header inside")                         \
+	X(VXLAN_INNER_SHORT, "vxlan_inner_short", "no complete Ethernet header inside")                      \
 	X(VXLAN_INNER_SOURCE, "vxlan_inner_source", "inner source MAC address is 0 or a group address")      \
 	X(VXLAN_INNER_TAG, "vxlan_inner_tag",                                                                \
-	    "inner frame has a VLAN tag it may not have, or more than one")                                  \
+	    "inner frame has a VLAN tag that is not allowed, or more than one")                              \
 	X(VXLAN_INNER_IP, "vxlan_inner_ip", "inner IP header does not fit its EtherType or the frame")       \
 	X(VXLAN_NESTED, "vxlan_nested", "VXLAN inside VXLAN")
 

@@ -8,15 +8,17 @@
 
 /* X(enumerator, name, sentence). The peer answers in UP and all later states. */
 #define WAN_HS_STATES(X)                                                                                     \
-	X(WAN_HS_ASKING, "asking", "no peer is known: HELLOs ask who is there")                              \
+	X(WAN_HS_ASKING, "asking", "no peer is known: HELLOs look for one")                                  \
 	X(WAN_HS_SILENT, "silent", "the peer is known, and was silent for too long: HELLOs ask it")          \
 	X(WAN_HS_UP, "up", "the peer answers")                                                               \
-	X(WAN_HS_CONFIRMING, "confirming", "the same; it may not believe us yet: our HELLO is repeated")     \
-	X(WAN_HS_CHALLENGING, "challenging", "the same; another epoch asked: HELLOs ask who that is")
+	X(WAN_HS_CONFIRMING, "confirming",                                                                   \
+	    "the same; it may not have accepted us: our HELLO is "                                           \
+	    "repeated")                                                                                      \
+	X(WAN_HS_CHALLENGING, "challenging", "the same; a HELLO of another epoch came: HELLOs verify it")
 
 /* X(enumerator, name, sentence) */
 #define WAN_HS_EVENTS(X)                                                                                     \
-	X(WAN_HSE_TIMER, "timer", "a HELLO went because its time had come")                                  \
+	X(WAN_HSE_TIMER, "timer", "the HELLO timer expired, and a HELLO was sent")                           \
 	X(WAN_HSE_ASKED, "asked", "a HELLO of the peer's epoch wants an answer")                             \
 	X(WAN_HSE_OTHER, "other", "a HELLO of another epoch wants an answer")                                \
 	X(WAN_HSE_PROOF, "proof", "a HELLO echoes our nonce")                                                \

@@ -237,11 +237,11 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(rx_datagrams, "datagrams accepted")                                                                \
 	X(rx_bytes, "UDP payload bytes accepted")                                                            \
 	X(tx_data, "inner packets handed to the wire for the first time")                                    \
-	X(tx_retransmit, "datagrams that carried data again, for whatever of the four reasons below")        \
-	X(retransmit_lost, "of them because the one before was declared lost")                               \
-	X(retransmit_probe, "of them by a probe timeout: no answer came in time")                            \
-	X(retransmit_copy, "of them second copies of what goes again, on a path that loses much")            \
-	X(retransmit_moved, "of them because their path fell silent or their carrier changed")               \
+	X(tx_retransmit, "datagrams that carried data again, for one of the four reasons below")             \
+	X(retransmit_lost, "of these, sent because the earlier one was declared lost")                       \
+	X(retransmit_probe, "of these, sent by a probe timeout: no answer came in time")                     \
+	X(retransmit_copy, "of these, second copies of retransmissions, on a path with heavy loss")          \
+	X(retransmit_moved, "of these, sent because their path fell silent or their carrier changed")        \
 	X(rx_data, "inner packets handed to the engine")                                                     \
 	X(rx_duplicate, "data received twice and dropped")                                                   \
 	X(spurious_retransmit, "datagrams declared lost and acknowledged later")                             \
@@ -252,9 +252,9 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(repair_sent, "repair datagrams sent (forward error correction)")                                   \
 	X(repair_bytes, "UDP payload bytes of repair datagrams sent")                                        \
 	X(repair_received, "repair datagrams received")                                                      \
-	X(repair_unused, "repair datagrams received that nothing needed, or not enough of a block")          \
+	X(repair_unused, "repair datagrams received and not needed, or too few for their block")             \
 	X(rebuilt, "datagrams that were lost and rebuilt from repairs")                                      \
-	X(drop_bad_repair, "repair datagram inconsistent, or its block does not give what was sent")         \
+	X(drop_bad_repair, "repair datagram inconsistent, or its block rebuilds other data")                 \
 	X(dgram_sent, "best-effort packets sent")                                                            \
 	X(dgram_received, "best-effort packets received")                                                    \
 	X(drop_short, "datagram shorter than its header")                                                    \
@@ -269,11 +269,11 @@ rwy_dur wan_min_rtt(const struct wan_tunnel *t);
 	X(drop_dgram_queue, "best-effort packet dropped: too many wait")                                     \
 	X(stream_sent, "datagrams given to the reliable carrier")                                            \
 	X(stream_received, "datagrams accepted from the reliable carrier")                                   \
-	X(stream_lost, "datagrams that the reliable carrier took with it when it broke")                     \
-	X(stream_breaks, "the reliable carrier broke, or was taken away, with datagrams on the way")         \
+	X(stream_lost, "datagrams lost with the reliable carrier when it broke")                             \
+	X(stream_breaks, "the reliable carrier broke, or was closed, with datagrams in flight")              \
 	X(peer_restarts, "the peer came back with a new epoch")                                              \
 	X(went_down, "the peer went silent")                                                                 \
-	X(cc_nonsense, "answers of the congestion control that were out of bounds, and bounded")
+	X(cc_nonsense, "answers of congestion control that were out of bounds, and were clamped")
 struct wan_counters {
 #define X(f, s) uint64_t f;
 	WAN_COUNTERS(X)

@@ -138,7 +138,8 @@ static void session_take(
 	if (s)
 		decision_add(j, s);
 	else
-		json_object_set_new(j, "reason", json_string("too many sessions: it goes by its prefix"));
+		json_object_set_new(
+		    j, "reason", json_string("too many sessions: this one follows its prefix"));
 	json_array_append_new(decisions, j);
 	COUNT(c, decisions);
 }

@@ -93,7 +93,7 @@ void ctlr_network_text(const struct ctlr *c, const struct ctlr_network_call *cal
 	if (call->rc == NETWORK_STOPS)
 		text = "the controller stops";
 	else if (call->rc == NETWORK_BUSY)
-		text = "too much is asked of it: try later";
+		text = "it has too many requests: try later";
 	snprintf(out, len, "network %s: %s", c->conf->provider[call->net].name, *text ? text : "it failed");
 }
 

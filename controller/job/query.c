@@ -146,7 +146,7 @@ enum ctlr_outcome ctlr_query_wait(struct ctlr *c, struct ctlr_req *r, const char
 		a->until = now + WAIT_MAX;
 	if (now > a->until)
 		return ctlr_req_fail(r, 503, "",
-		    "job %s: somebody else changes it, or its network does not answer: try later", job);
+		    "job %s: another request changes it, or its network does not answer: try later", job);
 	/* runs again several times a second, and when the store reports a change */
 	r->next = c->retry;
 	c->retry = r;

@@ -204,9 +204,8 @@ static void on_settled(struct ctlr *c, struct ctlr_network_call *call)
 	struct ctlr_reservation *g = call->ctx;
 
 	if (call->rc && call->what == NETWORK_MAKE && call->rc == PROVIDER_EREFUSED)
-		ctlr_event(c, EVENT_ERROR, "job", g->job,
-		    "network %s has not got what it reserved any more: %s", c->conf->provider[call->net].name,
-		    call->err.text);
+		ctlr_event(c, EVENT_ERROR, "job", g->job, "network %s no longer has its reservation: %s",
+		    c->conf->provider[call->net].name, call->err.text);
 	else if (call->rc)
 		g->failed = true;
 	g->settling--;
@@ -283,7 +282,7 @@ static void settle_reservation(struct ctlr *c, struct ctlr_reservation *g)
 
 		if (net < 0) {
 			ctlr_event(c, EVENT_WARNING, "job", g->job,
-			    "network %s is not in the configuration any more: its tunnel %s is left to it",
+			    "network %s is no longer in the configuration: its tunnel %s remains there",
 			    provider, mdl_text_of(t, "name"));
 			continue;
 		}

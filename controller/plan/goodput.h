@@ -27,13 +27,13 @@ struct plan_caps {
 /* The bound that limits a prediction. X(enumerator, word, sentence) */
 #define PLAN_LIMITS(X)                                                                                       \
 	X(PLAN_BY_NOTHING, "nothing", "nothing known bounds it")                                             \
-	X(PLAN_BY_SOURCE, "source", "what the source's gateway can do in this carrier")                      \
-	X(PLAN_BY_DESTINATION, "destination", "what the destination's gateway can do in this carrier")       \
+	X(PLAN_BY_SOURCE, "source", "capacity of the source's gateway in this carrier")                      \
+	X(PLAN_BY_DESTINATION, "destination", "capacity of the destination's gateway in this carrier")       \
 	X(PLAN_BY_PATH, "path", "the bandwidth of the path")                                                 \
 	X(PLAN_BY_LOSS, "loss", "loss over this round trip, as this carrier answers to it")                  \
 	X(PLAN_BY_WINDOW, "window", "the window of the carrier's connections over this round trip")          \
-	X(PLAN_NOT_SOURCE, "no-source", "the source's gateway has not this carrier")                         \
-	X(PLAN_NOT_DESTINATION, "no-destination", "the destination's gateway has not this carrier")
+	X(PLAN_NOT_SOURCE, "no-source", "the source's gateway does not have this carrier")                   \
+	X(PLAN_NOT_DESTINATION, "no-destination", "the destination's gateway does not have this carrier")
 
 enum plan_limit {
 #define X(e, w, s) e,

@@ -99,10 +99,10 @@ struct plan_job {
 	X(PLAN_JOB_NO_SITE, "no-site", "an address belongs to no site")                                      \
 	X(PLAN_JOB_NO_GATEWAY, "no-gateway", "a site has no gateway that is up")                             \
 	X(PLAN_JOB_NO_CARRIER, "no-carrier", "no carrier is common to the sites' gateways")                  \
-	X(PLAN_JOB_GATEWAY, "gateway", "a gateway has not the bandwidth left")                               \
+	X(PLAN_JOB_GATEWAY, "gateway", "a gateway lacks the bandwidth")                                      \
 	X(PLAN_JOB_GOODPUT, "goodput", "no carrier reaches the bandwidth over this path")                    \
-	X(PLAN_JOB_DELAY, "delay", "the path is longer than wanted, or nobody measured it")                  \
-	X(PLAN_JOB_JITTER, "jitter", "the path is less steady than wanted, or nobody measured it")           \
+	X(PLAN_JOB_DELAY, "delay", "the path is longer than requested, or not measured")                     \
+	X(PLAN_JOB_JITTER, "jitter", "the path's jitter is above the request, or not measured")              \
 	X(PLAN_JOB_NETWORK, "network", "the network's paths do not fit the demand")
 
 enum plan_job_fail {

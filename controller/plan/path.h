@@ -36,8 +36,8 @@ enum plan_carrier {
 #define PLAN_ANY PLAN_CARRIER_COUNT /* "not given" or "no carrier" */
 
 #define PLAN_CLASSES(X)                                                                                      \
-	X(PLAN_INTERNET, "internet", "nothing is promised: what is measured counts")                         \
-	X(PLAN_DETERMINISTIC, "deterministic", "bandwidth, delay, jitter and loss are promised")             \
+	X(PLAN_INTERNET, "internet", "without guarantees: measurements count")                               \
+	X(PLAN_DETERMINISTIC, "deterministic", "bandwidth, delay, jitter and loss are guaranteed")           \
 	X(PLAN_RESERVED, "reserved", "bandwidth is promised")
 
 enum plan_class {

@@ -52,7 +52,7 @@ const char *plan_shape_text(const char *name);
 	X(PLAN_NO_DELAY, "delay", "no path is short enough")                                                 \
 	X(PLAN_NO_JITTER, "jitter", "no path that is short enough is steady enough")                         \
 	X(PLAN_NO_LOSS, "loss", "no path within delay and jitter loses little enough")                       \
-	X(PLAN_NO_BANDWIDTH, "bandwidth", "the paths within these bounds have not the bandwidth together")
+	X(PLAN_NO_BANDWIDTH, "bandwidth", "the paths within these bounds together lack the bandwidth")
 
 enum plan_place_fail {
 #define X(e, w, s) e,

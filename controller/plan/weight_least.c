@@ -43,6 +43,6 @@ static void weigh(const struct plan_gateway_load *g, unsigned n, uint32_t *w)
 
 const struct plan_weight_ops plan_weight_least = {
     .name = "least",
-    .help = "in proportion to what a gateway has left of bandwidth, processor and memory",
+    .help = "in proportion to a gateway's free bandwidth, processor and memory",
     .weigh = weigh,
 };

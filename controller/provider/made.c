@@ -135,7 +135,7 @@ static int fill_tunnel(struct provider_tunnel *t, const struct provider_made *m,
 			    err, PROVIDER_EREFUSED, "no path %.63s at edge %.63s", r->name, r->edge);
 		if (provider_tunnel_bps(t, k) + pl->leg[i].bps > left_of(m, k) + provider_tunnel_bps(old, k))
 			return provider_fail(err, PROVIDER_EREFUSED,
-			    "path %.63s at edge %.63s has not the bandwidth", r->name, r->edge);
+			    "path %.63s at edge %.63s lacks the bandwidth", r->name, r->edge);
 		t->leg[t->n++] = (struct provider_leg){k, pl->leg[i].bps};
 	}
 	return 0;

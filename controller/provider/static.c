@@ -81,7 +81,7 @@ static const char *const options[] = {"file: paths between the sites (docs/contr
 
 const struct provider_ops provider_static = {
     .name = "static",
-    .help = "paths from a file; nothing is asked of any network",
+    .help = "paths from a file; no network is asked",
     .options = options,
     .forgets = true,
     .open = net_open,

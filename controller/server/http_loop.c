@@ -48,7 +48,7 @@ static void wait_events(struct ctlr_http_worker *w, rwy_dur most)
 	uint64_t n;
 
 	if (ppoll(fd, 2, &ts, NULL) > 0 && fd[1].revents && read(w->wake, &n, sizeof(n)) < 0)
-		gw_log(GW_LOG_DEBUG, "http", "nobody woke this thread");
+		gw_log(GW_LOG_DEBUG, "http", "no event woke this thread");
 }
 
 /* The pause before clients in their handshake are polled again, so that the loop does not spin. */

@@ -195,12 +195,12 @@ static unsigned identify(gnutls_x509_crt_t crt, struct ctlr_identity *out, char 
 static const char *verify_reason(unsigned status)
 {
 	return status & GNUTLS_CERT_REVOKED                      ? "the certificate is revoked"
-	       : status & GNUTLS_CERT_SIGNER_NOT_FOUND           ? "the certificate is not of our CA"
+	       : status & GNUTLS_CERT_SIGNER_NOT_FOUND           ? "the certificate is not from our CA"
 	       : status & GNUTLS_CERT_EXPIRED                    ? "the certificate has expired"
-	       : status & GNUTLS_CERT_NOT_ACTIVATED              ? "the certificate does not hold yet"
+	       : status & GNUTLS_CERT_NOT_ACTIVATED              ? "the certificate is not valid yet"
 	       : status & GNUTLS_CERT_PURPOSE_MISMATCH           ? "the certificate is not for clients"
 	       : status & GNUTLS_CERT_REVOCATION_DATA_SUPERSEDED ? "our revocation list is out of date"
-	                                                         : "the certificate does not hold";
+	                                                         : "the certificate is not valid";
 }
 
 static unsigned verify_chain(

@@ -12,8 +12,8 @@
 #define COUNTERS(X)                                                                                          \
 	X(requests, "requests answered")                                                                     \
 	X(refused, "requests refused: 4xx")                                                                  \
-	X(store_errors, "requests that the store did not take: 503")                                         \
-	X(unauthenticated, "requests without a certificate that holds")                                      \
+	X(store_errors, "requests that the store did not accept: 503")                                       \
+	X(unauthenticated, "requests without a valid certificate")                                           \
 	X(slow_clients, "connections ended because a request or an answer took too long")                    \
 	X(too_large, "requests with a body above the limit")                                                 \
 	X(registrations, "registrations taken")                                                              \
@@ -24,12 +24,12 @@
 	X(sessions_refused, "sessions not kept: too many")                                                   \
 	X(decisions, "decisions answered")                                                                   \
 	X(links, "link measurements taken")                                                                  \
-	X(links_unknown, "link measurements to gateways that there is no tunnel to")                         \
+	X(links_unknown, "link measurements to gateways without a tunnel")                                   \
 	X(tunnel_changes, "tunnels written")                                                                 \
-	X(commits, "transactions that the store took")                                                       \
-	X(commit_conflicts, "transactions that another one was before")                                      \
+	X(commits, "transactions that the store accepted")                                                   \
+	X(commit_conflicts, "transactions that failed because another one was first")                        \
 	X(network_calls, "calls to networks' controllers")                                                   \
-	X(network_errors, "of those, calls that were not answered, or with nonsense")                        \
+	X(network_errors, "of those, calls without an answer, or with an invalid one")                       \
 	X(network_refusals, "of those, calls that were refused")                                             \
 	X(network_made, "tunnels in networks made or changed")                                               \
 	X(network_dropped, "tunnels in networks given back")                                                 \

@@ -116,8 +116,7 @@ struct ctlr_flow *ctlr_flow_decide(struct ctlr *c, uint32_t vni, const char *sou
 	else if (!d && s != at)
 		d = at;
 	if (!s || !d || s == d) {
-		*reason =
-		    s == d && s ? "both addresses are at one site" : "an address is at no site that is known";
+		*reason = s == d && s ? "both addresses are at one site" : "an address is at no known site";
 		return NULL;
 	}
 	swap = !plan_first_site(s->name, d->name);

@@ -222,7 +222,7 @@ static void store_health(struct ctlr *c, int rc)
 
 	if (was && !is) {
 		store_problem(c->store, text);
-		ctlr_event(c, EVENT_ERROR, "store", NULL, "%s: what is asked of it is refused (%.160s)",
+		ctlr_event(c, EVENT_ERROR, "store", NULL, "%s: it refuses requests (%.160s)",
 		    store_strerror(rc), text);
 	}
 	if (!was && is)

@@ -47,21 +47,22 @@ struct agent_cfg {
 	/* delay after all controllers failed; doubles up to the maximum */
 	uint32_t backoff_ms, backoff_max_ms;
 };
+/* Sets the intervals; the caller fills in the rest. */
 void agent_cfg_default(struct agent_cfg *cfg);
 
 enum agent_state { AGENT_AWAY, AGENT_REGISTERING, AGENT_REGISTERED };
 
 #define AGENT_COUNTERS(X)                                                                                    \
-	X(registrations, "times a controller took us up")                                                    \
+	X(registrations, "registrations that a controller accepted")                                         \
 	X(renewals, "leases renewed")                                                                        \
-	X(lease_lost, "leases that the controller did not know any more")                                    \
-	X(failures, "controllers that did not answer, or not as they must")                                  \
+	X(lease_lost, "leases that the controller no longer knew")                                           \
+	X(failures, "requests to controllers without a valid answer")                                        \
 	X(documents, "documents applied")                                                                    \
-	X(documents_refused, "documents refused: nothing of them is applied")                                \
-	X(session_reports, "session reports that were taken")                                                \
+	X(documents_refused, "documents refused as a whole")                                                 \
+	X(session_reports, "session reports that the controller accepted")                                   \
 	X(sessions_told, "sessions in them")                                                                 \
 	X(decisions, "decisions that came back")                                                             \
-	X(link_reports, "link reports that were taken")                                                      \
+	X(link_reports, "link reports that the controller accepted")                                         \
 	X(reports_refused, "reports that the controller refused: they are lost")
 
 struct agent_status {
@@ -79,11 +80,13 @@ struct agent_status {
 };
 
 struct agent;
+/* cfg is copied, but not the texts in it. RWY_ENOMEM. Free after agent_run() has returned. */
 RWY_MUST_CHECK int agent_new(
     struct agent **out, const struct agent_cfg *cfg, const struct agent_ops *ops, void *ctx);
 void agent_free(struct agent *a);
 void agent_run(struct agent *a); /* returns after agent_stop */
 void agent_stop(struct agent *a);
+/* Copies the state. Any thread. */
 void agent_status(struct agent *a, struct agent_status *out);
 
 #endif

@@ -49,7 +49,7 @@ static void on_registered(struct agent *a, const json_t *j, uint64_t now)
 
 	if (!lease || strlen(lease) != 16 || !number(j, "ttl_ms", 1, TTL_MAX, &ttl) ||
 	    !number(j, "generation", 0, INT64_MAX, &generation)) {
-		agent_give_up(a, "registration: the answer is not what it must be");
+		agent_give_up(a, "registration: the answer is invalid");
 		return;
 	}
 	memcpy(a->lease, lease, 17);
@@ -73,7 +73,7 @@ static void on_renewed(struct agent *a, const json_t *j, uint64_t now)
 	uint64_t ttl, generation;
 
 	if (!number(j, "ttl_ms", 1, TTL_MAX, &ttl) || !number(j, "generation", 0, INT64_MAX, &generation)) {
-		agent_give_up(a, "lease: the answer is not what it must be");
+		agent_give_up(a, "lease: the answer is invalid");
 		return;
 	}
 	a->failed = 0;

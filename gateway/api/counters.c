@@ -187,7 +187,7 @@ static void metrics_workers(FILE *f, const struct api_req *req, const struct api
 	X("up", "1 when every worker's half of the tunnel is up", t->workers_up == workers)                  \
 	X("rtt_seconds", "smoothed round-trip time, the slowest worker's", (double)t->srtt / 1e9)            \
 	X("min_rtt_seconds", "least round-trip time", (double)t->min_rtt / 1e9)                              \
-	X("rate_bytes_per_second", "what congestion control allows, all workers", (double)t->rate_Bps)       \
+	X("rate_bytes_per_second", "rate that congestion control allows, all workers", (double)t->rate_Bps)  \
 	X("window_bytes", "bytes in flight allowed, all workers", (double)t->cwnd)                           \
 	X("inflight_bytes", "bytes in flight", (double)t->inflight)                                          \
 	X("custody_bytes", "bytes kept until the far host has them", (double)t->tx_queued_bytes)             \

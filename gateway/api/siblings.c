@@ -42,7 +42,7 @@ void api_metrics_siblings(FILE *f, const struct api_req *req)
 	for (unsigned i = 0; i < n; i++)
 		fprintf(f, "roceway_sibling_up{sibling=\"%s\"} %d\n", s[i].name, !s[i].lost);
 	if (n)
-		fputs("# HELP roceway_sibling_packets_total RoCE packets handed to it.\n"
+		fputs("# HELP roceway_sibling_packets_total RoCE packets forwarded to it.\n"
 		      "# TYPE roceway_sibling_packets_total counter\n",
 		    f);
 	for (unsigned i = 0; i < n; i++)

@@ -21,19 +21,19 @@ struct gw_pools;
 /* X(field, sentence): counters of one tunnel, monotonic. */
 #define GW_CARRIER_COUNTERS(X)                                                                               \
 	X(moves_to_tcp, "times the tunnel began to send by TCP")                                             \
-	X(moves_to_native, "times it was moved back, as somebody asked for it")                              \
+	X(moves_to_native, "times it was moved back on request")                                             \
 	X(fallbacks, "times its TCP connections were lost while in use: back to native")                     \
 	X(opened, "TCP connections that proved to be of the tunnel")                                         \
 	X(connect_failed, "TCP connections that could not be opened, or were not answered in time")          \
 	X(refused_tunnel, "connections of the peer that could not prove to be of the tunnel")                \
-	X(refused_malformed, "connections ended because what came is no record")                             \
+	X(refused_malformed, "connections ended because of a malformed record")                              \
 	X(refused_full, "connections refused because the tunnel had enough of them")                         \
 	X(tx_datagrams, "datagrams written to TCP")                                                          \
 	X(tx_bytes, "bytes written to TCP")                                                                  \
 	X(rx_datagrams, "datagrams read from TCP")                                                           \
 	X(rx_bytes, "bytes read from TCP")                                                                   \
 	X(rx_stalls, "reading stopped for a while: a worker or packet memory was behind")                    \
-	X(drop_unknown_worker, "datagram for a worker that there is not: both ends need the same number")
+	X(drop_unknown_worker, "datagram for a worker that does not exist: both ends need the same number")
 struct gw_carrier_counters {
 #define X(f, s) uint64_t f;
 	GW_CARRIER_COUNTERS(X)
@@ -75,6 +75,7 @@ RWY_MUST_CHECK int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const 
  * sentence in `why`; then nothing changed. */
 RWY_MUST_CHECK int gw_carrier_set(
     struct gw_app *app, unsigned tunnel, enum wan_carrier c, char *why, size_t size);
+/* Copies a tunnel's state; all 0 if it has no TCP port. */
 void gw_carrier_info(const struct gw_app *app, unsigned tunnel, struct gw_carrier_info *out);
 
 /* --- the worker's end: called on its own thread ----------------------------------------------- */

@@ -348,7 +348,7 @@ static bool liveness_check(struct gw_app *app, struct gw_netlink *nl)
 		pthread_mutex_unlock(&g->lock);
 		changed = true;
 		gw_log(lost ? GW_LOG_WARNING : GW_LOG_NOTICE, "sibling", "sibling=%s %s", b->name,
-		    lost ? "does not answer: what was its goes to others" : "is back");
+		    lost ? "does not answer: other gateways take its flows" : "is back");
 	}
 	return changed;
 }

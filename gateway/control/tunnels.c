@@ -317,10 +317,8 @@ int gw_tunnel_set(
 		return at;
 	if (!gw_tunnel_same_ends(&app->conf->tunnel[at], t))
 		return err_tunnel(err, RWY_EINVAL,
-		    "tunnel %s: only rate, carrier, DSCP, thresholds and prefixes change while it is there: "
-		    "else "
-		    "remove it "
-		    "and add it anew",
+		    "tunnel %s: only rate, carrier, DSCP, thresholds and prefixes can change; for others "
+		    "remove and add it",
 		    t->name);
 	c = running_copy(app);
 	if (!c)

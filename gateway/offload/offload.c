@@ -235,7 +235,7 @@ static void read_back(struct port *p)
 	snprintf(p->error, sizeof(p->error), "%s", gone < 0 ? "the rules cannot be read back" : "");
 	if (gone <= 0)
 		return;
-	gw_log(GW_LOG_WARNING, "offload", "port=%s %d rules had vanished: installed again",
+	gw_log(GW_LOG_WARNING, "offload", "port=%s %d rules were missing: installed again",
 	    p->port->conf->name, gone);
 	offload_sync_retry(p->sync, UINT32_MAX);
 }

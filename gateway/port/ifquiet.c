@@ -93,8 +93,7 @@ void gw_ifquiet_set(const char *ifname)
 {
 	if (has_address(ifname)) {
 		gw_log(GW_LOG_WARNING, "port",
-		    "%s has addresses of its own: the kernel answers there beside the gateway; remove them",
-		    ifname);
+		    "%s has addresses of its own: the kernel answers there, too; remove them", ifname);
 		return;
 	}
 	sysctl_change(ifname, "ipv4", "rp_filter", "1");

@@ -165,7 +165,7 @@ void gw_netlink_ready(struct gw_netlink *n)
 	int rc = nl_cache_mngr_data_ready(n->mngr);
 
 	if (rc < 0) { /* events were lost: read both tables again */
-		gw_log(GW_LOG_NOTICE, "neigh", "netlink: %s: reading the tables anew", nl_geterror(rc));
+		gw_log(GW_LOG_NOTICE, "neigh", "netlink: %s: reading the tables again", nl_geterror(rc));
 		nl_cache_refill(n->ask, n->neighs);
 		nl_cache_refill(n->ask, n->routes);
 		n->changed = true;

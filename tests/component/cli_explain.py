@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# cli_explain.py BUILD: `roceway explain` against two controllers of one CA with stores of their own: what the first one does not know, or
-# does not answer, the second one does. Sites, gateways, a job with tunnels in a network, sessions; then everything that can be wrong.
+# cli_explain.py BUILD: `roceway explain` with two controllers of one CA and separate stores: the
+# second one answers what the first one does not know or does not answer. Sites, gateways, a job
+# with tunnels in a network, sessions; then all errors.
 import json
 import os
 import subprocess
@@ -74,7 +75,7 @@ def url(*indexes):
 
 
 def run(line, want=0, said=(), **env):
-    """stdout of `roceway explain LINE`, asked as the operator; `said`: each is in stderr."""
+    """stdout of `roceway explain LINE`, run as the operator; each of `said` is in stderr."""
     d = world.ca.dir
     e = {"ROCEWAY_CONTROLLER": url(0, 1), "ROCEWAY_CA": d / "ca.pem", "ROCEWAY_CERTIFICATE": d / "op.pem", "ROCEWAY_KEY": d / "op.key", **env}
     keep = {k: v for k, v in os.environ.items() if not k.startswith("ROCEWAY_")}
@@ -113,7 +114,7 @@ def test_a_session_with_all_that_led_to_its_decision():
 
 
 def test_inputs_have_value_source_and_age():
-    text = run(f"{V6} 10.2.0.6")  # it was under way on this pair, whose path is measured
+    text = run(f"{V6} 10.2.0.6")  # it existed on this pair, whose path is measured
     told(text, "decision native by gw-a1/gw-b1", "under-way: it was on this pair", "no the session was on another one", "loss native 1.40 % gw-a1",
          "loss tcp quic 1.60 % gw-a1", "round trip native tcp quic 31.4 ms gw-a1", "bandwidth of gw-b1 tcp 5 Gbps gw-b1 -", "CNPs of gw-a1 native yes")
     ages = [row.split()[-2:] for row in text.splitlines() if row.startswith("round trip")]
@@ -127,13 +128,13 @@ def test_a_session_of_a_job_names_it_and_its_network():
 
 
 def test_no_decision_is_explained_too():
-    told(run("gw-a1:nowhere"), "decision none", "because an address is at no site that is known")
+    told(run("gw-a1:nowhere"), "decision none", "because an address is at no known site")
 
 
 def test_json_is_the_apis():
     for line, page in (("gw-a1:plain", "/v1/sessions/gw-a1:plain/explain"), ("10.1.0.1 10.2.0.1 700", "/v1/sessions/gw-a1:s0/explain"), ("--job train", "/v1/jobs/train")):
         ours, theirs = json.loads(run(line + " --json")), world.op.get(page)
-        for x in ours, theirs:  # they go on counting
+        for x in ours, theirs:  # these counters continue
             x.get("session", {}).pop("age_ms", None)
             x.pop("inputs", None)
             x.get("decision", {}).pop("text", None)
@@ -175,7 +176,7 @@ def test_a_job_with_its_plan():
     run("--job train gw-a1:s0", 2, ["one word too many"])
 
 
-# --- what is wrong ----------------------------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 def test_what_the_first_does_not_know_or_answer_the_second_does():

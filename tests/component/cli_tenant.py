@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# cli_tenant.py BUILD: tenants by the roceway command and the local API, against the made-up gateway of tests/component/api/: the
-# set, its checks and its transactions are the real ones, workers and engines are not.
+# cli_tenant.py BUILD: tenants by the roceway command and the local API, with the simulated gateway
+# of tests/component/api/: the set, its checks and its transactions are real, workers and engines
+# are not.
 import json
 import os
 import re
@@ -79,7 +80,7 @@ def test_refusals_change_nothing():
         refused(s, "PUT", "blue", RED, 409, "another tenant has this VNI: red")
         refused(s, "PUT", "blue", RED.replace("5001", "5002"), 409, "another tenant has this VLAN: red")
         refused(s, "PUT", "blue", RED.replace("5001", "5002").replace("vlan: 101", "").replace("1Gbps", "9.5Gbps"), 409,
-                "the sum of all guarantees is above what the tunnel has")
+                "the sum of all guarantees is above the tunnel's rate")
         refused(s, "PATCH", "red", "limt: 5Gbps", 400, "expected `limit` or another known key of tenants[], found `limt`")
         refused(s, "PATCH", "red", "{limit: 10Mbps}", 400, "expected at least `guarantee`, 1Gbps, for `limit`")
         refused(s, "PATCH", "red", "prefixes: [{prefix: 10.1.0.0/24, at: site-c}]", 400, "perhaps `site-b`")
@@ -228,7 +229,8 @@ def config(s, tenants, **changes):
 
 
 def test_tunnels():
-    """Tunnels by the command: added, changed, removed, refused; a tenant's prefix keeps one from going."""
+    """Tunnels by the command: added, changed, removed, refused; a tenant's prefix prevents the
+    removal of its tunnel."""
     with Server("workers=2") as s:
         def names():
             return [(t["name"], t["from"]) for t in s.get("/v1/tunnels")["tunnels"]]
@@ -252,7 +254,7 @@ def test_tunnels():
         assert "`bbr` is not in this kernel" in s.cli("tunnel set site-d carrier=tcp rate=1Gbps", 1).stderr
         assert s.get("/v1/tunnels")["tunnels"][2]["rate_max_bytes_per_second"] == 1250000000  # nothing has changed
         s.cli("tunnel del site-d")
-        for line, want in (("set site-c remote=192.0.2.4", "only rate, carrier, DSCP, thresholds and prefixes change"),
+        for line, want in (("set site-c remote=192.0.2.4", "only rate, carrier, DSCP, thresholds and prefixes can change"),
                            ("set site-c carrier=quic", "expected"), ("set site-c tcp_connections=17", "expected"), ("set site-c tcp_port=4799", "only rate, carrier"),
                            ("set site-c rate=5", "expected a rate"), ("set site-x rate=5Gbps", "no tunnel site-x"), ("del site-x", "no tunnel site-x"),
                            ("set site-c prefixes=10.2.0.0/24", "expected each prefix once"),
@@ -267,7 +269,7 @@ def test_tunnels():
         s.cli("tenant add red vni=5 prefix=10.1.0.0/24@vtep prefix=10.9.0.0/24@site-c")
         assert "tenant red has prefixes behind it" in s.cli("tunnel del site-c", 1).stderr
         s.cli("tenant set red guarantee=4Gbps")
-        assert "the sum of all guarantees is above what the tunnel has" in s.cli("tunnel set site-c rate=3Gbps", 1).stderr
+        assert "the sum of all guarantees is above the tunnel's rate" in s.cli("tunnel set site-c rate=3Gbps", 1).stderr
         assert s.get("/v1/tunnels")["tunnels"][1]["rate_max_bytes_per_second"] == 625000000
         s.cli("tenant del red")
         assert "tunnel site-c removed" in s.cli("tunnel del site-c").stdout
@@ -361,7 +363,7 @@ def test_flows_of_tenants():
 
 
 def test_documented():
-    """The examples of docs/cli.md about tenants are taken as they stand there."""
+    """The examples of docs/cli.md about tenants run exactly as printed there."""
     text = (ROOT / "docs/cli.md").read_text()
     lines = re.findall(r"^    (roceway tenant (?:add|set|del) .+(?:\\\n.*)*)$", text.replace("\\\n", " "), re.M)
     assert len(lines) >= 3, lines

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# controller_api.py BUILD: the controller over SQLite and over three etcd nodes, held to controller/openapi.yaml: every path,
-# method and status of the file is met, by gateways and people who do it right and by those who do not.
+# controller_api.py BUILD: the controller over SQLite and over three etcd nodes, compared with
+# controller/openapi.yaml: tests reach every path, method and status of the file, with right and
+# with wrong requests of gateways and operators.
 import json
 import re
 import signal
@@ -31,7 +32,7 @@ NAMES = {"name": "nobody", "site_a": "a", "site_b": "b", "source": "net", "id": 
 
 
 class World:
-    """One controller, its CA, and somebody of each role."""
+    """One controller, its CA, and a client of each role."""
 
     def __init__(self, directory, store, **more):
         self.ca = CA(Path(directory) / "ca")
@@ -78,7 +79,7 @@ def url(path):
     return re.sub(r"\{(\w+)\}", lambda m: NAMES[m[1]], path) + ("?site=a" if path == "/v1/routes" else "")
 
 
-# --- who ------------------------------------------------------------------------------------------------------------
+# --- roles ----------------------------------------------------------------------------------------
 
 
 def test_every_path_wants_a_certificate_of_a_role_that_may(w):
@@ -112,20 +113,20 @@ def test_a_certificate_that_does_not_hold_is_refused(w):
     foreign = CA(w.ca.dir / "foreign")
     foreign.issue("op", "operator")
     c = w.ctl.client(foreign.context("op", ca=w.ca))
-    assert "not of our CA" in c.get("/v1/health", 403)["error"]
-    # somebody else's CA under the same name
+    assert "not from our CA" in c.get("/v1/health", 403)["error"]
+    # another CA with the same name
     w.op.get("/v1/health")
     w.context["gone"] = w.ca.issue("gone", "operator")
     gone = w.ctl.client(w.context["gone"])
     gone.get("/v1/health")
     w.ca.run("revoke", "gone")
-    gone.get("/v1/health")  # nobody has told the controller
+    gone.get("/v1/health")  # the controller does not know it
     w.ctl.hup()
-    assert "revoked" in gone.get("/v1/health", 403)["error"]  # on the connection that was open
+    assert "revoked" in gone.get("/v1/health", 403)["error"]  # on the existing connection
     gone.close()
     assert "revoked" in gone.get("/v1/sites", 403)["error"]
     w.op.get("/v1/health")
-    # a list that cannot be read changes nothing
+    # an unreadable list changes nothing
     crl = w.ca.dir / "crl.pem"
     good = crl.read_bytes()
     crl.write_bytes(b"rubbish")
@@ -135,12 +136,12 @@ def test_a_certificate_that_does_not_hold_is_refused(w):
     gone.get("/v1/health", 403)
     crl.write_bytes(good)
     w.ctl.hup()
-    # a server's certificate, and one of no role
+    # a server's certificate, and one without a role
     w.ca.run("issue", "ctl2", "controller", "127.0.0.1")
     c = w.ctl.client(w.ca.context("ctl2"))
     assert "no role" in c.get("/v1/health", 403)["error"]
     events = w.op.get("/v1/events?limit=1000")["events"]
-    assert any("revoked" in e["text"] for e in events) and any("not of our CA" in e["text"] for e in events)
+    assert any("revoked" in e["text"] for e in events) and any("not from our CA" in e["text"] for e in events)
 
 
 def test_a_gateway_is_itself_only(w):
@@ -170,11 +171,11 @@ def test_plain_http_without_tls_is_no_way_in(w):
             pass
 
 
-# --- what a body is ----------------------------------------------------------------------------------------------------
+# --- bodies ---------------------------------------------------------------------------------------
 
 
 def wrongs(value, schema):
-    """(field, body): the value with one thing wrong each, as the schema says."""
+    """(field, body): the value with one error each, by the schema."""
     from ctlr.harness import properties, resolve
     schema = resolve(schema)
     if isinstance(value, dict):
@@ -284,7 +285,7 @@ def test_a_body_of_100_mb_is_not_read(w):
     before = rss(w)
     for method, path, who, _, _ in BODIES:
         client, p = w.__dict__[who], url(path)
-        # its length is enough to say no
+        # refused by its length alone
         c = client.connect()
         c.putrequest(method, p)
         c.putheader("Content-Length", str(100 << 20))
@@ -310,13 +311,13 @@ def test_a_body_of_100_mb_is_not_read(w):
         pass
     w.op.close()
     w.op.get("/v1/sites/z", 404)
-    # kB; a sanitizer keeps what was freed for a while
+    # kB; a sanitizer keeps freed memory for a while
     assert rss(w) - before < (400000 if b"__asan_init" in (BUILD / "bin/roceway-controller").read_bytes() else 60000), (before, rss(w))
     assert any("body" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
 
 
 def test_a_client_that_dribbles_is_cut_off(w):
-    """limits.request is 2 s here: headers that never end, a body that never ends, a connection that says nothing."""
+    """limits.request is 2 s here: endless headers, an endless body, a silent connection."""
     def dribble(head, drop):
         with socket.create_connection(("127.0.0.1", w.ctl.port), 5) as raw:
             s = w.context["op"].wrap_socket(raw, server_hostname="127.0.0.1") if head is not None else raw
@@ -363,7 +364,7 @@ def test_a_client_that_dribbles_is_cut_off(w):
 
 
 def test_a_client_that_does_not_read_is_cut_off(w):
-    """It asks for a lot and reads nothing: what it holds is given back."""
+    """It requests much and reads nothing: the memory it holds is released."""
     w.ctl.stop()
     w.ctl.config.write_text(w.ctl.config.read_text().replace("request: 2s", "request: 300ms"))
     w.ctl.start()
@@ -423,7 +424,7 @@ def test_tenants_that_clash_are_refused(w):
     blue["vni"] = 5002
     assert w.op.put("/v1/tenants/blue", blue, 409)["field"] == "sites.a.vlan"
     blue["sites"]["a"]["vlan"] = 102
-    w.op.put("/v1/tenants/blue", blue, 201)  # the same addresses: that is what tenants are for
+    w.op.put("/v1/tenants/blue", blue, 201)  # the same addresses: tenants may overlap
     assert w.op.put("/v1/tenants/blue", {**blue, "vni": 5001}, 409)["field"] == "vni"
     assert w.op.get("/v1/tenants/blue")["vni"] == 5002
     for bad in ({"sites": {}}, {"sites": {"a": {"prefixes": [{"prefix": "10.1.0.5/24", "at": "vtep"}]}}}, {"acl": [{"action": "perhaps"}]},
@@ -493,7 +494,7 @@ def test_stale_leases_and_generations_are_refused(w):
     a, = w.gateways("gw-a1")
     old = a.lease
     a.register()
-    assert a.lease == old  # nothing is new: nothing changes
+    assert a.lease == old  # nothing is new, so nothing changes
     a.register(boot_id="b2")
     assert a.lease != old
     assert a.renew(409, lease=old)["field"] == "lease"
@@ -509,7 +510,7 @@ def test_stale_leases_and_generations_are_refused(w):
     w.nobody.post("/v1/gateways/nobody/links", {"links": [BODIES[3][4]["links"][0]]}, 404)
     w.nobody.get("/v1/gateways/nobody/document", 404)
     assert any("stale lease" in e["text"] for e in w.op.get("/v1/events?limit=1000")["events"])
-    # it runs out
+    # it expires
     until(lambda: w.op.get("/v1/gateways/gw-a1")["state"] == "lost")
     assert "run out" in a.renew(409)["error"]
     a.client.post(a.path("/sessions"), report, 409)
@@ -533,14 +534,14 @@ def test_a_poll_waits_for_what_changes(w):
     t.join(5)
     status, d = out.pop()
     assert status == 200 and d["generation"] > generation and d["tunnels"][0]["prefixes"] == ["10.2.0.0/16", "10.3.0.0/16"]
-    # its time passes; another one takes its place
+    # it times out; another one takes its place
     assert poll.client.ask("GET", poll.path(f"/document?after={d['generation']}&wait_ms=200"))[0] == 304
     t = threading.Thread(target=lambda: out.append(poll.client.ask("GET", poll.path(f"/document?after={d['generation']}&wait_ms=60000"))))
     t.start()
     other = w.ctl.client(w.context["gw-a1"])
 
     def takes_its_place():
-        """Once it waits, which cannot be seen from here."""
+        """Once it waits, which is not visible from here."""
         assert other.ask("GET", poll.path(f"/document?after={d['generation']}&wait_ms=100"))[0] == 304
         return out
     until(takes_its_place)
@@ -559,7 +560,7 @@ def test_a_poll_waits_for_what_changes(w):
 
 
 def keep_alive(w, *gateways):
-    """Renews their leases on connections of their own, until the function that is returned is called."""
+    """Renews their leases on separate connections until the returned function is called."""
     going = [True]
     def run(g):
         c = w.ctl.client(w.context[g.name])
@@ -610,13 +611,13 @@ def test_sessions_go_by_weight_and_both_directions_together(w):
         assert routes[s + "/32", d + "/32"] == there[f"{s}-{d}"]["pair"].split("/")[0]
     general = [r for r in w.op.get("/v1/routes?site=b")["routes"] if "source" not in r]
     assert [r["destination"] for r in general] == ["10.1.0.0/16"] and len(general[0]["gateways"]) == 2
-    # what is under way stays where it is, and its other end with it
+    # existing sessions stay, and so does their other end
     for tunnel in ("gw-b1", "gw-b2"):
         s, d = f"10.1.2.{tunnel[-1]}", f"10.2.2.{tunnel[-1]}"
         here = {"id": tunnel, "event": "opened", "source": s, "destination": d, "tunnel": tunnel}
         assert a2.client.post(a2.path("/sessions"), {"sessions": [here]})["decisions"][0]["pair"] == f"gw-a2/{tunnel}"
         assert b1.open((d, s))[0]["pair"] == f"{tunnel}/gw-a2"
-    # one gateway leaves: only what was on it moves
+    # one gateway leaves: only its sessions move
     stop()
     stop = keep_alive(w, a1, a2, b1)
     until(lambda: w.op.get("/v1/gateways/gw-b2")["state"] == "lost")
@@ -625,12 +626,12 @@ def test_sessions_go_by_weight_and_both_directions_together(w):
         was, is_ = there[f"{s}-{d}"]["pair"], now[f"gw-a1:{s}-{d}"]["pair"]
         assert is_ == was if was.endswith("gw-b1") else is_.endswith("/gw-b1"), (was, is_)
     assert [t["weight"] for t in a1.document()["tunnels"] if t["name"] == "gw-b2"] == [0]
-    # closed, and nowhere
+    # closed, and not moved
     a1.client.post(a1.path("/sessions"), {"sessions": [{"id": f"{s}-{d}", "event": "load", "bytes": 7} for s, d in pairs]})
     assert w.op.get("/v1/sessions?gateway=gw-a1")["sessions"][0]["bytes"] == 7
     a1.client.post(a1.path("/sessions"), {"sessions": [{"id": f"{s}-{d}", "event": "closed"} for s, d in pairs]})
     assert not w.op.get("/v1/sessions?gateway=gw-a1")["sessions"]
-    assert "no site" in a1.open(("10.1.0.1", "10.99.0.1"))[0]["reason"]
+    assert "no known site" in a1.open(("10.1.0.1", "10.99.0.1"))[0]["reason"]
     assert "one site" in a1.open(("10.1.0.1", "10.1.0.2"))[0]["reason"]
     for bad, field in [({"id": "1", "event": "opened"}, "source"), ({"id": "1", "event": "load"}, "bytes")]:
         good = {"id": "ok", "event": "opened", "source": "10.1.0.8", "destination": "10.2.0.8"}
@@ -644,7 +645,7 @@ def link(peer, carrier, **v):
 
 
 def test_a_tunnel_moves_to_the_carrier_that_is_better(w):
-    """TCP can do more here; native loses its capability and gets it back."""
+    """TCP has more capacity here; native loses its capability and gets it back."""
     w.sites()
     a, b = w.gateways("gw-a1", "gw-b1")
     stop = keep_alive(w, a, b)
@@ -655,7 +656,7 @@ def test_a_tunnel_moves_to_the_carrier_that_is_better(w):
     assert w.op.get("/v1/tunnels")["tunnels"][0]["rtt_us"] == 20000
     w.net.put("/v1/links/a/b/net", {"class": "deterministic", "bandwidth_bps": 10**9, "delay_us": 5000, "jitter_us": 10, "loss_ppm": 0, "ttl_ms": 60000})
     assert w.op.get("/v1/links")["pushed"][0]["source"] == "net"
-    until(lambda: a.document()["tunnels"][0]["rate_bps"] < 2 * 10**9)  # what the network promises
+    until(lambda: a.document()["tunnels"][0]["rate_bps"] < 2 * 10**9)  # guaranteed by the network
     s = a.open(("10.1.0.3", "10.2.0.3"))[0]
     x = w.op.get(f"/v1/sessions/gw-a1:{s['id']}/explain")
     assert x["inputs"]["class"] == "deterministic" and x["inputs"]["path"]["native"]["bandwidth_bps"]["source"] == "net"
@@ -683,7 +684,7 @@ def test_jobs_are_planned_refused_and_withdrawn(w):
     assert all(r["gateway_bps"] >= 10**8 and r["edge_bps"] >= r["gateway_bps"] for r in plan["plan"])
     w.sched.post("/v1/jobs", job, 200)  # the same again
     assert w.sched.post("/v1/jobs", {**job, "duration_ms": 5}, 409)["field"] == "name"
-    # gateways and hosts are told, both ways the same
+    # gateways and hosts get the same for both directions
     told = [(x["source"], x["destination"], g.name, x["tunnel"]) for g in gws for x in g.document()["assignments"]]
     assert len(told) == 32
     for r in plan["plan"]:
@@ -701,7 +702,7 @@ def test_jobs_are_planned_refused_and_withdrawn(w):
         assert routes[r["source"] + "/32", r["destination"] + "/32"] == r["pair"].split("/")[0]
     opened = gws[0].open(*[(r["source"], r["destination"]) for r in plan["plan"]])
     assert [d["pair"] for d in opened] == [r["pair"] for r in plan["plan"]]
-    # too much, and what would fit
+    # too much, and the largest demand that fits
     out = w.sched.post("/v1/jobs", {"name": "j2", "pairs": [{"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**12}]}, 409)
     assert 0 < out["fits"][0]["bandwidth_bps"] < 10**12, out
     w.sched.put("/v1/jobs/j1", {"pairs": [{"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**12}]}, 409)
@@ -714,7 +715,7 @@ def test_jobs_are_planned_refused_and_withdrawn(w):
     w.sched.put("/v1/jobs/bad", {"ranks": ranks[:7], "demand": {"bandwidth_bps": 10**8}}, 400)
     w.sched.put("/v1/jobs/bad", {"ranks": ranks}, 400)
     w.sched.put("/v1/jobs/bad", {"pairs": job["pairs"], "tenant": "nobody"}, 409)
-    # what it took is free again when it goes, or when its time is over
+    # its bandwidth is free again after its withdrawal, or after its end time
     big = {"pairs": [{"source": "10.1.6.1", "destination": "10.2.6.1", "bandwidth_bps": 6 * 10**9}]}
     w.sched.put("/v1/jobs/big", {**big, "duration_ms": 1000}, 201)
     until(lambda: w.sched.ask("GET", "/v1/jobs/big")[0] == 404)
@@ -755,7 +756,7 @@ def test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step(w):
     assert len(before) == 16 and any(g == "gw-a2" for g, _ in before.values())
     some = sorted(before, key=lambda p: before[p])[1::2]  # the others have no session
     assert [d["pair"] for d in a2.open(*some)] == ["/".join(before[p]) for p in some]
-    # hosts and the gateways at the other end wait for news
+    # hosts and the gateways at the other end poll
     said, documents, hosts = {}, [], w.ctl.client(w.context["op"])
     generation = w.op.get("/v1/routes?site=a")["generation"]
     peer = Gateway(w.ctl.client(w.context["gw-b1"]), "gw-b1", "b", 21)
@@ -783,15 +784,15 @@ def test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step(w):
     assert f"{n} of its 16 pairs moved to other gateways" in texts, texts
     (s,) = a1.document()["siblings"]  # its sibling knows
     assert s["state"] == "lost" and {(p["source"], p["destination"]) for p in s["pairs"]} == set(), s
-    # the gateway comes back: nothing moves
+    # the gateway returns: nothing moves
     a2.register()
     assert a2.document()["assignments"] == []
     stop["gw-a2"] = keep_alive(w, a2)
     until(lambda: all(t["weight"] for t in b1.document()["tunnels"]))
-    time.sleep(1.5)  # a tick of everything
+    time.sleep(1.5)  # a tick of all parts
     assert pairs_by_job(w.sched.get("/v1/jobs/j1")) == after
     assert pairs_by_routes(w.op.get("/v1/routes?site=a"), w.op.get("/v1/routes?site=b")) == after
-    # one that is removed
+    # a removed gateway
     stop["gw-b2"]()
     w.op.delete("/v1/gateways/gw-b2")  # in the same step, too
     assert all(gws[1] == "gw-b1" for gws in pairs_by_job(w.sched.get("/v1/jobs/j1")).values())
@@ -801,7 +802,7 @@ def test_pairs_of_a_lost_gateway_go_elsewhere_in_one_step(w):
 
 
 def test_gateways_that_are_lost_at_once_are_one_step(w):
-    """The controller sleeps while two leases run out: when it looks, both are over."""
+    """The controller is stopped while two leases expire: it handles both at once."""
     w.ctl.stop()
     w.ctl.config.write_text(w.ctl.config.read_text().replace("lease: 2s", "lease: 5s"))
     w.ctl.start()
@@ -844,7 +845,7 @@ def test_a_job_that_does_not_fit_any_more_is_broken_until_it_does(w):
     assert len(lost) == 32 and all(g == "gw-a1" for g, _ in lost.values())
     assert all(pairs_by_job(said)[p] == gws for p, gws in big.items() if gws[0] == "gw-a1")
     rest = w.sched.get("/v1/jobs/small")["plan"]
-    # it is still known after a restart
+    # it is still there after a restart
     w.ctl.stop()
     w.ctl.start()
     for c in vars(w).values():
@@ -858,10 +859,10 @@ def test_a_job_that_does_not_fit_any_more_is_broken_until_it_does(w):
     assert "reason" not in w.sched.get("/v1/jobs/big")
     assert any(g == "gw-a2" for g, _ in pairs_by_job(w.sched.get("/v1/jobs/big")).values())
     assert w.sched.get("/v1/jobs/small")["plan"] == rest and len(small) == 16
-    # nobody is there at B: no routes, no assignments; the plan is kept until somebody is
+    # no gateway at B: no routes, no assignments; the plan is kept until one is there
     plans = [w.sched.get(f"/v1/jobs/{n}")["plan"] for n in ("small", "big")]
     for g in gws[2:]:
-        g.renew()  # one that is heard of for the first time after a start has longer
+        g.renew()  # the first contact after a start has more time
         stop[g.name]()
     until(lambda: state("small") == state("big") == "broken" and not routes())
     until(lambda: all(g.document()["assignments"] == [] for g in gws[:2]))
@@ -874,7 +875,7 @@ def test_a_job_that_does_not_fit_any_more_is_broken_until_it_does(w):
     [end() for end in stop.values()]
 
 
-# --- the rest ------------------------------------------------------------------------------------------------------------------------------
+# --- other requests -------------------------------------------------------------------------------
 
 
 def test_health_metrics_and_the_page(w):
@@ -921,7 +922,7 @@ def test_all_is_there_again_after_a_restart(w):
         w.connect()
         a.client, b.client = w.gw_a1, w.gw_b1
         assert before == [w.op.get("/v1/" + k) for k in ("sites", "tenants", "jobs")]
-        a.renew()  # its lease goes on
+        a.renew()  # its lease continues
         b.renew()
         assert a.document() == doc
         assert sorted(map(str, w.op.get("/v1/routes?site=a")["routes"])) == sorted(map(str, routes))
@@ -932,7 +933,8 @@ def test_all_is_there_again_after_a_restart(w):
 
 
 def test_gateways_have_time_to_come_back_after_a_start(w):
-    """They try again every 30 s at least: a controller that was away longer than a lease does not take all of them for lost."""
+    """They retry at least every 30 s: a controller that was away longer than a lease does not
+    consider all of them lost."""
     w.sites()
     w.gateways("gw-a1", "gw-b1")
     w.sched.put("/v1/jobs/j", {"pairs": [{"source": "10.1.5.1", "destination": "10.2.5.1", "bandwidth_bps": 10**8}]}, 201)
@@ -943,7 +945,7 @@ def test_gateways_have_time_to_come_back_after_a_start(w):
         w.ctl.start()
         w.connect()
         if not grace:
-            time.sleep(3)  # of which nothing shall come
+            time.sleep(3)  # none of which has an effect
             assert [g["state"] for g in w.op.get("/v1/gateways")["gateways"]] == ["up", "up"]
             assert w.op.get("/v1/jobs") == before
     until(lambda: [g["state"] for g in w.op.get("/v1/gateways")["gateways"]] == ["lost", "lost"])
@@ -976,7 +978,7 @@ def test_configuration_that_is_wrong_is_told_with_its_line(w):
         assert r.returncode == 2 and f"bad.yaml:{at}:" in r.stderr and what in r.stderr, (text, at, r.stderr)
     f.write_text(good + f"providers: [{{name: n, kind: static, file: {paths}, sites: [a, b], edges: [pe-1]}}, {{name: m, kind: http, url: 'https://h'}}]\n")
     assert subprocess.run([BUILD / "bin/roceway-controller", "--check", f]).returncode == 0
-    # what can be seen only when it starts: it says so and ends
+    # errors that appear only at the start: it reports them and ends
     f.write_text(good + "providers: [{name: n, kind: static, file: /nonexistent}]\n")
     r = subprocess.run([BUILD / "bin/roceway-controller", "--config", f], capture_output=True, text=True)
     assert r.returncode == 2 and "cannot be read" in r.stderr, r.stderr
@@ -995,7 +997,8 @@ WRITES = [("PUT", "/v1/sites/{name}", "op", {"prefixes": []}), ("DELETE", "/v1/s
 
 
 def store_is_down(w, etcd):
-    """Every node is gone: what is read still is, what would change is refused, and when they are back all is as it was."""
+    """All nodes are down: reads work, changes are refused, and when the nodes return all data is
+    unchanged."""
     w.sites()
     a, b = w.gateways("gw-a1", "gw-b1")
     stop = keep_alive(w, a, b)
@@ -1032,7 +1035,8 @@ def store_is_down(w, etcd):
 
 
 def two_replicas(w, etcd, directory):
-    """What one is told the other knows; a gateway goes from one to the other; one etcd node dies."""
+    """Data written at one replica appears at the other; a gateway moves between them; one etcd node
+    dies."""
     second = Controller(BUILD, w.ca, directory, etcd.yaml(), name="ctl2", lease="2s")
     op2 = second.client(w.context["op"])
     w.sites()
@@ -1049,7 +1053,7 @@ def two_replicas(w, etcd, directory):
         until(lambda i=i: op2.ask("PUT", f"/v1/sites/x{i}", {"prefixes": []})[0] in (200, 201))
         until(lambda i=i: w.op.ask("GET", f"/v1/sites/x{i}")[0] == 200)
     etcd.start(0)
-    # the replica that a gateway talked to dies: the other one watches over it
+    # the replica of a gateway dies: the other one takes over
     second.kill()
     until(lambda: w.op.get("/v1/gateways/gw-a1")["state"] == "lost", 30)
     a.register()
@@ -1057,7 +1061,7 @@ def two_replicas(w, etcd, directory):
 
 
 def two_replicas_and_a_job(w, etcd, directory):
-    """A gateway is lost, another one removed: both replicas see it, one plan comes of it."""
+    """A gateway is lost, another one removed: both replicas see it, and one plan results."""
     second = Controller(BUILD, w.ca, directory, etcd.yaml(), name="ctl2", lease="2s")
     op2 = second.client(w.context["op"])
     w.sites()
@@ -1072,7 +1076,7 @@ def two_replicas_and_a_job(w, etcd, directory):
     after = until(lambda: same("gw-a2"))
     assert len(after) == 16 and all(after[p] == gws for p, gws in before.items() if "gw-a2" not in gws)
     stop["gw-b2"]()
-    w.op.delete("/v1/gateways/gw-b2")  # nobody's lease: both replicas make a plan
+    w.op.delete("/v1/gateways/gw-b2")  # no replica's lease: both replicas make a plan
     last = until(lambda: same("gw-b2"))
     assert len(last) == 16 and all(last[p] == gws for p, gws in after.items() if "gw-b2" not in gws)
     for op in (w.op, op2):
@@ -1113,7 +1117,7 @@ def run(name, *args):
 
 
 def suite():
-    """Each test with a store of its own in SQLite."""
+    """Runs each test with a store of its own in SQLite."""
     only = sys.argv[2:]
     results = []
     for name in [n for n in globals() if n.startswith("test_")]:
@@ -1151,13 +1155,13 @@ def broken():
 
 
 def unmet():
-    """What the file says and no test has met."""
+    """Parts of the file that no test reached."""
     from ctlr.harness import resolve
     out = []
     for path, methods in SPEC["paths"].items():
         for method, op in methods.items():
             for status in op["responses"] if method in ("get", "put", "post", "delete") else []:
-                if status == "405":  # of the methods that are not there
+                if status == "405":  # among the methods that do not exist
                     continue
                 if (path, method.upper(), int(status)) not in seen:
                     out.append(f"{method.upper()} {path} {status}")
@@ -1179,7 +1183,7 @@ def main():
 
 
 def suite_etcd():
-    """Those that write over one etcd, one after the other in worlds of their own prefix."""
+    """Runs those that write over one etcd one after the other, each with its own prefix."""
     results = []
     names = ["test_tenants_that_clash_are_refused", "test_of_many_who_want_one_vni_one_gets_it", "test_a_gateway_registers_and_is_told_what_to_do",
              "test_stale_leases_and_generations_are_refused", "test_a_poll_waits_for_what_changes", "test_sessions_go_by_weight_and_both_directions_together",

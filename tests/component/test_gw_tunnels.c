@@ -18,13 +18,13 @@
 #include "rwy/endian.h"
 #include "tests/component/ov_lab.h"
 
-#define WAIT  5000 /* ms at most for what must come */
+#define WAIT  5000 /* ms, limit for expected frames */
 #define SPORT 0xc123
 
 static struct ov_lab lab;
 static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-/* --- changes, while the gateways turn ------------------------------------------------------------------ */
+/* --- changes while the gateways run ----------------------------------------------------------- */
 
 struct job {
 	int (*fn)(struct gw_app *app, enum fp_site s, struct conf_error *err);
@@ -86,7 +86,7 @@ static void announce(enum fp_site s, enum ov_tenant t)
 	ov_turn(&lab);
 }
 
-/* RoCE of a tenant with that PSN at a site's LAN; false: nothing came. */
+/* Receives a tenant's RoCE packet with that PSN at a site's LAN; false: none. */
 static bool next_psn(enum fp_site s, enum ov_tenant t, uint32_t psn)
 {
 	uint8_t buf[FR_MAX];
@@ -102,7 +102,7 @@ static bool next_psn(enum fp_site s, enum ov_tenant t, uint32_t psn)
 	return false;
 }
 
-/* A WRITE from A and its ACK from B, that A's host gets. */
+/* A WRITE from A, and B's ACK at A's host. */
 static void exchange(enum ov_tenant t, uint32_t qpn, uint32_t psn)
 {
 	struct fr_roce r = {.src = ov_host(FP_A, 1),
@@ -218,7 +218,7 @@ static int red_to_t(struct gw_app *app, enum fp_site s, struct conf_error *err)
 	return red_to(app, 0, err);
 }
 
-/* The control thread's tick, beside the workers. */
+/* The control thread's tick, while the workers run. */
 static int tick(struct gw_app *app, enum fp_site s, struct conf_error *err)
 {
 	gw_change_unlock();
@@ -255,7 +255,7 @@ static void test_come_and_go(void **state)
 		good(add_u);
 		refused(add_u, "there already");
 		refused(add_clash, "expected other UDP ports than tunnel `u`");
-		refused(ends_u, "while it is there");
+		refused(ends_u, "can change; for others");
 		assert_int_equal(lab.fp.gw[FP_A].conf.tunnels, 2);
 		exchange(OV_BLUE, 0x21, blue++);
 		ov_settle(&lab, 300); /* its handshake */
@@ -407,7 +407,7 @@ static int doc_empty(struct gw_app *app, enum fp_site s, struct conf_error *err)
 	return controller_says(app, "{tunnels: []}", err);
 }
 
-/* The file again, as it was at the start. */
+/* The file as it was at the start. */
 static int reload(struct gw_app *app, enum fp_site s, struct conf_error *err)
 {
 	struct gw_network_done done;
@@ -456,7 +456,7 @@ static void test_sides(void **state)
 	there("c9", "", false);
 	there("c1", "teal", true);
 	gw_tenants_generation(&lab.fp.gw[0].app, &gen, &run);
-	good(doc_two); /* the same once more: nothing changes */
+	good(doc_two); /* the same document again: no change */
 	uint64_t gen2;
 
 	gw_tenants_generation(&lab.fp.gw[0].app, &gen2, &run);

@@ -388,7 +388,7 @@ static void test_explain(void **state)
 	assert_non_null(strstr(text, "n = 500.000 Mbit/s, at the gateway n/a = 543.478 Mbit/s"));
 	assert_non_null(
 	    strstr(text, "native: 91.990 Mbit/s, not enough; bound by loss over this round trip"));
-	assert_non_null(strstr(text, "quic: not possible: the source's gateway has not this carrier"));
+	assert_non_null(strstr(text, "quic: not possible: the source's gateway does not have this carrier"));
 	assert_non_null(strstr(text, "bandwidth 100.000 Mbit/s (gw-a1, 0.000 s old)"));
 	assert_non_null(strstr(text, "round trip 25000 us (source 2, 1.500 s old)"));
 	assert_non_null(strstr(text, "loss 100 ppm (assumed)"));

@@ -166,7 +166,7 @@ static const struct job_case cases[] = {
         {0, 0, 0, 0}},
     {"the network has it", 300 * G, 0, 1, {{"pe-1", "p", 100 * G, 10020, 50, 0}}, {20 * G, 12000, 500},
         PLAN_JOB_FITS, {0}},
-    {"the network has not the bandwidth", 300 * G, 0, 1, {{"pe-1", "p", 50 * G, 10020, 50, 0}},
+    {"the network lacks the bandwidth", 300 * G, 0, 1, {{"pe-1", "p", 50 * G, 10020, 50, 0}},
         {20 * G, 12000, 500}, PLAN_JOB_NETWORK, {45995400000, 10020, 50, 0}},
     {"the network's paths are too long", 300 * G, 0, 2,
         {{"pe-1", "p", 50 * G, 20020, 50, 0}, {"pe-2", "p", 50 * G, 30020, 50, 0}}, {G, 12000, 500},

@@ -195,7 +195,7 @@ static void test_change(void **state)
 	assert_int_equal(free_at(p, "hangzhou", "qingyang", 0), 5 * G);
 	pl.leg[0].bps = 101 * G;
 	assert_int_equal(p->ops->make(p, "t", "hangzhou", "qingyang", r, &pl, &err), PROVIDER_EREFUSED);
-	assert_string_equal(err.text, "path p at edge pe-1 has not the bandwidth");
+	assert_string_equal(err.text, "path p at edge pe-1 lacks the bandwidth");
 	assert_int_equal(free_at(p, "hangzhou", "qingyang", 0), 5 * G);
 	strcpy(r[0].name, "x");
 	assert_int_equal(p->ops->make(p, "t", "hangzhou", "qingyang", r, &pl, &err), PROVIDER_EREFUSED);

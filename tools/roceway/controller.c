@@ -79,4 +79,4 @@ static int run_controller(const struct cli *cli)
 }
 
 const struct cli_cmd cmd_controller = {
-    .name = "controller", .text = "the control center: who, since when, what runs", .run = run_controller};
+    .name = "controller", .text = "the control center: URL, state and generation", .run = run_controller};

@@ -10,7 +10,7 @@
 static const struct cli_opt opts[] = {
     {"all", NULL, "also those that are 0"},
     {"workers", NULL, "each worker's instead of the sum"},
-    {"watch", "INTERVAL", "what changed in each interval (1s, 500ms), until interrupted"},
+    {"watch", "INTERVAL", "changes in each interval (1s, 500ms), until interrupted"},
     {"count", "N", "with --watch: N intervals, then end"},
     {NULL, NULL, NULL},
 };

@@ -208,8 +208,7 @@ const struct cli_cmd cmd_flows = {.name = "flows",
     .more =
         "The most recently active first. A connection is idle when it had no packet for 5 seconds.\n"
         "SENT counts requests of the local host taken into custody, RECEIVED requests delivered to it.\n"
-        "A QPN of `?` is not known yet. LIMIT is what keeps the local host from sending faster: the path, "
-        "the\n"
+        "A QPN of `?` is not known yet. LIMIT is the limit of the local host's rate: the path, the\n"
         "far site (its credit: host or memory there), the memory here, or the window of the host itself.\n",
     .opts = opts,
     .run = run_flows};

@@ -128,7 +128,7 @@ static void help_all(void)
 		printf("  %-18s  %s\n", commands[i]->name, commands[i]->text);
 	printf("\nOptions, before or after the command (COMMAND -h tells its own):\n");
 	print_opts(common_opts);
-	printf("\nExit status: 0 done; 1 who is asked is not there, or says no; 2 wrong usage.\n");
+	printf("\nExit status: 0 done; 1 no answer, or refused; 2 wrong usage.\n");
 }
 
 static int run_help(const struct cli *cli)
@@ -145,7 +145,7 @@ static int run_help(const struct cli *cli)
 }
 
 static const struct cli_cmd cmd_help = {
-    .name = "help", .operand = "COMMAND", .text = "what the commands do", .run = run_help};
+    .name = "help", .operand = "COMMAND", .text = "help on commands", .run = run_help};
 
 static int run_list_commands(const struct cli *cli)
 {

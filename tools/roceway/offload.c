@@ -89,8 +89,8 @@ static int run_offload(const struct cli *cli)
 }
 
 const struct cli_cmd cmd_offload = {.name = "offload",
-    .text = "tenants' rules in hardware, and what stays in software",
+    .text = "tenants' rules in hardware and in software",
     .more = "WHERE is hardware, kernel (the kernel's own tc, when its driver refused) or software. Software\n"
-            "enforces everything in any case. PACKETS is what the device counted for the rule.\n",
+            "enforces everything in any case. PACKETS is the device's count for the rule.\n",
     .opts = opts,
     .run = run_offload};

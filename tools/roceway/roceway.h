@@ -76,7 +76,7 @@ void api_query(char *page, size_t size, const char *name, const char *value);
 #define CONTROL_OPTS                                                                                         \
 	{"controller", "URLS", "the control center: URL[,URL]; default: $ROCEWAY_CONTROLLER"},               \
 	    {"ca", "FILE", "its CA; default: $ROCEWAY_CA"},                                                  \
-	    {"certificate", "FILE", "who asks; default: $ROCEWAY_CERTIFICATE"},                              \
+	    {"certificate", "FILE", "the client's certificate; default: $ROCEWAY_CERTIFICATE"},              \
 	    {"key", "FILE", "its key; default: $ROCEWAY_KEY"},
 
 struct control;
@@ -91,7 +91,7 @@ json_t *control_get(struct control *k, unsigned replica, const char *page, long 
  * many. */
 unsigned control_tell(const struct control *k);
 
-/* --- for people: table.c --------------------------------------------------------------------- */
+/* --- output: table.c ------------------------------------------------------------------------- */
 
 #define TABLE_WIDTH 100
 

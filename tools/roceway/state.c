@@ -61,8 +61,8 @@ static int run_health(const struct cli *cli)
 }
 
 const struct cli_cmd cmd_health = {.name = "health",
-    .text = "what is checked, and whether it is well",
-    .more = "Exits with 0 when everything is well, else with 1.\n",
+    .text = "health checks and their results",
+    .more = "Exits with 0 if all checks pass, otherwise with 1.\n",
     .run = run_health};
 
 /* Fetches {KEY: [objects]} and prints it as JSON, in detail, or as a table by `row`. `more` (NULL:
@@ -143,12 +143,11 @@ static int run_tunnels(const struct cli *cli)
 
 const struct cli_cmd cmd_tunnels = {.name = "tunnels",
     .text = "tunnels to peer gateways",
-    .more =
-        "VIA is what it sends by: udp (the native carrier) or tcp; behind a slash what it should send by:\n"
-        "--detail says why it does not.\n"
-        "BAD is what the path is congested by, for good: loss, marks or delay.\n"
-        "RATE is what congestion control allows now, or what TCP carries.\n"
-        "SENT and RECEIVED count datagrams' bytes since start.\n",
+    .more = "VIA is the carrier: udp (native) or tcp; after a slash the configured one, if it differs:\n"
+            "--detail shows the reason.\n"
+            "BAD is the cause of persistent congestion: loss, marks or delay.\n"
+            "RATE is the rate that congestion control allows now, or that TCP reaches.\n"
+            "SENT and RECEIVED count datagrams' bytes since start.\n",
     .opts = detail_opts,
     .run = run_tunnels};
 
@@ -185,7 +184,7 @@ static int run_ports(const struct cli *cli)
 
 const struct cli_cmd cmd_ports = {.name = "ports",
     .text = "network ports",
-    .more = "LOST sums what the port missed, found wrong, had no buffer for, or failed to send.\n",
+    .more = "LOST sums packets that the port missed, found faulty, had no buffer for, or failed to send.\n",
     .opts = detail_opts,
     .run = run_ports};
 
@@ -207,7 +206,7 @@ static int run_neighbours(const struct cli *cli)
 
 const struct cli_cmd cmd_neighbours = {.name = "neighbours",
     .text = "hosts and routers on the ports' subnets",
-    .more = "STATE is the kernel's. USED: a flow used the entry lately.\n",
+    .more = "STATE is the kernel's. USED: a flow used the entry recently.\n",
     .run = run_neighbours};
 
 static void sibling_row(struct table *t, const json_t *o)
@@ -231,9 +230,9 @@ static int run_siblings(const struct cli *cli)
 
 const struct cli_cmd cmd_siblings = {.name = "siblings",
     .text = "other gateways of this site",
-    .more = "A lost one gets nothing. FROM: who names it, the file or the control center.\n"
-            "ASSIGNED counts address pairs that a plan gave to it; others go by weight.\n"
-            "PACKETS were handed to it, as their address pairs are its.\n",
+    .more = "A lost one gets no packets. FROM: its source, the file or the control center.\n"
+            "ASSIGNED counts address pairs that a plan assigned to it; others follow the weights.\n"
+            "PACKETS were forwarded to it, because it owns their address pairs.\n",
     .opts = detail_opts,
     .run = run_siblings};
 

@@ -424,11 +424,11 @@ const struct cli_cmd cmd_tenant = {.name = "tenant",
     .more =
         "  roceway tenant show [NAME]              all, or one with everything that is known\n"
         "  roceway tenant add NAME KEY=VALUE ...   a new one\n"
-        "  roceway tenant set NAME KEY=VALUE ...   these keys anew, the others stay\n"
+        "  roceway tenant set NAME KEY=VALUE ...   changes these keys, the others stay\n"
         "  roceway tenant del NAME\n"
         "\n"
         "Keys are those of `tenants[]` in docs/configuration.md. Lists are written entry by entry, as often\n"
-        "as needed, and replace what was there: prefix=10.1.0.0/24@vtep, prefix=10.2.0.0/24@site-b,\n"
+        "as needed, and replace the old list: prefix=10.1.0.0/24@vtep, prefix=10.2.0.0/24@site-b,\n"
         "vtep=10.1.0.11, gateway_address=10.1.0.1, host=10.1.0.5@02:00:00:00:00:05@10.1.0.11,\n"
         "rule='{action: deny, source: 10.1.0.66/32}'; or at once, as in the file: acl='[]'.\n"
         "\n"
@@ -436,8 +436,8 @@ const struct cli_cmd cmd_tenant = {.name = "tenant",
         "      vtep=10.1.0.11 guarantee=1Gbps\n"
         "  roceway tenant set red limit=5Gbps\n"
         "\n"
-        "It is done when every worker runs it. A restart or reload goes by the file: `show --yaml` prints\n"
-        "what belongs there.\n",
+        "It is done when every worker runs it. A restart or reload follows the file: `show --yaml`\n"
+        "prints the entries for it.\n",
     .opts = opts,
     .run = run_tenant};
 

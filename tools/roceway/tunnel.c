@@ -104,5 +104,5 @@ const struct cli_cmd cmd_tunnel = {.name = "tunnel",
         "  roceway tunnel set site-c rate=5Gbps\n"
         "  roceway tunnel set site-c carrier=tcp   the other end moves with it\n"
         "\n"
-        "A restart or reload goes by the file. Tunnels of the control center are not changed here.\n",
+        "A restart or reload follows the file. Tunnels of the control center are not changed here.\n",
     .run = run_tunnel};

@@ -29,7 +29,7 @@ struct wanem_ctl {
 };
 
 static const char command_help[] =
-    "set both|a-to-b|b-to-a KEY=VALUE...         change settings; what is in flight keeps its time and "
+    "set both|a-to-b|b-to-a KEY=VALUE...         change settings; frames in flight keep their time and "
     "order\n"
     "outage [both|a-to-b|b-to-a] on|off|TIME     cut the link, mend it, or cut it for that long\n"
     "stats [text]                                counters as one line of JSON, or as a table\n"

@@ -74,8 +74,8 @@ static void help(void)
 {
 	puts("usage: wanem --a IF0 --b IF1 [options]\n"
 	     "       wanem ctl SOCKET set|outage|stats|help ...\n\n"
-	     "Joins two Ethernet interfaces by an emulated WAN link. What enters one leaves the other, later "
-	     "or never.\n\n"
+	     "Joins two Ethernet interfaces by an emulated WAN link. A frame that enters one leaves "
+	     "the other, later or never.\n\n"
 	     "Settings, for both directions as --KEY VALUE, for one as --a-to-b 'KEY=VALUE,...' (or "
 	     "--b-to-a):");
 	for (const struct wanem_key *k = wanem_set_keys(); k->name; k++)
@@ -83,7 +83,7 @@ static void help(void)
 	puts("\nOptions:\n"
 	     "  --seed N                         the same seed makes the same decisions [1]\n"
 	     "  --control SOCKET                 take commands on this Unix socket\n"
-	     "  --pcap FILE                      write what left, both directions\n"
+	     "  --pcap FILE                      write the frames that leave, both directions\n"
 	     "  --stats-interval TIME            a line on stderr that often\n"
 	     "  --hold N                         frames held in a direction at most [65536]\n"
 	     "  --coalesce TIME                  gather frames that long before waking up: saves CPU, frames "

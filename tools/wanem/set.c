@@ -25,7 +25,7 @@ static const struct wanem_key keys[] = {
     {"reorder", "SHARE", "share of frames held back so that others overtake"},
     {"reorder-delay", "TIME", "for that long, on top of the delay [1ms]"},
     {"dup", "SHARE", "share of frames delivered twice"},
-    {"corrupt", "SHARE", "share of frames with bits flipped behind the Ethernet header"},
+    {"corrupt", "SHARE", "share of frames with bits flipped after the Ethernet header"},
     {"corrupt-bits", "N", "1..N bits are flipped [1]"},
     {NULL, NULL, NULL},
 };
