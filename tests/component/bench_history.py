@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# bench_history.py [BUILD]: when the memory of the fast path (tests/bench/history.py) says that a landing is slower.
+# bench_history.py [BUILD]: when the history of fast-path results (tests/bench/history.py) reports a
+# slower change.
 import sys
 import tempfile
 from pathlib import Path
@@ -52,7 +53,7 @@ def test_file():
         history.record([row("near", 0.5)], path)
         history.record([row("near", 0.6)], path)
         assert [r["to_reference"] for r in history.read(path)] == [0.5, 0.6]
-    for r in history.read():  # what is in the tree
+    for r in history.read():  # the history in the tree
         assert r["to_reference"] > 0 and r["to_csum"] > 0 and r["cycles"] > 0 and r["commit"] and r["machine"] and r["row"], r
 
 

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# What test scripts of this folder end with: every test_* function of theirs in turn, a traceback for each that fails, and a summary.
+# Common end of the test scripts in this folder: runs every test_* function in turn, prints a
+# traceback of each failure, and a summary.
 import traceback
 
 
 def run(names):
-    """The exit code; `names`: the script's globals()."""
+    """Runs the tests in `names`, the script's globals(). Returns the exit code."""
     tests = [(n, f) for n, f in names.items() if n.startswith("test_")]
     failed = 0
     for name, test in tests:
         try:
             test()
-        except Exception:  # whatever a test raises is its verdict
+        except Exception:  # any exception is a failure
             failed += 1
             print(f"FAIL {name}")
             traceback.print_exc()

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `make check` need not run again (tests/passed.py): a test whose program and files are as they were when it passed, and no
-other; a test that failed; and everything with FULL=1. The second run of tests/check."""
+"""The tests that `make check` need not repeat (tests/passed.py): those whose program and files are
+unchanged since they passed, and no others. It repeats failed tests, and all tests with FULL=1. Also
+the second run of tests/check."""
 import importlib.machinery
 import importlib.util
 import os
@@ -26,7 +27,7 @@ def script(path, text):
 
 
 def runs(build, program, **env):
-    """How many times run-unit ran the program until now, and the last line of what it says."""
+    """Number of runs of the program by run-unit so far, and the last line of its output."""
     out = subprocess.run([ROOT / "tests/run-unit", "--no-scripts", build, program], capture_output=True, text=True, cwd=ROOT,
                          env={**os.environ, "FULL": "", "ROCEWAY_LONG": "", **env}).stdout
     log = build / "log"
@@ -45,7 +46,7 @@ def test_only_what_changed():
         script(p, body + "# changed\n")
         assert runs(build, p)[0] == 4
         script(p, body + "exit 1\n")
-        assert [runs(build, p)[0] for _ in range(2)] == [5, 6]  # what fails runs again
+        assert [runs(build, p)[0] for _ in range(2)] == [5, 6]  # failed tests run again
         assert runs(build, p)[1] == "3 passed, 1 failed"
 
 
@@ -54,7 +55,7 @@ def inputs(test, build="build"):
 
 
 def test_inputs():
-    """Files that tests open are among their inputs, and changes elsewhere are not."""
+    """Files that tests open are among their inputs; other files are not."""
     assert {"conf/samples/gateway.yaml", "docs/configuration.md"} <= inputs("build/tests/unit/test_conf")
     assert {"tests/unit/rxe/read.txt", "tests/unit/rxe/write.txt"} <= inputs("build/tests/unit/test_rxe")
     assert "tests/lib/provider/network.py" in inputs("build/tests/unit/test_provider")
@@ -68,7 +69,7 @@ def test_inputs():
 
 
 def test_every_file_that_a_program_opens():
-    """What a C test opens by a path of the tree."""
+    """Files of the tree that a C test opens by path."""
     for source in sorted((ROOT / "tests/unit").glob("test_*.c")):
         for path in re.findall(r'"((?:conf|docs|tests)/[\w/.-]+\.(?![ch]")\w+)"', source.read_text()):
             if (ROOT / path).exists():
@@ -83,7 +84,7 @@ def check():
 
 
 def test_second_run():
-    """After a few changed files it is short; after many, or none that passed, it is not."""
+    """Short after changes of a few files; complete after many changes, or if no run has passed."""
     c = check()
     was = {f"engine/{i}.c": "1" for i in range(100)}
     assert not c.is_second(None, was)

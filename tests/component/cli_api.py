@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# cli_api.py BUILD: the roceway command and the local API against the made-up gateway of tests/component/api/server.c.
+# cli_api.py BUILD: the roceway command and the local API, with the simulated gateway of
+# tests/component/api/server.c.
 import http.client
 import json
 import os
@@ -158,7 +159,8 @@ def pages(s, url):
 
 
 def pages_at_once(s, url):
-    """All pages within less time than lies between two of the server's flows (1 s): idle times then compare across pages."""
+    """Reads all pages in less time than between two of the server's flows (1 s), so that idle times
+    are equal on all pages."""
     for _ in range(50):
         begin = time.monotonic()
         out = pages(s, url)
@@ -240,7 +242,8 @@ def test_counters():
 
 
 def parse_metrics(text):
-    """A strict reader of the text format: {(name, labels): value}; HELP and TYPE come first and once."""
+    """A strict parser of the text format: {(name, labels): value}; HELP and TYPE come first and
+    once."""
     typed, helped, samples, current = {}, set(), {}, None
     assert text.endswith("\n")
     for line in text.splitlines():
@@ -371,7 +374,7 @@ def test_json_is_the_apis():
                            ("workers", "/v1/workers"), ("offload", "/v1/offload")):
             said, asked = json.loads(s.cli(name + " --json").stdout), s.get(page)
             for t in said.get("tunnels", []) + asked.get("tunnels", []):
-                assert t.pop("since_seconds") > 0  # moves on
+                assert t.pop("since_seconds") > 0  # changes between reads
             assert said == asked, name
         assert json.loads(s.cli("status --json").stdout).keys() == s.get("/v1/status").keys()
         assert json.loads(s.cli("health --json").stdout)["ok"] is True

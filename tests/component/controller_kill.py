@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# controller_kill.py BUILD [SEED [SECONDS]]: fifty clients write while the controller is killed at random moments and started again on
-# the same store, over SQLite and over three etcd nodes (of which one is killed now and then as well): what was acknowledged is there,
-# nothing is half there, revisions and generations only grow, one generation is one document.
+# controller_kill.py BUILD [SEED [SECONDS]]: fifty clients write while the controller is killed at
+# random times and restarted on the same store, over SQLite and over three etcd nodes (of which one
+# is killed sometimes as well): acknowledged changes are there, no change is there partly, revisions
+# and generations only grow, one generation is one document.
+#
 # controller_kill.py BUILD calm: the same load without a kill, ended under load: for sanitizers.
 import os
 import random
@@ -54,7 +56,8 @@ def rounds(w, rng, etcd=None):
     begin, n, book = time.monotonic(), 0, w.book
     while time.monotonic() - begin < SECONDS or n < 3:
         crowd, had = Crowd(w.things, w.ctl), book.acknowledged
-        # A killed leader is seconds, and more beside other work: each round has some changes that were acknowledged.
+        # A killed leader costs seconds, and more on a busy machine: each round has some
+        # acknowledged changes.
         until(lambda: crowd.wrong or book.acknowledged > had + 10, PATIENCE)
         time.sleep(rng.uniform(0, 0.8))
         node = rng.randrange(3) if etcd and rng.random() < 0.4 else None
@@ -83,7 +86,8 @@ def calm(w, rng):
     while time.monotonic() < end or w.book.acknowledged < 100:
         w.ctl.hup()
     crowd.stop()
-    # few, so that threads rest between requests: a lock that somebody else happens to take orders what has no order of its own
+    # few, so that threads rest between requests: otherwise a contended lock gives an order to
+    # unordered events
     for one, path in (("j0", "/v1/jobs"), ("t0", "/v1/tenants")):
         slow = [t for t in w.things if t.name in ("g0", "g1")]
         for t in slow:

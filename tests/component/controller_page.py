@@ -137,7 +137,8 @@ def test_events():
 
 
 def test_nobody_answers():
-    """The page says so when the controller is away; it was loaded before, so only its questions fail."""
+    """The page reports that the controller is away; it was loaded before, so only its requests
+    fail."""
     with tempfile.TemporaryDirectory() as d:
         page = Path(d) / "page"
         subprocess.run(["cp", "-r", Path(__file__).parents[2] / "controller/page", page], check=True)

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# controller_store.py BUILD: the controller over stores that fail. SQLite: a disk that is full or read-only, a file that is deleted, no
-# store at all, damaged, or somebody else's; etcd: out of space, compacted while nobody looked, a node that hangs, all of them gone and
-# back, and a server that answers nonsense. What was acknowledged stays, what is refused says so, nothing needs a restart that can do
-# without.
+# controller_store.py BUILD: the controller over stores that fail. SQLite: a full or read-only disk,
+# a deleted file, a missing or damaged store, or one of another program; etcd: out of space,
+# compacted during an outage, a hanging node, all nodes gone and back, and a server with invalid
+# answers. Acknowledged changes stay, refusals have a reason, and restarts are needed only where
+# unavoidable.
 import ctypes
 import http.server
 import json
@@ -51,7 +52,7 @@ class World:
 
 
 def ends(w, text):
-    """It does not start, and says why."""
+    """It does not start, and prints the reason."""
     mark = w.ctl.log.stat().st_size
     try:
         w.ctl.start()
@@ -74,7 +75,7 @@ def mount(what, where, flags=0, data=None):
 
 
 class Disk:
-    """A small disk of its own."""
+    """A small separate disk."""
 
     def __init__(self, where, size):
         self.where = Path(where)
@@ -208,7 +209,7 @@ def test_etcd_out_of_space():
         error = w.put("b", 503)[1]["error"]
         assert "full" in error and "nothing has changed" in error, error
         assert [s["name"] for s in w.sites()] == ["a"]
-        time.sleep(2.5)  # two renewals of the replica's lease, which are taken
+        time.sleep(2.5)  # two successful renewals of the replica's lease
         assert w.op.ask("GET", "/v1/health")[0] == 503
         events = [e["text"] for e in w.op.get("/v1/events?limit=1000")["events"] if e["what"] == "store"]
         assert len([t for t in events if "full" in t]) <= 2, events
@@ -225,7 +226,8 @@ def test_etcd_out_of_space():
 
 
 def test_etcd_compacted_while_nobody_looked():
-    """A replica hangs; meanwhile all nodes start anew, things come and go, and what it missed is forgotten."""
+    """A replica hangs; meanwhile all nodes restart, records change, and the missed revisions are
+    compacted."""
     def run(w, etcd, d):
         second = Controller(BUILD, w.ca, d, etcd.yaml(), name="ctl2")
         op2 = second.client(w.context["op"])
@@ -259,7 +261,8 @@ def test_etcd_compacted_while_nobody_looked():
 
 
 def test_etcd_whose_node_hangs():
-    """Whichever it is, the leader too: changes are taken, and seen by who made them; the node comes back."""
+    """Any node, also the leader: changes are accepted and visible to their author; the node
+    returns."""
     def run(w, etcd, d):
         for i in range(3):
             etcd.proc[i].send_signal(signal.SIGSTOP)
@@ -291,7 +294,7 @@ def test_etcd_has_keys_of_others():
 
 
 class Nonsense(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    """Says it is etcd."""
+    """Claims to be etcd."""
 
     daemon_threads, block_on_close = True, False
 
@@ -355,7 +358,7 @@ LINES = [b"\n", b"nonsense\n", b"{}\n", b'{"result": 5}\n', b'{"result": {"cance
 
 
 def test_etcd_that_answers_nonsense():
-    """It waits, tells why, asks no more often than it should, and ends when it is told to."""
+    """It waits, reports the reason, limits its requests, and ends on request."""
     hows = [lambda h, b=b: h.answer(b) for b in RANGES] + [endless, drip]
     hows += [lambda h: h.answer(b"", 302, ("Location", "http://127.0.0.1:1/")), lambda h: h.answer(b'{"error": 5, "code": "x"}', 500), lambda h: h.connection.close()]
     with temporary() as d:

@@ -86,7 +86,7 @@ def test_many_wait_and_all_are_told(w):
         p.routes(g)
     waiting(w, MANY)
     gone, polls = polls[:MANY // 4], polls[MANY // 4:]
-    for p in gone:  # nobody notices until there is something to say
+    for p in gone:  # not detected before there is something to send
         p.close()
     assert w.op.get("/v1/health") and w.metric("requests_waiting") == MANY
     w.site(1)
@@ -94,7 +94,7 @@ def test_many_wait_and_all_are_told(w):
         status, routes = p.answer()
         assert status == 200 and routes["generation"] > g, (status, routes)
     waiting(w, 0)
-    # the connections are as good as before
+    # the connections still work
     g = w.generation()
     for p in polls:
         p.routes(g, 50)
@@ -105,7 +105,8 @@ def test_many_wait_and_all_are_told(w):
 
 
 def test_what_changes_while_one_begins_to_wait_is_told(w):
-    """Between a poll's look and its wait nothing is lost: each one of a reader's polls ends because of a change."""
+    """Nothing is lost between a poll's check and its wait: each poll of a reader ends because of a
+    change."""
     last, going, wrong = [0], [True], []
 
     def reader():
@@ -125,14 +126,15 @@ def test_what_changes_while_one_begins_to_wait_is_told(w):
         w.site(n)
     going[0] = False
     last[0] = w.generation()
-    w.site(200)  # for those that saw it and asked again
+    w.site(200)  # for those that saw it and polled again
     for t in readers:
         t.join(15)
     assert not wrong and not any(t.is_alive() for t in readers), wrong
 
 
 def test_many_who_wait_for_the_store_are_answered_once(w):
-    """Registrations of a few gateways at once, again and again, each one with another start: all wait for a transaction, often the same."""
+    """Repeated registrations of a few gateways at once, each with another start: all wait for a
+    transaction, often the same one."""
     wrong = []
 
     def gateway(i):
@@ -155,7 +157,7 @@ def test_many_who_wait_for_the_store_are_answered_once(w):
 
 
 def test_a_newer_poll_of_a_gateway_ends_the_older_one(w):
-    """Also when the older one's client is gone."""
+    """Also if the older one's client is gone."""
     g = Gateway(w.ctl.client(w.context["gw-a0"]), "gw-a0", "a", 10)
     g.register()
     after = g.document()["generation"]
@@ -201,7 +203,8 @@ def cpu(w):
 
 
 def test_clients_that_shake_hands_for_ever_cost_little(w):
-    """Nothing, a half of the first flight, or all of it, and then silence: they are cut off, and until then hardly any processor time is theirs."""
+    """Clients that send nothing, half of the first flight, or all of it, and then nothing: they are
+    cut off, and until then cost hardly any processor time."""
     first = hello()
     open_ = [socket.create_connection(("127.0.0.1", w.ctl.port), 20) for _ in range(30)]
     before, begin = cpu(w), time.monotonic()
@@ -209,7 +212,8 @@ def test_clients_that_shake_hands_for_ever_cost_little(w):
         s.sendall([b"", first[:60], first][i % 3])
     until(lambda: w.metric("slow_clients_total") == len(open_))
     spent, took = cpu(w) - before, time.monotonic() - begin
-    assert spent < 0.4 * took, (spent, took)  # one thread that asks them in a circle needs all of one
+    # a thread that polls them in a loop would need a whole processor
+    assert spent < 0.4 * took, (spent, took)
     for s in open_:
         s.settimeout(5)
         try:

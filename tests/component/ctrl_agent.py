@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# ctrl_agent.py BUILD: the gateway's end of the control center's API (gateway/agent/agent.h) against a small HTTPS server with
-# certificates on both sides, which answers wrongly in every way that a controller, a network or a stranger can.
+# ctrl_agent.py BUILD: the gateway's client of the control center's API (gateway/agent/agent.h) with
+# a small HTTPS server with certificates on both sides, which sends every kind of wrong answer that
+# a controller, a network or an attacker can cause.
 import http.server
 import json
 import os
@@ -21,7 +22,7 @@ from urllib.parse import parse_qs, urlparse
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
 PROGRAM = BUILD / "tests/ctrl_agent"
-WAIT = 20  # seconds at most for what must come
+WAIT = 20  # seconds, limit for expected events
 DIR = tempfile.TemporaryDirectory()
 
 
@@ -46,7 +47,8 @@ def path(name):
 
 
 class Controller:
-    """Answers by the book, unless `wrong[what]` says how else: (status, body bytes) or a function of the handler."""
+    """Answers correctly, unless `wrong[what]` has another answer: (status, body bytes) or a
+    function of the handler."""
 
     def __init__(self, cert="server", ttl=600):
         self.wrong, self.log, self.ttl, self.lease = {}, [], ttl, "0123456789abcdef"
@@ -184,7 +186,7 @@ class Agent:
         raise AssertionError(s)
 
 
-# --- by the book -----------------------------------------------------------------------------------------------------------------
+# --- correct answers ------------------------------------------------------------------------------
 
 
 def test_by_the_book():
@@ -201,7 +203,7 @@ def test_by_the_book():
         c.publish(2, "t")
         assert a.wait("apply")["generation"] == 2
         assert json.loads(Path(a.keep).read_text())["generation"] == 2
-        # What is applied is told from within: the agent counts it after that.
+        # The callback reports an applied document before the agent counts it.
         s = a.until(lambda s: s["generation"] == 2 and s["session_reports"] == 2 and s["link_reports"] >= 1)
         assert (s["state"], s["generation"], s["url"], s["failures"], s["registrations"], s["decisions"], s["ttl_ms"]) == (2, 2, c.url, 0, 1, 2, 600), s
     c.stop()
@@ -219,14 +221,15 @@ def test_refused_document():
         c.publish(3, "t")
         a.wait("apply", lambda e: e["generation"] == 3)
         c.seen("lease", lambda b: "generation_refused" not in b and b["generation_running"] == 3)
-        c.publish(4, "later")  # a worker was not reached: once more, and then it is there
+        c.publish(4, "later")  # a worker was not reached: the agent tries again, and succeeds
         a.wait("apply", lambda e: e["generation"] == 4)
         assert a.status()["documents_refused"] == 1
     c.stop()
 
 
 def test_malformed_document():
-    """No JSON, no generation, an old generation, half an answer: nothing is applied, and it goes on."""
+    """No JSON, no generation, an old generation, half an answer: nothing is applied, and the agent
+    continues."""
     c = Controller()
     with Agent(c) as a:
         a.wait("apply")
@@ -237,7 +240,7 @@ def test_malformed_document():
             mark = len(c.log)
             c.wrong["document"] = (200, body)
             c.publish(c.document["generation"])
-            # the poll that waits ends by itself; then the wrong one comes
+            # the waiting poll ends by itself; then the wrong one comes
             a.until(lambda s: s["documents_refused"] > refused)
             assert words in a.status()["why"], a.status()
             del c.wrong["document"]
@@ -245,13 +248,13 @@ def test_malformed_document():
         generation = c.document["generation"] + 1
         c.publish(generation, "t")
         a.wait("apply", lambda e: e["generation"] == generation)
-        s = a.until(lambda s: s["generation"] == generation)  # what it says of itself follows what it does
+        s = a.until(lambda s: s["generation"] == generation)  # its status follows its actions
         assert (s["failures"], s["state"], s["why"]) == (0, 2, ""), s
     c.stop()
 
 
 def cut(h):
-    """Half an answer, then the connection is gone."""
+    """Sends half an answer, then closes the connection."""
     h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"generation\": 5, ")
     h.wfile.flush()
     h.connection.shutdown(socket.SHUT_RDWR)
@@ -272,7 +275,7 @@ def test_half_answers():
 
 
 def test_wrong_answers():
-    """Of the right form on the outside: not what they must be inside."""
+    """Valid JSON, but invalid content."""
     for what, body in (("register", b"{}"), ("register", b'{"lease": "x", "ttl_ms": 1, "generation": 0}'), ("register", b"nonsense"),
                        ("register", b'{"lease": "0123456789abcdef", "ttl_ms": 0, "generation": 0}'),
                        ("register", b'{"lease": "0123456789abcdef", "ttl_ms": 5, "generation": "0"}'), ("lease", b'{"ttl_ms": "x", "generation": 1}'),
@@ -296,7 +299,7 @@ def test_refused_reports():
     c.stop()
 
 
-# --- away, and back -------------------------------------------------------------------------------------------------------------
+# --- outages --------------------------------------------------------------------------------------
 
 
 def test_away():
@@ -304,7 +307,7 @@ def test_away():
     with Agent(c) as a:
         a.wait("apply")
         port = c.server.server_address[1]
-        # as when it is killed: what is open ends, nobody listens
+        # as if it were killed: open connections end, no new ones
         c.wrong = {k: cut for k in ("register", "lease", "document", "sessions", "links")}
         s = a.until(lambda s: s["state"] == 0 and s["failures"] >= 3)
         assert s["generation"] == 1 and s["retry_ms"] <= 400, s
@@ -313,7 +316,7 @@ def test_away():
         a.wait("resync")
         a.until(lambda s: s["state"] == 2)
         c.seen("lease", lambda b: b["generation_running"] == 1, since=mark)
-        c.seen("sessions", since=mark)  # told again
+        c.seen("sessions", since=mark)  # reported again
         assert c.server.server_address[1] == port
     c.stop()
     with Agent("https://127.0.0.1:1", generation=9) as a:  # nobody ever
@@ -331,14 +334,15 @@ def test_lease_lost():
         s = a.until(lambda s: s["lease_lost"] == 1 and s["renewals"] > 1 and s["state"] == 2)
         assert s["failures"] == 0 and s["registrations"] == 2 and s["generation"] == 1, s
         c.wrong["lease"] = (404, b'{"error": "no such gateway"}')
-        a.until(lambda s: s["failures"] >= 1)  # again and again: then it backs off
+        a.until(lambda s: s["failures"] >= 1)  # repeated failures: then it backs off
         del c.wrong["lease"]
         a.until(lambda s: s["state"] == 2)
     c.stop()
 
 
 def test_store_lost():
-    """A controller that has forgotten what it issued: its document is taken, old as its number is."""
+    """A controller that has lost its generations: its document is accepted, in spite of an old
+    number."""
     c = Controller()
     with Agent(c, generation=50) as a:
         c.seen("document", lambda q: q["after"] == 0)
@@ -370,7 +374,7 @@ def test_failover():
     one.stop()
     two.stop()
     three = Controller()
-    with Agent("https://127.0.0.1:1", three) as a:  # the first is not there at all
+    with Agent("https://127.0.0.1:1", three) as a:  # the first does not exist
         a.wait("apply")
     three.stop()
 
@@ -379,7 +383,7 @@ def test_failover():
 
 
 def memory(a):
-    """Of its process at the most so far, MiB."""
+    """Largest memory of its process so far, MiB."""
     return int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{a.p.pid}/status").read_text())[1]) >> 10
 
 
@@ -419,7 +423,8 @@ def redirect(h):
 
 
 def test_hostile_answers():
-    """Whatever comes: a bound on memory, nothing applied, and on it goes when the answers are good again."""
+    """Whatever the answers: memory is limited, nothing is applied, and it continues when the
+    answers are right again."""
     slow = b"__asan_init" in PROGRAM.read_bytes()
     for what in ("register", "document"):
         for wrong in (body_of_100_mb, body_without_end, headers_without_end, interim_without_end, many_values, deep, redirect):
@@ -427,7 +432,7 @@ def test_hostile_answers():
             c.server.outer = c
             c.wrong[what] = lambda h, wrong=wrong: wrong(h) or (0,)
             with Agent(c) as a:
-                a.until(lambda s: s["failures"] + s["documents_refused"] >= (1 if slow else 2), 4 * WAIT)  # each may take as long as it is given
+                a.until(lambda s: s["failures"] + s["documents_refused"] >= (1 if slow else 2), 4 * WAIT)  # each may take as long as its limit
                 s = a.status()
                 assert s["generation"] == 0 and s["documents"] == 0, s
                 assert memory(a) < (600 if slow else 150), (what, wrong.__name__, memory(a))
@@ -437,7 +442,8 @@ def test_hostile_answers():
 
 
 def test_answers_that_drip():
-    """A document a byte at a time: the lease is kept meanwhile; a lease's answer a byte at a time: another controller is asked."""
+    """A document one byte at a time: the lease is renewed meanwhile; a lease's answer one byte at a
+    time: the agent uses another controller."""
     def drip(h):
         h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
         while not gone.is_set():
@@ -461,7 +467,7 @@ def test_answers_that_drip():
     two.stop()
 
 
-# --- strangers -------------------------------------------------------------------------------------------------------------------
+# --- attackers ------------------------------------------------------------------------------------
 
 
 def test_certificates():

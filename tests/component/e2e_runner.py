@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the lab of the end-to-end tests does when a guest fails it, with guests that are made up: one that does not boot is booted
-again, once; a test that failed while a guest's network device hung is run again, once, and nothing else is."""
+"""Reaction of the end-to-end tests' lab to failing guests, with simulated guests: one that does not
+boot is booted again, once; a test that failed while a guest's network device hung is repeated once,
+and no other test is."""
 import contextlib
 import io
 import sys
@@ -17,7 +18,7 @@ from lab.proc import LabError  # noqa: E402
 
 
 class FakeHost:
-    """Boots at the boot-th try."""
+    """Boots at the boot-th attempt."""
 
     def __init__(self, boots_at=1):
         self.tries, self.boots_at, self.calls = 0, boots_at, []
@@ -102,14 +103,15 @@ def test_hung():
     assert len(fake.said) == 1 and "host b hung" in fake.said[0] and "as told" in fake.said[0], fake.said
     counts, fake = run(hangs={0, 1}, fails={0, 1, 2})  # again: it failed
     assert counts["failed"] == 1 and fake.reboots == 1, (counts, fake.reboots)
-    counts, fake = run(hangs=set(), fails={0})  # for other reasons: it failed, whatever the attempt with captures says
+    # for other reasons: it failed, whatever the result of the attempt with captures
+    counts, fake = run(hangs=set(), fails={0})
     assert counts["failed"] == 1 and fake.reboots == 0 and not fake.said, counts
-    counts, fake = run(hangs={0}, fails=set())  # and passed all the same
+    counts, fake = run(hangs={0}, fails=set())  # and passed nevertheless
     assert counts["passed"] == 1 and fake.reboots == 0, counts
 
 
 def test_console():
-    """What is looked for is looked for from watch() on."""
+    """A search covers the output since watch()."""
     with tempfile.TemporaryDirectory() as folder:
         g = guest.Guest("x", "ns", "tap", "mac", Path(folder), lambda text: None)
         assert not g.hung()

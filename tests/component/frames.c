@@ -19,7 +19,7 @@ static uint32_t sum16(const uint8_t *p, uint32_t n)
 	return (s & 0xffff) + (s >> 16);
 }
 
-/* IP header for `len` bytes behind it; returns its length. */
+/* Writes the IP header for `len` bytes after it; returns its length. */
 static uint32_t ip_head(
     uint8_t *p, const struct rwy_ip *src, const struct rwy_ip *dst, uint8_t tos, uint32_t len)
 {
@@ -145,7 +145,7 @@ uint32_t fr_vxlan(uint8_t *out, const struct fr_outer *o, const uint8_t *inner, 
 	return fr_eth(out, o->dmac, o->smac, 0, rwy_ip_is4(&o->src) ? 0x0800 : 0x86dd, b, hdr + 16 + len);
 }
 
-/* --- reading ----------------------------------------------------------------------------------------- */
+/* --- parsing ---------------------------------------------------------------------------------- */
 
 static bool read_eth(const uint8_t *p, uint32_t len, uint16_t *vid, uint16_t *type, uint32_t *off)
 {
@@ -162,7 +162,7 @@ static bool read_eth(const uint8_t *p, uint32_t len, uint16_t *vid, uint16_t *ty
 	return true;
 }
 
-/* Outer headers by RFC 7348: what each field must be. */
+/* Checks each field of the outer headers by RFC 7348. */
 static bool read_vxlan(const uint8_t *ip, uint32_t len, struct fr_seen *s)
 {
 	bool is4 = ip[0] >> 4 == 4;

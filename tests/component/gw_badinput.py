@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile packets against two real gateways, from a host on the LAN and from strangers on the WAN.
+"""Hostile packets to two real gateways, from a host on the LAN and from attackers on the WAN.
 
     ha [eth0] -- [lan0] ga [wan0] ======= [wan0] gb [lan0] -- [eth0] hb
 
-After each class of packets: exactly the named counters moved, in the gateway under attack and in no other; no flow was
-made; nothing reached the other LAN; and a good connection, made before, still carries a WRITE there and its ACK back.
-Both hosts are played here, on raw sockets. Packets and ICRCs are made here too, from the standards, not by roce/.
-Needs root. Argument: the build folder.
+After each class of packets: exactly the named counters changed, at the attacked gateway and at no
+other; there is no new flow; no packet reached the other LAN; and a valid connection from before
+still carries a WRITE and its ACK. The test acts as both hosts, on raw sockets. It also makes
+packets and ICRCs, from the standards, not with roce/. Needs root. Argument: the build folder.
 """
 import array
 import contextlib
@@ -54,7 +54,7 @@ connections: {{half_open_max: {half}}}
 memory: {{buffers: 8192, custody_per_connection: 8MiB, custody_total: 16MiB}}
 api: {{socket: {sock}}}
 """
-# What moves by itself or with any packet at all, good or bad.
+# Counters that change by themselves or with any packet, good or bad.
 NOISE = {"rx_packets", "tx_packets", "to_engine_lan", "to_engine_wan", "to_kernel", "from_kernel", "tx_in_place", "tx_chained",
          "tx_copied", "neigh_misses", "lan_rx_packets", "lan_rx_bytes", "lan_tx_packets", "lan_tx_bytes", "roce_rx",
          "tx_datagrams", "tx_bytes", "rx_datagrams", "rx_bytes", "acks_sent", "acks_received", "tx_data", "rx_data", "pto",
@@ -100,7 +100,7 @@ def addr(text):
 
 
 def ip_packet(src, dst, payload, proto=17, ttl=64, options=b"", frag=0x4000, tos=0, length=None, ext6=b""):
-    """An IP packet with right lengths and checksum, or the length given."""
+    """An IP packet with right lengths and checksum, or the given length."""
     if ":" in src:
         n = len(ext6) + len(payload) if length is None else length
         return struct.pack(">IHBB", 6 << 28 | tos << 20, n, proto, ttl) + addr(src) + addr(dst) + ext6 + payload
@@ -121,7 +121,7 @@ def udp(payload, dport=4791, sport=49152, length=None):
 
 
 def icrc(ip):
-    """IBA annex A17: over the packet without its last four bytes, with what routers change taken as ones."""
+    """IBA annex A17: over the packet without its last four bytes, with variant fields as ones."""
     p = bytearray(ip[:-4])
     hlen = 40 if p[0] >> 4 == 6 else (p[0] & 15) * 4
     if hlen == 40 and p[0] >> 4 == 6:
@@ -149,7 +149,8 @@ def ext_of(op, size=0, syndrome=0x1F):
 
 def roce(side, op, qpn, psn, payload=b"", ack=False, v6=False, ext=None, flags=0, pad=None, tail=b"", host=None, syndrome=0x1F,
          **ip):
-    """From the host on this side to the other's. A right packet unless told otherwise; `tail` stands behind the payload."""
+    """From the host on this side to the other's. A valid packet unless an argument changes it;
+    `tail` follows the payload."""
     src, dst = IPS[side][v6], IPS["ab".replace(side, "")][v6]
     if host:
         src, dst = ("%s%d" % (a[:-1], host) for a in (src, dst))
@@ -199,7 +200,7 @@ class Wire:
                 time.sleep(0.001)
 
     def send(self, packets, **how):
-        """Paced: the gateway's receive ring is small, and what it cannot take is lost before anybody counts it."""
+        """Paced: the gateway's receive ring is small, and packets beyond it are lost uncounted."""
         for i, p in enumerate(packets):
             self.raw(self.frame(p, **how))
             if i % 64 == 63:
@@ -217,14 +218,15 @@ class Wire:
 
 
 class Host(Wire):
-    """A host with one responder: queue pairs by number, each with the PSN it expects, and whom it answers."""
+    """A host with one responder: queue pairs by number, each with the PSN it expects, and its peer.
+    """
 
     def __init__(self, side, netns):
         super().__init__(netns, "eth0")
         self.side, self.qps, self.seen = side, {}, []
 
     def pump(self, seconds=0.0, until=None):
-        """Takes what is there; answers requests to our queue pairs as a host does."""
+        """Reads all packets; answers requests to our queue pairs as a host does."""
         end = time.monotonic() + seconds
         while True:
             frame = self.recv(max(0.0, min(0.02, end - time.monotonic())))
@@ -289,7 +291,8 @@ class Gateway:
         return json.loads(r.stdout)
 
     def counters(self):
-        """By name; the tunnel's begin with wan_, the application's with gw_ where the engine has one of that name."""
+        """By name; the tunnel's begin with wan_, the application's with gw_ if the engine has one
+        of that name."""
         out = {}
         for c in self.ask("counters", "--json", "--all")["counters"]:
             name = "wan_" + c["name"] if c["group"] == "tunnel" else c["name"]
@@ -365,7 +368,7 @@ class Lab:
         for ns in (HA, GA, GB, HB):
             subprocess.run(("ip", "netns", "del", ns), stderr=subprocess.DEVNULL)
 
-    # a good connection from A to B
+    # a valid connection from A to B
 
     def connect(self, v6=False, host=None):
         qpn = self.next_qpn
@@ -377,7 +380,8 @@ class Lab:
         return flow
 
     def write(self, flow, seconds=2.0):
-        """A WRITE ONLY with AckReq; sent again as a host would. True when it arrived once and A has its ACK."""
+        """A WRITE ONLY with AckReq, with retransmissions as of a host. True if it arrived once and
+        A has its ACK."""
         psn, flow["psn"] = flow["psn"], flow["psn"] + 1 & 0xFFFFFF
         payload = rng.randbytes(rng.randrange(1, 700))
         packet = roce("a", 0x0A, flow["qpn"], psn, payload, ack=True, v6=flow["v6"], host=flow["host"])
@@ -403,7 +407,8 @@ class Lab:
     # one class of packets
 
     def attack(self, expect, send, at="a", at_other=None, seen=0, flows=0, settle=1.5, allow=()):
-        """Runs send(); `expect` is how counters of gateway `at` must move, `seen` how many packets reach the other host."""
+        """Runs send(); `expect`: change of counters of gateway `at`; `seen`: packets that reach the
+        other host."""
         g, other = self.gw[at], self.gw["ab".replace(at, "")]
         for h in (self.a, self.b):
             h.pump()
@@ -433,12 +438,12 @@ class Lab:
 
 
 def victim(v6=False, payload=b"x" * 24, **how):
-    """A right packet to a queue pair nobody has: it would open a flow."""
+    """A valid packet to a queue pair that does not exist: it would open a flow."""
     return roce("a", 0x0A, 0x777, 5, payload, v6=v6, **how)
 
 
 def cut_frame(lab):
-    """The frame ends early, the IP header says otherwise."""
+    """The frame ends before the length in its IP header."""
     for v6, head in ((False, 20), (True, 40)):
         p = victim(v6)
         kind = 0x86DD if v6 else 0x0800
@@ -447,13 +452,13 @@ def cut_frame(lab):
 
 
 def cut_packet(lab):
-    """IP lengths are right, the rest ends early: UDP's length wrong, then right."""
+    """IP lengths are right, but the packet is truncated: UDP's length wrong, then right."""
     for v6 in (False, True):
         body = victim(v6)[40 if v6 else 20:]
         ips = IPS["a"][v6], IPS["b"][v6]
         cut = [ip_packet(*ips, body[:n]) for n in range(len(body))]
         lab.attack({"drop_bad_udp_length": len(cut)}, lambda: lab.a.send(cut))
-        # what is left of a WRITE fits its opcode in steps of four from where its RETH and an ICRC fit
+        # a truncated WRITE fits its opcode in steps of four from the size with a RETH and an ICRC
         cut = [ip_packet(*ips, udp(body[8:n])) for n in range(8, len(body)) if n < 8 + 12 + 16 + 4 or n % 4]
         lab.attack({"drop_bad_length": len(cut)}, lambda: lab.a.send(cut))
 
@@ -489,7 +494,7 @@ def ip_checksum(lab):
 
 
 def payloads(lab):
-    """What does not fit its opcode, with right lengths and ICRC otherwise."""
+    """Payloads that do not fit the opcode, with otherwise right lengths and ICRC."""
     bad = []
     for op in RC:
         for v6 in (False, True):
@@ -504,7 +509,7 @@ def payloads(lab):
                 bad += [roce("a", op, 0x777, 1, b"p" * n, v6=v6) for n in (0, 1, 2, 3, 1023)]
             if op in (0x02, 0x03, 0x08, 0x09, 0x0F, 0x16):
                 bad += [roce("a", op, 0x777, 1, b"", v6=v6)]
-    # FIRST, MIDDLE and LAST without payload are in the first line too where nothing else is wrong with them
+    # FIRST, MIDDLE and LAST without payload are also in the first line, if they have no other error
     lab.attack({"drop_bad_length": len(bad)}, lambda: lab.a.send(bad))
 
 
@@ -512,7 +517,7 @@ def wrong_icrc(lab):
     for v6 in (False, True):
         p, head = victim(v6), 40 if v6 else 20
         checked = [i for i in range(head + 8 + 12, len(p))]                 # RETH, payload, ICRC
-        checked += [head + 8 + i for i in (2, 3, 5, 6, 7, 8, 9, 10, 11)]     # BTH but opcode, flags and what is masked
+        checked += [head + 8 + i for i in (2, 3, 5, 6, 7, 8, 9, 10, 11)]  # BTH except opcode, flags and variant fields
         checked += [head, head + 1]                                      # UDP source port
         bad = [p[:i] + bytes([p[i] ^ 1 << rng.randrange(8)]) + p[i + 1:] for i in checked]
         bad += [p[:-4] + x for x in (bytes(4), b"\xff" * 4, p[-4:][::-1])]
@@ -523,7 +528,7 @@ def wrong_icrc(lab):
 def opcodes(lab):
     bad = [roce("a", op, 0x777, 1, b"p" * 64, v6=bool(op & 1), ext=b"") for op in range(256) if op not in KNOWN]
     lab.attack({"drop_unknown_opcode": len(bad)}, lambda: lab.a.send(bad))
-    # RD and XRC are known and not carried: with enough bytes behind the BTH they are not too short
+    # RD and XRC are known but not carried: with enough bytes after the BTH they are not too short
     rd = [roce("a", 0x55, 0x777, 1, ext=bytes(12)), roce("a", 0x44, 0x777, 1, b"data", ext=bytes(12)),
           roce("a", 0xA4, 0x777, 1, b"data", ext=bytes(4)), roce("a", 0xAA, 0x777, 1, b"data", ext=bytes(20))]
     lab.attack({"drop_unknown_opcode": len(rd)}, lambda: lab.a.send(rd))
@@ -537,7 +542,8 @@ def bth_version(lab):
 
 
 def fragments(lab):
-    """The kernel under net_af_packet keeps IPv4 fragments to join them (the engine's own check: test_roce_parse). IPv6 ones come."""
+    """The kernel under net_af_packet keeps IPv4 fragments to join them (the engine's own check:
+    test_roce_parse). IPv6 fragments arrive."""
     p = victim()
     pieces = [fix_ip4(p[:6] + struct.pack(">H", f) + p[8:]) for f in (0x2000, 0x6000, 0xA000, 1, 0x2001, 0x1FFF)]
     pieces += [ip_packet(*(IPS[s][0] for s in "ab"), p[20:20 + n], frag=0x2000) for n in (4, 8, 16, 24)]
@@ -572,7 +578,7 @@ def ip6_extensions(lab):
 
 
 def unknown_qpn(lab):
-    """Answers for queue pairs nobody has, from either side."""
+    """Answers for queue pairs that do not exist, from either side."""
     for host, at in ((lab.a, "a"), (lab.b, "b")):
         bad = [roce(host.side, 0x11, q, 9, syndrome=s, v6=v6) for s in range(256) for q, v6 in ((0x777, False), (0, True))]
         bad += [roce(host.side, op, q, 9, b"d" * 64, v6=v6) for op in (0x0D, 0x0E, 0x0F, 0x10) for q in (2, 0xFFFFFF)
@@ -582,7 +588,7 @@ def unknown_qpn(lab):
 
 
 def ghost_acks(lab):
-    """Answers that nobody waits for, on a connection that is there: B's, to A's queue pair."""
+    """Unexpected answers on an existing connection: B's, to A's queue pair."""
     for v6, flow in lab.lasting.items():
         q, psn = flow["qp"]["peer"], flow["psn"]
         ghosts = [roce("b", 0x11, q, psn + n, syndrome=s, v6=v6) for s in range(256) for n in (0, 5, 0x400000)]
@@ -594,7 +600,8 @@ def ghost_acks(lab):
 
 
 def psn_window(lab):
-    """Other PSNs than the expected one. What is far off may be a queue pair made anew: the far host is asked, and says no."""
+    """Other PSNs than the expected one. One far off may belong to a new queue pair: the far host is
+    asked, and denies it."""
     for v6, flow in lab.lasting.items():
         q, psn = flow["qpn"], flow["psn"]
         epsn = flow["qp"]["epsn"]
@@ -607,7 +614,7 @@ def psn_window(lab):
 
 
 def sequences(lab):
-    """Opcodes out of sequence, lengths that do not add up: the connection that says so ends, and no other."""
+    """Opcodes out of sequence, inconsistent lengths: that connection ends, and no other."""
     wrong = [(0x01, b"m" * 1024), (0x02, b"l"), (0x07, b"m" * 1024), (0x08, b"l"), (0x00, b"f" * 1000)]
     for op, payload in wrong:
         flow = lab.connect()
@@ -644,11 +651,11 @@ def cm_ids(attr, local, remote, more=b""):
 
 
 def bad_mads(lab):
-    """A CM MAD that is none is counted and dropped; other management is carried: it is not for us to judge."""
+    """A malformed CM MAD is counted and dropped; other management is carried unchecked."""
     sizes = [n for n in range(0, 300) if n != 256]
     lab.attack({"drop_bad_cm": len(sizes)}, lambda: lab.a.send([cm("a", cm_req(1, 2, 3).ljust(300, b"z")[:n]) for n in sizes]),
                seen=0)
-    # other management classes, methods and versions are not ours to judge
+    # other management classes, methods and versions are carried unchecked
     other = [mad(0x10, mgmt=c) for c in range(256) if c != 7] + [mad(0x10, version=v) for v in (0, 2, 255)]
     other += [mad(0x10, cls=v) for v in (0, 1, 3)] + [mad(0x10, method=m) for m in (1, 2, 0x81)]
     lab.attack({}, lambda: lab.a.send([cm("a", m) for m in other]), seen=len(other))
@@ -657,7 +664,8 @@ def bad_mads(lab):
 
 
 def stray_mads(lab):
-    """Right messages about connections that are not there, replayed ones, unknown attributes, random bodies."""
+    """Valid messages about connections that do not exist, replayed ones, unknown attributes, random
+    bodies."""
     stray = [cm_rep(9, 8, 0x50, 1)] * 50 + [cm_ids(0x15, 9, 8, struct.pack(">I", 0x50 << 8))] * 50
     stray += [cm_ids(a, 9, 8) for a in (0x11, 0x12, 0x14, 0x16)] * 10
     n = len(stray)
@@ -666,7 +674,7 @@ def stray_mads(lab):
     odd += [mad(a, b"\xff" * 232) for a in range(0x11, 0x17)]
     lab.attack({"cm_messages": len(odd)}, lambda: lab.a.send([cm("a", m) for m in odd]), seen=len(odd),
                at_other={"cm_messages": len(odd)})
-    # REQ twice, then REP 30 times: one connection, known once
+    # REQ twice, then REP 30 times: one connection, learned once
     req, rep = cm("a", cm_req(0x51, 0x61, 7)), cm("b", cm_rep(0x52, 0x51, 0x62, 8))
     lab.attack({"cm_messages": 2}, lambda: lab.a.send([req, req]), seen=2, at_other={"cm_messages": 2})
     done = {"cm_messages": 30, "cm_connections": 1, "conns_opened": 2}
@@ -685,7 +693,7 @@ def not_roce(lab):
 
 
 def frames(lab):
-    """Ethernet: other addresses, other types, tags, ARP and ND that make no sense."""
+    """Ethernet: other addresses, other types, tags, invalid ARP and ND."""
     p = victim()
     tags = [lab.a.frame(p)[:12] + struct.pack(">HH", k, t) + lab.a.frame(p)[12:] for k in (0x8100, 0x88A8)
             for t in (1, 7, 4095, 0xE005)]
@@ -719,7 +727,7 @@ def jumbo(lab):
 
 
 def noise(lab):
-    """Random bytes behind headers that are more and more right."""
+    """Random bytes after headers with more and more valid fields."""
     bad = [rng.randbytes(rng.randrange(1, 1400)) for _ in range(800)]
     bad += [b"\x45" + rng.randbytes(rng.randrange(19, 300)) for _ in range(400)]
     bad += [ip_packet(*(IPS[s][v6] for s in "ab"), rng.randbytes(rng.randrange(0, 400)), proto=rng.choice((0, 43, 44, 60, 17)))
@@ -735,7 +743,8 @@ def noise(lab):
 
 
 def half_open(lab):
-    """Thousands of first packets to queue pairs that nobody has: bounded, and nobody else suffers."""
+    """Thousands of first packets to queue pairs that do not exist: limited, without effect on other
+    flows."""
     g = lab.gw["a"]
     lab.connect()
     memory = [x.rss() for x in lab.gw.values()]
@@ -775,7 +784,7 @@ CRC32C = tuple(_crc32c_table())
 
 
 def datagram(d):
-    """With its right CRC."""
+    """A datagram with a valid CRC."""
     d = d[:16] + bytes(4) + d[20:]
     return d[:16] + struct.pack(">I", crc32c(d)) + d[20:]
 
@@ -785,7 +794,7 @@ def tunnel_ip(d, src="192.0.2.1", dst="192.0.2.2", sport=4793, dport=4793, **ip)
 
 
 def capture(lab, seconds=0.6):
-    """UDP payloads on their way from gateway a to gateway b."""
+    """UDP payloads from gateway a to gateway b."""
     out = []
     lab.wan_b.drain()
     flow = lab.lasting[False]
@@ -810,7 +819,7 @@ def strangers(lab):
     lab.attack({"drop_wan_not_ours": len(away)}, lambda: lab.wan_a.send(away), at="b", allow=("drop_rx_not_ours",))
     ports = [tunnel_ip(x, dport=p) for x in d[-4:] for p in (0, 1, 4792, 4794, 4791, 65535)]
     lab.attack({}, lambda: lab.wan_a.send(ports), at="b", allow=("drop_rx_not_ours",))
-    # RoCE straight from the WAN to a host, as if there were no gateway
+    # RoCE directly from the WAN to a host, as without a gateway
     lab.attack({"drop_wan_not_ours": 2}, lambda: lab.wan_a.send([victim(), victim(True)]), at="b", allow=("drop_rx_not_ours",))
 
 
@@ -854,7 +863,7 @@ def wan_forged(lab):
 
 
 def wan_replayed(lab):
-    """Datagrams captured before, once more: data are known, and an old HELLO resets nothing."""
+    """Earlier datagrams again: their data is known, and an old HELLO resets nothing."""
     d = lab.captured + capture(lab)
     data, hello = [x for x in d if x[0] == 0x10], [x for x in d if x[0] == 0x11]
     assert data and hello
@@ -867,7 +876,7 @@ def wan_replayed(lab):
 
 
 def wan_hello(lab):
-    """HELLOs that were never sent: other epochs, other tunnels, short and random ones."""
+    """HELLOs that the peer never sent: other epochs, other tunnels, short and random ones."""
     h = next(x for x in lab.captured if x[0] == 0x11)
     hit = lambda expect, bad: lab.attack({"wan_" + k: v for k, v in expect.items()}, lambda: lab.wan_a.send(map(tunnel_ip, bad)),
                                          at="b", allow=("drop_rx_not_ours",))
@@ -880,7 +889,7 @@ def wan_hello(lab):
 
 
 def wan_frames(lab):
-    """Right address, index, number and CRC, and frames that make no sense."""
+    """Right address, index, number and CRC, but invalid frames."""
     g = lab.gw["b"]
     d = [x for x in capture(lab) if x[0] == 0x10][-1]
     pn = struct.unpack(">Q", d[8:16])[0]
@@ -890,13 +899,13 @@ def wan_frames(lab):
     short = [(2, 14), (3, 14), (4, 8), (5, 11), (6, 11), (7, 3), (8, 3), (0x10, 8), (0x11, 17), (0x12, 13), (0x18, 0), (0x1A, 9)]
     bad += [datagram(head(pn + 9000 + i) + bytes([k]) + b"\1" * n) for i, (k, n) in enumerate(short)]
     lab.attack({"wan_drop_bad_frame": len(bad)}, lambda: lab.wan_a.send(map(tunnel_ip, bad)), at="b", allow=("drop_rx_not_ours",))
-    # numbers beyond what can be sent
+    # numbers beyond all sent ones
     far = [datagram(head(n) + b"\1") for n in (1 << 62, (1 << 64) - 1)]
     lab.attack({"wan_drop_bad_frame": 2}, lambda: lab.wan_a.send(map(tunnel_ip, far)), at="b", allow=("drop_rx_not_ours",))
     assert g.text().count("state=up") == 1, g.text()
 
 
-# --- all of it ----------------------------------------------------------------------------------
+# --- program --------------------------------------------------------------------------------------
 
 TESTS = [cut_frame, cut_packet, ip_lengths, udp_lengths, ip_checksum, payloads, wrong_icrc, opcodes, bth_version, fragments, options,
          ip6_extensions, unknown_qpn, ghost_acks, psn_window, sequences, bad_mads, stray_mads, not_roce, frames, jumbo, noise,

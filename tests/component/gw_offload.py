@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Offload where there is none: the real gateway with `offload` on ports whose driver knows no rte_flow, and on a kernel interface
-that may or may not take tc filters. Every rule is shown with where it is and why; tenants come and go all the same; nothing is
-left behind. What a kernel with flower does is in tests/e2e/test_offload.py. Needs root. Argument: the build folder."""
+"""Offload without hardware: the real gateway with `offload` on ports whose driver lacks rte_flow,
+and on a kernel interface that may or may not support tc filters. Every rule is shown with its place
+and reason; tenants are added and removed nevertheless; nothing remains afterwards.
+tests/e2e/test_offload.py tests a kernel with flower. Needs root. Argument: the build folder."""
 import json
 import os
 import shutil
@@ -81,14 +82,14 @@ class Gateway:
 
 
 def changes(g, wrong):
-    """Rules follow a change; `wrong`: what a rule may not be."""
+    """Rules follow a change; `wrong`: values that a rule must not have."""
     before = g.rules()
     acl = [r for r in before["rules"] if r["what"] == "acl" and r["acl_rule"] == 0]
     assert acl and acl[0]["tenant"] == "red" and "src 10.7.0.66/32" in acl[0]["match"], before
     assert any(r["acl_rule"] == 1 and "opcode" in r["match"] for r in before["rules"]), before
     assert any(r["what"] == "unknown-vni" for r in before["rules"]), before
     assert not [r for r in before["rules"] if wrong(r)], before
-    # between the two sides as workers do it: the ACL leaves one direction
+    # between the two sides as workers do it: the ACL allows one direction
     forward = [r for r in before["rules"] if r["what"] == "forward"]
     assert sorted(bool(r["why"] and "denies" in r["why"]) for r in forward) == [False, True], forward
     assert ["10.7.1.6" in r["match"].split("src")[1].split()[0] for r in forward if "denies" not in (r["why"] or "")] == [True], forward
@@ -102,7 +103,7 @@ def changes(g, wrong):
 
 
 def test_rte_flow(folder):
-    """af_packet has no rte_flow: all in software, in the driver's words."""
+    """af_packet has no rte_flow: all rules are in software, with the driver's message."""
     with Gateway(folder, "offload: rte_flow") as g:
         port = g.rules()["ports"][0]
         assert (port["name"], port["backend"], port["hardware"], port["kernel"]) == ("lan", "rte_flow", 0, 0) and port["software"] > 5, port
@@ -112,7 +113,8 @@ def test_rte_flow(folder):
 
 
 def test_tc(folder):
-    """In the kernel if it can, else in software with its words; gone afterwards."""
+    """In the kernel if possible, otherwise in software with the kernel's message; removed
+    afterwards."""
     with Gateway(folder, "offload: tc, offload_device: lan0") as g:
         port = g.rules()["ports"][0]
         assert port["backend"] == "tc" and port["hardware"] == 0 and port["device"] == "lan0", port
@@ -127,7 +129,7 @@ def test_tc(folder):
 
 
 def test_no_device(folder):
-    """A device that is not there: said, and everything works without."""
+    """A device that does not exist: reported, and everything works without it."""
     with Gateway(folder, "offload: tc, offload_device: nothere0") as g:
         port = g.rules()["ports"][0]
         assert "nothere0" in port["error"], port
@@ -151,7 +153,7 @@ def main():
             try:
                 test(folder)
                 passed += 1
-            except Exception as e:  # whatever a test raises is its verdict
+            except Exception as e:  # any exception is a failure
                 failed += 1
                 print(f"FAIL {test.__name__}: {type(e).__name__}: {e}")
             shutil.rmtree(folder, ignore_errors=True)

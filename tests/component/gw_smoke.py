@@ -74,7 +74,7 @@ def sh(*words):
 
 @contextlib.contextmanager
 def inside(netns):
-    """What is opened in the block belongs to that namespace. Only this thread changes."""
+    """Sockets and files opened in the block belong to that namespace. Only this thread changes."""
     back = os.open("/proc/self/ns/net", os.O_RDONLY)
     there = os.open("/run/netns/" + netns, os.O_RDONLY)
     try:
@@ -88,7 +88,7 @@ def inside(netns):
 
 
 def no_offloads(netns, ifname):
-    """A veth end leaves checksums undone for its peer, which here is no kernel: have them computed."""
+    """A veth end leaves checksums to its peer, which is no kernel here: computes them."""
     with inside(netns), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         for command in (0x17, 0x1F, 0x24):  # ETHTOOL_STXCSUM, _STSO, _SGSO
             value = array.array("I", [command, 0])
@@ -211,7 +211,7 @@ def icmp(netns, dst, count=5, gap=0.02, timeout=1.0):
 
 
 def ping(netns, dst, tries=20):
-    """True when an echo came back in one of the tries: the first ones may be lost to ARP."""
+    """True if an echo returned in one of the attempts: the first ones may be lost to ARP."""
     return any(icmp(netns, dst, 1, timeout=0.3) for _ in range(tries))
 
 
@@ -221,7 +221,7 @@ def all_once(netns, dst, count=20):
 
 
 def transfer(a, b, dst, size):
-    """TCP from namespace a to dst in namespace b; True when the bytes came whole."""
+    """TCP from namespace a to dst in namespace b; True if all bytes arrived."""
     family = socket.AF_INET6 if ":" in dst else socket.AF_INET
     with inside(b):
         server = socket.socket(family)
@@ -284,7 +284,7 @@ def test_command_line(folder):
 
 
 def test_start_failures(folder):
-    """What cannot start says why, exits 1 and leaves nothing."""
+    """A gateway that cannot start prints the reason, exits with 1 and leaves nothing."""
     before = links(GA)
     for old, new, word in (("iface=lan0", "iface=nosuch0", "dpdk"), ("name: lan", "name: averylongname", "too long"),
                            ('"-m", "128"', '"-m", "16"', "error")):
@@ -300,7 +300,8 @@ def test_start_failures(folder):
 
 
 def test_alone(folder):
-    """One gateway: the kernel answers for its addresses, once; strangers do not; nothing is left at the end."""
+    """One gateway: the kernel answers for its addresses, once; other namespaces do not; nothing
+    remains at the end."""
     before = links(GA)
     assert sysctl(GA, "ipv4/conf/lan0/rp_filter") == "0"
     sh("ip", "-n", GB, "addr", "add", "192.0.2.9/24", "dev", "wan0")
@@ -367,7 +368,8 @@ def test_pair(folder):
 
 
 def test_pair_v6_tunnel_two_workers(folder):
-    """An IPv6 underlay, and two workers behind one receive queue: frames change hands over rings."""
+    """An IPv6 underlay, and two workers with one receive queue: frames move between workers over
+    rings."""
     ends = pair(folder, v6_tunnel=True, workers=2)
     assert any(c.get("handoff") for _, c in ends), ends
 
@@ -455,7 +457,7 @@ class Systemd:
         self.s.settimeout(READY)
 
     def next(self):
-        """The next message as a mapping; watchdog's are left out."""
+        """The next message as a mapping; without watchdog messages."""
         while True:
             m = dict(line.split("=", 1) for line in self.s.recv(4096).decode().splitlines())
             if "WATCHDOG" not in m:
@@ -463,7 +465,8 @@ class Systemd:
 
 
 def test_tunnel_told(folder):
-    """A peer that is not there, has another tunnel, comes, and goes: one line each, and `roceway` tells since when."""
+    """A peer that does not exist, has another tunnel, starts, and stops: one log line each, and
+    `roceway` shows since when."""
     a, b = Gateway(folder, "a"), Gateway(folder, "b")
     with open(b.config) as f:
         plain = f.read()
@@ -504,7 +507,8 @@ def roceway(folder, *words, code=0):
 
 
 def test_reload(folder):
-    """Tenants by file, by signal and by command; a file that is refused changes nothing; what systemd is told."""
+    """Tenants by file, by signal and by command; a refused file changes nothing; messages to
+    systemd."""
     n = 400
     entry = "  - {{name: t{0}, vni: {1}, prefixes: [{{prefix: 10.1.0.0/24, at: vtep}}, {{prefix: 10.2.0.0/24, at: far}}]}}\n"
     many = "tenants:\n" + "".join(entry.format(i, i + 1) for i in range(n))

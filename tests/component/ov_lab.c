@@ -186,7 +186,7 @@ int ov_main(int argc, char **argv, struct ov_lab *l, int (*tests)(void))
 	return rc;
 }
 
-/* --- in and out -------------------------------------------------------------------------------------- */
+/* --- sending and receiving -------------------------------------------------------------------- */
 
 void ov_inject(struct ov_lab *l, enum fp_site s, const uint8_t *frame, uint32_t len)
 {

@@ -30,14 +30,15 @@ struct ov_lab {
 	uint64_t wan_dscp[FP_SITES][64];      /* datagrams that a site sent, by DSCP */
 };
 
-/* Changes a site's configuration before its gateway is made; NULL: not changed. To be set before ov_main. */
+/* Changes a site's configuration before its gateway is created; NULL: no change. Set before
+ * ov_main(). */
 extern void (*ov_conf_more)(struct conf *c, enum fp_site s);
 /* The same for its next hops (fp_neighbour). */
 extern void (*ov_hops_more)(struct fp_gw *g, enum fp_site s);
-/* Once a process: DPDK and the lab. `workers` of each gateway. */
+/* Once per process: DPDK and the lab. `workers` of each gateway. */
 void ov_lab_new(struct ov_lab *l, unsigned workers);
-/* A test program's main: without an argument it runs itself with one worker and with two; with one it makes
- * the lab and runs `tests`. */
+/* main() of a test program: without an argument it runs itself with one worker and with two; with
+ * one it creates the lab and runs `tests`. */
 int ov_main(int argc, char **argv, struct ov_lab *l, int (*tests)(void));
 
 extern const uint32_t ov_vni[OV_TENANTS];
@@ -48,7 +49,8 @@ struct rwy_ip ov_gw(enum fp_site s);
 struct rwy_ip ov_host6(enum fp_site s, uint8_t n);
 const uint8_t *ov_host_mac(enum fp_site s, uint8_t n);
 const uint8_t *ov_gw_mac(enum ov_tenant t);
-/* VTEP n (1, 2 are the tenants', 3 is nobody's but has a MAC), over IPv4 or IPv6, and the gateway's end. */
+/* VTEP n (1 and 2 are the tenants'; 3 is no tenant's, but has a MAC), over IPv4 or IPv6, and the
+ * gateway's end. */
 struct rwy_ip ov_vtep(enum fp_site s, uint8_t n, bool v6);
 struct rwy_ip ov_own(enum fp_site s, bool v6);
 const uint8_t *ov_vtep_mac(enum fp_site s, uint8_t n);
@@ -57,29 +59,30 @@ enum ov_way { OV_VTEP4, OV_VTEP6, OV_VLAN };
 enum ov_way ov_way(enum ov_tenant t, enum fp_site s);
 uint16_t ov_vlan(enum ov_tenant t);
 
-/* A host's Ethernet frame, wrapped as the tenant's site has it, into the gateway's LAN port. */
+/* Sends a host's Ethernet frame, encapsulated as at the tenant's site, to the gateway's LAN
+ * port. */
 void ov_send(struct ov_lab *l, enum fp_site s, enum ov_tenant t, const uint8_t *eth, uint32_t len);
-/* Wrapped by hand: as ov_send, into buf, not sent. */
+/* Encapsulates as ov_send(), into buf, without sending. */
 uint32_t ov_wrap(
     struct ov_lab *l, enum fp_site s, enum ov_tenant t, const uint8_t *eth, uint32_t len, uint8_t *buf);
 /* The same for an IP packet from host n to the gateway. */
 void ov_send_ip(
     struct ov_lab *l, enum fp_site s, enum ov_tenant t, uint8_t n, const uint8_t *ip, uint32_t len);
-/* Any frame as it is. */
+/* Sends any frame unchanged. */
 void ov_inject(struct ov_lab *l, enum fp_site s, const uint8_t *frame, uint32_t len);
 
-/* Both gateways turn once, and the WAN between them carries. */
+/* Runs one turn of both gateways and of the WAN between them. */
 void ov_turn(struct ov_lab *l);
-/* The next frame that a gateway sent on its LAN port, within `ms`. False: none. The frame is in buf. */
+/* Receives the next frame from a gateway's LAN port in buf, within `ms`. False: none. */
 bool ov_receive(struct ov_lab *l, enum fp_site s, uint8_t buf[FR_MAX], uint32_t *len, unsigned ms);
-/* Turns a while; what comes out of the LAN ports is thrown away, and counted in l->out. */
+/* Runs turns for a while; frames from the LAN ports are discarded, and counted in l->out. */
 void ov_settle(struct ov_lab *l, unsigned ms);
 
 /* Sums over workers. */
 struct gw_counters ov_counters(struct ov_lab *l, enum fp_site s);
 struct gw_overlay_counters ov_overlay(struct ov_lab *l, enum fp_site s);
 struct gw_tenant_count ov_count(struct ov_lab *l, enum fp_site s, enum ov_tenant t);
-/* All that are not 0, for a person. */
+/* Prints all that are not 0. */
 void ov_dump(struct ov_lab *l, FILE *f);
 
 #endif

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# sim_dc.py BUILD: rwydc says what is wrong with a scenario; the same seed makes the same run; a thin run is the full run; whatever the network does,
-# every message ends exactly once, in order; and where arithmetic says what must come out, it does.
+# sim_dc.py BUILD: rwydc reports errors of a scenario; the same seed makes the same run; a thin run
+# equals the full run; whatever the network does, every message ends exactly once, in order; and
+# results that arithmetic predicts are as predicted.
 import csv
 import json
 import subprocess
@@ -82,7 +83,8 @@ def test_thin_is_full():
 
 
 def test_windows():
-    """128 messages of 64 KiB outstanding, 25 ms: natively a window a round trip, through the gateways the line."""
+    """128 messages of 64 KiB outstanding, 25 ms: natively a window per round trip, through the
+    gateways the line rate."""
     native = row(f"{SMALL} mode=native flows=1 rtt=25ms time=300ms skip=50ms rto=1s")
     assert abs(native["flows_gbps"] / (128 * 65536 * 8 / 25e-3 / 1e9) - 1) < 0.05, native["flows_gbps"]
     near = row(f"{SMALL} flows=1 rtt=25ms time=60ms skip=40ms")
@@ -90,14 +92,14 @@ def test_windows():
 
 
 def test_timers():
-    """A NIC whose timer is shorter than the path repeats itself; one that does not back off gives up."""
+    """A NIC with a timer shorter than the path repeats packets; one without back-off gives up."""
     assert row(f"{SMALL} mode=native flows=1 rtt=25ms time=60ms")["host_resent"] > 0
     dead = row(f"{SMALL} mode=native flows=1 rtt=100ms time=60ms rto=10ms backoff=1")
     assert dead["qp_errors"] == 1 and dead["flows_gbps"] == 0, dead
 
 
 def test_lossless():
-    """PFC and no drop; without it drops, and go-back-N makes them good."""
+    """No drops with PFC; drops without it, which go-back-N repairs."""
     hard = f"{SMALL} mode=native load=0.9 time=5ms buf=2MiB ecn=off"
     a, b = row(hard), row(f"{hard} pfc=off alpha=0.25")
     assert a["dropped"] == 0 and a["pauses"] > 0 and a["host_resent"] == 0, a
@@ -105,20 +107,21 @@ def test_lossless():
 
 
 def test_repair():
-    """A lost packet costs selective repeat one packet, go-back-N what was in flight."""
+    """A lost packet costs selective repeat one packet, go-back-N all packets in flight."""
     words = f"{SMALL} mode=native flows=1 rtt=1ms rto=20ms loss=1e-4 time=60ms skip=20ms"
     sr, gbn = row(f"{words} host=sr"), row(words)
     assert gbn["host_resent"] > 100 * sr["host_resent"] > 0 and sr["host_resent"] <= 2 * sr["wan_lost"] and sr["qp_errors"] == 0, (sr, gbn)
 
 
 def test_marks():
-    """Marking keeps queues short and costs nobody much."""
+    """Marking keeps queues short at little cost."""
     with_ecn, without = (row(f"{SMALL} mode=native load=0.6 time=20ms sizes=fixed isize=1MiB ecn={e}") for e in ("on", "off"))
     assert with_ecn["cnps"] > 0 and without["cnps"] == 0 and with_ecn["leaf_peak"] < without["leaf_peak"], (with_ecn, without)
 
 
 def test_tenants():
-    """Two tenants share a link by guarantee and weight; a limit set live holds from then on; nothing reaches another tenant's host (a violation)."""
+    """Two tenants share a link by guarantee and weight; a limit set at run time holds from then on;
+    no packet reaches another tenant's host (a violation)."""
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         words = f"{SMALL} wan=10G frate=40G gwrate=40G rate=10G rtt=1ms tenants=2 guarantee=6G,0 tflows=2,2 set_at=15ms set_tenant=2 set_limit=1G time=25ms"
         r = run(words, "--json", "--trace", f.name)

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# sim_train.py BUILD: rwydc train: messages that cost nothing make the step that arithmetic says, the same seed makes the same run, a guarantee keeps
-# others away, a queue pair in error ends the job, the spans of a stage fill the step. The schedule alone: test_sim_pipe.c.
+# sim_train.py BUILD: rwydc train: with free messages a step takes the predicted time, the same seed
+# makes the same run, a guarantee protects from other traffic, a queue pair in error ends the job,
+# the spans of a stage fill the step. The schedule alone: test_sim_pipe.c.
 import csv
 import json
 import subprocess
@@ -51,7 +52,8 @@ def test_repeatable():
 
 
 def test_distance():
-    """One micro-batch, two stages: two passes each way and two messages, of the bytes over the rate and half a round trip."""
+    """One micro-batch, two stages: two passes each way and two messages, each of its bytes at the
+    rate and half a round trip."""
     d = row(f"{SMALL} micro=1 wan=1G rtt=20ms")
     message = 8 * 2**20 * 8 / 1e9 + 10e-3
     assert 120e-3 + 2 * message < d["step_s"] < 120e-3 + 2.1 * message and d["wan_n"] == 2, d

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# sim_wan.py BUILD: rwywan says what is wrong with a scenario and where; the same seed makes the same run; a thin run is the
-# full run; whatever the path does, every packet arrives once and in order.
+# sim_wan.py BUILD: rwywan reports errors of a scenario and their place; the same seed makes the
+# same run; a thin run equals the full run; whatever the path does, every packet arrives once and in
+# order.
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import cases
 RWYWAN = str(Path(sys.argv[1]) / "tests/sim/rwywan")
 TRACE = Path(__file__).parents[1] / "sim/wan/traces/wakeup.us"
 
-# What cannot be, and what the message must name.
+# Invalid scenarios, and the part that the message must name.
 BAD_WORDS = [
     ("rtt=-5ms", "word 1: rtt: '-5ms' is outside"), ("loss=1.5", "word 1: loss: '1.5' is outside"), ("loss=1", "scenario: with loss 1"),
     ("loss=nan", "is not a share"), ("rtt=5", "is not a time with its unit"), ("rate=fast", "is not bits a second"),
@@ -83,7 +84,8 @@ def test_thin_is_full():
 
 
 def test_fragments_are_real():
-    """A repair of fragments of thin packets: it was made of bytes that belonged to others and changed."""
+    """A repair of fragments of thin packets: once it was made of bytes of other packets that
+    changed."""
     words = "seed=1 rate=1G rtt=20ms loss=0.1% burst=8 queue=2500000 overhead=42 mtu=1472 arrival=back rtts=600 skip=200"
     assert json.loads(run(words, "--json").stdout)["violations"] == 0
 
@@ -103,12 +105,13 @@ def test_scenario_repeats():
 
 def test_lossless_is_one():
     row = json.loads(run("rate=100G size=4MiB messages=20", "--json").stdout)
-    # one repair in two hundred, until enough came to know that nothing is lost
+    # one repair in two hundred, until enough datagrams show that nothing is lost
     assert 0.999 < row["mean"] < 1.001 and row["extra"] < 0.006 and row["needless"] == 0, row
 
 
 def test_models():
-    """What arithmetic says: one repair costs a round trip; go-back-N at 1e-4, 10 Gb/s, 30 ms gets about half."""
+    """Predicted results: one repair costs a round trip; go-back-N at 1e-4, 10 Gb/s, 30 ms gets
+    about half."""
     one = json.loads(run("rate=400G size=1MiB loss=1e-2 messages=2000 recovery=sr", "--json").stdout)
     assert 2.9 < one["p50"] < 3.1, one
     ec = json.loads(run("rate=400G size=128MiB loss=1e-2 messages=50 recovery=ec", "--json").stdout)
@@ -129,7 +132,8 @@ def shared(words):
 
 
 def test_shares():
-    """What must hold of a shared link whatever the algorithms are: the parts are the whole, flows stop when told, the queue keeps its bound."""
+    """Invariants of a shared link for all algorithms: the parts are the whole, flows stop on time,
+    the queue keeps its limit."""
     row = shared("cc=cubic cross=cubic:3,bbr:2 tunnels=2")
     assert [f["class"] for f in row["flows"]] == ["tunnel"] * 2 + ["cubic"] * 3 + ["bbr"] * 2, row
     assert 0.9e9 < sum(f["half_bps"] for f in row["flows"]) < 1.01e9 and abs(row["fair_bps"] * 7 - 1e9) < 10 and row["queue_max_ms"] <= 20.1, row
@@ -142,7 +146,8 @@ def test_shares():
 
 
 def test_beside_tcp():
-    """Of a small queue "auto" once took others' losses for the path's own, and its probes kept two CUBIC flows at a tenth of their share."""
+    """At a small queue "auto" once took losses by other flows for the path's own, and its probes
+    kept two CUBIC flows at a tenth of their share."""
     for queue in ("rtt=60ms queue=0.25bdp rtts=600", "rtt=20ms queue=0.25bdp rtts=1500"):
         row = shared(f"cc=auto window=2 cross=cubic:2 tunnel_gap=300ms skip=200 {queue}")
         assert row["cross_least"] > 0.15 and row["ours"] > 0.25, row
@@ -157,20 +162,21 @@ def test_rates():
 
 
 def test_tcp_models():
-    """One TCP alone: the whole link without loss; at 1 % cubic has what RFC 9438 says, a few segments a round trip, and bbr nearly all."""
+    """One TCP connection alone: the whole link without loss; at 1 % cubic gets what RFC 9438
+    predicts, a few segments per round trip, and bbr nearly all."""
     rows = {(cc, loss): json.loads(run(f"{SHARED} recovery=tcp-{cc} loss={loss}", "--json").stdout)["goodput_share"]
             for cc in ("cubic", "bbr") for loss in (0, 0.01)}
     assert rows["cubic", 0] > 0.95 and rows["bbr", 0] > 0.95 and rows["cubic", 0.01] < 0.03 and rows["bbr", 0.01] > 0.9, rows
 
 
 def test_stream_repairs():
-    """While a flow has new data, what was lost is repeated once, not twice."""
+    """While a flow has new data, lost data is repeated once, not twice."""
     row = json.loads(run("rate=10G rtt=25ms loss=0.1 cc=auto queue=20MiB arrival=back rtts=100 skip=40", "--json").stdout)
     assert row["needless"] <= 0.005 and row["goodput_share"] >= 0.97 and row["extra"] < 0.13, row
 
 
 def test_paces_exactly():
-    """A tunnel paced at the rate of its link makes no queue that grows."""
+    """A tunnel paced at the rate of its link makes no growing queue."""
     with tempfile.NamedTemporaryFile("r", suffix=".csv") as f:
         run("rate=400G rtt=1ms arrival=back rtts=60 skip=30", "--trace", f.name)
         queue = [float(l.split(",")[4]) for l in f.read().splitlines()[1:]]
@@ -178,7 +184,8 @@ def test_paces_exactly():
 
 
 def test_congested():
-    """For good, or not: losses in bursts, an outage and reordering are not; much loss, a reserved rate that is not there, a queue that stays are, once."""
+    """Persistent congestion or not: loss bursts, an outage and reordering are not; high loss, a
+    missing reserved rate and a standing queue are, once."""
     link = "rate=200M rtt=20ms arrival=back queue=1bdp rtts=500 skip=50"
     for words, begins in (("cc=auto loss=1% burst=20", 0), ("cc=auto outage_from=3s outage_len=300ms", 0), ("cc=auto reorder=1% reorder_delay=5ms", 0),
                           ("cc=auto loss=10%", 1), ("cc=fixed ccrate=215M", 1), ("cc=auto queue=4bdp cross=cubic:4", 1)):
@@ -188,7 +195,8 @@ def test_congested():
 
 
 def test_reordering():
-    """Jitter that reorders, of any sort: hardly a packet goes again for nothing, and the rate stays. Nor is the path congested."""
+    """Jitter that reorders, of any kind: hardly any needless retransmission, full rate, no
+    congestion."""
     for jitter in ("jitter=5ms jitter_dist=normal", "jitter=5ms jitter_dist=pareto", "jitter=5ms", f"jitter_trace={TRACE}"):
         for words in ("rate=100M", "rate=1G", "rate=1G loss=1%"):
             r = run(f"{words} rtt=20ms arrival=back rtts=150 skip=50 window=6 keep_order=off {jitter}", "--json")
@@ -197,15 +205,16 @@ def test_reordering():
 
 
 def test_reordering_auto():
-    """The same where `auto` looks for the rate: what round trips differ by is not taken for a queue."""
+    """The same with `auto`: differences of round trips do not count as a queue."""
     for words in ("rate=100M", "rate=1G", "rate=1G loss=1%"):
         r = run(f"{words} rtt=20ms cc=auto queue=1bdp arrival=back rtts=400 skip=100 window=6 keep_order=off jitter=5ms jitter_dist=normal", "--json")
         d = json.loads(r.stdout)
-        assert d["needless"] <= 0.01 and d["goodput_share"] >= 0.7, (words, d)  # 0.07 to 0.44 when it was
+        assert d["needless"] <= 0.01 and d["goodput_share"] >= 0.7, (words, d)  # 0.07 to 0.44 if they did
 
 
 def test_changes():
-    """A path that changes under hosts that send less than it takes: the figures of each change, and what cannot be said."""
+    """A path that changes under hosts that send less than its rate: the results of each change, and
+    those that cannot be given."""
     words = "rate=1G rtt=5ms cc=auto arrival=back queue=2MiB demand=100M on=1500ms off=500ms stalls=50 rtts=2000 skip=10 changes=3s:rtt=30ms,loss=1%/6s:rate=50M"
     r = run(words, "--json")
     changes = json.loads(r.stdout)["changes"]

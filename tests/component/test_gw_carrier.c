@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two whole gateways (tests/bench/fp_lab.h), hosts that write all the time, and the TCP carrier between them
- * over real sockets of the loopback interface: moving to TCP and back, connections that die, strangers,
- * garbage, a WAN where no UDP gets through. The responder checks that every byte comes once and in order; no
- * host ever sees an error. With one worker and with two.
+ * Two complete gateways (tests/bench/fp_lab.h), hosts that write all the time, and the TCP carrier
+ * between them over real sockets of the loopback interface: moves to TCP and back, connections that
+ * die, unknown peers, invalid data, a WAN that drops all UDP. The responder checks that every byte
+ * arrives once and in order; no host ever gets an error. With one worker and with two.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,8 +20,8 @@
 #include "gateway/setup.h"
 #include "tests/bench/fp_lab.h"
 
-#define WAIT  (20 * RWY_SEC) /* for what must happen */
-#define UNDER 512            /* packets on the way at most */
+#define WAIT  (20 * RWY_SEC) /* limit for expected events */
+#define UNDER 512            /* most packets in flight */
 #define LO(n) rwy_ip_from4((uint8_t[4]){127, 88, 0, n})
 
 static struct fp_lab lab;
@@ -77,7 +77,7 @@ static void turn(bool send)
 		fp_hosts_read(hosts, (enum fp_site)s);
 	}
 	if (!send)
-		usleep(50); /* the carriers' threads share two CPUs with everybody */
+		usleep(50); /* the carriers' threads share two CPUs with other processes */
 }
 
 static struct gw_carrier_info info(enum fp_site s)
@@ -137,7 +137,7 @@ static void until(bool (*fn)(void), bool send)
 	}
 }
 
-/* So many packets more have arrived. */
+/* Runs until this many more packets have arrived. */
 static void carry(uint64_t packets)
 {
 	uint64_t to = fp_hosts_stats(hosts)->received + packets;
@@ -157,7 +157,7 @@ static void ask(enum fp_site s, enum wan_carrier c)
 		fail_msg("refused: %s", why);
 }
 
-/* Everything arrived, once, and nobody was told of an error. */
+/* All packets have arrived once, and no host got an error. */
 static void check_hosts(void)
 {
 	const struct fp_stats *st = fp_hosts_stats(hosts);
@@ -194,7 +194,7 @@ static void test_move(void **state)
 	assert_true(both_native());
 	ask(FP_A, WAN_CARRIER_TCP);
 	until(both_tcp, true);
-	carry(500); /* what was still on its way natively */
+	carry(500); /* packets natively in flight */
 	uint64_t before[2] = {udp[0], udp[1]}, sent = wan_sum(FP_A).stream_sent;
 
 	carry(20000);
@@ -203,11 +203,11 @@ static void test_move(void **state)
 	assert_true(udp[0] == before[0] && udp[1] == before[1]);
 	assert_true(info(FP_B).by_peer && !info(FP_A).by_peer);
 	assert_true(info(FP_A).congestion[0]);
-	/* what the path is worth is known from the connections: nothing goes natively that would tell */
+	/* The connections measure the path: nothing is sent natively that could measure it. */
 	until(measured, true);
 	assert_in_range(info(FP_A).path.srtt, info(FP_A).path.min_rtt, RWY_SEC);
 	assert_true(info(FP_A).path.min_rtt > 0 && info(FP_A).path.loss_ppm <= 1000000);
-	/* and back, asked at the other end */
+	/* Back, on request of the other end. */
 	ask(FP_B, WAN_CARRIER_NATIVE);
 	until(both_native, true);
 	carry(5000);
@@ -218,26 +218,26 @@ static void test_move(void **state)
 		assert_int_equal(info(s).c.moves_to_tcp, 1);
 		assert_int_equal(info(s).c.moves_to_native, 1);
 		assert_int_equal(info(s).c.fallbacks, 0);
-		assert_int_equal(wan_sum(s).stream_lost, 0); /* nothing had to be sent again */
+		assert_int_equal(wan_sum(s).stream_lost, 0); /* nothing was sent again */
 		assert_int_equal(wan_sum(s).stream_breaks, 0);
 		assert_int_equal(wan_sum(s).went_down, 0);
 	}
 }
 
-/* Many moves, by either end, some before the one before is done. */
+/* Many moves, by either end, some before the last one is complete. */
 static void test_many_moves(void **state)
 {
 	for (unsigned i = 0; i < 30; i++) {
 		ask((enum fp_site)(i * 7 / 3 % 2), i % 2 ? WAN_CARRIER_NATIVE : WAN_CARRIER_TCP);
 		carry(i % 3 ? 300 : 3000);
 	}
-	/* What the other end asked last may still be under way, and win. */
+	/* The other end's last request may still be in flight, and win. */
 	for (unsigned i = 0; i < 20 && (!i || !both_want(WAN_CARRIER_TCP)); i++) {
 		ask(FP_A, WAN_CARRIER_TCP);
 		carry(3000);
 	}
 	until(both_tcp, true);
-	/* both ends at once: the same at both in the end */
+	/* Both ends at once: they agree in the end. */
 	ask(FP_A, WAN_CARRIER_NATIVE);
 	ask(FP_B, WAN_CARRIER_TCP);
 	carry(3000);
@@ -245,8 +245,8 @@ static void test_many_moves(void **state)
 	check_hosts();
 }
 
-/* --- accidents ----------------------------------------------------------------------------------------- */
-/* One connection of a site dies as a network makes it die: no warning, data on it. */
+/* --- failures --------------------------------------------------------------------------------- */
+/* A site's connection dies as in a network failure: no warning, data in flight. */
 static void kill_one(enum fp_site s)
 {
 	struct gw_carriers *cs = app(s)->carriers;
@@ -281,13 +281,13 @@ static void test_die(void **state)
 			fallbacks_before[s] = info(s).c.fallbacks;
 		kill_one((enum fp_site)(i % 2));
 		until(both_fell, true); /* counted, and */
-		carry(1000);            /* traffic goes on, */
+		carry(1000);            /* traffic continues, */
 	}
-	until(both_tcp, true); /* and by TCP again as soon as it can */
+	until(both_tcp, true); /* and returns to TCP as soon as possible */
 	check_hosts();
 }
 
-/* No UDP at all gets through: by TCP it does. */
+/* All UDP is dropped: TCP works. */
 static void test_no_udp(void **state)
 {
 	ask(FP_A, WAN_CARRIER_TCP);
@@ -297,7 +297,7 @@ static void test_no_udp(void **state)
 	no_udp = false;
 	ask(FP_A, WAN_CARRIER_NATIVE);
 	until(both_native, true);
-	/* It dies while all goes natively: what was on the way goes by TCP. */
+	/* It dies while traffic is native: data in flight goes by TCP. */
 	carry(1000);
 	no_udp = true;
 	ask(FP_A, WAN_CARRIER_TCP);
@@ -307,7 +307,7 @@ static void test_no_udp(void **state)
 	check_hosts();
 }
 
-/* --- who is refused ------------------------------------------------------------------------------------ */
+/* --- refused connections ---------------------------------------------------------------------- */
 static int dial(uint8_t from, enum fp_site to)
 {
 	struct gw_sockaddr a;
@@ -323,7 +323,7 @@ static int dial(uint8_t from, enum fp_site to)
 	return fd;
 }
 
-/* The gateway closes it, without a word. */
+/* The gateway closes it without an answer. */
 static void check_closed(int fd)
 {
 	uint8_t b[256];
@@ -345,7 +345,7 @@ static void test_refused(void **state)
 	/* an address that is no peer's */
 	check_closed(dial(9, FP_A));
 	assert_int_equal(info(FP_A).strangers, was.strangers + 1);
-	/* the peer's address, and no record; a datagram before the handshake; a record without end */
+	/* The peer's address, but no record; a datagram before the handshake; an endless record. */
 	fd = dial(2, FP_A);
 	assert_int_equal(send(fd, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 18);
 	check_closed(fd);
@@ -358,13 +358,13 @@ static void test_refused(void **state)
 	wan_rec_head(bytes, WAN_REC_DATAGRAM, 0, 65535);
 	assert_int_equal(send(fd, bytes, 4, MSG_NOSIGNAL), 4);
 	check_closed(fd);
-	/* another tunnel's handshake */
+	/* Another tunnel's handshake. */
 	fd = dial(2, FP_A);
 	wan_conn_init(&c, 12345, 1, 2, true);
 	assert_int_equal(wan_conn_put(&c, bytes), WAN_REC_HELLO_LEN);
 	assert_int_equal(send(fd, bytes, WAN_REC_HELLO_LEN, MSG_NOSIGNAL), WAN_REC_HELLO_LEN);
 	check_closed(fd);
-	/* the tunnel's, but without the answer that only its owner can give */
+	/* The right tunnel, but without the answer that only the peer can give. */
 	fd = dial(2, FP_A);
 	wan_conn_init(&c, conf_tunnel_id(&lab.gw[FP_A].conf.tunnel[0], 0), 1, 2, true);
 	assert_int_equal(wan_conn_put(&c, bytes), WAN_REC_HELLO_LEN);
@@ -378,7 +378,7 @@ static void test_refused(void **state)
 	send(fd, bytes, WAN_REC_HELLO_LEN, MSG_NOSIGNAL);
 	check_closed(fd);
 	assert_true(info(FP_A).c.refused_tunnel > was.c.refused_tunnel);
-	/* Many that say nothing: bounded, closed in time, and the tunnel moves all the same. */
+	/* Many silent connections: limited, closed in time, and the tunnel still moves. */
 	for (unsigned i = 0; i < 100; i++)
 		idle[i] = dial(2, FP_A);
 	turn(true);
@@ -401,7 +401,7 @@ static void test_refused_set(void **state)
 	char why[160];
 
 	assert_int_equal(gw_carrier_set(a, 7, WAN_CARRIER_TCP, why, sizeof(why)), RWY_ENOENT);
-	/* a congestion control that no kernel has: said so, with those that it has */
+	/* A congestion control that no kernel has: the error lists those of the kernel. */
 	snprintf(t.tcp_cc, sizeof(t.tcp_cc), "nosuch");
 	t.tcp_port = (uint16_t)(port + 1);
 	gw_log_set(-1);
@@ -410,13 +410,13 @@ static void test_refused_set(void **state)
 	assert_non_null(
 	    strstr(a->carriers->tun[3].problem, "`nosuch` is not in this kernel; the kernel has: "));
 	assert_non_null(strstr(a->carriers->tun[3].problem, "cubic"));
-	/* no TCP by configuration */
+	/* No TCP by configuration. */
 	snprintf(t.tcp_cc, sizeof(t.tcp_cc), "cubic");
 	t.tcp_port = 0;
 	assert_int_equal(gw_carrier_tunnel(a, 3, &t), 0);
 	assert_int_equal(gw_carrier_set(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), RWY_EINVAL);
 	assert_non_null(strstr(why, "tcp_port: 0"));
-	/* a port that is taken */
+	/* A port in use. */
 	t.tcp_port = 22;
 	t.tcp_local = LO(1);
 	t.tcp_port = (uint16_t)(port + 1);
@@ -426,8 +426,8 @@ static void test_refused_set(void **state)
 	gw_sock_addr(&sa, &t.tcp_local, t.tcp_port);
 	assert_int_equal(bind(fd, (struct sockaddr *)&sa.ss, sa.len), 0);
 	assert_int_equal(listen(fd, 1), 0);
-	assert_int_equal(
-	    gw_carrier_tunnel(a, 3, &t), 0); /* native by configuration: it goes on without TCP */
+	/* Native by configuration: it continues without TCP. */
+	assert_int_equal(gw_carrier_tunnel(a, 3, &t), 0);
 	assert_int_equal(gw_carrier_set(a, 3, WAN_CARRIER_TCP, why, sizeof(why)), RWY_EINVAL);
 	assert_non_null(strstr(why, "in use"));
 	t.carrier = CONF_CARRIER_TCP;
@@ -438,7 +438,7 @@ static void test_refused_set(void **state)
 	check_hosts();
 }
 
-/* --- all of it ----------------------------------------------------------------------------------------- */
+/* --- program ---------------------------------------------------------------------------------- */
 static void set_up(unsigned workers)
 {
 	char *eal[] = {"test", "--no-huge", "--no-shconf", "-m", "400", "--no-pci", "--lcores", "0",
@@ -465,7 +465,7 @@ static void test_end(void **state)
 		for (unsigned i = 0; i < app(s)->workers; i++)
 			gw_worker_free(app(s)->worker[i]);
 	}
-	/* no packet buffer is left behind but those in the lab's own rings */
+	/* All packet buffers are free but those in the lab's own rings. */
 	for (unsigned s = 0; s < FP_SITES; s++)
 		for (unsigned i = 0; i < FP_PORTS; i++) {
 			void *m;

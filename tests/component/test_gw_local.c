@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tenant's packets between a host behind a VTEP and one on the VLAN of the same site, through the gateway
- * of that site (ov_lab.h), byte by byte. A tenant of its own, amber, at site A: VNI 5004, VLAN 104, hosts
- * 192.168.1.1 .. 127 behind VTEPs, .128 .. 253 on the VLAN, the gateway .254; the same in fd77:0:0:1::/64,
- * the VLAN's half from ::8000:0:0:0 on. Proxy ARP; WRITE from UDP port 50000 is denied.
+ * A tenant's packets between a host behind a VTEP and one on the VLAN of the same site, through
+ * that site's gateway (ov_lab.h), byte by byte. The tenant, amber, is at site A: VNI 5004, VLAN
+ * 104, hosts 192.168.1.1 .. 127 behind VTEPs, .128 .. 253 on the VLAN, the gateway .254; the same
+ * in fd77:0:0:1::/64, where the VLAN's half begins at ::8000:0:0:0. Proxy ARP; WRITE from UDP port
+ * 50000 is denied.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 #include "rwy/endian.h"
 #include "tests/component/ov_lab.h"
 
-#define WAIT  5000 /* ms at most for what must come */
+#define WAIT  5000 /* ms, limit for expected frames */
 #define VNI   5004
 #define VLAN  104
 #define SPORT 0xc123
@@ -83,7 +84,7 @@ static const uint8_t *port_mac(void)
 	return lab.fp.gw[FP_A].port[FP_LAN].mac;
 }
 
-/* Host n's frame as its side has it, to the gateway. tos: of the outer header. */
+/* Sends host n's frame, as on its side, to the gateway. tos: of the outer header. */
 static void send_frame(
     uint8_t n, uint8_t tos, const uint8_t dst[6], uint16_t type, const uint8_t *data, uint32_t len)
 {
@@ -126,7 +127,7 @@ static struct fr_roce roce(uint8_t from, uint8_t to, bool v6, uint32_t psn)
 	    .tos = 2};
 }
 
-/* Amber's next IP packet at A's LAN port. */
+/* Receives amber's next IP packet at A's LAN port. */
 static bool next_ip(uint8_t buf[FR_MAX], struct fr_seen *f, unsigned ms)
 {
 	uint32_t len;
@@ -141,7 +142,7 @@ static bool next_ip(uint8_t buf[FR_MAX], struct fr_seen *f, unsigned ms)
 
 /* --- counters ----------------------------------------------------------------------------------------- */
 
-/* What one frame moved. */
+/* Compares the counters that one frame changed. */
 #define DROPPED(counter, what)                                                                               \
 	do {                                                                                                 \
 		uint64_t before = ov_counters(&lab, FP_A).counter, sent = lab.out[FP_A];                     \
@@ -156,8 +157,8 @@ static bool next_ip(uint8_t buf[FR_MAX], struct fr_seen *f, unsigned ms)
 
 /* --- tests -------------------------------------------------------------------------------------------- */
 
-/* A host asks for one of the other side: it gets the gateway's MAC address, and the other one is asked for at
- * once, so that the packet that follows arrives. */
+/* A host asks for one of the other side: it gets the gateway's MAC address, and the gateway asks
+ * for the other host at once, so that the next packet arrives. */
 static void test_unknown(void **state)
 {
 	struct fr_roce r = roce(NEAR, FAR, false, 100);
@@ -192,7 +193,7 @@ static void test_unknown(void **state)
 	assert_int_equal(f.vid, VLAN);
 }
 
-/* Without a question before: asked for by the first packet, which is dropped. */
+/* Without a request before: the first packet causes it, and is dropped. */
 static void test_unasked(void **state)
 {
 	struct fr_roce r = roce(FAR, 5, false, 1);
@@ -217,8 +218,8 @@ static void test_unasked(void **state)
 	assert_memory_equal(f.inner, ov_host_mac(FP_A, 5), 6);
 }
 
-/* As it was but for the hop, the checksum over it, and ECN as RFC 6040 has it; the RC is not the gateway's.
- */
+/* Unchanged but for the hop count, its checksum, and ECN by RFC 6040; the gateway does not touch
+ * RC. */
 static void arrives(uint8_t from, uint8_t to, bool v6, uint8_t outer_ecn, uint8_t ecn)
 {
 	static uint32_t psn = 1000;
@@ -268,7 +269,7 @@ static void test_both_ways(void **state)
 	arrives(NEAR, FAR, false, 3, 3);
 }
 
-/* Their first packets tell where they are: what is learned is as good as what was asked for. */
+/* First packets show the hosts' locations: learned entries are as good as requested ones. */
 static void test_ip6(void **state)
 {
 	struct fr_roce r = roce(NEAR, FAR, true, 1), s = roce(FAR, NEAR, true, 1);
@@ -303,7 +304,7 @@ static void test_refused(void **state)
 	len = fr_write(ip, &r);
 	ip[28] = 0x1f; /* reserved opcode */
 	DROPPED(drop_tenant_bad, send_ip(NEAR, 2, ip, len));
-	/* RFC 6040: congestion outside, and the hosts do not understand ECN. */
+	/* RFC 6040: a congestion mark on the outer header, and hosts without ECN. */
 	r.tos = 0;
 	len = fr_write(ip, &r);
 	DROPPED(drop_vxlan_ecn, send_ip(NEAR, 3, ip, len));
@@ -320,7 +321,7 @@ static void test_refused(void **state)
 	DROPPED(drop_tx_too_long, send_ip(FAR, 2, ip, len));
 }
 
-/* An address of the other side, a MAC address that is another host's, what the ACL denies */
+/* An address of the other side, another host's MAC address, a packet that the ACL denies. */
 static void test_admission(void **state)
 {
 	struct fr_roce r = roce(FAR, NEAR, false, 6000);
@@ -341,7 +342,7 @@ static void test_admission(void **state)
 		b = ov_overlay(&lab, FP_A);
 		assert_int_equal(b.admit[TENANT_DENIED], a.admit[TENANT_DENIED] + 1);
 		assert_int_equal(b.admit[TENANT_OK], a.admit[TENANT_OK]);
-		/* Its answers are no WRITE. */
+		/* Its answers are no WRITEs. */
 		send_ip(i ? FAR : NEAR, 2, ip, fr_ack(ip, &r, 1));
 		assert_true(next_ip(buf, &f, WAIT));
 	}

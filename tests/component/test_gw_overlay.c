@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants' packets through two whole gateways (ov_lab.h): what goes in at one LAN port and what comes out at
+ * Tenants' packets through two complete gateways (ov_lab.h): frames into one LAN port and out of
  * the other, byte by byte, with one and with two workers.
  */
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include "rwy/endian.h"
 #include "tests/component/ov_lab.h"
 
-#define WAIT  5000 /* ms at most for what must come */
+#define WAIT  5000 /* ms, limit for expected frames */
 #define QPN_A 0x11
 #define QPN_B 0x22
 #define SPORT 0xc123
@@ -47,7 +47,7 @@ static bool is_arp(const struct fr_seen *f, uint8_t op)
 	return f->type == 0x0806 && f->net[7] == op;
 }
 
-/* The next frame at a site's LAN port that is no ARP. */
+/* Receives the next frame at a site's LAN port that is no ARP. */
 static bool next_ip(enum fp_site s, uint8_t buf[FR_MAX], struct fr_seen *f, unsigned ms)
 {
 	uint32_t len;
@@ -60,7 +60,7 @@ static bool next_ip(enum fp_site s, uint8_t buf[FR_MAX], struct fr_seen *f, unsi
 	return false;
 }
 
-/* RoCE of a tenant with that PSN: on a slow machine things are sent again that were not late. */
+/* Receives a tenant's RoCE packet with that PSN: a slow machine causes needless retransmissions. */
 static bool next_psn(enum fp_site s, enum ov_tenant t, uint32_t psn, uint8_t buf[FR_MAX], struct fr_seen *f)
 {
 	while (next_ip(s, buf, f, WAIT)) {
@@ -73,7 +73,7 @@ static bool next_psn(enum fp_site s, enum ov_tenant t, uint32_t psn, uint8_t buf
 	return false;
 }
 
-/* UDP to a port, plain or of a tenant. */
+/* Receives UDP to a port, plain or of a tenant. */
 static bool next_udp(enum fp_site s, uint16_t dport, uint8_t buf[FR_MAX], struct fr_seen *f, unsigned ms)
 {
 	while (next_ip(s, buf, f, ms))
@@ -82,7 +82,7 @@ static bool next_udp(enum fp_site s, uint16_t dport, uint8_t buf[FR_MAX], struct
 	return false;
 }
 
-/* A frame for host n of tenant t is as its site has it. */
+/* Checks that a frame for host n of tenant t has its site's encapsulation. */
 static void check_wrap(const struct fr_seen *f, enum fp_site s, enum ov_tenant t, uint8_t n)
 {
 	const uint8_t *port = lab.fp.gw[s].port[FP_LAN].mac;
@@ -152,7 +152,8 @@ static void one_write(enum ov_tenant t, uint32_t psn, uint8_t fill)
 
 /* --- a connection of each tenant --------------------------------------------------------------------- */
 
-/* The destination's host is not known: it is asked for, and the packet arrives after the answer. */
+/* The destination host is unknown: the gateway asks for it, and the packet arrives after the
+ * answer. */
 static void test_unknown_host(void **state)
 {
 	struct fr_roce r = roce(FP_A, SPORT, QPN_B, 100, 0xa0), a = roce(FP_B, SPORT, QPN_A, 100, 0);
@@ -181,12 +182,13 @@ static void test_unknown_host(void **state)
 	assert_true(next_psn(FP_A, OV_RED, 100, buf, &f));
 	check_wrap(&f, FP_A, OV_RED, 1);
 	ov_settle(&lab, 5);
-	/* Whichever worker asked, it has heard the answer. */
+	/* All workers have heard the answer. */
 	if (lab.fp.gw[FP_B].app.workers > 1)
 		assert_true(ov_counters(&lab, FP_B).host_spread > 0);
 }
 
-/* Same addresses, QPNs and PSNs in all tenants, turn by turn: each sees its own bytes, at its own VTEP. */
+/* Same addresses, QPNs and PSNs in all tenants, alternating: each gets its own bytes, at its own
+ * VTEP. */
 static void test_clashing(void **state)
 {
 	struct gw_tenant_count before[OV_TENANTS], after;
@@ -206,7 +208,8 @@ static void test_clashing(void **state)
 	}
 }
 
-/* DSCP of the datagrams and of what goes to the hosts' VTEPs: the tenant's, another one under congestion. */
+/* DSCP of datagrams and of packets to the hosts' VTEPs: the tenant's, and another one under
+ * congestion. */
 static void test_dscp(void **state)
 {
 	struct fr_roce a = roce(FP_B, SPORT, QPN_A, 130, 0), r = roce(FP_A, SPORT, QPN_B, 121, 1);
@@ -224,8 +227,8 @@ static void test_dscp(void **state)
 		r.psn = a.psn = 121 + congested;
 		ov_send_ip(&lab, FP_A, OV_RED, 1, ip, fr_write(ip, &r));
 		assert_true(next_psn(FP_B, OV_RED, 121 + congested, buf, &f));
-		assert_int_equal(f.net[1] >> 2, 0); /* the inner one is the hosts' own */
-		/* The path itself is not congested: the datagram has what the tenant says otherwise. */
+		assert_int_equal(f.net[1] >> 2, 0); /* the inner one is unchanged */
+		/* The path itself is not congested: the datagram has the tenant's ordinary DSCP. */
 		assert_true(lab.wan_dscp[FP_A][26] > before);
 		ov_send_ip(&lab, FP_B, OV_RED, 1, ip, fr_ack(ip, &a, 121 + congested));
 		assert_true(next_psn(FP_A, OV_RED, 121 + congested, buf, &f));
@@ -233,7 +236,7 @@ static void test_dscp(void **state)
 		assert_int_equal(f.outer_tos >> 2, dscp);
 	}
 	before = lab.wan_dscp[FP_A][26];
-	one_write(OV_BLUE, 121, 5); /* says nothing of its own: the tunnel's */
+	one_write(OV_BLUE, 121, 5); /* has none of its own: the tunnel's */
 	assert_int_equal(lab.wan_dscp[FP_A][26], before);
 	for (unsigned i = 0; i < lab.fp.gw[FP_A].app.workers; i++)
 		lab.fp.gw[FP_A].app.worker[i]->tunnel_congested = 0;
@@ -241,7 +244,7 @@ static void test_dscp(void **state)
 
 /* --- IPv6 inside, over IPv6 and IPv4 ----------------------------------------------------------------- */
 
-/* RFC 4861: the gateway's address is asked for, and host B announces itself. */
+/* RFC 4861: solicits the gateway's address, and host B announces itself. */
 static uint32_t nd_frame(uint8_t *eth, const uint8_t dst[6], const uint8_t src[6], uint8_t type,
     struct rwy_ip from, struct rwy_ip to, struct rwy_ip target)
 {
@@ -300,7 +303,7 @@ static void test_ip6(void **state)
 
 /* --- ARP --------------------------------------------------------------------------------------------- */
 
-/* Asks for `target`; whether it was answered, and with which MAC address. */
+/* Asks for `target`; returns whether it was answered, with the expected MAC address. */
 static bool ask(enum fp_site s, enum ov_tenant t, struct rwy_ip target, const uint8_t *expect)
 {
 	uint8_t eth[64], buf[FR_MAX];
@@ -334,7 +337,7 @@ static void test_arp(void **state)
 	assert_true(ask(FP_A, OV_RED, ov_host(FP_B, 9), ov_gw_mac(OV_RED))); /* proxy */
 	assert_true(ask(FP_B, OV_RED, ov_host(FP_A, 9), lab.fp.gw[FP_B].port[FP_LAN].mac));
 	assert_false(ask(FP_A, OV_GREEN, ov_host(FP_B, 9), all)); /* no proxy */
-	assert_false(ask(FP_A, OV_RED, ov_host(FP_A, 9), all));   /* is here */
+	assert_false(ask(FP_A, OV_RED, ov_host(FP_A, 9), all));   /* on the same side */
 	assert_false(ask(FP_A, OV_RED, ov_ip4(172, 16, 0, 1), all));
 }
 
@@ -367,7 +370,7 @@ static uint64_t engine_marked(void)
 	return n;
 }
 
-/* RFC 6040: the mark reaches the engine; who does not understand it loses the packet. */
+/* RFC 6040: the mark reaches the engine; a sender without ECN loses the packet. */
 static void test_ecn(void **state)
 {
 	uint64_t ce = ov_overlay(&lab, FP_A).ecn.ecn_ce, marked = engine_marked();
@@ -382,7 +385,7 @@ static void test_ecn(void **state)
 	assert_int_equal(ov_counters(&lab, FP_A).to_engine_lan, in + 1);
 }
 
-/* The outer packet counts: 1500 bytes of MTU hold 1450 in VXLAN and 1500 on a VLAN. */
+/* The outer packet counts: an MTU of 1500 holds 1450 bytes in VXLAN and 1500 on a VLAN. */
 static void test_mtu(void **state)
 {
 	struct rwy_ip a = ov_host(FP_A, 1), b = ov_host(FP_B, 1);
@@ -406,7 +409,7 @@ static void test_mtu(void **state)
 	assert_int_equal(f.net_len, 1500);
 }
 
-/* The plain LAN beside tenants: as ever, but no VXLAN crosses it. */
+/* The plain LAN beside tenants: unchanged, but VXLAN does not cross it. */
 static void test_plain(void **state)
 {
 	struct rwy_ip a = ov_ip4(10, 1, 0, 2), b = ov_ip4(10, 2, 0, 2);

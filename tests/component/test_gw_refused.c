@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What hosts and VTEPs may not send (ov_lab.h): each frame moves one drop counter, the right one, and nothing
- * else. And frames changed at random: whatever they are, each is accounted for once.
+ * Frames that hosts and VTEPs may not send (ov_lab.h): each increments one drop counter, the right
+ * one, and nothing else. And randomly changed frames: each is counted once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static struct ov_lab lab;
 static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 static const uint8_t stranger[6] = {0x02, 0xee, 0, 0, 0, 9};
 
-/* --- one drop, and nothing else ---------------------------------------------------------------------- */
+/* --- one drop --------------------------------------------------------------------------------- */
 
 struct seen {
 	struct gw_counters c;
@@ -33,7 +33,7 @@ static struct seen look(void)
 	return (struct seen){ov_counters(&lab, FP_A), ov_overlay(&lab, FP_A)};
 }
 
-/* Every drop counter of site A that moved: their sum, and the name of the last one. */
+/* The sum of all drop counters of site A that changed, and the name of the last one. */
 static uint64_t drops(const struct seen *a, const struct seen *b, const char **name)
 {
 	static const char *const gw[] = {
@@ -96,7 +96,7 @@ static void taken(const uint8_t *frame, uint32_t len)
 
 /* --- frames ------------------------------------------------------------------------------------------ */
 
-/* A right one, and all that can be changed in it. */
+/* A valid frame, and its fields that can be changed. */
 struct how {
 	struct rwy_ip src, dst;
 	uint16_t sport;
@@ -171,7 +171,7 @@ static uint32_t vlan(uint8_t *out, const struct how *h)
 		taken(f, make(f, &h));                                                                       \
 	} while (0)
 
-/* --- whose, and from where --------------------------------------------------------------------------- */
+/* --- tenant and location ---------------------------------------------------------------------- */
 
 static void test_right(void **state)
 {
@@ -186,7 +186,8 @@ static void test_admission(void **state)
 {
 	REFUSED("drop_tenant_unknown_vni", vxlan, OV_RED, h.o.vni = 777);
 	REFUSED("drop_tenant_unknown_vlan", vlan, OV_GREEN, h.vid = 777);
-	REFUSED("drop_tenant_unknown_vlan", vlan, OV_GREEN, h.vid = 101); /* red's, but not here */
+	/* red's, but at the other site */
+	REFUSED("drop_tenant_unknown_vlan", vlan, OV_GREEN, h.vid = 101);
 	REFUSED("drop_tenant_foreign_vtep", vxlan, OV_RED, h.o.src = ov_vtep(FP_A, 3, false));
 	REFUSED("drop_tenant_foreign_vtep", vxlan, OV_BLUE, h.o.vni = 5001;
 	        memcpy(h.inner_dst, ov_gw_mac(OV_RED), 6));
@@ -213,7 +214,7 @@ static void test_admission(void **state)
 	REFUSED("drop_tenant_not_ip", vlan, OV_GREEN, h.inner_type = 0x88cc);
 }
 
-/* One of red's host 5, from VTEP n. The drop counter that moved; NULL: none. */
+/* Sends from red's host 5 at VTEP n. The drop counter that changed; NULL: none. */
 static const char *from_vtep(uint8_t n)
 {
 	struct seen before = look(), after;
@@ -231,7 +232,8 @@ static const char *from_vtep(uint8_t n)
 	return name;
 }
 
-/* It may move, but not back at once; where it is now it may go on. Looked at only when no 100 ms went by. */
+/* A host may move, but not back at once; it may send from its new place. Checked only if less than
+ * 100 ms passed. */
 static void move_twice(void)
 {
 	for (unsigned tries = 0; tries < 50; tries++) {
@@ -256,7 +258,7 @@ static void move_twice(void)
 	fail_msg("the machine is too slow to look");
 }
 
-/* A host is where it was; one that is configured always, one that was learned for a while. */
+/* A host keeps its place: a configured one always, a learned one for a while. */
 static void test_places(void **state)
 {
 	REFUSED("drop_host_forged", vlan, OV_GREEN, h.src = ov_host(FP_A, 77));
@@ -266,7 +268,7 @@ static void test_places(void **state)
 	move_twice();
 }
 
-/* Two hosts of two tenants that share a slot of what a worker remembers: neither speaks for the other. */
+/* Two hosts of two tenants share a cache slot of a worker: neither gets the other's admission. */
 static void test_slots(void **state)
 {
 	const struct tenant_set *ts = gw_tenants_of(&lab.fp.gw[FP_A].app);
@@ -301,7 +303,7 @@ static void ip4_sum(uint8_t *ip)
 	rwy_put16(ip + 10, (uint16_t) ~((s & 0xffff) + (s >> 16)));
 }
 
-/* The frame of make() with `bytes` at `off` of its outer IP header. */
+/* Sends make()'s frame with `bytes` at `off` of its outer IP header. */
 static void poked(const char *counter, uint32_t off, uint32_t value, unsigned bytes)
 {
 	struct how h = right(OV_RED);
@@ -366,7 +368,7 @@ static void test_arp(void **state)
 	arp("drop_host_forged", OV_GREEN, 1, all, mac, ov_host(FP_A, 77), gw);
 }
 
-/* --- anything ---------------------------------------------------------------------------------------- */
+/* --- random frames ---------------------------------------------------------------------------- */
 
 static uint32_t rnd(void)
 {
@@ -378,7 +380,7 @@ static uint32_t rnd(void)
 	return (uint32_t)(s >> 32);
 }
 
-/* Some right frame of any kind. */
+/* A valid frame of a random kind. */
 static uint32_t any(uint8_t *f)
 {
 	enum ov_tenant t = (enum ov_tenant)(rnd() % OV_TENANTS);
@@ -394,7 +396,7 @@ static uint32_t any(uint8_t *f)
 	return ov_wrap(&lab, FP_A, t, eth, fr_eth(eth, all, h.inner_src, 0, 0x0806, p, 28), f);
 }
 
-/* Bytes changed, most of them in headers; now and then cut off. */
+/* Changes bytes, mostly in headers; sometimes truncates. */
 static uint32_t damage(uint8_t *f, uint32_t len)
 {
 	for (unsigned n = rnd() % 5; n; n--) {
@@ -404,12 +406,13 @@ static uint32_t damage(uint8_t *f, uint32_t len)
 	}
 	if (!(rnd() % 16))
 		len = 1 + rnd() % len;
-	if (len > 34 && f[12] == 8 && !(rnd() & 1)) /* else most would end at the outer checksum */
+	/* otherwise most would end at the outer checksum */
+	if (len > 34 && f[12] == 8 && !(rnd() & 1))
 		ip4_sum(f + 14);
 	return len;
 }
 
-/* ARP that is no drop is an end, too. */
+/* Number of ARP frames that ended without a drop. */
 static uint64_t arp_ends(const struct gw_overlay_counters *o)
 {
 	return o->arp[ARP_ANSWER_OWN] + o->arp[ARP_ANSWER_PROXY] + o->arp[ARP_HEARD] + o->arp[ARP_LOCAL] +
@@ -417,9 +420,9 @@ static uint64_t arp_ends(const struct gw_overlay_counters *o)
 }
 
 /*
- * Every frame ends once: in the engine, with the kernel, as ARP, or as a drop. An ARP that is sound but
- * contradicts what is known is heard and dropped: forged_arp counts those. What the gateway sends meanwhile
- * has drops of its own, and is kept from having any.
+ * Every frame ends once: in the engine, in the kernel, as ARP, or as a drop. The counters of ARP
+ * and drops may both have a frame: a valid ARP that contradicts a known location; forged_arp
+ * counts those. The gateway's own frames could be dropped as well; the test prevents that.
  */
 static void test_random(void **state)
 {
@@ -445,7 +448,7 @@ static void test_random(void **state)
 	assert_true(dropped > RANDOM_FRAMES / 10 && dropped < RANDOM_FRAMES);
 }
 
-/* After all that nothing is lost of the packet buffers but what is in custody. */
+/* Afterwards all packet buffers are free except those in custody. */
 static void test_buffers(void **state)
 {
 	unsigned free_before, free_after;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole gateways (ov_lab.h, with one and with two workers) that have siblings: site A's are a2 and a3, which
- * are nothing but MAC addresses and frames here; site B's gateway is alone. What is a sibling's goes out on
- * the LAN again as a router would send it, what is under way stays, nothing goes twice.
+ * Complete gateways (ov_lab.h, with one and with two workers) with siblings: site A's are a2 and
+ * a3, which exist here only as MAC addresses and frames; site B's gateway has none. A sibling's
+ * packets go out on the LAN as a router would send them, existing flows stay, no packet is
+ * forwarded twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,11 +21,11 @@
 #include "rwy/endian.h"
 #include "tests/component/ov_lab.h"
 
-#define WAIT    5000 /* ms at most for what must come */
-#define NOTHING 60   /* ms in which nothing may come */
+#define WAIT    5000 /* ms, limit for expected frames */
+#define NOTHING 60   /* ms without an unexpected frame */
 #define SPORT   0xc123
 #define HOSTS   16
-#define A2      0 /* places in what is said */
+#define A2      0 /* places in the list */
 #define A3      1
 
 static struct ov_lab lab;
@@ -67,7 +68,7 @@ static void hops(struct fp_gw *g, enum fp_site s)
 		fp_neighbour(g, FP_LAN, sibling(A2), sib_mac[A2]);
 }
 
-/* --- what is said, while the gateways turn -------------------------------------------------------------- */
+/* --- the list, changed while the gateways run ------------------------------------------------- */
 
 struct job {
 	const struct gw_siblings_say *say;
@@ -104,14 +105,14 @@ static void run(void *(*fn)(void *), struct job *j)
 	assert_int_equal(j->rc, 0);
 }
 
-/* a2 and a3, as a document has them; who has the pair of hosts n there and here. */
+/* a2 and a3 as in a document; the owner of each pair of hosts n at both sites. */
 struct said {
 	bool lost2, lost3, no3;
-	uint32_t weight; /* of a2's tunnel; 0: it has none */
-	int pair[HOSTS]; /* by host: -1 ours, A2, A3; -2: nobody's */
-	bool all;        /* pair[] counts */
-	uint32_t dqpn;   /* if it is not 0: of what host 0 sends to this QP, */
-	int who;         /*   whatever is said of its pair */
+	uint32_t weight; /* of a2's tunnel; 0: none */
+	int pair[HOSTS]; /* by host: -1 ours, A2, A3; -2: not assigned */
+	bool all;        /* pair[] is used */
+	uint32_t dqpn;   /* if not 0: host 0's packets to this QP belong to `who`, */
+	int who;         /* whatever its pair's owner */
 };
 
 static void say(const struct said *x)
@@ -144,7 +145,7 @@ static void say(const struct said *x)
 	free(sib);
 }
 
-/* Everybody's pair is `who`'s. */
+/* Assigns all pairs to `who`. */
 static void say_all(int who)
 {
 	struct said x = {.all = true, .weight = 1};
@@ -188,7 +189,7 @@ static void send_write(uint8_t n, uint32_t qpn, uint32_t psn)
 	send_from(host_mac, n, qpn, psn);
 }
 
-/* What site s puts on its LAN next. False: nothing within ms. */
+/* Receives site s's next frame on its LAN. False: none within ms. */
 static bool next(enum fp_site s, unsigned ms, uint8_t buf[FR_MAX], struct fr_seen *f)
 {
 	uint32_t len;
@@ -212,13 +213,13 @@ static void expect_handed(unsigned who, uint32_t qpn)
 
 	do
 		assert_true(next(FP_A, WAIT, buf, &f));
-	while (!memcmp(f.eth, host_mac, 6)); /* what a flow that is here is answered */
+	while (!memcmp(f.eth, host_mac, 6)); /* skip answers to flows of this gateway */
 	assert_memory_equal(f.eth, sib_mac[who], 6);
 	assert_memory_equal(f.eth + 6, lab.fp.gw[FP_A].port[FP_LAN].mac, 6);
 	assert_int_equal(qpn_of(&f), qpn);
 }
 
-/* It comes out at B's host, and nothing but answers to the host on A's LAN. */
+/* It arrives at B's host, and A's LAN gets only answers to the host. */
 static void expect_carried(uint32_t qpn)
 {
 	uint8_t buf[FR_MAX];
@@ -226,7 +227,7 @@ static void expect_carried(uint32_t qpn)
 
 	do
 		assert_true(next(FP_B, WAIT, buf, &f));
-	while (qpn_of(&f) != qpn); /* sent again, as nobody answers there */
+	while (qpn_of(&f) != qpn); /* skip retransmissions: no host answers there */
 	assert_memory_equal(f.eth, host_mac, 6);
 	while (next(FP_A, 0, buf, &f))
 		assert_memory_equal(f.eth, host_mac, 6);
@@ -261,7 +262,8 @@ static struct gw_counters at_a(void)
 
 /* --- tests ---------------------------------------------------------------------------------------------- */
 
-/* By the file's weights, 3 to 1: about so many of 256 address pairs; the same for all QPs of a pair. */
+/* By the file's weights, 3 to 1: that share of 256 address pairs; the same for all QPs of a
+ * pair. */
 static void test_rule(void **state)
 {
 	const uint64_t before = at_a().sibling_tx;
@@ -279,7 +281,7 @@ static void test_rule(void **state)
 			r.dqpn += k << 12;
 			inject(FP_A, host_mac, ip, fr_write(ip, &r));
 			ov_turn(&lab); /* the worker that receives it, */
-			ov_turn(&lab); /*   and the one whose it is */
+			ov_turn(&lab); /* and the owner */
 			handed[k] = at_a().sibling_tx > was;
 		}
 		assert_int_equal(handed[0], handed[1]);
@@ -290,7 +292,8 @@ static void test_rule(void **state)
 	ov_settle(&lab, NOTHING);
 }
 
-/* What goes on is what came, but for its MAC addresses and one hop; its ICRC and its checksum are right. */
+/* The forwarded packet equals the received one but for MAC addresses and one hop; ICRC and checksum
+ * are valid. */
 static void test_rewrite(void **state)
 {
 	say_all(A2);
@@ -313,7 +316,7 @@ static void test_rewrite(void **state)
 		assert_true(roce_icrc_ok(&pkt));
 		ip[ttl]--;
 		if (!v6)
-			memcpy(ip + 10, f.net + 10, 2); /* fr_read has summed it up */
+			memcpy(ip + 10, f.net + 10, 2); /* fr_read() has checked it */
 		assert_memory_equal(ip, f.net, len);
 		assert_int_equal(at_a().tx_in_place, before.tx_in_place + 1);
 		assert_int_equal(at_a().tx_copied, before.tx_copied);
@@ -321,7 +324,8 @@ static void test_rewrite(void **state)
 	}
 }
 
-/* A QP that is named goes where that says, before its address pair; others of the pair go with that. */
+/* A named QP follows its own assignment before its pair's; other QPs of the pair follow the
+ * pair. */
 static void test_named_qp(void **state)
 {
 	const uint32_t named = fresh(), other = fresh(), last = fresh(), late = fresh(), theirs = fresh();
@@ -334,13 +338,13 @@ static void test_named_qp(void **state)
 	expect_handed(A2, named);
 	send_write(0, other, 1);
 	expect_carried(other);
-	/* also while another one of its hosts waits to be learned here */
+	/* Also while another of its hosts waits to be learned here. */
 	x.dqpn = last;
 	say(&x);
 	send_write(0, last, 1);
 	expect_handed(A2, last);
 	answer_from_b(0, other, 1);
-	/* the other way round: ours, of a pair that is theirs */
+	/* The reverse: ours, of a pair of theirs. */
 	for (unsigned n = 0; n < HOSTS; n++)
 		x.pair[n] = A2;
 	x.dqpn = late;
@@ -351,7 +355,7 @@ static void test_named_qp(void **state)
 	answer_from_b(0, late, 1);
 	send_write(0, theirs, 1);
 	expect_handed(A2, theirs);
-	/* what is under way here stays, whatever is said of it now */
+	/* An existing flow stays, whatever the new list. */
 	x.who = A2;
 	say(&x);
 	send_write(0, late, 2);
@@ -359,8 +363,8 @@ static void test_named_qp(void **state)
 	ov_settle(&lab, NOTHING);
 }
 
-/* One hop left: it is carried as the engine carries it, unless a sibling is not known that might send it
- * round. */
+/* One hop left: it is carried as the engine carries it, unless an unknown sibling might send it in
+ * a circle. */
 static void test_last_hop(void **state)
 {
 	const struct said x = {.no3 = true, .all = true, .weight = 1}, y = {.all = true, .weight = 1};
@@ -382,7 +386,8 @@ static void test_last_hop(void **state)
 	assert_int_equal(at_a().drop_sibling_hops, before + 1);
 }
 
-/* A flow that is here stays, and one that went to a sibling goes on to it, whatever is said anew. */
+/* A flow of this gateway stays, and one that went to a sibling continues there, whatever the new
+ * list. */
 static void test_under_way(void **state)
 {
 	const uint32_t here = fresh(), there = fresh(), later = fresh();
@@ -406,8 +411,8 @@ static void test_under_way(void **state)
 	ov_settle(&lab, NOTHING);
 }
 
-/* The host's first answer to a flow that came by this gateway's tunnel belongs here, although there is
- * nothing yet by its QPN. */
+/* The host's first answer to a flow through this gateway's tunnel belongs here, although its QPN is
+ * not yet known. */
 static void test_first_answer(void **state)
 {
 	const uint32_t qpn = fresh();
@@ -435,7 +440,7 @@ static void test_first_answer(void **state)
 	ov_settle(&lab, NOTHING);
 }
 
-/* What a sibling handed on is taken here, and the rest of that flow too. */
+/* A packet forwarded by a sibling is accepted here, and the rest of that flow, too. */
 static void test_never_twice(void **state)
 {
 	const uint32_t qpn = fresh();
@@ -451,8 +456,8 @@ static void test_never_twice(void **state)
 	ov_settle(&lab, NOTHING);
 }
 
-/* A lost sibling gets nothing; what was its is shared by the rule among those that live: here, all is ours.
- */
+/* A lost sibling gets nothing; the rule distributes its pairs among the living: here, all are
+ * ours. */
 static void test_lost(void **state)
 {
 	struct said x = {.all = true, .weight = 0};
@@ -465,7 +470,7 @@ static void test_lost(void **state)
 	say(&x);
 	send_write(7, qpn, 2);
 	expect_carried(qpn);
-	x.lost2 = false; /* it is back: what is under way here stays */
+	x.lost2 = false; /* it is back: existing flows stay */
 	say(&x);
 	send_write(7, qpn, 3);
 	expect_carried(qpn);
@@ -474,7 +479,8 @@ static void test_lost(void **state)
 	ov_settle(&lab, NOTHING);
 }
 
-/* A sibling whose MAC address is not known: it is asked for, and the packet is the host's to send again. */
+/* A sibling with an unknown MAC address: the gateway asks for it, and drops the packet, which the
+ * host sends again. */
 static void test_unresolved(void **state)
 {
 	const uint64_t before = at_a().drop_sibling_unresolved;
@@ -497,7 +503,7 @@ static void test_unresolved(void **state)
 	assert_true(asked);
 }
 
-/* Only RoCE: what has no state goes by any gateway. Tenants' packets are not looked at. */
+/* Only RoCE: packets without state may use any gateway. Tenants' packets are not forwarded. */
 static void test_what_is_not_roce(void **state)
 {
 	const uint64_t before = at_a().sibling_tx;
@@ -513,7 +519,7 @@ static void test_what_is_not_roce(void **state)
 	assert_int_equal(at_a().sibling_tx, before);
 }
 
-/* What people see: name, address, state, MAC address, packets. */
+/* The status: name, address, state, MAC address, packets. */
 struct seen {
 	struct job j;
 	struct gw_sibling_info info[4];
@@ -551,7 +557,7 @@ static void test_shown(void **state)
 	assert_int_equal(after.info[1].packets, 0);
 }
 
-static const struct conf *own; /* to be said as a file's */
+static const struct conf *own; /* used as the file's list */
 
 static void *work_own(void *arg)
 {
@@ -564,13 +570,13 @@ static void *work_own(void *arg)
 	return NULL;
 }
 
-/* The file's sibling is lost when it does not answer for three ticks. */
+/* A configured sibling is lost when it does not answer for three ticks. */
 static void test_file_sibling_lost(void **state)
 {
 	static struct conf c;
 
 	c = *lab.fp.gw[FP_A].app.conf;
-	c.sibling[0].address = sibling(A3); /* nobody answers there */
+	c.sibling[0].address = sibling(A3); /* no answer comes from there */
 	own = &c;
 	run(work_own, &(struct job){0});
 	for (unsigned i = 0; i < 4; i++) {
@@ -583,7 +589,7 @@ static void test_file_sibling_lost(void **state)
 		assert_int_equal(x.info[0].lost, i >= 3);
 		run(tick, &(struct job){0});
 	}
-	for (uint32_t i = 0; i < HOSTS; i++) { /* all is ours */
+	for (uint32_t i = 0; i < HOSTS; i++) { /* all are ours */
 		const uint32_t qpn = fresh();
 
 		send_write((uint8_t)i, qpn, 1);
@@ -608,7 +614,7 @@ static int tests(void)
 	    cmocka_unit_test(test_file_sibling_lost),
 	};
 
-	gw_log_set(GW_LOG_ERROR); /* hosts that never answer are no news */
+	gw_log_set(GW_LOG_ERROR); /* hosts that never answer cause warnings */
 	return cmocka_run_group_tests(t, NULL, NULL);
 }
 

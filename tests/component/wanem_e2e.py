@@ -4,8 +4,9 @@
 
     h1 [e0] ---- [wa] wanem [wb] ---- [e0] h2
 
-Frames are sent in h1 as raw Ethernet, received in h2, numbered and stamped. Checks bounds only: never earlier than
-asked, and a median lateness that a busy machine keeps too. Needs root. Argument: the build folder. Prints TAP.
+The test sends raw Ethernet frames in h1, numbered and stamped, and receives them in h2. It checks
+bounds only: never earlier than configured, and a median lateness that a busy machine keeps, too.
+Needs root. Argument: the build folder. Prints TAP.
 """
 import ctypes
 import json
@@ -29,7 +30,7 @@ ETHERTYPE = 0x88B5  # for local experiments
 HEAD = struct.Struct("!6s6sHIQ")  # Ethernet header, number, time sent
 CLONE_NEWNET = 0x40000000
 EARLY = 0.5e-3
-LATE_MEDIAN = 0.004  # s; on a busy machine everybody is late sometimes
+LATE_MEDIAN = 0.004  # s; on a busy machine any process is late sometimes
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -39,7 +40,7 @@ def sh(*words):
 
 
 def socket_in(netns, ifname, protocol=ETHERTYPE):
-    """A raw socket that lives in another namespace."""
+    """A raw socket in another namespace."""
     back = os.open("/proc/self/ns/net", os.O_RDONLY)
     there = os.open("/run/netns/" + netns, os.O_RDONLY)
     try:
@@ -60,7 +61,7 @@ def socket_in(netns, ifname, protocol=ETHERTYPE):
 def topology():
     for ns in (H1, MID, H2):
         sh("ip", "netns", "add", ns)
-        for what in ("all", "default"):  # no chatter of IPv6
+        for what in ("all", "default"):  # no IPv6 messages of the kernel
             subprocess.run(("ip", "netns", "exec", ns, "sysctl", "-qw", "net.ipv6.conf.%s.disable_ipv6=1" % what),
                            stderr=subprocess.DEVNULL)
     for host, mid in ((H1, "wa"), (H2, "wb")):
@@ -130,7 +131,7 @@ class Flow:
             self.got.append((HEAD.unpack_from(frame)[3], sec * 10**9 + nsec, frame))
 
     def settle(self, quiet=0.15):
-        """Waits until nothing has come for a while."""
+        """Waits until no frame has come for a while."""
         count, since = len(self.got), time.monotonic()
         while time.monotonic() - since < quiet:
             time.sleep(0.01)
@@ -164,7 +165,8 @@ class Tests:
 
     def check_delay(self, f, want, what):
         d = f.delays()
-        # wanem counts from the kernel's arrival stamp, a wall clock that the host may step by some 100 us.
+        # wanem counts from the kernel's arrival stamp, a wall clock that the host may step by about
+        # 100 us.
         ok = d and min(d) >= want - EARLY and statistics.median(d) <= want + LATE_MEDIAN
         self.check(ok, what, "min %.3f median %.3f ms of %d" % (min(d) * 1e3, statistics.median(d) * 1e3, len(d)) if d else "none")
 
@@ -254,7 +256,7 @@ class Tests:
         f.send(4000, 100, gap=0.00004)
         f.settle()
         bad, bits = 0, []
-        for i, (_, _, frame) in enumerate(f.got):  # the order is kept: the i-th is number i
+        for i, (_, _, frame) in enumerate(f.got):  # in order: the i-th is number i
             want = HEAD.pack(b"\x02\0\0\0\0\2", b"\x02\0\0\0\0\1", ETHERTYPE, i, f.sent_at[i])
             want += bytes(range(100 - len(want)))
             flips = sum(bin(a ^ b).count("1") for a, b in zip(frame, want))
@@ -319,8 +321,8 @@ class Tests:
         self.check("a-to-b" in w.ctl("stats").stdout, "stats as a table")
 
     def vlan(self, w):
-        s = socket_in(H2, "e0", 3)  # all protocols: the receiving kernel takes the tag out as well
-        s.setsockopt(263, 8, 1)  # SOL_PACKET, PACKET_AUXDATA: tells the tag
+        s = socket_in(H2, "e0", 3)  # all protocols: the receiving kernel removes the tag as well
+        s.setsockopt(263, 8, 1)  # SOL_PACKET, PACKET_AUXDATA: has the tag
         s.setblocking(True)
         s.settimeout(2)
         frame = HEAD.pack(b"\x02\0\0\0\0\2", b"\x02\0\0\0\0\1", ETHERTYPE, 0, 0) + bytes(60)
@@ -333,7 +335,7 @@ class Tests:
         s.close()
 
     def checksum(self, w):
-        """UDP of the kernel leaves the checksum to the veth; it must be complete behind wanem."""
+        """The kernel leaves the UDP checksum to the veth; it must be complete after wanem."""
         sh("ip", "-n", H1, "addr", "add", "192.0.2.1/24", "dev", "e0")
         sh("ip", "-n", H1, "neigh", "add", "192.0.2.2", "lladdr", "02:00:00:00:00:02", "dev", "e0")
         s = socket_in(H2, "e0", 0x0800)
@@ -366,7 +368,7 @@ class Tests:
                    "lateness", "p50 %.0f p99 %.0f us" % (late["p50"] / 1e3, late["p99"] / 1e3))
 
     def same_seed(self):
-        """Two runs with one seed lose the same frames, another seed others."""
+        """Two runs with one seed lose the same frames; another seed loses others."""
         runs = []
         for seed in ("5", "5", "6"):
             w = Wanem(self.folder, "--seed", seed, "--a-to-b", "loss=10%", "--delay", "1ms")

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""wire_tshark.py BUILD: what roce/ writes, read by two others: tshark (every field, nothing malformed) and tests/lib/roce_icrc.py."""
+"""wire_tshark.py BUILD: packets of roce/, read by two other programs: tshark (every field, nothing
+malformed) and tests/lib/roce_icrc.py."""
 import importlib.util
 import re
 import shutil
@@ -11,13 +12,13 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CHECKER = HERE.parent / "lib" / "roce_icrc.py"
-# tshark 4.0 knows CNP as 0x80 and shows ours as unknown, does not know XRC's extension header, and stumbles over some of RD's:
-# of these only the BTH is compared.
+# tshark 4.0 knows CNP as 0x80 and shows ours as unknown, lacks XRC's extension header, and fails on
+# some of RD's: of these only the BTH is compared.
 DECODED = ("RC_", "UC_", "UD_")
 
 
 def tshark(pcap, *args):
-    # RPC over RDMA is guessed from payload bytes, and guessed wrongly on ours.
+    # tshark guesses RPC over RDMA from payload bytes, wrongly for ours.
     cmd = ["tshark", "-n", "-r", str(pcap), "--disable-protocol", "rpcordma", *args]
     return subprocess.run(cmd, capture_output=True, text=True, check=True, timeout=120).stdout
 
@@ -76,7 +77,7 @@ def check_icrc(pcap, packets):
 
 
 def check_checker(pcap, tmp):
-    """The checker itself: both file formats, and it does find a wrong bit, in any packet."""
+    """The checker itself: both file formats, and it finds a wrong bit in any packet."""
     bad = []
 
     def run(path):
@@ -88,7 +89,7 @@ def check_checker(pcap, tmp):
     if run(tmp / "good.pcapng") != 0:
         bad.append("the checker refuses a good pcapng file")
     data = bytearray(pcap.read_bytes())
-    data[-5] ^= 1  # last byte in front of the last ICRC
+    data[-5] ^= 1  # last byte before the last ICRC
     (tmp / "bad.pcap").write_bytes(data)
     if run(tmp / "bad.pcap") != 1:
         bad.append("the checker misses a flipped bit")

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent (gateway/agent/agent.h) by itself, for ctrl_agent.py: what it is called back for is a line of
- * JSON on standard output.
+ * The agent (gateway/agent/agent.h) alone, for ctrl_agent.py: it writes each callback as a line of
+ * JSON to standard output.
  *
- *   ctrl_agent NAME CA CERTIFICATE KEY GENERATION KEEP URL...
+ * ctrl_agent NAME CA CERTIFICATE KEY GENERATION KEEP URL...
  *
- * "status" on standard input prints its status; the end of it ends the program. A document whose first tunnel
- * is named `bad` is refused, one named `later` is put off once; others are kept in the file KEEP.
+ * "status" on standard input prints its status; end of input ends the program. It refuses a
+ * document whose first tunnel is named `bad`, delays one named `later` once, and saves others in
+ * the file KEEP.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -19,12 +20,12 @@
 static struct {
 	const char *keep;
 	bool put_off;
-	unsigned told; /* batches of sessions since the resync */
+	unsigned told; /* batches of sessions reported since the resync */
 } me = {.told = 2};
 
 static void line(json_t *o)
 {
-	flockfile(stdout); /* the agent's thread says things, too: a line at a time */
+	flockfile(stdout); /* the agent's thread writes, too: one line at a time */
 	json_dumpf(o, stdout, JSON_COMPACT);
 	putchar('\n');
 	fflush(stdout);

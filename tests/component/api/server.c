@@ -50,7 +50,7 @@ int gw_call(struct gw_app *app, unsigned worker, void (*fn)(struct eng *e, void 
 	return 0;
 }
 
-/* --- counters: fixed ones, and some that move with every look ----------------------------------------- */
+/* --- counters: fixed ones, and some that change with every read ------------------------------- */
 
 const struct eng_counters *eng_counters(const struct eng *e)
 {
@@ -130,7 +130,7 @@ void gw_buffers_get(const struct gw_app *app, uint32_t *total, uint32_t *avail)
 	*avail = app->conf->buffers - 100;
 }
 
-/* A carrier that moves at once, unless the kernel has no bbr. */
+/* The carrier changes at once, unless the kernel lacks bbr. */
 static enum wan_carrier carrier_now[CONF_TUNNELS_MAX];
 
 int gw_carrier_tunnel(struct gw_app *app, unsigned tunnel, const struct conf_tunnel *c)
@@ -198,7 +198,7 @@ bool gw_ctrl_status(const struct gw_app *app, struct agent_status *out)
 	return app->conf->controller.urls;
 }
 
-/* Workers take every tunnel, and let it go at once. */
+/* Workers accept every tunnel, and release it at once. */
 int gw_tunnel_build(struct gw_app *app, unsigned worker, const struct conf *c, unsigned i)
 {
 	return (int)worker == fake.stuck ? RWY_EAGAIN : 0;
@@ -227,12 +227,12 @@ static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 	f->local = rwy_ip_from4(v4);
 	v4[1] = 2;
 	f->remote = rwy_ip_from4(v4);
-	if (i % 5 == 4) /* the longest addresses there are */
+	if (i % 5 == 4) /* the longest possible addresses */
 	{
 		memset(f->local.b, 0xfd, 16);
 		memset(f->remote.b, 0xfe, 16);
 	}
-	f->tenant = i < fake.conf->tenants ? i : 0; /* as long as the file has some */
+	f->tenant = i < fake.conf->tenants ? i : 0; /* as long as the file has enough tenants */
 	f->local_qpn = 16 + i + (e->worker << 20);
 	f->remote_qpn = i % 3 == 1 ? 0 : 0xffff00 + (i & 0xff);
 	memcpy(f->tunnel, fake.conf->tunnel[i % fake.conf->tunnels].name, ENG_NAME_MAX);
@@ -246,7 +246,7 @@ static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 	f->tx_bytes = (uint64_t)i * 1000000007;
 	f->rx_bytes = UINT64_C(1234567890123);
 	f->custody_bytes = 31 << 20;
-	/* As in a table, in no order; no two at the same time. */
+	/* As in a table: unordered; no two at the same time. */
 	f->last = fake.app.start + UPTIME - 90 * RWY_SEC - ((i * 7919 % 10007) * 2 + e->worker) * RWY_SEC;
 }
 
@@ -256,7 +256,7 @@ unsigned eng_flows(const struct eng *e, uint32_t *cursor, struct eng_flow_info *
 {
 	unsigned n = 0;
 
-	/* A part with nothing in it: the same cursor always gives the same answer. */
+	/* An empty part: the same cursor always gives the same answer. */
 	if (fake.sparse && *cursor && !(*cursor & HOLE)) {
 		*cursor |= HOLE;
 		return 0;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A controller with a lab CA, over SQLite or etcd; requests with a role's certificate, held to controller/openapi.yaml.
+# A controller with a lab CA, over SQLite or etcd; requests with a role's certificate, checked
+# against controller/openapi.yaml.
 import atexit
 import http.client
 import json
@@ -30,7 +31,7 @@ def resolve(node):
 
 
 def properties(schema):
-    """All properties of a schema and of those it is made of; whether others may be there."""
+    """All properties of a schema and of its parts; whether others are allowed."""
     schema = resolve(schema)
     props, more = dict(schema.get("properties", {})), schema.get("additionalProperties", True)
     for part in schema.get("allOf", []):
@@ -41,7 +42,7 @@ def properties(schema):
 
 
 def valid(v, schema, at="body"):
-    """What is wrong with v, or None."""
+    """The error in v, or None."""
     schema = resolve(schema)
     if v is None:
         return None if schema.get("nullable") else f"{at}: null"
@@ -80,14 +81,14 @@ def valid(v, schema, at="body"):
 
 
 def template(path):
-    """The path of the file that this is one of; exact ones first."""
+    """The path of the file that matches this one; exact ones first."""
     for t in sorted(SPEC["paths"], key=lambda t: t.count("{")):
         if re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", re.escape(t).replace(r"\{", "{").replace(r"\}", "}")), path):
             return t
     return None
 
 
-seen = set()  # (template, method, status) that a test has met
+seen = set()  # (template, method, status) that tests have reached
 
 
 def hold_to_file(method, path, status, body, headers):
@@ -197,7 +198,7 @@ class Controller:
     def start(self):
         self.proc = subprocess.Popen([self.program, "--config", self.config], stdin=subprocess.DEVNULL, stderr=self.log.open("a"))
         atexit.register(self.proc.kill)
-        end = time.monotonic() + 60  # an etcd that has no leader is waited for
+        end = time.monotonic() + 60  # wait for an etcd without a leader
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
@@ -227,7 +228,7 @@ class Controller:
 
 
 class Client:
-    """Somebody with a certificate: one connection, kept."""
+    """A client with a certificate: one connection, kept open."""
 
     def __init__(self, controller, context):
         self.controller, self.context, self.c = controller, context, None
@@ -242,7 +243,8 @@ class Client:
         self.c = None
 
     def ask(self, method, path, body=None, want=None):
-        """(status, body) with the answer held to the file. body: a value, or bytes as they are."""
+        """Sends a request and checks the answer against the file: (status, body). body: a value, or
+        raw bytes."""
         if not self.c:
             self.connect()
         data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
@@ -288,7 +290,7 @@ LOAD = {"sessions": 0, "rate_bps": 0, "cpu_ppm": 0, "custody_ppm": 0}
 
 
 class Gateway:
-    """A gateway as the API sees one."""
+    """A gateway's client of the API."""
 
     def __init__(self, client, name, site, n, **more):
         self.client, self.name, self.reg = client, name, registration(site, n, **more)
@@ -320,7 +322,7 @@ class Gateway:
 
 
 def until(what, seconds=20):
-    """Asks until it is so."""
+    """Repeats until the condition holds."""
     end = time.monotonic() + seconds
     while True:
         out = what()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Fifty clients of a controller that write at once, each to a thing of its own, and remember what they were answered: what was
-# acknowledged has to be there, whatever happens to the controller in between. Not here: what happens (controller_kill.py).
+# Fifty clients of a controller that write at the same time, each to a record of its own, and
+# remember the answers: acknowledged changes must be there, whatever happens to the controller. Not
+# here: the faults (controller_kill.py).
 import http.client
 import json
 import ssl
@@ -9,12 +10,12 @@ import time
 
 from ctlr.harness import LOAD, Client, registration
 
-PATIENCE = 60  # seconds for a store to have a leader again, beside whatever else the machine does
-GONE = (OSError, http.client.HTTPException, ssl.SSLError)  # the controller has gone away in the middle
+PATIENCE = 60  # seconds until a store has a leader again, on a busy machine
+GONE = (OSError, http.client.HTTPException, ssl.SSLError)  # the controller died during the request
 
 
 class Quick(Client):
-    """A client without the checks of every answer."""
+    """A client that does not check every answer."""
 
     def ask(self, method, path, body=None, want=None):
         if not self.c:
@@ -31,7 +32,8 @@ class Quick(Client):
 
 
 class Patient(Quick):
-    """A client that asks again while the store does not answer, as an etcd without a leader may do for a while: 503 until then."""
+    """A client that repeats a request while the store does not answer (503), as with an etcd
+    without a leader."""
 
     def ask(self, method, path, body=None, want=None):
         end = time.monotonic() + PATIENCE
@@ -46,7 +48,8 @@ class Patient(Quick):
 
 
 class Book:
-    """What all have seen: revisions and generations grow, and one generation is one document."""
+    """Common observations of all clients: revisions and generations grow, and one generation is one
+    document."""
 
     def __init__(self):
         self.lock, self.revision, self.generation, self.document = threading.Lock(), 0, {}, {}
@@ -63,7 +66,7 @@ class Book:
 
 
 class Thing:
-    """One thing that one client writes: what it was answered last, and what it does not know."""
+    """A record that one client writes: the last answer, and possible later states."""
 
     path = key = ""
     pause = 0  # seconds between two of its requests
@@ -97,7 +100,7 @@ class Thing:
     def send(self, method, state):
         book = self.world.book
         if not self.client.c:
-            self.client.connect().connect()  # nothing is asked before that
+            self.client.connect().connect()  # no request is sent before that
         self.maybe.append(state)
         try:
             status, out = self.client.ask(method, self.url(), state)
@@ -110,7 +113,7 @@ class Thing:
             if "revision" in out:
                 book.revision = max(book.revision, out["revision"])
         elif status == 404 and method == "DELETE":
-            self.acked = None  # it was not there then; what is unknown may still come
+            self.acked = None  # it was not there then; an unanswered change may still appear
             self.maybe.pop()
         elif status < 500 or "nothing has changed" in out["error"]:
             self.maybe.pop()
@@ -119,7 +122,8 @@ class Thing:
             book.unsure += 1
 
     def found(self, state):
-        """What a controller that was killed had asked of an etcd may be done later, until something else was: it stays possible."""
+        """A request of a killed controller may be executed by etcd later, until another one was: so
+        it stays possible."""
         self.acked, self.maybe = state, [m for m in self.maybe if m != state]
 
     def work(self, stop):
@@ -198,7 +202,7 @@ class Link(Thing):
 
 
 class Gateway(Thing):
-    """Registers, keeps its lease, asks for its document, reports; now and then it starts anew or goes."""
+    """Registers, keeps its lease, polls its document, reports; sometimes it restarts or leaves."""
 
     path, key = "gateways", "g"
     lease, boot = None, 0
@@ -211,7 +215,7 @@ class Gateway(Thing):
         return {**reg, "version": str(v), "ports": [{"name": "lan", "speed_bps": v}]}
 
     def there(self, answer):
-        # as it was registered, but for the start's name, which nobody is told
+        # as it was registered, except the start's name, which is private
         state = self.acked or next((m for m in self.maybe if m), None)
         for s in [self.acked, *self.maybe]:
             if s and s["version"] == answer["version"]:
@@ -231,7 +235,7 @@ class Gateway(Thing):
         elif x < 0.12:
             self.send("DELETE", None)
             return
-        if not self.lease:  # the answer to the same again: the lease that it has
+        if not self.lease:  # the answer to a repeated request: the lease that it has
             status, out = self.client.ask("PUT", self.url(), self.acked)
             if status != 200:
                 return
@@ -260,7 +264,7 @@ def things(world, rng):
 
 
 class Reader:
-    """Reads all there is, over and over."""
+    """Reads all records repeatedly."""
 
     def __init__(self, world, rng, *only):
         self.world, self.rng, self.only = world, rng, only
@@ -281,7 +285,7 @@ class Reader:
 
 
 class Crowd:
-    """All of them at work, each in a thread."""
+    """Runs all clients, each in a thread."""
 
     def __init__(self, things, controller):
         self.stop_, self.wrong = threading.Event(), []
@@ -293,7 +297,7 @@ class Crowd:
     def run(self, thing):
         try:
             thing.work(self.stop_)
-        except Exception as e:  # told by stop()
+        except Exception as e:  # reported by stop()
             self.wrong.append(e)
 
     def stop(self):
@@ -304,7 +308,8 @@ class Crowd:
 
 
 def same_everywhere(client, seconds=PATIENCE):
-    """A job's plan, the routes of both sites and the gateways' documents say the same, once nothing moves any more."""
+    """A job's plan, the routes of both sites and the gateways' documents agree once nothing changes
+    any longer."""
     end = time.monotonic() + seconds
     while True:
         bad = disagreement(client)

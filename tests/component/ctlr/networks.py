@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Jobs whose tunnels networks' controllers make: tests of controller_api.py, over both stores. The network is tests/lib/provider/network.py:
-# two edges, pe-1 with 100 Gbit/s and pe-2 with 50, between sites a and b; it misbehaves as it is told.
+# Jobs whose tunnels networks' controllers make: tests of controller_api.py, over both stores. The
+# network is tests/lib/provider/network.py: two edges, pe-1 with 100 Gbit/s and pe-2 with 50,
+# between sites a and b; it fails as configured by the test.
 import atexit
 import http.client
 import json
@@ -14,7 +15,7 @@ from pathlib import Path
 from ctlr.harness import ROOT, Controller, until
 
 G = 10**9
-BIG = 400 * G  # of a gateway: the network is what bounds
+BIG = 400 * G  # of a gateway: so the network is the limit
 
 
 class Network:
@@ -92,14 +93,14 @@ def test_a_job_gets_tunnels_of_its_network(w):
     gws, stop = four(w)
     before = {t["name"]: t["rate_bps"] for t in w.op.get("/v1/tunnels")["tunnels"]}
     said = w.sched.put("/v1/jobs/j", job(60 * G, n=16), 201)
-    # one path at each edge, by their bandwidth; the network has it, and the store
+    # one path at each edge, shared by bandwidth; both the network and the store have it
     entry, = said["network"]
     assert (entry["name"], entry["first"], entry["second"], entry["shape"]) == ("j~a~b", "a", "b", "same-path")
     assert abs(entry["bandwidth_bps"] / at_edge(60 * G) - 1) < 0.001, entry
     assert set(legs(said)) == {("pe-1", "p"), ("pe-2", "q")} and legs(said) == made(network, "j~a~b")
     assert abs(legs(said)["pe-1", "p"] / legs(said)["pe-2", "q"] - 2) < 0.001
     assert w.sched.get("/v1/jobs/j") == said
-    # the tunnels between the gateways are bounded by their part of it
+    # the tunnels between the gateways are limited to their part
     assert abs(sum(entry["pairs"].values()) - entry["bandwidth_bps"]) < 5 and len(entry["pairs"]) == 4
     until(lambda: {t["name"]: t.get("reserved_bps") for t in w.op.get("/v1/tunnels")["tunnels"]} == entry["pairs"])
     for t in w.op.get("/v1/tunnels")["tunnels"]:
@@ -108,29 +109,29 @@ def test_a_job_gets_tunnels_of_its_network(w):
     assert all(rate <= entry["pairs"][name] for name, rate in told.items()), told
     link, = w.op.get("/v1/links")["reserved"]
     assert (link["job"], link["source"], link["bandwidth_bps"], link["delay_us"]) == ("j", "reserved", entry["bandwidth_bps"], 12000) and link["age_ms"] < 60000
-    # a session of it says so
+    # a session shows it
     row = said["plan"][0]
     gws[0].open((row["source"], row["destination"]))
     x = w.op.get(f"/v1/sessions/gw-a1:{row['source']}-{row['destination']}/explain")
     assert x["network"]["name"] == "j~a~b" and x["network"]["job"] == "j" and x["network"]["reason"] == "one path at each edge"
     assert x["inputs"]["class"] == "reserved" and x["inputs"]["path"]["native"]["bandwidth_bps"]["source"] == "reserved"
     assert x["inputs"]["path"]["native"]["bandwidth_bps"]["age_ms"] < 60000
-    # more than one path at each edge has: several, shared; what it had counts as its own
+    # more than one path per edge can carry: several paths; its present bandwidth counts as free
     network.behave(more=["pe-1", "r", 90 * G])
     said = w.sched.put("/v1/jobs/j", job(160 * G, n=16), 200)
     assert said["network"][0]["shape"] == "multi-path" and set(legs(said)) == {("pe-1", "p"), ("pe-1", "r"), ("pe-2", "q")}
     assert legs(said) == made(network, "j~a~b") and list(network.tunnels()) == ["j~a~b"]
-    # more than there is: why, and what would fit; all is as it was
+    # more than available: the reason, and the largest demand that fits; nothing has changed
     out = w.sched.put("/v1/jobs/j", job(300 * G, n=16), 409)
     fits = out["fits"][0]
     assert "network" in out["error"] and "bandwidth" in fits["reason"] and 160 * G < fits["bandwidth_bps"] < 240 * G, out
     out = w.sched.put("/v1/jobs/k", job(G, net=6, delay_us=5000), 409)
     assert "short enough" in out["fits"][0]["reason"] and out["fits"][0]["delay_us"] == 10020, out
     assert legs(w.sched.get("/v1/jobs/j")) == legs(said) == made(network, "j~a~b")
-    # what fits, fits
+    # a demand that fits is accepted
     w.sched.put("/v1/jobs/j", job(fits["bandwidth_bps"] - G, n=1), 200)
     w.sched.put("/v1/jobs/j", job(40 * G), 200)
-    # a gateway goes: pairs move, the network is not asked
+    # a gateway leaves: pairs move without a request to the network
     calls = len(network.calls("PUT"))
     here = w.sched.get("/v1/jobs/j")
     a, b = here["plan"][0]["pair"].split("/")
@@ -139,16 +140,16 @@ def test_a_job_gets_tunnels_of_its_network(w):
     assert moved["state"] == "planned" and legs(moved) == legs(here) and len(network.calls("PUT")) == calls
     assert list(moved["network"][0]["pairs"]) == [moved["plan"][0]["pair"]], moved
     until(lambda: [t["name"] for t in w.op.get("/v1/tunnels")["tunnels"] if "reserved_bps" in t] == [moved["plan"][0]["pair"]])
-    # withdrawn: given back, and the rate is what it was
+    # withdrawn: released, and the rate is as before
     w.sched.delete("/v1/jobs/j")
     until(lambda: network.tunnels() == {})
     until(lambda: all(t["rate_bps"] == before[t["name"]] and "reserved_bps" not in t for t in w.op.get("/v1/tunnels")["tunnels"]))
     assert w.op.get("/v1/links")["reserved"] == []
-    # its time is over
+    # its end time has passed
     w.sched.put("/v1/jobs/short", {**job(G), "duration_ms": 1000}, 201)
     assert "short~a~b" in network.tunnels()
     until(lambda: w.sched.ask("GET", "/v1/jobs/short")[0] == 404 and network.tunnels() == {})
-    # pairs that need no network any more
+    # pairs that need no network
     w.sched.put("/v1/jobs/j", job(40 * G), 201)
     w.sched.put("/v1/jobs/j", {"pairs": [{"source": "10.1.0.1", "destination": "10.1.0.2", "bandwidth_bps": G}]}, 200)
     until(lambda: network.tunnels() == {})
@@ -172,7 +173,7 @@ def test_a_network_that_fails_leaves_nothing_behind(w):
         out = w.sched.ask("PUT", f"/v1/jobs/{name}", job(10 * G), status)[1]
         assert text in out["error"] and "net-1" in out["error"], (how, what, out)
         out = w.sched.ask("POST", "/v1/jobs", {"name": name, **job(10 * G)}, status)[1]
-        # nothing of it is there, also what the network did and could not say
+        # nothing of it remains, also of requests whose answer was lost
         network.behave(**{what: ""})
         until(lambda: network.tunnels() == kept)
         w.sched.get(f"/v1/jobs/{name}", 404)
@@ -180,7 +181,7 @@ def test_a_network_that_fails_leaves_nothing_behind(w):
     assert counter(w, "network_errors") >= 8 and counter(w, "network_refusals") >= 2 and counter(w, "network_dropped") >= 1
     told = texts(w, "net-1")
     assert any("status 500" in t for t in told) and "it answers again" in told
-    # while it is slow others are not
+    # other requests are not delayed while it is slow
     network.behave(paths="slow")
     slow = []
     other = w.ctl.client(w.context["sched"])
@@ -193,14 +194,14 @@ def test_a_network_that_fails_leaves_nothing_behind(w):
     t.join(20)
     assert slow == [503]
     network.behave(paths="")
-    # a change that fails: the job is as it was, there and here
+    # a change that fails: the job is unchanged here and in the network
     was = w.sched.get("/v1/jobs/kept")
     network.behave(tunnels="late")
     w.sched.put("/v1/jobs/kept", job(50 * G, net=9), 503)
     network.behave(tunnels="")
     until(lambda: network.tunnels() == kept)
     assert w.sched.get("/v1/jobs/kept") == was
-    # two at once for one job: one after the other
+    # two changes of one job at once: one after the other
     codes = []
     clients = [w.ctl.client(w.context["sched"]) for _ in range(4)]
     threads = [threading.Thread(target=lambda c=c: codes.append(c.ask("POST", "/v1/jobs", {"name": "one", **job(G)})[0])) for c in clients]
@@ -208,12 +209,13 @@ def test_a_network_that_fails_leaves_nothing_behind(w):
     [t.join() for t in threads]
     assert sorted(codes) == [200, 200, 200, 201], codes
     assert len([c for c in network.calls("PUT") if c == "PUT one~a~b"]) == 1
-    # somebody is faster than a job: it is looked at again, and placed on what is left
+    # another tunnel is faster than the job: it is planned again with the rest
     said = w.sched.put("/v1/jobs/contested", job(60 * G), 201)
     assert said["network"][0]["shape"] == "same-path" and legs(said) == made(network, "contested~a~b")
     assert legs(said)["pe-1", "p"] < 30 * G and network.calls("PUT contested") == ["PUT contested~a~b"] * 2
     w.sched.delete("/v1/jobs/contested")
-    # it is gone: 503; jobs that are there stay, and can be withdrawn; when it is back it has what it is to have
+    # it is down: 503; existing jobs stay, and can be withdrawn; when it returns it gets its final
+    # state
     network.kill()
     out = w.sched.put("/v1/jobs/x", job(G), 503)
     assert "net-1" in out["error"], out
@@ -241,7 +243,7 @@ def test_what_was_granted_and_not_kept_is_given_back_after_a_crash(w):
             g.client = getattr(w, g.name.replace("-", "_"))
 
     def dies(name, body, want):
-        """Killed when the network has done it and nobody knows."""
+        """Kills the controller after the network has done it and before anything is recorded."""
         network.behave(tunnels="late")
 
         def post():
@@ -259,7 +261,7 @@ def test_what_was_granted_and_not_kept_is_given_back_after_a_crash(w):
     until(lambda: network.tunnels() == kept)
     w.sched.get("/v1/jobs/lost", 404)
     assert len(w.sched.get("/v1/jobs")["jobs"]) == 1
-    # a change of a job that is there: as the store has it
+    # a change of an existing job: as in the store
     [g.register() for g in gws]
     stop = w.keep_alive(*gws)
     until(lambda: len([t for t in w.op.get("/v1/tunnels")["tunnels"] if t["state"] == "up"]) == 4)
@@ -279,7 +281,8 @@ def test_what_was_granted_and_not_kept_is_given_back_after_a_crash(w):
 
 
 def test_the_white_papers_job_over_its_three_sites(w):
-    """Table 3 over figure 31, with a static provider: refused at first as the network has too little, then planned."""
+    """Table 3 over figure 31, with a static provider: refused at first because the network has too
+    little, then planned."""
     topology = json.loads((ROOT / "conf/samples/jobs/three-sites.json").read_text())
     task = json.loads((ROOT / "conf/samples/jobs/mixtral-pp6.json").read_text())
     file = w.ctl.config.with_name("paths.json")
@@ -316,7 +319,7 @@ def test_the_white_papers_job_over_its_three_sites(w):
     assert (entry["first"], entry["second"], entry["shape"]) == ("hangzhou", "qingyang", "same-path") and len(said["plan"]) == 4
     assert abs(entry["bandwidth_bps"] / at_edge(40 * G) - 1) < 0.001
     until(lambda: [t.get("reserved_bps") for t in w.op.get("/v1/tunnels")["tunnels"] if t["name"] == "gw-a1/gw-b1"] == [entry["bandwidth_bps"]])
-    # what is taken is taken, also after a restart: the provider remembers nothing by itself
+    # claimed bandwidth stays claimed, also after a restart: the provider itself stores nothing
     more = {"pairs": [{"source": "10.1.9.1", "destination": "10.3.9.1", "bandwidth_bps": 60 * G}]}
     for how in (w.ctl.stop, w.ctl.kill):
         out = w.sched.post("/v1/jobs", {"name": "more", **more}, 409)
@@ -336,7 +339,7 @@ def test_the_white_papers_job_over_its_three_sites(w):
 
 
 def two_replicas_and_a_network(w, etcd, directory):
-    """What one has granted the other knows; the tunnels of one that dies are settled by the other."""
+    """Each replica knows the other's grants; if one dies, the other settles its tunnels."""
     network = Network()
     file = Path(directory) / "paths.json"
     file.write_text(json.dumps({"paths": [{"first": "a", "second": "c", "edge": "pe-1", "name": "p", "bandwidth_bps": 100 * G, "delay_us": 1000}]}))
@@ -365,7 +368,7 @@ def two_replicas_and_a_network(w, etcd, directory):
     [t.start() for t in threads]
     [t.join() for t in threads]
     assert sorted(codes) == [200, 201], codes
-    # one dies with a tunnel made that is nobody's: the other one gives it back
+    # one dies with a tunnel that belongs to no job: the other one releases it
     kept = network.tunnels()
     network.behave(tunnels="late")
 
@@ -388,7 +391,8 @@ def two_replicas_and_a_network(w, etcd, directory):
 
 
 def test_whatever_happens_the_network_has_what_the_jobs_say(w):
-    """Clients put, change and withdraw jobs while the network misbehaves at random and the controller is killed now and then."""
+    """Clients add, change and withdraw jobs while the network fails at random and the controller is
+    killed sometimes."""
     network = Network()
     configure(w, network.yaml.replace("1000", "300"))
     gws, stop = four(w)
@@ -439,16 +443,16 @@ def test_two_networks_between_two_sites_are_placed_together(w):
     said = w.sched.put("/v1/jobs/j", job(80 * G, n=8), 201)
     assert {(leg["provider"], leg["edge"]) for leg in said["network"][0]["legs"]} == {("net-1", "pe-1"), ("fibres", "pe-9")}
     assert made(network, "j~a~b") == {("pe-1", "p"): legs(said)["pe-1", "p"]} and said["network"][0]["shape"] == "same-path"
-    # pe-2 is not taken: what is left is of 160 Gbit/s
+    # pe-2 is not used: the rest is of 160 Gbit/s
     out = w.sched.put("/v1/jobs/k", job(80 * G, net=6), 409)
     assert abs(out["fits"][0]["bandwidth_bps"] - (160 * G * 0.92 - 80 * G)) < G, out
-    # one of them fails: the other has nothing of it either
+    # one of them fails: nothing remains at the other
     network.behave(tunnels="broken")
     w.sched.put("/v1/jobs/k", job(50 * G, net=6), 502)
     network.behave(tunnels="")
     said = until(lambda: (lambda status, out: status == 201 and out)(*w.sched.ask("PUT", "/v1/jobs/k", job(60 * G, net=6))))
     assert sum(legs(said).values()) == said["network"][0]["bandwidth_bps"]
-    # both are to give it back, and one of them is not there for a while
+    # both must release it, and one of them is down for a while
     network.behave(tunnels="broken")
     w.sched.delete("/v1/jobs/j")
     w.sched.delete("/v1/jobs/k")

@@ -23,7 +23,8 @@ def named(bps=10**8):
 
 
 def opened(gateway, qps, turned=False, **more):
-    """{(QPN at A, QPN at B): (gateway at A, gateway at B)} of the decisions for a report of these."""
+    """{(QPN at A, QPN at B): (gateway at A, gateway at B)} of the decisions for a report of these.
+    """
     sessions = [{"id": f"{a}-{b}", "event": "opened", "source": B if turned else A, "destination": A if turned else B, "source_qpn": b if turned else a,
                  "destination_qpn": a if turned else b, **more} for a, b in qps]
     said = gateway.client.post(gateway.path("/sessions"), {"sessions": sessions})["decisions"]
@@ -68,13 +69,13 @@ def test_named_queue_pairs_have_a_pair_of_gateways_each(w):
     plan = planned(said)
     assert len(plan) == 16 and Counter(plan.values()) == {("gw-a1", "gw-b1"): 9, ("gw-a1", "gw-b2"): 3, ("gw-a2", "gw-b1"): 3, ("gw-a2", "gw-b2"): 1}
     assert routed(w) == plan and documented(gws) == plan
-    # a session of each, by either end; of the same hosts another queue pair is not the job's
+    # a session of each, by either end; another queue pair of the same hosts is not the job's
     assert opened(gws[0], QPS[:8]) == {q: plan[q] for q in QPS[:8]} and opened(gws[3], QPS, True) == plan
     assert opened(gws[0], QPS) == plan and routed(w) == plan
     opened(gws[0], [(0x777, 0x778)])
     x = w.op.get("/v1/sessions/gw-a1:256-8192/explain")
     assert [p["pair"] for p in x["pairs"] if p["chosen"]] == ["/".join(plan[256, 8192])]
-    # planned again with more of them, in another order: nobody moves
+    # planned again with more of them, in another order: none moves
     more = named()
     more["pairs"].reverse()
     more["pairs"] += [{**more["pairs"][0], "source_qpn": 0x900 + i, "destination_qpn": 0x9000 + i} for i in range(16)]
@@ -83,7 +84,7 @@ def test_named_queue_pairs_have_a_pair_of_gateways_each(w):
     assert Counter(again.values()) == {("gw-a1", "gw-b1"): 18, ("gw-a1", "gw-b2"): 6, ("gw-a2", "gw-b1"): 6, ("gw-a2", "gw-b2"): 2}
     w.sched.put("/v1/jobs/q", named(), 200)
     assert planned(w.sched.get("/v1/jobs/q")) == plan  # the same question, the same answer
-    # a gateway is lost: its queue pairs go elsewhere, the others stay, at both ends; it comes back: nothing moves
+    # a gateway is lost: its queue pairs move, the others stay, at both ends; it returns: none moves
     stop["gw-a2"]()
     until(lambda: w.op.get("/v1/gateways/gw-a2")["state"] == "lost")
     after = planned(w.sched.get("/v1/jobs/q"))
@@ -124,14 +125,14 @@ def test_queue_pairs_that_nobody_named_are_spread_as_they_are_reported(w):
     shares = Counter(there.values())
     assert shares == {("gw-a1", "gw-b1"): 9, ("gw-a1", "gw-b2"): 3, ("gw-a2", "gw-b1"): 3, ("gw-a2", "gw-b2"): 1}, shares
     assert opened(gws[2], QPS, True) == there and routed(w) == there
-    # reported again, planned again with other demands: where they are
+    # reported again, planned again with other demands: none moves
     assert opened(gws[0], QPS) == there
     w.sched.put("/v1/jobs/q", {"granularity": "qp", "pairs": [{"source": A, "destination": B, "bandwidth_bps": 8 * 10**8}]}, 200)
     assert opened(gws[2], QPS[::-1], True) == there and routed(w) == there
-    # what is under way on a tunnel stays there
+    # a session in a tunnel stays there
     s = {"id": "here", "event": "opened", "source": A, "destination": B, "source_qpn": 0x5000, "destination_qpn": 0x5001, "tunnel": "gw-b2"}
     assert gws[1].client.post(gws[1].path("/sessions"), {"sessions": [s]})["decisions"][0]["pair"] == "gw-a2/gw-b2"
-    # one whose QPNs are not known yet goes by its addresses
+    # one with unknown QPNs follows its addresses
     s = {"id": "new", "event": "opened", "source": A, "destination": B}
     assert gws[0].client.post(gws[0].path("/sessions"), {"sessions": [s]})["decisions"][0]["pair"]
     stop["gw-b2"]()
