@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HTTP client against a server of one thread that says what a case wants: answers, bounds, failures,
- * lines. */
+/* The HTTP client with a server of one thread that sends each case's bytes: answers, limits,
+ * failures, lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,14 +22,14 @@
 
 #define LONG_MS 60000 /* never reached */
 
-/* Answers the requests of one connection with `say`, one after the other; then it ends, or says nothing more.
- */
+/* Answers the requests of one connection with `say`, in order; then it ends, or sends nothing
+ * more. */
 static struct server {
 	int fd;
 	char url[64];
 	const char *say[8];
 	bool stay;
-	char heard[4096]; /* all that came */
+	char heard[4096]; /* all received bytes */
 	pthread_t thread;
 } server;
 
@@ -40,7 +40,7 @@ static size_t body_length(const char *head)
 	return at ? strtoul(at + 16, NULL, 10) : 0;
 }
 
-/* Reads one request; false: the client has gone. */
+/* Reads one request; false: the client has closed. */
 static bool hear(int fd)
 {
 	char *from = server.heard + strlen(server.heard), *end;
@@ -94,7 +94,7 @@ static void start_tcp(bool stay, const char *const *say)
 
 static void stop(struct rwy_http *h)
 {
-	rwy_http_free(h); /* its connection goes with it */
+	rwy_http_free(h); /* closes its connection */
 	pthread_join(server.thread, NULL);
 	close(server.fd);
 }
@@ -203,7 +203,7 @@ static void failures_have_names(void **state)
 	assert_int_equal(rwy_http_ask(h, "GET", server.url, NULL, LONG_MS, &answer), RWY_HTTP_BROKEN);
 	stop(h);
 	h = client(100);
-	start_tcp(false, SAY(NULL)); /* it hangs up at once */
+	start_tcp(false, SAY(NULL)); /* it closes at once */
 	snprintf(url, sizeof(url), "https%.40s", server.url + 4);
 	assert_int_equal(rwy_http_ask(h, "GET", url, NULL, LONG_MS, &answer), RWY_HTTP_BAD_TLS);
 	assert_true(rwy_http_unsent(RWY_HTTP_BAD_TLS));

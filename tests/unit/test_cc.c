@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Congestion control by itself: a made-up path feeds acknowledgements, one a millisecond. */
+/* Congestion control alone: a simulated path returns acknowledgements, one per millisecond. */
 #include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -20,8 +20,8 @@
 
 #define HIST 2048
 
-/* A fluid path: what is sent in a millisecond arrives at `rate`, the rest waits in a queue, `loss` of it is
- * lost. */
+/* A fluid path: data sent in a millisecond arrives at `rate`, the rest waits in a queue, a share
+ * `loss` is lost. */
 struct path {
 	const struct cc_ops *ops;
 	_Alignas(16) uint8_t state[CC_STATE_SIZE];
@@ -29,10 +29,11 @@ struct path {
 	rwy_time now;
 	uint64_t rate, queue, queue_max;
 	uint32_t loss_ppm;
-	uint64_t demand; /* bytes per second the sender has; 0: always more */
+	uint64_t demand; /* bytes per second offered by the sender; 0: unlimited */
 	uint64_t delivered;
 	uint64_t inflight;
-	uint64_t hist[HIST], out[HIST], lost[HIST]; /* of each ms: delivered; left the queue; was lost */
+	/* of each ms: delivered; out of the queue; lost */
+	uint64_t hist[HIST], out[HIST], lost[HIST];
 	uint32_t ms;
 	rwy_dur rtt;
 };
@@ -49,8 +50,8 @@ static void start(struct path *p, const struct cc_ops *ops, uint64_t cfg_rate)
 	ops->init(p->state, &p->cfg, p->now);
 }
 
-/* One millisecond: send into the queue, let the queue drain into the pipe, acknowledge what left the pipe a
- * round trip later. */
+/* One millisecond: sends into the queue, drains the queue into the pipe, and acknowledges the
+ * pipe's output a round trip later. */
 static void step(struct path *p)
 {
 	uint64_t rtt_ms = p->rtt / RWY_MS, per_ms = p->rate / 1000;
@@ -189,7 +190,8 @@ static void test_auto_random_loss(void **state)
 	}
 }
 
-/* Less path than before: the queue goes within a second, and comes back when the path does. */
+/* Less rate than before: the queue drains within a second, and the rate returns when the path's
+ * does. */
 static void test_auto_follows(void **state)
 {
 	struct path p;
@@ -221,7 +223,7 @@ static void test_auto_app_limited(void **state)
 	assert_in_range(share(&p, 100), 900, 1000); /* one round trip later, at once */
 }
 
-/* Of the first flight next to nothing arrives: that is no measure of the path. */
+/* Almost nothing arrives of the first flight: that is no measure of the path. */
 static void test_auto_first_flight_lost(void **state)
 {
 	struct path p;
@@ -260,7 +262,7 @@ static void test_auto_outage(void **state)
 	assert_in_range(share(&p, 500), 850, 1000);
 }
 
-/* Never nothing, never below two datagrams, whatever comes. */
+/* Never 0, never below two datagrams, whatever the input. */
 static void test_auto_nonsense(void **state)
 {
 	struct path p;

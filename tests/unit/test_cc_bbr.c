@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cc_bbr: its phases, what loss does to it and what it does not. */
+/* cc_bbr: its phases, and the effects of loss. */
 #include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static void begin(struct cc_bn *b, const struct cc_bn_cfg *c)
 	cc_bn_add(b, &cc_bbr, 10 * GBIT);
 }
 
-/* Every phase occurs, each probe is bounded in time, cruising is what it mostly does. */
+/* Every phase occurs, each probe is limited in time, and most time is cruising. */
 static void test_phases(void **state)
 {
 	static const char *const names[] = {"startup", "drain", "down", "cruise", "refill", "up", "rtt"};
@@ -39,7 +39,7 @@ static void test_phases(void **state)
 
 	cc_bn_default(&c);
 	begin(&b, &c);
-	/* A second one keeps a queue standing, so that the least RTT is not seen by chance. */
+	/* A second flow keeps a queue, so that the least RTT is not seen by chance. */
 	cc_bn_add(&b, &cc_bbr, 10 * GBIT);
 	for (; all < 30000; all++) {
 		char now[16];
@@ -76,7 +76,8 @@ static void test_startup_time(void **state)
 	cc_bn_fini(&b);
 }
 
-/* A queue of a tenth of the BDP: loss of its own making bounds what is in flight, and the rate stays. */
+/* A queue of a tenth of the BDP: loss that it causes limits the data in flight, and the rate
+ * stays. */
 static void test_short_queue(void **state)
 {
 	struct cc_bn_cfg c;
@@ -98,7 +99,8 @@ static void test_short_queue(void **state)
 	cc_bn_fini(&b);
 }
 
-/* Random loss: indifferent well below the threshold of 2 %, a matter of luck near it, alive far beyond it. */
+/* Random loss: no effect well below the threshold of 2 %, a random one near it, no stop far above
+ * it. */
 static void test_loss_threshold(void **state)
 {
 	static const struct {
@@ -122,7 +124,7 @@ static void test_loss_threshold(void **state)
 	}
 }
 
-/* Everything marked, all the time: it gives way, and takes the path again when the marks end. */
+/* All datagrams marked: it reduces its rate, and takes the path again when the marks end. */
 static void test_marks(void **state)
 {
 	struct cc_bn_cfg c;

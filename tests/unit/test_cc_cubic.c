@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cc_cubic: the shape of the curve and what counts as one event. */
+/* cc_cubic: the shape of the curve, and the events that count as one. */
 #include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static void ack(struct one *o, uint64_t bytes, uint64_t lost, rwy_time lost_sent
 	cc_cubic.on_ack(o->state, &a, o->now);
 }
 
-/* A round trip in which everything is acknowledged, in ten ACKs. */
+/* A round trip with everything acknowledged, in ten ACKs. */
 static void round_trip(struct one *o)
 {
 	uint64_t w = window(o);
@@ -86,7 +86,8 @@ static void test_start_and_loss(void **state)
 	assert_in_range(window(&o), before * 7 / 10 - 1, before * 7 / 10);
 }
 
-/* What was sent before the cut belongs to it; what was sent after is a new event (RFC 9002 section 7.3.2). */
+/* Losses of packets sent before the cut belong to it; later ones are a new event (RFC 9002 section
+ * 7.3.2). */
 static void test_one_event_a_round(void **state)
 {
 	struct one o;
@@ -141,7 +142,7 @@ static void test_curve(void **state)
 	assert_true(window(&o) > top + (top - bottom) * 2);
 }
 
-/* A second event below the first one's window gives way (section 4.7): the plateau is lower. */
+/* A second event below the first one's window lowers the plateau (section 4.7). */
 static void test_fast_convergence(void **state)
 {
 	struct one a, b;
@@ -168,7 +169,7 @@ static void test_fast_convergence(void **state)
 	assert_in_range(second, before * 84 / 100, before * 86 / 100);
 }
 
-/* A sender with little to send does not earn a window. */
+/* A sender with little to send gets no larger window. */
 static void test_app_limited(void **state)
 {
 	struct one o;
@@ -183,7 +184,7 @@ static void test_app_limited(void **state)
 	assert_int_equal(window(&o), before);
 }
 
-/* Whole datagrams: of a window of 2.8 only two can be under way. It grows all the same. */
+/* Complete datagrams: a window of 2.8 allows only two in flight. It still grows. */
 static void test_small_window(void **state)
 {
 	struct one o;

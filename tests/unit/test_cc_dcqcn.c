@@ -83,7 +83,7 @@ static void test_cut(void **state)
 	cnp(&o);
 	assert_int_equal(rate(&o), LINE / 2);
 	assert_int_equal(cc_dcqcn.next(o.state), o.now + 55 * RWY_US);
-	for (int i = 0; i < 49; i++) { /* within 50 us it is the same one */
+	for (int i = 0; i < 49; i++) { /* within 50 us they count as one */
 		o.now += RWY_US;
 		cnp(&o);
 	}
@@ -114,9 +114,9 @@ static void test_other_notifications(void **state)
 	assert_int_equal(rate(&o), LINE / 2);
 }
 
-/* Where it is known what is taken, a cut ends at seven eighths of it, also when that seems to be a little
- * more than the rate: it is measured over the bytes of some acknowledgements. Who is below seven eighths is
- * cut as ever. */
+/* If the receiver's rate is known, a cut ends at seven eighths of it, also if that seems a little
+ * above the rate: it is measured over the bytes of some acknowledgements. A rate below seven
+ * eighths is cut as usual. */
 static void test_taken(void **state)
 {
 	const uint64_t took = LINE / 4;
@@ -126,7 +126,7 @@ static void test_taken(void **state)
 	for (uint64_t more = 0; more <= took / 16; more += took / 32) {
 		start(&o);
 		cc_dcqcn_taken(o.state, took);
-		while (rate(&o) > took) { /* its first cuts halve */
+		while (rate(&o) > took) { /* the first cuts halve */
 			cnp(&o);
 			o.now += 50 * RWY_US;
 			assert_true(rate(&o) >= took - took / 8);
@@ -192,7 +192,7 @@ static void test_hyper(void **state)
 	assert_int_equal(cc_dcqcn.next(both.state), RWY_NEVER);
 }
 
-/* Alpha forgets: after a quiet second a notification costs next to nothing, after 55 us half. */
+/* Alpha decays: after a quiet second a notification costs almost nothing, after 55 us half. */
 static void test_alpha(void **state)
 {
 	struct one o;
@@ -206,7 +206,7 @@ static void test_alpha(void **state)
 	assert_true(rate(&o) > before - before / 100);
 }
 
-/* On a long path a cut takes a round trip to show: no second one before that. */
+/* On a long path a cut takes a round trip to have an effect: no second one before that. */
 static void test_stretched(void **state)
 {
 	struct cc_ack a = {.acked_bytes = 1500, .ce_count = 1, .min_rtt = 20 * RWY_MS, .rtt = 20 * RWY_MS};
@@ -277,7 +277,7 @@ static void test_fair_far(void **state)
 	share(&c, 2, 2 * RWY_SEC, 10 * RWY_SEC, 20 * RWY_SEC);
 }
 
-/* Told ten times what the path has, one flow finds the path by its marks. */
+/* With a configured rate of ten times the path's, one flow finds the path's rate by marks. */
 static void test_finds_the_rate(void **state)
 {
 	struct cc_bn_cfg c;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end-to-end loop against a fluid model of a flow: a sender as fast as the path while its window lets it,
- * a round trip, a queue, a host that takes what it takes; RATE and DELIVERED come back half a round trip
- * later.
+ * The end-to-end loop with a fluid model of a flow: a sender as fast as the path while its window
+ * allows, a round trip, a queue, a host with a given rate; RATE and DELIVERED arrive half a round
+ * trip later.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,14 +21,14 @@ struct model {
 	struct cc_drain d;
 	rwy_dur rtt;
 	uint64_t path_Bps, offered_Bps;
-	uint64_t sent, arrived, drained, known; /* totals; known: drained, as the sender knows it */
+	uint64_t sent, arrived, drained, known; /* totals; known: the sender's view of drained */
 	uint64_t window;
 	uint64_t *wire, *told_drained, *told_window; /* by time slot */
 	uint32_t slot;
-	uint64_t peak; /* queue, since the last look */
+	uint64_t peak; /* largest queue since the last read */
 	rwy_time now;
 	unsigned rates;      /* RATE frames */
-	uint64_t rng, noise; /* noise: of the host's rate, per cent */
+	uint64_t rng, noise; /* noise: of the host's rate, percent */
 };
 
 static void set_up(struct model *m, rwy_dur rtt, uint64_t path_Bps)
@@ -92,7 +92,7 @@ static void step(struct model *m, uint64_t host_Bps)
 	}
 }
 
-/* Bytes that the host took in that time; m->peak is the longest queue of it. */
+/* Runs for t; returns the bytes that the host accepted. m->peak: the longest queue. */
 static uint64_t run(struct model *m, rwy_dur t, uint64_t host_Bps)
 {
 	uint64_t before = m->drained;
@@ -110,8 +110,8 @@ static uint64_t bytes_in(uint64_t Bps, rwy_dur t)
 
 static const rwy_dur RTTS[] = {RWY_MS, 10 * RWY_MS, 25 * RWY_MS, 100 * RWY_MS};
 
-/* Goal G6: the peak is what was under way when the host fell and a little; then the queue is short and the
- * host never idle. */
+/* Goal G6: the peak is the data in flight when the host became slow, and a little more; then the
+ * queue is short and the host never idle. */
 static void test_fall(void **state)
 {
 	for (unsigned i = 0; i < sizeof(RTTS) / sizeof(*RTTS); i++) {
@@ -133,7 +133,7 @@ static void test_fall(void **state)
 	}
 }
 
-/* A host of a few MB/s, a packet now and then: what it takes is known within a quarter. */
+/* A host of a few MB/s, with few packets: its rate is known to within a quarter. */
 static void test_slow_host(void **state)
 {
 	unsigned known = 0;
@@ -146,7 +146,7 @@ static void test_slow_host(void **state)
 	for (unsigned i = 0; i < 50; i++) {
 		run(&m, 40 * RWY_MS, GBIT / 50);
 		assert_int_not_equal(m.window, 0);
-		if (m.d.rate_Bps) /* else the window is growing: more may go */
+		if (m.d.rate_Bps) /* otherwise the window still grows */
 			assert_in_range(m.d.rate_Bps, GBIT / 50 / 4 * 3, GBIT / 50 / 4 * 5);
 		known += m.d.rate_Bps != 0;
 	}
@@ -154,10 +154,10 @@ static void test_slow_host(void **state)
 	tear_down(&m);
 }
 
-/* --- hosts that stand still ------------------------------------------------------------------ */
+/* --- hosts that pause ------------------------------------------------------------------------- */
 
-/* A host without a CPU of its own: runs and stands still by turns, some milliseconds each (mean `on`, `off`,
- * exponential up to eight times that). What it can take at most in t. */
+/* A host without a CPU of its own: runs and pauses alternately for some milliseconds (mean `on`,
+ * `off`, exponential up to eight times that). Returns the most that it can accept in t. */
 static uint64_t run_stalling(
     struct model *m, rwy_dur t, uint64_t host_Bps, rwy_dur on, rwy_dur off, uint64_t *can)
 {
@@ -186,17 +186,17 @@ static uint64_t run_stalling(
 	return m->drained - before;
 }
 
-/* Emulated hosts, and busy ones: what comes is more than they take, or a little less. Either way they get
- * nine tenths of what they could have, and what waits for them is bounded. */
+/* Emulated hosts, and busy ones, offered more than their rate or a little less. In both cases they
+ * get nine tenths of their capacity, and the queue for them is limited. */
 static void test_stalls(void **state)
 {
 	static const rwy_dur rtts[] = {RWY_MS, 5 * RWY_MS, 20 * RWY_MS, 100 * RWY_MS};
-	static const unsigned offered[] = {50, 90, 150, 1000}; /* per cent of what the host can */
+	static const unsigned offered[] = {50, 90, 150, 1000}; /* percent of the host's capacity */
 	static const rwy_dur offs[] = {RWY_MS, 4 * RWY_MS, 12 * RWY_MS};
 
 	for (unsigned i = 0; i < 4 * 4 * 3 * 2; i++) {
-		uint64_t host = i % 2 ? 12 * GBIT / 10 : GBIT / 5, can, took,
-		         want; /* 75 MB/s, 12.5 MB/s, half of it stalled */
+		/* 75 MB/s, 12.5 MB/s, half of the time paused */
+		uint64_t host = i % 2 ? 12 * GBIT / 10 : GBIT / 5, can, took, want;
 		rwy_dur rtt = rtts[i / 2 % 4], off = offs[i / 32];
 		unsigned percent = offered[i / 8 % 4];
 		struct model m;
@@ -215,7 +215,7 @@ static void test_stalls(void **state)
 	}
 }
 
-/* The host is fast again: so is the flow, in a few round trips. */
+/* The host is fast again: the flow is, too, within a few round trips. */
 static void test_rise(void **state)
 {
 	struct model m;
@@ -233,7 +233,7 @@ static void test_rise(void **state)
 	tear_down(&m);
 }
 
-/* A host that pauses for a moment costs not much more than the moment. */
+/* A short pause of a host costs little more than its duration. */
 static void test_pause(void **state)
 {
 	struct model m;
@@ -247,7 +247,7 @@ static void test_pause(void **state)
 	tear_down(&m);
 }
 
-/* A host that takes as much as the sender offers is never bound, however little that is. */
+/* A host that accepts all that the sender offers is never limited, however little that is. */
 static void test_application(void **state)
 {
 	struct model m;
@@ -259,15 +259,15 @@ static void test_application(void **state)
 	m.offered_Bps = 100 * GBIT;
 	run(&m, 500 * RWY_MS, 25 * GBIT);
 	assert_int_not_equal(m.window, 0);
-	/* It offers less than the host takes: nothing binds, nothing is kept. */
+	/* It offers less than the host's rate: no limit, no queue. */
 	m.offered_Bps = 3 * GBIT;
 	run(&m, 500 * RWY_MS, 25 * GBIT);
 	assert_int_equal(m.window, 0);
 	tear_down(&m);
 }
 
-/* Small messages for seconds, and then, as when a hole in the WAN's order is filled, much at once: that
- * little came says nothing of how much the host takes. */
+/* Small messages for seconds, and then much at once, as when a gap in the WAN's order is filled:
+ * the low rate before says nothing about the host's. */
 static void test_flood(void **state)
 {
 	struct model m;
@@ -286,7 +286,7 @@ static void test_flood(void **state)
 	tear_down(&m);
 }
 
-/* It stops for good, and comes back: one buffer at least may always be under way, so it finds out. */
+/* It stops, and returns: at least one buffer may always be in flight, which shows the return. */
 static void test_stop(void **state)
 {
 	struct model m;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The boundary: an algorithm that answers nonsense, alone and under a tunnel that must work all the same. */
+/* The boundary: an algorithm with invalid answers, alone and under a tunnel that must still
+ * work. */
 #include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 #define MIN_RATE ((uint64_t)125000)
 #define MAX_RATE ((uint64_t)12500000)
 
-/* Answers whatever the test says. */
+/* Answers set by the test. */
 static uint64_t evil_rate_now, evil_window_now, evil_ticks;
 static rwy_time evil_next_now = RWY_NEVER;
 
@@ -88,7 +89,7 @@ static const uint64_t values[] = {0, 1, 2, 1249, 1250, 124999, 125000, 125001, 1
     UINT64_MAX / 2, UINT64_MAX - 1, UINT64_MAX};
 #define VALUES (sizeof(values) / sizeof(values[0]))
 
-/* Every pair: what is taken lies within the bounds, and is counted exactly when it was changed. */
+/* Every pair: the result is within the limits, and counted if and only if it was changed. */
 static void test_bounds(void **state)
 {
 	struct cc_cfg cfg = {.rate_Bps = MAX_RATE, .min_rate_Bps = MIN_RATE, .mtu = 1500};
@@ -154,7 +155,8 @@ static void test_print(void **state)
 static const struct wan_link_cfg link_cfg = {
     .delay = 5 * RWY_MS, .rate_Bps = 2 * MAX_RATE, .overhead = 42, .queue_bytes = 200000};
 
-/* Under a real tunnel: data arrives, at a rate within the bounds, and each nonsense is counted. */
+/* Under a real tunnel: data arrives, at a rate within the limits, and each invalid answer is
+ * counted. */
 static void tunnel(uint64_t rate, uint64_t window, rwy_time next)
 {
 	struct wan_cfg c;
@@ -191,7 +193,7 @@ static void test_tunnel(void **state)
 	tunnel(UINT64_MAX, 1, 0);
 }
 
-/* Our own algorithms never answer nonsense. */
+/* Our own algorithms never give invalid answers. */
 static void test_ours(void **state)
 {
 	static const char *const names[] = {"auto", "fixed", "bbr", "swift", "dcqcn", "cubic"};

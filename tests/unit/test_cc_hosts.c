@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Real hosts on a path that changes: they send far less than the path takes, in bursts and with pauses, and
- * the gateway's process shares its processor. The path's round trip, loss or rate steps up and down. Within
- * two seconds, or 40 of the new round trips, each host has nine tenths of what it has on the constant path.
+ * Real hosts on a path that changes: they send far less than the path's rate, in bursts and with
+ * pauses, and the gateway's process shares its processor. The path's round trip, loss or rate steps
+ * up and down. Within two seconds, or 40 of the new round trips, each host has nine tenths of its
+ * rate on the constant path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,7 @@
 
 #define GBIT    ((uint64_t)125000000)
 #define SEEDS   5
-#define HOLD    (3 * RWY_SEC) /* how long a state of the path is held before it changes */
+#define HOLD    (3 * RWY_SEC) /* duration of a state of the path */
 #define COUNTED (3 * RWY_SEC)
 
 struct link {
@@ -69,7 +70,7 @@ static const struct host {
     {"many stalls", 17000000, 65536, 300, 6 * RWY_MS},
     {"long stalls", 17000000, 131072, 20, 12 * RWY_MS},
     {"little", 2000000, 16384, 100, 4 * RWY_MS},
-    {"between", 4000000, 1500, 0, 0}, /* more than the least of these paths takes, less than the others */
+    {"between", 4000000, 1500, 0, 0}, /* more than the slowest of these paths, less than others */
     {"between, stalls", 4000000, 16384, 100, 4 * RWY_MS},
     {"all it can", 2 * GBIT, 131072, 0, 0},
 };
@@ -116,7 +117,7 @@ static uint64_t queue_of(const struct link *l)
 	return bdp > 500000 ? bdp : 500000;
 }
 
-/* The share of the constant path's goodput that is there after the change. */
+/* The share of the constant path's goodput after the change. */
 static double share_after(
     const struct cc_ops *ops, const struct change *c, const struct host *h, uint64_t seed, bool fresh)
 {
@@ -130,7 +131,7 @@ static double share_after(
 	cc_bn_fini(&b);
 	begin(&b, ops, h, &c->from, queue, seed);
 	cc_bn_run(&b, HOLD);
-	if (!fresh) { /* a pause between transfers, as programs have it */
+	if (!fresh) { /* a pause between transfers, as programs make them */
 		uint64_t was = b.flow[0].demand_Bps;
 
 		b.flow[0].demand_Bps = 1000;

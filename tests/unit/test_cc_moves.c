@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The path's round trip becomes another one while a tunnel runs or idles (a route changes). What it had
- * learned of the shorter path must not pass for a queue on the longer one: the rate comes back soon. And what
- * is a queue, of others, must not pass for a longer path: test_cc_path.c, test_cc_wan.c.
+ * The path's round trip changes while a tunnel runs or idles (a change of route). Its model of the
+ * shorter path must not make the longer one look like a queue: the rate recovers soon. And a queue
+ * of other flows must not look like a longer path: test_cc_path.c, test_cc_wan.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,8 @@ static const struct {
 
 static const uint64_t rates[] = {GBIT / 10, GBIT, 4 * GBIT};
 
-/* `idle`: little to send while it happens. Share of the path from `after` the step on, for a second. */
+/* `idle`: little to send during the change. Share of the path for a second, from `after` the step
+ * on. */
 static double moved(size_t k, uint64_t rate, bool idle, uint32_t loss_ppm, rwy_dur after)
 {
 	struct cc_bn_cfg c;
@@ -107,8 +108,9 @@ static void test_idle(void **state)
 }
 
 /*
- * Who has little to send while the way back has others' queue sees its round trip swell, and has no part in
- * it: when there is much to send, the rate is there soon. From the beginning, or after a busy time.
+ * A sender with little to send while other flows fill the reverse path sees its round trip grow
+ * without a part in it: when it has much to send, the rate is there soon. From the beginning, or
+ * after a busy time.
  */
 static void test_way_back(void **state)
 {
@@ -153,8 +155,9 @@ static void test_way_back(void **state)
 }
 
 /*
- * Others fill and drain a queue on the way back, up to twice the round trip, all the time: who is told so
- * keeps its rate, and makes no larger queue on the way there than without it.
+ * Other flows fill and drain a queue on the reverse path, up to twice the round trip, all the time:
+ * a sender that knows the reverse delay keeps its rate, and makes no larger queue on the forward
+ * path than without it.
  */
 static void test_told_way_back(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every algorithm over the same bottleneck: bounds on throughput, queue and answers, not traces. */
+/* Every algorithm over the same bottleneck: limits of throughput, queue and answers, not traces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 struct row {
 	const struct cc_ops *ops;
-	uint64_t max_Bps; /* configured: fixed and dcqcn are told the path, the others find it */
+	uint64_t max_Bps; /* configured: fixed and dcqcn get the path's rate, the others find it */
 	double at_least;
 	rwy_dur queue_mean; /* at most */
 };
@@ -42,7 +42,7 @@ static void report(const struct cc_bn *b, const char *what)
 	    (unsigned long long)b->drops, line);
 }
 
-/* What holds of everything, everywhere. */
+/* Invariants of all algorithms and paths. */
 static void invariants(const struct cc_bn *b)
 {
 	for (unsigned i = 0; i < b->flows; i++) {
@@ -77,7 +77,8 @@ static void test_fill(void **state)
 	}
 }
 
-/* The same with other paths: short and long, slow and fast. Once the rate is found the queue stays short. */
+/* The same with other paths: short and long, slow and fast. Once the rate is found the queue stays
+ * short. */
 static void test_paths(void **state)
 {
 	static const struct {
@@ -109,7 +110,8 @@ static void test_paths(void **state)
 	}
 }
 
-/* 1 % of random loss: the path's own, for those who are made for a WAN. cubic takes it for congestion. */
+/* 1 % of random loss: the path's own, for algorithms made for a WAN. cubic takes it for
+ * congestion. */
 static void test_random_loss(void **state)
 {
 	static const struct {
@@ -138,8 +140,8 @@ static void test_random_loss(void **state)
 	}
 }
 
-/* The path becomes a quarter: the queue does not stay full. It comes back: so does the rate. bbr remembers a
- * rate for two cycles, so it takes longest. */
+/* The path's rate falls to a quarter: the queue does not stay full. It returns: so does ours. bbr
+ * remembers a rate for two cycles, so it takes longest. */
 static void test_path_changes(void **state)
 {
 	static const struct {
@@ -174,7 +176,7 @@ static void test_path_changes(void **state)
 	}
 }
 
-/* A long time with little to send, then much: what was known is still known. */
+/* A long time with little to send, then much: the model is still valid. */
 static void test_app_limited(void **state)
 {
 	static const struct cc_ops *const all[] = {&cc_auto, &cc_bbr, &cc_swift};
@@ -200,7 +202,7 @@ static void test_app_limited(void **state)
 	}
 }
 
-/* Several of the same kind share without starving anybody, and keep the queue bounded. */
+/* Several flows of a kind share without starving one, and keep the queue limited. */
 static void test_share(void **state)
 {
 	static const struct {
@@ -232,8 +234,8 @@ static void test_share(void **state)
 	}
 }
 
-/* Beside flows that fill the buffer until it drops: nobody crushes anybody, in shallow and in deep buffers.
- */
+/* Beside flows that fill the buffer until it drops: no flow starves, in shallow and in deep
+ * buffers. */
 static void test_beside_cubic(void **state)
 {
 	static const struct {
@@ -267,7 +269,7 @@ static void test_beside_cubic(void **state)
 	}
 }
 
-/* The others go: the queue goes too, and the whole path is ours again. */
+/* The other flows end: their queue drains, and we get the whole path. */
 static void test_others_leave(void **state)
 {
 	struct cc_bn_cfg c;
@@ -290,7 +292,7 @@ static void test_others_leave(void **state)
 	cc_bn_fini(&b);
 }
 
-/* Whatever comes, each answer is within the bounds. */
+/* Whatever the input, each answer is within the limits. */
 static void nonsense(const struct cc_ops *ops)
 {
 	alignas(16) uint8_t state[CC_STATE_SIZE];

@@ -32,7 +32,7 @@ static void start(struct one *o)
 	cc_swift.init(o->state, &cfg, o->now);
 }
 
-/* An ACK of so much, with this RTT, when the window was full. */
+/* An ACK of `bytes` with this RTT, while the window was full. */
 static void ack(struct one *o, uint64_t bytes, rwy_dur rtt, uint64_t lost)
 {
 	uint64_t window = cc_swift.window(o->state);
@@ -91,7 +91,7 @@ static void test_target_scaling(void **state)
 	assert_int_equal(last, 21400); /* far beyond fs_max: nothing for flows */
 }
 
-/* In proportion to the excess, half at most, and not twice in a round trip. */
+/* In proportion to the excess, at most by half, and not twice in a round trip. */
 static void test_one_decrease_a_round(void **state)
 {
 	struct one o;
@@ -100,7 +100,7 @@ static void test_one_decrease_a_round(void **state)
 	start(&o);
 	for (int i = 0; i < 4; i++, o.now += RTT)
 		ack(&o, cc_swift.window(o.state), RTT, 0);
-	for (int i = 0; i < 5; i++, o.now += RTT) /* leaves the start, by a cut and a measurement */
+	for (int i = 0; i < 5; i++, o.now += RTT) /* leaves the start by a cut and a measurement */
 		ack(&o, MTU, i ? RTT : 2 * RTT, 0);
 	for (int i = 0; i < 4; i++, o.now += RTT / 4)
 		ack(&o, MTU, 2 * RTT, 0);
@@ -112,7 +112,7 @@ static void test_one_decrease_a_round(void **state)
 		ack(&o, MTU, 2 * RTT, 0);
 		uint64_t after = cc_swift.window(o.state);
 
-		assert_true(i < 4 || after <= before); /* it takes four ACKs to believe a delay */
+		assert_true(i < 4 || after <= before); /* four ACKs confirm a delay */
 		assert_true(after >= before / 2);
 		cuts += after < before;
 	}
@@ -153,7 +153,8 @@ static void test_losses(void **state)
 	assert_true(cc_swift.window(o.state) < before);
 }
 
-/* On the bottleneck: the queue stays near the target for minutes, so its own queue never becomes its base. */
+/* At the bottleneck: the queue stays near the target for minutes, so its own queue never becomes
+ * its base. */
 static void test_holds_its_target(void **state)
 {
 	static const unsigned flows[] = {1, 2, 4, 8};
@@ -183,7 +184,7 @@ static void test_holds_its_target(void **state)
 	}
 }
 
-/* The path becomes ten times as long, then as short as before: the base follows within three seconds. */
+/* The path becomes ten times as long, then short again: the base follows within three seconds. */
 static void test_path_moves(void **state)
 {
 	struct cc_bn_cfg c;

@@ -26,7 +26,7 @@ struct row {
 	double at_least;
 };
 
-/* Share of what the link can carry of inner bytes, after three seconds. */
+/* The share of the link's capacity for inner bytes that is used, after three seconds. */
 static void goodput(const struct row *r)
 {
 	struct wan_link_cfg l = {.delay = r->rtt / 2,

@@ -17,7 +17,7 @@
 #include "tests/lib/conf_change.h"
 #include "engine/engine.h"
 
-/* line numbers matter below */
+/* Line numbers matter below. */
 static const char good[] = "gateway:\n"                      /* 1 */
                            "  name: a\n"                     /* 2 */
                            "ports:\n"                        /* 3 */
@@ -54,7 +54,7 @@ static void expect_bad(const char *text, size_t len, unsigned line, const char *
 struct bad {
 	unsigned line;    /* replaced; 0: appended */
 	const char *with; /* the new line */
-	unsigned at;      /* where the message points; 0: at line */
+	unsigned at;      /* position of the message; 0: at line */
 	const char *want;
 };
 
@@ -98,8 +98,8 @@ static void test_good(void **state)
 	conf_free(NULL);
 }
 
-/* The sample is complete and says the defaults: what differs from a file without them is a fault in one of
- * the two. */
+/* The sample is complete and shows the defaults: a difference to a file without the keys is an
+ * error in one of them. */
 static void test_sample_is_defaults(void **state)
 {
 	struct conf_error err;
@@ -157,7 +157,7 @@ static void test_sample_names_every_key(void **state)
 	}
 }
 
-/* The commented example is good when it is not one. */
+/* The commented example is valid without the comment marks. */
 static void test_sample_tenants(void **state)
 {
 	FILE *f = fopen("conf/samples/gateway.yaml", "r");
@@ -287,7 +287,7 @@ static void test_controller(void **state)
 	struct conf *c;
 
 	CHECK_BAD(bad);
-	/* With one, tunnels need no prefixes, or are not there at all. */
+	/* With one, tunnels need no prefixes, and no tunnel is needed. */
 	assert_true(
 	    asprintf(&text, "%scontroller: {urls: ['https://c', 'https://[fd00::1]:7443'], " REST "}\n",
 	        good) > 0);
@@ -311,7 +311,7 @@ static void test_controller(void **state)
 	free(text);
 }
 
-/* What a control center says, beside a tunnel of the file. */
+/* A control center's text, beside a tunnel of the file. */
 static void test_network(void **state)
 {
 #define TUN(n, r, p)                                                                                         \
@@ -361,7 +361,7 @@ static void test_network(void **state)
 	conf_free(base);
 }
 
-/* One tunnel by itself, new and changed. */
+/* One tunnel alone, new and changed. */
 static void test_tunnel(void **state)
 {
 	static const char all[] =
@@ -494,7 +494,7 @@ static void test_siblings(void **state)
 	conf_free(c);
 	same = strdup(two);
 	assert_non_null(same);
-	strstr(same, "b2")[1] = '1'; /* to one gateway a prefix leads once */
+	strstr(same, "b2")[1] = '1'; /* only one prefix per gateway */
 	expect_bad(same, strlen(same), 10, "expected each prefix once");
 	free(same);
 }

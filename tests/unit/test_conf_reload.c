@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file read again while the gateway runs: every key that needs a restart is noticed, at its line; the
- * others are taken.
+ * The file read again at run time: every key that needs a restart is found, at its line; the others
+ * are accepted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,8 +125,8 @@ static void test_live(void **state)
 	}
 }
 
-/* No key of the gateway as a whole is forgotten: either it needs a restart, or it is one of those that the
- * running gateway applies. */
+/* No key of the gateway as a whole is forgotten: it needs a restart, or the running gateway applies
+ * it. */
 static void test_every_key(void **state)
 {
 	for (unsigned i = 0; i < conf_keys_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants in the configuration: what is taken, each refusal with its line, one tenant by itself (the local
- * API), and back to text. Each case is the good file below with one line changed.
+ * Tenants in the configuration: accepted input, each refusal with its line, one tenant alone (the
+ * local API), and back to text. Each case is the valid file below with one line changed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "conf/schema.h"
 #include "tests/lib/conf_change.h"
 
-/* line numbers matter below */
+/* Line numbers matter below. */
 static const char good[] =
     "gateway: {name: a}\n"                                                                 /* 1 */
     "ports:\n"                                                                             /* 2 */
@@ -124,7 +124,7 @@ static void test_derived(void **state)
 struct bad {
 	unsigned line;    /* replaced; 0: appended */
 	const char *with; /* the new line */
-	unsigned at;      /* where the message points; 0: at line */
+	unsigned at;      /* position of the message; 0: at line */
 	const char *want;
 };
 
@@ -261,7 +261,8 @@ static void test_column(void **state)
 	free(text);
 }
 
-/* A gateway whose tenants all come by the API says `tenants: []`; without the key, tunnels need prefixes. */
+/* A gateway with all tenants from the API has `tenants: []`; without the key, tunnels need
+ * prefixes. */
 static void test_tunnel_prefixes(void **state)
 {
 	const char *at = strstr(good, "tenants:");
@@ -279,7 +280,7 @@ static void test_tunnel_prefixes(void **state)
 	free(text);
 }
 
-/* n tenants with 4 prefixes and so many rules, malloced. */
+/* n tenants with 4 prefixes and `acl` rules each, malloced. */
 static char *many(unsigned n, unsigned acl, size_t *len)
 {
 	char *text;
@@ -320,7 +321,7 @@ static void test_many(void **state)
 	free(text);
 }
 
-/* --- one by itself ------------------------------------------------------------------------------- */
+/* --- one tenant ------------------------------------------------------------------------------- */
 
 static struct conf_tenant one(
     const struct conf *c, const char *text, const char *name, const struct conf_tenant *base)
@@ -374,7 +375,7 @@ static void test_one_new(void **state)
 	conf_free(c);
 }
 
-/* What is left out stays as it was; what follows from what changed follows. */
+/* Absent keys stay unchanged; values derived from changed keys follow. */
 static void test_one_changed(void **state)
 {
 	struct conf *c = parse(good);

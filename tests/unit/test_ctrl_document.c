@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A controller's document in the gateway's own words, what is refused of it, and the copy on disk. */
+/* A controller's document converted to the gateway's configuration, its refusals, and the copy on
+ * disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +105,7 @@ static void test_good(void **state)
 	assert_int_equal(t->udp_port, 4793);
 	assert_int_equal(t->rate_Bps, 2500000001u / 8);
 	assert_int_equal(t->dscp.map[0], 26);
-	assert_string_equal(t->tcp_cc, "cubic"); /* the gateway's own choice, for all of them */
+	assert_string_equal(t->tcp_cc, "cubic"); /* the gateway's own setting, for all of them */
 	assert_string_equal(d.conf->tunnel[0].tcp_cc, "auto");
 	assert_int_equal(t->prefixes, 1);
 	assert_false(rwy_ip_is4(&d.conf->tunnel[2].remote));
@@ -119,7 +120,7 @@ static void test_good(void **state)
 	assert_int_equal(d.assignment[0].destination_qpn, 0);
 	assert_int_equal(t->weight, 3);
 	document_fini(&d);
-	/* A peer that is lost for now: its tunnel stays, with nothing behind it. */
+	/* A lost peer: its tunnel stays, without prefixes. */
 	if (parse(&d,
 	        DOC("{'name': 'b1', 'peer': 'b1', 'remote': '192.0.2.2:4793', 'local': '192.0.2.1', "
 	            "'carrier': 'native', "
@@ -135,7 +136,7 @@ static void test_good(void **state)
 	document_fini(&d);
 }
 
-/* Replaces in DOC(TUN, TEN, ASG). */
+/* Substitutes in DOC(TUN, TEN, ASG). */
 static const struct {
 	const char *from, *to, *want;
 } bad[] = {
@@ -265,7 +266,7 @@ static void test_keep(void **state)
 	json_decref(j);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0640 & ~umask(umask(0)));
-	for (unsigned i = 0; i < 3; i++) { /* cut off, no object, empty */
+	for (unsigned i = 0; i < 3; i++) { /* truncated, no object, empty */
 		f = fopen(path, "w");
 		assert_non_null(f);
 		fputs(((const char *const[]){"{\"generation\"", "[]", ""})[i], f);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers kept for hosts that lost them, in two engines with a perfect WAN between: in masses they take no
- * more memory than what a host may still ask for again, and that is answered from memory.
+ * Answers kept for hosts that lost them, in two engines with a perfect WAN: however many there are,
+ * they use no more memory than the answers that a host may still ask for again, and those come from
+ * memory.
  */
 #include "tests/lib/eng_pair.h"
 
 #define BATCH  64  /* outstanding at a time */
-#define REPEAT 255 /* READs and ATOMICs that a host can have outstanding at most */
-/* Requests and answers of a batch under way at once, and the tunnel's own. */
+#define REPEAT 255 /* most READs and ATOMICs that a host can have outstanding */
+/* Requests and answers of a batch in flight at once, and the tunnel's own. */
 #define BUSY (4 * BATCH)
 #define QPS  9
 
@@ -50,7 +51,7 @@ static void answer(uint32_t qpn, uint8_t opcode, uint32_t i)
 
 static void in_masses(uint32_t qpn, uint8_t request, uint8_t response, uint32_t from, uint32_t n)
 {
-	/* The first alone: until it is answered the flow is unpaired. */
+	/* The first one alone: the flow is unpaired until it is answered. */
 	for (uint32_t i = from, end = from + n, most = 1, k; i < end; i += k, most = BATCH) {
 		unsigned served = site[0].responses, come = site[1].requests, done = 0;
 
@@ -76,7 +77,7 @@ static void reads(uint32_t qpn, uint32_t from, uint32_t n)
 	in_masses(qpn, ROCE_RC_READ_REQ, ROCE_RC_READ_RESP_ONLY, from, n);
 }
 
-/* The host asks for request i again: whether it gets the answer, and nothing else happens. */
+/* The host repeats request i: true if it gets the answer and nothing else happens. */
 static bool answered_again(uint32_t qpn, uint8_t opcode, uint32_t i)
 {
 	unsigned executed = site[1].requests, served = site[0].responses;
@@ -88,8 +89,8 @@ static bool answered_again(uint32_t qpn, uint8_t opcode, uint32_t i)
 }
 
 /*
- * The host asks for the n before `end`, while one request more waits for its answer: else what it
- * sends again later than a round trip might be a new connection's, and the far host is asked.
+ * The host repeats the n before `end`, while one more request waits for its answer: otherwise a
+ * repetition later than a round trip might be a new connection's, and the far host would be asked.
  */
 static void last_again(uint32_t qpn, uint8_t opcode, uint32_t end, uint32_t n)
 {
@@ -106,7 +107,7 @@ static void test_atomics(void **state)
 	const uint32_t n = 75000;
 	uint64_t idle;
 
-	atomics(0x50, 7, BATCH); /* the connection comes about */
+	atomics(0x50, 7, BATCH); /* opens the connection */
 	eng_pair_run(RWY_SEC);
 	idle = site[0].bufs;
 	assert_int_equal(idle, 0);
@@ -119,7 +120,7 @@ static void test_atomics(void **state)
 	assert_int_equal(site[1].requests, n + 1);
 }
 
-/* As many again, over the end of the PSNs: an answer is found by where it stands, not by 24 bits. */
+/* As many again, over the end of the PSNs: an answer is found by its position, not by 24 bits. */
 static void test_atomics_wrap(void **state)
 {
 	const uint32_t first = ROCE_PSN_MASK - 100;
@@ -155,7 +156,7 @@ static int set_up_little(void **state)
 	return 0;
 }
 
-/* Each has its share: who came first gives way to who came later, and keeps what is left. */
+/* Each connection has its share: earlier ones give way to later ones, and keep the rest. */
 static void test_shares(void **state)
 {
 	const struct eng_counters *c = eng_counters(site[0].e);
@@ -171,13 +172,13 @@ static void test_shares(void **state)
 	assert_true(eng_kept_buffers(site[0].e) > 512 - BATCH);
 	for (uint32_t q = 0; q < QPS; q++)
 		last_again(0x50 + q, ROCE_RC_READ_REQ, 207, 512 / QPS - 1);
-	/* An answer that is not kept any more may still wait in the host's own queue. */
+	/* An answer that is no longer kept may still wait in the host's own queue. */
 	reads(0x50, 207, 1);
 	ask(0x50, ROCE_RC_READ_REQ, 10);
 	eng_pair_run(2 * RWY_MS);
 	assert_int_equal(site[0].of[0].naks, 0);
 	assert_int_equal(c->drop_read_on_its_way, 1);
-	/* A host that asks again later has lost it: an error, not silence. */
+	/* A host that asks later has lost it: an error, not silence. */
 	eng_pair_run(1100 * RWY_MS);
 	ask(0x50, ROCE_RC_READ_REQ, 208);
 	ask(0x50, ROCE_RC_READ_REQ, 10);
@@ -194,7 +195,7 @@ static void add_tenant(unsigned at, uint64_t custody)
 	assert_int_equal(eng_tenant_set(site[at].e, 1, &c, eng_now), 0);
 }
 
-/* A tenant's connections have equal parts of its custody, and take nothing of others'. */
+/* A tenant's connections have equal parts of its custody, and use nothing of other tenants'. */
 static void test_tenant(void **state)
 {
 	reads(0x50, 7, 100);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two sites with two gateways each: all four engines come to the same pair of gateways for an address pair,
- * shares follow the weights, and what a gateway that goes had is all that moves.
+ * Two sites with two gateways each: all four engines choose the same pair of gateways for an
+ * address pair, shares follow the weights, and if a gateway fails only its pairs move.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static int set_up(void **state)
 			c->seed = 1;
 			c->tunnels = c->prefixes = 2;
 			for (unsigned p = 0; p < 2; p++) {
-				/* In another order at each: nothing may hang on it. */
+				/* In another order at each: the order must not matter. */
 				struct eng_tunnel_cfg *t = &c->tunnel[g ? !p : p];
 
 				snprintf(t->name, sizeof(t->name), "%s", name[!s][p]);
@@ -86,7 +86,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The other gateway of the site, as g is told of it. */
+/* The other gateway of the site, as g knows it. */
 static unsigned candidates(unsigned s, unsigned g, struct eng_candidate r[2])
 {
 	for (unsigned p = 0; p < 2; p++)
@@ -96,7 +96,7 @@ static unsigned candidates(unsigned s, unsigned g, struct eng_candidate r[2])
 	return 2;
 }
 
-/* Which gateway of site s has the pair, by what gateway g of it knows. */
+/* The gateway of site s that has the pair, as gateway g of s computes it. */
 static unsigned whose(
     unsigned s, unsigned g, const struct rwy_ip *local, const struct rwy_ip *remote, unsigned n)
 {
@@ -106,7 +106,7 @@ static unsigned whose(
 	return eng_candidate_find(eng[s][g], local, remote, 1, r, n) < 0 ? g : !g;
 }
 
-/* The gateway at the other end of the tunnel that g takes. */
+/* The gateway at the other end of the tunnel that g chooses. */
 static unsigned far_of(unsigned s, unsigned g, const struct rwy_ip *local, const struct rwy_ip *remote)
 {
 	const int t = eng_steer(eng[s][g], 0, local, remote, 0);
@@ -143,7 +143,7 @@ static void test_both_sites_agree(void **state)
 	assert_in_range(first[1], PAIRS * 47 / 100, PAIRS * 53 / 100);
 }
 
-/* a2 is lost: its sibling is told so, and the other site has its tunnels without prefixes. */
+/* a2 is lost: its sibling knows, and the other site has its tunnels without prefixes. */
 static void test_only_the_lost_ones_move(void **state)
 {
 	static uint8_t was[PAIRS][2];
@@ -167,7 +167,7 @@ static void test_only_the_lost_ones_move(void **state)
 
 		ends(i, &a, &b);
 		assert_int_equal(whose(0, 0, &a, &b, 0), 0);
-		gb = whose(1, 0, &b, &a, 2); /* its candidates to a2 are no tunnel's peer of ours any more */
+		gb = whose(1, 0, &b, &a, 2); /* its candidates to a2 are no peers of our tunnels */
 		assert_int_equal(whose(1, 1, &b, &a, 2), gb);
 		assert_int_equal(far_of(0, 0, &a, &b), gb);
 		assert_int_equal(far_of(1, gb, &b, &a), 0);
@@ -179,7 +179,8 @@ static void test_only_the_lost_ones_move(void **state)
 	assert_in_range(moved, PAIRS * 22 / 100, PAIRS * 28 / 100);
 }
 
-/* Weights times the same are the same; a gateway whose own name or a peer's is not known has all. */
+/* Weights times a factor give the same; a gateway with an unknown name, or an unknown peer's, has
+ * all pairs. */
 static void test_scale_and_unknown(void **state)
 {
 	struct eng_candidate r[2], k[2];
@@ -208,7 +209,7 @@ static void test_scale_and_unknown(void **state)
 	assert_int_equal(eng_candidate_find(eng[0][0], &a, &b, 1, r, 2), -1);
 }
 
-/* Two tunnels to one gateway count as one with both weights, and share what it gets. */
+/* Two tunnels to one gateway count as one with both weights, and share its pairs. */
 static void test_two_tunnels_to_a_peer(void **state)
 {
 	unsigned to[2] = {0, 0}, theirs = 0;
@@ -229,7 +230,7 @@ static void test_two_tunnels_to_a_peer(void **state)
 	assert_in_range(to[0], PAIRS * 45 / 100, PAIRS * 55 / 100);
 }
 
-/* A host that sent something has its flow here, and only there. */
+/* A host that has sent a packet has its flow here, and only here. */
 static void test_holds(void **state)
 {
 	const struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cells of the state tables that the explorer does not enter, or hardly: each by hand, in two engines
- * with a perfect WAN between. Afterwards the connection is in the state that the table's function leaves, and
- * no buffer is lost (eng_pair_tear_down).
+ * Cells of the state tables that the explorer rarely or never enters: each by hand, in two engines
+ * with a perfect WAN. Afterwards the connection is in the state of the table, and no buffer is lost
+ * (eng_pair_tear_down).
  */
 #include "tests/lib/eng_pair.h"
 
@@ -16,7 +16,7 @@
 
 static const uint8_t host_a[4] = {10, 1, 0, 3}, host_b[4] = {10, 2, 0, 3};
 static struct eng_responder *rs; /* of host A's requests, in the near gateway */
-static struct eng_requester *rq; /* of the same, in the far gateway */
+static struct eng_requester *rq; /* for the same requests, in the far gateway */
 
 static struct rc_mk request(roce_psn psn)
 {
@@ -66,7 +66,7 @@ static int connected(void **state)
 	return 0;
 }
 
-/* A message of the flow of requests, given to the requester side as the WAN does. */
+/* Gives a message of the flow of requests to the requester side, as the WAN does. */
 static void message(roce_psn psn)
 {
 	struct rwy_buf *b = rwy_buf_alloc(&site[1].e->bufs, 128, RC_PKT_MAX);
@@ -140,7 +140,8 @@ static void test_idle(void **state)
 	assert_int_equal(seen(1)->requester[ENG_Q_IDLE][ENG_QE_RESPONSE], 1);
 }
 
-/* The near gateway opens the flow again before the host answered: the first request asks the host anew. */
+/* The near gateway opens the flow again before the host has answered: the first request asks the
+ * host again. */
 static void test_probing_first(void **state)
 {
 	end_requester();
@@ -181,7 +182,7 @@ static void test_locating_first(void **state)
 	assert_int_equal(seen(1)->requester[ENG_Q_LOCATING][ENG_QE_FIRST], 1);
 }
 
-/* The host is silent: it is asked once more, further back, and what is lost stays known. */
+/* The host is silent: it is asked again, with an earlier PSN, and the known loss is kept. */
 static void test_locating_lost(void **state)
 {
 	locate();
@@ -194,7 +195,7 @@ static void test_locating_lost(void **state)
 	assert_int_equal(rq->questions, 2);
 	assert_int_equal(rq->side.state, ENG_Q_LOCATING_LOST);
 	assert_true(seen(1)->requester[ENG_Q_LOCATING_LOST][ENG_QE_TIMER] > 0);
-	host_b_says(0x1f, 0); /* it has what A was promised; still it is told that more is lost */
+	host_b_says(0x1f, 0); /* it has all that A was promised; still more is known to be lost */
 	eng_pair_run(5 * RWY_MS);
 	assert_int_equal(rq->side.state, ENG_Q_ENDING);
 	rq->flow = ENG_FLOW_FIRST;
@@ -212,7 +213,7 @@ static void test_locating_lost_first(void **state)
 	assert_int_equal(rq->side.state, ENG_Q_LOCATING);
 }
 
-/* Words about an incarnation that this side never had. */
+/* Messages about an incarnation that this side never had. */
 static void test_new(void **state)
 {
 	struct eng_key k = key();
@@ -240,7 +241,7 @@ static void test_resuming_rewind(void **state)
 	assert_int_equal(seen(0)->responder[ENG_R_RUNNING][ENG_RE_REWIND], 1);
 }
 
-/* The far gateway refuses a flow in which nothing is on its way: the next request opens it again. */
+/* The far gateway refuses a flow with nothing in flight: the next request opens it again. */
 static void test_resuming_reset(void **state)
 {
 	eng_responder_start(rs, 1, 0, eng_now);
@@ -253,7 +254,7 @@ static void test_resuming_reset(void **state)
 	assert_int_equal(rs->side.state, ENG_R_WAITING);
 	assert_null(rs->requests);
 	assert_int_equal(seen(0)->responder[ENG_R_RESUMING][ENG_RE_RESET], 1);
-	wan_tx_abort(flow, eng_now); /* which the far gateway did not really refuse */
+	wan_tx_abort(flow, eng_now); /* as if the far gateway had refused it */
 }
 
 static void test_failed(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection that the far host ends: both gateways say why, and say the same. Two engines with a perfect
- * WAN between them.
+ * A connection that the far host ends: both gateways report the same reason. Two engines with a
+ * perfect WAN.
  */
 #include "tests/lib/eng_pair.h"
 #include "engine/msg.h"
@@ -83,7 +83,7 @@ static void test_silent(void **state)
 	assert_ends("the far host did not answer: retry count exceeded", "retry count exceeded");
 }
 
-/* A number that this version does not know, and what older gateways send. */
+/* A number unknown to this version, and those of older gateways. */
 static void test_wire(void **state)
 {
 	struct eng_ctrl c = {.type = ENG_CTRL_FAIL, .syndrome = 0x63}, got;

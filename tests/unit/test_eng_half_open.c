@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections that nobody answers, in two engines with a perfect WAN between: they are bounded, they are
- * forgotten when the host gives up, at both ends, and others get their turn again.
+ * Connections without answers, in two engines with a perfect WAN: their number is limited, both
+ * ends forget them when the host gives up, and others get their turn again.
  */
 #include "tests/lib/eng_pair.h"
 
@@ -18,7 +18,7 @@ static void request(uint32_t qpn, uint8_t host)
 	eng_host_sends(0, &m, 0);
 }
 
-/* A connection of another pair of hosts comes about. */
+/* A connection of another pair of hosts is opened. */
 static void assert_others_work(uint32_t qpn, uint8_t host)
 {
 	struct rc_mk ack = {.opcode = ROCE_RC_ACK,
@@ -57,7 +57,7 @@ static void test_bounded(void **state)
 	assert_true(site[1].requests >= 1);
 }
 
-/* The host is silent: both ends forget, nothing stays in custody, and a new connection has its turn. */
+/* The host is silent: both ends forget, custody is empty, and a new connection has its turn. */
 static void test_forgotten(void **state)
 {
 	flood(100);
@@ -70,7 +70,7 @@ static void test_forgotten(void **state)
 	assert_others_work(0x50, 3);
 }
 
-/* What is paired as it is made is not half open: the bound does not hold it back. */
+/* A connection that is paired at once is not half open: the limit does not apply. */
 static void test_paired_is_exempt(void **state)
 {
 	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
@@ -80,17 +80,17 @@ static void test_paired_is_exempt(void **state)
 	    .src = {10, 2, 0, 9},
 	    .dst = {10, 1, 0, 9}};
 
-	for (unsigned i = 0; i < HALF_MAX; i++) { /* side 1 is full of what its own hosts began */
+	for (unsigned i = 0; i < HALF_MAX; i++) { /* side 1 is full of its own hosts' connections */
 		m.dqpn = 0x2000 + i;
 		eng_host_sends(1, &m, 0);
 	}
 	eng_pair_run(50 * RWY_MS);
 	assert_int_equal(eng_flow_count(site[1].e), HALF_MAX);
-	assert_others_work(0x50, 3); /* what comes from afar is answered by its host, and so paired */
+	assert_others_work(0x50, 3); /* its host answers requests from afar, so they are paired */
 	assert_int_equal(eng_counters(site[1].e)->drop_half_open, 0);
 }
 
-/* A host that goes on asking keeps its place. */
+/* A host that repeats its request keeps its place. */
 static void test_patient_host(void **state)
 {
 	request(0x70, 3);

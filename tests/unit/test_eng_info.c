@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection as the engine shows it to people: does anything happen on it? */
+/* A connection's activity as the engine reports it. */
 #include "tests/lib/eng_pair.h"
 
 #define QPN_A 0x51
@@ -59,7 +59,7 @@ static void test_idle(void **state)
 	assert_told("paired", 0, 100 * RWY_MS);
 }
 
-/* One host asks, the other only answers: both gateways see that something happens. */
+/* One host asks, the other only answers: both gateways see activity. */
 static void test_one_way(void **state)
 {
 	pair();
@@ -71,7 +71,7 @@ static void test_one_way(void **state)
 	}
 }
 
-/* A request for a host that has not answered it yet. */
+/* A request to a host that has not answered yet. */
 static void test_unanswered(void **state)
 {
 	pair();

@@ -9,7 +9,7 @@
 #define CE    3
 #define FIRST 5
 
-/* Host A sends one packet of a message that has begun. */
+/* Host A sends one packet in the middle of a message. */
 static void a_sends(roce_psn psn, uint8_t ecn)
 {
 	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
@@ -86,7 +86,7 @@ static void test_cnp_interval(void **state)
 	assert_int_equal(eng_counters(site[0].e)->np_ecn_marked, 20);
 }
 
-/* Acknowledges everything at once, for so long, and counts what came. */
+/* Acknowledges everything at once for `time`, and counts arrivals. */
 static unsigned flow_for(rwy_dur time, roce_psn *next)
 {
 	unsigned from = site[1].requests;
@@ -101,7 +101,8 @@ static unsigned flow_for(rwy_dur time, roce_psn *next)
 	return site[1].requests - from;
 }
 
-/* The receiver's CNPs slow the flow to it down, and when they end it is what it was. None crosses the WAN. */
+/* The receiver's CNPs slow its flow down; when they end it has its old rate. None crosses the
+ * WAN. */
 static void test_reaction(void **state)
 {
 	roce_psn next = FIRST + 1;
@@ -153,7 +154,7 @@ static void other(bool from_a, roce_psn psn)
 	eng_host_sends(!from_a, from_a ? &ask : &ack, ECT0);
 }
 
-/* The host asks for less on one queue pair: all that goes to it is slowed down, and takes turns. */
+/* CNPs of the host on one queue pair slow all its flows down, which take turns. */
 static void test_shared(void **state)
 {
 	roce_psn mine = FIRST, others = 0;
@@ -188,7 +189,7 @@ static void test_shared(void **state)
 	assert_true(share > 0.45 && share < 0.55);
 }
 
-/* CNPs for nobody are counted and change nothing. */
+/* CNPs for unknown queue pairs are counted and have no effect. */
 static void test_stray_cnp(void **state)
 {
 	b_asks_for_less();
@@ -197,8 +198,8 @@ static void test_stray_cnp(void **state)
 	assert_int_equal(eng_flow_count(site[1].e), 0);
 }
 
-/* A tenant whose memory runs short asks its hosts for less, before any of them has to wait; who has enough
- * does not, with the same queue. */
+/* A tenant short of memory sends CNPs before any of its hosts has to wait; one with enough does
+ * not, with the same queue. */
 static void test_short_of_memory(void **state)
 {
 	uint8_t net[4] = {10, 2, 0, 0};
@@ -251,7 +252,8 @@ static void test_short_of_memory(void **state)
 		assert_int_equal(eng_counters(site[0].e)->ack_blocked, 0);
 		assert_true(eng_tenant_stats(site[0].e, 1, &st));
 		assert_true(st.custody > 1250 * 1024);
-		if (i) { /* until it is held; then its timer runs out, and it sends again what nobody needs */
+		/* until it is held; then its timer expires, and it sends needless copies */
+		if (i) {
 			for (unsigned k = 0; k < 500; k++) {
 				m.psn++;
 				eng_host_sends_as(0, 1, &m, ECT0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * READs of many queue pairs to one slow host: it answers at a fixed rate, and the far gateway does not ask
- * for what the host is still about to send (roce/reqr_host.h).
+ * READs of many queue pairs to one slow host: it answers at a fixed rate, and the far gateway does
+ * not repeat requests that the host is still going to answer (roce/reqr_host.h).
  */
 #include "tests/lib/eng_pair.h"
 #include "roce/psn.h"
@@ -14,7 +14,7 @@
 #define CNT      (LEN / PMTU)
 #define JOBS     64
 #define PER_MS   16 /* packets of the host: 16 MB/s */
-#define TURN     64 /* of one queue pair in a row, as Soft-RoCE has it */
+#define TURN     64 /* of one queue pair in a row, as with Soft-RoCE */
 #define PROMISED (60 * RWY_SEC)
 
 /* The requests that host B has to answer on one queue pair, in order. */
@@ -58,7 +58,7 @@ static void a_reads(unsigned i)
 	eng_host_sends(0, &m, 2);
 }
 
-/* Host A: responses come in order, each once. */
+/* Host A: responses arrive in order, each once. */
 static void a_heard(struct eng_site *s, const struct roce_pkt *pkt)
 {
 	struct qp *q = &qp[pkt->dqpn - A_QPN];
@@ -80,7 +80,7 @@ static void b_sends(unsigned i, const struct rc_mk *what)
 		eng_host_sends(1, &m, 2);
 }
 
-/* Host B: takes requests in PSN order, and does again what it is asked again. */
+/* Host B: accepts requests in PSN order, and repeats answers on request. */
 static void b_heard(struct eng_site *s, const struct roce_pkt *pkt)
 {
 	struct qp *q = &qp[pkt->dqpn - B_QPN];
@@ -170,10 +170,10 @@ static void all_read(unsigned n, unsigned reads, rwy_dur one_way)
 			more |= reads_done(i) < reads;
 		}
 	}
-	eng_pair_run(2 * RWY_SEC); /* copies would still come */
+	eng_pair_run(2 * RWY_SEC); /* copies would arrive now */
 }
 
-/* Nothing is lost: each READ is asked for once, whatever the distance. */
+/* Without loss each READ is requested once, whatever the distance. */
 static void test_once(void **state)
 {
 	static const unsigned ns[] = {1, 4, QPS};
@@ -196,7 +196,7 @@ static void test_once(void **state)
 	}
 }
 
-/* The LAN loses packets: all comes, and the host answers little twice. */
+/* The LAN loses packets: all READs complete, and the host answers little twice. */
 static void test_lan_loss(void **state)
 {
 	loss = 1;
@@ -209,7 +209,7 @@ static void test_lan_loss(void **state)
 	}
 }
 
-/* Host A asks again for READ number `nth`, which was answered long ago, from its packet `at` on. */
+/* Host A repeats READ number `nth`, answered long ago, from its packet `at` on. */
 static void a_repeats(unsigned nth, unsigned at, uint64_t va)
 {
 	qp[0].una = roce_psn_add(qp[0].first, nth * CNT + at);
@@ -230,7 +230,8 @@ static void a_repeats(unsigned nth, unsigned at, uint64_t va)
 	assert_int_equal(qp[0].una, roce_psn_add(qp[0].first, (nth + 1) * CNT));
 }
 
-/* The rest of a READ is answered from memory; what may be a new connection's READ is asked of host B. */
+/* Memory answers the rest of a READ; host B is asked about a READ that may be a new
+ * connection's. */
 static void test_repeats(void **state)
 {
 	loss = 0;
@@ -245,7 +246,7 @@ static void test_repeats(void **state)
 	assert_int_equal(served, CNT + CNT - 600);
 }
 
-/* A whole READ again: only the connection's first one may be a new connection's. */
+/* A complete READ again: only the connection's first one may be a new connection's. */
 static void test_repeat_of_all(void **state)
 {
 	loss = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docs/states.md says what the state tables say (engine/states.h). A difference prints what it should say. */
+/* docs/states.md equals the state tables (engine/states.h). A difference prints the expected
+ * text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

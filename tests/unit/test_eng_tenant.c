@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants whose addresses, QPNs and PSNs are all the same: nothing of one reaches another, whatever a host
- * says; they come, change and go while the others go on.
+ * Tenants with equal addresses, QPNs and PSNs: no packet of one reaches another, whatever a host
+ * sends; they are added, changed and removed while the others continue.
  */
 #include "tests/lib/eng_pair.h"
 #include "engine/tenants.h"
@@ -11,7 +11,7 @@
 #define B_QPN 0x42
 #define FIRST 5
 
-/* What VNI 100 is at A is 1, at B 2; VNI 200 the other way round: indices mean nothing between gateways. */
+/* VNI 100 has index 1 at A and 2 at B; VNI 200 the reverse: indices are local to a gateway. */
 static const struct {
 	uint32_t vni, at[2];
 } TEN[2] = {{100, {1, 2}}, {200, {2, 1}}};
@@ -69,7 +69,7 @@ static struct eng_tenant_stats stats(unsigned at, uint32_t idx)
 	return s;
 }
 
-/* The first packet of a connection there and its answer back. */
+/* The first packet of a connection, and its answer. */
 static void connect_as(unsigned t)
 {
 	unsigned before = site[1].of[TEN[t].at[1]].requests;
@@ -89,11 +89,11 @@ static void test_same_addresses(void **state)
 	assert_int_equal(site[0].of[1].acks, 1);
 	assert_int_equal(site[0].of[2].acks, 1);
 	assert_int_equal(site[0].of[0].acks + site[1].of[0].requests, 0);
-	/* The plain LAN has the same addresses once more. */
+	/* The plain LAN also has the same addresses. */
 	a_sends(0, FIRST);
 	eng_pair_run(20 * RWY_MS);
 	assert_int_equal(site[1].of[0].requests, 1);
-	/* One sends much: the other hears nothing of it. */
+	/* One sends much: the other gets nothing of it. */
 	for (unsigned i = 1; i <= 20; i++)
 		a_sends(1, FIRST + i);
 	eng_pair_run(20 * RWY_MS);
@@ -110,8 +110,7 @@ static void test_same_addresses(void **state)
 	assert_int_equal(eng_flow_count(site[0].e), 3);
 }
 
-/* Another tenant's host answers, refuses and slows down in a connection that is not its own: nothing happens.
- */
+/* Another tenant's host answers, refuses and sends CNPs in a foreign connection: no effect. */
 static void test_forged_answers(void **state)
 {
 	struct rc_mk cnp = {.opcode = ROCE_OPCODE_CNP,
@@ -141,7 +140,7 @@ static void test_forged_answers(void **state)
 	assert_int_equal(eng_counters(site[1].e)->conns_failed, 0);
 }
 
-/* A tenant that is not here, at one end or at the other. */
+/* A tenant that does not exist at one end or the other. */
 static void test_unknown(void **state)
 {
 	both();
@@ -155,7 +154,7 @@ static void test_unknown(void **state)
 		assert_int_equal(site[1].of[i].requests, 0);
 }
 
-/* The other gateway hears of the tenant later: the host's next try goes through. */
+/* The other gateway gets the tenant later: the host's next attempt succeeds. */
 static void test_late(void **state)
 {
 	set(0, 3, (struct eng_tenant_cfg){.vni = 300});
@@ -230,7 +229,7 @@ static void accounts(void)
 	assert_int_equal(e->custody, all);
 }
 
-/* What is reserved is there whatever others take; what nobody reserved is everybody's. */
+/* Reserved memory stays free for its tenant; the rest is common. */
 static void test_memory_reserved(void **state)
 {
 	uint64_t all = eng_custody_max(site[0].e);
@@ -238,7 +237,7 @@ static void test_memory_reserved(void **state)
 	both();
 	connect_as(0);
 	connect_as(1);
-	/* 20 packets' worth for tenant 1; tenant 2 finds 5 left. */
+	/* Memory for 20 packets for tenant 1; 5 remain for tenant 2. */
 	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = UINT64_MAX, .reserve = 20 * 1100});
 	set(0, 3, (struct eng_tenant_cfg){.vni = 300, .reserve = all - 25 * 1100});
 	set(0, 2, (struct eng_tenant_cfg){.vni = 200, .custody = UINT64_MAX});
@@ -253,7 +252,7 @@ static void test_memory_reserved(void **state)
 		eng_pair_run(RWY_MS);
 	}
 	assert_int_equal(site[0].of[1].acks, 15);
-	/* Its own, then what is common: there is nothing. */
+	/* Its own, then the common part, of which nothing is left. */
 	for (unsigned i = 16; i <= 30; i++) {
 		a_sends(1, FIRST + i);
 		eng_pair_run(RWY_MS);
@@ -264,13 +263,13 @@ static void test_memory_reserved(void **state)
 	accounts();
 	set(0, 1, (struct eng_tenant_cfg){.vni = 100, .custody = UINT64_MAX, .reserve = 20 * 1100});
 	accounts();
-	/* One that goes gives back what was its own. */
+	/* A removed tenant releases its reserve. */
 	assert_true(eng_tenant_remove(site[0].e, 3));
 	a_sends(2, FIRST + 16);
 	eng_pair_run(RWY_MS);
 	assert_int_equal(site[0].of[2].ack_psn, FIRST + 16);
-	/* All delivered: nothing of anybody is accounted for any more. */
-	for (unsigned i = 0; i < 10; i++) { /* as much as the host was given each time */
+	/* All delivered: no memory is accounted for. */
+	for (unsigned i = 0; i < 10; i++) { /* as many as the host received each time */
 		b_answers(1, site[1].of[1].psn, 0x1f);
 		b_answers(2, site[1].of[2].psn, 0x1f);
 		eng_pair_run(20 * RWY_MS);
@@ -288,7 +287,7 @@ static void test_memory_reserved(void **state)
 	accounts();
 }
 
-/* VNIs that come and go for long: found as a list has them. */
+/* VNIs that are added and removed for long: look-ups equal those in a list. */
 static void test_many_vnis(void **state)
 {
 	enum { N = 600, STEPS = 20000 };
@@ -321,7 +320,7 @@ static void test_many_vnis(void **state)
 	}
 }
 
-/* A tenant's host that invents QPNs takes its tenant's places, and nobody else's. */
+/* A tenant's host with invented QPNs uses its tenant's places only. */
 static void test_places(void **state)
 {
 	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
@@ -341,7 +340,7 @@ static void test_places(void **state)
 	assert_int_equal(eng_counters(site[0].e)->drop_half_open, 3 * HALF_MAX - 10);
 	connect_as(1);
 	assert_int_equal(site[0].of[2].acks, 1);
-	/* What the peer opens counts, too: its far halves. */
+	/* Connections that the peer opens count as well. */
 	set(0, 2, (struct eng_tenant_cfg){.vni = 200, .flows_max = 5});
 	memcpy(m.src, (uint8_t[]){10, 2, 0, 9}, 4);
 	memcpy(m.dst, (uint8_t[]){10, 1, 0, 3}, 4);
@@ -354,7 +353,7 @@ static void test_places(void **state)
 	assert_true(eng_counters(site[0].e)->drop_flow_table_full > 0);
 }
 
-/* Changed while it runs; removed, its flows are forgotten, nobody else's; the number is free again. */
+/* Changed at run time; when removed, only its flows are forgotten; the number is free again. */
 static void test_live(void **state)
 {
 	both();
@@ -385,7 +384,7 @@ static void test_live(void **state)
 	assert_int_equal(stats(0, 1).flows, 0);
 }
 
-/* What was accepted in one ack mode is acknowledged in any other, at the latest when it is delivered. */
+/* Requests accepted in one ack mode are acknowledged in any other, at the latest at delivery. */
 static void test_ack_mode(void **state)
 {
 	static const enum eng_ack_mode modes[] = {ENG_ACK_END, ENG_ACK_NEAR, ENG_ACK_FAR, ENG_ACK_END};
@@ -432,7 +431,7 @@ static void test_arguments(void **state)
 	a_sends(0, FIRST);
 	eng_pair_run(20 * RWY_MS);
 	assert_int_equal(site[1].of[0].requests, 1);
-	/* Many, in any order. */
+	/* Many, in random order. */
 	for (uint32_t i = 4000; i > 3; i--)
 		set(0, i, (struct eng_tenant_cfg){.vni = 1000 + i, .share = {.weight = 1}});
 	for (uint32_t i = 4; i <= 4000; i++)

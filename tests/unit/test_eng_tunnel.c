@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tunnels that come, change and go while a connection goes through another one: it notices nothing. What went
- * through a tunnel that is removed is forgotten, with all that it held.
+ * Tunnels that are added, changed and removed without effect on a connection in another tunnel.
+ * Connections of a removed tunnel are forgotten, with all their memory.
  */
 #include <stdio.h>
 
@@ -14,11 +14,11 @@
 #define FIRST 5
 #define RATE  1250000000
 
-/* Hosts 10.1.0.3 and 10.2.0.3 are behind tunnel 0, which is there; 10.3.0.3 (at A) and 10.4.0.3 (at B) behind
- * tunnel 1. */
+/* Hosts 10.1.0.3 and 10.2.0.3 are behind tunnel 0, which stays; 10.3.0.3 (at A) and 10.4.0.3 (at B)
+ * behind tunnel 1. */
 static const uint8_t NET[2][2] = {{1, 3}, {2, 4}};
 
-/* Another pair of QPs than those of a connection that has failed. */
+/* Another pair of QPs than those of a failed connection. */
 static uint32_t more;
 
 static struct rc_mk from_a(unsigned tunnel, roce_psn psn)
@@ -121,8 +121,7 @@ static void gone(unsigned at)
 	assert_null(old);
 }
 
-/* One connection from the beginning to the end, while another tunnel comes, carries, goes, and comes again.
- */
+/* One connection all the time, while another tunnel is added, used, removed, and added again. */
 static void test_others_go_on(void **state)
 {
 	roce_psn psn = FIRST, other = FIRST;
@@ -138,14 +137,14 @@ static void test_others_go_on(void **state)
 		send_one(0, psn++);
 		send_one(1, other++);
 		send_one(1, other++);
-		/* Something is in custody when it goes. */
+		/* Custody is not empty when the tunnel is removed. */
 		a_sends(1, other++);
 		a_sends(0, psn);
 		eng_pair_run(20 * RWY_MS);
 		assert_true(eng_custody_bytes(site[0].e) > 2000);
 		gone(0);
 		assert_in_range(eng_custody_bytes(site[0].e), 1, 2000); /* the other's is kept */
-		/* Its host was acknowledged what is lost: it hears of that with its next request. */
+		/* Its host has ACKs for lost requests: its next request gets an error. */
 		naks = site[0].of[0].naks;
 		a_sends(1, other);
 		eng_pair_run(20 * RWY_MS);
@@ -168,8 +167,8 @@ static void test_others_go_on(void **state)
 	assert_int_equal(eng_counters(site[1].e)->conns_failed, 0);
 }
 
-/* Nothing is behind a tunnel that goes, or has gone; its datagrams that are still on their way are counted.
- */
+/* A tunnel without connections, during and after removal; its datagrams still in flight are
+ * counted. */
 static void test_nothing_behind(void **state)
 {
 	struct eng_tunnel_old *old;
@@ -193,7 +192,7 @@ static void test_nothing_behind(void **state)
 	gone(0);
 	a_sends(1, FIRST + 1);
 	assert_int_equal(eng_counters(site[0].e)->drop_no_route, unrouted + 3);
-	eng_pair_run(2 * RWY_SEC); /* B asks whether anybody is there */
+	eng_pair_run(2 * RWY_SEC); /* B asks whether the peer is there */
 	assert_true(eng_counters(site[0].e)->drop_no_tunnel > 0);
 	send_one(0, FIRST);
 }
@@ -225,8 +224,8 @@ static void assign_none(unsigned at)
 	given[at] = NULL;
 }
 
-/* Both tunnels lead to the same hosts: the first takes what is not assigned, the other what is, until it
- * goes. */
+/* Both tunnels lead to the same hosts: the second carries assigned pairs until it is removed, the
+ * first all others. */
 static void test_assigned(void **state)
 {
 	const struct rwy_ip a = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}),
@@ -246,7 +245,7 @@ static void test_assigned(void **state)
 	send_one(0, FIRST);
 	assert_true(data_sent(0) > zero);
 	assert_int_equal(data_sent(1), one);
-	/* A connection that is there stays; the next one goes as assigned, and is taken there. */
+	/* An existing connection stays; the next one goes as assigned, and is accepted there. */
 	assign(0, a, b, 0, 1);
 	assign(1, b, a, 0, 1);
 	send_one(0, FIRST + 1);
@@ -267,7 +266,7 @@ static void test_assigned(void **state)
 	eng_host_sends(0, &m, 2);
 	eng_pair_run(20 * RWY_MS);
 	assert_true(data_sent(1) > one);
-	/* It goes: what was assigned to it is not any more. */
+	/* It is removed: its assignments are void. */
 	gone(0);
 	m.dqpn = 0x79;
 	eng_host_sends(0, &m, 2);
@@ -279,8 +278,8 @@ static void test_assigned(void **state)
 	assign_none(1);
 }
 
-/* Address pairs are shared by weight, both ways round alike, and stay where they are when a weight changes.
- */
+/* Address pairs are shared by weight, equally in both directions, and keep their tunnel when a
+ * weight changes. */
 static void test_weights(void **state)
 {
 	struct eng_tunnel_tune t = {.rate_Bps = RATE, .rx_window = 1024, .rx_bytes = 1 << 20, .weight = 3};
@@ -305,14 +304,15 @@ static void test_weights(void **state)
 
 			one += way == 1;
 			moved += round && way != was[i];
-			assert_true(!round || was[i] == 0 || way == 1); /* it got more: it lost nothing */
+			/* its weight grew: it lost none */
+			assert_true(!round || was[i] == 0 || way == 1);
 			was[i] = way;
 		}
 		assert_in_range(one, (round ? 2000 : 1000) - 120, (round ? 2000 : 1000) + 120);
 		t.weight = 3;
 	}
 	assert_in_range(moved, 800, 1200);
-	t.weight = 0; /* nothing goes there while there is another */
+	t.weight = 0; /* unused while there is another */
 	eng_tunnel_set(site[0].e, 0, &t, eng_now);
 	for (unsigned i = 1; i < 250; i++) {
 		const struct rwy_ip l = rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}),
@@ -322,7 +322,8 @@ static void test_weights(void **state)
 	}
 }
 
-/* Shares of tenants are set when they are told again; a tenant's prefix behind a free number is refused. */
+/* Tenants' shares are set when they are sent again; a tenant's prefix behind a free number is
+ * refused. */
 static void test_tenants(void **state)
 {
 	struct eng_prefix p = {.addr = rwy_ip_from4((uint8_t[4]){10, 4, 0, 0}), .len = 120, .tunnel = 1};
@@ -342,7 +343,7 @@ static void test_tenants(void **state)
 	assert_int_equal(s.cfg.weight, 3);
 }
 
-/* Another rate: datagrams go at it, sequence numbers go on. */
+/* Another rate: datagrams follow it, sequence numbers continue. */
 static void test_rate(void **state)
 {
 	struct eng_tunnel_tune t = {.rate_Bps = 250000, .rx_window = 1024, .rx_bytes = 1 << 20};
@@ -365,7 +366,7 @@ static void test_rate(void **state)
 	eng_tunnel_set(site[0].e, 9, &t, eng_now); /* nothing */
 }
 
-/* Each connection is told once when it is there and once when it is not, at both gateways; and when asked. */
+/* Both gateways report each connection once when it opens and once when it ends; and on request. */
 static void test_sessions(void **state)
 {
 	struct eng_session s[4];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway/control/tenants.h with workers that do as the test says: what engines are told and when, against
- * what is published; every way in which a change can be refused leaves everything as it was; VNIs that go
- * from one tenant to another; a removed tenant's index rests until nobody has anything under it.
+ * gateway/control/tenants.h with workers that the test controls: updates of engines and their order
+ * relative to publication; every possible refusal leaves everything unchanged; VNIs that move
+ * between tenants; a removed tenant's index is not reused while any worker holds data of it.
  */
 #include "engine/tenants.h"
 #include "tests/lib/gw/fake.h"
@@ -39,7 +39,7 @@ static void add(const char *name, uint32_t vni)
 	assert_int_equal(gw_tenant_add(&fake.app, &t, &done, &err), 0);
 }
 
-/* Every engine has exactly the tenants of the set, as the set has them. */
+/* Every engine has exactly the tenants of the set. */
 static void engines_agree(void)
 {
 	const struct tenant_set *s = gw_tenants_of(&fake.app);
@@ -96,7 +96,7 @@ static void test_shares(void **state)
 	assert_int_equal(c->reserve, FAKE_CUSTODY / 4);
 	assert_int_equal(c->prefixes, 2); /* those behind tunnels */
 	assert_int_equal(c->prefix[1].tunnel, 1);
-	/* The least that a worker's share can be. */
+	/* The least share of a worker. */
 	t.cfg.guarantee_Bps = 1500;
 	t.cfg.limit_Bps = 2000;
 	t.cfg.memory_ppm = 0;
@@ -154,7 +154,7 @@ static void test_refusals(void **state)
 
 static unsigned looked;
 
-/* Nothing is published that an engine does not have. */
+/* A tenant is published only after every engine has it. */
 static void look_at_call(unsigned worker)
 {
 	const struct tenant_set *s = gw_tenants_of(&fake.app);
@@ -166,7 +166,7 @@ static void look_at_call(unsigned worker)
 				assert_non_null(eng_tenant(eng_of(w), i));
 }
 
-/* When hosts are forgotten, no worker admits the tenant any more. */
+/* When hosts are forgotten, no worker admits the tenant any longer. */
 static void look_at_clear(unsigned worker, uint32_t index)
 {
 	looked++;
@@ -205,14 +205,14 @@ static void test_vni_moves(void **state)
 	fake_workers(FAKE_TUNNELS, NULL, 0);
 	add("red", 1);
 	add("blue", 2);
-	/* Two exchange theirs. */
+	/* Two tenants exchange theirs. */
 	t[0] = fake_tenant("red", 2);
 	t[1] = fake_tenant("blue", 1);
 	assert_int_equal(gw_tenants_replace(&fake.app, t, 2, &done, &err), 0);
 	engines_agree();
 	assert_int_equal(named("red")->cfg.vni, 2);
-	/* One is called otherwise: its VNI is a new tenant's, while the old one's connections are forgotten.
-	 */
+	/* A tenant gets another name: its VNI is a new tenant's, while the old one's connections
+	 * are forgotten. */
 	fake_send(fake.app.worker[1], 1, 0x20, 5);
 	t[0] = fake_tenant("rouge", 2);
 	t[2] = fake_tenant("green", TENANT_VNI_MAX);
@@ -221,7 +221,7 @@ static void test_vni_moves(void **state)
 	assert_int_equal(done.added, 2);
 	engines_agree();
 	assert_int_not_equal(named("rouge")->index, 1);
-	/* And it goes round. */
+	/* And a cycle. */
 	t[0] = fake_tenant("rouge", 1);
 	t[1] = fake_tenant("blue", TENANT_VNI_MAX);
 	t[2] = fake_tenant("green", 2);
@@ -233,10 +233,9 @@ static void test_vni_moves(void **state)
 	engines_agree();
 }
 
-/* --- workers that fail
- * --------------------------------------------------------------------------------------- */
+/* --- workers that fail ------------------------------------------------------------------------ */
 
-/* The last worker's engine lacks a tunnel: it refuses what the others have taken. */
+/* The last worker's engine lacks a tunnel: it refuses the change that the others have accepted. */
 static void test_engine_refuses(void **state)
 {
 	struct conf_tenant t[3];
@@ -255,7 +254,7 @@ static void test_engine_refuses(void **state)
 	assert_non_null(strstr(err.msg, "worker 2"));
 	assert_int_equal(gw_tenants_of(&fake.app)->generation, 2);
 	engines_agree();
-	/* Two exchange their VNIs, and back. */
+	/* Two tenants exchange their VNIs, and back. */
 	t[1].cfg.vni = 2;
 	t[1].cfg.prefix = &p;
 	t[1].cfg.prefixes = 1;
@@ -266,7 +265,7 @@ static void test_engine_refuses(void **state)
 	assert_int_equal(gw_tenants_of(&fake.app)->generation, 3);
 	engines_agree();
 	t[1] = fake_tenant("blau", 1);
-	/* Red is removed and its VNI given on, in the same refused change. */
+	/* Red is removed and its VNI reused, in the same refused change. */
 	assert_int_equal(gw_tenants_replace(&fake.app, &t[1], 1, &done, &err), RWY_EINVAL);
 	assert_int_equal(gw_tenants_of(&fake.app)->generation, 3);
 	engines_agree();
@@ -288,14 +287,14 @@ static void test_worker_hangs(void **state)
 	assert_non_null(strstr(err.msg, "worker 1"));
 	w->hung = false;
 	engines_agree();
-	/* It comes back with what it was told before; the next change puts it right. */
+	/* It returns with its earlier state; the next change corrects it. */
 	assert_int_equal(
 	    eng_tenant_set(w->eng, 1, &(struct eng_tenant_cfg){.vni = 70, .share.weight = 1}, gw_now()), 0);
 	assert_int_equal(
 	    eng_tenant_set(w->eng, 9, &(struct eng_tenant_cfg){.vni = 1, .share.weight = 1}, gw_now()), 0);
 	add("yellow", 3);
 	engines_agree();
-	/* And the tick does, if none comes: here also with its VNIs exchanged. */
+	/* And the tick corrects it without a change: here with exchanged VNIs. */
 	w->hung = true;
 	assert_int_equal(gw_tenants_replace(&fake.app, t, 2, &done, &err), RWY_EAGAIN);
 	w->hung = false;
@@ -311,7 +310,7 @@ static void test_worker_hangs(void **state)
 	engines_agree();
 }
 
-/* One that does not take up the set: nothing is freed, nothing given to others, until it does. */
+/* A worker that does not run the set: nothing is freed or reused until it does. */
 static void test_worker_late(void **state)
 {
 	uint64_t published, running;
@@ -353,7 +352,7 @@ static void test_removal(void **state)
 	assert_int_equal(gw_tenant_del(&fake.app, "red", &done, &err), 0);
 	assert_int_equal(done.removed, 1);
 	engines_agree();
-	/* Its connections are there, and then one worker still has hosts. */
+	/* Its connections are removed, and then one worker still has hosts. */
 	gw_tenants_tick(&fake.app);
 	add("a", 2);
 	assert_int_equal(named("a")->index, 2);
@@ -367,8 +366,7 @@ static void test_removal(void **state)
 	engines_agree();
 }
 
-/* --- what people see
- * ----------------------------------------------------------------------------------------- */
+/* --- status ----------------------------------------------------------------------------------- */
 
 static void test_info(void **state)
 {
@@ -402,10 +400,9 @@ static void test_info(void **state)
 	assert_int_equal(gw_tenant_get(&fake.app, "bleu", &t), RWY_ENOENT);
 }
 
-/* --- a process that died
- * --------------------------------------------------------------------------------------- */
+/* --- restart of the process ------------------------------------------------------------------- */
 
-/* Connections of tenants in the journal are there before a packet comes. */
+/* Connections of tenants in the journal are restored before packets arrive. */
 static void test_journal(void **state)
 {
 	struct conf_tenant t = fake_tenant("red", 77), other = fake_tenant("blue", 78);
@@ -429,10 +426,10 @@ static void test_journal(void **state)
 	assert_int_equal(eng_flow_count(eng_of(0)), 1);
 	fake_send(fake.app.worker[0], 1, 0x20, 100);
 	assert_int_equal(eng_counters(eng_of(0))->drop_resuming, 1);
-	/* One that is configured later finds its own. */
+	/* A tenant that is configured later gets its own. */
 	assert_int_equal(gw_tenant_add(&fake.app, &other, &done, &err), 0);
 	assert_int_equal(eng_flow_count(eng_of(0)), 2);
-	/* Removed and there again: what is being forgotten is not taken up a second time. */
+	/* Removed and added again: connections that are being forgotten are not restored again. */
 	assert_int_equal(gw_tenant_del(&fake.app, "blue", &done, &err), 0);
 	add("bleu", 78);
 	assert_int_equal(eng_tenant(eng_of(0), named("bleu")->index)->sides, 0);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a change of the set of tenants tells hardware (gateway/offload/offload.h): before it is published, and
- * when every worker runs it; how it is taken back; that hardware can refuse it.
+ * Calls to hardware during a change of the set of tenants (gateway/offload/offload.h): before it is
+ * published, and when every worker runs it; the undo; a refusal by hardware.
  */
 #include "gateway/offload/offload.h"
 #include "tests/lib/gw/fake.h"
 
 static struct {
 	unsigned prepared, back, committed;
-	uint64_t present;   /* generation that was in force when prepare was called */
-	uint64_t next;      /* that it was called with */
+	uint64_t present;   /* generation in force when prepare was called */
+	uint64_t next;      /* its argument */
 	uint64_t at_commit; /* published when commit was called */
 	bool refuse;
 } seen;
@@ -71,7 +71,7 @@ static void test_order(void **state)
 	assert_int_equal(seen.present, done.generation - 1);
 	assert_int_equal(seen.next, done.generation);
 	assert_int_equal(seen.at_commit, done.generation);
-	assert_int_equal(gw_tenant_set(&fake.app, &t, &done, &err), 0); /* no change: nothing to tell */
+	assert_int_equal(gw_tenant_set(&fake.app, &t, &done, &err), 0); /* no change: no call */
 	assert_int_equal(seen.prepared, 1);
 	assert_int_equal(gw_tenant_del(&fake.app, "red", &done, &err), 0);
 	assert_int_equal(seen.prepared, 2);
@@ -93,7 +93,7 @@ static void test_hardware_refuses(void **state)
 	assert_int_equal(seen.committed, 1);
 }
 
-/* A worker refuses, so hardware takes it back; a worker does not take it up, so hardware waits. */
+/* A worker refuses: hardware is restored; a worker does not run the set: hardware waits. */
 static void test_worker_hangs(void **state)
 {
 	struct conf_tenant t = fake_tenant("red", 7);

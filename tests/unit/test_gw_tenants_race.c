@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that add, change, remove, reload and list tenants at the same time, while workers turn and read the
- * set all the time. Whatever a worker finds in the set of its turn must be whole and in its engine. Built
- * with a sanitizer (`make asan`, `make tsan`) it also finds what is freed or written too early.
+ * Threads that add, change, remove, reload and list tenants at the same time, while workers run and
+ * read the set. All data that a worker finds in the set of its turn must be complete and in its
+ * engine. Built with a sanitizer (`make asan`, `make tsan`) it also finds data freed or written too
+ * early.
  */
 #include "engine/eng.h"
 #include "tests/lib/gw/fake.h"
 
 #define CHANGERS 3
-#define EACH     12 /* names of one changer */
+#define EACH     12 /* names per changing thread */
 #define VNI_BASE 100
 #define RUN      (2 * RWY_SEC)
 
@@ -47,7 +48,7 @@ static void turn(struct gw_worker *w)
 	}
 }
 
-/* --- who changes things ------------------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------------------- */
 
 static void counted(int rc)
 {
@@ -56,7 +57,7 @@ static void counted(int rc)
 	else if (rc == RWY_EEXIST || rc == RWY_ENOENT || rc == RWY_EINVAL)
 		atomic_fetch_add(&refused, 1);
 	else
-		atomic_fetch_add(&wrong, 1); /* every worker turns */
+		atomic_fetch_add(&wrong, 1); /* every worker runs */
 }
 
 static struct conf_tenant some(unsigned who, uint64_t *s)
@@ -66,7 +67,7 @@ static struct conf_tenant some(unsigned who, uint64_t *s)
 	uint32_t i = rnd(s) % EACH;
 
 	snprintf(name, sizeof(name), "t%u-%u", who, i);
-	/* Now and then a VNI that another may have. */
+	/* Sometimes a VNI that another tenant may have. */
 	t = fake_tenant(name, VNI_BASE + who * EACH + (rnd(s) % 4 ? i : rnd(s) % EACH));
 	t.cfg.weight = 1 + rnd(s) % 10;
 	t.cfg.memory_ppm = rnd(s) % 20000;
@@ -109,7 +110,7 @@ static void *reloader(void *arg)
 		unsigned n = 0, turned = rnd(&s);
 		char name[TENANT_NAME_MAX];
 
-		/* All VNIs go round among the names that are there. */
+		/* All VNIs rotate among the existing names. */
 		for (unsigned i = 0; i < CHANGERS * EACH; i++) {
 			if (rnd(&s) % 4 == 0)
 				continue;
@@ -147,7 +148,7 @@ static void *looker(void *arg)
 
 /* --- the test ------------------------------------------------------------------------------------------- */
 
-/* At rest: what is in the set is in every engine, and nothing else. */
+/* At the end every engine has exactly the tenants of the set. */
 static void at_rest(void)
 {
 	const struct tenant_set *s = gw_tenants_of(&fake.app);

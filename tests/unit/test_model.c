@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller's JSON by tables: what is taken, what is refused and with which field's name. */
+/* The controller's JSON by tables: accepted input, and refusals with the name of the field. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

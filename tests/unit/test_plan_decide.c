@@ -30,7 +30,7 @@ static void set_loss(struct plan_question *q, enum plan_carrier c, uint64_t ppm)
 	q->path.by[c].loss_ppm = (struct plan_value){ppm, T, 1};
 }
 
-/* Both ends alike, a path with this bandwidth for native and TCP. */
+/* Both ends equal, a path with this bandwidth for native and TCP. */
 static struct plan_question question(struct plan_caps c, uint64_t native, uint64_t tcp)
 {
 	struct plan_question q = {.source = c, .destination = c, .pinned = PLAN_ANY};
@@ -115,8 +115,8 @@ static void test_firsts(void **state)
 	}
 }
 
-/* A tunnel's life: at each step the native carrier's bandwidth (TCP has 400 Mbit/s of path), and what must
- * come out. */
+/* A tunnel over time: at each step the native carrier's bandwidth (TCP has 400 Mbit/s of path), and
+ * the expected result. */
 struct step {
 	unsigned at_ms;
 	uint64_t native_mbit;
@@ -192,7 +192,7 @@ static void test_lives(void **state)
 	}
 }
 
-/* Whoever asks again when the decision says so gets the change, if nothing else changed. */
+/* Asking again at the time that the decision names gives the change, if nothing else changed. */
 static void test_again_at_is_enough(void **state)
 {
 	struct plan_question good = question(caps(GBIT, GBIT, 0), 800 * MBIT, 400 * MBIT);
@@ -213,8 +213,8 @@ static void test_again_at_is_enough(void **state)
 	assert_int_equal(d.rule, PLAN_RULE_MOVED);
 }
 
-/* A path that swings as it likes, asked ten times a second for an hour: no more changes than one in `hold`;
- * one that swings faster than `confirm` makes none. */
+/* A path that varies at random, asked ten times a second for an hour: at most one change in `hold`;
+ * one that varies faster than `confirm` causes none. */
 static void test_no_flapping(void **state)
 {
 	static const struct {
@@ -328,7 +328,7 @@ static void test_policy_check(void **state)
 	assert_int_equal(plan_policy_check(&p), RWY_EINVAL);
 }
 
-/* Whatever goes in: something defined comes out, within the bounds, twice the same. */
+/* For any input the result is defined, within limits, and reproducible. */
 static void test_anything_goes(void **state)
 {
 	uint64_t x = 88172645463325252;
@@ -345,7 +345,7 @@ static void test_anything_goes(void **state)
 			x ^= x << 13;
 			x ^= x >> 7;
 			x ^= x << 17;
-			/* Whole ranges, with many bytes of nothing and of everything. */
+			/* Full ranges, with many bytes of all zeros and all ones. */
 			raw[b] = x & 0x300 ? (x & 0x100 ? 0 : 0xff) : (uint8_t)(x >> 32);
 		}
 		q.source.cnp = q.destination.cnp = false;
@@ -392,7 +392,7 @@ static void test_explain(void **state)
 	assert_non_null(strstr(text, "bandwidth 100.000 Mbit/s (gw-a1, 0.000 s old)"));
 	assert_non_null(strstr(text, "round trip 25000 us (source 2, 1.500 s old)"));
 	assert_non_null(strstr(text, "loss 100 ppm (assumed)"));
-	/* Cut, ended, and the length told. */
+	/* Truncated, terminated, and the full length returned. */
 	assert_int_equal(
 	    plan_explain(small, sizeof(small), &d, source_name, (void *)(uintptr_t) "gw-a1"), len);
 	assert_int_equal(strlen(small), sizeof(small) - 1);

@@ -18,7 +18,7 @@
 
 #define T        (1000 * RWY_SEC)
 #define ROWS_MAX 1024
-#define FRAMING  0.965 /* the tunnel's headers within TCP: what was measured is TCP's own payload */
+#define FRAMING  0.965 /* the tunnel's headers within TCP: measured was TCP's own payload */
 #define CAN_BPS  UINT64_C(10000000000)
 
 struct row {
@@ -60,7 +60,7 @@ static bool same_path(const struct row *a, const struct row *b)
 	return a->rtt == b->rtt && a->loss == b->loss && a->burst == b->burst && a->link == b->link;
 }
 
-/* The pick for a native row (its share of the link) against a TCP row. */
+/* The choice between a native row (its share of the link) and a TCP row. */
 static enum plan_carrier pick(const struct row *native, const struct row *tcp, struct plan_decision *d)
 {
 	struct plan_caps c = {.bandwidth_bps = {CAN_BPS, CAN_BPS, 0}, .tcp_window = 16u << 20};
@@ -115,7 +115,7 @@ static void test_picks(void **state)
 	    tcp_best, picked_tcp);
 	assert_true(cells >= 200);
 	assert_true(good * 100 >= cells * 95);
-	/* A grid in which one carrier always wins would show nothing. */
+	/* A grid in which one carrier always wins would prove nothing. */
 	assert_true(tcp_best > cells / 10 && cells - tcp_best > cells / 10);
 }
 

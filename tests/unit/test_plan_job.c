@@ -28,11 +28,12 @@ static struct rwy_ip ip(const char *text)
 	return rwy_ip_from4(b);
 }
 
-/* Three sites 10.1/16, 10.2/16, 10.3/16; the gateways' bandwidth; the measured path; what the network has. */
+/* Three sites 10.1/16, 10.2/16, 10.3/16; the gateways' bandwidth; the measured path; the network's
+ * paths. */
 struct world {
-	uint64_t gw_bps[3][2];                /* 0: it is not there */
+	uint64_t gw_bps[3][2];                /* 0: does not exist */
 	uint64_t tcp_bps;                     /* besides native, of every gateway */
-	uint32_t rtt_us, jitter_us, loss_ppm; /* rtt 0: nobody measured */
+	uint32_t rtt_us, jitter_us, loss_ppm; /* rtt 0: not measured */
 	bool network;
 	struct plan_route route[4]; /* between any two sites */
 	unsigned n_routes;
@@ -142,9 +143,9 @@ static void fill(struct plan_job_pair *p, unsigned n, unsigned a, unsigned b, st
 
 struct job_case {
 	const char *name;
-	uint64_t gw0; /* the first gateway of the first site; the others as in world() */
+	uint64_t gw0; /* first gateway of the first site; the others as in world() */
 	uint32_t rtt_us;
-	unsigned n_routes; /* 0: the network is not asked */
+	unsigned n_routes; /* 0: no request to the network */
 	struct plan_route route[2];
 	struct plan_triple want; /* of each of 4 pairs */
 	enum plan_job_fail fail;
@@ -207,8 +208,8 @@ static void test_table(void **state)
 	}
 }
 
-/* Planned again: what can stay does, what lost its gateway moves, and all are placed though nothing is left.
- */
+/* Planned again: pairs stay where possible, those of a lost gateway move, and all are placed though
+ * nothing is free. */
 static void test_again(void **state)
 {
 	struct plan_job_pair pairs[8];
@@ -221,7 +222,7 @@ static void test_again(void **state)
 
 	fill(pairs, 8, 1, 3, (struct plan_triple){G, 0, 0});
 	r = plan(&w, &job);
-	for (i = 0; i < 8; i++) /* all on the smaller gateways, but for one that is nowhere */
+	for (i = 0; i < 8; i++) /* all on the smaller gateways, except one without a place */
 		now[i] = (struct plan_pair){r->groups[0].gw[0][1].id, r->groups[0].gw[1][1].id, 0};
 	plan_job_free(r);
 	now[5] = (struct plan_pair){0, 0, 0};
@@ -243,7 +244,7 @@ static void test_again(void **state)
 	for (i = 0; i < 8; i++)
 		assert_true(r->rows[i].first < 2 && r->rows[i].second == 0); /* hangzhou is first */
 	plan_job_free(r);
-	job.now = NULL; /* as a new one: no */
+	job.now = NULL; /* as a new job it does not fit */
 	job.stay = false;
 	r = plan(&w, &job);
 	assert_int_equal(r->fail, PLAN_JOB_NO_CARRIER);
@@ -252,7 +253,7 @@ static void test_again(void **state)
 	plan_book_free(w.book);
 }
 
-/* What is said to fit is planned when it is asked for, and no more. */
+/* The demand reported as fitting is accepted, and no more. */
 static void test_fits_is_true(void **state)
 {
 	struct plan_job_pair pairs[4];
@@ -306,7 +307,7 @@ static void test_rows(void **state)
 		assert_int_equal(r->groups[0].gw_bps[side][0], 12 * G);
 		assert_int_equal(r->groups[0].gw_bps[side][1], 4 * G);
 	}
-	/* The other way round: the same gateways. */
+	/* In the other direction: the same gateways. */
 	for (i = 0; i < 16; i++) {
 		a = pairs[i].a;
 		pairs[i].a = pairs[i].b;
@@ -347,8 +348,7 @@ static void test_grains(void **state)
 	plan_job_free(r);
 }
 
-/* Connections that the scheduler names have a pair of gateways each, by weight; what is not named has its
- * share of the rest. */
+/* Named queue pairs have a pair of gateways each, by weight; unnamed ones share the rest. */
 static void test_named_qps(void **state)
 {
 	struct plan_job_pair pairs[17];
@@ -378,11 +378,11 @@ static void test_named_qps(void **state)
 	assert_int_equal(r->groups[0].gw_bps[0][0], 24 * G);
 	assert_int_equal(r->groups[0].gw_bps[1][1], 8 * G);
 	assert_int_equal(r->groups[0].pair_bps[0], 18 * G);
-	/* A gateway goes: what was not on it stays. */
+	/* A gateway is lost: other pairs stay. */
 	for (i = 0; i < 16; i++)
 		now[i] = (struct plan_pair){
 		    r->groups[0].gw[0][r->rows[i].first].id, r->groups[0].gw[1][r->rows[i].second].id, 0};
-	w.gw_bps[2][1] = 0; /* of the first by name */
+	w.gw_bps[2][1] = 0; /* first of the first site by name */
 	job.now = now;
 	job.stay = true;
 	again = plan(&w, &job);
@@ -410,7 +410,7 @@ static void test_three_sites(void **state)
 	fill(pairs + 4, 4, 2, 3, (struct plan_triple){20 * G, 0, 0});
 	fill(pairs + 8, 1, 1, 1, (struct plan_triple){G, 0, 0});
 	r = plan(&w, &job);
-	/* cluster2 has 100 Gbit/s; each group by itself fits it, both do not. */
+	/* cluster2 has 100 Gbit/s; each group alone fits, both do not. */
 	assert_int_equal(r->n_groups, 2);
 	assert_int_equal(r->rows[8].group, -1);
 	assert_int_equal(r->groups[0].fail, PLAN_JOB_FITS);
@@ -448,7 +448,7 @@ static void test_refused(void **state)
 	assert_null(r);
 }
 
-/* Jobs until it is full; the last is refused; a withdrawal makes room for exactly it. */
+/* Jobs until it is full; the last is refused; a withdrawal makes room for exactly that one. */
 static void test_book(void **state)
 {
 	struct plan_job_pair pairs[4];
@@ -485,7 +485,7 @@ static void test_book(void **state)
 	plan_book_free(w.book);
 }
 
-/* Many names, taken and given: sums are right, and what is gone leaves room. */
+/* Many names, claimed and released: sums are right, and released names leave room. */
 static void test_book_many(void **state)
 {
 	struct plan_claim t[3];
@@ -539,7 +539,8 @@ static void test_ranks(void **state)
 		assert_true(p[i].a.b[15] == i && p[i].b.b[15] == i + 2 && p[i].want.bandwidth_bps == G);
 	assert_int_equal(plan_job_ranks(r, 8, &some, true, p, 16, &bad), 8);
 	assert_true(p[7].a.b[15] == 7 && p[7].b.b[15] == 1);
-	assert_int_equal(plan_job_ranks(r, 8, &some, true, p, 3, &bad), 8); /* told, not written */
+	/* counted, not written */
+	assert_int_equal(plan_job_ranks(r, 8, &some, true, p, 3, &bad), 8);
 	assert_int_equal(
 	    plan_job_ranks(r, 4, &some, true, p, 16, &bad), 2); /* two stages are neighbours once */
 	assert_int_equal(plan_job_ranks(r, 2, &some, true, p, 16, &bad), 0); /* one stage: no pairs */

@@ -28,7 +28,7 @@ struct path_case {
 	struct plan_obs obs[OBS_MAX];
 	unsigned used;
 	enum plan_class cls;
-	struct expect want[4]; /* field v 0 and source 0 ends */
+	struct expect want[4]; /* ends with field v 0 and source 0 */
 };
 
 #define MEASURED(src, c, age_s, bw, rtt, loss)                                                               \
@@ -141,7 +141,7 @@ static void test_table(void **state)
 		for (n = 0; n < OBS_MAX && (cases[i].obs[n].at || cases[i].obs[n].source); n++)
 			;
 		check_case(&cases[i], cases[i].obs, n);
-		/* The order of reports of different times plays no part. */
+		/* The order of reports of different times does not matter. */
 		for (j = 0; j < n; j++)
 			turned[j] = cases[i].obs[n - 1 - j];
 		check_case(&cases[i], turned, n);

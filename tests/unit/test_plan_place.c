@@ -16,7 +16,7 @@
 
 struct place_case {
 	const char *name;
-	struct plan_route route[5]; /* no edge ends */
+	struct plan_route route[5]; /* ends without an edge */
 	struct plan_want want;
 	enum plan_place_fail fail;
 	enum plan_shape shape;
@@ -98,8 +98,8 @@ static uint64_t next(uint64_t *x)
 	return *x;
 }
 
-/* Random offers: what is placed is the demand to the bit, within the bounds and what each path has; what is
- * said to fit does; and more than that does not. */
+/* Random offers: the placed rate equals the demand, within the limits and each path's bandwidth;
+ * the demand reported as fitting does fit; a larger one does not. */
 static void test_whatever_is_offered(void **state)
 {
 	static struct plan_route r[PLAN_ROUTES_MAX];

@@ -117,7 +117,7 @@ static void test_deterministic(void **state)
 		assert_int_equal(p[a].first, turned[b].first);
 		assert_int_equal(p[a].second, turned[b].second);
 	}
-	/* Known answers, of another implementation (Python, floating-point logarithms). */
+	/* Results of another implementation (Python, floating-point logarithms). */
 	assert_int_equal(plan_id("gw-a1"), UINT64_C(0x675d958ab19f0673));
 	assert_int_equal(key_of(1), UINT64_C(0xd805d84d0f8bca1b));
 	for (j = 0; known[j]; j++)
@@ -142,8 +142,8 @@ static void test_loss_moves_only_its_own(void **state)
 		else
 			assert_int_equal(a, b);
 		assert_true(b >= 4);
-		/* Back again: everything as it was (the other way round of the same). Left out of the list,
-		 * not only of weight 0: no difference. */
+		/* Returned: everything as before. Absence from the list and weight 0 make no
+		 * difference. */
 		assert_int_equal(plan_spread(q + 4, n - 4, key_of(j)) + 4, b);
 	}
 	assert_true(moved > KEYS * 38 / 100 && moved < KEYS * 42 / 100);
@@ -184,20 +184,20 @@ static void test_grain(void **state)
 {
 	struct plan_end a = end(1, 17), a2 = end(1, 99), b = end(2, 18), c = end(3, 18);
 
-	/* Address pair: QPNs play no part, addresses do. */
+	/* Address pair: addresses matter, QPNs do not. */
 	assert_int_equal(plan_key(PLAN_GRAIN_ADDRESS, 1, &a, &b), plan_key(PLAN_GRAIN_ADDRESS, 1, &a2, &b));
 	assert_int_not_equal(
 	    plan_key(PLAN_GRAIN_ADDRESS, 1, &a, &b), plan_key(PLAN_GRAIN_ADDRESS, 1, &a, &c));
 	/* NIC: the first site's address alone. */
 	assert_int_equal(plan_key(PLAN_GRAIN_NIC, 1, &a, &b), plan_key(PLAN_GRAIN_NIC, 1, &a2, &c));
 	assert_int_not_equal(plan_key(PLAN_GRAIN_NIC, 1, &a, &b), plan_key(PLAN_GRAIN_NIC, 1, &b, &a));
-	/* QP: each by itself. */
+	/* QP: each queue pair alone. */
 	assert_int_not_equal(plan_key(PLAN_GRAIN_QP, 1, &a, &b), plan_key(PLAN_GRAIN_QP, 1, &a2, &b));
 	/* Tenants may have the same addresses. */
 	assert_int_not_equal(plan_key(PLAN_GRAIN_QP, 1, &a, &b), plan_key(PLAN_GRAIN_QP, 2, &a, &b));
 }
 
-/* Whoever reports a connection, in whichever direction, names the same pair. */
+/* Reports of a connection in either direction give the same pair. */
 static void test_both_directions(void **state)
 {
 	const uint32_t w[2] = {3, 1};
@@ -217,7 +217,7 @@ static void test_both_directions(void **state)
 	}
 }
 
-/* 16 connections 3:1 are 12 and 4, whichever they are; 4 x 4 pairs get their share to one. */
+/* 16 connections 3:1 are 12 and 4, for any keys; 4 x 4 pairs get their share to within one. */
 static void test_bounded_is_exact(void **state)
 {
 	const uint32_t w[2] = {3, 1}, one[1] = {1}, many[4] = {4, 3, 2, 1};
@@ -247,7 +247,8 @@ static void test_bounded_is_exact(void **state)
 	assert_int_equal(plan_spread_next(p, 0, count, 1), -1);
 }
 
-/* A pair without weight takes nothing, and what is still counted there does not shift the others' shares. */
+/* A pair without weight gets nothing, and sessions still counted there do not change the others'
+ * shares. */
 static void test_bounded_without_weight(void **state)
 {
 	const uint32_t w[3] = {3, 1, 0}, one[1] = {1};
@@ -275,8 +276,8 @@ static void tally(const int *assign, unsigned m, uint32_t *count, unsigned n)
 
 #define LIST 1000u
 
-/* Lists: shares to one key, a loss moves what was lost and nothing else, a return moves the newcomer's share
- * and nothing else, again moves nothing, and the order of the list plays no part. */
+/* Lists: shares to within one key; a loss moves only the lost pairs' keys, a return only the
+ * newcomer's share, a repetition nothing; the order of the list does not matter. */
 static void test_list(void **state)
 {
 	const uint32_t w[4] = {5, 3, 2, 1}, one[1] = {1};
@@ -311,7 +312,7 @@ static void test_list(void **state)
 				assert_true(a[i] == (int)gone || a[i] == b[i]);
 			for (i = 0; i < n; i++)
 				assert_true(i == gone || fabs(count[i] - m * w[i] / (11.0 - w[gone])) < 1);
-			/* Back: only to the one that came. */
+			/* Returned: only to the one that came back. */
 			memcpy(c, b, sizeof(c));
 			moved = (unsigned)plan_spread_list(p, n, keys, m, c);
 			assert_true(moved <= was[gone] + 1);
@@ -321,7 +322,7 @@ static void test_list(void **state)
 	}
 }
 
-/* What is on a pair stays, above its share or not; the others fill what is below. */
+/* Keys stay on their pair, above its share or not; new ones fill pairs below. */
 static void test_stay(void **state)
 {
 	const uint32_t w[4] = {5, 3, 2, 1}, one[1] = {1};
@@ -342,7 +343,7 @@ static void test_stay(void **state)
 		assert_int_equal(a[i], b[i]);
 	assert_int_equal(count[3], 900);
 	assert_int_equal(plan_spread_stay(p, n, keys, LIST, b), 0);
-	/* The full one goes: by shares. */
+	/* The full one is lost: by shares. */
 	p[3].weight = 0;
 	assert_int_equal(plan_spread_stay(p, n, keys, LIST, b), 900);
 	tally(b, LIST, count, n);
@@ -366,7 +367,7 @@ static void test_list_refused(void **state)
 	assert_int_equal(plan_spread_list(p, n, &key, 1, &a), RWY_EINVAL);
 	assert_int_equal(plan_spread_list(p, 0, &key, 1, &a), RWY_EINVAL);
 	n = mesh(p, w, 2, w, 2);
-	a = 4711; /* what is no pair is none */
+	a = 4711; /* an index outside is none */
 	assert_int_equal(plan_spread_list(p, n, &key, 1, &a), 1);
 	assert_in_range(a, 0, n - 1);
 	assert_int_equal(plan_spread_list(p, n, &key, 0, &a), 0);
@@ -395,7 +396,7 @@ static void test_weights(void **state)
 	weigh("equal", g, 4, w);
 	assert_true(w[0] == w[1] && w[1] == w[3] && w[0] > 0 && w[2] == 0);
 	weigh("bandwidth", g, 4, w);
-	assert_true(w[0] == 3 * w[1]); /* exactly: shares of few connections hang on it */
+	assert_true(w[0] == 3 * w[1]); /* exactly: shares of few connections depend on it */
 	assert_true(w[2] == 0 && w[3] == 1);
 	weigh("least", g, 4, w);
 	/* Idle against half loaded: 3 x 8 to 1 x 4. */
@@ -425,7 +426,7 @@ static void test_weights_stay_in_range(void **state)
 	assert_null(plan_weight_find("random"));
 }
 
-/* Registered bandwidths, 16 connections: 12 and 4, through weights and all. */
+/* Registered bandwidths, 16 connections: 12 and 4, including weights. */
 static void test_bandwidths_three_to_one(void **state)
 {
 	const struct plan_gateway_load g[2] = {
@@ -442,7 +443,7 @@ static void test_bandwidths_three_to_one(void **state)
 	assert_int_equal(count[0], 12);
 }
 
-/* Little changes of load leave the weights alone: nothing moves for them. */
+/* Small changes of load do not change the weights: nothing moves. */
 static void test_least_is_steady(void **state)
 {
 	struct plan_gateway_load g[2] = {

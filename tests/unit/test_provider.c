@@ -24,7 +24,7 @@
 static struct provider_err err;
 
 static const struct {
-	const char *text, *message; /* NULL: fine */
+	const char *text, *message; /* NULL: valid */
 	unsigned have;
 } files[] = {
     {"{\"paths\": []}", NULL, 0},
@@ -142,7 +142,8 @@ static uint64_t free_at(struct provider *p, const char *a, const char *b, unsign
 	return r[i].free_bps;
 }
 
-/* Asks, places and makes; what the network refuses is looked at once more. RWY_EAGAIN: it does not fit. */
+/* Asks, places and makes; a refusal of the network causes a second attempt. RWY_EAGAIN: it does not
+ * fit. */
 static int place(struct provider *p, const char *name, const char *a, const char *b, uint64_t bps)
 {
 	static struct plan_route r[PLAN_ROUTES_MAX];
@@ -181,7 +182,8 @@ static void test_static(void **state)
 	p->ops->close(p);
 }
 
-/* A tunnel is changed in place: what it had counts as its own; what does not fit leaves it as it was. */
+/* A tunnel is changed in place: its present bandwidth counts as free; a change that does not fit
+ * leaves it unchanged. */
 static void test_change(void **state)
 {
 	struct provider *p = open_one("static", "file", "conf/samples/jobs/three-sites.json");
@@ -255,11 +257,11 @@ static void test_http(void **state)
 	assert_int_equal(p->ops->drop(p, "t1", &err), 0);
 	assert_int_equal(p->ops->drop(p, "t1", &err), 0);
 	assert_int_equal(free_at(p, "a", "b", 0), 100 * G);
-	/* Somebody was faster: refused once, looked at again, placed on what is left. */
+	/* Another tunnel was faster: refused once, asked again, placed on the rest. */
 	assert_int_equal(place(p, "contested", "a", "b", 75 * G), 0);
 	assert_int_equal(free_at(p, "a", "b", 0) + free_at(p, "a", "b", 1), 15 * G);
 	assert_int_equal(p->ops->drop(p, "contested", &err), 0);
-	/* A name with anything in it. */
+	/* A name with all kinds of characters. */
 	assert_int_equal(place(p, "t/../ \"\\?", "a", "b", G), 0);
 	assert_int_equal(p->ops->drop(p, "t/../ \"\\?", &err), 0);
 	assert_int_equal(free_at(p, "a", "b", 1), 50 * G);

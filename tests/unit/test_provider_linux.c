@@ -30,7 +30,7 @@ static bool run(const char *cmd)
 	return system(cmd) == 0; /* NOLINT: fixed words */
 }
 
-/* What a command says, all of it. */
+/* The complete output of a command. */
 static const char *say(const char *cmd)
 {
 	static char text[8192];
@@ -114,7 +114,7 @@ static void test_follows_tunnels(void **state)
 	assert_int_equal(make(p, "t1", "b", 0, 50 * MBIT), 0);
 	assert_true(has(CLASSES, "class htb 5257:1 root prio 0 rate 50Mbit ceil 50Mbit"));
 	assert_true(has(FILTERS, "match c0000202/ffffffff at 16"));
-	/* A second one on the path: its rate on top. Above 34 Gbit/s, too. */
+	/* A second one on the path: the rates add up. Also above 34 Gbit/s. */
 	assert_int_equal(make(p, "t2", "b", 0, 60000 * MBIT), 0);
 	assert_true(has(CLASSES, "rate 60050Mbit ceil 60050Mbit"));
 	assert_int_equal(make(p, "t2", "b", 0, 25 * MBIT), 0);
@@ -129,7 +129,7 @@ static void test_follows_tunnels(void **state)
 	assert_int_equal(p->ops->drop(p, "t3", &err), 0);
 	assert_string_equal(say(CLASSES), "");
 	assert_false(has(FILTERS, "match"));
-	/* Tunnels stay when the provider goes, and are gone when another comes. */
+	/* Tunnels stay when the provider ends, and another provider removes them. */
 	assert_int_equal(make(p, "t1", "b", 1, 5 * MBIT), 0);
 	p->ops->close(p);
 	assert_true(has("tc class show dev wan1", "rate 5Mbit"));
@@ -138,7 +138,7 @@ static void test_follows_tunnels(void **state)
 	p->ops->close(p);
 }
 
-/* What the kernel refuses leaves everything as it was. */
+/* A refusal of the kernel leaves everything unchanged. */
 static void test_refused(void **state)
 {
 	struct provider *p;
@@ -171,7 +171,7 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Sends as fast as it can for a while to `to`; returns the bits a second that left. */
+/* Sends to `to` as fast as possible for a while; returns bits per second that left. */
 static double flood(const char *to)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(9)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roce/build.h: what it makes parses, carries the fields asked for, and has an ICRC that the bitwise CRC
- * agrees with. */
+/* roce/build.h: its packets parse, have the requested fields, and an ICRC that equals the bitwise
+ * CRC. */
 #include "tests/lib/roce_pkt.h"
 
 #include "roce/build.h"
@@ -22,7 +22,7 @@ static struct roce_addr addr(bool is6)
 	return a;
 }
 
-/* What all built packets have in common. */
+/* Checks the parts common to all built packets. */
 static void check(
     uint8_t *b, uint32_t len, const struct roce_addr *a, uint8_t opcode, roce_psn psn, struct roce_pkt *p)
 {
@@ -128,7 +128,7 @@ static void test_cnp(void **state)
 	}
 }
 
-/* Values wider than their field lose the excess and touch nothing else. */
+/* Values wider than their field lose the excess and change no other field. */
 static void test_wide_values(void **state)
 {
 	struct roce_addr a = addr(false);

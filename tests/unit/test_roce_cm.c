@@ -130,7 +130,7 @@ static void test_parse_others(void **state)
 	assert_int_equal(m.qpn, 0xabcdef);
 }
 
-/* SIDR, LAP, and what may come: carried, not refused. */
+/* SIDR, LAP, and future attributes: carried, not refused. */
 static void test_unknown_attributes(void **state)
 {
 	struct roce_cm_msg m;
@@ -287,7 +287,7 @@ static void test_established(void **state)
 
 static void test_close(void **state)
 {
-	/* who sends what */
+	/* The sender of each. */
 	static const struct {
 		uint16_t attr;
 		bool from_a;
@@ -309,7 +309,7 @@ static void test_close(void **state)
 		assert_true(rwy_ip_eq(&ev.conn.a.ip, &ip_a));
 		assert_true(rwy_ip_eq(&ev.conn.b.ip, &ip_b));
 		assert_null(roce_cm_find(t, &ip_a, 0xaa));
-		/* The same again, and the answer to it: once is enough. */
+		/* The same again, and its answer: reported once. */
 		assert_int_equal(feed(t, mad, c[i].from_a, &ev, T0 + 2), ROCE_CM_NONE);
 		cp_make_ids(mad, 0x16, 99, remote, local);
 		assert_int_equal(feed(t, mad, !c[i].from_a, &ev, T0 + 3), ROCE_CM_NONE);
@@ -398,7 +398,8 @@ static void test_rejected(void **state)
 
 	feed_req(t, &req0, &ev, T0);
 	cp_make_rej(mad, req0.tid, 0, req0.comm, 0, 28);
-	assert_int_equal(feed(t, mad, false, &ev, T0), ROCE_CM_NONE); /* nothing was established */
+	/* no connection was established */
+	assert_int_equal(feed(t, mad, false, &ev, T0), ROCE_CM_NONE);
 	assert_int_equal(stats(t).rejected, 1);
 	assert_int_equal(feed_req(t, &req0, &ev, T0), ROCE_CM_NONE);
 	assert_int_equal(feed_rep(t, &rep0, &ev, T0), ROCE_CM_NONE);
@@ -482,8 +483,8 @@ static void test_same_comm_id_again(void **state)
 	roce_cm_tab_free(t);
 }
 
-/* The same again with other QPNs: the old one cannot be named any more, so it is gone. Also when b was the
- * active side before. */
+/* The same IDs with other QPNs: the old connection can no longer be named, so it is removed. Also
+ * if b was the active side before. */
 static void test_comm_id_names_one_connection(void **state)
 {
 	struct roce_cm_event ev;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One packet of each kind that roce/ makes, and one of each opcode with the ICRC that roce/icrc.c computes.
- * Without an argument it checks that they parse. With the name of a file it writes them there as pcap and
- * says on standard output, one line a packet, what is in it: wire_tshark.py compares that with what tshark
- * sees.
+ * One packet of each kind that roce/ makes, and one of each opcode with the ICRC of roce/icrc.c.
+ * Without an argument it checks that they parse. With a file name it writes them there as pcap, and
+ * their fields to standard output, one line per packet: wire_tshark.py compares those with
+ * tshark's.
  */
 #include "tests/lib/roce_cm_pkt.h"
 
@@ -87,7 +87,7 @@ static void emit_built(struct emit *e, bool is6)
 	emit_packet(e, b, roce_build_cnp(b, &a), "");
 }
 
-/* tshark 4.0 takes the payload of SENDs for all sorts of protocols by its first bytes: give it zeros. */
+/* tshark 4.0 guesses protocols from the first bytes of a SEND's payload: zeros prevent that. */
 static void emit_opcodes(struct emit *e, bool is6)
 {
 	uint8_t b[TP_MAX], ext[64];

@@ -45,7 +45,7 @@ static void test_published_vectors(void **state)
 	assert_int_equal(p.payload_len, 18);
 }
 
-/* A random packet that parses: both families, options, every opcode kind of length. */
+/* A random packet that parses: both families, options, lengths of all opcodes. */
 static uint32_t make_random(uint8_t *b, uint32_t *s)
 {
 	static const uint8_t opcodes[] = {ROCE_RC_SEND_ONLY, ROCE_RC_WRITE_ONLY, ROCE_RC_WRITE_ONLY_IMM,
@@ -96,7 +96,7 @@ static void test_random_packets(void **state)
 	}
 }
 
-/* Routers change masked fields: the ICRC must not notice. Every other bit it must notice. */
+/* Routers change masked fields, which the ICRC must ignore. Every other bit must change it. */
 static void test_what_is_covered(void **state)
 {
 	for (unsigned is6 = 0; is6 < 2; is6++) {
@@ -122,8 +122,8 @@ static void test_what_is_covered(void **state)
 	}
 }
 
-/* After random changes of 1..16 bytes anywhere, the corrected ICRC is the recomputed one, and a right UDP
- * checksum stays right. */
+/* After random changes of 1..16 bytes anywhere, the corrected ICRC equals the recomputed one, and a
+ * valid UDP checksum stays valid. */
 static void test_adjust_random(void **state)
 {
 	uint8_t b[TP_MAX];
@@ -238,7 +238,7 @@ static void test_set_ackreq(void **state)
 		roce_icrc_set_ackreq(&p, was);
 		assert_memory_equal(p.bth, copy + (p.bth - b), len - (uint32_t)(p.bth - b));
 
-		/* A packet that was bad stays bad: corruption is never blessed. */
+		/* A bad packet stays bad: the correction never hides corruption. */
 		p.icrc[0] ^= 1;
 		roce_icrc_set_ackreq(&p, !was);
 		assert_false(roce_icrc_ok(&p));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roce/opcode.c: all 256 entries against a list of its own, spelled out row by row. */
+/* roce/opcode.c: all 256 entries compared with a separate list, written row by row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -190,7 +190,7 @@ static void test_predicates(void **state)
 	assert_false(roce_op_is_response(roce_op(ROCE_OPCODE_CNP)));
 }
 
-/* The enumerators used to make packets name what they say. */
+/* The enumerators for building packets match their names. */
 static void test_enumerators(void **state)
 {
 	static const struct {

@@ -21,7 +21,7 @@ static struct tp write_only(void)
 	    .psn = 0xabcdef};
 }
 
-/* Parses a copy that ends where the heap block ends, so that the sanitizers see any byte read behind it. */
+/* Parses a copy at the end of a heap block, so that the sanitizers detect any read beyond it. */
 static enum roce_parse_reason parse_exact(const uint8_t *b, uint32_t len, struct roce_pkt *out)
 {
 	uint8_t *heap = malloc(len ? len : 1);
@@ -85,7 +85,7 @@ static void test_fields(void **state)
 	assert_int_equal(p.payload_len, 0);
 }
 
-/* The accessors find their headers behind those that RD and XRC put in front. */
+/* The accessors find their headers after those of RD and XRC. */
 static void test_ext_behind_others(void **state)
 {
 	uint8_t b[TP_MAX], ext[64] = {0};
@@ -249,14 +249,14 @@ static void test_bad_ip(void **state)
 	tp_fix_csum(b);
 	assert_int_equal(roce_parse(b, len, &p), ROCE_PARSE_BAD_IP);
 
-	/* Any single bit of the IPv4 header that the lengths do not catch first is caught by its checksum. */
+	/* The checksum detects any single bit of the IPv4 header that the length checks do not. */
 	for (unsigned bit = 0; bit < 160; bit++) {
 		tp_make(b, &t);
 		b[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		assert_int_not_equal(roce_parse(b, len, &p), ROCE_PARSE_OK);
 		assert_int_not_equal(roce_parse(b, len, &p), ROCE_PARSE_NOT_ROCE);
 	}
-	for (unsigned ihl = 6; ihl <= 15; ihl++) { /* options are part of the sum */
+	for (unsigned ihl = 6; ihl <= 15; ihl++) { /* the sum includes options */
 		t.ihl = (uint8_t)ihl;
 		len = tp_make(b, &t);
 		assert_int_equal(roce_parse(b, len, &p), ROCE_PARSE_OK);
@@ -294,7 +294,7 @@ static void test_not_roce(void **state)
 				assert_int_equal(roce_parse(b, len, &p), ROCE_PARSE_NOT_ROCE);
 		}
 	}
-	/* The source port does not make a packet RoCEv2. */
+	/* The source port does not decide that a packet is RoCEv2. */
 	t = write_only();
 	t.dport = 53;
 	len = tp_make(b, &t);
@@ -314,7 +314,8 @@ static void test_ip4_fragments(void **state)
 	    {0x2000, 4791, ROCE_PARSE_FRAGMENT}, /* first of several */
 	    {0x6000, 4791, ROCE_PARSE_FRAGMENT}, /* DF does not help */
 	    {0x2000, 53, ROCE_PARSE_NOT_ROCE},
-	    {0x2001, 4791, ROCE_PARSE_NOT_ROCE}, /* no UDP header in there: what looks like a port is data */
+	    /* a later fragment has no UDP header: the apparent port is data */
+	    {0x2001, 4791, ROCE_PARSE_NOT_ROCE},
 	    {0x0001, 4791, ROCE_PARSE_NOT_ROCE},
 	    {0x5fff, 4791, ROCE_PARSE_NOT_ROCE},
 	};
@@ -352,19 +353,19 @@ static void test_ip6_extension_headers(void **state)
 		uint8_t ext[16];
 		enum roce_parse_reason want;
 	} c[] = {
-	    /* hop-by-hop, destination, routing in front of UDP */
+	    /* Hop-by-hop, destination, routing before UDP. */
 	    {0, 4791, 8, {17, 0}, ROCE_PARSE_BAD_IP},
 	    {60, 4791, 16, {17, 1}, ROCE_PARSE_BAD_IP},
 	    {43, 4791, 16, {60, 0, 0, 0, 0, 0, 0, 0, 17, 0}, ROCE_PARSE_BAD_IP},
 	    {0, 53, 8, {17, 0}, ROCE_PARSE_NOT_ROCE},
 	    {0, 4791, 8, {6, 0}, ROCE_PARSE_NOT_ROCE},
 	    {0, 4791, 8, {58, 0}, ROCE_PARSE_NOT_ROCE},
-	    /* fragment header: first, first and only, later, first of something else */
+	    /* Fragment header: first, first and only, later, first of another protocol. */
 	    {44, 4791, 8, {17, 0, 0, 1}, ROCE_PARSE_FRAGMENT},
 	    {44, 4791, 8, {17, 0, 0, 0}, ROCE_PARSE_FRAGMENT},
 	    {44, 4791, 8, {17, 0, 0, 8}, ROCE_PARSE_NOT_ROCE},
 	    {44, 53, 8, {17, 0, 0, 1}, ROCE_PARSE_NOT_ROCE},
-	    /* a chain that runs out of its packet */
+	    /* A chain that leaves its packet. */
 	    {0, 4791, 8, {17, 255}, ROCE_PARSE_BAD_IP},
 	};
 
@@ -390,7 +391,7 @@ static void test_ip6_extension_headers(void **state)
 	len = insert_ext(b, tp_make(b, &t), 60, chain, sizeof(chain));
 	assert_int_equal(parse_exact(b, len, NULL), ROCE_PARSE_BAD_IP);
 
-	/* Nothing behind the IPv6 header at all. */
+	/* Nothing after the IPv6 header. */
 	memset(b, 0, 40);
 	b[0] = 0x60;
 	for (unsigned proto = 0; proto < 256; proto++) {
@@ -453,7 +454,8 @@ static void test_payload_rules(void **state)
 	    {ROCE_RC_SEND_ONLY, 2, 3, ROCE_PARSE_BAD_LENGTH},
 	    {ROCE_RC_SEND_FIRST, 1024, 0, ROCE_PARSE_OK},
 	    {ROCE_RC_SEND_FIRST, 0, 0, ROCE_PARSE_BAD_LENGTH},
-	    {ROCE_RC_SEND_FIRST, 1023, 1, ROCE_PARSE_BAD_LENGTH}, /* only the end of a message is padded */
+	    /* only the end of a message may be padded */
+	    {ROCE_RC_SEND_FIRST, 1023, 1, ROCE_PARSE_BAD_LENGTH},
 	    {ROCE_RC_SEND_MIDDLE, 1022, 2, ROCE_PARSE_BAD_LENGTH},
 	    {ROCE_RC_SEND_MIDDLE, 0, 0, ROCE_PARSE_BAD_LENGTH},
 	    {ROCE_RC_SEND_LAST, 1, 3, ROCE_PARSE_OK},
@@ -470,7 +472,7 @@ static void test_payload_rules(void **state)
 		t.ext_len = roce_op(t.opcode)->ext_len;
 		assert_int_equal(roce_parse(b, tp_make(b, &t), &p), c[i].want);
 	}
-	/* A pad count without bytes to be padded: on an empty SEND, on an ACK. */
+	/* A pad count without bytes: on an empty SEND, on an ACK. */
 	for (unsigned pad = 1; pad < 4; pad++) {
 		struct tp t = {.opcode = ROCE_RC_SEND_ONLY, .bth_flags = (uint8_t)(pad << 4)};
 
@@ -480,7 +482,7 @@ static void test_payload_rules(void **state)
 		t.ext_len = 4;
 		assert_int_equal(roce_parse(b, tp_make(b, &t), &p), ROCE_PARSE_BAD_LENGTH);
 	}
-	/* Bytes behind an opcode that has no payload. */
+	/* Bytes after an opcode without payload. */
 	for (unsigned c2 = 0; c2 < 256; c2++) {
 		const struct roce_opinfo *info = roce_op((uint8_t)c2);
 		struct tp t = {.opcode = (uint8_t)c2, .ext = ext, .ext_len = info->ext_len, .payload_len = 4};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Property test of responder and requester together: random requests of a model host over two lossy LANs and
- * a slow ordered pipe, in virtual time, many seeds, every ack mode and path MTU. What must hold: the far
- * memory is what executing the requests once and in order makes, each SEND arrives once and in order, each
- * ATOMIC runs once, READs bring the right bytes, everything completes; when the far host refuses, the
- * requester sees an error, and the right one where nothing was acknowledged early. SEEDS=N runs more; SEED=N
- * one.
+ * Property test of responder and requester together: random requests of a model host over two lossy
+ * LANs and a slow ordered pipe, in virtual time, many seeds, every ack mode and path MTU.
+ * Invariants: the far memory equals that after executing the requests once and in order, each SEND
+ * arrives once and in order, each ATOMIC runs once, READs return the right bytes, everything
+ * completes. If the far host refuses, the requester gets an error, and the right one if nothing was
+ * acknowledged early. SEEDS=N runs more; SEED=N one.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,12 +25,12 @@
 #define WRITE0  (1u << 20)
 #define RECV0   (3u << 20)
 #define WRS     120
-#define EXTRA   20 /* posted after a refusal, so that near mode has something to fail */
+#define EXTRA   20 /* posted after a refusal, so that near mode has requests that fail */
 
 struct run {
 	struct rc_world w;
 	uint64_t rng;
-	uint8_t *a, *b, *shadow, *expect; /* memories; B and A as they must become */
+	uint8_t *a, *b, *shadow, *expect; /* memories; B's and A's expected content */
 	struct rc_wr wr[WRS + EXTRA];
 	unsigned n, comps, oks;
 	unsigned bad_at; /* index of the refused request; WRS: none */
@@ -38,7 +38,7 @@ struct run {
 	uint32_t recv_off[WRS], recv_len[WRS], recv_imm[WRS];
 	unsigned sends, recvs, atomics;
 	uint32_t a_used, w_used, r_used;
-	bool slow_recv; /* receives come late: RNR NAKs */
+	bool slow_recv; /* receives are posted late: RNR NAKs */
 	const char *wrong;
 };
 
@@ -89,7 +89,7 @@ static uint32_t length(struct run *r, uint32_t mtu)
 	}
 }
 
-/* What the request does to the memories, executed once and in order. */
+/* Applies the request to the memories, executed once and in order. */
 static void execute(struct run *r, const struct rc_wr *wr)
 {
 	uint64_t old, v;
@@ -131,7 +131,8 @@ static void make_wr(struct run *r, unsigned i, uint32_t mtu, uint32_t rkey)
 	wr->len = wr->op == RC_CAS || wr->op == RC_FAA ? 8 : length(r, mtu);
 	wr->local = take(&r->a_used, wr->len);
 	wr->imm = (uint32_t)rc_rand(&r->rng);
-	if (wr->op == RC_READ) { /* never what a later WRITE changes: a repeated READ may see later bytes */
+	/* not of memory that a later WRITE changes: a repeated READ may return its bytes */
+	if (wr->op == RC_READ) {
 		bool written = r->w_used > WRITE0 + wr->len && rc_below(&r->rng, 2);
 
 		wr->remote = written ? WRITE0 + rc_below(&r->rng, r->w_used - WRITE0 - wr->len)
@@ -154,7 +155,7 @@ static void make_wr(struct run *r, unsigned i, uint32_t mtu, uint32_t rkey)
 			r->bad_at++; /* cannot be refused: the next one */
 		} else {
 			wr->rkey ^= 1;
-			r->n = i; /* nothing from here on is executed */
+			r->n = i; /* the requests from here on are not executed */
 		}
 	}
 	if (i < r->n)
@@ -196,7 +197,7 @@ static bool is_rd(enum rc_wr_op op)
 	return op == RC_READ || op == RC_CAS || op == RC_FAA;
 }
 
-/* Host B is silent once it refused something: what lost its answer on the LAN before that fails too. */
+/* Host B is silent after a refusal: requests whose answer the LAN lost before that fail, too. */
 static bool error_ok(const struct run *r, const struct rc_wr *wr)
 {
 	bool silent = r->w.reqr.timeouts > r->w.reqr.cfg.retry;
@@ -228,8 +229,8 @@ static const char *check_refusal(const struct run *r)
 		return "no error was seen";
 	if ((rd || r->w.cfg.mode == RC_END) && r->status[r->bad_at] == RC_OK)
 		return "a refused request completed";
-	/* the host says it once and then is silent: when the LAN lost that NAK, it is a retry limit like any
-	 * other */
+	/* The host sends it once and then is silent: if the LAN lost that NAK, the error is an
+	 * ordinary retry limit. */
 	if (!earlier && r->w.cfg.mode == RC_END && r->status[r->bad_at] != RC_REM_ACCESS &&
 	    (r->w.reqr.timeouts <= r->w.reqr.cfg.retry || r->status[r->bad_at] != RC_REM_OP))
 		return "not the error that the host gave";
@@ -297,7 +298,8 @@ static void run_fini(struct run *r)
 	free(r->expect);
 }
 
-/* Posts requests and receives over time; receives come late now and then, so that there are RNR NAKs. */
+/* Posts requests and receives over time; receives are sometimes late, so that there are RNR
+ * NAKs. */
 static const char *run_go(struct run *r)
 {
 	unsigned posted = 0, recvs = 0, total = WRS;
@@ -322,7 +324,7 @@ static const char *run_go(struct run *r)
 		if (r->comps == WRS + EXTRA)
 			break;
 	}
-	/* what is still under way must not change anything */
+	/* Packets still in flight must not change anything. */
 	for (rwy_time until = r->w.now + 5 * RWY_SEC; rc_world_step(&r->w, until);)
 		;
 	return r->w.now < limit ? NULL : "did not end";

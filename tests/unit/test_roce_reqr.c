@@ -143,7 +143,7 @@ static void test_seq_nak(void **state)
 	push_sends(&q, 30);
 	rq_send(&q);
 	rq_nak(&q, P(10), SEQ);
-	assert_int_equal(q.done, 10); /* what is before was received */
+	assert_int_equal(q.done, 10); /* the packets before were received */
 	assert_int_equal(q.r.seq_naks, 1);
 	assert_int_equal(q.r.window, 16);
 	assert_int_equal(rq_send(&q), 16); /* go-back-N, one window */
@@ -153,8 +153,8 @@ static void test_seq_nak(void **state)
 	rq_nak(&q, P(10), SEQ);
 	assert_string_equal(str(q.act.drop), "repeated_nak");
 	assert_int_equal(rq_send(&q), 0);
-	rq_ack(
-	    &q, P(29)); /* the first transmission, arrived after all: releases what is not sent again yet */
+	/* The first transmission, late: it releases packets that are not yet sent again. */
+	rq_ack(&q, P(29));
 	assert_int_equal(q.done, 30);
 	assert_int_equal(rq_send(&q), 0);
 	push_sends(&q, 1);
@@ -180,7 +180,7 @@ static void test_window_cut_once_a_window(void **state)
 	rq_ack(&q, P(25));
 	rq_send(&q);
 	rq_ack(&q, P(31));
-	rq_nak(&q, P(33), SEQ); /* beyond the window that was cut */
+	rq_nak(&q, P(33), SEQ); /* beyond the reduced window */
 	assert_true(q.r.window <= 9);
 	rq_fini(&q);
 }
@@ -213,7 +213,7 @@ static void test_rnr(void **state)
 	assert_int_equal(q.r.rnr_naks, 1);
 	assert_int_equal(roce_reqr_next(&q.r), q.now + roce_rnr_time(14));
 	assert_int_equal(rq_send(&q), 0);
-	rq_nak(&q, P(4), SEQ); /* for what followed */
+	rq_nak(&q, P(4), SEQ); /* for the packets after it */
 	assert_string_equal(str(q.act.drop), "nak_while_rnr");
 	rq_nak(&q, P(4), 0x20 | 14);
 	assert_string_equal(str(q.act.drop), "repeated_nak");
@@ -274,7 +274,8 @@ static void test_timeout(void **state)
 	push_sends(&q, 40);
 	for (unsigned i = 0; i < 7; i++) {
 		rq_send(&q);
-		assert_int_equal(q.ntx, i ? 32 >> 1 : 32); /* cut once: nothing has passed since */
+		/* cut once: no packet has passed since */
+		assert_int_equal(q.ntx, i ? 32 >> 1 : 32);
 		assert_int_equal(roce_reqr_next(&q.r), q.now + rto);
 		q.now += rto - 1;
 		rq_tick(&q);
@@ -368,13 +369,13 @@ static void test_resumed(void **state)
 	rq_ack(&q, P(30)); /* the host saw those before our restart */
 	assert_int_equal(q.done, 4);
 	assert_null(q.act.drop);
-	rq_ack(&q, P(30)); /* nothing sent: nothing to say */
+	rq_ack(&q, P(30)); /* nothing sent: no effect */
 	assert_string_equal(str(q.act.drop), "ghost_ack");
 	roce_reqr_send(&q.r, q.tx, 2, q.now);
 	rq_nak(&q, P(30), SEQ);
 	assert_int_equal(q.done, 6);
 	rq_send(&q);
-	rq_ack(&q, P(9)); /* caught up: ghosts are ghosts again */
+	rq_ack(&q, P(9)); /* caught up: others are ghosts again */
 	assert_int_equal(q.done, 10);
 	push_sends(&q, 1);
 	rq_send(&q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RC requesters that share a host: its READs, its pace, and the response timer that goes by them. */
+/* RC requesters that share a host: its READs, its pace, and the response timer based on them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,7 +57,8 @@ static void answer(struct rq *r, roce_psn first, unsigned i)
 	    roce_psn_add(first, i), 31, PMTU);
 }
 
-/* One after the other, at 10 MB/s: the last waits 300 ms for its first response, and knows why. */
+/* One after the other, at 10 MB/s: the last waits 300 ms for its first response, and knows the
+ * reason. */
 static void test_one_after_the_other(void **state)
 {
 	begin(4);
@@ -78,7 +79,7 @@ static void test_one_after_the_other(void **state)
 	end(4);
 }
 
-/* A host so slow that a timeout passes before its pace is measured once. */
+/* A host so slow that a timeout passes before its pace is measured. */
 static void test_slow_from_the_start(void **state)
 {
 	begin(2);
@@ -104,7 +105,8 @@ static rwy_dur until_timeout(unsigned i, unsigned n, rwy_dur most)
 	return t;
 }
 
-/* The tail of one is lost; the host owes nothing else: asked again without much delay, from there on. */
+/* The end of one is lost; the host owes nothing else: the rest is requested again without much
+ * delay. */
 static void test_lost_tail(void **state)
 {
 	rwy_dur t;
@@ -125,7 +127,7 @@ static void test_lost_tail(void **state)
 	end(2);
 }
 
-/* Others keep the host busy for good: what is lost is asked for all the same. */
+/* Other queue pairs keep the host busy all the time: a lost READ is still requested again. */
 static void test_lost_among_others(void **state)
 {
 	unsigned next = 0;
@@ -146,7 +148,7 @@ static void test_lost_among_others(void **state)
 	end(2);
 }
 
-/* A SEND is not answered behind all READs: its timer grows by no more than a quarter of a second. */
+/* A SEND is not answered after all READs: its timer grows by at most a quarter of a second. */
 static void test_send_beside_reads(void **state)
 {
 	unsigned next = 0;
@@ -166,7 +168,7 @@ static void test_send_beside_reads(void **state)
 	end(3);
 }
 
-/* Repeats back off while the host says nothing at all; while it answers others, only later ones do. */
+/* Repeats back off while the host is silent; while it answers others, only later repeats do. */
 static void test_back_off(void **state)
 {
 	rwy_dur silent[4], alive[4];
@@ -196,7 +198,7 @@ static void test_back_off(void **state)
 	end(2);
 }
 
-/* A host that executes a READ a second time is not asked a third time before it is through. */
+/* A host that executes a READ a second time is not asked a third time before it has finished. */
 static void test_copy_under_way(void **state)
 {
 	begin(1);
@@ -213,7 +215,7 @@ static void test_copy_under_way(void **state)
 	end(1);
 }
 
-/* A response that nobody waits for any more is not owed: given up, gone back, ended. */
+/* A response that is no longer expected is not owed: given up, gone back, ended. */
 static void test_settled(void **state)
 {
 	begin(2);
@@ -238,7 +240,7 @@ static void test_settled(void **state)
 	end(2);
 }
 
-/* The pace: time a unit of 64 KiB takes while something is owed. */
+/* The pace: time for a unit of 64 KiB while responses are owed. */
 static void test_pace(void **state)
 {
 	struct roce_reqr_host h = {0};

@@ -66,16 +66,16 @@ static void test_lost_response_partial_read(void **state)
 	assert_int_equal(rq_send(&q), 2);
 	assert_int_equal(q.tx[0].skip, 2);
 	assert_true(q.tx[0].again);
-	rq_resp(&q, MIDDLE, P(4), 31, 1024); /* the same gap: not asked again */
+	rq_resp(&q, MIDDLE, P(4), 31, 1024); /* the same gap: no repeated request */
 	assert_int_equal(rq_send(&q), 0);
 	assert_int_equal(q.r.implied_naks, 1);
-	rq_resp(&q, FIRST, P(2), 31, 1024); /* the host starts anew */
+	rq_resp(&q, FIRST, P(2), 31, 1024); /* the host starts again */
 	assert_true(q.act.forward);
 	for (unsigned i = 3; i < 9; i++)
 		rq_resp(&q, MIDDLE, P(i), 31, 1024);
 	rq_resp(&q, LAST, P(9), 31, 1024);
 	assert_int_equal(q.done, 1);
-	/* the last response alone is missing: ONLY */
+	/* Only the last response is missing: ONLY. */
 	rq_push(&q, ROCE_RC_READ_REQ, 2);
 	rq_send(&q);
 	rq_ack(&q, P(10));
@@ -90,7 +90,7 @@ static void test_lost_response_partial_read(void **state)
 	rq_fini(&q);
 }
 
-/* The near gateway is a new process: the READ's answers so far are lost, and come again. */
+/* The near gateway is a new process: the READ's responses so far are lost, and are sent again. */
 static void test_reread(void **state)
 {
 	struct rq q;
@@ -100,24 +100,24 @@ static void test_reread(void **state)
 	rq_push(&q, ROCE_RC_READ_REQ, 4);
 	rq_push(&q, ROCE_RC_SEND_ONLY, 1);
 	rq_send(&q);
-	roce_reqr_reread(&q.r, START); /* nothing came yet */
+	roce_reqr_reread(&q.r, START); /* no response yet */
 	assert_int_equal(rq_send(&q), 0);
 	rq_resp(&q, FIRST, P(0), 31, 1024);
 	rq_resp(&q, MIDDLE, P(1), 0, 1024);
 	roce_reqr_reread(&q.r, START);
 	assert_int_equal(rq_send(&q), 2);
 	assert_int_equal(q.tx[0].skip, 0);
-	rq_resp(&q, MIDDLE, P(2), 0, 1024); /* of the first time */
+	rq_resp(&q, MIDDLE, P(2), 0, 1024); /* of the first execution */
 	assert_false(q.act.forward);
 	rq_send(&q);
 	rq_resp(&q, FIRST, P(0), 31, 1024);
 	rq_resp(&q, MIDDLE, P(1), 0, 1024);
 	rq_resp(&q, MIDDLE, P(2), 0, 1024);
-	roce_reqr_reread(&q.r, P(1)); /* it had the first */
+	roce_reqr_reread(&q.r, P(1)); /* the first one had arrived */
 	assert_int_equal(rq_send(&q), 2);
 	assert_int_equal(q.tx[0].skip, 1);
 	roce_reqr_reread(&q.r, roce_psn_add(START, -1)); /* not of this request */
-	roce_reqr_reread(&q.r, P(2));                    /* nothing to go back for */
+	roce_reqr_reread(&q.r, P(2));                    /* no PSN to go back to */
 	assert_int_equal(rq_send(&q), 0);
 	roce_reqr_reread(&q.r, START);
 	assert_int_equal(rq_send(&q), 2);
@@ -141,14 +141,14 @@ static void test_implied_nak_by_ack(void **state)
 	rq_push(&q, ROCE_RC_SEND_ONLY, 1);
 	rq_send(&q);
 	rq_ack(&q, P(5));
-	assert_int_equal(q.done, 1); /* not the READ, so nothing behind it */
+	assert_int_equal(q.done, 1); /* not the READ, so no request after it */
 	assert_int_equal(q.r.implied_naks, 1);
 	assert_int_equal(rq_send(&q), 3);
 	assert_int_equal(q.tx[0].b->psn, P(1));
 	rq_ack(&q, P(6));
 	assert_int_equal(rq_send(&q), 0); /* once */
 	rq_resp(&q, FIRST, P(1), 31, 1024);
-	rq_ack(&q, P(4)); /* even an ACK of the READ's own PSN is no answer */
+	rq_ack(&q, P(4)); /* even an ACK of the READ's own PSN is no response */
 	assert_int_equal(q.done, 1);
 	assert_int_equal(rq_send(&q), 3);
 	assert_int_equal(q.tx[0].skip, 1);
@@ -193,7 +193,7 @@ static void test_atomic_retry_same_psn(void **state)
 	assert_int_equal(rq_send(&q), 1);
 	assert_int_equal(q.tx[0].b->psn, START);
 	assert_true(q.tx[0].again);
-	rq_ack(&q, START); /* no answer */
+	rq_ack(&q, START); /* no response */
 	assert_int_equal(q.done, 0);
 	rq_fini(&q);
 }
@@ -248,7 +248,7 @@ static void test_fatal_with_read_unanswered(void **state)
 	rq_resp(&q, FIRST, P(0), 31, 1024);
 	rq_nak(&q, P(4), 0x62);
 	assert_true(q.act.failed);
-	assert_int_equal(q.act.fail_psn, P(1)); /* nothing behind the READ can complete */
+	assert_int_equal(q.act.fail_psn, P(1)); /* no request after the READ can complete */
 	rq_fini(&q);
 	rq_init(&q, START, 1024);
 	rq_push(&q, ROCE_RC_SEND_ONLY, 1);
@@ -338,7 +338,7 @@ static void test_count_unknown_only(void **state)
 	rq_fini(&q);
 }
 
-/* The request behind it tells the count by its own PSN. */
+/* The PSN of the next request gives the count. */
 static void test_count_unknown_next_tells(void **state)
 {
 	struct rq q;

@@ -80,7 +80,7 @@ static void test_ack_only_when_asked_and_coalesced(void **state)
 	x.no_ack_req = true;
 	rx_in(&x, ROCE_RC_SEND_ONLY, START + 2, 4, 0);
 	rx_allow_all(&x);
-	assert_true(rx_flush(&x)); /* one, and it covers what did not ask */
+	assert_true(rx_flush(&x)); /* one ACK covers packets without AckReq, too */
 	assert_int_equal(x.out.psn, roce_psn_add(START, 2));
 	assert_int_equal(x.out.msn, 3);
 	assert_false(rx_flush(&x));
@@ -185,11 +185,11 @@ static void test_one_nak_a_gap(void **state)
 	rx_in(&x, ROCE_RC_SEND_ONLY, START + 5, 4, 0);
 	assert_false(rx_flush(&x));
 	x.now += RWY_MS;
-	assert_false(rx_flush(&x)); /* nothing comes: nothing goes */
+	assert_false(rx_flush(&x)); /* no packet, no ACK */
 	rx_in(&x, ROCE_RC_SEND_ONLY, START + 6, 4, 0);
 	assert_true(rx_flush(&x));
 	assert_int_equal(x.out.syndrome, 0x60);
-	/* the gap is closed: a new one gets its own NAK at once */
+	/* The gap is closed: a new one gets its own NAK at once. */
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START + 1, 4, 0), ROCE_RESP_ACCEPT);
 	rx_allow_all(&x);
 	rx_in(&x, ROCE_RC_SEND_ONLY, START + 3, 4, 0);
@@ -244,7 +244,7 @@ static void test_read_holds_acks(void **state)
 	assert_int_equal(rx_answer(&x, START + 1, ROCE_RC_READ_RESP_FIRST), ROCE_RESP_SERVE);
 	assert_int_equal(x.r.serve_opcode, ROCE_RC_READ_RESP_FIRST);
 	assert_int_equal(rx_answer(&x, START + 1, ROCE_RC_READ_RESP_FIRST), ROCE_RESP_SERVED);
-	/* the far gateway asked for the rest anew: FIRST and LAST come for MIDDLE and LAST */
+	/* The far gateway requested the rest again: FIRST and LAST arrive for MIDDLE and LAST. */
 	assert_int_equal(rx_answer(&x, START + 2, ROCE_RC_READ_RESP_FIRST), ROCE_RESP_SERVE);
 	assert_int_equal(x.r.serve_opcode, ROCE_RC_READ_RESP_MIDDLE);
 	assert_false(rx_flush(&x));
@@ -269,7 +269,7 @@ static void test_response_acknowledges(void **state)
 	assert_int_equal(rx_answer(&x, START + 1, ROCE_RC_ATOMIC_ACK), ROCE_RESP_SERVE);
 	assert_int_equal(x.r.serve_opcode, ROCE_RC_ATOMIC_ACK);
 	assert_int_equal(x.r.acked, roce_psn_add(START, 2));
-	assert_false(rx_flush(&x)); /* nothing is owed any more, watermark or not */
+	assert_false(rx_flush(&x)); /* nothing is owed, watermark or not */
 	assert_int_equal(x.r.allow_psn, roce_psn_add(START, 2));
 	assert_int_equal(x.r.allow_msn, 2);
 	rx_fini(&x);
@@ -312,7 +312,7 @@ static void test_read_counts(void **state)
 	}
 }
 
-/* 2^24 PSNs later the same PSN is another request's: no answer of before is this one's. */
+/* 2^24 PSNs later the same PSN belongs to another request: earlier answers do not fit it. */
 static void test_serial(void **state)
 {
 	const uint32_t cnt = 1u << 15;
@@ -349,7 +349,7 @@ static void test_too_many(void **state)
 		assert_int_equal(rx_answer(&x, START + i, ROCE_RC_READ_RESP_ONLY), ROCE_RESP_SERVE);
 	assert_int_equal(x.r.rd_n, 0);
 	rx_fini(&x);
-	/* more PSNs than half the space cannot be outstanding */
+	/* More PSNs than half the space cannot be outstanding. */
 	rx_init(&x, START, 256);
 	assert_int_equal(rx_in(&x, ROCE_RC_READ_REQ, START, 0, 1u << 30), ROCE_RESP_ACCEPT);
 	assert_int_equal(rx_in(&x, ROCE_RC_READ_REQ, START + x.act.psn_cnt, 0, 1u << 30), ROCE_RESP_TOO_MANY);
@@ -415,7 +415,7 @@ static void test_pmtu_wait_settled_by_only(void **state)
 	assert_int_equal(x.r.serve_opcode, ROCE_RC_READ_RESP_ONLY);
 	assert_false(roce_resp_parks(&x.r));
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START + 1, 4, 0), ROCE_RESP_ACCEPT);
-	/* so the MTU is 1024 at least: its replay and the next such READ have a count */
+	/* So the MTU is at least 1024: its replay and the next such READ have a count. */
 	assert_int_equal(rx_in(&x, ROCE_RC_READ_REQ, START, 0, 1000), ROCE_RESP_DUP_READ);
 	assert_int_equal(x.act.psn_cnt, 1);
 	assert_int_equal(rx_in(&x, ROCE_RC_READ_REQ, START + 2, 0, 1024), ROCE_RESP_ACCEPT);

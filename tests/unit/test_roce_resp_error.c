@@ -48,7 +48,7 @@ static void test_dup_not_ackable_is_silent(void **state)
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START + 1, 4, 0), ROCE_RESP_DUP);
 	rx_flush(&x);
 	assert_false(rx_flush(&x));
-	rx_allow_all(&x); /* the retransmission asked: it gets its answer now */
+	rx_allow_all(&x); /* the retransmission requested it: now it gets its answer */
 	assert_true(rx_flush(&x));
 	assert_int_equal(x.out.psn, roce_psn_add(START, 1));
 	rx_fini(&x);
@@ -80,9 +80,9 @@ static void test_dup_never_acks_a_read_psn(void **state)
 	rx_in(&x, ROCE_RC_SEND_ONLY, START + 4, 4, 0);
 	rx_allow_all(&x);
 	rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0);
-	assert_true(rx_flush(&x)); /* past the READ: an implied NAK for the requester if it lost it */
+	assert_true(rx_flush(&x)); /* beyond the READ: an implied NAK if the requester lost it */
 	assert_int_equal(x.out.psn, roce_psn_add(START, 4));
-	/* two READs in a row, the second half served */
+	/* Two READs in a row, the second half answered. */
 	rx_in(&x, ROCE_RC_READ_REQ, START + 5, 0, 8);
 	rx_in(&x, ROCE_RC_READ_REQ, START + 6, 0, 2048);
 	rx_allow_all(&x);
@@ -107,13 +107,13 @@ static void test_dup_read(void **state)
 	    rx_in(&x, ROCE_RC_READ_REQ, START + 3, 0, 2 * 1024), ROCE_RESP_DUP_READ); /* partial */
 	assert_int_equal(x.act.psn_cnt, 2);
 	assert_int_equal(rx_in(&x, ROCE_RC_READ_REQ, START + 3, 0, 1u << 20), ROCE_RESP_DUP_READ);
-	assert_int_equal(x.act.psn_cnt, 3); /* never past what exists */
+	assert_int_equal(x.act.psn_cnt, 3); /* never beyond existing PSNs */
 	assert_int_equal(rx_in(&x, ROCE_RC_CMP_SWAP, START + 5, 0, 0), ROCE_RESP_DUP_ATOMIC);
 	assert_false(rx_flush(&x));
 	rx_fini(&x);
 }
 
-/* The host asked for the rest before any of it was served: what is served then starts with a FIRST. */
+/* The host requested the rest before any of it was sent: the responses then start with a FIRST. */
 static void test_read_restarted_by_host(void **state)
 {
 	struct rx x;
@@ -142,14 +142,14 @@ static void test_stale(void **state)
 	rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0);
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START - 1, 4, 0), ROCE_RESP_STALE);
 	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0), ROCE_RESP_DUP);
-	/* not a request, not RC */
+	/* No request; not RC. */
 	assert_int_equal(rx_in(&x, ROCE_RC_ACK, START + 1, 0, 0), ROCE_RESP_STALE);
 	assert_int_equal(rx_in(&x, 0x24, START + 1, 4, 0), ROCE_RESP_STALE);
 	assert_false(roce_resp_broken(&x.r));
 	rx_fini(&x);
 }
 
-/* Many times round the PSN space: duplicates stay duplicates. */
+/* Many times through the PSN space: duplicates stay duplicates. */
 static void test_wrap(void **state)
 {
 	roce_psn psn = START;
@@ -243,7 +243,7 @@ static void test_bad_length_pmtu_unknown(void **state)
 	rx_fini(&x);
 }
 
-/* The host's error behind an unanswered READ: the READ is still answered, then comes the NAK. */
+/* The host's error after an unanswered READ: the READ is answered first, then the NAK is sent. */
 static void test_host_error_waits_for_read(void **state)
 {
 	struct rx x;
@@ -289,7 +289,7 @@ static void test_fail_not_acked(void **state)
 	rx_fini(&x);
 }
 
-/* Acknowledged early, failed late: the next request pays, with a remote operational error. */
+/* Acknowledged early, failed late: the next request gets a remote operational error. */
 static void test_fail_after_ack(void **state)
 {
 	struct rx x;
@@ -306,7 +306,7 @@ static void test_fail_after_ack(void **state)
 	assert_int_equal(x.out.syndrome, REM_OP);
 	assert_int_equal(x.out.msn, 1);
 	rx_fini(&x);
-	/* with something outstanding it is told at once */
+	/* With a request outstanding it is sent at once. */
 	rx_init(&x, START, 1024);
 	rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0);
 	rx_allow_all(&x);
@@ -352,8 +352,8 @@ static void test_fail_at_read(void **state)
 	rx_fini(&x);
 }
 
-/* The response before the error was lost on the LAN: without its replay the NAK is an implied NAK for ever.
- */
+/* The LAN lost the response before the error: without its replay the NAK would stay an implied
+ * NAK. */
 static void test_fail_then_replay(void **state)
 {
 	struct rx x;
@@ -381,7 +381,7 @@ static void test_fail_then_replay(void **state)
 	rx_fini(&x);
 }
 
-/* Failure at what was not sent yet: what is before is acknowledged first. */
+/* Failure at a PSN not yet sent: the ones before are acknowledged first. */
 static void test_fail_at_next(void **state)
 {
 	struct rx x;

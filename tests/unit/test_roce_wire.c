@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roce/wire.h: each field where the standard has it; what is written is read back, and no neighbour changes.
- */
+/* roce/wire.h: each field at the place in the standard; written values are read back, and no other
+ * field changes. */
 #include "tests/lib/roce_cm_pkt.h"
 
 #include "roce/wire.h"
@@ -37,7 +37,7 @@ static void test_ip6_bits(void **state)
 	assert_int_equal(roce_ip6_flow(&h), 0xcdef1);
 }
 
-/* Every value of every packed byte of a REQ, bit by bit against the layout of IBA table 106. */
+/* Every value of every packed byte of a REQ, bit by bit compared with IBA table 106. */
 static void test_cm_req_bits(void **state)
 {
 	for (unsigned v = 0; v < 256; v++) {

@@ -16,7 +16,7 @@
 
 static uint8_t used[SLOTS];
 
-/* Four keys a slot: with a good hash no slot has four times as many. */
+/* Four keys per slot: with a good hash no slot has four times as many. */
 static void check_spread(uint64_t (*hash)(uint32_t))
 {
 	memset(used, 0, sizeof(used));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model hosts of the simulators against Soft-RoCE: what a real responder was asked, in the order of its
- * wire, and what it answered, is in tests/unit/rxe/ (captured in the lab over a path with loss, reordering
- * and duplication; made by rxe/convert). The model, asked the same, must answer the same: opcodes, PSNs,
+ * The simulators' model hosts compared with Soft-RoCE: tests/unit/rxe/ has requests to a real
+ * responder, in wire order, and its answers (captured in the lab over a path with loss, reordering
+ * and duplication; made by rxe/convert). The model must give the same answers: opcodes, PSNs,
  * syndromes, MSNs, in this order.
  */
 #include <setjmp.h>
@@ -71,7 +71,7 @@ static void load(struct trace *t, const char *name)
 	fclose(f);
 }
 
-/* What the model says now. */
+/* Compares the model's answers. */
 static void hear(struct trace *t, struct rc_host *h)
 {
 	uint8_t out[RC_PKT_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulator's 1F1B schedule against what arithmetic says of it. */
+/* The simulator's 1F1B schedule compared with arithmetic. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* Part of another program: taken in whole. */
+/* Part of another program: included as a whole. */
 #include "tests/sim/dc/pipe.c"
 
 #define EVENTS 4096
@@ -114,7 +114,8 @@ static void free_messages_cost_nothing(void **state)
 				}
 }
 
-/* Each stage computes each micro-batch once each way, and 1F1B keeps at most stages - stage of them. */
+/* Each stage computes each micro-batch once in each direction, and 1F1B keeps at most stages -
+ * stage of them. */
 static void passes_and_memory(void **state)
 {
 	static struct run r;
@@ -147,10 +148,11 @@ static void a_message_is_waited_for(void **state)
 }
 
 /*
- * Many micro-batches. The stage after the boundary makes w forward passes ahead (1 here), so between its
- * backward of micro-batch k and that of k + w + 1 lie a gradient to the stage before, that one's two passes
- * and a result back: each slot grows by 2 messages / (w + 1). One forward pass early makes room for a whole
- * slot: then only filling and draining the pipeline takes longer, by a message each.
+ * Many micro-batches. The stage after the boundary makes w forward passes ahead (1 here), so
+ * between its backward of micro-batch k and that of k + w + 1 lie a gradient to the stage before,
+ * that stage's two passes and a result back: each slot grows by 2 messages / (w + 1). One forward
+ * pass early makes room for a complete slot: then only filling and draining the pipeline takes
+ * longer, by a message each.
  */
 static void what_distance_costs(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stores' one suite, over SQLite and over three etcd nodes; then what each of them alone can meet. */
+/* The common tests of the stores, over SQLite and over three etcd nodes; then tests of each store
+ * alone. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 #include "tests/lib/store/etcd.h"
 
 static struct cluster cluster;
-static struct store *store; /* the suite's */
+static struct store *store; /* the store of the common tests */
 static char path[64];
 static unsigned prefix_no;
 
@@ -81,7 +82,7 @@ static int etcd_teardown(void **state)
 	return 0;
 }
 
-/* --- short ways to say things ----------------------------------------------------------------- */
+/* --- helpers ---------------------------------------------------------------------------------- */
 
 static struct store_op op_put(const char *key, const char *value)
 {
@@ -162,7 +163,7 @@ static struct seen one(struct store *s, const char *key, int want)
 	return seen;
 }
 
-/* --- the suite -------------------------------------------------------------------------------- */
+/* --- common tests ----------------------------------------------------------------------------- */
 
 static void what_is_put_is_there_in_order(void **state)
 {
@@ -248,7 +249,7 @@ static void each_of_many_has_its_own_outcome(void **state)
 	struct store_txn t[] = {
 	    {.cmp = &absent, .cmps = 1, .op = &op[0], .ops = 1},
 	    {.op = &op[1], .ops = 1},
-	    {.cmp = &absent, .cmps = 1, .op = &op[3], .ops = 1}, /* not absent any more */
+	    {.cmp = &absent, .cmps = 1, .op = &op[3], .ops = 1}, /* not absent now */
 	    {.op = &op[2], .ops = 0},                            /* nothing to do */
 	    {.op = &op[2], .ops = 1},
 	};
@@ -368,7 +369,7 @@ static struct watcher *watch(struct store *s, uint64_t from)
 	return w;
 }
 
-/* Until it has told so many, or 20 s. */
+/* Waits until it has reported n changes, or 20 s. */
 static void wait_for(struct watcher *w, unsigned n)
 {
 	for (unsigned i = 0; i < 2000; i++) {
@@ -480,7 +481,7 @@ static void sqlite_keeps_all_over_a_restart(void **state)
 	assert_string_equal(all(store, "").text, "r=1 r2=2 ");
 	assert_int_equal(one(store, "r", 0).mod_rev, rev);
 	assert_true(put(store, "r3", "3") > rev + 1);
-	w = watch(store, rev); /* what was before is not remembered */
+	w = watch(store, rev); /* earlier changes are not stored */
 	while (!__atomic_load_n(&w->rc, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	assert_int_equal(watch_end(w, NULL), STORE_ECOMPACT);
@@ -513,8 +514,8 @@ static void a_full_sqlite_says_so_and_keeps_what_it_has(void **state)
 	assert_int_equal(rc, STORE_EFULL);
 	assert_true(n > 0);
 	snprintf(text, sizeof(text), "count=big/%u ", n - 1);
-	assert_string_equal(
-	    one(s, "count", 0).text, text); /* the last one that fitted: nothing of the one that did not */
+	/* The last one that fitted, and nothing of the next. */
+	assert_string_equal(one(s, "count", 0).text, text);
 	assert_string_equal(one(s, "first", 0).text, "first=1 ");
 	put(s, "big/0", NULL);
 	put(s, "first", "2");
@@ -522,7 +523,7 @@ static void a_full_sqlite_says_so_and_keeps_what_it_has(void **state)
 	sqlite_remove(small);
 }
 
-/* Somebody cleans up: what is written from now on would be lost with the process. */
+/* Another process deletes the file: later writes would be lost with this process. */
 static void a_file_that_is_gone_takes_nothing(void **state)
 {
 	static const char *const side[] = {"", "-wal"};
@@ -607,7 +608,7 @@ static void a_compacted_revision_is_told(void **state)
 	assert_string_equal(one(store, "w/c", 0).text, "w/c=3 ");
 }
 
-/* Whichever node dies, and however: writes go on, and the watch misses nothing. */
+/* Any node may die, in any way: writes continue, and the watch misses nothing. */
 static void a_node_that_dies_is_not_noticed(void **state)
 {
 	const uint64_t from = put(store, "w/n", "0");
@@ -623,7 +624,8 @@ static void a_node_that_dies_is_not_noticed(void **state)
 
 			snprintf(value, sizeof(value), "%u.%u", node, i);
 			snprintf(want + strlen(want), sizeof(want) - strlen(want), "w/n=%s ", value);
-			/* while a leader is chosen an answer may be lost: then it is looked up */
+			/* An answer may be lost while a leader is elected: then the record is
+			 * read. */
 			for (unsigned k = 0; rc && k < 50; k++) {
 				rc = put_if(store, "w/n", one(store, "w/n", 0).mod_rev, value, NULL);
 				if (rc && strstr(one(store, "w/n", 0).text, value))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which lines about a tunnel are written, when, and what they say. */
+/* Lines about a tunnel: which are written, when, and their text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static void test_there_and_back(void **state)
 	assert_int_equal(step(true, w.since), WATCH_NOTHING);
 }
 
-/* It changes every second for an hour: a bounded number of lines, and the last state is told. */
+/* It changes every second for an hour: a limited number of lines, and the last state is logged. */
 static void test_flapping(void **state)
 {
 	unsigned lines = 0;
@@ -89,7 +89,7 @@ static void test_flapping(void **state)
 	assert_int_equal(w.logged, w.changes);
 }
 
-/* After a quiet time a burst is told, and no more. */
+/* After a quiet time a burst is logged, and no more. */
 static void test_burst(void **state)
 {
 	unsigned lines = 0;
@@ -101,7 +101,7 @@ static void test_burst(void **state)
 	assert_int_equal(lines, WATCH_BURST);
 }
 
-/* --- words -------------------------------------------------------------------------------------------- */
+/* --- sentences -------------------------------------------------------------------------------- */
 
 static void assert_says(enum watch_line say, const struct watch_facts *f, const char *want)
 {

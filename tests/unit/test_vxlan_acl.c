@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenant/acl.h: the compiled form says what the plain matcher says, on rules and packets made to collide;
- * each refusal names its rule; opcode classes of all 256 opcodes. The plain matcher itself is held to cases
- * by hand. */
+/* tenant/acl.h: the compiled form gives the results of the plain matcher, on rules and packets made
+ * to collide; each refusal names its rule; opcode classes of all 256 opcodes. Cases by hand check
+ * the plain matcher itself. */
 #include "tests/lib/roce_pkt.h"
 
 #include "tests/lib/acl_linear.h"
@@ -54,7 +54,7 @@ static void test_meaning(void **state)
 	struct acl_verdict v;
 	struct acl_key k;
 
-	r[0].src = net4(10, 0, 0, 66, 32); /* one host may nothing */
+	r[0].src = net4(10, 0, 0, 66, 32); /* one host is denied everything */
 	r[1].dst = net4(10, 0, 1, 0, 24);  /* writes to this network, from some ports */
 	r[1].sport_lo = 49152;
 	r[1].sport_hi = 50000;
@@ -115,7 +115,7 @@ static void random_case(unsigned n, uint32_t seed, unsigned packets)
 		hits += acl_lookup(a, &k).rule != ACL_DEFAULT;
 	}
 	if (n >= 10)
-		assert_true(hits > packets / 20); /* the comparison is not of defaults only */
+		assert_true(hits > packets / 20); /* not all results are defaults */
 	acl_free(a);
 	free(r);
 }
@@ -124,7 +124,7 @@ static void test_random(void **state)
 {
 	for (uint32_t seed = 1; seed <= 400; seed++)
 		random_case(seed % 24, seed * 2654435761u | 1, 100);
-	/* around the word boundaries, and the largest there is */
+	/* Around word boundaries, and the largest size. */
 	static const unsigned sizes[] = {63, 64, 65, 127, 128, 129, 192, 500, ACL_RULES_MAX};
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenant/arp.h: who is answered and who is not, ARP and neighbour discovery alike; strict checks, every
- * truncation and every bit; frames held to scapy's; the bound on asking. */
+/* tenant/arp.h: requests that are answered and those that are not, ARP and neighbour discovery
+ * alike; strict checks, every truncation and every bit; frames compared with scapy's; the limit of
+ * requests. */
 #include <stdio.h>
 
 #include "tests/lib/roce_pkt.h"
@@ -40,8 +41,8 @@ static struct rwy_ip ip6(uint8_t net, uint8_t last)
 	return a;
 }
 
-/* 10.0.0.0/24 and fd00::/64 are here behind VTEPs, 10.0.1.0/24 on the VLAN, 10.0.3.0/24 and fd00:0:0:3::/64
- * behind a tunnel. */
+/* 10.0.0.0/24 and fd00::/64 are behind VTEPs, 10.0.1.0/24 on the VLAN, 10.0.3.0/24 and
+ * fd00:0:0:3::/64 behind a tunnel. */
 static struct tenant_db *db;
 static const struct tenant *tenant(bool proxy, const struct rwy_ip *own4, const struct rwy_ip *own6)
 {
@@ -100,7 +101,7 @@ static uint32_t arp_frame(
 static enum arp_what rx_side(const struct tenant *t, enum tenant_side side, const uint8_t *b, uint32_t len,
     struct arp_msg *m, uint8_t *out, uint32_t *n)
 {
-	uint8_t *heap = malloc(len ? len : 1); /* ends where the frame ends */
+	uint8_t *heap = malloc(len ? len : 1); /* at the end of a heap block */
 	enum arp_what w;
 
 	memcpy(heap, b, len);
@@ -120,7 +121,7 @@ static void test_arp(void **state)
 		const uint8_t *dst;
 		uint8_t op;
 		struct rwy_ip sender, target;
-		enum arp_what proxy, plain; /* with proxy_arp, without */
+		enum arp_what proxy, plain; /* with and without proxy_arp */
 		bool learn;
 	} row[] = {
 	    {all_mac, 1, h, own, ARP_ANSWER_OWN, ARP_ANSWER_OWN, true},
@@ -166,7 +167,7 @@ static void test_arp(void **state)
 			if (n) {
 				uint8_t reply[64];
 
-				/* What the host would have sent itself, with our MAC. */
+				/* The frame that the host itself would have sent, with our MAC. */
 				arp_frame(reply, host_mac, 2, row[i].target, row[i].sender);
 				memcpy(reply + 6, gw_mac, 6);
 				memcpy(reply + 22, gw_mac, 6);
@@ -178,7 +179,7 @@ static void test_arp(void **state)
 	}
 }
 
-/* The same question from the VLAN side: a LAN host is no forger there. */
+/* The same request from the VLAN side: a LAN host is valid there. */
 static void test_sides(void **state)
 {
 	struct rwy_ip own = ip4(10, 0, 0, 254);
@@ -211,8 +212,8 @@ static void test_tag(void **state)
 	assert_int_equal(out[16] << 8 | out[17], 0x0806);
 }
 
-/* On a VLAN the gateway's address is the port's: it answers and asks with that, and takes frames to either.
- */
+/* On a VLAN the gateway's address has the port's MAC: it answers and asks with that, and accepts
+ * frames to either. */
 static void test_port_mac(void **state)
 {
 	static const uint8_t port[6] = {2, 0xaa, 1, 2, 3, 4};
@@ -259,7 +260,7 @@ static void test_nd(void **state)
 	assert_int_equal(n, sizeof(vec_na_own));
 	assert_memory_equal(out, vec_na_own, n);
 
-	/* The answer read back, as another gateway would hear it: of its own address, a conflict */
+	/* The answer parsed as by another gateway: of its own address, a conflict. */
 	memcpy(b, vec_na_own, n);
 	memcpy(b, gw_mac, 6);
 	assert_int_equal(rx_side(t, TENANT_VTEP, b, n, &m, out, &n), ARP_CONFLICT);
@@ -307,7 +308,7 @@ static void test_nd(void **state)
 	    0);
 }
 
-/* One change each to a good solicitation; checksums right unless they are what is wrong. */
+/* One change each of a valid solicitation; valid checksums unless the checksum is the error. */
 static void test_nd_refused(void **state)
 {
 	static const struct {
@@ -328,7 +329,7 @@ static void test_nd_refused(void **state)
 	    {85, 0x55, false, ARP_BAD_MAC}, /* not the sender of the frame */
 	    {11, 0x55, false, ARP_BAD_MAC},
 	    {6, 3, false, ARP_BAD_MAC},       /* a group sends */
-	    {53, 0x08, false, ARP_MALFORMED}, /* another address's group */
+	    {53, 0x08, false, ARP_MALFORMED}, /* multicast group of another address */
 	    {38, 0xfe, false, ARP_MALFORMED}, /* unicast, but not to the target */
 	    {0, 2, false, ARP_NOT_US},
 	    {29, 3, false, ARP_FORGED}, /* sender is behind the tunnel */
@@ -354,8 +355,8 @@ static void test_nd_refused(void **state)
 	}
 }
 
-/* Shortened anywhere, or with any one bit of what matters changed, a question is not answered as if it were
- * whole. */
+/* Truncated anywhere, or with any one relevant bit changed, a request is not answered as if it were
+ * complete. */
 static void test_damage(void **state)
 {
 	struct rwy_ip own4 = ip4(10, 0, 0, 254), own6 = ip6(0, 9);
@@ -371,7 +372,8 @@ static void test_damage(void **state)
 		rx_side(t, TENANT_VTEP, vec_ns, cut, &m, out, &n);
 		assert_int_equal(n, 0);
 	}
-	/* ARP has no checksum: types, lengths, operation, sender's MAC and padding bits of the header */
+	/* ARP has no checksum: types, lengths, operation, sender's MAC and padding bits of the
+	 * header. */
 	for (uint32_t bit = 6 * 8; bit < 28 * 8; bit++) {
 		arp_frame(b, all_mac, 1, ip4(10, 0, 0, 1), own4);
 		b[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -384,7 +386,7 @@ static void test_damage(void **state)
 		memcpy(b, vec_ns, sizeof(vec_ns));
 		b[byte] ^= (uint8_t)(1 << bit % 8);
 		rx_side(t, TENANT_VTEP, b, sizeof(vec_ns), &m, out, &n);
-		/* traffic class and flow label are nobody's business */
+		/* Traffic class and flow label are ignored. */
 		assert_int_equal(n != 0, (byte == 14 && bit % 8 < 4) || (byte > 14 && byte < 18));
 	}
 }
@@ -427,8 +429,8 @@ static void test_rate(void **state)
 		asked += arp_rate_ask(r, 5, &a, now);
 	}
 	assert_in_range(asked, 900, 1016);
-	assert_true(arp_rate_ask(r, 6, &a, now)); /* nobody else pays for it */
-	/* After silence the burst is whole again, and no more than that. */
+	assert_true(arp_rate_ask(r, 6, &a, now)); /* no other tenant is affected */
+	/* After silence the burst is available again, and no more than that. */
 	now += 1000 * RWY_SEC;
 	for (asked = 0, seed = 0; seed < 100; seed++) {
 		a = ip4(10, 0, 1, (uint8_t)seed);

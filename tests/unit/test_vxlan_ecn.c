@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vxlan/ecn.h: RFC 6040's tables word by word, checksums held to a full computation, DSCP policies. */
+/* vxlan/ecn.h: RFC 6040's tables entry by entry, checksums compared with a full computation, DSCP
+ * policies. */
 #include "tests/lib/roce_pkt.h"
 
 #include "vxlan/ecn.h"
 
-/* RFC 6040 figure 4 as printed, typed again: rows inner, columns outer; 'd' drop, '!' dangerous, '?' unused.
- */
+/* RFC 6040 figure 4 as printed: rows inner, columns outer; 'd' drop, '!' dangerous, '?' unused. */
 static const char *const figure4[4][4] = {
-    /* outer: Not-ECT, ECT(0), ECT(1), CE */
+    /* Outer: Not-ECT, ECT(0), ECT(1), CE. */
     {"0", "0!", "0!", "d!"}, /* inner Not-ECT */
     {"2", "2", "1", "3"},    /* ECT(0) */
     {"1", "1?", "1", "3"},   /* ECT(1) */
@@ -20,7 +20,7 @@ static void test_decap_table(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		for (unsigned o = 0; o < 4; o++) {
 			const char *cell = figure4[i][o];
-			/* bits above the field must not matter */
+			/* Bits above the field must not matter. */
 			const struct vxlan_ecn_out *r = vxlan_ecn_decap(0xfc | order[i], 0x54 | order[o]);
 
 			assert_int_equal(r->drop, cell[0] == 'd');
@@ -32,7 +32,7 @@ static void test_decap_table(void **state)
 		}
 }
 
-/* What goes in comes out where nobody marks; a mark on the way is never lost and never invented. */
+/* Without marks the output equals the input; a mark on the way is never lost and never invented. */
 static void test_round_trip(void **state)
 {
 	for (uint8_t inner = 0; inner < 4; inner++) {
@@ -63,7 +63,8 @@ static void header(uint8_t *ip, bool is6, uint8_t tos, uint32_t *seed)
 	tp_be(ip + 10, tp_ip4_csum(ip, 20), 2);
 }
 
-/* Every byte to every other, both families: only the traffic class changes, and the checksum stays right. */
+/* Every byte to every other, both families: only the traffic class changes, and the checksum stays
+ * valid. */
 static void test_tos_set(void **state)
 {
 	uint32_t seed = 7;
@@ -93,7 +94,7 @@ static void test_tos_set(void **state)
 		}
 }
 
-/* A checksum that is wrong before stays wrong: damage is not repaired on the way. */
+/* An invalid checksum stays invalid: the way does not repair damage. */
 static void test_wrong_stays_wrong(void **state)
 {
 	uint32_t seed = 3;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offload/offload.h: what hardware with all rules, or with any part of them that offload_needs allows, drops
- * or forwards, software would have dropped or forwarded, too: random ACLs and packets against the plain
- * matcher. What is exactly sayable is said exactly. And by hand: masks, levels, reasons, identity.
+ * offload/offload.h: hardware with all rules, or with any part of them that offload_needs allows,
+ * drops or forwards only packets that software would have dropped or forwarded: random ACLs and
+ * packets compared with the plain matcher. Exact rules are exact. And by hand: masks, levels,
+ * reasons, identity.
  */
 #include <stdio.h>
 
@@ -53,15 +54,15 @@ static void world_free(struct world *w)
 	tenant_db_free(w->db);
 }
 
-/* A drop on IPv6 by ports or operation is wrong for what lies behind extension headers if the device looks
- * there: such a device must refuse it. */
+/* A drop on IPv6 by ports or operation is wrong after extension headers if the device parses them:
+ * such a device must refuse it. */
 static bool device_refuses(const struct offload_rule *r)
 {
 	return r->act == OFFLOAD_DROP && r->match.family == 6 &&
 	       (r->match.sport_mask || r->match.opcode_mask || r->match.qp1);
 }
 
-/* All that may be in together when some are refused at random. */
+/* A random part of the rules that is allowed when some are refused. */
 static unsigned choose(
     const struct offload_list *l, unsigned refuse_percent, const struct offload_rule **in, uint32_t *seed)
 {
@@ -111,7 +112,7 @@ static void test_never_more(void **state)
 	assert_true(drops > denied / 4 && drops < denied && forwards > 50);
 }
 
-/* ACLs over prefixes alone: hardware drops exactly what of RoCE is denied. */
+/* ACLs over prefixes alone: hardware drops exactly the denied RoCE packets. */
 static void test_exact(void **state)
 {
 	uint64_t drops = 0;
@@ -134,7 +135,7 @@ static void test_exact(void **state)
 			ow_pkt_rand(&p, w.s, &seed);
 			p.roce = true;
 			p.fragment = p.ext = false;
-			if (p.vtep.b[15] == 99) /* a foreign one is let through where the ACL says allow */
+			if (p.vtep.b[15] == 99) /* the ACL allows one from a foreign VTEP */
 				p.vtep.b[15] = 11;
 			r = ow_match(in, n, &p);
 			assert_int_equal(r && r->act == OFFLOAD_DROP, ow_denied(w.s, &p));
@@ -150,7 +151,7 @@ static void test_exact(void **state)
 
 /* --- by hand ------------------------------------------------------------------------------------------ */
 
-/* The rules of one tenant with this ACL, on a VLAN alone. */
+/* The rules of one tenant with this ACL, on a VLAN only. */
 static void one(struct offload_list *l, const struct acl_rule *rule, unsigned n, bool dflt)
 {
 	struct tenant_limits lim = {.tenants = 1};
@@ -227,7 +228,7 @@ static void test_reasons(void **state)
 
 	r[0] = rule(false, 1 << ACL_OTHER, 0, 65535);
 	one(&l, r, 1, true);
-	assert_true(l.n > 1); /* reserved opcodes can be told */
+	assert_true(l.n > 1); /* reserved opcodes are expressible */
 	assert_int_equal(nothing(&l)->left, OFFLOAD_LEFT_NOT_ROCE);
 	r[0] = rule(false, 1 << ACL_UD, 0, 65535);
 	one(&l, r, 1, true);
@@ -252,7 +253,7 @@ static void test_reasons(void **state)
 	offload_list_fini(&l);
 }
 
-/* An allow rule without a deny behind it is not needed; with one it goes in front. */
+/* An allow rule without a later deny is not needed; with one it comes before it. */
 static void test_levels(void **state)
 {
 	struct offload_list l = {0};
@@ -267,7 +268,7 @@ static void test_levels(void **state)
 	assert_int_equal(l.rule[1].act, OFFLOAD_PASS);
 	assert_true(l.rule[0].prio < l.rule[1].prio && l.rule[1].prio < l.rule[2].prio);
 	assert_true(offload_needs(&l.rule[2], &l.rule[1]) && !offload_needs(&l.rule[0], &l.rule[1]));
-	r[1].classes = 1 << ACL_READ; /* does not meet what denies writes */
+	r[1].classes = 1 << ACL_READ; /* does not overlap the rule that denies writes */
 	r[2].classes = 1 << ACL_WRITE;
 	one(&l, r, 3, true);
 	for (unsigned i = 0; i < l.n; i++)
@@ -275,7 +276,7 @@ static void test_levels(void **state)
 	offload_list_fini(&l);
 }
 
-/* The same rule keeps its identity when others come and go around it. */
+/* An unchanged rule keeps its identity when others are added and removed. */
 static void test_identity(void **state)
 {
 	struct offload_list a = {0}, b = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offload/sync.h on a device that refuses and fails at random. After every single operation packets are
- * held against the policy in force (during a change: the old one, then both, then the new one): hardware
- * drops nothing and forwards nothing that software would not have. With a device that works again everything
- * is where it should be.
+ * offload/sync.h on a device that refuses and fails at random. After every single operation packets
+ * are checked against the policy in force (during a change: the old one, then both, then the new
+ * one): hardware drops and forwards nothing that software would not have. When the device works
+ * again every rule is in its place.
  */
 #include <stdio.h>
 
@@ -20,11 +20,11 @@ struct device {
 	const struct offload_rule *in[OW_DEVICE];
 	uint32_t handle[OW_DEVICE];
 	enum offload_where where[OW_DEVICE];
-	unsigned hw_fails; /* percent that only the kernel takes */
+	unsigned hw_fails; /* percent that only the kernel accepts */
 	unsigned n, room;
 	unsigned add_fails, del_fails, flush_fails; /* percent */
 	const struct tenant_set *now, *next;        /* policies in force; next: NULL */
-	bool blind;                                 /* somebody else changed the device: not checked */
+	bool blind;                                 /* changed by another process: not checked */
 	uint32_t seed;
 	uint64_t ops, drops, forwards, failures, stuck;
 };
@@ -148,7 +148,7 @@ static int dev_read(void *ctx, struct offload_sync *s)
 
 static const struct offload_ops ops = {dev_add, dev_del, dev_flush, dev_read};
 
-/* --- a life ------------------------------------------------------------------------------------------- */
+/* --- random changes --------------------------------------------------------------------------- */
 
 struct life {
 	struct tenant_db *db;
@@ -206,7 +206,7 @@ static void step(struct life *l)
 	}
 	l->d.next = next; /* published, but not all workers run it: both hold */
 	probe(&l->d);
-	if (ow_rand(&l->d.seed) % 8 == 0) { /* a worker did not come to it */
+	if (ow_rand(&l->d.seed) % 8 == 0) { /* a worker did not run it */
 		refused(l);
 		return;
 	}
@@ -217,7 +217,7 @@ static void step(struct life *l)
 	probe(&l->d);
 }
 
-/* A reset, or somebody who removes a rule by hand. */
+/* A reset, or a rule removed by hand. */
 static void accident(struct life *l)
 {
 	struct device *d = &l->d;
@@ -231,12 +231,12 @@ static void accident(struct life *l)
 		if (!d->n)
 			break;
 		take_out(d, ow_rand(&d->seed) % d->n);
-		d->blind = true; /* until it is read, nobody knows */
+		d->blind = true; /* unknown until it is read */
 		if (offload_sync_read(l->s) >= 0)
 			d->blind = false;
 		break;
 	case 2:
-		for (unsigned i = 0; i < d->n; i++) /* the driver gives some back to the kernel */
+		for (unsigned i = 0; i < d->n; i++) /* the driver returns some to the kernel */
 			if (!(ow_rand(&d->seed) % 8))
 				d->where[i] = OFFLOAD_KERNEL;
 		d->blind = true;
@@ -285,7 +285,7 @@ static void works_again(struct life *l)
 	for (unsigned i = 0; i < want.n; i++)
 		for (unsigned k = 0; k < l->d.n; k++)
 			can += want.rule[i].act && offload_rule_same(&want.rule[i], &l->d.rule[k]);
-	assert_int_equal(can, l->d.n); /* nothing else is there */
+	assert_int_equal(can, l->d.n); /* and no other rule */
 	offload_sync_each(l->s, count_out, &out);
 	assert_int_equal(out, 0); /* and nothing is missing */
 	offload_sync_count(l->s, &c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenant/tenant.h: every refusal with its place, overlapping address spaces, admission, and a long random
- * life of a set against a plain model: lookups, stable indices, nothing changed by what is refused, nothing
- * freed early. */
+/* tenant/tenant.h: every refusal with its place, overlapping address spaces, admission, and long
+ * random changes of a set compared with a plain model: look-ups, stable indices, no change by a
+ * refusal, nothing freed early. */
 #include <stdio.h>
 
 #include "tests/lib/roce_pkt.h"
@@ -33,8 +33,8 @@ static struct rwy_ip ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 		TENANT_TUNNEL, n                                                                             \
 	}
 
-/* A tenant as most are: hosts behind VTEPs and on a VLAN here, a network behind tunnel 0 and a part of it
- * behind tunnel 1. All of them have the same addresses. */
+/* An ordinary tenant: hosts behind VTEPs and on a VLAN, a network behind tunnel 0 and a part of it
+ * behind tunnel 1. All tenants have the same addresses. */
 struct sample {
 	struct tenant_cfg cfg;
 	struct tenant_prefix prefix[5];
@@ -95,7 +95,7 @@ static const struct tenant_set *commit(struct tenant_txn *x)
 	return s;
 }
 
-/* Asked for before or not, commit says the same, and gives what was shown. */
+/* Commit gives the same result and set, with or without prepare before. */
 static int commit_shown(struct tenant_txn *x, const struct tenant_set **s, struct tenant_err *err, bool ask)
 {
 	const struct tenant_set *shown = NULL;
@@ -207,7 +207,7 @@ static void test_admits(void **state)
 	assert_int_equal(to.tunnel, 1);
 	ADMIT(ip4(10, 0, 0, 66), ip4(10, 0, 3, 1), TENANT_VTEP, TENANT_DENIED, 0);
 	ADMIT(ip4(10, 0, 0, 1), ip4(10, 0, 3, 200), TENANT_VTEP, TENANT_DENIED, ACL_DEFAULT);
-	/* A LAN host's address from behind a VTEP, a far host's, a stranger's */
+	/* From behind a VTEP: a LAN host's address, a far host's, an unknown one. */
 	ADMIT(ip4(10, 0, 1, 1), ip4(10, 0, 3, 1), TENANT_VTEP, TENANT_FORGED_SOURCE, ACL_DEFAULT);
 	ADMIT(ip4(10, 0, 1, 1), ip4(10, 0, 3, 1), TENANT_LAN, TENANT_OK, 1);
 	ADMIT(ip4(10, 0, 4, 1), ip4(10, 0, 3, 1), TENANT_VTEP, TENANT_FORGED_SOURCE, ACL_DEFAULT);
@@ -217,7 +217,7 @@ static void test_admits(void **state)
 	tenant_db_free(db);
 }
 
-/* One tenant's mistakes: refused where they are made, with their place; the transaction goes on. */
+/* Errors within one tenant: refused at once, with their place; the transaction continues. */
 static void test_refused_tenant(void **state)
 {
 	struct tenant_db *db = db_new(10);
@@ -283,7 +283,7 @@ static void test_refused_tenant(void **state)
 	BAD(a.cfg.memory_ppm = TENANT_PPM + 1, TENANT_E_SHARE, -1);
 #undef BAD
 	assert_int_equal(seen, 44);
-	/* A rule wider than the tenant's prefixes is fine: it meets them. */
+	/* A rule wider than the tenant's prefixes is valid: it overlaps them. */
 	sample(&a, "a", 5, 100);
 	a.rule[3].src = net4(0, 0, 0, 0, 1);
 	assert_int_equal(tenant_txn_add(x, &a.cfg, &err), 0);
@@ -300,7 +300,8 @@ static void test_refused_tenant(void **state)
 	tenant_db_free(db);
 }
 
-/* Mistakes that take two: found at commit; nothing is applied, and the transaction can be mended. */
+/* Errors between tenants: found at commit; nothing is applied, and the transaction can be
+ * corrected. */
 static void test_refused_set(void **state)
 {
 	static const struct {
@@ -362,7 +363,7 @@ static void test_refused_set(void **state)
 	}
 }
 
-/* Removed indices rest until every worker has forgotten them. */
+/* Removed indices are not reused until every worker has released them. */
 static void test_index_reuse(void **state)
 {
 	struct tenant_db *db = db_new(4);
@@ -385,7 +386,7 @@ static void test_index_reuse(void **state)
 	assert_int_equal(tenant_db_release(db, ia), RWY_EAGAIN); /* workers may still see it */
 	assert_int_equal(tenant_db_release(db, ia + 1), RWY_ENOENT);
 
-	/* The same name again is another tenant by now. */
+	/* The same name again is another tenant. */
 	assert_int_equal(tenant_txn_begin(&x, db), 0);
 	assert_int_equal(tenant_txn_add(x, &a.cfg, &err), 0);
 	s = commit(x);
@@ -412,7 +413,8 @@ static void test_index_reuse(void **state)
 	tenant_txn_abort(NULL);
 }
 
-/* A transaction that adds and removes without end runs out of indices, not of memory; nothing is lost. */
+/* A transaction that adds and removes endlessly runs out of indices, not of memory; nothing is
+ * lost. */
 static void test_churn_in_one(void **state)
 {
 	struct tenant_db *db = db_new(4);
@@ -441,7 +443,7 @@ static void test_churn_in_one(void **state)
 	tenant_db_free(db);
 }
 
-/* --- a long life against a plain model -------------------------------------------------------------- */
+/* --- random changes compared with a plain model ----------------------------------------------- */
 
 #define NAMES 40
 struct model {
@@ -522,7 +524,7 @@ static void test_long_life(void **state)
 		memcpy(next, now, sizeof(now));
 		memcpy(old, now, sizeof(now));
 		assert_int_equal(tenant_txn_begin(&x, db), 0);
-		if (reload) { /* all again, some not, some changed */
+		if (reload) { /* all again, some omitted, some changed */
 			tenant_txn_clear(x);
 			for (unsigned i = 0; i < NAMES; i++) {
 				uint32_t k = tp_rand(&seed) % 8;
@@ -540,7 +542,8 @@ static void test_long_life(void **state)
 			unsigned i = tp_rand(&seed) % NAMES;
 			const struct tenant_set *shown;
 
-			(void)!tenant_txn_prepare(x, &shown, &err); /* and then it is changed after all */
+			/* and then it is changed again */
+			(void)!tenant_txn_prepare(x, &shown, &err);
 			if (next[i].there && tp_rand(&seed) % 3 == 0) {
 				char name[16];
 
@@ -588,7 +591,7 @@ static void test_long_life(void **state)
 		}
 		memcpy(now, next, sizeof(now));
 		held(s, now);
-		held(prev, old); /* what workers still read is as it was */
+		held(prev, old); /* sets that workers still read are unchanged */
 		tenant_db_quiesced(db, s->generation - 1);
 		prev = s;
 		if (round % 7 == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenant/vtep.h: learning, ageing, moves, configured entries; one tenant cannot crowd out another; a long
- * random life against a plain array. */
+/* tenant/vtep.h: learning, ageing, moves, configured entries; one tenant cannot take another's
+ * room; long random changes compared with a plain array. */
 #include "tests/lib/roce_pkt.h"
 
 #include "tenant/vtep.h"
@@ -50,7 +50,7 @@ static void test_learn_and_age(void **state)
 	assert_int_equal(at(t, 2, 7, now), -1); /* another tenant's address space */
 	now += 300 * RWY_SEC;
 	assert_int_equal(at(t, 1, 7, now), 9 << 8 | 200);
-	assert_int_equal(at(t, 1, 7, now + 1), -1); /* though nobody swept */
+	assert_int_equal(at(t, 1, 7, now + 1), -1); /* also without a sweep */
 	assert_int_equal(learn(t, 1, 7, 200, 9, now), VTEP_KNOWN);
 	now += 300 * RWY_SEC;
 	assert_int_equal(at(t, 1, 7, now), 9 << 8 | 200);
@@ -59,7 +59,7 @@ static void test_learn_and_age(void **state)
 	assert_int_equal(vtep_age(t, 1000, now), 1);
 	assert_int_equal(vtep_total(t), 0);
 	assert_int_equal(vtep_counters(t)->aged, 1);
-	/* Aged, and back from elsewhere: new, not moved. */
+	/* Aged, and learned elsewhere: new, not moved. */
 	assert_int_equal(learn(t, 1, 7, 200, 9, now), VTEP_NEW);
 	assert_int_equal(learn(t, 1, 7, 201, 9, now + 301 * RWY_SEC), VTEP_NEW);
 	assert_int_equal(vtep_counters(t)->moved, 0);
@@ -67,7 +67,7 @@ static void test_learn_and_age(void **state)
 	vtep_free(NULL);
 }
 
-/* A busy host's entry does not age however seldom the list is put in order. */
+/* A busy host's entry does not age, however rarely the list is sorted. */
 static void test_stays_while_used(void **state)
 {
 	struct vtep_tab *t = tab_new(100, 10);
@@ -75,7 +75,7 @@ static void test_stays_while_used(void **state)
 	assert_int_equal(learn(t, 1, 7, 200, 9, 0), VTEP_NEW);
 	for (rwy_time now = 0; now < 2000 * RWY_SEC; now += RWY_SEC / 3) {
 		assert_int_equal(learn(t, 1, 7, 200, 9, now), VTEP_KNOWN);
-		/* the granularity of "seen" costs at most a 64th of the age */
+		/* The granularity of "seen" is at most a 64th of the age. */
 		assert_int_equal(at(t, 1, 7, now + 295 * RWY_SEC), 9 << 8 | 200);
 	}
 	vtep_free(t);
@@ -89,20 +89,21 @@ static void test_moves(void **state)
 	assert_int_equal(learn(t, 1, 7, 200, 9, now), VTEP_NEW);
 	assert_int_equal(learn(t, 1, 7, 201, 9, now + 1), VTEP_MOVED);
 	assert_int_equal(at(t, 1, 7, now), 9 << 8 | 201);
-	/* Two that claim one address do not make us flap: the second move waits. */
+	/* Two hosts with one address do not cause flapping: the second move waits. */
 	for (unsigned i = 0; i < 1000; i++)
 		assert_int_equal(learn(t, 1, 7, 200, 9, now + 2 + i), VTEP_HELD);
 	assert_int_equal(learn(t, 1, 7, 201, 9, now + 50 * RWY_MS), VTEP_KNOWN);
 	assert_int_equal(learn(t, 1, 7, 200, 9, now + 1 + 100 * RWY_MS), VTEP_MOVED);
-	assert_int_equal(learn(t, 1, 7, 200, 8, now + 1 + 300 * RWY_MS), VTEP_MOVED); /* another card */
+	/* another MAC address */
+	assert_int_equal(learn(t, 1, 7, 200, 8, now + 1 + 300 * RWY_MS), VTEP_MOVED);
 	assert_int_equal(vtep_counters(t)->moved, 3);
 	assert_int_equal(vtep_counters(t)->held, 1000);
 	assert_int_equal(vtep_counters(t)->learned, 1);
 	vtep_free(t);
 }
 
-/* A flood of invented sources in one tenant: its bound holds, its busy hosts stay, nobody else loses
- * anything. */
+/* A flood of invented sources in one tenant: its limit holds, its busy hosts stay, other tenants
+ * lose nothing. */
 static void test_flood(void **state)
 {
 	struct vtep_tab *t = tab_new(1000, 100);
@@ -120,13 +121,13 @@ static void test_flood(void **state)
 		lost += at(t, 1 + i / 80, 5000 + i, 0) < 0;
 	assert_int_equal(lost, 0);
 	assert_true(vtep_counters(t)->pushed_out >= 99900 - 100);
-	/* Every tenant at once: whoever has nothing finds the table full, and is told so. */
+	/* All tenants at once: one without entries finds the table full, and gets that result. */
 	t = (vtep_free(t), tab_new(200, 100));
 	for (uint32_t i = 0; i < 200; i++)
 		assert_int_equal(learn(t, 1 + i / 100, i, 200, 1, 0), VTEP_NEW);
 	assert_int_equal(learn(t, 3, 1, 200, 1, 0), VTEP_FULL);
 	assert_int_equal(vtep_counters(t)->full, 1);
-	assert_int_equal(learn(t, 1, 999, 200, 1, 0), VTEP_NEW); /* from its own */
+	assert_int_equal(learn(t, 1, 999, 200, 1, 0), VTEP_NEW); /* replaces one of its own */
 	assert_int_equal(vtep_age(t, 1000, 301 * RWY_SEC), 200);
 	assert_int_equal(learn(t, 3, 1, 200, 1, 301 * RWY_SEC), VTEP_NEW);
 	vtep_free(t);
@@ -139,7 +140,7 @@ static void test_random(void **state)
 		bool there;
 		uint8_t mac;
 	} m[3][HOSTS] = {0};
-	struct vtep_tab *t = tab_new(3 * HOSTS, HOSTS); /* room for all: nothing is pushed out */
+	struct vtep_tab *t = tab_new(3 * HOSTS, HOSTS); /* room for all: nothing is replaced */
 	uint32_t seed = 5;
 
 	for (unsigned i = 0; i < 200000; i++) {

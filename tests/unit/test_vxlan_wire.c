@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vxlan/vxlan.h: scapy's packets both ways, byte for byte; every reason for a refusal; every truncation; what
- * the source port spreads. */
+/* vxlan/vxlan.h: scapy's packets both ways, byte for byte; every reason of refusal; every
+ * truncation; distribution of the source port. */
 #include "tests/lib/roce_pkt.h"
 
 #include "vxlan/ecn.h"
@@ -23,7 +23,7 @@ static const char *verdict_name(unsigned verdict)
 
 static const uint8_t mac1[6] = {2, 0, 0, 0, 0, 1}, mac2[6] = {2, 0, 0, 0, 0, 2};
 
-/* A copy that ends where the heap block ends, so that the sanitizers see any byte read behind it. */
+/* A copy at the end of a heap block, so that the sanitizers detect any read beyond it. */
 static enum vxlan_reason decap_exact(const uint8_t *b, uint32_t len, struct vxlan_pkt *p)
 {
 	struct vxlan_cfg cfg;
@@ -105,7 +105,7 @@ static void tmpl_for(struct vxlan_tmpl *t, const struct vec *v)
 	assert_int_equal(vxlan_tmpl_init(t, &c), 0);
 }
 
-/* Our bytes are scapy's bytes, in front of a packet that is not touched. */
+/* Our bytes equal scapy's, before an unchanged packet. */
 static void test_encap_scapy(void **state)
 {
 	for (unsigned i = 0; i < VECS; i++) {
@@ -135,7 +135,7 @@ static void test_encap_scapy(void **state)
 	}
 }
 
-/* A checksum that comes out as 0 is written as 0xffff (RFC 768): every source port, so every sum there is. */
+/* A checksum of 0 is written as 0xffff (RFC 768): every source port, so every possible sum. */
 static void test_csum_never_zero(void **state)
 {
 	static const char *const names[] = {"ip4-csum-over-ip4", "ip6-csum-over-ip6"};
@@ -163,7 +163,7 @@ static void test_csum_never_zero(void **state)
 	}
 }
 
-/* Every prefix of every vector is refused and nothing behind its end is read. */
+/* Every prefix of every vector is refused and nothing beyond its end is read. */
 static void test_truncated(void **state)
 {
 	for (unsigned i = 0; i < VECS; i++)
@@ -174,7 +174,7 @@ static void test_truncated(void **state)
 		}
 }
 
-/* Ethernet padding behind the packet is not part of it. */
+/* Ethernet padding after the packet is not part of it. */
 static void test_padding(void **state)
 {
 	uint8_t b[256] = {0};
@@ -185,15 +185,15 @@ static void test_padding(void **state)
 	assert_int_equal(p.end, vecs[0].len);
 }
 
-/* A change to a vector, at most four bytes, and what becomes of it. Offsets are written out: IPv4 underlay
- * 0 IP, 20 UDP, 28 VXLAN, 36 Ethernet, 50 inner; IPv6 underlay 20 bytes later. */
+/* A change of a vector, at most four bytes, and the expected result. Offsets: IPv4 underlay 0 IP,
+ * 20 UDP, 28 VXLAN, 36 Ethernet, 50 inner; IPv6 underlay 20 bytes later. */
 struct bad {
 	const char *vec;
 	struct {
 		uint16_t at;
 		uint8_t to;
 	} set[4];
-	bool no_fix; /* leave the outer IPv4 checksum as it is */
+	bool no_fix; /* do not correct the outer IPv4 checksum */
 	enum vxlan_reason want;
 };
 static const struct bad bads[] = {
@@ -276,7 +276,7 @@ static void test_refused(void **state)
 			fail_msg("no case for %s", verdict_name(r));
 }
 
-/* Packets whose headers agree with each other but leave no room for what must follow. */
+/* Packets whose headers are consistent but leave no room for the next header. */
 static void test_short_inside(void **state)
 {
 	const struct vec *v = vec_named("ip4-tag-over-ip4");
@@ -294,8 +294,8 @@ static void test_short_inside(void **state)
 	}
 }
 
-/* Puts `n` bytes of extension header in front of what is at `at`, and mends the lengths of header `ip` and of
- * all headers around it. */
+/* Inserts `n` bytes of extension header at `at`, and corrects the lengths of header `ip` and of all
+ * headers around it. */
 static uint32_t splice(uint8_t *b, uint32_t len, uint32_t at, const uint8_t *ext, uint32_t n)
 {
 	memmove(b + at + n, b + at, len - at);
@@ -319,8 +319,8 @@ static void test_extension_headers(void **state)
 		assert_int_equal(decap_exact(b, len, &p), i == 1 ? VXLAN_FRAGMENT : VXLAN_EXT_HEADER);
 	}
 
-	/* Inside: RoCE behind extension headers is not the fast lane's, and VXLAN behind them is still
-	 * nested. */
+	/* Inside: RoCE after extension headers is not for the fast path, and VXLAN after them is
+	 * still nested. */
 	for (unsigned nested = 0; nested < 2; nested++) {
 		memcpy(b, w->bytes, w->len);
 		len = splice(b, w->len, w->net_off + 40, hop, 8);
@@ -338,7 +338,7 @@ static void test_extension_headers(void **state)
 	assert_int_equal(decap_exact(b, len, &p), VXLAN_INNER_IP);
 }
 
-/* RoCE in pieces is not RoCE. */
+/* Fragmented RoCE is not RoCE. */
 static void test_inner_fragment(void **state)
 {
 	const struct vec *v = vec_named("ip4-over-ip4");
@@ -406,8 +406,9 @@ static void test_tmpl_refuses(void **state)
 #undef BAD
 }
 
-/* Entropy: in range, stable, and flows that differ in one thing are spread as a fair hash would (chi square
- * over 64 buckets of 100,000 flows: mean 63, 8 standard deviations above it would be 153). */
+/* Distribution: in range, stable, and flows that differ in one field are spread as by a fair hash
+ * (chi square over 64 buckets of 100,000 flows: mean 63, 8 standard deviations above it would be
+ * 153). */
 static void test_source_port(void **state)
 {
 	static const char *const what[] = {"qpn", "source port", "host"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sustained congestion of a path: what begins it and ends it, what does not, that it does not come and go.
- * Paths here are drawn from a seed, acknowledgement by acknowledgement.
+ * Sustained congestion of a path: what begins and ends it, what does not, and that it does not
+ * flap. Paths are drawn from a seed, acknowledgement by acknowledgement.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,13 +18,13 @@ struct path {
 	struct wan_congest c;
 	rwy_time now;
 	uint64_t rng;
-	/* of the path */
+	/* Of the path: */
 	double pps, loss, ce;
 	rwy_dur rtt, queue;
 	unsigned burst_every, burst; /* s; datagrams */
-	unsigned clump;              /* a loss is so many datagrams; 0: one */
+	unsigned clump;              /* datagrams per loss; 0: one */
 	rwy_time burst_at;
-	bool remarked_is_clean; /* what is marked anew does not meet the congestion */
+	bool remarked_is_clean; /* traffic with the other DSCP does not meet the congestion */
 	unsigned changes;
 };
 
@@ -47,7 +47,7 @@ static void path_init(struct path *p, double pps, uint64_t seed)
 	wan_congest_init(&p->c, &cfg, p->now);
 }
 
-/* So long; an ACK for every 8 datagrams, or for each on a slow path. */
+/* Runs for `time`; an ACK for every 8 datagrams, or for each on a slow path. */
 static void run(struct path *p, rwy_dur time)
 {
 	unsigned each = p->pps >= 1000 ? 8 : 1;
@@ -74,7 +74,7 @@ static void run(struct path *p, rwy_dur time)
 	}
 }
 
-/* Until it begins (or ends), so long at most; how long it took, RWY_NEVER: not at all. */
+/* Runs until it begins (or ends), at most for `most`; returns the time, RWY_NEVER: it did not. */
 static rwy_dur until(struct path *p, bool congested, rwy_dur most)
 {
 	rwy_time from = p->now;
@@ -116,7 +116,7 @@ static void test_bursts(void **state)
 	p.burst_every = 2;
 	run(&p, 200 * RWY_SEC);
 	assert_int_equal(p.changes, 0);
-	/* A hundredth is lost, in bursts of twenty that come when they come. */
+	/* A hundredth is lost, in random bursts of twenty. */
 	path_init(&p, 28000, 2);
 	p.clump = 20;
 	p.loss = .01 / 20;
@@ -160,7 +160,7 @@ static void begins_and_ends(struct path *p, enum wan_congest_by by, double loss,
 	p->queue = 0;
 	took = until(p, false, 60 * RWY_SEC);
 	assert_true(took != RWY_NEVER);
-	if (p->pps >= 1000) /* the calm time that was running, and one more */
+	if (p->pps >= 1000) /* the present calm time, and one more */
 		assert_true(took <= 5 * RWY_SEC);
 	run(p, 60 * RWY_SEC);
 	assert_int_equal(p->changes, 2);
@@ -181,7 +181,7 @@ static void test_sustained(void **state)
 	}
 }
 
-/* At the threshold, and at half of it, and right between: some changes, not many. */
+/* At the threshold, at half of it, and between: some changes, not many. */
 static void test_edge(void **state)
 {
 	for (unsigned i = 0; i < RATES; i++)
@@ -197,7 +197,7 @@ static void test_edge(void **state)
 		}
 }
 
-/* Marked anew, traffic no longer meets the congestion: it must not come and go for ever. */
+/* With the other DSCP, traffic no longer meets the congestion: it must not flap. */
 static void test_own_effect(void **state)
 {
 	struct path p;
@@ -207,7 +207,7 @@ static void test_own_effect(void **state)
 	p.remarked_is_clean = true;
 	run(&p, 600 * RWY_SEC);
 	assert_in_range(p.c.st.begins, 3, 12);
-	/* Long after, it is as quick as at the beginning. */
+	/* Much later, it is as quick as at the beginning. */
 	p.loss = 0;
 	run(&p, 3000 * RWY_SEC);
 	assert_int_equal(p.c.st.by, WAN_CONGEST_NONE);
@@ -218,7 +218,7 @@ static void test_own_effect(void **state)
 	assert_true(until(&p, false, 6 * RWY_SEC) != RWY_NEVER);
 }
 
-/* A longer way is no queue: it is taken for one for a while. */
+/* A longer path is no queue: it counts as one for a while. */
 static void test_longer_way(void **state)
 {
 	struct path p;
@@ -236,8 +236,7 @@ static void test_longer_way(void **state)
 	assert_int_equal(p.c.st.begins, 1);
 }
 
-/* Datagrams that come late were not lost; nearly no traffic says nothing; what is not looked at is not seen.
- */
+/* Late datagrams were not lost; almost no traffic shows nothing; ignored values have no effect. */
 static void test_not(void **state)
 {
 	struct wan_congest_cfg cfg = {.hold = 100 * RWY_MS, .clear = RWY_SEC};
@@ -298,7 +297,7 @@ static void test_tunnel(void **state)
 	assert_int_equal(e.congest.by, WAN_CONGEST_LOSS);
 	assert_true(e.congest.since > 0);
 	assert_true(e.congested_sent > 10000);
-	/* A reserved rate that the path does not have; then what it has, with a queue that stays. */
+	/* A reserved rate above the path's; then the path's rate, with a standing queue. */
 	e = over((struct wan_link_cfg){.queue_bytes = 20000}, &cc_fixed, 16000000);
 	assert_int_equal(e.congest.by, WAN_CONGEST_LOSS);
 	e = over((struct wan_link_cfg){.ecn_bytes = 5000}, &cc_fixed, 13000000);

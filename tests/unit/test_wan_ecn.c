@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ECN of the WAN datagrams: used where the path lets it, given up where it does not, never the cause of loss.
- */
+/* ECN of WAN datagrams: used if the path carries it, given up if not, never the cause of loss. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -47,7 +46,7 @@ static void test_fit(void **state)
 	assert_true(s.c.lost > 0);
 }
 
-/* Repairs rebuild datagrams that were never seen, and acknowledge them: no reason to give ECN up. */
+/* Repairs rebuild datagrams that never arrived, and acknowledge them: no reason to give ECN up. */
 static void test_lossy(void **state)
 {
 	struct wan_stats s = run((struct wan_link_cfg){.loss_ppm = 30000}, true, &cc_auto);
@@ -63,7 +62,7 @@ static void test_cleared(void **state)
 	assert_int_equal(s.c.lost, 0);
 }
 
-/* What is marked never arrives: after two probe timeouts it goes unmarked. */
+/* Marked datagrams never arrive: after two probe timeouts they are sent unmarked. */
 static void test_dropped(void **state)
 {
 	struct wan_stats s = run((struct wan_link_cfg){.ecn_drop = true}, true, &cc_auto);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Forward error correction: what repairs rebuild, datagram by datagram; what whole tunnels gain by it and
- * what it costs; frames that lie.
+ * Forward error correction: rebuilding, datagram by datagram; gain and cost for complete tunnels;
+ * invalid frames.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static struct wan_path *path_of(struct wan_pair *p, int end)
 	return &p->end[end].t->path[0];
 }
 
-/* Lets everything come that is under way. */
+/* Lets all datagrams in flight arrive. */
 static rwy_time quiet(struct wan_pair *p)
 {
 	rwy_time until = p->now + 4 * RTT;
@@ -70,13 +70,13 @@ static void begin(
 	quiet(p);
 }
 
-/* As if so much had been seen lost, in runs of so many. */
+/* As if this loss had been measured, in runs of this length. */
 static void know_loss(struct wan_path *p, double loss, double burst)
 {
 	p->fec.est = (struct wan_fec_est){.n = 60000, .lost = 60000 * loss, .runs = 60000 * loss / burst};
 }
 
-/* n more buffers; how long until the last of them is there. */
+/* Sends n more buffers; returns the time until the last one arrives. */
 static rwy_dur message(struct wan_pair *p, uint64_t n)
 {
 	struct wan_stream *s = &p->stream[0];
@@ -102,7 +102,7 @@ static void end(struct wan_pair *p)
 	assert_int_equal(p->pool.live, 0);
 }
 
-/* Takes away what is on its way from end 0, by a choice of the nth data datagram since the call before. */
+/* Drops data datagrams in flight from end 0, chosen by their number since the last call. */
 static unsigned kill_flying(struct wan_pair *p, bool (*dies)(unsigned nth, void *arg), void *arg)
 {
 	struct wan_link *l = &p->link[0];
@@ -134,7 +134,7 @@ static bool is_chosen(unsigned nth, void *arg)
 	return i < 512 && c->chosen[i];
 }
 
-/* Takes away `count` of `total`, beginning at the next datagram. */
+/* Drops `count` of `total`, beginning at the next datagram. */
 static void choose(struct choice *c, unsigned total, unsigned count, uint64_t seed)
 {
 	memset(c->chosen, 0, sizeof(c->chosen));
@@ -146,8 +146,8 @@ static void choose(struct choice *c, unsigned total, unsigned count, uint64_t se
 	}
 }
 
-/* Sends n buffers and their repairs; takes away those chosen, or as many as there are repairs and `more`;
- * lets it run. */
+/* Sends n buffers and their repairs; drops those chosen, or as many as there are repairs and
+ * `more`; lets it run. */
 static rwy_dur hurt(struct wan_pair *p, unsigned n, struct choice *c, unsigned more, uint64_t seed)
 {
 	struct wan_stream *s = &p->stream[0];
@@ -170,7 +170,8 @@ static rwy_dur hurt(struct wan_pair *p, unsigned n, struct choice *c, unsigned m
 	return s->done_at - start;
 }
 
-/* Any m of the k + m: rebuilt, byte for byte, without a round trip; one more: sent again, still right. */
+/* Any m of the k + m are lost: rebuilt, byte for byte, without a round trip; one more: sent again,
+ * still right. */
 static void test_any_m(void **state)
 {
 	for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -216,13 +217,14 @@ static void test_burst(void **state)
 		assert_in_range(took, RTT / 2, RTT / 2 + RTT / 8);
 		assert_int_equal(counters(&p, 1).rebuilt, 8);
 		assert_int_equal(counters(&p, 0).tx_retransmit, 0);
-		/* The sender knows that they were lost, and that they were one burst. */
+		/* The sender knows that they were lost, in one burst. */
 		assert_int_equal(path_of(&p, 0)->fec.stats.reported, 8);
 		end(&p);
 	}
 }
 
-/* More lost in a block than its own repairs make good: shared ones do, for one block or several together. */
+/* More losses in a block than its own repairs cover: shared repairs cover them, for one block or
+ * several together. */
 static void test_shared(void **state)
 {
 	struct wan_link_cfg l = link_of();
@@ -236,12 +238,12 @@ static void test_shared(void **state)
 		const struct wan_fec_tx *f;
 
 		know_loss(path_of(&p, 0), 0.01, 1);
-		message(&p, 450); /* what repairs may cost is known from its first ACK on */
+		message(&p, 450); /* the cost limit of repairs is known from its first ACK on */
 		message(&p, 450);
 		f = path_of(&p, 0)->fec.tx;
 		assert_true(f->depth >= 3 && f->send_m > 0 && f->send_g > blocks);
 		for (unsigned b = 0; b < blocks; b++) {
-			/* the first block takes what the others leave; one is kept in reserve */
+			/* The first block takes the rest of the others; one is kept in reserve. */
 			unsigned over = b ? 1 : f->send_g - blocks;
 
 			for (unsigned i = 0; i < f->send_m + over; i++) {
@@ -262,7 +264,7 @@ static void test_shared(void **state)
 	end(&p);
 }
 
-/* --- not when it does no good --------------------------------------------------------------------- */
+/* --- no repairs without use ------------------------------------------------------------------- */
 static void test_off(void **state)
 {
 	struct wan_link_cfg l = link_of();
@@ -298,7 +300,7 @@ static void test_off(void **state)
 	end(&p);
 }
 
-/* A full queue that drops: the path's own loss, to which nothing may be added. */
+/* A full queue that drops: the path's own loss, which must not be increased. */
 static void test_congestion(void **state)
 {
 	struct wan_link_cfg l = link_of();
@@ -316,7 +318,7 @@ static void test_congestion(void **state)
 	end(&p);
 }
 
-/* A peer that does not say that it takes repairs gets none. */
+/* A peer that does not announce support for repairs gets none. */
 static void test_old_peer(void **state)
 {
 	struct wan_link_cfg l = link_of();
@@ -333,7 +335,7 @@ static void test_old_peer(void **state)
 	end(&p);
 }
 
-/* --- frames that lie ------------------------------------------------------------------------------ */
+/* --- invalid frames --------------------------------------------------------------------------- */
 static void inject(struct wan_pair *p, const uint8_t *frames, uint32_t len)
 {
 	struct wan_tunnel *t = p->end[1].t;
@@ -367,7 +369,7 @@ static void test_lies(void **state)
 	begin(&p, &c, &l, LEN, 1);
 	know_loss(path_of(&p, 0), 0.01, 1);
 	p.link[0].cfg.loss_ppm = 500000;
-	message(&p, 200); /* copies, and holes among them */
+	message(&p, 200); /* copies, with gaps */
 	p.link[0].cfg.loss_ppm = 0;
 	uint32_t next = (uint32_t)path_of(&p, 0)->next_pn;
 	const struct wan_f_repair good = {.depth = 1, .k = 20, .m = 4, .first = next};
@@ -386,7 +388,7 @@ static void test_lies(void **state)
 	bad[8].first = next + 100000;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		repair(&p, &bad[i], 300, 1);
-	assert_int_equal(counters(&p, 1).drop_bad_frame, frames + 7);  /* numbers that cannot be */
+	assert_int_equal(counters(&p, 1).drop_bad_frame, frames + 7);  /* impossible numbers */
 	assert_int_equal(counters(&p, 1).drop_bad_repair, before + 2); /* no such path, no such block */
 	repair(&p, &good, WAN_FEC_PREFIX, 1);                          /* no symbol */
 	assert_int_equal(counters(&p, 1).drop_bad_frame, frames + 8);
@@ -394,7 +396,7 @@ static void test_lies(void **state)
 
 	struct wan_f_repair r = good;
 
-	repair(&p, &r, 300, 1); /* waits */
+	repair(&p, &r, 300, 1); /* it waits */
 	r.index = 1;
 	r.k = 21;
 	repair(&p, &r, 300, 1);
@@ -405,7 +407,7 @@ static void test_lies(void **state)
 	assert_int_equal(counters(&p, 1).drop_bad_repair, before + 5);
 	assert_int_equal(p.pool.live, live + 1);
 
-	/* Blocks of what was there: symbols that do not belong to it. */
+	/* Blocks of received datagrams: symbols that do not belong to them. */
 	uint64_t rebuilt = counters(&p, 1).rebuilt;
 
 	for (uint32_t back = 1; back < 300; back++)
@@ -417,7 +419,7 @@ static void test_lies(void **state)
 	assert_true(counters(&p, 1).drop_bad_repair > before + 20);
 	assert_int_equal(counters(&p, 1).rebuilt, rebuilt);
 
-	/* And no end of blocks: what is held is bounded. */
+	/* An endless number of blocks: memory is limited. */
 	for (uint32_t i = 0; i < 20000; i++) {
 		uint64_t near = path_of(&p, 0)->next_pn;
 
@@ -451,7 +453,7 @@ static void test_no_buffers(void **state)
 	end(&p);
 }
 
-/* Data in parts, two paths' worth of weather, restarts in the middle. */
+/* Fragmented data, two lossy paths, restarts in the middle. */
 static void test_weather(void **state)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -492,7 +494,7 @@ static int by_size(const void *a, const void *b)
 }
 
 struct row {
-	double mean, p99, p999, extra; /* times against lossless, share of extra bytes */
+	double mean, p99, p999, extra; /* relative to no loss; share of extra bytes */
 };
 
 static struct row measure(
@@ -544,8 +546,9 @@ static struct row measure(
 }
 
 /*
- * What is lost costs no round trip, in the mean and in the tail. Without, it does: one row is looked at. Of
- * forty messages p99 is the longest: 1.4 % of those of the last row wait for a repeat that was lost, too.
+ * Losses cost no round trip, in the mean and in the tail. Without repairs they do: one row checks
+ * that. Of forty messages p99 is the longest: 1.4 % of those of the last row wait for a repeat that
+ * was lost, too.
  */
 static void test_tail(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many repairs are chosen, against losses drawn at random. */
+/* The chosen number of repairs, against losses drawn at random. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "tests/lib/wan_pair.h"
 #include "wan/tunnel.h"
 
-/* Loses in bursts of a mean length, so that a share is lost in all. */
+/* Loses in bursts of a mean length, with a total share. */
 struct weather {
 	double loss, burst;
 	uint64_t seed;
@@ -34,7 +34,7 @@ static bool lost(struct weather *w)
 	return w->bad = unit(&w->seed) < (w->bad ? stay : enter);
 }
 
-/* One group: is more lost than its repairs make good? */
+/* One group: true if more is lost than its repairs cover. */
 static bool fails(const struct wan_fec_plan *p, unsigned k, struct weather *w)
 {
 	unsigned gone[WAN_FEC_DEPTH_MAX] = {0}, over = 0;
@@ -82,7 +82,7 @@ static void test_enough(void **state)
 		    row[i].loss, row[i].burst, p.depth, row[i].k, p.m, p.g,
 		    100. * (p.m * p.depth + p.g) / (row[i].k * p.depth), failed / (double)times, p.fail);
 		assert_true(p.m > 0 && p.fail <= p.eps);
-		/* The law is near the truth, and what was wanted is nearly had. */
+		/* The law is near the truth, and the goal is nearly reached. */
 		assert_true(failed <= 2 * p.eps * times + 10);
 		assert_true(p.m * p.depth + p.g <= row[i].share * row[i].k * p.depth);
 	}

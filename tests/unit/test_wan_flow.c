@@ -36,7 +36,7 @@ static struct wan_stats stats(struct wan_pair *p, int end)
 	return s;
 }
 
-/* Lets everything that is under way arrive. */
+/* Lets everything in flight arrive. */
 static void settle(struct wan_pair *p, rwy_dur t)
 {
 	rwy_time until = p->now + t;
@@ -52,7 +52,7 @@ static void stop(struct wan_pair *p)
 	assert_int_equal(p->pool.live, 0);
 }
 
-/* The peer's gateway has it, the peer's host not: acked, but in custody. */
+/* The peer's gateway has it, the peer's host does not: acked, but in custody. */
 static void test_custody(void **state)
 {
 	struct wan_pair p;
@@ -95,7 +95,7 @@ static void test_flow_credit(void **state)
 	settle(&p, RWY_SEC);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(p.stream[i].got, 7);
-	wan_rx_credit(p.end[1].t, 11, 1u << 30, p.now); /* more, while running */
+	wan_rx_credit(p.end[1].t, 11, 1u << 30, p.now); /* more, at run time */
 	settle(&p, RWY_SEC);
 	assert_int_equal(p.stream[0].got, 11);
 	assert_int_equal(p.stream[1].got, 7);
@@ -161,8 +161,8 @@ static void test_fragments(void **state)
 	}
 }
 
-/* RoCE MTU 4096 over a 1500-byte path once the flow is known: three datagrams a packet, each with a small
- * header. */
+/* RoCE MTU 4096 over a 1500-byte path once the flow is known: three datagrams per packet, each with
+ * a small header. */
 static void test_fragment_count(void **state)
 {
 	struct wan_pair p;
@@ -237,7 +237,8 @@ static void test_close(void **state)
 	}
 }
 
-/* Closed with data still to send: everything arrives first, the engine hears nothing any more. */
+/* Closed with data still to send: everything arrives first, and the engine gets no more
+ * callbacks. */
 static void test_close_early(void **state)
 {
 	struct wan_pair p;
@@ -272,8 +273,8 @@ static void test_close_unused(void **state)
 	stop(&p);
 }
 
-/* Aborted in the middle, at every moment: custody is free at once, the peer hears of it, the slot is used
- * again. */
+/* Aborted in the middle, at every moment: custody is freed at once, the peer is informed, the slot
+ * is reused. */
 static void test_abort(void **state)
 {
 	for (rwy_dur at = 0; at < 60 * RWY_MS; at += 3 * RWY_MS) {
@@ -330,14 +331,14 @@ static void test_reset_later(void **state)
 	assert_int_equal(wan_tx_queued(p.stream[0].tx), 10);
 	wan_rx_reset(p.stream[0].rx, p.now);
 	p.stream[0].rx = NULL;
-	settle(&p, 200 * RWY_MS); /* nothing more is sent: RESET goes by itself */
+	settle(&p, 200 * RWY_MS); /* nothing more is sent: RESET is sent alone */
 	assert_int_equal(p.end[0].resets, 1);
 	assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
 	assert_int_equal(stats(&p, 1).rx_held_bytes, 0);
 	stop(&p);
 }
 
-/* The very first datagram of a flow comes when the flow has long ended: it must not open it again. */
+/* The first datagram of a flow arrives after the flow has ended: it must not open it again. */
 static void test_late_opener(void **state)
 {
 	struct wan_pair p;
@@ -372,7 +373,7 @@ static void test_late_opener(void **state)
 	stop(&p);
 }
 
-/* No buffer for a while: nothing is acknowledged that was not kept. */
+/* No buffer for a while: data that was not kept is not acknowledged. */
 static void test_no_buffers(void **state)
 {
 	struct wan_pair p;
@@ -396,12 +397,12 @@ static void test_many(void **state)
 	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
 	assert_int_equal(stats(&p, 0).tx_flows, 5000);
 	assert_int_equal(stats(&p, 0).rx_flows, 5000);
-	/* deliveries were told many in a datagram */
+	/* One datagram reports many deliveries. */
 	assert_true(stats(&p, 0).c.tx_datagrams < 5000 * 3 * 2);
 	stop(&p);
 }
 
-/* One flow with much, many with little: nobody waits behind the long one. */
+/* One flow with much data, many with little: none waits for the long one. */
 static void test_fair(void **state)
 {
 	struct wan_link_cfg l = {
@@ -446,7 +447,7 @@ static void test_dgrams(void **state)
 	stop(&p);
 }
 
-/* A handful of callers' mistakes that must not hurt. */
+/* Some wrong arguments that must not do harm. */
 static void test_arguments(void **state)
 {
 	struct wan_pair p;
@@ -491,7 +492,7 @@ static void test_paths(void **state)
 	p.dead_path = 2; /* path 1 */
 	uint64_t before = p.stream[0].got;
 
-	/* Three probe timeouts, though the window would be open for long. */
+	/* Three probe timeouts, although the window would stay open long. */
 	wan_pair_run(&p, p.now + 200 * RWY_MS);
 	assert_false(wan_path_usable(&p.end[0].t->path[1]));
 	assert_true(p.stream[0].got > before + 100);

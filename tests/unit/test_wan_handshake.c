@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is there: coming up, restarts, replays, forgeries, strangers, silence. */
+/* The handshake: coming up, restarts, replays, forgeries, unknown peers, silence. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static void test_up(void **state)
 	assert_true(p.end[0].up && p.end[1].up);
 	assert_true(p.now <= RWY_SEC + 31 * RWY_MS); /* a round trip and a half */
 	assert_int_equal(counters(&p, 0).peer_restarts, 0);
-	/* and it stays quiet: keep-alives only */
+	/* Then it is quiet: keep-alives only. */
 	struct wan_counters before = counters(&p, 0);
 
 	wan_pair_run(&p, p.now + 3 * RWY_SEC);
@@ -93,8 +93,8 @@ static void test_up_under_loss(void **state)
 	}
 }
 
-/* The end that is believed first sends data at once; the last HELLO, which makes it believed, is lost with
- * the first of them. It comes again soon, and then it is quiet. */
+/* The end that is accepted first sends data at once; the last HELLO, by which it is accepted, is
+ * lost with the first data. It is repeated soon, and then it is quiet. */
 static void test_last_hello_lost(void **state)
 {
 	struct wan_pair p;
@@ -111,15 +111,15 @@ static void test_last_hello_lost(void **state)
 	assert_true(p.end[0].up);
 	assert_true(p.end[1].up);
 	assert_true(p.now <= from + 37 * RWY_MS);
-	/* nor does what was lost with it make the path look slow */
+	/* Nor do losses with it make the path look slow. */
 	assert_true(wan_pair_run(&p, from + 400 * RWY_MS));
 	assert_int_equal(p.end[0].t->hs.repeats, 0);
 	assert_int_equal(p.end[1].t->hs.repeats, 0);
 	stop(&p);
 }
 
-/* One end is believed, then nothing passes for a while. Its data tell the other end to ask again, though that
- * one would wait for most of a second by now. */
+/* One end is accepted, then nothing passes for a while. Its data cause the other end to ask again
+ * at once, instead of after most of a second. */
 static void test_data_ask(void **state)
 {
 	struct wan_pair p;
@@ -160,7 +160,7 @@ static void test_restart_of_each(void **state)
 	}
 }
 
-/* Everything that was ever sent comes again: nothing changes but counters. */
+/* All datagrams ever sent arrive again: only counters change. */
 static void test_replay(void **state)
 {
 	struct wan_pair p;
@@ -168,7 +168,7 @@ static void test_replay(void **state)
 	uint32_t n = 0;
 
 	start(&p, 0, 4, 300);
-	/* A life of end 0 that is over... */
+	/* An earlier session of end 0... */
 	for (int life = 0; life < 2; life++) {
 		for (int i = 0; i < 400; i++) {
 			for (uint32_t k = 0; k < p.link[0].n && n < 3000; k++) {
@@ -185,7 +185,7 @@ static void test_replay(void **state)
 	assert_true(wan_pair_run(&p, p.now + 30 * RWY_SEC));
 	uint64_t restarts = counters(&p, 1).peer_restarts, data = counters(&p, 1).rx_data;
 
-	/* ... and all of it again, hellos of the old life included. */
+	/* ... and all of it again, with HELLOs of that session. */
 	for (uint32_t i = 0; i < n; i++) {
 		inject(&p, 1, kept[i]->data, kept[i]->len);
 		if (i % 50 == 0)
@@ -202,7 +202,7 @@ static void test_replay(void **state)
 	stop(&p);
 }
 
-/* A HELLO with a made-up epoch: it is answered, never believed. */
+/* A HELLO with an invented epoch is answered, never accepted. */
 static void test_forged(void **state)
 {
 	struct wan_pair p;
@@ -264,7 +264,7 @@ static void test_strangers(void **state)
 	inject(&p, 0, d, 3);
 	inject(&p, 0, d, WAN_PKT_HDR);
 	assert_int_equal(counters(&p, 0).drop_short, was.drop_short + 2);
-	/* a HELLO of another pair of gateways */
+	/* A HELLO of another pair of gateways. */
 	struct wan_f_hello f = {
 	    .flags = WAN_HELLO_WANT, .mtu = 1472, .tunnel_id = 78, .epoch = 9, .nonce = 1, .rx_window = 1};
 
@@ -307,7 +307,7 @@ static void test_silence(void **state)
 	stop(&p);
 }
 
-/* Both restart at once, again and again. */
+/* Both restart at the same time, repeatedly. */
 static void test_both_restart(void **state)
 {
 	struct wan_pair p;

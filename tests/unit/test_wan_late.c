@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that are not scheduled for some milliseconds, on paths of microseconds and of milliseconds: an
- * answer that is late is no loss, and nothing goes again for it. What is lost goes again soon nevertheless.
+ * Processes that are not scheduled for some milliseconds, on paths of microseconds and of
+ * milliseconds: a late answer is no loss, and causes no retransmission. Lost data is still sent
+ * again soon.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 #include "tests/lib/wan_pair.h"
 #include "wan/tunnel.h"
 
-#define BURST 20 /* buffers that go between two pauses of the host */
+#define BURST 20 /* buffers between two pauses of the host */
 
 static void start(struct wan_pair *p, rwy_dur delay, uint32_t loss_ppm, uint64_t seed)
 {
@@ -25,7 +26,7 @@ static void start(struct wan_pair *p, rwy_dur delay, uint32_t loss_ppm, uint64_t
 	wan_cfg_default(&c);
 	c.tx_pkts_max = 4096;
 	wan_pair_init(p, &c, &l, &l, seed);
-	wan_pair_streams(p, 2, 0, 1000, 1000, 4 * BURST); /* one each way */
+	wan_pair_streams(p, 2, 0, 1000, 1000, 4 * BURST); /* one in each direction */
 }
 
 static struct wan_counters counters(struct wan_pair *p, int end)
@@ -36,8 +37,8 @@ static struct wan_counters counters(struct wan_pair *p, int end)
 	return s.c;
 }
 
-/* A host sends some buffers, and whichever end the number says is not scheduled for a while: from before they
- * go, or while they are on their way. */
+/* A host sends some buffers, and one end, by number, is not scheduled for a while: from before they
+ * are sent, or while they are in flight. */
 static void burst(struct wan_pair *p, unsigned n, rwy_dur delay)
 {
 	rwy_time until = p->now + 60 * RWY_MS;
@@ -82,13 +83,13 @@ static void test_short_path(void **state)
 	no_repeats(100 * RWY_US, 400, 0);
 }
 
-/* The first few times nobody knows yet how late this peer can be. */
+/* The first few times it is unknown how late this peer can be. */
 static void test_long_path(void **state)
 {
 	no_repeats(10 * RWY_MS, 400, 12);
 }
 
-/* Nothing else follows that would show the loss: a probe must. */
+/* No later datagram shows the loss: a probe must. */
 static void test_tail(void **state)
 {
 	struct wan_pair p;
@@ -105,7 +106,8 @@ static void test_tail(void **state)
 		assert_true(wan_pair_run(&p, p.now + RWY_SEC));
 	}
 	assert_true(counters(&p, 0).retransmit_lost > 20);
-	assert_in_range(counters(&p, 0).retransmit_probe, 0, 2); /* before there was a round trip */
+	/* before the first round trip was known */
+	assert_in_range(counters(&p, 0).retransmit_probe, 0, 2);
 	assert_int_equal(p.errors, 0);
 	wan_pair_fini(&p);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two tunnels over virtual links: hundreds of seeds of bad weather, restarts, outages, and goodput bounds. */
+/* Two tunnels over virtual links: hundreds of seeds of random loss and delay, restarts, outages,
+ * and limits of goodput. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,13 +79,13 @@ static void explain(struct wan_pair *p, uint64_t seed)
 			    (unsigned long long)p->stream[i].total);
 }
 
-/* Everything arrived: bytes, order, once, custody empty, flows gone, nothing leaked. */
+/* Everything arrived: bytes, order, once, custody empty, flows gone, no leak. */
 static void finish(struct wan_pair *p, bool done, uint64_t seed)
 {
 	struct wan_stats s[2];
 	rwy_time until = p->now + 5 * RWY_SEC;
 
-	while (wan_pair_step(p, until)) /* what is still under way: reports, the news of a restart */
+	while (wan_pair_step(p, until)) /* still in flight: reports, information about a restart */
 		;
 	for (int i = 0; i < 2; i++)
 		wan_get_stats(p->end[i].t, &s[i]);
@@ -166,7 +167,8 @@ struct goodput {
 	double at_least, spurious_most;
 };
 
-/* Share of what the link can carry of inner bytes, after a second or 20 round trips of warming up. */
+/* The share of the link's capacity for inner bytes that is used, after a second or 20 round
+ * trips. */
 static void goodput(const struct goodput *g)
 {
 	struct wan_link_cfg l = {.delay = g->rtt / 2,
@@ -227,7 +229,7 @@ static void test_goodput(void **state)
 		goodput(&all[i]);
 }
 
-/* Three seconds of nothing: flowing again one round trip and one probe timeout after the end. */
+/* Three seconds of outage: traffic flows one round trip and one probe timeout after its end. */
 static void test_outage(void **state)
 {
 	struct wan_link_cfg l = {.delay = 10 * RWY_MS,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loss recovery of one path, datagram by datagram: thresholds, timers, what is spurious, back-off. */
+/* Loss recovery of one path, datagram by datagram: thresholds, timers, spurious losses,
+ * back-off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +68,7 @@ static void test_rtt(void **state)
 	assert_int_equal(p->latest, RTT);
 	pn = wan_one_send(p, RWY_SEC);
 	a.r[0] = (struct wan_range){pn, pn};
-	a.delay_us = 1000000; /* but not more than it promised */
+	a.delay_us = 1000000; /* but not more than its announced limit */
 	wan_loss_on_ack(p, &a, RWY_SEC + RTT + 9 * RWY_MS);
 	assert_int_equal(p->latest, RTT + 4 * RWY_MS);
 	wan_free(p->t);
@@ -84,7 +85,7 @@ static void test_pto(void **state)
 	now += RTT;
 	assert_int_equal(wan_loss_next(p), RWY_NEVER); /* nothing in flight */
 	wan_one_send(p, now);
-	p->t->tx_bytes = 1; /* custody waits */
+	p->t->tx_bytes = 1; /* custody is not empty */
 	first = wan_pto(p);
 	assert_int_equal(wan_loss_next(p), now + first);
 	assert_int_equal(first, p->srtt + 4 * p->rttvar);
@@ -106,8 +107,8 @@ static void test_pto(void **state)
 	wan_free(p->t);
 }
 
-/* A process that is late itself reads what came meanwhile before it asks. Once: then it asks, however late.
- */
+/* A process that is late itself reads received datagrams before it probes. Once: then it probes,
+ * however late. */
 static void test_late_ourselves(void **state)
 {
 	struct wan_path *p = wan_one_path(1024, RWY_SEC);
@@ -138,8 +139,8 @@ static void test_never_sent(void **state)
 	wan_free(p->t);
 }
 
-/* The map is a ring: old places are used again, an ACK far below is nothing, and acknowledgements always find
- * a place. */
+/* The map is a ring: old places are reused, an ACK far below has no effect, and acknowledgements
+ * always find a place. */
 static void test_ring(void **state)
 {
 	struct wan_path *p = wan_one_path(1024, RWY_SEC);

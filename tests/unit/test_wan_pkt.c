@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers and frames: what goes in comes out, and what cannot be is refused. */
+/* Headers and frames: values are read back as written, and impossible ones are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static void test_header(void **state)
 	assert_memory_equal(&in, &out, sizeof(in));
 }
 
-/* Any one bit is noticed, in whichever of the two pieces it is. */
+/* Any one bit is detected, in either piece. */
 static void test_crc(void **state)
 {
 	uint8_t p[64];
@@ -108,7 +108,7 @@ static void test_ack(void **state)
 		assert_int_equal(a.ce, b.ce);
 		for (const uint8_t *cut = p + 1; cut < end; cut++)
 			assert_null(wan_f_ack_get(p + 1, cut, p[0], &b));
-		/* In a small room only the newest ranges go. */
+		/* In a small room only the newest ranges are written. */
 		end = wan_f_ack_put(p, 44, &a);
 		assert_true(end <= p + 44);
 		assert_ptr_equal(wan_f_ack_get(p + 1, end, p[0], &b), end);
@@ -139,7 +139,7 @@ static void test_ack_malformed(void **state)
 	p[17] = WAN_ACK_RANGES_MAX + 1;
 	assert_null(wan_f_ack_get(p, p + 44, WAN_F_ACK, &a));
 	p[17] = 1;
-	p[1] = 0xff; /* a packet number that cannot be */
+	p[1] = 0xff; /* an impossible packet number */
 	assert_null(wan_f_ack_get(p, p + 44, WAN_F_ACK, &a));
 }
 
@@ -171,7 +171,7 @@ static void data_round_trip(struct wan_f_data d, size_t payload)
 	}
 	for (const uint8_t *cut = p; cut <= body; cut++)
 		assert_null(wan_f_data_get(p, cut, &out));
-	if (d.frag) { /* a fragment is exactly as long as it says */
+	if (d.frag) { /* a fragment has exactly its stated length */
 		assert_null(wan_f_data_get(p, body + payload - 1, &out));
 		assert_null(wan_f_data_get(p, body + payload + 1, &out));
 	}

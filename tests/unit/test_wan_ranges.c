@@ -55,7 +55,7 @@ static void test_random(void **state)
 				assert_int_equal(wan_ranges_add(s, pn), fresh);
 				seen[pn] = 1;
 			} else {
-				/* what lies below the floor counts as seen */
+				/* Numbers below the floor count as seen. */
 				memset(seen, 1, s->floor);
 				wan_ranges_add_range(s, pn, pn + wan_rng_below(&rng, 10), mark, seen);
 			}
@@ -67,7 +67,7 @@ static void test_random(void **state)
 	free(s);
 }
 
-/* Only every other one arrives: the set stays bounded and forgets the oldest. */
+/* Every other one arrives: the set stays limited and forgets the oldest. */
 static void test_bounded(void **state)
 {
 	struct wan_ranges *s = malloc(sizeof(*s));
@@ -78,10 +78,10 @@ static void test_bounded(void **state)
 		sane(s);
 	}
 	assert_int_equal(wan_ranges_count(s), WAN_RANGES_KEEP);
-	assert_true(wan_ranges_has(s, 1)); /* not known any more: counts as seen */
+	assert_true(wan_ranges_has(s, 1)); /* forgotten: counts as seen */
 	assert_false(wan_ranges_has(s, 99997));
 	assert_false(wan_ranges_add(s, 1));
-	/* all of the rest in one piece */
+	/* The rest in one piece. */
 	for (uint64_t pn = 1; pn < 100000; pn += 2)
 		wan_ranges_add(s, pn);
 	assert_int_equal(wan_ranges_count(s), 1);

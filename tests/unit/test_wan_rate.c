@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RATE: the receiver bounds what one flow has under way; others go on, losses are repaired, a restart
- * forgets. */
+/* RATE: the receiver limits one flow's data in flight; others continue, losses are repaired, a
+ * restart clears it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -61,18 +61,18 @@ static void test_bound(void **state)
 	before = p.stream[0].got;
 	p.stream[0].queue_max = p.stream[1].queue_max = 100;
 	settle(&p, 500 * RWY_MS);
-	/* One is under way already; ten are 5000 bytes. The other flow is not held up. */
+	/* One is in flight already; ten are 5000 bytes. The other flow is not delayed. */
 	assert_in_range(p.stream[0].got - before, 8, 10);
 	assert_true(wan_tx_blocked(p.stream[0].tx));
 	assert_true(p.stream[1].got >= 99);
-	/* Less than one buffer still lets one be under way. */
+	/* Less than one buffer still allows one in flight. */
 	wan_rx_window(p.stream[0].rx, 1, 0);
 	p.end[1].stall = false;
 	assert_true(wan_pair_run(&p, p.now + 100 * RWY_SEC));
 	stop(&p);
 }
 
-/* The frame that lifts the bound is lost, and told again. */
+/* The frame that lifts the limit is lost, and sent again. */
 static void test_lost(void **state)
 {
 	struct wan_pair p;
@@ -93,7 +93,7 @@ static void test_lost(void **state)
 	stop(&p);
 }
 
-/* The receiver restarts and knows of no bound: neither does the sender. */
+/* The receiver restarts without a limit: the sender has none, either. */
 static void test_restart(void **state)
 {
 	struct wan_pair p;

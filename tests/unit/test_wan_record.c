@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records on a byte stream: partial reads, garbage, sizes; whose connection it is; who decides the carrier.
- */
+/* Records on a byte stream: partial reads, invalid data, sizes; the tunnel of a connection;
+ * agreement on the carrier. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "wan/wire/pkt.h"
 #include "wan/record.h"
 
-/* Any cut of the stream gives the same records, and no byte beyond what is there is looked at. */
+/* Any split of the stream gives the same records, and no byte beyond the present ones is read. */
 static void test_partial(void **state)
 {
 	static const uint32_t len[] = {21, 1500, 9000, WAN_REC_MAX, 22};
@@ -32,7 +32,8 @@ static void test_partial(void **state)
 		unsigned seen = 0;
 
 		while (at < n) {
-			uint8_t *copy = malloc(have - at + 1); /* the sanitizer sees who reads too far */
+			/* the sanitizer detects reads beyond it */
+			uint8_t *copy = malloc(have - at + 1);
 			struct wan_rec r;
 			int used;
 
@@ -78,7 +79,7 @@ static void test_sizes(void **state)
 		rwy_put16(head, (uint16_t)t[i].len);
 		head[2] = t[i].type;
 		head[3] = t[i].worker;
-		/* Said by the first four bytes, before anything more is read or waited for. */
+		/* The first four bytes decide, before anything more is read or awaited. */
 		assert_int_equal(wan_rec_get(head, sizeof(head), &r), t[i].good ? 0 : RWY_EMALFORMED);
 		assert_int_equal(wan_rec_get(head, 3, &r), 0);
 	}
@@ -140,7 +141,7 @@ static void test_hello(void **state)
 
 	wan_conn_init(&x, 77, 1, 100, true);
 	wan_conn_init(&y, 77, 2, 200, false);
-	assert_int_equal(wan_conn_put(&y, b), 0); /* who was connected to waits */
+	assert_int_equal(wan_conn_put(&y, b), 0); /* the accepting end waits */
 	assert_int_equal(pass(&x, &y, b), 0);
 	assert_int_equal(wan_rec_get(b, sizeof(b), &r), WAN_REC_HELLO_LEN);
 	assert_true(wan_conn_peek(&r, &id) && id == 77);
@@ -165,7 +166,7 @@ static void test_hello_refused(void **state)
 	assert_int_equal(pass(&x, &y, b), RWY_ENOENT);
 	wan_conn_init(&x, 77, 2, 100, true);
 	assert_int_equal(pass(&x, &y, b), RWY_ENOENT);
-	/* any bit wrong */
+	/* Any bit wrong. */
 	wan_conn_init(&x, 77, 1, 100, true);
 	wan_conn_put(&x, old);
 	for (unsigned i = WAN_REC_HDR * 8; i < WAN_REC_HELLO_LEN * 8; i++) {
@@ -174,7 +175,7 @@ static void test_hello_refused(void **state)
 		assert_int_equal(wan_rec_get(b, sizeof(b), &r), WAN_REC_HELLO_LEN);
 		assert_int_equal(wan_conn_hello(&y, &r), RWY_EMALFORMED);
 	}
-	/* a recorded connection played again: its last HELLO echoes another nonce */
+	/* A recorded connection replayed: its last HELLO echoes another nonce. */
 	wan_conn_init(&x, 77, 1, 100, true);
 	wan_conn_init(&y, 77, 2, 200, false);
 	assert_int_equal(pass(&x, &y, b), 0);
@@ -184,7 +185,7 @@ static void test_hello_refused(void **state)
 	assert_int_equal(wan_rec_get(old, sizeof(old), &r), WAN_REC_HELLO_LEN);
 	assert_int_equal(wan_conn_hello(&z, &r), RWY_ENOENT);
 	assert_false(z.open);
-	/* another process in the middle of it */
+	/* Another process in the middle of it. */
 	wan_conn_init(&x, 77, 9, 300, true);
 	assert_int_equal(pass(&x, &y, b), RWY_ENOENT);
 }
@@ -209,10 +210,10 @@ static void test_agree(void **state)
 	assert_int_equal(tell(&a, &b), 1);
 	assert_true(b.carrier == WAN_CARRIER_TCP && b.by_peer && !a.by_peer);
 	wan_agree_ask(&b, WAN_CARRIER_NATIVE);
-	assert_int_equal(tell(&a, &b), 0); /* old news */
+	assert_int_equal(tell(&a, &b), 0); /* outdated */
 	assert_int_equal(tell(&b, &a), 1);
 	assert_int_equal(a.carrier, WAN_CARRIER_NATIVE);
-	/* both at once: the same at both ends in the end, whatever arrives first */
+	/* Both at once: both ends agree in the end, whatever arrives first. */
 	wan_agree_ask(&a, WAN_CARRIER_TCP);
 	wan_agree_ask(&b, WAN_CARRIER_NATIVE);
 	struct wan_agree a0 = a;
@@ -220,7 +221,7 @@ static void test_agree(void **state)
 	assert_int_equal(tell(&b, &a), 0);
 	assert_int_equal(tell(&a0, &b), 1);
 	assert_true(a.carrier == b.carrier && a.count == b.count);
-	/* a count that is as high as it can be is no end */
+	/* The largest count does not stop it. */
 	b.count = UINT32_MAX;
 	assert_int_equal(tell(&b, &a), 0);
 	wan_agree_ask(&a, WAN_CARRIER_NATIVE);
@@ -248,7 +249,8 @@ static void test_agree_random(void **state)
 				assert_true(tell(&wire[x][at[x]++], &e[!x]) >= 0);
 			}
 		}
-		for (unsigned x = 0; x < 2; x++) /* told once more, as at the beginning of a connection */
+		/* sent once more, as at the start of a connection */
+		for (unsigned x = 0; x < 2; x++)
 			wire[x][n[x]++] = e[x];
 		for (unsigned x = 0; x < 2; x++)
 			while (at[x] < n[x])

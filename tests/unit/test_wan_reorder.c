@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A path that reorders: when only time makes a loss, how long is waited, what is forgotten, what is told. */
+/* A path that reorders: when only time makes a loss, how long it waits, what it forgets, what ACKs
+ * report. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +42,7 @@ static rwy_time calm_round(struct wan_path *p, rwy_time now)
 	return now + RTT;
 }
 
-/* One datagram overtaken, none given up: three later ones make no loss any more. */
+/* One datagram overtaken, none given up: three later ones no longer make a loss. */
 static void test_seen(void **state)
 {
 	struct wan_path *p = start(RWY_SEC);
@@ -60,7 +61,7 @@ static void test_seen(void **state)
 	wan_free(p->t);
 }
 
-/* Given up, and there after all: the window grows to what that took, not above a round trip. */
+/* Given up, but it arrived: the window grows to the time it took, at most a round trip. */
 static void test_spurious(void **state)
 {
 	struct wan_path *p = start(RWY_SEC);
@@ -78,7 +79,7 @@ static void test_spurious(void **state)
 	now += 2 * RTT;
 	first = send_n(p, 40, now);
 	wan_one_ack(p, first + 1, first + 39, now + RTT);
-	wan_loss_tick(p, now + RTT + RTT / 2); /* the same again is no loss now */
+	wan_loss_tick(p, now + RTT + RTT / 2); /* the same again is no loss */
 	assert_int_equal(wan_one_state(p, first), WAN_SENT_INFLIGHT);
 	now += 10 * RTT;
 	wan_loss_tick(p, now);
@@ -104,7 +105,7 @@ static void test_rare(void **state)
 	wan_free(p->t);
 }
 
-/* Sixteen rounds in order: as it was at first. */
+/* Sixteen rounds in order: as at the beginning. */
 static void test_calm(void **state)
 {
 	struct wan_path *p = start(RWY_SEC);
@@ -127,8 +128,8 @@ static void test_calm(void **state)
 	wan_free(p->t);
 }
 
-/* Each datagram has a delay of its own, 15 to 25 ms: the newest acknowledged is one of the fastest. Round
- * trips are those of all then, nothing is given up, and the path is not taken for a congested one. */
+/* Each datagram has its own delay, 15 to 25 ms: the newest acknowledged is one of the fastest. Then
+ * round trips are means over all, none is given up, and the path does not count as congested. */
 static rwy_time jitter_for(struct wan_path *p, unsigned ticks, rwy_time now)
 {
 	uint64_t rng = 1;
@@ -160,7 +161,8 @@ static void test_jitter(void **state)
 	wan_free(p->t);
 }
 
-/* An outage loses ACKs: what is acknowledged only after it took no longer than the rest. */
+/* An outage loses ACKs: a datagram that is acknowledged only after it took no longer than the
+ * rest. */
 static void test_silence(void **state)
 {
 	struct wan_path *p = start(RWY_SEC);
@@ -195,7 +197,7 @@ static void test_rebuilt(void **state)
 	wan_free(p->t);
 }
 
-/* --- the receiver's half -------------------------------------------------------------------------- */
+/* --- the receiving half ----------------------------------------------------------------------- */
 /* Reads the ACKs that are due; returns how many frames, and marks in got[] what they acknowledge. */
 static unsigned read_acks(struct wan_path *p, bool *got, uint64_t n, rwy_time now)
 {
@@ -217,7 +219,8 @@ static unsigned read_acks(struct wan_path *p, bool *got, uint64_t n, rwy_time no
 	return frames;
 }
 
-/* More gaps than a frame names, and something late below them: it is told, and more than once. */
+/* More gaps than a frame can name, and a late datagram below them: it is reported, and more than
+ * once. */
 static void test_acks(void **state)
 {
 	struct wan_path *p = start(RWY_SEC);
@@ -227,7 +230,7 @@ static void test_acks(void **state)
 	for (uint64_t pn = 0; pn < 400; pn += 2)
 		wan_ack_on_received(p, pn, true, now);
 	now += RWY_SEC;
-	assert_int_equal(read_acks(p, got, 1000, now), 1); /* losses: old ones are old news */
+	assert_int_equal(read_acks(p, got, 1000, now), 1); /* losses: old ones were reported */
 	memset(got, 0, sizeof(got));
 	for (uint64_t pn = 400; pn < 500; pn += 2) {
 		wan_ack_on_received(p, pn, true, now);
@@ -242,7 +245,7 @@ static void test_acks(void **state)
 		wan_ack_on_received(p, 500 + (uint64_t)i, true, now);
 		now += RWY_SEC;
 	}
-	for (uint64_t pn = 503; pn < 510; pn++) { /* and then not any more */
+	for (uint64_t pn = 503; pn < 510; pn++) { /* and no longer then */
 		wan_ack_on_received(p, pn, true, now);
 		now += RWY_SEC;
 		read_acks(p, got, 1000, now);
@@ -252,7 +255,8 @@ static void test_acks(void **state)
 	wan_free(p->t);
 }
 
-/* The peer knows an ACK: what came before it went need not be told again, what came since must be. */
+/* The peer has an ACK: numbers received before it was sent need not be reported again, later ones
+ * must. */
 static void test_floor(void **state)
 {
 	struct wan_path *p = start(RWY_SEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is made of arrival times: a queue on the way back is told, one on the way there is not taken for it,
- * with clocks that have nothing to do with each other, run apart, jump and wrap around.
+ * Use of arrival times: a queue on the reverse path is found, one on the forward path is not taken
+ * for it, with unrelated clocks that drift, jump and wrap.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 struct world {
 	struct wan_path p;
 	rwy_time now;
-	uint32_t ahead_us; /* the receiver's clock, of ours */
+	uint32_t ahead_us; /* receiver's clock minus ours */
 	int drift_ppm;
 	rwy_dur there, back; /* queues */
 };
@@ -59,7 +59,7 @@ static void near(rwy_dur told, rwy_dur true_one, rwy_dur by)
 		fail_msg("%.3f ms told, it is %.3f", (double)told / 1e6, (double)true_one / 1e6);
 }
 
-/* Each second in four there is no queue, as with our own probing. */
+/* One second in four has no queue, as with our own probing. */
 static void queues(uint32_t ahead_us, int drift_ppm)
 {
 	struct world w;
@@ -85,8 +85,8 @@ static void test_queues(void **state)
 	queues(77, -100);
 }
 
-/* The receiver's clock jumps while a queue stands: what is told is wrong, within its bound, until the round
- * trip is about its smallest again. */
+/* The receiver's clock jumps while a queue stands: the result is wrong, within its limit, until the
+ * round trip is about its smallest again. */
 static void test_jump(void **state)
 {
 	static const int32_t by_us[] = {1000, -1000, 50000, -50000, 100000000, -100000000, INT32_MIN};
@@ -109,8 +109,8 @@ static void test_jump(void **state)
 	}
 }
 
-/* The way back becomes longer for good: after as long as a smallest round trip is believed, it is no queue.
- */
+/* The reverse path becomes longer permanently: after the lifetime of a smallest round trip, it is
+ * no queue. */
 static void test_longer(void **state)
 {
 	struct world w;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Classes: guarantees hold, the rest goes by weight, limits bind, changes are live, one class is the old
- * tunnel. */
+/* Classes: guarantees hold, the rest is shared by weight, limits hold, changes apply at run time,
+ * one class equals none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static void near(double got, double want, double off)
 		fail_msg("%.4f, not %.4f", got, want);
 }
 
-/* Streams go in pairs, there and back: the i-th from end 0. */
+/* Streams come in pairs, one per direction: the i-th from end 0. */
 static struct wan_stream *out(struct wan_pair *p, uint32_t i)
 {
 	return &p->stream[2 * i];
@@ -88,7 +88,7 @@ static void test_guarantees(void **state)
 	for (uint32_t i = 0; i < 20; i++)
 		wan_tx_class(out(&p, i)->tx, 1 + i % 3);
 	wan_pair_run(&p, p.now + 10 * RWY_MS);
-	/* Within 10 ms each has its guarantee; what is left, a tenth, goes 1:2:1. */
+	/* Within 10 ms each has its guarantee; the rest, a tenth, is shared 1:2:1. */
 	shares(&p, 4, 10 * RWY_MS, s);
 	assert_true(s[1] >= 0.495 && s[2] >= 0.297 && s[3] >= 0.099);
 	shares(&p, 4, 200 * RWY_MS, s);
@@ -109,7 +109,7 @@ static void test_weights(void **state)
 	set(&p, 1, 0, 0, 500);
 	set(&p, 2, 0, 0, 300);
 	set(&p, 3, 0, 0, 200);
-	/* One flow against many: a class is not more for having more flows. */
+	/* One flow against many: more flows give a class no more. */
 	for (uint32_t i = 0; i < 20; i++)
 		wan_tx_class(out(&p, i)->tx, i == 0 ? 1 : i < 4 ? 2 : 3);
 	shares(&p, 4, 20 * RWY_MS, s);
@@ -120,7 +120,7 @@ static void test_weights(void **state)
 	stop(&p);
 }
 
-/* Nothing is reserved: who is alone has everything; and a limit is a limit also then. */
+/* Nothing is reserved: a class alone gets everything; but a limit holds also then. */
 static void test_limit(void **state)
 {
 	struct wan_pair p;
@@ -139,7 +139,7 @@ static void test_limit(void **state)
 	shares(&p, 3, 200 * RWY_MS, s);
 	near(s[1], 0.5, 0.01);
 	near(s[2], 0.1, 0.005);
-	/* Changed while it runs. */
+	/* Changed at run time. */
 	set(&p, 2, 0, RATE / 5, 1);
 	set(&p, 1, 0, 0, 1);
 	shares(&p, 3, 20 * RWY_MS, s);
@@ -148,7 +148,8 @@ static void test_limit(void **state)
 	stop(&p);
 }
 
-/* More is guaranteed than there is: the higher priority has all of its guarantee, the other what is left. */
+/* More is guaranteed than available: the higher priority gets all of its guarantee, the other the
+ * rest. */
 static void test_priority(void **state)
 {
 	struct wan_class_cfg high = {.guarantee_Bps = RATE / 10 * 6, .weight = 1, .priority = 7};
@@ -166,7 +167,7 @@ static void test_priority(void **state)
 	shares(&p, 3, 200 * RWY_MS, s);
 	near(s[2], 0.6, 0.01);
 	near(s[1], 0.4, 0.01);
-	/* And the other way round, while it runs. */
+	/* The reverse, at run time. */
 	high.priority = 0;
 	assert_int_equal(wan_class_set(p.end[0].t, 2, &high), 0);
 	assert_int_equal(wan_class_set(p.end[0].t, 1,
@@ -181,7 +182,7 @@ static void test_priority(void **state)
 	stop(&p);
 }
 
-/* A little flow with a guarantee beside many that take all they can: it does not wait for them. */
+/* A small flow with a guarantee beside many greedy ones: it does not wait for them. */
 static void test_latency(void **state)
 {
 	struct wan_pair p;
@@ -197,8 +198,8 @@ static void test_latency(void **state)
 	wan_pair_run(&p, p.now + 50 * RWY_MS);
 	got = out(&p, 0)->got;
 	wan_pair_run(&p, p.now + 200 * RWY_MS);
-	/* Five at a time, a round trip of 2 ms and little more: 100 rounds. Without its class it would get
-	 * 1/201. */
+	/* Five at a time, a round trip of 2 ms and a little more: 100 rounds. Without its class it
+	 * would get 1/201. */
 	got = out(&p, 0)->got - got;
 	assert_true(got >= 5 * 60);
 	wan_class_stats(p.end[0].t, 1, &st);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handshake's table: each cell does what states.h says, and docs/states.md says the same. */
+/* The handshake's table: each cell does as states.h describes, and docs/states.md equals it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,11 +72,11 @@ static struct wan_tunnel *tunnel_in(struct wan_pair *p, struct wan_ops *ops, enu
 	return t;
 }
 
-/* After one event: the next state, what the engine hears, whether a HELLO is owed, and whether the next goes
- * by itself. */
+/* After one event: the next state, calls of the engine, whether a HELLO is due, and whether the
+ * timer sends the next. */
 struct cell {
 	enum wan_hs_event ev;
-	bool want; /* the HELLO wants an answer */
+	bool want; /* the HELLO asks for an answer */
 	enum wan_hs_state to[WAN_HS_STATE_COUNT];
 };
 #define NONE WAN_HS_STATE_COUNT /* impossible */
@@ -153,7 +153,7 @@ static void test_cells(void **state)
 	assert_int_equal(reached, possible);
 }
 
-/* HELLOs by the timer: repeats and challenges have an end. */
+/* HELLOs by the timer: repeats and challenges end. */
 static void test_count_down(void **state)
 {
 	static const enum wan_hs_state from[] = {WAN_HS_CONFIRMING, WAN_HS_CHALLENGING};
@@ -173,7 +173,7 @@ static void test_count_down(void **state)
 	}
 }
 
-/* The peer came back while another epoch asks: that is still to be found out. */
+/* The peer returned while another epoch asks: that is still to be verified. */
 static void test_back_to_challenge(void **state)
 {
 	struct wan_pair p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tunnel on a reliable carrier of several connections, and moving to and from it under load: everything
- * arrives once, in order, with the right bytes; nothing is taken for lost that is not; the carrier is never
- * given more than it has room for.
+ * A tunnel on a reliable carrier of several connections, and moves to and from it under load:
+ * everything arrives once, in order, with the right bytes; no datagram counts as lost that is not;
+ * the carrier never gets more than it has room for.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static void run_for(struct wan_pair *p, rwy_dur d)
 	p->now = end;
 }
 
-/* No UDP at all: the handshake, too, goes by the carrier. Stalls and overtaking are no losses. */
+/* All UDP is dropped: the handshake uses the carrier, too. Stalls and overtaking are no losses. */
 static void test_only_stream(void **state)
 {
 	struct wan_link_cfg none = {.delay = DELAY, .loss_ppm = 1000000};
@@ -101,7 +101,8 @@ static void test_only_stream(void **state)
 	stop(&p);
 }
 
-/* The window is the carrier's room: its rate is reached, whatever congestion control once believed. */
+/* The window is the carrier's room: its rate is reached, whatever congestion control measured
+ * before. */
 static void test_rate_is_carriers(void **state)
 {
 	struct wan_link_cfg none = {.delay = DELAY, .loss_ppm = 1000000};
@@ -117,7 +118,7 @@ static void test_rate_is_carriers(void **state)
 		;
 	began = p.now;
 	assert_true(wan_pair_run(&p, 60 * RWY_SEC));
-	/* 3 flows x 4000 x 1550 bytes each way over 4 x 10 MB/s: half a second, if the pipe is kept full */
+	/* 3 flows x 4000 x 1550 bytes each way over 4 x 10 MB/s: half a second with a full pipe. */
 	assert_true(p.now - began < RWY_SEC);
 	stop(&p);
 }
@@ -151,7 +152,7 @@ static void move_seed(uint64_t seed)
 		assert_int_equal(stats(&p, i).c.stream_breaks, 0);
 		assert_int_equal(stats(&p, i).c.went_down, 0);
 	}
-	/* What is on the way is all accounted for when it has arrived. */
+	/* All datagrams in flight are accounted for once they have arrived. */
 	run_for(&p, RWY_SEC);
 	for (int i = 0; i < 2; i++) {
 		assert_true(wan_stream_inflight(p.end[i].t) < 200); /* a keep-alive */
@@ -166,7 +167,8 @@ static void test_move(void **state)
 		move_seed(seed);
 }
 
-/* The carrier breaks with datagrams on it: they go again natively, once the tunnel is told. */
+/* The carrier breaks with datagrams in flight: they are sent again natively, once the tunnel
+ * knows. */
 static void break_seed(uint64_t seed)
 {
 	struct wan_link_cfg l = {.delay = DELAY, .rate_Bps = 20000000, .loss_ppm = 10000};
@@ -180,7 +182,7 @@ static void break_seed(uint64_t seed)
 		for (int i = 0; i < 2; i++)
 			use(&p, i, true);
 		run_for(&p, wan_rng_below(&rng, 100) * RWY_MS);
-		/* Each end hears of it when it does. */
+		/* Each end learns of it at a time of its own. */
 		wan_pipe_break(&p.pipe[0]);
 		wan_pipe_break(&p.pipe[1]);
 		wan_stream_lost(p.end[seed & 1].t, p.now);
@@ -200,8 +202,8 @@ static void test_break(void **state)
 		break_seed(seed);
 }
 
-/* Each end moves to the carrier and back sooner than a lost datagram is found out by its silence: what was
- * lost natively goes again all the same, and a native path that is not known to work is asked at once. */
+/* Each end moves to the carrier and back faster than silence shows a lost datagram: data lost
+ * natively is still sent again, and a native path in doubt is probed at once. */
 static void often_seed(uint64_t seed)
 {
 	struct wan_link_cfg l = {.delay = 60 * RWY_MS, .rate_Bps = 20000000, .loss_ppm = 200000};
@@ -230,8 +232,8 @@ static void test_moves_often(void **state)
 		often_seed(seed);
 }
 
-/* The native path dies with much on it while the tunnel has moved: that is found out and goes by the carrier.
- */
+/* The native path dies with much data in flight after the tunnel has moved: this is detected, and
+ * the data goes by the carrier. */
 static void test_native_dies(void **state)
 {
 	struct wan_link_cfg l = {.delay = DELAY, .rate_Bps = 20000000};
@@ -273,8 +275,8 @@ static void test_restart(void **state)
 	stop(&p);
 }
 
-/* No room: not even an acknowledgement goes, and nothing asks to be called in a hurry; with room all goes on.
- */
+/* No room: not even an acknowledgement is sent, and there is no busy timer; with room everything
+ * continues. */
 static void test_no_room(void **state)
 {
 	struct wan_link_cfg none = {.delay = DELAY, .loss_ppm = 1000000};
@@ -297,7 +299,7 @@ static void test_no_room(void **state)
 	stop(&p);
 }
 
-/* Connections far behind: more gaps than anybody remembers. Data is taken all the same. */
+/* Connections far behind: more gaps than are stored. Data is still accepted. */
 static void test_far_behind(void **state)
 {
 	struct wan_link_cfg none = {.delay = DELAY, .loss_ppm = 1000000};

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* The tool is no library: take its sources. */
+/* The tool is no library: include its sources. */
 #include "tools/wanem/hist.c"
 #include "tools/wanem/hist.h"
 #include "tools/wanem/line.c"
@@ -47,7 +47,7 @@ static void link_change(struct wanem_link *link, const char *settings)
 	wanem_link_set(link, &cfg);
 }
 
-/* share of n trials within 5 deviations of p */
+/* True if k of n trials are within 5 deviations of p. */
 static void assert_share(uint64_t hits, uint64_t n, double p)
 {
 	double dev = sqrt((double)n * p * (1 - p));
@@ -114,7 +114,7 @@ static void test_independent_loss(void **state)
 	for (unsigned i = 0; i < 5; i++)
 		for (uint64_t seed = 0; seed < 5; seed++)
 			assert_share(lose(text[i], seed, &bursts), N, p[i]);
-	/* independent: a burst starts at a lost packet after a delivered one */
+	/* Independent: a burst starts at a lost packet after a delivered one. */
 	lose("loss=30%", 1, &bursts);
 	assert_share(bursts, N, 0.3 * 0.7);
 }
@@ -163,11 +163,11 @@ static void test_rate_serialises(void **state)
 	}
 	assert_int_equal(wanem_link_queue(&link, NULL, 10), 1000);
 	assert_int_equal(wanem_link_queue(&link, NULL, 10 + 80000 * 400), 600);
-	/* an idle line starts at once */
+	/* An idle line starts at once. */
 	wanem_link_in(&link, LEN, &fate, 1000 * MS);
 	assert_true(fate.copy[0].at == 1001 * MS + 80000);
 	wanem_link_free(&link);
-	/* no drift where the time of a packet is no whole number of ns */
+	/* No drift if a packet takes no whole number of ns. */
 	link_open(&link, 1, "rate=333Mbit,queue=100000");
 	for (uint64_t i = 0; i < 99900; i++)
 		wanem_link_in(&link, 125, &fate, 0);
@@ -253,7 +253,7 @@ static void test_jitter_normal_spread(void **state)
 	wanem_link_free(&link);
 }
 
-/* Packets that left before one that came earlier. */
+/* Counts packets that left before one that arrived earlier. */
 static uint64_t count_disorder(const char *settings, uint64_t *late)
 {
 	struct wanem_link link;
@@ -287,9 +287,9 @@ static void test_reordering(void **state)
 	uint64_t late, overtaken = count_disorder("delay=5ms,reorder=1%,reorder-delay=1us", &late);
 
 	assert_share(late, N, 0.01);
-	/* held back by just one packet distance: nothing passes */
+	/* Held back by just one packet distance: none overtakes. */
 	assert_true(overtaken == 0);
-	/* 50 packet distances: each of 49 followers that was not held back itself overtakes */
+	/* 50 packet distances: each of 49 followers that is not held back itself overtakes. */
 	overtaken = count_disorder("delay=5ms,reorder=0.01%,reorder-delay=50us", &late);
 	assert_share(late, N, 0.0001);
 	assert_in_range(overtaken, late * 40, late * 49);
@@ -345,7 +345,7 @@ static void test_corruption_flips_behind_the_header(void **state)
 	}
 	for (unsigned i = WANEM_ETH_HLEN; i < sizeof(ever); i++)
 		assert_int_equal(ever[i], 0xff);
-	/* nothing, or less than asked for, to flip */
+	/* Nothing, or fewer bytes than configured, to flip. */
 	memset(frame, 0, sizeof(frame));
 	wanem_copy_corrupt(&(struct wanem_copy){.corrupt_bits = 64}, frame, WANEM_ETH_HLEN);
 	assert_int_equal(count_flips(frame, sizeof(frame)), 0);
@@ -388,7 +388,7 @@ static void test_same_seed_same_decisions(void **state)
 	link_open(&c, 43, ALL);
 	for (uint64_t i = 0; i < N; i++) {
 		struct wanem_fate fa = {0}, fb = {0}, fc = {0};
-		uint64_t skew = i * i % 977; /* the times of arrival do not matter */
+		uint64_t skew = i * i % 977; /* arrival times do not matter */
 
 		wanem_link_in(&a, LEN, &fa, i * STEP);
 		wanem_link_in(&b, LEN, &fb, i * STEP + skew);
@@ -407,7 +407,7 @@ static void test_same_seed_same_decisions(void **state)
 	wanem_link_free(&c);
 }
 
-/* Other settings, a full queue or an outage do not shift whom the loss meets. */
+/* Other settings, a full queue or an outage do not change which packets are lost. */
 static void test_decisions_are_independent(void **state)
 {
 	struct wanem_link a, b;
@@ -433,7 +433,7 @@ static void test_decisions_are_independent(void **state)
 	wanem_link_free(&b);
 }
 
-/* Sends what is due, checks that sequence numbers come in order without a gap. */
+/* Sends due packets, and checks that sequence numbers are in order without a gap. */
 static void drain_in_order(struct wanem_line *line, uint32_t *next, uint64_t now)
 {
 	struct wanem_pkt pkt;
