@@ -50,6 +50,8 @@ api_page api_livez, api_readyz, api_healthz;
 /* Turns the reply into {"error": ...} with that status. */
 void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Fails the reply with 400: the body is wrong, at the place in err. */
+void api_fail_body(struct api_reply *reply, const struct conf_error *err);
 /* Returns a parameter's value, or NULL. */
 const char *api_param(const struct api_req *req, const char *name);
 /* Returns true for ?name and ?name=1, false when absent or ?name=0; any other value fails the

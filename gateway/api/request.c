@@ -24,6 +24,15 @@ void api_fail(struct api_reply *reply, unsigned status, const char *fmt, ...)
 	reply->json = json_pack("{s:s}", "error", text);
 }
 
+void api_fail_body(struct api_reply *reply, const struct conf_error *err)
+{
+	api_fail(reply, 400, "%s", err->msg);
+	if (!err->line)
+		return;
+	json_object_set_new(reply->json, "line", json_integer(err->line));
+	json_object_set_new(reply->json, "column", json_integer(err->column));
+}
+
 const char *api_param(const struct api_req *req, const char *name)
 {
 	for (unsigned i = 0; i < req->params; i++)

@@ -252,7 +252,7 @@ static void tenant_add(const struct api_req *req, struct api_reply *reply, struc
 	int rc;
 
 	if (conf_tenant_parse(req->app->conf, req->body, req->body_len, req->name, NULL, &t, &err)) {
-		fail_body(reply, &err);
+		api_fail_body(reply, &err);
 		return;
 	}
 	rc = gw_tenant_add(req->app, &t, done, &err);
@@ -274,7 +274,7 @@ static void tenant_set(const struct api_req *req, struct api_reply *reply, struc
 	if (rc)
 		return;
 	if (conf_tenant_parse(req->app->conf, req->body, req->body_len, req->name, &base, &t, &err)) {
-		fail_body(reply, &err);
+		api_fail_body(reply, &err);
 	} else {
 		rc = gw_tenant_set(req->app, &t, done, &err);
 		conf_tenant_fini(&t);

@@ -12,15 +12,6 @@
 #include "gateway/carrier/carrier.h"
 #include "gateway/control/tunnels.h"
 
-static void fail_body(struct api_reply *reply, const struct conf_error *err)
-{
-	api_fail(reply, 400, "%s", err->msg);
-	if (!err->line)
-		return;
-	json_object_set_new(reply->json, "line", json_integer(err->line));
-	json_object_set_new(reply->json, "column", json_integer(err->column));
-}
-
 static void tunnel_put(const struct api_req *req, struct api_reply *reply, struct gw_network_done *done)
 {
 	struct conf_tunnel t;
@@ -28,7 +19,7 @@ static void tunnel_put(const struct api_req *req, struct api_reply *reply, struc
 	int rc;
 
 	if (conf_tunnel_parse(req->body, req->body_len, req->name, NULL, &t, &err)) {
-		fail_body(reply, &err);
+		api_fail_body(reply, &err);
 		return;
 	}
 	rc = gw_tunnel_add(req->app, &t, done, &err);
@@ -65,7 +56,7 @@ static void tunnel_patch(const struct api_req *req, struct api_reply *reply, str
 	now = req->app->conf->tunnel[at];
 	now.carrier = (enum conf_carrier)carrier.wanted;
 	if (conf_tunnel_parse(req->body, req->body_len, req->name, &now, &t, &err)) {
-		fail_body(reply, &err);
+		api_fail_body(reply, &err);
 		return;
 	}
 	if (gw_tunnel_side(req->app, (unsigned)at) == GW_SIDE_OWN &&

@@ -454,15 +454,6 @@ int gw_carriers_start(struct gw_app *app, struct gw_pools *pools)
 	return rc ? rc : thread_start(cs);
 }
 
-static void ring_free(struct rte_ring *r)
-{
-	void *m;
-
-	while (r && rte_ring_dequeue(r, &m) == 0)
-		rte_pktmbuf_free(m);
-	rte_ring_free(r);
-}
-
 void gw_carriers_stop(struct gw_app *app)
 {
 	struct gw_carriers *cs = app->carriers;
@@ -481,11 +472,11 @@ void gw_carriers_stop(struct gw_app *app)
 		if (cs->listener[i].fd >= 0)
 			close(cs->listener[i].fd);
 		for (unsigned w = 0; cs->link[i] && w < app->workers; w++)
-			ring_free(cs->link[i][w].out);
+			gw_ring_free(cs->link[i][w].out);
 		free(cs->link[i]);
 	}
 	for (unsigned i = 0; i < app->workers; i++)
-		ring_free(cs->in[i]);
+		gw_ring_free(cs->in[i]);
 	rte_pktmbuf_free_bulk(cs->big.m, cs->big.n);
 	rte_pktmbuf_free_bulk(cs->small.m, cs->small.n);
 	if (cs->epoll_fd >= 0)

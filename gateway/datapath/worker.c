@@ -391,15 +391,6 @@ struct gw_session_ring *gw_sessions_of(const struct gw_app *app, unsigned worker
 	return app->worker[worker] ? app->worker[worker]->sessions : NULL;
 }
 
-static void ring_free(struct rte_ring *r)
-{
-	void *m;
-
-	while (r && rte_ring_dequeue(r, &m) == 0)
-		rte_pktmbuf_free(m);
-	rte_ring_free(r);
-}
-
 void gw_worker_free(struct gw_worker *w)
 {
 	if (!w)
@@ -410,8 +401,8 @@ void gw_worker_free(struct gw_worker *w)
 		rte_pktmbuf_free_bulk(w->txq[i].pkt, w->txq[i].n);
 		free(w->verdict[i]);
 	}
-	ring_free(w->handoff);
-	ring_free(w->from_kernel);
+	gw_ring_free(w->handoff);
+	gw_ring_free(w->from_kernel);
 	if (w->intr_fd >= 0)
 		intr_drop(w, w->rxqs);
 	gw_overlay_free(w);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/port/kernel.h"
 
-#include <rte_mbuf.h>
 #include <rte_ring.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "gateway/gw.h"
+#include "gateway/port/mbuf.h"
 
 void gw_kernel_wake(struct gw_kernel *k)
 {
@@ -29,13 +29,9 @@ int gw_kernel_new(struct gw_kernel **out)
 
 void gw_kernel_free(struct gw_kernel *k)
 {
-	void *m;
-
 	if (!k)
 		return;
-	while (k->frames && rte_ring_dequeue(k->frames, &m) == 0)
-		rte_pktmbuf_free(m);
-	rte_ring_free(k->frames);
+	gw_ring_free(k->frames);
 	if (k->wake_fd >= 0)
 		close(k->wake_fd);
 	free(k);

@@ -75,3 +75,12 @@ static void buf_free(void *ctx, struct rwy_buf *b)
 }
 
 const struct rwy_buf_ops gw_buf_ops = {.alloc = buf_alloc, .free = buf_free};
+
+void gw_ring_free(struct rte_ring *r)
+{
+	void *m;
+
+	while (r && rte_ring_dequeue(r, &m) == 0)
+		rte_pktmbuf_free(m);
+	rte_ring_free(r);
+}

@@ -46,6 +46,8 @@ struct gw_pools {
  * (logged). */
 RWY_MUST_CHECK int gw_pools_new(struct gw_pools *p, uint32_t buffers, uint32_t max_frame);
 void gw_pools_free(struct gw_pools *p);
+/* Frees a ring with the packets in it. NULL is allowed. */
+void gw_ring_free(struct rte_ring *r);
 
 /* ctx is struct gw_pools. */
 extern const struct rwy_buf_ops gw_buf_ops;
