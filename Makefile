@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Roceway: one non-recursive Makefile. `make help` lists what it does.
+# Roceway: one non-recursive Makefile. `make help` lists the targets.
 #
 # How a file finds its place (nothing below needs an edit when a file is added):
 #   roce/ wan/ wan/fec/ wan/wire/ cc/ vxlan/ tenant/ offload/ *.c -> build/lib/librwycore.a sans-I/O core: no DPDK, no socket, no clock
 #   engine/*.c                 -> build/lib/librwyengine.a the per-worker engine: core objects tied together, still sans-I/O
-#   base/*.c                   -> build/lib/librwybase.a   what the programs share: log, service notification, HTTP client
+#   base/*.c                   -> build/lib/librwybase.a   shared by the programs: log, service notification, HTTP client
 #   gateway/*.c gateway/*/*.c  -> build/bin/roceway-gateway (the only code that sees rte_*.h)
 #   conf/*.c                   -> build/lib/librwyconf.a   configuration: schema, parser, check (no DPDK)
 #   controller/plan/, provider/ -> build/lib/librwyplan.a  the planner and the ways to networks' controllers (controller/plan/plan.mk)
@@ -12,7 +12,7 @@
 #   tools/wanem/*.c            -> build/bin/wanem
 #   tests/unit/test_*.c        -> build/tests/unit/test_*  (cmocka), run by `make unit`
 #   tests/component/test_*.c   -> build/tests/component/*  (cmocka, with DPDK): whole gateways over memory-only ports; and whole programs, *.py
-#   tests/lib/*.c              -> build/lib/librwytest.a   what several tests share; rc_*.c is in the simulator, too
+#   tests/lib/*.c              -> build/lib/librwytest.a   shared by several tests; rc_*.c is in the simulator, too
 #   tests/sim/*.c              -> build/tests/sim/rwysim,  run by `make sim`
 #   tests/sim/wan/*.c          -> build/tests/sim/rwywan,  the WAN segment alone: `make bench-wan`, docs/simulator.md
 #   tests/sim/dc/*.c           -> build/tests/sim/rwydc,   two data centers and the engines between them: the same page
@@ -157,7 +157,7 @@ $(BUILD)/guest/%: tests/e2e/guest/%.c
 guest: $(GUEST_BIN)
 
 # --- tests ------------------------------------------------------------------------------------
-# A test takes from the library what it names: one whose program is the same after a change need not run again (tests/passed.py).
+# A test links only objects that it needs: if its program is the same after a change, it need not run again (tests/passed.py).
 $(TEST_LIB): $(call obj,$(UNIT_HELP)) ; $(archive)
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIB) $(ENGINE_LIB) $(CONF_LIB) $(CORE_LIB) $(BASE_LIB)
 	@mkdir -p $(@D)
@@ -177,7 +177,7 @@ $(TENANT_BIN) $(BUILD)/tests/unit/test_gw_publish: LDFLAGS_ALL += $(DPDK_LIBS)
 $(BUILD)/tests/unit/test_tunnel_watch: $(call obj,gateway/control/tunnel_watch.c)
 $(BUILD)/tests/unit/test_base_http: $(BASE_LIB)
 $(BUILD)/tests/unit/test_base_http: LDFLAGS_ALL += $(shell $(PC) --libs libcurl) -lpthread
-# The API's pages over a made-up gateway, for tests/component/cli_api.py.
+# The API's pages with a simulated gateway, for tests/component/cli_api.py.
 API_SERVER_SRC := $(wildcard gateway/api/*.c tests/component/api/*.c) \
                   $(filter-out %_worker.c,$(wildcard gateway/control/tenants*.c)) \
                   $(addprefix gateway/control/,tunnels.c tunnels_get.c tunnels_merge.c reload.c change_lock.c) \
@@ -221,7 +221,7 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 
 $(foreach f,$(FUZZ_SRC:tests/fuzz/fuzz_%.c=%),$(eval $(BUILD)/tests/fuzz/fuzz_$(f): $(call obj,$(wildcard tests/fuzz/$(f)_*.c))))
 
-# PART=plain|sanitized: those that make check runs so; see tests/run-unit.
+# PART=plain|sanitized: the tests that make check runs this way; see tests/run-unit.
 SIM_PROGS := $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc
 PLAIN_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(shell grep -l 'long_case();' $(UNIT_SRC)))
 UNIT_plain := $(PLAIN_TESTS)
@@ -279,7 +279,7 @@ tsan-inner: $(TSAN_BIN)
 	@for t in $(filter $(BUILD)/tests/%,$^); do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done
 	@tests/component/controller_kill.py $(BUILD) calm
 
-# These folders are built with DPDK's headers out of reach: tests/lint/poison/ comes first, and DPDK's own are not on the path.
+# These folders are built without DPDK's headers: tests/lint/poison/ comes first, and DPDK's own are not on the path.
 NODPDK_SRC := $(CORE_SRC) $(ENGINE_SRC) $(CONF_SRC) $(BASE_SRC) $(wildcard controller/model/*.c controller/plan/*.c controller/provider/*.c)
 $(call obj,$(NODPDK_SRC)): private CPPFLAGS_ALL += -Itests/lint/poison
 .PHONY: nodpdk

@@ -12,7 +12,7 @@ CTLR_LIB   := $(BUILD)/lib/librwycontroller.a
 
 $(MODEL_LIB): $(call obj,$(wildcard controller/model/*.c)) ; $(archive)
 $(STORE_LIB): $(call obj,$(wildcard controller/store/*.c)) ; $(archive)
-# The page for people is part of the program.
+# The web page is part of the program.
 PAGE_OBJ   := $(BUILD)/obj/controller/page_files.o
 $(BUILD)/gen/page_files.c: controller/embed.py $(shell find controller/page -type f)
 	@mkdir -p $(@D)
@@ -34,10 +34,10 @@ STORE_TEST := $(filter $(BUILD)/tests/unit/test_store%,$(UNIT_BIN))
 $(STORE_TEST): $(call obj,$(wildcard tests/lib/store/*.c)) $(STORE_LIB) $(BASE_LIB)
 $(STORE_TEST): LDFLAGS_ALL += $(shell $(PC) --libs libcurl sqlite3) -lpthread
 $(filter $(BUILD)/tests/unit/test_model%,$(UNIT_BIN)): $(MODEL_LIB)
-# Clients' JSON.
+# Fuzzes clients' JSON.
 $(BUILD)/tests/fuzz/fuzz_ctlr_json: $(MODEL_LIB)
 $(BUILD)/tests/fuzz/fuzz_ctlr_json: LDFLAGS_ALL += -ljansson
-# The program without its HTTP and its way to the store; etcd without its connections; the configuration.
+# Fuzz the program without HTTP and store; etcd without connections; the configuration.
 FUZZ_CTLR := $(BUILD)/tests/fuzz/fuzz_ctlr_store $(BUILD)/tests/fuzz/fuzz_ctlr_conf
 $(FUZZ_CTLR): $(CTLR_DEPS)
 $(FUZZ_CTLR): LDFLAGS_ALL += $(CTLR_DEPS) $(CTLR_LIBS) $(PLAN_LIBS)

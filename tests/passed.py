@@ -14,11 +14,13 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-KEEP = 7 * 86400  # seconds that a verdict stands
+KEEP = 7 * 86400  # lifetime of a verdict, seconds
 WORD = re.compile(r"[\w.-]+")
 IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.M)
-MODULES = ["tests/component", "tests/e2e", "tests/bench", "tests/lib", "tests"]  # where scripts find theirs
-RUNNERS = re.compile(r"(\.ci|tests)/[^/]*$|tests/e2e/run$|tests/fuzz/corpus/")  # read by no test; a corpus is its fuzzer's
+# where scripts find their modules
+MODULES = ["tests/component", "tests/e2e", "tests/bench", "tests/lib", "tests"]
+# no test reads them; a corpus belongs to its fuzzer
+RUNNERS = re.compile(r"(\.ci|tests)/[^/]*$|tests/e2e/run$|tests/fuzz/corpus/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(tests/[^"]+)"', re.M)
 
 
@@ -35,7 +37,7 @@ def by_name():
     for f in tracked():
         if not RUNNERS.match(f):
             names.setdefault(os.path.basename(f), set()).add(f)
-            if "/" in f and not f.endswith((".c", ".h")):  # programs are made of these
+            if "/" in f and not f.endswith((".c", ".h")):  # programs are built from these
                 folders.setdefault(os.path.dirname(f), set()).add(f)
     return names, folders
 
@@ -64,7 +66,7 @@ def machine():
 
 
 def text_of(source):
-    """A C source of a test with the headers of tests/ that it includes."""
+    """A test's C source with the headers of tests/ that it includes."""
     seen, todo, text = set(), [source], ""
     while todo:
         f = todo.pop()
@@ -95,7 +97,8 @@ class Passed:
         return self.names
 
     def named(self, f, text):
-        """The files and programs that a text of the file f names, and those that scripts which it runs or imports name."""
+        """Files and programs that the text of file f names, and those of scripts that it runs or
+        imports."""
         names, folders = by_name()
         found, todo = set(), [(f, text)]
         while todo:
@@ -128,7 +131,7 @@ class Passed:
         return self.dir / key.hexdigest()
 
     def before(self, key):
-        """What it was worth when it passed: a text; None: it has to run."""
+        """The stored result of its pass; None: it must run."""
         if self.full or not key.exists() or time.time() - key.stat().st_mtime > KEEP:
             return None
         return key.read_text()

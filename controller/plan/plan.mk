@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The planner and the providers: build/lib/librwyplan.a, linked by the controller and by tests/unit/test_plan*, test_provider*.
-# No contraction of multiply and add: two replicas on different processors come to the same bit.
+# No contraction of multiply and add: two replicas on different processors must compute identical bits.
 PLAN_SRC := $(wildcard controller/plan/*.c)
 PROVIDER_SRC := $(wildcard controller/provider/*.c)
 PLAN_LIB := $(BUILD)/lib/librwyplan.a

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""roce_icrc.py [-q] FILE...: checks the ICRC of every RoCEv2 packet in pcap and pcapng files, and says what each packet is.
+"""roce_icrc.py [-q] FILE...: checks the ICRC of every RoCEv2 packet in pcap and pcapng files, and
+prints a line about each packet.
 
-Written from IBA annex A17 and the pcap formats alone; shares nothing with roce/. Looks through VLAN tags and VXLAN.
-Exit status: 0 all ICRCs right (at least one seen), 1 a wrong one, 2 a file that cannot be read, 3 no RoCEv2 packet at all.
+Written from IBA annex A17 and the pcap formats alone; shares nothing with roce/. Parses VLAN tags
+and VXLAN. Exit status: 0 all ICRCs right (at least one found), 1 a wrong one, 2 an unreadable file,
+3 no RoCEv2 packet.
 """
 import ipaddress
 import struct
@@ -30,7 +32,7 @@ def opcode_name(op):
 
 
 def pcap_records(data):
-    """(number, link type, bytes, was cut short) of a classic pcap file."""
+    """(number, link type, bytes, truncated) of a classic pcap file."""
     order = {b"\xd4\xc3\xb2\xa1": "<", b"\x4d\x3c\xb2\xa1": "<", b"\xa1\xb2\xc3\xd4": ">", b"\xa1\xb2\x3c\x4d": ">"}.get(data[:4])
     if not order or len(data) < 24:
         raise BadFile("not a pcap or pcapng file")
@@ -95,7 +97,8 @@ def to_ip(link, frame):
 
 
 def roce_packets(ip):
-    """(IP packet cut to its own length, offset of UDP, complete) of each RoCEv2 packet in it: at most one, maybe in VXLAN."""
+    """(IP packet of its own length, offset of UDP, complete) of each RoCEv2 packet in it: at most
+    one, perhaps in VXLAN."""
     if len(ip) < 20:
         return
     if ip[0] >> 4 == 4:

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""vxlan_vectors.py BUILD | --write: packets made by scapy for test_vxlan_wire.c, in vxlan_vectors.h. As a test: the file is what scapy makes."""
+"""vxlan_vectors.py BUILD | --write: packets made by scapy for test_vxlan_wire.c, in
+vxlan_vectors.h. As a test: the file equals scapy's output."""
 import sys
 from pathlib import Path
 
@@ -68,7 +69,7 @@ def emit(name, data):
 
 
 def nd():
-    """A neighbour solicitation, its answers: for the gateway's own address, as a proxy."""
+    """A neighbour solicitation, and its answers: for the gateway's own address, and as a proxy."""
     gw = "02:00:00:00:00:fe"
     ns = (Ether(src=SRC_MAC, dst="33:33:ff:00:00:09") / IPv6(src="fd00::1", dst="ff02::1:ff00:9", hlim=255)
           / ICMPv6ND_NS(tgt="fd00::9") / ICMPv6NDOptSrcLLAddr(lladdr=SRC_MAC))

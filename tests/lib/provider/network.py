@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# A network's controller for tests/unit/test_provider.c and ctlr/networks.py: the REST contract of docs/controller-planning.md over sites a and b, in
-# memory. Prints its port. What makes it misbehave is in the sites' names: "slow", "garbage", "huge", "broken", "nosuch";
-# a tunnel called "contested" loses 60 of pe-1's 100 Gbit/s to somebody else just before it is made. POST /test/behave:
-# {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS]}, HOW one of the above, "refuse", "late" (done, but said 2 s later) or "".
+# A network's controller for tests/unit/test_provider.c and ctlr/networks.py: the REST contract of
+# docs/controller-planning.md over sites a and b, in memory. Prints its port. Names of sites select
+# failures: "slow", "garbage", "huge", "broken", "nosuch"; a tunnel called "contested" loses 60 of
+# pe-1's 100 Gbit/s to another user just before it is made. POST /test/behave: {"paths": HOW,
+# "tunnels": HOW, "more": [EDGE, NAME, BPS]}, HOW one of the above, "refuse", "late" (done, but
+# answered 2 s later) or "".
 import json
 import sys
 import time
@@ -112,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, request, client_address):
-        pass  # clients that give up are part of the test
+        pass  # clients that close early are part of the test
 
 
 srv = Server(("127.0.0.1", 0), Handler)
