@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# embed.py DIRECTORY: the files below it as C, for ctlr_page_find (controller/server/page.h).
+# embed.py DIRECTORY: its files as C, for ctlr_page_find (controller/server/page.h).
 import sys
 from pathlib import Path
 

@@ -17,7 +17,7 @@ export async function get(path, signal) {
   return body;
 }
 
-// A list that comes in pages, up to `most` of it: {items, more}.
+// Reads a paged list, up to `most` entries: {items, more}.
 export async function list(path, key, signal, most = 2000) {
   const items = [];
   let after = null;

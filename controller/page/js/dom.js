@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements from words. Text is always text: nothing a gateway reports can become markup.
+// Creates elements. Text is always text: no report of a gateway can become markup.
 const SVG = 'http://www.w3.org/2000/svg';
 
 function fill(e, attrs, children) {

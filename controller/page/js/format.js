@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for people. Missing is a dash, never zero.
+// Formats numbers. A missing value is a dash, never zero.
 const none = '–';
 const missing = (x) => x === undefined || x === null;
 const digits = (x) => (x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x.toFixed(2));

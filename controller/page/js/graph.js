@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as a picture: sites where the world has them (or on a circle), their gateways, and what lies between.
-// Few tunnels are drawn one by one; of many, those between two sites are one line.
+// The network as a picture: sites at their coordinates (or on a circle), their gateways, and the tunnels.
+// A few tunnels are drawn one by one; of many, those between two sites share a line.
 import * as f from './format.js';
 import { s } from './dom.js';
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tunnel measured while this page was open, for the small curves. Nothing is invented: the controller keeps
-// no history, so neither is there any before the page was opened.
+// A tunnel's measurements while this page is open, for the small curves. The controller keeps no history, so there
+// are none from before the page was opened.
 import { s } from './dom.js';
 
 const KEEP = 90;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which view the address names, drawn again every two seconds while somebody looks. What is being typed or is open
-// stays: a refresh replaces the view only when nobody is in the middle of something.
+// Draws the view that the address names, again every two seconds while the page is visible. A refresh does not
+// replace a view while the user types or has something open.
 import { get, Refused } from './api.js';
 import { h } from './dom.js';
 import { details, views } from './views.js';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table that sorts by its heads and filters by words. Columns: {name, of: row => value to sort by,
-// show: row => node or text, num, wide}. What a person chose is kept while the page lives, also over refreshes.
+// A table that sorts by its headings and filters by words. Columns: {name, of: row => value to sort by,
+// show: row => node or text, num, wide}. The user's choices are kept while the page is open, also over refreshes.
 import { empty, h } from './dom.js';
 
 const chosen = new Map(); // id -> {column, down, words}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function for each view: (rest of the address, signal) => title and nodes. What it needs it asks the API for.
+// One function for each view: (rest of the address, signal) => title and nodes. It reads its data from the API.
 import { get, list } from './api.js';
 import { empty, facts, h, pill } from './dom.js';
 import * as f from './format.js';
@@ -68,7 +68,7 @@ async function sessions(rest, signal) {
   ], items, { more, none: 'No open sessions.' })];
 }
 
-// Values of inputs and decisions, by the unit that ends their name.
+// Formats values of inputs and decisions by the unit at the end of their name.
 function value(key, v) {
   if (v === null || v === undefined) return '–';
   if (typeof v === 'object' && 'value' in v) return [value(key, v.value), h('span', { class: 'dim' }, ` ${[v.source, v.age_ms === undefined ? null : `${f.age(v.age_ms)} ago`.replace('now ago', 'now')].filter(Boolean).join(', ')}`)];
@@ -82,7 +82,7 @@ function value(key, v) {
 const label = (k) => k.replace(/_(bps|us|ppm|ms)$/, '').replaceAll('_', ' ');
 const block = (title, x) => h('section', { class: 'card pad' }, h('h2', null, title), facts(Object.entries(x || {}).map(([k, v]) => [label(k), value(k, v)])));
 
-// Tunnels in networks: one line for each leg.
+// Tunnels in networks: one line per leg.
 const reserved = (network) => table('reserved', [col('Tunnel', (l) => l.name), col('Sites', (l) => `${l.first} – ${l.second}`), col('Rule', (l) => l.shape), col('Network', (l) => l.provider),
   col('Edge', (l) => l.edge), col('Path', (l) => l.path), number('Reserved', (l) => l.bandwidth_bps, f.rate), number('Delay', (l) => l.delay_us, f.time), number('Jitter', (l) => l.jitter_us, f.time),
   col('Since (UTC)', (l) => l.reserved_ms, (l) => f.when(l.reserved_ms))], network.flatMap((n) => n.legs.map((leg) => ({ ...n, ...leg }))), { none: 'None.' });
