@@ -117,13 +117,13 @@ static bool jump(
 static bool begin(
     struct cc_drain *d, uint64_t rate, uint64_t waits, uint64_t drained, rwy_dur rtt, rwy_time now)
 {
-	bool told;
+	bool changed;
 
 	d->on = true;
 	d->window = 0;
-	told = jump(d, rate, waits, drained, rtt, now);
+	changed = jump(d, rate, waits, drained, rtt, now);
 	d->best = true;
-	return told;
+	return changed;
 }
 
 /* Runs once a round trip while the window binds. */

@@ -29,7 +29,7 @@ void roce_reqr_host_asked(struct roce_reqr_host *h, uint32_t bytes, rwy_time now
  * Returns the time of the present unit up to the latest response: shows a slow host before the unit
  * ends.
  */
-static rwy_dur under_way(const struct roce_reqr_host *h)
+static rwy_dur unit_time(const struct roce_reqr_host *h)
 {
 	rwy_dur t = h->read_at > h->since ? h->read_at - h->since : 0;
 
@@ -47,7 +47,7 @@ void roce_reqr_host_read(struct roce_reqr_host *h, uint32_t bytes, rwy_time now)
 	if (h->got < UNIT)
 		return;
 	h->got -= UNIT;
-	t = under_way(h);
+	t = unit_time(h);
 	h->since = now;
 	if (!h->pace)
 		h->pace = t ? t : 1;
@@ -71,7 +71,7 @@ rwy_dur roce_reqr_host_busy(const struct roce_reqr_host *h, uint64_t bytes)
 
 	if (!h)
 		return 0;
-	pace = under_way(h) > h->pace ? under_way(h) : h->pace;
+	pace = unit_time(h) > h->pace ? unit_time(h) : h->pace;
 	if (pace > PACE_MAX)
 		pace = PACE_MAX;
 	if (bytes < h->owed)

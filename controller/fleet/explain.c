@@ -15,7 +15,7 @@
 
 #define GATEWAYS_MAX 64
 
-struct told {
+struct explain_ctx {
 	struct ctlr *c;
 	const struct ctlr_tunnel *t;
 	rwy_time now;
@@ -25,7 +25,7 @@ struct told {
  * ends, then come networks' reports, last the reservations. */
 static const char *source_name(void *ctx, uint32_t source)
 {
-	const struct told *x = ctx;
+	const struct explain_ctx *x = ctx;
 	struct ctlr_push *p;
 
 	if (!source)
@@ -42,7 +42,7 @@ static const char *source_name(void *ctx, uint32_t source)
 	return "gone";
 }
 
-static json_t *value_json(struct told *x, const struct plan_value *v)
+static json_t *value_json(struct explain_ctx *x, const struct plan_value *v)
 {
 	return json_pack("{s:I, s:s, s:I}", "value", (json_int_t)v->v, "source", source_name(x, v->source),
 	    "age_ms", (json_int_t)(v->source ? rwy_since(v->at, x->now) / RWY_MS : 0));
@@ -58,7 +58,7 @@ static json_t *caps_json(const struct plan_caps *p)
 	return j;
 }
 
-static json_t *inputs_json(struct told *x, const struct plan_decision *d)
+static json_t *inputs_json(struct explain_ctx *x, const struct plan_decision *d)
 {
 	const struct plan_path *path = &d->asked.path;
 	json_t *legs = json_object();
@@ -158,7 +158,7 @@ static const char *rule_text(const char *name)
 enum ctlr_outcome ctlr_api_session_explain(struct ctlr *c, struct ctlr_req *r)
 {
 	const struct ctlr_session *s = ctlr_map_find(&c->sessions, r->arg[0]);
-	struct told x = {.c = c, .now = ctlr_now()};
+	struct explain_ctx x = {.c = c, .now = ctlr_now()};
 	struct plan_question q;
 	struct plan_decision d;
 	struct plan_hyst hyst;

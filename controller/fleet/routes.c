@@ -66,15 +66,16 @@ static json_t *next_hops(
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < n; i++) {
-		bool way = false;
+		bool connected = false;
 		json_t *hop;
 
-		for (const struct ctlr_gateway *p = there->gateway; p && !way && g[i]->up; p = p->site_next) {
+		for (const struct ctlr_gateway *p = there->gateway; p && !connected && g[i]->up;
+		     p = p->site_next) {
 			const struct ctlr_tunnel *t = ctlr_tunnel_find(c, g[i]->name, p->name);
 
-			way = t && ctlr_tunnel_up(t);
+			connected = t && ctlr_tunnel_up(t);
 		}
-		hop = way && w[i] ? next_hop(g[i], w[i], six) : NULL;
+		hop = connected && w[i] ? next_hop(g[i], w[i], six) : NULL;
 		if (hop)
 			json_array_append_new(list, hop);
 	}

@@ -113,8 +113,8 @@ static void batch_done(void *ctx, int rc, uint64_t rev)
 			continue;
 		t->changing = false;
 		if (rc) {
-			t->hyst =
-			    (struct plan_hyst){.has = t->has, .carrier = t->carrier, .rival = t->carrier};
+			t->hyst = (struct plan_hyst){
+			    .has = t->has, .carrier = t->carrier, .challenger = t->carrier};
 			t->again = ctlr_now() + RWY_SEC;
 		}
 	}

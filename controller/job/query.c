@@ -96,7 +96,7 @@ static int query_note(struct ctlr *c, struct ctlr_req *r, const char *first, con
 	memset(more, 0, sizeof(*more));
 	snprintf(more->first, sizeof(more->first), "%s", first);
 	snprintf(more->second, sizeof(more->second), "%s", second);
-	more->nobody = true;
+	more->unserved = true;
 	a->missing = true;
 	return RWY_ENOENT;
 }
@@ -114,7 +114,7 @@ int ctlr_query_routes(struct ctlr *c, struct ctlr_req *r, const struct ctlr_job 
 		a->stale = true; /* these sites became a pair after the tunnels were made */
 	if (!o && sites_served(c, first, second))
 		return query_note(c, r, first, second);
-	if (!o || o->nobody)
+	if (!o || o->unserved)
 		return RWY_ENOENT;
 	for (unsigned i = 0; i < o->n && i < max; i++) {
 		out[i] = o->route[i];
@@ -227,7 +227,7 @@ static void add_candidates(struct ctlr *c, struct ctlr_candidates *o, const stru
 	if (net)
 		o->net = net;
 	if (call->n || ctlr_network_sure(c, call->net))
-		o->nobody = false;
+		o->unserved = false;
 	for (int i = 0; route && net && i < call->n && o->n < PLAN_ROUTES_MAX; i++) {
 		if (!ctlr_network_edge(c, call->net, call->route[i].edge))
 			continue;

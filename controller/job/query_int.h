@@ -9,7 +9,7 @@
 /* The paths that networks offer between two sites. */
 struct ctlr_candidates {
 	char first[MDL_NAME], second[MDL_NAME];
-	bool asked, nobody; /* nobody: no network is responsible for these sites */
+	bool asked, unserved; /* unserved: no network is responsible for these sites */
 	unsigned n;
 	struct plan_route *route;
 	uint8_t *net; /* index of each route's network */

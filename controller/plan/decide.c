@@ -133,7 +133,7 @@ static void decide_for(struct plan_decision *d, struct plan_hyst *h, enum plan_c
 		h->changed_at = d->at;
 	h->has = true;
 	h->carrier = (uint8_t)c;
-	h->rival = (uint8_t)c;
+	h->challenger = (uint8_t)c;
 	h->homing = false;
 }
 
@@ -181,7 +181,7 @@ static void decide_home(struct plan_decision *d, struct plan_hyst *h, enum plan_
 {
 	rwy_time due;
 
-	h->rival = h->carrier;
+	h->challenger = h->carrier;
 	if (c > (enum plan_carrier)h->carrier ||
 	    !at_least(worth(d, c), worth(d, (enum plan_carrier)h->carrier), d->policy.tie_ppm)) {
 		h->homing = false;
@@ -204,7 +204,7 @@ static void decide_change(struct plan_decision *d, struct plan_hyst *h, rwy_time
 	rwy_time confirmed, free;
 
 	if (c == mine) {
-		h->rival = h->carrier;
+		h->challenger = h->carrier;
 		h->homing = false;
 		keep_carrier(d, h, PLAN_RULE_STAYS, RWY_NEVER);
 		return;
@@ -215,8 +215,8 @@ static void decide_change(struct plan_decision *d, struct plan_hyst *h, rwy_time
 		return;
 	}
 	/* The best carrier may change while the gain is confirmed; confirmation goes on. */
-	h->better_at = since(h->rival != h->carrier, h->better_at, now);
-	h->rival = (uint8_t)c;
+	h->better_at = since(h->challenger != h->carrier, h->better_at, now);
+	h->challenger = (uint8_t)c;
 	h->homing = false;
 	confirmed = h->better_at + d->policy.confirm;
 	free = since(true, h->changed_at, now) + d->policy.hold;

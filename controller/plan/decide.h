@@ -66,7 +66,7 @@ struct plan_hyst {
 	bool homing;     /* an earlier carrier in order is as good since `home_at` */
 	uint8_t carrier; /* enum plan_carrier: the one in use */
 	/* enum plan_carrier: the one that is better since `better_at`; == carrier: none */
-	uint8_t rival;
+	uint8_t challenger;
 	rwy_time changed_at; /* when the carrier came into use */
 	rwy_time better_at, home_at;
 };

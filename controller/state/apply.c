@@ -213,7 +213,7 @@ static void tunnel_apply(struct ctlr *c, const struct store_kv *kv, const char *
 		/* another replica decided it, or this one before it started */
 		t->hyst = (struct plan_hyst){.has = 1,
 		    .carrier = (uint8_t)carrier,
-		    .rival = (uint8_t)carrier,
+		    .challenger = (uint8_t)carrier,
 		    .changed_at = ctlr_now()};
 	}
 	t->has = true;

@@ -117,10 +117,10 @@ void ctlr_path_get(
 	if (c->pushes.n && a && b)
 		CTLR_MAP_EACH(&c->pushes, p)
 		{
-			const bool way = !strcmp(p->site[0], a->name) && !strcmp(p->site[1], b->name);
+			const bool forth = !strcmp(p->site[0], a->name) && !strcmp(p->site[1], b->name);
 			const bool back = !strcmp(p->site[0], b->name) && !strcmp(p->site[1], a->name);
 
-			if ((!way && !back) || n == most || !obs_pushed(p, &obs[n], now))
+			if ((!forth && !back) || n == most || !obs_pushed(p, &obs[n], now))
 				continue;
 			if (reserved && obs[n].cls == PLAN_INTERNET)
 				obs[n].cls = PLAN_RESERVED; /* networks reserve a part of it */

@@ -70,7 +70,7 @@ void agent_give_up(struct agent *a, const char *fmt, ...)
 {
 	char why[AGENT_WHY];
 	va_list ap;
-	bool told;
+	bool repeated;
 
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
@@ -79,11 +79,11 @@ void agent_give_up(struct agent *a, const char *fmt, ...)
 	agent_req_end(&a->poll);
 	a->failed++;
 	pthread_mutex_lock(&a->lock);
-	told = a->st.state != AGENT_REGISTERED && !strcmp(a->st.problem, why);
+	repeated = a->st.state != AGENT_REGISTERED && !strcmp(a->st.problem, why);
 	memcpy(a->st.problem, why, sizeof(why));
 	a->st.failures++;
 	pthread_mutex_unlock(&a->lock);
-	agent_log(a, told ? GW_LOG_DEBUG : GW_LOG_WARNING, "controller=%s %s", a->cfg.url[a->at], why);
+	agent_log(a, repeated ? GW_LOG_DEBUG : GW_LOG_WARNING, "controller=%s %s", a->cfg.url[a->at], why);
 	a->at = (a->at + 1) % a->cfg.urls;
 	agent_retry(a, backoff(a));
 	agent_state_set(a, AGENT_AWAY);

@@ -50,13 +50,14 @@ static void rival_add(struct gw_sib_set *s, unsigned who, const char *peer, uint
 
 	if (!weight)
 		return;
-	for (unsigned i = 0; i < s->rivals; i++)
-		if (s->rival_of[i] == who && s->rival[i].peer == id) {
-			s->rival[i].weight += weight;
+	for (unsigned i = 0; i < s->candidates; i++)
+		if (s->candidate_of[i] == who && s->candidate[i].peer == id) {
+			s->candidate[i].weight += weight;
 			return;
 		}
-	s->rival[s->rivals] = (struct eng_candidate){.gateway = s->sib[who].id, .peer = id, .weight = weight};
-	s->rival_of[s->rivals++] = (uint8_t)who;
+	s->candidate[s->candidates] =
+	    (struct eng_candidate){.gateway = s->sib[who].id, .peer = id, .weight = weight};
+	s->candidate_of[s->candidates++] = (uint8_t)who;
 }
 
 /* The file's siblings have the same tunnels as this gateway, with the weights of both ends. */
@@ -68,10 +69,10 @@ static void rivals_fill(const struct gw_app *app, const struct gw_siblings *g, s
 		if (!*b->name || b->lost)
 			continue;
 		for (unsigned t = 0; t < b->tunnels; t++)
-			rival_add(s, i, b->tunnel[t].peer, b->tunnel[t].weight);
+			candidate_add(s, i, b->tunnel[t].peer, b->tunnel[t].weight);
 		for (unsigned t = 0; !g->controller && t < app->conf->tunnels; t++)
 			if (*app->conf->tunnel[t].name && *app->conf->tunnel[t].peer)
-				rival_add(s, i, app->conf->tunnel[t].peer,
+				candidate_add(s, i, app->conf->tunnel[t].peer,
 				    (uint64_t)b->weight * app->conf->tunnel[t].weight);
 	}
 }
@@ -124,7 +125,7 @@ static int set_new(const struct gw_app *app, const struct gw_siblings *g, struct
 		set_free(s);
 		return RWY_ENOMEM;
 	}
-	rivals_fill(app, g, s);
+	candidates_fill(app, g, s);
 	*out = s;
 	return 0;
 }

@@ -44,9 +44,9 @@ enum watch_line tunnel_watch_step(struct tunnel_watch *w, bool up, rwy_time chan
 	if (!w->lines)
 		return WATCH_NOTHING;
 	if (!w->was_up) {
-		if (w->told_absent || rwy_since(w->start, now) < WATCH_PATIENCE)
+		if (w->absent_logged || rwy_since(w->start, now) < WATCH_PATIENCE)
 			return WATCH_NOTHING;
-		w->told_absent = true;
+		w->absent_logged = true;
 		w->lines--;
 		return WATCH_ABSENT;
 	}

@@ -33,7 +33,7 @@ int gw_overlay_new(struct gw_worker *w)
 {
 	struct gw_overlay *ov = calloc(1, sizeof(*ov));
 	struct vtep_cfg hosts;
-	struct arp_rate_cfg asks, told;
+	struct arp_rate_cfg asks, copies;
 	int rc = ov ? 0 : RWY_ENOMEM;
 
 	w->ov = ov;
@@ -44,10 +44,10 @@ int gw_overlay_new(struct gw_worker *w)
 	hosts.tenants = GW_TENANT_COUNTS;
 	arp_rate_cfg_default(&asks);
 	asks.tenants = GW_TENANT_COUNTS;
-	told = asks;
-	told.again = SPREAD_AGAIN;
-	told.burst = SPREAD_BURST;
-	told.every = SPREAD_EVERY;
+	copies = asks;
+	copies.again = SPREAD_AGAIN;
+	copies.burst = SPREAD_BURST;
+	copies.every = SPREAD_EVERY;
 	ov->admission = lines(GW_ADMISSIONS, sizeof(*ov->admission));
 	ov->binding = lines(GW_BINDINGS, sizeof(*ov->binding));
 	ov->adjacency = lines(GW_ADJACENCIES, sizeof(*ov->adjacency));
@@ -55,7 +55,7 @@ int gw_overlay_new(struct gw_worker *w)
 	if (!rc)
 		rc = arp_rate_new(&ov->asks, &asks);
 	if (!rc && w->app->workers > 1)
-		rc = arp_rate_new(&ov->spread, &told);
+		rc = arp_rate_new(&ov->spread, &copies);
 	return rc;
 }
 

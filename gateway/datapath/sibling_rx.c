@@ -59,8 +59,8 @@ static int owner_decide(
 	p = pair_find(s, &k->src, &k->dst, 0);
 	if (pair_lives(s, p))
 		return p->who;
-	r = eng_candidate_find(w->eng, &k->src, &k->dst, s->own, s->rival, s->rivals);
-	return r < 0 ? HERE : s->rival_of[r];
+	r = eng_candidate_find(w->eng, &k->src, &k->dst, s->own, s->candidate, s->candidates);
+	return r < 0 ? HERE : s->candidate_of[r];
 }
 
 /* --- flow cache ------------------------------------------------------------------------------ */

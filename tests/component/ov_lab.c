@@ -311,11 +311,11 @@ struct gw_overlay_counters ov_overlay(struct ov_lab *l, enum fp_site s)
 struct gw_tenant_count ov_count(struct ov_lab *l, enum fp_site s, enum ov_tenant t)
 {
 	const struct gw_app *app = &l->fp.gw[s].app;
-	const struct tenant *ten = tenant_by_vni(gw_tenants_of(app), ov_vni[t]);
+	const struct tenant *found = tenant_by_vni(gw_tenants_of(app), ov_vni[t]);
 	struct gw_tenant_count c = {0};
 
-	for (unsigned i = 0; ten && i < app->workers; i++) {
-		const struct gw_tenant_count *w = &app->worker[i]->tenants[ten->index];
+	for (unsigned i = 0; found && i < app->workers; i++) {
+		const struct gw_tenant_count *w = &app->worker[i]->tenants[found->index];
 
 		c.rx_packets += w->rx_packets;
 		c.rx_bytes += w->rx_bytes;

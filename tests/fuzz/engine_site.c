@@ -108,20 +108,20 @@ static void carry(struct site *from, uint8_t *bytes, uint32_t len)
 {
 	struct world *w = from->w;
 	struct site *to = &w->site[!from->idx];
-	uint8_t fate = from->fate & 0xf0 ? fz_u8(w) : from->fate & 7;
+	uint8_t outcome = from->outcome & 0xf0 ? fz_u8(w) : from->outcome & 7;
 
 	free(to->old[to->old_n % KEEP].bytes);
 	to->old[to->old_n % KEEP] = (struct dgram){len, malloc(len)};
 	CHECK(to->old[to->old_n % KEEP].bytes);
 	memcpy(to->old[to->old_n++ % KEEP].bytes, bytes, len);
-	if (fate == 1)
+	if (outcome == 1)
 		return;
-	if (fate == 2)
+	if (outcome == 2)
 		fz_put(to, bytes, len);
-	if (fate == 3)
+	if (outcome == 3)
 		bytes[w->allocs++ % len] ^= (uint8_t)(1u << (len & 7));
 	fz_put(to, bytes, len);
-	if (fate == 4 && to->in_n > 1) { /* it overtakes */
+	if (outcome == 4 && to->in_n > 1) { /* it overtakes */
 		struct dgram d = to->in[to->in_n - 1];
 
 		memmove(to->in + 1, to->in, (to->in_n - 1) * sizeof(d));

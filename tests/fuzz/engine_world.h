@@ -64,7 +64,7 @@ struct site {
 	uint32_t in_n;
 	struct dgram old[KEEP]; /* for replays */
 	uint32_t old_n;
-	uint8_t fate; /* what happens to this site's output; see deliver() */
+	uint8_t outcome; /* what happens to this site's output; see deliver() */
 	uint32_t psn[4];
 	uint8_t last[RC_PKT_MAX]; /* last packet of a host of this site */
 	uint32_t last_len;

@@ -168,7 +168,7 @@ static void step(struct world *w)
 		pass(w, units[arg & 3] * (1 + (arg >> 2)));
 		break;
 	case 11:
-		s->fate = arg;
+		s->outcome = arg;
 		break;
 	case 12:
 		if (arg & 1)
@@ -199,7 +199,7 @@ static void step(struct world *w)
 static void finish(struct world *w)
 {
 	w->alloc_fail = 0;
-	w->site[0].fate = w->site[1].fate = 0;
+	w->site[0].outcome = w->site[1].outcome = 0;
 	settle(w);
 	for (unsigned i = 0; i < 12; i++) {
 		pass(w, RWY_SEC);

@@ -295,7 +295,7 @@ static void reuse_qpns(struct run *r)
 	for (unsigned i = 0; i < r->qps; i++)
 		for (unsigned j = 0; j < 2; j++)
 			memset(&r->qp[i][j].h, 0, sizeof(r->qp[i][j].h));
-	r->deaf = true;
+	r->silent = true;
 	/* An outage longer than hosts try is for existing connections; a new one may give up in
 	 * it. */
 	if ((r->faults & F_SQUEEZE) && sim_now(r->w) < r->fault_end)
@@ -303,7 +303,7 @@ static void reuse_qpns(struct run *r)
 	sim_run(r->w,
 	    sim_now(r->w) + rtt + RWY_MS * (2 + sim_below(&r->rng, sim_chance(&r->rng, .5) ? 20 : 3000)),
 	    NULL, r);
-	r->deaf = false;
+	r->silent = false;
 	for (unsigned i = 0; i < r->qps; i++) /* a dead host has restarted */
 		for (unsigned j = 0; j < 2; j++)
 			r->qp[i][j].gone = false;
@@ -363,9 +363,9 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 		draw_slow(r);
 	r->change_at = r->move_at = RWY_NEVER;
 	if (faults & F_SQUEEZE) { /* a gateway asks no host in its first 200 ms */
-		r->deaf = true;
+		r->silent = true;
 		sim_run(r->w, sim_now(r->w) + 300 * RWY_MS, NULL, r);
-		r->deaf = false;
+		r->silent = false;
 	}
 	r->near = r->cfg.ack_mode == ENG_ACK_NEAR ? ~0u : 0;
 	if (faults & F_MOVES)

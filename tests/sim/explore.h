@@ -72,7 +72,7 @@ struct run {
 	unsigned fault_site;
 	bool fault_done, outage, verbose;
 	bool zero_psn;
-	bool deaf; /* the hosts are silent: no queue pair is alive */
+	bool silent; /* the hosts are silent: no queue pair is alive */
 	/* When each host's timer is due (0: its queue pair is in error and needs none), and the
 	 * first of them. */
 	rwy_time due[QPS_MAX][2], due_first;

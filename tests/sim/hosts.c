@@ -73,7 +73,7 @@ static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint
 	struct run *r = ctx;
 	struct roce_pkt pkt;
 
-	if (len > RC_PKT_MAX || r->deaf)
+	if (len > RC_PKT_MAX || r->silent)
 		return;
 	if (!rc_pkt_read(ip, len, &pkt))
 		return;
@@ -108,7 +108,7 @@ static void tick(void *ctx, rwy_time now)
 	struct run *r = ctx;
 
 	r->turn += r->faults & F_SLOW ? 1 : 0;
-	for (unsigned k = 0; k < r->qps && !r->deaf; k++)
+	for (unsigned k = 0; k < r->qps && !r->silent; k++)
 		for (unsigned j = 0; j < 2; j++) {
 			unsigned i = (k + r->turn) % r->qps;
 			struct side *s = &r->qp[i][j];
@@ -132,7 +132,7 @@ static void tick(void *ctx, rwy_time now)
 		for (unsigned i = 0; i < 2 && (r->faults & F_CRASH_BOTH); i++)
 			sim_crash(r->w, i, RWY_MS * (1 + sim_below(&r->rng, 300)));
 	}
-	if (!r->deaf)
+	if (!r->silent)
 		sim_changes_tick(r, now);
 	sim_moves_tick(r, now);
 	if (r->outage && now >= r->fault_end) {
@@ -155,14 +155,14 @@ static rwy_time first_due(struct run *r)
 static rwy_time next(void *ctx)
 {
 	struct run *r = ctx;
-	rwy_time at = r->deaf ? RWY_NEVER : r->due_known ? r->due_first : first_due(r);
+	rwy_time at = r->silent ? RWY_NEVER : r->due_known ? r->due_first : first_due(r);
 
 	if (r->faults && !r->fault_done)
 		at = rwy_time_min(at, r->fault_at);
 	else if (r->outage)
 		at = rwy_time_min(at, r->fault_end);
 	at = rwy_time_min(at, r->move_at);
-	return r->deaf ? at : rwy_time_min(at, r->change_at);
+	return r->silent ? at : rwy_time_min(at, r->change_at);
 }
 
 const struct sim_ops sim_host_ops = {host_rx, tick, next};

@@ -25,7 +25,7 @@ struct site {
 	rwy_time paused_until;
 	rwy_time next; /* result of the last eng_next() */
 	unsigned ring; /* packets that wait for the end of a pause */
-	struct sim_tenant ten[SIM_TENANTS + 1];
+	struct sim_tenant tenant_at[SIM_TENANTS + 1];
 	uint8_t world_of[SIM_TENANT_IDX];          /* by engine index: the world's tenant */
 	struct eng_journal_entry journal[JOURNAL]; /* survives a crash */
 	bool stream;
@@ -141,7 +141,7 @@ struct rwy_ip sim_host_ip(unsigned site, unsigned host)
 
 static void tenant_give(struct site *s, unsigned t)
 {
-	const struct sim_tenant *k = &s->ten[t];
+	const struct sim_tenant *k = &s->tenant_at[t];
 	struct eng_prefix p = {.addr = sim_host_ip(!s->idx, 0), .len = 120};
 	struct eng_tenant_cfg c = {.vni = 100 + t,
 	    .ack_mode = k->ack_mode,
@@ -162,7 +162,7 @@ static void tenants_init(struct site *s)
 	const struct sim_cfg *c = &s->w->cfg;
 
 	for (unsigned t = 1; c->tenants && t <= SIM_TENANTS; t++)
-		s->ten[t] = (struct sim_tenant){.idx = s->idx ? SIM_TENANTS + 1 - t : t,
+		s->tenant_at[t] = (struct sim_tenant){.idx = s->idx ? SIM_TENANTS + 1 - t : t,
 		    .there = true,
 		    .ack_mode = c->ack_mode,
 		    .custody = c->custody_total,
@@ -171,7 +171,7 @@ static void tenants_init(struct site *s)
 
 struct sim_tenant *sim_tenant(struct world *w, unsigned site, unsigned t)
 {
-	return &w->site[site].ten[t];
+	return &w->site[site].tenant_at[t];
 }
 
 void sim_tenant_apply(struct world *w, unsigned site, unsigned t)
@@ -180,11 +180,11 @@ void sim_tenant_apply(struct world *w, unsigned site, unsigned t)
 
 	if (!s->e)
 		return; /* applied at its next start */
-	if (s->ten[t].there) {
+	if (s->tenant_at[t].there) {
 		tenant_give(s, t);
 	} else {
-		s->ten[t].removing = true;
-		s->world_of[s->ten[t].idx] = 0; /* no packet is admitted any more */
+		s->tenant_at[t].removing = true;
+		s->world_of[s->tenant_at[t].idx] = 0; /* no packet is admitted any more */
 		sim_tenant_gone(w, site, t);
 	}
 	s->next = 0; /* the engine's timers may have changed */
@@ -194,9 +194,9 @@ bool sim_tenant_gone(struct world *w, unsigned site, unsigned t)
 {
 	struct site *s = &w->site[site];
 
-	if (s->e && s->ten[t].removing)
-		s->ten[t].removing = !eng_tenant_remove(s->e, s->ten[t].idx);
-	return !s->ten[t].removing;
+	if (s->e && s->tenant_at[t].removing)
+		s->tenant_at[t].removing = !eng_tenant_remove(s->e, s->tenant_at[t].idx);
+	return !s->tenant_at[t].removing;
 }
 
 static void start(struct site *s)
@@ -241,8 +241,8 @@ static void start(struct site *s)
 		abort();
 	memset(s->world_of, 0, sizeof(s->world_of));
 	for (unsigned t = 1; w->cfg.tenants && t <= SIM_TENANTS; t++) {
-		s->ten[t].removing = false; /* the engine has nothing of it left */
-		if (s->ten[t].there)
+		s->tenant_at[t].removing = false; /* the engine has nothing of it left */
+		if (s->tenant_at[t].there)
 			tenant_give(s, t);
 	}
 	s->next = eng_next(s->e);
@@ -347,8 +347,8 @@ static void to_gateway(struct world *w, struct site *s, const struct sim_event *
 		eng_stream_rx(s->e, 0, b, w->now);
 	else if (ev->where / 2 == SIM_WAN)
 		eng_wan_rx(s->e, 0, 0, b, 0, w->now);
-	else if (!b->w0 || s->ten[b->w0].there)
-		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)s->ten[b->w0].idx}, 1, w->now);
+	else if (!b->w0 || s->tenant_at[b->w0].there)
+		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)s->tenant_at[b->w0].idx}, 1, w->now);
 	else
 		buf_free(s, b);
 	poll(s, w->now);

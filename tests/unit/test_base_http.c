@@ -182,18 +182,19 @@ static void failures_have_names(void **state)
 	socklen_t len = sizeof(a);
 	struct rwy_http_answer answer;
 	struct rwy_http *h = client(100);
-	const int deaf = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* has a port, and does not listen */
+	const int silent =
+	    socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* has a port, and does not listen */
 	char url[64];
 
-	assert_int_equal(bind(deaf, (struct sockaddr *)&a, len), 0);
-	assert_int_equal(getsockname(deaf, (struct sockaddr *)&a, &len), 0);
+	assert_int_equal(bind(silent, (struct sockaddr *)&a, len), 0);
+	assert_int_equal(getsockname(silent, (struct sockaddr *)&a, &len), 0);
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", ntohs(a.sin_port));
 	assert_int_equal(rwy_http_ask(h, "GET", url, NULL, LONG_MS, &answer), RWY_HTTP_UNREACHABLE);
 	assert_true(rwy_http_unsent(RWY_HTTP_UNREACHABLE));
 	assert_int_equal(answer.os_error, ECONNREFUSED);
 	assert_true(*answer.why);
 	assert_string_equal(answer.body, "");
-	close(deaf);
+	close(silent);
 	start_tcp(true, SAY("HTTP/1.1 200 OK\r\n"));
 	assert_int_equal(rwy_http_ask(h, "GET", server.url, NULL, 50, &answer), RWY_HTTP_LATE);
 	assert_false(rwy_http_unsent(RWY_HTTP_LATE));

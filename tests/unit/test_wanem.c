@@ -58,14 +58,14 @@ static void assert_share(uint64_t hits, uint64_t n, double p)
 static void test_neutral_is_transparent(void **state)
 {
 	struct wanem_link link;
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 
 	link_open(&link, 1, "delay=0");
 	for (uint64_t t = 0; t < 1000; t++) {
-		wanem_link_in(&link, LEN, &fate, t);
-		assert_int_equal(fate.count, 1);
-		assert_true(fate.copy[0].at == t);
-		assert_int_equal(fate.copy[0].corrupt_bits, 0);
+		wanem_link_in(&link, LEN, &outcome, t);
+		assert_int_equal(outcome.count, 1);
+		assert_true(outcome.copy[0].at == t);
+		assert_int_equal(outcome.copy[0].corrupt_bits, 0);
 	}
 	assert_true(link.ctr[WANEM_CTR_in_bytes] == 1000 * LEN);
 	assert_int_equal(wanem_link_queue(&link, NULL, 1000), 0);
@@ -75,12 +75,12 @@ static void test_neutral_is_transparent(void **state)
 static void test_delay_is_exact(void **state)
 {
 	struct wanem_link link;
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 
 	link_open(&link, 1, "delay=12.5ms");
 	for (uint64_t t = 5; t < 5000; t += 7) {
-		wanem_link_in(&link, LEN, &fate, t);
-		assert_true(fate.copy[0].at == t + 12500000);
+		wanem_link_in(&link, LEN, &outcome, t);
+		assert_true(outcome.copy[0].at == t + 12500000);
 	}
 	wanem_link_free(&link);
 }
@@ -88,17 +88,17 @@ static void test_delay_is_exact(void **state)
 static uint64_t lose(const char *settings, uint64_t seed, uint64_t *bursts)
 {
 	struct wanem_link link;
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 	uint64_t lost = 0;
 	bool was_lost = false;
 
 	link_open(&link, seed, settings);
 	*bursts = 0;
 	for (uint64_t i = 0; i < N; i++) {
-		wanem_link_in(&link, LEN, &fate, i * STEP);
-		lost += !fate.count;
-		*bursts += !fate.count && !was_lost;
-		was_lost = !fate.count;
+		wanem_link_in(&link, LEN, &outcome, i * STEP);
+		lost += !outcome.count;
+		*bursts += !outcome.count && !was_lost;
+		was_lost = !outcome.count;
 	}
 	assert_true(link.ctr[WANEM_CTR_drop_loss] + link.ctr[WANEM_CTR_drop_burst] == lost);
 	wanem_link_free(&link);
@@ -153,52 +153,52 @@ static void test_ge_bad_and_good_shares(void **state)
 static void test_rate_serialises(void **state)
 {
 	struct wanem_link link;
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 
 	/* 1000 bytes at 100 Mbit/s: 80 us each */
 	link_open(&link, 1, "rate=100Mbit,delay=1ms,queue=5000");
 	for (uint64_t i = 0; i < 1000; i++) {
-		wanem_link_in(&link, LEN, &fate, 10);
-		assert_true(fate.copy[0].at == 10 + (i + 1) * 80000 + MS);
+		wanem_link_in(&link, LEN, &outcome, 10);
+		assert_true(outcome.copy[0].at == 10 + (i + 1) * 80000 + MS);
 	}
 	assert_int_equal(wanem_link_queue(&link, NULL, 10), 1000);
 	assert_int_equal(wanem_link_queue(&link, NULL, 10 + 80000 * 400), 600);
 	/* An idle line starts at once. */
-	wanem_link_in(&link, LEN, &fate, 1000 * MS);
-	assert_true(fate.copy[0].at == 1001 * MS + 80000);
+	wanem_link_in(&link, LEN, &outcome, 1000 * MS);
+	assert_true(outcome.copy[0].at == 1001 * MS + 80000);
 	wanem_link_free(&link);
 	/* No drift if a packet takes no whole number of ns. */
 	link_open(&link, 1, "rate=333Mbit,queue=100000");
 	for (uint64_t i = 0; i < 99900; i++)
-		wanem_link_in(&link, 125, &fate, 0);
-	assert_true(fate.copy[0].at == UINT64_C(300000000));
+		wanem_link_in(&link, 125, &outcome, 0);
+	assert_true(outcome.copy[0].at == UINT64_C(300000000));
 	wanem_link_free(&link);
 }
 
 static void test_queue_bound(void **state)
 {
 	struct wanem_link link;
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 	uint64_t bytes, sent = 0;
 
 	link_open(&link, 1, "rate=8Mbit,queue=10"); /* 1 ms each */
 	for (unsigned i = 0; i < 100; i++) {
-		wanem_link_in(&link, LEN, &fate, 0);
-		assert_int_equal(fate.count, i < 10);
+		wanem_link_in(&link, LEN, &outcome, 0);
+		assert_int_equal(outcome.count, i < 10);
 	}
 	assert_int_equal(link.queue_max, 10);
 	assert_true(link.ctr[WANEM_CTR_drop_queue] == 90);
-	wanem_link_in(&link, LEN, &fate, MS); /* one has left */
-	assert_int_equal(fate.count, 1);
-	wanem_link_in(&link, LEN, &fate, MS);
-	assert_int_equal(fate.count, 0);
-	assert_int_equal(fate.drop, WANEM_CTR_drop_queue);
+	wanem_link_in(&link, LEN, &outcome, MS); /* one has left */
+	assert_int_equal(outcome.count, 1);
+	wanem_link_in(&link, LEN, &outcome, MS);
+	assert_int_equal(outcome.count, 0);
+	assert_int_equal(outcome.drop, WANEM_CTR_drop_queue);
 	wanem_link_free(&link);
 
 	link_open(&link, 1, "rate=8Mbit,queue=10kB");
 	for (unsigned i = 0; i < 10000; i++) { /* twice the rate for 5 s */
-		wanem_link_in(&link, LEN, &fate, i * MS / 2);
-		sent += fate.count;
+		wanem_link_in(&link, LEN, &outcome, i * MS / 2);
+		sent += outcome.count;
 		wanem_link_queue(&link, &bytes, i * MS / 2);
 		assert_true(bytes <= 10000);
 	}
@@ -209,15 +209,15 @@ static void test_queue_bound(void **state)
 static void test_jitter_uniform_spread(void **state)
 {
 	struct wanem_link link;
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 	uint64_t sum = 0, lo = UINT64_MAX, hi = 0;
 
 	link_open(&link, 1, "delay=10ms,jitter=2ms,keep-order=off");
 	for (uint64_t i = 0; i < N; i++) {
 		uint64_t d;
 
-		wanem_link_in(&link, LEN, &fate, i * STEP);
-		d = fate.copy[0].at - i * STEP;
+		wanem_link_in(&link, LEN, &outcome, i * STEP);
+		d = outcome.copy[0].at - i * STEP;
 		sum += d;
 		lo = d < lo ? d : lo;
 		hi = d > hi ? d : hi;
@@ -231,7 +231,7 @@ static void test_jitter_uniform_spread(void **state)
 static void test_jitter_normal_spread(void **state)
 {
 	struct wanem_link link;
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 	double sum = 0, squares = 0, mean, dev;
 	uint64_t within = 0;
 
@@ -239,8 +239,8 @@ static void test_jitter_normal_spread(void **state)
 	for (uint64_t i = 0; i < N; i++) {
 		double d;
 
-		wanem_link_in(&link, LEN, &fate, i * STEP);
-		d = (double)(fate.copy[0].at - i * STEP) / 1e6;
+		wanem_link_in(&link, LEN, &outcome, i * STEP);
+		d = (double)(outcome.copy[0].at - i * STEP) / 1e6;
 		sum += d;
 		squares += d * d;
 		within += fabs(d - 10) < 1;
@@ -257,16 +257,16 @@ static void test_jitter_normal_spread(void **state)
 static uint64_t count_disorder(const char *settings, uint64_t *late)
 {
 	struct wanem_link link;
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 	uint64_t latest = 0, disorder = 0;
 
 	link_open(&link, 7, settings);
 	for (uint64_t i = 0; i < N; i++) {
-		wanem_link_in(&link, LEN, &fate, i * STEP);
-		if (fate.copy[0].at < latest)
+		wanem_link_in(&link, LEN, &outcome, i * STEP);
+		if (outcome.copy[0].at < latest)
 			disorder++;
 		else
-			latest = fate.copy[0].at;
+			latest = outcome.copy[0].at;
 	}
 	*late = link.ctr[WANEM_CTR_reordered];
 	wanem_link_free(&link);
@@ -298,18 +298,18 @@ static void test_reordering(void **state)
 static void test_duplication_and_corruption_shares(void **state)
 {
 	struct wanem_link link;
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 	uint64_t copies = 0, bad = 0, bits = 0;
 
 	link_open(&link, 3, "delay=1ms,dup=2%,corrupt=0.05,corrupt-bits=4");
 	for (uint64_t i = 0; i < N; i++) {
-		wanem_link_in(&link, LEN, &fate, i * STEP);
-		copies += fate.count;
-		for (unsigned c = 0; c < fate.count; c++) {
-			bad += fate.copy[c].corrupt_bits > 0;
-			bits += fate.copy[c].corrupt_bits;
-			assert_in_range(fate.copy[c].corrupt_bits, 0, 4);
-			assert_true(fate.copy[c].at == i * STEP + MS);
+		wanem_link_in(&link, LEN, &outcome, i * STEP);
+		copies += outcome.count;
+		for (unsigned c = 0; c < outcome.count; c++) {
+			bad += outcome.copy[c].corrupt_bits > 0;
+			bits += outcome.copy[c].corrupt_bits;
+			assert_in_range(outcome.copy[c].corrupt_bits, 0, 4);
+			assert_true(outcome.copy[c].at == i * STEP + MS);
 		}
 	}
 	assert_share(copies - N, N, 0.02);
@@ -356,19 +356,19 @@ static void test_corruption_flips_behind_the_header(void **state)
 static void test_outage(void **state)
 {
 	struct wanem_link link;
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 
 	link_open(&link, 1, "delay=1ms");
 	wanem_link_outage(&link, 500);
 	for (uint64_t t = 0; t < 1000; t++) {
-		wanem_link_in(&link, LEN, &fate, t);
-		assert_int_equal(fate.count, t >= 500);
+		wanem_link_in(&link, LEN, &outcome, t);
+		assert_int_equal(outcome.count, t >= 500);
 	}
 	assert_true(link.ctr[WANEM_CTR_drop_outage] == 500);
 	wanem_link_outage(&link, WANEM_FOREVER);
 	assert_true(wanem_link_is_down(&link, UINT64_C(1) << 62));
-	wanem_link_in(&link, LEN, &fate, UINT64_C(1) << 62);
-	assert_int_equal(fate.drop, WANEM_CTR_drop_outage);
+	wanem_link_in(&link, LEN, &outcome, UINT64_C(1) << 62);
+	assert_int_equal(outcome.drop, WANEM_CTR_drop_outage);
 	wanem_link_outage(&link, 0);
 	assert_false(wanem_link_is_down(&link, 0));
 	wanem_link_free(&link);
@@ -387,7 +387,7 @@ static void test_same_seed_same_decisions(void **state)
 	link_open(&b, 42, ALL);
 	link_open(&c, 43, ALL);
 	for (uint64_t i = 0; i < N; i++) {
-		struct wanem_fate fa = {0}, fb = {0}, fc = {0};
+		struct wanem_outcome fa = {0}, fb = {0}, fc = {0};
 		uint64_t skew = i * i % 977; /* arrival times do not matter */
 
 		wanem_link_in(&a, LEN, &fa, i * STEP);
@@ -416,7 +416,7 @@ static void test_decisions_are_independent(void **state)
 	link_open(&a, 42, "loss=5%");
 	link_open(&b, 42, "loss=5%,delay=3ms,jitter=1ms,corrupt=10%,dup=20%,rate=1Gbit,queue=20");
 	for (uint64_t i = 0; i < N; i++) {
-		struct wanem_fate fa, fb;
+		struct wanem_outcome fa, fb;
 
 		if (i == N / 2)
 			wanem_link_outage(&b, i * STEP * 10 + 5 * MS);
@@ -460,17 +460,17 @@ static void test_change_keeps_what_is_queued(void **state)
 	link_open(&link, 1, "delay=10ms,queue=1000000");
 	assert_int_equal(wanem_line_init(&line, 60000), 0);
 	for (uint32_t i = 0; i < 50000; i++) {
-		struct wanem_fate fate;
+		struct wanem_outcome outcome;
 		uint64_t now = (uint64_t)i * 10 * STEP;
 		uint32_t slot = 0;
 
 		if (i % 3000 == 2999)
 			link_change(&link, change[i / 3000 % 7]);
-		wanem_link_in(&link, LEN, &fate, now);
-		assert_int_equal(fate.count, 1);
+		wanem_link_in(&link, LEN, &outcome, now);
+		assert_int_equal(outcome.count, 1);
 		assert_true(wanem_line_get(&line, &slot));
 		memcpy(wanem_line_data(&line, slot), &i, sizeof(i));
-		wanem_line_push(&line, slot, LEN, fate.copy[0].at);
+		wanem_line_push(&line, slot, LEN, outcome.copy[0].at);
 		drain_in_order(&line, &next, now);
 	}
 	assert_true(wanem_line_held(&line) > 0);

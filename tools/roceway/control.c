@@ -199,7 +199,7 @@ json_t *control_get(struct control *k, unsigned i, const char *page, long *statu
 
 unsigned control_tell(const struct control *k)
 {
-	unsigned told = 0;
+	unsigned shown = 0;
 
 	for (unsigned i = 0; i < k->n; i++) {
 		bool same = false; /* a fault of a file concerns every replica */
@@ -208,7 +208,7 @@ unsigned control_tell(const struct control *k)
 			same |= k->problem[i] && k->problem[m] && !strcmp(k->problem[i], k->problem[m]);
 		if (k->problem[i] && !same)
 			cli_error("%s", k->problem[i]);
-		told += k->problem[i] != NULL;
+		shown += k->problem[i] != NULL;
 	}
-	return told;
+	return shown;
 }

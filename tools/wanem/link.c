@@ -240,14 +240,14 @@ static uint64_t place_in_order(struct wanem_link *link, uint64_t at)
 	return at;
 }
 
-static void drop(struct wanem_link *link, struct wanem_fate *out, enum wanem_ctr why)
+static void drop(struct wanem_link *link, struct wanem_outcome *out, enum wanem_ctr why)
 {
 	link->ctr[why]++;
 	out->count = 0;
 	out->drop = why;
 }
 
-void wanem_link_in(struct wanem_link *link, uint32_t len, struct wanem_fate *out, uint64_t now)
+void wanem_link_in(struct wanem_link *link, uint32_t len, struct wanem_outcome *out, uint64_t now)
 {
 	const struct wanem_cfg *cfg = &link->cfg;
 	bool burst_loss, loss;

@@ -92,7 +92,7 @@ struct wanem_copy {
 	unsigned corrupt_bits; /* 0: unchanged */
 };
 
-struct wanem_fate {
+struct wanem_outcome {
 	unsigned count; /* copies to deliver: 0 (dropped), 1, or 2 (duplicated) */
 	struct wanem_copy copy[2];
 	enum wanem_ctr drop; /* the reason, if count is 0 */
@@ -121,7 +121,7 @@ bool wanem_link_is_down(const struct wanem_link *link, uint64_t now);
 /* A packet of len bytes arrived (from the Ethernet header on, no FCS; at most 65535). `now` must
  * not go back. Fills *out and counts all that is decided here; the caller counts delivered,
  * drop_held, drop_offload, drop_tx and drop_rx_ring. */
-void wanem_link_in(struct wanem_link *link, uint32_t len, struct wanem_fate *out, uint64_t now);
+void wanem_link_in(struct wanem_link *link, uint32_t len, struct wanem_outcome *out, uint64_t now);
 
 /* Packets that wait for the rate, including the one in service. bytes may be NULL. */
 uint32_t wanem_link_queue(struct wanem_link *link, uint64_t *bytes, uint64_t now);

@@ -60,7 +60,7 @@ static uint64_t arrival(struct wanem_dir *dir, const struct loop *loop, const st
 
 static void receive_one(struct wanem_dir *dir, const struct loop *loop, const struct wanem_frame *frame)
 {
-	struct wanem_fate fate;
+	struct wanem_outcome outcome;
 	uint32_t slot;
 
 	if (!frame->is_usable) {
@@ -69,16 +69,16 @@ static void receive_one(struct wanem_dir *dir, const struct loop *loop, const st
 		dir->link.ctr[WANEM_CTR_drop_offload]++;
 		return;
 	}
-	wanem_link_in(&dir->link, frame->len, &fate, arrival(dir, loop, frame));
-	for (unsigned i = 0; i < fate.count; i++) {
+	wanem_link_in(&dir->link, frame->len, &outcome, arrival(dir, loop, frame));
+	for (unsigned i = 0; i < outcome.count; i++) {
 		if (!wanem_line_get(&dir->line, &slot)) {
 			dir->link.ctr[WANEM_CTR_drop_held]++;
 			continue;
 		}
 		wanem_frame_copy(frame, wanem_line_data(&dir->line, slot));
-		if (fate.copy[i].corrupt_bits)
-			wanem_copy_corrupt(&fate.copy[i], wanem_line_data(&dir->line, slot), frame->len);
-		wanem_line_push(&dir->line, slot, frame->len, fate.copy[i].at);
+		if (outcome.copy[i].corrupt_bits)
+			wanem_copy_corrupt(&outcome.copy[i], wanem_line_data(&dir->line, slot), frame->len);
+		wanem_line_push(&dir->line, slot, frame->len, outcome.copy[i].at);
 	}
 }
 

@@ -139,8 +139,8 @@ static const struct tenant_set *set_acl(struct tenant_db *db, const struct acl_r
 
 /* --- packets ---------------------------------------------------------------------------------------- */
 
-enum fate { PASS, DROP, TO_VLAN, TO_VXLAN };
-static const char *const fates[] = {"pass", "drop", "to-vlan", "to-vxlan"};
+enum outcome { PASS, DROP, TO_VLAN, TO_VXLAN };
+static const char *const outcomes[] = {"pass", "drop", "to-vlan", "to-vxlan"};
 
 struct packet {
 	const char *name;
@@ -148,7 +148,7 @@ struct packet {
 	uint16_t vlan;
 	const char *vtep, *src, *dst;
 	uint16_t sport, dport;
-	enum fate fate;
+	enum outcome outcome;
 	uint8_t opcode, ttl;
 	bool fragment;
 	const uint8_t *src_mac;
@@ -365,7 +365,9 @@ static void packet_case(const struct packet *k)
 	uint8_t f[BIG];
 	size_t n = frame_make(f, k, ++marker);
 	uint64_t end = now_ms() + WAIT_MS;
-	const unsigned *want = k->fate == PASS ? &seen.pass : k->fate == TO_VLAN ? &seen.vlan : &seen.vxlan;
+	const unsigned *want = k->outcome == PASS      ? &seen.pass
+	                       : k->outcome == TO_VLAN ? &seen.vlan
+	                                               : &seen.vxlan;
 	bool good;
 
 	for (unsigned i = 0; i < COUNT; i++)
@@ -377,15 +379,16 @@ static void packet_case(const struct packet *k)
 		for (unsigned i = 0; i < SOCKS; i++)
 			if (socks[i].revents)
 				receive(socks[i].fd, i == SOCK_PEER, k, marker, &seen);
-		if (k->fate != DROP && *want < COUNT)
+		if (k->outcome != DROP && *want < COUNT)
 			end = now_ms() + WAIT_MS;
 	}
-	good = !seen.wrong && seen.pass == (k->fate == PASS ? COUNT : 0) &&
-	       seen.vlan == (k->fate == TO_VLAN ? COUNT : 0) &&
-	       seen.vxlan == (k->fate == TO_VXLAN ? COUNT : 0);
+	good = !seen.wrong && seen.pass == (k->outcome == PASS ? COUNT : 0) &&
+	       seen.vlan == (k->outcome == TO_VLAN ? COUNT : 0) &&
+	       seen.vxlan == (k->outcome == TO_VXLAN ? COUNT : 0);
 	failures += !good;
 	printf("%s %s: %s wanted; seen: %u passed, %u on the VLAN, %u in VXLAN, %u wrong\n",
-	    good ? "ok  " : "FAIL", k->name, fates[k->fate], seen.pass, seen.vlan, seen.vxlan, seen.wrong);
+	    good ? "ok  " : "FAIL", k->name, outcomes[k->outcome], seen.pass, seen.vlan, seen.vxlan,
+	    seen.wrong);
 }
 
 static void check(const char *what, bool good)
@@ -399,7 +402,7 @@ static void check(const char *what, bool good)
 #define CASE(n, v, l, t, s, d, sp, dp, f, ...)                                                               \
 	{                                                                                                    \
 		.name = n, .vni = v, .vlan = l, .vtep = t, .src = s, .dst = d, .sport = sp, .dport = dp,     \
-		.fate = f, __VA_ARGS__                                                                       \
+		.outcome = f, __VA_ARGS__                                                                    \
 	}
 static const struct packet cases[] = {
     CASE("red, allowed", 5001, 0, NULL, "10.1.0.5", "10.9.2.1", 100, 0, PASS),
@@ -491,7 +494,7 @@ static void changes(struct offload_sync *s, struct tenant_db *db)
 	struct acl_rule r[RULES];
 	const struct tenant_set *next;
 
-	p66.fate = PASS;
+	p66.outcome = PASS;
 	p67.src = "10.1.0.67";
 	rules(r);
 	r[0].src = net("10.1.0.67", 32);
@@ -499,13 +502,13 @@ static void changes(struct offload_sync *s, struct tenant_db *db)
 	check("prepare", offload_sync_prepare(s, next) == 0);
 	p66.name = "host 66 before the new ACL is published";
 	packet_case(&p66);
-	p67.fate = PASS;
+	p67.outcome = PASS;
 	p67.name = "host 67 before the new ACL is published";
 	packet_case(&p67);
 	offload_sync_commit(s);
 	p66.name = "host 66 afterwards";
 	packet_case(&p66);
-	p67.fate = DROP;
+	p67.outcome = DROP;
 	p67.name = "host 67 afterwards";
 	packet_case(&p67);
 	packet_case(&cases[3]); /* the other rules are still there */
@@ -522,7 +525,7 @@ static void by_hand(struct offload_sync *s)
 	offload_sync_count(s, &before);
 	snprintf(cmd, sizeof(cmd), "/opt/rwy/tc filter del dev %s ingress", port_name);
 	check(cmd, system(cmd) == 0);
-	p.fate = PASS;
+	p.outcome = PASS;
 	p.name = "VLAN of red, port denied, after somebody removed the filters";
 	packet_case(&p);
 	check("it is noticed", offload_sync_read(s) > 0);
@@ -531,7 +534,7 @@ static void by_hand(struct offload_sync *s)
 	offload_sync_retry(s, 1000);
 	offload_sync_count(s, &after);
 	check("and mended", after.software == before.software && after.kernel == before.kernel);
-	p.fate = DROP;
+	p.outcome = DROP;
 	p.name = "VLAN of red, port denied, after that";
 	packet_case(&p);
 }
