@@ -147,7 +147,7 @@ static void hold(struct cc_tcp *c, const struct cc_ack *ack)
  * only beside senders that stay when we test whether we are alone: senders of our kind leave as
  * well.
  */
-static unsigned keep(unsigned share)
+static unsigned share_kept(unsigned share)
 {
 	if (share <= MODEST)
 		return 1024;
@@ -177,11 +177,11 @@ enum cc_tcp_found cc_tcp_on_ack(struct cc_tcp *c, const struct cc_ack *ack, bool
 		a.app_limited = true; /* others shall fill it, not we */
 	cc_cubic.on_ack(c->cubic, &a, now);
 	if (congestive && c->failed && cc_cubic.window(c->cubic) < before)
-		cc_cubic_yield(c->cubic, keep(share));
+		cc_cubic_yield(c->cubic, share_kept(share));
 	if (!ack->rtt)
 		return CC_TCP_STAYS;
 	if (c->hold_Bps)
-		hold(c, ack);
+		keep_rate(c, ack);
 	c->sum += rtt;
 	c->samples++;
 	if (now >= c->test_at && mean(c) <= late + 2 * noise) {

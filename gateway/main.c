@@ -177,7 +177,7 @@ static void stop(struct gw_app *app, struct gw_pools *pools)
 	gw_eal_cleanup();
 }
 
-static int run(struct conf *conf, const char *path)
+static int gateway_run(struct conf *conf, const char *path)
 {
 	struct gw_app app = {
 	    .conf = conf, .conf_path = path, .version = RWY_VERSION, .workers = conf->workers};
@@ -255,7 +255,7 @@ static int gateway(const char *path)
 	}
 	gw_log_init(conf->log_level);
 	signals_block();
-	rc = run(conf, path);
+	rc = gateway_run(conf, path);
 	conf_free(conf);
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -117,16 +117,16 @@ static int pair(struct offload_list *l, const struct offload_cfg *cfg, const str
 	int rc = 0;
 
 	if (!self)
-		return left(l, t, v, w, OFFLOAD_LEFT_SELF);
+		return forward_left(l, t, v, w, OFFLOAD_LEFT_SELF);
 	if (all_allowed(&t->cfg, &v->addr, &w->addr))
 		rc = off_vxlan(l, cfg, t, v, w);
 	else
-		rc = left(l, t, v, w, OFFLOAD_LEFT_DENIED);
+		rc = forward_left(l, t, v, w, OFFLOAD_LEFT_DENIED);
 	if (rc)
 		return rc;
 	if (all_allowed(&t->cfg, &w->addr, &v->addr))
 		return into_vxlan(l, cfg, self, t, v, w);
-	return left(l, t, w, v, OFFLOAD_LEFT_DENIED);
+	return forward_left(l, t, w, v, OFFLOAD_LEFT_DENIED);
 }
 
 int offload_forward(struct offload_list *l, const struct offload_cfg *cfg, const struct tenant *t)

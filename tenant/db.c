@@ -214,7 +214,7 @@ void tenant_txn_clear(struct tenant_txn *x)
 {
 	for (uint32_t i = 1; i < x->top; i++)
 		if (x->by_index[i])
-			put(x, i, NULL);
+			txn_put(x, i, NULL);
 }
 
 /* Returns the index for a new name: the one of the present set, a released one, or a fresh one. 0:
@@ -252,7 +252,7 @@ static int put_cfg(struct tenant_txn *x, uint32_t index, const struct tenant_cfg
 	int r;
 
 	if (old && tenant_same(old, cfg)) {
-		put(x, index, old);
+		txn_put(x, index, old);
 		return 0;
 	}
 	r = tenant_make(&t, cfg, &x->db->lim, err);
@@ -260,7 +260,7 @@ static int put_cfg(struct tenant_txn *x, uint32_t index, const struct tenant_cfg
 		return r;
 	t->index = index;
 	t->changed = x->db->set->generation + 1;
-	put(x, index, t);
+	txn_put(x, index, t);
 	return 0;
 }
 
@@ -313,7 +313,7 @@ int tenant_txn_del(struct tenant_txn *x, const char *name, struct tenant_err *er
 
 	if (!i)
 		return tenant_fail(err, RWY_ENOENT, TENANT_E_UNKNOWN, name, -1);
-	put(x, i, NULL);
+	txn_put(x, i, NULL);
 	return 0;
 }
 

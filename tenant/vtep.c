@@ -104,7 +104,7 @@ static uint32_t hash(uint32_t tenant, const struct rwy_ip *host)
 	return (uint32_t)rwy_hash_ip(tenant * RWY_HASH_MUL, host);
 }
 
-static uint32_t find(const struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host)
+static uint32_t entry_find(const struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host)
 {
 	uint32_t i = t->slot[hash(tenant, host) & t->mask];
 
@@ -178,7 +178,7 @@ static uint32_t entry_new(struct vtep_tab *t, uint32_t tenant, const struct rwy_
 const struct vtep_host *vtep_find(
     const struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host, rwy_time now)
 {
-	uint32_t i = find(t, tenant, host);
+	uint32_t i = entry_find(t, tenant, host);
 
 	return i == NONE || old(t, &t->e[i], now) ? NULL : &t->e[i].where;
 }
@@ -223,7 +223,7 @@ static enum vtep_learn learn_new(struct vtep_tab *t, uint32_t tenant, const stru
 enum vtep_learn vtep_learn(struct vtep_tab *t, uint32_t tenant, const struct rwy_ip *host,
     const struct rwy_ip *vtep, const uint8_t mac[6], rwy_time now)
 {
-	uint32_t i = find(t, tenant, host);
+	uint32_t i = entry_find(t, tenant, host);
 	struct entry *e;
 
 	if (i == NONE)

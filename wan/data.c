@@ -72,7 +72,7 @@ void wan_data_attach(struct wan_tunnel *t, struct wan_out *o, const struct wan_f
 	o->eliciting = true;
 }
 
-static void put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint32_t frag, rwy_time now)
+static void data_put(struct wan_txflow *f, struct wan_out *o, uint64_t seq, uint32_t frag, rwy_time now)
 {
 	struct rwy_buf *b = f->ring[seq & f->mask];
 	uint32_t off = 0, len = b->len;
@@ -150,7 +150,7 @@ bool wan_data_again(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		if (!f)
 			continue;
 		o->fec = wants_fec(o->p, f, f->ring[seq & f->mask]->len, now);
-		put(f, o, seq, i.frag, now);
+		data_put(f, o, seq, i.frag, now);
 		plan_copy(t, f, o, i, now);
 		o->p->fec.credit -= o->tx->len;
 		t->c.tx_retransmit++;
@@ -172,7 +172,7 @@ bool wan_data_copy(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 
 		if (!f)
 			continue;
-		put(f, o, seq, i.frag, now);
+		data_put(f, o, seq, i.frag, now);
 		o->s.flags |= WAN_S_COPIED;
 		o->p->fec.credit -= o->tx->len;
 		t->c.tx_retransmit++;
@@ -203,7 +203,7 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 
 		if (!f)
 			continue;
-		put(f, o, seq, e->frag, now);
+		data_put(f, o, seq, e->frag, now);
 		o->s.flags |= WAN_S_COPIED;
 		e->flags |= WAN_S_COPIED;
 		t->c.tx_retransmit++;
@@ -234,7 +234,7 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 		f->out += b->len;
 	}
 	o->fec = wants_fec(o->p, f, b->len, now);
-	put(f, o, f->next_send, f->next_frag, now);
+	data_put(f, o, f->next_send, f->next_frag, now);
 	earn_fec(o->p, f, o->tx->len);
 	wan_sched_sent(&t->sched, f, (uint32_t)(o->at - o->tx->hdr) + o->tx->len + t->cfg.wire_overhead);
 	if (++f->next_frag == WAN_W2_FRAGS(b->w2)) {

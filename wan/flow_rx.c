@@ -184,7 +184,7 @@ static void hand_over(struct wan_rxflow *f, rwy_time now)
 	}
 }
 
-static bool hold(struct wan_rxflow *f, uint32_t len)
+static bool hold_bytes(struct wan_rxflow *f, uint32_t len)
 {
 	if (f->t->rx_held + len > f->t->bytes_limit)
 		return false;
@@ -210,7 +210,7 @@ static enum wan_accept add_fragment(
 			t->c.drop_no_buffer++;
 			return WAN_ACCEPT_RETRY;
 		}
-		hold(f, d->total);
+		hold_bytes(f, d->total);
 		*at = (uintptr_t)part | PART;
 	}
 	if (!(*at & PART) || !wan_reasm_add(part, d, b->data, b->len)) {
@@ -234,7 +234,7 @@ static enum wan_accept add_whole(
 		rwy_buf_free(&t->cfg.bufs, b);
 		return WAN_ACCEPT;
 	}
-	if (!hold(f, b->len)) {
+	if (!hold_bytes(f, b->len)) {
 		t->c.drop_no_credit++;
 		rwy_buf_free(&t->cfg.bufs, b);
 		return WAN_ACCEPT_RETRY;

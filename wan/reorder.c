@@ -41,7 +41,7 @@ static rwy_dur window(const struct wan_path *p)
 {
 	rwy_dur w = rwy_time_max(p->reorder.window, p->min_rtt / 4);
 
-	return rwy_time_min(rwy_time_max(w, 4 * p->rttvar), most(p));
+	return rwy_time_min(rwy_time_max(w, 4 * p->rttvar), window_most(p));
 }
 
 rwy_dur wan_reorder_limit(const struct wan_path *p)
@@ -66,7 +66,7 @@ void wan_reorder_on_spurious(struct wan_path *p, rwy_dur took)
 	struct wan_reorder *r = &p->reorder;
 	rwy_dur over = rwy_since(p->srtt, took);
 
-	over = rwy_time_min(over + over / 8, most(p));
+	over = rwy_time_min(over + over / 8, window_most(p));
 	if (!wan_path_reorders(p))
 		r->order = WAN_ORDER_REORDERS;
 	r->spurious++;

@@ -145,7 +145,7 @@ static bool grow(struct wan_sched *s, uint32_t cap)
 	return true;
 }
 
-static struct wan_class *find(const struct wan_sched *s, uint32_t id)
+static struct wan_class *class_find(const struct wan_sched *s, uint32_t id)
 {
 	return id < s->cap ? s->v[id] : NULL;
 }
@@ -210,7 +210,7 @@ int wan_class_set(struct wan_tunnel *t, unsigned id, const struct wan_class_cfg 
 
 void wan_class_stats(const struct wan_tunnel *t, unsigned id, struct wan_class_stats *out)
 {
-	const struct wan_class *c = id ? find(&t->sched, id) : &t->sched.first;
+	const struct wan_class *c = id ? class_find(&t->sched, id) : &t->sched.first;
 
 	*out = (struct wan_class_stats){0};
 	if (!c)
@@ -224,7 +224,7 @@ void wan_class_stats(const struct wan_tunnel *t, unsigned id, struct wan_class_s
 
 void wan_tx_class(struct wan_txflow *f, unsigned id)
 {
-	struct wan_class *c = find(&f->t->sched, id);
+	struct wan_class *c = class_find(&f->t->sched, id);
 
 	/* The flow leaves its old class's list when its turn comes (wan_sched_pick). */
 	f->class = c ? c : &f->t->sched.first;

@@ -271,7 +271,7 @@ static int read_field(
 	rwy_unreachable();
 }
 
-static bool known(const struct mdl_table *t, const char *key)
+static bool field_known(const struct mdl_table *t, const char *key)
 {
 	for (unsigned i = 0; i < t->fields; i++)
 		if (!strcmp(t->field[i].name, key))
@@ -292,7 +292,7 @@ static int read_object(
 	{
 		const struct where here = {w, key, 0};
 
-		if (!known(t, key))
+		if (!field_known(t, key))
 			return fail(err, &here, "unknown field in %s", t->what);
 	}
 	for (unsigned i = 0; i < t->fields; i++) {

@@ -97,7 +97,7 @@ static int net_open(
 }
 
 /* Sends one request. Returns the HTTP status, or an error with a message. */
-static int ask(
+static int network_ask(
     struct http_net *h, const char *method, const char *path, const char *body, struct provider_err *err)
 {
 	enum rwy_http_fail fail;
@@ -156,7 +156,7 @@ static int net_routes(struct provider *p, const char *first, const char *second,
 
 	status = path_of(where, sizeof(where), "/v1/paths", first, second, err);
 	if (status == 0)
-		status = ask(h, "GET", where, NULL, err);
+		status = network_ask(h, "GET", where, NULL, err);
 	if (status == 404) {
 		err->text[0] = '\0';
 		return 0; /* the network does not know these sites, so it has no paths */
@@ -185,7 +185,7 @@ static int net_make(struct provider *p, const char *name, const char *first, con
 	body = provider_json_tunnel(first, second, routes, pl);
 	if (!body)
 		return provider_fail(err, RWY_ENOMEM, "out of memory");
-	status = ask(h, "PUT", where, body, err);
+	status = network_ask(h, "PUT", where, body, err);
 	free(body);
 	return status == 200 || status == 201 || status == 204 ? 0 : refused(h, status, err);
 }
@@ -198,7 +198,7 @@ static int net_drop(struct provider *p, const char *name, struct provider_err *e
 
 	status = path_of(where, sizeof(where), "/v1/tunnels", name, NULL, err);
 	if (status == 0)
-		status = ask(h, "DELETE", where, NULL, err);
+		status = network_ask(h, "DELETE", where, NULL, err);
 	return status == 200 || status == 204 || status == 404 ? 0 : refused(h, status, err);
 }
 

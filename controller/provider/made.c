@@ -76,7 +76,7 @@ static uint64_t left_of(const struct provider_made *m, unsigned i)
 	return has > m->taken[i] ? has - m->taken[i] : 0;
 }
 
-static bool between(const struct provider_path *p, const char *first, const char *second)
+static bool path_joins(const struct provider_path *p, const char *first, const char *second)
 {
 	return strcmp(p->first, first) == 0 && strcmp(p->second, second) == 0;
 }
@@ -87,7 +87,7 @@ int provider_made_routes(const struct provider_made *m, const char *first, const
 	unsigned i, n = 0;
 
 	for (i = 0; i < m->n && n < max; i++) {
-		if (!between(&m->path[i], first, second))
+		if (!path_joins(&m->path[i], first, second))
 			continue;
 		out[n] = m->path[i].route;
 		out[n++].free_bps = left_of(m, i);
@@ -126,7 +126,7 @@ static int fill_tunnel(struct provider_tunnel *t, const struct provider_made *m,
 	for (i = 0; i < pl->n; i++) {
 		r = &routes[pl->leg[i].route];
 		for (k = 0; k < m->n; k++)
-			if (between(&m->path[k], first, second) &&
+			if (path_joins(&m->path[k], first, second) &&
 			    strcmp(m->path[k].route.edge, r->edge) == 0 &&
 			    strcmp(m->path[k].route.name, r->name) == 0)
 				break;

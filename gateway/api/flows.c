@@ -215,7 +215,8 @@ static void sift_down(struct recent *r, size_t at)
 	}
 }
 
-static void keep(struct recent *r, const struct eng_flow_info *flow, const char *tenant, unsigned worker)
+static void recent_add(
+    struct recent *r, const struct eng_flow_info *flow, const char *tenant, unsigned worker)
 {
 	size_t at = 0;
 
@@ -246,7 +247,7 @@ static void keep_worker(const struct api_req *req, struct api_reply *reply, cons
 		name_tenants(req, &b);
 		for (unsigned i = 0; i < b.count; i++)
 			if (matches(f, &b.flow[i], b.tenant[i]))
-				keep(r, &b.flow[i], b.tenant[i], worker);
+				recent_add(r, &b.flow[i], b.tenant[i], worker);
 	} while (b.cursor);
 }
 

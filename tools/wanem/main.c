@@ -140,7 +140,7 @@ static int take_key(struct args *a, int key, const char *value)
 }
 
 /* Applies one option to args. 0; 2 after a message; -1: exit with 0. */
-static int take(struct args *a, int opt, const char *value)
+static int option_set(struct args *a, int opt, const char *value)
 {
 	uint64_t v;
 	int rc;
@@ -205,7 +205,7 @@ static int parse(struct args *a, int argc, char **argv)
 			return usage("%s needs a value (see --help)", argv[optind - 1]);
 		if (opt == '?')
 			return usage("unknown option %s (see --help)", argv[optind - 1]);
-		rc = take(a, opt, optarg);
+		rc = option_set(a, opt, optarg);
 		if (rc)
 			return rc;
 	}
@@ -271,7 +271,7 @@ static void close_all(struct wanem *w)
 	}
 }
 
-static int run(const struct args *a, struct wanem *w, const sigset_t *mask)
+static int link_run(const struct args *a, struct wanem *w, const sigset_t *mask)
 {
 	const struct sched_param prio = {.sched_priority = RT_PRIORITY};
 	struct wanem_err err;
@@ -332,7 +332,7 @@ int main(int argc, char **argv)
 		catch_signals(&mask);
 		rc = open_all(&a, &w);
 		if (!rc)
-			rc = run(&a, &w, &mask);
+			rc = link_run(&a, &w, &mask);
 	}
 	close_all(&w);
 	return rc;

@@ -93,7 +93,7 @@ double wan_fec_expect(const struct wan_fec_path *p)
 	return loss > rest ? loss : rest;
 }
 
-static double between(double x, double x0, double y0, double x1, double y1)
+static double interpolate(double x, double x0, double y0, double x1, double y1)
 {
 	return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
 }
@@ -108,9 +108,9 @@ static double extra_share(const struct wan_fec *x, double loss, bool small)
 	else if (loss <= 1.5e-4)
 		s = 0.0095;
 	else if (loss <= 1e-3)
-		s = between(loss, 1.5e-4, 0.0095, 1e-3, 0.037);
+		s = interpolate(loss, 1.5e-4, 0.0095, 1e-3, 0.037);
 	else if (loss <= 1e-2)
-		s = between(loss, 1e-3, 0.037, 1e-2, 0.077);
+		s = interpolate(loss, 1e-3, 0.037, 1e-2, 0.077);
 	else
 		s = 0.077 + 2 * (loss - 1e-2);
 	if (small && s < SMALL_SHARE)

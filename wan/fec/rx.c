@@ -147,7 +147,7 @@ static void note_complete(
 
 enum verdict { TAKEN, UNUSED, BAD };
 
-static enum verdict add(struct wan_fec *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags,
+static enum verdict block_add(struct wan_fec *t, const struct wan_f_repair *r, uint64_t first, uint8_t flags,
     struct rwy_buf *b, rwy_time now)
 {
 	struct wan_fec_rx *x = t->rx;
@@ -232,7 +232,7 @@ static enum verdict repair(
 		note_complete(t, r, first, flags, b->len);
 		return UNUSED;
 	}
-	return add(t, r, first, flags, b, now);
+	return block_add(t, r, first, flags, b, now);
 }
 
 void wan_fec_on_repair(
