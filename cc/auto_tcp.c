@@ -132,7 +132,7 @@ static bool somebody_tests(struct cc_tcp *c, rwy_dur rtt, rwy_dur base, rwy_time
 
 /* Until the first loss nobody has asked for less: the window grows with the queue, so that our rate
  * stays. */
-static void hold(struct cc_tcp *c, const struct cc_ack *ack)
+static void keep_rate(struct cc_tcp *c, const struct cc_ack *ack)
 {
 	uint64_t w = cc_bytes_in(c->hold_Bps, ack->rtt);
 

@@ -98,7 +98,7 @@ static int into_vxlan(struct offload_list *l, const struct offload_cfg *cfg, con
 }
 
 /* Lists, for the operator, a pair that software forwards, and why. */
-static int left(struct offload_list *l, const struct tenant *t, const struct tenant_host *from,
+static int forward_left(struct offload_list *l, const struct tenant *t, const struct tenant_host *from,
     const struct tenant_host *to, enum offload_left why)
 {
 	struct offload_rule r;

@@ -198,7 +198,7 @@ static bool is_old(const struct tenant_txn *x, const struct tenant *t)
 }
 
 /* Replaces the tenant of this index by t, which may be NULL. */
-static void put(struct tenant_txn *x, uint32_t index, const struct tenant *t)
+static void txn_put(struct tenant_txn *x, uint32_t index, const struct tenant *t)
 {
 	const struct tenant *was = x->by_index[index];
 

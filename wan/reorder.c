@@ -32,7 +32,7 @@ uint64_t wan_reorder_behind(const struct wan_path *p, bool repaired)
 }
 
 /* The largest window. It is longer on a path that reorders much. */
-static rwy_dur most(const struct wan_path *p)
+static rwy_dur window_most(const struct wan_path *p)
 {
 	return wan_path_reorders_much(p) ? 2 * p->srtt : p->srtt;
 }

@@ -214,16 +214,6 @@ static void tenant_show(const struct api_req *req, struct api_reply *reply)
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-/* The client's body is wrong. */
-static void fail_body(struct api_reply *reply, const struct conf_error *err)
-{
-	api_fail(reply, 400, "%s", err->msg);
-	if (!err->line)
-		return;
-	json_object_set_new(reply->json, "line", json_integer(err->line));
-	json_object_set_new(reply->json, "column", json_integer(err->column));
-}
-
 /* The change is valid by itself, but conflicts with others or cannot be made now. */
 static void fail_change(struct api_reply *reply, int rc, const struct conf_error *err)
 {

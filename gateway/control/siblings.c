@@ -38,13 +38,13 @@ static void set_free(void *set)
 
 	if (!s)
 		return;
-	free(s->rival);
-	free(s->rival_of);
+	free(s->candidate);
+	free(s->candidate_of);
 	free(s->pair);
 	free(s);
 }
 
-static void rival_add(struct gw_sib_set *s, unsigned who, const char *peer, uint64_t weight)
+static void candidate_add(struct gw_sib_set *s, unsigned who, const char *peer, uint64_t weight)
 {
 	const uint64_t id = rwy_spread_id(peer);
 
@@ -61,7 +61,7 @@ static void rival_add(struct gw_sib_set *s, unsigned who, const char *peer, uint
 }
 
 /* The file's siblings have the same tunnels as this gateway, with the weights of both ends. */
-static void rivals_fill(const struct gw_app *app, const struct gw_siblings *g, struct gw_sib_set *s)
+static void candidates_fill(const struct gw_app *app, const struct gw_siblings *g, struct gw_sib_set *s)
 {
 	for (unsigned i = 0; i < g->n; i++) {
 		const struct gw_sibling *b = &g->sib[i];
@@ -119,9 +119,9 @@ static int set_new(const struct gw_app *app, const struct gw_siblings *g, struct
 		s->sib[i].addr = g->sib[i].addr;
 		s->sib[i].lost = g->sib[i].lost;
 	}
-	s->rival = calloc((size_t)g->n * CONF_TUNNELS_MAX, sizeof(*s->rival));
-	s->rival_of = calloc((size_t)g->n, CONF_TUNNELS_MAX);
-	if (!s->rival || !s->rival_of || pairs_fill(g, s) != 0) {
+	s->candidate = calloc((size_t)g->n * CONF_TUNNELS_MAX, sizeof(*s->candidate));
+	s->candidate_of = calloc((size_t)g->n, CONF_TUNNELS_MAX);
+	if (!s->candidate || !s->candidate_of || pairs_fill(g, s) != 0) {
 		set_free(s);
 		return RWY_ENOMEM;
 	}

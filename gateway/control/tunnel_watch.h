@@ -25,7 +25,7 @@ struct tunnel_watch {
 	rwy_time start;  /* first observation */
 	rwy_time since;  /* beginning of the present state */
 	rwy_time before; /* beginning of the state before */
-	bool up, was_up, told_absent;
+	bool up, was_up, absent_logged;
 	unsigned changes, logged; /* changes of state: so far, and until the last line */
 	unsigned lines;           /* lines that may be written now */
 	rwy_time refill_at;

@@ -40,9 +40,9 @@ struct gw_sib_set {
 		bool lost;
 	} sib[CONF_SIBLINGS_MAX];
 	uint32_t own; /* factor of our tunnels' weights */
-	unsigned rivals;
-	struct eng_candidate *rival; /* tunnels of present siblings, */
-	uint8_t *rival_of;           /* sibling of each rival */
+	unsigned candidates;
+	struct eng_candidate *candidate; /* tunnels of present siblings, */
+	uint8_t *candidate_of;           /* sibling of each */
 	uint32_t mask;
 	struct gw_sib_pair *pair; /* open addressing by gw_sib_hash; NULL: no pair is assigned */
 };
