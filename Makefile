@@ -221,16 +221,21 @@ $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/
 
 $(foreach f,$(FUZZ_SRC:tests/fuzz/fuzz_%.c=%),$(eval $(BUILD)/tests/fuzz/fuzz_$(f): $(call obj,$(wildcard tests/fuzz/$(f)_*.c))))
 
-# PART=plain|sanitized: the tests that make check runs this way; see tests/run-unit.
+# PART=plain|sanitized|component: those that a stage of make check runs; see tests/run-unit.
 SIM_PROGS := $(BUILD)/tests/sim/rwywan $(BUILD)/tests/sim/rwydc
-PLAIN_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(shell grep -l 'long_case();' $(UNIT_SRC)))
+PLAIN_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(shell grep -l -e 'long_case();' -e long_rounds $(UNIT_SRC)))
 UNIT_plain := $(PLAIN_TESTS)
-UNIT_sanitized := $(UNIT_BIN) $(GWTEST_BIN)
+UNIT_sanitized := $(UNIT_BIN)
+UNIT_component := $(GWTEST_BIN)
 UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
-UNIT_WITH := $(if $(filter plain,$(PART)),$(SIM_PROGS),$(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(if $(PART),,$(SIM_PROGS)) all)
+WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent all
+WITH_plain := $(SIM_PROGS)
+UNIT_WITH := $(if $(PART),$(WITH_$(PART)),$(WITH_component) $(WITH_plain))
 .PHONY: unit
 unit: $(UNIT_RUN) $(UNIT_WITH) ## unit tests (cmocka) and the tools' own tests; FULL=1: also what has passed with the same inputs
 	@tests/run-unit $(if $(PART),--part $(PART)) $(BUILD) $(UNIT_RUN)
+.PHONY: unit-build
+unit-build: $(UNIT_BIN) $(GWTEST_BIN) $(WITH_component)
 
 .PHONY: sim
 sim: $(if $(SIM_SRC),$(BUILD)/tests/sim/rwysim) ## seeded runs of the whole engine in virtual time: SEEDS=N; SECONDS=S: as many as that gives
@@ -255,29 +260,29 @@ fuzz: ## run one fuzzer with libFuzzer: F=NAME [SECONDS=60]
 
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 ASAN_MAKE = $(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g1' SAN='$(ASAN)'
-.PHONY: asan asan-unit asan-sim asan-sim-build asan-fuzz-replay
+.PHONY: asan asan-unit asan-unit-build asan-sim asan-sim-build asan-fuzz-replay
 asan: ## unit, sim and fuzz replay under AddressSanitizer and UBSan: also asan-unit, asan-sim, asan-fuzz-replay
 	+$(ASAN_MAKE) unit
 	+$(ASAN_MAKE) sim SEEDS=$(or $(SEEDS),60)
 	+$(ASAN_MAKE) fuzz-replay
-asan-unit asan-sim asan-fuzz-replay: asan-%:
+asan-unit asan-unit-build asan-sim asan-fuzz-replay: asan-%:
 	+$(ASAN_MAKE) $*
 asan-sim-build:
 	+$(ASAN_MAKE) $(BUILD)/asan/tests/sim/rwysim
 
-TSAN_TESTS := test_gw_publish test_gw_tenants test_gw_tenants_race
-.PHONY: tsan
-tsan: ## what several threads change, under ThreadSanitizer
-	+$(TSAN_MAKE) tsan-inner
+TSAN_TESTS := test_gw_tenants test_gw_tenants_race
 TSAN_MAKE = $(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread'
-TSAN_BIN := $(TSAN_TESTS:%=$(BUILD)/tests/unit/%) $(BUILD)/bin/roceway-controller
-.PHONY: tsan-build tsan-progs tsan-inner
-tsan-build:
-	+$(TSAN_MAKE) tsan-progs
-tsan-progs: $(TSAN_BIN)
-tsan-inner: $(TSAN_BIN)
-	@for t in $(filter $(BUILD)/tests/%,$^); do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done
-	@tests/component/controller_kill.py $(BUILD) calm
+.PHONY: tsan tsan-unit tsan-controller tsan-unit-build tsan-controller-build tsan-progs
+tsan: tsan-unit tsan-controller ## what several threads change, under ThreadSanitizer
+tsan-unit-build tsan-controller-build: tsan-%-build:
+	+$(TSAN_MAKE) tsan-progs PROGS_TSAN='$(TSAN_$*)'
+tsan-progs: $(PROGS_TSAN)
+TSAN_unit := $(TSAN_TESTS:%=$(BUILD)/tsan/tests/unit/%)
+TSAN_controller := $(BUILD)/tsan/bin/roceway-controller
+tsan-unit: tsan-unit-build
+	@for t in $(TSAN_unit); do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done
+tsan-controller: tsan-controller-build
+	@tests/component/controller_kill.py $(BUILD)/tsan calm
 
 # These folders are built without DPDK's headers: tests/lint/poison/ comes first, and DPDK's own are not on the path.
 NODPDK_SRC := $(CORE_SRC) $(ENGINE_SRC) $(CONF_SRC) $(BASE_SRC) $(wildcard controller/model/*.c controller/plan/*.c controller/provider/*.c)

@@ -140,5 +140,8 @@ class Passed:
         self.dir.mkdir(parents=True, exist_ok=True)
         key.write_text(worth)
         for old in self.dir.iterdir():
-            if time.time() - old.stat().st_mtime > KEEP:
-                old.unlink(missing_ok=True)
+            try:
+                if time.time() - old.stat().st_mtime > KEEP:
+                    old.unlink()
+            except FileNotFoundError:
+                pass  # another stage was faster

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that `make check` need not repeat (tests/passed.py): those whose program and files are
-unchanged since they passed, and no others. It repeats failed tests, and all tests with FULL=1. Also
-the second run of tests/check."""
+"""What `make check` need not run again (tests/passed.py): a test whose program and files are as they were when it passed, and no
+other; a test that failed; and everything with FULL=1. The second run of tests/check, and its lanes."""
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import os
 import re
 import subprocess
@@ -94,13 +95,44 @@ def test_second_run():
     assert len(names) == len(set(names)) and {"lint", "plain", "asan", "tsan", "sim", "e2e"} <= set(names)
 
 
+def lanes(stages):
+    """(results by name, what was printed) of made-up stages."""
+    c = check()
+    made = [c.Stage(name, ["sh", "-c", script], 60, lane=getattr(c, lane), after=after) for name, script, lane, after in stages]
+    c.STAGES[:] = made
+    runner, out = c.Runner(None, False, True), io.StringIO()
+    with contextlib.redirect_stdout(out):
+        runner.run(made)
+        c.summary(made, runner.results, 1)
+    return runner.results, out.getvalue()
+
+
+def test_lanes():
+    """Both lanes at a time: each waits for a file that the other one makes. A stage waits for what it is after; all lines have their stage."""
+    with tempfile.TemporaryDirectory() as d:
+        meet = lambda mine, other: f"touch {d}/{mine}; until [ -e {d}/{other} ]; do sleep 0.01; done; echo '2 passed, 0 failed'"
+        results, out = lanes([("first", "true", "WAITS", ""), ("hosts", meet("a", "b"), "WAITS", ""), ("whole", f"test -e {d}/c", "WAITS", "make"),
+                              ("lint", meet("b", "a"), "COMPUTES", ""), ("make", f"touch {d}/c", "COMPUTES", "")])
+    assert all(r.code == 0 for r in results.values()) and len(results) == 5, out
+    assert results["hosts"].totals == [2, 0, 0] and results["whole"].totals == [1, 0, 0], out
+    assert out.splitlines()[-1] == "7 passed, 0 failed" and "hosts      2 passed, 0 failed" in out.splitlines(), out
+
+
+def test_stages_that_fail():
+    """The others go on; without the first one there is none."""
+    results, out = lanes([("first", "true", "WAITS", ""), ("bad", "exit 3", "COMPUTES", ""), ("good", "true", "COMPUTES", ""), ("after", "true", "WAITS", "bad")])
+    assert [r.code for r in results.values()].count(0) == 3 and results["bad"].totals == [0, 1, 0] and out.endswith("3 passed, 1 failed\n"), out
+    results, out = lanes([("first", "exit 1", "WAITS", ""), ("good", "true", "COMPUTES", "")])
+    assert list(results) == ["first"] and "not run" in out and out.endswith("0 passed, 1 failed\n"), out
+
+
 def test_real_hosts():
     """Each area has a test on real hosts in make check; few run again."""
     sys.path.insert(0, str(ROOT / "tests/e2e"))
     from lab import runner
     tests = runner.discover()
     short, again = {t.name for t in tests if t.short}, {t.name for t in tests if t.again}
-    for area in ("tenant", "carrier", "controller", "gateway_killed", "rping", "bw"):
+    for area in ("tenant", "carrier", "controller", "gateway_killed", "outage", "rping", "bw"):
         assert [n for n in short if n.startswith(area)], area
     assert again and again < short < {t.name for t in tests} and len(again) <= 4, again
 
