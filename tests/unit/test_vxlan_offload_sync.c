@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "tests/lib/long_case.h"
 #include "tests/lib/roce_pkt.h"
 
 #include "tests/lib/offload_world.h"
@@ -341,7 +342,7 @@ static void run(unsigned fail)
 	static struct device sum;
 
 	memset(&sum, 0, sizeof(sum));
-	for (unsigned i = 0; i < LIVES; i++)
+	for (unsigned i = 0; i < long_rounds(LIVES); i++)
 		live(fail, 1 + i, &sum);
 	printf("%llu operations, %llu failed, %llu changes refused; %llu packets dropped, %llu forwarded\n",
 	    (unsigned long long)sum.ops, (unsigned long long)sum.failures, (unsigned long long)sum.stuck,

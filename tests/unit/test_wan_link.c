@@ -145,7 +145,7 @@ static unsigned seeds(void)
 {
 	const char *s = getenv("SEEDS");
 
-	return s ? (unsigned)atoi(s) : 200;
+	return s ? (unsigned)atoi(s) : long_rounds(200);
 }
 
 static void test_weather(void **state)

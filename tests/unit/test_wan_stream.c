@@ -163,7 +163,8 @@ static void move_seed(uint64_t seed)
 
 static void test_move(void **state)
 {
-	for (uint64_t seed = 0; seed < 40; seed++)
+	(void)state;
+	for (uint64_t seed = 0; seed < long_rounds(40); seed++)
 		move_seed(seed);
 }
 
@@ -198,7 +199,8 @@ static void break_seed(uint64_t seed)
 
 static void test_break(void **state)
 {
-	for (uint64_t seed = 0; seed < 40; seed++)
+	(void)state;
+	for (uint64_t seed = 0; seed < long_rounds(40); seed++)
 		break_seed(seed);
 }
 
@@ -228,7 +230,8 @@ static void often_seed(uint64_t seed)
 
 static void test_moves_often(void **state)
 {
-	for (uint64_t seed = 0; seed < 100; seed++)
+	(void)state;
+	for (uint64_t seed = 0; seed < long_rounds(100); seed++)
 		often_seed(seed);
 }
 
