@@ -8,7 +8,7 @@ def quiet(lab, timer=None):
     assert not repeated, repeated
 
 
-@short(again=True, only=4)
+@short(only=4)
 @each(ip=[4, 6])
 def test_rping(lab, ip):
     """rping -V, 100 rounds."""
@@ -19,7 +19,6 @@ def test_rping(lab, ip):
     quiet(lab, timer=CM_TIMER)
 
 
-@short(only="a-to-b")
 @each(direction=["a-to-b", "b-to-a"])
 def test_rcopy(lab, direction):
     """rcopy of a 64 MiB file, equal checksums."""

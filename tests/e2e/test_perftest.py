@@ -26,7 +26,6 @@ def test_bw(lab, op):
     finishes(lab, f"ib_{op}_bw", iters=200, **sized(op, 65536))
 
 
-@short(only="send")
 @each(op=OPS)
 def test_lat(lab, op):
     """ib_OP_lat."""
