@@ -5,6 +5,9 @@
 #include <rte_eal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define IDLE_US 50 /* the processor is others' meanwhile */
 
 const uint32_t ov_vni[OV_TENANTS] = {5001, 5002, 5003};
 
@@ -172,13 +175,10 @@ void ov_lab_new(struct ov_lab *l, unsigned workers)
 
 int ov_main(int argc, char **argv, struct ov_lab *l, int (*tests)(void))
 {
-	char cmd[600];
 	int rc;
 
-	if (argc < 2) {
-		snprintf(cmd, sizeof(cmd), "'%s' 1 && '%s' 2", argv[0], argv[0]);
-		return system(cmd) == 0 ? 0 : 1;
-	}
+	if (argc < 2)
+		return ov_both(argv[0]);
 	ov_lab_new(l, argv[1][0] == '2' ? 2 : 1);
 	rc = tests();
 	if (rc)
@@ -186,7 +186,27 @@ int ov_main(int argc, char **argv, struct ov_lab *l, int (*tests)(void))
 	return rc;
 }
 
-/* --- sending and receiving -------------------------------------------------------------------- */
+int ov_both(const char *program)
+{
+	FILE *out[2];
+	char line[1000];
+	int bad = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(line, sizeof(line), "'%s' %u 2>&1", program, i + 1);
+		out[i] = popen(line, "r");
+		if (!out[i])
+			fp_die("the program does not start itself");
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		while (fgets(line, sizeof(line), out[i]))
+			fputs(line, stdout);
+		bad += pclose(out[i]) != 0;
+	}
+	return bad > 0;
+}
+
+/* --- in and out -------------------------------------------------------------------------------------- */
 
 void ov_inject(struct ov_lab *l, enum fp_site s, const uint8_t *frame, uint32_t len)
 {
@@ -236,23 +256,34 @@ static struct rte_mbuf *flat(struct ov_lab *l, struct rte_mbuf *m)
 	return c;
 }
 
-static void wan(struct ov_lab *l, enum fp_site from)
+static unsigned wan(struct ov_lab *l, enum fp_site from)
 {
 	struct rte_mbuf *m;
+	unsigned n = 0;
 
-	while (rte_ring_dequeue(l->fp.gw[from].port[FP_WAN].tx, (void **)&m) == 0) {
+	for (; rte_ring_dequeue(l->fp.gw[from].port[FP_WAN].tx, (void **)&m) == 0; n++) {
 		l->wan_dscp[from][rte_pktmbuf_mtod(m, uint8_t *)[GW_ETH + 1] >> 2]++;
 		fp_arrive(&l->fp.gw[1 - from].port[FP_WAN], flat(l, m));
 	}
+	return n;
 }
 
-void ov_turn(struct ov_lab *l)
+unsigned ov_turn(struct ov_lab *l)
 {
+	unsigned work = 0;
+
 	for (unsigned s = 0; s < FP_SITES; s++) {
 		for (unsigned i = 0; i < l->fp.gw[s].app.workers; i++)
-			gw_worker_turn(l->fp.gw[s].app.worker[i]);
-		wan(l, (enum fp_site)s);
+			work += gw_worker_turn(l->fp.gw[s].app.worker[i]);
+		work += wan(l, (enum fp_site)s);
 	}
+	return work;
+}
+
+void ov_wait(struct ov_lab *l)
+{
+	if (!ov_turn(l))
+		usleep(IDLE_US);
 }
 
 bool ov_receive(struct ov_lab *l, enum fp_site s, uint8_t buf[FR_MAX], uint32_t *len, unsigned ms)
@@ -263,7 +294,7 @@ bool ov_receive(struct ov_lab *l, enum fp_site s, uint8_t buf[FR_MAX], uint32_t 
 	while (rte_ring_dequeue(l->fp.gw[s].port[FP_LAN].tx, (void **)&m) != 0) {
 		if (gw_now() > end)
 			return false;
-		ov_turn(l);
+		ov_wait(l);
 	}
 	m = flat(l, m);
 	*len = m->data_len;
@@ -279,7 +310,7 @@ void ov_settle(struct ov_lab *l, unsigned ms)
 	struct rte_mbuf *m;
 
 	do {
-		ov_turn(l);
+		ov_wait(l);
 		for (unsigned s = 0; s < FP_SITES; s++)
 			while (rte_ring_dequeue(l->fp.gw[s].port[FP_LAN].tx, (void **)&m) == 0) {
 				rte_pktmbuf_free(m);

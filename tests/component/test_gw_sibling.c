@@ -100,7 +100,7 @@ static void run(void *(*fn)(void *), struct job *j)
 
 	assert_int_equal(pthread_create(&t, NULL, fn, j), 0);
 	while (!atomic_load(&j->done))
-		ov_turn(&lab);
+		ov_wait(&lab);
 	pthread_join(t, NULL);
 	assert_int_equal(j->rc, 0);
 }

@@ -51,7 +51,7 @@ static void run(struct job *j)
 
 	assert_int_equal(pthread_create(&t, NULL, work, j), 0);
 	while (!atomic_load(&j->done))
-		ov_turn(&lab);
+		ov_wait(&lab);
 	pthread_join(t, NULL);
 }
 
