@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# ctrl_agent.py BUILD: the gateway's client of the control center's API (gateway/agent/agent.h) with
-# a small HTTPS server with certificates on both sides, which sends every kind of wrong answer that
-# a controller, a network or an attacker can cause.
+# ctrl_agent.py BUILD: the gateway's end of the control center's API (gateway/agent/agent.h) against a small HTTPS server with
+# certificates on both sides, which answers wrongly in every way that a controller, a network or a stranger can.
+import atexit
 import http.server
 import json
 import os
 import queue
 import re
+import shutil
 import socket
 import ssl
 import subprocess
@@ -16,18 +17,22 @@ import tempfile
 import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
 PROGRAM = BUILD / "tests/ctrl_agent"
-WAIT = 20  # seconds, limit for expected events
-DIR = tempfile.TemporaryDirectory()
+WAIT = 20  # seconds at most for what must come
+CASE = sys.argv[3:] if sys.argv[2:3] == ["hostile"] else []  # hostile DIRECTORY WHAT WRONG: this one, in a process of its own
+DIR = CASE[0] if CASE else tempfile.mkdtemp(prefix="rwy-agent-")
+if not CASE:
+    atexit.register(shutil.rmtree, DIR, True)
 
 
 def openssl(*args):
-    subprocess.run(["openssl", *args], check=True, capture_output=True, cwd=DIR.name)
+    subprocess.run(["openssl", *args], check=True, capture_output=True, cwd=DIR)
 
 
 def authority(name):
@@ -37,13 +42,13 @@ def authority(name):
 
 def certificate(ca, name, subject, san="IP:127.0.0.1"):
     openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject, "-keyout", f"{name}.key", "-out", f"{name}.csr")
-    Path(DIR.name, f"{name}.ext").write_text(f"subjectAltName={san}\n")
+    Path(DIR, f"{name}.ext").write_text(f"subjectAltName={san}\n")
     openssl("x509", "-req", "-days", "2", "-in", f"{name}.csr", "-CA", f"{ca}.pem", "-CAkey", f"{ca}.key", "-CAcreateserial", "-extfile", f"{name}.ext",
             "-out", f"{name}.pem")
 
 
 def path(name):
-    return os.path.join(DIR.name, name)
+    return os.path.join(DIR, name)
 
 
 class Controller:
@@ -142,7 +147,7 @@ class Controller:
 
 class Agent:
     def __init__(self, *controllers, cert="gw", ca="ca", generation=0):
-        self.keep = path(f"keep-{id(self)}/document.json")
+        self.keep = path(f"keep-{os.getpid()}-{id(self)}/document.json")
         self.p = subprocess.Popen([PROGRAM, "gw1", path(ca + ".pem"), path(cert + ".pem"), path(cert + ".key"), str(generation), self.keep,
                                    *[c if isinstance(c, str) else c.url for c in controllers]],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -422,23 +427,30 @@ def redirect(h):
     h.wfile.write(b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n")
 
 
-def test_hostile_answers():
-    """Whatever the answers: memory is limited, nothing is applied, and it continues when the
-    answers are right again."""
+HOSTILE = [(what, wrong) for what in ("register", "document")
+           for wrong in (body_of_100_mb, body_without_end, headers_without_end, interim_without_end, many_values, deep, redirect)]
+
+
+def hostile(what, wrong):
+    """Whatever comes: a bound on memory, nothing applied, and on it goes when the answers are good again."""
     slow = b"__asan_init" in PROGRAM.read_bytes()
-    for what in ("register", "document"):
-        for wrong in (body_of_100_mb, body_without_end, headers_without_end, interim_without_end, many_values, deep, redirect):
-            c = Controller()
-            c.server.outer = c
-            c.wrong[what] = lambda h, wrong=wrong: wrong(h) or (0,)
-            with Agent(c) as a:
-                a.until(lambda s: s["failures"] + s["documents_refused"] >= (1 if slow else 2), 4 * WAIT)  # each may take as long as its limit
-                s = a.status()
-                assert s["generation"] == 0 and s["documents"] == 0, s
-                assert memory(a) < (600 if slow else 150), (what, wrong.__name__, memory(a))
-                del c.wrong[what]
-                a.until(lambda s: s["state"] == 2 and s["generation"] == 1 and s["renewals"] >= 1, 4 * WAIT)
-            c.stop()
+    c = Controller()
+    c.server.outer = c
+    c.wrong[what] = lambda h: wrong(h) or (0,)
+    with Agent(c) as a:
+        a.until(lambda s: s["failures"] + s["documents_refused"] >= (1 if slow else 2), 4 * WAIT)  # each may take as long as it is given
+        s = a.status()
+        assert s["generation"] == 0 and s["documents"] == 0, s
+        assert memory(a) < (600 if slow else 150), (what, wrong.__name__, memory(a))
+        del c.wrong[what]
+        a.until(lambda s: s["state"] == 2 and s["generation"] == 1 and s["renewals"] >= 1, 4 * WAIT)
+    c.stop()
+
+
+def hostile_alone(what, wrong):
+    """In a process of its own: what it writes without end keeps no other test's answers waiting."""
+    r = subprocess.run([sys.executable, __file__, BUILD, "hostile", DIR, what, wrong.__name__], capture_output=True, text=True)
+    assert r.returncode == 0, r.stdout + r.stderr
 
 
 def test_answers_that_drip():
@@ -480,10 +492,23 @@ def test_certificates():
         c.stop()
 
 
+def passes(name, run, *args):
+    try:
+        run(*args)
+        return True
+    except Exception:
+        print(f"FAIL {name} {args}")
+        traceback.print_exc(file=sys.stdout)
+        return False
+
+
 def main():
     if not PROGRAM.exists():
         print(f"{PROGRAM}: build it first")
         return 1
+    if CASE:
+        hostile(CASE[1], globals()[CASE[2]])
+        return 0
     for ca in "ca", "aliens":
         authority(ca)
     certificate("ca", "server", "/CN=controller")
@@ -491,19 +516,13 @@ def main():
     certificate("ca", "gw", "/CN=gw1/OU=gateway")
     certificate("aliens", "alien", "/CN=controller")
     certificate("aliens", "aliengw", "/CN=gw1/OU=gateway")
-    good = bad = 0
-    for name, run in sorted(globals().items()):
-        if not name.startswith("test_") or (len(sys.argv) > 2 and sys.argv[2] not in name):
-            continue
-        try:
-            run()
-            good += 1
-        except Exception:
-            print(f"FAIL {name}")
-            traceback.print_exc(file=sys.stdout)
-            bad += 1
-    print(f"{good} passed, {bad} failed")
-    return 1 if bad else 0
+    only = sys.argv[2] if len(sys.argv) > 2 else ""
+    with ThreadPoolExecutor(3) as beside:  # they mostly wait
+        runs = [beside.submit(passes, "hostile", hostile_alone, *case) for case in HOSTILE if only in "hostile " + case[1].__name__]
+        results = [passes(name, run) for name, run in sorted(globals().items()) if name.startswith("test_") and only in name]
+        results += [r.result() for r in runs]
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":

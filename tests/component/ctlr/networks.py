@@ -12,10 +12,11 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from ctlr.harness import ROOT, Controller, until
+from ctlr.harness import ROOT, SLOW, Controller, until
 
 G = 10**9
-BIG = 400 * G  # of a gateway: so the network is the limit
+BIG = 400 * G  # of a gateway: the network is what bounds
+TIMEOUT = round(1000 * SLOW)  # ms
 
 
 class Network:
@@ -23,7 +24,7 @@ class Network:
         self.proc = subprocess.Popen([sys.executable, ROOT / "tests/lib/provider/network.py"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
         atexit.register(self.proc.kill)
         self.port = int(self.proc.stdout.readline())
-        self.yaml = f"{{name: net-1, kind: http, url: \"http://127.0.0.1:{self.port}\", timeout_ms: 1000, sites: [a, b]}}"
+        self.yaml = f"{{name: net-1, kind: http, url: \"http://127.0.0.1:{self.port}\", timeout_ms: {TIMEOUT}, sites: [a, b]}}"
 
     def ask(self, method, path, body=None):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
@@ -165,8 +166,8 @@ def test_a_network_that_fails_leaves_nothing_behind(w):
     w.op.put("/v1/sites/c", {"prefixes": ["10.3.0.0/16"]}, 201)
     w.sched.put("/v1/jobs/kept", job(10 * G, net=9), 201)
     kept = network.tunnels()
-    refused = [("garbage", "paths", 502, "free_bps is negative"), ("broken", "paths", 502, "status 500"), ("slow", "paths", 503, "no answer within 1000 ms"),
-               ("broken", "tunnels", 502, "status 500"), ("refuse", "tunnels", 409, "taken meanwhile"), ("late", "tunnels", 503, "no answer within 1000 ms")]
+    refused = [("garbage", "paths", 502, "free_bps is negative"), ("broken", "paths", 502, "status 500"), ("slow", "paths", 503, f"no answer within {TIMEOUT} ms"),
+               ("broken", "tunnels", 502, "status 500"), ("refuse", "tunnels", 409, "taken meanwhile"), ("late", "tunnels", 503, f"no answer within {TIMEOUT} ms")]
     for i, (how, what, status, text) in enumerate(refused):
         name = f"j{i}"
         network.behave(**{what: how})
@@ -191,7 +192,7 @@ def test_a_network_that_fails_leaves_nothing_behind(w):
     w.op.put("/v1/sites/d", {"prefixes": []}, 201)
     w.sched.put("/v1/jobs/near", {"pairs": [{"source": "10.1.0.1", "destination": "10.1.0.2", "bandwidth_bps": G}]}, 201)
     assert slow == []  # both were answered meanwhile
-    t.join(20)
+    t.join()
     assert slow == [503]
     network.behave(paths="")
     # a change that fails: the job is unchanged here and in the network
@@ -229,7 +230,7 @@ def test_a_network_that_fails_leaves_nothing_behind(w):
 
 def test_what_was_granted_and_not_kept_is_given_back_after_a_crash(w):
     network = Network()
-    configure(w, network.yaml.replace("1000", "10000"))
+    configure(w, network.yaml.replace(f"timeout_ms: {TIMEOUT}", "timeout_ms: 30000"))
     gws, stop = four(w)
     w.sched.put("/v1/jobs/kept", job(10 * G, net=9), 201)
     kept = network.tunnels()
@@ -343,7 +344,7 @@ def two_replicas_and_a_network(w, etcd, directory):
     network = Network()
     file = Path(directory) / "paths.json"
     file.write_text(json.dumps({"paths": [{"first": "a", "second": "c", "edge": "pe-1", "name": "p", "bandwidth_bps": 100 * G, "delay_us": 1000}]}))
-    providers = [network.yaml.replace("1000", "10000"), f"{{name: fibres, kind: static, file: {file}}}"]
+    providers = [network.yaml.replace(f"timeout_ms: {TIMEOUT}", "timeout_ms: 30000"), f"{{name: fibres, kind: static, file: {file}}}"]
     configure(w, *providers)
     w.op.put("/v1/sites/c", {"prefixes": ["10.3.0.0/16"]}, 201)
     gws, stop = four(w)
@@ -351,7 +352,7 @@ def two_replicas_and_a_network(w, etcd, directory):
     c1.register()
     gws.append(c1)
     stop_c = w.keep_alive(c1)
-    second = Controller(w.build, w.ca, directory, etcd.yaml(), name="ctl2", lease="2s", extra=f"providers: [{', '.join(providers)}]\n")
+    second = Controller(w.build, w.ca, directory, etcd.yaml(), name="ctl2", lease=w.lease, extra=f"providers: [{', '.join(providers)}]\n")
     other = second.client(w.context["sched"])
     until(lambda: len(second.client(w.context["op"]).get("/v1/tunnels")["tunnels"]) == 8)
     to_c = {"pairs": [{"source": "10.1.5.1", "destination": "10.3.5.1", "bandwidth_bps": 60 * G}]}
@@ -383,7 +384,7 @@ def two_replicas_and_a_network(w, etcd, directory):
     second.kill()
     network.behave(tunnels="")
     t.join()
-    until(lambda: network.tunnels() == kept, 30)
+    until(lambda: network.tunnels() == kept)
     w.sched.get("/v1/jobs/lost", 404)
     stop()
     stop_c()
@@ -429,7 +430,7 @@ def test_whatever_happens_the_network_has_what_the_jobs_say(w):
     def same():
         said = {n["name"]: {(leg["edge"], leg["path"]): leg["bandwidth_bps"] for leg in n["legs"]} for j in w.sched.get("/v1/jobs")["jobs"] for n in j.get("network", [])}
         return said == {name: made(network, name) for name in network.tunnels()}
-    until(same, 40)
+    until(same)
     assert codes[200] + codes[201] > 5 and set(codes) <= {200, 201, 404, 409, 502, 503}, codes
     network.kill()
 

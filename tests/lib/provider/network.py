@@ -1,14 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# A network's controller for tests/unit/test_provider.c and ctlr/networks.py: the REST contract of
-# docs/controller-planning.md over sites a and b, in memory. Prints its port. Names of sites select
-# failures: "slow", "garbage", "huge", "broken", "nosuch"; a tunnel called "contested" loses 60 of
-# pe-1's 100 Gbit/s to another user just before it is made. POST /test/behave: {"paths": HOW,
-# "tunnels": HOW, "more": [EDGE, NAME, BPS]}, HOW one of the above, "refuse", "late" (done, but
-# answered 2 s later) or "".
+# A network's controller for tests/unit/test_provider.c and ctlr/networks.py: the REST contract of docs/controller-planning.md over sites a and b, in
+# memory. Prints its port. What makes it misbehave is in the sites' names: "slow", "garbage", "huge", "broken", "nosuch";
+# a tunnel called "contested" loses 60 of pe-1's 100 Gbit/s to somebody else just before it is made. POST /test/behave:
+# {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS]}, HOW one of the above, "refuse", "late" (done, but nothing is said) or "".
+# What is slow or late waits until the client has given up: whose timer is shorter does not depend on the machine.
 import json
 import sys
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlparse
 
@@ -39,10 +37,17 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def until_gone(self):
+        self.connection.settimeout(60)
+        try:
+            self.connection.recv(1)
+        except OSError:
+            pass
+
     def bad(self, what):
         how = BEHAVE[what]
         if how == "slow":
-            time.sleep(2)
+            self.until_gone()
         elif how == "garbage":
             self.answer(200, raw=b'{"paths": [{"edge": "pe-1", "name": "p", "free_bps": -1, "delay_us": 1}]}')
         elif how == "broken":
@@ -72,7 +77,7 @@ class Handler(BaseHTTPRequestHandler):
         if u.path != "/v1/paths" or set(q) != {"first", "second"}:
             return self.answer(400, {"error": "what?"})
         if "slow" in q.values():
-            time.sleep(2)
+            self.until_gone()
         if "garbage" in q.values():
             return self.answer(200, raw=b'{"paths": [{"edge": "pe-1", "name": "p", "free_bps": -1, "delay_us": 1}]}')
         if "huge" in q.values():
@@ -100,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
         new = name not in TUNNELS
         TUNNELS[name] = doc
         if BEHAVE["tunnels"] == "late":
-            time.sleep(2)
+            self.until_gone()
         return self.answer(201 if new else 200, {})
 
     def do_DELETE(self):
