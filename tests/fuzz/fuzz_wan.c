@@ -10,6 +10,7 @@
 
 #include "wan/tunnel.h"
 
+#include "tests/lib/link.c"
 #include "tests/lib/wan_link.c"
 #include "tests/lib/wan_pair.c"
 #include "tests/lib/wan_pipe.c"
@@ -400,7 +401,7 @@ static void storm(struct input *in)
 	while (in->p < in->end) {
 		uint8_t op = u8(in), arg = u8(in);
 		struct wan_link *link = &p.link[op >> 7];
-		struct wan_link_pkt *k = link->n ? link->heap[arg % link->n].p : NULL;
+		struct wan_link_pkt *k = link->due.n ? link->due.v[arg % link->due.n].what : NULL;
 
 		switch (op & 7) {
 		case 0: /* lost: its checksum is wrong */

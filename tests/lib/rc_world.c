@@ -12,9 +12,8 @@
 
 enum rc_where { AT_A, AT_NEAR, AT_FAR, AT_B, PIPE_REQ, PIPE_RESP, PIPE_ALLOW, PIPE_FAIL };
 
+/* What is under way. */
 struct rc_event {
-	rwy_time at;
-	uint64_t seq;
 	enum rc_where where;
 	uint32_t len;
 	uint8_t *bytes;
@@ -24,59 +23,20 @@ struct rc_event {
 	uint8_t syndrome;
 };
 
-uint64_t rc_rand(uint64_t *s)
+static void push(struct rc_world *w, const struct rc_event *e, rwy_time at)
 {
-	uint64_t z = *s += 0x9e3779b97f4a7c15u;
+	struct rc_event *x = malloc(sizeof(*x));
 
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-uint32_t rc_below(uint64_t *s, uint32_t n)
-{
-	return n ? (uint32_t)(rc_rand(s) % n) : 0;
-}
-
-static bool chance(struct rc_world *w, uint32_t p)
-{
-	return (rc_rand(&w->rng) & 0xffff) < p;
-}
-
-static bool earlier(const struct rc_event *x, const struct rc_event *y)
-{
-	return x->at != y->at ? x->at < y->at : x->seq < y->seq;
-}
-
-static void push(struct rc_world *w, struct rc_event e)
-{
-	uint32_t i = w->ev_n++;
-
-	if (i == w->ev_cap) {
-		w->ev_cap = w->ev_cap ? w->ev_cap * 2 : 256;
-		w->ev = realloc(w->ev, w->ev_cap * sizeof(*w->ev));
-	}
-	e.seq = w->ev_seq++;
-	for (; i && earlier(&e, &w->ev[(i - 1) / 2]); i = (i - 1) / 2)
-		w->ev[i] = w->ev[(i - 1) / 2];
-	w->ev[i] = e;
+	*x = *e;
+	due_push(&w->ev, &(struct due){.at = at, .order = w->ev_seq++, .what = x});
 }
 
 static struct rc_event pop(struct rc_world *w)
 {
-	struct rc_event top = w->ev[0], last = w->ev[--w->ev_n];
-	uint32_t i = 0, k;
+	struct rc_event *x = due_pop(&w->ev).what, e = *x;
 
-	while ((k = 2 * i + 1) < w->ev_n) {
-		if (k + 1 < w->ev_n && earlier(&w->ev[k + 1], &w->ev[k]))
-			k++;
-		if (!earlier(&w->ev[k], &last))
-			break;
-		w->ev[i] = w->ev[k];
-		i = k;
-	}
-	w->ev[i] = last;
-	return top;
+	free(x);
+	return e;
 }
 
 static uint8_t *copy(const uint8_t *bytes, uint32_t len)
@@ -89,30 +49,24 @@ static uint8_t *copy(const uint8_t *bytes, uint32_t len)
 
 static void lan(struct rc_world *w, enum rc_where to, const uint8_t *bytes, uint32_t len)
 {
-	unsigned n = chance(w, w->cfg.dup) ? 2 : 1;
+	struct link_fate f = {0};
 
-	while (n--) {
-		struct rc_event e = {.where = to, .len = len};
+	link_send(&w->lan, len, &w->rng, &f, w->now);
+	for (unsigned i = 0; i < f.copies; i++) {
+		struct rc_event e = {.where = to, .len = len, .bytes = copy(bytes, len)};
 
-		if (chance(w, w->cfg.loss))
-			continue;
-		e.at = w->now + w->cfg.lan_delay + rc_below(&w->rng, (uint32_t)w->cfg.lan_jitter);
-		if (chance(w, w->cfg.reorder))
-			e.at += rc_below(&w->rng, (uint32_t)w->cfg.reorder_delay);
-		e.bytes = copy(bytes, len);
-		if (chance(w, w->cfg.corrupt))
-			e.bytes[28 + rc_below(&w->rng, len - 28)] ^= (uint8_t)(1u << rc_below(&w->rng, 8));
-		push(w, e);
+		link_flip(&f.flip[i], e.bytes);
+		push(w, &e, f.at[i]);
 	}
 }
 
 static void pipe_put(struct rc_world *w, struct rc_event e)
 {
 	rwy_time *last = &w->pipe_last[e.where == PIPE_REQ];
+	rwy_time at = w->now + w->cfg.wan_delay + rng_below(&w->rng, (uint32_t)w->cfg.wan_jitter);
 
-	e.at = w->now + w->cfg.wan_delay + rc_below(&w->rng, (uint32_t)w->cfg.wan_jitter);
-	*last = e.at = rwy_time_max(*last, e.at);
-	push(w, e);
+	*last = rwy_time_max(*last, at);
+	push(w, &e, *last);
 }
 
 /* --- the near gateway's responder ------------------------------------------------------------- */
@@ -359,6 +313,7 @@ void rc_world_init(struct rc_world *w, const struct rc_world_cfg *cfg, const str
 	memset(w, 0, sizeof(*w));
 	w->cfg = *cfg;
 	w->rng = cfg->seed;
+	w->lan.cfg = cfg->lan;
 	rc_host_init(&w->a, a, mem_a, len_a);
 	rc_host_init(&w->b, b, mem_b, len_b);
 	roce_resp_init(&w->resp, a->sq_psn, pmtu);
@@ -382,13 +337,13 @@ void rc_world_fini(struct rc_world *w)
 	roce_reqr_fini(&w->reqr, &(struct rwy_bufs){.ops = &ops});
 	rc_host_fini(&w->a);
 	rc_host_fini(&w->b);
-	while (w->ev_n) {
+	while (w->ev.n) {
 		struct rc_event e = pop(w);
 
 		free(e.bytes);
 		free(e.b);
 	}
-	free(w->ev);
+	free(w->ev.v);
 	for (unsigned k = 0; k < RC_CACHE; k++)
 		free(w->cache[k].bytes);
 	for (uint32_t i = 0; i < w->park_n; i++)
@@ -455,7 +410,7 @@ bool rc_world_step(struct rc_world *w, rwy_time until)
 {
 	rwy_time t =
 	    rwy_time_min(rwy_time_min(rc_host_next(&w->a), rc_host_next(&w->b)), roce_reqr_next(&w->reqr));
-	rwy_time at = w->ev_n ? rwy_time_min(w->ev[0].at, t) : t;
+	rwy_time at = rwy_time_min(due_next(&w->ev), t);
 
 	if (at == RWY_NEVER || at > until) {
 		w->now = rwy_time_max(w->now, until == RWY_NEVER ? 0 : until);
@@ -463,7 +418,7 @@ bool rc_world_step(struct rc_world *w, rwy_time until)
 		return false;
 	}
 	w->now = rwy_time_max(w->now, at);
-	if (w->ev_n && w->ev[0].at <= w->now) {
+	if (due_next(&w->ev) <= w->now) {
 		struct rc_event e = pop(w);
 
 		happen(w, &e);

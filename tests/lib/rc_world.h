@@ -10,6 +10,8 @@
 
 #include "roce/reqr.h"
 #include "roce/resp.h"
+#include "tests/lib/due.h"
+#include "tests/lib/link.h"
 #include "tests/lib/rc_host.h"
 #include "tests/lib/rc_pkt.h"
 
@@ -19,13 +21,9 @@ struct rc_world_cfg {
 	uint64_t seed;
 	enum rc_mode mode;
 	bool pmtu_known;
-	/* LAN: probability per packet, in 1/65536. */
-	uint32_t loss, dup, reorder, corrupt;
-	rwy_dur lan_delay, lan_jitter, reorder_delay;
+	struct link_cfg lan; /* both ways at both ends are one link */
 	rwy_dur wan_delay, wan_jitter;
 };
-
-struct rc_event;
 
 #define RC_CACHE 65536 /* responses kept for replays, by PSN */
 #define RC_PARK  512
@@ -38,8 +36,8 @@ struct rc_world {
 	struct roce_resp resp;
 	struct roce_reqr reqr;
 	struct roce_reqr_host b_record;
-	struct rc_event *ev; /* heap */
-	uint32_t ev_n, ev_cap;
+	struct link lan;
+	struct due_heap ev; /* `what` is what is under way */
 	uint64_t ev_seq;
 	rwy_time pipe_last[2];
 	struct {
@@ -56,9 +54,6 @@ struct rc_world {
 	bool far_failed;
 	const char *broken; /* the first invariant that did not hold */
 };
-
-uint64_t rc_rand(uint64_t *s);
-uint32_t rc_below(uint64_t *s, uint32_t n);
 
 void rc_world_init(struct rc_world *w, const struct rc_world_cfg *cfg, const struct rc_host_cfg *a,
     uint8_t *mem_a, uint32_t len_a, const struct rc_host_cfg *b, uint8_t *mem_b, uint32_t len_b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One direction of a WAN link in virtual time: delay, jitter, rate with a tail-drop queue,
- * independent and bursty loss, reordering, duplication, corruption, outages. The seed decides all
- * random values. It carries bytes without knowing their meaning.
+ * One direction of a WAN for the unit tests: a link (tests/lib/link.h) with the datagrams that are
+ * on it, its configuration in parts per million. Everything random comes from the seed. It carries
+ * bytes and knows nothing of what they mean.
  */
 #ifndef TESTS_LIB_WAN_LINK_H
 #define TESTS_LIB_WAN_LINK_H
@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rwy/time.h"
+#include "tests/lib/due.h"
+#include "tests/lib/link.h"
 
 struct wan_link_cfg {
 	rwy_dur delay;
@@ -23,7 +24,7 @@ struct wan_link_cfg {
 	bool ecn_clear;       /* a middlebox clears ECN */
 	bool ecn_drop;        /* a middlebox drops ECN-capable packets */
 	uint32_t loss_ppm;
-	uint32_t burst_ppm;   /* probability that a loss burst begins */
+	uint32_t burst_ppm;   /* a loss burst begins with this probability; replaces loss_ppm */
 	uint32_t burst_len;   /* its mean length, datagrams */
 	uint32_t reorder_ppm; /* delayed by reorder_extra more, so that others overtake */
 	rwy_dur reorder_extra;
@@ -40,28 +41,13 @@ struct wan_link_pkt {
 	uint8_t data[];
 };
 
-struct wan_link_stats {
-	uint64_t sent, bytes, lost, dropped, corrupted, duplicated, delivered;
-};
-
-/* In flight. The keys are beside the pointer, so sorting does not read datagrams. */
-struct wan_link_due {
-	rwy_time at;
-	uint64_t order;
-	struct wan_link_pkt *p;
-};
-
 struct wan_link {
 	struct wan_link_cfg cfg;
-	struct wan_link_stats stats;
-	bool ect; /* the next datagrams are ECN-capable */
+	struct link link;
+	bool ect; /* what is sent next is ECN-capable */
 	uint64_t rng;
 	uint64_t order;
-	rwy_time busy_until; /* the queue is empty from then on */
-	rwy_time last_at;    /* with this jitter keeps the order */
-	uint32_t burst_left;
-	struct wan_link_due *heap; /* sorted by arrival */
-	uint32_t n, cap;
+	struct due_heap due; /* `what` is a struct wan_link_pkt */
 };
 
 void wan_link_init(struct wan_link *l, const struct wan_link_cfg *cfg, uint64_t seed);
@@ -73,8 +59,11 @@ void wan_link_send(struct wan_link *l, uint8_t path, const void *hdr, size_t hdr
 struct wan_link_pkt *wan_link_recv(struct wan_link *l, rwy_time now);
 rwy_time wan_link_next(const struct wan_link *l);
 
-uint64_t wan_rng_next(uint64_t *state);
-/* A number in 0 .. n-1. */
+static inline uint64_t wan_rng_next(uint64_t *state)
+{
+	return rng_next(state);
+}
+/* 0 .. n-1 */
 static inline uint32_t wan_rng_below(uint64_t *state, uint32_t n)
 {
 	return (uint32_t)((wan_rng_next(state) >> 32) * n >> 32);

@@ -123,7 +123,7 @@ static void *on_open(void *ctx, struct wan_rxflow *f, const uint8_t *info, size_
 	return s;
 }
 
-static void due_push(struct wan_end *e, const struct wan_due *d)
+static void report_later(struct wan_end *e, const struct wan_due *d)
 {
 	if (e->due_n == e->due_cap) {
 		uint32_t cap = e->due_cap ? e->due_cap * 2 : 1024;
@@ -157,7 +157,7 @@ static void on_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 			s->done_at = now;
 	} /* below: the host has it, and it is sent again because a gateway forgot it */
 	if (e->stall || p->deliver_delay)
-		due_push(e, &(struct wan_due){now + p->deliver_delay, s, s->life, b->seq});
+		report_later(e, &(struct wan_due){now + p->deliver_delay, s, s->life, b->seq});
 	else
 		wan_rx_delivered(s->rx, b->seq, now);
 	rwy_buf_free(&p->pool.bufs, b);

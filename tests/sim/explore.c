@@ -24,7 +24,7 @@ static uint32_t packets(const struct rc_wr *w, uint32_t mtu)
  */
 static rwy_dur expected(const struct run *r, const struct side *s)
 {
-	const struct sim_link_cfg *l = r->cfg.wan;
+	const struct link_cfg *l = r->cfg.wan;
 	rwy_dur rtt = l[0].delay + l[1].delay;
 	uint64_t rate = l[0].rate_Bps < l[1].rate_Bps ? l[0].rate_Bps : l[1].rate_Bps;
 	uint64_t bytes = 0, n = 0, answers = 0, window = s->h.cfg.window;
@@ -104,7 +104,7 @@ static void draw_links(struct run *r)
 	struct sim_rng *g = &r->rng;
 
 	for (unsigned i = 0; i < 2; i++) {
-		struct sim_link_cfg *l = &c->wan[i];
+		struct link_cfg *l = &c->wan[i];
 
 		l->delay = RWY_MS * (1 + sim_below(g, 60));
 		l->rate_Bps = 12500000ull << sim_below(g, 5);
@@ -188,7 +188,7 @@ static void draw_qps(struct run *r)
 static void draw_squeeze(struct run *r)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		struct sim_link_cfg *l = &r->cfg.wan[i];
+		struct link_cfg *l = &r->cfg.wan[i];
 
 		l->delay = RWY_MS * (1 + sim_below(&r->rng, 30));
 		l->rate_Bps = 12500000;

@@ -12,10 +12,10 @@ typedef uint64_t four __attribute__((vector_size(32)));
  * results are mixed at once. */
 static void fill(uint8_t *mem, uint64_t state)
 {
-	four s = state + (four){1, 2, 3, 4} * SIM_STEP;
+	four s = state + (four){1, 2, 3, 4} * RNG_STEP;
 
-	for (uint32_t k = 0; k < MEM; k += sizeof(s), s += 4 * SIM_STEP) {
-		four v = SIM_MIX(s);
+	for (uint32_t k = 0; k < MEM; k += sizeof(s), s += 4 * RNG_STEP) {
+		four v = RNG_MIX(s);
 
 		memcpy(mem + k, &v, sizeof(v));
 	}
@@ -26,7 +26,7 @@ void sim_draw_memory(struct run *r, struct side *s)
 {
 	s->drawn_from = r->rng.s;
 	fill(s->mem, s->drawn_from);
-	r->rng.s += MEM / 8 * SIM_STEP;
+	r->rng.s += MEM / 8 * RNG_STEP;
 }
 
 /* Drawing it again costs less than keeping it, which would not stay in the cache. */

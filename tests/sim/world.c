@@ -86,7 +86,7 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 static void stream_send(struct site *s, struct sim_buf *m)
 {
 	struct world *w = s->w;
-	const struct sim_link_cfg *l = &w->links.link[sim_link_id(SIM_WAN, s->idx)].cfg;
+	const struct link_cfg *l = &w->links.link[sim_link_id(SIM_WAN, s->idx)].cfg;
 	rwy_time *at = &s->stream_free[s->stream_at];
 
 	if (s->stream_n >= ROOM)
@@ -252,9 +252,9 @@ static void start(struct site *s)
 void sim_cfg_default(struct sim_cfg *c)
 {
 	memset(c, 0, sizeof(*c));
-	c->wan[0] = c->wan[1] = (struct sim_link_cfg){
+	c->wan[0] = c->wan[1] = (struct link_cfg){
 	    .delay = 10 * RWY_MS, .rate_Bps = 125000000, .queue = 50 * RWY_MS, .keep_order = true};
-	c->lan = (struct sim_link_cfg){
+	c->lan = (struct link_cfg){
 	    .delay = 20 * RWY_US, .jitter = 10 * RWY_US, .keep_order = true, .rate_Bps = 1250000000};
 	c->wan_mtu = 1472;
 	c->custody_conn = 32u << 20;
@@ -280,9 +280,9 @@ struct world *sim_new(const struct sim_cfg *cfg, const struct sim_ops *ops, void
 	if (cfg->hash)
 		w->links.hash = &w->hash;
 	for (unsigned i = 0; i < 2; i++) {
-		w->links.link[sim_link_id(SIM_WAN, i)].cfg = cfg->wan[i];
-		w->links.link[sim_link_id(SIM_LAN_UP, i)].cfg = cfg->lan;
-		w->links.link[sim_link_id(SIM_LAN_DOWN, i)].cfg = cfg->lan;
+		sim_link_set(&w->links, sim_link_id(SIM_WAN, i), &cfg->wan[i]);
+		sim_link_set(&w->links, sim_link_id(SIM_LAN_UP, i), &cfg->lan);
+		sim_link_set(&w->links, sim_link_id(SIM_LAN_DOWN, i), &cfg->lan);
 		w->site[i].w = w;
 		w->site[i].idx = i;
 		tenants_init(&w->site[i]);
@@ -324,28 +324,28 @@ static void poll(struct site *s, rwy_time now)
 	s->next = eng_next(s->e);
 }
 
-/* Passes a packet to a gateway. A dead one loses it; a paused one finds later what its receive ring
- * held. */
-static void to_gateway(struct world *w, struct site *s, const struct sim_event *ev)
+/* To a gateway. It may be dead, or stand still: then it finds what its receive ring held. */
+static void to_gateway(struct world *w, struct site *s, const struct due *d)
 {
-	struct rwy_buf *b = &ev->b->b;
+	struct sim_buf *m = d->what;
+	struct rwy_buf *b = &m->b;
 
 	if (!s->e) {
-		sim_buf_free(ev->b);
+		sim_buf_free(m);
 		return;
 	}
 	if (w->now < s->paused_until) {
-		if (ev->where / 2 == STREAM / 2 || s->ring++ < RING) /* a stream waits */
-			sim_links_at(&w->links, s->paused_until, ev->where, ev->b);
+		if (d->where / 2 == STREAM / 2 || s->ring++ < RING) /* a stream waits */
+			sim_links_at(&w->links, s->paused_until, d->where, m);
 		else
-			sim_buf_free(ev->b);
+			sim_buf_free(m);
 		return;
 	}
 	s->ring = 0;
 	s->bufs++;
-	if (ev->where / 2 == STREAM / 2)
+	if (d->where / 2 == STREAM / 2)
 		eng_stream_rx(s->e, 0, b, w->now);
-	else if (ev->where / 2 == SIM_WAN)
+	else if (d->where / 2 == SIM_WAN)
 		eng_wan_rx(s->e, 0, 0, b, 0, w->now);
 	else if (!b->w0 || s->tenant_at[b->w0].there)
 		eng_tenant_rx(s->e, &b, &(uint16_t){(uint16_t)s->tenant_at[b->w0].idx}, 1, w->now);
@@ -354,23 +354,24 @@ static void to_gateway(struct world *w, struct site *s, const struct sim_event *
 	poll(s, w->now);
 }
 
-/* A datagram of an earlier incarnation of the carrier was lost with it. */
-static void stream_deliver(struct world *w, unsigned from, const struct sim_event *ev)
+/* Two of a sender's life apart are told by the number of the carrier's: the rest went with it. */
+static void stream_deliver(struct world *w, unsigned from, const struct due *d)
 {
 	struct site *s = &w->site[from];
+	struct sim_buf *m = d->what;
 
-	if (ev->b->b.w1 != w->set) {
-		sim_buf_free(ev->b);
+	if (m->b.w1 != w->set) {
+		sim_buf_free(m);
 		return;
 	}
 	if (w->now < w->site[!from].paused_until) {
-		to_gateway(w, &w->site[!from], ev);
+		to_gateway(w, &w->site[!from], d);
 		return;
 	}
 	s->stream_n--;
 	w->streamed++;
-	s->next = rwy_time_min(s->next, w->now); /* there is room again */
-	to_gateway(w, &w->site[!from], ev);
+	s->next = rwy_time_min(s->next, w->now); /* there is room */
+	to_gateway(w, &w->site[!from], d);
 }
 
 static void stream_broken(struct site *s)
@@ -382,26 +383,31 @@ static void stream_broken(struct site *s)
 	s->next = s->w->now;
 }
 
-static void deliver(struct world *w, const struct sim_event *ev)
+static void to_host(struct world *w, unsigned site, struct sim_buf *m)
 {
-	unsigned site = ev->where % 2;
+	w->ops->host_rx(w->ctx, site, m->b.w0, m->b.data, m->b.len, w->now);
+	sim_buf_free(m);
+}
 
-	switch (ev->where / 2) {
+static void deliver(struct world *w, const struct due *d)
+{
+	unsigned site = d->where % 2;
+
+	switch (d->where / 2) {
 	case SIM_LAN_DOWN:
-		w->ops->host_rx(w->ctx, site, ev->b->b.w0, ev->b->b.data, ev->b->b.len, w->now);
-		sim_buf_free(ev->b);
+		to_host(w, site, d->what);
 		return;
 	case SIM_LAN_UP:
-		to_gateway(w, &w->site[site], ev);
+		to_gateway(w, &w->site[site], d);
 		return;
 	case SIM_WAN:
-		to_gateway(w, &w->site[!site], ev);
+		to_gateway(w, &w->site[!site], d);
 		return;
 	case START / 2:
 		start(&w->site[site]);
 		return;
 	case STREAM / 2:
-		stream_deliver(w, site, ev);
+		stream_deliver(w, site, d);
 		return;
 	case BROKEN / 2:
 		stream_broken(&w->site[site]);
@@ -413,7 +419,7 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 {
 	while (w->now < until) {
 		rwy_time at = sim_links_next(&w->links), t;
-		struct sim_event ev;
+		struct due d;
 
 		for (unsigned i = 0; i < 2; i++)
 			if (w->site[i].e) {
@@ -428,8 +434,8 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 			return;
 		}
 		w->now = rwy_time_max(w->now, at);
-		while (sim_links_pop(&w->links, &ev, w->now))
-			deliver(w, &ev);
+		while (sim_links_pop(&w->links, &d, w->now))
+			deliver(w, &d);
 		for (unsigned i = 0; i < 2; i++)
 			if (w->site[i].e && w->now >= w->site[i].paused_until && w->site[i].next <= w->now)
 				poll(&w->site[i], w->now);

@@ -24,8 +24,8 @@ struct world;
 
 struct sim_cfg {
 	uint64_t seed;
-	struct sim_link_cfg wan[2]; /* [site]: away from that site */
-	struct sim_link_cfg lan;
+	struct link_cfg wan[2]; /* [site]: away from that site */
+	struct link_cfg lan;
 	enum eng_ack_mode ack_mode;
 	uint32_t wan_mtu;
 	uint64_t custody_conn, custody_total, read_cache_conn, read_cache_total;

@@ -77,15 +77,15 @@ static uint32_t take(uint32_t *used, uint32_t len)
 
 static uint32_t length(struct run *r, uint32_t mtu)
 {
-	switch (rc_below(&r->rng, 6)) {
+	switch (rng_below(&r->rng, 6)) {
 	case 0:
-		return rc_below(&r->rng, 9);
+		return rng_below(&r->rng, 9);
 	case 1:
-		return mtu * rc_below(&r->rng, 4);
+		return mtu * rng_below(&r->rng, 4);
 	case 2:
-		return rc_below(&r->rng, 12 * mtu > 16384 ? 16384 : 12 * mtu);
+		return rng_below(&r->rng, 12 * mtu > 16384 ? 16384 : 12 * mtu);
 	default:
-		return rc_below(&r->rng, 2 * mtu);
+		return rng_below(&r->rng, 2 * mtu);
 	}
 }
 
@@ -127,20 +127,19 @@ static void make_wr(struct run *r, unsigned i, uint32_t mtu, uint32_t rkey)
 {
 	struct rc_wr *wr = &r->wr[i];
 
-	*wr = (struct rc_wr){.id = i, .op = (enum rc_wr_op)rc_below(&r->rng, 8), .rkey = rkey};
+	*wr = (struct rc_wr){.id = i, .op = (enum rc_wr_op)rng_below(&r->rng, 8), .rkey = rkey};
 	wr->len = wr->op == RC_CAS || wr->op == RC_FAA ? 8 : length(r, mtu);
 	wr->local = take(&r->a_used, wr->len);
-	wr->imm = (uint32_t)rc_rand(&r->rng);
-	/* not of memory that a later WRITE changes: a repeated READ may return its bytes */
-	if (wr->op == RC_READ) {
-		bool written = r->w_used > WRITE0 + wr->len && rc_below(&r->rng, 2);
+	wr->imm = (uint32_t)rng_next(&r->rng);
+	if (wr->op == RC_READ) { /* never what a later WRITE changes: a repeated READ may see later bytes */
+		bool written = r->w_used > WRITE0 + wr->len && rng_below(&r->rng, 2);
 
-		wr->remote = written ? WRITE0 + rc_below(&r->rng, r->w_used - WRITE0 - wr->len)
-		                     : 64 + rc_below(&r->rng, STATIC - 64 - wr->len);
+		wr->remote = written ? WRITE0 + rng_below(&r->rng, r->w_used - WRITE0 - wr->len)
+		                     : 64 + rng_below(&r->rng, STATIC - 64 - wr->len);
 	} else if (wr->op == RC_CAS || wr->op == RC_FAA) {
-		wr->remote = 8 * rc_below(&r->rng, COUNTER);
-		wr->swap_add = rc_below(&r->rng, 5);
-		wr->compare = rc_below(&r->rng, 5);
+		wr->remote = 8 * rng_below(&r->rng, COUNTER);
+		wr->swap_add = rng_below(&r->rng, 5);
+		wr->compare = rng_below(&r->rng, 5);
 	} else if (wr->op == RC_WRITE || wr->op == RC_WRITE_IMM) {
 		wr->remote = take(&r->w_used, wr->len);
 	}
@@ -237,6 +236,21 @@ static const char *check_refusal(const struct run *r)
 	return NULL;
 }
 
+static struct link_cfg lan_of(uint64_t *rng)
+{
+	struct link_cfg l = {.delay = 2 * RWY_US,
+	    .reorder_extra = RWY_MS,
+	    .dup_extra = 10 * RWY_US,
+	    .corrupt_from = 28}; /* behind IP and UDP */
+
+	l.loss = rng_below(rng, 3) ? rng_below(rng, 4000) / 65536.0 : 0; /* to 6 % */
+	l.dup = rng_below(rng, 2) ? rng_below(rng, 2000) / 65536.0 : 0;
+	l.reorder = rng_below(rng, 2) ? rng_below(rng, 2000) / 65536.0 : 0;
+	l.corrupt = rng_below(rng, 3) ? 0 : rng_below(rng, 600) / 65536.0;
+	l.jitter = 1 + rng_below(rng, 2) * 5000;
+	return l;
+}
+
 static void run_init(struct run *r, uint64_t seed)
 {
 	struct rc_host_cfg ca, cb;
@@ -250,20 +264,20 @@ static void run_init(struct run *r, uint64_t seed)
 	r->shadow = malloc(MEM);
 	r->expect = calloc(1, MEM);
 	for (uint32_t i = 0; i < MEM / 8; i++)
-		((uint64_t *)r->a)[i] = rc_rand(&r->rng);
+		((uint64_t *)r->a)[i] = rng_next(&r->rng);
 	for (uint32_t i = 0; i < MEM / 8; i++)
-		((uint64_t *)r->b)[i] = i < COUNTER ? 0 : rc_rand(&r->rng);
+		((uint64_t *)r->b)[i] = i < COUNTER ? 0 : rng_next(&r->rng);
 	memcpy(r->shadow, r->b, MEM);
 	r->w_used = WRITE0;
 	r->r_used = RECV0;
-	r->bad_at = rc_below(&r->rng, 4) ? WRS : 5 + rc_below(&r->rng, WRS - 20);
+	r->bad_at = rng_below(&r->rng, 4) ? WRS : 5 + rng_below(&r->rng, WRS - 20);
 	r->n = WRS;
-	r->slow_recv = rc_below(&r->rng, 2);
+	r->slow_recv = rng_below(&r->rng, 2);
 	rc_host_cfg_default(&ca);
-	ca.mtu = 256u << rc_below(&r->rng, 5);
-	ca.rd_max = 1 + rc_below(&r->rng, 16);
-	ca.timeout = (5 + rc_below(&r->rng, 100)) * RWY_MS;
-	ca.sq_psn = rc_below(&r->rng, 2) ? starts[rc_below(&r->rng, 4)] : rc_below(&r->rng, 1u << 24);
+	ca.mtu = 256u << rng_below(&r->rng, 5);
+	ca.rd_max = 1 + rng_below(&r->rng, 16);
+	ca.timeout = (5 + rng_below(&r->rng, 100)) * RWY_MS;
+	ca.sq_psn = rng_below(&r->rng, 2) ? starts[rng_below(&r->rng, 4)] : rng_below(&r->rng, 1u << 24);
 	ca.done = done_a;
 	ca.ctx = r;
 	cb = ca;
@@ -271,18 +285,12 @@ static void run_init(struct run *r, uint64_t seed)
 	memcpy(cb.peer_ip, ca.ip, 4);
 	cb.peer_qpn = 0x77;
 	cb.rq_psn = ca.sq_psn;
-	cb.rnr_timer = (uint8_t)(1 + rc_below(&r->rng, 16));
+	cb.rnr_timer = (uint8_t)(1 + rng_below(&r->rng, 16));
 	cb.done = done_b;
-	wc.mode = (enum rc_mode)rc_below(&r->rng, 3);
-	wc.pmtu_known = rc_below(&r->rng, 2);
-	wc.loss = rc_below(&r->rng, 3) ? rc_below(&r->rng, 4000) : 0; /* to 6 % */
-	wc.dup = rc_below(&r->rng, 2) ? rc_below(&r->rng, 2000) : 0;
-	wc.reorder = rc_below(&r->rng, 2) ? rc_below(&r->rng, 2000) : 0;
-	wc.corrupt = rc_below(&r->rng, 3) ? 0 : rc_below(&r->rng, 600);
-	wc.lan_delay = 2 * RWY_US;
-	wc.lan_jitter = 1 + rc_below(&r->rng, 2) * 5000;
-	wc.reorder_delay = RWY_MS;
-	wc.wan_delay = rc_below(&r->rng, 30) * RWY_MS;
+	wc.mode = (enum rc_mode)rng_below(&r->rng, 3);
+	wc.pmtu_known = rng_below(&r->rng, 2);
+	wc.lan = lan_of(&r->rng);
+	wc.wan_delay = rng_below(&r->rng, 30) * RWY_MS;
 	wc.wan_jitter = RWY_MS;
 	rc_world_init(&r->w, &wc, &ca, r->a, MEM, &cb, r->b, MEM);
 	for (unsigned i = 0; i < WRS; i++)
@@ -306,11 +314,11 @@ static const char *run_go(struct run *r)
 	rwy_time limit = 600 * RWY_SEC;
 
 	while (r->w.now < limit && !r->w.broken && !r->wrong) {
-		unsigned n = rc_below(&r->rng, 40);
+		unsigned n = rng_below(&r->rng, 40);
 
 		for (; n && posted < WRS; n--)
 			rc_host_post(&r->w.a, &r->wr[posted++]);
-		for (n = rc_below(&r->rng, r->slow_recv ? 3 : 20); n && recvs < r->sends; n--, recvs++)
+		for (n = rng_below(&r->rng, r->slow_recv ? 3 : 20); n && recvs < r->sends; n--, recvs++)
 			rc_host_post_recv(&r->w.b, r->recv_off[recvs], r->recv_len[recvs]);
 		if (posted == WRS && r->bad_at < WRS && r->w.b.rq_error && total < WRS + EXTRA) {
 			r->wr[total] = (struct rc_wr){
@@ -349,13 +357,15 @@ static const char *run_one(uint64_t seed, bool say)
 	if (!e && r->bad_at >= WRS && (r->oks != WRS || r->recvs != r->sends))
 		e = "not everything completed";
 	if (say || e)
-		printf("seed %llu: mode %d mtu %u psn %06x loss %u dup %u reorder %u pmtu %d bad_at %u comps "
+		printf("seed %llu: mode %d mtu %u psn %06x loss %.4f dup %.4f reorder %.4f pmtu %d bad_at %u "
+		       "comps "
 		       "%u ok %u recvs "
 		       "%u/%u t %.1f ms sent %llu resent %llu a.resent %u rnr %u: %s\n",
-		    (unsigned long long)seed, r->w.cfg.mode, r->w.a.cfg.mtu, r->w.a.cfg.sq_psn, r->w.cfg.loss,
-		    r->w.cfg.dup, r->w.cfg.reorder, r->w.cfg.pmtu_known, r->bad_at, r->comps, r->oks,
-		    r->recvs, r->sends, (double)r->w.now / 1e6, (unsigned long long)r->w.reqr.sent,
-		    (unsigned long long)r->w.reqr.resent, r->w.a.resent, r->w.b.rnr_sent, e ? e : "ok");
+		    (unsigned long long)seed, r->w.cfg.mode, r->w.a.cfg.mtu, r->w.a.cfg.sq_psn,
+		    r->w.cfg.lan.loss, r->w.cfg.lan.dup, r->w.cfg.lan.reorder, r->w.cfg.pmtu_known, r->bad_at,
+		    r->comps, r->oks, r->recvs, r->sends, (double)r->w.now / 1e6,
+		    (unsigned long long)r->w.reqr.sent, (unsigned long long)r->w.reqr.resent, r->w.a.resent,
+		    r->w.b.rnr_sent, e ? e : "ok");
 	run_fini(r);
 	free(r);
 	return e;

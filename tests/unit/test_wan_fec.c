@@ -108,8 +108,8 @@ static unsigned kill_flying(struct wan_pair *p, bool (*dies)(unsigned nth, void 
 	struct wan_link *l = &p->link[0];
 	unsigned killed = 0;
 
-	for (uint32_t i = 0; i < l->n; i++) {
-		struct wan_link_pkt *k = l->heap[i].p;
+	for (uint32_t i = 0; i < l->due.n; i++) {
+		struct wan_link_pkt *k = l->due.v[i].what;
 
 		if (k->len > 100 && dies((unsigned)(rwy_get64(k->data + 8)), arg)) {
 			k->data[20] ^= 0xff; /* its checksum is wrong: lost */

@@ -348,8 +348,8 @@ static void test_late_opener(void **state)
 	wan_pair_streams(&p, 1, 5, 500, 500, 5);
 	p.stream[0].close_after = true;
 	while (!late && wan_pair_step(&p, 5 * RWY_SEC))
-		for (uint32_t i = 0; i < p.link[0].n && !late; i++) {
-			struct wan_link_pkt *k = p.link[0].heap[i].p;
+		for (uint32_t i = 0; i < p.link[0].due.n && !late; i++) {
+			struct wan_link_pkt *k = p.link[0].due.v[i].what;
 
 			if (k->len < 500)
 				continue;

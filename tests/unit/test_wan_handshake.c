@@ -171,8 +171,8 @@ static void test_replay(void **state)
 	/* An earlier session of end 0... */
 	for (int life = 0; life < 2; life++) {
 		for (int i = 0; i < 400; i++) {
-			for (uint32_t k = 0; k < p.link[0].n && n < 3000; k++) {
-				struct wan_link_pkt *q = p.link[0].heap[k].p;
+			for (uint32_t k = 0; k < p.link[0].due.n && n < 3000; k++) {
+				struct wan_link_pkt *q = p.link[0].due.v[k].what;
 
 				kept[n] = malloc(sizeof(*q) + q->len);
 				memcpy(kept[n++], q, sizeof(*q) + q->len);

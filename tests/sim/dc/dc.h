@@ -12,7 +12,7 @@
 
 #include "tests/sim/dc/net.h"
 #include "tests/sim/dc/scen.h"
-#include "tests/sim/wan/rng.h"
+#include "tests/lib/rng.h"
 
 struct gw;
 struct host;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/wan/rng.h"
+#include "tests/lib/rng.h"
 
 #define SIGMAS 4.0 /* where netem's tables end */
 /* Mean and standard deviation of a Pareto distribution with alpha 3 and least value 1. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bottleneck; see line.h. */
 #include "tests/sim/wan/line.h"
-#include "tests/sim/wan/rng.h"
+#include "tests/lib/rng.h"
 
 /* Between two packets the queue only shrinks: its area is a triangle, cut off at `now`. */
 static void area_until(struct line *l, double now)

@@ -53,11 +53,13 @@ void link_fini(struct link *l)
 {
 	for (uint64_t i = 0; l->full && i <= l->mask; i++)
 		free(l->full_ring[i]);
-	for (uint32_t i = 0; i < l->heap_n; i++) {
-		free(l->heap[i].p);
-		free(l->heap[i].full);
+	for (uint32_t i = 0; i < l->heap.n; i++) {
+		struct overtaken *x = l->heap.v[i].what;
+
+		free(x->full);
+		free(x);
 	}
-	free(l->heap);
+	free(l->heap.v);
 	jitter_fini(&l->jitter);
 	free(l->ring);
 	free(l->full_ring);
@@ -90,47 +92,7 @@ static void ring_grow(struct link *l)
 	l->mask = cap - 1;
 }
 
-/* --- the heap ------------------------------------------------------------------------------------- */
-static bool before(const struct heap_item *a, const struct heap_item *b)
-{
-	return a->at != b->at ? a->at < b->at : a->order < b->order;
-}
-
-static void heap_push(struct link *l, const struct heap_item *x)
-{
-	if (l->heap_n == l->heap_cap) {
-		l->heap_cap = l->heap_cap ? l->heap_cap * 2 : 64;
-		l->heap = must(realloc(l->heap, l->heap_cap * sizeof(*l->heap)));
-	}
-	uint32_t i = l->heap_n++;
-
-	for (; i && before(x, &l->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		l->heap[i] = l->heap[(i - 1) / 2];
-	l->heap[i] = *x;
-}
-
-static struct heap_item heap_pop(struct link *l)
-{
-	struct heap_item top = l->heap[0], last = l->heap[--l->heap_n];
-	uint32_t i = 0;
-
-	for (;;) {
-		uint32_t c = 2 * i + 1;
-
-		if (c >= l->heap_n)
-			break;
-		if (c + 1 < l->heap_n && before(&l->heap[c + 1], &l->heap[c]))
-			c++;
-		if (!before(&l->heap[c], &last))
-			break;
-		l->heap[i] = l->heap[c];
-		i = c;
-	}
-	l->heap[i] = last;
-	return top;
-}
-
-/* --- input ------------------------------------------------------------------------------------ */
+/* --- in ------------------------------------------------------------------------------------------- */
 static void write_pkt(
     struct link *l, struct pkt *p, uint8_t **full, const struct link_dgram *d, bool ce, rwy_time at)
 {
@@ -164,11 +126,10 @@ static void write_pkt(
 
 static void overtaken(struct link *l, const struct link_dgram *d, bool ce, rwy_time at)
 {
-	struct heap_item x = {
-	    .at = at, .order = l->order++, .p = must(aligned_alloc(64, sizeof(struct pkt)))};
+	struct overtaken *x = must(calloc(1, sizeof(*x)));
 
-	write_pkt(l, x.p, &x.full, d, ce, at);
-	heap_push(l, &x);
+	write_pkt(l, &x->p, &x->full, d, ce, at);
+	due_push(&l->heap, &(struct due){.at = at, .order = l->order++, .what = x});
 }
 
 bool link_send(struct link *l, const struct link_dgram *d, rwy_time now)
@@ -222,7 +183,7 @@ const struct pkt *link_recv(struct link *l, const uint8_t **bytes, rwy_time now)
 	static struct pkt out; /* for the packet taken from the heap; the program has one thread */
 	static uint8_t out_full[BUF_BIG];
 	rwy_time ring = l->head != l->tail ? l->ring[l->head & l->mask].at : RWY_NEVER;
-	rwy_time heap = l->heap_n ? l->heap[0].at : RWY_NEVER;
+	rwy_time heap = due_next(&l->heap);
 
 	if (rwy_time_min(ring, heap) > now)
 		return NULL;
@@ -236,15 +197,15 @@ const struct pkt *link_recv(struct link *l, const uint8_t **bytes, rwy_time now)
 		__builtin_prefetch(l->ring[(l->head + 2) & l->mask].data + 48);
 		return p;
 	}
-	struct heap_item x = heap_pop(l);
+	struct overtaken *x = due_pop(&l->heap).what;
 
-	out = *x.p;
+	out = x->p;
 	*bytes = out.data;
-	if (x.full) {
-		memcpy(out_full, x.full, out.stored);
+	if (x->full) {
+		memcpy(out_full, x->full, out.stored);
 		*bytes = out_full;
 	}
-	free(x.p);
-	free(x.full);
+	free(x->full);
+	free(x);
 	return &out;
 }

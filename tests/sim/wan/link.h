@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One direction of the path in virtual time: a line with its queue, delay, jitter, loss,
- * reordering, duplication, corruption, outage. Packets in order wait in a ring; only those that are
- * overtaken or duplicated go through a heap. In a thin run a datagram's payload is stored short;
- * its length on the wire is always the full one.
+ * reordering, duplication, corruption, outage. What keeps its order waits in a ring; only what is
+ * overtaken or doubled goes through a heap. A datagram's payload is kept short when the run is
+ * thin; its length on the wire never is. Tests and the explorer have a plainer one
+ * (tests/lib/link.h), without what a figure of throughput needs: a line that tunnels share,
+ * fractions of a nanosecond, RED, jitter as it was measured, 10^8 packets.
  */
 #ifndef SIM_WAN_LINK_H
 #define SIM_WAN_LINK_H
 
+#include "tests/lib/due.h"
 #include "tests/sim/wan/jitter.h"
 #include "tests/sim/wan/line.h"
 #include "tests/sim/wan/loss.h"
@@ -28,11 +31,10 @@ struct pkt {
 };
 _Static_assert(sizeof(struct pkt) == 256, "four cache lines a datagram under way");
 
-struct heap_item {
-	rwy_time at;
-	uint64_t order;
-	struct pkt *p;
-	uint8_t *full;
+/* In the heap. */
+struct overtaken {
+	struct pkt p;
+	uint8_t *full; /* its bytes, when the run is full */
 };
 
 struct link_stats {
@@ -56,8 +58,7 @@ struct link {
 	struct pkt *ring;
 	uint8_t **full_ring; /* in a full run: the bytes of each place */
 	uint64_t head, tail, mask;
-	struct heap_item *heap;
-	uint32_t heap_n, heap_cap;
+	struct due_heap heap; /* `what` is a struct overtaken */
 	uint64_t order;
 	struct link_stats st;
 };
@@ -83,7 +84,7 @@ static inline rwy_time link_next(const struct link *l)
 {
 	rwy_time at = l->head != l->tail ? l->ring[l->head & l->mask].at : RWY_NEVER;
 
-	return l->heap_n ? rwy_time_min(at, l->heap[0].at) : at;
+	return rwy_time_min(at, due_next(&l->heap));
 }
 
 #endif

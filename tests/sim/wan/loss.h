@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "tests/sim/wan/rng.h"
+#include "tests/lib/rng.h"
 
 struct loss {
 	uint64_t rng;
