@@ -37,10 +37,15 @@ extern void (*ov_conf_more)(struct conf *c, enum fp_site s);
 extern void (*ov_hops_more)(struct fp_gw *g, enum fp_site s);
 /* Once per process: DPDK and the lab. `workers` of each gateway. */
 void ov_lab_new(struct ov_lab *l, unsigned workers);
-/* A test program's main: without an argument it is ov_both(); with one it makes the lab and runs `tests`. */
+/*
+ * A test program's main: without an argument it is ov_both(); with one it makes the lab and runs
+ * `tests`.
+ */
 int ov_main(int argc, char **argv, struct ov_lab *l, int (*tests)(void));
-/* Runs the program with the argument 1 and with 2, its number of workers, at the same time: it mostly waits.
- * Prints what they print, one after the other. The exit code. */
+/*
+ * Runs the program with the argument 1 and with 2, its number of workers, at the same time: it
+ * mostly waits. Prints what they print, one after the other. The exit code.
+ */
 int ov_both(const char *program);
 
 extern const uint32_t ov_vni[OV_TENANTS];
@@ -75,7 +80,10 @@ void ov_inject(struct ov_lab *l, enum fp_site s, const uint8_t *frame, uint32_t 
 
 /* Both gateways turn once, and the WAN between them carries. 0: nothing was to do. */
 unsigned ov_turn(struct ov_lab *l);
-/* The same, for a loop that waits: a turn with nothing to do leaves the processor to others for a moment. */
+/*
+ * The same, for a loop that waits: a turn with nothing to do leaves the processor to others for a
+ * moment.
+ */
 void ov_wait(struct ov_lab *l);
 /* The next frame that a gateway sent on its LAN port, within `ms`. False: none. The frame is in buf. */
 bool ov_receive(struct ov_lab *l, enum fp_site s, uint8_t buf[FR_MAX], uint32_t *len, unsigned ms);

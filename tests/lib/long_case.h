@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A case that takes minutes under AddressSanitizer. `make check` runs it without sanitizers only; `make
- * check-long` (ROCEWAY_LONG=1) runs it both ways. The same for the greater part of many rounds. See
- * tests/run-unit, and PLAIN_TESTS in the Makefile.
+ * A case that takes minutes under AddressSanitizer. `make check` runs it without sanitizers only;
+ * `make check-long` (ROCEWAY_LONG=1) runs it both ways. The same for the greater part of many
+ * rounds. See tests/run-unit, and PLAIN_TESTS in the Makefile.
  */
 #pragma once
 #include <stdlib.h>
@@ -20,5 +20,8 @@
 			skip();                                                                              \
 	} while (0)
 
-/* How many of n rounds, each with its seed, a case runs: all; under AddressSanitizer the first quarter. */
+/*
+ * How many of n rounds, each with its seed, a case runs: all; under AddressSanitizer the first
+ * quarter.
+ */
 #define long_rounds(n) (LONG_CASE_SKIPS ? ((n) + 3u) / 4 : (n) + 0u)
