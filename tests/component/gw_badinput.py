@@ -13,6 +13,7 @@ import array
 import contextlib
 import ctypes
 import fcntl
+import http.client
 import ipaddress
 import json
 import os
@@ -29,7 +30,7 @@ import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build")
-GATEWAY, CLI = os.path.join(BUILD, "bin", "roceway-gateway"), os.path.join(BUILD, "bin", "roceway")
+GATEWAY = os.path.join(BUILD, "bin", "roceway-gateway")
 TAG = "rbi%d" % os.getpid()
 HA, GA, GB, HB = (TAG + n for n in ("ha", "ga", "gb", "hb"))
 HALF_OPEN_MAX = 40
@@ -284,24 +285,32 @@ class Gateway:
             assert time.monotonic() < end, "no `%s` in: %s" % (text, self.text())
             time.sleep(0.02)
 
-    def ask(self, *words):
+    def ask(self, page):
+        """Of the API, without a program: it is asked some hundred times."""
         assert self.proc.poll() is None, "gateway %s ended with %s: %s" % (self.side, self.proc.returncode, self.text()[-3000:])
-        r = subprocess.run((CLI, "--socket", self.sock) + words, capture_output=True, text=True, timeout=5)
-        assert r.returncode == 0, r.stderr
-        return json.loads(r.stdout)
+        c = http.client.HTTPConnection("gateway")
+        c.sock = socket.socket(socket.AF_UNIX)
+        c.sock.settimeout(20)
+        c.sock.connect(self.sock)
+        c.request("GET", page)
+        r = c.getresponse()
+        out = json.loads(r.read())
+        c.close()
+        assert r.status == 200, out
+        return out
 
     def counters(self):
         """By name; the tunnel's begin with wan_, the application's with gw_ if the engine has one
         of that name."""
         out = {}
-        for c in self.ask("counters", "--json", "--all")["counters"]:
+        for c in self.ask("/v1/counters")["counters"]:
             name = "wan_" + c["name"] if c["group"] == "tunnel" else c["name"]
             if c["group"] != "port":
                 out["gw_" + name if name in out else name] = c["value"]
         return out
 
     def flows(self):
-        return self.ask("flows", "--json")["total"]
+        return self.ask("/v1/flows?limit=1")["total"]
 
     def rss(self):
         with open("/proc/%d/statm" % self.proc.pid) as f:
@@ -383,6 +392,7 @@ class Lab:
         """A WRITE ONLY with AckReq, with retransmissions as of a host. True if it arrived once and
         A has its ACK."""
         psn, flow["psn"] = flow["psn"], flow["psn"] + 1 & 0xFFFFFF
+        delivered = self.gw["a"].counters()["delivered"]
         payload = rng.randbytes(rng.randrange(1, 700))
         packet = roce("a", 0x0A, flow["qpn"], psn, payload, ack=True, v6=flow["v6"], host=flow["host"])
         padded = payload + bytes(-len(payload) % 4)
@@ -397,9 +407,17 @@ class Lab:
         while time.monotonic() < end:
             self.a.send([packet])
             if self.a.pump(gap, acked):
-                return flow["qp"]["got"] == [padded]
+                return flow["qp"]["got"] == [padded] and self.is_delivered(delivered + 1)
             gap = min(gap * 2, 1)
         return False
+
+    def is_delivered(self, n, seconds=10):
+        """Gateway A has heard of so many: nothing of a good connection is on its way when an attack begins."""
+        end = time.monotonic() + seconds
+        while self.gw["a"].counters()["delivered"] < n:
+            if time.monotonic() > end:
+                return False
+        return True
 
     def works(self):
         assert all(self.write(f) for f in self.lasting.values()), "the good connection does not go on"
