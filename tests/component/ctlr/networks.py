@@ -395,7 +395,7 @@ def test_whatever_happens_the_network_has_what_the_jobs_say(w):
     """Clients add, change and withdraw jobs while the network fails at random and the controller is
     killed sometimes."""
     network = Network()
-    configure(w, network.yaml.replace("1000", "300"))
+    configure(w, network.yaml.replace(f"timeout_ms: {TIMEOUT}", "timeout_ms: 300"))
     gws, stop = four(w)
     going, codes, pick = [True], Counter(), random.Random(5)
 
@@ -430,7 +430,10 @@ def test_whatever_happens_the_network_has_what_the_jobs_say(w):
     def same():
         said = {n["name"]: {(leg["edge"], leg["path"]): leg["bandwidth_bps"] for leg in n["legs"]} for j in w.sched.get("/v1/jobs")["jobs"] for n in j.get("network", [])}
         return said == {name: made(network, name) for name in network.tunnels()}
-    until(same)
+    try:
+        until(same)
+    except AssertionError as e:
+        raise AssertionError(f"{w.sched.get('/v1/jobs')} but {network.tunnels()}") from e
     assert codes[200] + codes[201] > 5 and set(codes) <= {200, 201, 404, 409, 502, 503}, codes
     network.kill()
 

@@ -6,7 +6,9 @@
 # {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS]}, HOW one of the above, "refuse", "late" (done, but nothing is said) or "".
 # What is slow or late waits until the client has given up: whose timer is shorter does not depend on the machine.
 import json
+import socket
 import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlparse
 
@@ -17,6 +19,7 @@ TUNNELS = {}
 OTHERS = {}
 BEHAVE = {"paths": "", "tunnels": ""}
 CALLS = []
+CHANGE = threading.Lock()
 
 
 def left(key, but=None):
@@ -89,6 +92,29 @@ class Handler(BaseHTTPRequestHandler):
         return self.answer(200, {"paths": [{"edge": e, "name": n, "free_bps": left((e, n)), "delay_us": p["delay_us"], "jitter_us": p["jitter_us"],
                                      "loss_ppm": p["loss_ppm"]} for (e, n), p in PATHS.items()]})
 
+    def gone(self):
+        """Its client has given up, and may say something else meanwhile: what it said before does not count."""
+        try:
+            return self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def put(self, name, doc):
+        """(status, body), or None."""
+        with CHANGE:
+            if self.gone():
+                return None
+            if name.split("~")[0] == "contested" and not OTHERS:
+                OTHERS["pe-1", "p"] = 60 * G
+            for leg in doc["legs"]:
+                if leg["bandwidth_bps"] > left((leg["edge"], leg["path"]), but=name):
+                    return 409, {"error": f"{leg['edge']}/{leg['path']}: taken meanwhile"}
+            new = name not in TUNNELS
+            TUNNELS[name] = doc
+            return 201 if new else 200, {}
+
     def do_PUT(self):
         doc = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         name = unquote(self.path.rsplit("/", 1)[1])
@@ -97,24 +123,21 @@ class Handler(BaseHTTPRequestHandler):
             return None
         if set(doc) != {"first", "second", "shape", "legs"} or doc["shape"] not in ("same-path", "multi-path"):
             return self.answer(400, {"error": "what is this?"})
-        if name.split("~")[0] == "contested" and not OTHERS:
-            OTHERS["pe-1", "p"] = 60 * G
-        for leg in doc["legs"]:
-            if leg["bandwidth_bps"] > left((leg["edge"], leg["path"]), but=name):
-                return self.answer(409, {"error": f"{leg['edge']}/{leg['path']}: taken meanwhile"})
-        new = name not in TUNNELS
-        TUNNELS[name] = doc
-        if BEHAVE["tunnels"] == "late":
+        said = self.put(name, doc)
+        if said and said[0] != 409 and BEHAVE["tunnels"] == "late":
             self.until_gone()
-        return self.answer(201 if new else 200, {})
+        return self.answer(*said) if said else None
 
     def do_DELETE(self):
         name = unquote(self.path.rsplit("/", 1)[1])
         CALLS.append("DELETE " + name)
         if self.bad("tunnels"):
             return
-        gone = TUNNELS.pop(name, None)
-        self.answer(204 if gone else 404)
+        with CHANGE:
+            if self.gone():
+                return
+            had = TUNNELS.pop(name, None)
+        self.answer(204 if had else 404)
 
 
 class Server(ThreadingHTTPServer):
