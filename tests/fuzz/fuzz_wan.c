@@ -12,6 +12,7 @@
 
 #include "tests/lib/link.c"
 #include "tests/lib/wan_link.c"
+#include "tests/lib/wan_pool.c"
 #include "tests/lib/wan_pair.c"
 #include "tests/lib/wan_pipe.c"
 
@@ -165,7 +166,7 @@ static const struct wan_ops fops = {
 
 static void take(struct fside *s, const uint8_t *p, uint32_t len, uint8_t path, rwy_time now)
 {
-	struct rwy_buf *b = must_alloc(s->pool, len);
+	struct rwy_buf *b = wan_pool_get(s->pool, len);
 
 	if (len)
 		memcpy(b->data, p, len);
@@ -250,7 +251,7 @@ static void engine_acts(struct fside *s, struct input *in, rwy_time now)
 	case 1:
 	case 2:
 		if (x->f) {
-			b = must_alloc(s->pool, 1 + arg * (what & 64 ? 40u : 1u));
+			b = wan_pool_get(s->pool, 1 + arg * (what & 64 ? 40u : 1u));
 			memset(b->data, arg, b->len);
 			wan_tx_send(x->f, b, now);
 			x->sent++;
@@ -272,7 +273,7 @@ static void engine_acts(struct fside *s, struct input *in, rwy_time now)
 				wan_rx_delivered(r->f, r->seq, now);
 		break;
 	case 6:
-		b = must_alloc(s->pool, 1 + arg * 20u);
+		b = wan_pool_get(s->pool, 1 + arg * 20u);
 		memset(b->data, arg, b->len);
 		wan_dgram_send(s->t, b, now);
 		break;

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "conf/conf.h"
+
 char *conf_change(const char *text, unsigned line, const char *with)
 {
 	const char *from = text, *to;
@@ -23,4 +25,14 @@ char *conf_change(const char *text, unsigned line, const char *with)
 	to = strchr(from, '\n');
 	assert_true(asprintf(&out, "%.*s%s%s", (int)(from - text), text, with, to) > 0);
 	return out;
+}
+
+struct conf *conf_good(const char *text)
+{
+	struct conf_error err;
+	struct conf *c = NULL;
+
+	if (conf_parse(&c, text, strlen(text), "x.yaml", &err))
+		fail_msg("line %u: %s\n%s", err.line, err.msg, text);
+	return c;
 }

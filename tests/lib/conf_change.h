@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes one line of a configuration, to make faulty ones for tests. */
+/* Configurations of tests: a good one, and one with a line changed. */
 #ifndef TESTS_LIB_CONF_CHANGE_H
 #define TESTS_LIB_CONF_CHANGE_H
 
-/* The text with line `line` (from 1) replaced; 0: `with` appended. "" leaves the line empty. The
- * caller frees it. */
+struct conf;
+
+/* The text with its line-th line (from 1) replaced; 0: `with` behind it. "" leaves the line empty. Malloced.
+ */
 char *conf_change(const char *text, unsigned line, const char *with);
+
+/* What the text says; fails the test when it is refused. conf_free() it. */
+struct conf *conf_good(const char *text);
 
 #endif

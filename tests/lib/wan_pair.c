@@ -8,52 +8,6 @@
 #include "rwy/endian.h"
 #include "tests/lib/wan_pair.h"
 
-#define HEADROOM 160
-
-/* --- buffers ------------------------------------------------------------------------------------ */
-static struct rwy_buf *pool_alloc(void *ctx, uint32_t headroom, uint32_t len)
-{
-	struct wan_pool *p = ctx;
-
-	if (wan_rng_ppm(&p->rng, p->fail_ppm))
-		return NULL;
-	struct rwy_buf *b = malloc(sizeof(*b) + headroom + len);
-
-	memset(b, 0, sizeof(*b));
-	b->data = (uint8_t *)(b + 1) + headroom;
-	b->headroom = (uint16_t)headroom;
-	b->len = len;
-	if (++p->live > p->peak)
-		p->peak = p->live;
-	return b;
-}
-
-static void pool_free(void *ctx, struct rwy_buf *b)
-{
-	((struct wan_pool *)ctx)->live--;
-	free(b);
-}
-
-void wan_pool_init(struct wan_pool *p)
-{
-	static const struct rwy_buf_ops ops = {pool_alloc, pool_free};
-
-	memset(p, 0, sizeof(*p));
-	p->rng = 1;
-	p->bufs = (struct rwy_bufs){&ops, p};
-}
-
-static struct rwy_buf *must_alloc(struct wan_pool *p, uint32_t len)
-{
-	uint32_t ppm = p->fail_ppm;
-
-	p->fail_ppm = 0;
-	struct rwy_buf *b = pool_alloc(p, HEADROOM, len);
-
-	p->fail_ppm = ppm;
-	return b;
-}
-
 /* --- numbered buffers --------------------------------------------------------------------------- */
 static uint32_t length_of(const struct wan_stream *s, uint64_t n)
 {
@@ -343,7 +297,7 @@ static void stream_feed(struct wan_pair *p, struct wan_stream *s)
 {
 	while (s->tx && s->sent < s->total && wan_tx_queued(s->tx) < s->queue_max) {
 		uint32_t len = length_of(s, s->sent);
-		struct rwy_buf *b = must_alloc(&p->pool, len);
+		struct rwy_buf *b = wan_pool_get(&p->pool, len);
 
 		fill(s, s->sent, b->data, len);
 		b->psn = (uint32_t)s->sent++;
@@ -374,14 +328,14 @@ static void end_recv(struct wan_pair *p, int i)
 	struct wan_link_pkt *k;
 
 	while ((k = wan_link_recv(&p->link[!i], p->now))) {
-		struct rwy_buf *b = must_alloc(&p->pool, k->len);
+		struct rwy_buf *b = wan_pool_get(&p->pool, k->len);
 
 		memcpy(b->data, k->data, k->len);
 		wan_recv(p->end[i].t, k->path, b, k->ecn, p->now);
 		free(k);
 	}
 	while ((k = wan_pipe_recv(&p->pipe[!i], p->now))) {
-		struct rwy_buf *b = must_alloc(&p->pool, k->len);
+		struct rwy_buf *b = wan_pool_get(&p->pool, k->len);
 
 		memcpy(b->data, k->data, k->len);
 		wan_recv_stream(p->end[i].t, b, p->now);
@@ -513,7 +467,7 @@ void wan_pair_restart(struct wan_pair *p, int end)
 
 void wan_pair_dgram(struct wan_pair *p, int end, uint32_t len)
 {
-	struct rwy_buf *b = must_alloc(&p->pool, len);
+	struct rwy_buf *b = wan_pool_get(&p->pool, len);
 
 	for (uint32_t i = 0; i < len; i++)
 		b->data[i] = (uint8_t)(len + i);

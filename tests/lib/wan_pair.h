@@ -20,6 +20,8 @@ struct wan_pool {
 	struct rwy_bufs bufs;
 };
 void wan_pool_init(struct wan_pool *p);
+/* A buffer in any case, whatever fail_ppm says. */
+struct rwy_buf *wan_pool_get(struct wan_pool *p, uint32_t len);
 
 struct wan_end;
 
@@ -89,8 +91,10 @@ struct wan_pair {
 void wan_pair_init(struct wan_pair *p, const struct wan_cfg *cfg, const struct wan_link_cfg *ab,
     const struct wan_link_cfg *ba, uint64_t seed);
 void wan_pair_fini(struct wan_pair *p);
-/* Adds n streams from end `from`, and returns the first. Call it once for all streams: a second
- * call would move the array. */
+/* The same at the end of a test; false: an error was seen, a carrier got too much, or a buffer leaked. */
+bool wan_pair_finish(struct wan_pair *p);
+/* n streams from end `from`; returns the first. Call once, for all streams: two calls would move the array.
+ */
 void wan_pair_streams(
     struct wan_pair *p, uint32_t n, uint64_t total, uint32_t len_min, uint32_t len_max, uint32_t queue_max);
 /* Runs until everything has arrived and custody is empty, or until `until`. True: all is done. */
@@ -98,6 +102,9 @@ bool wan_pair_run(struct wan_pair *p, rwy_time until);
 /* Does the work of the present time, then advances time. False: nothing is left to happen. */
 bool wan_pair_step(struct wan_pair *p, rwy_time until);
 bool wan_pair_done(const struct wan_pair *p);
+/* Lets everything that is under way arrive. */
+void wan_pair_settle(struct wan_pair *p, rwy_dur t);
+struct wan_stats wan_pair_stats(const struct wan_pair *p, int end);
 void wan_pair_restart(struct wan_pair *p, int end);
 void wan_pair_dgram(struct wan_pair *p, int end, uint32_t len);
 

@@ -69,19 +69,9 @@ static void check_bad(const struct bad *b, unsigned n)
 }
 #define CHECK_BAD(t) check_bad(t, sizeof(t) / sizeof(t[0]))
 
-static struct conf *parse(const char *text)
-{
-	struct conf_error err;
-	struct conf *c = NULL;
-
-	if (conf_parse(&c, text, strlen(text), "x.yaml", &err))
-		fail_msg("line %u: %s\n%s", err.line, err.msg, text);
-	return c;
-}
-
 static void test_good(void **state)
 {
-	struct conf *c = parse(good);
+	struct conf *c = conf_good(good);
 	char text[64];
 
 	assert_string_equal(c->name, "a");
@@ -103,7 +93,7 @@ static void test_good(void **state)
 static void test_sample_is_defaults(void **state)
 {
 	struct conf_error err;
-	struct conf *c = NULL, *d = parse(good);
+	struct conf *c = NULL, *d = conf_good(good);
 
 	if (conf_load(&c, "conf/samples/gateway.yaml", &err))
 		fail_msg("%s:%u:%u %s", err.file, err.line, err.column, err.msg);
@@ -174,7 +164,7 @@ static void test_sample_tenants(void **state)
 	}
 	fclose(f);
 	fclose(out);
-	c = parse(text);
+	c = conf_good(text);
 	assert_int_equal(c->tenants, 1);
 	assert_int_equal(c->tenant[0].cfg.prefixes, 3);
 	assert_int_equal(c->tenant[0].cfg.prefix[2].at.side, TENANT_TUNNEL);
@@ -292,7 +282,7 @@ static void test_controller(void **state)
 	    asprintf(&text, "%scontroller: {urls: ['https://c', 'https://[fd00::1]:7443'], " REST "}\n",
 	        good) > 0);
 	strstr(text, "    prefixes")[4] = '#';
-	c = parse(text);
+	c = conf_good(text);
 	assert_int_equal(c->controller.urls, 2);
 	assert_string_equal(c->controller.url[1], "https://[fd00::1]:7443");
 	assert_string_equal(c->controller.site, "s");
@@ -303,7 +293,7 @@ static void test_controller(void **state)
 	conf_free(c);
 	memmove(
 	    strstr(text, "tunnels:"), strstr(text, "controller:"), strlen(strstr(text, "controller:")) + 1);
-	c = parse(text);
+	c = conf_good(text);
 	assert_int_equal(c->tunnels, 0);
 	conf_free(c);
 	*strstr(text, "controller:") = 0;
@@ -339,7 +329,7 @@ static void test_network(void **state)
 	                   "[{\"name\": \"r\", \"vni\": 7, \"prefixes\": [{\"prefix\": \"10.9.0.0/24\", "
 	                   "\"at\": \"c\"}, {\"prefix\": \"10.8.0.0/24\", \"at\": \"site-b\"}]}]}";
 	struct conf_error err;
-	struct conf *base = parse(good), *c = NULL;
+	struct conf *base = conf_good(good), *c = NULL;
 
 	snprintf(base->tunnel[0].name, CONF_NAME, "site-b");
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -366,7 +356,7 @@ static void test_tunnel(void **state)
 {
 	static const char all[] =
 	    "{port: wan, local: 192.0.2.1, remote: 192.0.2.3, security: none, rate: 1Gbps}";
-	struct conf *c = parse(good);
+	struct conf *c = conf_good(good);
 	struct conf_tunnel t, u;
 	struct conf_error err;
 
@@ -485,7 +475,7 @@ static void test_siblings(void **state)
 	char *same;
 
 	CHECK_BAD(bad);
-	c = parse(two);
+	c = conf_good(two);
 	assert_int_equal(c->weight, 3);
 	assert_int_equal(c->siblings, 1);
 	assert_string_equal(c->sibling[0].name, "a2");
@@ -566,7 +556,7 @@ static void test_udp_ports_and_workers(void **state)
 	expect_bad(text, strlen(text), 19, "other than RoCE's 4791, found `4780` to `4843`");
 	free(text);
 	text = conf_change(many, 18, "    security: none\n    udp_port: 65472");
-	conf_free(parse(text));
+	conf_free(conf_good(text));
 	free(text);
 	text = conf_change(many, 18, "    security: none\n    rate: 63.9Mbps");
 	expect_bad(text, strlen(text), 19,
@@ -609,11 +599,11 @@ static void test_accepted_forms(void **state)
 	for (unsigned i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
 		char *text = conf_change(good, 0, more[i]);
 
-		conf_free(parse(text));
+		conf_free(conf_good(text));
 		free(text);
 	}
 	with_second = conf_change(good, 0, second);
-	conf_free(parse(with_second));
+	conf_free(conf_good(with_second));
 	free(with_second);
 }
 

@@ -48,19 +48,9 @@ static const char good[] =
     "    prefixes: [{prefix: 10.1.0.0/24, at: vtep}, {prefix: 10.2.0.0/24, at: b}]\n"      /* 28 */
     "    guarantee: 4Gbps\n";                                                              /* 29 */
 
-static struct conf *parse(const char *text)
-{
-	struct conf_error err;
-	struct conf *c = NULL;
-
-	if (conf_parse(&c, text, strlen(text), "x.yaml", &err))
-		fail_msg("line %u: %s\n%s", err.line, err.msg, text);
-	return c;
-}
-
 static void test_good(void **state)
 {
-	struct conf *c = parse(good);
+	struct conf *c = conf_good(good);
 	const struct tenant_cfg *t = &c->tenant[0].cfg, *u = &c->tenant[1].cfg;
 	static const uint8_t mac[6] = {2, 0x52, 0x57, 0, 0x13, 0x89};
 
@@ -104,7 +94,7 @@ static void test_good(void **state)
 static void test_derived(void **state)
 {
 	char *text = conf_change(good, 0, "    dscp: 26\nconnections: {ack_mode: far}");
-	struct conf *c = parse(text);
+	struct conf *c = conf_good(text);
 
 	assert_int_equal(c->tenant[0].cfg.ack_mode, TENANT_ACK_FAR);
 	assert_int_equal(c->tenant[1].cfg.dscp_congested.map[5], 26);
@@ -112,7 +102,7 @@ static void test_derived(void **state)
 	free(text);
 	text = conf_change(
 	    good, 29, "    dscp_congested: 8\n    gateway_mac: \"0a:00:00:00:00:01\"\n    ack_mode: end");
-	c = parse(text);
+	c = conf_good(text);
 	assert_int_equal(c->tenant[1].cfg.dscp_congested.map[5], 8);
 	assert_int_equal(c->tenant[1].cfg.gw_mac[0], 10);
 	assert_int_equal(c->tenant[1].cfg.ack_mode, TENANT_ACK_END);
@@ -274,7 +264,7 @@ static void test_tunnel_prefixes(void **state)
 	assert_int_equal(err.line, 6);
 	assert_non_null(strstr(err.msg, "expected `prefixes`: a list of 1 to 64 prefixes"));
 	assert_true(asprintf(&text, "%.*stenants: []\n", (int)(at - good), good) > 0);
-	c = parse(text);
+	c = conf_good(text);
 	assert_int_equal(c->tenants, 0);
 	conf_free(c);
 	free(text);
@@ -350,7 +340,7 @@ static void test_one_new(void **state)
 {
 	static const char json[] = "{\"vni\":7,\"prefixes\":[{\"prefix\":\"10.1.0.0/24\",\"at\":\"vtep\"},"
 	                           "{\"prefix\":\"fd00:2::/64\",\"at\":\"site-c\"}],\"proxy_arp\":true}";
-	struct conf *c = parse(good);
+	struct conf *c = conf_good(good);
 	struct conf_tenant t = one(c, json, "green", NULL);
 
 	assert_string_equal(t.cfg.name, "green");
@@ -378,7 +368,7 @@ static void test_one_new(void **state)
 /* Absent keys stay unchanged; values derived from changed keys follow. */
 static void test_one_changed(void **state)
 {
-	struct conf *c = parse(good);
+	struct conf *c = conf_good(good);
 	const struct conf_tenant *base = &c->tenant[0];
 	struct conf_tenant t = one(c, "{limit: 8Gbps, vteps: [10.1.0.11]}", "red", base), u;
 
@@ -466,7 +456,7 @@ static void round_trip(const struct conf *c, const struct conf_tenant *t)
 	fclose(f);
 	assert_true(
 	    asprintf(&file, "%.*stenants:\n%s", (int)(strstr(good, "tenants:") - good), good, text) > 0);
-	d = parse(file);
+	d = conf_good(file);
 	same(t, &d->tenant[0]);
 	conf_free(d);
 	free(file);
@@ -475,7 +465,7 @@ static void round_trip(const struct conf *c, const struct conf_tenant *t)
 
 static void test_print(void **state)
 {
-	struct conf *c = parse(good);
+	struct conf *c = conf_good(good);
 
 	round_trip(c, &c->tenant[0]);
 	round_trip(c, &c->tenant[1]);
@@ -499,7 +489,7 @@ static void test_print_yaml(void **state)
 	                           "      - {prefix: 10.1.0.0/24, at: vtep}\n"
 	                           "      - {prefix: 10.2.0.0/24, at: b}\n"
 	                           "    guarantee: 4Gbps\n";
-	struct conf *c = parse(good);
+	struct conf *c = conf_good(good);
 	char text[512] = "";
 	FILE *f = fmemopen(text, sizeof(text), "w");
 

@@ -88,14 +88,6 @@ static rwy_dur message(struct wan_pair *p, uint64_t n)
 	return s->done_at - start;
 }
 
-static struct wan_counters counters(struct wan_pair *p, int end)
-{
-	struct wan_stats s;
-
-	wan_get_stats(p->end[end].t, &s);
-	return s.c;
-}
-
 static void end(struct wan_pair *p)
 {
 	wan_pair_fini(p);
@@ -151,7 +143,7 @@ static void choose(struct choice *c, unsigned total, unsigned count, uint64_t se
 static rwy_dur hurt(struct wan_pair *p, unsigned n, struct choice *c, unsigned more, uint64_t seed)
 {
 	struct wan_stream *s = &p->stream[0];
-	uint64_t repairs = counters(p, 0).repair_sent;
+	uint64_t repairs = wan_pair_stats(p, 0).c.repair_sent;
 	struct wan_path *from = path_of(p, 0);
 
 	rwy_time start = quiet(p);
@@ -160,7 +152,7 @@ static rwy_dur hurt(struct wan_pair *p, unsigned n, struct choice *c, unsigned m
 	s->total += n;
 	while (from->next_pn < c->first + n || wan_fec_pending(&from->fec) || from->fec.tx->open)
 		assert_true(wan_pair_step(p, p->now + RTT / 2));
-	repairs = counters(p, 0).repair_sent - repairs;
+	repairs = wan_pair_stats(p, 0).c.repair_sent - repairs;
 	assert_in_range(repairs, 1, 200);
 	if (!c->count)
 		choose(c, n + (unsigned)repairs, (unsigned)repairs + more, seed);
@@ -189,8 +181,8 @@ static void test_any_m(void **state)
 
 		assert_int_equal(path_of(&p, 0)->fec.tx->group, 1);
 		assert_in_range(took, RTT / 2, RTT / 2 + RTT / 16);
-		assert_int_equal(counters(&p, 0).tx_retransmit, 0);
-		assert_int_equal(counters(&p, 0).spurious_retransmit, 0);
+		assert_int_equal(wan_pair_stats(&p, 0).c.tx_retransmit, 0);
+		assert_int_equal(wan_pair_stats(&p, 0).c.spurious_retransmit, 0);
 		pick.count = 0;
 		took = hurt(&p, 32, &pick, 1, seed);
 		assert_true(took < 2 * RTT + RTT / 8);
@@ -215,9 +207,9 @@ static void test_burst(void **state)
 
 		assert_true(path_of(&p, 0)->fec.tx->depth * path_of(&p, 0)->fec.tx->send_m >= 8);
 		assert_in_range(took, RTT / 2, RTT / 2 + RTT / 8);
-		assert_int_equal(counters(&p, 1).rebuilt, 8);
-		assert_int_equal(counters(&p, 0).tx_retransmit, 0);
-		/* The sender knows that they were lost, in one burst. */
+		assert_int_equal(wan_pair_stats(&p, 1).c.rebuilt, 8);
+		assert_int_equal(wan_pair_stats(&p, 0).c.tx_retransmit, 0);
+		/* The sender knows that they were lost, and that they were one burst. */
 		assert_int_equal(path_of(&p, 0)->fec.stats.reported, 8);
 		end(&p);
 	}
@@ -251,14 +243,14 @@ static void test_shared(void **state)
 				pick.count++;
 			}
 		}
-		uint64_t before = counters(&p, 1).rebuilt;
+		uint64_t before = wan_pair_stats(&p, 1).c.rebuilt;
 
 		know_loss(path_of(&p, 0), 0.01, 1);
 		rwy_dur took = hurt(&p, 450, &pick, 0, 0);
 
-		assert_int_equal(counters(&p, 1).rebuilt - before, pick.count);
-		assert_int_equal(counters(&p, 0).tx_retransmit, 0);
-		assert_int_equal(counters(&p, 1).drop_bad_repair, 0);
+		assert_int_equal(wan_pair_stats(&p, 1).c.rebuilt - before, pick.count);
+		assert_int_equal(wan_pair_stats(&p, 0).c.tx_retransmit, 0);
+		assert_int_equal(wan_pair_stats(&p, 1).c.drop_bad_repair, 0);
 		assert_in_range(took, RTT / 2, RTT / 2 + RTT / 8);
 	}
 	end(&p);
@@ -275,28 +267,28 @@ static void test_off(void **state)
 	begin(&p, &c, &l, LEN, 1);
 	for (int i = 0; i < 50; i++)
 		message(&p, 100);
-	assert_int_equal(counters(&p, 0).repair_sent, 0); /* nothing is lost */
+	assert_int_equal(wan_pair_stats(&p, 0).c.repair_sent, 0); /* nothing is lost */
 	assert_null(path_of(&p, 0)->fec.tx);
 	assert_null(path_of(&p, 1)->fec.keep);
 	know_loss(path_of(&p, 0), 0.01, 1);
 	path_of(&p, 0)->srtt = 2 * RTT; /* a queue */
 	assert_true(wan_fec_congested(&path_of(&p, 0)->fec, p.now));
 	message(&p, 100);
-	assert_int_equal(counters(&p, 0).repair_sent, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).c.repair_sent, 0);
 	path_of(&p, 0)->srtt = RTT;
 	path_of(&p, 0)->fec.est.ce_until = p.now + RTT; /* marks */
 	message(&p, 100);
-	assert_int_equal(counters(&p, 0).repair_sent, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).c.repair_sent, 0);
 	p.now += 4 * RTT;
 	know_loss(path_of(&p, 0), 0.01, 1);
 	message(&p, 100);
-	assert_true(counters(&p, 0).repair_sent > 0);
+	assert_true(wan_pair_stats(&p, 0).c.repair_sent > 0);
 	end(&p);
 	c.fec = WAN_FEC_OFF;
 	begin(&p, &c, &l, LEN, 1);
 	know_loss(path_of(&p, 0), 0.01, 1);
 	message(&p, 100);
-	assert_int_equal(counters(&p, 0).repair_sent, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).c.repair_sent, 0);
 	end(&p);
 }
 
@@ -313,8 +305,8 @@ static void test_congestion(void **state)
 	c.cc_cfg.rate_Bps = RATE / 9;
 	begin(&p, &c, &l, LEN, 1);
 	message(&p, 20000);
-	assert_true(counters(&p, 0).lost > 500);
-	assert_true(counters(&p, 0).repair_sent < 40);
+	assert_true(wan_pair_stats(&p, 0).c.lost > 500);
+	assert_true(wan_pair_stats(&p, 0).c.repair_sent < 40);
 	end(&p);
 }
 
@@ -330,7 +322,7 @@ static void test_old_peer(void **state)
 	p.end[0].t->fec.peer = false;
 	know_loss(path_of(&p, 0), 0.01, 1);
 	message(&p, 100);
-	assert_int_equal(counters(&p, 0).repair_sent, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).c.repair_sent, 0);
 	assert_null(path_of(&p, 1)->fec.keep);
 	end(&p);
 }
@@ -374,7 +366,8 @@ static void test_lies(void **state)
 	uint32_t next = (uint32_t)path_of(&p, 0)->next_pn;
 	const struct wan_f_repair good = {.depth = 1, .k = 20, .m = 4, .first = next};
 	struct wan_f_repair bad[] = {good, good, good, good, good, good, good, good, good};
-	uint64_t before = counters(&p, 1).drop_bad_repair, frames = counters(&p, 1).drop_bad_frame;
+	uint64_t before = wan_pair_stats(&p, 1).c.drop_bad_repair,
+	         frames = wan_pair_stats(&p, 1).c.drop_bad_frame;
 	int64_t live = p.pool.live;
 
 	bad[0].depth = 0;
@@ -388,10 +381,11 @@ static void test_lies(void **state)
 	bad[8].first = next + 100000;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		repair(&p, &bad[i], 300, 1);
-	assert_int_equal(counters(&p, 1).drop_bad_frame, frames + 7);  /* impossible numbers */
-	assert_int_equal(counters(&p, 1).drop_bad_repair, before + 2); /* no such path, no such block */
-	repair(&p, &good, WAN_FEC_PREFIX, 1);                          /* no symbol */
-	assert_int_equal(counters(&p, 1).drop_bad_frame, frames + 8);
+	assert_int_equal(wan_pair_stats(&p, 1).c.drop_bad_frame, frames + 7); /* numbers that cannot be */
+	assert_int_equal(
+	    wan_pair_stats(&p, 1).c.drop_bad_repair, before + 2); /* no such path, no such block */
+	repair(&p, &good, WAN_FEC_PREFIX, 1);                     /* no symbol */
+	assert_int_equal(wan_pair_stats(&p, 1).c.drop_bad_frame, frames + 8);
 	assert_int_equal(p.pool.live, live);
 
 	struct wan_f_repair r = good;
@@ -404,11 +398,11 @@ static void test_lies(void **state)
 	repair(&p, &r, 301, 1);
 	r.m = 5;
 	repair(&p, &r, 300, 1);
-	assert_int_equal(counters(&p, 1).drop_bad_repair, before + 5);
+	assert_int_equal(wan_pair_stats(&p, 1).c.drop_bad_repair, before + 5);
 	assert_int_equal(p.pool.live, live + 1);
 
-	/* Blocks of received datagrams: symbols that do not belong to them. */
-	uint64_t rebuilt = counters(&p, 1).rebuilt;
+	/* Blocks of what was there: symbols that do not belong to it. */
+	uint64_t rebuilt = wan_pair_stats(&p, 1).c.rebuilt;
 
 	for (uint32_t back = 1; back < 300; back++)
 		for (uint8_t i = 0; i < 4; i++) {
@@ -416,8 +410,8 @@ static void test_lies(void **state)
 			    .depth = 1, .k = 3, .m = 4, .index = i, .first = next - back};
 			repair(&p, &r, back & 1 ? 4200 : 300, (uint8_t)(back + i));
 		}
-	assert_true(counters(&p, 1).drop_bad_repair > before + 20);
-	assert_int_equal(counters(&p, 1).rebuilt, rebuilt);
+	assert_true(wan_pair_stats(&p, 1).c.drop_bad_repair > before + 20);
+	assert_int_equal(wan_pair_stats(&p, 1).c.rebuilt, rebuilt);
 
 	/* An endless number of blocks: memory is limited. */
 	for (uint32_t i = 0; i < 20000; i++) {
@@ -448,7 +442,7 @@ static void test_no_buffers(void **state)
 	p.pool.fail_ppm = 20000;
 	for (int i = 0; i < 100; i++)
 		message(&p, 300);
-	assert_true(counters(&p, 1).rebuilt > 50);
+	assert_true(wan_pair_stats(&p, 1).c.rebuilt > 50);
 	assert_true(p.pool.peak < 2000);
 	end(&p);
 }
@@ -478,8 +472,8 @@ static void test_weather(void **state)
 		assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
 		assert_int_equal(p.errors, 0);
 		for (int i = 0; i < 2; i++) {
-			assert_int_equal(counters(&p, i).drop_bad_frame, 0);
-			assert_int_equal(counters(&p, i).drop_bad_repair, 0);
+			assert_int_equal(wan_pair_stats(&p, i).c.drop_bad_frame, 0);
+			assert_int_equal(wan_pair_stats(&p, i).c.drop_bad_repair, 0);
 		}
 		end(&p);
 	}

@@ -28,31 +28,7 @@ static void start(struct wan_pair *p, uint32_t loss_ppm)
 	start_cfg(p, &c, loss_ppm, 5 * RWY_MS);
 }
 
-static struct wan_stats stats(struct wan_pair *p, int end)
-{
-	struct wan_stats s;
-
-	wan_get_stats(p->end[end].t, &s);
-	return s;
-}
-
-/* Lets everything in flight arrive. */
-static void settle(struct wan_pair *p, rwy_dur t)
-{
-	rwy_time until = p->now + t;
-
-	while (wan_pair_step(p, until))
-		;
-}
-
-static void stop(struct wan_pair *p)
-{
-	assert_int_equal(p->errors, 0);
-	wan_pair_fini(p);
-	assert_int_equal(p->pool.live, 0);
-}
-
-/* The peer's gateway has it, the peer's host does not: acked, but in custody. */
+/* The peer's gateway has it, the peer's host not: acked, but in custody. */
 static void test_custody(void **state)
 {
 	struct wan_pair p;
@@ -60,26 +36,26 @@ static void test_custody(void **state)
 	start(&p, 0);
 	wan_pair_streams(&p, 1, 10, 500, 500, 10);
 	p.end[1].stall = true;
-	settle(&p, RWY_SEC);
+	wan_pair_settle(&p, RWY_SEC);
 	assert_int_equal(p.stream[0].got, 10);
 	assert_int_equal(p.stream[0].acked, 10);
 	assert_int_equal(p.stream[0].delivered, 0);
 	assert_int_equal(wan_tx_queued(p.stream[0].tx), 10);
 	assert_int_equal(wan_tx_bytes(p.stream[0].tx), 5000);
-	assert_int_equal(stats(&p, 0).tx_queued_bytes, 5000);
-	assert_int_equal(stats(&p, 1).rx_held_bytes, 5000);
+	assert_int_equal(wan_pair_stats(&p, 0).tx_queued_bytes, 5000);
+	assert_int_equal(wan_pair_stats(&p, 1).rx_held_bytes, 5000);
 	wan_rx_delivered(p.stream[0].rx, 3, p.now);
-	settle(&p, 100 * RWY_MS);
+	wan_pair_settle(&p, 100 * RWY_MS);
 	assert_int_equal(p.stream[0].delivered, 4);
 	assert_int_equal(wan_tx_queued(p.stream[0].tx), 6);
 	p.end[1].stall = false;
-	settle(&p, 100 * RWY_MS);
+	wan_pair_settle(&p, 100 * RWY_MS);
 	assert_int_equal(p.stream[0].delivered, 10);
-	assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
-	assert_int_equal(stats(&p, 1).rx_held_bytes, 0);
-	assert_int_equal(stats(&p, 0).c.tx_data, 10);
-	assert_int_equal(stats(&p, 0).c.tx_retransmit, 0);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 0).tx_queued_bytes, 0);
+	assert_int_equal(wan_pair_stats(&p, 1).rx_held_bytes, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).c.tx_data, 10);
+	assert_int_equal(wan_pair_stats(&p, 0).c.tx_retransmit, 0);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_flow_credit(void **state)
@@ -92,17 +68,17 @@ static void test_flow_credit(void **state)
 	start_cfg(&p, &c, 0, 5 * RWY_MS);
 	wan_pair_streams(&p, 4, 100, 500, 500, 100);
 	p.end[0].stall = p.end[1].stall = true;
-	settle(&p, RWY_SEC);
+	wan_pair_settle(&p, RWY_SEC);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(p.stream[i].got, 7);
-	wan_rx_credit(p.end[1].t, 11, 1u << 30, p.now); /* more, at run time */
-	settle(&p, RWY_SEC);
+	wan_rx_credit(p.end[1].t, 11, 1u << 30, p.now); /* more, while running */
+	wan_pair_settle(&p, RWY_SEC);
 	assert_int_equal(p.stream[0].got, 11);
 	assert_int_equal(p.stream[1].got, 7);
 	p.end[0].stall = p.end[1].stall = false;
 	assert_true(wan_pair_run(&p, p.now + 10 * RWY_SEC));
-	assert_int_equal(stats(&p, 0).c.drop_no_credit + stats(&p, 1).c.drop_no_credit, 0);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 0).c.drop_no_credit + wan_pair_stats(&p, 1).c.drop_no_credit, 0);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_tunnel_credit(void **state)
@@ -115,12 +91,12 @@ static void test_tunnel_credit(void **state)
 	start_cfg(&p, &c, 0, 5 * RWY_MS);
 	wan_pair_streams(&p, 20, 100, 700, 700, 100);
 	p.end[1].stall = true;
-	settle(&p, RWY_SEC);
-	assert_int_equal(stats(&p, 1).rx_held_bytes, 9800);
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(wan_pair_stats(&p, 1).rx_held_bytes, 9800);
 	p.end[1].stall = false;
 	assert_true(wan_pair_run(&p, p.now + 20 * RWY_SEC));
-	assert_int_equal(stats(&p, 1).c.drop_no_credit, 0);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 1).c.drop_no_credit, 0);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* A sender that ignores credit: its data is dropped, counted, and not acknowledged. */
@@ -134,16 +110,16 @@ static void test_beyond_credit(void **state)
 	start_cfg(&p, &c, 0, 5 * RWY_MS);
 	wan_pair_streams(&p, 1, 50, 500, 500, 50);
 	p.end[1].stall = true;
-	settle(&p, 200 * RWY_MS);
+	wan_pair_settle(&p, 200 * RWY_MS);
 	p.end[0].t->peer.rx_window = 20;
 	wan_tx_wake_all(p.end[0].t);
-	settle(&p, 500 * RWY_MS);
+	wan_pair_settle(&p, 500 * RWY_MS);
 	assert_int_equal(p.stream[0].got, 5);
 	assert_int_equal(p.stream[0].acked, 5);
-	assert_true(stats(&p, 1).c.drop_no_credit > 0);
+	assert_true(wan_pair_stats(&p, 1).c.drop_no_credit > 0);
 	p.end[1].stall = false;
 	assert_true(wan_pair_run(&p, p.now + 20 * RWY_SEC));
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_fragments(void **state)
@@ -157,7 +133,7 @@ static void test_fragments(void **state)
 		c.mtu[0] = 1472;
 		wan_pair_streams(&p, 2, 5, len, len, 5);
 		assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
-		stop(&p);
+		assert_true(wan_pair_finish(&p));
 	}
 }
 
@@ -171,8 +147,8 @@ static void test_fragment_count(void **state)
 	wan_pair_streams(&p, 1, 1000, 4096 + 58, 4096 + 58, 1);
 	assert_true(wan_pair_run(&p, p.now + 100 * RWY_SEC));
 	assert_in_range(
-	    stats(&p, 0).c.tx_datagrams, 3000, 3300 + 1000); /* and acknowledgements of DELIVERED */
-	stop(&p);
+	    wan_pair_stats(&p, 0).c.tx_datagrams, 3000, 3300 + 1000); /* and acknowledgements of DELIVERED */
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_reassembly(void **state)
@@ -228,12 +204,12 @@ static void test_close(void **state)
 		for (uint32_t i = 0; i < p.streams; i++)
 			p.stream[i].close_after = true;
 		assert_true(wan_pair_run(&p, p.now + 100 * RWY_SEC));
-		settle(&p, 10 * RWY_SEC);
+		wan_pair_settle(&p, 10 * RWY_SEC);
 		for (int i = 0; i < 2; i++) {
-			assert_int_equal(stats(&p, i).tx_flows, 0);
-			assert_int_equal(stats(&p, i).rx_flows, 0);
+			assert_int_equal(wan_pair_stats(&p, i).tx_flows, 0);
+			assert_int_equal(wan_pair_stats(&p, i).rx_flows, 0);
 		}
-		stop(&p);
+		assert_true(wan_pair_finish(&p));
 	}
 }
 
@@ -245,17 +221,17 @@ static void test_close_early(void **state)
 
 	start(&p, 50000);
 	wan_pair_streams(&p, 2, 200, 100, 3000, 200);
-	settle(&p, 100 * RWY_US);
+	wan_pair_settle(&p, 100 * RWY_US);
 	assert_int_equal(wan_tx_queued(p.stream[0].tx), 200);
 	wan_tx_close(p.stream[0].tx, p.now);
 	p.stream[0].tx = NULL;
-	settle(&p, 10 * RWY_SEC);
+	wan_pair_settle(&p, 10 * RWY_SEC);
 	assert_int_equal(p.stream[0].got, 200);
 	assert_int_equal(p.stream[0].delivered, 0);
 	assert_true(p.stream[0].rx_closed);
-	assert_int_equal(stats(&p, 0).tx_flows, 0);
-	assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 0).tx_flows, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).tx_queued_bytes, 0);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_close_unused(void **state)
@@ -266,11 +242,11 @@ static void test_close_unused(void **state)
 	wan_pair_streams(&p, 2, 0, 1, 1, 1);
 	wan_tx_close(p.stream[0].tx, p.now);
 	wan_tx_abort(p.stream[1].tx, p.now);
-	settle(&p, RWY_SEC);
-	assert_int_equal(stats(&p, 0).tx_flows, 0);
-	assert_int_equal(stats(&p, 1).tx_flows, 0);
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(wan_pair_stats(&p, 0).tx_flows, 0);
+	assert_int_equal(wan_pair_stats(&p, 1).tx_flows, 0);
 	assert_int_equal(p.end[0].closes + p.end[1].closes, 0);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* Aborted in the middle, at every moment: custody is freed at once, the peer is informed, the slot
@@ -284,22 +260,22 @@ static void test_abort(void **state)
 		start(&p, 100000);
 		p.deliver_delay = 5 * RWY_MS;
 		wan_pair_streams(&p, 4, 400, 100, 3000, 300);
-		settle(&p, at);
+		wan_pair_settle(&p, at);
 		for (int i = 0; i < 4; i++) {
 			wan_tx_abort(p.stream[i].tx, p.now);
 			p.stream[i].tx = NULL;
 		}
-		assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
-		settle(&p, 10 * RWY_SEC);
+		assert_int_equal(wan_pair_stats(&p, 0).tx_queued_bytes, 0);
+		wan_pair_settle(&p, 10 * RWY_SEC);
 		for (int i = 0; i < 2; i++) {
-			assert_int_equal(stats(&p, i).tx_flows, 0);
-			assert_int_equal(stats(&p, i).rx_flows, 0);
-			assert_int_equal(stats(&p, i).rx_held_bytes, 0);
+			assert_int_equal(wan_pair_stats(&p, i).tx_flows, 0);
+			assert_int_equal(wan_pair_stats(&p, i).rx_flows, 0);
+			assert_int_equal(wan_pair_stats(&p, i).rx_held_bytes, 0);
 			assert_int_equal(p.end[i].t->tx_out, 0);
 		}
 		assert_int_equal(wan_tx_open(p.end[0].t, &again, (const uint8_t *)"x", 1, NULL, p.now), 0);
 		assert_true(WAN_USE(again->id) >= 1 || at == 0);
-		stop(&p);
+		assert_true(wan_pair_finish(&p));
 	}
 }
 
@@ -310,14 +286,14 @@ static void test_refuse(void **state)
 	start(&p, 100000);
 	wan_pair_streams(&p, 8, 20, 100, 3000, 20);
 	p.end[1].refuse = true;
-	settle(&p, 10 * RWY_SEC);
+	wan_pair_settle(&p, 10 * RWY_SEC);
 	assert_int_equal(p.end[0].resets, 4);
 	assert_int_equal(p.end[1].resets, 0);
-	assert_int_equal(stats(&p, 0).tx_flows, 0);
-	assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
-	assert_int_equal(stats(&p, 1).rx_flows, 0);
-	assert_int_equal(stats(&p, 0).rx_flows, 4);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 0).tx_flows, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).tx_queued_bytes, 0);
+	assert_int_equal(wan_pair_stats(&p, 1).rx_flows, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).rx_flows, 4);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_reset_later(void **state)
@@ -327,15 +303,15 @@ static void test_reset_later(void **state)
 	start(&p, 0);
 	wan_pair_streams(&p, 2, 10, 100, 3000, 10);
 	p.end[1].stall = true;
-	settle(&p, 200 * RWY_MS);
+	wan_pair_settle(&p, 200 * RWY_MS);
 	assert_int_equal(wan_tx_queued(p.stream[0].tx), 10);
 	wan_rx_reset(p.stream[0].rx, p.now);
 	p.stream[0].rx = NULL;
-	settle(&p, 200 * RWY_MS); /* nothing more is sent: RESET is sent alone */
+	wan_pair_settle(&p, 200 * RWY_MS); /* nothing more is sent: RESET goes by itself */
 	assert_int_equal(p.end[0].resets, 1);
-	assert_int_equal(stats(&p, 0).tx_queued_bytes, 0);
-	assert_int_equal(stats(&p, 1).rx_held_bytes, 0);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 0).tx_queued_bytes, 0);
+	assert_int_equal(wan_pair_stats(&p, 1).rx_held_bytes, 0);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* The first datagram of a flow arrives after the flow has ended: it must not open it again. */
@@ -359,18 +335,18 @@ static void test_late_opener(void **state)
 		}
 	assert_non_null(late);
 	assert_true(wan_pair_run(&p, p.now + 10 * RWY_SEC));
-	settle(&p, RWY_SEC);
-	assert_int_equal(stats(&p, 1).rx_flows, 0);
+	wan_pair_settle(&p, RWY_SEC);
+	assert_int_equal(wan_pair_stats(&p, 1).rx_flows, 0);
 	struct rwy_buf *b = rwy_buf_alloc(&p.pool.bufs, 64, late->len);
 
 	memcpy(b->data, late->data, late->len);
 	wan_recv(p.end[1].t, 0, b, 0, p.now);
-	assert_int_equal(stats(&p, 1).rx_flows, 0);
-	assert_int_equal(stats(&p, 1).c.drop_unknown_flow, 1);
-	settle(&p, RWY_SEC);
+	assert_int_equal(wan_pair_stats(&p, 1).rx_flows, 0);
+	assert_int_equal(wan_pair_stats(&p, 1).c.drop_unknown_flow, 1);
+	wan_pair_settle(&p, RWY_SEC);
 	assert_int_equal(p.end[0].resets, 0);
 	free(late);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* No buffer for a while: data that was not kept is not acknowledged. */
@@ -382,8 +358,8 @@ static void test_no_buffers(void **state)
 	p.pool.fail_ppm = 300000;
 	wan_pair_streams(&p, 4, 50, 3000, 4000, 50);
 	assert_true(wan_pair_run(&p, p.now + 100 * RWY_SEC));
-	assert_true(stats(&p, 0).c.drop_no_buffer > 0);
-	stop(&p);
+	assert_true(wan_pair_stats(&p, 0).c.drop_no_buffer > 0);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_many(void **state)
@@ -395,11 +371,11 @@ static void test_many(void **state)
 	start_cfg(&p, &c, 5000, 5 * RWY_MS);
 	wan_pair_streams(&p, 10000, 3, 64, 300, 3);
 	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
-	assert_int_equal(stats(&p, 0).tx_flows, 5000);
-	assert_int_equal(stats(&p, 0).rx_flows, 5000);
-	/* One datagram reports many deliveries. */
-	assert_true(stats(&p, 0).c.tx_datagrams < 5000 * 3 * 2);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 0).tx_flows, 5000);
+	assert_int_equal(wan_pair_stats(&p, 0).rx_flows, 5000);
+	/* deliveries were told many in a datagram */
+	assert_true(wan_pair_stats(&p, 0).c.tx_datagrams < 5000 * 3 * 2);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* One flow with much data, many with little: none waits for the long one. */
@@ -424,7 +400,7 @@ static void test_fair(void **state)
 	}
 	assert_true(least > 1000);
 	assert_true(most - least <= 60);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_dgrams(void **state)
@@ -432,19 +408,19 @@ static void test_dgrams(void **state)
 	struct wan_pair p;
 
 	start(&p, 0);
-	settle(&p, 50 * RWY_MS);
+	wan_pair_settle(&p, 50 * RWY_MS);
 	for (uint32_t i = 0; i < 300; i++)
 		wan_pair_dgram(&p, (int)i & 1, 1 + i * 30);
-	settle(&p, RWY_SEC);
+	wan_pair_settle(&p, RWY_SEC);
 	assert_int_equal(p.end[0].dgrams_got, 150);
 	assert_int_equal(p.end[1].dgrams_got, 150);
 	wan_pair_dgram(&p, 0, 65000); /* more fragments than allowed */
 	for (uint32_t i = 0; i < WAN_DGRAMS_MAX + 10; i++)
 		wan_pair_dgram(&p, 0, 100);
-	settle(&p, RWY_SEC);
+	wan_pair_settle(&p, RWY_SEC);
 	assert_int_equal(p.end[1].dgrams_got, 150 + WAN_DGRAMS_MAX);
-	assert_int_equal(stats(&p, 0).c.drop_dgram_queue, 11);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 0).c.drop_dgram_queue, 11);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* Some wrong arguments that must not do harm. */
@@ -468,7 +444,7 @@ static void test_arguments(void **state)
 	c.mtu[0] = 500;
 	assert_int_equal(wan_new(&t, &c, p.now), RWY_EINVAL);
 	wan_free(NULL);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* Two paths; one of them dies in the middle. */
@@ -500,7 +476,7 @@ static void test_paths(void **state)
 	wan_pair_run(&p, p.now + 500 * RWY_MS);
 	assert_true(wan_path_usable(&p.end[0].t->path[1]));
 	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 int main(void)

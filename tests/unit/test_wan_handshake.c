@@ -25,21 +25,6 @@ static void start(struct wan_pair *p, uint32_t loss_ppm, uint32_t streams, uint6
 		wan_pair_streams(p, streams, total, 100, 1000, 50);
 }
 
-static struct wan_counters counters(struct wan_pair *p, int end)
-{
-	struct wan_stats s;
-
-	wan_get_stats(p->end[end].t, &s);
-	return s.c;
-}
-
-static void stop(struct wan_pair *p)
-{
-	assert_int_equal(p->errors, 0);
-	wan_pair_fini(p);
-	assert_int_equal(p->pool.live, 0);
-}
-
 static void inject(struct wan_pair *p, int end, const void *bytes, uint32_t len)
 {
 	struct rwy_buf *b = rwy_buf_alloc(&p->pool.bufs, 64, len);
@@ -66,17 +51,17 @@ static void test_up(void **state)
 		;
 	assert_true(p.end[0].up && p.end[1].up);
 	assert_true(p.now <= RWY_SEC + 31 * RWY_MS); /* a round trip and a half */
-	assert_int_equal(counters(&p, 0).peer_restarts, 0);
-	/* Then it is quiet: keep-alives only. */
-	struct wan_counters before = counters(&p, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).c.peer_restarts, 0);
+	/* and it stays quiet: keep-alives only */
+	struct wan_counters before = wan_pair_stats(&p, 0).c;
 
 	wan_pair_run(&p, p.now + 3 * RWY_SEC);
 	while (wan_pair_step(&p, 5 * RWY_SEC))
 		;
-	assert_true(counters(&p, 0).tx_datagrams - before.tx_datagrams < 40);
-	assert_int_equal(counters(&p, 0).went_down, 0);
+	assert_true(wan_pair_stats(&p, 0).c.tx_datagrams - before.tx_datagrams < 40);
+	assert_int_equal(wan_pair_stats(&p, 0).c.went_down, 0);
 	assert_in_range(since(&p, 0), RWY_SEC, RWY_SEC + 31 * RWY_MS);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_up_under_loss(void **state)
@@ -89,7 +74,7 @@ static void test_up_under_loss(void **state)
 		while (wan_pair_step(&p, 60 * RWY_SEC) && !(p.end[0].up && p.end[1].up))
 			;
 		assert_true(p.end[0].up && p.end[1].up);
-		stop(&p);
+		assert_true(wan_pair_finish(&p));
 	}
 }
 
@@ -115,7 +100,7 @@ static void test_last_hello_lost(void **state)
 	assert_true(wan_pair_run(&p, from + 400 * RWY_MS));
 	assert_int_equal(p.end[0].t->hs.repeats, 0);
 	assert_int_equal(p.end[1].t->hs.repeats, 0);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* One end is accepted, then nothing passes for a while. Its data cause the other end to ask again
@@ -141,7 +126,7 @@ static void test_data_ask(void **state)
 		;
 	assert_true(p.end[1].up);
 	assert_true(wan_pair_run(&p, clear + RWY_SEC));
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_restart_of_each(void **state)
@@ -155,8 +140,8 @@ static void test_restart_of_each(void **state)
 		assert_true(wan_pair_run(&p, p.now + 30 * RWY_SEC));
 		assert_int_equal(p.end[!end].restarts_seen, 1);
 		assert_int_equal(p.end[end].restarts_seen, 0);
-		assert_int_equal(counters(&p, !end).peer_restarts, 1);
-		stop(&p);
+		assert_int_equal(wan_pair_stats(&p, !end).c.peer_restarts, 1);
+		assert_true(wan_pair_finish(&p));
 	}
 }
 
@@ -183,7 +168,7 @@ static void test_replay(void **state)
 			wan_pair_restart(&p, 0);
 	}
 	assert_true(wan_pair_run(&p, p.now + 30 * RWY_SEC));
-	uint64_t restarts = counters(&p, 1).peer_restarts, data = counters(&p, 1).rx_data;
+	uint64_t restarts = wan_pair_stats(&p, 1).c.peer_restarts, data = wan_pair_stats(&p, 1).c.rx_data;
 
 	/* ... and all of it again, with HELLOs of that session. */
 	for (uint32_t i = 0; i < n; i++) {
@@ -195,11 +180,11 @@ static void test_replay(void **state)
 	}
 	for (int k = 0; k < 2000; k++)
 		wan_pair_step(&p, RWY_NEVER - 1);
-	assert_int_equal(counters(&p, 1).peer_restarts, restarts);
-	assert_int_equal(counters(&p, 1).rx_data, data);
+	assert_int_equal(wan_pair_stats(&p, 1).c.peer_restarts, restarts);
+	assert_int_equal(wan_pair_stats(&p, 1).c.rx_data, data);
 	assert_true(p.end[0].up && p.end[1].up);
 	assert_int_equal(p.end[1].restarts_seen, 1);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* A HELLO with an invented epoch is answered, never accepted. */
@@ -229,9 +214,9 @@ static void test_forged(void **state)
 		wan_pair_run(&p, p.now + 10 * RWY_MS);
 	}
 	assert_true(wan_pair_run(&p, p.now + 30 * RWY_SEC));
-	assert_int_equal(counters(&p, 1).peer_restarts, 0);
-	assert_int_equal(counters(&p, 0).peer_restarts, 0);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 1).c.peer_restarts, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).c.peer_restarts, 0);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_strangers(void **state)
@@ -243,7 +228,7 @@ static void test_strangers(void **state)
 	wan_pair_run(&p, p.now + 50 * RWY_MS);
 	while (wan_pair_step(&p, 2 * RWY_SEC))
 		;
-	struct wan_counters was = counters(&p, 0);
+	struct wan_counters was = wan_pair_stats(&p, 0).c;
 
 	memset(d, 0, sizeof(d));
 	d[WAN_PKT_HDR] = WAN_F_PING;
@@ -252,19 +237,19 @@ static void test_strangers(void **state)
 	wan_pkt_put(d, &h);
 	wan_pkt_seal(d, WAN_PKT_HDR + 1, NULL, 0);
 	inject(&p, 0, d, WAN_PKT_HDR + 1);
-	assert_int_equal(counters(&p, 0).drop_unknown_tunnel, was.drop_unknown_tunnel + 1);
+	assert_int_equal(wan_pair_stats(&p, 0).c.drop_unknown_tunnel, was.drop_unknown_tunnel + 1);
 	h.index ^= 1;
 	wan_pkt_put(d, &h);
 	d[16] = 1;
 	inject(&p, 0, d, WAN_PKT_HDR + 1);
-	assert_int_equal(counters(&p, 0).drop_crc, was.drop_crc + 1);
+	assert_int_equal(wan_pair_stats(&p, 0).c.drop_crc, was.drop_crc + 1);
 	d[0] = 0x70;
 	inject(&p, 0, d, WAN_PKT_HDR + 1);
-	assert_int_equal(counters(&p, 0).drop_version, was.drop_version + 1);
+	assert_int_equal(wan_pair_stats(&p, 0).c.drop_version, was.drop_version + 1);
 	inject(&p, 0, d, 3);
 	inject(&p, 0, d, WAN_PKT_HDR);
-	assert_int_equal(counters(&p, 0).drop_short, was.drop_short + 2);
-	/* A HELLO of another pair of gateways. */
+	assert_int_equal(wan_pair_stats(&p, 0).c.drop_short, was.drop_short + 2);
+	/* a HELLO of another pair of gateways */
 	struct wan_f_hello f = {
 	    .flags = WAN_HELLO_WANT, .mtu = 1472, .tunnel_id = 78, .epoch = 9, .nonce = 1, .rx_window = 1};
 
@@ -272,10 +257,10 @@ static void test_strangers(void **state)
 	wan_f_hello_put(d + WAN_PKT_HDR, &f);
 	wan_pkt_seal(d, WAN_PKT_HDR + WAN_HELLO_LEN, NULL, 0);
 	inject(&p, 0, d, WAN_PKT_HDR + WAN_HELLO_LEN);
-	assert_int_equal(counters(&p, 0).drop_unknown_tunnel, was.drop_unknown_tunnel + 2);
-	assert_int_equal(counters(&p, 0).rx_datagrams, was.rx_datagrams);
+	assert_int_equal(wan_pair_stats(&p, 0).c.drop_unknown_tunnel, was.drop_unknown_tunnel + 2);
+	assert_int_equal(wan_pair_stats(&p, 0).c.rx_datagrams, was.rx_datagrams);
 	assert_false(p.end[0].t->hs.reply);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* Silence for four keep-alives is "down"; custody stays; the first datagram is "up". */
@@ -300,11 +285,11 @@ static void test_silence(void **state)
 	assert_true(wan_tx_queued(p.stream[0].tx) > 0);
 	wan_pair_run(&p, from + 2 * RWY_SEC + 300 * RWY_MS);
 	assert_true(p.end[0].up && p.end[1].up);
-	assert_int_equal(counters(&p, 0).went_down, 1);
+	assert_int_equal(wan_pair_stats(&p, 0).c.went_down, 1);
 	assert_in_range(since(&p, 0), from + 2 * RWY_SEC, p.now);
-	assert_int_equal(counters(&p, 0).peer_restarts, 0);
+	assert_int_equal(wan_pair_stats(&p, 0).c.peer_restarts, 0);
 	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* Both restart at the same time, repeatedly. */
@@ -319,7 +304,7 @@ static void test_both_restart(void **state)
 		wan_pair_restart(&p, 1);
 	}
 	assert_true(wan_pair_run(&p, p.now + 60 * RWY_SEC));
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 int main(void)

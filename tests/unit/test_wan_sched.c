@@ -29,13 +29,6 @@ static void start(struct wan_pair *p, uint32_t streams, uint32_t queue)
 	wan_pair_run(p, p->now + 20 * RWY_MS);
 }
 
-static void stop(struct wan_pair *p)
-{
-	assert_int_equal(p->errors, 0);
-	wan_pair_fini(p);
-	assert_int_equal(p->pool.live, 0);
-}
-
 static void set(struct wan_pair *p, unsigned id, uint64_t guarantee, uint64_t limit, uint32_t weight)
 {
 	struct wan_class_cfg c = {.guarantee_Bps = guarantee, .limit_Bps = limit, .weight = weight};
@@ -97,7 +90,7 @@ static void test_guarantees(void **state)
 	near(s[2], 0.350, 0.01);
 	near(s[3], 0.125, 0.01);
 	near(s[1] + s[2] + s[3], 1, 0.01);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_weights(void **state)
@@ -117,7 +110,7 @@ static void test_weights(void **state)
 	near(s[1], 0.5, 0.01);
 	near(s[2], 0.3, 0.01);
 	near(s[3], 0.2, 0.01);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* Nothing is reserved: a class alone gets everything; but a limit holds also then. */
@@ -145,7 +138,7 @@ static void test_limit(void **state)
 	shares(&p, 3, 20 * RWY_MS, s);
 	near(s[1], 0.8, 0.03);
 	near(s[2], 0.2, 0.02);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* More is guaranteed than available: the higher priority gets all of its guarantee, the other the
@@ -179,7 +172,7 @@ static void test_priority(void **state)
 	near(s[2], 0.5, 0.01);
 	high.priority = WAN_PRIORITIES;
 	assert_int_equal(wan_class_set(p.end[0].t, 2, &high), RWY_EINVAL);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* A small flow with a guarantee beside many greedy ones: it does not wait for them. */
@@ -204,7 +197,7 @@ static void test_latency(void **state)
 	assert_true(got >= 5 * 60);
 	wan_class_stats(p.end[0].t, 1, &st);
 	assert_true(st.sent_guaranteed > st.sent / 2);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_arguments(void **state)
@@ -234,7 +227,7 @@ static void test_arguments(void **state)
 	wan_pair_run(&p, p.now + 50 * RWY_MS);
 	wan_class_stats(t, 0, &s);
 	assert_true(s.sent > 0);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 int main(void)

@@ -42,23 +42,6 @@ static void start(
 		wan_pair_streams(p, 6, n, 100, 3000, 200);
 }
 
-static void stop(struct wan_pair *p)
-{
-	assert_int_equal(p->errors, 0);
-	assert_int_equal(p->pipe[0].overrun, 0);
-	assert_int_equal(p->pipe[1].overrun, 0);
-	wan_pair_fini(p);
-	assert_int_equal(p->pool.live, 0);
-}
-
-static struct wan_stats stats(struct wan_pair *p, int end)
-{
-	struct wan_stats s;
-
-	wan_get_stats(p->end[end].t, &s);
-	return s;
-}
-
 static void use(struct wan_pair *p, int end, bool on)
 {
 	assert_int_equal(wan_stream_use(p->end[end].t, on, p->now), 0);
@@ -84,7 +67,7 @@ static void test_only_stream(void **state)
 	use(&p, 1, true);
 	assert_true(wan_pair_run(&p, 100 * RWY_SEC));
 	for (int i = 0; i < 2; i++) {
-		struct wan_stats s = stats(&p, i);
+		struct wan_stats s = wan_pair_stats(&p, i);
 
 		assert_true(s.up && s.stream);
 		assert_int_equal(s.c.lost, 0);
@@ -98,7 +81,7 @@ static void test_only_stream(void **state)
 		assert_true(s.min_rtt >= 2 * DELAY && s.srtt >= s.min_rtt);
 		assert_true(s.rate_Bps > 1000000);
 	}
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* The window is the carrier's room: its rate is reached, whatever congestion control measured
@@ -120,7 +103,7 @@ static void test_rate_is_carriers(void **state)
 	assert_true(wan_pair_run(&p, 60 * RWY_SEC));
 	/* 3 flows x 4000 x 1550 bytes each way over 4 x 10 MB/s: half a second with a full pipe. */
 	assert_true(p.now - began < RWY_SEC);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* Back and forth under load, on a native path that loses and reorders, at both ends at different times. */
@@ -146,11 +129,11 @@ static void move_seed(uint64_t seed)
 		moves++;
 	}
 	assert_true(moves > 4);
-	assert_true(stats(&p, 0).c.stream_sent && stats(&p, 1).c.stream_sent);
+	assert_true(wan_pair_stats(&p, 0).c.stream_sent && wan_pair_stats(&p, 1).c.stream_sent);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(stats(&p, i).c.stream_lost, 0);
-		assert_int_equal(stats(&p, i).c.stream_breaks, 0);
-		assert_int_equal(stats(&p, i).c.went_down, 0);
+		assert_int_equal(wan_pair_stats(&p, i).c.stream_lost, 0);
+		assert_int_equal(wan_pair_stats(&p, i).c.stream_breaks, 0);
+		assert_int_equal(wan_pair_stats(&p, i).c.went_down, 0);
 	}
 	/* All datagrams in flight are accounted for once they have arrived. */
 	run_for(&p, RWY_SEC);
@@ -158,7 +141,7 @@ static void move_seed(uint64_t seed)
 		assert_true(wan_stream_inflight(p.end[i].t) < 200); /* a keep-alive */
 		assert_true(p.end[i].t->path[0].inflight < 10000);
 	}
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_move(void **state)
@@ -193,8 +176,8 @@ static void break_seed(uint64_t seed)
 		breaks++;
 	}
 	assert_true(breaks > 2);
-	assert_true(stats(&p, 0).c.stream_breaks && stats(&p, 0).c.stream_lost);
-	stop(&p);
+	assert_true(wan_pair_stats(&p, 0).c.stream_breaks && wan_pair_stats(&p, 0).c.stream_lost);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_break(void **state)
@@ -225,7 +208,7 @@ static void often_seed(uint64_t seed)
 		run_for(&p, 25 * RWY_MS);
 		assert_true(p.now < from + 1500 * RWY_MS);
 	}
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 static void test_moves_often(void **state)
@@ -252,8 +235,8 @@ static void test_native_dies(void **state)
 
 	assert_true(wan_pair_run(&p, 60 * RWY_SEC));
 	assert_true(p.now - moved < 5 * RWY_SEC);
-	assert_int_equal(stats(&p, 0).c.went_down, 0);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 0).c.went_down, 0);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* A restart of one end while on the carrier: its connections die with it. */
@@ -274,8 +257,8 @@ static void test_restart(void **state)
 		wan_stream_lost(p.end[0].t, p.now);
 	}
 	assert_true(wan_pair_run(&p, 60 * RWY_SEC));
-	assert_true(stats(&p, 0).c.peer_restarts >= 3);
-	stop(&p);
+	assert_true(wan_pair_stats(&p, 0).c.peer_restarts >= 3);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* No room: not even an acknowledgement is sent, and there is no busy timer; with room everything
@@ -299,7 +282,7 @@ static void test_no_room(void **state)
 
 	for (unsigned i = 0; i < n; i++)
 		assert_true(tx[i].stream && !tx[i].buf);
-	stop(&p);
+	assert_true(wan_pair_finish(&p));
 }
 
 /* Connections far behind: more gaps than are stored. Data is still accepted. */
@@ -324,8 +307,8 @@ static void test_far_behind(void **state)
 	use(&p, 1, true);
 	assert_true(wan_pair_run(&p, 200 * RWY_SEC));
 	assert_true(wan_stream_path(p.end[0].t)->seen.floor || wan_stream_path(p.end[1].t)->seen.floor);
-	assert_int_equal(stats(&p, 0).c.drop_duplicate_pn, 0);
-	stop(&p);
+	assert_int_equal(wan_pair_stats(&p, 0).c.drop_duplicate_pn, 0);
+	assert_true(wan_pair_finish(&p));
 }
 
 int main(void)
