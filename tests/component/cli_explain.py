@@ -89,7 +89,7 @@ def run(line, want=0, said=(), **env):
     env = {**keep, **{k: str(v) for k, v in e.items() if v is not None}}
     for _ in range(TRIES):
         r = subprocess.run([world.program, "explain", *line.split()], capture_output=True, text=True, timeout=300, env=env)
-        # It gives a connection 3 s, handshake included: on a busy machine that may be too short for a controller that is there.
+        # It gives a connection 3 s, handshake included: a busy machine may need more.
         if not any(re.search(rf"cannot reach the controller at {url(i)}: .*time(d )?out", r.stderr, re.I) for i in (0, 1)):
             break
     assert r.returncode == want, (line, r.returncode, r.stdout, r.stderr)

@@ -19,7 +19,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 SPEC = yaml.safe_load((ROOT / "controller/openapi.yaml").read_text())
-# Times that are themselves tested (a lease that runs out, an answer that is late) are so many times longer on a machine that others use.
+# Times that are themselves tested (a lease that runs out, an answer that is late) are so many times
+# longer on a machine that others use.
 SLOW = min(8, max(1, os.getloadavg()[0] / (os.cpu_count() or 1) / 4))
 
 

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# A network's controller for tests/unit/test_provider.c and ctlr/networks.py: the REST contract of docs/controller-planning.md over sites a and b, in
-# memory. Prints its port. What makes it misbehave is in the sites' names: "slow", "garbage", "huge", "broken", "nosuch";
-# a tunnel called "contested" loses 60 of pe-1's 100 Gbit/s to somebody else just before it is made. POST /test/behave:
-# {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS]}, HOW one of the above, "refuse", "late" (done, but nothing is said) or "".
-# What is slow or late waits until the client has given up: whose timer is shorter does not depend on the machine.
+# A network's controller for tests/unit/test_provider.c and ctlr/networks.py: the REST contract of
+# docs/controller-planning.md over sites a and b, in memory. Prints its port. What makes it
+# misbehave is in the sites' names: "slow", "garbage", "huge", "broken", "nosuch"; a tunnel called
+# "contested" loses 60 of pe-1's 100 Gbit/s to somebody else just before it is made. POST
+# /test/behave: {"paths": HOW, "tunnels": HOW, "more": [EDGE, NAME, BPS]}, HOW one of the above,
+# "refuse", "late" (done, but nothing is said) or "". What is slow or late waits until the client
+# has given up: whose timer is shorter does not depend on the machine.
 import json
 import socket
 import sys
