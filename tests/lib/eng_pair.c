@@ -134,6 +134,19 @@ void eng_pair_run(rwy_dur time)
 	}
 }
 
+struct eng_flow_info eng_pair_flow(unsigned at)
+{
+	struct eng_flow_info f[4];
+	uint32_t cursor = 0;
+	unsigned n = 0;
+
+	do
+		n += eng_flows(site[at].e, &cursor, f + n, 4 - n);
+	while (cursor && n < 4);
+	assert_int_equal(n, 1);
+	return f[0];
+}
+
 void eng_pair_delay(rwy_dur one_way)
 {
 	wan_delay = one_way;
