@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# What has passed with these inputs need not run again: a test's inputs are hashed, and BUILD/tests/passed/ remembers the hashes of
-# those that passed. Inputs of a program: its own bytes. Of a script: its text and that of the modules that it imports. Of both: each
-# built program and each tracked file whose name is a word of the text (of a program: of its source and the headers of tests/ that
-# this includes, C files aside), and all of a folder whose path the text has in quotes, or before a name that is made up ("docs/%s").
-# So a test names what it reads. Besides, the installed packages and the kernel. FULL=1 runs everything.
+# A test that has passed with the same inputs is not run again: its inputs are hashed, and BUILD/tests/passed/ keeps the hashes of
+# those that passed. A program's inputs are its own bytes. A script's are its text and the modules that it imports. Both also depend on
+# each built program and tracked file whose name is a word of the text (for a program: of its source and the headers of tests/ that
+# this includes, except C files), on all of a folder whose path is in quotes or before a computed name ("docs/%s"), on the installed
+# packages and on the kernel. So a test must name the files that it reads. FULL=1 runs everything.
 import functools
 import hashlib
 import os

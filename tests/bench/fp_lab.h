@@ -72,7 +72,7 @@ void fp_arrive(struct fp_port *p, struct rte_mbuf *m);
 #define FP_VTAG 101
 void fp_overlay_conf(struct conf *c, const struct fp_cfg *cfg, enum fp_site s);
 struct rwy_ip fp_host_ip(const struct fp_cfg *cfg, enum fp_site s);
-/* Of the inner headers: the hosts', the gateways'. */
+/* Inner MAC addresses: the hosts', the gateways'. */
 extern const uint8_t fp_host_mac[6], fp_gw_mac[6];
 /* Writes the bytes before a host's IP packet of ip_len bytes, from host to gateway. Returns how
  * many. */

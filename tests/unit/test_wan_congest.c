@@ -18,7 +18,7 @@ struct path {
 	struct wan_congest c;
 	rwy_time now;
 	uint64_t rng;
-	/* Of the path: */
+	/* The path: */
 	double pps, loss, ce;
 	rwy_dur rtt, queue;
 	unsigned burst_every, burst; /* s; datagrams */

@@ -22,7 +22,7 @@ struct result {
 	uint64_t payload;    /* bytes delivered to the far host */
 	rwy_dur span;        /* the time that this took */
 	uint64_t duplicates; /* delivered twice, which must not happen */
-	/* Of the whole run. */
+	/* The complete run: */
 	uint64_t datagrams, events, hash;
 	uint64_t held_max, custody_max; /* bytes at the receiver; packets of memory */
 	uint64_t congest_begins;        /* times that the path became congested; how long in all */
