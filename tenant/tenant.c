@@ -174,7 +174,7 @@ static int hosts_make(
 		for (; j && memcmp(&h[j - 1].addr, &a.addr, 16) > 0; j--)
 			h[j] = h[j - 1];
 		h[j] = a;
-		if (side != (vtep ? TENANT_VTEP : TENANT_LAN) || (vtep && !tenant_has_vtep(t, &a.vtep)) ||
+		if (side != (vtep ? TENANT_VTEP : TENANT_LAN) || (vtep && !has_vtep(t, &a.vtep)) ||
 		    a.mac[0] & 1 || !memcmp(a.mac, no_mac, 6) || (j && rwy_ip_eq(&h[j - 1].addr, &a.addr)))
 			return tenant_fail(err, RWY_EINVAL, TENANT_E_HOST, from->name, (int)i);
 	}
@@ -370,23 +370,6 @@ bool tenant_same(const struct tenant *t, const struct tenant_cfg *b)
 
 /* --- admission -------------------------------------------------------------------------------- */
 
-bool tenant_has_vtep(const struct tenant *t, const struct rwy_ip *vtep)
-{
-	const struct rwy_ip *base = t->cfg.vtep;
-	unsigned n = t->cfg.vteps;
-
-	if (t->cfg.vtep_learn)
-		return true;
-	while (n > 1) {
-		unsigned half = n / 2;
-
-		if (memcmp(&base[half], vtep, 16) <= 0)
-			base += half;
-		n -= half;
-	}
-	return n && rwy_ip_eq(base, vtep);
-}
-
 enum tenant_admit tenant_of_vxlan(const struct tenant_set *s, uint32_t vni, const struct rwy_ip *vtep,
     uint16_t vlan, const struct tenant **t)
 {
@@ -395,7 +378,7 @@ enum tenant_admit tenant_of_vxlan(const struct tenant_set *s, uint32_t vni, cons
 		return TENANT_UNKNOWN_VNI;
 	if (vlan && vlan != (*t)->cfg.vlan)
 		return TENANT_FOREIGN_TAG;
-	return tenant_has_vtep(*t, vtep) ? TENANT_OK : TENANT_FOREIGN_VTEP;
+	return has_vtep(*t, vtep) ? TENANT_OK : TENANT_FOREIGN_VTEP;
 }
 
 enum tenant_admit tenant_admits(const struct tenant *t, enum tenant_side side, const struct acl_key *k,
