@@ -105,8 +105,7 @@ struct here {
 	const struct ctlr_gateway *g;
 };
 
-/* The tunnel of the largest weight to that site, the first by name among equals, so that all
- * replicas choose the same. */
+/* The tunnel of the largest weight to that site; by name among equals: the same at all replicas. */
 static const char *heaviest_tunnel(void *ctx, const char *site)
 {
 	const struct here *h = ctx;
@@ -367,8 +366,7 @@ enum ctlr_outcome ctlr_api_tenant_put(struct ctlr *c, struct ctlr_req *r)
 	ctlr_change_cmp(ch, "guard/config", c->guard_rev);
 	ctlr_change_put(ch, "guard/config", json_object());
 	if (nt)
-		/* sites may have been removed from it */
-		ctlr_change_put(ch, "touch/", json_object());
+		ctlr_change_put(ch, "touch/", json_object()); /* sites may have been removed */
 	snprintf(key, sizeof(key), "tenant/%.31s", r->arg[0]);
 	ctlr_change_put(ch, key, j);
 	return ctlr_req_commit(r, ch, nt ? 200 : 201);
