@@ -159,6 +159,24 @@ static int vteps_make(struct rwy_ip *v, const struct tenant_cfg *from, struct te
 	return 0;
 }
 
+/* True if the VTEP is configured, or learning is on. */
+static bool has_vtep(const struct tenant *t, const struct rwy_ip *vtep)
+{
+	const struct rwy_ip *base = t->cfg.vtep;
+	unsigned n = t->cfg.vteps;
+
+	if (t->cfg.vtep_learn)
+		return true;
+	while (n > 1) {
+		unsigned half = n / 2;
+
+		if (memcmp(&base[half], vtep, 16) <= 0)
+			base += half;
+		n -= half;
+	}
+	return n && rwy_ip_eq(base, vtep);
+}
+
 /* Like vteps_make; the tenant's VTEPs and prefixes must be made before. */
 static int hosts_make(
     struct tenant *t, struct tenant_host *h, const struct tenant_cfg *from, struct tenant_err *err)

@@ -131,8 +131,6 @@ static inline struct tenant_at tenant_find(const struct tenant *t, const struct 
 {
 	return t->at[range_find(&t->map, a)];
 }
-/* True when the VTEP is configured, or learning is on. */
-bool tenant_has_vtep(const struct tenant *t, const struct rwy_ip *vtep);
 
 struct tenant_set {
 	uint64_t generation; /* 1, 2, ... */
