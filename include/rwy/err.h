@@ -17,8 +17,6 @@
 #define rwy_unreachable() rwy_unreachable_at(__FILE__, __LINE__)
 _Noreturn static inline void rwy_unreachable_at(const char *file, int line)
 {
-	(void)file;
-	(void)line;
 	__builtin_trap();
 }
 
