@@ -185,7 +185,7 @@ API_SERVER_SRC := $(wildcard gateway/api/*.c tests/component/api/*.c) \
 $(BUILD)/tests/api_server: $(call obj,$(API_SERVER_SRC)) $(CONF_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
-	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -lmicrohttpd -ljansson -lyaml -lpthread $(CORE_LIBS)
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) $(DPDK_LIBS) -lmicrohttpd -ljansson -lyaml -lpthread $(CORE_LIBS)
 $(BUILD)/tests/sim/rwysim: $(call obj,$(SIM_SRC) $(wildcard tests/lib/rc_*.c) tests/lib/link.c) $(ENGINE_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	@echo '  LD    $@'
@@ -270,7 +270,7 @@ asan-unit asan-unit-build asan-sim asan-fuzz-replay: asan-%:
 asan-sim-build:
 	+$(ASAN_MAKE) $(BUILD)/asan/tests/sim/rwysim
 
-TSAN_TESTS := test_gw_tenants test_gw_tenants_race
+TSAN_TESTS := test_gw_publish test_gw_tenants test_gw_tenants_race
 TSAN_MAKE = $(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread'
 .PHONY: tsan tsan-unit tsan-controller tsan-unit-build tsan-controller-build tsan-progs
 tsan: tsan-unit tsan-controller ## what several threads change, under ThreadSanitizer

@@ -105,8 +105,4 @@ struct acl_verdict acl_lookup(const struct acl *a, const struct acl_key *k);
  * when the tenant's generation changes; then a packet costs a bit test. */
 uint16_t acl_allowed(const struct acl *a, const struct acl_key *k);
 
-/* Reads the rules in order: the reference for tests of the compiled form. */
-struct acl_verdict acl_linear(
-    const struct acl_rule *rules, unsigned n, bool allow_default, const struct acl_key *k);
-
 #endif

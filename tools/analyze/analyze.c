@@ -40,23 +40,6 @@ struct an {
 	uint8_t packet[FRAME_MAX]; /* what was not captured is zero */
 };
 
-#define X(e, n, s) n,
-static const char *const phase_name[] = {AN_PHASES(X)};
-#undef X
-#define X(e, n, s) s,
-static const char *const phase_text[] = {AN_PHASES(X)};
-#undef X
-
-const char *an_phase_name(enum an_phase p)
-{
-	return phase_name[p];
-}
-
-const char *an_phase_text(enum an_phase p)
-{
-	return phase_text[p];
-}
-
 struct an *an_new(size_t points)
 {
 	struct an *a = calloc(1, sizeof(*a));

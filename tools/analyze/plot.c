@@ -39,7 +39,7 @@ void an_point_add(struct an_flow *f, uint64_t psn, enum an_mark mark, rwy_time n
 
 	if (!q->points_max || (is_plain((uint8_t)mark) && q->points_seen++ % q->point_stride))
 		return;
-	if (!f->point && !(f->point = malloc(q->points_max * sizeof(*f->point))))
+	if (!f->point && !(f->point = calloc(q->points_max, sizeof(*f->point))))
 		return;
 	if (f->points == q->points_max)
 		thin_out(f);

@@ -6,6 +6,7 @@
  */
 #include "tools/analyze/requester.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,7 @@ static int message_push(struct an_requester *q, const struct an_message *m)
 {
 	uint32_t size = q->message_mask + 1, n = q->message_tail - q->message_head;
 
+	assert(q->message);
 	if (n == size) {
 		struct an_message *ring = calloc((size_t)size * 2, sizeof(*ring));
 
