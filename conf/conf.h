@@ -109,8 +109,9 @@ struct conf_controller {
 	/* bytes per second that the gateway offers; 0: its WAN port's speed */
 	uint64_t bandwidth_Bps;
 	uint64_t tcp_bandwidth_Bps; /* the same for TCP; 0: bandwidth_Bps */
-	char tcp_cc[CONF_NAME];     /* for the control center's tunnels: "auto" or a kernel's name */
-	char document[CONF_STR];    /* file that keeps the last document */
+	/* for the control center's tunnels: "auto" or a kernel's name */
+	char tcp_cc[CONF_NAME];
+	char document[CONF_STR]; /* file that keeps the last document */
 };
 
 struct conf {

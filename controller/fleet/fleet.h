@@ -11,8 +11,10 @@ ctlr_handler ctlr_api_gateway_list, ctlr_api_gateway_get, ctlr_api_gateway_put, 
 ctlr_handler ctlr_api_document_get; /* gateway.c */
 ctlr_handler ctlr_api_session_post, ctlr_api_session_list,
     ctlr_api_session_explain; /* session.c, explain.c */
-ctlr_handler ctlr_api_link_post, ctlr_api_link_list, ctlr_api_link_put, ctlr_api_link_delete; /* link.c */
-ctlr_handler ctlr_api_site_list, ctlr_api_site_get, ctlr_api_site_put, ctlr_api_site_delete;  /* site.c */
+/* link.c */
+ctlr_handler ctlr_api_link_post, ctlr_api_link_list, ctlr_api_link_put, ctlr_api_link_delete;
+/* site.c */
+ctlr_handler ctlr_api_site_list, ctlr_api_site_get, ctlr_api_site_put, ctlr_api_site_delete;
 ctlr_handler ctlr_api_tenant_list, ctlr_api_tenant_get, ctlr_api_tenant_put,
     ctlr_api_tenant_delete;        /* tenant.c */
 ctlr_handler ctlr_api_tunnel_list; /* list.c */

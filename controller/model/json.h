@@ -65,8 +65,9 @@ struct mdl_field {
 	uint64_t min, max;
 	const char *words;          /* MDL_WORD: the words, separated by blanks */
 	const struct mdl_table *of; /* MDL_OBJECT, MDL_LIST */
-	enum mdl_type item;         /* MDL_LIST without `of`: MDL_NAMED, MDL_IP, MDL_IP_PORT, MDL_PREFIX */
-	size_t aux;                 /* MDL_PRESENCE: offset of the bool */
+	/* MDL_LIST without `of`: MDL_NAMED, MDL_IP, MDL_IP_PORT, MDL_PREFIX */
+	enum mdl_type item;
+	size_t aux; /* MDL_PRESENCE: offset of the bool */
 };
 
 struct mdl_table {

@@ -21,11 +21,10 @@
 #include "controller/server/trust.h"
 
 #define IDLE_SECONDS 310u /* between requests; longer than the longest poll */
-#define CONN_MEMORY                                                                                          \
-	(8u << 10) /* of each connection, all of it in use: a request without its body, and a reply's head   \
-	            */
-#define PAGE_CONNS 64u
-#define BACKLOG    4096
+/* Of each connection, all of it in use: a request without its body, and a reply's head. */
+#define CONN_MEMORY (8u << 10)
+#define PAGE_CONNS  64u
+#define BACKLOG     4096
 
 #define ROUND     (100 * RWY_MS) /* longest time between two searches for slow clients */
 #define ASK       (20 * RWY_US)  /* pause for each client in its handshake */

@@ -24,7 +24,8 @@ struct ctlr_change *ctlr_change_new(ctlr_change_cb *cb, void *ctx);
 /* Replaces the callback. */
 void ctlr_change_set(struct ctlr_change *ch, ctlr_change_cb *cb, void *ctx);
 /* The later one of two for one key counts. */
-void ctlr_change_put(struct ctlr_change *ch, const char *key, json_t *value); /* its reference is taken */
+/* its reference is taken */
+void ctlr_change_put(struct ctlr_change *ch, const char *key, json_t *value);
 void ctlr_change_del(struct ctlr_change *ch, const char *key);
 /* Adds a condition: the key's revision is mod_rev; 0: the key does not exist. */
 void ctlr_change_cmp(struct ctlr_change *ch, const char *key, uint64_t mod_rev);

@@ -22,8 +22,10 @@ unsigned wanem_ctl_poll(const struct wanem_ctl *ctl, struct pollfd *fd);
 void wanem_ctl_serve(
     struct wanem_ctl *ctl, struct wanem *w, const struct pollfd *fd, unsigned count, uint64_t now);
 
-/* `wanem ctl PATH COMMAND...`: sends the words as one line, prints the reply. Exit code: 0, 1 refused or no
- * connection, 2 usage. */
+/*
+ * `wanem ctl PATH COMMAND...`: sends the words as one line, prints the reply. Exit code: 0, 1
+ * refused or no connection, 2 usage.
+ */
 int wanem_ctl_client(int argc, char **argv);
 
 #endif

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0
- * Histogram of durations: exact min, mean and max, percentiles to 1/16 of their value. Not a time series.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Histogram of durations: exact min, mean and max, percentiles to 1/16 of their value. Not a time
+ * series.
  */
 #ifndef WANEM_HIST_H
 #define WANEM_HIST_H

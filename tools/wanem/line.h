@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0
- * The delay line of one direction: holds frames until their delivery time. Knows times and bytes, decides
- * nothing.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The delay line of one direction: holds frames until their delivery time. Knows times and bytes,
+ * decides nothing.
  */
 #ifndef WANEM_LINE_H
 #define WANEM_LINE_H

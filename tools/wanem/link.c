@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0
- * The decision engine of one direction; see link.h for the model. Integer time in ns; no clock, socket or
- * bytes here but for wanem_copy_corrupt.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decision engine of one direction; see link.h for the model. Integer time in ns; no clock,
+ * socket or bytes here but for wanem_copy_corrupt.
  */
 #include "tools/wanem/link.h"
 

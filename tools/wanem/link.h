@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
- * One direction of an emulated WAN link: decides what becomes of each packet.
- * Not here: sockets, clocks, packet bytes (wanem keeps those in line.c), text. Time comes in as an argument.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One direction of an emulated WAN link: decides what becomes of each packet. Not here: sockets,
+ * clocks, packet bytes (wanem keeps those in line.c), text. Time comes in as an argument.
  *
  * Model: outage -> bottleneck (queue, rate) -> line (loss, delay, jitter, reordering, duplication,
- * corruption). Random decisions about the n-th packet depend on the seed, the configuration and n only, never
- * on time. The state of bursty loss depends on the packets before it.
+ * corruption). Random decisions about the n-th packet depend on the seed, the configuration and n
+ * only, never on time. The state of bursty loss depends on the packets before it.
  */
 #ifndef WANEM_LINK_H
 #define WANEM_LINK_H

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0
- * AF_PACKET input and output; see netif.h. Receiving and sending use two sockets: the receiving one asks for
- * the virtio header, which tells about unfinished checksums and super-frames; the sending one has no protocol
- * and so receives nothing.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AF_PACKET input and output; see netif.h. Receiving and sending use two sockets: the receiving one
+ * asks for the virtio header, which tells about unfinished checksums and super-frames; the sending
+ * one has no protocol and so receives nothing.
  */
 #include "tools/wanem/netif.h"
 

@@ -1,6 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0
- * Ethernet frames from and to a Linux interface by AF_PACKET: a memory-mapped receive ring (TPACKET_V2, a
- * kernel time stamp for each frame) and batched sends past the qdisc. No emulation here.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ethernet frames from and to a Linux interface by AF_PACKET: a memory-mapped receive ring
+ * (TPACKET_V2, a kernel time stamp for each frame) and batched sends past the qdisc. No emulation
+ * here.
  */
 #ifndef WANEM_NETIF_H
 #define WANEM_NETIF_H

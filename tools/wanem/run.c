@@ -1,9 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
  * The loop of wanem: receive, ask the link, hold, send, sleep. One thread. Decisions are link.c's.
  *
- * Sleeping: an idle emulator waits for frames without a time-out. While frames flow and the delay allows it,
- * it sleeps without listening for them, for `coalesce` at least, until the next is due: frames carry the
- * kernel's time stamp, so being read late costs nothing, and one wake-up serves many.
+ * Sleeping: an idle emulator waits for frames without a time-out. While frames flow and the delay
+ * allows it, it sleeps without listening for them, for `coalesce` at least, until the next is due:
+ * frames carry the kernel's time stamp, so being read late costs nothing, and one wake-up serves
+ * many.
  */
 #include "tools/wanem/run.h"
 

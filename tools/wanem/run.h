@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0
- * The running emulator: two interfaces, two directions, and the loop that moves frames between them on time.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The running emulator: two interfaces, two directions, and the loop that moves frames between them
+ * on time.
  */
 #ifndef WANEM_RUN_H
 #define WANEM_RUN_H
@@ -39,8 +41,10 @@ struct wanem {
 	uint64_t started;
 };
 
-/* Runs until *stop is set by a signal handler; the signals are blocked but while waiting, when `mask` is in
- * force. 0, or -1 and a sentence if an interface is gone. */
+/*
+ * Runs until *stop is set by a signal handler; the signals are blocked but while waiting, when
+ * `mask` is in force. 0, or -1 and a sentence if an interface is gone.
+ */
 int wanem_run(
     struct wanem *w, const volatile sig_atomic_t *stop, const sigset_t *mask, struct wanem_err *err);
 

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0
- * Settings of a direction as text: the table of keys, their units, reading and printing. Used by the command
- * line and by the control socket alike. Applies nothing.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settings of a direction as text: the table of keys, their units, reading and printing. Used by
+ * the command line and by the control socket alike. Applies nothing.
  */
 #ifndef WANEM_SET_H
 #define WANEM_SET_H
