@@ -228,7 +228,9 @@ UNIT_plain := $(PLAIN_TESTS)
 UNIT_sanitized := $(UNIT_BIN)
 UNIT_component := $(GWTEST_BIN)
 UNIT_RUN := $(if $(PART),$(UNIT_$(PART)),$(UNIT_BIN) $(GWTEST_BIN))
-WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent all
+# Scripts run these two to get packets for tshark.
+EMITTERS := $(BUILD)/tests/unit/test_roce_emit $(BUILD)/tests/unit/test_wan_emit
+WITH_component := $(BUILD)/tests/api_server $(BUILD)/tests/ctrl_agent $(EMITTERS) all
 WITH_plain := $(SIM_PROGS)
 UNIT_WITH := $(if $(PART),$(WITH_$(PART)),$(WITH_component) $(WITH_plain))
 .PHONY: unit

@@ -184,10 +184,6 @@ void roce_cm_tab_free(struct roce_cm_tab *tab); /* NULL is allowed */
 void roce_cm_track(struct roce_cm_tab *tab, const struct roce_cm_msg *msg, const struct rwy_ip *src,
     const struct rwy_ip *dst, struct roce_cm_event *ev, rwy_time now);
 
-/* The caller ended the connection of this queue pair (idle, error): no CLOSED will follow. An
- * unknown queue pair is ignored. */
-void roce_cm_forget(struct roce_cm_tab *tab, const struct rwy_ip *ip, uint32_t qpn, rwy_time now);
-
 /* Returns the established connection of this queue pair; NULL: none. Valid until the next call on
  * the table. */
 const struct roce_cm_conn *roce_cm_find(const struct roce_cm_tab *tab, const struct rwy_ip *ip, uint32_t qpn);

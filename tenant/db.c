@@ -317,26 +317,6 @@ int tenant_txn_del(struct tenant_txn *x, const char *name, struct tenant_err *er
 	return 0;
 }
 
-int tenant_txn_acl(struct tenant_txn *x, const char *name, const struct acl_rule *rules, unsigned n,
-    bool allow_default, struct tenant_err *err)
-{
-	uint32_t i = txn_find(x, name);
-	struct tenant_cfg cfg;
-
-	if (!i)
-		return tenant_fail(err, RWY_ENOENT, TENANT_E_UNKNOWN, name, -1);
-	cfg = x->by_index[i]->cfg;
-	cfg.rule = rules;
-	cfg.rules = n;
-	cfg.allow_default = allow_default;
-	return put_cfg(x, i, &cfg, err);
-}
-
-const struct tenant *tenant_txn_get(const struct tenant_txn *x, const char *name)
-{
-	return x->by_index[txn_find(x, name)];
-}
-
 /* --- commit ----------------------------------------------------------------------------------- */
 
 static struct tenant_set *set_make(const struct tenant_txn *x, struct tenant_err *err)

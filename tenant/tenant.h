@@ -273,8 +273,6 @@ const struct tenant_set *tenant_db_current(const struct tenant_db *db);
 /* Every worker runs `generation` or a later one: frees sets and tenants that only earlier ones
  * used. Returns the number freed. */
 unsigned tenant_db_quiesced(struct tenant_db *db, uint64_t generation);
-/* Returns the next index above `after` (0 to start) that waits for tenant_db_release; 0: none. */
-uint32_t tenant_db_removed(const struct tenant_db *db, uint32_t after);
 /* No worker has anything of this index: it may be reused. RWY_EAGAIN: its removal is not quiesced
  * yet; RWY_ENOENT: it is not waiting for release. */
 int tenant_db_release(struct tenant_db *db, uint32_t index);
@@ -294,12 +292,6 @@ void tenant_txn_clear(struct tenant_txn *x);
 RWY_MUST_CHECK int tenant_txn_add(struct tenant_txn *x, const struct tenant_cfg *cfg, struct tenant_err *err);
 RWY_MUST_CHECK int tenant_txn_set(struct tenant_txn *x, const struct tenant_cfg *cfg, struct tenant_err *err);
 RWY_MUST_CHECK int tenant_txn_del(struct tenant_txn *x, const char *name, struct tenant_err *err);
-/* Replaces a tenant's ACL; all else stays. */
-RWY_MUST_CHECK int tenant_txn_acl(struct tenant_txn *x, const char *name, const struct acl_rule *rules,
-    unsigned n, bool allow_default, struct tenant_err *err);
-/* Returns the tenant's present state in the transaction, or NULL: the base for "set". Valid until
- * the next call. */
-const struct tenant *tenant_txn_get(const struct tenant_txn *x, const char *name);
 /* Makes the set that commit would publish, after all its checks, for callers that must prepare
  * others for it. Valid until the transaction's next change or end; a commit before that cannot
  * fail. Errors as commit. */

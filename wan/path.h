@@ -31,7 +31,6 @@ enum wan_sent_state {
 #define WAN_S_COPIED  2u  /* a second copy is in flight: the data is lost when both are */
 #define WAN_S_APP     4u  /* application-limited: nothing more was waiting */
 #define WAN_S_ACK     8u  /* carries an ACK frame, the last one of a report */
-#define WAN_S_OPEN    16u /* carries the open information */
 #define WAN_S_ECT     64u /* sent with ECT(0) */
 #define WAN_S_REBUILT 32u /* it never arrived: the peer rebuilt it */
 struct wan_sent {
