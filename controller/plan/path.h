@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known about the path between two sites: values from several sources, each with its age,
+ * Knowledge about the path between two sites: values from several sources, each with its age,
  * merged into one view per carrier. Pure: no I/O, no clock (`now` is an argument), no allocation.
  *
  * Units: rates in bit/s, times in microseconds, loss in packets per million, burst in packets lost

@@ -9,7 +9,7 @@ struct conf;
  */
 char *conf_change(const char *text, unsigned line, const char *with);
 
-/* What the text says; fails the test when it is refused. conf_free() it. */
+/* Parses the text; fails the test when it is refused. conf_free() the result. */
 struct conf *conf_good(const char *text);
 
 #endif

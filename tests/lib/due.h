@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is due, in order of time; what is due at the same time comes as it was put in. */
+/* Events in order of time; events of the same time come in the order they were put in. */
 #ifndef TESTS_LIB_DUE_H
 #define TESTS_LIB_DUE_H
 

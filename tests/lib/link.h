@@ -68,7 +68,7 @@ struct link_fate {
 	uint8_t ecn; /* of the IP header: in as it was sent, out as it arrives */
 };
 
-/* What becomes of a packet of `len` bytes that is sent now; f->ecn is set before. */
+/* Decides the fate of a packet of `len` bytes that is sent now; f->ecn is set before. */
 void link_send(struct link *l, uint32_t len, uint64_t *rng, struct link_fate *f, rwy_time now);
 
 static inline void link_flip(const struct link_flip *f, uint8_t *packet)

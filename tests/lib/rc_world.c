@@ -12,7 +12,7 @@
 
 enum rc_where { AT_A, AT_NEAR, AT_FAR, AT_B, PIPE_REQ, PIPE_RESP, PIPE_ALLOW, PIPE_FAIL };
 
-/* What is under way. */
+/* Packets under way. */
 struct rc_event {
 	enum rc_where where;
 	uint32_t len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a test asks of a pair, and how it ends one. */
+/* Questions of a test to a pair, and the pair's end. */
 #include <stdio.h>
 
 #include "tests/lib/wan_pair.h"

@@ -28,25 +28,28 @@ static enum an_phase waited_for(const struct an_flow *f, bool read)
 {
 	const struct an_requester *q = f->rq;
 
-	if (q->no_credit || (q->credits == 0 && q->progress))
+	if (q->credits == 0)
 		return AN_CREDITS;
 	if (f->rtt.n && q->rtt > 2 * f->rtt.min + REACTION_MIN)
 		return AN_QUEUE;
 	return read && q->read_done ? AN_READS : AN_WINDOW;
 }
 
-bool an_answers_nak(const struct an_requester *q, rwy_time now)
+enum an_cause an_cause_of(const struct an_requester *q, rwy_time now)
 {
-	return q->nak_at && rwy_since(q->nak_at, now) <= rwy_time_max(NAK_ANSWER, q->rtt);
+	if (q->rnr_at)
+		return AN_BY_RNR;
+	if (q->nak_at && rwy_since(q->nak_at, now) <= rwy_time_max(NAK_ANSWER, q->rtt))
+		return AN_BY_NAK;
+	return AN_BY_TIMER;
 }
 
 static enum an_phase repair_of(const struct an_requester *q, bool goes_back, rwy_time now)
 {
-	enum an_cause cause = q->cause;
+	static const enum an_phase phase[] = {
+	    [AN_BY_TIMER] = AN_TIMEOUT, [AN_BY_NAK] = AN_LOSS, [AN_BY_RNR] = AN_RNR};
 
-	if (goes_back)
-		cause = q->rnr_at ? AN_BY_RNR : an_answers_nak(q, now) ? AN_BY_NAK : AN_BY_TIMER;
-	return cause == AN_BY_RNR ? AN_RNR : cause == AN_BY_NAK ? AN_LOSS : AN_TIMEOUT;
+	return phase[goes_back ? an_cause_of(q, now) : q->cause];
 }
 
 void an_gap(struct an_flow *f, bool repeat, bool goes_back, bool read, rwy_time now)

@@ -227,7 +227,7 @@ static void go_back(struct an_flow *f, uint64_t psn, rwy_time now)
 {
 	struct an_requester *q = f->rq;
 
-	q->cause = q->rnr_at ? AN_BY_RNR : an_answers_nak(q, now) ? AN_BY_NAK : AN_BY_TIMER;
+	q->cause = an_cause_of(q, now);
 	q->back = true;
 	q->back_end = q->nxt;
 	q->back_since = now;

@@ -55,7 +55,6 @@ struct an_requester {
 	bool was_full;        /* when it came as much was out as ever */
 	rwy_dur rtt;          /* latest sample */
 	uint8_t credits;      /* AETH credit count of the latest ACK; 31: none */
-	bool no_credit;       /* the responder granted no message more than are out */
 	uint64_t read_expect; /* next READ response, unwrapped */
 	uint32_t acked_len;   /* largest payload of a packet that was acknowledged */
 };
@@ -76,11 +75,10 @@ struct an_requester *an_requester_new(size_t points);
 void an_requester_free(struct an_requester *q);
 
 /*
- * gap.c: is the NAK that is not answered yet the cause of a packet that goes now? A requester
- * answers at once; one that took no notice of the NAK (Soft-RoCE, of a second one) repeats when its
- * timer fires.
+ * gap.c: why a packet that goes back goes now. A requester answers a NAK at once; one that took no
+ * notice of it (Soft-RoCE, of a second one) repeats when its timer fires.
  */
-bool an_answers_nak(const struct an_requester *q, rwy_time now);
+enum an_cause an_cause_of(const struct an_requester *q, rwy_time now);
 /*
  * gap.c: adds the gap that ends now to the phase that explains it. repeat: with a packet that was
  * sent before; goes_back: which begins a repeat.

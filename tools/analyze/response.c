@@ -138,7 +138,6 @@ static void take_aeth(struct an_flow *f, const struct roce_pkt *pkt, uint64_t ps
 		judge_repeat(f, psn + 1, now);
 		advance(f, psn + 1, now);
 		q->credits = value;
-		q->no_credit = value == 0;
 		break;
 	case ROCE_AETH_RNR:
 		f->c.naks_rnr++;

@@ -121,9 +121,8 @@ static void say_repair(struct an_flow *f, enum an_phase p, double share)
 	    share * 100, n, p == AN_TIMEOUT ? "after its timer" : "after a NAK", each,
 	    say_share((double)f->c.resent_packets / (double)(f->c.packets + f->c.resent_packets)));
 	if (p == AN_TIMEOUT)
-		find(f, "timer value", "The timer is about %s%s.",
-		    say_time(seconds(an_hist_quantile(&f->timer, 0.5))),
-		    f->cm.known ? "; CM tells its exponent" : "");
+		find(f, "timer value", "The timer is about %s.",
+		    say_time(seconds(an_hist_quantile(&f->timer, 0.5))));
 }
 
 static void say_phase(struct an_flow *f, enum an_phase p, double share)

@@ -2,6 +2,8 @@
 /* roceway analyze --json. Times are seconds, sizes bytes. */
 #include "tools/roceway/analyze.h"
 
+#define CM_TIME 4.096e-6 /* s: unit of a local ACK timeout (IBA 12.7.34) */
+
 static double seconds(rwy_dur d)
 {
 	return (double)d / 1e9;
@@ -58,6 +60,11 @@ static json_t *flow_json(const struct an_flow *f)
 	    (json_int_t)f->pmtu, "outstanding_bytes", (json_int_t)f->most_bytes, "outstanding_messages",
 	    (json_int_t)f->most_messages, "outstanding_reads", (json_int_t)f->most_reads, "stalled",
 	    f->stalled);
+	if (f->cm.known)
+		json_object_set_new(o, "cm",
+		    json_pack("{si, si, si, sf}", "retry_count", f->cm.retry_count, "rnr_retry",
+		        f->cm.rnr_retry, "read_depth", f->cm.read_depth, "ack_timeout",
+		        CM_TIME * (double)(1ull << (f->cm.ack_timeout & 31))));
 	json_object_set_new(o, "counters", counters_json(&f->c));
 	json_object_set_new(o, "phases_seconds", phases_json(f));
 	json_object_set_new(o, "rtt", hist_json(&f->rtt));

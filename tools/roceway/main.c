@@ -122,8 +122,8 @@ static void help_command(const struct cli_cmd *c)
 
 static void help_all(void)
 {
-	printf("roceway [OPTIONS] COMMAND ...: asks a Roceway gateway on this machine, or\n"
-	       "(explain) the control center\n\nCommands:\n");
+	printf("roceway [OPTIONS] COMMAND ...: asks a Roceway gateway on this machine\n"
+	       "or (explain) the control center; reads captures (analyze)\n\nCommands:\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
 		printf("  %-18s  %s\n", commands[i]->name, commands[i]->text);
 	printf("\nOptions, before or after the command (COMMAND -h tells its own):\n");

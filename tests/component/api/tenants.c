@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What gateway/control/tenants*.c ask of workers and engines, made up: nobody reads what is published,
+ * Made-up workers and engines for gateway/control/tenants*.c: nobody reads what is published,
  * engines take everything. The set itself, its checks and its transactions are the real ones.
  */
 #include "gateway/control/tenants_int.h"
