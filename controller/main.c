@@ -185,6 +185,7 @@ static int run_controller(void)
 	}
 	gw_log(GW_LOG_NOTICE, "main", "stopping");
 	ctlr_networks_stop(&ctlr);
+	ctlr_http_refuse(&ctlr); /* before changes are acknowledged that no watch reports */
 	ctlr_writer_stop(&ctlr);
 	ctlr_http_stop(&ctlr);
 out:

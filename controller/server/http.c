@@ -11,6 +11,7 @@
 #include "controller/server/endpoint.h"
 #include "controller/server/http.h"
 #include "controller/server/req.h"
+#include "controller/server/server.h"
 #include "controller/state/event.h"
 
 #define TOO_LARGE 413
@@ -176,7 +177,7 @@ static bool run_handler(struct ctlr_req *r)
 	ctlr_lock(c);
 	r->saw = c->rev;
 	if (r->worker->server->stopping)
-		ctlr_req_fail(r, 503, "", "the controller stops");
+		ctlr_req_fail(r, 503, "", "the controller stops: nothing has changed");
 	else if (r->run(c, r) == REQ_WAIT && !r->finished) {
 		ctlr_http_suspend(r->worker, r);
 		r->waiting = true;
@@ -228,13 +229,14 @@ void ctlr_http_completed(
 		req_free(r);
 }
 
-void ctlr_http_refuse(struct ctlr_http *h)
+void ctlr_http_refuse(struct ctlr *c)
 {
-	struct ctlr *c = h->c;
 	struct ctlr_gateway *g;
 
+	if (!c->http)
+		return;
 	ctlr_lock(c);
-	h->stopping = true;
+	c->http->stopping = true;
 	CTLR_MAP_EACH(&c->gateways, g)
 	{
 		if (g->poll) {

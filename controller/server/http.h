@@ -71,9 +71,6 @@ enum MHD_Result ctlr_http_request(void *cls, struct MHD_Connection *mhd, const c
 void ctlr_http_completed(
     void *cls, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode why);
 
-/* Refuses the waiting polls and all later requests. */
-void ctlr_http_refuse(struct ctlr_http *h);
-
 /* --- http_conn.c ------------------------------------------------------------------------------ */
 
 /* Called by the library; cls: the worker. */

@@ -225,7 +225,7 @@ void ctlr_http_stop(struct ctlr *c)
 
 	if (!h)
 		return;
-	ctlr_http_refuse(h);
+	ctlr_http_refuse(c);
 	for (unsigned i = 0; i < h->n; i++) {
 		atomic_store_explicit(&h->w[i].stop, true, memory_order_release);
 		ctlr_http_wake(&h->w[i]);

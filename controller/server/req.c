@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "controller/server/req.h"
+#include "controller/server/http.h"
 
 #include "controller/state/change.h"
 
@@ -151,6 +152,11 @@ void ctlr_req_conclude(struct ctlr_req *r)
 
 void ctlr_req_run(struct ctlr_req *r)
 {
+	if (r->worker->server->stopping) { /* the watch may have ended: records can be old */
+		ctlr_req_fail(r, 503, "", "the controller stops: %s", outcome_text(r));
+		ctlr_req_finish(r);
+		return;
+	}
 	r->status = 0;
 	r->saw = r->c->rev;
 	if (r->run(r->c, r) == REQ_DONE)

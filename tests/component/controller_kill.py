@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.dont_write_bytecode = True
 import cases  # noqa: E402
 from ctlr.harness import CA, Controller, Etcd, temporary, until  # noqa: E402
-from ctlr.load import PATIENCE, Book, Crowd, Patient, Reader, same_everywhere, things  # noqa: E402
+from ctlr.load import PATIENCE, Alternating, Book, Crowd, Patient, Reader, same_everywhere, things  # noqa: E402
 
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 CALM = sys.argv[2:3] == ["calm"]
@@ -125,6 +125,21 @@ def test_sqlite():
                 last, = db.execute("SELECT max(modified) FROM kv").fetchone()
                 revision, = db.execute("SELECT revision FROM meta").fetchone()
                 assert revision >= last, (revision, last)
+    told(run)
+
+
+def test_stop():
+    """A controller that stops serves no records from before the changes that it acknowledges."""
+    def run(rng):
+        with temporary() as d:
+            w = World(d, f"{{kind: sqlite, path: {d}/c.db}}", rng)
+            for _ in range(10):
+                crowd = Crowd([Alternating(w, i, rng) for i in range(30)], w.ctl)
+                time.sleep(rng.uniform(0.2, 0.4))
+                w.ctl.stop()
+                crowd.stop()
+                w.ctl.start()
+            w.ctl.kill()
     told(run)
 
 

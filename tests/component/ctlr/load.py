@@ -201,6 +201,25 @@ class Link(Thing):
         self.found(is_)
 
 
+class Alternating(Thing):
+    """A link that is set and removed in turn: a removal right after an acknowledged change finds
+    it."""
+
+    key = "n"
+    who, url, body = Link.who, Link.url, Link.body
+
+    def work(self, stop):
+        while not stop.is_set():
+            try:
+                if self.client.ask("PUT", self.url(), self.body(1))[0] == 200:
+                    status = self.client.ask("DELETE", self.url())[0]
+                    assert status != 404, f"{self.name}: set, and not there"
+            except GONE:
+                self.client.close()
+                if stop.wait(0.05):
+                    return
+
+
 class Gateway(Thing):
     """Registers, keeps its lease, polls its document, reports; sometimes it restarts or leaves."""
 
