@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define PAGE 1000
 
@@ -58,12 +59,32 @@ static void sort_and_cut(struct flows *f, unsigned long limit)
 	f->list = sorted;
 }
 
-/* Fetches all flows in pages and sorts them here: the gateway sorts no more than a page. */
+static double seconds_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Flows of an earlier page have been idle for `more` seconds since it came. */
+static void age(json_t *flow, double more)
+{
+	json_object_set_new(flow, "idle_seconds", json_real(jn(flow, "idle_seconds") + more));
+}
+
+/*
+ * Fetches all flows in pages and sorts them here: the gateway sorts no more than a page. Idle times
+ * are those of the last page's time, or pages that took long would not compare.
+ */
 static int fetch_all(const struct cli *cli, const char *base, unsigned long limit, struct flows *f)
 {
 	char page[1200], next[64] = "";
+	double at = seconds_now();
 
 	do {
+		const size_t had = json_array_size(f->list);
+		double before = at;
 		json_t *j;
 
 		snprintf(page, sizeof(page), "%s", base);
@@ -73,6 +94,9 @@ static int fetch_all(const struct cli *cli, const char *base, unsigned long limi
 		j = api_get_json(cli, page, NULL);
 		if (!j)
 			return EXIT_ERROR;
+		at = seconds_now();
+		for (size_t i = 0; i < had; i++)
+			age(json_array_get(f->list, i), at - before);
 		json_array_extend(f->list, json_object_get(j, "flows"));
 		snprintf(next, sizeof(next), "%s", js(j, "next"));
 		f->total = ji(j, "total");
