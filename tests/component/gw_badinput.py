@@ -913,7 +913,8 @@ def wan_frames(lab):
     pn = struct.unpack(">Q", d[8:16])[0]
     head = lambda n: d[:8] + struct.pack(">Q", n) + bytes(4)
     kinds = [0x00, 0x09, 0x0A, 0x0F, *range(0x1B, 0x20), 0x20, 0x7F, 0xFF]
-    bad = [datagram(head(pn + 5000 + i) + bytes([kinds[i % len(kinds)]]) + rng.randbytes(rng.randrange(0, 200))) for i in range(1000)]
+    # No valid frame by chance behind padding (0x00).
+    bad = [datagram(head(pn + 5000 + i) + bytes([kinds[i % len(kinds)], 0xFF]) + rng.randbytes(rng.randrange(0, 200))) for i in range(1000)]
     short = [(2, 14), (3, 14), (4, 8), (5, 11), (6, 11), (7, 3), (8, 3), (0x10, 8), (0x11, 17), (0x12, 13), (0x18, 0), (0x1A, 9)]
     bad += [datagram(head(pn + 9000 + i) + bytes([k]) + b"\1" * n) for i, (k, n) in enumerate(short)]
     lab.attack({"wan_drop_bad_frame": len(bad)}, lambda: lab.wan_a.send(map(tunnel_ip, bad)), at="b", allow=("drop_rx_not_ours",))
