@@ -5,6 +5,7 @@
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
+#include "engine/mgmt.h"
 #include "engine/pair.h"
 #include "engine/requester.h"
 #include "engine/session.h"
@@ -149,6 +150,8 @@ void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, 
 	rs->side.tenant->st.delivered++;
 	e->c.delivered++;
 	eng_ack_at_far_host(rs, b);
+	if (rs->dreq.b)
+		eng_dirty(&rs->side);
 }
 
 static void count_nak(struct eng_responder *rs, roce_psn psn)
@@ -169,6 +172,7 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 
 	if (rs->side.state == ENG_R_NEW)
 		return;
+	eng_dreq_pass(rs, now);
 	if (rs->ack_blocked)
 		eng_ack_unblock(rs);
 	roce_psn acked = rs->resp.acked;

@@ -49,7 +49,10 @@ static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 	e->c.cm_connections++;
 }
 
-/* Custody still goes out; then both sides are forgotten (TimeWait, IBA 12.9.8.4). */
+/*
+ * Both sides are forgotten after a while (TimeWait, IBA 12.9.8.4), but not before custody has gone
+ * out (expire.c).
+ */
 static void cm_close(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c, rwy_time now)
 {
 	struct cm_sides s;
@@ -64,6 +67,20 @@ static void cm_close(struct eng *e, uint32_t tenant, const struct roce_cm_conn *
 		side->close_at = now + CLOSE_WAIT;
 	if ((side = eng_find(e, &kf, true)))
 		side->close_at = now + CLOSE_WAIT;
+}
+
+struct eng_responder *eng_cm_dreq_waits(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt)
+{
+	struct roce_cm_msg msg;
+	struct eng_responder *rs;
+
+	if (roce_cm_parse(pkt, &msg) != 0 || msg.attr != ROCE_CM_DREQ)
+		return NULL;
+	/* It names the receiver's QPN (IBA 12.6.10), as the host's requests do. */
+	struct eng_key k = {pkt->src, pkt->dst, msg.qpn, tenant};
+
+	rs = (struct eng_responder *)eng_find(e, &k, false);
+	return rs && eng_responder_holds_dreq(rs) ? rs : NULL;
 }
 
 bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now)

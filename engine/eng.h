@@ -30,7 +30,7 @@
  *   ack_policy  reuse      |  recover
  *   replay  cnp            |
  *   responder              |  requester            creation, start, end
- *   tenants  steer         |  turns  send          which tunnel, when to send
+ *   tenants  steer  mgmt   |  turns  send          which tunnel, when to send
  *   pair  hostrate  drain                          which QPNs, which rate
  *   emit  session  host  route  kept  journal      output and memory
  *   table  wheel  states  vni  msg                indices and messages
@@ -105,6 +105,13 @@ struct eng_keptq {
 	uint32_t head, n, cap;
 };
 
+/* A DREQ of the local host that waits until its requests are delivered (mgmt.c). */
+struct eng_dreq {
+	struct rwy_buf *b; /* NULL: none waits */
+	uint32_t queued;   /* buffers in custody when it was looked at last */
+	rwy_time since;    /* the latest change of `queued`, or time without a tunnel */
+};
+
 struct eng_responder {
 	struct eng_side side;
 	struct eng_requester *requester; /* the same connection's; NULL: not paired */
@@ -126,6 +133,7 @@ struct eng_responder {
 	struct wan_txflow *requests;
 	struct wan_rxflow *responses;
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
+	struct eng_dreq dreq;
 	struct eng_nexthop nh;
 	struct eng_journal_entry *journal; /* NULL: nothing was acknowledged yet */
 	rwy_time cnp_at;                   /* no CNP before this */
@@ -253,6 +261,7 @@ struct eng_tunnel {
 	struct eng *e;
 	unsigned idx;
 	uint32_t sides; /* connection sides in it */
+	bool up;        /* the gateway at the other end answers */
 	bool removing;  /* it takes no new side, and goes with its last one */
 };
 

@@ -2,6 +2,7 @@
 /*
  * The sweep: forgets connections that are idle, disconnected, or of a tunnel or tenant that goes.
  */
+#include "engine/mgmt.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
@@ -46,12 +47,28 @@ static bool expired(const struct eng_side *side, rwy_time now)
 	bool idle = side->is_requester ? !eng_requester_active(rq) || !rq->reqr.q.n
 	                               : !rs->requests || !wan_tx_queued(rs->requests);
 
-	if (now >= side->close_at || side->tenant->removing)
+	if (side->tenant->removing)
 		return true;
+	/* No timer frees what a host has ACKs for, nor the requests that came for a host. */
+	if (now >= side->close_at)
+		return side->is_requester ? idle : !eng_responder_owes(rs) && !rs->dreq.b;
 	if (!side->is_requester && eng_unpaired(side) && !rs->requester && side->state != ENG_R_RESUMING &&
 	    now - side->last > HALF_OPEN_SILENT)
 		return true;
 	return idle && now - side->last > side->e->cfg.idle_expiry;
+}
+
+/* A side that stays: what a host or its peer has waited for long enough. */
+static void look_at_side(struct eng_side *side, rwy_time now)
+{
+	struct eng_responder *rs = (struct eng_responder *)side;
+
+	if (side->is_requester)
+		return;
+	if (rs->reads.cap && now - side->last > GIVEN_UP)
+		eng_responder_forget_reads(rs);
+	if (rs->dreq.b)
+		eng_dreq_look(rs, now);
 }
 
 static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)
@@ -64,9 +81,7 @@ static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)
 			continue;
 		}
 		if (!expired(side, now)) {
-			if (!side->is_requester && ((struct eng_responder *)side)->reads.cap &&
-			    now - side->last > GIVEN_UP)
-				eng_responder_forget_reads((struct eng_responder *)side);
+			look_at_side(side, now);
 			continue;
 		}
 		e->c.conns_expired++;

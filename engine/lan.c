@@ -2,6 +2,7 @@
 /* Packets of local hosts: parsed, checked, and given to the side of their connection. */
 #include "engine/emit.h"
 #include "engine/hostrate.h"
+#include "engine/mgmt.h"
 #include "engine/pair.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
@@ -61,14 +62,22 @@ static void take_cnp(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt,
 		eng_rp_cnp(rs->requester, now);
 }
 
-static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
+/* A CM message of a local host: read, and carried. */
+static void carry_cm(
+    struct eng *e, uint32_t tenant, unsigned tunnel, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
-	uint8_t info[WAN_OPEN_MAX];
-	struct eng_open o = {.type = ENG_OPEN_MGMT, .rnr_retry = 255, .retry = 255};
+	struct eng_responder *rs;
 
-	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_open_encode(info, &o), t, now) != 0)
-		t->mgmt = NULL;
-	return t->mgmt;
+	if (!eng_cm_learn(e, tenant, pkt, now)) {
+		rwy_buf_free(&e->bufs, b);
+		return;
+	}
+	b->len = pkt->len;
+	rs = eng_cm_dreq_waits(e, tenant, pkt);
+	if (rs)
+		eng_dreq_hold(rs, b, now);
+	else
+		eng_mgmt_send(e, tunnel, tenant, b, now);
 }
 
 /* False: the hop limit is used up. Not for RoCE, which some stacks send with TTL 1. */
@@ -101,19 +110,7 @@ static void best_effort(
 		return;
 	}
 	if (roce && roce_is_gsi(pkt)) {
-		struct wan_txflow *m = mgmt_flow(&e->tunnel[t], now);
-
-		if (!eng_cm_learn(e, tenant, pkt, now)) {
-			rwy_buf_free(&e->bufs, b);
-			return;
-		}
-		if (m && wan_tx_queued(m) < 4096) {
-			b->len = pkt->len;
-			if (eng_tag(e, tenant, b))
-				wan_tx_send(m, b, now);
-			return;
-		}
-		eng_drop(e, b, &e->c.drop_no_buffer);
+		carry_cm(e, tenant, (unsigned)t, pkt, b, now);
 		return;
 	}
 	e->c.dgrams++;

@@ -31,5 +31,10 @@ void eng_pair_tick(struct eng *e, rwy_time now);
 rwy_time eng_pair_next(const struct eng *e);
 /* Reads a CM message of the LAN or the WAN. False: malformed and counted, not to be carried. */
 bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rwy_time now);
+/*
+ * pkt is a DREQ of a local host that must wait for its requests: their responder side. NULL: it
+ * may go now, or is another message.
+ */
+struct eng_responder *eng_cm_dreq_waits(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt);
 
 #endif

@@ -212,6 +212,7 @@ static void wan_state_changed(void *ctx, bool up, bool restarted, rwy_time now)
 	struct eng_tunnel *t = ctx;
 	struct eng *e = t->e;
 
+	t->up = up;
 	if (restarted)
 		eng_log(e, 2, "tunnel=%s peer=restarted", e->cfg.tunnel[t->idx].name);
 	if (e->ops->tunnel_state)

@@ -92,6 +92,9 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 	if (rs->responses)
 		wan_rx_reset(rs->responses, now);
 	drop_kept_and_parked(rs);
+	if (rs->dreq.b)
+		rwy_buf_free(&e->bufs, rs->dreq.b);
+	rs->dreq.b = NULL;
 	if (rs->side.state != ENG_R_NEW)
 		roce_resp_fini(&rs->resp);
 	if (rs->requester)
@@ -210,14 +213,14 @@ void eng_responder_fail(
 
 void eng_responder_refused(struct eng_responder *rs, rwy_time now)
 {
-	bool nothing_lost = !wan_tx_queued(rs->requests);
+	bool nothing_lost = !wan_tx_queued(rs->requests), owes = eng_responder_owes(rs);
 
 	eng_custody_release(rs, rs->custody);
 	rs->custody = 0;
 	rs->requests = NULL;
 	rs->ack_blocked = false;
 	/* The far gateway forgot an idle or disconnected flow: the next request opens it again. */
-	if (nothing_lost || rs->side.close_at != RWY_NEVER)
+	if (nothing_lost || (rs->side.close_at != RWY_NEVER && !owes))
 		return;
 	/*
 	 * Nothing was acknowledged, and without a QPN no error can go out. The host resends

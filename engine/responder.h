@@ -45,6 +45,18 @@ size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out);
 void eng_responder_abort(struct eng_responder *rs, rwy_time now);
 /* Addresses and header fields of packets to the host in the far host's name. */
 void eng_responder_address(const struct eng_responder *rs, struct roce_addr *a);
+/* Requests that the host has ACKs for are in custody: the far host does not have them yet. */
+static inline bool eng_responder_owes(const struct eng_responder *rs)
+{
+	const struct rwy_buf *b = rs->requests ? wan_tx_peek(rs->requests, 0) : NULL;
+
+	return b && rs->side.state != ENG_R_RESUMING && roce_psn_before(b->psn, rs->resp.acked);
+}
+/* A DREQ of the host waits. While RESUME is not answered it is not known what is delivered. */
+static inline bool eng_responder_holds_dreq(const struct eng_responder *rs)
+{
+	return rs->side.state == ENG_R_RESUMING || eng_responder_owes(rs);
+}
 /* After this many NAKs of one PSN without effect, the host is known to be unable to go back to
  * it. */
 #define ENG_NAKS_MAX 5

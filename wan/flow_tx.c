@@ -221,6 +221,11 @@ uint32_t wan_tx_queued(const struct wan_txflow *f)
 	return (uint32_t)(f->end - f->base);
 }
 
+const struct rwy_buf *wan_tx_peek(const struct wan_txflow *f, uint32_t i)
+{
+	return i < wan_tx_queued(f) ? f->ring[(f->base + i) & f->mask] : NULL;
+}
+
 uint32_t wan_tx_unsent(const struct wan_txflow *f)
 {
 	return (uint32_t)(f->end - f->next_send);

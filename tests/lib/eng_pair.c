@@ -18,6 +18,7 @@ struct eng_site site[2];
 static struct dgram *queue;
 static unsigned q_head, q_tail; /* of a ring */
 static rwy_dur wan_delay;
+static bool wan_cut;
 rwy_time eng_now;
 void (*eng_pair_tune)(struct eng_cfg *c);
 
@@ -87,9 +88,10 @@ static void lan_tx(void *ctx, const struct eng_lan_tx *tx)
 static void wan_tx(void *ctx, unsigned tunnel, const struct wan_tx *tx)
 {
 	struct eng_site *s = ctx;
-	struct dgram *d = &queue[q_tail++ & (QUEUE - 1)];
+	struct dgram *d = &queue[q_tail & (QUEUE - 1)];
 
 	assert_true(q_tail - q_head < QUEUE);
+	q_tail += !wan_cut;
 	d->at = eng_now + wan_delay;
 	d->to = !s->idx;
 	d->tunnel = tunnel;
@@ -152,6 +154,20 @@ void eng_pair_delay(rwy_dur one_way)
 	wan_delay = one_way;
 }
 
+void eng_pair_cut(bool cut)
+{
+	wan_cut = cut;
+}
+
+void eng_host_sends_bytes(unsigned from, const uint8_t *ip, uint32_t len)
+{
+	struct rwy_buf *b = heap_buf_alloc(&site[from].bufs, ROOM, len);
+	uint16_t tenant = 0;
+
+	memcpy(b->data, ip, len);
+	eng_tenant_rx(site[from].e, &b, &tenant, 1, eng_now);
+}
+
 static void set_ip_sum(uint8_t *ip)
 {
 	rwy_put16(ip + 10, 0);
@@ -183,6 +199,7 @@ int eng_pair_set_up(void **state)
 	eng_now = RWY_SEC;
 	q_head = q_tail = 0;
 	wan_delay = RWY_MS;
+	wan_cut = false;
 	for (unsigned i = 0; i < 2; i++) {
 		uint8_t net[4] = {10, (uint8_t)(2 - i), 0, 0};
 

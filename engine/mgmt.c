@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CM messages go in a WAN flow of their own, past the requests of their connection. A DREQ must
+ * not: the far host would hear of the end before it has what the local host was acknowledged. So it
+ * waits in the near gateway until that is delivered. To the host's CM it looks slow; CM repeats it.
+ */
+#include "engine/mgmt.h"
+#include "engine/emit.h"
+#include "engine/steer.h"
+#include "engine/tenants.h"
+
+#define QUEUE_MAX 4096           /* CM messages of a tunnel that wait */
+#define PATIENCE  (10 * RWY_SEC) /* for a far host that takes nothing; CM tries for a minute */
+
+static struct wan_txflow *mgmt_flow(struct eng_tunnel *t, rwy_time now)
+{
+	uint8_t info[WAN_OPEN_MAX];
+	struct eng_open o = {.type = ENG_OPEN_MGMT, .rnr_retry = 255, .retry = 255};
+
+	if (!t->mgmt && wan_tx_open(t->wan, &t->mgmt, info, eng_open_encode(info, &o), t, now) != 0)
+		t->mgmt = NULL;
+	return t->mgmt;
+}
+
+void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, struct rwy_buf *b, rwy_time now)
+{
+	struct wan_txflow *m = mgmt_flow(&e->tunnel[tunnel], now);
+
+	if (!m || wan_tx_queued(m) >= QUEUE_MAX)
+		eng_drop(e, b, &e->c.drop_no_buffer);
+	else if (eng_tag(e, tenant, b))
+		wan_tx_send(m, b, now);
+}
+
+void eng_dreq_hold(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = rs->side.e;
+
+	if (rs->dreq.b) {
+		eng_drop(e, b, &e->c.drop_cm_repeated);
+		return;
+	}
+	e->c.cm_held++;
+	rs->dreq = (struct eng_dreq){.b = b, .since = now};
+}
+
+static void send_dreq(struct eng_responder *rs, rwy_time now)
+{
+	const struct eng_key *k = &rs->side.key;
+	struct rwy_buf *b = rs->dreq.b;
+	struct eng *e = rs->side.e;
+	int to = eng_steer(e, k->tenant, &k->src, &k->dst, 0);
+
+	rs->dreq.b = NULL;
+	if (to < 0)
+		eng_drop(e, b, &e->c.drop_no_route);
+	else
+		eng_mgmt_send(e, (unsigned)to, k->tenant, b, now);
+}
+
+void eng_dreq_pass(struct eng_responder *rs, rwy_time now)
+{
+	if (rs->dreq.b && !eng_responder_holds_dreq(rs))
+		send_dreq(rs, now);
+}
+
+void eng_dreq_look(struct eng_responder *rs, rwy_time now)
+{
+	uint32_t queued = rs->requests ? wan_tx_queued(rs->requests) : 0;
+
+	if (!rs->side.e->tunnel[rs->side.tunnel].up || queued != rs->dreq.queued) {
+		rs->dreq.queued = queued;
+		rs->dreq.since = now;
+	} else if (now - rs->dreq.since > PATIENCE) {
+		eng_log_side(
+		    rs->side.e, 2, &rs->side, "the far host takes nothing: its DREQ waits no longer");
+		send_dreq(rs, now);
+	}
+}

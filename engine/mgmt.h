@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CM messages over the WAN: the management flow of a tunnel, and the DREQ that waits behind the
+ * requests of its connection.
+ */
+#ifndef ENGINE_MGMT_H
+#define ENGINE_MGMT_H
+
+#include "engine/responder.h"
+
+/* Sends the CM message in b, of a local host, in the tunnel's management flow. Takes b. */
+void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, struct rwy_buf *b, rwy_time now);
+/*
+ * b is a DREQ of the host of rs, whose requests are in custody: it waits. A repeated one is
+ * dropped. Takes b.
+ */
+void eng_dreq_hold(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
+/* Sends the DREQ that waits, if there is one and nothing keeps it. At the end of a turn. */
+void eng_dreq_pass(struct eng_responder *rs, rwy_time now);
+/*
+ * Sends a DREQ whose far host takes nothing, although the tunnel is up: it may wait for just this
+ * DREQ. Call for each DREQ that waits, some times a second.
+ */
+void eng_dreq_look(struct eng_responder *rs, rwy_time now);
+
+#endif

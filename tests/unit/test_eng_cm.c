@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections that CM sets up and ends, in two engines with a WAN between that can be cut: a DREQ does not
+ * overtake what its host was acknowledged, and no timer frees that.
+ */
+#include "tests/lib/roce_cm_pkt.h"
+#include "tests/lib/eng_pair.h"
+
+#include "roce/cm.h"
+
+#define QPN_A  0x51
+#define QPN_B  0x50
+#define COMM_A 0xa1
+#define COMM_B 0xb1
+#define PSN_A  0x700 /* of host A's first request */
+#define PSN_B  0x900
+
+static struct {
+	unsigned cm[2];     /* CM messages that reached the host of each site */
+	uint16_t attr[2];   /* of the last */
+	unsigned before_cm; /* requests that host B had when the last came */
+} seen;
+
+static void cm_sends(unsigned from, const uint8_t *mad)
+{
+	uint8_t b[TP_MAX];
+	uint32_t len = cp_packet(b, mad, false, 256), crc;
+
+	tp_be(b + 12, from ? 0x0a020003 : 0x0a010003, 4);
+	tp_be(b + 16, from ? 0x0a010003 : 0x0a020003, 4);
+	tp_fix_csum(b);
+	crc = tp_icrc(b, len);
+	for (unsigned i = 0; i < 4; i++)
+		b[len - 4 + i] = (uint8_t)(crc >> (8 * i));
+	eng_host_sends_bytes(from, b, len);
+}
+
+static void req(void)
+{
+	struct cp_req r = {
+	    .tid = 7, .comm = COMM_A, .qpn = QPN_A, .psn = PSN_B, .mtu = 3, .retry = 7, .rnr = 7};
+	uint8_t mad[256];
+
+	cp_make_req(mad, &r);
+	cm_sends(0, mad);
+}
+
+static void rep(void)
+{
+	struct cp_rep r = {.tid = 7, .comm = COMM_B, .remote = COMM_A, .qpn = QPN_B, .psn = PSN_A, .rnr = 7};
+	uint8_t mad[256];
+
+	cp_make_rep(mad, &r);
+	cm_sends(1, mad);
+}
+
+static void dreq(void)
+{
+	uint8_t mad[256];
+
+	cp_make_dreq(mad, 9, COMM_A, COMM_B, QPN_B);
+	cm_sends(0, mad);
+}
+
+static void heard(struct eng_site *s, const struct roce_pkt *pkt)
+{
+	struct roce_cm_msg m;
+
+	if (roce_is_gsi(pkt) && roce_cm_parse(pkt, &m) == 0) {
+		seen.cm[s->idx]++;
+		seen.attr[s->idx] = m.attr;
+		seen.before_cm = site[1].of_qpn[QPN_B];
+	}
+}
+
+static void request(roce_psn psn)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = psn,
+	    .dqpn = QPN_B,
+	    .ack_req = true,
+	    .payload_len = 64,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	eng_host_sends(0, &m, 0);
+}
+
+static void host_b_says(uint8_t syndrome, roce_psn psn)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
+	    .dqpn = QPN_A,
+	    .syndrome = syndrome,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(1, &m, 0);
+}
+
+/* Host B acknowledges what it gets. */
+static void run_with_host_b(rwy_dur time)
+{
+	for (rwy_time end = eng_now + time; eng_now < end;) {
+		unsigned had = site[1].of_qpn[QPN_B];
+
+		eng_pair_run(10 * RWY_MS);
+		if (site[1].of_qpn[QPN_B] != had)
+			host_b_says(0x1f, site[1].psn_of[QPN_B]);
+	}
+}
+
+static int connected(void **state)
+{
+	assert_int_equal(eng_pair_set_up(state), 0);
+	memset(&seen, 0, sizeof(seen));
+	site[0].heard = site[1].heard = heard;
+	req();
+	eng_pair_run(10 * RWY_MS);
+	rep();
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(eng_counters(site[0].e)->cm_connections, 1);
+	assert_int_equal(eng_counters(site[1].e)->cm_connections, 1);
+	return 0;
+}
+
+static void say_goodbye_in_an_outage(unsigned requests)
+{
+	eng_pair_cut(true);
+	for (unsigned i = 0; i < requests; i++)
+		request(PSN_A + i);
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(site[0].of[0].ack_psn, PSN_A + requests - 1); /* all complete: host A may go */
+	dreq();
+	eng_pair_run(10 * RWY_SEC);
+	assert_true(eng_custody_bytes(site[0].e) > 0);
+	eng_pair_cut(false);
+	run_with_host_b(20 * RWY_SEC);
+}
+
+/* Everything that was acknowledged reaches host B, and the DREQ after it. */
+static void test_dreq_waits(void **state)
+{
+	say_goodbye_in_an_outage(20);
+	assert_true(site[1].of_qpn[QPN_B] >= 20);
+	assert_int_equal(site[1].psn_of[QPN_B], PSN_A + 19);
+	assert_int_equal(seen.attr[1], ROCE_CM_DREQ);
+	assert_int_equal(seen.before_cm, site[1].of_qpn[QPN_B]);
+	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
+	assert_int_equal(eng_flow_count(site[0].e), 0);
+	assert_int_equal(eng_flow_count(site[1].e), 0);
+}
+
+/* Host A's CM repeats the DREQ while it waits: host B gets one. */
+static void test_dreq_repeated(void **state)
+{
+	unsigned had = seen.cm[1];
+
+	eng_pair_cut(true);
+	request(PSN_A);
+	eng_pair_run(10 * RWY_MS);
+	for (unsigned i = 0; i < 3; i++) {
+		dreq();
+		eng_pair_run(4 * RWY_SEC);
+	}
+	eng_pair_cut(false);
+	run_with_host_b(5 * RWY_SEC);
+	assert_int_equal(seen.cm[1], had + 1);
+	assert_int_equal(seen.attr[1], ROCE_CM_DREQ);
+	assert_int_equal(eng_counters(site[0].e)->drop_cm_repeated, 2);
+	dreq(); /* its answer was lost */
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(seen.cm[1], had + 2);
+}
+
+/* Nothing waits for host B: neither does the DREQ. */
+static void test_dreq_goes(void **state)
+{
+	request(PSN_A);
+	run_with_host_b(50 * RWY_MS);
+	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+	dreq();
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(seen.attr[1], ROCE_CM_DREQ);
+	eng_pair_run(10 * RWY_SEC);
+	assert_int_equal(eng_flow_count(site[0].e), 0);
+	assert_int_equal(eng_flow_count(site[1].e), 0);
+}
+
+/* Host B is never ready to receive: it hears that A goes, or both would wait for ever. */
+static void test_dreq_not_ready(void **state)
+{
+	request(PSN_A);
+	eng_pair_run(10 * RWY_MS);
+	dreq();
+	for (unsigned i = 0; i < 150 && seen.attr[1] != ROCE_CM_DREQ; i++) {
+		host_b_says(roce_aeth_make(ROCE_AETH_RNR, 31), PSN_A);
+		eng_pair_run(100 * RWY_MS);
+	}
+	assert_int_equal(seen.attr[1], ROCE_CM_DREQ);
+	/* Its queue pair is gone: the loss is logged, and nothing stays. */
+	eng_pair_run(20 * RWY_SEC);
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 1);
+	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+	assert_int_equal(eng_flow_count(site[0].e), 0);
+}
+
+/* The connection fails while the DREQ waits: it goes, and the loss is logged. */
+static void test_dreq_after_failure(void **state)
+{
+	request(PSN_A);
+	eng_pair_run(10 * RWY_MS);
+	dreq();
+	eng_pair_run(5 * RWY_MS);
+	assert_int_not_equal(seen.attr[1], ROCE_CM_DREQ);
+	host_b_says(roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS), PSN_A);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(seen.attr[1], ROCE_CM_DREQ);
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 1);
+}
+
+/* The gateway ends, or the tunnel goes, while a DREQ waits: no buffer is lost. */
+static void test_dreq_at_the_end(void **state)
+{
+	eng_pair_cut(true);
+	request(PSN_A);
+	eng_pair_run(10 * RWY_MS);
+	dreq();
+	eng_pair_run(10 * RWY_MS);
+}
+
+#define TEST(t) cmocka_unit_test_setup_teardown(t, connected, eng_pair_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_repeated),
+	    TEST(test_dreq_goes), TEST(test_dreq_not_ready), TEST(test_dreq_after_failure),
+	    TEST(test_dreq_at_the_end)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
