@@ -133,7 +133,7 @@ void eng_responder_not_resumed(struct eng_responder *rs, struct eng_ctrl *c, rwy
 	/* Requests were lost: both hosts may be idle. For a host that no longer exists, the error
 	 * is REM_OP. */
 	if (c->syndrome != roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP))
-		eng_requester_end_lost(rs, now);
+		(void)eng_requester_end_lost(rs, ENG_END_LOST, now);
 	eng_responder_given_up(rs, c, now);
 }
 
@@ -165,6 +165,18 @@ static void count_nak(struct eng_responder *rs, roce_psn psn)
 	rs->gap_seen = false;
 }
 
+/*
+ * Without memory, or after the host has spoken and got the NAK, the flag decides: the sweep tries
+ * again (expire.c), or nothing is left to do.
+ */
+static void tell_idle_host(struct eng_responder *rs, rwy_time now)
+{
+	if (rs->side.state == ENG_R_FAILED && roce_resp_error_unsaid(&rs->resp))
+		rs->untold = !eng_requester_end_lost(rs, ENG_END_UNDELIVERED, now);
+	else
+		rs->untold = false;
+}
+
 void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 {
 	struct eng *e = rs->side.e;
@@ -173,6 +185,8 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 	if (rs->side.state == ENG_R_NEW)
 		return;
 	eng_dreq_pass(rs, now);
+	if (rs->untold)
+		tell_idle_host(rs, now);
 	if (rs->ack_blocked)
 		eng_ack_unblock(rs);
 	roce_psn acked = rs->resp.acked;

@@ -125,6 +125,8 @@ struct eng_responder {
 	uint32_t incarnation; /* random; changes each time the connection begins again */
 	bool ack_blocked;     /* ACKs are withheld because custody memory is short */
 	/* BTH MigReq of the local host's requests, copied into its responses */
+	/* Failed: requests that the host has ACKs for are lost, and no NAK can tell an idle host. */
+	bool untold;
 	bool migreq;
 	uint8_t tos, ttl;
 	uint16_t pkey, sport;
@@ -210,6 +212,7 @@ struct eng_requester {
 	uint8_t flow;         /* enum eng_flow */
 	uint8_t turn;         /* enum eng_turn */
 	uint8_t questions;    /* state LOCATING: questions sent to the host */
+	uint8_t end;          /* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
 	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;
 	uint16_t open_pmtu;       /* path MTU that was named then; 0: not known */

@@ -343,7 +343,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(rnr_nak_received, "RNR NAKs received from local hosts")                                            \
 	X(local_ack_timeout_err, "a local host did not answer in time")                                      \
 	X(implied_nak_seq_err, "a response was lost on the LAN (implied NAK)")                               \
-	X(conns_lost, "connections ended because acknowledged requests were lost in a gateway restart")      \
+	X(conns_lost, "connections ended at both hosts because acknowledged requests are lost")              \
 	X(conns_failed, "connections ended with an error")                                                   \
 	X(conns_opened, "flows entered in the flow table")                                                   \
 	X(conns_paired, "connections whose two directions were paired")                                      \

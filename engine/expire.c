@@ -2,6 +2,7 @@
 /*
  * The sweep: forgets connections that are idle, disconnected, or of a tunnel or tenant that goes.
  */
+#include "engine/emit.h"
 #include "engine/mgmt.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
@@ -18,7 +19,7 @@ static void leave_tunnel(struct eng_side *side, rwy_time now)
 	struct eng_responder *rs = (struct eng_responder *)side;
 
 	if (side->is_requester) {
-		eng_requester_free((struct eng_requester *)side, now);
+		eng_requester_leave_tunnel((struct eng_requester *)side, now);
 		return;
 	}
 	/*
@@ -51,7 +52,9 @@ static bool expired(const struct eng_side *side, rwy_time now)
 		return true;
 	/* No timer frees what a host has ACKs for, nor the requests that came for a host. */
 	if (now >= side->close_at)
-		return side->is_requester ? idle : !eng_responder_owes(rs) && !rs->dreq.b;
+		return side->is_requester ? idle
+		                          : !eng_responder_owes(rs) && !rs->dreq.b &&
+		                                !(rs->requester && eng_requester_tells(rs->requester));
 	if (!side->is_requester && eng_unpaired(side) && !rs->requester && side->state != ENG_R_RESUMING &&
 	    now - side->last > HALF_OPEN_SILENT)
 		return true;
@@ -69,6 +72,8 @@ static void look_at_side(struct eng_side *side, rwy_time now)
 		eng_responder_forget_reads(rs);
 	if (rs->dreq.b)
 		eng_dreq_look(rs, now);
+	if (rs->untold)
+		eng_dirty(side);
 }
 
 static void sweep_slot(struct eng *e, uint32_t slot, rwy_time now)

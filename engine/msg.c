@@ -106,6 +106,9 @@ const char *eng_end_text(enum eng_end end, uint8_t syndrome, bool beside)
 	case ENG_END_NO_MEMORY:
 		return beside ? "no memory to resume a connection"
 		              : "the far gateway had no memory to resume the connection";
+	case ENG_END_UNDELIVERED:
+		return beside ? "acknowledged requests of this host could not be delivered"
+		              : "acknowledged requests of the far host could not be delivered";
 	case ENG_ENDS:
 		break;
 	}

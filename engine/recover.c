@@ -9,6 +9,7 @@
 #include "engine/requester.h"
 #include "engine/emit.h"
 #include "engine/pair.h"
+#include "engine/steer.h"
 #include "roce/build.h"
 
 #define IMPOSSIBLE_LEN 0x80000000u /* with no payload (IBA 9.7.4.1.6: at most 2^31) */
@@ -72,22 +73,34 @@ void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now)
 	eng_dirty(&rq->side);
 }
 
-static void queue_fatal_request(struct eng_requester *rq, roce_psn psn, rwy_time now)
+/* False: no memory. */
+static bool queue_fatal_request(struct eng_requester *rq, roce_psn psn)
 {
-	if (queue_write(rq, psn, IMPOSSIBLE_LEN))
-		eng_requester_enter(rq, ENG_Q_ENDING);
-	else
-		eng_requester_fail(
-		    rq, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_LOST, now);
+	if (!queue_write(rq, psn, IMPOSSIBLE_LEN))
+		return false;
+	eng_requester_enter(rq, ENG_Q_ENDING);
 	eng_dirty(&rq->side);
+	return true;
 }
 
-/* Requests from `psn` on are lost, and those before it reached the local host: ends its QP. */
-static void end_lost_connection(struct eng_requester *rq, roce_psn psn, rwy_time now)
+static void fail_ending(struct eng_requester *rq, roce_psn psn, rwy_time now)
 {
-	eng_log_side(rq->side.e, 1, &rq->side, eng_end_text(ENG_END_LOST, 0, true));
+	eng_requester_fail(
+	    rq, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), (enum eng_end)rq->end, now);
+}
+
+/*
+ * Requests are lost, of the remote host from PSN `psn` on or of the local one: ends the local
+ * host's QP at psn, which it expects. False: no memory.
+ */
+static bool end_lost_connection(struct eng_requester *rq, roce_psn psn, enum eng_end why)
+{
+	rq->end = (uint8_t)why;
+	if (!queue_fatal_request(rq, psn))
+		return false;
+	eng_log_side(rq->side.e, 1, &rq->side, eng_end_text(why, 0, true));
 	rq->side.e->c.conns_lost++;
-	queue_fatal_request(rq, psn, now);
+	return true;
 }
 
 /* Nothing is lost: SYNC allows the near gateway to go on. */
@@ -113,10 +126,10 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	 */
 	if (rq->side.state == ENG_Q_RUNNING &&
 	    !(rq->reqr.resumed && roce_psn_after(promised, rq->reqr.tail))) {
-		if (roce_psn_after(promised, rq->reqr.tail))
-			end_lost_connection(rq, rq->reqr.tail, now);
-		else
+		if (!roce_psn_after(promised, rq->reqr.tail))
 			confirm_resume(rq, now);
+		else if (!end_lost_connection(rq, rq->reqr.tail, ENG_END_LOST))
+			fail_ending(rq, rq->reqr.tail, now);
 		return true;
 	}
 	/*
@@ -140,24 +153,30 @@ bool eng_requester_end_again(struct eng_requester *rq, const struct roce_pkt *pk
 	    roce_psn_before(pkt->psn, last))
 		return false;
 	eng_requester_begin(rq, roce_psn_add(pkt->psn, 1), rq->open_pmtu, false);
-	queue_fatal_request(rq, rq->reqr.tail, now);
+	if (!queue_fatal_request(rq, rq->reqr.tail))
+		fail_ending(rq, rq->reqr.tail, now);
 	return true;
 }
 
-void eng_requester_end_lost(struct eng_responder *rs, rwy_time now)
+/* The requester side with that key, outside of all tunnels if none leads there any more. */
+static struct eng_requester *requester_of(struct eng_responder *rs, const struct eng_key *k, rwy_time now)
 {
-	struct eng *e = rs->side.e;
+	int to = eng_steer(rs->side.e, k->tenant, &k->dst, &k->src, 0);
+
+	return eng_requester_get_at(rs->side.e, k, to < 0 ? ENG_NO_TUNNEL : to, now);
+}
+
+bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time now)
+{
 	struct eng_key k = {rs->side.key.dst, rs->side.key.src, rs->local_qpn, rs->side.key.tenant};
 	struct eng_requester *rq = rs->requester;
 
-	if (!rq && rs->local_qpn && (rq = eng_requester_get(e, &k, now)))
+	if (!rq && rs->local_qpn && (rq = requester_of(rs, &k, now)))
 		eng_pair_join(rs, rq, ENG_BY_PEER);
 	if (!rq || rq->side.state == ENG_Q_ENDING || rq->side.state == ENG_Q_FAILED)
-		return;
-	if (rq->side.state == ENG_Q_RUNNING && !rq->reqr.resumed) {
-		end_lost_connection(rq, rq->reqr.tail, now);
-		return;
-	}
+		return rq || !rs->local_qpn;
+	if (rq->side.state == ENG_Q_RUNNING && !rq->reqr.resumed)
+		return end_lost_connection(rq, rq->reqr.tail, why);
 	/*
 	 * The PSN that the host expects is not known. A request with any PSN makes the host name
 	 * it. If it happens to be the expected one, a request without effect is executed on a QP
@@ -166,15 +185,14 @@ void eng_requester_end_lost(struct eng_responder *rs, rwy_time now)
 	if (!eng_requester_locating(rq)) {
 		if (rq->flow == ENG_FLOW_FIRST)
 			rq->flow = ENG_FLOW_OPEN;
-		if (!ask_expected_psn(rq, rs->resp.epsn, false)) {
-			eng_requester_fail(rq, rs->resp.epsn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
-			    ENG_END_NO_MEMORY, now);
-			return;
-		}
+		if (!ask_expected_psn(rq, rs->resp.epsn, false))
+			return false;
 	}
 	if (rq->side.state == ENG_Q_LOCATING)
 		eng_requester_enter(rq, ENG_Q_LOCATING_LOST);
+	rq->end = (uint8_t)why;
 	eng_dirty(&rq->side);
+	return true;
 }
 
 bool eng_requester_names_psn(const struct roce_pkt *pkt)
@@ -196,7 +214,8 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 	}
 	if (lost || roce_psn_before(expects, rq->promised)) {
 		eng_requester_begin(rq, expects, rq->open_pmtu, false);
-		end_lost_connection(rq, expects, now);
+		if (!end_lost_connection(rq, expects, lost ? (enum eng_end)rq->end : ENG_END_LOST))
+			fail_ending(rq, expects, now);
 		return;
 	}
 	/*

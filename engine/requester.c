@@ -81,6 +81,22 @@ void eng_requester_free(struct eng_requester *rq, rwy_time now)
 		eng_slab_put(&e->requester_slab, rq);
 }
 
+void eng_requester_leave_tunnel(struct eng_requester *rq, rwy_time now)
+{
+	if (!eng_requester_tells(rq)) {
+		eng_requester_free(rq, now);
+		return;
+	}
+	if (rq->requests)
+		wan_rx_reset(rq->requests, now);
+	if (rq->responses)
+		wan_tx_abort(rq->responses, now);
+	rq->requests = NULL;
+	rq->responses = NULL;
+	rq->flow = ENG_FLOW_NONE;
+	eng_side_move(&rq->side, ENG_NO_TUNNEL);
+}
+
 size_t eng_requester_open_info(const struct eng_requester *rq, uint8_t *out)
 {
 	struct eng_open o = {.type = ENG_OPEN_RSP,
@@ -101,6 +117,8 @@ bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now)
 
 	if (rq->responses)
 		return true;
+	if (!eng_wan(&rq->side)) /* its tunnel was removed */
+		return false;
 	len = eng_requester_open_info(rq, info);
 	rq->responses_sent = rq->responses_taken = 0;
 	if (wan_tx_open(eng_wan(&rq->side), &rq->responses, info, len, rq, now) != 0)

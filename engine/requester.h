@@ -37,6 +37,14 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 void eng_requester_fail(
     struct eng_requester *rq, roce_psn psn, uint8_t syndrome, enum eng_end end, rwy_time now);
 
+/* The host is sent the request that ends its QP, or asked where. */
+static inline bool eng_requester_tells(const struct eng_requester *rq)
+{
+	return rq->side.state == ENG_Q_ENDING || rq->side.state == ENG_Q_LOCATING_LOST;
+}
+/* The tunnel is removed: frees the side, unless it still tells its host of a loss. */
+void eng_requester_leave_tunnel(struct eng_requester *rq, rwy_time now);
+
 /* Writes the open information of the flow of responses, at most WAN_OPEN_MAX; its length. */
 size_t eng_requester_open_info(const struct eng_requester *rq, uint8_t *out);
 /* Opens the flow of responses if it is closed. False: no memory. */
@@ -83,9 +91,10 @@ void eng_requester_resume_at(struct eng_requester *rq, const struct roce_pkt *pk
 void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now);
 /*
  * Requests of the local host are lost that it has ACKs for, and the remote host has its error. Ends
- * the local host's QP, too, by a request that no responder accepts.
+ * the local host's QP, too, by a request that no responder accepts. why: LOST or UNDELIVERED.
+ * False: no memory, to be tried again.
  */
-void eng_requester_end_lost(struct eng_responder *rs, rwy_time now);
+bool eng_requester_end_lost(struct eng_responder *rs, enum eng_end why, rwy_time now);
 /*
  * The host acknowledged the request that should end its QP: that was a duplicate, for the host is
  * further than was known. True: the request goes out again with the PSN that the host expects.

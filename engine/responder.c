@@ -188,10 +188,17 @@ void eng_responder_start_cm(
 	roce_resp_go(&rs->resp, 0);
 }
 
+/* lost: requests are that the host has ACKs for. CM has told a host that is disconnected. */
+static void note_loss(struct eng_responder *rs, bool lost)
+{
+	rs->untold = lost && roce_resp_error_unsaid(&rs->resp) && rs->side.close_at == RWY_NEVER;
+}
+
 void eng_responder_fail(
     struct eng_responder *rs, roce_psn psn, uint8_t syndrome, const char *why, rwy_time now)
 {
 	struct eng *e = rs->side.e;
+	bool lost = eng_responder_owes(rs) || roce_psn_before(psn, rs->resp.acked);
 
 	if (rs->side.state == ENG_R_FAILED)
 		return;
@@ -208,6 +215,7 @@ void eng_responder_fail(
 	if (rs->local_qpn && !roce_resp_started(&rs->resp))
 		roce_resp_go(&rs->resp, 0);
 	roce_resp_fail(&rs->resp, psn, syndrome);
+	note_loss(rs, lost);
 	eng_dirty(&rs->side);
 }
 
@@ -232,6 +240,7 @@ void eng_responder_refused(struct eng_responder *rs, rwy_time now)
 	}
 	eng_responder_fail(rs, rs->resp.acked, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP),
 	    "the far gateway refused the flow", now);
+	note_loss(rs, owes);
 }
 
 void eng_responder_not_taken_up(struct eng_responder *rs, rwy_time now)

@@ -129,6 +129,12 @@ static inline bool roce_resp_error_sent(const struct roce_resp *r)
 	return r->state >= ROCE_RS_ERROR_SENT;
 }
 
+/* The connection is over, and the host learns it from the error NAK of its next request. */
+static inline bool roce_resp_error_unsaid(const struct roce_resp *r)
+{
+	return r->state == ROCE_RS_FAILED;
+}
+
 /* Requests are parked: the caller gives them to roce_resp_recv when this ends. */
 static inline bool roce_resp_parks(const struct roce_resp *r)
 {

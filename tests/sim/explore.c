@@ -82,6 +82,9 @@ static void check(struct run *r)
 			 * Its own retries end it. */
 			if (s->done < s->wrs && !side_dead(s) && !(side_removed(r, s) && s->h.cfg.retry == 7))
 				sim_fail(r, "hangs: not complete and no error", s, i);
+			if (r->qp[i][!j].gone && !s->gone && !side_dead(s) && !side_removed(r, s) &&
+			    roce_psn_after(s->h.una, r->qp[i][!j].gone_psn))
+				sim_fail(r, "not told that what was acknowledged is lost", s, i);
 			if (s->gone || r->qp[i][!j].gone)
 				/* without a hang; more cannot be expected of the other side */
 				continue;
@@ -117,6 +120,8 @@ static void draw_links(struct run *r)
 	}
 	c->wan_mtu = sim_chance(g, .5) ? 1472 : 600 + sim_below(g, 8000);
 	c->ack_mode = (enum eng_ack_mode)sim_below(g, 3);
+	if (r->faults & F_IDLE)
+		c->ack_mode = ENG_ACK_NEAR;
 	if (sim_chance(g, .2))
 		c->custody_conn = 64u << 10;
 	if (sim_chance(g, .2))
@@ -385,6 +390,9 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 			check(r);
 		}
 	}
+	/* A host that is gone is asked for some seconds before its peer is told. */
+	if (faults & (F_HOST | F_IDLE))
+		sim_run(r->w, sim_now(r->w) + 60 * RWY_SEC, sim_drained, r);
 	/* Lets custody drain. */
 	sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, NULL, r);
 	/* data for hosts that do not answer any more is given up later */

@@ -39,6 +39,8 @@ enum faults {
 	F_MOVES = 2048,
 	F_MASS = 4096, /* ATOMICs and small READs in large numbers */
 	F_SLOW = 8192, /* hosts send at a limited rate, their queue pairs in turn */
+	/* A host dies when its peer has asked for nothing more and has ACKs for what did not arrive. */
+	F_IDLE = 1 << 20,
 };
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW)
@@ -55,7 +57,8 @@ struct side {
 	unsigned wrs, done, recvs;
 	rwy_time done_at; /* of the last completion */
 	bool error;
-	bool gone; /* its host died */
+	bool gone;         /* its host died */
+	roce_psn gone_psn; /* the request that it expected then */
 	enum rc_status status;
 };
 

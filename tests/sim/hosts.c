@@ -68,6 +68,30 @@ static bool is_host(const struct rwy_ip *ip, unsigned site, unsigned host)
 	return rwy_ip_eq(&want, ip);
 }
 
+/* One side of a queue pair is gone for ever, without a word. */
+static void host_dies(struct run *r, struct side *s)
+{
+	struct rc_host_cfg cfg = s->h.cfg;
+
+	s->gone_psn = s->h.epsn;
+	rc_host_fini(&s->h);
+	memset(&s->h, 0, sizeof(s->h));
+	s->h.cfg = cfg;
+	s->gone = true;
+	s->wrs = s->done;
+	note_due(r, s);
+}
+
+/* F_IDLE: s has ACKs for all that it asked for, and its peer, p, does not have all of that. */
+static void die_beside_idle(struct run *r, struct side *s, struct side *p)
+{
+	if (r->fault_done || !s->wrs || s->done < s->wrs || side_dead(s) ||
+	    !roce_psn_after(s->h.una, p->h.epsn))
+		return;
+	r->fault_done = true;
+	host_dies(r, p);
+}
+
 static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint32_t len, rwy_time now)
 {
 	struct run *r = ctx;
@@ -84,23 +108,11 @@ static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint
 		    is_host(&pkt.dst, site, s->host) && is_host(&pkt.src, !site, r->qp[i][!site].host)) {
 			rc_host_packet(&s->h, &pkt, now);
 			sim_pump(r, s);
+			if (r->faults & F_IDLE)
+				die_beside_idle(r, s, &r->qp[i][!site]);
 			return;
 		}
 	}
-}
-
-/* One side of a queue pair dies without a packet. */
-static void host_dies(struct run *r)
-{
-	struct side *s = &r->qp[sim_below(&r->rng, r->qps)][sim_below(&r->rng, 2)];
-	struct rc_host_cfg cfg = s->h.cfg;
-
-	rc_host_fini(&s->h);
-	memset(&s->h, 0, sizeof(s->h));
-	s->h.cfg = cfg;
-	s->gone = true;
-	s->wrs = s->done;
-	note_due(r, s);
 }
 
 static void tick(void *ctx, rwy_time now)
@@ -118,7 +130,7 @@ static void tick(void *ctx, rwy_time now)
 				sim_pump(r, s);
 			}
 		}
-	if (r->faults && !r->fault_done && now >= r->fault_at) {
+	if ((r->faults & ~F_IDLE) && !r->fault_done && now >= r->fault_at) {
 		r->fault_done = true;
 		r->outage = r->faults & (F_OUTAGE | F_SQUEEZE);
 		if (r->outage)
@@ -128,7 +140,7 @@ static void tick(void *ctx, rwy_time now)
 		if (r->faults & F_PAUSE)
 			sim_pause(r->w, sim_below(&r->rng, 2), RWY_MS * (1 + sim_below(&r->rng, 2000)));
 		if (r->faults & F_HOST)
-			host_dies(r);
+			host_dies(r, &r->qp[sim_below(&r->rng, r->qps)][sim_below(&r->rng, 2)]);
 		for (unsigned i = 0; i < 2 && (r->faults & F_CRASH_BOTH); i++)
 			sim_crash(r->w, i, RWY_MS * (1 + sim_below(&r->rng, 300)));
 	}
@@ -157,7 +169,7 @@ static rwy_time next(void *ctx)
 	struct run *r = ctx;
 	rwy_time at = r->silent ? RWY_NEVER : r->due_known ? r->due_first : first_due(r);
 
-	if (r->faults && !r->fault_done)
+	if ((r->faults & ~F_IDLE) && !r->fault_done)
 		at = rwy_time_min(at, r->fault_at);
 	else if (r->outage)
 		at = rwy_time_min(at, r->fault_end);

@@ -230,13 +230,45 @@ static void test_dreq_at_the_end(void **state)
 	eng_pair_run(10 * RWY_MS);
 }
 
+/*
+ * Host B's program ends and comes back on the same QPN, for another queue pair of host A, while it is owed
+ * requests: the old queue pair of A is idle, and is told.
+ */
+static void test_superseded(void **state)
+{
+	struct cp_req q = {
+	    .tid = 17, .comm = COMM_A + 1, .qpn = QPN_A + 1, .psn = PSN_B, .mtu = 3, .retry = 7, .rnr = 7};
+	struct cp_rep p = {
+	    .tid = 17, .comm = COMM_B + 1, .remote = COMM_A + 1, .qpn = QPN_B, .psn = PSN_A, .rnr = 7};
+	uint8_t mad[256];
+
+	eng_pair_cut(true);
+	request(PSN_A);
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(site[0].of[0].ack_psn, PSN_A);
+	cp_make_req(mad, &q);
+	cm_sends(0, mad);
+	cp_make_rep(mad, &p);
+	eng_pair_cut(false);
+	cm_sends(1, mad);
+	eng_pair_cut(true);
+	eng_pair_run(10 * RWY_MS);
+	eng_pair_cut(false);
+	assert_int_equal(site[0].of_qpn[QPN_A], 0);
+	eng_pair_run(5 * RWY_SEC);
+	assert_int_equal(eng_counters(site[0].e)->cm_connections, 2);
+	assert_true(site[0].of_qpn[QPN_A] > 0);
+	assert_int_equal(site[0].psn_of[QPN_A], PSN_B);
+	assert_int_equal(site[0].of_qpn[QPN_A + 1], 0);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, connected, eng_pair_tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_repeated),
 	    TEST(test_dreq_goes), TEST(test_dreq_not_ready), TEST(test_dreq_after_failure),
-	    TEST(test_dreq_at_the_end)};
+	    TEST(test_dreq_at_the_end), TEST(test_superseded)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

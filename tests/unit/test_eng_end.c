@@ -77,6 +77,95 @@ static void test_silent(void **state)
 	assert_ends("the far host did not answer: retry count exceeded", "retry count exceeded");
 }
 
+static void host_a_says(uint8_t syndrome, roce_psn psn)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
+	    .dqpn = QPN_B,
+	    .syndrome = syndrome,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(20 * RWY_MS);
+}
+
+static struct {
+	uint8_t opcode;
+	uint32_t len;
+} last;
+
+static void heard(struct eng_site *s, const struct roce_pkt *pkt)
+{
+	if (roce_op_is_request(pkt->info))
+		last.opcode = pkt->opcode;
+	if (pkt->info->flags & ROCE_F_RETH)
+		last.len = roce_reth_len(pkt);
+}
+
+#define EXPECTS_A 0x100 /* PSN of host B's first request, which never came */
+
+/* Host A, idle, names the PSN that it expects, and gets there a request that no responder accepts. */
+static void assert_idle_host_is_told(void)
+{
+	site[0].heard = heard;
+	assert_int_equal(site[0].requests, 1);
+	host_a_says(roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ), EXPECTS_A);
+	assert_int_equal(site[0].requests, 2);
+	assert_int_equal(site[0].psn, EXPECTS_A);
+	assert_int_equal(last.opcode, ROCE_RC_WRITE_ONLY);
+	assert_true(last.len > 1u << 31 || last.len == 1u << 31);
+	host_a_says(roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_INV_REQ), EXPECTS_A);
+	assert_int_equal(eng_counters(site[0].e)->conns_lost, 1);
+	eng_pair_run(10 * RWY_SEC);
+	assert_int_equal(site[0].requests, 2);
+}
+
+/* Host A has an ACK for what host B refuses, and nothing outstanding: it is told all the same. */
+static void test_idle_host_is_told(void **state)
+{
+	paired();
+	assert_int_equal(site[0].of[0].ack_psn, 6);
+	answer(6, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS));
+	assert_idle_host_is_told();
+	request(7);
+	assert_true(site[0].of[0].naks > 0);
+}
+
+static void test_idle_host_of_a_silent_one(void **state)
+{
+	paired();
+	for (unsigned i = 0; i < 3000 && !site[0].requests; i++)
+		eng_pair_run(10 * RWY_MS);
+	assert_idle_host_is_told();
+}
+
+static void tune_end(struct eng_cfg *c)
+{
+	c->ack_mode = ENG_ACK_END;
+}
+
+static int set_up_end(void **state)
+{
+	int r;
+
+	eng_pair_tune = tune_end;
+	r = eng_pair_set_up(state);
+	eng_pair_tune = NULL;
+	return r;
+}
+
+/* What host B refuses is acknowledged to nobody: the NAK says it all. */
+static void test_told_by_the_nak(void **state)
+{
+	paired();
+	assert_int_equal(site[0].of[0].ack_psn, 5);
+	answer(6, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS));
+	assert_int_equal(site[0].of[0].naks, 1);
+	eng_pair_run(10 * RWY_SEC);
+	assert_int_equal(site[0].requests, 0);
+}
+
 /* A number unknown to this version, and those of older gateways. */
 static void test_wire(void **state)
 {
@@ -100,6 +189,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_refused, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_refused_operation, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_silent, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_idle_host_is_told, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(
+	        test_idle_host_of_a_silent_one, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_told_by_the_nak, set_up_end, eng_pair_tear_down),
 	    cmocka_unit_test(test_wire),
 	};
 

@@ -129,7 +129,7 @@ static void test_others_go_on(void **state)
 
 	send_one(0, psn++);
 	for (unsigned round = 0; round < 3; round++) {
-		unsigned naks;
+		unsigned naks, told = site[0].requests;
 
 		more = 2 * round;
 		eng_tunnel_stats(site[0].e, 0, &before);
@@ -144,7 +144,9 @@ static void test_others_go_on(void **state)
 		assert_true(eng_custody_bytes(site[0].e) > 2000);
 		gone(0);
 		assert_in_range(eng_custody_bytes(site[0].e), 1, 2000); /* the other's is kept */
-		/* Its host has ACKs for lost requests: its next request gets an error. */
+		/* Its host was acknowledged what is lost: it is told while idle, and at its next request. */
+		eng_pair_run(20 * RWY_MS);
+		assert_true(site[0].requests > told);
 		naks = site[0].of[0].naks;
 		a_sends(1, other);
 		eng_pair_run(20 * RWY_MS);
@@ -163,7 +165,8 @@ static void test_others_go_on(void **state)
 		other = FIRST;
 	}
 	more = 0;
-	assert_int_equal(eng_counters(site[0].e)->conns_failed, 3);
+	/* And the other direction, when the host does not answer what it is told. */
+	assert_in_range(eng_counters(site[0].e)->conns_failed, 3, 6);
 	assert_int_equal(eng_counters(site[1].e)->conns_failed, 0);
 }
 
