@@ -212,6 +212,8 @@ struct eng_requester {
 	uint8_t flow;         /* enum eng_flow */
 	uint8_t turn;         /* enum eng_turn */
 	uint8_t questions;    /* state LOCATING: questions sent to the host */
+	/* A message for the near gateway that found no buffer: it is sent as soon as one is free. */
+	struct eng_ctrl owed; /* type 0: none */
 	uint8_t end;          /* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
 	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;

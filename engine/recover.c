@@ -14,8 +14,8 @@
 
 #define IMPOSSIBLE_LEN 0x80000000u /* with no payload (IBA 9.7.4.1.6: at most 2^31) */
 
-/* Queues an RDMA WRITE ONLY of this gateway in the remote host's name. False: no memory. */
-static bool queue_write(struct eng_requester *rq, roce_psn psn, uint32_t len)
+/* An RDMA WRITE ONLY of this gateway in the remote host's name. NULL: no memory. */
+static struct rwy_buf *make_write(struct eng_requester *rq, roce_psn psn, uint32_t len)
 {
 	struct roce_addr a = {
 	    .src = rq->side.key.src,
@@ -29,7 +29,7 @@ static bool queue_write(struct eng_requester *rq, roce_psn psn, uint32_t len)
 
 	if (!b) {
 		rq->side.e->c.drop_no_buffer++;
-		return false;
+		return NULL;
 	}
 	b->len = roce_build_write_only(b->data, &a, psn, len);
 	b->kind = RWY_BUF_PACKET;
@@ -37,6 +37,12 @@ static bool queue_write(struct eng_requester *rq, roce_psn psn, uint32_t len)
 	b->psn = psn;
 	b->psn_cnt = 1;
 	b->seq = ENG_NO_SEQ;
+	return b;
+}
+
+/* Takes b. False: its PSN does not follow the queue. */
+static bool queue_write(struct eng_requester *rq, struct rwy_buf *b)
+{
 	if (roce_reqr_push(&rq->reqr, b) == ROCE_REQR_PUSHED)
 		return true;
 	rwy_buf_free(&rq->side.e->bufs, b);
@@ -48,10 +54,13 @@ static bool queue_write(struct eng_requester *rq, roce_psn psn, uint32_t len)
  */
 static bool ask_expected_psn(struct eng_requester *rq, roce_psn psn, bool resumed)
 {
+	struct rwy_buf *b = make_write(rq, psn, 0);
+
+	if (!b)
+		return false;
 	eng_requester_begin(rq, psn, rq->open_pmtu, true);
 	rq->reqr.resumed = resumed;
-	if (!queue_write(rq, psn, 0))
-		return false;
+	queue_write(rq, b);
 	rq->questions++;
 	eng_requester_enter(rq, ENG_Q_LOCATING);
 	return true;
@@ -76,7 +85,9 @@ void eng_requester_ask_duplicate(struct eng_requester *rq, rwy_time now)
 /* False: no memory. */
 static bool queue_fatal_request(struct eng_requester *rq, roce_psn psn)
 {
-	if (!queue_write(rq, psn, IMPOSSIBLE_LEN))
+	struct rwy_buf *b = make_write(rq, psn, IMPOSSIBLE_LEN);
+
+	if (!b || !queue_write(rq, b))
 		return false;
 	eng_requester_enter(rq, ENG_Q_ENDING);
 	eng_dirty(&rq->side);
@@ -138,6 +149,8 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	 * latest PSN that the host has executed (IBA 9.7.5.1.2). For a host that lacks the last
 	 * packet it is a duplicate or the expected packet, and the response names an earlier PSN.
 	 */
+	if (rq->side.state == ENG_Q_FAILED) /* an earlier end, which the new process did not hear of */
+		eng_requester_enter(rq, ENG_Q_IDLE);
 	if (!ask_expected_psn(rq, roce_psn_add(promised, ROCE_PSN_MASK - 1), true))
 		eng_requester_fail(
 		    rq, promised, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), ENG_END_NO_MEMORY, now);

@@ -127,18 +127,33 @@ bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now)
 	return true;
 }
 
-/* Sends a control message in the flow of responses. Without memory nothing is sent. */
+/*
+ * Sends a control message in the flow of responses. Without memory it is owed, in place of an
+ * earlier one, and tried again at each tick. The latest message says what one that is still owed
+ * says: FAIL and REWIND include SYNC.
+ */
 static void send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy_time now)
 {
-	struct rwy_buf *b;
+	struct rwy_buf *b = NULL;
 
-	if (!eng_requester_need_responses(rq, now))
-		return;
-	b = eng_ctrl_buf(rq->side.e, c);
-	if (!b)
-		return;
-	rq->responses_sent++;
-	wan_tx_send(rq->responses, b, now);
+	rq->owed.type = 0;
+	if (eng_requester_need_responses(rq, now))
+		b = eng_ctrl_buf(rq->side.e, c);
+	if (b) {
+		rq->responses_sent++;
+		wan_tx_send(rq->responses, b, now);
+	} else if (eng_wan(&rq->side)) {
+		rq->owed = *c;
+		eng_wheel_arm(rq, now + RWY_MS);
+	}
+}
+
+void eng_requester_send_owed(struct eng_requester *rq, rwy_time now)
+{
+	const struct eng_ctrl c = rq->owed;
+
+	if (c.type)
+		send_control(rq, &c, now);
 }
 
 void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu, bool probe)
@@ -214,6 +229,8 @@ void eng_requester_open(
 		wan_tx_abort(rq->responses, now);
 		rq->responses = NULL;
 	}
+	if (rq->incarnation != o->incarnation)
+		rq->owed.type = 0;
 	rq->requests = rx;
 	rq->drain = (struct cc_drain){0};
 	rq->flow = ENG_FLOW_FIRST;
@@ -253,6 +270,8 @@ void eng_requester_report(struct eng_requester *rq, rwy_time now)
 {
 	uint64_t upto = rq->acked_seq;
 
+	if (rq->owed.type)
+		return; /* first the near gateway must have that */
 	while (rq->wait_n && rq->wait[rq->wait_head].idx <= rq->responses_taken) {
 		rq->wait_head = (rq->wait_head + 1) & (rq->wait_cap - 1);
 		rq->wait_n--;
@@ -287,7 +306,7 @@ bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq)
 		rq->wait_cap = cap;
 	}
 	rq->wait[(rq->wait_head + rq->wait_n++) & (rq->wait_cap - 1)] =
-	    (struct eng_response_wait){seq, rq->responses_sent};
+	    (struct eng_response_wait){seq, rq->responses_sent + (rq->owed.type != 0)};
 	return true;
 }
 
@@ -299,7 +318,7 @@ void eng_requester_report_start(
     struct eng_requester *rq, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now)
 {
 	eng_requester_send_sync(rq, ENG_CTRL_SYNC, psn, msn, now);
-	if (first_seq != ENG_NO_SEQ && rq->responses)
+	if (first_seq != ENG_NO_SEQ && (rq->responses || rq->owed.type))
 		eng_requester_wait_responses(rq, first_seq);
 }
 
@@ -314,6 +333,7 @@ void eng_requester_fail(
 	rq->side.error = eng_end_text(end, syndrome, true);
 	e->c.conns_failed++;
 	eng_log_side(e, 1, &rq->side, rq->side.error);
+	forget_requests(rq); /* their buffers are free before one is needed */
 	send_control(rq,
 	    &(struct eng_ctrl){.type = ENG_CTRL_FAIL,
 	        .incarnation = rq->incarnation,
@@ -322,6 +342,5 @@ void eng_requester_fail(
 	        .syndrome = syndrome,
 	        .end = (uint8_t)end},
 	    now);
-	forget_requests(rq);
 	eng_requester_enter(rq, ENG_Q_FAILED);
 }

@@ -49,6 +49,8 @@ void eng_requester_leave_tunnel(struct eng_requester *rq, rwy_time now);
 size_t eng_requester_open_info(const struct eng_requester *rq, uint8_t *out);
 /* Opens the flow of responses if it is closed. False: no memory. */
 bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now);
+/* Tries again to send the control message that found no buffer, if one is owed. */
+void eng_requester_send_owed(struct eng_requester *rq, rwy_time now);
 /* Sends SYNC or REWIND. */
 void eng_requester_send_sync(
     struct eng_requester *rq, enum eng_ctrl_type type, roce_psn psn, roce_msn msn, rwy_time now);

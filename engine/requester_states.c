@@ -48,6 +48,7 @@ void eng_requester_response(struct eng_requester *rq, struct roce_pkt *pkt, stru
 
 void eng_requester_tick(struct eng_requester *rq, rwy_time now)
 {
+	eng_requester_send_owed(rq, now);
 	if (!eng_requester_active(rq))
 		return;
 	if (roce_reqr_next(&rq->reqr) <= now) {

@@ -22,6 +22,16 @@ static bool wan_cut;
 rwy_time eng_now;
 void (*eng_pair_tune)(struct eng_cfg *c);
 
+static struct rwy_buf *site_alloc(void *bufs, uint32_t headroom, uint32_t len)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (bufs == &site[i].bufs && site[i].starved)
+			return NULL;
+	return heap_buf_alloc(bufs, headroom, len);
+}
+
+static const struct rwy_buf_ops site_ops = {site_alloc, heap_buf_free};
+
 static uint16_t ip_sum(const uint8_t *ip)
 {
 	uint32_t sum = 0;
@@ -215,7 +225,7 @@ int eng_pair_set_up(void **state)
 		if (eng_pair_tune)
 			eng_pair_tune(c);
 		assert_int_equal(eng_new(&site[i].e, c, &ops, &site[i],
-		                     (struct rwy_bufs){&heap_buf_ops, &site[i].bufs}, eng_now),
+		                     (struct rwy_bufs){&site_ops, &site[i].bufs}, eng_now),
 		    0);
 	}
 	free(c);

@@ -44,6 +44,7 @@ struct eng_site {
 	roce_psn response_psn; /* likewise */
 	uint64_t original;     /* of the last ATOMIC ACK */
 	uint64_t bufs_most;    /* most buffers that the engine held after any step */
+	bool starved;          /* the engine gets no buffer */
 };
 
 /* Changes the configuration of both engines before they start; may be NULL. */

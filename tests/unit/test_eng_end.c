@@ -166,6 +166,47 @@ static void test_told_by_the_nak(void **state)
 	assert_int_equal(site[0].requests, 0);
 }
 
+/* No buffer is free when host B refuses: host A is told as soon as one is. */
+static void test_told_later(void **state)
+{
+	paired();
+	site[1].starved = true;
+	answer(6, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS));
+	assert_int_equal(eng_counters(site[0].e)->conns_failed, 0);
+	assert_true(eng_counters(site[1].e)->drop_no_buffer > 0);
+	site[1].starved = false;
+	eng_pair_run(20 * RWY_MS);
+	assert_ends("the far host refused: remote access error", "remote access error");
+}
+
+/* The same with the word that ACKs may begin. */
+static void test_begins_later(void **state)
+{
+	request(5);
+	site[1].starved = true;
+	answer(5, 0x1f);
+	assert_int_equal(site[0].of[0].acks, 0);
+	assert_true(eng_custody_bytes(site[0].e) > 0); /* else host A would look like a new one */
+	site[1].starved = false;
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(site[0].of[0].acks, 1);
+	assert_int_equal(site[0].of[0].ack_psn, 5);
+	assert_int_equal(eng_custody_bytes(site[0].e), 0);
+}
+
+/* And without a buffer for the request that ends the queue pair of an idle host. */
+static void test_idle_host_is_told_later(void **state)
+{
+	paired();
+	site[0].starved = true;
+	answer(6, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS));
+	eng_pair_run(RWY_SEC);
+	assert_int_equal(site[0].requests, 0);
+	site[0].starved = false;
+	eng_pair_run(RWY_SEC);
+	assert_true(site[0].requests > 0);
+}
+
 /* A number unknown to this version, and those of older gateways. */
 static void test_wire(void **state)
 {
@@ -193,6 +234,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(
 	        test_idle_host_of_a_silent_one, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_told_by_the_nak, set_up_end, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_told_later, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_begins_later, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(
+	        test_idle_host_is_told_later, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test(test_wire),
 	};
 
