@@ -159,6 +159,8 @@ struct eng_responder {
 	uint32_t naks;                   /* sent for nak_psn while the host did not go back to it */
 	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
 	uint32_t reads_asked;            /* READs of this incarnation */
+	uint32_t first_crc;              /* roce_content_crc of the request at resp.start */
+	bool first_known;                /* that request came */
 	/* Bytes of buffers that the far host has not acknowledged. */
 	uint64_t custody;
 	uint64_t packets, bytes;         /* requests taken into custody */

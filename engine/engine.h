@@ -367,6 +367,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_icrc, "ICRC wrong")                                                                           \
 	X(drop_unknown_qpn, "response for a connection that is not known")                                   \
 	X(drop_ack_in_flight, "resent while the ACK for it was on the way, or right after it")               \
+	X(drop_reused, "requests still in custody when their hosts began a new connection on the QPN")       \
 	X(drop_stale_psn, "PSN outside the connection's window")                                             \
 	X(drop_bad_sequence, "opcode out of sequence or wrong length: answered with NAK")                    \
 	X(drop_read_on_its_way, "repeated READs whose responses may still reach the host")                   \

@@ -2,6 +2,7 @@
 /* Requests of a local host: taken into custody, or dropped for a counted reason. */
 #include "engine/responder.h"
 #include "engine/emit.h"
+#include "roce/icrc.h"
 
 /* The verdict is ACCEPT: custody begins. */
 static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
@@ -27,6 +28,10 @@ static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt,
 	if (pkt->info->op == ROCE_OP_READ_REQ)
 		rs->read[rs->reads_asked++ % ENG_READS] =
 		    (struct eng_read){pkt->psn, roce_reth_rkey(pkt), roce_reth_len(pkt), roce_reth_va(pkt)};
+	if (pkt->psn == rs->resp.start) {
+		rs->first_crc = roce_content_crc(pkt);
+		rs->first_known = true;
+	}
 	rs->packets++;
 	rs->bytes += b->len;
 	eng_custody_charge(rs, eng_buf_cost(e, b));
@@ -49,6 +54,11 @@ static void restart_connection(struct eng_responder *rs, const struct roce_pkt *
 	if (rs->local_qpn)
 		rs->local_qpn_before = rs->local_qpn;
 	rs->local_qpn = 0;
+	if (eng_responder_owes(rs)) {
+		/* Whoever could be told has reset its QP. */
+		eng_log_side(rs->side.e, 1, &rs->side, "a new connection on its QPN: custody is dropped");
+		rs->side.e->c.drop_reused += wan_tx_queued(rs->requests);
+	}
 	if (!eng_unpaired(&rs->side))
 		eng_count_half_open(rs, 1);
 	rs->side.learned = ENG_BY_NOBODY;

@@ -5,6 +5,7 @@
  * is one.
  */
 #include "engine/responder.h"
+#include "roce/icrc.h"
 
 /* An ACK takes less time to arrive and to be processed; shorter than any host's timer. */
 #define ACK_IN_FLIGHT (2 * RWY_MS)
@@ -27,6 +28,49 @@ static bool before_start(const struct question *q)
 
 	return q->verdict == ROCE_RESP_STALE && !roce_resp_started(r) &&
 	       roce_psn_before(q->pkt->psn, r->start);
+}
+
+/* The request in custody with this PSN; NULL: none. */
+static const struct rwy_buf *custody_at(const struct eng_responder *rs, roce_psn psn)
+{
+	uint32_t n = rs->requests ? wan_tx_queued(rs->requests) : 0, lo = 0, hi = n;
+	roce_psn first = n ? wan_tx_peek(rs->requests, 0)->psn : 0;
+	uint32_t at = (psn - first) & ROCE_PSN_MASK;
+
+	while (lo < hi) {
+		uint32_t mid = lo + ((hi - lo) >> 1);
+
+		if (((wan_tx_peek(rs->requests, mid)->psn - first) & ROCE_PSN_MASK) < at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n && wan_tx_peek(rs->requests, lo)->psn == psn ? wan_tx_peek(rs->requests, lo) : NULL;
+}
+
+/*
+ * Both hosts created their QPs again, or reset them, before custody was empty, and begin at a PSN
+ * of before (NCCL and UCX always at 0). A host repeats a request with the same content. Only where
+ * nothing is lost if it was the same connection after all: it repeats everything from a PSN on for
+ * which it had no ACK, or nothing had an ACK yet.
+ */
+static bool other_request(const struct question *q)
+{
+	const struct eng_responder *rs = q->rs;
+	const struct roce_pkt *pkt = q->pkt;
+	const struct rwy_buf *b;
+	struct roce_pkt before;
+
+	if (!roce_op_starts(pkt->info) ||
+	    (q->verdict != ROCE_RESP_DUP && q->verdict != ROCE_RESP_DUP_READ &&
+	        q->verdict != ROCE_RESP_DUP_ATOMIC) ||
+	    (rs->resp.acked != rs->resp.start && !roce_psn_before(pkt->psn, rs->resp.acked)))
+		return false;
+	if (pkt->psn == rs->resp.start)
+		return rs->first_known && rs->first_crc != roce_content_crc(pkt);
+	b = custody_at(rs, pkt->psn);
+	return b && roce_parse(b->data, b->len, &before) == ROCE_PARSE_OK &&
+	       roce_content_crc(&before) != roce_content_crc(pkt);
 }
 
 /* A host that got the error NAK expects no more responses. */

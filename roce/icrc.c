@@ -144,6 +144,11 @@ bool roce_icrc_ok(const struct roce_pkt *pkt)
 	return load_le32(pkt->icrc) == roce_icrc_compute(pkt);
 }
 
+uint32_t roce_content_crc(const struct roce_pkt *pkt)
+{
+	return crc32_gzip_refl(pkt->opcode, pkt->ext, (uint64_t)(pkt->icrc - pkt->ext));
+}
+
 void roce_icrc_store(const struct roce_pkt *pkt)
 {
 	store_le32(pkt->icrc, roce_icrc_compute(pkt));

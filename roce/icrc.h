@@ -18,6 +18,12 @@ uint32_t roce_icrc_compute(const struct roce_pkt *pkt);
 
 bool roce_icrc_ok(const struct roce_pkt *pkt);
 
+/*
+ * A CRC-32 of what the packet asks for: opcode, extension headers and payload. Retransmissions have
+ * the same, although AckReq or the IP identification may differ.
+ */
+uint32_t roce_content_crc(const struct roce_pkt *pkt);
+
 /* Writes the computed ICRC into the packet. */
 void roce_icrc_store(const struct roce_pkt *pkt);
 

@@ -120,7 +120,7 @@ static void draw_links(struct run *r)
 	}
 	c->wan_mtu = sim_chance(g, .5) ? 1472 : 600 + sim_below(g, 8000);
 	c->ack_mode = (enum eng_ack_mode)sim_below(g, 3);
-	if (r->faults & F_IDLE)
+	if (r->faults & (F_IDLE | F_RESET))
 		c->ack_mode = ENG_ACK_NEAR;
 	if (sim_chance(g, .2))
 		c->custody_conn = 64u << 10;
@@ -159,7 +159,7 @@ static void draw_qps(struct run *r)
 {
 	struct sim_rng *g = &r->rng;
 
-	r->zero_psn = sim_chance(g, .4);
+	r->zero_psn = sim_chance(g, .4) || (r->faults & F_RESET);
 	r->qps =
 	    1 + sim_below(
 	            g, sim_chance(g, r->faults & F_SLOW ? .7 : .2) && !(r->faults & F_SQUEEZE) ? QPS_MAX : 4);
@@ -243,6 +243,8 @@ static void connect_qp(struct run *r, struct side *s)
 		c.sq_psn = psn[j];
 		c.rq_psn = psn[!j];
 		c.rkey = 0x1000 + (uint32_t)sim_below(g, 1000);
+		if (r->faults & F_RESET) /* the same memory region */
+			c.rkey = 0x1000;
 		/* With so little credit a READ waits long behind WRITEs that were acknowledged
 		 * early. */
 		c.timeout = r->faults & F_SQUEEZE ? 67 * RWY_MS
@@ -327,6 +329,15 @@ static void reuse_qpns(struct run *r)
 	begin_round(r);
 }
 
+/* Completions are here, but not all that they promise. */
+static void reset_in_place(struct run *r)
+{
+	for (unsigned i = 0; i < r->qps; i++)
+		for (unsigned j = 0; j < 2; j++)
+			rc_host_fini(&r->qp[i][j].h);
+	begin_round(r);
+}
+
 bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 {
 	bool verbose = how->verbose;
@@ -389,6 +400,10 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 			sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, sim_drained, r);
 			check(r);
 		}
+	}
+	for (unsigned n = faults & F_RESET ? 1 + sim_below(&r->rng, 3) : 0; n-- && !r->why;) {
+		reset_in_place(r);
+		sim_run(r->w, sim_now(r->w) + 300 * RWY_SEC, sim_finished, r);
 	}
 	/* A host that is gone is asked for some seconds before its peer is told. */
 	if (faults & (F_HOST | F_IDLE))

@@ -41,6 +41,8 @@ enum faults {
 	F_SLOW = 8192, /* hosts send at a limited rate, their queue pairs in turn */
 	/* A host dies when its peer has asked for nothing more and has ACKs for what did not arrive. */
 	F_IDLE = 1 << 20,
+	/* Queue pairs are reset in place as soon as all is complete, and begin again at PSN 0. */
+	F_RESET = 1 << 21,
 };
 /* Faults that may cost no connection, and no host a wrong packet. */
 #define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW)

@@ -124,7 +124,8 @@ static void help(void)
 	    " 2048 the tunnel moves to a reliable carrier and back, and that breaks\n"
 	    " 4096 ATOMICs and small READs in masses\n"
 	    " 8192 hosts are slow, and asked for much\n"
-	    " 1048576 a host dies when its idle peer has ACKs for what did not arrive\n");
+	    " 1048576 a host dies when its idle peer has ACKs for what did not arrive\n"
+	    " 2097152 queue pairs are reset in place, and begin again at PSN 0 at once\n");
 }
 
 /* A single fault, or two that meet, chosen by the seed. */

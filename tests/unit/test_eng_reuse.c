@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hosts that reset their queue pairs in place and begin again at PSN 0, sooner than what they were
+ * acknowledged is delivered, in two engines with a WAN between that can be cut.
+ */
+#include "tests/lib/eng_pair.h"
+
+#define QPN_A 0x51
+#define QPN_B 0x50
+#define OLD   64 /* bytes of a request of the first connection */
+#define NEW   96 /* of the second one */
+
+static struct {
+	unsigned of_len[256]; /* requests that host B got, by payload */
+	roce_psn psn_of_len[256];
+} seen;
+
+static void heard(struct eng_site *s, const struct roce_pkt *pkt)
+{
+	if (roce_op_is_request(pkt->info) && s == &site[1]) {
+		seen.of_len[pkt->payload_len & 255]++;
+		seen.psn_of_len[pkt->payload_len & 255] = pkt->psn;
+	}
+}
+
+static void request(roce_psn psn, uint32_t len, bool ack_req)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = psn,
+	    .dqpn = QPN_B,
+	    .ack_req = ack_req,
+	    .payload_len = len,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(10 * RWY_MS);
+}
+
+static void host_b_says(uint8_t syndrome, roce_psn psn)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_ACK,
+	    .psn = psn,
+	    .dqpn = QPN_A,
+	    .syndrome = syndrome,
+	    .msn = 1,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(1, &m, 0);
+	eng_pair_run(10 * RWY_MS);
+}
+
+static int set_up(void **state)
+{
+	assert_int_equal(eng_pair_set_up(state), 0);
+	memset(&seen, 0, sizeof(seen));
+	site[0].heard = site[1].heard = heard;
+	return 0;
+}
+
+/* PSN 0 was delivered, 1 to 3 are acknowledged and wait for the WAN. */
+static void owed(void)
+{
+	request(0, OLD, true);
+	host_b_says(0x1f, 0);
+	assert_int_equal(site[0].of[0].ack_psn, 0);
+	eng_pair_cut(true);
+	for (roce_psn psn = 1; psn <= 3; psn++)
+		request(psn, OLD, true);
+	assert_int_equal(site[0].of[0].ack_psn, 3);
+	eng_pair_run(10 * RWY_MS);
+}
+
+static void test_reset_with_custody(void **state)
+{
+	unsigned acks;
+
+	owed();
+	acks = site[0].of[0].acks;
+	request(0, NEW, true);
+	assert_int_equal(site[0].of[0].acks, acks); /* not a duplicate */
+	eng_pair_cut(false);
+	eng_pair_run(3 * RWY_SEC);
+	assert_true(seen.of_len[NEW] > 0);
+	assert_int_equal(seen.of_len[OLD], 1); /* nothing of the first connection but its PSN 0 */
+	assert_int_equal(eng_counters(site[0].e)->drop_reused, 3);
+	host_b_says(0x1f, 0);
+	assert_int_equal(site[0].of[0].acks, acks + 1);
+	assert_int_equal(site[0].of[0].ack_psn, 0);
+	request(1, NEW, true);
+	assert_int_equal(site[0].of[0].ack_psn, 1);
+	assert_int_equal(seen.psn_of_len[NEW], 1);
+}
+
+/* The first request of the first connection never left: it must not reach the second one's queue pair. */
+static void test_reset_before_the_first(void **state)
+{
+	eng_pair_cut(true);
+	request(0, OLD, true);
+	request(0, NEW, true);
+	eng_pair_cut(false);
+	eng_pair_run(3 * RWY_SEC);
+	assert_true(seen.of_len[NEW] > 0);
+	assert_int_equal(seen.of_len[OLD], 0);
+	host_b_says(0x1f, 0);
+	assert_int_equal(site[0].of[0].ack_psn, 0);
+}
+
+/* A repeated request has the same content, whatever its AckReq: custody stays. */
+static void test_repeated(void **state)
+{
+	unsigned acks;
+
+	owed();
+	acks = site[0].of[0].acks;
+	for (roce_psn psn = 0; psn <= 3; psn++)
+		request(psn, OLD, psn & 1);
+	assert_int_equal(site[0].of[0].acks, acks + 4);
+	assert_int_equal(eng_counters(site[0].e)->drop_reused, 0);
+	eng_pair_cut(false);
+	eng_pair_run(3 * RWY_SEC);
+	assert_true(seen.of_len[OLD] >= 4);
+	assert_int_equal(seen.psn_of_len[OLD], 3);
+}
+
+#define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, eng_pair_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_reset_with_custody), TEST(test_reset_before_the_first), TEST(test_repeated)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
