@@ -102,6 +102,7 @@ bool eng_cm_learn(struct eng *e, uint32_t tenant, const struct roce_pkt *pkt, rw
 		return false;
 	}
 	e->c.cm_messages++;
+	e->c.cm_foreign += roce_cm_is_foreign(&msg, &pkt->src, &pkt->dst);
 	tab = eng_tenant_cm(e, tenant);
 	if (!tab)
 		return true; /* no memory: the message is carried but not read */

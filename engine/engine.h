@@ -378,6 +378,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_unpaired_full, "too many packets of an unpaired flow")                                        \
 	X(drop_ghost_ack, "ACK for a PSN that is not outstanding")                                           \
 	X(drop_old_response, "response seen before or unexpected")                                           \
+	X(cm_foreign, "CM requests that name other hosts than their packets: carried, not believed")         \
 	X(cm_held, "DREQs that waited until the far host had what their host was acknowledged")              \
 	X(drop_cm_repeated, "DREQ sent again while the first one waits")                                     \
 	X(drop_bad_cm, "malformed CM message")                                                               \

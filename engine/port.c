@@ -80,8 +80,9 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 }
 
 /* Sends a CM MAD or a datagram of the other site to the LAN. */
-static void carry_to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now)
+static void carry_to_lan(const struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_time now)
 {
+	struct eng *e = t->e;
 	struct roce_pkt pkt;
 	enum roce_parse_reason r = ROCE_PARSE_BAD_IP;
 	int tenant = eng_untag(e, b);
@@ -95,6 +96,11 @@ static void carry_to_lan(struct eng *e, struct rwy_buf *b, bool cm, rwy_time now
 	/* The destination must be a local host, not one behind a tunnel. */
 	if (r == ROCE_PARSE_BAD_IP || r == ROCE_PARSE_TRUNCATED ||
 	    eng_route_in(e, (uint32_t)tenant, &pkt.dst) >= 0) {
+		eng_drop(e, b, &e->c.drop_tunnel_msg);
+		return;
+	}
+	/* The peer speaks only for hosts behind it. ICMP errors come from routers between. */
+	if (cm && !eng_steer_allows(e, (uint32_t)tenant, &pkt.dst, &pkt.src, t->idx)) {
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		return;
 	}
@@ -113,7 +119,7 @@ static void rx_data(void *ctx, void *user, struct rwy_buf *b, rwy_time now)
 	if (is_tunnel(e, user)) {
 		uint64_t seq = b->seq;
 
-		carry_to_lan(e, b, true, now);
+		carry_to_lan(t, b, true, now);
 		wan_rx_delivered(t->mgmt_rx, seq, now);
 		return;
 	}
@@ -204,7 +210,7 @@ static void rx_dgram(void *ctx, struct rwy_buf *b, rwy_time now)
 {
 	struct eng_tunnel *t = ctx;
 
-	carry_to_lan(t->e, b, false, now);
+	carry_to_lan(t, b, false, now);
 }
 
 static void wan_state_changed(void *ctx, bool up, bool restarted, rwy_time now)

@@ -107,9 +107,6 @@ struct roce_cm_conn {
 	uint8_t retry_count; /* 0..7, both sides */
 	uint8_t ack_timeout; /* b's transport timeout, 4.096 us * 2^n; a's is similar */
 	bool srq_a, srq_b;
-	/* The REQ's GIDs differ from the addresses of the packets that carried it. a and b have the
-	 * GIDs, which the caller may distrust. */
-	bool gid_differs;
 };
 
 enum roce_cm_event_kind {
@@ -152,6 +149,7 @@ struct roce_cm_cfg {
 	X(duplicate, "messages that said nothing new")                                                       \
 	X(unknown, "messages that name no connection we know")                                               \
 	X(mismatch, "messages that name a connection but contradict it")                                     \
+	X(foreign, "REQs that speak for other hosts than their packets' addresses")                          \
 	X(evicted_half_open, "half-open connections forgotten for lack of room")                             \
 	X(evicted_established, "established connections forgotten for lack of room")                         \
 	X(expired, "half-open or established connections forgotten for their age")
@@ -176,10 +174,16 @@ RWY_MUST_CHECK int roce_cm_tab_new(struct roce_cm_tab **out, const struct roce_c
 void roce_cm_tab_free(struct roce_cm_tab *tab); /* NULL is allowed */
 
 /*
- * Processes one message, seen in a packet from src to dst, and reports its effect in *ev. Order,
- * duplicates and replays do not matter: each connection is reported ESTABLISHED once and CLOSED at
- * most once. Also removes expired entries. When there is no room, the oldest closed entry goes
- * first, then the oldest half-open one, then the oldest established one; none of these is an event.
+ * A REQ whose GIDs are set and are not the addresses of the packet that carries it, from src to dst. Hosts
+ * send no such over RoCE; who believed one would let two hosts end the connections of others.
+ */
+bool roce_cm_is_foreign(const struct roce_cm_msg *msg, const struct rwy_ip *src, const struct rwy_ip *dst);
+
+/*
+ * Takes in one message, seen in a packet from src to dst, and says in *ev what it means; a foreign one means
+ * nothing. Order, duplicates and replays do not matter: each connection is reported ESTABLISHED once and CLOSED at most once. Also
+ * forgets what is too old. When there is no room the oldest closed entry goes first, then the oldest
+ * half-open one, then the oldest established one; none of these is an event.
  */
 void roce_cm_track(struct roce_cm_tab *tab, const struct roce_cm_msg *msg, const struct rwy_ip *src,
     const struct rwy_ip *dst, struct roce_cm_event *ev, rwy_time now);

@@ -11,6 +11,13 @@ static bool gid_is_set(const struct rwy_ip *gid)
 	return !rwy_ip_eq(gid, &zero);
 }
 
+bool roce_cm_is_foreign(const struct roce_cm_msg *msg, const struct rwy_ip *src, const struct rwy_ip *dst)
+{
+	return msg->attr == ROCE_CM_REQ &&
+	       ((gid_is_set(&msg->local_gid) && !rwy_ip_eq(&msg->local_gid, src)) ||
+	           (gid_is_set(&msg->remote_gid) && !rwy_ip_eq(&msg->remote_gid, dst)));
+}
+
 /* A REQ describes a, and tells what b uses when it sends. */
 static void take_req(struct roce_cm_entry *e, const struct roce_cm_msg *m)
 {
@@ -20,9 +27,8 @@ static void take_req(struct roce_cm_entry *e, const struct roce_cm_msg *m)
 	e->tid = m->tid;
 	e->req_psn = m->starting_psn;
 	e->req_qpn = m->qpn;
-	c->a.ip = gid_is_set(&m->local_gid) ? m->local_gid : e->src_a;
-	c->b.ip = gid_is_set(&m->remote_gid) ? m->remote_gid : e->src_b;
-	c->gid_differs = !rwy_ip_eq(&c->a.ip, &e->src_a) || !rwy_ip_eq(&c->b.ip, &e->src_b);
+	c->a.ip = e->src_a;
+	c->b.ip = e->src_b;
 	c->a.qpn = m->qpn;
 	c->a.responder_resources = m->responder_resources;
 	c->a.initiator_depth = m->initiator_depth;
@@ -288,7 +294,9 @@ void roce_cm_track(struct roce_cm_tab *tab, const struct roce_cm_msg *msg, const
 	ev->kind = ROCE_CM_NONE;
 	ev->superseded_count = 0;
 	roce_cm_expire(tab, now);
-	if (msg->attr == ROCE_CM_REQ)
+	if (roce_cm_is_foreign(msg, src, dst))
+		tab->stats.foreign++;
+	else if (msg->attr == ROCE_CM_REQ)
 		on_req(tab, msg, src, dst, ev, now);
 	else if (msg->attr == ROCE_CM_REP)
 		on_rep(tab, msg, src, dst, ev, now);

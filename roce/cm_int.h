@@ -16,7 +16,7 @@ enum roce_cm_state {
 };
 
 struct roce_cm_entry {
-	struct rwy_ip src_a, src_b; /* addresses of the packets; conn has the GIDs */
+	struct rwy_ip src_a, src_b; /* addresses of the packets */
 	struct roce_cm_conn conn;
 	uint64_t tid;     /* transaction ID of the REQ and the REP */
 	roce_psn req_psn; /* b's first PSN, from the REQ */

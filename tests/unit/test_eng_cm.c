@@ -262,13 +262,46 @@ static void test_superseded(void **state)
 	assert_int_equal(site[0].of_qpn[QPN_A + 1], 0);
 }
 
+/* A REQ in a packet of host A that speaks for another host is carried, and not believed. */
+static void test_foreign(void **state)
+{
+	struct cp_req q = {.tid = 27,
+	    .comm = COMM_A + 2,
+	    .qpn = QPN_A,
+	    .psn = 1,
+	    .mtu = 3,
+	    .retry = 7,
+	    .rnr = 7,
+	    .local_gid = {[10] = 0xff, 0xff, 10, 1, 0, 99}};
+	struct cp_rep p = {
+	    .tid = 27, .comm = COMM_B + 2, .remote = COMM_A + 2, .qpn = QPN_B, .psn = 2, .rnr = 7};
+	unsigned had = seen.cm[1];
+	uint8_t mad[256];
+
+	eng_pair_cut(true);
+	request(PSN_A);
+	eng_pair_run(10 * RWY_MS);
+	eng_pair_cut(false);
+	cp_make_req(mad, &q);
+	cm_sends(0, mad);
+	eng_pair_run(2 * RWY_SEC);
+	cp_make_rep(mad, &p);
+	cm_sends(1, mad);
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(seen.cm[1], had + 1);
+	assert_int_equal(eng_counters(site[0].e)->cm_foreign, 1);
+	assert_int_equal(eng_counters(site[1].e)->cm_foreign, 1);
+	assert_int_equal(eng_counters(site[0].e)->cm_connections, 1);
+	assert_true(eng_custody_bytes(site[0].e) > 0); /* nobody made the gateway give it up */
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, connected, eng_pair_tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_repeated),
 	    TEST(test_dreq_goes), TEST(test_dreq_not_ready), TEST(test_dreq_after_failure),
-	    TEST(test_dreq_at_the_end), TEST(test_superseded)};
+	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

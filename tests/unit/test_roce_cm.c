@@ -274,7 +274,6 @@ static void test_established(void **state)
 	assert_int_equal(c->transport, ROCE_RC);
 	assert_int_equal(c->comm_a, req0.comm);
 	assert_int_equal(c->comm_b, rep0.comm);
-	assert_false(c->gid_differs);
 	assert_int_equal(ev.superseded_count, 0);
 	assert_non_null(roce_cm_find(t, &ip_a, 0xaa));
 	assert_non_null(roce_cm_find(t, &ip_b, 0xbb));
@@ -529,11 +528,14 @@ static void test_gids(void **state)
 	struct roce_cm_tab *t = new_tab(16, 8);
 	struct cp_req q = req0;
 
-	q.local_gid[15] = 99;
-	feed_req(t, &q, &ev, T0);
-	assert_int_equal(feed_rep(t, &rep0, &ev, T0), ROCE_CM_ESTABLISHED);
-	assert_true(ev.conn.gid_differs);
-	assert_int_equal(ev.conn.a.ip.b[15], 99);
+	q.local_gid[15] = 99; /* it speaks for another host */
+	assert_int_equal(feed_req(t, &q, &ev, T0), ROCE_CM_NONE);
+	assert_int_equal(feed_rep(t, &rep0, &ev, T0), ROCE_CM_NONE);
+	q = req0;
+	q.remote_gid[15] = 99;
+	assert_int_equal(feed_req(t, &q, &ev, T0), ROCE_CM_NONE);
+	assert_int_equal(stats(t).foreign, 2);
+	assert_int_equal(stats(t).established_now, 0);
 	roce_cm_tab_free(t);
 
 	t = new_tab(16, 8);
@@ -541,8 +543,8 @@ static void test_gids(void **state)
 	memset(q.remote_gid, 0, 16);
 	feed_req(t, &q, &ev, T0);
 	assert_int_equal(feed_rep(t, &rep0, &ev, T0), ROCE_CM_ESTABLISHED);
-	assert_false(ev.conn.gid_differs);
 	assert_true(rwy_ip_eq(&ev.conn.a.ip, &ip_a));
+	assert_int_equal(stats(t).foreign, 0);
 	roce_cm_tab_free(t);
 }
 
