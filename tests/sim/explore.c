@@ -275,6 +275,13 @@ static void connect_qp(struct run *r, struct side *s)
 				    &s[j].h, RECV + (s[j].recvs++ % (AREA / SLOT)) * SLOT, SLOT);
 }
 
+static void post_all(struct run *r, struct side *s)
+{
+	for (unsigned k = 0; k < s->wrs; k++)
+		rc_host_post(&s->h, &s->wr[k]);
+	sim_pump(r, s);
+}
+
 static void begin_round(struct run *r)
 {
 	r->round++;
@@ -282,11 +289,17 @@ static void begin_round(struct run *r)
 	for (unsigned i = 0; i < r->qps; i++)
 		connect_qp(r, r->qp[i]);
 	for (unsigned i = 0; i < r->qps; i++)
-		for (unsigned j = 0; j < 2; j++) {
-			for (unsigned k = 0; k < r->qp[i][j].wrs; k++)
-				rc_host_post(&r->qp[i][j].h, &r->qp[i][j].wr[k]);
-			sim_pump(r, &r->qp[i][j]);
-		}
+		for (unsigned j = 0; j < 2; j++)
+			post_all(r, &r->qp[i][j]);
+}
+
+void sim_reset_qp(struct run *r, unsigned i)
+{
+	for (unsigned j = 0; j < 2; j++)
+		rc_host_fini(&r->qp[i][j].h);
+	connect_qp(r, r->qp[i]);
+	for (unsigned j = 0; j < 2; j++)
+		post_all(r, &r->qp[i][j]);
 }
 
 /* Uses the same QPNs again, with the same peer or another one, as soon as two hosts can agree on
@@ -326,15 +339,6 @@ static void reuse_qpns(struct run *r)
 		r->qp[r->qps - 1][1].qpn = qpn;
 		r->qp[r->qps - 1][1].host = host;
 	}
-	begin_round(r);
-}
-
-/* Completions are here, but not all that they promise. */
-static void reset_in_place(struct run *r)
-{
-	for (unsigned i = 0; i < r->qps; i++)
-		for (unsigned j = 0; j < 2; j++)
-			rc_host_fini(&r->qp[i][j].h);
 	begin_round(r);
 }
 
@@ -400,10 +404,6 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 			sim_run(r->w, sim_now(r->w) + 5 * RWY_SEC, sim_drained, r);
 			check(r);
 		}
-	}
-	for (unsigned n = faults & F_RESET ? 1 + sim_below(&r->rng, 3) : 0; n-- && !r->why;) {
-		reset_in_place(r);
-		sim_run(r->w, sim_now(r->w) + 300 * RWY_SEC, sim_finished, r);
 	}
 	/* A host that is gone is asked for some seconds before its peer is told. */
 	if (faults & (F_HOST | F_IDLE))

@@ -41,7 +41,7 @@ enum faults {
 	F_SLOW = 8192, /* hosts send at a limited rate, their queue pairs in turn */
 	/* A host dies when its peer has asked for nothing more and has ACKs for what did not arrive. */
 	F_IDLE = 1 << 20,
-	/* Queue pairs are reset in place as soon as all is complete, and begin again at PSN 0. */
+	/* A queue pair is reset in place when all is complete and not delivered: PSN 0 again, at once. */
 	F_RESET = 1 << 21,
 };
 /* Faults that may cost no connection, and no host a wrong packet. */
@@ -76,6 +76,7 @@ struct run {
 	double slowest; /* in multiples of what was expected */
 	unsigned fault_site;
 	bool fault_done, outage, verbose;
+	unsigned resets[QPS_MAX]; /* F_RESET: how often */
 	bool zero_psn;
 	bool silent; /* the hosts are silent: no queue pair is alive */
 	/* When each host's timer is due (0: its queue pair is in error and needs none), and the
@@ -140,6 +141,7 @@ static inline bool side_removed(const struct run *r, const struct side *s)
 void sim_moves_tick(struct run *r, rwy_time now);
 
 /* explore.c */
+void sim_reset_qp(struct run *r, unsigned i); /* both sides, with new work */
 struct how {
 	bool verbose, quiet;
 	bool hash;   /* print a hash of all packets and of the end time */

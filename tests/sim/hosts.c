@@ -92,6 +92,20 @@ static void die_beside_idle(struct run *r, struct side *s, struct side *p)
 	host_dies(r, p);
 }
 
+#define RESETS 3
+
+/* F_RESET: both sides of qp[i] have what they asked for, but not what the other one did. */
+static void reset_when_complete(struct run *r, unsigned i)
+{
+	const struct side *a = &r->qp[i][0], *b = &r->qp[i][1];
+
+	if (r->resets[i] >= RESETS || a->done < a->wrs || b->done < b->wrs || side_dead(a) || side_dead(b) ||
+	    !(roce_psn_after(a->h.una, b->h.epsn) || roce_psn_after(b->h.una, a->h.epsn)))
+		return;
+	r->resets[i]++;
+	sim_reset_qp(r, i);
+}
+
 static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint32_t len, rwy_time now)
 {
 	struct run *r = ctx;
@@ -110,6 +124,8 @@ static void host_rx(void *ctx, unsigned site, unsigned tenant, uint8_t *ip, uint
 			sim_pump(r, s);
 			if (r->faults & F_IDLE)
 				die_beside_idle(r, s, &r->qp[i][!site]);
+			if (r->faults & F_RESET)
+				reset_when_complete(r, i);
 			return;
 		}
 	}

@@ -125,7 +125,7 @@ static void help(void)
 	    " 4096 ATOMICs and small READs in masses\n"
 	    " 8192 hosts are slow, and asked for much\n"
 	    " 1048576 a host dies when its idle peer has ACKs for what did not arrive\n"
-	    " 2097152 queue pairs are reset in place, and begin again at PSN 0 at once\n");
+	    " 2097152 a queue pair is reset in place when all is complete and not delivered\n");
 }
 
 /* A single fault, or two that meet, chosen by the seed. */
@@ -168,8 +168,9 @@ static unsigned faults_of(const struct plan *p, uint64_t seed)
 	 * has. */
 	bool calm = kind == (F_SQUEEZE | F_REUSE);
 
-	return kind | (!kind && seed / KINDS % 3 == 2 ? F_IDLE : 0) | (seed / KINDS % 4 ? 0 : F_TENANTS) |
-	       (seed / KINDS % 8 || calm ? 0 : F_CHANGES) | (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) |
+	return kind | (!kind && seed / KINDS % 3 ? seed / KINDS % 3 == 2 ? F_IDLE : F_RESET : 0) |
+	       (seed / KINDS % 4 ? 0 : F_TENANTS) | (seed / KINDS % 8 || calm ? 0 : F_CHANGES) |
+	       (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) |
 	       (seed / KINDS % 5 == 2 && !(kind & F_SQUEEZE) ? F_SLOW : 0) | p->with;
 }
 

@@ -58,7 +58,7 @@ static enum rc_wr_op draw_op(struct run *r, unsigned mass)
 		return (enum rc_wr_op[]){RC_READ, RC_FAA, 0, RC_WRITE}[mass];
 	do
 		op = (enum rc_wr_op)sim_below(&r->rng, 8);
-	while ((r->faults & F_SQUEEZE) && (op == RC_READ || op == RC_CAS || op == RC_FAA));
+	while ((r->faults & (F_SQUEEZE | F_RESET)) && (op == RC_READ || op == RC_CAS || op == RC_FAA));
 	return op;
 }
 
