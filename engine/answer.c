@@ -9,6 +9,14 @@
 #include "engine/pair.h"
 #include "engine/requester.h"
 #include "engine/session.h"
+#include "roce/icrc.h"
+
+/* A response changed after its ICRC was checked: the host gets an error, never wrong bytes. */
+static void fail_damaged(struct eng_responder *rs, roce_psn psn, rwy_time now)
+{
+	eng_responder_fail(
+	    rs, psn, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), "a response was damaged", now);
+}
 
 /* Sends a response to the host and keeps it for replays. */
 static void serve_response(
@@ -24,8 +32,8 @@ static void serve_response(
 	}
 	if (rs->resp.serve_opcode == pkt->opcode)
 		eng_lan_send(e, rs->side.key.tenant, b, false, &rs->side.key.src, &rs->nh);
-	else
-		eng_responder_resend(rs, b, rs->resp.serve_opcode);
+	else if (!eng_responder_resend(rs, b, rs->resp.serve_opcode))
+		fail_damaged(rs, pkt->psn, now);
 	eng_responder_keep_read(rs, pkt->psn, b);
 }
 
@@ -38,6 +46,12 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 	    pkt.info->transport != ROCE_RC || !rwy_ip_eq(&pkt.src, &rs->side.key.dst) ||
 	    !rwy_ip_eq(&pkt.dst, &rs->side.key.src)) {
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
+		return;
+	}
+	/* It is kept as a number, which a repeated request gets in a packet with an ICRC of its own. */
+	if (pkt.opcode == ROCE_RC_ATOMIC_ACK && !roce_icrc_ok(&pkt)) {
+		eng_drop(e, b, &e->c.drop_wan_icrc);
+		fail_damaged(rs, pkt.psn, now);
 		return;
 	}
 	if (!rs->resp.pmtu &&

@@ -385,7 +385,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_no_buffer, "no packet buffer")                                                                \
 	X(drop_ttl, "TTL exceeded")                                                                          \
 	X(drop_tunnel_msg, "malformed message inside a tunnel")                                              \
-	X(drop_wan_icrc, "ICRC wrong after the WAN: never delivered")
+	X(drop_wan_icrc, "responses damaged between the ICRC checks of both gateways: answered with NAK")
 struct eng_counters {
 #define X(f, s) uint64_t f;
 	ENG_COUNTERS(X)

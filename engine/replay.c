@@ -29,20 +29,23 @@ static void set_packet_length(uint8_t *ip, uint32_t len)
  * For a repeated READ, or the rest of one. A series of responses begins with FIRST or ONLY, which
  * carry an AETH, also where the far host's series had a MIDDLE (IBA 9.7.5.2.7, table 38).
  */
-void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uint8_t op)
+bool eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uint8_t op)
 {
 	struct eng *e = rs->side.e;
 	struct roce_pkt old, pkt;
 	struct rwy_buf *c;
 	uint32_t grow, head;
 
-	if (roce_parse(b->data, b->len, &old) != ROCE_PARSE_OK)
-		return;
+	/* Its ICRC is the far host's. Without this check a new one would make wrong bytes right. */
+	if (roce_parse(b->data, b->len, &old) != ROCE_PARSE_OK || !roce_icrc_ok(&old)) {
+		e->c.drop_wan_icrc++;
+		return false;
+	}
 	grow = (uint32_t)(roce_op(op)->ext_len - old.info->ext_len); /* 0, 4 or (wrapping) -4 */
 	c = rwy_buf_alloc(&e->bufs, 64, old.len + grow);
 	if (!c) {
 		e->c.drop_no_buffer++;
-		return;
+		return true;
 	}
 	head = (uint32_t)(old.ext - old.ip);
 	memcpy(c->data, old.ip, head);
@@ -57,10 +60,11 @@ void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uin
 	set_packet_length(c->data, old.len + grow);
 	if (roce_parse(c->data, c->len, &pkt) != ROCE_PARSE_OK) {
 		rwy_buf_free(&e->bufs, c);
-		return;
+		return true;
 	}
 	roce_icrc_store(&pkt);
 	eng_lan_send(e, rs->side.key.tenant, c, true, &rs->side.key.src, &rs->nh);
+	return true;
 }
 
 /* The far host's response to this PSN has not come yet. */
@@ -96,7 +100,10 @@ void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, 
 	/* Responses missing at the end of the series have not come from the far host yet. */
 	for (uint32_t i = 0; i < cnt && k && k->serial == first + i;
 	     i++, k = eng_responder_kept_next(&rs->reads, k))
-		eng_responder_resend(rs, k->buf, roce_resp_read_opcode(i, cnt));
+		if (!eng_responder_resend(rs, k->buf, roce_resp_read_opcode(i, cnt))) {
+			fail_not_kept(rs, roce_psn_add(psn, i), "a READ response was damaged", now);
+			return;
+		}
 	if (found || !cnt || response_pending(rs, psn))
 		return;
 	/* A slow host's timer runs while responses wait in its queue. It repeats a lost one. */

@@ -131,8 +131,11 @@ void eng_journal_restore(struct eng *e, uint32_t tenant, rwy_time now);
 void eng_responder_replay(struct eng_responder *rs, roce_psn psn, uint32_t cnt, rwy_time now);
 /* Sends the ATOMIC ACK of psn again, or an error when it is not kept (C9-110). */
 void eng_responder_replay_atomic(struct eng_responder *rs, roce_psn psn, rwy_time now);
-/* Sends a copy of the READ response in b with another opcode. */
-void eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uint8_t opcode);
+/*
+ * Sends a copy of the READ response in b with another opcode. False: b is damaged (its ICRC is
+ * wrong; counted), and nothing was sent. Without memory the host asks again.
+ */
+bool eng_responder_resend(struct eng_responder *rs, const struct rwy_buf *b, uint8_t opcode);
 /* A READ response to this PSN is kept, or has not come from the far host yet. */
 bool eng_responder_has_answer(const struct eng_responder *rs, roce_psn psn);
 

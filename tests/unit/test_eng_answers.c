@@ -6,6 +6,8 @@
  */
 #include "tests/lib/eng_pair.h"
 
+#include "engine/responder.h"
+
 #define BATCH  64  /* outstanding at a time */
 #define REPEAT 255 /* most READs and ATOMICs that a host can have outstanding */
 /* Requests and answers of a batch in flight at once, and the tunnel's own. */
@@ -228,6 +230,66 @@ static void test_given_up(void **state)
 	last_again(0x50, ROCE_RC_READ_REQ, 207, 100);
 }
 
+static struct eng_responder *responder(uint32_t qpn)
+{
+	struct eng_key k = {
+	    rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}), rwy_ip_from4((uint8_t[4]){10, 2, 0, 3}), qpn, tenant};
+
+	return (struct eng_responder *)eng_find(site[0].e, &k, false);
+}
+
+/* A kept answer that has changed in memory gets no new ICRC: the host gets an error. */
+static void test_damaged_read(void **state)
+{
+	struct eng_responder *rs;
+	struct rwy_buf *b;
+	unsigned served;
+
+	reads(0x50, 7, 10);
+	rs = responder(0x50);
+	assert_non_null(rs);
+	b = rs->reads.at[(rs->reads.head + rs->reads.n - 1) & (rs->reads.cap - 1)].buf;
+	b->data[b->len - 20] ^= 1;
+	ask(0x50, ROCE_RC_READ_REQ, 17); /* one that waits, see last_again */
+	eng_pair_run(4 * RWY_MS);
+	served = site[0].responses;
+	ask(0x50, ROCE_RC_READ_REQ, 16);
+	eng_pair_run(4 * RWY_MS);
+	assert_int_equal(site[0].responses, served);
+	assert_int_equal(eng_counters(site[0].e)->drop_wan_icrc, 1);
+	assert_int_equal(site[0].of[tenant].naks, 1);
+}
+
+/* An ATOMIC's answer is kept as a number: a damaged one must not become such. */
+static void test_damaged_atomic(void **state)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_ATOMIC_ACK,
+	    .psn = 17,
+	    .dqpn = 0x1050,
+	    .syndrome = 0x1f,
+	    .original = 5,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+	struct eng_responder *rs;
+	struct rwy_buf *b;
+	unsigned served;
+
+	atomics(0x50, 7, 10);
+	ask(0x50, ROCE_RC_FETCH_ADD, 17);
+	eng_pair_run(4 * RWY_MS);
+	rs = responder(0x50);
+	b = rwy_buf_alloc(&site[0].e->bufs, 128, RC_PKT_MAX);
+	b->len = rc_pkt_make(b->data, &m);
+	b->data[b->len - 6] ^= 1;
+	b->kind = RWY_BUF_PACKET;
+	served = site[0].responses;
+	eng_responder_message(rs, b, eng_now);
+	eng_pair_run(4 * RWY_MS);
+	assert_int_equal(site[0].responses, served);
+	assert_int_equal(eng_counters(site[0].e)->drop_wan_icrc, 1);
+	assert_int_equal(site[0].of[tenant].naks, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +299,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_shares, set_up_little, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_tenant, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_given_up, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_damaged_read, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_damaged_atomic, eng_pair_set_up, eng_pair_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
