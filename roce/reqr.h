@@ -54,6 +54,8 @@ struct roce_reqr {
 	bool failed;
 	/* After a restart the host may have more than was sent here: ACKs ahead are valid. */
 	bool resumed;
+	/* It gives end-to-end credits (IBA 9.7.7.2): RNR NAKs do not end the connection. */
+	bool credits;
 	/* The requester went back for this gap: NAKs of the same PSN are ignored until there is
 	 * progress. */
 	bool nak_seen;

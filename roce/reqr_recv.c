@@ -63,7 +63,11 @@ static void rnr_nak(struct roce_reqr *r, uint8_t timer, roce_psn psn, struct roc
 		return;
 	}
 	r->rnr_naks++;
-	if (r->cfg.rnr_retry < 7 && r->rnr_count >= r->cfg.rnr_retry) {
+	/*
+	 * Its peer is acknowledged early and without credits. With the host's own credits it would
+	 * have waited, and no RNR NAK would count against a small or no RNR retry count.
+	 */
+	if (!r->credits && r->cfg.rnr_retry < 7 && r->rnr_count >= r->cfg.rnr_retry) {
 		roce_reqr_give_up(
 		    r, act, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_OP), psn, ROCE_REQR_NOT_READY);
 		return;
@@ -126,6 +130,8 @@ static void recv_ack(struct roce_reqr *r, const struct roce_pkt *pkt, struct roc
 		return;
 	}
 	r->host_msn = roce_aeth_msn(pkt);
+	if (ack && roce_aeth_value(syn) != ROCE_AETH_CREDIT_INVALID)
+		r->credits = true;
 	if (ack && roce_psn_add(psn, 1) == r->high)
 		r->resumed = false; /* the host has nothing that was not sent here */
 	fatal = type == ROCE_AETH_NAK && roce_aeth_value(syn) != ROCE_NAK_PSN_SEQ;

@@ -265,6 +265,31 @@ static void test_rnr_limit(void **state)
 	rq_fini(&q);
 }
 
+/* A host that gives credits is waited for: its real peer would not have sent more than they allow. */
+static void test_rnr_credits(void **state)
+{
+	struct rq q;
+
+	for (uint8_t limit = 0; limit < 7; limit++) {
+		rq_init(&q, START, 1024);
+		q.r.cfg.rnr_retry = limit;
+		push_sends(&q, 2);
+		rq_send(&q);
+		rq_nak(&q, START, 0x02); /* an ACK with credits for two messages */
+		assert_int_equal(q.done, 1);
+		for (unsigned i = 0; i < 100; i++) {
+			rq_nak(&q, P(1), 0x21);
+			assert_false(q.act.failed);
+			q.now += RWY_SEC;
+			assert_int_equal(rq_send(&q), 1);
+			assert_int_equal(q.tx[0].b->psn, P(1));
+		}
+		rq_ack(&q, P(1));
+		assert_int_equal(q.done, 2);
+		rq_fini(&q);
+	}
+}
+
 static void test_timeout(void **state)
 {
 	rwy_dur rto = 50 * RWY_MS;
@@ -422,6 +447,7 @@ int main(void)
 	    cmocka_unit_test(test_last_of_retransmission_asks),
 	    cmocka_unit_test(test_rnr),
 	    cmocka_unit_test(test_rnr_limit),
+	    cmocka_unit_test(test_rnr_credits),
 	    cmocka_unit_test(test_timeout),
 	    cmocka_unit_test(test_timeout_count_resets),
 	    cmocka_unit_test(test_fatal),
