@@ -11,6 +11,7 @@
 #define DMA_MAX   (1u << 31)     /* IBA 9.7.4.1.6: a message has at most 2^31 bytes */
 #define NAK_AGAIN (100 * RWY_MS) /* time after which a gap gets another NAK */
 #define PMTU_MAX  4096u
+#define ACK_EVERY 64 /* packets: a host that does not ask gets an ACK for as many (IBA 9.7.5.1.2) */
 
 /* Out of line, as accept_rd: their registers would be saved for each SEND and WRITE. */
 __attribute__((noinline)) static bool rd_grow(struct roce_resp *r)
@@ -184,7 +185,7 @@ static enum roce_resp_verdict accept_data(
 		r->msn = roce_psn_add(r->msn, 1); /* IBA 9.7.7.1: MSN counts completed messages */
 	act->psn_cnt = 1;
 	roce_resp_advance(r, 1);
-	if (pkt->ack_req)
+	if (pkt->ack_req || roce_psn_diff(r->epsn, r->acked) >= ACK_EVERY)
 		r->want_psn = r->epsn;
 	return ROCE_RESP_ACCEPT;
 }

@@ -87,6 +87,24 @@ static void test_ack_only_when_asked_and_coalesced(void **state)
 	rx_fini(&x);
 }
 
+/* A host that asks for no ACK in a long run gets one for each 64 packets all the same. */
+static void test_ack_unasked(void **state)
+{
+	struct rx x;
+	unsigned acks = 0;
+
+	rx_init(&x, START, 1024);
+	x.no_ack_req = true;
+	for (unsigned i = 0; i < 640; i++) {
+		rx_in(&x, ROCE_RC_SEND_ONLY, roce_psn_add(START, i), 4, 0);
+		rx_allow_all(&x);
+		acks += rx_flush(&x);
+		assert_true(roce_psn_diff(x.r.epsn, x.r.acked) < 64);
+	}
+	assert_int_equal(acks, 10);
+	rx_fini(&x);
+}
+
 static void test_watermark(void **state)
 {
 	struct rx x;
@@ -431,6 +449,7 @@ int main(void)
 	    cmocka_unit_test(test_in_order_all_opcodes),
 	    cmocka_unit_test(test_write_message),
 	    cmocka_unit_test(test_ack_only_when_asked_and_coalesced),
+	    cmocka_unit_test(test_ack_unasked),
 	    cmocka_unit_test(test_watermark),
 	    cmocka_unit_test(test_silent_until_go),
 	    cmocka_unit_test(test_join_mid_message),
