@@ -311,6 +311,7 @@ struct eng {
 	/* a bit for each slot in use: the sweep skips empty ones */
 	uint64_t *occupied;
 	uint32_t table_mask;
+	uint64_t hash_seed;        /* of eng_key_hash */
 	uint32_t sides, half_open; /* all sides; unpaired responder sides */
 	uint32_t paired;           /* connections with both sides here */
 	uint64_t sessions;         /* opened since the start */

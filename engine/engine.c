@@ -10,6 +10,7 @@
 #include "engine/responder.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
+#include "rwy/hash.h"
 #include "rwy/prefetch.h"
 
 #define TABLE_MIN 1024
@@ -36,6 +37,7 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	e->ctx = ctx;
 	e->bufs = bufs;
 	e->rng = cfg->seed;
+	e->hash_seed = rwy_mix64(~cfg->seed);
 	e->now = e->started = now;
 	e->wheel_tick = now >> ENG_WHEEL_SHIFT;
 	e->responder_slab.size = (sizeof(struct eng_responder) + 63) & ~63u;

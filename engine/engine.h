@@ -78,7 +78,7 @@ struct eng_cfg {
 	 * Bytes of buffers of READ responses kept for replays: of one connection, of this worker.
 	 */
 	uint64_t read_cache_conn, read_cache_total;
-	uint64_t seed;    /* for random numbers: epochs, indices, incarnations */
+	uint64_t seed;    /* for random numbers: epochs, indices, incarnations; for the flow table */
 	uint64_t gateway; /* rwy_spread_id of this gateway; 0: not known */
 	/*
 	 * Memory that outlives the process (journal.h). The caller's, for as long as the engine

@@ -220,7 +220,7 @@ static void lan_group(struct eng *e, struct rwy_buf **bufs, const uint16_t *tena
 		if (in[i].reason != ROCE_PARSE_OK || in[i].pkt.info->transport != ROCE_RC)
 			continue;
 		in[i].key = (struct eng_key){in[i].pkt.src, in[i].pkt.dst, in[i].pkt.dqpn, in[i].tenant};
-		in[i].hash = eng_key_hash(&in[i].key, false);
+		in[i].hash = eng_key_hash(e->hash_seed, &in[i].key, false);
 		in[i].bucket = &e->table[in[i].hash & e->table_mask];
 		__builtin_prefetch(in[i].bucket);
 	}

@@ -22,7 +22,7 @@ static uint32_t assignment_hash(
 {
 	const struct eng_key k = {*src, *dst, dqpn, vni};
 
-	return eng_key_hash(&k, false);
+	return eng_key_hash(0, &k, false); /* no host chooses these keys */
 }
 
 static bool assignment_matches(const struct eng_steer_cfg *w, uint32_t vni, const struct rwy_ip *src,

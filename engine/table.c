@@ -12,14 +12,14 @@ static uint64_t mix64(uint64_t h)
 	return h;
 }
 
-uint32_t eng_key_hash(const struct eng_key *k, bool is_requester)
+uint32_t eng_key_hash(uint64_t seed, const struct eng_key *k, bool is_requester)
 {
 	uint64_t w[4];
 
 	memcpy(w, &k->src, 16);
 	memcpy(w + 2, &k->dst, 16);
 	/* Asymmetric in src and dst: the two directions of a pair must not collide. */
-	w[0] = mix64(w[0] + 0x9e3779b97f4a7c15u * (k->qpn + ((uint64_t)k->tenant << 24) + 1)) ^ w[1];
+	w[0] = mix64(w[0] + seed + 0x9e3779b97f4a7c15u * (k->qpn + ((uint64_t)k->tenant << 24) + 1)) ^ w[1];
 	w[2] = mix64(w[2] + w[0]) ^ w[3];
 	return (uint32_t)(mix64(w[2] * 0xc2b2ae3d27d4eb4fu + w[0]) + is_requester);
 }
@@ -38,14 +38,14 @@ struct eng_side *eng_find_hashed(
 
 struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_requester)
 {
-	return eng_find_hashed(e, k, eng_key_hash(k, is_requester), is_requester);
+	return eng_find_hashed(e, k, eng_key_hash(e->hash_seed, k, is_requester), is_requester);
 }
 
 void eng_insert(struct eng *e, struct eng_side *side)
 {
 	struct eng_side **slot;
 
-	side->hash = eng_key_hash(&side->key, side->is_requester);
+	side->hash = eng_key_hash(e->hash_seed, &side->key, side->is_requester);
 	slot = &e->table[side->hash & e->table_mask];
 	side->chain = *slot;
 	*slot = side;

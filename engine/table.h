@@ -11,7 +11,8 @@ struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_
 /* The same where the hash is known: eng_key_hash() of k and is_requester. */
 struct eng_side *eng_find_hashed(
     const struct eng *e, const struct eng_key *k, uint32_t hash, bool is_requester);
-uint32_t eng_key_hash(const struct eng_key *k, bool is_requester);
+/* seed: a number that hosts cannot guess, or they choose keys that share a bucket. */
+uint32_t eng_key_hash(uint64_t seed, const struct eng_key *k, bool is_requester);
 /* Enters the side, whose key, tenant and tunnel are set; its key must not be there. */
 void eng_insert(struct eng *e, struct eng_side *side);
 /* Takes it out; the caller frees it. */

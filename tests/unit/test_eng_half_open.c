@@ -5,6 +5,8 @@
  */
 #include "tests/lib/eng_pair.h"
 
+#include "engine/table.h"
+
 static void request(uint32_t qpn, uint8_t host)
 {
 	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
@@ -102,6 +104,24 @@ static void test_patient_host(void **state)
 	assert_int_equal(eng_flow_count(site[0].e), 1);
 }
 
+/* QPNs that share a bucket of one engine's flow table are scattered in another's: no host can choose them. */
+static void test_seeded(void **state)
+{
+	struct eng_key k = {
+	    rwy_ip_from4((uint8_t[4]){10, 1, 0, 3}), rwy_ip_from4((uint8_t[4]){10, 2, 0, 3}), 0, 0};
+	uint32_t mask = site[0].e->table_mask, want, n = 0, together = 0;
+
+	assert_int_equal(mask, site[1].e->table_mask);
+	want = eng_key_hash(site[1].e->hash_seed, &k, false) & mask;
+	for (k.qpn = 1; n < 64; k.qpn++)
+		if (!(eng_key_hash(site[0].e->hash_seed, &k, false) & mask)) {
+			n++;
+			together += (eng_key_hash(site[1].e->hash_seed, &k, false) & mask) == want;
+		}
+	assert_in_range(together, 0, 8);
+	assert_int_not_equal(site[0].e->hash_seed, site[1].e->hash_seed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +129,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_forgotten, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_paired_is_exempt, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_patient_host, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_seeded, eng_pair_set_up, eng_pair_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
