@@ -384,6 +384,7 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_bad_cm, "malformed CM message")                                                               \
 	X(drop_no_buffer, "no packet buffer")                                                                \
 	X(drop_ttl, "TTL exceeded")                                                                          \
+	X(drop_foreign_source, "packets out of a tunnel whose source is not behind it")                      \
 	X(drop_tunnel_msg, "malformed message inside a tunnel")                                              \
 	X(drop_wan_icrc, "responses damaged between the ICRC checks of both gateways: answered with NAK")
 struct eng_counters {

@@ -11,6 +11,9 @@
 #include "engine/tenants.h"
 #include "rwy/endian.h"
 
+#define IPPROTO_ICMP4 1
+#define IPPROTO_ICMP6 58
+
 /* The user of a flow is a side; that of the management flow is the tunnel itself. */
 static bool is_tunnel(const struct eng *e, const void *user)
 {
@@ -79,6 +82,12 @@ static void *rx_open(void *ctx, struct wan_rxflow *rx, const uint8_t *info, size
 	rwy_unreachable();
 }
 
+/* The peer speaks only for hosts behind it, but ICMP errors come from routers between. */
+static bool is_icmp(const struct rwy_buf *b)
+{
+	return b->data[0] >> 4 == 6 ? b->data[6] == IPPROTO_ICMP6 : b->data[9] == IPPROTO_ICMP4;
+}
+
 /* Sends a CM MAD or a datagram of the other site to the LAN. */
 static void carry_to_lan(const struct eng_tunnel *t, struct rwy_buf *b, bool cm, rwy_time now)
 {
@@ -99,9 +108,8 @@ static void carry_to_lan(const struct eng_tunnel *t, struct rwy_buf *b, bool cm,
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		return;
 	}
-	/* The peer speaks only for hosts behind it. ICMP errors come from routers between. */
-	if (cm && !eng_steer_allows(e, (uint32_t)tenant, &pkt.dst, &pkt.src, t->idx)) {
-		eng_drop(e, b, &e->c.drop_tunnel_msg);
+	if (!is_icmp(b) && !eng_steer_allows(e, (uint32_t)tenant, &pkt.dst, &pkt.src, t->idx)) {
+		eng_drop(e, b, &e->c.drop_foreign_source);
 		return;
 	}
 	if (cm && r == ROCE_PARSE_OK && !eng_cm_learn(e, (uint32_t)tenant, &pkt, now)) {

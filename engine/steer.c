@@ -268,8 +268,8 @@ bool eng_steer_allows(const struct eng *e, uint32_t tenant, const struct rwy_ip 
 {
 	const struct eng_tenant *t = eng_tenant(e, tenant);
 
-	return t && (eng_steer(e, tenant, local, remote, 0) == (int)tunnel ||
-	                (eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote) >> tunnel & 1));
+	return t && ((eng_route_set(t->cfg.prefix, t->cfg.prefixes, remote) >> tunnel & 1) ||
+	                eng_steer(e, tenant, local, remote, 0) == (int)tunnel);
 }
 
 void eng_side_move(struct eng_side *side, unsigned tunnel)

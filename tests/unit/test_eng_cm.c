@@ -295,13 +295,56 @@ static void test_foreign(void **state)
 	assert_true(eng_custody_bytes(site[0].e) > 0); /* nobody made the gateway give it up */
 }
 
+static void ip_sends(uint32_t src, uint8_t protocol)
+{
+	uint8_t b[40] = {0x45, 0, 0, sizeof(b), [8] = 64, [9] = protocol};
+
+	tp_be(b + 12, src, 4);
+	tp_be(b + 16, 0x0a020003, 4);
+	tp_fix_csum(b);
+	eng_host_sends_bytes(0, b, sizeof(b));
+	eng_pair_run(10 * RWY_MS);
+}
+
+/*
+ * A host of site 0 takes the address of one of site 1: nothing of it reaches site 1. ICMP errors come from
+ * routers that are behind no tunnel.
+ */
+static void test_spoofed(void **state)
+{
+	const struct eng_counters *c = eng_counters(site[1].e);
+	uint64_t had = c->lan_tx_packets;
+	uint8_t b[TP_MAX], mad[256];
+	struct cp_req q = {.tid = 37, .comm = 5, .qpn = 6, .psn = 1, .mtu = 3};
+	uint32_t len, crc;
+
+	ip_sends(0x0a010003, 6);
+	assert_int_equal(c->lan_tx_packets, had + 1);
+	ip_sends(0x0a020009, 6);
+	assert_int_equal(c->drop_foreign_source, 1);
+	ip_sends(0xc0a80001, 1);
+	assert_int_equal(c->lan_tx_packets, had + 2);
+	cp_make_req(mad, &q);
+	len = cp_packet(b, mad, false, 256);
+	tp_be(b + 12, 0x0a020009, 4);
+	tp_be(b + 16, 0x0a020003, 4);
+	tp_fix_csum(b);
+	crc = tp_icrc(b, len);
+	for (unsigned i = 0; i < 4; i++)
+		b[len - 4 + i] = (uint8_t)(crc >> (8 * i));
+	eng_host_sends_bytes(0, b, len);
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(c->drop_foreign_source, 2);
+	assert_int_equal(c->lan_tx_packets, had + 2);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, connected, eng_pair_tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_dreq_waits), TEST(test_dreq_repeated),
 	    TEST(test_dreq_goes), TEST(test_dreq_not_ready), TEST(test_dreq_after_failure),
-	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign)};
+	    TEST(test_dreq_at_the_end), TEST(test_superseded), TEST(test_foreign), TEST(test_spoofed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
