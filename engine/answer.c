@@ -164,7 +164,7 @@ void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, 
 	rs->side.tenant->st.delivered++;
 	e->c.delivered++;
 	eng_ack_at_far_host(rs, b);
-	if (rs->dreq.b)
+	if (rs->dreq_waits)
 		eng_dirty(&rs->side);
 }
 
@@ -198,7 +198,8 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 
 	if (rs->side.state == ENG_R_NEW)
 		return;
-	eng_dreq_pass(rs, now);
+	if (rs->dreq_waits)
+		eng_dreq_pass(rs, now);
 	if (rs->untold)
 		tell_idle_host(rs, now);
 	if (rs->ack_blocked)

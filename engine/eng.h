@@ -107,9 +107,9 @@ struct eng_keptq {
 
 /* A DREQ of the local host that waits until its requests are delivered (mgmt.c). */
 struct eng_dreq {
-	struct rwy_buf *b; /* NULL: none waits */
-	uint32_t queued;   /* buffers in custody when it was looked at last */
-	rwy_time since;    /* the latest change of `queued`, or time without a tunnel */
+	struct rwy_buf *b;
+	uint32_t queued; /* buffers in custody when it was looked at last */
+	rwy_time since;  /* the latest change of `queued`, or time without a tunnel */
 };
 
 struct eng_responder {
@@ -127,6 +127,7 @@ struct eng_responder {
 	/* BTH MigReq of the local host's requests, copied into its responses */
 	/* Failed: requests that the host has ACKs for are lost, and no NAK can tell an idle host. */
 	bool untold;
+	bool dreq_waits; /* `dreq` has one */
 	bool migreq;
 	uint8_t tos, ttl;
 	uint16_t pkey, sport;
@@ -135,7 +136,6 @@ struct eng_responder {
 	struct wan_txflow *requests;
 	struct wan_rxflow *responses;
 	struct rwy_bufq parked; /* requests behind a READ of unknown response count */
-	struct eng_dreq dreq;
 	struct eng_nexthop nh;
 	struct eng_journal_entry *journal; /* NULL: nothing was acknowledged yet */
 	rwy_time cnp_at;                   /* no CNP before this */
@@ -159,8 +159,6 @@ struct eng_responder {
 	uint32_t naks;                   /* sent for nak_psn while the host did not go back to it */
 	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
 	uint32_t reads_asked;            /* READs of this incarnation */
-	uint32_t first_crc;              /* roce_content_crc of the request at resp.start */
-	bool first_known;                /* that request came */
 	/* Bytes of buffers that the far host has not acknowledged. */
 	uint64_t custody;
 	uint64_t packets, bytes;         /* requests taken into custody */
@@ -169,6 +167,9 @@ struct eng_responder {
 	uint32_t answered;               /* READs and ATOMICs of this incarnation */
 	/* Ring of the connections that keep READ responses; NULL: not in it. */
 	struct eng_responder *kept_next, *kept_prev;
+	uint32_t first_crc; /* roce_content_crc of the request at resp.start */
+	bool first_known;   /* that request came */
+	struct eng_dreq dreq;
 };
 
 /* Sequence of a request that came by an earlier flow, or that this gateway made itself. */
@@ -214,8 +215,7 @@ struct eng_requester {
 	uint8_t flow;         /* enum eng_flow */
 	uint8_t turn;         /* enum eng_turn */
 	uint8_t questions;    /* state LOCATING: questions sent to the host */
-	/* A message for the near gateway that found no buffer: it is sent as soon as one is free. */
-	struct eng_ctrl owed; /* type 0: none */
+	bool owes_control;    /* `owed` waits for a buffer */
 	uint8_t end;          /* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
 	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;
@@ -243,6 +243,8 @@ struct eng_requester {
 	/* Its oldest entry, its length, its capacity: a power of two that grows. */
 	uint32_t wait_head, wait_n, wait_cap;
 	uint64_t packets, bytes; /* requests that the local host acknowledged */
+	/* A message for the near gateway that found no buffer: it is sent as soon as one is free. */
+	struct eng_ctrl owed;
 };
 
 /* Pairing of the flows between two hosts: one unpaired flow at a time has its turn (pair.c). */

@@ -53,7 +53,7 @@ static bool expired(const struct eng_side *side, rwy_time now)
 	/* No timer frees what a host has ACKs for, nor the requests that came for a host. */
 	if (now >= side->close_at)
 		return side->is_requester ? idle
-		                          : !eng_responder_owes(rs) && !rs->dreq.b &&
+		                          : !eng_responder_owes(rs) && !rs->dreq_waits &&
 		                                !(rs->requester && eng_requester_tells(rs->requester));
 	if (!side->is_requester && eng_unpaired(side) && !rs->requester && side->state != ENG_R_RESUMING &&
 	    now - side->last > HALF_OPEN_SILENT)
@@ -70,7 +70,7 @@ static void look_at_side(struct eng_side *side, rwy_time now)
 		return;
 	if (rs->reads.cap && now - side->last > GIVEN_UP)
 		eng_responder_forget_reads(rs);
-	if (rs->dreq.b)
+	if (rs->dreq_waits)
 		eng_dreq_look(rs, now);
 	if (rs->untold)
 		eng_dirty(side);

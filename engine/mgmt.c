@@ -36,11 +36,12 @@ void eng_dreq_hold(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rs->side.e;
 
-	if (rs->dreq.b) {
+	if (rs->dreq_waits) {
 		eng_drop(e, b, &e->c.drop_cm_repeated);
 		return;
 	}
 	e->c.cm_held++;
+	rs->dreq_waits = true;
 	rs->dreq = (struct eng_dreq){.b = b, .since = now};
 }
 
@@ -51,7 +52,7 @@ static void send_dreq(struct eng_responder *rs, rwy_time now)
 	struct eng *e = rs->side.e;
 	int to = eng_steer(e, k->tenant, &k->src, &k->dst, 0);
 
-	rs->dreq.b = NULL;
+	rs->dreq_waits = false;
 	if (to < 0)
 		eng_drop(e, b, &e->c.drop_no_route);
 	else
@@ -60,7 +61,7 @@ static void send_dreq(struct eng_responder *rs, rwy_time now)
 
 void eng_dreq_pass(struct eng_responder *rs, rwy_time now)
 {
-	if (rs->dreq.b && !eng_responder_holds_dreq(rs))
+	if (!eng_responder_holds_dreq(rs))
 		send_dreq(rs, now);
 }
 

@@ -15,7 +15,7 @@ void eng_mgmt_send(struct eng *e, unsigned tunnel, uint32_t tenant, struct rwy_b
  * dropped. Takes b.
  */
 void eng_dreq_hold(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
-/* Sends the DREQ that waits, if there is one and nothing keeps it. At the end of a turn. */
+/* Sends the DREQ that waits if nothing keeps it. At the end of a turn. */
 void eng_dreq_pass(struct eng_responder *rs, rwy_time now);
 /*
  * Sends a DREQ whose far host takes nothing, although the tunnel is up: it may wait for just this

@@ -136,13 +136,14 @@ static void send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy
 {
 	struct rwy_buf *b = NULL;
 
-	rq->owed.type = 0;
+	rq->owes_control = false;
 	if (eng_requester_need_responses(rq, now))
 		b = eng_ctrl_buf(rq->side.e, c);
 	if (b) {
 		rq->responses_sent++;
 		wan_tx_send(rq->responses, b, now);
 	} else if (eng_wan(&rq->side)) {
+		rq->owes_control = true;
 		rq->owed = *c;
 		eng_wheel_arm(rq, now + RWY_MS);
 	}
@@ -150,10 +151,12 @@ static void send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy
 
 void eng_requester_send_owed(struct eng_requester *rq, rwy_time now)
 {
-	const struct eng_ctrl c = rq->owed;
+	struct eng_ctrl c;
 
-	if (c.type)
-		send_control(rq, &c, now);
+	if (!rq->owes_control)
+		return;
+	c = rq->owed;
+	send_control(rq, &c, now);
 }
 
 void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu, bool probe)
@@ -230,7 +233,7 @@ void eng_requester_open(
 		rq->responses = NULL;
 	}
 	if (rq->incarnation != o->incarnation)
-		rq->owed.type = 0;
+		rq->owes_control = false;
 	rq->requests = rx;
 	rq->drain = (struct cc_drain){0};
 	rq->flow = ENG_FLOW_FIRST;
@@ -270,7 +273,7 @@ void eng_requester_report(struct eng_requester *rq, rwy_time now)
 {
 	uint64_t upto = rq->acked_seq;
 
-	if (rq->owed.type)
+	if (rq->owes_control)
 		return; /* first the near gateway must have that */
 	while (rq->wait_n && rq->wait[rq->wait_head].idx <= rq->responses_taken) {
 		rq->wait_head = (rq->wait_head + 1) & (rq->wait_cap - 1);
@@ -306,7 +309,7 @@ bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq)
 		rq->wait_cap = cap;
 	}
 	rq->wait[(rq->wait_head + rq->wait_n++) & (rq->wait_cap - 1)] =
-	    (struct eng_response_wait){seq, rq->responses_sent + (rq->owed.type != 0)};
+	    (struct eng_response_wait){seq, rq->responses_sent + rq->owes_control};
 	return true;
 }
 
@@ -318,7 +321,7 @@ void eng_requester_report_start(
     struct eng_requester *rq, roce_psn psn, roce_msn msn, uint64_t first_seq, rwy_time now)
 {
 	eng_requester_send_sync(rq, ENG_CTRL_SYNC, psn, msn, now);
-	if (first_seq != ENG_NO_SEQ && (rq->responses || rq->owed.type))
+	if (first_seq != ENG_NO_SEQ && (rq->responses || rq->owes_control))
 		eng_requester_wait_responses(rq, first_seq);
 }
 

@@ -92,9 +92,9 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 	if (rs->responses)
 		wan_rx_reset(rs->responses, now);
 	drop_kept_and_parked(rs);
-	if (rs->dreq.b)
+	if (rs->dreq_waits)
 		rwy_buf_free(&e->bufs, rs->dreq.b);
-	rs->dreq.b = NULL;
+	rs->dreq_waits = false;
 	if (rs->side.state != ENG_R_NEW)
 		roce_resp_fini(&rs->resp);
 	if (rs->requester)
