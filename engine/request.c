@@ -197,7 +197,7 @@ void eng_responder_take_request(
 	}
 	roce_resp_recv(&rs->resp, pkt, &act, now);
 	if (act.verdict != ROCE_RESP_ACCEPT && eng_reuse_may_be_new(rs, pkt, act.verdict, now)) {
-		if (eng_reuse_ack_in_flight(rs, act.verdict, now)) {
+		if (eng_reuse_ack_in_flight(rs, pkt, act.verdict, now)) {
 			eng_drop(e, b, &e->c.drop_ack_in_flight);
 			return;
 		}

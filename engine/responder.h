@@ -183,7 +183,8 @@ bool eng_reuse_may_be_new(
  * host of a new connection sends once more. So the duplicate gets no second ACK, and the far host
  * is not asked, whose answer an outage may delay.
  */
-bool eng_reuse_ack_in_flight(struct eng_responder *rs, enum roce_resp_verdict v, rwy_time now);
+bool eng_reuse_ack_in_flight(
+    struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now);
 /*
  * Packets are dropped until the host was silent for 2 ms. Call only if rs->suppress_until is set.
  */

@@ -48,6 +48,33 @@ static const struct rwy_buf *custody_at(const struct eng_responder *rs, roce_psn
 	return lo < n && wan_tx_peek(rs->requests, lo)->psn == psn ? wan_tx_peek(rs->requests, lo) : NULL;
 }
 
+/* What the packet, a READ, is to the READ r of before. */
+enum same_read { ELSEWHERE, SAME_READ, OTHER_READ };
+
+/* A repeated READ, or the rest of one, has the same rkey, and its address and length at its PSN. */
+static enum same_read compare_read(
+    const struct eng_responder *rs, const struct eng_read *r, const struct roce_pkt *pkt)
+{
+	uint32_t at = (pkt->psn - r->psn) & ROCE_PSN_MASK;
+	uint64_t off = (uint64_t)at * rs->resp.pmtu;
+
+	if (at && off >= r->len)
+		return ELSEWHERE;
+	if (roce_reth_va(pkt) == r->va + off && roce_reth_len(pkt) == r->len - off &&
+	    roce_reth_rkey(pkt) == r->rkey)
+		return SAME_READ;
+	return !at || rs->resp.pmtu ? OTHER_READ : ELSEWHERE;
+}
+
+/* Another READ was answered at this PSN. */
+static bool other_read(const struct eng_responder *rs, const struct roce_pkt *pkt)
+{
+	for (uint32_t i = 0; i < ENG_READS && i < rs->reads_asked; i++)
+		if (compare_read(rs, &rs->read[i], pkt) == OTHER_READ)
+			return true;
+	return false;
+}
+
 /*
  * Both hosts created their QPs again, or reset them, before custody was empty, and begin at a PSN
  * of before (NCCL and UCX always at 0). A host repeats a request with the same content. Only where
@@ -68,6 +95,8 @@ static bool other_request(const struct question *q)
 		return false;
 	if (pkt->psn == rs->resp.start)
 		return rs->first_known && rs->first_crc != roce_content_crc(pkt);
+	if (q->verdict == ROCE_RESP_DUP_READ && other_read(rs, pkt))
+		return true;
 	b = custody_at(rs, pkt->psn);
 	return b && roce_parse(b->data, b->len, &before) == ROCE_PARSE_OK &&
 	       roce_content_crc(&before) != roce_content_crc(pkt);
@@ -115,14 +144,9 @@ static bool repeated_read(const struct question *q)
 
 	if (q->verdict != ROCE_RESP_DUP_READ || !eng_responder_has_answer(rs, pkt->psn))
 		return false;
-	for (uint32_t i = 0; i < ENG_READS && i < rs->reads_asked; i++) {
-		const struct eng_read *r = &rs->read[i];
-		uint64_t off = (uint64_t)((pkt->psn - r->psn) & ROCE_PSN_MASK) * rs->resp.pmtu;
-
-		if ((off || r->psn != rs->resp.start) && off < r->len && roce_reth_va(pkt) == r->va + off &&
-		    roce_reth_len(pkt) == r->len - off && roce_reth_rkey(pkt) == r->rkey)
-			return true;
-	}
+	for (uint32_t i = 0; i < ENG_READS && i < rs->reads_asked; i++)
+		if (compare_read(rs, &rs->read[i], pkt) == SAME_READ)
+			return pkt->psn != rs->read[i].psn || pkt->psn != rs->resp.start;
 	return false;
 }
 
@@ -184,10 +208,13 @@ bool eng_reuse_may_be_new(
 	return false;
 }
 
-bool eng_reuse_ack_in_flight(struct eng_responder *rs, enum roce_resp_verdict v, rwy_time now)
+bool eng_reuse_ack_in_flight(
+    struct eng_responder *rs, const struct roce_pkt *pkt, enum roce_resp_verdict v, rwy_time now)
 {
 	if (v != ROCE_RESP_DUP || !rs->acked_at || now - rs->acked_at >= ACK_IN_FLIGHT)
 		return false;
+	if (other_request(&(struct question){.rs = rs, .pkt = pkt, .verdict = v}))
+		return false; /* nobody repeats: what follows it is new, too */
 	roce_resp_forget_repeats(&rs->resp);
 	rs->suppress_until = now + ACK_IN_FLIGHT;
 	return true;

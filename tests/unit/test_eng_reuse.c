@@ -93,6 +93,79 @@ static void test_reset_with_custody(void **state)
 	assert_int_equal(seen.psn_of_len[NEW], 1);
 }
 
+/* The same while the last ACK is still on the LAN: what follows must not be answered for the old one. */
+static void test_reset_at_once(void **state)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .dqpn = QPN_B,
+	    .ack_req = true,
+	    .payload_len = NEW,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+	unsigned acks;
+
+	owed();
+	m.psn = 4;
+	m.payload_len = OLD;
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(RWY_MS);
+	acks = site[0].of[0].acks;
+	assert_int_equal(site[0].of[0].ack_psn, 4);
+	m.psn = 0;
+	m.payload_len = NEW;
+	eng_host_sends(0, &m, 0);
+	m.psn = 1;
+	eng_host_sends(0, &m, 0);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(site[0].of[0].acks, acks);
+	m.psn = 2;
+	eng_host_sends(0, &m, 0);
+	eng_pair_cut(false);
+	eng_pair_run(3 * RWY_SEC);
+	host_b_says(0x1f, 0);
+	assert_int_equal(site[0].of[0].ack_psn, 2);
+	assert_int_equal(seen.psn_of_len[NEW], 2);
+	assert_int_equal(seen.of_len[OLD], 1);
+}
+
+/* READs of the first connection are answered; one of the second with another address is not. */
+static void test_reset_read(void **state)
+{
+	struct rc_mk read = {.opcode = ROCE_RC_READ_REQ,
+	    .psn = 1,
+	    .dqpn = QPN_B,
+	    .va = 0x1000,
+	    .len = 64,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+	struct rc_mk answer = {.opcode = ROCE_RC_READ_RESP_ONLY,
+	    .psn = 1,
+	    .dqpn = QPN_A,
+	    .syndrome = 0x1f,
+	    .msn = 2,
+	    .payload_len = 64,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	request(0, OLD, true);
+	host_b_says(0x1f, 0);
+	eng_host_sends(0, &read, 0);
+	eng_pair_run(10 * RWY_MS);
+	eng_host_sends(1, &answer, 0);
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(site[0].responses, 1);
+	eng_pair_cut(true);
+	request(2, OLD, true);
+	assert_int_equal(site[0].of[0].ack_psn, 2);
+	eng_host_sends(0, &read, 0); /* repeated: answered again */
+	assert_int_equal(site[0].responses, 2);
+	read.va = 0x2000;
+	eng_host_sends(0, &read, 0);
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(site[0].responses, 2);
+	assert_int_equal(eng_counters(site[0].e)->drop_reused, 1);
+}
+
 /* The first request of the first connection never left: it must not reach the second one's queue pair. */
 static void test_reset_before_the_first(void **state)
 {
@@ -128,8 +201,8 @@ static void test_repeated(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(test_reset_with_custody), TEST(test_reset_before_the_first), TEST(test_repeated)};
+	const struct CMUnitTest tests[] = {TEST(test_reset_with_custody), TEST(test_reset_before_the_first),
+	    TEST(test_reset_at_once), TEST(test_reset_read), TEST(test_repeated)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
