@@ -82,6 +82,7 @@ struct eng_side {
 };
 
 #define ENG_READS 4
+#define ENG_EARLY 32 /* PSNs; bits of early_known */
 
 /* A READ that the local host requested, as its RETH has it (IBA 9.3). */
 struct eng_read {
@@ -167,8 +168,11 @@ struct eng_responder {
 	uint32_t answered;               /* READs and ATOMICs of this incarnation */
 	/* Ring of the connections that keep READ responses; NULL: not in it. */
 	struct eng_responder *kept_next, *kept_prev;
-	uint32_t first_crc; /* roce_content_crc of the request at resp.start */
-	bool first_known;   /* that request came */
+	/*
+	 * roce_content_crc of the requests at the first PSNs from resp.start on, and a bit for each
+	 * that came.
+	 */
+	uint32_t early_crc[ENG_EARLY], early_known;
 	struct eng_dreq dreq;
 };
 

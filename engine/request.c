@@ -4,6 +4,15 @@
 #include "engine/emit.h"
 #include "roce/icrc.h"
 
+/* A new connection on this QPN may begin at the same PSN: its first requests are others. */
+static void note_early(struct eng_responder *rs, const struct roce_pkt *pkt)
+{
+	uint32_t at = (pkt->psn - rs->resp.start) & ROCE_PSN_MASK;
+
+	rs->early_crc[at] = roce_content_crc(pkt);
+	rs->early_known |= 1u << at;
+}
+
 /* The verdict is ACCEPT: custody begins. */
 static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b,
     const struct roce_resp_act *act, rwy_time now)
@@ -28,10 +37,8 @@ static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt,
 	if (pkt->info->op == ROCE_OP_READ_REQ)
 		rs->read[rs->reads_asked++ % ENG_READS] =
 		    (struct eng_read){pkt->psn, roce_reth_rkey(pkt), roce_reth_len(pkt), roce_reth_va(pkt)};
-	if (pkt->psn == rs->resp.start) {
-		rs->first_crc = roce_content_crc(pkt);
-		rs->first_known = true;
-	}
+	if (((pkt->psn - rs->resp.start) & ROCE_PSN_MASK) < ENG_EARLY)
+		note_early(rs, pkt);
 	rs->packets++;
 	rs->bytes += b->len;
 	eng_custody_charge(rs, eng_buf_cost(e, b));

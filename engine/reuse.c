@@ -85,6 +85,7 @@ static bool other_request(const struct question *q)
 {
 	const struct eng_responder *rs = q->rs;
 	const struct roce_pkt *pkt = q->pkt;
+	uint32_t early = (pkt->psn - rs->resp.start) & ROCE_PSN_MASK;
 	const struct rwy_buf *b;
 	struct roce_pkt before;
 
@@ -93,8 +94,8 @@ static bool other_request(const struct question *q)
 	        q->verdict != ROCE_RESP_DUP_ATOMIC) ||
 	    (rs->resp.acked != rs->resp.start && !roce_psn_before(pkt->psn, rs->resp.acked)))
 		return false;
-	if (pkt->psn == rs->resp.start)
-		return rs->first_known && rs->first_crc != roce_content_crc(pkt);
+	if (early < ENG_EARLY && rs->early_known >> early & 1)
+		return rs->early_crc[early] != roce_content_crc(pkt);
 	if (q->verdict == ROCE_RESP_DUP_READ && other_read(rs, pkt))
 		return true;
 	b = custody_at(rs, pkt->psn);

@@ -114,7 +114,7 @@
 	X(before_start, MAY_BE_NEW,                                                                          \
 	    "nothing was acknowledged yet, and the host goes back to before the start")                      \
 	X(other_request, MAY_BE_NEW,                                                                         \
-	    "another request than came with this PSN before: the first, one in custody, or a late READ")     \
+	    "another request than came with this PSN before: an early one, one in custody, or a late READ")  \
 	X(in_custody, NOT_NEW, "requests of this connection are in custody or not answered yet")             \
 	X(middle_late, MAY_BE_NEW,                                                                           \
 	    "a duplicate in mid-message, more than a round trip after the last packet")                      \

@@ -128,6 +128,31 @@ static void test_reset_at_once(void **state)
 	assert_int_equal(seen.of_len[OLD], 1);
 }
 
+/* The second connection's PSN 0 is lost on the LAN: its PSN 1 is no duplicate of one delivered before. */
+static void test_reset_first_lost(void **state)
+{
+	unsigned acks;
+
+	request(0, OLD, true);
+	host_b_says(0x1f, 0);
+	request(1, OLD, true);
+	host_b_says(0x1f, 1);
+	eng_pair_cut(true);
+	request(2, OLD, true);
+	acks = site[0].of[0].acks;
+	assert_int_equal(site[0].of[0].ack_psn, 2);
+	request(1, NEW, true);
+	assert_int_equal(site[0].of[0].acks, acks);
+	eng_pair_cut(false);
+	eng_pair_run(3 * RWY_SEC);
+	assert_int_equal(seen.psn_of_len[NEW], 1);
+	host_b_says(roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ), 0); /* host B names what is missing */
+	assert_int_equal(site[0].of[0].naks, 1);
+	request(0, NEW, true);
+	eng_pair_run(10 * RWY_MS);
+	assert_int_equal(seen.psn_of_len[NEW], 0);
+}
+
 /* READs of the first connection are answered; one of the second with another address is not. */
 static void test_reset_read(void **state)
 {
@@ -202,7 +227,8 @@ static void test_repeated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(test_reset_with_custody), TEST(test_reset_before_the_first),
-	    TEST(test_reset_at_once), TEST(test_reset_read), TEST(test_repeated)};
+	    TEST(test_reset_at_once), TEST(test_reset_first_lost), TEST(test_reset_read),
+	    TEST(test_repeated)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
