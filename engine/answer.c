@@ -137,6 +137,9 @@ void eng_responder_given_up(struct eng_responder *rs, struct eng_ctrl *c, rwy_ti
 	 */
 	if (!c->qpn && !rs->local_qpn)
 		c->qpn = rs->local_qpn_before;
+	/* Nothing of this incarnation has arrived, whatever PSN the far gateway was at. */
+	if (rs->side.state == ENG_R_WAITING && !roce_resp_started(&rs->resp))
+		c->psn = rs->resp.start;
 	apply_sync(rs, c);
 	eng_responder_fail(
 	    rs, c->psn, c->syndrome, eng_end_text((enum eng_end)c->end, c->syndrome, false), now);

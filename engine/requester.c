@@ -222,6 +222,9 @@ void eng_requester_open(
 	if (rq->incarnation != o->incarnation && (rq->requests || rq->flow == ENG_FLOW_LEFT) &&
 	    !eng_requester_locating(rq) && rq->side.state != ENG_Q_ENDING)
 		forget_requests(rq);
+	/* The hosts have connected anew: the QP that was to end may be another one now. */
+	if (rq->incarnation != o->incarnation && eng_requester_tells(rq) && rq->end == ENG_END_UNDELIVERED)
+		forget_requests(rq);
 	if (rq->requests)
 		wan_rx_reset(rq->requests, now);
 	/*

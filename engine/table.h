@@ -8,7 +8,7 @@
 /* --- table.c: both sides of all connections, by key; slabs; random numbers --- */
 /* NULL: no such side. */
 struct eng_side *eng_find(const struct eng *e, const struct eng_key *k, bool is_requester);
-/* The same where the hash is known: eng_key_hash() of the seed, k and is_requester. */
+/* The same where the hash is known: eng_key_hash() of e->hash_seed, k and is_requester. */
 struct eng_side *eng_find_hashed(
     const struct eng *e, const struct eng_key *k, uint32_t hash, bool is_requester);
 /* seed: a number that hosts cannot guess, or they choose keys that share a bucket. */

@@ -100,6 +100,8 @@ static const struct {
     {408, F_SLOW | F_LAN_LOSS | F_CRASH_NEAR},
     {3300087, F_SLOW | F_RESET}, /* a new connection's first request was dropped as a repeated one whose ACK
                                     was on the LAN; its READ after that got the old connection's answer */
+    {7300121, F_LAN_LOSS | F_REUSE | F_HOST | F_TENANTS | F_CHANGES}, /* requests of a new connection were
+                                    dropped while the old queue pair was being told of its end */
 };
 
 static void help(void)

@@ -132,6 +132,31 @@ static void test_idle_host_is_told(void **state)
 	assert_true(site[0].of[0].naks > 0);
 }
 
+/* The hosts connect anew before the request that ends host A's queue pair is answered: it is not repeated. */
+static void test_connected_anew(void **state)
+{
+	struct rc_mk m = {.opcode = ROCE_RC_SEND_ONLY,
+	    .psn = EXPECTS_A + 7,
+	    .dqpn = QPN_A,
+	    .ack_req = true,
+	    .payload_len = 64,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	paired();
+	answer(6, roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_REM_ACCESS));
+	site[0].heard = heard;
+	host_a_says(roce_aeth_make(ROCE_AETH_NAK, ROCE_NAK_PSN_SEQ), EXPECTS_A);
+	assert_int_equal(last.opcode, ROCE_RC_WRITE_ONLY);
+	eng_host_sends(1, &m, 0);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(last.opcode, ROCE_RC_SEND_ONLY);
+	host_a_says(0x1f, EXPECTS_A + 7);
+	assert_int_equal(site[1].of[0].acks, 1);
+	eng_pair_run(5 * RWY_SEC);
+	assert_int_equal(last.opcode, ROCE_RC_SEND_ONLY);
+}
+
 static void test_idle_host_of_a_silent_one(void **state)
 {
 	paired();
@@ -233,6 +258,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_idle_host_is_told, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(
 	        test_idle_host_of_a_silent_one, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_connected_anew, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_told_by_the_nak, set_up_end, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_told_later, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_begins_later, eng_pair_set_up, eng_pair_tear_down),
