@@ -217,7 +217,8 @@ bool wan_data_probe(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 /* --- new data --------------------------------------------------------------------------------- */
 static bool has_credit(const struct wan_tunnel *t, const struct wan_txflow *f)
 {
-	return f->next_frag || t->tx_out + f->ring[f->next_send & f->mask]->len <= t->peer.rx_bytes;
+	return f->next_frag ||
+	       t->tx_out + wan_tx_credit(t, f->ring[f->next_send & f->mask]) <= t->peer.rx_bytes;
 }
 
 bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
@@ -230,7 +231,7 @@ bool wan_data_new(struct wan_tunnel *t, struct wan_out *o, rwy_time now)
 
 	if (!f->next_frag) {
 		cut(f, b);
-		t->tx_out += b->len;
+		t->tx_out += wan_tx_credit(t, b);
 		f->out += b->len;
 	}
 	o->fec = wants_fec(o->p, f, b->len, now);

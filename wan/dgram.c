@@ -117,6 +117,15 @@ void wan_dgram_rx(struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_b
 	rwy_buf_free(&t->cfg.bufs, b);
 }
 
+uint32_t wan_dgram_bufs(const struct wan_tunnel *t)
+{
+	uint32_t n = t->dgrams.n;
+
+	for (unsigned i = 0; i < WAN_DGRAM_PARTS; i++)
+		n += t->part[i].b != NULL;
+	return n;
+}
+
 void wan_dgram_fini(struct wan_tunnel *t)
 {
 	rwy_bufq_drain(&t->cfg.bufs, &t->dgrams);

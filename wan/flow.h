@@ -87,11 +87,11 @@ struct wan_rxflow {
 	bool dead;               /* retired, see wan_txflow.dead */
 	bool has_final, closing; /* closing: on the list of flows whose rx_close is due */
 	uint32_t mask;
-	/* [delivered, next): sizes; above: buffer, or buffer | 1 while incomplete; 0: none */
-	uintptr_t *ring;
-	uint64_t next;                /* first buffer not handed over */
-	uint64_t delivered;           /* first buffer not delivered */
-	uint64_t reported, confirmed; /* count last sent; count that the peer acknowledged */
+	uintptr_t
+	    *ring; /* [delivered, next): credit used; above: buffer or buffer | 1 while in parts; 0 none */
+	uint64_t next;                /* first not handed over */
+	uint64_t delivered;           /* first not delivered */
+	uint64_t reported, confirmed; /* the count last sent, the count the peer has acknowledged */
 	uint64_t final;
 	uint64_t bytes;             /* bytes held: received and not delivered */
 	uint64_t window, drain_Bps; /* set by wan_rx_window */

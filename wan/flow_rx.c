@@ -60,6 +60,7 @@ static void die(struct wan_rxflow *f, bool refused)
 
 		if (f->next + i - f->delivered > f->mask || !v)
 			continue; /* a size, not a buffer */
+		t->rx_waiting--;
 		rwy_buf_free(&t->cfg.bufs, (struct rwy_buf *)(v & ~PART));
 	}
 	t->rx_held -= f->bytes;
@@ -165,6 +166,12 @@ static bool ring_reach(struct wan_rxflow *f, uint64_t seq)
 	return true;
 }
 
+/* What a buffer of this length uses of our credit. */
+static uint64_t credit_of(const struct wan_tunnel *t, uint32_t len)
+{
+	return len > t->cfg.rx_cost ? len : t->cfg.rx_cost;
+}
+
 /* Hands over the buffers that are in order. The engine may end the flow meanwhile. */
 static void hand_over(struct wan_rxflow *f, rwy_time now)
 {
@@ -176,7 +183,8 @@ static void hand_over(struct wan_rxflow *f, rwy_time now)
 
 		if (!*at || (*at & PART))
 			return;
-		*at = b->len;
+		*at = credit_of(t, b->len);
+		t->rx_waiting--;
 		b->seq = f->next++;
 		b->next = NULL;
 		t->c.rx_data++;
@@ -184,12 +192,19 @@ static void hand_over(struct wan_rxflow *f, rwy_time now)
 	}
 }
 
+/* False: beyond what was advertised. */
 static bool hold_bytes(struct wan_rxflow *f, uint32_t len)
 {
-	if (f->t->rx_held + len > f->t->bytes_limit)
+	struct wan_tunnel *t = f->t;
+	uint64_t credit = credit_of(t, len);
+
+	if (t->rx_held + credit > t->bytes_limit) {
+		t->c.drop_no_credit++;
 		return false;
-	f->t->rx_held += len;
-	f->bytes += len;
+	}
+	t->rx_held += credit;
+	f->bytes += credit;
+	t->rx_waiting++;
 	return true;
 }
 
@@ -201,16 +216,15 @@ static enum wan_accept add_fragment(
 	struct rwy_buf *part = (struct rwy_buf *)(*at & ~PART);
 
 	if (!part) {
-		if (t->rx_held + d->total > t->bytes_limit) {
-			t->c.drop_no_credit++;
-			return WAN_ACCEPT_RETRY;
-		}
 		part = wan_reasm_new(t, d);
 		if (!part) {
 			t->c.drop_no_buffer++;
 			return WAN_ACCEPT_RETRY;
 		}
-		hold_bytes(f, d->total);
+		if (!hold_bytes(f, d->total)) {
+			rwy_buf_free(&t->cfg.bufs, part);
+			return WAN_ACCEPT_RETRY;
+		}
 		*at = (uintptr_t)part | PART;
 	}
 	if (!(*at & PART) || !wan_reasm_add(part, d, b->data, b->len)) {
@@ -235,7 +249,6 @@ static enum wan_accept add_whole(
 		return WAN_ACCEPT;
 	}
 	if (!hold_bytes(f, b->len)) {
-		t->c.drop_no_credit++;
 		rwy_buf_free(&t->cfg.bufs, b);
 		return WAN_ACCEPT_RETRY;
 	}

@@ -101,7 +101,7 @@ static void custody_free(struct wan_txflow *f)
 		struct rwy_buf *b = f->ring[f->base & f->mask];
 
 		if (was_sent(f, f->base)) {
-			t->tx_out -= b->len;
+			t->tx_out -= wan_tx_credit(t, b);
 			f->out -= b->len;
 		}
 		t->tx_bytes -= b->len;
@@ -235,7 +235,7 @@ bool wan_tx_blocked(const struct wan_txflow *f)
 {
 	return wan_tx_unsent(f) &&
 	       (!wan_tx_sendable(f) ||
-	           f->t->tx_out + f->ring[f->next_send & f->mask]->len > f->t->peer.rx_bytes);
+	           f->t->tx_out + wan_tx_credit(f->t, f->ring[f->next_send & f->mask]) > f->t->peer.rx_bytes);
 }
 
 uint64_t wan_tx_window(const struct wan_txflow *f, uint64_t *drain_Bps)
@@ -317,7 +317,7 @@ static void deliver_first(struct wan_txflow *f, rwy_time now)
 	f->base++;
 	f->bytes -= b->len;
 	t->tx_bytes -= b->len;
-	t->tx_out -= b->len;
+	t->tx_out -= wan_tx_credit(t, b);
 	f->out -= b->len;
 	if (!muted(f) && t->cfg.ops->tx_delivered)
 		t->cfg.ops->tx_delivered(t->cfg.ctx, f->user, b, now);

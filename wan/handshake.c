@@ -81,6 +81,7 @@ bool wan_hs_put(struct wan_tunnel *t, struct wan_tx *tx, rwy_time now)
 	    .rx_window = t->cfg.rx_window,
 	    .ack_delay_us = (uint32_t)(t->cfg.max_ack_delay / RWY_US),
 	    .rx_bytes = t->cfg.rx_bytes,
+	    .rx_cost = t->cfg.rx_cost,
 	};
 	struct wan_pkt p = {.version = WAN_VERSION, .type = WAN_PKT_HELLO, .path = t->hs_path};
 
@@ -237,6 +238,7 @@ static void peer_set(struct wan_tunnel *t, const struct wan_f_hello *f)
 	t->peer.index = f->index;
 	t->peer.rx_window = f->rx_window;
 	t->peer.rx_bytes = f->rx_bytes;
+	t->peer.rx_cost = f->rx_cost;
 	t->peer.ack_delay = f->ack_delay_us * RWY_US;
 	t->peer.mtu = f->mtu;
 	t->fec.peer = f->flags & WAN_HELLO_FEC;

@@ -27,6 +27,9 @@ void wan_get_stats(const struct wan_tunnel *t, struct wan_stats *out)
 	out->since = t->since;
 	out->tx_queued_bytes = t->tx_bytes;
 	out->rx_held_bytes = t->rx_held;
+	out->rx_waiting = t->rx_waiting;
+	out->fec_bufs = wan_fec_bufs(&t->fec);
+	out->dgram_bufs = wan_dgram_bufs(t);
 	out->tx_flows = t->tx_flows;
 	out->rx_flows = t->rx_flows;
 	out->peer_epoch = wan_hs_session(t) ? t->peer.epoch : 0;

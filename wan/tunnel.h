@@ -47,7 +47,7 @@ struct wan_hs {
 
 struct wan_peer {
 	uint64_t epoch;
-	uint32_t index, rx_window;
+	uint32_t index, rx_window, rx_cost;
 	uint64_t rx_bytes;
 	rwy_dur ack_delay;
 	uint32_t mtu;
@@ -103,8 +103,9 @@ struct wan_tunnel {
 	/* Receiving. */
 	struct wan_rxslot *rx;
 	uint32_t rx_cap, rx_flows;
-	uint64_t rx_held;
-	uint64_t bytes_limit; /* highest credit ever advertised: the peer may use it */
+	uint64_t rx_held;     /* as cfg.rx_cost counts */
+	uint32_t rx_waiting;  /* buffers in flows' rings */
+	uint64_t bytes_limit; /* the most credit ever advertised: what the peer may use */
 	uint32_t window_limit;
 	struct wan_rxflow *dirty_head, *dirty_tail;
 	uint32_t dirty_n;
@@ -158,6 +159,12 @@ static inline struct wan_rxflow *wan_rx_find(const struct wan_tunnel *t, uint32_
 	return f && f->id == id ? f : NULL;
 }
 
+/* What the buffer uses of the peer's credit. */
+static inline uint64_t wan_tx_credit(const struct wan_tunnel *t, const struct rwy_buf *b)
+{
+	return b->len > t->peer.rx_cost ? b->len : t->peer.rx_cost;
+}
+
 /* A buffer waits, and the peer has room for it in this flow. */
 static inline bool wan_tx_sendable(const struct wan_txflow *f)
 {
@@ -207,6 +214,7 @@ bool wan_reasm_done(const struct rwy_buf *part);
 void wan_dgram_rx(struct wan_tunnel *t, const struct wan_f_data *d, struct rwy_buf *b, rwy_time now);
 bool wan_dgram_put(struct wan_tunnel *t, struct wan_out *o, rwy_time now);
 void wan_dgram_fini(struct wan_tunnel *t);
+uint32_t wan_dgram_bufs(const struct wan_tunnel *t); /* buffers that it holds, both ways */
 
 /* stream.c */
 /* entries kept free of data, for acknowledgements and control frames */

@@ -92,17 +92,15 @@ struct wan_cfg {
 	uint32_t mtu[WAN_PATHS_MAX]; /* largest UDP payload of each path, bytes, 576 .. 9000 */
 	unsigned paths;              /* 1 .. WAN_PATHS_MAX */
 	uint64_t epoch;              /* random, new at each start of this process */
-	/* random: the tunnel index that the peer writes into its datagrams */
-	uint32_t index;
-	/* equal at both ends: a hash of the addresses and the worker */
-	uint64_t tunnel_id;
-	uint32_t tx_pkts_max; /* most datagrams in flight, a power of two */
-	/* most undelivered buffers held of one flow: the flow credit */
-	uint32_t rx_window;
-	/* most undelivered bytes held of all flows: the tunnel credit */
-	uint64_t rx_bytes;
-	/* probe after this much silence; the peer is down after 4 of them */
-	rwy_dur keepalive;
+	uint32_t index;              /* random: the tunnel index the peer must write into what it sends us */
+	uint64_t tunnel_id; /* the same at both ends: configuration of the pair (hash of addresses, worker) */
+	uint32_t tx_pkts_max; /* datagrams in flight tracked at most, power of two */
+	uint32_t rx_window;   /* buffers of one flow we hold undelivered at most: advertised as flow credit */
+	uint64_t rx_bytes;    /* bytes we hold undelivered at most, all flows: advertised as tunnel credit */
+	/* Least bytes that a buffer counts of rx_bytes: what it takes, however small the packet. The peer
+	 * counts in the same way. Does not change. */
+	uint32_t rx_cost;
+	rwy_dur keepalive;     /* probe when silent for this long; the peer is down after 4 of them */
 	rwy_dur max_ack_delay; /* 0 .. 25 ms */
 	/* send ECN-capable datagrams, unless the path is found unfit */
 	bool ecn;
@@ -287,9 +285,12 @@ struct wan_stats {
 	bool up;
 	rwy_time since; /* time of the last up/down change; before the first: creation */
 	rwy_dur srtt, min_rtt, rttvar;
-	uint64_t rate_Bps, cwnd, inflight; /* sums over the usable paths */
-	uint64_t tx_queued_bytes;          /* custody of all tx flows */
-	uint64_t rx_held_bytes;            /* received and not delivered */
+	uint64_t rate_Bps, cwnd, inflight; /* of the path controller */
+	uint64_t tx_queued_bytes;          /* custody in all tx flows */
+	uint64_t rx_held_bytes;            /* received, not delivered, as rx_cost counts */
+	uint32_t rx_waiting; /* buffers of them that wait for an earlier one, or for the rest of them */
+	uint32_t fec_bufs;   /* repairs to be sent, and received ones that may be of use */
+	uint32_t dgram_bufs; /* best-effort packets */
 	uint32_t tx_flows, rx_flows;
 	/* mean burst of losses of the first usable path: see measure.h */
 	uint32_t burst16;

@@ -242,7 +242,8 @@ static void test_hello(void **state)
 	    .echo_epoch = 6,
 	    .rx_window = 7,
 	    .ack_delay_us = 8,
-	    .rx_bytes = 9};
+	    .rx_bytes = 9,
+	    .rx_cost = 10};
 	struct wan_f_hello out;
 	uint8_t p[WAN_HELLO_LEN];
 
@@ -254,6 +255,7 @@ static void test_hello(void **state)
 	assert_true(in.tunnel_id == out.tunnel_id && in.epoch == out.epoch && in.nonce == out.nonce &&
 	            in.echo == out.echo);
 	assert_true(in.echo_epoch == out.echo_epoch && in.rx_bytes == out.rx_bytes);
+	assert_int_equal(in.rx_cost, out.rx_cost);
 	assert_true(in.rx_window == out.rx_window && in.ack_delay_us == out.ack_delay_us);
 	assert_false(wan_f_hello_get(p, WAN_HELLO_LEN - 1, &out));
 	in.mtu = 575;

@@ -26,11 +26,13 @@ static void parity_free(struct wan_fec_path *p)
 			if (p->tx->b[i].par[r]) {
 				rwy_buf_free(bufs, p->tx->b[i].par[r]);
 				p->tx->b[i].par[r] = NULL;
+				p->fec->parity--;
 			}
 	for (unsigned i = 0; i < WAN_FEC_SHARED_MAX; i++)
 		if (p->tx->shared[i]) {
 			rwy_buf_free(bufs, p->tx->shared[i]);
 			p->tx->shared[i] = NULL;
+			p->fec->parity--;
 		}
 }
 
@@ -67,9 +69,11 @@ static bool zeros(struct wan_fec_path *p, struct rwy_buf **b)
 	uint32_t len = p->fec->mtu - WAN_PKT_HDR - WAN_REPAIR_MAX;
 
 	*b = rwy_buf_alloc(p->fec->bufs, WAN_REASM_ROOM, len);
-	if (*b)
-		memset((*b)->data, 0, len);
-	return *b;
+	if (!*b)
+		return false;
+	memset((*b)->data, 0, len);
+	p->fec->parity++;
+	return true;
 }
 
 static bool parity_new(struct wan_fec_path *p, const struct wan_fec_plan *plan)
@@ -344,6 +348,7 @@ struct rwy_buf *wan_fec_next_repair(struct wan_fec_path *p, struct wan_f_repair 
 	r->depth = (uint8_t)p->tx->depth;
 	b->len = p->tx->len;
 	*par = NULL;
+	p->fec->parity--;
 	return b;
 }
 

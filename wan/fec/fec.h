@@ -56,14 +56,14 @@ struct wan_fec {
 	const struct wan_fec_ops *ops;
 	void *ctx;
 	const struct rwy_bufs *bufs;
-	bool on;           /* configured on */
-	bool peer;         /* the peer accepts REPAIR */
-	uint32_t mtu;      /* smallest MTU of both sides' paths */
-	uint32_t index;    /* index that the peer writes into its datagrams */
-	double extra_max;  /* largest cost of repairs, as a share of the data */
-	uint64_t rx_bytes; /* bytes of copies per path */
-	/* place of the code tables: shared by several tunnels, or `own` */
-	struct wan_fec_code **code;
+	bool on;                    /* as configured */
+	bool peer;                  /* the peer takes REPAIR */
+	uint32_t mtu;               /* smallest of both sides' paths */
+	uint32_t index;             /* what the peer writes into its datagrams */
+	double extra_max;           /* share of the data that repairs may cost */
+	uint64_t rx_bytes;          /* of copies, each path */
+	uint32_t parity;            /* buffers of repairs to be sent */
+	struct wan_fec_code **code; /* where the tables are kept: for several tunnels, or own */
 	struct wan_fec_code *own;
 	struct wan_fec_rx *rx; /* NULL until first used */
 	struct wan_fec_path *path[WAN_FEC_PATHS];
@@ -294,6 +294,11 @@ struct wan_fec_rx {
 	uint8_t mat[2][WAN_FEC_M_MAX * WAN_FEC_M_MAX];
 	uint8_t tbl[WAN_FEC_M_MAX * WAN_FEC_M_MAX * 32];
 };
+/* Buffers that it holds, both ways. */
+static inline uint32_t wan_fec_bufs(const struct wan_fec *x)
+{
+	return x->parity + (x->rx ? x->rx->held : 0);
+}
 /* Called for a datagram with the FEC flag, before its frames are read. */
 void wan_fec_keep(struct wan_fec_path *p, uint64_t pn, uint32_t crc, const uint8_t *frames, uint32_t len);
 /* Returns the copy and its length; NULL: none. */

@@ -100,7 +100,7 @@ uint8_t *wan_f_hello_put(uint8_t *p, const struct wan_f_hello *h)
 	rwy_put32(p + 48, h->rx_window);
 	rwy_put32(p + 52, h->ack_delay_us);
 	rwy_put64(p + 56, h->rx_bytes);
-	rwy_put32(p + 64, 0);
+	rwy_put32(p + 64, h->rx_cost);
 	return p + WAN_HELLO_LEN;
 }
 
@@ -119,5 +119,6 @@ bool wan_f_hello_get(const uint8_t *p, size_t len, struct wan_f_hello *h)
 	h->rx_window = rwy_get32(p + 48);
 	h->ack_delay_us = rwy_get32(p + 52);
 	h->rx_bytes = rwy_get64(p + 56);
+	h->rx_cost = rwy_get32(p + 64);
 	return h->mtu >= 576 && h->rx_window > 0;
 }

@@ -207,6 +207,7 @@ struct wan_f_hello {
 	uint32_t rx_window;
 	uint32_t ack_delay_us;
 	uint64_t rx_bytes;
+	uint32_t rx_cost;
 };
 uint8_t *wan_f_hello_put(uint8_t *p, const struct wan_f_hello *h);
 bool wan_f_hello_get(const uint8_t *p, size_t len, struct wan_f_hello *h);
