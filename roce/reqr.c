@@ -41,6 +41,8 @@ void roce_reqr_init(struct roce_reqr *r, const struct roce_reqr_cfg *cfg, roce_p
 	r->pmtu = pmtu_ok(pmtu) ? pmtu : 0;
 	r->window = r->cfg.window_max < WINDOW_START ? r->cfg.window_max : WINDOW_START;
 	r->deadline = RWY_NEVER;
+	r->owed_max = UINT64_MAX;
+	r->one_read = true;
 }
 
 void roce_reqr_fini(struct roce_reqr *r, const struct rwy_bufs *bufs)
@@ -357,6 +359,21 @@ void roce_reqr_reread(struct roce_reqr *r, roce_psn from)
 	if (!r->q.head || !roce_psn_before(from, r->una) || roce_psn_before(from, r->q.head->psn))
 		return;
 	r->una = from;
+	roce_reqr_go_back(r);
+}
+
+void roce_reqr_hold(struct roce_reqr *r, const struct roce_pkt *pkt, rwy_time now)
+{
+	roce_reqr_host_heard(r->host, now);
+	roce_reqr_host_read(r->host, pkt->payload_len, now);
+	r->held_back = true;
+	r->deadline = RWY_NEVER;
+	r->nak_seen = true; /* later responses and ACKs do not make it ask at once (implied NAK) */
+}
+
+void roce_reqr_ask_again(struct roce_reqr *r)
+{
+	r->held_back = false;
 	roce_reqr_go_back(r);
 }
 

@@ -73,6 +73,14 @@ struct roce_reqr {
 	rwy_dur srtt, rttvar;
 	roce_msn host_msn; /* MSN of the last AETH */
 	bool probe;        /* unpaired: only the first packet may be in flight, with AckReq */
+	bool held_back;    /* roce_reqr_hold: nothing is sent */
+	bool read_waits;   /* a READ is not sent because of owed_max */
+	/*
+	 * Set by the caller before roce_reqr_send: no READ goes that would make `owed` more than
+	 * this; with one_read, one may go alone, however large.
+	 */
+	uint64_t owed_max;
+	bool one_read;
 	uint64_t sent, resent, rnr_naks, seq_naks, timeouts, implied_naks; /* counters, monotonic */
 };
 
@@ -138,6 +146,15 @@ rwy_time roce_reqr_next(const struct roce_reqr *r);
  * Responses to the oldest request from this PSN on were lost beyond this gateway: it is sent again.
  */
 void roce_reqr_reread(struct roce_reqr *r, roce_psn from);
+
+/*
+ * Instead of roce_reqr_recv: the caller has no memory for pkt, the next READ response, and drops
+ * it. Nothing is sent and no timer runs before roce_reqr_ask_again. READ responses that come
+ * meanwhile are dropped and told here, too.
+ */
+void roce_reqr_hold(struct roce_reqr *r, const struct roce_pkt *pkt, rwy_time now);
+/* There is memory again: the rest of the READ is asked for, and what follows it. */
+void roce_reqr_ask_again(struct roce_reqr *r);
 
 /* The host has answered: leaves probe mode. */
 void roce_reqr_go(struct roce_reqr *r);

@@ -51,15 +51,25 @@ static void send_one(struct roce_reqr *r, struct roce_reqr_tx *tx, uint32_t win,
 		r->high = end;
 }
 
+/* A READ waits while the host owes so much that its responses would not all find memory. */
+static bool may_ask(struct roce_reqr *r)
+{
+	if (!roce_reqr_is_read(r->next) || (!r->owed && r->one_read))
+		return true;
+	r->read_waits = r->owed + roce_reqr_read_len(r->next) > r->owed_max;
+	return !r->read_waits;
+}
+
 unsigned roce_reqr_send(struct roce_reqr *r, struct roce_reqr_tx *out, unsigned max, rwy_time now)
 {
 	uint32_t win = window(r);
 	unsigned n = 0;
 
-	if (r->failed || (r->rnr_until && now < r->rnr_until))
+	if (r->failed || r->held_back || (r->rnr_until && now < r->rnr_until))
 		return 0;
 	r->rnr_until = 0;
-	while (n < max && r->next && r->inflight < win)
+	r->read_waits = false;
+	while (n < max && r->next && r->inflight < win && may_ask(r))
 		send_one(r, &out[n++], win, now);
 	if (n)
 		roce_reqr_sent(r, now);

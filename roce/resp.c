@@ -51,7 +51,7 @@ void roce_resp_go(struct roce_resp *r, roce_msn msn_base)
 /* Apart from the others: their index is a shift. */
 static roce_resp_on_request *const on_request[ROCE_RS_COUNT][4] = {
 #define roce_resp_do_IMPOSSIBLE NULL
-#define ROW(s, p, n, a, r, m, f, l, w, o)                                                                    \
+#define ROW(s, p, n, a, r, m, f, l, w, o, x, y)                                                              \
 	[ROCE_RS_##s] = {[ROCE_RSE_REPEATED] = roce_resp_do_##p,                                             \
 	    [ROCE_RSE_NEXT] = roce_resp_do_##n,                                                              \
 	    [ROCE_RSE_AHEAD] = roce_resp_do_##a},
@@ -65,10 +65,11 @@ static const struct {
 	roce_resp_on_fail *fail;
 	roce_resp_on_psn *lost, *rewind;
 	roce_resp_on_flush *flush;
+	roce_resp_on_room *no_room, *room;
 } on_other[ROCE_RS_COUNT] = {
-#define ROW(s, p, n, a, r, m, f, l, w, o)                                                                    \
+#define ROW(s, p, n, a, r, m, f, l, w, o, x, y)                                                              \
 	[ROCE_RS_##s] = {roce_resp_do_##r, roce_resp_do_##m, roce_resp_do_##f, roce_resp_do_##l,             \
-	    roce_resp_do_##w, roce_resp_do_##o},
+	    roce_resp_do_##w, roce_resp_do_##o, roce_resp_do_##x, roce_resp_do_##y},
     ROCE_RESP_TABLE(ROW)
 #undef ROW
 };
@@ -149,4 +150,17 @@ bool roce_resp_flush(struct roce_resp *r, struct roce_resp_out *out, rwy_time no
 		return false;
 	count_event(r, ROCE_RSE_FLUSH);
 	return on_other[r->state].flush(r, out, now);
+}
+
+void roce_resp_no_room(struct roce_resp *r)
+{
+	count_event(r, ROCE_RSE_NO_ROOM);
+	assert(on_other[r->state].no_room);
+	on_other[r->state].no_room(r);
+}
+
+void roce_resp_room(struct roce_resp *r)
+{
+	count_event(r, ROCE_RSE_ROOM);
+	on_other[r->state].room(r);
 }

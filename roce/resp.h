@@ -176,6 +176,21 @@ void roce_resp_rewind(struct roce_resp *r, roce_psn epsn);
 
 /* A request packet with a good ICRC: the verdict is in *act. */
 void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now);
+/* The packet with this PSN is the next one that is accepted; then roce_resp_no_room is allowed. */
+static inline bool roce_resp_expects(const struct roce_resp *r, roce_psn psn)
+{
+	return psn == r->epsn && r->state < ROCE_RS_HELD && r->state != ROCE_RS_UNCOUNTED;
+}
+/*
+ * Instead of roce_resp_recv: the caller has no memory for the next packet and drops it. Requests
+ * that the host sends after it are a gap that gets no NAK before roce_resp_room.
+ */
+void roce_resp_no_room(struct roce_resp *r);
+/*
+ * There is room again: a PSN sequence NAK asks for the request that was dropped, unless the host
+ * has sent it again since.
+ */
+void roce_resp_room(struct roce_resp *r);
 /*
  * The path MTU is known (bytes): the waiting READ gets its count, and parked packets may be given
  * to roce_resp_recv again. Returns that READ's psn_cnt; 0: none waited, or pmtu is invalid.

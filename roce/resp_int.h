@@ -95,6 +95,7 @@ typedef enum roce_resp_answer roce_resp_on_response(
 typedef uint32_t roce_resp_on_pmtu(struct roce_resp *r);
 typedef void roce_resp_on_fail(struct roce_resp *r, roce_psn psn, uint8_t syndrome);
 typedef void roce_resp_on_psn(struct roce_resp *r, roce_psn psn);
+typedef void roce_resp_on_room(struct roce_resp *r);
 /* As roce_resp_flush. */
 typedef bool roce_resp_on_flush(struct roce_resp *r, struct roce_resp_out *out, rwy_time now);
 
@@ -107,6 +108,7 @@ roce_resp_on_request roce_resp_do_repeat_error;  /* the same; the host gets the 
 roce_resp_on_request roce_resp_do_park;
 roce_resp_on_request roce_resp_do_gap;          /* a PSN sequence NAK is owed */
 roce_resp_on_request roce_resp_do_gap_again;    /* another one, when the last was long ago */
+roce_resp_on_request roce_resp_do_gap_no_room;  /* no NAK is owed yet */
 roce_resp_on_request roce_resp_do_refuse;       /* the error NAK is owed */
 roce_resp_on_request roce_resp_do_refuse_from;  /* the same, for requests from fail_psn on */
 roce_resp_on_request roce_resp_do_refuse_error; /* the same, at the PSN that the host expects it */
@@ -124,6 +126,9 @@ roce_resp_on_flush roce_resp_do_silence; /* nothing */
 /* resp_state.c */
 roce_resp_on_pmtu roce_resp_do_none;
 roce_resp_on_pmtu roce_resp_do_count; /* the last READ gets its count */
+roce_resp_on_room roce_resp_do_no_room;
+roce_resp_on_room roce_resp_do_room; /* a PSN sequence NAK is owed */
+roce_resp_on_room roce_resp_do_same; /* nothing changes */
 roce_resp_on_fail roce_resp_do_fail;
 roce_resp_on_fail roce_resp_do_ignore; /* only the first failure counts */
 roce_resp_on_psn roce_resp_do_lose;    /* the error NAK goes to this PSN */

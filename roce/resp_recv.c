@@ -237,6 +237,13 @@ void roce_resp_do_gap_again(
 	act->verdict = ROCE_RESP_GAP;
 }
 
+/* No NAK before there is room: the host would only send again what is dropped again. */
+void roce_resp_do_gap_no_room(
+    struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now)
+{
+	act->verdict = ROCE_RESP_GAP;
+}
+
 /* --- after an error --------------------------------------------------------------------------- */
 
 void roce_resp_do_refuse(

@@ -65,6 +65,22 @@ uint32_t roce_resp_do_count(struct roce_resp *r)
 	return d->cnt;
 }
 
+/* --- memory ----------------------------------------------------------------------------------- */
+
+void roce_resp_do_no_room(struct roce_resp *r)
+{
+	roce_resp_enter(r, ROCE_RS_NO_ROOM);
+}
+
+void roce_resp_do_room(struct roce_resp *r)
+{
+	roce_resp_enter(r, ROCE_RS_GAP);
+}
+
+void roce_resp_do_same(struct roce_resp *r)
+{
+}
+
 /* --- failure ---------------------------------------------------------------------------------- */
 
 void roce_resp_host_error(struct roce_resp *r, roce_psn psn)

@@ -15,6 +15,8 @@
 	    "the same; the last one is a READ whose responses are not counted until the path MTU is known")  \
 	X(ROCE_RS_GAP, "gap", "a request is missing, and the host is owed a PSN sequence NAK")               \
 	X(ROCE_RS_GAP_NAK_SENT, "gap_nak_sent", "the same, and the host got the NAK")                        \
+	X(ROCE_RS_NO_ROOM, "no_room",                                                                        \
+	    "the expected request found no memory: the host is owed a PSN sequence NAK when there is room")  \
 	X(ROCE_RS_HELD, "held", "the host made an error; its NAK waits for the ACK of all before it")        \
 	X(ROCE_RS_FAILED, "failed", "the connection is over; the host's next request gets the error NAK")    \
 	X(ROCE_RS_ERROR_OWED, "error_owed", "the same, and the host is owed the error NAK")                  \
@@ -31,31 +33,39 @@
 	X(ROCE_RSE_FAIL, "fail", "the far host refused a request, or the connection cannot go on")           \
 	X(ROCE_RSE_LOST, "lost", "after fail: the PSN that the host repeats, and must get the error at")     \
 	X(ROCE_RSE_REWIND, "rewind", "the far host expects an earlier PSN")                                  \
-	X(ROCE_RSE_FLUSH, "flush", "an ACK or NAK may go")
+	X(ROCE_RSE_FLUSH, "flush", "an ACK or NAK may go")                                                   \
+	X(ROCE_RSE_NO_ROOM, "no_room", "the caller dropped the expected request: it has no memory")          \
+	X(ROCE_RSE_ROOM, "room", "the caller has memory again")
 
 /*
  * ROW(state, one word an event): a word names the function roce_resp_do_WORD. IMPOSSIBLE: the event
  * does not happen in this state, asserted.
  */
 #define ROCE_RESP_TABLE(ROW)                                                                                 \
-	ROW(IN_ORDER, repeat, accept, gap, serve, none, fail, IMPOSSIBLE, rewind, ack)                       \
-	ROW(UNCOUNTED, repeat, park, park, serve_uncounted, count, fail, IMPOSSIBLE, rewind, ack)            \
-	ROW(GAP, repeat, accept, gap, serve, none, fail, IMPOSSIBLE, rewind, nak)                            \
-	ROW(GAP_NAK_SENT, repeat, accept, gap_again, IMPOSSIBLE, none, fail, IMPOSSIBLE, rewind, ack)        \
-	ROW(HELD, repeat_failed, refuse, refuse, serve, none, fail, IMPOSSIBLE, rewind, held)                \
-	ROW(FAILED, repeat, refuse, refuse, IMPOSSIBLE, none, ignore, lose, rewind_failed, ack)              \
+	ROW(IN_ORDER, repeat, accept, gap, serve, none, fail, IMPOSSIBLE, rewind, ack, no_room, same)        \
+	ROW(UNCOUNTED, repeat, park, park, serve_uncounted, count, fail, IMPOSSIBLE, rewind, ack,            \
+	    IMPOSSIBLE, same)                                                                                \
+	ROW(GAP, repeat, accept, gap, serve, none, fail, IMPOSSIBLE, rewind, nak, no_room, same)             \
+	ROW(GAP_NAK_SENT, repeat, accept, gap_again, IMPOSSIBLE, none, fail, IMPOSSIBLE, rewind, ack,        \
+	    no_room, same)                                                                                   \
+	ROW(NO_ROOM, repeat, accept, gap_no_room, serve, none, fail, IMPOSSIBLE, rewind, ack, no_room, room) \
+	ROW(HELD, repeat_failed, refuse, refuse, serve, none, fail, IMPOSSIBLE, rewind, held, IMPOSSIBLE,    \
+	    same)                                                                                            \
+	ROW(FAILED, repeat, refuse, refuse, IMPOSSIBLE, none, ignore, lose, rewind_failed, ack, IMPOSSIBLE,  \
+	    same)                                                                                            \
 	ROW(ERROR_OWED, repeat_failed, refuse_from, refuse_from, unserved, none, ignore, lose,               \
-	    rewind_failed, error)                                                                            \
+	    rewind_failed, error, IMPOSSIBLE, same)                                                          \
 	ROW(ERROR_SENT, repeat_error, refuse_error, refuse_error, unserved, none, ignore, lose,              \
-	    rewind_failed, silence)                                                                          \
+	    rewind_failed, silence, IMPOSSIBLE, same)                                                        \
 	ROW(ERROR_AGAIN, repeat_failed, refuse_from, refuse_from, unserved, none, ignore, lose,              \
-	    rewind_failed, error)
+	    rewind_failed, error, IMPOSSIBLE, same)
 
 /* X(from, to): every change of state. */
 /* clang-format off */
 #define ROCE_RESP_CHANGES(X)            \
 	X(IN_ORDER, UNCOUNTED)          \
 	X(IN_ORDER, GAP)                \
+	X(IN_ORDER, NO_ROOM)            \
 	X(IN_ORDER, HELD)               \
 	X(IN_ORDER, FAILED)             \
 	X(IN_ORDER, ERROR_OWED)         \
@@ -66,15 +76,23 @@
 	X(GAP, IN_ORDER)                \
 	X(GAP, UNCOUNTED)               \
 	X(GAP, GAP_NAK_SENT)            \
+	X(GAP, NO_ROOM)                 \
 	X(GAP, HELD)                    \
 	X(GAP, FAILED)                  \
 	X(GAP, ERROR_OWED)              \
 	X(GAP_NAK_SENT, IN_ORDER)       \
 	X(GAP_NAK_SENT, UNCOUNTED)      \
 	X(GAP_NAK_SENT, GAP)            \
+	X(GAP_NAK_SENT, NO_ROOM)        \
 	X(GAP_NAK_SENT, HELD)           \
 	X(GAP_NAK_SENT, FAILED)         \
 	X(GAP_NAK_SENT, ERROR_OWED)     \
+	X(NO_ROOM, IN_ORDER)            \
+	X(NO_ROOM, UNCOUNTED)           \
+	X(NO_ROOM, GAP)                 \
+	X(NO_ROOM, HELD)                \
+	X(NO_ROOM, FAILED)              \
+	X(NO_ROOM, ERROR_OWED)          \
 	X(HELD, GAP)                    \
 	X(HELD, ERROR_OWED)             \
 	X(HELD, ERROR_SENT)             \

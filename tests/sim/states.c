@@ -19,7 +19,7 @@ static const char *const responder_word[ENG_R_STATES][ENG_RE_EVENTS] = {
 #undef ROW
 };
 static const char *const resp_word[ROCE_RS_COUNT][ROCE_RSE_COUNT] = {
-#define ROW(s, p, n, a, r, m, f, l, w, o) [ROCE_RS_##s] = {#p, #n, #a, #r, #m, #f, #l, #w, #o},
+#define ROW(s, p, n, a, r, m, f, l, w, o, x, y) [ROCE_RS_##s] = {#p, #n, #a, #r, #m, #f, #l, #w, #o, #x, #y},
     ROCE_RESP_TABLE(ROW)
 #undef ROW
 };

@@ -268,6 +268,62 @@ static void test_pace(void **state)
 	assert_int_equal(roce_reqr_host_busy(&h, 0), ((uint64_t)1 << 15) * 4 * RWY_SEC);
 }
 
+/* No READ is sent that the caller has no memory for, but one alone. */
+static void test_owed_max(void **state)
+{
+	(void)state;
+	begin(1);
+	q[0].r.owed_max = MIB * PMTU + 8 * PMTU;
+	for (unsigned i = 0; i < 2; i++)
+		rq_push(&q[0], ROCE_RC_READ_REQ, MIB);
+	rq_push(&q[0], ROCE_RC_READ_REQ, 8);
+	assert_int_equal(rq_send(&q[0]), 1);
+	assert_true(q[0].r.read_waits);
+	for (unsigned i = 0; i < MIB; i++) {
+		answer(&q[0], 0, i);
+		/* Beside a MiB 8 more may be owed: the end of the one before, then the small one. */
+		assert_int_equal(rq_send(&q[0]), i == MIB - 9 || i == MIB - 1);
+	}
+	assert_false(q[0].r.read_waits);
+	q[0].r.owed_max = 0;
+	rq_push(&q[0], ROCE_RC_SEND_ONLY, 1); /* not a READ */
+	assert_int_equal(rq_send(&q[0]), 1);
+	end(1);
+}
+
+/* Responses that the caller drops: silence until there is room, then the rest, and nothing twice. */
+static void test_hold(void **state)
+{
+	struct roce_pkt pkt;
+
+	(void)state;
+	begin(1);
+	read_mib(&q[0]);
+	rq_push(&q[0], ROCE_RC_SEND_ONLY, 1);
+	rq_send(&q[0]);
+	for (unsigned i = 0; i < 10; i++)
+		answer(&q[0], 0, i);
+	rc_pkt_make(
+	    q[0].bytes, &(struct rc_mk){.opcode = ROCE_RC_READ_RESP_MIDDLE, .psn = 10, .payload_len = PMTU});
+	assert_true(rc_pkt_read(q[0].bytes, sizeof(q[0].bytes), &pkt));
+	roce_reqr_hold(&q[0].r, &pkt, q[0].now);
+	rq_ack(&q[0], MIB); /* of the SEND: no reason to ask at once */
+	assert_int_equal(roce_reqr_next(&q[0].r), RWY_NEVER);
+	pass(1, 30 * RWY_SEC);
+	assert_int_equal(q[0].ntx, 0);
+	assert_int_equal(q[0].r.timeouts, 0);
+	roce_reqr_ask_again(&q[0].r);
+	assert_int_equal(rq_send(&q[0]), 2);
+	assert_int_equal(q[0].tx[0].skip, 10);
+	answer(&q[0], 0, 500); /* of before: it does not make it ask again */
+	assert_int_equal(rq_send(&q[0]), 0);
+	for (unsigned i = 10; i < MIB; i++)
+		answer(&q[0], 0, i);
+	rq_ack(&q[0], MIB);
+	assert_int_equal(q[0].done, 2);
+	end(1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +336,8 @@ int main(void)
 	    cmocka_unit_test(test_copy_under_way),
 	    cmocka_unit_test(test_settled),
 	    cmocka_unit_test(test_pace),
+	    cmocka_unit_test(test_owed_max),
+	    cmocka_unit_test(test_hold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

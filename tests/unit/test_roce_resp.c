@@ -239,6 +239,46 @@ static void test_nak_waits_for_ack_point(void **state)
 	rx_fini(&x);
 }
 
+/* The caller has no memory for the next packet: one NAK names it, when there is room again. */
+static void test_no_room(void **state)
+{
+	struct rx x;
+
+	rx_init(&x, START, 1024);
+	rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0);
+	rx_allow_all(&x);
+	assert_true(rx_flush(&x)); /* the ACK */
+	assert_true(roce_resp_expects(&x.r, roce_psn_add(START, 1)));
+	roce_resp_no_room(&x.r);
+	for (unsigned i = 2; i < 6; i++) {
+		assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START + i, 4, 0), ROCE_RESP_GAP);
+		assert_false(rx_flush(&x));
+		x.now += 100 * RWY_MS;
+	}
+	roce_resp_room(&x.r);
+	assert_true(rx_flush(&x));
+	assert_int_equal(x.out.syndrome, 0x60);
+	assert_int_equal(x.out.psn, roce_psn_add(START, 1));
+	assert_false(rx_flush(&x));
+	/* Nothing came after it: the NAK goes all the same. The host resends it before there is room: none. */
+	roce_resp_no_room(&x.r);
+	roce_resp_room(&x.r);
+	assert_true(rx_flush(&x));
+	roce_resp_no_room(&x.r);
+	assert_int_equal(rx_in(&x, ROCE_RC_SEND_ONLY, START + 1, 4, 0), ROCE_RESP_ACCEPT);
+	rx_allow_all(&x);
+	roce_resp_room(&x.r);
+	assert_true(rx_flush(&x));
+	assert_int_equal(roce_aeth_type(x.out.syndrome), ROCE_AETH_ACK);
+	assert_false(rx_flush(&x));
+	/* Behind a READ of unknown count the next PSN is not known. */
+	rx_fini(&x);
+	rx_init(&x, START, 0);
+	rx_in(&x, ROCE_RC_READ_REQ, START, 0, 5000);
+	assert_false(roce_resp_expects(&x.r, x.r.epsn));
+	rx_fini(&x);
+}
+
 /* --- READ and ATOMIC ------------------------------------------------------------------------- */
 
 static void test_read_holds_acks(void **state)
@@ -456,6 +496,7 @@ int main(void)
 	    cmocka_unit_test(test_rewind),
 	    cmocka_unit_test(test_one_nak_a_gap),
 	    cmocka_unit_test(test_nak_waits_for_ack_point),
+	    cmocka_unit_test(test_no_room),
 	    cmocka_unit_test(test_read_holds_acks),
 	    cmocka_unit_test(test_response_acknowledges),
 	    cmocka_unit_test(test_atomic_never_acked),

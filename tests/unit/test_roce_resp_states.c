@@ -31,11 +31,12 @@ static void test_page(void **state)
 	ROCE_RESP_STATES(STATE)
 	states_add("\n| event | meaning |\n| --- | --- |\n");
 	ROCE_RESP_EVENTS(EVENT)
-	states_add("\n| state | repeated | next | ahead | response | pmtu | fail | lost | rewind | flush |\n"
-	           "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
-#define ROW(s, p, n, a, r, m, f, l, w, o)                                                                    \
-	states_add("| `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", states_lower(#s), #p, #n, #a,  \
-	    #r, #m, #f, #l, #w, #o);
+	states_add("\n| state | repeated | next | ahead | response | pmtu | fail | lost | rewind | flush "
+	           "| no_room | room |\n"
+	           "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+#define ROW(s, p, n, a, r, m, f, l, w, o, x, y)                                                              \
+	states_add("| `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", states_lower(#s),    \
+	    #p, #n, #a, #r, #m, #f, #l, #w, #o, #x, #y);
 	ROCE_RESP_TABLE(ROW)
 #undef ROW
 	states_add("\n```dot\ndigraph resp {\n");
@@ -74,6 +75,8 @@ static void rx_in_state(struct rx *x, enum roce_resp_state s)
 	}
 	if (s == ROCE_RS_GAP)
 		rx_in(x, ROCE_RC_SEND_ONLY, at(4), 4, 0);
+	if (s == ROCE_RS_NO_ROOM)
+		roce_resp_no_room(&x->r);
 	if (s == ROCE_RS_HELD)
 		rx_in(x, ROCE_RC_SEND_LAST, at(3), 4, 0);
 	if (s >= ROCE_RS_ERROR_OWED)
@@ -116,6 +119,12 @@ static int event(struct rx *x, enum roce_resp_event ev)
 		return (int)x->r.rd_n;
 	case ROCE_RSE_FLUSH:
 		return rx_flush(x) ? x->out.syndrome : SILENCE;
+	case ROCE_RSE_NO_ROOM:
+		roce_resp_no_room(&x->r);
+		return 0;
+	case ROCE_RSE_ROOM:
+		roce_resp_room(&x->r);
+		return 0;
 	case ROCE_RSE_COUNT:
 		break;
 	}
@@ -131,35 +140,41 @@ struct after {
 static const struct after cells[ROCE_RS_COUNT][ROCE_RSE_COUNT] = {
     [S(IN_ORDER)] = {{S(IN_ORDER), ROCE_RESP_DUP}, {S(IN_ORDER), ROCE_RESP_ACCEPT}, {S(GAP), ROCE_RESP_GAP},
         {S(IN_ORDER), ROCE_RESP_SERVE}, {S(IN_ORDER), 0}, {S(ERROR_OWED), 1}, {NONE, 0}, {S(GAP), 0},
-        {S(IN_ORDER), SILENCE}},
+        {S(IN_ORDER), SILENCE}, {S(NO_ROOM), 0}, {S(IN_ORDER), 0}},
     [S(UNCOUNTED)] = {{S(UNCOUNTED), ROCE_RESP_DUP}, {S(UNCOUNTED), ROCE_RESP_PARK},
         {S(UNCOUNTED), ROCE_RESP_PARK}, {S(UNCOUNTED), ROCE_RESP_UNEXPECTED}, {S(IN_ORDER), 2},
-        {S(ERROR_OWED), 1}, {NONE, 0}, {S(GAP), 0}, {S(UNCOUNTED), SILENCE}},
+        {S(ERROR_OWED), 1}, {NONE, 0}, {S(GAP), 0}, {S(UNCOUNTED), SILENCE}, {NONE, 0}, {S(UNCOUNTED), 0}},
     [S(GAP)] = {{S(GAP), ROCE_RESP_DUP}, {S(IN_ORDER), ROCE_RESP_ACCEPT}, {S(GAP), ROCE_RESP_GAP},
-        {S(GAP), ROCE_RESP_SERVE}, {S(GAP), 0}, {S(ERROR_OWED), 1}, {NONE, 0}, {S(GAP), 0},
-        {S(GAP), SILENCE}},
+        {S(GAP), ROCE_RESP_SERVE}, {S(GAP), 0}, {S(ERROR_OWED), 1}, {NONE, 0}, {S(GAP), 0}, {S(GAP), SILENCE},
+        {S(NO_ROOM), 0}, {S(GAP), 0}},
     [S(GAP_NAK_SENT)] = {{S(GAP_NAK_SENT), ROCE_RESP_DUP}, {S(IN_ORDER), ROCE_RESP_ACCEPT},
         {S(GAP_NAK_SENT), ROCE_RESP_GAP}, {NONE, 0}, {S(GAP_NAK_SENT), 0}, {S(FAILED), 1}, {NONE, 0},
-        {S(GAP), 0}, {S(GAP_NAK_SENT), SILENCE}},
+        {S(GAP), 0}, {S(GAP_NAK_SENT), SILENCE}, {S(NO_ROOM), 0}, {S(GAP_NAK_SENT), 0}},
+    [S(NO_ROOM)] = {{S(NO_ROOM), ROCE_RESP_DUP}, {S(IN_ORDER), ROCE_RESP_ACCEPT}, {S(NO_ROOM), ROCE_RESP_GAP},
+        {S(NO_ROOM), ROCE_RESP_SERVE}, {S(NO_ROOM), 0}, {S(ERROR_OWED), 1}, {NONE, 0}, {S(GAP), 0},
+        {S(NO_ROOM), SILENCE}, {S(NO_ROOM), 0}, {S(GAP), 0}},
     [S(HELD)] = {{S(HELD), ROCE_RESP_DUP}, {S(HELD), ROCE_RESP_FAILED}, {S(HELD), ROCE_RESP_FAILED},
         {S(HELD), ROCE_RESP_SERVE}, {S(HELD), 0}, {S(ERROR_OWED), 1}, {NONE, 0}, {S(GAP), 0},
-        {S(HELD), SILENCE}},
+        {S(HELD), SILENCE}, {NONE, 0}, {S(HELD), 0}},
     [S(FAILED)] = {{S(FAILED), ROCE_RESP_DUP}, {S(ERROR_OWED), ROCE_RESP_FAILED},
         {S(ERROR_OWED), ROCE_RESP_FAILED}, {NONE, 0}, {S(FAILED), 0}, {S(FAILED), 1}, {S(ERROR_OWED), 0},
-        {S(FAILED), 0}, {S(FAILED), SILENCE}},
+        {S(FAILED), 0}, {S(FAILED), SILENCE}, {NONE, 0}, {S(FAILED), 0}},
     [S(ERROR_OWED)] = {{S(ERROR_OWED), ROCE_RESP_DUP}, {S(ERROR_OWED), ROCE_RESP_FAILED},
         {S(ERROR_OWED), ROCE_RESP_FAILED}, {S(ERROR_OWED), ROCE_RESP_UNEXPECTED}, {S(ERROR_OWED), 0},
-        {S(ERROR_OWED), 1}, {S(ERROR_OWED), 0}, {S(FAILED), 0}, {S(ERROR_SENT), ACCESS}},
+        {S(ERROR_OWED), 1}, {S(ERROR_OWED), 0}, {S(FAILED), 0}, {S(ERROR_SENT), ACCESS}, {NONE, 0},
+        {S(ERROR_OWED), 0}},
     [S(ERROR_SENT)] = {{S(ERROR_AGAIN), ROCE_RESP_DUP}, {S(ERROR_AGAIN), ROCE_RESP_FAILED},
         {S(ERROR_AGAIN), ROCE_RESP_FAILED}, {S(ERROR_SENT), ROCE_RESP_UNEXPECTED}, {S(ERROR_SENT), 0},
-        {S(ERROR_SENT), 1}, {S(ERROR_AGAIN), 0}, {S(FAILED), 0}, {S(ERROR_SENT), SILENCE}},
+        {S(ERROR_SENT), 1}, {S(ERROR_AGAIN), 0}, {S(FAILED), 0}, {S(ERROR_SENT), SILENCE}, {NONE, 0},
+        {S(ERROR_SENT), 0}},
     [S(ERROR_AGAIN)] = {{S(ERROR_AGAIN), ROCE_RESP_DUP}, {S(ERROR_AGAIN), ROCE_RESP_FAILED},
         {S(ERROR_AGAIN), ROCE_RESP_FAILED}, {S(ERROR_AGAIN), ROCE_RESP_UNEXPECTED}, {S(ERROR_AGAIN), 0},
-        {S(ERROR_AGAIN), 1}, {S(ERROR_AGAIN), 0}, {S(FAILED), 0}, {S(ERROR_SENT), ACCESS}},
+        {S(ERROR_AGAIN), 1}, {S(ERROR_AGAIN), 0}, {S(FAILED), 0}, {S(ERROR_SENT), ACCESS}, {NONE, 0},
+        {S(ERROR_AGAIN), 0}},
 };
 
 static const char *const word[ROCE_RS_COUNT][ROCE_RSE_COUNT] = {
-#define ROW(s, p, n, a, r, m, f, l, w, o) [ROCE_RS_##s] = {#p, #n, #a, #r, #m, #f, #l, #w, #o},
+#define ROW(s, p, n, a, r, m, f, l, w, o, x, y) [ROCE_RS_##s] = {#p, #n, #a, #r, #m, #f, #l, #w, #o, #x, #y},
     ROCE_RESP_TABLE(ROW)
 #undef ROW
 };
