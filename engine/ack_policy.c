@@ -6,6 +6,7 @@
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
+#include "engine/memory.h"
 
 /* A timeout resends a whole window, which gets one ACK. The shortest timeout of NICs is 2 ms. */
 #define SINGLE_INTERVAL (2 * RWY_MS)
@@ -13,17 +14,19 @@
 /*
  * Memory is so short that the host must wait: back-pressure is silence, never an RNR NAK or a drop.
  * A connection with nothing in custody never waits, for no delivery of its own would wake it while
- * its host's retries run out.
+ * its host's retries run out. Nor does a host wait that holds less than its fair share.
  */
 static bool memory_short(const struct eng_responder *rs)
 {
 	const struct eng *e = rs->side.e;
 	const struct eng_tenant *t = rs->side.tenant;
 
-	return rs->custody >= e->cfg.custody_conn ||
-	       (rs->custody &&
-	           (t->custody >= t->cfg.custody ||
-	               (t->custody >= t->cfg.reserve && e->common + e->reserved >= e->cfg.custody_total)));
+	if (rs->custody >= e->cfg.custody_conn)
+		return true;
+	return rs->custody &&
+	       (t->mem.held >= t->cfg.custody ||
+	           (t->mem.held >= t->cfg.reserve && e->common + e->reserved >= e->cfg.custody_total)) &&
+	       eng_mem_over_share(&rs->side);
 }
 
 void eng_ack_single(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)

@@ -6,6 +6,7 @@
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "engine/mgmt.h"
+#include "engine/memory.h"
 #include "engine/pair.h"
 #include "engine/requester.h"
 #include "engine/session.h"
@@ -82,7 +83,7 @@ void eng_responder_early_response(struct eng_responder *rs, struct rwy_buf *b, r
 static void rewind_to(struct eng_responder *rs, roce_psn psn, rwy_time now)
 {
 	eng_responder_abort(rs, now);
-	rwy_bufq_drain(&rs->side.e->bufs, &rs->parked);
+	eng_responder_drop_parked(rs);
 	roce_resp_rewind(&rs->resp, psn);
 	roce_resp_go(&rs->resp, 0);
 }
@@ -162,8 +163,7 @@ void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, 
 {
 	struct eng *e = rs->side.e;
 
-	rs->custody -= eng_buf_cost(e, b);
-	eng_custody_release(rs, eng_buf_cost(e, b));
+	eng_mem_release_custody(rs, eng_buf_cost(e, b), 1);
 	rs->side.tenant->st.delivered++;
 	e->c.delivered++;
 	eng_ack_at_far_host(rs, b);
@@ -194,6 +194,18 @@ static void tell_idle_host(struct eng_responder *rs, rwy_time now)
 		rs->untold = false;
 }
 
+/* A request was dropped for lack of memory: when there is room a NAK asks the host for it. */
+static void ask_refused(struct eng_responder *rs)
+{
+	if (!eng_mem_has_room(&rs->side)) {
+		eng_mem_wait(&rs->side);
+		return;
+	}
+	rs->refused = false;
+	eng_mem_wait_end(&rs->side);
+	roce_resp_room(&rs->resp);
+}
+
 void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 {
 	struct eng *e = rs->side.e;
@@ -207,6 +219,8 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 		tell_idle_host(rs, now);
 	if (rs->ack_blocked)
 		eng_ack_unblock(rs);
+	if (rs->refused && !rs->ack_blocked)
+		ask_refused(rs);
 	roce_psn acked = rs->resp.acked;
 
 	while (rs->local_qpn && roce_resp_flush(&rs->resp, &out, now)) {

@@ -59,12 +59,12 @@ static unsigned memory_pressure(const struct eng_responder *rs)
 {
 	const struct eng *e = rs->side.e;
 	const struct eng_tenant *t = rs->side.tenant;
-	unsigned own = memory_pressure_of(t->custody, t->cfg.custody),
+	unsigned own = memory_pressure_of(t->mem.held, t->cfg.custody),
 	         all = memory_pressure_of(e->common + e->reserved, e->cfg.custody_total);
 
-	if (all && t->custody < t->cfg.reserve) /* it uses its own reservation */
-		all = memory_pressure_of(t->custody, t->cfg.reserve);
-	else if (!all && t->cfg.reserve && t->custody > t->cfg.reserve) /* it uses common memory */
+	if (all && t->mem.held < t->cfg.reserve) /* it uses its own reservation */
+		all = memory_pressure_of(t->mem.held, t->cfg.reserve);
+	else if (!all && t->cfg.reserve && t->mem.held > t->cfg.reserve) /* it uses common memory */
 		all = 2;
 	return all > own ? all : own;
 }

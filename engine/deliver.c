@@ -107,7 +107,7 @@ static void queue_request(
 	b->opcode = pkt->opcode;
 	b->psn = pkt->psn;
 	b->psn_cnt = psn_count(rq, pkt);
-	switch (roce_reqr_push(&rq->reqr, b)) {
+	switch (eng_requester_push(rq, b)) {
 	case ROCE_REQR_PUSHED:
 		break;
 	case ROCE_REQR_OLD:

@@ -52,7 +52,7 @@
 #include "roce/resp.h"
 
 #define ENG_RPS_MAX      1024 /* local hosts with a reaction point at once; others are not paced */
-#define ENG_UNPAIRED_MAX 512  /* packets of an unpaired flow in custody */
+#define ENG_UNPAIRED_MAX 128  /* packets of an unpaired flow in custody: a host's window */
 #define ENG_PARKED_MAX   256  /* requests of a connection behind a READ of unknown response count */
 
 struct eng_requester;
@@ -79,6 +79,10 @@ struct eng_side {
 	const char *error;           /* why it failed, or ""; static text */
 	struct eng *e;               /* NULL: freed while in the dirty list */
 	struct eng_tenant *tenant;   /* of key.tenant; it outlives its sides */
+	struct eng_host *host;       /* the local host; it outlives its sides, too */
+	uint64_t most;               /* most bytes that it ever held (memory.h) */
+	/* In the ring of sides that wait for memory; NULL: not in it. */
+	struct eng_side *wait_next, *wait_prev;
 };
 
 #define ENG_READS 4
@@ -125,11 +129,13 @@ struct eng_responder {
 	uint32_t local_qpn_before;
 	uint32_t incarnation; /* random; changes each time the connection begins again */
 	bool ack_blocked;     /* ACKs are withheld because custody memory is short */
-	/* BTH MigReq of the local host's requests, copied into its responses */
 	/* Failed: requests that the host has ACKs for are lost, and no NAK can tell an idle host. */
 	bool untold;
 	bool dreq_waits; /* `dreq` has one */
+	bool refused;    /* a request was dropped for lack of memory; a NAK will name it */
+	/* BTH MigReq of the local host's requests, copied into its responses */
 	bool migreq;
+	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
 	uint8_t tos, ttl;
 	uint16_t pkey, sport;
 	uint8_t rnr_retry, retry; /* of the local host's QP, from CM; 255: not known */
@@ -160,8 +166,12 @@ struct eng_responder {
 	uint32_t naks;                   /* sent for nak_psn while the host did not go back to it */
 	struct eng_read read[ENG_READS]; /* ring of the host's latest READs */
 	uint32_t reads_asked;            /* READs of this incarnation */
-	/* Bytes of buffers that the far host has not acknowledged. */
+	/* Bytes of buffers that the far host has not acknowledged, and how many. */
 	uint64_t custody;
+	uint32_t custody_bufs;
+	/* Of unpaired flows: the list of its host, the oldest first, and when it began. */
+	struct eng_responder *half_next, *half_prev;
+	rwy_time half_since;
 	uint64_t packets, bytes;         /* requests taken into custody */
 	struct eng_keptq reads, atomics; /* responses kept for replays */
 	uint64_t kept;                   /* bytes of the buffers of `reads` */
@@ -188,13 +198,23 @@ struct eng_response_wait {
 	uint64_t idx; /* responses_sent after its last response */
 };
 
-/* A local host that requester sides ask. They share the record; it goes with the last of them. */
+/* Buffers held, by somebody (memory.h). Bytes. */
+struct eng_mem {
+	uint64_t held, most; /* of the kinds that are bounded together: now, and most ever */
+	uint64_t kind[ENG_MEM_N];
+};
+
+/* A local host. Its sides share the record; it goes with the last of them. */
 struct eng_host {
+	struct eng_mem mem;
+	uint32_t half_open;
+	struct eng_responder *half_head, *half_tail; /* its unpaired flows, the oldest first */
+	struct eng_tenant *tenant;
+	uint32_t index; /* of the tenant */
 	struct rwy_ip addr;
-	uint32_t tenant;
-	uint32_t refs; /* requester sides */
+	uint32_t refs; /* sides */
 	struct eng_host *chain;
-	struct roce_reqr_host reqr;
+	struct roce_reqr_host reqr; /* shared by the requester sides */
 };
 
 /* The flow of requests from the near gateway. */
@@ -212,7 +232,6 @@ enum eng_turn { ENG_TURN_NONE, ENG_TURN_WAITING, ENG_TURN_OUT };
 struct eng_requester {
 	struct eng_side side;
 	struct eng_responder *responder; /* the same connection's; NULL: not paired */
-	struct eng_host *host;           /* NULL: there was no memory */
 	/* QPN of the remote host, named by responses; 0: not known */
 	uint32_t remote_qpn;
 	uint32_t incarnation; /* as the near gateway's responder side has it */
@@ -242,6 +261,9 @@ struct eng_requester {
 	uint64_t acked_seq;    /* one more than the last request that the local host acknowledged */
 	uint64_t reported_seq; /* one more than the last request that was reported delivered */
 	uint64_t responses_sent, responses_taken;
+	uint64_t answering; /* bytes of buffers in the flow of responses, and how many */
+	uint32_t answering_bufs;
+	uint64_t received; /* bytes of buffers in reqr's queue */
 	/* Ring of answered READs and ATOMICs whose responses the near gateway does not have yet. */
 	struct eng_response_wait *wait;
 	/* Its oldest entry, its length, its capacity: a power of two that grows. */
@@ -285,6 +307,8 @@ struct eng_slab {
 	size_t size;  /* of an object, bytes */
 };
 
+#define ENG_PMTUS 5 /* path MTUs: 256, 512 .. 4096 */
+
 #define ENG_WHEEL_BITS  10
 #define ENG_WHEEL_SLOTS (1u << ENG_WHEEL_BITS)
 #define ENG_WHEEL_SHIFT 20 /* a tick is 2^20 ns, about a millisecond */
@@ -295,7 +319,11 @@ struct eng_tenant {
 	struct eng_tenant_stats st;
 	struct eng_prefix *prefix; /* its own copy */
 	struct roce_cm_tab *cm;    /* NULL until its first CM message */
-	uint64_t custody;          /* bytes */
+	struct eng_mem mem;
+	uint64_t memory_max;       /* bytes that it holds at most */
+	uint64_t host_reserve;     /* cfg.reserve divided by its hosts */
+	uint64_t host_share;       /* cfg.custody divided by its hosts */
+	uint32_t hosts;            /* its local hosts with connections */
 	uint64_t kept_share;       /* cfg.custody divided by keepers, bytes */
 	uint32_t keepers;          /* its connections that keep READ responses */
 	uint32_t sides, half_open; /* its sides; those responder sides that are unpaired */
@@ -334,14 +362,19 @@ struct eng {
 	uint32_t wheel_n;
 	struct eng_rp *rp[256], *rp_list; /* reaction points of local hosts: by hash, and all */
 	uint32_t rps;
-	uint64_t wheel_tick; /* ticks up to here have fired */
-	uint64_t custody;    /* bytes in custody of all responder sides */
-	uint64_t reserved;   /* bytes of cfg.custody_total that tenants reserved */
-	/* Bytes of custody above the reservations of their tenants. */
-	uint64_t common;
-	uint64_t kept;               /* bytes of READ responses kept for replays */
-	uint64_t kept_share;         /* cfg.read_cache_total divided by keepers */
-	uint32_t kept_bufs, keepers; /* buffers kept; connections that keep some */
+	uint64_t wheel_tick;          /* ticks up to here have fired */
+	struct eng_mem mem;           /* of all */
+	uint32_t mem_bufs[ENG_MEM_N]; /* the same in buffers */
+	uint64_t reserved;            /* bytes of cfg.custody_total that tenants reserved */
+	uint64_t common;              /* bytes held above the reservations of their tenants */
+	uint64_t host_reserve;        /* cfg.reserve divided by its hosts */
+	uint64_t host_share;          /* cfg.custody_total divided by the local hosts with connections */
+	uint32_t hosts_n;
+	uint32_t payload_part[ENG_PMTUS];
+	uint32_t waiting_n;
+	struct eng_side *waiting; /* ring of sides that wait for memory, the longest first */
+	uint64_t kept_share;      /* cfg.read_cache_total divided by keepers */
+	uint32_t keepers;         /* connections that keep some READ responses */
 	/* The keeper that is looked at next; NULL: there is none. */
 	struct eng_responder *kept_hand;
 	/* Bytes of ATOMIC records beyond each connection's first few. */
@@ -410,44 +443,10 @@ static inline bool eng_requester_locating(const struct eng_requester *rq)
 	return rq->side.state == ENG_Q_LOCATING || rq->side.state == ENG_Q_LOCATING_LOST;
 }
 
-/* Bytes that a packet in custody counts: a small one still takes a whole buffer. */
+/* Bytes that a packet counts: a small one still takes a whole buffer. */
 static inline uint64_t eng_buf_cost(const struct eng *e, const struct rwy_buf *b)
 {
 	return b->len > e->cfg.buf_cost ? b->len : e->cfg.buf_cost;
-}
-
-/* Counts one unpaired flow more (1) or less (-1). */
-static inline void eng_count_half_open(struct eng_responder *rs, int by)
-{
-	rs->side.e->half_open += (uint32_t)by;
-	rs->side.tenant->half_open += (uint32_t)by;
-}
-
-/* Bytes that a tenant has in custody above its reservation. */
-static inline uint64_t eng_custody_over(const struct eng_tenant *t)
-{
-	return t->custody > t->cfg.reserve ? t->custody - t->cfg.reserve : 0;
-}
-
-/* A request enters custody: counted for its connection, its tenant and the engine. */
-static inline void eng_custody_charge(struct eng_responder *rs, uint64_t bytes)
-{
-	uint64_t over = eng_custody_over(rs->side.tenant);
-
-	rs->custody += bytes;
-	rs->side.tenant->custody += bytes;
-	rs->side.e->custody += bytes;
-	rs->side.e->common += eng_custody_over(rs->side.tenant) - over;
-}
-
-/* The caller takes the bytes off rs->custody itself. */
-static inline void eng_custody_release(struct eng_responder *rs, uint64_t bytes)
-{
-	uint64_t over = eng_custody_over(rs->side.tenant);
-
-	rs->side.tenant->custody -= bytes;
-	rs->side.e->custody -= bytes;
-	rs->side.e->common -= over - eng_custody_over(rs->side.tenant);
 }
 
 /* The side's tunnel; NULL: it was removed. */

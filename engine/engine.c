@@ -4,6 +4,7 @@
 
 #include "engine/emit.h"
 #include "engine/hostrate.h"
+#include "engine/memory.h"
 #include "engine/pair.h"
 #include "engine/port.h"
 #include "engine/requester.h"
@@ -33,6 +34,7 @@ int eng_new(struct eng **out, const struct eng_cfg *cfg, const struct eng_ops *o
 	if (!e)
 		return r;
 	e->cfg = *cfg;
+	eng_mem_init(e);
 	e->ops = ops;
 	e->ctx = ctx;
 	e->bufs = bufs;
@@ -159,6 +161,8 @@ unsigned eng_poll(struct eng *e, rwy_time now)
 	}
 	if (e->rps)
 		eng_rp_poll(e, now);
+	if (e->waiting)
+		eng_mem_wake(e);
 	total = flush_dirty(e, now);
 	for (unsigned i = 0; i < e->cfg.tunnels; i++) {
 		if (!e->tunnel[i].wan)

@@ -61,7 +61,14 @@ struct eng_cfg {
 	uint8_t rnr_retry, retry; /* for connections that did not say theirs */
 	/* Bytes in custody above which ACKs are withheld: of one connection, of this worker. */
 	uint64_t custody_conn, custody_total;
-	uint32_t buf_cost; /* least bytes that a packet counts in custody: the size of its buffer */
+	uint32_t buf_cost; /* least bytes that a packet counts: what a buffer takes */
+	/*
+	 * Bytes of buffers held at most (memory.h), of one direction of a connection, of this
+	 * worker: requests in custody or parked, READ responses on their way back. 0: a quarter
+	 * more than custody_conn and custody_total, and at least a host's window.
+	 */
+	uint64_t memory_conn, memory_total;
+	uint64_t unpaired_total; /* of them for unpaired flows; 0: a sixteenth */
 	/*
 	 * Near source: bytes of a flow that wait for the WAN. CNPs begin at np_min with a
 	 * probability that rises to np_percent (1..100) at np_max; above np_max each packet gets
@@ -189,7 +196,9 @@ struct eng_tenant_cfg {
 	enum eng_ack_mode ack_mode;
 	/* Flow table entries, unpaired flows; 0: only eng_cfg's bound. */
 	uint32_t flows_max, half_open_max;
-	uint64_t custody; /* bytes in custody above which its ACKs are withheld */
+	uint64_t custody; /* bytes held above which its ACKs are withheld */
+	/* Bytes held at most; 0: a quarter more, and at least a host's window more. */
+	uint64_t memory;
 	/*
 	 * Bytes of eng_cfg.custody_total that are reserved for it. Above them it uses the part that
 	 * is not reserved, like tenants without a reservation. The sum of all should not exceed the
@@ -202,11 +211,31 @@ struct eng_tenant_cfg {
 	const struct eng_prefix *prefix; /* destinations behind tunnels; copied */
 	unsigned prefixes;
 };
+/* X(enumerator, name, sentence): what buffers are held for (memory.h). */
+#define ENG_MEM_KINDS(X)                                                                                     \
+	X(ENG_MEM_CUSTODY, "custody", "requests that the far host has not acknowledged")                     \
+	X(ENG_MEM_UNPAIRED, "unpaired", "the same of flows that no far host has answered yet")               \
+	X(ENG_MEM_PARKED, "parked", "requests held until the path MTU is known")                             \
+	X(ENG_MEM_RESPONSES, "responses", "responses of local hosts on their way over the WAN")              \
+	X(ENG_MEM_ANSWERS, "answers", "READ responses kept in case their host lost them")                    \
+	X(ENG_MEM_RECEIVED, "received", "requests from the WAN that a local host has not acknowledged")
+enum eng_mem_kind {
+#define X(e, n, s) e,
+	ENG_MEM_KINDS(X)
+#undef X
+	    ENG_MEM_N
+};
+#define ENG_MEM_BOUNDED ENG_MEM_ANSWERS /* kinds before this one share eng_cfg.memory_total */
+
 struct eng_tenant_stats {
 	uint64_t accepted, accepted_bytes; /* requests taken into custody */
 	uint64_t delivered;                /* requests that the far host acknowledged */
 	uint64_t custody;                  /* bytes, now */
 	uint32_t flows;                    /* sides, now */
+	/* Memory (docs/memory.md): bytes held, most ever, at most; hosts with connections. */
+	uint64_t held, most, max, reserve;
+	uint32_t hosts;
+	uint64_t kind[ENG_MEM_N]; /* bytes of each kind */
 };
 /*
  * Adds tenant `idx` (1 .. ENG_TENANTS_MAX - 1) or changes it; its connections go on. An added
@@ -375,7 +404,11 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_after_error, "request on a failed connection: answered with NAK")                             \
 	X(drop_flow_table_full, "flow table is full")                                                        \
 	X(drop_half_open, "too many unpaired flows")                                                         \
-	X(drop_unpaired_full, "too many packets of an unpaired flow")                                        \
+	X(half_open_replaced, "unpaired flows forgotten for a newer one of their host: nobody answered")     \
+	X(drop_unpaired_full, "too many packets of an unpaired flow, or of all of a host")                   \
+	X(drop_memory_conn, "requests above their connection's bound of memory: asked for again later")      \
+	X(drop_memory_share, "requests above the share of memory of their host or tenant: the same")         \
+	X(drop_memory_read, "READ responses for which there was no memory: asked for again later")           \
 	X(drop_ghost_ack, "ACK for a PSN that is not outstanding")                                           \
 	X(drop_old_response, "response seen before or unexpected")                                           \
 	X(cm_foreign, "CM requests that name other hosts than their packets: carried, not believed")         \
@@ -412,6 +445,8 @@ struct eng_flow_info {
 	uint64_t tx_packets, tx_bytes;           /* requests of the local host taken into custody */
 	uint64_t rx_packets, rx_bytes;           /* requests that the local host acknowledged */
 	uint64_t custody_bytes;
+	uint64_t held[ENG_MEM_N];    /* bytes of buffers of each kind that it holds */
+	uint64_t held_most;          /* of those that are bounded, of its direction with more, ever */
 	uint32_t requester_queue;    /* requests that wait for the local host */
 	uint64_t requester_rate_Bps; /* bound that the local host's CNPs set; 0: none */
 	rwy_dur requester_rtt;       /* smoothed response time of the local host; 0: not measured */
@@ -441,6 +476,31 @@ void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *ou
 /* Bytes in custody now, and the configured maximum. */
 uint64_t eng_custody_bytes(const struct eng *e);
 uint64_t eng_custody_max(const struct eng *e); /* eng_cfg.custody_total */
+
+/* Who holds what (docs/memory.md). */
+struct eng_memory {
+	struct {
+		uint64_t bytes, max; /* max 0: shares that of all */
+		uint32_t bufs;
+	} kind[ENG_MEM_N];
+	uint64_t held, most, max; /* of the kinds that share a bound: now, most ever, at most */
+	uint64_t soft;            /* ACKs wait above this */
+	uint64_t reserved;        /* of max for tenants */
+	uint64_t buf_cost;
+	uint32_t hosts;   /* local hosts with connections */
+	uint32_t waiting; /* directions of connections that were refused, and wait for room */
+	/* Buffers of tunnels: CM messages, what waits for earlier ones, repairs, best effort. */
+	uint32_t cm, reassembly, fec, dgrams;
+};
+void eng_memory(const struct eng *e, struct eng_memory *out);
+struct eng_memory_host {
+	uint32_t tenant;
+	struct rwy_ip addr;
+	uint64_t held, most, kind[ENG_MEM_N];
+	uint32_t sides, half_open; /* of its connections; of them unpaired */
+};
+/* Local hosts that hold something; the cursor is that of eng_flows. */
+unsigned eng_memory_hosts(const struct eng *e, uint32_t *cursor, struct eng_memory_host *out, unsigned max);
 /* Buffers of READ responses kept for replays, and their bytes. */
 uint32_t eng_kept_buffers(const struct eng *e);
 uint64_t eng_kept_bytes(const struct eng *e);

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of local hosts: a host's queue pairs share its rate of responses (roce/reqr_host.h). */
+/*
+ * Records of local hosts: what a host holds (memory.h), and what its queue pairs can answer
+ * (roce/reqr_host.h).
+ */
+#include "engine/memory.h"
 #include "engine/table.h"
 
 struct eng_host *eng_host_get(struct eng *e, uint32_t tenant, const struct rwy_ip *addr)
 {
+	struct eng_tenant *t = eng_tenant(e, tenant);
 	struct eng_host **b = &e->hosts[eng_host_hash(addr)], *h = *b;
 
-	while (h && !(h->tenant == tenant && rwy_ip_eq(&h->addr, addr)))
+	while (h && !(h->tenant == t && rwy_ip_eq(&h->addr, addr)))
 		h = h->chain;
 	if (!h) {
 		if (!(h = eng_slab_get(&e->host_slab)))
 			return NULL;
 		h->addr = *addr;
-		h->tenant = tenant;
+		h->tenant = t;
+		h->index = tenant;
 		h->chain = *b;
 		*b = h;
+		eng_mem_count_host(e, t, 1);
 	}
 	h->refs++;
 	return h;
@@ -29,5 +36,6 @@ void eng_host_put(struct eng *e, struct eng_host *h)
 	for (at = &e->hosts[eng_host_hash(&h->addr)]; *at != h; at = &(*at)->chain)
 		;
 	*at = h->chain;
+	eng_mem_count_host(e, h->tenant, -1);
 	eng_slab_put(&e->host_slab, h);
 }

@@ -18,7 +18,7 @@ uint32_t eng_flow_count(const struct eng *e)
 
 uint64_t eng_custody_bytes(const struct eng *e)
 {
-	return e->custody;
+	return e->mem.kind[ENG_MEM_CUSTODY] + e->mem.kind[ENG_MEM_UNPAIRED];
 }
 
 uint64_t eng_custody_max(const struct eng *e)
@@ -83,6 +83,10 @@ static void add_responder(struct eng_flow_info *o, const struct eng_responder *r
 	o->tx_packets = rs->packets;
 	o->tx_bytes = rs->bytes;
 	o->custody_bytes = rs->custody;
+	o->held[rs->custody_kind] = rs->custody;
+	o->held[ENG_MEM_PARKED] = (uint64_t)rs->parked.n * rs->side.e->cfg.buf_cost;
+	o->held[ENG_MEM_ANSWERS] = rs->kept;
+	o->held_most = rs->side.most;
 	o->limit = send_limit(rs);
 	if (rs->requests)
 		o->remote_window = wan_tx_window(rs->requests, &o->remote_drain_Bps);
@@ -97,6 +101,10 @@ static void add_requester(struct eng_flow_info *o, const struct eng_requester *r
 {
 	o->rx_packets = rq->packets;
 	o->rx_bytes = rq->bytes;
+	o->held[ENG_MEM_RESPONSES] = rq->answering;
+	o->held[ENG_MEM_RECEIVED] = rq->received;
+	if (rq->side.most > o->held_most)
+		o->held_most = rq->side.most;
 	if (!eng_requester_active(rq))
 		return;
 	o->requester_una = rq->reqr.una;

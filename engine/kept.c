@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "engine/memory.h"
 #include "engine/responder.h"
 
 /* A host's limit of outstanding READs and ATOMICs has eight bits (IBA 12.6.5, initiator depth). */
@@ -144,12 +145,13 @@ static void leave_keepers(struct eng_responder *rs)
 
 static void account_buffer(struct eng_responder *rs, const struct rwy_buf *b, bool more)
 {
-	struct eng *e = rs->side.e;
-	uint64_t cost = eng_buf_cost(e, b);
+	uint64_t cost = eng_buf_cost(rs->side.e, b);
 
 	rs->kept += more ? cost : -cost;
-	e->kept += more ? cost : -cost;
-	e->kept_bufs += more ? 1u : -1u;
+	if (more)
+		eng_mem_charge(&rs->side, ENG_MEM_ANSWERS, cost);
+	else
+		eng_mem_release(&rs->side, ENG_MEM_ANSWERS, cost, 1);
 }
 
 static void drop_oldest_read(struct eng_responder *rs)
@@ -168,11 +170,11 @@ static void take_from_others(const struct eng_responder *rs, uint64_t cost)
 {
 	struct eng *e = rs->side.e;
 
-	for (unsigned i = 0; i < STEPS && e->kept + cost > e->cfg.read_cache_total; i++) {
+	for (unsigned i = 0; i < STEPS && eng_kept_bytes(e) + cost > e->cfg.read_cache_total; i++) {
 		struct eng_responder *v = e->kept_hand;
 
 		e->kept_hand = v->kept_next;
-		while (v->kept > e->kept_share && e->kept + cost > e->cfg.read_cache_total)
+		while (v->kept > e->kept_share && eng_kept_bytes(e) + cost > e->cfg.read_cache_total)
 			drop_oldest_read(v);
 		if (v != rs && !v->reads.n)
 			leave_keepers(v);
@@ -190,11 +192,11 @@ static bool make_room(struct eng_responder *rs, uint64_t cost)
 	       (rs->answered - kept_at(q, 0)->buf->msn >= ENG_REPEAT_MAX ||
 	           rs->kept + cost > cfg->read_cache_conn || rs->kept + cost > rs->side.tenant->kept_share))
 		drop_oldest_read(rs);
-	if (e->kept + cost > cfg->read_cache_total && rs->kept + cost <= e->kept_share)
+	if (eng_kept_bytes(e) + cost > cfg->read_cache_total && rs->kept + cost <= e->kept_share)
 		take_from_others(rs, cost);
-	while (q->n && e->kept + cost > cfg->read_cache_total)
+	while (q->n && eng_kept_bytes(e) + cost > cfg->read_cache_total)
 		drop_oldest_read(rs);
-	return e->kept + cost <= cfg->read_cache_total && (q->n < q->cap || grow_ring(q));
+	return eng_kept_bytes(e) + cost <= cfg->read_cache_total && (q->n < q->cap || grow_ring(q));
 }
 
 void eng_responder_keep_read(struct eng_responder *rs, roce_psn psn, struct rwy_buf *b)
@@ -238,10 +240,10 @@ void eng_responder_forget_answers(struct eng_responder *rs)
 
 uint32_t eng_kept_buffers(const struct eng *e)
 {
-	return e->kept_bufs;
+	return e->mem_bufs[ENG_MEM_ANSWERS];
 }
 
 uint64_t eng_kept_bytes(const struct eng *e)
 {
-	return e->kept;
+	return e->mem.kind[ENG_MEM_ANSWERS];
 }

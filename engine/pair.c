@@ -11,6 +11,7 @@
 #include "engine/pair.h"
 #include "engine/table.h"
 #include "engine/emit.h"
+#include "engine/memory.h"
 #include "engine/session.h"
 
 #define TURN_MAX RWY_SEC /* a QP that is silent this long goes to the end of the queue */

@@ -177,7 +177,7 @@ static void tx_delivered(void *ctx, void *user, const struct rwy_buf *b, rwy_tim
 	if (is_tunnel(t->e, user))
 		return;
 	if (((struct eng_side *)user)->is_requester)
-		eng_requester_response_delivered(user, now);
+		eng_requester_response_delivered(user, b, now);
 	else
 		eng_responder_delivered(user, b, now);
 }
@@ -203,12 +203,7 @@ static void tx_reset(void *ctx, void *user, rwy_time now)
 		return;
 	}
 	if (rs->side.is_requester) {
-		struct eng_requester *rq = user;
-
-		/* The near gateway has forgotten this connection and waits for no response. */
-		rq->responses = NULL;
-		rq->responses_sent = rq->responses_taken = 0;
-		rq->wait_n = 0;
+		eng_requester_responses_refused(user);
 		return;
 	}
 	eng_responder_reset(rs, now);

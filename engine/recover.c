@@ -43,7 +43,7 @@ static struct rwy_buf *make_write(struct eng_requester *rq, roce_psn psn, uint32
 /* Takes b. False: its PSN does not follow the queue. */
 static bool queue_write(struct eng_requester *rq, struct rwy_buf *b)
 {
-	if (roce_reqr_push(&rq->reqr, b) == ROCE_REQR_PUSHED)
+	if (eng_requester_push(rq, b) == ROCE_REQR_PUSHED)
 		return true;
 	rwy_buf_free(&rq->side.e->bufs, b);
 	return false;

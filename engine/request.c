@@ -2,6 +2,7 @@
 /* Requests of a local host: taken into custody, or dropped for a counted reason. */
 #include "engine/responder.h"
 #include "engine/emit.h"
+#include "engine/memory.h"
 #include "roce/icrc.h"
 
 /* A new connection on this QPN may begin at the same PSN: its first requests are others. */
@@ -41,7 +42,7 @@ static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt,
 		note_early(rs, pkt);
 	rs->packets++;
 	rs->bytes += b->len;
-	eng_custody_charge(rs, eng_buf_cost(e, b));
+	eng_mem_charge_custody(rs, eng_buf_cost(e, b));
 	rs->side.tenant->st.accepted++;
 	rs->side.tenant->st.accepted_bytes += b->len;
 	e->c.accepted++;
@@ -82,6 +83,7 @@ void eng_responder_unpark(struct eng_responder *rs, rwy_time now)
 	while ((b = rwy_bufq_pop(&q))) {
 		struct roce_pkt pkt;
 
+		eng_mem_release(&rs->side, ENG_MEM_PARKED, eng_buf_cost(rs->side.e, b), 1);
 		if (roce_parse(b->data, b->len, &pkt) == ROCE_PARSE_OK)
 			eng_responder_take_request(rs, &pkt, b, now);
 		else
@@ -103,12 +105,16 @@ static void park_request(struct eng_responder *rs, const struct roce_pkt *pkt, s
     const struct roce_resp_act *act, rwy_time now)
 {
 	struct eng *e = rs->side.e;
+	uint64_t *refused;
 
-	if (rs->parked.n >= ENG_PARKED_MAX) {
-		eng_drop(e, b, &e->c.drop_too_many_outstanding);
+	b->len = pkt->len;
+	refused = rs->parked.n >= ENG_PARKED_MAX ? &e->c.drop_too_many_outstanding
+	                                         : eng_mem_refuses_request(rs, eng_buf_cost(e, b));
+	if (refused) {
+		eng_drop(e, b, refused);
 		return;
 	}
-	b->len = pkt->len;
+	eng_mem_charge(&rs->side, ENG_MEM_PARKED, eng_buf_cost(e, b));
 	rwy_bufq_push(&rs->parked, b);
 	e->c.parked++;
 	if (act->pmtu && roce_resp_set_pmtu(&rs->resp, act->pmtu))
@@ -143,6 +149,8 @@ static uint64_t *refuse_request(
 		return &c->duplicate_read;
 	case ROCE_RESP_GAP:
 		note_gap(rs, pkt->psn);
+		if (rs->refused)
+			eng_cnp_send(rs, now);
 		return &c->out_of_sequence;
 	case ROCE_RESP_BAD_SEQ:
 	case ROCE_RESP_BAD_LEN:
@@ -176,6 +184,31 @@ static void fail_lost_requests(struct eng_responder *rs, rwy_time now)
 	eng_dirty(&rs->side);
 }
 
+static uint64_t cost_of(const struct eng_responder *rs, const struct roce_pkt *pkt)
+{
+	return pkt->len > rs->side.e->cfg.buf_cost ? pkt->len : rs->side.e->cfg.buf_cost;
+}
+
+/*
+ * Counter of a request for which there is no memory; NULL: there is. It is dropped before it is
+ * accepted. A NAK names it when there is room, and a CNP asks the host to slow down.
+ */
+static uint64_t *no_memory(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
+{
+	uint64_t *counter = eng_mem_refuses_request(rs, cost_of(rs, pkt));
+
+	if (!counter)
+		return NULL;
+	roce_resp_no_room(&rs->resp);
+	if (pkt->psn == rs->nak_psn) /* the host did go back to it */
+		rs->naks = 0;
+	rs->refused = true;
+	rs->side.last = rs->asked_at = now;
+	eng_mem_wait(&rs->side);
+	eng_cnp_send(rs, now);
+	return counter;
+}
+
 /* Counter of a request that is dropped before the responder sees it; NULL: it is not. */
 static uint64_t *drop_early(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
@@ -188,7 +221,9 @@ static uint64_t *drop_early(struct eng_responder *rs, const struct roce_pkt *pkt
 		fail_lost_requests(rs, now);
 		return &c->drop_after_error;
 	}
-	return rs->suppress_until && eng_reuse_suppressed(rs, now) ? &c->drop_ack_in_flight : NULL;
+	if (rs->suppress_until && eng_reuse_suppressed(rs, now))
+		return &c->drop_ack_in_flight;
+	return roce_resp_expects(&rs->resp, pkt->psn) ? no_memory(rs, pkt, now) : NULL;
 }
 
 void eng_responder_take_request(
@@ -209,6 +244,11 @@ void eng_responder_take_request(
 			return;
 		}
 		restart_connection(rs, pkt, now);
+		early = no_memory(rs, pkt, now);
+		if (early) {
+			eng_drop(e, b, early);
+			return;
+		}
 		roce_resp_recv(&rs->resp, pkt, &act, now);
 	}
 	rs->side.last = rs->asked_at = now;

@@ -8,6 +8,7 @@
 
 #include "engine/requester.h"
 #include "engine/emit.h"
+#include "engine/memory.h"
 #include "engine/pair.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
@@ -29,9 +30,12 @@ struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *
 	}
 	const struct eng_tenant *t = eng_tenant(e, k->tenant);
 
+	struct eng_host *host = NULL;
+
 	if (e->sides >= e->cfg.conns_max || (t->cfg.flows_max && t->sides >= t->cfg.flows_max) ||
-	    !(rq = eng_slab_get(&e->requester_slab))) {
+	    !(host = eng_host_get(e, k->tenant, &k->dst)) || !(rq = eng_slab_get(&e->requester_slab))) {
 		e->c.drop_flow_table_full++;
+		eng_host_put(e, host);
 		return NULL;
 	}
 	rq->side.key = *k;
@@ -43,15 +47,25 @@ struct eng_requester *eng_requester_get_at(struct eng *e, const struct eng_key *
 	rq->side.last = now;
 	rq->side.error = "";
 	rq->rnr_retry = rq->retry = 255;
-	rq->host = eng_host_get(e, k->tenant, &k->dst);
+	rq->side.host = host;
 	eng_insert(e, &rq->side);
 	e->c.conns_opened++;
 	return rq;
 }
 
+static void abort_responses(struct eng_requester *rq, rwy_time now)
+{
+	if (!rq->responses)
+		return;
+	eng_mem_release_responses(rq, rq->answering, rq->answering_bufs);
+	wan_tx_abort(rq->responses, now);
+	rq->responses = NULL;
+}
+
 static void forget_requests(struct eng_requester *rq)
 {
 	if (eng_requester_active(rq)) {
+		eng_mem_release_received(rq, rq->received, rq->reqr.q.n);
 		roce_reqr_fini(&rq->reqr, &rq->side.e->bufs);
 		eng_requester_enter(rq, ENG_Q_IDLE);
 	}
@@ -67,14 +81,14 @@ void eng_requester_free(struct eng_requester *rq, rwy_time now)
 	eng_wheel_disarm(rq);
 	if (rq->requests)
 		wan_rx_reset(rq->requests, now);
-	if (rq->responses)
-		wan_tx_abort(rq->responses, now);
+	abort_responses(rq, now);
 	forget_requests(rq);
-	eng_host_put(e, rq->host);
 	free(rq->wait);
 	if (rq->responder)
 		eng_pair_undo(rq);
+	eng_mem_wait_end(&rq->side);
 	eng_remove(e, &rq->side);
+	eng_host_put(e, rq->side.host);
 	rq->side.close_at = 0;
 	rq->side.e = NULL;
 	if (!rq->side.dirty)
@@ -127,6 +141,13 @@ bool eng_requester_need_responses(struct eng_requester *rq, rwy_time now)
 	return true;
 }
 
+void eng_requester_send_response(struct eng_requester *rq, struct rwy_buf *b, rwy_time now)
+{
+	rq->responses_sent++;
+	eng_mem_charge_response(rq, eng_buf_cost(rq->side.e, b));
+	wan_tx_send(rq->responses, b, now);
+}
+
 /*
  * Sends a control message in the flow of responses. Without memory it is owed, in place of an
  * earlier one, and tried again at each tick. The latest message says what one that is still owed
@@ -140,8 +161,7 @@ static void send_control(struct eng_requester *rq, const struct eng_ctrl *c, rwy
 	if (eng_requester_need_responses(rq, now))
 		b = eng_ctrl_buf(rq->side.e, c);
 	if (b) {
-		rq->responses_sent++;
-		wan_tx_send(rq->responses, b, now);
+		eng_requester_send_response(rq, b, now);
 	} else if (eng_wan(&rq->side)) {
 		rq->owes_control = true;
 		rq->owed = *c;
@@ -171,7 +191,7 @@ void eng_requester_begin(struct eng_requester *rq, roce_psn first, uint32_t pmtu
 	cfg.rnr_retry = rq->rnr_retry != 255 ? rq->rnr_retry : ec->rnr_retry;
 	cfg.retry = ec->retry;
 	roce_reqr_init(&rq->reqr, &cfg, first, pmtu);
-	roce_reqr_share(&rq->reqr, rq->host ? &rq->host->reqr : NULL);
+	roce_reqr_share(&rq->reqr, &rq->side.host->reqr);
 	rq->reqr.probe = probe;
 	eng_requester_enter(rq, probe ? ENG_Q_PROBING : ENG_Q_RUNNING);
 	rq->side.error = "";
@@ -231,12 +251,10 @@ void eng_requester_open(
 	 * Responses of an earlier incarnation are of no use. Nor is their flow: a near gateway that
 	 * restarted may have refused it before it knew this connection, and later messages with it.
 	 */
-	if (rq->responses && rq->incarnation != o->incarnation) {
-		wan_tx_abort(rq->responses, now);
-		rq->responses = NULL;
-	}
-	if (rq->incarnation != o->incarnation)
+	if (rq->incarnation != o->incarnation) {
+		abort_responses(rq, now);
 		rq->owes_control = false;
+	}
 	rq->requests = rx;
 	rq->drain = (struct cc_drain){0};
 	rq->flow = ENG_FLOW_FIRST;
@@ -290,10 +308,31 @@ void eng_requester_report(struct eng_requester *rq, rwy_time now)
 	}
 }
 
-void eng_requester_response_delivered(struct eng_requester *rq, rwy_time now)
+void eng_requester_response_delivered(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now)
 {
 	rq->responses_taken++;
+	eng_mem_release_responses(rq, eng_buf_cost(rq->side.e, b), 1);
+	if (rq->reqr.read_waits || rq->reqr.held_back)
+		eng_dirty(&rq->side);
 	eng_requester_report(rq, now);
+}
+
+void eng_requester_responses_refused(struct eng_requester *rq)
+{
+	/* The near gateway has forgotten this connection and waits for no response. */
+	eng_mem_release_responses(rq, rq->answering, rq->answering_bufs);
+	rq->responses = NULL;
+	rq->responses_sent = rq->responses_taken = 0;
+	rq->wait_n = 0;
+}
+
+enum roce_reqr_push eng_requester_push(struct eng_requester *rq, struct rwy_buf *b)
+{
+	enum roce_reqr_push r = roce_reqr_push(&rq->reqr, b);
+
+	if (r == ROCE_REQR_PUSHED)
+		eng_mem_charge_received(rq, eng_buf_cost(rq->side.e, b));
+	return r;
 }
 
 bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq)

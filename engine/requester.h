@@ -65,7 +65,13 @@ void eng_requester_report(struct eng_requester *rq, rwy_time now);
 /* Request `seq` is delivered once the near gateway has all responses sent. False: no memory. */
 bool eng_requester_wait_responses(struct eng_requester *rq, uint64_t seq);
 /* The near gateway has one more message of the flow of responses. */
-void eng_requester_response_delivered(struct eng_requester *rq, rwy_time now);
+void eng_requester_response_delivered(struct eng_requester *rq, const struct rwy_buf *b, rwy_time now);
+/* Sends b in the open flow of responses. Takes b. */
+void eng_requester_send_response(struct eng_requester *rq, struct rwy_buf *b, rwy_time now);
+/* The near gateway refused the flow of responses, which is gone. */
+void eng_requester_responses_refused(struct eng_requester *rq);
+/* Gives b, a request, to rq->reqr; what PUSHED means is done. */
+RWY_MUST_CHECK enum roce_reqr_push eng_requester_push(struct eng_requester *rq, struct rwy_buf *b);
 
 /* --- turns.c, send.c: packets to the host --- */
 /* Sends what may go now, at once or in turns at the host's rate; sets the timer. */

@@ -5,6 +5,7 @@
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
+#include "engine/memory.h"
 #include "engine/pair.h"
 #include "engine/session.h"
 #include "engine/steer.h"
@@ -21,9 +22,30 @@ void eng_responder_address(const struct eng_responder *rs, struct roce_addr *a)
 	a->migreq = rs->migreq;
 }
 
+/* After so long without an answer of the far host nobody has the QPN. */
+#define HALF_OPEN_PATIENCE (2 * RWY_SEC)
+
+/*
+ * A place for one unpaired flow more of the host. One that has its share gives up its oldest, if
+ * that has waited for long: nothing was acknowledged, so it begins anew when its host asks again.
+ */
+static bool make_place(struct eng *e, struct eng_host *h, rwy_time now)
+{
+	struct eng_responder *oldest = h->half_head;
+
+	if (eng_half_open_admits(e, h->tenant, h))
+		return true;
+	if (!oldest || now - oldest->half_since < HALF_OPEN_PATIENCE || oldest->side.state == ENG_R_RESUMING)
+		return false;
+	e->c.half_open_replaced++;
+	eng_responder_free(oldest, now);
+	return true;
+}
+
 struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, bool stranger, rwy_time now)
 {
 	struct eng_responder *rs = (struct eng_responder *)eng_find(e, k, false);
+	struct eng_host *host;
 	int tunnel;
 
 	if (rs)
@@ -39,18 +61,21 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 		e->c.drop_flow_table_full++;
 		return NULL;
 	}
-	if (stranger && (e->half_open >= e->cfg.half_open_max ||
-	                    (t->cfg.half_open_max && t->half_open >= t->cfg.half_open_max))) {
+	host = eng_host_get(e, k->tenant, &k->src);
+	if (host && stranger && !make_place(e, host, now)) {
 		e->c.drop_half_open++;
+		eng_host_put(e, host);
 		return NULL;
 	}
-	rs = eng_slab_get(&e->responder_slab);
+	rs = host ? eng_slab_get(&e->responder_slab) : NULL;
 	if (!rs) {
 		e->c.drop_flow_table_full++;
+		eng_host_put(e, host);
 		return NULL;
 	}
 	rs->side.key = *k;
 	rs->side.tenant = eng_tenant(e, k->tenant);
+	rs->side.host = host;
 	rs->side.e = e;
 	rs->side.tunnel = (uint8_t)tunnel;
 	rs->side.close_at = RWY_NEVER;
@@ -65,18 +90,27 @@ struct eng_responder *eng_responder_get(struct eng *e, const struct eng_key *k, 
 	return rs;
 }
 
+void eng_responder_drop_parked(struct eng_responder *rs)
+{
+	struct rwy_buf *b;
+
+	while ((b = rwy_bufq_pop(&rs->parked))) {
+		eng_mem_release(&rs->side, ENG_MEM_PARKED, eng_buf_cost(rs->side.e, b), 1);
+		rwy_buf_free(&rs->side.e->bufs, b);
+	}
+}
+
 static void drop_kept_and_parked(struct eng_responder *rs)
 {
 	eng_responder_forget_answers(rs);
-	rwy_bufq_drain(&rs->side.e->bufs, &rs->parked);
+	eng_responder_drop_parked(rs);
 }
 
 void eng_responder_abort(struct eng_responder *rs, rwy_time now)
 {
 	if (!rs->requests)
 		return;
-	eng_custody_release(rs, rs->custody);
-	rs->custody = 0;
+	eng_mem_release_custody(rs, rs->custody, rs->custody_bufs);
 	wan_tx_abort(rs->requests, now);
 	rs->requests = NULL;
 	rs->ack_blocked = false;
@@ -101,7 +135,9 @@ void eng_responder_free(struct eng_responder *rs, rwy_time now)
 		eng_pair_undo(rs->requester);
 	if (eng_unpaired(&rs->side))
 		eng_count_half_open(rs, -1);
+	eng_mem_wait_end(&rs->side);
 	eng_remove(e, &rs->side);
+	eng_host_put(e, rs->side.host);
 	/* The dirty list may still name it: flush_dirty frees it then. */
 	rs->side.close_at = 0;
 	rs->side.e = NULL;
@@ -159,7 +195,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	roce_resp_init(&rs->resp, first, pmtu);
 	rs->resp.seen = &rs->side.e->seen.resp;
 	eng_responder_enter(rs, ENG_R_WAITING);
-	rs->ack_blocked = false;
+	rs->ack_blocked = rs->refused = false;
 	rs->acked_at = rs->suppress_until = 0;
 	rs->reads_asked = 0;
 	rs->early_known = 0;
@@ -211,7 +247,7 @@ void eng_responder_fail(
 	e->c.conns_failed++;
 	eng_log_side(e, 1, &rs->side, why);
 	eng_responder_abort(rs, now);
-	rwy_bufq_drain(&e->bufs, &rs->parked);
+	eng_responder_drop_parked(rs);
 	/* SYNC does not come any more, and the error must go out. */
 	if (rs->local_qpn && !roce_resp_started(&rs->resp))
 		roce_resp_go(&rs->resp, 0);
@@ -224,8 +260,7 @@ void eng_responder_refused(struct eng_responder *rs, rwy_time now)
 {
 	bool nothing_lost = !wan_tx_queued(rs->requests), owes = eng_responder_owes(rs);
 
-	eng_custody_release(rs, rs->custody);
-	rs->custody = 0;
+	eng_mem_release_custody(rs, rs->custody, rs->custody_bufs);
 	rs->requests = NULL;
 	rs->ack_blocked = false;
 	/* The far gateway forgot an idle or disconnected flow: the next request opens it again. */

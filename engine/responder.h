@@ -43,6 +43,8 @@ bool eng_responder_open(struct eng_responder *rs, rwy_time now);
 size_t eng_responder_open_info(const struct eng_responder *rs, uint8_t *out);
 /* Closes the flow of requests and gives up its custody. */
 void eng_responder_abort(struct eng_responder *rs, rwy_time now);
+/* Frees the requests behind a READ of unknown response count. */
+void eng_responder_drop_parked(struct eng_responder *rs);
 /* Addresses and header fields of packets to the host in the far host's name. */
 void eng_responder_address(const struct eng_responder *rs, struct roce_addr *a);
 /* Requests that the host has ACKs for are in custody: the far host does not have them yet. */

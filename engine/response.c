@@ -2,6 +2,7 @@
 /* Responses of a local host to requests, and its silence. */
 #include "engine/requester.h"
 #include "engine/emit.h"
+#include "engine/memory.h"
 
 static enum eng_end end_reason(enum roce_reqr_end end)
 {
@@ -35,6 +36,7 @@ static void complete_requests(struct eng_requester *rq, struct roce_reqr_act *ac
 		}
 		rq->packets++;
 		rq->bytes += b->len;
+		eng_mem_release_received(rq, eng_buf_cost(e, b), 1);
 		rwy_buf_free(&e->bufs, b);
 	}
 	if (e->rps && rq->bytes != before)
@@ -71,11 +73,32 @@ static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, r
 	eng_requester_report_start(rq, 0, msn, first ? first->seq : ENG_NO_SEQ, now);
 }
 
+/*
+ * A READ response for which there is no memory. The READ is asked for again when there is: meanwhile
+ * all that the host sends of it is dropped.
+ */
+static bool no_memory(
+    struct eng_requester *rq, const struct roce_pkt *pkt, const struct rwy_buf *b, rwy_time now)
+{
+	if (pkt->info->op != ROCE_OP_READ_RESP)
+		return false;
+	if (!rq->reqr.held_back &&
+	    (pkt->psn != rq->reqr.una || eng_mem_admits_response(rq, eng_buf_cost(rq->side.e, b))))
+		return false;
+	roce_reqr_hold(&rq->reqr, pkt, now);
+	eng_mem_wait(&rq->side);
+	return true;
+}
+
 void eng_requester_take_response(
     struct eng_requester *rq, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
 {
 	struct eng *e = rq->side.e;
 	struct roce_reqr_act act = {0};
+	if (no_memory(rq, pkt, b, now)) {
+		eng_drop(e, b, &e->c.drop_memory_read);
+		return;
+	}
 	uint64_t resent = rq->reqr.resent, seq = rq->reqr.seq_naks, rnr = rq->reqr.rnr_naks,
 	         impl = rq->reqr.implied_naks;
 
@@ -89,8 +112,7 @@ void eng_requester_take_response(
 		b->kind = RWY_BUF_PACKET;
 		b->psn = pkt->psn;
 		b->psn_cnt = 1;
-		rq->responses_sent++;
-		wan_tx_send(rq->responses, b, now);
+		eng_requester_send_response(rq, b, now);
 	} else if (act.drop) {
 		eng_drop(e, b, pkt->info->op == ROCE_OP_ACK ? &e->c.drop_ghost_ack : &e->c.drop_old_response);
 	} else {

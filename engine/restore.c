@@ -4,6 +4,7 @@
  * far gateway whether a request is lost that a local host has an ACK for (recover.c answers there).
  */
 #include "engine/emit.h"
+#include "engine/memory.h"
 #include "engine/responder.h"
 #include "engine/tenants.h"
 
@@ -21,7 +22,8 @@ static bool send_resume(struct eng_responder *rs, rwy_time now)
 	b->psn = rs->resp.epsn;
 	b->psn_cnt = 0;
 	b->msn = 0;
-	eng_custody_charge(rs, eng_buf_cost(e, b));
+	rs->custody_kind = ENG_MEM_CUSTODY; /* an earlier process had it paired */
+	eng_mem_charge_custody(rs, eng_buf_cost(e, b));
 	wan_tx_send(rs->requests, b, now);
 	return true;
 }

@@ -2,6 +2,7 @@
 /* Requests that go to a local host now. */
 #include "engine/requester.h"
 #include "engine/emit.h"
+#include "engine/memory.h"
 #include "roce/icrc.h"
 
 /* Requests the rest of a READ, from response `skip` on (partial retry, IBA 9.7.5). */
@@ -31,11 +32,13 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 	struct eng *e = rq->side.e;
 	struct roce_reqr_tx tx[ENG_REQUESTER_BURST];
 	uint32_t bytes = 0;
-	unsigned n =
-	    eng_requester_active(rq)
-	        ? roce_reqr_send(&rq->reqr, tx, max < ENG_REQUESTER_BURST ? max : ENG_REQUESTER_BURST, now)
-	        : 0;
+	unsigned n;
 
+	if (!eng_requester_active(rq))
+		return 0;
+	rq->reqr.owed_max = eng_mem_read_room(rq);
+	rq->reqr.one_read = !rq->answering;
+	n = roce_reqr_send(&rq->reqr, tx, max < ENG_REQUESTER_BURST ? max : ENG_REQUESTER_BURST, now);
 	if (n)
 		rq->last_tx = now;
 	for (unsigned i = 0; i < n; i++) {

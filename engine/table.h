@@ -26,8 +26,8 @@ void eng_slab_fini(struct eng_slab *s);
 /* Pseudo-random 64 bits from eng_cfg.seed (splitmix64): not for secrets. */
 uint64_t eng_random(struct eng *e);
 
-/* --- host.c: the record that requester sides towards a local host share --- */
-/* A reference to the host's record, made if there is none; NULL: no memory. */
+/* --- host.c: the record that the sides of a local host share --- */
+/* A reference to its record, made if there is none; NULL: no memory. The tenant is there. */
 struct eng_host *eng_host_get(struct eng *e, uint32_t tenant, const struct rwy_ip *addr);
 /* Gives one reference back; the last one frees the record. NULL allowed. */
 void eng_host_put(struct eng *e, struct eng_host *h);

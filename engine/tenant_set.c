@@ -2,6 +2,7 @@
 /* Adding a tenant, and changing one while its connections go on. */
 #include <stdlib.h>
 
+#include "engine/memory.h"
 #include "engine/responder.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
@@ -97,8 +98,7 @@ int eng_tenant_set(struct eng *e, uint32_t idx, const struct eng_tenant_cfg *cfg
 		return r;
 	}
 	free(old.prefix);
-	e->reserved += cfg->reserve - old.cfg.reserve;
-	e->common += eng_custody_over(t) - eng_custody_over(&old);
+	eng_mem_tenant_changed(e, t, old.cfg.reserve);
 	if (fresh && e->journal_free)
 		eng_journal_restore(e, idx, now);
 	return 0;

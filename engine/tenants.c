@@ -8,6 +8,7 @@
 
 #include "engine/tenants.h"
 #include "engine/emit.h"
+#include "engine/memory.h"
 #include "engine/steer.h"
 #include "engine/table.h"
 #include "rwy/endian.h"
@@ -34,6 +35,7 @@ int eng_tenants_init(struct eng *e)
 	    .prefix = e->cfg.prefix,
 	    .prefixes = e->cfg.prefixes};
 	e->tenant[0] = t;
+	eng_mem_tenant_changed(e, t, 0);
 	return eng_vni_rebuild(e);
 }
 
@@ -61,10 +63,10 @@ bool eng_tenant_remove(struct eng *e, uint32_t idx)
 	if (!t)
 		return true;
 	if (!t->removing) {
-		e->common -= eng_custody_over(t);
-		e->reserved -= t->cfg.reserve;
+		uint64_t reserve = t->cfg.reserve;
+
 		t->cfg.reserve = 0;
-		e->common += eng_custody_over(t);
+		eng_mem_tenant_changed(e, t, reserve);
 		t->removing = true;
 	}
 	if (t->sides)
@@ -81,8 +83,14 @@ bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats
 	if (!t)
 		return false;
 	*out = t->st;
-	out->custody = t->custody;
+	out->custody = t->mem.kind[ENG_MEM_CUSTODY] + t->mem.kind[ENG_MEM_UNPAIRED];
 	out->flows = t->sides;
+	out->held = t->mem.held;
+	out->most = t->mem.most;
+	out->max = t->memory_max < e->cfg.memory_total ? t->memory_max : e->cfg.memory_total;
+	out->reserve = t->cfg.reserve;
+	out->hosts = t->hosts;
+	memcpy(out->kind, t->mem.kind, sizeof(out->kind));
 	return true;
 }
 

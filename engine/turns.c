@@ -5,6 +5,7 @@
 #include "cc/guard.h"
 #include "engine/emit.h"
 #include "engine/hostrate.h"
+#include "engine/memory.h"
 
 #define TURN 4 /* packets of one flow in a row */
 
@@ -66,6 +67,14 @@ void eng_requester_flush(struct eng_requester *rq, rwy_time now)
 {
 	if (!eng_requester_active(rq))
 		return;
+	if (rq->reqr.held_back) {
+		if (!eng_mem_has_room(&rq->side)) {
+			eng_mem_wait(&rq->side);
+			return;
+		}
+		eng_mem_wait_end(&rq->side);
+		roce_reqr_ask_again(&rq->reqr);
+	}
 	/* The first packet of an unpaired flow waits for its turn (pair.c). */
 	if (!eng_requester_answered(rq) && !rq->responder && rq->turn != ENG_TURN_OUT)
 		return;

@@ -12,6 +12,7 @@
 #define IP6_UDP             48
 #define LONG_RTT            (100 * RWY_MS)
 #define CONGEST_DELAY_MIN   (5 * RWY_MS)
+#define HELD_MIN            64         /* buffers of a tunnel */
 #define HOLD                3          /* BDPs held out of order while losses are repaired */
 #define DATAGRAMS_MAX       (1u << 20) /* 64 MiB of records per tunnel and worker */
 #define MIN_RATE            125000     /* bytes per second: 1 Mbit/s */
@@ -121,21 +122,34 @@ void gw_eng_tunnel_memory(
 {
 	uint64_t held = buffers / workers / 4 / tunnels;
 
+	if (held < HELD_MIN)
+		held = HELD_MIN;
+	/* A buffer counts what it takes, so the same packets need so much more credit. */
+	w->rx_cost = cost;
+	if (cost > w->mtu[0])
+		w->rx_bytes = w->rx_bytes / w->mtu[0] * cost;
 	if (w->rx_window > held)
-		w->rx_window = held > 64 ? (uint32_t)held : 64;
+		w->rx_window = (uint32_t)held;
 	if (w->rx_bytes > held * cost)
 		w->rx_bytes = held * cost;
 }
 
 void gw_eng_cfg_memory(struct eng_cfg *out, unsigned workers, uint32_t buffers, uint32_t cost)
 {
-	uint64_t share = buffers / workers;
+	uint64_t share = buffers / workers, most = share / 2 * cost;
 
+	/*
+	 * Of a worker's buffers half may hold requests and READ responses on their way, a quarter
+	 * what came over the WAN, an eighth kept answers. The rest is in queues of ports. ACKs wait
+	 * before the half is full: hosts have packets under way that find room then.
+	 */
 	out->buf_cost = cost;
-	if (out->custody_total > share / 2 * cost)
-		out->custody_total = share / 2 * cost;
+	if (out->custody_total > most - most / 5)
+		out->custody_total = most - most / 5;
 	if (out->custody_conn > out->custody_total)
 		out->custody_conn = out->custody_total;
+	out->memory_total = out->custody_total + out->custody_total / 4;
+	out->memory_conn = out->custody_conn + out->custody_conn / 4;
 	out->read_cache_total = share / 8 * cost;
 	if (out->read_cache_conn > out->read_cache_total)
 		out->read_cache_conn = out->read_cache_total;

@@ -26,7 +26,7 @@ bool gw_rx_frees_memory(struct rte_mbuf *m, const struct gw_pkt *k)
 	    rwy_get16(udp + 2) != ROCE_UDP_PORT)
 		return false;
 	op = udp[UDP_LEN];
-	return op == ROCE_OPCODE_CNP || (op >= ROCE_RC_READ_RESP_FIRST && op <= ROCE_RC_ATOMIC_ACK);
+	return op == ROCE_OPCODE_CNP || op == ROCE_RC_ACK || op == ROCE_RC_ATOMIC_ACK;
 }
 
 void gw_rx_flush(struct gw_worker *w)

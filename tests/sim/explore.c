@@ -210,6 +210,21 @@ static void draw_squeeze(struct run *r)
 	r->fault_at = 1700 * RWY_MS + RWY_MS * sim_below(&r->rng, 200);
 }
 
+/*
+ * Hard bounds of a few windows for all queue pairs together. A tenant has a quarter of it reserved.
+ */
+static void draw_bounds(struct run *r)
+{
+	struct sim_cfg *c = &r->cfg;
+
+	c->memory_conn = (96u << 10) << sim_below(&r->rng, 3);
+	c->memory_total = c->memory_conn << (1 + sim_below(&r->rng, 3));
+	c->custody_conn = c->memory_conn - c->memory_conn / 4;
+	c->custody_total = c->memory_total - c->memory_total / 4;
+	c->unpaired_total = c->memory_total / 2;
+	c->reserve = sim_chance(&r->rng, .5) ? c->memory_total / 4 : 0;
+}
+
 /* 2 to 20 MB/s, like Soft-RoCE. */
 static void draw_slow(struct run *r)
 {
@@ -350,8 +365,8 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	uint64_t left;
 	bool ok;
 
-	if (faults & F_SQUEEZE) /* its hosts have the timers of NICs and post no READs */
-		faults &= ~(unsigned)F_SLOW;
+	if (faults & F_SQUEEZE) /* its hosts have NICs' timers, and no READs */
+		faults &= ~(unsigned)(F_SLOW | F_BOUNDS);
 	/* Mixed, so that neighbouring seeds draw different worlds. */
 	r->rng.s = seed;
 	r->rng.s = sim_next(&r->rng) ^ (uint64_t)faults << 32;
@@ -367,6 +382,8 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	r->fault_site = faults & F_CRASH_FAR ? 1 : 0;
 	if (faults & F_SQUEEZE)
 		draw_squeeze(r);
+	if (faults & F_BOUNDS)
+		draw_bounds(r);
 	r->fault_end = r->fault_at + (faults & F_SQUEEZE ? SQUEEZE_OUTAGE : OUTAGE);
 	r->w = sim_new(&r->cfg, &sim_host_ops, r);
 	if (verbose)
@@ -417,6 +434,8 @@ bool sim_run_seed(uint64_t seed, unsigned faults, const struct how *how)
 	if (!r->why && !(faults & F_REUSE))
 		check(r);
 	sim_changes_end(r);
+	if (!r->why && sim_accounts(r->w))
+		sim_fail(r, sim_accounts(r->w), &r->qp[0][0], 0);
 	if (!r->why && sim_drained(r)) /* otherwise data is still on its way to a dead host */
 		sim_check_buffers(r, true);
 	if (!r->why && !(faults & ~(F_TENANTS | F_CHANGES | F_MOVES)))

@@ -43,9 +43,10 @@ enum faults {
 	F_IDLE = 1 << 20,
 	/* A queue pair is reset in place when all is complete and not delivered: PSN 0 again, at once. */
 	F_RESET = 1 << 21,
+	F_BOUNDS = 65536, /* less memory than hosts have under way, and reservations of tenants */
 };
 /* Faults that may cost no connection, and no host a wrong packet. */
-#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW)
+#define F_MILD  (F_REUSE | F_TENANTS | F_CHANGES | F_MOVES | F_MASS | F_SLOW | F_BOUNDS)
 #define F_CRASH (F_CRASH_NEAR | F_CRASH_FAR | F_CRASH_BOTH)
 
 struct side {

@@ -102,6 +102,8 @@ static const struct {
                                     was on the LAN; its READ after that got the old connection's answer */
     {7300121, F_LAN_LOSS | F_REUSE | F_HOST | F_TENANTS | F_CHANGES}, /* requests of a new connection were
                                     dropped while the old queue pair was being told of its end */
+    {1235, F_HOST | F_LAN_LOSS | F_REUSE | F_BOUNDS}, /* no memory for a new queue pair's first request: it
+                                                         was acknowledged as the old one's */
 };
 
 static void help(void)
@@ -119,6 +121,7 @@ static void help(void)
 	    " 2048 the tunnel moves to a reliable carrier and back, and that breaks\n"
 	    " 4096 ATOMICs and small READs in masses\n"
 	    " 8192 hosts are slow, and asked for much\n"
+	    " 65536 less memory than hosts have under way\n"
 	    " 1048576 a host dies when its idle peer has ACKs for what did not arrive\n"
 	    " 2097152 a queue pair is reset in place when all is complete and not delivered\n");
 }
@@ -166,7 +169,8 @@ static unsigned faults_of(const struct plan *p, uint64_t seed)
 	return kind | (!kind && seed / KINDS % 3 ? seed / KINDS % 3 == 2 ? F_IDLE : F_RESET : 0) |
 	       (seed / KINDS % 4 ? 0 : F_TENANTS) | (seed / KINDS % 8 || calm ? 0 : F_CHANGES) |
 	       (seed / KINDS % 6 == 3 && !calm ? F_MOVES : 0) |
-	       (seed / KINDS % 5 == 2 && !(kind & F_SQUEEZE) ? F_SLOW : 0) | p->with;
+	       (seed / KINDS % 5 == 2 && !(kind & F_SQUEEZE) ? F_SLOW : 0) |
+	       (seed / KINDS % 7 == 4 && !(kind & F_SQUEEZE) ? F_BOUNDS : 0) | p->with;
 }
 
 static void run_one(const struct plan *p, struct shared *sh, unsigned job, uint64_t seed, unsigned faults)

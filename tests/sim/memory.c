@@ -299,6 +299,8 @@ void sim_check_direction(struct run *r, struct side *s, struct side *p)
 
 void sim_check_buffers(struct run *r, bool ended)
 {
+	if (sim_accounts(r->w))
+		sim_fail(r, sim_accounts(r->w), &r->qp[0][0], 0);
 	for (unsigned i = 0; i < 2; i++) {
 		const struct eng *e = sim_engine(r->w, i);
 		uint64_t kept = e ? eng_kept_buffers(e) : 0;

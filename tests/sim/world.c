@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/sim/world.h"
 
+#include "tests/sim/accounts.h"
 #include "tests/sim/states.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #define PAUSE   .002 /* probability that a connection stalls for two round trips */
 #define JOURNAL 1024
 #define RING    512
+#define WALK    1024 /* turns of an engine between two walks over its connections */
 
 struct site {
 	struct eng *e;
@@ -24,7 +26,9 @@ struct site {
 	uint64_t bufs; /* buffers that the engine holds */
 	rwy_time paused_until;
 	rwy_time next; /* result of the last eng_next() */
-	unsigned ring; /* packets that wait for the end of a pause */
+	unsigned polls;
+	uint64_t common; /* sim_accounts_common after the last turn */
+	unsigned ring;   /* packets that wait for the end of a pause */
 	struct sim_tenant tenant_at[SIM_TENANTS + 1];
 	uint8_t world_of[SIM_TENANT_IDX];          /* by engine index: the world's tenant */
 	struct eng_journal_entry journal[JOURNAL]; /* survives a crash */
@@ -43,7 +47,8 @@ struct world {
 	struct site site[2];
 	struct sim_links links;
 	uint64_t hash, streamed;
-	uint32_t set; /* number of the carrier's incarnation; 0: none yet */
+	const char *accounts; /* what was wrong with them first, or NULL */
+	uint32_t set;         /* number of the carrier's incarnation; 0: none yet */
 };
 
 /* --- buffers of an engine --------------------------------------------------------------------- */
@@ -146,6 +151,8 @@ static void tenant_give(struct site *s, unsigned t)
 	struct eng_tenant_cfg c = {.vni = 100 + t,
 	    .ack_mode = k->ack_mode,
 	    .custody = k->custody,
+	    .memory = k->memory,
+	    .reserve = k->reserve,
 	    .share = k->share,
 	    .prefix = &p,
 	    .prefixes = 1};
@@ -166,6 +173,8 @@ static void tenants_init(struct site *s)
 		    .there = true,
 		    .ack_mode = c->ack_mode,
 		    .custody = c->custody_total,
+		    .memory = c->memory_total,
+		    .reserve = t == 1 ? c->reserve : 0,
 		    .share = {.weight = t}};
 }
 
@@ -219,6 +228,9 @@ static void start(struct site *s)
 	c->conns_max = 4096;
 	c->custody_conn = w->cfg.custody_conn;
 	c->custody_total = w->cfg.custody_total;
+	c->memory_conn = w->cfg.memory_conn;
+	c->memory_total = w->cfg.memory_total;
+	c->unpaired_total = w->cfg.unpaired_total;
 	c->read_cache_conn = w->cfg.read_cache_conn;
 	c->read_cache_total = w->cfg.read_cache_total;
 	c->seed = sim_next(&w->rng);
@@ -259,6 +271,8 @@ void sim_cfg_default(struct sim_cfg *c)
 	c->wan_mtu = 1472;
 	c->custody_conn = 32u << 20;
 	c->custody_total = 256u << 20;
+	c->memory_conn = 40u << 20;
+	c->memory_total = 320u << 20;
 	c->read_cache_conn = 4u << 20;
 	c->read_cache_total = 64u << 20;
 	c->cc = "auto";
@@ -318,10 +332,23 @@ void sim_host_tx(struct world *w, unsigned site, unsigned tenant, const uint8_t 
 
 static void poll(struct site *s, rwy_time now)
 {
+	struct world *w = s->w;
+
 	if (s->stream)
 		eng_stream_room(s->e, 0, ROOM - s->stream_n, UINT64_MAX);
 	eng_poll(s->e, now);
 	s->next = eng_next(s->e);
+	if (w->accounts)
+		return;
+	w->accounts = sim_accounts_check(s->e, s->bufs, s->common);
+	s->common = sim_accounts_common(s->e);
+	if (++s->polls % WALK == 0 && !w->accounts)
+		w->accounts = sim_accounts_walk(s->e);
+}
+
+const char *sim_accounts(const struct world *w)
+{
+	return w->accounts;
 }
 
 /* To a gateway. It may be dead, or stand still: then it finds what its receive ring held. */

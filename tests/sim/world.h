@@ -28,7 +28,9 @@ struct sim_cfg {
 	struct link_cfg lan;
 	enum eng_ack_mode ack_mode;
 	uint32_t wan_mtu;
-	uint64_t custody_conn, custody_total, read_cache_conn, read_cache_total;
+	uint64_t custody_conn, custody_total, memory_conn, memory_total, unpaired_total;
+	uint64_t reserve; /* of memory_total, of tenant 1 at the beginning */
+	uint64_t read_cache_conn, read_cache_total;
 	bool no_journal; /* a crash also loses the journal */
 	uint32_t rx_window;
 	bool tenants; /* SIM_TENANTS tenants besides the plain LAN */
@@ -45,7 +47,7 @@ struct sim_tenant {
 	bool there;    /* its packets are admitted */
 	bool removing; /* it was removed; the engine still has something of it */
 	enum eng_ack_mode ack_mode;
-	uint64_t custody;
+	uint64_t custody, memory, reserve;
 	struct wan_class_cfg share;
 };
 
@@ -66,6 +68,8 @@ void sim_run(struct world *w, rwy_time until, bool (*stop)(void *ctx), void *ctx
 rwy_time sim_now(const struct world *w);
 struct eng *sim_engine(struct world *w, unsigned site);
 uint64_t sim_buffers(const struct world *w, unsigned site); /* buffers that its engine holds */
+/* NULL, or what was wrong first with what an engine was charged for (accounts.h). */
+const char *sim_accounts(const struct world *w);
 /* The tenant, to be changed and then applied. Its idx may change only while it is neither there nor
  * being removed. */
 struct sim_tenant *sim_tenant(struct world *w, unsigned site, unsigned t);
