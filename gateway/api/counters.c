@@ -320,6 +320,7 @@ void api_metrics(const struct api_req *req, struct api_reply *reply)
 	metrics_ports(f, req);
 	metrics_tunnels(f, req, snap);
 	metrics_workers(f, req, snap);
+	api_metrics_memory(f, req);
 	api_metrics_siblings(f, req);
 	free(snap);
 	if (fclose(f))

@@ -80,6 +80,11 @@ static void stats_slice(struct eng *e, void *arg)
 			to->delivered += st.delivered;
 			to->custody += st.custody;
 			to->flows += st.flows;
+			to->held += st.held;
+			to->most += st.most;
+			to->max += st.max;
+			to->reserve += st.reserve;
+			to->hosts += st.hosts;
 		}
 	} while (a->at < a->n && gw_now() < end);
 }

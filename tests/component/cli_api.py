@@ -20,7 +20,7 @@ BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 ROOT = Path(__file__).resolve().parents[2]
 CLI, SERVER = BUILD / "bin/roceway", BUILD / "tests/api_server"
 WIDTH = 100
-TABLES = ["status", "health", "flows", "tunnels", "counters", "counters --all", "counters --workers", "ports", "neighbours", "siblings", "workers", "tenant", "offload"]
+TABLES = ["status", "health", "flows", "tunnels", "memory", "counters", "counters --all", "counters --workers", "ports", "neighbours", "siblings", "workers", "tenant", "offload"]
 
 
 class Server:
@@ -371,7 +371,7 @@ def test_json_is_the_apis():
     with Server("flows=250", "workers=2") as s:
         for name, page in (("tunnels", "/v1/tunnels?workers=1"), ("ports", "/v1/ports"), ("neighbours", "/v1/neighbours"),
                            ("siblings", "/v1/siblings"),
-                           ("workers", "/v1/workers"), ("offload", "/v1/offload")):
+                           ("workers", "/v1/workers"), ("memory", "/v1/memory"), ("offload", "/v1/offload")):
             said, asked = json.loads(s.cli(name + " --json").stdout), s.get(page)
             for t in said.get("tunnels", []) + asked.get("tunnels", []):
                 assert t.pop("since_seconds") > 0  # changes between reads
@@ -401,6 +401,23 @@ def test_siblings():
         fits(s.cli("siblings --detail").stdout)
         metrics = s.request("/metrics")[2]
         assert 'roceway_sibling_packets_total{sibling="gw-a2"} 12345' in metrics and 'roceway_sibling_up{sibling="gw-a3"} 0' in metrics
+
+
+def test_memory():
+    with Server("flows=50", "workers=2") as s:
+        page = s.get("/v1/memory?limit=3")
+        assert [w["waiting"] for w in page["workers"]] == [0, 1]
+        kinds = {k["kind"]: k for k in page["workers"][0]["kinds"]}
+        assert kinds["answers"]["buffers"] == 4000 and kinds["fec"]["buffers"] == 3 and kinds["unpaired"]["max_bytes"] == 6 << 20, kinds
+        assert page["tenants"][0]["tenant"] == "" and page["tenants"][0]["reserved_bytes"] == 2 * (5 << 20), page["tenants"][0]
+        for group in "hosts", "connections":  # those that hold most, of both workers
+            held = [o["bytes"] for o in page[group]]
+            assert len(held) == 3 and held == sorted(held, reverse=True) and held[0] == held[1], (group, held)
+        assert page["hosts"][0]["bytes"] == 49 * 2560 and page["connections"][0]["answers_bytes"] == 49 << 10
+        assert s.get("/v1/memory?limit=0")["hosts"] == []
+        text = s.cli("memory --limit 2").stdout
+        assert re.search(r"^unpaired +2k +\S+ MiB +12 MiB ", text, re.M), text
+        assert 'roceway_memory_buffers{kind="answers"} 8000' in s.request("/metrics")[2]
 
 
 def test_offload():

@@ -42,8 +42,8 @@ struct cli_cmd {
 	const struct cli_opt *opts;        /* ends with a NULL name; or NULL */
 	int (*run)(const struct cli *cli); /* returns an exit code */
 };
-extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_counters, cmd_ports,
-    cmd_neighbours, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant, cmd_tunnel, cmd_controller,
+extern const struct cli_cmd cmd_status, cmd_health, cmd_flows, cmd_tunnels, cmd_memory, cmd_counters,
+    cmd_ports, cmd_neighbours, cmd_siblings, cmd_workers, cmd_offload, cmd_tenant, cmd_tunnel, cmd_controller,
     cmd_reload, cmd_explain, cmd_analyze, cmd_metrics;
 
 /* Options and errors: cli.c */

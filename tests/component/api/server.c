@@ -245,8 +245,10 @@ static void flow_make(const struct eng *e, uint32_t i, struct eng_flow_info *f)
 	f->tx_packets = UINT64_C(1000) * i;
 	f->tx_bytes = (uint64_t)i * 1000000007;
 	f->rx_bytes = UINT64_C(1234567890123);
-	f->custody_bytes = 31 << 20;
-	/* As in a table: unordered; no two at the same time. */
+	f->custody_bytes = f->held[ENG_MEM_CUSTODY] = 31 << 20;
+	f->held[ENG_MEM_ANSWERS] = (uint64_t)i << 10;
+	f->held_most = 33 << 20;
+	/* As in a table, in no order; no two at the same time. */
 	f->last = fake.app.start + UPTIME - 90 * RWY_SEC - ((i * 7919 % 10007) * 2 + e->worker) * RWY_SEC;
 }
 
@@ -291,6 +293,46 @@ void eng_tunnel_stats(const struct eng *e, unsigned tunnel, struct wan_stats *ou
 		out->congest = (struct wan_congest_state){
 		    .by = WAN_CONGEST_LOSS, .since = RWY_SEC, .loss_ppm = 52000, .begins = 1};
 	snprintf(out->cc, sizeof(out->cc), "auto: steady");
+}
+
+void eng_memory(const struct eng *e, struct eng_memory *out)
+{
+	*out = (struct eng_memory){.held = 77u << 20,
+	    .most = 90u << 20,
+	    .max = 96u << 20,
+	    .soft = 77u << 20,
+	    .reserved = 10u << 20,
+	    .buf_cost = 2560,
+	    .hosts = 40,
+	    .waiting = e->worker,
+	    .reassembly = 12,
+	    .fec = 3};
+	for (unsigned k = 0; k < ENG_MEM_N; k++) {
+		out->kind[k].bufs = 1000 * k;
+		out->kind[k].bytes = 2560000ull * k;
+	}
+	out->kind[ENG_MEM_UNPAIRED].max = 6u << 20;
+	out->kind[ENG_MEM_ANSWERS].max = 24u << 20;
+	out->kind[ENG_MEM_RECEIVED].max = 48u << 20;
+}
+
+unsigned eng_memory_hosts(const struct eng *e, uint32_t *cursor, struct eng_memory_host *out, unsigned max)
+{
+	unsigned n = 0;
+
+	for (; n < max && *cursor < fake.flows; (*cursor)++, n++) {
+		uint8_t v4[4] = {10, 1, (uint8_t)(*cursor >> 8), (uint8_t)*cursor};
+
+		out[n] = (struct eng_memory_host){.addr = rwy_ip_from4(v4),
+		    .held = 2560ull * *cursor,
+		    .most = 9u << 20,
+		    .kind = {2560ull * *cursor},
+		    .sides = 2,
+		    .half_open = 1};
+	}
+	if (*cursor >= fake.flows)
+		*cursor = 0;
+	return n;
 }
 
 uint64_t eng_custody_bytes(const struct eng *e)

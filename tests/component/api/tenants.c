@@ -30,8 +30,14 @@ bool eng_tenant_stats(const struct eng *e, uint32_t idx, struct eng_tenant_stats
 	    .accepted_bytes = (uint64_t)idx << 30,
 	    .delivered = 99 * idx,
 	    .custody = 1 << 20,
-	    .flows = 8};
-	return told[idx].vni;
+	    .flows = 8,
+	    .held = 1 << 20,
+	    .most = 2 << 20,
+	    .max = 96u << 20,
+	    .reserve = 5u << 20,
+	    .hosts = 4,
+	    .kind = {1 << 20}};
+	return !idx || told[idx].vni;
 }
 
 uint64_t eng_custody_max(const struct eng *e)
