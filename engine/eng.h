@@ -210,7 +210,8 @@ struct eng_host {
 	uint32_t half_open;
 	struct eng_responder *half_head, *half_tail; /* its unpaired flows, the oldest first */
 	struct eng_tenant *tenant;
-	uint32_t index; /* of the tenant */
+	uint32_t index;   /* of the tenant */
+	rwy_time told_at; /* when people were last told that it wants more than its share; 0: never */
 	struct rwy_ip addr;
 	uint32_t refs; /* sides */
 	struct eng_host *chain;

@@ -197,6 +197,7 @@ RWY_PREFETCHER void prefetch_connection(const struct lan_in *in)
 		return;
 	if (roce_op_is_request(in->pkt.info)) {
 		rwy_prefetch(rs->requests, 2);
+		rwy_prefetch(rs->side.host, 2);
 		__builtin_prefetch(rs->journal, 1);
 	} else if (rs->requester) {
 		rwy_prefetch(rs->requester, ENG_SIDE_LINES);

@@ -184,6 +184,20 @@ static void fail_lost_requests(struct eng_responder *rs, rwy_time now)
 	eng_dirty(&rs->side);
 }
 
+#define TELL_AGAIN (60 * RWY_SEC)
+
+/* Tells people that the host wants more than it may hold, once a minute for each host. */
+static void tell_refused(struct eng_responder *rs, rwy_time now)
+{
+	struct eng_host *h = rs->side.host;
+
+	if (h->told_at && now - h->told_at < TELL_AGAIN)
+		return;
+	h->told_at = now;
+	eng_log_side(
+	    rs->side.e, 1, &rs->side, "no memory for more of its requests: dropped, asked for later");
+}
+
 static uint64_t cost_of(const struct eng_responder *rs, const struct roce_pkt *pkt)
 {
 	return pkt->len > rs->side.e->cfg.buf_cost ? pkt->len : rs->side.e->cfg.buf_cost;
@@ -203,6 +217,7 @@ static uint64_t *no_memory(struct eng_responder *rs, const struct roce_pkt *pkt,
 	if (pkt->psn == rs->nak_psn) /* the host did go back to it */
 		rs->naks = 0;
 	rs->refused = true;
+	tell_refused(rs, now);
 	rs->side.last = rs->asked_at = now;
 	eng_mem_wait(&rs->side);
 	eng_cnp_send(rs, now);
