@@ -171,13 +171,17 @@ void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, 
 		eng_dirty(&rs->side);
 }
 
+/* NAKs that the host does not follow show that it cannot: it has an ACK of a gateway that is gone. */
 static void count_nak(struct eng_responder *rs, roce_psn psn)
 {
+	if (psn == rs->nak_psn && rs->nak_refused)
+		return; /* it did send that packet */
 	if (rs->naks && psn == rs->nak_psn) {
 		rs->naks++;
 		return;
 	}
 	rs->naks = 1;
+	rs->nak_refused = false;
 	rs->nak_psn = psn;
 	rs->gap_seen = false;
 }

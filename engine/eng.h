@@ -134,6 +134,7 @@ struct eng_responder {
 	bool dreq_waits; /* `dreq` has one */
 	bool refused;    /* a request was dropped for lack of memory; a NAK will name it */
 	/* BTH MigReq of the local host's requests, copied into its responses */
+	bool nak_refused; /* it was the one of nak_psn */
 	bool migreq;
 	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
 	uint8_t tos, ttl;
@@ -238,6 +239,7 @@ struct eng_requester {
 	uint32_t incarnation; /* as the near gateway's responder side has it */
 	uint8_t flow;         /* enum eng_flow */
 	uint8_t turn;         /* enum eng_turn */
+	bool tried;           /* it had a turn, and nobody answered */
 	uint8_t questions;    /* state LOCATING: questions sent to the host */
 	bool owes_control;    /* `owed` waits for a buffer */
 	uint8_t end;          /* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
@@ -274,15 +276,21 @@ struct eng_requester {
 	struct eng_ctrl owed;
 };
 
+/* Unpaired flows that wait for their turn. */
+struct eng_turns {
+	struct eng_requester *head, *tail;
+};
+
 /* Pairing of the flows between two hosts: one unpaired flow at a time has its turn (pair.c). */
 struct eng_pair {
 	struct rwy_ip remote, local;
 	uint32_t tenant;
 	struct eng_pair *chain;
-	struct eng_requester *turn;        /* its first packet is out; NULL: no flow has the turn */
-	struct eng_requester *head, *tail; /* flows that wait for the turn */
-	/* No turn begins before this: a late response of the last turn would name the wrong
-	 * flow. */
+	struct eng_requester *turn; /* its first packet is out */
+	/* These wait: those that had no turn yet, and those whose turn nobody answered. */
+	struct eng_turns fresh, tried;
+	uint32_t turns;
+	/* After a turn without a response: a late one must not be taken for the next flow's. */
 	rwy_time quiet_until;
 	rwy_time turn_end; /* from then on the turn may end without a response */
 	struct eng_pair *all_next;

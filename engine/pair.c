@@ -56,28 +56,50 @@ static struct eng_pair *get_pair(
 	return p;
 }
 
-static void queue_for_turn(struct eng_pair *p, struct eng_requester *rq)
+static bool anybody_waits(const struct eng_pair *p)
 {
+	return p->fresh.head || p->tried.head;
+}
+
+static void queue_for_turn(struct eng_pair *p, struct eng_requester *rq, bool tried)
+{
+	struct eng_turns *q = tried ? &p->tried : &p->fresh;
+
+	rq->tried = tried;
 	rq->pair_next = NULL;
-	if (p->tail)
-		p->tail->pair_next = rq;
+	if (q->tail)
+		q->tail->pair_next = rq;
 	else
-		p->head = rq;
-	p->tail = rq;
+		q->head = rq;
+	q->tail = rq;
 	rq->turn = ENG_TURN_WAITING;
 	rq->side.e->learning++;
 }
 
+/*
+ * A flow that had no turn yet goes first: QPNs that nobody has do not hold up those of the same
+ * hosts that somebody has. Every fourth turn is for one that was tried, whose host may be slow.
+ */
+static struct eng_requester *take_next(struct eng_pair *p)
+{
+	bool tried = !p->fresh.head || (p->tried.head && ++p->turns % 4 == 0);
+	struct eng_turns *q = tried ? &p->tried : &p->fresh;
+	struct eng_requester *rq = q->head;
+
+	q->head = rq->pair_next;
+	if (!q->head)
+		q->tail = NULL;
+	rq->pair_next = NULL;
+	return rq;
+}
+
 static void begin_next_turn(struct eng_pair *p, rwy_time now)
 {
-	struct eng_requester *rq = p->head;
+	struct eng_requester *rq;
 
-	if (p->turn || !rq || now < p->quiet_until)
+	if (p->turn || !anybody_waits(p) || now < p->quiet_until)
 		return;
-	p->head = rq->pair_next;
-	if (!p->head)
-		p->tail = NULL;
-	rq->pair_next = NULL;
+	rq = take_next(p);
 	rq->turn = ENG_TURN_OUT;
 	p->turn = rq;
 	p->turn_end = now + TURN_MAX;
@@ -89,7 +111,7 @@ bool eng_pair_is_waiting(
 {
 	const struct eng_pair *p = e->learning ? find_pair(e, tenant, remote, local) : NULL;
 
-	return p && (p->turn || p->head);
+	return p && (p->turn || anybody_waits(p));
 }
 
 void eng_pair_queue(struct eng_requester *rq, rwy_time now)
@@ -99,7 +121,7 @@ void eng_pair_queue(struct eng_requester *rq, rwy_time now)
 	rq->pair = get_pair(rq->side.e, rq->side.key.tenant, &rq->side.key.src, &rq->side.key.dst);
 	if (!rq->pair)
 		return; /* no memory: the flow stays silent until it is forgotten */
-	queue_for_turn(rq->pair, rq);
+	queue_for_turn(rq->pair, rq, false);
 	begin_next_turn(rq->pair, now);
 }
 
@@ -115,7 +137,8 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 		if (!eng_requester_answered(rq) && !rq->responder)
 			p->quiet_until = now + rq->side.e->cfg.probe_timeout;
 	} else if (rq->turn == ENG_TURN_WAITING) {
-		struct eng_requester **q = &p->head, *last = NULL;
+		struct eng_turns *turns = rq->tried ? &p->tried : &p->fresh;
+		struct eng_requester **q = &turns->head, *last = NULL;
 
 		while (*q && *q != rq) {
 			last = *q;
@@ -123,8 +146,8 @@ void eng_pair_leave(struct eng_requester *rq, rwy_time now)
 		}
 		if (*q)
 			*q = rq->pair_next;
-		if (p->tail == rq)
-			p->tail = last;
+		if (turns->tail == rq)
+			turns->tail = last;
 		rq->side.e->learning--;
 	}
 	rq->turn = ENG_TURN_NONE;
@@ -215,16 +238,16 @@ void eng_pair_tick(struct eng *e, rwy_time now)
 	while ((p = *at)) {
 		struct eng_requester *rq = p->turn;
 
-		if (!rq && !p->head && now >= p->quiet_until) {
+		if (!rq && !anybody_waits(p) && now >= p->quiet_until) {
 			forget_pair(e, at);
 			continue;
 		}
-		if (rq && now >= p->turn_end && p->head) {
-			/* Others wait: it goes to the end, and no turn begins for a while. */
+		if (rq && now >= p->turn_end && anybody_waits(p)) {
+			/* Others wait: it goes behind them, and no turn begins for a while. */
 			p->turn = NULL;
 			e->learning--;
 			p->quiet_until = now + e->cfg.probe_timeout;
-			queue_for_turn(p, rq);
+			queue_for_turn(p, rq, true);
 		}
 		begin_next_turn(p, now);
 		at = &p->all_next;
@@ -238,9 +261,9 @@ rwy_time eng_pair_next(const struct eng *e)
 	if (!e->learning)
 		return at;
 	for (const struct eng_pair *p = e->pair_list; p; p = p->all_next) {
-		if (p->turn && p->head)
+		if (p->turn && anybody_waits(p))
 			at = rwy_time_min(at, p->turn_end);
-		else if (!p->turn && p->head)
+		else if (!p->turn && anybody_waits(p))
 			at = rwy_time_min(at, p->quiet_until);
 	}
 	/* Not before the wheel's next tick, which calls eng_pair_tick. */

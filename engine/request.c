@@ -33,8 +33,10 @@ static void accept_request(struct eng_responder *rs, const struct roce_pkt *pkt,
 	b->psn = pkt->psn;
 	b->psn_cnt = act->psn_cnt;
 	b->msn = act->msn;
-	if (pkt->psn == rs->nak_psn)
+	if (pkt->psn == rs->nak_psn) {
 		rs->naks = 0;
+		rs->nak_refused = false;
+	}
 	if (pkt->info->op == ROCE_OP_READ_REQ)
 		rs->read[rs->reads_asked++ % ENG_READS] =
 		    (struct eng_read){pkt->psn, roce_reth_rkey(pkt), roce_reth_len(pkt), roce_reth_va(pkt)};
@@ -214,8 +216,9 @@ static uint64_t *no_memory(struct eng_responder *rs, const struct roce_pkt *pkt,
 	if (!counter)
 		return NULL;
 	roce_resp_no_room(&rs->resp);
-	if (pkt->psn == rs->nak_psn) /* the host did go back to it */
-		rs->naks = 0;
+	rs->nak_psn = pkt->psn;
+	rs->naks = 0;
+	rs->nak_refused = true;
 	rs->refused = true;
 	tell_refused(rs, now);
 	rs->side.last = rs->asked_at = now;

@@ -102,6 +102,8 @@ static const struct {
                                     was on the LAN; its READ after that got the old connection's answer */
     {7300121, F_LAN_LOSS | F_REUSE | F_HOST | F_TENANTS | F_CHANGES}, /* requests of a new connection were
                                     dropped while the old queue pair was being told of its end */
+    {42463, F_SLOW | F_REUSE | F_BOUNDS}, /* a host that did go back to what it was asked for, and was refused
+                                             again, was taken for one that cannot */
     {1235, F_HOST | F_LAN_LOSS | F_REUSE | F_BOUNDS}, /* no memory for a new queue pair's first request: it
                                                          was acknowledged as the old one's */
 };

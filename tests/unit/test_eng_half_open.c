@@ -97,6 +97,37 @@ static void test_steady(void **state)
 	assert_int_equal(eng_counters(site[1].e)->drop_half_open, 0);
 }
 
+/*
+ * Two hosts with many queue pairs that nobody has, and each asks on: a new connection of the same two
+ * hosts has its turn soon, not after all of those.
+ */
+static void test_same_hosts(void **state)
+{
+	struct rc_mk ack = {.opcode = ROCE_RC_ACK,
+	    .psn = 5,
+	    .dqpn = 0x71,
+	    .syndrome = 0x1f,
+	    .msn = 1,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+	rwy_time begin;
+
+	for (unsigned i = 0; i < 60; i++) {
+		flood(30);
+		eng_pair_run(RWY_SEC);
+	}
+	site[1].of_qpn[0x70] = 0;
+	begin = eng_now;
+	while (!site[1].of_qpn[0x70] && eng_now < begin + 30 * RWY_SEC) {
+		request(0x70, 3);
+		eng_pair_run(100 * RWY_MS);
+	}
+	assert_true(eng_now <= begin + 4 * RWY_SEC);
+	eng_host_sends(1, &ack, 0);
+	eng_pair_run(20 * RWY_MS);
+	assert_int_equal(site[0].acks, 1);
+}
+
 /* A connection that is paired at once is not half open: the limit does not apply. */
 static void test_paired_is_exempt(void **state)
 {
@@ -152,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_bounded, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_forgotten, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_same_hosts, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_steady, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_paired_is_exempt, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_patient_host, eng_pair_set_up, eng_pair_tear_down),
