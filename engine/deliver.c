@@ -107,6 +107,7 @@ static void queue_request(
 	b->opcode = pkt->opcode;
 	b->psn = pkt->psn;
 	b->psn_cnt = psn_count(rq, pkt);
+	rq->reads |= pkt->info->op == ROCE_OP_READ_REQ;
 	switch (eng_requester_push(rq, b)) {
 	case ROCE_REQR_PUSHED:
 		break;

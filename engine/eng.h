@@ -240,6 +240,7 @@ struct eng_requester {
 	uint8_t flow;         /* enum eng_flow */
 	uint8_t turn;         /* enum eng_turn */
 	bool tried;           /* it had a turn, and nobody answered */
+	bool reads;           /* a READ came once */
 	uint8_t questions;    /* state LOCATING: questions sent to the host */
 	bool owes_control;    /* `owed` waits for a buffer */
 	uint8_t end;          /* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */

@@ -36,8 +36,10 @@ uint32_t eng_requester_send(struct eng_requester *rq, unsigned max, rwy_time now
 
 	if (!eng_requester_active(rq))
 		return 0;
-	rq->reqr.owed_max = eng_mem_read_room(rq);
-	rq->reqr.one_read = !rq->answering;
+	if (rq->reads) {
+		rq->reqr.owed_max = eng_mem_read_room(rq);
+		rq->reqr.one_read = !rq->answering;
+	}
 	n = roce_reqr_send(&rq->reqr, tx, max < ENG_REQUESTER_BURST ? max : ENG_REQUESTER_BURST, now);
 	if (n)
 		rq->last_tx = now;
