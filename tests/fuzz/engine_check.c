@@ -9,6 +9,8 @@ static void check_responder(const struct eng_responder *rs, uint64_t *custody, u
 	CHECK(rs->custody == (rs->requests ? wan_tx_bytes(rs->requests) : 0)); /* buf_cost is 0 here */
 	CHECK(!rs->requester || (rs->requester->responder == rs && rs->requester->side.e));
 	CHECK(!rs->requester || !rs->local_qpn || rs->requester->side.key.qpn == rs->local_qpn);
+	CHECK(rs->custody_bufs == (rs->requests ? wan_tx_queued(rs->requests) : 0));
+	CHECK(rs->custody <= rs->side.e->cfg.memory_conn);
 	CHECK(rs->parked.n <= ENG_PARKED_MAX);
 	CHECK(rs->side.state != ENG_R_NEW ||
 	      (!rs->requests && !rs->reads.n && !rs->atomics.n && !rs->parked.n));
@@ -23,6 +25,8 @@ static void check_requester(const struct eng_requester *rq, uint32_t *learning)
 	CHECK(rq->wait_n <= rq->wait_cap);
 	CHECK(rq->reported_seq <= rq->acked_seq || !rq->requests);
 	CHECK(!eng_requester_active(rq) || rq->reqr.inflight <= rq->reqr.q.n);
+	CHECK(rq->received == (eng_requester_active(rq) ? rq->reqr.q.bytes : 0));
+	CHECK(rq->answering_bufs == (rq->responses ? wan_tx_queued(rq->responses) : 0));
 }
 
 void fz_check(struct site *s)
@@ -50,6 +54,7 @@ void fz_check(struct site *s)
 	CHECK(half_open == e->half_open);
 	CHECK(learning == e->learning);
 	CHECK(custody == eng_custody_bytes(e));
+	CHECK(e->mem.kind[ENG_MEM_UNPAIRED] <= e->cfg.unpaired_total);
 	CHECK(kept == eng_kept_bytes(e) && kept <= e->cfg.read_cache_total);
 	CHECK(keepers == e->keepers && !keepers == !e->kept_hand);
 	CHECK(custody <= s->bufs * (uint64_t)RC_PKT_MAX);
