@@ -23,22 +23,20 @@ static uint64_t tunnels_hold(const struct eng *e)
 	return n;
 }
 
-uint64_t sim_accounts_common(const struct eng *e)
+const char *sim_accounts_check(const struct eng *e, uint64_t bufs, struct sim_common *before)
 {
-	return e->common;
-}
-
-const char *sim_accounts_check(const struct eng *e, uint64_t bufs, uint64_t common_before)
-{
+	const struct sim_common last = *before;
 	uint64_t charged = 0;
 
+	*before = (struct sim_common){e->common, e->common + e->reserved,
+	    e->mem.kind[ENG_MEM_CUSTODY] + e->mem.kind[ENG_MEM_UNPAIRED] + e->mem.kind[ENG_MEM_PARKED]};
 	for (unsigned k = 0; k < ENG_MEM_N; k++)
 		charged += e->mem_bufs[k];
 	if (charged + tunnels_hold(e) != bufs)
 		return "buffers are held that nobody is charged for, or the other way round";
-	/* A message of the engine itself, a few for each connection, asks nobody. */
-	if (e->common > common_before &&
-	    e->common + e->reserved > e->cfg.memory_total + e->sides * 4 * (uint64_t)e->cfg.buf_cost)
+	/* Nobody asks for ATOMIC ACKs and messages of the engine itself, a few for each connection. */
+	if (e->common > last.used && before->taken > last.taken && before->requests > last.requests &&
+	    before->taken > e->cfg.memory_total + e->sides * 4 * (uint64_t)e->cfg.buf_cost)
 		return "a tenant could not have its reservation";
 	if (e->mem.kind[ENG_MEM_UNPAIRED] > e->cfg.unpaired_total)
 		return "unpaired flows hold more than they may";

@@ -27,8 +27,8 @@ struct site {
 	rwy_time paused_until;
 	rwy_time next; /* result of the last eng_next() */
 	unsigned polls;
-	uint64_t common; /* sim_accounts_common after the last turn */
-	unsigned ring;   /* packets that wait for the end of a pause */
+	struct sim_common common;
+	unsigned ring; /* packets that wait for the end of a pause */
 	struct sim_tenant tenant_at[SIM_TENANTS + 1];
 	uint8_t world_of[SIM_TENANT_IDX];          /* by engine index: the world's tenant */
 	struct eng_journal_entry journal[JOURNAL]; /* survives a crash */
@@ -340,8 +340,7 @@ static void poll(struct site *s, rwy_time now)
 	s->next = eng_next(s->e);
 	if (w->accounts)
 		return;
-	w->accounts = sim_accounts_check(s->e, s->bufs, s->common);
-	s->common = sim_accounts_common(s->e);
+	w->accounts = sim_accounts_check(s->e, s->bufs, &s->common);
 	if (++s->polls % WALK == 0 && !w->accounts)
 		w->accounts = sim_accounts_walk(s->e);
 }
