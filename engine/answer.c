@@ -49,7 +49,10 @@ void eng_responder_take_response(struct eng_responder *rs, struct rwy_buf *b, rw
 		eng_drop(e, b, &e->c.drop_tunnel_msg);
 		return;
 	}
-	/* It is kept as a number, which a repeated request gets in a packet with an ICRC of its own. */
+	/*
+	 * It is kept as a number, which a repeated request gets in a packet with an ICRC of its
+	 * own.
+	 */
 	if (pkt.opcode == ROCE_RC_ATOMIC_ACK && !roce_icrc_ok(&pkt)) {
 		eng_drop(e, b, &e->c.drop_wan_icrc);
 		fail_damaged(rs, pkt.psn, now);
@@ -171,7 +174,9 @@ void eng_responder_delivered(struct eng_responder *rs, const struct rwy_buf *b, 
 		eng_dirty(&rs->side);
 }
 
-/* NAKs that the host does not follow show that it cannot: it has an ACK of a gateway that is gone. */
+/*
+ * NAKs that the host does not follow show that it cannot: it has an ACK of a gateway that is gone.
+ */
 static void count_nak(struct eng_responder *rs, roce_psn psn)
 {
 	if (psn == rs->nak_psn && rs->nak_refused)

@@ -40,7 +40,10 @@ static void cm_open(struct eng *e, uint32_t tenant, const struct roce_cm_conn *c
 	rq = rs ? eng_requester_get(e, &kf, now) : NULL;
 	if (!rq)
 		return;
-	/* Another QP of the local host had this one: it may be idle, and hears of no new connection. */
+	/*
+	 * Another QP of the local host had this one: it may be idle, and hears of no new
+	 * connection.
+	 */
 	if (eng_responder_owes(rs) && rs->local_qpn != s.local->qpn)
 		(void)eng_requester_end_lost(rs, ENG_END_UNDELIVERED, now);
 	rs->rnr_retry = s.local->rnr_retry;

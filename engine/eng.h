@@ -129,12 +129,14 @@ struct eng_responder {
 	uint32_t local_qpn_before;
 	uint32_t incarnation; /* random; changes each time the connection begins again */
 	bool ack_blocked;     /* ACKs are withheld because custody memory is short */
-	/* Failed: requests that the host has ACKs for are lost, and no NAK can tell an idle host. */
+	/*
+	 * Failed: requests that the host has ACKs for are lost, and no NAK can tell an idle host.
+	 */
 	bool untold;
-	bool dreq_waits; /* `dreq` has one */
-	bool refused;    /* a request was dropped for lack of memory; a NAK will name it */
-	/* BTH MigReq of the local host's requests, copied into its responses */
+	bool dreq_waits;  /* `dreq` has one */
+	bool refused;     /* a request was dropped for lack of memory; a NAK will name it */
 	bool nak_refused; /* it was the one of nak_psn */
+	/* BTH MigReq of the local host's requests, copied into its responses */
 	bool migreq;
 	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */
 	uint8_t tos, ttl;
@@ -211,8 +213,9 @@ struct eng_host {
 	uint32_t half_open;
 	struct eng_responder *half_head, *half_tail; /* its unpaired flows, the oldest first */
 	struct eng_tenant *tenant;
-	uint32_t index;   /* of the tenant */
-	rwy_time told_at; /* when people were last told that it wants more than its share; 0: never */
+	uint32_t index; /* of the tenant */
+	/* when people were last told that it wants more than its share; 0: never */
+	rwy_time told_at;
 	struct rwy_ip addr;
 	uint32_t refs; /* sides */
 	struct eng_host *chain;
@@ -243,7 +246,8 @@ struct eng_requester {
 	bool reads;           /* a READ came once */
 	uint8_t questions;    /* state LOCATING: questions sent to the host */
 	bool owes_control;    /* `owed` waits for a buffer */
-	uint8_t end;          /* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
+	/* states ENDING and LOCATING_LOST: enum eng_end, why the host's QP ends */
+	uint8_t end;
 	/* The near gateway named remote_qpn when it opened the flow. */
 	bool peer_named;
 	uint16_t open_pmtu;       /* path MTU that was named then; 0: not known */
@@ -273,7 +277,9 @@ struct eng_requester {
 	/* Its oldest entry, its length, its capacity: a power of two that grows. */
 	uint32_t wait_head, wait_n, wait_cap;
 	uint64_t packets, bytes; /* requests that the local host acknowledged */
-	/* A message for the near gateway that found no buffer: it is sent as soon as one is free. */
+	/*
+	 * A message for the near gateway that found no buffer: it is sent as soon as one is free.
+	 */
 	struct eng_ctrl owed;
 };
 
@@ -378,7 +384,8 @@ struct eng {
 	uint64_t reserved;            /* bytes of cfg.custody_total that tenants reserved */
 	uint64_t common;              /* bytes held above the reservations of their tenants */
 	uint64_t host_reserve;        /* cfg.reserve divided by its hosts */
-	uint64_t host_share;          /* cfg.custody_total divided by the local hosts with connections */
+	/* cfg.custody_total divided by the local hosts with connections */
+	uint64_t host_share;
 	uint32_t hosts_n;
 	uint32_t payload_part[ENG_PMTUS];
 	uint32_t waiting_n;

@@ -85,7 +85,8 @@ struct eng_cfg {
 	 * Bytes of buffers of READ responses kept for replays: of one connection, of this worker.
 	 */
 	uint64_t read_cache_conn, read_cache_total;
-	uint64_t seed;    /* for random numbers: epochs, indices, incarnations; for the flow table */
+	/* for random numbers: epochs, indices, incarnations; for the flow table */
+	uint64_t seed;
 	uint64_t gateway; /* rwy_spread_id of this gateway; 0: not known */
 	/*
 	 * Memory that outlives the process (journal.h). The caller's, for as long as the engine
@@ -445,8 +446,9 @@ struct eng_flow_info {
 	uint64_t tx_packets, tx_bytes;           /* requests of the local host taken into custody */
 	uint64_t rx_packets, rx_bytes;           /* requests that the local host acknowledged */
 	uint64_t custody_bytes;
-	uint64_t held[ENG_MEM_N];    /* bytes of buffers of each kind that it holds */
-	uint64_t held_most;          /* of those that are bounded, of its direction with more, ever */
+	uint64_t held[ENG_MEM_N]; /* bytes of buffers of each kind that it holds */
+	/* of those that are bounded, of its direction with more, ever */
+	uint64_t held_most;
 	uint32_t requester_queue;    /* requests that wait for the local host */
 	uint64_t requester_rate_Bps; /* bound that the local host's CNPs set; 0: none */
 	rwy_dur requester_rtt;       /* smoothed response time of the local host; 0: not measured */

@@ -67,7 +67,8 @@ enum eng_end {
 	ENG_END_FORGOTTEN,   /* asked after a restart, the host did not know the connection */
 	ENG_END_MALFORMED,   /* the near gateway sent a malformed request */
 	ENG_END_NO_MEMORY,   /* the far gateway had no memory to resume it */
-	ENG_END_UNDELIVERED, /* acknowledged requests of the other direction could not be delivered */
+	/* acknowledged requests of the other direction could not be delivered */
+	ENG_END_UNDELIVERED,
 	ENG_ENDS
 };
 /* Static text for the log. beside: at the gateway beside the host that ended the connection. */

@@ -149,7 +149,8 @@ bool eng_requester_resume(struct eng_requester *rq, const struct rwy_buf *b, rwy
 	 * latest PSN that the host has executed (IBA 9.7.5.1.2). For a host that lacks the last
 	 * packet it is a duplicate or the expected packet, and the response names an earlier PSN.
 	 */
-	if (rq->side.state == ENG_Q_FAILED) /* an earlier end, which the new process did not hear of */
+	/* an earlier end, which the new process did not hear of */
+	if (rq->side.state == ENG_Q_FAILED)
 		eng_requester_enter(rq, ENG_Q_IDLE);
 	if (!ask_expected_psn(rq, roce_psn_add(promised, ROCE_PSN_MASK - 1), true))
 		eng_requester_fail(

@@ -74,8 +74,8 @@ static void report_start(struct eng_requester *rq, const struct roce_pkt *pkt, r
 }
 
 /*
- * A READ response for which there is no memory. The READ is asked for again when there is: meanwhile
- * all that the host sends of it is dropped.
+ * A READ response for which there is no memory. The READ is asked for again when there is:
+ * meanwhile all that the host sends of it is dropped.
  */
 static bool no_memory(
     struct eng_requester *rq, const struct roce_pkt *pkt, const struct rwy_buf *b, rwy_time now)

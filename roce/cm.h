@@ -174,16 +174,18 @@ RWY_MUST_CHECK int roce_cm_tab_new(struct roce_cm_tab **out, const struct roce_c
 void roce_cm_tab_free(struct roce_cm_tab *tab); /* NULL is allowed */
 
 /*
- * A REQ whose GIDs are set and are not the addresses of the packet that carries it, from src to dst. Hosts
- * send no such over RoCE; who believed one would let two hosts end the connections of others.
+ * A REQ whose GIDs are set and are not the addresses of the packet that carries it, from src to
+ * dst. Hosts send no such over RoCE; who believed one would let two hosts end the connections of
+ * others.
  */
 bool roce_cm_is_foreign(const struct roce_cm_msg *msg, const struct rwy_ip *src, const struct rwy_ip *dst);
 
 /*
- * Takes in one message, seen in a packet from src to dst, and says in *ev what it means; a foreign one means
- * nothing. Order, duplicates and replays do not matter: each connection is reported ESTABLISHED once and CLOSED at most once. Also
- * forgets what is too old. When there is no room the oldest closed entry goes first, then the oldest
- * half-open one, then the oldest established one; none of these is an event.
+ * Takes in one message, seen in a packet from src to dst, and says in *ev what it means; a foreign
+ * one means nothing. Order, duplicates and replays do not matter: each connection is reported
+ * ESTABLISHED once and CLOSED at most once. Also forgets what is too old. When there is no room the
+ * oldest closed entry goes first, then the oldest half-open one, then the oldest established one;
+ * none of these is an event.
  */
 void roce_cm_track(struct roce_cm_tab *tab, const struct roce_cm_msg *msg, const struct rwy_ip *src,
     const struct rwy_ip *dst, struct roce_cm_event *ev, rwy_time now);

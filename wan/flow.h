@@ -87,8 +87,8 @@ struct wan_rxflow {
 	bool dead;               /* retired, see wan_txflow.dead */
 	bool has_final, closing; /* closing: on the list of flows whose rx_close is due */
 	uint32_t mask;
-	uintptr_t
-	    *ring; /* [delivered, next): credit used; above: buffer or buffer | 1 while in parts; 0 none */
+	/* [delivered, next): credit used; above: buffer or buffer | 1 while in parts; 0: none */
+	uintptr_t *ring;
 	uint64_t next;                /* first not handed over */
 	uint64_t delivered;           /* first not delivered */
 	uint64_t reported, confirmed; /* the count last sent, the count the peer has acknowledged */

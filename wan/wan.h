@@ -92,15 +92,22 @@ struct wan_cfg {
 	uint32_t mtu[WAN_PATHS_MAX]; /* largest UDP payload of each path, bytes, 576 .. 9000 */
 	unsigned paths;              /* 1 .. WAN_PATHS_MAX */
 	uint64_t epoch;              /* random, new at each start of this process */
-	uint32_t index;              /* random: the tunnel index the peer must write into what it sends us */
-	uint64_t tunnel_id; /* the same at both ends: configuration of the pair (hash of addresses, worker) */
+	/* random: the tunnel index the peer must write into what it sends us */
+	uint32_t index;
+	/* the same at both ends: configuration of the pair (hash of addresses, worker) */
+	uint64_t tunnel_id;
 	uint32_t tx_pkts_max; /* datagrams in flight tracked at most, power of two */
-	uint32_t rx_window;   /* buffers of one flow we hold undelivered at most: advertised as flow credit */
-	uint64_t rx_bytes;    /* bytes we hold undelivered at most, all flows: advertised as tunnel credit */
-	/* Least bytes that a buffer counts of rx_bytes: what it takes, however small the packet. The peer
-	 * counts in the same way. Does not change. */
+	/* buffers of one flow we hold undelivered at most: advertised as flow credit */
+	uint32_t rx_window;
+	/* bytes we hold undelivered at most, all flows: advertised as tunnel credit */
+	uint64_t rx_bytes;
+	/*
+	 * Least bytes that a buffer counts of rx_bytes: what it takes, however small the packet.
+	 * The peer counts in the same way. Does not change.
+	 */
 	uint32_t rx_cost;
-	rwy_dur keepalive;     /* probe when silent for this long; the peer is down after 4 of them */
+	/* probe when silent for this long; the peer is down after 4 of them */
+	rwy_dur keepalive;
 	rwy_dur max_ack_delay; /* 0 .. 25 ms */
 	/* send ECN-capable datagrams, unless the path is found unfit */
 	bool ecn;
@@ -288,7 +295,8 @@ struct wan_stats {
 	uint64_t rate_Bps, cwnd, inflight; /* of the path controller */
 	uint64_t tx_queued_bytes;          /* custody in all tx flows */
 	uint64_t rx_held_bytes;            /* received, not delivered, as rx_cost counts */
-	uint32_t rx_waiting; /* buffers of them that wait for an earlier one, or for the rest of them */
+	/* buffers of them that wait for an earlier one, or for the rest of them */
+	uint32_t rx_waiting;
 	uint32_t fec_bufs;   /* repairs to be sent, and received ones that may be of use */
 	uint32_t dgram_bufs; /* best-effort packets */
 	uint32_t tx_flows, rx_flows;

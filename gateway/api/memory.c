@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /v1/memory: who holds packet buffers (docs/memory.md). Workers by kinds, tenants, and the local hosts
- * and connections that hold most. Workers give their entries a batch at a time, with packets in between.
+ * GET /v1/memory: who holds packet buffers (docs/memory.md). Workers by kinds, tenants, and the
+ * local hosts and connections that hold most. Workers give their entries a batch at a time, with
+ * packets in between.
  */
 #include "gateway/api/api.h"
 
