@@ -337,6 +337,7 @@ struct eng_tenant {
 	struct roce_cm_tab *cm;    /* NULL until its first CM message */
 	struct eng_mem mem;
 	uint64_t memory_max;       /* bytes that it holds at most */
+	uint64_t plenty;           /* memory.c: bytes held of all below which it has room */
 	uint64_t host_reserve;     /* cfg.reserve divided by its hosts */
 	uint64_t host_share;       /* cfg.custody divided by its hosts */
 	uint32_t hosts;            /* its local hosts with connections */
@@ -382,6 +383,7 @@ struct eng {
 	struct eng_mem mem;           /* of all */
 	uint32_t mem_bufs[ENG_MEM_N]; /* the same in buffers */
 	uint64_t reserved;            /* bytes of cfg.custody_total that tenants reserved */
+	uint64_t plenty;              /* memory.c: bytes held below which every tenant has room */
 	uint64_t common;              /* bytes held above the reservations of their tenants */
 	uint64_t host_reserve;        /* cfg.reserve divided by its hosts */
 	/* cfg.custody_total divided by the local hosts with connections */

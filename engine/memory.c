@@ -14,6 +14,7 @@
 #define OWN_BITS   6
 /* Nobody has vouched for an unpaired flow: one host gets two thirds of that memory. */
 #define UNPAIRED_BITS 1
+#define PLENTY_BITS   2
 #define AGAIN         16 /* buffers for which there must be room before a host is asked to go on */
 #define PMTU_LOG_MIN  8  /* path MTU 256, 512 .. 4096 */
 #define PART_BITS     8
@@ -27,13 +28,16 @@ static uint64_t over_reserve(const struct eng_tenant *t)
 	return t->mem.held > t->cfg.reserve ? t->mem.held - t->cfg.reserve : 0;
 }
 
-static void note_most(struct eng_mem *m)
+/* Inline in the functions below, for each packet pays for them: `kind` is mostly a constant. */
+#define MEM_INLINE static inline __attribute__((always_inline))
+
+MEM_INLINE void note_most(struct eng_mem *m)
 {
 	if (m->held > m->most)
 		m->most = m->held;
 }
 
-static void note_side(struct eng_side *side, uint64_t held)
+MEM_INLINE void note_side(struct eng_side *side, uint64_t held)
 {
 	if (held > side->most)
 		side->most = held;
@@ -46,7 +50,7 @@ static uint64_t side_holds(const struct eng_side *side)
 	                          : ((const struct eng_responder *)side)->custody;
 }
 
-void eng_mem_charge(struct eng_side *side, enum eng_mem_kind kind, uint64_t cost)
+MEM_INLINE void charge(struct eng_side *side, enum eng_mem_kind kind, uint64_t cost)
 {
 	struct eng *e = side->e;
 	struct eng_tenant *t = side->tenant;
@@ -69,7 +73,7 @@ void eng_mem_charge(struct eng_side *side, enum eng_mem_kind kind, uint64_t cost
 	note_most(&e->mem);
 }
 
-void eng_mem_release(struct eng_side *side, enum eng_mem_kind kind, uint64_t cost, uint32_t n)
+MEM_INLINE void release(struct eng_side *side, enum eng_mem_kind kind, uint64_t cost, uint32_t n)
 {
 	struct eng *e = side->e;
 	struct eng_tenant *t = side->tenant;
@@ -89,11 +93,24 @@ void eng_mem_release(struct eng_side *side, enum eng_mem_kind kind, uint64_t cos
 	e->common -= over - over_reserve(t);
 }
 
+void eng_mem_charge(struct eng_side *side, enum eng_mem_kind kind, uint64_t cost)
+{
+	charge(side, kind, cost);
+}
+
+void eng_mem_release(struct eng_side *side, enum eng_mem_kind kind, uint64_t cost, uint32_t n)
+{
+	release(side, kind, cost, n);
+}
+
 void eng_mem_charge_custody(struct eng_responder *rs, uint64_t cost)
 {
 	rs->custody += cost;
 	rs->custody_bufs++;
-	eng_mem_charge(&rs->side, (enum eng_mem_kind)rs->custody_kind, cost);
+	if (rs->custody_kind == ENG_MEM_CUSTODY)
+		charge(&rs->side, ENG_MEM_CUSTODY, cost);
+	else
+		charge(&rs->side, ENG_MEM_UNPAIRED, cost);
 	note_side(&rs->side, rs->custody);
 }
 
@@ -101,14 +118,17 @@ void eng_mem_release_custody(struct eng_responder *rs, uint64_t cost, uint32_t n
 {
 	rs->custody -= cost;
 	rs->custody_bufs -= n;
-	eng_mem_release(&rs->side, (enum eng_mem_kind)rs->custody_kind, cost, n);
+	if (rs->custody_kind == ENG_MEM_CUSTODY)
+		release(&rs->side, ENG_MEM_CUSTODY, cost, n);
+	else
+		release(&rs->side, ENG_MEM_UNPAIRED, cost, n);
 }
 
 void eng_mem_charge_response(struct eng_requester *rq, uint64_t cost)
 {
 	rq->answering += cost;
 	rq->answering_bufs++;
-	eng_mem_charge(&rq->side, ENG_MEM_RESPONSES, cost);
+	charge(&rq->side, ENG_MEM_RESPONSES, cost);
 	note_side(&rq->side, rq->answering);
 }
 
@@ -116,19 +136,19 @@ void eng_mem_release_responses(struct eng_requester *rq, uint64_t cost, uint32_t
 {
 	rq->answering -= cost;
 	rq->answering_bufs -= n;
-	eng_mem_release(&rq->side, ENG_MEM_RESPONSES, cost, n);
+	release(&rq->side, ENG_MEM_RESPONSES, cost, n);
 }
 
 void eng_mem_charge_received(struct eng_requester *rq, uint64_t cost)
 {
 	rq->received += cost;
-	eng_mem_charge(&rq->side, ENG_MEM_RECEIVED, cost);
+	charge(&rq->side, ENG_MEM_RECEIVED, cost);
 }
 
 void eng_mem_release_received(struct eng_requester *rq, uint64_t cost, uint32_t n)
 {
 	rq->received -= cost;
-	eng_mem_release(&rq->side, ENG_MEM_RECEIVED, cost, n);
+	release(&rq->side, ENG_MEM_RECEIVED, cost, n);
 }
 
 /* --- bounds --- */
@@ -177,11 +197,26 @@ static uint64_t host_threshold(const struct room *r, uint64_t cost)
 	return (r->own << OWN_BITS) + SHARE * minus(r->common, cost);
 }
 
+/*
+ * Most of the memory is free: then every host has room for more, and no threshold is computed. All
+ * that is held is at most a quarter of the memory that is not reserved, and of the bound of the
+ * tenant; even if one host holds it, the threshold of the host is more than 3 times that.
+ */
+static inline bool plenty(const struct eng_side *side, uint64_t cost)
+{
+	uint64_t held = side->e->mem.held + cost;
+
+	return held <= side->e->plenty && held <= side->tenant->plenty;
+}
+
 /* One that holds nothing yet needs only room, whatever its host's other connections hold. */
 static bool shares_allow(const struct eng_side *side, uint64_t cost)
 {
-	struct room r = tenant_room(side->e, side->tenant);
+	struct room r;
 
+	if (plenty(side, cost))
+		return true;
+	r = tenant_room(side->e, side->tenant);
 	return cost <= r.own + r.common &&
 	       (!side_holds(side) || side->host->mem.held + cost <= host_threshold(&r, cost));
 }
@@ -279,6 +314,7 @@ void eng_mem_init(struct eng *e)
 	default_bounds(&e->cfg);
 	set_payload_parts(e);
 	e->host_share = e->cfg.custody_total;
+	e->plenty = e->cfg.memory_total >> PLENTY_BITS;
 }
 
 /* Fair shares: equal parts of what is its tenant's, and of what is everybody's. */
@@ -302,6 +338,8 @@ void eng_mem_tenant_changed(struct eng *e, struct eng_tenant *t, uint64_t old_re
 	t->memory_max = t->cfg.memory                        ? t->cfg.memory
 	                : t->cfg.custody < UINT64_MAX - more ? t->cfg.custody + more
 	                                                     : UINT64_MAX;
+	e->plenty = minus(e->cfg.memory_total, e->reserved) >> PLENTY_BITS;
+	t->plenty = t->memory_max >> PLENTY_BITS;
 	set_shares(e, t);
 }
 

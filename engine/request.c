@@ -205,16 +205,10 @@ static uint64_t cost_of(const struct eng_responder *rs, const struct roce_pkt *p
 	return pkt->len > rs->side.e->cfg.buf_cost ? pkt->len : rs->side.e->cfg.buf_cost;
 }
 
-/*
- * Counter of a request for which there is no memory; NULL: there is. It is dropped before it is
- * accepted. A NAK names it when there is room, and a CNP asks the host to slow down.
- */
-static uint64_t *no_memory(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
+/* Out of line, for its registers would be saved for each request. */
+__attribute__((noinline)) static void note_no_memory(
+    struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
 {
-	uint64_t *counter = eng_mem_refuses_request(rs, cost_of(rs, pkt));
-
-	if (!counter)
-		return NULL;
 	roce_resp_no_room(&rs->resp);
 	rs->nak_psn = pkt->psn;
 	rs->naks = 0;
@@ -224,6 +218,18 @@ static uint64_t *no_memory(struct eng_responder *rs, const struct roce_pkt *pkt,
 	rs->side.last = rs->asked_at = now;
 	eng_mem_wait(&rs->side);
 	eng_cnp_send(rs, now);
+}
+
+/*
+ * Counter of a request for which there is no memory; NULL: there is. It is dropped before it is
+ * accepted. A NAK names it when there is room, and a CNP asks the host to slow down.
+ */
+static inline uint64_t *no_memory(struct eng_responder *rs, const struct roce_pkt *pkt, rwy_time now)
+{
+	uint64_t *counter = eng_mem_refuses_request(rs, cost_of(rs, pkt));
+
+	if (counter)
+		note_no_memory(rs, pkt, now);
 	return counter;
 }
 
