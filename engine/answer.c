@@ -210,7 +210,6 @@ static void ask_refused(struct eng_responder *rs)
 		eng_mem_wait(&rs->side);
 		return;
 	}
-	rs->refused = false;
 	eng_mem_wait_end(&rs->side);
 	roce_resp_room(&rs->resp);
 }
@@ -228,7 +227,7 @@ void eng_responder_flush(struct eng_responder *rs, rwy_time now)
 		tell_idle_host(rs, now);
 	if (rs->ack_blocked)
 		eng_ack_unblock(rs);
-	if (rs->refused && !rs->ack_blocked)
+	if (roce_resp_lacks_room(&rs->resp) && !rs->ack_blocked)
 		ask_refused(rs);
 	roce_psn acked = rs->resp.acked;
 

@@ -134,8 +134,7 @@ struct eng_responder {
 	 */
 	bool untold;
 	bool dreq_waits;  /* `dreq` has one */
-	bool refused;     /* a request was dropped for lack of memory; a NAK will name it */
-	bool nak_refused; /* it was the one of nak_psn */
+	bool nak_refused; /* the request of nak_psn came, and was dropped for lack of memory */
 	/* BTH MigReq of the local host's requests, copied into its responses */
 	bool migreq;
 	uint8_t custody_kind; /* enum eng_mem_kind: the kind that `custody` counts as */

@@ -151,7 +151,7 @@ static uint64_t *refuse_request(
 		return &c->duplicate_read;
 	case ROCE_RESP_GAP:
 		note_gap(rs, pkt->psn);
-		if (rs->refused)
+		if (roce_resp_lacks_room(&rs->resp))
 			eng_cnp_send(rs, now);
 		return &c->out_of_sequence;
 	case ROCE_RESP_BAD_SEQ:
@@ -213,7 +213,6 @@ __attribute__((noinline)) static void note_no_memory(
 	rs->nak_psn = pkt->psn;
 	rs->naks = 0;
 	rs->nak_refused = true;
-	rs->refused = true;
 	tell_refused(rs, now);
 	rs->side.last = rs->asked_at = now;
 	eng_mem_wait(&rs->side);

@@ -195,7 +195,7 @@ void eng_responder_start(struct eng_responder *rs, roce_psn first, uint32_t pmtu
 	roce_resp_init(&rs->resp, first, pmtu);
 	rs->resp.seen = &rs->side.e->seen.resp;
 	eng_responder_enter(rs, ENG_R_WAITING);
-	rs->ack_blocked = rs->refused = false;
+	rs->ack_blocked = false;
 	rs->acked_at = rs->suppress_until = 0;
 	rs->reads_asked = 0;
 	rs->early_known = 0;

@@ -141,6 +141,12 @@ static inline bool roce_resp_parks(const struct roce_resp *r)
 	return r->state == ROCE_RS_UNCOUNTED;
 }
 
+/* The expected request was dropped for lack of memory: the caller says when there is room. */
+static inline bool roce_resp_lacks_room(const struct roce_resp *r)
+{
+	return r->state == ROCE_RS_NO_ROOM;
+}
+
 /* The caller knows that duplicates met their ACK on the way: they get no other. */
 static inline void roce_resp_forget_repeats(struct roce_resp *r)
 {
