@@ -109,9 +109,12 @@ static void park_request(struct eng_responder *rs, const struct roce_pkt *pkt, s
 	struct eng *e = rs->side.e;
 	uint64_t *refused;
 
+	if (rs->parked.n >= ENG_PARKED_MAX) {
+		eng_drop(e, b, &e->c.drop_too_many_outstanding);
+		return;
+	}
 	b->len = pkt->len;
-	refused = rs->parked.n >= ENG_PARKED_MAX ? &e->c.drop_too_many_outstanding
-	                                         : eng_mem_refuses_request(rs, eng_buf_cost(e, b));
+	refused = eng_mem_refuses_request(rs, eng_buf_cost(e, b));
 	if (refused) {
 		eng_drop(e, b, refused);
 		return;

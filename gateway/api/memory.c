@@ -64,7 +64,7 @@ static json_t *kinds_json(const struct eng_memory *m)
 	for (unsigned i = 0; i < sizeof(bufs) / sizeof(bufs[0]); i++)
 		json_array_append_new(
 		    list, json_pack("{s:s, s:I, s:I, s:I, s:s}", "kind", tunnel[i], "bytes",
-		              (json_int_t)(bufs[i] * m->buf_cost), "buffers", (json_int_t)bufs[i],
+		              (json_int_t)bufs[i] * (json_int_t)m->buf_cost, "buffers", (json_int_t)bufs[i],
 		              "max_bytes", (json_int_t)0, "help", text[i]));
 	return list;
 }
