@@ -772,9 +772,10 @@ def half_open(lab):
     lab.a.send(flood)
     lab.b.pump(0.3)
     got = changes(before, g.counters())
-    assert HALF_OPEN_MAX <= g.flows() - n <= HALF_OPEN_MAX + 1, (n, g.flows(), got)
+    most = range(HALF_OPEN_MAX * 7 // 8, (HALF_OPEN_MAX + 1) * 7 // 8 + 2)  # the rest is for other hosts
     opened = got["conns_opened"]
-    assert HALF_OPEN_MAX <= opened <= HALF_OPEN_MAX + 1 and got["drop_half_open"] >= 2 * (3000 - opened), got
+    assert g.flows() - n in most and opened in most, (n, g.flows(), got)
+    assert got["drop_half_open"] >= 2 * (3000 - opened), got
     assert len([p for p in lab.b.seen if isinstance(p, Pkt) and p.qpn >= 0x100000]) >= 1
     lab.works()
     for before_, x in zip(memory, lab.gw.values()):

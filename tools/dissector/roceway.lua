@@ -28,7 +28,7 @@ local open_types = { [1] = "REQ", [2] = "RSP", [3] = "MGMT" }
 local ctrl_types = { [1] = "SYNC", [2] = "REWIND", [3] = "FAIL", [4] = "RESUME" }
 local ends = {
 	[0] = "UNKNOWN", [1] = "REFUSED", [2] = "SILENT", [3] = "NOT_READY", [4] = "LOST", [5] = "ANSWER_LOST",
-	[6] = "FORGOTTEN", [7] = "MALFORMED", [8] = "NO_MEMORY",
+	[6] = "FORGOTTEN", [7] = "MALFORMED", [8] = "NO_MEMORY", [9] = "UNDELIVERED",
 }
 local kinds = { [0] = "packet", [1] = "control", [2] = "tenant packet" }
 local datagram_types = { [0] = "frames", [1] = "HELLO" }
