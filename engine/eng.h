@@ -28,7 +28,7 @@
  *   responder_states       |  requester_states     tables: state and event -> function
  *   answer  request        |  deliver  response    the functions of the tables
  *   ack_policy  reuse      |  recover
- *   replay  cnp            |
+ *   replay  cnp  uncarried |
  *   responder              |  requester            creation, start, end
  *   tenants  steer  mgmt   |  turns  send          which tunnel, when to send
  *   pair  hostrate  drain                          which QPNs, which rate
@@ -346,6 +346,13 @@ struct eng_tenant {
 	bool removing;             /* it takes no new side, and is freed with its last one */
 };
 
+/* Log lines about hosts that use what gateways do not carry. */
+#define ENG_UNCARRIED_LOGS 16
+struct eng_uncarried_log {
+	rwy_time next;   /* no line before this */
+	uint32_t silent; /* packets since the last line */
+};
+
 struct eng {
 	struct eng_cfg cfg;
 	const struct eng_ops *ops;
@@ -409,6 +416,7 @@ struct eng {
 	uint32_t learning;
 	rwy_time started;
 	rwy_time now;
+	struct eng_uncarried_log uncarried[ENG_UNCARRIED_LOGS]; /* by the hash of the host */
 };
 
 /* NULL: no such tenant, or it is being removed. */

@@ -392,7 +392,12 @@ uint32_t eng_owner_hash(const struct rwy_ip *a, const struct rwy_ip *b);
 	X(drop_ip_fragment, "an IP fragment of a RoCE packet")                                               \
 	X(drop_bad_udp_length, "UDP length does not fit the IP length")                                      \
 	X(drop_bad_bth, "bad BTH")                                                                           \
-	X(drop_unknown_opcode, "BTH opcode reserved or not carried")                                         \
+	X(drop_unknown_opcode, "BTH opcode reserved")                                                        \
+	X(drop_uncarried, "RC requests of operations not carried (FLUSH, ATOMIC WRITE): answered with NAK")  \
+	X(drop_uncarried_unknown, "the same on unknown connections: cannot be answered")                     \
+	X(drop_xrc, "XRC packets: not carried; answered with NAK if CM announced the connection")            \
+	X(drop_rd, "RD packets: not carried, cannot be answered")                                            \
+	X(drop_vendor_opcode, "BTH opcodes of a manufacturer's own transport: cannot be answered")           \
 	X(drop_bad_length, "payload does not fit the opcode")                                                \
 	X(drop_icrc, "ICRC wrong")                                                                           \
 	X(drop_unknown_qpn, "response for a connection that is not known")                                   \

@@ -8,6 +8,7 @@
 #include "engine/responder.h"
 #include "engine/steer.h"
 #include "engine/tenants.h"
+#include "engine/uncarried.h"
 #include "roce/icrc.h"
 #include "rwy/checksum.h"
 #include "rwy/endian.h"
@@ -118,6 +119,23 @@ static void best_effort(
 		wan_dgram_send(e->tunnel[t].wan, b, now);
 }
 
+/* A RoCE packet that is not carried. Its RC connection, if it is known, answers in PSN order. */
+static void uncarried_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_time now)
+{
+	struct roce_pkt *pkt = &in->pkt;
+	struct eng_key k = {pkt->src, pkt->dst, pkt->dqpn, in->tenant};
+	struct eng_side *side;
+
+	if (!roce_icrc_ok(pkt))
+		eng_drop(e, b, &e->c.drop_icrc);
+	else if (roce_op_class(pkt->opcode) == ROCE_CLASS_XRC)
+		eng_uncarried_xrc(e, in->tenant, pkt, b, now);
+	else if (roce_op_class(pkt->opcode) == ROCE_CLASS_RC && (side = eng_find(e, &k, false)))
+		eng_responder_uncarried((struct eng_responder *)side, pkt, b, now);
+	else
+		eng_uncarried_drop(e, pkt, b, now);
+}
+
 #define GROUP 16 /* packets of a burst whose memory is prefetched together */
 #define AHEAD 3  /* packets from the prefetch of a connection's flow to its use */
 
@@ -153,7 +171,7 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 		eng_drop(e, b, &e->c.drop_bad_bth);
 		return;
 	case ROCE_PARSE_UNKNOWN_OPCODE:
-		eng_drop(e, b, &e->c.drop_unknown_opcode);
+		uncarried_packet(e, in, b, now);
 		return;
 	case ROCE_PARSE_BAD_LENGTH:
 		eng_drop(e, b, &e->c.drop_bad_length);
@@ -180,7 +198,7 @@ static void lan_packet(struct eng *e, struct lan_in *in, struct rwy_buf *b, rwy_
 		return;
 	case ROCE_RD:
 	case ROCE_XRC:
-		eng_drop(e, b, &e->c.drop_unknown_opcode);
+		uncarried_packet(e, in, b, now);
 		return;
 	}
 	rwy_unreachable();

@@ -3,6 +3,7 @@
 #include "engine/responder.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
+#include "engine/uncarried.h"
 #include "roce/icrc.h"
 
 /* A new connection on this QPN may begin at the same PSN: its first requests are others. */
@@ -160,6 +161,8 @@ static uint64_t *refuse_request(
 	case ROCE_RESP_BAD_SEQ:
 	case ROCE_RESP_BAD_LEN:
 		return &c->drop_bad_sequence;
+	case ROCE_RESP_BAD_OP:
+		return &c->drop_uncarried;
 	case ROCE_RESP_TOO_MANY:
 		return &c->drop_too_many_outstanding;
 	case ROCE_RESP_STALE:
@@ -302,4 +305,30 @@ void eng_responder_early_request(
 
 	rs->side.last = rs->asked_at = now;
 	eng_drop(e, b, &e->c.drop_resuming); /* it has no ACK, so the host sends it again */
+}
+
+void eng_responder_take_uncarried(
+    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	struct eng *e = rs->side.e;
+	struct roce_resp_act act;
+
+	roce_resp_recv(&rs->resp, pkt, &act, now);
+	rs->side.last = rs->asked_at = now;
+	eng_dirty(&rs->side);
+	if (act.verdict == ROCE_RESP_PARK) { /* not kept: the host sends it again */
+		eng_drop(e, b, &e->c.drop_uncarried);
+		return;
+	}
+	if (act.verdict == ROCE_RESP_BAD_OP) {
+		rs->side.error = "the host asked for an operation that gateways do not carry";
+		eng_uncarried_tell(e, pkt, "answered with NAK invalid request", now);
+	}
+	eng_drop(e, b, refuse_request(rs, pkt, &act, now));
+}
+
+void eng_responder_early_uncarried(
+    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	eng_uncarried_drop(rs->side.e, pkt, b, now);
 }

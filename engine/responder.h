@@ -66,6 +66,11 @@ static inline bool eng_responder_holds_dreq(const struct eng_responder *rs)
 /* --- responder_states.c: the events. Those with b take it. --- */
 /* A request of the host; pkt is b's. */
 void eng_responder_request(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/*
+ * An RC request of an operation that gateways do not carry (roce_op_uncarried); pkt is b's. The
+ * host gets a NAK when all before it is acknowledged.
+ */
+void eng_responder_uncarried(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /* A message of the flow of responses: a response of the far host, or a control message. */
 void eng_responder_message(struct eng_responder *rs, struct rwy_buf *b, rwy_time now);
 /* The far gateway refused the flow of requests. */
@@ -80,6 +85,12 @@ void eng_responder_take_request(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /* A request before the far gateway has answered RESUME: dropped. */
 void eng_responder_early_request(
+    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* An operation that is not carried: an error of the host, held until all before it is acknowledged. */
+void eng_responder_take_uncarried(
+    struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
+/* The same before any other request: the host's QPN is unknown, so it gets no answer. */
+void eng_responder_early_uncarried(
     struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /* The path MTU is known: takes the parked requests again. */
 void eng_responder_unpark(struct eng_responder *rs, rwy_time now);

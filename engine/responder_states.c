@@ -11,15 +11,15 @@ typedef void on_control(struct eng_responder *rs, struct eng_ctrl *c, rwy_time n
 typedef void on_reset(struct eng_responder *rs, rwy_time now);
 
 static const struct {
-	on_request *request;
+	on_request *request, *uncarried;
 	on_response *response;
 	on_control *sync, *rewind, *fail;
 	on_reset *reset;
 } table[ENG_R_STATES] = {
 #define eng_responder_IMPOSSIBLE NULL
-#define ROW(s, q, p, y, w, f, r)                                                                             \
-	[ENG_R_##s] = {eng_responder_##q, eng_responder_##p, eng_responder_##y, eng_responder_##w,           \
-	    eng_responder_##f, eng_responder_##r},
+#define ROW(s, q, u, p, y, w, f, r)                                                                          \
+	[ENG_R_##s] = {eng_responder_##q, eng_responder_##u, eng_responder_##p, eng_responder_##y,           \
+	    eng_responder_##w, eng_responder_##f, eng_responder_##r},
     ENG_RESPONDER_TABLE(ROW)
 #undef ROW
 };
@@ -33,6 +33,13 @@ void eng_responder_request(struct eng_responder *rs, struct roce_pkt *pkt, struc
 {
 	count_event(rs, ENG_RE_REQUEST);
 	table[rs->side.state].request(rs, pkt, b, now);
+}
+
+void eng_responder_uncarried(struct eng_responder *rs, struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	count_event(rs, ENG_RE_UNCARRIED);
+	pkt->info = &roce_op_uncarried;
+	table[rs->side.state].uncarried(rs, pkt, b, now);
 }
 
 static void take_control(struct eng_responder *rs, struct rwy_buf *b, rwy_time now)

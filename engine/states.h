@@ -41,6 +41,7 @@
 /* X(enumerator, name, sentence): its events. */
 #define ENG_RESPONDER_EVENTS(X)                                                                              \
 	X(ENG_RE_REQUEST, "request", "a request of the host")                                                \
+	X(ENG_RE_UNCARRIED, "uncarried", "a request of an operation that gateways do not carry")             \
 	X(ENG_RE_RESPONSE, "response", "a READ response or ATOMIC ACK of the far host")                      \
 	X(ENG_RE_SYNC, "sync", "the far host has answered, or nothing is lost")                              \
 	X(ENG_RE_REWIND, "rewind", "the far host expects an earlier PSN")                                    \
@@ -82,11 +83,12 @@
 
 /* The same for the responder side; a word names eng_responder_WORD. */
 #define ENG_RESPONDER_TABLE(ROW)                                                                             \
-	ROW(NEW, first_request, early_response, early_control, early_control, early_control, IMPOSSIBLE)     \
-	ROW(WAITING, take_request, take_response, sync, rewind, given_up, refused)                           \
-	ROW(RESUMING, early_request, take_response, sync, rewind, not_resumed, not_taken_up)                 \
-	ROW(RUNNING, take_request, take_response, sync, rewind, given_up, refused)                           \
-	ROW(FAILED, take_request, take_response, sync, rewind, given_up, IMPOSSIBLE)
+	ROW(NEW, first_request, early_uncarried, early_response, early_control, early_control,               \
+	    early_control, IMPOSSIBLE)                                                                       \
+	ROW(WAITING, take_request, take_uncarried, take_response, sync, rewind, given_up, refused)           \
+	ROW(RESUMING, early_request, early_request, take_response, sync, rewind, not_resumed, not_taken_up)  \
+	ROW(RUNNING, take_request, take_uncarried, take_response, sync, rewind, given_up, refused)           \
+	ROW(FAILED, take_request, take_uncarried, take_response, sync, rewind, given_up, IMPOSSIBLE)
 
 /* X(from, to): every change of state. */
 /* clang-format off */

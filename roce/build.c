@@ -118,6 +118,16 @@ uint32_t roce_build_ack(uint8_t *out, const struct roce_addr *a, roce_psn psn, u
 	return finish(&pkt);
 }
 
+uint32_t roce_build_xrc_ack(
+    uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn)
+{
+	struct roce_pkt pkt;
+
+	start(out, a, &(struct shape){.opcode = ROCE_XRC_ACK, .psn = psn}, &pkt);
+	put_aeth(pkt.ext, syndrome, msn);
+	return finish(&pkt);
+}
+
 uint32_t roce_build_atomic_ack(
     uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn, uint64_t original)
 {

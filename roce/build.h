@@ -27,6 +27,9 @@ struct roce_addr {
 /* Each returns the packet's length (<= ROCE_BUILD_MAX); `out` has room for ROCE_BUILD_MAX bytes. */
 uint32_t roce_build_ack(
     uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn);
+/* The same for an XRC requester (IBA annex A14). */
+uint32_t roce_build_xrc_ack(
+    uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn);
 uint32_t roce_build_atomic_ack(
     uint8_t *out, const struct roce_addr *a, roce_psn psn, uint8_t syndrome, roce_msn msn, uint64_t original);
 uint32_t roce_build_read_req(

@@ -86,3 +86,6 @@ const struct roce_opinfo roce_opinfo[256] = {
     READ_ATOMIC("XRC", ROCE_XRC, 0xa0, ROCE_F_XRCETH, 0),
     SEND_INV("XRC", ROCE_XRC, 0xa0, ROCE_F_XRCETH),
 };
+
+const struct roce_opinfo roce_op_uncarried = {
+    NULL, ROCE_F_REQUEST, ROCE_RC, ROCE_OP_UNCARRIED, ROCE_POS_ONLY, 0};

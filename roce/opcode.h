@@ -23,6 +23,7 @@ enum roce_op { /* the operation that the packet belongs to */
 	ROCE_OP_FETCH_ADD,
 	ROCE_OP_RESYNC,
 	ROCE_OP_CNP,
+	ROCE_OP_UNCARRIED, /* of no table row: see roce_op_uncarried */
 };
 
 enum roce_pos { ROCE_POS_NONE, ROCE_POS_FIRST, ROCE_POS_MIDDLE, ROCE_POS_LAST, ROCE_POS_ONLY };
@@ -54,6 +55,11 @@ struct roce_opinfo {
 };
 
 extern const struct roce_opinfo roce_opinfo[256];
+/*
+ * Stands for an RC request of an operation that gateways do not carry: FLUSH, ATOMIC WRITE, or a
+ * reserved opcode. The caller of the responder puts it into roce_pkt.info; no opcode names it.
+ */
+extern const struct roce_opinfo roce_op_uncarried;
 
 #define ROCE_OPCODE_CNP 0x81 /* IBA A17.9.3 */
 
@@ -115,6 +121,23 @@ enum {
 	ROCE_RC_SEND_ONLY_INV = 0x17,
 	ROCE_UD_SEND_ONLY = 0x64,
 	ROCE_UD_SEND_ONLY_IMM = 0x65,
+	ROCE_XRC_ACK = 0xb1,
 };
+
+/* The upper three bits of an opcode: the transport service (IBA 9.2.1, table 38). */
+enum roce_class {
+	ROCE_CLASS_RC = 0x00,
+	ROCE_CLASS_UC = 0x20,
+	ROCE_CLASS_RD = 0x40,
+	ROCE_CLASS_UD = 0x60,
+	ROCE_CLASS_CNP = 0x80,
+	ROCE_CLASS_XRC = 0xa0,
+	ROCE_CLASS_VENDOR = 0xc0, /* this one and the next are a manufacturer's own */
+	ROCE_CLASS_VENDOR_TOO = 0xe0,
+};
+static inline enum roce_class roce_op_class(uint8_t opcode)
+{
+	return (enum roce_class)(opcode & 0xe0);
+}
 
 #endif

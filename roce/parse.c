@@ -188,15 +188,17 @@ enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pk
 	if (bth->flags & ROCE_BTH_TVER)
 		return ROCE_PARSE_BAD_BTH;
 	info = roce_op(bth->opcode);
-	if (!roce_op_is_valid(info))
-		return ROCE_PARSE_UNKNOWN_OPCODE;
 	room = udp_len - (uint32_t)sizeof(struct roce_udp) - ROCE_BTH_LEN - ROCE_ICRC_LEN;
-	if (room < info->ext_len)
-		return ROCE_PARSE_BAD_LENGTH;
-	room -= info->ext_len;
 	pkt->pad = roce_bth_pad(bth);
-	if (!payload_fits(info, room, pkt->pad))
-		return ROCE_PARSE_BAD_LENGTH;
+	if (roce_op_is_valid(info)) {
+		if (room < info->ext_len)
+			return ROCE_PARSE_BAD_LENGTH;
+		room -= info->ext_len;
+		if (!payload_fits(info, room, pkt->pad))
+			return ROCE_PARSE_BAD_LENGTH;
+	} else {
+		pkt->pad = 0;
+	}
 
 	pkt->ip = ip;
 	pkt->bth = udp + sizeof(struct roce_udp);
@@ -215,7 +217,7 @@ enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pk
 	pkt->migreq = bth->flags & ROCE_BTH_MIGREQ;
 	pkt->fecn = bth->fb & ROCE_BTH_FECN;
 	pkt->becn = bth->fb & ROCE_BTH_BECN;
-	return ROCE_PARSE_OK;
+	return roce_op_is_valid(info) ? ROCE_PARSE_OK : ROCE_PARSE_UNKNOWN_OPCODE;
 }
 
 void roce_parse_offsets(uint8_t *ip, struct roce_pkt *pkt)

@@ -31,7 +31,7 @@
 	    "the first fragment of a RoCEv2 packet: RoCEv2 is never fragmented")                             \
 	X(ROCE_PARSE_BAD_UDP, "bad_udp_length", "the UDP length does not match the IP length")               \
 	X(ROCE_PARSE_BAD_BTH, "bad_bth", "BTH transport header version is not 0 (IBA C9-6)")                 \
-	X(ROCE_PARSE_UNKNOWN_OPCODE, "unknown_opcode", "BTH opcode is reserved (IBA table 38)")              \
+	X(ROCE_PARSE_UNKNOWN_OPCODE, "unknown_opcode", "BTH opcode is not in the table (IBA table 38)")      \
 	X(ROCE_PARSE_BAD_LENGTH, "bad_length", "payload or pad count does not fit the opcode")
 
 enum roce_parse_reason {
@@ -69,10 +69,17 @@ struct roce_pkt {
 /*
  * Parses `len` bytes at `ip`. Bytes behind the IP total length (Ethernet padding) are ignored;
  * pkt->len is the IP length. Returns ROCE_PARSE_OK and fills *pkt, or the reason; *pkt's addresses
- * are valid for every reason except TRUNCATED and BAD_IP. Does not check the ICRC (roce/icrc.h).
- * Checks the IPv4 header checksum.
+ * are valid for every reason except TRUNCATED and BAD_IP. With UNKNOWN_OPCODE *pkt is filled, too:
+ * the extension headers count as payload, whose length is not checked, and info is the opcode's
+ * empty row. Does not check the ICRC (roce/icrc.h). Checks the IPv4 header checksum.
  */
 enum roce_parse_reason roce_parse(uint8_t *ip, uint32_t len, struct roce_pkt *pkt);
+
+/* The IPv4 TOS or IPv6 traffic class of a parsed packet, ECN bits included. */
+static inline uint8_t roce_pkt_tos(const struct roce_pkt *pkt)
+{
+	return pkt->is6 ? (uint8_t)(pkt->ip[0] << 4 | pkt->ip[1] >> 4) : pkt->ip[1];
+}
 
 /*
  * Where the parts of a packet lie that roce_parse() accepted before and that has not changed since.

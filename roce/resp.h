@@ -34,6 +34,8 @@
 	    "opcode does not follow the one before (IBA 9.7.4.1.3): NAK invalid request")                    \
 	X(ROCE_RESP_BAD_LEN, "invalid_length",                                                               \
 	    "length does not fit path MTU, opcode or RETH (IBA 9.7.4.1.6): NAK invalid request")             \
+	X(ROCE_RESP_BAD_OP, "unsupported_opcode",                                                            \
+	    "operation that is not carried (IBA 9.7.4.1.4): NAK invalid request")                            \
 	X(ROCE_RESP_TOO_MANY, "too_many_outstanding",                                                        \
 	    "more READs and ATOMICs outstanding than can be kept: dropped")                                  \
 	X(ROCE_RESP_STALE, "psn_outside_window",                                                             \
@@ -180,7 +182,10 @@ void roce_resp_go(struct roce_resp *r, roce_msn msn_base);
  */
 void roce_resp_rewind(struct roce_resp *r, roce_psn epsn);
 
-/* A request packet with a good ICRC: the verdict is in *act. */
+/*
+ * A request packet with a good ICRC: the verdict is in *act. Its info may be roce_op_uncarried;
+ * then the verdict is never ACCEPT.
+ */
 void roce_resp_recv(struct roce_resp *r, const struct roce_pkt *pkt, struct roce_resp_act *act, rwy_time now);
 /* The packet with this PSN is the next one that is accepted; then roce_resp_no_room is allowed. */
 static inline bool roce_resp_expects(const struct roce_resp *r, roce_psn psn)

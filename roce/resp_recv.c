@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RC responder: the verdict on a request packet (IBA 9.7.4.1), one function for each word of the
- * table. Checks have the standard's order: PSN (resp.c), opcode sequence, length. resp_ack.c
- * decides what is sent for it.
+ * table. Checks have the standard's order: PSN (resp.c), opcode, length. resp_ack.c decides what is
+ * sent for it.
  */
 #include <stdlib.h>
 
@@ -67,6 +67,8 @@ void roce_resp_do_repeat(
 {
 	roce_msn msn;
 
+	if (pkt->info->op == ROCE_OP_UNCARRIED) /* none was ever accepted: it repeats nothing */
+		return;
 	if (pkt->info->op == ROCE_OP_READ_REQ) {
 		repeat_read(r, pkt, act);
 		return;
@@ -196,7 +198,9 @@ void roce_resp_do_accept(
 	enum roce_resp_verdict v = ROCE_RESP_BAD_SEQ;
 	enum roce_resp_state to;
 
-	if (sequence_ok(r, pkt))
+	if (pkt->info->op == ROCE_OP_UNCARRIED)
+		v = ROCE_RESP_BAD_OP;
+	else if (sequence_ok(r, pkt))
 		v = pkt->info->op == ROCE_OP_SEND || pkt->info->op == ROCE_OP_WRITE ? accept_data(r, pkt, act)
 		                                                                    : accept_rd(r, pkt, act);
 	if (v == ROCE_RESP_ACCEPT) {

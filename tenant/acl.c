@@ -33,6 +33,7 @@ enum acl_class acl_class_of(uint8_t opcode, uint32_t dqpn)
 		return ACL_CNP;
 	case ROCE_OP_NONE:
 	case ROCE_OP_RESYNC:
+	case ROCE_OP_UNCARRIED:
 		return ACL_OTHER;
 	}
 	rwy_unreachable();

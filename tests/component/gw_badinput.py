@@ -544,12 +544,16 @@ def wrong_icrc(lab):
 
 
 def opcodes(lab):
-    bad = [roce("a", op, 0x777, 1, b"p" * 64, v6=bool(op & 1), ext=b"") for op in range(256) if op not in KNOWN]
-    lab.attack({"drop_unknown_opcode": len(bad)}, lambda: lab.a.send(bad))
+    # Upper three bits of an opcode: RC, UC, RD, UD, CNP, XRC, a manufacturer's own
+    counter = ["drop_uncarried_unknown", "drop_unknown_opcode", "drop_rd", "drop_unknown_opcode", "drop_unknown_opcode",
+               "drop_xrc", "drop_vendor_opcode", "drop_vendor_opcode"]
+    bad = [op for op in range(256) if op not in KNOWN]
+    expect = {name: sum(counter[op >> 5] == name for op in bad) for name in counter}
+    lab.attack(expect, lambda: lab.a.send([roce("a", op, 0x777, 1, b"p" * 64, v6=bool(op & 1), ext=b"") for op in bad]))
     # RD and XRC are known but not carried: with enough bytes after the BTH they are not too short
     rd = [roce("a", 0x55, 0x777, 1, ext=bytes(12)), roce("a", 0x44, 0x777, 1, b"data", ext=bytes(12)),
           roce("a", 0xA4, 0x777, 1, b"data", ext=bytes(4)), roce("a", 0xAA, 0x777, 1, b"data", ext=bytes(20))]
-    lab.attack({"drop_unknown_opcode": len(rd)}, lambda: lab.a.send(rd))
+    lab.attack({"drop_rd": 2, "drop_xrc": 2}, lambda: lab.a.send(rd))
     cnp = [roce("a", 0x81, q, 0, ext=bytes(16)) for q in (0, 1, 0x777, 0xFFFFFF)]
     lab.attack({"rp_cnp_handled": len(cnp)}, lambda: lab.a.send(cnp))
 

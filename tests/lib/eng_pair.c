@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/lib/eng_pair.h"
 
+#include <stdio.h>
+
 #include "rwy/endian.h"
 #include "tests/lib/heap_buf.h"
 
@@ -123,6 +125,16 @@ static void session(void *ctx, bool open, const struct eng_session *s)
 	side_of->session = *s;
 }
 
+static void log_line(void *ctx, int level, const char *msg)
+{
+	struct eng_site *s = ctx;
+
+	if (level > 1)
+		return;
+	s->warnings++;
+	snprintf(s->warning, sizeof(s->warning), "%s", msg);
+}
+
 void eng_pair_run(rwy_dur time)
 {
 	rwy_time end = eng_now + time;
@@ -201,7 +213,8 @@ void eng_host_sends_as(unsigned from, uint16_t tenant, const struct rc_mk *m, ui
 
 int eng_pair_set_up(void **state)
 {
-	static const struct eng_ops ops = {.lan_tx = lan_tx, .wan_tx = wan_tx, .session = session};
+	static const struct eng_ops ops = {
+	    .lan_tx = lan_tx, .wan_tx = wan_tx, .session = session, .log = log_line};
 	struct eng_cfg *c = malloc(sizeof(*c));
 
 	queue = calloc(QUEUE, sizeof(*queue));

@@ -43,6 +43,8 @@ struct eng_site {
 	uint8_t response;      /* opcode of the last one */
 	roce_psn response_psn; /* likewise */
 	uint64_t original;     /* of the last ATOMIC ACK */
+	unsigned warnings;     /* log lines of level 0 or 1 */
+	char warning[256];     /* the last one */
 	uint64_t bufs_most;    /* most buffers that the engine held after any step */
 	bool starved;          /* the engine gets no buffer */
 };

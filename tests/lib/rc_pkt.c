@@ -9,6 +9,14 @@
 
 static uint8_t *put_ext(uint8_t *p, const struct rc_mk *m, const struct roce_opinfo *i)
 {
+	/* RDETH, DETH and XRCETH of 0 */
+	for (unsigned f = ROCE_F_RDETH; f; f = f == ROCE_F_RDETH  ? ROCE_F_DETH
+	                                       : f == ROCE_F_DETH ? ROCE_F_XRCETH
+	                                                          : 0)
+		if (i->flags & f) {
+			memset(p, 0, 8);
+			p += f == ROCE_F_DETH ? 8 : 4;
+		}
 	if (i->flags & ROCE_F_RETH) {
 		rwy_put64(p, m->va);
 		rwy_put32(p + 8, m->rkey);
@@ -64,6 +72,7 @@ uint32_t rc_pkt_make(uint8_t *out, const struct rc_mk *m)
 	const struct roce_opinfo *info = roce_op(m->opcode);
 	uint32_t pad = (0u - m->payload_len) & 3;
 	uint8_t *bth = out + 28, *p = bth + ROCE_BTH_LEN;
+	enum roce_parse_reason parsed;
 	struct roce_pkt pkt;
 	uint32_t len;
 
@@ -80,7 +89,8 @@ uint32_t rc_pkt_make(uint8_t *out, const struct rc_mk *m)
 	rwy_put16(bth + 2, 0xffff);
 	rwy_put32(bth + 4, m->dqpn & ROCE_PSN_MASK);
 	rwy_put32(bth + 8, (m->psn & ROCE_PSN_MASK) | (m->ack_req ? 0x80000000u : 0));
-	if (roce_parse(out, len, &pkt) == ROCE_PARSE_OK)
+	parsed = roce_parse(out, len, &pkt);
+	if (parsed == ROCE_PARSE_OK || parsed == ROCE_PARSE_UNKNOWN_OPCODE)
 		roce_icrc_store(&pkt);
 	return len;
 }

@@ -3,6 +3,7 @@
  * padding. */
 #include "tests/lib/roce_pkt.h"
 
+#include "roce/icrc.h"
 #include "roce/parse.h"
 #include "roce/wire.h"
 
@@ -136,8 +137,13 @@ static void test_every_opcode(void **state)
 	for (unsigned c = 0; c < 256; c++) {
 		const struct roce_opinfo *i = roce_op((uint8_t)c);
 		bool full = i->pos == ROCE_POS_FIRST || i->pos == ROCE_POS_MIDDLE;
-		struct tp t = {
-		    .opcode = (uint8_t)c, .ext = ext, .ext_len = i->ext_len, .is6 = c & 1, .pad = -1};
+		struct tp t = {.opcode = (uint8_t)c,
+		    .ext = ext,
+		    .ext_len = i->ext_len,
+		    .is6 = c & 1,
+		    .pad = -1,
+		    .psn = 0xabc000 + c,
+		    .dqpn = 0xdef000 + c};
 		uint32_t len;
 
 		if (i->flags & ROCE_F_PAYLOAD)
@@ -145,6 +151,11 @@ static void test_every_opcode(void **state)
 		len = tp_make(b, &t);
 		if (!roce_op_is_valid(i)) {
 			assert_int_equal(roce_parse(b, len, &p), ROCE_PARSE_UNKNOWN_OPCODE);
+			assert_ptr_equal(p.info, i);
+			assert_int_equal(p.opcode, c);
+			assert_int_equal(p.psn, t.psn);
+			assert_int_equal(p.dqpn, t.dqpn);
+			assert_true(roce_icrc_ok(&p));
 			continue;
 		}
 		assert_int_equal(roce_parse(b, len, &p), ROCE_PARSE_OK);

@@ -243,6 +243,59 @@ static void test_bad_length_pmtu_unknown(void **state)
 	rx_fini(&x);
 }
 
+/* A request that gateways do not carry, such as FLUSH. */
+static enum roce_resp_verdict uncarried_in(struct rx *x, roce_psn psn)
+{
+	struct roce_pkt pkt;
+
+	rc_pkt_make(x->bytes, &(struct rc_mk){.opcode = ROCE_RC_SEND_ONLY, .psn = psn, .ack_req = true});
+	if (!rc_pkt_read(x->bytes, sizeof(x->bytes), &pkt))
+		__builtin_trap();
+	pkt.info = &roce_op_uncarried;
+	roce_resp_recv(&x->r, &pkt, &x->act, x->now);
+	return x->act.verdict;
+}
+
+/* Its NAK goes when all before it is acknowledged, at its own PSN, and again when it is repeated. */
+static void test_uncarried(void **state)
+{
+	struct rx x;
+
+	rx_init(&x, START, 1024);
+	rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0);
+	assert_int_equal(uncarried_in(&x, roce_psn_add(START, 1)), ROCE_RESP_BAD_OP);
+	assert_false(rx_flush(&x)); /* the SEND has no ACK yet */
+	rx_allow_all(&x);
+	assert_true(rx_flush(&x));
+	assert_int_equal(x.out.psn, roce_psn_add(START, 1));
+	assert_int_equal(x.out.syndrome, INV_REQ);
+	assert_int_equal(x.out.msn, 1);
+	assert_false(rx_flush(&x));
+	assert_int_equal(uncarried_in(&x, roce_psn_add(START, 1)), ROCE_RESP_FAILED);
+	assert_true(rx_flush(&x));
+	assert_int_equal(x.out.psn, roce_psn_add(START, 1));
+	assert_int_equal(x.out.syndrome, INV_REQ);
+	rx_fini(&x);
+}
+
+/* Out of order it is a gap like another; before the expected PSN it is no duplicate, and no ACK. */
+static void test_uncarried_elsewhere(void **state)
+{
+	struct rx x;
+
+	rx_init(&x, START, 1024);
+	rx_in(&x, ROCE_RC_SEND_ONLY, START, 4, 0);
+	rx_allow_all(&x);
+	rx_flush(&x);
+	assert_int_equal(uncarried_in(&x, START), ROCE_RESP_STALE);
+	assert_false(rx_flush(&x));
+	assert_int_equal(uncarried_in(&x, roce_psn_add(START, 2)), ROCE_RESP_GAP);
+	assert_true(rx_flush(&x));
+	assert_int_equal(x.out.syndrome, 0x60);
+	assert_int_equal(x.out.psn, roce_psn_add(START, 1));
+	rx_fini(&x);
+}
+
 /* The host's error after an unanswered READ: the READ is answered first, then the NAK is sent. */
 static void test_host_error_waits_for_read(void **state)
 {
@@ -414,6 +467,8 @@ int main(void)
 	    cmocka_unit_test(test_bad_sequence),
 	    cmocka_unit_test(test_bad_length),
 	    cmocka_unit_test(test_bad_length_pmtu_unknown),
+	    cmocka_unit_test(test_uncarried),
+	    cmocka_unit_test(test_uncarried_elsewhere),
 	    cmocka_unit_test(test_host_error_waits_for_read),
 	    cmocka_unit_test(test_fail_not_acked),
 	    cmocka_unit_test(test_fail_after_ack),
