@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Near source (docs/congestion-control.md): DCQCN's notification point towards the host that sends.
- * A CNP goes out for a packet that a switch of the LAN has marked. It also goes out, with RED's
- * probability, for a packet that finds its flow's queue for the WAN long and growing. DCQCN halves
- * the rate at each CNP; one every 50 us while a queue drains would leave the path idle afterwards.
+ * A CNP goes out for a request or READ response that a switch of the LAN has marked. It also goes
+ * out, with RED's probability, for a request that finds its flow's queue for the WAN long and
+ * growing. DCQCN halves the rate at each CNP; one every 50 us while a queue drains would leave the
+ * path idle afterwards.
  */
 #include "engine/responder.h"
 #include "engine/emit.h"
@@ -123,4 +124,28 @@ bool eng_np_congested(struct eng_responder *rs, const struct roce_pkt *pkt, stru
 		return false;
 	rs->np_low = queue;
 	return true;
+}
+
+/* The host has sent responses only: packets to it have the fields of these. */
+static void learn_fields(struct eng_responder *rs, const struct roce_pkt *pkt)
+{
+	rs->sport = pkt->sport;
+	rs->pkey = pkt->pkey;
+	rs->migreq = pkt->migreq;
+	rs->tos = roce_pkt_tos(pkt) & 0xfc;
+}
+
+void eng_np_response(struct eng_requester *rq, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now)
+{
+	struct eng_responder *rs = rq->responder;
+
+	if (pkt->ecn != ECN_CE || pkt->info->op != ROCE_OP_READ_RESP)
+		return;
+	clear_ce(b, pkt->is6);
+	rq->side.e->c.np_ecn_marked++;
+	if (!rs)
+		return;
+	if (rs->side.state == ENG_R_NEW)
+		learn_fields(rs, pkt);
+	eng_cnp_send(rs, now);
 }

@@ -206,6 +206,8 @@ bool eng_reuse_suppressed(struct eng_responder *rs, rwy_time now);
 /* --- cnp.c: near source (docs/congestion-control.md) --- */
 /* The packet in b must be answered with a CNP. Clears an ECN mark. The flow of requests is open. */
 bool eng_np_congested(struct eng_responder *rs, const struct roce_pkt *pkt, struct rwy_buf *b);
+/* The READ response in b: a mark is answered with a CNP to the host that sent it, and cleared. */
+void eng_np_response(struct eng_requester *rq, const struct roce_pkt *pkt, struct rwy_buf *b, rwy_time now);
 /* Sends a CNP to the host, at most one in 50 us. */
 void eng_cnp_send(struct eng_responder *rs, rwy_time now);
 

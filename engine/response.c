@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Responses of a local host to requests, and its silence. */
 #include "engine/requester.h"
+#include "engine/responder.h"
 #include "engine/emit.h"
 #include "engine/memory.h"
 
@@ -102,6 +103,7 @@ void eng_requester_take_response(
 	uint64_t resent = rq->reqr.resent, seq = rq->reqr.seq_naks, rnr = rq->reqr.rnr_naks,
 	         impl = rq->reqr.implied_naks;
 
+	eng_np_response(rq, pkt, b, now);
 	roce_reqr_recv(&rq->reqr, pkt, &act, now);
 	e->c.packet_seq_err += rq->reqr.seq_naks - seq;
 	e->c.rnr_nak_received += rq->reqr.rnr_naks - rnr;

@@ -271,6 +271,72 @@ static void test_short_of_memory(void **state)
 	}
 }
 
+/* What the two hosts heard: A a READ response, B a CNP. */
+static struct {
+	uint8_t ecn;
+	uint16_t pkey, sport;
+	uint8_t tos;
+} response, cnp;
+
+static void note_read(struct eng_site *s, const struct roce_pkt *pkt)
+{
+	if (pkt->info->op == ROCE_OP_READ_RESP)
+		response.ecn = pkt->ecn;
+	if (pkt->info->op == ROCE_OP_CNP) {
+		cnp.pkey = pkt->pkey;
+		cnp.sport = pkt->sport;
+		cnp.tos = roce_pkt_tos(pkt);
+	}
+}
+
+static void b_responds(uint8_t opcode, roce_psn psn, uint8_t tos)
+{
+	struct rc_mk m = {.opcode = opcode,
+	    .psn = psn,
+	    .dqpn = A_QPN,
+	    .syndrome = 0x1f,
+	    .msn = 2,
+	    .payload_len = 1024,
+	    .src = {10, 2, 0, 3},
+	    .dst = {10, 1, 0, 3}};
+
+	eng_host_sends(1, &m, tos);
+	eng_pair_run(5 * RWY_MS);
+}
+
+/* READ: host B sends the data, so it gets the CNP for a mark, also if it never sent a request. */
+static void test_read_mark(void **state)
+{
+	struct rc_mk read = {.opcode = ROCE_RC_READ_REQ,
+	    .psn = FIRST + 1,
+	    .dqpn = B_QPN,
+	    .len = 3072,
+	    .src = {10, 1, 0, 3},
+	    .dst = {10, 2, 0, 3}};
+
+	connected();
+	site[0].heard = site[1].heard = note_read;
+	eng_host_sends(0, &read, ECT0);
+	eng_pair_run(5 * RWY_MS);
+	assert_int_equal(site[1].requests, 2);
+	b_responds(ROCE_RC_READ_RESP_FIRST, FIRST + 1, ECT0);
+	assert_int_equal(site[1].cnps, 0);
+	b_responds(ROCE_RC_READ_RESP_MIDDLE, FIRST + 2, 0x68 | CE);
+	assert_int_equal(site[0].responses, 2);
+	assert_int_equal(response.ecn, ECT0);
+	assert_int_equal(site[1].cnps, 1);
+	assert_int_equal(site[0].cnps, 0);
+	assert_int_equal(site[1].qpn, B_QPN);
+	assert_int_equal(cnp.pkey, 0xffff);
+	assert_int_equal(cnp.sport, 0xc000);
+	assert_int_equal(cnp.tos, 0x68);
+	assert_int_equal(eng_counters(site[1].e)->np_ecn_marked, 1);
+	assert_int_equal(eng_counters(site[1].e)->np_cnp_sent, 1);
+	b_responds(ROCE_RC_READ_RESP_LAST, FIRST + 3, CE);
+	assert_int_equal(site[0].responses, 3);
+	assert_int_equal(site[1].cnps, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +345,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_reaction, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_shared, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_short_of_memory, eng_pair_set_up, eng_pair_tear_down),
+	    cmocka_unit_test_setup_teardown(test_read_mark, eng_pair_set_up, eng_pair_tear_down),
 	    cmocka_unit_test_setup_teardown(test_stray_cnp, eng_pair_set_up, eng_pair_tear_down),
 	};
 
