@@ -71,6 +71,10 @@ const struct conf_key conf_keys[] = {
     {"ports[].mtu", CONF_T_INT, 576, 9000, "1500", P(mtu),
         .text = "Largest IP packet, bytes. IPv6 needs 1280."},
     {"ports[].vlan", CONF_T_INT, 0, 4094, "0", P(vlan), .text = "VLAN ID of every frame; 0: untagged."},
+    {"ports[].source_check", CONF_T_ENUM, 0, 0, "on", .words = "off on", P(source_check),
+        .text = "On a LAN port: drop packets for a tunnel whose source address is none of a LAN's (no route "
+                "of the kernel leads there by a LAN port, or a tunnel's prefix is the longer match). ICMP "
+                "passes. Tenants' packets are always checked against their prefixes."},
     {"ports[].offload", CONF_T_ENUM, 0, 0, "off", .words = "off rte_flow tc", P(offload),
         .text =
             "Tenants' rules in the hardware of a LAN port: by the port's DPDK driver (`rte_flow`), or by the "

@@ -12,6 +12,7 @@
 #include "engine/steer.h"
 #include "engine/table.h"
 #include "rwy/endian.h"
+#include "rwy/prefix.h"
 
 #define TAG_LEN  4    /* bytes of the VNI in front of a best-effort packet */
 #define CM_SMALL 1024 /* CM exchanges of a tenant; the plain LAN has as many as connections */
@@ -128,6 +129,20 @@ int eng_route_in(const struct eng *e, uint32_t tenant, const struct rwy_ip *dst)
 int eng_route_plain(const struct eng *e, const struct rwy_ip *dst)
 {
 	return eng_route_in(e, 0, dst);
+}
+
+int eng_route_plain_len(const struct eng *e, const struct rwy_ip *host)
+{
+	const struct eng_tenant_cfg *c = &e->tenant[0]->cfg;
+	int best = -1;
+
+	for (unsigned i = 0; i < c->prefixes; i++) {
+		const struct eng_prefix *p = &c->prefix[i];
+
+		if (p->len > best && rwy_prefix_match(&p->addr, p->len, host))
+			best = p->len;
+	}
+	return best;
 }
 
 bool eng_tag(struct eng *e, uint32_t tenant, struct rwy_buf *b)

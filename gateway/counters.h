@@ -41,6 +41,8 @@
 	X(drop_bad_ip, "bad IP header, or an IP fragment of a tunnel's datagram")                            \
 	X(drop_bad_udp, "tunnel datagram with a wrong UDP length")                                           \
 	X(drop_lan_no_route, "packet from a local host that no tunnel leads to")                             \
+	X(drop_lan_foreign_source,                                                                           \
+	    "packet of a plain LAN whose source is behind a tunnel, or where no LAN port leads")             \
 	X(drop_wan_not_ours, "packet from the WAN to an address that is not the gateway's")                  \
 	X(drop_wan_stranger, "datagram to a tunnel's port from an address that is no tunnel's peer")         \
 	X(drop_low_memory,                                                                                   \

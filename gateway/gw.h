@@ -109,6 +109,7 @@ struct gw_seen {
 	struct rwy_ip addr;
 	uint64_t gen; /* generation of the table in which it was found; 0: not yet */
 	rwy_time again;
+	bool foreign; /* no host of a LAN has this address */
 };
 #define GW_SEEN 1024
 
@@ -194,7 +195,7 @@ static inline unsigned gw_owner(
 void gw_rx(struct gw_worker *w, struct rte_mbuf **pkts, unsigned n, bool owned);
 /* Gives the collected packets to the engine. */
 void gw_rx_flush(struct gw_worker *w);
-/* Forgets decisions made by the plain LAN's prefixes. */
+/* Forgets decisions made by the plain LAN's prefixes, about destinations and sources. */
 void gw_rx_forget(struct gw_worker *w);
 
 /* datapath/eng_ops.c */

@@ -40,7 +40,15 @@ const struct gw_nh *gw_resolve_next_hop(
 	return nh;
 }
 
-void gw_resolve_source(struct gw_worker *w, const struct rwy_ip *host)
+/* Reverse path (RFC 3704, feasible paths): what goes to this address leaves by a LAN port. */
+static bool is_foreign(const struct gw_worker *w, const struct rwy_ip *host)
+{
+	int lan = gw_nt_lan_route(w->nt, w->app, host);
+
+	return lan < 0 || eng_route_plain_len(w->eng, host) > lan;
+}
+
+bool gw_resolve_source(struct gw_worker *w, const struct rwy_ip *host)
 {
 	struct gw_seen *s = &w->seen[gw_neigh_hash(0, host) & (GW_SEEN - 1)];
 	enum gw_nh_miss miss;
@@ -48,15 +56,17 @@ void gw_resolve_source(struct gw_worker *w, const struct rwy_ip *host)
 	uint16_t port;
 
 	if (s->gen == w->nt->gen && rwy_ip_eq(&s->addr, host))
-		return;
+		return !s->foreign;
 	if (s->again > w->now && rwy_ip_eq(&s->addr, host))
-		return;
+		return !s->foreign;
 	s->addr = *host;
 	s->gen = w->nt->gen;
 	s->again = w->now + ASK_EVERY;
+	s->foreign = is_foreign(w, host);
 	if (!gw_nt_find(w->nt, w->app, host, GW_NH_LAN, &miss, &addr, &port)) {
 		s->gen = 0;
 		if (miss == GW_NH_UNRESOLVED)
 			gw_resolve_ask(w, &addr, port);
 	}
+	return !s->foreign;
 }

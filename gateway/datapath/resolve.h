@@ -11,8 +11,12 @@
 
 /* Asks the control thread to resolve an address; each address at most once in a while. */
 void gw_resolve_ask(struct gw_worker *w, const struct rwy_ip *addr, uint16_t port);
-/* A local host sent something: resolves its address before the first response to it arrives. */
-void gw_resolve_source(struct gw_worker *w, const struct rwy_ip *host);
+/*
+ * A local host sent something: resolves its address before the first response to it arrives. False:
+ * the source address is not one of the LANs: no LAN port leads there, or a tunnel's prefix is the
+ * longer match.
+ */
+bool gw_resolve_source(struct gw_worker *w, const struct rwy_ip *host);
 /* Returns the next hop for dst and enters it in *cache (may be NULL). NULL: asked for, or there is
  * none; counted. */
 const struct gw_nh *gw_resolve_next_hop(

@@ -106,6 +106,12 @@ static int verdict_find(struct gw_worker *w, const struct gw_port *p, const stru
 	return v->tunnel;
 }
 
+/* Errors of routers between may come from addresses that nobody routes. */
+static bool is_icmp(const struct gw_pkt *k)
+{
+	return k->proto == IPPROTO_ICMP || k->proto == IPPROTO_ICMPV6;
+}
+
 static void from_lan(
     struct gw_worker *w, struct gw_port *p, struct rte_mbuf *m, const struct gw_pkt *k, bool owned)
 {
@@ -141,7 +147,10 @@ static void from_lan(
 			return;
 		}
 	}
-	gw_resolve_source(w, &k->src);
+	if (!gw_resolve_source(w, &k->src) && p->conf->source_check && !is_icmp(k)) {
+		gw_rx_drop(m, &w->c.drop_lan_foreign_source);
+		return;
+	}
 	gw_rx_engine(w, m, k, 0);
 }
 
@@ -263,6 +272,7 @@ void gw_rx_forget(struct gw_worker *w)
 {
 	for (unsigned i = 0; i < w->ports; i++)
 		memset(w->verdict[i], 0, GW_VERDICTS * sizeof(*w->verdict[i]));
+	memset(w->seen, 0, GW_SEEN * sizeof(*w->seen));
 }
 
 /* The driver needs larger buffers than ours: copies the bytes into one of ours, so that custody

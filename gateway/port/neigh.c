@@ -68,6 +68,13 @@ const struct gw_nh *gw_nt_find(const struct gw_nt *t, const struct gw_app *app, 
 	return nh;
 }
 
+int gw_nt_lan_route(const struct gw_nt *t, const struct gw_app *app, const struct rwy_ip *host)
+{
+	const struct gw_route *r = route_find(t, app, host, -1);
+
+	return r ? r->len : -1;
+}
+
 /* --- control thread -------------------------------------------------------------------------- */
 
 static struct gw_nt *nt_alloc(unsigned nhs, unsigned routes)

@@ -98,6 +98,9 @@ enum gw_nh_miss { GW_NH_NO_ROUTE = 1, GW_NH_UNRESOLVED = 2 };
 const struct gw_nh *gw_nt_find(const struct gw_nt *t, const struct gw_app *app, const struct rwy_ip *dst,
     int wan_port, enum gw_nh_miss *miss, struct rwy_ip *ask_addr, uint16_t *ask_port);
 
+/* Length of the longest route to a host by a port of role LAN, 0..128; -1: there is none. */
+int gw_nt_lan_route(const struct gw_nt *t, const struct gw_app *app, const struct rwy_ip *host);
+
 /* The functions below run on the control thread. */
 RWY_MUST_CHECK int gw_neigh_new(struct gw_app *app);
 void gw_neigh_free(struct gw_app *app); /* after the workers have ended */

@@ -609,6 +609,23 @@ def unknown_qpn(lab):
         lab.attack({"drop_unknown_qpn": len(bad)}, lambda: host.send(bad), at=at)
 
 
+def foreign_source(lab):
+    """A host takes an address of the other site, or one that no LAN port leads to. Errors of
+    routers, which may have any address, pass."""
+    to = IPS["b"]
+    sources = ("10.2.0.9", "203.0.113.5", "0.0.0.0"), ("fd00:2::9", "2001:db8::5")
+    bad = [sealed(ip_packet(src, to[v6], udp(bth(0x0A, 0x777, 5, True, 0, 0) + bytes(16) + bytes(28))))
+           for v6 in (0, 1) for src in sources[v6]]
+    bad += [ip_packet(src, to[v6], udp(b"hello", 9)) for v6 in (0, 1) for src in sources[v6]]
+    lab.attack({"drop_lan_foreign_source": len(bad)}, lambda: lab.a.send(bad))
+    lab.attack({"drop_lan_foreign_source": 20}, lambda: lab.a.send(bad[:1] * 20))
+    # between others: what was decided for one address is not used for the next
+    mixed = [p for _ in range(3) for p in (bad[0], ip_packet("10.1.0.77", to[0], udp(b"hello", 9)))]
+    lab.attack({"drop_lan_foreign_source": 3, "dgrams": 3}, lambda: lab.a.send(mixed), seen=3)
+    errors = [ip_packet("203.0.113.5", to[0], b"\3\4" + bytes(6) + victim()[:28], proto=1)]
+    lab.attack({"dgrams": 1}, lambda: lab.a.send(errors), seen=1)
+
+
 def ghost_acks(lab):
     """Unexpected answers on an existing connection: B's, to A's queue pair."""
     for v6, flow in lab.lasting.items():
@@ -931,7 +948,7 @@ def wan_frames(lab):
 
 # --- program --------------------------------------------------------------------------------------
 
-TESTS = [cut_frame, cut_packet, ip_lengths, udp_lengths, ip_checksum, payloads, wrong_icrc, opcodes, bth_version, fragments, options,
+TESTS = [cut_frame, cut_packet, ip_lengths, udp_lengths, ip_checksum, payloads, wrong_icrc, opcodes, bth_version, fragments, options, foreign_source,
          ip6_extensions, unknown_qpn, ghost_acks, psn_window, sequences, bad_mads, stray_mads, not_roce, frames, jumbo, noise,
          strangers, wan_headers, wan_forged, wan_replayed, wan_hello, wan_frames, half_open]
 

@@ -88,6 +88,17 @@ static void test_good(void **state)
 	conf_free(NULL);
 }
 
+static void test_source_check_off(void **state)
+{
+	char *text = conf_change(good, 7, "    addresses: [10.1.0.1/24]\n    source_check: off");
+	struct conf *c = conf_good(text);
+
+	assert_false(c->port[0].source_check);
+	assert_true(c->port[1].source_check);
+	conf_free(c);
+	free(text);
+}
+
 /* The sample is complete and shows the defaults: a difference to a file without the keys is an
  * error in one of them. */
 static void test_sample_is_defaults(void **state)
@@ -104,6 +115,7 @@ static void test_sample_is_defaults(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(c->port[i].mtu, d->port[i].mtu);
 		assert_int_equal(c->port[i].vlan, d->port[i].vlan);
+		assert_true(c->port[i].source_check && d->port[i].source_check);
 	}
 	assert_int_equal(c->tunnel[0].udp_port, d->tunnel[0].udp_port);
 	assert_string_equal(c->tunnel[0].cc, d->tunnel[0].cc);
@@ -202,6 +214,7 @@ static void test_types_and_ranges(void **state)
 	    {5, "    mtu: 575", 0, "from 576 to 9000"},
 	    {5, "    mtu: 9001", 0, "from 576 to 9000"},
 	    {5, "    vlan: 4095", 0, "from 0 to 4094"},
+	    {5, "    source_check: loose", 0, "one of `off`, `on`"},
 	    {7, "    addresses: []", 0, "a list of 1 to 8"},
 	    {7, "    addresses: 10.1.0.1/24", 0, "found `10.1.0.1/24`"},
 	    {7, "    addresses: [10.1.0.1]", 0, "length of its subnet"},
@@ -693,6 +706,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_good),
+	    cmocka_unit_test(test_source_check_off),
 	    cmocka_unit_test(test_sample_is_defaults),
 	    cmocka_unit_test(test_sample_names_every_key),
 	    cmocka_unit_test(test_sample_tenants),
